@@ -1,0 +1,231 @@
+/*
+ * trace.h - writing and reading a recording.
+ *
+ * A trace is one stream of events.  An event says which task got where (kind and
+ * registers that replay must find) and what then changed: a list of effects that
+ * the replayer applies in order.  A trace explains itself: the replayer needs no
+ * knowledge of system calls, so newer tables cannot break older traces.
+ *
+ * On disk (docs/format.md has every byte):
+ *   DIR/meta          msgpack map: struct trace_meta
+ *   DIR/events        blocks of encoded events and small effects
+ *   DIR/data          blocks of effect bytes larger than TRACE_INLINE_MAX
+ *   DIR/events.tail, DIR/data.tail   the block being filled, in a shared mapping, so a
+ *                     kill -9 of the recorder loses nothing; gone after a clean close
+ *   DIR/files/HASH    content of mapped files (reflink/hard link/copy from the store)
+ *   DIR/end           written last: exit status and totals; without it the trace is torn
+ */
+#ifndef TRACE_TRACE_H
+#define TRACE_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "abi/regs.h"
+#include "base/err.h"
+
+enum { TRACE_VERSION = 1, TRACE_INLINE_MAX = 256 };
+
+/* What the machine and the command were.  Strings are owned by whoever filled it in;
+ * trace_meta_deinit() frees one that trace_reader_meta() made. */
+struct trace_meta {
+	uint32_t version;
+	char uuid[37];
+	uint64_t start_realtime_ns;	/* CLOCK_REALTIME at the start */
+	char *exe;			/* absolute path of the first program */
+	char **argv;			/* NULL-terminated */
+	char *cwd;
+	char *uname;			/* "Linux 6.1.0 x86_64" */
+	char *cpu_model;		/* cpuid brand string */
+	uint32_t cpuid_features[8];	/* 1.ecx 1.edx 7.0.ebx 7.0.ecx 7.0.edx 7.1.eax d.1.eax 0, as the program saw them */
+	uint64_t xcr0;			/* 0 where unknown */
+	uint32_t xsave_size;		/* bytes of NT_X86_XSTATE */
+	bool cpuid_trapped;
+	char *ticks;			/* "landmark", "pmu", "step" */
+	bool syscallbuf, checksums;
+};
+
+enum trace_event_kind {
+	/* regs = at the first instruction; effects rebuild the whole address space */
+	TRACE_EXEC = 1,
+	/* a whole system call: regs = at the entry stop (orig_rax = number, rax = -ENOSYS) */
+	TRACE_SYSCALL,
+	/* the two halves of one during which other tasks ran; regs at EXIT: not compared */
+	TRACE_SYSCALL_ENTER,
+	TRACE_SYSCALL_EXIT,
+	/* a signal reaches the task; regs = when it struck; see enum trace_place */
+	TRACE_SIGNAL,
+	/* an instruction that traps (rdtsc, rdtscp, cpuid...); regs = before it */
+	TRACE_TRAP,
+	/* the other task runs from here on without a call of its own (pre-emption); place as for SIGNAL */
+	TRACE_SWITCH,
+	/* a task ends: ret = wait status as of waitpid(2) */
+	TRACE_EXIT,
+	/* nothing happened to the task: only effects (memory sums, notes) */
+	TRACE_NOTE,
+	TRACE_KIND_COUNT
+};
+
+/* Where in the task's own run a SIGNAL or SWITCH strikes. */
+enum trace_place {
+	TRACE_AT_LAST = 0,	/* right after the task's last event: no instruction between */
+	TRACE_AT_SYSCALL,	/* at the next syscall instruction, not executed: regs.rip points to it */
+	TRACE_AT_FAULT,		/* raised by the task's own next faulting instruction */
+	TRACE_AT_STATE,		/* anywhere: the point is named by registers and witness effects */
+	TRACE_AT_NOWHERE,	/* the point was not recorded; nothing after it depends on it */
+};
+
+enum trace_effect_kind {
+	TRACE_RET = 1,		/* x = new rax */
+	TRACE_WRITE,		/* addr, data: bytes now in the task's memory */
+	TRACE_MAP,		/* addr, len, x = prot, y = enum trace_map_kind | kernel MAP_* << 8, object, offset */
+	TRACE_UNMAP,		/* addr, len */
+	TRACE_PROTECT,		/* addr, len, x = prot */
+	TRACE_MOVE,		/* addr, len = old; x = new address, y = new length (mremap); object = 1 when the old stays (DONTUNMAP) */
+	TRACE_ADVISE,		/* addr, len, x = advice that changes contents (MADV_DONTNEED, ...) */
+	TRACE_REGS,		/* data = struct regs: all registers, replaces RET */
+	TRACE_XSTATE,		/* data = NT_X86_XSTATE bytes, trailing zeros cut */
+	TRACE_OBJECT,		/* defines object; x = enum trace_object_kind, len = size, data = path as seen by the program */
+	TRACE_TASK,		/* a new task: object = its serial, x = tid, y = pid, addr = clone flags, len = parent serial,
+				 * data = struct regs of its first stop */
+	TRACE_ECHO,		/* object = 1 or 2 (stdout, stderr); data, or, when that is empty, len bytes of memory at addr */
+	TRACE_STR,		/* a note for people: x = argument index, data = the string it pointed to (maybe cut) */
+	TRACE_SIGINFO,		/* data = siginfo_t, x = signal number, y = enum trace_signal_fate */
+	TRACE_ARGV,		/* data = NUL-separated command line of an exec'd program; object = 0 */
+	TRACE_ENV,		/* data = NUL-separated environment */
+	TRACE_AUXV,		/* data = the auxiliary vector */
+	TRACE_SUM,		/* addr, len, x = XXH3_64 over the non-zero pages (replayer and recorder share mem_sum()) */
+	TRACE_WITNESS,		/* addr, data: bytes that are in memory at a TRACE_AT_STATE point */
+	TRACE_NAME,		/* data = the task's comm as set by prctl(PR_SET_NAME) or exec */
+	TRACE_EFFECT_COUNT
+};
+
+enum trace_map_kind {
+	TRACE_MAP_ANON = 0,	/* zero pages, private */
+	TRACE_MAP_FILE,		/* private pages of an object */
+	TRACE_MAP_SHARED,	/* pages of an object shared by all who map it */
+};
+
+enum trace_object_kind {
+	TRACE_OBJECT_FILE = 1,	/* content in files/: read-only */
+	TRACE_OBJECT_MEMORY,	/* shared memory: starts as zeros */
+	TRACE_OBJECT_SHARED,	/* shared memory: starts with the content in files/ */
+};
+
+enum trace_signal_fate { TRACE_SIGNAL_HANDLED = 0, TRACE_SIGNAL_IGNORED, TRACE_SIGNAL_FATAL };
+
+struct trace_effect {
+	enum trace_effect_kind kind;
+	uint32_t object;
+	uint64_t addr, len, x, y, offset;
+	const void *data;	/* borrowed; NULL when data_len is 0 */
+	size_t data_len;
+};
+
+struct trace_event {
+	uint64_t n;		/* 1, 2, 3, ...; the writer sets it */
+	uint64_t time_ns;	/* since the start, CLOCK_MONOTONIC */
+	uint32_t task;		/* serial number of the task, from 1, never reused */
+	enum trace_event_kind kind;
+	enum trace_place place;	/* SIGNAL and SWITCH only */
+	int32_t nr;		/* system call number, else -1 */
+	int64_t ret;		/* SYSCALL, SYSCALL_EXIT: result; EXIT: wait status */
+	struct regs regs;	/* what replay must find; all zero for NOTE, EXIT and SYSCALL_EXIT */
+	uint32_t effects_len;
+	struct trace_effect *effects;
+};
+
+/* ---- writing ---------------------------------------------------------------- */
+
+struct trace_writer;
+
+/*
+ * Create DIR (must not exist) and start a trace in it.  store_dir is the content store
+ * shared with other traces, or NULL for none.  On failure nothing is left behind.
+ */
+struct err *trace_writer_create(const char *dir, const char *store_dir,
+				const struct trace_meta *meta, struct trace_writer **ret)
+	__must_check;
+
+/*
+ * Append one event; numbers it (ev->n).  Data is copied before return.  After an error
+ * (disk full) the trace ends with the last whole event and every later call is a no-op
+ * that returns NULL: the error is reported once, the recorder goes on.
+ */
+struct err *trace_writer_event(struct trace_writer *w, struct trace_event *ev) __must_check;
+
+/*
+ * Take the content of an open file into the trace; the object's number goes into a
+ * TRACE_OBJECT effect that the caller adds to the event that needs it, when *new_ret is
+ * true (the object was not known to this trace yet).  st: fstat of fd.  The same unchanged file
+ * (dev, ino, size, mtime, ctime) is stored once and gives the same object.
+ * shared: an object of its own for each (dev, ino), kind TRACE_OBJECT_SHARED.
+ */
+struct err *trace_writer_file(struct trace_writer *w, int fd, const struct stat *st, bool shared,
+			      uint32_t *object_ret, bool *new_ret) __must_check;
+/* An object without content: TRACE_OBJECT_MEMORY. */
+uint32_t trace_writer_memory(struct trace_writer *w);
+
+/* File name of an object's content below the trace directory ("files/<hash>") is derived from
+ * data of the TRACE_OBJECT effect; this fills that effect in for an object. */
+void trace_writer_object_effect(struct trace_writer *w, uint32_t object, const char *path,
+				struct trace_effect *effect_ret);
+
+struct trace_totals {
+	uint64_t events, raw_bytes, stored_bytes;	/* stored: after compression, without files */
+	uint64_t files, file_bytes;
+	uint64_t duration_ns;
+	int32_t exit_status;	/* of the first process, wait status */
+};
+
+void trace_writer_totals(const struct trace_writer *w, struct trace_totals *ret);
+
+/* Flush, write the end mark, free w (also on error). */
+struct err *trace_writer_close(struct trace_writer *w, int exit_status) __must_check;
+
+/* ---- reading ---------------------------------------------------------------- */
+
+struct trace_reader;
+
+/* ERR_TRACE when DIR is no trace or of another version. A torn trace opens. */
+struct err *trace_reader_open(const char *dir, struct trace_reader **ret) __must_check;
+void trace_reader_close(struct trace_reader *r);
+
+const struct trace_meta *trace_reader_meta(const struct trace_reader *r);
+const char *trace_reader_dir(const struct trace_reader *r);
+
+/* True when the trace was closed properly; fills totals (ret may be NULL). */
+bool trace_reader_end(const struct trace_reader *r, struct trace_totals *ret);
+
+/*
+ * Next event.  ev and all it points to is valid until the next call on r.
+ * err_end after the last event of a complete trace; ERR_TRACE (block, offset, last good event
+ * in the sentence) where it is damaged, and where a torn trace ends.
+ */
+struct err *trace_reader_next(struct trace_reader *r, struct trace_event *ev) __must_check;
+
+/* Make event n the next one; err_end when there is no such event. */
+struct err *trace_reader_seek(struct trace_reader *r, uint64_t n) __must_check;
+
+/*
+ * Open the content of an object (kind FILE or SHARED) read-only.  effect is the TRACE_OBJECT effect,
+ * which has been checked: a hash of hex digits only, so a hostile trace cannot name other files.
+ * The caller closes *fd_ret.
+ */
+struct err *trace_reader_object(struct trace_reader *r, const struct trace_effect *effect, int *fd_ret)
+	__must_check;
+/* Path as the program saw it, from a TRACE_OBJECT effect; always NUL-terminated. */
+const char *trace_object_path(const struct trace_effect *effect);
+
+/* ---- shared by both ------------------------------------------------------------ */
+
+/* XXH3_64 over (page number, bytes) of each page that is not all zero.  Feed in address order. */
+struct mem_sum;
+struct mem_sum *mem_sum_create(void);
+void mem_sum_page(struct mem_sum *s, uint64_t page_number, const void *page_4096);
+uint64_t mem_sum_finish(struct mem_sum *s);	/* and start over */
+void mem_sum_destroy(struct mem_sum *s);
+
+#endif
