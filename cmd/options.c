@@ -1,0 +1,308 @@
+/*
+ * options.c - the command line as a table: see cmd.h.
+ *
+ * getopt_long() is not used: it needs the same option in three places (its own table, the short
+ * option string, a switch), permutes argv unless told not to, and prints for itself.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/cmd.h"
+
+/* In every set.  at is not used: options_parse() acts on them itself. */
+static const struct option_row help_row = {
+	"help", 'h', NULL, OPTION_FLAG, 0, "print this text",
+};
+static const struct option_row man_row = {
+	"man", 0, NULL, OPTION_FLAG, 0, "print the man page's synopsis and options",
+};
+
+static const struct option_row *find_long(const struct option_set *set, const char *name, size_t len)
+{
+	const struct option_row *always[] = { &help_row, &man_row };
+
+	for (const struct option_row *row = set->rows; row->name; row++)
+		if (strlen(row->name) == len && !memcmp(row->name, name, len))
+			return row;
+	for (size_t i = 0; i < 2; i++)
+		if (strlen(always[i]->name) == len && !memcmp(always[i]->name, name, len))
+			return always[i];
+	return NULL;
+}
+
+static const struct option_row *find_short(const struct option_set *set, char letter)
+{
+	for (const struct option_row *row = set->rows; row->name; row++)
+		if (row->letter == letter)
+			return row;
+	return letter == help_row.letter ? &help_row : NULL;
+}
+
+/* A whole unsigned number at *p; moves *p behind it. */
+static bool take_u64(const char **p, uint64_t *ret)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)**p))
+		return false;
+	errno = 0;
+	*ret = strtoull(*p, &end, (*p)[0] == '0' && tolower((*p)[1]) == 'x' ? 16 : 10);
+	if (errno)
+		return false;
+	*p = end;
+	return true;
+}
+
+static bool store_range(struct option_range *range, const char *value)
+{
+	if (!take_u64(&value, &range->from))
+		return false;
+	range->to = range->from;
+	if (*value == '-') {
+		value++;
+		range->to = UINT64_MAX;
+		if (*value && !take_u64(&value, &range->to))
+			return false;
+	}
+	return !*value && range->from <= range->to && range->to;
+}
+
+static bool store_choice(int *choice, const char *words, const char *value)
+{
+	size_t len = strlen(value);
+	int i = 0;
+
+	for (const char *w = words; w; i++) {
+		const char *bar = strchr(w, '|');
+		size_t w_len = bar ? (size_t)(bar - w) : strlen(w);
+
+		if (w_len == len && !memcmp(w, value, len)) {
+			*choice = i;
+			return true;
+		}
+		w = bar ? bar + 1 : NULL;
+	}
+	return false;
+}
+
+static struct err *store(const struct option_set *set, const struct option_row *row, void *opts,
+			 const char *value)
+{
+	char *to = (char *)opts + row->at;
+	struct option_list *list;
+	bool ok = true;
+
+	switch (row->store) {
+	case OPTION_FLAG:
+		*(bool *)(void *)to = true;
+		break;
+	case OPTION_STRING:
+		*(const char **)(void *)to = value;
+		break;
+	case OPTION_LIST:
+		list = (struct option_list *)(void *)to;
+		if (list->n == OPTION_LIST_MAX)
+			return err_new(ERR_USAGE, "more than %d --%s options: give fewer",
+				       OPTION_LIST_MAX, row->name);
+		list->value[list->n++] = value;
+		break;
+	case OPTION_U64:
+		ok = take_u64(&value, (uint64_t *)(void *)to) && !*value;
+		break;
+	case OPTION_RANGE:
+		ok = store_range((struct option_range *)(void *)to, value);
+		break;
+	case OPTION_CHOICE:
+		ok = store_choice((int *)(void *)to, row->arg, value);
+		break;
+	}
+	if (ok)
+		return NULL;
+	return err_new(ERR_USAGE, "--%s takes %s: see '%s --help'", row->name, row->arg, set->prog);
+}
+
+/* The option's argument: behind '=', glued to the letter, or the next word. */
+static struct err *take_value(const struct option_set *set, const struct option_row *row,
+			      const char *glued, int argc, char **argv, int *i, const char **ret)
+{
+	*ret = glued;
+	if (glued)
+		return NULL;
+	if (*i + 1 >= argc)
+		return err_new(ERR_USAGE, "--%s needs an argument, %s: see '%s --help'", row->name,
+			       row->arg, set->prog);
+	*ret = argv[++*i];
+	return NULL;
+}
+
+static struct err *parse_long(const struct option_set *set, void *opts, int argc, char **argv,
+			      int *i, const struct option_row **row_ret)
+{
+	const char *name = argv[*i] + 2, *eq = strchr(name, '='), *value = NULL;
+	size_t len = eq ? (size_t)(eq - name) : strlen(name);
+	const struct option_row *row = find_long(set, name, len);
+
+	*row_ret = row;
+	if (!row)
+		return err_new(ERR_USAGE, "unknown option --%.*s: see '%s --help'", (int)len, name,
+			       set->prog);
+	if (row->arg)
+		TRY(take_value(set, row, eq ? eq + 1 : NULL, argc, argv, i, &value));
+	else if (eq)
+		return err_new(ERR_USAGE, "--%s takes no argument: leave out '%s'", row->name, eq);
+	if (row == &help_row || row == &man_row)
+		return NULL;
+	return store(set, row, opts, value);
+}
+
+static struct err *parse_short(const struct option_set *set, void *opts, int argc, char **argv,
+			       int *i, const struct option_row **row_ret)
+{
+	for (const char *p = argv[*i] + 1; *p; p++) {
+		const struct option_row *row = find_short(set, *p);
+		const char *value = NULL;
+
+		*row_ret = row;
+		if (!row)
+			return err_new(ERR_USAGE, "unknown option -%c: see '%s --help'", *p, set->prog);
+		if (row == &help_row)
+			return NULL;
+		if (row->arg) {
+			TRY(take_value(set, row, p[1] ? p + 1 : NULL, argc, argv, i, &value));
+			return store(set, row, opts, value);
+		}
+		TRY(store(set, row, opts, NULL));
+	}
+	return NULL;
+}
+
+struct err *options_parse(const struct option_set *set, void *opts, int *argc, char ***argv)
+{
+	char **av = *argv;
+	int ac = *argc, operands = 0, i;
+
+	for (i = 1; i < ac; i++) {
+		const struct option_row *row = NULL;
+
+		if (av[i][0] != '-' || !av[i][1]) {
+			if (!set->anywhere)
+				break;
+			av[operands++] = av[i];	/* operands <= i: av[0] and what was parsed */
+			continue;
+		}
+		if (!strcmp(av[i], "--")) {
+			i++;
+			break;
+		}
+		if (av[i][1] == '-')
+			TRY(parse_long(set, opts, ac, av, &i, &row));
+		else
+			TRY(parse_short(set, opts, ac, av, &i, &row));
+		if (row == &help_row || row == &man_row) {
+			(row == &help_row ? options_help : options_man)(set, stdout);
+			*argc = 0;
+			*argv = NULL;
+			return NULL;
+		}
+	}
+	if (ac == 0)		/* execve() with no argv at all: nothing to move */
+		return NULL;
+	for (; i < ac; i++)
+		av[operands++] = av[i];
+	av[operands] = NULL;
+	*argc = operands;
+	return NULL;
+}
+
+/* "  -o, --output=DIR" and its width. */
+static int print_names(const struct option_row *row, FILE *out)
+{
+	int n;
+
+	if (row->letter)
+		n = fprintf(out, "  -%c, --%s", row->letter, row->name);
+	else
+		n = fprintf(out, "      --%s", row->name);
+	if (row->arg)
+		n += fprintf(out, "=%s", row->arg);
+	return n;
+}
+
+static void help_line(const struct option_row *row, FILE *out)
+{
+	enum { COLUMN = 28 };
+	int n = print_names(row, out);
+
+	if (n >= COLUMN) {
+		fputc('\n', out);
+		n = 0;
+	}
+	fprintf(out, "%*s%s\n", COLUMN - n, "", row->help);
+}
+
+void options_help(const struct option_set *set, FILE *out)
+{
+	fprintf(out, "usage: %s %s\n%s\n\n", set->prog, set->synopsis, set->about);
+	for (const struct option_row *row = set->rows; row->name; row++)
+		help_line(row, out);
+	help_line(&help_row, out);
+}
+
+/* Text for man(7): '-' is to be typed, a leading '.' or '\'' is no request. */
+static void man_text(const char *s, FILE *out)
+{
+	if (*s == '.' || *s == '\'')
+		fputs("\\&", out);
+	for (; *s; s++) {
+		if (*s == '-')
+			fputs("\\-", out);
+		else if (*s == '\\')
+			fputs("\\e", out);
+		else
+			fputc(*s, out);
+	}
+}
+
+static void man_row_print(const struct option_row *row, FILE *out)
+{
+	fputs(".TP\n", out);
+	if (row->letter)
+		fprintf(out, "\\fB\\-%c\\fR, ", row->letter);
+	fputs("\\fB\\-\\-", out);
+	man_text(row->name, out);
+	fputs("\\fR", out);
+	if (row->arg) {
+		fputs("=\\fI", out);
+		man_text(row->arg, out);
+		fputs("\\fR", out);
+	}
+	fputc('\n', out);
+	man_text(row->help, out);
+	fputs(".\n", out);
+}
+
+void options_man(const struct option_set *set, FILE *out)
+{
+	fprintf(out, ".SH SYNOPSIS\n\\fB%s\\fR ", set->prog);
+	man_text(set->synopsis, out);
+	fputs("\n.SH DESCRIPTION\n", out);
+	man_text(set->about, out);
+	fputs("\n.SH OPTIONS\n", out);
+	for (const struct option_row *row = set->rows; row->name; row++)
+		man_row_print(row, out);
+	man_row_print(&help_row, out);
+}
+
+int cmd_fail(const char *prog, struct err *err)
+{
+	/* One line, whatever a file name or a hostile trace put into the sentence. */
+	fflush(stdout);
+	fprintf(stderr, "%s: ", prog);
+	for (const char *p = err->msg; *p; p++)
+		fputc((unsigned char)*p < 0x20 || *p == 0x7f ? '?' : *p, stderr);
+	fputc('\n', stderr);
+	err_free(err);
+	return CMD_FAILED;
+}
