@@ -1,0 +1,51 @@
+#!/bin/sh
+# deps.sh - installs the Debian packages that building and testing need.  Says nothing
+# when all are there.  Never asks; needs root or a password-less sudo only when one is missing.
+# Build packages that cannot be had are an error; test packages only cost skipped tests.
+build='gcc make binutils libc6-dev libzstd-dev libxxhash-dev libmsgpack-dev libcapstone-dev
+libseccomp-dev libjansson-dev libdwarf-dev libelf-dev libcmocka-dev python3'
+# package:command - a command from elsewhere (nodesource's node, nginx-full) will do.
+tests='clang:clang clang-format:clang-format gdb:gdb git:git perl:perl sqlite3:sqlite3
+redis-server:redis-server redis-tools:redis-benchmark nginx-light:nginx nodejs:node
+musl-tools:musl-gcc golang-go:go vim:vim'
+
+installed() { dpkg-query -W -f='${db:Status-Status}\n' "$1" 2>/dev/null | grep -qx installed; }
+has() { PATH=$PATH:/usr/sbin:/sbin command -v "$1" >/dev/null; }
+
+if ! command -v dpkg-query >/dev/null; then
+	echo 'deps: not a Debian system; install the libraries README.md lists yourself' >&2
+	exit 0
+fi
+# The quick way: one query for everything.
+# shellcheck disable=SC2086
+n=$(dpkg-query -W -f='${db:Status-Status}\n' $build 2>/dev/null | grep -cx installed)
+# shellcheck disable=SC2086
+[ "$n" -ge "$(echo $build | wc -w)" ] && missing= || missing=$(for p in $build; do installed "$p" || echo "$p"; done)
+wanted=$(for t in $tests; do has "${t#*:}" || echo "${t%%:*}"; done)
+[ -z "$missing$wanted" ] && exit 0
+
+if [ "$(id -u)" = 0 ]; then
+	sudo=
+elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+	sudo='sudo -n'
+else
+	[ -z "$wanted" ] || echo "deps: tests will be skipped without:" $wanted >&2
+	[ -z "$missing" ] && exit 0
+	echo "deps: missing packages; as root run: apt-get install" $missing >&2
+	exit 1
+fi
+apt() { $sudo env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -qq -o Dpkg::Use-Pty=0 -o Acquire::Retries=3 "$@" </dev/null >&2; }
+
+ls /var/lib/apt/lists/*_Packages* >/dev/null 2>&1 || apt update
+if [ -n "$missing" ]; then
+	echo "deps: installing" $missing >&2
+	# shellcheck disable=SC2086
+	apt install -y --no-install-recommends $missing ||
+		{ apt update && apt install -y --no-install-recommends $missing; } || exit 1
+fi
+for p in $wanted; do
+	echo "deps: installing $p" >&2
+	apt install -y --no-install-recommends "$p" ||
+		echo "deps: $p is not to be had; the tests that need it will be skipped" >&2
+done
+exit 0
