@@ -1,0 +1,149 @@
+#include "tracee/cpu.h"
+
+#include <asm/prctl.h>
+#include <cpuid.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* An abstract socket is a lock that needs no file, no rights and no clean-up. */
+static bool cpu_claim(int cpu)
+{
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	int n = snprintf(un.sun_path + 1, sizeof(un.sun_path) - 1, "hindsight-cpu-%d", cpu);
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return false;
+	if (bind(fd, (struct sockaddr *)&un, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) == 0)
+		return true;	/* held until this process ends */
+	close(fd);
+	return false;
+}
+
+void cpu_pin(cpu_set_t *before_ret)
+{
+	cpu_set_t one;
+	int chosen = sched_getcpu();
+
+	CPU_ZERO(before_ret);
+	if (sched_getaffinity(0, sizeof(*before_ret), before_ret) < 0)
+		return;
+	for (int i = 0; i < CPU_SETSIZE; i++) {
+		/* From the current one on: its caches are warm. */
+		int cpu = (i + (chosen < 0 ? 0 : chosen)) % CPU_SETSIZE;
+
+		if (CPU_ISSET(cpu, before_ret) && cpu_claim(cpu)) {
+			chosen = cpu;
+			break;
+		}
+	}
+	if (chosen < 0)
+		return;
+	CPU_ZERO(&one);
+	CPU_SET(chosen, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+}
+
+struct cpuid_leaf cpuid_here(uint32_t leaf, uint32_t subleaf)
+{
+	struct cpuid_leaf r;
+
+	__cpuid_count(leaf, subleaf, r.eax, r.ebx, r.ecx, r.edx);
+	return r;
+}
+
+/* Intel SDM vol. 2A, CPUID; AMD APM vol. 3, appendix E. */
+static const struct { uint32_t leaf, subleaf, eax, ebx, ecx, edx; } hidden[] = {
+	{ 1, 0, 0, 0, 1u << 30 /* RDRAND */, 0 },
+	{ 7, 0, 0, 1u << 2 /* SGX */ | 1u << 4 /* HLE */ | 1u << 11 /* RTM */ | 1u << 18 /* RDSEED */,
+	  1u << 5 /* WAITPKG */ | 1u << 22 /* RDPID */ | 1u << 29 /* ENQCMD */,
+	  1u << 11 /* RTM_ALWAYS_ABORT */ | 1u << 13 /* TSX_FORCE_ABORT */ | 1u << 16 /* TSXLDTRK */ |
+	  1u << 5 /* UINTR */ | 1u << 22 | 1u << 24 | 1u << 25 /* AMX */ },
+	{ 7, 1, 1u << 21 /* AMX-FP16 */, 0, 0, 0 },
+	{ 0x80000008, 0, 0, 1u << 4 /* RDPRU */, 0, 0 },
+	{ 0x80000001, 0, 0, 0, 1u << 15 /* LWP */ | 1u << 29 /* MWAITX */, 0 },
+};
+
+struct cpuid_leaf cpuid_masked(uint32_t leaf, uint32_t subleaf)
+{
+	struct cpuid_leaf r = cpuid_here(leaf, subleaf);
+
+	for (unsigned i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++) {
+		if (hidden[i].leaf != leaf || (leaf == 7 && hidden[i].subleaf != subleaf))
+			continue;
+		r.eax &= ~hidden[i].eax;
+		r.ebx &= ~hidden[i].ebx;
+		r.ecx &= ~hidden[i].ecx;
+		r.edx &= ~hidden[i].edx;
+	}
+	return r;
+}
+
+void cpuid_features(bool masked, uint32_t features[8])
+{
+	struct cpuid_leaf (*get)(uint32_t, uint32_t) = masked ? cpuid_masked : cpuid_here;
+	uint32_t max = cpuid_here(0, 0).eax;
+	struct cpuid_leaf l;
+
+	memset(features, 0, 8 * sizeof(*features));
+	l = get(1, 0);
+	features[0] = l.ecx;
+	features[1] = l.edx;
+	if (max >= 7) {
+		l = get(7, 0);
+		features[2] = l.ebx;
+		features[3] = l.ecx;
+		features[4] = l.edx;
+		if (l.eax >= 1)
+			features[5] = get(7, 1).eax;
+	}
+	if (max >= 0xd)
+		features[6] = get(0xd, 1).eax;
+}
+
+void cpuid_brand(char brand[49])
+{
+	struct cpuid_leaf l;
+
+	memset(brand, 0, 49);
+	if (cpuid_here(0x80000000, 0).eax < 0x80000004)
+		return;
+	for (uint32_t i = 0; i < 3; i++) {
+		l = cpuid_here(0x80000002 + i, 0);
+		memcpy(brand + 16 * i, &l, 16);
+	}
+}
+
+uint64_t cpu_xcr0(void)
+{
+	uint32_t lo, hi;
+
+	if (!(cpuid_here(1, 0).ecx & 1u << 27))	/* OSXSAVE */
+		return 0;
+	__asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
+	return (uint64_t)hi << 32 | lo;
+}
+
+bool cpuid_can_trap(void)
+{
+	/* Asking does not change anything: set what is already so. */
+	return syscall(SYS_arch_prctl, ARCH_SET_CPUID, 1) == 0;
+}
+
+enum trap_insn trap_insn_at(const uint8_t *text, unsigned *len_ret)
+{
+	*len_ret = 2;
+	if (text[0] == 0x0f && text[1] == 0x31)
+		return TRAP_RDTSC;
+	if (text[0] == 0x0f && text[1] == 0xa2)
+		return TRAP_CPUID;
+	*len_ret = 3;
+	if (text[0] == 0x0f && text[1] == 0x01 && text[2] == 0xf9)
+		return TRAP_RDTSCP;
+	return TRAP_NONE;
+}

@@ -1,0 +1,41 @@
+/*
+ * cpu.h - which CPU to run on, and what CPU it is.
+ */
+#ifndef TRACEE_CPU_H
+#define TRACEE_CPU_H
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/*
+ * Pin this process (and what it forks) to one CPU, chosen so that several recorders and
+ * replayers on a machine take different ones.  The mask from before goes to *before_ret.
+ * Without the right to pin everything still works, only slower.
+ */
+void cpu_pin(cpu_set_t *before_ret);
+
+struct cpuid_leaf { uint32_t eax, ebx, ecx, edx; };
+
+struct cpuid_leaf cpuid_here(uint32_t leaf, uint32_t subleaf);
+
+/* The same with what replay cannot reproduce taken out: TSX, RDRAND, RDSEED, RDPID,
+ * user-mode wait, SGX, AMX, ... */
+struct cpuid_leaf cpuid_masked(uint32_t leaf, uint32_t subleaf);
+
+/* 1.ecx 1.edx 7.0.ebx 7.0.ecx 7.0.edx 7.1.eax d.1.eax 0 */
+void cpuid_features(bool masked, uint32_t features[8]);
+/* 48 characters and NUL */
+void cpuid_brand(char brand[49]);
+/* XCR0, or 0 where the system has no XSAVE */
+uint64_t cpu_xcr0(void);
+/* Can cpuid be made to fault here (arch_prctl(ARCH_SET_CPUID), Linux 4.12)? */
+bool cpuid_can_trap(void);
+
+/* The instruction at text (up to 16 bytes) that a SIGSEGV may have come from because it is trapped. */
+enum trap_insn { TRAP_NONE = 0, TRAP_RDTSC, TRAP_RDTSCP, TRAP_CPUID };
+enum trap_insn trap_insn_at(const uint8_t *text, unsigned *len_ret);
+
+#endif

@@ -1,0 +1,218 @@
+#include "tracee/ptrace.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+_Static_assert(sizeof(struct regs) == sizeof(struct user_regs_struct), "abi/regs.h is the kernel's layout");
+
+static struct err *ptrace_failed(pid_t tid, const char *what)
+{
+	if (errno == ESRCH)
+		return &err_gone;
+	return err_os(errno, "task %d: %s", tid, what);
+}
+
+struct err *tracee_regs_get(pid_t tid, struct regs *ret)
+{
+	if (ptrace(PTRACE_GETREGS, tid, NULL, ret) < 0)
+		return ptrace_failed(tid, "cannot read its registers");
+	return NULL;
+}
+
+struct err *tracee_regs_set(pid_t tid, const struct regs *regs)
+{
+	if (ptrace(PTRACE_SETREGS, tid, NULL, regs) < 0)
+		return ptrace_failed(tid, "cannot set its registers");
+	return NULL;
+}
+
+struct err *tracee_xstate_get(pid_t tid, void *buf, size_t *len_ret)
+{
+	struct iovec iov = { buf, TRACEE_XSTATE_MAX };
+	const unsigned char *bytes = buf;
+
+	if (ptrace(PTRACE_GETREGSET, tid, NT_X86_XSTATE, &iov) < 0)
+		return ptrace_failed(tid, "cannot read its vector registers");
+	while (iov.iov_len > 0 && bytes[iov.iov_len - 1] == 0)
+		iov.iov_len--;
+	*len_ret = iov.iov_len;
+	return NULL;
+}
+
+/* The kernel wants the area whole: ask once how large it is here. */
+static size_t xstate_size(pid_t tid)
+{
+	static size_t size;
+	unsigned char buf[TRACEE_XSTATE_MAX];
+	struct iovec iov = { buf, sizeof(buf) };
+
+	if (!size && ptrace(PTRACE_GETREGSET, tid, NT_X86_XSTATE, &iov) == 0)
+		size = iov.iov_len;
+	return size;
+}
+
+struct err *tracee_xstate_set(pid_t tid, const void *buf, size_t len)
+{
+	unsigned char whole[TRACEE_XSTATE_MAX] = { 0 };
+	struct iovec iov = { whole, xstate_size(tid) };
+
+	if (len > iov.iov_len)
+		return err_new(ERR_UNSUPPORTED, "the recording has %zu bytes of vector state, this CPU only %zu: "
+			       "replay it on a CPU with the same features", len, iov.iov_len);
+	memcpy(whole, buf, len);
+	if (ptrace(PTRACE_SETREGSET, tid, NT_X86_XSTATE, &iov) < 0)
+		return ptrace_failed(tid, "cannot set its vector registers");
+	return NULL;
+}
+
+size_t tracee_read_some(pid_t tid, uint64_t addr, void *buf, size_t len)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		struct iovec local = { (char *)buf + done, len - done };
+		struct iovec remote = { (void *)(uintptr_t)(addr + done), len - done };
+		ssize_t n = process_vm_readv(tid, &local, 1, &remote, 1, 0);
+
+		if (n <= 0)
+			break;
+		done += (size_t)n;
+	}
+	return done;
+}
+
+/* Pages that process_vm_readv refuses (PROT_NONE, write-only) but a debugger may see. */
+static struct err *mem_file_io(pid_t tid, uint64_t addr, void *rbuf, const void *wbuf, size_t len)
+{
+	char path[64];
+	size_t done = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", tid);
+	fd = open(path, (wbuf ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? &err_gone : err_os(errno, "cannot open %s", path);
+	while (done < len) {
+		off_t off = (off_t)(addr + done);
+		ssize_t n = wbuf ? pwrite(fd, (const char *)wbuf + done, len - done, off) :
+				   pread(fd, (char *)rbuf + done, len - done, off);
+		if (n <= 0)
+			break;
+		done += (size_t)n;
+	}
+	close(fd);
+	if (done < len)
+		return err_os(EFAULT, "task %d: memory 0x%" PRIx64 "+%zu", tid, addr, len);
+	return NULL;
+}
+
+struct err *tracee_read(pid_t tid, uint64_t addr, void *buf, size_t len)
+{
+	size_t done = tracee_read_some(tid, addr, buf, len);
+
+	if (done == len)
+		return NULL;
+	return mem_file_io(tid, addr + done, (char *)buf + done, NULL, len - done);
+}
+
+struct err *tracee_write(pid_t tid, uint64_t addr, const void *buf, size_t len)
+{
+	struct iovec local = { (void *)(uintptr_t)buf, len };
+	struct iovec remote = { (void *)(uintptr_t)addr, len };
+
+	if (!len || process_vm_writev(tid, &local, 1, &remote, 1, 0) == (ssize_t)len)
+		return NULL;
+	return mem_file_io(tid, addr, NULL, buf, len);
+}
+
+void tracee_read_string(pid_t tid, uint64_t addr, char *buf, size_t size)
+{
+	size_t done = 0;
+
+	buf[0] = '\0';
+	while (done < size - 1) {
+		/* up to the page's end, so that one unmapped page does not hide the one before */
+		size_t room = 4096 - ((addr + done) & 4095);
+		size_t want = room < size - 1 - done ? room : size - 1 - done;
+		size_t n = tracee_read_some(tid, addr + done, buf + done, want);
+
+		buf[done + n] = '\0';
+		if (n < want || memchr(buf + done, '\0', n))
+			return;
+		done += n;
+	}
+}
+
+int tracee_peek(void *ctx, uint64_t addr, void *buf, size_t len)
+{
+	pid_t tid = *(pid_t *)ctx;
+
+	return tracee_read_some(tid, addr, buf, len) == len ? 0 : -1;
+}
+
+struct err *tracee_resume(pid_t tid, int request, int sig)
+{
+	if (ptrace(request, tid, NULL, (void *)(uintptr_t)sig) < 0)
+		return ptrace_failed(tid, "cannot resume it");
+	return NULL;
+}
+
+struct err *tracee_wait(pid_t tid, int *status_ret)
+{
+	while (waitpid(tid, status_ret, __WALL) < 0) {
+		if (errno != EINTR)
+			return errno == ECHILD ? &err_gone : err_os(errno, "waitpid");
+	}
+	return NULL;
+}
+
+enum tracee_stop tracee_stop_kind(int status)
+{
+	int sig = WSTOPSIG(status);
+
+	if (!WIFSTOPPED(status))
+		return STOP_EXITED;
+	switch ((unsigned)status >> 16) {
+	case 0:
+		return sig == (SIGTRAP | 0x80) ? STOP_SYSCALL : STOP_SIGNAL;
+	case PTRACE_EVENT_SECCOMP:
+		return STOP_SECCOMP;
+	case PTRACE_EVENT_FORK:
+	case PTRACE_EVENT_VFORK:
+	case PTRACE_EVENT_CLONE:
+		return STOP_CLONE;
+	case PTRACE_EVENT_VFORK_DONE:
+		return STOP_VFORK_DONE;
+	case PTRACE_EVENT_EXEC:
+		return STOP_EXEC;
+	case PTRACE_EVENT_EXIT:
+		return STOP_EXIT;
+	default:	/* PTRACE_EVENT_STOP: group stop when it names a stopping signal */
+		if (sig == SIGSTOP || sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU)
+			return STOP_GROUP;
+		return STOP_EVENT;
+	}
+}
+
+struct err *tracee_sigmask_get(pid_t tid, uint64_t *ret)
+{
+	if (ptrace(PTRACE_GETSIGMASK, tid, sizeof(*ret), ret) < 0)
+		return ptrace_failed(tid, "cannot read its signal mask");
+	return NULL;
+}
+
+struct err *tracee_sigmask_set(pid_t tid, uint64_t mask)
+{
+	if (ptrace(PTRACE_SETSIGMASK, tid, sizeof(mask), &mask) < 0)
+		return ptrace_failed(tid, "cannot set its signal mask");
+	return NULL;
+}

@@ -1,0 +1,67 @@
+/*
+ * ptrace.h - what both sides do to a stopped task: registers, memory, resume, wait.
+ *
+ * Every function needs the task stopped under our ptrace unless it says otherwise, and
+ * returns &err_gone when the task is dying or was never ours: SIGKILL can turn any stop
+ * into that at any moment, so callers treat it as "wait for its exit status".
+ */
+#ifndef TRACEE_PTRACE_H
+#define TRACEE_PTRACE_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "abi/regs.h"
+#include "base/err.h"
+
+struct err *tracee_regs_get(pid_t tid, struct regs *ret) __must_check;
+struct err *tracee_regs_set(pid_t tid, const struct regs *regs) __must_check;
+
+enum { TRACEE_XSTATE_MAX = 16384 };	/* AMX states need 11 KB (Linux 5.16) */
+
+/* The XSAVE area (NT_X86_XSTATE); *len_ret <= TRACEE_XSTATE_MAX with trailing zeros cut. */
+struct err *tracee_xstate_get(pid_t tid, void *buf, size_t *len_ret) __must_check;
+/* len may be short of the real size: the rest is zero. */
+struct err *tracee_xstate_set(pid_t tid, const void *buf, size_t len) __must_check;
+
+/* Whole ranges: ERR_OS with EFAULT when any byte is not mapped.  Protection is ignored
+ * by tracee_write only where the kernel lets a debugger do so (private mappings). */
+struct err *tracee_read(pid_t tid, uint64_t addr, void *buf, size_t len) __must_check;
+struct err *tracee_write(pid_t tid, uint64_t addr, const void *buf, size_t len) __must_check;
+/* As many bytes as are mapped from addr on; 0 when none are. */
+size_t tracee_read_some(pid_t tid, uint64_t addr, void *buf, size_t len);
+/* NUL-terminated, cut at size - 1; "" when unreadable. */
+void tracee_read_string(pid_t tid, uint64_t addr, char *buf, size_t size);
+/* A sys_peek_fn; ctx is a pid_t *. */
+int tracee_peek(void *ctx, uint64_t addr, void *buf, size_t len);
+
+/* request: PTRACE_CONT, PTRACE_SYSCALL, PTRACE_SYSEMU, PTRACE_SINGLESTEP, ... */
+struct err *tracee_resume(pid_t tid, int request, int sig) __must_check;
+
+/* waitpid(tid, __WALL) that repeats on EINTR; &err_gone when there is no such child. */
+struct err *tracee_wait(pid_t tid, int *status_ret) __must_check;
+
+/* What a wait status means. */
+enum tracee_stop {
+	STOP_EXITED,		/* dead: WIFEXITED or WIFSIGNALED */
+	STOP_SYSCALL,		/* syscall entry or exit stop (PTRACE_O_TRACESYSGOOD) */
+	STOP_SECCOMP,
+	STOP_CLONE,		/* fork, vfork or clone: a new task */
+	STOP_VFORK_DONE,
+	STOP_EXEC,
+	STOP_EXIT,		/* about to die */
+	STOP_GROUP,		/* group stop: SIGSTOP and its kin took effect */
+	STOP_EVENT,		/* PTRACE_EVENT_STOP: a new task's first stop, PTRACE_INTERRUPT, SIGCONT */
+	STOP_SIGNAL,		/* signal-delivery stop */
+};
+
+enum tracee_stop tracee_stop_kind(int status);
+
+/* kernel sigset_t, 64 bits */
+struct err *tracee_sigmask_get(pid_t tid, uint64_t *ret) __must_check;
+struct err *tracee_sigmask_set(pid_t tid, uint64_t mask) __must_check;
+
+#endif
