@@ -1,0 +1,4 @@
+// test: signal=3
+#define SIG SIGQUIT
+#define HOW FAULT_RAISE
+#include "signal_fatal.inc.c"

@@ -1,0 +1,4 @@
+// test: signal=34
+#define SIG SIGRTMIN
+#define HOW FAULT_RAISE
+#include "signal_fatal.inc.c"

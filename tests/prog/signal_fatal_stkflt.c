@@ -1,0 +1,4 @@
+// test: signal=16
+#define SIG SIGSTKFLT
+#define HOW FAULT_RAISE
+#include "signal_fatal.inc.c"

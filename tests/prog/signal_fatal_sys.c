@@ -1,0 +1,4 @@
+// test: signal=31
+#define SIG SIGSYS
+#define HOW FAULT_RAISE
+#include "signal_fatal.inc.c"
