@@ -44,6 +44,9 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "trace/trace.h"
+
+struct json_t;
 
 enum { CMD_FAILED = 125 };	/* exit status of every failure of our own */
 
@@ -101,5 +104,98 @@ void options_man(const struct option_set *set, FILE *out);
 
 /* Print "prog: message" as one line on stderr, free err, return CMD_FAILED. */
 int cmd_fail(const char *prog, struct err *err);
+
+/* ---- naming a trace ----------------------------------------------------------- */
+
+/*
+ * Directory of the trace that TRACE on a command line means: NULL = the latest recording; a path
+ * (it has a '/', or it exists here) = itself; any other word = that name below the default trace
+ * directory.  The caller frees *ret.  ERR_TRACE when there is none.
+ */
+struct err *cmd_trace_find(const char *name, char **ret) __must_check;
+/* The same, opened, for commands whose operands are [TRACE]; ERR_USAGE for more than one. */
+struct err *cmd_trace_open(int argc, char **argv, struct trace_reader **ret) __must_check;
+
+/* ---- the commands of hindsight -------------------------------------------------- */
+
+struct cmd {
+	const char *name;
+	const struct option_set *options;
+	size_t opts_size;	/* of the struct that options fills in */
+	/* argc, argv: the operands.  Prints to stdout; the caller flushes it. */
+	struct err *(*run)(const void *opts, int argc, char **argv);
+};
+
+extern const struct cmd cmd_ls, cmd_ps, cmd_info, cmd_dump, cmd_stats, cmd_pack, cmd_unpack;
+
+/* ---- writing results (info.c) ----------------------------------------------------- */
+
+/* A string in C notation; beyond max bytes of it "..." follows. */
+void text_quoted(FILE *out, const void *bytes, size_t len, size_t max);
+/* As it is, but control bytes escaped, so that a hostile trace cannot drive the terminal. */
+void text_plain(FILE *out, const char *s);
+/* NUL-separated words as one would type them into a shell. */
+void text_words(FILE *out, const char *words, size_t len);
+/* "1.4 MB" */
+const char *text_size(char buf[24], uint64_t bytes);
+/* "0", "SIGSEGV", "SIGSEGV+core" from a wait status */
+const char *text_status(char buf[48], int status);
+
+/* JSON strings must be UTF-8: other bytes become U+FFFD. */
+struct json_t *json_text(const void *bytes, size_t len);
+struct json_t *json_words(const char *words, size_t len);	/* NUL-separated: an array */
+/* "0x7ffe1234": 64 bits do not fit a JSON number */
+struct json_t *json_hex(uint64_t value);
+/* A count; INT64_MAX stands for anything above it. */
+struct json_t *json_count(uint64_t value);
+/* Add the end of a process: "exit_code" and "signal", one of them null; both when it runs. */
+void json_status(struct json_t *object, bool ended, int status);
+/* Print a value (one line unless pretty), drop it.  err_nomem when it is NULL. */
+struct err *json_print(struct json_t *value, bool pretty) __must_check;
+
+/* ---- who is who in a trace (ps.c) ---------------------------------------------------- */
+
+struct words {			/* a command line, NUL-separated; shared by forked tasks */
+	unsigned refs;
+	size_t len;
+	char bytes[];
+};
+
+struct task_info {
+	uint32_t serial;
+	int tid, pid;		/* 0 when the trace has not said */
+	bool thread;		/* of leader's process */
+	bool ended;
+	int status;		/* wait status, when ended */
+	uint64_t first_event, last_event, first_ns, last_ns;
+	uint64_t events, calls, signals, bytes;	/* bytes: of effect data */
+	bool execed;
+	struct words *words;	/* may be NULL */
+	char name[17];		/* comm; "" when not known */
+	int32_t nr;		/* last SYSCALL_ENTER, -1 before the first; its arguments */
+	uint64_t args[6];
+	/* The tree.  A parent, or leader, is always older: no cycles, whatever the trace says. */
+	struct task_info *parent, *leader;	/* leader: first task of its process; maybe itself */
+	struct task_info *face;	/* leader's: the task whose end is the process's */
+	struct task_info *first_child, *last_child, *next_sibling;
+	struct task_info *next;	/* in order of appearance */
+};
+
+struct task_list {
+	void *by_serial;	/* tsearch(3) tree */
+	struct task_info *first, *last;
+	uint64_t n, processes;
+};
+
+void task_list_init(struct task_list *l);
+void task_list_deinit(struct task_list *l);
+/* Take note of an event; *ret = its task.  Call it for every event from the first on. */
+struct err *task_list_event(struct task_list *l, const struct trace_event *ev,
+			    struct task_info **ret) __must_check;
+
+/* ---- calls in words (dump.c) ----------------------------------------------------------- */
+
+/* "openat"; "syscall_999" for a number nobody knows, valid until the next call. */
+const char *call_name(int32_t nr);
 
 #endif
