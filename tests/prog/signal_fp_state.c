@@ -40,7 +40,7 @@ int main(void)
 		CHECK(!memcmp(a, b, 16));
 		CHECK_EQ(cw, cw2);
 		CHECK_EQ(mxcsr, mxcsr2);
-		CHECK(pi == 3.14159265358979323851280895940618620443274267017841339111328125L);
+		CHECK(pi > 3.14159265358979L && pi < 3.1415926535898L);
 	}
 	long r = SYS_kill;
 

@@ -7,7 +7,7 @@ static __thread int tls = 7;
 
 static void destroy(void *p)
 {
-	destroyed += *(int *)p;
+	__atomic_add_fetch(&destroyed, *(int *)p, __ATOMIC_SEQ_CST);
 	free(p);
 }
 
