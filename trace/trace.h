@@ -142,7 +142,7 @@ struct trace_event {
 struct trace_writer;
 
 /*
- * Create DIR (must not exist) and start a trace in it.  store_dir is the content store
+ * Create DIR (must not exist, or be empty) and start a trace in it.  store_dir is the content store
  * shared with other traces, or NULL for none.  On failure nothing is left behind.
  */
 struct err *trace_writer_create(const char *dir, const char *store_dir,
@@ -169,7 +169,8 @@ struct err *trace_writer_file(struct trace_writer *w, int fd, const struct stat 
 uint32_t trace_writer_memory(struct trace_writer *w);
 
 /* File name of an object's content below the trace directory ("files/<hash>") is derived from
- * data of the TRACE_OBJECT effect; this fills that effect in for an object. */
+ * data of the TRACE_OBJECT effect; this fills that effect in for an object.  Its data belong to
+ * the writer and stay valid for the next 1000 such calls. */
 void trace_writer_object_effect(struct trace_writer *w, uint32_t object, const char *path,
 				struct trace_effect *effect_ret);
 
@@ -200,7 +201,8 @@ const char *trace_reader_dir(const struct trace_reader *r);
 bool trace_reader_end(const struct trace_reader *r, struct trace_totals *ret);
 
 /*
- * Next event.  ev and all it points to is valid until the next call on r.
+ * Next event.  ev and all it points to is valid until the next call on r.  Data of effects
+ * are aligned to 16 bytes and followed by a NUL that data_len does not count.
  * err_end after the last event of a complete trace; ERR_TRACE (block, offset, last good event
  * in the sentence) where it is damaged, and where a torn trace ends.
  */
@@ -218,6 +220,29 @@ struct err *trace_reader_object(struct trace_reader *r, const struct trace_effec
 	__must_check;
 /* Path as the program saw it, from a TRACE_OBJECT effect; always NUL-terminated. */
 const char *trace_object_path(const struct trace_effect *effect);
+
+/* Frees the strings of a meta that trace_reader_meta's owner or the caller allocated. */
+void trace_meta_deinit(struct trace_meta *meta);
+
+/* "syscall-enter", "write": as in trace/records.def; "?" for a number that is no kind. */
+const char *trace_event_name(enum trace_event_kind kind);
+const char *trace_effect_name(enum trace_effect_kind kind);
+
+/* ---- where traces live (the default places; nothing above depends on them) --------- */
+
+/*
+ * All below ${HINDSIGHT_TRACE_DIR:-${XDG_DATA_HOME:-~/.local/share}/hindsight}, made when missing.
+ * Returned paths are absolute and the caller frees them.
+ */
+
+/* Make BASE/NAME-N, empty, for the smallest N not taken; NAME = last part of program_name. */
+struct err *trace_dir_new(const char *program_name, char **dir_ret) __must_check;
+/* What `latest` points to; ERR_TRACE when there is none. */
+struct err *trace_dir_latest(char **ret) __must_check;
+/* Let `latest` point to dir from now on: relative when dir is in BASE.  Atomic. */
+struct err *trace_dir_set_latest(const char *dir) __must_check;
+/* BASE/store */
+struct err *trace_store_dir(char **ret) __must_check;
 
 /* ---- shared by both ------------------------------------------------------------ */
 

@@ -1,0 +1,204 @@
+/*
+ * dir.c - where traces live when nobody says otherwise.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/os.h"
+#include "trace/internal.h"
+
+static const char *set_env(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : NULL;
+}
+
+static struct err *home_dir(const char **ret)
+{
+	struct passwd *pw;
+
+	*ret = set_env("HOME");
+	if (!*ret) {
+		pw = getpwuid(getuid());
+		*ret = pw ? pw->pw_dir : NULL;
+	}
+	if (*ret)
+		return NULL;
+	return err_new(ERR_USAGE, "there is no home directory to keep traces in: set "
+		       "HINDSIGHT_TRACE_DIR");
+}
+
+/* mkdir -p.  path is changed in between. */
+static struct err *make_dirs(char *path)
+{
+	for (char *p = path + 1; ; p++) {
+		char c = *p;
+
+		if (c && c != '/')
+			continue;
+		*p = 0;
+		if (os.mkdirat(AT_FDCWD, path, 0700) && errno != EEXIST && (!c || errno != EROFS))
+			return err_os(errno, "cannot make the directory %s for traces", path);
+		*p = c;
+		if (!c)
+			return NULL;
+	}
+}
+
+static struct err *base_dir(char **ret)
+{
+	const char *dir = set_env("HINDSIGHT_TRACE_DIR"), *data = set_env("XDG_DATA_HOME"), *home;
+	char *path = NULL, *full;
+	struct err *err;
+	int n;
+
+	if (dir) {
+		n = asprintf(&path, "%s", dir);
+	} else if (data && *data == '/') {	/* the XDG standard: ignore a relative one */
+		n = asprintf(&path, "%s/hindsight", data);
+	} else {
+		TRY(home_dir(&home));
+		n = asprintf(&path, "%s/.local/share/hindsight", home);
+	}
+	if (n < 0)
+		return &err_nomem;
+	err = make_dirs(path);
+	full = err ? NULL : realpath(path, NULL);
+	if (!err && !full)
+		err = err_os(errno, "cannot find the directory %s", path);
+	free(path);
+	*ret = full;
+	return err;
+}
+
+/* "a.out" for "/tmp/a.out"; never empty, hidden or with a slash. */
+static const char *name_of(const char *program, char name[65])
+{
+	const char *slash = strrchr(program, '/');
+
+	snprintf(name, 65, "%s", slash ? slash + 1 : program);
+	if (name[0] == '.')
+		name[0] = '_';
+	return name[0] ? name : "trace";
+}
+
+struct err *trace_dir_new(const char *program_name, char **dir_ret)
+{
+	char buf[65], *base, *dir;
+	const char *name = name_of(program_name, buf);
+
+	TRY(base_dir(&base));
+	for (unsigned int n = 0; ; n++) {
+		int e;
+
+		if (asprintf(&dir, "%s/%s-%u", base, name, n) < 0) {
+			free(base);
+			return &err_nomem;
+		}
+		e = os.mkdirat(AT_FDCWD, dir, 0700) ? errno : 0;
+		if (e == EEXIST && n < UINT_MAX) {
+			free(dir);
+			continue;
+		}
+		free(base);
+		if (!e) {
+			*dir_ret = dir;
+			return NULL;
+		}
+		struct err *err = err_os(e, "cannot make the trace directory %s", dir);
+
+		free(dir);
+		return err;
+	}
+}
+
+struct err *trace_dir_latest(char **ret)
+{
+	char target[PATH_MAX], *base;
+	ssize_t n;
+	int fd, e;
+
+	TRY(base_dir(&base));
+	fd = os.openat(AT_FDCWD, base, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	n = fd < 0 ? -1 : os.readlinkat(fd, "latest", target, sizeof(target) - 1);
+	e = errno;
+	if (fd >= 0)
+		close(fd);
+	if (n < 0) {
+		struct err *err = e == ENOENT ?
+			err_new(ERR_TRACE, "there is no trace in %s yet: record a program with rec", base) :
+			err_os(e, "cannot read %s/latest", base);
+
+		free(base);
+		return err;
+	}
+	target[n] = 0;
+	n = target[0] == '/' ? asprintf(ret, "%s", target) : asprintf(ret, "%s/%s", base, target);
+	free(base);
+	return n < 0 ? &err_nomem : NULL;
+}
+
+/* 0 or errno. */
+static int point_latest(const char *base, const char *dir)
+{
+	size_t len = strlen(base);
+	bool below = !strncmp(dir, base, len) && dir[len] == '/' && !strchr(dir + len + 1, '/');
+	char tmp[64];
+	int e = 0, fd = os.openat(AT_FDCWD, base, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+
+	if (fd < 0)
+		return errno;
+	snprintf(tmp, sizeof(tmp), ".latest-%d", (int)getpid());
+	unlinkat(fd, tmp, 0);
+	if (os.symlinkat(below ? dir + len + 1 : dir, fd, tmp) ||
+	    os.renameat(fd, tmp, fd, "latest")) {
+		e = errno;
+		unlinkat(fd, tmp, 0);
+	}
+	close(fd);
+	return e;
+}
+
+struct err *trace_dir_set_latest(const char *dir)
+{
+	char *base, *full;
+	int e;
+
+	TRY(base_dir(&base));
+	full = realpath(dir, NULL);
+	e = full ? point_latest(base, full) : errno;
+	free(full);
+	if (e) {
+		struct err *err = err_os(e, "cannot set %s/latest", base);
+
+		free(base);
+		return err;
+	}
+	free(base);
+	return NULL;
+}
+
+struct err *trace_store_dir(char **ret)
+{
+	char *base, *dir;
+	struct err *err;
+
+	TRY(base_dir(&base));
+	if (asprintf(&dir, "%s/store", base) < 0)
+		dir = NULL;
+	free(base);
+	if (!dir)
+		return &err_nomem;
+	err = make_dirs(dir);
+	if (err)
+		free(dir);
+	else
+		*ret = dir;
+	return err;
+}

@@ -1,0 +1,55 @@
+#include "trace/trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/bug.h"
+
+struct mem_sum {
+	XXH3_state_t *state;
+};
+
+struct mem_sum *mem_sum_create(void)
+{
+	struct mem_sum *s = malloc(sizeof(*s));
+
+	BUG_ON(!s, "no memory for a checksum");
+	s->state = XXH3_createState();
+	BUG_ON(!s->state, "no memory for a checksum");
+	XXH3_64bits_reset(s->state);
+	return s;
+}
+
+/* Almost every page that is not zero shows it in its first words. */
+static bool page_is_zero(const void *page)
+{
+	uint64_t head[2];
+
+	memcpy(head, page, sizeof(head));
+	return !(head[0] | head[1]) && !memcmp(page, (const char *)page + 16, 4096 - 16);
+}
+
+void mem_sum_page(struct mem_sum *s, uint64_t page_number, const void *page_4096)
+{
+	if (page_is_zero(page_4096))
+		return;
+	XXH3_64bits_update(s->state, &page_number, sizeof(page_number));
+	XXH3_64bits_update(s->state, page_4096, 4096);
+}
+
+uint64_t mem_sum_finish(struct mem_sum *s)
+{
+	uint64_t sum = XXH3_64bits_digest(s->state);
+
+	XXH3_64bits_reset(s->state);
+	return sum;
+}
+
+void mem_sum_destroy(struct mem_sum *s)
+{
+	if (!s)
+		return;
+	XXH3_freeState(s->state);
+	free(s);
+}
