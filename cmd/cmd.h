@@ -107,6 +107,10 @@ int cmd_fail(const char *prog, struct err *err);
 
 /* ---- naming a trace ----------------------------------------------------------- */
 
+/* ${HINDSIGHT_TRACE_DIR:-${XDG_DATA_HOME:-~/.local/share}/hindsight}, which may not exist.  The
+ * caller frees it. */
+struct err *cmd_trace_base(char **ret) __must_check;
+
 /*
  * Directory of the trace that TRACE on a command line means: NULL = the latest recording; a path
  * (it has a '/', or it exists here) = itself; any other word = that name below the default trace
@@ -115,6 +119,8 @@ int cmd_fail(const char *prog, struct err *err);
 struct err *cmd_trace_find(const char *name, char **ret) __must_check;
 /* The same, opened, for commands whose operands are [TRACE]; ERR_USAGE for more than one. */
 struct err *cmd_trace_open(int argc, char **argv, struct trace_reader **ret) __must_check;
+/* True while a recorder is still writing it.  False where that cannot be found out. */
+bool cmd_trace_live(const char *dir);
 
 /* ---- the commands of hindsight -------------------------------------------------- */
 

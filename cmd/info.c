@@ -307,6 +307,8 @@ static void info_text(const struct trace_reader *r, const struct trace_meta *m,
 	if (complete)
 		printf("%-12s complete; the program ended with %s\n", "end",
 		       text_status(status, t->exit_status));
+	else if (cmd_trace_live(trace_reader_dir(r)))
+		printf("%-12s still being recorded\n", "end");
 	else
 		printf("%-12s torn: the recording was not closed\n", "end");
 }
@@ -349,6 +351,8 @@ static struct err *info_json(const struct trace_reader *r, const struct trace_to
 
 	json_object_set_new(o, "trace", json_cstr(trace_reader_dir(r)));
 	json_object_set_new(o, "complete", json_boolean(complete));
+	json_object_set_new(o, "recording", json_boolean(!complete &&
+							 cmd_trace_live(trace_reader_dir(r))));
 	json_object_set_new(o, "events", json_count(t->events));
 	json_object_set_new(o, "duration_ns", json_count(t->duration_ns));
 	json_object_set_new(o, "raw_bytes", complete ? json_count(t->raw_bytes) : json_null());

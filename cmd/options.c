@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cmd/cmd.h"
 
@@ -305,4 +307,68 @@ int cmd_fail(const char *prog, struct err *err)
 	fputc('\n', stderr);
 	err_free(err);
 	return CMD_FAILED;
+}
+
+/* ---- naming a trace ---------------------------------------------------------------- */
+
+struct err *cmd_trace_base(char **ret)
+{
+	const char *dir = getenv("HINDSIGHT_TRACE_DIR"), *data = getenv("XDG_DATA_HOME");
+	const char *home = getenv("HOME");
+	int n;
+
+	if (dir && *dir)
+		n = asprintf(ret, "%s", dir);
+	else if (data && *data)
+		n = asprintf(ret, "%s/hindsight", data);
+	else if (home && *home)
+		n = asprintf(ret, "%s/.local/share/hindsight", home);
+	else
+		return err_new(ERR_USAGE, "there is no HOME to look for traces in: set "
+			       "HINDSIGHT_TRACE_DIR or name a trace directory");
+	return n < 0 ? &err_nomem : NULL;
+}
+
+struct err *cmd_trace_find(const char *name, char **ret)
+{
+	char *base, *below;
+	int n;
+
+	if (!name)
+		return trace_dir_latest(ret);
+	if (!*name)
+		return err_new(ERR_USAGE, "the name of the trace is empty: see 'hindsight ls'");
+	if (!strchr(name, '/') && access(name, F_OK)) {
+		TRY(cmd_trace_base(&base));
+		n = asprintf(&below, "%s/%s", base, name);
+		free(base);
+		if (n < 0)
+			return &err_nomem;
+		if (!access(below, F_OK)) {
+			*ret = below;
+			return NULL;
+		}
+		free(below);
+		return err_new(ERR_TRACE, "there is no trace '%s': see 'hindsight ls'", name);
+	}
+	*ret = strdup(name);
+	return *ret ? NULL : &err_nomem;
+}
+
+struct err *cmd_trace_open(int argc, char **argv, struct trace_reader **ret)
+{
+	struct err *err;
+	struct stat st;
+	char *dir;
+
+	if (argc > 1)
+		return err_new(ERR_USAGE, "one trace at a time: '%s' is one too many", argv[1]);
+	TRY(cmd_trace_find(argc ? argv[0] : NULL, &dir));
+	if (!stat(dir, &st) && S_ISREG(st.st_mode))
+		err = err_new(ERR_TRACE, "%s is a file, not a trace directory: a packed trace must be "
+			      "unpacked first, with 'hindsight unpack'", dir);
+	else
+		err = trace_reader_open(dir, ret);
+	free(dir);
+	return err;
 }

@@ -1,0 +1,106 @@
+/*
+ * hindsight.c - looks at traces: one table of commands, one way in and out.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+
+static const struct cmd *const cmds[] = {
+	&cmd_ls, &cmd_ps, &cmd_info, &cmd_dump, &cmd_stats, &cmd_pack, &cmd_unpack,
+};
+
+enum { CMDS = sizeof(cmds) / sizeof(*cmds) };
+
+static void help(FILE *out)
+{
+	fputs("usage: hindsight COMMAND [options] [TRACE]\n"
+	      "Look at what rec recorded.  TRACE is a directory or a name that 'hindsight ls' shows;\n"
+	      "without one, the latest recording.\n\n", out);
+	for (size_t i = 0; i < CMDS; i++)
+		fprintf(out, "  %-8s %s\n", cmds[i]->name, cmds[i]->options->about);
+	fputs("\n'hindsight COMMAND --help' tells about its options.\n", out);
+}
+
+/* SYNOPSIS lines of all commands, then the options of each, in man(7) markup. */
+static void man(FILE *out)
+{
+	for (size_t i = 0; i < CMDS; i++)
+		options_man(cmds[i]->options, out);
+}
+
+/* Nobody reads what we print any more: no failure, as with head(1). */
+static bool reader_gone(void)
+{
+	struct pollfd p = { STDOUT_FILENO, POLLOUT, 0 };
+
+	return poll(&p, 1, 0) == 1 && (p.revents & (POLLERR | POLLHUP));
+}
+
+static int finish(struct err *err)
+{
+	bool bad;
+	int why;
+
+	errno = 0;
+	bad = fflush(stdout) || ferror(stdout);
+	why = errno ? errno : EIO;
+	if (bad && reader_gone()) {
+		err_free(err);
+		return 0;
+	}
+	if (!err && bad)
+		err = err_os(why, "cannot write to standard output");
+	return err ? cmd_fail("hindsight", err) : 0;
+}
+
+static struct err *run(const struct cmd *cmd, int argc, char **argv)
+{
+	void *opts = calloc(1, cmd->opts_size ? cmd->opts_size : 1);
+	struct err *err;
+
+	if (!opts)
+		return &err_nomem;
+	err = options_parse(cmd->options, opts, &argc, &argv);
+	if (!err && argv)
+		err = cmd->run(opts, argc, argv);
+	free(opts);
+	return err;
+}
+
+/* A closed stdin, stdout or stderr must not become a trace file that we then print into. */
+static void fill_standard_fds(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
+int main(int argc, char **argv)
+{
+	fill_standard_fds();
+	signal(SIGPIPE, SIG_IGN);
+	if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
+	    !strcmp(argv[1], "help")) {
+		help(stdout);
+		return finish(NULL);
+	}
+	if (!strcmp(argv[1], "--man")) {
+		man(stdout);
+		return finish(NULL);
+	}
+	for (size_t i = 0; i < CMDS; i++)
+		if (!strcmp(argv[1], cmds[i]->name))
+			return finish(run(cmds[i], argc - 1, argv + 1));
+	return cmd_fail("hindsight", err_new(ERR_USAGE, "unknown command '%s': 'hindsight --help' "
+					     "lists them", argv[1]));
+}

@@ -1,0 +1,357 @@
+/*
+ * stats.c - `hindsight stats`: where the events and the bytes of a trace come from.
+ *
+ * "bytes" is what events carry in their effects, before compression.  What an event costs beside that
+ * (its number, time, changed registers) shows as the difference to the size of the streams.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <jansson.h>
+
+#include "abi/syscall.h"
+#include "cmd/cmd.h"
+
+struct stats_options {
+	uint64_t top;
+	bool json;
+};
+
+static const struct option_row stats_rows[] = {
+	{ "top", 'n', "N", OPTION_U64, offsetof(struct stats_options, top),
+	  "lines in each list of the biggest (default 10)" },
+	{ "json", 0, NULL, OPTION_FLAG, offsetof(struct stats_options, json),
+	  "print one JSON object, with all of every list" },
+	{ 0 }
+};
+
+static const struct option_set stats_set = {
+	"hindsight stats", "[options] [TRACE]",
+	"Count events, system calls and bytes: what makes the trace long.", stats_rows, true,
+};
+
+struct count {
+	int id;			/* event kind, effect kind or call number */
+	uint64_t n, bytes, errors;
+};
+
+enum { CALLS = SYS_ROWS + 1 };	/* the last: numbers beyond the table */
+
+struct stats {
+	struct count kinds[TRACE_KIND_COUNT], effects[TRACE_EFFECT_COUNT], calls[CALLS];
+	uint64_t events, bytes, duration_ns;
+	uint64_t event_file, data_file;		/* bytes on the disk */
+	struct trace_totals totals;
+	bool complete;
+	struct task_list tasks;
+};
+
+static uint64_t file_size(const char *dir, const char *name)
+{
+	uint64_t size = 0;
+	struct stat st;
+	char *path;
+
+	if (asprintf(&path, "%s/%s", dir, name) < 0)
+		return 0;
+	if (!stat(path, &st))
+		size = (uint64_t)st.st_size;
+	free(path);
+	return size;
+}
+
+static void stats_event(struct stats *s, const struct trace_event *ev)
+{
+	struct count *call;
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < ev->effects_len; i++) {
+		const struct trace_effect *e = &ev->effects[i];
+
+		bytes += e->data_len;
+		if ((unsigned)e->kind >= TRACE_EFFECT_COUNT)
+			continue;
+		s->effects[e->kind].n++;
+		s->effects[e->kind].bytes += e->data_len;
+	}
+	s->events++;
+	s->bytes += bytes;
+	s->duration_ns = ev->time_ns;
+	if ((unsigned)ev->kind < TRACE_KIND_COUNT) {
+		s->kinds[ev->kind].n++;
+		s->kinds[ev->kind].bytes += bytes;
+	}
+	if (ev->kind != TRACE_SYSCALL && ev->kind != TRACE_SYSCALL_ENTER &&
+	    ev->kind != TRACE_SYSCALL_EXIT)
+		return;
+	call = &s->calls[ev->nr >= 0 && ev->nr < SYS_ROWS ? ev->nr : SYS_ROWS];
+	call->bytes += bytes;
+	call->n += ev->kind != TRACE_SYSCALL_EXIT;	/* the halves of a call are one call */
+	call->errors += ev->kind != TRACE_SYSCALL_ENTER && ev->ret < 0 && ev->ret >= -4095;
+}
+
+static struct err *stats_read(struct stats *s, struct trace_reader *r)
+{
+	const char *dir = trace_reader_dir(r);
+	struct trace_event ev;
+	struct task_info *t;
+	struct err *err;
+
+	s->complete = trace_reader_end(r, &s->totals);
+	s->event_file = file_size(dir, "events");
+	s->data_file = file_size(dir, "data");
+	for (int i = 0; i < TRACE_KIND_COUNT; i++)
+		s->kinds[i].id = i;
+	for (int i = 0; i < TRACE_EFFECT_COUNT; i++)
+		s->effects[i].id = i;
+	for (int i = 0; i < CALLS; i++)
+		s->calls[i].id = i;
+	while (!(err = trace_reader_next(r, &ev))) {
+		TRY(task_list_event(&s->tasks, &ev, &t));
+		stats_event(s, &ev);
+	}
+	err_catch(&err, ERR_END);
+	return err;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct count *x = a, *y = b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	if (x->n != y->n)
+		return x->n > y->n ? -1 : 1;
+	return x->id - y->id;
+}
+
+static int by_count(const void *a, const void *b)
+{
+	const struct count *x = a, *y = b;
+
+	if (x->n != y->n)
+		return x->n > y->n ? -1 : 1;
+	return x->id - y->id;
+}
+
+static int task_by_bytes(const void *a, const void *b)
+{
+	const struct task_info *x = *(struct task_info *const *)a, *y = *(struct task_info *const *)b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	return x->serial < y->serial ? -1 : x->serial > y->serial;
+}
+
+static double per(uint64_t n, double unit)
+{
+	return unit > 0 ? (double)n / unit : 0;
+}
+
+typedef const char *count_name(int id);
+
+static const char *kind_name(int id)
+{
+	return trace_event_name((enum trace_event_kind)id);
+}
+
+static const char *effect_name(int id)
+{
+	return trace_effect_name((enum trace_effect_kind)id);
+}
+
+static const char *syscall_name(int id)
+{
+	return id < SYS_ROWS ? call_name(id) : "(other)";
+}
+
+/* ---- text ------------------------------------------------------------------------ */
+
+static void print_counts(const char *title, const struct count *c, size_t n, uint64_t top,
+			 uint64_t all_bytes, count_name *name)
+{
+	char size[24];
+
+	printf("\n%-24s %10s %10s %6s %10s\n", title, "COUNT", "BYTES", "%", "PER EVENT");
+	for (size_t i = 0; i < n && i < top && c[i].n + c[i].bytes; i++)
+		printf("%-24s %10" PRIu64 " %10s %6.1f %10.1f\n", name(c[i].id), c[i].n,
+		       text_size(size, c[i].bytes), 100 * per(c[i].bytes, (double)all_bytes),
+		       per(c[i].bytes, (double)c[i].n));
+}
+
+static void print_totals(const struct stats *s)
+{
+	double seconds = (double)s->duration_ns / 1e9;
+	char size[24];
+
+	printf("%" PRIu64 " events in %.3f s, %.0f events/s, by %" PRIu64 " tasks in %" PRIu64
+	       " processes\n", s->events, seconds, per(s->events, seconds), s->tasks.n,
+	       s->tasks.processes);
+	printf("%s of data in effects, %.1f bytes per event", text_size(size, s->bytes),
+	       per(s->bytes, (double)s->events));
+	printf(", %s/s\n", text_size(size, (uint64_t)per(s->bytes, seconds)));
+	printf("on disk: events %s", text_size(size, s->event_file));
+	printf(", data %s", text_size(size, s->data_file));
+	if (s->complete) {
+		printf(", files %s", text_size(size, s->totals.file_bytes));
+		printf("\nraw %s", text_size(size, s->totals.raw_bytes));
+		printf(", compressed %s (%.1f:1), %.1f bytes per event\n",
+		       text_size(size, s->totals.stored_bytes),
+		       per(s->totals.raw_bytes, (double)s->totals.stored_bytes),
+		       per(s->totals.stored_bytes, (double)s->events));
+	} else {
+		putchar('\n');
+	}
+}
+
+static void print_tasks(struct task_info *const *tasks, size_t n, uint64_t top)
+{
+	char size[24];
+
+	printf("\n%-7s %10s %10s %10s %10s  %s\n", "TID", "EVENTS", "CALLS", "SIGNALS", "BYTES",
+	       "COMMAND");
+	for (size_t i = 0; i < n && i < top; i++) {
+		const struct task_info *t = tasks[i];
+
+		printf("%-7d %10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %10s  ", t->tid, t->events,
+		       t->calls, t->signals, text_size(size, t->bytes));
+		if (t->words)
+			text_words(stdout, t->words->bytes, t->words->len);
+		putchar('\n');
+	}
+}
+
+static void stats_text(const struct stats *s, struct task_info *const *tasks, uint64_t top)
+{
+	struct count calls[CALLS];
+
+	print_totals(s);
+	print_counts("EVENT", s->kinds, TRACE_KIND_COUNT, TRACE_KIND_COUNT, s->bytes, kind_name);
+	print_counts("CALL, BY BYTES", s->calls, CALLS, top, s->bytes, syscall_name);
+	memcpy(calls, s->calls, sizeof(calls));
+	qsort(calls, CALLS, sizeof(*calls), by_count);
+	print_counts("CALL, BY COUNT", calls, CALLS, top, s->bytes, syscall_name);
+	print_counts("EFFECT", s->effects, TRACE_EFFECT_COUNT, TRACE_EFFECT_COUNT, s->bytes,
+		     effect_name);
+	print_tasks(tasks, s->tasks.n, top);
+}
+
+/* ---- JSON ------------------------------------------------------------------------ */
+
+static json_t *json_counts(const struct count *c, size_t n, count_name *name, bool errors)
+{
+	json_t *list = json_array(), *o;
+
+	for (size_t i = 0; i < n && c[i].n + c[i].bytes; i++) {
+		o = json_object();
+		json_object_set_new(o, "name", json_string(name(c[i].id)));
+		json_object_set_new(o, "count", json_count(c[i].n));
+		json_object_set_new(o, "bytes", json_count(c[i].bytes));
+		if (errors)
+			json_object_set_new(o, "errors", json_count(c[i].errors));
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
+static json_t *json_tasks(struct task_info *const *tasks, size_t n)
+{
+	json_t *list = json_array(), *o;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct task_info *t = tasks[i];
+
+		o = json_object();
+		json_object_set_new(o, "task", json_integer(t->serial));
+		json_object_set_new(o, "tid", json_integer(t->tid));
+		json_object_set_new(o, "pid", json_integer(t->pid));
+		json_object_set_new(o, "events", json_count(t->events));
+		json_object_set_new(o, "calls", json_count(t->calls));
+		json_object_set_new(o, "signals", json_count(t->signals));
+		json_object_set_new(o, "bytes", json_count(t->bytes));
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
+static struct err *stats_json(const struct stats *s, const char *dir,
+			      struct task_info *const *tasks)
+{
+	double seconds = (double)s->duration_ns / 1e9;
+	const struct trace_totals *t = &s->totals;
+	json_t *o = json_object();
+
+	json_object_set_new(o, "trace", json_text(dir, strlen(dir)));
+	json_object_set_new(o, "complete", json_boolean(s->complete));
+	json_object_set_new(o, "events", json_count(s->events));
+	json_object_set_new(o, "duration_ns", json_count(s->duration_ns));
+	json_object_set_new(o, "events_per_second", json_real(per(s->events, seconds)));
+	json_object_set_new(o, "tasks", json_count(s->tasks.n));
+	json_object_set_new(o, "processes", json_count(s->tasks.processes));
+	json_object_set_new(o, "data_bytes", json_count(s->bytes));
+	json_object_set_new(o, "data_bytes_per_event", json_real(per(s->bytes, (double)s->events)));
+	json_object_set_new(o, "data_bytes_per_second", json_real(per(s->bytes, seconds)));
+	json_object_set_new(o, "events_file_bytes", json_count(s->event_file));
+	json_object_set_new(o, "data_file_bytes", json_count(s->data_file));
+	json_object_set_new(o, "raw_bytes", s->complete ? json_count(t->raw_bytes) : json_null());
+	json_object_set_new(o, "stored_bytes", s->complete ? json_count(t->stored_bytes) : json_null());
+	json_object_set_new(o, "files", s->complete ? json_count(t->files) : json_null());
+	json_object_set_new(o, "file_bytes", s->complete ? json_count(t->file_bytes) : json_null());
+	json_object_set_new(o, "by_kind", json_counts(s->kinds, TRACE_KIND_COUNT, kind_name, false));
+	json_object_set_new(o, "by_call", json_counts(s->calls, CALLS, syscall_name, true));
+	json_object_set_new(o, "by_effect", json_counts(s->effects, TRACE_EFFECT_COUNT, effect_name,
+							false));
+	json_object_set_new(o, "by_task", json_tasks(tasks, s->tasks.n));
+	return json_print(o, true);
+}
+
+static struct err *stats_print(struct stats *s, const char *dir, const struct stats_options *o)
+{
+	struct task_info **tasks = calloc(s->tasks.n ? s->tasks.n : 1, sizeof(*tasks));
+	struct err *err = NULL;
+	size_t n = 0;
+
+	if (!tasks)
+		return &err_nomem;
+	for (struct task_info *t = s->tasks.first; t; t = t->next)
+		tasks[n++] = t;
+	qsort(tasks, n, sizeof(*tasks), task_by_bytes);
+	qsort(s->kinds, TRACE_KIND_COUNT, sizeof(*s->kinds), by_bytes);
+	qsort(s->effects, TRACE_EFFECT_COUNT, sizeof(*s->effects), by_bytes);
+	qsort(s->calls, CALLS, sizeof(*s->calls), by_bytes);
+	if (o->json)
+		err = stats_json(s, dir, tasks);
+	else
+		stats_text(s, tasks, o->top ? o->top : 10);
+	free(tasks);
+	return err;
+}
+
+static struct err *stats_run(const void *opts, int argc, char **argv)
+{
+	struct stats *s = calloc(1, sizeof(*s));
+	struct err *err, *print_err;
+	struct trace_reader *r;
+
+	if (!s)
+		return &err_nomem;
+	err = cmd_trace_open(argc, argv, &r);
+	if (err) {
+		free(s);
+		return err;
+	}
+	task_list_init(&s->tasks);
+	err = stats_read(s, r);
+	print_err = stats_print(s, trace_reader_dir(r), opts);
+	task_list_deinit(&s->tasks);
+	trace_reader_close(r);
+	free(s);
+	if (!err)
+		return print_err;
+	err_free(print_err);
+	return err;
+}
+
+const struct cmd cmd_stats = { "stats", &stats_set, sizeof(struct stats_options), stats_run };
