@@ -50,7 +50,14 @@ enum sys_what {
 	W_MMSG,		/* struct mmsghdr[args[arg]] */
 	W_CMD,		/* selects a row of a second table: ioctl, fcntl, prctl, ... */
 	W_SUB,		/* meaning given by that row */
+	W_XATTR,	/* struct xattr_args of args[arg] bytes (getxattrat) */
+	W_CLONE3,	/* struct clone_args of args[arg] bytes */
 };
+/*
+ * D_OUT: exactly the first len bytes are written, all of them.
+ * D_INOUT: read, written in part (padding!), or not known so exactly.  Whoever redirects
+ * the pointer must copy the old bytes in first; then copying len bytes back is harmless.
+ */
 enum sys_dir { D_IN = 1, D_OUT = 2, D_INOUT = 3 };
 
 enum sys_len {		/* bytes at a W_MEM / W_IOV argument */
@@ -60,8 +67,37 @@ enum sys_len {		/* bytes at a W_MEM / W_IOV argument */
 	L_VALRES,	/* at most *(uint32_t *)args[arg] at entry; its exit value after */
 	L_FDSET,	/* fd_set of args[arg] bits, rounded up to 8 bytes */
 	L_INTR,		/* unit bytes, written only when the call was interrupted (nanosleep's rem) */
-	L_NUL,		/* at most args[arg], up to and with the NUL */
-	/* more may be added */
+	L_NUL,		/* at most args[arg] (unit where arg > 5), up to and with the NUL */
+
+	/* The kernel writes these before it knows the result: they count on failure too. */
+	L_FIXED_ANY,	/* unit */
+	L_ARG_ANY,	/* args[arg] * unit */
+	L_PAGES,	/* a byte for each page of args[arg] bytes (mincore) */
+
+	L_FIXED_POS,	/* unit, when the result is above 0 (wait4: a child was found) */
+	L_RET_FITS,	/* as L_RET, but nothing at all when the result exceeds the room */
+	L_RET_PLUS,	/* at most unit + args[arg]; unit + ret after success (msgrcv) */
+	L_RECV,		/* as L_RET; args[arg + 1] holds MSG_* flags */
+	L_VALLEN,	/* the 4-byte length that belongs to a L_VALRES buffer at args[arg] */
+	L_PEEK_RET,	/* at most the u32 at args[arg] + unit; ret after success */
+	L_NODES,	/* node mask of args[arg] bits (get_mempolicy) */
+	L_IF_ANY,	/* 4 bytes when args[arg] has any bit of unit */
+	L_IF_ALL,	/* 4 bytes when args[arg] has every bit of unit */
+	L_MNTID,	/* 4 bytes, or 8 when args[arg] asks for the unique mount id */
+	L_CAPDATA,	/* capget's data: the version at args[arg] says how much */
+	L_COUNTED,	/* fixed head + count * element, the count stands in the head (COUNTED) */
+
+	/* Slots after the last argument: buffers that the structure at args[arg] points at (NEST). */
+	L_NEST,		/* at most the length word's value at entry; its exit value after */
+	L_NEST_RET,	/* ... ; ret elements after */
+	L_NEST_ANY,	/* ... ; the length word's value, on failure too */
+
+	L_UNKNOWN,	/* no bound can be computed: no plan */
+
+	/* Spans only: arg = index of the span that holds the header, unit = offset in it. */
+	L_MSG_NAME, L_MSG_CONTROL,
+	L_IOV_RET,	/* a part of ret bytes shared by the spans that follow each other */
+	L_IOV_MMSG,	/* a part of msg_len bytes */
 };
 
 struct sys_arg {
