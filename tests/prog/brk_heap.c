@@ -16,7 +16,7 @@ int main(void)
 	CHECK(filled(p, 4096, 5));
 	CHECK_EQ(brk(start + 200000), 0);
 	CHECK_EQ(((volatile char *)start)[((uintptr_t)start & 4095) ? 9000 : 8192], 0);
-	CHECK_ERR(brk((void *)(1ul << 46)), ENOMEM);
+	CHECK_ERR(brk((void *)((1ul << 47) - 8192)), ENOMEM);
 	CHECK(sbrk(0) == start + 200000);
 	for (int i = 0; i < 200; i++) {
 		blocks[i] = malloc(i * 100 + 1);
