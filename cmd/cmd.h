@@ -107,8 +107,7 @@ int cmd_fail(const char *prog, struct err *err);
 
 /* ---- naming a trace ----------------------------------------------------------- */
 
-/* ${HINDSIGHT_TRACE_DIR:-${XDG_DATA_HOME:-~/.local/share}/hindsight}, which may not exist.  The
- * caller frees it. */
+/* The default trace directory, made when missing; the caller frees it. */
 struct err *cmd_trace_base(char **ret) __must_check;
 
 /*

@@ -296,10 +296,12 @@ static void print_mem(FILE *out, const struct call *c, const struct sys_arg *a, 
 		data = find_output(c, c->args[arg], &len);
 	if (data && a->unit <= 1) {
 		/* The effect may hold more than this argument's share. */
-		if (a->len == L_RET && c->ev->ret >= 0 && (uint64_t)c->ev->ret < len)
+		if ((a->len == L_RET || a->len == L_RET_FITS || a->len == L_RECV) &&
+		    c->ev->ret >= 0 && (uint64_t)c->ev->ret < len)
 			len = (size_t)c->ev->ret;
 		text_quoted(out, data, len, c->bytes);
-	} else if (data && a->len == L_FIXED && a->unit % 4 == 0 && a->unit <= 8 && len >= a->unit) {
+	} else if (data && (a->len == L_FIXED || a->len == L_FIXED_POS) &&
+		   a->unit % 4 == 0 && a->unit <= 8 && len >= a->unit) {
 		for (size_t i = 0; i < a->unit; i += 4) {
 			memcpy(&word, data + i, 4);
 			fprintf(out, i ? ", %d" : "[%d", word);
@@ -364,13 +366,17 @@ static void print_arg(FILE *out, const struct call *c, const struct sys_arg *a, 
 		print_addr(out, v);
 }
 
-static unsigned count_args(const struct sys_row *row, bool known)
+static unsigned count_args(const struct call *c, const struct sys_row *row, bool known)
 {
-	unsigned n = 6;
+	unsigned flags = c->nr == SYS_open ? 1 : 2;
 
-	while (n && row->arg[n - 1].what == W_NONE)
-		n--;
-	return n || known ? n : 6;	/* of a stranger: all there may be */
+	if (!known && !row->nargs)
+		return 6;	/* of a stranger: all there may be */
+	/* Without a file to make, the mode is whatever was in the register. */
+	if ((c->nr == SYS_open || c->nr == SYS_openat) && row->nargs == flags + 2 &&
+	    !(c->args[flags] & (O_CREAT | (O_TMPFILE & ~O_DIRECTORY))))
+		return flags + 1;
+	return row->nargs <= 6 ? row->nargs : 6;
 }
 
 static void print_result(FILE *out, const struct call *c)
@@ -397,7 +403,7 @@ static void print_call(FILE *out, const struct call *c)
 {
 	bool known = true;
 	const struct sys_row *row = sys_row_for((uint64_t)(int64_t)c->nr, c->args, &known);
-	unsigned n = count_args(row, known);
+	unsigned n = count_args(c, row, known);
 
 	fprintf(out, "%s(", call_name(c->nr));
 	for (unsigned i = 0; i < n; i++) {
@@ -692,6 +698,12 @@ static void dump_regs(const struct regs *regs)
 		       i % 3 == 2 || i + 1 == REGS_WORDS ? "\n" : "");
 }
 
+static bool is_binary(enum trace_effect_kind kind)
+{
+	return kind == TRACE_REGS || kind == TRACE_XSTATE || kind == TRACE_TASK ||
+	       kind == TRACE_SIGINFO || kind == TRACE_AUXV;
+}
+
 static void dump_effect(const struct dump_options *o, const struct trace_effect *e)
 {
 	size_t n = e->data_len < o->bytes ? e->data_len : (size_t)o->bytes;
@@ -700,7 +712,7 @@ static void dump_effect(const struct dump_options *o, const struct trace_effect 
 	print_effect(stdout, e);
 	if (e->data_len && e->kind != TRACE_OBJECT) {
 		printf(" %zu bytes", e->data_len);
-		if (!o->raw && e->kind != TRACE_REGS && e->kind != TRACE_XSTATE) {
+		if (!o->raw && !is_binary(e->kind)) {
 			putchar(' ');
 			text_quoted(stdout, e->data, e->data_len, o->bytes);
 		}

@@ -313,20 +313,13 @@ int cmd_fail(const char *prog, struct err *err)
 
 struct err *cmd_trace_base(char **ret)
 {
-	const char *dir = getenv("HINDSIGHT_TRACE_DIR"), *data = getenv("XDG_DATA_HOME");
-	const char *home = getenv("HOME");
-	int n;
+	char *slash;
 
-	if (dir && *dir)
-		n = asprintf(ret, "%s", dir);
-	else if (data && *data)
-		n = asprintf(ret, "%s/hindsight", data);
-	else if (home && *home)
-		n = asprintf(ret, "%s/.local/share/hindsight", home);
-	else
-		return err_new(ERR_USAGE, "there is no HOME to look for traces in: set "
-			       "HINDSIGHT_TRACE_DIR or name a trace directory");
-	return n < 0 ? &err_nomem : NULL;
+	TRY(trace_store_dir(ret));	/* BASE/store: the rule for BASE stays in trace/dir.c */
+	slash = strrchr(*ret, '/');
+	if (slash && slash != *ret)
+		*slash = 0;
+	return NULL;
 }
 
 struct err *cmd_trace_find(const char *name, char **ret)

@@ -191,7 +191,8 @@ static struct err *read_some(const char *path, int fd, void *to, size_t len, siz
 /* Add the regular files of DIR/under, but not those whose names could not be unpacked. */
 static struct err *list_dir(struct pack *p, const char *under)
 {
-	int fd = openat(p->dir, *under ? under : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(p->dir, *under ? "files" : ".",
+			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 	struct err *err = NULL;
 	char name[NAME_LIMIT + 8];
