@@ -1,0 +1,176 @@
+/*
+ * rec.c - rec [options] [--] PROGRAM [ARG...]
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+#include "recorder/recorder.h"
+
+enum { TICKS_AUTO, TICKS_PMU, TICKS_LANDMARK, TICKS_STEP };
+
+struct rec_options {
+	const char *output;
+	int ticks;
+	bool no_syscallbuf, checksum, checksum_all, chaos;
+	uint64_t seed;
+};
+
+#define AT(field) offsetof(struct rec_options, field)
+static const struct option_row rec_rows[] = {
+	{ "output", 'o', "DIR", OPTION_STRING, AT(output), "write the trace to DIR, which must not exist" },
+	{ "ticks", 0, "auto|pmu|landmark|step", OPTION_CHOICE, AT(ticks), "how to name a point in time" },
+	{ "no-syscallbuf", 0, NULL, OPTION_FLAG, AT(no_syscallbuf), "stop at every system call" },
+	{ "checksum", 0, NULL, OPTION_FLAG, AT(checksum), "record sums of all memory, as often as takes half of the time" },
+	{ "checksum-all", 0, NULL, OPTION_FLAG, AT(checksum_all), "record sums of all memory at every event" },
+	{ 0 }
+};
+static const struct option_set rec_set = {
+	"rec", "[options] [--] PROGRAM [ARG...]", "Record a run of PROGRAM and everything it starts.", rec_rows, false,
+};
+
+/* Could exec(2) run it?  The usual mistakes get a sentence of their own. */
+static struct err *check_program(const char *path)
+{
+	unsigned char ident[EI_NIDENT] = { 0 };
+	struct stat st;
+	int fd;
+	ssize_t n;
+
+	if (stat(path, &st) < 0)
+		return err_os(errno, "cannot run %s", path);
+	if (S_ISDIR(st.st_mode))
+		return err_new(ERR_USAGE, "cannot run %s: it is a directory; name a program", path);
+	if (!S_ISREG(st.st_mode) || access(path, X_OK) < 0)
+		return err_new(ERR_USAGE, "cannot run %s: it is not executable (chmod +x?)", path);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;	/* executable but not readable: exec decides */
+	n = read(fd, ident, sizeof(ident));
+	close(fd);
+	if (n == sizeof(ident) && !memcmp(ident, ELFMAG, SELFMAG) && ident[EI_CLASS] == ELFCLASS32)
+		return err_new(ERR_UNSUPPORTED, "cannot record %s: it is a 32-bit program; only x86-64 programs can be recorded", path);
+	return NULL;
+}
+
+/* As execvp(3) looks for it; *ret is absolute. */
+static struct err *find_program(const char *name, char **ret)
+{
+	const char *path = getenv("PATH");
+	char *copy, *save = NULL, *found = NULL;
+
+	if (strchr(name, '/')) {
+		*ret = realpath(name, NULL);
+		if (!*ret)
+			return err_os(errno, "cannot run %s", name);
+		free(*ret);
+		/* Not the resolved one: busybox and its like look at their name. */
+		*ret = name[0] == '/' ? strdup(name) : NULL;
+		if (!*ret) {
+			char *cwd = getcwd(NULL, 0);
+
+			if (cwd && asprintf(ret, "%s/%s", cwd, name) < 0)
+				*ret = NULL;
+			free(cwd);
+		}
+		return *ret ? check_program(*ret) : &err_nomem;
+	}
+	copy = strdup(path ? path : "/usr/local/bin:/usr/bin:/bin");
+	for (char *dir = strtok_r(copy, ":", &save); dir && !found; dir = strtok_r(NULL, ":", &save)) {
+		struct stat st;
+
+		if (asprintf(&found, "%s/%s", dir, name) < 0)
+			found = NULL;
+		if (found && (stat(found, &st) < 0 || !S_ISREG(st.st_mode) || access(found, X_OK) < 0)) {
+			free(found);
+			found = NULL;
+		}
+	}
+	free(copy);
+	if (!found)
+		return err_new(ERR_USAGE, "cannot find the program %s: give its path, or check PATH", name);
+	*ret = found;
+	return check_program(found);
+}
+
+static struct err *trace_place(const struct rec_options *o, const char *exe, char **dir, char **store)
+{
+	const char *name = strrchr(exe, '/');
+	struct err *err;
+
+	if (o->output) {
+		*dir = strdup(o->output);
+		if (!*dir)
+			return &err_nomem;
+		if (access(o->output, F_OK) == 0)
+			return err_new(ERR_USAGE, "%s exists: name a directory that does not, or remove it", o->output);
+	} else {
+		TRY(trace_dir_new(name ? name + 1 : exe, dir));
+	}
+	err = trace_store_dir(store);
+	if (err) {		/* content is then kept in the trace only */
+		err_free(err);
+		*store = NULL;
+	}
+	return NULL;
+}
+
+static struct err *run(const struct rec_options *o, char **argv, int *status)
+{
+	struct recorder_options ro = { .argv = argv, .seed = (unsigned)o->seed, .chaos = o->chaos };
+	char *exe = NULL, *dir = NULL, *store = NULL;
+	struct err *err;
+
+	if (o->ticks == TICKS_PMU || o->ticks == TICKS_STEP)
+		return err_new(ERR_UNSUPPORTED, "--ticks=%s is not available here; use --ticks=landmark",
+			       o->ticks == TICKS_PMU ? "pmu" : "step");
+	err = find_program(argv[0], &exe);
+	if (!err)
+		err = trace_place(o, exe, &dir, &store);
+	ro.exe = exe;
+	ro.trace_dir = dir;
+	ro.store_dir = store;
+	ro.sums = o->checksum_all ? SUMS_ALL : o->checksum ? SUMS_SOME : SUMS_NONE;
+	if (!err)
+		err = recorder_run(&ro, status);
+	if (!err && !o->output) {
+		err_free(trace_dir_set_latest(dir));
+		if (isatty(STDERR_FILENO))
+			fprintf(stderr, "rec: recorded to %s\n", dir);
+	}
+	free(exe);
+	free(dir);
+	free(store);
+	return err;
+}
+
+/* End as the program did, so that a shell sees the same. */
+static int exit_like(int status)
+{
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int main(int argc, char **argv)
+{
+	struct rec_options o = { 0 };
+	struct err *err = options_parse(&rec_set, &o, &argc, &argv);
+	int status = 0;
+
+	if (err)
+		return cmd_fail("rec", err);
+	if (!argv)
+		return 0;
+	if (argc == 0)
+		return cmd_fail("rec", err_new(ERR_USAGE, "no program given: rec [options] PROGRAM [ARG...] (rec --help)"));
+	err = run(&o, argv, &status);
+	if (err)
+		return cmd_fail("rec", err);
+	return exit_like(status);
+}

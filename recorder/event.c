@@ -1,0 +1,309 @@
+/*
+ * event.c - build one event of the trace and write it.
+ *
+ * Effects are collected in rec->effect while a stop is handled; their bytes live in a small
+ * arena until rec_write() hands all of it to the trace and drops it.  A failing trace
+ * (disk full) ends the recording, never the program: the error is kept and every later
+ * write does nothing.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "recorder/internal.h"
+
+enum { ARENA_BLOCK = 256 << 10 };
+
+uint64_t rec_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+void *rec_alloc(struct recorder *rec, size_t len)
+{
+	struct rec_arena *a = rec->arena;
+
+	len = (len + 15) & ~(size_t)15;
+	if (!a || a->size - a->used < len) {
+		size_t size = len > ARENA_BLOCK ? len : ARENA_BLOCK;
+
+		a = malloc(sizeof(*a) + size);
+		BUG_ON(!a, "out of memory for %zu bytes of one event", len);
+		*a = (struct rec_arena){ (unsigned char *)(a + 1), 0, size, rec->arena };
+		rec->arena = a;
+	}
+	a->used += len;
+	return a->base + a->used - len;
+}
+
+/* Keep one block of ordinary size. */
+static void arena_reset(struct recorder *rec)
+{
+	struct rec_arena *keep = NULL;
+
+	while (rec->arena) {
+		struct rec_arena *a = rec->arena;
+
+		rec->arena = a->next;
+		if (!keep && a->size == ARENA_BLOCK) {
+			keep = a;
+			keep->used = 0;
+			keep->next = NULL;
+		} else {
+			free(a);
+		}
+	}
+	rec->arena = keep;
+}
+
+struct trace_effect *rec_effect(struct recorder *rec, enum trace_effect_kind kind)
+{
+	struct trace_effect *e;
+
+	if (rec->effects == rec->effects_size) {
+		unsigned size = rec->effects_size * 2 + 64;
+
+		e = realloc(rec->effect, size * sizeof(*e));
+		BUG_ON(!e, "out of memory for %u effects", size);
+		rec->effect = e;
+		rec->effects_size = size;
+	}
+	e = &rec->effect[rec->effects++];
+	*e = (struct trace_effect){ .kind = kind };
+	return e;
+}
+
+void rec_effect_memory(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len)
+{
+	struct trace_effect *e;
+	void *bytes;
+	size_t n;
+
+	if (!len)
+		return;
+	bytes = rec_alloc(rec, len);
+	n = tracee_read_some(t->tid, addr, bytes, len);
+	if (!n)
+		return;
+	e = rec_effect(rec, TRACE_WRITE);
+	e->addr = addr;
+	e->len = n;
+	e->data = bytes;
+	e->data_len = n;
+}
+
+void rec_effect_regs(struct recorder *rec, const struct regs *regs)
+{
+	struct trace_effect *e = rec_effect(rec, TRACE_REGS);
+	struct regs *copy = rec_alloc(rec, sizeof(*copy));
+
+	*copy = *regs;
+	e->data = copy;
+	e->data_len = sizeof(*copy);
+}
+
+void rec_effect_xstate(struct recorder *rec, struct rec_task *t)
+{
+	void *buf = rec_alloc(rec, TRACEE_XSTATE_MAX);
+	struct trace_effect *e;
+	size_t len;
+	struct err *err = tracee_xstate_get(t->tid, buf, &len);
+
+	if (err) {
+		err_free(err);
+		return;
+	}
+	e = rec_effect(rec, TRACE_XSTATE);
+	e->data = buf;
+	e->data_len = len;
+}
+
+void rec_effect_ret(struct recorder *rec, uint64_t ret)
+{
+	rec_effect(rec, TRACE_RET)->x = ret;
+}
+
+/* What path arguments said, for people who read a dump. */
+void rec_effect_strings(struct recorder *rec, struct rec_task *t)
+{
+	const struct rec_call *call = &t->call;
+	char *text = NULL;
+
+	for (unsigned i = 0; call->row && i < 6; i++) {
+		struct trace_effect *e;
+
+		if (call->row->arg[i].what != W_STR || !call->args[i])
+			continue;
+		text = rec_alloc(rec, 256);
+		tracee_read_string(t->tid, call->args[i], text, 256);
+		e = rec_effect(rec, TRACE_STR);
+		e->x = i;
+		e->data = text;
+		e->data_len = strlen(text);
+		if (!e->data_len)
+			e->data = NULL;
+	}
+}
+
+/* The trace takes no more: say so once, and go on without. */
+static void event_failed(struct recorder *rec, struct err *err)
+{
+	log_warn("%s", err->msg);
+	rec->write_error = err;
+	rec->failed = true;
+}
+
+static void event_submit(struct recorder *rec, struct trace_event *ev)
+{
+	struct err *err = rec->failed ? NULL : trace_writer_event(rec->writer, ev);
+
+	bug_context.event = ev->n;
+	if (err)
+		event_failed(rec, err);
+	rec->effects = 0;
+	arena_reset(rec);
+}
+
+void rec_pending_save(struct recorder *rec, struct rec_pending *saved)
+{
+	*saved = (struct rec_pending){ rec->effect, rec->effects, rec->effects_size, rec->arena };
+	rec->effect = NULL;
+	rec->effects = rec->effects_size = 0;
+	rec->arena = NULL;
+}
+
+void rec_pending_restore(struct recorder *rec, const struct rec_pending *saved)
+{
+	free(rec->effect);
+	arena_reset(rec);
+	free(rec->arena);
+	rec->effect = saved->effect;
+	rec->effects = saved->effects;
+	rec->effects_size = saved->effects_size;
+	rec->arena = saved->arena;
+}
+
+void rec_write_enter(struct recorder *rec)
+{
+	struct rec_task *t = rec->entered;
+	struct trace_event ev = { .kind = TRACE_SYSCALL_ENTER, .nr = -1 };
+	struct rec_pending others;
+
+	rec->entered = NULL;
+	if (!t || t->enter_written)
+		return;
+	t->enter_written = true;
+	rec_pending_save(rec, &others);	/* somebody's effects may be half collected */
+	rec_effect_strings(rec, t);
+	ev.time_ns = rec_now_ns() - rec->start_ns;
+	ev.task = t->serial;
+	ev.nr = (int32_t)t->call.nr;
+	ev.regs = t->call.entry;
+	ev.effects = rec->effect;
+	ev.effects_len = rec->effects;
+	event_submit(rec, &ev);
+	rec_pending_restore(rec, &others);
+}
+
+void rec_write(struct recorder *rec, struct rec_task *t, enum trace_event_kind kind,
+	       enum trace_place place, const struct regs *regs, int64_t ret)
+{
+	struct trace_event ev = { .kind = kind, .place = place, .nr = -1, .ret = ret };
+
+	if (rec->entered && rec->entered != t)
+		rec_write_enter(rec);
+	if (kind == TRACE_SYSCALL && t->enter_written)
+		ev.kind = TRACE_SYSCALL_EXIT;
+	if (kind == TRACE_SYSCALL) {
+		if (!t->enter_written)
+			rec_effect_strings(rec, t);
+		rec->entered = NULL;
+		ev.nr = (int32_t)t->call.nr;
+	}
+	if (kind != TRACE_EXIT && kind != TRACE_SYSCALL_ENTER)
+		rec_sums(rec, t);
+	ev.time_ns = rec_now_ns() - rec->start_ns;
+	ev.task = t->serial;
+	if (regs && ev.kind != TRACE_SYSCALL_EXIT)
+		ev.regs = *regs;
+	ev.effects = rec->effect;
+	ev.effects_len = rec->effects;
+	event_submit(rec, &ev);
+}
+
+/* ---- memory sums --------------------------------------------------------------- */
+
+static void sum_page(void *ctx, uint64_t addr, const void *bytes)
+{
+	mem_sum_page(ctx, addr / PAGE_BYTES, bytes);
+}
+
+static bool sum_wanted(const struct tracee_map *m)
+{
+	if (m->start >= FIXED_PAGE && m->start < FIXED_END)
+		return false;
+	if (m->name[0] == '[' && (!strncmp(m->name, "[vvar", 5) || !strcmp(m->name, "[vsyscall]")))
+		return false;
+	return (m->prot & PROT_READ) && ((m->prot & PROT_WRITE) || m->inode == 0);
+}
+
+static void sums_collect(struct recorder *rec, struct rec_task *t, const struct tracee_maps *maps)
+{
+	for (size_t i = 0; i < maps->n; i++) {
+		const struct tracee_map *m = &maps->map[i];
+		bool all = m->inode != 0 || m->shared;
+		struct trace_effect *e;
+		uint64_t sum;
+
+		if (!sum_wanted(m))
+			continue;
+		if (t->scratch && m->start < t->scratch + t->scratch_len && m->end > t->scratch)
+			continue;
+		err_free(tracee_pages(t->tid, m->start, m->end - m->start, all, sum_page, rec->sum));
+		sum = mem_sum_finish(rec->sum);
+		e = rec_effect(rec, TRACE_SUM);
+		e->addr = m->start;
+		e->len = m->end - m->start;
+		e->x = sum;
+		e->y = all;
+	}
+}
+
+void rec_sums(struct recorder *rec, struct rec_task *t)
+{
+	uint64_t start = rec_now_ns();
+	struct tracee_maps maps;
+	struct err *err;
+
+	if (rec->options->sums == SUMS_NONE || !rec->started || t->exiting)
+		return;
+	/* As often as costs about half of the run so far; the first hundred always. */
+	if (rec->options->sums == SUMS_SOME && rec->sum_events > 100 &&
+	    rec->sum_spent_ns > (start - rec->start_ns) / 2)
+		return;
+	err = tracee_maps_read(t->tid, &maps);
+	if (err) {
+		err_free(err);
+		return;
+	}
+	sums_collect(rec, t, &maps);
+	tracee_maps_deinit(&maps);
+	rec->sum_events++;
+	rec->sum_spent_ns += rec_now_ns() - start;
+}
+
+bool rec_warn_once(struct recorder *rec, uint64_t key)
+{
+	for (unsigned i = 0; i < rec->warned_n; i++) {
+		if (rec->warned[i] == key)
+			return false;
+	}
+	if (rec->warned_n == WARNED_MAX)
+		return false;
+	rec->warned[rec->warned_n++] = key;
+	return true;
+}

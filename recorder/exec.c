@@ -1,0 +1,309 @@
+/*
+ * exec.c - a task has a new program: prepare it and write its whole image.
+ *
+ * Works at the exec stop, before the first instruction (of the loader, or of a static
+ * program).  The trace gets every mapping: files by content, the rest (stack, vdso, pages
+ * of data that the kernel changed) by bytes.  So replay never looks at the live system.
+ */
+#include <asm/prctl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "recorder/internal.h"
+#include "tracee/vdso.h"
+
+/* The kernel has killed the other threads, and the caller took over the leader's number. */
+static void take_over_leader(struct recorder *rec, struct rec_task **t)
+{
+	struct rec_task *leader = *t, *caller;
+	unsigned long former;
+
+	if (ptrace(PTRACE_GETEVENTMSG, leader->tid, NULL, &former) < 0 || (pid_t)former == leader->tid)
+		return;
+	caller = rec_task_find(rec, (pid_t)former);
+	if (!caller)
+		return;
+	leader->exit_status = 0;
+	rec_task_exited(rec, leader, 0);
+	rec->root_done = false;
+	rec_task_rename(rec, caller, caller->pid);
+	*t = caller;
+}
+
+static void new_program(struct recorder *rec, struct rec_task *t)
+{
+	struct rec_sighand *sighand = rec_sighand_copy(t->sighand);
+
+	rec_mm_put(t->mm);
+	rec_files_put(t->files);
+	rec_sighand_put(t->sighand);
+	t->mm = rec_mm_create();
+	t->files = rec_files_copy(NULL);	/* close-on-exec: look again */
+	t->sighand = sighand;
+	for (unsigned i = 1; i < SIGNALS; i++) {
+		if (sighand->action[i].handler > 1)
+			sighand->action[i] = (struct rec_sigaction){ 0 };
+	}
+	if (!t->started) {
+		for (unsigned i = 1; i < SIGNALS; i++)
+			sighand->action[i].handler = rec->sigignore >> (i - 1) & 1;
+	}
+	t->started = rec->started = true;
+	t->clear_tid = t->robust_list = t->scratch = t->scratch_len = 0;
+	t->in_syscall = t->has_restart = t->dumpable_off = false;
+	t->cpuid_off = 0;
+	rec_task_call_drop(&t->restart);
+	if (rec->entered == t)
+		rec->entered = NULL;
+}
+
+/* From the exec event to the exit stop of execve. */
+static struct err *to_first_instruction(struct recorder *rec, struct rec_task *t, struct regs *regs)
+{
+	int status;
+
+	do {
+		TRY(rec_resume(t, PTRACE_SYSCALL, 0));
+		TRY(rec_wait_task(rec, t, &status));
+		if (tracee_stop_kind(status) == STOP_EXITED || tracee_stop_kind(status) == STOP_EXIT)
+			return &err_gone;
+	} while (tracee_stop_kind(status) != STOP_SYSCALL);
+	return tracee_regs_get(t->tid, regs);
+}
+
+/* Our fixed page and settings, with the help of a syscall instruction put over the entry point. */
+static struct err *prepare(struct recorder *rec, struct rec_task *t, const struct regs *regs)
+{
+	static const uint8_t insn[2] = { 0x0f, 0x05 };
+	struct inject in = { .tid = t->tid, .site = regs->rip, .stash = rec_stash, .ctx = rec };
+	uint8_t saved[2];
+	int64_t ret, brk;
+
+	TRY(tracee_read(t->tid, regs->rip, saved, sizeof(saved)));
+	TRY(tracee_write(t->tid, regs->rip, insn, sizeof(insn)));
+	if (rec->meta.cpuid_trapped)
+		TRY(inject_call(&in, &ret, SYS_arch_prctl, ARCH_SET_CPUID, 0, 0, 0, 0, 0));
+	TRY(inject_call(&in, &brk, SYS_brk, 0, 0, 0, 0, 0, 0));
+	t->mm->brk = (uint64_t)brk;
+	TRY(inject_call(&in, &ret, SYS_mmap, FIXED_PAGE, FIXED_END - FIXED_PAGE, PROT_NONE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0));
+	if (ret == FIXED_PAGE)
+		TRY(inject_call(&in, &ret, SYS_mprotect, FIXED_PAGE, PAGE_BYTES, PROT_READ | PROT_EXEC, 0, 0, 0));
+	TRY(tracee_write(t->tid, regs->rip, saved, sizeof(saved)));
+	if (ret != 0)
+		return err_new(ERR_UNSUPPORTED, "the program has the page at 0x%x mapped: it cannot be recorded", FIXED_PAGE);
+	return tracee_write(t->tid, FIXED_PAGE, fixed_page_text, sizeof(fixed_page_text));
+}
+
+/* ---- the image ---------------------------------------------------------------------- */
+
+struct page_collect {
+	struct recorder *rec;
+	int fd;			/* file the pages come from, or -1: zeros */
+	uint64_t start, offset;	/* mapping address and file offset */
+};
+
+/* Pages that differ from what replay will map: one WRITE for each run of them. */
+static void collect_page(void *ctx, uint64_t addr, const void *bytes)
+{
+	static const unsigned char zeros[PAGE_BYTES];
+	struct page_collect *c = ctx;
+	unsigned char file[PAGE_BYTES] = { 0 };
+	struct recorder *rec = c->rec;
+	struct trace_effect *e;
+	unsigned char *copy;
+
+	if (c->fd < 0 && !memcmp(bytes, zeros, PAGE_BYTES))
+		return;
+	if (c->fd >= 0) {
+		if (pread(c->fd, file, PAGE_BYTES, (off_t)(c->offset + (addr - c->start))) < 0)
+			return;
+		if (!memcmp(bytes, file, PAGE_BYTES))
+			return;
+	}
+	copy = rec_alloc(rec, PAGE_BYTES);
+	memcpy(copy, bytes, PAGE_BYTES);
+	e = rec_effect(rec, TRACE_WRITE);
+	e->addr = addr;
+	e->len = e->data_len = PAGE_BYTES;
+	e->data = copy;
+}
+
+/* The file of a mapping, when it can still be opened and is the same. */
+static int open_mapped(struct rec_task *t, const struct tracee_map *m, struct stat *st)
+{
+	char path[4200];
+
+	for (int attempt = 0; attempt < 2; attempt++) {
+		int fd;
+
+		if (attempt == 0)
+			snprintf(path, sizeof(path), "/proc/%d/root%s", t->tid, m->name);
+		else
+			snprintf(path, sizeof(path), "/proc/%d/exe", t->tid);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		if (fstat(fd, st) == 0 && st->st_ino == m->inode && S_ISREG(st->st_mode))
+			return fd;
+		close(fd);
+	}
+	return -1;
+}
+
+static struct trace_effect *image_map(struct recorder *rec, const struct tracee_map *m, enum trace_map_kind kind)
+{
+	struct trace_effect *e = rec_effect(rec, TRACE_MAP);
+	uint64_t flags = MAP_PRIVATE | (kind == TRACE_MAP_ANON ? MAP_ANONYMOUS : 0);
+
+	if (!strcmp(m->name, "[stack]"))
+		flags |= MAP_GROWSDOWN;
+	e->addr = m->start;
+	e->len = m->end - m->start;
+	e->x = (uint64_t)m->prot;
+	e->y = (uint64_t)kind | flags << 8;
+	return e;
+}
+
+static struct err *image_one(struct recorder *rec, struct rec_task *t, const struct tracee_map *m)
+{
+	struct page_collect c = { rec, -1, m->start, m->offset };
+	struct trace_effect def, *e;
+	struct err *err = NULL;
+	uint32_t object;
+	struct stat st;
+	bool new;
+
+	if (m->inode)
+		c.fd = open_mapped(t, m, &st);
+	if (c.fd >= 0) {
+		err = trace_writer_file(rec->writer, c.fd, &st, false, &object, &new);
+		if (err) {
+			close(c.fd);
+			return err;
+		}
+		if (new) {
+			char *path = rec_alloc(rec, strlen(m->name) + 1);
+
+			memcpy(path, m->name, strlen(m->name) + 1);
+			trace_writer_object_effect(rec->writer, object, path, &def);
+			*rec_effect(rec, def.kind) = def;
+		}
+		e = image_map(rec, m, TRACE_MAP_FILE);
+		e->object = object;
+		e->offset = m->offset;
+	} else {
+		image_map(rec, m, TRACE_MAP_ANON);
+	}
+	if (c.fd < 0 || (m->prot & PROT_WRITE))
+		err = tracee_pages(t->tid, m->start, m->end - m->start, c.fd >= 0 || m->name[0] == '[',
+				   collect_page, &c);
+	if (c.fd >= 0)
+		close(c.fd);
+	return err;
+}
+
+static bool image_wanted(const struct tracee_map *m)
+{
+	if (m->start >= FIXED_PAGE && m->start < FIXED_END)
+		return false;
+	return strncmp(m->name, "[vvar", 5) && strcmp(m->name, "[vsyscall]");
+}
+
+static struct err *image(struct recorder *rec, struct rec_task *t)
+{
+	struct tracee_maps maps;
+	struct err *err = NULL;
+
+	TRY(tracee_maps_read(t->tid, &maps));
+	for (size_t i = 0; i < maps.n && !err; i++) {
+		const struct tracee_map *m = &maps.map[i];
+
+		if (!strcmp(m->name, "[vdso]"))
+			err = vdso_patch(t->tid, m->start, m->end - m->start);
+		if (!err && image_wanted(m))
+			err = image_one(rec, t, m);
+	}
+	tracee_maps_deinit(&maps);
+	return err;
+}
+
+/* A file of /proc/TID as an effect. */
+static void proc_effect(struct recorder *rec, struct rec_task *t, const char *file, enum trace_effect_kind kind)
+{
+	size_t size = 16384, len = 0;
+	char path[64], *buf = malloc(size), *copy;
+	struct trace_effect *e;
+	ssize_t n = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", t->tid, file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && buf && (n = read(fd, buf + len, size - len)) > 0) {
+		len += (size_t)n;
+		if (len == size) {
+			char *more = realloc(buf, size *= 2);
+
+			if (!more)
+				break;
+			buf = more;
+		}
+	}
+	if (fd >= 0)
+		close(fd);
+	if (kind == TRACE_NAME && len)
+		len--;		/* newline */
+	e = rec_effect(rec, kind);
+	if (len) {
+		copy = rec_alloc(rec, len);
+		memcpy(copy, buf, len);
+		e->data = copy;
+		e->data_len = len;
+	}
+	free(buf);
+}
+
+static void effect_task(struct recorder *rec, struct rec_task *t, const struct regs *regs)
+{
+	struct trace_effect *e = rec_effect(rec, TRACE_TASK);
+	struct regs *copy = rec_alloc(rec, sizeof(*copy));
+
+	*copy = *regs;
+	e->object = t->serial;
+	e->x = (uint64_t)t->tid;
+	e->y = (uint64_t)t->pid;
+	e->data = copy;
+	e->data_len = sizeof(*copy);
+}
+
+struct err *rec_exec(struct recorder *rec, struct rec_task *t)
+{
+	struct regs regs;
+
+	take_over_leader(rec, &t);
+	rec->current = t;
+	new_program(rec, t);
+	TRY(to_first_instruction(rec, t, &regs));
+	TRY(prepare(rec, t, &regs));
+	effect_task(rec, t, &regs);
+	proc_effect(rec, t, "cmdline", TRACE_ARGV);
+	proc_effect(rec, t, "environ", TRACE_ENV);
+	proc_effect(rec, t, "auxv", TRACE_AUXV);
+	proc_effect(rec, t, "comm", TRACE_NAME);
+	TRY(image(rec, t));
+	rec_effect_xstate(rec, t);
+	rec_write(rec, t, TRACE_EXEC, 0, &regs, 0);
+	t->last = regs;
+	t->at_syscall = false;
+	t->state = TASK_READY;
+	return tracee_sigmask_get(t->tid, &t->sigmask);
+}

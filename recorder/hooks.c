@@ -1,0 +1,387 @@
+/*
+ * hooks.c - calls that do more than write memory.
+ *
+ * abi/syscalls.def marks them with HOOK; a unit test demands that the two agree.
+ * Address-space calls are in memory.c.
+ */
+#include <asm/prctl.h>
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "recorder/internal.h"
+
+static void force(struct rec_call *call, int64_t ret)
+{
+	call->force_ret = true;
+	call->forced = ret;
+}
+
+/* ---- descriptors ------------------------------------------------------------------ */
+
+static struct err *close_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+			      struct regs *regs, int64_t ret)
+{
+	(void)rec;
+	(void)regs;
+	if (ret >= 0 || ret == -EINTR)
+		rec_fd_forget(t->files, call->args[0], call->args[0]);
+	return NULL;
+}
+
+static struct err *dup_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+			    struct regs *regs, int64_t ret)
+{
+	(void)rec;
+	(void)regs;
+	(void)call;
+	if (ret >= 0)
+		rec_fd_forget(t->files, (uint64_t)ret, (uint64_t)ret);
+	return NULL;
+}
+
+static struct err *close_range_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+				    struct regs *regs, int64_t ret)
+{
+	(void)rec;
+	(void)regs;
+	if (ret >= 0)
+		rec_fd_forget(t->files, call->args[0], call->args[1]);
+	return NULL;
+}
+
+static struct err *write_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+			      struct regs *regs, int64_t ret)
+{
+	(void)regs;
+	if (ret > 0)
+		rec_fd_written(rec, t, call, ret);
+	return NULL;
+}
+
+static struct err *ftruncate_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+				  struct regs *regs, int64_t ret)
+{
+	(void)regs;
+	if (ret == 0)
+		rec_file_changed(rec, t, (int)call->args[0], 0, UINT64_MAX / 2);
+	return NULL;
+}
+
+/* ---- tasks ------------------------------------------------------------------------ */
+
+/* CLONE_UNTRACED would take the child away from us. */
+static void clone_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
+{
+	(void)rec;
+	(void)t;
+	if (call->nr == SYS_clone && (call->args[0] & CLONE_UNTRACED)) {
+		call->seen_args[0] &= ~(uint64_t)CLONE_UNTRACED;
+		call->changed_args = true;
+	}
+}
+
+/* exec and exit do not come back as calls; their beginning must be in the trace by then. */
+static void written_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
+{
+	(void)call;
+	if (rec->entered && rec->entered != t)
+		rec_write_enter(rec);
+	rec->entered = t;
+	rec_write_enter(rec);
+}
+
+static struct err *set_tid_address_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+					struct regs *regs, int64_t ret)
+{
+	(void)rec;
+	(void)regs;
+	(void)ret;
+	t->clear_tid = call->args[0];
+	return NULL;
+}
+
+static struct err *set_robust_list_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+					struct regs *regs, int64_t ret)
+{
+	(void)rec;
+	(void)regs;
+	if (ret == 0)
+		t->robust_list = call->args[0];
+	return NULL;
+}
+
+/* ---- scheduling: we pin everything to one CPU; the program sees what it asked for ----- */
+
+static void setaffinity_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
+{
+	struct rec_task *target = call->args[0] ? rec_task_find(rec, (pid_t)call->args[0]) : t;
+	cpu_set_t mask, allowed;
+	size_t len = call->args[1] < sizeof(mask) ? call->args[1] : sizeof(mask);
+
+	if (!target)
+		return;		/* a stranger: as it is */
+	CPU_ZERO(&mask);
+	if (tracee_read_some(t->tid, call->args[2], &mask, len) < len) {
+		force(call, -EFAULT);
+		return;
+	}
+	CPU_AND(&allowed, &mask, &rec->affinity);
+	if (CPU_COUNT(&allowed) == 0) {
+		force(call, -EINVAL);
+		return;
+	}
+	target->affinity = allowed;
+	force(call, 0);
+}
+
+static struct err *getaffinity_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+				    struct regs *regs, int64_t ret)
+{
+	struct rec_task *target = call->args[0] ? rec_task_find(rec, (pid_t)call->args[0]) : t;
+
+	(void)regs;
+	if (ret <= 0 || !target || (size_t)ret > sizeof(target->affinity))
+		return NULL;
+	TRY(tracee_write(t->tid, call->args[2], &target->affinity, (size_t)ret));
+	rec_effect_memory(rec, t, call->args[2], (uint64_t)ret);
+	return NULL;
+}
+
+static struct err *yield_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+			      struct regs *regs, int64_t ret)
+{
+	(void)rec;
+	(void)call;
+	(void)regs;
+	(void)ret;
+	t->run_since_ns = 0;	/* its slice is over */
+	return NULL;
+}
+
+/* ---- signals ---------------------------------------------------------------------- */
+
+static struct err *sigaction_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+				  struct regs *regs, int64_t ret)
+{
+	uint64_t sig = call->args[0];
+	struct rec_sigaction action;
+
+	(void)rec;
+	(void)regs;
+	if (ret == 0 && call->args[1] && sig < SIGNALS) {
+		TRY(tracee_read(t->tid, call->args[1], &action, sizeof(action)));
+		t->sighand->action[sig] = action;
+	}
+	return NULL;
+}
+
+static struct err *sigmask_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+				struct regs *regs, int64_t ret)
+{
+	(void)rec;
+	(void)call;
+	(void)regs;
+	(void)ret;
+	return tracee_sigmask_get(t->tid, &t->sigmask);
+}
+
+static struct err *sigreturn_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+				  struct regs *regs, int64_t ret)
+{
+	(void)call;
+	(void)ret;
+	TRY(tracee_sigmask_get(t->tid, &t->sigmask));
+	rec_effect_xstate(rec, t);
+	rec_effect_regs(rec, regs);
+	return NULL;
+}
+
+/* ---- prctl and its kin -------------------------------------------------------------- */
+
+enum { TSC_ENABLE = 1, TSC_SIGSEGV = 2 };
+
+/* Time-stamp counter and dumpability are ours; the program sees what it set. */
+static void prctl_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
+{
+	(void)rec;
+	switch (call->args[0]) {
+	case PR_SET_TSC:
+		if (call->args[1] != TSC_ENABLE && call->args[1] != TSC_SIGSEGV) {
+			force(call, -EINVAL);
+			break;
+		}
+		t->tsc_mode = call->args[1];
+		force(call, 0);
+		break;
+	case PR_SET_DUMPABLE:
+		if (call->args[1] > 1) {
+			force(call, -EINVAL);
+			break;
+		}
+		t->dumpable_off = call->args[1] == 0;	/* else we could not read its memory */
+		force(call, 0);
+		break;
+	case PR_GET_DUMPABLE:
+		if (t->dumpable_off)
+			force(call, 0);
+		break;
+	}
+}
+
+static struct err *prctl_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+			      struct regs *regs, int64_t ret)
+{
+	struct trace_effect *e;
+	uint32_t mode;
+	char *name;
+
+	(void)regs;
+	if (ret != 0)
+		return NULL;
+	switch (call->args[0]) {
+	case PR_GET_TSC:
+		mode = (uint32_t)t->tsc_mode;
+		TRY(tracee_write(t->tid, call->args[1], &mode, 4));
+		rec_effect_memory(rec, t, call->args[1], 4);
+		break;
+	case PR_SET_SECCOMP:
+		t->every_call = true;
+		break;
+	case PR_SET_NAME:
+		name = rec_alloc(rec, 16);
+		tracee_read_string(t->tid, call->args[1], name, 16);
+		e = rec_effect(rec, TRACE_NAME);
+		e->data_len = strlen(name);
+		e->data = e->data_len ? name : NULL;
+		break;
+	}
+	return NULL;
+}
+
+static struct err *seccomp_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+				struct regs *regs, int64_t ret)
+{
+	(void)regs;
+	if (ret != 0 || call->args[0] > SECCOMP_SET_MODE_FILTER)
+		return NULL;
+	t->every_call = true;
+	for (struct rec_task *o = rec->tasks; o; o = o->next) {
+		if (o->pid == t->pid && (call->args[1] & SECCOMP_FILTER_FLAG_TSYNC))
+			o->every_call = true;
+	}
+	return NULL;
+}
+
+static void arch_prctl_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
+{
+	(void)rec;
+	if (call->args[0] == ARCH_SET_CPUID) {
+		t->cpuid_off = !call->args[1];
+		force(call, 0);
+	} else if (call->args[0] == ARCH_GET_CPUID) {
+		force(call, !t->cpuid_off);
+	}
+}
+
+static struct err *arch_prctl_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+				   struct regs *regs, int64_t ret)
+{
+	(void)t;
+	if (ret == 0 && (call->args[0] == ARCH_SET_FS || call->args[0] == ARCH_SET_GS))
+		rec_effect_regs(rec, regs);
+	return NULL;
+}
+
+/* ptrace of a recorded task by another: an outside tracer would fight with us. */
+static void ptrace_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
+{
+	(void)t;
+	if (rec_warn_once(rec, (uint64_t)SYS_ptrace << 32))
+		log_warn("the program uses ptrace: it is told EPERM, as under any debugger");
+	force(call, -EPERM);
+}
+
+static struct err *process_vm_writev_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+					  struct regs *regs, int64_t ret)
+{
+	struct rec_task *target = rec_task_find(rec, (pid_t)call->args[0]);
+	uint64_t iov[2], left = ret > 0 ? (uint64_t)ret : 0;
+	bool own_event = target && target->mm != t->mm;
+	struct rec_pending mine;
+
+	(void)regs;
+	if (!target || !left)
+		return NULL;
+	if (own_event) {	/* it is another address space that changes */
+		if (rec->entered == t)
+			rec_write_enter(rec);
+		rec_pending_save(rec, &mine);
+	}
+	for (uint64_t i = 0; left && i < call->args[4]; i++) {
+		uint64_t n;
+
+		if (tracee_read_some(t->tid, call->args[3] + 16 * i, iov, 16) < 16)
+			break;
+		n = iov[1] < left ? iov[1] : left;
+		rec_effect_memory(rec, target, iov[0], n);
+		left -= n;
+	}
+	if (own_event) {
+		rec_write(rec, target, TRACE_NOTE, 0, NULL, 0);
+		rec_pending_restore(rec, &mine);
+	}
+	return NULL;
+}
+
+static const struct rec_hook hooks[SYS_ROWS] = {
+	[SYS_close] = { NULL, close_exit },
+	[SYS_dup2] = { NULL, dup_exit },
+	[SYS_dup3] = { NULL, dup_exit },
+	[SYS_close_range] = { NULL, close_range_exit },
+	[SYS_write] = { NULL, write_exit },
+	[SYS_writev] = { NULL, write_exit },
+	[SYS_pwrite64] = { NULL, write_exit },
+	[SYS_pwritev] = { NULL, write_exit },
+	[SYS_pwritev2] = { NULL, write_exit },
+	[SYS_sendto] = { NULL, write_exit },
+	[SYS_sendfile] = { NULL, write_exit },
+	[SYS_copy_file_range] = { NULL, write_exit },
+	[SYS_splice] = { NULL, write_exit },
+	[SYS_ftruncate] = { NULL, ftruncate_exit },
+	[SYS_fallocate] = { NULL, ftruncate_exit },
+	[SYS_clone] = { clone_enter, NULL },
+	[SYS_execve] = { written_enter, NULL },
+	[SYS_execveat] = { written_enter, NULL },
+	[SYS_exit] = { written_enter, NULL },
+	[SYS_exit_group] = { written_enter, NULL },
+	[SYS_set_tid_address] = { NULL, set_tid_address_exit },
+	[SYS_set_robust_list] = { NULL, set_robust_list_exit },
+	[SYS_sched_setaffinity] = { setaffinity_enter, NULL },
+	[SYS_sched_getaffinity] = { NULL, getaffinity_exit },
+	[SYS_sched_yield] = { NULL, yield_exit },
+	[SYS_rt_sigaction] = { NULL, sigaction_exit },
+	[SYS_rt_sigprocmask] = { NULL, sigmask_exit },
+	[SYS_rt_sigreturn] = { NULL, sigreturn_exit },
+	[SYS_prctl] = { prctl_enter, prctl_exit },
+	[SYS_seccomp] = { NULL, seccomp_exit },
+	[SYS_arch_prctl] = { arch_prctl_enter, arch_prctl_exit },
+	[SYS_ptrace] = { ptrace_enter, NULL },
+	[SYS_process_vm_writev] = { NULL, process_vm_writev_exit },
+};
+
+const struct rec_hook *rec_hook_for(uint64_t nr)
+{
+	const struct rec_hook *hook;
+
+	if (nr >= SYS_ROWS)
+		return NULL;
+	hook = &hooks[nr];
+	if (!hook->enter && !hook->exit)
+		hook = &rec_memory_hooks[nr];
+	return hook->enter || hook->exit ? hook : NULL;
+}

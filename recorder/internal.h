@@ -1,0 +1,251 @@
+/*
+ * internal.h - the recorder's own structures.
+ *
+ * Life of a task, one thread of the recorded tree:
+ *
+ *   READY ----resume----> RUNNING in user mode (at most one task in the whole tree)
+ *     ^                      |
+ *     |                 seccomp stop
+ *     |                      v
+ *     +---exit handled--- STOPPED <---- RUNNING in the kernel (any number of tasks)
+ *
+ * A stopped task's wait status waits in task->status until the scheduler picks the task; only then
+ * are results copied to its memory and written to the trace.  So the order of events in the
+ * trace is the order in which anything became visible to anybody.
+ */
+#ifndef RECORDER_INTERNAL_H
+#define RECORDER_INTERNAL_H
+
+#include <sched.h>
+#include <signal.h>
+
+#include "abi/layout.h"
+#include "abi/syscall.h"
+#include "base/bug.h"
+#include "base/log.h"
+#include "recorder/recorder.h"
+#include "trace/trace.h"
+#include "tracee/cpu.h"
+#include "tracee/inject.h"
+#include "tracee/maps.h"
+#include "tracee/ptrace.h"
+
+enum { SPANS_MAX = 1200, DEFERRED_MAX = 64, SIGNALS = 65, PAGE_BYTES = 4096 };
+
+static inline uint64_t page_up(uint64_t x) { return (x + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1); }
+static inline uint64_t page_down(uint64_t x) { return x & ~(uint64_t)(PAGE_BYTES - 1); }
+
+/* A range that maps a file shared, or SysV shared memory: others may write it behind our back. */
+struct rec_shared {
+	struct rec_shared *next;
+	uint64_t addr, len, offset;
+	uint64_t dev, ino;	/* dev = 0, ino = shmid for SysV */
+};
+
+struct rec_mm {
+	unsigned users;
+	uint64_t brk;		/* current end of the heap */
+	struct rec_shared *shared;
+};
+
+enum fd_class { FD_UNKNOWN = 0, FD_PLAIN, FD_STDOUT, FD_STDERR };
+
+struct rec_files {
+	unsigned users;
+	unsigned n;
+	uint8_t *class;		/* enum fd_class by descriptor; grown when needed */
+};
+
+/* struct sigaction as rt_sigaction takes it (arch/x86: 32 bytes). */
+struct rec_sigaction { uint64_t handler, flags, restorer, mask; };
+
+struct rec_sighand {
+	unsigned users;
+	struct rec_sigaction action[SIGNALS];
+};
+
+enum task_state { TASK_READY = 1, TASK_RUNNING, TASK_STOPPED };
+
+/* A system call under way. */
+struct rec_call {
+	uint64_t nr, args[6];	/* as the program made it */
+	struct regs entry;	/* at the entry stop, as the program made it */
+	const struct sys_row *row;
+	uint64_t seen_args[6];	/* as the kernel sees it: some point to scratch */
+	bool redirected, changed_args, planned, known;
+	unsigned spans;
+	struct sys_span *span;	/* in the task's memory, or scratch when redirected */
+	uint64_t *home;		/* redirected: where each span belongs */
+	bool force_ret;		/* do not run it; answer forced */
+	int64_t forced;
+	uint64_t hook[4];	/* private to the call's hook */
+	unsigned char *before;	/* unknown call: memory before it */
+	size_t before_len[6];
+};
+
+struct rec_task {
+	struct rec_task *next, *hash_next;
+	pid_t tid, pid;
+	uint32_t serial;
+	enum task_state state;
+	int status;		/* STOPPED: what waitpid said */
+	bool in_syscall, enter_written, exiting, exit_written, in_group_stop;
+	bool every_call;	/* has a seccomp filter of its own: stop by PTRACE_SYSCALL */
+	bool started;		/* its first exec is done: what it does is recorded */
+	struct rec_mm *mm;
+	struct rec_files *files;
+	struct rec_sighand *sighand;
+	struct rec_call call;
+	struct rec_call restart;	/* interrupted with ERESTART_RESTARTBLOCK: restart_syscall ends it */
+	bool has_restart;
+	struct regs last;	/* registers after its last event: where it resumes in user mode */
+	bool at_syscall;	/* last is the rewound state in front of a syscall instruction */
+	siginfo_t deferred[DEFERRED_MAX];	/* signals that wait for the next system call */
+	unsigned deferred_n;
+	siginfo_t resent[DEFERRED_MAX];	/* ... sent again by tgkill: their true siginfo */
+	unsigned resent_n;
+	uint64_t sigmask;
+	uint64_t clear_tid, robust_list;
+	uint64_t scratch, scratch_len;
+	int exit_status;
+	cpu_set_t affinity;
+	uint64_t run_since_ns;	/* start of its time slice */
+	bool dumpable_off;
+	uint64_t tsc_mode, cpuid_off;	/* PR_SET_TSC and ARCH_SET_CPUID as the program believes */
+};
+
+struct rec_arena { unsigned char *base; size_t used, size; struct rec_arena *next; };
+
+enum { HASH = 1024, WARNED_MAX = 64 };
+
+struct recorder {
+	const struct recorder_options *options;
+	struct trace_writer *writer;
+	struct trace_meta meta;
+	struct rec_task *tasks;		/* round-robin list */
+	struct rec_task *hash[HASH];
+	unsigned tasks_n;
+	uint32_t serial;
+	struct rec_task *entered;	/* in a call whose ENTER is not written yet: at most one */
+	struct rec_task *current;	/* had the CPU last */
+	pid_t root;
+	int root_status;
+	bool root_done, started;
+	cpu_set_t affinity;
+	int stdio_fd[3];		/* unused entries -1 */
+	uint64_t stdio_dev[3], stdio_ino[3];
+	struct { pid_t tid; int status; } early[64];	/* stops of tasks we were not told of yet */
+	unsigned early_n;
+	/* the event being built */
+	struct trace_effect *effect;
+	unsigned effects, effects_size;
+	struct rec_arena *arena;
+	struct sys_span spans[SPANS_MAX];
+	/* sums */
+	struct mem_sum *sum;
+	uint64_t sum_spent_ns, sum_events, start_ns;
+	uint64_t warned[WARNED_MAX];
+	unsigned warned_n;
+	bool failed;			/* trace ended early; the program goes on */
+	struct err *write_error;
+	int exec_pipe;			/* the first child reports a failed execve here */
+	uint64_t sigignore;		/* signals ignored when we were started */
+	uint64_t sigmask_before;
+};
+
+/* ---- event.c: build and write one event -------------------------------------- */
+uint64_t rec_now_ns(void);
+void *rec_alloc(struct recorder *rec, size_t len);	/* lives until the event is written */
+struct trace_effect *rec_effect(struct recorder *rec, enum trace_effect_kind kind);
+/* Bytes that are now in the task's memory: read them and add a WRITE. */
+void rec_effect_memory(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len);
+void rec_effect_regs(struct recorder *rec, const struct regs *regs);
+void rec_effect_xstate(struct recorder *rec, struct rec_task *t);
+void rec_effect_ret(struct recorder *rec, uint64_t ret);
+void rec_effect_strings(struct recorder *rec, struct rec_task *t);
+/* Put the effects collected so far aside, to write another event in between. */
+struct rec_pending { struct trace_effect *effect; unsigned effects, effects_size; struct rec_arena *arena; };
+void rec_pending_save(struct recorder *rec, struct rec_pending *saved);
+void rec_pending_restore(struct recorder *rec, const struct rec_pending *saved);
+/* Write it with the effects added since the last one, and drop these.  Writes the ENTER of another
+ * task's call first where that is due.  Failures of the trace are kept in rec. */
+void rec_write(struct recorder *rec, struct rec_task *t, enum trace_event_kind kind,
+	       enum trace_place place, const struct regs *regs, int64_t ret);
+/* A call has begun and others will act before it ends. */
+void rec_write_enter(struct recorder *rec);
+void rec_sums(struct recorder *rec, struct rec_task *t);
+/* Once for each key. */
+bool rec_warn_once(struct recorder *rec, uint64_t key);
+
+/* ---- task.c ------------------------------------------------------------------- */
+struct rec_task *rec_task_find(struct recorder *rec, pid_t tid);
+struct rec_task *rec_task_add(struct recorder *rec, pid_t tid, pid_t pid);
+void rec_task_remove(struct recorder *rec, struct rec_task *t);
+void rec_task_rename(struct recorder *rec, struct rec_task *t, pid_t tid);
+void rec_task_call_drop(struct rec_call *call);
+struct rec_mm *rec_mm_create(void);
+struct rec_mm *rec_mm_copy(const struct rec_mm *mm);
+void rec_mm_put(struct rec_mm *mm);
+void rec_files_put(struct rec_files *files);
+struct rec_files *rec_files_copy(const struct rec_files *files);
+void rec_sighand_put(struct rec_sighand *sighand);
+struct rec_sighand *rec_sighand_copy(const struct rec_sighand *sighand);
+/* A task of the recorded tree made another one: STOP_CLONE. */
+struct err *rec_task_cloned(struct recorder *rec, struct rec_task *parent);
+struct err *rec_task_exiting(struct recorder *rec, struct rec_task *t);
+void rec_task_exited(struct recorder *rec, struct rec_task *t, int status);
+
+/* ---- sched.c ------------------------------------------------------------------ */
+struct err *rec_loop(struct recorder *rec);
+/* Resume; it is RUNNING then, or about to die. */
+struct err *rec_resume(struct rec_task *t, int request, int sig);
+/* Wait until this task stops, however long.  False when it died instead. */
+struct err *rec_wait_task(struct recorder *rec, struct rec_task *t, int *status_ret);
+bool rec_others_ready(struct recorder *rec, const struct rec_task *t);
+
+/* ---- syscall.c ---------------------------------------------------------------- */
+struct err *rec_syscall_entry(struct recorder *rec, struct rec_task *t);
+struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t);
+/* From an entry stop: do not make the call; the task is READY in front of the instruction. */
+struct err *rec_syscall_abort(struct recorder *rec, struct rec_task *t, const struct regs *entry);
+/* Run a call of ours; the task is stopped on its way to user mode. */
+struct err *rec_inject(struct recorder *rec, struct rec_task *t, int64_t *ret, long nr, uint64_t a0,
+		       uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5);
+void rec_stash(void *ctx, pid_t tid, int sig, const siginfo_t *info);
+
+/* ---- hooks.c: calls that do more than memory ------------------------------------ */
+struct rec_hook {
+	/* Entry stop: may force a result or change call->seen_args.  May be NULL. */
+	void (*enter)(struct recorder *rec, struct rec_task *t, struct rec_call *call);
+	/* Exit stop, result known: adds effects.  May be NULL.  regs may be changed: they are set. */
+	struct err *(*exit)(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+			    struct regs *regs, int64_t ret);
+};
+
+const struct rec_hook *rec_hook_for(uint64_t nr);
+extern const struct rec_hook rec_memory_hooks[SYS_ROWS];	/* memory.c */
+
+/* ---- signal.c ------------------------------------------------------------------ */
+struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig);
+/* Send the deferred ones again: the task is READY at a point that has a name. */
+void rec_signals_resend(struct recorder *rec, struct rec_task *t);
+
+/* ---- exec.c --------------------------------------------------------------------- */
+struct err *rec_exec(struct recorder *rec, struct rec_task *t);
+
+/* ---- start.c -------------------------------------------------------------------- */
+struct err *rec_start(struct recorder *rec);
+
+/* ---- files.c ---------------------------------------------------------------------- */
+/* Content of an open descriptor of the task; -1 when it cannot be opened. */
+int rec_fd_open(struct rec_task *t, int fd);
+void rec_fd_forget(struct rec_files *files, uint64_t first, uint64_t last);
+enum fd_class rec_fd_class(struct recorder *rec, struct rec_task *t, int fd);
+/* A call wrote ret bytes of these spans to fd: echo and changed mappings. */
+void rec_fd_written(struct recorder *rec, struct rec_task *t, struct rec_call *call, int64_t ret);
+/* The file behind fd changed in [off, off+len): whoever maps it shared gets the new bytes. */
+void rec_file_changed(struct recorder *rec, struct rec_task *t, int fd, uint64_t off, uint64_t len);
+void rec_shared_add(struct rec_mm *mm, const struct rec_shared *s);
+void rec_shared_cut(struct rec_mm *mm, uint64_t addr, uint64_t len);
+
+#endif

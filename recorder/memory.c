@@ -1,0 +1,346 @@
+/*
+ * memory.c - calls that shape the address space: what replay must do to its copy.
+ *
+ * The kernel has chosen addresses by now; the effects name them, so replay maps at fixed
+ * places.  Files are kept by content in the trace when they are mapped.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "recorder/internal.h"
+
+static struct trace_effect *effect_map(struct recorder *rec, uint64_t addr, uint64_t len, uint64_t prot,
+				       enum trace_map_kind kind, uint64_t flags)
+{
+	struct trace_effect *e = rec_effect(rec, TRACE_MAP);
+
+	e->addr = addr;
+	e->len = page_up(len);
+	e->x = prot & (PROT_READ | PROT_WRITE | PROT_EXEC);
+	e->y = (uint64_t)kind | flags << 8;
+	return e;
+}
+
+/* The object has to be defined in the trace before the mapping that uses it. */
+static void effect_object(struct recorder *rec, uint32_t object, const char *path)
+{
+	struct trace_effect def;
+	size_t len = strlen(path) + 1;
+	char *copy = rec_alloc(rec, len);
+
+	memcpy(copy, path, len);
+	trace_writer_object_effect(rec->writer, object, copy, &def);
+	*rec_effect(rec, def.kind) = def;
+}
+
+static void map_path(struct rec_task *t, int fd, char path[4096])
+{
+	char link[64];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/%d/fd/%d", t->tid, fd);
+	n = readlink(link, path, 4095);
+	path[n < 0 ? 0 : n] = '\0';
+}
+
+/* A device or a file we may not open: what is in memory now, as private pages. */
+static void map_snapshot(struct recorder *rec, struct rec_task *t, uint64_t addr, const struct rec_call *call)
+{
+	uint64_t len = page_up(call->args[1]);
+
+	effect_map(rec, addr, len, call->args[2], TRACE_MAP_ANON, call->args[3]);
+	for (uint64_t off = 0; (call->args[2] & PROT_READ) && off < len && off < 64 << 20; off += 1 << 20)
+		rec_effect_memory(rec, t, addr + off, len - off < 1 << 20 ? len - off : 1 << 20);
+}
+
+static void map_shared_anon(struct recorder *rec, uint64_t addr, const struct rec_call *call)
+{
+	uint32_t object = trace_writer_memory(rec->writer);
+
+	effect_object(rec, object, "");
+	effect_map(rec, addr, call->args[1], call->args[2], TRACE_MAP_SHARED, call->args[3])->object = object;
+}
+
+/*
+ * Shared: others may write the file.  A mapping that can write needs an object of its own; one that only
+ * reads a file opened for reading is taken as private content, kept right by rec_fd_written().
+ */
+static struct err *map_file(struct recorder *rec, struct rec_task *t, uint64_t addr,
+			    const struct rec_call *call, int fd, const struct stat *st)
+{
+	bool shared = (call->args[3] & MAP_TYPE) != MAP_PRIVATE;
+	bool own = shared && ((call->args[2] & PROT_WRITE) || st->st_nlink == 0 || major(st->st_dev) == 0);
+	struct trace_effect *e;
+	uint32_t object;
+	char path[4096];
+	bool new;
+	struct err *err = trace_writer_file(rec->writer, fd, st, own, &object, &new);
+
+	if (err) {	/* unreadable or no room: what is in memory must do */
+		err_free(err);
+		map_snapshot(rec, t, addr, call);
+		return NULL;
+	}
+	map_path(t, (int)call->args[4], path);
+	if (new)
+		effect_object(rec, object, path);
+	e = effect_map(rec, addr, call->args[1], call->args[2], own ? TRACE_MAP_SHARED : TRACE_MAP_FILE,
+		       call->args[3]);
+	e->object = object;
+	e->offset = call->args[5];
+	if (shared)
+		rec_shared_add(t->mm, &(struct rec_shared){ .addr = addr, .len = page_up(call->args[1]),
+			.offset = call->args[5], .dev = st->st_dev, .ino = st->st_ino });
+	return NULL;
+}
+
+static struct err *mmap_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+			     struct regs *regs, int64_t ret)
+{
+	bool shared = (call->args[3] & MAP_TYPE) != MAP_PRIVATE;
+	uint64_t addr = (uint64_t)ret;
+	struct stat st;
+	struct err *err = NULL;
+	int fd;
+
+	(void)regs;
+	if (ret < 0 && ret > -4096)
+		return NULL;
+	rec_shared_cut(t->mm, addr, page_up(call->args[1]));
+	if (call->args[3] & MAP_ANONYMOUS) {
+		if (shared)
+			map_shared_anon(rec, addr, call);
+		else
+			effect_map(rec, addr, call->args[1], call->args[2], TRACE_MAP_ANON, call->args[3]);
+		return NULL;
+	}
+	fd = rec_fd_open(t, (int)call->args[4]);
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		map_snapshot(rec, t, addr, call);
+	} else if (S_ISREG(st.st_mode)) {
+		err = map_file(rec, t, addr, call, fd, &st);
+	} else if (S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 5)) {	/* /dev/zero */
+		if (shared)
+			map_shared_anon(rec, addr, call);
+		else
+			effect_map(rec, addr, call->args[1], call->args[2], TRACE_MAP_ANON, call->args[3]);
+	} else {
+		map_snapshot(rec, t, addr, call);
+	}
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+static struct err *munmap_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+			       struct regs *regs, int64_t ret)
+{
+	struct trace_effect *e;
+
+	(void)regs;
+	if (ret != 0)
+		return NULL;
+	e = rec_effect(rec, TRACE_UNMAP);
+	e->addr = call->args[0];
+	e->len = page_up(call->args[1]);
+	rec_shared_cut(t->mm, e->addr, e->len);
+	return NULL;
+}
+
+/* May fail half way (ENOMEM at a hole): what was done stays done, in replay as well. */
+static struct err *mprotect_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+				 struct regs *regs, int64_t ret)
+{
+	struct trace_effect *e;
+
+	(void)t;
+	(void)regs;
+	if (ret != 0 && ret != -ENOMEM)
+		return NULL;
+	e = rec_effect(rec, TRACE_PROTECT);
+	e->addr = call->args[0];
+	e->len = page_up(call->args[1]);
+	e->x = call->args[2];
+	return NULL;
+}
+
+static struct err *brk_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+			    struct regs *regs, int64_t ret)
+{
+	uint64_t now = page_up((uint64_t)ret), old = page_up(t->mm->brk);
+
+	(void)regs;
+	(void)call;
+	t->mm->brk = (uint64_t)ret;
+	if (now > old)
+		effect_map(rec, old, now - old, PROT_READ | PROT_WRITE, TRACE_MAP_ANON,
+			   MAP_PRIVATE | MAP_ANONYMOUS);
+	if (now < old) {
+		struct trace_effect *e = rec_effect(rec, TRACE_UNMAP);
+
+		e->addr = now;
+		e->len = old - now;
+	}
+	return NULL;
+}
+
+static struct err *mremap_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+			       struct regs *regs, int64_t ret)
+{
+	struct trace_effect *e;
+
+	(void)t;
+	(void)regs;
+	if (ret < 0 && ret > -4096)
+		return NULL;
+	e = rec_effect(rec, TRACE_MOVE);
+	e->addr = call->args[0];
+	e->len = page_up(call->args[1]);
+	e->x = (uint64_t)ret;
+	e->y = page_up(call->args[2]);
+	e->object = (call->args[3] & MREMAP_DONTUNMAP) != 0;
+	for (struct rec_shared *s = t->mm->shared; s; s = s->next) {
+		if (s->addr == e->addr) {
+			s->addr = e->x;
+			s->len = e->y;
+		}
+	}
+	return NULL;
+}
+
+/* When pages given back by MADV_FREE vanish is the kernel's choice: not offered (like Linux before 4.5). */
+static void madvise_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
+{
+	(void)rec;
+	(void)t;
+	if (call->args[2] == MADV_FREE) {
+		call->force_ret = true;
+		call->forced = -EINVAL;
+	}
+}
+
+static struct err *madvise_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+				struct regs *regs, int64_t ret)
+{
+	struct trace_effect *e;
+
+	(void)t;
+	(void)regs;
+	if (ret != 0 && ret != -ENOMEM)
+		return NULL;
+	switch (call->args[2]) {
+	case MADV_DONTNEED:
+	case 24:	/* MADV_DONTNEED_LOCKED, Linux 5.18 */
+	case MADV_REMOVE:
+	case MADV_DONTFORK:
+	case MADV_DOFORK:
+	case MADV_WIPEONFORK:
+	case MADV_KEEPONFORK:
+		e = rec_effect(rec, TRACE_ADVISE);
+		e->addr = call->args[0];
+		e->len = page_up(call->args[1]);
+		e->x = call->args[2];
+		break;
+	default:
+		break;
+	}
+	return NULL;
+}
+
+static void unsupported_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
+{
+	(void)rec;
+	(void)t;
+	call->force_ret = true;
+	call->forced = -ENOSYS;
+}
+
+/* ---- SysV shared memory ------------------------------------------------------------- */
+
+/* Segments that were attached once: each is one object for the whole trace. */
+static struct { uint64_t id; uint32_t object; } segments[1024];
+static unsigned segments_n;
+
+static uint32_t segment_object(struct recorder *rec, uint64_t id, bool *new)
+{
+	for (unsigned i = 0; i < segments_n; i++) {
+		*new = false;
+		if (segments[i].id == id)
+			return segments[i].object;
+	}
+	*new = true;
+	if (segments_n == sizeof(segments) / sizeof(segments[0]))
+		segments_n = 0;
+	segments[segments_n].id = id;
+	segments[segments_n].object = trace_writer_memory(rec->writer);
+	return segments[segments_n++].object;
+}
+
+static struct err *shmat_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+			      struct regs *regs, int64_t ret)
+{
+	struct tracee_maps maps;
+	const struct tracee_map *m;
+	struct trace_effect *e;
+	bool new;
+
+	(void)regs;
+	if (ret < 0 && ret > -4096)
+		return NULL;
+	TRY(tracee_maps_read(t->tid, &maps));
+	m = tracee_maps_find(&maps, (uint64_t)ret);
+	if (m) {
+		uint32_t object = segment_object(rec, call->args[0], &new);
+
+		if (new)
+			effect_object(rec, object, "");
+		e = effect_map(rec, m->start, m->end - m->start, (uint64_t)m->prot, TRACE_MAP_SHARED, MAP_SHARED);
+		e->object = object;
+		if (new)	/* strangers may have put something there before */
+			rec_effect_memory(rec, t, m->start, m->end - m->start);
+		rec_shared_add(t->mm, &(struct rec_shared){ .addr = m->start, .len = m->end - m->start,
+			.ino = call->args[0] });
+	}
+	tracee_maps_deinit(&maps);
+	return NULL;
+}
+
+static struct err *shmdt_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+			      struct regs *regs, int64_t ret)
+{
+	(void)regs;
+	for (struct rec_shared *s = t->mm->shared; ret == 0 && s; s = s->next) {
+		struct trace_effect *e;
+
+		if (s->addr != call->args[0] || s->dev)
+			continue;
+		e = rec_effect(rec, TRACE_UNMAP);
+		e->addr = s->addr;
+		e->len = s->len;
+		rec_shared_cut(t->mm, e->addr, e->len);
+		break;
+	}
+	return NULL;
+}
+
+const struct rec_hook rec_memory_hooks[SYS_ROWS] = {
+	[SYS_mmap] = { NULL, mmap_exit },
+	[SYS_munmap] = { NULL, munmap_exit },
+	[SYS_mprotect] = { NULL, mprotect_exit },
+	[SYS_pkey_mprotect] = { NULL, mprotect_exit },
+	[SYS_brk] = { NULL, brk_exit },
+	[SYS_mremap] = { NULL, mremap_exit },
+	[SYS_madvise] = { madvise_enter, madvise_exit },
+	[SYS_process_madvise] = { unsupported_enter, NULL },
+	[SYS_remap_file_pages] = { unsupported_enter, NULL },
+	[SYS_shmat] = { NULL, shmat_exit },
+	[SYS_shmdt] = { NULL, shmdt_exit },
+};

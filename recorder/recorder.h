@@ -1,0 +1,30 @@
+/*
+ * recorder.h - run a program and everything it starts, and write a trace of it.
+ */
+#ifndef RECORDER_RECORDER_H
+#define RECORDER_RECORDER_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+
+enum recorder_sums { SUMS_NONE = 0, SUMS_SOME, SUMS_ALL };
+
+struct recorder_options {
+	const char *exe;	/* absolute path of the program, checked */
+	char **argv;
+	const char *trace_dir;	/* must not exist or be empty */
+	const char *store_dir;	/* or NULL */
+	enum recorder_sums sums;	/* SOME: as often as takes about half of the time */
+	bool chaos;
+	unsigned seed;
+};
+
+/*
+ * Record.  Returns when the last task has ended; *status_ret is the wait status of the first process.
+ * The caller's own signal dispositions and CPU affinity are changed for good.
+ * Warnings go to stderr, each once.
+ */
+struct err *recorder_run(const struct recorder_options *options, int *status_ret) __must_check;
+
+#endif

@@ -1,0 +1,242 @@
+/*
+ * sched.c - one task of the recorded tree in user mode at a time.
+ *
+ * The recorder and all tasks share one CPU, so a resume followed by a wait is two context
+ * switches and no inter-processor interrupt.  A task in user mode is waited for alone: nobody
+ * else may run.  A task inside the kernel may sleep there: when others are ready it gets a
+ * few turns of the CPU (sched_yield runs it, since it is the only other thread here), and if it
+ * has not come back by then it is left to sleep and the next one goes on.  That guess can
+ * be wrong without harm: results of calls that may sleep go to scratch memory.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include "recorder/internal.h"
+
+enum { SLICE_NS = 5000000, YIELDS = 3 };
+
+struct err *rec_resume(struct rec_task *t, int request, int sig)
+{
+	struct err *err = tracee_resume(t->tid, request, sig);
+
+	t->state = TASK_RUNNING;	/* when it is gone its death will be reported */
+	err_catch(&err, ERR_GONE);
+	return err;
+}
+
+static void note_status(struct recorder *rec, pid_t tid, int status)
+{
+	struct rec_task *t = rec_task_find(rec, tid);
+
+	if (t) {
+		t->state = TASK_STOPPED;
+		t->status = status;
+	} else if (WIFSTOPPED(status) && rec->early_n < sizeof(rec->early) / sizeof(rec->early[0])) {
+		rec->early[rec->early_n].tid = tid;
+		rec->early[rec->early_n++].status = status;
+	}
+}
+
+/* Any stop of any task; false when there was none (or nobody is left). */
+static bool wait_any(struct recorder *rec, bool block)
+{
+	int status;
+	pid_t tid;
+
+	do {
+		tid = waitpid(-1, &status, __WALL | (block ? 0 : WNOHANG));
+	} while (tid < 0 && errno == EINTR);
+	if (tid <= 0)
+		return false;
+	note_status(rec, tid, status);
+	return true;
+}
+
+struct err *rec_wait_task(struct recorder *rec, struct rec_task *t, int *status_ret)
+{
+	struct err *err = tracee_wait(t->tid, status_ret);
+
+	(void)rec;
+	if (err)
+		return err;
+	t->state = TASK_STOPPED;
+	t->status = *status_ret;
+	return NULL;
+}
+
+bool rec_others_ready(struct recorder *rec, const struct rec_task *t)
+{
+	for (const struct rec_task *o = rec->tasks; o; o = o->next) {
+		if (o != t && o->state != TASK_RUNNING)
+			return true;
+	}
+	return false;
+}
+
+static bool others_running(struct recorder *rec, const struct rec_task *t)
+{
+	for (const struct rec_task *o = rec->tasks; o; o = o->next) {
+		if (o != t && o->state == TASK_RUNNING)
+			return true;
+	}
+	return false;
+}
+
+/* t has been resumed inside the kernel. */
+static struct err *settle_in_kernel(struct recorder *rec, struct rec_task *t)
+{
+	bool may_sleep = !t->call.row || !t->call.known || t->call.row->wait == SYS_WAIT_MAYBE;
+	int status;
+
+	if (t->state != TASK_RUNNING)
+		return NULL;
+	if (!rec_others_ready(rec, t)) {
+		if (!may_sleep || !others_running(rec, t))
+			return rec_wait_task(rec, t, &status);
+		wait_any(rec, true);
+		return NULL;
+	}
+	if (!may_sleep)
+		return rec_wait_task(rec, t, &status);
+	for (unsigned i = 0; i < YIELDS; i++) {
+		pid_t tid;
+
+		sched_yield();
+		tid = waitpid(t->tid, &status, __WALL | WNOHANG);
+		if (tid == t->tid) {
+			note_status(rec, tid, status);
+			return NULL;
+		}
+	}
+	return NULL;
+}
+
+static struct err *run_user(struct recorder *rec, struct rec_task *t)
+{
+	int status;
+
+	if (t->deferred_n)
+		rec_signals_resend(rec, t);
+	bug_context.tid = t->tid;
+	TRY(rec_resume(t, t->every_call ? PTRACE_SYSCALL : PTRACE_CONT, 0));
+	return rec_wait_task(rec, t, &status);
+}
+
+static struct err *group_stop(struct rec_task *t)
+{
+	t->in_group_stop = true;
+	return rec_resume(t, PTRACE_LISTEN, 0);
+}
+
+/* Before its first exec the child only runs our own code: let everything pass. */
+static struct err *stop_before_start(struct recorder *rec, struct rec_task *t)
+{
+	int sig = 0;
+
+	switch (tracee_stop_kind(t->status)) {
+	case STOP_EXITED:
+		rec_task_exited(rec, t, t->status);
+		return NULL;
+	case STOP_EXEC:
+		return rec_exec(rec, t);
+	case STOP_SIGNAL:
+		sig = WSTOPSIG(t->status);
+		/* fallthrough */
+	default:
+		TRY(rec_resume(t, PTRACE_CONT, sig));
+		return rec_wait_task(rec, t, &t->status);
+	}
+}
+
+static struct err *syscall_stop(struct recorder *rec, struct rec_task *t, bool seccomp)
+{
+	if (t->in_syscall && seccomp)	/* our filter after a PTRACE_SYSCALL entry stop */
+		return rec_resume(t, PTRACE_SYSCALL, 0);
+	if (t->in_syscall)
+		return rec_syscall_exit(rec, t);
+	TRY(rec_syscall_entry(rec, t));
+	return settle_in_kernel(rec, t);
+}
+
+static struct err *handle_stop(struct recorder *rec, struct rec_task *t)
+{
+	if (!t->started)
+		return stop_before_start(rec, t);
+	bug_context.tid = t->tid;
+	switch (tracee_stop_kind(t->status)) {
+	case STOP_EXITED:
+		rec_task_exited(rec, t, t->status);
+		return NULL;
+	case STOP_SYSCALL:
+		return syscall_stop(rec, t, false);
+	case STOP_SECCOMP:
+		return syscall_stop(rec, t, true);
+	case STOP_CLONE:
+		TRY(rec_task_cloned(rec, t));
+		return settle_in_kernel(rec, t);
+	case STOP_EXEC:
+		return rec_exec(rec, t);
+	case STOP_EXIT:
+		return rec_task_exiting(rec, t);
+	case STOP_GROUP:
+		return group_stop(t);
+	case STOP_EVENT:
+		t->in_group_stop = false;
+		t->state = TASK_READY;
+		return NULL;
+	case STOP_VFORK_DONE:
+		return rec_resume(t, PTRACE_SYSCALL, 0);
+	case STOP_SIGNAL:
+		return rec_signal_stop(rec, t, WSTOPSIG(t->status));
+	}
+	return NULL;
+}
+
+/* The current task while its slice lasts, else the next one that can go on. */
+static struct rec_task *pick(struct recorder *rec)
+{
+	struct rec_task *t = rec->current;
+	uint64_t now;
+
+	if (t && t->state != TASK_RUNNING && rec->tasks_n == 1)
+		return t;
+	now = rec_now_ns();
+	if (t && t->state != TASK_RUNNING && now - t->run_since_ns < SLICE_NS)
+		return t;
+	t = t && t->next ? t->next : rec->tasks;
+	for (unsigned i = 0; i < rec->tasks_n && t->state == TASK_RUNNING; i++)
+		t = t->next ? t->next : rec->tasks;
+	if (t->state == TASK_RUNNING)
+		return NULL;
+	t->run_since_ns = now;
+	return t;
+}
+
+struct err *rec_loop(struct recorder *rec)
+{
+	while (rec->tasks_n) {
+		struct rec_task *t;
+		struct err *err;
+
+		/* See who woke up, now and then even when the current task never sleeps. */
+		if (rec->tasks_n > 1)
+			while (wait_any(rec, false))
+				;
+		t = pick(rec);
+		if (!t) {
+			if (!wait_any(rec, true))
+				break;
+			continue;
+		}
+		rec->current = t;
+		err = t->state == TASK_STOPPED ? handle_stop(rec, t) : run_user(rec, t);
+		if (err_catch(&err, ERR_GONE))
+			t->state = TASK_RUNNING;	/* dying: wait for the news */
+		if (err)
+			return err;
+	}
+	return NULL;
+}

@@ -1,0 +1,293 @@
+/*
+ * signal.c - signals of a recorded task, and the traps that look like one.
+ *
+ * A signal that the program handles must strike at a point that replay can find again:
+ *
+ *   raised by the instruction itself (SIGSEGV...)        AT_FAULT    replay faults as well
+ *   task was not running: registers as after its last    AT_LAST     no instruction between
+ *   event
+ *   anywhere in computing code                           kept back (deferred) until the next
+ *                                                        system call, which is taken back:
+ *                                                        AT_SYSCALL
+ *
+ * A signal without a handler changes nothing the program can see, so it passes at once: ignored
+ * and stopping ones without an event, fatal ones with a note.
+ *
+ * Delivery is real: the kernel builds the frame (PTRACE_SINGLESTEP with the signal stops at the
+ * handler's first instruction), and frame and registers go into the trace.
+ */
+#include <linux/prctl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "recorder/internal.h"
+
+#define SIGBIT(s) (1ull << ((s) - 1))
+enum { EFLAGS_RF = 1 << 16, SIGFRAME_MAX = 64 << 10 };
+
+static bool is_synchronous(int sig, const siginfo_t *info)
+{
+	if (sig != SIGSEGV && sig != SIGBUS && sig != SIGFPE && sig != SIGILL && sig != SIGTRAP)
+		return false;
+	return info->si_code > 0;
+}
+
+static bool same_point(const struct regs *a, const struct regs *b)
+{
+	struct regs x = *a, y = *b;
+
+	x.orig_rax = y.orig_rax = 0;
+	x.eflags &= ~(uint64_t)EFLAGS_RF;
+	y.eflags &= ~(uint64_t)EFLAGS_RF;
+	return !memcmp(&x, &y, sizeof(x));
+}
+
+enum fate { FATE_HANDLER, FATE_NOTHING, FATE_FATAL };
+
+static enum fate fate_of(const struct rec_task *t, int sig, bool synchronous)
+{
+	uint64_t handler = t->sighand->action[sig].handler;
+
+	if (synchronous && (handler == 1 || (t->sigmask & SIGBIT(sig))))
+		return FATE_FATAL;	/* force_sig: the kernel does not let it be ignored */
+	if (handler > 1)
+		return FATE_HANDLER;
+	if (handler == 1)
+		return FATE_NOTHING;
+	switch (sig) {
+	case SIGCHLD:
+	case SIGURG:
+	case SIGWINCH:
+	case SIGCONT:
+	case SIGSTOP:
+	case SIGTSTP:
+	case SIGTTIN:
+	case SIGTTOU:
+		return FATE_NOTHING;
+	default:
+		return FATE_FATAL;
+	}
+}
+
+/* Go on in user mode, with or without the signal. */
+static struct err *run_on(struct recorder *rec, struct rec_task *t, int sig)
+{
+	int status;
+
+	TRY(rec_resume(t, t->every_call ? PTRACE_SYSCALL : PTRACE_CONT, sig));
+	return rec_wait_task(rec, t, &status);
+}
+
+/* ---- rdtsc, rdtscp, cpuid ----------------------------------------------------------- */
+
+static void trap_emulate(struct regs *regs, enum trap_insn insn)
+{
+	struct cpuid_leaf leaf;
+	uint32_t lo, hi, aux;
+
+	if (insn == TRAP_CPUID) {
+		leaf = cpuid_masked((uint32_t)regs->rax, (uint32_t)regs->rcx);
+		regs->rax = leaf.eax;
+		regs->rbx = leaf.ebx;
+		regs->rcx = leaf.ecx;
+		regs->rdx = leaf.edx;
+		return;
+	}
+	__asm__ volatile("rdtscp" : "=a"(lo), "=d"(hi), "=c"(aux));
+	regs->rax = lo;
+	regs->rdx = hi;
+	if (insn == TRAP_RDTSCP)
+		regs->rcx = aux;
+}
+
+/* The trap was ours: where SIGSEGV was blocked or ignored, the kernel has by now unblocked it and
+ * reset its handler (force_sig_info_to_task). */
+static struct err *trap_undo_force(struct recorder *rec, struct rec_task *t)
+{
+	struct rec_sigaction *action = &t->sighand->action[SIGSEGV];
+	bool blocked = t->sigmask & SIGBIT(SIGSEGV);
+	uint64_t at;
+	int64_t ret;
+	struct regs regs;
+
+	if (blocked)
+		TRY(tracee_sigmask_set(t->tid, t->sigmask));
+	if ((!blocked && action->handler != 1) || action->handler == 0)
+		return NULL;
+	TRY(tracee_regs_get(t->tid, &regs));
+	at = (regs.rsp - 256 - sizeof(*action)) & ~15ull;	/* below the red zone; put back */
+	struct rec_sigaction saved;
+	TRY(tracee_read(t->tid, at, &saved, sizeof(saved)));
+	TRY(tracee_write(t->tid, at, action, sizeof(*action)));
+	TRY(rec_inject(rec, t, &ret, SYS_rt_sigaction, SIGSEGV, at, 0, 8, 0, 0));
+	return tracee_write(t->tid, at, &saved, sizeof(saved));
+}
+
+/* *mine when the SIGSEGV comes from an instruction that we made trap. */
+static struct err *trap_handle(struct recorder *rec, struct rec_task *t, const struct regs *regs, bool *mine)
+{
+	struct regs after = *regs;
+	enum trap_insn insn;
+	uint8_t text[16] = { 0 };
+	unsigned len;
+
+	*mine = false;
+	if (!tracee_read_some(t->tid, regs->rip, text, 3))
+		return NULL;
+	insn = trap_insn_at(text, &len);
+	if (insn == TRAP_NONE || (insn == TRAP_CPUID && t->cpuid_off) ||
+	    (insn != TRAP_CPUID && t->tsc_mode != 1))
+		return NULL;
+	*mine = true;
+	trap_emulate(&after, insn);
+	after.rip += len;
+	after.eflags &= ~(uint64_t)EFLAGS_RF;
+	TRY(tracee_regs_set(t->tid, &after));
+	TRY(trap_undo_force(rec, t));
+	rec_effect_regs(rec, &after);
+	rec_write(rec, t, TRACE_TRAP, 0, regs, 0);
+	t->last = after;
+	t->at_syscall = false;
+	t->state = TASK_READY;
+	return NULL;
+}
+
+/* ---- delivery ------------------------------------------------------------------------ */
+
+static void effect_siginfo(struct recorder *rec, int sig, const siginfo_t *info, enum trace_signal_fate fate)
+{
+	struct trace_effect *e = rec_effect(rec, TRACE_SIGINFO);
+	siginfo_t *copy = rec_alloc(rec, sizeof(*copy));
+
+	*copy = *info;
+	e->x = (uint64_t)sig;
+	e->y = fate;
+	e->data = copy;
+	e->data_len = sizeof(*copy);
+}
+
+/*
+ * The frame the kernel pushed: from rsp up to the end of the saved vector state, whose place and
+ * size are in the frame (struct rt_sigframe: return address, ucontext; uc_mcontext.fpstate; the
+ * extended size stands in the 464th byte and on of the fpstate, struct _fpx_sw_bytes).
+ */
+static void effect_frame(struct recorder *rec, struct rec_task *t, const struct regs *regs)
+{
+	enum { UC = 8, UC_FPSTATE = UC + 40 + 23 * 8, FRAME_MIN = 8 + 304 + 128 };
+	uint64_t fpstate = 0, end = regs->rsp + FRAME_MIN;
+	uint32_t sw[2];
+
+	err_free(tracee_read(t->tid, regs->rsp + UC_FPSTATE, &fpstate, 8));
+	if (fpstate > regs->rsp && fpstate - regs->rsp < SIGFRAME_MAX) {
+		end = fpstate + 512;
+		if (tracee_read_some(t->tid, fpstate + 464, sw, sizeof(sw)) == sizeof(sw) &&
+		    sw[0] == 0x46505853 && sw[1] < SIGFRAME_MAX)	/* FP_XSTATE_MAGIC1 */
+			end = fpstate + sw[1];
+	}
+	rec_effect_memory(rec, t, regs->rsp, end - regs->rsp);
+}
+
+static struct err *deliver_to_handler(struct recorder *rec, struct rec_task *t, int sig, const siginfo_t *info,
+				      enum trace_place place, const struct regs *regs)
+{
+	struct rec_sigaction *action = &t->sighand->action[sig];
+	struct regs after;
+	int status;
+
+	TRY(rec_resume(t, PTRACE_SINGLESTEP, sig));
+	TRY(rec_wait_task(rec, t, &status));
+	if (tracee_stop_kind(status) != STOP_SIGNAL || WSTOPSIG(status) != SIGTRAP) {
+		/* no room for the frame, or killed meanwhile: that comes next as a stop of its own */
+		effect_siginfo(rec, sig, info, TRACE_SIGNAL_IGNORED);
+		rec_write(rec, t, TRACE_SIGNAL, place, regs, sig);
+		t->last = *regs;
+		return NULL;
+	}
+	TRY(tracee_regs_get(t->tid, &after));
+	effect_siginfo(rec, sig, info, TRACE_SIGNAL_HANDLED);
+	effect_frame(rec, t, &after);
+	rec_effect_xstate(rec, t);
+	rec_effect_regs(rec, &after);
+	if (action->flags & SA_RESETHAND)
+		action->handler = 0;
+	TRY(tracee_sigmask_get(t->tid, &t->sigmask));
+	rec_write(rec, t, TRACE_SIGNAL, place, regs, sig);
+	t->last = after;
+	t->at_syscall = false;
+	t->state = TASK_READY;
+	return NULL;
+}
+
+static struct err *deliver_fatal(struct recorder *rec, struct rec_task *t, int sig, const siginfo_t *info,
+				 enum trace_place place, const struct regs *regs)
+{
+	effect_siginfo(rec, sig, info, TRACE_SIGNAL_FATAL);
+	rec_write(rec, t, TRACE_SIGNAL, place, regs, sig);
+	t->last = *regs;
+	return run_on(rec, t, sig);
+}
+
+/* One of ours, sent again: its true siginfo is kept. */
+static bool resent_take(struct rec_task *t, siginfo_t *info)
+{
+	if (info->si_code != SI_TKILL || info->si_pid != getpid())
+		return false;
+	for (unsigned i = 0; i < t->resent_n; i++) {
+		if (t->resent[i].si_signo != info->si_signo)
+			continue;
+		*info = t->resent[i];
+		memmove(&t->resent[i], &t->resent[i + 1], (--t->resent_n - i) * sizeof(*info));
+		return true;
+	}
+	return false;
+}
+
+void rec_signals_resend(struct recorder *rec, struct rec_task *t)
+{
+	(void)rec;
+	for (unsigned i = 0; i < t->deferred_n; i++) {
+		if (t->resent_n < DEFERRED_MAX)
+			t->resent[t->resent_n++] = t->deferred[i];
+		syscall(SYS_tgkill, t->pid, t->tid, t->deferred[i].si_signo);
+	}
+	t->deferred_n = 0;
+}
+
+struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
+{
+	enum trace_place place;
+	struct regs regs;
+	siginfo_t info;
+	bool sync, mine;
+	enum fate fate;
+
+	if (ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) < 0)
+		return &err_gone;
+	TRY(tracee_regs_get(t->tid, &regs));
+	if (sig == SIGSEGV && info.si_code == SI_KERNEL) {
+		TRY(trap_handle(rec, t, &regs, &mine));
+		if (mine)
+			return NULL;
+	}
+	if (resent_take(t, &info) && ptrace(PTRACE_SETSIGINFO, t->tid, NULL, &info) < 0)
+		return &err_gone;
+	sync = is_synchronous(sig, &info);
+	fate = fate_of(t, sig, sync);
+	if (fate == FATE_NOTHING)
+		return run_on(rec, t, sig);
+	if (same_point(&regs, &t->last))
+		place = sync ? TRACE_AT_FAULT : t->at_syscall ? TRACE_AT_SYSCALL : TRACE_AT_LAST;
+	else
+		place = sync ? TRACE_AT_FAULT : TRACE_AT_NOWHERE;
+	if (fate == FATE_FATAL)
+		return deliver_fatal(rec, t, sig, &info, place, &regs);
+	if (place == TRACE_AT_NOWHERE && t->deferred_n < DEFERRED_MAX) {
+		t->deferred[t->deferred_n++] = info;
+		return run_on(rec, t, 0);
+	}
+	return deliver_to_handler(rec, t, sig, &info, place, &regs);
+}

@@ -1,0 +1,295 @@
+/*
+ * start.c - from nothing to the first task under ptrace, and the end of it all.
+ *
+ * The child waits until it is seized, sets what its descendants inherit (time-stamp counter
+ * traps, the seccomp filter) and execs the program.  The order matters: a filter that asks for a
+ * tracer answers ENOSYS while there is none.
+ *
+ * The filter is written by hand, not with libseccomp: it decides by instruction pointer,
+ * which libseccomp cannot express.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "recorder/internal.h"
+
+enum {
+	OPTIONS = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |
+		  PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT | PTRACE_O_TRACESECCOMP | PTRACE_O_EXITKILL,
+};
+
+/* Everything stops, except calls made by the instruction at FIXED_INJECT. 32-bit calls (int 0x80)
+ * get ENOSYS here and in replay. */
+static int install_filter(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, instruction_pointer)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, FIXED_INJECT_AFTER, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, instruction_pointer) + 4),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE),
+	};
+	struct sock_fprog prog = { sizeof(code) / sizeof(code[0]), code };
+
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &prog) == 0)
+		return 0;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -1;
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &prog) == 0)
+		return 0;
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog, 0, 0);
+}
+
+struct child_failure { int step, os_errno; };
+
+/* Runs in the child: nothing here may allocate or print. */
+static _Noreturn void child_main(const struct recorder_options *options, int go, int report)
+{
+	struct child_failure failure = { 1, 0 };
+	char byte;
+
+	if (read(go, &byte, 1) == 1) {
+		if (prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) == 0 && install_filter() == 0) {
+			failure.step = 2;
+			execv(options->exe, options->argv);
+		}
+	}
+	failure.os_errno = errno;
+	if (write(report, &failure, sizeof(failure)) < 0)
+		_exit(126);
+	_exit(125);
+}
+
+static void forward_sigterm(int sig);
+static pid_t forward_to;
+
+static void forward_sigterm(int sig)
+{
+	if (forward_to > 0)
+		kill(forward_to, sig);
+}
+
+/* Signals meant for the program must not end the recorder; a program may send them to its group. */
+static void own_signals(void)
+{
+	static const int ignored[] = { SIGHUP, SIGINT, SIGQUIT, SIGTTIN, SIGTTOU, SIGTSTP, SIGPIPE, SIGXFSZ,
+				       SIGUSR1, SIGUSR2, SIGALRM };
+	struct sigaction term = { .sa_handler = forward_sigterm, .sa_flags = SA_RESTART };
+
+	for (unsigned i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		signal(ignored[i], SIG_IGN);
+	sigaction(SIGTERM, &term, NULL);
+}
+
+static uint64_t ignored_signals(void)
+{
+	uint64_t set = 0;
+
+	for (int i = 1; i < SIGNALS; i++) {
+		struct sigaction sa;
+
+		if (sigaction(i, NULL, &sa) == 0 && sa.sa_handler == SIG_IGN)
+			set |= 1ull << (i - 1);
+	}
+	return set;
+}
+
+static struct err *spawn(struct recorder *rec)
+{
+	int go[2], report[2];
+	pid_t pid;
+
+	if (pipe2(go, O_CLOEXEC) < 0 || pipe2(report, O_CLOEXEC) < 0)
+		return err_os(errno, "cannot make a pipe");
+	pid = fork();
+	if (pid < 0)
+		return err_os(errno, "cannot fork");
+	if (pid == 0) {
+		close(go[1]);
+		child_main(rec->options, go[0], report[1]);
+	}
+	close(go[0]);
+	close(report[1]);
+	rec->exec_pipe = report[0];
+	rec->root = forward_to = pid;
+	if (ptrace(PTRACE_SEIZE, pid, NULL, OPTIONS) < 0) {
+		int seize = errno;
+
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		return err_os(seize, "cannot trace the program (is ptrace forbidden here?)");
+	}
+	if (write(go[1], "g", 1) != 1)
+		return err_os(errno, "cannot start the program");
+	close(go[1]);
+	own_signals();
+	return NULL;
+}
+
+static void first_task(struct recorder *rec)
+{
+	struct rec_task *t = rec_task_add(rec, rec->root, rec->root);
+
+	t->mm = rec_mm_create();
+	t->files = rec_files_copy(NULL);
+	t->sighand = rec_sighand_copy(NULL);
+	t->state = TASK_RUNNING;
+	t->affinity = rec->affinity;
+}
+
+static void remember_stdio(struct recorder *rec)
+{
+	for (int i = 1; i <= 2; i++) {
+		struct stat st;
+
+		if (fstat(i, &st) < 0 || (S_ISCHR(st.st_mode) && st.st_rdev == 0x103))	/* /dev/null */
+			continue;
+		rec->stdio_dev[i] = st.st_dev;
+		rec->stdio_ino[i] = st.st_ino;
+	}
+}
+
+/* A random UUID, version 4 (RFC 9562). */
+static void make_uuid(char uuid[37])
+{
+	uint8_t b[16];
+
+	if (getrandom(b, sizeof(b), 0) != sizeof(b))
+		memset(b, 0x11, sizeof(b));
+	b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
+	b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
+	snprintf(uuid, 37, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
+		 b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+}
+
+struct meta_text { char uname[512], brand[49], cwd[4096]; };
+
+static void fill_meta(struct recorder *rec, struct meta_text *text)
+{
+	struct trace_meta *m = &rec->meta;
+	struct timespec now;
+	struct utsname uts;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	uname(&uts);
+	snprintf(text->uname, sizeof(text->uname), "%s %s %s", uts.sysname, uts.release, uts.machine);
+	cpuid_brand(text->brand);
+	if (!getcwd(text->cwd, sizeof(text->cwd)))
+		snprintf(text->cwd, sizeof(text->cwd), "?");
+	m->version = TRACE_VERSION;
+	make_uuid(m->uuid);
+	m->start_realtime_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	m->exe = (char *)(uintptr_t)rec->options->exe;
+	m->argv = rec->options->argv;
+	m->cwd = text->cwd;
+	m->uname = text->uname;
+	m->cpu_model = text->brand;
+	m->cpuid_trapped = cpuid_can_trap();
+	cpuid_features(m->cpuid_trapped, m->cpuid_features);
+	m->xcr0 = cpu_xcr0();
+	m->xsave_size = cpuid_here(0xd, 0).ebx;
+	m->ticks = (char *)(uintptr_t)"landmark";
+	m->checksums = rec->options->sums != SUMS_NONE;
+}
+
+static struct err *exec_failure(struct recorder *rec)
+{
+	struct child_failure failure;
+	ssize_t n = read(rec->exec_pipe, &failure, sizeof(failure));
+
+	close(rec->exec_pipe);
+	if (n != sizeof(failure))
+		return rec->started ? NULL : err_new(ERR_OS, "the program died before it started");
+	if (failure.step == 1)
+		return err_os(failure.os_errno, "cannot install the seccomp filter that recording needs");
+	return err_os(failure.os_errno, "cannot run %s", rec->options->exe);
+}
+
+static void recorder_deinit(struct recorder *rec)
+{
+	while (rec->tasks)
+		rec_task_remove(rec, rec->tasks);
+	free(rec->effect);
+	while (rec->arena) {
+		struct rec_arena *next = rec->arena->next;
+
+		free(rec->arena);
+		rec->arena = next;
+	}
+	mem_sum_destroy(rec->sum);
+	err_free(rec->write_error);
+	free(rec);
+}
+
+/* An error of ours in the middle: nobody must stay behind stopped. */
+static void kill_all(struct recorder *rec)
+{
+	for (struct rec_task *t = rec->tasks; t; t = t->next)
+		kill(t->tid, SIGKILL);
+}
+
+static struct err *record(struct recorder *rec)
+{
+	struct err *err;
+
+	TRY(spawn(rec));
+	first_task(rec);
+	err = rec_loop(rec);
+	if (err) {
+		kill_all(rec);
+		return err;
+	}
+	return exec_failure(rec);
+}
+
+struct err *recorder_run(const struct recorder_options *options, int *status_ret)
+{
+	struct recorder *rec = calloc(1, sizeof(*rec));
+	struct meta_text text;
+	struct err *err, *close_err;
+
+	if (!rec)
+		return &err_nomem;
+	rec->options = options;
+	rec->sum = mem_sum_create();
+	rec->sigignore = ignored_signals();
+	remember_stdio(rec);
+	fill_meta(rec, &text);
+	bug_context.doing = "recording";
+	err = trace_writer_create(options->trace_dir, options->store_dir, &rec->meta, &rec->writer);
+	if (err) {
+		recorder_deinit(rec);
+		return err;
+	}
+	cpu_pin(&rec->affinity);
+	rec->start_ns = rec_now_ns();
+	err = record(rec);
+	close_err = trace_writer_close(rec->writer, rec->root_status);
+	if (!err && !rec->failed)
+		err = close_err;
+	else
+		err_free(close_err);
+	*status_ret = rec->root_status;
+	recorder_deinit(rec);
+	return err;
+}

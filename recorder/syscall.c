@@ -1,0 +1,417 @@
+/*
+ * syscall.c - one system call of a recorded task, from its entry stop to its exit stop.
+ *
+ * At the entry the table lists what the kernel may write.  If the call can sleep and its
+ * address space has other tasks, all that is redirected to scratch memory of the task:
+ * the pointers (registers, and words of iovecs and msghdrs, which are copied for that) are
+ * changed so that the kernel writes there, and at the exit stop, when the scheduler has
+ * chosen this task and nobody else runs, the bytes go where they belong.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#include "recorder/internal.h"
+
+enum { ERESTARTSYS = 512, ERESTARTNOINTR = 513, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516 };
+enum { UNKNOWN_WINDOW = 16384, SCRATCH_MIN = 65536 };
+
+static void call_begin(struct rec_task *t, const struct regs *regs)
+{
+	struct rec_call *call = &t->call;
+	const uint64_t args[6] = { regs->rdi, regs->rsi, regs->rdx, regs->r10, regs->r8, regs->r9 };
+
+	rec_task_call_drop(call);
+	call->entry = *regs;
+	call->nr = regs->orig_rax;
+	memcpy(call->args, args, sizeof(args));
+	memcpy(call->seen_args, args, sizeof(args));
+	call->row = sys_row_for(call->nr, call->args, &call->known);
+	t->in_syscall = true;
+	t->enter_written = false;
+}
+
+void rec_stash(void *ctx, pid_t tid, int sig, const siginfo_t *info)
+{
+	struct rec_task *t = rec_task_find(ctx, tid);
+
+	(void)sig;
+	if (t && t->deferred_n < DEFERRED_MAX)
+		t->deferred[t->deferred_n++] = *info;
+}
+
+struct err *rec_inject(struct recorder *rec, struct rec_task *t, int64_t *ret, long nr, uint64_t a0,
+		       uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5)
+{
+	struct inject in = { .tid = t->tid, .site = FIXED_INJECT, .stash = rec_stash, .ctx = rec };
+
+	return inject_call(&in, ret, nr, a0, a1, a2, a3, a4, a5);
+}
+
+struct err *rec_syscall_abort(struct recorder *rec, struct rec_task *t, const struct regs *entry)
+{
+	struct regs regs = *entry;
+	int status;
+
+	regs.orig_rax = (uint64_t)-1;	/* the kernel skips it */
+	TRY(tracee_regs_set(t->tid, &regs));
+	TRY(rec_resume(t, PTRACE_SYSCALL, 0));
+	TRY(rec_wait_task(rec, t, &status));
+	while (tracee_stop_kind(status) == STOP_SECCOMP) {
+		TRY(rec_resume(t, PTRACE_SYSCALL, 0));
+		TRY(rec_wait_task(rec, t, &status));
+	}
+	if (tracee_stop_kind(status) != STOP_SYSCALL)
+		return NULL;	/* dying: handled as any stop */
+	regs.rip -= 2;
+	regs.rax = entry->orig_rax;
+	t->last = regs;
+	t->at_syscall = true;
+	t->in_syscall = false;
+	t->state = TASK_READY;
+	return tracee_regs_set(t->tid, &regs);
+}
+
+/* ---- scratch ---------------------------------------------------------------------- */
+
+static uint64_t scratch_need(const struct sys_plan *plan)
+{
+	uint64_t need = 0;
+
+	for (unsigned i = 0; i < plan->n; i++)
+		need += (plan->span[i].cap + 15) & ~15ull;
+	return need;
+}
+
+static bool has_outputs(const struct sys_plan *plan)
+{
+	for (unsigned i = 0; i < plan->n; i++) {
+		if (plan->span[i].dir & D_OUT)
+			return true;
+	}
+	return false;
+}
+
+/* The call was aborted; give the task more scratch.  It then comes to the same call again. */
+static struct err *scratch_grow(struct recorder *rec, struct rec_task *t, uint64_t need)
+{
+	uint64_t len = page_up(need < SCRATCH_MIN ? SCRATCH_MIN : need);
+	int64_t addr;
+
+	if (t->scratch)
+		TRY(rec_inject(rec, t, &addr, SYS_munmap, t->scratch, t->scratch_len, 0, 0, 0, 0));
+	TRY(rec_inject(rec, t, &addr, SYS_mmap, 0, len, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, (uint64_t)-1, 0));
+	t->scratch = addr < 0 && addr > -4096 ? 0 : (uint64_t)addr;
+	t->scratch_len = t->scratch ? len : 1;	/* 1: we tried */
+	return NULL;
+}
+
+/* Where the pointer at address `at` of the program's memory is in scratch. */
+static uint64_t scratch_of(const struct rec_call *call, unsigned upto, uint64_t at)
+{
+	for (unsigned i = 0; i < upto; i++) {
+		if (at >= call->home[i] && at + 8 <= call->home[i] + call->span[i].cap)
+			return call->span[i].addr + (at - call->home[i]);
+	}
+	return 0;
+}
+
+static struct err *copy_to_scratch(struct recorder *rec, struct rec_task *t, uint64_t from, uint64_t to,
+				   uint64_t len)
+{
+	void *buf = rec_alloc(rec, len);
+	size_t n = tracee_read_some(t->tid, from, buf, len);
+
+	return tracee_write(t->tid, to, buf, n);
+}
+
+static struct err *redirect(struct recorder *rec, struct rec_task *t)
+{
+	struct rec_call *call = &t->call;
+	uint64_t at = t->scratch;
+
+	call->home = calloc(call->spans, sizeof(*call->home));
+	if (!call->home)
+		return &err_nomem;
+	for (unsigned i = 0; i < call->spans; i++) {
+		struct sys_span *s = &call->span[i];
+		uint64_t pointer;
+
+		call->home[i] = s->addr;
+		s->addr = at;
+		at += (s->cap + 15) & ~15ull;
+		if (s->dir & D_IN)
+			TRY(copy_to_scratch(rec, t, call->home[i], s->addr, s->cap));
+		if (s->at < 6) {
+			call->seen_args[s->at] = s->addr;
+			continue;
+		}
+		pointer = scratch_of(call, i, s->at);
+		if (pointer)
+			TRY(tracee_write(t->tid, pointer, &s->addr, 8));
+	}
+	call->redirected = call->changed_args = true;
+	return NULL;
+}
+
+/* Pointer words inside spans that the kernel wrote as a whole (msghdr) go back to the program's. */
+static void restore_pointers(struct rec_task *t)
+{
+	struct rec_call *call = &t->call;
+
+	for (unsigned i = 0; i < call->spans; i++) {
+		uint64_t pointer = call->span[i].at < 6 ? 0 : scratch_of(call, i, call->span[i].at);
+
+		if (pointer)
+			err_free(tracee_write(t->tid, pointer, &call->home[i], 8));
+	}
+}
+
+/* Like the kernel, do not write where the program may not. */
+static bool copy_home(struct rec_task *t, uint64_t addr, const void *bytes, size_t len)
+{
+	struct iovec local = { (void *)(uintptr_t)bytes, len };
+	struct iovec remote = { (void *)(uintptr_t)addr, len };
+
+	return process_vm_writev(t->tid, &local, 1, &remote, 1, 0) == (ssize_t)len;
+}
+
+/* ---- entry ------------------------------------------------------------------------ */
+
+/* Memory around pointers of a call nobody knows, to see afterwards what it wrote. */
+static void unknown_snapshot(struct recorder *rec, struct rec_task *t)
+{
+	struct rec_call *call = &t->call;
+	const char *name = sys_name(call->nr);
+
+	if (call->nr < SYS_ROWS && rec_warn_once(rec, call->nr << 32 | (call->args[1] & 0xffffffff)))
+		log_warn("system call %s (number %ld, argument 0x%lx) is not in the table: "
+			 "recorded by comparing memory", name ? name : "?", (long)call->nr, (long)call->args[1]);
+	call->before = malloc(6 * UNKNOWN_WINDOW);
+	if (!call->before)
+		return;
+	for (unsigned i = 0; i < 6; i++)
+		call->before_len[i] = call->args[i] < 4096 ? 0 :
+			tracee_read_some(t->tid, call->args[i], call->before + i * UNKNOWN_WINDOW, UNKNOWN_WINDOW);
+}
+
+static void unknown_compare(struct recorder *rec, struct rec_task *t, struct rec_call *call)
+{
+	for (unsigned i = 0; call->before && i < 6; i++) {
+		const unsigned char *old = call->before + i * UNKNOWN_WINDOW;
+		unsigned char *now;
+		size_t len = call->before_len[i], first = 0;
+
+		if (!len)
+			continue;
+		now = rec_alloc(rec, len);
+		len = tracee_read_some(t->tid, call->args[i], now, len);
+		while (first < len && old[first] == now[first])
+			first++;
+		while (len > first && old[len - 1] == now[len - 1])
+			len--;
+		if (first < len)
+			rec_effect_memory(rec, t, call->args[i] + first, len - first);
+	}
+}
+
+/* List the outputs; redirect them if need be.  *again: the call was aborted, to come back later. */
+static struct err *plan_outputs(struct recorder *rec, struct rec_task *t, bool *again)
+{
+	struct rec_call *call = &t->call;
+	struct sys_plan plan = { .max = SPANS_MAX, .span = rec->spans };
+	bool listed = sys_plan_entry(&plan, call->nr, call->args, tracee_peek, &t->tid) == 0;
+	uint64_t need;
+
+	if (!call->known || !listed || plan.unknown)
+		unknown_snapshot(rec, t);
+	if (!listed || !plan.n)
+		return NULL;
+	call->planned = true;
+	call->spans = plan.n;
+	call->span = malloc(plan.n * sizeof(*plan.span));
+	if (!call->span)
+		return &err_nomem;
+	memcpy(call->span, plan.span, plan.n * sizeof(*plan.span));
+	if (call->row->wait != SYS_WAIT_MAYBE || t->mm->users < 2 || !has_outputs(&plan))
+		return NULL;
+	need = scratch_need(&plan);
+	if (need > t->scratch_len && t->scratch_len != 1) {
+		*again = true;
+		TRY(rec_syscall_abort(rec, t, &call->entry));
+		if (t->state != TASK_READY)
+			return NULL;
+		return scratch_grow(rec, t, need);
+	}
+	return need <= t->scratch_len ? redirect(rec, t) : NULL;
+}
+
+static struct err *entry_apply(struct rec_task *t)
+{
+	struct rec_call *call = &t->call;
+	struct regs regs = call->entry;
+
+	if (call->force_ret) {
+		regs.orig_rax = (uint64_t)-1;
+		regs.rax = (uint64_t)call->forced;
+	} else if (call->changed_args) {
+		regs.rdi = call->seen_args[0];
+		regs.rsi = call->seen_args[1];
+		regs.rdx = call->seen_args[2];
+		regs.r10 = call->seen_args[3];
+		regs.r8 = call->seen_args[4];
+		regs.r9 = call->seen_args[5];
+	} else {
+		return NULL;
+	}
+	return tracee_regs_set(t->tid, &regs);
+}
+
+struct err *rec_syscall_entry(struct recorder *rec, struct rec_task *t)
+{
+	struct rec_call *call = &t->call;
+	const struct rec_hook *hook;
+	struct regs regs;
+	bool again = false;
+
+	TRY(tracee_regs_get(t->tid, &regs));
+	call_begin(t, &regs);
+	if (t->deferred_n) {	/* asynchronous signals strike here, before the call */
+		TRY(rec_syscall_abort(rec, t, &regs));
+		return NULL;
+	}
+	t->at_syscall = false;
+	hook = rec_hook_for(call->nr);
+	if (hook && hook->enter)
+		hook->enter(rec, t, call);
+	if (!call->force_ret && call->known && call->row->replay == REPLAY_UNSUPPORTED) {
+		call->force_ret = true;
+		call->forced = -ENOSYS;
+	}
+	if (!call->force_ret && call->nr != SYS_restart_syscall)
+		TRY(plan_outputs(rec, t, &again));
+	if (again)
+		return NULL;
+	TRY(entry_apply(t));
+	if (rec->entered && rec->entered != t)
+		rec_write_enter(rec);
+	rec->entered = t;
+	return rec_resume(t, PTRACE_SYSCALL, 0);
+}
+
+/* ---- exit ------------------------------------------------------------------------- */
+
+/* Bytes of one output span: into the trace, and home from scratch. False: home is not writable. */
+static bool span_out(struct recorder *rec, struct rec_task *t, struct rec_call *call, unsigned i, uint64_t len)
+{
+	struct sys_span *s = &call->span[i];
+	struct trace_effect *e;
+	void *bytes;
+	size_t n;
+
+	if (!(s->dir & D_OUT) || !len)
+		return true;
+	if (!call->redirected) {
+		rec_effect_memory(rec, t, s->addr, len);
+		return true;
+	}
+	bytes = rec_alloc(rec, len);
+	n = tracee_read_some(t->tid, s->addr, bytes, len);
+	if (!copy_home(t, call->home[i], bytes, n))
+		return false;
+	e = rec_effect(rec, TRACE_WRITE);
+	e->addr = call->home[i];
+	e->len = n;
+	e->data = bytes;
+	e->data_len = n;
+	return true;
+}
+
+static int64_t outputs(struct recorder *rec, struct rec_task *t, struct rec_call *call, int64_t ret)
+{
+	struct sys_plan plan = { .n = call->spans, .max = call->spans, .span = call->span };
+	bool good = true;
+
+	if (call->planned && sys_plan_exit(&plan, call->nr, call->seen_args, ret, tracee_peek, &t->tid) == 0) {
+		if (call->redirected)
+			restore_pointers(t);
+		for (unsigned i = 0; i < call->spans; i++) {
+			uint64_t len = call->span[i].len;
+
+			/* a call may fail on its second output after writing the first */
+			if (ret == -EFAULT && !call->redirected && call->span[i].cap <= 65536)
+				len = call->span[i].cap;
+			good &= span_out(rec, t, call, i, len);
+		}
+	}
+	unknown_compare(rec, t, call);
+	return good ? ret : -EFAULT;
+}
+
+/* Argument registers as the program had them; rax as it gets it. */
+static bool exit_regs(struct rec_call *call, struct regs *regs, int64_t ret)
+{
+	bool changed = call->changed_args || ret != (int64_t)regs->rax;
+
+	if (call->changed_args) {
+		regs->rdi = call->args[0];
+		regs->rsi = call->args[1];
+		regs->rdx = call->args[2];
+		regs->r10 = call->args[3];
+		regs->r8 = call->args[4];
+		regs->r9 = call->args[5];
+	}
+	regs->rax = (uint64_t)ret;
+	return changed;
+}
+
+/* Keep what restart_syscall will need; anything else forgets it. */
+static void restart_keep(struct rec_task *t, int64_t ret)
+{
+	if (t->call.nr == SYS_restart_syscall && t->has_restart && ret == -ERESTART_RESTARTBLOCK)
+		return;
+	if (ret != -ERESTART_RESTARTBLOCK)
+		return;		/* handlers may make calls of their own before it restarts */
+	rec_task_call_drop(&t->restart);
+	t->restart = t->call;
+	memset(&t->call, 0, sizeof(t->call));
+	t->call.nr = t->restart.nr;
+	t->call.entry = t->restart.entry;
+	t->call.row = t->restart.row;
+	memcpy(t->call.args, t->restart.args, sizeof(t->call.args));
+	t->has_restart = true;
+}
+
+struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t)
+{
+	struct rec_call *call = t->call.nr == SYS_restart_syscall && t->has_restart ? &t->restart : &t->call;
+	const struct rec_hook *hook = rec_hook_for(call->nr);
+	struct regs regs, before;
+	int64_t ret;
+
+	TRY(tracee_regs_get(t->tid, &regs));
+	before = regs;
+	ret = call->force_ret ? call->forced : (int64_t)regs.rax;
+	t->in_syscall = false;
+	if (!call->force_ret)
+		ret = outputs(rec, t, call, ret);
+	exit_regs(&t->call, &regs, ret);
+	if (hook && hook->exit)
+		TRY(hook->exit(rec, t, call, &regs, ret));
+	ret = (int64_t)regs.rax;
+	if (call->nr != SYS_rt_sigreturn)
+		rec_effect_ret(rec, regs.rax);
+	if (memcmp(&regs, &before, sizeof(regs)))
+		TRY(tracee_regs_set(t->tid, &regs));
+	restart_keep(t, ret);
+	rec_write(rec, t, TRACE_SYSCALL, 0, &t->call.entry, ret);
+	t->last = regs;
+	t->at_syscall = false;
+	t->state = TASK_READY;
+	return NULL;
+}

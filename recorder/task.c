@@ -1,0 +1,429 @@
+/*
+ * task.c - the tasks of the recorded tree: birth, bookkeeping, death.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "recorder/internal.h"
+
+static struct rec_task **hash_slot(struct recorder *rec, pid_t tid)
+{
+	return &rec->hash[(unsigned)tid % HASH];
+}
+
+struct rec_task *rec_task_find(struct recorder *rec, pid_t tid)
+{
+	struct rec_task *t = *hash_slot(rec, tid);
+
+	while (t && t->tid != tid)
+		t = t->hash_next;
+	return t;
+}
+
+static void hash_add(struct recorder *rec, struct rec_task *t)
+{
+	struct rec_task **slot = hash_slot(rec, t->tid);
+
+	t->hash_next = *slot;
+	*slot = t;
+}
+
+static void hash_remove(struct recorder *rec, struct rec_task *t)
+{
+	struct rec_task **p = hash_slot(rec, t->tid);
+
+	while (*p && *p != t)
+		p = &(*p)->hash_next;
+	if (*p)
+		*p = t->hash_next;
+}
+
+struct rec_task *rec_task_add(struct recorder *rec, pid_t tid, pid_t pid)
+{
+	struct rec_task *t = calloc(1, sizeof(*t)), **p = &rec->tasks;
+
+	BUG_ON(!t, "out of memory for a task");
+	t->tid = tid;
+	t->pid = pid;
+	t->serial = ++rec->serial;
+	t->tsc_mode = 1;	/* PR_TSC_ENABLE */
+	while (*p)
+		p = &(*p)->next;
+	*p = t;
+	hash_add(rec, t);
+	rec->tasks_n++;
+	return t;
+}
+
+void rec_task_rename(struct recorder *rec, struct rec_task *t, pid_t tid)
+{
+	hash_remove(rec, t);
+	t->tid = tid;
+	hash_add(rec, t);
+}
+
+void rec_task_call_drop(struct rec_call *call)
+{
+	free(call->span);
+	free(call->home);
+	free(call->before);
+	memset(call, 0, sizeof(*call));
+}
+
+void rec_task_remove(struct recorder *rec, struct rec_task *t)
+{
+	struct rec_task **p = &rec->tasks;
+
+	while (*p != t)
+		p = &(*p)->next;
+	*p = t->next;
+	hash_remove(rec, t);
+	rec->tasks_n--;
+	if (rec->current == t)
+		rec->current = NULL;
+	if (rec->entered == t)
+		rec->entered = NULL;
+	rec_task_call_drop(&t->call);
+	rec_task_call_drop(&t->restart);
+	rec_mm_put(t->mm);
+	rec_files_put(t->files);
+	rec_sighand_put(t->sighand);
+	free(t);
+}
+
+struct rec_mm *rec_mm_create(void)
+{
+	struct rec_mm *mm = calloc(1, sizeof(*mm));
+
+	BUG_ON(!mm, "out of memory for an address space");
+	mm->users = 1;
+	return mm;
+}
+
+struct rec_mm *rec_mm_copy(const struct rec_mm *mm)
+{
+	struct rec_mm *copy = rec_mm_create();
+
+	copy->brk = mm->brk;
+	for (const struct rec_shared *s = mm->shared; s; s = s->next)
+		rec_shared_add(copy, s);
+	return copy;
+}
+
+void rec_mm_put(struct rec_mm *mm)
+{
+	if (!mm || --mm->users)
+		return;
+	rec_shared_cut(mm, 0, UINT64_MAX);
+	free(mm);
+}
+
+void rec_files_put(struct rec_files *files)
+{
+	if (!files || --files->users)
+		return;
+	free(files->class);
+	free(files);
+}
+
+struct rec_files *rec_files_copy(const struct rec_files *files)
+{
+	struct rec_files *copy = calloc(1, sizeof(*copy));
+
+	BUG_ON(!copy, "out of memory for a descriptor table");
+	copy->users = 1;
+	if (files && files->n) {
+		copy->class = malloc(files->n);
+		BUG_ON(!copy->class, "out of memory for a descriptor table");
+		memcpy(copy->class, files->class, files->n);
+		copy->n = files->n;
+	}
+	return copy;
+}
+
+void rec_sighand_put(struct rec_sighand *sighand)
+{
+	if (sighand && !--sighand->users)
+		free(sighand);
+}
+
+struct rec_sighand *rec_sighand_copy(const struct rec_sighand *sighand)
+{
+	struct rec_sighand *copy = calloc(1, sizeof(*copy));
+
+	BUG_ON(!copy, "out of memory for signal handlers");
+	if (sighand)
+		*copy = *sighand;
+	copy->users = 1;
+	return copy;
+}
+
+/* ---- birth ---------------------------------------------------------------------- */
+
+struct clone_request { uint64_t flags, parent_tid, child_tid, pidfd; };
+
+static struct clone_request clone_request(struct rec_task *t)
+{
+	const struct rec_call *call = &t->call;
+	struct clone_args args = { 0 };
+	struct clone_request r = { 0 };
+
+	switch (call->nr) {
+	case SYS_clone:
+		r.flags = call->args[0];
+		r.parent_tid = call->args[2];
+		r.child_tid = call->args[3];
+		r.pidfd = call->args[2];
+		break;
+	case SYS_clone3:
+		err_free(tracee_read(t->tid, call->args[0], &args,
+				     call->args[1] < sizeof(args) ? call->args[1] : sizeof(args)));
+		r = (struct clone_request){ args.flags, args.parent_tid, args.child_tid, args.pidfd };
+		break;
+	case SYS_vfork:
+		r.flags = CLONE_VM | CLONE_VFORK;
+		break;
+	default:
+		break;
+	}
+	return r;
+}
+
+/* The child's structures: shared with the parent or copied, as the flags say. */
+static void child_inherit(struct rec_task *child, struct rec_task *parent, uint64_t flags)
+{
+	child->mm = flags & CLONE_VM ? parent->mm : rec_mm_copy(parent->mm);
+	child->files = flags & CLONE_FILES ? parent->files : rec_files_copy(parent->files);
+	child->sighand = flags & CLONE_SIGHAND ? parent->sighand : rec_sighand_copy(parent->sighand);
+	child->mm->users += (flags & CLONE_VM) != 0;
+	child->files->users += (flags & CLONE_FILES) != 0;
+	child->sighand->users += (flags & CLONE_SIGHAND) != 0;
+	if (flags & CLONE_CLEAR_SIGHAND) {
+		for (unsigned i = 0; i < SIGNALS; i++) {
+			if (child->sighand->action[i].handler > 1)
+				child->sighand->action[i] = (struct rec_sigaction){ 0 };
+		}
+	}
+	child->every_call = parent->every_call;
+	child->started = parent->started;
+	child->sigmask = parent->sigmask;
+	child->affinity = parent->affinity;
+	child->tsc_mode = parent->tsc_mode;
+	child->cpuid_off = parent->cpuid_off;
+	child->dumpable_off = parent->dumpable_off;
+	if (!(flags & CLONE_VM)) {	/* the copy of the parent's scratch is the child's */
+		child->scratch = parent->scratch;
+		child->scratch_len = parent->scratch_len;
+	}
+}
+
+/* The new task's first stop: it may have come before we heard of the task. */
+static struct err *child_first_stop(struct recorder *rec, pid_t tid, int *status)
+{
+	for (unsigned i = 0; i < rec->early_n; i++) {
+		if (rec->early[i].tid != tid)
+			continue;
+		*status = rec->early[i].status;
+		rec->early[i] = rec->early[--rec->early_n];
+		return NULL;
+	}
+	return tracee_wait(tid, status);
+}
+
+static void write_new_task(struct recorder *rec, struct rec_task *parent, struct rec_task *child,
+			   const struct clone_request *req)
+{
+	struct trace_effect *e = rec_effect(rec, TRACE_TASK);
+	struct regs *regs = rec_alloc(rec, sizeof(*regs));
+
+	*regs = child->last;
+	e->object = child->serial;
+	e->x = (uint64_t)child->tid;
+	e->y = (uint64_t)child->pid;
+	e->addr = req->flags;
+	e->len = parent->serial;
+	e->data = regs;
+	e->data_len = sizeof(*regs);
+	if (req->flags & CLONE_PARENT_SETTID)
+		rec_effect_memory(rec, parent, req->parent_tid, 4);
+	if (req->flags & CLONE_PIDFD)
+		rec_effect_memory(rec, parent, req->pidfd, 4);
+	rec_effect_strings(rec, parent);
+	parent->enter_written = true;
+	if (rec->entered == parent)
+		rec->entered = NULL;
+	rec_write(rec, parent, TRACE_SYSCALL_ENTER, 0, &parent->call.entry, 0);
+	if (req->flags & CLONE_CHILD_SETTID) {	/* written by the child on its way here */
+		rec_effect_memory(rec, child, req->child_tid, 4);
+		rec_write(rec, child, TRACE_NOTE, 0, NULL, 0);
+	}
+}
+
+struct err *rec_task_cloned(struct recorder *rec, struct rec_task *parent)
+{
+	struct clone_request req = clone_request(parent);
+	struct rec_task *child;
+	unsigned long tid;
+	int status;
+
+	if (ptrace(PTRACE_GETEVENTMSG, parent->tid, NULL, &tid) < 0)
+		return &err_gone;
+	child = rec_task_add(rec, (pid_t)tid, req.flags & CLONE_THREAD ? parent->pid : (pid_t)tid);
+	child_inherit(child, parent, req.flags);
+	if (req.flags & CLONE_CHILD_CLEARTID)
+		child->clear_tid = req.child_tid;
+	TRY(child_first_stop(rec, child->tid, &status));
+	if (tracee_stop_kind(status) != STOP_EVENT) {	/* killed at birth */
+		child->state = TASK_STOPPED;
+		child->status = status;
+	} else {
+		child->state = TASK_READY;
+		TRY(tracee_regs_get(child->tid, &child->last));
+	}
+	if (parent->started)
+		write_new_task(rec, parent, child, &req);
+	return rec_resume(parent, PTRACE_SYSCALL, 0);
+}
+
+/* ---- death ---------------------------------------------------------------------- */
+
+/*
+ * What the kernel writes into memory that others go on using: 0 at the clear-child-tid address, and
+ * FUTEX_OWNER_DIED in the locks of the robust list (kernel/futex/core.c, exit_robust_list).
+ */
+enum { ROBUST_MAX = 256 };
+
+static unsigned exit_writes(struct rec_task *t, uint64_t *addr)
+{
+	uint64_t head[3], entry;
+	unsigned n = 0;
+
+	if (t->clear_tid)
+		addr[n++] = t->clear_tid;
+	if (!t->robust_list || tracee_read_some(t->tid, t->robust_list, head, sizeof(head)) < sizeof(head))
+		return n;
+	if (head[2])
+		addr[n++] = (head[2] & ~1ull) + head[1];
+	entry = head[0] & ~1ull;
+	while (entry && entry != t->robust_list && n < ROBUST_MAX) {
+		uint64_t next;
+
+		addr[n++] = entry + head[1];
+		if (tracee_read_some(t->tid, entry, &next, 8) < 8)
+			break;
+		entry = next & ~1ull;
+	}
+	return n;
+}
+
+/* Zombie or gone: /proc/TID/stat, third field. */
+static bool task_is_dead(pid_t tid)
+{
+	char path[64], text[512], *end;
+	int fd;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return true;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return true;
+	text[n] = '\0';
+	end = strrchr(text, ')');
+	return end && (end[2] == 'Z' || end[2] == 'X');
+}
+
+/*
+ * Let a task past its exit stop and wait until it has done its last writes.  A thread-group leader
+ * whose threads live on reports nothing then, and the init of a pid namespace waits for others:
+ * so look, and give up after a while.
+ */
+static void exit_settle(struct rec_task *t)
+{
+	for (unsigned i = 0; i < 2000; i++) {
+		int status;
+
+		if (waitpid(t->tid, &status, __WALL | WNOHANG) == t->tid) {
+			t->state = TASK_STOPPED;
+			t->status = status;
+			return;
+		}
+		if (i >= 3 && task_is_dead(t->tid)) {
+			if (t->tid != t->pid || waitpid(t->tid, &status, __WALL | WNOHANG) != t->tid)
+				return;
+			t->state = TASK_STOPPED;
+			t->status = status;
+			return;
+		}
+		if (i > 20)
+			usleep(50);
+		else
+			sched_yield();
+	}
+}
+
+static struct rec_task *same_mm(struct recorder *rec, const struct rec_task *t)
+{
+	for (struct rec_task *o = rec->tasks; o; o = o->next) {
+		if (o != t && o->mm == t->mm && !o->exiting)
+			return o;
+	}
+	return NULL;
+}
+
+static void write_exit(struct recorder *rec, struct rec_task *t)
+{
+	if (t->exit_written || !t->started)
+		return;
+	t->exit_written = true;
+	if (rec->entered == t)
+		rec_write_enter(rec);
+	rec_write(rec, t, TRACE_EXIT, 0, NULL, t->exit_status);
+}
+
+struct err *rec_task_exiting(struct recorder *rec, struct rec_task *t)
+{
+	struct rec_task *witness = same_mm(rec, t);
+	uint64_t addr[ROBUST_MAX + 2];
+	unsigned long status;
+	unsigned n = 0;
+
+	if (ptrace(PTRACE_GETEVENTMSG, t->tid, NULL, &status) < 0)
+		return &err_gone;
+	t->exiting = true;
+	t->exit_status = (int)status;
+	if (witness)
+		n = exit_writes(t, addr);
+	TRY(rec_resume(t, PTRACE_CONT, 0));
+	exit_settle(t);
+	if (witness) {
+		for (unsigned i = 0; i < n; i++)
+			rec_effect_memory(rec, witness, addr[i], 4);
+	}
+	write_exit(rec, t);
+	return NULL;
+}
+
+void rec_task_exited(struct recorder *rec, struct rec_task *t, int status)
+{
+	if (!t->exiting)
+		t->exit_status = status;
+	t->exiting = true;
+	write_exit(rec, t);
+	if (t->pid == rec->root && t->tid == t->pid) {
+		rec->root_status = status;
+		rec->root_done = true;
+	}
+	rec_task_remove(rec, t);
+}
