@@ -22,8 +22,9 @@ static void __attribute__((naked, noinline)) probe(const struct r *in, struct r 
 		     "mov %rbx, 0(%rcx)\n\tmov %rdx, 8(%rcx)\n\tmov %rsi, 16(%rcx)\n\tmov %rdi, 24(%rcx)\n\t"
 		     "mov %rbp, 32(%rcx)\n\tmov %r8, 40(%rcx)\n\tmov %r9, 48(%rcx)\n\tmov %r10, 56(%rcx)\n\t"
 		     "mov %r12, 64(%rcx)\n\tmov %r13, 72(%rcx)\n\tmov %r14, 80(%rcx)\n\tmov %r15, 88(%rcx)\n\t"
-		     "mov -128(%rsp), %rdx\n\txor -8(%rsp), %rdx\n\tmov %rdx, 96(%rcx)\n\t"
-		     "mov %rax, %rdx\n\tpushf\n\tpop %rax\n\tmov %rax, 104(%rcx)\n\tcld\n\t"
+		     "mov -128(%rsp), %rdx\n\tmov -8(%rsp), %rsi\n\tmov %rax, %rdi\n\t"
+		     "pushf\n\tpop %rax\n\tmov %rax, 104(%rcx)\n\tcld\n\t"
+		     "xor %rsi, %rdx\n\tmov %rdx, 96(%rcx)\n\tmov %rdi, %rdx\n\t"
 		     "mov %rdx, %rax\n\t"
 		     "pop %rsi\n\tpop %r15\n\tpop %r14\n\tpop %r13\n\tpop %r12\n\tpop %rbp\n\tpop %rbx\n\tret");
 }

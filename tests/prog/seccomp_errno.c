@@ -1,6 +1,7 @@
 /* The program's own filter answers calls with errors; filters stack; children inherit. */
 #include "test.h"
-#include "seccomp.h"
+#include "seccomp_one.h"
+#include <sys/resource.h>
 
 static void *thread(void *arg)
 {

@@ -1,7 +1,7 @@
 // test: signal=31
 /* KILL_PROCESS ends a program with threads; KILL_THREAD only the thread; a child first, then ourselves. */
 #include "test.h"
-#include "seccomp.h"
+#include "seccomp_one.h"
 
 static void *thread(void *arg)
 {

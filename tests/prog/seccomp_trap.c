@@ -1,6 +1,6 @@
 /* SECCOMP_RET_TRAP: SIGSYS with the call's number and address; the handler chooses the result. */
 #include "test.h"
-#include "seccomp.h"
+#include "seccomp_one.h"
 #include <ucontext.h>
 
 static volatile int hits, nr, data;

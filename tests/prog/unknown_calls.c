@@ -15,7 +15,7 @@ int main(void)
 	CHECK_ERR(syscall(1 << 20), ENOSYS);
 	CHECK_ERR(syscall(-1), ENOSYS);
 	CHECK_ERR(syscall(0x40000000 | 39), ENOSYS);	/* x32 */
-	CHECK_ERR(syscall(335), ENOSYS);		/* in the table's hole */
+	CHECK_ERR(syscall(387), ENOSYS);		/* in the hole below 424; 335 and 336 are uprobes' */
 	memset(buf, 7, sizeof(buf));
 	CHECK_ERR(ioctl(fd, 0x12345678, buf), ENOTTY);
 	CHECK_ERR(ioctl(fd, _IOR('z', 99, char[64]), buf), ENOTTY);

@@ -1,4 +1,4 @@
-/* seccomp.h - a filter that treats one call number specially. */
+/* seccomp_one.h - a filter that treats one call number specially. */
 #ifndef TEST_SECCOMP_H
 #define TEST_SECCOMP_H
 
