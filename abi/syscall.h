@@ -74,6 +74,7 @@ enum sys_len {		/* bytes at a W_MEM / W_IOV argument */
 	L_ARG_ANY,	/* args[arg] * unit */
 	L_PAGES,	/* a byte for each page of args[arg] bytes (mincore) */
 
+	L_PINNED,	/* as L_FIXED; never redirect it, the address itself matters (futex) */
 	L_FIXED_POS,	/* unit, when the result is above 0 (wait4: a child was found) */
 	L_RET_FITS,	/* as L_RET, but nothing at all when the result exceeds the room */
 	L_RET_PLUS,	/* at most unit + args[arg]; unit + ret after success (msgrcv) */
