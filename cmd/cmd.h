@@ -180,7 +180,7 @@ struct task_info {
 	int32_t nr;		/* last SYSCALL_ENTER, -1 before the first; its arguments */
 	uint64_t args[6];
 	/* The tree.  A parent, or leader, is always older: no cycles, whatever the trace says. */
-	struct task_info *parent, *leader;	/* leader: first task of its process; maybe itself */
+	struct task_info *parent, *leader;	/* leader: first of its process; maybe itself */
 	struct task_info *face;	/* leader's: the task whose end is the process's */
 	struct task_info *first_child, *last_child, *next_sibling;
 	struct task_info *next;	/* in order of appearance */

@@ -1,9 +1,9 @@
 /*
  * dump.c - `hindsight dump`: events one per line, system calls in the manner of strace.
  *
- * How an argument prints comes from its kind in the syscall table; what it pointed to comes from the
- * trace's TRACE_STR notes (input) and TRACE_WRITE effects (output).  The only knowledge kept here
- * is names of constants: arg_names[] says which argument of which call speaks which vocabulary.
+ * How an argument prints comes from its kind in the syscall table; what it pointed to comes from
+ * the trace's TRACE_STR notes (input) and TRACE_WRITE effects (output).  The only knowledge kept
+ * here is names of constants: arg_names[] says which argument of which call speaks which language.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -137,7 +137,8 @@ static const struct name memfd_names[] = {
 	{ 1, 1, "MFD_CLOEXEC" }, { 2, 2, "MFD_ALLOW_SEALING" }, { 4, 4, "MFD_HUGETLB" }, { 0 }
 };
 static const struct name rename_names[] = {
-	{ 1, 1, "RENAME_NOREPLACE" }, { 2, 2, "RENAME_EXCHANGE" }, { 4, 4, "RENAME_WHITEOUT" }, { 0 }
+	{ 1, 1, "RENAME_NOREPLACE" }, { 2, 2, "RENAME_EXCHANGE" }, { 4, 4, "RENAME_WHITEOUT" },
+	{ 0 }
 };
 
 static const struct arg_names {
@@ -146,14 +147,16 @@ static const struct arg_names {
 	const struct name *names;
 } arg_names[] = {
 	{ SYS_open, 1, open_names }, { SYS_openat, 2, open_names }, { SYS_pipe2, 1, fd_names },
-	{ SYS_dup3, 2, fd_names }, { SYS_eventfd2, 1, fd_names }, { SYS_epoll_create1, 0, fd_names },
-	{ SYS_inotify_init1, 0, fd_names }, { SYS_signalfd4, 3, fd_names },
+	{ SYS_dup3, 2, fd_names }, { SYS_eventfd2, 1, fd_names },
+	{ SYS_epoll_create1, 0, fd_names }, { SYS_inotify_init1, 0, fd_names },
+	{ SYS_signalfd4, 3, fd_names },
 	{ SYS_timerfd_create, 1, fd_names }, { SYS_newfstatat, 3, at_names },
 	{ SYS_statx, 2, at_names }, { SYS_fchownat, 4, at_names }, { SYS_linkat, 4, at_names },
 	{ SYS_utimensat, 3, at_names }, { SYS_execveat, 4, at_names },
 	{ SYS_faccessat2, 3, faccess_names }, { SYS_unlinkat, 2, unlink_names },
 	{ SYS_access, 1, access_names }, { SYS_faccessat, 2, access_names },
-	{ SYS_faccessat2, 2, access_names }, { SYS_mmap, 2, prot_names }, { SYS_mmap, 3, map_names },
+	{ SYS_faccessat2, 2, access_names }, { SYS_mmap, 2, prot_names },
+	{ SYS_mmap, 3, map_names },
 	{ SYS_mprotect, 2, prot_names }, { SYS_mremap, 3, mremap_names },
 	{ SYS_madvise, 2, madvise_names }, { SYS_clone, 0, clone_names },
 	{ SYS_unshare, 0, clone_names }, { SYS_lseek, 2, whence_names },
@@ -161,8 +164,10 @@ static const struct arg_names {
 	{ SYS_socketpair, 0, domain_names }, { SYS_socketpair, 1, socket_names },
 	{ SYS_accept4, 3, accept_names }, { SYS_shutdown, 1, shutdown_names },
 	{ SYS_sendto, 3, msg_names }, { SYS_recvfrom, 3, msg_names }, { SYS_sendmsg, 2, msg_names },
-	{ SYS_recvmsg, 2, msg_names }, { SYS_sendmmsg, 3, msg_names }, { SYS_recvmmsg, 3, msg_names },
-	{ SYS_wait4, 2, wait_names }, { SYS_waitid, 3, wait_names }, { SYS_waitid, 0, idtype_names },
+	{ SYS_recvmsg, 2, msg_names }, { SYS_sendmmsg, 3, msg_names },
+	{ SYS_recvmmsg, 3, msg_names },
+	{ SYS_wait4, 2, wait_names }, { SYS_waitid, 3, wait_names },
+	{ SYS_waitid, 0, idtype_names },
 	{ SYS_rt_sigprocmask, 0, sigmask_names }, { SYS_epoll_ctl, 1, epoll_names },
 	{ SYS_clock_gettime, 0, clock_names }, { SYS_clock_getres, 0, clock_names },
 	{ SYS_clock_nanosleep, 0, clock_names }, { SYS_clock_nanosleep, 1, timer_names },
@@ -341,7 +346,8 @@ static void print_arg(FILE *out, const struct call *c, const struct sys_arg *a, 
 	if (a->what == W_STRV)
 		print_strv(out, c, arg);
 	else if (str)
-		text_quoted(out, str->data, str->data_len, a->what == W_STR ? str->data_len : c->bytes);
+		text_quoted(out, str->data, str->data_len,
+			    a->what == W_STR ? str->data_len : c->bytes);
 	else if (names)
 		print_names(out, names, v);
 	else if (a->what == W_DIRFD && (int32_t)v == AT_FDCWD)
@@ -392,7 +398,8 @@ static void print_result(FILE *out, const struct call *c)
 			fprintf(out, " = -1 %s (%s)", name ? name : "?", strerror((int)-ret));
 	} else if (c->nr == SYS_exit || c->nr == SYS_exit_group) {
 		fputs(" = ?", out);
-	} else if (c->nr == SYS_mmap || c->nr == SYS_mremap || c->nr == SYS_brk || c->nr == SYS_shmat) {
+	} else if (c->nr == SYS_mmap || c->nr == SYS_mremap || c->nr == SYS_brk ||
+		   c->nr == SYS_shmat) {
 		fprintf(out, " = %#" PRIx64, (uint64_t)ret);
 	} else {
 		fprintf(out, " = %" PRId64, ret);
@@ -479,7 +486,8 @@ static void print_signal_event(FILE *out, const struct trace_event *ev)
 		print_signal(out, e->x);
 		fprintf(out, " %s", NAME_IN(fate_names, e->y));
 		if (e->data_len)
-			memcpy(&info, e->data, e->data_len < sizeof(info) ? e->data_len : sizeof(info));
+			memcpy(&info, e->data,
+			       e->data_len < sizeof(info) ? e->data_len : sizeof(info));
 	} else {
 		fputs("?", out);
 	}
@@ -559,7 +567,8 @@ static void print_map(FILE *out, const struct trace_effect *e)
 
 static void print_task_effect(FILE *out, const struct trace_effect *e)
 {
-	fprintf(out, " %u tid %d pid %d parent %" PRIu64 " ", e->object, (int)e->x, (int)e->y, e->len);
+	fprintf(out, " %u tid %d pid %d parent %" PRIu64 " ", e->object, (int)e->x, (int)e->y,
+		e->len);
 	print_names(out, clone_names, e->addr);
 }
 
@@ -598,8 +607,8 @@ static void print_effect(FILE *out, const struct trace_effect *e)
 		print_prot(out, e->x);
 		break;
 	case TRACE_MOVE:
-		fprintf(out, " %#" PRIx64 "+%#" PRIx64 " to %#" PRIx64 "+%#" PRIx64 "%s", e->addr, e->len,
-			e->x, e->y, e->object ? ", the old pages stay" : "");
+		fprintf(out, " %#" PRIx64 "+%#" PRIx64 " to %#" PRIx64 "+%#" PRIx64 "%s", e->addr,
+			e->len, e->x, e->y, e->object ? ", the old pages stay" : "");
 		break;
 	case TRACE_ADVISE:
 		fprintf(out, " %#" PRIx64 "+%#" PRIx64 " ", e->addr, e->len);
@@ -725,8 +734,9 @@ static void dump_effect(const struct dump_options *o, const struct trace_effect 
 static void dump_text(const struct dump_options *o, const struct trace_event *ev,
 		      const struct task_info *t)
 {
-	printf("%8" PRIu64 " %5" PRIu64 ".%06" PRIu64 " %7d %-13s ", ev->n, ev->time_ns / 1000000000,
-	       ev->time_ns / 1000 % 1000000, t->tid, trace_event_name(ev->kind));
+	printf("%8" PRIu64 " %5" PRIu64 ".%06" PRIu64 " %7d %-13s ", ev->n,
+	       ev->time_ns / 1000000000, ev->time_ns / 1000 % 1000000, t->tid,
+	       trace_event_name(ev->kind));
 	print_event(stdout, ev, t, o->bytes);
 	putchar('\n');
 	if (o->regs && ev->kind != TRACE_NOTE && ev->kind != TRACE_EXIT &&
@@ -744,7 +754,7 @@ static json_t *json_bytes(const unsigned char *s, size_t len)
 	if (!text)
 		return NULL;
 	for (size_t i = 0; i < len; i++)
-		sprintf(text + 2 * i, "%02x", s[i]);
+		snprintf(text + 2 * i, 3, "%02x", s[i]);
 	ret = json_stringn(text, 2 * len);
 	free(text);
 	return ret;
@@ -887,8 +897,8 @@ static struct err *dump_events(const struct dump_options *o, struct trace_reader
 	if (ferror(stdout))
 		return NULL;
 	if (err_catch(&err, ERR_END) && last < o->event.from)
-		return err_new(ERR_USAGE, "there is no event %" PRIu64 ": the trace ends with event %"
-			       PRIu64, o->event.from, last);
+		return err_new(ERR_USAGE, "there is no event %" PRIu64 ": the trace ends with "
+			       "event %" PRIu64, o->event.from, last);
 	return err;
 }
 

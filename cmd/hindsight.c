@@ -20,8 +20,8 @@ enum { CMDS = sizeof(cmds) / sizeof(*cmds) };
 static void help(FILE *out)
 {
 	fputs("usage: hindsight COMMAND [options] [TRACE]\n"
-	      "Look at what rec recorded.  TRACE is a directory or a name that 'hindsight ls' shows;\n"
-	      "without one, the latest recording.\n\n", out);
+	      "Look at what rec recorded.  TRACE is a directory, or a name that 'hindsight ls'\n"
+	      "shows; without one, the latest recording.\n\n", out);
 	for (size_t i = 0; i < CMDS; i++)
 		fprintf(out, "  %-8s %s\n", cmds[i]->name, cmds[i]->options->about);
 	fputs("\n'hindsight COMMAND --help' tells about its options.\n", out);

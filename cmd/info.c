@@ -62,13 +62,15 @@ void text_plain(FILE *out, const char *s)
 
 void text_words(FILE *out, const char *words, size_t len)
 {
+	static const char special[] = "\"'\\$`&|;<>()*?[]#~!{}";
+
 	for (size_t at = 0; at < len;) {
 		const char *w = words + at;
 		size_t n = strnlen(w, len - at);
 		bool plain = n > 0;
 
 		for (size_t i = 0; i < n && plain; i++)
-			plain = w[i] > ' ' && w[i] < 0x7f && !strchr("\"'\\$`&|;<>()*?[]#~!{}", w[i]);
+			plain = w[i] > ' ' && w[i] < 0x7f && !strchr(special, w[i]);
 		if (at)
 			fputc(' ', out);
 		if (plain)
@@ -184,7 +186,8 @@ void json_status(json_t *o, bool ended, int status)
 	bool exited = ended && WIFEXITED(status);
 	const char *name = ended && !exited ? sys_signal_name(WTERMSIG(status)) : NULL;
 
-	json_object_set_new(o, "exit_code", exited ? json_integer(WEXITSTATUS(status)) : json_null());
+	json_object_set_new(o, "exit_code",
+			    exited ? json_integer(WEXITSTATUS(status)) : json_null());
 	if (ended && !exited && !name)
 		json_object_set_new(o, "signal", json_integer(WTERMSIG(status)));
 	else
@@ -233,7 +236,8 @@ static void count_files(const char *dir, struct trace_totals *t)
 	files = opendir(path);
 	free(path);
 	while (files && (d = readdir(files))) {
-		if (fstatat(dirfd(files), d->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+		if (fstatat(dirfd(files), d->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
+		    !S_ISREG(st.st_mode))
 			continue;
 		t->files++;
 		t->file_bytes += (uint64_t)st.st_size;
@@ -264,7 +268,7 @@ static void text_time(char buf[32], uint64_t realtime_ns)
 	struct tm tm;
 
 	if (!localtime_r(&t, &tm) || !strftime(buf, 32, "%Y-%m-%d %H:%M:%S", &tm))
-		strcpy(buf, "?");
+		snprintf(buf, 32, "?");
 }
 
 static void info_line(const char *label, const char *value)
@@ -298,7 +302,8 @@ static void info_text(const struct trace_reader *r, const struct trace_meta *m,
 	       m->cpuid_trapped ? "trapped" : "not trapped");
 	printf("%-12s ticks=%s syscallbuf=%s checksums=%s\n", "options", m->ticks ? m->ticks : "?",
 	       m->syscallbuf ? "yes" : "no", m->checksums ? "yes" : "no");
-	printf("%-12s %.3f s, %" PRIu64 " events\n", "length", (double)t->duration_ns / 1e9, t->events);
+	printf("%-12s %.3f s, %" PRIu64 " events\n", "length", (double)t->duration_ns / 1e9,
+	       t->events);
 	if (complete) {
 		printf("%-12s %s", "size", text_size(size, t->stored_bytes));
 		printf(", %s before compression\n", text_size(size, t->raw_bytes));
@@ -356,7 +361,8 @@ static struct err *info_json(const struct trace_reader *r, const struct trace_to
 	json_object_set_new(o, "events", json_count(t->events));
 	json_object_set_new(o, "duration_ns", json_count(t->duration_ns));
 	json_object_set_new(o, "raw_bytes", complete ? json_count(t->raw_bytes) : json_null());
-	json_object_set_new(o, "stored_bytes", complete ? json_count(t->stored_bytes) : json_null());
+	json_object_set_new(o, "stored_bytes",
+			    complete ? json_count(t->stored_bytes) : json_null());
 	json_object_set_new(o, "files", json_count(t->files));
 	json_object_set_new(o, "file_bytes", json_count(t->file_bytes));
 	json_status(o, complete, t->exit_status);

@@ -32,8 +32,8 @@ static const struct option_row ls_rows[] = {
 };
 
 static const struct option_set ls_set = {
-	"hindsight ls", "[options] [DIR]", "List the recordings in the default trace directory, or in DIR.",
-	ls_rows, true,
+	"hindsight ls", "[options] [DIR]",
+	"List the recordings in the default trace directory, or in DIR.", ls_rows, true,
 };
 
 struct entry {
@@ -245,7 +245,8 @@ static json_t *json_entry(const struct entry *e)
 	json_object_set_new(o, "program", json_text(e->program, strlen(e->program)));
 	json_object_set_new(o, "state", json_string(e->state));
 	json_object_set_new(o, "start_realtime_ns", json_count(e->start_ns));
-	json_object_set_new(o, "duration_ns", e->counted ? json_count(e->duration_ns) : json_null());
+	json_object_set_new(o, "duration_ns",
+			    e->counted ? json_count(e->duration_ns) : json_null());
 	json_object_set_new(o, "events", e->counted ? json_count(e->events) : json_null());
 	json_object_set_new(o, "processes", e->processes ? json_count(e->processes) : json_null());
 	json_object_set_new(o, "bytes", json_count(e->bytes));

@@ -21,7 +21,8 @@ static const struct option_row man_row = {
 	"man", 0, NULL, OPTION_FLAG, 0, "print the man page's synopsis and options",
 };
 
-static const struct option_row *find_long(const struct option_set *set, const char *name, size_t len)
+static const struct option_row *find_long(const struct option_set *set, const char *name,
+					  size_t len)
 {
 	const struct option_row *always[] = { &help_row, &man_row };
 
@@ -168,7 +169,8 @@ static struct err *parse_short(const struct option_set *set, void *opts, int arg
 
 		*row_ret = row;
 		if (!row)
-			return err_new(ERR_USAGE, "unknown option -%c: see '%s --help'", *p, set->prog);
+			return err_new(ERR_USAGE, "unknown option -%c: see '%s --help'", *p,
+				       set->prog);
 		if (row == &help_row)
 			return NULL;
 		if (row->arg) {
@@ -358,8 +360,8 @@ struct err *cmd_trace_open(int argc, char **argv, struct trace_reader **ret)
 		return err_new(ERR_USAGE, "one trace at a time: '%s' is one too many", argv[1]);
 	TRY(cmd_trace_find(argc ? argv[0] : NULL, &dir));
 	if (!stat(dir, &st) && S_ISREG(st.st_mode))
-		err = err_new(ERR_TRACE, "%s is a file, not a trace directory: a packed trace must be "
-			      "unpacked first, with 'hindsight unpack'", dir);
+		err = err_new(ERR_TRACE, "%s is a file, not a trace directory: a packed trace must "
+			      "be unpacked first, with 'hindsight unpack'", dir);
 	else
 		err = trace_reader_open(dir, ret);
 	free(dir);

@@ -18,13 +18,13 @@
  *
  *	at 32 + T: the members in the table's order, without gaps, to the end of the file
  *
- * All numbers are little-endian.  The header is written last, so what a killed pack left behind is no
- * pack.  `meta` is the last member, so what a killed unpack left behind is no trace.
+ * All numbers are little-endian.  The header is written last, so what a killed pack left behind is
+ * no pack.  `meta` is the last member, so what a killed unpack left behind is no trace.
  *
  * A pack may come from a stranger.  A member's name is one or two components of harmless letters,
  * the first of two being "files"; files are created with O_EXCL in directories that we made; no
- * length is believed before it was compared with the size of the file, nothing is unpacked beyond the
- * promised length, and the promise must fit the free space of the disk.
+ * length is believed before it was compared with the size of the file, nothing is unpacked beyond
+ * the promised length, and the promise must fit the free space of the disk.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -328,7 +328,8 @@ static struct err *pack_trace(const char *dir, const char *path, struct pack **r
 	TRY(trace_reader_open(dir, &r));	/* says so when it is no trace */
 	trace_reader_close(r);
 	if (cmd_trace_live(dir))
-		return err_new(ERR_USAGE, "%s is still being recorded: pack it when rec has ended", dir);
+		return err_new(ERR_USAGE, "%s is still being recorded: pack it when rec has ended",
+			       dir);
 	err = pack_create(path, &p);
 	*ret = p;
 	if (err)
@@ -338,7 +339,8 @@ static struct err *pack_trace(const char *dir, const char *path, struct pack **r
 		return err_os(errno, "cannot open %s", dir);
 	p->file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (p->file < 0 && errno == EEXIST)
-		return err_new(ERR_USAGE, "%s exists: remove it, or name another file with -o", path);
+		return err_new(ERR_USAGE, "%s exists: remove it, or name another file with -o",
+			       path);
 	if (p->file < 0)
 		return err_os(errno, "cannot create %s", path);
 	err = pack_all(p);
@@ -405,8 +407,9 @@ static struct err *read_table(struct pack *p)
 		return err_new(ERR_TRACE, "%s is not a packed trace: 'hindsight pack' makes them",
 			       p->path);
 	if (get(header + 8, 4) != VERSION)
-		return err_new(ERR_TRACE, "%s has version %u of the format, this is hindsight for version "
-			       "%u: use a newer one", p->path, (unsigned)get(header + 8, 4), VERSION);
+		return err_new(ERR_TRACE, "%s has version %u of the format, this is hindsight for "
+			       "version %u: use a newer one", p->path,
+			       (unsigned)get(header + 8, 4), VERSION);
 	n = get(header + 12, 4);
 	p->table_len = get(header + 16, 8);
 	if (p->table_len > p->size - HEADER || n > MEMBERS_MAX || p->table_len / ROW < n ||
@@ -503,8 +506,8 @@ static struct err *check_space(const struct pack *p, const char *dir)
 
 	if (fstatvfs(p->dir, &vfs) || p->raw / vfs.f_frsize <= vfs.f_bavail)
 		return NULL;
-	return err_new(ERR_OS, "%s needs %s in %s, which has less: make room or unpack it elsewhere "
-		       "with -o", p->path, text_size(need, p->raw), dir);
+	return err_new(ERR_OS, "%s needs %s in %s, which has less: make room or unpack it "
+		       "elsewhere with -o", p->path, text_size(need, p->raw), dir);
 }
 
 static struct err *unpack_members(struct pack *p, const char *dir)
@@ -535,11 +538,12 @@ static struct err *unpack_file(const char *path, const char *dir, struct pack **
 	*ret = p;
 	if (err)
 		return err;
-	p->file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);	/* a fifo must not hang us */
+	p->file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);	/* may be a fifo */
 	if (p->file < 0 || fstat(p->file, &st))
 		return err_os(errno, "cannot open %s", path);
 	if (!S_ISREG(st.st_mode) || st.st_size < HEADER)
-		return err_new(ERR_TRACE, "%s is not a packed trace: 'hindsight pack' makes them", path);
+		return err_new(ERR_TRACE, "%s is not a packed trace: 'hindsight pack' makes them",
+			       path);
 	p->size = (uint64_t)st.st_size;
 	TRY(read_table(p));
 	if (mkdir(dir, 0777))
@@ -568,8 +572,8 @@ static const struct option_row pack_rows[] = {
 };
 
 static const struct option_set pack_set = {
-	"hindsight pack", "[options] [TRACE]", "Make one self-contained file of a trace.", pack_rows,
-	true,
+	"hindsight pack", "[options] [TRACE]", "Make one self-contained file of a trace.",
+	pack_rows, true,
 };
 
 static const struct option_row unpack_rows[] = {

@@ -191,6 +191,7 @@ struct err *task_list_event(struct task_list *l, const struct trace_event *ev,
 			    struct task_info **ret)
 {
 	struct task_info *t = task_find(l, ev->task);
+	const struct regs *r = &ev->regs;
 
 	if (!t)
 		TRY(task_add(l, ev->task, ev, &t));
@@ -206,8 +207,8 @@ struct err *task_list_event(struct task_list *l, const struct trace_event *ev,
 		break;
 	case TRACE_SYSCALL_ENTER:
 		t->nr = ev->nr;
-		memcpy(t->args, (uint64_t [6]){ ev->regs.rdi, ev->regs.rsi, ev->regs.rdx, ev->regs.r10,
-						ev->regs.r8, ev->regs.r9 }, sizeof(t->args));
+		memcpy(t->args, (uint64_t [6]){ r->rdi, r->rsi, r->rdx, r->r10, r->r8, r->r9 },
+		       sizeof(t->args));
 		t->calls++;
 		break;
 	case TRACE_SYSCALL:

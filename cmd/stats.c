@@ -1,8 +1,8 @@
 /*
  * stats.c - `hindsight stats`: where the events and the bytes of a trace come from.
  *
- * "bytes" is what events carry in their effects, before compression.  What an event costs beside that
- * (its number, time, changed registers) shows as the difference to the size of the streams.
+ * "bytes" is what events carry in their effects, before compression.  What an event costs beside
+ * that (its number, time, changed registers) shows as the difference to the size of the streams.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -138,7 +138,8 @@ static int by_count(const void *a, const void *b)
 
 static int task_by_bytes(const void *a, const void *b)
 {
-	const struct task_info *x = *(struct task_info *const *)a, *y = *(struct task_info *const *)b;
+	const struct task_info *x = *(struct task_info *const *)a;
+	const struct task_info *y = *(struct task_info *const *)b;
 
 	if (x->bytes != y->bytes)
 		return x->bytes > y->bytes ? -1 : 1;
@@ -296,10 +297,12 @@ static struct err *stats_json(const struct stats *s, const char *dir,
 	json_object_set_new(o, "events_file_bytes", json_count(s->event_file));
 	json_object_set_new(o, "data_file_bytes", json_count(s->data_file));
 	json_object_set_new(o, "raw_bytes", s->complete ? json_count(t->raw_bytes) : json_null());
-	json_object_set_new(o, "stored_bytes", s->complete ? json_count(t->stored_bytes) : json_null());
+	json_object_set_new(o, "stored_bytes",
+			    s->complete ? json_count(t->stored_bytes) : json_null());
 	json_object_set_new(o, "files", s->complete ? json_count(t->files) : json_null());
 	json_object_set_new(o, "file_bytes", s->complete ? json_count(t->file_bytes) : json_null());
-	json_object_set_new(o, "by_kind", json_counts(s->kinds, TRACE_KIND_COUNT, kind_name, false));
+	json_object_set_new(o, "by_kind", json_counts(s->kinds, TRACE_KIND_COUNT, kind_name,
+						      false));
 	json_object_set_new(o, "by_call", json_counts(s->calls, CALLS, syscall_name, true));
 	json_object_set_new(o, "by_effect", json_counts(s->effects, TRACE_EFFECT_COUNT, effect_name,
 							false));
