@@ -47,6 +47,9 @@ static struct err *inject_stop(struct inject *in, int status, bool *entered, boo
 			return &err_gone;
 		if (in->trap && sig.si_signo == SIGTRAP && sig.si_code > 0)
 			*done = true;
+		else if (in->trap && sig.si_code > 0 && sig.si_signo != SIGCHLD)
+			return err_new(ERR_TRACE, "the replayed process cannot run our calls any more (signal %d)",
+				       sig.si_signo);
 		else if (in->stash)
 			in->stash(in->ctx, in->tid, sig.si_signo, &sig);
 		return NULL;

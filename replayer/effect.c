@@ -1,0 +1,480 @@
+/*
+ * effect.c - apply what an event of the trace changed: memory, mappings, registers, tasks.
+ *
+ * Nothing here looks at the live system: files come from the trace, shared memory is a memfd of ours,
+ * addresses are the recorded ones.  The trace may come from a stranger: ranges are checked
+ * against the one page that is ours, numbers against what has been defined.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "replayer/internal.h"
+
+enum { OBJECTS_MAX = 1 << 20, GROW_MAX = 1 << 30 };
+
+static struct err *bad_effect(const struct trace_event *ev, const char *what)
+{
+	return err_new(ERR_TRACE, "the trace is not sound: event %" PRIu64 " %s", ev->n, what);
+}
+
+/* ---- objects ------------------------------------------------------------------------ */
+
+static struct err *object_define(struct replay *r, const struct trace_event *ev, const struct trace_effect *e)
+{
+	struct rp_object *o;
+
+	if (e->object >= OBJECTS_MAX)
+		return bad_effect(ev, "defines an object with an absurd number");
+	if (e->object >= r->objects_n) {
+		uint32_t n = e->object + 64;
+
+		o = realloc(r->objects, n * sizeof(*o));
+		if (!o)
+			return &err_nomem;
+		memset(o + r->objects_n, 0, (n - r->objects_n) * sizeof(*o));
+		r->objects = o;
+		r->objects_n = n;
+	}
+	o = &r->objects[e->object];
+	if (o->defined)
+		return NULL;
+	*o = (struct rp_object){ true, (enum trace_object_kind)e->x, -1, e->len, *e };
+	o->effect.data = malloc(e->data_len + 1);
+	if (!o->effect.data)
+		return &err_nomem;
+	memcpy((void *)(uintptr_t)o->effect.data, e->data ? e->data : "", e->data_len);
+	return NULL;
+}
+
+static struct err *copy_file(int from, int to)
+{
+	char buf[65536];
+	ssize_t n;
+
+	while ((n = read(from, buf, sizeof(buf))) > 0) {
+		if (write(to, buf, (size_t)n) != n)
+			return err_os(errno, "cannot fill shared memory");
+	}
+	return n < 0 ? err_os(errno, "cannot read the trace") : NULL;
+}
+
+/* A memfd, filled with the object's content where it has some. */
+static struct err *object_memfd(struct replay *r, struct rp_object *o)
+{
+	int fd = memfd_create("hindsight", MFD_CLOEXEC), from;
+	struct err *err = NULL;
+
+	if (fd < 0)
+		return err_os(errno, "cannot make shared memory");
+	if (o->kind != TRACE_OBJECT_MEMORY) {
+		err = trace_reader_object(r->reader, &o->effect, &from);
+		if (!err) {
+			err = copy_file(from, fd);
+			close(from);
+		}
+	}
+	if (err) {
+		close(fd);
+		return err;
+	}
+	if (o->fd >= 0)
+		close(o->fd);
+	o->fd = fd;
+	return NULL;
+}
+
+static struct err *object_open(struct replay *r, const struct trace_event *ev, uint32_t number, struct rp_object **ret)
+{
+	struct rp_object *o;
+
+	if (number >= r->objects_n || !r->objects[number].defined)
+		return bad_effect(ev, "uses an object that is not defined");
+	o = &r->objects[number];
+	*ret = o;
+	if (o->fd >= 0)
+		return NULL;
+	if (o->kind == TRACE_OBJECT_FILE)
+		return trace_reader_object(r->reader, &o->effect, &o->fd);
+	return object_memfd(r, o);
+}
+
+static struct err *object_size(struct rp_object *o, uint64_t size)
+{
+	struct stat st;
+
+	if (fstat(o->fd, &st) < 0 || ((uint64_t)st.st_size < size && ftruncate(o->fd, (off_t)size) < 0))
+		return err_os(errno, "cannot size shared memory of %" PRIu64 " bytes", size);
+	return NULL;
+}
+
+/* ---- mappings ----------------------------------------------------------------------- */
+
+static bool range_allowed(uint64_t addr, uint64_t len)
+{
+	if (addr + len < addr || addr + len > 0x00fffffffffff000ull)
+		return false;
+	return addr + len <= FIXED_PAGE || addr >= FIXED_END;
+}
+
+static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2,
+			uint64_t a3, uint64_t a4, uint64_t a5)
+{
+	TRY(cage_call(t->real, &t->regs, ret, nr, a0, a1, a2, a3, a4, a5));
+	t->dirty = false;	/* the kernel has them now */
+	return NULL;
+}
+
+static void shared_cut(struct rp_mm *mm, uint64_t addr, uint64_t len)
+{
+	struct rp_shared **p = &mm->shared;
+
+	while (*p) {
+		struct rp_shared *s = *p;
+
+		if (s->addr >= addr && s->addr + s->len <= addr + len) {
+			*p = s->next;
+			free(s);
+		} else {
+			p = &s->next;
+		}
+	}
+}
+
+static void shared_add(struct rp_mm *mm, const struct trace_effect *e)
+{
+	struct rp_shared *s = malloc(sizeof(*s));
+
+	BUG_ON(!s, "out of memory for a mapping");
+	*s = (struct rp_shared){ mm->shared, e->addr, e->len, e->offset, e->object };
+	mm->shared = s;
+}
+
+static void grow_add(struct rp_mm *mm, const struct trace_effect *e)
+{
+	struct rp_grow *g = malloc(sizeof(*g));
+
+	BUG_ON(!g, "out of memory for a mapping");
+	*g = (struct rp_grow){ mm->grow, e->addr, e->addr + e->len, (int)e->x };
+	mm->grow = g;
+}
+
+static struct err *map_object(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+			      const struct trace_effect *e, uint64_t flags)
+{
+	bool shared = (e->y & 0xff) == TRACE_MAP_SHARED;
+	struct rp_object *o;
+	int64_t ret;
+
+	TRY(object_open(r, ev, e->object, &o));
+	if (shared && o->kind == TRACE_OBJECT_FILE)
+		return bad_effect(ev, "maps a plain file as shared memory");
+	if (shared)
+		TRY(object_size(o, e->offset + e->len));
+	TRY(call(t, &ret, SYS_mmap, e->addr, e->len, e->x, flags | (shared ? MAP_SHARED : MAP_PRIVATE),
+		 (uint64_t)o->fd, e->offset));
+	if ((ret == -EPERM || ret == -EACCES) && !shared) {	/* the trace is on a noexec filesystem */
+		TRY(object_memfd(r, o));
+		TRY(call(t, &ret, SYS_mmap, e->addr, e->len, e->x, flags | MAP_PRIVATE, (uint64_t)o->fd, e->offset));
+	}
+	if (ret != (int64_t)e->addr)
+		return err_os((int)-ret, "event %" PRIu64 ": cannot map 0x%" PRIx64 "+0x%" PRIx64, ev->n, e->addr, e->len);
+	if (shared)
+		shared_add(t->mm, e);
+	return NULL;
+}
+
+static struct err *apply_map(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+			     const struct trace_effect *e)
+{
+	uint64_t recorded = e->y >> 8, flags = MAP_FIXED | MAP_NORESERVE;
+	int64_t ret;
+
+	if (!range_allowed(e->addr, e->len) || (e->x & ~(uint64_t)(PROT_READ | PROT_WRITE | PROT_EXEC)))
+		return bad_effect(ev, "maps a range that is not allowed");
+	shared_cut(t->mm, e->addr, e->len);
+	if ((e->y & 0xff) != TRACE_MAP_ANON)
+		return map_object(r, t, ev, e, flags);
+	TRY(call(t, &ret, SYS_mmap, e->addr, e->len, e->x, flags | MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0));
+	if (ret != (int64_t)e->addr)
+		return err_os((int)-ret, "event %" PRIu64 ": cannot map 0x%" PRIx64 "+0x%" PRIx64, ev->n, e->addr, e->len);
+	if (recorded & MAP_GROWSDOWN)
+		grow_add(t->mm, e);
+	return NULL;
+}
+
+static struct err *apply_unmap(struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e)
+{
+	struct rp_grow **p = &t->mm->grow;
+	int64_t ret;
+
+	if (!range_allowed(e->addr, e->len))
+		return bad_effect(ev, "unmaps a range that is not allowed");
+	shared_cut(t->mm, e->addr, e->len);
+	while (*p) {
+		struct rp_grow *g = *p;
+
+		if (e->addr <= g->lowest && e->addr + e->len >= g->end) {
+			*p = g->next;
+			free(g);
+		} else {
+			p = &g->next;
+		}
+	}
+	return call(t, &ret, SYS_munmap, e->addr, e->len, 0, 0, 0, 0);
+}
+
+/* Errors are as recorded: mprotect may fail half way through a range with a hole. */
+static struct err *apply_protect(struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e)
+{
+	enum { GROWSDOWN = 0x01000000, GROWSUP = 0x02000000 };
+	uint64_t addr = e->addr, len = e->len;
+	int64_t ret;
+
+	for (const struct rp_grow *g = t->mm->grow; g && (e->x & GROWSDOWN); g = g->next) {
+		if (addr >= g->lowest && addr < g->end) {
+			len += addr - g->lowest;
+			addr = g->lowest;
+			break;
+		}
+	}
+	if (!range_allowed(addr, len))
+		return bad_effect(ev, "protects a range that is not allowed");
+	return call(t, &ret, SYS_mprotect, addr, len, e->x & ~(uint64_t)(GROWSDOWN | GROWSUP), 0, 0, 0);
+}
+
+static struct err *apply_move(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+			      const struct trace_effect *e)
+{
+	uint64_t flags = e->x == e->addr ? 0 : MREMAP_MAYMOVE | MREMAP_FIXED;
+	struct rp_object *o;
+	int64_t ret;
+
+	if (!range_allowed(e->addr, e->len) || !range_allowed(e->x, e->y))
+		return bad_effect(ev, "moves a range that is not allowed");
+	for (struct rp_shared *s = t->mm->shared; s; s = s->next) {
+		if (s->addr != e->addr)
+			continue;
+		TRY(object_open(r, ev, s->object, &o));
+		TRY(object_size(o, s->offset + e->y));
+		s->addr = e->x;
+		s->len = e->y;
+	}
+	TRY(call(t, &ret, SYS_mremap, e->addr, e->len, e->y, flags | (e->object ? MREMAP_DONTUNMAP : 0), e->x, 0));
+	if (ret != (int64_t)e->x)
+		return err_os((int)-ret, "event %" PRIu64 ": cannot move a mapping from 0x%" PRIx64 " to 0x%" PRIx64,
+			      ev->n, e->addr, e->x);
+	return NULL;
+}
+
+static struct err *apply_advise(struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e)
+{
+	int64_t ret;
+
+	if (!range_allowed(e->addr, e->len))
+		return bad_effect(ev, "advises on a range that is not allowed");
+	return call(t, &ret, SYS_madvise, e->addr, e->len, e->x, 0, 0, 0);
+}
+
+struct err *effect_grow(struct rp_task *t, uint64_t addr, bool *grown)
+{
+	uint64_t page = addr & ~(uint64_t)(PAGE_BYTES - 1);
+	int64_t ret;
+
+	*grown = false;
+	for (struct rp_grow *g = t->mm->grow; g; g = g->next) {
+		if (addr >= g->lowest || g->lowest - addr > GROW_MAX || !range_allowed(page, g->lowest - page))
+			continue;
+		TRY(call(t, &ret, SYS_mmap, page, g->lowest - page, (uint64_t)g->prot,
+			 MAP_FIXED_NOREPLACE | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, (uint64_t)-1, 0));
+		if (ret != (int64_t)page)
+			continue;
+		g->lowest = page;
+		*grown = true;
+		return NULL;
+	}
+	return NULL;
+}
+
+/* ---- memory ------------------------------------------------------------------------- */
+
+/* The mapping refuses debuggers (shared and read-only): write to what is behind it. */
+static struct err *write_shared(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+				const struct trace_effect *e, bool *done)
+{
+	for (struct rp_shared *s = t->mm->shared; s; s = s->next) {
+		struct rp_object *o;
+
+		if (e->addr < s->addr || e->addr + e->data_len > s->addr + s->len)
+			continue;
+		TRY(object_open(r, ev, s->object, &o));
+		*done = pwrite(o->fd, e->data, e->data_len, (off_t)(s->offset + e->addr - s->addr)) ==
+			(ssize_t)e->data_len;
+		return NULL;
+	}
+	return NULL;
+}
+
+static struct err *apply_write(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+			       const struct trace_effect *e)
+{
+	struct err *err;
+	bool done = false;
+
+	if (!range_allowed(e->addr, e->data_len))
+		return bad_effect(ev, "writes where it may not");
+	err = tracee_write(t->real, e->addr, e->data, e->data_len);
+	if (!err)
+		return NULL;
+	if (err->code == ERR_OS) {
+		TRY(write_shared(r, t, ev, e, &done));
+		if (!done) {
+			TRY(effect_grow(t, e->addr, &done));
+			if (done) {
+				err_free(err);
+				return tracee_write(t->real, e->addr, e->data, e->data_len);
+			}
+		}
+	}
+	if (done) {
+		err_free(err);
+		return NULL;
+	}
+	return err_wrap(err, "event %" PRIu64, ev->n);
+}
+
+static void write_all(int fd, const char *bytes, size_t len)
+{
+	while (len) {
+		ssize_t n = write(fd, bytes, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return;		/* nobody reads it: not our business */
+		bytes += n;
+		len -= (size_t)n;
+	}
+}
+
+static struct err *apply_echo(struct replay *r, struct rp_task *t, const struct trace_effect *e)
+{
+	char buf[65536];
+
+	if (!r->options.echo)
+		return NULL;
+	if (e->data_len)
+		write_all(e->object == 2 ? 2 : 1, e->data, e->data_len);
+	for (uint64_t off = 0; !e->data_len && off < e->len;) {
+		size_t n = e->len - off < sizeof(buf) ? e->len - off : sizeof(buf);
+
+		TRY(tracee_read(t->real, e->addr + off, buf, n));
+		write_all(e->object == 2 ? 2 : 1, buf, n);
+		off += n;
+	}
+	return NULL;
+}
+
+static void sum_page(void *ctx, uint64_t addr, const void *bytes)
+{
+	mem_sum_page(ctx, addr / PAGE_BYTES, bytes);
+}
+
+static struct err *apply_sum(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+			     const struct trace_effect *e)
+{
+	uint64_t sum;
+
+	if (!range_allowed(e->addr, e->len))
+		return bad_effect(ev, "sums a range that is not allowed");
+	TRY(tracee_pages(t->real, e->addr, e->len, e->y, sum_page, r->sum));
+	sum = mem_sum_finish(r->sum);
+	if (sum == e->x)
+		return NULL;
+	return diverge(t, ev, "memory 0x%" PRIx64 "-0x%" PRIx64 " expected sum %016" PRIx64 ", found %016" PRIx64,
+		       e->addr, e->addr + e->len, e->x, sum);
+}
+
+/* ---- tasks -------------------------------------------------------------------------- */
+
+static struct err *apply_task(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+			      const struct trace_effect *e)
+{
+	bool share = (e->addr & CLONE_VM) != 0;
+	struct rp_task *child;
+
+	if (e->object == t->serial) {	/* exec: it may have taken over another number */
+		t->rec_tid = (pid_t)e->x;
+		t->rec_pid = (pid_t)e->y;
+		return NULL;
+	}
+	if (e->data_len != sizeof(child->regs) || rp_task_find(r, e->object))
+		return bad_effect(ev, "makes a task that cannot be");
+	child = rp_task_add(r, e->object);
+	child->rec_tid = (pid_t)e->x;
+	child->rec_pid = (pid_t)e->y;
+	TRY(cage_clone(t, share, &child->real));
+	t->dirty = false;
+	child->mm = share ? t->mm : rp_mm_copy(t->mm);
+	child->mm->users += share;
+	memcpy(&child->regs, e->data, sizeof(child->regs));
+	child->regs.orig_rax = (uint64_t)-1;
+	child->dirty = true;
+	return NULL;
+}
+
+static struct err *apply_one(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+			     const struct trace_effect *e)
+{
+	switch (e->kind) {
+	case TRACE_RET:
+		t->regs.rax = e->x;
+		t->dirty = true;
+		return NULL;
+	case TRACE_REGS:
+		if (e->data_len != sizeof(t->regs))
+			return bad_effect(ev, "sets registers of another size");
+		memcpy(&t->regs, e->data, sizeof(t->regs));
+		t->regs.orig_rax = (uint64_t)-1;
+		t->dirty = true;
+		return NULL;
+	case TRACE_XSTATE:
+		return tracee_xstate_set(t->real, e->data, e->data_len);
+	case TRACE_WRITE:
+		return apply_write(r, t, ev, e);
+	case TRACE_MAP:
+		return apply_map(r, t, ev, e);
+	case TRACE_UNMAP:
+		return apply_unmap(t, ev, e);
+	case TRACE_PROTECT:
+		return apply_protect(t, ev, e);
+	case TRACE_MOVE:
+		return apply_move(r, t, ev, e);
+	case TRACE_ADVISE:
+		return apply_advise(t, ev, e);
+	case TRACE_OBJECT:
+		return object_define(r, ev, e);
+	case TRACE_TASK:
+		return apply_task(r, t, ev, e);
+	case TRACE_ECHO:
+		return apply_echo(r, t, e);
+	case TRACE_SUM:
+		return apply_sum(r, t, ev, e);
+	default:		/* notes for people */
+		return NULL;
+	}
+}
+
+struct err *effect_apply(struct replay *r, struct rp_task *t, const struct trace_event *ev)
+{
+	for (uint32_t i = 0; i < ev->effects_len; i++)
+		TRY(apply_one(r, t, ev, &ev->effects[i]));
+	return NULL;
+}

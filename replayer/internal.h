@@ -1,0 +1,108 @@
+/*
+ * internal.h - the replayer's own structures.
+ */
+#ifndef REPLAYER_INTERNAL_H
+#define REPLAYER_INTERNAL_H
+
+#include <sys/types.h>
+
+#include "abi/layout.h"
+#include "base/bug.h"
+#include "base/log.h"
+#include "replayer/replay.h"
+#include "tracee/cpu.h"
+#include "tracee/inject.h"
+#include "tracee/maps.h"
+#include "tracee/ptrace.h"
+
+enum { PAGE_BYTES = 4096 };
+
+/* A range backed by a shared object: writes that the mapping's protection refuses go to the object. */
+struct rp_shared {
+	struct rp_shared *next;
+	uint64_t addr, len, offset;
+	uint32_t object;
+};
+
+/* A stack that grows by itself: mapped down to lowest so far. */
+struct rp_grow {
+	struct rp_grow *next;
+	uint64_t lowest, end;
+	int prot;
+};
+
+struct rp_mm {
+	unsigned users;
+	struct rp_shared *shared;
+	struct rp_grow *grow;
+};
+
+struct rp_task {
+	struct rp_task *next;
+	uint32_t serial;
+	pid_t rec_tid, rec_pid;	/* as the program knew them */
+	pid_t real;		/* 0 until its exec, for the first task */
+	struct rp_mm *mm;
+	struct regs regs;	/* what it will go on with */
+	bool dirty;		/* regs differ from the kernel's copy */
+	bool restartable;	/* its last event was the end of a call: see restart_call() */
+	uint64_t nr;		/* number of its last system call */
+};
+
+/* What replay knows of an object of the trace. */
+struct rp_object {
+	bool defined;
+	enum trace_object_kind kind;
+	int fd;			/* -1 until it is needed */
+	uint64_t size;
+	struct trace_effect effect;	/* data is owned */
+};
+
+struct replay {
+	struct replay_options options;
+	struct trace_reader *reader;
+	char *dir;
+	struct rp_task *tasks;
+	struct rp_object *objects;
+	uint32_t objects_n;
+	pid_t zygote;		/* an empty process: every exec starts as a copy of it */
+	uint64_t where;
+	uint32_t root;		/* serial of the first task */
+	int root_status;
+	bool root_done;
+	struct mem_sum *sum;
+	bool cpuid_trapped;
+};
+
+/* ---- cage.c: processes that can do nothing ------------------------------------ */
+struct err *cage_start(struct replay *r);
+/* A new empty process, stopped. */
+struct err *cage_process(struct replay *r, pid_t *ret);
+/* A copy of task's process (or a thread of it, sharing memory), stopped. */
+struct err *cage_clone(struct rp_task *t, bool share_memory, pid_t *ret);
+/* Run a call in the task; its own registers are untouched. */
+struct err *cage_call(pid_t pid, const struct regs *regs, int64_t *ret, long nr, uint64_t a0, uint64_t a1,
+		      uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5);
+void cage_kill(pid_t pid);
+
+/* ---- task.c -------------------------------------------------------------------- */
+struct rp_task *rp_task_find(struct replay *r, uint32_t serial);
+struct rp_task *rp_task_add(struct replay *r, uint32_t serial);
+void rp_task_remove(struct replay *r, struct rp_task *t);
+struct rp_mm *rp_mm_create(void);
+struct rp_mm *rp_mm_copy(const struct rp_mm *mm);
+void rp_mm_put(struct rp_mm *mm);
+struct err *rp_regs_flush(struct rp_task *t);
+
+/* ---- effect.c: apply what an event changed ---------------------------------------- */
+struct err *effect_apply(struct replay *r, struct rp_task *t, const struct trace_event *ev);
+/* An access at addr failed: is it a stack that grows?  Then *grown and it has. */
+struct err *effect_grow(struct rp_task *t, uint64_t addr, bool *grown);
+
+/* ---- diverge.c ---------------------------------------------------------------------- */
+/* NULL when equal. */
+struct err *diverge_regs(const struct rp_task *t, const struct trace_event *ev, const struct regs *found);
+struct err *diverge(const struct rp_task *t, const struct trace_event *ev, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4))) __must_check;
+
+#endif

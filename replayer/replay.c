@@ -1,0 +1,379 @@
+/*
+ * replay.c - one event after the other.
+ *
+ * An event names a task and the registers it must be found with.  The task runs (under PTRACE_SYSEMU)
+ * to its next system call, trap or fault, registers are compared, effects applied.  Between its
+ * events a task does not run: the order of events is the order of everything that happened.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "replayer/internal.h"
+
+enum { ERESTARTSYS = 512, ERESTARTNOINTR = 513, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516,
+       NR_RESTART_SYSCALL = 219 };
+
+/* A foreign CPU would fault or take another path somewhere in the middle: say so at the start. */
+static struct err *check_cpu(const struct trace_meta *m)
+{
+	uint32_t have[8];
+
+	cpuid_features(false, have);
+	for (int i = 0; i < 6; i++) {
+		/* bits that describe the machine, not instructions: OSXSAVE, APIC, hypervisor... */
+		static const uint32_t ignored[8] = { 1u << 31 | 1u << 27 | 1u << 24 | 1u << 21 | 1u << 18 | 1u << 15 | 1u << 3 | 1u << 2, ~0u, 0, 0, ~0u, 0, 0, 0 };
+		uint32_t missing = m->cpuid_features[i] & ~have[i] & ~ignored[i];
+
+		if (missing)
+			return err_new(ERR_UNSUPPORTED, "the recording was made on a CPU with features that this one lacks "
+				       "(%s; word %d, bits 0x%x): replay it on such a CPU", m->cpu_model, i, missing);
+	}
+	if (m->xcr0 & ~cpu_xcr0())
+		return err_new(ERR_UNSUPPORTED, "the recording uses vector state that this system does not enable "
+			       "(XCR0 0x%" PRIx64 ", here 0x%" PRIx64 ")", m->xcr0, cpu_xcr0());
+	if (m->cpuid_trapped && !cpuid_can_trap())
+		return err_new(ERR_UNSUPPORTED, "the recording needs cpuid faulting, which this CPU or hypervisor does not have");
+	return NULL;
+}
+
+static void more_descriptors(void)
+{
+	struct rlimit lim;
+
+	if (getrlimit(RLIMIT_NOFILE, &lim) == 0) {
+		lim.rlim_cur = lim.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &lim);
+	}
+}
+
+struct err *replay_open(const char *trace_dir, const struct replay_options *options, struct replay **ret)
+{
+	struct replay *r = calloc(1, sizeof(*r));
+	cpu_set_t before;
+	struct err *err;
+
+	if (!r)
+		return &err_nomem;
+	r->options = *options;
+	err = trace_reader_open(trace_dir, &r->reader);
+	if (!err)
+		err = check_cpu(trace_reader_meta(r->reader));
+	if (!err) {
+		r->cpuid_trapped = trace_reader_meta(r->reader)->cpuid_trapped;
+		r->sum = mem_sum_create();
+		bug_context.doing = "replaying";
+		more_descriptors();
+		cpu_pin(&before);
+		err = cage_start(r);
+	}
+	if (err) {
+		replay_close(r);
+		return err;
+	}
+	*ret = r;
+	return NULL;
+}
+
+void replay_close(struct replay *r)
+{
+	if (!r)
+		return;
+	while (r->tasks)
+		rp_task_remove(r, r->tasks);
+	cage_kill(r->zygote);
+	for (uint32_t i = 0; i < r->objects_n; i++) {
+		if (!r->objects[i].defined)
+			continue;
+		if (r->objects[i].fd >= 0)
+			close(r->objects[i].fd);
+		free((void *)(uintptr_t)r->objects[i].effect.data);
+	}
+	free(r->objects);
+	mem_sum_destroy(r->sum);
+	if (r->reader)
+		trace_reader_close(r->reader);
+	free(r);
+}
+
+uint64_t replay_where(const struct replay *r) { return r->where; }
+
+const struct trace_meta *replay_meta(const struct replay *r) { return trace_reader_meta(r->reader); }
+
+bool replay_status(const struct replay *r, int *status_ret)
+{
+	struct trace_totals totals;
+
+	if (trace_reader_end(r->reader, &totals)) {
+		*status_ret = totals.exit_status;
+		return true;
+	}
+	*status_ret = r->root_status;
+	return r->root_done;
+}
+
+/* ---- running ------------------------------------------------------------------------ */
+
+/* What the kernel does with an interrupted call when no handler runs: make it again. */
+static void restart_call(struct rp_task *t)
+{
+	int64_t ret = (int64_t)t->regs.rax;
+
+	if (!t->restartable)
+		return;
+	t->restartable = false;
+	if (ret != -ERESTARTSYS && ret != -ERESTARTNOINTR && ret != -ERESTARTNOHAND && ret != -ERESTART_RESTARTBLOCK)
+		return;
+	t->regs.rax = ret == -ERESTART_RESTARTBLOCK ? NR_RESTART_SYSCALL : t->nr;
+	t->regs.rip -= 2;
+	t->dirty = true;
+}
+
+enum run_stop { RUN_SYSCALL, RUN_SIGNAL };
+
+/* Run the task to its next system call (t->regs: as at the entry stop) or fault. */
+static struct err *run(struct rp_task *t, const struct trace_event *ev, enum run_stop *stop, siginfo_t *info)
+{
+	struct err *err = NULL;
+	int status;
+
+	restart_call(t);
+	for (;;) {
+		err = rp_regs_flush(t);
+		if (!err)
+			err = tracee_resume(t->real, PTRACE_SYSEMU, 0);
+		if (!err)
+			err = tracee_wait(t->real, &status);
+		if (!err && !WIFSTOPPED(status))
+			err = &err_gone;
+		if (err_catch(&err, ERR_GONE))
+			return diverge(t, ev, "its process was killed");
+		if (err)
+			return err;
+		TRY(tracee_regs_get(t->real, &t->regs));
+		if (tracee_stop_kind(status) == STOP_SYSCALL) {
+			*stop = RUN_SYSCALL;
+			return NULL;
+		}
+		if (tracee_stop_kind(status) != STOP_SIGNAL)
+			continue;
+		if (ptrace(PTRACE_GETSIGINFO, t->real, NULL, info) < 0)
+			return diverge(t, ev, "its process was killed");
+		*stop = RUN_SIGNAL;
+		if (info->si_signo == SIGSEGV || info->si_signo == SIGBUS || info->si_signo == SIGILL ||
+		    info->si_signo == SIGFPE || info->si_signo == SIGTRAP)
+			return NULL;
+		/* somebody outside sent a signal to a replayed process: not part of the recording */
+	}
+}
+
+static bool regs_equal(const struct regs *a, const struct regs *b)
+{
+	struct regs x = *a, y = *b;
+
+	x.orig_rax = y.orig_rax = 0;
+	x.eflags &= ~0x10000ull;
+	y.eflags &= ~0x10000ull;
+	return !memcmp(&x, &y, sizeof(x));
+}
+
+/* int 0x80 is answered ENOSYS without an event. */
+static bool skip_int80(struct rp_task *t)
+{
+	uint8_t text[2];
+
+	if (tracee_read_some(t->real, t->regs.rip - 2, text, 2) != 2 || text[0] != 0xcd || text[1] != 0x80)
+		return false;
+	t->regs.rax = (uint64_t)-ENOSYS;
+	t->regs.orig_rax = (uint64_t)-1;
+	t->dirty = true;
+	return true;
+}
+
+/* A SIGSEGV that the recording did not see: the stack is ours to grow. */
+static struct err *unexpected_signal(struct rp_task *t, const struct trace_event *ev, const siginfo_t *info, bool *again)
+{
+	*again = false;
+	if (info->si_signo == SIGSEGV && info->si_code != SI_KERNEL)
+		TRY(effect_grow(t, (uint64_t)(uintptr_t)info->si_addr, again));
+	if (*again)
+		return NULL;
+	return diverge(t, ev, "expected a %s, found signal %d (code %d) at address 0x%" PRIx64,
+		       ev->kind == TRACE_TRAP ? "trapped instruction" : ev->kind == TRACE_SIGNAL ? "signal" : "system call",
+		       info->si_signo, info->si_code, (uint64_t)(uintptr_t)info->si_addr);
+}
+
+static struct err *run_to_syscall(struct rp_task *t, const struct trace_event *ev)
+{
+	enum run_stop stop;
+	siginfo_t info;
+	bool again;
+
+	for (;;) {
+		TRY(run(t, ev, &stop, &info));
+		if (stop == RUN_SYSCALL) {
+			if (t->regs.rip == ev->regs.rip || !skip_int80(t))
+				break;
+			continue;
+		}
+		TRY(unexpected_signal(t, ev, &info, &again));
+	}
+	t->nr = t->regs.orig_rax;
+	return NULL;
+}
+
+/* To the instruction that traps or faults. */
+static struct err *run_to_fault(struct rp_task *t, const struct trace_event *ev)
+{
+	enum run_stop stop;
+	siginfo_t info;
+	bool again;
+
+	for (;;) {
+		TRY(run(t, ev, &stop, &info));
+		if (stop == RUN_SYSCALL) {
+			if (skip_int80(t))
+				continue;
+			return diverge(t, ev, "expected a fault at 0x%" PRIx64 ", found system call %" PRId64,
+				       ev->regs.rip, (int64_t)t->regs.orig_rax);
+		}
+		if (regs_equal(&t->regs, &ev->regs))
+			return NULL;
+		TRY(unexpected_signal(t, ev, &info, &again));
+	}
+}
+
+/* ---- events ------------------------------------------------------------------------- */
+
+static struct err *compare(struct rp_task *t, const struct trace_event *ev)
+{
+	if (!regs_equal(&t->regs, &ev->regs))
+		return diverge_regs(t, ev, &t->regs);
+	t->regs.orig_rax = (uint64_t)-1;
+	return NULL;
+}
+
+static struct err *event_syscall(struct replay *r, struct rp_task *t, const struct trace_event *ev)
+{
+	TRY(run_to_syscall(t, ev));
+	if (t->nr != (uint64_t)(int64_t)ev->nr && (uint32_t)t->nr != (uint32_t)ev->nr)
+		return diverge(t, ev, "expected system call %d, found %" PRId64, ev->nr, (int64_t)t->nr);
+	TRY(compare(t, ev));
+	t->restartable = true;
+	return effect_apply(r, t, ev);
+}
+
+static struct err *event_signal(struct replay *r, struct rp_task *t, const struct trace_event *ev)
+{
+	switch (ev->place) {
+	case TRACE_AT_SYSCALL:
+		TRY(run_to_syscall(t, ev));
+		t->regs.rip -= 2;
+		t->regs.rax = t->nr;
+		t->dirty = true;
+		TRY(compare(t, ev));
+		break;
+	case TRACE_AT_FAULT:
+		TRY(run_to_fault(t, ev));
+		TRY(compare(t, ev));
+		t->dirty = true;
+		break;
+	case TRACE_AT_LAST:
+		TRY(compare(t, ev));
+		break;
+	case TRACE_AT_STATE:
+		return err_new(ERR_UNSUPPORTED, "event %" PRIu64 " has no name this version could find", ev->n);
+	case TRACE_AT_NOWHERE:
+		break;
+	}
+	t->restartable = t->restartable && ev->place == TRACE_AT_LAST;
+	return effect_apply(r, t, ev);
+}
+
+static struct err *event_exec(struct replay *r, const struct trace_event *ev)
+{
+	struct rp_task *t = rp_task_find(r, ev->task);
+
+	if (!t) {
+		if (r->tasks)
+			return err_new(ERR_TRACE, "the trace is not sound: event %" PRIu64 " is of an unknown task", ev->n);
+		t = rp_task_add(r, ev->task);
+		r->root = ev->task;
+	}
+	cage_kill(t->real);
+	t->real = 0;
+	rp_mm_put(t->mm);
+	t->mm = rp_mm_create();
+	TRY(cage_process(r, &t->real));
+	t->regs = ev->regs;
+	t->regs.orig_rax = (uint64_t)-1;
+	t->dirty = true;
+	t->restartable = false;
+	TRY(rp_regs_flush(t));
+	return effect_apply(r, t, ev);
+}
+
+static struct err *event_exit(struct replay *r, struct rp_task *t, const struct trace_event *ev)
+{
+	struct err *err = effect_apply(r, t, ev);
+
+	if (t->serial == r->root) {
+		r->root_done = true;
+		r->root_status = (int)ev->ret;
+	}
+	rp_task_remove(r, t);
+	return err;
+}
+
+static struct err *dispatch(struct replay *r, const struct trace_event *ev)
+{
+	struct rp_task *t;
+
+	if (ev->kind == TRACE_EXEC)
+		return event_exec(r, ev);
+	t = rp_task_find(r, ev->task);
+	if (!t)
+		return err_new(ERR_TRACE, "the trace is not sound: event %" PRIu64 " is of an unknown task", ev->n);
+	bug_context.tid = t->rec_tid;
+	switch (ev->kind) {
+	case TRACE_SYSCALL:
+	case TRACE_SYSCALL_ENTER:
+		return event_syscall(r, t, ev);
+	case TRACE_SYSCALL_EXIT:
+	case TRACE_NOTE:
+		return effect_apply(r, t, ev);
+	case TRACE_TRAP:
+		TRY(run_to_fault(t, ev));
+		TRY(compare(t, ev));
+		return effect_apply(r, t, ev);
+	case TRACE_SIGNAL:
+	case TRACE_SWITCH:
+		return event_signal(r, t, ev);
+	case TRACE_EXIT:
+		return event_exit(r, t, ev);
+	default:
+		return err_new(ERR_TRACE, "the trace is not sound: event %" PRIu64 " has kind %d", ev->n, (int)ev->kind);
+	}
+}
+
+struct err *replay_event(struct replay *r)
+{
+	struct trace_event ev;
+	struct err *err;
+
+	TRY(trace_reader_next(r->reader, &ev));
+	bug_context.event = ev.n;
+	err = dispatch(r, &ev);
+	if (err_catch(&err, ERR_GONE))
+		err = err_new(ERR_DIVERGED, "replay diverged at event %" PRIu64 ": a replayed process was killed", ev.n);
+	if (err)
+		return err;
+	r->where = ev.n;
+	return NULL;
+}
