@@ -1,0 +1,90 @@
+# run-lib.sh - sourced by tests/real/*.sh and tests/cli/*.sh as: . "$LIB"
+# The runner sets TMP (empty, ours), BUILD, ROOT, REC, REPLAY, HINDSIGHT, PLAIN, REAL_REPLAYS.
+# shellcheck shell=bash
+set -u
+: "${REAL_REPLAYS:=2}"
+RATE=${TIMEOUT_SCALE:-1}
+
+skip() { echo "$*"; exit 77; }
+fail() { echo "$*" >&2; exit 1; }
+need() { for c; do command -v "$c" >/dev/null || skip "$c is not installed"; done; }
+
+# A port of 127.0.0.1 that is free now and that no other test picks: below the ephemeral range,
+# chosen from our process id.
+free_port() {
+	local p i
+	for i in $(seq 50); do
+		p=$((10000 + ($$ * 7 + i * 13) % 20000))
+		(exec 3<>"/dev/tcp/127.0.0.1/$p") 2>/dev/null || { echo "$p"; return; }
+	done
+	fail 'no free port'
+}
+
+# wait_for SECONDS COMMAND... - until COMMAND succeeds
+wait_for() {
+	local end=$((SECONDS + $1)); shift
+	until "$@" 2>/dev/null; do
+		[ $SECONDS -lt $end ] || return 1
+		read -rt 0.05 <> <(:) || :
+	done
+}
+
+# plain COMMAND... - in $TMP/plain, to plain.out, plain.err, plain.rc
+plain() {
+	mkdir -p "$TMP/plain"
+	(cd "$TMP/plain" && exec "$@" >"$TMP/plain.out" 2>"$TMP/plain.err" </dev/null)
+	echo $? >"$TMP/plain.rc"
+}
+
+# record COMMAND... - the same in $TMP/rec, recorded to $TMP/trace
+record() {
+	mkdir -p "$TMP/rec"
+	local pre=("$REC" --checksum -o "$TMP/trace" --)
+	[ -z "$PLAIN" ] || pre=()
+	(cd "$TMP/rec" && exec ${pre[@]+"${pre[@]}"} "$@" >"$TMP/rec.out" 2>"$TMP/rec.err" </dev/null)
+	echo $? >"$TMP/rec.rc"
+	if grep -E '^(rec|hindsight): ' "$TMP/rec.err" >"$TMP/rec.said"; then
+		[ -n "${WARNS:-}" ] || fail "rec was not silent: $(head -1 "$TMP/rec.said")"
+		grep -vE '^(rec|hindsight): ' "$TMP/rec.err" >"$TMP/rec.err2"; mv "$TMP/rec.err2" "$TMP/rec.err"
+	fi
+}
+
+# same WHAT A B - two files are the same
+same() {
+	cmp -s "$2" "$3" && return
+	fail "$1 differs: $(diff -a "$2" "$3" | head -4 | tr '\n' '|' | cut -c1-300)"
+}
+# The recording gave what the plain run gave.  An argument names a filter for both outputs.
+recorded_as_plain() {
+	[ "$(cat "$TMP/plain.rc")" = "$(cat "$TMP/rec.rc")" ] ||
+		fail "rec exited $(cat "$TMP/rec.rc"), the plain run $(cat "$TMP/plain.rc"): $(tail -1 "$TMP/rec.err")"
+	for s in out err; do
+		if [ $# -gt 0 ]; then
+			for w in plain rec; do "$@" <"$TMP/$w.$s" >"$TMP/$w.$s.filtered"; done
+			same "std$s" "$TMP/plain.$s.filtered" "$TMP/rec.$s.filtered"
+		else
+			same "std$s" "$TMP/plain.$s" "$TMP/rec.$s"
+		fi
+	done
+}
+same_files() { diff -r "$TMP/plain" "$TMP/rec" >"$TMP/diff" || fail "files differ: $(head -3 "$TMP/diff" | tr '\n' '|')"; }
+
+# replays [N] - each gives what the recording gave: stdout, stderr, exit status; and touches no file
+replays() {
+	[ -z "$PLAIN" ] || return 0
+	local i n=${1:-$REAL_REPLAYS} rc
+	mkdir -p "$TMP/nowhere"
+	for i in $(seq "$n"); do
+		(cd "$TMP/nowhere" && exec "$REPLAY" -a "$TMP/trace" >"$TMP/replay.out" 2>"$TMP/replay.err" </dev/null)
+		rc=$?
+		[ $rc = "$(cat "$TMP/rec.rc")" ] ||
+			fail "replay $i exited $rc, rec $(cat "$TMP/rec.rc"): $(tail -1 "$TMP/replay.err" | cut -c1-300)"
+		same "replay $i: stdout" "$TMP/rec.out" "$TMP/replay.out"
+		same "replay $i: stderr" "$TMP/rec.err" "$TMP/replay.err"
+		rmdir "$TMP/nowhere" 2>/dev/null || fail "replay wrote files: $(ls "$TMP/nowhere")"
+		mkdir "$TMP/nowhere"
+	done
+}
+
+# The whole of it for a program whose output does not vary.
+both() { plain "$@"; record "$@"; recorded_as_plain; replays; }
