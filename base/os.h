@@ -56,8 +56,8 @@ struct os_calls {
  */
 extern struct os_calls os;
 
-/* The nth call from now (1 = the next) through the default table fails with os_errno, and,
- * when sticky, every later one of a kind that needs space (pwrite, allocate, openat...) too. */
+/* The nth call from now (1 = the next) through the default table fails with os_errno; when
+ * sticky, so does every later one. */
 void os_fault_set(unsigned long n, int os_errno, bool sticky);
 /* No more faults.  True when one was delivered. */
 bool os_fault_clear(void);

@@ -98,6 +98,15 @@ static uint8_t *put_varint(uint8_t *out, uint64_t v)
 	return out;
 }
 
+/* A field that is zero is not there. */
+static inline uint8_t *put_field(uint8_t *out, uint64_t v, uint8_t bit, uint8_t *flags)
+{
+	if (!v)
+		return out;
+	*flags |= bit;
+	return put_varint(out, v);
+}
+
 static uint8_t *put_regs(struct regs *base, const struct regs *regs, uint8_t *out)
 {
 	uint64_t *old = (uint64_t *)base;
@@ -124,18 +133,12 @@ static uint8_t *put_effect(const struct trace_effect *e, uint8_t *out)
 
 	*out = (uint8_t)e->kind;
 	out += 2;
-	if (e->object)
-		flags |= EF_OBJECT, out = put_varint(out, e->object);
-	if (e->addr)
-		flags |= EF_ADDR, out = put_varint(out, e->addr);
-	if (e->len)
-		flags |= EF_LEN, out = put_varint(out, e->len);
-	if (e->x)
-		flags |= EF_X, out = put_varint(out, zigzag((int64_t)e->x));
-	if (e->y)
-		flags |= EF_Y, out = put_varint(out, e->y);
-	if (e->offset)
-		flags |= EF_OFFSET, out = put_varint(out, e->offset);
+	out = put_field(out, e->object, EF_OBJECT, &flags);
+	out = put_field(out, e->addr, EF_ADDR, &flags);
+	out = put_field(out, e->len, EF_LEN, &flags);
+	out = put_field(out, zigzag((int64_t)e->x), EF_X, &flags);
+	out = put_field(out, e->y, EF_Y, &flags);
+	out = put_field(out, e->offset, EF_OFFSET, &flags);
 	if (e->data_len > TRACE_INLINE_MAX) {
 		uint32_t check = codec_check(e->data, e->data_len);
 
@@ -180,10 +183,11 @@ uint8_t *codec_encode(struct codec *c, const struct trace_event *ev, uint8_t *ou
 		flags |= EV_PLACE;
 		*out++ = (uint8_t)ev->place;
 	}
-	if (ev->nr != -1)
-		flags |= EV_NR, out = put_varint(out, (uint32_t)zigzag(ev->nr));
-	if (ev->ret)
-		flags |= EV_RET, out = put_varint(out, zigzag(ev->ret));
+	if (ev->nr != -1) {
+		flags |= EV_NR;
+		out = put_varint(out, zigzag(ev->nr));
+	}
+	out = put_field(out, zigzag(ev->ret), EV_RET, &flags);
 	if (!regs_are_zero(&ev->regs)) {
 		flags |= EV_REGS;
 		out = put_regs(codec_base(c, ev->task), &ev->regs, out);

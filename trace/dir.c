@@ -132,7 +132,8 @@ struct err *trace_dir_latest(char **ret)
 		close(fd);
 	if (n < 0) {
 		struct err *err = e == ENOENT ?
-			err_new(ERR_TRACE, "there is no trace in %s yet: record a program with rec", base) :
+			err_new(ERR_TRACE, "there is no trace in %s yet: record a program with rec",
+				base) :
 			err_os(e, "cannot read %s/latest", base);
 
 		free(base);

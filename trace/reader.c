@@ -349,11 +349,11 @@ static struct err *at_end(struct trace_reader *r)
 		return err_new(ERR_TRACE, "%s: ends early after event %" PRIu64 ": the recorder "
 			       "was killed or ran out of disk", r->dir, last);
 	if (r->end_state == END_DAMAGED)
-		return err_new(ERR_TRACE, "%s: damaged: the file end is not readable: it replays up to "
-			       "event %" PRIu64, r->dir, last);
+		return err_new(ERR_TRACE, "%s: damaged: the file end is not readable: it replays "
+			       "up to event %" PRIu64, r->dir, last);
 	if (r->end.totals.events != last)
-		return err_new(ERR_TRACE, "%s: damaged: %" PRIu64 " events were recorded: it replays "
-			       "up to event %" PRIu64, r->dir, r->end.totals.events, last);
+		return err_new(ERR_TRACE, "%s: damaged: %" PRIu64 " events were recorded: it "
+			       "replays up to event %" PRIu64, r->dir, r->end.totals.events, last);
 	return &err_end;
 }
 
@@ -387,12 +387,14 @@ static struct err *fetch_effect(struct trace_reader *r, uint64_t *stream_off,
 
 	while (done < e->data_len) {	/* step by step: the length may be a lie */
 		size_t n = e->data_len - done < DATA_STEP ? e->data_len - done : DATA_STEP;
+		uint8_t *to;
 
 		if (!data_room(&r->out, part->at + done, n))
 			return damaged_event(r, "out of memory");
+		to = r->out.buf + part->at + done;
 		if (part->from)
-			memcpy(r->out.buf + part->at, part->from, n);
-		else if (in_stream_read(&r->data, *stream_off, r->out.buf + part->at + done, n, &bad))
+			memcpy(to, part->from, n);
+		else if (in_stream_read(&r->data, *stream_off, to, n, &bad))
 			return damaged(r, STREAM_DATA, &bad, r->n - 1);
 		if (!part->from)
 			*stream_off += n;
@@ -505,7 +507,8 @@ struct err *trace_reader_object(struct trace_reader *r, const struct trace_effec
 	int files, fd, os_errno;
 
 	if (e->kind != TRACE_OBJECT || e->x == TRACE_OBJECT_MEMORY || !codec_object_ok(e))
-		return err_new(ERR_TRACE, "%s: object %" PRIu32 " has no content", r->dir, e->object);
+		return err_new(ERR_TRACE, "%s: object %" PRIu32 " has no content", r->dir,
+			       e->object);
 	files = os.openat(r->dir_fd, "files", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
 	fd = files < 0 ? -1 : open_plain(files, hex, &st);
 	os_errno = errno;
@@ -515,8 +518,8 @@ struct err *trace_reader_object(struct trace_reader *r, const struct trace_effec
 		return err_new(ERR_TRACE, "%s: damaged: cannot read files/%s (%s): %s", r->dir, hex,
 			       trace_object_path(e), strerror(os_errno));
 	if ((uint64_t)st.st_size != e->len)
-		err = err_new(ERR_TRACE, "%s: damaged: files/%s has %" PRIu64 " bytes, not %" PRIu64,
-			      r->dir, hex, (uint64_t)st.st_size, e->len);
+		err = err_new(ERR_TRACE, "%s: damaged: files/%s has %" PRIu64 " bytes, not %"
+			      PRIu64, r->dir, hex, (uint64_t)st.st_size, e->len);
 	else
 		err = verify(r, hex, fd, e->len);
 	if (err)

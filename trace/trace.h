@@ -221,7 +221,8 @@ struct err *trace_reader_object(struct trace_reader *r, const struct trace_effec
 /* Path as the program saw it, from a TRACE_OBJECT effect; always NUL-terminated. */
 const char *trace_object_path(const struct trace_effect *effect);
 
-/* Frees the strings of a meta that trace_reader_meta's owner or the caller allocated. */
+/* Free the strings and argv of a meta that is all on the heap, and zero it.  Not for the one
+ * trace_reader_meta() returns: that belongs to the reader. */
 void trace_meta_deinit(struct trace_meta *meta);
 
 /* "syscall-enter", "write": as in trace/records.def; "?" for a number that is no kind. */

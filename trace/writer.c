@@ -9,6 +9,7 @@
  * The first failure to write ends the trace after its last whole event: `dead`.  From
  * then on every call does nothing and succeeds, so the program under the recorder runs on.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -59,20 +60,24 @@ static void writer_free(struct trace_writer *w)
 /* Leave nothing behind of a trace that never began. */
 static void writer_undo(struct trace_writer *w)
 {
-	for (size_t i = 0; w->dir_fd >= 0 && i < sizeof(writer_files) / sizeof(*writer_files); i++)
+	for (size_t i = 0; i < sizeof(writer_files) / sizeof(*writer_files); i++)
 		unlinkat(w->dir_fd, writer_files[i], 0);
-	if (w->dir_fd >= 0)
-		unlinkat(w->dir_fd, "files", AT_REMOVEDIR);
+	unlinkat(w->dir_fd, "files", AT_REMOVEDIR);
 	rmdir(w->dir);
 }
 
 static bool is_empty_dir(const char *dir)
 {
-	int e = errno;
-	bool empty = !rmdir(dir) && !mkdir(dir, 0700);	/* only an empty one can be removed */
+	DIR *d = opendir(dir);
+	struct dirent *e = NULL;
 
-	errno = e;
-	return empty;
+	if (!d)
+		return false;
+	do
+		e = readdir(d);
+	while (e && (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")));
+	closedir(d);
+	return !e;
 }
 
 static void make_uuid(char uuid[37])
@@ -109,16 +114,29 @@ static int create_meta(struct trace_writer *w, const struct trace_meta *meta)
 	return meta_write(w->dir_fd, &m);
 }
 
+/*
+ * Take possession of the directory: of two writers that found it empty, one makes "files".
+ * 0 or errno.
+ */
+static int claim_dir(struct trace_writer *w)
+{
+	int e = os.mkdirat(AT_FDCWD, w->dir, 0700) ? errno : 0;
+
+	if (e && (e != EEXIST || !is_empty_dir(w->dir)))
+		return e;
+	w->dir_fd = os.openat(AT_FDCWD, w->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	if (w->dir_fd >= 0 && !os.mkdirat(w->dir_fd, "files", 0777))
+		return 0;
+	e = errno;
+	rmdir(w->dir);		/* does nothing when it is another's by now */
+	return e;
+}
+
 /* What goes into the new directory.  0 or errno. */
 static int create_files(struct trace_writer *w, const char *store_dir,
 			const struct trace_meta *meta)
 {
-	int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
-
-	w->dir_fd = os.openat(AT_FDCWD, w->dir, flags, 0);
-	if (w->dir_fd < 0 || os.mkdirat(w->dir_fd, "files", 0777))
-		return errno;
-	w->files_fd = os.openat(w->dir_fd, "files", flags, 0);
+	w->files_fd = os.openat(w->dir_fd, "files", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 	if (w->files_fd < 0)
 		return errno;
 	w->pack = block_pack_create();
@@ -147,9 +165,7 @@ struct err *trace_writer_create(const char *dir, const char *store_dir,
 		writer_free(w);
 		return &err_nomem;
 	}
-	e = os.mkdirat(AT_FDCWD, dir, 0700) ? errno : 0;
-	if (e == EEXIST && is_empty_dir(dir))
-		e = 0;
+	e = claim_dir(w);
 	if (!e) {
 		e = create_files(w, store_dir, meta);
 		if (e)
@@ -228,7 +244,7 @@ static int append_all_data(struct trace_writer *w, const struct trace_event *ev)
 			continue;
 		total += e->data_len;
 		if (total > EVENT_DATA_MAX)
-			return E2BIG;
+			return EFBIG;
 		int err = append_data(w, e->data, e->data_len);
 
 		if (err)
@@ -247,7 +263,7 @@ static int write_oversize(struct trace_writer *w, const struct trace_event *ev, 
 	if (!buf)
 		return ENOMEM;
 	len = (size_t)(codec_encode(&w->codec, ev, buf) - buf);
-	e = len > BLOCK_RAW_MAX ? E2BIG : out_stream_block(&w->events, w->pack, buf, len, 1);
+	e = len > BLOCK_RAW_MAX ? EFBIG : out_stream_block(&w->events, w->pack, buf, len, 1);
 	free(buf);
 	if (e)
 		return e;
@@ -300,7 +316,7 @@ struct err *trace_writer_event(struct trace_writer *w, struct trace_event *ev)
 	if (bound > s->room - s->used || s->count == TAIL_CHECKS)
 		e = flush_events(w);
 	if (!e && ev->effects_len > EFFECTS_MAX)
-		e = E2BIG;
+		e = EFBIG;
 	if (!e)
 		e = append_all_data(w, ev);
 	if (!e && bound > s->room)

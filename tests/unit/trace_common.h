@@ -64,11 +64,12 @@ static inline const struct trace_meta *test_meta(void)
 	static char *argv[] = { (char *)"prog", (char *)"an argument", (char *)"", NULL };
 	static struct trace_meta meta = {
 		.uuid = "01234567-89ab-4def-8123-456789abcdef",
-		.start_realtime_ns = 1700000000123456789, .exe = (char *)"/usr/bin/prog", .argv = argv,
+		.start_realtime_ns = 1700000000123456789, .exe = (char *)"/usr/bin/prog",
+		.argv = argv,
 		.cwd = (char *)"/home/me", .uname = (char *)"Linux 6.1.0 x86_64",
 		.cpu_model = (char *)"A CPU", .cpuid_features = { 1, 2, 3, 4, 5, 6, 0xffffffff, 0 },
-		.xcr0 = 0xe7, .xsave_size = 2696, .cpuid_trapped = true, .ticks = (char *)"landmark",
-		.syscallbuf = true,
+		.xcr0 = 0xe7, .xsave_size = 2696, .cpuid_trapped = true,
+		.ticks = (char *)"landmark", .syscallbuf = true,
 	};
 
 	return &meta;
@@ -168,7 +169,8 @@ static inline void gen_event(struct gen *g, struct trace_event *ev)
 	*ev = (struct trace_event){
 		.time_ns = g->time_ns += gen_below(g, 100000), .task = task ? task : 1024 * 3 + 1,
 		.kind = 1 + gen_below(g, TRACE_KIND_COUNT - 1),
-		.nr = gen_below(g, 4) ? (int32_t)gen_below(g, 400) : -1, .ret = (int64_t)gen_number(g),
+		.nr = gen_below(g, 4) ? (int32_t)gen_below(g, 400) : -1,
+		.ret = (int64_t)gen_number(g),
 		.effects = g->effects, .effects_len = gen_below(g, 5),
 	};
 	if (!gen_below(g, 20))

@@ -40,8 +40,8 @@ static void expect_sentence(struct err *err, uint64_t n)
 {
 	char want[256];
 
-	snprintf(want, sizeof(want), "cannot write the trace %s: %s: recording ended at event %" PRIu64
-		 ", the program goes on unrecorded", test_trace, strerror(fault_errno), n);
+	snprintf(want, sizeof(want), "cannot write the trace %s: %s: recording ended at event %"
+		 PRIu64 ", the program goes on unrecorded", test_trace, strerror(fault_errno), n);
 	assert_string_equal(err->msg, want);
 	assert_int_equal(err->code, ERR_OS);
 	assert_int_equal(err->os_errno, fault_errno);

@@ -20,8 +20,10 @@ static const char content[] = "the content of a mapped file\n";
 static void write_object(struct trace_writer *w, const char *dir)
 {
 	struct trace_effect e[2];
-	struct trace_event ev = { .kind = TRACE_EXEC, .task = 1, .nr = -1, .effects = e,
-				  .effects_len = 2, .regs = { .rip = 0x401000, .rsp = 0x7ffe0000 } };
+	struct trace_event ev = {
+		.kind = TRACE_EXEC, .task = 1, .nr = -1, .effects = e, .effects_len = 2,
+		.regs = { .rip = 0x401000, .rsp = 0x7ffe0000 },
+	};
 	char path[256];
 	struct stat st;
 	uint32_t object;
@@ -72,8 +74,8 @@ static void print_event(FILE *f, const struct trace_event *ev)
 {
 	const uint64_t *regs = (const uint64_t *)&ev->regs;
 
-	fprintf(f, "%" PRIu64 " %" PRIu64 " task %u kind %d place %d nr %d ret %" PRId64 "\n", ev->n,
-		ev->time_ns, ev->task, ev->kind, ev->place, ev->nr, ev->ret);
+	fprintf(f, "%" PRIu64 " %" PRIu64 " task %u kind %d place %d nr %d ret %" PRId64 "\n",
+		ev->n, ev->time_ns, ev->task, ev->kind, ev->place, ev->nr, ev->ret);
 	for (int i = 0; i < REGS_WORDS; i++)
 		if (regs[i])
 			fprintf(f, " %d=%" PRIx64, i, regs[i]);
@@ -115,8 +117,8 @@ static void print_trace(const char *dir, char **text_ret)
 	OK(trace_reader_open(dir, &r));
 	print_meta(f, trace_reader_meta(r));
 	assert_true(trace_reader_end(r, &t));
-	fprintf(f, "events %" PRIu64 " raw %" PRIu64 " files %" PRIu64 " %" PRIu64 " duration %" PRIu64
-		" status %x\n", t.events, t.raw_bytes, t.files, t.file_bytes, t.duration_ns,
+	fprintf(f, "events %" PRIu64 " raw %" PRIu64 " files %" PRIu64 " %" PRIu64 " duration %"
+		PRIu64 " status %x\n", t.events, t.raw_bytes, t.files, t.file_bytes, t.duration_ns,
 		(unsigned int)t.exit_status);
 	while (!(err = trace_reader_next(r, &ev)))
 		print_event(ev.n <= 100 ? f : g, &ev);

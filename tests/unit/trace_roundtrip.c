@@ -48,14 +48,16 @@ static void every_kind(void **state)
 	for (int kind = 1; kind < TRACE_KIND_COUNT; kind++)
 		for (int effect = 1; effect < TRACE_EFFECT_COUNT; effect++) {
 			struct trace_effect e = {
-				.kind = effect, .object = UINT32_MAX, .addr = UINT64_MAX, .len = UINT64_MAX,
-				.x = UINT64_MAX, .y = UINT64_MAX, .offset = UINT64_MAX, .data = data,
+				.kind = effect, .object = UINT32_MAX, .addr = UINT64_MAX,
+				.len = UINT64_MAX, .x = UINT64_MAX, .y = UINT64_MAX,
+				.offset = UINT64_MAX, .data = data,
 				.data_len = effect == TRACE_REGS || effect == TRACE_TASK ?
 					sizeof(struct regs) : effect % 2 ? 256 : 257,
 			};
 
 			if (effect == TRACE_OBJECT)
-				e = (struct trace_effect){ .kind = effect, .x = TRACE_OBJECT_MEMORY };
+				e = (struct trace_effect){ .kind = effect,
+							   .x = TRACE_OBJECT_MEMORY };
 			memset(&ev, 0xff, sizeof(ev));
 			ev.kind = kind;
 			ev.place = TRACE_AT_NOWHERE;
@@ -143,7 +145,8 @@ static void huge_data(void **state)
 		{ .kind = TRACE_WRITE, .data = data, .data_len = len },
 		{ .kind = TRACE_WRITE, .data = data + 12345, .data_len = 500 },
 	};
-	struct trace_event ev = { .kind = TRACE_EXEC, .effects = e, .effects_len = 3, .nr = -1 }, got;
+	struct trace_event ev = { .kind = TRACE_EXEC, .effects = e, .effects_len = 3, .nr = -1 };
+	struct trace_event got;
 	struct trace_writer *w;
 	struct trace_reader *r;
 	struct gen g;

@@ -474,6 +474,22 @@ static void large_file(void **state)
 
 /* ---- default places ------------------------------------------------------------- */
 
+/* Events of a complete trace. */
+static int trace_reader_count(const char *dir)
+{
+	struct trace_reader *r;
+	struct trace_event ev;
+	struct err *err;
+	int n = 0;
+
+	OK(trace_reader_open(dir, &r));
+	while (!(err = trace_reader_next(r, &ev)))
+		n++;
+	assert_ptr_equal(err, &err_end);
+	trace_reader_close(r);
+	return n;
+}
+
 static void default_places(void **state)
 {
 	char *a, *b, *latest, *store, want[256], base[96];
@@ -497,6 +513,7 @@ static void default_places(void **state)
 	err = trace_writer_create(a, NULL, test_meta(), &w);
 	assert_true(err && err->os_errno == EEXIST);
 	err_free(err);
+	assert_int_equal(trace_reader_count(a), 0);	/* and it is still there */
 	OK(trace_dir_set_latest(a));
 	OK(trace_dir_latest(&latest));
 	assert_string_equal(latest, a);
