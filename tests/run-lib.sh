@@ -88,3 +88,26 @@ replays() {
 
 # The whole of it for a program whose output does not vary.
 both() { plain "$@"; record "$@"; recorded_as_plain; replays; }
+
+# ---- for tests/cli ----
+[ -z "$PLAIN" ] || case ${0%/*} in */cli) skip 'needs rec' ;; esac
+
+# fails WHAT COMMAND... - our own failure: exit 125, exactly one line on stderr. Leaves it in $TMP/err.
+fails() {
+	local what=$1 rc; shift
+	timeout --kill-after=5 $((20 * ${RATE%.*})) "$@" >"$TMP/out" 2>"$TMP/err" </dev/null; rc=$?
+	[ $rc = 125 ] || fail "$what: exit $rc, not 125: $(head -2 "$TMP/err" | tr '\n' '|')"
+	[ "$(wc -l <"$TMP/err")" = 1 ] || fail "$what: $(wc -l <"$TMP/err") lines on stderr, not one: $(head -3 "$TMP/err" | tr '\n' '|')"
+}
+silent() { [ ! -s "$TMP/out" ] || fail "$1: stdout is not empty: $(head -1 "$TMP/out")"; }
+
+# exits N WHAT COMMAND... - exit status N, nothing of ours on stderr
+exits() {
+	local n=$1 what=$2 rc; shift 2
+	"$@" >"$TMP/out" 2>"$TMP/err" </dev/null; rc=$?
+	[ $rc = "$n" ] || fail "$what: exit $rc, not $n: $(head -2 "$TMP/err" | tr '\n' '|')"
+	[ ! -s "$TMP/err" ] || fail "$what: stderr is not empty: $(head -1 "$TMP/err")"
+}
+
+# prefix A B - file A is a prefix of file B
+prefix() { [ "$(stat -c %s "$1")" -le "$(stat -c %s "$2")" ] && cmp -s -n "$(stat -c %s "$1")" "$1" "$2"; }

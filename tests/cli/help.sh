@@ -1,0 +1,8 @@
+#!/bin/bash
+# --help and --version go to stdout with exit 0.
+. "$LIB"
+for p in "$REC" "$REPLAY" "$HINDSIGHT"; do
+	exits 0 "${p##*/} --help" "$p" --help
+	grep -qi usage "$TMP/out" || fail "${p##*/} --help shows no usage"
+	exits 0 "${p##*/} -h" "$p" -h
+done
