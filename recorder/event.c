@@ -218,6 +218,8 @@ void rec_write(struct recorder *rec, struct rec_task *t, enum trace_event_kind k
 		rec_write_enter(rec);
 	if (kind == TRACE_SYSCALL && t->enter_written)
 		ev.kind = TRACE_SYSCALL_EXIT;
+	if (kind == TRACE_SYSCALL_ENTER)
+		ev.nr = (int32_t)t->call.nr;
 	if (kind == TRACE_SYSCALL) {
 		if (!t->enter_written)
 			rec_effect_strings(rec, t);
@@ -251,6 +253,15 @@ static bool sum_wanted(const struct tracee_map *m)
 	return (m->prot & PROT_READ) && ((m->prot & PROT_WRITE) || m->inode == 0);
 }
 
+static bool overlaps_scratch(const struct rec_mm *mm, const struct tracee_map *m)
+{
+	for (const struct rec_scratch *s = mm->scratch; s; s = s->next) {
+		if (m->start < s->addr + s->len && m->end > s->addr)
+			return true;
+	}
+	return false;
+}
+
 static void sums_collect(struct recorder *rec, struct rec_task *t, const struct tracee_maps *maps)
 {
 	for (size_t i = 0; i < maps->n; i++) {
@@ -261,8 +272,12 @@ static void sums_collect(struct recorder *rec, struct rec_task *t, const struct 
 
 		if (!sum_wanted(m))
 			continue;
-		if (t->scratch && m->start < t->scratch + t->scratch_len && m->end > t->scratch)
+		if (overlaps_scratch(t->mm, m))
 			continue;
+		if (rec->witness && m->end - m->start <= 1 << 20)
+			rec_effect_memory(rec, t, m->start, m->end - m->start);
+		if (rec->witness && rec->effects && rec->effect[rec->effects - 1].addr == m->start)
+			rec->effect[rec->effects - 1].kind = TRACE_WITNESS;
 		err_free(tracee_pages(t->tid, m->start, m->end - m->start, all, sum_page, rec->sum));
 		sum = mem_sum_finish(rec->sum);
 		e = rec_effect(rec, TRACE_SUM);

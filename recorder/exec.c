@@ -43,6 +43,8 @@ static void new_program(struct recorder *rec, struct rec_task *t)
 {
 	struct rec_sighand *sighand = rec_sighand_copy(t->sighand);
 
+	if (t->scratch)
+		t->scratch->owner = 0;
 	rec_mm_put(t->mm);
 	rec_files_put(t->files);
 	rec_sighand_put(t->sighand);
@@ -58,8 +60,9 @@ static void new_program(struct recorder *rec, struct rec_task *t)
 			sighand->action[i].handler = rec->sigignore >> (i - 1) & 1;
 	}
 	t->started = rec->started = true;
-	t->clear_tid = t->robust_list = t->scratch = t->scratch_len = 0;
-	t->in_syscall = t->has_restart = t->dumpable_off = false;
+	t->clear_tid = t->robust_list = 0;
+	t->scratch = NULL;
+	t->in_syscall = t->has_restart = t->dumpable_off = t->scratch_refused = false;
 	t->cpuid_off = 0;
 	rec_task_call_drop(&t->restart);
 	if (rec->entered == t)

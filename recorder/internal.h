@@ -42,10 +42,18 @@ struct rec_shared {
 	uint64_t dev, ino;	/* dev = 0, ino = shmid for SysV */
 };
 
+/* Memory of ours in the program's address space, for results of calls that sleep. */
+struct rec_scratch {
+	struct rec_scratch *next;
+	uint64_t addr, len;
+	uint32_t owner;		/* serial of the task that uses it; 0 = free */
+};
+
 struct rec_mm {
 	unsigned users;
 	uint64_t brk;		/* current end of the heap */
 	struct rec_shared *shared;
+	struct rec_scratch *scratch;
 };
 
 enum fd_class { FD_UNKNOWN = 0, FD_PLAIN, FD_STDOUT, FD_STDERR };
@@ -106,7 +114,8 @@ struct rec_task {
 	unsigned resent_n;
 	uint64_t sigmask;
 	uint64_t clear_tid, robust_list;
-	uint64_t scratch, scratch_len;
+	struct rec_scratch *scratch;	/* one of mm->scratch, or NULL */
+	bool scratch_refused;
 	int exit_status;
 	cpu_set_t affinity;
 	uint64_t run_since_ns;	/* start of its time slice */
@@ -131,6 +140,7 @@ struct recorder {
 	pid_t root;
 	int root_status;
 	bool root_done, started;
+	bool witness;			/* HINDSIGHT_WITNESS: with each sum the bytes, to find a differing one */
 	cpu_set_t affinity;
 	int stdio_fd[3];		/* unused entries -1 */
 	uint64_t stdio_dev[3], stdio_ino[3];
@@ -185,6 +195,8 @@ void rec_task_rename(struct recorder *rec, struct rec_task *t, pid_t tid);
 void rec_task_call_drop(struct rec_call *call);
 struct rec_mm *rec_mm_create(void);
 struct rec_mm *rec_mm_copy(const struct rec_mm *mm);
+struct rec_scratch *rec_scratch_add(struct rec_mm *mm, uint64_t addr, uint64_t len, uint32_t owner);
+void rec_scratch_drop(struct rec_mm *mm, struct rec_scratch *s);
 void rec_mm_put(struct rec_mm *mm);
 void rec_files_put(struct rec_files *files);
 struct rec_files *rec_files_copy(const struct rec_files *files);

@@ -96,18 +96,40 @@ static bool has_outputs(const struct sys_plan *plan)
 	return false;
 }
 
+/* Scratch of this size that is ours or nobody's; false: there is none yet. */
+static bool scratch_take(struct rec_task *t, uint64_t need)
+{
+	if (t->scratch && t->scratch->len >= need)
+		return true;
+	for (struct rec_scratch *s = t->mm->scratch; s; s = s->next) {
+		if (s->owner || s->len < need)
+			continue;
+		if (t->scratch)
+			t->scratch->owner = 0;
+		t->scratch = s;
+		s->owner = t->serial;
+		return true;
+	}
+	return false;
+}
+
 /* The call was aborted; give the task more scratch.  It then comes to the same call again. */
 static struct err *scratch_grow(struct recorder *rec, struct rec_task *t, uint64_t need)
 {
 	uint64_t len = page_up(need < SCRATCH_MIN ? SCRATCH_MIN : need);
 	int64_t addr;
 
-	if (t->scratch)
-		TRY(rec_inject(rec, t, &addr, SYS_munmap, t->scratch, t->scratch_len, 0, 0, 0, 0));
+	if (t->scratch) {
+		TRY(rec_inject(rec, t, &addr, SYS_munmap, t->scratch->addr, t->scratch->len, 0, 0, 0, 0));
+		rec_scratch_drop(t->mm, t->scratch);
+		t->scratch = NULL;
+	}
 	TRY(rec_inject(rec, t, &addr, SYS_mmap, 0, len, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, (uint64_t)-1, 0));
-	t->scratch = addr < 0 && addr > -4096 ? 0 : (uint64_t)addr;
-	t->scratch_len = t->scratch ? len : 1;	/* 1: we tried */
+	if (addr < 0 && addr > -4096)
+		t->scratch_refused = true;	/* go on without: a race is possible, a failure is not */
+	else
+		t->scratch = rec_scratch_add(t->mm, (uint64_t)addr, len, t->serial);
 	return NULL;
 }
 
@@ -133,7 +155,7 @@ static struct err *copy_to_scratch(struct recorder *rec, struct rec_task *t, uin
 static struct err *redirect(struct recorder *rec, struct rec_task *t)
 {
 	struct rec_call *call = &t->call;
-	uint64_t at = t->scratch;
+	uint64_t at = t->scratch->addr;
 
 	call->home = calloc(call->spans, sizeof(*call->home));
 	if (!call->home)
@@ -241,14 +263,16 @@ static struct err *plan_outputs(struct recorder *rec, struct rec_task *t, bool *
 	if (call->row->wait != SYS_WAIT_MAYBE || t->mm->users < 2 || !has_outputs(&plan))
 		return NULL;
 	need = scratch_need(&plan);
-	if (need > t->scratch_len && t->scratch_len != 1) {
+	if (scratch_take(t, need))
+		return redirect(rec, t);
+	if (!t->scratch_refused) {
 		*again = true;
 		TRY(rec_syscall_abort(rec, t, &call->entry));
 		if (t->state != TASK_READY)
 			return NULL;
 		return scratch_grow(rec, t, need);
 	}
-	return need <= t->scratch_len ? redirect(rec, t) : NULL;
+	return NULL;
 }
 
 static struct err *entry_apply(struct rec_task *t)

@@ -93,6 +93,8 @@ void rec_task_remove(struct recorder *rec, struct rec_task *t)
 		rec->entered = NULL;
 	rec_task_call_drop(&t->call);
 	rec_task_call_drop(&t->restart);
+	if (t->scratch)
+		t->scratch->owner = 0;
 	rec_mm_put(t->mm);
 	rec_files_put(t->files);
 	rec_sighand_put(t->sighand);
@@ -115,7 +117,30 @@ struct rec_mm *rec_mm_copy(const struct rec_mm *mm)
 	copy->brk = mm->brk;
 	for (const struct rec_shared *s = mm->shared; s; s = s->next)
 		rec_shared_add(copy, s);
+	for (const struct rec_scratch *s = mm->scratch; s; s = s->next)
+		rec_scratch_add(copy, s->addr, s->len, 0);
 	return copy;
+}
+
+struct rec_scratch *rec_scratch_add(struct rec_mm *mm, uint64_t addr, uint64_t len, uint32_t owner)
+{
+	struct rec_scratch *s = malloc(sizeof(*s));
+
+	BUG_ON(!s, "out of memory for scratch");
+	*s = (struct rec_scratch){ mm->scratch, addr, len, owner };
+	mm->scratch = s;
+	return s;
+}
+
+void rec_scratch_drop(struct rec_mm *mm, struct rec_scratch *s)
+{
+	struct rec_scratch **p = &mm->scratch;
+
+	while (*p && *p != s)
+		p = &(*p)->next;
+	if (*p)
+		*p = s->next;
+	free(s);
 }
 
 void rec_mm_put(struct rec_mm *mm)
@@ -123,6 +148,8 @@ void rec_mm_put(struct rec_mm *mm)
 	if (!mm || --mm->users)
 		return;
 	rec_shared_cut(mm, 0, UINT64_MAX);
+	while (mm->scratch)
+		rec_scratch_drop(mm, mm->scratch);
 	free(mm);
 }
 
@@ -219,10 +246,6 @@ static void child_inherit(struct rec_task *child, struct rec_task *parent, uint6
 	child->tsc_mode = parent->tsc_mode;
 	child->cpuid_off = parent->cpuid_off;
 	child->dumpable_off = parent->dumpable_off;
-	if (!(flags & CLONE_VM)) {	/* the copy of the parent's scratch is the child's */
-		child->scratch = parent->scratch;
-		child->scratch_len = parent->scratch_len;
-	}
 }
 
 /* The new task's first stop: it may have come before we heard of the task. */

@@ -402,6 +402,28 @@ static struct err *apply_sum(struct replay *r, struct rp_task *t, const struct t
 		       e->addr, e->addr + e->len, e->x, sum);
 }
 
+/* Bytes that must be in memory: the first that is not is worth a thousand sums. */
+static struct err *apply_witness(struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e)
+{
+	const unsigned char *want = e->data;
+	unsigned char *have;
+	struct err *err;
+
+	if (ev->kind == TRACE_SWITCH || (ev->kind == TRACE_SIGNAL && ev->place == TRACE_AT_STATE))
+		return NULL;	/* there it names the point, and has been looked at */
+	have = malloc(e->data_len + 1);
+	if (!have)
+		return &err_nomem;
+	err = tracee_read(t->real, e->addr, have, e->data_len);
+	for (size_t i = 0; !err && i < e->data_len; i++) {
+		if (want[i] != have[i])
+			err = diverge(t, ev, "memory at 0x%" PRIx64 " expected 0x%02x, found 0x%02x",
+				      e->addr + i, want[i], have[i]);
+	}
+	free(have);
+	return err;
+}
+
 /* ---- tasks -------------------------------------------------------------------------- */
 
 static struct err *apply_task(struct replay *r, struct rp_task *t, const struct trace_event *ev,
@@ -467,6 +489,8 @@ static struct err *apply_one(struct replay *r, struct rp_task *t, const struct t
 		return apply_echo(r, t, e);
 	case TRACE_SUM:
 		return apply_sum(r, t, ev, e);
+	case TRACE_WITNESS:
+		return apply_witness(t, ev, e);
 	default:		/* notes for people */
 		return NULL;
 	}
