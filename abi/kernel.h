@@ -124,6 +124,6 @@ K_OPAQUE(k_if_dqinfo, 24);
 K_OPAQUE(k_fs_disk_quota, 112);
 K_OPAQUE(k_fs_quota_stat, 80);
 K_OPAQUE(k_fs_quota_statv, 160);
-K_OPAQUE(k_keyctl_pkey_query, 48);
+K_OPAQUE(k_keyctl_pkey_query, 56);
 
 #endif
