@@ -4,14 +4,14 @@
 # said; the trace replays up to there.
 . "$LIB"
 prog='import os, sys
-for i in range(3000):
+for i in range(10000):
     sys.stdout.write("%d %s\n" % (i, os.urandom(100).hex())); sys.stdout.flush()
 open(sys.argv[1], "w").write("kept")'
 judge() {	# judge WHAT RC
 	n=$(grep -c . err)
-	[ "$n" = 1 ] || fail "$1: $n lines on stderr: $(head -3 err | tr '\n' '|')"
+	[ "$n" = 1 ] || fail "$1: exit $2, $n lines on stderr: $(head -3 err | tr '\n' '|')"
 	if [ "$2" = 0 ]; then
-		[ "$(wc -l < out)" = 3000 ] || fail "$1: exit 0 but only $(wc -l < out) lines of output"
+		[ "$(wc -l < out)" = 10000 ] || fail "$1: exit 0 but only $(wc -l < out) lines of output"
 		[ "$(cat file)" = kept ] || fail "$1: the program's file is not there"
 	else
 		[ "$2" = 125 ] || fail "$1: exit $2: $(head -1 err)"
@@ -22,7 +22,7 @@ judge() {	# judge WHAT RC
 	"$HINDSIGHT" info "$3" >/dev/null 2>&1 || [ $? = 125 ] || fail "$1: hindsight info fails"
 }
 # A limit on the size of files stops only the recorder's: the program writes to a pipe and little more.
-(ulimit -f 600; exec "$REC" -o t /usr/bin/python3 -S -c "$prog" "$PWD/file" 2> err) | cat > out
+(ulimit -f 300; exec "$REC" -o t /usr/bin/python3 -S -c "$prog" "$PWD/file" 2> err) | cat > out
 judge 'file size limit' "${PIPESTATUS[0]}" t
 # A small file system, where we may mount one.
 [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null || { echo 'no small tmpfs without root'; exit 0; }

@@ -29,5 +29,5 @@ P
 fails 'a 32-bit program' "$REC" ./elf32
 fails 'a program of another machine' "$REC" ./arm
 fails 'a program cut short' "$REC" ./cut
-n=$(find "$HINDSIGHT_TRACE_DIR" -mindepth 1 -maxdepth 1 2>/dev/null | wc -l)
-[ "$n" = 0 ] || fail "$n traces were left behind: $(ls "$HINDSIGHT_TRACE_DIR" | tr '\n' ' ')"
+n=$(find "$HINDSIGHT_TRACE_DIR" -mindepth 1 -maxdepth 1 ! -name store ! -name "store.*" 2>/dev/null | wc -l)
+[ "$n" = 0 ] || fail "$n traces of programs that could not run were left behind: $(ls "$HINDSIGHT_TRACE_DIR" | tr '\n' ' ')"
