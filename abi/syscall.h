@@ -74,7 +74,7 @@ enum sys_len {		/* bytes at a W_MEM / W_IOV argument */
 	L_ARG_ANY,	/* args[arg] * unit */
 	L_PAGES,	/* a byte for each page of args[arg] bytes (mincore) */
 
-	L_PINNED,	/* as L_FIXED; never redirect it, the address itself matters (futex) */
+	L_PINNED,	/* as L_FIXED; never redirect it, the address itself matters (futex, vmsplice) */
 	L_FIXED_POS,	/* unit, when the result is above 0 (wait4: a child was found) */
 	L_RET_FITS,	/* as L_RET, but nothing at all when the result exceeds the room */
 	L_RET_PLUS,	/* at most unit + args[arg]; unit + ret after success (msgrcv) */
@@ -160,6 +160,7 @@ int sys_plan_entry(struct sys_plan *plan, uint64_t nr, const uint64_t args[6],
  * Fill in span.len from the result (ret: raw, -4095..-1 = errno).  Uses span.addr for
  * what must be read (msghdr lengths), so a caller that redirected spans to scratch passes the plan
  * with scratch addresses and the args the kernel saw.  0, or -1 as above.
+ * After EFAULT every len is 0: how far the kernel came before the bad pointer is not known.
  */
 int sys_plan_exit(struct sys_plan *plan, uint64_t nr, const uint64_t args[6], int64_t ret,
 		  sys_peek_fn *peek, void *ctx);

@@ -297,11 +297,11 @@ static void memory_maps(void **state)
 	AUDIT(set_query(), ioctl, maps, 0xc0686611, IN(0));
 	AUDIT((void)0, mincore, IN(0), ARENA, OUT(0));
 	AUDIT_FAIL(ENOMEM, (void)0, mincore, 4096, 4 * 4096, OUT(0));
-	struct iovec *v = INP(700), *remote = INP(800);
+	struct iovec *v = INP(704), *remote = INP(800);
 
 	remote[0] = (struct iovec){ path, sizeof(path) };
 	AUDIT((v[0] = (struct iovec){ OUTP(0), 5 }, v[1] = (struct iovec){ OUTP(100), 100 }),
-	      process_vm_readv, getpid(), IN(700), 2, IN(800), 1, 0);
+	      process_vm_readv, getpid(), IN(704), 2, IN(800), 1, 0);
 	close(pagemap);
 	close(maps);
 }

@@ -31,11 +31,11 @@ static void on_alarm(int sig)
 	(void)sig;
 }
 
-/* A sleep that starts now is interrupted after 20 ms. */
+/* A sleep that starts now is interrupted after 20 ms; or later, should this be slow. */
 static void interrupt_soon(void)
 {
 	struct sigaction sa = { .sa_handler = on_alarm };
-	struct itimerval it = { .it_value.tv_usec = 20000 };
+	struct itimerval it = { { 0, 20000 }, { 0, 20000 } };
 	struct timespec *ts = INP(0);
 
 	*ts = (struct timespec){ 5, 0 };
@@ -54,10 +54,12 @@ static void sleep_until(void)
 
 static void sleeping(void **state)
 {
+	struct itimerval never = { { 0, 0 }, { 0, 0 } };
+
 	(void)state;
+	AUDIT((PUT64(0, 0), PUT64(8, 1000)), nanosleep, IN(0), OUT(0));
 	AUDIT_FAIL(EINTR, interrupt_soon(), nanosleep, IN(0), OUT(0));
 	AUDIT_FAIL(EINTR, interrupt_soon(), nanosleep, IN(0), IN(0));
-	AUDIT((PUT64(0, 0), PUT64(8, 1000)), nanosleep, IN(0), OUT(0));
 	AUDIT_FAIL(EINTR, interrupt_soon(), clock_nanosleep, CLOCK_MONOTONIC, 0, IN(0), OUT(0));
 	AUDIT_FAIL(EINTR, sleep_until(), clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, IN(0),
 		   OUT(0));
@@ -65,6 +67,7 @@ static void sleeping(void **state)
 	AUDIT_FAIL(EINTR, interrupt_soon(), select, 0, 0, 0, 0, IN(0));
 	AUDIT_FAIL(EINTR, interrupt_soon(), pselect6, 0, 0, 0, 0, IN(0), 0);
 	AUDIT_FAIL(EINTR, interrupt_soon(), ppoll, 0, 0, IN(0), 0, 8);
+	setitimer(ITIMER_REAL, &never, NULL);
 }
 
 static void clocks(void **state)
