@@ -1,4 +1,4 @@
-/* The sizes in abi/kernel.h against the system's headers (the kernel's own wherever libc differs). */
+/* The sizes in abi/kernel.h against the headers (the kernel's wherever libc differs). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
