@@ -2,6 +2,8 @@
 #ifndef TEST_SECCOMP_H
 #define TEST_SECCOMP_H
 
+#include "test.h"
+
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
