@@ -16,6 +16,7 @@ int main(void)
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 	CHECK(WIFEXITED(status));
 	CHECK(WEXITSTATUS(status) == 50 || WEXITSTATUS(status) == 52);
-	CHECK_ERR(ptrace(PTRACE_PEEKDATA, 0x3ffffff, 0, 0), ESRCH);
+	CHECK_EQ(ptrace(PTRACE_PEEKDATA, 0x3ffffff, 0, 0), -1);
+	CHECK(errno == ESRCH || errno == EPERM || errno == ENOSYS);
 	return success();
 }
