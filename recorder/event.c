@@ -274,7 +274,7 @@ static void sums_collect(struct recorder *rec, struct rec_task *t, const struct 
 			continue;
 		if (overlaps_scratch(t->mm, m))
 			continue;
-		if (rec->witness && m->end - m->start <= 1 << 20)
+		if (rec->witness && strstr(m->name, rec->witness))
 			rec_effect_memory(rec, t, m->start, m->end - m->start);
 		if (rec->witness && rec->effects && rec->effect[rec->effects - 1].addr == m->start)
 			rec->effect[rec->effects - 1].kind = TRACE_WITNESS;

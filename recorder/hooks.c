@@ -297,6 +297,17 @@ static struct err *arch_prctl_exit(struct recorder *rec, struct rec_task *t, str
 	return NULL;
 }
 
+/* Protection keys: the kernel sets the key's bits in PKRU, which is part of the vector state. */
+static struct err *pkey_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+			     struct regs *regs, int64_t ret)
+{
+	(void)call;
+	(void)regs;
+	if (ret >= 0)
+		rec_effect_xstate(rec, t);
+	return NULL;
+}
+
 /* ptrace of a recorded task by another: an outside tracer would fight with us. */
 static void ptrace_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
 {
@@ -370,6 +381,8 @@ static const struct rec_hook hooks[SYS_ROWS] = {
 	[SYS_prctl] = { prctl_enter, prctl_exit },
 	[SYS_seccomp] = { NULL, seccomp_exit },
 	[SYS_arch_prctl] = { arch_prctl_enter, arch_prctl_exit },
+	[SYS_pkey_alloc] = { NULL, pkey_exit },
+	[SYS_pkey_free] = { NULL, pkey_exit },
 	[SYS_ptrace] = { ptrace_enter, NULL },
 	[SYS_process_vm_writev] = { NULL, process_vm_writev_exit },
 };

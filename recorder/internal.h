@@ -137,10 +137,12 @@ struct recorder {
 	uint32_t serial;
 	struct rec_task *entered;	/* in a call whose ENTER is not written yet: at most one */
 	struct rec_task *current;	/* had the CPU last */
+	struct rec_task *first;		/* its stop must be handled before anybody runs */
 	pid_t root;
 	int root_status;
 	bool root_done, started;
-	bool witness;			/* HINDSIGHT_WITNESS: with each sum the bytes, to find a differing one */
+	const char *witness;	/* HINDSIGHT_WITNESS=NAME: with sums of mappings of that name ("heap", "" = all)
+				 * the bytes too, to find the one that differs */
 	cpu_set_t affinity;
 	int stdio_fd[3];		/* unused entries -1 */
 	uint64_t stdio_dev[3], stdio_ino[3];

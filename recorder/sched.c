@@ -59,9 +59,10 @@ struct err *rec_wait_task(struct recorder *rec, struct rec_task *t, int *status_
 {
 	struct err *err = tracee_wait(t->tid, status_ret);
 
-	(void)rec;
 	if (err)
 		return err;
+	/* What it did in user mode has no event yet: nobody may run before that is written. */
+	rec->first = t;
 	t->state = TASK_STOPPED;
 	t->status = *status_ret;
 	return NULL;
@@ -201,6 +202,12 @@ static struct rec_task *pick(struct recorder *rec)
 	struct rec_task *t = rec->current;
 	uint64_t now;
 
+	if (rec->first && rec->first->state == TASK_STOPPED) {
+		t = rec->first;
+		rec->first = NULL;
+		return t;
+	}
+	rec->first = NULL;
 	if (t && t->state != TASK_RUNNING && rec->tasks_n == 1)
 		return t;
 	now = rec_now_ns();

@@ -272,7 +272,7 @@ struct err *recorder_run(const struct recorder_options *options, int *status_ret
 		return &err_nomem;
 	rec->options = options;
 	rec->sum = mem_sum_create();
-	rec->witness = getenv("HINDSIGHT_WITNESS") != NULL;
+	rec->witness = getenv("HINDSIGHT_WITNESS");
 	rec->sigignore = ignored_signals();
 	remember_stdio(rec);
 	fill_meta(rec, &text);

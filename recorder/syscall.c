@@ -87,13 +87,17 @@ static uint64_t scratch_need(const struct sys_plan *plan)
 	return need;
 }
 
-static bool has_outputs(const struct sys_plan *plan)
+/* Is there an output, and none that must stay where it is (L_PINNED)? */
+static bool can_redirect(const struct sys_plan *plan)
 {
+	bool output = false;
+
 	for (unsigned i = 0; i < plan->n; i++) {
-		if (plan->span[i].dir & D_OUT)
-			return true;
+		if (plan->span[i].len_kind == L_PINNED)
+			return false;
+		output |= (plan->span[i].dir & D_OUT) != 0;
 	}
-	return false;
+	return output;
 }
 
 /* Scratch of this size that is ours or nobody's; false: there is none yet. */
@@ -260,7 +264,7 @@ static struct err *plan_outputs(struct recorder *rec, struct rec_task *t, bool *
 	if (!call->span)
 		return &err_nomem;
 	memcpy(call->span, plan.span, plan.n * sizeof(*plan.span));
-	if (call->row->wait != SYS_WAIT_MAYBE || t->mm->users < 2 || !has_outputs(&plan))
+	if (call->row->wait != SYS_WAIT_MAYBE || t->mm->users < 2 || !can_redirect(&plan))
 		return NULL;
 	need = scratch_need(&plan);
 	if (scratch_take(t, need))

@@ -89,6 +89,8 @@ void rec_task_remove(struct recorder *rec, struct rec_task *t)
 	rec->tasks_n--;
 	if (rec->current == t)
 		rec->current = NULL;
+	if (rec->first == t)
+		rec->first = NULL;
 	if (rec->entered == t)
 		rec->entered = NULL;
 	rec_task_call_drop(&t->call);
@@ -279,11 +281,13 @@ static void write_new_task(struct recorder *rec, struct rec_task *parent, struct
 		rec_effect_memory(rec, parent, req->parent_tid, 4);
 	if (req->flags & CLONE_PIDFD)
 		rec_effect_memory(rec, parent, req->pidfd, 4);
-	rec_effect_strings(rec, parent);
-	parent->enter_written = true;
 	if (rec->entered == parent)
 		rec->entered = NULL;
-	rec_write(rec, parent, TRACE_SYSCALL_ENTER, 0, &parent->call.entry, 0);
+	if (parent->enter_written)	/* the kernel took its time: others have acted since */
+		rec_write(rec, parent, TRACE_NOTE, 0, NULL, 0);
+	else
+		rec_write(rec, parent, TRACE_SYSCALL_ENTER, 0, &parent->call.entry, 0);
+	parent->enter_written = true;
 	if (req->flags & CLONE_CHILD_SETTID) {	/* written by the child on its way here */
 		rec_effect_memory(rec, child, req->child_tid, 4);
 		rec_write(rec, child, TRACE_NOTE, 0, NULL, 0);
