@@ -222,12 +222,34 @@ static bool image_wanted(const struct tracee_map *m)
 	return strncmp(m->name, "[vvar", 5) && strcmp(m->name, "[vsyscall]");
 }
 
-static struct err *image(struct recorder *rec, struct rec_task *t)
+/* A dynamic program starts in its loader, whose file is not the program's. */
+static void find_loader(struct rec_task *t, const struct tracee_maps *maps, uint64_t start)
+{
+	const struct tracee_map *at = tracee_maps_find(maps, start);
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", t->tid);
+	if (!at || !at->inode || stat(path, &st) < 0 || st.st_ino == at->inode)
+		return;
+	for (size_t i = 0; i < maps->n; i++) {
+		const struct tracee_map *m = &maps->map[i];
+
+		if (m->inode != at->inode)
+			continue;
+		if (!t->mm->loader_start)
+			t->mm->loader_start = m->start;
+		t->mm->loader_end = m->end;
+	}
+}
+
+static struct err *image(struct recorder *rec, struct rec_task *t, uint64_t start)
 {
 	struct tracee_maps maps;
 	struct err *err = NULL;
 
 	TRY(tracee_maps_read(t->tid, &maps));
+	find_loader(t, &maps, start);
 	for (size_t i = 0; i < maps.n && !err; i++) {
 		const struct tracee_map *m = &maps.map[i];
 
@@ -302,7 +324,7 @@ struct err *rec_exec(struct recorder *rec, struct rec_task *t)
 	proc_effect(rec, t, "environ", TRACE_ENV);
 	proc_effect(rec, t, "auxv", TRACE_AUXV);
 	proc_effect(rec, t, "comm", TRACE_NAME);
-	TRY(image(rec, t));
+	TRY(image(rec, t, regs.rip));
 	rec_effect_xstate(rec, t);
 	rec_write(rec, t, TRACE_EXEC, 0, &regs, 0);
 	t->last = regs;

@@ -42,12 +42,40 @@ void rec_fd_forget(struct rec_files *files, uint64_t first, uint64_t last)
 		memset(files->class + first, FD_UNKNOWN, last - first + 1);
 }
 
+/* The number of the process whose memory it is, or 0. */
+static pid_t is_mem_file(struct rec_task *t, int fd)
+{
+	char link[64], path[64], end;
+	ssize_t n;
+	int pid;
+
+	snprintf(link, sizeof(link), "/proc/%d/fd/%d", t->tid, fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	path[n < 0 ? 0 : n] = '\0';
+	if (sscanf(path, "/proc/%d/task/%d/me%c", &pid, &pid, &end) != 3 && sscanf(path, "/proc/%d/me%c", &pid, &end) != 2)
+		return 0;
+	return pid;
+}
+
+static bool is_mapped(struct recorder *rec, const struct stat *st)
+{
+	for (struct rec_task *o = rec->tasks; o; o = o->next) {
+		for (struct rec_shared *s = o->mm->shared; s; s = s->next) {
+			if (s->dev == st->st_dev && s->ino == st->st_ino)
+				return true;
+		}
+	}
+	return false;
+}
+
 static enum fd_class classify(struct recorder *rec, struct rec_task *t, int fd)
 {
 	struct stat st;
 
 	if (!fd_stat(t, fd, &st))
 		return FD_PLAIN;
+	if (S_ISREG(st.st_mode) && is_mem_file(t, fd))
+		return FD_MEM;
 	for (int i = 1; i <= 2; i++) {
 		/* where both are one file, the descriptor's number decides */
 		int k = fd == 2 ? 3 - i : i;
@@ -55,7 +83,17 @@ static enum fd_class classify(struct recorder *rec, struct rec_task *t, int fd)
 		if (rec->stdio_ino[k] && st.st_dev == rec->stdio_dev[k] && st.st_ino == rec->stdio_ino[k])
 			return k == 1 ? FD_STDOUT : FD_STDERR;
 	}
-	return FD_PLAIN;
+	return S_ISREG(st.st_mode) && is_mapped(rec, &st) ? FD_MAPPED : FD_PLAIN;
+}
+
+void rec_fd_reclassify(struct recorder *rec)
+{
+	for (struct rec_task *t = rec->tasks; t; t = t->next) {
+		for (unsigned i = 0; t->files && i < t->files->n; i++) {
+			if (t->files->class[i] == FD_PLAIN)
+				t->files->class[i] = FD_UNKNOWN;
+		}
+	}
 }
 
 enum fd_class rec_fd_class(struct recorder *rec, struct rec_task *t, int fd)
@@ -215,12 +253,9 @@ static bool seen_mm(struct recorder *rec, const struct rec_task *upto, const str
 
 void rec_file_changed(struct recorder *rec, struct rec_task *t, int fd, uint64_t off, uint64_t len)
 {
-	bool any = false;
 	struct stat st;
 
-	for (struct rec_task *o = rec->tasks; o; o = o->next)
-		any |= o->mm->shared != NULL;
-	if (!any || !fd_stat(t, fd, &st) || !S_ISREG(st.st_mode))
+	if (rec_fd_class(rec, t, fd) != FD_MAPPED || !fd_stat(t, fd, &st))
 		return;
 	/* Other address spaces first: each gets an event of its own. */
 	for (struct rec_task *o = rec->tasks; o; o = o->next) {
@@ -237,6 +272,24 @@ void rec_file_changed(struct recorder *rec, struct rec_task *t, int fd, uint64_t
 		rec_pending_restore(rec, &mine);
 	}
 	changed_in(rec, t, &st, off, len);
+}
+
+/* A write to /proc/PID/mem. */
+static void memory_poked(struct recorder *rec, struct rec_task *t, int fd, uint64_t addr, uint64_t len)
+{
+	struct rec_task *target = rec_task_find(rec, is_mem_file(t, fd));
+	struct rec_pending mine;
+
+	if (!target || target->mm == t->mm) {
+		rec_effect_memory(rec, t, addr, len);
+		return;
+	}
+	if (rec->entered == t)
+		rec_write_enter(rec);
+	rec_pending_save(rec, &mine);
+	rec_effect_memory(rec, target, addr, len);
+	rec_write(rec, target, TRACE_NOTE, 0, NULL, 0);
+	rec_pending_restore(rec, &mine);
 }
 
 void rec_fd_written(struct recorder *rec, struct rec_task *t, struct rec_call *call, int64_t ret)
@@ -266,16 +319,14 @@ void rec_fd_written(struct recorder *rec, struct rec_task *t, struct rec_call *c
 	else
 		end = -2;
 	class = rec_fd_class(rec, t, out);
-	if (class == FD_PLAIN) {
-		bool any = false;
-
-		for (struct rec_task *o = rec->tasks; o && !any; o = o->next)
-			any = o->mm->shared != NULL;
-		if (!any)
-			return;
+	if (class == FD_PLAIN)
+		return;
+	if (class == FD_MAPPED || class == FD_MEM) {
 		if (end == -2)
 			end = fd_position(t, out, out_offset);
-		if (end >= (int64_t)len)
+		if (class == FD_MEM)
+			memory_poked(rec, t, out, (uint64_t)end - len, len);
+		else if (end >= (int64_t)len)
 			rec_file_changed(rec, t, out, (uint64_t)end - len, len);
 	} else if (in >= 0) {
 		echo_file(rec, t, class, in, in_offset, len);

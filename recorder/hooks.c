@@ -226,6 +226,12 @@ static void prctl_enter(struct recorder *rec, struct rec_task *t, struct rec_cal
 		t->dumpable_off = call->args[1] == 0;	/* else we could not read its memory */
 		force(call, 0);
 		break;
+	case PR_SET_SECCOMP:	/* strict mode: the kernel refuses it to who has a filter, as we gave it */
+		if (call->args[1] == SECCOMP_MODE_STRICT) {
+			t->strict = true;
+			force(call, 0);
+		}
+		break;
 	case PR_GET_DUMPABLE:
 		if (t->dumpable_off)
 			force(call, 0);
@@ -250,7 +256,7 @@ static struct err *prctl_exit(struct recorder *rec, struct rec_task *t, struct r
 		rec_effect_memory(rec, t, call->args[1], 4);
 		break;
 	case PR_SET_SECCOMP:
-		t->every_call = true;
+		t->every_call |= call->args[1] == SECCOMP_MODE_FILTER;
 		break;
 	case PR_SET_NAME:
 		name = rec_alloc(rec, 16);
@@ -263,11 +269,20 @@ static struct err *prctl_exit(struct recorder *rec, struct rec_task *t, struct r
 	return NULL;
 }
 
+static void seccomp_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
+{
+	(void)rec;
+	if (call->args[0] == SECCOMP_SET_MODE_STRICT && !call->args[1] && !call->args[2]) {
+		t->strict = true;
+		force(call, 0);
+	}
+}
+
 static struct err *seccomp_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 				struct regs *regs, int64_t ret)
 {
 	(void)regs;
-	if (ret != 0 || call->args[0] > SECCOMP_SET_MODE_FILTER)
+	if (ret != 0 || call->args[0] != SECCOMP_SET_MODE_FILTER)
 		return NULL;
 	t->every_call = true;
 	for (struct rec_task *o = rec->tasks; o; o = o->next) {
@@ -379,7 +394,7 @@ static const struct rec_hook hooks[SYS_ROWS] = {
 	[SYS_rt_sigprocmask] = { NULL, sigmask_exit },
 	[SYS_rt_sigreturn] = { NULL, sigreturn_exit },
 	[SYS_prctl] = { prctl_enter, prctl_exit },
-	[SYS_seccomp] = { NULL, seccomp_exit },
+	[SYS_seccomp] = { seccomp_enter, seccomp_exit },
 	[SYS_arch_prctl] = { arch_prctl_enter, arch_prctl_exit },
 	[SYS_pkey_alloc] = { NULL, pkey_exit },
 	[SYS_pkey_free] = { NULL, pkey_exit },

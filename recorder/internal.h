@@ -35,7 +35,8 @@ enum { SPANS_MAX = 1200, DEFERRED_MAX = 64, SIGNALS = 65, PAGE_BYTES = 4096 };
 static inline uint64_t page_up(uint64_t x) { return (x + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1); }
 static inline uint64_t page_down(uint64_t x) { return x & ~(uint64_t)(PAGE_BYTES - 1); }
 
-/* A range that maps a file shared, or SysV shared memory: others may write it behind our back. */
+/* A range that maps a file (a write to the file shows in it, in private pages too as long as they are
+ * untouched), or SysV shared memory. */
 struct rec_shared {
 	struct rec_shared *next;
 	uint64_t addr, len, offset;
@@ -54,9 +55,16 @@ struct rec_mm {
 	uint64_t brk;		/* current end of the heap */
 	struct rec_shared *shared;
 	struct rec_scratch *scratch;
+	uint64_t loader_start, loader_end;	/* the dynamic loader's mappings; 0 where there is none */
 };
 
-enum fd_class { FD_UNKNOWN = 0, FD_PLAIN, FD_STDOUT, FD_STDERR };
+enum fd_class {
+	FD_UNKNOWN = 0,
+	FD_PLAIN,	/* a write to it changes no memory */
+	FD_STDOUT, FD_STDERR,
+	FD_MAPPED,	/* a file that somebody has mapped */
+	FD_MEM,		/* /proc/PID/mem */
+};
 
 struct rec_files {
 	unsigned users;
@@ -117,6 +125,7 @@ struct rec_task {
 	struct rec_scratch *scratch;	/* one of mm->scratch, or NULL */
 	bool scratch_refused;
 	int exit_status;
+	bool strict;			/* seccomp strict mode, which we emulate */
 	cpu_set_t affinity;
 	uint64_t run_since_ns;	/* start of its time slice */
 	bool dumpable_off;
@@ -162,7 +171,7 @@ struct recorder {
 	struct err *write_error;
 	int exec_pipe;			/* the first child reports a failed execve here */
 	uint64_t sigignore;		/* signals ignored when we were started */
-	uint64_t sigmask_before;
+	bool outer_filter;	/* a seccomp filter was there before ours: see start.c */
 };
 
 /* ---- event.c: build and write one event -------------------------------------- */
@@ -254,6 +263,8 @@ struct err *rec_start(struct recorder *rec);
 /* Content of an open descriptor of the task; -1 when it cannot be opened. */
 int rec_fd_open(struct rec_task *t, int fd);
 void rec_fd_forget(struct rec_files *files, uint64_t first, uint64_t last);
+/* A file was mapped: descriptors that looked plain may be it. */
+void rec_fd_reclassify(struct recorder *rec);
 enum fd_class rec_fd_class(struct recorder *rec, struct rec_task *t, int fd);
 /* A call wrote ret bytes of these spans to fd: echo and changed mappings. */
 void rec_fd_written(struct recorder *rec, struct rec_task *t, struct rec_call *call, int64_t ret);

@@ -96,9 +96,9 @@ static struct err *map_file(struct recorder *rec, struct rec_task *t, uint64_t a
 		       call->args[3]);
 	e->object = object;
 	e->offset = call->args[5];
-	if (shared)
-		rec_shared_add(t->mm, &(struct rec_shared){ .addr = addr, .len = page_up(call->args[1]),
-			.offset = call->args[5], .dev = st->st_dev, .ino = st->st_ino });
+	rec_fd_reclassify(rec);
+	rec_shared_add(t->mm, &(struct rec_shared){ .addr = addr, .len = page_up(call->args[1]),
+		.offset = call->args[5], .dev = st->st_dev, .ino = st->st_ino });
 	return NULL;
 }
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "recorder/internal.h"
@@ -86,14 +87,42 @@ static bool others_running(struct recorder *rec, const struct rec_task *t)
 	return false;
 }
 
+static bool call_may_sleep(const struct rec_task *t)
+{
+	switch (t->call.nr) {
+	case SYS_clone:		/* CLONE_VFORK */
+	case SYS_clone3:
+	case SYS_vfork:
+	case SYS_execve:	/* waits for the other threads to die */
+	case SYS_execveat:
+	case SYS_exit_group:
+		return true;
+	default:
+		return !t->call.row || !t->call.known || t->call.row->wait == SYS_WAIT_MAYBE;
+	}
+}
+
+/* Order of output: nobody else writes before this write is in the trace. */
+static bool call_must_finish(struct recorder *rec, struct rec_task *t)
+{
+	enum fd_class class;
+
+	if (t->call.nr != SYS_write && t->call.nr != SYS_writev && t->call.nr != SYS_sendfile)
+		return false;
+	class = rec_fd_class(rec, t, (int)t->call.args[0]);
+	return class == FD_STDOUT || class == FD_STDERR;
+}
+
 /* t has been resumed inside the kernel. */
 static struct err *settle_in_kernel(struct recorder *rec, struct rec_task *t)
 {
-	bool may_sleep = !t->call.row || !t->call.known || t->call.row->wait == SYS_WAIT_MAYBE;
+	bool may_sleep = call_may_sleep(t);
 	int status;
 
 	if (t->state != TASK_RUNNING)
 		return NULL;
+	if (call_must_finish(rec, t))
+		return rec_wait_task(rec, t, &status);
 	if (!rec_others_ready(rec, t)) {
 		if (!may_sleep || !others_running(rec, t))
 			return rec_wait_task(rec, t, &status);

@@ -84,13 +84,22 @@ static struct err *run_on(struct recorder *rec, struct rec_task *t, int sig)
 
 /* ---- rdtsc, rdtscp, cpuid ----------------------------------------------------------- */
 
-static void trap_emulate(struct regs *regs, enum trap_insn insn)
+/*
+ * glibc's lazy binding saves vector registers to the stack with XSAVEC, whose layout shows which
+ * parts the processor takes for unused: that depends on sleep states and context switches, not on the
+ * program, and would be the one thing in memory that cannot be replayed.  The loader, and nobody else,
+ * is told that there is no XSAVE area (leaf 0xd, EBX = 0); it then uses FXSAVE, which has no such bits.  Its
+ * own code touches no wider registers, so arguments in them pass unharmed.
+ */
+static void trap_emulate(struct regs *regs, enum trap_insn insn, bool loader)
 {
 	struct cpuid_leaf leaf;
 	uint32_t lo, hi, aux;
 
 	if (insn == TRAP_CPUID) {
 		leaf = cpuid_masked((uint32_t)regs->rax, (uint32_t)regs->rcx);
+		if (loader && (uint32_t)regs->rax == 0xd && (uint32_t)regs->rcx == 0)
+			leaf.ebx = 0;
 		regs->rax = leaf.eax;
 		regs->rbx = leaf.ebx;
 		regs->rcx = leaf.ecx;
@@ -143,7 +152,7 @@ static struct err *trap_handle(struct recorder *rec, struct rec_task *t, const s
 	    (insn != TRAP_CPUID && t->tsc_mode != 1))
 		return NULL;
 	*mine = true;
-	trap_emulate(&after, insn);
+	trap_emulate(&after, insn, regs->rip >= t->mm->loader_start && regs->rip < t->mm->loader_end);
 	after.rip += len;
 	after.eflags &= ~(uint64_t)EFLAGS_RF;
 	TRY(tracee_regs_set(t->tid, &after));

@@ -63,15 +63,17 @@ static int install_filter(void)
 struct child_failure { int step, os_errno; };
 
 /* Runs in the child: nothing here may allocate or print. */
-static _Noreturn void child_main(const struct recorder_options *options, int go, int report)
+static _Noreturn void child_main(const struct recorder *rec, int go, int report)
 {
 	struct child_failure failure = { 1, 0 };
 	char byte;
 
 	if (read(go, &byte, 1) == 1) {
-		if (prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) == 0 && install_filter() == 0) {
+		if (!(rec->sigignore >> (SIGXFSZ - 1) & 1))
+			signal(SIGXFSZ, SIG_DFL);
+		if (prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) == 0 && (rec->outer_filter || install_filter() == 0)) {
 			failure.step = 2;
-			execv(options->exe, options->argv);
+			execv(rec->options->exe, rec->options->argv);
 		}
 	}
 	failure.os_errno = errno;
@@ -126,7 +128,7 @@ static struct err *spawn(struct recorder *rec)
 		return err_os(errno, "cannot fork");
 	if (pid == 0) {
 		close(go[1]);
-		child_main(rec->options, go[0], report[1]);
+		child_main(rec, go[0], report[1]);
 	}
 	close(go[0]);
 	close(report[1]);
@@ -155,6 +157,17 @@ static void first_task(struct recorder *rec)
 	t->sighand = rec_sighand_copy(NULL);
 	t->state = TASK_RUNNING;
 	t->affinity = rec->affinity;
+	t->every_call = rec->outer_filter;
+}
+
+/*
+ * Where a filter is in force already (a container's), it answers some calls by itself, before
+ * ours would stop them.  PTRACE_SYSCALL stops before any filter; ours is not installed then: it would
+ * only add a third stop.
+ */
+static bool filtered_already(void)
+{
+	return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == SECCOMP_MODE_FILTER;
 }
 
 static void remember_stdio(struct recorder *rec)
@@ -274,6 +287,8 @@ struct err *recorder_run(const struct recorder_options *options, int *status_ret
 	rec->sum = mem_sum_create();
 	rec->witness = getenv("HINDSIGHT_WITNESS");
 	rec->sigignore = ignored_signals();
+	rec->outer_filter = filtered_already();
+	signal(SIGXFSZ, SIG_IGN);	/* a full trace must not kill us */
 	remember_stdio(rec);
 	fill_meta(rec, &text);
 	bug_context.doing = "recording";

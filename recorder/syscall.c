@@ -14,6 +14,7 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include "recorder/internal.h"
 
@@ -210,14 +211,14 @@ static bool copy_home(struct rec_task *t, uint64_t addr, const void *bytes, size
 /* ---- entry ------------------------------------------------------------------------ */
 
 /* Memory around pointers of a call nobody knows, to see afterwards what it wrote. */
-static void unknown_snapshot(struct recorder *rec, struct rec_task *t)
+static void unknown_snapshot(struct recorder *rec, struct rec_task *t, bool warn)
 {
 	struct rec_call *call = &t->call;
 	const char *name = sys_name(call->nr);
 
-	if (call->nr < SYS_ROWS && rec_warn_once(rec, call->nr << 32 | (call->args[1] & 0xffffffff)))
+	if (warn && call->nr < SYS_ROWS && name && rec_warn_once(rec, call->nr << 32 | (call->args[1] & 0xffffffff)))
 		log_warn("system call %s (number %ld, argument 0x%lx) is not in the table: "
-			 "recorded by comparing memory", name ? name : "?", (long)call->nr, (long)call->args[1]);
+			 "recorded by comparing memory", name, (long)call->nr, (long)call->args[1]);
 	call->before = malloc(6 * UNKNOWN_WINDOW);
 	if (!call->before)
 		return;
@@ -255,7 +256,7 @@ static struct err *plan_outputs(struct recorder *rec, struct rec_task *t, bool *
 	uint64_t need;
 
 	if (!call->known || !listed || plan.unknown)
-		unknown_snapshot(rec, t);
+		unknown_snapshot(rec, t, !call->known || plan.unknown);
 	if (!listed || !plan.n)
 		return NULL;
 	call->planned = true;
@@ -314,6 +315,9 @@ struct err *rec_syscall_entry(struct recorder *rec, struct rec_task *t)
 		return NULL;
 	}
 	t->at_syscall = false;
+	if (t->strict && call->nr != SYS_read && call->nr != SYS_write && call->nr != SYS_exit &&
+	    call->nr != SYS_rt_sigreturn)
+		syscall(SYS_tgkill, t->pid, t->tid, SIGKILL);
 	hook = rec_hook_for(call->nr);
 	if (hook && hook->enter)
 		hook->enter(rec, t, call);

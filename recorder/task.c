@@ -117,6 +117,8 @@ struct rec_mm *rec_mm_copy(const struct rec_mm *mm)
 	struct rec_mm *copy = rec_mm_create();
 
 	copy->brk = mm->brk;
+	copy->loader_start = mm->loader_start;
+	copy->loader_end = mm->loader_end;
 	for (const struct rec_shared *s = mm->shared; s; s = s->next)
 		rec_shared_add(copy, s);
 	for (const struct rec_scratch *s = mm->scratch; s; s = s->next)
@@ -243,6 +245,7 @@ static void child_inherit(struct rec_task *child, struct rec_task *parent, uint6
 	}
 	child->every_call = parent->every_call;
 	child->started = parent->started;
+	child->strict = parent->strict;
 	child->sigmask = parent->sigmask;
 	child->affinity = parent->affinity;
 	child->tsc_mode = parent->tsc_mode;
@@ -419,6 +422,27 @@ static void write_exit(struct recorder *rec, struct rec_task *t)
 	rec_write(rec, t, TRACE_EXIT, 0, NULL, t->exit_status);
 }
 
+/* Nobody is left to look at the memory afterwards, but locks may lie in memory shared with other
+ * processes: write what the kernel is going to write. */
+static void robust_effects(struct recorder *rec, struct rec_task *t, const uint64_t *addr, unsigned n)
+{
+	enum { TID_MASK = 0x3fffffff, OWNER_DIED = 0x40000000 };
+
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t *word = rec_alloc(rec, 4);
+		struct trace_effect *e;
+
+		if (addr[i] == t->clear_tid || tracee_read_some(t->tid, addr[i], word, 4) < 4 ||
+		    (*word & TID_MASK) != (uint32_t)t->tid)
+			continue;
+		*word = (*word & 0x80000000) | OWNER_DIED;
+		e = rec_effect(rec, TRACE_WRITE);
+		e->addr = addr[i];
+		e->len = e->data_len = 4;
+		e->data = word;
+	}
+}
+
 struct err *rec_task_exiting(struct recorder *rec, struct rec_task *t)
 {
 	struct rec_task *witness = same_mm(rec, t);
@@ -430,14 +454,13 @@ struct err *rec_task_exiting(struct recorder *rec, struct rec_task *t)
 		return &err_gone;
 	t->exiting = true;
 	t->exit_status = (int)status;
-	if (witness)
-		n = exit_writes(t, addr);
+	n = exit_writes(t, addr);
+	if (!witness)
+		robust_effects(rec, t, addr, n);
 	TRY(rec_resume(t, PTRACE_CONT, 0));
 	exit_settle(t);
-	if (witness) {
-		for (unsigned i = 0; i < n; i++)
-			rec_effect_memory(rec, witness, addr[i], 4);
-	}
+	for (unsigned i = 0; witness && i < n; i++)
+		rec_effect_memory(rec, witness, addr[i], 4);
 	write_exit(rec, t);
 	return NULL;
 }
