@@ -219,7 +219,8 @@ void rec_shared_cut(struct rec_mm *mm, uint64_t addr, uint64_t len)
 		} else if (s->addr < addr) {
 			if (s_end > end)
 				rec_shared_add(mm, &(struct rec_shared){ .addr = end, .len = s_end - end,
-					.offset = s->offset + (end - s->addr), .dev = s->dev, .ino = s->ino });
+					.offset = s->offset + (end - s->addr), .dev = s->dev, .ino = s->ino,
+					.own = s->own, .object = s->object });
 			s->len = addr - s->addr;
 			p = &s->next;
 		} else {
@@ -237,8 +238,15 @@ static void changed_in(struct recorder *rec, struct rec_task *o, const struct st
 		uint64_t first = off > s->offset ? off : s->offset;
 		uint64_t end = off + len < s->offset + s->len ? off + len : s->offset + s->len;
 
-		if (s->dev == st->st_dev && s->ino == st->st_ino && first < end)
-			rec_effect_memory(rec, o, s->addr + (first - s->offset), end - first);
+		unsigned effects = rec->effects;
+
+		if (s->dev != st->st_dev || s->ino != st->st_ino || first >= end || (s->object && !s->own))
+			continue;	/* private pages of an object change with it */
+		rec_effect_memory(rec, o, s->addr + (first - s->offset), end - first);
+		if (s->own && rec->effects > effects) {	/* into the object, whoever maps it */
+			rec->effect[effects].object = s->object;
+			rec->effect[effects].addr = first;
+		}
 	}
 }
 

@@ -69,6 +69,17 @@ static void map_shared_anon(struct recorder *rec, uint64_t addr, const struct re
 	effect_map(rec, addr, call->args[1], call->args[2], TRACE_MAP_SHARED, call->args[3])->object = object;
 }
 
+static bool has_own(struct recorder *rec, const struct stat *st)
+{
+	for (struct rec_task *o = rec->tasks; o; o = o->next) {
+		for (struct rec_shared *s = o->mm->shared; s; s = s->next) {
+			if (s->own && s->dev == st->st_dev && s->ino == st->st_ino)
+				return true;
+		}
+	}
+	return false;
+}
+
 /*
  * Shared: others may write the file.  A mapping that can write needs an object of its own; one that only
  * reads a file opened for reading is taken as private content, kept right by rec_fd_written().
@@ -82,7 +93,11 @@ static struct err *map_file(struct recorder *rec, struct rec_task *t, uint64_t a
 	uint32_t object;
 	char path[4096];
 	bool new;
-	struct err *err = trace_writer_file(rec->writer, fd, st, own, &object, &new);
+	struct err *err;
+
+	/* A private mapping sees what others store into a shared one of the same file. */
+	own = own || has_own(rec, st);
+	err = trace_writer_file(rec->writer, fd, st, own, &object, &new);
 
 	if (err) {	/* unreadable or no room: what is in memory must do */
 		err_free(err);
@@ -92,13 +107,14 @@ static struct err *map_file(struct recorder *rec, struct rec_task *t, uint64_t a
 	map_path(t, (int)call->args[4], path);
 	if (new)
 		effect_object(rec, object, path);
-	e = effect_map(rec, addr, call->args[1], call->args[2], own ? TRACE_MAP_SHARED : TRACE_MAP_FILE,
+	e = effect_map(rec, addr, call->args[1], call->args[2], own && shared ? TRACE_MAP_SHARED : TRACE_MAP_FILE,
 		       call->args[3]);
 	e->object = object;
 	e->offset = call->args[5];
 	rec_fd_reclassify(rec);
 	rec_shared_add(t->mm, &(struct rec_shared){ .addr = addr, .len = page_up(call->args[1]),
-		.offset = call->args[5], .dev = st->st_dev, .ino = st->st_ino });
+		.offset = call->args[5], .dev = st->st_dev, .ino = st->st_ino, .own = own && shared,
+			.object = own ? object : 0 });
 	return NULL;
 }
 

@@ -102,15 +102,31 @@ static bool call_may_sleep(const struct rec_task *t)
 	}
 }
 
-/* Order of output: nobody else writes before this write is in the trace. */
+/*
+ * Order of output, and of what others see in mapped files: nobody else runs before this write is in
+ * the trace.
+ */
 static bool call_must_finish(struct recorder *rec, struct rec_task *t)
 {
-	enum fd_class class;
+	int fd = (int)t->call.args[0];
 
-	if (t->call.nr != SYS_write && t->call.nr != SYS_writev && t->call.nr != SYS_sendfile)
+	switch (t->call.nr) {
+	case SYS_copy_file_range:
+	case SYS_splice:
+		fd = (int)t->call.args[2];
+		/* fallthrough */
+	case SYS_write:
+	case SYS_writev:
+	case SYS_pwrite64:
+	case SYS_pwritev:
+	case SYS_pwritev2:
+	case SYS_sendfile:
+	case SYS_ftruncate:
+	case SYS_fallocate:
+		return rec_fd_class(rec, t, fd) != FD_PLAIN;
+	default:
 		return false;
-	class = rec_fd_class(rec, t, (int)t->call.args[0]);
-	return class == FD_STDOUT || class == FD_STDERR;
+	}
 }
 
 /* t has been resumed inside the kernel. */

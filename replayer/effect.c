@@ -283,6 +283,38 @@ static struct err *apply_advise(struct rp_task *t, const struct trace_event *ev,
 	return call(t, &ret, SYS_madvise, e->addr, e->len, e->x, 0, 0, 0);
 }
 
+struct err *effect_guard(struct rp_task *t, uint64_t addr, uint64_t *page_ret, int *prot_ret)
+{
+	uint64_t page = addr & ~(uint64_t)(PAGE_BYTES - 1);
+	struct tracee_maps maps;
+	const struct tracee_map *m;
+	struct rp_shared *s;
+	int64_t ret;
+
+	*page_ret = 0;
+	for (s = t->mm->shared; s; s = s->next) {
+		if (page >= s->addr && page < s->addr + s->len)
+			break;
+	}
+	if (!s || !range_allowed(page, PAGE_BYTES))
+		return NULL;
+	TRY(tracee_maps_read(t->real, &maps));
+	m = tracee_maps_find(&maps, page);
+	*prot_ret = m ? m->prot : PROT_NONE;
+	*page_ret = page;
+	tracee_maps_deinit(&maps);
+	return call(t, &ret, SYS_mprotect, page, PAGE_BYTES, PROT_NONE, 0, 0, 0);
+}
+
+struct err *effect_unguard(struct rp_task *t, uint64_t page, int prot)
+{
+	int64_t ret;
+
+	if (!page)
+		return NULL;
+	return call(t, &ret, SYS_mprotect, page, PAGE_BYTES, (uint64_t)prot, 0, 0, 0);
+}
+
 struct err *effect_grow(struct rp_task *t, uint64_t addr, bool *grown)
 {
 	uint64_t page = addr & ~(uint64_t)(PAGE_BYTES - 1);
@@ -325,9 +357,16 @@ static struct err *write_shared(struct replay *r, struct rp_task *t, const struc
 static struct err *apply_write(struct replay *r, struct rp_task *t, const struct trace_event *ev,
 			       const struct trace_effect *e)
 {
+	struct rp_object *o;
 	struct err *err;
 	bool done = false;
 
+	if (e->object) {
+		TRY(object_open(r, ev, e->object, &o));
+		if (o->kind == TRACE_OBJECT_FILE || pwrite(o->fd, e->data, e->data_len, (off_t)e->addr) != (ssize_t)e->data_len)
+			return bad_effect(ev, "writes to an object that cannot be written");
+		return NULL;
+	}
 	if (!range_allowed(e->addr, e->data_len))
 		return bad_effect(ev, "writes where it may not");
 	err = tracee_write(t->real, e->addr, e->data, e->data_len);

@@ -99,6 +99,13 @@ struct err *effect_apply(struct replay *r, struct rp_task *t, const struct trace
 /* An access at addr failed: is it a stack that grows?  Then *grown and it has. */
 struct err *effect_grow(struct rp_task *t, uint64_t addr, bool *grown);
 
+/*
+ * The recorded task got SIGBUS at addr, behind the end of a shared file.  Our copy of the file
+ * has no such end: take the page away until the task has faulted.  *page_ret = 0: no need to.
+ */
+struct err *effect_guard(struct rp_task *t, uint64_t addr, uint64_t *page_ret, int *prot_ret);
+struct err *effect_unguard(struct rp_task *t, uint64_t page, int prot);
+
 /* ---- diverge.c ---------------------------------------------------------------------- */
 /* NULL when equal. */
 struct err *diverge_regs(const struct rp_task *t, const struct trace_event *ev, const struct regs *found);

@@ -269,8 +269,25 @@ static struct err *event_syscall(struct replay *r, struct rp_task *t, const stru
 	return effect_apply(r, t, ev);
 }
 
+static uint64_t bus_address(const struct trace_event *ev)
+{
+	for (uint32_t i = 0; i < ev->effects_len; i++) {
+		const struct trace_effect *e = &ev->effects[i];
+		siginfo_t info;
+
+		if (e->kind != TRACE_SIGINFO || e->x != SIGBUS || e->data_len != sizeof(info))
+			continue;
+		memcpy(&info, e->data, sizeof(info));
+		return (uint64_t)(uintptr_t)info.si_addr;
+	}
+	return 0;
+}
+
 static struct err *event_signal(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
+	uint64_t page = 0;
+	int prot = 0;
+
 	switch (ev->place) {
 	case TRACE_AT_SYSCALL:
 		TRY(run_to_syscall(t, ev));
@@ -280,9 +297,11 @@ static struct err *event_signal(struct replay *r, struct rp_task *t, const struc
 		TRY(compare(t, ev));
 		break;
 	case TRACE_AT_FAULT:
+		TRY(effect_guard(t, bus_address(ev), &page, &prot));
 		TRY(run_to_fault(t, ev));
 		TRY(compare(t, ev));
 		t->dirty = true;
+		TRY(effect_unguard(t, page, prot));
 		break;
 	case TRACE_AT_LAST:
 		TRY(compare(t, ev));

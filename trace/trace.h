@@ -79,7 +79,7 @@ enum trace_place {
 
 enum trace_effect_kind {
 	TRACE_RET = 1,		/* x = new rax */
-	TRACE_WRITE,		/* addr, data: bytes now in the task's memory */
+	TRACE_WRITE,		/* addr, data: bytes now in the task's memory; object != 0: in that object, addr = offset in it */
 	TRACE_MAP,		/* addr, len, x = prot, y = enum trace_map_kind | kernel MAP_* << 8, object, offset */
 	TRACE_UNMAP,		/* addr, len */
 	TRACE_PROTECT,		/* addr, len, x = prot */
