@@ -282,6 +282,33 @@ void rec_file_changed(struct recorder *rec, struct rec_task *t, int fd, uint64_t
 	changed_in(rec, t, &st, off, len);
 }
 
+/* Behind the new end of a mapped file nothing is left. */
+void rec_file_cut(struct recorder *rec, struct rec_task *t, int fd, uint64_t size)
+{
+	enum { CHUNK = 1 << 20, CUT_MAX = 64 };
+	struct stat st;
+
+	if (rec_fd_class(rec, t, fd) != FD_MAPPED || !fd_stat(t, fd, &st))
+		return;
+	for (struct rec_task *o = rec->tasks; o; o = o->next) {
+		for (struct rec_shared *s = o->mm->shared; s; s = s->next) {
+			uint64_t at = size > s->offset ? size : s->offset, end = s->offset + s->len;
+
+			if (!s->own || s->dev != st.st_dev || s->ino != st.st_ino)
+				continue;
+			for (unsigned i = 0; at < end && i < CUT_MAX; i++) {
+				struct trace_effect *e = rec_effect(rec, TRACE_WRITE);
+
+				e->object = s->object;
+				e->addr = at;
+				e->len = e->data_len = end - at < CHUNK ? end - at : CHUNK;
+				e->data = memset(rec_alloc(rec, e->data_len), 0, e->data_len);
+				at += e->data_len;
+			}
+		}
+	}
+}
+
 /* A write to /proc/PID/mem. */
 static void memory_poked(struct recorder *rec, struct rec_task *t, int fd, uint64_t addr, uint64_t len)
 {

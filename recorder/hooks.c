@@ -67,8 +67,11 @@ static struct err *ftruncate_exit(struct recorder *rec, struct rec_task *t, stru
 				  struct regs *regs, int64_t ret)
 {
 	(void)regs;
-	if (ret == 0)
-		rec_file_changed(rec, t, (int)call->args[0], 0, UINT64_MAX / 2);
+	if (ret != 0)
+		return NULL;
+	rec_file_changed(rec, t, (int)call->args[0], 0, UINT64_MAX / 2);
+	if (call->nr == SYS_ftruncate)
+		rec_file_cut(rec, t, (int)call->args[0], call->args[1]);
 	return NULL;
 }
 

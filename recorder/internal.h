@@ -90,7 +90,7 @@ struct rec_call {
 	struct regs entry;	/* at the entry stop, as the program made it */
 	const struct sys_row *row;
 	uint64_t seen_args[6];	/* as the kernel sees it: some point to scratch */
-	bool redirected, changed_args, planned, known;
+	bool redirected, changed_args, planned, known, guessed;
 	unsigned spans;
 	struct sys_span *span;	/* in the task's memory, or scratch when redirected */
 	uint64_t *home;		/* redirected: where each span belongs */
@@ -271,6 +271,7 @@ enum fd_class rec_fd_class(struct recorder *rec, struct rec_task *t, int fd);
 /* A call wrote ret bytes of these spans to fd: echo and changed mappings. */
 void rec_fd_written(struct recorder *rec, struct rec_task *t, struct rec_call *call, int64_t ret);
 /* The file behind fd changed in [off, off+len): whoever maps it shared gets the new bytes. */
+void rec_file_cut(struct recorder *rec, struct rec_task *t, int fd, uint64_t size);
 void rec_file_changed(struct recorder *rec, struct rec_task *t, int fd, uint64_t off, uint64_t len);
 void rec_shared_add(struct rec_mm *mm, const struct rec_shared *s);
 void rec_shared_cut(struct rec_mm *mm, uint64_t addr, uint64_t len);

@@ -211,14 +211,9 @@ static bool copy_home(struct rec_task *t, uint64_t addr, const void *bytes, size
 /* ---- entry ------------------------------------------------------------------------ */
 
 /* Memory around pointers of a call nobody knows, to see afterwards what it wrote. */
-static void unknown_snapshot(struct recorder *rec, struct rec_task *t, bool warn)
+static void unknown_snapshot(struct rec_task *t)
 {
 	struct rec_call *call = &t->call;
-	const char *name = sys_name(call->nr);
-
-	if (warn && call->nr < SYS_ROWS && name && rec_warn_once(rec, call->nr << 32 | (call->args[1] & 0xffffffff)))
-		log_warn("system call %s (number %ld, argument 0x%lx) is not in the table: "
-			 "recorded by comparing memory", name, (long)call->nr, (long)call->args[1]);
 	call->before = malloc(6 * UNKNOWN_WINDOW);
 	if (!call->before)
 		return;
@@ -256,7 +251,8 @@ static struct err *plan_outputs(struct recorder *rec, struct rec_task *t, bool *
 	uint64_t need;
 
 	if (!call->known || !listed || plan.unknown)
-		unknown_snapshot(rec, t, !call->known || plan.unknown);
+		unknown_snapshot(t);
+	call->guessed = !call->known || plan.unknown;
 	if (!listed || !plan.n)
 		return NULL;
 	call->planned = true;
@@ -381,6 +377,9 @@ static int64_t outputs(struct recorder *rec, struct rec_task *t, struct rec_call
 			good &= span_out(rec, t, call, i, len);
 		}
 	}
+	if (call->guessed && ret >= 0 && rec_warn_once(rec, call->nr << 32 | (call->args[1] & 0xffffffff)))
+		log_warn("system call %s (number %ld, argument 0x%lx) is not in the table: recorded by comparing "
+			 "memory", sys_name(call->nr) ? sys_name(call->nr) : "?", (long)call->nr, (long)call->args[1]);
 	unknown_compare(rec, t, call);
 	return good ? ret : -EFAULT;
 }
