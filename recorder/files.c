@@ -232,21 +232,34 @@ void rec_shared_cut(struct rec_mm *mm, uint64_t addr, uint64_t len)
 	}
 }
 
-static void changed_in(struct recorder *rec, struct rec_task *o, const struct stat *st, uint64_t off, uint64_t len)
+/* New content of an object that replay keeps: whoever maps it sees it. */
+static void effect_object_bytes(struct recorder *rec, uint32_t object, int file, uint64_t off, uint64_t len)
+{
+	void *bytes = rec_alloc(rec, len);
+	ssize_t n = file < 0 ? -1 : pread(file, bytes, len, (off_t)off);
+	struct trace_effect *e;
+
+	if (n <= 0)
+		return;
+	e = rec_effect(rec, TRACE_WRITE);
+	e->object = object;
+	e->addr = off;
+	e->len = e->data_len = (size_t)n;
+	e->data = bytes;
+}
+
+static void changed_in(struct recorder *rec, struct rec_task *o, const struct stat *st, int file, uint64_t off, uint64_t len)
 {
 	for (struct rec_shared *s = o->mm->shared; s; s = s->next) {
 		uint64_t first = off > s->offset ? off : s->offset;
 		uint64_t end = off + len < s->offset + s->len ? off + len : s->offset + s->len;
 
-		unsigned effects = rec->effects;
-
-		if (s->dev != st->st_dev || s->ino != st->st_ino || first >= end || (s->object && !s->own))
-			continue;	/* private pages of an object change with it */
-		rec_effect_memory(rec, o, s->addr + (first - s->offset), end - first);
-		if (s->own && rec->effects > effects) {	/* into the object, whoever maps it */
-			rec->effect[effects].object = s->object;
-			rec->effect[effects].addr = first;
-		}
+		if (s->dev != st->st_dev || s->ino != st->st_ino || first >= end)
+			continue;
+		if (s->object)
+			effect_object_bytes(rec, s->object, file, first, end - first);
+		else
+			rec_effect_memory(rec, o, s->addr + (first - s->offset), end - first);
 	}
 }
 
@@ -262,9 +275,11 @@ static bool seen_mm(struct recorder *rec, const struct rec_task *upto, const str
 void rec_file_changed(struct recorder *rec, struct rec_task *t, int fd, uint64_t off, uint64_t len)
 {
 	struct stat st;
+	int file;
 
 	if (rec_fd_class(rec, t, fd) != FD_MAPPED || !fd_stat(t, fd, &st))
 		return;
+	file = rec_fd_open(t, fd);
 	/* Other address spaces first: each gets an event of its own. */
 	for (struct rec_task *o = rec->tasks; o; o = o->next) {
 		struct rec_pending mine;
@@ -274,12 +289,14 @@ void rec_file_changed(struct recorder *rec, struct rec_task *t, int fd, uint64_t
 		if (rec->entered == t)
 			rec_write_enter(rec);
 		rec_pending_save(rec, &mine);
-		changed_in(rec, o, &st, off, len);
+		changed_in(rec, o, &st, file, off, len);
 		if (rec->effects)
 			rec_write(rec, o, TRACE_NOTE, 0, NULL, 0);
 		rec_pending_restore(rec, &mine);
 	}
-	changed_in(rec, t, &st, off, len);
+	changed_in(rec, t, &st, file, off, len);
+	if (file >= 0)
+		close(file);
 }
 
 /* Behind the new end of a mapped file nothing is left. */
@@ -294,7 +311,7 @@ void rec_file_cut(struct recorder *rec, struct rec_task *t, int fd, uint64_t siz
 		for (struct rec_shared *s = o->mm->shared; s; s = s->next) {
 			uint64_t at = size > s->offset ? size : s->offset, end = s->offset + s->len;
 
-			if (!s->own || s->dev != st.st_dev || s->ino != st.st_ino)
+			if (!s->object || s->dev != st.st_dev || s->ino != st.st_ino)
 				continue;
 			for (unsigned i = 0; at < end && i < CUT_MAX; i++) {
 				struct trace_effect *e = rec_effect(rec, TRACE_WRITE);

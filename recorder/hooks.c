@@ -6,6 +6,7 @@
  */
 #include <asm/prctl.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -72,6 +73,20 @@ static struct err *ftruncate_exit(struct recorder *rec, struct rec_task *t, stru
 	rec_file_changed(rec, t, (int)call->args[0], 0, UINT64_MAX / 2);
 	if (call->nr == SYS_ftruncate)
 		rec_file_cut(rec, t, (int)call->args[0], call->args[1]);
+	return NULL;
+}
+
+/* O_TRUNC cuts a file that may be mapped. */
+static struct err *open_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+			     struct regs *regs, int64_t ret)
+{
+	uint64_t flags = call->nr == SYS_open ? call->args[1] : call->nr == SYS_creat ? O_TRUNC : call->args[2];
+
+	(void)regs;
+	if (call->nr == SYS_openat2 && tracee_read_some(t->tid, call->args[2], &flags, 8) < 8)
+		flags = 0;	/* struct open_how starts with them */
+	if (ret >= 0 && (flags & O_TRUNC))
+		rec_file_cut(rec, t, (int)ret, 0);
 	return NULL;
 }
 
@@ -368,6 +383,10 @@ static struct err *process_vm_writev_exit(struct recorder *rec, struct rec_task 
 }
 
 static const struct rec_hook hooks[SYS_ROWS] = {
+	[SYS_open] = { NULL, open_exit },
+	[SYS_openat] = { NULL, open_exit },
+	[SYS_openat2] = { NULL, open_exit },
+	[SYS_creat] = { NULL, open_exit },
 	[SYS_close] = { NULL, close_exit },
 	[SYS_dup2] = { NULL, dup_exit },
 	[SYS_dup3] = { NULL, dup_exit },

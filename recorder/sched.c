@@ -247,7 +247,7 @@ static struct rec_task *pick(struct recorder *rec)
 	struct rec_task *t = rec->current;
 	uint64_t now;
 
-	if (rec->first && rec->first->state == TASK_STOPPED) {
+	if (rec->first && rec->first->state != TASK_RUNNING) {
 		t = rec->first;
 		rec->first = NULL;
 		return t;
