@@ -1,3 +1,4 @@
+// test: warns
 /* SECCOMP_RET_TRAP: SIGSYS with the call's number and address; the handler chooses the result. */
 #include "test.h"
 #include "seccomp_one.h"
