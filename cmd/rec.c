@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,6 +123,33 @@ static struct err *trace_place(const struct rec_options *o, const char *exe, cha
 	return NULL;
 }
 
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+/* A program that never started leaves no recording behind: its trace holds no event. */
+static void remove_empty(const char *dir)
+{
+	struct trace_reader *r;
+	struct trace_totals totals;
+	struct err *err = trace_reader_open(dir, &r);
+	bool empty;
+
+	if (err) {
+		err_free(err);
+		rmdir(dir);
+		return;
+	}
+	empty = trace_reader_end(r, &totals) && totals.events == 0;
+	trace_reader_close(r);
+	if (empty)
+		nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
 static struct err *run(const struct rec_options *o, char **argv, int *status)
 {
 	struct recorder_options ro = { .argv = argv, .seed = (unsigned)o->seed, .chaos = o->chaos };
@@ -140,6 +168,8 @@ static struct err *run(const struct rec_options *o, char **argv, int *status)
 	ro.sums = o->checksum_all ? SUMS_ALL : o->checksum ? SUMS_SOME : SUMS_NONE;
 	if (!err)
 		err = recorder_run(&ro, status);
+	if (err && dir)
+		remove_empty(dir);
 	if (!err && !o->output) {
 		err_free(trace_dir_set_latest(dir));
 		if (isatty(STDERR_FILENO))

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -299,6 +300,16 @@ void rec_file_changed(struct recorder *rec, struct rec_task *t, int fd, uint64_t
 		close(file);
 }
 
+/* Cutting a file takes even the private copies of its pages. */
+static void effect_drop(struct recorder *rec, const struct rec_shared *s, uint64_t from)
+{
+	struct trace_effect *e = rec_effect(rec, TRACE_ADVISE);
+
+	e->addr = s->addr + from;
+	e->len = s->len - from;
+	e->x = MADV_DONTNEED;
+}
+
 /* Behind the new end of a mapped file nothing is left. */
 void rec_file_cut(struct recorder *rec, struct rec_task *t, int fd, uint64_t size)
 {
@@ -311,7 +322,11 @@ void rec_file_cut(struct recorder *rec, struct rec_task *t, int fd, uint64_t siz
 		for (struct rec_shared *s = o->mm->shared; s; s = s->next) {
 			uint64_t at = size > s->offset ? size : s->offset, end = s->offset + s->len;
 
-			if (!s->object || s->dev != st.st_dev || s->ino != st.st_ino)
+			if (s->dev != st.st_dev || s->ino != st.st_ino)
+				continue;
+			if (!s->own && o->mm == t->mm && page_up(size) < end)
+				effect_drop(rec, s, page_up(size) > s->offset ? page_up(size) - s->offset : 0);
+			if (!s->object)
 				continue;
 			for (unsigned i = 0; at < end && i < CUT_MAX; i++) {
 				struct trace_effect *e = rec_effect(rec, TRACE_WRITE);
