@@ -226,7 +226,7 @@ void rec_write(struct recorder *rec, struct rec_task *t, enum trace_event_kind k
 		rec->entered = NULL;
 		ev.nr = (int32_t)t->call.nr;
 	}
-	if (kind != TRACE_EXIT && kind != TRACE_SYSCALL_ENTER)
+	if (kind != TRACE_EXIT && kind != TRACE_SYSCALL_ENTER && kind != TRACE_SWITCH)
 		rec_sums(rec, t);
 	ev.time_ns = rec_now_ns() - rec->start_ns;
 	ev.task = t->serial;
@@ -253,7 +253,7 @@ static bool sum_wanted(const struct tracee_map *m)
 	return (m->prot & PROT_READ) && ((m->prot & PROT_WRITE) || m->inode == 0);
 }
 
-static bool overlaps_scratch(const struct rec_mm *mm, const struct tracee_map *m)
+bool rec_is_scratch(const struct rec_mm *mm, const struct tracee_map *m)
 {
 	for (const struct rec_scratch *s = mm->scratch; s; s = s->next) {
 		if (m->start < s->addr + s->len && m->end > s->addr)
@@ -272,7 +272,7 @@ static void sums_collect(struct recorder *rec, struct rec_task *t, const struct 
 
 		if (!sum_wanted(m))
 			continue;
-		if (overlaps_scratch(t->mm, m))
+		if (rec_is_scratch(t->mm, m))
 			continue;
 		if (rec->witness && strstr(m->name, rec->witness))
 			rec_effect_memory(rec, t, m->start, m->end - m->start);

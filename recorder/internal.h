@@ -127,6 +127,7 @@ struct rec_task {
 	struct rec_scratch *scratch;	/* one of mm->scratch, or NULL */
 	bool scratch_refused;
 	int exit_status;
+	unsigned unnamed_ticks;		/* how often no good place was found */
 	bool strict;			/* seccomp strict mode, which we emulate */
 	cpu_set_t affinity;
 	uint64_t run_since_ns;	/* start of its time slice */
@@ -198,6 +199,7 @@ void rec_write(struct recorder *rec, struct rec_task *t, enum trace_event_kind k
 void rec_write_enter(struct recorder *rec);
 void rec_sums(struct recorder *rec, struct rec_task *t);
 /* Once for each key. */
+bool rec_is_scratch(const struct rec_mm *mm, const struct tracee_map *m);
 bool rec_warn_once(struct recorder *rec, uint64_t key);
 
 /* ---- task.c ------------------------------------------------------------------- */
@@ -226,6 +228,8 @@ struct err *rec_loop(struct recorder *rec);
 struct err *rec_resume(struct rec_task *t, int request, int sig);
 /* Wait until this task stops, however long.  False when it died instead. */
 struct err *rec_wait_task(struct recorder *rec, struct rec_task *t, int *status_ret);
+/* Let it go on in user mode, with a signal or 0, until it stops. */
+struct err *rec_run_user(struct recorder *rec, struct rec_task *t, int sig);
 bool rec_others_ready(struct recorder *rec, const struct rec_task *t);
 
 /* ---- syscall.c ---------------------------------------------------------------- */
@@ -254,6 +258,16 @@ extern const struct rec_hook rec_memory_hooks[SYS_ROWS];	/* memory.c */
 struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig);
 /* Send the deferred ones again: the task is READY at a point that has a name. */
 void rec_signals_resend(struct recorder *rec, struct rec_task *t);
+
+bool rec_same_point(const struct regs *a, const struct regs *b);
+
+/* ---- state.c: points in computing code ---------------------------------------------- */
+/* From now on waitpid returns every few milliseconds. */
+void rec_ticks_start(void);
+/* The task has been interrupted in user mode: write a SWITCH event, after which it is READY at a point
+ * that replay can find.  *named = false: no good place here; let it go on, and try again (state READY),
+ * or another stop has to be handled (state STOPPED). */
+struct err *rec_name_point(struct recorder *rec, struct rec_task *t, bool *named);
 
 /* ---- exec.c --------------------------------------------------------------------- */
 struct err *rec_exec(struct recorder *rec, struct rec_task *t);

@@ -17,7 +17,7 @@
 
 #include "recorder/internal.h"
 
-enum { SLICE_NS = 5000000, YIELDS = 3 };
+enum { SLICE_NS = 5000000, YIELDS = 3, DEFER_NS = 3000000, PREEMPT_NS = 15000000 };
 
 struct err *rec_resume(struct rec_task *t, int request, int sig)
 {
@@ -160,21 +160,72 @@ static struct err *settle_in_kernel(struct recorder *rec, struct rec_task *t)
 	return NULL;
 }
 
+static bool wait_any_other(struct recorder *rec, const struct rec_task *t)
+{
+	return rec->tasks_n > 1 && t->state == TASK_RUNNING && wait_any(rec, false);
+}
+
 static struct err *run_user(struct recorder *rec, struct rec_task *t)
 {
-	int status;
-
 	if (t->deferred_n)
 		rec_signals_resend(rec, t);
 	bug_context.tid = t->tid;
-	TRY(rec_resume(t, t->every_call ? PTRACE_SYSCALL : PTRACE_CONT, 0));
-	return rec_wait_task(rec, t, &status);
+	return rec_run_user(rec, t, 0);
+}
+
+/*
+ * Wait for a task that computes.  Every tick it is asked: has somebody else something to do and this one had
+ * its slice, or is there a signal that waits for a system call in vain?
+ */
+struct err *rec_run_user(struct recorder *rec, struct rec_task *t, int sig)
+{
+	uint64_t start = rec_now_ns();
+	bool asked = false;
+
+	TRY(rec_resume(t, t->every_call ? PTRACE_SYSCALL : PTRACE_CONT, sig));
+	for (;;) {
+		int status;
+		pid_t tid = waitpid(t->tid, &status, __WALL);
+		uint64_t ran = rec_now_ns() - start;
+
+		if (tid == t->tid) {
+			note_status(rec, tid, status);
+			rec->first = t;
+			return NULL;
+		}
+		if (tid < 0 && errno != EINTR)
+			return &err_gone;
+		while (wait_any_other(rec, t))
+			;
+		if (t->state != TASK_RUNNING) {
+			rec->first = t;
+			return NULL;
+		}
+		if (!asked && ((t->deferred_n && ran > DEFER_NS) || (ran > PREEMPT_NS && rec_others_ready(rec, t))))
+			asked = ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) == 0;
+	}
 }
 
 static struct err *group_stop(struct rec_task *t)
 {
 	t->in_group_stop = true;
 	return rec_resume(t, PTRACE_LISTEN, 0);
+}
+
+/* Our PTRACE_INTERRUPT in computing code, or the end of a group stop. */
+static struct err *event_stop(struct recorder *rec, struct rec_task *t)
+{
+	bool named;
+
+	t->in_group_stop = false;
+	TRY(rec_name_point(rec, t, &named));
+	if (named)
+		t->run_since_ns = 0;	/* its slice is over */
+	else if (t->state == TASK_READY)
+		return rec_run_user(rec, t, 0);
+	else
+		rec->first = t;
+	return NULL;
 }
 
 /* Before its first exec the child only runs our own code: let everything pass. */
@@ -230,9 +281,7 @@ static struct err *handle_stop(struct recorder *rec, struct rec_task *t)
 	case STOP_GROUP:
 		return group_stop(t);
 	case STOP_EVENT:
-		t->in_group_stop = false;
-		t->state = TASK_READY;
-		return NULL;
+		return event_stop(rec, t);
 	case STOP_VFORK_DONE:
 		return rec_resume(t, PTRACE_SYSCALL, 0);
 	case STOP_SIGNAL:

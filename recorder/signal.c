@@ -36,7 +36,7 @@ static bool is_synchronous(int sig, const siginfo_t *info)
 	return info->si_code > 0;
 }
 
-static bool same_point(const struct regs *a, const struct regs *b)
+bool rec_same_point(const struct regs *a, const struct regs *b)
 {
 	struct regs x = *a, y = *b;
 
@@ -71,15 +71,6 @@ static enum fate fate_of(const struct rec_task *t, int sig, bool synchronous)
 	default:
 		return FATE_FATAL;
 	}
-}
-
-/* Go on in user mode, with or without the signal. */
-static struct err *run_on(struct recorder *rec, struct rec_task *t, int sig)
-{
-	int status;
-
-	TRY(rec_resume(t, t->every_call ? PTRACE_SYSCALL : PTRACE_CONT, sig));
-	return rec_wait_task(rec, t, &status);
 }
 
 /* ---- rdtsc, rdtscp, cpuid ----------------------------------------------------------- */
@@ -237,7 +228,7 @@ static struct err *deliver_fatal(struct recorder *rec, struct rec_task *t, int s
 	effect_siginfo(rec, sig, info, TRACE_SIGNAL_FATAL);
 	rec_write(rec, t, TRACE_SIGNAL, place, regs, sig);
 	t->last = *regs;
-	return run_on(rec, t, sig);
+	return rec_run_user(rec, t, sig);
 }
 
 /* One of ours, sent again: its true siginfo is kept. */
@@ -287,8 +278,8 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 	sync = is_synchronous(sig, &info);
 	fate = fate_of(t, sig, sync);
 	if (fate == FATE_NOTHING)
-		return run_on(rec, t, sig);
-	if (same_point(&regs, &t->last))
+		return rec_run_user(rec, t, sig);
+	if (rec_same_point(&regs, &t->last))
 		place = sync ? TRACE_AT_FAULT : t->at_syscall ? TRACE_AT_SYSCALL : TRACE_AT_LAST;
 	else
 		place = sync ? TRACE_AT_FAULT : TRACE_AT_NOWHERE;
@@ -296,7 +287,7 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 		return deliver_fatal(rec, t, sig, &info, place, &regs);
 	if (place == TRACE_AT_NOWHERE && t->deferred_n < DEFERRED_MAX) {
 		t->deferred[t->deferred_n++] = info;
-		return run_on(rec, t, 0);
+		return rec_run_user(rec, t, 0);
 	}
 	return deliver_to_handler(rec, t, sig, &info, place, &regs);
 }

@@ -95,7 +95,7 @@ static void forward_sigterm(int sig)
 static void own_signals(void)
 {
 	static const int ignored[] = { SIGHUP, SIGINT, SIGQUIT, SIGTTIN, SIGTTOU, SIGTSTP, SIGPIPE, SIGXFSZ,
-				       SIGUSR1, SIGUSR2, SIGALRM };
+				       SIGUSR1, SIGUSR2 };
 	struct sigaction term = { .sa_handler = forward_sigterm, .sa_flags = SA_RESTART };
 
 	for (unsigned i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
@@ -145,6 +145,7 @@ static struct err *spawn(struct recorder *rec)
 		return err_os(errno, "cannot start the program");
 	close(go[1]);
 	own_signals();
+	rec_ticks_start();
 	return NULL;
 }
 

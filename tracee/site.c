@@ -1,0 +1,152 @@
+#include "tracee/site.h"
+
+#include <capstone/capstone.h>
+#include <string.h>
+
+enum { WINDOW = 4096 };
+
+static csh site_decoder(void)
+{
+	static csh handle;
+
+	if (!handle) {
+		if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle) != CS_ERR_OK)
+			return 0;
+		cs_option(handle, CS_OPT_DETAIL, CS_OPT_ON);
+	}
+	return handle;
+}
+
+static bool insn_can_move(csh handle, const cs_insn *insn)
+{
+	static const uint8_t groups[] = { CS_GRP_JUMP, CS_GRP_CALL, CS_GRP_RET, CS_GRP_INT, CS_GRP_IRET };
+
+	for (unsigned i = 0; i < sizeof(groups); i++) {
+		if (cs_insn_group(handle, insn, groups[i]))
+			return false;
+	}
+	switch (insn->id) {
+	case X86_INS_SYSCALL:
+	case X86_INS_SYSENTER:
+	case X86_INS_INT3:
+	case X86_INS_RDTSC:	/* they trap, and the trap must come from where they were */
+	case X86_INS_RDTSCP:
+	case X86_INS_CPUID:
+	case X86_INS_UD2:
+	case X86_INS_XBEGIN:
+		return false;
+	default:
+		return true;
+	}
+}
+
+/* Could the bytes at p (address at) be a direct branch to within (first, last)?  Every offset is looked at,
+ * so it does not matter where instructions begin. */
+static bool branch_into(const uint8_t *p, size_t room, uint64_t at, uint64_t first, uint64_t last)
+{
+	int32_t rel;
+	uint64_t to;
+
+	if (room >= 2 && ((p[0] >= 0x70 && p[0] <= 0x7f) || p[0] == 0xeb || (p[0] >= 0xe0 && p[0] <= 0xe3))) {
+		to = at + 2 + (uint64_t)(int64_t)(int8_t)p[1];
+		if (to > first && to < last)
+			return true;
+	}
+	if (room >= 5 && (p[0] == 0xe9 || p[0] == 0xe8)) {
+		memcpy(&rel, p + 1, 4);
+		to = at + 5 + (uint64_t)(int64_t)rel;
+		if (to > first && to < last)
+			return true;
+	}
+	if (room >= 6 && p[0] == 0x0f && p[1] >= 0x80 && p[1] <= 0x8f) {
+		memcpy(&rel, p + 2, 4);
+		to = at + 6 + (uint64_t)(int64_t)rel;
+		if (to > first && to < last)
+			return true;
+	}
+	return false;
+}
+
+static bool nobody_branches_in(pid_t tid, const struct site *site)
+{
+	uint8_t code[2 * WINDOW];
+	uint64_t from = site->addr - WINDOW;
+	size_t n;
+
+	n = tracee_read_some(tid, from, code, sizeof(code));
+	if (n < WINDOW) {	/* the pages before are not there */
+		from = site->addr & ~4095ull;
+		n = tracee_read_some(tid, from, code, sizeof(code));
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (branch_into(code + i, n - i, from + i, site->addr, site->addr + site->len))
+			return false;
+	}
+	return true;
+}
+
+bool site_decode(pid_t tid, uint64_t addr, struct site *ret)
+{
+	uint8_t code[SITE_MAX + 16] = { 0 };
+	size_t room = tracee_read_some(tid, addr, code, sizeof(code));
+	csh handle = site_decoder();
+	const uint8_t *p = code;
+	uint64_t at = addr;
+	cs_insn *insn;
+	bool good = handle != 0;
+
+	*ret = (struct site){ .addr = addr };
+	insn = good ? cs_malloc(handle) : NULL;
+	while (good && ret->len < SITE_JUMP) {
+		const cs_x86 *x;
+
+		good = ret->n < SITE_INSNS && cs_disasm_iter(handle, &p, &room, &at, insn) &&
+		       insn_can_move(handle, insn) && ret->len + insn->size <= SITE_MAX;
+		if (!good)
+			break;
+		x = &insn->detail->x86;
+		ret->insn[ret->n].at = (uint8_t)ret->len;
+		ret->insn[ret->n].len = (uint8_t)insn->size;
+		ret->insn[ret->n].disp_at = 0;
+		for (unsigned i = 0; i < x->op_count; i++) {
+			if (x->operands[i].type == X86_OP_MEM && x->operands[i].mem.base == X86_REG_RIP)
+				ret->insn[ret->n].disp_at = x->encoding.disp_offset;
+		}
+		ret->n++;
+		ret->len += insn->size;
+	}
+	if (insn)
+		cs_free(insn, 1);
+	memcpy(ret->bytes, code, ret->len <= SITE_MAX ? ret->len : SITE_MAX);
+	return good && nobody_branches_in(tid, ret);
+}
+
+bool site_relocate(const struct site *site, uint64_t to, uint8_t *out)
+{
+	memcpy(out, site->bytes, site->len);
+	for (unsigned i = 0; i < site->n; i++) {
+		uint8_t *disp = out + site->insn[i].at + site->insn[i].disp_at;
+		int64_t moved;
+		int32_t rel;
+
+		if (!site->insn[i].disp_at)
+			continue;
+		memcpy(&rel, disp, 4);
+		moved = (int64_t)rel + (int64_t)(site->addr - to);
+		if (moved != (int32_t)moved)
+			return false;
+		rel = (int32_t)moved;
+		memcpy(disp, &rel, 4);
+	}
+	return true;
+}
+
+bool site_jump(uint64_t from, uint64_t to, uint8_t out[SITE_JUMP])
+{
+	int64_t far = (int64_t)(to - from - SITE_JUMP);
+	int32_t rel = (int32_t)far;
+
+	out[0] = 0xe9;
+	memcpy(out + 1, &rel, 4);
+	return far == rel;
+}

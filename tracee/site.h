@@ -1,0 +1,30 @@
+/*
+ * site.h - a place in the program's code where five bytes can become a jump.
+ *
+ * Whole instructions are displaced and run elsewhere, moved.  A place is refused when an instruction there
+ * transfers control or cannot be moved, or when anything near it looks like a branch into
+ * the bytes after the first (direct branches within 4 KB; what looks like one counts).
+ */
+#ifndef TRACEE_SITE_H
+#define TRACEE_SITE_H
+
+#include "tracee/ptrace.h"
+
+enum { SITE_JUMP = 5, SITE_MAX = 20, SITE_INSNS = 5 };
+
+struct site {
+	uint64_t addr;
+	unsigned len;			/* bytes displaced, >= SITE_JUMP */
+	uint8_t bytes[SITE_MAX];	/* the original ones */
+	unsigned n;			/* instructions */
+	struct { uint8_t at, len, disp_at; } insn[SITE_INSNS];	/* disp_at: of a RIP-relative disp32, else 0 */
+};
+
+/* False: this place will not do.  Task stopped. */
+bool site_decode(pid_t tid, uint64_t addr, struct site *ret);
+/* The displaced instructions as they must read at address `to`; out has room for SITE_MAX. False: too far. */
+bool site_relocate(const struct site *site, uint64_t to, uint8_t *out);
+/* "jmp to" for address `from`; false: farther than 2 GB. */
+bool site_jump(uint64_t from, uint64_t to, uint8_t out[SITE_JUMP]);
+
+#endif
