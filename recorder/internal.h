@@ -107,6 +107,7 @@ struct rec_task {
 	uint32_t serial;
 	enum task_state state;
 	int status;		/* STOPPED: what waitpid said */
+	bool vfork_sleeps;	/* waits in the kernel for its vfork child */
 	bool in_syscall, enter_written, exiting, exit_written, in_group_stop;
 	bool every_call;	/* has a seccomp filter of its own: stop by PTRACE_SYSCALL */
 	bool started;		/* its first exec is done: what it does is recorded */
@@ -274,6 +275,8 @@ struct err *rec_exec(struct recorder *rec, struct rec_task *t);
 
 /* ---- start.c -------------------------------------------------------------------- */
 struct err *rec_start(struct recorder *rec);
+/* SIGTERM came: some seconds after it was passed on, everything is killed. */
+void rec_term_check(struct recorder *rec);
 
 /* ---- files.c ---------------------------------------------------------------------- */
 /* Content of an open descriptor of the task; -1 when it cannot be opened. */

@@ -48,6 +48,7 @@ static bool wait_any(struct recorder *rec, bool block)
 	pid_t tid;
 
 	do {
+		rec_term_check(rec);
 		tid = waitpid(-1, &status, __WALL | (block ? 0 : WNOHANG));
 	} while (tid < 0 && errno == EINTR);
 	if (tid <= 0)
@@ -90,9 +91,11 @@ static bool others_running(struct recorder *rec, const struct rec_task *t)
 static bool call_may_sleep(const struct rec_task *t)
 {
 	switch (t->call.nr) {
-	case SYS_clone:		/* CLONE_VFORK */
+	case SYS_clone:
 	case SYS_clone3:
-	case SYS_vfork:
+	case SYS_fork:
+	case SYS_vfork:		/* memory is written at once; then only a vfork parent sleeps */
+		return t->vfork_sleeps;
 	case SYS_execve:	/* waits for the other threads to die */
 	case SYS_execveat:
 	case SYS_exit_group:
@@ -136,6 +139,8 @@ static struct err *settle_in_kernel(struct recorder *rec, struct rec_task *t)
 	int status;
 
 	if (t->state != TASK_RUNNING)
+		return NULL;
+	if (t->vfork_sleeps)
 		return NULL;
 	if (call_must_finish(rec, t))
 		return rec_wait_task(rec, t, &status);
@@ -195,6 +200,7 @@ struct err *rec_run_user(struct recorder *rec, struct rec_task *t, int sig)
 		}
 		if (tid < 0 && errno != EINTR)
 			return &err_gone;
+		rec_term_check(rec);
 		while (wait_any_other(rec, t))
 			;
 		if (t->state != TASK_RUNNING) {

@@ -85,10 +85,27 @@ static _Noreturn void child_main(const struct recorder *rec, int go, int report)
 static void forward_sigterm(int sig);
 static pid_t forward_to;
 
+static volatile sig_atomic_t term_count;
+
 static void forward_sigterm(int sig)
 {
-	if (forward_to > 0)
+	if (forward_to > 0 && !term_count++)
 		kill(forward_to, sig);
+}
+
+void rec_term_check(struct recorder *rec)
+{
+	enum { GRACE = 5 };
+	static uint64_t since;
+
+	if (!term_count)
+		return;
+	if (!since)
+		since = rec_now_ns();
+	if (term_count == 1 && rec_now_ns() - since < GRACE * 1000000000ull)
+		return;
+	for (struct rec_task *t = rec->tasks; t; t = t->next)
+		kill(t->tid, SIGKILL);
 }
 
 /* Signals meant for the program must not end the recorder; a program may send them to its group. */

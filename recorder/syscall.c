@@ -33,7 +33,7 @@ static void call_begin(struct rec_task *t, const struct regs *regs)
 	memcpy(call->seen_args, args, sizeof(args));
 	call->row = sys_row_for(call->nr, call->args, &call->known);
 	t->in_syscall = true;
-	t->enter_written = false;
+	t->enter_written = t->vfork_sleeps = false;
 }
 
 void rec_stash(void *ctx, pid_t tid, int sig, const siginfo_t *info)

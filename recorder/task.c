@@ -320,6 +320,7 @@ struct err *rec_task_cloned(struct recorder *rec, struct rec_task *parent)
 	}
 	if (parent->started)
 		write_new_task(rec, parent, child, &req);
+	parent->vfork_sleeps = (req.flags & CLONE_VFORK) != 0;
 	return rec_resume(parent, PTRACE_SYSCALL, 0);
 }
 

@@ -106,6 +106,10 @@ struct err *effect_grow(struct rp_task *t, uint64_t addr, bool *grown);
 struct err *effect_guard(struct rp_task *t, uint64_t addr, uint64_t *page_ret, int *prot_ret);
 struct err *effect_unguard(struct rp_task *t, uint64_t page, int prot);
 
+/* ---- landmark.c ----------------------------------------------------------------------- */
+/* Run the task to the point whose state the event describes (TRACE_AT_STATE). */
+struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trace_event *ev);
+
 /* ---- diverge.c ---------------------------------------------------------------------- */
 /* NULL when equal. */
 struct err *diverge_regs(const struct rp_task *t, const struct trace_event *ev, const struct regs *found);
