@@ -30,7 +30,10 @@
 #include "replayer/internal.h"
 #include "tracee/site.h"
 
-enum { WORDS_MAX = 48, STUB_MAX = 4096, SAVE_RCX = 0, SAVE_RAX = 8, GENERAL = 15, RSP = 19 };
+enum { LANES = 32,	/* xmm0 low, xmm0 high, xmm1 low, ... */
+       WORDS_MAX = 48, STUB_MAX = 4096, SAVE_RCX = 0, SAVE_RAX = 8, GENERAL = 15, RSP = 19 };
+
+#define NO_WORD (~0ull)
 
 struct landmark {
 	struct replay *r;
@@ -41,7 +44,7 @@ struct landmark {
 	uint64_t stub;			/* code page; the page after it holds the saved words */
 	uint64_t trap;			/* address behind the stub's int3 */
 	uint64_t miss;
-	struct { uint64_t addr, value; } word[WORDS_MAX];	/* memory tests */
+	struct word { uint64_t addr, value; } word[WORDS_MAX];	/* addr < LANES: half of a vector register */
 	unsigned words;
 	uint8_t order[GENERAL + 1];	/* registers, those that change most first */
 	uint64_t traps;
@@ -112,14 +115,32 @@ static void put_reg_test(struct code *c, int word, uint64_t value)
 	put(c, lea, 5);
 }
 
+/* rcx = half of an XMM register */
+static void put_lane(struct code *c, unsigned lane)
+{
+	uint8_t xmm = (uint8_t)(lane / 2);
+	uint8_t rex = (uint8_t)(0x48 | (xmm >= 8 ? 4 : 0)), modrm = (uint8_t)(0xc1 | (xmm & 7) << 3);
+	uint8_t low[5] = { 0x66, rex, 0x0f, 0x7e, modrm };			/* movq rcx, xmm */
+	uint8_t high[7] = { 0x66, rex, 0x0f, 0x3a, 0x16, modrm, 0x01 };	/* pextrq rcx, xmm, 1 (SSE4.1) */
+
+	if (lane & 1)
+		put(c, high, sizeof(high));
+	else
+		put(c, low, sizeof(low));
+}
+
 static void put_word_test(struct code *c, uint64_t addr, uint64_t value)
 {
 	static const uint8_t movabs_rcx[2] = { 0x48, 0xb9 }, movabs_rax[2] = { 0x48, 0xb8 };
 	static const uint8_t load[3] = { 0x48, 0x8b, 0x09 }, lea_rax[5] = { 0x48, 0x8d, 0x4c, 0x01, 0x00 };
 
-	put(c, movabs_rcx, 2);
-	put_u64(c, addr);
-	put(c, load, 3);
+	if (addr < LANES) {
+		put_lane(c, (unsigned)addr);
+	} else {
+		put(c, movabs_rcx, 2);
+		put_u64(c, addr);
+		put(c, load, 3);
+	}
 	put(c, movabs_rax, 2);
 	put_u64(c, -value);
 	put(c, lea_rax, 5);
@@ -267,7 +288,7 @@ static bool bytes_equal(const struct landmark *l, const struct trace_effect *e, 
 	/* a whole word inside the recorded bytes */
 	if (i + 8 > e->data_len)
 		i = e->data_len >= 8 ? e->data_len - 8 : 0;
-	*addr = e->data_len >= 8 ? e->addr + i : 0;
+	*addr = e->data_len >= 8 ? e->addr + i : NO_WORD;
 	if (e->data_len >= 8)
 		memcpy(value, want + i, 8);
 	return false;
@@ -278,15 +299,15 @@ static void sum_page(void *ctx, uint64_t addr, const void *bytes)
 	mem_sum_page(ctx, addr / PAGE_BYTES, bytes);
 }
 
-/* Registers agree.  Memory?  If not, *addr names a word to test from now on (0: none is known). */
-static struct err *memory_equal(struct landmark *l, bool *equal, uint64_t *addr, uint64_t *value)
+/* Registers agree.  Memory?  If not, *word is one to test from now on (NO_WORD: none is known). */
+static struct err *memory_equal(struct landmark *l, bool *equal, struct word *word)
 {
 	*equal = false;
-	*addr = 0;
+	word->addr = NO_WORD;
 	for (uint32_t i = 0; i < l->ev->effects_len; i++) {
 		const struct trace_effect *e = &l->ev->effects[i];
 
-		if (e->kind == TRACE_WITNESS && !bytes_equal(l, e, addr, value))
+		if (e->kind == TRACE_WITNESS && !bytes_equal(l, e, &word->addr, &word->value))
 			return NULL;
 	}
 	for (uint32_t i = 0; i < l->ev->effects_len; i++) {
@@ -303,7 +324,7 @@ static struct err *memory_equal(struct landmark *l, bool *equal, uint64_t *addr,
 }
 
 /* Vector registers: legacy area's XMM (bytes 160 to 416) decide; the rest depends on in-use bits. */
-static struct err *vectors_equal(struct landmark *l, bool *equal)
+static struct err *vectors_equal(struct landmark *l, bool *equal, struct word *word)
 {
 	unsigned char have[TRACEE_XSTATE_MAX] = { 0 };
 	size_t len;
@@ -317,7 +338,11 @@ static struct err *vectors_equal(struct landmark *l, bool *equal)
 			continue;
 		memcpy(want, e->data, e->data_len < sizeof(want) ? e->data_len : sizeof(want));
 		TRY(tracee_xstate_get(l->t->real, have, &len));
-		*equal = !memcmp(want + 160, have + 160, 256);
+		for (unsigned lane = 0; lane < LANES && *equal; lane++) {
+			*equal = !memcmp(want + 160 + 8 * lane, have + 160 + 8 * lane, 8);
+			word->addr = lane;
+			memcpy(&word->value, want + 160 + 8 * lane, 8);
+		}
 	}
 	return NULL;
 }
@@ -384,19 +409,18 @@ static void reorder(struct landmark *l, const struct regs *have)
 /* Everything agrees here (t->regs.rip is at the point). */
 static struct err *is_the_point(struct landmark *l, bool *found)
 {
-	uint64_t addr = 0, value = 0;
+	struct word word = { NO_WORD, 0 };
 	bool good;
 
 	*found = general_equal(l, &l->t->regs);
 	if (*found)
-		TRY(memory_equal(l, found, &addr, &value));
+		TRY(vectors_equal(l, found, &word));
 	if (*found)
-		TRY(vectors_equal(l, found));
+		TRY(memory_equal(l, found, &word));
 	l->traps++;
-	if (*found || !addr || l->words == WORDS_MAX || !l->stub)
+	if (*found || word.addr == NO_WORD || l->words == WORDS_MAX || !l->stub)
 		return NULL;
-	l->word[l->words].addr = addr;
-	l->word[l->words++].value = value;
+	l->word[l->words++] = word;
 	return stub_write(l, &good);
 }
 
