@@ -280,6 +280,12 @@ static bool bytes_equal(const struct landmark *l, const struct trace_effect *e, 
 	const unsigned char *want = e->data;
 	size_t n = have ? tracee_read_some(l->t->real, e->addr, have, e->data_len) : 0, i = 0;
 
+	for (unsigned k = 0; l->patched && k < SITE_JUMP; k++) {	/* our jump is not the program's */
+		uint64_t at = l->site.addr + k - e->addr;
+
+		if (at < n)
+			have[at] = l->site.bytes[k];
+	}
 	while (i < n && have[i] == want[i])
 		i++;
 	free(have);
