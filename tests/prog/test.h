@@ -155,7 +155,8 @@ static inline void until_state(pid_t tid, char want)
 		CHECK(n > 0);
 		buf[n] = 0;
 		p = strrchr(buf, ')');
-		if (p && p[2] == want)
+		/* Linux shows a task that is stopped under a tracer as 't', whatever stopped it. */
+		if (p && (p[2] == want || (want == 'T' && p[2] == 't')))
 			return;
 		usleep(500);
 	}
