@@ -2,21 +2,26 @@
  * replay.c - replay [options] [TRACE]
  */
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 
 #include "cmd/cmd.h"
+#include "cmd/debugger.h"
 #include "replayer/replay.h"
-
-struct replay_args { bool autopilot; };
 
 #define AT(field) offsetof(struct replay_args, field)
 static const struct option_row replay_rows[] = {
 	{ "autopilot", 'a', NULL, OPTION_FLAG, AT(autopilot), "replay to the end without a debugger, echoing the output" },
+	{ "command", 'x', "FILE", OPTION_LIST, AT(files), "let gdb run the commands in FILE" },
+	{ "ex", 0, "CMD", OPTION_LIST, AT(commands), "let gdb run CMD, after the files" },
+	{ "batch", 0, NULL, OPTION_FLAG, AT(batch), "end gdb after that; your .gdbinit is not read" },
+	{ "pid", 'p', "PID", OPTION_U64, AT(pid), "debug this process of the recording (see hindsight ps)" },
+	{ "event", 'e', "EVENT", OPTION_U64, AT(event), "start after this event (see hindsight dump)" },
+	{ "serve", 0, "ADDR", OPTION_STRING, AT(serve), "only serve a debugger on unix:/PATH or 127.0.0.1:PORT" },
 	{ 0 }
 };
 static const struct option_set replay_set = {
-	"replay", "[options] [TRACE]", "Replay a recording; TRACE defaults to the latest.", replay_rows, true,
+	"replay", "[options] [TRACE]", "Replay a recording under gdb, ready at the first instruction of the program; "
+	"TRACE defaults to the latest.", replay_rows, true,
 };
 
 static struct err *replay_all(const char *dir, int *status)
@@ -35,6 +40,17 @@ static struct err *replay_all(const char *dir, int *status)
 	return err;
 }
 
+static struct err *check_args(const struct replay_args *o)
+{
+	bool gdb = o->files.n || o->commands.n || o->batch;
+
+	if (o->autopilot && (gdb || o->serve || o->pid || o->event))
+		return err_new(ERR_USAGE, "-a runs without a debugger: leave out the other options");
+	if (o->serve && gdb)
+		return err_new(ERR_USAGE, "--serve starts no gdb: leave out -x, --ex and --batch");
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
 	struct replay_args o = { 0 };
@@ -47,9 +63,11 @@ int main(int argc, char **argv)
 	if (!err && argc > 1)
 		err = err_new(ERR_USAGE, "one trace at a time: replay [options] [TRACE]");
 	if (!err)
+		err = check_args(&o);
+	if (!err)
 		err = cmd_trace_find(argc ? argv[0] : NULL, &dir);
 	if (!err)
-		err = replay_all(dir, &status);
+		err = o.autopilot ? replay_all(dir, &status) : o.serve ? debugger_serve(dir, &o) : debugger_gdb(dir, &o, &status);
 	free(dir);
 	if (err)
 		return cmd_fail("replay", err);

@@ -488,7 +488,29 @@ static struct err *apply_task(struct replay *r, struct rp_task *t, const struct 
 	memcpy(&child->regs, e->data, sizeof(child->regs));
 	child->regs.orig_rax = (uint64_t)-1;
 	child->dirty = true;
+	memcpy(child->name, t->name, sizeof(child->name));
 	return NULL;
+}
+
+static struct err *apply_auxv(struct rp_task *t, const struct trace_effect *e)
+{
+	void *copy = malloc(e->data_len + 1);
+
+	if (!copy)
+		return &err_nomem;
+	memcpy(copy, e->data ? e->data : "", e->data_len);
+	free(t->mm->auxv);
+	t->mm->auxv = copy;
+	t->mm->auxv_len = e->data_len;
+	return NULL;
+}
+
+static void apply_name(struct rp_task *t, const struct trace_effect *e)
+{
+	size_t n = e->data_len < sizeof(t->name) ? e->data_len : sizeof(t->name) - 1;
+
+	memcpy(t->name, e->data ? e->data : "", n);
+	t->name[n] = '\0';
 }
 
 static struct err *apply_one(struct replay *r, struct rp_task *t, const struct trace_event *ev,
@@ -530,6 +552,11 @@ static struct err *apply_one(struct replay *r, struct rp_task *t, const struct t
 		return apply_sum(r, t, ev, e);
 	case TRACE_WITNESS:
 		return apply_witness(t, ev, e);
+	case TRACE_AUXV:
+		return apply_auxv(t, e);
+	case TRACE_NAME:
+		apply_name(t, e);
+		return NULL;
 	default:		/* notes for people */
 		return NULL;
 	}

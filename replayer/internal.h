@@ -35,6 +35,11 @@ struct rp_mm {
 	unsigned users;
 	struct rp_shared *shared;
 	struct rp_grow *grow;
+	void *auxv;		/* of its exec, for debuggers */
+	size_t auxv_len;
+	struct rp_int3 *int3;	/* breakpoints that are in its memory now: breaks.c */
+	unsigned int3_n, int3_gen;
+	pid_t int3_pid;
 };
 
 struct rp_task {
@@ -47,6 +52,10 @@ struct rp_task {
 	bool dirty;		/* regs differ from the kernel's copy */
 	bool restartable;	/* its last event was the end of a call: see restart_call() */
 	uint64_t nr;		/* number of its last system call */
+	char name[17];
+	/* only with a debugger */
+	bool in_call;		/* between TRACE_SYSCALL_ENTER and TRACE_SYSCALL_EXIT */
+	unsigned dr_gen;	/* which watchpoints its debug registers hold */
 };
 
 /* What replay knows of an object of the trace. */
@@ -72,6 +81,14 @@ struct replay {
 	bool root_done;
 	struct mem_sum *sum;
 	bool cpuid_trapped;
+	/* the event being worked on */
+	struct trace_event ev;
+	bool ev_read;		/* ev is event where+1 */
+	bool pending;		/* its task has got there; effects are not applied */
+	bool guarded;		/* effect_guard() was done for it */
+	uint64_t guard_page;
+	int guard_prot;
+	struct rp_debug *debug;	/* NULL without a debugger */
 };
 
 /* ---- cage.c: processes that can do nothing ------------------------------------ */
@@ -109,6 +126,19 @@ struct err *effect_unguard(struct rp_task *t, uint64_t page, int prot);
 /* ---- landmark.c ----------------------------------------------------------------------- */
 /* Run the task to the point whose state the event describes (TRACE_AT_STATE). */
 struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trace_event *ev);
+
+/* ---- replay.c, in the steps that a debugger needs ------------------------------------- */
+/* r->ev = the next event; err_end */
+struct err *rp_next(struct replay *r);
+/* Run the event's task to where the event happens: r->pending.  &rp_stopped: not there yet. */
+struct err *rp_reach(struct replay *r);
+/* Apply it. */
+struct err *rp_apply(struct replay *r);
+/* Registers as they will be when it goes on. */
+void rp_restart_call(struct rp_task *t);
+extern struct err rp_stopped;
+
+#include "replayer/debug.h"
 
 /* ---- diverge.c ---------------------------------------------------------------------- */
 /* NULL when equal. */

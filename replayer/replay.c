@@ -85,6 +85,7 @@ void replay_close(struct replay *r)
 {
 	if (!r)
 		return;
+	rp_debug_stop(r);
 	while (r->tasks)
 		rp_task_remove(r, r->tasks);
 	cage_kill(r->zygote);
@@ -121,7 +122,7 @@ bool replay_status(const struct replay *r, int *status_ret)
 /* ---- running ------------------------------------------------------------------------ */
 
 /* What the kernel does with an interrupted call when no handler runs: make it again. */
-static void restart_call(struct rp_task *t)
+void rp_restart_call(struct rp_task *t)
 {
 	int64_t ret = (int64_t)t->regs.rax;
 
@@ -138,16 +139,21 @@ static void restart_call(struct rp_task *t)
 enum run_stop { RUN_SYSCALL, RUN_SIGNAL };
 
 /* Run the task to its next system call (t->regs: as at the entry stop) or fault. */
-static struct err *run(struct rp_task *t, const struct trace_event *ev, enum run_stop *stop, siginfo_t *info)
+static struct err *run(struct replay *r, struct rp_task *t, const struct trace_event *ev, enum run_stop *stop,
+		       siginfo_t *info)
 {
 	struct err *err = NULL;
 	int status;
 
-	restart_call(t);
+	rp_restart_call(t);
 	for (;;) {
+		int request = PTRACE_SYSEMU;
+
 		err = rp_regs_flush(t);
+		if (!err && r->debug)
+			err = rp_debug_before(r, t, &request);
 		if (!err)
-			err = tracee_resume(t->real, PTRACE_SYSEMU, 0);
+			err = tracee_resume(t->real, request, 0);
 		if (!err)
 			err = tracee_wait(t->real, &status);
 		if (!err && !WIFSTOPPED(status))
@@ -161,10 +167,15 @@ static struct err *run(struct rp_task *t, const struct trace_event *ev, enum run
 			*stop = RUN_SYSCALL;
 			return NULL;
 		}
-		if (tracee_stop_kind(status) != STOP_SIGNAL)
+		if (tracee_stop_kind(status) != STOP_SIGNAL) {
+			if (r->debug && rp_debug_interrupted(r))
+				return &rp_stopped;
 			continue;
+		}
 		if (ptrace(PTRACE_GETSIGINFO, t->real, NULL, info) < 0)
 			return diverge(t, ev, "its process was killed");
+		if (r->debug && rp_debug_trap(r, t, info))
+			return &rp_stopped;
 		*stop = RUN_SIGNAL;
 		if (info->si_signo == SIGSEGV || info->si_signo == SIGBUS || info->si_signo == SIGILL ||
 		    info->si_signo == SIGFPE || info->si_signo == SIGTRAP)
@@ -209,14 +220,14 @@ static struct err *unexpected_signal(struct rp_task *t, const struct trace_event
 		       info->si_signo, info->si_code, (uint64_t)(uintptr_t)info->si_addr);
 }
 
-static struct err *run_to_syscall(struct rp_task *t, const struct trace_event *ev)
+static struct err *run_to_syscall(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
 	enum run_stop stop;
 	siginfo_t info;
 	bool again;
 
 	for (;;) {
-		TRY(run(t, ev, &stop, &info));
+		TRY(run(r, t, ev, &stop, &info));
 		if (stop == RUN_SYSCALL) {
 			if (t->regs.rip == ev->regs.rip || !skip_int80(t))
 				break;
@@ -229,14 +240,14 @@ static struct err *run_to_syscall(struct rp_task *t, const struct trace_event *e
 }
 
 /* To the instruction that traps or faults. */
-static struct err *run_to_fault(struct rp_task *t, const struct trace_event *ev)
+static struct err *run_to_fault(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
 	enum run_stop stop;
 	siginfo_t info;
 	bool again;
 
 	for (;;) {
-		TRY(run(t, ev, &stop, &info));
+		TRY(run(r, t, ev, &stop, &info));
 		if (stop == RUN_SYSCALL) {
 			if (skip_int80(t))
 				continue;
@@ -259,14 +270,14 @@ static struct err *compare(struct rp_task *t, const struct trace_event *ev)
 	return NULL;
 }
 
-static struct err *event_syscall(struct replay *r, struct rp_task *t, const struct trace_event *ev)
+static struct err *reach_syscall(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
-	TRY(run_to_syscall(t, ev));
+	TRY(run_to_syscall(r, t, ev));
 	if (t->nr != (uint64_t)(int64_t)ev->nr && (uint32_t)t->nr != (uint32_t)ev->nr)
 		return diverge(t, ev, "expected system call %d, found %" PRId64, ev->nr, (int64_t)t->nr);
 	TRY(compare(t, ev));
 	t->restartable = true;
-	return effect_apply(r, t, ev);
+	return NULL;
 }
 
 static uint64_t bus_address(const struct trace_event *ev)
@@ -283,38 +294,36 @@ static uint64_t bus_address(const struct trace_event *ev)
 	return 0;
 }
 
-static struct err *event_signal(struct replay *r, struct rp_task *t, const struct trace_event *ev)
+static struct err *reach_signal(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
-	uint64_t page = 0;
-	int prot = 0;
-
 	switch (ev->place) {
 	case TRACE_AT_SYSCALL:
-		TRY(run_to_syscall(t, ev));
+		TRY(run_to_syscall(r, t, ev));
 		t->regs.rip -= 2;
 		t->regs.rax = t->nr;
 		t->dirty = true;
 		TRY(compare(t, ev));
 		break;
 	case TRACE_AT_FAULT:
-		TRY(effect_guard(t, bus_address(ev), &page, &prot));
-		TRY(run_to_fault(t, ev));
+		if (!r->guarded)
+			TRY(effect_guard(t, bus_address(ev), &r->guard_page, &r->guard_prot));
+		r->guarded = true;
+		TRY(run_to_fault(r, t, ev));
+		r->guarded = false;
 		TRY(compare(t, ev));
 		t->dirty = true;
-		TRY(effect_unguard(t, page, prot));
+		TRY(effect_unguard(t, r->guard_page, r->guard_prot));
 		break;
 	case TRACE_AT_LAST:
 		TRY(compare(t, ev));
 		break;
 	case TRACE_AT_STATE:
-		restart_call(t);
-		TRY(landmark_find(r, t, ev));
-		return NULL;	/* its effects describe the state it was found in */
+		return err_new(ERR_UNSUPPORTED, "event %" PRIu64 " has no name this version could find", ev->n);
 	case TRACE_AT_NOWHERE:
 		break;
 	}
 	t->restartable = t->restartable && ev->place == TRACE_AT_LAST;
-	return effect_apply(r, t, ev);
+	return NULL;
 }
 
 static struct err *event_exec(struct replay *r, const struct trace_event *ev)
@@ -352,49 +361,97 @@ static struct err *event_exit(struct replay *r, struct rp_task *t, const struct 
 	return err;
 }
 
-static struct err *dispatch(struct replay *r, const struct trace_event *ev)
+struct err rp_stopped;
+
+struct err *rp_next(struct replay *r)
 {
+	if (r->ev_read)
+		return NULL;
+	TRY(trace_reader_next(r->reader, &r->ev));
+	r->ev_read = true;
+	bug_context.event = r->ev.n;
+	return NULL;
+}
+
+static struct err *event_task(struct replay *r, const struct trace_event *ev, struct rp_task **ret)
+{
+	*ret = rp_task_find(r, ev->task);
+	if (!*ret)
+		return err_new(ERR_TRACE, "the trace is not sound: event %" PRIu64 " is of an unknown task", ev->n);
+	bug_context.tid = (*ret)->rec_tid;
+	return NULL;
+}
+
+struct err *rp_reach(struct replay *r)
+{
+	const struct trace_event *ev = &r->ev;
 	struct rp_task *t;
 
 	if (ev->kind == TRACE_EXEC)
-		return event_exec(r, ev);
-	t = rp_task_find(r, ev->task);
-	if (!t)
-		return err_new(ERR_TRACE, "the trace is not sound: event %" PRIu64 " is of an unknown task", ev->n);
-	bug_context.tid = t->rec_tid;
+		goto there;
+	TRY(event_task(r, ev, &t));
 	switch (ev->kind) {
 	case TRACE_SYSCALL:
 	case TRACE_SYSCALL_ENTER:
-		return event_syscall(r, t, ev);
-	case TRACE_SYSCALL_EXIT:
-	case TRACE_NOTE:
-		return effect_apply(r, t, ev);
+		TRY(reach_syscall(r, t, ev));
+		break;
 	case TRACE_TRAP:
-		TRY(run_to_fault(t, ev));
+		TRY(run_to_fault(r, t, ev));
 		TRY(compare(t, ev));
-		return effect_apply(r, t, ev);
+		break;
 	case TRACE_SIGNAL:
 	case TRACE_SWITCH:
-		return event_signal(r, t, ev);
-	case TRACE_EXIT:
-		return event_exit(r, t, ev);
+		TRY(reach_signal(r, t, ev));
+		break;
 	default:
-		return err_new(ERR_TRACE, "the trace is not sound: event %" PRIu64 " has kind %d", ev->n, (int)ev->kind);
+		break;
 	}
+there:
+	r->pending = true;
+	return NULL;
+}
+
+struct err *rp_apply(struct replay *r)
+{
+	const struct trace_event *ev = &r->ev;
+	struct rp_task *t;
+
+	if (ev->kind == TRACE_EXEC) {
+		TRY(event_exec(r, ev));
+	} else {
+		TRY(event_task(r, ev, &t));
+		switch (ev->kind) {
+		case TRACE_SYSCALL:
+		case TRACE_SYSCALL_ENTER:
+		case TRACE_SYSCALL_EXIT:
+		case TRACE_NOTE:
+		case TRACE_TRAP:
+		case TRACE_SIGNAL:
+		case TRACE_SWITCH:
+			t->in_call = ev->kind == TRACE_SYSCALL_ENTER || (ev->kind == TRACE_NOTE && t->in_call);
+			TRY(effect_apply(r, t, ev));
+			break;
+		case TRACE_EXIT:
+			TRY(event_exit(r, t, ev));
+			break;
+		default:
+			return err_new(ERR_TRACE, "the trace is not sound: event %" PRIu64 " has kind %d", ev->n, (int)ev->kind);
+		}
+	}
+	r->where = ev->n;
+	r->pending = r->ev_read = false;
+	return NULL;
 }
 
 struct err *replay_event(struct replay *r)
 {
-	struct trace_event ev;
 	struct err *err;
 
-	TRY(trace_reader_next(r->reader, &ev));
-	bug_context.event = ev.n;
-	err = dispatch(r, &ev);
+	TRY(rp_next(r));
+	err = rp_reach(r);
+	if (!err)
+		err = rp_apply(r);
 	if (err_catch(&err, ERR_GONE))
-		err = err_new(ERR_DIVERGED, "replay diverged at event %" PRIu64 ": a replayed process was killed", ev.n);
-	if (err)
-		return err;
-	r->where = ev.n;
-	return NULL;
+		err = err_new(ERR_DIVERGED, "replay diverged at event %" PRIu64 ": a replayed process was killed", r->ev.n);
+	return err;
 }

@@ -39,4 +39,81 @@ uint64_t replay_where(const struct replay *r);
 bool replay_status(const struct replay *r, int *status_ret);
 const struct trace_meta *replay_meta(const struct replay *r);
 
+/* ---- debugging ------------------------------------------------------------------------
+ *
+ * After replay_debug_start() use the calls below instead of replay_event().  Between calls nothing runs
+ * and no breakpoint is in any memory.  Tasks are named by their recorded numbers.
+ */
+
+/* Go to the first instruction of pid (0 = the first program), or with event != 0 to after that event.
+ * pid, or if that is not alive the first program's, becomes the shown process. */
+struct err *replay_debug_start(struct replay *r, int pid, uint64_t event) __must_check;
+
+/* Processes whose stops are reported. */
+bool replay_shown(const struct replay *r, int pid);
+void replay_show(struct replay *r, int pid, bool on);
+
+struct replay_task {
+	int tid, pid;
+	char name[17];
+	bool in_call;		/* inside a system call while others run */
+};
+
+/* Fills up to max, returns how many there are.  Shown processes only unless all. */
+unsigned replay_tasks(const struct replay *r, bool all, struct replay_task *ret, unsigned max);
+/* The task that stopped last. */
+int replay_current(const struct replay *r);
+
+/* tid of a living task in all of these; ERR_GONE otherwise. */
+struct err *replay_regs(const struct replay *r, int tid, struct regs *ret) __must_check;
+/* NT_X86_XSTATE, whole; buf has room for 16384. */
+struct err *replay_xstate(const struct replay *r, int tid, void *buf, size_t *len_ret) __must_check;
+/* Bytes read: fewer than len where memory ends. */
+size_t replay_memory(const struct replay *r, int tid, uint64_t addr, void *buf, size_t len);
+/* Owned by the replay, valid until the next move. */
+const void *replay_auxv(const struct replay *r, int tid, size_t *len_ret);
+/* Path of the program, as it was when recorded; "" when unknown. */
+void replay_exe(const struct replay *r, int tid, char *buf, size_t size);
+/* Content of a file that the program had mapped, by the path it saw; read-only, the caller closes it. */
+struct err *replay_file(struct replay *r, const char *path, int *fd_ret) __must_check;
+
+enum replay_break_kind {
+	REPLAY_BREAK = 0,	/* before the instruction at addr */
+	REPLAY_BREAK_HW,	/* the same, by debug register */
+	REPLAY_WRITE,		/* memory changes */
+	REPLAY_READ, REPLAY_ACCESS,	/* debug registers only: at most 4 x 8 bytes in all */
+};
+struct replay_break {
+	enum replay_break_kind kind;
+	int pid;
+	uint64_t addr, len;
+};
+/* Replaces what was set. */
+struct err *replay_breaks(struct replay *r, const struct replay_break *b, unsigned n) __must_check;
+
+enum replay_stop_kind {
+	REPLAY_STOP_STEP = 1, REPLAY_STOP_BREAK, REPLAY_STOP_WATCH, REPLAY_STOP_SIGNAL, REPLAY_STOP_FORK, REPLAY_STOP_EXEC,
+	REPLAY_STOP_BEGIN, REPLAY_STOP_END, REPLAY_STOP_INTERRUPT,
+};
+struct replay_stop {
+	enum replay_stop_kind kind;
+	int tid;
+	int signal;
+	struct replay_break watch;
+	int child_pid, child_tid;	/* FORK */
+	bool vfork;
+};
+
+/* Moving.  Forward to the next stop; tid moves by one instruction, and on while its pc is in [start, end). */
+struct err *replay_forward(struct replay *r, struct replay_stop *ret) __must_check;
+struct err *replay_step(struct replay *r, int tid, uint64_t start, uint64_t end, struct replay_stop *ret) __must_check;
+struct err *replay_backward(struct replay *r, struct replay_stop *ret) __must_check;
+struct err *replay_step_back(struct replay *r, int tid, struct replay_stop *ret) __must_check;
+/* To after an event, or as near as the recording goes. */
+struct err *replay_seek(struct replay *r, uint64_t event, struct replay_stop *ret) __must_check;
+/* While moving: stop soon when this descriptor has something to read or is closed; -1 = never. */
+void replay_interrupt_from(struct replay *r, int fd);
+/* "event 12, 3 stops and 2 steps later" */
+void replay_where_text(const struct replay *r, char *buf, size_t size);
+
 #endif

@@ -2,6 +2,7 @@
  * task.c - replayed tasks and their address spaces, as data.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "replayer/internal.h"
 
@@ -66,6 +67,12 @@ struct rp_mm *rp_mm_copy(const struct rp_mm *mm)
 		c->next = copy->grow;
 		copy->grow = c;
 	}
+	if (mm->auxv) {
+		copy->auxv = malloc(mm->auxv_len + 1);
+		BUG_ON(!copy->auxv, "out of memory for a process");
+		memcpy(copy->auxv, mm->auxv, mm->auxv_len);
+		copy->auxv_len = mm->auxv_len;
+	}
 	return copy;
 }
 
@@ -85,6 +92,8 @@ void rp_mm_put(struct rp_mm *mm)
 		free(mm->grow);
 		mm->grow = next;
 	}
+	free(mm->auxv);
+	free(mm->int3);
 	free(mm);
 }
 

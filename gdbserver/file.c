@@ -1,0 +1,145 @@
+/*
+ * file.c - vFile: the recorded program's files, read-only, from the trace.
+ *
+ * Only content that was mapped is there, by the path the program saw; nothing of the live file system.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "gdbserver/internal.h"
+
+static void failed(struct server *s, int os_errno)
+{
+	reply_text(&s->out, "F-1,%x", os_errno);
+}
+
+static void file_open(struct server *s, const char *p)
+{
+	char path[4096];
+	struct err *err;
+	size_t len;
+	uint64_t flags;
+	int fd;
+
+	if (!parse_hex_bytes(&p, path, sizeof(path), &len) || !parse_char(&p, ',') || !parse_hex(&p, &flags)) {
+		failed(s, EINVAL);
+		return;
+	}
+	if (flags & 3) {
+		failed(s, EROFS);
+		return;
+	}
+	err = replay_file(s->r, path, &fd);
+	if (err) {
+		err_free(err);
+		failed(s, ENOENT);
+		return;
+	}
+	for (int i = 0; i < FILES_MAX; i++) {
+		if (s->files[i] >= 0)
+			continue;
+		s->files[i] = fd;
+		reply_text(&s->out, "F%x", i);
+		return;
+	}
+	close(fd);
+	failed(s, EMFILE);
+}
+
+static bool parse_file(struct server *s, const char **p, uint64_t *n)
+{
+	return parse_hex(p, n) && *n < FILES_MAX && s->files[*n] >= 0;
+}
+
+static void file_pread(struct server *s, const char *p)
+{
+	static char buf[PACKET_MAX / 2];
+	uint64_t n, count, offset;
+	ssize_t got;
+
+	if (!parse_file(s, &p, &n) || !parse_char(&p, ',') || !parse_hex(&p, &count) || !parse_char(&p, ',') ||
+	    !parse_hex(&p, &offset)) {
+		failed(s, EBADF);
+		return;
+	}
+	got = pread(s->files[n], buf, count < sizeof(buf) ? count : sizeof(buf), (off_t)offset);
+	if (got < 0) {
+		failed(s, EINVAL);
+		return;
+	}
+	reply_text(&s->out, "F%zx;", (size_t)got);
+	reply_bytes(&s->out, buf, (size_t)got);
+}
+
+/* gdb's own struct fst_stat, big-endian (gdb doc, "Protocol-specific Representation of Datatypes") */
+struct __attribute__((packed)) gdb_stat {
+	uint32_t dev, ino, mode, nlink, uid, gid, rdev;
+	uint64_t size, blksize, blocks;
+	uint32_t atime, mtime, ctime;
+};
+
+static void file_fstat(struct server *s, const char *p)
+{
+	struct gdb_stat g = { 0 };
+	struct stat st;
+	uint64_t n;
+
+	if (!parse_file(s, &p, &n) || fstat(s->files[n], &st) < 0) {
+		failed(s, EBADF);
+		return;
+	}
+	g.mode = htobe32(0100555);
+	g.nlink = htobe32(1);
+	g.size = htobe64((uint64_t)st.st_size);
+	g.blksize = htobe64(4096);
+	g.blocks = htobe64(((uint64_t)st.st_size + 511) / 512);
+	reply_text(&s->out, "F%zx;", sizeof(g));
+	reply_bytes(&s->out, &g, sizeof(g));
+}
+
+static void file_close(struct server *s, const char *p)
+{
+	uint64_t n;
+
+	if (!parse_file(s, &p, &n)) {
+		failed(s, EBADF);
+		return;
+	}
+	close(s->files[n]);
+	s->files[n] = -1;
+	reply_text(&s->out, "F0");
+}
+
+void file_command(struct server *s, const char *args)
+{
+	static const struct { const char *name; void (*run)(struct server *s, const char *p); } commands[] = {
+		{ "open:", file_open }, { "pread:", file_pread }, { "fstat:", file_fstat }, { "close:", file_close },
+	};
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		size_t n = strlen(commands[i].name);
+
+		if (!strncmp(args, commands[i].name, n)) {
+			commands[i].run(s, args + n);
+			return;
+		}
+	}
+	if (!strncmp(args, "setfs:", 6))
+		reply_text(&s->out, "F0");
+	else if (!strncmp(args, "readlink:", 9))
+		failed(s, EINVAL);
+	else if (!strncmp(args, "pwrite:", 7) || !strncmp(args, "unlink:", 7))
+		failed(s, EROFS);
+}
+
+void file_close_all(struct server *s)
+{
+	for (int i = 0; i < FILES_MAX; i++) {
+		if (s->files[i] >= 0)
+			close(s->files[i]);
+		s->files[i] = -1;
+	}
+}

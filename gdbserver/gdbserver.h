@@ -1,0 +1,15 @@
+/*
+ * gdbserver.h - a replay spoken to in gdb's remote protocol.
+ */
+#ifndef GDBSERVER_GDBSERVER_H
+#define GDBSERVER_GDBSERVER_H
+
+#include "replayer/replay.h"
+
+/*
+ * Serve one debugger on a connected socket until it goes away.  replay_debug_start() has been done.
+ * NULL also when the connection drops; an error is one of the replay itself.
+ */
+struct err *gdbserver_run(struct replay *r, int fd) __must_check;
+
+#endif

@@ -1,0 +1,67 @@
+/*
+ * internal.h - the server's own structures.
+ */
+#ifndef GDBSERVER_INTERNAL_H
+#define GDBSERVER_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gdbserver/gdbserver.h"
+
+enum { PACKET_MAX = 0x20000, FILES_MAX = 64, BREAKS_MAX = 1024, TASKS_MAX = 4096 };
+
+/* A reply being built.  Bytes are escaped when it is sent. */
+struct reply {
+	char *bytes;
+	size_t len, room;
+	bool none;		/* the command has no reply (k) */
+};
+
+struct server {
+	struct replay *r;
+	int fd;
+	bool no_ack, done, fork_events, exec_events;
+	struct err *err;		/* the replay broke: report and end */
+	int tid;			/* Hg */
+	int tid_go;			/* Hc; 0 or -1 = any */
+	struct replay_stop last;	/* what `?' answers */
+	bool seek;			/* the next resume goes there instead */
+	uint64_t seek_to;
+	struct replay_break breaks[BREAKS_MAX];
+	unsigned breaks_n;
+	int files[FILES_MAX];		/* -1 = free */
+	struct reply out;
+	/* input */
+	char in[PACKET_MAX * 2];
+	size_t in_len;
+};
+
+/* ---- packet.c --------------------------------------------------------------------- */
+/* Next packet, unescaped, NUL-terminated in buf (PACKET_MAX + 1).  false: connection gone. */
+bool packet_read(struct server *s, char *buf, size_t *len_ret);
+/* Send s->out, empty it.  false: connection gone. */
+bool packet_send(struct server *s);
+void reply_bytes(struct reply *o, const void *bytes, size_t len);
+void reply_text(struct reply *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void reply_hex(struct reply *o, const void *bytes, size_t len);
+/* Hex number at *p, which moves on; false when there is none or it is too long. */
+bool parse_hex(const char **p, uint64_t *ret);
+/* "c" after an expected character; moves on. */
+bool parse_char(const char **p, char c);
+/* Hex text of bytes up to a character that is none; false when odd or too long. */
+bool parse_hex_bytes(const char **p, char *buf, size_t size, size_t *len_ret);
+
+/* ---- target.c: registers, threads, auxv as gdb wants them ------------------------------ */
+void target_xml(struct reply *o);
+bool target_registers(struct server *s, int tid, struct reply *o);
+bool target_register(struct server *s, int tid, uint64_t n, struct reply *o);
+void target_threads_xml(struct server *s, struct reply *o);
+bool target_task(struct server *s, int tid, struct replay_task *ret);
+
+/* ---- file.c ---------------------------------------------------------------------------- */
+void file_command(struct server *s, const char *args);
+void file_close_all(struct server *s);
+
+#endif

@@ -1,0 +1,210 @@
+/*
+ * packet.c - $data#checksum, with and without acknowledgements.
+ *
+ * Whatever comes in, at worst a packet is dropped: nothing here trusts a length or a digit.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/bug.h"
+#include "gdbserver/internal.h"
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+bool parse_hex(const char **p, uint64_t *ret)
+{
+	unsigned n = 0;
+
+	*ret = 0;
+	for (; hex_digit(**p) >= 0; (*p)++) {
+		if (++n > 16)
+			return false;
+		*ret = *ret << 4 | (unsigned)hex_digit(**p);
+	}
+	return n > 0;
+}
+
+bool parse_char(const char **p, char c)
+{
+	if (**p != c)
+		return false;
+	(*p)++;
+	return true;
+}
+
+bool parse_hex_bytes(const char **p, char *buf, size_t size, size_t *len_ret)
+{
+	size_t n = 0;
+
+	for (; hex_digit((*p)[0]) >= 0; *p += 2) {
+		if (hex_digit((*p)[1]) < 0 || n + 1 >= size)
+			return false;
+		buf[n++] = (char)(hex_digit((*p)[0]) << 4 | hex_digit((*p)[1]));
+	}
+	buf[n] = '\0';
+	*len_ret = n;
+	return true;
+}
+
+/* ---- out ---------------------------------------------------------------------------------- */
+
+void reply_bytes(struct reply *o, const void *bytes, size_t len)
+{
+	if (o->room - o->len < len + 1) {
+		o->room = o->len + len + 4096;
+		o->bytes = realloc(o->bytes, o->room);
+		BUG_ON(!o->bytes, "out of memory for a reply");
+	}
+	if (len)
+		memcpy(o->bytes + o->len, bytes, len);
+	o->len += len;
+	o->bytes[o->len] = '\0';
+}
+
+void reply_text(struct reply *o, const char *fmt, ...)
+{
+	char *text = NULL;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	BUG_ON(n < 0, "out of memory for a reply");
+	reply_bytes(o, text, (size_t)n);
+	free(text);
+}
+
+void reply_hex(struct reply *o, const void *bytes, size_t len)
+{
+	static const char digits[] = "0123456789abcdef";
+	const unsigned char *b = bytes;
+
+	for (size_t i = 0; i < len; i++) {
+		char two[2] = { digits[b[i] >> 4], digits[b[i] & 15] };
+
+		reply_bytes(o, two, 2);
+	}
+}
+
+static bool send_all(int fd, const char *bytes, size_t len)
+{
+	while (len) {
+		ssize_t n = send(fd, bytes, len, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		bytes += n;
+		len -= (size_t)n;
+	}
+	return true;
+}
+
+bool packet_send(struct server *s)
+{
+	struct reply wire = { 0 };
+	unsigned char sum = 0;
+	char tail[4];
+	bool ok;
+
+	reply_bytes(&wire, "$", 1);
+	for (size_t i = 0; i < s->out.len; i++) {
+		char c = s->out.bytes[i], two[2] = { '}', (char)(c ^ 0x20) };
+		bool escape = c == '$' || c == '#' || c == '}' || c == '*';
+
+		reply_bytes(&wire, escape ? two : &c, escape ? 2 : 1);
+	}
+	for (size_t i = 1; i < wire.len; i++)
+		sum = (unsigned char)(sum + (unsigned char)wire.bytes[i]);
+	snprintf(tail, sizeof(tail), "#%02x", sum);
+	reply_bytes(&wire, tail, 3);
+	ok = send_all(s->fd, wire.bytes, wire.len);
+	free(wire.bytes);
+	s->out.len = 0;
+	return ok;
+}
+
+/* ---- in ------------------------------------------------------------------------------------- */
+
+static bool more_input(struct server *s)
+{
+	ssize_t n;
+
+	if (s->in_len == sizeof(s->in)) {	/* no packet is that long: not ours */
+		s->in_len = 0;
+		return false;
+	}
+	do {
+		n = read(s->fd, s->in + s->in_len, sizeof(s->in) - s->in_len);
+	} while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		return false;
+	s->in_len += (size_t)n;
+	return true;
+}
+
+static void drop_input(struct server *s, size_t n)
+{
+	memmove(s->in, s->in + n, s->in_len - n);
+	s->in_len -= n;
+}
+
+static size_t unescape(const char *from, size_t len, char *to)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < len && n < PACKET_MAX; i++) {
+		if (from[i] == '}' && i + 1 < len)
+			to[n++] = (char)(from[++i] ^ 0x20);
+		else
+			to[n++] = from[i];
+	}
+	to[n] = '\0';
+	return n;
+}
+
+bool packet_read(struct server *s, char *buf, size_t *len_ret)
+{
+	for (;;) {
+		size_t start = 0, end;
+		unsigned char sum = 0;
+		bool good;
+
+		/* acknowledgements, and ^C while nothing runs */
+		while (start < s->in_len && s->in[start] != '$')
+			start++;
+		drop_input(s, start);
+		for (end = 1; end < s->in_len && s->in[end] != '#'; end++)
+			sum = (unsigned char)(sum + (unsigned char)s->in[end]);
+		if (end + 2 >= s->in_len) {
+			if (!more_input(s))
+				return false;
+			continue;
+		}
+		good = hex_digit(s->in[end + 1]) == sum >> 4 && hex_digit(s->in[end + 2]) == (sum & 15);
+		if (!s->no_ack && !send_all(s->fd, good ? "+" : "-", 1))
+			return false;
+		if (good || s->no_ack)
+			*len_ret = unescape(s->in + 1, end - 1, buf);
+		drop_input(s, end + 3);
+		if (good || s->no_ack)
+			return true;
+	}
+}

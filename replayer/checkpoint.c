@@ -1,0 +1,426 @@
+/*
+ * checkpoint.c - copies of all replayed processes, to go back to.
+ *
+ * A checkpoint keeps one clone of each address space; further threads are kept as registers and made
+ * anew on the way back.  Going back clones the clones, so a checkpoint can be used any
+ * number of times.  A fork shares pages of shared mappings with its parent, which must not happen
+ * here: their memfds are copied and the copies mapped in their place.
+ *
+ * While running forward one is taken every SPACING_NS of replay; beyond KEEP_MAX the one whose removal
+ * leaves the smallest gap goes, so they stay spread over the whole run and denser where it is cheap.
+ *
+ * Not handled: private pages of an object that is also mapped shared and was changed that way.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "replayer/internal.h"
+
+enum { KEEP_MAX = 20, SPACING_NS = 250000000, COPY_BYTES = 1 << 20 };
+
+struct rp_xstate {
+	struct rp_xstate *next;
+	uint32_t serial;
+	size_t len;
+	unsigned char bytes[];
+};
+
+/* ---- shared memory --------------------------------------------------------------------- */
+
+static struct err *copy_memfd(int from, int *ret)
+{
+	static char buf[COPY_BYTES];
+	struct stat st;
+	int fd = memfd_create("hindsight", MFD_CLOEXEC);
+	off_t at = 0;
+
+	if (fd < 0 || fstat(from, &st) < 0 || ftruncate(fd, st.st_size) < 0)
+		goto failed;
+	while (at < st.st_size && (at = lseek(from, at, SEEK_DATA)) >= 0) {
+		off_t end = lseek(from, at, SEEK_HOLE);
+
+		while (at < end) {
+			ssize_t n = pread(from, buf, end - at < COPY_BYTES ? (size_t)(end - at) : COPY_BYTES, at);
+
+			if (n <= 0 || pwrite(fd, buf, (size_t)n, at) != n)
+				goto failed;
+			at += n;
+		}
+	}
+	*ret = fd;
+	return NULL;
+failed:
+	if (fd >= 0)
+		close(fd);
+	return err_os(errno, "cannot copy shared memory for a checkpoint");
+}
+
+static bool is_shared(const struct rp_object *o)
+{
+	return o->defined && o->kind != TRACE_OBJECT_FILE;
+}
+
+static struct err *remap_one(struct rp_task *t, const struct tracee_map *m, int fd)
+{
+	uint64_t len = m->end - m->start;
+	int64_t ret;
+
+	TRY(cage_call(t->real, &t->regs, &ret, SYS_mmap, m->start, len, (uint64_t)m->prot,
+		      MAP_SHARED | MAP_FIXED, (uint64_t)fd, m->offset));
+	return ret == (int64_t)m->start ? NULL : err_os((int)-ret, "cannot map shared memory for a checkpoint");
+}
+
+/* In t's process, what maps from[i] shall map to[i]. */
+static struct err *remap(struct rp_task *t, const int *from, const int *to, uint32_t n)
+{
+	struct tracee_maps maps;
+	struct err *err = NULL;
+
+	TRY(tracee_maps_read(t->real, &maps));
+	for (uint32_t i = 0; i < n && !err; i++) {
+		struct stat st;
+
+		if (from[i] < 0 || to[i] < 0 || fstat(from[i], &st) < 0)
+			continue;
+		for (size_t j = 0; j < maps.n && !err; j++) {
+			const struct tracee_map *m = &maps.map[j];
+
+			if (m->shared && m->inode == st.st_ino && !strncmp(m->name, "/memfd:", 7))
+				err = remap_one(t, m, to[i]);
+		}
+	}
+	tracee_maps_deinit(&maps);
+	return err;
+}
+
+static struct err *copy_fds(const int *from, uint32_t n, int **ret, bool *any)
+{
+	int *fds = malloc((n + 1) * sizeof(*fds));
+
+	if (!fds)
+		return &err_nomem;
+	*any = false;
+	for (uint32_t i = 0; i < n; i++) {
+		struct err *err = NULL;
+
+		fds[i] = -1;
+		if (from[i] >= 0)
+			err = copy_memfd(from[i], &fds[i]);
+		if (err) {
+			while (i--) {
+				if (fds[i] >= 0)
+					close(fds[i]);
+			}
+			free(fds);
+			return err;
+		}
+		*any |= fds[i] >= 0;
+	}
+	*ret = fds;
+	return NULL;
+}
+
+static struct err *live_fds(const struct replay *r, int **ret)
+{
+	int *fds = malloc((r->objects_n + 1) * sizeof(*fds));
+
+	if (!fds)
+		return &err_nomem;
+	for (uint32_t i = 0; i < r->objects_n; i++)
+		fds[i] = is_shared(&r->objects[i]) ? r->objects[i].fd : -1;
+	*ret = fds;
+	return NULL;
+}
+
+/* ---- tasks ------------------------------------------------------------------------------- */
+
+static void drop_tasks(struct rp_task *list)
+{
+	for (struct rp_task *t = list; t; t = t->next) {
+		if (t->real > 0)
+			kill(t->real, SIGKILL);	/* all at once: they die in parallel */
+	}
+	while (list) {
+		struct rp_task *next = list->next;
+
+		cage_kill(list->real);
+		rp_mm_put(list->mm);
+		free(list);
+		list = next;
+	}
+}
+
+/* Plain copies; real = 0, address spaces copied as data, sharing as in the original. */
+static struct rp_task *copy_list(const struct rp_task *list)
+{
+	struct rp_task *head = NULL, **end = &head;
+
+	for (const struct rp_task *t = list; t; t = t->next) {
+		struct rp_task *c = malloc(sizeof(*c));
+		const struct rp_task *o = list;
+
+		BUG_ON(!c, "out of memory for a task");
+		*c = *t;
+		c->real = 0;
+		c->next = NULL;
+		c->dr_gen = 0;
+		c->dirty = true;
+		while (o != t && o->mm != t->mm)
+			o = o->next;
+		if (o == t) {
+			c->mm = rp_mm_copy(t->mm);
+		} else {
+			struct rp_task *same = head;
+
+			for (const struct rp_task *x = list; x != o; x = x->next)
+				same = same->next;
+			c->mm = same->mm;
+			c->mm->users++;
+		}
+		*end = c;
+		end = &c->next;
+	}
+	return head;
+}
+
+static bool first_of_mm(const struct rp_task *list, const struct rp_task *t)
+{
+	while (list->mm != t->mm)
+		list = list->next;
+	return list == t;
+}
+
+static struct err *save_xstate(struct rp_checkpoint *c, const struct rp_task *t)
+{
+	unsigned char buf[TRACEE_XSTATE_MAX];
+	struct rp_xstate *x;
+	size_t len;
+
+	TRY(tracee_xstate_get(t->real, buf, &len));
+	x = malloc(sizeof(*x) + len);
+	if (!x)
+		return &err_nomem;
+	*x = (struct rp_xstate){ c->xstate, t->serial, len };
+	memcpy(x->bytes, buf, len);
+	c->xstate = x;
+	return NULL;
+}
+
+static struct err *take_tasks(struct replay *r, struct rp_checkpoint *c)
+{
+	struct rp_task *copy;
+
+	c->tasks = copy = copy_list(r->tasks);
+	for (struct rp_task *t = r->tasks; t; t = t->next, copy = copy->next) {
+		if (!t->real)
+			continue;
+		if (!first_of_mm(r->tasks, t)) {
+			TRY(save_xstate(c, t));
+			continue;
+		}
+		TRY(cage_clone(t, false, &copy->real));
+		t->dirty = false;
+		/* the clone woke up inside our call; it has to have the task's own registers */
+		copy->dirty = true;
+	}
+	return NULL;
+}
+
+void rp_checkpoint_drop(struct replay *r, struct rp_checkpoint *c)
+{
+	struct rp_checkpoint **p = &r->debug->newest;
+
+	while (*p && *p != c)
+		p = &(*p)->older;
+	if (*p) {
+		*p = c->older;
+		r->debug->checkpoints--;
+	}
+	drop_tasks(c->tasks);
+	while (c->xstate) {
+		struct rp_xstate *next = c->xstate->next;
+
+		free(c->xstate);
+		c->xstate = next;
+	}
+	for (uint32_t i = 0; c->fds && i < c->fds_n; i++) {
+		if (c->fds[i] >= 0)
+			close(c->fds[i]);
+	}
+	free(c->fds);
+	free(c->pos.legs);
+	free(c);
+}
+
+static struct err *take_shared(struct replay *r, struct rp_checkpoint *c)
+{
+	struct err *err;
+	int *live;
+	bool any;
+
+	TRY(live_fds(r, &live));
+	c->fds_n = r->objects_n;
+	err = copy_fds(live, c->fds_n, &c->fds, &any);
+	for (struct rp_task *t = c->tasks; t && any && !err; t = t->next) {
+		if (t->real)
+			err = remap(t, live, c->fds, c->fds_n);
+	}
+	free(live);
+	return err;
+}
+
+/* In order of time, newest first. */
+static void insert(struct rp_debug *d, struct rp_checkpoint *c)
+{
+	struct rp_checkpoint **p = &d->newest;
+
+	while (*p && !rp_pos_leads(&(*p)->pos, &c->pos))
+		p = &(*p)->older;
+	c->older = *p;
+	*p = c;
+	d->checkpoints++;
+}
+
+static void thin(struct replay *r)
+{
+	while (r->debug->checkpoints > KEEP_MAX) {
+		struct rp_checkpoint *victim = NULL, *after = NULL;
+
+		for (struct rp_checkpoint *c = r->debug->newest; c && c->older; c = c->older) {
+			if (c == r->debug->newest || c->keep)
+				continue;
+			if (!victim || c->cost_ns < victim->cost_ns)
+				victim = c;
+		}
+		if (!victim)
+			return;
+		for (after = r->debug->newest; after->older != victim; after = after->older)
+			;
+		after->cost_ns += victim->cost_ns;
+		rp_checkpoint_drop(r, victim);
+	}
+}
+
+struct err *rp_checkpoint_take(struct replay *r)
+{
+	struct rp_debug *d = r->debug;
+	struct rp_checkpoint *c;
+	struct err *err;
+	uint64_t now = rp_now_ns();
+
+	if (r->pending || r->guarded || d->nameless)
+		return NULL;
+	for (c = d->newest; c; c = c->older) {
+		if (rp_pos_leads(&c->pos, &d->pos) && rp_pos_leads(&d->pos, &c->pos))
+			return NULL;
+	}
+	rp_int3_out(r);
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return &err_nomem;
+	rp_pos_copy(&c->pos, &d->pos);
+	c->root = r->root;
+	c->root_status = r->root_status;
+	c->root_done = r->root_done;
+	c->cost_ns = now - d->last_ns;
+	c->keep = !d->newest;
+	err = take_tasks(r, c);
+	if (!err)
+		err = take_shared(r, c);
+	if (err) {
+		rp_checkpoint_drop(r, c);
+		return err;
+	}
+	insert(d, c);
+	thin(r);
+	d->last_ns = rp_now_ns();
+	return NULL;
+}
+
+struct err *rp_checkpoint_maybe(struct replay *r)
+{
+	if (r->pending || rp_now_ns() - r->debug->last_ns < SPACING_NS)
+		return NULL;
+	return rp_checkpoint_take(r);
+}
+
+/* ---- back ----------------------------------------------------------------------------------- */
+
+static struct err *wake_tasks(struct replay *r, struct rp_checkpoint *c)
+{
+	struct rp_task *saved = c->tasks;
+
+	for (struct rp_task *t = r->tasks; t; t = t->next, saved = saved->next) {
+		if (!saved->real)
+			continue;
+		TRY(cage_clone(saved, false, &t->real));
+		saved->dirty = true;
+	}
+	for (struct rp_task *t = r->tasks; t; t = t->next) {
+		struct rp_task *first = r->tasks;
+		const struct rp_xstate *x = c->xstate;
+
+		while (first->mm != t->mm)
+			first = first->next;
+		if (first == t || !first->real)
+			continue;
+		TRY(cage_clone(first, true, &t->real));
+		first->dirty = true;
+		while (x && x->serial != t->serial)
+			x = x->next;
+		if (x)
+			TRY(tracee_xstate_set(t->real, x->bytes, x->len));
+	}
+	return NULL;
+}
+
+static struct err *restore_shared(struct replay *r, struct rp_checkpoint *c)
+{
+	struct err *err;
+	bool any;
+	int *fds;
+
+	TRY(copy_fds(c->fds, c->fds_n, &fds, &any));
+	for (uint32_t i = 0; i < r->objects_n; i++) {
+		struct rp_object *o = &r->objects[i];
+
+		if (!is_shared(o))
+			continue;
+		if (o->fd >= 0)
+			close(o->fd);
+		o->fd = i < c->fds_n ? fds[i] : -1;
+	}
+	err = NULL;
+	for (struct rp_task *t = r->tasks; t && any && !err; t = t->next) {
+		if (t->real && first_of_mm(r->tasks, t))
+			err = remap(t, c->fds, fds, c->fds_n);
+	}
+	free(fds);
+	return err;
+}
+
+struct err *rp_checkpoint_restore(struct replay *r, struct rp_checkpoint *c)
+{
+	struct rp_debug *d = r->debug;
+
+	drop_tasks(r->tasks);
+	r->tasks = copy_list(c->tasks);
+	TRY(wake_tasks(r, c));
+	TRY(restore_shared(r, c));
+	r->root = c->root;
+	r->root_status = c->root_status;
+	r->root_done = c->root_done;
+	r->where = c->pos.where;
+	r->pending = r->guarded = r->ev_read = false;
+	rp_pos_copy(&d->pos, &c->pos);
+	d->nameless = false;
+	d->last = (struct rp_hop){ 0 };
+	d->last_ns = rp_now_ns();
+	return trace_reader_seek(r->reader, r->where + 1);
+}

@@ -1,0 +1,287 @@
+/*
+ * hop.c - the smallest move forward: a run to the next stop of a set, one instruction, or one event.
+ *
+ * Everything above is made of hops, and a hop is deterministic: from the same state, with the
+ * same set, it ends in the same state.  (Except when it is interrupted: HOP_INTERRUPTED.)
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "replayer/internal.h"
+
+enum { VALUE_MAX = 256 };
+
+struct values { uint8_t len[WATCHES_MAX]; uint8_t bytes[WATCHES_MAX][VALUE_MAX]; };
+
+static const struct rp_task *task_of(const struct replay *r, int pid)
+{
+	for (const struct rp_task *t = r->tasks; t; t = t->next) {
+		if (t->rec_pid == pid && t->real)
+			return t;
+	}
+	return NULL;
+}
+
+static void values_read(const struct replay *r, const struct rp_set *s, struct values *v)
+{
+	const struct rp_task *t = NULL;
+
+	for (unsigned i = 0; s->watches && i < s->n && i < WATCHES_MAX; i++) {
+		const struct replay_break *b = &s->b[i];
+
+		v->len[i] = 0;
+		if (b->kind < REPLAY_WRITE)
+			continue;
+		if (!t || t->rec_pid != b->pid)
+			t = task_of(r, b->pid);
+		if (t)
+			v->len[i] = (uint8_t)tracee_read_some(t->real, b->addr, v->bytes[i], b->len < VALUE_MAX ? b->len : VALUE_MAX - 1);
+	}
+}
+
+/* Which debug registers belong to the i-th of the set: as breaks.c deals them out. */
+static uint64_t registers_of(const struct rp_set *s, unsigned which, int pid)
+{
+	unsigned n = 0;
+
+	if (s->soft)
+		return 0;
+	for (unsigned i = 0; i <= which; i++) {
+		const struct replay_break *b = &s->b[i];
+		uint64_t end = b->addr + (b->kind == REPLAY_BREAK_HW ? 1 : b->len), bits = 0;
+
+		if (b->pid != pid || b->kind == REPLAY_BREAK)
+			continue;
+		for (uint64_t a = b->addr; a < end && n < DEBUG_REGISTERS; bits |= 1u << n++) {
+			unsigned size = 8;
+
+			while (size > 1 && ((a & (size - 1)) || a + size > end))
+				size /= 2;
+			a += b->kind == REPLAY_BREAK_HW ? 1 : size;
+		}
+		if (i == which)
+			return bits;
+	}
+	return 0;
+}
+
+static bool compare_values(const struct replay *r, const struct rp_set *s, const struct values *a,
+			   const struct values *b, struct rp_hop *hop)
+{
+	bool any = false;
+
+	for (unsigned i = 0; s->watches && i < s->n && i < WATCHES_MAX; i++) {
+		bool hit = false;
+
+		if (s->b[i].kind < REPLAY_WRITE)
+			continue;
+		/* memory that comes or goes is no write */
+		if (s->b[i].kind != REPLAY_READ && a->len[i] == b->len[i])
+			hit = memcmp(a->bytes[i], b->bytes[i], a->len[i]) != 0;
+		if (s->b[i].kind != REPLAY_WRITE && hop->kind == HOP_MOVED && hop->t->rec_pid == s->b[i].pid)
+			hit |= (r->debug->dr_hit & registers_of(s, i, s->b[i].pid)) != 0;
+		if (hit)
+			hop->hit[i / 64] |= 1ull << (i % 64);
+		any |= hit;
+	}
+	return any;
+}
+
+bool rp_hop_hits(struct replay *r, const struct rp_hop *hop, unsigned set, const struct replay_break **watch)
+{
+	const struct rp_set *s = &r->debug->sets[set], *u = &r->debug->sets[hop->set];
+
+	if (watch)
+		*watch = NULL;
+	for (unsigned i = 0; u->watches && i < u->n && i < WATCHES_MAX; i++) {
+		if (!(hop->hit[i / 64] >> (i % 64) & 1))
+			continue;
+		for (unsigned j = 0; j < s->n; j++) {
+			if (memcmp(&s->b[j], &u->b[i], sizeof(u->b[i])))
+				continue;
+			if (watch)
+				*watch = &s->b[j];
+			return true;
+		}
+	}
+	return hop->t && hop->arrived && rp_set_breaks(s, hop->t->rec_pid, hop->t->regs.rip);
+}
+
+/* ---- one event ------------------------------------------------------------------------------ */
+
+static bool runs(const struct trace_event *ev)
+{
+	switch (ev->kind) {
+	case TRACE_SYSCALL:
+	case TRACE_SYSCALL_ENTER:
+	case TRACE_TRAP:
+		return true;
+	case TRACE_SIGNAL:
+	case TRACE_SWITCH:
+		return ev->place == TRACE_AT_SYSCALL || ev->place == TRACE_AT_FAULT;
+	default:
+		return false;
+	}
+}
+
+/* Effects that look at memory, copy it or change what is mapped must not meet an int3. */
+static bool touches_text(const struct trace_event *ev)
+{
+	for (uint32_t i = 0; i < ev->effects_len; i++) {
+		switch (ev->effects[i].kind) {
+		case TRACE_RET:
+		case TRACE_REGS:
+		case TRACE_XSTATE:
+		case TRACE_OBJECT:
+		case TRACE_STR:
+		case TRACE_SIGINFO:
+		case TRACE_NAME:
+			break;
+		default:
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool will_restart(const struct rp_task *t)
+{
+	int64_t ret = (int64_t)t->regs.rax;
+
+	return t->restartable && ret <= -512 && ret >= -516 && ret != -515;
+}
+
+static struct err *hop_apply(struct replay *r, struct rp_hop *ret)
+{
+	static struct values before, after;
+	struct rp_debug *d = r->debug;
+	struct rp_task *t = rp_task_find(r, r->ev.task);
+	uint32_t serial = r->ev.task;
+	uint64_t pc = t ? t->regs.rip : 0;
+
+	ret->kind = HOP_EVENT;
+	ret->event = r->ev.kind;
+	if (touches_text(&r->ev))
+		rp_int3_out(r);
+	values_read(r, &d->sets[d->now], &before);
+	TRY(rp_apply(r));
+	values_read(r, &d->sets[d->now], &after);
+	ret->t = t = rp_task_find(r, serial);
+	if (t && ret->event != TRACE_NOTE && ret->event != TRACE_SYSCALL_ENTER)
+		ret->arrived = ret->event != TRACE_SIGNAL ? !will_restart(t) : t->regs.rip != pc;
+	if (ret->event != TRACE_EXEC)
+		compare_values(r, &d->sets[d->now], &before, &after, ret);
+	return NULL;
+}
+
+/* ---- inside a segment ------------------------------------------------------------------------ */
+
+static struct err *hop_run(struct replay *r, struct rp_task *t, bool step, struct rp_hop *ret)
+{
+	static struct values before, after;
+	struct rp_debug *d = r->debug;
+	const struct rp_set *s = &d->sets[d->now];
+	struct err *err;
+
+	rp_restart_call(t);
+	values_read(r, s, &before);
+	for (;;) {
+		bool changed;
+
+		d->step = step || s->soft || rp_set_breaks(s, t->rec_pid, t->regs.rip);
+		d->trapped = false;
+		err = rp_reach(r);
+		if (!err)
+			ret->kind = HOP_PENDING;
+		if (err != &rp_stopped)
+			return err;
+		ret->kind = d->trapped ? HOP_MOVED : HOP_INTERRUPTED;
+		ret->stepped = d->step;
+		ret->arrived = true;
+		values_read(r, s, &after);
+		changed = compare_values(r, s, &before, &after, ret);
+		/* a write of the same value: not a place that has a name */
+		if (ret->kind == HOP_INTERRUPTED || d->step || changed || rp_set_breaks(s, t->rec_pid, t->regs.rip))
+			return NULL;
+	}
+}
+
+struct err *rp_hop(struct replay *r, unsigned set, bool step, struct rp_hop *ret)
+{
+	struct rp_debug *d = r->debug;
+	struct err *err;
+
+	*ret = (struct rp_hop){ .kind = HOP_END, .set = set };
+	d->now = set;
+	err = rp_next(r);
+	if (err_catch(&err, ERR_END))
+		return NULL;
+	if (err)
+		return err;
+	ret->t = rp_task_find(r, r->ev.task);
+	if (!r->pending && runs(&r->ev) && ret->t) {
+		err = hop_run(r, ret->t, step, ret);
+	} else if (!r->pending && r->ev.kind == TRACE_SIGNAL) {
+		ret->kind = HOP_PENDING;
+		err = rp_reach(r);
+	} else {
+		if (!r->pending)
+			err = rp_reach(r);
+		if (!err)
+			err = hop_apply(r, ret);
+	}
+	if (err_catch(&err, ERR_GONE))
+		err = err_new(ERR_DIVERGED, "replay diverged at event %" PRIu64 ": a replayed process was killed", r->ev.n);
+	return err;
+}
+
+/* ---- its name ----------------------------------------------------------------------------------- */
+
+/* Keep d->pos the name of where we are. */
+void rp_hop_track(struct replay *r, const struct rp_hop *hop)
+{
+	struct rp_debug *d = r->debug;
+	struct rp_pos *p = &d->pos;
+	const struct rp_set *s = &d->sets[hop->set];
+
+	switch (hop->kind) {
+	case HOP_EVENT:
+	case HOP_PENDING:
+		p->where = r->where;
+		p->pending = hop->kind == HOP_PENDING;
+		p->legs_n = 0;
+		d->nameless = false;
+		break;
+	case HOP_MOVED:
+		if (hop->stepped) {
+			rp_pos_leg(p, 0, 1);
+			break;
+		}
+		/* The step off a breakpoint is what a run with that breakpoint begins with. */
+		if (p->legs_n && p->legs[p->legs_n - 1].set == 0 && !rp_hop_hits(r, &d->last, hop->set, NULL) &&
+		    !rp_set_breaks(s, hop->t->rec_pid, d->last_pc)) {
+			if (!--p->legs[p->legs_n - 1].n)
+				p->legs_n--;
+		}
+		rp_pos_leg(p, hop->set, 1);
+		break;
+	case HOP_INTERRUPTED:
+		d->nameless = true;
+		break;
+	case HOP_END:
+		break;
+	}
+	d->last = *hop;
+	d->last.arrived = false;	/* its place is last_pc, t moves on */
+	d->last_pc = hop->t ? hop->t->regs.rip : 0;
+}
+
+uint64_t rp_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}

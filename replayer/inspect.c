@@ -1,0 +1,562 @@
+/*
+ * inspect.c - what a debugger asks for and tells to do: the second half of replay.h.
+ *
+ * A stop is always at a point that has a name, so that going back to it works.  Only an
+ * interrupt finds the program anywhere: it goes on to the next event when that comes soon, else
+ * back to the last point with a name.
+ */
+#include <elf.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "replayer/internal.h"
+
+enum { INTERRUPTS_PATIENCE = 2, WATCH_MAX = 255, PIDS_MAX = 64 };
+
+/* ---- start and end ------------------------------------------------------------------------ */
+
+static struct rp_task *find_tid(const struct replay *r, int tid)
+{
+	for (struct rp_task *t = r->tasks; t; t = t->next) {
+		if (t->rec_tid == tid)
+			return t;
+	}
+	return NULL;
+}
+
+static struct rp_task *find_pid(const struct replay *r, int pid)
+{
+	struct rp_task *found = NULL;
+
+	for (struct rp_task *t = r->tasks; t; t = t->next) {
+		if (t->rec_pid == pid && (!found || t->rec_tid == pid))
+			found = t;
+	}
+	return found;
+}
+
+static struct err *start_hop(struct replay *r, bool *end)
+{
+	struct rp_hop hop;
+
+	TRY(rp_hop(r, 0, false, &hop));
+	rp_hop_track(r, &hop);
+	*end = hop.kind == HOP_END;
+	if (hop.kind == HOP_EVENT && r->debug->newest)
+		return rp_checkpoint_maybe(r);
+	if (hop.kind == HOP_EVENT && hop.event == TRACE_EXEC) {
+		r->debug->first = r->where;
+		return rp_checkpoint_take(r);
+	}
+	return NULL;
+}
+
+struct err *replay_debug_start(struct replay *r, int pid, uint64_t event)
+{
+	struct rp_debug *d = r->debug = calloc(1, sizeof(*d));
+	const struct rp_task *t;
+	bool end = false, there = false;
+
+	if (!d)
+		return &err_nomem;
+	rp_set_intern(r, NULL, 0);
+	d->last_ns = rp_now_ns();
+	while (!there && !end) {
+		TRY(start_hop(r, &end));
+		t = pid ? find_pid(r, pid) : rp_task_find(r, r->root);
+		/* a process is ready when it runs a program of its own, or has come to where it was asked for */
+		there = d->newest && t && t->mm && (event ? r->where >= event : r->where == d->first || t->serial != r->root ||
+						    (pid && t->rec_pid == pid));
+	}
+	if (!there)
+		return pid ? err_new(ERR_USAGE, "the recording has no process %d (see hindsight ps)", pid) :
+			     err_new(ERR_USAGE, "the recording ends before event %" PRIu64, event);
+	d->current = t->serial;
+	replay_show(r, t->rec_pid, true);
+	return NULL;
+}
+
+void rp_debug_stop(struct replay *r)
+{
+	struct rp_debug *d = r->debug;
+
+	if (!d)
+		return;
+	while (d->newest)
+		rp_checkpoint_drop(r, d->newest);
+	for (unsigned i = 0; i < d->sets_n; i++)
+		free(d->sets[i].b);
+	free(d->sets);
+	free(d->pos.legs);
+	free(d);
+	r->debug = NULL;
+}
+
+bool replay_shown(const struct replay *r, int pid)
+{
+	for (unsigned i = 0; i < r->debug->pids_n; i++) {
+		if (r->debug->pids[i] == pid)
+			return true;
+	}
+	return false;
+}
+
+void replay_show(struct replay *r, int pid, bool on)
+{
+	struct rp_debug *d = r->debug;
+
+	if (on && !replay_shown(r, pid) && d->pids_n < PIDS_MAX)
+		d->pids[d->pids_n++] = pid;
+	for (unsigned i = 0; !on && i < d->pids_n; i++) {
+		if (d->pids[i] == pid)
+			d->pids[i--] = d->pids[--d->pids_n];
+	}
+}
+
+/* ---- looking -------------------------------------------------------------------------------- */
+
+unsigned replay_tasks(const struct replay *r, bool all, struct replay_task *ret, unsigned max)
+{
+	unsigned n = 0;
+
+	for (const struct rp_task *t = r->tasks; t; t = t->next) {
+		if (!t->real || (!all && !replay_shown(r, t->rec_pid)))
+			continue;
+		if (n < max) {
+			ret[n] = (struct replay_task){ t->rec_tid, t->rec_pid, "", t->in_call };
+			memcpy(ret[n].name, t->name, sizeof(t->name));
+		}
+		n++;
+	}
+	return n;
+}
+
+int replay_current(const struct replay *r)
+{
+	const struct rp_task *t = rp_task_find((struct replay *)(uintptr_t)r, r->debug->current);
+
+	if (!t || !replay_shown(r, t->rec_pid)) {
+		for (t = r->tasks; t && !replay_shown(r, t->rec_pid); t = t->next)
+			;
+	}
+	return t ? t->rec_tid : 0;
+}
+
+struct err *replay_regs(const struct replay *r, int tid, struct regs *ret)
+{
+	const struct rp_task *t = find_tid(r, tid);
+
+	if (!t)
+		return &err_gone;
+	*ret = t->regs;
+	ret->orig_rax = (uint64_t)-1;
+	/* stopped at a system call that has not been made: show the instruction, not what is behind it */
+	if (r->pending && r->ev.task == t->serial && (r->ev.kind == TRACE_SYSCALL || r->ev.kind == TRACE_SYSCALL_ENTER)) {
+		ret->rip -= 2;
+		ret->rax = t->nr;
+	}
+	return NULL;
+}
+
+struct err *replay_xstate(const struct replay *r, int tid, void *buf, size_t *len_ret)
+{
+	struct iovec iov = { buf, TRACEE_XSTATE_MAX };
+	const struct rp_task *t = find_tid(r, tid);
+
+	if (!t || ptrace(PTRACE_GETREGSET, t->real, NT_X86_XSTATE, &iov) < 0)
+		return &err_gone;
+	*len_ret = iov.iov_len;
+	return NULL;
+}
+
+size_t replay_memory(const struct replay *r, int tid, uint64_t addr, void *buf, size_t len)
+{
+	const struct rp_task *t = find_tid(r, tid);
+	size_t n;
+
+	if (!t)
+		return 0;
+	n = tracee_read_some(t->real, addr, buf, len);
+	while (n < len) {	/* pages without read permission, one by one */
+		size_t room = PAGE_BYTES - ((addr + n) & (PAGE_BYTES - 1)), want = room < len - n ? room : len - n;
+		struct err *err = tracee_read(t->real, addr + n, (char *)buf + n, want);
+
+		if (err) {
+			err_free(err);
+			break;
+		}
+		n += want;
+	}
+	return n;
+}
+
+const void *replay_auxv(const struct replay *r, int tid, size_t *len_ret)
+{
+	const struct rp_task *t = find_tid(r, tid);
+
+	*len_ret = t && t->mm ? t->mm->auxv_len : 0;
+	return t && t->mm ? t->mm->auxv : NULL;
+}
+
+static const struct rp_object *object_of_name(const struct replay *r, const char *name)
+{
+	const char *hash = strrchr(name, '/');
+
+	for (uint32_t i = 0; i < r->objects_n; i++) {
+		const struct rp_object *o = &r->objects[i];
+
+		/* mapped from DIR/files/HASH; the effect's data begin with the hash */
+		if (o->defined && o->kind == TRACE_OBJECT_FILE && hash && o->effect.data_len &&
+		    !strncmp(o->effect.data, hash + 1, strlen(hash + 1)))
+			return o;
+	}
+	return NULL;
+}
+
+void replay_exe(const struct replay *r, int tid, char *buf, size_t size)
+{
+	const struct rp_task *t = find_tid(r, tid);
+	const struct tracee_map *m = NULL;
+	const struct rp_object *o = NULL;
+	struct tracee_maps maps;
+	struct err *err;
+
+	snprintf(buf, size, "%s", "");
+	if (!t || !t->mm)
+		return;
+	err = tracee_maps_read(t->real, &maps);
+	if (err) {
+		err_free(err);
+		return;
+	}
+	for (size_t i = 0; t->mm->auxv && i + 16 <= t->mm->auxv_len; i += 16) {
+		uint64_t pair[2];
+
+		memcpy(pair, (char *)t->mm->auxv + i, 16);
+		if (pair[0] == AT_PHDR)
+			m = tracee_maps_find(&maps, pair[1]);
+	}
+	if (m)
+		o = object_of_name(r, m->name);
+	if (o)
+		snprintf(buf, size, "%s", trace_object_path(&o->effect));
+	else if (t->serial == r->root)
+		snprintf(buf, size, "%s", trace_reader_meta(r->reader)->exe);
+	tracee_maps_deinit(&maps);
+}
+
+/* How well does a file of the recording fit a name that may have gone through symbolic links? */
+enum fit { FIT_NOT, FIT_VERSION, FIT_NAME, FIT_EXACT };
+
+static enum fit path_fit(const char *have, const char *want, const char *real)
+{
+	const char *a = strrchr(have, '/'), *b = strrchr(want, '/');
+
+	if (!strcmp(have, want) || (real && !strcmp(have, real)))
+		return FIT_EXACT;
+	if (!a || !b || !b[1] || !strstr(b, ".so"))
+		return FIT_NOT;
+	if (!strcmp(a, b))
+		return FIT_NAME;
+	return !strncmp(a, b, strlen(b)) && a[strlen(b)] == '.' ? FIT_VERSION : FIT_NOT;
+}
+
+/* /proc/PID/maps as the program had it. */
+static struct err *maps_file(struct replay *r, int pid, int *fd_ret)
+{
+	const struct rp_task *t = find_pid(r, pid);
+	struct tracee_maps maps;
+	FILE *f;
+
+	if (!t)
+		return &err_end;
+	TRY(tracee_maps_read(t->real, &maps));
+	f = tmpfile();
+	for (size_t i = 0; f && i < maps.n; i++) {
+		const struct tracee_map *m = &maps.map[i];
+		const struct rp_object *o = object_of_name(r, m->name);
+
+		if (m->start >= FIXED_PAGE && m->end <= FIXED_END)
+			continue;
+		fprintf(f, "%" PRIx64 "-%" PRIx64 " %c%c%c%c %08" PRIx64 " 00:00 %d %s\n", m->start, m->end,
+			m->prot & PROT_READ ? 'r' : '-', m->prot & PROT_WRITE ? 'w' : '-', m->prot & PROT_EXEC ? 'x' : '-',
+			m->shared ? 's' : 'p', m->offset, o ? 1 : 0, o ? trace_object_path(&o->effect) : "");
+	}
+	tracee_maps_deinit(&maps);
+	*fd_ret = f && !fflush(f) ? fcntl(fileno(f), F_DUPFD_CLOEXEC, 0) : -1;
+	if (f)
+		fclose(f);
+	return *fd_ret < 0 ? &err_end : NULL;
+}
+
+struct err *replay_file(struct replay *r, const char *path, int *fd_ret)
+{
+	const struct rp_object *best = NULL;
+	enum fit best_fit = FIT_NOT;
+	int pid = 0, tid, n = 0;
+	char *real;
+
+	if (sscanf(path, "/proc/%d/maps%n", &pid, &n) == 1 && n && !path[n])
+		return maps_file(r, pid, fd_ret);
+	if (sscanf(path, "/proc/%d/task/%d/maps%n", &pid, &tid, &n) == 2 && n && !path[n])
+		return maps_file(r, pid, fd_ret);
+	real = realpath(path, NULL);	/* only a hint: content comes from the trace */
+	for (uint32_t i = r->objects_n; i--;) {		/* the newest of that name */
+		const struct rp_object *o = &r->objects[i];
+		enum fit fit = o->defined && o->kind != TRACE_OBJECT_MEMORY ?
+			path_fit(trace_object_path(&o->effect), path, real) : FIT_NOT;
+
+		if (fit > best_fit) {
+			best = o;
+			best_fit = fit;
+		}
+	}
+	free(real);
+	return best ? trace_reader_object(r->reader, &best->effect, fd_ret) : &err_end;
+}
+
+void replay_where_text(const struct replay *r, char *buf, size_t size)
+{
+	const struct rp_pos *p = &r->debug->pos;
+	uint64_t stops = 0, steps = 0;
+
+	for (unsigned i = 0; i < p->legs_n; i++)
+		*(p->legs[i].set ? &stops : &steps) += p->legs[i].n;
+	snprintf(buf, size, "event %" PRIu64 "%s", p->where, p->pending ? ", just before the next" : "");
+	if (stops || steps)
+		snprintf(buf, size, "event %" PRIu64 ", %" PRIu64 " stops and %" PRIu64 " steps later", p->where, stops, steps);
+}
+
+struct err *replay_breaks(struct replay *r, const struct replay_break *b, unsigned n)
+{
+	unsigned watches = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		watches += b[i].kind >= REPLAY_WRITE;
+		if (b[i].kind >= REPLAY_WRITE && (!b[i].len || b[i].len > WATCH_MAX))
+			return err_new(ERR_UNSUPPORTED, "a watchpoint of %" PRIu64 " bytes is too large", b[i].len);
+	}
+	if (watches && n > WATCHES_MAX)
+		return err_new(ERR_UNSUPPORTED, "more than %d breakpoints and watchpoints at once", WATCHES_MAX);
+	r->debug->user = rp_set_intern(r, b, n);
+	for (unsigned i = 0; i < n; i++) {
+		if (b[i].kind > REPLAY_WRITE && r->debug->sets[r->debug->user].soft)
+			return err_new(ERR_UNSUPPORTED, "not enough debug registers for read watchpoints");
+	}
+	return NULL;
+}
+
+/* ---- moving ------------------------------------------------------------------------------------ */
+
+static void timer(long us)
+{
+	struct itimerval t = { { 0, us }, { 0, us } };
+
+	setitimer(ITIMER_REAL, &t, NULL);
+}
+
+static struct err *moved(struct replay *r, struct err *err, struct replay_stop *ret)
+{
+	timer(0);
+	rp_int3_out(r);
+	if (!err)
+		ret->tid = replay_current(r);
+	return err;
+}
+
+/* The recording of the shown processes ends: do not let the last one go. */
+static bool at_end(struct replay *r)
+{
+	struct rp_task *t;
+
+	if (!r->ev_read || r->ev.kind != TRACE_EXIT)
+		return false;
+	t = rp_task_find(r, r->ev.task);
+	if (!t || !replay_shown(r, t->rec_pid))
+		return false;
+	for (const struct rp_task *o = r->tasks; o; o = o->next) {
+		if (o != t && replay_shown(r, o->rec_pid))
+			return false;
+	}
+	return true;
+}
+
+static bool fork_stop(struct replay *r, const struct rp_hop *hop, unsigned before, struct replay_stop *ret)
+{
+	enum { VFORK = 0x4000 };
+	struct rp_task *child = r->tasks;
+
+	if (!hop->t || !child || child->serial <= before || child->rec_pid == hop->t->rec_pid)
+		return false;
+	ret->kind = REPLAY_STOP_FORK;
+	ret->child_pid = child->rec_pid;
+	ret->child_tid = child->rec_tid;
+	ret->vfork = child->mm == hop->t->mm;
+	return true;
+}
+
+static int signal_of(const struct trace_event *ev)
+{
+	for (uint32_t i = 0; i < ev->effects_len; i++) {
+		if (ev->effects[i].kind == TRACE_SIGINFO)
+			return (int)ev->effects[i].x;
+	}
+	return 0;
+}
+
+/* Is this hop a stop for the debugger? */
+static bool is_stop(struct replay *r, const struct rp_hop *hop, unsigned serial_before, struct replay_stop *ret)
+{
+	const struct replay_break *watch;
+
+	*ret = (struct replay_stop){ .kind = REPLAY_STOP_END };
+	if (hop->kind == HOP_END)
+		return true;
+	if (!hop->t || !replay_shown(r, hop->t->rec_pid))
+		return false;
+	r->debug->current = hop->t->serial;
+	if (hop->kind == HOP_PENDING) {
+		ret->kind = REPLAY_STOP_SIGNAL;
+		ret->signal = signal_of(&r->ev);
+		return r->ev.kind == TRACE_SIGNAL && ret->signal;
+	}
+	if (hop->kind == HOP_EVENT && fork_stop(r, hop, serial_before, ret))
+		return true;
+	ret->kind = REPLAY_STOP_EXEC;
+	if (hop->kind == HOP_EVENT && hop->event == TRACE_EXEC)
+		return true;
+	if (!rp_hop_hits(r, hop, r->debug->user, &watch))
+		return false;
+	ret->kind = watch ? REPLAY_STOP_WATCH : REPLAY_STOP_BREAK;
+	if (watch)
+		ret->watch = *watch;
+	return true;
+}
+
+/* One hop with everything around it.  *done: ret says why. */
+static struct err *forward_hop(struct replay *r, bool step, struct rp_hop *hop, unsigned *patience, struct replay_stop *ret,
+			       bool *done)
+{
+	unsigned newest = r->tasks ? r->tasks->serial : 0;
+	struct err *err = rp_next(r);
+
+	if (err_catch(&err, ERR_END) || (!err && at_end(r))) {
+		*ret = (struct replay_stop){ .kind = REPLAY_STOP_END };
+		*done = true;
+		return NULL;
+	}
+	if (!err)
+		err = rp_hop(r, r->debug->user, step, hop);
+	if (err)
+		return err;
+	rp_hop_track(r, hop);
+	*done = is_stop(r, hop, newest, ret);
+	if (!*done && rp_debug_interrupted(r) && (!r->debug->nameless || ++*patience > INTERRUPTS_PATIENCE)) {
+		if (r->debug->nameless)
+			TRY(rp_goto(r, &r->debug->pos));
+		*ret = (struct replay_stop){ .kind = REPLAY_STOP_INTERRUPT };
+		*done = true;
+	}
+	return hop->kind == HOP_EVENT && !*done ? rp_checkpoint_maybe(r) : NULL;
+}
+
+struct err *replay_forward(struct replay *r, struct replay_stop *ret)
+{
+	struct err *err = NULL;
+	unsigned patience = 0;
+	struct rp_hop hop;
+	bool done = false;
+
+	timer(50000);
+	while (!err && !done)
+		err = forward_hop(r, false, &hop, &patience, ret, &done);
+	return moved(r, err, ret);
+}
+
+static bool has_moved(const struct rp_hop *hop, uint32_t serial)
+{
+	if (!hop->t || hop->t->serial != serial || hop->t->in_call)
+		return false;
+	return hop->kind == HOP_MOVED || (hop->kind == HOP_EVENT && hop->event != TRACE_NOTE);
+}
+
+struct err *replay_step(struct replay *r, int tid, uint64_t start, uint64_t end, struct replay_stop *ret)
+{
+	struct rp_task *t = find_tid(r, tid);
+	uint32_t serial = t ? t->serial : 0;
+	struct err *err = NULL;
+	unsigned patience = 0;
+	struct rp_hop hop;
+	bool done = false;
+
+	if (!t)
+		return &err_gone;
+	timer(50000);
+	while (!err && !done) {
+		err = rp_next(r);
+		if (err && err->code != ERR_END)
+			break;
+		err_free(err);
+		err = forward_hop(r, r->ev_read && r->ev.task == serial, &hop, &patience, ret, &done);
+		if (err || done || !has_moved(&hop, serial) || (hop.t->regs.rip >= start && hop.t->regs.rip < end))
+			continue;
+		*ret = (struct replay_stop){ .kind = REPLAY_STOP_STEP };
+		done = true;
+	}
+	return moved(r, err, ret);
+}
+
+struct err *replay_backward(struct replay *r, struct replay_stop *ret)
+{
+	timer(50000);
+	return moved(r, rp_back(r, ret), ret);
+}
+
+struct err *replay_step_back(struct replay *r, int tid, struct replay_stop *ret)
+{
+	struct rp_task *t = find_tid(r, tid);
+
+	if (!t)
+		return &err_gone;
+	timer(50000);
+	return moved(r, rp_step_back(r, t->serial, ret), ret);
+}
+
+struct err *replay_seek(struct replay *r, uint64_t event, struct replay_stop *ret)
+{
+	struct rp_debug *d = r->debug;
+	struct rp_pos p = { .where = event < d->first ? d->first : event };
+	struct err *err = NULL;
+	struct rp_hop hop;
+
+	*ret = (struct replay_stop){ .kind = REPLAY_STOP_STEP };
+	timer(50000);
+	if (!rp_pos_leads(&d->pos, &p) || d->nameless) {
+		err = rp_goto(r, &p);
+	} else {
+		while (!err && r->where < p.where && ret->kind == REPLAY_STOP_STEP) {
+			err = rp_next(r);
+			if (err_catch(&err, ERR_END) || (!err && at_end(r)))
+				ret->kind = REPLAY_STOP_END;
+			else if (!err && (err = rp_hop(r, 0, false, &hop)) == NULL)
+				rp_hop_track(r, &hop);
+			if (!err && rp_debug_interrupted(r) && !d->nameless)
+				ret->kind = REPLAY_STOP_INTERRUPT;
+			if (!err && hop.kind == HOP_EVENT && ret->kind == REPLAY_STOP_STEP)
+				err = rp_checkpoint_maybe(r);
+		}
+	}
+	for (struct rp_task *t = r->tasks; !err && t; t = t->next) {
+		if (r->ev_read && t->serial == r->ev.task && replay_shown(r, t->rec_pid))
+			d->current = t->serial;
+	}
+	return moved(r, err, ret);
+}
