@@ -160,7 +160,7 @@ static bool ends_within(pid_t pid, int seconds, int *status)
 /* Whoever is left is now our child: nobody may be. */
 static void nobody_left(void)
 {
-	for (int i = 0; i < 500; i++) {
+	for (int i = 0; i < 2000; i++) {
 		if (waitpid(-1, NULL, WNOHANG | __WALL) < 0 && errno == ECHILD)
 			return;
 		usleep(10000);
