@@ -396,7 +396,6 @@ static const struct rec_hook hooks[SYS_ROWS] = {
 	[SYS_pwrite64] = { NULL, write_exit },
 	[SYS_pwritev] = { NULL, write_exit },
 	[SYS_pwritev2] = { NULL, write_exit },
-	[SYS_sendto] = { NULL, write_exit },
 	[SYS_sendfile] = { NULL, write_exit },
 	[SYS_copy_file_range] = { NULL, write_exit },
 	[SYS_splice] = { NULL, write_exit },

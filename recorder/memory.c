@@ -96,8 +96,11 @@ static struct err *map_file(struct recorder *rec, struct rec_task *t, uint64_t a
 	struct err *err;
 
 	/* A private mapping sees what others store into a shared one of the same file. */
+	if (own && !has_own(rec, st))
+		err = trace_writer_shared_anew(rec->writer, fd, st, &object, &new);
+	else
+		err = trace_writer_file(rec->writer, fd, st, own || has_own(rec, st), &object, &new);
 	own = own || has_own(rec, st);
-	err = trace_writer_file(rec->writer, fd, st, own, &object, &new);
 
 	if (err) {	/* unreadable or no room: what is in memory must do */
 		err_free(err);
@@ -357,6 +360,8 @@ const struct rec_hook rec_memory_hooks[SYS_ROWS] = {
 	[SYS_madvise] = { madvise_enter, madvise_exit },
 	[SYS_process_madvise] = { unsupported_enter, NULL },
 	[SYS_remap_file_pages] = { unsupported_enter, NULL },
+	[SYS_modify_ldt] = { unsupported_enter, NULL },
+	[SYS_set_thread_area] = { unsupported_enter, NULL },
 	[SYS_shmat] = { NULL, shmat_exit },
 	[SYS_shmdt] = { NULL, shmdt_exit },
 };

@@ -136,7 +136,7 @@ static struct err *trap_handle(struct recorder *rec, struct rec_task *t, const s
 	unsigned len;
 
 	*mine = false;
-	if (!tracee_read_some(t->tid, regs->rip, text, 3))
+	if (!tracee_read_some(t->tid, regs->rip, text, sizeof(text)))
 		return NULL;
 	insn = trap_insn_at(text, &len);
 	if (insn == TRAP_NONE || (insn == TRAP_CPUID && t->cpuid_off) ||

@@ -316,6 +316,8 @@ struct err *recorder_run(const struct recorder_options *options, int *status_ret
 		return err;
 	}
 	cpu_pin(&rec->affinity);
+	if (rec->meta.cpuid_trapped)
+		cpu_trap_own_cpuid();
 	rec->start_ns = rec_now_ns();
 	err = record(rec);
 	close_err = trace_writer_close(rec->writer, rec->root_status);

@@ -41,7 +41,7 @@ void rec_ticks_start(void)
 /* An instruction that must not be stepped: it would make a call, or show the trap flag, or repeat. */
 static bool may_step(pid_t tid, uint64_t rip)
 {
-	uint8_t code[4] = { 0 };
+	uint8_t code[16] = { 0 };
 	unsigned len;
 
 	tracee_read_some(tid, rip, code, sizeof(code));

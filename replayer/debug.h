@@ -108,6 +108,9 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request);
 /* A SIGTRAP of ours? */
 bool rp_debug_trap(struct replay *r, struct rp_task *t, const siginfo_t *info);
 bool rp_debug_interrupted(struct replay *r);
+/* Look for interrupts from now on, or (sample) interrupt what runs once, after so long; 0 = never. */
+void rp_timer(long first_us, bool sample);
+bool rp_sampled(void);
 /* Breakpoints out of all memory / of one address space. */
 void rp_int3_out(struct replay *r);
 void rp_int3_out_mm(struct rp_mm *mm, pid_t real);
@@ -133,6 +136,15 @@ bool rp_pos_leads(const struct rp_pos *a, const struct rp_pos *p);
 struct err *rp_goto(struct replay *r, const struct rp_pos *p);
 struct err *rp_back(struct replay *r, struct replay_stop *ret);
 struct err *rp_step_back(struct replay *r, uint32_t serial, struct replay_stop *ret);
+
+bool rp_pos_same(const struct rp_pos *a, const struct rp_pos *b);
+void rp_pos_shorten(struct rp_pos *p);
+struct err *rp_tracked_hop(struct replay *r, unsigned set, bool step, struct rp_hop *hop);
+struct err *rp_lost(const struct replay *r);
+
+/* stepback.c */
+/* One instruction of the task back.  *begin: there is nothing before. */
+struct err *rp_back_one(struct replay *r, uint32_t serial, bool *begin);
 
 void rp_debug_stop(struct replay *r);
 uint64_t rp_now_ns(void);

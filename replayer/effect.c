@@ -278,7 +278,13 @@ static struct err *apply_advise(struct rp_task *t, const struct trace_event *ev,
 {
 	int64_t ret;
 
-	if (!range_allowed(e->addr, e->len))
+	static const uint8_t known[] = { MADV_DONTNEED, MADV_REMOVE, MADV_DONTFORK, MADV_DOFORK, MADV_WIPEONFORK,
+					 MADV_KEEPONFORK, 24 /* MADV_DONTNEED_LOCKED */ };
+	bool allowed = false;
+
+	for (unsigned i = 0; i < sizeof(known); i++)
+		allowed |= e->x == known[i];
+	if (!allowed || !range_allowed(e->addr, e->len))
 		return bad_effect(ev, "advises on a range that is not allowed");
 	return call(t, &ret, SYS_madvise, e->addr, e->len, e->x, 0, 0, 0);
 }
@@ -407,6 +413,8 @@ static struct err *apply_echo(struct replay *r, struct rp_task *t, const struct 
 {
 	char buf[65536];
 
+	if (e->len > 0x7ffff000)	/* more than one write(2) can do */
+		return err_new(ERR_TRACE, "the trace is not sound: it echoes 0x%" PRIx64 " bytes", e->len);
 	if (!r->options.echo)
 		return NULL;
 	if (e->data_len)

@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
-#include <sys/time.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -356,16 +355,9 @@ struct err *replay_breaks(struct replay *r, const struct replay_break *b, unsign
 
 /* ---- moving ------------------------------------------------------------------------------------ */
 
-static void timer(long us)
-{
-	struct itimerval t = { { 0, us }, { 0, us } };
-
-	setitimer(ITIMER_REAL, &t, NULL);
-}
-
 static struct err *moved(struct replay *r, struct err *err, struct replay_stop *ret)
 {
-	timer(0);
+	rp_timer(0, false);
 	rp_int3_out(r);
 	if (!err)
 		ret->tid = replay_current(r);
@@ -475,7 +467,7 @@ struct err *replay_forward(struct replay *r, struct replay_stop *ret)
 	struct rp_hop hop;
 	bool done = false;
 
-	timer(50000);
+	rp_timer(50000, false);
 	while (!err && !done)
 		err = forward_hop(r, false, &hop, &patience, ret, &done);
 	return moved(r, err, ret);
@@ -499,7 +491,7 @@ struct err *replay_step(struct replay *r, int tid, uint64_t start, uint64_t end,
 
 	if (!t)
 		return &err_gone;
-	timer(50000);
+	rp_timer(50000, false);
 	while (!err && !done) {
 		err = rp_next(r);
 		if (err && err->code != ERR_END)
@@ -516,7 +508,7 @@ struct err *replay_step(struct replay *r, int tid, uint64_t start, uint64_t end,
 
 struct err *replay_backward(struct replay *r, struct replay_stop *ret)
 {
-	timer(50000);
+	rp_timer(50000, false);
 	return moved(r, rp_back(r, ret), ret);
 }
 
@@ -526,7 +518,7 @@ struct err *replay_step_back(struct replay *r, int tid, struct replay_stop *ret)
 
 	if (!t)
 		return &err_gone;
-	timer(50000);
+	rp_timer(50000, false);
 	return moved(r, rp_step_back(r, t->serial, ret), ret);
 }
 
@@ -538,7 +530,7 @@ struct err *replay_seek(struct replay *r, uint64_t event, struct replay_stop *re
 	struct rp_hop hop;
 
 	*ret = (struct replay_stop){ .kind = REPLAY_STOP_STEP };
-	timer(50000);
+	rp_timer(50000, false);
 	if (!rp_pos_leads(&d->pos, &p) || d->nameless) {
 		err = rp_goto(r, &p);
 	} else {

@@ -71,6 +71,8 @@ struct err *replay_open(const char *trace_dir, const struct replay_options *opti
 		bug_context.doing = "replaying";
 		more_descriptors();
 		cpu_pin(&before);
+		if (r->cpuid_trapped)
+			cpu_trap_own_cpuid();
 		err = cage_start(r);
 	}
 	if (err) {

@@ -4,20 +4,14 @@
  * Backwards is forwards from a checkpoint: run with the debugger's breakpoints up to the present
  * position, remember the last stop on the way; when there was none, look between the checkpoint
  * and the one before it.  Then go to that stop by its name (struct rp_pos).
- *
- * One instruction back needs the number of steps from a point with a name that is near.  Most often the
- * position is such a point plus steps.  If not, it is the last stop before, when that is near; or the
- * last execution of an instruction that probably came just before, found with debug registers: the one
- * in memory before this one, or the call that led here.
  */
-#include <capstone/capstone.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "replayer/internal.h"
 
-enum { STEPS_NEAR = 3000, STEPS_FAR = 30000, STEPS_KEEP = 400, DENSE_NS = 10000000 };
+enum { DENSE_NS = 10000000 };
 
 /* ---- positions ------------------------------------------------------------------------ */
 
@@ -52,7 +46,7 @@ void rp_pos_leg(struct rp_pos *p, unsigned set, uint64_t n)
 	p->legs[p->legs_n++] = (struct rp_leg){ set, n };
 }
 
-static void pos_shorten(struct rp_pos *p)
+void rp_pos_shorten(struct rp_pos *p)
 {
 	if (p->legs_n && !--p->legs[p->legs_n - 1].n)
 		p->legs_n--;
@@ -74,19 +68,19 @@ bool rp_pos_leads(const struct rp_pos *a, const struct rp_pos *p)
 	return true;
 }
 
-static bool pos_same(const struct rp_pos *a, const struct rp_pos *b)
+bool rp_pos_same(const struct rp_pos *a, const struct rp_pos *b)
 {
 	return rp_pos_leads(a, b) && rp_pos_leads(b, a);
 }
 
 /* ---- forward to a position ---------------------------------------------------------------- */
 
-static struct err *lost(const struct replay *r)
+struct err *rp_lost(const struct replay *r)
 {
 	return err_new(ERR_DIVERGED, "replay diverged after event %" PRIu64 ": a place that was there before was not found again", r->where);
 }
 
-static struct err *tracked_hop(struct replay *r, unsigned set, bool step, struct rp_hop *hop)
+struct err *rp_tracked_hop(struct replay *r, unsigned set, bool step, struct rp_hop *hop)
 {
 	TRY(rp_hop(r, set, step, hop));
 	rp_hop_track(r, hop);
@@ -115,9 +109,9 @@ static struct err *walk_legs(struct replay *r, const struct rp_pos *p)
 		unsigned set = p->legs[i].set;
 
 		while (have < p->legs[i].n && !err) {
-			err = tracked_hop(r, set, set == 0, &hop);
+			err = rp_tracked_hop(r, set, set == 0, &hop);
 			if (!err && hop.kind != HOP_MOVED && hop.kind != HOP_INTERRUPTED)
-				err = lost(r);
+				err = rp_lost(r);
 			if (!err && hop.kind == HOP_MOVED)
 				have += set == 0 || rp_hop_hits(r, &hop, set, NULL);
 		}
@@ -132,9 +126,9 @@ static struct err *walk(struct replay *r, const struct rp_pos *p)
 	struct rp_hop hop;
 
 	while (r->where < p->where) {
-		TRY(tracked_hop(r, 0, false, &hop));
+		TRY(rp_tracked_hop(r, 0, false, &hop));
 		if (hop.kind == HOP_END)
-			return lost(r);
+			return rp_lost(r);
 		if (hop.kind == HOP_EVENT)
 			TRY(rp_checkpoint_maybe(r));
 	}
@@ -142,9 +136,9 @@ static struct err *walk(struct replay *r, const struct rp_pos *p)
 	if (!p->pending && !d->pos.legs_n && rp_now_ns() - d->last_ns > DENSE_NS)
 		TRY(rp_checkpoint_take(r));
 	while (p->pending && !r->pending) {
-		TRY(tracked_hop(r, 0, false, &hop));
+		TRY(rp_tracked_hop(r, 0, false, &hop));
 		if (hop.kind != HOP_PENDING && hop.kind != HOP_INTERRUPTED)
-			return lost(r);
+			return rp_lost(r);
 	}
 	return walk_legs(r, p);
 }
@@ -160,280 +154,14 @@ struct err *rp_goto(struct replay *r, const struct rp_pos *target)
 	rp_pos_copy(&p, target);	/* it may be d->pos */
 	d->shielded = true;
 	c = best_checkpoint(r, &p, false);
-	if (d->nameless || !rp_pos_leads(&d->pos, &p) || (c && rp_pos_leads(&d->pos, &c->pos) && !pos_same(&d->pos, &c->pos)))
-		err = c ? rp_checkpoint_restore(r, c) : lost(r);
+	if (d->nameless || !rp_pos_leads(&d->pos, &p) || (c && rp_pos_leads(&d->pos, &c->pos) && !rp_pos_same(&d->pos, &c->pos)))
+		err = c ? rp_checkpoint_restore(r, c) : rp_lost(r);
 	if (!err)
 		err = walk(r, &p);
 	if (!err)
 		rp_pos_copy(&d->pos, &p);
 	d->shielded = shielded;
 	free(p.legs);
-	return err;
-}
-
-/* ---- one instruction back -------------------------------------------------------------------- */
-
-/* Where a search ends: at a stop for set, or at the event. */
-struct target { bool event; unsigned set; };
-
-/* Steps from base to the target; *found = false after max of them. */
-static struct err *count_steps(struct replay *r, const struct rp_pos *base, const struct target *to, uint64_t max,
-			       uint64_t *steps, bool *found)
-{
-	struct rp_hop hop;
-
-	TRY(rp_goto(r, base));
-	*found = false;
-	for (*steps = 0; *steps < max && !rp_debug_interrupted(r);) {
-		TRY(tracked_hop(r, to->set, true, &hop));
-		if (hop.kind == HOP_PENDING) {
-			*found = to->event;
-			return to->event ? NULL : lost(r);
-		}
-		if (hop.kind != HOP_MOVED)
-			continue;
-		++*steps;
-		if (!to->event && rp_hop_hits(r, &hop, to->set, NULL)) {
-			*found = true;
-			return NULL;
-		}
-	}
-	return NULL;
-}
-
-/* How often was one of the set met before the target? */
-static struct err *count_hits(struct replay *r, const struct rp_pos *base, const struct target *to, unsigned set, uint64_t *n)
-{
-	unsigned both = rp_set_union(r, to->set, set);
-	struct rp_hop hop;
-
-	TRY(rp_goto(r, base));
-	for (*n = 0; !rp_debug_interrupted(r);) {
-		TRY(tracked_hop(r, both, false, &hop));
-		if (hop.kind == HOP_PENDING)
-			return to->event ? NULL : lost(r);
-		if (hop.kind != HOP_MOVED)
-			continue;
-		if (!to->event && rp_hop_hits(r, &hop, to->set, NULL))
-			return NULL;
-		*n += rp_hop_hits(r, &hop, set, NULL);
-	}
-	return NULL;
-}
-
-/* Lengths an instruction that ends at the end of text may have, likeliest first. */
-static unsigned likely_lengths(const uint8_t *text, unsigned size, uint64_t at, unsigned ret[15])
-{
-	unsigned votes[16] = { 0 }, n = 0;
-	csh cs;
-
-	if (cs_open(CS_ARCH_X86, CS_MODE_64, &cs) != CS_ERR_OK)
-		return 0;
-	for (unsigned start = 0; start < size; start++) {	/* sweeps soon fall into step */
-		const uint8_t *code = text + start;
-		size_t left = size - start;
-		uint64_t addr = at + start;
-		cs_insn *insn = cs_malloc(cs);
-
-		while (left && cs_disasm_iter(cs, &code, &left, &addr, insn)) {
-			if (!left && insn->size < 16)
-				votes[insn->size]++;
-		}
-		cs_free(insn, 1);
-	}
-	cs_close(&cs);
-	for (;;) {
-		unsigned best = 0;
-
-		for (unsigned i = 1; i < 16; i++) {
-			if (votes[i] > votes[best])
-				best = i;
-		}
-		if (!best)
-			return n;
-		votes[best] = 0;
-		ret[n++] = best;
-	}
-}
-
-static unsigned candidates(struct replay *r, struct rp_task *t, uint64_t pc, uint64_t ret[20])
-{
-	enum { BACK = 48 };
-	unsigned lengths[15], n = 0, k;
-	uint64_t words[1] = { 0 };
-	uint8_t text[BACK];
-
-	(void)r;
-	/* entered by a call? */
-	if (tracee_read_some(t->real, t->regs.rsp, words, 8) == 8 && tracee_read_some(t->real, words[0] - 6, text, 6) == 6) {
-		if (text[1] == 0xe8)
-			ret[n++] = words[0] - 5;
-		else if (text[4] == 0xff)
-			ret[n++] = words[0] - 2;
-		else if (text[3] == 0xff || text[3] == 0x41)
-			ret[n++] = words[0] - 3;
-		else if (text[0] == 0xff)
-			ret[n++] = words[0] - 6;
-	}
-	if (tracee_read_some(t->real, pc - BACK, text, BACK) != BACK)
-		return n;
-	k = likely_lengths(text, BACK, pc - BACK, lengths);
-	for (unsigned i = 0; i < k && n < 20; i++)
-		ret[n++] = pc - lengths[i];
-	return n;
-}
-
-/* *back = base and steps, one short of the target; keep a checkpoint near it. */
-static struct err *one_less(struct replay *r, const struct rp_pos *base, uint64_t steps, struct rp_pos *back)
-{
-	rp_pos_copy(back, base);
-	if (steps > STEPS_KEEP) {
-		rp_pos_leg(back, 0, steps - STEPS_KEEP / 2);
-		TRY(rp_goto(r, back));
-		TRY(rp_checkpoint_take(r));
-		rp_pos_copy(back, base);
-	}
-	rp_pos_leg(back, 0, steps - 1);
-	return NULL;
-}
-
-static struct err *by_candidates(struct replay *r, const struct rp_pos *base, const struct rp_pos *p,
-				 const struct target *to, struct rp_pos *back, bool *found)
-{
-	unsigned n, room = DEBUG_REGISTERS - (r->debug->sets[to->set].soft ? 0 : r->debug->sets[to->set].registers);
-	struct rp_pos near = { 0 };
-	struct err *err = NULL;
-	uint64_t addr[20], steps;
-	struct regs regs;
-	struct rp_task *t;
-
-	*found = false;
-	TRY(rp_goto(r, p));
-	t = rp_task_find(r, r->ev.task);
-	if (!t || !room)
-		return NULL;
-	TRY(replay_regs(r, t->rec_tid, &regs));
-	n = candidates(r, t, regs.rip, addr);
-	for (unsigned i = 0; i < n && !*found && !err; i += room) {
-		struct replay_break b[DEBUG_REGISTERS];
-		unsigned k = n - i < room ? n - i : room, set;
-		uint64_t hits = 0;
-
-		for (unsigned j = 0; j < k; j++)
-			b[j] = (struct replay_break){ REPLAY_BREAK_HW, t->rec_pid, addr[i + j], 1 };
-		set = rp_set_intern(r, b, k);
-		err = count_hits(r, base, to, set, &hits);
-		t = rp_task_find(r, r->ev.task);
-		if (err || !hits || !t)
-			continue;
-		rp_pos_copy(&near, base);
-		rp_pos_leg(&near, set, hits);
-		err = count_steps(r, &near, to, STEPS_FAR, &steps, found);
-		if (!err && *found)
-			err = one_less(r, &near, steps, back);
-	}
-	free(near.legs);
-	return err;
-}
-
-/*
- * One instruction before p, in the same segment.  *none: p is its first.
- */
-static struct err *back_in_segment(struct replay *r, const struct rp_pos *p, struct rp_pos *back, bool *none)
-{
-	struct target to = { .event = p->pending };
-	struct rp_pos base = { 0 };
-	struct err *err;
-	uint64_t steps;
-	bool found;
-
-	*none = false;
-	rp_pos_copy(&base, p);
-	base.pending = false;
-	pos_shorten(&base);
-	if (!p->pending && p->legs[p->legs_n - 1].set == 0) {
-		rp_pos_copy(back, &base);
-		free(base.legs);
-		return NULL;
-	}
-	if (!p->pending)
-		to.set = p->legs[p->legs_n - 1].set;
-	err = count_steps(r, &base, &to, STEPS_NEAR, &steps, &found);
-	if (!err && !found) {
-		err = by_candidates(r, &base, p, &to, back, &found);
-		if (err || found)
-			goto out;
-		err = count_steps(r, &base, &to, UINT64_MAX, &steps, &found);
-	}
-	if (!err && found) {
-		*none = steps == 0;
-		if (steps)
-			err = one_less(r, &base, steps, back);
-	}
-	if (!err && !found)
-		rp_pos_copy(back, p);	/* interrupted */
-out:
-	free(base.legs);
-	return err;
-}
-
-static bool moves(const struct trace_event *ev)
-{
-	return ev->kind != TRACE_NOTE && ev->kind != TRACE_EXIT && ev->kind != TRACE_SYSCALL_EXIT && ev->kind != TRACE_EXEC;
-}
-
-/* The last event up to n at which the task did something itself; 0 = none. */
-static struct err *event_before(struct replay *r, uint32_t serial, uint64_t n, uint64_t *ret)
-{
-	uint64_t step = 64;
-
-	*ret = 0;
-	r->ev_read = false;	/* the reader's memory is about to change */
-	for (uint64_t end = n + 1; end > 1 && !*ret; step *= 2) {
-		uint64_t from = end > step + 1 ? end - step : 1;
-
-		TRY(trace_reader_seek(r->reader, from));
-		for (uint64_t i = from; i < end; i++) {
-			struct trace_event ev;
-
-			TRY(trace_reader_next(r->reader, &ev));
-			if (ev.task == serial && moves(&ev))
-				*ret = ev.n;
-		}
-		end = from;
-	}
-	r->pending = false;	/* a place in the middle of an event is found again from a checkpoint */
-	r->debug->nameless = true;
-	return trace_reader_seek(r->reader, r->where + 1);
-}
-
-/* *begin: there is nothing before. */
-static struct err *step_back(struct replay *r, uint32_t serial, bool *begin)
-{
-	struct rp_debug *d = r->debug;
-	struct rp_pos p = { 0 }, back = { 0 };
-	struct err *err = NULL;
-	bool none = true;
-	uint64_t n;
-
-	*begin = false;
-	rp_pos_copy(&p, &d->pos);
-	if (p.pending || p.legs_n) {
-		err = rp_next(r);
-		if (!err && r->ev.task == serial && (!p.pending || r->ev.kind != TRACE_SIGNAL || r->ev.place != TRACE_AT_LAST))
-			err = back_in_segment(r, &p, &back, &none);
-	}
-	if (!err && none) {
-		err = event_before(r, serial, p.where, &n);
-		*begin = !err && n <= d->first;
-		back.where = n - 1;
-		back.pending = true;
-		back.legs_n = 0;
-	}
-	if (!err)
-		err = rp_goto(r, *begin ? &p : &back);
-	free(p.legs);
-	free(back.legs);
 	return err;
 }
 
@@ -485,11 +213,11 @@ static struct err *scan_legs(struct replay *r, struct scan *s, const struct rp_p
 		unsigned both = rp_set_union(r, user, leg->set);
 
 		while (have < leg->n && !err && !rp_debug_interrupted(r)) {
-			err = tracked_hop(r, both, leg->set == 0, &hop);
+			err = rp_tracked_hop(r, both, leg->set == 0, &hop);
 			if (err || hop.kind == HOP_INTERRUPTED)
 				continue;
 			if (hop.kind != HOP_MOVED) {
-				err = lost(r);
+				err = rp_lost(r);
 				continue;
 			}
 			have += leg->set == 0 || rp_hop_hits(r, &hop, leg->set, NULL);
@@ -509,16 +237,16 @@ static struct err *scan_to(struct replay *r, struct scan *s, const struct rp_pos
 	rp_pos_copy(&s->base, &d->pos);
 	s->stops = 0;
 	while (r->where < end->where && !rp_debug_interrupted(r)) {
-		TRY(tracked_hop(r, d->user, false, &hop));
+		TRY(rp_tracked_hop(r, d->user, false, &hop));
 		if (hop.kind == HOP_END)
-			return lost(r);
+			return rp_lost(r);
 		if (hop.kind != HOP_PENDING && hop.kind != HOP_INTERRUPTED)
 			scan_note(r, s, &hop, r->where == end->where && !end->legs_n && !end->pending);
 		if (hop.kind == HOP_EVENT)
 			TRY(rp_checkpoint_maybe(r));
 	}
 	while (end->pending && !r->pending && !rp_debug_interrupted(r)) {
-		TRY(tracked_hop(r, d->user, false, &hop));
+		TRY(rp_tracked_hop(r, d->user, false, &hop));
 		if (hop.kind == HOP_MOVED)
 			scan_note(r, s, &hop, false);
 	}
@@ -587,7 +315,7 @@ struct err *rp_back(struct replay *r, struct replay_stop *ret)
 		err = rp_goto(r, &s.pos);
 		/* the debugger wants to see it before the write */
 		if (!err && s.stop.kind == REPLAY_STOP_WATCH)
-			err = step_back(r, s.serial, &begin);
+			err = rp_back_one(r, s.serial, &begin);
 	}
 out:
 	free(start.legs);
@@ -600,7 +328,7 @@ struct err *rp_step_back(struct replay *r, uint32_t serial, struct replay_stop *
 {
 	bool begin;
 
-	TRY(step_back(r, serial, &begin));
+	TRY(rp_back_one(r, serial, &begin));
 	r->debug->current = serial;
 	if (begin)
 		return to_first(r, ret);

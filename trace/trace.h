@@ -165,6 +165,10 @@ struct err *trace_writer_event(struct trace_writer *w, struct trace_event *ev) _
  */
 struct err *trace_writer_file(struct trace_writer *w, int fd, const struct stat *st, bool shared,
 			      uint32_t *object_ret, bool *new_ret) __must_check;
+/* The same for a shared object that nobody has mapped any more (or whose inode number is used
+ * again): always a new object with the content of now. */
+struct err *trace_writer_shared_anew(struct trace_writer *w, int fd, const struct stat *st,
+				     uint32_t *object_ret, bool *new_ret) __must_check;
 /* An object without content: TRACE_OBJECT_MEMORY. */
 uint32_t trace_writer_memory(struct trace_writer *w);
 

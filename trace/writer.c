@@ -332,10 +332,10 @@ struct err *trace_writer_event(struct trace_writer *w, struct trace_event *ev)
 
 /* ---- objects -------------------------------------------------------------------- */
 
-struct err *trace_writer_file(struct trace_writer *w, int fd, const struct stat *st, bool shared,
-			      uint32_t *object_ret, bool *new_ret)
+/* o: what the file was when it was taken before, or NULL. */
+static struct err *take_file(struct trace_writer *w, struct object *o, int fd, const struct stat *st, bool shared,
+			     uint32_t *object_ret, bool *new_ret)
 {
-	struct object *o = objects_find(&w->objects, st, shared);
 	bool stable = shared || store_stat_is_stable(st), added = false, reading = false;
 	struct content_hash hash;
 	uint64_t size;
@@ -365,6 +365,18 @@ struct err *trace_writer_file(struct trace_writer *w, int fd, const struct stat 
 	o->stable = stable;
 	*object_ret = o->number;
 	return NULL;
+}
+
+struct err *trace_writer_file(struct trace_writer *w, int fd, const struct stat *st, bool shared,
+			      uint32_t *object_ret, bool *new_ret)
+{
+	return take_file(w, objects_find(&w->objects, st, shared), fd, st, shared, object_ret, new_ret);
+}
+
+struct err *trace_writer_shared_anew(struct trace_writer *w, int fd, const struct stat *st,
+				     uint32_t *object_ret, bool *new_ret)
+{
+	return take_file(w, NULL, fd, st, true, object_ret, new_ret);
 }
 
 uint32_t trace_writer_memory(struct trace_writer *w)

@@ -2,12 +2,14 @@
 
 #include <asm/prctl.h>
 #include <cpuid.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 /* An abstract socket is a lock that needs no file, no rights and no clean-up. */
@@ -51,9 +53,21 @@ void cpu_pin(cpu_set_t *before_ret)
 
 struct cpuid_leaf cpuid_here(uint32_t leaf, uint32_t subleaf)
 {
+	static struct { uint32_t leaf, subleaf; struct cpuid_leaf r; } cache[128];
+	static unsigned n;
 	struct cpuid_leaf r;
 
+	/* It leaves the virtual machine, and we are pinned to one CPU: the answer does not change. */
+	for (unsigned i = 0; i < n; i++) {
+		if (cache[i].leaf == leaf && cache[i].subleaf == subleaf)
+			return cache[i].r;
+	}
 	__cpuid_count(leaf, subleaf, r.eax, r.ebx, r.ecx, r.edx);
+	if (n < sizeof(cache) / sizeof(cache[0])) {
+		cache[n].leaf = leaf;
+		cache[n].subleaf = subleaf;
+		cache[n++].r = r;
+	}
 	return r;
 }
 
@@ -132,17 +146,55 @@ uint64_t cpu_xcr0(void)
 bool cpuid_can_trap(void)
 {
 	/* Asking does not change anything: set what is already so. */
-	return syscall(SYS_arch_prctl, ARCH_SET_CPUID, 1) == 0;
+	return syscall(SYS_arch_prctl, ARCH_SET_CPUID, syscall(SYS_arch_prctl, ARCH_GET_CPUID, 0)) == 0;
+}
+
+/* Libraries of ours look at the CPU now and then. */
+static void on_cpuid(int sig, siginfo_t *info, void *context)
+{
+	greg_t *g = ((ucontext_t *)context)->uc_mcontext.gregs;
+	const uint8_t *text = (const uint8_t *)(uintptr_t)g[REG_RIP];
+	struct cpuid_leaf l;
+
+	(void)info;
+	if (info->si_code != SI_KERNEL || text[0] != 0x0f || text[1] != 0xa2) {
+		signal(sig, SIG_DFL);	/* a real fault: it happens again, and ends us */
+		return;
+	}
+	syscall(SYS_arch_prctl, ARCH_SET_CPUID, 1);
+	__cpuid_count((uint32_t)g[REG_RAX], (uint32_t)g[REG_RCX], l.eax, l.ebx, l.ecx, l.edx);
+	syscall(SYS_arch_prctl, ARCH_SET_CPUID, 0);
+	g[REG_RAX] = l.eax;
+	g[REG_RBX] = l.ebx;
+	g[REG_RCX] = l.ecx;
+	g[REG_RDX] = l.edx;
+	g[REG_RIP] += 2;
+}
+
+void cpu_trap_own_cpuid(void)
+{
+	struct sigaction sa = { .sa_sigaction = on_cpuid, .sa_flags = SA_SIGINFO | SA_NODEFER };
+
+	if (cpuid_can_trap() && sigaction(SIGSEGV, &sa, NULL) == 0)
+		syscall(SYS_arch_prctl, ARCH_SET_CPUID, 0);
 }
 
 enum trap_insn trap_insn_at(const uint8_t *text, unsigned *len_ret)
 {
-	*len_ret = 2;
+	unsigned skip = 0;
+
+	/* prefixes that change nothing: operand size, repeat, segments, REX */
+	while (skip < 8 && (text[skip] == 0x66 || text[skip] == 0x67 || text[skip] == 0xf2 || text[skip] == 0xf3 ||
+			    text[skip] == 0x2e || text[skip] == 0x36 || text[skip] == 0x3e || text[skip] == 0x26 ||
+			    text[skip] == 0x64 || text[skip] == 0x65 || (text[skip] & 0xf0) == 0x40))
+		skip++;
+	text += skip;
+	*len_ret = skip + 2;
 	if (text[0] == 0x0f && text[1] == 0x31)
 		return TRAP_RDTSC;
 	if (text[0] == 0x0f && text[1] == 0xa2)
 		return TRAP_CPUID;
-	*len_ret = 3;
+	*len_ret = skip + 3;
 	if (text[0] == 0x0f && text[1] == 0x01 && text[2] == 0xf9)
 		return TRAP_RDTSCP;
 	return TRAP_NONE;

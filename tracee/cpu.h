@@ -34,6 +34,13 @@ uint64_t cpu_xcr0(void);
 /* Can cpuid be made to fault here (arch_prctl(ARCH_SET_CPUID), Linux 4.12)? */
 bool cpuid_can_trap(void);
 
+/*
+ * Make cpuid fault in this process as well, and emulate it.  The kernel switches faulting at every
+ * change between a task that has it and one that has not, which costs 8 us in a virtual machine:
+ * more than a whole ptrace stop.  So tracer and tracees must agree.
+ */
+void cpu_trap_own_cpuid(void);
+
 /* The instruction at text (up to 16 bytes) that a SIGSEGV may have come from because it is trapped. */
 enum trap_insn { TRAP_NONE = 0, TRAP_RDTSC, TRAP_RDTSCP, TRAP_CPUID };
 enum trap_insn trap_insn_at(const uint8_t *text, unsigned *len_ret);
