@@ -320,7 +320,9 @@ static struct err *reach_signal(struct replay *r, struct rp_task *t, const struc
 		TRY(compare(t, ev));
 		break;
 	case TRACE_AT_STATE:
-		return err_new(ERR_UNSUPPORTED, "event %" PRIu64 " has no name this version could find", ev->n);
+		restart_call(t);
+		TRY(landmark_find(r, t, ev));
+		break;
 	case TRACE_AT_NOWHERE:
 		break;
 	}
