@@ -320,7 +320,7 @@ static struct err *reach_signal(struct replay *r, struct rp_task *t, const struc
 		TRY(compare(t, ev));
 		break;
 	case TRACE_AT_STATE:
-		restart_call(t);
+		rp_restart_call(t);
 		TRY(landmark_find(r, t, ev));
 		break;
 	case TRACE_AT_NOWHERE:
