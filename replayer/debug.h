@@ -98,6 +98,7 @@ struct rp_debug {
 	bool shielded;			/* finish what was begun: no interrupts */
 	uint32_t current;
 	int pids[64];
+	uint64_t births[64];		/* nothing of the process before this event */
 	unsigned pids_n;
 };
 
@@ -141,6 +142,9 @@ bool rp_pos_same(const struct rp_pos *a, const struct rp_pos *b);
 void rp_pos_shorten(struct rp_pos *p);
 struct err *rp_tracked_hop(struct replay *r, unsigned set, bool step, struct rp_hop *hop);
 struct err *rp_lost(const struct replay *r);
+
+/* The first event after which a shown process is there. */
+uint64_t rp_first(const struct replay *r);
 
 /* stepback.c */
 /* One instruction of the task back.  *begin: there is nothing before. */

@@ -63,6 +63,7 @@ struct err *replay_debug_start(struct replay *r, int pid, uint64_t event)
 	struct rp_debug *d = r->debug = calloc(1, sizeof(*d));
 	const struct rp_task *t;
 	bool end = false, there = false;
+	uint64_t birth = 0;
 
 	if (!d)
 		return &err_nomem;
@@ -71,15 +72,16 @@ struct err *replay_debug_start(struct replay *r, int pid, uint64_t event)
 	while (!there && !end) {
 		TRY(start_hop(r, &end));
 		t = pid ? find_pid(r, pid) : rp_task_find(r, r->root);
-		/* a process is ready when it runs a program of its own, or has come to where it was asked for */
-		there = d->newest && t && t->mm && (event ? r->where >= event : r->where == d->first || t->serial != r->root ||
-						    (pid && t->rec_pid == pid));
+		if (d->newest && t && !birth)
+			birth = r->where;
+		there = birth && t && r->where >= event && !r->pending;
 	}
 	if (!there)
 		return pid ? err_new(ERR_USAGE, "the recording has no process %d (see hindsight ps)", pid) :
 			     err_new(ERR_USAGE, "the recording ends before event %" PRIu64, event);
 	d->current = t->serial;
 	replay_show(r, t->rec_pid, true);
+	d->births[0] = birth;
 	return NULL;
 }
 
@@ -112,12 +114,26 @@ void replay_show(struct replay *r, int pid, bool on)
 {
 	struct rp_debug *d = r->debug;
 
-	if (on && !replay_shown(r, pid) && d->pids_n < PIDS_MAX)
+	if (on && !replay_shown(r, pid) && d->pids_n < PIDS_MAX) {
+		d->births[d->pids_n] = r->where;
 		d->pids[d->pids_n++] = pid;
-	for (unsigned i = 0; !on && i < d->pids_n; i++) {
-		if (d->pids[i] == pid)
-			d->pids[i--] = d->pids[--d->pids_n];
 	}
+	for (unsigned i = 0; !on && i < d->pids_n; i++) {
+		if (d->pids[i] != pid)
+			continue;
+		d->pids[i] = d->pids[--d->pids_n];
+		d->births[i--] = d->births[d->pids_n];
+	}
+}
+
+uint64_t rp_first(const struct replay *r)
+{
+	const struct rp_debug *d = r->debug;
+	uint64_t first = d->pids_n ? UINT64_MAX : d->first;
+
+	for (unsigned i = 0; i < d->pids_n; i++)
+		first = d->births[i] < first ? d->births[i] : first;
+	return first < d->first ? d->first : first;
 }
 
 /* ---- looking -------------------------------------------------------------------------------- */
@@ -525,7 +541,7 @@ struct err *replay_step_back(struct replay *r, int tid, struct replay_stop *ret)
 struct err *replay_seek(struct replay *r, uint64_t event, struct replay_stop *ret)
 {
 	struct rp_debug *d = r->debug;
-	struct rp_pos p = { .where = event < d->first ? d->first : event };
+	struct rp_pos p = { .where = event < rp_first(r) ? rp_first(r) : event };
 	struct err *err = NULL;
 	struct rp_hop hop;
 

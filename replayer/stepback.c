@@ -362,7 +362,7 @@ struct err *rp_back_one(struct replay *r, uint32_t serial, bool *begin)
 	}
 	if (!err && none) {
 		err = event_before(r, serial, p.where, &n);
-		*begin = !err && n <= d->first;
+		*begin = !err && n <= rp_first(r);
 		back.where = n - 1;
 		back.pending = true;
 		back.legs_n = 0;

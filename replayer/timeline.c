@@ -264,7 +264,7 @@ static struct err *go_back(struct replay *r, struct scan *s)
 		struct rp_checkpoint *c = best_checkpoint(r, &end, true);
 		struct rp_pos from = { 0 };
 
-		if (!c)
+		if (!c || end.where < rp_first(r))
 			break;
 		rp_pos_copy(&from, &c->pos);	/* it may be thinned out meanwhile */
 		err = rp_checkpoint_restore(r, c);
@@ -280,7 +280,7 @@ static struct err *go_back(struct replay *r, struct scan *s)
 
 static struct err *to_first(struct replay *r, struct replay_stop *ret)
 {
-	struct rp_pos p = { .where = r->debug->first };
+	struct rp_pos p = { .where = rp_first(r) };
 	struct rp_task *t;
 
 	TRY(rp_goto(r, &p));
