@@ -128,6 +128,23 @@ static void file_size_limit(void **state)
 }
 
 /* A small file system of our own, really full; needs the right to mount, in a namespace. */
+static bool write_text(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+	bool good = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	close(fd);
+	return good;
+}
+
+static bool write_map(const char *path, unsigned inside, unsigned outside)
+{
+	char line[64];
+
+	snprintf(line, sizeof(line), "%u %u 1\n", inside, outside);
+	return write_text(path, line);
+}
+
 static void really_full(void **state)
 {
 	int status;
@@ -136,7 +153,13 @@ static void really_full(void **state)
 	(void)state;
 	assert_true(pid >= 0);
 	if (!pid) {
-		if (unshare(CLONE_NEWNS) && unshare(CLONE_NEWUSER | CLONE_NEWNS))
+		unsigned uid = getuid(), gid = getgid();
+
+		/* In a new user namespace files can be made only by a user that it knows. */
+		if (unshare(CLONE_NEWNS) && (unshare(CLONE_NEWUSER | CLONE_NEWNS) ||
+						!write_text("/proc/self/setgroups", "deny") ||
+						!write_map("/proc/self/uid_map", 0, uid) ||
+						!write_map("/proc/self/gid_map", 0, gid)))
 			_exit(77);
 		if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 		    mount("none", test_dir, "tmpfs", 0, "size=4m"))
