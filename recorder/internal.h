@@ -260,6 +260,7 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig);
 /* Send the deferred ones again: the task is READY at a point that has a name. */
 void rec_signals_resend(struct recorder *rec, struct rec_task *t);
 
+bool rec_not_moved(const struct rec_task *t, const struct regs *regs);
 bool rec_same_point(const struct regs *a, const struct regs *b);
 
 /* ---- state.c: points in computing code ---------------------------------------------- */

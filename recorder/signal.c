@@ -46,6 +46,16 @@ bool rec_same_point(const struct regs *a, const struct regs *b)
 	return !memcmp(&x, &y, sizeof(x));
 }
 
+/*
+ * Is the task still where its last event left it, with no instruction run since?  Equal registers do not say
+ * so by themselves: a loop whose turns look alike comes by again with other memory.  Behind a system call
+ * they do (rcx holds the address behind it, which nothing else leaves there), and in front of one.
+ */
+bool rec_not_moved(const struct rec_task *t, const struct regs *regs)
+{
+	return rec_same_point(regs, &t->last) && (t->at_syscall || t->last.rcx == t->last.rip);
+}
+
 enum fate { FATE_HANDLER, FATE_NOTHING, FATE_FATAL };
 
 static enum fate fate_of(const struct rec_task *t, int sig, bool synchronous)
@@ -262,7 +272,7 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 	enum trace_place place;
 	struct regs regs;
 	siginfo_t info;
-	bool sync, mine;
+	bool sync, mine, resent;
 	enum fate fate;
 
 	if (ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) < 0)
@@ -273,13 +283,14 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 		if (mine)
 			return NULL;
 	}
-	if (resent_take(t, &info) && ptrace(PTRACE_SETSIGINFO, t->tid, NULL, &info) < 0)
+	resent = resent_take(t, &info);
+	if (resent && ptrace(PTRACE_SETSIGINFO, t->tid, NULL, &info) < 0)
 		return &err_gone;
 	sync = is_synchronous(sig, &info);
 	fate = fate_of(t, sig, sync);
 	if (fate == FATE_NOTHING)
 		return rec_run_user(rec, t, sig);
-	if (rec_same_point(&regs, &t->last))
+	if (rec_not_moved(t, &regs) || (resent && rec_same_point(&regs, &t->last)))
 		place = sync ? TRACE_AT_FAULT : t->at_syscall ? TRACE_AT_SYSCALL : TRACE_AT_LAST;
 	else
 		place = sync ? TRACE_AT_FAULT : TRACE_AT_NOWHERE;

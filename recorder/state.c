@@ -152,7 +152,7 @@ struct err *rec_name_point(struct recorder *rec, struct rec_task *t, bool *named
 
 	*named = false;
 	TRY(tracee_regs_get(t->tid, &regs));
-	if (rec_same_point(&regs, &t->last)) {
+	if (rec_not_moved(t, &regs)) {
 		*named = true;
 		t->state = TASK_READY;
 		return NULL;
