@@ -342,3 +342,53 @@ bool rp_debug_trap(struct replay *r, struct rp_task *t, const siginfo_t *info)
 	return d->trapped = d->dr_hit != 0 || info->si_code == TRAP_HWBKPT ||
 		(info->si_code == TRAP_BRKPT && (d->step || registers_wanted(&d->sets[d->now])));
 }
+
+/* ---- points in computing code ------------------------------------------------------------------ */
+
+bool rp_debug_wants_stops(struct replay *r)
+{
+	return r->debug->step || r->debug->sets[r->debug->now].n;
+}
+
+bool rp_debug_in_the_way(struct replay *r, struct rp_task *t, uint64_t at, uint64_t start, uint64_t end)
+{
+	const struct rp_set *s = &r->debug->sets[r->debug->now];
+
+	if (s->registers || s->watches || r->debug->step)
+		return true;
+	for (unsigned i = 0; i < s->n; i++) {
+		if (s->b[i].pid == t->rec_pid && (s->b[i].addr == at || (s->b[i].addr >= start && s->b[i].addr < end)))
+			return true;
+	}
+	return false;
+}
+
+void rp_debug_clear(struct replay *r, struct rp_task *t)
+{
+	rp_int3_out(r);
+	if (t->dr_gen)
+		poke_dr(t, 7, 0);
+	t->dr_gen = 0;
+	running = 0;
+}
+
+void rp_debug_also(struct replay *r, struct rp_task *t, uint64_t addr)
+{
+	struct replay_break b = { REPLAY_BREAK, t->rec_pid, addr, 1 };
+	struct rp_debug *d = r->debug;
+
+	d->now_asked = d->now;
+	d->step_asked = d->step;
+	d->now = rp_set_union(r, d->now, rp_set_intern(r, &b, 1));
+	d->step = d->step || rp_set_breaks(&d->sets[d->now], t->rec_pid, t->regs.rip);
+	d->trapped = false;
+}
+
+bool rp_debug_also_done(struct replay *r, struct rp_task *t)
+{
+	struct rp_debug *d = r->debug;
+
+	d->now = d->now_asked;
+	d->step = d->step_asked;
+	return d->trapped && !d->step && !d->dr_hit && !rp_set_breaks(&d->sets[d->now], t->rec_pid, t->regs.rip);
+}

@@ -83,6 +83,8 @@ struct rp_debug {
 	/* being used by the run that is going on */
 	unsigned now;
 	bool step;
+	unsigned now_asked;		/* what rp_debug_also() added to */
+	bool step_asked;
 	unsigned dr_gen, dr_set;
 	uint64_t dr_hit;		/* debug registers that triggered, bits */
 	bool trapped;
@@ -109,6 +111,15 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request);
 /* A SIGTRAP of ours? */
 bool rp_debug_trap(struct replay *r, struct rp_task *t, const siginfo_t *info);
 bool rp_debug_interrupted(struct replay *r);
+/* Does the run that is going on step, or have breakpoints? */
+bool rp_debug_wants_stops(struct replay *r);
+/* No trace of debugging in the task and its memory. */
+void rp_debug_clear(struct replay *r, struct rp_task *t);
+/* Is a breakpoint in [start, end), or a data watchpoint anywhere: so that landmark.c's jump cannot be used? */
+bool rp_debug_in_the_way(struct replay *r, struct rp_task *t, uint64_t at, uint64_t start, uint64_t end);
+/* For the next run, also stop at addr; afterwards: was that all it stopped for? */
+void rp_debug_also(struct replay *r, struct rp_task *t, uint64_t addr);
+bool rp_debug_also_done(struct replay *r, struct rp_task *t);
 /* Look for interrupts from now on, or (sample) interrupt what runs once, after so long; 0 = never. */
 void rp_timer(long first_us, bool sample);
 bool rp_sampled(void);

@@ -120,7 +120,7 @@ static bool runs(const struct trace_event *ev)
 		return true;
 	case TRACE_SIGNAL:
 	case TRACE_SWITCH:
-		return ev->place == TRACE_AT_SYSCALL || ev->place == TRACE_AT_FAULT;
+		return ev->place == TRACE_AT_SYSCALL || ev->place == TRACE_AT_FAULT || ev->place == TRACE_AT_STATE;
 	default:
 		return false;
 	}

@@ -126,6 +126,8 @@ struct err *effect_unguard(struct rp_task *t, uint64_t page, int prot);
 /* ---- landmark.c ----------------------------------------------------------------------- */
 /* Run the task to the point whose state the event describes (TRACE_AT_STATE). */
 struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trace_event *ev);
+/* Is the task there now? */
+struct err *landmark_here(struct replay *r, struct rp_task *t, const struct trace_event *ev, bool *ret);
 
 /* ---- replay.c, in the steps that a debugger needs ------------------------------------- */
 /* r->ev = the next event; err_end */

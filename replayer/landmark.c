@@ -373,6 +373,8 @@ static struct err *run_to_trap(struct landmark *l, int request)
 		int status;
 
 		TRY(rp_regs_flush(t));
+		if (l->r->debug)
+			TRY(rp_debug_before(l->r, t, &request));
 		TRY(tracee_resume(t->real, request, 0));
 		TRY(tracee_wait(t->real, &status));
 		if (!WIFSTOPPED(status))
@@ -382,12 +384,18 @@ static struct err *run_to_trap(struct landmark *l, int request)
 		if (tracee_stop_kind(status) == STOP_SYSCALL)
 			return diverge(t, l->ev, "the point that was recorded inside computing code was not found before the "
 				       "next system call (%" PRIu64 " candidates)", l->traps);
-		if (tracee_stop_kind(status) != STOP_SIGNAL)
+		if (tracee_stop_kind(status) != STOP_SIGNAL) {
+			/* inside the stub the task is nowhere: the next interrupt will do */
+			if (l->r->debug && rp_debug_interrupted(l->r) && t->regs.rip - l->stub >= 2 * PAGE_BYTES)
+				return &rp_stopped;
 			continue;
-		if (WSTOPSIG(status) == SIGTRAP)
+		}
+		if (WSTOPSIG(status) == SIGTRAP && !l->r->debug)
 			return NULL;
 		if (ptrace(PTRACE_GETSIGINFO, t->real, NULL, &info) < 0)
 			return &err_gone;
+		if (info.si_signo == SIGTRAP)
+			return t->regs.rip != l->trap && rp_debug_trap(l->r, t, &info) ? &rp_stopped : NULL;
 		if (info.si_signo == SIGSEGV && info.si_code != SI_KERNEL)
 			TRY(effect_grow(t, (uint64_t)(uintptr_t)info.si_addr, &grown));
 		if (!grown && info.si_signo != SIGSTOP && info.si_code > 0)
@@ -420,6 +428,8 @@ static struct err *is_the_point(struct landmark *l, bool *found)
 	bool good;
 
 	*found = general_equal(l, &l->t->regs);
+	if (*found && l->r->debug)
+		rp_int3_out(l->r);	/* code is compared too */
 	if (*found)
 		TRY(vectors_equal(l, found, &word));
 	if (*found)
@@ -482,6 +492,15 @@ static struct err *search_breakpoint(struct landmark *l, bool *found)
 	return NULL;
 }
 
+struct err *landmark_here(struct replay *r, struct rp_task *t, const struct trace_event *ev, bool *ret)
+{
+	struct landmark l = { .r = r, .t = t, .ev = ev };
+
+	for (uint8_t i = 0; i <= GENERAL; i++)
+		l.order[i] = i == GENERAL ? RSP : i;
+	return is_the_point(&l, ret);
+}
+
 struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
 	struct landmark l = { .r = r, .t = t, .ev = ev };
@@ -491,8 +510,15 @@ struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trac
 	for (uint8_t i = 0; i <= GENERAL; i++)
 		l.order[i] = i == GENERAL ? RSP : i;
 	TRY(is_the_point(&l, &found));
+	if (r->debug)
+		rp_debug_clear(r, t);
 	if (!found)
 		TRY(patch(&l));
+	if (!found && r->debug && rp_debug_in_the_way(r, t, ev->regs.rip, l.patched ? l.site.addr : ev->regs.rip,
+						      l.patched ? l.site.addr + l.site.len : ev->regs.rip + 1)) {
+		TRY(unpatch(&l));
+		return &rp_stopped;
+	}
 	/* In the middle of what the jump replaces: out of it first. */
 	while (!err && l.patched && !found && t->regs.rip > l.site.addr && t->regs.rip < l.site.addr + l.site.len) {
 		TRY(tracee_write(t->real, l.site.addr, l.site.bytes, SITE_JUMP));
@@ -508,8 +534,17 @@ struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trac
 		reorder(&l, &t->regs);
 		err = l.patched ? search_patched(&l, &found) : search_breakpoint(&l, &found);
 	}
+	if (err == &rp_stopped) {	/* a debugger's breakpoint: the search begins anew when it goes on */
+		rp_int3_out(r);
+		t->dirty = true;
+		TRY(unpatch(&l));
+		t->dirty = true;
+		return &rp_stopped;
+	}
 	if (err)
 		return err;
+	if (r->debug)
+		rp_debug_clear(r, t);
 	t->dirty = true;
 	TRY(unpatch(&l));
 	log_debug("event %" PRIu64 ": point found after %" PRIu64 " traps, %u words in the test", ev->n, l.traps, l.words);

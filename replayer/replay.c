@@ -296,6 +296,50 @@ static uint64_t bus_address(const struct trace_event *ev)
 	return 0;
 }
 
+/*
+ * The same point as landmark_find() finds, with a debugger's breakpoints on the way: a breakpoint there and
+ * a look at each turn, some 10 us each.
+ */
+static struct err *run_to_state(struct replay *r, struct rp_task *t, const struct trace_event *ev)
+{
+	enum run_stop stop;
+	siginfo_t info;
+	struct err *err;
+	bool found, again;
+
+	for (;;) {
+		if (regs_equal(&t->regs, &ev->regs)) {
+			rp_int3_out(r);
+			TRY(landmark_here(r, t, ev, &found));
+			if (found)
+				return NULL;
+		}
+		rp_debug_also(r, t, ev->regs.rip);
+		err = run(r, t, ev, &stop, &info);
+		if (rp_debug_also_done(r, t) && err == &rp_stopped)
+			continue;
+		if (err)
+			return err;
+		if (stop == RUN_SYSCALL)
+			return diverge(t, ev, "expected a point in computing code, found system call %" PRId64, (int64_t)t->regs.orig_rax);
+		TRY(unexpected_signal(t, ev, &info, &again));
+	}
+}
+
+/* With landmark.c's jump where nothing is in its way. */
+static struct err *debug_to_state(struct replay *r, struct rp_task *t, const struct trace_event *ev)
+{
+	struct err *err;
+
+	if (r->debug->step || r->debug->sets[r->debug->now].registers)
+		return run_to_state(r, t, ev);
+	r->debug->trapped = false;
+	err = landmark_find(r, t, ev);
+	if (err == &rp_stopped && !r->debug->trapped && !rp_debug_interrupted(r))
+		return run_to_state(r, t, ev);
+	return err;
+}
+
 static struct err *reach_signal(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
 	switch (ev->place) {
@@ -321,7 +365,10 @@ static struct err *reach_signal(struct replay *r, struct rp_task *t, const struc
 		break;
 	case TRACE_AT_STATE:
 		rp_restart_call(t);
-		TRY(landmark_find(r, t, ev));
+		if (r->debug && rp_debug_wants_stops(r))
+			TRY(debug_to_state(r, t, ev));
+		else
+			TRY(landmark_find(r, t, ev));
 		break;
 	case TRACE_AT_NOWHERE:
 		break;
