@@ -114,6 +114,8 @@ static struct err *walk_legs(struct replay *r, const struct rp_pos *p)
 				err = rp_lost(r);
 			if (!err && hop.kind == HOP_MOVED)
 				have += set == 0 || rp_hop_hits(r, &hop, set, NULL);
+			if (!err && hop.kind == HOP_MOVED && set)
+				err = rp_checkpoint_maybe(r);
 		}
 	}
 	free(from.legs);
@@ -242,13 +244,15 @@ static struct err *scan_to(struct replay *r, struct scan *s, const struct rp_pos
 			return rp_lost(r);
 		if (hop.kind != HOP_PENDING && hop.kind != HOP_INTERRUPTED)
 			scan_note(r, s, &hop, r->where == end->where && !end->legs_n && !end->pending);
-		if (hop.kind == HOP_EVENT)
+		if (hop.kind == HOP_EVENT || (hop.kind == HOP_MOVED && !hop.stepped))
 			TRY(rp_checkpoint_maybe(r));
 	}
 	while (end->pending && !r->pending && !rp_debug_interrupted(r)) {
 		TRY(rp_tracked_hop(r, d->user, false, &hop));
 		if (hop.kind == HOP_MOVED)
 			scan_note(r, s, &hop, false);
+		if (hop.kind == HOP_MOVED && !hop.stepped)	/* a stop in a long computation: it has a name */
+			TRY(rp_checkpoint_maybe(r));
 	}
 	return scan_legs(r, s, end);
 }
