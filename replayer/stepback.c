@@ -157,6 +157,8 @@ static struct err *by_candidates(struct replay *r, const struct rp_pos *base, co
 	struct rp_task *t;
 
 	*found = false;
+	if (room > 2)	/* what is found becomes part of a name, and the next step back needs registers too */
+		room = 2;
 	TRY(rp_goto(r, p));
 	t = rp_task_find(r, r->ev.task);
 	if (!t || !room)
