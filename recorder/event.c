@@ -294,7 +294,7 @@ void rec_sums(struct recorder *rec, struct rec_task *t)
 	struct tracee_maps maps;
 	struct err *err;
 
-	if (rec->options->sums == SUMS_NONE || !rec->started || t->exiting)
+	if (rec->options->sums == SUMS_NONE || !rec->started || t->exiting || rec->no_sums)
 		return;
 	/* As often as costs about half of the run so far; the first hundred always. */
 	if (rec->options->sums == SUMS_SOME && rec->sum_events > 100 &&

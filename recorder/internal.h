@@ -171,6 +171,7 @@ struct recorder {
 	uint64_t sum_spent_ns, sum_events, start_ns;
 	uint64_t warned[WARNED_MAX];
 	unsigned warned_n;
+	bool no_sums;			/* memory is half way between two events */
 	bool failed;			/* trace ended early; the program goes on */
 	struct err *write_error;
 	int exec_pipe;			/* the first child reports a failed execve here */

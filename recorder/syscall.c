@@ -19,7 +19,7 @@
 #include "recorder/internal.h"
 
 enum { ERESTARTSYS = 512, ERESTARTNOINTR = 513, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516 };
-enum { UNKNOWN_WINDOW = 16384, SCRATCH_MIN = 65536 };
+enum { UNKNOWN_WINDOW = 16384, SCRATCH_MIN = 65536, PIECE = 8 << 20 };
 
 static void call_begin(struct rec_task *t, const struct regs *regs)
 {
@@ -334,30 +334,54 @@ struct err *rec_syscall_entry(struct recorder *rec, struct rec_task *t)
 
 /* ---- exit ------------------------------------------------------------------------- */
 
-/* Bytes of one output span: into the trace, and home from scratch. False: home is not writable. */
-static bool span_out(struct recorder *rec, struct rec_task *t, struct rec_call *call, unsigned i, uint64_t len)
+/* Part of an output span: into the trace, and home from scratch.  False: home is not writable. */
+static bool span_piece(struct recorder *rec, struct rec_task *t, struct rec_call *call, unsigned i,
+		       uint64_t off, uint64_t len)
 {
 	struct sys_span *s = &call->span[i];
 	struct trace_effect *e;
 	void *bytes;
 	size_t n;
 
-	if (!(s->dir & D_OUT) || !len)
-		return true;
 	if (!call->redirected) {
-		rec_effect_memory(rec, t, s->addr, len);
+		rec_effect_memory(rec, t, s->addr + off, len);
 		return true;
 	}
 	bytes = rec_alloc(rec, len);
-	n = tracee_read_some(t->tid, s->addr, bytes, len);
-	if (!copy_home(t, call->home[i], bytes, n))
+	n = tracee_read_some(t->tid, s->addr + off, bytes, len);
+	if (!n)
+		return true;
+	if (!copy_home(t, call->home[i] + off, bytes, n))
 		return false;
 	e = rec_effect(rec, TRACE_WRITE);
-	e->addr = call->home[i];
+	e->addr = call->home[i] + off;
 	e->len = n;
 	e->data = bytes;
 	e->data_len = n;
 	return true;
+}
+
+/* A large span goes into events of its own between the call's two halves, so that we never hold it whole. */
+static bool span_out(struct recorder *rec, struct rec_task *t, struct rec_call *call, unsigned i, uint64_t len)
+{
+	struct rec_pending others;
+	bool good = true;
+
+	if (!(call->span[i].dir & D_OUT) || !len)
+		return true;
+	if (len <= PIECE)
+		return span_piece(rec, t, call, i, 0, len);
+	if (rec->entered == t)
+		rec_write_enter(rec);
+	rec_pending_save(rec, &others);
+	rec->no_sums = true;	/* only when all is there does memory agree */
+	for (uint64_t off = 0; good && off < len; off += PIECE) {
+		good = span_piece(rec, t, call, i, off, len - off < PIECE ? len - off : PIECE);
+		rec_write(rec, t, TRACE_NOTE, 0, NULL, 0);
+	}
+	rec->no_sums = false;
+	rec_pending_restore(rec, &others);
+	return good;
 }
 
 static int64_t outputs(struct recorder *rec, struct rec_task *t, struct rec_call *call, int64_t ret)
