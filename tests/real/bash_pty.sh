@@ -25,8 +25,12 @@ expect typed line
 send \x1a
 expect Stopped
 expect PROMPT>
-send jobs %1; fg\n
+send jobs %1\n
+expect Stopped
+expect PROMPT>
+send fg\n
 expect cat
+pause 1
 send more\n
 expect more
 send \x03
