@@ -3,7 +3,7 @@
 #include "test.h"
 #include <pthread.h>
 
-static volatile int turn, done;
+static volatile int turn;
 static volatile long spins[2];
 
 static void *player(void *arg)
