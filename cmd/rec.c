@@ -20,8 +20,7 @@ enum { TICKS_AUTO, TICKS_PMU, TICKS_LANDMARK, TICKS_STEP };
 struct rec_options {
 	const char *output;
 	int ticks;
-	bool no_syscallbuf, checksum, checksum_all, chaos;
-	uint64_t seed;
+	bool no_syscallbuf, checksum, checksum_all;
 };
 
 #define AT(field) offsetof(struct rec_options, field)
@@ -152,7 +151,7 @@ static void remove_empty(const char *dir)
 
 static struct err *run(const struct rec_options *o, char **argv, int *status)
 {
-	struct recorder_options ro = { .argv = argv, .seed = (unsigned)o->seed, .chaos = o->chaos };
+	struct recorder_options ro = { .argv = argv };
 	char *exe = NULL, *dir = NULL, *store = NULL;
 	struct err *err;
 

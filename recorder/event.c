@@ -244,6 +244,18 @@ static void sum_page(void *ctx, uint64_t addr, const void *bytes)
 	mem_sum_page(ctx, addr / PAGE_BYTES, bytes);
 }
 
+void rec_effect_sum(struct recorder *rec, struct rec_task *t, const struct tracee_map *m, bool all)
+{
+	struct trace_effect *e;
+
+	err_free(tracee_pages(t->tid, m->start, m->end - m->start, all, sum_page, rec->sum));
+	e = rec_effect(rec, TRACE_SUM);
+	e->addr = m->start;
+	e->len = m->end - m->start;
+	e->x = mem_sum_finish(rec->sum);
+	e->y = all;
+}
+
 static bool sum_wanted(const struct tracee_map *m)
 {
 	if (m->start >= FIXED_PAGE && m->start < FIXED_END)
@@ -266,9 +278,6 @@ static void sums_collect(struct recorder *rec, struct rec_task *t, const struct 
 {
 	for (size_t i = 0; i < maps->n; i++) {
 		const struct tracee_map *m = &maps->map[i];
-		bool all = m->inode != 0 || m->shared;
-		struct trace_effect *e;
-		uint64_t sum;
 
 		if (!sum_wanted(m))
 			continue;
@@ -278,13 +287,7 @@ static void sums_collect(struct recorder *rec, struct rec_task *t, const struct 
 			rec_effect_memory(rec, t, m->start, m->end - m->start);
 		if (rec->witness && rec->effects && rec->effect[rec->effects - 1].addr == m->start)
 			rec->effect[rec->effects - 1].kind = TRACE_WITNESS;
-		err_free(tracee_pages(t->tid, m->start, m->end - m->start, all, sum_page, rec->sum));
-		sum = mem_sum_finish(rec->sum);
-		e = rec_effect(rec, TRACE_SUM);
-		e->addr = m->start;
-		e->len = m->end - m->start;
-		e->x = sum;
-		e->y = all;
+		rec_effect_sum(rec, t, m, m->inode != 0 || m->shared);
 	}
 }
 

@@ -58,11 +58,11 @@ static pid_t is_mem_file(struct rec_task *t, int fd)
 	return pid;
 }
 
-static bool is_mapped(struct recorder *rec, const struct stat *st)
+bool rec_file_mapped(struct recorder *rec, const struct stat *st, bool own)
 {
 	for (struct rec_task *o = rec->tasks; o; o = o->next) {
 		for (struct rec_shared *s = o->mm->shared; s; s = s->next) {
-			if (s->dev == st->st_dev && s->ino == st->st_ino)
+			if (s->dev == st->st_dev && s->ino == st->st_ino && (s->own || !own))
 				return true;
 		}
 	}
@@ -84,7 +84,7 @@ static enum fd_class classify(struct recorder *rec, struct rec_task *t, int fd)
 		if (rec->stdio_ino[k] && st.st_dev == rec->stdio_dev[k] && st.st_ino == rec->stdio_ino[k])
 			return k == 1 ? FD_STDOUT : FD_STDERR;
 	}
-	return S_ISREG(st.st_mode) && is_mapped(rec, &st) ? FD_MAPPED : FD_PLAIN;
+	return S_ISREG(st.st_mode) && rec_file_mapped(rec, &st, false) ? FD_MAPPED : FD_PLAIN;
 }
 
 void rec_fd_reclassify(struct recorder *rec)

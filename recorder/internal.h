@@ -18,6 +18,7 @@
 
 #include <sched.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 #include "abi/layout.h"
 #include "abi/syscall.h"
@@ -96,7 +97,6 @@ struct rec_call {
 	uint64_t *home;		/* redirected: where each span belongs */
 	bool force_ret;		/* do not run it; answer forced */
 	int64_t forced;
-	uint64_t hook[4];	/* private to the call's hook */
 	unsigned char *before;	/* unknown call: memory before it */
 	size_t before_len[6];
 };
@@ -157,7 +157,6 @@ struct recorder {
 	const char *witness;	/* HINDSIGHT_WITNESS=NAME: with sums of mappings of that name ("heap", "" = all)
 				 * the bytes too, to find the one that differs */
 	cpu_set_t affinity;
-	int stdio_fd[3];		/* unused entries -1 */
 	uint64_t stdio_dev[3], stdio_ino[3];
 	struct { pid_t tid; int status; } early[64];	/* stops of tasks we were not told of yet */
 	unsigned early_n;
@@ -199,6 +198,8 @@ void rec_write(struct recorder *rec, struct rec_task *t, enum trace_event_kind k
 	       enum trace_place place, const struct regs *regs, int64_t ret);
 /* A call has begun and others will act before it ends. */
 void rec_write_enter(struct recorder *rec);
+/* The sum of one mapping; all: see tracee_pages(). */
+void rec_effect_sum(struct recorder *rec, struct rec_task *t, const struct tracee_map *m, bool all);
 void rec_sums(struct recorder *rec, struct rec_task *t);
 /* Once for each key. */
 bool rec_is_scratch(const struct rec_mm *mm, const struct tracee_map *m);
@@ -276,13 +277,14 @@ struct err *rec_name_point(struct recorder *rec, struct rec_task *t, bool *named
 struct err *rec_exec(struct recorder *rec, struct rec_task *t);
 
 /* ---- start.c -------------------------------------------------------------------- */
-struct err *rec_start(struct recorder *rec);
 /* SIGTERM came: some seconds after it was passed on, everything is killed. */
 void rec_term_check(struct recorder *rec);
 
 /* ---- files.c ---------------------------------------------------------------------- */
 /* Content of an open descriptor of the task; -1 when it cannot be opened. */
 int rec_fd_open(struct rec_task *t, int fd);
+/* Does anybody have this file mapped (own: as an object of its own)? */
+bool rec_file_mapped(struct recorder *rec, const struct stat *st, bool own);
 void rec_fd_forget(struct rec_files *files, uint64_t first, uint64_t last);
 /* A file was mapped: descriptors that looked plain may be it. */
 void rec_fd_reclassify(struct recorder *rec);

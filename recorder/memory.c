@@ -69,17 +69,6 @@ static void map_shared_anon(struct recorder *rec, uint64_t addr, const struct re
 	effect_map(rec, addr, call->args[1], call->args[2], TRACE_MAP_SHARED, call->args[3])->object = object;
 }
 
-static bool has_own(struct recorder *rec, const struct stat *st)
-{
-	for (struct rec_task *o = rec->tasks; o; o = o->next) {
-		for (struct rec_shared *s = o->mm->shared; s; s = s->next) {
-			if (s->own && s->dev == st->st_dev && s->ino == st->st_ino)
-				return true;
-		}
-	}
-	return false;
-}
-
 /*
  * Shared: others may write the file.  A mapping that can write needs an object of its own; one that only
  * reads a file opened for reading is taken as private content, kept right by rec_fd_written().
@@ -92,15 +81,16 @@ static struct err *map_file(struct recorder *rec, struct rec_task *t, uint64_t a
 	struct trace_effect *e;
 	uint32_t object;
 	char path[4096];
-	bool new;
+	bool new, known;
 	struct err *err;
 
 	/* A private mapping sees what others store into a shared one of the same file. */
-	if (own && !has_own(rec, st))
+	known = rec_file_mapped(rec, st, true);
+	if (own && !known)
 		err = trace_writer_shared_anew(rec->writer, fd, st, &object, &new);
 	else
-		err = trace_writer_file(rec->writer, fd, st, own || has_own(rec, st), &object, &new);
-	own = own || has_own(rec, st);
+		err = trace_writer_file(rec->writer, fd, st, known, &object, &new);
+	own |= known;
 
 	if (err) {	/* unreadable or no room: what is in memory must do */
 		err_free(err);

@@ -16,8 +16,6 @@ struct recorder_options {
 	const char *trace_dir;	/* must not exist or be empty */
 	const char *store_dir;	/* or NULL */
 	enum recorder_sums sums;	/* SOME: as often as takes about half of the time */
-	bool chaos;
-	unsigned seed;
 };
 
 /*

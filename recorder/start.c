@@ -82,7 +82,6 @@ static _Noreturn void child_main(const struct recorder *rec, int go, int report)
 	_exit(125);
 }
 
-static void forward_sigterm(int sig);
 static pid_t forward_to;
 
 static volatile sig_atomic_t term_count;

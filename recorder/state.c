@@ -91,11 +91,6 @@ static void witness(struct recorder *rec, struct rec_task *t, uint64_t addr, uin
 		rec->effect[before].kind = TRACE_WITNESS;
 }
 
-static void sum_page(void *ctx, uint64_t addr, const void *bytes)
-{
-	mem_sum_page(ctx, addr / PAGE_BYTES, bytes);
-}
-
 /* The program's own data: content as far as it is small, else a sum. */
 static void witness_data(struct recorder *rec, struct rec_task *t, const struct tracee_maps *maps)
 {
@@ -104,7 +99,6 @@ static void witness_data(struct recorder *rec, struct rec_task *t, const struct 
 	for (size_t i = 0; i < maps->n; i++) {
 		const struct tracee_map *m = &maps->map[i];
 		uint64_t len = m->end - m->start;
-		struct trace_effect *e;
 
 		if ((m->prot & (PROT_READ | PROT_WRITE)) != (PROT_READ | PROT_WRITE) || m->shared ||
 		    !strcmp(m->name, "[stack]") || rec_is_scratch(t->mm, m))
@@ -113,12 +107,7 @@ static void witness_data(struct recorder *rec, struct rec_task *t, const struct 
 			witness(rec, t, m->start, len);
 			content += len;
 		} else if (summed + len <= SUM_MAX) {
-			err_free(tracee_pages(t->tid, m->start, len, m->inode != 0, sum_page, rec->sum));
-			e = rec_effect(rec, TRACE_SUM);
-			e->addr = m->start;
-			e->len = len;
-			e->x = mem_sum_finish(rec->sum);
-			e->y = m->inode != 0;
+			rec_effect_sum(rec, t, m, m->inode != 0);
 			summed += len;
 		}
 	}

@@ -409,10 +409,8 @@ static int64_t outputs(struct recorder *rec, struct rec_task *t, struct rec_call
 }
 
 /* Argument registers as the program had them; rax as it gets it. */
-static bool exit_regs(struct rec_call *call, struct regs *regs, int64_t ret)
+static void exit_regs(struct rec_call *call, struct regs *regs, int64_t ret)
 {
-	bool changed = call->changed_args || ret != (int64_t)regs->rax;
-
 	if (call->changed_args) {
 		regs->rdi = call->args[0];
 		regs->rsi = call->args[1];
@@ -422,7 +420,6 @@ static bool exit_regs(struct rec_call *call, struct regs *regs, int64_t ret)
 		regs->r9 = call->args[5];
 	}
 	regs->rax = (uint64_t)ret;
-	return changed;
 }
 
 /* Keep what restart_syscall will need; anything else forgets it. */

@@ -434,6 +434,13 @@ static void sum_page(void *ctx, uint64_t addr, const void *bytes)
 	mem_sum_page(ctx, addr / PAGE_BYTES, bytes);
 }
 
+struct err *effect_sum(struct replay *r, struct rp_task *t, const struct trace_effect *e, uint64_t *ret)
+{
+	TRY(tracee_pages(t->real, e->addr, e->len, e->y, sum_page, r->sum));
+	*ret = mem_sum_finish(r->sum);
+	return NULL;
+}
+
 static struct err *apply_sum(struct replay *r, struct rp_task *t, const struct trace_event *ev,
 			     const struct trace_effect *e)
 {
@@ -441,8 +448,7 @@ static struct err *apply_sum(struct replay *r, struct rp_task *t, const struct t
 
 	if (!range_allowed(e->addr, e->len))
 		return bad_effect(ev, "sums a range that is not allowed");
-	TRY(tracee_pages(t->real, e->addr, e->len, e->y, sum_page, r->sum));
-	sum = mem_sum_finish(r->sum);
+	TRY(effect_sum(r, t, e, &sum));
 	if (sum == e->x)
 		return NULL;
 	return diverge(t, ev, "memory 0x%" PRIx64 "-0x%" PRIx64 " expected sum %016" PRIx64 ", found %016" PRIx64,

@@ -116,6 +116,8 @@ struct err *effect_apply(struct replay *r, struct rp_task *t, const struct trace
 /* An access at addr failed: is it a stack that grows?  Then *grown and it has. */
 struct err *effect_grow(struct rp_task *t, uint64_t addr, bool *grown);
 
+/* The sum of a TRACE_SUM effect's range as it is now. */
+struct err *effect_sum(struct replay *r, struct rp_task *t, const struct trace_effect *e, uint64_t *ret);
 /*
  * The recorded task got SIGBUS at addr, behind the end of a shared file.  Our copy of the file
  * has no such end: take the page away until the task has faulted.  *page_ret = 0: no need to.

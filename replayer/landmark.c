@@ -301,11 +301,6 @@ static bool bytes_equal(const struct landmark *l, const struct trace_effect *e, 
 	return false;
 }
 
-static void sum_page(void *ctx, uint64_t addr, const void *bytes)
-{
-	mem_sum_page(ctx, addr / PAGE_BYTES, bytes);
-}
-
 /* Registers agree.  Memory?  If not, *word is one to test from now on (NO_WORD: none is known). */
 static struct err *memory_equal(struct landmark *l, bool *equal, struct word *word)
 {
@@ -319,11 +314,12 @@ static struct err *memory_equal(struct landmark *l, bool *equal, struct word *wo
 	}
 	for (uint32_t i = 0; i < l->ev->effects_len; i++) {
 		const struct trace_effect *e = &l->ev->effects[i];
+		uint64_t sum;
 
 		if (e->kind != TRACE_SUM)
 			continue;
-		TRY(tracee_pages(l->t->real, e->addr, e->len, e->y, sum_page, l->r->sum));
-		if (mem_sum_finish(l->r->sum) != e->x)
+		TRY(effect_sum(l->r, l->t, e, &sum));
+		if (sum != e->x)
 			return NULL;
 	}
 	*equal = true;
