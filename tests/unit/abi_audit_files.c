@@ -200,7 +200,7 @@ static void polling(void **state)
 	AUDIT(set_fds(), select, 64, IN(0), IN(64), IN(128), IN(256));
 	AUDIT(set_fds(), select, 10, IN(0), 0, IN(128), IN(256));
 	AUDIT_FAIL(EINVAL, set_fds(), select, -1, IN(0), 0, IN(128), IN(256));
-	AUDIT_FAIL(EBADF, (set_fds(), arena[8] = 0xff), select, 200, IN(0), 0, 0, IN(256));
+	AUDIT_FAIL(EBADF, (set_fds(), close(63), arena[7] = 0x80), select, 64, IN(0), 0, 0, IN(256));
 	AUDIT(set_fds(), pselect6, 64, IN(0), IN(64), IN(128), IN(256), 0);
 	AUDIT((void)0, epoll_wait, ep, OUT(0), 8, 0);
 	AUDIT((void)0, epoll_pwait, ep, OUT(0), 8, 0, 0, 8);
