@@ -1,0 +1,173 @@
+/*
+ * demangle.c - C++ names by libstdc++'s __cxa_demangle (the same code as binutils', with limits on recursion), each once.
+ *
+ * People say "Cache::insert", not "std::pair<...> Cache::insert(std::string const&)": parameters and the return type that
+ * templates have in their mangled names are cut off.
+ */
+#include "symbols/internal.h"
+
+/* From the C++ ABI, 3.4: the result is malloc()ed. */
+extern char *__cxa_demangle(const char *mangled, char *buf, size_t *len, int *status);
+
+char *demangle_full(const char *name)
+{
+	size_t len = strcspn(name, "@");
+	char *bare, *text;
+	int status;
+
+	if (name[0] != '_' || name[1] != 'Z' || len > 16384)
+		return NULL;
+	if (!name[len])
+		return __cxa_demangle(name, NULL, NULL, &status);
+	bare = strndup(name, len);	/* "_Znwm@@GLIBCXX_3.4" */
+	text = bare ? __cxa_demangle(bare, NULL, NULL, &status) : NULL;
+	free(bare);
+	return text;
+}
+
+static bool cut_suffix(char *s, size_t *n, const char *suffix)
+{
+	size_t len = strlen(suffix);
+
+	if (*n <= len || memcmp(s + *n - len, suffix, len))
+		return false;
+	*n -= len;
+	s[*n] = 0;
+	return true;
+}
+
+/* "f(int) [clone .cold]", "C::f() const &" */
+static void cut_qualifiers(char *s)
+{
+	size_t n = strlen(s);
+
+	while (n && s[n - 1] == ']') {
+		char *clone = NULL;
+
+		for (char *p = s; (p = strstr(p, " [clone ")); p++)
+			clone = p;
+		if (!clone)
+			break;
+		*clone = 0;
+		n = strlen(s);
+	}
+	while (cut_suffix(s, &n, " const") || cut_suffix(s, &n, " volatile") || cut_suffix(s, &n, "&") ||
+	       cut_suffix(s, &n, " ") || cut_suffix(s, &n, " noexcept"))
+		;
+}
+
+static void cut_parameters(char *s)
+{
+	size_t n = strlen(s), i = n;
+	int depth = 0;
+
+	if (!n || s[n - 1] != ')')
+		return;
+	while (i-- > 0) {
+		if (s[i] == ')')
+			depth++;
+		else if (s[i] == '(' && --depth == 0)
+			break;
+	}
+	if (depth || !i || i == n)
+		return;
+	if (i >= 8 && i + 2 == n && !memcmp(s + i - 8, "operator", 8))
+		return;
+	s[i] = 0;
+}
+
+/* Where the name begins: behind the last space outside of brackets, unless an operator has come. */
+static size_t name_start(const char *s)
+{
+	size_t start = 0;
+	int depth = 0;
+
+	for (size_t i = 0; s[i]; i++) {
+		if (!depth && !strncmp(s + i, "operator", 8) && (!i || !(s[i - 1] == '_' || (s[i - 1] | 32) >= 'a')))
+			break;
+		if (strchr("<({[", s[i]))
+			depth++;
+		else if (strchr(">)}]", s[i]) && depth)
+			depth--;
+		else if (s[i] == ' ' && !depth)
+			start = i + 1;
+	}
+	return start;
+}
+
+/* "vtable for X" and the like have no return type. */
+static bool is_special(const char *s)
+{
+	return strstr(s, " for ") || !strncmp(s, "non-virtual thunk to ", 21) || !strncmp(s, "virtual thunk to ", 17);
+}
+
+static char *shorten(char *text)
+{
+	size_t start;
+
+	if (!text || is_special(text))
+		return text;
+	cut_qualifiers(text);
+	cut_parameters(text);
+	cut_qualifiers(text);
+	start = name_start(text);
+	if (start && text[start])
+		memmove(text, text + start, strlen(text + start) + 1);
+	return text;
+}
+
+static bool table_grow(struct family *f)
+{
+	size_t cap = f->cap_demangled ? f->cap_demangled * 2 : 1024;
+	struct demangled *t = calloc(cap, sizeof(*t));
+
+	if (!t)
+		return false;
+	for (size_t i = 0; i < f->cap_demangled; i++) {
+		const char *name = f->demangled[i].name;
+		size_t at;
+
+		if (!name)
+			continue;
+		for (at = hash_str(name, strlen(name)) & (cap - 1); t[at].name;)
+			at = (at + 1) & (cap - 1);
+		t[at] = f->demangled[i];
+	}
+	free(f->demangled);
+	f->demangled = t;
+	f->cap_demangled = cap;
+	return true;
+}
+
+const char *family_demangle(struct family *f, const char *name)
+{
+	struct demangled *d;
+	char *text, *copy;
+	size_t at;
+
+	if (name[0] != '_' || name[1] != 'Z')
+		return name;
+	if (f->n_demangled * 2 >= f->cap_demangled && !table_grow(f))
+		return name;
+	for (at = hash_str(name, strlen(name)) & (f->cap_demangled - 1);; at = (at + 1) & (f->cap_demangled - 1)) {
+		d = &f->demangled[at];
+		if (!d->name)
+			break;
+		if (d->name == name || !strcmp(d->name, name))
+			return d->plain;
+	}
+	text = shorten(demangle_full(name));
+	copy = text && *text ? arena_strn(&f->arena, text, strlen(text)) : NULL;
+	free(text);
+	name = arena_strn(&f->arena, name, strlen(name));
+	if (!name)
+		return copy ? copy : "?";
+	*d = (struct demangled){ name, copy ? copy : name };
+	f->n_demangled++;
+	return d->plain;
+}
+
+const char *symbols_demangle(struct symbols *s, const char *name)
+{
+	return family_demangle(s->family, name);
+}

@@ -1,0 +1,228 @@
+/*
+ * internal.h - inside the room.
+ *
+ *	struct symbols		a space: regions (mappings), caches by process address
+ *	  struct family		what spaces share: files by name, modules by content, strings
+ *	    struct file		a name the program saw -> a module, opened when first needed
+ *	    struct symbols_module	ELF, symbol tables, CFI, DWARF: all in the file's own addresses ("vaddr");
+ *				a process address minus the region's bias
+ */
+#ifndef SYMBOLS_INTERNAL_H
+#define SYMBOLS_INTERNAL_H
+
+#include <elf.h>
+#include <stdlib.h>
+
+#include "symbols/bytes.h"
+#include "symbols/symbols.h"
+
+/* ---- memory (util.c) ---------------------------------------------------------------------- */
+
+/* Strings and small things that live as long as the family. */
+struct arena {
+	struct arena_block *block;
+};
+void *arena_alloc(struct arena *a, size_t n);		/* zeroed; NULL = out of memory */
+char *arena_strn(struct arena *a, const char *s, size_t n);
+void arena_deinit(struct arena *a);
+
+/* Room for need elements of size elem in *p; false = out of memory, nothing changed. */
+bool grow(void *p, size_t *cap, size_t need, size_t elem);
+static inline uint64_t hash_u64(uint64_t x)
+{
+	x *= 0x9e3779b97f4a7c15ull;
+	return x ^ x >> 29;
+}
+uint32_t hash_str(const char *s, size_t n);
+
+/* ---- ELF (elf.c) -------------------------------------------------------------------------- */
+
+#define SECTIONS(X) \
+	X(EH_FRAME, ".eh_frame") X(EH_FRAME_HDR, ".eh_frame_hdr") X(DEBUG_FRAME, ".debug_frame") \
+	X(DEBUG_INFO, ".debug_info") X(DEBUG_TYPES, ".debug_types") X(DEBUG_ABBREV, ".debug_abbrev") \
+	X(DEBUG_LINE, ".debug_line") X(DEBUG_STR, ".debug_str") X(DEBUG_LINE_STR, ".debug_line_str") \
+	X(DEBUG_RANGES, ".debug_ranges") X(DEBUG_RNGLISTS, ".debug_rnglists") X(DEBUG_LOC, ".debug_loc") \
+	X(DEBUG_LOCLISTS, ".debug_loclists") X(DEBUG_ADDR, ".debug_addr") \
+	X(DEBUG_STR_OFFSETS, ".debug_str_offsets") X(DEBUG_ARANGES, ".debug_aranges") \
+	X(SYMTAB, ".symtab") X(STRTAB, ".strtab") X(DYNSYM, ".dynsym") X(DYNSTR, ".dynstr") X(DYNAMIC, ".dynamic") \
+	X(PLT, ".plt") X(PLT_SEC, ".plt.sec") X(PLT_GOT, ".plt.got") X(IPLT, ".iplt") \
+	X(RELA_PLT, ".rela.plt") X(RELA_DYN, ".rela.dyn") \
+	X(GNU_DEBUGDATA, ".gnu_debugdata") X(GNU_DEBUGLINK, ".gnu_debuglink") X(GNU_DEBUGALTLINK, ".gnu_debugaltlink") \
+	X(BUILD_ID, ".note.gnu.build-id") X(GOPCLNTAB, ".gopclntab") X(TEXT, ".text")
+enum section_id {
+#define X(id, name) SEC_##id,
+	SECTIONS(X)
+#undef X
+	SECTIONS_N
+};
+
+struct section {
+	uint64_t addr, size;	/* size also of NOBITS */
+	uint64_t flags;
+	uint32_t type;
+	bool there, unpacked;
+	struct span raw;
+	uint8_t *owned;		/* decompressed */
+};
+
+struct elf {
+	struct span file;
+	bool mapped, owned;	/* munmap or free the file's bytes */
+	uint16_t type;
+	Elf64_Phdr *phdr;
+	size_t n_phdr;
+	struct section sec[SECTIONS_N];
+	struct span build_id;
+};
+/* Takes over bytes (also on failure).  False: not an x86-64 ELF file. */
+bool elf_init(struct elf *e, struct span file, bool mapped, bool owned);
+void elf_deinit(struct elf *e);
+/* Content, decompressed; empty when it is not there. */
+struct span elf_section(struct elf *e, enum section_id id);
+/* Bytes of the file at a virtual address: at most what the segment holds from there. */
+struct span elf_bytes(const struct elf *e, uint64_t vaddr);
+const Elf64_Phdr *elf_segment(const struct elf *e, uint64_t vaddr);
+bool elf_executable(const struct elf *e, uint64_t vaddr);
+/* Decompress xz (.gnu_debugdata); NULL when damaged or larger than we believe. */
+uint8_t *unpack_xz(struct span in, size_t *n_ret);
+
+/* ---- symbol tables (symtab.c) ------------------------------------------------------------- */
+
+struct sym {
+	uint64_t addr, size;
+	const char *name;
+	uint8_t type;		/* STT_* */
+	uint8_t bind;		/* STB_* */
+	uint8_t source;		/* enum symbols_source */
+};
+struct symtab {
+	bool ready;
+	struct sym *code, *data;	/* by address; the best name for an address first */
+	size_t n_code, n_data, cap_code, cap_data;
+	struct sym *tls;		/* by offset */
+	size_t n_tls, cap_tls;
+	struct sym_name {
+		uint32_t hash, index;	/* into code, then data, then tls */
+	} *names;		/* by hash */
+	size_t n_names;
+	bool names_ready;
+};
+
+/* ---- modules (module.c) ------------------------------------------------------------------- */
+
+struct family;
+struct dwarf;
+struct cfi;
+
+struct symbols_module {
+	struct family *family;
+	struct symbols_module *next;
+	const char *name;
+	uint64_t dev, ino, size;	/* identity of the content */
+	struct elf elf;
+	struct elf *debug, *mini, *alt;	/* separate debug information, .gnu_debugdata, dwz's common file */
+	bool debug_tried, mini_tried, alt_tried;
+	struct symtab symtab;
+	struct cfi *cfi;
+	struct dwarf *dwarf;
+	bool dwarf_tried;
+	struct go *go;
+	bool go_tried;
+};
+
+struct file {
+	const char *name;
+	struct symbols_module *module;
+	bool tried;
+	struct file *next;
+};
+
+struct demangled {
+	const char *name, *plain;
+};
+
+struct family {
+	unsigned refs;
+	struct symbols_options options;
+	struct arena arena;
+	struct symbols_module *modules;
+	struct file *files;
+	struct demangled *demangled;	/* hash table by content of name */
+	size_t n_demangled, cap_demangled;
+	struct type_table *types;
+};
+
+struct symbols_module *file_module(struct family *f, struct file *file);
+/* A module of its own for these bytes (copied), or the one that has them already. */
+struct symbols_module *module_of_image(struct family *f, const char *name, const void *image, size_t len);
+void module_free(struct symbols_module *m);
+/* The separate debug file, or NULL. */
+struct elf *module_debug(struct symbols_module *m);
+struct elf *module_mini(struct symbols_module *m);
+struct elf *module_alt(struct symbols_module *m);
+
+struct symtab *module_symtab(struct symbols_module *m);
+void symtab_deinit(struct symtab *t);
+const struct sym *symtab_code_at(struct symbols_module *m, uint64_t vaddr);
+const struct sym *symtab_data_at(struct symbols_module *m, uint64_t vaddr);
+const struct sym *symtab_tls_at(struct symbols_module *m, uint64_t offset);
+/* Calls fn for each symbol of that name (mangled or plain). */
+void symtab_each(struct symbols_module *m, const char *name, void (*fn)(void *ctx, const struct sym *s), void *ctx);
+/* ---- demangling (demangle.c) ------------------------------------------------------------- */
+
+/* Without parameters; name itself when it is not mangled. */
+const char *family_demangle(struct family *f, const char *name);
+char *demangle_full(const char *name);	/* the caller frees it; NULL when it is not mangled */
+
+/* ---- spaces (space.c) --------------------------------------------------------------------- */
+
+struct region {
+	uint64_t start, end, offset;
+	int prot;
+	struct file *file;
+	struct symbols_module *module;	/* when resolved */
+	uint64_t bias;
+	bool resolved;
+};
+struct loaded {			/* a module at a place */
+	struct symbols_module *module;
+	uint64_t bias, start, end;	/* whole extent of its segments */
+};
+struct jit_name {
+	uint64_t start, end;
+	uint32_t order;
+	const char *name;
+};
+struct lookup {
+	uint64_t addr;
+	uint32_t n, cap;
+	struct symbols_frame *frame;
+};
+
+struct symbols {
+	struct family *family;
+	struct region *region;	/* by start */
+	size_t n_regions, cap_regions, last_region;
+	struct loaded *loaded;
+	size_t n_loaded, cap_loaded;
+	bool loaded_ready;
+	struct jit_name *jit;
+	size_t n_jit;
+	struct unwind_cache *unwind;
+	struct lookup *lookups;	/* hash table by address */
+	size_t n_lookups, cap_lookups;
+	struct arena lookup_arena;
+};
+const struct region *space_region(struct symbols *s, uint64_t addr);
+/* The module at addr (segments included that no file mapping shows); NULL = none. */
+struct symbols_module *space_module(struct symbols *s, uint64_t addr, uint64_t *bias_ret);
+size_t space_loaded(struct symbols *s);
+bool space_executable(struct symbols *s, uint64_t addr);
+const struct jit_name *space_jit(struct symbols *s, uint64_t addr);
+void space_forget(struct symbols *s);
+void unwind_cache_clear(struct symbols *s);
+void lookup_cache_clear(struct symbols *s);
+
+bool mem_read(const struct symbols_memory *mem, uint64_t addr, void *buf, size_t len);
+
+#endif

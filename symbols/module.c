@@ -1,0 +1,254 @@
+/*
+ * module.c - files: opened when first needed, one module for each content, and where its separate debug information is.
+ */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "symbols/cfi.h"
+#include "symbols/dwarf.h"
+#include "symbols/go.h"
+#include "symbols/internal.h"
+
+/* The file's bytes, read only.  The trace's files never change while they are open; others are private copies of pages. */
+static struct span map_fd(int fd, struct stat *st)
+{
+	struct span s = { NULL, 0 };
+	void *p;
+
+	if (fstat(fd, st) || !S_ISREG(st->st_mode) || st->st_size < (off_t)sizeof(Elf64_Ehdr))
+		return s;
+	p = mmap(NULL, (size_t)st->st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (p == MAP_FAILED)
+		return s;
+	return (struct span){ p, (size_t)st->st_size };
+}
+
+static struct symbols_module *module_create(struct family *f, const char *name, struct span bytes, bool mapped)
+{
+	struct symbols_module *m = calloc(1, sizeof(*m));
+
+	if (!m || !elf_init(&m->elf, bytes, mapped, !mapped)) {
+		free(m);
+		return NULL;
+	}
+	m->family = f;
+	m->name = name;
+	m->next = f->modules;
+	f->modules = m;
+	return m;
+}
+
+static int open_content(struct family *f, const char *name)
+{
+	struct err *err;
+	int fd = -1;
+
+	if (!f->options.open)
+		return name[0] == '/' ? open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+	err = f->options.open(f->options.ctx, name, &fd);
+	if (!err)
+		return fd;
+	err_free(err);
+	return -1;
+}
+
+struct symbols_module *file_module(struct family *f, struct file *file)
+{
+	struct symbols_module *m;
+	struct span bytes;
+	struct stat st;
+	int fd;
+
+	if (file->tried || !file->name)
+		return file->module;
+	file->tried = true;
+	fd = open_content(f, file->name);
+	if (fd < 0)
+		return NULL;
+	bytes = map_fd(fd, &st);
+	close(fd);
+	if (!bytes.n)
+		return NULL;
+	for (m = f->modules; m; m = m->next)
+		if (m->ino && m->dev == st.st_dev && m->ino == st.st_ino && m->size == (uint64_t)st.st_size) {
+			munmap((void *)(uintptr_t)bytes.p, bytes.n);
+			return file->module = m;
+		}
+	m = module_create(f, file->name, bytes, true);
+	if (m) {
+		m->dev = st.st_dev;
+		m->ino = st.st_ino;
+		m->size = (uint64_t)st.st_size;
+	}
+	return file->module = m;
+}
+
+struct symbols_module *module_of_image(struct family *f, const char *name, const void *image, size_t len)
+{
+	uint8_t *copy;
+
+	for (struct symbols_module *m = f->modules; m; m = m->next)
+		if (!m->ino && m->elf.file.n == len && !memcmp(m->elf.file.p, image, len))
+			return m;
+	copy = malloc(len ? len : 1);
+	if (!copy)
+		return NULL;
+	memcpy(copy, image, len);
+	return module_create(f, name, (struct span){ copy, len }, false);
+}
+
+static void elf_free(struct elf *e)
+{
+	if (e) {
+		elf_deinit(e);
+		free(e);
+	}
+}
+
+void module_free(struct symbols_module *m)
+{
+	dwarf_free(m->dwarf);
+	cfi_free(m->cfi);
+	go_free(m->go);
+	symtab_deinit(&m->symtab);
+	elf_free(m->debug);
+	elf_free(m->mini);
+	elf_free(m->alt);
+	elf_deinit(&m->elf);
+	free(m);
+}
+
+/* ---- separate debug information ------------------------------------------------------------ */
+
+static struct elf *open_elf(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct elf *e;
+	struct span bytes;
+	struct stat st;
+
+	if (fd < 0)
+		return NULL;
+	bytes = map_fd(fd, &st);
+	close(fd);
+	e = bytes.n ? calloc(1, sizeof(*e)) : NULL;
+	if (!e || !elf_init(e, bytes, true, false)) {
+		free(e);
+		return NULL;
+	}
+	return e;
+}
+
+static struct elf *open_build_id(struct span id)
+{
+	char path[PATH_MAX];
+	size_t n;
+
+	if (id.n < 2 || id.n > 64)
+		return NULL;
+	n = (size_t)snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%02x/", id.p[0]);
+	for (size_t i = 1; i < id.n; i++)
+		n += (size_t)snprintf(path + n, sizeof(path) - n, "%02x", id.p[i]);
+	snprintf(path + n, sizeof(path) - n, ".debug");
+	return open_elf(path);
+}
+
+static bool same_build_id(const struct elf *a, const struct elf *b)
+{
+	return a->build_id.n && a->build_id.n == b->build_id.n &&
+	       !memcmp(a->build_id.p, b->build_id.p, a->build_id.n);
+}
+
+/* By .gnu_debuglink: only from below /usr/lib/debug, and only with the same build-id. */
+static struct elf *open_debuglink(struct symbols_module *m)
+{
+	const char *link = span_str(elf_section(&m->elf, SEC_GNU_DEBUGLINK), 0);
+	const char *slash = strrchr(m->name, '/');
+	char path[PATH_MAX];
+	struct elf *e;
+
+	if (!link || !*link || strchr(link, '/') || !slash || strstr(m->name, "/../"))
+		return NULL;
+	if (snprintf(path, sizeof(path), "/usr/lib/debug%.*s/%s", (int)(slash - m->name), m->name, link) >=
+	    (int)sizeof(path))
+		return NULL;
+	e = open_elf(path);
+	if (e && !same_build_id(e, &m->elf)) {
+		elf_free(e);
+		e = NULL;
+	}
+	return e;
+}
+
+struct elf *module_debug(struct symbols_module *m)
+{
+	if (m->debug_tried)
+		return m->debug;
+	m->debug_tried = true;
+	if (m->family->options.no_debug_files ||
+	    (elf_section(&m->elf, SEC_DEBUG_INFO).n && elf_section(&m->elf, SEC_SYMTAB).n))
+		return NULL;
+	m->debug = open_build_id(m->elf.build_id);
+	if (m->debug && !same_build_id(m->debug, &m->elf)) {
+		elf_free(m->debug);
+		m->debug = NULL;
+	}
+	if (!m->debug)
+		m->debug = open_debuglink(m);
+	return m->debug;
+}
+
+struct elf *module_mini(struct symbols_module *m)
+{
+	struct span packed = elf_section(&m->elf, SEC_GNU_DEBUGDATA);
+	uint8_t *bytes;
+	size_t n;
+
+	if (m->mini_tried || !packed.n)
+		return m->mini;
+	m->mini_tried = true;
+	bytes = unpack_xz(packed, &n);
+	m->mini = bytes ? calloc(1, sizeof(*m->mini)) : NULL;
+	if (!m->mini) {
+		free(bytes);
+	} else if (!elf_init(m->mini, (struct span){ bytes, n }, false, true)) {
+		free(m->mini);
+		m->mini = NULL;
+	}
+	return m->mini;
+}
+
+/* The file that dwz moved common entries to: its build-id stands behind the name in .gnu_debugaltlink. */
+struct elf *module_alt(struct symbols_module *m)
+{
+	struct elf *from = module_debug(m) ? m->debug : &m->elf;
+	struct span s = elf_section(from, SEC_GNU_DEBUGALTLINK);
+	struct cursor c = cursor_at(s, 0);
+	struct span id;
+
+	if (m->alt_tried || m->family->options.no_debug_files)
+		return m->alt;
+	m->alt_tried = true;
+	cursor_str(&c);
+	id = cursor_span(&c, cursor_left(&c));
+	m->alt = open_build_id(id);
+	if (m->alt && (m->alt->build_id.n != id.n || memcmp(m->alt->build_id.p, id.p, id.n))) {
+		elf_free(m->alt);
+		m->alt = NULL;
+	}
+	return m->alt;
+}
+
+const char *symbols_module_name(const struct symbols_module *m)
+{
+	return m->name;
+}
+
+bool symbols_module_has_dwarf(struct symbols_module *m)
+{
+	return module_dwarf(m) != NULL;
+}
