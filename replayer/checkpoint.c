@@ -307,6 +307,29 @@ static void thin(struct replay *r)
 	}
 }
 
+struct err *rp_copy_take(struct replay *r, struct rp_checkpoint **ret)
+{
+	struct rp_checkpoint *c = calloc(1, sizeof(*c));
+	struct err *err;
+
+	if (!c)
+		return &err_nomem;
+	rp_pos_copy(&c->pos, &r->debug->pos);
+	c->pos.where = r->where;
+	c->root = r->root;
+	c->root_status = r->root_status;
+	c->root_done = r->root_done;
+	err = take_tasks(r, c);
+	if (!err)
+		err = take_shared(r, c);
+	if (err) {
+		rp_checkpoint_drop(r, c);
+		return err;
+	}
+	*ret = c;
+	return NULL;
+}
+
 struct err *rp_checkpoint_take(struct replay *r)
 {
 	struct rp_debug *d = r->debug;
@@ -321,22 +344,11 @@ struct err *rp_checkpoint_take(struct replay *r)
 			return NULL;
 	}
 	rp_int3_out(r);
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		return &err_nomem;
-	rp_pos_copy(&c->pos, &d->pos);
-	c->root = r->root;
-	c->root_status = r->root_status;
-	c->root_done = r->root_done;
+	err = rp_copy_take(r, &c);
+	if (err)
+		return err;
 	c->cost_ns = now - d->last_ns;
 	c->keep = !d->newest;
-	err = take_tasks(r, c);
-	if (!err)
-		err = take_shared(r, c);
-	if (err) {
-		rp_checkpoint_drop(r, c);
-		return err;
-	}
 	insert(d, c);
 	thin(r);
 	d->last_ns = rp_now_ns();

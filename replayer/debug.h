@@ -139,6 +139,8 @@ struct err *rp_checkpoint_take(struct replay *r);
 struct err *rp_checkpoint_maybe(struct replay *r);
 struct err *rp_checkpoint_restore(struct replay *r, struct rp_checkpoint *c);
 void rp_checkpoint_drop(struct replay *r, struct rp_checkpoint *c);
+/* A copy that belongs to the caller; restored and dropped like the others. */
+struct err *rp_copy_take(struct replay *r, struct rp_checkpoint **ret);
 
 /* timeline.c */
 void rp_pos_copy(struct rp_pos *to, const struct rp_pos *from);

@@ -200,6 +200,7 @@ static struct err *apply_map(struct replay *r, struct rp_task *t, const struct t
 	if (!range_allowed(e->addr, e->len) || (e->x & ~(uint64_t)(PROT_READ | PROT_WRITE | PROT_EXEC)))
 		return bad_effect(ev, "maps a range that is not allowed");
 	shared_cut(t->mm, e->addr, e->len);
+	rp_probe_yield(r, t, e->addr, e->len);
 	if ((e->y & 0xff) != TRACE_MAP_ANON)
 		return map_object(r, t, ev, e, flags);
 	TRY(call(t, &ret, SYS_mmap, e->addr, e->len, e->x, flags | MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0));
@@ -210,7 +211,7 @@ static struct err *apply_map(struct replay *r, struct rp_task *t, const struct t
 	return NULL;
 }
 
-static struct err *apply_unmap(struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e)
+static struct err *apply_unmap(struct replay *r, struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e)
 {
 	struct rp_grow **p = &t->mm->grow;
 	int64_t ret;
@@ -218,6 +219,7 @@ static struct err *apply_unmap(struct rp_task *t, const struct trace_event *ev, 
 	if (!range_allowed(e->addr, e->len))
 		return bad_effect(ev, "unmaps a range that is not allowed");
 	shared_cut(t->mm, e->addr, e->len);
+	rp_probe_yield(r, t, e->addr, e->len);
 	while (*p) {
 		struct rp_grow *g = *p;
 
@@ -259,6 +261,8 @@ static struct err *apply_move(struct replay *r, struct rp_task *t, const struct 
 
 	if (!range_allowed(e->addr, e->len) || !range_allowed(e->x, e->y))
 		return bad_effect(ev, "moves a range that is not allowed");
+	rp_probe_yield(r, t, e->addr, e->len);
+	rp_probe_yield(r, t, e->x, e->y);
 	for (struct rp_shared *s = t->mm->shared; s; s = s->next) {
 		if (s->addr != e->addr)
 			continue;
@@ -436,9 +440,14 @@ static void sum_page(void *ctx, uint64_t addr, const void *bytes)
 
 struct err *effect_sum(struct replay *r, struct rp_task *t, const struct trace_effect *e, uint64_t *ret)
 {
-	TRY(tracee_pages(t->real, e->addr, e->len, e->y, sum_page, r->sum));
+	struct err *err;
+
+	rp_probe_out(r, t->mm, t->real);
+	err = tracee_pages(t->real, e->addr, e->len, e->y, sum_page, r->sum);
+	if (r->probes && t->mm->probed)
+		rp_probe_in(r, t->mm, t->real);
 	*ret = mem_sum_finish(r->sum);
-	return NULL;
+	return err;
 }
 
 static struct err *apply_sum(struct replay *r, struct rp_task *t, const struct trace_event *ev,
@@ -468,6 +477,7 @@ static struct err *apply_witness(struct rp_task *t, const struct trace_event *ev
 	if (!have)
 		return &err_nomem;
 	err = tracee_read(t->real, e->addr, have, e->data_len);
+	rp_probe_hide(t->mm, e->addr, have, e->data_len);
 	for (size_t i = 0; !err && i < e->data_len; i++) {
 		if (want[i] != have[i])
 			err = diverge(t, ev, "memory at 0x%" PRIx64 " expected 0x%02x, found 0x%02x",
@@ -499,6 +509,8 @@ static struct err *apply_task(struct replay *r, struct rp_task *t, const struct 
 	t->dirty = false;
 	child->mm = share ? t->mm : rp_mm_copy(t->mm);
 	child->mm->users += share;
+	if (!share)
+		rp_probe_forked(r, child, t->mm);
 	memcpy(&child->regs, e->data, sizeof(child->regs));
 	child->regs.orig_rax = (uint64_t)-1;
 	child->dirty = true;
@@ -549,7 +561,7 @@ static struct err *apply_one(struct replay *r, struct rp_task *t, const struct t
 	case TRACE_MAP:
 		return apply_map(r, t, ev, e);
 	case TRACE_UNMAP:
-		return apply_unmap(t, ev, e);
+		return apply_unmap(r, t, ev, e);
 	case TRACE_PROTECT:
 		return apply_protect(t, ev, e);
 	case TRACE_MOVE:

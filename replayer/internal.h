@@ -40,6 +40,7 @@ struct rp_mm {
 	struct rp_int3 *int3;	/* breakpoints that are in its memory now: breaks.c */
 	unsigned int3_n, int3_gen;
 	pid_t int3_pid;
+	struct rp_probed *probed;	/* probes that are in its memory: probe.c */
 };
 
 struct rp_task {
@@ -89,6 +90,7 @@ struct replay {
 	uint64_t guard_page;
 	int guard_prot;
 	struct rp_debug *debug;	/* NULL without a debugger */
+	struct rp_probes *probes;	/* NULL without an analysis */
 };
 
 /* ---- cage.c: processes that can do nothing ------------------------------------ */
@@ -143,6 +145,7 @@ void rp_restart_call(struct rp_task *t);
 extern struct err rp_stopped;
 
 #include "replayer/debug.h"
+#include "replayer/probe.h"
 
 /* ---- diverge.c ---------------------------------------------------------------------- */
 /* NULL when equal. */

@@ -281,6 +281,7 @@ static bool bytes_equal(const struct landmark *l, const struct trace_effect *e, 
 	const unsigned char *want = e->data;
 	size_t n = have ? tracee_read_some(l->t->real, e->addr, have, e->data_len) : 0, i = 0;
 
+	rp_probe_hide(l->t->mm, e->addr, have, n);
 	for (unsigned k = 0; l->patched && k < SITE_JUMP; k++) {	/* our jump is not the program's */
 		uint64_t at = l->site.addr + k - e->addr;
 
@@ -390,6 +391,15 @@ static struct err *run_to_trap(struct landmark *l, int request)
 			return NULL;
 		if (ptrace(PTRACE_GETSIGINFO, t->real, NULL, &info) < 0)
 			return &err_gone;
+		if (l->r->probes) {
+			enum rp_probe_stop probe;
+
+			TRY(rp_probe_signal(l->r, t, &info, &probe));
+			if (probe == PROBE_STOPPED)
+				return &rp_stopped;
+			if (probe == PROBE_GO_ON)
+				continue;
+		}
 		if (info.si_signo == SIGTRAP)
 			return t->regs.rip != l->trap && rp_debug_trap(l->r, t, &info) ? &rp_stopped : NULL;
 		if (info.si_signo == SIGSEGV && info.si_code != SI_KERNEL)
@@ -505,6 +515,7 @@ struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trac
 
 	for (uint8_t i = 0; i <= GENERAL; i++)
 		l.order[i] = i == GENERAL ? RSP : i;
+	rp_probe_narrow(t, r, ev->regs.rip);
 	TRY(is_the_point(&l, &found));
 	if (r->debug)
 		rp_debug_clear(r, t);

@@ -88,6 +88,7 @@ void replay_close(struct replay *r)
 	if (!r)
 		return;
 	rp_debug_stop(r);
+	rp_probes_free(r);
 	while (r->tasks)
 		rp_task_remove(r, r->tasks);
 	cage_kill(r->zygote);
@@ -176,6 +177,15 @@ static struct err *run(struct replay *r, struct rp_task *t, const struct trace_e
 		}
 		if (ptrace(PTRACE_GETSIGINFO, t->real, NULL, info) < 0)
 			return diverge(t, ev, "its process was killed");
+		if (r->probes) {
+			enum rp_probe_stop probe;
+
+			TRY(rp_probe_signal(r, t, info, &probe));
+			if (probe == PROBE_STOPPED)
+				return &rp_stopped;
+			if (probe == PROBE_GO_ON)
+				continue;
+		}
 		if (r->debug && rp_debug_trap(r, t, info))
 			return &rp_stopped;
 		*stop = RUN_SIGNAL;
@@ -241,6 +251,21 @@ static struct err *run_to_syscall(struct replay *r, struct rp_task *t, const str
 	return NULL;
 }
 
+/* A displaced instruction faulted: the fault of the recording, if registers agree. */
+static void fault_in_stub(struct replay *r, struct rp_task *t, const struct trace_event *ev)
+{
+	struct regs regs;
+
+	if (!rp_probe_translate(t, &regs) || !regs_equal(&regs, &ev->regs))
+		return;
+	t->regs = regs;
+	t->dirty = true;
+	/* the program may come back into the middle of what was patched */
+	rp_probe_out(r, t->mm, t->real);
+	rp_probe_yield(r, t, regs.rip, 1);
+	rp_probe_in(r, t->mm, t->real);
+}
+
 /* To the instruction that traps or faults. */
 static struct err *run_to_fault(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
@@ -256,6 +281,8 @@ static struct err *run_to_fault(struct replay *r, struct rp_task *t, const struc
 			return diverge(t, ev, "expected a fault at 0x%" PRIx64 ", found system call %" PRId64,
 				       ev->regs.rip, (int64_t)t->regs.orig_rax);
 		}
+		if (r->probes)
+			fault_in_stub(r, t, ev);
 		if (regs_equal(&t->regs, &ev->regs))
 			return NULL;
 		TRY(unexpected_signal(t, ev, &info, &again));

@@ -116,4 +116,84 @@ void replay_interrupt_from(struct replay *r, int fd);
 /* "event 12, 3 stops and 2 steps later" */
 void replay_where_text(const struct replay *r, char *buf, size_t size);
 
+/* ---- probes ------------------------------------------------------------------------------
+ *
+ * For analyses: what one process does at chosen addresses, logged inside the process at some ten nanoseconds a hit.
+ * After replay_probes_start() use replay_probe_run() and the calls below it instead of the ones that move
+ * above; those that look (replay_tasks, replay_regs, replay_memory, replay_auxv, replay_file) work as ever.
+ * The clock counts hits of entries: "when the clock is 31" is a point, just before the 32nd.
+ */
+enum { REPLAY_WINDOW = 32 };
+
+struct replay_probe {
+	uint64_t addr;		/* of an instruction; with returns the first of a function */
+	bool returns;		/* log the result of the call too */
+	bool window;		/* log REPLAY_WINDOW words of the stack, the return address first */
+};
+/* One record; the next is replay_hit_next(). */
+struct replay_hit {
+	int32_t probe;		/* as replay_probe_add() returned it; -1: some call returned */
+	uint32_t window;	/* words of stack below */
+	uint64_t a, b, c;	/* rdi, rsi, rdx; of a return: rax, 0, 0 */
+	uint64_t rsp;		/* of a return: that of the entry + 8 */
+	uint64_t stack[];
+};
+static inline const struct replay_hit *replay_hit_next(const struct replay_hit *h)
+{
+	return (const struct replay_hit *)(const void *)(h->stack + h->window);
+}
+/* Records from hit to end, all of one task.  A return may also be one of another call that comes back to the same address. */
+typedef void replay_hits_fn(void *ctx, int tid, const struct replay_hit *hit, const struct replay_hit *end);
+/* The function that addr lies in; false when it is not known. */
+typedef bool replay_range_fn(void *ctx, uint64_t addr, uint64_t *start, uint64_t *end);
+
+/* Before the first event.  pid 0: the first process. */
+struct err *replay_probes_start(struct replay *r, int pid, replay_hits_fn *hits, replay_range_fn *range, void *ctx)
+	__must_check;
+/* At once, and whenever that memory is there again; -1 when it cannot be. Returns its number. */
+int replay_probe_add(struct replay *r, const struct replay_probe *probe);
+void replay_probes_drop(struct replay *r);	/* all of them, and what is known of returns */
+
+enum replay_probe_stop {
+	REPLAY_PROBE_CLOCK = 1,	/* the entry with that number is next */
+	REPLAY_PROBE_EVENT,	/* that event is done */
+	REPLAY_PROBE_MAPS,	/* program text was mapped or unmapped; an exec */
+	REPLAY_PROBE_END,	/* the process's last event is next */
+};
+/* To whichever comes first; UINT64_MAX = never. */
+struct err *replay_probe_run(struct replay *r, uint64_t clock, uint64_t event, enum replay_probe_stop *ret) __must_check;
+uint64_t replay_clock(const struct replay *r);
+int replay_probe_pid(const struct replay *r);
+/* Events of this process that are done, for a look at each while running; may be NULL. */
+typedef void replay_event_fn(void *ctx, const struct trace_event *ev, int tid);
+void replay_probe_events(struct replay *r, replay_event_fn *fn);
+
+/* Points to come back to: copies of all processes. */
+struct replay_mark;
+struct err *replay_mark_take(struct replay *r, struct replay_mark **ret) __must_check;
+struct err *replay_mark_restore(struct replay *r, struct replay_mark *m) __must_check;
+void replay_mark_drop(struct replay *r, struct replay_mark *m);
+
+/* With no probe in memory: to the next breakpoint or changed watchpoint of the set, or one instruction, or over one event. */
+enum replay_fine_stop {
+	REPLAY_FINE_MOVED = 1,	/* at a breakpoint, behind the instruction that changed a watched place, or one step on */
+	REPLAY_FINE_EVENT,	/* an event was applied */
+	REPLAY_FINE_END,
+};
+struct replay_fine {
+	enum replay_fine_stop kind;
+	int tid;		/* whose instruction or event it was; 0 when it is gone */
+	int nr;			/* EVENT: the system call, or -1 */
+	bool exit;		/* EVENT: the end of that task */
+	bool watch;		/* a watchpoint changed */
+	uint64_t pc;		/* MOVED: where the task was before */
+};
+struct err *replay_fine(struct replay *r, const struct replay_break *b, unsigned n, bool step, struct replay_fine *ret)
+	__must_check;
+/* What replay_fine() does to the clock is the caller's to say. */
+void replay_clock_set(struct replay *r, uint64_t clock);
+/* The task whose turn it is, 0 at the end. */
+int replay_next_task(struct replay *r);
+/* Probes out of memory, or in again (replay_fine() takes them out, replay_probe_run() puts them in). */
+
 #endif

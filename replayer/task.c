@@ -73,6 +73,7 @@ struct rp_mm *rp_mm_copy(const struct rp_mm *mm)
 		memcpy(copy->auxv, mm->auxv, mm->auxv_len);
 		copy->auxv_len = mm->auxv_len;
 	}
+	copy->probed = rp_probed_copy(mm->probed);
 	return copy;
 }
 
@@ -94,6 +95,7 @@ void rp_mm_put(struct rp_mm *mm)
 	}
 	free(mm->auxv);
 	free(mm->int3);
+	rp_probed_free(mm->probed);
 	free(mm);
 }
 

@@ -1,0 +1,114 @@
+/*
+ * probe.h - lint: fragment of internal.h: code patched into a replayed process that logs and goes on.
+ */
+#ifndef REPLAYER_PROBE_H
+#define REPLAYER_PROBE_H
+
+#include <signal.h>
+
+/*
+ * One shared mapping at the same low address in every probed process, and somewhere in ours.  Low, so that
+ * stubs can name its words by absolute 32-bit addresses; above what the fixed page reserves.
+ *
+ *	+0	COUNT	records until a stop, negative; 0 = the next hit traps
+ *	+8	POS	where the next record goes, counted from the ring's end: negative
+ *	+16	RCX, RAX, XMM0: the program's, while a stub runs
+ *	+4096	TABLE	return addresses that are patched, by their low 16 bits
+ *	+...	RING
+ */
+enum {
+	PROBE_AREA = 0x72000000,
+	PROBE_COUNT = PROBE_AREA, PROBE_POS = PROBE_AREA + 8, PROBE_RCX = PROBE_AREA + 16, PROBE_RAX = PROBE_AREA + 24,
+	PROBE_XMM0 = PROBE_AREA + 32,
+	PROBE_TABLE = PROBE_AREA + 4096, PROBE_TABLE_N = 65536,
+	PROBE_RING = PROBE_TABLE + PROBE_TABLE_N * 8, PROBE_RING_BYTES = 512 * 1024,
+	PROBE_RING_END = PROBE_RING + PROBE_RING_BYTES,
+	PROBE_AREA_BYTES = PROBE_RING_END - PROBE_AREA,
+	PROBE_RECORD_MAX = 40 + 8 * REPLAY_WINDOW,
+	PROBE_STUB_MAX = 1024,
+};
+
+enum { PROBE_MOVED = 48, PROBE_INSNS = 6, PROBE_SITE_MAX = 24 };
+
+/* A place in one address space where a probe is. */
+struct rp_patch {
+	uint64_t addr;
+	int probe;		/* index of r->probes->probe; -1: return of a call */
+	bool jump;		/* else int3 */
+	bool in;		/* in memory now */
+	uint8_t bytes[PROBE_SITE_MAX];
+	unsigned len;		/* bytes displaced (1 with int3) */
+	uint64_t stub;		/* address; 0 = none */
+	unsigned stub_len;
+	uint16_t trap_count, trap_return, body, moved;	/* offsets in the stub */
+	unsigned n;		/* displaced instructions: where they were and where they are, from .bytes and .moved */
+	struct { uint8_t from, to; } insn[PROBE_INSNS];
+};
+
+struct rp_stubs {		/* a mapping for stubs */
+	uint64_t start;
+	unsigned used;
+};
+
+/* Of one address space. */
+struct rp_probed {
+	struct rp_patch *patch;
+	unsigned n, room;
+	struct rp_stubs *stubs;
+	unsigned stubs_n;
+	bool mapped;		/* the area is there */
+};
+
+struct rp_probe {
+	struct replay_probe def;
+};
+
+struct rp_probes {
+	int pid;
+	struct rp_probe *probe;
+	unsigned n;
+	uint8_t *area;		/* ours */
+	int fd;
+	uint64_t clock;		/* entries whose records were handed out */
+	uint64_t stop_at;	/* the next entry when clock is this stops */
+	bool stopped;
+	bool maps_changed;
+	bool off;		/* nothing is to be in memory */
+	replay_hits_fn *hits;
+	replay_range_fn *range;
+	replay_event_fn *events;
+	void *ctx;
+	uint64_t *known_return;	/* return addresses, to be patched in every copy of the process */
+	unsigned known_n, known_room;
+};
+
+/* probe_stub.c: fills patch->bytes, len, insn and the code of its stub, for address patch->stub.  False: cannot be patched. */
+struct rp_stub_code {
+	uint8_t bytes[PROBE_STUB_MAX];
+	unsigned len;
+};
+bool rp_stub_site(pid_t pid, uint64_t addr, uint64_t start, uint64_t end, struct rp_patch *p);
+bool rp_stub_build(struct rp_patch *p, const struct replay_probe *def, struct rp_stub_code *ret);
+
+/* probe.c, for the rest of the room */
+enum rp_probe_stop { PROBE_NOT_OURS, PROBE_GO_ON, PROBE_STOPPED };
+/* A signal stop.  GO_ON: resume the task. */
+struct err *rp_probe_signal(struct replay *r, struct rp_task *t, const siginfo_t *info, enum rp_probe_stop *ret) __must_check;
+/* Registers as the program would have them, when the task faulted on a displaced instruction. */
+bool rp_probe_translate(const struct rp_task *t, struct regs *ret);
+/* Patches out of memory and in again (idempotent). */
+void rp_probe_out(struct replay *r, struct rp_mm *mm, pid_t real);
+void rp_probe_in(struct replay *r, struct rp_mm *mm, pid_t real);
+/* Put what was patched into bytes that were read at addr. */
+void rp_probe_hide(const struct rp_mm *mm, uint64_t addr, void *bytes, size_t len);
+/* A point in computing code at rip is looked for: no jump of ours may cover it. */
+void rp_probe_narrow(struct rp_task *t, const struct replay *r, uint64_t rip);
+/* An event is about to change mappings in [addr, addr+len). */
+void rp_probe_yield(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t len);
+/* child is a new process, with a copy of the patched memory. */
+void rp_probe_forked(struct replay *r, struct rp_task *child, const struct rp_mm *parent);
+struct rp_probed *rp_probed_copy(const struct rp_probed *p);
+void rp_probed_free(struct rp_probed *p);
+void rp_probes_free(struct replay *r);
+
+#endif
