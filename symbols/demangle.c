@@ -95,6 +95,22 @@ static size_t name_start(const char *s)
 	return start;
 }
 
+/* "text[abi:cxx11]" */
+static void cut_abi_tags(char *s)
+{
+	for (char *p = s, *end; (p = strstr(p, "[abi:")) && (end = strchr(p, ']'));)
+		memmove(p, end + 1, strlen(end + 1) + 1);
+}
+
+/* Rust: "core::fmt::write::h0123456789abcdef" */
+static void cut_hash(char *s)
+{
+	size_t n = strlen(s);
+
+	if (n > 19 && !memcmp(s + n - 19, "::h", 3) && strspn(s + n - 16, "0123456789abcdef") == 16)
+		s[n - 19] = 0;
+}
+
 /* "vtable for X" and the like have no return type. */
 static bool is_special(const char *s)
 {
@@ -105,11 +121,15 @@ static char *shorten(char *text)
 {
 	size_t start;
 
-	if (!text || is_special(text))
+	if (!text)
+		return NULL;
+	cut_abi_tags(text);
+	if (is_special(text))
 		return text;
 	cut_qualifiers(text);
 	cut_parameters(text);
 	cut_qualifiers(text);
+	cut_hash(text);
 	start = name_start(text);
 	if (start && text[start])
 		memmove(text, text + start, strlen(text + start) + 1);

@@ -1,0 +1,707 @@
+/*
+ * type.c - types, made from their entries when first asked for and kept by where they stand.
+ *
+ * A type's name, target and members are looked up when asked for, so that one pointer to a class does not read half of the
+ * library.  Chains are walked with limits: damaged files may have loops.
+ */
+#include <stdio.h>
+
+#include "symbols/dwarf.h"
+
+enum { MAX_CHAIN = 64, MAX_NAME_DEPTH = 8, MAX_MEMBERS = 1 << 16, MAX_ELEMENTS = 1000, MAX_NEST = 16 };
+
+struct symbols_type {
+	struct cu *cu;
+	uint64_t off;
+	unsigned dim;			/* the nth dimension of an array entry */
+	enum symbols_type_kind kind;
+	uint16_t tag;
+	bool declaration, target_ready, members_ready, definition_ready;
+	uint64_t size, count;
+	const char *plain;		/* the entry's own name */
+	const char *name;		/* as symbols_type_name() */
+	const struct symbols_type *target, *definition;
+	struct symbols_member *member;
+	size_t n_members;
+};
+
+struct type_table {
+	struct symbols_type **slot;
+	size_t n, cap;
+};
+
+void type_table_free(struct type_table *t)
+{
+	if (!t)
+		return;
+	free(t->slot);
+	free(t);
+}
+
+static size_t type_hash(const struct cu *cu, uint64_t off, unsigned dim)
+{
+	return hash_u64((uintptr_t)cu ^ off * 31 ^ dim);
+}
+
+static bool table_grow(struct type_table *t)
+{
+	size_t cap = t->cap ? t->cap * 2 : 1024;
+	struct symbols_type **slot;
+
+	if (t->n * 2 < t->cap)
+		return true;
+	slot = calloc(cap, sizeof(struct symbols_type *));
+	if (!slot)
+		return false;
+	for (size_t i = 0; i < t->cap; i++) {
+		struct symbols_type *x = t->slot[i];
+		size_t at;
+
+		if (!x)
+			continue;
+		for (at = type_hash(x->cu, x->off, x->dim) & (cap - 1); slot[at]; at = (at + 1) & (cap - 1))
+			;
+		slot[at] = x;
+	}
+	free(t->slot);
+	t->slot = slot;
+	t->cap = cap;
+	return true;
+}
+
+static enum symbols_type_kind kind_of(uint16_t tag)
+{
+	switch (tag) {
+	case TAG_base_type: case TAG_unspecified_type: return SYMBOLS_T_BASE;
+	case TAG_enumeration_type: return SYMBOLS_T_ENUM;
+	case TAG_pointer_type: return SYMBOLS_T_POINTER;
+	case TAG_reference_type: case TAG_rvalue_reference_type: return SYMBOLS_T_REFERENCE;
+	case TAG_array_type: return SYMBOLS_T_ARRAY;
+	case TAG_structure_type: return SYMBOLS_T_STRUCT;
+	case TAG_class_type: case TAG_interface_type: return SYMBOLS_T_CLASS;
+	case TAG_union_type: return SYMBOLS_T_UNION;
+	case TAG_subroutine_type: case TAG_subprogram: return SYMBOLS_T_FUNCTION;
+	case TAG_typedef: return SYMBOLS_T_TYPEDEF;
+	case TAG_const_type: case TAG_volatile_type: case TAG_restrict_type: case TAG_atomic_type: return SYMBOLS_T_QUALIFIED;
+	case TAG_ptr_to_member_type: return SYMBOLS_T_MEMBER_POINTER;
+	}
+	return SYMBOLS_T_OTHER;
+}
+
+/* The nth subrange of an array; *more: there are further ones. */
+static uint64_t array_count(const struct die *array, unsigned dim, bool *more)
+{
+	struct die child;
+	uint64_t off = array->next, v, count = 0;
+
+	*more = false;
+	if (!array->children)
+		return 0;
+	for (unsigned i = 0; die_read(array->cu, off, &child) && child.tag; off = die_sibling(&child)) {
+		if (child.tag != TAG_subrange_type)
+			continue;
+		if (i == dim) {
+			if (die_uint(&child, A_count, &v))
+				count = v;
+			else if (die_uint(&child, A_upper_bound, &v))
+				count = v + 1;
+			if (count > (uint64_t)1 << 40)
+				count = 0;
+		} else if (i > dim) {
+			*more = true;
+			break;
+		}
+		i++;
+	}
+	return count;
+}
+
+static struct symbols_type *type_create(struct cu *cu, uint64_t off, unsigned dim)
+{
+	struct family *f = cu->dw->module->family;
+	struct symbols_type *t;
+	struct die die;
+	uint64_t v;
+
+	if (!die_read(cu, off, &die) || !die.tag)
+		return NULL;
+	t = arena_alloc(&f->arena, sizeof(*t));
+	if (!t)
+		return NULL;
+	*t = (struct symbols_type){ .cu = cu, .off = off, .dim = dim, .kind = kind_of(die.tag), .tag = die.tag };
+	t->declaration = die_flag(&die, A_declaration);
+	t->plain = die_str(&die, A_name);
+	if (die_uint(&die, A_byte_size, &v))
+		t->size = v;
+	else if (t->kind == SYMBOLS_T_POINTER || t->kind == SYMBOLS_T_REFERENCE)
+		t->size = 8;
+	return t;
+}
+
+static const struct symbols_type *type_get_dim(struct cu *cu, uint64_t off, unsigned dim)
+{
+	struct family *f = cu->dw->module->family;
+	struct type_table *t = f->types;
+	size_t at;
+
+	if (!t)
+		t = f->types = calloc(1, sizeof(*t));
+	if (!t || !table_grow(t))
+		return NULL;
+	for (at = type_hash(cu, off, dim) & (t->cap - 1); t->slot[at]; at = (at + 1) & (t->cap - 1))
+		if (t->slot[at]->cu == cu && t->slot[at]->off == off && t->slot[at]->dim == dim)
+			return t->slot[at];
+	t->slot[at] = type_create(cu, off, dim);
+	t->n += t->slot[at] != NULL;
+	return t->slot[at];
+}
+
+const struct symbols_type *type_get(struct cu *cu, uint64_t off)
+{
+	return cu_ready(cu) ? type_get_dim(cu, off, 0) : NULL;
+}
+
+const struct symbols_type *die_type(const struct die *die)
+{
+	struct die holder;
+	struct ref ref;
+
+	if (!die_find(die, A_type, &holder) || !die_ref(&holder, A_type, &ref))
+		return NULL;
+	return type_get(ref.cu, ref.off);
+}
+
+/* ---- what one can ask ------------------------------------------------------------------------------------- */
+
+enum symbols_type_kind symbols_type_kind(const struct symbols_type *t)
+{
+	return t ? t->kind : SYMBOLS_T_VOID;
+}
+
+/* Filling in what is worked out later does not change the type. */
+static struct symbols_type *lazy(const struct symbols_type *t)
+{
+	return (struct symbols_type *)(uintptr_t)t;
+}
+
+static void target_make(struct symbols_type *t)
+{
+	struct die die;
+	bool more;
+
+	t->target_ready = true;
+	if (!die_read(t->cu, t->off, &die))
+		return;
+	if (t->kind == SYMBOLS_T_ARRAY) {
+		t->count = array_count(&die, t->dim, &more);
+		if (more && t->dim < 32) {
+			t->target = type_get_dim(t->cu, t->off, t->dim + 1);
+			return;
+		}
+	}
+	if (t->kind == SYMBOLS_T_STRUCT || t->kind == SYMBOLS_T_CLASS || t->kind == SYMBOLS_T_UNION)
+		return;
+	t->target = die_type(&die);
+}
+
+const struct symbols_type *symbols_type_target(const struct symbols_type *t)
+{
+	if (!t)
+		return NULL;
+	if (!t->target_ready)
+		target_make(lazy(t));
+	return t->target;
+}
+
+uint64_t symbols_type_count(const struct symbols_type *t)
+{
+	if (!t || t->kind != SYMBOLS_T_ARRAY)
+		return 0;
+	symbols_type_target(t);
+	return t->count;
+}
+
+static uint64_t type_size(const struct symbols_type *t, int depth)
+{
+	uint64_t one;
+
+	if (!t || depth > MAX_CHAIN)
+		return 0;
+	if (t->size)
+		return t->size;
+	switch (t->kind) {
+	case SYMBOLS_T_TYPEDEF: case SYMBOLS_T_QUALIFIED:
+		return type_size(symbols_type_target(t), depth + 1);
+	case SYMBOLS_T_ARRAY:
+		one = type_size(symbols_type_target(t), depth + 1);
+		return __builtin_mul_overflow(one, symbols_type_count(t), &one) ? 0 : one;
+	default:
+		if (t->declaration && symbols_type_strip(t) != t)
+			return symbols_type_strip(t)->size;
+		return 0;
+	}
+}
+
+uint64_t symbols_type_size(const struct symbols_type *t)
+{
+	return type_size(t, 0);
+}
+
+/* ---- names ---------------------------------------------------------------------------------------------------- */
+
+static void type_print(const struct symbols_type *t, char *buf, size_t size, int depth);
+
+static const char *tag_word(const struct symbols_type *t)
+{
+	if (is_cplusplus(t->cu) || (t->cu->language != 0x01 && t->cu->language != 0x02 && t->cu->language != 0x0c &&
+				    t->cu->language != 0x1d && t->cu->language != 0x2c && t->cu->language))
+		return "";
+	return t->kind == SYMBOLS_T_STRUCT ? "struct " : t->kind == SYMBOLS_T_UNION ? "union " :
+	       t->kind == SYMBOLS_T_ENUM ? "enum " : "";
+}
+
+static void print_target(const struct symbols_type *t, const char *suffix, char *buf, size_t size, int depth)
+{
+	size_t n;
+
+	type_print(symbols_type_target(t), buf, size, depth + 1);
+	n = strlen(buf);
+	snprintf(buf + n, size - n, "%s%s", n && strchr("*&", buf[n - 1]) && strchr("*&", suffix[0]) ? "" : " ", suffix);
+}
+
+/* "int [2][3]": the first dimension first. */
+static void print_array(const struct symbols_type *t, char *buf, size_t size, int depth)
+{
+	const struct symbols_type *element = t;
+	char dims[128] = "";
+	size_t n = 0;
+
+	for (int i = 0; element && element->kind == SYMBOLS_T_ARRAY && i < 16 && n < sizeof(dims) - 24; i++) {
+		uint64_t count = symbols_type_count(element);
+
+		n += (size_t)(count ? snprintf(dims + n, sizeof(dims) - n, "[%llu]", (unsigned long long)count) :
+			      snprintf(dims + n, sizeof(dims) - n, "[]"));
+		element = symbols_type_target(element);
+	}
+	type_print(element, buf, size, depth + 1);
+	n = strlen(buf);
+	snprintf(buf + n, size - n, " %s", dims);
+}
+
+static void type_print(const struct symbols_type *t, char *buf, size_t size, int depth)
+{
+	const struct symbols_type *target;
+	char inner[512];
+
+	if (!t || depth > MAX_NAME_DEPTH) {
+		snprintf(buf, size, t ? "..." : "void");
+		return;
+	}
+	switch (t->kind) {
+	case SYMBOLS_T_POINTER:
+		target = symbols_type_target(t);
+		if (target && target->kind == SYMBOLS_T_FUNCTION) {
+			type_print(symbols_type_target(target), inner, sizeof(inner), depth + 1);
+			snprintf(buf, size, "%s (*)()", inner);
+		} else {
+			print_target(t, "*", buf, size, depth);
+		}
+		break;
+	case SYMBOLS_T_REFERENCE: print_target(t, t->tag == TAG_reference_type ? "&" : "&&", buf, size, depth); break;
+	case SYMBOLS_T_ARRAY: print_array(t, buf, size, depth); break;
+	case SYMBOLS_T_FUNCTION: print_target(t, "()", buf, size, depth); break;
+	case SYMBOLS_T_QUALIFIED:
+		type_print(symbols_type_target(t), inner, sizeof(inner), depth + 1);
+		snprintf(buf, size, "%s%s", t->tag == TAG_const_type ? "const " : t->tag == TAG_volatile_type ? "volatile " : "",
+			 inner);
+		break;
+	default:
+		snprintf(buf, size, "%s%s%s", tag_word(t), cu_scope_name(t->cu, cu_scope_at(t->cu, t->off)),
+			 t->plain ? t->plain : "{...}");
+	}
+}
+
+const char *symbols_type_name(const struct symbols_type *t)
+{
+	char text[1024];
+
+	if (!t)
+		return "void";
+	if (!t->name) {
+		type_print(t, text, sizeof(text), 0);
+		lazy(t)->name = arena_strn(&t->cu->dw->module->family->arena, text, strlen(text));
+	}
+	return t->name ? t->name : "?";
+}
+
+/* ---- finding one by its name ------------------------------------------------------------------------------------- */
+
+/* Begin of the last part of "ns::Cache<a::b>". */
+static const char *last_part(const char *name)
+{
+	const char *part = name;
+	int depth = 0;
+
+	for (const char *p = name; *p; p++) {
+		if (*p == '<' || *p == '(')
+			depth++;
+		else if (*p == '>' || *p == ')')
+			depth--;
+		else if (!depth && p[0] == ':' && p[1] == ':' && p[2])
+			part = p + 2;
+	}
+	return part;
+}
+
+static bool same_scope(const struct type_ref *r, const char *scope, size_t len)
+{
+	const char *have = cu_scope_name(r->cu, cu_scope_at(r->cu, r->off));
+
+	return strlen(have) == len && !memcmp(have, scope, len);
+}
+
+/* kind: only this one (what the word in front said), or OTHER for any.  A declaration only when nothing better is there. */
+static const struct symbols_type *module_type_find(struct symbols_module *m, const char *name, enum symbols_type_kind kind,
+						   const struct symbols_type *best)
+{
+	struct dwarf *d = module_dwarf(m);
+	const char *part = last_part(name);
+	uint32_t hash = hash_str(part, strlen(part));
+	size_t lo = 0, hi;
+
+	if (!d)
+		return best;
+	dwarf_index_all(d);
+	for (hi = d->n_type; lo < hi;) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (d->type[mid].hash < hash)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (; lo < d->n_type && d->type[lo].hash == hash; lo++) {
+		const struct symbols_type *t;
+		struct die die;
+
+		if (best && d->type[lo].declaration)
+			break;
+		if (!die_read(d->type[lo].cu, d->type[lo].off, &die) || !die_str(&die, A_name) ||
+		    strcmp(die_str(&die, A_name), part))
+			continue;
+		if (!same_scope(&d->type[lo], name, (size_t)(part - name)))
+			continue;
+		t = type_get(d->type[lo].cu, d->type[lo].off);
+		if (!t || (kind != SYMBOLS_T_OTHER && t->kind != kind &&
+			   !(kind == SYMBOLS_T_CLASS && t->kind == SYMBOLS_T_STRUCT)))
+			continue;
+		if (!t->declaration)
+			return t;
+		best = t;
+	}
+	return best;
+}
+
+static const struct symbols_type *family_type_find(struct family *f, const char *name, enum symbols_type_kind kind,
+						   struct symbols_module *first)
+{
+	const struct symbols_type *best = NULL;
+
+	if (first)
+		best = module_type_find(first, name, kind, NULL);
+	for (struct symbols_module *m = f->modules; m && (!best || best->declaration); m = m->next)
+		if (m != first)
+			best = module_type_find(m, name, kind, best);
+	return best;
+}
+
+const struct symbols_type *symbols_type_find(struct symbols *s, const char *name, const struct symbols_module *first)
+{
+	static const struct {
+		const char *word;
+		enum symbols_type_kind kind;
+	} words[] = {
+		{ "struct ", SYMBOLS_T_STRUCT }, { "class ", SYMBOLS_T_CLASS }, { "union ", SYMBOLS_T_UNION },
+		{ "enum ", SYMBOLS_T_ENUM },
+	};
+	enum symbols_type_kind kind = SYMBOLS_T_OTHER;
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strncmp(name, words[i].word, strlen(words[i].word))) {
+			name += strlen(words[i].word);
+			kind = words[i].kind;
+		}
+	space_loaded(s);
+	return family_type_find(s->family, name, kind, (struct symbols_module *)(uintptr_t)first);
+}
+
+static const struct symbols_type *type_definition(const struct symbols_type *t)
+{
+	struct symbols_type *x = lazy(t);
+
+	if (!t->definition_ready) {
+		struct symbols_module *m = t->cu->dw->module;
+		const char *scope = cu_scope_name(t->cu, cu_scope_at(t->cu, t->off));
+		char name[1024];
+
+		x->definition_ready = true;
+		x->definition = t;
+		if (t->plain) {
+			const struct symbols_type *found;
+
+			snprintf(name, sizeof(name), "%s%s", scope, t->plain);
+			found = family_type_find(m->family, name, t->kind == SYMBOLS_T_STRUCT ? SYMBOLS_T_CLASS : t->kind, m);
+			if (found && !found->declaration)
+				x->definition = found;
+		}
+	}
+	return t->definition;
+}
+
+const struct symbols_type *symbols_type_strip(const struct symbols_type *t)
+{
+	for (int i = 0; t && i < MAX_CHAIN; i++) {
+		if (t->kind != SYMBOLS_T_TYPEDEF && t->kind != SYMBOLS_T_QUALIFIED)
+			return t->declaration ? type_definition(t) : t;
+		t = symbols_type_target(t);
+	}
+	return NULL;
+}
+
+/* ---- members -------------------------------------------------------------------------------------------------------- */
+
+/* False: it has no place in the object (static member, virtual base). */
+static bool member_offset(const struct die *die, struct symbols_member *m)
+{
+	const uint64_t zero = 0;
+	struct location l;
+	struct span expr;
+	uint64_t v;
+
+	m->offset = 0;
+	if (die_uint(die, A_bit_size, &v))
+		m->bit_size = (unsigned)v;
+	if (die_uint(die, A_data_bit_offset, &v)) {
+		m->offset = v / 8;
+		m->bit_offset = v % 8;
+		return true;
+	}
+	if (die_block(die, A_data_member_location, &expr)) {
+		if (!expr_eval(expr, &(struct expr_env){ .cu = die->cu }, &zero, &l))
+			return false;
+		m->offset = l.value;
+		return !die_flag(die, A_virtuality);
+	}
+	if (die_uint(die, A_data_member_location, &v))
+		m->offset = v;
+	return !die_flag(die, A_external) && !die_flag(die, A_virtuality);
+}
+
+static size_t members_read(const struct symbols_type *t, struct symbols_member *ret, size_t max, bool bases)
+{
+	struct die die, child;
+	size_t n = 0;
+
+	if (!die_read(t->cu, t->off, &die) || !die.children)
+		return 0;
+	for (uint64_t off = die.next; die_read(t->cu, off, &child) && child.tag; off = die_sibling(&child)) {
+		struct symbols_member m = { 0 };
+
+		if (child.tag != (bases ? TAG_inheritance : TAG_member) || n >= MAX_MEMBERS || !member_offset(&child, &m))
+			continue;
+		if (n < max) {
+			m.type = die_type(&child);
+			m.name = bases ? symbols_type_name(m.type) : die_str(&child, A_name);
+			m.base = bases;
+			ret[n] = m;
+		}
+		n++;
+	}
+	return n;
+}
+
+const struct symbols_member *symbols_type_members(const struct symbols_type *t, size_t *n_ret)
+{
+	struct symbols_type *x;
+
+	t = symbols_type_strip(t);
+	*n_ret = 0;
+	if (!t || (t->kind != SYMBOLS_T_STRUCT && t->kind != SYMBOLS_T_CLASS && t->kind != SYMBOLS_T_UNION))
+		return NULL;
+	x = lazy(t);
+	if (!t->members_ready) {
+		size_t bases = members_read(t, NULL, 0, true), n = bases + members_read(t, NULL, 0, false);
+
+		x->members_ready = true;
+		x->member = n ? arena_alloc(&t->cu->dw->module->family->arena, n * sizeof(*x->member)) : NULL;
+		if (x->member) {
+			members_read(t, x->member, bases, true);
+			members_read(t, x->member + bases, n - bases, false);
+			x->n_members = n;
+		}
+	}
+	*n_ret = t->n_members;
+	return t->member;
+}
+
+static bool is_pointer(const struct symbols_type *t)
+{
+	t = symbols_type_strip(t);
+	return t && (t->kind == SYMBOLS_T_POINTER || t->kind == SYMBOLS_T_REFERENCE);
+}
+
+static bool is_compound(const struct symbols_type *t)
+{
+	return t && (t->kind == SYMBOLS_T_STRUCT || t->kind == SYMBOLS_T_CLASS || t->kind == SYMBOLS_T_UNION ||
+		     t->kind == SYMBOLS_T_ARRAY);
+}
+
+/* Does a pointer begin at this offset of t?  budget: how many members to look at, for types that hold themselves. */
+static bool pointer_in(const struct symbols_type *t, uint64_t offset, int depth, int *budget)
+{
+	const struct symbols_member *m;
+	size_t n;
+
+	t = symbols_type_strip(t);
+	if (!t || depth > MAX_NEST || --*budget < 0)
+		return false;
+	if (is_pointer(t))
+		return offset == 0;
+	if (t->kind == SYMBOLS_T_ARRAY) {
+		uint64_t one = symbols_type_size(symbols_type_target(t));
+
+		return one && pointer_in(symbols_type_target(t), offset % one, depth + 1, budget);
+	}
+	m = symbols_type_members(t, &n);
+	for (size_t i = 0; i < n; i++)
+		if (offset >= m[i].offset && offset - m[i].offset < symbols_type_size(m[i].type) &&
+		    pointer_in(m[i].type, offset - m[i].offset, depth + 1, budget))
+			return true;
+	return false;
+}
+
+static bool pointer_at(const struct symbols_type *t, uint64_t offset)
+{
+	int budget = 10000;
+
+	return pointer_in(t, offset, 0, &budget);
+}
+
+/* The member that holds offset; of a union's the one with the pointer, when one is wanted. */
+static const struct symbols_member *member_at(const struct symbols_type *t, uint64_t offset, bool want_pointer)
+{
+	const struct symbols_member *best = NULL, *m;
+	size_t n;
+
+	m = symbols_type_members(t, &n);
+	for (size_t i = 0; i < n; i++) {
+		if (offset < m[i].offset || offset - m[i].offset >= symbols_type_size(m[i].type))
+			continue;
+		if (!best || (want_pointer && !pointer_at(best->type, offset - best->offset) &&
+			      pointer_at(m[i].type, offset - m[i].offset)))
+			best = &m[i];
+	}
+	return best;
+}
+
+static void append(char **p, char *end, const char *text)
+{
+	size_t n = strlen(text), room = (size_t)(end - *p);
+
+	if (n >= room)
+		n = room ? room - 1 : 0;
+	memcpy(*p, text, n);
+	*p += n;
+	if (room)
+		**p = 0;
+}
+
+/* One step inwards: the part that holds *offset, which becomes the offset in it.  NULL: nothing there. */
+static const struct symbols_type *path_step(const struct symbols_type *t, uint64_t *offset, bool want_pointer, char **p,
+					    char *end)
+{
+	const struct symbols_member *m;
+	char text[32];
+
+	if (t->kind == SYMBOLS_T_ARRAY) {
+		const struct symbols_type *element = symbols_type_target(t);
+		uint64_t one = symbols_type_size(element), count = symbols_type_count(t);
+
+		if (!one || (count && *offset / one >= count))
+			return NULL;
+		snprintf(text, sizeof(text), "[%llu]", (unsigned long long)(*offset / one));
+		append(p, end, text);
+		*offset %= one;
+		return element;
+	}
+	m = member_at(t, *offset, want_pointer);
+	if (!m)
+		return NULL;
+	if (m->name && !m->base) {
+		append(p, end, ".");
+		append(p, end, m->name);
+	}
+	*offset -= m->offset;
+	return m->type;
+}
+
+const struct symbols_type *symbols_type_path(const struct symbols_type *t, uint64_t offset, bool want_pointer,
+					     char *buf, size_t size)
+{
+	char *p = buf, *end = buf + size;
+
+	if (size)
+		*buf = 0;
+	for (int i = 0; t && i < MAX_NEST; i++) {
+		const struct symbols_type *bare = symbols_type_strip(t);
+
+		if (!bare || (!is_compound(bare) && offset >= (bare->size ? bare->size : 1)))
+			return NULL;
+		if (!is_compound(bare))
+			return t;
+		/* The beginning of something is that thing, unless a pointer in it is meant. */
+		if (offset == 0 && i && !(want_pointer && pointer_at(bare, 0)))
+			return t;
+		if (offset == 0 && !i && !want_pointer)
+			return t;
+		if (offset == 0 && !i && !pointer_at(bare, 0))
+			return t;
+		t = path_step(bare, &offset, want_pointer, &p, end);
+	}
+	return t;
+}
+
+struct pointers {
+	void (*fn)(void *ctx, uint64_t offset, const struct symbols_type *target);
+	void *ctx;
+	unsigned budget;
+};
+
+static void pointers_in(const struct symbols_type *t, uint64_t at, struct pointers *p, int depth)
+{
+	const struct symbols_member *m;
+	size_t n;
+
+	t = symbols_type_strip(t);
+	if (!t || depth > MAX_NEST || !p->budget || !p->budget--)
+		return;
+	if (is_pointer(t)) {
+		p->fn(p->ctx, at, symbols_type_target(t));
+	} else if (t->kind == SYMBOLS_T_ARRAY) {
+		uint64_t one = symbols_type_size(symbols_type_target(t)), count = symbols_type_count(t);
+
+		for (uint64_t i = 0; one && i < count && i < MAX_ELEMENTS; i++)
+			pointers_in(symbols_type_target(t), at + i * one, p, depth + 1);
+	} else if (is_compound(t)) {
+		m = symbols_type_members(t, &n);
+		for (size_t i = 0; i < n; i++)
+			if (!m[i].bit_size)
+				pointers_in(m[i].type, at + m[i].offset, p, depth + 1);
+	}
+}
+
+void symbols_type_pointers(const struct symbols_type *t,
+			   void (*fn)(void *ctx, uint64_t offset, const struct symbols_type *target), void *ctx)
+{
+	pointers_in(t, 0, &(struct pointers){ fn, ctx, 1 << 20 }, 0);
+}

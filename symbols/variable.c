@@ -1,0 +1,415 @@
+/*
+ * variable.c - globals, statics, thread-local variables, locals and parameters; the class of a C++ object.
+ */
+#include <stdio.h>
+
+#include "symbols/dwarf.h"
+
+/* ---- globals ------------------------------------------------------------------------------------------------ */
+
+/* "ns::cache"; for a static in a function its plain name and the function's. */
+static void variable_name(const struct die *die, struct symbols_variable *ret)
+{
+	struct die holder;
+	const char *linkage = NULL;
+	int32_t scope = cu_scope_at(die->cu, die->off);
+
+	if (die_find(die, A_name, &holder))
+		ret->name = die_str(&holder, A_name);
+	for (int32_t i = scope; i >= 0; i = die->cu->scope[i].parent)
+		if (die->cu->scope[i].tag == TAG_subprogram) {
+			struct die func;
+
+			if (die_read(die->cu, die->cu->scope[i].off, &func))
+				ret->function = die_function_name(&func, NULL);
+			return;
+		}
+	if (die_find(die, A_linkage_name, &holder))
+		linkage = die_str(&holder, A_linkage_name);
+	if (linkage && linkage[0] == '_' && linkage[1] == 'Z')
+		ret->name = family_demangle(die->cu->dw->module->family, linkage);
+}
+
+bool variable_fill(struct symbols_module *m, const struct die *die, struct symbols_variable *ret)
+{
+	struct die holder;
+	uint64_t v;
+
+	*ret = (struct symbols_variable){ .reg = -1, .module = m };
+	variable_name(die, ret);
+	ret->type = die_type(die);
+	ret->size = symbols_type_size(ret->type);
+	if (die_find(die, A_decl_file, &holder) && die_uint(&holder, A_decl_file, &v))
+		ret->file = cu_file(holder.cu, v);
+	if (die_find(die, A_decl_line, &holder) && die_uint(&holder, A_decl_line, &v))
+		ret->line = (unsigned)v;
+	return ret->name != NULL;
+}
+
+/* The variable in v[0..n) that holds addr. */
+static bool var_find(struct symbols_module *m, struct var_ref *v, size_t n, uint64_t addr, struct symbols_variable *ret,
+		     uint64_t *at_ret)
+{
+	size_t lo = 0, hi = n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (v[mid].addr <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (size_t i = lo, tries = 0; i-- > 0 && tries < 16; tries++) {
+		struct die die;
+
+		/* The size is asked for once: it needs the type. */
+		if (!v[i].size && die_read(v[i].cu, v[i].off, &die)) {
+			v[i].size = symbols_type_size(die_type(&die));
+			v[i].size = v[i].size ? v[i].size : 1;
+		}
+		if (addr - v[i].addr >= v[i].size || !die_read(v[i].cu, v[i].off, &die) || !variable_fill(m, &die, ret))
+			continue;
+		*at_ret = v[i].addr;
+		return true;
+	}
+	return false;
+}
+
+static void sym_variable(struct symbols_module *m, const struct sym *s, struct symbols_variable *ret)
+{
+	*ret = (struct symbols_variable){ .name = family_demangle(m->family, s->name), .addr = s->addr, .size = s->size,
+					  .reg = -1, .known = true, .module = m };
+}
+
+bool symbols_variable_at(struct symbols *s, uint64_t addr, struct symbols_variable *ret)
+{
+	uint64_t bias, at;
+	struct symbols_module *m = space_module(s, addr, &bias);
+	struct dwarf *d = m ? module_dwarf(m) : NULL;
+	const struct sym *sym;
+
+	if (!m)
+		return false;
+	if (d) {
+		dwarf_index_all(d);
+		if (var_find(m, d->var, d->n_var, addr - bias, ret, &at)) {
+			ret->addr = at + bias;
+			ret->known = true;
+			return true;
+		}
+	}
+	sym = symtab_data_at(m, addr - bias);
+	if (!sym)
+		return false;
+	sym_variable(m, sym, ret);
+	ret->addr += bias;
+	return true;
+}
+
+void symbols_variables(struct symbols *s, bool (*fn)(void *ctx, const struct symbols_variable *v), void *ctx)
+{
+	size_t n = space_loaded(s);
+
+	for (size_t i = 0; i < n; i++) {
+		struct symbols_module *m = s->loaded[i].module;
+		uint64_t bias = s->loaded[i].bias;
+		struct dwarf *d = module_dwarf(m);
+
+		if (!d)
+			continue;
+		dwarf_index_all(d);
+		for (size_t k = 0; k < d->n_var; k++) {
+			struct symbols_variable v;
+			struct die die;
+
+			if (!die_read(d->var[k].cu, d->var[k].off, &die) || !variable_fill(m, &die, &v))
+				continue;
+			v.addr = d->var[k].addr + bias;
+			v.known = true;
+			if (!fn(ctx, &v))
+				return;
+		}
+	}
+}
+
+/* ---- locals ------------------------------------------------------------------------------------------------------ */
+
+struct locals {
+	struct symbols_module *module;
+	struct expr_env env;
+	uint64_t pc;		/* in the file's addresses */
+	bool (*fn)(void *ctx, const struct symbols_variable *v);
+	void *ctx;
+	bool stop;
+	const char *function;
+};
+
+static void local_place(struct locals *l, const struct die *die, struct symbols_variable *v)
+{
+	struct location place;
+	struct span expr;
+	struct die holder;
+
+	l->env.cu = die->cu;
+	if (!die_find(die, A_location, &holder) || !die_location(&holder, A_location, l->pc, &expr) ||
+	    !expr_eval(expr, &l->env, NULL, &place))
+		return;
+	if (place.kind == LOC_REG && place.value < SYMBOLS_REGS) {
+		v->reg = (int)place.value;
+		v->known = true;
+	} else if (place.kind == LOC_MEMORY) {
+		v->addr = place.value;
+		v->known = true;
+	}
+}
+
+/* Variables of this block; then those of the blocks in it at pc are asked first, because they are innermost. */
+static void locals_in(struct locals *l, const struct die *block, int depth)
+{
+	const char *function = l->function;
+	struct die child;
+
+	if (!block->children || depth > 64)
+		return;
+	for (uint64_t off = block->next; die_read(block->cu, off, &child) && child.tag && !l->stop; off = die_sibling(&child)) {
+		if (child.tag != TAG_lexical_block && child.tag != TAG_inlined_subroutine)
+			continue;
+		if (!die_covers(&child, l->pc))
+			continue;
+		if (child.tag == TAG_inlined_subroutine)
+			l->function = die_function_name(&child, NULL);
+		locals_in(l, &child, depth + 1);
+		l->function = function;
+	}
+	for (uint64_t off = block->next; die_read(block->cu, off, &child) && child.tag && !l->stop; off = die_sibling(&child)) {
+		struct symbols_variable v;
+
+		if ((child.tag != TAG_variable && child.tag != TAG_formal_parameter) || !variable_fill(l->module, &child, &v))
+			continue;
+		v.function = l->function;
+		v.parameter = child.tag == TAG_formal_parameter;
+		local_place(l, &child, &v);
+		l->stop = !l->fn(l->ctx, &v);
+	}
+}
+
+void symbols_locals(struct symbols *s, const struct symbols_regs *regs, const struct symbols_memory *mem, uint64_t cfa,
+		    bool (*fn)(void *ctx, const struct symbols_variable *v), void *ctx)
+{
+	uint64_t bias, pc = regs->r[SYMBOLS_RIP];
+	struct symbols_module *m = space_module(s, pc, &bias);
+	struct dwarf *d = m ? module_dwarf(m) : NULL;
+	struct cu *cu = d ? dwarf_cu_at(d, pc - bias) : NULL;
+	const struct func *f = cu ? cu_func_at(cu, pc - bias) : NULL;
+	struct locals l = { .module = m, .pc = pc - bias, .fn = fn, .ctx = ctx,
+			    .env = { .regs = regs, .mem = mem, .cfa = cfa, .bias = bias } };
+	struct die die;
+
+	if (!f || !die_read(cu, f->off, &die))
+		return;
+	l.function = die_function_name(&die, NULL);
+	die_location(&die, A_frame_base, l.pc, &l.env.frame_base);
+	locals_in(&l, &die, 0);
+}
+
+/* ---- thread-local ---------------------------------------------------------------------------------------------------- */
+
+static const Elf64_Phdr *tls_segment(const struct symbols_module *m)
+{
+	for (size_t i = 0; i < m->elf.n_phdr; i++)
+		if (m->elf.phdr[i].p_type == PT_TLS && m->elf.phdr[i].p_memsz)
+			return &m->elf.phdr[i];
+	return NULL;
+}
+
+/* Only programs have DT_DEBUG (libc.so.6 has PT_INTERP, too). */
+static bool is_main(struct symbols_module *m)
+{
+	struct span dyn = elf_section(&m->elf, SEC_DYNAMIC);
+
+	for (struct cursor c = cursor_at(dyn, 0); cursor_left(&c) >= 16;) {
+		uint64_t tag = cursor_u64(&c);
+
+		cursor_u64(&c);
+		if (tag == DT_DEBUG)
+			return true;
+	}
+	return m->elf.type == ET_EXEC;
+}
+
+/*
+ * Modules with thread-local storage in the order of the loader's list, which is the order of their numbers in the thread's
+ * vector (dtv).  The list is r_debug's, through DT_DEBUG of the program.
+ */
+static size_t link_map_order(struct symbols *s, const struct loaded *exe, const struct symbols_memory *mem,
+			     const struct loaded **ret, size_t max)
+{
+	struct span dyn = elf_section(&exe->module->elf, SEC_DYNAMIC);
+	uint64_t addr = exe->module->elf.sec[SEC_DYNAMIC].addr + exe->bias, debug = 0, map = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < dyn.n / 16 && !debug; i++) {
+		uint64_t entry[2];
+
+		if (!mem_read(mem, addr + i * 16, entry, 16) || entry[0] == DT_NULL)
+			break;
+		if (entry[0] == DT_DEBUG)
+			debug = entry[1];
+	}
+	if (!debug || !mem_read(mem, debug + 8, &map, 8))
+		return 0;
+	for (unsigned guard = 0; map && guard < 10000; guard++) {
+		uint64_t l_addr, next;
+
+		if (!mem_read(mem, map, &l_addr, 8) || !mem_read(mem, map + 24, &next, 8))
+			break;
+		for (size_t i = 0; i < s->n_loaded && n < max; i++)
+			if (s->loaded[i].bias == l_addr && tls_segment(s->loaded[i].module))
+				ret[n++] = &s->loaded[i];
+		map = next;
+	}
+	return n;
+}
+
+static uint64_t round_up(uint64_t v, uint64_t align)
+{
+	return align > 1 && !(align & (align - 1)) ? (v + align - 1) & ~(align - 1) : v;
+}
+
+/* The program's own block lies right below the thread pointer. */
+static struct symbols_tls_block exe_block(const struct loaded *exe, const Elf64_Phdr *ph, uint64_t fs_base)
+{
+	uint64_t size = round_up(ph->p_memsz, ph->p_align);
+	uint64_t start = fs_base - size;
+
+	return (struct symbols_tls_block){ start, ph->p_memsz, exe->module };
+}
+
+static bool glibc_dtv(struct symbols *s)
+{
+	for (size_t i = 0; i < s->n_loaded; i++) {
+		const char *name = strrchr(s->loaded[i].module->name, '/');
+
+		if (name && strstr(name, "ld-musl"))
+			return false;
+	}
+	return true;
+}
+
+size_t symbols_tls_blocks(struct symbols *s, uint64_t fs_base, const struct symbols_memory *mem,
+			  struct symbols_tls_block *ret, size_t max)
+{
+	const struct loaded *order[256], *exe = NULL;
+	size_t n = 0, n_order, entry;
+	uint64_t dtv = 0;
+
+	for (size_t i = 0, all = space_loaded(s); i < all && !exe; i++)
+		if (is_main(s->loaded[i].module))
+			exe = &s->loaded[i];
+	if (!exe || !fs_base)
+		return 0;
+	if (tls_segment(exe->module)) {
+		if (n < max)
+			ret[n] = exe_block(exe, tls_segment(exe->module), fs_base);
+		n++;
+	}
+	n_order = link_map_order(s, exe, mem, order, 256);
+	entry = glibc_dtv(s) ? 16 : 8;
+	if (!n_order || !mem_read(mem, fs_base + 8, &dtv, 8))
+		return n;
+	for (size_t i = 0; i < n_order; i++) {
+		struct symbols_tls_block b = { 0, tls_segment(order[i]->module)->p_memsz, order[i]->module };
+
+		/* All ones: not used by this thread yet. */
+		if (order[i] == exe || !mem_read(mem, dtv + (i + 1) * entry, &b.start, 8) || !b.start || b.start == UINT64_MAX)
+			continue;
+		if (n < max)
+			ret[n] = b;
+		n++;
+	}
+	return n;
+}
+
+bool symbols_tls_variable_at(struct symbols *s, const struct symbols_tls_block *block, uint64_t addr,
+			     struct symbols_variable *ret)
+{
+	struct symbols_module *m = (struct symbols_module *)(uintptr_t)block->module;
+	struct dwarf *d = module_dwarf(m);
+	const struct sym *sym;
+	uint64_t at;
+
+	(void)s;
+	if (addr - block->start >= block->size)
+		return false;
+	if (d) {
+		dwarf_index_all(d);
+		if (var_find(m, d->tls, d->n_tls, addr - block->start, ret, &at)) {
+			ret->addr = at + block->start;
+			ret->known = ret->tls = true;
+			return true;
+		}
+	}
+	sym = symtab_tls_at(m, addr - block->start);
+	if (!sym)
+		return false;
+	sym_variable(m, sym, ret);
+	ret->addr += block->start;
+	ret->tls = true;
+	return true;
+}
+
+/* ---- vtables ------------------------------------------------------------------------------------------------------------ */
+
+/* Without symbols: vptr[-1] is the type_info, whose second word is the mangled name without _ZTS. */
+static const char *class_by_typeinfo(struct symbols *s, struct symbols_module *m, uint64_t vptr,
+				     const struct symbols_memory *mem)
+{
+	uint64_t info, name;
+	char text[512] = "_ZTS";
+	size_t n = 4;
+
+	if (!mem_read(mem, vptr - 8, &info, 8) || !symbols_module_at(s, info, NULL) || !mem_read(mem, info + 8, &name, 8) ||
+	    !symbols_module_at(s, name, NULL))
+		return NULL;
+	while (n < sizeof(text) - 1 && mem_read(mem, name, &text[n], 1) && text[n]) {
+		if (text[n] < 0x21 || text[n] > 0x7e)
+			return NULL;
+		n++, name++;
+	}
+	text[n] = 0;
+	if (n < 6 || (text[4] != 'N' && text[4] != 'S' && (text[4] < '1' || text[4] > '9')))
+		return NULL;
+	return family_demangle(m->family, text);
+}
+
+const char *symbols_vtable_class(struct symbols *s, uint64_t vptr, const struct symbols_memory *mem, int64_t *top_ret,
+				 const struct symbols_type **type_ret)
+{
+	static const char by_symbol[] = "vtable for ", by_info[] = "typeinfo name for ";
+	uint64_t bias, top = 0;
+	struct symbols_module *m = vptr & 7 ? NULL : space_module(s, vptr - 16, &bias);
+	const char *name = NULL;
+	const struct sym *sym;
+
+	if (!m || elf_executable(&m->elf, vptr - bias))
+		return NULL;
+	sym = symtab_data_at(m, vptr - 16 - bias);
+	if (sym && !strncmp(sym->name, "_ZTV", 4))
+		name = family_demangle(m->family, sym->name);
+	else if (!sym)
+		name = class_by_typeinfo(s, m, vptr, mem);
+	if (!name || !mem_read(mem, vptr - 16, &top, 8) || (int64_t)top > 0 || (int64_t)top < -(1 << 24))
+		return NULL;
+	if (!strncmp(name, by_symbol, sizeof(by_symbol) - 1))
+		name += sizeof(by_symbol) - 1;
+	else if (!strncmp(name, by_info, sizeof(by_info) - 1))
+		name += sizeof(by_info) - 1;
+	else
+		return NULL;
+	if (top_ret)
+		*top_ret = (int64_t)top;
+	if (type_ret)
+		*type_ret = symbols_type_find(s, name, m);
+	return name;
+}

@@ -1,0 +1,165 @@
+/*
+ * Functions, files, lines, inlined frames: the program under test calls here(line, "f<g<main") and says itself what
+ * must be found for its caller.
+ */
+#include "tests/unit/symbols_common.h"
+
+#define HEADER \
+	"#define NOINLINE __attribute__((noinline))\n" \
+	"NOINLINE void here(int line, const char *chain) { asm volatile(\"int3\" :: \"D\"(line), \"S\"(chain) : \"memory\"); }\n" \
+	"volatile int sink;\n"
+
+static const char c_program[] =
+	HEADER
+	"static inline __attribute__((always_inline)) int inner(int x)\n{\n"
+	"	here(__LINE__, \"inner<middle<outer<main\");\n"
+	"	return x + sink;\n}\n"
+	"static inline __attribute__((always_inline)) int middle(int x)\n{\n"
+	"	x += sink;\n"
+	"	here(__LINE__, \"middle<outer<main\");\n"
+	"	return inner(x) * 2;\n}\n"
+	"static NOINLINE int outer(int x)\n{\n"
+	"	here(__LINE__, \"outer<main\");\n"
+	"	x += middle(x);\n"
+	"	here(__LINE__,\n"
+	"	     \"outer<main\");\n"
+	"	return x;\n}\n"
+	"#line 1000 \"/else/where.h\"\n"
+	"NOINLINE int other_file(int x)\n{\n"
+	"	here(__LINE__, \"other_file<main\");\n"
+	"	return x + sink;\n}\n"
+	"int main(void)\n{\n"
+	"	here(__LINE__, \"main\");\n"
+	"	sink += outer(3);\n"
+	"	sink += other_file(4);\n"
+	"	here(__LINE__, \"main\");\n"
+	"	return 0;\n}\n";
+
+static const char cpp_program[] =
+	"#include <vector>\n#include <string>\n"
+	HEADER
+	"namespace ns {\n"
+	"template <class T> struct Cache {\n"
+	"	T v;\n"
+	"	NOINLINE Cache(T x) : v(x) { here(__LINE__, \"ns::Cache<int>::Cache<main\"); sink++; }\n"
+	"	NOINLINE T get(int n) const { here(__LINE__, \"ns::Cache<int>::get<main\"); return v + n + sink; }\n"
+	"	NOINLINE ~Cache() { here(__LINE__, \"ns::Cache<int>::~Cache<main\"); sink++; }\n"
+	"	NOINLINE int operator()(int n) { here(__LINE__, \"ns::Cache<int>::operator()<main\"); return n + sink; }\n"
+	"	NOINLINE Cache &operator<<(int n) { here(__LINE__, \"ns::Cache<int>::operator<<<main\"); sink += n; return *this; }\n"
+	"	NOINLINE operator bool() { here(__LINE__, \"ns::Cache<int>::operator bool<main\"); return sink; }\n"
+	"};\n"
+	"namespace { NOINLINE int hidden(int x) { here(__LINE__, \"ns::(anonymous namespace)::hidden<main\"); return x + sink; } }\n"
+	"int call(int x) { return hidden(x); }\n"
+	"}\n"
+	"template <class T> NOINLINE T twice(T x) { here(__LINE__, \"twice<int><main\"); return x * 2 + sink; }\n"
+	"extern \"C\" NOINLINE int plain(int x) { here(__LINE__, \"plain<main\"); return x + sink; }\n"
+	"NOINLINE std::string text(const std::vector<int> &v) { here(__LINE__, \"text<main\"); return std::string(v.size() + sink, 'x'); }\n"
+	"int main()\n{\n"
+	"	ns::Cache<int> c(1);\n"
+	"	sink += c.get(2) + c(3) + twice(4) + plain(5); c << 3; if (c) sink++;\n"
+	"	sink += ns::hidden(2);\n"
+	"	sink += (int)text(std::vector<int>(3)).size();\n"
+	"	here(__LINE__, \"main\");\n"
+	"	return 0;\n}\n";
+
+static void read_string(pid_t pid, uint64_t addr, char *buf, size_t size)
+{
+	for (size_t n = 0; n < size; n++)
+		if (!process_read(&pid, addr + n, buf + n, 1) || !buf[n])
+			return;
+	buf[size - 1] = 0;
+}
+
+/* The chain as text, up to main, and the innermost line; inlined frames count like others. */
+static void chain_text(struct symbols *s, pid_t pid, const struct symbols_regs *regs, char *buf, size_t size,
+		       struct symbols_frame *caller)
+{
+	const struct symbols_memory mem = { .read = process_read, .ctx = &pid };
+	struct symbols_pc pc[64];
+	struct symbols_frame f[64];
+	size_t n = symbols_unwind(s, regs, &mem, pc, 64), len = 0;
+
+	assert_true(n > 1);
+	buf[0] = 0;
+	for (size_t i = 1; i < n; i++) {
+		size_t k = symbols_lookup(s, pc[i].lookup, f, 64);
+
+		if (i == 1)
+			*caller = f[0];
+		for (size_t j = 0; j < k; j++) {
+			len += (size_t)snprintf(buf + len, size - len, "%s%s", len ? "<" : "", f[j].function ? f[j].function : "?");
+			assert_true(len < size);
+			if (f[j].function && !strcmp(f[j].function, "main"))
+				return;
+		}
+	}
+}
+
+static void check_program(const char *name, const char *ext, const char *text, const char *cc, unsigned stops)
+{
+	char path[256], chain[1024], want[256];
+	struct symbols *s;
+	unsigned n = 0;
+	pid_t pid;
+
+	if (!build(name, ext, text, cc, path)) {
+		print_message("%s: not here\n", cc);
+		return;
+	}
+	pid = start_traced(path);
+	OK(symbols_create(NULL, &s));
+	while (run_to_trap(pid)) {
+		struct symbols_frame caller = { 0 };
+		struct symbols_regs regs;
+
+		process_regs(pid, &regs);
+		load_maps(s, pid);
+		read_string(pid, regs.r[SYMBOLS_RSI], want, sizeof(want));
+		chain_text(s, pid, &regs, chain, sizeof(chain), &caller);
+		if (strcmp(chain, want) || caller.line != (unsigned)regs.r[SYMBOLS_RDI])
+			fail_msg("%s: %s:%u, expected %s:%d", cc, chain, caller.line, want, (int)regs.r[SYMBOLS_RDI]);
+		assert_non_null(caller.file);
+		if (caller.line > 1000)
+			assert_string_equal(caller.file, "/else/where.h");
+		else if (strncmp(caller.file, temp_dir, strlen(temp_dir)))
+			fail_msg("%s: file %s", cc, caller.file);
+		if (caller.source != SYMBOLS_DWARF && !strstr(cc, "line-tables"))
+			fail_msg("%s: %s comes from %d", cc, caller.function, caller.source);
+		n++;
+	}
+	assert_int_equal(n, stops);
+	symbols_destroy(s);
+}
+
+static void in_c(void **state)
+{
+	static const char *const cc[] = {
+		"gcc -O0 -g", "gcc -O1 -g", "gcc -O2 -g", "gcc -O2 -gdwarf-4", "gcc -O2 -gdwarf-3", "gcc -O0 -gdwarf-2",
+		"gcc -O2 -g -ffunction-sections -Wl,--gc-sections", "gcc -O2 -g -static", "gcc -O2 -g -no-pie",
+		"gcc -O2 -g -gz", "gcc -O2 -g -gdwarf64", "gcc -O2 -g -fdebug-types-section -flto", "clang -O0 -g", "clang -O2 -g",
+		"clang -O1 -gdwarf-4", "clang -O2 -gdwarf-5 -ffunction-sections", "clang -O1 -gline-tables-only",
+		"musl-gcc -O2 -g -static",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cc) / sizeof(cc[0]); i++)
+		check_program("lines", "c", c_program, cc[i], 7);
+}
+
+static void in_cpp(void **state)
+{
+	static const char *const cc[] = {
+		"g++ -O0 -g", "g++ -O2 -g", "g++ -O1 -gdwarf-4 -fdebug-types-section", "clang++ -O0 -g", "clang++ -O2 -gdwarf-4",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cc) / sizeof(cc[0]); i++)
+		check_program("lines", "cc", cpp_program, cc[i], 11);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(in_c), cmocka_unit_test(in_cpp) };
+
+	return cmocka_run_group_tests(tests, NULL, remove_temp);
+}
