@@ -170,6 +170,8 @@ void dwarf_index_all(struct dwarf *d);
 int32_t cu_scope_at(struct cu *cu, uint64_t off);
 /* "ns::Class::", in the family's memory; "" outside of any. */
 const char *cu_scope_name(struct cu *cu, int32_t scope);
+/* name with the scopes that are around the entry. */
+const char *die_qualify(const struct die *die, const char *name);
 const char *die_function_name(const struct die *die, const char **linkage_ret);
 size_t dwarf_lookup(struct symbols_module *m, uint64_t vaddr, struct symbols_frame *ret, size_t max);
 bool is_cplusplus(const struct cu *cu);
@@ -184,6 +186,8 @@ struct type_table;
 const struct symbols_type *type_get(struct cu *cu, uint64_t off);
 /* The type an entry has (through its origins); NULL = void or unknown. */
 const struct symbols_type *die_type(const struct die *die);
+/* A pointer to t, whether the program has that type or not. */
+const struct symbols_type *type_pointer_to(const struct symbols_type *t);
 void type_table_free(struct type_table *t);
 
 /* variable.c */

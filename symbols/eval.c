@@ -1,4 +1,371 @@
+/*
+ * eval.c - the expressions people type: NAME, NAME.field, NAME->field, *NAME, NAME[3], (struct node *)0x1234, ...
+ *
+ *	unary	= ( '*' | '&' | '(' type '*'... ')' ) unary | postfix
+ *	postfix	= primary ( '.' name | '->' name | '[' number ']' )...
+ *	primary	= number | '(' unary ')' | [ 'file' '::' ] name		where a name may hold '::'
+ */
+#include <ctype.h>
+#include <stdio.h>
+
 #include "symbols/dwarf.h"
+
+struct value {
+	bool place;			/* v is an address; else the value itself */
+	uint64_t v;
+	const struct symbols_type *type;
+	int stars;			/* pointers to type, which no entry describes */
+};
+
+struct parser {
+	struct symbols *s;
+	const char *p, *text;
+	const struct symbols_regs *regs;
+	const struct symbols_memory *mem;
+	uint64_t cfa;
+	int depth;
+};
+
+static struct err *parse_unary(struct parser *p, struct value *ret);
+
+static void skip_space(struct parser *p)
+{
+	while (isspace((unsigned char)*p->p))
+		p->p++;
+}
+
+static bool accept(struct parser *p, const char *token)
+{
+	size_t n = strlen(token);
+
+	skip_space(p);
+	if (strncmp(p->p, token, n))
+		return false;
+	p->p += n;
+	return true;
+}
+
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == '$';
+}
+
+/* A name with its scopes: "ns::Cache<int>::instance". */
+static size_t name_len(const char *s)
+{
+	size_t n = 0;
+	int depth = 0;
+
+	while (s[n]) {
+		if (s[n] == '<' && n)
+			depth++;
+		else if (s[n] == '>' && depth && s[n - 1] != '-')
+			depth--;
+		else if (s[n] == ':' && s[n + 1] == ':' && (is_word(s[n + 2]) || s[n + 2] == '('))
+			n++;
+		else if (!strncmp(s + n, "(anonymous namespace)", 21))
+			n += 20;
+		else if (!is_word(s[n]) && !depth)
+			break;
+		n++;
+	}
+	return depth ? strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") : n;
+}
+
+/* ---- names ------------------------------------------------------------------------------------------------------ */
+
+struct naming {
+	const char *name, *file;
+	bool found;
+	struct symbols_variable v;
+};
+
+static bool same_file(const char *path, const char *file)
+{
+	size_t n = strlen(file), len = path ? strlen(path) : 0;
+
+	return len >= n && !strcmp(path + len - n, file) && (len == n || path[len - n - 1] == '/');
+}
+
+static bool match_variable(void *ctx, const struct symbols_variable *v)
+{
+	struct naming *n = ctx;
+	size_t f = v->function ? strlen(v->function) : 0;
+
+	if (n->file && !same_file(v->file, n->file))
+		return true;
+	/* "function::name" for a static in a function; its name alone will do when nothing else has it. */
+	if (strcmp(v->name, n->name) &&
+	    !(f && !strncmp(n->name, v->function, f) && !strncmp(n->name + f, "::", 2) && !strcmp(n->name + f + 2, v->name)))
+		return true;
+	n->found = true;
+	n->v = *v;
+	return v->function && !strcmp(v->name, n->name);
+}
+
+static bool match_local(void *ctx, const struct symbols_variable *v)
+{
+	struct naming *n = ctx;
+
+	if (strcmp(v->name, n->name))
+		return true;
+	n->found = true;
+	n->v = *v;
+	return false;
+}
+
+static struct err *eval_name(struct parser *p, const char *name, const char *file, struct value *ret)
+{
+	struct naming n = { .name = name, .file = file };
+	struct symbols_found sym;
+
+	if (p->regs && !file)
+		symbols_locals(p->s, p->regs, p->mem, p->cfa, match_local, &n);
+	if (!n.found)
+		symbols_variables(p->s, match_variable, &n);
+	if (n.found) {
+		if (!n.v.known)
+			return err_new(ERR_USAGE, "%s has no value here (optimised away)", name);
+		*ret = (struct value){ n.v.reg < 0, n.v.reg < 0 ? n.v.addr : p->regs->r[n.v.reg], n.v.type, 0 };
+		if (n.v.reg >= 0 && !(p->regs->known & 1u << n.v.reg))
+			return err_new(ERR_USAGE, "%s is in a register that is not known in this frame", name);
+		return NULL;
+	}
+	if (!file && symbols_find(p->s, name, SYMBOLS_OBJECT, &sym, 1)) {
+		*ret = (struct value){ true, sym.addr, NULL, 0 };
+		return NULL;
+	}
+	if (!file && symbols_find(p->s, name, SYMBOLS_TLS, &sym, 1))
+		return err_new(ERR_USAGE, "%s is thread-local: give its address", name);
+	return err_new(ERR_USAGE, "there is no variable %s%s%s", name, file ? " in " : "", file ? file : "");
+}
+
+/* ---- operators ---------------------------------------------------------------------------------------------------- */
+
+static const char *type_text(const struct value *v)
+{
+	return v->type ? symbols_type_name(v->type) : "of unknown type";
+}
+
+/* *v: what a pointer, or the first element of an array, is. */
+static struct err *eval_deref(struct parser *p, struct value *v)
+{
+	const struct symbols_type *t = symbols_type_strip(v->type);
+	enum symbols_type_kind kind = v->type ? symbols_type_kind(t) : SYMBOLS_T_OTHER;
+
+	if (!v->stars && kind == SYMBOLS_T_ARRAY && v->place) {
+		v->type = symbols_type_target(t);
+		return NULL;
+	}
+	/* What has no type (a symbol, a number) is taken for a pointer to something unknown. */
+	if (!v->stars && v->type && kind != SYMBOLS_T_POINTER && kind != SYMBOLS_T_REFERENCE)
+		return err_new(ERR_USAGE, "%s: not a pointer (%s)", p->text, type_text(v));
+	if (v->place && !mem_read(p->mem, v->v, &v->v, 8))
+		return err_new(ERR_USAGE, "%s: no memory at 0x%llx", p->text, (unsigned long long)v->v);
+	v->place = true;
+	if (v->stars)
+		v->stars--;
+	else
+		v->type = symbols_type_target(t);
+	return NULL;
+}
+
+static bool find_member(const struct symbols_type *t, const char *name, uint64_t *offset, const struct symbols_type **ret,
+			int depth)
+{
+	const struct symbols_member *m;
+	size_t n;
+
+	m = symbols_type_members(t, &n);
+	for (size_t i = 0; i < n; i++)
+		if (m[i].name && !m[i].base && !strcmp(m[i].name, name)) {
+			*offset += m[i].offset;
+			*ret = m[i].type;
+			return true;
+		}
+	for (size_t i = 0; i < n && depth < 16; i++) {
+		uint64_t inner = *offset + m[i].offset;
+
+		if ((!m[i].name || m[i].base) && find_member(m[i].type, name, &inner, ret, depth + 1)) {
+			*offset = inner;
+			return true;
+		}
+	}
+	return false;
+}
+
+static struct err *eval_member(struct parser *p, struct value *v, bool arrow)
+{
+	const struct symbols_type *t;
+	char name[256];
+	size_t n = 0;
+
+	skip_space(p);
+	while (is_word(p->p[n]))
+		n++;
+	if (!n || n >= sizeof(name))
+		return err_new(ERR_USAGE, "%s: expected the name of a field at '%s'", p->text, p->p);
+	snprintf(name, sizeof(name), "%.*s", (int)n, p->p);
+	p->p += n;
+	t = v->type ? symbols_type_strip(v->type) : NULL;
+	/* As in gdb, a.b works for a pointer, too. */
+	if (arrow || v->stars || (t && (symbols_type_kind(t) == SYMBOLS_T_POINTER || symbols_type_kind(t) == SYMBOLS_T_REFERENCE)))
+		TRY(eval_deref(p, v));
+	if (v->stars || !v->place || !find_member(v->type, name, &v->v, &v->type, 0))
+		return err_new(ERR_USAGE, "%s: %s has no field %s", p->text, type_text(v), name);
+	return NULL;
+}
+
+static struct err *eval_index(struct parser *p, struct value *v)
+{
+	uint64_t size;
+	char *end;
+	long long i = strtoll(p->p, &end, 0);
+
+	if (end == p->p)
+		return err_new(ERR_USAGE, "%s: expected a number at '%s'", p->text, p->p);
+	p->p = end;
+	if (!accept(p, "]"))
+		return err_new(ERR_USAGE, "%s: expected ']' at '%s'", p->text, p->p);
+	TRY(eval_deref(p, v));
+	size = v->stars ? 8 : symbols_type_size(v->type);
+	if (!size)
+		return err_new(ERR_USAGE, "%s: the size of an element (%s) is not known", p->text, type_text(v));
+	v->v += (uint64_t)i * size;
+	return NULL;
+}
+
+/* ---- grammar ------------------------------------------------------------------------------------------------------- */
+
+static struct err *parse_name(struct parser *p, struct value *ret)
+{
+	char name[1024], file[256] = "";
+	size_t n;
+
+	if (*p->p == '\'') {
+		const char *end = strchr(p->p + 1, '\'');
+
+		if (!end || strncmp(end + 1, "::", 2) || end - p->p >= (long)sizeof(file))
+			return err_new(ERR_USAGE, "%s: expected 'FILE'::NAME", p->text);
+		snprintf(file, sizeof(file), "%.*s", (int)(end - p->p - 1), p->p + 1);
+		p->p = end + 3;
+	}
+	n = name_len(p->p);
+	if (!n || n >= sizeof(name))
+		return err_new(ERR_USAGE, "%s: expected a name or address at '%s'", p->text, p->p);
+	snprintf(name, sizeof(name), "%.*s", (int)n, p->p);
+	p->p += n;
+	return eval_name(p, name, file[0] ? file : NULL, ret);
+}
+
+static struct err *parse_primary(struct parser *p, struct value *ret)
+{
+	char *end;
+
+	skip_space(p);
+	if (isdigit((unsigned char)*p->p)) {
+		*ret = (struct value){ .v = strtoull(p->p, &end, 0) };
+		if (is_word(*end))
+			return err_new(ERR_USAGE, "%s: '%s' is not a number", p->text, p->p);
+		p->p = end;
+		return NULL;
+	}
+	if (accept(p, "(")) {
+		TRY(parse_unary(p, ret));
+		if (!accept(p, ")"))
+			return err_new(ERR_USAGE, "%s: expected ')' at '%s'", p->text, p->p);
+		return NULL;
+	}
+	return parse_name(p, ret);
+}
+
+static struct err *parse_postfix(struct parser *p, struct value *ret)
+{
+	TRY(parse_primary(p, ret));
+	for (;;) {
+		if (accept(p, "->"))
+			TRY(eval_member(p, ret, true));
+		else if (accept(p, "."))
+			TRY(eval_member(p, ret, false));
+		else if (accept(p, "["))
+			TRY(eval_index(p, ret));
+		else
+			return NULL;
+	}
+}
+
+/* "(struct node *)"; not a cast: nothing is taken, *ret stays 0. */
+static struct err *parse_cast(struct parser *p, const struct symbols_type **type_ret, int *stars_ret)
+{
+	const char *close;
+	char name[512];
+	size_t n;
+
+	*stars_ret = 0;
+	skip_space(p);
+	close = *p->p == '(' ? strchr(p->p, ')') : NULL;
+	if (!close || close[-1] != '*' || close - p->p >= (long)sizeof(name))
+		return NULL;
+	snprintf(name, sizeof(name), "%.*s", (int)(close - p->p - 1), p->p + 1);
+	if (strchr(name, '('))
+		return NULL;
+	for (n = strlen(name); n && (name[n - 1] == '*' || name[n - 1] == ' '); name[--n] = 0)
+		*stars_ret += name[n - 1] == '*';
+	*type_ret = symbols_type_find(p->s, name, NULL);
+	if (!*type_ret && strcmp(name, "void"))
+		return err_new(ERR_USAGE, "%s: there is no type %s", p->text, name);
+	p->p = close + 1;
+	return NULL;
+}
+
+static struct err *parse_unary(struct parser *p, struct value *ret)
+{
+	const struct symbols_type *type = NULL;
+	int stars;
+
+	if (++p->depth > 64)
+		return err_new(ERR_USAGE, "%s: too deep", p->text);
+	if (accept(p, "*")) {
+		TRY(parse_unary(p, ret));
+		return eval_deref(p, ret);
+	}
+	if (accept(p, "&")) {
+		TRY(parse_unary(p, ret));
+		if (!ret->place)
+			return err_new(ERR_USAGE, "%s: this has no address", p->text);
+		ret->place = false;
+		ret->stars++;
+		return NULL;
+	}
+	TRY(parse_cast(p, &type, &stars));
+	if (!stars)
+		return parse_postfix(p, ret);
+	TRY(parse_unary(p, ret));
+	if (ret->place && !mem_read(p->mem, ret->v, &ret->v, 8))
+		return err_new(ERR_USAGE, "%s: no memory at 0x%llx", p->text, (unsigned long long)ret->v);
+	*ret = (struct value){ false, ret->v, type, stars };
+	return NULL;
+}
+
 struct err *symbols_eval(struct symbols *s, const char *text, const struct symbols_regs *regs, uint64_t cfa,
 			 const struct symbols_memory *mem, uint64_t *addr_ret, const struct symbols_type **type_ret)
-{ (void)s; (void)text; (void)regs; (void)cfa; (void)mem; (void)addr_ret; (void)type_ret; return err_new(ERR_UNSUPPORTED, "not yet"); }
+{
+	struct parser p = { .s = s, .p = text, .text = text, .regs = regs, .mem = mem, .cfa = cfa };
+	struct value v = { 0 };
+
+	TRY(parse_unary(&p, &v));
+	skip_space(&p);
+	if (*p.p)
+		return err_new(ERR_USAGE, "%s: cannot make sense of '%s'", text, p.p);
+	/* An address as such ("0x1234", "&x", a pointer in a register) means what is there. */
+	if (!v.place && v.stars)
+		v.stars--;
+	else if (!v.place && v.type)
+		v.type = symbols_type_target(symbols_type_strip(v.type));
+	for (; v.stars; v.stars--)
+		v.type = type_pointer_to(v.type);
+	*addr_ret = v.v;
+	if (type_ret)
+		*type_ret = v.type;
+	return NULL;
+}

@@ -313,6 +313,19 @@ void dwarf_index_all(struct dwarf *d)
 
 /* ---- address to function -------------------------------------------------------------------------------------- */
 
+const char *die_qualify(const struct die *die, const char *name)
+{
+	const char *scope = is_cplusplus(die->cu) ? cu_scope_name(die->cu, cu_scope_at(die->cu, die->off)) : "";
+	size_t n = strlen(scope);
+	char *text = n ? arena_alloc(&die->cu->dw->module->family->arena, n + strlen(name) + 1) : NULL;
+
+	if (!text)
+		return name;
+	memcpy(text, scope, n);
+	memcpy(text + n, name, strlen(name));
+	return text;
+}
+
 const char *die_function_name(const struct die *die, const char **linkage_ret)
 {
 	struct family *f = die->cu->dw->module->family;
@@ -330,17 +343,7 @@ const char *die_function_name(const struct die *die, const char **linkage_ret)
 	}
 	if (die_find(die, A_name, &holder))
 		name = die_str(&holder, A_name);
-	if (name && is_cplusplus(holder.cu)) {
-		const char *scope = cu_scope_name(holder.cu, cu_scope_at(holder.cu, holder.off));
-		char *text = *scope ? arena_alloc(&f->arena, strlen(scope) + strlen(name) + 1) : NULL;
-
-		if (text) {
-			memcpy(text, scope, strlen(scope));
-			memcpy(text + strlen(scope), name, strlen(name));
-			return text;
-		}
-	}
-	return name;
+	return name ? die_qualify(&holder, name) : NULL;
 }
 
 /* The child of die that is (or holds) inlined code at pc; false: none. */

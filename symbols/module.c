@@ -29,7 +29,7 @@ static struct span map_fd(int fd, struct stat *st)
 
 static struct symbols_module *module_create(struct family *f, const char *name, struct span bytes, bool mapped)
 {
-	struct symbols_module *m = calloc(1, sizeof(*m));
+	struct symbols_module *m = calloc(1, sizeof(*m)), **tail;
 
 	if (!m || !elf_init(&m->elf, bytes, mapped, !mapped)) {
 		free(m);
@@ -37,9 +37,10 @@ static struct symbols_module *module_create(struct family *f, const char *name, 
 	}
 	m->family = f;
 	m->name = name;
-	m->next = f->modules;
-	f->modules = m;
-	return m;
+	/* In the order they were asked for, which is by address: the program before its libraries. */
+	for (tail = &f->modules; *tail; tail = &(*tail)->next)
+		;
+	return *tail = m;
 }
 
 static int open_content(struct family *f, const char *name)

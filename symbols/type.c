@@ -23,6 +23,7 @@ struct symbols_type {
 	const struct symbols_type *target, *definition;
 	struct symbols_member *member;
 	size_t n_members;
+	struct symbols_type *pointer;	/* the pointer to it that no entry describes */
 };
 
 struct type_table {
@@ -138,10 +139,25 @@ static struct symbols_type *type_create(struct cu *cu, uint64_t off, unsigned di
 	return t;
 }
 
+/* -fdebug-types-section: what stands here is only the place where the type's own unit is named. */
+static void type_in_own_unit(struct symbols_type *t)
+{
+	struct die die;
+	struct ref ref;
+
+	if (!t->declaration || !die_read(t->cu, t->off, &die) || !die_ref(&die, A_signature, &ref) || ref.cu == t->cu)
+		return;
+	t->definition_ready = true;
+	t->definition = type_get(ref.cu, ref.off);
+	if (!t->plain && t->definition)
+		t->plain = t->definition->plain;
+}
+
 static const struct symbols_type *type_get_dim(struct cu *cu, uint64_t off, unsigned dim)
 {
 	struct family *f = cu->dw->module->family;
 	struct type_table *t = f->types;
+	struct symbols_type *made;
 	size_t at;
 
 	if (!t)
@@ -151,9 +167,12 @@ static const struct symbols_type *type_get_dim(struct cu *cu, uint64_t off, unsi
 	for (at = type_hash(cu, off, dim) & (t->cap - 1); t->slot[at]; at = (at + 1) & (t->cap - 1))
 		if (t->slot[at]->cu == cu && t->slot[at]->off == off && t->slot[at]->dim == dim)
 			return t->slot[at];
-	t->slot[at] = type_create(cu, off, dim);
-	t->n += t->slot[at] != NULL;
-	return t->slot[at];
+	made = t->slot[at] = type_create(cu, off, dim);
+	if (!made)
+		return NULL;
+	t->n++;
+	type_in_own_unit(made);		/* may move the table */
+	return made;
 }
 
 const struct symbols_type *type_get(struct cu *cu, uint64_t off)
@@ -169,6 +188,21 @@ const struct symbols_type *die_type(const struct die *die)
 	if (!die_find(die, A_type, &holder) || !die_ref(&holder, A_type, &ref))
 		return NULL;
 	return type_get(ref.cu, ref.off);
+}
+
+const struct symbols_type *type_pointer_to(const struct symbols_type *t)
+{
+	struct symbols_type *x = (struct symbols_type *)(uintptr_t)t;
+
+	if (!t)
+		return NULL;
+	if (!x->pointer) {
+		x->pointer = arena_alloc(&t->cu->dw->module->family->arena, sizeof(*x));
+		if (x->pointer)
+			*x->pointer = (struct symbols_type){ .cu = t->cu, .off = UINT64_MAX, .kind = SYMBOLS_T_POINTER,
+				.tag = TAG_pointer_type, .size = 8, .target = t, .target_ready = true };
+	}
+	return x->pointer;
 }
 
 /* ---- what one can ask ------------------------------------------------------------------------------------- */
@@ -266,6 +300,11 @@ static void print_target(const struct symbols_type *t, const char *suffix, char 
 
 	type_print(symbols_type_target(t), buf, size, depth + 1);
 	n = strlen(buf);
+	/* "int (*)()" and one more star: "int (**)()" */
+	if (n > 4 && !strcmp(buf + n - 4, "*)()")) {
+		snprintf(buf + n - 3, size - n + 3, "%s)()", suffix);
+		return;
+	}
 	snprintf(buf + n, size - n, "%s%s", n && strchr("*&", buf[n - 1]) && strchr("*&", suffix[0]) ? "" : " ", suffix);
 }
 
@@ -316,6 +355,10 @@ static void type_print(const struct symbols_type *t, char *buf, size_t size, int
 			 inner);
 		break;
 	default:
+		if (t->declaration && t->definition && t->definition != t) {
+			type_print(t->definition, buf, size, depth + 1);
+			break;
+		}
 		snprintf(buf, size, "%s%s%s", tag_word(t), cu_scope_name(t->cu, cu_scope_at(t->cu, t->off)),
 			 t->plain ? t->plain : "{...}");
 	}
@@ -462,7 +505,7 @@ const struct symbols_type *symbols_type_strip(const struct symbols_type *t)
 {
 	for (int i = 0; t && i < MAX_CHAIN; i++) {
 		if (t->kind != SYMBOLS_T_TYPEDEF && t->kind != SYMBOLS_T_QUALIFIED)
-			return t->declaration ? type_definition(t) : t;
+			return t->declaration && type_definition(t) ? t->definition : t;
 		t = symbols_type_target(t);
 	}
 	return NULL;

@@ -28,6 +28,8 @@ static void variable_name(const struct die *die, struct symbols_variable *ret)
 		linkage = die_str(&holder, A_linkage_name);
 	if (linkage && linkage[0] == '_' && linkage[1] == 'Z')
 		ret->name = family_demangle(die->cu->dw->module->family, linkage);
+	else if (ret->name && die_find(die, A_name, &holder))
+		ret->name = die_qualify(&holder, ret->name);
 }
 
 bool variable_fill(struct symbols_module *m, const struct die *die, struct symbols_variable *ret)
@@ -47,8 +49,8 @@ bool variable_fill(struct symbols_module *m, const struct die *die, struct symbo
 }
 
 /* The variable in v[0..n) that holds addr. */
-static bool var_find(struct symbols_module *m, struct var_ref *v, size_t n, uint64_t addr, struct symbols_variable *ret,
-		     uint64_t *at_ret)
+static bool var_find(struct symbols_module *m, struct var_ref *v, size_t n, bool tls, uint64_t addr,
+		     struct symbols_variable *ret, uint64_t *at_ret)
 {
 	size_t lo = 0, hi = n;
 
@@ -65,12 +67,19 @@ static bool var_find(struct symbols_module *m, struct var_ref *v, size_t n, uint
 
 		/* The size is asked for once: it needs the type. */
 		if (!v[i].size && die_read(v[i].cu, v[i].off, &die)) {
+			const struct sym *sym;
+
+			/* clang leaves out classes that another unit describes: then the symbol knows. */
 			v[i].size = symbols_type_size(die_type(&die));
+			sym = v[i].size || tls ? NULL : symtab_data_at(m, v[i].addr);
+			if (sym && sym->addr == v[i].addr)
+				v[i].size = sym->size;
 			v[i].size = v[i].size ? v[i].size : 1;
 		}
 		if (addr - v[i].addr >= v[i].size || !die_read(v[i].cu, v[i].off, &die) || !variable_fill(m, &die, ret))
 			continue;
 		*at_ret = v[i].addr;
+		ret->size = v[i].size;
 		return true;
 	}
 	return false;
@@ -93,7 +102,7 @@ bool symbols_variable_at(struct symbols *s, uint64_t addr, struct symbols_variab
 		return false;
 	if (d) {
 		dwarf_index_all(d);
-		if (var_find(m, d->var, d->n_var, addr - bias, ret, &at)) {
+		if (var_find(m, d->var, d->n_var, false, addr - bias, ret, &at)) {
 			ret->addr = at + bias;
 			ret->known = true;
 			return true;
@@ -344,7 +353,7 @@ bool symbols_tls_variable_at(struct symbols *s, const struct symbols_tls_block *
 		return false;
 	if (d) {
 		dwarf_index_all(d);
-		if (var_find(m, d->tls, d->n_tls, addr - block->start, ret, &at)) {
+		if (var_find(m, d->tls, d->n_tls, true, addr - block->start, ret, &at)) {
 			ret->addr = at + block->start;
 			ret->known = ret->tls = true;
 			return true;
