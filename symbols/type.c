@@ -130,7 +130,7 @@ static struct symbols_type *type_create(struct cu *cu, uint64_t off, unsigned di
 	if (!t)
 		return NULL;
 	*t = (struct symbols_type){ .cu = cu, .off = off, .dim = dim, .kind = kind_of(die.tag), .tag = die.tag };
-	t->declaration = die_flag(&die, A_declaration);
+	t->declaration = die_flag(&die, A_declaration) || die_has(&die, A_signature);
 	t->plain = die_str(&die, A_name);
 	if (die_uint(&die, A_byte_size, &v))
 		t->size = v;
