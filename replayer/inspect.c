@@ -299,7 +299,7 @@ static struct err *maps_file(struct replay *r, int pid, int *fd_ret)
 		const struct tracee_map *m = &maps.map[i];
 		const struct rp_object *o = object_of_name(r, m->name);
 
-		if (m->start >= FIXED_PAGE && m->end <= FIXED_END)
+		if ((m->start >= FIXED_PAGE && m->end <= FIXED_END) || rp_probe_mapping(t->mm, m->start))
 			continue;
 		fprintf(f, "%" PRIx64 "-%" PRIx64 " %c%c%c%c %08" PRIx64 " 00:00 %d %s\n", m->start, m->end,
 			m->prot & PROT_READ ? 'r' : '-', m->prot & PROT_WRITE ? 'w' : '-', m->prot & PROT_EXEC ? 'x' : '-',

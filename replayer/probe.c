@@ -406,6 +406,15 @@ bool rp_probe_translate(const struct rp_task *t, struct regs *ret)
 	return false;
 }
 
+bool rp_probe_mapping(const struct rp_mm *mm, uint64_t start)
+{
+	for (unsigned i = 0; mm && mm->probed && i < mm->probed->stubs_n; i++) {
+		if (mm->probed->stubs[i].start == start)
+			return true;
+	}
+	return start == PROBE_AREA;
+}
+
 void rp_probe_narrow(struct rp_task *t, const struct replay *r, uint64_t rip)
 {
 	struct rp_probed *pd = t->mm ? t->mm->probed : NULL;

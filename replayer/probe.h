@@ -99,6 +99,8 @@ bool rp_probe_translate(const struct rp_task *t, struct regs *ret);
 /* Patches out of memory and in again (idempotent). */
 void rp_probe_out(struct replay *r, struct rp_mm *mm, pid_t real);
 void rp_probe_in(struct replay *r, struct rp_mm *mm, pid_t real);
+/* Is this mapping ours? */
+bool rp_probe_mapping(const struct rp_mm *mm, uint64_t start);
 /* Put what was patched into bytes that were read at addr. */
 void rp_probe_hide(const struct rp_mm *mm, uint64_t addr, void *bytes, size_t len);
 /* A point in computing code at rip is looked for: no jump of ours may cover it. */

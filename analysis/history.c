@@ -1,0 +1,393 @@
+/*
+ * history.c - what the probes said, as blocks with birth and death.
+ *
+ * An entry of an allocating function waits on its thread's stack of calls until a return with its stack pointer comes.
+ * Allocators call each other (realloc calls malloc, operator new calls malloc): the result of the outermost counts, and
+ * takes over what an inner one made.  Calls that were left by longjmp or an exception are found by their stack pointer.
+ *
+ * Blocks that lived and died long ago are forgotten when there are very many.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "analysis/internal.h"
+
+enum { KEEP_ALL = 1 << 21, SHORT_LIFE = 4096 };
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+	h = (h ^ v) * 0x9e3779b97f4a7c15;
+	return h ^ h >> 29;
+}
+
+void history_reset(struct history *h)
+{
+	h->n = h->live = h->keys = 0;
+	h->live_bytes = h->allocs = h->frees = 0;
+	h->recycled = 0;
+	if (h->slot)
+		memset(h->slot, 0, h->slots * sizeof(*h->slot));
+	if (h->key_slot)
+		memset(h->key_slot, 0, h->key_slots * sizeof(*h->key_slot));
+	for (unsigned i = 0; i < h->threads; i++)
+		h->thread[i]->n = 0;
+}
+
+/* ---- live blocks by address ------------------------------------------------------------------- */
+
+static size_t slot_of(const struct history *h, uint64_t addr)
+{
+	return mix(0, addr >> 3) & (h->slots - 1);
+}
+
+static size_t slot_find(const struct history *h, uint64_t addr)
+{
+	for (size_t i = slot_of(h, addr); h->slots; i = (i + 1) & (h->slots - 1)) {
+		if (!h->slot[i])
+			return SIZE_MAX;
+		if (h->block[h->slot[i] - 1].addr == addr)
+			return i;
+	}
+	return SIZE_MAX;
+}
+
+static void slot_put(struct history *h, uint32_t number)
+{
+	size_t i = slot_of(h, h->block[number].addr);
+
+	while (h->slot[i])
+		i = (i + 1) & (h->slots - 1);
+	h->slot[i] = number + 1;
+}
+
+static void slots_grow(struct history *h)
+{
+	uint32_t *old = h->slot;
+	size_t n = h->slots;
+
+	h->slots = n ? n * 2 : 4096;
+	h->slot = must(calloc(h->slots, sizeof(*h->slot)));
+	for (size_t i = 0; i < n; i++) {
+		if (old[i])
+			slot_put(h, old[i] - 1);
+	}
+	free(old);
+}
+
+static void slot_remove(struct history *h, size_t i)
+{
+	size_t hole = i;
+
+	h->slot[hole] = 0;
+	for (size_t j = (i + 1) & (h->slots - 1); h->slot[j]; j = (j + 1) & (h->slots - 1)) {
+		size_t home = slot_of(h, h->block[h->slot[j] - 1].addr);
+
+		/* may what is at j move to the hole? Not when its home lies behind the hole. */
+		if (((j - home) & (h->slots - 1)) < ((j - hole) & (h->slots - 1)))
+			continue;
+		h->slot[hole] = h->slot[j];
+		h->slot[j] = 0;
+		hole = j;
+	}
+}
+
+/* ---- birth and death ----------------------------------------------------------------------------- */
+
+static uint32_t block_new(struct history *h)
+{
+	uint32_t number = h->recycled;
+
+	if (number) {
+		h->recycled = h->block[number - 1].key;
+		return number - 1;
+	}
+	if (h->n == h->room) {
+		h->room = h->room ? h->room + h->room / 2 : 4096;
+		h->block = must(realloc(h->block, h->room * sizeof(*h->block)));
+	}
+	return (uint32_t)h->n++;
+}
+
+static void block_add(struct session *s, const struct block *b)
+{
+	struct history *h = &s->h;
+	uint32_t number = block_new(h);
+
+	if (h->live * 2 >= h->slots)
+		slots_grow(h);
+	h->block[number] = *b;
+	slot_put(h, number);
+	h->live++;
+	h->live_bytes += b->size;
+	h->allocs++;
+	h->key[b->key].allocs++;
+	h->key[b->key].live++;
+	h->key[b->key].live_bytes += b->size;
+}
+
+/* kept: as if it had never been, another takes its place */
+static void block_end(struct session *s, size_t slot, uint64_t clock, bool kept)
+{
+	struct history *h = &s->h;
+	uint32_t number = h->slot[slot] - 1;
+	struct block *b = &h->block[number];
+	struct key *k = &h->key[b->key];
+
+	slot_remove(h, slot);
+	h->live--;
+	h->live_bytes -= b->size;
+	k->live--;
+	k->live_bytes -= b->size;
+	b->died = clock;
+	if (kept) {
+		k->allocs--;
+		h->allocs--;
+	} else {
+		k->frees++;
+		h->frees++;
+	}
+	if (kept || (h->n >= KEEP_ALL && b->died - b->born < SHORT_LIFE)) {
+		b->addr = b->size = 0;
+		b->born = b->died = 0;
+		b->key = h->recycled;
+		h->recycled = number + 1;
+	}
+}
+
+static void block_free(struct session *s, uint64_t addr, uint64_t clock)
+{
+	size_t slot = addr ? slot_find(&s->h, addr) : SIZE_MAX;
+
+	if (slot != SIZE_MAX)
+		block_end(s, slot, clock, false);
+}
+
+/* ---- allocation stacks -------------------------------------------------------------------------------- */
+
+static bool is_text(const struct session *s, uint64_t v)
+{
+	unsigned lo = 0, hi = s->texts;
+
+	if (!hi || v < s->text[0].start || v >= s->text[hi - 1].end)
+		return false;
+	while (hi - lo > 1) {
+		unsigned mid = (lo + hi) / 2;
+
+		if (s->text[mid].start <= v)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return v < s->text[lo].end;
+}
+
+static void keys_grow(struct history *h)
+{
+	free(h->key_slot);
+	h->key_slots = h->key_slots ? h->key_slots * 2 : 1024;
+	h->key_slot = must(calloc(h->key_slots, sizeof(*h->key_slot)));
+	for (size_t i = 0; i < h->keys; i++) {
+		size_t at = h->key[i].hash & (h->key_slots - 1);
+
+		while (h->key_slot[at])
+			at = (at + 1) & (h->key_slots - 1);
+		h->key_slot[at] = (uint32_t)i + 1;
+	}
+}
+
+static uint32_t key_of(struct session *s, const struct replay_hit *hit)
+{
+	struct history *h = &s->h;
+	uint64_t hash = mix(mix(1, hit->stack[0]), hit->rsp);
+	size_t at;
+
+	for (uint32_t i = 1; i < hit->window; i++) {
+		if (is_text(s, hit->stack[i]))
+			hash = mix(hash, hit->stack[i] + i);
+	}
+	if (h->keys * 2 >= h->key_slots)
+		keys_grow(h);
+	for (at = hash & (h->key_slots - 1); h->key_slot[at]; at = (at + 1) & (h->key_slots - 1)) {
+		if (h->key[h->key_slot[at] - 1].hash == hash)
+			return h->key_slot[at] - 1;
+	}
+	if (h->keys == h->keys_room) {
+		h->keys_room = h->keys_room * 2 + 256;
+		h->key = must(realloc(h->key, h->keys_room * sizeof(*h->key)));
+	}
+	h->key[h->keys] = (struct key){ .hash = hash, .ret = hit->stack[0], .rsp = hit->rsp, .first = s->clock };
+	h->key_slot[at] = (uint32_t)h->keys + 1;
+	return (uint32_t)h->keys++;
+}
+
+/* ---- records --------------------------------------------------------------------------------------------- */
+
+static struct thread *thread_of(struct history *h, int tid)
+{
+	struct thread *t;
+
+	for (unsigned i = 0; i < h->threads; i++) {
+		if (h->thread[i]->tid == tid)
+			return h->thread[i];
+	}
+	if (h->threads == THREADS_MAX) {	/* the oldest are gone by now */
+		free(h->thread[0]);
+		memmove(h->thread, h->thread + 1, --h->threads * sizeof(*h->thread));
+	}
+	t = must(calloc(1, sizeof(*t)));
+	t->tid = tid;
+	return h->thread[h->threads++] = t;
+}
+
+static void entry(struct session *s, struct thread *t, const struct replay_hit *hit)
+{
+	const struct fn *fn = &s->fn[hit->probe];
+	struct pending *p;
+
+	while (t->n && t->pending[t->n - 1].rsp <= hit->rsp)
+		t->n--;		/* left without a return */
+	if (fn->kind == FN_FREE) {
+		/* inside realloc it is the outer call that says what is freed when */
+		if (!t->n || t->pending[t->n - 1].fn->kind != FN_REALLOC || t->pending[t->n - 1].a != hit->a)
+			block_free(s, hit->a, s->clock);
+		return;
+	}
+	if (t->n == sizeof(t->pending) / sizeof(*t->pending))
+		return;
+	p = &t->pending[t->n++];
+	*p = (struct pending){ fn, hit->a, hit->b, hit->c, hit->rsp, s->clock, key_of(s, hit) };
+}
+
+static uint64_t size_of(const struct pending *p)
+{
+	switch (p->fn->kind) {
+	case FN_CALLOC:
+		return p->a * p->b;
+	case FN_REALLOCARRAY:
+		return p->b * p->c;
+	default:
+		return p->fn->size == 1 ? p->a : p->fn->size == 2 ? p->b : p->fn->size == 3 ? p->c : 1;
+	}
+}
+
+/* A block made inside this very call, that contains addr: it was only the means. */
+static void take_over(struct session *s, const struct pending *p, uint64_t addr)
+{
+	struct history *h = &s->h;
+
+	for (size_t i = h->n; i-- && h->n - i < 64;) {
+		struct block *b = &h->block[i];
+		size_t slot;
+
+		if (b->died != NEVER || b->born <= p->clock || addr < b->addr || addr >= b->addr + b->size + !b->size)
+			continue;
+		slot = slot_find(h, b->addr);
+		if (slot != SIZE_MAX && h->slot[slot] == i + 1)
+			block_end(s, slot, s->clock, true);
+	}
+}
+
+static void result(struct session *s, const struct pending *p, uint64_t value)
+{
+	uint64_t age = s->clock - p->clock;
+	struct block b = { .addr = value, .size = size_of(p), .born = p->clock, .died = NEVER, .key = p->key,
+			   .ready = age > 255 ? 255 : (uint8_t)age, .own = p->fn->own };
+	size_t slot;
+
+	if (p->fn->kind == FN_POSIX_MEMALIGN) {
+		if ((uint32_t)value || replay_memory(s->r, session_any_task(s), p->a, &b.addr, 8) != 8)
+			return;
+	}
+	if ((p->fn->kind == FN_REALLOC || p->fn->kind == FN_REALLOCARRAY) && p->a && (b.addr || !b.size))
+		block_free(s, p->a, p->clock);
+	if (!b.addr)
+		return;
+	if (age > 1)
+		take_over(s, p, b.addr);
+	slot = slot_find(&s->h, b.addr);
+	if (slot != SIZE_MAX)		/* freed where we did not see it */
+		block_end(s, slot, p->clock, false);
+	block_add(s, &b);
+}
+
+void history_hits(void *ctx, int tid, const struct replay_hit *hit, const struct replay_hit *end)
+{
+	struct session *s = ctx;
+	struct thread *t;
+
+	if (s->quiet)
+		return;
+	t = thread_of(&s->h, tid);
+	for (; hit < end; hit = replay_hit_next(hit)) {
+		if (hit->probe >= 0) {
+			entry(s, t, hit);
+			s->clock++;
+			continue;
+		}
+		while (t->n && t->pending[t->n - 1].rsp + 8 < hit->rsp)
+			t->n--;
+		if (t->n && t->pending[t->n - 1].rsp + 8 == hit->rsp)
+			result(s, &t->pending[--t->n], hit->a);
+	}
+}
+
+/* ---- blocks from the kernel ---------------------------------------------------------------------------------- */
+
+void history_event(void *ctx, const struct trace_event *ev, int tid)
+{
+	(void)ctx;
+	(void)ev;
+	(void)tid;
+}
+
+/* ---- blocks of the past ------------------------------------------------------------------------------------------ */
+
+static const struct block *sort_block;
+
+static int by_addr(const void *a, const void *b)
+{
+	const struct block *x = &sort_block[*(const uint32_t *)a], *y = &sort_block[*(const uint32_t *)b];
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr ? 1 : x->born < y->born ? -1 : x->born > y->born;
+}
+
+/* From now on the hash is an index of all blocks, by address. */
+void history_index(struct session *s)
+{
+	struct history *h = &s->h;
+
+	free(h->slot);
+	h->slots = 0;
+	h->slot = must(malloc((h->n + 1) * sizeof(*h->slot)));
+	for (size_t i = 0; i < h->n; i++) {
+		if (h->block[i].addr)
+			h->slot[h->slots++] = (uint32_t)i;
+	}
+	sort_block = h->block;
+	qsort(h->slot, h->slots, sizeof(*h->slot), by_addr);
+}
+
+struct block *history_at(const struct session *s, uint64_t addr, uint64_t clock)
+{
+	enum { LOOK_BACK = 4096 };
+	const struct history *h = &s->h;
+	size_t lo = 0, hi = h->slots;
+
+	while (lo < hi) {	/* the first block that begins behind addr */
+		size_t mid = (lo + hi) / 2;
+
+		if (h->block[h->slot[mid]].addr <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (size_t i = lo; i-- && lo - i < LOOK_BACK;) {
+		struct block *b = &h->block[h->slot[i]];
+
+		if (addr - b->addr < b->size && b->born < clock && b->died >= clock)
+			return b;
+	}
+	return NULL;
+}

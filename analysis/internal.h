@@ -1,0 +1,218 @@
+/*
+ * internal.h - what the parts of the leak analysis share.
+ *
+ *   session.c   a replay with symbols: which functions allocate, where they are, stacks
+ *   history.c   records of probes -> blocks with birth and death
+ *   memory.c    the writable memory of a moment: roots, words
+ *   graph.c     reachable or not, who owns whom, cycles
+ *   loss.c      which hit of an allocator was the last before a block was lost
+ *   track.c     from there, instruction by instruction, to the loss
+ *   stored.c    who stored a reference
+ *   answer.c    groups, names, order
+ */
+#ifndef ANALYSIS_INTERNAL_H
+#define ANALYSIS_INTERNAL_H
+
+#include "analysis/leaks.h"
+#include "base/bug.h"
+#include "base/log.h"
+#include "replayer/replay.h"
+
+enum { STACK_MAX = 64, THREADS_MAX = 512 };
+
+/* ---- what is probed --------------------------------------------------------------------- */
+
+enum fn_kind {
+	FN_MALLOC,		/* size in argument `size` */
+	FN_CALLOC,		/* rdi * rsi */
+	FN_REALLOC,		/* rdi, rsi */
+	FN_REALLOCARRAY,	/* rdi, rsi * rdx */
+	FN_POSIX_MEMALIGN,	/* result in *rdi, size rdx */
+	FN_FREE,		/* rdi */
+};
+struct fn {
+	enum fn_kind kind;
+	uint8_t size;		/* 1 = rdi, 2 = rsi, 3 = rdx, 0 = unknown */
+	bool own;		/* named by --alloc, --free */
+	uint64_t addr;
+	const char *name;
+};
+
+/* ---- blocks ------------------------------------------------------------------------------ */
+
+#define NEVER UINT64_MAX
+
+struct block {
+	uint64_t addr, size;
+	uint64_t born;		/* clock of the hit that allocated it */
+	uint64_t died;		/* clock of the hit that freed it; NEVER */
+	uint32_t key;		/* of its allocation stack */
+	uint8_t ready;		/* hits of allocators from birth to its return, at most 255 */
+	bool own, mmap;
+};
+
+/* An allocation stack as told apart while running: return address, stack pointer and the code addresses near it. */
+struct key {
+	uint64_t hash, ret, rsp;
+	uint64_t first;		/* clock of the first hit */
+	uint64_t allocs, frees, live, live_bytes;
+	uint32_t stack;		/* number of its unwound stack; 0 = not yet */
+};
+
+struct pending {
+	const struct fn *fn;
+	uint64_t a, b, c, rsp, clock;
+	uint32_t key;
+};
+
+struct thread {
+	int tid;
+	struct pending pending[32];
+	unsigned n;
+};
+
+struct history {
+	struct block *block;
+	size_t n, room;
+	uint32_t *slot;		/* hash by address of live blocks: number + 1 */
+	size_t slots, live;
+	uint64_t live_bytes;
+	struct key *key;
+	size_t keys, keys_room;
+	uint32_t *key_slot;
+	size_t key_slots;
+	struct thread *thread[THREADS_MAX];
+	unsigned threads;
+	uint32_t recycled;	/* list of freed records, by .key + 1 */
+	uint64_t allocs, frees;
+};
+
+/* ---- a replay with symbols ------------------------------------------------------------------ */
+
+struct unwound {		/* a stack, once */
+	struct symbols_pc pc[STACK_MAX];
+	size_t n;
+	uint64_t hash;
+};
+
+struct range { uint64_t start, end; };
+
+struct session {
+	const struct leaks_options *options;
+	struct replay *r;
+	struct symbols *sym;
+	int pid;
+	struct fn *fn;
+	unsigned fns;
+	struct range *text;	/* executable mappings, in order */
+	unsigned texts;
+	struct history h;
+	uint64_t clock;		/* of the next entry in the stream of hits */
+	bool quiet;		/* hits are not for the history */
+	bool exec_seen;
+	uint64_t end_clock, end_event;
+	char *maps;		/* text of /proc/PID/maps, now */
+	struct unwound *stack;	/* [0] is no stack */
+	size_t stacks, stacks_room;
+	struct replay_mark *start;	/* at the first event with probes */
+	uint64_t steps;		/* single steps done */
+};
+
+struct err *session_open(const char *trace, const struct leaks_options *o, struct session *s) __must_check;
+void session_close(struct session *s);
+/* Forward to a clock or event, keeping maps and probes up to date. */
+struct err *session_run(struct session *s, uint64_t clock, uint64_t event, enum replay_probe_stop *ret) __must_check;
+/* After a mark was restored. */
+void session_restored(struct session *s);
+struct err *session_restore(struct session *s, struct replay_mark *m) __must_check;
+const struct fn *session_fn_at(const struct session *s, uint64_t addr);
+size_t session_unwind(struct session *s, int tid, const struct regs *regs, struct symbols_pc *ret, size_t max);
+/* Number of the stack of tid as it stands; regs NULL = now. */
+uint32_t session_stack(struct session *s, int tid, const struct regs *regs);
+struct symbols_memory session_memory(struct session *s, int tid);
+void session_frames(struct session *s, const struct symbols_pc *pc, size_t n, bool skip_allocator, struct leaks_stack *ret);
+int session_any_task(struct session *s);
+void session_progress(const struct session *s, const char *what, uint64_t done, uint64_t total);
+double now_seconds(void);
+void *must(void *p);		/* or we are out of memory */
+
+/* history.c */
+void history_hits(void *ctx, int tid, const struct replay_hit *hit, const struct replay_hit *end);
+void history_event(void *ctx, const struct trace_event *ev, int tid);
+void history_reset(struct history *h);
+/* The block live at that clock that addr lies in. */
+struct block *history_at(const struct session *s, uint64_t addr, uint64_t clock);
+void history_index(struct session *s);
+
+/* ---- memory of a moment ------------------------------------------------------------------------ */
+
+enum area_kind { AREA_GLOBAL, AREA_STACK, AREA_TLS, AREA_HEAP, AREA_OTHER };
+struct area {
+	uint64_t start, end;
+	enum area_kind kind;
+	int tid;		/* of a stack */
+	uint64_t sp;		/* of a stack: nothing counts below */
+};
+struct memory {
+	struct area *area;
+	size_t n;
+	struct replay_task task[THREADS_MAX];
+	struct regs regs[THREADS_MAX];
+	unsigned tasks;
+};
+struct err *memory_map(struct session *s, struct memory *ret) __must_check;
+void memory_deinit(struct memory *m);
+const struct area *memory_area(const struct memory *m, uint64_t addr);
+
+/* ---- the graph ----------------------------------------------------------------------------------- */
+
+struct node {			/* a live block, in order of address */
+	uint64_t addr, size;
+	uint32_t block;		/* number in the history */
+	uint32_t scc;		/* of the unreachable, from 1; 0 = reachable or not looked at */
+	bool reachable, root;
+};
+struct graph {
+	struct node *node;
+	size_t n;
+	uint32_t *page;		/* see graph.c */
+	size_t pages;
+	uint64_t *page_key;
+	unsigned char *content;	/* of all nodes, one after the other */
+	uint64_t *content_at;
+	struct scc *scc;	/* [0] unused */
+	size_t sccs;
+};
+struct scc {
+	uint32_t first, nodes;	/* members, in member[] */
+	uint64_t bytes, owned_bytes, owned_blocks;
+	bool root;		/* no other unreachable block refers to it */
+};
+struct err *graph_build(struct session *s, struct memory *m, struct graph *g) __must_check;
+void graph_deinit(struct graph *g);
+/* Number of the node that v points into, or SIZE_MAX. */
+size_t graph_find(const struct graph *g, uint64_t v);
+
+/* ---- loss ------------------------------------------------------------------------------------------ */
+
+struct target {			/* a leak root: one block, or the blocks of a cycle */
+	struct range *range;	/* in order */
+	unsigned ranges;
+	const struct block *block;	/* the first */
+	uint64_t lo, hi;	/* clock: something strong refers to it at lo, nothing does at hi */
+	bool strong;		/* lo was seen, not only assumed */
+	struct leaks_when when;
+	enum leaks_how how;
+	char *what;
+};
+struct err *loss_find(struct session *s, struct target *t, size_t n) __must_check;
+/* At a mark taken at t->lo: to the loss. */
+struct err *track_loss(struct session *s, struct target *t) __must_check;
+bool target_has(const struct target *t, uint64_t value);
+
+struct reference { uint64_t addr, value; };
+/* Words of live memory that point into one of the targets; which[] = number of the target. */
+struct err *memory_references(struct session *s, const struct memory *m, uint64_t clock, const struct target *t, size_t n,
+			      struct reference **ret, uint32_t **which, size_t *n_ret) __must_check;
+
+#endif

@@ -1,0 +1,402 @@
+/*
+ * session.c - a replay with symbols, and probes on everything that allocates.
+ *
+ * Which functions those are is decided by name, in every module: malloc and its kin wherever they are defined (several of
+ * them may be, one calling the other: history.c takes the outermost).  operator new and delete only where the module has
+ * a malloc of its own (jemalloc, tcmalloc, static programs): libstdc++'s call malloc, whose stack shows them anyway.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "analysis/internal.h"
+
+static const struct { const char *name; enum fn_kind kind; uint8_t size; bool operator; } known[] = {
+	{ "malloc", FN_MALLOC, 1, false }, { "calloc", FN_CALLOC, 0, false }, { "realloc", FN_REALLOC, 2, false },
+	{ "reallocarray", FN_REALLOCARRAY, 0, false }, { "free", FN_FREE, 0, false }, { "cfree", FN_FREE, 0, false },
+	{ "posix_memalign", FN_POSIX_MEMALIGN, 3, false }, { "aligned_alloc", FN_MALLOC, 2, false },
+	{ "memalign", FN_MALLOC, 2, false }, { "valloc", FN_MALLOC, 1, false }, { "pvalloc", FN_MALLOC, 1, false },
+	{ "free_sized", FN_FREE, 0, false }, { "free_aligned_sized", FN_FREE, 0, false },
+	{ "__libc_malloc", FN_MALLOC, 1, false }, { "__libc_calloc", FN_CALLOC, 0, false },
+	{ "__libc_realloc", FN_REALLOC, 2, false }, { "__libc_free", FN_FREE, 0, false },
+	{ "__libc_memalign", FN_MALLOC, 2, false },
+	{ "mallocx", FN_MALLOC, 1, false }, { "rallocx", FN_REALLOC, 2, false }, { "dallocx", FN_FREE, 0, false },
+	{ "sdallocx", FN_FREE, 0, false },
+	{ "je_malloc", FN_MALLOC, 1, false }, { "je_calloc", FN_CALLOC, 0, false }, { "je_realloc", FN_REALLOC, 2, false },
+	{ "je_free", FN_FREE, 0, false }, { "je_posix_memalign", FN_POSIX_MEMALIGN, 3, false },
+	{ "je_aligned_alloc", FN_MALLOC, 2, false }, { "je_mallocx", FN_MALLOC, 1, false },
+	{ "je_rallocx", FN_REALLOC, 2, false }, { "je_dallocx", FN_FREE, 0, false }, { "je_sdallocx", FN_FREE, 0, false },
+	{ "tc_malloc", FN_MALLOC, 1, false }, { "tc_calloc", FN_CALLOC, 0, false }, { "tc_realloc", FN_REALLOC, 2, false },
+	{ "tc_free", FN_FREE, 0, false },
+	{ "_Znwm", FN_MALLOC, 1, true }, { "_Znam", FN_MALLOC, 1, true },
+	{ "_ZnwmRKSt9nothrow_t", FN_MALLOC, 1, true }, { "_ZnamRKSt9nothrow_t", FN_MALLOC, 1, true },
+	{ "_ZnwmSt11align_val_t", FN_MALLOC, 1, true }, { "_ZnamSt11align_val_t", FN_MALLOC, 1, true },
+	{ "_ZnwmSt11align_val_tRKSt9nothrow_t", FN_MALLOC, 1, true },
+	{ "_ZnamSt11align_val_tRKSt9nothrow_t", FN_MALLOC, 1, true },
+	{ "_ZdlPv", FN_FREE, 0, true }, { "_ZdaPv", FN_FREE, 0, true }, { "_ZdlPvm", FN_FREE, 0, true },
+	{ "_ZdaPvm", FN_FREE, 0, true }, { "_ZdlPvRKSt9nothrow_t", FN_FREE, 0, true },
+	{ "_ZdaPvRKSt9nothrow_t", FN_FREE, 0, true }, { "_ZdlPvSt11align_val_t", FN_FREE, 0, true },
+	{ "_ZdaPvSt11align_val_t", FN_FREE, 0, true }, { "_ZdlPvmSt11align_val_t", FN_FREE, 0, true },
+	{ "_ZdaPvmSt11align_val_t", FN_FREE, 0, true }, { "_ZdlPvSt11align_val_tRKSt9nothrow_t", FN_FREE, 0, true },
+	{ "_ZdaPvSt11align_val_tRKSt9nothrow_t", FN_FREE, 0, true },
+};
+
+double now_seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+void *must(void *p)
+{
+	BUG_ON(!p, "out of memory for the analysis");
+	return p;
+}
+
+void session_progress(const struct session *s, const char *what, uint64_t done, uint64_t total)
+{
+	if (s->options->progress)
+		s->options->progress(s->options->ctx, what, done, total);
+}
+
+/* ---- functions --------------------------------------------------------------------------- */
+
+const struct fn *session_fn_at(const struct session *s, uint64_t addr)
+{
+	for (unsigned i = 0; i < s->fns; i++) {
+		if (s->fn[i].addr == addr)
+			return &s->fn[i];
+	}
+	return NULL;
+}
+
+static void fn_add(struct session *s, const struct fn *fn)
+{
+	bool alloc = fn->kind != FN_FREE;
+	struct replay_probe probe = { fn->addr, alloc, alloc };
+
+	if (session_fn_at(s, fn->addr))
+		return;
+	s->fn = must(realloc(s->fn, (s->fns + 1) * sizeof(*s->fn)));
+	s->fn[s->fns] = *fn;
+	if (replay_probe_add(s->r, &probe) == (int)s->fns)
+		s->fns++;
+}
+
+static bool defines_malloc(struct session *s, const struct symbols_found *f)
+{
+	struct symbols_found m[16];
+	size_t n = symbols_find(s->sym, "malloc", SYMBOLS_FUNC | SYMBOLS_IFUNC, m, 16);
+
+	for (size_t i = 0; i < n && i < 16; i++) {
+		if (m[i].module == f->module)
+			return true;
+	}
+	return false;
+}
+
+static void find_named(struct session *s, const char *name, const struct fn *like, bool operator)
+{
+	struct symbols_found found[16];
+	size_t n = symbols_find(s->sym, name, SYMBOLS_FUNC, found, 16);
+
+	for (size_t i = 0; i < n && i < 16; i++) {
+		struct fn fn = *like;
+
+		/* the loader's own are for its start only, and never freed */
+		if (!like->own && strstr(symbols_module_name(found[i].module), "/ld-linux"))
+			continue;
+		if (operator && !defines_malloc(s, &found[i]))
+			continue;
+		fn.addr = found[i].addr;
+		fn_add(s, &fn);
+	}
+}
+
+static void find_own(struct session *s)
+{
+	const struct leaks_options *o = s->options;
+
+	for (unsigned i = 0; i < o->allocs; i++) {
+		const char *colon = strrchr(o->alloc[i], ':');
+		struct fn fn = { FN_MALLOC, 1, true, 0, o->alloc[i] };
+		char name[256];
+
+		if (colon && colon[1] >= '1' && colon[1] <= '3' && !colon[2])
+			fn.size = (uint8_t)(colon[1] - '0');
+		else
+			colon = NULL;
+		snprintf(name, sizeof(name), "%.*s", colon ? (int)(colon - o->alloc[i]) : 255, o->alloc[i]);
+		find_named(s, name, &fn, false);
+	}
+	for (unsigned i = 0; i < o->frees; i++)
+		find_named(s, o->free[i], &(struct fn){ FN_FREE, 0, true, 0, o->free[i] }, false);
+}
+
+/* ---- maps ---------------------------------------------------------------------------------- */
+
+static struct err *read_maps(struct session *s)
+{
+	char path[64], *text = NULL;
+	size_t len = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", s->pid);
+	TRY(replay_file(s->r, path, &fd));
+	lseek(fd, 0, SEEK_SET);
+	for (;;) {
+		ssize_t n;
+
+		text = must(realloc(text, len + 65537));
+		n = read(fd, text + len, 65536);
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+	}
+	close(fd);
+	text[len] = '\0';
+	free(s->maps);
+	s->maps = text;
+	return NULL;
+}
+
+static void read_texts(struct session *s)
+{
+	s->texts = 0;
+	for (const char *p = s->maps; p && *p; p = strchr(p, '\n') ? strchr(p, '\n') + 1 : NULL) {
+		uint64_t start, end;
+		char prot[8];
+
+		if (sscanf(p, "%" SCNx64 "-%" SCNx64 " %7s", &start, &end, prot) != 3 || prot[2] != 'x')
+			continue;
+		s->text = must(realloc(s->text, (s->texts + 1) * sizeof(*s->text)));
+		s->text[s->texts++] = (struct range){ start, end };
+	}
+}
+
+static struct err *refresh(struct session *s)
+{
+	struct err *err = read_maps(s);
+
+	if (err_catch(&err, ERR_END))
+		return NULL;
+	TRY(err);
+	TRY(symbols_set_maps_text(s->sym, s->maps));
+	read_texts(s);
+	return NULL;
+}
+
+static struct err *maps_changed(struct session *s)
+{
+	s->pid = replay_probe_pid(s->r);
+	TRY(refresh(s));
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		find_named(s, known[i].name, &(struct fn){ known[i].kind, known[i].size, false, 0, known[i].name },
+			   known[i].operator);
+	find_own(s);
+	return NULL;
+}
+
+/* ---- moving ---------------------------------------------------------------------------------- */
+
+static void on_event(void *ctx, const struct trace_event *ev, int tid)
+{
+	struct session *s = ctx;
+
+	if (ev->kind == TRACE_EXEC)
+		s->exec_seen = true;
+	else
+		history_event(ctx, ev, tid);
+}
+
+static struct err *after_exec(struct session *s)
+{
+	s->exec_seen = false;
+	replay_probes_drop(s->r);
+	s->fns = 0;
+	history_reset(&s->h);
+	replay_mark_drop(s->r, s->start);
+	s->start = NULL;
+	return replay_mark_take(s->r, &s->start);
+}
+
+struct err *session_run(struct session *s, uint64_t clock, uint64_t event, enum replay_probe_stop *ret)
+{
+	for (;;) {
+		s->clock = replay_clock(s->r);
+		TRY(replay_probe_run(s->r, clock, event, ret));
+		if (s->exec_seen)
+			TRY(after_exec(s));
+		if (*ret != REPLAY_PROBE_MAPS)
+			return NULL;
+		TRY(maps_changed(s));
+	}
+}
+
+struct err *session_restore(struct session *s, struct replay_mark *m)
+{
+	TRY(replay_mark_restore(s->r, m));
+	s->clock = replay_clock(s->r);
+	return refresh(s);
+}
+
+/* ---- stacks ------------------------------------------------------------------------------------ */
+
+struct reader { struct session *s; int tid; };
+
+static bool read_memory(void *ctx, uint64_t addr, void *buf, size_t len)
+{
+	struct reader *rd = ctx;
+
+	return replay_memory(rd->s->r, rd->tid, addr, buf, len) == len;
+}
+
+struct symbols_memory session_memory(struct session *s, int tid)
+{
+	static struct reader reader[8];
+	static unsigned next;
+	struct reader *rd = &reader[next++ % 8];
+
+	*rd = (struct reader){ s, tid };
+	return (struct symbols_memory){ .read = read_memory, .ctx = rd };
+}
+
+size_t session_unwind(struct session *s, int tid, const struct regs *given, struct symbols_pc *ret, size_t max)
+{
+	struct symbols_memory mem = session_memory(s, tid);
+	unsigned char copy[8192];
+	struct symbols_regs regs;
+	struct regs now;
+
+	if (given) {
+		now = *given;
+	} else {
+		struct err *err = replay_regs(s->r, tid, &now);
+
+		if (err) {
+			err_free(err);
+			return 0;
+		}
+	}
+	symbols_regs_from(&now, &regs);
+	mem.copy = copy;
+	mem.copy_start = now.rsp;
+	mem.copy_len = replay_memory(s->r, tid, now.rsp, copy, sizeof(copy));
+	return symbols_unwind(s->sym, &regs, &mem, ret, max);
+}
+
+uint32_t session_stack(struct session *s, int tid, const struct regs *regs)
+{
+	struct unwound u = { .hash = 0xcbf29ce484222325 };
+
+	u.n = session_unwind(s, tid, regs, u.pc, STACK_MAX);
+	for (size_t i = 0; i < u.n; i++)	/* of the callers: the first is the allocator itself */
+		u.hash = (u.hash ^ (i ? u.pc[i].pc : 0)) * 0x100000001b3;
+	for (size_t i = 1; i < s->stacks; i++) {
+		if (s->stack[i].hash == u.hash && s->stack[i].n == u.n)
+			return (uint32_t)i;
+	}
+	if (s->stacks == s->stacks_room) {
+		s->stacks_room = s->stacks_room * 2 + 64;
+		s->stack = must(realloc(s->stack, s->stacks_room * sizeof(*s->stack)));
+		if (!s->stacks)
+			s->stack[s->stacks++] = (struct unwound){ .n = 0 };
+	}
+	s->stack[s->stacks] = u;
+	return (uint32_t)s->stacks++;
+}
+
+static char *copy(const char *text)
+{
+	return text ? must(strdup(text)) : NULL;
+}
+
+void session_frames(struct session *s, const struct symbols_pc *pc, size_t n, bool skip_allocator, struct leaks_stack *ret)
+{
+	*ret = (struct leaks_stack){ 0 };
+	for (size_t i = skip_allocator && n > 1; i < n; i++) {
+		struct symbols_frame f[16];
+		size_t k = symbols_lookup(s->sym, pc[i].lookup, f, 16);
+
+		for (size_t j = 0; j < k && j < 16; j++) {
+			ret->frame = must(realloc(ret->frame, (ret->n + 1) * sizeof(*ret->frame)));
+			ret->frame[ret->n++] = (struct leaks_frame){ copy(f[j].function), copy(f[j].file), copy(f[j].module),
+								     f[j].line, f[j].inlined, pc[i].pc };
+		}
+	}
+}
+
+int session_any_task(struct session *s)
+{
+	struct replay_task t[THREADS_MAX];
+	unsigned n = replay_tasks(s->r, true, t, THREADS_MAX);
+	int any = 0;
+
+	for (unsigned i = 0; i < n && i < THREADS_MAX; i++) {
+		if (t[i].pid == s->pid && (!any || t[i].tid == s->pid))
+			any = t[i].tid;
+	}
+	return any;
+}
+
+/* ---- beginning and end --------------------------------------------------------------------------- */
+
+static struct err *open_file(void *ctx, const char *name, int *fd_ret)
+{
+	struct session *s = ctx;
+
+	return replay_file(s->r, name, fd_ret);
+}
+
+static bool function_range(void *ctx, uint64_t addr, uint64_t *start, uint64_t *end)
+{
+	struct session *s = ctx;
+	struct symbols_frame f[16];
+	size_t n = symbols_lookup(s->sym, addr, f, 16);
+
+	if (!n || n > 16 || !f[n - 1].size)
+		return false;
+	*start = f[n - 1].start;
+	*end = f[n - 1].start + f[n - 1].size;
+	return addr >= *start && addr < *end;
+}
+
+struct err *session_open(const char *trace, const struct leaks_options *o, struct session *s)
+{
+	struct replay_options ro = { 0 };
+	struct symbols_options so = { .open = open_file, .ctx = s };
+
+	*s = (struct session){ .options = o, .pid = o->pid };
+	TRY(replay_open(trace, &ro, &s->r));
+	TRY(symbols_create(&so, &s->sym));
+	TRY(replay_probes_start(s->r, o->pid, history_hits, function_range, s));
+	replay_probe_events(s->r, on_event);
+	return NULL;
+}
+
+void session_close(struct session *s)
+{
+	if (s->r) {
+		replay_mark_drop(s->r, s->start);
+		replay_close(s->r);
+	}
+	history_reset(&s->h);
+	free(s->h.slot);
+	free(s->h.key_slot);
+	free(s->h.key);
+	free(s->h.block);
+	for (unsigned i = 0; i < s->h.threads; i++)
+		free(s->h.thread[i]);
+	free(s->fn);
+	free(s->text);
+	free(s->maps);
+	free(s->stack);
+	if (s->sym)
+		symbols_destroy(s->sym);
+}
