@@ -297,8 +297,9 @@ static void result(struct session *s, const struct pending *p, uint64_t value)
 	size_t slot;
 
 	if (p->fn->kind == FN_POSIX_MEMALIGN) {
-		if ((uint32_t)value || replay_memory(s->r, session_any_task(s), p->a, &b.addr, 8) != 8)
-			return;
+		if ((uint32_t)value || p->b != UINT64_MAX)
+			return;		/* failed, or another allocator inside has been seen returning it */
+		b.addr = p->a;
 	}
 	if ((p->fn->kind == FN_REALLOC || p->fn->kind == FN_REALLOCARRAY) && p->a && (b.addr || !b.size))
 		block_free(s, p->a, p->clock);
@@ -335,11 +336,65 @@ void history_hits(void *ctx, int tid, const struct replay_hit *hit, const struct
 
 /* ---- blocks from the kernel ---------------------------------------------------------------------------------- */
 
+static void range_add(struct range **list, unsigned *n, uint64_t start, uint64_t end)
+{
+	*list = must(realloc(*list, (*n + 1) * sizeof(**list)));
+	(*list)[(*n)++] = (struct range){ start, end };
+}
+
+static bool in_loader(struct session *s, uint64_t pc)
+{
+	struct symbols_frame f[16];
+	size_t n = symbols_lookup(s->sym, pc, f, 16);
+
+	return n && f[0].module && strstr(f[0].module, "/ld-");
+}
+
+/* Memory that the program asks the kernel for itself is a block, too. */
+static void mapped(struct session *s, const struct trace_event *ev, const struct trace_effect *e, int tid)
+{
+	uint64_t flags = e->y >> 8;
+	struct thread *t = thread_of(&s->h, tid);
+	struct { struct replay_hit hit; uint64_t ret; } fake = { .hit.rsp = ev->regs.rsp, .ret = ev->regs.rip };
+	struct block b = { .addr = e->addr, .size = e->len, .born = s->clock ? s->clock - 1 : 0, .died = NEVER, .mmap = true };
+	size_t slot;
+
+	if ((e->y & 0xff) != TRACE_MAP_ANON || (flags & (MAP_FIXED | MAP_STACK | MAP_SHARED)) || t->n)
+		return;
+	if (in_loader(s, ev->regs.rip)) {
+		range_add(&s->loader, &s->loaders, e->addr, e->addr + e->len);
+		return;
+	}
+	if (!s->clock || !(e->x & PROT_WRITE))
+		return;		/* an allocator that prepares itself; reserved addresses */
+	b.key = key_of(s, &fake.hit);
+	s->h.key[b.key].event = ev->n;
+	slot = slot_find(&s->h, b.addr);
+	if (slot != SIZE_MAX)
+		block_end(s, slot, b.born, false);
+	block_add(s, &b);
+}
+
+static void unmapped(struct session *s, const struct trace_effect *e)
+{
+	size_t slot = slot_find(&s->h, e->addr);
+
+	if (slot != SIZE_MAX && s->h.block[s->h.slot[slot] - 1].mmap)
+		block_end(s, slot, s->clock ? s->clock - 1 : 0, false);
+}
+
 void history_event(void *ctx, const struct trace_event *ev, int tid)
 {
-	(void)ctx;
-	(void)ev;
-	(void)tid;
+	struct session *s = ctx;
+
+	if (s->quiet || (ev->kind != TRACE_SYSCALL && ev->kind != TRACE_SYSCALL_EXIT))
+		return;
+	for (uint32_t i = 0; i < ev->effects_len; i++) {
+		if (ev->effects[i].kind == TRACE_MAP && ev->nr == SYS_mmap)
+			mapped(s, ev, &ev->effects[i], tid);
+		else if (ev->effects[i].kind == TRACE_UNMAP)
+			unmapped(s, &ev->effects[i]);
+	}
 }
 
 /* ---- blocks of the past ------------------------------------------------------------------------------------------ */

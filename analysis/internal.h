@@ -55,6 +55,7 @@ struct block {
 struct key {
 	uint64_t hash, ret, rsp;
 	uint64_t first;		/* clock of the first hit */
+	uint64_t event;		/* not 0: the system call that mapped it, instead */
 	uint64_t allocs, frees, live, live_bytes;
 	uint32_t stack;		/* number of its unwound stack; 0 = not yet */
 };
@@ -106,6 +107,8 @@ struct session {
 	unsigned fns;
 	struct range *text;	/* executable mappings, in order */
 	unsigned texts;
+	struct range *loader;	/* what the dynamic loader mapped for itself */
+	unsigned loaders;
 	struct history h;
 	uint64_t clock;		/* of the next entry in the stream of hits */
 	bool quiet;		/* hits are not for the history */
@@ -122,8 +125,8 @@ struct err *session_open(const char *trace, const struct leaks_options *o, struc
 void session_close(struct session *s);
 /* Forward to a clock or event, keeping maps and probes up to date. */
 struct err *session_run(struct session *s, uint64_t clock, uint64_t event, enum replay_probe_stop *ret) __must_check;
-/* After a mark was restored. */
-void session_restored(struct session *s);
+/* Maps and symbols as they are now. */
+struct err *session_refresh(struct session *s) __must_check;
 struct err *session_restore(struct session *s, struct replay_mark *m) __must_check;
 const struct fn *session_fn_at(const struct session *s, uint64_t addr);
 size_t session_unwind(struct session *s, int tid, const struct regs *regs, struct symbols_pc *ret, size_t max);
@@ -175,13 +178,16 @@ struct node {			/* a live block, in order of address */
 struct graph {
 	struct node *node;
 	size_t n;
-	uint32_t *page;		/* see graph.c */
-	size_t pages;
-	uint64_t *page_key;
+	uint64_t end;		/* of the last */
+	uint32_t *around;	/* the block that each lies in; NULL = none does */
+	uint64_t *piece;	/* see graph.c */
+	size_t pieces;
+	uint32_t *page;
 	unsigned char *content;	/* of all nodes, one after the other */
 	uint64_t *content_at;
+	uint32_t *member;	/* of the components */
 	struct scc *scc;	/* [0] unused */
-	size_t sccs;
+	size_t sccs, scc_room;
 };
 struct scc {
 	uint32_t first, nodes;	/* members, in member[] */
@@ -192,27 +198,57 @@ struct err *graph_build(struct session *s, struct memory *m, struct graph *g) __
 void graph_deinit(struct graph *g);
 /* Number of the node that v points into, or SIZE_MAX. */
 size_t graph_find(const struct graph *g, uint64_t v);
+/* Words of node i that point into node `to` (SIZE_MAX: any other); how many there are, at most max are filled in. */
+size_t graph_references(const struct graph *g, size_t i, size_t to, uint64_t *addr, uint64_t *value, size_t max);
+
+/* ---- instructions (insn.c) ---------------------------------------------------------------------------- */
+
+struct insn {
+	unsigned len;
+	struct range write[3];	/* memory that it writes */
+	unsigned writes;
+	uint32_t uses;		/* registers (words of struct regs) whose value matters to it */
+	bool ret, pop;		/* pop: or leave */
+	bool saves;		/* pushes a register that belongs to the caller */
+};
+/* As it will run with these registers, rip among them. */
+bool insn_decode(const uint8_t *code, size_t room, const struct regs *regs, struct insn *ret);
+/* Addresses of the return instructions in a function; at most max. */
+size_t insn_returns(const uint8_t *code, size_t len, uint64_t start, uint64_t *ret, size_t max);
 
 /* ---- loss ------------------------------------------------------------------------------------------ */
 
+struct bound {
+	uint64_t lo, hi;	/* clock: it is so at lo, not at hi */
+	bool seen;		/* lo was looked at, not only assumed */
+};
 struct target {			/* a leak root: one block, or the blocks of a cycle */
 	struct range *range;	/* in order */
 	unsigned ranges;
 	const struct block *block;	/* the first */
-	uint64_t lo, hi;	/* clock: something strong refers to it at lo, nothing does at hi */
-	bool strong;		/* lo was seen, not only assumed */
 	struct leaks_when when;
 	enum leaks_how how;
 	char *what;
 };
-struct err *loss_find(struct session *s, struct target *t, size_t n) __must_check;
-/* At a mark taken at t->lo: to the loss. */
-struct err *track_loss(struct session *s, struct target *t) __must_check;
 bool target_has(const struct target *t, uint64_t value);
 
 struct reference { uint64_t addr, value; };
 /* Words of live memory that point into one of the targets; which[] = number of the target. */
 struct err *memory_references(struct session *s, const struct memory *m, uint64_t clock, const struct target *t, size_t n,
 			      struct reference **ret, uint32_t **which, size_t *n_ret) __must_check;
+
+/* Sets yes[i] for those of list that are so at the present clock. */
+typedef struct err *bisect_fn(void *ctx, struct session *s, const uint32_t *list, size_t n, bool *yes);
+/* Make all bounds that list names one hit wide, sharing the replays. */
+struct err *bisect(struct session *s, struct bound *b, size_t n, bisect_fn *fn, void *ctx) __must_check;
+
+/* The moments of loss of all targets. */
+struct err *loss_find(struct session *s, struct target *t, size_t n) __must_check;
+/* From b->lo, where we are, to the loss.  *again: b is to be made narrower and tracked again. */
+struct err *track_loss(struct session *s, struct target *t, struct bound *b, bool *again) __must_check;
+/* Who stored these values that are at these addresses now (at s->end_clock)? */
+struct err *stored_find(struct session *s, struct leaks_holder **h, size_t n) __must_check;
+
+void when_here(struct session *s, int tid, const struct regs *regs, bool skip_allocator, struct leaks_when *ret);
 
 #endif

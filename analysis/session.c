@@ -79,7 +79,7 @@ const struct fn *session_fn_at(const struct session *s, uint64_t addr)
 static void fn_add(struct session *s, const struct fn *fn)
 {
 	bool alloc = fn->kind != FN_FREE;
-	struct replay_probe probe = { fn->addr, alloc, alloc };
+	struct replay_probe probe = { fn->addr, alloc, alloc, fn->kind == FN_POSIX_MEMALIGN };
 
 	if (session_fn_at(s, fn->addr))
 		return;
@@ -180,7 +180,7 @@ static void read_texts(struct session *s)
 	}
 }
 
-static struct err *refresh(struct session *s)
+struct err *session_refresh(struct session *s)
 {
 	struct err *err = read_maps(s);
 
@@ -195,7 +195,7 @@ static struct err *refresh(struct session *s)
 static struct err *maps_changed(struct session *s)
 {
 	s->pid = replay_probe_pid(s->r);
-	TRY(refresh(s));
+	TRY(session_refresh(s));
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
 		find_named(s, known[i].name, &(struct fn){ known[i].kind, known[i].size, false, 0, known[i].name },
 			   known[i].operator);
@@ -219,7 +219,7 @@ static struct err *after_exec(struct session *s)
 {
 	s->exec_seen = false;
 	replay_probes_drop(s->r);
-	s->fns = 0;
+	s->fns = s->loaders = 0;
 	history_reset(&s->h);
 	replay_mark_drop(s->r, s->start);
 	s->start = NULL;
@@ -243,7 +243,7 @@ struct err *session_restore(struct session *s, struct replay_mark *m)
 {
 	TRY(replay_mark_restore(s->r, m));
 	s->clock = replay_clock(s->r);
-	return refresh(s);
+	return session_refresh(s);
 }
 
 /* ---- stacks ------------------------------------------------------------------------------------ */
@@ -395,6 +395,7 @@ void session_close(struct session *s)
 		free(s->h.thread[i]);
 	free(s->fn);
 	free(s->text);
+	free(s->loader);
 	free(s->maps);
 	free(s->stack);
 	if (s->sym)

@@ -324,6 +324,22 @@ known:
 	return NULL;
 }
 
+/* At a return: was the last thing logged a call whose result is in memory? */
+static void fill_deref(struct replay *r, const struct rp_task *t)
+{
+	uint64_t used = *word(r, PROBE_POS) + PROBE_RING_BYTES, value;
+	struct replay_hit *h = (void *)word(r, PROBE_RING), *last = NULL;
+
+	for (char *end = (char *)h + used; (char *)h < end; h = (struct replay_hit *)(uintptr_t)replay_hit_next(h))
+		last = h;
+	if (!last || last->probe < 0 || !r->probes->probe[last->probe].def.deref || last->rsp + 8 != t->regs.rsp)
+		return;
+	if (tracee_read_some(t->real, last->a, &value, 8) != 8)
+		return;
+	last->a = value;
+	last->b = UINT64_MAX;
+}
+
 static struct err *stub_trap(struct replay *r, struct rp_task *t, const struct rp_patch *at, enum rp_probe_stop *ret)
 {
 	struct rp_probes *p = r->probes;
@@ -338,6 +354,8 @@ static struct err *stub_trap(struct replay *r, struct rp_task *t, const struct r
 		(*word(r, PROBE_COUNT))--;
 		return learn_return(r, t);
 	}
+	if (patch.probe < 0)
+		fill_deref(r, t);
 	drain(r, t);
 	set_count(r);
 	if (p->clock < p->stop_at)

@@ -248,7 +248,7 @@ static void put_window(struct code *c)
 	put32(c, PROBE_XMM0);
 }
 
-static void put_record(struct code *c, int32_t probe, bool window)
+static void put_record(struct code *c, int32_t probe, bool window, bool deref)
 {
 	unsigned words = window ? REPLAY_WINDOW : 0;
 
@@ -270,6 +270,11 @@ static void put_record(struct code *c, int32_t probe, bool window)
 	PUT(c, 0x48, 0x8d, 0x89);		/* lea rcx, [rcx + size] */
 	put32(c, 40 + 8 * words);
 	put_store_rcx(c, PROBE_POS);
+	if (deref) {		/* mov qword [COUNT], 0: the return shall stop */
+		PUT(c, 0x48, 0xc7, 0x04, 0x25);
+		put32(c, PROBE_COUNT);
+		put32(c, 0);
+	}
 }
 
 /* call: the program must find its own return address on the stack */
@@ -380,7 +385,7 @@ bool rp_stub_build(struct rp_patch *p, const struct replay_probe *def, struct rp
 		PUT(&c, 0xcc);
 		put_load_rax(&c, PROBE_RAX);
 	}
-	put_record(&c, def ? p->probe : -1, def && def->window);
+	put_record(&c, def ? p->probe : -1, def && def->window, def && def->deref);
 	put_load_rcx(&c, PROBE_RCX);
 	p->moved = (uint16_t)c.len;
 	if (!put_displaced(&c, p))

@@ -129,6 +129,7 @@ struct replay_probe {
 	uint64_t addr;		/* of an instruction; with returns the first of a function */
 	bool returns;		/* log the result of the call too */
 	bool window;		/* log REPLAY_WINDOW words of the stack, the return address first */
+	bool deref;		/* with returns: a is what *rdi is after the call, and b all ones */
 };
 /* One record; the next is replay_hit_next(). */
 struct replay_hit {

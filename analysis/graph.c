@@ -1,0 +1,497 @@
+/*
+ * graph.c - which live blocks can still be reached, and how the others hang together.
+ *
+ * Blocks are nodes in order of address.  A word that points into one, at its start or anywhere inside, is an edge.  Edges
+ * are not kept: contents are copied once, and looked at again when needed.  To find the node of an address: the address
+ * space is cut into pieces of 2 MB, and each piece that has a node has a table of its 4 KB pages, with the number of the
+ * first node that begins in or behind the page.
+ *
+ *	a node 32 bytes, a piece 2 KB, contents once: about 100 bytes for a block of 64
+ *
+ * The unreachable ones are condensed into strongly connected components (Tarjan, without recursion).  A component that no
+ * other refers to is a leak root: all else that is unreachable is owned by one.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/internal.h"
+
+enum { PIECE_BITS = 21, PAGE_BITS = 12, PIECE_PAGES = 1 << (PIECE_BITS - PAGE_BITS), NONE = 0xffffffff, CHUNK = 1 << 20 };
+
+/* ---- nodes ------------------------------------------------------------------------------- */
+
+static int by_addr(const void *a, const void *b)
+{
+	const struct node *x = a, *y = b;
+
+	if (x->addr != y->addr)
+		return x->addr < y->addr ? -1 : 1;
+	return x->size > y->size ? -1 : x->size < y->size;
+}
+
+static void collect(struct session *s, struct graph *g)
+{
+	const struct history *h = &s->h;
+
+	g->node = must(malloc((h->live + 1) * sizeof(*g->node)));
+	for (size_t i = 0; i < h->n && g->n < h->live; i++) {
+		const struct block *b = &h->block[i];
+
+		if (b->died == NEVER && b->addr)
+			g->node[g->n++] = (struct node){ .addr = b->addr, .size = b->size ? b->size : 1, .block = (uint32_t)i };
+	}
+	qsort(g->node, g->n, sizeof(*g->node), by_addr);
+}
+
+/* Which node is around each, where allocators hand out parts of blocks of others? */
+static void nest(struct graph *g)
+{
+	bool any = false;
+
+	for (size_t i = 1; i < g->n && !any; i++)
+		any = g->node[i].addr < g->node[i - 1].addr + g->node[i - 1].size;
+	if (!any)
+		return;
+	g->around = must(malloc(g->n * sizeof(*g->around)));
+	for (size_t i = 0; i < g->n; i++) {
+		uint32_t a = i ? (uint32_t)i - 1 : NONE;
+
+		while (a != NONE && g->node[a].addr + g->node[a].size <= g->node[i].addr)
+			a = g->around[a];
+		g->around[i] = a;
+	}
+}
+
+static void pieces(struct graph *g)
+{
+	uint64_t last = UINT64_MAX;
+	size_t room = 0;
+
+	for (size_t i = 0; i < g->n; i++) {
+		const struct node *n = &g->node[i];
+
+		for (uint64_t k = n->addr >> PIECE_BITS; k <= (n->addr + n->size) >> PIECE_BITS; k++) {
+			if (last != UINT64_MAX && k <= last)
+				continue;
+			if (g->pieces == room) {
+				room = room * 2 + 64;
+				g->piece = must(realloc(g->piece, room * sizeof(*g->piece)));
+			}
+			g->piece[g->pieces++] = last = k;
+		}
+	}
+	g->page = must(malloc((g->pieces * PIECE_PAGES + 1) * sizeof(*g->page)));
+	for (size_t p = 0, i = 0; p < g->pieces; p++) {
+		for (unsigned k = 0; k < PIECE_PAGES; k++) {
+			uint64_t start = (g->piece[p] << PIECE_BITS) + ((uint64_t)k << PAGE_BITS);
+
+			while (i < g->n && g->node[i].addr < start)
+				i++;
+			g->page[p * PIECE_PAGES + k] = (uint32_t)i;
+		}
+	}
+	g->page[g->pieces * PIECE_PAGES] = (uint32_t)g->n;
+}
+
+static size_t piece_of(const struct graph *g, uint64_t key)
+{
+	size_t lo = 0, hi = g->pieces;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (g->piece[mid] < key)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < g->pieces && g->piece[lo] == key ? lo : SIZE_MAX;
+}
+
+size_t graph_find(const struct graph *g, uint64_t v)
+{
+	static size_t cached;
+	size_t p, lo, hi, page;
+
+	if (!g->n || v < g->node[0].addr || v >= g->end)
+		return SIZE_MAX;
+	p = cached < g->pieces && g->piece[cached] == v >> PIECE_BITS ? cached : piece_of(g, v >> PIECE_BITS);
+	if (p == SIZE_MAX)
+		return SIZE_MAX;
+	cached = p;
+	page = p * PIECE_PAGES + (v >> PAGE_BITS & (PIECE_PAGES - 1));
+	lo = g->page[page];
+	/* the next page's entry bounds it, where the next page is the next in the table */
+	hi = lo;
+	while (hi < g->n && g->node[hi].addr <= v && hi - lo < 8)
+		hi++;
+	if (hi - lo == 8) {
+		size_t end = g->page[page + 1];
+
+		while (hi < end) {
+			size_t mid = (hi + end) / 2;
+
+			if (g->node[mid].addr <= v)
+				hi = mid + 1;
+			else
+				end = mid;
+		}
+	}
+	if (!hi)
+		return SIZE_MAX;
+	hi--;
+	while (v - g->node[hi].addr >= g->node[hi].size) {
+		if (!g->around || g->around[hi] == NONE)
+			return SIZE_MAX;
+		hi = g->around[hi];
+	}
+	return hi;
+}
+
+/* ---- contents -------------------------------------------------------------------------------- */
+
+static void read_contents(struct session *s, struct graph *g)
+{
+	int tid = session_any_task(s);
+	uint64_t total = 0;
+
+	g->content_at = must(malloc((g->n + 1) * sizeof(*g->content_at)));
+	for (size_t i = 0; i < g->n; i++) {
+		g->content_at[i] = total;
+		total += (g->node[i].size + 7) & ~7ull;
+	}
+	g->content = must(calloc(total + 8, 1));
+	/* neighbours in one go: a call for each block would cost more than the copying */
+	for (size_t i = 0; i < g->n;) {
+		static unsigned char buf[CHUNK + 4096];
+		uint64_t start = g->node[i].addr;
+		size_t j = i, got;
+
+		if (g->node[i].size > CHUNK) {
+			replay_memory(s->r, tid, start, g->content + g->content_at[i], g->node[i].size);
+			i++;
+			continue;
+		}
+		while (j < g->n && g->node[j].addr + g->node[j].size - start <= CHUNK)
+			j++;
+		got = replay_memory(s->r, tid, start, buf, g->node[j - 1].addr + g->node[j - 1].size - start);
+		for (; i < j; i++) {
+			uint64_t at = g->node[i].addr - start;
+
+			if (at + g->node[i].size <= got)
+				memcpy(g->content + g->content_at[i], buf + at, g->node[i].size);
+			else
+				replay_memory(s->r, tid, g->node[i].addr, g->content + g->content_at[i], g->node[i].size);
+		}
+	}
+}
+
+/* Calls fn for each node that node i refers to (itself left out). */
+struct walk {
+	const struct graph *g;
+	size_t i, at, words;
+	const uint64_t *word;
+	uint64_t base;
+};
+
+static void walk_start(const struct graph *g, size_t i, struct walk *w)
+{
+	const struct node *n = &g->node[i];
+	uint64_t skew = -n->addr & 7;	/* words are aligned, blocks usually, too */
+
+	*w = (struct walk){ g, i, 0, n->size > skew ? (n->size - skew) / 8 : 0, NULL, n->addr + skew };
+	w->word = (const uint64_t *)(const void *)(g->content + g->content_at[i]);
+	if (skew)
+		w->words = 0;
+}
+
+static size_t walk_next(struct walk *w)
+{
+	const struct graph *g = w->g;
+
+	while (w->at < w->words) {
+		uint64_t v = w->word[w->at++];
+		size_t to;
+
+		if (v < g->node[0].addr || v >= g->end)
+			continue;
+		to = graph_find(g, v);
+		if (to == SIZE_MAX || to == w->i)
+			continue;
+		if (g->around && graph_find(g, w->base + 8 * (w->at - 1)) != w->i)
+			continue;
+		return to;
+	}
+	return SIZE_MAX;
+}
+
+size_t graph_references(const struct graph *g, size_t i, size_t to, uint64_t *addr, uint64_t *value, size_t max)
+{
+	struct walk w;
+	size_t n = 0, hit;
+
+	walk_start(g, i, &w);
+	while ((hit = walk_next(&w)) != SIZE_MAX) {
+		if (to != SIZE_MAX && hit != to)
+			continue;
+		if (n < max) {
+			addr[n] = w.base + 8 * (w.at - 1);
+			value[n] = w.word[w.at - 1];
+		}
+		n++;
+	}
+	return n;
+}
+
+/* ---- what can be reached ------------------------------------------------------------------------ */
+
+struct marker {
+	struct graph *g;
+	uint32_t *todo;
+	size_t n;
+};
+
+static void mark(struct marker *mk, uint64_t v)
+{
+	size_t i = graph_find(mk->g, v);
+
+	if (i == SIZE_MAX || mk->g->node[i].reachable)
+		return;
+	mk->g->node[i].reachable = true;
+	mk->todo[mk->n++] = (uint32_t)i;
+}
+
+/* glibc's arena points to headers of free chunks, whose first word is the last of the block before. */
+static bool is_free_chunk(const struct graph *g, uint64_t v)
+{
+	size_t i = graph_find(g, v);
+
+	return i != SIZE_MAX && !(v & 15) && v != g->node[i].addr && g->node[i].addr + g->node[i].size - v <= 8;
+}
+
+static void mark_area(struct session *s, struct marker *mk, const struct area *a)
+{
+	static uint64_t words[CHUNK / 8];
+	int tid = session_any_task(s);
+
+	for (uint64_t at = (a->start + 7) & ~7ull; at < a->end;) {
+		size_t want = a->end - at < sizeof(words) ? (size_t)(a->end - at) : sizeof(words);
+		size_t got = replay_memory(s->r, tid, at, words, want) / 8;
+
+		for (size_t i = 0; i < got; i++) {
+			if (words[i] < mk->g->node[0].addr || words[i] >= mk->g->end)
+				continue;
+			if (a->kind == AREA_GLOBAL && is_free_chunk(mk->g, words[i]))
+				continue;
+			/* a root area may contain blocks (static programs): they speak for themselves */
+			if (graph_find(mk->g, at + 8 * i) == SIZE_MAX)
+				mark(mk, words[i]);
+		}
+		if (!got)
+			return;
+		at += got * 8;
+	}
+}
+
+static void reach(struct session *s, struct memory *m, struct graph *g)
+{
+	struct marker mk = { g, must(malloc((g->n + 1) * sizeof(uint32_t))), 0 };
+
+	for (size_t i = 0; i < m->n; i++) {
+		if (m->area[i].kind != AREA_HEAP && m->area[i].kind != AREA_OTHER)
+			mark_area(s, &mk, &m->area[i]);
+	}
+	for (unsigned i = 0; i < m->tasks; i++) {
+		const uint64_t *reg = (const uint64_t *)&m->regs[i];
+
+		for (unsigned k = 0; k < REGS_WORDS; k++)
+			mark(&mk, reg[k]);
+	}
+	while (mk.n) {
+		struct walk w;
+		size_t to;
+
+		walk_start(g, mk.todo[--mk.n], &w);
+		while ((to = walk_next(&w)) != SIZE_MAX) {
+			if (g->node[to].reachable)
+				continue;
+			g->node[to].reachable = true;
+			mk.todo[mk.n++] = (uint32_t)to;
+		}
+	}
+	free(mk.todo);
+}
+
+/* ---- components of the unreachable ------------------------------------------------------------------ */
+
+struct tarjan {
+	struct graph *g;
+	uint32_t *index, *low;	/* by node; 0 = not visited */
+	uint32_t *stack, *order;
+	size_t stack_n, order_n;
+	uint32_t next;
+	struct walk *path;
+	size_t path_n, path_room;
+};
+
+static void component(struct tarjan *t, uint32_t top)
+{
+	struct graph *g = t->g;
+	struct scc c = { .first = (uint32_t)t->order_n, .root = true };
+	uint32_t i;
+
+	if (g->sccs + 2 > g->scc_room) {
+		g->scc_room = g->scc_room * 2 + 64;
+		g->scc = must(realloc(g->scc, g->scc_room * sizeof(*g->scc)));
+	}
+	if (!g->sccs)
+		g->scc[g->sccs++] = (struct scc){ 0 };
+	do {
+		i = t->stack[--t->stack_n];
+		g->node[i].scc = (uint32_t)g->sccs;
+		t->order[t->order_n++] = i;
+		c.nodes++;
+		c.bytes += g->node[i].size;
+	} while (i != top);
+	g->scc[g->sccs++] = c;
+}
+
+static void visit_push(struct tarjan *t, uint32_t i)
+{
+	if (t->path_n == t->path_room) {
+		t->path_room = t->path_room * 2 + 256;
+		t->path = must(realloc(t->path, t->path_room * sizeof(*t->path)));
+	}
+	walk_start(t->g, i, &t->path[t->path_n++]);
+	t->index[i] = t->low[i] = ++t->next;
+	t->stack[t->stack_n++] = i;
+}
+
+static void visit(struct tarjan *t, uint32_t from)
+{
+	visit_push(t, from);
+	while (t->path_n) {
+		struct walk *w = &t->path[t->path_n - 1];
+		uint32_t i = (uint32_t)w->i;
+		size_t to = walk_next(w);
+
+		if (to != SIZE_MAX) {
+			if (t->g->node[to].reachable)
+				continue;
+			if (!t->index[to])
+				visit_push(t, (uint32_t)to);
+			else if (!t->g->node[to].scc && t->index[to] < t->low[i])
+				t->low[i] = t->index[to];
+			continue;
+		}
+		t->path_n--;
+		if (t->path_n) {
+			uint32_t up = (uint32_t)t->path[t->path_n - 1].i;
+
+			t->low[up] = t->low[i] < t->low[up] ? t->low[i] : t->low[up];
+		}
+		if (t->low[i] == t->index[i])
+			component(t, i);
+	}
+}
+
+static void find_roots(struct graph *g)
+{
+	for (size_t i = 0; i < g->n; i++) {
+		struct walk w;
+		size_t to;
+
+		if (g->node[i].reachable)
+			continue;
+		walk_start(g, i, &w);
+		while ((to = walk_next(&w)) != SIZE_MAX) {
+			if (!g->node[to].reachable && g->node[to].scc != g->node[i].scc)
+				g->scc[g->node[to].scc].root = false;
+		}
+	}
+}
+
+/* What each root owns: shared by several it is counted with the first. */
+static void own(struct graph *g)
+{
+	uint32_t *todo = must(malloc((g->n + 1) * sizeof(*todo)));
+	bool *seen = must(calloc(g->n + 1, 1));
+
+	for (size_t c = 1; c < g->sccs; c++) {
+		size_t n = 0, to;
+
+		if (!g->scc[c].root)
+			continue;
+		for (uint32_t k = 0; k < g->scc[c].nodes; k++) {
+			todo[n++] = g->member[g->scc[c].first + k];
+			seen[todo[n - 1]] = true;
+		}
+		while (n) {
+			struct walk w;
+
+			walk_start(g, todo[--n], &w);
+			while ((to = walk_next(&w)) != SIZE_MAX) {
+				if (g->node[to].reachable || seen[to])
+					continue;
+				seen[to] = true;
+				todo[n++] = (uint32_t)to;
+				g->scc[c].owned_blocks++;
+				g->scc[c].owned_bytes += g->node[to].size;
+			}
+		}
+	}
+	free(todo);
+	free(seen);
+}
+
+static void components(struct graph *g)
+{
+	struct tarjan t = { .g = g };
+
+	t.index = must(calloc(g->n + 1, sizeof(*t.index)));
+	t.low = must(calloc(g->n + 1, sizeof(*t.low)));
+	t.stack = must(malloc((g->n + 1) * sizeof(*t.stack)));
+	t.order = must(malloc((g->n + 1) * sizeof(*t.order)));
+	for (size_t i = 0; i < g->n; i++) {
+		if (!g->node[i].reachable && !t.index[i])
+			visit(&t, (uint32_t)i);
+	}
+	g->member = t.order;
+	free(t.index);
+	free(t.low);
+	free(t.stack);
+	free(t.path);
+	if (g->sccs) {
+		find_roots(g);
+		own(g);
+	}
+}
+
+struct err *graph_build(struct session *s, struct memory *m, struct graph *g)
+{
+	*g = (struct graph){ 0 };
+	collect(s, g);
+	if (!g->n)
+		return NULL;
+	nest(g);
+	for (size_t i = 0; i < g->n; i++)
+		g->end = g->node[i].addr + g->node[i].size > g->end ? g->node[i].addr + g->node[i].size : g->end;
+	pieces(g);
+	read_contents(s, g);
+	reach(s, m, g);
+	components(g);
+	return NULL;
+}
+
+void graph_deinit(struct graph *g)
+{
+	free(g->node);
+	free(g->page);
+	free(g->piece);
+	free(g->around);
+	free(g->content);
+	free(g->content_at);
+	free(g->scc);
+	free(g->member);
+	*g = (struct graph){ 0 };
+}

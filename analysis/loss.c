@@ -1,0 +1,111 @@
+/*
+ * loss.c - when was each leak root lost?
+ *
+ * First roughly, for all together (bisect.c): the last hit of an allocator at which something strong referred to the
+ * block: a global, thread-local storage, a live block.  Words on stacks are left out here: most are remains of calls
+ * that have returned, in frames that have not written there yet.  Then exactly, one by one in order of time (track.c),
+ * from that hit on, or from its allocation when nothing strong ever referred to it.
+ */
+#include <stdlib.h>
+
+#include "analysis/internal.h"
+
+enum { ROUNDS = 6 };
+
+struct question { struct target *t; };
+
+static struct err *strongly_referenced(void *ctx, struct session *s, const uint32_t *list, size_t n, bool *yes)
+{
+	struct target *all = ((struct question *)ctx)->t, *some = must(malloc(n * sizeof(*some)));
+	struct reference *ref = NULL;
+	uint32_t *which = NULL;
+	struct memory m;
+	struct err *err;
+	size_t refs = 0;
+
+	for (size_t i = 0; i < n; i++)
+		some[i] = all[list[i]];
+	err = memory_map(s, &m);
+	if (!err)
+		err = memory_references(s, &m, replay_clock(s->r), some, n, &ref, &which, &refs);
+	for (size_t i = 0; i < refs; i++) {
+		const struct area *a = memory_area(&m, ref[i].addr);
+
+		yes[which[i]] |= a && a->kind != AREA_STACK;
+	}
+	free(ref);
+	free(which);
+	free(some);
+	memory_deinit(&m);
+	return err;
+}
+
+static const struct bound *sort_bound;
+
+static int by_lo(const void *a, const void *b)
+{
+	const struct bound *x = &sort_bound[*(const uint32_t *)a], *y = &sort_bound[*(const uint32_t *)b];
+
+	return x->lo < y->lo ? -1 : x->lo > y->lo;
+}
+
+/* Forward from one target to the next: a single replay. */
+static struct err *track_all(struct session *s, struct target *t, struct bound *b, const uint32_t *list, size_t n, bool *again)
+{
+	struct replay_mark *mark = NULL;
+	enum replay_probe_stop stop;
+	struct err *err = NULL;
+
+	for (size_t i = 0; i < n && !err; i++) {
+		struct replay_mark *next = NULL;
+		struct bound *at = &b[list[i]];
+		const struct key *k = &s->h.key[t[list[i]].block->key];
+
+		session_progress(s, "moments of loss", i, n);
+		err = session_restore(s, mark ? mark : s->start);
+		if (!err && k->event && !at->seen)
+			err = session_run(s, NEVER, k->event, &stop);
+		else if (!err)
+			err = session_run(s, at->lo, NEVER, &stop);
+		if (!err)
+			err = replay_mark_take(s->r, &next);
+		if (!err)
+			err = track_loss(s, &t[list[i]], at, &again[list[i]]);
+		replay_mark_drop(s->r, mark);
+		mark = next;
+	}
+	replay_mark_drop(s->r, mark);
+	return err;
+}
+
+struct err *loss_find(struct session *s, struct target *t, size_t n)
+{
+	struct bound *b = must(calloc(n + 1, sizeof(*b)));
+	bool *again = must(calloc(n + 1, 1));
+	uint32_t *list = must(malloc((n + 1) * sizeof(*list)));
+	struct question q = { t };
+	struct err *err = NULL;
+	size_t left = n;
+
+	for (size_t i = 0; i < n; i++) {
+		b[i] = (struct bound){ t[i].block->born, s->end_clock, false };
+		list[i] = (uint32_t)i;
+	}
+	for (unsigned round = 0; left && round < ROUNDS && !err; round++) {
+		err = bisect(s, b, n, strongly_referenced, &q);
+		sort_bound = b;
+		qsort(list, left, sizeof(*list), by_lo);
+		if (!err)
+			err = track_all(s, t, b, list, left, again);
+		left = 0;
+		for (size_t i = 0; i < n; i++) {
+			if (again[i])
+				list[left++] = (uint32_t)i;
+			again[i] = false;
+		}
+	}
+	free(list);
+	free(again);
+	free(b);
+	return err;
+}

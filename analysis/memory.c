@@ -1,0 +1,268 @@
+/*
+ * memory.c - the writable memory of a moment, and what of it counts.
+ *
+ * What can hold a reference: data of modules, stacks from the stack pointer (and the red zone) up, thread-local storage,
+ * what the loader keeps for itself, registers, and live blocks.  Not: free memory, allocators' own, stacks of threads
+ * that have ended.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/internal.h"
+
+enum { RED_ZONE = 128, TLS_BELOW = 4096, TLS_ABOVE = 2304, CHUNK = 1 << 20 };
+
+static void area_add(struct memory *m, const struct area *a)
+{
+	if (a->start >= a->end)
+		return;
+	m->area = must(realloc(m->area, (m->n + 1) * sizeof(*m->area)));
+	m->area[m->n++] = *a;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct area *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static const struct replay_task *task_with_sp(const struct memory *m, uint64_t start, uint64_t end, uint64_t *sp)
+{
+	for (unsigned i = 0; i < m->tasks; i++) {
+		if (m->regs[i].rsp >= start && m->regs[i].rsp < end) {
+			*sp = m->regs[i].rsp;
+			return &m->task[i];
+		}
+	}
+	return NULL;
+}
+
+static void add_tls(struct memory *m, uint64_t start, uint64_t end, const struct area *map)
+{
+	for (unsigned i = 0; i < m->tasks; i++) {
+		uint64_t fs = m->regs[i].fs_base;
+		struct area a = *map;
+
+		if (fs < start || fs >= end)
+			continue;
+		a.kind = AREA_TLS;
+		a.tid = m->task[i].tid;
+		a.start = fs - start < TLS_BELOW ? start : fs - TLS_BELOW;
+		a.end = end - fs < TLS_ABOVE ? end : fs + TLS_ABOVE;
+		area_add(m, &a);
+	}
+}
+
+static bool is_loader(const struct session *s, uint64_t start)
+{
+	for (unsigned i = 0; i < s->loaders; i++) {
+		if (start >= s->loader[i].start && start < s->loader[i].end)
+			return true;
+	}
+	return false;
+}
+
+/* One line of maps. */
+static void classify(const struct session *s, struct memory *m, uint64_t start, uint64_t end, bool file, bool shared,
+		     uint64_t *file_end)
+{
+	struct area a = { .start = start, .end = end, .kind = AREA_OTHER };
+	const struct replay_task *t;
+	uint64_t sp = 0;
+
+	t = task_with_sp(m, start, end, &sp);
+	if (t) {
+		a.kind = AREA_STACK;
+		a.tid = t->tid;
+		a.sp = sp;
+		a.start = sp - RED_ZONE < start ? start : sp - RED_ZONE;
+	} else if (file || shared) {
+		a.kind = AREA_GLOBAL;
+	} else if (start == *file_end) {
+		a.kind = AREA_GLOBAL;		/* .bss */
+		*file_end = 0;
+	} else if (is_loader(s, start)) {
+		a.kind = end - start > 65536 ? AREA_OTHER : AREA_TLS;
+	} else {
+		a.kind = AREA_HEAP;
+		add_tls(m, start, end, &a);
+		/* blocks are looked up by the history */
+	}
+	area_add(m, &a);
+}
+
+struct err *memory_map(struct session *s, struct memory *ret)
+{
+	struct memory *m = ret;
+	uint64_t file_end = 0;
+	unsigned n;
+
+	*m = (struct memory){ 0 };
+	n = replay_tasks(s->r, true, m->task, THREADS_MAX);
+	for (unsigned i = 0; i < n && i < THREADS_MAX; i++) {
+		if (m->task[i].pid != s->pid)
+			continue;
+		m->task[m->tasks] = m->task[i];
+		TRY(replay_regs(s->r, m->task[m->tasks].tid, &m->regs[m->tasks]));
+		m->tasks++;
+	}
+	TRY(session_refresh(s));
+	for (const char *p = s->maps; p && *p; p = strchr(p, '\n') ? strchr(p, '\n') + 1 : NULL) {
+		uint64_t start, end;
+		unsigned inode;
+		char prot[8];
+		int at = 0;
+
+		if (sscanf(p, "%" SCNx64 "-%" SCNx64 " %7s %*s %*s %u %n", &start, &end, prot, &inode, &at) < 4)
+			continue;
+		if (prot[0] == 'r' && prot[1] == 'w')
+			classify(s, m, start, end, inode != 0, prot[3] == 's', &file_end);
+		if (inode)
+			file_end = end;
+	}
+	if (m->n)
+		qsort(m->area, m->n, sizeof(*m->area), by_start);
+	return NULL;
+}
+
+void memory_deinit(struct memory *m)
+{
+	free(m->area);
+	*m = (struct memory){ 0 };
+}
+
+const struct area *memory_area(const struct memory *m, uint64_t addr)
+{
+	const struct area *found = NULL;
+
+	for (size_t i = 0; i < m->n; i++) {
+		const struct area *a = &m->area[i];
+
+		if (addr >= a->start && addr < a->end && (!found || a->kind == AREA_TLS))
+			found = a;
+	}
+	return found;
+}
+
+/* ---- who refers to the targets? ------------------------------------------------------------------- */
+
+bool target_has(const struct target *t, uint64_t value)
+{
+	unsigned lo = 0, hi = t->ranges;
+
+	while (lo < hi) {
+		unsigned mid = (lo + hi) / 2;
+
+		if (value < t->range[mid].start)
+			hi = mid;
+		else if (value >= t->range[mid].end)
+			lo = mid + 1;
+		else
+			return true;
+	}
+	return false;
+}
+
+struct lookup { struct range range; uint32_t target; };
+
+struct search {
+	struct session *s;
+	const struct memory *m;
+	uint64_t clock, min, max;
+	struct lookup *by_range;
+	size_t n;
+	struct reference *ref;
+	uint32_t *which;
+	size_t refs, room;
+};
+
+static int lookup_order(const void *a, const void *b)
+{
+	const struct lookup *x = a, *y = b;
+
+	return x->range.start < y->range.start ? -1 : x->range.start > y->range.start;
+}
+
+static const struct lookup *lookup(const struct search *q, uint64_t v)
+{
+	size_t lo = 0, hi = q->n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (v < q->by_range[mid].range.start)
+			hi = mid;
+		else if (v >= q->by_range[mid].range.end)
+			lo = mid + 1;
+		else
+			return &q->by_range[mid];
+	}
+	return NULL;
+}
+
+static void found(struct search *q, uint64_t addr, uint64_t value, uint32_t target)
+{
+	if (q->refs == q->room) {
+		q->room = q->room * 2 + 64;
+		q->ref = must(realloc(q->ref, q->room * sizeof(*q->ref)));
+		q->which = must(realloc(q->which, q->room * sizeof(*q->which)));
+	}
+	q->ref[q->refs] = (struct reference){ addr, value };
+	q->which[q->refs++] = target;
+}
+
+static void search_area(struct search *q, const struct area *a, const struct target *t)
+{
+	static uint64_t words[CHUNK / 8];
+	int tid = session_any_task(q->s);
+
+	for (uint64_t at = (a->start + 7) & ~7ull; at < a->end;) {
+		size_t want = a->end - at < sizeof(words) ? (size_t)(a->end - at) : sizeof(words);
+		size_t got = replay_memory(q->s->r, tid, at, words, want) / 8;
+
+		for (size_t i = 0; i < got; i++) {
+			const struct lookup *l;
+			uint64_t addr = at + 8 * i;
+
+			if (words[i] - q->min >= q->max - q->min)
+				continue;
+			l = lookup(q, words[i]);
+			if (!l || target_has(&t[l->target], addr))
+				continue;
+			if (a->kind != AREA_HEAP || history_at(q->s, addr, q->clock))
+				found(q, addr, words[i], l->target);
+		}
+		if (!got)
+			return;
+		at += got * 8;
+	}
+}
+
+struct err *memory_references(struct session *s, const struct memory *m, uint64_t clock, const struct target *t, size_t n,
+			      struct reference **ret, uint32_t **which, size_t *n_ret)
+{
+	struct search q = { .s = s, .m = m, .clock = clock, .min = UINT64_MAX };
+	size_t ranges = 0;
+
+	for (size_t i = 0; i < n; i++)
+		ranges += t[i].ranges;
+	q.by_range = must(malloc((ranges + 1) * sizeof(*q.by_range)));
+	for (size_t i = 0; i < n; i++) {
+		for (unsigned j = 0; j < t[i].ranges; j++) {
+			q.by_range[q.n++] = (struct lookup){ t[i].range[j], (uint32_t)i };
+			q.min = t[i].range[j].start < q.min ? t[i].range[j].start : q.min;
+			q.max = t[i].range[j].end > q.max ? t[i].range[j].end : q.max;
+		}
+	}
+	qsort(q.by_range, q.n, sizeof(*q.by_range), lookup_order);
+	for (size_t i = 0; i < m->n; i++)
+		search_area(&q, &m->area[i], t);
+	free(q.by_range);
+	*ret = q.ref;
+	*which = q.which;
+	*n_ret = q.refs;
+	return NULL;
+}
