@@ -99,7 +99,7 @@ static void operands(struct insn *in, const cs_insn *insn, const struct regs *re
 		if ((word = register_word(op->mem.index)) >= 0 && insn->id != X86_INS_LEA && insn->id != X86_INS_NOP)
 			in->uses |= 1u << word;
 		if (written && insn->id != X86_INS_LEA && insn->id != X86_INS_NOP && insn->id != X86_INS_CMP && insn->id != X86_INS_TEST)
-			write_add(in, operand_address(regs, op, next), op->size > 512 ? 512 : op->size);
+			write_add(in, operand_address(regs, op, next), op->size);
 	}
 }
 

@@ -58,6 +58,7 @@ struct key {
 	uint64_t event;		/* not 0: the system call that mapped it, instead */
 	uint64_t allocs, frees, live, live_bytes;
 	uint32_t stack;		/* number of its unwound stack; 0 = not yet */
+	uint64_t at_event;	/* where the first hit was, once unwound */
 };
 
 struct pending {
@@ -249,6 +250,21 @@ struct err *track_loss(struct session *s, struct target *t, struct bound *b, boo
 /* Who stored these values that are at these addresses now (at s->end_clock)? */
 struct err *stored_find(struct session *s, struct leaks_holder **h, size_t n) __must_check;
 
-void when_here(struct session *s, int tid, const struct regs *regs, bool skip_allocator, struct leaks_when *ret);
+/* ---- the answer ------------------------------------------------------------------------------------------ */
+
+struct job {
+	struct session s;
+	struct memory m;
+	struct graph g;
+	struct target *target;
+	uint32_t *target_scc;	/* components of the roots, targets first */
+	size_t targets, roots;
+	uint32_t *group_stack;	/* of each leak of the result */
+	struct replay_mark *end;
+	struct leaks *ret;
+};
+/* names.c: at the end of the recording; the caller frees them */
+char *name_type(struct job *j, const struct block *b);	/* NULL = unknown */
+char *name_address(struct job *j, uint64_t addr);
 
 #endif

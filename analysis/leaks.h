@@ -85,7 +85,6 @@ struct leaks {
 	uint64_t allocations, frees;
 	double seconds_history, seconds_graph, seconds_moments;
 	char *note;			/* NULL, or why the answer may be incomplete */
-	struct symbols *symbols;	/* owns strings of frames */
 };
 
 struct err *leaks_find(const char *trace_dir, const struct leaks_options *options, struct leaks *ret) __must_check;

@@ -1,0 +1,514 @@
+/*
+ * answer.c - the whole analysis, and what it comes to: groups with names, the biggest first.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/internal.h"
+
+enum { MOMENTS = 500, KEYS_MAX = 20000, HOLDERS_LISTED = 8, CYCLE_LISTED = 16, STORED_MAX = 200, MANY_ALIKE = 10 };
+
+
+/* ---- stacks of allocations ------------------------------------------------------------------ */
+
+static const struct key *sort_key;
+
+static int by_live(const void *a, const void *b)
+{
+	const struct key *x = &sort_key[*(const uint32_t *)a], *y = &sort_key[*(const uint32_t *)b];
+
+	return x->live_bytes > y->live_bytes ? -1 : x->live_bytes < y->live_bytes;
+}
+
+static int by_first(const void *a, const void *b)
+{
+	const struct key *x = &sort_key[*(const uint32_t *)a], *y = &sort_key[*(const uint32_t *)b];
+
+	return x->first < y->first ? -1 : x->first > y->first;
+}
+
+/* Keys with live blocks, and those that come from the same place and may turn out to be the same stack. */
+static size_t keys_wanted(struct session *s, uint32_t **ret)
+{
+	uint32_t *list = must(malloc((s->h.keys + 1) * sizeof(*list)));
+	size_t n = 0, live;
+
+	for (size_t i = 0; i < s->h.keys; i++) {
+		if (s->h.key[i].live)
+			list[n++] = (uint32_t)i;
+	}
+	sort_key = s->h.key;
+	qsort(list, n, sizeof(*list), by_live);
+	if (n > KEYS_MAX)
+		n = KEYS_MAX;
+	live = n;
+	for (size_t i = 0; i < s->h.keys && n < KEYS_MAX; i++) {
+		bool alike = false;
+
+		for (size_t k = 0; k < live && k < 256 && !alike && !s->h.key[i].live; k++)
+			alike = s->h.key[list[k]].ret == s->h.key[i].ret;
+		if (alike)
+			list[n++] = (uint32_t)i;
+	}
+	qsort(list, n, sizeof(*list), by_first);
+	*ret = list;
+	return n;
+}
+
+static struct err *unwind_keys(struct session *s)
+{
+	enum replay_probe_stop stop;
+	uint32_t *list;
+	size_t n = keys_wanted(s, &list);
+	struct err *err = session_restore(s, s->start);
+
+	s->quiet = true;
+	for (size_t i = 0; i < n && !err; i++) {
+		struct key *k = &s->h.key[list[i]];
+
+		session_progress(s, "stacks", i, n);
+		err = k->event ? session_run(s, NEVER, k->event, &stop) : session_run(s, k->first, NEVER, &stop);
+		if (!err && stop == (k->event ? REPLAY_PROBE_EVENT : REPLAY_PROBE_CLOCK)) {
+			k->stack = session_stack(s, replay_current(s->r), NULL);
+			k->at_event = replay_where(s->r);
+		}
+	}
+	free(list);
+	return err;
+}
+
+/* ---- targets ----------------------------------------------------------------------------------- */
+
+static const struct graph *sort_graph;
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct scc *x = &sort_graph->scc[*(const uint32_t *)a], *y = &sort_graph->scc[*(const uint32_t *)b];
+	uint64_t p = x->bytes + x->owned_bytes, q = y->bytes + y->owned_bytes;
+
+	return p > q ? -1 : p < q;
+}
+
+static int by_range(const void *a, const void *b)
+{
+	const struct range *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static void target_fill(struct job *j, struct target *t, uint32_t c)
+{
+	const struct scc *scc = &j->g.scc[c];
+
+	t->range = must(malloc(scc->nodes * sizeof(*t->range)));
+	for (uint32_t k = 0; k < scc->nodes; k++) {
+		const struct node *n = &j->g.node[j->g.member[scc->first + k]];
+		const struct block *b = &j->s.h.block[n->block];
+
+		t->range[t->ranges++] = (struct range){ n->addr, n->addr + n->size };
+		if (!t->block || b->born > t->block->born)	/* a cycle is whole with its last block */
+			t->block = b;
+	}
+	qsort(t->range, t->ranges, sizeof(*t->range), by_range);
+}
+
+static void targets(struct job *j)
+{
+	uint64_t max = j->s.options->moments ? j->s.options->moments : MOMENTS;
+	uint32_t *list = must(malloc((j->g.sccs + 1) * sizeof(*list)));
+	size_t n = 0;
+
+	for (uint32_t c = 1; c < j->g.sccs; c++) {
+		if (j->g.scc[c].root)
+			list[n++] = c;
+	}
+	sort_graph = &j->g;
+	qsort(list, n, sizeof(*list), by_bytes);
+	j->targets = n < max ? n : max;
+	j->target = must(calloc(j->targets + 1, sizeof(*j->target)));
+	j->target_scc = list;
+	for (size_t i = 0; i < j->targets; i++)
+		target_fill(j, &j->target[i], list[i]);
+	j->roots = n;
+}
+
+/* ---- groups ------------------------------------------------------------------------------------------ */
+
+static bool same_stack(const struct leaks_stack *a, const struct leaks_stack *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++) {
+		if (a->frame[i].pc != b->frame[i].pc)
+			return false;
+	}
+	return true;
+}
+
+static struct leaks_leak *leak_new(struct job *j, enum leaks_kind kind, const struct block *b)
+{
+	struct leaks *r = j->ret;
+	struct leaks_leak *l;
+
+	r->leak = must(realloc(r->leak, (r->n + 1) * sizeof(*r->leak)));
+	l = &r->leak[r->n++];
+	*l = (struct leaks_leak){ .kind = kind, .address = b->addr, .size = b->size };
+	return l;
+}
+
+static const struct unwound *stack_of(const struct session *s, const struct block *b)
+{
+	uint32_t n = s->h.key[b->key].stack;
+
+	return n ? &s->stack[n] : NULL;
+}
+
+static void alloc_fill(struct job *j, struct leaks_leak *l, const struct block *b)
+{
+	const struct unwound *u = stack_of(&j->s, b);
+
+	l->type = name_type(j, b);
+	l->alloc.event = j->s.h.key[b->key].at_event;
+	if (u)
+		session_frames(&j->s, u->pc, u->n, !b->mmap, &l->alloc.stack);
+}
+
+static void frames_free(struct leaks_stack *st)
+{
+	for (size_t i = 0; i < st->n; i++) {
+		free((char *)(uintptr_t)st->frame[i].function);
+		free((char *)(uintptr_t)st->frame[i].file);
+		free((char *)(uintptr_t)st->frame[i].module);
+	}
+	free(st->frame);
+	*st = (struct leaks_stack){ 0 };
+}
+
+static struct leaks_leak *group_of(struct job *j, enum leaks_kind kind, const struct block *b, const struct target *t)
+{
+	for (size_t i = 0; i < j->ret->n; i++) {
+		struct leaks_leak *l = &j->ret->leak[i];
+
+		if (l->kind != kind || j->group_stack[i] != j->s.h.key[b->key].stack || !j->group_stack[i])
+			continue;
+		if (!t || (l->how == t->how && same_stack(&l->lost_at.stack, &t->when.stack)))
+			return l;
+	}
+	return NULL;
+}
+
+static struct leaks_leak *group_new(struct job *j, enum leaks_kind kind, const struct block *b)
+{
+	struct leaks_leak *l = leak_new(j, kind, b);
+
+	j->group_stack = must(realloc(j->group_stack, j->ret->n * sizeof(*j->group_stack)));
+	j->group_stack[j->ret->n - 1] = j->s.h.key[b->key].stack;
+	alloc_fill(j, l, b);
+	return l;
+}
+
+/* How many blocks of the same stack were freed? */
+static uint64_t stack_frees(const struct job *j, const struct block *b)
+{
+	uint32_t stack = j->s.h.key[b->key].stack;
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < j->s.h.keys; i++) {
+		if (i == b->key || (stack && j->s.h.key[i].stack == stack))
+			n += j->s.h.key[i].frees;
+	}
+	return n;
+}
+
+static const struct block *first_block(const struct job *j, uint32_t c)
+{
+	const struct block *first = NULL;
+
+	for (uint32_t k = 0; k < j->g.scc[c].nodes; k++) {
+		const struct block *b = &j->s.h.block[j->g.node[j->g.member[j->g.scc[c].first + k]].block];
+
+		if (!first || b->born < first->born)
+			first = b;
+	}
+	return first;
+}
+
+/* The references from each block of a cycle to the next. */
+static void cycle_fill(struct job *j, struct leaks_leak *l, uint32_t c)
+{
+	const struct scc *scc = &j->g.scc[c];
+
+	l->cycle = must(calloc(CYCLE_LISTED, sizeof(*l->cycle)));
+	for (uint32_t k = 0; k < scc->nodes && l->cycles < CYCLE_LISTED; k++) {
+		uint64_t addr[16], value[16];
+		size_t i = j->g.member[scc->first + k], n = graph_references(&j->g, i, SIZE_MAX, addr, value, 16);
+
+		for (size_t r = 0; r < n && r < 16 && l->cycles < CYCLE_LISTED; r++) {
+			size_t to = graph_find(&j->g, value[r]);
+
+			if (to == SIZE_MAX || j->g.node[to].scc != c)
+				continue;
+			l->cycle[l->cycles++] = (struct leaks_holder){ LEAKS_BLOCK, addr[r], value[r], name_address(j, addr[r]),
+								       false, { 0 } };
+		}
+	}
+}
+
+static void group_root(struct job *j, uint32_t c, struct target *t)
+{
+	const struct scc *scc = &j->g.scc[c];
+	enum leaks_kind kind = scc->nodes > 1 ? LEAKS_CYCLE : LEAKS_LOST;
+	const struct block *b = first_block(j, c);
+	struct leaks_leak *l = group_of(j, kind, b, t);
+
+	if (!l) {
+		l = group_new(j, kind, b);
+		if (t) {
+			l->how = t->how;
+			l->lost_at = t->when;
+			l->lost_what = t->what;
+			t->when.stack = (struct leaks_stack){ 0 };
+			t->what = NULL;
+		}
+		if (kind == LEAKS_CYCLE)
+			cycle_fill(j, l, c);
+	}
+	l->bytes += scc->bytes;
+	l->blocks += scc->nodes;
+	l->owned_bytes += scc->owned_bytes;
+	l->owned_blocks += scc->owned_blocks;
+	l->freed = stack_frees(j, b);
+}
+
+/* ---- held ---------------------------------------------------------------------------------------------- */
+
+struct alike {			/* by stack */
+	uint64_t live, bytes, frees, freed_bytes;
+	uint32_t first;		/* node + 1 */
+	uint32_t sample[4];
+	unsigned samples;
+};
+
+static void holders_of(struct job *j, struct leaks_leak *l, size_t node)
+{
+	struct target t = { .ranges = 1, .range = &(struct range){ j->g.node[node].addr, j->g.node[node].addr + j->g.node[node].size } };
+	struct reference *ref = NULL;
+	uint32_t *which = NULL;
+	size_t n = 0;
+
+	err_free(memory_references(&j->s, &j->m, j->s.end_clock, &t, 1, &ref, &which, &n));
+	for (size_t i = 0; i < n; i++) {
+		const struct area *a = memory_area(&j->m, ref[i].addr);
+		enum leaks_where where = !a || a->kind == AREA_HEAP ? LEAKS_BLOCK : a->kind == AREA_STACK ? LEAKS_STACK : LEAKS_GLOBAL;
+		size_t in = graph_find(&j->g, ref[i].addr);
+
+		if (!a || a->kind == AREA_OTHER || (a->kind == AREA_STACK && ref[i].addr < a->sp))
+			continue;
+		if (in != SIZE_MAX)
+			where = LEAKS_BLOCK;
+		if (where == LEAKS_BLOCK && (in == SIZE_MAX || !j->g.node[in].reachable))
+			continue;
+		if (l->holders == HOLDERS_LISTED) {
+			l->holders_more++;
+			continue;
+		}
+		l->holder = must(realloc(l->holder, (l->holders + 1) * sizeof(*l->holder)));
+		l->holder[l->holders++] = (struct leaks_holder){ where, ref[i].addr, ref[i].value, name_address(j, ref[i].addr), false, { 0 } };
+	}
+	free(ref);
+	free(which);
+	for (unsigned i = 0; i < j->m.tasks && l->holders < HOLDERS_LISTED; i++) {
+		const uint64_t *reg = (const uint64_t *)&j->m.regs[i];
+
+		for (unsigned k = 0; k < 15 && l->holders < HOLDERS_LISTED; k++) {
+			char name[64];
+
+			if (!target_has(&t, reg[k]))
+				continue;
+			snprintf(name, sizeof(name), "%s of thread %d", regs_names[k], j->m.task[i].tid);
+			l->holder = must(realloc(l->holder, (l->holders + 1) * sizeof(*l->holder)));
+			l->holder[l->holders++] = (struct leaks_holder){ LEAKS_REGISTER, 0, reg[k], must(strdup(name)), false, { 0 } };
+		}
+	}
+}
+
+static void held(struct job *j)
+{
+	struct session *s = &j->s;
+	struct alike *a = must(calloc(s->stacks + 1, sizeof(*a)));
+
+	for (size_t i = 0; i < s->h.keys; i++)
+		a[s->h.key[i].stack].frees += s->h.key[i].frees;
+	for (size_t i = 0; i < j->g.n; i++) {
+		struct alike *x = &a[s->h.key[s->h.block[j->g.node[i].block].key].stack];
+
+		if (!j->g.node[i].reachable)
+			continue;
+		x->live++;
+		x->bytes += s->h.block[j->g.node[i].block].size;
+		if (!x->first)
+			x->first = (uint32_t)i + 1;
+		if (x->samples < 4)
+			x->sample[x->samples++] = (uint32_t)i;
+	}
+	for (size_t i = 1; i < s->stacks; i++) {
+		struct leaks_leak *l;
+
+		if (!a[i].live || !(a[i].frees > a[i].live || (!a[i].frees && a[i].live >= MANY_ALIKE)))
+			continue;
+		l = group_new(j, LEAKS_HELD, &s->h.block[j->g.node[a[i].first - 1].block]);
+		l->bytes = a[i].bytes;
+		l->blocks = a[i].live;
+		l->freed = a[i].frees;
+		for (unsigned k = 0; k < a[i].samples && l->holders < HOLDERS_LISTED; k++)
+			holders_of(j, l, a[i].sample[k]);
+	}
+	free(a);
+}
+
+/* ---- all together ------------------------------------------------------------------------------------------ */
+
+static int leak_order(const void *a, const void *b)
+{
+	const struct leaks_leak *x = a, *y = b;
+	uint64_t p = x->bytes + x->owned_bytes, q = y->bytes + y->owned_bytes;
+
+	if ((x->kind == LEAKS_HELD) != (y->kind == LEAKS_HELD))
+		return x->kind == LEAKS_HELD ? 1 : -1;
+	return p > q ? -1 : p < q;
+}
+
+static struct err *stored(struct job *j)
+{
+	struct leaks_holder *list[STORED_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < j->ret->n; i++) {
+		struct leaks_leak *l = &j->ret->leak[i];
+
+		for (size_t k = 0; k < l->holders && n < STORED_MAX; k++) {
+			if (l->holder[k].address)
+				list[n++] = &l->holder[k];
+		}
+		for (size_t k = 0; k < l->cycles && n < STORED_MAX; k++)
+			list[n++] = &l->cycle[k];
+	}
+	return n ? stored_find(&j->s, list, n) : NULL;
+}
+
+static void totals(struct job *j)
+{
+	struct leaks *r = j->ret;
+
+	r->event = j->s.end_event;
+	r->live_blocks = j->g.n;
+	r->live_bytes = j->s.h.live_bytes;
+	r->allocations = j->s.h.allocs;
+	r->frees = j->s.h.frees;
+	for (size_t i = 0; i < j->g.n; i++) {
+		if (j->g.node[i].reachable)
+			continue;
+		r->leaked_blocks++;
+		r->leaked_bytes += j->s.h.block[j->g.node[i].block].size;
+	}
+}
+
+static struct err *look(struct job *j)
+{
+	const struct leaks_options *o = j->s.options;
+	enum replay_probe_stop stop;
+	double t = now_seconds();
+
+	TRY(session_run(&j->s, NEVER, o->at ? o->at : NEVER, &stop));
+	if (o->at && stop != REPLAY_PROBE_EVENT)
+		return err_new(ERR_USAGE, "the recording of the process ends before event %" PRIu64, o->at);
+	if (!j->s.start)
+		return err_new(ERR_USAGE, "the recording has no process %d (see hindsight ps)", o->pid);
+	if (!j->s.fns)
+		return err_new(ERR_UNSUPPORTED, "no allocator was found in the program: it has no symbol malloc "
+			       "(name its own functions with --alloc=FN and --free=FN)");
+	j->s.end_clock = replay_clock(j->s.r);
+	j->s.end_event = replay_where(j->s.r);
+	j->ret->seconds_history = now_seconds() - t;
+	t = now_seconds();
+	TRY(memory_map(&j->s, &j->m));
+	TRY(graph_build(&j->s, &j->m, &j->g));
+	j->ret->seconds_graph = now_seconds() - t;
+	totals(j);
+	return replay_mark_take(j->s.r, &j->end);
+}
+
+static struct err *explain(struct job *j)
+{
+	double t = now_seconds();
+
+	TRY(unwind_keys(&j->s));
+	history_index(&j->s);
+	targets(j);
+	TRY(loss_find(&j->s, j->target, j->targets));
+	TRY(session_restore(&j->s, j->end));
+	for (size_t i = 0; i < j->roots; i++)
+		group_root(j, j->target_scc[i], i < j->targets ? &j->target[i] : NULL);
+	held(j);
+	qsort(j->ret->leak, j->ret->n, sizeof(*j->ret->leak), leak_order);
+	TRY(stored(j));
+	j->ret->seconds_moments = now_seconds() - t;
+	return NULL;
+}
+
+struct err *leaks_find(const char *trace_dir, const struct leaks_options *options, struct leaks *ret)
+{
+	struct job j = { .ret = ret };
+	struct err *err;
+
+	*ret = (struct leaks){ 0 };
+	err = session_open(trace_dir, options, &j.s);
+	if (!err)
+		err = look(&j);
+	if (!err)
+		err = explain(&j);
+	for (size_t i = 0; i < j.targets; i++) {
+		frames_free(&j.target[i].when.stack);
+		free(j.target[i].what);
+		free(j.target[i].range);
+	}
+	free(j.target);
+	free(j.target_scc);
+	free(j.group_stack);
+	graph_deinit(&j.g);
+	memory_deinit(&j.m);
+	if (j.s.r)
+		replay_mark_drop(j.s.r, j.end);
+	session_close(&j.s);
+	if (err)
+		leaks_deinit(ret);
+	return err;
+}
+
+static void holders_free(struct leaks_holder *h, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		free(h[i].name);
+		frames_free(&h[i].stored_by.stack);
+	}
+	free(h);
+}
+
+void leaks_deinit(struct leaks *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		struct leaks_leak *l = &r->leak[i];
+
+		free(l->type);
+		free(l->lost_what);
+		frames_free(&l->alloc.stack);
+		frames_free(&l->lost_at.stack);
+		holders_free(l->holder, l->holders);
+		holders_free(l->cycle, l->cycles);
+	}
+	free(r->leak);
+	free(r->note);
+	*r = (struct leaks){ 0 };
+}
