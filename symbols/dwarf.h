@@ -173,6 +173,8 @@ const char *cu_scope_name(struct cu *cu, int32_t scope);
 /* name with the scopes that are around the entry. */
 const char *die_qualify(const struct die *die, const char *name);
 const char *die_function_name(const struct die *die, const char **linkage_ret);
+/* The child of die that is (or holds) inlined code at pc; false: none. */
+bool die_inlined_child(const struct die *die, uint64_t pc, struct die *ret);
 size_t dwarf_lookup(struct symbols_module *m, uint64_t vaddr, struct symbols_frame *ret, size_t max);
 bool is_cplusplus(const struct cu *cu);
 

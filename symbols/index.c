@@ -346,8 +346,7 @@ const char *die_function_name(const struct die *die, const char **linkage_ret)
 	return name ? die_qualify(&holder, name) : NULL;
 }
 
-/* The child of die that is (or holds) inlined code at pc; false: none. */
-static bool inlined_child(const struct die *die, uint64_t pc, struct die *ret)
+bool die_inlined_child(const struct die *die, uint64_t pc, struct die *ret)
 {
 	uint64_t off = die->next;
 
@@ -394,7 +393,7 @@ static size_t lookup_frames(struct cu *cu, const struct func *func, uint64_t vad
 	ret[n] = (struct symbols_frame){ .start = whole.start, .size = whole.end - whole.start, .source = SYMBOLS_DWARF };
 	ret[n].function = die_function_name(&die, &ret[n].linkage);
 	n++;
-	for (int depth = 0; depth < MAX_DEPTH && n < max && inlined_child(&die, vaddr, &child); depth++) {
+	for (int depth = 0; depth < MAX_DEPTH && n < max && die_inlined_child(&die, vaddr, &child); depth++) {
 		if (child.tag == TAG_inlined_subroutine) {
 			frame_call_site(&child, &ret[n - 1]);
 			ret[n] = ret[0];
