@@ -228,6 +228,8 @@ void rec_write(struct recorder *rec, struct rec_task *t, enum trace_event_kind k
 	}
 	if (kind != TRACE_EXIT && kind != TRACE_SYSCALL_ENTER && kind != TRACE_SWITCH)
 		rec_sums(rec, t);
+	if (kind != TRACE_NOTE)
+		t->ran_ns = 0;
 	ev.time_ns = rec_now_ns() - rec->start_ns;
 	ev.task = t->serial;
 	if (regs && ev.kind != TRACE_SYSCALL_EXIT)
@@ -256,15 +258,6 @@ void rec_effect_sum(struct recorder *rec, struct rec_task *t, const struct trace
 	e->y = all;
 }
 
-static bool sum_wanted(const struct tracee_map *m)
-{
-	if (m->start >= FIXED_PAGE && m->start < FIXED_END)
-		return false;
-	if (m->name[0] == '[' && (!strncmp(m->name, "[vvar", 5) || !strcmp(m->name, "[vsyscall]")))
-		return false;
-	return (m->prot & PROT_READ) && ((m->prot & PROT_WRITE) || m->inode == 0);
-}
-
 bool rec_is_scratch(const struct rec_mm *mm, const struct tracee_map *m)
 {
 	for (const struct rec_scratch *s = mm->scratch; s; s = s->next) {
@@ -274,14 +267,23 @@ bool rec_is_scratch(const struct rec_mm *mm, const struct tracee_map *m)
 	return false;
 }
 
+bool rec_sum_wanted(const struct rec_mm *mm, const struct tracee_map *m)
+{
+	if (rec_is_scratch(mm, m))
+		return false;
+	if (m->start >= FIXED_PAGE && m->start < FIXED_END)
+		return false;
+	if (m->name[0] == '[' && (!strncmp(m->name, "[vvar", 5) || !strcmp(m->name, "[vsyscall]")))
+		return false;
+	return (m->prot & PROT_READ) && ((m->prot & PROT_WRITE) || m->inode == 0);
+}
+
 static void sums_collect(struct recorder *rec, struct rec_task *t, const struct tracee_maps *maps)
 {
 	for (size_t i = 0; i < maps->n; i++) {
 		const struct tracee_map *m = &maps->map[i];
 
-		if (!sum_wanted(m))
-			continue;
-		if (rec_is_scratch(t->mm, m))
+		if (!rec_sum_wanted(t->mm, m))
 			continue;
 		if (rec->witness && strstr(m->name, rec->witness))
 			rec_effect_memory(rec, t, m->start, m->end - m->start);

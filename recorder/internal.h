@@ -58,6 +58,7 @@ struct rec_mm {
 	uint64_t brk;		/* current end of the heap */
 	struct rec_shared *shared;
 	struct rec_scratch *scratch;
+	struct rec_copies *copies;	/* witness.c */
 	uint64_t loader_start, loader_end;	/* the dynamic loader's mappings; 0 where there is none */
 };
 
@@ -128,7 +129,10 @@ struct rec_task {
 	struct rec_scratch *scratch;	/* one of mm->scratch, or NULL */
 	bool scratch_refused;
 	int exit_status;
-	unsigned unnamed_ticks;		/* how often no good place was found */
+	uint64_t ran_ns;		/* in user mode since its last event */
+	uint64_t cpu_ns;		/* its processor time when a point was last named */
+	uint64_t patience_ns;		/* how long a signal may wait for a point that has a name */
+	unsigned impatient;
 	bool strict;			/* seccomp strict mode, which we emulate */
 	cpu_set_t affinity;
 	uint64_t run_since_ns;	/* start of its time slice */
@@ -201,8 +205,10 @@ void rec_write_enter(struct recorder *rec);
 /* The sum of one mapping; all: see tracee_pages(). */
 void rec_effect_sum(struct recorder *rec, struct rec_task *t, const struct tracee_map *m, bool all);
 void rec_sums(struct recorder *rec, struct rec_task *t);
-/* Once for each key. */
+/* Does this mapping belong to the program's state?  Not what is ours. */
+bool rec_sum_wanted(const struct rec_mm *mm, const struct tracee_map *m);
 bool rec_is_scratch(const struct rec_mm *mm, const struct tracee_map *m);
+/* Once for each key. */
 bool rec_warn_once(struct recorder *rec, uint64_t key);
 
 /* ---- task.c ------------------------------------------------------------------- */
@@ -262,16 +268,26 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig);
 /* Send the deferred ones again: the task is READY at a point that has a name. */
 void rec_signals_resend(struct recorder *rec, struct rec_task *t);
 
+/* Signals waited for a point with a name, and one came (found) or not. */
+void rec_signal_waited(struct rec_task *t, bool found);
+
 bool rec_not_moved(const struct rec_task *t, const struct regs *regs);
 bool rec_same_point(const struct regs *a, const struct regs *b);
 
 /* ---- state.c: points in computing code ---------------------------------------------- */
-/* From now on waitpid returns every few milliseconds. */
+/* From now on waitpid returns every few milliseconds; the next time so soon. */
 void rec_ticks_start(void);
+void rec_tick_in(uint64_t first_ns);
 /* The task has been interrupted in user mode: write a SWITCH event, after which it is READY at a point
  * that replay can find.  *named = false: no good place here; let it go on, and try again (state READY),
  * or another stop has to be handled (state STOPPED). */
 struct err *rec_name_point(struct recorder *rec, struct rec_task *t, bool *named);
+
+/* ---- witness.c: all of a task's memory, as effects of the event being built ------------- */
+struct rec_copies;
+void rec_copies_drop(struct rec_copies *c);
+/* False: some memory is not covered. */
+bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *regs);
 
 /* ---- exec.c --------------------------------------------------------------------- */
 struct err *rec_exec(struct recorder *rec, struct rec_task *t);

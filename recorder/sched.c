@@ -17,7 +17,7 @@
 
 #include "recorder/internal.h"
 
-enum { SLICE_NS = 5000000, YIELDS = 3, DEFER_NS = 3000000, PREEMPT_NS = 15000000 };
+enum { SLICE_NS = 5000000, YIELDS = 3, PREEMPT_NS = 15000000 };
 
 struct err *rec_resume(struct rec_task *t, int request, int sig)
 {
@@ -187,6 +187,8 @@ struct err *rec_run_user(struct recorder *rec, struct rec_task *t, int sig)
 	uint64_t start = rec_now_ns();
 	bool asked = false;
 
+	if (t->deferred_n)
+		rec_tick_in(t->patience_ns);
 	TRY(rec_resume(t, t->every_call ? PTRACE_SYSCALL : PTRACE_CONT, sig));
 	for (;;) {
 		int status;
@@ -196,6 +198,7 @@ struct err *rec_run_user(struct recorder *rec, struct rec_task *t, int sig)
 		if (tid == t->tid) {
 			note_status(rec, tid, status);
 			rec->first = t;
+			t->ran_ns += ran;
 			return NULL;
 		}
 		if (tid < 0 && errno != EINTR)
@@ -207,7 +210,7 @@ struct err *rec_run_user(struct recorder *rec, struct rec_task *t, int sig)
 			rec->first = t;
 			return NULL;
 		}
-		if (!asked && ((t->deferred_n && ran > DEFER_NS) || (ran > PREEMPT_NS && rec_others_ready(rec, t))))
+		if (!asked && ((t->deferred_n && ran >= t->patience_ns) || (ran > PREEMPT_NS && rec_others_ready(rec, t))))
 			asked = ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) == 0;
 	}
 }
@@ -225,7 +228,9 @@ static struct err *event_stop(struct recorder *rec, struct rec_task *t)
 
 	t->in_group_stop = false;
 	TRY(rec_name_point(rec, t, &named));
-	if (named)
+	if (named && t->deferred_n)
+		rec_signal_waited(t, false);	/* the signal comes now */
+	else if (named)
 		t->run_since_ns = 0;	/* its slice is over */
 	else if (t->state == TASK_READY)
 		return rec_run_user(rec, t, 0);

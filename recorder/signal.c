@@ -27,7 +27,7 @@
 #include "recorder/internal.h"
 
 #define SIGBIT(s) (1ull << ((s) - 1))
-enum { EFLAGS_RF = 1 << 16, SIGFRAME_MAX = 64 << 10 };
+enum { EFLAGS_RF = 1 << 16, SIGFRAME_MAX = 64 << 10, SIGRTMIN_KERNEL = 32 };
 
 static bool is_synchronous(int sig, const siginfo_t *info)
 {
@@ -267,6 +267,43 @@ void rec_signals_resend(struct recorder *rec, struct rec_task *t)
 	t->deferred_n = 0;
 }
 
+/*
+ * How long a signal that strikes in computing code waits for a point that has a name: up to PATIENCE_MAX_NS, less where
+ * that was in vain before, and not at all in a task that only computes; now and then it is tried again.
+ */
+enum { PATIENCE_MAX_NS = 3000000, PATIENCE_MIN_NS = 100000, TRY_AGAIN = 64 };
+
+void rec_signal_waited(struct rec_task *t, bool found)
+{
+	if (found)
+		t->patience_ns = t->patience_ns * 2 + PATIENCE_MIN_NS;
+	else
+		t->patience_ns = t->patience_ns / 8 < PATIENCE_MIN_NS ? 0 : t->patience_ns / 8;
+	if (t->patience_ns > PATIENCE_MAX_NS)
+		t->patience_ns = PATIENCE_MAX_NS;
+}
+
+/* The task is at its signal stop, and the signal does not reach it yet. */
+static struct err *defer(struct recorder *rec, struct rec_task *t, const siginfo_t *info)
+{
+	bool pending = false, named = false;
+
+	/* like the kernel: one of a kind is pending, apart from real-time signals */
+	for (unsigned i = 0; i < t->deferred_n; i++)
+		pending |= t->deferred[i].si_signo == info->si_signo && info->si_signo < SIGRTMIN_KERNEL;
+	if (!pending)
+		t->deferred[t->deferred_n++] = *info;
+	if (!t->patience_ns && t->impatient++ % TRY_AGAIN == TRY_AGAIN - 1)
+		t->patience_ns = 2 * PATIENCE_MIN_NS;
+	if (t->patience_ns)
+		return rec_run_user(rec, t, 0);
+	TRY(rec_name_point(rec, t, &named));
+	if (named || t->state != TASK_READY)
+		return NULL;
+	t->patience_ns = PATIENCE_MIN_NS;	/* a place that will not do */
+	return rec_run_user(rec, t, 0);
+}
+
 struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 {
 	enum trace_place place;
@@ -296,9 +333,7 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 		place = sync ? TRACE_AT_FAULT : TRACE_AT_NOWHERE;
 	if (fate == FATE_FATAL)
 		return deliver_fatal(rec, t, sig, &info, place, &regs);
-	if (place == TRACE_AT_NOWHERE && t->deferred_n < DEFERRED_MAX) {
-		t->deferred[t->deferred_n++] = info;
-		return rec_run_user(rec, t, 0);
-	}
+	if (place == TRACE_AT_NOWHERE && t->deferred_n < DEFERRED_MAX)
+		return defer(rec, t, &info);
 	return deliver_to_handler(rec, t, sig, &info, place, &regs);
 }

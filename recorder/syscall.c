@@ -307,6 +307,7 @@ struct err *rec_syscall_entry(struct recorder *rec, struct rec_task *t)
 	TRY(tracee_regs_get(t->tid, &regs));
 	call_begin(t, &regs);
 	if (t->deferred_n) {	/* asynchronous signals strike here, before the call */
+		rec_signal_waited(t, true);
 		TRY(rec_syscall_abort(rec, t, &regs));
 		return NULL;
 	}

@@ -55,6 +55,7 @@ struct rec_task *rec_task_add(struct recorder *rec, pid_t tid, pid_t pid)
 	t->pid = pid;
 	t->serial = ++rec->serial;
 	t->tsc_mode = 1;	/* PR_TSC_ENABLE */
+	t->patience_ns = 3000000;
 	while (*p)
 		p = &(*p)->next;
 	*p = t;
@@ -152,6 +153,7 @@ void rec_mm_put(struct rec_mm *mm)
 	if (!mm || --mm->users)
 		return;
 	rec_shared_cut(mm, 0, UINT64_MAX);
+	rec_copies_drop(mm->copies);
 	while (mm->scratch)
 		rec_scratch_drop(mm, mm->scratch);
 	free(mm);

@@ -438,14 +438,23 @@ static void sum_page(void *ctx, uint64_t addr, const void *bytes)
 	mem_sum_page(ctx, addr / PAGE_BYTES, bytes);
 }
 
+static void add_page(void *ctx, uint64_t addr, const void *bytes)
+{
+	*(uint64_t *)ctx += mem_sum_one(addr / PAGE_BYTES, bytes);
+}
+
 struct err *effect_sum(struct replay *r, struct rp_task *t, const struct trace_effect *e, uint64_t *ret)
 {
+	bool added = e->y & TRACE_SUM_ADDED;
 	struct err *err;
 
+	*ret = 0;
 	rp_probe_out(r, t->mm, t->real);
-	err = tracee_pages(t->real, e->addr, e->len, e->y, sum_page, r->sum);
+	err = tracee_pages(t->real, e->addr, e->len, e->y & TRACE_SUM_ALL, added ? add_page : sum_page, added ? (void *)ret : r->sum);
 	if (r->probes && t->mm->probed)
 		rp_probe_in(r, t->mm, t->real);
+	if (added)
+		return err;
 	*ret = mem_sum_finish(r->sum);
 	return err;
 }
@@ -457,6 +466,8 @@ static struct err *apply_sum(struct replay *r, struct rp_task *t, const struct t
 
 	if (!range_allowed(e->addr, e->len))
 		return bad_effect(ev, "sums a range that is not allowed");
+	if (ev->kind == TRACE_SWITCH && ev->place == TRACE_AT_STATE)
+		return NULL;	/* it names the point, and has been looked at */
 	TRY(effect_sum(r, t, e, &sum));
 	if (sum == e->x)
 		return NULL;

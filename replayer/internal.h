@@ -91,6 +91,9 @@ struct replay {
 	int guard_prot;
 	struct rp_debug *debug;	/* NULL without a debugger */
 	struct rp_probes *probes;	/* NULL without an analysis */
+	/* landmark.c */
+	unsigned blind_share;	/* percent of a computation's recorded time that runs without looking for its end */
+	uint64_t snapshot_ns;	/* what a snapshot costs */
 };
 
 /* ---- cage.c: processes that can do nothing ------------------------------------ */
@@ -126,6 +129,14 @@ struct err *effect_sum(struct replay *r, struct rp_task *t, const struct trace_e
  */
 struct err *effect_guard(struct rp_task *t, uint64_t addr, uint64_t *page_ret, int *prot_ret);
 struct err *effect_unguard(struct rp_task *t, uint64_t page, int prot);
+
+/* ---- snapshot.c: one address space, to go back to ------------------------------------- */
+struct rp_snapshot { pid_t real; struct regs regs; struct rp_mm *mm; };
+/* Of the task's; *ret = NULL where it cannot be copied. */
+struct err *rp_snapshot_take(struct rp_task *t, struct rp_snapshot **ret);
+/* Only this task has run since.  Frees s. */
+struct err *rp_snapshot_restore(struct replay *r, struct rp_task *t, struct rp_snapshot *s);
+void rp_snapshot_drop(struct rp_snapshot *s);
 
 /* ---- landmark.c ----------------------------------------------------------------------- */
 /* Run the task to the point whose state the event describes (TRACE_AT_STATE). */

@@ -1,189 +1,83 @@
 /*
  * landmark.c - find the point in a task's computing that has a given state.
  *
- * The instruction at the point becomes a jump to a stub that compares registers, and traps when
- * all agree; a miss costs nanoseconds.  The test needs no flags:
+ * The instruction at the point becomes a jump to a stub (stub.h) that compares registers and words, and
+ * traps when all agree; a miss costs a nanosecond or a few.  The first passes trap all: they
+ * show which register or word tells best.  When everything the stub looks at agrees, the replayer compares the rest: vector
+ * state, words that changed, sums of memory.  A word that differs joins the test, so each kind of false hit is seen once.
  *
- *	mov  [save], rcx ; mov [save+8], rax
- *	movabs rcx, -value ; lea rcx, [rcx+reg] ; jrcxz next ; jmp miss      one for each register
- *   next: ...
- *	mov rcx, [save] ; mov rax, [save+8] ; int3                           all agree: the replayer looks
- *   miss: mov rcx, [save] ; mov rax, [save+8]
- *	the displaced instructions ; jmp back
+ * The recording says how long the task had computed.  A long computation runs without the test for most of that time; that
+ * can be too long, on a machine that was busy, so a copy of the address space is kept (snapshot.c) from which
+ * the search begins anew, with the test from the start.  The same copy is the way back when a program writes or
+ * reads the very code that the jump lies in: then a debug register finds the point, at 17 us a pass.
  *
- * When the replayer finds memory or vector registers different after all, the word that differed joins
- * the test, so each kind of false hit is seen once.  The saved words lie on a page of their own: a store
- * to the page of running code would cost hundreds of cycles.
- *
- * Rejected: int3 and a comparison by ptrace at each turn (35 us instead of 5 ns); it is what is left for
- * places that cannot be patched.
+ * Rejected: int3 and a comparison by ptrace at each turn (35 us instead of some ns).
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 
 #include "replayer/internal.h"
-#include "tracee/site.h"
+#include "replayer/stub.h"
 
-enum { LANES = 32,	/* xmm0 low, xmm0 high, xmm1 low, ... */
-       WORDS_MAX = 48, STUB_MAX = 4096, SAVE_RCX = 0, SAVE_RAX = 8, GENERAL = 15, RSP = 19 };
-
+enum { GENERAL = 15, RSP = 19, SAMPLES = 3, STUB_ROOM = 4096, TRIP_AFTER = 4000, MS = 1000000 };
 #define NO_WORD (~0ull)
+
+/* How the point is looked for. */
+enum how { BY_JUMP, BY_DEBUG_REGISTER, BY_INT3 };
 
 struct landmark {
 	struct replay *r;
 	struct rp_task *t;
 	const struct trace_event *ev;
-	struct site site;
+	const struct trace_effect *point;	/* TRACE_POINT, or NULL in an old trace */
+	struct stub stub;
 	bool patched;
-	uint64_t stub;			/* code page; the page after it holds the saved words */
-	uint64_t trap;			/* address behind the stub's int3 */
-	uint64_t miss;
-	struct word { uint64_t addr, value; } word[WORDS_MAX];	/* addr < LANES: half of a vector register */
-	unsigned words;
-	uint8_t order[GENERAL + 1];	/* registers, those that change most first */
-	uint64_t traps;
+	uint8_t jump[PUN_JUMP];
+	unsigned samples;
+	struct regs sample[SAMPLES];
+	uint64_t traps, trips;
+	bool timed;			/* the search has an end: err_late */
 };
 
-/* ---- code ----------------------------------------------------------------------------- */
+/* The time for a search is over; or the task has got to its next event without passing the point. */
+static struct err err_late;
 
-struct code { uint8_t bytes[STUB_MAX]; unsigned len; uint64_t at, save; };
+/* ---- time limits ---------------------------------------------------------------------- */
 
-static void put(struct code *c, const void *bytes, unsigned len)
+static volatile pid_t alarm_target;
+
+static void on_alarm(int sig)
 {
-	BUG_ON(c->len + len > STUB_MAX, "a stub of more than %u bytes", c->len);
-	memcpy(c->bytes + c->len, bytes, len);
-	c->len += len;
+	int saved = errno;
+
+	(void)sig;
+	if (alarm_target > 0)
+		ptrace(PTRACE_INTERRUPT, alarm_target, NULL, NULL);
+	errno = saved;
 }
 
-static void put_u64(struct code *c, uint64_t v) { put(c, &v, 8); }
-
-/* mov between rcx (or rax) and its saved word: 48 8b/89 modrm disp32(rip) */
-static void put_saved(struct code *c, uint8_t opcode, bool rax)
+/* Stop the task after so long; 0 = never.  It may stop a little later than the call that switches it off. */
+static void set_alarm(pid_t pid, uint64_t ns)
 {
-	uint8_t insn[3] = { 0x48, opcode, rax ? 0x05 : 0x0d };
-	int32_t rel;
+	struct sigaction sa = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
+	struct itimerval it = { { 0, 0 }, { (time_t)(ns / 1000000000), (suseconds_t)(ns % 1000000000 / 1000) } };
 
-	put(c, insn, 3);
-	rel = (int32_t)(c->save + (rax ? SAVE_RAX : SAVE_RCX) - (c->at + c->len + 4));
-	put(c, &rel, 4);
-}
-
-/* jrcxz over the jump to miss, whose distance is filled in later: its place is returned */
-static unsigned put_branch(struct code *c)
-{
-	static const uint8_t insn[] = { 0xe3, 0x05, 0xe9, 0, 0, 0, 0 };
-
-	put(c, insn, sizeof(insn));
-	return c->len - 4;
-}
-
-/* Encoding numbers (Intel SDM vol. 2A, table 2-2 and 3-1) of struct regs' words. */
-static int reg_number(int word)
-{
-	static const int8_t number[REGS_WORDS] = { 15, 14, 13, 12, 5, 3, 11, 10, 9, 8, 0, 1, 2, 6, 7,
-		-1, -1, -1, -1, 4, -1, -1, -1, -1, -1, -1, -1 };
-	return number[word];
-}
-
-/* rcx = register - value, rcx and rax as in the program apart from rcx itself */
-static void put_reg_test(struct code *c, int word, uint64_t value)
-{
-	int reg = reg_number(word);
-	uint8_t lea[5] = { 0x48, 0x8d, 0x4c, 0x08, 0x00 };	/* lea rcx, [base + rcx + 0] */
-	static const uint8_t movabs_rcx[2] = { 0x48, 0xb9 }, movabs_rax[2] = { 0x48, 0xb8 };
-	static const uint8_t lea_rax[5] = { 0x48, 0x8d, 0x4c, 0x01, 0x00 };	/* lea rcx, [rcx + rax + 0] */
-
-	if (reg == 1) {		/* rcx itself, from its saved word, with the help of rax */
-		put_saved(c, 0x8b, false);
-		put(c, movabs_rax, 2);
-		put_u64(c, -value);
-		put(c, lea_rax, 5);
-		return;
-	}
-	if (reg == 0)
-		put_saved(c, 0x8b, true);
-	put(c, movabs_rcx, 2);
-	put_u64(c, -value);
-	lea[0] = (uint8_t)(0x48 | (reg >= 8));
-	lea[3] = (uint8_t)(0x08 | (reg & 7));
-	put(c, lea, 5);
-}
-
-/* rcx = half of an XMM register */
-static void put_lane(struct code *c, unsigned lane)
-{
-	uint8_t xmm = (uint8_t)(lane / 2);
-	uint8_t rex = (uint8_t)(0x48 | (xmm >= 8 ? 4 : 0)), modrm = (uint8_t)(0xc1 | (xmm & 7) << 3);
-	uint8_t low[5] = { 0x66, rex, 0x0f, 0x7e, modrm };			/* movq rcx, xmm */
-	uint8_t high[7] = { 0x66, rex, 0x0f, 0x3a, 0x16, modrm, 0x01 };	/* pextrq rcx, xmm, 1 (SSE4.1) */
-
-	if (lane & 1)
-		put(c, high, sizeof(high));
-	else
-		put(c, low, sizeof(low));
-}
-
-static void put_word_test(struct code *c, uint64_t addr, uint64_t value)
-{
-	static const uint8_t movabs_rcx[2] = { 0x48, 0xb9 }, movabs_rax[2] = { 0x48, 0xb8 };
-	static const uint8_t load[3] = { 0x48, 0x8b, 0x09 }, lea_rax[5] = { 0x48, 0x8d, 0x4c, 0x01, 0x00 };
-
-	if (addr < LANES) {
-		put_lane(c, (unsigned)addr);
-	} else {
-		put(c, movabs_rcx, 2);
-		put_u64(c, addr);
-		put(c, load, 3);
-	}
-	put(c, movabs_rax, 2);
-	put_u64(c, -value);
-	put(c, lea_rax, 5);
-}
-
-static bool stub_build(struct landmark *l, struct code *c)
-{
-	const uint64_t *value = (const uint64_t *)&l->ev->regs;
-	static const uint8_t int3 = 0xcc;
-	unsigned branch[WORDS_MAX + GENERAL + 1], n = 0, moved;
-
-	*c = (struct code){ .at = l->stub, .save = l->stub + PAGE_BYTES };
-	put_saved(c, 0x89, false);
-	put_saved(c, 0x89, true);
-	/* Words first: what told false hits from the point does so at nearly every turn. */
-	for (unsigned i = 0; i < l->words; i++) {
-		put_word_test(c, l->word[i].addr, l->word[i].value);
-		branch[n++] = put_branch(c);
-	}
-	for (unsigned i = 0; i <= GENERAL; i++) {
-		put_reg_test(c, l->order[i], value[l->order[i]]);
-		branch[n++] = put_branch(c);
-	}
-	put_saved(c, 0x8b, false);
-	put_saved(c, 0x8b, true);
-	put(c, &int3, 1);
-	l->trap = c->at + c->len;
-	l->miss = l->trap;
-	for (unsigned i = 0; i < n; i++) {
-		int32_t rel = (int32_t)(c->len - (branch[i] + 4));
-
-		memcpy(c->bytes + branch[i], &rel, 4);
-	}
-	put_saved(c, 0x8b, false);
-	put_saved(c, 0x8b, true);
-	moved = c->len;
-	if (!site_relocate(&l->site, c->at + c->len, c->bytes + moved))
-		return false;
-	c->len += l->site.len;
-	if (!site_jump(c->at + c->len, l->site.addr + l->site.len, c->bytes + c->len))
-		return false;
-	c->len += SITE_JUMP;
-	return true;
+	if (ns && !it.it_value.tv_sec && !it.it_value.tv_usec)
+		it.it_value.tv_usec = 1;
+	alarm_target = ns ? pid : 0;
+	if (ns)
+		sigaction(SIGALRM, &sa, NULL);
+	setitimer(ITIMER_REAL, &it, NULL);
 }
 
 /* ---- the place of the stub ------------------------------------------------------------- */
@@ -195,58 +89,71 @@ static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, u
 	return NULL;
 }
 
-/* Two free pages within reach of a 32-bit jump. */
 static struct err *stub_map(struct landmark *l)
 {
+	struct stub *s = &l->stub;
 	struct tracee_maps maps;
-	uint64_t site = l->site.addr, found = 0;
+	uint64_t at, page;
 	int64_t ret;
 
 	TRY(tracee_maps_read(l->t->real, &maps));
-	for (size_t i = 0; i < maps.n && !found; i++) {
-		uint64_t end = maps.map[i].end, next = i + 1 < maps.n ? maps.map[i + 1].start : 0x7ffffffff000;
-		uint64_t far = end > site ? end - site : site - end;
-
-		if (far < 0x70000000 && next > end && next - end >= 4 * PAGE_BYTES && end < 0x7fffff000000 &&
-		    (end < FIXED_PAGE - PAGE_BYTES * 4 || end >= FIXED_END))
-			found = end + PAGE_BYTES;
-	}
+	at = pun_place(&s->pun, &maps, STUB_PAGES * PAGE_BYTES);
 	tracee_maps_deinit(&maps);
-	if (!found)
+	if (!at)
 		return NULL;
-	TRY(call(l->t, &ret, SYS_mmap, found, 2 * PAGE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
+	page = at & ~(uint64_t)(PAGE_BYTES - 1);
+	TRY(call(l->t, &ret, SYS_mmap, page, STUB_PAGES * PAGE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE));
-	if (ret == (int64_t)found)
-		l->stub = found;
+	if (ret != (int64_t)page)
+		return NULL;
+	s->map = page;
+	s->addr = at;
+	s->data = page + (STUB_PAGES - 1) * PAGE_BYTES;
 	return NULL;
 }
 
 static struct err *stub_write(struct landmark *l, bool *good)
 {
-	struct code code;
+	const uint64_t count = l->stub.quick == QUICK_NONE ? INT64_MAX : TRIP_AFTER;
+	uint8_t code[STUB_ROOM];
+	unsigned len = stub_build(&l->stub, code, sizeof(code));
 
-	*good = stub_build(l, &code);
-	if (*good)
-		TRY(tracee_write(l->t->real, l->stub, code.bytes, code.len));
-	return NULL;
+	*good = len && l->stub.addr + len <= l->stub.data;
+	if (!*good)
+		return NULL;
+	TRY(tracee_write(l->t->real, l->stub.data + STUB_COUNT_AT, &count, sizeof(count)));
+	return tracee_write(l->t->real, l->stub.addr, code, len);
 }
 
 static struct err *patch(struct landmark *l)
 {
-	uint8_t jump[SITE_JUMP];
 	bool good;
 
-	if (!site_decode(l->t->real, l->ev->regs.rip, &l->site))
+	if (!pun_decode(l->t->real, l->ev->regs.rip, &l->stub.pun))
 		return NULL;
 	TRY(stub_map(l));
-	if (!l->stub)
+	if (!l->stub.addr)
 		return NULL;
+	memcpy(l->stub.value, &l->ev->regs, sizeof(l->stub.value));
 	TRY(stub_write(l, &good));
-	if (!good || !site_jump(l->site.addr, l->stub, jump))
+	if (!good || !pun_jump(l->stub.pun.addr, l->stub.addr, l->jump))
 		return NULL;
-	TRY(tracee_write(l->t->real, l->site.addr, jump, sizeof(jump)));
+	TRY(tracee_write(l->t->real, l->stub.pun.addr, l->jump, PUN_JUMP));
 	l->patched = true;
 	return NULL;
+}
+
+/* The program's own bytes; what it has written over the jump meanwhile is its own. */
+static struct err *jump_out(struct landmark *l)
+{
+	uint8_t now[PUN_JUMP];
+
+	TRY(tracee_read(l->t->real, l->stub.pun.addr, now, PUN_JUMP));
+	for (unsigned i = 0; i < PUN_JUMP; i++) {
+		if (now[i] == l->jump[i])
+			now[i] = l->stub.pun.bytes[i];
+	}
+	return tracee_write(l->t->real, l->stub.pun.addr, now, PUN_JUMP);
 }
 
 static struct err *unpatch(struct landmark *l)
@@ -254,11 +161,11 @@ static struct err *unpatch(struct landmark *l)
 	int64_t ret;
 
 	if (l->patched)
-		TRY(tracee_write(l->t->real, l->site.addr, l->site.bytes, SITE_JUMP));
+		TRY(jump_out(l));
 	l->patched = false;
-	if (l->stub)
-		TRY(call(l->t, &ret, SYS_munmap, l->stub, 2 * PAGE_BYTES, 0, 0));
-	l->stub = 0;
+	if (l->stub.map)
+		TRY(call(l->t, &ret, SYS_munmap, l->stub.map, STUB_PAGES * PAGE_BYTES, 0, 0));
+	l->stub.map = l->stub.addr = 0;
 	return NULL;
 }
 
@@ -266,51 +173,50 @@ static struct err *unpatch(struct landmark *l)
 
 static bool general_equal(const struct landmark *l, const struct regs *have)
 {
+	enum { ARITHMETIC = 0x8d5, RF_TF = 0x10100 };
 	struct regs a = *have, b = l->ev->regs;
+	/* the stub has used the flags where nobody reads them any more */
+	uint64_t ours = RF_TF | (l->patched && l->stub.pun.flags_dead ? ARITHMETIC : 0);
 
 	a.orig_rax = b.orig_rax = 0;
-	a.eflags &= ~0x10100ull;	/* RF, TF: ours */
-	b.eflags &= ~0x10100ull;
+	a.eflags &= ~ours;
+	b.eflags &= ~ours;
 	return !memcmp(&a, &b, sizeof(a));
 }
 
 /* The first 8-byte word of recorded bytes that memory does not have. */
-static bool bytes_equal(const struct landmark *l, const struct trace_effect *e, uint64_t *addr, uint64_t *value)
+static bool bytes_equal(const struct landmark *l, const struct trace_effect *e, struct stub_word *word)
 {
-	unsigned char *have = malloc(e->data_len + 1);
+	unsigned char small[512], *have = e->data_len <= sizeof(small) ? small : malloc(e->data_len);
 	const unsigned char *want = e->data;
 	size_t n = have ? tracee_read_some(l->t->real, e->addr, have, e->data_len) : 0, i = 0;
 
-	rp_probe_hide(l->t->mm, e->addr, have, n);
-	for (unsigned k = 0; l->patched && k < SITE_JUMP; k++) {	/* our jump is not the program's */
-		uint64_t at = l->site.addr + k - e->addr;
-
-		if (at < n)
-			have[at] = l->site.bytes[k];
-	}
+	if (n == e->data_len && !memcmp(have, want, n))
+		i = n;
 	while (i < n && have[i] == want[i])
 		i++;
-	free(have);
+	if (have != small)
+		free(have);
 	if (i == e->data_len)
 		return true;
-	/* a whole word inside the recorded bytes */
+	i &= ~(size_t)7;	/* a whole word inside the recorded bytes */
 	if (i + 8 > e->data_len)
 		i = e->data_len >= 8 ? e->data_len - 8 : 0;
-	*addr = e->data_len >= 8 ? e->addr + i : NO_WORD;
+	word->addr = e->data_len >= 8 ? e->addr + i : NO_WORD;
 	if (e->data_len >= 8)
-		memcpy(value, want + i, 8);
+		memcpy(&word->value, want + i, 8);
 	return false;
 }
 
 /* Registers agree.  Memory?  If not, *word is one to test from now on (NO_WORD: none is known). */
-static struct err *memory_equal(struct landmark *l, bool *equal, struct word *word)
+static struct err *memory_equal(struct landmark *l, bool *equal, struct stub_word *word)
 {
 	*equal = false;
 	word->addr = NO_WORD;
 	for (uint32_t i = 0; i < l->ev->effects_len; i++) {
 		const struct trace_effect *e = &l->ev->effects[i];
 
-		if (e->kind == TRACE_WITNESS && !bytes_equal(l, e, &word->addr, &word->value))
+		if (e->kind == TRACE_WITNESS && !bytes_equal(l, e, word))
 			return NULL;
 	}
 	for (uint32_t i = 0; i < l->ev->effects_len; i++) {
@@ -327,27 +233,167 @@ static struct err *memory_equal(struct landmark *l, bool *equal, struct word *wo
 	return NULL;
 }
 
-/* Vector registers: legacy area's XMM (bytes 160 to 416) decide; the rest depends on in-use bits. */
-static struct err *vectors_equal(struct landmark *l, bool *equal, struct word *word)
+/* Our jump is not the program's. */
+static struct err *memory_equal_unpatched(struct landmark *l, bool *equal, struct stub_word *word)
 {
-	unsigned char have[TRACEE_XSTATE_MAX] = { 0 };
+	if (!l->patched)
+		return memory_equal(l, equal, word);
+	TRY(jump_out(l));
+	TRY(memory_equal(l, equal, word));
+	return tracee_write(l->t->real, l->stub.pun.addr, l->jump, PUN_JUMP);
+}
+
+/*
+ * Vector and x87 state, but for what the program cannot see or the processor does not keep: the place of the last
+ * x87 instruction, and which parts are in use (the kernel shows parts that are not as their initial values).
+ */
+enum { X_ST = 32, X_XMM = 160, X_XMM_END = 416, X_BV = 512, X_HEADER_END = 576, X_AVX = 2, X_PKRU = 9, X_AMX = 17, X_LAST = 19 };
+
+static bool part_equal(const unsigned char *want, const unsigned char *have, unsigned part)
+{
+	struct cpuid_leaf leaf = cpuid_here(0xd, part);
+
+	if (leaf.ebx < X_HEADER_END || leaf.ebx + leaf.eax > TRACEE_XSTATE_MAX)
+		return true;
+	return !memcmp(want + leaf.ebx, have + leaf.ebx, leaf.eax);
+}
+
+static bool x87_equal(const unsigned char *want, const unsigned char *have)
+{
+	bool equal = !memcmp(want, have, 5) && !memcmp(want + 24, have + 24, 4);
+
+	for (unsigned i = 0; i < 8 && equal; i++)
+		equal = !memcmp(want + X_ST + 16 * i, have + X_ST + 16 * i, 10);
+	return equal;
+}
+
+static bool lanes_equal(const unsigned char *want, const unsigned char *have, uint64_t xcr0, struct stub_word *word)
+{
+	for (unsigned lane = 0; lane < STUB_LANES; lane++) {
+		unsigned at = lane < STUB_XMM ? X_XMM + 8 * lane : X_HEADER_END + 8 * (lane - STUB_XMM);
+
+		if (lane == STUB_XMM && !(xcr0 & 1 << X_AVX))
+			return true;
+		if (memcmp(want + at, have + at, 8)) {
+			*word = (struct stub_word){ .addr = lane };
+			memcpy(&word->value, want + at, 8);
+			return false;
+		}
+	}
+	return true;
+}
+
+static struct err *vectors_equal(struct landmark *l, bool *equal, struct stub_word *word)
+{
+	unsigned char have[TRACEE_XSTATE_MAX] = { 0 }, want[TRACEE_XSTATE_MAX] = { 0 };
+	uint64_t xcr0 = cpu_xcr0();
 	size_t len;
 
 	*equal = true;
 	for (uint32_t i = 0; i < l->ev->effects_len; i++) {
 		const struct trace_effect *e = &l->ev->effects[i];
-		unsigned char want[416] = { 0 };
 
 		if (e->kind != TRACE_XSTATE)
 			continue;
 		memcpy(want, e->data, e->data_len < sizeof(want) ? e->data_len : sizeof(want));
 		TRY(tracee_xstate_get(l->t->real, have, &len));
-		for (unsigned lane = 0; lane < LANES && *equal; lane++) {
-			*equal = !memcmp(want + 160 + 8 * lane, have + 160 + 8 * lane, 8);
-			word->addr = lane;
-			memcpy(&word->value, want + 160 + 8 * lane, 8);
+		*equal = lanes_equal(want, have, xcr0, word) && x87_equal(want, have);
+		for (unsigned part = X_AVX + 1; part <= X_LAST && *equal; part++) {
+			if (part != X_PKRU && (xcr0 >> part & 1))
+				*equal = part_equal(want, have, part);
 		}
 	}
+	return NULL;
+}
+
+/* ---- which test tells best? ------------------------------------------------------------------- */
+
+static bool word_now(const struct landmark *l, uint64_t addr, uint64_t *ret)
+{
+	return tracee_read_some(l->t->real, addr, ret, 8) == 8;
+}
+
+/* A register whose low half differs in all samples, rather one that changes between them. */
+static bool quick_register(struct landmark *l)
+{
+	const uint64_t *want = l->stub.value;
+	int best = -1, best_score = -1;
+
+	for (int i = 0; i <= GENERAL; i++) {
+		int w = i == GENERAL ? RSP : i, score = 0;
+
+		for (unsigned k = 0; k < l->samples && score >= 0; k++) {
+			uint32_t have = (uint32_t)((const uint64_t *)&l->sample[k])[w];
+
+			if (have == (uint32_t)want[w])
+				score = -1;
+			else
+				score += k && have != (uint32_t)((const uint64_t *)&l->sample[k - 1])[w];
+		}
+		if (score > best_score) {
+			best = w;
+			best_score = score;
+		}
+	}
+	if (best < 0)
+		return false;
+	l->stub.quick = QUICK_REG;
+	l->stub.quick_reg = (unsigned)best;
+	return best_score > 0;
+}
+
+/* A lane, or one of the words that changed, that is not yet what it shall be. */
+static struct err *quick_word(struct landmark *l, bool *good)
+{
+	struct stub_word word = { NO_WORD, 0 };
+	bool equal;
+
+	*good = false;
+	for (unsigned i = 0; i < l->stub.words; i++) {
+		uint64_t now;
+
+		word = l->stub.word[i];
+		if (word.addr >= STUB_LANES && word_now(l, word.addr, &now) && (uint32_t)now != (uint32_t)word.value)
+			*good = true;
+		if (*good)
+			break;
+	}
+	if (!*good) {
+		TRY(vectors_equal(l, &equal, &word));
+		*good = !equal && word.addr != NO_WORD;
+	}
+	for (uint32_t i = 0; i < l->ev->effects_len && !*good; i++) {
+		const struct trace_effect *e = &l->ev->effects[i];
+		uint64_t now;
+
+		if (e->kind != TRACE_WITNESS || e->data_len > 512 || bytes_equal(l, e, &word) || word.addr == NO_WORD)
+			continue;
+		*good = word_now(l, word.addr, &now) && (uint32_t)now != (uint32_t)word.value;
+	}
+	if (*good) {
+		l->stub.quick = QUICK_WORD;
+		l->stub.quick_word = word;
+	}
+	return NULL;
+}
+
+/* From the samples; the task is stopped at the place. */
+static struct err *choose_quick(struct landmark *l)
+{
+	bool good = quick_register(l);
+	enum stub_quick reg = l->stub.quick;
+
+	l->stub.regs = 0;
+	for (uint8_t i = 0; i <= GENERAL; i++)
+		l->stub.order[l->stub.regs++] = i == GENERAL ? RSP : i;
+	if (good)
+		return NULL;
+	/* no register moves: then memory does, or a vector register */
+	TRY(quick_word(l, &good));
+	if (!good)
+		l->stub.quick = reg;
+	if (l->stub.quick == QUICK_WORD && l->stub.words < STUB_WORDS && !l->stub.words)
+		l->stub.word[l->stub.words++] = l->stub.quick_word;
 	return NULL;
 }
 
@@ -359,6 +405,53 @@ static struct err *set_regs(struct rp_task *t)
 	return rp_regs_flush(t);
 }
 
+static bool in_stub(const struct landmark *l, uint64_t rip)
+{
+	return l->stub.map && rip - l->stub.map < STUB_PAGES * PAGE_BYTES;
+}
+
+/* A jump of the program's into the middle of ours: on in the moved instruction. */
+static bool redirected(struct landmark *l, int sig)
+{
+	uint64_t rip = l->t->regs.rip;
+	const struct pun_insn *i;
+
+	if (!l->patched || (sig != SIGTRAP && sig != SIGSEGV && sig != SIGILL))
+		return false;
+	if (sig == SIGTRAP)
+		rip--;
+	if (rip <= l->stub.pun.addr || rip >= l->stub.pun.addr + PUN_JUMP)
+		return false;
+	i = pun_insn_at(&l->stub.pun, rip);
+	if (!i)
+		return false;
+	l->t->regs.rip = l->stub.moved + i->out;
+	l->t->dirty = true;
+	return true;
+}
+
+static struct err *missed(struct landmark *l, const char *what)
+{
+	if (l->timed)
+		return &err_late;
+	return diverge(l->t, l->ev, "the point that was recorded inside computing code was not found before %s "
+		       "(%" PRIu64 " candidates)", what, l->traps);
+}
+
+/* A signal stop that is no SIGTRAP of ours: *err NULL = go on. */
+static struct err *other_signal(struct landmark *l, const siginfo_t *info)
+{
+	bool grown = false;
+
+	if (redirected(l, info->si_signo))
+		return NULL;
+	if (info->si_signo == SIGSEGV && info->si_code != SI_KERNEL)
+		TRY(effect_grow(l->t, (uint64_t)(uintptr_t)info->si_addr, &grown));
+	if (grown || info->si_signo == SIGSTOP || info->si_code <= 0)
+		return NULL;
+	return missed(l, "a fault that the recording did not see there");
+}
+
 /* Run to a SIGTRAP; a growing stack is let grow, anything else is a divergence. */
 static struct err *run_to_trap(struct landmark *l, int request)
 {
@@ -366,7 +459,6 @@ static struct err *run_to_trap(struct landmark *l, int request)
 
 	for (;;) {
 		siginfo_t info;
-		bool grown = false;
 		int status;
 
 		TRY(rp_regs_flush(t));
@@ -377,73 +469,68 @@ static struct err *run_to_trap(struct landmark *l, int request)
 		if (!WIFSTOPPED(status))
 			return &err_gone;
 		TRY(tracee_regs_get(t->real, &t->regs));
-		t->regs.orig_rax = (uint64_t)-1;
 		if (tracee_stop_kind(status) == STOP_SYSCALL)
-			return diverge(t, l->ev, "the point that was recorded inside computing code was not found before the "
-				       "next system call (%" PRIu64 " candidates)", l->traps);
+			return missed(l, "the next system call");
+		t->regs.orig_rax = (uint64_t)-1;
 		if (tracee_stop_kind(status) != STOP_SIGNAL) {
+			if (l->timed && !l->r->debug && !alarm_target)
+				continue;
+			if (l->timed && !l->r->debug)
+				return &err_late;
 			/* inside the stub the task is nowhere: the next interrupt will do */
-			if (l->r->debug && rp_debug_interrupted(l->r) && t->regs.rip - l->stub >= 2 * PAGE_BYTES)
+			if (l->r->debug && rp_debug_interrupted(l->r) && !in_stub(l, t->regs.rip))
 				return &rp_stopped;
 			continue;
 		}
-		if (WSTOPSIG(status) == SIGTRAP && !l->r->debug)
-			return NULL;
 		if (ptrace(PTRACE_GETSIGINFO, t->real, NULL, &info) < 0)
 			return &err_gone;
-		if (l->r->probes) {
-			enum rp_probe_stop probe;
-
-			TRY(rp_probe_signal(l->r, t, &info, &probe));
-			if (probe == PROBE_STOPPED)
-				return &rp_stopped;
-			if (probe == PROBE_GO_ON)
-				continue;
+		if (info.si_signo == SIGTRAP && !redirected(l, SIGTRAP)) {
+			if (!l->r->debug || t->regs.rip == l->stub.trap || t->regs.rip == l->stub.trip)
+				return NULL;
+			return rp_debug_trap(l->r, t, &info) ? &rp_stopped : NULL;
 		}
-		if (info.si_signo == SIGTRAP)
-			return t->regs.rip != l->trap && rp_debug_trap(l->r, t, &info) ? &rp_stopped : NULL;
-		if (info.si_signo == SIGSEGV && info.si_code != SI_KERNEL)
-			TRY(effect_grow(t, (uint64_t)(uintptr_t)info.si_addr, &grown));
-		if (!grown && info.si_signo != SIGSTOP && info.si_code > 0)
-			return diverge(t, l->ev, "signal %d in computing code that the recording did not see", info.si_signo);
+		if (info.si_signo != SIGTRAP)
+			TRY(other_signal(l, &info));
 	}
-}
-
-/* Registers that differed at a candidate come first from now on. */
-static void reorder(struct landmark *l, const struct regs *have)
-{
-	const uint64_t *a = (const uint64_t *)have, *b = (const uint64_t *)&l->ev->regs;
-	uint8_t order[GENERAL + 1];
-	unsigned n = 0;
-
-	for (int pass = 0; pass < 2; pass++) {
-		for (unsigned i = 0; i <= GENERAL; i++) {
-			int w = l->order[i];
-
-			if ((a[w] != b[w]) == (pass == 0))
-				order[n++] = (uint8_t)w;
-		}
-	}
-	memcpy(l->order, order, sizeof(order));
 }
 
 /* Everything agrees here (t->regs.rip is at the point). */
 static struct err *is_the_point(struct landmark *l, bool *found)
 {
-	struct word word = { NO_WORD, 0 };
+	struct stub_word word = { NO_WORD, 0 };
 	bool good;
 
+	l->traps++;
 	*found = general_equal(l, &l->t->regs);
 	if (*found && l->r->debug)
 		rp_int3_out(l->r);	/* code is compared too */
 	if (*found)
 		TRY(vectors_equal(l, found, &word));
 	if (*found)
-		TRY(memory_equal(l, found, &word));
-	l->traps++;
-	if (*found || word.addr == NO_WORD || l->words == WORDS_MAX || !l->stub)
+		TRY(memory_equal_unpatched(l, found, &word));
+	if (*found || word.addr == NO_WORD || l->stub.words == STUB_WORDS || !l->stub.addr)
 		return NULL;
-	l->word[l->words++] = word;
+	l->stub.word[l->stub.words++] = word;
+	return stub_write(l, &good);
+}
+
+/* Sample, or choose anew. */
+static struct err *learn(struct landmark *l, bool tripped)
+{
+	bool good;
+
+	if (tripped) {
+		l->trips++;
+		l->samples = 0;
+	}
+	if (l->samples < SAMPLES)
+		l->sample[l->samples++] = l->t->regs;
+	if (!tripped && l->samples < SAMPLES)
+		return NULL;
+	l->stub.quick = QUICK_NONE;
+	TRY(choose_quick(l));
+	if (l->trips > 50)
+		l->stub.quick = QUICK_NONE;	/* nothing tells quickly */
 	return stub_write(l, &good);
 }
 
@@ -451,27 +538,63 @@ static struct err *is_the_point(struct landmark *l, bool *found)
 static struct err *search_patched(struct landmark *l, bool *found)
 {
 	struct rp_task *t = l->t;
+	const struct pun_insn *inside = pun_insn_at(&l->stub.pun, t->regs.rip);
 
+	if (inside && inside->at)	/* in the middle of what the jump replaces */
+		t->regs.rip = l->stub.moved + inside->out;
+	TRY(set_regs(t));
 	while (!*found) {
 		struct regs at_trap;
+		bool tripped;
 
 		TRY(run_to_trap(l, PTRACE_SYSEMU));
-		if (t->regs.rip != l->trap)
+		tripped = t->regs.rip == l->stub.trip;
+		if (t->regs.rip != l->stub.trap && !tripped)
 			return diverge(t, l->ev, "a breakpoint in computing code that the recording did not see");
 		at_trap = t->regs;
-		t->regs.rip = l->site.addr;
+		t->regs.rip = l->stub.pun.addr;
 		TRY(is_the_point(l, found));
-		if (*found)
+		if (*found) {
+			t->regs.eflags = l->ev->regs.eflags;
 			break;
+		}
+		if (tripped || l->samples < SAMPLES)
+			TRY(learn(l, tripped));
 		t->regs = at_trap;
-		t->regs.rip = l->miss;	/* the stub may have been written anew: where it goes on now */
+		t->regs.rip = l->stub.miss;	/* the stub may have been written anew: where it goes on now */
 		TRY(set_regs(t));
 	}
 	return NULL;
 }
 
-/* With int3 and a look at each turn. */
-static struct err *search_breakpoint(struct landmark *l, bool *found)
+static struct err *poke_debug(pid_t pid, unsigned n, uint64_t value)
+{
+	if (ptrace(PTRACE_POKEUSER, pid, offsetof(struct user, u_debugreg) + 8 * n, value) < 0)
+		return err_os(errno, "cannot set a debug register");
+	return NULL;
+}
+
+/* With a debug register and a look at each turn: nothing in memory changes. */
+static struct err *search_debug_register(struct landmark *l, bool *found)
+{
+	enum { EXECUTE_LOCAL_0 = 1 };
+	struct rp_task *t = l->t;
+
+	while (!*found) {
+		TRY(poke_debug(t->real, 0, l->ev->regs.rip));
+		TRY(poke_debug(t->real, 7, EXECUTE_LOCAL_0));
+		t->regs.eflags |= 0x10000;	/* RF: not this time */
+		TRY(set_regs(t));
+		TRY(run_to_trap(l, PTRACE_SYSEMU));
+		if (t->regs.rip != l->ev->regs.rip)
+			return diverge(t, l->ev, "a breakpoint in computing code that the recording did not see");
+		TRY(is_the_point(l, found));
+	}
+	return poke_debug(t->real, 7, 0);
+}
+
+/* With int3: a debugger needs the debug registers. */
+static struct err *search_int3(struct landmark *l, bool *found)
 {
 	static const uint8_t int3 = 0xcc;
 	struct rp_task *t = l->t;
@@ -498,63 +621,173 @@ static struct err *search_breakpoint(struct landmark *l, bool *found)
 	return NULL;
 }
 
+/* ---- the whole search ---------------------------------------------------------------------------- */
+
+static void begin(struct landmark *l, struct replay *r, struct rp_task *t, const struct trace_event *ev)
+{
+	*l = (struct landmark){ .r = r, .t = t, .ev = ev };
+	for (uint32_t i = 0; i < ev->effects_len; i++) {
+		if (ev->effects[i].kind == TRACE_POINT)
+			l->point = &ev->effects[i];
+	}
+}
+
 struct err *landmark_here(struct replay *r, struct rp_task *t, const struct trace_event *ev, bool *ret)
 {
-	struct landmark l = { .r = r, .t = t, .ev = ev };
+	struct landmark l;
 
-	for (uint8_t i = 0; i <= GENERAL; i++)
-		l.order[i] = i == GENERAL ? RSP : i;
+	begin(&l, r, t, ev);
 	return is_the_point(&l, ret);
+}
+
+/* Run without any test for so long. */
+static struct err *run_blind(struct landmark *l, uint64_t ns)
+{
+	struct err *err;
+
+	set_alarm(l->t->real, ns);
+	err = run_to_trap(l, PTRACE_SYSEMU);
+	set_alarm(0, 0);
+	if (err == &err_late && l->t->regs.orig_rax == (uint64_t)-1)
+		return NULL;	/* where it should be: still computing */
+	return err ? err : &err_late;
+}
+
+static struct err *search(struct landmark *l, enum how how)
+{
+	bool found = false;
+	struct err *err;
+
+	TRY(is_the_point(l, &found));
+	if (l->r->debug)
+		rp_debug_clear(l->r, l->t);
+	if (!found && how == BY_JUMP)
+		TRY(patch(l));
+	if (!found && l->r->debug &&
+	    rp_debug_in_the_way(l->r, l->t, l->ev->regs.rip, l->patched ? l->stub.pun.addr : l->ev->regs.rip,
+				l->patched ? l->stub.pun.addr + l->stub.pun.len : l->ev->regs.rip + 1)) {
+		TRY(unpatch(l));
+		return &rp_stopped;
+	}
+	if (found)
+		return unpatch(l);
+	if (l->patched)
+		err = search_patched(l, &found);
+	else
+		err = l->r->debug ? search_int3(l, &found) : search_debug_register(l, &found);
+	if (err == &rp_stopped) {	/* a debugger's breakpoint: the search begins anew when it goes on */
+		rp_int3_out(l->r);
+		l->t->dirty = true;
+		TRY(unpatch(l));
+	}
+	if (err)
+		return err;
+	if (l->r->debug)
+		rp_debug_clear(l->r, l->t);
+	l->t->dirty = true;
+	return unpatch(l);
+}
+
+/* Could the program change or look at the code where the jump goes? */
+static bool code_may_change(struct landmark *l)
+{
+	struct tracee_maps maps;
+	const struct tracee_map *m;
+	struct err *err = tracee_maps_read(l->t->real, &maps);
+	bool risky;
+
+	if (err) {
+		err_free(err);
+		return true;
+	}
+	m = tracee_maps_find(&maps, l->ev->regs.rip);
+	risky = !m || (m->prot & PROT_WRITE);
+	tracee_maps_deinit(&maps);
+	return risky;
+}
+
+/*
+ * How long to run before the test is armed.  The share of the recorded time grows while it works, and shrinks when
+ * the point was missed.
+ */
+enum { SHARE_START = 50, SHARE_MAX = 92, SHARE_MIN = 15, BLIND_MIN_NS = 3 * MS };
+
+static uint64_t blind_time(const struct landmark *l)
+{
+	uint64_t hint = l->point ? l->point->x : 0;
+
+	if (!l->r->blind_share)
+		l->r->blind_share = SHARE_START;
+	return hint < BLIND_MIN_NS || hint < 8 * l->r->snapshot_ns ? 0 : hint * l->r->blind_share / 100;
+}
+
+/* A point that was run past: how long a search may take before that is plain. */
+static uint64_t patience(const struct landmark *l, uint64_t blind)
+{
+	return (l->point->x - blind) * 15 + l->point->x + 20 * MS;
+}
+
+static struct err *attempt(struct landmark *l, enum how how, uint64_t blind)
+{
+	struct err *err = NULL;
+
+	l->timed = blind != 0;
+	if (blind) {
+		TRY(run_blind(l, blind));
+		set_alarm(l->t->real, patience(l, blind));
+	}
+	err = search(l, how);
+	if (blind)
+		set_alarm(0, 0);
+	l->timed = false;
+	return err;
+}
+
+static struct err *snapshot(struct landmark *l, struct rp_snapshot **ret)
+{
+	uint64_t start = rp_now_ns();
+
+	TRY(rp_snapshot_take(l->t, ret));
+	if (*ret)
+		l->r->snapshot_ns = (l->r->snapshot_ns * 3 + (rp_now_ns() - start) * 2) / 4;
+	return NULL;
 }
 
 struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
-	struct landmark l = { .r = r, .t = t, .ev = ev };
-	struct err *err = NULL;
-	bool found = false;
+	struct rp_snapshot *back = NULL;
+	struct landmark l;
+	uint64_t blind;
+	struct err *err;
 
-	for (uint8_t i = 0; i <= GENERAL; i++)
-		l.order[i] = i == GENERAL ? RSP : i;
-	rp_probe_narrow(t, r, ev->regs.rip);
-	TRY(is_the_point(&l, &found));
-	if (r->debug)
-		rp_debug_clear(r, t);
-	if (!found)
-		TRY(patch(&l));
-	if (!found && r->debug && rp_debug_in_the_way(r, t, ev->regs.rip, l.patched ? l.site.addr : ev->regs.rip,
-						      l.patched ? l.site.addr + l.site.len : ev->regs.rip + 1)) {
-		TRY(unpatch(&l));
-		return &rp_stopped;
+	begin(&l, r, t, ev);
+	blind = r->debug ? 0 : blind_time(&l);
+	if (!r->debug && (blind || code_may_change(&l)))
+		TRY(snapshot(&l, &back));
+	if (!back)
+		blind = 0;
+	err = attempt(&l, BY_JUMP, blind);
+	if (back && blind && !err)
+		r->blind_share += r->blind_share < SHARE_MAX;
+	if (back && err == &err_late) {
+		log_debug("event %" PRIu64 ": run past the point", ev->n);
+		r->blind_share = r->blind_share * 3 / 4 < SHARE_MIN ? SHARE_MIN : r->blind_share * 3 / 4;
+		TRY(rp_snapshot_restore(r, t, back));
+		back = NULL;
+		TRY(snapshot(&l, &back));
+		begin(&l, r, t, ev);
+		err = attempt(&l, BY_JUMP, 0);
 	}
-	/* In the middle of what the jump replaces: out of it first. */
-	while (!err && l.patched && !found && t->regs.rip > l.site.addr && t->regs.rip < l.site.addr + l.site.len) {
-		TRY(tracee_write(t->real, l.site.addr, l.site.bytes, SITE_JUMP));
-		err = run_to_trap(&l, PTRACE_SYSEMU_SINGLESTEP);
-		if (!err && (t->regs.rip <= l.site.addr || t->regs.rip >= l.site.addr + l.site.len)) {
-			uint8_t jump[SITE_JUMP];
-
-			site_jump(l.site.addr, l.stub, jump);
-			TRY(tracee_write(t->real, l.site.addr, jump, sizeof(jump)));
-		}
+	if (back && err && code_may_change(&l)) {
+		err_free(err);
+		TRY(rp_snapshot_restore(r, t, back));
+		back = NULL;
+		begin(&l, r, t, ev);
+		err = attempt(&l, BY_DEBUG_REGISTER, 0);
 	}
-	if (!err && !found) {
-		reorder(&l, &t->regs);
-		err = l.patched ? search_patched(&l, &found) : search_breakpoint(&l, &found);
-	}
-	if (err == &rp_stopped) {	/* a debugger's breakpoint: the search begins anew when it goes on */
-		rp_int3_out(r);
-		t->dirty = true;
-		TRY(unpatch(&l));
-		t->dirty = true;
-		return &rp_stopped;
-	}
-	if (err)
-		return err;
-	if (r->debug)
-		rp_debug_clear(r, t);
+	rp_snapshot_drop(back);
+	log_debug("event %" PRIu64 ": point found after %" PRIu64 " traps, %" PRIu64 " trips, %u words in the test", ev->n,
+		  l.traps, l.trips, l.stub.words);
 	t->dirty = true;
-	TRY(unpatch(&l));
-	log_debug("event %" PRIu64 ": point found after %" PRIu64 " traps, %u words in the test", ev->n, l.traps, l.words);
-	t->dirty = true;
-	return NULL;
+	return err;
 }

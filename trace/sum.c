@@ -38,6 +38,11 @@ void mem_sum_page(struct mem_sum *s, uint64_t page_number, const void *page_4096
 	XXH3_64bits_update(s->state, page_4096, 4096);
 }
 
+uint64_t mem_sum_one(uint64_t page_number, const void *page_4096)
+{
+	return page_is_zero(page_4096) ? 0 : XXH3_64bits_withSeed(page_4096, 4096, page_number);
+}
+
 uint64_t mem_sum_finish(struct mem_sum *s)
 {
 	uint64_t sum = XXH3_64bits_digest(s->state);

@@ -96,10 +96,19 @@ enum trace_effect_kind {
 	TRACE_ARGV,		/* data = NUL-separated command line of an exec'd program; object = 0 */
 	TRACE_ENV,		/* data = NUL-separated environment */
 	TRACE_AUXV,		/* data = the auxiliary vector */
-	TRACE_SUM,		/* addr, len, x = XXH3_64 over the non-zero pages (replayer and recorder share mem_sum()) */
+	TRACE_SUM,		/* addr, len, x = sum over the non-zero pages (replayer and recorder share mem_sum()),
+				 * y = enum trace_sum_flag */
 	TRACE_WITNESS,		/* addr, data: bytes that are in memory at a TRACE_AT_STATE point */
 	TRACE_NAME,		/* data = the task's comm as set by prctl(PR_SET_NAME) or exec */
+	TRACE_POINT,		/* about a TRACE_AT_STATE point: x = nanoseconds of computing since the task's last event (0: unknown),
+				 * y = ticks since then, len = 1 + enum ticks_source that counted them (0: none),
+				 * object = 1: there is memory that the witness does not cover */
 	TRACE_EFFECT_COUNT
+};
+
+enum trace_sum_flag {
+	TRACE_SUM_ALL = 1,	/* also pages that are not in the page table */
+	TRACE_SUM_ADDED = 2,	/* mem_sum_one() of all pages, added; else mem_sum_page() */
 };
 
 enum trace_map_kind {
@@ -255,6 +264,8 @@ struct err *trace_store_dir(char **ret) __must_check;
 struct mem_sum;
 struct mem_sum *mem_sum_create(void);
 void mem_sum_page(struct mem_sum *s, uint64_t page_number, const void *page_4096);
+/* The sum of one page by itself; 0 for a page of zeros. */
+uint64_t mem_sum_one(uint64_t page_number, const void *page_4096);
 uint64_t mem_sum_finish(struct mem_sum *s);	/* and start over */
 void mem_sum_destroy(struct mem_sum *s);
 

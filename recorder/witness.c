@@ -1,0 +1,247 @@
+/*
+ * witness.c - what a point in computing code is recognised by.
+ *
+ * Between two events a task is a deterministic function of its state, so a point is found again by its state:
+ * registers, vector registers, and all memory that the task can write.  Memory is a sum for each mapping,
+ * added up from sums of pages, and the words that changed since the last point that was
+ * named in this address space: what tells the point from an earlier pass must have changed in between, so it is
+ * among these words (or comes to light by the sum), and replay can test it inside the process.
+ *
+ * For that the recorder keeps a copy of the pages.  Unchanged pages cost a comparison.  When there is more
+ * memory than may be read in a twentieth of the time that has passed, large mappings are left out and the event
+ * says so (TRACE_POINT, object = 1): replay then keeps a way back.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+
+#include "recorder/internal.h"
+
+enum {
+	PAGE_WORDS = PAGE_BYTES / 8,
+	COPIES_MAX = 6144,		/* pages, 24 MB: of all address spaces together */
+	PAGES_MIN = 512,		/* are always read */
+	PAGES_MAX = 16384,
+	PAGES_PER_MS = 38,		/* 3 GB/s, and a twentieth of the time */
+	SMALL_PAGES = 256,
+	RUNS_MAX = 600, RUNS_PAGE = 40, NEW_MAX = 64,	/* pages of which all words are given */
+	STACK_BELOW = 128, STACK_ABOVE = 1920, POINTED = 256, GENERAL = 15,
+};
+
+struct copy {
+	uint64_t addr, sum;
+	uint64_t word[PAGE_WORDS];
+};
+
+struct rec_copies {
+	struct copy **page;		/* in order of address */
+	size_t n;
+	uint64_t last_ns;
+};
+
+static size_t copies_in_use;
+
+void rec_copies_drop(struct rec_copies *c)
+{
+	for (size_t i = 0; c && i < c->n; i++)
+		free(c->page[i]);
+	if (c) {
+		copies_in_use -= c->n;
+		free(c->page);
+	}
+	free(c);
+}
+
+/* One pass over memory. */
+struct pass {
+	struct recorder *rec;
+	struct rec_copies old, now;
+	size_t at;			/* in old */
+	size_t room;
+	unsigned runs, new_pages, budget;
+	uint64_t sum;
+};
+
+static void witness(struct recorder *rec, uint64_t addr, const void *bytes, size_t len)
+{
+	struct trace_effect *e = rec_effect(rec, TRACE_WITNESS);
+
+	e->addr = addr;
+	e->len = e->data_len = len;
+	e->data = bytes;
+}
+
+/* Runs of words of this page that changed; p->word is what is there now. */
+static void changed_words(struct pass *s, const struct copy *p, const uint64_t *before)
+{
+	unsigned runs = 0;
+
+	for (unsigned i = 0; i < PAGE_WORDS && runs < RUNS_PAGE && s->runs < RUNS_MAX; i++) {
+		unsigned end = i;
+
+		while (end < PAGE_WORDS && p->word[end] != before[end])
+			end++;
+		if (end == i)
+			continue;
+		witness(s->rec, p->addr + 8 * i, p->word + i, 8 * (end - i));
+		i = end;
+		runs++;
+		s->runs++;
+	}
+}
+
+static void keep(struct pass *s, struct copy *p)
+{
+	if (s->now.n == s->room) {
+		s->room = s->room * 2 + 256;
+		s->now.page = realloc(s->now.page, s->room * sizeof(*s->now.page));
+		BUG_ON(!s->now.page, "out of memory for copies of pages");
+	}
+	s->now.page[s->now.n++] = p;
+}
+
+static void on_page(void *ctx, uint64_t addr, const void *bytes)
+{
+	struct pass *s = ctx;
+	uint64_t before[PAGE_WORDS];
+	struct copy *p;
+
+	s->budget -= s->budget > 0;
+	while (s->at < s->old.n && s->old.page[s->at]->addr < addr) {
+		free(s->old.page[s->at++]);
+		copies_in_use--;
+	}
+	if (s->at < s->old.n && s->old.page[s->at]->addr == addr) {
+		p = s->old.page[s->at++];
+		if (memcmp(p->word, bytes, PAGE_BYTES)) {
+			memcpy(before, p->word, PAGE_BYTES);
+			memcpy(p->word, bytes, PAGE_BYTES);
+			p->sum = mem_sum_one(addr / PAGE_BYTES, bytes);
+			changed_words(s, p, before);
+		}
+		s->sum += p->sum;
+		keep(s, p);
+		return;
+	}
+	if (copies_in_use >= COPIES_MAX) {
+		s->sum += mem_sum_one(addr / PAGE_BYTES, bytes);
+		return;
+	}
+	p = malloc(sizeof(*p));
+	BUG_ON(!p, "out of memory for copies of pages");
+	copies_in_use++;
+	p->addr = addr;
+	memcpy(p->word, bytes, PAGE_BYTES);
+	p->sum = mem_sum_one(addr / PAGE_BYTES, bytes);
+	s->sum += p->sum;
+	if (p->sum && s->new_pages++ < NEW_MAX)
+		witness(s->rec, addr, p->word, PAGE_BYTES);
+	keep(s, p);
+}
+
+static bool wanted(const struct rec_task *t, const struct tracee_map *m)
+{
+	return (m->prot & PROT_WRITE) && rec_sum_wanted(t->mm, m);
+}
+
+/* Resident private pages of the process, by a field of /proc/TID/statm. */
+static uint64_t resident_pages(const struct rec_task *t)
+{
+	unsigned long size, resident = ~0ul, shared = 0;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/statm", t->tid);
+	f = fopen(path, "re");
+	if (f && fscanf(f, "%lu %lu %lu", &size, &resident, &shared) != 3)
+		resident = ~0ul;
+	if (f)
+		fclose(f);
+	return resident - shared;
+}
+
+static void sum_mapping(struct pass *s, struct rec_task *t, const struct tracee_map *m)
+{
+	bool all = m->inode != 0 || m->shared;
+	struct trace_effect *e;
+
+	s->sum = 0;
+	err_free(tracee_pages(t->tid, m->start, m->end - m->start, all, on_page, s));
+	e = rec_effect(s->rec, TRACE_SUM);
+	e->addr = m->start;
+	e->len = m->end - m->start;
+	e->x = s->sum;
+	e->y = TRACE_SUM_ADDED | (all ? TRACE_SUM_ALL : 0);
+}
+
+/* Registers' surroundings: only where memory as a whole is not there. */
+static void windows(struct recorder *rec, struct rec_task *t, const struct regs *regs)
+{
+	const uint64_t *word = (const uint64_t *)regs;
+
+	for (int i = -1; i < GENERAL; i++) {
+		uint64_t addr = i < 0 ? regs->rsp - STACK_BELOW : word[i] & ~63ull;
+		unsigned before = rec->effects;
+
+		if (i >= 0 && (word[i] < 0x10000 || word[i] - regs->rsp <= STACK_ABOVE))
+			continue;
+		rec_effect_memory(rec, t, addr, i < 0 ? STACK_BELOW + STACK_ABOVE : POINTED);
+		if (rec->effects > before)
+			rec->effect[before].kind = TRACE_WITNESS;
+	}
+}
+
+/* Small mappings always, large ones as long as there is time; file mappings count as a whole. */
+static bool choose(struct pass *s, const struct tracee_map *m, const struct regs *regs, bool few)
+{
+	uint64_t pages = (m->end - m->start) / PAGE_BYTES;
+	bool all = m->inode != 0 || m->shared;
+
+	if (pages <= SMALL_PAGES || (regs->rsp >= m->start && regs->rsp < m->end))
+		return true;
+	return (few && (!all || pages <= s->budget));
+}
+
+bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *regs)
+{
+	uint64_t now = rec_now_ns();
+	struct pass s = { .rec = rec };
+	struct tracee_maps maps;
+	struct err *err = tracee_maps_read(t->tid, &maps);
+	bool whole = true, few;
+
+	if (err) {
+		err_free(err);
+		return false;
+	}
+	if (!t->mm->copies)
+		t->mm->copies = calloc(1, sizeof(*t->mm->copies));
+	BUG_ON(!t->mm->copies, "out of memory for copies of pages");
+	s.old = *t->mm->copies;
+	s.budget = (unsigned)((now - s.old.last_ns) / 1000000 < PAGES_MAX ? (now - s.old.last_ns) / 1000000 * PAGES_PER_MS : PAGES_MAX);
+	s.budget = s.budget < PAGES_MIN ? PAGES_MIN : s.budget > PAGES_MAX ? PAGES_MAX : s.budget;
+	few = resident_pages(t) <= s.budget;
+	if (!few)
+		windows(rec, t, regs);
+	for (size_t i = 0; i < maps.n; i++) {
+		const struct tracee_map *m = &maps.map[i];
+
+		if (!wanted(t, m))
+			continue;
+		if (choose(&s, m, regs, few))
+			sum_mapping(&s, t, m);
+		else
+			whole = false;
+	}
+	while (s.at < s.old.n) {
+		free(s.old.page[s.at++]);
+		copies_in_use--;
+	}
+	free(s.old.page);
+	s.now.last_ns = rec_now_ns();
+	*t->mm->copies = s.now;
+	tracee_maps_deinit(&maps);
+	return whole;
+}
