@@ -132,6 +132,7 @@ struct rec_task {
 	uint64_t ran_ns;		/* in user mode since its last event */
 	uint64_t cpu_ns;		/* its processor time when a point was last named */
 	uint64_t patience_ns;		/* how long a signal may wait for a point that has a name */
+	uint64_t deferred_ns;		/* when the first of deferred came */
 	unsigned impatient;
 	bool strict;			/* seccomp strict mode, which we emulate */
 	cpu_set_t affinity;
@@ -287,7 +288,9 @@ struct err *rec_name_point(struct recorder *rec, struct rec_task *t, bool *named
 struct rec_copies;
 void rec_copies_drop(struct rec_copies *c);
 /* False: some memory is not covered. */
-bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *regs);
+bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *regs, const struct tracee_maps *maps);
+/* At the exit stop of a call after which there will be such points. */
+void rec_witness_expect(struct recorder *rec, struct rec_task *t);
 
 /* ---- exec.c --------------------------------------------------------------------- */
 struct err *rec_exec(struct recorder *rec, struct rec_task *t);

@@ -188,7 +188,7 @@ struct err *rec_run_user(struct recorder *rec, struct rec_task *t, int sig)
 	bool asked = false;
 
 	if (t->deferred_n)
-		rec_tick_in(t->patience_ns);
+		rec_tick_in(t->deferred_ns + t->patience_ns > start ? t->deferred_ns + t->patience_ns - start : 0);
 	TRY(rec_resume(t, t->every_call ? PTRACE_SYSCALL : PTRACE_CONT, sig));
 	for (;;) {
 		int status;
@@ -210,7 +210,7 @@ struct err *rec_run_user(struct recorder *rec, struct rec_task *t, int sig)
 			rec->first = t;
 			return NULL;
 		}
-		if (!asked && ((t->deferred_n && ran >= t->patience_ns) || (ran > PREEMPT_NS && rec_others_ready(rec, t))))
+		if (!asked && ((t->deferred_n && start + ran - t->deferred_ns >= t->patience_ns) || (ran > PREEMPT_NS && rec_others_ready(rec, t))))
 			asked = ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) == 0;
 	}
 }

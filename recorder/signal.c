@@ -291,16 +291,20 @@ static struct err *defer(struct recorder *rec, struct rec_task *t, const siginfo
 	/* like the kernel: one of a kind is pending, apart from real-time signals */
 	for (unsigned i = 0; i < t->deferred_n; i++)
 		pending |= t->deferred[i].si_signo == info->si_signo && info->si_signo < SIGRTMIN_KERNEL;
+	if (!t->deferred_n)
+		t->deferred_ns = rec_now_ns();
 	if (!pending)
 		t->deferred[t->deferred_n++] = *info;
 	if (!t->patience_ns && t->impatient++ % TRY_AGAIN == TRY_AGAIN - 1)
 		t->patience_ns = 2 * PATIENCE_MIN_NS;
-	if (t->patience_ns)
+	if (rec_now_ns() - t->deferred_ns < t->patience_ns)
 		return rec_run_user(rec, t, 0);
+	rec_signal_waited(t, false);
 	TRY(rec_name_point(rec, t, &named));
 	if (named || t->state != TASK_READY)
 		return NULL;
-	t->patience_ns = PATIENCE_MIN_NS;	/* a place that will not do */
+	t->deferred_ns = rec_now_ns();	/* a place that will not do */
+	t->patience_ns = PATIENCE_MIN_NS;
 	return rec_run_user(rec, t, 0);
 }
 

@@ -10,6 +10,7 @@
  * For that search the point must be one where a jump can be put (tracee/pun.h): nearly all are.  Not in the middle
  * of a repeated string instruction, which has one address for all of its turns: the task goes on to its end.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -93,28 +94,85 @@ static struct err *go_on(struct recorder *rec, struct rec_task *t, int request, 
 	return NULL;
 }
 
-/* By a breakpoint behind it: a step would be one turn, and 17 us. */
-static struct err *past_rep(struct recorder *rec, struct rec_task *t, uint64_t next, bool *met)
+/*
+ * Run to addr, by a breakpoint (a step costs 17 us), for so long at most; the task is stopped then somewhere.  Nobody
+ * else runs meanwhile.
+ */
+static struct err *run_to(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t limit_ns, bool *hit, bool *met)
 {
 	static const uint8_t int3 = 0xcc;
+	uint64_t start = rec_now_ns();
+	bool asked = false;
 	struct regs regs;
+	int status = 0;
 	uint8_t saved;
+	pid_t tid;
 
-	TRY(tracee_read(t->tid, next, &saved, 1));
-	TRY(tracee_write(t->tid, next, &int3, 1));
-	TRY(go_on(rec, t, PTRACE_CONT, met));
-	TRY(tracee_write(t->tid, next, &saved, 1));
-	if (*met)
-		return NULL;
+	*hit = *met = false;
+	TRY(tracee_read(t->tid, addr, &saved, 1));
+	TRY(tracee_write(t->tid, addr, &int3, 1));
+	rec_tick_in(limit_ns);
+	TRY(rec_resume(t, PTRACE_CONT, 0));
+	while ((tid = waitpid(t->tid, &status, __WALL)) != t->tid) {
+		if (tid < 0 && errno != EINTR)
+			return &err_gone;
+		if (!asked && rec_now_ns() - start >= limit_ns)
+			asked = ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) == 0;
+	}
+	rec->first = t;
+	t->state = TASK_STOPPED;
+	t->status = status;
+	TRY(tracee_write(t->tid, addr, &saved, 1));
 	TRY(tracee_regs_get(t->tid, &regs));
-	regs.rip = next;
+	*hit = tracee_stop_kind(status) == STOP_SIGNAL && WSTOPSIG(status) == SIGTRAP && regs.rip == addr + 1;
+	*met = !*hit && tracee_stop_kind(status) != STOP_EVENT;
+	if (!*hit)
+		return NULL;
+	regs.rip = addr;
 	return tracee_regs_set(t->tid, &regs);
+}
+
+/* Could a call end in front of at? */
+static bool behind_call(pid_t tid, uint64_t at)
+{
+	uint8_t b[7];
+
+	if (tracee_read_some(tid, at - 7, b, 7) != 7)
+		return false;
+	return b[2] == 0xe8 || (b[5] == 0xff && (b[6] & 0x38) == 0x10) || (b[4] == 0xff && (b[5] & 0x38) == 0x10) ||
+	       (b[1] == 0xff && (b[2] & 0x38) == 0x10);
+}
+
+/*
+ * Code that the program can write to is a bad place: it may change it, or look at it, while replay has a jump in it.  Go on to
+ * where it returns into code that stays as it is, if that comes soon.
+ */
+static struct err *out_of_changing_code(struct recorder *rec, struct rec_task *t, const struct tracee_maps *maps, bool *met)
+{
+	enum { WORDS = 256, LIMIT_NS = 2000000 };
+	uint64_t word[WORDS];
+	const struct tracee_map *m;
+	struct regs regs;
+	size_t n;
+	bool hit;
+
+	TRY(tracee_regs_get(t->tid, &regs));
+	m = tracee_maps_find(maps, regs.rip);
+	if (!m || !(m->prot & PROT_WRITE) || trap_blocked(t))
+		return NULL;
+	n = tracee_read_some(t->tid, regs.rsp, word, sizeof(word)) / 8;
+	for (size_t i = 0; i < n; i++) {
+		m = tracee_maps_find(maps, word[i]);
+		if (m && (m->prot & (PROT_WRITE | PROT_EXEC)) == PROT_EXEC && behind_call(t->tid, word[i]))
+			return run_to(rec, t, word[i], LIMIT_NS, &hit, met);
+	}
+	return NULL;
 }
 
 /* *good is false when there is no place near that replay can patch. */
 static struct err *to_good_place(struct recorder *rec, struct rec_task *t, struct regs *regs, bool *good, bool *met)
 {
-	bool blocked = trap_blocked(t);
+	bool blocked = trap_blocked(t), hit;
 	struct pun pun;
 	unsigned len;
 
@@ -124,16 +182,19 @@ static struct err *to_good_place(struct recorder *rec, struct rec_task *t, struc
 
 		TRY(tracee_regs_get(t->tid, regs));
 		place = place_of(t->tid, regs->rip, &len);
-		if (place == PLACE_EVENT)
+		if (place == PLACE_EVENT) {
+			*good = false;
 			return NULL;
+		}
 		*good = place != PLACE_REP && pun_decode(t->tid, regs->rip, &pun);
-		if (*good || blocked || place == PLACE_ODD)
+		if (blocked || place == PLACE_ODD || (*good && (i == STEPS_MAX - 1 || pun_quiet(t->tid, &pun))))
 			return NULL;
 		if (place == PLACE_REP)
-			TRY(past_rep(rec, t, regs->rip + len, met));
+			TRY(run_to(rec, t, regs->rip + len, UINT64_MAX / 2, &hit, met));
 		else
 			TRY(go_on(rec, t, PTRACE_SINGLESTEP, met));
 	}
+	*good = false;
 	return NULL;
 }
 
@@ -169,8 +230,10 @@ struct err *rec_name_point(struct recorder *rec, struct rec_task *t, bool *named
 {
 	struct trace_effect *e;
 	struct regs regs;
-	bool good, met, whole;
+	bool good = false, met = false, whole;
+	struct tracee_maps maps;
 	uint64_t computed;
+	struct err *err;
 
 	*named = false;
 	TRY(tracee_regs_get(t->tid, &regs));
@@ -179,14 +242,19 @@ struct err *rec_name_point(struct recorder *rec, struct rec_task *t, bool *named
 		t->state = TASK_READY;
 		return NULL;
 	}
-	TRY(to_good_place(rec, t, &regs, &good, &met));
-	if (met)
-		return NULL;	/* stepping met something else: it is handled as any stop */
-	t->state = TASK_READY;
-	if (!good)
-		return NULL;	/* an event of its own comes next, or another place a little later */
+	TRY(tracee_maps_read(t->tid, &maps));
+	err = out_of_changing_code(rec, t, &maps, &met);
+	if (!err && !met)
+		err = to_good_place(rec, t, &regs, &good, &met);
+	if (!met)	/* else stepping met something: it is handled as any stop */
+		t->state = TASK_READY;
+	if (err || met || !good) {	/* !good: an event of its own comes next, or another place a little later */
+		tracee_maps_deinit(&maps);
+		return err;
+	}
 	computed = computed_ns(t);
-	whole = rec_witness(rec, t, &regs);
+	whole = rec_witness(rec, t, &regs, &maps);
+	tracee_maps_deinit(&maps);
 	rec_effect_xstate(rec, t);
 	e = rec_effect(rec, TRACE_POINT);
 	e->x = computed;

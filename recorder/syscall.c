@@ -440,6 +440,12 @@ static void restart_keep(struct rec_task *t, int64_t ret)
 	t->has_restart = true;
 }
 
+/* Calls after which signals or switches strike in computing code. */
+static bool points_expected(uint64_t nr)
+{
+	return nr == SYS_setitimer || nr == SYS_alarm || nr == SYS_timer_settime || nr == SYS_clone3;
+}
+
 struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t)
 {
 	struct rec_call *call = t->call.nr == SYS_restart_syscall && t->has_restart ? &t->restart : &t->call;
@@ -462,6 +468,8 @@ struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t)
 	if (memcmp(&regs, &before, sizeof(regs)))
 		TRY(tracee_regs_set(t->tid, &regs));
 	restart_keep(t, ret);
+	if (points_expected(t->call.nr))
+		rec_witness_expect(rec, t);
 	rec_write(rec, t, TRACE_SYSCALL, 0, &t->call.entry, ret);
 	t->last = regs;
 	t->at_syscall = false;

@@ -26,7 +26,7 @@ enum {
 	PAGES_MAX = 16384,
 	PAGES_PER_MS = 38,		/* 3 GB/s, and a twentieth of the time */
 	SMALL_PAGES = 256,
-	RUNS_MAX = 600, RUNS_PAGE = 40, NEW_MAX = 64,	/* pages of which all words are given */
+	RUNS_MAX = 600, RUNS_PAGE = 40, NEW_MAX = 128,	/* pages of which all words are given */
 	STACK_BELOW = 128, STACK_ABOVE = 1920, POINTED = 256, GENERAL = 15,
 };
 
@@ -204,18 +204,35 @@ static bool choose(struct pass *s, const struct tracee_map *m, const struct regs
 	return (few && (!all || pages <= s->budget));
 }
 
-bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *regs)
+/*
+ * The program has made a thread or set a timer: points in computing code are to be expected.  Copy its memory now, so that
+ * the first of them has words that changed.
+ */
+void rec_witness_expect(struct recorder *rec, struct rec_task *t)
+{
+	struct rec_pending others;
+	struct tracee_maps maps;
+	struct err *err;
+
+	if (t->mm->copies || resident_pages(t) > PAGES_MAX / 4)
+		return;
+	err = tracee_maps_read(t->tid, &maps);
+	if (err) {
+		err_free(err);
+		return;
+	}
+	rec_pending_save(rec, &others);
+	rec_witness(rec, t, &t->call.entry, &maps);
+	rec_pending_restore(rec, &others);
+	tracee_maps_deinit(&maps);
+}
+
+bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *regs, const struct tracee_maps *maps)
 {
 	uint64_t now = rec_now_ns();
 	struct pass s = { .rec = rec };
-	struct tracee_maps maps;
-	struct err *err = tracee_maps_read(t->tid, &maps);
 	bool whole = true, few;
 
-	if (err) {
-		err_free(err);
-		return false;
-	}
 	if (!t->mm->copies)
 		t->mm->copies = calloc(1, sizeof(*t->mm->copies));
 	BUG_ON(!t->mm->copies, "out of memory for copies of pages");
@@ -225,8 +242,8 @@ bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *re
 	few = resident_pages(t) <= s.budget;
 	if (!few)
 		windows(rec, t, regs);
-	for (size_t i = 0; i < maps.n; i++) {
-		const struct tracee_map *m = &maps.map[i];
+	for (size_t i = 0; i < maps->n; i++) {
+		const struct tracee_map *m = &maps->map[i];
 
 		if (!wanted(t, m))
 			continue;
@@ -242,6 +259,5 @@ bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *re
 	free(s.old.page);
 	s.now.last_ns = rec_now_ns();
 	*t->mm->copies = s.now;
-	tracee_maps_deinit(&maps);
 	return whole;
 }

@@ -46,7 +46,9 @@ struct landmark {
 	unsigned samples;
 	struct regs sample[SAMPLES];
 	uint64_t traps, trips;
+	bool back;			/* there is a way back to where the search began */
 	bool timed;			/* the search has an end: err_late */
+	int prot;			/* of the code, where the program may write to it; else 0 */
 };
 
 /* The time for a search is over; or the task has got to its next event without passing the point. */
@@ -125,6 +127,16 @@ static struct err *stub_write(struct landmark *l, bool *good)
 	return tracee_write(l->t->real, l->stub.addr, code, len);
 }
 
+/* Code that the program may write to is write-protected while the jump is in it. */
+static struct err *protect(struct landmark *l, int prot)
+{
+	uint64_t first = l->stub.pun.addr & ~(uint64_t)(PAGE_BYTES - 1);
+	uint64_t end = (l->stub.pun.addr + PUN_MAX + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+	int64_t ret;
+
+	return call(l->t, &ret, SYS_mprotect, first, end - first, (uint64_t)prot, 0);
+}
+
 static struct err *patch(struct landmark *l)
 {
 	bool good;
@@ -140,7 +152,7 @@ static struct err *patch(struct landmark *l)
 		return NULL;
 	TRY(tracee_write(l->t->real, l->stub.pun.addr, l->jump, PUN_JUMP));
 	l->patched = true;
-	return NULL;
+	return l->prot ? protect(l, l->prot & ~PROT_WRITE) : NULL;
 }
 
 /* The program's own bytes; what it has written over the jump meanwhile is its own. */
@@ -160,8 +172,11 @@ static struct err *unpatch(struct landmark *l)
 {
 	int64_t ret;
 
-	if (l->patched)
+	if (l->patched) {
 		TRY(jump_out(l));
+		if (l->prot)
+			TRY(protect(l, l->prot));
+	}
 	l->patched = false;
 	if (l->stub.map)
 		TRY(call(l->t, &ret, SYS_munmap, l->stub.map, STUB_PAGES * PAGE_BYTES, 0, 0));
@@ -258,18 +273,26 @@ static bool part_equal(const unsigned char *want, const unsigned char *have, uns
 	return !memcmp(want + leaf.ebx, have + leaf.ebx, leaf.eax);
 }
 
-static bool x87_equal(const unsigned char *want, const unsigned char *have)
+static bool x87_equal(const unsigned char *want, const unsigned char *have, struct stub_word *word)
 {
 	bool equal = !memcmp(want, have, 5) && !memcmp(want + 24, have + 24, 4);
 
-	for (unsigned i = 0; i < 8 && equal; i++)
-		equal = !memcmp(want + X_ST + 16 * i, have + X_ST + 16 * i, 10);
+	for (unsigned i = 0; i < 8; i++) {
+		const unsigned char *w = want + X_ST + 16 * i;
+
+		if (memcmp(w, have + X_ST + 16 * i, 8)) {
+			word->addr = STUB_YMM + i;
+			memcpy(&word->value, w, 8);
+			return false;
+		}
+		equal &= !memcmp(w + 8, have + X_ST + 16 * i + 8, 2);
+	}
 	return equal;
 }
 
 static bool lanes_equal(const unsigned char *want, const unsigned char *have, uint64_t xcr0, struct stub_word *word)
 {
-	for (unsigned lane = 0; lane < STUB_LANES; lane++) {
+	for (unsigned lane = 0; lane < STUB_YMM; lane++) {
 		unsigned at = lane < STUB_XMM ? X_XMM + 8 * lane : X_HEADER_END + 8 * (lane - STUB_XMM);
 
 		if (lane == STUB_XMM && !(xcr0 & 1 << X_AVX))
@@ -297,7 +320,7 @@ static struct err *vectors_equal(struct landmark *l, bool *equal, struct stub_wo
 			continue;
 		memcpy(want, e->data, e->data_len < sizeof(want) ? e->data_len : sizeof(want));
 		TRY(tracee_xstate_get(l->t->real, have, &len));
-		*equal = lanes_equal(want, have, xcr0, word) && x87_equal(want, have);
+		*equal = lanes_equal(want, have, xcr0, word) && x87_equal(want, have, word);
 		for (unsigned part = X_AVX + 1; part <= X_LAST && *equal; part++) {
 			if (part != X_PKRU && (xcr0 >> part & 1))
 				*equal = part_equal(want, have, part);
@@ -438,11 +461,81 @@ static struct err *missed(struct landmark *l, const char *what)
 		       "(%" PRIu64 " candidates)", what, l->traps);
 }
 
+static bool is_code_write(const struct landmark *l, const siginfo_t *info)
+{
+	uint64_t first = l->stub.pun.addr & ~(uint64_t)(PAGE_BYTES - 1);
+	uint64_t end = (l->stub.pun.addr + PUN_MAX + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+	uint64_t at = (uint64_t)(uintptr_t)info->si_addr;
+
+	return l->prot && l->patched && info->si_signo == SIGSEGV && info->si_code == SEGV_ACCERR && at >= first && at < end;
+}
+
+/* Where the program is when it is in a moved instruction. */
+static void out_of_stub(struct landmark *l)
+{
+	for (unsigned i = 0; i < l->stub.pun.n; i++) {
+		if (l->t->regs.rip == l->stub.moved + l->stub.pun.insn[i].out)
+			l->t->regs.rip = l->stub.pun.addr + l->stub.pun.insn[i].at;
+	}
+}
+
+static void into_stub(struct landmark *l)
+{
+	const struct pun_insn *i = pun_insn_at(&l->stub.pun, l->t->regs.rip);
+
+	if (i && i->at)
+		l->t->regs.rip = l->stub.moved + i->out;
+}
+
+/* Are the bytes of the jump at which instructions begin still ones that trap? */
+static bool same_edges(const struct landmark *l)
+{
+	for (unsigned i = 1; i < l->stub.pun.n; i++) {
+		unsigned at = l->stub.pun.insn[i].at, k = 0;
+
+		while (at < PUN_JUMP && pun_trap_byte(k) && pun_trap_byte(k) != l->jump[at])
+			k++;
+		if (at < PUN_JUMP && !pun_trap_byte(k))
+			return false;
+	}
+	return true;
+}
+
+/* The program writes to the code: let it, and put the jump over what is there then. */
+static struct err *code_write(struct landmark *l)
+{
+	struct pun now;
+	bool good;
+	int status;
+
+	out_of_stub(l);
+	TRY(jump_out(l));
+	TRY(protect(l, l->prot));
+	TRY(set_regs(l->t));
+	TRY(tracee_resume(l->t->real, PTRACE_SYSEMU_SINGLESTEP, 0));
+	TRY(tracee_wait(l->t->real, &status));
+	if (!WIFSTOPPED(status))
+		return &err_gone;
+	TRY(tracee_regs_get(l->t->real, &l->t->regs));
+	if (!pun_decode(l->t->real, l->stub.pun.addr, &now))
+		return missed(l, "the code there was changed");
+	l->stub.pun = now;
+	TRY(stub_write(l, &good));
+	if (!good || !same_edges(l))
+		return missed(l, "the code there was changed");
+	TRY(tracee_write(l->t->real, l->stub.pun.addr, l->jump, PUN_JUMP));
+	TRY(protect(l, l->prot & ~PROT_WRITE));
+	into_stub(l);
+	return set_regs(l->t);
+}
+
 /* A signal stop that is no SIGTRAP of ours: *err NULL = go on. */
 static struct err *other_signal(struct landmark *l, const siginfo_t *info)
 {
 	bool grown = false;
 
+	if (is_code_write(l, info))
+		return code_write(l);
 	if (redirected(l, info->si_signo))
 		return NULL;
 	if (info->si_signo == SIGSEGV && info->si_code != SI_KERNEL)
@@ -538,10 +631,8 @@ static struct err *learn(struct landmark *l, bool tripped)
 static struct err *search_patched(struct landmark *l, bool *found)
 {
 	struct rp_task *t = l->t;
-	const struct pun_insn *inside = pun_insn_at(&l->stub.pun, t->regs.rip);
 
-	if (inside && inside->at)	/* in the middle of what the jump replaces */
-		t->regs.rip = l->stub.moved + inside->out;
+	into_stub(l);		/* in the middle of what the jump replaces */
 	TRY(set_regs(t));
 	while (!*found) {
 		struct regs at_trap;
@@ -688,22 +779,23 @@ static struct err *search(struct landmark *l, enum how how)
 	return unpatch(l);
 }
 
-/* Could the program change or look at the code where the jump goes? */
-static bool code_may_change(struct landmark *l)
+/* Its protection if the program can change the code where the jump goes, else 0. */
+static int changing_code(struct landmark *l)
 {
 	struct tracee_maps maps;
 	const struct tracee_map *m;
 	struct err *err = tracee_maps_read(l->t->real, &maps);
-	bool risky;
+	int prot = 0;
 
 	if (err) {
 		err_free(err);
-		return true;
+		return 0;
 	}
 	m = tracee_maps_find(&maps, l->ev->regs.rip);
-	risky = !m || (m->prot & PROT_WRITE);
+	if (m && (m->prot & PROT_WRITE))
+		prot = m->prot;
 	tracee_maps_deinit(&maps);
-	return risky;
+	return prot;
 }
 
 /*
@@ -724,20 +816,20 @@ static uint64_t blind_time(const struct landmark *l)
 /* A point that was run past: how long a search may take before that is plain. */
 static uint64_t patience(const struct landmark *l, uint64_t blind)
 {
-	return (l->point->x - blind) * 15 + l->point->x + 20 * MS;
+	return (l->point->x - blind) * 15 + l->point->x + (l->prot ? 1500 : 20) * MS;
 }
 
 static struct err *attempt(struct landmark *l, enum how how, uint64_t blind)
 {
 	struct err *err = NULL;
 
-	l->timed = blind != 0;
-	if (blind) {
-		TRY(run_blind(l, blind));
-		set_alarm(l->t->real, patience(l, blind));
-	}
-	err = search(l, how);
+	l->timed = l->back && l->point && (blind || (l->prot && how == BY_JUMP));
 	if (blind)
+		TRY(run_blind(l, blind));
+	if (l->timed)
+		set_alarm(l->t->real, patience(l, blind));
+	err = search(l, how);
+	if (l->timed)
 		set_alarm(0, 0);
 	l->timed = false;
 	return err;
@@ -753,38 +845,65 @@ static struct err *snapshot(struct landmark *l, struct rp_snapshot **ret)
 	return NULL;
 }
 
+/* Back to the beginning, for another attempt. */
+static struct err *again(struct landmark *l, struct rp_snapshot **back, bool keep)
+{
+	struct landmark fresh;
+
+	TRY(rp_snapshot_restore(l->r, l->t, *back));
+	*back = NULL;
+	begin(&fresh, l->r, l->t, l->ev);
+	fresh.prot = l->prot;
+	*l = fresh;
+	if (keep)
+		TRY(snapshot(l, back));
+	l->back = *back != NULL;
+	return NULL;
+}
+
+static struct err *find(struct landmark *l, uint64_t blind, struct rp_snapshot **back)
+{
+	struct replay *r = l->r;
+	struct err *err = attempt(l, BY_JUMP, blind);
+
+	if (!err)
+		r->blind_share += blind && r->blind_share < SHARE_MAX;
+	if (*back && err == &err_late && blind) {
+		log_debug("event %" PRIu64 ": run past the point", l->ev->n);
+		r->blind_share = r->blind_share * 3 / 4 < SHARE_MIN ? SHARE_MIN : r->blind_share * 3 / 4;
+		TRY(again(l, back, l->prot != 0));
+		err = attempt(l, BY_JUMP, 0);
+	}
+	for (unsigned i = 0; err && l->prot && *back && i < 2; i++) {	/* it looks at the code, perhaps */
+		log_debug("event %" PRIu64 ": by debug register: %s", l->ev->n, err->msg);
+		if (err != &err_late)
+			err_free(err);
+		TRY(again(l, back, i == 0));
+		err = attempt(l, BY_DEBUG_REGISTER, i == 0 ? blind : 0);
+	}
+	return err;
+}
+
 struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
 	struct rp_snapshot *back = NULL;
 	struct landmark l;
-	uint64_t blind;
+	uint64_t blind = 0;
 	struct err *err;
 
 	begin(&l, r, t, ev);
-	blind = r->debug ? 0 : blind_time(&l);
-	if (!r->debug && (blind || code_may_change(&l)))
-		TRY(snapshot(&l, &back));
-	if (!back)
-		blind = 0;
-	err = attempt(&l, BY_JUMP, blind);
-	if (back && blind && !err)
-		r->blind_share += r->blind_share < SHARE_MAX;
-	if (back && err == &err_late) {
-		log_debug("event %" PRIu64 ": run past the point", ev->n);
-		r->blind_share = r->blind_share * 3 / 4 < SHARE_MIN ? SHARE_MIN : r->blind_share * 3 / 4;
-		TRY(rp_snapshot_restore(r, t, back));
-		back = NULL;
-		TRY(snapshot(&l, &back));
-		begin(&l, r, t, ev);
-		err = attempt(&l, BY_JUMP, 0);
+	l.prot = changing_code(&l);
+	if (!r->debug) {
+		blind = blind_time(&l);
+		if (blind || l.prot)
+			TRY(snapshot(&l, &back));
+		if (!back)
+			blind = 0;
 	}
-	if (back && err && code_may_change(&l)) {
-		err_free(err);
-		TRY(rp_snapshot_restore(r, t, back));
-		back = NULL;
-		begin(&l, r, t, ev);
-		err = attempt(&l, BY_DEBUG_REGISTER, 0);
-	}
+	l.back = back != NULL;
+	err = find(&l, blind, &back);
+	if (err == &err_late)
+		err = missed(&l, "its time was over");
 	rp_snapshot_drop(back);
 	log_debug("event %" PRIu64 ": point found after %" PRIu64 " traps, %" PRIu64 " trips, %u words in the test", ev->n,
 		  l.traps, l.trips, l.stub.words);

@@ -4,7 +4,7 @@
 
 #include "base/bug.h"
 
-enum { SAVE_RCX = 0, SAVE_RAX = 8, SAVE_VECTOR = 32, GENERAL = 15, RSP_WORD = 19, RAX = 0, RCX = 1, RSP = 4 };
+enum { SAVE_RCX = 0, SAVE_RAX = 8, SAVE_VECTOR = 32, SAVE_FX = 64, RAX = 0, RCX = 1, RSP = 4 };
 
 struct code { uint8_t *bytes; unsigned len, room; uint64_t at, data; };
 
@@ -80,7 +80,7 @@ static void put_reg(struct code *c, int word, uint64_t value)
 	put(c, lea, 5);		/* lea rcx, [reg + rcx + 0] */
 }
 
-/* rcx = half of an XMM register, or of the upper half of a YMM register */
+/* rcx = half of an XMM register, or of the upper half of a YMM register, or an x87 mantissa */
 static void put_lane(struct code *c, unsigned lane)
 {
 	uint8_t reg = (uint8_t)(lane % STUB_XMM / 2);
@@ -90,7 +90,11 @@ static void put_lane(struct code *c, unsigned lane)
 	/* vextractf128 data(%rip), ymm, 1 */
 	uint8_t upper[5] = { 0xc4, (uint8_t)(0x63 | (reg >= 8 ? 0 : 0x80)), 0x7d, 0x19, (uint8_t)(0x05 | (reg & 7) << 3) };
 
-	if (lane >= STUB_XMM) {
+	if (lane >= STUB_YMM) {
+		put(c, "\x48\x0f\xae\x05", 4);	/* fxsave64 data(%rip) */
+		put_u32(c, (uint32_t)(c->data + SAVE_FX - (c->at + c->len + 4)));
+		put_saved(c, 0x8b, false, SAVE_FX + 32 + 16 * (lane - STUB_YMM));
+	} else if (lane >= STUB_XMM) {
 		put(c, upper, 5);
 		put_u32(c, (uint32_t)(c->data + SAVE_VECTOR - (c->at + c->len + 5)));
 		put(c, "\x01", 1);

@@ -19,7 +19,8 @@
 
 enum {
 	STUB_XMM = 32,		/* words below this: xmm0 low, xmm0 high, xmm1 low, ... */
-	STUB_LANES = 64,	/* and ymm0 upper half low, high, ymm1 ... */
+	STUB_YMM = 64,		/* ymm0 upper half low, high, ymm1 ... */
+	STUB_LANES = 72,	/* mantissa of st(0), st(1) ... */
 	STUB_WORDS = 48, STUB_REGS = 16,
 	STUB_PAGES = 3,		/* code, the saved words, and what the place takes for alignment */
 };

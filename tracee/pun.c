@@ -5,7 +5,7 @@
 
 #include "abi/layout.h"
 
-enum { PAGE = 4096, LOOK = 16 };
+enum { PAGE = 4096, LOOK = 16, NEAR = 2048 };
 
 static csh decoder(void)
 {
@@ -63,15 +63,14 @@ static bool classify(csh handle, const cs_insn *insn, struct pun_insn *ret)
 		ret->kind = PUN_CALL;
 		if (!direct || b[0] != 0xe8)
 			return false;
-	} else if (cs_insn_group(handle, insn, CS_GRP_JUMP) && direct) {
-		if (b[0] == 0xe9 || b[0] == 0xeb)
-			ret->kind = PUN_JMP;
-		else if ((b[0] & 0xf0) == 0x70 || (b[0] == 0x0f && (b[1] & 0xf0) == 0x80))
-			ret->kind = PUN_JCC;
-		else if (b[0] >= 0xe0 && b[0] <= 0xe3)
-			ret->kind = PUN_LOOP;
-		else	/* behind a prefix */
-			return false;
+	} else if (direct && (b[0] == 0xe9 || b[0] == 0xeb)) {
+		ret->kind = PUN_JMP;
+	} else if (direct && ((b[0] & 0xf0) == 0x70 || (b[0] == 0x0f && (b[1] & 0xf0) == 0x80))) {
+		ret->kind = PUN_JCC;
+	} else if (direct && b[0] >= 0xe0 && b[0] <= 0xe3) {
+		ret->kind = PUN_LOOP;
+	} else if (direct && cs_insn_group(handle, insn, CS_GRP_JUMP)) {
+		return false;		/* behind a prefix */
 	}
 	if (ret->kind != PUN_PLAIN)
 		ret->target = (uint64_t)x->operands[0].imm;
@@ -202,6 +201,51 @@ const struct pun_insn *pun_insn_at(const struct pun *p, uint64_t at)
 			return &p->insn[i];
 	}
 	return NULL;
+}
+
+/* Could the bytes at p (address at) be a direct branch to within (first, last)?  Every offset is looked at,
+ * so it does not matter where instructions begin. */
+static bool branch_into(const uint8_t *p, uint64_t at, uint64_t first, uint64_t last)
+{
+	uint64_t to = 0;
+	int32_t rel;
+
+	if ((p[0] & 0xf0) == 0x70 || p[0] == 0xeb || (p[0] >= 0xe0 && p[0] <= 0xe3)) {
+		to = at + 2 + (uint64_t)(int64_t)(int8_t)p[1];
+	} else if (p[0] == 0xe9 || p[0] == 0xe8) {
+		memcpy(&rel, p + 1, 4);
+		to = at + 5 + (uint64_t)(int64_t)rel;
+	} else if (p[0] == 0x0f && (p[1] & 0xf0) == 0x80) {
+		memcpy(&rel, p + 2, 4);
+		to = at + 6 + (uint64_t)(int64_t)rel;
+	}
+	return to > first && to < last;
+}
+
+bool pun_quiet(pid_t tid, const struct pun *p)
+{
+	uint8_t code[2 * NEAR + 8] = { 0 };
+	uint64_t from = p->addr - NEAR;
+	size_t n;
+
+	if (p->n == 1)
+		return true;
+	for (unsigned i = 0; i + 1 < p->n; i++) {	/* what follows a jump is jumped to from somewhere */
+		const uint8_t *b = p->bytes + p->insn[i].at;
+
+		if (p->insn[i].kind == PUN_JMP || (b[0] & 0xfe) == 0xc2 || (b[0] == 0xff && (b[1] & 0x38) == 0x20))
+			return false;
+	}
+	n = tracee_read_some(tid, from, code, 2 * NEAR);
+	if (n < NEAR) {		/* the page before is not there */
+		from = p->addr & ~(uint64_t)(PAGE - 1);
+		n = tracee_read_some(tid, from, code, 2 * NEAR);
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (branch_into(code + i, from + i, p->addr, p->addr + PUN_JUMP))
+			return false;
+	}
+	return true;
 }
 
 /* ---- the place of the stub ------------------------------------------------------------------ */

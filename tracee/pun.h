@@ -39,6 +39,8 @@ struct pun {
 
 /* False: this place will not do.  Task stopped. */
 bool pun_decode(pid_t tid, uint64_t addr, struct pun *ret);
+/* Does nothing near look like a branch into the bytes of the jump behind the first?  It would trap each time. */
+bool pun_quiet(pid_t tid, const struct pun *p);
 /* An address for a stub: len bytes are free there, and pages before and behind.  0: there is none. */
 uint64_t pun_place(const struct pun *p, const struct tracee_maps *maps, uint64_t len);
 /* The displaced instructions as they must read at `to`, with a jump back behind them.  Bytes written; 0: too far. */
