@@ -206,6 +206,8 @@ static bool bytes_equal(const struct landmark *l, const struct trace_effect *e, 
 	const unsigned char *want = e->data;
 	size_t n = have ? tracee_read_some(l->t->real, e->addr, have, e->data_len) : 0, i = 0;
 
+	if (have)
+		rp_probe_hide(l->t->mm, e->addr, have, n);
 	if (n == e->data_len && !memcmp(have, want, n))
 		i = n;
 	while (i < n && have[i] == want[i])
@@ -577,6 +579,15 @@ static struct err *run_to_trap(struct landmark *l, int request)
 		}
 		if (ptrace(PTRACE_GETSIGINFO, t->real, NULL, &info) < 0)
 			return &err_gone;
+		if (l->r->probes) {
+			enum rp_probe_stop probe;
+
+			TRY(rp_probe_signal(l->r, t, &info, &probe));
+			if (probe == PROBE_STOPPED)
+				return &rp_stopped;
+			if (probe == PROBE_GO_ON)
+				continue;
+		}
 		if (info.si_signo == SIGTRAP && !redirected(l, SIGTRAP)) {
 			if (!l->r->debug || t->regs.rip == l->stub.trap || t->regs.rip == l->stub.trip)
 				return NULL;
@@ -893,7 +904,8 @@ struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trac
 
 	begin(&l, r, t, ev);
 	l.prot = changing_code(&l);
-	if (!r->debug) {
+	rp_probe_narrow(t, r, ev->regs.rip);
+	if (!r->debug && !r->probes) {	/* what a probe has logged cannot be taken back */
 		blind = blind_time(&l);
 		if (blind || l.prot)
 			TRY(snapshot(&l, &back));
