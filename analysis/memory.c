@@ -232,6 +232,9 @@ static void search_area(struct search *q, const struct area *a, const struct tar
 			l = lookup(q, words[i]);
 			if (!l || target_has(&t[l->target], addr))
 				continue;
+			/* glibc's arena: see graph.c */
+			if (a->kind == AREA_GLOBAL && !(words[i] & 15) && words[i] != l->range.start && l->range.end - words[i] <= 8)
+				continue;
 			if (a->kind != AREA_HEAP || history_at(q->s, addr, q->clock))
 				found(q, addr, words[i], l->target);
 		}

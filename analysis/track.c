@@ -18,10 +18,10 @@
 
 #include "analysis/internal.h"
 
-enum { SLOTS_MAX = 256, WATCHED = 4, BREAKS_MAX = 60, PATIENCE = 300, STEPS_MAX = 60000, RUNS_MAX = 4000, RED_ZONE = 128 };
+enum { SLOTS_MAX = 256, WATCHED = 4, BREAKS_MAX = 60, PATIENCE = 300, STEPS_MAX = 60000, RUNS_MAX = 4000, HITS_MAX = 64, RED_ZONE = 128 };
 
 static const unsigned general[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14 };
-static const uint32_t caller_saved = 1u << 6 | 1u << 7 | 1u << 8 | 1u << 9 | 1u << 11 | 1u << 12 | 1u << 13 | 1u << 14;
+static const uint32_t caller_saved = 1u << 6 | 1u << 7 | 1u << 8 | 1u << 9 | 1u << 10 | 1u << 11 | 1u << 12 | 1u << 13 | 1u << 14;
 
 struct slot {
 	uint64_t addr;
@@ -53,7 +53,8 @@ struct tracker {
 	int tid;		/* the thread whose registers matter */
 	struct regs before, after;
 	struct insn insn;
-	uint64_t clock;
+	uint64_t clock, from;	/* from: where tracking began */
+	bool again;
 	/* inside realloc: its old block, and where it returns */
 	uint64_t old, old_rsp, old_ret;
 	struct moment loss;	/* the last slot's end */
@@ -314,6 +315,11 @@ static struct err *event_done(struct tracker *k, const struct replay_fine *f)
 	return NULL;
 }
 
+static void trace_step(const struct tracker *k, const char *what)
+{
+	log_debug("%s: rip %lx rsp %lx slots %u (first %lx) held %x uses %x used %d loss %d how %d", what, (unsigned long)k->after.rip, (unsigned long)k->after.rsp, k->n, (unsigned long)k->slot[0].addr, held_registers(k, &k->after), k->insn.uses, k->used, k->loss.set, k->loss.how);
+}
+
 static struct err *step(struct tracker *k)
 {
 	int tid = replay_next_task(k->s->r);
@@ -344,6 +350,7 @@ static struct err *step(struct tracker *k)
 	at_function(k, f.tid, &k->after);
 	if (f.tid == k->tid)
 		registers_after(k, f.tid);
+	trace_step(k, "step");
 	return NULL;
 }
 
@@ -471,10 +478,16 @@ static struct err *run(struct tracker *k)
 			return step(k);		/* the ret itself */
 		slots_check(k, f.tid, &k->after, LEAKS_OVERWRITTEN, was_watch ? k->after.rip - 1 : 0);
 		slots_below(k, f.tid, &k->after);
-		if (!was_watch)
+		if (!was_watch && session_fn_at(k->s, k->after.rip)) {
+			/* It lives on somewhere strong: that is a matter for larger steps. */
+			k->again = k->clock > k->from + HITS_MAX && k->clock < k->s->end_clock;
+			if (k->again)
+				return NULL;
 			at_function(k, f.tid, &k->after);
+		}
 		if (!k->n)
 			k->tid = f.tid;
+		trace_step(k, was_watch ? "watch" : "stop");
 		if (k->old)	/* inside realloc: see where it goes */
 			TRY(step(k));
 		if (k->n != n)
@@ -507,12 +520,14 @@ static struct err *to_return(struct tracker *k)
 
 static struct err *begin(struct tracker *k, const struct bound *b)
 {
-	k->clock = replay_clock(k->s->r);
+	k->clock = k->from = replay_clock(k->s->r);
 	k->tid = replay_current(k->s->r);
 	TRY(memory_map(k->s, &k->map));
 	if (b->seen) {
 		get_regs(k, k->tid, &k->after);
-		return slots_search(k, true);
+		TRY(slots_search(k, true));
+		at_function(k, k->tid, &k->after);	/* the hit that comes next */
+		return NULL;
 	}
 	if (!k->s->h.key[k->t->block->key].event) {
 		TRY(to_return(k));
@@ -522,26 +537,19 @@ static struct err *begin(struct tracker *k, const struct bound *b)
 	return k->t->ranges > 1 ? slots_search(k, true) : NULL;
 }
 
-static struct err *follow(struct tracker *k, struct bound *b, bool *again)
+static struct err *follow(struct tracker *k, struct bound *b)
 {
 	while (!k->end && k->steps < STEPS_MAX && k->runs < RUNS_MAX) {
 		unsigned n = k->n;
 
 		if (k->n) {
 			TRY(run(k));
-			if (k->n || k->end)
-				continue;
-			TRY(slots_search(k, true));
-			for (unsigned i = 0; i < k->n; i++) {
-				if (k->slot[i].kind == AREA_STACK)
-					continue;
-				/* it lives on somewhere strong: that is a matter for larger steps */
-				b->lo = k->clock;
-				b->hi = k->s->end_clock;
-				*again = b->lo < b->hi;
-				if (*again)
-					return NULL;
+			if (k->again) {
+				*b = (struct bound){ k->clock, k->s->end_clock, true };
+				return NULL;
 			}
+			if (!k->n && !k->end)
+				TRY(slots_search(k, true));
 			continue;
 		}
 		if (k->idle > PATIENCE || (k->loss.set && !held_registers(k, &k->after)))
@@ -574,7 +582,8 @@ struct err *track_loss(struct session *s, struct target *t, struct bound *b, boo
 	*again = false;
 	err = begin(k, b);
 	if (!err)
-		err = follow(k, b, again);
+		err = follow(k, b);
+	*again = k->again;
 	if (!err && !*again) {
 		if (!k->loss.set && k->end && session_any_task(s)) {
 			get_regs(k, session_any_task(s), &k->after);
