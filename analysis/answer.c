@@ -434,6 +434,7 @@ static struct err *look(struct job *j)
 	j->ret->seconds_history = now_seconds() - t;
 	t = now_seconds();
 	TRY(memory_map(&j->s, &j->m));
+	memory_trim(&j->s, &j->m);
 	TRY(graph_build(&j->s, &j->m, &j->g));
 	j->ret->seconds_graph = now_seconds() - t;
 	totals(j);

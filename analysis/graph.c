@@ -301,6 +301,12 @@ static void reach(struct session *s, struct memory *m, struct graph *g)
 		if (m->area[i].kind != AREA_HEAP && m->area[i].kind != AREA_OTHER)
 			mark_area(s, &mk, &m->area[i]);
 	}
+	for (size_t i = 0; i < g->n; i++) {
+		const struct key *k = &s->h.key[s->h.block[g->node[i].block].key];
+
+		if (k->loader)		/* thread-local storage of threads, for example: it knows when to free that */
+			mark(&mk, g->node[i].addr);
+	}
 	for (unsigned i = 0; i < m->tasks; i++) {
 		const uint64_t *reg = (const uint64_t *)&m->regs[i];
 

@@ -197,6 +197,14 @@ static void keys_grow(struct history *h)
 	}
 }
 
+static bool in_loader(struct session *s, uint64_t pc)
+{
+	struct symbols_frame f[16];
+	size_t n = symbols_lookup(s->sym, pc, f, 16);
+
+	return n && f[0].module && strstr(f[0].module, "/ld-");
+}
+
 static uint32_t key_of(struct session *s, const struct replay_hit *hit)
 {
 	struct history *h = &s->h;
@@ -217,7 +225,8 @@ static uint32_t key_of(struct session *s, const struct replay_hit *hit)
 		h->keys_room = h->keys_room * 2 + 256;
 		h->key = must(realloc(h->key, h->keys_room * sizeof(*h->key)));
 	}
-	h->key[h->keys] = (struct key){ .hash = hash, .ret = hit->stack[0], .rsp = hit->rsp, .first = s->clock };
+	h->key[h->keys] = (struct key){ .hash = hash, .ret = hit->stack[0], .rsp = hit->rsp, .first = s->clock,
+					 .loader = in_loader(s, hit->stack[0] - 1) };
 	h->key_slot[at] = (uint32_t)h->keys + 1;
 	return (uint32_t)h->keys++;
 }
@@ -340,14 +349,6 @@ static void range_add(struct range **list, unsigned *n, uint64_t start, uint64_t
 {
 	*list = must(realloc(*list, (*n + 1) * sizeof(**list)));
 	(*list)[(*n)++] = (struct range){ start, end };
-}
-
-static bool in_loader(struct session *s, uint64_t pc)
-{
-	struct symbols_frame f[16];
-	size_t n = symbols_lookup(s->sym, pc, f, 16);
-
-	return n && f[0].module && strstr(f[0].module, "/ld-");
 }
 
 /* Memory that the program asks the kernel for itself is a block, too. */

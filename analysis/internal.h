@@ -57,6 +57,7 @@ struct key {
 	uint64_t first;		/* clock of the first hit */
 	uint64_t event;		/* not 0: the system call that mapped it, instead */
 	uint64_t allocs, frees, live, live_bytes;
+	bool loader;		/* called by the dynamic loader */
 	uint32_t stack;		/* number of its unwound stack; 0 = not yet */
 	uint64_t at_event;	/* where the first hit was, once unwound */
 };
@@ -165,6 +166,8 @@ struct memory {
 	unsigned tasks;
 };
 struct err *memory_map(struct session *s, struct memory *ret) __must_check;
+/* The end of the program: leave out what exit() and system calls have only left over. */
+void memory_trim(struct session *s, struct memory *m);
 void memory_deinit(struct memory *m);
 const struct area *memory_area(const struct memory *m, uint64_t addr);
 

@@ -128,6 +128,75 @@ struct err *memory_map(struct session *s, struct memory *ret)
 	return NULL;
 }
 
+static bool ends_program(const char *function)
+{
+	static const char *const names[] = { "exit", "__GI_exit", "_exit", "__GI__exit", "_Exit", "quick_exit", "abort" };
+
+	for (size_t i = 0; function && i < sizeof(names) / sizeof(*names); i++) {
+		if (!strcmp(function, names[i]))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A thread that is ending the program: in the frames of exit() nothing of the program's lives any more, only what earlier
+ * calls left behind there; and of the registers only what its caller had kept.
+ */
+static void trim_exit(struct session *s, struct memory *m, unsigned i)
+{
+	struct symbols_memory mem = session_memory(s, m->task[i].tid);
+	struct symbols_regs regs;
+	struct symbols_frame f[16];
+	enum symbols_how how = SYMBOLS_FIRST;
+	struct regs kept = m->regs[i];
+	uint64_t cfa, sp = 0;
+	bool first = true;
+
+	symbols_regs_from(&m->regs[i], &regs);
+	for (unsigned k = 0; k < 16; k++) {
+		size_t n = symbols_lookup(s->sym, regs.r[SYMBOLS_RIP] - !first, f, 16);
+		bool ends = n && n <= 16 && ends_program(f[n - 1].function);
+
+		if (!symbols_unwind_step(s->sym, &regs, &mem, first, &cfa, &how))
+			break;
+		first = how == SYMBOLS_SIGNAL;
+		if (!ends)
+			continue;
+		sp = cfa;
+		memset(&kept, 0, sizeof(kept));
+		kept.rbx = regs.r[SYMBOLS_RBX];
+		kept.rbp = regs.r[SYMBOLS_RBP];
+		kept.r12 = regs.r[SYMBOLS_R12];
+		kept.r13 = regs.r[SYMBOLS_R13];
+		kept.r14 = regs.r[SYMBOLS_R14];
+		kept.r15 = regs.r[SYMBOLS_R15];
+		kept.rsp = sp;
+		kept.fs_base = m->regs[i].fs_base;
+	}
+	if (!sp)
+		return;
+	m->regs[i] = kept;
+	for (size_t a = 0; a < m->n; a++) {
+		if (m->area[a].kind == AREA_STACK && m->area[a].tid == m->task[i].tid && sp < m->area[a].end)
+			m->area[a].start = m->area[a].sp = sp;
+	}
+}
+
+void memory_trim(struct session *s, struct memory *m)
+{
+	int tid = replay_next_task(s->r);
+
+	for (unsigned i = 0; i < m->tasks; i++) {
+		struct regs *r = &m->regs[i];
+
+		if (m->task[i].tid == tid)
+			trim_exit(s, m, i);
+		if (m->task[i].in_call)		/* what a function call does not keep */
+			r->rcx = r->rdx = r->rsi = r->rdi = r->r8 = r->r9 = r->r10 = r->r11 = r->rax = 0;
+	}
+}
+
 void memory_deinit(struct memory *m)
 {
 	free(m->area);
