@@ -30,6 +30,8 @@ struct cfi_row {
 };
 /* The row for vaddr.  False: nothing covers it. */
 bool cfi_row_at(struct symbols_module *m, uint64_t vaddr, struct cfi_row *ret);
+/* The same from the function's instructions, where nothing covers it (infer.c). */
+bool infer_row_at(struct symbols_module *m, uint64_t vaddr, struct cfi_row *ret);
 void cfi_free(struct cfi *c);
 
 #endif

@@ -144,7 +144,8 @@ enum symbols_how {
 	SYMBOLS_FIRST,		/* the registers as given */
 	SYMBOLS_CFI,
 	SYMBOLS_SIGNAL,		/* interrupted by the signal whose frame was before it */
-	SYMBOLS_FRAME_POINTER,	/* guesses, where there is no CFI */
+	SYMBOLS_INFERRED,	/* no CFI: worked out from the function's instructions */
+	SYMBOLS_FRAME_POINTER,	/* guesses */
 	SYMBOLS_SCAN,
 };
 struct symbols_pc {

@@ -64,8 +64,18 @@ static int slot_compare(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-static size_t slots_read(struct elf *e, enum section_id id, struct slot **v, size_t n, size_t *cap)
+/* Statically linked programs: the slot is filled by calling the resolver, which bears the function's name. */
+static const char *resolver_name(const struct symtab *t, uint64_t addr)
 {
+	for (size_t i = 0; i < t->n_code; i++)
+		if (t->code[i].addr == addr && t->code[i].type == STT_GNU_IFUNC)
+			return t->code[i].name;
+	return NULL;
+}
+
+static size_t slots_read(struct symbols_module *m, enum section_id id, struct slot **v, size_t n, size_t *cap)
+{
+	struct elf *e = &m->elf;
 	struct span rela = elf_section(e, id), syms = elf_section(e, SEC_DYNSYM), strs = elf_section(e, SEC_DYNSTR);
 
 	for (size_t i = 0; i < rela.n / sizeof(Elf64_Rela); i++) {
@@ -74,9 +84,11 @@ static size_t slots_read(struct elf *e, enum section_id id, struct slot **v, siz
 		Elf64_Sym s;
 
 		memcpy(&r, rela.p + i * sizeof(r), sizeof(r));
-		if (ELF64_R_TYPE(r.r_info) != R_X86_64_JUMP_SLOT && ELF64_R_TYPE(r.r_info) != R_X86_64_GLOB_DAT)
+		if (ELF64_R_TYPE(r.r_info) == R_X86_64_IRELATIVE)
+			name = resolver_name(&m->symtab, (uint64_t)r.r_addend);
+		else if (ELF64_R_TYPE(r.r_info) != R_X86_64_JUMP_SLOT && ELF64_R_TYPE(r.r_info) != R_X86_64_GLOB_DAT)
 			continue;
-		if (ELF64_R_SYM(r.r_info) < syms.n / sizeof(s)) {
+		else if (ELF64_R_SYM(r.r_info) < syms.n / sizeof(s)) {
 			memcpy(&s, syms.p + ELF64_R_SYM(r.r_info) * sizeof(s), sizeof(s));
 			name = span_str(strs, s.st_name);
 		}
@@ -87,18 +99,29 @@ static size_t slots_read(struct elf *e, enum section_id id, struct slot **v, siz
 	return n;
 }
 
-/* An entry is 16 (8 in .plt.got) bytes with a jmp *slot(%rip) somewhere in them. */
-static void plt_scan(struct symbols_module *m, enum section_id id, unsigned size, const struct slot *slots, size_t n)
+/* Where the entry with its jmp at i begins (endbr64 and a bnd prefix belong to it), and how long it is. */
+static uint64_t plt_entry(struct span code, size_t i, uint64_t *size_ret)
+{
+	size_t start = i;
+
+	if (start && code.p[start - 1] == 0xf2)
+		start--;
+	if (start >= 4 && !memcmp(code.p + start - 4, "\xf3\x0f\x1e\xfa", 4))
+		start -= 4;
+	*size_ret = i + 6 - start > 8 || (i + 7 <= code.n && code.p[i + 6] == 0x68) ? 16 : 8;
+	return start;
+}
+
+/* Each jmp *slot(%rip) with a slot that a relocation fills. */
+static void plt_scan(struct symbols_module *m, enum section_id id, const struct slot *slots, size_t n)
 {
 	struct span code = elf_section(&m->elf, id);
 	uint64_t base = m->elf.sec[id].addr;
 	struct symtab *t = &m->symtab;
 	char text[1024];
 
-	if (id == SEC_PLT_GOT && code.n >= 4 && !memcmp(code.p, "\xf3\x0f\x1e\xfa", 4))
-		size = 16;
 	for (size_t i = 0; i + 6 <= code.n; i++) {
-		struct sym sym = { .type = STT_FUNC, .bind = STB_LOCAL, .source = SYMBOLS_PLT, .size = size };
+		struct sym sym = { .type = STT_FUNC, .bind = STB_LOCAL, .source = SYMBOLS_PLT };
 		struct slot key, *hit;
 		int32_t disp;
 
@@ -109,7 +132,7 @@ static void plt_scan(struct symbols_module *m, enum section_id id, unsigned size
 		hit = bsearch(&key, slots, n, sizeof(*slots), slot_compare);
 		if (!hit)
 			continue;
-		sym.addr = base + i / size * size;
+		sym.addr = base + plt_entry(code, i, &sym.size);
 		snprintf(text, sizeof(text), "%s@plt", hit->name);
 		sym.name = arena_strn(&m->family->arena, text, strlen(text));
 		if (sym.name)
@@ -121,14 +144,15 @@ static void plt_scan(struct symbols_module *m, enum section_id id, unsigned size
 static void symtab_add_plt(struct symbols_module *m)
 {
 	struct slot *slots = NULL;
-	size_t cap = 0, n = slots_read(&m->elf, SEC_RELA_PLT, &slots, 0, &cap);
+	size_t cap = 0, n = slots_read(m, SEC_RELA_PLT, &slots, 0, &cap);
 
-	n = slots_read(&m->elf, SEC_RELA_DYN, &slots, n, &cap);
+	n = slots_read(m, SEC_RELA_DYN, &slots, n, &cap);
 	if (n) {
 		qsort(slots, n, sizeof(*slots), slot_compare);
-		plt_scan(m, SEC_PLT, 16, slots, n);
-		plt_scan(m, SEC_PLT_SEC, 16, slots, n);
-		plt_scan(m, SEC_PLT_GOT, 8, slots, n);
+		plt_scan(m, SEC_PLT, slots, n);
+		plt_scan(m, SEC_PLT_SEC, slots, n);
+		plt_scan(m, SEC_PLT_GOT, slots, n);
+		plt_scan(m, SEC_IPLT, slots, n);
 	}
 	free(slots);
 }

@@ -6,6 +6,7 @@
  * two to four reads.  Everything else (signal frames, PLT entries, expressions) keeps its full row.
  *
  * Where there is no CFI (musl, hand-written assembly, JIT code) in this order:
+ *   - what the function's own instructions do to rsp (infer.c), if that leads to a return address;
  *   - the innermost frame may stand before its prologue: the word at rsp is a return address behind a call of this function;
  *   - a chain of frame pointers;
  *   - the first word above rsp that is a return address: better one behind a call that names this very function.
@@ -14,7 +15,7 @@
 #include "symbols/cfi.h"
 #include "symbols/expr.h"
 
-enum row_kind { ROW_EMPTY, ROW_FAST, ROW_FULL, ROW_NONE, ROW_END };
+enum row_kind { ROW_EMPTY, ROW_FAST, ROW_FULL, ROW_NONE, ROW_END, ROW_INFERRED };
 enum { SLOTS = 7, CACHE_BITS = 14, SCAN_WORDS = 512 };
 
 /* What a fast row can say is saved, by offset from the CFA. */
@@ -79,7 +80,25 @@ static bool row_shorten(struct row *r, const struct cfi_row *full)
 	return r->saved & 1;		/* without the return address it is something special */
 }
 
-static void row_make(struct symbols *s, struct row *r, uint64_t pc)
+/* mov $15, %eax or %rax; syscall: what a handler returns to.  pc may be at either instruction. */
+static bool is_sigreturn(const struct symbols_module *m, uint64_t vaddr)
+{
+	static const uint8_t text[2][9] = { "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", "\xb8\x0f\x00\x00\x00\x0f\x05" };
+	static const uint8_t len[2] = { 9, 7 };
+
+	for (int i = 0; i < 2; i++)
+		for (unsigned at = 0; at <= len[i]; at += len[i] - 2) {
+			struct span code = elf_bytes(&m->elf, vaddr - at);
+
+			if (code.n >= len[i] && !memcmp(code.p, text[i], len[i]))
+				return true;
+			if (at)
+				break;
+		}
+	return false;
+}
+
+static void row_make(struct symbols *s, struct row *r, uint64_t pc, bool first)
 {
 	struct unwind_cache *c = s->unwind;
 	struct cfi_row full, *copy;
@@ -88,8 +107,13 @@ static void row_make(struct symbols *s, struct row *r, uint64_t pc)
 
 	*r = (struct row){ .pc = pc, .kind = ROW_NONE };
 	m = space_module(s, pc, &bias);
-	if (!m || !cfi_row_at(m, pc - bias, &full))
+	if (!m)
 		return;
+	if (!cfi_row_at(m, pc - bias, &full)) {
+		if (!is_sigreturn(m, pc - bias + !first) && infer_row_at(m, pc - bias + !first, &full) && row_shorten(r, &full))
+			r->kind = ROW_INFERRED;
+		return;
+	}
 	if (full.rule[full.ra].kind == RULE_UNDEFINED) {
 		r->kind = ROW_END;
 	} else if (row_shorten(r, &full)) {
@@ -106,7 +130,7 @@ static void row_make(struct symbols *s, struct row *r, uint64_t pc)
 }
 
 /* NULL: out of memory. */
-static const struct row *row_at(struct symbols *s, uint64_t pc)
+static const struct row *row_at(struct symbols *s, uint64_t pc, bool first)
 {
 	struct row *r;
 
@@ -121,7 +145,7 @@ static const struct row *row_at(struct symbols *s, uint64_t pc)
 		if (s->unwind->n_owned > 4 << CACHE_BITS)
 			unwind_cache_clear(s);
 		s->unwind->used = true;
-		row_make(s, r, pc);
+		row_make(s, r, pc, first);
 	}
 	return r;
 }
@@ -228,7 +252,7 @@ static bool step_full(const struct cfi_row *row, struct symbols_regs *regs, cons
 
 /* ---- without CFI --------------------------------------------------------------------------------------- */
 
-/* Is there a call instruction right before addr?  2: one that says it calls `function`. */
+/* Is there a call instruction right before addr?  2: one that says it calls `function`, or a handler's way back. */
 static int after_call(struct symbols *s, uint64_t addr, uint64_t function)
 {
 	uint64_t bias;
@@ -239,6 +263,8 @@ static int after_call(struct symbols *s, uint64_t addr, uint64_t function)
 
 	if (!m || !elf_executable(&m->elf, addr - 1 - bias))
 		return 0;
+	if (is_sigreturn(m, addr - bias))
+		return 2;
 	code = elf_bytes(&m->elf, addr - 7 - bias);
 	if (code.n < 7)
 		return 0;
@@ -307,17 +333,15 @@ static bool step_scan(struct symbols *s, struct symbols_regs *regs, const struct
 	return true;
 }
 
-/* mov $15, %eax or %rax; syscall: what a handler returns to.  The registers lie in the frame above. */
+/* The registers of the interrupted code lie in the frame that the handler returned from. */
 static bool step_sigreturn(struct symbols *s, struct symbols_regs *regs, const struct symbols_memory *mem)
 {
 	/* struct sigcontext (arch/x86/include/uapi/asm/sigcontext.h) as DWARF numbers */
 	static const uint8_t order[17] = { 8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16 };
 	uint64_t bias, pc = regs->r[SYMBOLS_RIP], words[17];
 	struct symbols_module *m = space_module(s, pc, &bias);
-	struct span code = m ? elf_bytes(&m->elf, pc - bias) : (struct span){ NULL, 0 };
 
-	if (code.n < 9 || (memcmp(code.p, "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", 9) &&
-			   memcmp(code.p, "\xb8\x0f\x00\x00\x00\x0f\x05", 7)))
+	if (!m || !is_sigreturn(m, pc - bias))
 		return false;
 	/* uc_flags, uc_link, uc_stack come first */
 	if (!mem_read(mem, regs->r[SYMBOLS_RSP] + 40, words, sizeof(words)))
@@ -351,6 +375,9 @@ static bool step_guess(struct symbols *s, struct symbols_regs *regs, const struc
 	if (first && read_word(mem, regs->r[SYMBOLS_RSP], &word)) {
 		int quality = after_call(s, word, function);
 
+		if (quality == 1 && after_call(s, word, regs->r[SYMBOLS_RIP]) == 2)
+			quality = 2;
+
 		/* At the function's first instruction any call will do, further on it must be a call of this one. */
 		if (quality == 2 || (quality && (!known_code || !function || regs->r[SYMBOLS_RIP] == function))) {
 			*cfa_ret = regs->r[SYMBOLS_RSP] + 8;
@@ -372,7 +399,7 @@ static bool step_guess(struct symbols *s, struct symbols_regs *regs, const struc
 bool symbols_unwind_step(struct symbols *s, struct symbols_regs *regs, const struct symbols_memory *mem, bool first,
 			 uint64_t *cfa_ret, enum symbols_how *how_ret)
 {
-	const struct row *r = row_at(s, regs->r[SYMBOLS_RIP] - !first);
+	const struct row *r = row_at(s, regs->r[SYMBOLS_RIP] - !first, first);
 	struct symbols_regs old;
 	bool ok;
 
@@ -382,6 +409,14 @@ bool symbols_unwind_step(struct symbols *s, struct symbols_regs *regs, const str
 		return false;
 	if (r->kind == ROW_NONE)
 		return step_guess(s, regs, mem, first, cfa_ret, how_ret) && regs->r[SYMBOLS_RIP];
+	if (r->kind == ROW_INFERRED) {
+		old = *regs;
+		*how_ret = SYMBOLS_INFERRED;
+		if (step_fast(r, regs, mem, cfa_ret) && after_call(s, regs->r[SYMBOLS_RIP], 0))
+			return true;
+		*regs = old;
+		return step_guess(s, regs, mem, first, cfa_ret, how_ret) && regs->r[SYMBOLS_RIP];
+	}
 	if (r->kind == ROW_FAST) {
 		ok = step_fast(r, regs, mem, cfa_ret);
 	} else {

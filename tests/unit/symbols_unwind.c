@@ -199,7 +199,7 @@ static void gcc_debug_frame(void **state)
 static void gcc_frame_pointers(void **state)
 {
 	(void)state;
-	walk_program("gf", "gcc -O0 -Wl,-z,now -fno-asynchronous-unwind-tables -fno-unwind-tables -fno-omit-frame-pointer", 100);
+	walk_program("gf", "gcc -O0 -Wl,-z,now -fno-asynchronous-unwind-tables -fno-unwind-tables -fno-omit-frame-pointer", 1);
 }
 static void clang_O2(void **state) { (void)state; walk_program("c2", "clang -O2 -g -Wl,-z,now", 0); }
 static void clang_O1_sections(void **state)
@@ -207,7 +207,7 @@ static void clang_O1_sections(void **state)
 	(void)state;
 	walk_program("c1", "clang -O1 -g -gdwarf-4 -ffunction-sections -Wl,-z,now", 0);
 }
-static void musl(void **state) { (void)state; walk_program("m", "musl-gcc -O2 -g -static", 700); }
+static void musl(void **state) { (void)state; walk_program("m", "musl-gcc -O2 -g -static", 1); }
 
 int main(void)
 {

@@ -1,0 +1,253 @@
+/*
+ * Fuzz ELF and DWARF: any bytes must end in answers or none, in bounded time and memory.
+ *
+ *	clang -fsanitize=fuzzer,address,undefined -DFUZZING ...	libFuzzer
+ *	otherwise: a program that runs the files (or directories of files) it is given, each as it is and with MUTATIONS
+ *	(environment; default 100) damages that are the same every time
+ */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "symbols/symbols.h"
+
+enum { BASE = 0x10000000, MAX_ASKED = 200 };
+volatile uint64_t looked_at;	/* so that everything is really read */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+/* Memory is the file itself, at BASE; above that small numbers that look like pointers into it. */
+struct memory {
+	const uint8_t *data;
+	size_t len;
+};
+
+static bool read_memory(void *ctx, uint64_t addr, void *buf, size_t len)
+{
+	const struct memory *m = ctx;
+
+	if (addr >= BASE && addr - BASE + len <= m->len) {
+		memcpy(buf, m->data + (addr - BASE), len);
+		return true;
+	}
+	for (size_t i = 0; i < len; i++)
+		((uint8_t *)buf)[i] = i % 8 < 2 ? (uint8_t)(addr >> 3) * 37 : i % 8 == 3 ? BASE >> 24 : 0;
+	return addr > 1 << 20;
+}
+
+static void see_text(const char *s)
+{
+	looked_at += s ? strlen(s) : 0;
+}
+
+static void see_pointer(void *ctx, uint64_t offset, const struct symbols_type *target)
+{
+	(void)ctx;
+	looked_at += offset;
+	see_text(symbols_type_name(target));
+}
+
+static void see_type(const struct symbols_type *t)
+{
+	const struct symbols_member *m;
+	char path[200];
+	size_t n;
+
+	see_text(symbols_type_name(t));
+	looked_at += symbols_type_size(t) + symbols_type_count(t);
+	m = symbols_type_members(t, &n);
+	for (size_t i = 0; i < n && i < 20; i++)
+		see_text(symbols_type_name(m[i].type));
+	for (uint64_t off = 0; off < 64; off += 8)
+		if (symbols_type_path(t, off, off & 8, path, sizeof(path)))
+			see_text(path);
+	symbols_type_pointers(t, see_pointer, NULL);
+}
+
+static bool see_variable(void *ctx, const struct symbols_variable *v)
+{
+	unsigned *n = ctx;
+
+	see_text(v->name);
+	see_text(v->function);
+	see_text(v->file);
+	see_type(v->type);
+	return ++*n < MAX_ASKED;
+}
+
+static void ask(struct symbols *s, uint64_t pc, const struct symbols_memory *mem)
+{
+	struct symbols_regs regs = { .known = (1u << SYMBOLS_REGS) - 1 };
+	struct symbols_frame f[20];
+	struct symbols_variable v;
+	struct symbols_pc chain[20];
+	unsigned seen = 0;
+	int64_t top;
+	size_t n = symbols_lookup(s, pc, f, 20);
+
+	for (size_t i = 0; i < n; i++) {
+		see_text(f[i].function);
+		see_text(f[i].file);
+		looked_at += f[i].line;
+	}
+	for (int i = 0; i < SYMBOLS_RIP; i++)
+		regs.r[i] = 0x7fff0000 + (uint64_t)i * 16;
+	regs.r[SYMBOLS_RIP] = pc;
+	n = symbols_unwind(s, &regs, mem, chain, 20);
+	looked_at += chain[n - 1].cfa;
+	symbols_locals(s, &regs, mem, 0x7fff1000, see_variable, &seen);
+	if (symbols_variable_at(s, pc, &v))
+		see_text(v.name);
+	see_type(symbols_allocation_type(s, chain, n, 64));
+	see_text(symbols_vtable_class(s, pc & ~7ull, mem, &top, NULL));
+}
+
+static void check(struct err *err)
+{
+	if (err && err->code == ERR_NOMEM)
+		abort();
+	err_free(err);
+}
+
+static void ask_names(struct symbols *s, const struct symbols_memory *mem)
+{
+	static const char *const names[] = { "main", "malloc", "ns::Cache<int>::get", "operator new(unsigned long)", "table" };
+	static const char *const texts[] = { "table.buckets[1].first->next", "*head", "(struct node *)0x10001000", "ns::made" };
+	struct symbols_tls_block tls[8];
+	struct symbols_range range[8];
+	struct symbols_found found[8];
+	unsigned seen = 0;
+	uint64_t addr;
+	size_t n;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		n = symbols_find(s, names[i], ~0u, found, 8);
+		for (size_t k = 0; k < n && k < 8; k++)
+			see_text(found[k].name);
+		see_type(symbols_type_find(s, names[i], NULL));
+	}
+	see_type(symbols_type_find(s, "struct node", NULL));
+	symbols_variables(s, see_variable, &seen);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		check(symbols_eval(s, texts[i], NULL, 0, mem, &addr, NULL));
+	looked_at += symbols_data_ranges(s, range, 8);
+	looked_at += symbols_tls_blocks(s, 0x7fff2000, mem, tls, 8);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	const struct symbols_options options = { .no_debug_files = true };
+	struct symbols_mapping m = { .start = BASE, .end = BASE + (len | 4095) + 1, .name = "/fuzz", .image = data, .image_len = len };
+	struct memory ctx = { data, len };
+	struct symbols_memory mem = { .read = read_memory, .ctx = &ctx };
+	struct symbols *s;
+
+	check(symbols_create(&options, &s));
+	/* Where the file's first part is, and its code if it is where linkers put it. */
+	check(symbols_map(s, &m));
+	for (uint64_t pc = BASE; pc < m.end; pc += (m.end - BASE) / 60 + 1)
+		ask(s, pc, &mem);
+	m.start += 0x1000;
+	m.offset = 0x1000;
+	m.prot = PROT_READ | PROT_EXEC;
+	check(symbols_map(s, &m));
+	for (uint64_t pc = BASE + 0x1000; pc < BASE + 0x1800; pc += 23)
+		ask(s, pc, &mem);
+	ask_names(s, &mem);
+	symbols_destroy(s);
+	return 0;
+}
+
+#ifndef FUZZING
+static int run(const char *path);
+
+static int run_dir(DIR *d, const char *path)
+{
+	char inner[4096];
+	struct dirent *e;
+	int n = 0;
+
+	while ((e = readdir(d)))
+		if (e->d_name[0] != '.') {
+			snprintf(inner, sizeof(inner), "%s/%s", path, e->d_name);
+			n += run(inner);
+		}
+	closedir(d);
+	return n;
+}
+
+static uint64_t seed = 88172645463325252ull;
+
+static uint64_t next(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	return seed ^= seed << 17;
+}
+
+/* A few bytes here and there, mostly behind the first page, where the interesting sections are. */
+static void damage(uint8_t *data, size_t len)
+{
+	static const uint8_t odd[] = { 0, 1, 0x7f, 0x80, 0xff, 0xfe, 0x40, 0x10 };
+	unsigned n = 1 + next() % 12;
+
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t at = next() % len, run = 1 + next() % 4;
+
+		if (at < 4096 && next() % 4)
+			at = len - 1 - at % len;
+		for (uint64_t k = 0; k < run && at + k < len; k++)
+			data[at + k] = next() & 1 ? odd[next() % 8] : (uint8_t)next();
+	}
+}
+
+static int run(const char *path)
+{
+	const char *env = getenv("MUTATIONS"), *from = getenv("FROM");
+	int mutations = env ? atoi(env) : 100;
+	DIR *d = opendir(path);
+	uint8_t *data, *copy;
+	size_t len;
+	FILE *f;
+
+	if (d)
+		return run_dir(d, path);
+	f = fopen(path, "r");
+	data = malloc(8 << 20);
+	copy = malloc(8 << 20);
+	if (!f || !data || !copy) {
+		perror(path);
+		exit(1);
+	}
+	len = fread(data, 1, 8 << 20, f);
+	fclose(f);
+	LLVMFuzzerTestOneInput(data, len);
+	for (int i = 0; i < mutations; i++) {
+		memcpy(copy, data, len);
+		seed = 88172645463325252ull + (uint64_t)i * 1000003;
+		damage(copy, len);
+		if (from && i < atoi(from))
+			continue;
+		if (from)
+			fprintf(stderr, "%s %d\n", path, i);
+		LLVMFuzzerTestOneInput(copy, len);
+	}
+	free(data);
+	free(copy);
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	int n = 0;
+
+	for (int i = 1; i < argc; i++)
+		n += run(argv[i]);
+	if (argc < 2)
+		n += run("tests/fuzz/corpus/symbols_elf");
+	printf("%d inputs\n", n);
+	return n ? 0 : 1;
+}
+#endif
