@@ -62,9 +62,11 @@ static struct err *unwind_keys(struct session *s)
 	enum replay_probe_stop stop;
 	uint32_t *list;
 	size_t n = keys_wanted(s, &list);
-	struct err *err = session_restore(s, s->start);
+	struct err *err;
 
 	s->quiet = true;
+	replay_probes_quiet(s->r);
+	err = session_restore(s, s->start);
 	for (size_t i = 0; i < n && !err; i++) {
 		struct key *k = &s->h.key[list[i]];
 

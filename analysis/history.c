@@ -27,6 +27,7 @@ void history_reset(struct history *h)
 	h->n = h->live = h->keys = 0;
 	h->live_bytes = h->allocs = h->frees = 0;
 	h->recycled = 0;
+	memset(h->recent, 0, sizeof(h->recent));
 	if (h->slot)
 		memset(h->slot, 0, h->slots * sizeof(*h->slot));
 	if (h->key_slot)
@@ -205,10 +206,9 @@ static bool in_loader(struct session *s, uint64_t pc)
 	return n && f[0].module && strstr(f[0].module, "/ld-");
 }
 
-static uint32_t key_of(struct session *s, const struct replay_hit *hit)
+static uint32_t key_new(struct session *s, const struct replay_hit *hit, uint64_t hash)
 {
 	struct history *h = &s->h;
-	uint64_t hash = mix(mix(1, hit->stack[0]), hit->rsp);
 	size_t at;
 
 	for (uint32_t i = 1; i < hit->window; i++) {
@@ -229,6 +229,34 @@ static uint32_t key_of(struct session *s, const struct replay_hit *hit)
 					 .loader = in_loader(s, hit->stack[0] - 1) };
 	h->key_slot[at] = (uint32_t)h->keys + 1;
 	return (uint32_t)h->keys++;
+}
+
+/* Is it the stack of the last hit with that return address and stack pointer? */
+static bool same_window(const struct session *s, const struct recent *r, const struct replay_hit *hit)
+{
+	if (r->ret != hit->stack[0] || r->rsp != hit->rsp || r->window != hit->window)
+		return false;
+	for (uint32_t i = 1; i < hit->window; i++) {
+		if (r->stack[i] != hit->stack[i] && (r->text >> i & 1 || is_text(s, hit->stack[i])))
+			return false;
+	}
+	return true;
+}
+
+static uint32_t key_of(struct session *s, const struct replay_hit *hit)
+{
+	struct history *h = &s->h;
+	uint64_t hash = mix(mix(1, hit->stack[0]), hit->rsp);
+	struct recent *r = &h->recent[hash % RECENT];
+
+	if (same_window(s, r, hit))
+		return r->key;
+	*r = (struct recent){ .ret = hit->stack[0], .rsp = hit->rsp, .window = hit->window };
+	for (uint32_t i = 1; i < hit->window; i++) {
+		r->stack[i] = hit->stack[i];
+		r->text |= (uint32_t)is_text(s, hit->stack[i]) << i;
+	}
+	return r->key = key_new(s, hit, hash);
 }
 
 /* ---- records --------------------------------------------------------------------------------------------- */

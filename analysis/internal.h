@@ -74,7 +74,15 @@ struct thread {
 	unsigned n;
 };
 
+struct recent {			/* a stack seen lately */
+	uint64_t ret, rsp;
+	uint32_t window, text, key;	/* text: which words are code addresses, bits */
+	uint64_t stack[REPLAY_WINDOW];
+};
+enum { RECENT = 1024 };
+
 struct history {
+	struct recent recent[RECENT];
 	struct block *block;
 	size_t n, room;
 	uint32_t *slot;		/* hash by address of live blocks: number + 1 */

@@ -195,7 +195,7 @@ static struct err *patch_add(struct replay *r, struct rp_task *t, uint64_t addr,
 		start = end = 0;
 	p.stub = room->start + room->used;
 	patch_decode(r, t, &p, start, end);
-	if (!p.n || !rp_stub_build(&p, def, &code)) {
+	if (!p.n || !rp_stub_build(&p, def, r->probes->quiet, &code)) {
 		log_warn("the instruction at 0x%lx cannot be probed", (unsigned long)addr);
 		return NULL;
 	}
@@ -238,7 +238,7 @@ static struct err *probe_task(struct replay *r, struct rp_task *t)
 	TRY(area_map(r, t));
 	for (unsigned i = 0; i < p->n; i++)
 		TRY(patch_add(r, t, p->probe[i].def.addr, (int)i));
-	for (unsigned i = 0; i < p->known_n; i++)
+	for (unsigned i = 0; i < p->known_n && !p->quiet; i++)
 		TRY(patch_add(r, t, p->known_return[i], -1));
 	rp_probe_in(r, t->mm, t->real);
 	return NULL;
@@ -271,9 +271,10 @@ void rp_probe_hide(const struct rp_mm *mm, uint64_t addr, void *bytes, size_t le
 
 static void set_count(struct replay *r)
 {
-	uint64_t left = r->probes->stop_at - r->probes->clock;
+	struct rp_probes *p = r->probes;
+	uint64_t left = p->stop_at - p->clock, batch = p->quiet ? (uint64_t)INT64_MAX : CLOCK_BATCH;
 
-	*word(r, PROBE_COUNT) = -(left < CLOCK_BATCH ? left : CLOCK_BATCH);
+	*word(r, PROBE_COUNT) = p->count_was = -(left < batch ? left : batch);
 }
 
 static void drain(struct replay *r, const struct rp_task *t)
@@ -282,6 +283,11 @@ static void drain(struct replay *r, const struct rp_task *t)
 	uint64_t used = *word(r, PROBE_POS) + PROBE_RING_BYTES;
 	const struct replay_hit *h = (void *)word(r, PROBE_RING), *end = (void *)((char *)word(r, PROBE_RING) + used);
 
+	if (p->quiet) {
+		p->clock += *word(r, PROBE_COUNT) - p->count_was;
+		set_count(r);
+		return;
+	}
 	if (!used)
 		return;
 	if (t)
@@ -362,6 +368,7 @@ static struct err *stub_trap(struct replay *r, struct rp_task *t, const struct r
 		return NULL;
 	if (patch.probe < 0) {		/* a return: the next entry is to stop, not this */
 		*word(r, PROBE_COUNT) = (uint64_t)-1;
+		p->count_was = (uint64_t)-1;
 		return NULL;
 	}
 	set_rip(t, patch.addr);
@@ -448,7 +455,7 @@ void rp_probe_narrow(struct rp_task *t, const struct replay *r, uint64_t rip)
 		patch_write(p, t->real, false);
 		p->jump = false;
 		p->len = p->n = 1;
-		BUG_ON(!rp_stub_build(p, def, &code), "a probe that was built cannot be built again");
+		BUG_ON(!rp_stub_build(p, def, r->probes->quiet, &code), "a probe that was built cannot be built again");
 		err_free(tracee_write(t->real, p->stub, code.bytes, code.len));
 		patch_write(p, t->real, in);
 	}
@@ -608,6 +615,8 @@ void replay_probes_drop(struct replay *r)
 	for (unsigned i = 0; i < PROBE_TABLE_N; i++)
 		word(r, PROBE_TABLE)[i] = 1;
 }
+
+void replay_probes_quiet(struct replay *r) { r->probes->quiet = true; }
 
 uint64_t replay_clock(const struct replay *r) { return r->probes->clock; }
 

@@ -70,6 +70,8 @@ struct rp_probes {
 	uint8_t *area;		/* ours */
 	int fd;
 	uint64_t clock;		/* entries whose records were handed out */
+	bool quiet;		/* stubs only count */
+	uint64_t count_was;	/* what COUNT was set to */
 	uint64_t stop_at;	/* the next entry when clock is this stops */
 	bool stopped;
 	bool maps_changed;
@@ -88,7 +90,7 @@ struct rp_stub_code {
 	unsigned len;
 };
 bool rp_stub_site(pid_t pid, uint64_t addr, uint64_t start, uint64_t end, struct rp_patch *p);
-bool rp_stub_build(struct rp_patch *p, const struct replay_probe *def, struct rp_stub_code *ret);
+bool rp_stub_build(struct rp_patch *p, const struct replay_probe *def, bool quiet, struct rp_stub_code *ret);
 
 /* probe.c, for the rest of the room */
 enum rp_probe_stop { PROBE_NOT_OURS, PROBE_GO_ON, PROBE_STOPPED };

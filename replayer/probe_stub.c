@@ -359,7 +359,7 @@ static bool put_displaced(struct code *c, struct rp_patch *p)
 	return good && !c->far;
 }
 
-bool rp_stub_build(struct rp_patch *p, const struct replay_probe *def, struct rp_stub_code *ret)
+bool rp_stub_build(struct rp_patch *p, const struct replay_probe *def, bool quiet, struct rp_stub_code *ret)
 {
 	struct code c = { .bytes = ret->bytes, .at = p->stub };
 
@@ -372,7 +372,7 @@ bool rp_stub_build(struct rp_patch *p, const struct replay_probe *def, struct rp
 	PUT(&c, 0x48, 0x8d, 0x49, 0x01);	/* lea rcx, [rcx + 1] */
 	put_store_rcx(&c, PROBE_COUNT);
 	p->trap_return = 0;
-	if (def && def->returns) {
+	if (def && def->returns && !quiet) {
 		put_store_rax(&c, PROBE_RAX);
 		PUT(&c, 0x48, 0x8b, 0x04, 0x24);	/* mov rax, [rsp] */
 		PUT(&c, 0x0f, 0xb7, 0xc8);		/* movzx ecx, ax */
@@ -385,7 +385,8 @@ bool rp_stub_build(struct rp_patch *p, const struct replay_probe *def, struct rp
 		PUT(&c, 0xcc);
 		put_load_rax(&c, PROBE_RAX);
 	}
-	put_record(&c, def ? p->probe : -1, def && def->window, def && def->deref);
+	if (!quiet)
+		put_record(&c, def ? p->probe : -1, def && def->window, def && def->deref);
 	put_load_rcx(&c, PROBE_RCX);
 	p->moved = (uint16_t)c.len;
 	if (!put_displaced(&c, p))

@@ -123,7 +123,7 @@ void replay_where_text(const struct replay *r, char *buf, size_t size);
  * above; those that look (replay_tasks, replay_regs, replay_memory, replay_auxv, replay_file) work as ever.
  * The clock counts hits of entries: "when the clock is 31" is a point, just before the 32nd.
  */
-enum { REPLAY_WINDOW = 32 };
+enum { REPLAY_WINDOW = 16 };
 
 struct replay_probe {
 	uint64_t addr;		/* of an instruction; with returns the first of a function */
@@ -154,6 +154,8 @@ struct err *replay_probes_start(struct replay *r, int pid, replay_hits_fn *hits,
 /* At once, and whenever that memory is there again; -1 when it cannot be. Returns its number. */
 int replay_probe_add(struct replay *r, const struct replay_probe *probe);
 void replay_probes_drop(struct replay *r);	/* all of them, and what is known of returns */
+/* From now on (in processes that are not patched yet: restore a mark from before) only count, and log nothing. */
+void replay_probes_quiet(struct replay *r);
 
 enum replay_probe_stop {
 	REPLAY_PROBE_CLOCK = 1,	/* the entry with that number is next */
