@@ -71,8 +71,8 @@ static struct err *unwind_keys(struct session *s)
 		struct key *k = &s->h.key[list[i]];
 
 		session_progress(s, "stacks", i, n);
-		err = k->event ? session_run(s, NEVER, k->event, &stop) : session_run(s, k->first, NEVER, &stop);
-		if (!err && stop == (k->event ? REPLAY_PROBE_EVENT : REPLAY_PROBE_CLOCK)) {
+		err = k->event ? session_run(s, NEVER, k->event, &stop) : session_goto(s, NULL, 0, k->first);
+		if (!err && (k->event ? replay_where(s->r) == k->event : replay_clock(s->r) == k->first)) {
 			k->stack = session_stack(s, replay_current(s->r), NULL);
 			k->at_event = replay_where(s->r);
 		}
@@ -423,7 +423,7 @@ static struct err *look(struct job *j)
 	enum replay_probe_stop stop;
 	double t = now_seconds();
 
-	TRY(session_run(&j->s, NEVER, o->at ? o->at : NEVER, &stop));
+	TRY(session_first_run(&j->s, o->at ? o->at : NEVER, &stop));
 	if (o->at && stop != REPLAY_PROBE_EVENT)
 		return err_new(ERR_USAGE, "the recording of the process ends before event %" PRIu64, o->at);
 	if (!j->s.start)

@@ -23,14 +23,11 @@ static struct err *halves(struct bisection *q, struct replay_mark *from, uint64_
 			  const uint32_t *list, size_t n, uint32_t *left, uint32_t *right)
 {
 	struct replay_mark *mark = NULL;
-	enum replay_probe_stop stop;
 	size_t asked = 0, l = 0, r = 0;
 	bool *yes = must(calloc(n + 1, 1));
 	struct err *err;
 
-	err = session_restore(q->s, from);
-	if (!err)
-		err = session_run(q->s, mid, NEVER, &stop);
+	err = session_goto(q->s, from, lo, mid);
 	if (!err)
 		err = replay_mark_take(q->s->r, &mark);
 	for (size_t i = 0; i < n; i++) {	/* those that are there by now first */
@@ -81,11 +78,11 @@ static struct err *halve(struct bisection *q, struct replay_mark *from, uint64_t
 		session_progress(q->s, "looking for moments", q->done, q->total);
 		return NULL;
 	}
-	lo = min > lo ? min : lo;
-	hi = max < hi ? max : hi;
+	max = max < hi ? max : hi;
+	min = min > lo ? min : lo;
 	left = must(malloc((n + 1) * sizeof(*left)));
 	right = must(malloc((n + 1) * sizeof(*right)));
-	err = halves(q, from, lo, lo + (hi - lo) / 2, hi, list, n, left, right);
+	err = halves(q, from, lo, min + (max - min) / 2, max, list, n, left, right);
 	free(left);
 	free(right);
 	return err;

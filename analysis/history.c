@@ -14,7 +14,7 @@
 
 #include "analysis/internal.h"
 
-enum { KEEP_ALL = 1 << 21, SHORT_LIFE = 4096 };
+enum { KEEP_ALL = 1 << 20, SHORT_LIFE = 4096 };
 
 static uint64_t mix(uint64_t h, uint64_t v)
 {
@@ -428,29 +428,41 @@ void history_event(void *ctx, const struct trace_event *ev, int tid)
 
 /* ---- blocks of the past ------------------------------------------------------------------------------------------ */
 
-static const struct block *sort_block;
-
-static int by_addr(const void *a, const void *b)
-{
-	const struct block *x = &sort_block[*(const uint32_t *)a], *y = &sort_block[*(const uint32_t *)b];
-
-	return x->addr < y->addr ? -1 : x->addr > y->addr ? 1 : x->born < y->born ? -1 : x->born > y->born;
-}
-
-/* From now on the hash is an index of all blocks, by address. */
+/* From now on the hash is an index of all blocks, by address; of the same address the older comes first. */
 void history_index(struct session *s)
 {
+	enum { DIGIT = 16, DIGITS = 1 << DIGIT };
 	struct history *h = &s->h;
+	uint32_t *a = must(malloc((h->n + 1) * sizeof(*a))), *b = must(malloc((h->n + 1) * sizeof(*b)));
+	uint32_t *count = must(malloc(DIGITS * sizeof(*count)));
+	size_t n = 0;
 
-	free(h->slot);
-	h->slots = 0;
-	h->slot = must(malloc((h->n + 1) * sizeof(*h->slot)));
 	for (size_t i = 0; i < h->n; i++) {
 		if (h->block[i].addr)
-			h->slot[h->slots++] = (uint32_t)i;
+			a[n++] = (uint32_t)i;
 	}
-	sort_block = h->block;
-	qsort(h->slot, h->slots, sizeof(*h->slot), by_addr);
+	for (unsigned shift = 0; shift < 48; shift += DIGIT) {	/* radix sort: the order of birth is kept */
+		uint32_t sum = 0, *swap = a;
+
+		memset(count, 0, DIGITS * sizeof(*count));
+		for (size_t i = 0; i < n; i++)
+			count[h->block[a[i]].addr >> shift & (DIGITS - 1)]++;
+		for (size_t i = 0; i < DIGITS; i++) {
+			uint32_t here = count[i];
+
+			count[i] = sum;
+			sum += here;
+		}
+		for (size_t i = 0; i < n; i++)
+			b[count[h->block[a[i]].addr >> shift & (DIGITS - 1)]++] = a[i];
+		a = b;
+		b = swap;
+	}
+	free(b);
+	free(count);
+	free(h->slot);
+	h->slot = a;
+	h->slots = n;
 }
 
 struct block *history_at(const struct session *s, uint64_t addr, uint64_t clock)

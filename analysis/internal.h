@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "replayer/replay.h"
 
-enum { STACK_MAX = 64, THREADS_MAX = 512 };
+enum { STACK_MAX = 64, THREADS_MAX = 512, MARKS_MAX = 32 };
 
 /* ---- what is probed --------------------------------------------------------------------- */
 
@@ -128,6 +128,9 @@ struct session {
 	struct unwound *stack;	/* [0] is no stack */
 	size_t stacks, stacks_room;
 	struct replay_mark *start;	/* at the first event with probes */
+	struct replay_mark *mark[MARKS_MAX];	/* on the way, by clock */
+	uint64_t mark_clock[MARKS_MAX];
+	unsigned marks;
 	uint64_t steps;		/* single steps done */
 };
 
@@ -138,6 +141,10 @@ struct err *session_run(struct session *s, uint64_t clock, uint64_t event, enum 
 /* Maps and symbols as they are now. */
 struct err *session_refresh(struct session *s) __must_check;
 struct err *session_restore(struct session *s, struct replay_mark *m) __must_check;
+/* To a clock, from m (at m_clock) or a better mark of the session's; NULL = from where we are. */
+struct err *session_goto(struct session *s, struct replay_mark *m, uint64_t m_clock, uint64_t clock) __must_check;
+/* Forward to the end (or event), leaving marks. */
+struct err *session_first_run(struct session *s, uint64_t event, enum replay_probe_stop *ret) __must_check;
 const struct fn *session_fn_at(const struct session *s, uint64_t addr);
 size_t session_unwind(struct session *s, int tid, const struct regs *regs, struct symbols_pc *ret, size_t max);
 /* Number of the stack of tid as it stands; regs NULL = now. */

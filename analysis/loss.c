@@ -54,6 +54,7 @@ static struct err *track_all(struct session *s, struct target *t, struct bound *
 {
 	struct replay_mark *mark = NULL;
 	enum replay_probe_stop stop;
+	uint64_t mark_clock = 0;
 	struct err *err = NULL;
 
 	for (size_t i = 0; i < n && !err; i++) {
@@ -62,11 +63,13 @@ static struct err *track_all(struct session *s, struct target *t, struct bound *
 		const struct key *k = &s->h.key[t[list[i]].block->key];
 
 		session_progress(s, "moments of loss", i, n);
-		err = session_restore(s, mark ? mark : s->start);
+		if (k->event && !at->seen)
+			err = session_restore(s, mark ? mark : s->start);
+		else
+			err = session_goto(s, mark ? mark : s->start, mark_clock, at->lo);
 		if (!err && k->event && !at->seen)
 			err = session_run(s, NEVER, k->event, &stop);
-		else if (!err)
-			err = session_run(s, at->lo, NEVER, &stop);
+		mark_clock = replay_clock(s->r);
 		if (!err)
 			err = replay_mark_take(s->r, &next);
 		if (!err)

@@ -215,6 +215,12 @@ static void on_event(void *ctx, const struct trace_event *ev, int tid)
 		history_event(ctx, ev, tid);
 }
 
+static void drop_marks(struct session *s)
+{
+	while (s->marks)
+		replay_mark_drop(s->r, s->mark[--s->marks]);
+}
+
 static struct err *after_exec(struct session *s)
 {
 	s->exec_seen = false;
@@ -222,6 +228,7 @@ static struct err *after_exec(struct session *s)
 	s->fns = s->loaders = 0;
 	history_reset(&s->h);
 	replay_mark_drop(s->r, s->start);
+	drop_marks(s);
 	s->start = NULL;
 	return replay_mark_take(s->r, &s->start);
 }
@@ -244,6 +251,60 @@ struct err *session_restore(struct session *s, struct replay_mark *m)
 	TRY(replay_mark_restore(s->r, m));
 	s->clock = replay_clock(s->r);
 	return session_refresh(s);
+}
+
+struct err *session_goto(struct session *s, struct replay_mark *m, uint64_t m_clock, uint64_t clock)
+{
+	enum replay_probe_stop stop;
+	unsigned best = MARKS_MAX;
+	uint64_t have = m ? m_clock : replay_clock(s->r);
+
+	for (unsigned i = 0; i < s->marks; i++) {
+		if (s->mark_clock[i] <= clock && s->mark_clock[i] > have) {
+			best = i;
+			have = s->mark_clock[i];
+		}
+	}
+	if (best < MARKS_MAX)
+		TRY(session_restore(s, s->mark[best]));
+	else if (m)
+		TRY(session_restore(s, m));
+	return session_run(s, clock, NEVER, &stop);
+}
+
+/* Every other one goes. */
+static void thin_marks(struct session *s)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < s->marks; i++) {
+		if (i & 1) {
+			s->mark[n] = s->mark[i];
+			s->mark_clock[n++] = s->mark_clock[i];
+		} else {
+			replay_mark_drop(s->r, s->mark[i]);
+		}
+	}
+	s->marks = n;
+}
+
+struct err *session_first_run(struct session *s, uint64_t event, enum replay_probe_stop *ret)
+{
+	uint64_t spacing = 1 << 17;
+
+	for (;;) {
+		session_progress(s, "allocations", replay_clock(s->r), 0);
+		TRY(session_run(s, replay_clock(s->r) + spacing, event, ret));
+		if (*ret != REPLAY_PROBE_CLOCK)
+			return NULL;
+		if (s->marks == MARKS_MAX) {
+			thin_marks(s);
+			spacing *= 2;
+		}
+		s->mark_clock[s->marks] = replay_clock(s->r);
+		TRY(replay_mark_take(s->r, &s->mark[s->marks]));
+		s->marks++;
+	}
 }
 
 /* ---- stacks ------------------------------------------------------------------------------------ */
@@ -384,6 +445,7 @@ void session_close(struct session *s)
 {
 	if (s->r) {
 		replay_mark_drop(s->r, s->start);
+		drop_marks(s);
 		replay_close(s->r);
 	}
 	history_reset(&s->h);

@@ -80,7 +80,7 @@ struct err *stored_find(struct session *s, struct leaks_holder **h, size_t n)
 	struct bound *b = must(calloc(n + 1, sizeof(*b)));
 	uint32_t *list = must(malloc((n + 1) * sizeof(*list)));
 	struct replay_mark *mark = NULL;
-	enum replay_probe_stop stop;
+	uint64_t mark_clock = 0;
 	struct stored q = { h };
 	struct err *err;
 
@@ -95,9 +95,8 @@ struct err *stored_find(struct session *s, struct leaks_holder **h, size_t n)
 		struct replay_mark *next = NULL;
 
 		session_progress(s, "who stored it", i, n);
-		err = session_restore(s, mark ? mark : s->start);
-		if (!err)
-			err = session_run(s, b[list[i]].lo, NEVER, &stop);
+		err = session_goto(s, mark ? mark : s->start, mark_clock, b[list[i]].lo);
+		mark_clock = b[list[i]].lo;
 		if (!err)
 			err = replay_mark_take(s->r, &next);
 		if (!err)

@@ -180,7 +180,7 @@ static struct err *patch_add(struct replay *r, struct rp_task *t, uint64_t addr,
 {
 	struct rp_probed *pd = t->mm->probed;
 	const struct replay_probe *def = probe >= 0 ? &r->probes->probe[probe].def : NULL;
-	struct rp_patch p = { .addr = addr, .probe = probe };
+	struct rp_patch p = { .addr = addr, .probe = probe, .quiet = r->probes->quiet };
 	struct rp_stub_code code;
 	struct rp_stubs *room;
 	uint64_t start = 0, end = 0;
@@ -224,6 +224,32 @@ void rp_probe_in(struct replay *r, struct rp_mm *mm, pid_t real)
 		patch_write(&mm->probed->patch[i], real, true);
 }
 
+/* A copy from before: its stubs log. */
+static struct err *make_quiet(struct replay *r, struct rp_task *t)
+{
+	struct rp_probed *pd = t->mm->probed;
+
+	for (unsigned i = 0; i < pd->n; i++) {
+		struct rp_patch *p = &pd->patch[i];
+		struct rp_stub_code code;
+
+		if (p->quiet || p->probe < 0)
+			continue;
+		BUG_ON(!rp_stub_build(p, &r->probes->probe[p->probe].def, true, &code), "a probe that was built cannot be built again");
+		TRY(tracee_write(t->real, p->stub, code.bytes, code.len));
+		p->quiet = true;
+	}
+	for (unsigned i = 0; i < pd->n;) {
+		if (pd->patch[i].probe >= 0) {
+			i++;
+			continue;
+		}
+		patch_write(&pd->patch[i], t->real, false);
+		pd->patch[i] = pd->patch[--pd->n];
+	}
+	return NULL;
+}
+
 /* Is there something to be probed in the task's memory? Then it is. */
 static struct err *probe_task(struct replay *r, struct rp_task *t)
 {
@@ -236,6 +262,8 @@ static struct err *probe_task(struct replay *r, struct rp_task *t)
 		BUG_ON(!t->mm->probed, "out of memory for probes");
 	}
 	TRY(area_map(r, t));
+	if (p->quiet)
+		TRY(make_quiet(r, t));
 	for (unsigned i = 0; i < p->n; i++)
 		TRY(patch_add(r, t, p->probe[i].def.addr, (int)i));
 	for (unsigned i = 0; i < p->known_n && !p->quiet; i++)

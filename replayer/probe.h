@@ -35,6 +35,7 @@ struct rp_patch {
 	uint64_t addr;
 	int probe;		/* index of r->probes->probe; -1: return of a call */
 	bool jump;		/* else int3 */
+	bool quiet;		/* its stub only counts */
 	bool in;		/* in memory now */
 	uint8_t bytes[PROBE_SITE_MAX];
 	unsigned len;		/* bytes displaced (1 with int3) */

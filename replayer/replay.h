@@ -154,7 +154,7 @@ struct err *replay_probes_start(struct replay *r, int pid, replay_hits_fn *hits,
 /* At once, and whenever that memory is there again; -1 when it cannot be. Returns its number. */
 int replay_probe_add(struct replay *r, const struct replay_probe *probe);
 void replay_probes_drop(struct replay *r);	/* all of them, and what is known of returns */
-/* From now on (in processes that are not patched yet: restore a mark from before) only count, and log nothing. */
+/* From now on only count, and log nothing. */
 void replay_probes_quiet(struct replay *r);
 
 enum replay_probe_stop {
