@@ -1,28 +1,38 @@
 /*
  * layout.h - addresses that recorder, replayer and blob agree on.
  *
- *   FIXED_PAGE   +0        text: the few syscall instructions the seccomp filters know
- *                +0x1000   data: replay only; scratch for the replayer's injected calls
- *   ... up to FIXED_END    reserved in every recorded process, so nothing of the
- *                          program's can be there
+ *   FIXED_PAGE    text: the few syscall instructions the seccomp filters know
+ *   FIXED_BLOB    text: the image of syscallbuf/
+ *   FIXED_STATE   data: struct buf_state (abi/buffer.h)
+ *   ...           the hook's stack, down from FIXED_STACK
+ *   FIXED_BUFFER  data: records of buffered calls
+ *   FIXED_END
  *
- * The address fits 32 bits because seccomp filters compare words, and is the same in
+ * All of it is reserved in every recorded process, so nothing of the program's can be there. The addresses fit
+ * 32 bits because seccomp filters compare words and stubs use absolute operands, and are the same in
  * every process because filters cannot be changed later.
  */
 #ifndef ABI_LAYOUT_H
 #define ABI_LAYOUT_H
 
+#define FIXED_PAGE	0x70000000
+#define FIXED_BLOB	(FIXED_PAGE + 0x1000)
+#define FIXED_STATE	(FIXED_PAGE + 0x40000)
+#define FIXED_STACK	(FIXED_PAGE + 0x50000)
+#define FIXED_BUFFER	(FIXED_PAGE + 0x50000)
+#define FIXED_END	(FIXED_PAGE + 0x100000)
+/* "syscall; int3": the recorder's and replayer's own calls */
+#define FIXED_INJECT	FIXED_PAGE
+#define FIXED_INJECT_AFTER (FIXED_INJECT + 2)	/* what a filter sees as instruction pointer */
+/* "syscall; ret": the hook's calls, which nobody stops.  In replay there is no such instruction. */
+#define FIXED_UNTRACED	(FIXED_PAGE + 16)
+#define FIXED_UNTRACED_AFTER (FIXED_UNTRACED + 2)
+
+#ifndef __ASSEMBLER__
 #include <stdint.h>
 
-enum {
-	FIXED_PAGE = 0x70000000,
-	FIXED_DATA = FIXED_PAGE + 0x1000,
-	FIXED_END = FIXED_PAGE + 0x10000,
-	/* "syscall; int3": the recorder's and replayer's own calls */
-	FIXED_INJECT = FIXED_PAGE,
-	FIXED_INJECT_AFTER = FIXED_INJECT + 2,	/* what a filter sees as instruction pointer */
-};
-
 static const uint8_t fixed_page_text[] = { 0x0f, 0x05, 0xcc, 0xcc };
+static const uint8_t fixed_untraced_text[] = { 0x0f, 0x05, 0xc3, 0xcc };
+#endif
 
 #endif

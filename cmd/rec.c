@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "abi/buffer.h"
 #include "cmd/cmd.h"
 #include "recorder/recorder.h"
 
@@ -21,6 +22,7 @@ struct rec_options {
 	const char *output;
 	int ticks;
 	bool no_syscallbuf, checksum, checksum_all;
+	uint64_t syscallbuf_kb;
 };
 
 #define AT(field) offsetof(struct rec_options, field)
@@ -28,6 +30,7 @@ static const struct option_row rec_rows[] = {
 	{ "output", 'o', "DIR", OPTION_STRING, AT(output), "write the trace to DIR, which must not exist" },
 	{ "ticks", 0, "auto|pmu|landmark|step", OPTION_CHOICE, AT(ticks), "how to name a point in time" },
 	{ "no-syscallbuf", 0, NULL, OPTION_FLAG, AT(no_syscallbuf), "stop at every system call" },
+	{ "syscallbuf-size", 0, "KB", OPTION_U64, AT(syscallbuf_kb), "room for records of system calls in each process (default 256, 4 to 704)" },
 	{ "checksum", 0, NULL, OPTION_FLAG, AT(checksum), "record sums of all memory, as often as takes half of the time" },
 	{ "checksum-all", 0, NULL, OPTION_FLAG, AT(checksum_all), "record sums of all memory at every event" },
 	{ 0 }
@@ -161,6 +164,9 @@ static struct err *run(const struct rec_options *o, char **argv, int *status)
 	err = find_program(argv[0], &exe);
 	if (!err)
 		err = trace_place(o, exe, &dir, &store);
+	if (!err && (o->syscallbuf_kb < 4 || o->syscallbuf_kb > BUF_MAX >> 10))
+		err = err_new(ERR_USAGE, "--syscallbuf-size=%llu: must be 4 to %d (KB)", (unsigned long long)o->syscallbuf_kb, BUF_MAX >> 10);
+	ro.buffer_bytes = o->no_syscallbuf ? 0 : (unsigned)o->syscallbuf_kb << 10;
 	ro.exe = exe;
 	ro.trace_dir = dir;
 	ro.store_dir = store;
@@ -188,7 +194,7 @@ static int exit_like(int status)
 
 int main(int argc, char **argv)
 {
-	struct rec_options o = { 0 };
+	struct rec_options o = { .syscallbuf_kb = BUF_DEFAULT >> 10 };
 	struct err *err = options_parse(&rec_set, &o, &argc, &argv);
 	int status = 0;
 

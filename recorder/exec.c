@@ -97,14 +97,16 @@ static struct err *prepare(struct recorder *rec, struct rec_task *t, const struc
 		TRY(inject_call(&in, &ret, SYS_arch_prctl, ARCH_SET_CPUID, 0, 0, 0, 0, 0));
 	TRY(inject_call(&in, &brk, SYS_brk, 0, 0, 0, 0, 0, 0));
 	t->mm->brk = (uint64_t)brk;
-	TRY(inject_call(&in, &ret, SYS_mmap, FIXED_PAGE, FIXED_END - FIXED_PAGE, PROT_NONE,
+	TRY(inject_call(&in, &ret, SYS_mmap, FIXED_PAGE, FIXED_END - FIXED_PAGE, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0));
-	if (ret == FIXED_PAGE)
-		TRY(inject_call(&in, &ret, SYS_mprotect, FIXED_PAGE, PAGE_BYTES, PROT_READ | PROT_EXEC, 0, 0, 0));
+	if (ret == FIXED_PAGE) {
+		TRY(rec_buffer_exec(rec, t));
+		TRY(inject_call(&in, &ret, SYS_mprotect, FIXED_PAGE, FIXED_STATE - FIXED_PAGE, PROT_READ | PROT_EXEC, 0, 0, 0));
+	}
 	TRY(tracee_write(t->tid, regs->rip, saved, sizeof(saved)));
 	if (ret != 0)
 		return err_new(ERR_UNSUPPORTED, "the program has the page at 0x%x mapped: it cannot be recorded", FIXED_PAGE);
-	return tracee_write(t->tid, FIXED_PAGE, fixed_page_text, sizeof(fixed_page_text));
+	return NULL;
 }
 
 /* ---- the image ---------------------------------------------------------------------- */
@@ -210,6 +212,11 @@ static struct err *image_one(struct recorder *rec, struct rec_task *t, const str
 	if (c.fd < 0 || (m->prot & PROT_WRITE))
 		err = tracee_pages(t->tid, m->start, m->end - m->start, c.fd >= 0 || m->name[0] == '[',
 				   collect_page, &c);
+	if (!err && (m->prot & PROT_EXEC) && (c.fd >= 0 || !strcmp(m->name, "[vdso]"))) {
+		if (c.fd < 0)
+			st = (struct stat){ .st_ino = 1, .st_size = (off_t)(m->end - m->start) };	/* the same in all processes */
+		rec_buffer_mapped(rec, t, m->start, m->end - m->start, m->offset, &st);
+	}
 	if (c.fd >= 0)
 		close(c.fd);
 	return err;

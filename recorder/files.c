@@ -208,6 +208,7 @@ void rec_shared_cut(struct rec_mm *mm, uint64_t addr, uint64_t len)
 	uint64_t end = len > UINT64_MAX - addr ? UINT64_MAX : addr + len;
 	struct rec_shared **p = &mm->shared;
 
+	rec_buffer_cut(&mm->buf, addr, end - addr);
 	while (*p) {
 		struct rec_shared *s = *p;
 		uint64_t s_end = s->addr + s->len;

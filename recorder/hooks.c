@@ -247,6 +247,7 @@ static void prctl_enter(struct recorder *rec, struct rec_task *t, struct rec_cal
 	case PR_SET_SECCOMP:	/* strict mode: the kernel refuses it to who has a filter, as we gave it */
 		if (call->args[1] == SECCOMP_MODE_STRICT) {
 			t->strict = true;
+			rec_buffer_off(t);
 			force(call, 0);
 		}
 		break;
@@ -275,6 +276,8 @@ static struct err *prctl_exit(struct recorder *rec, struct rec_task *t, struct r
 		break;
 	case PR_SET_SECCOMP:
 		t->every_call |= call->args[1] == SECCOMP_MODE_FILTER;
+		if (t->every_call)
+			rec_buffer_off(t);
 		break;
 	case PR_SET_NAME:
 		name = rec_alloc(rec, 16);
@@ -292,6 +295,7 @@ static void seccomp_enter(struct recorder *rec, struct rec_task *t, struct rec_c
 	(void)rec;
 	if (call->args[0] == SECCOMP_SET_MODE_STRICT && !call->args[1] && !call->args[2]) {
 		t->strict = true;
+		rec_buffer_off(t);
 		force(call, 0);
 	}
 }
@@ -303,6 +307,7 @@ static struct err *seccomp_exit(struct recorder *rec, struct rec_task *t, struct
 	if (ret != 0 || call->args[0] != SECCOMP_SET_MODE_FILTER)
 		return NULL;
 	t->every_call = true;
+	rec_buffer_off(t);
 	for (struct rec_task *o = rec->tasks; o; o = o->next) {
 		if (o->pid == t->pid && (call->args[1] & SECCOMP_FILTER_FLAG_TSYNC))
 			o->every_call = true;

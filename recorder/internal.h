@@ -29,6 +29,7 @@
 #include "tracee/cpu.h"
 #include "tracee/inject.h"
 #include "tracee/maps.h"
+#include "tracee/patch.h"
 #include "tracee/ptrace.h"
 
 enum { SPANS_MAX = 1200, DEFERRED_MAX = 64, SIGNALS = 65, PAGE_BYTES = 4096 };
@@ -53,8 +54,25 @@ struct rec_scratch {
 	uint32_t owner;		/* serial of the task that uses it; 0 = free */
 };
 
+/* The system call buffer of an address space: buffer.c. */
+enum { BUF_AREAS = 8 };
+struct rec_buffer {
+	bool on;		/* the hook is there */
+	bool closed;		/* all calls are traced until the next one is */
+	bool off;		/* ... for ever */
+	uint64_t at;		/* what is before it is in the trace */
+	struct patches patches;
+	struct { uint64_t start; unsigned used; } area[BUF_AREAS];	/* stubs */
+	unsigned areas;
+	struct rec_code *code;	/* mappings of files that can be executed */
+	unsigned codes;
+	const void *files;	/* the struct rec_files that its table of descriptors speaks of */
+	unsigned mapped_gen, cpuids;
+};
+
 struct rec_mm {
 	unsigned users;
+	struct rec_buffer buf;
 	uint64_t brk;		/* current end of the heap */
 	struct rec_shared *shared;
 	struct rec_scratch *scratch;
@@ -93,6 +111,7 @@ struct rec_call {
 	const struct sys_row *row;
 	uint64_t seen_args[6];	/* as the kernel sees it: some point to scratch */
 	bool redirected, changed_args, planned, known, guessed;
+	bool stub;		/* made by a stub: the registers have to be set to what they would be without */
 	unsigned spans;
 	struct sys_span *span;	/* in the task's memory, or scratch when redirected */
 	uint64_t *home;		/* redirected: where each span belongs */
@@ -181,6 +200,13 @@ struct recorder {
 	int exec_pipe;			/* the first child reports a failed execve here */
 	uint64_t sigignore;		/* signals ignored when we were started */
 	bool outer_filter;	/* a seccomp filter was there before ours: see start.c */
+	/* buffer.c */
+	uint8_t mapped[BUF_FILTER];	/* files somebody has mapped: buf_file_bit() */
+	unsigned mapped_gen;
+	struct rec_known *known;	/* call sites by file */
+	struct buf_cpuid cpuid[BUF_CPUIDS];	/* what has been asked */
+	unsigned cpuids;
+	uint64_t proc_dev;
 };
 
 /* ---- event.c: build and write one event -------------------------------------- */
@@ -291,6 +317,33 @@ void rec_copies_drop(struct rec_copies *c);
 bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *regs, const struct tracee_maps *maps);
 /* At the exit stop of a call after which there will be such points. */
 void rec_witness_expect(struct recorder *rec, struct rec_task *t);
+/* ---- buffer.c: the system call buffer ---------------------------------------------------- */
+/* A new program: its fixed pages are mapped writable.  Fills them. */
+struct err *rec_buffer_exec(struct recorder *rec, struct rec_task *t);
+void rec_buffer_copy(struct rec_buffer *to, const struct rec_buffer *from);
+void rec_buffer_put(struct rec_buffer *buf);
+/* The mapping at addr has gone or been replaced. */
+void rec_buffer_cut(struct rec_buffer *buf, uint64_t addr, uint64_t len);
+/* The task has stopped on its way through user mode: the calls it made are written as an event.  at_call: outside of
+ * the hook, so the buffer may start again. */
+struct err *rec_buffer_flush(struct recorder *rec, struct rec_task *t, bool at_call);
+/* Its next call will be a traced one. */
+void rec_buffer_close(struct rec_task *t);
+/* Registers as the program would have them without stubs. */
+struct err *rec_regs_get(struct rec_task *t, struct regs *regs, enum patch_where *where);
+/* Before it goes on in user mode: regs (or t->last) to where the code now is. */
+struct err *rec_buffer_resume(struct recorder *rec, struct rec_task *t, const struct regs *regs);
+/* It stopped inside the hook for a signal or our interrupt: see to it that it comes out soon.  *mine: the signal was a
+ * fault of the hook's own. */
+struct err *rec_buffer_in_hook(struct recorder *rec, struct rec_task *t, struct regs *regs, const siginfo_t *info, bool *mine);
+/* At a traced call (regs behind the instruction) or a trapped cpuid (regs in front of it): patch it if that pays. */
+void rec_buffer_site(struct recorder *rec, struct rec_task *t, uint64_t addr, enum patch_kind kind);
+/* Code of a file is now at addr: patch what is known of it. */
+void rec_buffer_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len, uint64_t offset, const struct stat *st);
+void rec_buffer_file_mapped(struct recorder *rec, uint64_t dev, uint64_t ino);
+void rec_buffer_off(struct rec_task *t);
+bool rec_buffer_asleep(struct rec_task *t);
+void rec_buffer_deinit(struct recorder *rec);
 
 /* ---- exec.c --------------------------------------------------------------------- */
 struct err *rec_exec(struct recorder *rec, struct rec_task *t);

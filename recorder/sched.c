@@ -175,6 +175,7 @@ static struct err *run_user(struct recorder *rec, struct rec_task *t)
 	if (t->deferred_n)
 		rec_signals_resend(rec, t);
 	bug_context.tid = t->tid;
+	TRY(rec_buffer_resume(rec, t, NULL));
 	return rec_run_user(rec, t, 0);
 }
 
@@ -210,7 +211,8 @@ struct err *rec_run_user(struct recorder *rec, struct rec_task *t, int sig)
 			rec->first = t;
 			return NULL;
 		}
-		if (!asked && ((t->deferred_n && start + ran - t->deferred_ns >= t->patience_ns) || (ran > PREEMPT_NS && rec_others_ready(rec, t))))
+		if (!asked && ((t->deferred_n && start + ran - t->deferred_ns >= t->patience_ns) || (ran > PREEMPT_NS && rec_others_ready(rec, t)) ||
+			       rec_buffer_asleep(t)))
 			asked = ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) == 0;
 	}
 }
@@ -226,7 +228,16 @@ static struct err *event_stop(struct recorder *rec, struct rec_task *t)
 {
 	bool named;
 
+	struct regs regs;
+	enum patch_where where;
+	bool mine;
+
 	t->in_group_stop = false;
+	TRY(rec_regs_get(t, &regs, &where));
+	if (where != PATCH_NOWHERE) {	/* among our own instructions: it will soon make a traced call */
+		TRY(rec_buffer_in_hook(rec, t, &regs, NULL, &mine));
+		return rec_run_user(rec, t, 0);
+	}
 	TRY(rec_name_point(rec, t, &named));
 	if (named && t->deferred_n)
 		rec_signal_waited(t, false);	/* the signal comes now */
@@ -271,10 +282,14 @@ static struct err *syscall_stop(struct recorder *rec, struct rec_task *t, bool s
 
 static struct err *handle_stop(struct recorder *rec, struct rec_task *t)
 {
+	enum tracee_stop kind = tracee_stop_kind(t->status);
+
 	if (!t->started)
 		return stop_before_start(rec, t);
 	bug_context.tid = t->tid;
-	switch (tracee_stop_kind(t->status)) {
+	if (t->mm->buf.on && !t->in_syscall && kind != STOP_EXITED)
+		TRY(rec_buffer_flush(rec, t, kind == STOP_SECCOMP || kind == STOP_SYSCALL));
+	switch (kind) {
 	case STOP_EXITED:
 		rec_task_exited(rec, t, t->status);
 		return NULL;

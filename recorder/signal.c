@@ -92,8 +92,9 @@ static enum fate fate_of(const struct rec_task *t, int sig, bool synchronous)
  * is told that there is no XSAVE area (leaf 0xd, EBX = 0); it then uses FXSAVE, which has no such bits.  Its
  * own code touches no wider registers, so arguments in them pass unharmed.
  */
-static void trap_emulate(struct regs *regs, enum trap_insn insn, bool loader)
+static void trap_emulate(struct recorder *rec, struct regs *regs, enum trap_insn insn, bool loader)
 {
+	struct buf_cpuid known = { (uint32_t)regs->rax, (uint32_t)regs->rcx, loader, 0, 0, 0, 0 };
 	struct cpuid_leaf leaf;
 	uint32_t lo, hi, aux;
 
@@ -105,6 +106,16 @@ static void trap_emulate(struct regs *regs, enum trap_insn insn, bool loader)
 		regs->rbx = leaf.ebx;
 		regs->rcx = leaf.ecx;
 		regs->rdx = leaf.edx;
+		for (unsigned i = 0; i < rec->cpuids; i++) {
+			if (!memcmp(&rec->cpuid[i], &known, offsetof(struct buf_cpuid, eax)))
+				return;
+		}
+		known.eax = leaf.eax;
+		known.ebx = leaf.ebx;
+		known.ecx = leaf.ecx;
+		known.edx = leaf.edx;
+		if (rec->cpuids < BUF_CPUIDS)
+			rec->cpuid[rec->cpuids++] = known;
 		return;
 	}
 	__asm__ volatile("rdtscp" : "=a"(lo), "=d"(hi), "=c"(aux));
@@ -148,12 +159,13 @@ static struct err *trap_handle(struct recorder *rec, struct rec_task *t, const s
 	*mine = false;
 	if (!tracee_read_some(t->tid, regs->rip, text, sizeof(text)))
 		return NULL;
+	patch_hide(&t->mm->buf.patches, regs->rip, text, sizeof(text));
 	insn = trap_insn_at(text, &len);
 	if (insn == TRAP_NONE || (insn == TRAP_CPUID && t->cpuid_off) ||
 	    (insn != TRAP_CPUID && t->tsc_mode != 1))
 		return NULL;
 	*mine = true;
-	trap_emulate(&after, insn, regs->rip >= t->mm->loader_start && regs->rip < t->mm->loader_end);
+	trap_emulate(rec, &after, insn, regs->rip >= t->mm->loader_start && regs->rip < t->mm->loader_end);
 	after.rip += len;
 	after.eflags &= ~(uint64_t)EFLAGS_RF;
 	TRY(tracee_regs_set(t->tid, &after));
@@ -163,6 +175,8 @@ static struct err *trap_handle(struct recorder *rec, struct rec_task *t, const s
 	t->last = after;
 	t->at_syscall = false;
 	t->state = TASK_READY;
+	if (insn == TRAP_CPUID && len == 2)
+		rec_buffer_site(rec, t, regs->rip, PATCH_CPUID);
 	return NULL;
 }
 
@@ -284,7 +298,8 @@ void rec_signal_waited(struct rec_task *t, bool found)
 }
 
 /* The task is at its signal stop, and the signal does not reach it yet. */
-static struct err *defer(struct recorder *rec, struct rec_task *t, const siginfo_t *info)
+static struct err *defer(struct recorder *rec, struct rec_task *t, const siginfo_t *info, const struct regs *regs,
+			 enum patch_where where)
 {
 	bool pending = false, named = false;
 
@@ -297,7 +312,9 @@ static struct err *defer(struct recorder *rec, struct rec_task *t, const siginfo
 		t->deferred[t->deferred_n++] = *info;
 	if (!t->patience_ns && t->impatient++ % TRY_AGAIN == TRY_AGAIN - 1)
 		t->patience_ns = 2 * PATIENCE_MIN_NS;
-	if (rec_now_ns() - t->deferred_ns < t->patience_ns)
+	rec_buffer_close(t);	/* its next call will be a point that has a name */
+	TRY(rec_buffer_resume(rec, t, regs));
+	if (where != PATCH_NOWHERE || rec_now_ns() - t->deferred_ns < t->patience_ns)
 		return rec_run_user(rec, t, 0);
 	rec_signal_waited(t, false);
 	TRY(rec_name_point(rec, t, &named));
@@ -311,6 +328,7 @@ static struct err *defer(struct recorder *rec, struct rec_task *t, const siginfo
 struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 {
 	enum trace_place place;
+	enum patch_where where;
 	struct regs regs;
 	siginfo_t info;
 	bool sync, mine, resent;
@@ -318,7 +336,16 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 
 	if (ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) < 0)
 		return &err_gone;
-	TRY(tracee_regs_get(t->tid, &regs));
+	TRY(rec_regs_get(t, &regs, &where));
+	if (where == PATCH_IN_HOOK) {
+		TRY(rec_buffer_in_hook(rec, t, &regs, &info, &mine));
+		if (mine) {
+			TRY(trap_undo_force(rec, t));
+			return rec_run_user(rec, t, 0);
+		}
+	}
+	if (where == PATCH_MOVED)
+		TRY(tracee_regs_set(t->tid, &regs));
 	if (sig == SIGSEGV && info.si_code == SI_KERNEL) {
 		TRY(trap_handle(rec, t, &regs, &mine));
 		if (mine)
@@ -329,8 +356,10 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 		return &err_gone;
 	sync = is_synchronous(sig, &info);
 	fate = fate_of(t, sig, sync);
-	if (fate == FATE_NOTHING)
+	if (fate == FATE_NOTHING) {
+		TRY(rec_buffer_resume(rec, t, &regs));
 		return rec_run_user(rec, t, sig);
+	}
 	if (rec_not_moved(t, &regs) || (resent && rec_same_point(&regs, &t->last)))
 		place = sync ? TRACE_AT_FAULT : t->at_syscall ? TRACE_AT_SYSCALL : TRACE_AT_LAST;
 	else
@@ -338,6 +367,6 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 	if (fate == FATE_FATAL)
 		return deliver_fatal(rec, t, sig, &info, place, &regs);
 	if (place == TRACE_AT_NOWHERE && t->deferred_n < DEFERRED_MAX)
-		return defer(rec, t, &info);
+		return defer(rec, t, &info, &regs, where);
 	return deliver_to_handler(rec, t, sig, &info, place, &regs);
 }

@@ -34,7 +34,7 @@ enum {
 		  PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT | PTRACE_O_TRACESECCOMP | PTRACE_O_EXITKILL,
 };
 
-/* Everything stops, except calls made by the instruction at FIXED_INJECT. 32-bit calls (int 0x80)
+/* Everything stops, except calls made by the instructions at FIXED_UNTRACED and FIXED_INJECT. 32-bit calls (int 0x80)
  * get ENOSYS here and in replay. */
 static int install_filter(void)
 {
@@ -43,6 +43,7 @@ static int install_filter(void)
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, instruction_pointer)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, FIXED_UNTRACED_AFTER, 1, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, FIXED_INJECT_AFTER, 0, 3),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, instruction_pointer) + 4),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1),
@@ -239,6 +240,7 @@ static void fill_meta(struct recorder *rec, struct meta_text *text)
 	m->xcr0 = cpu_xcr0();
 	m->xsave_size = cpuid_here(0xd, 0).ebx;
 	m->ticks = (char *)(uintptr_t)"landmark";
+	m->syscallbuf = rec->options->buffer_bytes != 0;
 	m->checksums = rec->options->sums != SUMS_NONE;
 }
 
@@ -260,6 +262,7 @@ static void recorder_deinit(struct recorder *rec)
 	while (rec->tasks)
 		rec_task_remove(rec, rec->tasks);
 	free(rec->effect);
+	rec_buffer_deinit(rec);
 	while (rec->arena) {
 		struct rec_arena *next = rec->arena->next;
 
@@ -297,6 +300,7 @@ struct err *recorder_run(const struct recorder_options *options, int *status_ret
 	struct recorder *rec = calloc(1, sizeof(*rec));
 	struct meta_text text;
 	struct err *err, *close_err;
+	struct stat proc;
 
 	if (!rec)
 		return &err_nomem;
@@ -305,6 +309,7 @@ struct err *recorder_run(const struct recorder_options *options, int *status_ret
 	rec->witness = getenv("HINDSIGHT_WITNESS");
 	rec->sigignore = ignored_signals();
 	rec->outer_filter = filtered_already();
+	rec->proc_dev = stat("/proc", &proc) == 0 ? proc.st_dev : 0;
 	signal(SIGXFSZ, SIG_IGN);	/* a full trace must not kill us */
 	remember_stdio(rec);
 	fill_meta(rec, &text);

@@ -181,7 +181,7 @@ static struct err *to_good_place(struct recorder *rec, struct rec_task *t, struc
 		enum place place;
 
 		TRY(tracee_regs_get(t->tid, regs));
-		place = place_of(t->tid, regs->rip, &len);
+		place = patches_at(&t->mm->buf.patches, regs->rip) ? PLACE_EVENT : place_of(t->tid, regs->rip, &len);
 		if (place == PLACE_EVENT) {
 			*good = false;
 			return NULL;
@@ -242,6 +242,7 @@ struct err *rec_name_point(struct recorder *rec, struct rec_task *t, bool *named
 		t->state = TASK_READY;
 		return NULL;
 	}
+	rec_buffer_close(t);	/* what it meets from here on is a stop */
 	TRY(tracee_maps_read(t->tid, &maps));
 	err = out_of_changing_code(rec, t, &maps, &met);
 	if (!err && !met)

@@ -291,7 +291,7 @@ static struct err *entry_apply(struct rec_task *t)
 		regs.r10 = call->seen_args[3];
 		regs.r8 = call->seen_args[4];
 		regs.r9 = call->seen_args[5];
-	} else {
+	} else if (!call->stub) {
 		return NULL;
 	}
 	return tracee_regs_set(t->tid, &regs);
@@ -301,11 +301,13 @@ struct err *rec_syscall_entry(struct recorder *rec, struct rec_task *t)
 {
 	struct rec_call *call = &t->call;
 	const struct rec_hook *hook;
+	enum patch_where where;
 	struct regs regs;
 	bool again = false;
 
-	TRY(tracee_regs_get(t->tid, &regs));
+	TRY(rec_regs_get(t, &regs, &where));
 	call_begin(t, &regs);
+	call->stub = where == PATCH_MOVED;
 	if (t->deferred_n) {	/* asynchronous signals strike here, before the call */
 		rec_signal_waited(t, true);
 		TRY(rec_syscall_abort(rec, t, &regs));
@@ -474,5 +476,7 @@ struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t)
 	t->last = regs;
 	t->at_syscall = false;
 	t->state = TASK_READY;
+	if (!t->call.stub && call == &t->call && call->row->buffer != BUFFER_NEVER && (ret >= 0 || ret < -530 || ret > -512))
+		rec_buffer_site(rec, t, t->call.entry.rip - 2, PATCH_SYSCALL);
 	return NULL;
 }

@@ -120,6 +120,7 @@ struct rec_mm *rec_mm_copy(const struct rec_mm *mm)
 	copy->brk = mm->brk;
 	copy->loader_start = mm->loader_start;
 	copy->loader_end = mm->loader_end;
+	rec_buffer_copy(&copy->buf, &mm->buf);
 	for (const struct rec_shared *s = mm->shared; s; s = s->next)
 		rec_shared_add(copy, s);
 	for (const struct rec_scratch *s = mm->scratch; s; s = s->next)
@@ -154,6 +155,7 @@ void rec_mm_put(struct rec_mm *mm)
 		return;
 	rec_shared_cut(mm, 0, UINT64_MAX);
 	rec_copies_drop(mm->copies);
+	rec_buffer_put(&mm->buf);
 	while (mm->scratch)
 		rec_scratch_drop(mm, mm->scratch);
 	free(mm);

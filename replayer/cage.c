@@ -91,12 +91,12 @@ static _Noreturn void zygote_main(int go, bool trap_cpuid)
 		_exit(6);
 	setsid();		/* keys typed at the terminal are not for it */
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	page = mmap((void *)(uintptr_t)FIXED_PAGE, PAGE_BYTES, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	page = mmap((void *)(uintptr_t)FIXED_PAGE, FIXED_END - FIXED_PAGE, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 	if (page != (void *)(uintptr_t)FIXED_PAGE)
 		_exit(1);
-	memcpy(page, fixed_page_text, sizeof(fixed_page_text));
-	if (mprotect(page, PAGE_BYTES, PROT_READ | PROT_EXEC) < 0 || read(go, &byte, 1) != 1)
+	calls_prepare();
+	if (mprotect(page, FIXED_STATE - FIXED_PAGE, PROT_READ | PROT_EXEC) < 0 || read(go, &byte, 1) != 1)
 		_exit(2);
 	if (prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) < 0)
 		_exit(3);
@@ -119,7 +119,7 @@ static struct err *zygote_failed(int status)
 	return err_new(ERR_UNSUPPORTED, "cannot make a process to replay in: %s", why[step < 7 ? step : 0]);
 }
 
-/* Nothing of the replayer's memory stays: only the fixed page (and the unremovable vsyscall page). */
+/* Nothing of the replayer's memory stays: only the fixed pages (and the unremovable vsyscall page). */
 static struct err *zygote_empty(pid_t pid)
 {
 	const uint64_t end = 0x7ffffffff000;
@@ -128,7 +128,7 @@ static struct err *zygote_empty(pid_t pid)
 
 	TRY(tracee_regs_get(pid, &regs));
 	TRY(cage_call(pid, &regs, &a, SYS_munmap, 0, FIXED_PAGE, 0, 0, 0, 0));
-	TRY(cage_call(pid, &regs, &b, SYS_munmap, FIXED_PAGE + PAGE_BYTES, end - FIXED_PAGE - PAGE_BYTES, 0, 0, 0, 0));
+	TRY(cage_call(pid, &regs, &b, SYS_munmap, FIXED_END, end - FIXED_END, 0, 0, 0, 0));
 	if (a || b)
 		return err_new(ERR_UNSUPPORTED, "cannot empty a process: munmap failed (%ld, %ld)", (long)a, (long)b);
 	return NULL;

@@ -128,7 +128,7 @@ static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, u
 			uint64_t a3, uint64_t a4, uint64_t a5)
 {
 	TRY(cage_call(t->real, &t->regs, ret, nr, a0, a1, a2, a3, a4, a5));
-	t->dirty = false;	/* the kernel has them now */
+	t->dirty = t->mm->patches.n != 0;	/* the kernel has them now, but for what patch_resume() says */
 	return NULL;
 }
 
@@ -201,6 +201,7 @@ static struct err *apply_map(struct replay *r, struct rp_task *t, const struct t
 		return bad_effect(ev, "maps a range that is not allowed");
 	shared_cut(t->mm, e->addr, e->len);
 	rp_probe_yield(r, t, e->addr, e->len);
+	patches_cut(&t->mm->patches, e->addr, e->len);
 	if ((e->y & 0xff) != TRACE_MAP_ANON)
 		return map_object(r, t, ev, e, flags);
 	TRY(call(t, &ret, SYS_mmap, e->addr, e->len, e->x, flags | MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0));
@@ -220,6 +221,7 @@ static struct err *apply_unmap(struct replay *r, struct rp_task *t, const struct
 		return bad_effect(ev, "unmaps a range that is not allowed");
 	shared_cut(t->mm, e->addr, e->len);
 	rp_probe_yield(r, t, e->addr, e->len);
+	patches_cut(&t->mm->patches, e->addr, e->len);
 	while (*p) {
 		struct rp_grow *g = *p;
 
@@ -517,7 +519,7 @@ static struct err *apply_task(struct replay *r, struct rp_task *t, const struct 
 	child->rec_tid = (pid_t)e->x;
 	child->rec_pid = (pid_t)e->y;
 	TRY(cage_clone(t, share, &child->real));
-	t->dirty = false;
+	t->dirty = t->mm->patches.n != 0;
 	child->mm = share ? t->mm : rp_mm_copy(t->mm);
 	child->mm->users += share;
 	if (!share)
@@ -594,6 +596,12 @@ static struct err *apply_one(struct replay *r, struct rp_task *t, const struct t
 	case TRACE_NAME:
 		apply_name(t, e);
 		return NULL;
+	case TRACE_RECORDS:
+		return calls_fill(t, ev, e);
+	case TRACE_PATCH:
+		return calls_patch(t, ev, e);
+	case TRACE_CPUID:
+		return calls_cpuid(t, ev, e);
 	default:		/* notes for people */
 		return NULL;
 	}

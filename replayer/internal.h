@@ -13,6 +13,7 @@
 #include "tracee/cpu.h"
 #include "tracee/inject.h"
 #include "tracee/maps.h"
+#include "tracee/patch.h"
 #include "tracee/ptrace.h"
 
 enum { PAGE_BYTES = 4096 };
@@ -35,6 +36,8 @@ struct rp_mm {
 	unsigned users;
 	struct rp_shared *shared;
 	struct rp_grow *grow;
+	struct patches patches;	/* calls that jump to the hook: abi/buffer.h */
+	bool calls;		/* records were put into its buffer; not known whether all are used up */
 	void *auxv;		/* of its exec, for debuggers */
 	size_t auxv_len;
 	struct rp_int3 *int3;	/* breakpoints that are in its memory now: breaks.c */
@@ -137,6 +140,19 @@ struct err *rp_snapshot_take(struct rp_task *t, struct rp_snapshot **ret);
 /* Only this task has run since.  Frees s. */
 struct err *rp_snapshot_restore(struct replay *r, struct rp_task *t, struct rp_snapshot *s);
 void rp_snapshot_drop(struct rp_snapshot *s);
+/* ---- calls.c: system calls that need no stop ---------------------------------------------- */
+/* The fixed part of an empty process, which has room there. */
+void calls_prepare(void);
+/* The records of a TRACE_CALLS event into the task's buffer. */
+struct err *calls_fill(struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e);
+struct err *calls_patch(struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e);
+struct err *calls_cpuid(struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e);
+/* The task is at its next event: it must have used all records. */
+struct err *calls_used(struct rp_task *t, const struct trace_event *ev);
+/* Run it until it has used them, for an event that is not a call. */
+struct err *calls_drain(struct replay *r, struct rp_task *t, const struct trace_event *ev);
+/* A SIGTRAP at t->regs: is it the hook's?  Then *err_ret is NULL (the records are used up) or says what differs. */
+bool calls_trap(struct rp_task *t, const struct trace_event *ev, struct err **err_ret);
 
 /* ---- landmark.c ----------------------------------------------------------------------- */
 /* Run the task to the point whose state the event describes (TRACE_AT_STATE). */
@@ -151,6 +167,9 @@ struct err *rp_next(struct replay *r);
 struct err *rp_reach(struct replay *r);
 /* Apply it. */
 struct err *rp_apply(struct replay *r);
+/* Run the task to its next system call or fault; t->regs are as the program would have them. */
+enum rp_run { RUN_SYSCALL, RUN_SIGNAL };
+struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event *ev, enum rp_run *stop, siginfo_t *info);
 /* Registers as they will be when it goes on. */
 void rp_restart_call(struct rp_task *t);
 extern struct err rp_stopped;

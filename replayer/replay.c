@@ -139,11 +139,7 @@ void rp_restart_call(struct rp_task *t)
 	t->dirty = true;
 }
 
-enum run_stop { RUN_SYSCALL, RUN_SIGNAL };
-
-/* Run the task to its next system call (t->regs: as at the entry stop) or fault. */
-static struct err *run(struct replay *r, struct rp_task *t, const struct trace_event *ev, enum run_stop *stop,
-		       siginfo_t *info)
+struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event *ev, enum rp_run *stop, siginfo_t *info)
 {
 	struct err *err = NULL;
 	int status;
@@ -166,6 +162,8 @@ static struct err *run(struct replay *r, struct rp_task *t, const struct trace_e
 		if (err)
 			return err;
 		TRY(tracee_regs_get(t->real, &t->regs));
+		if (patch_normal(&t->mm->patches, &t->regs) == PATCH_MOVED)
+			t->dirty = true;
 		if (tracee_stop_kind(status) == STOP_SYSCALL) {
 			*stop = RUN_SYSCALL;
 			return NULL;
@@ -185,6 +183,10 @@ static struct err *run(struct replay *r, struct rp_task *t, const struct trace_e
 				return &rp_stopped;
 			if (probe == PROBE_GO_ON)
 				continue;
+		}
+		if (info->si_signo == SIGTRAP && calls_trap(t, ev, &err)) {
+			*stop = RUN_SIGNAL;
+			return err;
 		}
 		if (r->debug && rp_debug_trap(r, t, info))
 			return &rp_stopped;
@@ -234,12 +236,12 @@ static struct err *unexpected_signal(struct rp_task *t, const struct trace_event
 
 static struct err *run_to_syscall(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
-	enum run_stop stop;
+	enum rp_run stop;
 	siginfo_t info;
 	bool again;
 
 	for (;;) {
-		TRY(run(r, t, ev, &stop, &info));
+		TRY(rp_run(r, t, ev, &stop, &info));
 		if (stop == RUN_SYSCALL) {
 			if (t->regs.rip == ev->regs.rip || !skip_int80(t))
 				break;
@@ -269,12 +271,12 @@ static void fault_in_stub(struct replay *r, struct rp_task *t, const struct trac
 /* To the instruction that traps or faults. */
 static struct err *run_to_fault(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
-	enum run_stop stop;
+	enum rp_run stop;
 	siginfo_t info;
 	bool again;
 
 	for (;;) {
-		TRY(run(r, t, ev, &stop, &info));
+		TRY(rp_run(r, t, ev, &stop, &info));
 		if (stop == RUN_SYSCALL) {
 			if (skip_int80(t))
 				continue;
@@ -295,6 +297,7 @@ static struct err *compare(struct rp_task *t, const struct trace_event *ev)
 {
 	if (!regs_equal(&t->regs, &ev->regs))
 		return diverge_regs(t, ev, &t->regs);
+	TRY(calls_used(t, ev));
 	t->regs.orig_rax = (uint64_t)-1;
 	return NULL;
 }
@@ -329,7 +332,7 @@ static uint64_t bus_address(const struct trace_event *ev)
  */
 static struct err *run_to_state(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
-	enum run_stop stop;
+	enum rp_run stop;
 	siginfo_t info;
 	struct err *err;
 	bool found, again;
@@ -342,7 +345,7 @@ static struct err *run_to_state(struct replay *r, struct rp_task *t, const struc
 				return NULL;
 		}
 		rp_debug_also(r, t, ev->regs.rip);
-		err = run(r, t, ev, &stop, &info);
+		err = rp_run(r, t, ev, &stop, &info);
 		if (rp_debug_also_done(r, t) && err == &rp_stopped)
 			continue;
 		if (err)
@@ -392,6 +395,7 @@ static struct err *reach_signal(struct replay *r, struct rp_task *t, const struc
 		break;
 	case TRACE_AT_STATE:
 		rp_restart_call(t);
+		TRY(calls_drain(r, t, ev));
 		if (r->debug && rp_debug_wants_stops(r))
 			TRY(debug_to_state(r, t, ev));
 		else
@@ -481,6 +485,10 @@ struct err *rp_reach(struct replay *r)
 	case TRACE_SWITCH:
 		TRY(reach_signal(r, t, ev));
 		break;
+	case TRACE_CALLS:	/* a stop without an event was between: two in a row */
+	case TRACE_EXIT:
+		TRY(calls_drain(r, t, ev));
+		break;
 	default:
 		break;
 	}
@@ -506,6 +514,7 @@ struct err *rp_apply(struct replay *r)
 		case TRACE_TRAP:
 		case TRACE_SIGNAL:
 		case TRACE_SWITCH:
+		case TRACE_CALLS:
 			t->in_call = ev->kind == TRACE_SYSCALL_ENTER || (ev->kind == TRACE_NOTE && t->in_call);
 			TRY(effect_apply(r, t, ev));
 			break;

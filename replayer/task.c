@@ -67,6 +67,8 @@ struct rp_mm *rp_mm_copy(const struct rp_mm *mm)
 		c->next = copy->grow;
 		copy->grow = c;
 	}
+	patches_copy(&copy->patches, &mm->patches);
+	copy->calls = mm->calls;
 	if (mm->auxv) {
 		copy->auxv = malloc(mm->auxv_len + 1);
 		BUG_ON(!copy->auxv, "out of memory for a process");
@@ -93,6 +95,7 @@ void rp_mm_put(struct rp_mm *mm)
 		free(mm->grow);
 		mm->grow = next;
 	}
+	patches_deinit(&mm->patches);
 	free(mm->auxv);
 	free(mm->int3);
 	rp_probed_free(mm->probed);
@@ -106,6 +109,7 @@ struct err *rp_regs_flush(struct rp_task *t)
 	if (!t->dirty)
 		return NULL;
 	t->dirty = false;
+	patch_resume(&t->mm->patches, &regs);
 	regs.orig_rax = (uint64_t)-1;	/* never let the kernel restart anything */
 	return tracee_regs_set(t->real, &regs);
 }

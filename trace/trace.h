@@ -65,6 +65,9 @@ enum trace_event_kind {
 	TRACE_EXIT,
 	/* nothing happened to the task: only effects (memory sums, notes) */
 	TRACE_NOTE,
+	/* system calls that the buffer made (abi/buffer.h): the task makes them on its way to its next event.  Memory and
+	 * registers are as before; effect RECORDS */
+	TRACE_CALLS,
 	TRACE_KIND_COUNT
 };
 
@@ -103,6 +106,10 @@ enum trace_effect_kind {
 	TRACE_POINT,		/* about a TRACE_AT_STATE point: x = nanoseconds of computing since the task's last event (0: unknown),
 				 * y = ticks since then, len = 1 + enum ticks_source that counted them (0: none),
 				 * object = 1: there is memory that the witness does not cover */
+	TRACE_RECORDS,		/* data = struct buf_record, one after the other */
+	TRACE_PATCH,		/* addr, len: code that a WRITE replaced; x = address of its stub, y = enum patch_kind; data = struct
+				 * patch (tracee/patch.h).  len = 0: it was refused, offset = enum patch_refusal */
+	TRACE_CPUID,		/* data = struct buf_cpuid[]: what the hook answers to cpuid in this process */
 	TRACE_EFFECT_COUNT
 };
 

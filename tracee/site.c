@@ -67,22 +67,47 @@ static bool branch_into(const uint8_t *p, size_t room, uint64_t at, uint64_t fir
 	return false;
 }
 
-static bool nobody_branches_in(pid_t tid, const struct site *site)
+bool site_nobody_branches(pid_t tid, uint64_t first, uint64_t last)
 {
 	uint8_t code[2 * WINDOW];
-	uint64_t from = site->addr - WINDOW;
+	uint64_t from = first - WINDOW;
 	size_t n;
 
 	n = tracee_read_some(tid, from, code, sizeof(code));
 	if (n < WINDOW) {	/* the pages before are not there */
-		from = site->addr & ~4095ull;
+		from = first & ~4095ull;
 		n = tracee_read_some(tid, from, code, sizeof(code));
 	}
 	for (size_t i = 0; i < n; i++) {
-		if (branch_into(code + i, n - i, from + i, site->addr, site->addr + site->len))
+		if (branch_into(code + i, n - i, from + i, first, last))
 			return false;
 	}
 	return true;
+}
+
+/* Where the instruction's RIP-relative displacement stands in it, or 0. */
+static unsigned rip_operand(const cs_insn *insn)
+{
+	const cs_x86 *x = &insn->detail->x86;
+
+	for (unsigned i = 0; i < x->op_count; i++) {
+		if (x->operands[i].type == X86_OP_MEM && x->operands[i].mem.base == X86_REG_RIP)
+			return x->encoding.disp_offset;
+	}
+	return 0;
+}
+
+bool site_insn_at(const uint8_t *code, size_t room, uint64_t addr, struct site_insn *ret)
+{
+	csh handle = site_decoder();
+	cs_insn *insn = handle ? cs_malloc(handle) : NULL;
+	bool good = insn && cs_disasm_iter(handle, &code, &room, &addr, insn);
+
+	if (good)
+		*ret = (struct site_insn){ insn->id, insn->size, rip_operand(insn), insn_can_move(handle, insn) };
+	if (insn)
+		cs_free(insn, 1);
+	return good;
 }
 
 bool site_decode(pid_t tid, uint64_t addr, struct site *ret)
@@ -98,27 +123,20 @@ bool site_decode(pid_t tid, uint64_t addr, struct site *ret)
 	*ret = (struct site){ .addr = addr };
 	insn = good ? cs_malloc(handle) : NULL;
 	while (good && ret->len < SITE_JUMP) {
-		const cs_x86 *x;
-
 		good = ret->n < SITE_INSNS && cs_disasm_iter(handle, &p, &room, &at, insn) &&
 		       insn_can_move(handle, insn) && ret->len + insn->size <= SITE_MAX;
 		if (!good)
 			break;
-		x = &insn->detail->x86;
 		ret->insn[ret->n].at = (uint8_t)ret->len;
 		ret->insn[ret->n].len = (uint8_t)insn->size;
-		ret->insn[ret->n].disp_at = 0;
-		for (unsigned i = 0; i < x->op_count; i++) {
-			if (x->operands[i].type == X86_OP_MEM && x->operands[i].mem.base == X86_REG_RIP)
-				ret->insn[ret->n].disp_at = x->encoding.disp_offset;
-		}
+		ret->insn[ret->n].disp_at = (uint8_t)rip_operand(insn);
 		ret->n++;
 		ret->len += insn->size;
 	}
 	if (insn)
 		cs_free(insn, 1);
 	memcpy(ret->bytes, code, ret->len <= SITE_MAX ? ret->len : SITE_MAX);
-	return good && nobody_branches_in(tid, ret);
+	return good && site_nobody_branches(tid, addr, addr + ret->len);
 }
 
 bool site_relocate(const struct site *site, uint64_t to, uint8_t *out)

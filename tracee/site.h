@@ -20,6 +20,13 @@ struct site {
 	struct { uint8_t at, len, disp_at; } insn[SITE_INSNS];	/* disp_at: of a RIP-relative disp32, else 0 */
 };
 
+/* For those who look for places by other rules.  One instruction of code[0..room) at addr into site; false: it cannot
+ * be moved. */
+struct site_insn { unsigned id, len, disp_at; bool movable; };
+bool site_insn_at(const uint8_t *code, size_t room, uint64_t addr, struct site_insn *ret);
+/* Does nothing near look like a branch to within (first, last)? */
+bool site_nobody_branches(pid_t tid, uint64_t first, uint64_t last);
+
 /* False: this place will not do.  Task stopped. */
 bool site_decode(pid_t tid, uint64_t addr, struct site *ret);
 /* The displaced instructions as they must read at address `to`; out has room for SITE_MAX. False: too far. */

@@ -1,0 +1,121 @@
+/*
+ * buffer.h - what recorder, replayer and the code in the tracee (syscallbuf/) agree on.
+ *
+ * A patched call site jumps to a stub of its own; the stub jumps to the hook, which lies at FIXED_BLOB:
+ *
+ *      site                stub (near the site)                      hook
+ *      jmp stub  ------->  displaced instructions before the call
+ *                          mov %rsp,(STATE); ...; jmp *STATE.hook --> registers saved on its own stack
+ *                          syscall   <-------- "this one traced" ---- by a jump to STATE.jump
+ *                          displaced instructions after  <-- "done" -
+ *      next insn <-------  jmp back
+ *
+ * While recording, the hook makes the call by the instruction at FIXED_UNTRACED, which the seccomp filter lets
+ * through, and appends a record to the buffer.  In replay another hook takes the next record, puts its bytes
+ * where they belong and returns its result; when there is none left it goes the traced way, and that call is an
+ * event of the trace.  So replay makes no decision that recording made: what may block, what fits, which
+ * descriptor is what.  (The two hooks run different instructions, on purpose: the replay one costs a tenth. A tick
+ * counter must not count inside FIXED_PAGE..FIXED_END; state witnesses do not care.)
+ *
+ * One task of the whole tree is in user mode at a time, the recorder reads the buffer at every stop, and
+ * nobody is switched to while a task is inside the hook; so one buffer and one stack for each address space do.
+ */
+#ifndef ABI_BUFFER_H
+#define ABI_BUFFER_H
+
+#include "abi/layout.h"
+
+/* Offsets in struct buf_state that stubs and assembly use; part of the trace format (stubs are recorded). */
+#define STATE_RSP	0
+#define STATE_HOOK	8
+#define STATE_CPUID	16
+#define STATE_JUMP	24
+
+/* In front of a stub's code, at the address that the stub passes in rcx: */
+#define STUB_AFTER	0	/* u64: what the kernel leaves in rcx: address behind the syscall instruction */
+#define STUB_TRACED	8	/* u64: where to jump to make the call in the traced way */
+#define STUB_CONT	16	/* u64: ... behind it */
+#define STUB_FLAGS	24	/* u64: STUB_LOADER */
+#define STUB_INFO	32
+
+#define STUB_LOADER	1	/* in the dynamic loader: cpuid tells it less (recorder/signal.c) */
+
+#ifndef __ASSEMBLER__
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	STUB_SIZE = 160, BUF_FDS = 1024, BUF_FILTER = 1024, BUF_CPUIDS = 96, BUF_MAX = FIXED_END - FIXED_BUFFER,
+	BUF_DEFAULT = 256 << 10,
+	/* A result from FIXED_UNTRACED that the recorder puts there: it would sleep, make it a traced call. */
+	BUF_WOULD_BLOCK = -1133,
+};
+
+struct stub_info { uint64_t after, traced, cont, flags; };
+
+/* What a descriptor is, as far as the hook must know; 0 = not looked at yet. */
+enum buf_class {
+	BUF_FD_UNKNOWN = 0,
+	BUF_FD_FILE,		/* never sleeps; nobody has it mapped */
+	BUF_FD_WATCHED,		/* never sleeps; a write to it must be traced */
+	BUF_FD_STREAM,		/* may sleep */
+	BUF_FD_NONBLOCK,	/* O_NONBLOCK */
+	BUF_FD_STDIO,		/* our stdout or stderr: a write is echoed by replay */
+};
+
+struct buf_cpuid { uint32_t leaf, subleaf, loader, eax, ebx, ecx, edx; };
+
+struct buf_state {
+	uint64_t rsp;		/* the program's, while the hook runs */
+	uint64_t hook;		/* where stubs jump to */
+	uint64_t cpuid;		/* ... for cpuid */
+	uint64_t jump;		/* where the hook leaves to */
+	uint64_t pos;		/* the next record's address */
+	uint64_t end;		/* recording: records end below it, 0 = all calls traced; replay: behind the last record */
+	uint64_t stop;		/* replay: int3 after the last record */
+	uint64_t proc_dev;	/* st_dev of /proc */
+	uint64_t stdio_dev[3], stdio_ino[3];
+	uint64_t cpuids;
+	struct buf_cpuid cpuid_table[BUF_CPUIDS];
+	uint8_t filter[BUF_FILTER];	/* a bit by buf_file_bit() for each file that somebody has mapped */
+	uint8_t fd[BUF_FDS];		/* enum buf_class */
+};
+
+_Static_assert(offsetof(struct buf_state, rsp) == STATE_RSP && offsetof(struct buf_state, hook) == STATE_HOOK &&
+	       offsetof(struct buf_state, cpuid) == STATE_CPUID && offsetof(struct buf_state, jump) == STATE_JUMP,
+	       "stubs know these");
+_Static_assert(sizeof(struct stub_info) == STUB_INFO, "stubs know it");
+_Static_assert(sizeof(struct buf_state) <= 0x2000, "the hook's stack is behind it");
+
+static inline uint32_t buf_file_bit(uint64_t dev, uint64_t ino)
+{
+	return (uint32_t)(((dev * 0x9e3779b97f4a7c15ull) ^ ino) * 0x9e3779b97f4a7c15ull >> 51);	/* 13 bits */
+}
+
+/*
+ * A record, 8-byte aligned:  head | args, 8 bytes each | span words | bytes of the spans, each padded to 8
+ * A span word is address | length << 47; BUF_SPANS_IN of them, the last ones, are input: notes for
+ * the recorder and for people, which replay skips.
+ */
+struct buf_record {
+	uint16_t nr;
+	uint8_t args, spans, in_spans, pad[3];
+	uint32_t size;		/* of all of it, bytes */
+	uint32_t head;		/* offset of the first span's bytes */
+	int64_t ret;
+};
+
+enum { BUF_SPAN_SHIFT = 47, BUF_SPAN_MAX = (1 << 17) - 1 };
+#define BUF_SPAN_ADDR(w) ((w) & ((1ull << BUF_SPAN_SHIFT) - 1))
+#define BUF_SPAN_LEN(w) ((w) >> BUF_SPAN_SHIFT)
+
+/* Stands at FIXED_BLOB: addresses. */
+struct blob_head {
+	uint64_t record, replay, cpuid;	/* hooks */
+	uint64_t fault;		/* recording: a task that faults in the hook goes on here, and makes its call in the traced way */
+	uint64_t differs;	/* replay: address behind the int3 when the call is not the recorded one */
+	uint64_t stopped;	/* ... behind the int3 when buf_state.stop is set and the records are used up */
+};
+#endif
+
+#endif

@@ -1,0 +1,120 @@
+/*
+ * entry.S - from a stub to C and back.
+ *
+ * A stub has stored rsp in buf_state and jumps here with rcx = its stub_info (a system call clobbers rcx and r11, so
+ * they are free).  The frame, downwards from FIXED_STACK:
+ *
+ *	-16 eflags  -24 r9  -32 r8  -40 r10  -48 rdx  -56 rsi  -64 rdi  -72 rax  -80 stub_info
+ *
+ * which is struct frame of hook.h.  The program's stack is not touched: it may be tiny, and there is the red zone.
+ * The other registers are kept by C (-mgeneral-regs-only: no vector register is used).
+ */
+#include "abi/buffer.h"
+
+	.section .head, "ax"
+	.quad	hook_record, hook_replay, hook_cpuid, hook_traced, hook_differs_after, hook_stopped_after
+
+	.text
+	.macro	enter
+	mov	$(FIXED_STACK - 8), %rsp
+	pushfq
+	cld
+	push	%r9
+	push	%r8
+	push	%r10
+	push	%rdx
+	push	%rsi
+	push	%rdi
+	push	%rax
+	push	%rcx
+	mov	%rsp, %rdi
+	.endm
+
+	.globl	hook_record, hook_replay
+hook_record:
+	enter
+	call	buf_record
+	test	%eax, %eax
+	jz	hook_traced
+hook_done:
+	pop	%rcx
+	mov	STUB_CONT(%rcx), %rax
+	jmp	leave
+
+hook_replay:
+	enter
+	call	buf_replay
+	cmp	$1, %eax
+	je	hook_done
+	jb	hook_traced
+	cmp	$2, %eax
+	jne	hook_differs
+	int3
+hook_stopped_after:
+	jmp	hook_done
+hook_differs:
+	int3
+hook_differs_after:
+	ud2
+
+	.globl	hook_traced
+hook_traced:
+	mov	$(FIXED_STACK - 80), %rsp
+	pop	%rcx
+	mov	STUB_TRACED(%rcx), %rax
+leave:
+	mov	%rax, FIXED_STATE + STATE_JUMP
+	mov	STUB_AFTER(%rcx), %rcx
+	pop	%rax
+	pop	%rdi
+	pop	%rsi
+	pop	%rdx
+	pop	%r10
+	pop	%r8
+	pop	%r9
+	mov	(%rsp), %r11
+	popfq
+	mov	FIXED_STATE + STATE_RSP, %rsp
+	jmp	*FIXED_STATE + STATE_JUMP
+
+/*
+ * cpuid: every register is the program's here, so the stub has switched stacks and pushed rcx:
+ *
+ *	-8 rcx  -16 eflags  -24 rdx  -32 rbx  -40 rax  -48 r11 ... -88 rdi  -96 stub_info
+ *
+ * (struct cpuid_frame).  What the table does not know traps in the stub.
+ */
+hook_cpuid:
+	pushfq
+	cld
+	push	%rdx
+	push	%rbx
+	push	%rax
+	push	%r11
+	push	%r10
+	push	%r9
+	push	%r8
+	push	%rsi
+	push	%rdi
+	push	%rcx
+	mov	%rsp, %rdi
+	call	buf_cpuid
+	pop	%rcx
+	test	%eax, %eax
+	mov	STUB_CONT(%rcx), %rax
+	jnz	1f
+	mov	STUB_TRACED(%rcx), %rax
+1:	mov	%rax, FIXED_STATE + STATE_JUMP
+	pop	%rdi
+	pop	%rsi
+	pop	%r8
+	pop	%r9
+	pop	%r10
+	pop	%r11
+	pop	%rax
+	pop	%rbx
+	pop	%rdx
+	popfq
+	pop	%rcx
+	mov	FIXED_STATE + STATE_RSP, %rsp
+	jmp	*FIXED_STATE + STATE_JUMP

@@ -1,0 +1,429 @@
+/*
+ * record.c - the hook of recorded processes: make the call, unseen by the recorder, and note what it did.
+ *
+ * The table (abi/syscalls.def) says what a call writes.  The kernel writes that into the record; then it is copied to
+ * where the program wants it, which is what replay does as well.  A bad pointer must have no effect: the program's
+ * memory is touched before the call, and a fault there makes the recorder send us the traced way (blob_head.fault),
+ * with nothing done yet.
+ *
+ * A call must never sleep here, for nobody else would run.  Files do not; of pipes, sockets, terminals and their like
+ * poll() is asked first.  That may be wrong: somebody outside can take the data in between, and a flag that belongs
+ * to an open file (O_NONBLOCK) may change under us.  The recorder sees such a sleeper after some
+ * milliseconds, interrupts it and lets the call return BUF_WOULD_BLOCK.
+ */
+#include "abi/kernel.h"
+#include "abi/syscall.h"
+#include "syscallbuf/hook.h"
+
+enum { SPANS = 40, PIPE_ATOMIC = 4096, SOCKET_SMALL = 16384 };
+enum { POLL_IN = 1, POLL_OUT = 4, POLL_ERR = 8, POLL_HUP = 16 };
+enum { O_CREATE_TRUNC = 01000, O_NONBLOCKING = 04000, F_GETFLAGS = 3, F_SETFLAGS = 4 };
+enum { MSG_DONTWAITING = 0x40, MSG_PLAIN = 0x02 | 0x20 | 0x40 | 0x4000 | 0x40000000 };
+enum { S_TYPE = 0170000, S_DIR = 0040000, S_CHAR = 0020000, S_BLOCK = 0060000, S_FILE = 0100000 };
+enum { E_FAULT = 14 };
+
+enum {
+	NR_read = 0, NR_write = 1, NR_open = 2, NR_close = 3, NR_fstat = 5, NR_poll = 7, NR_ioctl = 16, NR_pread64 = 17,
+	NR_pwrite64 = 18, NR_readv = 19, NR_writev = 20, NR_select = 23, NR_dup2 = 33, NR_accept = 43, NR_sendto = 44,
+	NR_recvfrom = 45, NR_sendmsg = 46, NR_recvmsg = 47, NR_fcntl = 72, NR_epoll_wait = 232, NR_openat = 257,
+	NR_pselect6 = 270, NR_ppoll = 271, NR_epoll_pwait = 281, NR_accept4 = 288, NR_dup3 = 292, NR_preadv = 295,
+	NR_pwritev = 296, NR_preadv2 = 327, NR_pwritev2 = 328,
+};
+
+/* arch/x86/include/uapi/asm/stat.h, the parts we look at */
+struct stat_head { uint64_t dev, ino, nlink; uint32_t mode, uid, gid, pad; uint64_t rdev; char rest[96]; };
+_Static_assert(sizeof(struct stat_head) == sizeof(struct k_stat), "struct stat");
+
+static int64_t untraced(uint64_t nr, const uint64_t a[6])
+{
+	register uint64_t r10 __asm__("r10") = a[3];
+	register uint64_t r8 __asm__("r8") = a[4];
+	register uint64_t r9 __asm__("r9") = a[5];
+	int64_t ret;
+
+	__asm__ volatile("call *%[fn]" : "=a"(ret) : "a"(nr), "D"(a[0]), "S"(a[1]), "d"(a[2]), "r"(r10), "r"(r8), "r"(r9),
+			 [fn] "r"((uint64_t)FIXED_UNTRACED) : "rcx", "r11", "memory");
+	return ret;
+}
+
+static int64_t own_call(uint64_t nr, uint64_t a, uint64_t b, uint64_t c)
+{
+	const uint64_t args[6] = { a, b, c };
+
+	return untraced(nr, args);
+}
+
+static int peek(void *ctx, uint64_t addr, void *buf, size_t len)
+{
+	(void)ctx;
+	if (addr >= 1ull << 47 || len >= 1ull << 47)
+		return -1;
+	copy(buf, (const void *)(uintptr_t)addr, len);
+	return 0;
+}
+
+/* ---- descriptors ------------------------------------------------------------------------ */
+
+static enum buf_class look(const struct buf_state *s, uint64_t fd)
+{
+	struct stat_head st;
+	uint32_t bit;
+
+	if (own_call(NR_fstat, fd, (uint64_t)(uintptr_t)&st, 0) != 0)
+		return BUF_FD_UNKNOWN;		/* it fails, and so will the call */
+	for (unsigned i = 1; i <= 2; i++) {
+		if (s->stdio_ino[i] && st.ino == s->stdio_ino[i] && st.dev == s->stdio_dev[i])
+			return BUF_FD_STDIO;
+	}
+	switch (st.mode & S_TYPE) {
+	case S_FILE:
+		bit = buf_file_bit(st.dev, st.ino);
+		return st.dev == s->proc_dev || (s->filter[bit / 8] >> bit % 8 & 1) ? BUF_FD_WATCHED : BUF_FD_FILE;
+	case S_DIR:
+	case S_BLOCK:
+		return BUF_FD_FILE;
+	case S_CHAR:
+		if (st.rdev >= 0x103 && st.rdev <= 0x109 && st.rdev != 0x104)	/* null, zero, full, (u)random */
+			return BUF_FD_FILE;
+		break;
+	}
+	return own_call(NR_fcntl, fd, F_GETFLAGS, 0) & O_NONBLOCKING ? BUF_FD_NONBLOCK : BUF_FD_STREAM;
+}
+
+static enum buf_class class_of(struct buf_state *s, uint64_t fd)
+{
+	uint32_t n = (uint32_t)fd;
+
+	if (n >= BUF_FDS)
+		return look(s, n);
+	if (!s->fd[n])
+		s->fd[n] = (uint8_t)look(s, n);
+	return s->fd[n];
+}
+
+static void forget(struct buf_state *s, uint64_t fd)
+{
+	if ((uint32_t)fd < BUF_FDS)
+		s->fd[(uint32_t)fd] = BUF_FD_UNKNOWN;
+}
+
+/* ---- may it sleep? ------------------------------------------------------------------------ */
+
+static int ready(uint64_t fd, int16_t events)
+{
+	struct k_pollfd p = { (int32_t)fd, events, 0 };
+
+	if (own_call(NR_poll, (uint64_t)(uintptr_t)&p, 1, 0) != 1)
+		return 0;
+	/* a write that fails may raise SIGPIPE, which the program expects at once */
+	return events == POLL_IN || !(p.revents & (POLL_ERR | POLL_HUP));
+}
+
+static int may_read(struct buf_state *s, uint64_t fd)
+{
+	enum buf_class class = class_of(s, fd);
+
+	return (class != BUF_FD_STREAM && class != BUF_FD_STDIO) || ready(fd, POLL_IN);
+}
+
+static int may_write(struct buf_state *s, uint64_t fd, uint64_t len)
+{
+	switch (class_of(s, fd)) {
+	case BUF_FD_WATCHED:
+	case BUF_FD_STDIO:
+		return 0;
+	case BUF_FD_STREAM:
+		return len <= PIPE_ATOMIC && ready(fd, POLL_OUT);
+	default:
+		return 1;
+	}
+}
+
+static uint64_t iov_bytes(const uint64_t *iov, uint64_t n)
+{
+	uint64_t sum = 0;
+
+	for (uint64_t i = 0; i < n && i < 1024; i++)
+		sum += iov[2 * i + 1] < 1 << 20 ? iov[2 * i + 1] : 1 << 20;
+	return sum;
+}
+
+static int may_receive(struct buf_state *s, uint64_t fd, uint64_t flags)
+{
+	if (flags & ~(uint64_t)(uint32_t)MSG_PLAIN & 0xffffffff)
+		return 0;
+	return (flags & MSG_DONTWAITING) || may_read(s, fd);
+}
+
+static int may_send(struct buf_state *s, uint64_t fd, uint64_t len, uint64_t flags)
+{
+	enum buf_class class;
+
+	if (flags & ~(uint64_t)(uint32_t)MSG_PLAIN & 0xffffffff)
+		return 0;
+	class = class_of(s, fd);
+	if ((flags & MSG_DONTWAITING) || class == BUF_FD_NONBLOCK)
+		return 1;
+	return class == BUF_FD_STREAM && len <= SOCKET_SMALL && ready(fd, POLL_OUT);
+}
+
+/* A call that waits is made with no time to wait.  *patient: when nothing is ready it must be made again, traced. */
+struct wait { int patient; int arg; uint64_t now[2]; };
+
+static int wait_millis(uint64_t *args, int arg, struct wait *w)
+{
+	w->patient = (int32_t)args[arg] != 0;
+	args[arg] = 0;
+	return 1;
+}
+
+/* The time stands in memory, which some calls update: no span for it then, for no time has passed. */
+static int wait_pointer(uint64_t *args, int arg, struct wait *w)
+{
+	const uint64_t *time = (const uint64_t *)(uintptr_t)args[arg];
+
+	w->patient = !time || time[0] || time[1];
+	w->arg = arg;
+	w->now[0] = w->now[1] = 0;
+	args[arg] = (uint64_t)(uintptr_t)w->now;
+	return 1;
+}
+
+static int may_block_call(struct buf_state *s, uint64_t nr, uint64_t *args, struct wait *w)
+{
+	const uint64_t *p;
+
+	switch (nr) {
+	case NR_read:
+	case NR_pread64:
+	case NR_readv:
+	case NR_preadv:
+	case NR_preadv2:
+		return may_read(s, args[0]);
+	case NR_write:
+	case NR_pwrite64:
+		return may_write(s, args[0], args[2]);
+	case NR_writev:
+	case NR_pwritev:
+	case NR_pwritev2:
+		return may_write(s, args[0], iov_bytes((const uint64_t *)(uintptr_t)args[1], args[2]));
+	case NR_open:
+		return !(args[1] & O_CREATE_TRUNC);
+	case NR_openat:
+		return !(args[2] & O_CREATE_TRUNC);
+	case NR_recvfrom:
+		return may_receive(s, args[0], args[3]);
+	case NR_recvmsg:
+		return may_receive(s, args[0], args[2]);
+	case NR_sendto:
+		return may_send(s, args[0], args[2], args[3]);
+	case NR_sendmsg:
+		p = (const uint64_t *)(uintptr_t)args[1];
+		return may_send(s, args[0], iov_bytes((const uint64_t *)(uintptr_t)p[2], p[3]), args[2]);
+	case NR_accept:
+	case NR_accept4:
+		return may_read(s, args[0]);
+	case NR_poll:
+		return wait_millis(args, 2, w);
+	case NR_epoll_wait:
+		return wait_millis(args, 3, w);
+	case NR_epoll_pwait:
+		return !args[4] && wait_millis(args, 3, w);
+	case NR_select:
+		return wait_pointer(args, 4, w);
+	case NR_pselect6:
+		return (!args[5] || !*(const uint64_t *)(uintptr_t)args[5]) && wait_pointer(args, 4, w);
+	case NR_ppoll:
+		return !args[3] && wait_pointer(args, 2, w);
+	default:
+		return 0;
+	}
+}
+
+/* The rest of the table cannot sleep; some change what we know. */
+static int may_fast_call(struct buf_state *s, uint64_t nr, const uint64_t *args)
+{
+	switch (nr) {
+	case NR_close:
+		forget(s, args[0]);
+		return 1;
+	case NR_dup2:
+	case NR_dup3:
+		forget(s, args[1]);
+		return 1;
+	case NR_fcntl:
+		if ((uint32_t)args[1] == F_SETFLAGS)
+			forget(s, args[0]);
+		return 1;
+	case NR_ioctl:
+		forget(s, args[0]);
+		return 1;
+	default:
+		return 1;
+	}
+}
+
+/* ---- the call -------------------------------------------------------------------------------- */
+
+struct plan {
+	struct sys_plan sys;
+	struct sys_span span[SPANS];
+	uint64_t home[SPANS];
+	unsigned outs;
+	uint64_t room;		/* bytes of buffer taken by all spans */
+};
+
+static uint64_t up8(uint64_t n) { return (n + 7) & ~7ull; }
+
+/* Every page the kernel may write to, before anything is done. */
+static void touch(uint64_t addr, uint64_t len)
+{
+	uint64_t last = addr + len - 1;
+
+	for (uint64_t at = addr; ; at = (at | 4095) + 1) {
+		if (at > last)
+			at = last;
+		__asm__ volatile("lock orb $0, %0" : "+m"(*(char *)(uintptr_t)at));
+		if (at == last || (at >> 12) == (last >> 12))
+			break;
+	}
+	__asm__ volatile("lock orb $0, %0" : "+m"(*(char *)(uintptr_t)last));
+}
+
+static int list(struct plan *p, uint64_t nr, const uint64_t *args, const struct wait *w)
+{
+	unsigned n = 0;
+
+	p->sys = (struct sys_plan){ .max = SPANS, .span = p->span };
+	p->outs = 0;
+	p->room = 0;
+	if (sys_plan_entry(&p->sys, nr, args, peek, 0) || p->sys.unknown)
+		return 0;
+	for (unsigned i = 0; i < p->sys.n; i++) {
+		struct sys_span *s = &p->span[i];
+
+		if (w->arg >= 0 && s->at == (uint64_t)w->arg)
+			continue;
+		if (s->len_kind == L_PINNED || s->cap > BUF_SPAN_MAX || s->addr >= 1ull << 47)
+			return 0;
+		p->outs += (s->dir & D_OUT) != 0;
+		p->room += up8(s->cap);
+		p->span[n++] = *s;
+	}
+	p->sys.n = n;
+	return 1;
+}
+
+static uint64_t copy_of(const struct plan *p, unsigned upto, uint64_t at)
+{
+	for (unsigned i = 0; i < upto; i++) {
+		if (at >= p->home[i] && at + 8 <= p->home[i] + p->span[i].cap)
+			return p->span[i].addr + (at - p->home[i]);
+	}
+	return 0;
+}
+
+/* The kernel's outputs into the buffer, from `at` on. */
+static int redirect(struct plan *p, uint64_t *args, uint64_t at)
+{
+	for (unsigned i = 0; i < p->sys.n; i++) {
+		if (p->span[i].dir & D_OUT)
+			touch(p->span[i].addr, p->span[i].cap);
+	}
+	for (unsigned i = 0; i < p->sys.n; i++) {
+		struct sys_span *s = &p->span[i];
+
+		p->home[i] = s->addr;
+		s->addr = at;
+		at += up8(s->cap);
+		if (s->dir & D_IN)
+			copy((void *)(uintptr_t)s->addr, (const void *)(uintptr_t)p->home[i], s->cap);
+		if (s->at < 6) {
+			args[s->at] = s->addr;
+		} else {
+			uint64_t word = copy_of(p, i, s->at);
+
+			if (!word)
+				return 0;
+			*(uint64_t *)(uintptr_t)word = s->addr;
+		}
+	}
+	return 1;
+}
+
+/* Results home, and side by side in the record. */
+static void bring_home(struct plan *p, uint64_t *words, char *bytes)
+{
+	for (unsigned i = 0; i < p->sys.n; i++) {	/* pointers inside what the kernel wrote as a whole (msghdr) */
+		uint64_t word = p->span[i].at < 6 ? 0 : copy_of(p, i, p->span[i].at);
+
+		if (word)
+			*(uint64_t *)(uintptr_t)word = p->home[i];
+	}
+	for (unsigned i = 0; i < p->sys.n; i++) {
+		struct sys_span *s = &p->span[i];
+
+		if (!(s->dir & D_OUT))
+			continue;
+		*words++ = p->home[i] | s->len << BUF_SPAN_SHIFT;
+		copy((void *)(uintptr_t)p->home[i], (const void *)(uintptr_t)s->addr, s->len);
+		if (bytes != (char *)(uintptr_t)s->addr)
+			copy(bytes, (const void *)(uintptr_t)s->addr, s->len);
+		bytes += up8(s->len);
+	}
+}
+
+static uint64_t out_bytes(const struct plan *p)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < p->sys.n; i++) {
+		if (p->span[i].dir & D_OUT)
+			sum += up8(p->span[i].len);
+	}
+	return sum;
+}
+
+int buf_record(struct frame *f)
+{
+	struct buf_state *s = state();
+	uint64_t nr = f->rax, args[6] = { f->rdi, f->rsi, f->rdx, f->r10, f->r8, f->r9 };
+	struct buf_record *r = (struct buf_record *)(uintptr_t)s->pos;
+	struct wait w = { .arg = -1 };
+	const struct sys_row *row;
+	struct plan p;
+	uint64_t head, *word;
+	int64_t ret;
+
+	if (s->pos + sizeof(*r) + 64 > s->end)
+		return 0;
+	row = sys_row_for(nr, args, 0);
+	if (row->buffer == BUFFER_NEVER)
+		return 0;
+	if (row->buffer == BUFFER_BLOCK ? !may_block_call(s, nr, args, &w) : !may_fast_call(s, nr, args))
+		return 0;
+	if (!list(&p, nr, args, &w))
+		return 0;
+	head = sizeof(*r) + 8ull * row->nargs + 8ull * p.outs;
+	if (s->pos + head + p.room > s->end)
+		return 0;
+	if (p.outs && !redirect(&p, args, s->pos + head))
+		return 0;
+	ret = untraced(nr, args);
+	if (ret == BUF_WOULD_BLOCK || (w.patient && ret == 0))
+		return 0;
+	if (p.outs && sys_plan_exit(&p.sys, nr, args, ret, peek, 0)) {
+		for (unsigned i = 0; i < p.sys.n; i++)
+			p.span[i].len = ret == -E_FAULT ? 0 : p.span[i].cap;
+	}
+	word = (uint64_t *)(r + 1);
+	for (unsigned i = 0; i < row->nargs; i++)
+		*word++ = (&f->rdi)[i];
+	if (p.outs)
+		bring_home(&p, word, (char *)r + head);
+	*r = (struct buf_record){ .nr = (uint16_t)nr, .args = row->nargs, .spans = (uint8_t)p.outs, .head = (uint32_t)head,
+				  .size = (uint32_t)(head + (p.outs ? out_bytes(&p) : 0)), .ret = ret };
+	s->pos += r->size;
+	f->rax = (uint64_t)ret;
+	return 1;
+}

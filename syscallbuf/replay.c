@@ -1,0 +1,52 @@
+/*
+ * replay.c - the hook of replayed processes: no decisions, only copies.
+ */
+#include "syscallbuf/hook.h"
+
+unsigned buf_replay(struct frame *f)
+{
+	struct buf_state *s = state();
+	const struct buf_record *r = (const struct buf_record *)(uintptr_t)s->pos;
+	const uint64_t *word = (const uint64_t *)(r + 1);
+	const char *bytes = (const char *)r;
+	const uint64_t *args = &f->rdi;
+
+	if (s->pos >= s->end)
+		return 0;
+	if (f->rax != r->nr)
+		return 3;
+	for (unsigned i = 0; i < r->args; i++) {
+		if (word[i] != args[i])
+			return 3;
+	}
+	word += r->args;
+	bytes += r->head;
+	for (unsigned i = 0; i < r->spans; i++) {
+		uint64_t len = BUF_SPAN_LEN(word[i]);
+
+		if (i + r->in_spans < r->spans)
+			copy((void *)(uintptr_t)BUF_SPAN_ADDR(word[i]), bytes, len);
+		bytes += (len + 7) & ~7ull;
+	}
+	s->pos += r->size;
+	f->rax = (uint64_t)r->ret;
+	return s->stop && s->pos >= s->end ? 2 : 1;
+}
+
+int buf_cpuid(struct cpuid_frame *f)
+{
+	const struct buf_state *s = state();
+
+	for (uint64_t i = 0; i < s->cpuids; i++) {
+		const struct buf_cpuid *c = &s->cpuid_table[i];
+
+		if (c->leaf != (uint32_t)f->rax || c->subleaf != (uint32_t)f->rcx || c->loader != (uint32_t)f->stub->flags)
+			continue;
+		f->rax = c->eax;
+		f->rbx = c->ebx;
+		f->rcx = c->ecx;
+		f->rdx = c->edx;
+		return 1;
+	}
+	return 0;
+}
