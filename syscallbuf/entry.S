@@ -4,7 +4,7 @@
  * A stub has stored rsp in buf_state and jumps here with rcx = its stub_info (a system call clobbers rcx and r11, so
  * they are free).  The frame, downwards from FIXED_STACK:
  *
- *	-16 eflags  -24 r9  -32 r8  -40 r10  -48 rdx  -56 rsi  -64 rdi  -72 rax  -80 stub_info
+ *	-16 eflags  -24 r9  -32 r8  -40 r10  -48 rdx  -56 rsi  -64 rdi  -72 rax  -80 stub_info  -88 rbx ... -128 r15
  *
  * which is struct frame of hook.h.  The program's stack is not touched: it may be tiny, and there is the red zone.
  * The other registers are kept by C (-mgeneral-regs-only: no vector register is used).
@@ -12,7 +12,7 @@
 #include "abi/buffer.h"
 
 	.section .head, "ax"
-	.quad	hook_record, hook_replay, hook_cpuid, hook_traced, hook_differs_after, hook_stopped_after
+	.quad	hook_record, hook_replay, hook_cpuid, hook_fault, hook_differs_after, hook_stopped_after
 
 	.text
 	.macro	enter
@@ -30,12 +30,24 @@
 	mov	%rsp, %rdi
 	.endm
 
+/* A fault in C leaves it wherever it was: then these are needed. */
+	.macro	keep
+	push	%rbx
+	push	%rbp
+	push	%r12
+	push	%r13
+	push	%r14
+	push	%r15
+	.endm
+
 	.globl	hook_record, hook_replay
 hook_record:
 	enter
+	keep
 	call	buf_record
 	test	%eax, %eax
-	jz	hook_traced
+	jz	hook_fault
+	mov	$(FIXED_STACK - 80), %rsp
 hook_done:
 	pop	%rcx
 	mov	STUB_CONT(%rcx), %rax
@@ -57,9 +69,16 @@ hook_differs:
 hook_differs_after:
 	ud2
 
-	.globl	hook_traced
+	.globl	hook_fault
+hook_fault:
+	mov	$(FIXED_STACK - 128), %rsp
+	pop	%r15
+	pop	%r14
+	pop	%r13
+	pop	%r12
+	pop	%rbp
+	pop	%rbx
 hook_traced:
-	mov	$(FIXED_STACK - 80), %rsp
 	pop	%rcx
 	mov	STUB_TRACED(%rcx), %rax
 leave:
