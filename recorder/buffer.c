@@ -203,6 +203,11 @@ struct err *rec_buffer_flush(struct recorder *rec, struct rec_task *t, bool at_c
 	return NULL;
 }
 
+void rec_buffer_forget(struct rec_task *t)
+{
+	t->mm->buf.files = NULL;
+}
+
 void rec_buffer_close(struct rec_task *t)
 {
 	static const uint64_t none;

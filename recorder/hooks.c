@@ -24,13 +24,31 @@ static void force(struct rec_call *call, int64_t ret)
 
 /* ---- descriptors ------------------------------------------------------------------ */
 
+static void fd_forget(struct rec_task *t, uint64_t first, uint64_t last)
+{
+	rec_fd_forget(t->files, first, last);
+	rec_buffer_forget(t);
+}
+
+/* F_SETFL, FIONBIO: may it sleep? */
+static struct err *flags_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+			      struct regs *regs, int64_t ret)
+{
+	(void)rec;
+	(void)call;
+	(void)regs;
+	if (ret >= 0)
+		rec_buffer_forget(t);
+	return NULL;
+}
+
 static struct err *close_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 			      struct regs *regs, int64_t ret)
 {
 	(void)rec;
 	(void)regs;
 	if (ret >= 0 || ret == -EINTR)
-		rec_fd_forget(t->files, call->args[0], call->args[0]);
+		fd_forget(t, call->args[0], call->args[0]);
 	return NULL;
 }
 
@@ -41,7 +59,7 @@ static struct err *dup_exit(struct recorder *rec, struct rec_task *t, struct rec
 	(void)regs;
 	(void)call;
 	if (ret >= 0)
-		rec_fd_forget(t->files, (uint64_t)ret, (uint64_t)ret);
+		fd_forget(t, (uint64_t)ret, (uint64_t)ret);
 	return NULL;
 }
 
@@ -51,7 +69,7 @@ static struct err *close_range_exit(struct recorder *rec, struct rec_task *t, st
 	(void)rec;
 	(void)regs;
 	if (ret >= 0)
-		rec_fd_forget(t->files, call->args[0], call->args[1]);
+		fd_forget(t, call->args[0], call->args[1]);
 	return NULL;
 }
 
@@ -406,6 +424,8 @@ static const struct rec_hook hooks[SYS_ROWS] = {
 	[SYS_splice] = { NULL, write_exit },
 	[SYS_ftruncate] = { NULL, ftruncate_exit },
 	[SYS_fallocate] = { NULL, ftruncate_exit },
+	[SYS_fcntl] = { NULL, flags_exit },
+	[SYS_ioctl] = { NULL, flags_exit },
 	[SYS_clone] = { clone_enter, NULL },
 	[SYS_execve] = { written_enter, NULL },
 	[SYS_execveat] = { written_enter, NULL },

@@ -327,6 +327,8 @@ void rec_buffer_cut(struct rec_buffer *buf, uint64_t addr, uint64_t len);
 /* The task has stopped on its way through user mode: the calls it made are written as an event.  at_call: outside of
  * the hook, so the buffer may start again. */
 struct err *rec_buffer_flush(struct recorder *rec, struct rec_task *t, bool at_call);
+/* Descriptors have changed behind the hook's back. */
+void rec_buffer_forget(struct rec_task *t);
 /* Its next call will be a traced one. */
 void rec_buffer_close(struct rec_task *t);
 /* Registers as the program would have them without stubs. */
