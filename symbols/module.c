@@ -144,16 +144,23 @@ static struct elf *open_elf(const char *path)
 	return e;
 }
 
-static struct elf *open_build_id(struct span id)
+static const char *debug_dir(const struct family *f)
+{
+	return f->options.debug_dir ? f->options.debug_dir : "/usr/lib/debug";
+}
+
+static struct elf *open_build_id(const struct family *f, struct span id)
 {
 	char path[PATH_MAX];
 	size_t n;
 
 	if (id.n < 2 || id.n > 64)
 		return NULL;
-	n = (size_t)snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%02x/", id.p[0]);
-	for (size_t i = 1; i < id.n; i++)
+	n = (size_t)snprintf(path, sizeof(path), "%s/.build-id/%02x/", debug_dir(f), id.p[0]);
+	for (size_t i = 1; i < id.n && n < sizeof(path); i++)
 		n += (size_t)snprintf(path + n, sizeof(path) - n, "%02x", id.p[i]);
+	if (n + 7 > sizeof(path))
+		return NULL;
 	snprintf(path + n, sizeof(path) - n, ".debug");
 	return open_elf(path);
 }
@@ -164,7 +171,7 @@ static bool same_build_id(const struct elf *a, const struct elf *b)
 	       !memcmp(a->build_id.p, b->build_id.p, a->build_id.n);
 }
 
-/* By .gnu_debuglink: only from below /usr/lib/debug, and only with the same build-id. */
+/* By .gnu_debuglink: only from below the debug directory, and only with the same build-id. */
 static struct elf *open_debuglink(struct symbols_module *m)
 {
 	const char *link = span_str(elf_section(&m->elf, SEC_GNU_DEBUGLINK), 0);
@@ -174,7 +181,7 @@ static struct elf *open_debuglink(struct symbols_module *m)
 
 	if (!link || !*link || strchr(link, '/') || !slash || strstr(m->name, "/../"))
 		return NULL;
-	if (snprintf(path, sizeof(path), "/usr/lib/debug%.*s/%s", (int)(slash - m->name), m->name, link) >=
+	if (snprintf(path, sizeof(path), "%s%.*s/%s", debug_dir(m->family), (int)(slash - m->name), m->name, link) >=
 	    (int)sizeof(path))
 		return NULL;
 	e = open_elf(path);
@@ -193,7 +200,7 @@ struct elf *module_debug(struct symbols_module *m)
 	if (m->family->options.no_debug_files ||
 	    (elf_section(&m->elf, SEC_DEBUG_INFO).n && elf_section(&m->elf, SEC_SYMTAB).n))
 		return NULL;
-	m->debug = open_build_id(m->elf.build_id);
+	m->debug = open_build_id(m->family, m->elf.build_id);
 	if (m->debug && !same_build_id(m->debug, &m->elf)) {
 		elf_free(m->debug);
 		m->debug = NULL;
@@ -236,7 +243,7 @@ struct elf *module_alt(struct symbols_module *m)
 	m->alt_tried = true;
 	cursor_str(&c);
 	id = cursor_span(&c, cursor_left(&c));
-	m->alt = open_build_id(id);
+	m->alt = open_build_id(m->family, id);
 	if (m->alt && (m->alt->build_id.n != id.n || memcmp(m->alt->build_id.p, id.p, id.n))) {
 		elf_free(m->alt);
 		m->alt = NULL;

@@ -38,7 +38,8 @@ typedef struct err *symbols_open_fn(void *ctx, const char *name, int *fd_ret);
 struct symbols_options {
 	symbols_open_fn *open;	/* NULL: the path on this machine */
 	void *ctx;
-	bool no_debug_files;	/* do not look into /usr/lib/debug for separate debug information */
+	bool no_debug_files;	/* do not look for separate debug information */
+	const char *debug_dir;	/* where to look for it, NULL = /usr/lib/debug; not copied */
 };
 struct err *symbols_create(const struct symbols_options *options, struct symbols **ret) __must_check;
 /* A second space with the same mappings and JIT symbols, as after fork(). */
