@@ -287,52 +287,77 @@ static void group_root(struct job *j, uint32_t c, struct target *t)
 /* ---- held ---------------------------------------------------------------------------------------------- */
 
 struct alike {			/* by stack */
-	uint64_t live, bytes, frees, freed_bytes;
+	uint64_t live, bytes, frees;
 	uint32_t first;		/* node + 1 */
-	uint32_t sample[4];
-	unsigned samples;
 };
 
-static void holders_of(struct job *j, struct leaks_leak *l, size_t node)
+static void holder_add(struct leaks_leak *l, enum leaks_where where, uint64_t addr, uint64_t value, char *name)
 {
-	struct target t = { .ranges = 1, .range = &(struct range){ j->g.node[node].addr, j->g.node[node].addr + j->g.node[node].size } };
+	if (l->holders == HOLDERS_LISTED) {
+		l->holders_more++;
+		free(name);
+		return;
+	}
+	l->holder = must(realloc(l->holder, (l->holders + 1) * sizeof(*l->holder)));
+	l->holder[l->holders++] = (struct leaks_holder){ where, addr, value, name, false, { 0 } };
+}
+
+static void holder_registers(struct job *j, struct leaks_leak *l, const struct target *t)
+{
+	for (unsigned i = 0; i < j->m.tasks; i++) {
+		const uint64_t *reg = (const uint64_t *)&j->m.regs[i];
+
+		for (unsigned k = 0; k < 15; k++) {
+			char *name;
+
+			if (target_has(t, reg[k]) && asprintf(&name, "%s of thread %d", regs_names[k], j->m.task[i].tid) > 0)
+				holder_add(l, LEAKS_REGISTER, 0, reg[k], name);
+		}
+	}
+}
+
+/* Who holds blocks of the group, from outside of it: globals first, then stacks, then other blocks. */
+static void holders_of(struct job *j, struct leaks_leak *l, const struct target *t)
+{
 	struct reference *ref = NULL;
 	uint32_t *which = NULL;
 	size_t n = 0;
 
-	err_free(memory_references(&j->s, &j->m, j->s.end_clock, &t, 1, &ref, &which, &n));
-	for (size_t i = 0; i < n; i++) {
-		const struct area *a = memory_area(&j->m, ref[i].addr);
-		enum leaks_where where = !a || a->kind == AREA_HEAP ? LEAKS_BLOCK : a->kind == AREA_STACK ? LEAKS_STACK : LEAKS_GLOBAL;
-		size_t in = graph_find(&j->g, ref[i].addr);
+	err_free(memory_references(&j->s, &j->m, j->s.end_clock, t, 1, &ref, &which, &n));
+	for (int pass = 0; pass < 3; pass++) {
+		static const enum leaks_where order[] = { LEAKS_GLOBAL, LEAKS_STACK, LEAKS_BLOCK };
 
-		if (!a || a->kind == AREA_OTHER || (a->kind == AREA_STACK && ref[i].addr < a->sp))
-			continue;
-		if (in != SIZE_MAX)
-			where = LEAKS_BLOCK;
-		if (where == LEAKS_BLOCK && (in == SIZE_MAX || !j->g.node[in].reachable))
-			continue;
-		if (l->holders == HOLDERS_LISTED) {
-			l->holders_more++;
-			continue;
+		for (size_t i = 0; i < n; i++) {
+			const struct area *a = memory_area(&j->m, ref[i].addr);
+			size_t in = graph_find(&j->g, ref[i].addr);
+			enum leaks_where where = in != SIZE_MAX ? LEAKS_BLOCK : a && a->kind == AREA_STACK ? LEAKS_STACK : LEAKS_GLOBAL;
+
+			if (where != order[pass] || !a || a->kind == AREA_OTHER || (a->kind == AREA_STACK && ref[i].addr < a->sp))
+				continue;
+			if (in == SIZE_MAX ? a->kind == AREA_HEAP : !j->g.node[in].reachable)
+				continue;
+			holder_add(l, where, ref[i].addr, ref[i].value,
+				   l->holders < HOLDERS_LISTED ? name_address(j, ref[i].addr) : NULL);
 		}
-		l->holder = must(realloc(l->holder, (l->holders + 1) * sizeof(*l->holder)));
-		l->holder[l->holders++] = (struct leaks_holder){ where, ref[i].addr, ref[i].value, name_address(j, ref[i].addr), false, { 0 } };
+		if (pass == 1)
+			holder_registers(j, l, t);
 	}
 	free(ref);
 	free(which);
-	for (unsigned i = 0; i < j->m.tasks && l->holders < HOLDERS_LISTED; i++) {
-		const uint64_t *reg = (const uint64_t *)&j->m.regs[i];
+}
 
-		for (unsigned k = 0; k < 15 && l->holders < HOLDERS_LISTED; k++) {
-			char name[64];
+/* All reachable blocks of that stack. */
+static void alike_target(struct job *j, uint32_t stack, struct target *t)
+{
+	*t = (struct target){ 0 };
+	for (size_t i = 0; i < j->g.n; i++) {
+		const struct node *n = &j->g.node[i];
 
-			if (!target_has(&t, reg[k]))
-				continue;
-			snprintf(name, sizeof(name), "%s of thread %d", regs_names[k], j->m.task[i].tid);
-			l->holder = must(realloc(l->holder, (l->holders + 1) * sizeof(*l->holder)));
-			l->holder[l->holders++] = (struct leaks_holder){ LEAKS_REGISTER, 0, reg[k], must(strdup(name)), false, { 0 } };
-		}
+		if (!n->reachable || j->s.h.key[j->s.h.block[n->block].key].stack != stack)
+			continue;
+		if (!(t->ranges & (t->ranges - 1)))
+			t->range = must(realloc(t->range, (t->ranges ? 2 * t->ranges : 1) * sizeof(*t->range)));
+		t->range[t->ranges++] = (struct range){ n->addr, n->addr + n->size };
 	}
 }
 
@@ -352,11 +377,10 @@ static void held(struct job *j)
 		x->bytes += s->h.block[j->g.node[i].block].size;
 		if (!x->first)
 			x->first = (uint32_t)i + 1;
-		if (x->samples < 4)
-			x->sample[x->samples++] = (uint32_t)i;
 	}
 	for (size_t i = 1; i < s->stacks; i++) {
 		struct leaks_leak *l;
+		struct target t;
 
 		if (!a[i].live || !(a[i].frees > a[i].live || (!a[i].frees && a[i].live >= MANY_ALIKE)))
 			continue;
@@ -364,8 +388,9 @@ static void held(struct job *j)
 		l->bytes = a[i].bytes;
 		l->blocks = a[i].live;
 		l->freed = a[i].frees;
-		for (unsigned k = 0; k < a[i].samples && l->holders < HOLDERS_LISTED; k++)
-			holders_of(j, l, a[i].sample[k]);
+		alike_target(j, (uint32_t)i, &t);
+		holders_of(j, l, &t);
+		free(t.range);
 	}
 	free(a);
 }

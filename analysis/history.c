@@ -203,7 +203,7 @@ static bool in_loader(struct session *s, uint64_t pc)
 	struct symbols_frame f[16];
 	size_t n = symbols_lookup(s->sym, pc, f, 16);
 
-	return n && f[0].module && strstr(f[0].module, "/ld-");
+	return n && f[0].module && strstr(f[0].module, "/ld-linux");
 }
 
 static uint32_t key_new(struct session *s, const struct replay_hit *hit, uint64_t hash)

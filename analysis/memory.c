@@ -65,8 +65,35 @@ static bool is_loader(const struct session *s, uint64_t start)
 	return false;
 }
 
+/* Only the variables: allocators (musl) use what is left of the pages. */
+static void add_global(struct session *s, struct memory *m, const struct area *whole)
+{
+	enum { MAX = 1024 };
+	static struct symbols_range r[MAX];
+	size_t n = symbols_data_ranges(s->sym, r, MAX);
+	uint64_t done = whole->start;
+	bool any = false;
+
+	for (size_t i = 0; i < n && i < MAX; i++) {
+		struct area a = *whole;
+
+		if (r[i].start >= a.end || r[i].end <= a.start)
+			continue;
+		a.start = r[i].start > a.start ? r[i].start : a.start;
+		a.end = r[i].end < a.end ? r[i].end : a.end;
+		area_add(m, &a);
+		area_add(m, &(struct area){ .start = done, .end = a.start, .kind = AREA_HEAP });
+		done = a.end;
+		any = true;
+	}
+	if (!any)
+		area_add(m, whole);
+	else
+		area_add(m, &(struct area){ .start = done, .end = whole->end, .kind = AREA_HEAP });
+}
+
 /* One line of maps. */
-static void classify(const struct session *s, struct memory *m, uint64_t start, uint64_t end, bool file, bool shared,
+static void classify(struct session *s, struct memory *m, uint64_t start, uint64_t end, bool file, bool shared,
 		     uint64_t *file_end)
 {
 	struct area a = { .start = start, .end = end, .kind = AREA_OTHER };
@@ -79,11 +106,11 @@ static void classify(const struct session *s, struct memory *m, uint64_t start, 
 		a.tid = t->tid;
 		a.sp = sp;
 		a.start = sp - RED_ZONE < start ? start : sp - RED_ZONE;
-	} else if (file || shared) {
+	} else if (file || shared || start == *file_end) {	/* .bss comes right behind */
 		a.kind = AREA_GLOBAL;
-	} else if (start == *file_end) {
-		a.kind = AREA_GLOBAL;		/* .bss */
 		*file_end = 0;
+		add_global(s, m, &a);
+		return;
 	} else if (is_loader(s, start)) {
 		a.kind = end - start > 65536 ? AREA_OTHER : AREA_TLS;
 	} else {
@@ -97,6 +124,7 @@ static void classify(const struct session *s, struct memory *m, uint64_t start, 
 struct err *memory_map(struct session *s, struct memory *ret)
 {
 	struct memory *m = ret;
+	struct area relro = { 0 };
 	uint64_t file_end = 0;
 	unsigned n;
 
@@ -118,8 +146,13 @@ struct err *memory_map(struct session *s, struct memory *ret)
 
 		if (sscanf(p, "%" SCNx64 "-%" SCNx64 " %7s %*s %*s %u %n", &start, &end, prot, &inode, &at) < 4)
 			continue;
-		if (prot[0] == 'r' && prot[1] == 'w')
+		if (prot[0] == 'r' && prot[1] == 'w') {
+			if (relro.end == start && inode)	/* data that is read-only by now */
+				area_add(m, &relro);
 			classify(s, m, start, end, inode != 0, prot[3] == 's', &file_end);
+		}
+		relro = (struct area){ .start = start, .end = prot[0] == 'r' && prot[1] == '-' && prot[2] == '-' && inode ? end : 0,
+				       .kind = AREA_GLOBAL };
 		if (inode)
 			file_end = end;
 	}

@@ -168,7 +168,7 @@ static bool jump_possible(struct replay *r, const struct rp_task *t, const struc
 
 static void patch_decode(struct replay *r, struct rp_task *t, struct rp_patch *p, uint64_t start, uint64_t end)
 {
-	p->jump = rp_stub_site(t->real, p->addr, start, end, p) && jump_possible(r, t, p);
+	p->jump = rp_stub_site(t, p->addr, start, end, p) && jump_possible(r, t, p);
 	if (p->jump)
 		return;
 	if (p->n > 1)

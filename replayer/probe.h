@@ -90,7 +90,7 @@ struct rp_stub_code {
 	uint8_t bytes[PROBE_STUB_MAX];
 	unsigned len;
 };
-bool rp_stub_site(pid_t pid, uint64_t addr, uint64_t start, uint64_t end, struct rp_patch *p);
+bool rp_stub_site(const struct rp_task *t, uint64_t addr, uint64_t start, uint64_t end, struct rp_patch *p);
 bool rp_stub_build(struct rp_patch *p, const struct replay_probe *def, bool quiet, struct rp_stub_code *ret);
 
 /* probe.c, for the rest of the room */

@@ -89,11 +89,20 @@ static bool direct_branch(csh handle, const cs_insn *insn, uint64_t *to)
 	return true;
 }
 
+/* As the program has it: a branch may be in what another probe displaced. */
+static size_t text(const struct rp_task *t, uint64_t addr, void *buf, size_t len)
+{
+	size_t n = tracee_read_some(t->real, addr, buf, len);
+
+	rp_probe_hide(t->mm, addr, buf, n);
+	return n;
+}
+
 /* Where a function begins its instructions can be told apart: does one branch to within (first, last)? */
-static bool function_branches_in(pid_t pid, uint64_t start, uint64_t end, uint64_t first, uint64_t last)
+static bool function_branches_in(const struct rp_task *t, uint64_t start, uint64_t end, uint64_t first, uint64_t last)
 {
 	static uint8_t code[FUNCTION_MAX];
-	size_t room = tracee_read_some(pid, start, code, end - start < sizeof(code) ? end - start : sizeof(code));
+	size_t room = text(t, start, code, end - start < sizeof(code) ? end - start : sizeof(code));
 	csh handle = decoder();
 	const uint8_t *p = code;
 	uint64_t at = start, to;
@@ -134,15 +143,15 @@ static bool branch_in_bytes(const uint8_t *p, size_t room, uint64_t at, uint64_t
 }
 
 /* Nobody knows where instructions begin: what looks like a branch counts as one. */
-static bool bytes_branch_in(pid_t pid, uint64_t first, uint64_t last)
+static bool bytes_branch_in(const struct rp_task *t, uint64_t first, uint64_t last)
 {
 	static uint8_t code[2 * WINDOW];
 	uint64_t from = first - WINDOW;
-	size_t n = tracee_read_some(pid, from, code, sizeof(code));
+	size_t n = text(t, from, code, sizeof(code));
 
 	if (n < WINDOW) {
 		from = first & ~4095ull;
-		n = tracee_read_some(pid, from, code, sizeof(code));
+		n = text(t, from, code, sizeof(code));
 	}
 	for (size_t i = 0; i < n; i++) {
 		if (branch_in_bytes(code + i, n - i, from + i, first, last))
@@ -151,10 +160,10 @@ static bool bytes_branch_in(pid_t pid, uint64_t first, uint64_t last)
 	return false;
 }
 
-bool rp_stub_site(pid_t pid, uint64_t addr, uint64_t start, uint64_t end, struct rp_patch *p)
+bool rp_stub_site(const struct rp_task *t, uint64_t addr, uint64_t start, uint64_t end, struct rp_patch *p)
 {
 	uint8_t code[PROBE_SITE_MAX + 16] = { 0 };
-	size_t room = tracee_read_some(pid, addr, code, sizeof(code));
+	size_t room = text(t, addr, code, sizeof(code));
 	csh handle = decoder();
 	const uint8_t *at = code;
 	uint64_t pc = addr;
@@ -187,8 +196,8 @@ bool rp_stub_site(pid_t pid, uint64_t addr, uint64_t start, uint64_t end, struct
 	if (p->len < SITE_JUMP)
 		p->len = SITE_JUMP;
 	if (end > addr && start <= addr)
-		return !function_branches_in(pid, start, end, addr, addr + SITE_JUMP);
-	return !bytes_branch_in(pid, addr, addr + SITE_JUMP);
+		return !function_branches_in(t, start, end, addr, addr + SITE_JUMP);
+	return !bytes_branch_in(t, addr, addr + SITE_JUMP);
 }
 
 /* ---- code -------------------------------------------------------------------------------- */
