@@ -1,0 +1,10 @@
+print('// leak: kind=lost')
+print('#include <stdlib.h>')
+for i in range(100): print(f'static char *g{i};')
+for i in range(100):
+    print(f'static void f{i}(void) {{ g{i} = malloc({1000+i}); }} /* ALLOC{i} */')
+    print(f'static void l{i}(void) {{ g{i} = NULL; }} /* LOST{i} */')
+print('int main(void) {')
+for i in range(100): print(f'f{i}();')
+for i in range(100): print(f'l{(i*37)%100}();')
+print('return 0; }')
