@@ -63,7 +63,9 @@ enum buf_class {
 	BUF_FD_STDIO,		/* our stdout or stderr: a write is echoed by replay */
 };
 
-struct buf_cpuid { uint32_t leaf, subleaf, loader, eax, ebx, ecx, edx; };
+/* flags: for the dynamic loader (STUB_LOADER); whatever the subleaf */
+enum { BUF_CPUID_LOADER = STUB_LOADER, BUF_CPUID_ANY = 2 };
+struct buf_cpuid { uint32_t leaf, subleaf, flags, eax, ebx, ecx, edx; };
 
 struct buf_state {
 	uint64_t rsp;		/* the program's, while the hook runs */

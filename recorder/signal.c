@@ -94,7 +94,8 @@ static enum fate fate_of(const struct rec_task *t, int sig, bool synchronous)
  */
 static void trap_emulate(struct recorder *rec, struct regs *regs, enum trap_insn insn, bool loader)
 {
-	struct buf_cpuid known = { (uint32_t)regs->rax, (uint32_t)regs->rcx, loader, 0, 0, 0, 0 };
+	struct buf_cpuid known = { (uint32_t)regs->rax, (uint32_t)regs->rcx, loader ? BUF_CPUID_LOADER : 0, 0, 0, 0, 0 };
+
 	struct cpuid_leaf leaf;
 	uint32_t lo, hi, aux;
 
@@ -106,6 +107,10 @@ static void trap_emulate(struct recorder *rec, struct regs *regs, enum trap_insn
 		regs->rbx = leaf.ebx;
 		regs->rcx = leaf.ecx;
 		regs->rdx = leaf.edx;
+		if (!cpuid_has_subleaves(known.leaf)) {	/* else what happens to be in ecx would make a new entry each time */
+			known.subleaf = 0;
+			known.flags |= BUF_CPUID_ANY;
+		}
 		for (unsigned i = 0; i < rec->cpuids; i++) {
 			if (!memcmp(&rec->cpuid[i], &known, offsetof(struct buf_cpuid, eax)))
 				return;

@@ -83,6 +83,13 @@ static const struct { uint32_t leaf, subleaf, eax, ebx, ecx, edx; } hidden[] = {
 	{ 0x80000001, 0, 0, 0, 1u << 15 /* LWP */ | 1u << 29 /* MWAITX */, 0 },
 };
 
+bool cpuid_has_subleaves(uint32_t leaf)
+{
+	/* Intel SDM vol. 2A, CPUID; AMD APM vol. 3.  A leaf too many here costs a little, one too few would be wrong. */
+	return leaf == 4 || leaf == 7 || (leaf >= 0xa && leaf <= 0x14) || (leaf >= 0x17 && leaf < 0x1000) ||
+	       (leaf >= 0x4000000 && leaf < 0x80000000) || leaf > 0x80000008;
+}
+
 struct cpuid_leaf cpuid_masked(uint32_t leaf, uint32_t subleaf)
 {
 	struct cpuid_leaf r = cpuid_here(leaf, subleaf);

@@ -23,6 +23,8 @@ struct cpuid_leaf cpuid_here(uint32_t leaf, uint32_t subleaf);
 
 /* The same with what replay cannot reproduce taken out: TSX, RDRAND, RDSEED, RDPID,
  * user-mode wait, SGX, AMX, ... */
+/* Does the answer depend on the subleaf? */
+bool cpuid_has_subleaves(uint32_t leaf);
 struct cpuid_leaf cpuid_masked(uint32_t leaf, uint32_t subleaf);
 
 /* 1.ecx 1.edx 7.0.ebx 7.0.ecx 7.0.edx 7.1.eax d.1.eax 0 */

@@ -67,6 +67,30 @@ static bool branch_into(const uint8_t *p, size_t room, uint64_t at, uint64_t fir
 	return false;
 }
 
+/* Does an instruction begin at code[at], as far as going from one to the next can tell?  One begins at code[first]. */
+static bool insn_begins(const uint8_t *code, size_t n, size_t at, size_t first)
+{
+	enum { RUN_UP = 160 };		/* any start falls into step after a few instructions */
+	csh handle = site_decoder();
+	cs_insn *insn = handle ? cs_malloc(handle) : NULL;
+	size_t i = at > first ? first : at > RUN_UP ? at - RUN_UP : 0, end = at > first ? at : first;
+	bool met = false;
+
+	while (insn && i < end) {
+		const uint8_t *p = code + i;
+		size_t room = n - i;
+		uint64_t addr = i;
+
+		met |= i == at;
+		i += cs_disasm_iter(handle, &p, &room, &addr, insn) ? insn->size : 1u;
+	}
+	if (insn)
+		cs_free(insn, 1);
+	if (!insn || i != end)		/* not in step at `first`, or beyond `at` */
+		return at < first;
+	return met || at >= first;
+}
+
 bool site_nobody_branches(pid_t tid, uint64_t first, uint64_t last)
 {
 	uint8_t code[2 * WINDOW];
@@ -79,7 +103,7 @@ bool site_nobody_branches(pid_t tid, uint64_t first, uint64_t last)
 		n = tracee_read_some(tid, from, code, sizeof(code));
 	}
 	for (size_t i = 0; i < n; i++) {
-		if (branch_into(code + i, n - i, from + i, first, last))
+		if (branch_into(code + i, n - i, from + i, first, last) && insn_begins(code, n, i, first - from))
 			return false;
 	}
 	return true;

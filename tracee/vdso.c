@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-enum { VDSO_MAX = 64 << 10, NO_CALL = -1 };
+enum { VDSO_MAX = 64 << 10, FUNCTION_MAX = 2048, NO_CALL = -1 };
 
 /* Functions of arch/x86/entry/vdso/vdso.lds.S; getrandom is told to use its system call by ENOSYS. */
 static const struct { const char *name; int nr; } functions[] = {
@@ -18,14 +18,21 @@ static const struct { const char *name; int nr; } functions[] = {
 	{ "__vdso_getrandom", NO_CALL },
 };
 
-static struct err *patch_function(pid_t tid, uint64_t addr, int nr)
+/* What is left of the old function goes, so that its branches do not forbid a jump in ours (tracee/patch.h). */
+static struct err *patch_function(pid_t tid, uint64_t addr, uint64_t size, int nr)
 {
 	uint8_t call[] = { 0xb8, 0, 0, 0, 0, 0x0f, 0x05, 0xc3 };	/* mov $nr,%eax; syscall; ret */
 	uint8_t none[] = { 0x48, 0xc7, 0xc0, 0xda, 0xff, 0xff, 0xff, 0xc3 };	/* mov $-ENOSYS,%rax; ret */
 
 	_Static_assert(ENOSYS == 0x26, "the constant in the code above");
 	memcpy(call + 1, &nr, 4);
-	return tracee_write(tid, addr, nr == NO_CALL ? none : call, sizeof(call));
+	uint8_t body[FUNCTION_MAX];
+
+	if (size < sizeof(call) || size > sizeof(body))
+		size = sizeof(call);
+	memset(body, 0xcc, sizeof(body));
+	memcpy(body, nr == NO_CALL ? none : call, sizeof(call));
+	return tracee_write(tid, addr, body, size);
 }
 
 static struct err *patch_symbols(pid_t tid, uint64_t addr, const uint8_t *image, size_t len,
@@ -41,7 +48,7 @@ static struct err *patch_symbols(pid_t tid, uint64_t addr, const uint8_t *image,
 		name = (const char *)image + strings->sh_offset + sym.st_name;
 		for (unsigned i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
 			if (!strcmp(name, functions[i].name))
-				TRY(patch_function(tid, addr + sym.st_value, functions[i].nr));
+				TRY(patch_function(tid, addr + sym.st_value, sym.st_size, functions[i].nr));
 		}
 	}
 	return NULL;
