@@ -4,7 +4,6 @@
  * Regions are the mappings of files, sorted.  Anonymous memory is not kept: what belongs to a module without being mapped from its
  * file (.bss) is found by the module's segments ("loaded"), worked out when first asked for.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <sys/mman.h>
 
@@ -276,36 +275,70 @@ struct err *symbols_set_maps(struct symbols *s, const struct symbols_mapping *m,
 	return NULL;
 }
 
+static uint64_t hex(const char **p)
+{
+	uint64_t v = 0;
+
+	for (;; (*p)++) {
+		char c = **p;
+
+		if (c >= '0' && c <= '9')
+			v = v << 4 | (uint64_t)(c - '0');
+		else if (c >= 'a' && c <= 'f')
+			v = v << 4 | (uint64_t)(c - 'a' + 10);
+		else
+			return v;
+	}
+}
+
+/* START-END PERMS OFFSET DEV INODE [NAME].  The name is not taken yet: *name is where it begins, up to the line's end. */
+static bool maps_line(const char *p, const char *end, struct symbols_mapping *m, const char **name)
+{
+	*m = (struct symbols_mapping){ .start = hex(&p) };
+	if (*p++ != '-')
+		return false;
+	m->end = hex(&p);
+	if (end - p < 6 || *p++ != ' ')
+		return false;
+	m->prot = (p[0] == 'r' ? PROT_READ : 0) | (p[1] == 'w' ? PROT_WRITE : 0) | (p[2] == 'x' ? PROT_EXEC : 0);
+	p += 5;
+	m->offset = hex(&p);
+	for (int field = 0; field < 2; field++) {
+		while (p < end && *p == ' ')
+			p++;
+		while (p < end && *p != ' ')
+			p++;
+	}
+	while (p < end && *p == ' ')
+		p++;
+	*name = p;
+	return p <= end;
+}
+
 struct err *symbols_set_maps_text(struct symbols *s, const char *text)
 {
-	struct symbols_mapping *v = NULL;
+	struct symbols_mapping *v = NULL, m;
+	char *copy = strdup(text);
 	size_t n = 0, cap = 0;
 	struct err *err;
-	char **names = NULL;
-	size_t cap_names = 0;
 
-	for (const char *line = text, *next; *line; line = next) {
-		const char *end = strchrnul(line, '\n');
-		struct symbols_mapping m = { 0 };
-		char perms[5] = "";
-		int at = 0;
+	if (!copy)
+		return &err_nomem;
+	for (char *line = copy, *next; *line; line = next) {
+		char *end = strchrnul(line, '\n');
+		const char *name;
 
 		next = *end ? end + 1 : end;
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &m.start, &m.end, perms, &m.offset,
-			   &at) < 4 || !at)
+		*end = 0;
+		if (!maps_line(line, end, &m, &name))
 			continue;
-		if (!grow(&v, &cap, n + 1, sizeof(*v)) || !grow(&names, &cap_names, n + 1, sizeof(*names)))
+		if (!grow(&v, &cap, n + 1, sizeof(*v)))
 			break;
-		m.prot = (perms[0] == 'r' ? PROT_READ : 0) | (perms[1] == 'w' ? PROT_WRITE : 0) |
-			 (perms[2] == 'x' ? PROT_EXEC : 0);
-		names[n] = line + at < end ? strndup(line + at, (size_t)(end - line - at)) : NULL;
-		m.name = names[n];
+		m.name = name;
 		v[n++] = m;
 	}
 	err = symbols_set_maps(s, v, n);
-	for (size_t i = 0; i < n; i++)
-		free(names[i]);
-	free(names);
+	free(copy);
 	free(v);
 	return err;
 }
