@@ -8,6 +8,7 @@
 #include <capstone/capstone.h>
 
 #include "symbols/cfi.h"
+#include "symbols/go.h"
 
 enum { MAX_FUNCTION = 1 << 16, MAX_WORK = 512 };
 
@@ -198,6 +199,18 @@ static bool state_row(const struct frame_state *st, struct cfi_row *ret)
 	return true;
 }
 
+/* Go says it itself. */
+static bool go_row(struct symbols_module *m, uint64_t vaddr, struct cfi_row *ret)
+{
+	struct frame_state st = { 0 };
+	int64_t size;
+
+	if (!go_frame_size(m, vaddr, &size) || size > 1 << 30)
+		return false;
+	st.depth = (int32_t)size + 8;
+	return state_row(&st, ret);
+}
+
 bool infer_row_at(struct symbols_module *m, uint64_t vaddr, struct cfi_row *ret)
 {
 	const struct sym *sym = symtab_code_at(m, vaddr);
@@ -206,6 +219,8 @@ bool infer_row_at(struct symbols_module *m, uint64_t vaddr, struct cfi_row *ret)
 	struct walk *w;
 	bool ok = false;
 
+	if (go_row(m, vaddr, ret))
+		return true;
 	if (!code.n || vaddr - sym->addr >= code.n || vaddr - sym->addr >= MAX_FUNCTION)
 		return false;
 	w = calloc(1, sizeof(*w));

@@ -200,6 +200,49 @@ static void no_sections(void **state)
 	close_space(s);
 }
 
+static const char go_program[] =
+	"package main\nimport (\n\"runtime\"\n\"syscall\"\n)\nfunc init() { runtime.LockOSThread() }\n"
+	"//go:noinline\nfunc inner(n int) int {\n	syscall.Kill(syscall.Getpid(), syscall.SIGTRAP)\n	return n + 1\n}\n"
+	"//go:noinline\nfunc outer(n int) int {\n	return inner(n) * 2\n}\n"
+	"func main() {\n	println(outer(3))\n}\n";
+
+/* Stripped Go: everything from .gopclntab. */
+static void go_stripped(void **state)
+{
+	static const char *const want[] = { "main.inner", "main.outer", "main.main", "runtime.main" };
+	const struct symbols_memory mem = { .read = process_read, .ctx = &pid };
+	struct symbols_frame f;
+	struct symbols_found found;
+	struct symbols_pc pc[32];
+	struct symbols *s;
+	char path[256];
+	size_t n, at = 0;
+
+	(void)state;
+	if (!(getenv("HOME") || getenv("GOCACHE")) || !build("gone", "go", go_program, "go build -ldflags=-s", path)) {
+		print_message("go: not here\n");
+		skip();
+	}
+	s = open_space(path, NULL);
+	n = symbols_unwind(s, &regs, &mem, pc, 32);
+	for (size_t i = 0; i < n && at < 4; i++) {
+		symbols_lookup(s, pc[i].lookup, &f, 1);
+		if (f.function && !strcmp(f.function, want[at])) {
+			if (!at) {
+				assert_int_equal(f.line, 9);
+				assert_non_null(strstr(f.file, "gone.go"));
+				assert_int_equal(find(s, want[at], SYMBOLS_FUNC, "/gone", &found), 1);
+				assert_int_equal(found.addr, f.start);
+			}
+			at++;
+		} else if (at) {
+			fail_msg("%s behind %s", f.function, want[at - 1]);
+		}
+	}
+	assert_int_equal(at, 4);
+	close_space(s);
+}
+
 static struct err *refuse(void *ctx, const char *name, int *fd_ret)
 {
 	(void)name;
@@ -247,7 +290,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names), cmocka_unit_test(separate_debug), cmocka_unit_test(mini_symbols),
-		cmocka_unit_test(no_sections), cmocka_unit_test(mappings),
+		cmocka_unit_test(no_sections), cmocka_unit_test(go_stripped), cmocka_unit_test(mappings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, remove_temp);

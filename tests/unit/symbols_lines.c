@@ -136,7 +136,7 @@ static void in_c(void **state)
 	static const char *const cc[] = {
 		"gcc -O0 -g", "gcc -O1 -g", "gcc -O2 -g", "gcc -O2 -gdwarf-4", "gcc -O2 -gdwarf-3", "gcc -O0 -gdwarf-2",
 		"gcc -O2 -g -ffunction-sections -Wl,--gc-sections", "gcc -O2 -g -static", "gcc -O2 -g -no-pie",
-		"gcc -O2 -g -gz", "gcc -O2 -g -gdwarf64", "gcc -O2 -g -fdebug-types-section -flto", "clang -O0 -g", "clang -O2 -g",
+		"gcc -O2 -g -gz", "gcc -O2 -g3", "gcc -O2 -g -static-pie", "gcc -O2 -g -gdwarf64", "gcc -O2 -g -fdebug-types-section -flto", "clang -O0 -g", "clang -O2 -g",
 		"clang -O1 -gdwarf-4", "clang -O2 -gdwarf-5 -ffunction-sections", "clang -O1 -gline-tables-only",
 		"musl-gcc -O2 -g -static",
 	};

@@ -285,7 +285,7 @@ static void in_c(void **state)
 {
 	static const char *const cc[] = {
 		"gcc -O0 -g -fno-inline", "gcc -O2 -g -fno-inline -fno-ipa-sra", "gcc -O1 -gdwarf-4 -fno-inline", "clang -O0 -g",
-		"clang -O1 -g -fno-inline", "clang -O2 -gdwarf-4 -fno-inline", "gcc -O1 -g -static -fno-inline", "gcc -O1 -g -no-pie -fno-inline",
+		"clang -O1 -g -fno-inline", "clang -O2 -gdwarf-4 -fno-inline", "gcc -O1 -g -static -fno-inline", "gcc -O1 -g -static-pie -fno-inline", "gcc -O1 -g -no-pie -fno-inline",
 		"musl-gcc -O1 -g -static -fno-inline", "musl-gcc -O1 -g -fno-inline", "gcc -O1 -g -fdebug-types-section -fno-inline",
 	};
 
