@@ -1,432 +1,18 @@
 /*
  * dump.c - `hindsight dump`: events one per line, system calls in the manner of strace.
  *
- * How an argument prints comes from its kind in the syscall table; what it pointed to comes from
- * the trace's TRACE_STR notes (input) and TRACE_WRITE effects (output).  The only knowledge kept
- * here is names of constants: arg_names[] says which argument of which call speaks which language.
+ * A CALLS event is shown as its buffered calls, one per line, numbered as parts of it: 120.1, 120.2, ...
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <jansson.h>
-#include <seccomp.h>
 
 #include "abi/syscall.h"
-#include "cmd/cmd.h"
-
-/* ---- names of constants ---------------------------------------------------------- */
-
-/* Holds when (v & mask) == value; takes mask's bits out of v.  Zero values come first. */
-struct name {
-	uint64_t mask, value;
-	const char *text;
-};
-
-/* uint32_t: the kernel takes every such argument as an int; some constants are negative. */
-#define BIT(x) { (uint32_t)(x), (uint32_t)(x), #x }
-#define ONE(mask, x) { (uint32_t)(mask), (uint32_t)(x), #x }
-#define ALL UINT32_MAX
-
-static const struct name open_names[] = {
-	ONE(O_ACCMODE, O_RDONLY), ONE(O_ACCMODE, O_WRONLY), ONE(O_ACCMODE, O_RDWR), BIT(O_CREAT),
-	BIT(O_EXCL), BIT(O_NOCTTY), BIT(O_TRUNC), BIT(O_APPEND), BIT(O_NONBLOCK), BIT(O_SYNC),
-	BIT(O_DSYNC), BIT(O_ASYNC), BIT(O_DIRECT), { 0100000, 0100000, "O_LARGEFILE" },
-	BIT(O_TMPFILE), BIT(O_DIRECTORY), BIT(O_NOFOLLOW), BIT(O_NOATIME), BIT(O_CLOEXEC),
-	BIT(O_PATH), { 0 }
-};
-static const struct name fd_names[] = {	/* pipe2, dup3, eventfd2, ... */
-	BIT(O_CLOEXEC), BIT(O_NONBLOCK), BIT(O_DIRECT), { 0 }
-};
-static const struct name at_names[] = {
-	BIT(AT_SYMLINK_NOFOLLOW), BIT(AT_SYMLINK_FOLLOW), BIT(AT_NO_AUTOMOUNT), BIT(AT_EMPTY_PATH),
-	BIT(AT_STATX_FORCE_SYNC), BIT(AT_STATX_DONT_SYNC), { 0 }
-};
-static const struct name faccess_names[] = {
-	BIT(AT_EACCESS), BIT(AT_SYMLINK_NOFOLLOW), BIT(AT_EMPTY_PATH), { 0 }
-};
-static const struct name unlink_names[] = { BIT(AT_REMOVEDIR), { 0 } };
-static const struct name access_names[] = {
-	ONE(ALL, F_OK), BIT(R_OK), BIT(W_OK), BIT(X_OK), { 0 }
-};
-static const struct name prot_names[] = {
-	ONE(ALL, PROT_NONE), BIT(PROT_READ), BIT(PROT_WRITE), BIT(PROT_EXEC), BIT(PROT_GROWSDOWN),
-	{ 0 }
-};
-static const struct name map_names[] = {
-	ONE(0xf, MAP_SHARED), ONE(0xf, MAP_PRIVATE), ONE(0xf, MAP_SHARED_VALIDATE), BIT(MAP_FIXED),
-	BIT(MAP_ANONYMOUS), BIT(MAP_FIXED_NOREPLACE), BIT(MAP_GROWSDOWN), BIT(MAP_DENYWRITE),
-	BIT(MAP_EXECUTABLE), BIT(MAP_LOCKED), BIT(MAP_NORESERVE), BIT(MAP_POPULATE),
-	BIT(MAP_NONBLOCK), BIT(MAP_STACK), BIT(MAP_HUGETLB), BIT(MAP_SYNC), { 0 }
-};
-static const struct name mremap_names[] = {
-	BIT(MREMAP_MAYMOVE), BIT(MREMAP_FIXED), BIT(MREMAP_DONTUNMAP), { 0 }
-};
-static const struct name madvise_names[] = {
-	ONE(ALL, MADV_NORMAL), ONE(ALL, MADV_RANDOM), ONE(ALL, MADV_SEQUENTIAL),
-	ONE(ALL, MADV_WILLNEED), ONE(ALL, MADV_DONTNEED), ONE(ALL, MADV_FREE),
-	ONE(ALL, MADV_REMOVE), ONE(ALL, MADV_DONTFORK), ONE(ALL, MADV_DOFORK),
-	ONE(ALL, MADV_MERGEABLE), ONE(ALL, MADV_UNMERGEABLE), ONE(ALL, MADV_HUGEPAGE),
-	ONE(ALL, MADV_NOHUGEPAGE), ONE(ALL, MADV_DONTDUMP), ONE(ALL, MADV_DODUMP),
-	ONE(ALL, MADV_WIPEONFORK), ONE(ALL, MADV_KEEPONFORK), { 0 }
-};
-static const struct name clone_names[] = {
-	BIT(CLONE_VM), BIT(CLONE_FS), BIT(CLONE_FILES), BIT(CLONE_SIGHAND), BIT(CLONE_PTRACE),
-	BIT(CLONE_VFORK), BIT(CLONE_PARENT), BIT(CLONE_THREAD), BIT(CLONE_NEWNS),
-	BIT(CLONE_SYSVSEM), BIT(CLONE_SETTLS), BIT(CLONE_PARENT_SETTID), BIT(CLONE_CHILD_CLEARTID),
-	BIT(CLONE_UNTRACED), BIT(CLONE_CHILD_SETTID), BIT(CLONE_NEWCGROUP), BIT(CLONE_NEWUTS),
-	BIT(CLONE_NEWIPC), BIT(CLONE_NEWUSER), BIT(CLONE_NEWPID), BIT(CLONE_NEWNET), BIT(CLONE_IO),
-	ONE(0xff, SIGCHLD), { 0 }
-};
-static const struct name whence_names[] = {
-	ONE(ALL, SEEK_SET), ONE(ALL, SEEK_CUR), ONE(ALL, SEEK_END), ONE(ALL, SEEK_DATA),
-	ONE(ALL, SEEK_HOLE), { 0 }
-};
-static const struct name domain_names[] = {
-	ONE(ALL, AF_UNSPEC), ONE(ALL, AF_UNIX), ONE(ALL, AF_INET), ONE(ALL, AF_INET6),
-	ONE(ALL, AF_NETLINK), ONE(ALL, AF_PACKET), { 0 }
-};
-static const struct name socket_names[] = {
-	ONE(0xf, SOCK_STREAM), ONE(0xf, SOCK_DGRAM), ONE(0xf, SOCK_RAW), ONE(0xf, SOCK_SEQPACKET),
-	BIT(SOCK_CLOEXEC), BIT(SOCK_NONBLOCK), { 0 }
-};
-static const struct name accept_names[] = { BIT(SOCK_CLOEXEC), BIT(SOCK_NONBLOCK), { 0 } };
-static const struct name shutdown_names[] = {
-	ONE(ALL, SHUT_RD), ONE(ALL, SHUT_WR), ONE(ALL, SHUT_RDWR), { 0 }
-};
-static const struct name msg_names[] = {
-	BIT(MSG_OOB), BIT(MSG_PEEK), BIT(MSG_DONTROUTE), BIT(MSG_CTRUNC), BIT(MSG_TRUNC),
-	BIT(MSG_DONTWAIT), BIT(MSG_EOR), BIT(MSG_WAITALL), BIT(MSG_NOSIGNAL), BIT(MSG_MORE),
-	BIT(MSG_WAITFORONE), BIT(MSG_CMSG_CLOEXEC), { 0 }
-};
-static const struct name wait_names[] = {
-	BIT(WNOHANG), BIT(WUNTRACED), BIT(WEXITED), BIT(WCONTINUED), BIT(WNOWAIT),
-	{ __WALL, __WALL, "__WALL" }, { __WCLONE, __WCLONE, "__WCLONE" }, { 0 }
-};
-static const struct name idtype_names[] = {
-	ONE(ALL, P_ALL), ONE(ALL, P_PID), ONE(ALL, P_PGID), ONE(ALL, P_PIDFD), { 0 }
-};
-static const struct name sigmask_names[] = {
-	ONE(ALL, SIG_BLOCK), ONE(ALL, SIG_UNBLOCK), ONE(ALL, SIG_SETMASK), { 0 }
-};
-static const struct name epoll_names[] = {
-	ONE(ALL, EPOLL_CTL_ADD), ONE(ALL, EPOLL_CTL_DEL), ONE(ALL, EPOLL_CTL_MOD), { 0 }
-};
-static const struct name clock_names[] = {
-	ONE(ALL, CLOCK_REALTIME), ONE(ALL, CLOCK_MONOTONIC), ONE(ALL, CLOCK_PROCESS_CPUTIME_ID),
-	ONE(ALL, CLOCK_THREAD_CPUTIME_ID), ONE(ALL, CLOCK_MONOTONIC_RAW),
-	ONE(ALL, CLOCK_REALTIME_COARSE), ONE(ALL, CLOCK_MONOTONIC_COARSE), ONE(ALL, CLOCK_BOOTTIME),
-	{ 0 }
-};
-static const struct name timer_names[] = { { 1, 1, "TIMER_ABSTIME" }, { 0 } };
-static const struct name random_names[] = {
-	{ 1, 1, "GRND_NONBLOCK" }, { 2, 2, "GRND_RANDOM" }, { 4, 4, "GRND_INSECURE" }, { 0 }
-};
-static const struct name memfd_names[] = {
-	{ 1, 1, "MFD_CLOEXEC" }, { 2, 2, "MFD_ALLOW_SEALING" }, { 4, 4, "MFD_HUGETLB" }, { 0 }
-};
-static const struct name rename_names[] = {
-	{ 1, 1, "RENAME_NOREPLACE" }, { 2, 2, "RENAME_EXCHANGE" }, { 4, 4, "RENAME_WHITEOUT" },
-	{ 0 }
-};
-
-static const struct arg_names {
-	short nr;
-	short arg;
-	const struct name *names;
-} arg_names[] = {
-	{ SYS_open, 1, open_names }, { SYS_openat, 2, open_names }, { SYS_pipe2, 1, fd_names },
-	{ SYS_dup3, 2, fd_names }, { SYS_eventfd2, 1, fd_names },
-	{ SYS_epoll_create1, 0, fd_names }, { SYS_inotify_init1, 0, fd_names },
-	{ SYS_signalfd4, 3, fd_names },
-	{ SYS_timerfd_create, 1, fd_names }, { SYS_newfstatat, 3, at_names },
-	{ SYS_statx, 2, at_names }, { SYS_fchownat, 4, at_names }, { SYS_linkat, 4, at_names },
-	{ SYS_utimensat, 3, at_names }, { SYS_execveat, 4, at_names },
-	{ SYS_faccessat2, 3, faccess_names }, { SYS_unlinkat, 2, unlink_names },
-	{ SYS_access, 1, access_names }, { SYS_faccessat, 2, access_names },
-	{ SYS_faccessat2, 2, access_names }, { SYS_mmap, 2, prot_names },
-	{ SYS_mmap, 3, map_names },
-	{ SYS_mprotect, 2, prot_names }, { SYS_mremap, 3, mremap_names },
-	{ SYS_madvise, 2, madvise_names }, { SYS_clone, 0, clone_names },
-	{ SYS_unshare, 0, clone_names }, { SYS_lseek, 2, whence_names },
-	{ SYS_socket, 0, domain_names }, { SYS_socket, 1, socket_names },
-	{ SYS_socketpair, 0, domain_names }, { SYS_socketpair, 1, socket_names },
-	{ SYS_accept4, 3, accept_names }, { SYS_shutdown, 1, shutdown_names },
-	{ SYS_sendto, 3, msg_names }, { SYS_recvfrom, 3, msg_names }, { SYS_sendmsg, 2, msg_names },
-	{ SYS_recvmsg, 2, msg_names }, { SYS_sendmmsg, 3, msg_names },
-	{ SYS_recvmmsg, 3, msg_names },
-	{ SYS_wait4, 2, wait_names }, { SYS_waitid, 3, wait_names },
-	{ SYS_waitid, 0, idtype_names },
-	{ SYS_rt_sigprocmask, 0, sigmask_names }, { SYS_epoll_ctl, 1, epoll_names },
-	{ SYS_clock_gettime, 0, clock_names }, { SYS_clock_getres, 0, clock_names },
-	{ SYS_clock_nanosleep, 0, clock_names }, { SYS_clock_nanosleep, 1, timer_names },
-	{ SYS_timer_create, 0, clock_names }, { SYS_timerfd_create, 0, clock_names },
-	{ SYS_timerfd_settime, 1, timer_names }, { SYS_getrandom, 2, random_names },
-	{ SYS_memfd_create, 1, memfd_names }, { SYS_renameat2, 4, rename_names },
-};
-
-static const struct name *names_for(int32_t nr, unsigned arg)
-{
-	for (size_t i = 0; i < sizeof(arg_names) / sizeof(*arg_names); i++)
-		if (arg_names[i].nr == nr && (unsigned)arg_names[i].arg == arg)
-			return arg_names[i].names;
-	return NULL;
-}
-
-static void print_names(FILE *out, const struct name *names, uint64_t v)
-{
-	uint64_t left = v & ALL;
-	bool any = false;
-
-	for (; names->text && (left || !any); names++) {
-		if ((left & names->mask) != names->value)
-			continue;
-		fprintf(out, any ? "|%s" : "%s", names->text);
-		left &= ~names->mask;
-		any = true;
-	}
-	if (left)
-		fprintf(out, any ? "|%#" PRIx64 : "%#" PRIx64, left);
-	else if (!any)
-		fputc('0', out);
-}
-
-const char *call_name(int32_t nr)
-{
-	static char *known[SYS_ROWS];	/* libseccomp gives them to us for keeps */
-	static char other[32];
-	char *name;
-
-	if (nr < 0 || nr >= SYS_ROWS) {
-		snprintf(other, sizeof(other), "syscall_%d", nr);
-		return other;
-	}
-	if (known[nr])
-		return known[nr];
-	name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_X86_64, nr);
-	if (!name && sys_name((uint64_t)nr))
-		name = strdup(sys_name((uint64_t)nr));
-	if (!name && asprintf(&name, "syscall_%d", nr) < 0)
-		return "?";
-	known[nr] = name;
-	return name;
-}
-
-/* ---- a call in words --------------------------------------------------------------- */
-
-struct call {
-	const struct trace_event *ev;	/* whose effects say what came out */
-	int32_t nr;
-	const uint64_t *args;
-	bool entry;			/* nothing came out yet */
-	uint64_t bytes;			/* how much of a string to show */
-};
-
-static const struct trace_effect *find_str(const struct call *c, unsigned arg)
-{
-	for (uint32_t i = 0; i < c->ev->effects_len; i++)
-		if (c->ev->effects[i].kind == TRACE_STR && c->ev->effects[i].x == arg)
-			return &c->ev->effects[i];
-	return NULL;
-}
-
-/* What the call left at addr: *len_ret bytes, or NULL. */
-static const char *find_output(const struct call *c, uint64_t addr, size_t *len_ret)
-{
-	for (uint32_t i = 0; i < c->ev->effects_len; i++) {
-		const struct trace_effect *e = &c->ev->effects[i];
-
-		if (e->kind != TRACE_WRITE || addr < e->addr || addr - e->addr >= e->data_len)
-			continue;
-		*len_ret = e->data_len - (size_t)(addr - e->addr);
-		return (const char *)e->data + (addr - e->addr);
-	}
-	return NULL;
-}
-
-static void print_int(FILE *out, uint64_t v)
-{
-	/* An int in a 64-bit register: the upper half is whatever the compiler left there. */
-	if (v >> 32 == 0 && v >= 0xfffff000)
-		fprintf(out, "%" PRId32, (int32_t)v);
-	else
-		fprintf(out, "%" PRId64, (int64_t)v);
-}
-
-static void print_addr(FILE *out, uint64_t v)
-{
-	if (v)
-		fprintf(out, "%#" PRIx64, v);
-	else
-		fputs("NULL", out);
-}
-
-/* execve's argv, from the ARGV effect or the notes on its elements. */
-static void print_strv(FILE *out, const struct call *c, unsigned arg)
-{
-	unsigned n = 0;
-
-	for (uint32_t i = 0; i < c->ev->effects_len; i++) {
-		const struct trace_effect *e = &c->ev->effects[i];
-
-		if (e->kind != TRACE_STR || e->x != arg)
-			continue;
-		fputs(n++ ? ", " : "[", out);
-		text_quoted(out, e->data, e->data_len, c->bytes * 4);
-	}
-	if (n)
-		fputc(']', out);
-	else
-		print_addr(out, c->args[arg]);
-}
-
-static void print_mem(FILE *out, const struct call *c, const struct sys_arg *a, unsigned arg)
-{
-	size_t len = 0;
-	const char *data = NULL;
-	int32_t word;
-
-	if (!c->entry && (a->dir & D_OUT) && c->args[arg])
-		data = find_output(c, c->args[arg], &len);
-	if (data && a->unit <= 1) {
-		/* The effect may hold more than this argument's share. */
-		if ((a->len == L_RET || a->len == L_RET_FITS || a->len == L_RECV) &&
-		    c->ev->ret >= 0 && (uint64_t)c->ev->ret < len)
-			len = (size_t)c->ev->ret;
-		text_quoted(out, data, len, c->bytes);
-	} else if (data && (a->len == L_FIXED || a->len == L_FIXED_POS) &&
-		   a->unit % 4 == 0 && a->unit <= 8 && len >= a->unit) {
-		for (size_t i = 0; i < a->unit; i += 4) {
-			memcpy(&word, data + i, 4);
-			fprintf(out, i ? ", %d" : "[%d", word);
-		}
-		fputc(']', out);
-	} else {
-		print_addr(out, c->args[arg]);
-	}
-}
-
-static void print_cmd(FILE *out, const struct call *c, unsigned arg)
-{
-	const char *name = sys_cmd_name((uint64_t)c->nr, c->args);
-
-	if (name)
-		fputs(name, out);
-	else
-		fprintf(out, "%#" PRIx64, c->args[arg]);
-}
-
-static void print_signal(FILE *out, uint64_t v)
-{
-	const char *name = v < 65 ? sys_signal_name((int)v) : NULL;
-
-	if (name && v)
-		fputs(name, out);
-	else
-		print_int(out, v);
-}
-
-static void print_arg(FILE *out, const struct call *c, const struct sys_arg *a, unsigned arg)
-{
-	const struct name *names = names_for(c->nr, arg);
-	const struct trace_effect *str = find_str(c, arg);
-	uint64_t v = c->args[arg];
-
-	if (a->what == W_STRV)
-		print_strv(out, c, arg);
-	else if (str)
-		text_quoted(out, str->data, str->data_len,
-			    a->what == W_STR ? str->data_len : c->bytes);
-	else if (names)
-		print_names(out, names, v);
-	else if (a->what == W_DIRFD && (int32_t)v == AT_FDCWD)
-		fputs("AT_FDCWD", out);
-	else if (a->what == W_FD || a->what == W_DIRFD || a->what == W_PID)
-		fprintf(out, "%" PRId32, (int32_t)v);
-	else if (a->what == W_INT || a->what == W_SUB)
-		print_int(out, v);
-	else if (a->what == W_UINT)
-		fprintf(out, "%" PRIu64, v);
-	else if (a->what == W_MODE)
-		fprintf(out, v & 0xffff ? "0%" PRIo64 : "%" PRIo64, v & 0xffff);
-	else if (a->what == W_SIGNAL)
-		print_signal(out, v);
-	else if (a->what == W_CMD)
-		print_cmd(out, c, arg);
-	else if (a->what == W_MEM || a->what == W_STR)
-		print_mem(out, c, a, arg);
-	else if (a->what == W_HEX || a->what == W_FLAGS)
-		fprintf(out, v ? "%#" PRIx64 : "%" PRIx64, v);
-	else
-		print_addr(out, v);
-}
-
-static unsigned count_args(const struct call *c, const struct sys_row *row, bool known)
-{
-	unsigned flags = c->nr == SYS_open ? 1 : 2;
-
-	if (!known && !row->nargs)
-		return 6;	/* of a stranger: all there may be */
-	/* Without a file to make, the mode is whatever was in the register. */
-	if ((c->nr == SYS_open || c->nr == SYS_openat) && row->nargs == flags + 2 &&
-	    !(c->args[flags] & (O_CREAT | (O_TMPFILE & ~O_DIRECTORY))))
-		return flags + 1;
-	return row->nargs <= 6 ? row->nargs : 6;
-}
-
-static void print_result(FILE *out, const struct call *c)
-{
-	int64_t ret = c->ev->ret;
-	const char *name;
-
-	if (ret < 0 && ret >= -4095) {
-		name = sys_errno_name((int)-ret);
-		if (ret <= -512)
-			fprintf(out, " = ? %s", name ? name : "ERESTART");
-		else
-			fprintf(out, " = -1 %s (%s)", name ? name : "?", strerror((int)-ret));
-	} else if (c->nr == SYS_exit || c->nr == SYS_exit_group) {
-		fputs(" = ?", out);
-	} else if (c->nr == SYS_mmap || c->nr == SYS_mremap || c->nr == SYS_brk ||
-		   c->nr == SYS_shmat) {
-		fprintf(out, " = %#" PRIx64, (uint64_t)ret);
-	} else {
-		fprintf(out, " = %" PRId64, ret);
-	}
-}
-
-static void print_call(FILE *out, const struct call *c)
-{
-	bool known = true;
-	const struct sys_row *row = sys_row_for((uint64_t)(int64_t)c->nr, c->args, &known);
-	unsigned n = count_args(c, row, known);
-
-	fprintf(out, "%s(", call_name(c->nr));
-	for (unsigned i = 0; i < n; i++) {
-		if (i)
-			fputs(", ", out);
-		print_arg(out, c, &row->arg[i], i);
-	}
-	if (c->entry) {
-		fputs(" <unfinished ...>", out);
-		return;
-	}
-	fputc(')', out);
-	print_result(out, c);
-	if (c->ev->kind == TRACE_SYSCALL_EXIT)
-		fputs(" <resumed>", out);
-}
+#include "cmd/dump.h"
 
 /* ---- an event in words --------------------------------------------------------------- */
 
@@ -434,14 +20,6 @@ static const char *const place_names[] = {
 	[TRACE_AT_LAST] = "last", [TRACE_AT_SYSCALL] = "syscall", [TRACE_AT_FAULT] = "fault",
 	[TRACE_AT_STATE] = "state", [TRACE_AT_NOWHERE] = "nowhere",
 };
-static const char *const fate_names[] = {
-	[TRACE_SIGNAL_HANDLED] = "handled", [TRACE_SIGNAL_IGNORED] = "ignored",
-	[TRACE_SIGNAL_FATAL] = "fatal",
-};
-
-#define NAME_IN(names, i) \
-	((uint64_t)(i) < sizeof(names) / sizeof(*(names)) && (names)[i] ? (names)[i] : "?")
-
 static const struct trace_effect *find_effect(const struct trace_event *ev,
 					      enum trace_effect_kind kind)
 {
@@ -449,32 +27,6 @@ static const struct trace_effect *find_effect(const struct trace_event *ev,
 		if (ev->effects[i].kind == kind)
 			return &ev->effects[i];
 	return NULL;
-}
-
-static bool is_call(const struct trace_event *ev)
-{
-	return ev->kind == TRACE_SYSCALL || ev->kind == TRACE_SYSCALL_ENTER ||
-	       ev->kind == TRACE_SYSCALL_EXIT;
-}
-
-static struct call call_of(const struct trace_event *ev, const struct task_info *t,
-			   uint64_t args[6], uint64_t bytes)
-{
-	const struct regs *r = &ev->regs;
-	struct call c = { ev, ev->nr, args, ev->kind == TRACE_SYSCALL_ENTER, bytes };
-
-	if (ev->kind != TRACE_SYSCALL_EXIT) {
-		memcpy(args, (uint64_t [6]){ r->rdi, r->rsi, r->rdx, r->r10, r->r8, r->r9 },
-		       6 * sizeof(*args));
-		return c;
-	}
-	/* Its registers were those of the entry, which the task list remembers. */
-	if (c.nr < 0)
-		c.nr = t->nr;
-	memset(args, 0, 6 * sizeof(*args));
-	if (c.nr == t->nr)
-		memcpy(args, t->args, 6 * sizeof(*args));
-	return c;
 }
 
 static void print_signal_event(FILE *out, const struct trace_event *ev)
@@ -513,12 +65,11 @@ static void print_event(FILE *out, const struct trace_event *ev, const struct ta
 			uint64_t bytes)
 {
 	const struct trace_effect *e;
-	uint64_t args[6];
 	struct call c;
 	char status[48];
 
 	if (is_call(ev)) {
-		c = call_of(ev, t, args, bytes);
+		c = call_of(ev, t, bytes);
 		print_call(out, &c);
 		return;
 	}
@@ -541,110 +92,15 @@ static void print_event(FILE *out, const struct trace_event *ev, const struct ta
 		fprintf(out, WIFEXITED(ev->ret) ? "exited with %s" : "killed by %s",
 			text_status(status, (int)ev->ret));
 		break;
+	case TRACE_CALLS:
+		e = find_effect(ev, TRACE_RECORDS);
+		fprintf(out, e ? "buffered calls, %zu bytes" : "no buffered calls", e ? e->data_len : 0);
+		break;
 	default:
 		fprintf(out, "%u effects", ev->effects_len);
 		break;
 	}
 	print_notes(out, ev);
-}
-
-static void print_prot(FILE *out, uint64_t prot)
-{
-	fprintf(out, " %c%c%c", prot & PROT_READ ? 'r' : '-', prot & PROT_WRITE ? 'w' : '-',
-		prot & PROT_EXEC ? 'x' : '-');
-}
-
-static void print_map(FILE *out, const struct trace_effect *e)
-{
-	static const char *const kinds[] = { "anonymous", "file", "shared" };
-
-	fprintf(out, " %#" PRIx64 "+%#" PRIx64, e->addr, e->len);
-	print_prot(out, e->x);
-	fprintf(out, " %s", NAME_IN(kinds, e->y & 0xff));
-	if ((e->y & 0xff) != TRACE_MAP_ANON)
-		fprintf(out, " object %u at %#" PRIx64, e->object, e->offset);
-}
-
-static void print_task_effect(FILE *out, const struct trace_effect *e)
-{
-	fprintf(out, " %u tid %d pid %d parent %" PRIu64 " ", e->object, (int)e->x, (int)e->y,
-		e->len);
-	print_names(out, clone_names, e->addr);
-}
-
-static void print_object(FILE *out, const struct trace_effect *e)
-{
-	static const char *const kinds[] = { NULL, "file", "memory", "shared file" };
-	const char *path = trace_object_path(e);
-
-	fprintf(out, " %u %s %" PRIu64 " bytes ", e->object, NAME_IN(kinds, e->x), e->len);
-	text_quoted(out, path, strlen(path), 4096);
-}
-
-static void print_effect_regs(FILE *out, const struct trace_effect *e)
-{
-	struct regs r;
-
-	if (e->data_len != sizeof(r))
-		return;
-	memcpy(&r, e->data, sizeof(r));
-	fprintf(out, " rip=%#" PRIx64 " rsp=%#" PRIx64 " rax=%#" PRIx64, r.rip, r.rsp, r.rax);
-}
-
-/* One line of --effects, without the data. */
-static void print_effect(FILE *out, const struct trace_effect *e)
-{
-	fputs(trace_effect_name(e->kind), out);
-	switch (e->kind) {
-	case TRACE_RET:
-		fprintf(out, " %" PRId64, (int64_t)e->x);
-		break;
-	case TRACE_MAP:
-		print_map(out, e);
-		break;
-	case TRACE_PROTECT:
-		fprintf(out, " %#" PRIx64 "+%#" PRIx64, e->addr, e->len);
-		print_prot(out, e->x);
-		break;
-	case TRACE_MOVE:
-		fprintf(out, " %#" PRIx64 "+%#" PRIx64 " to %#" PRIx64 "+%#" PRIx64 "%s", e->addr,
-			e->len, e->x, e->y, e->object ? ", the old pages stay" : "");
-		break;
-	case TRACE_ADVISE:
-		fprintf(out, " %#" PRIx64 "+%#" PRIx64 " ", e->addr, e->len);
-		print_names(out, madvise_names, e->x);
-		break;
-	case TRACE_UNMAP:
-		fprintf(out, " %#" PRIx64 "+%#" PRIx64, e->addr, e->len);
-		break;
-	case TRACE_SUM:
-		fprintf(out, " %#" PRIx64 "+%#" PRIx64 " %016" PRIx64, e->addr, e->len, e->x);
-		break;
-	case TRACE_OBJECT:
-		print_object(out, e);
-		break;
-	case TRACE_TASK:
-		print_task_effect(out, e);
-		break;
-	case TRACE_REGS:
-		print_effect_regs(out, e);
-		break;
-	case TRACE_ECHO:
-		fprintf(out, e->object == 1 ? " stdout" : " stderr");
-		break;
-	case TRACE_STR:
-		fprintf(out, " argument %" PRIu64, e->x);
-		break;
-	case TRACE_SIGINFO:
-		fputc(' ', out);
-		print_signal(out, e->x);
-		fprintf(out, " %s", NAME_IN(fate_names, e->y));
-		break;
-	default:
-		if (e->addr)
-			fprintf(out, " %#" PRIx64, e->addr);
-		break;
-	}
 }
 
 static void hexdump(FILE *out, const unsigned char *s, size_t len)
@@ -710,7 +166,8 @@ static void dump_regs(const struct regs *regs)
 static bool is_binary(enum trace_effect_kind kind)
 {
 	return kind == TRACE_REGS || kind == TRACE_XSTATE || kind == TRACE_TASK ||
-	       kind == TRACE_SIGINFO || kind == TRACE_AUXV;
+	       kind == TRACE_SIGINFO || kind == TRACE_AUXV || kind == TRACE_RECORDS || kind == TRACE_PATCH ||
+	       kind == TRACE_CPUID;
 }
 
 static void dump_effect(const struct dump_options *o, const struct trace_effect *e)
@@ -731,16 +188,30 @@ static void dump_effect(const struct dump_options *o, const struct trace_effect 
 		hexdump(stdout, e->data, n);
 }
 
+/* The columns before what happened; part > 0: of an event. */
+static void dump_columns(const struct trace_event *ev, const struct task_info *t, unsigned part)
+{
+	char number[40];
+
+	snprintf(number, sizeof(number), part ? "%" PRIu64 ".%u" : "%" PRIu64, ev->n, part);
+	printf("%8s %5" PRIu64 ".%06" PRIu64 " %7d %-13s ", number, ev->time_ns / 1000000000, ev->time_ns / 1000 % 1000000,
+	       t->tid, trace_event_name(ev->kind));
+}
+
+/* With these the event itself is shown, not only its buffered calls. */
+static bool dump_whole(const struct dump_options *o)
+{
+	return o->regs || o->effects || o->raw;
+}
+
 static void dump_text(const struct dump_options *o, const struct trace_event *ev,
 		      const struct task_info *t)
 {
-	printf("%8" PRIu64 " %5" PRIu64 ".%06" PRIu64 " %7d %-13s ", ev->n,
-	       ev->time_ns / 1000000000, ev->time_ns / 1000 % 1000000, t->tid,
-	       trace_event_name(ev->kind));
+	dump_columns(ev, t, 0);
 	print_event(stdout, ev, t, o->bytes);
 	putchar('\n');
 	if (o->regs && ev->kind != TRACE_NOTE && ev->kind != TRACE_EXIT &&
-	    ev->kind != TRACE_SYSCALL_EXIT)
+	    ev->kind != TRACE_SYSCALL_EXIT && ev->kind != TRACE_CALLS)
 		dump_regs(&ev->regs);
 	for (uint32_t i = 0; (o->effects || o->raw) && i < ev->effects_len; i++)
 		dump_effect(o, &ev->effects[i]);
@@ -781,20 +252,19 @@ static json_t *json_effect(const struct dump_options *o, const struct trace_effe
 	return j;
 }
 
-static void json_call(json_t *j, const struct trace_event *ev, const struct task_info *t)
+static void json_call(json_t *j, const struct call *c)
 {
-	uint64_t args[6];
-	struct call c = call_of(ev, t, args, 0);
-	const char *name = !c.entry && ev->ret < 0 && ev->ret >= -4095 ?
-			   sys_errno_name((int)-ev->ret) : NULL;
+	bool entry = c->state == CALL_ENTRY;
+	const char *name = !entry && c->ret < 0 && c->ret >= -4095 ? sys_errno_name((int)-c->ret) : NULL;
+	unsigned n = c->record ? c->record->nargs : 6;
 	json_t *list = json_array();
 
-	for (unsigned i = 0; i < 6; i++)
-		json_array_append_new(list, json_hex(args[i]));
-	json_object_set_new(j, "call", json_string(call_name(c.nr)));
-	json_object_set_new(j, "nr", json_integer(c.nr));
+	for (unsigned i = 0; i < n; i++)
+		json_array_append_new(list, json_hex(c->args[i]));
+	json_object_set_new(j, "call", json_string(call_name(c->nr)));
+	json_object_set_new(j, "nr", json_integer(c->nr));
 	json_object_set_new(j, "args", list);
-	json_object_set_new(j, "ret", c.entry ? json_null() : json_integer(ev->ret));
+	json_object_set_new(j, "ret", entry ? json_null() : json_integer(c->ret));
 	json_object_set_new(j, "errno", name ? json_string(name) : json_null());
 }
 
@@ -803,8 +273,11 @@ static void json_kind(json_t *j, const struct trace_event *ev, const struct task
 	const struct trace_effect *e = find_effect(ev, TRACE_SIGINFO);
 	const struct trace_effect *words = find_effect(ev, TRACE_ARGV);
 
-	if (is_call(ev))
-		json_call(j, ev, t);
+	if (is_call(ev)) {
+		struct call c = call_of(ev, t, 0);
+
+		json_call(j, &c);
+	}
 	if (ev->kind == TRACE_SIGNAL || ev->kind == TRACE_SWITCH) {
 		json_object_set_new(j, "place", json_string(NAME_IN(place_names, ev->place)));
 		json_object_set_new(j, "rip", json_hex(ev->regs.rip));
@@ -831,8 +304,9 @@ static json_t *json_regs(const struct regs *regs)
 	return j;
 }
 
+/* As the text form; of the buffered call c when it is not NULL. */
 static json_t *json_event_text(const struct trace_event *ev, const struct task_info *t,
-			       uint64_t bytes)
+			       const struct call *c, uint64_t bytes)
 {
 	char *text = NULL;
 	size_t len = 0;
@@ -841,17 +315,19 @@ static json_t *json_event_text(const struct trace_event *ev, const struct task_i
 
 	if (!out)
 		return NULL;
-	print_event(out, ev, t, bytes);
+	if (c)
+		print_call(out, c);
+	else
+		print_event(out, ev, t, bytes);
 	if (!fclose(out))
 		ret = json_text(text, len);
 	free(text);
 	return ret;
 }
 
-static struct err *dump_json(const struct dump_options *o, const struct trace_event *ev,
-			     const struct task_info *t)
+static json_t *json_event(const struct trace_event *ev, const struct task_info *t)
 {
-	json_t *j = json_object(), *list;
+	json_t *j = json_object();
 
 	json_object_set_new(j, "event", json_count(ev->n));
 	json_object_set_new(j, "time_ns", json_count(ev->time_ns));
@@ -859,8 +335,16 @@ static struct err *dump_json(const struct dump_options *o, const struct trace_ev
 	json_object_set_new(j, "tid", json_integer(t->tid));
 	json_object_set_new(j, "pid", json_integer(t->pid));
 	json_object_set_new(j, "kind", json_string(trace_event_name(ev->kind)));
+	return j;
+}
+
+static struct err *dump_json(const struct dump_options *o, const struct trace_event *ev,
+			     const struct task_info *t)
+{
+	json_t *j = json_event(ev, t), *list;
+
 	json_kind(j, ev, t);
-	json_object_set_new(j, "text", json_event_text(ev, t, o->bytes));
+	json_object_set_new(j, "text", json_event_text(ev, t, NULL, o->bytes));
 	if (o->regs)
 		json_object_set_new(j, "regs", json_regs(&ev->regs));
 	if (o->effects || o->raw) {
@@ -870,6 +354,66 @@ static struct err *dump_json(const struct dump_options *o, const struct trace_ev
 		json_object_set_new(j, "effects", list);
 	}
 	return json_print(j, false);
+}
+
+/* ---- buffered calls ---------------------------------------------------------------------- */
+
+static json_t *json_outputs(const struct dump_options *o, const struct record_call *r)
+{
+	struct record_span s = { 0 };
+	json_t *list = json_array(), *j;
+
+	for (unsigned i = 0; i < r->spans; i++) {
+		record_span_next(r, i, &s);
+		j = json_object();
+		json_object_set_new(j, "addr", json_hex(s.addr));
+		json_object_set_new(j, "len", json_count(s.len));
+		json_object_set_new(j, "input", json_boolean(i >= r->outs));
+		if (o->raw)
+			json_object_set_new(j, "data", json_bytes(s.data, s.len < o->bytes ? s.len : (size_t)o->bytes));
+		json_array_append_new(list, j);
+	}
+	return list;
+}
+
+static struct err *dump_part(const struct dump_options *o, const struct trace_event *ev, const struct task_info *t,
+			     const struct record_call *r, unsigned part)
+{
+	struct call c = call_of_record(r, o->bytes);
+	json_t *j;
+
+	if (!o->json) {
+		dump_columns(ev, t, part);
+		print_call(stdout, &c);
+		putchar('\n');
+		return NULL;
+	}
+	j = json_event(ev, t);
+	json_object_set_new(j, "part", json_integer(part));
+	json_call(j, &c);
+	json_object_set_new(j, "text", json_event_text(ev, t, &c, 0));
+	if (o->effects || o->raw)
+		json_object_set_new(j, "spans", json_outputs(o, r));
+	return json_print(j, false);
+}
+
+/* All of one CALLS event.  A record that cannot be is reported, and ends its effect's part. */
+static struct err *dump_parts(const struct dump_options *o, const struct trace_event *ev, const struct task_info *t)
+{
+	struct record_call r;
+	unsigned part = 0;
+
+	for (uint32_t i = 0; i < ev->effects_len; i++) {
+		const struct trace_effect *e = &ev->effects[i];
+		struct record_walk w = record_walk_of(e->data, e->data_len);
+
+		while (e->kind == TRACE_RECORDS && !ferror(stdout) && record_next(&w, &r))
+			TRY(dump_part(o, ev, t, &r, ++part));
+		if (w.damaged)
+			return err_new(ERR_TRACE, "the trace is damaged: event %" PRIu64 ", buffered call %u, byte %" PRIu64
+				       " of %zu: a record that cannot be", ev->n, part + 1, w.at, e->data_len);
+	}
+	return NULL;
 }
 
 static struct err *dump_events(const struct dump_options *o, struct trace_reader *r,
@@ -886,8 +430,12 @@ static struct err *dump_events(const struct dump_options *o, struct trace_reader
 		if (o->event.to && ev.n > o->event.to)
 			return NULL;
 		TRY(task_list_event(tasks, &ev, &t));
-		if (ev.n < o->event.from || (o->calls && !is_call(&ev)) ||
+		if (ev.n < o->event.from || (o->calls && !is_call(&ev) && ev.kind != TRACE_CALLS) ||
 		    (o->tid && (uint64_t)t->tid != o->tid))
+			continue;
+		if (ev.kind == TRACE_CALLS)
+			TRY(dump_parts(o, &ev, t));
+		if (ev.kind == TRACE_CALLS && !dump_whole(o))
 			continue;
 		if (o->json)
 			TRY(dump_json(o, &ev, t));

@@ -15,6 +15,7 @@
 
 #include <jansson.h>
 
+#include "abi/records.h"
 #include "cmd/cmd.h"
 
 /* ---- the list -------------------------------------------------------------------- */
@@ -170,6 +171,16 @@ static void note_name(struct task_info *t, const struct trace_effect *e)
 	t->name[len] = 0;
 }
 
+static unsigned count_records(const struct trace_effect *e)
+{
+	struct record_walk w = record_walk_of(e->data, e->data_len);
+	struct record_call c;
+
+	while (record_next(&w, &c))
+		;
+	return w.n;
+}
+
 static struct err *note_effects(struct task_list *l, const struct trace_event *ev,
 				struct task_info *t)
 {
@@ -177,7 +188,9 @@ static struct err *note_effects(struct task_list *l, const struct trace_event *e
 		const struct trace_effect *e = &ev->effects[i];
 
 		t->bytes += e->data_len;
-		if (e->kind == TRACE_TASK)
+		if (e->kind == TRACE_RECORDS)
+			t->calls += count_records(e);
+		else if (e->kind == TRACE_TASK)
 			TRY(note_task(l, ev, e));
 		else if (e->kind == TRACE_ARGV)
 			TRY(note_argv(t, e));

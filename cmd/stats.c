@@ -3,6 +3,9 @@
  *
  * "bytes" is what events carry in their effects, before compression.  What an event costs beside
  * that (its number, time, changed registers) shows as the difference to the size of the streams.
+ *
+ * A call is a call, whether it was traced (an event or two) or buffered (a record in a CALLS event, whose bytes
+ * are those of the record).
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,9 +13,12 @@
 #include <sys/stat.h>
 
 #include <jansson.h>
+#include <zstd.h>
 
+#include "abi/records.h"
 #include "abi/syscall.h"
 #include "cmd/cmd.h"
+#include "tracee/patch.h"
 
 struct stats_options {
 	uint64_t top;
@@ -35,9 +41,22 @@ static const struct option_set stats_set = {
 struct count {
 	int id;			/* event kind, effect kind or call number */
 	uint64_t n, bytes, errors;
+	uint64_t buffered;		/* calls: of n */
 };
 
 enum { CALLS = SYS_ROWS + 1 };	/* the last: numbers beyond the table */
+enum { PATCH_KINDS = PATCH_CPUID + 1 };
+
+/* Records are compressed by themselves as the trace compresses its data stream: in blocks, level 1. */
+enum { ZIP_BLOCK = 1 << 20, ZIP_LEVEL = 1 };
+
+struct zip {
+	uint8_t *raw, *out;
+	size_t used;
+	uint64_t bytes;			/* that came out */
+};
+
+static const char *const patch_kinds[PATCH_KINDS] = { [PATCH_SYSCALL] = "syscall", [PATCH_CPUID] = "cpuid" };
 
 struct stats {
 	struct count kinds[TRACE_KIND_COUNT], effects[TRACE_EFFECT_COUNT], calls[CALLS];
@@ -46,6 +65,11 @@ struct stats {
 	struct trace_totals totals;
 	bool complete;
 	struct task_list tasks;
+	uint64_t traced, buffered, record_bytes;	/* calls, calls, of the records */
+	uint64_t damaged;				/* CALLS events with a record that cannot be */
+	/* Call sites: [kind][PATCH_OK] patched, [kind][why] refused. In the order of the trace, every mapping anew. */
+	uint64_t sites[PATCH_KINDS][PATCH_REFUSALS];
+	struct zip zip;
 };
 
 static uint64_t file_size(const char *dir, const char *name)
@@ -62,6 +86,59 @@ static uint64_t file_size(const char *dir, const char *name)
 	return size;
 }
 
+static void zip_flush(struct zip *z)
+{
+	size_t n = z->used ? ZSTD_compress(z->out, ZSTD_compressBound(ZIP_BLOCK), z->raw, z->used, ZIP_LEVEL) : 0;
+
+	z->bytes += ZSTD_isError(n) || n > z->used ? z->used : n;
+	z->used = 0;
+}
+
+static void zip_add(struct zip *z, const uint8_t *bytes, size_t len)
+{
+	while (len && z->raw && z->out) {
+		size_t n = ZIP_BLOCK - z->used < len ? ZIP_BLOCK - z->used : len;
+
+		memcpy(z->raw + z->used, bytes, n);
+		z->used += n;
+		bytes += n;
+		len -= n;
+		if (z->used == ZIP_BLOCK)
+			zip_flush(z);
+	}
+}
+
+static struct count *count_of(struct stats *s, int32_t nr)
+{
+	return &s->calls[nr >= 0 && nr < SYS_ROWS ? nr : SYS_ROWS];
+}
+
+static void stats_records(struct stats *s, const struct trace_effect *e)
+{
+	struct record_walk w = record_walk_of(e->data, e->data_len);
+	struct record_call c;
+
+	while (record_next(&w, &c)) {
+		struct count *call = count_of(s, c.nr);
+
+		call->n++;
+		call->buffered++;
+		call->bytes += c.size;
+		call->errors += c.ret < 0 && c.ret >= -4095;
+	}
+	s->buffered += w.n;
+	s->record_bytes += w.at;
+	s->damaged += w.damaged;
+	if (e->data_len)
+		zip_add(&s->zip, e->data, e->data_len);
+}
+
+static void stats_patch(struct stats *s, const struct trace_effect *e)
+{
+	if (e->y < PATCH_KINDS && (e->len || (e->offset && e->offset < PATCH_REFUSALS)))
+		s->sites[e->y][e->len ? PATCH_OK : e->offset]++;
+}
+
 static void stats_event(struct stats *s, const struct trace_event *ev)
 {
 	struct count *call;
@@ -75,6 +152,10 @@ static void stats_event(struct stats *s, const struct trace_event *ev)
 			continue;
 		s->effects[e->kind].n++;
 		s->effects[e->kind].bytes += e->data_len;
+		if (e->kind == TRACE_RECORDS)
+			stats_records(s, e);
+		else if (e->kind == TRACE_PATCH)
+			stats_patch(s, e);
 	}
 	s->events++;
 	s->bytes += bytes;
@@ -86,7 +167,8 @@ static void stats_event(struct stats *s, const struct trace_event *ev)
 	if (ev->kind != TRACE_SYSCALL && ev->kind != TRACE_SYSCALL_ENTER &&
 	    ev->kind != TRACE_SYSCALL_EXIT)
 		return;
-	call = &s->calls[ev->nr >= 0 && ev->nr < SYS_ROWS ? ev->nr : SYS_ROWS];
+	call = count_of(s, ev->nr);
+	s->traced += ev->kind != TRACE_SYSCALL_EXIT;
 	call->bytes += bytes;
 	call->n += ev->kind != TRACE_SYSCALL_EXIT;	/* the halves of a call are one call */
 	call->errors += ev->kind != TRACE_SYSCALL_ENTER && ev->ret < 0 && ev->ret >= -4095;
@@ -113,6 +195,9 @@ static struct err *stats_read(struct stats *s, struct trace_reader *r)
 		stats_event(s, &ev);
 	}
 	err_catch(&err, ERR_END);
+	zip_flush(&s->zip);
+	if (!err && s->damaged)
+		return err_new(ERR_TRACE, "the trace is damaged: %" PRIu64 " events have buffered calls that cannot be", s->damaged);
 	return err;
 }
 
@@ -182,6 +267,54 @@ static void print_counts(const char *title, const struct count *c, size_t n, uin
 		       per(c[i].bytes, (double)c[i].n));
 }
 
+static void print_calls(const char *title, const struct count *c, size_t n, uint64_t top, uint64_t all_bytes)
+{
+	char size[24];
+
+	printf("\n%-24s %10s %10s %10s %6s %10s\n", title, "COUNT", "BUFFERED %", "BYTES", "%", "PER CALL");
+	for (size_t i = 0; i < n && i < top && c[i].n + c[i].bytes; i++)
+		printf("%-24s %10" PRIu64 " %10.1f %10s %6.1f %10.1f\n", syscall_name(c[i].id), c[i].n,
+		       100 * per(c[i].buffered, (double)c[i].n), text_size(size, c[i].bytes),
+		       100 * per(c[i].bytes, (double)all_bytes), per(c[i].bytes, (double)c[i].n));
+}
+
+static uint64_t sites_refused(const struct stats *s, unsigned kind)
+{
+	uint64_t n = 0;
+
+	for (unsigned why = PATCH_OK + 1; why < PATCH_REFUSALS; why++)
+		n += s->sites[kind][why];
+	return n;
+}
+
+static void print_buffer(const struct stats *s)
+{
+	uint64_t all = s->traced + s->buffered;
+	char size[24];
+
+	printf("%" PRIu64 " calls, %" PRIu64 " of them buffered (%.1f %%)", all, s->buffered,
+	       100 * per(s->buffered, (double)all));
+	if (s->buffered) {
+		printf(": %s of records, %.1f bytes per call", text_size(size, s->record_bytes),
+		       per(s->record_bytes, (double)s->buffered));
+		printf(", %.1f compressed", per(s->zip.bytes, (double)s->buffered));
+	}
+	putchar('\n');
+	for (unsigned kind = 0; kind < PATCH_KINDS; kind++) {
+		uint64_t refused = sites_refused(s, kind), n = 0;
+
+		if (!s->sites[kind][PATCH_OK] && !refused)
+			continue;
+		printf("%s sites: %" PRIu64 " patched, %" PRIu64 " refused", patch_kinds[kind], s->sites[kind][PATCH_OK], refused);
+		for (unsigned why = PATCH_OK + 1; why < PATCH_REFUSALS; why++) {
+			if (s->sites[kind][why])
+				printf("%s%" PRIu64 " %s", n++ ? ", " : " (", s->sites[kind][why],
+				       patch_refusal_name((enum patch_refusal)why));
+		}
+		puts(n ? ")" : "");
+	}
+}
+
 static void print_totals(const struct stats *s)
 {
 	double seconds = (double)s->duration_ns / 1e9;
@@ -229,11 +362,12 @@ static void stats_text(const struct stats *s, struct task_info *const *tasks, ui
 	struct count calls[CALLS];
 
 	print_totals(s);
+	print_buffer(s);
 	print_counts("EVENT", s->kinds, TRACE_KIND_COUNT, TRACE_KIND_COUNT, s->bytes, kind_name);
-	print_counts("CALL, BY BYTES", s->calls, CALLS, top, s->bytes, syscall_name);
+	print_calls("CALL, BY BYTES", s->calls, CALLS, top, s->bytes);
 	memcpy(calls, s->calls, sizeof(calls));
 	qsort(calls, CALLS, sizeof(*calls), by_count);
-	print_counts("CALL, BY COUNT", calls, CALLS, top, s->bytes, syscall_name);
+	print_calls("CALL, BY COUNT", calls, CALLS, top, s->bytes);
 	print_counts("EFFECT", s->effects, TRACE_EFFECT_COUNT, TRACE_EFFECT_COUNT, s->bytes,
 		     effect_name);
 	print_tasks(tasks, s->tasks.n, top);
@@ -241,7 +375,7 @@ static void stats_text(const struct stats *s, struct task_info *const *tasks, ui
 
 /* ---- JSON ------------------------------------------------------------------------ */
 
-static json_t *json_counts(const struct count *c, size_t n, count_name *name, bool errors)
+static json_t *json_counts(const struct count *c, size_t n, count_name *name, bool calls)
 {
 	json_t *list = json_array(), *o;
 
@@ -250,8 +384,10 @@ static json_t *json_counts(const struct count *c, size_t n, count_name *name, bo
 		json_object_set_new(o, "name", json_string(name(c[i].id)));
 		json_object_set_new(o, "count", json_count(c[i].n));
 		json_object_set_new(o, "bytes", json_count(c[i].bytes));
-		if (errors)
+		if (calls) {
 			json_object_set_new(o, "errors", json_count(c[i].errors));
+			json_object_set_new(o, "buffered", json_count(c[i].buffered));
+		}
 		json_array_append_new(list, o);
 	}
 	return list;
@@ -275,6 +411,23 @@ static json_t *json_tasks(struct task_info *const *tasks, size_t n)
 		json_array_append_new(list, o);
 	}
 	return list;
+}
+
+static json_t *json_sites(const struct stats *s)
+{
+	json_t *all = json_object(), *o, *refused;
+
+	for (unsigned kind = 0; kind < PATCH_KINDS; kind++) {
+		o = json_object();
+		refused = json_object();
+		for (unsigned why = PATCH_OK + 1; why < PATCH_REFUSALS; why++)
+			json_object_set_new(refused, patch_refusal_name((enum patch_refusal)why),
+					    json_count(s->sites[kind][why]));
+		json_object_set_new(o, "patched", json_count(s->sites[kind][PATCH_OK]));
+		json_object_set_new(o, "refused", refused);
+		json_object_set_new(all, patch_kinds[kind], o);
+	}
+	return all;
 }
 
 static struct err *stats_json(const struct stats *s, const char *dir,
@@ -301,6 +454,11 @@ static struct err *stats_json(const struct stats *s, const char *dir,
 			    s->complete ? json_count(t->stored_bytes) : json_null());
 	json_object_set_new(o, "files", s->complete ? json_count(t->files) : json_null());
 	json_object_set_new(o, "file_bytes", s->complete ? json_count(t->file_bytes) : json_null());
+	json_object_set_new(o, "calls", json_count(s->traced + s->buffered));
+	json_object_set_new(o, "buffered_calls", json_count(s->buffered));
+	json_object_set_new(o, "record_bytes", json_count(s->record_bytes));
+	json_object_set_new(o, "record_bytes_compressed", json_count(s->zip.bytes));
+	json_object_set_new(o, "sites", json_sites(s));
 	json_object_set_new(o, "by_kind", json_counts(s->kinds, TRACE_KIND_COUNT, kind_name,
 						      false));
 	json_object_set_new(o, "by_call", json_counts(s->calls, CALLS, syscall_name, true));
@@ -346,10 +504,14 @@ static struct err *stats_run(const void *opts, int argc, char **argv)
 		return err;
 	}
 	task_list_init(&s->tasks);
+	s->zip.raw = malloc(ZIP_BLOCK);
+	s->zip.out = malloc(ZSTD_compressBound(ZIP_BLOCK));
 	err = stats_read(s, r);
 	print_err = stats_print(s, trace_reader_dir(r), opts);
 	task_list_deinit(&s->tasks);
 	trace_reader_close(r);
+	free(s->zip.raw);
+	free(s->zip.out);
 	free(s);
 	if (!err)
 		return print_err;
