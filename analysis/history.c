@@ -364,6 +364,13 @@ void history_hits(void *ctx, int tid, const struct replay_hit *hit, const struct
 			s->clock++;
 			continue;
 		}
+		if (hit->probe == REPLAY_HIT_DEREF) {
+			if (t->n && t->pending[t->n - 1].rsp == hit->rsp) {
+				t->pending[t->n - 1].a = hit->a;
+				t->pending[t->n - 1].b = UINT64_MAX;
+			}
+			continue;
+		}
 		while (t->n && t->pending[t->n - 1].rsp + 8 < hit->rsp)
 			t->n--;
 		if (t->n && t->pending[t->n - 1].rsp + 8 == hit->rsp)

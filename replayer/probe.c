@@ -302,6 +302,8 @@ static void set_count(struct replay *r)
 	struct rp_probes *p = r->probes;
 	uint64_t left = p->stop_at - p->clock, batch = p->quiet ? (uint64_t)INT64_MAX : CLOCK_BATCH;
 
+	if (p->derefs)
+		left = 0;
 	*word(r, PROBE_COUNT) = p->count_was = -(left < batch ? left : batch);
 }
 
@@ -320,8 +322,11 @@ static void drain(struct replay *r, const struct rp_task *t)
 		return;
 	if (t)
 		p->hits(p->ctx, t->rec_tid, h, end);
-	for (; h < end; h = replay_hit_next(h))
+	for (; h < end; h = replay_hit_next(h)) {
 		p->clock += h->probe >= 0;
+		if (h->probe >= 0 && p->probe[h->probe].def.deref && t && p->derefs < sizeof(p->deref) / sizeof(*p->deref))
+			p->deref[p->derefs++] = (struct rp_deref){ t->rec_tid, h->rsp, h->a };
+	}
 	*word(r, PROBE_POS) = (uint64_t)-PROBE_RING_BYTES;
 	set_count(r);
 }
@@ -358,20 +363,21 @@ known:
 	return NULL;
 }
 
-/* At a return: was the last thing logged a call whose result is in memory? */
-static void fill_deref(struct replay *r, const struct rp_task *t)
+/* At a return: of a call whose result is in memory? Then say what it is. */
+static void report_deref(struct replay *r, const struct rp_task *t)
 {
-	uint64_t used = *word(r, PROBE_POS) + PROBE_RING_BYTES, value;
-	struct replay_hit *h = (void *)word(r, PROBE_RING), *last = NULL;
+	struct rp_probes *p = r->probes;
 
-	for (char *end = (char *)h + used; (char *)h < end; h = (struct replay_hit *)(uintptr_t)replay_hit_next(h))
-		last = h;
-	if (!last || last->probe < 0 || !r->probes->probe[last->probe].def.deref || last->rsp + 8 != t->regs.rsp)
+	for (unsigned i = 0; i < p->derefs; i++) {
+		struct { struct replay_hit hit; } record = { { .probe = REPLAY_HIT_DEREF, .rsp = p->deref[i].rsp } };
+
+		if (p->deref[i].tid != t->rec_tid || p->deref[i].rsp + 8 != t->regs.rsp)
+			continue;
+		if (tracee_read_some(t->real, p->deref[i].addr, &record.hit.a, 8) == 8)
+			p->hits(p->ctx, t->rec_tid, &record.hit, &record.hit + 1);
+		p->deref[i] = p->deref[--p->derefs];
 		return;
-	if (tracee_read_some(t->real, last->a, &value, 8) != 8)
-		return;
-	last->a = value;
-	last->b = UINT64_MAX;
+	}
 }
 
 static struct err *stub_trap(struct replay *r, struct rp_task *t, const struct rp_patch *at, enum rp_probe_stop *ret)
@@ -388,13 +394,13 @@ static struct err *stub_trap(struct replay *r, struct rp_task *t, const struct r
 		(*word(r, PROBE_COUNT))--;
 		return learn_return(r, t);
 	}
-	if (patch.probe < 0)
-		fill_deref(r, t);
 	drain(r, t);
+	if (patch.probe < 0)
+		report_deref(r, t);
 	set_count(r);
-	if (p->clock < p->stop_at)
+	if (p->clock < p->stop_at && !p->derefs)
 		return NULL;
-	if (patch.probe < 0) {		/* a return: the next entry is to stop, not this */
+	if (patch.probe < 0 || p->clock < p->stop_at) {		/* a return: the next entry is to stop, not this */
 		*word(r, PROBE_COUNT) = (uint64_t)-1;
 		p->count_was = (uint64_t)-1;
 		return NULL;
@@ -697,7 +703,7 @@ static struct err *after_event(struct replay *r, int tid, bool *stop)
 	if (ours && p->events)
 		p->events(p->ctx, &r->ev, tid ? tid : t->rec_tid);
 	*stop = ours && maps_text(&r->ev);
-	if (*stop || p->maps_changed) {
+	if (p->maps_changed && !*stop) {	/* after a stop it is done before going on: our caller knows more by then */
 		p->maps_changed = false;
 		TRY(probe_task(r, probed_task(r)));
 	}

@@ -64,7 +64,14 @@ struct rp_probe {
 	struct replay_probe def;
 };
 
+struct rp_deref {		/* a call whose result will be in memory */
+	int tid;
+	uint64_t rsp, addr;
+};
+
 struct rp_probes {
+	struct rp_deref deref[16];
+	unsigned derefs;
 	int pid;
 	struct rp_probe *probe;
 	unsigned n;

@@ -123,17 +123,17 @@ void replay_where_text(const struct replay *r, char *buf, size_t size);
  * above; those that look (replay_tasks, replay_regs, replay_memory, replay_auxv, replay_file) work as ever.
  * The clock counts hits of entries: "when the clock is 31" is a point, just before the 32nd.
  */
-enum { REPLAY_WINDOW = 16 };
+enum { REPLAY_WINDOW = 16, REPLAY_HIT_DEREF = -2 };
 
 struct replay_probe {
 	uint64_t addr;		/* of an instruction; with returns the first of a function */
 	bool returns;		/* log the result of the call too */
 	bool window;		/* log REPLAY_WINDOW words of the stack, the return address first */
-	bool deref;		/* with returns: a is what *rdi is after the call, and b all ones */
+	bool deref;		/* with returns: there is a REPLAY_HIT_DEREF with what *rdi is after the call before the return */
 };
 /* One record; the next is replay_hit_next(). */
 struct replay_hit {
-	int32_t probe;		/* as replay_probe_add() returned it; -1: some call returned */
+	int32_t probe;		/* as replay_probe_add() returned it; -1: some call returned; REPLAY_HIT_DEREF: a is what *rdi was */
 	uint32_t window;	/* words of stack below */
 	uint64_t a, b, c;	/* rdi, rsi, rdx; of a return: rax, 0, 0 */
 	uint64_t rsp;		/* of a return: that of the entry + 8 */

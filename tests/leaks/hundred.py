@@ -1,4 +1,4 @@
-print('// leak: kind=lost')
+print('// leaks: kind=lost')
 print('#include <stdlib.h>')
 for i in range(100): print(f'static char *g{i};')
 for i in range(100):
