@@ -3,7 +3,7 @@
  *
  * All ways through the function are followed from its first instruction, with how far rsp is below the CFA, whether rbp is
  * a frame pointer, and where callee-saved registers were pushed, until the address asked for is reached.  What calls do to rsp
- * they undo.  The unwinder checks the result: the return address must stand behind a call.
+ * they undo.  Where there are no symbols either, functions begin where calls in the same file go.  The unwinder checks the result: the return address must stand behind a call.
  */
 #include <capstone/capstone.h>
 
@@ -24,11 +24,14 @@ struct walk {
 	const uint8_t *code;
 	uint64_t start, size, target;
 	uint8_t *seen;		/* by offset */
+	uint64_t last;		/* end of the furthest instruction */
 	struct {
 		uint64_t off;
 		struct frame_state st;
 	} work[MAX_WORK];
 	unsigned n;
+	bool plt, guessed;	/* guessed: no symbol says where it ends */
+	int32_t depth;		/* at the start */
 	bool jumped;		/* there was a jump through a table */
 	struct frame_state table;
 };
@@ -141,15 +144,20 @@ static bool walk_from(struct walk *w, uint64_t off, struct frame_state *st)
 		if (addr == w->target)
 			return true;
 		w->seen[off] = 1;
+		if (off >= w->last)
+			w->last = off + 1;
 		if (!cs_disasm_iter(w->handle, &p, &n, &addr, w->insn))
 			return false;
 		op = w->insn->detail->x86.operands;
+		if (addr - w->start > w->last)
+			w->last = addr - w->start;
 		if (in_group(w->insn, CS_GRP_RET) || w->insn->id == X86_INS_HLT || w->insn->id == X86_INS_UD2)
 			return false;
 		if (in_group(w->insn, CS_GRP_JUMP)) {
 			if (op[0].type == X86_OP_IMM)
 				later(w, (uint64_t)op[0].imm, st);
-			if (w->insn->id == X86_INS_JMP) {
+			/* A lazy PLT entry goes on behind its own jump, as long as the slot is not filled. */
+			if (w->insn->id == X86_INS_JMP && !(w->plt && op[0].type != X86_OP_IMM)) {
 				w->jumped |= op[0].type != X86_OP_IMM;
 				w->table = *st;
 				return false;
@@ -162,27 +170,56 @@ static bool walk_from(struct walk *w, uint64_t off, struct frame_state *st)
 	return false;
 }
 
+static bool walk_waiting(struct walk *w, struct frame_state *ret)
+{
+	while (w->n) {
+		*ret = w->work[--w->n].st;
+		if (walk_from(w, w->work[w->n].off, ret))
+			return true;
+	}
+	return false;
+}
+
+/* The first place behind what was walked that is no padding: nop, int3, long nops. */
+static uint64_t next_unseen(const struct walk *w, uint64_t off)
+{
+	while (off < w->size) {
+		const uint8_t *p = w->code + off;
+		uint64_t left = w->size - off, prefix = 0;
+
+		while (prefix < left && (p[prefix] == 0x66 || p[prefix] == 0x2e))
+			prefix++;
+		if (p[0] == 0x90 || p[0] == 0xcc)
+			off++;
+		else if (left - prefix >= 3 && p[prefix] == 0x0f && p[prefix + 1] == 0x1f)
+			off += prefix + 3 + ((p[prefix + 2] & 7) == 4) + (p[prefix + 2] >> 6 == 1 ? 1 : p[prefix + 2] >> 6 == 2 ? 4 : 0);
+		else if (prefix && prefix < left && p[prefix] == 0x90)
+			off += prefix + 1;
+		else
+			break;
+	}
+	return off;
+}
+
 static bool walk_all(struct walk *w, struct frame_state *ret)
 {
-	*ret = (struct frame_state){ .depth = 8 };
-	if (walk_from(w, 0, ret))
+	*ret = (struct frame_state){ .depth = w->depth };
+	if (walk_from(w, 0, ret) || walk_waiting(w, ret))
 		return true;
-	for (;;) {
-		while (w->n) {
-			struct frame_state st = w->work[--w->n].st;
+	/*
+	 * What no way leads to: the cases of a switch, with the state their table was left with; or, where nothing says that the
+	 * function goes on, another one that is only called through pointers.
+	 */
+	for (uint64_t off = next_unseen(w, w->last); off < w->size && (w->jumped || w->guessed); off = next_unseen(w, w->last)) {
+		bool apart = off != w->last || !((w->start + off) & 15);
 
-			if (walk_from(w, w->work[w->n].off, &st)) {
-				*ret = st;
-				return true;
-			}
-		}
-		/* The cases of a switch: reached only through its table, with the state it was left with. */
-		if (!w->jumped || w->seen[w->target - w->start])
-			return false;
-		w->jumped = false;
-		*ret = w->table;
-		return !ret->lost || ret->fp;
+		*ret = w->guessed && (apart || !w->jumped) ? (struct frame_state){ .depth = 8 } : w->table;
+		if (walk_from(w, off, ret) || walk_waiting(w, ret))
+			return true;
+		if (w->last <= off)
+			break;
 	}
+	return false;
 }
 
 static bool state_row(const struct frame_state *st, struct cfi_row *ret)
@@ -211,29 +248,138 @@ static bool go_row(struct symbols_module *m, uint64_t vaddr, struct cfi_row *ret
 	return state_row(&st, ret);
 }
 
-bool infer_row_at(struct symbols_module *m, uint64_t vaddr, struct cfi_row *ret)
+static int start_compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Index of the first start at or behind vaddr. */
+static size_t starts_from(const uint64_t *v, size_t n, uint64_t vaddr)
+{
+	size_t lo = 0;
+
+	while (lo < n) {
+		size_t mid = lo + (n - lo) / 2;
+
+		if (v[mid] < vaddr)
+			lo = mid + 1;
+		else
+			n = mid;
+	}
+	return lo;
+}
+
+/*
+ * Bytes that look like a call to somewhere in the file's code are nearly always one.  A jump that passes over the start
+ * of a function leaves its own: it is a call in the last place.  Looks among the first n starts.
+ */
+static void starts_scan(struct symbols_module *m, const Elf64_Phdr *ph, uint8_t opcode, size_t n, size_t *cap)
+{
+	struct span code = elf_bytes(&m->elf, ph->p_vaddr);
+	int32_t rel;
+
+	for (size_t i = 0; i + 5 <= code.n; i++) {
+		uint64_t site = ph->p_vaddr + i, target;
+
+		if (code.p[i] != opcode)
+			continue;
+		memcpy(&rel, code.p + i + 1, 4);
+		target = site + 5 + (uint64_t)(int64_t)rel;
+		if (!elf_executable(&m->elf, target))
+			continue;
+		if (opcode == 0xe9 && starts_from(m->starts, n, site) == starts_from(m->starts, n, target))
+			continue;
+		if (grow(&m->starts, cap, m->n_starts + 1, sizeof(*m->starts)))
+			m->starts[m->n_starts++] = target;
+	}
+}
+
+static void starts_sort(struct symbols_module *m)
+{
+	size_t out = 0;
+
+	if (m->n_starts)
+		qsort(m->starts, m->n_starts, sizeof(*m->starts), start_compare);
+	for (size_t i = 0; i < m->n_starts; i++)
+		if (!out || m->starts[out - 1] != m->starts[i])
+			m->starts[out++] = m->starts[i];
+	m->n_starts = out;
+}
+
+static void starts_make(struct symbols_module *m)
+{
+	static const uint8_t opcodes[] = { 0xe8, 0xe9 };
+	size_t cap = 0;
+
+	m->starts_tried = true;
+	for (size_t op = 0; op < sizeof(opcodes); op++) {
+		size_t n = m->n_starts;
+
+		for (size_t i = 0; i < m->elf.n_phdr; i++)
+			if (m->elf.phdr[i].p_type == PT_LOAD && (m->elf.phdr[i].p_flags & PF_X))
+				starts_scan(m, &m->elf.phdr[i], opcodes[op], n, &cap);
+		starts_sort(m);
+	}
+}
+
+uint64_t infer_start(struct symbols_module *m, uint64_t vaddr)
 {
 	const struct sym *sym = symtab_code_at(m, vaddr);
-	struct span code = sym ? elf_bytes(&m->elf, sym->addr) : (struct span){ NULL, 0 };
+	size_t i;
+
+	if (sym)
+		return sym->addr;
+	if (!m->starts_tried)
+		starts_make(m);
+	i = starts_from(m->starts, m->n_starts, vaddr + 1);
+	return i && vaddr - m->starts[i - 1] < MAX_FUNCTION ? m->starts[i - 1] : 0;
+}
+
+/* The first entry of .plt, to which the others jump with one more word pushed: lld writes no CFI for it. */
+static bool in_plt0(struct symbols_module *m, uint64_t vaddr, const struct sym *sym)
+{
+	return m->elf.sec[SEC_PLT].there && vaddr - m->elf.sec[SEC_PLT].addr < 16 && !(sym && sym->source == SYMBOLS_PLT);
+}
+
+/* Which function is it, and where is its code? */
+static bool walk_open(struct walk *w, struct symbols_module *m, uint64_t vaddr)
+{
+	const struct sym *sym = symtab_code_at(m, vaddr);
+	bool plt0 = in_plt0(m, vaddr, sym);
+	struct span code;
+
+	w->start = plt0 ? m->elf.sec[SEC_PLT].addr : infer_start(m, vaddr);
+	if (!w->start)
+		return false;
+	w->size = plt0 ? 16 : sym && sym->size ? sym->size : vaddr - w->start + 16;
+	w->plt = plt0 || (sym && sym->source == SYMBOLS_PLT);
+	w->guessed = !plt0 && !sym;
+	w->depth = plt0 ? 16 : 8;
+	w->target = vaddr;
+	code = elf_bytes(&m->elf, w->start);
+	w->code = code.p;
+	if (w->size > code.n)
+		w->size = code.n;
+	if (w->size > MAX_FUNCTION)
+		w->size = MAX_FUNCTION;
+	return vaddr - w->start < w->size;
+}
+
+bool infer_row_at(struct symbols_module *m, uint64_t vaddr, struct cfi_row *ret)
+{
 	struct frame_state st;
 	struct walk *w;
 	bool ok = false;
 
 	if (go_row(m, vaddr, ret))
 		return true;
-	if (!code.n || vaddr - sym->addr >= code.n || vaddr - sym->addr >= MAX_FUNCTION)
-		return false;
 	w = calloc(1, sizeof(*w));
-	if (!w)
+	if (!w || !walk_open(w, m, vaddr)) {
+		free(w);
 		return false;
-	w->start = sym->addr;
-	w->target = vaddr;
-	w->code = code.p;
-	w->size = sym->size ? sym->size : vaddr - sym->addr + 16;
-	if (w->size > code.n)
-		w->size = code.n;
-	if (w->size > MAX_FUNCTION)
-		w->size = MAX_FUNCTION;
+	}
 	w->seen = calloc(1, w->size + 1);
 	if (w->seen && cs_open(CS_ARCH_X86, CS_MODE_64, &w->handle) == CS_ERR_OK) {
 		cs_option(w->handle, CS_OPT_DETAIL, CS_OPT_ON);

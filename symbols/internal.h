@@ -128,6 +128,9 @@ struct symbols_module {
 	bool dwarf_tried;
 	struct go *go;
 	bool go_tried;
+	uint64_t *starts;	/* what calls in the code go to, sorted (infer.c) */
+	size_t n_starts;
+	bool starts_tried;
 };
 
 struct file {

@@ -115,6 +115,7 @@ void module_free(struct symbols_module *m)
 	dwarf_free(m->dwarf);
 	cfi_free(m->cfi);
 	go_free(m->go);
+	free(m->starts);
 	symtab_deinit(&m->symtab);
 	elf_free(m->debug);
 	elf_free(m->mini);

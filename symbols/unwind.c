@@ -252,7 +252,7 @@ static bool step_full(const struct cfi_row *row, struct symbols_regs *regs, cons
 
 /* ---- without CFI --------------------------------------------------------------------------------------- */
 
-/* Is there a call instruction right before addr?  2: one that says it calls `function`, or a handler's way back. */
+/* Is there a call instruction right before addr?  2: one that says it calls `function`.  A handler's way back counts, too. */
 static int after_call(struct symbols *s, uint64_t addr, uint64_t function)
 {
 	uint64_t bias;
@@ -264,7 +264,7 @@ static int after_call(struct symbols *s, uint64_t addr, uint64_t function)
 	if (!m || !elf_executable(&m->elf, addr - 1 - bias))
 		return 0;
 	if (is_sigreturn(m, addr - bias))
-		return 2;
+		return 1;
 	code = elf_bytes(&m->elf, addr - 7 - bias);
 	if (code.n < 7)
 		return 0;
@@ -356,9 +356,9 @@ static uint64_t function_at(struct symbols *s, uint64_t pc)
 {
 	uint64_t bias;
 	struct symbols_module *m = space_module(s, pc, &bias);
-	const struct sym *sym = m ? symtab_code_at(m, pc - bias) : NULL;
+	uint64_t start = m ? infer_start(m, pc - bias) : 0;
 
-	return sym ? sym->addr + bias : 0;
+	return start ? start + bias : 0;
 }
 
 static bool step_guess(struct symbols *s, struct symbols_regs *regs, const struct symbols_memory *mem, bool first,

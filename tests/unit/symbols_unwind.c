@@ -170,7 +170,7 @@ static void walk_program(const char *name, const char *cc, unsigned long allowed
 	struct walk w = { 0 };
 	char path[256];
 
-	if (!build(name, "c", program, cc, path)) {
+	if ((strstr(cc, "lld") && !have("ld.lld")) || !build(name, "c", program, cc, path)) {
 		print_message("%s: not here\n", cc);
 		return;
 	}
@@ -208,6 +208,9 @@ static void clang_O1_sections(void **state)
 	walk_program("c1", "clang -O1 -g -gdwarf-4 -ffunction-sections -Wl,-z,now", 0);
 }
 static void musl(void **state) { (void)state; walk_program("m", "musl-gcc -O2 -g -static", 1); }
+static void musl_dynamic(void **state) { (void)state; walk_program("md", "musl-gcc -O2 -g", 0); }
+static void musl_stripped(void **state) { (void)state; walk_program("ms", "musl-gcc -O2 -s -static", 20); }
+static void lld(void **state) { (void)state; walk_program("l", "gcc -O2 -g -fuse-ld=lld", 0); }
 
 int main(void)
 {
@@ -215,6 +218,7 @@ int main(void)
 		cmocka_unit_test(gcc_O0), cmocka_unit_test(gcc_O2), cmocka_unit_test(gcc_stripped),
 		cmocka_unit_test(gcc_static), cmocka_unit_test(gcc_debug_frame), cmocka_unit_test(gcc_frame_pointers),
 		cmocka_unit_test(clang_O2), cmocka_unit_test(clang_O1_sections), cmocka_unit_test(musl),
+		cmocka_unit_test(musl_dynamic), cmocka_unit_test(musl_stripped), cmocka_unit_test(lld),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, remove_temp);
