@@ -75,6 +75,7 @@ struct buf_state {
 	uint64_t pos;		/* the next record's address */
 	uint64_t end;		/* recording: records end below it, 0 = all calls traced; replay: behind the last record */
 	uint64_t stop;		/* replay: int3 after the last record */
+	uint64_t last;		/* replay: the record with assist set that has just been used */
 	uint64_t proc_dev;	/* st_dev of /proc */
 	uint64_t stdio_dev[3], stdio_ino[3];
 	uint64_t cpuids;
@@ -97,11 +98,12 @@ static inline uint32_t buf_file_bit(uint64_t dev, uint64_t ino)
 /*
  * A record, 8-byte aligned:  head | args, 8 bytes each | span words | bytes of the spans, each padded to 8
  * A span word is address | length << 47; BUF_SPANS_IN of them, the last ones, are input: notes for
- * the recorder and for people, which replay skips.
+ * the recorder and for people, which replay skips.  assist: replay stops behind it, for the replayer to do the same to the
+ * address space (mmap without a file, munmap, mprotect, brk, madvise); brk has its old end as input, at address 0.
  */
 struct buf_record {
 	uint16_t nr;
-	uint8_t args, spans, in_spans, pad[3];
+	uint8_t args, spans, in_spans, assist, pad[2];
 	uint32_t size;		/* of all of it, bytes */
 	uint32_t head;		/* offset of the first span's bytes */
 	int64_t ret;
@@ -116,6 +118,7 @@ struct blob_head {
 	uint64_t record, replay, cpuid;	/* hooks */
 	uint64_t fault;		/* recording: a task that faults in the hook goes on here, and makes its call in the traced way */
 	uint64_t differs;	/* replay: address behind the int3 when the call is not the recorded one */
+	uint64_t assist;	/* ... behind the int3 after a record with assist set */
 	uint64_t stopped;	/* ... behind the int3 when buf_state.stop is set and the records are used up */
 };
 #endif

@@ -142,9 +142,48 @@ void rec_buffer_deinit(struct recorder *rec)
 /* ---- records ---------------------------------------------------------------------------------------- */
 
 /* What the recorder keeps account of. */
+static void note_call(struct rec_task *t, const struct buf_record *r, const uint64_t args[2], const uint8_t *record, bool *mask)
+{
+	switch (r->nr) {
+	case SYS_close:
+		rec_fd_forget(t->files, args[0], args[0]);
+		break;
+	case SYS_dup2:
+	case SYS_dup3:
+		rec_fd_forget(t->files, args[1], args[1]);
+		break;
+	case SYS_mmap:
+		if (r->ret >= 0 || r->ret < -4095)
+			rec_shared_cut(t->mm, (uint64_t)r->ret, page_up(args[1]));
+		break;
+	case SYS_munmap:
+		if (r->ret == 0)
+			rec_shared_cut(t->mm, args[0], page_up(args[1]));
+		break;
+	case SYS_brk:
+		t->mm->brk = (uint64_t)r->ret;
+		break;
+	case SYS_rt_sigaction:
+		if (r->ret == 0 && r->in_spans && args[0] < SIGNALS)
+			memcpy(&t->sighand->action[args[0]], record + r->size - sizeof(struct rec_sigaction), sizeof(struct rec_sigaction));
+		break;
+	case SYS_rt_sigprocmask:
+		*mask = true;
+		break;
+	case SYS_set_tid_address:
+		t->clear_tid = args[0];
+		break;
+	case SYS_set_robust_list:
+		if (r->ret == 0)
+			t->robust_list = args[0];
+		break;
+	}
+}
+
 static void note_calls(struct rec_task *t, const uint8_t *bytes, uint64_t len)
 {
 	struct buf_record r;
+	bool mask = false;
 
 	for (uint64_t at = 0; at + sizeof(r) <= len; at += r.size) {
 		uint64_t args[2] = { 0 };
@@ -153,11 +192,10 @@ static void note_calls(struct rec_task *t, const uint8_t *bytes, uint64_t len)
 		if (r.size < sizeof(r))
 			break;
 		memcpy(args, bytes + at + sizeof(r), 8u * (r.args < 2 ? r.args : 2u));
-		if (r.nr == SYS_close)
-			rec_fd_forget(t->files, args[0], args[0]);
-		else if (r.nr == SYS_dup2 || r.nr == SYS_dup3)
-			rec_fd_forget(t->files, args[1], args[1]);
+		note_call(t, &r, args, bytes + at, &mask);
 	}
+	if (mask)
+		err_free(tracee_sigmask_get(t->tid, &t->sigmask));
 }
 
 struct err *rec_buffer_flush(struct recorder *rec, struct rec_task *t, bool at_call)

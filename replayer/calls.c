@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 
 #include "replayer/internal.h"
@@ -94,16 +96,86 @@ struct err *calls_used(struct rp_task *t, const struct trace_event *ev)
 	return NULL;
 }
 
-bool calls_trap(struct rp_task *t, const struct trace_event *ev, struct err **err_ret)
+/* What brk did: recorder/memory.c, brk_exit() */
+static void brk_effect(uint64_t old, uint64_t now, struct trace_effect *e)
+{
+	enum { MASK = PAGE_BYTES - 1 };
+
+	old = (old + MASK) & ~(uint64_t)MASK;
+	now = (now + MASK) & ~(uint64_t)MASK;
+	*e = (struct trace_effect){ .kind = now > old ? TRACE_MAP : TRACE_UNMAP, .addr = now > old ? old : now,
+				    .len = now > old ? now - old : old - now, .x = now > old ? PROT_READ | PROT_WRITE : 0,
+				    .y = now > old ? TRACE_MAP_ANON : 0 };
+}
+
+/* The record of a call that shaped the address space, as an effect; kind = 0: there is none. */
+static void assist_effect(const struct buf_record *rec, const uint64_t args[3], uint64_t old_brk, struct trace_effect *e)
+{
+	uint64_t len = (args[1] + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+
+	*e = (struct trace_effect){ .addr = args[0], .len = len };
+	switch (rec->nr) {
+	case SYS_mmap:
+		if (rec->ret < 0 && rec->ret >= -4095)
+			return;
+		e->kind = TRACE_MAP;
+		e->addr = (uint64_t)rec->ret;
+		e->x = args[2];
+		e->y = TRACE_MAP_ANON;
+		return;
+	case SYS_munmap:
+		e->kind = rec->ret == 0 ? TRACE_UNMAP : 0;
+		return;
+	case SYS_mprotect:
+		e->kind = rec->ret == 0 || rec->ret == -ENOMEM ? TRACE_PROTECT : 0;
+		e->x = args[2];
+		return;
+	case SYS_madvise:
+		e->kind = rec->ret == 0 || rec->ret == -ENOMEM ? TRACE_ADVISE : 0;
+		e->x = args[2];
+		return;
+	case SYS_brk:
+		brk_effect(old_brk, (uint64_t)rec->ret, e);
+		if (!e->len)
+			e->kind = 0;
+	}
+}
+
+/* The hook has just used a record of such a call. */
+static struct err *assist(struct replay *r, struct rp_task *t, const struct trace_event *ev, bool *last)
+{
+	struct { uint64_t pos, end, stop; } s;
+	struct { struct buf_record r; uint64_t word[8]; } rec;
+	struct trace_effect e;
+	uint64_t old;
+
+	TRY(tracee_read(t->real, FIXED_STATE + offsetof(struct buf_state, pos), &s, sizeof(s)));
+	*last = s.stop && s.pos >= s.end;
+	TRY(tracee_read(t->real, FIXED_STATE + offsetof(struct buf_state, last), &old, 8));
+	if (old < FIXED_BUFFER || old > FIXED_END - sizeof(rec))
+		return bad(ev, "has a record in a strange place");
+	TRY(tracee_read(t->real, old, &rec, sizeof(rec)));
+	if (rec.r.args > 6)
+		return bad(ev, "has a record with too many arguments");
+	assist_effect(&rec.r, rec.word, rec.word[rec.r.args + 1], &e);
+	return e.kind ? effect_one(r, t, ev, &e) : NULL;
+}
+
+enum calls_trap calls_trap(struct replay *r, struct rp_task *t, const struct trace_event *ev, struct err **err_ret)
 {
 	struct buf_record next;
 	uint64_t pos, rax;
+	bool last;
 
 	*err_ret = NULL;
 	if (t->regs.rip == blob()->stopped)
-		return true;
+		return CALLS_STOPPED;
+	if (t->regs.rip == blob()->assist) {
+		*err_ret = assist(r, t, ev, &last);
+		return *err_ret || last ? CALLS_STOPPED : CALLS_GO_ON;
+	}
 	if (t->regs.rip != blob()->differs)
-		return false;
+		return CALLS_NONE;
 	/* frame of syscallbuf/entry.S: rax at -72 */
 	if (tracee_read_some(t->real, FIXED_STATE + offsetof(struct buf_state, pos), &pos, 8) == 8 &&
 	    tracee_read_some(t->real, pos, &next, sizeof(next)) == sizeof(next) &&
@@ -112,7 +184,7 @@ bool calls_trap(struct rp_task *t, const struct trace_event *ev, struct err **er
 				   next.nr == rax ? " with other arguments" : "");
 	else
 		*err_ret = diverge(t, ev, "before it, a buffered system call is not the recorded one");
-	return true;
+	return CALLS_STOPPED;
 }
 
 struct err *calls_drain(struct replay *r, struct rp_task *t, const struct trace_event *ev)

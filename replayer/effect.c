@@ -607,6 +607,11 @@ static struct err *apply_one(struct replay *r, struct rp_task *t, const struct t
 	}
 }
 
+struct err *effect_one(struct replay *r, struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e)
+{
+	return apply_one(r, t, ev, e);
+}
+
 struct err *effect_apply(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
 	for (uint32_t i = 0; i < ev->effects_len; i++)

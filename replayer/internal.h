@@ -121,6 +121,8 @@ struct err *rp_regs_flush(struct rp_task *t);
 
 /* ---- effect.c: apply what an event changed ---------------------------------------- */
 struct err *effect_apply(struct replay *r, struct rp_task *t, const struct trace_event *ev);
+/* One effect that is no part of ev. */
+struct err *effect_one(struct replay *r, struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e);
 /* An access at addr failed: is it a stack that grows?  Then *grown and it has. */
 struct err *effect_grow(struct rp_task *t, uint64_t addr, bool *grown);
 
@@ -151,8 +153,9 @@ struct err *calls_cpuid(struct rp_task *t, const struct trace_event *ev, const s
 struct err *calls_used(struct rp_task *t, const struct trace_event *ev);
 /* Run it until it has used them, for an event that is not a call. */
 struct err *calls_drain(struct replay *r, struct rp_task *t, const struct trace_event *ev);
-/* A SIGTRAP at t->regs: is it the hook's?  Then *err_ret is NULL (the records are used up) or says what differs. */
-bool calls_trap(struct rp_task *t, const struct trace_event *ev, struct err **err_ret);
+/* A SIGTRAP at t->regs: is it the hook's?  CALLS_STOPPED: the records are used up, or *err_ret says what differs. */
+enum calls_trap { CALLS_NONE = 0, CALLS_STOPPED, CALLS_GO_ON };
+enum calls_trap calls_trap(struct replay *r, struct rp_task *t, const struct trace_event *ev, struct err **err_ret);
 
 /* ---- landmark.c ----------------------------------------------------------------------- */
 /* Run the task to the point whose state the event describes (TRACE_AT_STATE). */

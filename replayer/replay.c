@@ -184,9 +184,14 @@ struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event
 			if (probe == PROBE_GO_ON)
 				continue;
 		}
-		if (info->si_signo == SIGTRAP && calls_trap(t, ev, &err)) {
+		if (info->si_signo == SIGTRAP) {
+			enum calls_trap trap = calls_trap(r, t, ev, &err);
+
+			if (trap == CALLS_GO_ON)
+				continue;
 			*stop = RUN_SIGNAL;
-			return err;
+			if (trap == CALLS_STOPPED)
+				return err;
 		}
 		if (r->debug && rp_debug_trap(r, t, info))
 			return &rp_stopped;

@@ -12,7 +12,7 @@
 #include "abi/buffer.h"
 
 	.section .head, "ax"
-	.quad	hook_record, hook_replay, hook_cpuid, hook_fault, hook_differs_after, hook_stopped_after
+	.quad	hook_record, hook_replay, hook_cpuid, hook_fault, hook_differs_after, hook_assist_after, hook_stopped_after
 
 	.text
 	.macro	enter
@@ -59,10 +59,14 @@ hook_replay:
 	cmp	$1, %eax
 	je	hook_done
 	jb	hook_traced
-	cmp	$2, %eax
-	jne	hook_differs
+	cmp	$3, %eax
+	je	hook_differs
+	ja	1f
 	int3
 hook_stopped_after:
+	jmp	hook_done
+1:	int3
+hook_assist_after:
 	jmp	hook_done
 hook_differs:
 	int3

@@ -39,7 +39,7 @@ static inline void copy(void *to, const void *from, uint64_t len)
 
 /* 0: make it traced; 1: done, frame->rax is the result. */
 int buf_record(struct frame *f);
-/* The same; 2: done, and that was the last record; 3: the call is not the recorded one. */
+/* The same; 2: done, and that was the last record; 3: the call is not the recorded one; 4: done, and needs assistance. */
 unsigned buf_replay(struct frame *f);
 int buf_cpuid(struct cpuid_frame *f);
 

@@ -21,8 +21,13 @@ enum { O_CREATE_TRUNC = 01000, O_NONBLOCKING = 04000, F_GETFLAGS = 3, F_SETFLAGS
 enum { MSG_DONTWAITING = 0x40, MSG_PLAIN = 0x02 | 0x20 | 0x40 | 0x4000 | 0x40000000 };
 enum { S_TYPE = 0170000, S_DIR = 0040000, S_CHAR = 0020000, S_BLOCK = 0060000, S_FILE = 0100000 };
 enum { E_FAULT = 14 };
+enum { MAP_PRIVATELY = 2, MAP_TYPES = 15, MAP_ANON = 0x20, MAP_PLAIN = 0x2 | 0x10 | 0x20 | 0x800 | 0x2000 | 0x4000 | 0x8000 | 0x20000 | 0x100000,
+       PROT_PLAIN = 7, ADVICE_DONTNEED = 4, SIG_BLOCKING = 0, SIGACTION_SIZE = 32 };
 
 enum {
+	NR_mmap = 9, NR_mprotect = 10, NR_munmap = 11, NR_brk = 12, NR_rt_sigaction = 13, NR_rt_sigprocmask = 14, NR_madvise = 28,
+	NR_sendfile = 40, NR_ftruncate = 77, NR_rt_sigpending = 127, NR_futex = 202, NR_set_tid_address = 218,
+	NR_newfstatat = 262, NR_set_robust_list = 273, NR_prlimit64 = 302, NR_copy_file_range = 326,
 	NR_read = 0, NR_write = 1, NR_open = 2, NR_close = 3, NR_fstat = 5, NR_poll = 7, NR_ioctl = 16, NR_pread64 = 17,
 	NR_pwrite64 = 18, NR_readv = 19, NR_writev = 20, NR_select = 23, NR_dup2 = 33, NR_accept = 43, NR_sendto = 44,
 	NR_recvfrom = 45, NR_sendmsg = 46, NR_recvmsg = 47, NR_fcntl = 72, NR_epoll_wait = 232, NR_openat = 257,
@@ -64,10 +69,16 @@ static int peek(void *ctx, uint64_t addr, void *buf, size_t len)
 
 /* ---- descriptors ------------------------------------------------------------------------ */
 
+static int is_watched(const struct buf_state *s, const struct stat_head *st)
+{
+	uint32_t bit = buf_file_bit(st->dev, st->ino);
+
+	return st->dev == s->proc_dev || (s->filter[bit / 8] >> bit % 8 & 1);
+}
+
 static enum buf_class look(const struct buf_state *s, uint64_t fd)
 {
 	struct stat_head st;
-	uint32_t bit;
 
 	if (own_call(NR_fstat, fd, (uint64_t)(uintptr_t)&st, 0) != 0)
 		return BUF_FD_UNKNOWN;		/* it fails, and so will the call */
@@ -77,8 +88,7 @@ static enum buf_class look(const struct buf_state *s, uint64_t fd)
 	}
 	switch (st.mode & S_TYPE) {
 	case S_FILE:
-		bit = buf_file_bit(st.dev, st.ino);
-		return st.dev == s->proc_dev || (s->filter[bit / 8] >> bit % 8 & 1) ? BUF_FD_WATCHED : BUF_FD_FILE;
+		return is_watched(s, &st) ? BUF_FD_WATCHED : BUF_FD_FILE;
 	case S_DIR:
 	case S_BLOCK:
 		return BUF_FD_FILE;
@@ -167,10 +177,49 @@ static int may_send(struct buf_state *s, uint64_t fd, uint64_t len, uint64_t fla
 	return class == BUF_FD_STREAM && len <= SOCKET_SMALL && ready(fd, POLL_OUT);
 }
 
-/* A call that waits is made with no time to wait.  *patient: when nothing is ready it must be made again, traced. */
-struct wait { int patient; int arg; uint64_t now[2]; };
+/* O_TRUNC changes what those see who have the file mapped. */
+static int may_truncate(const struct buf_state *s, uint64_t dir, uint64_t path)
+{
+	const uint64_t args[6] = { dir, path, 0, 0, 0, 0 };
+	uint64_t a[6];
+	struct stat_head st;
 
-static int wait_millis(uint64_t *args, int arg, struct wait *w)
+	__builtin_memcpy(a, args, sizeof(a));
+	a[2] = (uint64_t)(uintptr_t)&st;
+	if (untraced(NR_newfstatat, a) != 0)
+		return 1;
+	return (st.mode & S_TYPE) == S_FILE && !is_watched(s, &st);
+}
+
+/* Between files only: nobody waits, and no mapping changes. */
+static int may_copy(struct buf_state *s, uint64_t from, uint64_t to)
+{
+	enum buf_class class = class_of(s, from);
+
+	return (class == BUF_FD_FILE || class == BUF_FD_WATCHED) && class_of(s, to) == BUF_FD_FILE;
+}
+
+/* A signal that this lets through is to be handled before the call returns. */
+static int may_unblock(uint64_t how, uint64_t set)
+{
+	uint64_t pending = 0;
+
+	if (!set || how == SIG_BLOCKING)
+		return 1;
+	return own_call(NR_rt_sigpending, (uint64_t)(uintptr_t)&pending, 8, 0) == 0 && !pending;
+}
+
+/* What is special about a call under way. */
+struct special {
+	/* It waits, and is made with no time to wait.  patient: when nothing is ready it must be made again, traced. */
+	int patient, arg;
+	uint64_t now[2];
+	int assist;
+	uint64_t in, in_addr;		/* input to be recorded: SIGACTION_SIZE bytes there, or 8 of brk */
+	unsigned in_len;
+};
+
+static int wait_millis(uint64_t *args, int arg, struct special *w)
 {
 	w->patient = (int32_t)args[arg] != 0;
 	args[arg] = 0;
@@ -178,7 +227,7 @@ static int wait_millis(uint64_t *args, int arg, struct wait *w)
 }
 
 /* The time stands in memory, which some calls update: no span for it then, for no time has passed. */
-static int wait_pointer(uint64_t *args, int arg, struct wait *w)
+static int wait_pointer(uint64_t *args, int arg, struct special *w)
 {
 	const uint64_t *time = (const uint64_t *)(uintptr_t)args[arg];
 
@@ -189,7 +238,7 @@ static int wait_pointer(uint64_t *args, int arg, struct wait *w)
 	return 1;
 }
 
-static int may_block_call(struct buf_state *s, uint64_t nr, uint64_t *args, struct wait *w)
+static int may_block_call(struct buf_state *s, uint64_t nr, uint64_t *args, struct special *w)
 {
 	const uint64_t *p;
 
@@ -208,9 +257,47 @@ static int may_block_call(struct buf_state *s, uint64_t nr, uint64_t *args, stru
 	case NR_pwritev2:
 		return may_write(s, args[0], iov_bytes((const uint64_t *)(uintptr_t)args[1], args[2]));
 	case NR_open:
-		return !(args[1] & O_CREATE_TRUNC);
+		return !(args[1] & O_CREATE_TRUNC) || may_truncate(s, (uint64_t)-100, args[0]);
 	case NR_openat:
-		return !(args[2] & O_CREATE_TRUNC);
+		return !(args[2] & O_CREATE_TRUNC) || may_truncate(s, args[0], args[1]);
+	case NR_sendfile:
+		return may_copy(s, args[1], args[0]);
+	case NR_copy_file_range:
+		return may_copy(s, args[0], args[2]);
+	case NR_ftruncate:
+		return class_of(s, args[0]) == BUF_FD_FILE;
+	case NR_mmap:
+		w->assist = 1;
+		return (args[3] & MAP_ANON) && (args[3] & MAP_TYPES) == MAP_PRIVATELY && !(args[3] & ~(uint64_t)MAP_PLAIN) &&
+		       !(args[2] & ~(uint64_t)PROT_PLAIN);
+	case NR_mprotect:
+		w->assist = 1;
+		return !(args[2] & ~(uint64_t)PROT_PLAIN);
+	case NR_munmap:
+		w->assist = 1;
+		return 1;
+	case NR_madvise:
+		w->assist = 1;
+		return args[2] == ADVICE_DONTNEED;
+	case NR_brk:
+		w->assist = 1;
+		w->now[0] = (uint64_t)own_call(NR_brk, 0, 0, 0);
+		w->in = (uint64_t)(uintptr_t)&w->now[0];
+		w->in_len = 8;
+		return 1;
+	case NR_rt_sigaction:
+		w->in = w->in_addr = args[1];
+		w->in_len = args[1] ? SIGACTION_SIZE : 0;
+		return args[3] == 8;
+	case NR_rt_sigprocmask:
+		return args[3] == 8 && may_unblock(args[0], args[1]);
+	case NR_futex:	/* not if it would sleep */
+		return *(const volatile uint32_t *)(uintptr_t)args[0] != (uint32_t)args[2];
+	case NR_prlimit64:
+		return !args[2];
+	case NR_set_tid_address:
+	case NR_set_robust_list:
+		return 1;
 	case NR_recvfrom:
 		return may_receive(s, args[0], args[3]);
 	case NR_recvmsg:
@@ -290,7 +377,7 @@ static void touch(uint64_t addr, uint64_t len)
 	__asm__ volatile("lock orb $0, %0" : "+m"(*(char *)(uintptr_t)last));
 }
 
-static int list(struct plan *p, uint64_t nr, const uint64_t *args, const struct wait *w)
+static int list(struct plan *p, uint64_t nr, const uint64_t *args, const struct special *w)
 {
 	unsigned n = 0;
 
@@ -389,10 +476,10 @@ int buf_record(struct frame *f)
 	struct buf_state *s = state();
 	uint64_t nr = f->rax, args[6] = { f->rdi, f->rsi, f->rdx, f->r10, f->r8, f->r9 };
 	struct buf_record *r = (struct buf_record *)(uintptr_t)s->pos;
-	struct wait w = { .arg = -1 };
+	struct special w = { .arg = -1 };
 	const struct sys_row *row;
 	struct plan p;
-	uint64_t head, *word;
+	uint64_t head, size, *word;
 	int64_t ret;
 
 	if (s->pos + sizeof(*r) + 64 > s->end)
@@ -404,8 +491,8 @@ int buf_record(struct frame *f)
 		return 0;
 	if (!list(&p, nr, args, &w))
 		return 0;
-	head = sizeof(*r) + 8ull * row->nargs + 8ull * p.outs;
-	if (s->pos + head + p.room > s->end)
+	head = sizeof(*r) + 8ull * row->nargs + 8ull * p.outs + (w.in_len ? 8 : 0);
+	if (s->pos + head + p.room + w.in_len > s->end)
 		return 0;
 	if (p.outs && !redirect(&p, args, s->pos + head))
 		return 0;
@@ -421,8 +508,15 @@ int buf_record(struct frame *f)
 		*word++ = (&f->rdi)[i];
 	if (p.outs)
 		bring_home(&p, word, (char *)r + head);
-	*r = (struct buf_record){ .nr = (uint16_t)nr, .args = row->nargs, .spans = (uint8_t)p.outs, .head = (uint32_t)head,
-				  .size = (uint32_t)(head + (p.outs ? out_bytes(&p) : 0)), .ret = ret };
+	size = head + (p.outs ? out_bytes(&p) : 0);
+	if (w.in_len) {
+		word[p.outs] = w.in_addr | (uint64_t)w.in_len << BUF_SPAN_SHIFT;
+		copy((char *)r + size, (const void *)(uintptr_t)w.in, w.in_len);
+		size += w.in_len;
+	}
+	*r = (struct buf_record){ .nr = (uint16_t)nr, .args = row->nargs, .spans = (uint8_t)(p.outs + (w.in_len != 0)),
+				  .in_spans = w.in_len != 0, .assist = (uint8_t)w.assist, .head = (uint32_t)head,
+				  .size = (uint32_t)size, .ret = ret };
 	s->pos += r->size;
 	f->rax = (uint64_t)ret;
 	return 1;

@@ -30,6 +30,10 @@ unsigned buf_replay(struct frame *f)
 	}
 	s->pos += r->size;
 	f->rax = (uint64_t)r->ret;
+	if (r->assist) {
+		s->last = (uint64_t)(uintptr_t)r;
+		return 4;
+	}
 	return s->stop && s->pos >= s->end ? 2 : 1;
 }
 
