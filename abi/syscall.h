@@ -32,6 +32,7 @@ enum sys_buffer {		/* may the in-process buffer run it untraced? */
 	BUFFER_NEVER = 0,	/* always a ptrace stop */
 	BUFFER_FAST,		/* yes; cannot block */
 	BUFFER_BLOCK,		/* yes, once it is sure not to block; else traced */
+	BUFFER_ASK,		/* yes, when syscallbuf/record.c finds these arguments harmless; else traced */
 };
 
 enum sys_wait {			/* can the call sleep until another task acts? (from the row) */

@@ -238,7 +238,7 @@ static int wait_pointer(uint64_t *args, int arg, struct special *w)
 	return 1;
 }
 
-static int may_block_call(struct buf_state *s, uint64_t nr, uint64_t *args, struct special *w)
+static int may_ask_call(struct buf_state *s, uint64_t nr, uint64_t *args, struct special *w)
 {
 	const uint64_t *p;
 
@@ -487,7 +487,7 @@ int buf_record(struct frame *f)
 	row = sys_row_for(nr, args, 0);
 	if (row->buffer == BUFFER_NEVER)
 		return 0;
-	if (row->buffer == BUFFER_BLOCK ? !may_block_call(s, nr, args, &w) : !may_fast_call(s, nr, args))
+	if (row->buffer == BUFFER_FAST ? !may_fast_call(s, nr, args) : !may_ask_call(s, nr, args, &w))
 		return 0;
 	if (!list(&p, nr, args, &w))
 		return 0;

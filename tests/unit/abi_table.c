@@ -94,11 +94,11 @@ static bool reads_count(const struct sys_arg *a)
 
 static void check_row(const struct sys_row *row, const char *name)
 {
-	bool bad = row->nargs > 6 || row->replay > REPLAY_EXECUTE || row->buffer > BUFFER_BLOCK;
+	bool bad = row->nargs > 6 || row->replay > REPLAY_EXECUTE || row->buffer > BUFFER_ASK;
 
 	bad |= row->hook > 1 || row->wait > 1;
-	/* What shapes the task is never run behind the recorder's back. */
-	bad |= row->replay == REPLAY_EXECUTE && (!row->hook || row->buffer != BUFFER_NEVER);
+	/* What shapes the task is not run behind the recorder's back before the buffer has looked at it. */
+	bad |= row->replay == REPLAY_EXECUTE && (!row->hook || (row->buffer != BUFFER_NEVER && row->buffer != BUFFER_ASK));
 	bad |= row->replay == REPLAY_UNSUPPORTED && row->buffer != BUFFER_NEVER;
 	/* BLOCK says "may block", FAST "cannot". */
 	bad |= row->buffer == BUFFER_FAST && row->wait != SYS_WAIT_NO;
