@@ -8,7 +8,7 @@
 
 #include "analysis/internal.h"
 
-enum { MOMENTS = 500, KEYS_MAX = 20000, HOLDERS_LISTED = 8, CYCLE_LISTED = 16, STORED_MAX = 200, MANY_ALIKE = 10 };
+enum { MOMENTS = 500, KEYS_MAX = 20000, HOLDERS_LISTED = 8, CYCLE_LISTED = 16, STORED_MAX = 200, MANY_ALIKE = 10, COUNTED = 100 };
 
 
 /* ---- stacks of allocations ------------------------------------------------------------------ */
@@ -476,6 +476,7 @@ static struct err *explain(struct job *j)
 	history_index(&j->s);
 	targets(j);
 	TRY(loss_find(&j->s, j->target, j->targets));
+	TRY(loss_count(&j->s, j->target, j->targets < COUNTED ? j->targets : COUNTED));
 	TRY(session_restore(&j->s, j->end));
 	for (size_t i = 0; i < j->roots; i++)
 		group_root(j, j->target_scc[i], i < j->targets ? &j->target[i] : NULL);

@@ -183,3 +183,16 @@ size_t insn_returns(const uint8_t *code, size_t len, uint64_t start, uint64_t *r
 		cs_free(insn, 1);
 	return n;
 }
+
+uint64_t insn_last(const uint8_t *code, size_t len, uint64_t start, uint64_t end)
+{
+	csh handle = decoder();
+	cs_insn *insn = handle ? cs_malloc(handle) : NULL;
+	uint64_t at = start, last = end;
+
+	while (insn && len && cs_disasm_iter(handle, &code, &len, &at, insn))
+		last = insn->address + insn->size == end ? insn->address : end;
+	if (insn)
+		cs_free(insn, 1);
+	return last;
+}

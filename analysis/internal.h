@@ -232,6 +232,8 @@ struct insn {
 };
 /* As it will run with these registers, rip among them. */
 bool insn_decode(const uint8_t *code, size_t room, const struct regs *regs, struct insn *ret);
+/* The instruction before `end`, in code that begins at start; end when there is none. */
+uint64_t insn_last(const uint8_t *code, size_t len, uint64_t start, uint64_t end);
 /* Addresses of the return instructions in a function; at most max. */
 size_t insn_returns(const uint8_t *code, size_t len, uint64_t start, uint64_t *ret, size_t max);
 
@@ -246,6 +248,7 @@ struct target {			/* a leak root: one block, or the blocks of a cycle */
 	unsigned ranges;
 	const struct block *block;	/* the first */
 	struct leaks_when when;
+	struct regs regs;	/* of the thread, there */
 	enum leaks_how how;
 	char *what;
 };
@@ -263,6 +266,8 @@ struct err *bisect(struct session *s, struct bound *b, size_t n, bisect_fn *fn, 
 
 /* The moments of loss of all targets. */
 struct err *loss_find(struct session *s, struct target *t, size_t n) __must_check;
+/* How often is when.addr passed from when.event on, until it is the moment? */
+struct err *loss_count(struct session *s, struct target *t, size_t n) __must_check;
 /* From b->lo, where we are, to the loss.  *again: b is to be made narrower and tracked again. */
 struct err *track_loss(struct session *s, struct target *t, struct bound *b, bool *again) __must_check;
 /* Who stored these values that are at these addresses now (at s->end_clock)? */

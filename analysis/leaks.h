@@ -40,7 +40,7 @@ struct leaks_stack {
 	struct leaks_frame *frame;
 	size_t n;
 };
-/* A point in the recording: `replay -e EVENT`, then, when addr is not 0, `break *ADDR` and go there the count-th time. */
+/* A point in the recording: `replay -e EVENT`, then, when count is not 0, to addr for the count-th time. */
 struct leaks_when {
 	uint64_t event, addr, count;
 	int tid;

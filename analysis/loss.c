@@ -7,6 +7,7 @@
  * from that hit on, or from its allocation when nothing strong ever referred to it.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/internal.h"
 
@@ -110,5 +111,83 @@ struct err *loss_find(struct session *s, struct target *t, size_t n)
 	free(list);
 	free(again);
 	free(b);
+	return err;
+}
+
+/* ---- a position that a debugger can go to -------------------------------------------------- */
+
+static const struct target *sort_target;
+
+static int by_event(const void *a, const void *b)
+{
+	const struct target *x = &sort_target[*(const uint32_t *)a], *y = &sort_target[*(const uint32_t *)b];
+
+	return x->when.event < y->when.event ? -1 : x->when.event > y->when.event;
+}
+
+static struct err *count_one(struct session *s, struct target *t)
+{
+	enum { PASSES = 3000 };
+	struct replay_break b = { REPLAY_BREAK, s->pid, t->when.addr, 1 };
+	uint64_t passed = 0;
+
+	while (passed < PASSES) {
+		struct replay_fine f;
+		struct regs regs;
+
+		TRY(replay_fine(s->r, &b, 1, false, &f));
+		if (f.kind == REPLAY_FINE_END || replay_where(s->r) > t->when.event)
+			return NULL;
+		if (f.kind != REPLAY_FINE_MOVED || !f.tid)
+			continue;
+		TRY(replay_regs(s->r, f.tid, &regs));
+		if (regs.rip != t->when.addr)
+			continue;
+		passed++;
+		if (t->regs.rip != t->when.addr) {	/* they are from behind the instruction */
+			int tid = f.tid;
+
+			TRY(replay_fine(s->r, NULL, 0, true, &f));
+			TRY(replay_regs(s->r, tid, &regs));
+		}
+		regs.orig_rax = t->regs.orig_rax;
+		regs.eflags = t->regs.eflags;
+		if (!memcmp(&regs, &t->regs, sizeof(regs))) {
+			t->when.count = passed;
+			return NULL;
+		}
+	}
+	return NULL;
+}
+
+struct err *loss_count(struct session *s, struct target *t, size_t n)
+{
+	uint32_t *list = must(malloc((n + 1) * sizeof(*list)));
+	struct replay_mark *mark = NULL;
+	enum replay_probe_stop stop;
+	struct err *err = NULL;
+	size_t k = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (t[i].how)
+			list[k++] = (uint32_t)i;
+	}
+	sort_target = t;
+	qsort(list, k, sizeof(*list), by_event);
+	for (size_t i = 0; i < k && !err; i++) {
+		struct replay_mark *next = NULL;
+
+		err = session_restore(s, mark ? mark : s->start);
+		if (!err)
+			err = session_run(s, NEVER, t[list[i]].when.event, &stop);
+		if (!err)
+			err = replay_mark_take(s->r, &next);
+		if (!err && stop == REPLAY_PROBE_EVENT)
+			err = count_one(s, &t[list[i]]);
+		replay_mark_drop(s->r, mark);
+		mark = next;
+	}
+	replay_mark_drop(s->r, mark);
+	free(list);
 	return err;
 }

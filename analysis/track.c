@@ -561,12 +561,28 @@ static struct err *follow(struct tracker *k, struct bound *b)
 	return NULL;
 }
 
+/* The instruction that ends where the task was found; where that cannot be said, the next one. */
+static uint64_t before(struct tracker *k, const struct moment *m)
+{
+	static uint8_t code[65536];
+	struct symbols_frame f[16];
+	size_t n = symbols_lookup(k->s->sym, m->lookup, f, 16), len;
+
+	if (!n || n > 16 || !f[n - 1].size || m->regs.rip - f[n - 1].start > sizeof(code))
+		return m->regs.rip;
+	len = replay_memory(k->s->r, m->tid, f[n - 1].start, code, m->regs.rip - f[n - 1].start);
+	return insn_last(code, len, f[n - 1].start, m->regs.rip);
+}
+
 static void describe(struct tracker *k, struct moment *m)
 {
 	struct target *t = k->t;
 
 	t->how = m->how;
-	t->when = (struct leaks_when){ .event = m->event, .addr = m->lookup ? 0 : m->regs.rip, .tid = m->tid };
+	t->when = (struct leaks_when){ .event = m->event, .addr = m->regs.rip, .tid = m->tid };
+	t->regs = m->regs;
+	if (m->lookup)
+		t->when.addr = before(k, m);
 	session_frames(k->s, m->pc, m->pcs, m->in_allocator, &t->when.stack);
 	t->what = m->what;
 	m->what = NULL;

@@ -7,6 +7,7 @@
  * when the server is killed, the kernel takes gdb (PDEATHSIG) and the replayed processes (EXITKILL).
  */
 #include "cmd/debugger.h"
+#include "cmd/leaks.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -85,7 +86,7 @@ static struct err *listen_unix(const char *path, int *ret)
 	return NULL;
 }
 
-static struct err *place_make(struct place *p, int *listen_ret)
+static struct err *place_make(struct place *p, const char *trace_dir, int *listen_ret)
 {
 	const char *tmp = getenv("TMPDIR");
 	FILE *f;
@@ -99,6 +100,7 @@ static struct err *place_make(struct place *p, int *listen_ret)
 	f = fopen(p->script, "we");
 	if (f) {
 		fputs(python_commands, f);
+		leaks_gdb(f, trace_dir);
 		fclose(f);
 	}
 	return listen_unix(p->socket, listen_ret);
@@ -252,7 +254,7 @@ struct err *debugger_gdb(const char *dir, const struct replay_args *o, int *stat
 		return err_new(ERR_USAGE, "gdb is not installed (apt-get install gdb); without it: replay -a, or replay --serve");
 	sched_getaffinity(0, sizeof(cpus), &cpus);
 	TRY(open_for_debugging(dir, o, &r));
-	err = place_make(&p, &listening);
+	err = place_make(&p, dir, &listening);
 	if (!err)
 		err = serve_gdb(r, o, &p, listening, &cpus, status_ret);
 	if (listening >= 0)

@@ -101,8 +101,12 @@ static void text_stack(const struct leaks_stack *st, const char *first)
 static void text_when(const struct leaks_when *w, const char *dir)
 {
 	printf("    %-12s replay -e %" PRIu64, "", w->event);
-	if (w->addr)
-		printf(" --ex 'break *0x%" PRIx64 "' --ex 'continue%s'", w->addr, "");
+	if (w->count)
+		printf(" --ex 'tbreak *0x%" PRIx64 "'", w->addr);
+	if (w->count > 1)
+		printf(" --ex 'ignore 1 %" PRIu64 "'", w->count - 1);
+	if (w->count)
+		fputs(" --ex continue", stdout);
 	putchar(' ');
 	text_plain(stdout, dir);
 	putchar('\n');
@@ -234,6 +238,7 @@ static json_t *json_lost(const struct leaks_leak *l)
 	json_object_set_new(o, "how", json_string(leaks_how_name[l->how]));
 	json_object_set_new(o, "thread", json_integer(l->lost_at.tid));
 	json_object_set_new(o, "address", l->lost_at.addr ? json_hex(l->lost_at.addr) : json_null());
+	json_object_set_new(o, "count", json_count(l->lost_at.count));
 	return o;
 }
 

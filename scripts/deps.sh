@@ -7,7 +7,7 @@ libseccomp-dev libjansson-dev zlib1g-dev liblzma-dev libcmocka-dev python3'
 # package:command - a command from elsewhere (nodesource's node, nginx-full) will do.
 tests='clang:clang clang-format:clang-format gdb:gdb git:git perl:perl sqlite3:sqlite3
 redis-server:redis-server redis-tools:redis-benchmark nginx-light:nginx nodejs:node
-musl-tools:musl-gcc golang-go:go vim:vim'
+musl-tools:musl-gcc golang-go:go vim:vim valgrind:valgrind'
 
 installed() { dpkg-query -W -f='${db:Status-Status}\n' "$1" 2>/dev/null | grep -qx installed; }
 has() { PATH=$PATH:/usr/sbin:/sbin command -v "$1" >/dev/null; }

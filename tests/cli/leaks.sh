@@ -26,3 +26,12 @@ for s in "$ROOT"/tests/leaks/*.c "$ROOT"/tests/leaks/*.cc "$TMP/hundred.c"; do o
 grep -q 'replay -e [0-9]' "$TMP/text" || fail "no position in the text: $(head -3 "$TMP/text")"
 "$HINDSIGHT" leaks --html="$TMP/page.html" "$TMP/t" || fail 'no page'
 grep -q '<script' "$TMP/page.html" && ! grep -qE '(src|href)=' "$TMP/page.html" || fail 'the page is not self-contained'
+# In gdb: go to the moment of loss.
+command -v gdb >/dev/null || exit 0
+cc -g -O0 -w -o "$TMP/p" "$ROOT/tests/leaks/list_head.c" && rm -rf "$TMP/t" && "$REC" -o "$TMP/t" "$TMP/p"
+"$REPLAY" --batch --ex 'hindsight leaks' --ex 'hindsight leaks 1' "$TMP/t" >"$TMP/gdb" 2>&1
+grep -q '1. lost: 16 bytes' "$TMP/gdb" || fail "gdb lists no leak: $(tail -3 "$TMP/gdb")"
+grep -q 'head = NULL; /\* LOST' "$TMP/gdb" || fail "gdb does not go to the loss: $(tail -3 "$TMP/gdb")"
+line=$("$HINDSIGHT" leaks "$TMP/t" | sed -n 's/^ *\(replay -e.*\)/\1/p' | head -1)
+(cd "$BIN" && eval "./$line --batch") >"$TMP/gdb" 2>&1
+grep -q 'head = NULL; /\* LOST' "$TMP/gdb" || fail "'$line' does not go to the loss: $(tail -3 "$TMP/gdb")"
