@@ -2,7 +2,8 @@
  * demangle.c - C++ names by libstdc++'s __cxa_demangle (the same code as binutils', with limits on recursion), each once.
  *
  * People say "Cache::insert", not "std::pair<...> Cache::insert(std::string const&)": parameters and the return type that
- * templates have in their mangled names are cut off.
+ * templates have in their mangled names are cut off, and so are template arguments of the standard library that are what one gets
+ * without saying anything: "std::vector<int>", not "std::vector<int, std::allocator<int> >".
  */
 #include "symbols/internal.h"
 
@@ -136,6 +137,133 @@ static char *shorten(char *text)
 	return text;
 }
 
+/* ---- template arguments that go without saying ----------------------------------------------------------- */
+
+struct text {
+	const char *in;
+	char *out;		/* has room for what comes in */
+	size_t n;
+	int depth;
+	bool bad;
+};
+
+static bool is_default(const char *arg)
+{
+	static const char *const names[] = {
+		"std::allocator<", "std::char_traits<", "std::default_delete<", "std::less<", "std::hash<", "std::equal_to<",
+		"std::_Select1st<", "std::_Identity<", "std::__detail::_", "(__gnu_cxx::_Lock_policy)",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strncmp(arg, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+static bool ends_with(const struct text *t, size_t from, const char *word)
+{
+	size_t len = strlen(word);
+
+	return t->n - from >= len && !memcmp(t->out + t->n - len, word, len);
+}
+
+static void copy_operator(struct text *t)
+{
+	while (*t->in && strchr("<>=-", *t->in))
+		t->out[t->n++] = *t->in++;
+}
+
+static void shorten_args(struct text *t);
+
+/* Up to what ends an argument, or the end of all. */
+static void shorten_part(struct text *t, bool inside)
+{
+	size_t start = t->n;
+	int parens = 0;
+
+	while (*t->in && !t->bad) {
+		char c = *t->in;
+
+		if (ends_with(t, start, "operator") && strchr("<>-", c)) {
+			copy_operator(t);
+			continue;
+		}
+		if (c == '<') {
+			shorten_args(t);
+			continue;
+		}
+		if (inside && !parens && (c == ',' || c == '>'))
+			return;
+		if (c == '>' && !ends_with(t, start, "-"))
+			t->bad = true;
+		parens += strchr("({[", c) ? 1 : strchr(")}]", c) ? -1 : 0;
+		t->bad |= parens < 0;
+		if (!strncmp(t->in, "__cxx11::", 9) && ends_with(t, 0, "std::"))
+			t->in += 9;
+		else
+			t->out[t->n++] = *t->in++;
+	}
+	t->bad |= inside;
+}
+
+static void shorten_args(struct text *t)
+{
+	size_t args = 0, open = t->n;
+
+	t->bad |= ++t->depth > 100;
+	t->out[t->n++] = *t->in++;
+	while (!t->bad) {
+		size_t start = t->n;
+
+		if (args++) {
+			t->out[t->n++] = ',';
+			t->out[t->n++] = ' ';
+		}
+		shorten_part(t, true);
+		while (t->n && t->out[t->n - 1] == ' ')
+			t->n--;
+		t->out[t->n] = 0;
+		if (args > 1 && is_default(t->out + start + 2))
+			t->n = start;
+		if (*t->in != ',')
+			break;
+		for (t->in++; *t->in == ' '; t->in++)
+			;
+	}
+	if (t->bad || *t->in++ != '>') {
+		t->bad = true;
+		return;
+	}
+	t->depth--;
+	t->out[t->n] = 0;
+	if (!strcmp(t->out + open, "<char") && open >= 17 && !memcmp(t->out + open - 17, "std::basic_string", 17)) {
+		memcpy(t->out + open - 12, "string", 6);
+		t->n = open - 6;
+		return;
+	}
+	if (t->out[t->n - 1] == '>')
+		t->out[t->n++] = ' ';
+	t->out[t->n++] = '>';
+}
+
+void shorten_templates(char *s)
+{
+	size_t len = strlen(s);
+	struct text t = { .in = s };
+
+	if (!strchr(s, '<') && !strstr(s, "__cxx11"))
+		return;
+	/* "A,B>>" becomes "A, B> >": at most three for two. */
+	t.out = malloc(len * 2 + 8);
+	if (!t.out)
+		return;
+	shorten_part(&t, false);
+	t.out[t.n] = 0;
+	if (!t.bad && t.n <= len)
+		memcpy(s, t.out, t.n + 1);
+	free(t.out);
+}
+
 static bool table_grow(struct family *f)
 {
 	size_t cap = f->cap_demangled ? f->cap_demangled * 2 : 1024;
@@ -177,6 +305,8 @@ const char *family_demangle(struct family *f, const char *name)
 			return d->plain;
 	}
 	text = shorten(demangle_full(name));
+	if (text)
+		shorten_templates(text);
 	copy = text && *text ? arena_strn(&f->arena, text, strlen(text)) : NULL;
 	free(text);
 	name = arena_strn(&f->arena, name, strlen(name));

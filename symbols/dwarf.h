@@ -32,7 +32,7 @@ enum {
 	TAG_lexical_block = 0x0b, TAG_member = 0x0d, TAG_pointer_type = 0x0f, TAG_reference_type, TAG_compile_unit,
 	TAG_structure_type = 0x13, TAG_subroutine_type = 0x15, TAG_typedef, TAG_union_type,
 	TAG_inheritance = 0x1c, TAG_inlined_subroutine, TAG_ptr_to_member_type = 0x1f, TAG_subrange_type = 0x21,
-	TAG_base_type = 0x24, TAG_const_type = 0x26, TAG_subprogram = 0x2e, TAG_variable = 0x34, TAG_volatile_type,
+	TAG_base_type = 0x24, TAG_template_type_parameter = 0x2f, TAG_const_type = 0x26, TAG_subprogram = 0x2e, TAG_variable = 0x34, TAG_volatile_type,
 	TAG_interface_type = 0x38, TAG_namespace, TAG_imported_module, TAG_unspecified_type, TAG_partial_unit,
 	TAG_imported_unit, TAG_restrict_type = 0x37, TAG_rvalue_reference_type = 0x42, TAG_atomic_type = 0x47,
 };

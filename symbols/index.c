@@ -323,6 +323,7 @@ const char *die_qualify(const struct die *die, const char *name)
 		return name;
 	memcpy(text, scope, n);
 	memcpy(text + n, name, strlen(name));
+	shorten_templates(text);
 	return text;
 }
 

@@ -175,6 +175,8 @@ void symtab_each(struct symbols_module *m, const char *name, void (*fn)(void *ct
 
 /* Without parameters; name itself when it is not mangled. */
 const char *family_demangle(struct family *f, const char *name);
+/* In place: "std::vector<int, std::allocator<int> >" becomes "std::vector<int>". */
+void shorten_templates(char *s);
 char *demangle_full(const char *name);	/* the caller frees it; NULL when it is not mangled */
 
 /* ---- spaces (space.c) --------------------------------------------------------------------- */
@@ -202,6 +204,14 @@ struct lookup {
 	struct symbols_frame *frame;
 };
 
+enum { VTABLES = 1024 };
+struct vtable {
+	uint64_t vptr;
+	int64_t top;
+	const char *class;
+	const struct symbols_type *type;
+};
+
 struct symbols {
 	struct family *family;
 	struct region *region;	/* by start */
@@ -212,6 +222,7 @@ struct symbols {
 	struct jit_name *jit;
 	size_t n_jit;
 	struct unwind_cache *unwind;
+	struct vtable *vtables;	/* VTABLES of them, by hash of vptr */
 	struct lookup *lookups;	/* hash table by address */
 	size_t n_lookups, cap_lookups;
 	struct arena lookup_arena;

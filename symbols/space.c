@@ -96,6 +96,7 @@ void symbols_destroy(struct symbols *s)
 		return;
 	unwind_cache_clear(s);
 	free(s->unwind);
+	free(s->vtables);
 	lookup_cache_clear(s);
 	free(s->lookups);
 	free(s->region);
@@ -110,6 +111,8 @@ void space_forget(struct symbols *s)
 {
 	s->loaded_ready = false;
 	s->last_region = 0;
+	free(s->vtables);
+	s->vtables = NULL;
 	unwind_cache_clear(s);
 	lookup_cache_clear(s);
 }

@@ -367,11 +367,14 @@ static void symtab_each_plain(struct symbols_module *m, const char *name, void (
 			      void *ctx)
 {
 	struct symtab *t = &m->symtab;
-	char buf[256];
+	char buf[256], *shorter = strdup(name);
 	const char *part = mangled_part(name, buf, sizeof(buf));
 	size_t len = strlen(name);
 	bool full = len && name[len - 1] == ')' && strcmp(name + (len > 10 ? len - 10 : 0), "operator()");
 
+	if (!shorter)
+		return;
+	shorten_templates(shorter);
 	for (size_t i = 0; i < t->n_code + t->n_data + t->n_tls; i++) {
 		const struct sym *s = symtab_nth(t, (uint32_t)i);
 
@@ -383,10 +386,11 @@ static void symtab_each_plain(struct symbols_module *m, const char *name, void (
 			if (text && !strcmp(text, name))
 				fn(ctx, s);
 			free(text);
-		} else if (!strcmp(family_demangle(m->family, s->name), name)) {
+		} else if (!strcmp(family_demangle(m->family, s->name), shorter)) {
 			fn(ctx, s);
 		}
 	}
+	free(shorter);
 }
 
 void symtab_each(struct symbols_module *m, const char *name, void (*fn)(void *ctx, const struct sym *s), void *ctx)

@@ -372,6 +372,7 @@ const char *symbols_type_name(const struct symbols_type *t)
 		return "void";
 	if (!t->name) {
 		type_print(t, text, sizeof(text), 0);
+		shorten_templates(text);
 		lazy(t)->name = arena_strn(&t->cu->dw->module->family->arena, text, strlen(text));
 	}
 	return t->name ? t->name : "?";
@@ -563,26 +564,47 @@ static size_t members_read(const struct symbols_type *t, struct symbols_member *
 	return n;
 }
 
+/* libstdc++ keeps elements in bytes: __aligned_membuf<T> and __aligned_buffer<T> hold a T. */
+static const struct symbols_type *stored_type(const struct symbols_type *t)
+{
+	struct die die, child;
+
+	if (!t->plain || (strncmp(t->plain, "__aligned_membuf<", 17) && strncmp(t->plain, "__aligned_buffer<", 17)) ||
+	    !die_read(t->cu, t->off, &die) || !die.children)
+		return NULL;
+	for (uint64_t off = die.next; die_read(t->cu, off, &child) && child.tag; off = die_sibling(&child))
+		if (child.tag == TAG_template_type_parameter)
+			return die_type(&child);
+	return NULL;
+}
+
+static void members_make(struct symbols_type *t)
+{
+	struct arena *a = &t->cu->dw->module->family->arena;
+	const struct symbols_type *stored = stored_type(t);
+	size_t bases = stored ? 0 : members_read(t, NULL, 0, true), n = stored ? 1 : bases + members_read(t, NULL, 0, false);
+
+	t->members_ready = true;
+	t->member = n ? arena_alloc(a, n * sizeof(*t->member)) : NULL;
+	if (!t->member)
+		return;
+	t->n_members = n;
+	if (stored) {
+		t->member[0] = (struct symbols_member){ .type = stored };
+		return;
+	}
+	members_read(t, t->member, bases, true);
+	members_read(t, t->member + bases, n - bases, false);
+}
+
 const struct symbols_member *symbols_type_members(const struct symbols_type *t, size_t *n_ret)
 {
-	struct symbols_type *x;
-
 	t = symbols_type_strip(t);
 	*n_ret = 0;
 	if (!t || (t->kind != SYMBOLS_T_STRUCT && t->kind != SYMBOLS_T_CLASS && t->kind != SYMBOLS_T_UNION))
 		return NULL;
-	x = lazy(t);
-	if (!t->members_ready) {
-		size_t bases = members_read(t, NULL, 0, true), n = bases + members_read(t, NULL, 0, false);
-
-		x->members_ready = true;
-		x->member = n ? arena_alloc(&t->cu->dw->module->family->arena, n * sizeof(*x->member)) : NULL;
-		if (x->member) {
-			members_read(t, x->member, bases, true);
-			members_read(t, x->member + bases, n - bases, false);
-			x->n_members = n;
-		}
-	}
+	if (!t->members_ready)
+		members_make(lazy(t));
 	*n_ret = t->n_members;
 	return t->member;
 }

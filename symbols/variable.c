@@ -370,9 +370,21 @@ bool symbols_tls_variable_at(struct symbols *s, const struct symbols_tls_block *
 
 /* ---- vtables ------------------------------------------------------------------------------------------------------------ */
 
+/* "vtable for X", "typeinfo name for X": the X, as DWARF has it; the caller frees the whole. */
+static char *special_name(const char *mangled, const char *prefix, const char **class_ret)
+{
+	char *text = demangle_full(mangled);
+
+	if (!text || strncmp(text, prefix, strlen(prefix))) {
+		free(text);
+		return NULL;
+	}
+	*class_ret = text + strlen(prefix);
+	return text;
+}
+
 /* Without symbols: vptr[-1] is the type_info, whose second word is the mangled name without _ZTS. */
-static const char *class_by_typeinfo(struct symbols *s, struct symbols_module *m, uint64_t vptr,
-				     const struct symbols_memory *mem)
+static char *class_by_typeinfo(struct symbols *s, uint64_t vptr, const struct symbols_memory *mem, const char **class_ret)
 {
 	uint64_t info, name;
 	char text[512] = "_ZTS";
@@ -389,36 +401,52 @@ static const char *class_by_typeinfo(struct symbols *s, struct symbols_module *m
 	text[n] = 0;
 	if (n < 6 || (text[4] != 'N' && text[4] != 'S' && (text[4] < '1' || text[4] > '9')))
 		return NULL;
-	return family_demangle(m->family, text);
+	return special_name(text, "typeinfo name for ", class_ret);
+}
+
+static bool vtable_read(struct symbols *s, uint64_t vptr, const struct symbols_memory *mem, struct vtable *ret)
+{
+	uint64_t bias, top = 0;
+	struct symbols_module *m = vptr & 7 ? NULL : space_module(s, vptr - 16, &bias);
+	const char *class = NULL;
+	char *text = NULL, *copy;
+	const struct sym *sym;
+
+	if (!m || elf_executable(&m->elf, vptr - bias))
+		return false;
+	sym = symtab_data_at(m, vptr - 16 - bias);
+	if (sym && !strncmp(sym->name, "_ZTV", 4))
+		text = special_name(sym->name, "vtable for ", &class);
+	else if (!sym)
+		text = class_by_typeinfo(s, vptr, mem, &class);
+	if (!text || !mem_read(mem, vptr - 16, &top, 8) || (int64_t)top > 0 || (int64_t)top < -(1 << 24)) {
+		free(text);
+		return false;
+	}
+	*ret = (struct vtable){ vptr, (int64_t)top, NULL, symbols_type_find(s, class, m) };
+	ret->class = copy = arena_strn(&m->family->arena, class, strlen(class));
+	free(text);
+	if (copy)
+		shorten_templates(copy);
+	return copy != NULL;
 }
 
 const char *symbols_vtable_class(struct symbols *s, uint64_t vptr, const struct symbols_memory *mem, int64_t *top_ret,
 				 const struct symbols_type **type_ret)
 {
-	static const char by_symbol[] = "vtable for ", by_info[] = "typeinfo name for ";
-	uint64_t bias, top = 0;
-	struct symbols_module *m = vptr & 7 ? NULL : space_module(s, vptr - 16, &bias);
-	const char *name = NULL;
-	const struct sym *sym;
+	struct vtable found, *v;
 
-	if (!m || elf_executable(&m->elf, vptr - bias))
-		return NULL;
-	sym = symtab_data_at(m, vptr - 16 - bias);
-	if (sym && !strncmp(sym->name, "_ZTV", 4))
-		name = family_demangle(m->family, sym->name);
-	else if (!sym)
-		name = class_by_typeinfo(s, m, vptr, mem);
-	if (!name || !mem_read(mem, vptr - 16, &top, 8) || (int64_t)top > 0 || (int64_t)top < -(1 << 24))
-		return NULL;
-	if (!strncmp(name, by_symbol, sizeof(by_symbol) - 1))
-		name += sizeof(by_symbol) - 1;
-	else if (!strncmp(name, by_info, sizeof(by_info) - 1))
-		name += sizeof(by_info) - 1;
-	else
-		return NULL;
+	if (!s->vtables)
+		s->vtables = calloc(VTABLES, sizeof(*s->vtables));
+	v = s->vtables ? &s->vtables[hash_u64(vptr) >> 20 & (VTABLES - 1)] : &found;
+	if (!s->vtables || v->vptr != vptr || !v->class) {
+		if (!vtable_read(s, vptr, mem, &found))
+			return NULL;
+		*v = found;
+	}
 	if (top_ret)
-		*top_ret = (int64_t)top;
+		*top_ret = v->top;
 	if (type_ret)
-		*type_ret = symbols_type_find(s, name, m);
-	return name;
+		*type_ret = v->type;
+	return v->class;
 }

@@ -82,7 +82,13 @@ static void names(void **state)
 	assert_int_equal(frame.source, SYMBOLS_PLT);
 	assert_int_equal(find(s, "no such name", ~0u, "", &f), 0);
 	assert_int_equal(find(s, "", ~0u, "", &f), 0);
-	assert_string_equal(symbols_demangle(s, "_ZNSt6vectorIiSaIiEE9push_backERKi"), "std::vector<int, std::allocator<int> >::push_back");
+	assert_string_equal(symbols_demangle(s, "_ZNSt6vectorIiSaIiEE9push_backERKi"), "std::vector<int>::push_back");
+	assert_string_equal(symbols_demangle(s, "_ZNSt3mapINSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEESt10unique_ptrI1XSt14default_deleteIS7_EESt4lessIS5_ESaISt4pairIKS5_SA_EEE4findERSE_"),
+			    "std::map<std::string, std::unique_ptr<X> >::find");
+	assert_string_equal(symbols_demangle(s, "_ZN2nslsERSoRKNS_1AIiEE"), "ns::operator<<");
+	assert_string_equal(symbols_demangle(s, "_ZN2ns3BoxIiEltERKS1_"), "ns::Box<int>::operator<");
+	assert_string_equal(symbols_demangle(s, "_ZN2ns3BoxIiEptEv"), "ns::Box<int>::operator->");
+	assert_string_equal(symbols_demangle(s, "_ZN2ns3BoxISaIiEE3getEv"), "ns::Box<std::allocator<int> >::get");
 	assert_string_equal(symbols_demangle(s, "_ZN1aclEi"), "a::operator()");
 	assert_string_equal(symbols_demangle(s, "_Z3fooIiET_S0_"), "foo<int>");
 	assert_string_equal(symbols_demangle(s, "_ZNK1acvPKcEv"), "a::operator char const*");
