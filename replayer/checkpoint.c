@@ -225,7 +225,7 @@ static struct err *take_tasks(struct replay *r, struct rp_checkpoint *c)
 			continue;
 		}
 		TRY(cage_clone(t, false, &copy->real));
-		t->dirty = false;
+		t->dirty = t->mm->patches.n != 0;	/* as in effect.c */
 		/* the clone woke up inside our call; it has to have the task's own registers */
 		copy->dirty = true;
 	}

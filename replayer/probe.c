@@ -36,7 +36,7 @@ static uint64_t *word(struct replay *r, uint64_t addr)
 static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4)
 {
 	TRY(cage_call(t->real, &t->regs, ret, nr, a0, a1, a2, a3, a4, 0));
-	t->dirty = false;
+	t->dirty = t->mm->patches.n != 0;	/* as in effect.c */
 	return NULL;
 }
 
