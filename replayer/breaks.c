@@ -4,8 +4,7 @@
  * They are there only while a task runs.  int3 is put into an address space when one of its
  * tasks is about to run and taken out before anything else looks at, copies or changes that memory;
  * a task that stands on one is stepped off it by hop.c, so none is skipped.  Data watchpoints use
- * the debug registers while these last; beyond, the task is single-stepped and memory compared,
- * about 50,000 instructions a second.
+ * the debug registers while these last; beyond, guard.c.
  *
  * A write watchpoint counts only when the value changed: the registers trigger on any write, but the
  * name of a position must not depend on how it was watched.
@@ -19,6 +18,8 @@
 #include <poll.h>
 
 #include "replayer/internal.h"
+
+enum { TICK_US = 25000 };
 
 static bool is_watch(const struct replay_break *b)
 {
@@ -35,21 +36,72 @@ static unsigned chunk(uint64_t addr, uint64_t end)
 	return n;
 }
 
+static unsigned chunks(const struct replay_break *b)
+{
+	unsigned n = 0;
+
+	for (uint64_t a = b->addr; a < b->addr + b->len && n <= DEBUG_REGISTERS; n++)
+		a += chunk(a, b->addr + b->len);
+	return n;
+}
+
+/* How many watchpoints share the page of this one. */
+static unsigned neighbours(const struct rp_set *s, unsigned which)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < s->n; i++)
+		n += is_watch(&s->b[i]) && s->b[i].pid == s->b[which].pid && s->b[i].addr / PAGE_BYTES == s->b[which].addr / PAGE_BYTES;
+	return n;
+}
+
+/* Registers go to those that are alone on their pages first: a page less to protect. */
+static void deal_registers(struct rp_set *s)
+{
+	for (;;) {
+		unsigned best = UINT32_MAX, least = UINT32_MAX;
+
+		for (unsigned i = 0; i < s->n && i < WATCHES_MAX; i++) {
+			unsigned n;
+
+			if (!is_watch(&s->b[i]) || rp_set_register(s, i) || s->registers + chunks(&s->b[i]) > DEBUG_REGISTERS)
+				continue;
+			n = neighbours(s, i);
+			if (n < least) {
+				least = n;
+				best = i;
+			}
+		}
+		if (best == UINT32_MAX)
+			return;
+		s->dr[best / 64] |= 1ull << (best % 64);
+		s->registers += chunks(&s->b[best]);
+	}
+}
+
+bool rp_set_register(const struct rp_set *s, unsigned i)
+{
+	return s->b[i].kind == REPLAY_BREAK_HW || (i < WATCHES_MAX && (s->dr[i / 64] >> (i % 64) & 1));
+}
+
 static void set_count(struct rp_set *s)
 {
-	s->watches = s->registers = 0;
+	unsigned dealt = 0;
+
+	s->watches = s->registers = s->gates = s->counts = 0;
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
 
 		s->watches += is_watch(b);
-		if (b->kind == REPLAY_BREAK_HW)
-			s->registers++;
-		for (uint64_t a = b->addr; is_watch(b) && a < b->addr + b->len && s->registers <= DEBUG_REGISTERS;) {
-			a += chunk(a, b->addr + b->len);
-			s->registers++;
-		}
+		s->registers += b->kind == REPLAY_BREAK_HW;
+		s->counts += b->kind == REPLAY_COUNT;
+		s->gates += b->kind == REPLAY_COUNT || (b->kind == REPLAY_BREAK && b->cond);
 	}
-	s->soft = s->watches && s->registers > DEBUG_REGISTERS;
+	if (s->watches)
+		deal_registers(s);
+	for (unsigned i = 0; i < s->n; i++)
+		dealt += is_watch(&s->b[i]) && rp_set_register(s, i);
+	s->soft = dealt < s->watches;
 }
 
 static int order(const void *a, const void *b)
@@ -60,7 +112,7 @@ static int order(const void *a, const void *b)
 unsigned rp_set_intern(struct replay *r, const struct replay_break *b, unsigned n)
 {
 	struct rp_debug *d = r->debug;
-	struct rp_set s = { calloc(n + 1, sizeof(*b)), 0, 0, 0, false };
+	struct rp_set s = { .b = calloc(n + 1, sizeof(*b)) };
 
 	BUG_ON(!s.b, "out of memory for breakpoints");
 	for (unsigned i = 0; i < n; i++) {	/* member by member: padding must compare equal */
@@ -68,6 +120,7 @@ unsigned rp_set_intern(struct replay *r, const struct replay_break *b, unsigned 
 		s.b[i].pid = b[i].pid;
 		s.b[i].addr = b[i].addr;
 		s.b[i].len = b[i].len;
+		s.b[i].cond = b[i].cond;
 	}
 	qsort(s.b, n, sizeof(*b), order);
 	for (unsigned i = 0; i < n; i++) {
@@ -105,10 +158,22 @@ unsigned rp_set_union(struct replay *r, unsigned a, unsigned b)
 	return ret;
 }
 
-bool rp_set_breaks(const struct rp_set *s, pid_t pid, uint64_t pc)
+bool rp_set_has(const struct rp_set *s, pid_t pid, uint64_t pc)
 {
 	for (unsigned i = 0; i < s->n; i++) {
 		if (!is_watch(&s->b[i]) && s->b[i].addr == pc && s->b[i].pid == pid)
+			return true;
+	}
+	return false;
+}
+
+bool rp_set_breaks(const struct replay *r, const struct rp_set *s, const struct rp_task *t)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct replay_break *b = &s->b[i];
+
+		if (!is_watch(b) && b->addr == t->regs.rip && b->pid == t->rec_pid &&
+		    (!b->cond || rp_cond_true(&r->debug->conds[b->cond - 1], t->real, &t->regs)))
 			return true;
 	}
 	return false;
@@ -123,18 +188,21 @@ void rp_int3_out_mm(struct rp_mm *mm, pid_t real)
 
 		err_free(tracee_write(real, i->addr, &i->byte, 1));
 	}
-	mm->int3_gen = 0;
+	rp_gate_out(mm, real);
+	if (mm->guard_n)
+		rp_guard_out(mm, real);
+	mm->int3_gen = mm->guard_gen = 0;
 }
 
 void rp_int3_out(struct replay *r)
 {
 	for (struct rp_task *t = r->tasks; t; t = t->next) {
-		if (t->mm && t->mm->int3_n)
+		if (t->mm && t->real)
 			rp_int3_out_mm(t->mm, t->real);
 	}
 }
 
-static void int3_in(struct rp_mm *mm, struct rp_task *t, const struct rp_set *s, unsigned gen)
+static void int3_in(const struct rp_debug *d, struct rp_mm *mm, struct rp_task *t, const struct rp_set *s, unsigned gen)
 {
 	const uint8_t int3 = 0xcc;
 
@@ -145,7 +213,9 @@ static void int3_in(struct rp_mm *mm, struct rp_task *t, const struct rp_set *s,
 		struct rp_int3 *x = &mm->int3[mm->int3_n];
 		struct err *err;
 
-		if (s->b[i].kind != REPLAY_BREAK || s->b[i].pid != t->rec_pid)
+		if (s->b[i].kind > REPLAY_COUNT || s->b[i].pid != t->rec_pid)
+			continue;
+		if ((s->b[i].kind == REPLAY_COUNT || s->b[i].cond || d->quiet) && !d->slow && rp_gate_in(mm, t->real, &s->b[i]))
 			continue;
 		x->addr = s->b[i].addr;
 		if (tracee_read_some(t->real, x->addr, &x->byte, 1) != 1)
@@ -185,7 +255,7 @@ static struct err *set_debug_registers(struct rp_debug *d, struct rp_task *t, co
 		const struct replay_break *b = &s->b[i];
 		uint64_t a = b->addr, end = b->addr + (b->kind == REPLAY_BREAK_HW ? 1 : b->len);
 
-		if (b->pid != t->rec_pid || b->kind == REPLAY_BREAK || (s->soft && is_watch(b)))
+		if (b->pid != t->rec_pid || !rp_set_register(s, i))
 			continue;
 		while (a < end && n < DEBUG_REGISTERS) {
 			unsigned len = b->kind == REPLAY_BREAK_HW ? 1 : chunk(a, end);
@@ -209,23 +279,21 @@ static volatile pid_t running;
 static volatile sig_atomic_t interrupted;
 static volatile int interrupt_fd = -1;
 
-static volatile sig_atomic_t sampling;
+/* What the timer is for, besides looking for a debugger's interrupt. */
+static volatile sig_atomic_t timing;	/* enum rp_timing */
+static volatile sig_atomic_t ticked;
 
 static void on_alarm(int sig)
 {
 	struct pollfd p = { interrupt_fd, POLLIN, 0 };
+	bool now = timing != RP_TIME_USER;
 
 	(void)sig;
-	if (sampling == 1) {
-		sampling = 2;
-		if (running > 0)
-			ptrace(PTRACE_INTERRUPT, running, NULL, NULL);
-		return;
-	}
-	if (interrupt_fd < 0 || poll(&p, 1, 0) <= 0)
-		return;
-	interrupted = 1;
-	if (running > 0)
+	if (now)
+		ticked = 1;
+	if (interrupt_fd >= 0 && poll(&p, 1, 0) > 0)
+		interrupted = now = true;
+	if (now && running > 0)
 		ptrace(PTRACE_INTERRUPT, running, NULL, NULL);
 }
 
@@ -239,29 +307,50 @@ void replay_interrupt_from(struct replay *r, int fd)
 	sigaction(SIGALRM, &sa, NULL);
 }
 
-void rp_timer(long first_us, bool sample)
+static void timer_set(long us)
 {
-	struct itimerval t = { { 0, first_us && !sample ? 50000 : 0 }, { first_us / 1000000, first_us % 1000000 } };
+	static long now;
+	struct itimerval t = { { us / 1000000, us % 1000000 }, { us / 1000000, us % 1000000 } };
 
-	sampling = sample;
-	setitimer(ITIMER_REAL, &t, NULL);
+	if (us != now)
+		setitimer(ITIMER_REAL, &t, NULL);
+	now = us;
 }
 
-bool rp_sampled(void)
+void rp_timer(enum rp_timing what)
 {
-	return sampling == 2;
+	timing = what;
+	ticked = 0;
+	timer_set(TICK_US);
+}
+
+void rp_timer_samples(struct replay *r, long us)
+{
+	r->debug->samples_n = 0;
+	timing = RP_TIME_SAMPLES;
+	ticked = 0;
+	timer_set(us);
+}
+
+void rp_timer_off(void)
+{
+	timing = RP_TIME_USER;
+	timer_set(0);
+}
+
+bool rp_debug_user_interrupt(struct replay *r)
+{
+	return interrupted && !r->debug->shielded;
+}
+
+bool rp_ticked(void)
+{
+	return timing == RP_TIME_TICK && ticked;
 }
 
 bool rp_debug_interrupted(struct replay *r)
 {
-	if (sampling == 2)
-		return true;
-	return interrupted && !r->debug->shielded;
-}
-
-static bool registers_wanted(const struct rp_set *s)
-{
-	return s->registers && !(s->soft && s->watches == s->registers);
+	return rp_ticked() || rp_debug_user_interrupt(r);
 }
 
 struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
@@ -269,17 +358,26 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 	struct rp_debug *d = r->debug;
 	const struct rp_set *s = &d->sets[d->now];
 	struct rp_mm *mm = t->mm;
-	unsigned gen = d->now + 1;
+	unsigned gen = (d->now * 2 + d->quiet) * 2 + d->slow + 1;
 
-	if (mm->int3_gen != gen || mm->int3_pid != t->rec_pid) {
+	if (d->step) {
+		if (mm->int3_n || mm->gates_in)
+			rp_int3_out_mm(mm, t->real);
+	} else if (mm->int3_gen != gen || mm->int3_pid != t->rec_pid) {
 		rp_int3_out_mm(mm, t->real);
-		int3_in(mm, t, s, gen);
+		if (!d->slow)
+			TRY(rp_gate_build(r, t, d->now));
+		int3_in(d, mm, t, s, gen);
 	}
-	if (d->step && rp_set_breaks(s, t->rec_pid, t->regs.rip))
-		rp_int3_out_mm(mm, t->real);
+	if (s->soft && mm->guard_gen != gen)
+		TRY(rp_guard_in(r, t, s, gen));
+	if (mm->gates_in)
+		rp_gate_enter(t, d->skip);
+	d->skip = false;
+	TRY(rp_regs_flush(t));
 	if (d->dr_set != d->now) {
 		/* a new generation only when what is in the registers changes */
-		if (registers_wanted(s) || registers_wanted(&d->sets[d->dr_set]))
+		if (s->registers || d->sets[d->dr_set].registers)
 			d->dr_gen++;
 		d->dr_set = d->now;
 	}
@@ -288,7 +386,25 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 	if (d->step)
 		*request = PTRACE_SYSEMU_SINGLESTEP;
 	d->dr_hit = 0;
+	d->guard_size = 0;
 	running = t->real;
+	return NULL;
+}
+
+struct err *rp_debug_pause(struct replay *r, struct rp_task *t, bool *end)
+{
+	struct rp_debug *d = r->debug;
+	bool hit = false;
+
+	if (timing == RP_TIME_SAMPLES && ticked) {
+		ticked = 0;
+		d->samples[d->samples_n++ % RP_SAMPLES] = t->regs.rip;
+	}
+	*end = rp_debug_interrupted(r);
+	if (*end && t->mm->gate_n)
+		TRY(rp_gate_step_out(t, &hit));
+	if (hit)
+		d->trapped = d->at_limit = true;
 	return NULL;
 }
 
@@ -315,14 +431,23 @@ static bool int3_at(const struct rp_mm *mm, uint64_t addr)
 	return false;
 }
 
-bool rp_debug_trap(struct replay *r, struct rp_task *t, const siginfo_t *info)
+bool rp_debug_trap(struct replay *r, struct rp_task *t, siginfo_t *info)
 {
 	struct rp_debug *d = r->debug;
+	bool counted = false;
 	long dr6;
 
 	running = 0;
+	if (t->mm->gate_n && (info->si_signo == SIGSEGV || info->si_signo == SIGFPE || info->si_signo == SIGBUS) && rp_gate_fault(t))
+		return d->trapped = true;
+	if (t->mm->guard_n && info->si_signo == SIGSEGV && rp_guard_fault(r, t, info))
+		return d->trapped = true;
 	if (info->si_signo != SIGTRAP)
 		return false;
+	if (info->si_code == SI_KERNEL && t->mm->gate_n && rp_gate_trap(t, &counted)) {
+		d->at_limit = counted;
+		return d->trapped = true;
+	}
 	if (info->si_code == SI_KERNEL && int3_at(t->mm, t->regs.rip - 1)) {
 		t->regs.rip--;
 		t->dirty = true;
@@ -333,6 +458,8 @@ bool rp_debug_trap(struct replay *r, struct rp_task *t, const siginfo_t *info)
 		d->dr_hit = (uint64_t)dr6 & 15;
 		if (d->dr_hit)
 			poke_dr(t, 6, 0);
+		if (d->dr_hit && t->mm->gate_n && rp_gate_inside(t))	/* a displaced call's push */
+			err_free(rp_gate_step_out(t, &counted));
 	}
 	if (d->step && info->si_code == TRAP_TRACE) {
 		hide_trace_flag(t);
@@ -340,7 +467,7 @@ bool rp_debug_trap(struct replay *r, struct rp_task *t, const siginfo_t *info)
 	}
 	/* Under KVM a #DB may come without its reason (seen with Linux 6.18): an instruction was done all the same. */
 	return d->trapped = d->dr_hit != 0 || info->si_code == TRAP_HWBKPT ||
-		(info->si_code == TRAP_BRKPT && (d->step || registers_wanted(&d->sets[d->now])));
+		(info->si_code == TRAP_BRKPT && (d->step || d->sets[d->now].registers));
 }
 
 /* ---- points in computing code ------------------------------------------------------------------ */
@@ -354,10 +481,10 @@ bool rp_debug_in_the_way(struct replay *r, struct rp_task *t, uint64_t at, uint6
 {
 	const struct rp_set *s = &r->debug->sets[r->debug->now];
 
-	if (s->registers || s->watches || r->debug->step)
+	if (r->debug->step || rp_gate_overlaps(t->mm, start, end))
 		return true;
 	for (unsigned i = 0; i < s->n; i++) {
-		if (s->b[i].pid == t->rec_pid && (s->b[i].addr == at || (s->b[i].addr >= start && s->b[i].addr < end)))
+		if (!is_watch(&s->b[i]) && s->b[i].pid == t->rec_pid && (s->b[i].addr == at || (s->b[i].addr >= start && s->b[i].addr < end)))
 			return true;
 	}
 	return false;
@@ -374,13 +501,13 @@ void rp_debug_clear(struct replay *r, struct rp_task *t)
 
 void rp_debug_also(struct replay *r, struct rp_task *t, uint64_t addr)
 {
-	struct replay_break b = { REPLAY_BREAK, t->rec_pid, addr, 1 };
+	struct replay_break b = { .kind = REPLAY_BREAK, .pid = t->rec_pid, .addr = addr, .len = 1 };
 	struct rp_debug *d = r->debug;
 
 	d->now_asked = d->now;
 	d->step_asked = d->step;
 	d->now = rp_set_union(r, d->now, rp_set_intern(r, &b, 1));
-	d->step = d->step || rp_set_breaks(&d->sets[d->now], t->rec_pid, t->regs.rip);
+	d->step = d->step || rp_set_has(&d->sets[d->now], t->rec_pid, t->regs.rip);
 	d->trapped = false;
 }
 
@@ -390,5 +517,5 @@ bool rp_debug_also_done(struct replay *r, struct rp_task *t)
 
 	d->now = d->now_asked;
 	d->step = d->step_asked;
-	return d->trapped && !d->step && !d->dr_hit && !rp_set_breaks(&d->sets[d->now], t->rec_pid, t->regs.rip);
+	return d->trapped && !d->step && !d->dr_hit && !d->guard_size && !rp_set_breaks(r, &d->sets[d->now], t);
 }

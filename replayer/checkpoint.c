@@ -6,8 +6,8 @@
  * number of times.  A fork shares pages of shared mappings with its parent, which must not happen
  * here: their memfds are copied and the copies mapped in their place.
  *
- * While running forward one is taken every SPACING_NS of replay; beyond KEEP_MAX the one whose removal
- * leaves the smallest gap goes, so they stay spread over the whole run and denser where it is cheap.
+ * One is taken every spacing of replay time, at least twenty times what taking one costs; beyond KEEP_MAX the one goes
+ * whose removal leaves the smallest gap for its distance from the present: dense here, sparse far away.
  *
  * Not handled: private pages of an object that is also mapped shared and was changed that way.
  */
@@ -22,7 +22,7 @@
 
 #include "replayer/internal.h"
 
-enum { KEEP_MAX = 20, SPACING_NS = 250000000, COPY_BYTES = 1 << 20 };
+enum { KEEP_MAX = 48, SPACING_NS = 30000000, SPACING_COSTS = 20, DISTANCE_NS = 100000, COPY_BYTES = 1 << 20 };
 
 struct rp_xstate {
 	struct rp_xstate *next;
@@ -289,20 +289,25 @@ static void insert(struct rp_debug *d, struct rp_checkpoint *c)
 
 static void thin(struct replay *r)
 {
-	while (r->debug->checkpoints > KEEP_MAX) {
-		struct rp_checkpoint *victim = NULL, *after = NULL;
+	struct rp_debug *d = r->debug;
 
-		for (struct rp_checkpoint *c = r->debug->newest; c && c->older; c = c->older) {
-			if (c == r->debug->newest || c->keep)
+	while (d->checkpoints > KEEP_MAX) {
+		struct rp_checkpoint *victim = NULL, *after = d->newest;
+		double least = 0;
+
+		for (struct rp_checkpoint *c = after->older; c && c->older; after = c, c = c->older) {
+			double gap = (double)after->clock_ns - (double)c->older->clock_ns;
+			double far = c->clock_ns > d->clock_ns ? (double)(c->clock_ns - d->clock_ns) : (double)(d->clock_ns - c->clock_ns);
+
+			if (c->keep)
 				continue;
-			if (!victim || c->cost_ns < victim->cost_ns)
+			if (!victim || gap / (far + DISTANCE_NS) < least) {
 				victim = c;
+				least = gap / (far + DISTANCE_NS);
+			}
 		}
 		if (!victim)
 			return;
-		for (after = r->debug->newest; after->older != victim; after = after->older)
-			;
-		after->cost_ns += victim->cost_ns;
 		rp_checkpoint_drop(r, victim);
 	}
 }
@@ -347,17 +352,26 @@ struct err *rp_checkpoint_take(struct replay *r)
 	err = rp_copy_take(r, &c);
 	if (err)
 		return err;
-	c->cost_ns = now - d->last_ns;
+	d->clock_ns += now - d->last_ns;
+	c->clock_ns = d->clock_ns;
 	c->keep = !d->newest;
 	insert(d, c);
 	thin(r);
 	d->last_ns = rp_now_ns();
+	d->cost_ns = (d->cost_ns + d->last_ns - now) / 2;
 	return NULL;
+}
+
+uint64_t rp_spacing(const struct replay *r)
+{
+	uint64_t costs = r->debug->cost_ns * SPACING_COSTS;
+
+	return costs > SPACING_NS ? costs : SPACING_NS;
 }
 
 struct err *rp_checkpoint_maybe(struct replay *r)
 {
-	if (r->pending || rp_now_ns() - r->debug->last_ns < SPACING_NS)
+	if (r->pending || rp_now_ns() - r->debug->last_ns < rp_spacing(r))
 		return NULL;
 	return rp_checkpoint_take(r);
 }
@@ -434,5 +448,6 @@ struct err *rp_checkpoint_restore(struct replay *r, struct rp_checkpoint *c)
 	d->nameless = false;
 	d->last = (struct rp_hop){ 0 };
 	d->last_ns = rp_now_ns();
+	d->clock_ns = c->clock_ns;
 	return trace_reader_seek(r->reader, r->where + 1);
 }

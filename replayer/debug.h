@@ -2,6 +2,9 @@
  * debug.h - lint: fragment of internal.h: what debugging adds to a replay.
  *
  * Layers, lowest first:
+ *   condition.c   conditions of breakpoints
+ *   gate.c       breakpoints that are decided inside the process: counted, or with a condition
+ *   guard.c       watchpoints by protected pages
  *   breaks.c      puts breakpoints and watchpoints into processes while they run, and only then
  *   hop.c         the smallest move there is: to the next stop of a set, or one instruction, or one event
  *   checkpoint.c  copies of all processes
@@ -13,7 +16,9 @@
 
 #include <signal.h>
 
-enum { WATCHES_MAX = 64, DEBUG_REGISTERS = 4 };
+enum { WATCHES_MAX = 128, DEBUG_REGISTERS = 4, RP_SAMPLES = 8 };
+
+#define RP_NO_LIMIT (1ull << 62)
 
 struct rp_int3 {
 	uint64_t addr;
@@ -24,9 +29,13 @@ struct rp_int3 {
 struct rp_set {
 	struct replay_break *b;
 	unsigned n;
-	unsigned watches, registers;	/* of these: data watchpoints; debug registers needed */
-	bool soft;			/* too many for the registers: step and compare */
+	unsigned watches, registers;	/* of these: data watchpoints; debug registers used */
+	unsigned gates, counts;	/* of these: decided inside the process; of those: REPLAY_COUNT */
+	bool soft;			/* too many for the registers: the rest by protected pages */
+	uint64_t dr[WATCHES_MAX / 64];	/* watchpoints that have registers, by index */
 };
+
+struct rp_cond { uint8_t *bytes; unsigned len; };
 
 /*
  * A name for a point in time that needs no counter: between two events a task is deterministic, so
@@ -57,6 +66,10 @@ struct rp_hop {
 	struct rp_task *t;	/* NULL when it is gone */
 	bool stepped;		/* MOVED by exactly one instruction */
 	bool arrived;		/* t is at another instruction than before */
+	bool at_limit;		/* stopped by rp_debug.limit */
+	bool quiet;
+	uint64_t fast;		/* executions counted inside the process, that one included */
+	int chained;		/* MOVED: at this one of rp_debug.chain, -1 = none */
 	enum trace_event_kind event;
 	uint64_t hit[WATCHES_MAX / 64];	/* watchpoints of the set, by index, that were triggered */
 	unsigned set;
@@ -72,17 +85,27 @@ struct rp_checkpoint {
 	uint32_t root;
 	int root_status;
 	bool root_done;
-	bool keep;			/* the first: never thinned out */
-	uint64_t cost_ns;		/* replay time from the one before */
+	bool keep;			/* the first, and the user's own: never thinned out */
+	uint64_t clock_ns;
 };
 
 struct rp_debug {
 	struct rp_set *sets;
 	unsigned sets_n;
 	unsigned user;			/* what the debugger has set */
+	struct rp_cond *conds;
+	unsigned conds_n;
 	/* being used by the run that is going on */
 	unsigned now;
 	bool step;
+	bool slow;			/* no stubs */
+	bool quiet;			/* hops do not stop at breakpoints but count them; see limit */
+	struct rp_pos last_hit;		/* of a quiet rp_chain_hop() that counted any: the last */
+	bool hit_before;
+	bool at_limit;			/* a stub trapped */
+	uint64_t limit;			/* for the next hop: stop at so many executions of what is counted; 0 = never */
+	uint64_t guard_hit;		/* address of an access to a protected page */
+	unsigned guard_size;		/* 0: none */
 	unsigned now_asked;		/* what rp_debug_also() added to */
 	bool step_asked;
 	unsigned dr_gen, dr_set;
@@ -95,8 +118,14 @@ struct rp_debug {
 	uint64_t first;			/* nothing before this event is shown */
 	struct rp_checkpoint *newest;
 	unsigned checkpoints;
-	uint64_t last_ns;
-	int interrupt_fd;
+	uint64_t last_ns;		/* when clock_ns was right */
+	uint64_t cost_ns;		/* of a checkpoint */
+	uint64_t clock_ns;		/* replay time of the present position, roughly */
+	struct rp_chained *chain;	/* what chain.c counts; not in rp_hop.fast */
+	uint64_t samples[RP_SAMPLES];	/* where the timer found the task */
+	unsigned samples_n;
+	unsigned names_made;
+	bool skip;			/* the next run begins at a point whose instruction has been counted */
 	bool shielded;			/* finish what was begun: no interrupts */
 	uint32_t current;
 	int pids[64];
@@ -109,7 +138,9 @@ unsigned rp_set_intern(struct replay *r, const struct replay_break *b, unsigned 
 unsigned rp_set_union(struct replay *r, unsigned a, unsigned b);
 struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request);
 /* A SIGTRAP of ours? */
-bool rp_debug_trap(struct replay *r, struct rp_task *t, const siginfo_t *info);
+bool rp_debug_trap(struct replay *r, struct rp_task *t, siginfo_t *info);
+/* A stop that is no signal's: must the run end here? */
+struct err *rp_debug_pause(struct replay *r, struct rp_task *t, bool *end);
 bool rp_debug_interrupted(struct replay *r);
 /* Does the run that is going on step, or have breakpoints? */
 bool rp_debug_wants_stops(struct replay *r);
@@ -121,22 +152,77 @@ bool rp_debug_in_the_way(struct replay *r, struct rp_task *t, uint64_t at, uint6
 void rp_debug_also(struct replay *r, struct rp_task *t, uint64_t addr);
 bool rp_debug_also_done(struct replay *r, struct rp_task *t);
 /* Look for interrupts from now on, or (sample) interrupt what runs once, after so long; 0 = never. */
-void rp_timer(long first_us, bool sample);
-bool rp_sampled(void);
+/* The timer looks for a debugger's interrupt; a tick also ends the run; or it takes samples. */
+enum rp_timing { RP_TIME_USER, RP_TIME_TICK, RP_TIME_SAMPLES };
+void rp_timer(enum rp_timing what);
+/* Every so many microseconds, until rp_timer(). */
+void rp_timer_samples(struct replay *r, long us);
+void rp_timer_off(void);
+/* The user's, not a tick. */
+bool rp_debug_user_interrupt(struct replay *r);
+bool rp_ticked(void);
 /* Breakpoints out of all memory / of one address space. */
 void rp_int3_out(struct replay *r);
 void rp_int3_out_mm(struct rp_mm *mm, pid_t real);
-bool rp_set_breaks(const struct rp_set *s, pid_t pid, uint64_t pc);
+/* Is one at pc, whatever its condition?  And does it stop the task where it is now? */
+bool rp_set_has(const struct rp_set *s, pid_t pid, uint64_t pc);
+bool rp_set_breaks(const struct replay *r, const struct rp_set *s, const struct rp_task *t);
+/* Does the i-th use debug registers? */
+bool rp_set_register(const struct rp_set *s, unsigned i);
+
+/* condition.c */
+bool rp_cond_true(const struct rp_cond *c, pid_t tid, const struct regs *regs);
+/* Code that leaves a number in rax, or jumps: hit[] = where the displacements of those jumps end, then 0.  reg: where
+ * registers have been saved.  0: cannot be compiled. */
+unsigned rp_cond_compile(const struct rp_cond *cond, uint8_t *out, unsigned room, uint64_t at, const uint64_t reg[REGS_WORDS],
+			 unsigned hit[33]);
+
+/* gate.c */
+struct err *rp_gate_build(struct replay *r, struct rp_task *t, unsigned set);
+void rp_gate_forget(struct rp_mm *mm);
+bool rp_gate_possible(struct rp_task *t, uint64_t addr, unsigned *len_ret);
+bool rp_gate_has(const struct rp_mm *mm, const struct replay_break *b);
+bool rp_gate_in(struct rp_mm *mm, pid_t real, const struct replay_break *b);
+void rp_gate_out(struct rp_mm *mm, pid_t real);
+/* first: also where the first instruction of a place is the next one, so that it is not counted. */
+void rp_gate_enter(struct rp_task *t, bool first);
+void rp_gate_leave(struct rp_task *t);
+bool rp_gate_trap(struct rp_task *t, bool *counted);
+bool rp_gate_fault(struct rp_task *t);
+/* In a stub, and nowhere that the program knows? */
+bool rp_gate_inside(const struct rp_task *t);
+struct err *rp_gate_step_out(struct rp_task *t, bool *hit);
+bool rp_gate_overlaps(const struct rp_mm *mm, uint64_t start, uint64_t end);
+struct err *rp_gate_limit(struct rp_task *t, const struct replay_break *b, uint64_t limit);
+struct err *rp_gate_limit_all(struct rp_task *t, uint64_t limit);
+uint64_t rp_gate_counted_all(const struct rp_task *t, uint64_t limit);
+uint64_t rp_gate_counted(const struct rp_task *t, const struct replay_break *b, uint64_t limit, uint64_t *last);
+bool rp_gate_area(const struct rp_mm *mm, uint64_t addr);
+/* The event is about to map something where our areas are. */
+struct err *rp_gate_make_room(struct rp_task *t, const struct trace_event *ev);
+
+/* guard.c */
+struct err *rp_guard_in(struct replay *r, struct rp_task *t, const struct rp_set *s, unsigned gen);
+void rp_guard_out(struct rp_mm *mm, pid_t real);
+/* An access to a protected page?  Then it has been done. */
+bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info);
 
 /* hop.c */
 struct err *rp_hop(struct replay *r, unsigned set, bool step, struct rp_hop *ret);
+/* The same without step; chain is counted too. */
+struct err *rp_hop_counting(struct replay *r, unsigned set, struct rp_chained *chain, struct rp_hop *ret);
 /* Did this hop stop for one of s?  *watch (may be NULL) = which watchpoint. */
 bool rp_hop_hits(struct replay *r, const struct rp_hop *hop, unsigned set, const struct replay_break **watch);
+/* Will the task, when it goes on, make its last call again? */
+bool rp_will_restart(const struct rp_task *t);
+/* How many of its stops for set, as legs count them? */
+uint64_t rp_hop_count(struct replay *r, const struct rp_hop *hop, unsigned set);
 void rp_hop_track(struct replay *r, const struct rp_hop *hop);
 
 /* checkpoint.c */
 struct err *rp_checkpoint_take(struct replay *r);
 struct err *rp_checkpoint_maybe(struct replay *r);
+uint64_t rp_spacing(const struct replay *r);
 struct err *rp_checkpoint_restore(struct replay *r, struct rp_checkpoint *c);
 void rp_checkpoint_drop(struct replay *r, struct rp_checkpoint *c);
 /* A copy that belongs to the caller; restored and dropped like the others. */
@@ -154,12 +240,47 @@ struct err *rp_step_back(struct replay *r, uint32_t serial, struct replay_stop *
 bool rp_pos_same(const struct rp_pos *a, const struct rp_pos *b);
 void rp_pos_shorten(struct rp_pos *p);
 struct err *rp_tracked_hop(struct replay *r, unsigned set, bool step, struct rp_hop *hop);
-struct err *rp_lost(const struct replay *r);
+struct err *rp_lost_(const struct replay *r,int line,const char*f);
+#define rp_lost(r) rp_lost_(r,__LINE__,__func__)
 
 /* The first event after which a shown process is there. */
 uint64_t rp_first(const struct replay *r);
 
+/* chain.c */
+/* As rp_tracked_hop() without step, with checkpoints in long computations.  An interrupt ends it at a point with a name where
+ * there is one near.  hop->fast and r->debug->limit are of set alone. */
+struct err *rp_chain_hop(struct replay *r, unsigned set, struct rp_hop *hop);
+
+/* places.c: for set, in whose way they are not */
+enum { RP_PLACES = 16 };
+struct rp_places { uint64_t addr[RP_PLACES]; unsigned n; };
+/* At pc or a little behind. */
+void rp_places_at(struct replay *r, struct rp_task *t, struct rp_places *p, uint64_t pc, unsigned set);
+/* Around where the task is. */
+void rp_places_near(struct replay *r, struct rp_task *t, struct rp_places *p, unsigned set);
+unsigned rp_places_set(struct replay *r, const struct rp_task *t, const struct rp_places *p);
+struct replay_break rp_place_break(const struct rp_task *t, uint64_t addr);
+
+/* Where a search ends: at a stop for set, or at the event. */
+struct rp_target { bool event; unsigned set; };
+
+/* Places that a chain counts, and how often from now on each may be executed (0 = any number). */
+struct rp_chained {
+	unsigned n;
+	struct replay_break b[RP_PLACES];
+	uint64_t limit[RP_PLACES], count[RP_PLACES];
+	uint64_t last[RP_PLACES];	/* in the last hop: the greatest was executed last (of those in one area of stubs) */
+};
+
+/* approach.c */
+/* Move base nearer to the target, to where `steps' single steps lead to it. */
+struct err *rp_approach(struct replay *r, struct rp_pos *base, const struct rp_pos *p, const struct rp_target *to, uint64_t *steps,
+			bool *found);
+
 /* stepback.c */
+/* Steps from base to the target; *found = false after max of them.  pcs (may be NULL): where they led, max of them. */
+struct err *rp_count_steps(struct replay *r, const struct rp_pos *base, const struct rp_target *to, uint64_t max,
+			   uint64_t *steps, bool *found, uint64_t *pcs);
 /* One instruction of the task back.  *begin: there is nothing before. */
 struct err *rp_back_one(struct replay *r, uint32_t serial, bool *begin);
 

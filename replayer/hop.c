@@ -24,6 +24,21 @@ static const struct rp_task *task_of(const struct replay *r, int pid)
 	return NULL;
 }
 
+/* Also from a page that is protected at the moment. */
+static uint8_t value_read(const struct rp_task *t, const struct replay_break *b, uint8_t bytes[VALUE_MAX])
+{
+	size_t len = b->len < VALUE_MAX ? b->len : VALUE_MAX - 1, n = tracee_read_some(t->real, b->addr, bytes, len);
+	struct err *err;
+
+	if (n == len || !t->mm->guard_n)
+		return (uint8_t)n;
+	err = tracee_read(t->real, b->addr, bytes, len);
+	if (!err)
+		return (uint8_t)len;
+	err_free(err);
+	return (uint8_t)n;
+}
+
 static void values_read(const struct replay *r, const struct rp_set *s, struct values *v)
 {
 	const struct rp_task *t = NULL;
@@ -37,7 +52,7 @@ static void values_read(const struct replay *r, const struct rp_set *s, struct v
 		if (!t || t->rec_pid != b->pid)
 			t = task_of(r, b->pid);
 		if (t)
-			v->len[i] = (uint8_t)tracee_read_some(t->real, b->addr, v->bytes[i], b->len < VALUE_MAX ? b->len : VALUE_MAX - 1);
+			v->len[i] = value_read(t, b, v->bytes[i]);
 	}
 }
 
@@ -46,13 +61,11 @@ static uint64_t registers_of(const struct rp_set *s, unsigned which, int pid)
 {
 	unsigned n = 0;
 
-	if (s->soft)
-		return 0;
 	for (unsigned i = 0; i <= which; i++) {
 		const struct replay_break *b = &s->b[i];
 		uint64_t end = b->addr + (b->kind == REPLAY_BREAK_HW ? 1 : b->len), bits = 0;
 
-		if (b->pid != pid || b->kind == REPLAY_BREAK)
+		if (b->pid != pid || !rp_set_register(s, i))
 			continue;
 		for (uint64_t a = b->addr; a < end && n < DEBUG_REGISTERS; bits |= 1u << n++) {
 			unsigned size = 8;
@@ -81,7 +94,9 @@ static bool compare_values(const struct replay *r, const struct rp_set *s, const
 		if (s->b[i].kind != REPLAY_READ && a->len[i] == b->len[i])
 			hit = memcmp(a->bytes[i], b->bytes[i], a->len[i]) != 0;
 		if (s->b[i].kind != REPLAY_WRITE && hop->kind == HOP_MOVED && hop->t->rec_pid == s->b[i].pid)
-			hit |= (r->debug->dr_hit & registers_of(s, i, s->b[i].pid)) != 0;
+			hit |= rp_set_register(s, i) ? (r->debug->dr_hit & registers_of(s, i, s->b[i].pid)) != 0 :
+				r->debug->guard_size && r->debug->guard_hit < s->b[i].addr + s->b[i].len &&
+				r->debug->guard_hit + r->debug->guard_size > s->b[i].addr;
 		if (hit)
 			hop->hit[i / 64] |= 1ull << (i % 64);
 		any |= hit;
@@ -106,7 +121,14 @@ bool rp_hop_hits(struct replay *r, const struct rp_hop *hop, unsigned set, const
 			return true;
 		}
 	}
-	return hop->t && hop->arrived && rp_set_breaks(s, hop->t->rec_pid, hop->t->regs.rip);
+	return hop->t && hop->arrived && rp_set_breaks(r, s, hop->t);
+}
+
+uint64_t rp_hop_count(struct replay *r, const struct rp_hop *hop, unsigned set)
+{
+	if (!r->debug->sets[set].counts && !hop->quiet)
+		return rp_hop_hits(r, hop, set, NULL);
+	return hop->fast + (!hop->at_limit && rp_hop_hits(r, hop, set, NULL));
 }
 
 /* ---- one event ------------------------------------------------------------------------------ */
@@ -146,7 +168,7 @@ static bool touches_text(const struct trace_event *ev)
 	return false;
 }
 
-static bool will_restart(const struct rp_task *t)
+bool rp_will_restart(const struct rp_task *t)
 {
 	int64_t ret = (int64_t)t->regs.rax;
 
@@ -163,14 +185,17 @@ static struct err *hop_apply(struct replay *r, struct rp_hop *ret)
 
 	ret->kind = HOP_EVENT;
 	ret->event = r->ev.kind;
-	if (touches_text(&r->ev))
+	if (touches_text(&r->ev)) {
 		rp_int3_out(r);
+		if (t && t->mm && t->real && r->ev.kind != TRACE_EXEC)
+			TRY(rp_gate_make_room(t, &r->ev));
+	}
 	values_read(r, &d->sets[d->now], &before);
 	TRY(rp_apply(r));
 	values_read(r, &d->sets[d->now], &after);
 	ret->t = t = rp_task_find(r, serial);
 	if (t && ret->event != TRACE_NOTE && ret->event != TRACE_SYSCALL_ENTER)
-		ret->arrived = ret->event != TRACE_SIGNAL ? !will_restart(t) : t->regs.rip != pc;
+		ret->arrived = ret->event != TRACE_SIGNAL ? !rp_will_restart(t) : t->regs.rip != pc;
 	if (ret->event != TRACE_EXEC)
 		compare_values(r, &d->sets[d->now], &before, &after, ret);
 	return NULL;
@@ -178,34 +203,114 @@ static struct err *hop_apply(struct replay *r, struct rp_hop *ret)
 
 /* ---- inside a segment ------------------------------------------------------------------------ */
 
+/* Is there a breakpoint here that has to be stepped off?  One with a stub has not. */
+static bool stands_on(const struct rp_task *t, const struct rp_set *s)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct replay_break *b = &s->b[i];
+
+		if (b->kind < REPLAY_WRITE && b->addr == t->regs.rip && b->pid == t->rec_pid && !rp_gate_has(t->mm, b))
+			return true;
+	}
+	return false;
+}
+
+static bool at_count(const struct rp_debug *d, const struct rp_task *t, const struct rp_set *s)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		if ((s->b[i].kind == REPLAY_COUNT || (d->quiet && s->b[i].kind == REPLAY_BREAK)) && s->b[i].addr == t->regs.rip)
+			return true;
+	}
+	return false;
+}
+
+/* Which of the chain's is it? */
+static int chain_index(const struct rp_debug *d, const struct replay_break *b)
+{
+	for (unsigned i = 0; d->chain && i < d->chain->n; i++) {
+		if (!memcmp(b, &d->chain->b[i], sizeof(*b)))
+			return (int)i;
+	}
+	return -1;
+}
+
+static struct err *set_limits(const struct rp_debug *d, struct rp_task *t, uint64_t limit)
+{
+	for (unsigned i = 0; d->chain && i < d->chain->n; i++)
+		TRY(rp_gate_limit(t, &d->chain->b[i], d->chain->limit[i] ? d->chain->limit[i] : RP_NO_LIMIT));
+	return rp_gate_limit_all(t, limit);
+}
+
+/* The count of a run that has ended; at a place of the chain it ended there. */
+static void counted_chain(const struct rp_debug *d, struct rp_chained *chain, const struct rp_task *t, const struct rp_set *s,
+			  struct rp_hop *ret)
+{
+	ret->chained = -1;
+	for (unsigned i = 0; chain && i < s->n; i++) {
+		int k = s->b[i].kind == REPLAY_COUNT ? chain_index(d, &s->b[i]) : -1;
+
+		if (k < 0)
+			continue;
+		chain->count[k] += rp_gate_counted(t, &s->b[i], chain->limit[k] ? chain->limit[k] : RP_NO_LIMIT, &chain->last[k]);
+		if (ret->kind != HOP_MOVED || s->b[i].addr != t->regs.rip || !ret->arrived)
+			continue;
+		ret->chained = k;
+		chain->count[k] += !ret->at_limit;	/* come to in another way than through the stub */
+	}
+}
+
 static struct err *hop_run(struct replay *r, struct rp_task *t, bool step, struct rp_hop *ret)
 {
 	static struct values before, after;
 	struct rp_debug *d = r->debug;
 	const struct rp_set *s = &d->sets[d->now];
+	uint64_t limit = d->limit ? d->limit : RP_NO_LIMIT;
 	struct err *err;
 
+	d->limit = 0;
+	d->skip = !d->nameless;
 	rp_restart_call(t);
+	ret->quiet = d->quiet;
+	if (s->n > s->watches && !step && !d->slow) {
+		TRY(rp_gate_build(r, t, d->now));
+		TRY(set_limits(d, t, limit));
+	}
 	values_read(r, s, &before);
-	for (;;) {
+	for (bool first = true;; first = false) {
+		uint64_t pc = t->regs.rip;
 		bool changed;
 
-		d->step = step || s->soft || rp_set_breaks(s, t->rec_pid, t->regs.rip);
-		d->trapped = false;
+		d->step = step || stands_on(t, s);
+		d->trapped = d->at_limit = false;
 		err = rp_reach(r);
+		ret->fast = step ? 0 : rp_gate_counted_all(t, limit);
 		if (!err)
 			ret->kind = HOP_PENDING;
 		if (err != &rp_stopped)
 			return err;
 		ret->kind = d->trapped ? HOP_MOVED : HOP_INTERRUPTED;
-		ret->stepped = d->step;
-		ret->arrived = true;
+		ret->stepped = d->step && (step || first);
+		ret->at_limit = d->at_limit && at_count(d, t, s);
+		ret->arrived = !d->step || t->regs.rip != pc;	/* a repeated string instruction stays where it is */
 		values_read(r, s, &after);
 		changed = compare_values(r, s, &before, &after, ret);
 		/* a write of the same value: not a place that has a name */
-		if (ret->kind == HOP_INTERRUPTED || d->step || changed || rp_set_breaks(s, t->rec_pid, t->regs.rip))
+		if (ret->kind == HOP_INTERRUPTED || ret->stepped || changed || rp_set_breaks(r, s, t))
 			return NULL;
 	}
+}
+
+struct err *rp_hop_counting(struct replay *r, unsigned set, struct rp_chained *chain, struct rp_hop *ret)
+{
+	struct rp_debug *d = r->debug;
+	struct err *err;
+
+	d->chain = chain;
+	err = rp_hop(r, set, false, ret);
+	if (ret->t && ret->t->mm)
+		counted_chain(d, chain, ret->t, &d->sets[set], ret);
+	d->chain = NULL;
+	return err;
 }
 
 struct err *rp_hop(struct replay *r, unsigned set, bool step, struct rp_hop *ret)
@@ -260,12 +365,12 @@ void rp_hop_track(struct replay *r, const struct rp_hop *hop)
 			break;
 		}
 		/* The step off a breakpoint is what a run with that breakpoint begins with. */
-		if (p->legs_n && p->legs[p->legs_n - 1].set == 0 && !rp_hop_hits(r, &d->last, hop->set, NULL) &&
-		    !rp_set_breaks(s, hop->t->rec_pid, d->last_pc)) {
+		if (p->legs_n && p->legs[p->legs_n - 1].set == 0 && d->last.stepped && !rp_hop_hits(r, &d->last, hop->set, NULL) &&
+		    !rp_set_has(s, hop->t->rec_pid, d->last_pc)) {
 			if (!--p->legs[p->legs_n - 1].n)
 				p->legs_n--;
 		}
-		rp_pos_leg(p, hop->set, 1);
+		rp_pos_leg(p, hop->set, rp_hop_count(r, hop, hop->set));
 		break;
 	case HOP_INTERRUPTED:
 		d->nameless = true;

@@ -46,8 +46,7 @@ static struct err *start_hop(struct replay *r, bool *end)
 {
 	struct rp_hop hop;
 
-	TRY(rp_hop(r, 0, false, &hop));
-	rp_hop_track(r, &hop);
+	TRY(rp_chain_hop(r, 0, &hop));
 	*end = hop.kind == HOP_END;
 	if (hop.kind == HOP_EVENT && r->debug->newest)
 		return rp_checkpoint_maybe(r);
@@ -67,6 +66,7 @@ struct err *replay_debug_start(struct replay *r, int pid, uint64_t event)
 
 	if (!d)
 		return &err_nomem;
+	replay_interrupt_from(r, -1);	/* the handler, for our ticks */
 	rp_set_intern(r, NULL, 0);
 	d->last_ns = rp_now_ns();
 	while (!there && !end) {
@@ -82,6 +82,7 @@ struct err *replay_debug_start(struct replay *r, int pid, uint64_t event)
 	d->current = t->serial;
 	replay_show(r, t->rec_pid, true);
 	d->births[0] = birth;
+	rp_timer_off();
 	return NULL;
 }
 
@@ -97,6 +98,10 @@ void rp_debug_stop(struct replay *r)
 		free(d->sets[i].b);
 	free(d->sets);
 	free(d->pos.legs);
+	free(d->last_hit.legs);
+	for (unsigned i = 0; i < d->conds_n; i++)
+		free(d->conds[i].bytes);
+	free(d->conds);
 	free(d);
 	r->debug = NULL;
 }
@@ -173,6 +178,7 @@ struct err *replay_regs(const struct replay *r, int tid, struct regs *ret)
 		return &err_gone;
 	*ret = t->regs;
 	ret->orig_rax = (uint64_t)-1;
+	ret->eflags &= ~0x10100ull;	/* RF, TF: how we came here */
 	/* stopped at a system call that has not been made: show the instruction, not what is behind it */
 	if (r->pending && r->ev.task == t->serial && (r->ev.kind == TRACE_SYSCALL || r->ev.kind == TRACE_SYSCALL_ENTER)) {
 		ret->rip -= 2;
@@ -299,7 +305,7 @@ static struct err *maps_file(struct replay *r, int pid, int *fd_ret)
 		const struct tracee_map *m = &maps.map[i];
 		const struct rp_object *o = object_of_name(r, m->name);
 
-		if ((m->start >= FIXED_PAGE && m->end <= FIXED_END) || rp_probe_mapping(t->mm, m->start))
+		if ((m->start >= FIXED_PAGE && m->end <= FIXED_END) || rp_probe_mapping(t->mm, m->start) || rp_gate_area(t->mm, m->start))
 			continue;
 		fprintf(f, "%" PRIx64 "-%" PRIx64 " %c%c%c%c %08" PRIx64 " 00:00 %d %s\n", m->start, m->end,
 			m->prot & PROT_READ ? 'r' : '-', m->prot & PROT_WRITE ? 'w' : '-', m->prot & PROT_EXEC ? 'x' : '-',
@@ -373,7 +379,7 @@ struct err *replay_breaks(struct replay *r, const struct replay_break *b, unsign
 
 static struct err *moved(struct replay *r, struct err *err, struct replay_stop *ret)
 {
-	rp_timer(0, false);
+	rp_timer_off();
 	rp_int3_out(r);
 	if (!err)
 		ret->tid = replay_current(r);
@@ -462,18 +468,19 @@ static struct err *forward_hop(struct replay *r, bool step, struct rp_hop *hop, 
 		return NULL;
 	}
 	if (!err)
-		err = rp_hop(r, r->debug->user, step, hop);
+		err = step ? rp_tracked_hop(r, r->debug->user, true, hop) : rp_chain_hop(r, r->debug->user, hop);
 	if (err)
 		return err;
-	rp_hop_track(r, hop);
 	*done = is_stop(r, hop, newest, ret);
-	if (!*done && rp_debug_interrupted(r) && (!r->debug->nameless || ++*patience > INTERRUPTS_PATIENCE)) {
+	if (!*done && !r->pending && rp_debug_interrupted(r) && (!r->debug->nameless || ++*patience > INTERRUPTS_PATIENCE)) {
 		if (r->debug->nameless)
 			TRY(rp_goto(r, &r->debug->pos));
 		*ret = (struct replay_stop){ .kind = REPLAY_STOP_INTERRUPT };
 		*done = true;
 	}
-	return hop->kind == HOP_EVENT && !*done ? rp_checkpoint_maybe(r) : NULL;
+	if (*done || r->debug->nameless)
+		return NULL;
+	return hop->kind == HOP_EVENT || (hop->kind == HOP_MOVED && !step) ? rp_checkpoint_maybe(r) : NULL;
 }
 
 struct err *replay_forward(struct replay *r, struct replay_stop *ret)
@@ -483,7 +490,7 @@ struct err *replay_forward(struct replay *r, struct replay_stop *ret)
 	struct rp_hop hop;
 	bool done = false;
 
-	rp_timer(50000, false);
+	rp_timer(RP_TIME_USER);
 	while (!err && !done)
 		err = forward_hop(r, false, &hop, &patience, ret, &done);
 	return moved(r, err, ret);
@@ -507,7 +514,7 @@ struct err *replay_step(struct replay *r, int tid, uint64_t start, uint64_t end,
 
 	if (!t)
 		return &err_gone;
-	rp_timer(50000, false);
+	rp_timer(RP_TIME_USER);
 	while (!err && !done) {
 		err = rp_next(r);
 		if (err && err->code != ERR_END)
@@ -524,7 +531,7 @@ struct err *replay_step(struct replay *r, int tid, uint64_t start, uint64_t end,
 
 struct err *replay_backward(struct replay *r, struct replay_stop *ret)
 {
-	rp_timer(50000, false);
+	rp_timer(RP_TIME_USER);
 	return moved(r, rp_back(r, ret), ret);
 }
 
@@ -534,7 +541,7 @@ struct err *replay_step_back(struct replay *r, int tid, struct replay_stop *ret)
 
 	if (!t)
 		return &err_gone;
-	rp_timer(50000, false);
+	rp_timer(RP_TIME_USER);
 	return moved(r, rp_step_back(r, t->serial, ret), ret);
 }
 
@@ -546,7 +553,7 @@ struct err *replay_seek(struct replay *r, uint64_t event, struct replay_stop *re
 	struct rp_hop hop;
 
 	*ret = (struct replay_stop){ .kind = REPLAY_STOP_STEP };
-	rp_timer(50000, false);
+	rp_timer(RP_TIME_USER);
 	if (!rp_pos_leads(&d->pos, &p) || d->nameless) {
 		err = rp_goto(r, &p);
 	} else {
@@ -554,8 +561,8 @@ struct err *replay_seek(struct replay *r, uint64_t event, struct replay_stop *re
 			err = rp_next(r);
 			if (err_catch(&err, ERR_END) || (!err && at_end(r)))
 				ret->kind = REPLAY_STOP_END;
-			else if (!err && (err = rp_hop(r, 0, false, &hop)) == NULL)
-				rp_hop_track(r, &hop);
+			else if (!err)
+				err = rp_chain_hop(r, 0, &hop);
 			if (!err && rp_debug_interrupted(r) && !d->nameless)
 				ret->kind = REPLAY_STOP_INTERRUPT;
 			if (!err && hop.kind == HOP_EVENT && ret->kind == REPLAY_STOP_STEP)

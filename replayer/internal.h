@@ -16,7 +16,7 @@
 #include "tracee/patch.h"
 #include "tracee/ptrace.h"
 
-enum { PAGE_BYTES = 4096 };
+enum { PAGE_BYTES = 4096, RP_AREAS = 4 };
 
 /* A range backed by a shared object: writes that the mapping's protection refuses go to the object. */
 struct rp_shared {
@@ -44,6 +44,14 @@ struct rp_mm {
 	unsigned int3_n, int3_gen;
 	pid_t int3_pid;
 	struct rp_probed *probed;	/* probes that are in its memory: probe.c */
+	/* stubs of breakpoints that are decided in the process: gate.c */
+	struct rp_area { uint64_t at; unsigned used, slots; } areas[RP_AREAS];
+	struct rp_gate *gate;
+	unsigned gate_n, gate_gen, gates_in;
+	uint64_t solid_start, solid_end;
+	/* pages protected for watchpoints: guard.c */
+	struct rp_guard *guard;
+	unsigned guard_n, guard_gen;
 };
 
 struct rp_task {

@@ -564,6 +564,8 @@ static struct err *run_to_trap(struct landmark *l, int request)
 		if (!WIFSTOPPED(status))
 			return &err_gone;
 		TRY(tracee_regs_get(t->real, &t->regs));
+		if (l->r->debug && t->mm->gate_n)
+			rp_gate_leave(t);
 		if (tracee_stop_kind(status) == STOP_SYSCALL)
 			return missed(l, "the next system call");
 		t->regs.orig_rax = (uint64_t)-1;
@@ -572,9 +574,16 @@ static struct err *run_to_trap(struct landmark *l, int request)
 				continue;
 			if (l->timed && !l->r->debug)
 				return &err_late;
+			out_of_stub(l);
 			/* inside the stub the task is nowhere: the next interrupt will do */
-			if (l->r->debug && rp_debug_interrupted(l->r) && !in_stub(l, t->regs.rip))
-				return &rp_stopped;
+			if (l->r->debug && !in_stub(l, t->regs.rip)) {
+				bool end;
+
+				TRY(rp_debug_pause(l->r, t, &end));
+				if (end || l->r->debug->trapped)
+					return &rp_stopped;
+			}
+			into_stub(l);
 			continue;
 		}
 		if (ptrace(PTRACE_GETSIGINFO, t->real, NULL, &info) < 0)
@@ -591,7 +600,22 @@ static struct err *run_to_trap(struct landmark *l, int request)
 		if (info.si_signo == SIGTRAP && !redirected(l, SIGTRAP)) {
 			if (!l->r->debug || t->regs.rip == l->stub.trap || t->regs.rip == l->stub.trip)
 				return NULL;
-			return rp_debug_trap(l->r, t, &info) ? &rp_stopped : NULL;
+			if (!rp_debug_trap(l->r, t, &info)) {
+				if (info.si_code == TRAP_TRACE && request != PTRACE_SYSEMU_SINGLESTEP)
+					continue;	/* of a step that an interrupt overtook */
+				return NULL;
+			}
+			out_of_stub(l);
+			t->dirty = true;
+			if (!in_stub(l, t->regs.rip))
+				return &rp_stopped;
+			l->r->debug->trapped = false;	/* our own test has touched what a register watches */
+			continue;
+		}
+		if (info.si_signo == SIGSEGV && l->r->debug && rp_debug_trap(l->r, t, &info)) {
+			out_of_stub(l);
+			t->dirty = true;
+			return &rp_stopped;
 		}
 		if (info.si_signo != SIGTRAP)
 			TRY(other_signal(l, &info));

@@ -162,14 +162,22 @@ struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event
 		if (err)
 			return err;
 		TRY(tracee_regs_get(t->real, &t->regs));
+		if (r->debug && t->mm->gate_n)
+			rp_gate_leave(t);
 		if (patch_normal(&t->mm->patches, &t->regs) == PATCH_MOVED)
 			t->dirty = true;
 		if (tracee_stop_kind(status) == STOP_SYSCALL) {
+			if (request == PTRACE_SYSEMU_SINGLESTEP)
+				t->regs.r11 &= ~0x100ull;	/* the instruction has put the flags there, with our TF */
 			*stop = RUN_SYSCALL;
 			return NULL;
 		}
 		if (tracee_stop_kind(status) != STOP_SIGNAL) {
-			if (r->debug && rp_debug_interrupted(r))
+			bool end = false;
+
+			if (r->debug)
+				TRY(rp_debug_pause(r, t, &end));
+			if (end || (r->debug && r->debug->trapped))
 				return &rp_stopped;
 			continue;
 		}
@@ -227,11 +235,13 @@ static bool skip_int80(struct rp_task *t)
 }
 
 /* A SIGSEGV that the recording did not see: the stack is ours to grow. */
-static struct err *unexpected_signal(struct rp_task *t, const struct trace_event *ev, const siginfo_t *info, bool *again)
+static struct err *unexpected_signal(struct replay *r, struct rp_task *t, const struct trace_event *ev, const siginfo_t *info, bool *again)
 {
 	*again = false;
 	if (info->si_signo == SIGSEGV && info->si_code != SI_KERNEL)
 		TRY(effect_grow(t, (uint64_t)(uintptr_t)info->si_addr, again));
+	if (r->debug && info->si_signo == SIGTRAP && info->si_code == TRAP_TRACE)
+		*again = true;		/* of a step that an interrupt overtook */
 	if (*again)
 		return NULL;
 	return diverge(t, ev, "expected a %s, found signal %d (code %d) at address 0x%" PRIx64,
@@ -252,7 +262,7 @@ static struct err *run_to_syscall(struct replay *r, struct rp_task *t, const str
 				break;
 			continue;
 		}
-		TRY(unexpected_signal(t, ev, &info, &again));
+		TRY(unexpected_signal(r, t, ev, &info, &again));
 	}
 	t->nr = t->regs.orig_rax;
 	return NULL;
@@ -292,7 +302,7 @@ static struct err *run_to_fault(struct replay *r, struct rp_task *t, const struc
 			fault_in_stub(r, t, ev);
 		if (regs_equal(&t->regs, &ev->regs))
 			return NULL;
-		TRY(unexpected_signal(t, ev, &info, &again));
+		TRY(unexpected_signal(r, t, ev, &info, &again));
 	}
 }
 
@@ -335,13 +345,14 @@ static uint64_t bus_address(const struct trace_event *ev)
  * The same point as landmark_find() finds, with a debugger's breakpoints on the way: a breakpoint there and
  * a look at each turn, some 10 us each.
  */
-static struct err *run_to_state(struct replay *r, struct rp_task *t, const struct trace_event *ev)
+static struct err *slowly_to_state(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
 	enum rp_run stop;
 	siginfo_t info;
 	struct err *err;
 	bool found, again;
 
+	r->debug->slow = true;
 	for (;;) {
 		if (regs_equal(&t->regs, &ev->regs)) {
 			rp_int3_out(r);
@@ -357,8 +368,16 @@ static struct err *run_to_state(struct replay *r, struct rp_task *t, const struc
 			return err;
 		if (stop == RUN_SYSCALL)
 			return diverge(t, ev, "expected a point in computing code, found system call %" PRId64, (int64_t)t->regs.orig_rax);
-		TRY(unexpected_signal(t, ev, &info, &again));
+		TRY(unexpected_signal(r, t, ev, &info, &again));
 	}
+}
+
+static struct err *run_to_state(struct replay *r, struct rp_task *t, const struct trace_event *ev)
+{
+	struct err *err = slowly_to_state(r, t, ev);
+
+	r->debug->slow = false;
+	return err;
 }
 
 /* With landmark.c's jump where nothing is in its way. */
@@ -366,7 +385,7 @@ static struct err *debug_to_state(struct replay *r, struct rp_task *t, const str
 {
 	struct err *err;
 
-	if (r->debug->step || r->debug->sets[r->debug->now].registers)
+	if (r->debug->step)
 		return run_to_state(r, t, ev);
 	r->debug->trapped = false;
 	err = landmark_find(r, t, ev);

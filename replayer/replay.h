@@ -79,15 +79,20 @@ struct err *replay_file(struct replay *r, const char *path, int *fd_ret) __must_
 
 enum replay_break_kind {
 	REPLAY_BREAK = 0,	/* before the instruction at addr */
-	REPLAY_BREAK_HW,	/* the same, by debug register */
+	REPLAY_COUNT,		/* the replayer's own: counts how often addr is come to */
+	REPLAY_BREAK_HW,	/* as BREAK, by debug register */
 	REPLAY_WRITE,		/* memory changes */
-	REPLAY_READ, REPLAY_ACCESS,	/* debug registers only: at most 4 x 8 bytes in all */
+	REPLAY_READ, REPLAY_ACCESS,
 };
 struct replay_break {
 	enum replay_break_kind kind;
 	int pid;
 	uint64_t addr, len;
+	unsigned cond;		/* BREAK only: replay_condition(); 0 = none */
+	unsigned unused;	/* 0: breakpoints are compared as bytes */
 };
+/* A number for a list of conditions, any of which must be true: (2 bytes length, big-endian; gdb's bytecode)... */
+unsigned replay_condition(struct replay *r, const void *bytes, unsigned len);
 /* Replaces what was set. */
 struct err *replay_breaks(struct replay *r, const struct replay_break *b, unsigned n) __must_check;
 

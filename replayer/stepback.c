@@ -1,14 +1,10 @@
 /*
  * stepback.c - one instruction back.
  *
- * That needs the number of steps from a point that has a name and is near.  Most often the
- * position is such a point plus steps.  If not, it is, in this order:
- *   - the last stop before, when that is near;
- *   - the last execution of an instruction that probably came just before, found with debug registers: the
- *     one in memory before this one, or the call that led here;
- *   - the last execution of an instruction that a sample taken a little before found running, or a return to
- *     one of its callers; then again from there;
- *   - stepping all the way, which may take long and can be interrupted.
+ * That needs the number of steps from a point that has a name and is near.  Most often the position is such a point plus
+ * steps.  If not, approach.c looks for one; where it finds none (code that cannot be patched), the last
+ * execution of an instruction that probably came just before is found with debug registers: the one in
+ * memory before this one, or the call that led here; the last resort is stepping all the way, which can be interrupted.
  */
 #include <capstone/capstone.h>
 #include <stdlib.h>
@@ -16,14 +12,10 @@
 
 #include "replayer/internal.h"
 
-enum { STEPS_NEAR = 3000, STEPS_FAR = 30000, STEPS_KEEP = 400, HITS_MAX = 5000, SAMPLE_ADDRS = 12, ATTEMPTS = 16 };
+enum { STEPS_FAR = 30000, HITS_MAX = 5000 };
 
-/* Where a search ends: at a stop for set, or at the event. */
-struct target { bool event; unsigned set; };
-
-/* Steps from base to the target; *found = false after max of them. */
-static struct err *count_steps(struct replay *r, const struct rp_pos *base, const struct target *to, uint64_t max,
-			       uint64_t *steps, bool *found)
+struct err *rp_count_steps(struct replay *r, const struct rp_pos *base, const struct rp_target *to, uint64_t max,
+			   uint64_t *steps, bool *found, uint64_t *pcs)
 {
 	struct rp_hop hop;
 
@@ -37,6 +29,8 @@ static struct err *count_steps(struct replay *r, const struct rp_pos *base, cons
 		}
 		if (hop.kind != HOP_MOVED)
 			continue;
+		if (pcs)
+			pcs[*steps] = hop.t->regs.rip;
 		++*steps;
 		if (!to->event && rp_hop_hits(r, &hop, to->set, NULL)) {
 			*found = true;
@@ -47,7 +41,7 @@ static struct err *count_steps(struct replay *r, const struct rp_pos *base, cons
 }
 
 /* How often was one of the set met before the target?  0 also when more than max times. */
-static struct err *count_hits(struct replay *r, const struct rp_pos *base, const struct target *to, unsigned set,
+static struct err *count_hits(struct replay *r, const struct rp_pos *base, const struct rp_target *to, unsigned set,
 			      uint64_t max, uint64_t *n)
 {
 	unsigned both = rp_set_union(r, to->set, set);
@@ -55,6 +49,7 @@ static struct err *count_hits(struct replay *r, const struct rp_pos *base, const
 
 	TRY(rp_goto(r, base));
 	for (*n = 0; !rp_debug_interrupted(r);) {
+		r->debug->limit = 1;
 		TRY(rp_tracked_hop(r, both, false, &hop));
 		if (hop.kind == HOP_PENDING)
 			return to->event ? NULL : rp_lost(r);
@@ -132,22 +127,8 @@ static unsigned candidates(struct replay *r, struct rp_task *t, uint64_t pc, uin
 	return n;
 }
 
-/* *back = base and steps, one short of the target; keep a checkpoint near it. */
-static struct err *one_less(struct replay *r, const struct rp_pos *base, uint64_t steps, struct rp_pos *back)
-{
-	rp_pos_copy(back, base);
-	if (steps > STEPS_KEEP) {
-		rp_pos_leg(back, 0, steps - STEPS_KEEP / 2);
-		TRY(rp_goto(r, back));
-		TRY(rp_checkpoint_take(r));
-		rp_pos_copy(back, base);
-	}
-	rp_pos_leg(back, 0, steps - 1);
-	return NULL;
-}
-
 static struct err *by_candidates(struct replay *r, const struct rp_pos *base, const struct rp_pos *p,
-				 const struct target *to, struct rp_pos *back, bool *found)
+				 const struct rp_target *to, struct rp_pos *back, bool *found)
 {
 	unsigned n, room = DEBUG_REGISTERS - (r->debug->sets[to->set].soft ? 0 : r->debug->sets[to->set].registers);
 	struct rp_pos near = { 0 };
@@ -171,7 +152,7 @@ static struct err *by_candidates(struct replay *r, const struct rp_pos *base, co
 		uint64_t hits = 0;
 
 		for (unsigned j = 0; j < k; j++)
-			b[j] = (struct replay_break){ REPLAY_BREAK_HW, t->rec_pid, addr[i + j], 1 };
+			b[j] = (struct replay_break){ .kind = REPLAY_BREAK_HW, .pid = t->rec_pid, .addr = addr[i + j], .len = 1 };
 		set = rp_set_intern(r, b, k);
 		err = count_hits(r, base, to, set, HITS_MAX, &hits);
 		t = rp_task_find(r, r->ev.task);
@@ -179,99 +160,24 @@ static struct err *by_candidates(struct replay *r, const struct rp_pos *base, co
 			continue;
 		rp_pos_copy(&near, base);
 		rp_pos_leg(&near, set, hits);
-		err = count_steps(r, &near, to, STEPS_FAR, &steps, found);
-		if (!err && *found)
-			err = one_less(r, &near, steps, back);
+		err = rp_count_steps(r, &near, to, STEPS_FAR, &steps, found, NULL);
+		if (!err && *found) {
+			rp_pos_copy(back, &near);
+			rp_pos_leg(back, 0, steps - 1);
+		}
 	}
 	free(near.legs);
 	return err;
 }
 
-/* ---- by samples ---- */
-
-/* Run from base to the target, or for so long.  *ns: how long it took; rp_sampled(): it is in the middle. */
-static struct err *run_for(struct replay *r, const struct rp_pos *base, const struct target *to, long us, uint64_t *ns)
+/* The last checkpoint before p. */
+static const struct rp_checkpoint *nearest(const struct replay *r, const struct rp_pos *p)
 {
-	struct rp_hop hop = { .kind = HOP_MOVED };
-	struct err *err = rp_goto(r, base);
-	uint64_t start = rp_now_ns();
-	bool there = false;
+	const struct rp_checkpoint *c = r->debug->newest;
 
-	if (us)
-		rp_timer(us, true);
-	while (!err && !there && !rp_debug_interrupted(r)) {
-		err = rp_tracked_hop(r, to->set, false, &hop);
-		there = !err && (hop.kind == HOP_PENDING || (!to->event && hop.kind == HOP_MOVED && rp_hop_hits(r, &hop, to->set, NULL)));
-	}
-	*ns = rp_now_ns() - start;
-	return err;
-}
-
-static bool after_call(struct rp_task *t, uint64_t addr)
-{
-	uint8_t x[7];
-
-	if (addr < 7 || tracee_read_some(t->real, addr - 7, x, 7) != 7)
-		return false;
-	return x[2] == 0xe8 || (x[5] == 0xff && (x[6] & 0x38) == 0x10) || (x[4] == 0xff && (x[5] & 0x38) == 0x10) ||
-		(x[1] == 0xff && (x[2] & 0x38) == 0x10);
-}
-
-/* Places that were being executed a little before the target: where it was, and where its callers go on. */
-static struct err *sample(struct replay *r, const struct rp_pos *base, const struct target *to, long us,
-			  uint64_t ret[SAMPLE_ADDRS], unsigned *n)
-{
-	uint64_t words[128], ns;
-	struct err *err = run_for(r, base, to, us, &ns);
-	struct rp_task *t = r->ev_read ? rp_task_find(r, r->ev.task) : NULL;
-	size_t len;
-
-	*n = 0;
-	if (!err && rp_sampled() && r->debug->nameless && t) {
-		ret[(*n)++] = t->regs.rip;
-		len = tracee_read_some(t->real, t->regs.rsp, words, sizeof(words)) / 8;
-		for (size_t i = 0; i < len && *n < SAMPLE_ADDRS; i++) {
-			if (after_call(t, words[i]))
-				ret[(*n)++] = words[i];
-		}
-	}
-	rp_timer(50000, false);
-	return err;
-}
-
-/* Move base nearer to the target, again and again, until stepping does the rest. */
-static struct err *by_samples(struct replay *r, struct rp_pos *base, const struct target *to, struct rp_pos *back, bool *found)
-{
-	static const unsigned parts[] = { 31, 24, 29, 16 };	/* of 32 */
-	uint64_t addr[SAMPLE_ADDRS], ns, steps, hits;
-	int pid = 0;
-
-	*found = false;
-	for (unsigned attempt = 0; attempt < ATTEMPTS && !*found && !rp_debug_interrupted(r); attempt++) {
-		struct rp_task *t;
-		unsigned n;
-
-		TRY(run_for(r, base, to, 0, &ns));
-		t = rp_task_find(r, r->ev.task);
-		pid = t ? t->rec_pid : 0;
-		TRY(sample(r, base, to, (long)(ns / 32000 * parts[attempt % 4]) + 20, addr, &n));
-		for (unsigned i = 0; i < n && !*found; i++) {
-			struct replay_break b = { REPLAY_BREAK_HW, pid, addr[i], 1 };
-			unsigned set = rp_set_intern(r, &b, 1);
-
-			TRY(count_hits(r, base, to, set, HITS_MAX, &hits));
-			if (!hits)
-				continue;
-			rp_pos_leg(base, set, hits);
-			TRY(rp_goto(r, base));
-			TRY(rp_checkpoint_take(r));
-			TRY(count_steps(r, base, to, STEPS_FAR, &steps, found));
-			if (*found)
-				TRY(one_less(r, base, steps, back));
-			break;
-		}
-	}
-	return NULL;
+	while (c && (!rp_pos_leads(&c->pos, p) || rp_pos_leads(p, &c->pos)))
+		c = c->older;
+	return c;
 }
 
 /*
@@ -279,7 +185,8 @@ static struct err *by_samples(struct replay *r, struct rp_pos *base, const struc
  */
 static struct err *back_in_segment(struct replay *r, const struct rp_pos *p, struct rp_pos *back, bool *none)
 {
-	struct target to = { .event = p->pending };
+	struct rp_target to = { .event = p->pending };
+	const struct rp_checkpoint *near;
 	struct rp_pos base = { 0 };
 	struct err *err;
 	uint64_t steps;
@@ -296,19 +203,21 @@ static struct err *back_in_segment(struct replay *r, const struct rp_pos *p, str
 	}
 	if (!p->pending)
 		to.set = p->legs[p->legs_n - 1].set;
-	err = count_steps(r, &base, &to, STEPS_NEAR, &steps, &found);
-	if (!err && !found) {
+	near = nearest(r, p);
+	if (near && rp_pos_leads(&base, &near->pos))
+		rp_pos_copy(&base, &near->pos);
+	err = rp_approach(r, &base, p, &to, &steps, &found);
+	if (!err && !found && !rp_debug_interrupted(r)) {
 		err = by_candidates(r, &base, p, &to, back, &found);
-		if (!err && !found && r->debug->sets[to.set].registers < DEBUG_REGISTERS)
-			err = by_samples(r, &base, &to, back, &found);
 		if (err || found)
 			goto out;
-		err = count_steps(r, &base, &to, UINT64_MAX, &steps, &found);
+		err = rp_count_steps(r, &base, &to, UINT64_MAX, &steps, &found, NULL);
 	}
 	if (!err && found) {
 		*none = steps == 0;
+		rp_pos_copy(back, &base);
 		if (steps)
-			err = one_less(r, &base, steps, back);
+			rp_pos_leg(back, 0, steps - 1);
 	}
 	if (!err && !found)
 		rp_pos_copy(back, p);	/* interrupted */
@@ -322,14 +231,17 @@ static bool moves(const struct trace_event *ev)
 	return ev->kind != TRACE_NOTE && ev->kind != TRACE_EXIT && ev->kind != TRACE_SYSCALL_EXIT && ev->kind != TRACE_EXEC;
 }
 
-/* The last event up to n at which the task did something itself; 0 = none. */
-static struct err *event_before(struct replay *r, uint32_t serial, uint64_t n, uint64_t *ret)
+/* The last event up to n at which the task did something itself; n = 0: none.  call: the address of its system call
+ * instruction, 0 if it was something else. */
+struct last_event { uint64_t n, call; };
+
+static struct err *event_before(struct replay *r, uint32_t serial, uint64_t n, struct last_event *ret)
 {
 	uint64_t step = 64;
 
-	*ret = 0;
+	*ret = (struct last_event){ 0 };
 	r->ev_read = false;	/* the reader's memory is about to change */
-	for (uint64_t end = n + 1; end > 1 && !*ret; step *= 2) {
+	for (uint64_t end = n + 1; end > 1 && !ret->n; step *= 2) {
 		uint64_t from = end > step + 1 ? end - step : 1;
 
 		TRY(trace_reader_seek(r->reader, from));
@@ -337,8 +249,13 @@ static struct err *event_before(struct replay *r, uint32_t serial, uint64_t n, u
 			struct trace_event ev;
 
 			TRY(trace_reader_next(r->reader, &ev));
-			if (ev.task == serial && moves(&ev))
-				*ret = ev.n;
+			if (ev.task != serial || !moves(&ev))
+				continue;
+			*ret = (struct last_event){ .n = ev.n };
+			if (ev.kind == TRACE_SYSCALL || ev.kind == TRACE_SYSCALL_ENTER)
+				ret->call = ev.regs.rip - 2;
+			else if (ev.place == TRACE_AT_SYSCALL && (ev.kind == TRACE_SIGNAL || ev.kind == TRACE_SWITCH))
+				ret->call = ev.regs.rip;
 		}
 		end = from;
 	}
@@ -347,13 +264,43 @@ static struct err *event_before(struct replay *r, uint32_t serial, uint64_t n, u
 	return trace_reader_seek(r->reader, r->where + 1);
 }
 
+/*
+ * Just before an event.  Where that is a system call, the registers at its stop are no longer those before the
+ * instruction: the place is where the task comes to the instruction, which it does once, or stands on it.
+ */
+static struct err *before_event(struct replay *r, uint32_t serial, const struct last_event *e, struct rp_pos *back)
+{
+	struct replay_break b = { .kind = REPLAY_BREAK, .addr = e->call, .len = 1 };
+	struct rp_hop hop = { 0 };
+	struct rp_task *t;
+
+	back->where = e->n - 1;
+	back->pending = true;
+	back->legs_n = 0;
+	if (!e->call)
+		return rp_goto(r, back);
+	back->pending = false;
+	TRY(rp_goto(r, back));
+	t = rp_task_find(r, serial);
+	if (!t || t->regs.rip == e->call || (rp_will_restart(t) && t->regs.rip == e->call + 2))
+		return NULL;
+	b.pid = t->rec_pid;
+	do {
+		TRY(rp_chain_hop(r, rp_set_intern(r, &b, 1), &hop));
+	} while (hop.kind == HOP_MOVED && hop.stepped);
+	if (hop.kind == HOP_MOVED)
+		return NULL;
+	back->pending = true;
+	return rp_goto(r, back);
+}
+
 struct err *rp_back_one(struct replay *r, uint32_t serial, bool *begin)
 {
+	struct last_event e = { 0 };
 	struct rp_debug *d = r->debug;
 	struct rp_pos p = { 0 }, back = { 0 };
 	struct err *err = NULL;
 	bool none = true;
-	uint64_t n;
 
 	*begin = false;
 	rp_pos_copy(&p, &d->pos);
@@ -363,16 +310,14 @@ struct err *rp_back_one(struct replay *r, uint32_t serial, bool *begin)
 			err = back_in_segment(r, &p, &back, &none);
 	}
 	if (!err && none) {
-		err = event_before(r, serial, p.where, &n);
-		*begin = !err && n <= rp_first(r);
-		back.where = n - 1;
-		back.pending = true;
-		back.legs_n = 0;
+		err = event_before(r, serial, p.where, &e);
+		*begin = !err && e.n <= rp_first(r);
 	}
-	if (!err)
+	if (!err && none && !*begin)
+		err = before_event(r, serial, &e, &back);
+	else if (!err)
 		err = rp_goto(r, *begin ? &p : &back);
 	free(p.legs);
 	free(back.legs);
 	return err;
 }
-

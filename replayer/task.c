@@ -69,6 +69,8 @@ struct rp_mm *rp_mm_copy(const struct rp_mm *mm)
 	}
 	patches_copy(&copy->patches, &mm->patches);
 	copy->calls = mm->calls;
+	memcpy(copy->areas, mm->areas, sizeof(copy->areas));	/* they are mapped in a copy too, stubs are made anew */
+	rp_gate_forget(copy);
 	if (mm->auxv) {
 		copy->auxv = malloc(mm->auxv_len + 1);
 		BUG_ON(!copy->auxv, "out of memory for a process");
@@ -99,6 +101,8 @@ void rp_mm_put(struct rp_mm *mm)
 	free(mm->auxv);
 	free(mm->int3);
 	rp_probed_free(mm->probed);
+	free(mm->gate);
+	free(mm->guard);
 	free(mm);
 }
 

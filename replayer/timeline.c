@@ -75,9 +75,9 @@ bool rp_pos_same(const struct rp_pos *a, const struct rp_pos *b)
 
 /* ---- forward to a position ---------------------------------------------------------------- */
 
-struct err *rp_lost(const struct replay *r)
+struct err *rp_lost_(const struct replay *r,int line,const char*f)
 {
-	return err_new(ERR_DIVERGED, "replay diverged after event %" PRIu64 ": a place that was there before was not found again", r->where);
+	return err_new(ERR_DIVERGED, "replay diverged after event %" PRIu64 ": a place that was there before was not found again %s %d", r->where,f,line);
 }
 
 struct err *rp_tracked_hop(struct replay *r, unsigned set, bool step, struct rp_hop *hop)
@@ -109,11 +109,14 @@ static struct err *walk_legs(struct replay *r, const struct rp_pos *p)
 		unsigned set = p->legs[i].set;
 
 		while (have < p->legs[i].n && !err) {
-			err = rp_tracked_hop(r, set, set == 0, &hop);
+			d->limit = p->legs[i].n - have;
+			d->quiet = set != 0;
+			err = set ? rp_chain_hop(r, set, &hop) : rp_tracked_hop(r, 0, true, &hop);
+			d->quiet = false;
 			if (!err && hop.kind != HOP_MOVED && hop.kind != HOP_INTERRUPTED)
 				err = rp_lost(r);
 			if (!err && hop.kind == HOP_MOVED)
-				have += set == 0 || rp_hop_hits(r, &hop, set, NULL);
+				have += set == 0 ? 1 : rp_hop_count(r, &hop, set);
 			if (!err && hop.kind == HOP_MOVED && set)
 				err = rp_checkpoint_maybe(r);
 		}
@@ -128,7 +131,7 @@ static struct err *walk(struct replay *r, const struct rp_pos *p)
 	struct rp_hop hop;
 
 	while (r->where < p->where) {
-		TRY(rp_tracked_hop(r, 0, false, &hop));
+		TRY(rp_chain_hop(r, 0, &hop));
 		if (hop.kind == HOP_END)
 			return rp_lost(r);
 		if (hop.kind == HOP_EVENT)
@@ -138,7 +141,7 @@ static struct err *walk(struct replay *r, const struct rp_pos *p)
 	if (!p->pending && !d->pos.legs_n && rp_now_ns() - d->last_ns > DENSE_NS)
 		TRY(rp_checkpoint_take(r));
 	while (p->pending && !r->pending) {
-		TRY(rp_tracked_hop(r, 0, false, &hop));
+		TRY(rp_chain_hop(r, 0, &hop));
 		if (hop.kind != HOP_PENDING && hop.kind != HOP_INTERRUPTED)
 			return rp_lost(r);
 	}
@@ -151,18 +154,22 @@ struct err *rp_goto(struct replay *r, const struct rp_pos *target)
 	struct rp_checkpoint *c;
 	struct rp_pos p = { 0 };
 	struct err *err = NULL;
-	bool shielded = d->shielded;
+	bool shielded = d->shielded, quiet = d->quiet;
+	unsigned names;
 
 	rp_pos_copy(&p, target);	/* it may be d->pos */
 	d->shielded = true;
+	d->quiet = false;
+	names = d->names_made;
 	c = best_checkpoint(r, &p, false);
 	if (d->nameless || !rp_pos_leads(&d->pos, &p) || (c && rp_pos_leads(&d->pos, &c->pos) && !rp_pos_same(&d->pos, &c->pos)))
 		err = c ? rp_checkpoint_restore(r, c) : rp_lost(r);
 	if (!err)
 		err = walk(r, &p);
-	if (!err)
+	if (!err && names == d->names_made)	/* else the way there has got a better name */
 		rp_pos_copy(&d->pos, &p);
 	d->shielded = shielded;
+	d->quiet = quiet;
 	free(p.legs);
 	return err;
 }
@@ -170,91 +177,162 @@ struct err *rp_goto(struct replay *r, const struct rp_pos *target)
 /* ---- the last stop before --------------------------------------------------------------------- */
 
 struct scan {
-	struct rp_pos base;	/* where counting of stops began, in this segment */
-	uint64_t stops;
 	bool found;
 	struct rp_pos pos;
 	struct replay_stop stop;
 	uint32_t serial;
 };
 
-static void scan_note(struct replay *r, struct scan *s, const struct rp_hop *hop, bool at_end)
+static void scan_found(struct replay *r, struct scan *s, const struct rp_hop *hop, const struct rp_pos *pos)
 {
-	const struct replay_break *watch;
+	const struct replay_break *watch = NULL;
 
-	if (hop->kind == HOP_EVENT) {
-		s->base.where = r->where;
-		s->base.legs_n = 0;
-		s->stops = 0;
-	}
-	if (!hop->t || !rp_hop_hits(r, hop, r->debug->user, &watch))
-		return;
-	s->stops += hop->kind == HOP_MOVED;
-	if (at_end)
-		return;
+	if (pos == &r->debug->pos)	/* the stop itself, not one before */
+		rp_hop_hits(r, hop, r->debug->user, &watch);
 	s->found = true;
-	rp_pos_copy(&s->pos, &s->base);
-	rp_pos_leg(&s->pos, r->debug->user, s->stops);
+	rp_pos_copy(&s->pos, pos);
 	s->serial = hop->t->serial;
 	s->stop = (struct replay_stop){ .kind = watch ? REPLAY_STOP_WATCH : REPLAY_STOP_BREAK };
 	if (watch)
 		s->stop.watch = *watch;
 }
 
-static struct err *scan_legs(struct replay *r, struct scan *s, const struct rp_pos *end)
+/* Quietly: breakpoints are counted, not stopped at.  Notes the last stop of the hop. */
+static struct err *scan_hop(struct replay *r, struct scan *s, const struct rp_pos *end, struct rp_hop *hop)
+{
+	struct rp_debug *d = r->debug;
+	struct err *err;
+
+	d->quiet = true;
+	err = rp_chain_hop(r, d->user, hop);
+	d->quiet = false;
+	if (err)
+		return err;
+	if (hop->kind == HOP_END)
+		return rp_lost(r);
+	if (hop->kind == HOP_INTERRUPTED || !hop->t)
+		return NULL;
+	if (d->hit_before)
+		scan_found(r, s, hop, &d->last_hit);
+	if (hop->kind != HOP_PENDING && rp_hop_hits(r, hop, d->user, NULL) && !rp_pos_same(&d->pos, end))
+		scan_found(r, s, hop, &d->pos);
+	if (hop->kind == HOP_EVENT || (hop->kind == HOP_MOVED && !hop->stepped))
+		return rp_checkpoint_maybe(r);
+	return NULL;
+}
+
+/* A leg that is counted while the user's stops are noted. */
+struct scan_leg {
+	struct rp_pos base;	/* where counting of stops began */
+	uint64_t stops;
+	const struct rp_leg *leg;
+	bool last;		/* it ends at the present, which does not count */
+};
+
+static void leg_note(struct replay *r, struct scan *s, struct scan_leg *l, const struct rp_hop *hop, bool at_end)
 {
 	unsigned user = r->debug->user;
+	uint64_t n = rp_hop_count(r, hop, user);
+	bool here = rp_hop_hits(r, hop, user, NULL);
+	struct rp_pos pos = { 0 };
+
+	l->stops += n;
+	n -= at_end && here;	/* the present itself */
+	if (!n)
+		return;
+	rp_pos_copy(&pos, &l->base);
+	rp_pos_leg(&pos, user, l->stops - (at_end && here));
+	scan_found(r, s, hop, &pos);
+	if (here && !at_end) {
+		const struct replay_break *watch;
+
+		rp_hop_hits(r, hop, user, &watch);
+		if (watch) {
+			s->stop.kind = REPLAY_STOP_WATCH;
+			s->stop.watch = *watch;
+		}
+	}
+	free(pos.legs);
+}
+
+/* One hop of a leg: *n = how far. */
+static struct err *leg_hop(struct replay *r, const struct scan_leg *l, uint64_t have, struct rp_hop *hop, uint64_t *n)
+{
+	struct rp_debug *d = r->debug;
+	const struct rp_set *s = &d->sets[l->leg->set], *u = &d->sets[d->user];
+	unsigned both = rp_set_union(r, d->user, l->leg->set);
+	struct rp_chained chain = { .n = 1, .limit = { l->leg->n - have } };
+	struct err *err;
+
+	s = &d->sets[l->leg->set];
+	u = &d->sets[d->user];
+	if (!l->leg->set) {
+		err = rp_tracked_hop(r, both, true, hop);
+		*n = 1;
+		return err;
+	}
+	if (s->n == 1 && s->counts == 1) {	/* a place of a chain: both are counted inside the process */
+		chain.b[0] = s->b[0];
+		d->quiet = true;
+		err = rp_hop_counting(r, both, &chain, hop);
+		d->quiet = false;
+		*n = chain.count[0];
+	} else {
+		d->limit = l->leg->n - have;
+		d->quiet = u->watches == u->n || both == d->user;
+		err = rp_hop(r, both, false, hop);
+		*n = rp_hop_count(r, hop, l->leg->set);
+		d->quiet = false;
+	}
+	d->nameless = true;
+	if (!err && hop->kind == HOP_MOVED)
+		d->nameless = false;	/* not a name, but counted up to here */
+	return err;
+}
+
+static struct err *scan_legs(struct replay *r, struct scan *s, const struct rp_pos *end)
+{
+	struct rp_debug *d = r->debug;
 	struct rp_pos from = { 0 };
+	struct scan_leg l = { .stops = 0 };
 	struct err *err = NULL;
 	struct rp_hop hop;
 
-	rp_pos_copy(&from, &r->debug->pos);
+	rp_pos_copy(&from, &d->pos);
+	rp_pos_copy(&l.base, &d->pos);
 	for (unsigned i = 0; i < end->legs_n && !err; i++) {
-		const struct rp_leg *leg = &end->legs[i];
-		uint64_t have = i < from.legs_n ? from.legs[i].n : 0;
-		unsigned both = rp_set_union(r, user, leg->set);
+		uint64_t have = i < from.legs_n ? from.legs[i].n : 0, n;
 
-		while (have < leg->n && !err && !rp_debug_interrupted(r)) {
-			err = rp_tracked_hop(r, both, leg->set == 0, &hop);
+		l.leg = &end->legs[i];
+		while (have < l.leg->n && !err && !rp_debug_interrupted(r)) {
+			err = leg_hop(r, &l, have, &hop, &n);
 			if (err || hop.kind == HOP_INTERRUPTED)
 				continue;
 			if (hop.kind != HOP_MOVED) {
 				err = rp_lost(r);
 				continue;
 			}
-			have += leg->set == 0 || rp_hop_hits(r, &hop, leg->set, NULL);
-			scan_note(r, s, &hop, i + 1 == end->legs_n && have == leg->n);
+			have += n;
+			leg_note(r, s, &l, &hop, i + 1 == end->legs_n && have == l.leg->n);
 		}
 	}
+	d->nameless = true;	/* names of unions are of no use */
+	rp_pos_copy(&d->pos, &l.base);
 	free(from.legs);
+	free(l.base.legs);
 	return err;
 }
 
 /* From here to end, not including it. */
 static struct err *scan_to(struct replay *r, struct scan *s, const struct rp_pos *end)
 {
-	struct rp_debug *d = r->debug;
 	struct rp_hop hop;
 
-	rp_pos_copy(&s->base, &d->pos);
-	s->stops = 0;
-	while (r->where < end->where && !rp_debug_interrupted(r)) {
-		TRY(rp_tracked_hop(r, d->user, false, &hop));
-		if (hop.kind == HOP_END)
-			return rp_lost(r);
-		if (hop.kind != HOP_PENDING && hop.kind != HOP_INTERRUPTED)
-			scan_note(r, s, &hop, r->where == end->where && !end->legs_n && !end->pending);
-		if (hop.kind == HOP_EVENT || (hop.kind == HOP_MOVED && !hop.stepped))
-			TRY(rp_checkpoint_maybe(r));
-	}
-	while (end->pending && !r->pending && !rp_debug_interrupted(r)) {
-		TRY(rp_tracked_hop(r, d->user, false, &hop));
-		if (hop.kind == HOP_MOVED)
-			scan_note(r, s, &hop, false);
-		if (hop.kind == HOP_MOVED && !hop.stepped)	/* a stop in a long computation: it has a name */
-			TRY(rp_checkpoint_maybe(r));
-	}
-	return scan_legs(r, s, end);
+	while (r->where < end->where && !rp_debug_interrupted(r))
+		TRY(scan_hop(r, s, end, &hop));
+	while (end->pending && !r->pending && !rp_debug_interrupted(r))
+		TRY(scan_hop(r, s, end, &hop));
+	return end->legs_n ? scan_legs(r, s, end) : NULL;
 }
 
 static struct err *go_back(struct replay *r, struct scan *s)
@@ -323,7 +401,6 @@ struct err *rp_back(struct replay *r, struct replay_stop *ret)
 	}
 out:
 	free(start.legs);
-	free(s.base.legs);
 	free(s.pos.legs);
 	return err;
 }

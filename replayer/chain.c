@@ -1,0 +1,205 @@
+/*
+ * chain.c - names and checkpoints inside long computations, made while running forward.
+ *
+ * Between two events there is nothing to count, so a point in seconds of computing would have no name that can be found
+ * again.  Here it gets one: after a tick the run begins again from the last named point (a tick away), now
+ * counting the executions of an instruction that the tick found running (gate.c, nanoseconds each).  At the
+ * next tick its next execution ends the run: "the n-th execution of A after the last named point" is a name, a checkpoint is
+ * taken, and so on from there.  When A is not executed any more (another phase of the program), another one is
+ * chosen, at the cost of running one tick again.
+ *
+ * So each place of a computation that was run through once is at most a tick behind a checkpoint, as far as these are kept.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "replayer/internal.h"
+
+enum { WAITS_MAX = 3, FAILURES_MAX = 4 };
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+struct chain {
+	unsigned set, both;
+	struct rp_pos base;	/* the last point with a name */
+	struct rp_chained c;	/* counted since then */
+	uint64_t fast, in_base;	/* executions of set's counting breakpoint in this hop; of these, before base */
+	uint64_t limit;		/* the hop's, 0 = none */
+	unsigned waits, failures;
+	uint64_t since_ns;	/* when the run from base began */
+};
+
+static void count_places(struct replay *r, struct chain *c, struct rp_task *t, const struct rp_places *p)
+{
+	c->c.n = p->n;
+	for (unsigned i = 0; i < p->n; i++) {
+		c->c.b[i] = rp_place_break(t, p->addr[i]);
+		c->c.limit[i] = c->c.count[i] = 0;
+	}
+	c->waits = 0;
+	c->both = p->n ? rp_set_union(r, c->set, rp_places_set(r, t, p)) : c->set;
+}
+
+static void count_here(struct replay *r, struct chain *c, struct rp_task *t)
+{
+	struct rp_places p = { .n = 0 };
+
+	if (t)
+		rp_places_near(r, t, &p, c->set);
+	count_places(r, c, t, &p);
+}
+
+static void start_counting(struct chain *c)
+{
+	memset(c->c.limit, 0, sizeof(c->c.limit));
+	memset(c->c.count, 0, sizeof(c->c.count));
+	c->since_ns = rp_now_ns();
+}
+
+/* Back to the last named point, which is a tick away. */
+static struct err *again(struct replay *r, struct chain *c)
+{
+	bool shielded = r->debug->shielded, hit = r->debug->hit_before;
+	struct err *err;
+
+	rp_timer(RP_TIME_USER);
+	r->debug->shielded = true;
+	r->debug->nameless = true;
+	err = rp_goto(r, &c->base);
+	r->debug->shielded = shielded;
+	r->debug->hit_before = hit;
+	rp_pos_copy(&c->base, &r->debug->pos);
+	c->fast = c->in_base;
+	start_counting(c);
+	return err;
+}
+
+/* The last of n stops for the hop's set since base, for a quiet hop. */
+static void note_hit(struct replay *r, struct chain *c, uint64_t n)
+{
+	struct rp_debug *d = r->debug;
+
+	if (!n || !d->quiet)
+		return;
+	d->hit_before = true;
+	rp_pos_copy(&d->last_hit, &c->base);
+	rp_pos_leg(&d->last_hit, c->set, n);
+}
+
+/* The task has come to the i-th place: a new base, and from there only this place is counted. */
+static struct err *named(struct replay *r, struct chain *c, struct rp_task *t, unsigned i)
+{
+	struct rp_places p = { .addr = { c->c.b[i].addr }, .n = 1 };
+	struct rp_debug *d = r->debug;
+
+	note_hit(r, c, c->fast - c->in_base);
+	rp_pos_copy(&d->pos, &c->base);
+	rp_pos_leg(&d->pos, rp_set_intern(r, &c->c.b[i], 1), c->c.count[i]);
+	d->nameless = false;
+	d->last = (struct rp_hop){ 0 };
+	rp_pos_copy(&c->base, &d->pos);
+	c->in_base = c->fast;
+	c->failures = 0;
+	d->names_made++;
+	TRY(rp_checkpoint_take(r));
+	count_places(r, c, t, &p);
+	start_counting(c);
+	return NULL;
+}
+
+/* The end of the hop: a name for it. */
+static void name_end(struct replay *r, struct chain *c, struct rp_hop *hop)
+{
+	struct rp_debug *d = r->debug;
+
+	struct rp_hop since = *hop;
+
+	since.fast = c->fast - c->in_base;
+	note_hit(r, c, hop->kind == HOP_MOVED && !hop->stepped ? rp_hop_count(r, &since, c->set) : since.fast);
+	rp_hop_track(r, hop);
+	if (hop->kind == HOP_MOVED && !hop->stepped && (c->both != c->set || d->quiet)) {
+		rp_pos_copy(&d->pos, &c->base);
+		rp_pos_leg(&d->pos, c->set, rp_hop_count(r, &since, c->set));
+		d->nameless = false;
+	}
+	hop->fast = c->fast;
+}
+
+/* The place that was executed least, but was. */
+static int rarest(const struct rp_chained *c)
+{
+	int best = -1;
+
+	for (unsigned i = 0; i < c->n; i++) {
+		if (c->count[i] && (best < 0 || c->count[i] < c->count[best]))
+			best = (int)i;
+	}
+	return best;
+}
+
+static struct err *tick(struct replay *r, struct chain *c, struct rp_hop *hop)
+{
+	int best = rarest(&c->c);
+
+	if (c->c.n && c->waits++ < WAITS_MAX) {
+		/* the next execution of the rarest, or of any when waiting for that was in vain */
+		for (unsigned i = 0; i < c->c.n; i++)
+			c->c.limit[i] = c->waits > 1 || best < 0 || (int)i == best;
+		return NULL;
+	}
+	c->c.n = 0;
+	c->both = c->set;
+	if (c->failures++ >= FAILURES_MAX)	/* code that cannot be counted in: only run */
+		return NULL;
+	count_here(r, c, hop->t);
+	return c->c.n ? again(r, c) : NULL;
+}
+
+static struct err *run(struct replay *r, struct chain *c, struct rp_hop *hop)
+{
+	struct rp_debug *d = r->debug;
+	bool over = false;
+
+	while (!over) {
+		bool give_up = !c->c.n && c->failures >= FAILURES_MAX;
+		struct err *err;
+
+		d->limit = c->limit ? c->limit - c->fast : 0;
+		rp_timer(give_up ? RP_TIME_USER : RP_TIME_TICK);
+		err = rp_hop_counting(r, c->both, &c->c, hop);
+		c->fast += hop->fast;
+		if (err)
+			return err;
+		if (hop->kind == HOP_MOVED && hop->chained >= 0 && !rp_hop_hits(r, hop, c->set, NULL)) {
+			if (hop->at_limit || hop->stepped == false)
+				TRY(named(r, c, hop->t, (unsigned)hop->chained));
+			over = rp_debug_user_interrupt(r);
+			if (over)
+				hop->kind = HOP_INTERRUPTED;
+			continue;
+		}
+		if (hop->kind != HOP_INTERRUPTED || give_up) {
+			name_end(r, c, hop);
+			return NULL;
+		}
+		d->nameless = true;
+		d->last = (struct rp_hop){ 0 };
+		if (rp_now_ns() - c->since_ns >= rp_spacing(r) / 2 || rp_debug_user_interrupt(r))
+			TRY(tick(r, c, hop));
+	}
+	return NULL;
+}
+
+struct err *rp_chain_hop(struct replay *r, unsigned set, struct rp_hop *hop)
+{
+	struct rp_debug *d = r->debug;
+	struct chain c = { .set = set, .both = set, .limit = d->limit, .since_ns = rp_now_ns() };
+	struct err *err;
+
+	rp_pos_copy(&c.base, &d->pos);
+	d->hit_before = false;
+	err = run(r, &c, hop);
+	rp_timer(RP_TIME_USER);
+	free(c.base.legs);
+	return err;
+}

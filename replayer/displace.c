@@ -1,0 +1,159 @@
+/*
+ * displace.c - the instructions that a probe replaces, run elsewhere.
+ *
+ * As tracee/site.c, and more: the last one may transfer control.  A direct branch gets its target again; a call pushes
+ * the original's return address and jumps.
+ */
+#include <capstone/capstone.h>
+#include <string.h>
+
+#include "replayer/displace.h"
+
+static csh decoder(void)
+{
+	static csh cs;
+
+	if (!cs && cs_open(CS_ARCH_X86, CS_MODE_64, &cs) == CS_ERR_OK)
+		cs_option(cs, CS_OPT_DETAIL, CS_OPT_ON);
+	return cs;
+}
+
+static bool plain(csh cs, const cs_insn *insn)
+{
+	static const uint8_t groups[] = { CS_GRP_JUMP, CS_GRP_CALL, CS_GRP_RET, CS_GRP_INT, CS_GRP_IRET };
+
+	for (unsigned i = 0; i < sizeof(groups); i++) {
+		if (cs_insn_group(cs, insn, groups[i]))
+			return false;
+	}
+	switch (insn->id) {
+	case X86_INS_SYSCALL:
+	case X86_INS_SYSENTER:
+	case X86_INS_INT3:
+	case X86_INS_RDTSC:	/* these trap, and must where they were */
+	case X86_INS_RDTSCP:
+	case X86_INS_CPUID:
+	case X86_INS_UD2:
+	case X86_INS_XBEGIN:
+		return false;
+	default:
+		return true;
+	}
+}
+
+static enum displace_last branch_kind(const uint8_t *code, unsigned size)
+{
+	if ((code[0] == 0xc3 && size == 1) || (code[0] == 0xc2 && size == 3) || (code[0] == 0xf3 && code[1] == 0xc3 && size == 2))
+		return DISPLACE_RET;
+	if ((code[0] == 0xeb && size == 2) || (code[0] == 0xe9 && size == 5))
+		return DISPLACE_JMP;
+	if ((code[0] >= 0x70 && code[0] <= 0x7f && size == 2) || (code[0] == 0x0f && code[1] >= 0x80 && code[1] <= 0x8f && size == 6))
+		return DISPLACE_JCC;
+	return code[0] == 0xe8 && size == 5 ? DISPLACE_CALL : DISPLACE_PLAIN;
+}
+
+static void note(struct displaced *d, const cs_insn *insn)
+{
+	struct site *s = &d->site;
+	const cs_x86 *x = &insn->detail->x86;
+
+	s->insn[s->n].at = (uint8_t)s->len;
+	s->insn[s->n].len = (uint8_t)insn->size;
+	s->insn[s->n].disp_at = 0;
+	for (unsigned i = 0; i < x->op_count; i++) {
+		if (x->operands[i].type == X86_OP_MEM && x->operands[i].mem.base == X86_REG_RIP)
+			s->insn[s->n].disp_at = x->encoding.disp_offset;
+	}
+	s->n++;
+	s->len += insn->size;
+}
+
+bool displace_decode(pid_t tid, uint64_t addr, unsigned want, struct displaced *ret)
+{
+	uint8_t code[SITE_MAX + 16] = { 0 };
+	size_t room = tracee_read_some(tid, addr, code, sizeof(code));
+	const uint8_t *p = code;
+	csh cs = decoder();
+	uint64_t at = addr;
+	cs_insn *insn;
+	bool good = cs != 0;
+
+	*ret = (struct displaced){ .site = { .addr = addr } };
+	insn = good ? cs_malloc(cs) : NULL;
+	while (good && ret->site.len < want) {
+		const uint8_t *start = p;
+
+		good = ret->last == DISPLACE_PLAIN && ret->site.n < SITE_INSNS && cs_disasm_iter(cs, &p, &room, &at, insn) &&
+			ret->site.len + insn->size <= SITE_MAX;
+		if (!good)
+			break;
+		if (!plain(cs, insn)) {
+			ret->last = branch_kind(start, insn->size);
+			good = ret->last != DISPLACE_PLAIN;
+			if (good && ret->last != DISPLACE_RET)
+				ret->target = (uint64_t)insn->detail->x86.operands[0].imm;
+		}
+		note(ret, insn);
+	}
+	if (insn)
+		cs_free(insn, 1);
+	memcpy(ret->site.bytes, code, SITE_MAX);
+	return good && (want <= 1 || site_nobody_branches(tid, addr, addr + ret->site.len));
+}
+
+static bool put_jump(uint8_t *out, unsigned *len, uint64_t at, uint64_t target)
+{
+	bool near = site_jump(at + *len, target, out + *len);
+
+	*len += SITE_JUMP;
+	return near;
+}
+
+static bool put_branch(const struct displaced *d, const uint8_t *insn, uint64_t at, uint8_t *out, unsigned *len, unsigned size)
+{
+	uint64_t back = d->site.addr + d->site.len;
+	uint32_t low = (uint32_t)back, high = (uint32_t)(back >> 32);
+	uint8_t condition = insn[0] == 0x0f ? insn[1] & 15 : insn[0] & 15;
+	bool near;
+
+	switch (d->last) {
+	case DISPLACE_RET:
+		memcpy(out + *len, insn, size);
+		*len += size;
+		return true;
+	case DISPLACE_JMP:
+		return put_jump(out, len, at, d->target);
+	case DISPLACE_JCC:	/* 0f 8x rel32: as a jmp, but for its first byte */
+		out[(*len)++] = 0x0f;
+		near = put_jump(out, len, at, d->target);
+		out[*len - SITE_JUMP] = (uint8_t)(0x80 | condition);
+		return near;
+	default:		/* push low; mov dword [rsp + 4], high; jmp */
+		out[(*len)++] = 0x68;
+		memcpy(out + *len, &low, 4);
+		memcpy(out + *len + 4, (const uint8_t[]){ 0xc7, 0x44, 0x24, 0x04 }, 4);
+		memcpy(out + *len + 8, &high, 4);
+		*len += 12;
+		return put_jump(out, len, at, d->target);
+	}
+}
+
+bool displace_write(const struct displaced *d, uint64_t at, uint8_t out[DISPLACE_MAX], unsigned *len_ret, uint64_t *fall_ret)
+{
+	struct site plain_part = d->site;
+	unsigned len, size = 0;
+
+	if (d->last != DISPLACE_PLAIN) {
+		plain_part.n--;
+		size = plain_part.insn[plain_part.n].len;
+		plain_part.len -= size;
+	}
+	if (!site_relocate(&plain_part, at, out))
+		return false;
+	len = plain_part.len;
+	if (size && !put_branch(d, d->site.bytes + len, at, out, &len, size))
+		return false;
+	*fall_ret = at + len;
+	*len_ret = len + SITE_JUMP;
+	return site_jump(at + len, d->site.addr + d->site.len, out + len);
+}

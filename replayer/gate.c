@@ -1,0 +1,666 @@
+/*
+ * gate.c - breakpoints that are decided inside the process.
+ *
+ * The instruction becomes a jump to a stub.  Two kinds, by what the breakpoint asks for:
+ *
+ *   count:     a counter in memory goes down; trap when it is 0; else remember when this was (for comparison with others)
+ *   condition: registers and flags to a stack of ours; the compiled condition (condition.c); back;
+ *              trap when it was true, or then count
+ *   both:      the displaced instructions ("copy") ; jmp back
+ *
+ * So counting to a billion is one trap, and that is what positions inside a long computation are named by
+ * (chain.c, stepback.c); a breakpoint whose condition is false costs some 30 ns instead of 25 us.
+ *
+ * Stubs are written into an area of the process near the code, which stays mapped; the program cannot know of it.  The
+ * jumps themselves come and go with the int3s (breaks.c).  A task that stops inside a copy is told to be at the
+ * original (rp_gate_leave), and is put back when it goes on (rp_gate_enter), so nobody else knows of stubs.
+ *
+ * A place that cannot be patched, or whose page the program may write to or has made itself, gets an int3 as usual.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "replayer/internal.h"
+#include "replayer/displace.h"
+
+enum { AREAS = RP_AREAS, PAGES = 16, STACK_TOP = 15 * PAGE_BYTES, DATA = 15 * PAGE_BYTES, CODE_END = 14 * PAGE_BYTES,
+       STUB_ROOM = 3000, FRAME = 16 * 8,
+       /* the data page: shared words, then a slot for each stub */
+       TURN = 0, LEFT = 8, SLOT = 64, SLOT_SAVE = 0, SLOT_LEFT = 8, SLOT_LAST = 16, SLOT_RIP = 24, SLOT_SAVE_RAX = 32, STEPS_OUT = 2000 };
+
+struct rp_gate {
+	struct replay_break b;
+	struct displaced d;
+	struct site site;		/* d.site */
+	bool trap_only;			/* an int3, and only what it replaces is run in the stub */
+	uint8_t seen[SITE_MAX];		/* what was there when it was tried */
+	bool tried, built, in;
+	uint64_t area, stub, copy, end, fall, trap, slot;	/* copy to end: as the original; trap: behind the int3 */
+	uint64_t left;			/* where its counter is: in its slot, or shared by all of a set */
+};
+
+/* ---- areas ------------------------------------------------------------------------------- */
+
+static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3)
+{
+	TRY(cage_call(t->real, &t->regs, ret, nr, a0, a1, a2, a3, (uint64_t)-1, 0));
+	t->dirty = false;
+	return NULL;
+}
+
+static bool reaches(uint64_t area, uint64_t addr)
+{
+	uint64_t far = area > addr ? area - addr : addr - area;
+
+	return far < 0x7f000000;
+}
+
+/* An area near addr; *ret = NULL when there is no room. */
+static struct err *area_for(struct rp_task *t, uint64_t addr, struct rp_area **ret)
+{
+	struct rp_area *a = t->mm->areas, *end = a + AREAS;
+	struct tracee_maps maps;
+	uint64_t found = 0;
+	int64_t got;
+
+	*ret = NULL;
+	for (; a < end && a->at; a++) {
+		if (reaches(a->at, addr)) {
+			*ret = a;
+			return NULL;
+		}
+	}
+	if (a == end)
+		return NULL;
+	TRY(tracee_maps_read(t->real, &maps));
+	for (size_t i = 0; i < maps.n && !found; i++) {
+		uint64_t at = maps.map[i].end + 16 * PAGE_BYTES, next = i + 1 < maps.n ? maps.map[i + 1].start : 0x7ffffffff000;
+
+		if (reaches(at, addr) && reaches(at + PAGES * PAGE_BYTES, addr) && at + 64 * PAGE_BYTES < next && at < 0x7ffff0000000 &&
+		    (at + PAGES * PAGE_BYTES <= FIXED_PAGE || at >= FIXED_END) && maps.map[i].name[0] != '[')
+			found = at;
+	}
+	tracee_maps_deinit(&maps);
+	if (!found)
+		return NULL;
+	TRY(call(t, &got, SYS_mmap, found, PAGES * PAGE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE));
+	if (got != (int64_t)found)
+		return NULL;
+	*a = (struct rp_area){ .at = found };
+	*ret = a;
+	return NULL;
+}
+
+bool rp_gate_area(const struct rp_mm *mm, uint64_t addr)
+{
+	for (unsigned i = 0; i < AREAS; i++) {
+		if (mm->areas[i].at && addr - mm->areas[i].at < PAGES * PAGE_BYTES)
+			return true;
+	}
+	return false;
+}
+
+struct err *rp_gate_make_room(struct rp_task *t, const struct trace_event *ev)
+{
+	int64_t ret;
+
+	t->mm->solid_end = 0;
+	for (uint32_t i = 0; i < ev->effects_len; i++) {
+		const struct trace_effect *e = &ev->effects[i];
+		uint64_t at = e->kind == TRACE_MOVE ? e->x : e->addr, len = e->kind == TRACE_MOVE ? e->y : e->len;
+
+		if (e->kind != TRACE_MAP && e->kind != TRACE_MOVE && e->kind != TRACE_UNMAP)
+			continue;
+		for (unsigned k = 0; k < AREAS; k++) {
+			struct rp_area *a = &t->mm->areas[k];
+
+			if (!a->at || at >= a->at + PAGES * PAGE_BYTES || at + len <= a->at)
+				continue;
+			TRY(call(t, &ret, SYS_munmap, a->at, PAGES * PAGE_BYTES, 0, 0));
+			rp_gate_forget(t->mm);
+			a->at = 0;
+			for (; k + 1 < AREAS && t->mm->areas[k + 1].at; k++) {
+				t->mm->areas[k] = t->mm->areas[k + 1];
+				t->mm->areas[k + 1].at = 0;
+			}
+		}
+	}
+	return NULL;
+}
+
+/* ---- code ----------------------------------------------------------------------------------- */
+
+struct code { uint8_t bytes[STUB_ROOM]; unsigned len; uint64_t at; };
+
+static void put(struct code *c, const void *bytes, unsigned n)
+{
+	BUG_ON(c->len + n > STUB_ROOM, "a stub of more than %u bytes", c->len);
+	memcpy(c->bytes + c->len, bytes, n);
+	c->len += n;
+}
+#define PUT(c, ...) put(c, (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
+
+/* three bytes of an instruction, and a RIP-relative address */
+static void put_rip(struct code *c, uint8_t a, uint8_t b, uint8_t modrm, uint64_t addr)
+{
+	int32_t rel = (int32_t)(addr - (c->at + c->len + 7));
+
+	PUT(c, a, b, modrm);
+	put(c, &rel, 4);
+}
+
+static bool put_copy(struct rp_gate *p, struct code *c)
+{
+	unsigned len, last = p->d.last != DISPLACE_PLAIN ? p->site.insn[p->site.n - 1].len : 0;
+
+	p->copy = c->at + c->len;
+	if (c->len + DISPLACE_MAX + 64 > STUB_ROOM || !displace_write(&p->d, p->copy, c->bytes + c->len, &len, &p->fall))
+		return false;
+	c->len += len;
+	p->end = p->copy + p->site.len - last;
+	return true;
+}
+
+static void put_saved(const struct rp_gate *p, struct code *c, uint8_t opcode)
+{
+	put_rip(c, 0x48, opcode, 0x0d, p->slot + SLOT_SAVE);		/* rcx */
+	put_rip(c, 0x48, opcode, 0x05, p->slot + SLOT_SAVE_RAX);	/* rax */
+}
+
+static void put_word_at(struct code *c, uint64_t addr, uint8_t displacement)
+{
+	PUT(c, 0x48, 0xb9);					/* mov rcx, addr */
+	put(c, &addr, 8);
+	PUT(c, 0x48, 0x8b, 0x01, 0x48, 0x8d, 0x40, displacement, 0x48, 0x89, 0x01);	/* rax = [rcx] + displacement; [rcx] = rax */
+}
+
+/* Flags stay as they are.  Returns where the distance of the branch to the trap is to be filled in. */
+static unsigned put_count(const struct rp_gate *p, struct code *c, uint64_t turn)
+{
+	unsigned branch;
+
+	put_saved(p, c, 0x89);
+	put_word_at(c, p->left, 0xff);
+	PUT(c, 0x48, 0x89, 0xc1, 0xe3, 0);			/* mov rcx, rax; jrcxz trap */
+	branch = c->len;
+	put_word_at(c, turn, 0x01);
+	put_rip(c, 0x48, 0x89, 0x05, p->slot + SLOT_LAST);
+	put_saved(p, c, 0x8b);
+	return branch;
+}
+
+static void put_trap(struct rp_gate *p, struct code *c, unsigned branch)
+{
+	c->bytes[branch - 1] = (uint8_t)(c->len - branch);
+	put_saved(p, c, 0x8b);
+	PUT(c, 0xcc);
+	p->trap = c->at + c->len;
+}
+
+static bool build_count(struct rp_gate *p, struct code *c, uint64_t turn)
+{
+	unsigned branch = put_count(p, c, turn);
+
+	if (!put_copy(p, c))
+		return false;
+	put_trap(p, c, branch);
+	return true;
+}
+
+/* Where the condition finds the registers: as build_condition() pushes them. */
+static void saved_places(const struct rp_gate *p, uint64_t reg[REGS_WORDS])
+{
+	static const uint8_t order[] = { 18, 10, 11, 12, 5, 4, 13, 14, 9, 8, 7, 6, 3, 2, 1, 0 };
+
+	memset(reg, 0, REGS_WORDS * sizeof(*reg));
+	for (unsigned i = 0; i < sizeof(order); i++)
+		reg[order[i]] = p->area + STACK_TOP - 8 * (i + 1);
+	reg[19] = p->slot + SLOT_SAVE;
+	reg[16] = p->slot + SLOT_RIP;
+}
+
+static void put_restore(const struct rp_gate *p, struct code *c)
+{
+	put_rip(c, 0x48, 0x8d, 0x25, p->area + STACK_TOP - FRAME);	/* lea rsp, [frame] */
+	PUT(c, 0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x41, 0x5b, 0x41, 0x5a, 0x41, 0x59, 0x41, 0x58,	/* pop r15..r8 */
+	    0x5f, 0x5e, 0x5d, 0x5b, 0x5a, 0x59, 0x58, 0x9d);	/* rdi, rsi, rbp, rbx, rdx, rcx, rax, flags */
+	put_rip(c, 0x48, 0x8b, 0x25, p->slot + SLOT_SAVE);	/* mov rsp, [save] */
+}
+
+/* turn != 0: count those that are true. */
+static bool build_condition(struct rp_gate *p, const struct rp_cond *cond, struct code *c, uint64_t turn)
+{
+	uint64_t reg[REGS_WORDS];
+	unsigned hit[33], n;
+
+	put_rip(c, 0x48, 0x89, 0x25, p->slot + SLOT_SAVE);	/* mov [save], rsp */
+	put_rip(c, 0x48, 0x8d, 0x25, p->area + STACK_TOP);	/* lea rsp, [top] */
+	PUT(c, 0x9c, 0x50, 0x51, 0x52, 0x53, 0x55, 0x56, 0x57,	/* pushfq; push rax, rcx, rdx, rbx, rbp, rsi, rdi */
+	    0x41, 0x50, 0x41, 0x51, 0x41, 0x52, 0x41, 0x53, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57);
+	saved_places(p, reg);
+	n = rp_cond_compile(cond, c->bytes + c->len, STUB_ROOM - c->len - 200, c->at + c->len, reg, hit);
+	if (!n)
+		return false;
+	for (unsigned i = 0; hit[i]; i++)
+		hit[i] += c->len;
+	c->len += n;
+	put_restore(p, c);
+	if (!put_copy(p, c))
+		return false;
+	for (unsigned i = 0; hit[i]; i++) {
+		int32_t rel = (int32_t)(c->len - hit[i]);
+
+		memcpy(c->bytes + hit[i] - 4, &rel, 4);
+	}
+	put_restore(p, c);
+	if (turn) {
+		unsigned branch = put_count(p, c, turn);
+		int32_t rel = (int32_t)(p->copy - (c->at + c->len + 5));
+
+		PUT(c, 0xe9);
+		put(c, &rel, 4);
+		put_trap(p, c, branch);
+	} else {
+		PUT(c, 0xcc);
+		p->trap = c->at + c->len;
+	}
+	return true;
+}
+
+/* ---- probes of an address space ------------------------------------------------------------------ */
+
+/* Code that nobody is going to write to or move: private pages of a file. */
+static struct err *solid(struct rp_task *t, uint64_t addr, bool *ret)
+{
+	const struct tracee_map *m;
+	struct tracee_maps maps;
+
+	*ret = false;
+	if (t->mm->solid_end > addr + SITE_MAX && addr >= t->mm->solid_start) {
+		*ret = true;
+		return NULL;
+	}
+	TRY(tracee_maps_read(t->real, &maps));
+	m = tracee_maps_find(&maps, addr);
+	if (m && m->inode && !(m->prot & PROT_WRITE) && !m->shared && addr + SITE_MAX < m->end) {
+		t->mm->solid_start = m->start;
+		t->mm->solid_end = m->end;
+		*ret = true;
+	}
+	tracee_maps_deinit(&maps);
+	return NULL;
+}
+
+static bool may_repeat(const uint8_t *insn)
+{
+	while (*insn == 0x66 || *insn == 0x67 || (*insn & 0xf0) == 0x40 || *insn == 0x2e || *insn == 0x3e)
+		insn++;
+	return *insn == 0xf2 || *insn == 0xf3;
+}
+
+static bool others_in_site(const struct rp_set *s, const struct rp_gate *p)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct replay_break *b = &s->b[i];
+
+		if (b->kind < REPLAY_WRITE && b->pid == p->b.pid && b != &p->b && b->addr >= p->site.addr &&
+		    b->addr < p->site.addr + p->site.len && memcmp(b, &p->b, sizeof(*b)))
+			return true;
+	}
+	return false;
+}
+
+bool rp_gate_possible(struct rp_task *t, uint64_t addr, unsigned *len_ret)
+{
+	struct displaced d;
+	bool good;
+	struct err *err = solid(t, addr, &good);
+
+	if (err) {
+		err_free(err);
+		return false;
+	}
+	if (!good || !displace_decode(t->real, addr, SITE_JUMP, &d) || may_repeat(d.site.bytes))
+		return false;
+	*len_ret = d.site.len;
+	return true;
+}
+
+static bool build_copy(struct rp_gate *p, struct code *c)
+{
+	bool good = put_copy(p, c);
+
+	PUT(c, 0xcc);
+	p->trap = c->at + c->len;
+	return good;
+}
+
+/* A chain's place has a counter of its own. */
+static bool alone(const struct rp_debug *d, const struct replay_break *b)
+{
+	for (unsigned i = 0; d->chain && i < d->chain->n; i++) {
+		if (!memcmp(b, &d->chain->b[i], sizeof(*b)))
+			return true;
+	}
+	return false;
+}
+
+static struct err *build(struct replay *r, struct rp_task *t, const struct rp_set *s, struct rp_gate *p)
+{
+	struct rp_area *a;
+	uint64_t turn;
+	struct code c;
+	bool good;
+
+	TRY(solid(t, p->b.addr, &good));
+	p->trap_only = p->b.kind == REPLAY_BREAK && !p->b.cond && !r->debug->quiet;
+	if (!good || (!p->trap_only && !displace_decode(t->real, p->b.addr, SITE_JUMP, &p->d)))
+		p->trap_only = true;
+	p->site = p->d.site;
+	if (!p->trap_only && (may_repeat(p->site.bytes) || others_in_site(s, p)))
+		p->trap_only = true;
+	if (p->trap_only && (!displace_decode(t->real, p->b.addr, 1, &p->d) || may_repeat(p->d.site.bytes)))
+		return NULL;
+	p->site = p->d.site;
+	TRY(area_for(t, p->b.addr, &a));
+	if (!a || a->used + STUB_ROOM > CODE_END || DATA + SLOT * (2 + a->slots) > PAGES * PAGE_BYTES)
+		return NULL;
+	p->area = a->at;
+	p->stub = a->at + a->used;
+	p->slot = a->at + DATA + SLOT * (1 + a->slots);
+	c = (struct code){ .at = p->stub };
+	p->left = alone(r->debug, &p->b) ? p->slot + SLOT_LEFT : t->mm->areas[0].at + DATA + LEFT;
+	turn = p->b.kind == REPLAY_COUNT || r->debug->quiet ? t->mm->areas[0].at + DATA + TURN : 0;
+	good = p->trap_only ? build_copy(p, &c) : p->b.cond ? build_condition(p, &r->debug->conds[p->b.cond - 1], &c, turn) : build_count(p, &c, turn);
+	if (!good)
+		return NULL;
+	TRY(tracee_write(t->real, p->stub, c.bytes, c.len));
+	TRY(tracee_write(t->real, p->slot + SLOT_RIP, &p->b.addr, 8));
+	a->used += (c.len + 15u) & ~15u;
+	a->slots++;
+	p->built = true;
+	return NULL;
+}
+
+void rp_gate_forget(struct rp_mm *mm)
+{
+	free(mm->gate);
+	mm->gate = NULL;
+	mm->gate_n = mm->gate_gen = 0;
+	for (unsigned i = 0; i < AREAS; i++)
+		mm->areas[i].used = mm->areas[i].slots = 0;
+}
+
+static bool is_gate(const struct rp_debug *d, const struct replay_break *b)
+{
+	(void)d;
+	return b->kind == REPLAY_COUNT || b->kind == REPLAY_BREAK;
+}
+
+/* Which stubs: they differ by what is counted, and where. */
+static unsigned generation(const struct rp_debug *d, unsigned set)
+{
+	return (set * 2 + d->quiet) * 2 + (d->chain && d->chain->n) + 1;
+}
+
+/* Make those of the set, once; again where the code has changed. */
+struct err *rp_gate_build(struct replay *r, struct rp_task *t, unsigned set)
+{
+	const struct rp_set *s = &r->debug->sets[set];
+	struct rp_mm *mm = t->mm;
+
+	if (s->n == s->watches)
+		return NULL;
+	if (mm->gate_gen != generation(r->debug, set)) {
+		rp_int3_out_mm(mm, t->real);
+		rp_gate_forget(mm);
+		mm->gate = calloc(s->n + 1, sizeof(*mm->gate));
+		BUG_ON(!mm->gate, "out of memory for breakpoints");
+		for (unsigned i = 0; i < s->n; i++) {
+			if (is_gate(r->debug, &s->b[i]))
+				mm->gate[mm->gate_n++].b = s->b[i];
+		}
+		mm->gate_gen = generation(r->debug, set);
+	}
+	for (unsigned i = 0; i < mm->gate_n; i++) {
+		struct rp_gate *p = &mm->gate[i];
+		uint8_t now[SITE_MAX] = { 0 };
+
+		if (p->in || p->b.pid != t->rec_pid || !tracee_read_some(t->real, p->b.addr, now, sizeof(now)))
+			continue;
+		if (p->tried && !memcmp(now, p->seen, sizeof(now)))
+			continue;
+		p->tried = true;
+		p->built = false;
+		memcpy(p->seen, now, sizeof(now));
+		TRY(build(r, t, s, p));
+	}
+	return NULL;
+}
+
+static struct rp_gate *gate_of(const struct rp_mm *mm, const struct replay_break *b)
+{
+	for (unsigned i = 0; i < mm->gate_n; i++) {
+		if (!memcmp(&mm->gate[i].b, b, sizeof(*b)))
+			return &mm->gate[i];
+	}
+	return NULL;
+}
+
+bool rp_gate_overlaps(const struct rp_mm *mm, uint64_t start, uint64_t end)
+{
+	for (unsigned i = 0; i < mm->gate_n; i++) {
+		const struct rp_gate *p = &mm->gate[i];
+
+		if (p->built && !p->trap_only && p->site.addr < end && p->site.addr + p->site.len > start)
+			return true;
+	}
+	return false;
+}
+
+bool rp_gate_has(const struct rp_mm *mm, const struct replay_break *b)
+{
+	const struct rp_gate *p = mm->gate_n ? gate_of(mm, b) : NULL;
+
+	return p && p->built;
+}
+
+/* The jump for this breakpoint; false: it has to be an int3. */
+bool rp_gate_in(struct rp_mm *mm, pid_t real, const struct replay_break *b)
+{
+	struct rp_gate *p = mm->gate_n ? gate_of(mm, b) : NULL;
+	uint8_t jump[SITE_JUMP];
+	struct err *err;
+
+	if (!p || !p->built || !site_jump(p->site.addr, p->stub, jump))
+		return false;
+	if (p->trap_only)
+		jump[0] = 0xcc;
+	err = tracee_write(real, p->site.addr, jump, p->trap_only ? 1 : SITE_JUMP);
+	if (err) {
+		err_free(err);
+		return false;
+	}
+	p->in = true;
+	mm->gates_in++;
+	return true;
+}
+
+void rp_gate_out(struct rp_mm *mm, pid_t real)
+{
+	for (unsigned i = 0; mm->gates_in && i < mm->gate_n; i++) {
+		struct rp_gate *p = &mm->gate[i];
+
+		if (!p->in)
+			continue;
+		err_free(tracee_write(real, p->site.addr, p->site.bytes, p->trap_only ? 1 : SITE_JUMP));
+		p->in = false;
+		mm->gates_in--;
+	}
+}
+
+/* ---- tasks in stubs --------------------------------------------------------------------------------- */
+
+void rp_gate_enter(struct rp_task *t, bool first)
+{
+	for (unsigned i = 0; t->mm->gates_in && i < t->mm->gate_n; i++) {
+		const struct rp_gate *p = &t->mm->gate[i];
+
+		if (p->in && t->regs.rip - p->site.addr < p->site.len && (first || p->trap_only || t->regs.rip != p->site.addr)) {
+			t->regs.rip = p->copy + (t->regs.rip - p->site.addr);
+			t->dirty = true;
+			return;
+		}
+	}
+}
+
+void rp_gate_leave(struct rp_task *t)
+{
+	for (unsigned i = 0; i < t->mm->gate_n; i++) {
+		const struct rp_gate *p = &t->mm->gate[i];
+
+		if (!p->built || (t->regs.rip != p->fall && (t->regs.rip < p->copy || t->regs.rip > p->end)))
+			continue;
+		t->regs.rip = p->site.addr + (t->regs.rip == p->fall ? p->site.len : t->regs.rip - p->copy);
+		t->dirty = true;
+		return;
+	}
+}
+
+static struct rp_gate *inside(const struct rp_mm *mm, uint64_t rip)
+{
+	for (unsigned i = 0; i < mm->gate_n; i++) {
+		struct rp_gate *p = &mm->gate[i];
+
+		if (p->built && rip >= p->stub && rip <= p->trap)
+			return p;
+	}
+	return NULL;
+}
+
+bool rp_gate_inside(const struct rp_task *t)
+{
+	return inside(t->mm, t->regs.rip) != NULL;
+}
+
+static void at_place(struct rp_task *t, const struct rp_gate *p)
+{
+	t->regs.rip = p->site.addr;
+	t->dirty = true;
+}
+
+/* counted: its stub has done so. */
+bool rp_gate_trap(struct rp_task *t, bool *counted)
+{
+	for (unsigned i = 0; i < t->mm->gate_n; i++) {
+		const struct rp_gate *p = &t->mm->gate[i];
+
+		if (!p->built || t->regs.rip != (p->trap_only ? p->site.addr + 1 : p->trap))
+			continue;
+		if (p->trap_only && !p->in)
+			continue;
+		at_place(t, p);
+		*counted = !p->trap_only;
+		return true;
+	}
+	return false;
+}
+
+/* A fault in a compiled condition: registers as they were. */
+bool rp_gate_fault(struct rp_task *t)
+{
+	const struct rp_gate *p = inside(t->mm, t->regs.rip);
+	uint64_t place[REGS_WORDS], *word = (uint64_t *)&t->regs;
+
+	if (!p || !p->b.cond || p->trap_only || (t->regs.rip >= p->copy && t->regs.rip <= p->end))
+		return false;
+	saved_places(p, place);
+	for (unsigned i = 0; i < REGS_WORDS; i++) {
+		if (place[i])
+			err_free(tracee_read(t->real, place[i], &word[i], 8));
+	}
+	at_place(t, p);
+	return true;
+}
+
+/* Interrupted in a stub: on to where the program is somewhere again.  *hit: that is the trap. */
+struct err *rp_gate_step_out(struct rp_task *t, bool *hit)
+{
+	*hit = false;
+	for (unsigned i = 0; i < STEPS_OUT; i++) {
+		const struct rp_gate *p = inside(t->mm, t->regs.rip);
+		int status;
+
+		if (!p)
+			return NULL;
+		if (t->regs.rip == p->trap - 1) {
+			at_place(t, p);
+			*hit = true;
+			return NULL;
+		}
+		TRY(rp_regs_flush(t));
+		TRY(tracee_resume(t->real, PTRACE_SYSEMU_SINGLESTEP, 0));
+		TRY(tracee_wait(t->real, &status));
+		if (!WIFSTOPPED(status))
+			return &err_gone;
+		TRY(tracee_regs_get(t->real, &t->regs));
+		t->regs.orig_rax = (uint64_t)-1;
+		if (WSTOPSIG(status) == SIGSEGV || WSTOPSIG(status) == SIGFPE || WSTOPSIG(status) == SIGBUS) {
+			*hit = rp_gate_fault(t);
+			if (*hit)
+				return NULL;
+		}
+		rp_gate_leave(t);
+	}
+	return NULL;
+}
+
+/* ---- counting ------------------------------------------------------------------------------------------ */
+
+/* All that share a counter. */
+struct err *rp_gate_limit_all(struct rp_task *t, uint64_t limit)
+{
+	uint64_t words[2] = { 0, limit };
+
+	return t->mm->areas[0].at ? tracee_write(t->real, t->mm->areas[0].at + DATA, words, sizeof(words)) : NULL;
+}
+
+uint64_t rp_gate_counted_all(const struct rp_task *t, uint64_t limit)
+{
+	uint64_t left = limit;
+
+	if (!t->mm->gate_n || !t->mm->areas[0].at ||
+	    tracee_read_some(t->real, t->mm->areas[0].at + DATA + LEFT, &left, 8) != 8)
+		return 0;
+	return limit - left;
+}
+
+struct err *rp_gate_limit(struct rp_task *t, const struct replay_break *b, uint64_t limit)
+{
+	const struct rp_gate *p = t->mm->gate_n ? gate_of(t->mm, b) : NULL;
+	const uint64_t zero = 0;
+
+	if (!p || !p->built)
+		return NULL;
+	TRY(tracee_write(t->real, p->slot + SLOT_LEFT, &limit, 8));
+	return tracee_write(t->real, p->slot + SLOT_LAST, &zero, 8);
+}
+
+/* How often since rp_gate_limit(), and when last compared with others. */
+uint64_t rp_gate_counted(const struct rp_task *t, const struct replay_break *b, uint64_t limit, uint64_t *last)
+{
+	const struct rp_gate *p = t->mm->gate_n ? gate_of(t->mm, b) : NULL;
+	uint64_t left = limit;
+
+	*last = 0;
+	if (!p || !p->built || tracee_read_some(t->real, p->slot + SLOT_LEFT, &left, 8) != 8 ||
+	    tracee_read_some(t->real, p->slot + SLOT_LAST, last, 8) != 8)
+		return 0;
+	return limit - left;
+}

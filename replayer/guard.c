@@ -1,0 +1,152 @@
+/*
+ * guard.c - watchpoints beyond the debug registers: their pages are protected, and each access that faults is
+ * looked at.
+ *
+ * Pages are protected only while a task runs, like int3s.  A fault is answered by lifting the protection of all,
+ * one single step, and protecting again: some 50 us, paid only for pages that are watched.
+ */
+#include <stdlib.h>
+#include <capstone/capstone.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "replayer/internal.h"
+
+struct rp_guard {
+	uint64_t page;
+	int prot, was;
+};
+
+static struct err *protect(pid_t real, uint64_t page, int prot)
+{
+	struct regs regs;
+	int64_t ret;
+
+	TRY(tracee_regs_get(real, &regs));
+	return cage_call(real, &regs, &ret, SYS_mprotect, page, PAGE_BYTES, (uint64_t)prot, 0, 0, 0);
+}
+
+static void add_page(struct rp_mm *mm, const struct tracee_maps *maps, uint64_t page, bool reads)
+{
+	const struct tracee_map *m = tracee_maps_find(maps, page);
+	struct rp_guard *g = mm->guard, *end = g + mm->guard_n;
+
+	if (!m || !(m->prot & (reads ? PROT_READ | PROT_WRITE : PROT_WRITE)))
+		return;
+	while (g < end && g->page != page)
+		g++;
+	if (g == end)
+		*g = (struct rp_guard){ page, m->prot & ~PROT_WRITE, m->prot }, mm->guard_n++;
+	if (reads)
+		g->prot = PROT_NONE;
+}
+
+static struct err *lift(struct rp_mm *mm, pid_t real, bool on)
+{
+	for (unsigned i = 0; i < mm->guard_n; i++)
+		TRY(protect(real, mm->guard[i].page, on ? mm->guard[i].prot : mm->guard[i].was));
+	return NULL;
+}
+
+struct err *rp_guard_in(struct replay *r, struct rp_task *t, const struct rp_set *s, unsigned gen)
+{
+	struct rp_mm *mm = t->mm;
+	struct tracee_maps maps;
+	unsigned pages = 0;
+
+	(void)r;
+	mm->guard_gen = gen;
+	mm->guard_n = 0;
+	for (unsigned i = 0; i < s->n; i++)
+		pages += (unsigned)(s->b[i].len / PAGE_BYTES) + 2;
+	free(mm->guard);
+	mm->guard = calloc(pages, sizeof(*mm->guard));
+	BUG_ON(!mm->guard, "out of memory for watchpoints");
+	TRY(tracee_maps_read(t->real, &maps));
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct replay_break *b = &s->b[i];
+
+		if (b->kind < REPLAY_WRITE || b->pid != t->rec_pid || rp_set_register(s, i))
+			continue;
+		for (uint64_t page = b->addr & ~(PAGE_BYTES - 1ull); page < b->addr + b->len; page += PAGE_BYTES)
+			add_page(mm, &maps, page, b->kind != REPLAY_WRITE);
+	}
+	tracee_maps_deinit(&maps);
+	return lift(mm, t->real, true);
+}
+
+void rp_guard_out(struct rp_mm *mm, pid_t real)
+{
+	if (mm->guard_n)
+		err_free(lift(mm, real, false));
+	mm->guard_n = mm->guard_gen = 0;
+}
+
+/* Bytes an instruction may touch at once. */
+static unsigned access_size(pid_t tid, uint64_t rip)
+{
+	uint8_t code[16] = { 0 };
+	unsigned size = 8;
+	cs_insn *insn;
+	csh cs;
+
+	tracee_read_some(tid, rip, code, sizeof(code));
+	if (cs_open(CS_ARCH_X86, CS_MODE_64, &cs) != CS_ERR_OK)
+		return size;
+	cs_option(cs, CS_OPT_DETAIL, CS_OPT_ON);
+	if (cs_disasm(cs, code, sizeof(code), rip, 1, &insn) == 1) {
+		const cs_x86 *x = &insn->detail->x86;
+
+		for (unsigned i = 0; i < x->op_count; i++) {
+			if (x->operands[i].type == X86_OP_MEM)
+				size = x->operands[i].size;
+		}
+		cs_free(insn, 1);
+	}
+	cs_close(&cs);
+	return size ? size : 1;
+}
+
+bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
+{
+	uint64_t addr = (uint64_t)(uintptr_t)info->si_addr, page = addr & ~(PAGE_BYTES - 1ull);
+	struct rp_debug *d = r->debug;
+	struct rp_mm *mm = t->mm;
+	struct err *err;
+	bool ours = false;
+	int status = 0;
+
+	for (unsigned i = 0; i < mm->guard_n; i++)
+		ours |= mm->guard[i].page == page;
+	if (!ours || info->si_code == SI_KERNEL)
+		return false;
+	d->guard_hit = addr;
+	rp_gate_enter(t, true);	/* where the instruction itself is */
+	d->guard_size = access_size(t->real, t->regs.rip);
+	err = rp_regs_flush(t);
+	if (!err)
+		err = lift(mm, t->real, false);
+	if (!err)
+		err = tracee_resume(t->real, PTRACE_SYSEMU_SINGLESTEP, 0);
+	if (!err)
+		err = tracee_wait(t->real, &status);
+	if (!err)
+		err = tracee_regs_get(t->real, &t->regs);
+	if (!err)
+		err = lift(mm, t->real, true);
+	t->regs.orig_rax = (uint64_t)-1;
+	rp_gate_leave(t);
+	if (err) {
+		err_free(err);
+		return false;
+	}
+	if (WSTOPSIG(status) == SIGTRAP)
+		return true;
+	/* it would have faulted anyway */
+	d->guard_size = 0;
+	ptrace(PTRACE_GETSIGINFO, t->real, NULL, info);
+	return false;
+}

@@ -1,0 +1,143 @@
+/*
+ * places.c - instructions that are worth counting, given where a task is.
+ *
+ * Only addresses that are instructions for certain: the task's own, what follows it in memory, what the function that it is in
+ * begins with (known from the call that left its return address on the stack) up to it, and return addresses.
+ */
+#include <capstone/capstone.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "replayer/internal.h"
+
+enum { SEARCH = 96, PLACE_BYTES = 20, FUNCTION_MAX = 16384, INSNS_MAX = 4096, STACK_WORDS = 96, CALLERS_MAX = 4, SPREAD = 6, LAST = 12 };
+
+static bool in_the_way(const struct rp_set *s, pid_t pid, uint64_t addr, unsigned len)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct replay_break *b = &s->b[i];
+
+		if (b->kind < REPLAY_WRITE && b->pid == pid && b->addr + PLACE_BYTES > addr && b->addr < addr + len)
+			return true;
+	}
+	return false;
+}
+
+static bool good_place(struct replay *r, struct rp_task *t, uint64_t pc, unsigned set)
+{
+	const struct trace_event *ev = &r->ev;
+	unsigned len;
+
+	if (!rp_gate_possible(t, pc, &len) || in_the_way(&r->debug->sets[set], t->rec_pid, pc, len))
+		return false;
+	/* landmark.c's own jump */
+	return ev->place != TRACE_AT_STATE || pc + len + PLACE_BYTES < ev->regs.rip || pc > ev->regs.rip + PLACE_BYTES;
+}
+
+/* Addresses of instructions from start on, up to end at least, or max of them. */
+static unsigned disassemble(struct rp_task *t, uint64_t start, uint64_t end, uint64_t *ret, unsigned max)
+{
+	size_t room = end - start + 16;
+	uint8_t *code = malloc(room);
+	const uint8_t *text = code;
+	size_t left = code ? tracee_read_some(t->real, start, code, room) : 0;
+	uint64_t at = start;
+	unsigned n = 0;
+	cs_insn *insn;
+	csh cs;
+
+	if (left && cs_open(CS_ARCH_X86, CS_MODE_64, &cs) == CS_ERR_OK) {
+		insn = cs_malloc(cs);
+		ret[n++] = start;
+		while (at < end && n < max && cs_disasm_iter(cs, &text, &left, &at, insn))
+			ret[n++] = at;
+		cs_free(insn, 1);
+		cs_close(&cs);
+	}
+	free(code);
+	return n;
+}
+
+static bool add(struct replay *r, struct rp_task *t, struct rp_places *p, uint64_t at, unsigned set)
+{
+	if (p->n == RP_PLACES)
+		return false;
+	for (unsigned i = 0; i < p->n; i++) {	/* their jumps must not overlap */
+		if (p->addr[i] + PLACE_BYTES > at && at + PLACE_BYTES > p->addr[i])
+			return false;
+	}
+	if (!good_place(r, t, at, set))
+		return false;
+	p->addr[p->n++] = at;
+	return true;
+}
+
+void rp_places_at(struct replay *r, struct rp_task *t, struct rp_places *p, uint64_t pc, unsigned set)
+{
+	uint64_t at[SEARCH];
+	unsigned n = disassemble(t, pc, pc + SEARCH, at, SEARCH);
+
+	for (unsigned i = 0; i < n && p->n < RP_PLACES; i++) {
+		unsigned before = p->n;
+
+		if (add(r, t, p, at[i], set) || p->n != before)
+			return;
+	}
+}
+
+static void from_function(struct replay *r, struct rp_task *t, struct rp_places *p, uint64_t start, unsigned set)
+{
+	static uint64_t at[INSNS_MAX];
+	uint64_t pc = t->regs.rip;
+	unsigned n = disassemble(t, start, pc, at, INSNS_MAX);
+
+	if (!n || at[n - 1] != pc)
+		return;
+	for (unsigned i = 1; i < LAST && i < n; i++)
+		add(r, t, p, at[n - 1 - i], set);
+	for (unsigned i = 0; i < SPREAD && n > LAST; i++)
+		add(r, t, p, at[(uint64_t)(n - 1) * i / SPREAD], set);
+}
+
+/* Return addresses; the innermost tells where the function begins. */
+static void from_stack(struct replay *r, struct rp_task *t, struct rp_places *p, unsigned set)
+{
+	uint64_t words[STACK_WORDS], pc = t->regs.rip;
+	size_t n = tracee_read_some(t->real, t->regs.rsp, words, sizeof(words)) / 8;
+	unsigned callers = 0;
+
+	for (size_t i = 0; i < n && callers < CALLERS_MAX; i++) {
+		uint8_t call[5];
+		uint64_t start;
+		int32_t rel;
+
+		if (words[i] < 4096 || tracee_read_some(t->real, words[i] - 5, call, 5) != 5 || call[0] != 0xe8)
+			continue;
+		memcpy(&rel, call + 1, 4);
+		start = words[i] + (uint64_t)(int64_t)rel;
+		if (!callers && start < pc && pc - start < FUNCTION_MAX)
+			from_function(r, t, p, start, set);
+		rp_places_at(r, t, p, words[i], set);
+		callers++;
+	}
+}
+
+void rp_places_near(struct replay *r, struct rp_task *t, struct rp_places *p, unsigned set)
+{
+	rp_places_at(r, t, p, t->regs.rip, set);
+	from_stack(r, t, p, set);
+}
+
+unsigned rp_places_set(struct replay *r, const struct rp_task *t, const struct rp_places *p)
+{
+	struct replay_break b[RP_PLACES];
+
+	for (unsigned i = 0; i < p->n; i++)
+		b[i] = rp_place_break(t, p->addr[i]);
+	return rp_set_intern(r, b, p->n);
+}
+
+struct replay_break rp_place_break(const struct rp_task *t, uint64_t addr)
+{
+	return (struct replay_break){ .kind = REPLAY_COUNT, .pid = t->rec_pid, .addr = addr, .len = 1 };
+}
