@@ -26,7 +26,7 @@ static struct err *not_yet(void *ctx, struct session *s, const uint32_t *list, s
 static struct err *watch(struct session *s, struct leaks_holder *h, uint64_t hi)
 {
 	enum { STOPS = 2000 };
-	struct replay_break b[2] = { { REPLAY_WRITE, s->pid, h->address, 8 } };
+	struct replay_break b[2] = { { .kind = REPLAY_WRITE, .pid = s->pid, .addr = h->address, .len = 8 } };
 	uint64_t value = 0;
 
 	(void)hi;

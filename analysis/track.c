@@ -372,7 +372,7 @@ static void stop_add(struct tracker *k, struct stops *st, enum replay_break_kind
 			return;
 	}
 	if (st->n < BREAKS_MAX + WATCHED)
-		st->b[st->n++] = (struct replay_break){ kind, k->s->pid, addr, len };
+		st->b[st->n++] = (struct replay_break){ .kind = kind, .pid = k->s->pid, .addr = addr, .len = len };
 }
 
 /* Where the frame that holds the slot returns. */
@@ -500,7 +500,7 @@ static struct err *run(struct tracker *k)
 /* From the entry of the allocator to its return. */
 static struct err *to_return(struct tracker *k)
 {
-	struct replay_break b = { REPLAY_BREAK, k->s->pid, 0, 1 };
+	struct replay_break b = { .kind = REPLAY_BREAK, .pid = k->s->pid, .len = 1 };
 	struct replay_fine f;
 	struct regs regs;
 

@@ -299,6 +299,8 @@ static void thin(struct replay *r)
 			double gap = (double)after->clock_ns - (double)c->older->clock_ns;
 			double far = c->clock_ns > d->clock_ns ? (double)(c->clock_ns - d->clock_ns) : (double)(d->clock_ns - c->clock_ns);
 
+			if (gap < DISTANCE_NS)
+				gap = DISTANCE_NS;
 			if (c->keep)
 				continue;
 			if (!victim || gap / (far + DISTANCE_NS) < least) {
@@ -352,7 +354,8 @@ struct err *rp_checkpoint_take(struct replay *r)
 	err = rp_copy_take(r, &c);
 	if (err)
 		return err;
-	d->clock_ns += now - d->last_ns;
+	/* single steps take long, but little happens in them */
+	d->clock_ns += d->pos.legs_n && !d->pos.legs[d->pos.legs_n - 1].set ? 1000 : now - d->last_ns;
 	c->clock_ns = d->clock_ns;
 	c->keep = !d->newest;
 	insert(d, c);

@@ -240,8 +240,7 @@ struct err *rp_step_back(struct replay *r, uint32_t serial, struct replay_stop *
 bool rp_pos_same(const struct rp_pos *a, const struct rp_pos *b);
 void rp_pos_shorten(struct rp_pos *p);
 struct err *rp_tracked_hop(struct replay *r, unsigned set, bool step, struct rp_hop *hop);
-struct err *rp_lost_(const struct replay *r,int line,const char*f);
-#define rp_lost(r) rp_lost_(r,__LINE__,__func__)
+struct err *rp_lost(const struct replay *r);
 
 /* The first event after which a shown process is there. */
 uint64_t rp_first(const struct replay *r);

@@ -479,6 +479,12 @@ static void out_of_stub(struct landmark *l)
 		if (l->t->regs.rip == l->stub.moved + l->stub.pun.insn[i].out)
 			l->t->regs.rip = l->stub.pun.addr + l->stub.pun.insn[i].at;
 	}
+	if (l->stub.pun.n) {
+		const struct pun_insn *last = &l->stub.pun.insn[l->stub.pun.n - 1];
+
+		if (last->kind == PUN_PLAIN && l->t->regs.rip == l->stub.moved + last->out + last->len)
+			l->t->regs.rip = l->stub.pun.addr + l->stub.pun.len;
+	}
 }
 
 static void into_stub(struct landmark *l)
@@ -584,6 +590,7 @@ static struct err *run_to_trap(struct landmark *l, int request)
 					return &rp_stopped;
 			}
 			into_stub(l);
+			t->dirty = true;
 			continue;
 		}
 		if (ptrace(PTRACE_GETSIGINFO, t->real, NULL, &info) < 0)

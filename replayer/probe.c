@@ -579,7 +579,6 @@ struct err *replay_probes_start(struct replay *r, int pid, replay_hits_fn *hits,
 	r->debug = calloc(1, sizeof(*r->debug));
 	if (!p || !r->debug)
 		return &err_nomem;
-	r->debug->interrupt_fd = -1;
 	rp_set_intern(r, NULL, 0);
 	r->probes = p;
 	*p = (struct rp_probes){ .pid = pid, .hits = hits, .range = range, .ctx = ctx, .stop_at = UINT64_MAX };

@@ -75,9 +75,9 @@ bool rp_pos_same(const struct rp_pos *a, const struct rp_pos *b)
 
 /* ---- forward to a position ---------------------------------------------------------------- */
 
-struct err *rp_lost_(const struct replay *r,int line,const char*f)
+struct err *rp_lost(const struct replay *r)
 {
-	return err_new(ERR_DIVERGED, "replay diverged after event %" PRIu64 ": a place that was there before was not found again %s %d", r->where,f,line);
+	return err_new(ERR_DIVERGED, "replay diverged after event %" PRIu64 ": a place that was there before was not found again", r->where);
 }
 
 struct err *rp_tracked_hop(struct replay *r, unsigned set, bool step, struct rp_hop *hop)
@@ -94,6 +94,17 @@ static struct rp_checkpoint *best_checkpoint(struct replay *r, const struct rp_p
 	while (c && (!rp_pos_leads(&c->pos, p) || (before && rp_pos_leads(p, &c->pos))))
 		c = c->older;
 	return c;
+}
+
+/*
+ * Steps are slow (17 us), and the next step back comes the same way: copies on the way to the last of many, the
+ * denser the nearer.
+ */
+static bool near_end(const struct rp_pos *p, unsigned leg, uint64_t have)
+{
+	uint64_t left = p->legs[leg].n - have;
+
+	return leg + 1 == p->legs_n && have >= 12 && (left == 12 || left == 60 || left == 300 || left == 1200);
 }
 
 static struct err *walk_legs(struct replay *r, const struct rp_pos *p)
@@ -117,8 +128,8 @@ static struct err *walk_legs(struct replay *r, const struct rp_pos *p)
 				err = rp_lost(r);
 			if (!err && hop.kind == HOP_MOVED)
 				have += set == 0 ? 1 : rp_hop_count(r, &hop, set);
-			if (!err && hop.kind == HOP_MOVED && set)
-				err = rp_checkpoint_maybe(r);
+			if (!err && hop.kind == HOP_MOVED && (set || near_end(p, i, have)))
+				err = set ? rp_checkpoint_maybe(r) : rp_checkpoint_take(r);
 		}
 	}
 	free(from.legs);
