@@ -88,15 +88,25 @@ hook_traced:
 leave:
 	mov	%rax, FIXED_STATE + STATE_JUMP
 	mov	STUB_AFTER(%rcx), %rcx
-	pop	%rax
+	mov	(FIXED_STACK - 16), %r11
+	test	$0x40500, %r11d		/* AC, DF, TF */
+	jnz	1f
+	mov	%r11d, %eax		/* popfq takes 20 cycles and more, this a few */
+	mov	%al, %ah
+	bt	$11, %r11d
+	setc	%al
+	add	$0x7f, %al		/* OF */
+	sahf				/* SF, ZF, AF, PF, CF */
+	jmp	2f
+1:	pushq	(FIXED_STACK - 16)
+	popfq
+2:	pop	%rax
 	pop	%rdi
 	pop	%rsi
 	pop	%rdx
 	pop	%r10
 	pop	%r8
 	pop	%r9
-	mov	(%rsp), %r11
-	popfq
 	mov	FIXED_STATE + STATE_RSP, %rsp
 	jmp	*FIXED_STATE + STATE_JUMP
 
