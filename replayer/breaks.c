@@ -186,7 +186,7 @@ void rp_int3_out_mm(struct rp_mm *mm, pid_t real)
 	while (mm->int3_n) {
 		struct rp_int3 *i = &mm->int3[--mm->int3_n];
 
-		err_free(tracee_write(real, i->addr, &i->byte, 1));
+		err_free(tracee_write(real, i->at, &i->byte, 1));
 	}
 	rp_gate_out(mm, real);
 	if (mm->guard_n)
@@ -200,6 +200,45 @@ void rp_int3_out(struct replay *r)
 		if (t->mm && t->real)
 			rp_int3_out_mm(t->mm, t->real);
 	}
+}
+
+/* Inside bytes that a jump to the hook has replaced, the instruction is in its stub. */
+static uint64_t place_of(const struct rp_mm *mm, uint64_t addr)
+{
+	const struct patch *p = mm->patches.n ? patches_at(&mm->patches, addr) : NULL;
+
+	for (unsigned i = 0; p && addr != p->addr && i < p->n; i++) {
+		if (p->addr + p->insn[i].site == addr)
+			return p->stub + (p->insn[i].site == p->call_at ? p->hook_at : p->insn[i].stub);
+	}
+	return addr;
+}
+
+/* Where patched calls go on behind the hook. */
+static void leave_in(struct rp_mm *mm, struct rp_task *t)
+{
+	const uint8_t int3 = 0xcc;
+
+	free(mm->int3);
+	mm->int3 = calloc(mm->patches.n + 1, sizeof(*mm->int3));
+	BUG_ON(!mm->int3, "out of memory for breakpoints");
+	for (unsigned i = 0; i < mm->patches.n; i++) {
+		struct rp_int3 *x = &mm->int3[mm->int3_n];
+		struct stub_info info;
+		struct err *err;
+
+		if (tracee_read_some(t->real, mm->patches.p[i].stub - STUB_INFO, &info, sizeof(info)) != sizeof(info))
+			continue;
+		x->addr = x->at = info.cont;
+		if (tracee_read_some(t->real, x->at, &x->byte, 1) != 1)
+			continue;
+		err = tracee_write(t->real, x->at, &int3, 1);
+		if (err)
+			err_free(err);
+		else
+			mm->int3_n++;
+	}
+	mm->int3_pid = t->rec_pid;
 }
 
 static void int3_in(const struct rp_debug *d, struct rp_mm *mm, struct rp_task *t, const struct rp_set *s, unsigned gen)
@@ -218,9 +257,10 @@ static void int3_in(const struct rp_debug *d, struct rp_mm *mm, struct rp_task *
 		if ((s->b[i].kind == REPLAY_COUNT || s->b[i].cond || d->quiet) && !d->slow && rp_gate_in(mm, t->real, &s->b[i]))
 			continue;
 		x->addr = s->b[i].addr;
-		if (tracee_read_some(t->real, x->addr, &x->byte, 1) != 1)
+		x->at = place_of(mm, x->addr);
+		if (tracee_read_some(t->real, x->at, &x->byte, 1) != 1)
 			continue;	/* not mapped yet, or no more */
-		err = tracee_write(t->real, x->addr, &int3, 1);
+		err = tracee_write(t->real, x->at, &int3, 1);
 		if (err)
 			err_free(err);
 		else
@@ -353,6 +393,34 @@ bool rp_debug_interrupted(struct replay *r)
 	return rp_ticked() || rp_debug_user_interrupt(r);
 }
 
+/* A step from where replaced bytes begin is one of the instruction that was there, not of the jump. */
+static void stub_of_first(struct rp_task *t)
+{
+	const struct patch *p = t->mm->patches.n ? patches_at(&t->mm->patches, t->regs.rip) : NULL;
+
+	if (!p || t->regs.rip != p->addr || !p->n || p->insn[0].site || !p->call_at)
+		return;
+	t->regs.rip = p->stub + p->insn[0].stub;
+	t->dirty = true;
+}
+
+void rp_debug_left(struct replay *r, struct rp_task *t)
+{
+	rp_int3_out_mm(t->mm, t->real);
+	r->debug->leaving = false;
+}
+
+bool rp_debug_leave(struct replay *r, struct rp_task *t, bool trapped)
+{
+	struct rp_debug *d = r->debug;
+	struct regs regs = t->regs;
+
+	if (!t->mm->patches.n || patch_normal(&t->mm->patches, &regs) != PATCH_IN_HOOK)
+		return false;
+	d->left_trap |= trapped;
+	return d->leaving = true;
+}
+
 struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 {
 	struct rp_debug *d = r->debug;
@@ -360,7 +428,11 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 	struct rp_mm *mm = t->mm;
 	unsigned gen = (d->now * 2 + d->quiet) * 2 + d->slow + 1;
 
-	if (d->step) {
+	if (d->leaving) {
+		rp_int3_out_mm(mm, t->real);
+		leave_in(mm, t);
+	} else if (d->step) {
+		stub_of_first(t);
 		if (mm->int3_n || mm->gates_in)
 			rp_int3_out_mm(mm, t->real);
 	} else if (mm->int3_gen != gen || mm->int3_pid != t->rec_pid) {
@@ -383,7 +455,7 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 	}
 	if (t->dr_gen != d->dr_gen)
 		TRY(set_debug_registers(d, t, s));
-	if (d->step)
+	if (d->step && !d->leaving)
 		*request = PTRACE_SYSEMU_SINGLESTEP;
 	d->dr_hit = 0;
 	d->guard_size = 0;
@@ -400,7 +472,7 @@ struct err *rp_debug_pause(struct replay *r, struct rp_task *t, bool *end)
 		ticked = 0;
 		d->samples[d->samples_n++ % RP_SAMPLES] = t->regs.rip;
 	}
-	*end = rp_debug_interrupted(r);
+	*end = rp_debug_interrupted(r) && !d->leaving;
 	if (*end && t->mm->gate_n)
 		TRY(rp_gate_step_out(t, &hit));
 	if (hit)
@@ -425,10 +497,24 @@ static void hide_trace_flag(struct rp_task *t)
 static bool int3_at(const struct rp_mm *mm, uint64_t addr)
 {
 	for (unsigned i = 0; i < mm->int3_n; i++) {
-		if (mm->int3[i].addr == addr)
+		if (mm->int3[i].at == addr)
 			return true;
 	}
 	return false;
+}
+
+bool rp_int3_hit(const struct rp_task *t)
+{
+	return t->mm->int3_n && int3_at(t->mm, t->regs.rip - 1);
+}
+
+/* At a breakpoint that is in a stub: where the program thinks it is. */
+static void in_stub_of(struct rp_task *t)
+{
+	for (unsigned i = 0; i < t->mm->int3_n; i++) {
+		if (t->mm->int3[i].at == t->regs.rip)
+			t->regs.rip = t->mm->int3[i].addr;
+	}
 }
 
 bool rp_debug_trap(struct replay *r, struct rp_task *t, siginfo_t *info)
@@ -438,6 +524,15 @@ bool rp_debug_trap(struct replay *r, struct rp_task *t, siginfo_t *info)
 	long dr6;
 
 	running = 0;
+	if (d->leaving && info->si_signo == SIGTRAP && info->si_code == SI_KERNEL && int3_at(t->mm, t->regs.rip - 1)) {
+		t->regs.rip--;
+		patch_normal(&t->mm->patches, &t->regs);
+		t->dirty = true;
+		rp_int3_out_mm(t->mm, t->real);
+		d->leaving = false;
+		d->trapped = d->left_trap;
+		return true;
+	}
 	if (t->mm->gate_n && (info->si_signo == SIGSEGV || info->si_signo == SIGFPE || info->si_signo == SIGBUS) && rp_gate_fault(t))
 		return d->trapped = true;
 	if (t->mm->guard_n && info->si_signo == SIGSEGV && rp_guard_fault(r, t, info))
@@ -450,6 +545,7 @@ bool rp_debug_trap(struct replay *r, struct rp_task *t, siginfo_t *info)
 	}
 	if (info->si_code == SI_KERNEL && int3_at(t->mm, t->regs.rip - 1)) {
 		t->regs.rip--;
+		in_stub_of(t);
 		t->dirty = true;
 		return d->trapped = true;
 	}

@@ -191,6 +191,7 @@ struct err *calls_drain(struct replay *r, struct rp_task *t, const struct trace_
 {
 	uint64_t on = 1, off = 0, ends[2];
 	enum rp_run stop;
+	struct err *err;
 	siginfo_t info;
 
 	if (!t->mm->calls)
@@ -200,8 +201,10 @@ struct err *calls_drain(struct replay *r, struct rp_task *t, const struct trace_
 		bool grown;
 
 		TRY(tracee_write(t->real, FIXED_STATE + offsetof(struct buf_state, stop), &on, 8));
-		TRY(rp_run(r, t, ev, &stop, &info));
+		err = rp_run(r, t, ev, &stop, &info);
 		TRY(tracee_write(t->real, FIXED_STATE + offsetof(struct buf_state, stop), &off, 8));
+		if (err)
+			return err;
 		if (stop == RUN_SYSCALL)
 			return calls_used(t, ev);
 		if (info.si_signo == SIGSEGV) {

@@ -22,7 +22,8 @@ enum { WATCHES_MAX = 128, DEBUG_REGISTERS = 4, RP_SAMPLES = 8 };
 
 struct rp_int3 {
 	uint64_t addr;
-	uint8_t byte;		/* what the program has there */
+	uint64_t at;		/* where it is: in a stub of tracee/patch.h for a place inside replaced bytes */
+	uint8_t byte;		/* what was there */
 };
 
 /* A set of breakpoints and watchpoints.  Sets are kept for good: positions name them by number. */
@@ -103,6 +104,8 @@ struct rp_debug {
 	struct rp_pos last_hit;		/* of a quiet rp_chain_hop() that counted any: the last */
 	bool hit_before;
 	bool at_limit;			/* a stub trapped */
+	bool leaving;			/* on to the end of the hook (syscallbuf/): a stop there is none for the program */
+	bool left_trap;
 	uint64_t limit;			/* for the next hop: stop at so many executions of what is counted; 0 = never */
 	uint64_t guard_hit;		/* address of an access to a protected page */
 	unsigned guard_size;		/* 0: none */
@@ -139,6 +142,10 @@ unsigned rp_set_union(struct replay *r, unsigned a, unsigned b);
 struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request);
 /* A SIGTRAP of ours? */
 bool rp_debug_trap(struct replay *r, struct rp_task *t, siginfo_t *info);
+/* The task stopped for us, inside the hook: on until it is out of it.  False: it is not there. */
+bool rp_debug_leave(struct replay *r, struct rp_task *t, bool trapped);
+/* It has come out in another way. */
+void rp_debug_left(struct replay *r, struct rp_task *t);
 /* A stop that is no signal's: must the run end here? */
 struct err *rp_debug_pause(struct replay *r, struct rp_task *t, bool *end);
 bool rp_debug_interrupted(struct replay *r);
@@ -161,6 +168,8 @@ void rp_timer_off(void);
 /* The user's, not a tick. */
 bool rp_debug_user_interrupt(struct replay *r);
 bool rp_ticked(void);
+/* Behind an int3 of ours? */
+bool rp_int3_hit(const struct rp_task *t);
 /* Breakpoints out of all memory / of one address space. */
 void rp_int3_out(struct replay *r);
 void rp_int3_out_mm(struct rp_mm *mm, pid_t real);

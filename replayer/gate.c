@@ -49,7 +49,7 @@ struct rp_gate {
 static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3)
 {
 	TRY(cage_call(t->real, &t->regs, ret, nr, a0, a1, a2, a3, (uint64_t)-1, 0));
-	t->dirty = false;
+	t->dirty = t->mm->patches.n != 0;
 	return NULL;
 }
 
@@ -282,6 +282,10 @@ static struct err *solid(struct rp_task *t, uint64_t addr, bool *ret)
 	struct tracee_maps maps;
 
 	*ret = false;
+	for (uint64_t at = addr - 1; at <= addr + SITE_MAX; at++) {
+		if (patches_at(&t->mm->patches, at))
+			return NULL;
+	}
 	if (t->mm->solid_end > addr + SITE_MAX && addr >= t->mm->solid_start) {
 		*ret = true;
 		return NULL;

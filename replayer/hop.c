@@ -133,7 +133,7 @@ uint64_t rp_hop_count(struct replay *r, const struct rp_hop *hop, unsigned set)
 
 /* ---- one event ------------------------------------------------------------------------------ */
 
-static bool runs(const struct trace_event *ev)
+static bool runs(const struct trace_event *ev, const struct rp_task *t)
 {
 	switch (ev->kind) {
 	case TRACE_SYSCALL:
@@ -143,6 +143,9 @@ static bool runs(const struct trace_event *ev)
 	case TRACE_SIGNAL:
 	case TRACE_SWITCH:
 		return ev->place == TRACE_AT_SYSCALL || ev->place == TRACE_AT_FAULT || ev->place == TRACE_AT_STATE;
+	case TRACE_CALLS:		/* buffered calls that are left over */
+	case TRACE_EXIT:
+		return t && t->mm && t->mm->calls;
 	default:
 		return false;
 	}
@@ -194,7 +197,7 @@ static struct err *hop_apply(struct replay *r, struct rp_hop *ret)
 	TRY(rp_apply(r));
 	values_read(r, &d->sets[d->now], &after);
 	ret->t = t = rp_task_find(r, serial);
-	if (t && ret->event != TRACE_NOTE && ret->event != TRACE_SYSCALL_ENTER)
+	if (t && ret->event != TRACE_NOTE && ret->event != TRACE_CALLS && ret->event != TRACE_SYSCALL_ENTER)
 		ret->arrived = ret->event != TRACE_SIGNAL ? !rp_will_restart(t) : t->regs.rip != pc;
 	if (ret->event != TRACE_EXEC)
 		compare_values(r, &d->sets[d->now], &before, &after, ret);
@@ -281,7 +284,7 @@ static struct err *hop_run(struct replay *r, struct rp_task *t, bool step, struc
 		bool changed;
 
 		d->step = step || stands_on(t, s);
-		d->trapped = d->at_limit = false;
+		d->trapped = d->at_limit = d->leaving = d->left_trap = false;
 		err = rp_reach(r);
 		ret->fast = step ? 0 : rp_gate_counted_all(t, limit);
 		if (!err)
@@ -326,7 +329,7 @@ struct err *rp_hop(struct replay *r, unsigned set, bool step, struct rp_hop *ret
 	if (err)
 		return err;
 	ret->t = rp_task_find(r, r->ev.task);
-	if (!r->pending && runs(&r->ev) && ret->t) {
+	if (!r->pending && runs(&r->ev, ret->t) && ret->t) {
 		err = hop_run(r, ret->t, step, ret);
 	} else if (!r->pending && r->ev.kind == TRACE_SIGNAL) {
 		ret->kind = HOP_PENDING;

@@ -206,6 +206,8 @@ size_t replay_memory(const struct replay *r, int tid, uint64_t addr, void *buf, 
 	if (!t)
 		return 0;
 	n = tracee_read_some(t->real, addr, buf, len);
+	if (t->mm->patches.n)
+		patch_hide(&t->mm->patches, addr, buf, n);
 	while (n < len) {	/* pages without read permission, one by one */
 		size_t room = PAGE_BYTES - ((addr + n) & (PAGE_BYTES - 1)), want = room < len - n ? room : len - n;
 		struct err *err = tracee_read(t->real, addr + n, (char *)buf + n, want);
@@ -500,7 +502,7 @@ static bool has_moved(const struct rp_hop *hop, uint32_t serial)
 {
 	if (!hop->t || hop->t->serial != serial || hop->t->in_call)
 		return false;
-	return hop->kind == HOP_MOVED || (hop->kind == HOP_EVENT && hop->event != TRACE_NOTE);
+	return hop->kind == HOP_MOVED || (hop->kind == HOP_EVENT && hop->event != TRACE_NOTE && hop->event != TRACE_CALLS);
 }
 
 struct err *replay_step(struct replay *r, int tid, uint64_t start, uint64_t end, struct replay_stop *ret)

@@ -164,11 +164,14 @@ struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event
 		TRY(tracee_regs_get(t->real, &t->regs));
 		if (r->debug && t->mm->gate_n)
 			rp_gate_leave(t);
-		if (patch_normal(&t->mm->patches, &t->regs) == PATCH_MOVED)
+		if (!(r->debug && WSTOPSIG(status) == SIGTRAP && rp_int3_hit(t)) &&
+		    patch_normal(&t->mm->patches, &t->regs) == PATCH_MOVED)
 			t->dirty = true;
 		if (tracee_stop_kind(status) == STOP_SYSCALL) {
 			if (request == PTRACE_SYSEMU_SINGLESTEP)
 				t->regs.r11 &= ~0x100ull;	/* the instruction has put the flags there, with our TF */
+			if (r->debug && r->debug->leaving)
+				rp_debug_left(r, t);
 			*stop = RUN_SYSCALL;
 			return NULL;
 		}
@@ -177,6 +180,8 @@ struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event
 
 			if (r->debug)
 				TRY(rp_debug_pause(r, t, &end));
+			if (end && rp_debug_leave(r, t, false))
+				continue;
 			if (end || (r->debug && r->debug->trapped))
 				return &rp_stopped;
 			continue;
@@ -201,8 +206,11 @@ struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event
 			if (trap == CALLS_STOPPED)
 				return err;
 		}
-		if (r->debug && rp_debug_trap(r, t, info))
+		if (r->debug && rp_debug_trap(r, t, info)) {
+			if (rp_debug_leave(r, t, r->debug->trapped))
+				continue;
 			return &rp_stopped;
+		}
 		*stop = RUN_SIGNAL;
 		if (info->si_signo == SIGSEGV || info->si_signo == SIGBUS || info->si_signo == SIGILL ||
 		    info->si_signo == SIGFPE || info->si_signo == SIGTRAP)

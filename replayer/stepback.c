@@ -233,7 +233,7 @@ static bool moves(const struct trace_event *ev)
 
 /* The last event up to n at which the task did something itself; n = 0: none.  call: the address of its system call
  * instruction, 0 if it was something else. */
-struct last_event { uint64_t n, call; };
+struct last_event { uint64_t n, call; bool calls; };	/* calls: TRACE_CALLS */
 
 static struct err *event_before(struct replay *r, uint32_t serial, uint64_t n, struct last_event *ret)
 {
@@ -251,7 +251,7 @@ static struct err *event_before(struct replay *r, uint32_t serial, uint64_t n, s
 			TRY(trace_reader_next(r->reader, &ev));
 			if (ev.task != serial || !moves(&ev))
 				continue;
-			*ret = (struct last_event){ .n = ev.n };
+			*ret = (struct last_event){ .n = ev.n, .calls = ev.kind == TRACE_CALLS };
 			if (ev.kind == TRACE_SYSCALL || ev.kind == TRACE_SYSCALL_ENTER)
 				ret->call = ev.regs.rip - 2;
 			else if (ev.place == TRACE_AT_SYSCALL && (ev.kind == TRACE_SIGNAL || ev.kind == TRACE_SWITCH))
@@ -282,6 +282,15 @@ static struct err *before_event(struct replay *r, uint32_t serial, const struct 
 	back->pending = false;
 	TRY(rp_goto(r, back));
 	t = rp_task_find(r, serial);
+	if (t && patches_at(&t->mm->patches, e->call)) {	/* it is come to for each buffered call, too */
+		struct rp_pos p = { .where = e->n - 1, .pending = true };
+		bool none;
+
+		TRY(rp_goto(r, &p));
+		TRY(back_in_segment(r, &p, back, &none));
+		back->pending &= !none;
+		return rp_goto(r, back);
+	}
 	if (!t || t->regs.rip == e->call || (rp_will_restart(t) && t->regs.rip == e->call + 2))
 		return NULL;
 	b.pid = t->rec_pid;
@@ -309,9 +318,20 @@ struct err *rp_back_one(struct replay *r, uint32_t serial, bool *begin)
 		if (!err && r->ev.task == serial && (!p.pending || r->ev.kind != TRACE_SIGNAL || r->ev.place != TRACE_AT_LAST))
 			err = back_in_segment(r, &p, &back, &none);
 	}
-	if (!err && none) {
+	while (!err && none) {
 		err = event_before(r, serial, p.where, &e);
 		*begin = !err && e.n <= rp_first(r);
+		if (err || *begin || !e.calls)
+			break;
+		/* the task may have moved before these records were put into its buffer */
+		back.where = p.where = e.n - 1;
+		back.pending = p.pending = true;
+		back.legs_n = p.legs_n = 0;
+		err = rp_goto(r, &back);
+		if (!err)
+			err = back_in_segment(r, &back, &p, &none);
+		rp_pos_copy(&back, &p);
+		p.where = e.n - 1;
 	}
 	if (!err && none && !*begin)
 		err = before_event(r, serial, &e, &back);
