@@ -398,7 +398,7 @@ static void stub_of_first(struct rp_task *t)
 {
 	const struct patch *p = t->mm->patches.n ? patches_at(&t->mm->patches, t->regs.rip) : NULL;
 
-	if (!p || t->regs.rip != p->addr || !p->n || p->insn[0].site || !p->call_at)
+	if (!p || t->regs.rip != p->addr || !p->n || p->insn[0].site)
 		return;
 	t->regs.rip = p->stub + p->insn[0].stub;
 	t->dirty = true;

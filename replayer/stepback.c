@@ -303,6 +303,23 @@ static struct err *before_event(struct replay *r, uint32_t serial, const struct 
 	return rp_goto(r, back);
 }
 
+/* Records were put into the task's buffer after event n.  It may have moved before that: only if earlier ones were left over. */
+static struct err *back_from_calls(struct replay *r, uint32_t serial, uint64_t n, struct rp_pos *p, struct rp_pos *back, bool *none)
+{
+	const struct rp_task *t;
+
+	p->where = n;
+	p->legs_n = 0;
+	p->pending = false;
+	TRY(rp_goto(r, p));
+	t = rp_task_find(r, serial);
+	if (!t || !t->mm || !t->mm->calls)
+		return NULL;
+	p->pending = true;
+	TRY(rp_goto(r, p));
+	return back_in_segment(r, p, back, none);
+}
+
 struct err *rp_back_one(struct replay *r, uint32_t serial, bool *begin)
 {
 	struct last_event e = { 0 };
@@ -323,15 +340,7 @@ struct err *rp_back_one(struct replay *r, uint32_t serial, bool *begin)
 		*begin = !err && e.n <= rp_first(r);
 		if (err || *begin || !e.calls)
 			break;
-		/* the task may have moved before these records were put into its buffer */
-		back.where = p.where = e.n - 1;
-		back.pending = p.pending = true;
-		back.legs_n = p.legs_n = 0;
-		err = rp_goto(r, &back);
-		if (!err)
-			err = back_in_segment(r, &back, &p, &none);
-		rp_pos_copy(&back, &p);
-		p.where = e.n - 1;
+		err = back_from_calls(r, serial, e.n - 1, &p, &back, &none);
 	}
 	if (!err && none && !*begin)
 		err = before_event(r, serial, &e, &back);
