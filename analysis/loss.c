@@ -128,7 +128,7 @@ static int by_event(const void *a, const void *b)
 static struct err *count_one(struct session *s, struct target *t)
 {
 	enum { PASSES = 3000 };
-	struct replay_break b = { REPLAY_BREAK, s->pid, t->when.addr, 1 };
+	struct replay_break b = { .kind = REPLAY_BREAK, .pid = s->pid, .addr = t->when.addr, .len = 1 };
 	uint64_t passed = 0;
 
 	while (passed < PASSES) {
