@@ -23,6 +23,8 @@ struct cursor {
 
 static inline struct cursor cursor_at(struct span s, uint64_t off)
 {
+	if (!s.n)		/* p may be NULL */
+		return (struct cursor){ s.p, s.p, off != 0 };
 	if (off > s.n)
 		return (struct cursor){ s.p + s.n, s.p + s.n, true };
 	return (struct cursor){ s.p + off, s.p + s.n, false };

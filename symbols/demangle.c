@@ -223,7 +223,7 @@ static void shorten_args(struct text *t)
 		while (t->n && t->out[t->n - 1] == ' ')
 			t->n--;
 		t->out[t->n] = 0;
-		if (args > 1 && is_default(t->out + start + 2))
+		if (args > 1 ? is_default(t->out + start + 2) : !strncmp(t->out + start, "(__gnu_cxx::_Lock_policy)", 25))
 			t->n = start;
 		if (*t->in != ',')
 			break;
@@ -236,6 +236,10 @@ static void shorten_args(struct text *t)
 	}
 	t->depth--;
 	t->out[t->n] = 0;
+	if (t->n == open + 1 && t->in[-2] != '<') {	/* nothing left of what was there */
+		t->n = open;
+		return;
+	}
 	if (!strcmp(t->out + open, "<char") && open >= 17 && !memcmp(t->out + open - 17, "std::basic_string", 17)) {
 		memcpy(t->out + open - 12, "string", 6);
 		t->n = open - 6;

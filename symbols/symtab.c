@@ -234,6 +234,12 @@ void symtab_deinit(struct symtab *t)
 	free(t->names);
 }
 
+/* How far a symbol without a size may reach: crti's are a few instructions before or after other sections. */
+static uint64_t open_limit(const char *name)
+{
+	return !strcmp(name, "_init") || !strcmp(name, "_fini") ? 32 : 1 << 16;
+}
+
 /* The last symbol that begins at or before addr and holds it; without a size, up to the next one. */
 static const struct sym *sym_at(const struct sym *v, size_t n, uint64_t addr)
 {
@@ -253,7 +259,7 @@ static const struct sym *sym_at(const struct sym *v, size_t n, uint64_t addr)
 			i--;		/* the best name of this address */
 		if (addr - v[i].addr < v[i].size)
 			return &v[i];
-		if (!v[i].size && !open && tries == 1)
+		if (!v[i].size && !open && tries == 1 && addr - v[i].addr < open_limit(v[i].name))
 			open = &v[i];
 	}
 	return open;

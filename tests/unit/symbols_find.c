@@ -85,6 +85,8 @@ static void names(void **state)
 	assert_string_equal(symbols_demangle(s, "_ZNSt6vectorIiSaIiEE9push_backERKi"), "std::vector<int>::push_back");
 	assert_string_equal(symbols_demangle(s, "_ZNSt3mapINSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEESt10unique_ptrI1XSt14default_deleteIS7_EESt4lessIS5_ESaISt4pairIKS5_SA_EEE4findERSE_"),
 			    "std::map<std::string, std::unique_ptr<X> >::find");
+	assert_string_equal(symbols_demangle(s, "_ZNSt12__shared_ptrI1XLN9__gnu_cxx12_Lock_policyE2EE5resetEv"), "std::__shared_ptr<X>::reset");
+	assert_string_equal(symbols_demangle(s, "_ZNSt14__shared_countILN9__gnu_cxx12_Lock_policyE2EEaSERKS2_"), "std::__shared_count::operator=");
 	assert_string_equal(symbols_demangle(s, "_ZN2nslsERSoRKNS_1AIiEE"), "ns::operator<<");
 	assert_string_equal(symbols_demangle(s, "_ZN2ns3BoxIiEltERKS1_"), "ns::Box<int>::operator<");
 	assert_string_equal(symbols_demangle(s, "_ZN2ns3BoxIiEptEv"), "ns::Box<int>::operator->");
