@@ -59,7 +59,6 @@ static size_t keys_wanted(struct session *s, uint32_t **ret)
 
 static struct err *unwind_keys(struct session *s)
 {
-	enum replay_probe_stop stop;
 	uint32_t *list;
 	size_t n = keys_wanted(s, &list);
 	struct err *err;
@@ -71,8 +70,8 @@ static struct err *unwind_keys(struct session *s)
 		struct key *k = &s->h.key[list[i]];
 
 		session_progress(s, "stacks", i, n);
-		err = k->event ? session_run(s, NEVER, k->event, &stop) : session_goto(s, NULL, 0, k->first);
-		if (!err && (k->event ? replay_where(s->r) == k->event : replay_clock(s->r) == k->first)) {
+		err = session_goto(s, NULL, 0, k->first);
+		if (!err && replay_clock(s->r) == k->first) {
 			k->stack = session_stack(s, replay_current(s->r), NULL);
 			k->at_event = replay_where(s->r);
 		}
@@ -174,7 +173,7 @@ static void alloc_fill(struct job *j, struct leaks_leak *l, const struct block *
 	l->type = name_type(j, b);
 	l->alloc.event = j->s.h.key[b->key].at_event;
 	if (u)
-		session_frames(&j->s, u->pc, u->n, !b->mmap, &l->alloc.stack);
+		session_frames(&j->s, u->pc, u->n, true, &l->alloc.stack);
 }
 
 static void frames_free(struct leaks_stack *st)

@@ -29,7 +29,15 @@ static int by_addr(const void *a, const void *b)
 	return x->size > y->size ? -1 : x->size < y->size;
 }
 
-static void collect(struct session *s, struct graph *g)
+/* A file, or a stack that somebody made for himself: no block to lose. */
+static bool is_plain_memory(const struct memory *m, const struct block *b)
+{
+	const struct area *a = b->mmap ? memory_area(m, b->addr) : NULL;
+
+	return !b->mmap || (a && a->kind == AREA_HEAP);
+}
+
+static void collect(struct session *s, const struct memory *m, struct graph *g)
 {
 	const struct history *h = &s->h;
 
@@ -37,7 +45,7 @@ static void collect(struct session *s, struct graph *g)
 	for (size_t i = 0; i < h->n && g->n < h->live; i++) {
 		const struct block *b = &h->block[i];
 
-		if (b->died == NEVER && b->addr)
+		if (b->died == NEVER && b->addr && is_plain_memory(m, b))
 			g->node[g->n++] = (struct node){ .addr = b->addr, .size = b->size ? b->size : 1, .block = (uint32_t)i };
 	}
 	qsort(g->node, g->n, sizeof(*g->node), by_addr);
@@ -476,7 +484,7 @@ static void components(struct graph *g)
 struct err *graph_build(struct session *s, struct memory *m, struct graph *g)
 {
 	*g = (struct graph){ 0 };
-	collect(s, g);
+	collect(s, m, g);
 	if (!g->n)
 		return NULL;
 	nest(g);

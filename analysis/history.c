@@ -278,6 +278,27 @@ static struct thread *thread_of(struct history *h, int tid)
 	return h->thread[h->threads++] = t;
 }
 
+/* Memory that a library with an allocator maps is its own business; in a static program nobody can tell. */
+static bool in_allocator(struct session *s, uint64_t ret)
+{
+	uint64_t bias;
+	const struct symbols_module *m = symbols_module_at(s->sym, ret, &bias);
+
+	for (unsigned i = 0; i < s->fns && m && strstr(symbols_module_name(m), ".so"); i++) {
+		if (s->fn[i].kind == FN_MALLOC && symbols_module_at(s->sym, s->fn[i].addr, &bias) == m)
+			return true;
+	}
+	return false;
+}
+
+static void unmapped(struct session *s, uint64_t addr, uint64_t len)
+{
+	size_t slot = slot_find(&s->h, addr);
+
+	if (slot != SIZE_MAX && s->h.block[s->h.slot[slot] - 1].mmap && s->h.block[s->h.slot[slot] - 1].size <= len + 4095)
+		block_end(s, slot, s->clock, false);
+}
+
 static void entry(struct session *s, struct thread *t, const struct replay_hit *hit)
 {
 	const struct fn *fn = &s->fn[hit->probe];
@@ -285,6 +306,12 @@ static void entry(struct session *s, struct thread *t, const struct replay_hit *
 
 	while (t->n && t->pending[t->n - 1].rsp <= hit->rsp)
 		t->n--;		/* left without a return */
+	if (fn->kind == FN_MUNMAP) {
+		unmapped(s, hit->a, hit->b);
+		return;
+	}
+	if (fn->kind == FN_MMAP && (t->n || !(hit->c & PROT_WRITE) || in_allocator(s, hit->stack[0])))
+		return;		/* an allocator's, or a reserve of addresses, a thread's stack */
 	if (fn->kind == FN_FREE) {
 		/* inside realloc it is the outer call that says what is freed when */
 		if (!t->n || t->pending[t->n - 1].fn->kind != FN_REALLOC || t->pending[t->n - 1].a != hit->a)
@@ -333,6 +360,12 @@ static void result(struct session *s, const struct pending *p, uint64_t value)
 			   .ready = age > 255 ? 255 : (uint8_t)age, .own = p->fn->own };
 	size_t slot;
 
+	if (p->fn->kind == FN_MMAP) {
+		b.mmap = true;
+		b.size = (b.size + 4095) & ~4095ull;
+		if (value >= (uint64_t)-4095)
+			return;
+	}
 	if (p->fn->kind == FN_POSIX_MEMALIGN) {
 		if ((uint32_t)value || p->b != UINT64_MAX)
 			return;		/* failed, or another allocator inside has been seen returning it */
@@ -375,61 +408,6 @@ void history_hits(void *ctx, int tid, const struct replay_hit *hit, const struct
 			t->n--;
 		if (t->n && t->pending[t->n - 1].rsp + 8 == hit->rsp)
 			result(s, &t->pending[--t->n], hit->a);
-	}
-}
-
-/* ---- blocks from the kernel ---------------------------------------------------------------------------------- */
-
-static void range_add(struct range **list, unsigned *n, uint64_t start, uint64_t end)
-{
-	*list = must(realloc(*list, (*n + 1) * sizeof(**list)));
-	(*list)[(*n)++] = (struct range){ start, end };
-}
-
-/* Memory that the program asks the kernel for itself is a block, too. */
-static void mapped(struct session *s, const struct trace_event *ev, const struct trace_effect *e, int tid)
-{
-	uint64_t flags = e->y >> 8;
-	struct thread *t = thread_of(&s->h, tid);
-	struct { struct replay_hit hit; uint64_t ret; } fake = { .hit.rsp = ev->regs.rsp, .ret = ev->regs.rip };
-	struct block b = { .addr = e->addr, .size = e->len, .born = s->clock ? s->clock - 1 : 0, .died = NEVER, .mmap = true };
-	size_t slot;
-
-	if ((e->y & 0xff) != TRACE_MAP_ANON || (flags & (MAP_FIXED | MAP_STACK | MAP_SHARED)) || t->n)
-		return;
-	if (in_loader(s, ev->regs.rip)) {
-		range_add(&s->loader, &s->loaders, e->addr, e->addr + e->len);
-		return;
-	}
-	if (!s->clock || !(e->x & PROT_WRITE))
-		return;		/* an allocator that prepares itself; reserved addresses */
-	b.key = key_of(s, &fake.hit);
-	s->h.key[b.key].event = ev->n;
-	slot = slot_find(&s->h, b.addr);
-	if (slot != SIZE_MAX)
-		block_end(s, slot, b.born, false);
-	block_add(s, &b);
-}
-
-static void unmapped(struct session *s, const struct trace_effect *e)
-{
-	size_t slot = slot_find(&s->h, e->addr);
-
-	if (slot != SIZE_MAX && s->h.block[s->h.slot[slot] - 1].mmap)
-		block_end(s, slot, s->clock ? s->clock - 1 : 0, false);
-}
-
-void history_event(void *ctx, const struct trace_event *ev, int tid)
-{
-	struct session *s = ctx;
-
-	if (s->quiet || (ev->kind != TRACE_SYSCALL && ev->kind != TRACE_SYSCALL_EXIT))
-		return;
-	for (uint32_t i = 0; i < ev->effects_len; i++) {
-		if (ev->effects[i].kind == TRACE_MAP && ev->nr == SYS_mmap)
-			mapped(s, ev, &ev->effects[i], tid);
-		else if (ev->effects[i].kind == TRACE_UNMAP)
-			unmapped(s, &ev->effects[i]);
 	}
 }
 

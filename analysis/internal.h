@@ -29,6 +29,8 @@ enum fn_kind {
 	FN_REALLOCARRAY,	/* rdi, rsi * rdx */
 	FN_POSIX_MEMALIGN,	/* result in *rdi, size rdx */
 	FN_FREE,		/* rdi */
+	FN_MMAP,		/* size rsi, protection rdx */
+	FN_MUNMAP,		/* rdi, size rsi */
 };
 struct fn {
 	enum fn_kind kind;
@@ -55,7 +57,6 @@ struct block {
 struct key {
 	uint64_t hash, ret, rsp;
 	uint64_t first;		/* clock of the first hit */
-	uint64_t event;		/* not 0: the system call that mapped it, instead */
 	uint64_t allocs, frees, live, live_bytes;
 	bool loader;		/* called by the dynamic loader */
 	uint32_t stack;		/* number of its unwound stack; 0 = not yet */
@@ -158,7 +159,6 @@ void *must(void *p);		/* or we are out of memory */
 
 /* history.c */
 void history_hits(void *ctx, int tid, const struct replay_hit *hit, const struct replay_hit *end);
-void history_event(void *ctx, const struct trace_event *ev, int tid);
 void history_reset(struct history *h);
 /* The block live at that clock that addr lies in. */
 struct block *history_at(const struct session *s, uint64_t addr, uint64_t clock);

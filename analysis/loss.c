@@ -54,22 +54,15 @@ static int by_lo(const void *a, const void *b)
 static struct err *track_all(struct session *s, struct target *t, struct bound *b, const uint32_t *list, size_t n, bool *again)
 {
 	struct replay_mark *mark = NULL;
-	enum replay_probe_stop stop;
 	uint64_t mark_clock = 0;
 	struct err *err = NULL;
 
 	for (size_t i = 0; i < n && !err; i++) {
 		struct replay_mark *next = NULL;
 		struct bound *at = &b[list[i]];
-		const struct key *k = &s->h.key[t[list[i]].block->key];
 
 		session_progress(s, "moments of loss", i, n);
-		if (k->event && !at->seen)
-			err = session_restore(s, mark ? mark : s->start);
-		else
-			err = session_goto(s, mark ? mark : s->start, mark_clock, at->lo);
-		if (!err && k->event && !at->seen)
-			err = session_run(s, NEVER, k->event, &stop);
+		err = session_goto(s, mark ? mark : s->start, mark_clock, at->lo);
 		mark_clock = replay_clock(s->r);
 		if (!err)
 			err = replay_mark_take(s->r, &next);

@@ -32,6 +32,7 @@ static const struct { const char *name; enum fn_kind kind; uint8_t size; bool op
 	{ "je_rallocx", FN_REALLOC, 2, false }, { "je_dallocx", FN_FREE, 0, false }, { "je_sdallocx", FN_FREE, 0, false },
 	{ "tc_malloc", FN_MALLOC, 1, false }, { "tc_calloc", FN_CALLOC, 0, false }, { "tc_realloc", FN_REALLOC, 2, false },
 	{ "tc_free", FN_FREE, 0, false },
+	{ "mmap", FN_MMAP, 2, false }, { "mmap64", FN_MMAP, 2, false }, { "munmap", FN_MUNMAP, 0, false },
 	{ "_Znwm", FN_MALLOC, 1, true }, { "_Znam", FN_MALLOC, 1, true },
 	{ "_ZnwmRKSt9nothrow_t", FN_MALLOC, 1, true }, { "_ZnamRKSt9nothrow_t", FN_MALLOC, 1, true },
 	{ "_ZnwmSt11align_val_t", FN_MALLOC, 1, true }, { "_ZnamSt11align_val_t", FN_MALLOC, 1, true },
@@ -78,7 +79,7 @@ const struct fn *session_fn_at(const struct session *s, uint64_t addr)
 
 static void fn_add(struct session *s, const struct fn *fn)
 {
-	bool alloc = fn->kind != FN_FREE;
+	bool alloc = fn->kind != FN_FREE && fn->kind != FN_MUNMAP;
 	struct replay_probe probe = { fn->addr, alloc, alloc, fn->kind == FN_POSIX_MEMALIGN };
 
 	if (session_fn_at(s, fn->addr))
@@ -192,10 +193,33 @@ struct err *session_refresh(struct session *s)
 	return NULL;
 }
 
+/* What is there before anything was allocated belongs to the dynamic loader. */
+static void find_loaders(struct session *s)
+{
+	uint64_t file_end = 0;
+
+	s->loaders = 0;
+	for (const char *p = s->maps; p && *p; p = strchr(p, '\n') ? strchr(p, '\n') + 1 : NULL) {
+		uint64_t start, end;
+		unsigned inode;
+		char prot[8];
+
+		if (sscanf(p, "%" SCNx64 "-%" SCNx64 " %7s %*s %*s %u", &start, &end, prot, &inode) < 4)
+			continue;
+		if (!inode && prot[1] == 'w' && start != file_end) {
+			s->loader = must(realloc(s->loader, (s->loaders + 1) * sizeof(*s->loader)));
+			s->loader[s->loaders++] = (struct range){ start, end };
+		}
+		file_end = inode ? end : 0;
+	}
+}
+
 static struct err *maps_changed(struct session *s)
 {
 	s->pid = replay_probe_pid(s->r);
 	TRY(session_refresh(s));
+	if (!s->clock && !s->quiet)
+		find_loaders(s);
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
 		find_named(s, known[i].name, &(struct fn){ known[i].kind, known[i].size, false, 0, known[i].name },
 			   known[i].operator);
@@ -209,10 +233,9 @@ static void on_event(void *ctx, const struct trace_event *ev, int tid)
 {
 	struct session *s = ctx;
 
+	(void)tid;
 	if (ev->kind == TRACE_EXEC)
 		s->exec_seen = true;
-	else
-		history_event(ctx, ev, tid);
 }
 
 static void drop_marks(struct session *s)

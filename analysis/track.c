@@ -529,10 +529,8 @@ static struct err *begin(struct tracker *k, const struct bound *b)
 		at_function(k, k->tid, &k->after);	/* the hit that comes next */
 		return NULL;
 	}
-	if (!k->s->h.key[k->t->block->key].event) {
-		TRY(to_return(k));
-		k->clock += 1u + k->t->block->ready;
-	}
+	TRY(to_return(k));
+	k->clock += 1u + k->t->block->ready;
 	get_regs(k, k->tid, &k->after);
 	return k->t->ranges > 1 ? slots_search(k, true) : NULL;
 }
