@@ -16,18 +16,20 @@
  * Delivery is real: the kernel builds the frame (PTRACE_SINGLESTEP with the signal stops at the
  * handler's first instruction), and frame and registers go into the trace.
  */
+#include <errno.h>
 #include <linux/prctl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "recorder/internal.h"
 
 #define SIGBIT(s) (1ull << ((s) - 1))
-enum { EFLAGS_RF = 1 << 16, SIGFRAME_MAX = 64 << 10, SIGRTMIN_KERNEL = 32 };
+enum { EFLAGS_TF = 1 << 8, EFLAGS_RF = 1 << 16, SIGFRAME_MAX = 64 << 10, SIGRTMIN_KERNEL = 32 };
 
 static bool is_synchronous(int sig, const siginfo_t *info)
 {
@@ -220,6 +222,20 @@ static void effect_frame(struct recorder *rec, struct rec_task *t, const struct 
 	rec_effect_memory(rec, t, regs->rsp, end - regs->rsp);
 }
 
+/*
+ * PTRACE_SINGLESTEP looks at the bytes at rip: what may be popf it takes for the program setting its own trap flag (is_setting_trap_flag(),
+ * arch/x86/kernel/step.c), and leaves that in the frame.  In the middle of a patch these bytes are a jump's distance.
+ */
+static struct err *frame_untrap(const struct rec_task *t, const struct regs *regs, const struct regs *after)
+{
+	uint64_t at = after->rsp + 8 + offsetof(ucontext_t, uc_mcontext.gregs[REG_EFL]), flags;
+
+	if ((regs->eflags & EFLAGS_TF) || tracee_read_some(t->tid, at, &flags, 8) != 8 || !(flags & EFLAGS_TF))
+		return NULL;
+	flags &= ~(uint64_t)EFLAGS_TF;
+	return tracee_write(t->tid, at, &flags, 8);
+}
+
 static struct err *deliver_to_handler(struct recorder *rec, struct rec_task *t, int sig, const siginfo_t *info,
 				      enum trace_place place, const struct regs *regs)
 {
@@ -237,6 +253,7 @@ static struct err *deliver_to_handler(struct recorder *rec, struct rec_task *t, 
 		return NULL;
 	}
 	TRY(tracee_regs_get(t->tid, &after));
+	TRY(frame_untrap(t, regs, &after));
 	effect_siginfo(rec, sig, info, TRACE_SIGNAL_HANDLED);
 	effect_frame(rec, t, &after);
 	rec_effect_xstate(rec, t);
@@ -330,6 +347,22 @@ static struct err *defer(struct recorder *rec, struct rec_task *t, const siginfo
 	return rec_run_user(rec, t, 0);
 }
 
+/*
+ * A call that the hook made has failed and raised this signal, and has done nothing else: made again in the traced way, it
+ * raises the signal where the program expects it, before the call returns.
+ */
+static bool hook_call_again(const struct rec_task *t, int sig, struct regs *regs)
+{
+	int64_t ret = (int64_t)regs->rax;
+
+	if (regs->rip != FIXED_UNTRACED_AFTER || fate_of(t, sig, false) == FATE_NOTHING ||
+	    !((sig == SIGPIPE && ret == -EPIPE) || (sig == SIGXFSZ && ret == -EFBIG)))
+		return false;
+	regs->rax = (uint64_t)BUF_WOULD_BLOCK;
+	regs->orig_rax = (uint64_t)-1;
+	return true;
+}
+
 struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 {
 	enum trace_place place;
@@ -343,6 +376,10 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 		return &err_gone;
 	TRY(rec_regs_get(t, &regs, &where));
 	if (where == PATCH_IN_HOOK) {
+		if (hook_call_again(t, sig, &regs)) {
+			TRY(tracee_regs_set(t->tid, &regs));
+			return rec_run_user(rec, t, 0);
+		}
 		TRY(rec_buffer_in_hook(rec, t, &regs, &info, &mine));
 		if (mine) {
 			TRY(trap_undo_force(rec, t));
