@@ -128,19 +128,20 @@ static void masked(void)
 /* A handled signal ends a sleep in poll() and read(), though the hook asked without sleeping first. */
 static void interrupted(void)
 {
-	struct itimerval it = { { 0, 0 }, { 0, 3000 } };
+	struct itimerval it = { { 0, 3000 }, { 0, 3000 } }, none = { 0 };	/* again and again: it may come too early */
 	struct pollfd pf = { p[0], POLLIN, 0 };
 	char c;
 
+	on_signal(SIGALRM, handler, 0);
 	for (int i = 0; i < 5; i++) {
-		on_signal(SIGALRM, handler, 0);
 		hits = 0;
 		CHECK_EQ(setitimer(ITIMER_REAL, &it, NULL), 0);
 		CHECK_ERR(read(p[0], &c, 1), EINTR);
-		CHECK_EQ(hits, 1);
-		CHECK_EQ(setitimer(ITIMER_REAL, &it, NULL), 0);
+		CHECK(hits > 0);
+		hits = 0;
 		CHECK_ERR(poll(&pf, 1, -1), EINTR);
-		CHECK_EQ(hits, 2);
+		CHECK(hits > 0);
+		CHECK_EQ(setitimer(ITIMER_REAL, &none, NULL), 0);
 		CHECK_EQ(poll(&pf, 1, 0), 0);
 		CHECK_EQ(poll(&pf, 1, 2), 0);
 	}
