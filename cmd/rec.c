@@ -31,7 +31,7 @@ static const struct option_row rec_rows[] = {
 	{ "ticks", 0, "auto|pmu|landmark|step", OPTION_CHOICE, AT(ticks), "how to name a point in time" },
 	{ "no-syscallbuf", 0, NULL, OPTION_FLAG, AT(no_syscallbuf), "stop at every system call" },
 	{ "syscallbuf-size", 0, "KB", OPTION_U64, AT(syscallbuf_kb), "room for records of system calls in each process (default 256, 4 to 704)" },
-	{ "checksum", 0, NULL, OPTION_FLAG, AT(checksum), "record sums of all memory, as often as takes half of the time" },
+	{ "checksum", 0, NULL, OPTION_FLAG, AT(checksum), "record sums of all memory, as often as takes a fifth of the time" },
 	{ "checksum-all", 0, NULL, OPTION_FLAG, AT(checksum_all), "record sums of all memory at every event" },
 	{ 0 }
 };

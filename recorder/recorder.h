@@ -16,7 +16,7 @@ struct recorder_options {
 	const char *trace_dir;	/* must not exist or be empty */
 	const char *store_dir;	/* or NULL */
 	unsigned buffer_bytes;	/* of the system call buffer of each process; 0 = none, stop at every call */
-	enum recorder_sums sums;	/* SOME: as often as takes about half of the time */
+	enum recorder_sums sums;	/* SOME: as often as takes about a fifth of the time */
 };
 
 /*
