@@ -506,6 +506,7 @@ struct err *leaks_find(const char *trace_dir, const struct leaks_options *option
 	free(j.target_scc);
 	free(j.group_stack);
 	graph_deinit(&j.g);
+	free(j.carried);
 	memory_deinit(&j.m);
 	if (j.s.r)
 		replay_mark_drop(j.s.r, j.end);

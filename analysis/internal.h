@@ -285,7 +285,10 @@ struct job {
 	uint32_t *group_stack;	/* of each leak of the result */
 	struct replay_mark *end;
 	struct leaks *ret;
+	const struct symbols_type **carried;	/* types.c: of each node */
 };
+/* types.c: what the pointers that lead to a node of the graph say it is; NULL = nothing */
+const struct symbols_type *types_carried(struct job *j, size_t node);
 /* names.c: at the end of the recording; the caller frees them */
 char *name_type(struct job *j, const struct block *b);	/* NULL = unknown */
 char *name_address(struct job *j, uint64_t addr);

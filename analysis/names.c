@@ -28,6 +28,11 @@ static const struct symbols_type *block_type(struct job *j, const struct block *
 		if (t)
 			*class = symbols_type_name(t);
 	}
+	if (!*class && i != SIZE_MAX) {
+		t = types_carried(j, i);
+		if (t)
+			*class = symbols_type_name(t);
+	}
 	return t;
 }
 

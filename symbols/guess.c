@@ -568,7 +568,7 @@ static const struct symbols_type *guess_at(struct symbols *s, csh handle, uint64
 	return f.found;
 }
 
-const struct symbols_type *symbols_allocation_type(struct symbols *s, const struct symbols_pc *pc, size_t n, uint64_t size)
+static const struct symbols_type *guess(struct symbols *s, const struct symbols_pc *pc, size_t n, uint64_t size)
 {
 	const struct symbols_type *t = NULL;
 	bool outwards = true;
@@ -577,8 +577,29 @@ const struct symbols_type *symbols_allocation_type(struct symbols *s, const stru
 	if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle) != CS_ERR_OK)
 		return NULL;
 	cs_option(handle, CS_OPT_DETAIL, CS_OPT_ON);
-	for (size_t i = 0; i < n && i < MAX_OUT && outwards && !t; i++)
+	for (size_t i = 0; i < n && outwards && !t; i++)
 		t = guess_at(s, handle, pc[i].pc, size, &outwards);
 	cs_close(&handle);
 	return t;
+}
+
+const struct symbols_type *symbols_allocation_type(struct symbols *s, const struct symbols_pc *pc, size_t n, uint64_t size)
+{
+	uint64_t hash = hash_u64(size + 1);
+	struct guess *g;
+
+	n = n < MAX_OUT ? n : MAX_OUT;
+	for (size_t i = 0; i < n; i++)
+		hash = hash_u64(hash ^ pc[i].pc) + i;
+	if (!s->guesses)
+		s->guesses = calloc(GUESSES, sizeof(*s->guesses));
+	if (!s->guesses)
+		return guess(s, pc, n, size);
+	g = &s->guesses[hash & (GUESSES - 1)];
+	if (!g->used || g->hash != hash) {
+		const struct symbols_type *t = guess(s, pc, n, size);
+
+		*g = (struct guess){ hash, t, true };
+	}
+	return g->type;
 }

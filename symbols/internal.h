@@ -212,6 +212,13 @@ struct vtable {
 	const struct symbols_type *type;
 };
 
+enum { GUESSES = 1024 };
+struct guess {
+	uint64_t hash;		/* of return addresses and size */
+	const struct symbols_type *type;
+	bool used;
+};
+
 struct symbols {
 	struct family *family;
 	struct region *region;	/* by start */
@@ -223,6 +230,7 @@ struct symbols {
 	size_t n_jit;
 	struct unwind_cache *unwind;
 	struct vtable *vtables;	/* VTABLES of them, by hash of vptr */
+	struct guess *guesses;	/* GUESSES of them */
 	struct lookup *lookups;	/* hash table by address */
 	size_t n_lookups, cap_lookups;
 	struct arena lookup_arena;

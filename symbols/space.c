@@ -97,6 +97,7 @@ void symbols_destroy(struct symbols *s)
 	unwind_cache_clear(s);
 	free(s->unwind);
 	free(s->vtables);
+	free(s->guesses);
 	lookup_cache_clear(s);
 	free(s->lookups);
 	free(s->region);
@@ -113,6 +114,8 @@ void space_forget(struct symbols *s)
 	s->last_region = 0;
 	free(s->vtables);
 	s->vtables = NULL;
+	free(s->guesses);
+	s->guesses = NULL;
 	unwind_cache_clear(s);
 	lookup_cache_clear(s);
 }
