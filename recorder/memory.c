@@ -204,12 +204,36 @@ static struct err *brk_exit(struct recorder *rec, struct rec_task *t, struct rec
 	return NULL;
 }
 
+/* Code that moves gets its own bytes back: a jump is relative. */
+static struct err *unpatch_moved(struct recorder *rec, struct rec_task *t, uint64_t from, uint64_t len, uint64_t to, uint64_t to_len)
+{
+	const struct patches *ps = &t->mm->buf.patches;
+
+	for (unsigned i = 0; i < ps->n; i++) {
+		const struct patch *p = &ps->p[i];
+		uint64_t off = p->addr - from;
+		struct trace_effect *e;
+		void *bytes;
+
+		if (off >= len || off + p->len > to_len)
+			continue;
+		TRY(tracee_write(t->tid, to + off, p->bytes, p->len));
+		bytes = rec_alloc(rec, p->len);
+		memcpy(bytes, p->bytes, p->len);
+		e = rec_effect(rec, TRACE_WRITE);
+		e->addr = to + off;
+		e->len = e->data_len = p->len;
+		e->data = bytes;
+	}
+	rec_buffer_cut(&t->mm->buf, from, len);
+	return NULL;
+}
+
 static struct err *mremap_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 			       struct regs *regs, int64_t ret)
 {
-	struct trace_effect *e;
+	struct trace_effect *e, move;
 
-	(void)t;
 	(void)regs;
 	if (ret < 0 && ret > -4096)
 		return NULL;
@@ -225,7 +249,11 @@ static struct err *mremap_exit(struct recorder *rec, struct rec_task *t, struct 
 			s->len = e->y;
 		}
 	}
-	return NULL;
+	if (e->x == e->addr)
+		return NULL;
+	move = *e;
+	rec_buffer_cut(&t->mm->buf, move.x, move.y);
+	return unpatch_moved(rec, t, move.addr, move.len, move.x, move.y);
 }
 
 /* When pages given back by MADV_FREE vanish is the kernel's choice: not offered (like Linux before 4.5). */

@@ -265,6 +265,10 @@ static struct err *apply_move(struct replay *r, struct rp_task *t, const struct 
 		return bad_effect(ev, "moves a range that is not allowed");
 	rp_probe_yield(r, t, e->addr, e->len);
 	rp_probe_yield(r, t, e->x, e->y);
+	if (e->x != e->addr) {	/* effects give the program its own bytes back */
+		patches_cut(&t->mm->patches, e->addr, e->len);
+		patches_cut(&t->mm->patches, e->x, e->y);
+	}
 	for (struct rp_shared *s = t->mm->shared; s; s = s->next) {
 		if (s->addr != e->addr)
 			continue;
