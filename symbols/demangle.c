@@ -103,13 +103,46 @@ static void cut_abi_tags(char *s)
 		memmove(p, end + 1, strlen(end + 1) + 1);
 }
 
+/* What Rust writes for characters that symbols may not have: "$LT$", "$u7b$", ".." for "::". */
+static void rust_unescape(char *s)
+{
+	static const char *const names[][2] = {
+		{ "$LT$", "<" }, { "$GT$", ">" }, { "$LP$", "(" }, { "$RP$", ")" }, { "$C$", "," }, { "$RF$", "&" },
+		{ "$BP$", "*" }, { "$SP$", "@" }, { "$u20$", " " }, { "$u27$", "'" }, { "$u5b$", "[" }, { "$u5d$", "]" },
+		{ "$u7b$", "{" }, { "$u7d$", "}" }, { "$u7e$", "~" }, { "..", "::" },
+	};
+	char *out = s;
+
+	while (*s) {
+		size_t i, n = sizeof(names) / sizeof(names[0]);
+
+		/* "_$LT$impl..": the underscore is only there because a name may not begin with $ */
+		if (s[0] == '_' && s[1] == '$') {
+			s++;
+			continue;
+		}
+		for (i = 0; i < n && strncmp(s, names[i][0], strlen(names[i][0])); i++)
+			;
+		if (i == n) {
+			*out++ = *s++;
+			continue;
+		}
+		s += strlen(names[i][0]);
+		memcpy(out, names[i][1], strlen(names[i][1]));
+		out += strlen(names[i][1]);
+	}
+	*out = 0;
+}
+
 /* Rust: "core::fmt::write::h0123456789abcdef" */
 static void cut_hash(char *s)
 {
 	size_t n = strlen(s);
 
-	if (n > 19 && !memcmp(s + n - 19, "::h", 3) && strspn(s + n - 16, "0123456789abcdef") == 16)
-		s[n - 19] = 0;
+	if (n <= 19 || memcmp(s + n - 19, "::h", 3) || strspn(s + n - 16, "0123456789abcdef") != 16)
+		return;
+	s[n - 19] = 0;
+	rust_unescape(s);
 }
 
 /* "vtable for X" and the like have no return type. */

@@ -37,6 +37,8 @@ enum {
 	TAG_imported_unit, TAG_restrict_type = 0x37, TAG_rvalue_reference_type = 0x42, TAG_atomic_type = 0x47,
 };
 
+enum { LANG_RUST = 0x1c };
+
 struct val {
 	uint16_t form;
 	uint64_t u;		/* number, offset, or length of block */

@@ -315,7 +315,7 @@ void dwarf_index_all(struct dwarf *d)
 
 const char *die_qualify(const struct die *die, const char *name)
 {
-	const char *scope = is_cplusplus(die->cu) ? cu_scope_name(die->cu, cu_scope_at(die->cu, die->off)) : "";
+	const char *scope = is_cplusplus(die->cu) || die->cu->language == LANG_RUST ? cu_scope_name(die->cu, cu_scope_at(die->cu, die->off)) : "";
 	size_t n = strlen(scope);
 	char *text = n ? arena_alloc(&die->cu->dw->module->family->arena, n + strlen(name) + 1) : NULL;
 

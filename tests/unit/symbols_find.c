@@ -96,6 +96,8 @@ static void names(void **state)
 	assert_string_equal(symbols_demangle(s, "_ZNK1acvPKcEv"), "a::operator char const*");
 	assert_string_equal(symbols_demangle(s, "_ZZ4mainENKUliE_clEi"), "main::{lambda(int)#1}::operator()");
 	assert_string_equal(symbols_demangle(s, "_ZN4core3fmt5write17h0123456789abcdefE"), "core::fmt::write");
+	assert_string_equal(symbols_demangle(s, "_ZN3std2rt10lang_start28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE"),
+			    "std::rt::lang_start::{{closure}}");
 	assert_string_equal(symbols_demangle(s, "_Zjunk"), "_Zjunk");
 	assert_string_equal(symbols_demangle(s, "plain"), "plain");
 	close_space(s);
