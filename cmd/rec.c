@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,8 +22,9 @@ enum { TICKS_AUTO, TICKS_PMU, TICKS_LANDMARK, TICKS_STEP };
 struct rec_options {
 	const char *output;
 	int ticks;
-	bool no_syscallbuf, checksum, checksum_all;
 	uint64_t syscallbuf_kb;
+	bool no_syscallbuf, checksum, checksum_all, chaos;
+	uint64_t seed;
 };
 
 #define AT(field) offsetof(struct rec_options, field)
@@ -32,6 +34,8 @@ static const struct option_row rec_rows[] = {
 	{ "no-syscallbuf", 0, NULL, OPTION_FLAG, AT(no_syscallbuf), "stop at every system call" },
 	{ "syscallbuf-size", 0, "KB", OPTION_U64, AT(syscallbuf_kb), "room for records of system calls in each process (default 256, 4 to 704)" },
 	{ "checksum", 0, NULL, OPTION_FLAG, AT(checksum), "record sums of all memory, as often as takes a fifth of the time" },
+	{ "chaos", 0, NULL, OPTION_FLAG, AT(chaos), "schedule threads at random, to make rare races happen" },
+	{ "seed", 0, "N", OPTION_U64, AT(seed), "with --chaos: where its choices begin (default: another each time)" },
 	{ "checksum-all", 0, NULL, OPTION_FLAG, AT(checksum_all), "record sums of all memory at every event" },
 	{ 0 }
 };
@@ -152,6 +156,15 @@ static void remove_empty(const char *dir)
 		nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
+static uint64_t chaos_seed(void)
+{
+	uint64_t seed = 0;
+
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed))
+		seed = (uint64_t)getpid();
+	return seed % 1000000 + 1;
+}
+
 static struct err *run(const struct rec_options *o, char **argv, int *status)
 {
 	struct recorder_options ro = { .argv = argv };
@@ -166,8 +179,10 @@ static struct err *run(const struct rec_options *o, char **argv, int *status)
 		err = trace_place(o, exe, &dir, &store);
 	if (!err && (o->syscallbuf_kb < 4 || o->syscallbuf_kb > BUF_MAX >> 10))
 		err = err_new(ERR_USAGE, "--syscallbuf-size=%llu: must be 4 to %d (KB)", (unsigned long long)o->syscallbuf_kb, BUF_MAX >> 10);
-	ro.buffer_bytes = o->no_syscallbuf ? 0 : (unsigned)o->syscallbuf_kb << 10;
+	ro.buffer_bytes = o->no_syscallbuf || o->chaos /* each call is a chance to switch */ ? 0 : (unsigned)o->syscallbuf_kb << 10;
 	ro.exe = exe;
+	ro.chaos = o->chaos;
+	ro.seed = o->seed ? o->seed : chaos_seed();
 	ro.trace_dir = dir;
 	ro.store_dir = store;
 	ro.sums = o->checksum_all ? SUMS_ALL : o->checksum ? SUMS_SOME : SUMS_NONE;

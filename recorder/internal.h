@@ -150,6 +150,8 @@ struct rec_task {
 	int exit_status;
 	uint64_t ran_ns;		/* in user mode since its last event */
 	uint64_t cpu_ns;		/* its processor time when a point was last named */
+	uint64_t slice_ns;		/* only with chaos */
+	unsigned priority;		/* only with chaos; 0: not drawn yet */
 	uint64_t patience_ns;		/* how long a signal may wait for a point that has a name */
 	uint64_t deferred_ns;		/* when the first of deferred came */
 	unsigned impatient;
@@ -198,6 +200,7 @@ struct recorder {
 	bool failed;			/* trace ended early; the program goes on */
 	struct err *write_error;
 	int exec_pipe;			/* the first child reports a failed execve here */
+	uint64_t random;		/* chaos.c */
 	uint64_t sigignore;		/* signals ignored when we were started */
 	bool outer_filter;	/* a seccomp filter was there before ours: see start.c */
 	/* buffer.c */
@@ -346,6 +349,11 @@ void rec_buffer_file_mapped(struct recorder *rec, uint64_t dev, uint64_t ino);
 void rec_buffer_off(struct rec_task *t);
 bool rec_buffer_asleep(struct rec_task *t);
 void rec_buffer_deinit(struct recorder *rec);
+
+/* ---- chaos.c: --chaos ------------------------------------------------------------ */
+void rec_chaos_start(struct recorder *rec);
+uint32_t rec_random(struct recorder *rec, uint32_t below);
+struct rec_task *rec_chaos_pick(struct recorder *rec, struct rec_task *current, uint64_t now);
 
 /* ---- exec.c --------------------------------------------------------------------- */
 struct err *rec_exec(struct recorder *rec, struct rec_task *t);

@@ -5,6 +5,7 @@
 #define RECORDER_RECORDER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -17,6 +18,8 @@ struct recorder_options {
 	const char *store_dir;	/* or NULL */
 	unsigned buffer_bytes;	/* of the system call buffer of each process; 0 = none, stop at every call */
 	enum recorder_sums sums;	/* SOME: as often as takes about a fifth of the time */
+	bool chaos;		/* schedule at random */
+	uint64_t seed;
 };
 
 /*

@@ -188,7 +188,11 @@ struct err *rec_run_user(struct recorder *rec, struct rec_task *t, int sig)
 	uint64_t start = rec_now_ns();
 	bool asked = false;
 
-	if (t->deferred_n)
+	uint64_t preempt = rec->options->chaos ? t->slice_ns : PREEMPT_NS;
+
+	if (rec->options->chaos && rec->tasks_n > 1)
+		rec_tick_in(preempt);
+	else if (t->deferred_n)
 		rec_tick_in(t->deferred_ns + t->patience_ns > start ? t->deferred_ns + t->patience_ns - start : 0);
 	TRY(rec_resume(t, t->every_call ? PTRACE_SYSCALL : PTRACE_CONT, sig));
 	for (;;) {
@@ -211,7 +215,7 @@ struct err *rec_run_user(struct recorder *rec, struct rec_task *t, int sig)
 			rec->first = t;
 			return NULL;
 		}
-		if (!asked && ((t->deferred_n && start + ran - t->deferred_ns >= t->patience_ns) || (ran > PREEMPT_NS && rec_others_ready(rec, t)) ||
+		if (!asked && ((t->deferred_n && start + ran - t->deferred_ns >= t->patience_ns) || (ran > preempt && rec_others_ready(rec, t)) ||
 			       rec_buffer_asleep(t)))
 			asked = ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) == 0;
 	}
@@ -331,6 +335,8 @@ static struct rec_task *pick(struct recorder *rec)
 	if (t && t->state != TASK_RUNNING && rec->tasks_n == 1)
 		return t;
 	now = rec_now_ns();
+	if (rec->options->chaos)
+		return rec_chaos_pick(rec, t, now);
 	if (t && t->state != TASK_RUNNING && now - t->run_since_ns < SLICE_NS)
 		return t;
 	t = t && t->next ? t->next : rec->tasks;

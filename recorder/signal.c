@@ -332,7 +332,9 @@ static struct err *defer(struct recorder *rec, struct rec_task *t, const siginfo
 		t->deferred_ns = rec_now_ns();
 	if (!pending)
 		t->deferred[t->deferred_n++] = *info;
-	if (!t->patience_ns && t->impatient++ % TRY_AGAIN == TRY_AGAIN - 1)
+	if (rec->options->chaos)
+		t->patience_ns = rec_random(rec, 2) ? 0 : rec_random(rec, PATIENCE_MAX_NS);
+	else if (!t->patience_ns && t->impatient++ % TRY_AGAIN == TRY_AGAIN - 1)
 		t->patience_ns = 2 * PATIENCE_MIN_NS;
 	rec_buffer_close(t);	/* its next call will be a point that has a name */
 	TRY(rec_buffer_resume(rec, t, regs));

@@ -306,6 +306,7 @@ struct err *recorder_run(const struct recorder_options *options, int *status_ret
 		return &err_nomem;
 	rec->options = options;
 	rec->sum = mem_sum_create();
+	rec_chaos_start(rec);
 	rec->witness = getenv("HINDSIGHT_WITNESS");
 	rec->sigignore = ignored_signals();
 	rec->outer_filter = filtered_already();

@@ -297,6 +297,41 @@ static struct err *entry_apply(struct rec_task *t)
 	return tracee_regs_set(t->tid, &regs);
 }
 
+static bool waits_for_signals(uint64_t nr)
+{
+	switch (nr) {
+	case SYS_pause:
+	case SYS_rt_sigsuspend:
+	case SYS_poll:
+	case SYS_ppoll:
+	case SYS_select:
+	case SYS_pselect6:
+	case SYS_epoll_wait:
+	case SYS_epoll_pwait:
+	case SYS_epoll_pwait2:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The processor is ours to give: the call is not made, which saves a stop, and the slice is over. */
+static struct err *yield(struct recorder *rec, struct rec_task *t)
+{
+	struct regs regs = t->call.entry;
+
+	regs.orig_rax = (uint64_t)-1;
+	regs.rax = 0;
+	TRY(tracee_regs_set(t->tid, &regs));
+	rec_effect_ret(rec, 0);
+	t->in_syscall = false;
+	rec_write(rec, t, TRACE_SYSCALL, 0, &t->call.entry, 0);
+	t->last = regs;
+	t->state = TASK_READY;
+	t->run_since_ns = 0;
+	return NULL;
+}
+
 struct err *rec_syscall_entry(struct recorder *rec, struct rec_task *t)
 {
 	struct rec_call *call = &t->call;
@@ -308,8 +343,13 @@ struct err *rec_syscall_entry(struct recorder *rec, struct rec_task *t)
 	TRY(rec_regs_get(t, &regs, &where));
 	call_begin(t, &regs);
 	call->stub = where == PATCH_MOVED;
-	if (t->deferred_n) {	/* asynchronous signals strike here, before the call */
+	if (t->deferred_n)
 		rec_signal_waited(t, true);
+	if (t->deferred_n && waits_for_signals(call->nr) && !(rec->options->chaos && rec_random(rec, 2))) {
+		/* They strike in the call.  In front of it is where they would get lost: the program has looked already
+		 * whether one came. */
+		rec_signals_resend(rec, t);
+	} else if (t->deferred_n) {	/* asynchronous signals strike here, before the call */
 		TRY(rec_syscall_abort(rec, t, &regs));
 		return NULL;
 	}
@@ -317,6 +357,8 @@ struct err *rec_syscall_entry(struct recorder *rec, struct rec_task *t)
 	if (t->strict && call->nr != SYS_read && call->nr != SYS_write && call->nr != SYS_exit &&
 	    call->nr != SYS_rt_sigreturn)
 		syscall(SYS_tgkill, t->pid, t->tid, SIGKILL);
+	if (call->nr == SYS_sched_yield && !t->every_call)
+		return yield(rec, t);
 	hook = rec_hook_for(call->nr);
 	if (hook && hook->enter)
 		hook->enter(rec, t, call);
