@@ -150,9 +150,13 @@ struct rec_task {
 	int exit_status;
 	uint64_t ran_ns;		/* in user mode since its last event */
 	uint64_t cpu_ns;		/* its processor time when a point was last named */
-	uint64_t slice_ns;		/* only with chaos */
+	uint64_t slice_ns, starved_until_ns;	/* only with chaos */
+	unsigned chances;		/* how often it could have been */
+	bool preempted;			/* its slice ended in computing code */
 	unsigned priority;		/* only with chaos; 0: not drawn yet */
 	uint64_t patience_ns;		/* how long a signal may wait for a point that has a name */
+	uint64_t signal_ns;		/* when it got its last signal */
+	unsigned standing;		/* signals that came one after the other, each as soon as the one before was handled */
 	uint64_t deferred_ns;		/* when the first of deferred came */
 	unsigned impatient;
 	bool strict;			/* seccomp strict mode, which we emulate */
@@ -201,6 +205,7 @@ struct recorder {
 	struct err *write_error;
 	int exec_pipe;			/* the first child reports a failed execve here */
 	uint64_t random;		/* chaos.c */
+	bool ticks_fast;		/* the next tick comes sooner than usual */
 	uint64_t sigignore;		/* signals ignored when we were started */
 	bool outer_filter;	/* a seccomp filter was there before ours: see start.c */
 	/* buffer.c */
@@ -301,13 +306,19 @@ void rec_signals_resend(struct recorder *rec, struct rec_task *t);
 /* Signals waited for a point with a name, and one came (found) or not. */
 void rec_signal_waited(struct rec_task *t, bool found);
 
+/* One signal after the other, and the program does not get on. */
+bool rec_signal_standing(const struct rec_task *t);
+
 bool rec_not_moved(const struct rec_task *t, const struct regs *regs);
 bool rec_same_point(const struct regs *a, const struct regs *b);
 
 /* ---- state.c: points in computing code ---------------------------------------------- */
 /* From now on waitpid returns every few milliseconds; the next time so soon. */
-void rec_ticks_start(void);
-void rec_tick_in(uint64_t first_ns);
+void rec_ticks_start(struct recorder *rec);
+void rec_tick_in(struct recorder *rec, uint64_t first_ns);
+void rec_tick_as_usual(struct recorder *rec);
+/* Let a READY task do so many instructions, fewer if it comes to a call, and name the point as below. */
+struct err *rec_walk(struct recorder *rec, struct rec_task *t, unsigned steps);
 /* The task has been interrupted in user mode: write a SWITCH event, after which it is READY at a point
  * that replay can find.  *named = false: no good place here; let it go on, and try again (state READY),
  * or another stop has to be handled (state STOPPED). */
@@ -353,6 +364,8 @@ void rec_buffer_deinit(struct recorder *rec);
 /* ---- chaos.c: --chaos ------------------------------------------------------------ */
 void rec_chaos_start(struct recorder *rec);
 uint32_t rec_random(struct recorder *rec, uint32_t below);
+/* A slice of so few instructions that no timer could end it; 0: as long as it likes. */
+unsigned rec_chaos_steps(struct recorder *rec, struct rec_task *t);
 struct rec_task *rec_chaos_pick(struct recorder *rec, struct rec_task *current, uint64_t now);
 
 /* ---- exec.c --------------------------------------------------------------------- */

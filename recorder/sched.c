@@ -176,6 +176,12 @@ static struct err *run_user(struct recorder *rec, struct rec_task *t)
 		rec_signals_resend(rec, t);
 	bug_context.tid = t->tid;
 	TRY(rec_buffer_resume(rec, t, NULL));
+	if (rec->options->chaos && !t->deferred_n && !t->resent_n && rec_others_ready(rec, t)) {
+		unsigned steps = rec_chaos_steps(rec, t);
+
+		if (steps)
+			return rec_walk(rec, t, steps);
+	}
 	return rec_run_user(rec, t, 0);
 }
 
@@ -191,9 +197,11 @@ struct err *rec_run_user(struct recorder *rec, struct rec_task *t, int sig)
 	uint64_t preempt = rec->options->chaos ? t->slice_ns : PREEMPT_NS;
 
 	if (rec->options->chaos && rec->tasks_n > 1)
-		rec_tick_in(preempt);
+		rec_tick_in(rec, preempt);
 	else if (t->deferred_n)
-		rec_tick_in(t->deferred_ns + t->patience_ns > start ? t->deferred_ns + t->patience_ns - start : 0);
+		rec_tick_in(rec, t->deferred_ns + t->patience_ns > start ? t->deferred_ns + t->patience_ns - start : 0);
+	else
+		rec_tick_as_usual(rec);
 	TRY(rec_resume(t, t->every_call ? PTRACE_SYSCALL : PTRACE_CONT, sig));
 	for (;;) {
 		int status;
@@ -227,6 +235,12 @@ static struct err *group_stop(struct rec_task *t)
 	return rec_resume(t, PTRACE_LISTEN, 0);
 }
 
+static void slice_over(struct rec_task *t)
+{
+	t->run_since_ns = 0;
+	t->preempted = true;
+}
+
 /* Our PTRACE_INTERRUPT in computing code, or the end of a group stop. */
 static struct err *event_stop(struct recorder *rec, struct rec_task *t)
 {
@@ -246,7 +260,7 @@ static struct err *event_stop(struct recorder *rec, struct rec_task *t)
 	if (named && t->deferred_n)
 		rec_signal_waited(t, false);	/* the signal comes now */
 	else if (named)
-		t->run_since_ns = 0;	/* its slice is over */
+		slice_over(t);
 	else if (t->state == TASK_READY)
 		return rec_run_user(rec, t, 0);
 	else

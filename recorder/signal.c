@@ -307,7 +307,7 @@ void rec_signals_resend(struct recorder *rec, struct rec_task *t)
  * How long a signal that strikes in computing code waits for a point that has a name: up to PATIENCE_MAX_NS, less where
  * that was in vain before, and not at all in a task that only computes; now and then it is tried again.
  */
-enum { PATIENCE_MAX_NS = 3000000, PATIENCE_MIN_NS = 100000, TRY_AGAIN = 64 };
+enum { PATIENCE_MAX_NS = 3000000, PATIENCE_MIN_NS = 100000, TRY_AGAIN = 64, SLOW_NS = 200000, MUCH_NS = 50000000, STANDING_MAX = 3 };
 
 void rec_signal_waited(struct rec_task *t, bool found)
 {
@@ -317,6 +317,24 @@ void rec_signal_waited(struct rec_task *t, bool found)
 		t->patience_ns = t->patience_ns / 8 < PATIENCE_MIN_NS ? 0 : t->patience_ns / 8;
 	if (t->patience_ns > PATIENCE_MAX_NS)
 		t->patience_ns = PATIENCE_MAX_NS;
+}
+
+/*
+ * A timer that is faster than we can record its signals would leave the program no time of its own: there is always one more
+ * when a handler returns.  After some of these the next has to wait, for a part of the time that the last took.
+ */
+static uint64_t own_time_due(struct rec_task *t, bool not_moved)
+{
+	uint64_t took = rec_now_ns() - t->signal_ns;
+
+	if (!not_moved || took < SLOW_NS || took > MUCH_NS)
+		return 0;
+	return t->standing++ < STANDING_MAX ? 0 : took / 4;
+}
+
+bool rec_signal_standing(const struct rec_task *t)
+{
+	return t->standing > STANDING_MAX;
 }
 
 /* The task is at its signal stop, and the signal does not reach it yet. */
@@ -373,6 +391,7 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 	siginfo_t info;
 	bool sync, mine, resent;
 	enum fate fate;
+	uint64_t own;
 
 	if (ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) < 0)
 		return &err_gone;
@@ -410,7 +429,13 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 		place = sync ? TRACE_AT_FAULT : TRACE_AT_NOWHERE;
 	if (fate == FATE_FATAL)
 		return deliver_fatal(rec, t, sig, &info, place, &regs);
+	own = info.si_code != SI_KERNEL && info.si_code != SI_TIMER ? 0 : own_time_due(t, place == TRACE_AT_LAST || place == TRACE_AT_SYSCALL);
+	if (own) {
+		t->patience_ns = own;
+		place = TRACE_AT_NOWHERE;
+	}
 	if (place == TRACE_AT_NOWHERE && t->deferred_n < DEFERRED_MAX)
 		return defer(rec, t, &info, &regs, where);
+	t->signal_ns = rec_now_ns();
 	return deliver_to_handler(rec, t, sig, &info, place, &regs);
 }

@@ -162,7 +162,7 @@ static struct err *spawn(struct recorder *rec)
 		return err_os(errno, "cannot start the program");
 	close(go[1]);
 	own_signals();
-	rec_ticks_start();
+	rec_ticks_start(rec);
 	return NULL;
 }
 

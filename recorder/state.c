@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,19 +33,47 @@ static void on_tick(int sig)
 	(void)sig;	/* only to make waitpid return */
 }
 
-void rec_tick_in(uint64_t first_ns)
+/* A tick that comes before waitpid() sleeps is lost: so the next one must not be far. */
+void rec_tick_in(struct recorder *rec, uint64_t first_ns)
 {
-	struct itimerval every = { { 0, TICK_US }, { 0, first_ns / 1000 ? (long)(first_ns / 1000 % 1000000) : 1 } };
+	long first = first_ns / 1000 < TICK_US ? (long)(first_ns / 1000) : TICK_US;
+	long next = first * 2 + 20 < TICK_US ? first * 2 + 20 : TICK_US;
+	struct itimerval every = { { 0, next }, { 0, first ? first : 1 } };
 
 	setitimer(ITIMER_REAL, &every, NULL);
+	rec->ticks_fast = next != TICK_US;
 }
 
-void rec_ticks_start(void)
+void rec_tick_as_usual(struct recorder *rec)
+{
+	if (rec->ticks_fast)
+		rec_tick_in(rec, TICK_US * 1000);
+}
+
+/*
+ * A wake-up of ours takes the processor from the task at once, not when its slice ends: since Linux 6.12 the one with
+ * the shorter slice goes first (EEVDF, sched_ext aside).  Where that is not to be had ticks come some milliseconds late.
+ */
+static void prompt(void)
+{
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} attr = { .size = 48, .flags = 1 /* SCHED_FLAG_RESET_ON_FORK */, .runtime = 100000 };
+
+	syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
+void rec_ticks_start(struct recorder *rec)
 {
 	struct sigaction sa = { .sa_handler = on_tick };
 
+	prompt();
 	sigaction(SIGALRM, &sa, NULL);
-	rec_tick_in(TICK_US * 1000);
+	rec_tick_in(rec, TICK_US * 1000);
 }
 
 /* ---- the place ------------------------------------------------------------------------------ */
@@ -111,7 +140,7 @@ static struct err *run_to(struct recorder *rec, struct rec_task *t, uint64_t add
 	*hit = *met = false;
 	TRY(tracee_read(t->tid, addr, &saved, 1));
 	TRY(tracee_write(t->tid, addr, &int3, 1));
-	rec_tick_in(limit_ns);
+	rec_tick_in(rec, limit_ns);
 	TRY(rec_resume(t, PTRACE_CONT, 0));
 	while ((tid = waitpid(t->tid, &status, __WALL)) != t->tid) {
 		if (tid < 0 && errno != EINTR)
@@ -198,6 +227,21 @@ static struct err *to_good_place(struct recorder *rec, struct rec_task *t, struc
 	return NULL;
 }
 
+struct err *rec_walk(struct recorder *rec, struct rec_task *t, unsigned steps)
+{
+	bool met = false, named;
+	struct regs regs;
+	unsigned len;
+
+	for (unsigned i = 0; i < steps && !met && !trap_blocked(t); i++) {
+		TRY(tracee_regs_get(t->tid, &regs));
+		if (patches_at(&t->mm->buf.patches, regs.rip) || place_of(t->tid, regs.rip, &len) != PLACE_STEP)
+			break;
+		TRY(go_on(rec, t, PTRACE_SINGLESTEP, &met));
+	}
+	return met ? NULL : rec_name_point(rec, t, &named);
+}
+
 /* ---- the event ----------------------------------------------------------------------------------- */
 
 /* Processor time of a task in ns; 0 where the system does not tell. */
@@ -263,6 +307,8 @@ struct err *rec_name_point(struct recorder *rec, struct rec_task *t, bool *named
 	rec_write(rec, t, TRACE_SWITCH, TRACE_AT_STATE, &regs, 0);
 	t->last = regs;
 	t->at_syscall = false;
+	t->standing = 0;
+	rec->first = NULL;	/* what it did is written: others may run */
 	*named = true;
 	return NULL;
 }

@@ -345,11 +345,12 @@ struct err *rec_syscall_entry(struct recorder *rec, struct rec_task *t)
 	call->stub = where == PATCH_MOVED;
 	if (t->deferred_n)
 		rec_signal_waited(t, true);
-	if (t->deferred_n && waits_for_signals(call->nr) && !(rec->options->chaos && rec_random(rec, 2))) {
-		/* They strike in the call.  In front of it is where they would get lost: the program has looked already
-		 * whether one came. */
+	if (t->deferred_n && (rec_signal_standing(t) || waits_for_signals(call->nr)) && !(rec->options->chaos && rec_random(rec, 2))) {
+		/* They strike in the call, or behind it.  In front of one that waits for them they would get lost: the
+		 * program has looked already whether one came. */
 		rec_signals_resend(rec, t);
 	} else if (t->deferred_n) {	/* asynchronous signals strike here, before the call */
+		t->standing++;
 		TRY(rec_syscall_abort(rec, t, &regs));
 		return NULL;
 	}
@@ -512,6 +513,8 @@ struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t)
 	if (memcmp(&regs, &before, sizeof(regs)))
 		TRY(tracee_regs_set(t->tid, &regs));
 	restart_keep(t, ret);
+	if (t->call.nr != SYS_rt_sigreturn)
+		t->standing = 0;
 	if (points_expected(t->call.nr))
 		rec_witness_expect(rec, t);
 	rec_write(rec, t, TRACE_SYSCALL, 0, &t->call.entry, ret);
