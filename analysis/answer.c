@@ -333,7 +333,7 @@ static void holders_of(struct job *j, struct leaks_leak *l, const struct target 
 
 			if (where != order[pass] || !a || a->kind == AREA_OTHER || (a->kind == AREA_STACK && ref[i].addr < a->sp))
 				continue;
-			if (in == SIZE_MAX ? a->kind == AREA_HEAP : !j->g.node[in].reachable)
+			if (in == SIZE_MAX ? a->kind == AREA_HEAP : !j->g.node[in].reachable && !j->s.options->holders)
 				continue;
 			holder_add(l, where, ref[i].addr, ref[i].value,
 				   l->holders < HOLDERS_LISTED ? name_address(j, ref[i].addr) : NULL);
@@ -467,9 +467,51 @@ static struct err *look(struct job *j)
 	return replay_mark_take(j->s.r, &j->end);
 }
 
+/* --holders: one object, whatever it is. */
+static struct err *explain_one(struct job *j)
+{
+	const char *text = j->s.options->holders;
+	struct symbols_memory mem = session_memory(&j->s, session_any_task(&j->s));
+	const struct symbols_type *type = NULL;
+	struct range range = { 0, 0 };
+	struct target t = { .ranges = 1, .range = &range };
+	struct block b = { 0 };
+	uint64_t addr = 0;
+	size_t node;
+
+	TRY(symbols_eval(j->s.sym, text, NULL, 0, &mem, &addr, &type));
+	if (type && symbols_type_kind(symbols_type_strip(type)) == SYMBOLS_T_POINTER)
+		replay_memory(j->s.r, session_any_task(&j->s), addr, &addr, 8);	/* what it points to */
+	node = graph_find(&j->g, addr);
+	range = (struct range){ addr, addr + 1 };
+	if (node != SIZE_MAX) {
+		b = j->s.h.block[j->g.node[node].block];
+		range = (struct range){ b.addr, b.addr + j->g.node[node].size };
+	} else if (type && symbols_type_kind(symbols_type_strip(type)) != SYMBOLS_T_POINTER && symbols_type_size(type)) {
+		range.end = addr + symbols_type_size(type);
+	}
+	j->s.quiet = true;
+	replay_probes_quiet(j->s.r);
+	history_index(&j->s);
+	if (node != SIZE_MAX) {
+		TRY(unwind_keys(&j->s));
+		TRY(session_restore(&j->s, j->end));
+		group_new(j, LEAKS_HELD, &b);
+	} else {
+		leak_new(j, LEAKS_HELD, &(struct block){ .addr = range.start, .size = range.end - range.start });
+	}
+	j->ret->leak[0].bytes = range.end - range.start;
+	j->ret->leak[0].blocks = 1;
+	holders_of(j, &j->ret->leak[0], &t);
+	return stored(j);
+}
+
 static struct err *explain(struct job *j)
 {
 	double t = now_seconds();
+
+	if (j->s.options->holders)
+		return explain_one(j);
 
 	TRY(unwind_keys(&j->s));
 	history_index(&j->s);
@@ -482,6 +524,7 @@ static struct err *explain(struct job *j)
 	held(j);
 	qsort(j->ret->leak, j->ret->n, sizeof(*j->ret->leak), leak_order);
 	TRY(stored(j));
+	TRY(ledger_fill(j));
 	j->ret->seconds_moments = now_seconds() - t;
 	return NULL;
 }
@@ -536,6 +579,9 @@ void leaks_deinit(struct leaks *r)
 		frames_free(&l->lost_at.stack);
 		holders_free(l->holder, l->holders);
 		holders_free(l->cycle, l->cycles);
+		for (size_t k = 0; k < l->refs; k++)
+			frames_free(&l->ref[k].when.stack);
+		free(l->ref);
 	}
 	free(r->leak);
 	free(r->note);

@@ -125,7 +125,8 @@ struct session {
 	bool quiet;		/* hits are not for the history */
 	bool exec_seen;
 	uint64_t end_clock, end_event;
-	char *maps;		/* text of /proc/PID/maps, now */
+	char *maps;		/* text of /proc/PID/maps, at an event */
+	uint64_t maps_event;
 	struct unwound *stack;	/* [0] is no stack */
 	size_t stacks, stacks_room;
 	struct replay_mark *start;	/* at the first event with probes */
@@ -289,6 +290,8 @@ struct job {
 };
 /* types.c: what the pointers that lead to a node of the graph say it is; NULL = nothing */
 const struct symbols_type *types_carried(struct job *j, size_t node);
+/* ledger.c */
+struct err *ledger_fill(struct job *j) __must_check;
 /* names.c: at the end of the recording; the caller frees them */
 char *name_type(struct job *j, const struct block *b);	/* NULL = unknown */
 char *name_address(struct job *j, uint64_t addr);

@@ -23,6 +23,8 @@ struct leaks_options {
 	unsigned moments;		/* most moments of loss to look for; 0 = 500 */
 	bool reachable;			/* report live blocks whose like were never freed, too */
 	const char *holders;		/* ADDR or EXPR: only who holds this */
+	const char *refcount;		/* TYPE.FIELD: the ledger of that count, of the biggest leaks */
+	const char *refs_take, *refs_give;	/* the same by the calls of two functions */
 	void (*progress)(void *ctx, const char *what, uint64_t done, uint64_t total);	/* may be NULL */
 	void *ctx;
 };
@@ -60,6 +62,15 @@ struct leaks_holder {
 	struct leaks_when stored_by;
 };
 
+/* A change of a reference count. */
+struct leaks_ref {
+	int64_t delta;
+	uint64_t value;		/* after it; 0 = unknown */
+	bool paired;
+	size_t partner;		/* number of the change that it is paired with */
+	struct leaks_when when;
+};
+
 /* Blocks of the same kind with the same allocation stack (and moment of loss). */
 struct leaks_leak {
 	enum leaks_kind kind;
@@ -75,6 +86,8 @@ struct leaks_leak {
 	size_t holders, holders_more;	/* more: not listed */
 	struct leaks_holder *cycle;	/* the references that close the cycle: address in one block, value in the next */
 	size_t cycles;
+	struct leaks_ref *ref;		/* of the first block, when asked for */
+	size_t refs;
 };
 
 struct leaks {

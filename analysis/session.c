@@ -189,6 +189,7 @@ struct err *session_refresh(struct session *s)
 		return NULL;
 	TRY(err);
 	TRY(symbols_set_maps_text(s->sym, s->maps));
+	s->maps_event = replay_where(s->r);
 	read_texts(s);
 	return NULL;
 }
@@ -358,6 +359,8 @@ size_t session_unwind(struct session *s, int tid, const struct regs *given, stru
 	struct symbols_regs regs;
 	struct regs now;
 
+	if (s->maps_event != replay_where(s->r))	/* moved without session_run(): libraries may have come */
+		err_free(session_refresh(s));
 	if (given) {
 		now = *given;
 	} else {

@@ -16,7 +16,7 @@ struct leaks_cmd {
 	const char *at;
 	uint64_t pid, top, moments;
 	struct option_list alloc, free;
-	const char *html;
+	const char *html, *holders, *refcount, *refs;
 	bool json, quiet;
 };
 
@@ -27,6 +27,12 @@ static const struct option_row leaks_rows[] = {
 	{ "alloc", 0, "FN[:SIZEARG]", OPTION_LIST, offsetof(struct leaks_cmd, alloc),
 	  "FN allocates, too: its result is a block of as many bytes as argument SIZEARG says (default 1)" },
 	{ "free", 0, "FN", OPTION_LIST, offsetof(struct leaks_cmd, free), "FN frees what its first argument points to" },
+	{ "holders", 0, "ADDR|EXPR", OPTION_STRING, offsetof(struct leaks_cmd, holders),
+	  "only say who holds this object, and who stored that" },
+	{ "refcount", 0, "TYPE.FIELD", OPTION_STRING, offsetof(struct leaks_cmd, refcount),
+	  "list the changes of that reference count of leaked objects, in pairs" },
+	{ "refs", 0, "ADDREF,RELEASE", OPTION_STRING, offsetof(struct leaks_cmd, refs),
+	  "the same by the calls of these two functions" },
 	{ "moments", 0, "N", OPTION_U64, offsetof(struct leaks_cmd, moments),
 	  "look for at most this many moments of loss, those of the biggest leaks (default 500)" },
 	{ "top", 'n', "N", OPTION_U64, offsetof(struct leaks_cmd, top), "print this many leaks (default 20)" },
@@ -134,6 +140,41 @@ static const char *how_text(const struct leaks_leak *l)
 	return text[l->how];
 }
 
+static void text_pair(const struct leaks_ref *up, const struct leaks_ref *down)
+{
+	printf("    %-12s ", "pair");
+	if (up->when.stack.n)
+		text_frame(&up->when.stack.frame[0]);
+	fputs(" / ", stdout);
+	if (down->when.stack.n)
+		text_frame(&down->when.stack.frame[0]);
+	putchar('\n');
+}
+
+static void text_refs(const struct leaks_leak *l)
+{
+	enum { LISTED = 20 };
+	size_t listed = 0, up = 0, down = 0;
+
+	for (size_t i = 0; i < l->refs; i++)
+		*(l->ref[i].delta > 0 ? &up : &down) += 1;
+	if (l->refs)
+		printf("    references   taken %zu times, given back %zu times\n", up, down);
+	for (int pass = 0; pass < 2; pass++) {		/* what is left over first */
+		for (size_t i = 0; i < l->refs && listed < LISTED; i++) {
+			const struct leaks_ref *e = &l->ref[i];
+
+			if (e->paired != (pass == 1) || (pass == 1 && e->delta < 0))
+				continue;
+			if (pass == 0)
+				text_stack(&e->when.stack, e->delta > 0 ? "NOT RETURNED" : "NOT TAKEN");
+			else
+				text_pair(e, &l->ref[e->partner]);
+			listed++;
+		}
+	}
+}
+
 static void text_leak(const struct leaks_leak *l, size_t number, const char *dir)
 {
 	char a[48], b[48], c[48];
@@ -171,6 +212,7 @@ static void text_leak(const struct leaks_leak *l, size_t number, const char *dir
 		printf("    %-12s ... and %zu more\n", "", l->holders_more);
 	for (size_t i = 0; i < l->cycles; i++)
 		text_holder(&l->cycle[i], i ? "" : "closed by");
+	text_refs(l);
 	putchar('\n');
 }
 
@@ -259,6 +301,21 @@ static json_t *json_holders(const struct leaks_holder *h, size_t n)
 	return list;
 }
 
+static json_t *json_refs(const struct leaks_leak *l)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < l->refs; i++) {
+		json_t *o = json_when(&l->ref[i].when);
+
+		json_object_set_new(o, "delta", json_integer(l->ref[i].delta));
+		json_object_set_new(o, "count", l->ref[i].value ? json_count(l->ref[i].value) : json_null());
+		json_object_set_new(o, "paired_with", l->ref[i].paired ? json_count(l->ref[i].partner) : json_null());
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
 static json_t *json_leak(const struct leaks_leak *l)
 {
 	json_t *o = json_object();
@@ -274,6 +331,8 @@ static json_t *json_leak(const struct leaks_leak *l)
 	json_object_set_new(o, "alloc", json_when(&l->alloc));
 	json_object_set_new(o, "lost_at", json_lost(l));
 	json_object_set_new(o, "holders", json_holders(l->holder, l->holders));
+	if (l->refs)
+		json_object_set_new(o, "references", json_refs(l));
 	json_object_set_new(o, "cycle", l->kind == LEAKS_CYCLE ? json_holders(l->cycle, l->cycles) : json_null());
 	return o;
 }
@@ -343,7 +402,7 @@ static struct err *leaks_run(const void *opts, int argc, char **argv)
 	struct leaks_options o = { .pid = (int)c->pid, .moments = (unsigned)c->moments, .ctx = &shown };
 	struct leaks found;
 	struct err *err;
-	char *dir;
+	char take[256], *dir;
 
 	if (argc > 1)
 		return err_new(ERR_USAGE, "one TRACE at most, not '%s' too", argv[1]);
@@ -352,6 +411,17 @@ static struct err *leaks_run(const void *opts, int argc, char **argv)
 	o.allocs = c->alloc.n;
 	o.free = c->free.value;
 	o.frees = c->free.n;
+	o.holders = c->holders;
+	o.refcount = c->refcount;
+	if (c->refs) {
+		char *comma = strchr(c->refs, ',');
+
+		if (!comma)
+			return err_new(ERR_USAGE, "--refs takes two functions, ADDREF,RELEASE, not '%s'", c->refs);
+		snprintf(take, sizeof(take), "%.*s", (int)(comma - c->refs), c->refs);
+		o.refs_take = take;
+		o.refs_give = comma + 1;
+	}
 	if (isatty(STDERR_FILENO) && !c->quiet)
 		o.progress = progress;
 	TRY(cmd_trace_find(argc ? argv[0] : NULL, &dir));

@@ -828,6 +828,7 @@ struct err *replay_fine(struct replay *r, const struct replay_break *b, unsigned
 		t = rp_task_find(r, r->ev.task);
 		ret->tid = t ? t->rec_tid : 0;
 		ret->pc = t ? t->regs.rip : 0;
+		r->debug->slow = true;		/* stubs of breakpoints are for moves that have names (gate.c) */
 		TRY(rp_hop(r, set, step, &hop));
 	} while (hop.kind == HOP_PENDING || hop.kind == HOP_INTERRUPTED);
 	rp_int3_out(r);
