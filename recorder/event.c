@@ -226,7 +226,8 @@ void rec_write(struct recorder *rec, struct rec_task *t, enum trace_event_kind k
 		rec->entered = NULL;
 		ev.nr = (int32_t)t->call.nr;
 	}
-	if (kind != TRACE_EXIT && kind != TRACE_SYSCALL_ENTER && kind != TRACE_SWITCH && kind != TRACE_CALLS)
+	if (kind != TRACE_EXIT && kind != TRACE_SYSCALL_ENTER && kind != TRACE_SWITCH && kind != TRACE_CALLS &&
+	    (kind != TRACE_SIGNAL || place != TRACE_AT_NOWHERE))	/* there the task is not where replay has it */
 		rec_sums(rec, t);
 	if (kind != TRACE_NOTE)
 		t->ran_ns = 0;
