@@ -57,6 +57,8 @@ bool parse_hex_bytes(const char **p, char *buf, size_t size, size_t *len_ret);
 void target_xml(struct reply *o);
 bool target_registers(struct server *s, int tid, struct reply *o);
 bool target_register(struct server *s, int tid, uint64_t n, struct reply *o);
+struct err *target_set_registers(struct server *s, int tid, const char *hex) __must_check;
+struct err *target_set_register(struct server *s, int tid, uint64_t n, const char *hex) __must_check;
 void target_threads_xml(struct server *s, struct reply *o);
 bool target_task(struct server *s, int tid, struct replay_task *ret);
 

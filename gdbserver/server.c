@@ -357,12 +357,57 @@ static void do_register(struct server *s, const char *p, size_t len)
 		bad(s);
 }
 
-/* The recording is what it is. */
-static void do_refuse(struct server *s, const char *p, size_t len)
+static void done(struct server *s, struct err *err)
 {
-	(void)p;
-	(void)len;
+	if (!err) {
+		ok(s);
+		return;
+	}
+	err_free(err);
 	bad(s);
+}
+
+static void do_set_registers(struct server *s, const char *p, size_t len)
+{
+	(void)len;
+	done(s, target_set_registers(s, thread_to_read(s), p));
+}
+
+static void do_set_register(struct server *s, const char *p, size_t len)
+{
+	uint64_t n;
+
+	(void)len;
+	if (!parse_hex(&p, &n) || !parse_char(&p, '='))
+		bad(s);
+	else
+		done(s, target_set_register(s, thread_to_read(s), n, p));
+}
+
+static void do_set_memory(struct server *s, const char *p, size_t len)
+{
+	static char buf[PACKET_MAX];
+	uint64_t addr, n;
+	size_t have;
+
+	(void)len;
+	if (!parse_hex(&p, &addr) || !parse_char(&p, ',') || !parse_hex(&p, &n) || !parse_char(&p, ':') ||
+	    !parse_hex_bytes(&p, buf, sizeof(buf), &have) || have != n)
+		bad(s);
+	else
+		done(s, n ? replay_set_memory(s->r, thread_to_read(s), addr, buf, n) : NULL);
+}
+
+static void do_set_memory_binary(struct server *s, const char *p, size_t len)
+{
+	const char *start = p;
+	uint64_t addr, n;
+
+	if (!parse_hex(&p, &addr) || !parse_char(&p, ',') || !parse_hex(&p, &n) || !parse_char(&p, ':') ||
+	    len - (size_t)(p - start) != n)
+		bad(s);
+	else
+		done(s, n ? replay_set_memory(s->r, thread_to_read(s), addr, p, n) : NULL);
 }
 
 static void do_memory(struct server *s, const char *p, size_t len)
@@ -666,14 +711,14 @@ static const struct command commands[] = {
 	{ "bs", do_back, "ReverseStep+" },
 	{ "D", do_detach, "multiprocess+" },
 	{ "g", do_registers, NULL },
-	{ "G", do_refuse, NULL },
+	{ "G", do_set_registers, NULL },
 	{ "H", do_choose, NULL },
 	{ "k", do_kill, NULL },
 	{ "m", do_memory, NULL },
-	{ "M", do_refuse, NULL },
-	{ "X", do_refuse, NULL },
+	{ "M", do_set_memory, NULL },
+	{ "X", do_set_memory_binary, NULL },
 	{ "p", do_register, NULL },
-	{ "P", do_refuse, NULL },
+	{ "P", do_set_register, NULL },
 	{ "T", do_alive, NULL },
 	{ "Z", do_insert, "swbreak+" },
 	{ "z", do_remove, "hwbreak+;ConditionalBreakpoints+" },

@@ -165,6 +165,71 @@ bool target_register(struct server *s, int tid, uint64_t n, struct reply *o)
 	return false;
 }
 
+static bool take(struct machine *m, const struct reg *r, const char **p)
+{
+	unsigned char bytes[16] = { 0 };
+
+	for (unsigned i = 0; i < r->bits / 8; i++, *p += 2) {
+		const char two[3] = { (*p)[0], (*p)[0] ? (*p)[1] : 0, 0 }, *q = two;
+		uint64_t byte;
+
+		if (two[0] == 'x') {	/* not known */
+			*p += 2 * (r->bits / 8 - i);
+			return true;
+		}
+		if (!two[1] || !parse_hex(&q, &byte) || *q)
+			return false;
+		bytes[i] = (unsigned char)byte;
+	}
+	if (r->where == GENERAL)
+		memcpy((char *)&m->regs + r->at, bytes, r->bytes);
+	else if (r->where != FTAG && r->at + r->bytes <= m->len)
+		memcpy(m->xstate + r->at, bytes, r->bytes);
+	return true;
+}
+
+static struct err *machine_set(struct server *s, int tid, const struct machine *m, const struct machine *was)
+{
+	if (memcmp(&m->regs, &was->regs, sizeof(m->regs)))
+		TRY(replay_set_regs(s->r, tid, &m->regs));
+	if (!memcmp(m->xstate, was->xstate, m->len))
+		return NULL;
+	return replay_set_xstate(s->r, tid, m->xstate, m->len);
+}
+
+struct err *target_set_registers(struct server *s, int tid, const char *p)
+{
+	static struct machine m, was;
+
+	if (!machine_get(s, tid, &m))
+		return &err_gone;
+	was = m;
+	for (unsigned f = 0; f < FEATURES; f++) {
+		for (unsigned i = 0; i < features[f].n && *p; i++) {
+			if (!take(&m, &features[f].regs[i], &p))
+				return err_new(ERR_USAGE, "bad registers");
+		}
+	}
+	return machine_set(s, tid, &m, &was);
+}
+
+struct err *target_set_register(struct server *s, int tid, uint64_t n, const char *p)
+{
+	static struct machine m, was;
+
+	for (unsigned f = 0; f < FEATURES; n -= features[f].n, f++) {
+		if (n >= features[f].n)
+			continue;
+		if (!machine_get(s, tid, &m))
+			return &err_gone;
+		was = m;
+		if (!take(&m, &features[f].regs[n], &p))
+			return err_new(ERR_USAGE, "bad register");
+		return machine_set(s, tid, &m, &was);
+	}
+	return err_new(ERR_USAGE, "no such register");
+}
+
 bool target_task(struct server *s, int tid, struct replay_task *ret)
 {
 	static struct replay_task tasks[TASKS_MAX];

@@ -118,6 +118,10 @@ struct rp_debug {
 	uint64_t last_pc;
 	struct rp_pos pos;
 	bool nameless;			/* pos is a point before the present one */
+	bool diverted;			/* the live processes are a copy to be thrown away: divert.c */
+	struct rp_pos divert_pos;
+	struct regs divert_regs;
+	int divert_tid;
 	uint64_t first;			/* nothing before this event is shown */
 	struct rp_checkpoint *newest;
 	unsigned checkpoints;
@@ -209,6 +213,14 @@ uint64_t rp_gate_counted(const struct rp_task *t, const struct replay_break *b, 
 bool rp_gate_area(const struct rp_mm *mm, uint64_t addr);
 /* The event is about to map something where our areas are. */
 struct err *rp_gate_make_room(struct rp_task *t, const struct trace_event *ev);
+
+/* divert.c */
+bool rp_diverted(const struct replay *r);
+/* Does going on mean the copy? */
+bool rp_divert_runs(const struct replay *r);
+struct err *rp_divert_run(struct replay *r, bool step, struct replay_stop *ret);
+/* Back to the recording. */
+struct err *rp_divert_end(struct replay *r);
 
 /* guard.c */
 struct err *rp_guard_in(struct replay *r, struct rp_task *t, const struct rp_set *s, unsigned gen);

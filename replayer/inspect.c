@@ -99,6 +99,7 @@ void rp_debug_stop(struct replay *r)
 	free(d->sets);
 	free(d->pos.legs);
 	free(d->last_hit.legs);
+	free(d->divert_pos.legs);
 	for (unsigned i = 0; i < d->conds_n; i++)
 		free(d->conds[i].bytes);
 	free(d->conds);
@@ -177,6 +178,8 @@ struct err *replay_regs(const struct replay *r, int tid, struct regs *ret)
 	if (!t)
 		return &err_gone;
 	*ret = t->regs;
+	if (r->debug->diverted)
+		return NULL;
 	ret->orig_rax = (uint64_t)-1;
 	ret->eflags &= ~0x10100ull;	/* RF, TF: how we came here */
 	/* stopped at a system call that has not been made: show the instruction, not what is behind it */
@@ -493,6 +496,9 @@ struct err *replay_forward(struct replay *r, struct replay_stop *ret)
 	bool done = false;
 
 	rp_timer(RP_TIME_USER);
+	if (rp_divert_runs(r))
+		return moved(r, rp_divert_run(r, false, ret), ret);
+	err = rp_divert_end(r);
 	while (!err && !done)
 		err = forward_hop(r, false, &hop, &patience, ret, &done);
 	return moved(r, err, ret);
@@ -517,6 +523,9 @@ struct err *replay_step(struct replay *r, int tid, uint64_t start, uint64_t end,
 	if (!t)
 		return &err_gone;
 	rp_timer(RP_TIME_USER);
+	if (rp_divert_runs(r))
+		return moved(r, rp_divert_run(r, true, ret), ret);
+	err = rp_divert_end(r);
 	while (!err && !done) {
 		err = rp_next(r);
 		if (err && err->code != ERR_END)
@@ -533,18 +542,25 @@ struct err *replay_step(struct replay *r, int tid, uint64_t start, uint64_t end,
 
 struct err *replay_backward(struct replay *r, struct replay_stop *ret)
 {
+	struct err *err;
+
 	rp_timer(RP_TIME_USER);
-	return moved(r, rp_back(r, ret), ret);
+	err = rp_divert_end(r);
+	return moved(r, err ? err : rp_back(r, ret), ret);
 }
 
 struct err *replay_step_back(struct replay *r, int tid, struct replay_stop *ret)
 {
 	struct rp_task *t = find_tid(r, tid);
 
+	struct err *err;
+	uint32_t serial = t ? t->serial : 0;
+
 	if (!t)
 		return &err_gone;
 	rp_timer(RP_TIME_USER);
-	return moved(r, rp_step_back(r, t->serial, ret), ret);
+	err = rp_divert_end(r);
+	return moved(r, err ? err : rp_step_back(r, serial, ret), ret);
 }
 
 struct err *replay_seek(struct replay *r, uint64_t event, struct replay_stop *ret)
@@ -556,6 +572,7 @@ struct err *replay_seek(struct replay *r, uint64_t event, struct replay_stop *re
 
 	*ret = (struct replay_stop){ .kind = REPLAY_STOP_STEP };
 	rp_timer(RP_TIME_USER);
+	TRY(rp_divert_end(r));
 	if (!rp_pos_leads(&d->pos, &p) || d->nameless) {
 		err = rp_goto(r, &p);
 	} else {

@@ -70,6 +70,13 @@ struct err *replay_regs(const struct replay *r, int tid, struct regs *ret) __mus
 struct err *replay_xstate(const struct replay *r, int tid, void *buf, size_t *len_ret) __must_check;
 /* Bytes read: fewer than len where memory ends. */
 size_t replay_memory(const struct replay *r, int tid, uint64_t addr, void *buf, size_t len);
+/*
+ * Changes: to a throw-away copy of the program.  Moving forward with registers other than the recording's runs the
+ * copy (a function the debugger calls); any other move ends it, and the recording goes on as it was.
+ */
+struct err *replay_set_memory(struct replay *r, int tid, uint64_t addr, const void *bytes, size_t len) __must_check;
+struct err *replay_set_regs(struct replay *r, int tid, const struct regs *regs) __must_check;
+struct err *replay_set_xstate(struct replay *r, int tid, const void *bytes, size_t len) __must_check;
 /* Owned by the replay, valid until the next move. */
 const void *replay_auxv(const struct replay *r, int tid, size_t *len_ret);
 /* Path of the program, as it was when recorded; "" when unknown. */
