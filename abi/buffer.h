@@ -30,6 +30,7 @@
 #define STATE_HOOK	8
 #define STATE_CPUID	16
 #define STATE_JUMP	24
+#define STATE_TSC	32
 
 /* In front of a stub's code, at the address that the stub passes in rcx: */
 #define STUB_AFTER	0	/* u64: what the kernel leaves in rcx: address behind the syscall instruction */
@@ -49,6 +50,7 @@ enum {
 	BUF_DEFAULT = 256 << 10,
 	/* A result from FIXED_UNTRACED that the recorder puts there: it would sleep, make it a traced call. */
 	BUF_WOULD_BLOCK = -1133,
+	BUF_NR_TSC = 0xfff0,	/* a record of rdtsc: ret is the counter */
 };
 
 struct stub_info { uint64_t after, traced, cont, flags; };
@@ -72,6 +74,7 @@ struct buf_state {
 	uint64_t hook;		/* where stubs jump to */
 	uint64_t cpuid;		/* ... for cpuid */
 	uint64_t jump;		/* where the hook leaves to */
+	uint64_t tsc;		/* where stubs of rdtsc jump to */
 	uint64_t pos;		/* the next record's address */
 	uint64_t end;		/* recording: records end below it, 0 = all calls traced; replay: behind the last record */
 	uint64_t stop;		/* replay: int3 after the last record */
@@ -85,7 +88,8 @@ struct buf_state {
 };
 
 _Static_assert(offsetof(struct buf_state, rsp) == STATE_RSP && offsetof(struct buf_state, hook) == STATE_HOOK &&
-	       offsetof(struct buf_state, cpuid) == STATE_CPUID && offsetof(struct buf_state, jump) == STATE_JUMP,
+	       offsetof(struct buf_state, cpuid) == STATE_CPUID && offsetof(struct buf_state, jump) == STATE_JUMP &&
+	       offsetof(struct buf_state, tsc) == STATE_TSC,
 	       "stubs know these");
 _Static_assert(sizeof(struct stub_info) == STUB_INFO, "stubs know it");
 _Static_assert(sizeof(struct buf_state) <= 0x2000, "the hook's stack is behind it");
@@ -115,11 +119,11 @@ enum { BUF_SPAN_SHIFT = 47, BUF_SPAN_MAX = (1 << 17) - 1 };
 
 /* Stands at FIXED_BLOB: addresses. */
 struct blob_head {
-	uint64_t record, replay, cpuid;	/* hooks */
+	uint64_t record, replay, cpuid, tsc_record, tsc_replay;	/* hooks */
 	uint64_t fault;		/* recording: a task that faults in the hook goes on here, and makes its call in the traced way */
 	uint64_t differs;	/* replay: address behind the int3 when the call is not the recorded one */
 	uint64_t assist;	/* ... behind the int3 after a record with assist set */
-	uint64_t stopped;	/* ... behind the int3 when buf_state.stop is set and the records are used up */
+	uint64_t stopped, tsc_stopped;	/* ... behind the int3 when buf_state.stop is set and the records are used up */
 };
 #endif
 

@@ -79,7 +79,7 @@ struct err *rec_buffer_exec(struct recorder *rec, struct rec_task *t)
 {
 	struct rec_buffer *buf = &t->mm->buf;
 	struct buf_state s = {
-		.hook = blob()->record, .cpuid = blob()->cpuid, .pos = FIXED_BUFFER, .end = buffer_end(rec), .proc_dev = rec->proc_dev,
+		.hook = blob()->record, .cpuid = blob()->cpuid, .tsc = blob()->tsc_record, .pos = FIXED_BUFFER, .end = buffer_end(rec), .proc_dev = rec->proc_dev,
 		.cpuids = rec->cpuids,
 	};
 	uint8_t text[FIXED_UNTRACED - FIXED_PAGE + sizeof(fixed_untraced_text)] = { 0 };
@@ -525,7 +525,7 @@ static struct err *tell_cpuid(struct recorder *rec, struct rec_task *t)
 	uint64_t n = rec->cpuids;
 	void *copy;
 
-	if (t->mm->buf.cpuids == n)
+	if (t->mm->buf.cpuids == n || t->cpuid_off)
 		return NULL;
 	t->mm->buf.cpuids = rec->cpuids;
 	TRY(state_write(t, offsetof(struct buf_state, cpuid_table), rec->cpuid, n * sizeof(rec->cpuid[0])));
@@ -536,6 +536,17 @@ static struct err *tell_cpuid(struct recorder *rec, struct rec_task *t)
 	e->data = copy;
 	e->data_len = n * sizeof(rec->cpuid[0]);
 	return NULL;
+}
+
+void rec_buffer_no_cpuid(struct recorder *rec, struct rec_task *t)
+{
+	static const uint64_t none;
+
+	if (!t->mm->buf.on)
+		return;
+	err_free(state_write(t, offsetof(struct buf_state, cpuids), &none, 8));
+	rec_effect(rec, TRACE_CPUID);
+	t->mm->buf.cpuids = UINT32_MAX;
 }
 
 static struct known_site *site_of(struct rec_buffer *buf, uint64_t addr, enum patch_kind kind)

@@ -252,6 +252,8 @@ static void prctl_enter(struct recorder *rec, struct rec_task *t, struct rec_cal
 			break;
 		}
 		t->tsc_mode = call->args[1];
+		if (call->args[1] == TSC_SIGSEGV)
+			rec_buffer_off(t);	/* its stubs must trap */
 		force(call, 0);
 		break;
 	case PR_SET_DUMPABLE:
@@ -347,7 +349,8 @@ static void arch_prctl_enter(struct recorder *rec, struct rec_task *t, struct re
 static struct err *arch_prctl_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 				   struct regs *regs, int64_t ret)
 {
-	(void)t;
+	if (ret == 0 && call->args[0] == ARCH_SET_CPUID)
+		rec_buffer_no_cpuid(rec, t);
 	if (ret == 0 && (call->args[0] == ARCH_SET_FS || call->args[0] == ARCH_SET_GS))
 		rec_effect_regs(rec, regs);
 	return NULL;

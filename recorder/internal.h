@@ -358,6 +358,8 @@ void rec_buffer_site(struct recorder *rec, struct rec_task *t, uint64_t addr, en
 void rec_buffer_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len, uint64_t offset, const struct stat *st);
 void rec_buffer_file_mapped(struct recorder *rec, uint64_t dev, uint64_t ino);
 void rec_buffer_off(struct rec_task *t);
+/* Patched cpuid instructions trap from now on. */
+void rec_buffer_no_cpuid(struct recorder *rec, struct rec_task *t);
 bool rec_buffer_asleep(struct rec_task *t);
 void rec_buffer_deinit(struct recorder *rec);
 

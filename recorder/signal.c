@@ -182,8 +182,8 @@ static struct err *trap_handle(struct recorder *rec, struct rec_task *t, const s
 	t->last = after;
 	t->at_syscall = false;
 	t->state = TASK_READY;
-	if (insn == TRAP_CPUID && len == 2)
-		rec_buffer_site(rec, t, regs->rip, PATCH_CPUID);
+	if (insn != TRAP_RDTSCP && len == 2)
+		rec_buffer_site(rec, t, regs->rip, insn == TRAP_CPUID ? PATCH_CPUID : PATCH_TSC);
 	return NULL;
 }
 

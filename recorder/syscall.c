@@ -521,7 +521,8 @@ struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t)
 	t->last = regs;
 	t->at_syscall = false;
 	t->state = TASK_READY;
-	if (!t->call.stub && call == &t->call && call->row->buffer != BUFFER_NEVER && (ret >= 0 || ret < -530 || ret > -512))
+	if (!t->call.stub && call == &t->call && (call->row->buffer != BUFFER_NEVER || call->row->replay == REPLAY_UNSUPPORTED) &&
+	    (ret >= 0 || ret < -530 || ret > -512))
 		rec_buffer_site(rec, t, t->call.entry.rip - 2, PATCH_SYSCALL);
 	return NULL;
 }

@@ -31,6 +31,7 @@ void calls_prepare(void)
 	memcpy((char *)(uintptr_t)FIXED_BLOB, tracee_blob, (size_t)(tracee_blob_end - tracee_blob));
 	s->hook = blob()->replay;
 	s->cpuid = blob()->cpuid;
+	s->tsc = blob()->tsc_replay;
 }
 
 static struct err *bad(const struct trace_event *ev, const char *what)
@@ -168,7 +169,7 @@ enum calls_trap calls_trap(struct replay *r, struct rp_task *t, const struct tra
 	bool last;
 
 	*err_ret = NULL;
-	if (t->regs.rip == blob()->stopped)
+	if (t->regs.rip == blob()->stopped || t->regs.rip == blob()->tsc_stopped)
 		return CALLS_STOPPED;
 	if (t->regs.rip == blob()->assist) {
 		*err_ret = assist(r, t, ev, &last);

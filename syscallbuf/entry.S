@@ -12,7 +12,7 @@
 #include "abi/buffer.h"
 
 	.section .head, "ax"
-	.quad	hook_record, hook_replay, hook_cpuid, hook_fault, hook_differs_after, hook_assist_after, hook_stopped_after
+	.quad	hook_record, hook_replay, hook_cpuid, hook_tsc_record, hook_tsc_replay, hook_fault, hook_differs_after, hook_assist_after, hook_stopped_after, hook_tsc_stopped_after
 
 	.text
 	.macro	enter
@@ -111,13 +111,13 @@ leave:
 	jmp	*FIXED_STATE + STATE_JUMP
 
 /*
- * cpuid: every register is the program's here, so the stub has switched stacks and pushed rcx:
+ * cpuid and rdtsc: every register is the program's here, so the stub has switched stacks and pushed rcx:
  *
  *	-8 rcx  -16 eflags  -24 rdx  -32 rbx  -40 rax  -48 r11 ... -88 rdi  -96 stub_info
  *
  * (struct cpuid_frame).  What the table does not know traps in the stub.
  */
-hook_cpuid:
+	.macro	enter_trap
 	pushfq
 	cld
 	push	%rdx
@@ -131,7 +131,29 @@ hook_cpuid:
 	push	%rdi
 	push	%rcx
 	mov	%rsp, %rdi
+	.endm
+
+hook_cpuid:
+	enter_trap
 	call	buf_cpuid
+	jmp	trap_leave
+
+hook_tsc_record:
+	enter_trap
+	call	buf_tsc_record
+	jmp	trap_leave
+
+hook_tsc_replay:
+	enter_trap
+	call	buf_tsc_replay
+	cmp	$1, %eax
+	jbe	trap_leave
+	cmp	$2, %eax
+	jne	hook_differs
+	int3
+hook_tsc_stopped_after:
+	/* fall through: eax is not 0 */
+trap_leave:
 	pop	%rcx
 	test	%eax, %eax
 	mov	STUB_CONT(%rcx), %rax

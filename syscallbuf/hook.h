@@ -42,5 +42,7 @@ int buf_record(struct frame *f);
 /* The same; 2: done, and that was the last record; 3: the call is not the recorded one; 4: done, and needs assistance. */
 unsigned buf_replay(struct frame *f);
 int buf_cpuid(struct cpuid_frame *f);
+int buf_tsc_record(struct cpuid_frame *f);
+unsigned buf_tsc_replay(struct cpuid_frame *f);
 
 #endif

@@ -20,7 +20,7 @@ enum { POLL_IN = 1, POLL_OUT = 4, POLL_ERR = 8, POLL_HUP = 16 };
 enum { O_CREATE_TRUNC = 01000, O_NONBLOCKING = 04000, F_GETFLAGS = 3, F_SETFLAGS = 4 };
 enum { MSG_DONTWAITING = 0x40, MSG_PLAIN = 0x02 | 0x20 | 0x40 | 0x4000 | 0x40000000 };
 enum { S_TYPE = 0170000, S_DIR = 0040000, S_CHAR = 0020000, S_BLOCK = 0060000, S_FILE = 0100000 };
-enum { E_FAULT = 14 };
+enum { E_FAULT = 14, E_NOSYS = 38 };
 enum { MAP_PRIVATELY = 2, MAP_TYPES = 15, MAP_ANON = 0x20, MAP_PLAIN = 0x2 | 0x10 | 0x20 | 0x800 | 0x2000 | 0x4000 | 0x8000 | 0x20000 | 0x100000,
        PROT_PLAIN = 7, ADVICE_DONTNEED = 4, SIG_BLOCKING = 0, SIGACTION_SIZE = 32 };
 
@@ -550,10 +550,24 @@ static int quick(struct buf_state *s, struct frame *f, const struct sys_row *row
 	return 1;
 }
 
+/* A call that is not made. */
+static int answer(struct buf_state *s, struct frame *f, const struct sys_row *row, int64_t ret)
+{
+	struct buf_record *r = (struct buf_record *)(uintptr_t)s->pos;
+	uint32_t size = (uint32_t)(sizeof(*r) + 8u * row->nargs);
+
+	copy(r + 1, &f->rdi, 8ull * row->nargs);
+	*r = (struct buf_record){ .nr = (uint16_t)f->rax, .args = row->nargs, .head = size, .size = size, .ret = ret };
+	s->pos += size;
+	f->rax = (uint64_t)ret;
+	return 1;
+}
+
 int buf_record(struct frame *f)
 {
 	struct buf_state *s = state();
 	uint64_t nr = f->rax, args[6];
+	bool known;
 	struct buf_record *r = (struct buf_record *)(uintptr_t)s->pos;
 	struct special w;
 	const struct sys_row *row;
@@ -574,7 +588,9 @@ int buf_record(struct frame *f)
 	w.arg = -1;
 	w.in_len = 0;
 	w.in_addr = 0;
-	row = sys_row_for(nr, args, 0);
+	row = sys_row_for(nr, args, &known);
+	if (known && row->replay == REPLAY_UNSUPPORTED)	/* as the recorder answers it */
+		return answer(s, f, row, -E_NOSYS);
 	if (row->buffer == BUFFER_NEVER)
 		return 0;
 	if (row->buffer == BUFFER_FAST ? !may_fast_call(s, nr, args) : !may_ask_call(s, nr, args, &w))
@@ -609,5 +625,24 @@ int buf_record(struct frame *f)
 				  .size = (uint32_t)size, .ret = ret };
 	s->pos += r->size;
 	f->rax = (uint64_t)ret;
+	return 1;
+}
+
+/* The counter traps in all of the process; it is let through for this once. */
+int buf_tsc_record(struct cpuid_frame *f)
+{
+	enum { NR_prctl = 157, SET_TSC = 26, TSC_ENABLE = 1, TSC_SIGSEGV = 2 };
+	struct buf_state *s = state();
+	struct buf_record *r = (struct buf_record *)(uintptr_t)s->pos;
+	uint32_t lo, hi;
+
+	if (s->pos + sizeof(*r) > s->end || own_call(NR_prctl, SET_TSC, TSC_ENABLE, 0) != 0)
+		return 0;
+	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
+	own_call(NR_prctl, SET_TSC, TSC_SIGSEGV, 0);
+	*r = (struct buf_record){ .nr = BUF_NR_TSC, .head = sizeof(*r), .size = sizeof(*r), .ret = (int64_t)((uint64_t)hi << 32 | lo) };
+	s->pos += sizeof(*r);
+	f->rax = lo;
+	f->rdx = hi;
 	return 1;
 }

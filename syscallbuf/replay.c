@@ -37,6 +37,21 @@ unsigned buf_replay(struct frame *f)
 	return s->stop && s->pos >= s->end ? 2 : 1;
 }
 
+unsigned buf_tsc_replay(struct cpuid_frame *f)
+{
+	struct buf_state *s = state();
+	const struct buf_record *r = (const struct buf_record *)(uintptr_t)s->pos;
+
+	if (s->pos >= s->end)
+		return 0;
+	if (r->nr != BUF_NR_TSC)
+		return 3;
+	f->rax = (uint32_t)r->ret;
+	f->rdx = (uint64_t)r->ret >> 32;
+	s->pos += r->size;
+	return s->stop && s->pos >= s->end ? 2 : 1;
+}
+
 int buf_cpuid(struct cpuid_frame *f)
 {
 	const struct buf_state *s = state();

@@ -144,7 +144,7 @@ enum patch_refusal patch_decide(pid_t tid, uint64_t addr, enum patch_kind kind, 
 			return PATCH_OK;
 		why = PATCH_BRANCH;
 	}
-	if (kind == PATCH_CPUID)
+	if (kind != PATCH_SYSCALL)
 		return why;
 	*ret = (struct patch_site){ .kind = kind, .call_len = 2 };
 	if (!shape_number(ret, code + 8, before, back_ret))
@@ -213,12 +213,13 @@ static void put_moved(struct maker *m, const struct patch_site *s, unsigned i, u
 static void put_hook(struct maker *m, enum patch_kind kind)
 {
 	static const uint32_t rsp = FIXED_STATE + STATE_RSP, hook = FIXED_STATE + STATE_HOOK, cpuid = FIXED_STATE + STATE_CPUID,
+			      tsc = FIXED_STATE + STATE_TSC,
 			      stack = FIXED_STACK;
 	int32_t info;
 
 	put(m, "\x48\x89\x24\x25", 4);			/* mov %rsp,abs32 */
 	put(m, &rsp, 4);
-	if (kind == PATCH_CPUID) {
+	if (kind != PATCH_SYSCALL) {
 		put(m, "\x48\xc7\xc4", 3);		/* mov $imm32,%rsp */
 		put(m, &stack, 4);
 		put(m, "\x51", 1);			/* push %rcx */
@@ -227,7 +228,7 @@ static void put_hook(struct maker *m, enum patch_kind kind)
 	info = -(int32_t)(m->at + 4) - STUB_INFO;
 	put(m, &info, 4);
 	put(m, "\xff\x24\x25", 3);			/* jmp *abs32 */
-	put(m, kind == PATCH_CPUID ? &cpuid : &hook, 4);
+	put(m, kind == PATCH_CPUID ? &cpuid : kind == PATCH_TSC ? &tsc : &hook, 4);
 }
 
 enum patch_refusal patch_make(const struct patch_site *s, uint64_t addr, uint64_t at, uint64_t flags,

@@ -18,7 +18,7 @@
 
 enum { PATCH_BYTES = 24, PATCH_INSNS = 6 };
 
-enum patch_kind { PATCH_SYSCALL = 0, PATCH_CPUID };
+enum patch_kind { PATCH_SYSCALL = 0, PATCH_CPUID, PATCH_TSC };
 
 enum patch_refusal {
 	PATCH_OK = 0, PATCH_UNREADABLE, PATCH_SHAPE, PATCH_BRANCH, PATCH_FAR,
