@@ -102,8 +102,8 @@ static bool shape_after(struct patch_site *s, const uint8_t *code, size_t room, 
 	return true;
 }
 
-/* One instruction of five bytes or more in front of the call that sets a number: mov $imm32 to eax or rax (the number itself, which
- * says that this is where an instruction begins), or r10d. */
+/* One instruction of five bytes or more in front of the call: mov of a number, small as calls' numbers are, to eax or rax.  It may
+ * also be the end of another one (mov to r8d, a store): see site_insn_starts(). */
 static unsigned before_len(const uint8_t *call, size_t room)
 {
 	if (room >= 7 && call[-7] == 0x48 && call[-6] == 0xc7 && call[-5] == 0xc0 && call[-3] < 4 && !call[-2] && !call[-1])
@@ -147,8 +147,10 @@ enum patch_refusal patch_decide(pid_t tid, uint64_t addr, enum patch_kind kind, 
 	if (kind != PATCH_SYSCALL)
 		return why;
 	*ret = (struct patch_site){ .kind = kind, .call_len = 2 };
-	if (!shape_number(ret, code + 8, before, back_ret))
+	if (!shape_number(ret, code + 8, before, back_ret) || !site_insn_starts(tid, addr - *back_ret, addr)) {
+		*back_ret = 0;
 		return why;
+	}
 	return site_nobody_branches(tid, addr - *back_ret, addr - *back_ret + ret->len) ? PATCH_OK : PATCH_BRANCH;
 }
 

@@ -24,6 +24,8 @@ struct site {
  * be moved. */
 struct site_insn { unsigned id, len, disp_at; bool movable; };
 bool site_insn_at(const uint8_t *code, size_t room, uint64_t addr, struct site_insn *ret);
+/* An instruction begins at `known`, less than 16 bytes behind `at`: does the one in front of it begin at `at`, as far as the code before tells? */
+bool site_insn_starts(pid_t tid, uint64_t at, uint64_t known);
 /* Does nothing near look like a branch to within (first, last)? */
 bool site_nobody_branches(pid_t tid, uint64_t first, uint64_t last);
 

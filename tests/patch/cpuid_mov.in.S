@@ -1,0 +1,9 @@
+	.globl	start, site
+start:
+	xor	%eax, %eax
+	xor	%ecx, %ecx
+	stc
+site:	cpuid
+	mov	%ebx, %esi
+	mov	%edx, %edi
+	ret
