@@ -11,6 +11,7 @@
 
 #include <jansson.h>
 
+#include "abi/buffer.h"
 #include "abi/syscall.h"
 #include "cmd/dump.h"
 
@@ -407,8 +408,11 @@ static struct err *dump_parts(const struct dump_options *o, const struct trace_e
 		const struct trace_effect *e = &ev->effects[i];
 		struct record_walk w = record_walk_of(e->data, e->data_len);
 
-		while (e->kind == TRACE_RECORDS && !ferror(stdout) && record_next(&w, &r))
-			TRY(dump_part(o, ev, t, &r, ++part));
+		while (e->kind == TRACE_RECORDS && !ferror(stdout) && record_next(&w, &r)) {
+			part++;
+			if (!o->calls || r.nr != BUF_NR_TSC)
+				TRY(dump_part(o, ev, t, &r, part));
+		}
 		if (w.damaged)
 			return err_new(ERR_TRACE, "the trace is damaged: event %" PRIu64 ", buffered call %u, byte %" PRIu64
 				       " of %zu: a record that cannot be", ev->n, part + 1, w.at, e->data_len);

@@ -12,6 +12,7 @@
 
 #include <seccomp.h>
 
+#include "abi/buffer.h"
 #include "abi/syscall.h"
 #include "cmd/dump.h"
 
@@ -21,6 +22,8 @@ const char *call_name(int32_t nr)
 	static char other[32];
 	char *name;
 
+	if (nr == BUF_NR_TSC)
+		return "rdtsc";
 	if (nr < 0 || nr >= SYS_ROWS) {
 		snprintf(other, sizeof(other), "syscall_%d", nr);
 		return other;
@@ -231,6 +234,10 @@ void print_call(FILE *out, const struct call *c)
 	const struct sys_row *row = sys_row_for((uint64_t)(int64_t)c->nr, c->args, &known);
 	unsigned n = count_args(c, row, known);
 
+	if (c->nr == BUF_NR_TSC) {
+		fprintf(out, "rdtsc = %#" PRIx64, (uint64_t)c->ret);
+		return;
+	}
 	fprintf(out, "%s(", call_name(c->nr));
 	for (unsigned i = 0; i < n; i++) {
 		if (i)

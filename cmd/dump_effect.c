@@ -68,7 +68,7 @@ static void print_records(FILE *out, const struct trace_effect *e)
 
 static void print_patch(FILE *out, const struct trace_effect *e)
 {
-	static const char *const kinds[] = { [PATCH_SYSCALL] = "syscall", [PATCH_CPUID] = "cpuid" };
+	static const char *const kinds[] = { [PATCH_SYSCALL] = "syscall", [PATCH_CPUID] = "cpuid", [PATCH_TSC] = "rdtsc" };
 
 	fprintf(out, " %#" PRIx64 " %s", e->addr, NAME_IN(kinds, e->y));
 	if (e->len)

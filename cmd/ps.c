@@ -15,6 +15,7 @@
 
 #include <jansson.h>
 
+#include "abi/buffer.h"
 #include "abi/records.h"
 #include "cmd/cmd.h"
 
@@ -175,10 +176,11 @@ static unsigned count_records(const struct trace_effect *e)
 {
 	struct record_walk w = record_walk_of(e->data, e->data_len);
 	struct record_call c;
+	unsigned n = 0;
 
 	while (record_next(&w, &c))
-		;
-	return w.n;
+		n += c.nr != BUF_NR_TSC;
+	return n;
 }
 
 static struct err *note_effects(struct task_list *l, const struct trace_event *ev,

@@ -15,6 +15,7 @@
 #include <jansson.h>
 #include <zstd.h>
 
+#include "abi/buffer.h"
 #include "abi/records.h"
 #include "abi/syscall.h"
 #include "cmd/cmd.h"
@@ -45,7 +46,7 @@ struct count {
 };
 
 enum { CALLS = SYS_ROWS + 1 };	/* the last: numbers beyond the table */
-enum { PATCH_KINDS = PATCH_CPUID + 1 };
+enum { PATCH_KINDS = PATCH_TSC + 1 };
 
 /* Records are compressed by themselves as the trace compresses its data stream: in blocks, level 1. */
 enum { ZIP_BLOCK = 1 << 20, ZIP_LEVEL = 1 };
@@ -56,7 +57,7 @@ struct zip {
 	uint64_t bytes;			/* that came out */
 };
 
-static const char *const patch_kinds[PATCH_KINDS] = { [PATCH_SYSCALL] = "syscall", [PATCH_CPUID] = "cpuid" };
+static const char *const patch_kinds[PATCH_KINDS] = { [PATCH_SYSCALL] = "syscall", [PATCH_CPUID] = "cpuid", [PATCH_TSC] = "rdtsc" };
 
 struct stats {
 	struct count kinds[TRACE_KIND_COUNT], effects[TRACE_EFFECT_COUNT], calls[CALLS];
@@ -65,7 +66,8 @@ struct stats {
 	struct trace_totals totals;
 	bool complete;
 	struct task_list tasks;
-	uint64_t traced, buffered, record_bytes;	/* calls, calls, of the records */
+	uint64_t traced, buffered, record_bytes;	/* calls, calls, of their records */
+	uint64_t tsc;					/* records of rdtsc */
 	uint64_t damaged;				/* CALLS events with a record that cannot be */
 	/* Call sites: [kind][PATCH_OK] patched, [kind][why] refused. In the order of the trace, every mapping anew. */
 	uint64_t sites[PATCH_KINDS][PATCH_REFUSALS];
@@ -121,13 +123,17 @@ static void stats_records(struct stats *s, const struct trace_effect *e)
 	while (record_next(&w, &c)) {
 		struct count *call = count_of(s, c.nr);
 
+		if (c.nr == BUF_NR_TSC) {
+			s->tsc++;
+			continue;
+		}
+		s->buffered++;
+		s->record_bytes += c.size;
 		call->n++;
 		call->buffered++;
 		call->bytes += c.size;
 		call->errors += c.ret < 0 && c.ret >= -4095;
 	}
-	s->buffered += w.n;
-	s->record_bytes += w.at;
 	s->damaged += w.damaged;
 	if (e->data_len)
 		zip_add(&s->zip, e->data, e->data_len);
@@ -300,6 +306,8 @@ static void print_buffer(const struct stats *s)
 		printf(", %.1f compressed", per(s->zip.bytes, (double)s->buffered));
 	}
 	putchar('\n');
+	if (s->tsc)
+		printf("%" PRIu64 " buffered rdtsc\n", s->tsc);
 	for (unsigned kind = 0; kind < PATCH_KINDS; kind++) {
 		uint64_t refused = sites_refused(s, kind), n = 0;
 
@@ -456,6 +464,7 @@ static struct err *stats_json(const struct stats *s, const char *dir,
 	json_object_set_new(o, "file_bytes", s->complete ? json_count(t->file_bytes) : json_null());
 	json_object_set_new(o, "calls", json_count(s->traced + s->buffered));
 	json_object_set_new(o, "buffered_calls", json_count(s->buffered));
+	json_object_set_new(o, "buffered_rdtsc", json_count(s->tsc));
 	json_object_set_new(o, "record_bytes", json_count(s->record_bytes));
 	json_object_set_new(o, "record_bytes_compressed", json_count(s->zip.bytes));
 	json_object_set_new(o, "sites", json_sites(s));
