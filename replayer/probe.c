@@ -176,6 +176,29 @@ static void patch_decode(struct replay *r, struct rp_task *t, struct rp_patch *p
 	p->len = 1;
 }
 
+/* Where the return to addr is seen best: there, or a little later where a jump fits. */
+static uint64_t return_place(struct replay *r, struct rp_task *t, uint64_t addr)
+{
+	enum { TRIES = 6 };
+	uint64_t at = addr;
+
+	for (unsigned i = 0; i < TRIES && at; i++) {
+		const struct rp_patch *there = patch_at(t->mm->probed, at);
+		struct rp_patch p = { .addr = at };
+		uint64_t start = 0, end = 0;
+
+		if (there && there->probe < 0 && there->jump)
+			return at;
+		if (!r->probes->range || !r->probes->range(r->probes->ctx, at, &start, &end))
+			start = end = 0;
+		patch_decode(r, t, &p, start, end);
+		if (p.jump)
+			return at;
+		at = rp_stub_later(t, at);
+	}
+	return addr;
+}
+
 static struct err *patch_add(struct replay *r, struct rp_task *t, uint64_t addr, int probe)
 {
 	struct rp_probed *pd = t->mm->probed;
@@ -267,7 +290,7 @@ static struct err *probe_task(struct replay *r, struct rp_task *t)
 	for (unsigned i = 0; i < p->n; i++)
 		TRY(patch_add(r, t, p->probe[i].def.addr, (int)i));
 	for (unsigned i = 0; i < p->known_n && !p->quiet; i++)
-		TRY(patch_add(r, t, p->known_return[i], -1));
+		TRY(patch_add(r, t, return_place(r, t, p->known_return[i]), -1));
 	rp_probe_in(r, t->mm, t->real);
 	return NULL;
 }
@@ -358,7 +381,7 @@ static struct err *learn_return(struct replay *r, struct rp_task *t)
 	}
 	p->known_return[p->known_n++] = addr;
 known:
-	TRY(patch_add(r, t, addr, -1));
+	TRY(patch_add(r, t, return_place(r, t, addr), -1));
 	rp_probe_in(r, t->mm, t->real);
 	return NULL;
 }

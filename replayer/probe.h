@@ -100,6 +100,12 @@ struct rp_stub_code {
 bool rp_stub_site(const struct rp_task *t, uint64_t addr, uint64_t start, uint64_t end, struct rp_patch *p);
 bool rp_stub_build(struct rp_patch *p, const struct replay_probe *def, bool quiet, struct rp_stub_code *ret);
 
+/*
+ * The result of a call can also be seen a little after its return, where the instruction there jumps away or does not
+ * touch rax: the next place to try, 0 = none.
+ */
+uint64_t rp_stub_later(const struct rp_task *t, uint64_t addr);
+
 /* probe.c, for the rest of the room */
 enum rp_probe_stop { PROBE_NOT_OURS, PROBE_GO_ON, PROBE_STOPPED };
 /* A signal stop.  GO_ON: resume the task. */

@@ -200,6 +200,46 @@ bool rp_stub_site(const struct rp_task *t, uint64_t addr, uint64_t start, uint64
 	return !bytes_branch_in(t, addr, addr + SITE_JUMP);
 }
 
+/* Does it leave rax and rsp alone? */
+static bool keeps_result(csh handle, const cs_insn *insn)
+{
+	cs_regs read, write;
+	uint8_t reads, writes;
+
+	if (cs_insn_group(handle, insn, CS_GRP_JUMP) || cs_insn_group(handle, insn, CS_GRP_CALL) || can_move(handle, insn) != MOVE_COPY ||
+	    cs_regs_access(handle, insn, read, &reads, write, &writes))
+		return false;
+	for (unsigned i = 0; i < writes; i++) {
+		switch (write[i]) {
+		case X86_REG_RAX: case X86_REG_EAX: case X86_REG_AX: case X86_REG_AL: case X86_REG_AH: case X86_REG_RSP:
+			return false;
+		default:
+			break;
+		}
+	}
+	return true;
+}
+
+uint64_t rp_stub_later(const struct rp_task *t, uint64_t addr)
+{
+	uint8_t code[16];
+	size_t room = text(t, addr, code, sizeof(code));
+	const uint8_t *p = code;
+	csh handle = decoder();
+	cs_insn *insn = handle ? cs_malloc(handle) : NULL;
+	uint64_t pc = addr, to = 0;
+
+	if (insn && cs_disasm_iter(handle, &p, &room, &pc, insn)) {
+		if (insn->id == X86_INS_JMP && !direct_branch(handle, insn, &to))
+			to = 0;
+		else if (insn->id != X86_INS_JMP && keeps_result(handle, insn))
+			to = addr + insn->size;
+	}
+	if (insn)
+		cs_free(insn, 1);
+	return to;
+}
+
 /* ---- code -------------------------------------------------------------------------------- */
 
 struct code {
