@@ -8,7 +8,7 @@
 
 #include "analysis/internal.h"
 
-enum { MOMENTS = 500, KEYS_MAX = 20000, HOLDERS_LISTED = 8, CYCLE_LISTED = 16, STORED_MAX = 200, MANY_ALIKE = 10, COUNTED = 100 };
+enum { MOMENTS = 500, KEYS_MAX = 20000, HOLDERS_LISTED = 8, CYCLE_LISTED = 16, STORED_MAX = 200, MANY_ALIKE = 10, COUNTED = 100, ALIKE_MAX = 20000 };
 
 
 /* ---- stacks of allocations ------------------------------------------------------------------ */
@@ -354,6 +354,8 @@ static void alike_target(struct job *j, uint32_t stack, struct target *t)
 
 		if (!n->reachable || j->s.h.key[j->s.h.block[n->block].key].stack != stack)
 			continue;
+		if (t->ranges == ALIKE_MAX)
+			return;
 		if (!(t->ranges & (t->ranges - 1)))
 			t->range = must(realloc(t->range, (t->ranges ? 2 * t->ranges : 1) * sizeof(*t->range)));
 		t->range[t->ranges++] = (struct range){ n->addr, n->addr + n->size };

@@ -6,7 +6,7 @@
  * space is cut into pieces of 2 MB, and each piece that has a node has a table of its 4 KB pages, with the number of the
  * first node that begins in or behind the page.
  *
- *	a node 32 bytes, a piece 2 KB, contents once: about 100 bytes for a block of 64
+ *	a node 28 bytes, a piece 2 KB, contents once: about 100 bytes for a block of 64
  *
  * The unreachable ones are condensed into strongly connected components (Tarjan, without recursion).  A component that no
  * other refers to is a leak root: all else that is unreachable is owned by one.
@@ -165,10 +165,10 @@ static void read_contents(struct session *s, struct graph *g)
 
 	g->content_at = must(malloc((g->n + 1) * sizeof(*g->content_at)));
 	for (size_t i = 0; i < g->n; i++) {
-		g->content_at[i] = total;
-		total += (g->node[i].size + 7) & ~7ull;
+		g->content_at[i] = (uint32_t)total;
+		total += (g->node[i].size + 7) / 8;
 	}
-	g->content = must(calloc(total + 8, 1));
+	g->content = must(calloc(total + 1, 8));
 	/* neighbours in one go: a call for each block would cost more than the copying */
 	for (size_t i = 0; i < g->n;) {
 		static unsigned char buf[CHUNK + 4096];
@@ -176,7 +176,7 @@ static void read_contents(struct session *s, struct graph *g)
 		size_t j = i, got;
 
 		if (g->node[i].size > CHUNK) {
-			replay_memory(s->r, tid, start, g->content + g->content_at[i], g->node[i].size);
+			replay_memory(s->r, tid, start, g->content + 8ull * g->content_at[i], g->node[i].size);
 			i++;
 			continue;
 		}
@@ -187,9 +187,9 @@ static void read_contents(struct session *s, struct graph *g)
 			uint64_t at = g->node[i].addr - start;
 
 			if (at + g->node[i].size <= got)
-				memcpy(g->content + g->content_at[i], buf + at, g->node[i].size);
+				memcpy(g->content + 8ull * g->content_at[i], buf + at, g->node[i].size);
 			else
-				replay_memory(s->r, tid, g->node[i].addr, g->content + g->content_at[i], g->node[i].size);
+				replay_memory(s->r, tid, g->node[i].addr, g->content + 8ull * g->content_at[i], g->node[i].size);
 		}
 	}
 }
@@ -208,7 +208,7 @@ static void walk_start(const struct graph *g, size_t i, struct walk *w)
 	uint64_t skew = -n->addr & 7;	/* words are aligned, blocks usually, too */
 
 	*w = (struct walk){ g, i, 0, n->size > skew ? (n->size - skew) / 8 : 0, NULL, n->addr + skew };
-	w->word = (const uint64_t *)(const void *)(g->content + g->content_at[i]);
+	w->word = (const uint64_t *)(const void *)(g->content + 8ull * g->content_at[i]);
 	if (skew)
 		w->words = 0;
 }
@@ -362,7 +362,7 @@ static void component(struct tarjan *t, uint32_t top)
 		g->scc[g->sccs++] = (struct scc){ 0 };
 	do {
 		i = t->stack[--t->stack_n];
-		g->node[i].scc = (uint32_t)g->sccs;
+		g->node[i].scc = (uint32_t)g->sccs & 0x7fffffff;
 		t->order[t->order_n++] = i;
 		c.nodes++;
 		c.bytes += g->node[i].size;

@@ -192,8 +192,8 @@ const struct area *memory_area(const struct memory *m, uint64_t addr);
 struct node {			/* a live block, in order of address */
 	uint64_t addr, size;
 	uint32_t block;		/* number in the history */
-	uint32_t scc;		/* of the unreachable, from 1; 0 = reachable or not looked at */
-	bool reachable, root;
+	uint32_t scc : 31;	/* of the unreachable, from 1; 0 = reachable or not looked at */
+	uint32_t reachable : 1;
 };
 struct graph {
 	struct node *node;
@@ -204,7 +204,7 @@ struct graph {
 	size_t pieces;
 	uint32_t *page;
 	unsigned char *content;	/* of all nodes, one after the other */
-	uint64_t *content_at;
+	uint32_t *content_at;	/* in words */
 	uint32_t *member;	/* of the components */
 	struct scc *scc;	/* [0] unused */
 	size_t sccs, scc_room;
