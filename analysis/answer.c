@@ -478,10 +478,17 @@ static struct err *explain_one(struct job *j)
 	struct range range = { 0, 0 };
 	struct target t = { .ranges = 1, .range = &range };
 	struct block b = { 0 };
+	struct symbols_regs regs = { 0 };
 	uint64_t addr = 0;
+	struct regs now;
+	struct err *err;
 	size_t node;
 
-	TRY(symbols_eval(j->s.sym, text, NULL, 0, &mem, &addr, &type));
+	err = replay_regs(j->s.r, session_any_task(&j->s), &now);
+	if (!err)
+		regs.fs_base = now.fs_base;	/* for thread-local variables; no frame, so no locals */
+	err_free(err);
+	TRY(symbols_eval(j->s.sym, text, &regs, 0, &mem, &addr, &type));
 	if (type && symbols_type_kind(symbols_type_strip(type)) == SYMBOLS_T_POINTER)
 		replay_memory(j->s.r, session_any_task(&j->s), addr, &addr, 8);	/* what it points to */
 	node = graph_find(&j->g, addr);

@@ -1,8 +1,8 @@
 /*
  * types.c - types carried along pointers.
  *
- * A global says what it points to, and the type of what it points to says what that points to: from every variable with a
- * type, and from every C++ object with a vtable, pointers are followed through the blocks of the graph.  Where two types meet in
+ * A variable says what it points to, and the type of what it points to says what that points to: from every global, thread-local and local
+ * variable with a type, and from every C++ object with a vtable, pointers are followed through the blocks of the graph.  Where two types meet in
  * one block the larger one that fits is kept: a pointer to a base, or to a list head that a structure begins with, knows less.
  */
 #include <stdlib.h>
@@ -23,7 +23,7 @@ struct carry {
 	uint64_t len, base;
 };
 
-/* NULL type of nodes that nothing is known of. */
+/* value is a pointer to a t. */
 static void learn(struct carry *c, uint64_t value, const struct symbols_type *t)
 {
 	size_t i = graph_find(&c->j->g, value);
@@ -80,6 +80,45 @@ static bool from_variable(void *ctx, const struct symbols_variable *v)
 	return true;
 }
 
+/* A local: where it is, or what is in its register. */
+struct frame_now {
+	struct carry *c;
+	const struct symbols_regs *regs;
+};
+
+static bool from_local(void *ctx, const struct symbols_variable *v)
+{
+	const struct frame_now *f = ctx;
+	const struct symbols_type *t = symbols_type_strip(v->type);
+
+	if (v->known && v->reg < 0)
+		return from_variable(f->c, v);
+	if (v->known && v->reg < SYMBOLS_RIP && (f->regs->known >> v->reg & 1) && t && symbols_type_kind(t) == SYMBOLS_T_POINTER)
+		learn(f->c, f->regs->r[v->reg], symbols_type_target(t));
+	return true;
+}
+
+static void from_thread(struct carry *c, int tid, const struct regs *now)
+{
+	struct symbols_memory mem = session_memory(&c->j->s, tid);
+	enum symbols_how how = SYMBOLS_FIRST;
+	struct symbols_regs regs;
+	bool first = true, more = true;
+
+	symbols_tls_variables(c->j->s.sym, now->fs_base, &mem, from_variable, c);
+	symbols_regs_from(now, &regs);
+	for (unsigned i = 0; i < STACK_MAX && more; i++) {
+		struct symbols_regs frame = regs;
+		struct frame_now f = { c, &frame };
+		uint64_t cfa;
+
+		more = symbols_unwind_step(c->j->s.sym, &regs, &mem, first, &cfa, &how);
+		frame.r[SYMBOLS_RIP] -= !first;
+		symbols_locals(c->j->s.sym, &frame, &mem, more ? cfa : 0, from_local, &f);
+		first = how == SYMBOLS_SIGNAL;
+	}
+}
+
 static void from_vtables(struct carry *c)
 {
 	struct symbols_memory mem = session_memory(&c->j->s, session_any_task(&c->j->s));
@@ -108,6 +147,8 @@ const struct symbols_type *types_carried(struct job *j, size_t node)
 		c.queue = must(calloc(g->n, sizeof(*c.queue)));
 		c.queued = must(calloc(g->n, sizeof(*c.queued)));
 		symbols_variables(j->s.sym, from_variable, &c);
+		for (unsigned i = 0; i < j->m.tasks; i++)
+			from_thread(&c, j->m.task[i].tid, &j->m.regs[i]);
 		from_vtables(&c);
 		while (c.waiting) {
 			size_t i = c.queue[c.head];

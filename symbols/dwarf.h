@@ -195,6 +195,9 @@ const struct symbols_type *type_pointer_to(const struct symbols_type *t);
 void type_table_free(struct type_table *t);
 
 /* variable.c */
+/* The thread-local variable of that name in the thread of regs. */
+bool variable_in_thread(struct symbols *s, const char *name, const struct symbols_regs *regs, const struct symbols_memory *mem,
+			struct symbols_variable *ret);
 bool variable_fill(struct symbols_module *m, const struct die *die, struct symbols_variable *ret);
 
 #endif

@@ -123,6 +123,8 @@ static struct err *eval_name(struct parser *p, const char *name, const char *fil
 		symbols_locals(p->s, p->regs, p->mem, p->cfa, match_local, &n);
 	if (!n.found)
 		symbols_variables(p->s, match_variable, &n);
+	if (!n.found && !file)
+		n.found = variable_in_thread(p->s, name, p->regs, p->mem, &n.v);
 	if (n.found) {
 		if (!n.v.known)
 			return err_new(ERR_USAGE, "%s has no value here (optimised away)", name);
@@ -136,7 +138,7 @@ static struct err *eval_name(struct parser *p, const char *name, const char *fil
 		return NULL;
 	}
 	if (!file && symbols_find(p->s, name, SYMBOLS_TLS, &sym, 1))
-		return err_new(ERR_USAGE, "%s is thread-local: give its address", name);
+		return err_new(ERR_USAGE, "%s is thread-local: say in which thread, or give its address", name);
 	return err_new(ERR_USAGE, "there is no variable %s%s%s", name, file ? " in " : "", file ? file : "");
 }
 

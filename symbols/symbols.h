@@ -129,6 +129,7 @@ enum {
 struct symbols_regs {
 	uint64_t r[SYMBOLS_REGS];
 	uint32_t known;		/* bit 1 << number; rip and rsp must be */
+	uint64_t fs_base;	/* for thread-local variables; 0 = unknown */
 };
 void symbols_regs_from(const struct regs *regs, struct symbols_regs *ret);
 
@@ -244,6 +245,9 @@ struct symbols_tls_block {
 };
 size_t symbols_tls_blocks(struct symbols *s, uint64_t fs_base, const struct symbols_memory *mem,
 			  struct symbols_tls_block *ret, size_t max);
+/* All thread-local variables that DWARF has a type for, of one thread; stops when fn returns false. */
+void symbols_tls_variables(struct symbols *s, uint64_t fs_base, const struct symbols_memory *mem,
+			   bool (*fn)(void *ctx, const struct symbols_variable *v), void *ctx);
 /* The thread-local variable at addr, which lies in block. */
 bool symbols_tls_variable_at(struct symbols *s, const struct symbols_tls_block *block, uint64_t addr,
 			     struct symbols_variable *ret);
@@ -267,7 +271,8 @@ const struct symbols_type *symbols_allocation_type(struct symbols *s, const stru
 
 /*
  * `NAME`, `*NAME`, `&NAME`, `NAME.field`, `NAME->field`, `NAME[3]`, `0x1234`, `FUNCTION::NAME`, `'file.c'::NAME`, and what these make when
- * combined.  A name is a local of the frame in regs (NULL = none), else a global of any module.  *addr_ret is where the object is and *type_ret
+ * combined.  A name is a local of the frame in regs (NULL = none), else a global of any module, else (with regs->fs_base) a
+ * thread-local variable of that thread.  *addr_ret is where the object is and *type_ret
  * what it is (NULL = unknown).  ERR_USAGE says what is wrong with the text, which name is unknown, which memory
  * cannot be read.
  */

@@ -456,5 +456,6 @@ void symbols_regs_from(const struct regs *regs, struct symbols_regs *ret)
 		.r = { regs->rax, regs->rdx, regs->rcx, regs->rbx, regs->rsi, regs->rdi, regs->rbp, regs->rsp,
 		       regs->r8, regs->r9, regs->r10, regs->r11, regs->r12, regs->r13, regs->r14, regs->r15, regs->rip },
 		.known = (1u << SYMBOLS_REGS) - 1,
+		.fs_base = regs->fs_base,
 	};
 }

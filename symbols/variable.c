@@ -368,6 +368,76 @@ bool symbols_tls_variable_at(struct symbols *s, const struct symbols_tls_block *
 	return true;
 }
 
+/* Calls fn until it returns false; true when it did. */
+static bool block_variables(const struct symbols_tls_block *b, bool (*fn)(void *ctx, const struct symbols_variable *v), void *ctx)
+{
+	struct symbols_module *m = (struct symbols_module *)(uintptr_t)b->module;
+	struct dwarf *d = module_dwarf(m);
+
+	if (d)
+		dwarf_index_all(d);
+	for (size_t i = 0; d && i < d->n_tls; i++) {
+		struct symbols_variable v;
+		struct die die;
+
+		if (!die_read(d->tls[i].cu, d->tls[i].off, &die) || !variable_fill(m, &die, &v))
+			continue;
+		v.addr = b->start + d->tls[i].addr;
+		v.known = v.tls = true;
+		if (!fn(ctx, &v))
+			return true;
+	}
+	return false;
+}
+
+void symbols_tls_variables(struct symbols *s, uint64_t fs_base, const struct symbols_memory *mem,
+			   bool (*fn)(void *ctx, const struct symbols_variable *v), void *ctx)
+{
+	struct symbols_tls_block block[64];
+	size_t n = symbols_tls_blocks(s, fs_base, mem, block, 64);
+
+	for (size_t i = 0; i < n && i < 64; i++)
+		if (block_variables(&block[i], fn, ctx))
+			return;
+}
+
+struct wanted {
+	const char *name;
+	struct symbols_variable *ret;
+	bool found;
+};
+
+static bool is_wanted(void *ctx, const struct symbols_variable *v)
+{
+	struct wanted *w = ctx;
+
+	if (strcmp(v->name, w->name))
+		return true;
+	*w->ret = *v;
+	w->found = true;
+	return false;
+}
+
+bool variable_in_thread(struct symbols *s, const char *name, const struct symbols_regs *regs, const struct symbols_memory *mem,
+			struct symbols_variable *ret)
+{
+	struct symbols_tls_block block[64];
+	struct symbols_found found[8];
+	struct wanted w = { name, ret, false };
+	size_t n = regs && regs->fs_base ? symbols_tls_blocks(s, regs->fs_base, mem, block, 64) : 0, syms;
+
+	n = n < 64 ? n : 64;
+	for (size_t i = 0; i < n; i++)
+		if (block_variables(&block[i], is_wanted, &w))
+			return w.found;
+	syms = n ? symbols_find(s, name, SYMBOLS_TLS, found, 8) : 0;
+	for (size_t k = 0; k < syms && k < 8; k++)
+		for (size_t i = 0; i < n; i++)
+			if (block[i].module == found[k].module)
+				return symbols_tls_variable_at(s, &block[i], block[i].start + found[k].addr, ret);
+	return false;
+}
+
 /* ---- vtables ------------------------------------------------------------------------------------------------------------ */
 
 /* "vtable for X", "typeinfo name for X": the X, as DWARF has it; the caller frees the whole. */

@@ -208,6 +208,7 @@ static void check_tls(void)
 	struct symbols_tls_block block[64];
 	size_t n = symbols_tls_blocks(space, process_fs_base(pid), &mem, block, 64), hits = 0;
 	struct symbols_variable v;
+	uint64_t addr;
 
 	assert_true(n > 0 && n < 64);
 	for (size_t i = 0; i < n; i++)
@@ -221,6 +222,8 @@ static void check_tls(void)
 			hits++;
 		}
 	assert_int_equal(hits, 1);
+	OK(symbols_eval(space, "mine->next", &regs, 0, &mem, &addr, NULL));
+	assert_int_equal(addr, word(regs.r[SYMBOLS_RBX]) + 8);
 }
 
 struct seen {
