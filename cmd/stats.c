@@ -129,14 +129,13 @@ static void stats_records(struct stats *s, const struct trace_effect *e)
 		}
 		s->buffered++;
 		s->record_bytes += c.size;
+		zip_add(&s->zip, w.bytes + w.at - c.size, c.size);
 		call->n++;
 		call->buffered++;
 		call->bytes += c.size;
 		call->errors += c.ret < 0 && c.ret >= -4095;
 	}
 	s->damaged += w.damaged;
-	if (e->data_len)
-		zip_add(&s->zip, e->data, e->data_len);
 }
 
 static void stats_patch(struct stats *s, const struct trace_effect *e)
