@@ -597,7 +597,8 @@ void rec_buffer_site(struct recorder *rec, struct rec_task *t, uint64_t addr, en
 	err_free(err);
 }
 
-void rec_buffer_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len, uint64_t offset, const struct stat *st)
+void rec_buffer_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len, uint64_t offset,
+		       const struct stat *st, bool to_run)
 {
 	struct rec_buffer *buf = &t->mm->buf;
 	struct rec_known *known;
@@ -612,7 +613,7 @@ void rec_buffer_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr, 
 	if (!known || !buf->code)
 		return;
 	buf->code[buf->codes++] = (struct rec_code){ addr, addr + len, offset, known };
-	for (unsigned i = 0; i < known->n && !err; i++) {
+	for (unsigned i = 0; to_run && i < known->n && !err; i++) {
 		struct known_site *k = &known->site[i];
 
 		if (k->offset < offset || k->offset >= offset + len || !k->hits || (k->decided && k->why))

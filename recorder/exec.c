@@ -215,7 +215,7 @@ static struct err *image_one(struct recorder *rec, struct rec_task *t, const str
 	if (!err && (m->prot & PROT_EXEC) && (c.fd >= 0 || !strcmp(m->name, "[vdso]"))) {
 		if (c.fd < 0)
 			st = (struct stat){ .st_ino = 1, .st_size = (off_t)(m->end - m->start) };	/* the same in all processes */
-		rec_buffer_mapped(rec, t, m->start, m->end - m->start, m->offset, &st);
+		rec_buffer_mapped(rec, t, m->start, m->end - m->start, m->offset, &st, true);
 	}
 	if (c.fd >= 0)
 		close(c.fd);

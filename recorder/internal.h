@@ -354,8 +354,10 @@ struct err *rec_buffer_resume(struct recorder *rec, struct rec_task *t, const st
 struct err *rec_buffer_in_hook(struct recorder *rec, struct rec_task *t, struct regs *regs, const siginfo_t *info, bool *mine);
 /* At a traced call (regs behind the instruction) or a trapped cpuid (regs in front of it): patch it if that pays. */
 void rec_buffer_site(struct recorder *rec, struct rec_task *t, uint64_t addr, enum patch_kind kind);
-/* Code of a file is now at addr: patch what is known of it. */
-void rec_buffer_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len, uint64_t offset, const struct stat *st);
+/* Code of a file is now at addr.  to_run: by exec or the loader, so patch what is known of it; others (valgrind) map
+ * code to look at it. */
+void rec_buffer_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len, uint64_t offset,
+		       const struct stat *st, bool to_run);
 void rec_buffer_file_mapped(struct recorder *rec, uint64_t dev, uint64_t ino);
 void rec_buffer_off(struct rec_task *t);
 /* Patched cpuid instructions trap from now on. */

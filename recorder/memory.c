@@ -107,7 +107,8 @@ static struct err *map_file(struct recorder *rec, struct rec_task *t, uint64_t a
 	rec_fd_reclassify(rec);
 	rec_buffer_file_mapped(rec, st->st_dev, st->st_ino);
 	if (call->args[2] & PROT_EXEC)
-		rec_buffer_mapped(rec, t, addr, page_up(call->args[1]), call->args[5], st);
+		rec_buffer_mapped(rec, t, addr, page_up(call->args[1]), call->args[5], st,
+				  call->entry.rip >= t->mm->loader_start && call->entry.rip < t->mm->loader_end);
 	rec_shared_add(t->mm, &(struct rec_shared){ .addr = addr, .len = page_up(call->args[1]),
 		.offset = call->args[5], .dev = st->st_dev, .ino = st->st_ino, .own = own && shared,
 			.object = own ? object : 0 });
