@@ -106,6 +106,8 @@ struct symtab {
 	} *names;		/* by hash */
 	size_t n_names;
 	bool names_ready;
+	uint32_t *mangled;	/* symbols that begin with _Z, numbered as in names */
+	size_t n_mangled, cap_mangled;
 };
 
 /* ---- modules (module.c) ------------------------------------------------------------------- */
@@ -208,8 +210,9 @@ enum { VTABLES = 1024 };
 struct vtable {
 	uint64_t vptr;
 	int64_t top;
-	const char *class;
+	const char *class;	/* NULL: it is no vtable */
 	const struct symbols_type *type;
+	bool used;
 };
 
 enum { GUESSES = 1024 };

@@ -232,6 +232,7 @@ void symtab_deinit(struct symtab *t)
 	free(t->data);
 	free(t->tls);
 	free(t->names);
+	free(t->mangled);
 }
 
 /* How far a symbol without a size may reach: crti's are a few instructions before or after other sections. */
@@ -324,6 +325,8 @@ static void symtab_index_names(struct symtab *t)
 		const char *name = symtab_nth(t, (uint32_t)i)->name;
 
 		t->names[i] = (struct sym_name){ hash_str(name, bare_len(name)), (uint32_t)i };
+		if (name[0] == '_' && name[1] == 'Z' && grow(&t->mangled, &t->cap_mangled, t->n_mangled + 1, sizeof(*t->mangled)))
+			t->mangled[t->n_mangled++] = (uint32_t)i;
 	}
 	t->n_names = n;
 	qsort(t->names, n, sizeof(*t->names), name_compare);
@@ -381,10 +384,10 @@ static void symtab_each_plain(struct symbols_module *m, const char *name, void (
 	if (!shorter)
 		return;
 	shorten_templates(shorter);
-	for (size_t i = 0; i < t->n_code + t->n_data + t->n_tls; i++) {
-		const struct sym *s = symtab_nth(t, (uint32_t)i);
+	for (size_t i = 0; i < t->n_mangled; i++) {
+		const struct sym *s = symtab_nth(t, t->mangled[i]);
 
-		if (s->name[0] != '_' || s->name[1] != 'Z' || !strstr(s->name, part))
+		if (!strstr(s->name, part))
 			continue;
 		if (full) {
 			char *text = demangle_full(s->name);

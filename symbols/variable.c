@@ -493,7 +493,7 @@ static bool vtable_read(struct symbols *s, uint64_t vptr, const struct symbols_m
 		free(text);
 		return false;
 	}
-	*ret = (struct vtable){ vptr, (int64_t)top, NULL, symbols_type_find(s, class, m) };
+	*ret = (struct vtable){ .vptr = vptr, .top = (int64_t)top, .type = symbols_type_find(s, class, m) };
 	ret->class = copy = arena_strn(&m->family->arena, class, strlen(class));
 	free(text);
 	if (copy)
@@ -504,16 +504,21 @@ static bool vtable_read(struct symbols *s, uint64_t vptr, const struct symbols_m
 const char *symbols_vtable_class(struct symbols *s, uint64_t vptr, const struct symbols_memory *mem, int64_t *top_ret,
 				 const struct symbols_type **type_ret)
 {
-	struct vtable found, *v;
+	struct vtable one = { 0 }, *v;
 
 	if (!s->vtables)
 		s->vtables = calloc(VTABLES, sizeof(*s->vtables));
-	v = s->vtables ? &s->vtables[hash_u64(vptr) >> 20 & (VTABLES - 1)] : &found;
-	if (!s->vtables || v->vptr != vptr || !v->class) {
+	v = s->vtables ? &s->vtables[hash_u64(vptr) >> 20 & (VTABLES - 1)] : &one;
+	if (!v->used || v->vptr != vptr) {
+		struct vtable found = { .vptr = vptr };
+
 		if (!vtable_read(s, vptr, mem, &found))
-			return NULL;
+			found.class = NULL;
+		found.used = true;
 		*v = found;
 	}
+	if (!v->class)
+		return NULL;
 	if (top_ret)
 		*top_ret = v->top;
 	if (type_ret)
