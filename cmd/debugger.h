@@ -11,6 +11,7 @@ struct replay_args {
 	struct option_list files, commands;
 	uint64_t pid, event;
 	const char *serve;
+	int ticks;	/* enum ticks_source */
 };
 
 /* Start gdb on the recording and serve it; *status_ret = gdb's wait status. */

@@ -105,6 +105,13 @@ void print_effect(FILE *out, const struct trace_effect *e)
 	case TRACE_SUM:
 		fprintf(out, " %#" PRIx64 "+%#" PRIx64 " %016" PRIx64, e->addr, e->len, e->x);
 		break;
+	case TRACE_POINT:
+		fprintf(out, " %.3f ms of computing", (double)e->x / 1e6);
+		if (e->len)
+			fprintf(out, ", %" PRIu64 " conditional branches", e->y);
+		if (e->object)
+			fprintf(out, "; part of memory is not compared");
+		break;
 	case TRACE_OBJECT:
 		print_object(out, e);
 		break;

@@ -16,8 +16,7 @@
 #include "abi/buffer.h"
 #include "cmd/cmd.h"
 #include "recorder/recorder.h"
-
-enum { TICKS_AUTO, TICKS_PMU, TICKS_LANDMARK, TICKS_STEP };
+#include "tracee/ticks.h"
 
 struct rec_options {
 	const char *output;
@@ -171,15 +170,13 @@ static struct err *run(const struct rec_options *o, char **argv, int *status)
 	char *exe = NULL, *dir = NULL, *store = NULL;
 	struct err *err;
 
-	if (o->ticks == TICKS_PMU || o->ticks == TICKS_STEP)
-		return err_new(ERR_UNSUPPORTED, "--ticks=%s is not available here; use --ticks=landmark",
-			       o->ticks == TICKS_PMU ? "pmu" : "step");
+	TRY(ticks_choose((enum ticks_source)o->ticks, &ro.ticks));
 	err = find_program(argv[0], &exe);
 	if (!err)
 		err = trace_place(o, exe, &dir, &store);
 	if (!err && (o->syscallbuf_kb < 4 || o->syscallbuf_kb > BUF_MAX >> 10))
 		err = err_new(ERR_USAGE, "--syscallbuf-size=%llu: must be 4 to %d (KB)", (unsigned long long)o->syscallbuf_kb, BUF_MAX >> 10);
-	ro.buffer_bytes = o->no_syscallbuf || o->chaos /* each call is a chance to switch */ ? 0 : (unsigned)o->syscallbuf_kb << 10;
+	ro.buffer_bytes = o->no_syscallbuf || o->chaos || ro.ticks == TICKS_STEP /* they look at each call */ ? 0 : (unsigned)o->syscallbuf_kb << 10;
 	ro.exe = exe;
 	ro.chaos = o->chaos;
 	ro.seed = o->seed ? o->seed : chaos_seed();

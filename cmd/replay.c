@@ -7,6 +7,7 @@
 #include "cmd/cmd.h"
 #include "cmd/debugger.h"
 #include "replayer/replay.h"
+#include "tracee/ticks.h"
 
 #define AT(field) offsetof(struct replay_args, field)
 static const struct option_row replay_rows[] = {
@@ -16,6 +17,7 @@ static const struct option_row replay_rows[] = {
 	{ "batch", 0, NULL, OPTION_FLAG, AT(batch), "end gdb after that; your .gdbinit is not read" },
 	{ "pid", 'p', "PID", OPTION_U64, AT(pid), "debug this process of the recording (see hindsight ps)" },
 	{ "event", 'e', "EVENT", OPTION_U64, AT(event), "start after this event (see hindsight dump)" },
+	{ "ticks", 0, "auto|pmu|landmark|step", OPTION_CHOICE, AT(ticks), "how to find a point in computing code (with -a)" },
 	{ "serve", 0, "ADDR", OPTION_STRING, AT(serve), "only serve a debugger on unix:/PATH or 127.0.0.1:PORT" },
 	{ 0 }
 };
@@ -24,12 +26,15 @@ static const struct option_set replay_set = {
 	"TRACE defaults to the latest.", replay_rows, true,
 };
 
-static struct err *replay_all(const char *dir, int *status)
+static struct err *replay_all(const char *dir, int ticks, int *status)
 {
-	struct replay_options options = { .echo = true };
+	struct replay_options options = { .echo = true, .ticks = ticks };
+	enum ticks_source chosen;
 	struct replay *r;
 	struct err *err;
 
+	if (ticks == TICKS_PMU)
+		TRY(ticks_choose(TICKS_PMU, &chosen));
 	TRY(replay_open(dir, &options, &r));
 	do {
 		err = replay_event(r);
@@ -67,7 +72,7 @@ int main(int argc, char **argv)
 	if (!err)
 		err = cmd_trace_find(argc ? argv[0] : NULL, &dir);
 	if (!err)
-		err = o.autopilot ? replay_all(dir, &status) : o.serve ? debugger_serve(dir, &o) : debugger_gdb(dir, &o, &status);
+		err = o.autopilot ? replay_all(dir, o.ticks, &status) : o.serve ? debugger_serve(dir, &o) : debugger_gdb(dir, &o, &status);
 	free(dir);
 	if (err)
 		return cmd_fail("replay", err);

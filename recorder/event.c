@@ -230,7 +230,7 @@ void rec_write(struct recorder *rec, struct rec_task *t, enum trace_event_kind k
 	    (kind != TRACE_SIGNAL || place != TRACE_AT_NOWHERE))	/* there the task is not where replay has it */
 		rec_sums(rec, t);
 	if (kind != TRACE_NOTE)
-		t->ran_ns = 0;
+		rec_ticks_restart(t);
 	ev.time_ns = rec_now_ns() - rec->start_ns;
 	ev.task = t->serial;
 	if (regs && ev.kind != TRACE_SYSCALL_EXIT)

@@ -150,6 +150,9 @@ struct rec_task {
 	int exit_status;
 	uint64_t ran_ns;		/* in user mode since its last event */
 	uint64_t cpu_ns;		/* its processor time when a point was last named */
+	uint64_t ticks;			/* counted by steps since its last event */
+	bool ticks_unknown;		/* it has run uncounted */
+	int ticks_fd;			/* hardware counter, or 0 */
 	uint64_t slice_ns, starved_until_ns;	/* only with chaos */
 	unsigned chances;		/* how often it could have been */
 	bool preempted;			/* its slice ended in computing code */
@@ -274,6 +277,8 @@ struct err *rec_resume(struct rec_task *t, int request, int sig);
 struct err *rec_wait_task(struct recorder *rec, struct rec_task *t, int *status_ret);
 /* Let it go on in user mode, with a signal or 0, until it stops. */
 struct err *rec_run_user(struct recorder *rec, struct rec_task *t, int sig);
+/* The task that may run is stopped: note what has become of the others. */
+void rec_hear_others(struct recorder *rec);
 bool rec_others_ready(struct recorder *rec, const struct rec_task *t);
 
 /* ---- syscall.c ---------------------------------------------------------------- */
@@ -323,6 +328,15 @@ struct err *rec_walk(struct recorder *rec, struct rec_task *t, unsigned steps);
  * that replay can find.  *named = false: no good place here; let it go on, and try again (state READY),
  * or another stop has to be handled (state STOPPED). */
 struct err *rec_name_point(struct recorder *rec, struct rec_task *t, bool *named);
+
+/* ---- count.c: ticks -------------------------------------------------------------- */
+/* An event of the task is being written: counts begin anew. */
+void rec_ticks_restart(struct rec_task *t);
+/* How many since; false: not known. */
+bool rec_ticks_now(struct recorder *rec, struct rec_task *t, uint64_t *ret);
+/* rec_run_user() by single steps. */
+struct err *rec_run_steps(struct recorder *rec, struct rec_task *t, int sig);
+bool rec_trap_blocked(const struct rec_task *t);
 
 /* ---- witness.c: all of a task's memory, as effects of the event being built ------------- */
 struct rec_copies;

@@ -165,9 +165,16 @@ static struct err *settle_in_kernel(struct recorder *rec, struct rec_task *t)
 	return NULL;
 }
 
-static bool wait_any_other(struct recorder *rec, const struct rec_task *t)
+static bool wait_any_other(struct recorder *rec)
 {
-	return rec->tasks_n > 1 && t->state == TASK_RUNNING && wait_any(rec, false);
+	return rec->tasks_n > 1 && wait_any(rec, false);
+}
+
+void rec_hear_others(struct recorder *rec)
+{
+	rec_term_check(rec);
+	while (wait_any_other(rec))
+		;
 }
 
 static struct err *run_user(struct recorder *rec, struct rec_task *t)
@@ -194,6 +201,10 @@ struct err *rec_run_user(struct recorder *rec, struct rec_task *t, int sig)
 	uint64_t start = rec_now_ns();
 	bool asked = false;
 
+	if (rec->options->ticks == TICKS_STEP && !rec_trap_blocked(t))
+		return rec_run_steps(rec, t, sig);
+	t->ticks_unknown |= rec->options->ticks == TICKS_STEP;
+
 	uint64_t preempt = rec->options->chaos ? t->slice_ns : PREEMPT_NS;
 
 	if (rec->options->chaos && rec->tasks_n > 1)
@@ -217,7 +228,7 @@ struct err *rec_run_user(struct recorder *rec, struct rec_task *t, int sig)
 		if (tid < 0 && errno != EINTR)
 			return &err_gone;
 		rec_term_check(rec);
-		while (wait_any_other(rec, t))
+		while (t->state == TASK_RUNNING && wait_any_other(rec))
 			;
 		if (t->state != TASK_RUNNING) {
 			rec->first = t;

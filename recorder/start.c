@@ -239,7 +239,7 @@ static void fill_meta(struct recorder *rec, struct meta_text *text)
 	cpuid_features(m->cpuid_trapped, m->cpuid_features);
 	m->xcr0 = cpu_xcr0();
 	m->xsave_size = cpuid_here(0xd, 0).ebx;
-	m->ticks = (char *)(uintptr_t)"landmark";
+	m->ticks = (char *)(uintptr_t)ticks_names[rec->options->ticks];
 	m->syscallbuf = rec->options->buffer_bytes != 0;
 	m->checksums = rec->options->sums != SUMS_NONE;
 }

@@ -107,7 +107,7 @@ static enum place place_of(pid_t tid, uint64_t rip, unsigned *len)
 }
 
 /* A SIGTRAP that is ours would reset what the program has set (force_sig_info_to_task). */
-static bool trap_blocked(const struct rec_task *t)
+bool rec_trap_blocked(const struct rec_task *t)
 {
 	return (t->sigmask >> (SIGTRAP - 1) & 1) || t->sighand->action[SIGTRAP].handler == 1;
 }
@@ -117,9 +117,19 @@ static struct err *go_on(struct recorder *rec, struct rec_task *t, int request, 
 {
 	int status;
 
+	uint8_t code[16] = { 0 };
+	struct regs regs;
+
+	if (rec->options->ticks == TICKS_STEP && request == PTRACE_SINGLESTEP) {
+		TRY(tracee_regs_get(t->tid, &regs));
+		tracee_read_some(t->tid, regs.rip, code, sizeof(code));
+		t->ticks += ticks_is_branch(code);
+	}
 	TRY(rec_resume(t, request, 0));
 	TRY(rec_wait_task(rec, t, &status));
 	*met = tracee_stop_kind(status) != STOP_SIGNAL || WSTOPSIG(status) != SIGTRAP;
+	if (*met)
+		t->ticks_unknown = true;
 	return NULL;
 }
 
@@ -138,6 +148,7 @@ static struct err *run_to(struct recorder *rec, struct rec_task *t, uint64_t add
 	pid_t tid;
 
 	*hit = *met = false;
+	t->ticks_unknown = true;
 	TRY(tracee_read(t->tid, addr, &saved, 1));
 	TRY(tracee_write(t->tid, addr, &int3, 1));
 	rec_tick_in(rec, limit_ns);
@@ -187,7 +198,7 @@ static struct err *out_of_changing_code(struct recorder *rec, struct rec_task *t
 
 	TRY(tracee_regs_get(t->tid, &regs));
 	m = tracee_maps_find(maps, regs.rip);
-	if (!m || !(m->prot & PROT_WRITE) || trap_blocked(t))
+	if (!m || !(m->prot & PROT_WRITE) || rec_trap_blocked(t))
 		return NULL;
 	n = tracee_read_some(t->tid, regs.rsp, word, sizeof(word)) / 8;
 	for (size_t i = 0; i < n; i++) {
@@ -201,7 +212,7 @@ static struct err *out_of_changing_code(struct recorder *rec, struct rec_task *t
 /* *good is false when there is no place near that replay can patch. */
 static struct err *to_good_place(struct recorder *rec, struct rec_task *t, struct regs *regs, bool *good, bool *met)
 {
-	bool blocked = trap_blocked(t), hit;
+	bool blocked = rec_trap_blocked(t), hit;
 	struct pun pun;
 	unsigned len;
 
@@ -233,7 +244,7 @@ struct err *rec_walk(struct recorder *rec, struct rec_task *t, unsigned steps)
 	struct regs regs;
 	unsigned len;
 
-	for (unsigned i = 0; i < steps && !met && !trap_blocked(t); i++) {
+	for (unsigned i = 0; i < steps && !met && !rec_trap_blocked(t); i++) {
 		TRY(tracee_regs_get(t->tid, &regs));
 		if (patches_at(&t->mm->buf.patches, regs.rip) || place_of(t->tid, regs.rip, &len) != PLACE_STEP)
 			break;
@@ -304,6 +315,8 @@ struct err *rec_name_point(struct recorder *rec, struct rec_task *t, bool *named
 	e = rec_effect(rec, TRACE_POINT);
 	e->x = computed;
 	e->object = !whole;
+	if (rec_ticks_now(rec, t, &e->y))
+		e->len = 1 + rec->options->ticks;
 	rec_write(rec, t, TRACE_SWITCH, TRACE_AT_STATE, &regs, 0);
 	t->last = regs;
 	t->at_syscall = false;

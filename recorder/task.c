@@ -96,6 +96,8 @@ void rec_task_remove(struct recorder *rec, struct rec_task *t)
 		rec->entered = NULL;
 	rec_task_call_drop(&t->call);
 	rec_task_call_drop(&t->restart);
+	if (t->ticks_fd > 0)
+		close(t->ticks_fd);
 	if (t->scratch)
 		t->scratch->owner = 0;
 	rec_mm_put(t->mm);

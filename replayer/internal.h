@@ -15,6 +15,7 @@
 #include "tracee/maps.h"
 #include "tracee/patch.h"
 #include "tracee/ptrace.h"
+#include "tracee/ticks.h"
 
 enum { PAGE_BYTES = 4096, RP_AREAS = 4 };
 
@@ -164,6 +165,10 @@ struct err *calls_drain(struct replay *r, struct rp_task *t, const struct trace_
 /* A SIGTRAP at t->regs: is it the hook's?  CALLS_STOPPED: the records are used up, or *err_ret says what differs. */
 enum calls_trap { CALLS_NONE = 0, CALLS_STOPPED, CALLS_GO_ON };
 enum calls_trap calls_trap(struct replay *r, struct rp_task *t, const struct trace_event *ev, struct err **err_ret);
+
+/* ---- count.c ------------------------------------------------------------------------- */
+/* The same by counting branches, where the recording and this machine can; else *found = false and nothing has run. */
+struct err *count_find(struct replay *r, struct rp_task *t, const struct trace_event *ev, const struct trace_effect *point, bool *found);
 
 /* ---- landmark.c ----------------------------------------------------------------------- */
 /* Run the task to the point whose state the event describes (TRACE_AT_STATE). */

@@ -932,8 +932,12 @@ struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trac
 	struct landmark l;
 	uint64_t blind = 0;
 	struct err *err;
+	bool found;
 
 	begin(&l, r, t, ev);
+	TRY(count_find(r, t, ev, l.point, &found));
+	if (found)
+		return NULL;
 	l.prot = changing_code(&l);
 	rp_probe_narrow(t, r, ev->regs.rip);
 	if (!r->debug && !r->probes) {	/* what a probe has logged cannot be taken back */

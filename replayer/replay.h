@@ -19,6 +19,7 @@
 struct replay;
 
 struct replay_options {
+	int ticks;		/* enum ticks_source: 0 = a counter where it can be trusted */
 	bool echo;		/* write what the program wrote to stdout and stderr to ours */
 };
 
