@@ -30,6 +30,10 @@ int main(int argc, char **argv)
 			sum += syscall(SYS_read, fd, buf, 4096);
 		else if (!strcmp(kind, "write"))
 			sum += syscall(SYS_write, fd, buf, 64);
+		else if (!strcmp(kind, "libc-clock"))
+			sum += clock_gettime(CLOCK_MONOTONIC, &ts);
+		else if (!strcmp(kind, "alarm"))
+			sum += syscall(SYS_alarm, 0);
 		else if (!strcmp(kind, "clock"))
 			sum += syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &ts);
 		else
