@@ -145,7 +145,7 @@ struct symbols_memory {
 enum symbols_how {
 	SYMBOLS_FIRST,		/* the registers as given */
 	SYMBOLS_CFI,
-	SYMBOLS_SIGNAL,		/* interrupted by the signal whose frame was before it */
+	SYMBOLS_SIGNAL,		/* interrupted: by the signal whose frame was before it, or by the hook of a buffered call */
 	SYMBOLS_INFERRED,	/* no CFI: worked out from the function's instructions */
 	SYMBOLS_FRAME_POINTER,	/* guesses */
 	SYMBOLS_SCAN,

@@ -12,6 +12,7 @@
  *   - the first word above rsp that is a return address: better one behind a call that names this very function.
  * rbp == 0 without CFI is the outermost frame (ABI, 3.4.1).
  */
+#include "abi/buffer.h"
 #include "symbols/cfi.h"
 #include "symbols/expr.h"
 
@@ -394,6 +395,28 @@ static bool step_guess(struct symbols *s, struct symbols_regs *regs, const struc
 	return known_code || first ? step_scan(s, regs, mem, function, cfa_ret) : false;
 }
 
+/* ---- in the system call buffer ---------------------------------------------------------------------------- */
+
+/*
+ * The hook that stands for a system call runs on a stack of its own (syscallbuf/entry.S): the program's rsp is in its state,
+ * and where its stub was jumped from in front of the stub.  The registers that calls preserve are those of the hook's C code
+ * by now: kept, because they are often still the program's.
+ */
+static bool step_hook(struct symbols_regs *regs, const struct symbols_memory *mem)
+{
+	uint64_t info, after, rsp;
+
+	if (regs->r[SYMBOLS_RSP] > FIXED_STACK || regs->r[SYMBOLS_RSP] <= FIXED_STATE ||
+	    !mem_read(mem, FIXED_STACK - 80, &info, 8) || !mem_read(mem, info + STUB_AFTER, &after, 8) ||
+	    !mem_read(mem, FIXED_STATE + STATE_RSP, &rsp, 8) || !after)
+		return false;
+	regs->r[SYMBOLS_RIP] = after;
+	regs->r[SYMBOLS_RSP] = rsp;
+	regs->known &= CALLEE_SAVED;
+	regs->known |= 1u << SYMBOLS_RIP | 1u << SYMBOLS_RSP;
+	return true;
+}
+
 /* ---- a frame, a chain -------------------------------------------------------------------------------------- */
 
 bool symbols_unwind_step(struct symbols *s, struct symbols_regs *regs, const struct symbols_memory *mem, bool first,
@@ -407,6 +430,10 @@ bool symbols_unwind_step(struct symbols *s, struct symbols_regs *regs, const str
 	*how_ret = SYMBOLS_CFI;
 	if (!r || r->kind == ROW_END)
 		return false;
+	if (r->kind == ROW_NONE && step_hook(regs, mem)) {
+		*how_ret = SYMBOLS_SIGNAL;	/* what comes next was interrupted, too: its address is exact */
+		return true;
+	}
 	if (r->kind == ROW_NONE)
 		return step_guess(s, regs, mem, first, cfa_ret, how_ret) && regs->r[SYMBOLS_RIP];
 	if (r->kind == ROW_INFERRED) {

@@ -4,6 +4,7 @@
  */
 #include <sched.h>
 
+#include "abi/buffer.h"
 #include "tests/unit/symbols_common.h"
 
 static const char program[] =
@@ -187,6 +188,59 @@ static void walk_program(const char *name, const char *cc, unsigned long allowed
 	end_traced(w.pid);
 }
 
+/* The stack of a thread in the middle of a buffered system call. */
+struct hooked {
+	pid_t pid;
+	uint64_t after, rsp;
+};
+
+static bool hooked_read(void *ctx, uint64_t addr, void *buf, size_t len)
+{
+	enum { INFO = 0x123456000 };
+	struct hooked *h = ctx;
+	uint64_t info = INFO;
+
+	if (addr == FIXED_STACK - 80)
+		memcpy(buf, &info, len);
+	else if (addr == INFO)
+		memcpy(buf, &h->after, len);
+	else if (addr == FIXED_STATE)
+		memcpy(buf, &h->rsp, len);
+	else
+		return process_read(&h->pid, addr, buf, len);
+	return true;
+}
+
+static void in_a_hook(void **state)
+{
+	struct symbols_pc real[MAX_DEPTH], pc[MAX_DEPTH];
+	struct symbols_memory mem;
+	struct symbols_regs regs;
+	struct hooked h;
+	struct symbols *s;
+	char path[256];
+	size_t n;
+
+	(void)state;
+	assert_true(build("hook", "c", program, "gcc -O2 -g", path));
+	h.pid = start_traced(path);
+	assert_true(run_to_trap(h.pid));
+	OK(symbols_create(NULL, &s));
+	load_maps(s, h.pid);
+	process_regs(h.pid, &regs);
+	mem = (struct symbols_memory){ .read = hooked_read, .ctx = &h };
+	n = symbols_unwind(s, &regs, &mem, real, MAX_DEPTH);
+	h.after = regs.r[SYMBOLS_RIP];
+	h.rsp = regs.r[SYMBOLS_RSP];
+	regs.r[SYMBOLS_RIP] = FIXED_STACK + 0x100000;
+	regs.r[SYMBOLS_RSP] = FIXED_STACK - 200;
+	assert_int_equal(symbols_unwind(s, &regs, &mem, pc, MAX_DEPTH), n + 1);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(pc[i + 1].lookup, real[i].lookup);
+	symbols_destroy(s);
+	end_traced(h.pid);
+}
+
 static void gcc_O0(void **state) { (void)state; walk_program("g0", "gcc -O0 -g -Wl,-z,now", 0); }
 static void gcc_O2(void **state) { (void)state; walk_program("g2", "gcc -O2 -g -Wl,-z,now", 0); }
 static void gcc_stripped(void **state) { (void)state; walk_program("gs", "gcc -O2 -s -fomit-frame-pointer", 0); }
@@ -215,7 +269,7 @@ static void lld(void **state) { (void)state; walk_program("l", "gcc -O2 -g -fuse
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gcc_O0), cmocka_unit_test(gcc_O2), cmocka_unit_test(gcc_stripped),
+		cmocka_unit_test(in_a_hook), cmocka_unit_test(gcc_O0), cmocka_unit_test(gcc_O2), cmocka_unit_test(gcc_stripped),
 		cmocka_unit_test(gcc_static), cmocka_unit_test(gcc_debug_frame), cmocka_unit_test(gcc_frame_pointers),
 		cmocka_unit_test(clang_O2), cmocka_unit_test(clang_O1_sections), cmocka_unit_test(musl),
 		cmocka_unit_test(musl_dynamic), cmocka_unit_test(musl_stripped), cmocka_unit_test(lld),
