@@ -153,6 +153,41 @@ static struct err *mmap_exit(struct recorder *rec, struct rec_task *t, struct re
 	return err;
 }
 
+/* The range of abi/layout.h is as the kernel's own to the program. */
+static bool is_reserved(uint64_t addr, uint64_t len)
+{
+	return addr < FIXED_END && len && (addr >= FIXED_PAGE || len > FIXED_PAGE - addr);
+}
+
+static void refuse(struct rec_call *call, int64_t ret)
+{
+	call->force_ret = true;
+	call->forced = ret;
+}
+
+static void mmap_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
+{
+	(void)rec;
+	(void)t;
+	if ((call->args[3] & MAP_FIXED) && is_reserved(call->args[0], call->args[1]))
+		refuse(call, -ENOMEM);
+}
+
+static void range_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
+{
+	(void)rec;
+	(void)t;
+	if (is_reserved(call->args[0], call->args[1]))
+		refuse(call, -EINVAL);
+}
+
+static void mremap_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
+{
+	range_enter(rec, t, call);
+	if ((call->args[3] & MREMAP_FIXED) && is_reserved(call->args[4], call->args[2]))
+		refuse(call, -EINVAL);
+}
+
 static struct err *munmap_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 			       struct regs *regs, int64_t ret)
 {
@@ -260,8 +295,7 @@ static struct err *mremap_exit(struct recorder *rec, struct rec_task *t, struct 
 /* When pages given back by MADV_FREE vanish is the kernel's choice: not offered (like Linux before 4.5). */
 static void madvise_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
 {
-	(void)rec;
-	(void)t;
+	range_enter(rec, t, call);
 	if (call->args[2] == MADV_FREE) {
 		call->force_ret = true;
 		call->forced = -EINVAL;
@@ -373,12 +407,12 @@ static struct err *shmdt_exit(struct recorder *rec, struct rec_task *t, struct r
 }
 
 const struct rec_hook rec_memory_hooks[SYS_ROWS] = {
-	[SYS_mmap] = { NULL, mmap_exit },
-	[SYS_munmap] = { NULL, munmap_exit },
-	[SYS_mprotect] = { NULL, mprotect_exit },
-	[SYS_pkey_mprotect] = { NULL, mprotect_exit },
+	[SYS_mmap] = { mmap_enter, mmap_exit },
+	[SYS_munmap] = { range_enter, munmap_exit },
+	[SYS_mprotect] = { range_enter, mprotect_exit },
+	[SYS_pkey_mprotect] = { range_enter, mprotect_exit },
 	[SYS_brk] = { NULL, brk_exit },
-	[SYS_mremap] = { NULL, mremap_exit },
+	[SYS_mremap] = { mremap_enter, mremap_exit },
 	[SYS_madvise] = { madvise_enter, madvise_exit },
 	[SYS_process_madvise] = { unsupported_enter, NULL },
 	[SYS_remap_file_pages] = { unsupported_enter, NULL },

@@ -1,0 +1,2 @@
+// test: static
+#include "buffer_memory.c"

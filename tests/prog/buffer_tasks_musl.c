@@ -1,0 +1,2 @@
+// test: static cc=musl-gcc
+#include "buffer_tasks.c"
