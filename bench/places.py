@@ -157,6 +157,8 @@ def main():
             stop = r.reply()
         arrive.append(time.time() - t0)
         thread, pid = thread_of(stop)
+        if "system call" in bytes.fromhex(r.cmd("qThreadExtraInfo," + thread)).decode():
+            continue		# it cannot be stepped
         where = r.monitor("when").strip()
         k = rnd.choice((1, 2, 5, 30))
         regions = [x for x in writable(r, pid) if x[1] - x[0] <= 1 << 20]

@@ -358,6 +358,7 @@ struct err *rp_checkpoint_take(struct replay *r)
 	d->clock_ns += d->pos.legs_n && !d->pos.legs[d->pos.legs_n - 1].set ? 1000 : now - d->last_ns;
 	c->clock_ns = d->clock_ns;
 	c->keep = !d->newest;
+	c->last_task = d->last_task;
 	insert(d, c);
 	thin(r);
 	d->last_ns = rp_now_ns();
@@ -447,6 +448,7 @@ struct err *rp_checkpoint_restore(struct replay *r, struct rp_checkpoint *c)
 	r->root_done = c->root_done;
 	r->where = c->pos.where;
 	r->pending = r->guarded = r->ev_read = false;
+	d->last_task = c->last_task;
 	rp_pos_copy(&d->pos, &c->pos);
 	d->nameless = false;
 	d->last = (struct rp_hop){ 0 };

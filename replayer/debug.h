@@ -81,6 +81,7 @@ struct rp_checkpoint {
 	struct rp_pos pos;
 	struct rp_task *tasks;		/* real is 0 for all but one of each address space */
 	struct rp_xstate *xstate;	/* of the others */
+	uint32_t last_task;
 	int *fds;			/* copies of the shared objects, -1 for none */
 	uint32_t fds_n;
 	uint32_t root;
@@ -135,6 +136,7 @@ struct rp_debug {
 	bool skip;			/* the next run begins at a point whose instruction has been counted */
 	bool shielded;			/* finish what was begun: no interrupts */
 	uint32_t current;
+	uint32_t last_task;	/* of the last event that was applied */
 	int pids[64];
 	uint64_t births[64];		/* nothing of the process before this event */
 	unsigned pids_n;
@@ -234,6 +236,8 @@ struct err *rp_hop(struct replay *r, unsigned set, bool step, struct rp_hop *ret
 struct err *rp_hop_counting(struct replay *r, unsigned set, struct rp_chained *chain, struct rp_hop *ret);
 /* Did this hop stop for one of s?  *watch (may be NULL) = which watchpoint. */
 bool rp_hop_hits(struct replay *r, const struct rp_hop *hop, unsigned set, const struct replay_break **watch);
+/* Does the task run before the event? */
+bool rp_event_runs(const struct trace_event *ev, const struct rp_task *t);
 /* Will the task, when it goes on, make its last call again? */
 bool rp_will_restart(const struct rp_task *t);
 /* How many of its stops for set, as legs count them? */

@@ -68,6 +68,25 @@ static void note(struct displaced *d, const cs_insn *insn)
 	s->len += insn->size;
 }
 
+/*
+ * A switch jumps through a table that nobody sees, maybe to the second of the displaced instructions.  True when nothing near
+ * looks like such a jump: ff 24 (table), ff e0 to e7 (register).
+ */
+static bool no_table_near(pid_t tid, uint64_t addr)
+{
+	enum { WINDOW = 4096 };
+	uint8_t code[2 * WINDOW];
+	size_t n = tracee_read_some(tid, addr - WINDOW, code, sizeof(code));
+
+	if (n < WINDOW)
+		n = tracee_read_some(tid, addr & ~4095ull, code, sizeof(code));
+	for (size_t i = 0; i + 1 < n; i++) {
+		if (code[i] == 0xff && (code[i + 1] == 0x24 || (code[i + 1] & 0xf8) == 0xe0))
+			return false;
+	}
+	return n > 0;
+}
+
 bool displace_decode(pid_t tid, uint64_t addr, unsigned want, struct displaced *ret)
 {
 	uint8_t code[SITE_MAX + 16] = { 0 };
@@ -98,7 +117,7 @@ bool displace_decode(pid_t tid, uint64_t addr, unsigned want, struct displaced *
 	if (insn)
 		cs_free(insn, 1);
 	memcpy(ret->site.bytes, code, SITE_MAX);
-	return good && (want <= 1 || site_nobody_branches(tid, addr, addr + ret->site.len));
+	return good && (ret->site.n == 1 || (site_nobody_branches(tid, addr, addr + ret->site.len) && no_table_near(tid, addr)));
 }
 
 static bool put_jump(uint8_t *out, unsigned *len, uint64_t at, uint64_t target)

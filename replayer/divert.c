@@ -105,6 +105,7 @@ struct err *replay_set_regs(struct replay *r, int tid, const struct regs *regs)
 	TRY(begin(r, t));
 	if (t->rec_tid != r->debug->divert_tid)
 		return err_new(ERR_UNSUPPORTED, "only one thread's registers can be changed at a time");
+	TRY(tracee_regs_set(t->real, regs));	/* it may refuse: a segment or flags that cannot be */
 	t->regs = *regs;
 	t->regs.orig_rax = (uint64_t)-1;
 	t->dirty = true;

@@ -292,7 +292,7 @@ static struct err *solid(struct rp_task *t, uint64_t addr, bool *ret)
 	}
 	TRY(tracee_maps_read(t->real, &maps));
 	m = tracee_maps_find(&maps, addr);
-	if (m && m->inode && !(m->prot & PROT_WRITE) && !m->shared && addr + SITE_MAX < m->end) {
+	if (m && m->inode && (m->prot & PROT_EXEC) && !(m->prot & PROT_WRITE) && !m->shared && addr + SITE_MAX < m->end) {
 		t->mm->solid_start = m->start;
 		t->mm->solid_end = m->end;
 		*ret = true;

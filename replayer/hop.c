@@ -133,7 +133,7 @@ uint64_t rp_hop_count(struct replay *r, const struct rp_hop *hop, unsigned set)
 
 /* ---- one event ------------------------------------------------------------------------------ */
 
-static bool runs(const struct trace_event *ev, const struct rp_task *t)
+bool rp_event_runs(const struct trace_event *ev, const struct rp_task *t)
 {
 	switch (ev->kind) {
 	case TRACE_SYSCALL:
@@ -196,8 +196,9 @@ static struct err *hop_apply(struct replay *r, struct rp_hop *ret)
 	values_read(r, &d->sets[d->now], &before);
 	TRY(rp_apply(r));
 	values_read(r, &d->sets[d->now], &after);
+	d->last_task = serial;
 	ret->t = t = rp_task_find(r, serial);
-	if (t && ret->event != TRACE_NOTE && ret->event != TRACE_CALLS && ret->event != TRACE_SYSCALL_ENTER)
+	if (t && ret->event != TRACE_NOTE && ret->event != TRACE_CALLS && ret->event != TRACE_SWITCH && ret->event != TRACE_SYSCALL_ENTER)
 		ret->arrived = ret->event != TRACE_SIGNAL ? !rp_will_restart(t) : t->regs.rip != pc;
 	if (ret->event != TRACE_EXEC)
 		compare_values(r, &d->sets[d->now], &before, &after, ret);
@@ -329,7 +330,7 @@ struct err *rp_hop(struct replay *r, unsigned set, bool step, struct rp_hop *ret
 	if (err)
 		return err;
 	ret->t = rp_task_find(r, r->ev.task);
-	if (!r->pending && runs(&r->ev, ret->t) && ret->t) {
+	if (!r->pending && rp_event_runs(&r->ev, ret->t) && ret->t) {
 		err = hop_run(r, ret->t, step, ret);
 	} else if (!r->pending && r->ev.kind == TRACE_SIGNAL) {
 		ret->kind = HOP_PENDING;

@@ -508,7 +508,8 @@ static bool has_moved(const struct rp_hop *hop, uint32_t serial)
 {
 	if (!hop->t || hop->t->serial != serial || hop->t->in_call)
 		return false;
-	return hop->kind == HOP_MOVED || (hop->kind == HOP_EVENT && hop->event != TRACE_NOTE && hop->event != TRACE_CALLS);
+	return hop->kind == HOP_MOVED || (hop->kind == HOP_EVENT && (hop->arrived || hop->event == TRACE_SYSCALL ||
+								    hop->event == TRACE_SYSCALL_EXIT));
 }
 
 struct err *replay_step(struct replay *r, int tid, uint64_t start, uint64_t end, struct replay_stop *ret)
@@ -563,6 +564,18 @@ struct err *replay_step_back(struct replay *r, int tid, struct replay_stop *ret)
 	return moved(r, err ? err : rp_step_back(r, serial, ret), ret);
 }
 
+/* Whose place is it after an event?  The task's that did it, else the one's that goes on. */
+static void choose_current(struct replay *r)
+{
+	const struct rp_task *last = rp_task_find(r, r->debug->last_task);
+	const struct rp_task *next = r->ev_read ? rp_task_find(r, r->ev.task) : NULL;
+
+	if (last && !last->in_call && replay_shown(r, last->rec_pid))
+		r->debug->current = last->serial;
+	else if (next && replay_shown(r, next->rec_pid))
+		r->debug->current = next->serial;
+}
+
 struct err *replay_seek(struct replay *r, uint64_t event, struct replay_stop *ret)
 {
 	struct rp_debug *d = r->debug;
@@ -588,9 +601,7 @@ struct err *replay_seek(struct replay *r, uint64_t event, struct replay_stop *re
 				err = rp_checkpoint_maybe(r);
 		}
 	}
-	for (struct rp_task *t = r->tasks; !err && t; t = t->next) {
-		if (r->ev_read && t->serial == r->ev.task && replay_shown(r, t->rec_pid))
-			d->current = t->serial;
-	}
+	if (!err)
+		choose_current(r);
 	return moved(r, err, ret);
 }

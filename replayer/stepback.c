@@ -231,9 +231,21 @@ static bool moves(const struct trace_event *ev)
 	return ev->kind != TRACE_NOTE && ev->kind != TRACE_EXIT && ev->kind != TRACE_SYSCALL_EXIT && ev->kind != TRACE_EXEC;
 }
 
+/* It may only be an end of computing: the event itself does not move the task. */
+static bool still(const struct trace_event *ev)
+{
+	if (ev->kind != TRACE_SIGNAL)
+		return ev->kind == TRACE_CALLS || ev->kind == TRACE_SWITCH;
+	for (uint32_t i = 0; i < ev->effects_len; i++) {
+		if (ev->effects[i].kind == TRACE_REGS)
+			return false;
+	}
+	return true;
+}
+
 /* The last event up to n at which the task did something itself; n = 0: none.  call: the address of its system call
  * instruction, 0 if it was something else. */
-struct last_event { uint64_t n, call; bool calls; };	/* calls: TRACE_CALLS */
+struct last_event { uint64_t n, call; bool still; };
 
 static struct err *event_before(struct replay *r, uint32_t serial, uint64_t n, struct last_event *ret)
 {
@@ -251,7 +263,7 @@ static struct err *event_before(struct replay *r, uint32_t serial, uint64_t n, s
 			TRY(trace_reader_next(r->reader, &ev));
 			if (ev.task != serial || !moves(&ev))
 				continue;
-			*ret = (struct last_event){ .n = ev.n, .calls = ev.kind == TRACE_CALLS };
+			*ret = (struct last_event){ .n = ev.n, .still = still(&ev) };
 			if (ev.kind == TRACE_SYSCALL || ev.kind == TRACE_SYSCALL_ENTER)
 				ret->call = ev.regs.rip - 2;
 			else if (ev.place == TRACE_AT_SYSCALL && (ev.kind == TRACE_SIGNAL || ev.kind == TRACE_SWITCH))
@@ -288,8 +300,14 @@ static struct err *before_event(struct replay *r, uint32_t serial, const struct 
 
 		TRY(rp_goto(r, &p));
 		TRY(back_in_segment(r, &p, back, &none));
-		back->pending &= !none;
-		return rp_goto(r, back);
+		if (none)
+			return NULL;
+		TRY(rp_goto(r, back));
+		TRY(rp_next(r));
+		t = rp_task_find(r, serial);
+		if (!t || t->regs.rip == e->call)
+			return NULL;
+		return rp_tracked_hop(r, 0, true, &hop);	/* onto the instruction */
 	}
 	if (!t || t->regs.rip == e->call || (rp_will_restart(t) && t->regs.rip == e->call + 2))
 		return NULL;
@@ -303,17 +321,15 @@ static struct err *before_event(struct replay *r, uint32_t serial, const struct 
 	return rp_goto(r, back);
 }
 
-/* Records were put into the task's buffer after event n.  It may have moved before that: only if earlier ones were left over. */
-static struct err *back_from_calls(struct replay *r, uint32_t serial, uint64_t n, struct rp_pos *p, struct rp_pos *back, bool *none)
+/* The event after n does not move the task.  What it computed before that may. */
+static struct err *back_from_still(struct replay *r, uint32_t serial, uint64_t n, struct rp_pos *p, struct rp_pos *back, bool *none)
 {
-	const struct rp_task *t;
-
 	p->where = n;
 	p->legs_n = 0;
 	p->pending = false;
 	TRY(rp_goto(r, p));
-	t = rp_task_find(r, serial);
-	if (!t || !t->mm || !t->mm->calls)
+	TRY(rp_next(r));
+	if (!rp_event_runs(&r->ev, rp_task_find(r, serial)))
 		return NULL;
 	p->pending = true;
 	TRY(rp_goto(r, p));
@@ -338,9 +354,9 @@ struct err *rp_back_one(struct replay *r, uint32_t serial, bool *begin)
 	while (!err && none) {
 		err = event_before(r, serial, p.where, &e);
 		*begin = !err && e.n <= rp_first(r);
-		if (err || *begin || !e.calls)
+		if (err || *begin || !e.still)
 			break;
-		err = back_from_calls(r, serial, e.n - 1, &p, &back, &none);
+		err = back_from_still(r, serial, e.n - 1, &p, &back, &none);
 	}
 	if (!err && none && !*begin)
 		err = before_event(r, serial, &e, &back);
