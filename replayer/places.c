@@ -75,7 +75,10 @@ static bool add(struct replay *r, struct rp_task *t, struct rp_places *p, uint64
 void rp_places_at(struct replay *r, struct rp_task *t, struct rp_places *p, uint64_t pc, unsigned set)
 {
 	uint64_t at[SEARCH];
-	unsigned n = disassemble(t, pc, pc + SEARCH, at, SEARCH);
+	unsigned n;
+
+	rp_int3_out(r);		/* the code as it is */
+	n = disassemble(t, pc, pc + SEARCH, at, SEARCH);
 
 	for (unsigned i = 0; i < n && p->n < RP_PLACES; i++) {
 		unsigned before = p->n;
