@@ -8,7 +8,7 @@
 
 #include "analysis/internal.h"
 
-enum { MOMENTS = 500, KEYS_MAX = 20000, HOLDERS_LISTED = 8, CYCLE_LISTED = 16, STORED_MAX = 200, MANY_ALIKE = 10, COUNTED = 100, ALIKE_MAX = 20000 };
+enum { MOMENTS = 500, KEYS_MAX = 20000, HOLDERS_LISTED = 8, CYCLE_LISTED = 16, STORED_MAX = 200, MANY_ALIKE = 10, COUNTED = 100, ALIKE_MAX = 20000, ALIKE_MOMENTS = 50 };
 
 
 /* ---- stacks of allocations ------------------------------------------------------------------ */
@@ -115,6 +115,46 @@ static void target_fill(struct job *j, struct target *t, uint32_t c)
 	qsort(t->range, t->ranges, sizeof(*t->range), by_range);
 }
 
+static const struct block *first_block(const struct job *j, uint32_t c)
+{
+	const struct block *first = NULL;
+
+	for (uint32_t k = 0; k < j->g.scc[c].nodes; k++) {
+		const struct block *b = &j->s.h.block[j->g.node[j->g.member[j->g.scc[c].first + k]].block];
+
+		if (!first || b->born < first->born)
+			first = b;
+	}
+	return first;
+}
+
+/*
+ * Whose moments to look for: of very many blocks with the same stack only some, spread evenly; the others are taken to
+ * have gone the same way.  They come first in list; returns how many.
+ */
+static size_t choose(struct job *j, uint32_t *list, size_t n, size_t max)
+{
+	uint32_t *count = must(calloc(j->s.stacks + 1, sizeof(*count))), *seen = must(calloc(j->s.stacks + 1, sizeof(*seen)));
+	uint32_t *rest = must(malloc((n + 1) * sizeof(*rest)));
+	size_t k = 0, left = 0;
+
+	for (size_t i = 0; i < n; i++)
+		count[j->s.h.key[first_block(j, list[i])->key].stack]++;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t stack = j->s.h.key[first_block(j, list[i])->key].stack, every = count[stack] / ALIKE_MOMENTS + 1;
+
+		if (k < max && (!stack || seen[stack]++ % every == 0))
+			list[k++] = list[i];
+		else
+			rest[left++] = list[i];
+	}
+	memcpy(list + k, rest, left * sizeof(*rest));
+	free(rest);
+	free(seen);
+	free(count);
+	return k;
+}
+
 static void targets(struct job *j)
 {
 	uint64_t max = j->s.options->moments ? j->s.options->moments : MOMENTS;
@@ -127,7 +167,7 @@ static void targets(struct job *j)
 	}
 	sort_graph = &j->g;
 	qsort(list, n, sizeof(*list), by_bytes);
-	j->targets = n < max ? n : max;
+	j->targets = choose(j, list, n, max);
 	j->target = must(calloc(j->targets + 1, sizeof(*j->target)));
 	j->target_scc = list;
 	for (size_t i = 0; i < j->targets; i++)
@@ -223,19 +263,6 @@ static uint64_t stack_frees(const struct job *j, const struct block *b)
 	return n;
 }
 
-static const struct block *first_block(const struct job *j, uint32_t c)
-{
-	const struct block *first = NULL;
-
-	for (uint32_t k = 0; k < j->g.scc[c].nodes; k++) {
-		const struct block *b = &j->s.h.block[j->g.node[j->g.member[j->g.scc[c].first + k]].block];
-
-		if (!first || b->born < first->born)
-			first = b;
-	}
-	return first;
-}
-
 /* The references from each block of a cycle to the next. */
 static void cycle_fill(struct job *j, struct leaks_leak *l, uint32_t c)
 {
@@ -270,6 +297,7 @@ static void group_root(struct job *j, uint32_t c, struct target *t)
 			l->how = t->how;
 			l->lost_at = t->when;
 			l->lost_what = t->what;
+			t->leak = j->ret->n;
 			t->when.stack = (struct leaks_stack){ 0 };
 			t->what = NULL;
 		}
@@ -515,6 +543,24 @@ static struct err *explain_one(struct job *j)
 	return stored(j);
 }
 
+/* Positions for those that are shown. */
+static struct err *count_losses(struct job *j)
+{
+	struct target *some = must(malloc((j->targets + 1) * sizeof(*some)));
+	struct err *err;
+	size_t n = 0;
+
+	for (size_t i = 0; i < j->targets && n < COUNTED; i++) {
+		if (j->target[i].leak)
+			some[n++] = j->target[i];
+	}
+	err = loss_count(&j->s, some, n);
+	for (size_t i = 0; i < n; i++)
+		j->ret->leak[some[i].leak - 1].lost_at.count = some[i].when.count;
+	free(some);
+	return err ? err : session_restore(&j->s, j->end);
+}
+
 static struct err *explain(struct job *j)
 {
 	double t = now_seconds();
@@ -526,10 +572,10 @@ static struct err *explain(struct job *j)
 	history_index(&j->s);
 	targets(j);
 	TRY(loss_find(&j->s, j->target, j->targets));
-	TRY(loss_count(&j->s, j->target, j->targets < COUNTED ? j->targets : COUNTED));
 	TRY(session_restore(&j->s, j->end));
 	for (size_t i = 0; i < j->roots; i++)
 		group_root(j, j->target_scc[i], i < j->targets ? &j->target[i] : NULL);
+	TRY(count_losses(j));
 	held(j);
 	qsort(j->ret->leak, j->ret->n, sizeof(*j->ret->leak), leak_order);
 	TRY(stored(j));

@@ -250,6 +250,7 @@ struct target {			/* a leak root: one block, or the blocks of a cycle */
 	const struct block *block;	/* the first */
 	struct leaks_when when;
 	struct regs regs;	/* of the thread, there */
+	size_t leak;		/* number of the leak it stands for, plus one */
 	enum leaks_how how;
 	char *what;
 };
