@@ -14,7 +14,7 @@
 
 #include "analysis/internal.h"
 
-enum { KEEP_ALL = 1 << 20, SHORT_LIFE = 4096 };
+enum { KEEP_ALL = 1 << 18, SHORT_LIFE = 4096 };
 
 static uint64_t mix(uint64_t h, uint64_t v)
 {
@@ -128,6 +128,14 @@ static void block_add(struct session *s, const struct block *b)
 	h->key[b->key].live_bytes += b->size;
 }
 
+/* The more there are, the longer must one have lived to be remembered. */
+static bool is_forgotten(const struct history *h, const struct block *b)
+{
+	unsigned more = (unsigned)(h->n / KEEP_ALL);
+
+	return more && b->died - b->born < (uint64_t)SHORT_LIFE << (more < 16 ? 2 * (more - 1) : 30);
+}
+
 /* kept: as if it had never been, another takes its place */
 static void block_end(struct session *s, size_t slot, uint64_t clock, bool kept)
 {
@@ -149,7 +157,7 @@ static void block_end(struct session *s, size_t slot, uint64_t clock, bool kept)
 		k->frees++;
 		h->frees++;
 	}
-	if (kept || (h->n >= KEEP_ALL && b->died - b->born < SHORT_LIFE)) {
+	if (kept || is_forgotten(h, b)) {
 		b->addr = b->size = 0;
 		b->born = b->died = 0;
 		b->key = h->recycled;

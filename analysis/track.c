@@ -222,6 +222,21 @@ static struct err *slots_search(struct tracker *k, bool stacks)
 
 /* ---- allocators -------------------------------------------------------------------------------- */
 
+/* A block that the history has forgotten (there were very many): slots behind addr that are in no other block go with it. */
+static void forgotten_freed(struct tracker *k, int tid, const struct regs *regs, uint64_t addr)
+{
+	enum { LARGE = 65536 };
+
+	for (unsigned i = 0; i < k->n;) {
+		const struct slot *sl = &k->slot[i];
+
+		if (sl->kind == AREA_HEAP && sl->addr - addr < LARGE && !history_at(k->s, sl->addr, k->clock))
+			slot_remove(k, i, tid, regs, LEAKS_FREED, 0, true);
+		else
+			i++;
+	}
+}
+
 /* The task came to the first instruction of an allocator's function. */
 static void at_function(struct tracker *k, int tid, const struct regs *regs)
 {
@@ -234,6 +249,8 @@ static void at_function(struct tracker *k, int tid, const struct regs *regs)
 	addr = regs->rdi;
 	b = addr ? history_at(k->s, addr, k->clock) : NULL;
 	k->clock++;
+	if (!b && fn->kind == FN_FREE && addr)
+		forgotten_freed(k, tid, regs, addr);
 	if (!b || b->addr != addr)
 		return;
 	if (fn->kind == FN_FREE && k->old != addr)
