@@ -72,14 +72,13 @@ static void note(struct displaced *d, const cs_insn *insn)
  * A switch jumps through a table that nobody sees, maybe to the second of the displaced instructions.  True when nothing near
  * looks like such a jump: ff 24 (table), ff e0 to e7 (register).
  */
-static bool no_table_near(pid_t tid, uint64_t addr)
+static bool no_table_near(pid_t tid, uint64_t addr, uint64_t start, uint64_t end)
 {
 	enum { WINDOW = 4096 };
 	uint8_t code[2 * WINDOW];
-	size_t n = tracee_read_some(tid, addr - WINDOW, code, sizeof(code));
+	uint64_t from = addr - start > WINDOW ? addr - WINDOW : start, to = end - addr > WINDOW ? addr + WINDOW : end;
+	size_t n = tracee_read_some(tid, from, code, to - from);
 
-	if (n < WINDOW)
-		n = tracee_read_some(tid, addr & ~4095ull, code, sizeof(code));
 	for (size_t i = 0; i + 1 < n; i++) {
 		if (i >= 5 && code[i] == 0xff && code[i + 1] == 0xe0 && !memcmp(code + i - 5, "\x48\x85\xc0\x74", 4))
 			continue;	/* crtstuff.c calls what may not be there: test; je; jmp *%rax */
@@ -89,7 +88,7 @@ static bool no_table_near(pid_t tid, uint64_t addr)
 	return n > 0;
 }
 
-bool displace_decode(pid_t tid, uint64_t addr, unsigned want, struct displaced *ret)
+bool displace_decode(pid_t tid, uint64_t addr, unsigned want, uint64_t start, uint64_t end, struct displaced *ret)
 {
 	uint8_t code[SITE_MAX + 16] = { 0 };
 	size_t room = tracee_read_some(tid, addr, code, sizeof(code));
@@ -102,14 +101,14 @@ bool displace_decode(pid_t tid, uint64_t addr, unsigned want, struct displaced *
 	*ret = (struct displaced){ .site = { .addr = addr } };
 	insn = good ? cs_malloc(cs) : NULL;
 	while (good && ret->site.len < want) {
-		const uint8_t *start = p;
+		const uint8_t *text = p;
 
 		good = ret->last == DISPLACE_PLAIN && ret->site.n < SITE_INSNS && cs_disasm_iter(cs, &p, &room, &at, insn) &&
 			ret->site.len + insn->size <= SITE_MAX;
 		if (!good)
 			break;
 		if (!plain(cs, insn)) {
-			ret->last = branch_kind(start, insn->size);
+			ret->last = branch_kind(text, insn->size);
 			good = ret->last != DISPLACE_PLAIN;
 			if (good && ret->last != DISPLACE_RET)
 				ret->target = (uint64_t)insn->detail->x86.operands[0].imm;
@@ -119,7 +118,7 @@ bool displace_decode(pid_t tid, uint64_t addr, unsigned want, struct displaced *
 	if (insn)
 		cs_free(insn, 1);
 	memcpy(ret->site.bytes, code, SITE_MAX);
-	return good && (ret->site.n == 1 || (site_nobody_branches(tid, addr, addr + ret->site.len) && no_table_near(tid, addr)));
+	return good && (ret->site.n == 1 || (site_nobody_branches(tid, addr, addr + ret->site.len) && no_table_near(tid, addr, start, end)));
 }
 
 static bool put_jump(uint8_t *out, unsigned *len, uint64_t at, uint64_t target)

@@ -16,8 +16,9 @@ struct displaced {
 	uint64_t target;
 };
 
-/* At least `want' bytes of whole instructions at addr; more than 1 also means that nobody branches into them.  Task stopped. */
-bool displace_decode(pid_t tid, uint64_t addr, unsigned want, struct displaced *ret);
+/* At least `want' bytes of whole instructions at addr; more than 1 also means that nobody branches into them.  Code is from start to end.
+ * Task stopped. */
+bool displace_decode(pid_t tid, uint64_t addr, unsigned want, uint64_t start, uint64_t end, struct displaced *ret);
 /* As they must read at address `at', and a jump back.  *fall_ret: where that jump is. */
 bool displace_write(const struct displaced *d, uint64_t at, uint8_t out[DISPLACE_MAX], unsigned *len_ret, uint64_t *fall_ret);
 

@@ -330,7 +330,7 @@ bool rp_gate_possible(struct rp_task *t, uint64_t addr, unsigned *len_ret)
 		err_free(err);
 		return false;
 	}
-	if (!good || !displace_decode(t->real, addr, SITE_JUMP, &d) || may_repeat(d.site.bytes))
+	if (!good || !displace_decode(t->real, addr, SITE_JUMP, t->mm->solid_start, t->mm->solid_end, &d) || may_repeat(d.site.bytes))
 		return false;
 	*len_ret = d.site.len;
 	return true;
@@ -364,12 +364,12 @@ static struct err *build(struct replay *r, struct rp_task *t, const struct rp_se
 
 	TRY(solid(t, p->b.addr, &good));
 	p->trap_only = p->b.kind == REPLAY_BREAK && !p->b.cond && !r->debug->quiet;
-	if (!good || (!p->trap_only && !displace_decode(t->real, p->b.addr, SITE_JUMP, &p->d)))
+	if (!good || (!p->trap_only && !displace_decode(t->real, p->b.addr, SITE_JUMP, t->mm->solid_start, t->mm->solid_end, &p->d)))
 		p->trap_only = true;
 	p->site = p->d.site;
 	if (!p->trap_only && (may_repeat(p->site.bytes) || others_in_site(s, p)))
 		p->trap_only = true;
-	if (p->trap_only && (!displace_decode(t->real, p->b.addr, 1, &p->d) || may_repeat(p->d.site.bytes)))
+	if (p->trap_only && (!displace_decode(t->real, p->b.addr, 1, t->mm->solid_start, t->mm->solid_end, &p->d) || may_repeat(p->d.site.bytes)))
 		return NULL;
 	p->site = p->d.site;
 	TRY(area_for(t, p->b.addr, &a));
