@@ -209,10 +209,26 @@ static struct err *out_of_changing_code(struct recorder *rec, struct rec_task *t
 	return NULL;
 }
 
+/* One more of a signal that waits already: the kernel would not even notice.  Signals faster than our steps would otherwise
+ * keep us from ever coming to the end of them. */
+static bool waits_already(const struct rec_task *t)
+{
+	if (tracee_stop_kind(t->status) != STOP_SIGNAL)
+		return false;
+	for (unsigned i = 0; i < t->deferred_n; i++) {
+		siginfo_t info;
+
+		if (t->deferred[i].si_signo == WSTOPSIG(t->status) && WSTOPSIG(t->status) < 32)
+			return ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) == 0 && info.si_code == t->deferred[i].si_code;
+	}
+	return false;
+}
+
 /* *good is false when there is no place near that replay can patch. */
 static struct err *to_good_place(struct recorder *rec, struct rec_task *t, struct regs *regs, bool *good, bool *met)
 {
 	bool blocked = rec_trap_blocked(t), hit;
+	uint64_t first = 0;
 	struct pun pun;
 	unsigned len;
 
@@ -227,12 +243,16 @@ static struct err *to_good_place(struct recorder *rec, struct rec_task *t, struc
 			return NULL;
 		}
 		*good = place != PLACE_REP && pun_decode(t->tid, regs->rip, &pun);
-		if (blocked || place == PLACE_ODD || (*good && (i == STEPS_MAX - 1 || pun_quiet(t->tid, &pun))))
+		if (blocked || place == PLACE_ODD || (*good && (i == STEPS_MAX - 1 || regs->rip == first || pun_quiet(t->tid, &pun))))
 			return NULL;
+		if (*good && !first)
+			first = regs->rip;	/* back there again: there is nothing better in this loop */
 		if (place == PLACE_REP)
 			TRY(run_to(rec, t, regs->rip + len, UINT64_MAX / 2, &hit, met));
 		else
 			TRY(go_on(rec, t, PTRACE_SINGLESTEP, met));
+		if (*met && waits_already(t))
+			*met = false;
 	}
 	*good = false;
 	return NULL;
