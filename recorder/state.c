@@ -251,8 +251,10 @@ static struct err *to_good_place(struct recorder *rec, struct rec_task *t, struc
 			TRY(run_to(rec, t, regs->rip + len, UINT64_MAX / 2, &hit, met));
 		else
 			TRY(go_on(rec, t, PTRACE_SINGLESTEP, met));
-		if (*met && waits_already(t))
+		if (*met && waits_already(t)) {
 			*met = false;
+			first = 0;	/* it has not moved */
+		}
 	}
 	*good = false;
 	return NULL;

@@ -22,8 +22,8 @@
 enum {
 	PAGE_WORDS = PAGE_BYTES / 8,
 	COPIES_MAX = 6144,		/* pages, 24 MB: of all address spaces together */
-	PAGES_MIN = 512,		/* are always read */
-	PAGES_MAX = 16384,
+	PAGES_MIN = 2048,		/* are always read */
+	PAGES_MAX = 3072,		/* never more: where there are no copies, there are no words */
 	PAGES_PER_MS = 38,		/* 3 GB/s, and a twentieth of the time */
 	SMALL_PAGES = 256,
 	RUNS_MAX = 600, RUNS_PAGE = 40, NEW_MAX = 128,	/* pages of which all words are given */
@@ -176,6 +176,21 @@ static void sum_mapping(struct pass *s, struct rec_task *t, const struct tracee_
 	e->y = TRACE_SUM_ADDED | (all ? TRACE_SUM_ALL : 0);
 }
 
+/* Left out this time: the old copies stay, so that the next time tells what has changed since. */
+static void keep_mapping(struct pass *s, const struct tracee_map *m)
+{
+	while (s->at < s->old.n && s->old.page[s->at]->addr < m->end) {
+		struct copy *p = s->old.page[s->at++];
+
+		if (p->addr >= m->start) {
+			keep(s, p);
+		} else {
+			free(p);
+			copies_in_use--;
+		}
+	}
+}
+
 /* Registers' surroundings: only where memory as a whole is not there. */
 static void windows(struct recorder *rec, struct rec_task *t, const struct regs *regs)
 {
@@ -214,7 +229,7 @@ void rec_witness_expect(struct recorder *rec, struct rec_task *t)
 	struct tracee_maps maps;
 	struct err *err;
 
-	if (t->mm->copies || resident_pages(t) > PAGES_MAX / 4)
+	if (t->mm->copies || resident_pages(t) > PAGES_MAX)
 		return;
 	err = tracee_maps_read(t->tid, &maps);
 	if (err) {
@@ -247,10 +262,12 @@ bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *re
 
 		if (!wanted(t, m))
 			continue;
-		if (choose(&s, m, regs, few))
+		if (choose(&s, m, regs, few)) {
 			sum_mapping(&s, t, m);
-		else
+		} else {
+			keep_mapping(&s, m);
 			whole = false;
+		}
 	}
 	while (s.at < s.old.n) {
 		free(s.old.page[s.at++]);
