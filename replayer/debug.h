@@ -227,6 +227,8 @@ struct err *rp_divert_end(struct replay *r);
 /* guard.c */
 struct err *rp_guard_in(struct replay *r, struct rp_task *t, const struct rp_set *s, unsigned gen);
 void rp_guard_out(struct rp_mm *mm, pid_t real);
+/* Was the last such access to no watched place? */
+bool rp_guard_misses(const struct replay *r, const struct rp_set *s);
 /* An access to a protected page?  Then it has been done. */
 bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info);
 

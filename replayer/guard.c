@@ -90,11 +90,11 @@ static unsigned access_size(pid_t tid, uint64_t rip)
 {
 	uint8_t code[16] = { 0 };
 	unsigned size = 8;
+	static csh cs;
 	cs_insn *insn;
-	csh cs;
 
 	tracee_read_some(tid, rip, code, sizeof(code));
-	if (cs_open(CS_ARCH_X86, CS_MODE_64, &cs) != CS_ERR_OK)
+	if (!cs && cs_open(CS_ARCH_X86, CS_MODE_64, &cs) != CS_ERR_OK)
 		return size;
 	cs_option(cs, CS_OPT_DETAIL, CS_OPT_ON);
 	if (cs_disasm(cs, code, sizeof(code), rip, 1, &insn) == 1) {
@@ -106,8 +106,23 @@ static unsigned access_size(pid_t tid, uint64_t rip)
 		}
 		cs_free(insn, 1);
 	}
-	cs_close(&cs);
 	return size ? size : 1;
+}
+
+/* Most accesses to a protected page are to something else on it. */
+bool rp_guard_misses(const struct replay *r, const struct rp_set *s)
+{
+	const struct rp_debug *d = r->debug;
+
+	if (!d->guard_size || d->step || d->dr_hit)
+		return false;
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct replay_break *b = &s->b[i];
+
+		if (b->kind >= REPLAY_WRITE && d->guard_hit < b->addr + b->len && d->guard_hit + d->guard_size > b->addr)
+			return false;
+	}
+	return true;
 }
 
 bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)

@@ -296,6 +296,8 @@ static struct err *hop_run(struct replay *r, struct rp_task *t, bool step, struc
 		ret->stepped = d->step && (step || first);
 		ret->at_limit = d->at_limit && at_count(d, t, s);
 		ret->arrived = !d->step || t->regs.rip != pc;	/* a repeated string instruction stays where it is */
+		if (s->soft && ret->kind == HOP_MOVED && rp_guard_misses(r, s) && !rp_set_breaks(r, s, t))
+			continue;
 		values_read(r, s, &after);
 		changed = compare_values(r, s, &before, &after, ret);
 		/* a write of the same value: not a place that has a name */
