@@ -309,6 +309,10 @@ static void reach(struct session *s, struct memory *m, struct graph *g)
 		if (m->area[i].kind != AREA_HEAP && m->area[i].kind != AREA_OTHER)
 			mark_area(s, &mk, &m->area[i]);
 	}
+	for (size_t i = 0; i < g->n && g->around; i++) {
+		if (g->around[i] != NONE)	/* what is handed out in parts belongs to an allocator */
+			mark(&mk, g->node[g->around[i]].addr);
+	}
 	for (size_t i = 0; i < g->n; i++) {
 		const struct key *k = &s->h.key[s->h.block[g->node[i].block].key];
 

@@ -14,7 +14,7 @@
 
 #include "analysis/internal.h"
 
-enum { KEEP_ALL = 1 << 18, SHORT_LIFE = 4096 };
+enum { KEEP_ALL = 1 << 18, SHORT_LIFE = 4096, WRAPPING = 256 };
 
 static uint64_t mix(uint64_t h, uint64_t v)
 {
@@ -355,6 +355,8 @@ static void take_over(struct session *s, const struct pending *p, uint64_t addr)
 
 		if (b->died != NEVER || b->born <= p->clock || addr < b->addr || addr >= b->addr + b->size + !b->size)
 			continue;
+		if (p->fn->own && b->size > size_of(p) + WRAPPING)
+			continue;	/* a pool's, that will be cut into more */
 		slot = slot_find(h, b->addr);
 		if (slot != SIZE_MAX && h->slot[slot] == i + 1)
 			block_end(s, slot, s->clock, true);

@@ -13,7 +13,8 @@ one() {	# one SOURCE
 	$cc -g ${flags:--O0} -w -o "$TMP/p" "$src" -lpthread || fail "$name does not compile"
 	rm -rf "$TMP/t"
 	"$REC" -o "$TMP/t" "$TMP/p" >/dev/null || fail "$name: rec failed"
-	"$HINDSIGHT" leaks --json "$TMP/t" >"$TMP/$name.json" 2>"$TMP/err" || fail "$name: $(cat "$TMP/err")"
+	# shellcheck disable=SC2046
+	"$HINDSIGHT" leaks $(sed -n 's!^// options: !!p' "$src") --json "$TMP/t" >"$TMP/$name.json" 2>"$TMP/err" || fail "$name: $(cat "$TMP/err")"
 	/usr/bin/python3 "$ROOT/tests/leaks/check.py" "$src" "$TMP/$name.json" || bad=1
 	n=$((n + 1))
 }
