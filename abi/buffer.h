@@ -81,6 +81,7 @@ struct buf_state {
 	uint64_t last;		/* replay: the record with assist set that has just been used */
 	uint64_t proc_dev;	/* st_dev of /proc */
 	uint64_t stdio_dev[3], stdio_ino[3];
+	uint64_t code[2][2];	/* recording: patched code lies in [0] to [1], low and high addresses apart */
 	uint64_t cpuids;
 	struct buf_cpuid cpuid_table[BUF_CPUIDS];
 	uint8_t filter[BUF_FILTER];	/* a bit by buf_file_bit() for each file that somebody has mapped */

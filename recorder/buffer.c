@@ -290,7 +290,7 @@ struct err *rec_buffer_resume(struct recorder *rec, struct rec_task *t, const st
 
 	if (!buf->on)
 		return NULL;
-	if (buf->files != t->files || buf->mapped_gen != rec->mapped_gen)
+	if (buf->files != t->files || rec->files_apart || buf->mapped_gen != rec->mapped_gen)
 		TRY(tell_files(rec, t));
 	p = patches_at(&buf->patches, at ? at->rip : t->last.rip);
 	if (!p || p->addr == (at ? at->rip : t->last.rip))
@@ -476,6 +476,31 @@ static void effect_refused(struct recorder *rec, uint64_t addr, enum patch_kind 
 	e->offset = why;
 }
 
+/* The hook must know where patched code is: see NR_mprotect in syscallbuf/record.c. */
+static void patched_at(struct rec_buffer *buf, uint64_t addr, uint64_t len)
+{
+	uint64_t *range = buf->patched[addr >> 46 != 0];
+
+	if (range[1] && addr >= range[0] && addr + len <= range[1])
+		return;
+	/* by pages, and some more, so that it does not change with every site */
+	if (!range[1] || page_down(addr) < range[0])
+		range[0] = page_down(addr);
+	if (page_up(addr + len) > range[1])
+		range[1] = page_up(addr + len);
+	buf->patched_more = true;
+}
+
+static struct err *tell_patched(struct rec_task *t)
+{
+	struct rec_buffer *buf = &t->mm->buf;
+
+	if (!buf->patched_more)
+		return NULL;
+	buf->patched_more = false;
+	return state_write(t, offsetof(struct buf_state, code), buf->patched, sizeof(buf->patched));
+}
+
 /* One site of a mapping: decided at its first time.  mem: /proc/TID/mem, for the text is not writable. */
 static struct err *site_patch(struct recorder *rec, struct rec_task *t, struct known_site *k, uint64_t addr, int mem)
 {
@@ -495,16 +520,21 @@ static struct err *site_patch(struct recorder *rec, struct rec_task *t, struct k
 	if (patches_at(&t->mm->buf.patches, addr - k->back) || patches_at(&t->mm->buf.patches, addr - k->back + k->site.len - 1))
 		return NULL;
 	TRY(stub_room(rec, t, addr, &at));
-	if (!at)
+	if (!at) {
+		effect_refused(rec, addr, k->kind, PATCH_FAR);
 		return NULL;
+	}
 	k->why = patch_make(&k->site, addr - k->back, at, addr >= t->mm->loader_start && addr < t->mm->loader_end ? STUB_LOADER : 0,
 			    stub, jump, &p);
-	if (k->why)
+	if (k->why) {
+		effect_refused(rec, addr, k->kind, k->why);
 		return NULL;
+	}
 	if (pwrite(mem, stub, sizeof(stub), (off_t)at) != sizeof(stub) || pwrite(mem, jump, p.len, (off_t)p.addr) != p.len)
 		return NULL;
 	if (!patches_add(&t->mm->buf.patches, &p))
 		return &err_nomem;
+	patched_at(&t->mm->buf, p.addr, p.len);
 	effect_bytes(rec, at, stub, sizeof(stub));
 	effect_bytes(rec, p.addr, jump, p.len);
 	effect_patch(rec, &p);
@@ -592,6 +622,8 @@ void rec_buffer_site(struct recorder *rec, struct rec_task *t, uint64_t addr, en
 	if (!err)
 		err = site_patch(rec, t, k, addr, mem);
 	close(mem);
+	if (!err)
+		err = tell_patched(t);
 	if (rec->effects)
 		rec_write(rec, t, TRACE_NOTE, 0, NULL, 0);
 	err_free(err);
@@ -629,5 +661,7 @@ void rec_buffer_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr, 
 	}
 	if (mem >= 0)
 		close(mem);
+	if (!err)
+		err = tell_patched(t);
 	err_free(err);
 }

@@ -68,6 +68,8 @@ struct rec_buffer {
 	unsigned codes;
 	const void *files;	/* the struct rec_files that its table of descriptors speaks of */
 	unsigned mapped_gen, cpuids;
+	uint64_t patched[2][2];	/* buf_state.code */
+	bool patched_more;	/* ... of which the process does not know yet */
 };
 
 struct rec_mm {
@@ -218,6 +220,7 @@ struct recorder {
 	struct buf_cpuid cpuid[BUF_CPUIDS];	/* what has been asked */
 	unsigned cpuids;
 	uint64_t proc_dev;
+	bool files_apart;	/* tasks share descriptors but no memory: what a buffer knows of them may be stale */
 };
 
 /* ---- event.c: build and write one event -------------------------------------- */

@@ -203,45 +203,8 @@ static struct err *munmap_exit(struct recorder *rec, struct rec_task *t, struct 
 	return NULL;
 }
 
-/* May fail half way (ENOMEM at a hole): what was done stays done, in replay as well. */
-static struct err *mprotect_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
-				 struct regs *regs, int64_t ret)
-{
-	struct trace_effect *e;
-
-	(void)t;
-	(void)regs;
-	if (ret != 0 && ret != -ENOMEM)
-		return NULL;
-	e = rec_effect(rec, TRACE_PROTECT);
-	e->addr = call->args[0];
-	e->len = page_up(call->args[1]);
-	e->x = call->args[2];
-	return NULL;
-}
-
-static struct err *brk_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
-			    struct regs *regs, int64_t ret)
-{
-	uint64_t now = page_up((uint64_t)ret), old = page_up(t->mm->brk);
-
-	(void)regs;
-	(void)call;
-	t->mm->brk = (uint64_t)ret;
-	if (now > old)
-		effect_map(rec, old, now - old, PROT_READ | PROT_WRITE, TRACE_MAP_ANON,
-			   MAP_PRIVATE | MAP_ANONYMOUS);
-	if (now < old) {
-		struct trace_effect *e = rec_effect(rec, TRACE_UNMAP);
-
-		e->addr = now;
-		e->len = old - now;
-	}
-	return NULL;
-}
-
-/* Code that moves gets its own bytes back: a jump is relative. */
-static struct err *unpatch_moved(struct recorder *rec, struct rec_task *t, uint64_t from, uint64_t len, uint64_t to, uint64_t to_len)
+/* Code that moves gets its own bytes back, for a jump is relative; and so does code that the program may write to now. */
+static struct err *unpatch(struct recorder *rec, struct rec_task *t, uint64_t from, uint64_t len, uint64_t to, uint64_t to_len)
 {
 	const struct patches *ps = &t->mm->buf.patches;
 
@@ -262,6 +225,44 @@ static struct err *unpatch_moved(struct recorder *rec, struct rec_task *t, uint6
 		e->data = bytes;
 	}
 	rec_buffer_cut(&t->mm->buf, from, len);
+	return NULL;
+}
+
+/* May fail half way (ENOMEM at a hole): what was done stays done, in replay as well. */
+static struct err *mprotect_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+				 struct regs *regs, int64_t ret)
+{
+	struct trace_effect *e;
+
+	(void)regs;
+	if (ret != 0 && ret != -ENOMEM)
+		return NULL;
+	e = rec_effect(rec, TRACE_PROTECT);
+	e->addr = call->args[0];
+	e->len = page_up(call->args[1]);
+	e->x = call->args[2];
+	if (!(call->args[2] & PROT_WRITE))
+		return NULL;
+	return unpatch(rec, t, call->args[0], page_up(call->args[1]), call->args[0], page_up(call->args[1]));
+}
+
+static struct err *brk_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+			    struct regs *regs, int64_t ret)
+{
+	uint64_t now = page_up((uint64_t)ret), old = page_up(t->mm->brk);
+
+	(void)regs;
+	(void)call;
+	t->mm->brk = (uint64_t)ret;
+	if (now > old)
+		effect_map(rec, old, now - old, PROT_READ | PROT_WRITE, TRACE_MAP_ANON,
+			   MAP_PRIVATE | MAP_ANONYMOUS);
+	if (now < old) {
+		struct trace_effect *e = rec_effect(rec, TRACE_UNMAP);
+
+		e->addr = now;
+		e->len = old - now;
+	}
 	return NULL;
 }
 
@@ -289,7 +290,7 @@ static struct err *mremap_exit(struct recorder *rec, struct rec_task *t, struct 
 		return NULL;
 	move = *e;
 	rec_buffer_cut(&t->mm->buf, move.x, move.y);
-	return unpatch_moved(rec, t, move.addr, move.len, move.x, move.y);
+	return unpatch(rec, t, move.addr, move.len, move.x, move.y);
 }
 
 /* When pages given back by MADV_FREE vanish is the kernel's choice: not offered (like Linux before 4.5). */

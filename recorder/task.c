@@ -235,10 +235,11 @@ static struct clone_request clone_request(struct rec_task *t)
 }
 
 /* The child's structures: shared with the parent or copied, as the flags say. */
-static void child_inherit(struct rec_task *child, struct rec_task *parent, uint64_t flags)
+static void child_inherit(struct recorder *rec, struct rec_task *child, struct rec_task *parent, uint64_t flags)
 {
 	child->mm = flags & CLONE_VM ? parent->mm : rec_mm_copy(parent->mm);
 	child->files = flags & CLONE_FILES ? parent->files : rec_files_copy(parent->files);
+	rec->files_apart |= (flags & (CLONE_FILES | CLONE_VM)) == CLONE_FILES;
 	child->sighand = flags & CLONE_SIGHAND ? parent->sighand : rec_sighand_copy(parent->sighand);
 	child->mm->users += (flags & CLONE_VM) != 0;
 	child->files->users += (flags & CLONE_FILES) != 0;
@@ -313,7 +314,7 @@ struct err *rec_task_cloned(struct recorder *rec, struct rec_task *parent)
 	if (ptrace(PTRACE_GETEVENTMSG, parent->tid, NULL, &tid) < 0)
 		return &err_gone;
 	child = rec_task_add(rec, (pid_t)tid, req.flags & CLONE_THREAD ? parent->pid : (pid_t)tid);
-	child_inherit(child, parent, req.flags);
+	child_inherit(rec, child, parent, req.flags);
 	if (req.flags & CLONE_CHILD_CLEARTID)
 		child->clear_tid = req.child_tid;
 	TRY(child_first_stop(rec, child->tid, &status));

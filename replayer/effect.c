@@ -251,6 +251,8 @@ static struct err *apply_protect(struct rp_task *t, const struct trace_event *ev
 	}
 	if (!range_allowed(addr, len))
 		return bad_effect(ev, "protects a range that is not allowed");
+	if (e->x & PROT_WRITE)	/* the recorder has put the code's own bytes back */
+		patches_cut(&t->mm->patches, addr, len);
 	return call(t, &ret, SYS_mprotect, addr, len, e->x & ~(uint64_t)(GROWSDOWN | GROWSUP), 0, 0, 0);
 }
 

@@ -22,7 +22,7 @@ enum { MSG_DONTWAITING = 0x40, MSG_PLAIN = 0x02 | 0x20 | 0x40 | 0x4000 | 0x40000
 enum { S_TYPE = 0170000, S_DIR = 0040000, S_CHAR = 0020000, S_BLOCK = 0060000, S_FILE = 0100000 };
 enum { E_FAULT = 14, E_NOSYS = 38 };
 enum { MAP_PRIVATELY = 2, MAP_TYPES = 15, MAP_ANON = 0x20, MAP_PLAIN = 0x2 | 0x10 | 0x20 | 0x800 | 0x2000 | 0x4000 | 0x8000 | 0x20000 | 0x100000,
-       PROT_PLAIN = 7, ADVICE_DONTNEED = 4, SIG_BLOCKING = 0, SIGACTION_SIZE = 32 };
+       PROT_PLAIN = 7, PROT_WRITING = 2, ADVICE_DONTNEED = 4, SIG_BLOCKING = 0, SIGACTION_SIZE = 32 };
 
 enum {
 	NR_mmap = 9, NR_mprotect = 10, NR_munmap = 11, NR_brk = 12, NR_rt_sigaction = 13, NR_rt_sigprocmask = 14, NR_madvise = 28,
@@ -137,6 +137,18 @@ static int may_read(struct buf_state *s, uint64_t fd)
 	return (class != BUF_FD_STREAM && class != BUF_FD_STDIO) || ready(fd, POLL_IN);
 }
 
+/*
+ * O_NONBLOCK belongs to the open file, and others may have cleared it.  A call that sleeps then is interrupted by the recorder and made
+ * again; but not if it has written a part before, which would be its result.
+ */
+static int still_nonblocking(struct buf_state *s, uint64_t fd)
+{
+	if (own_call(NR_fcntl, fd, F_GETFLAGS, 0) & O_NONBLOCKING)
+		return 1;
+	forget(s, fd);
+	return 0;
+}
+
 static int may_write(struct buf_state *s, uint64_t fd, uint64_t len)
 {
 	switch (class_of(s, fd)) {
@@ -145,6 +157,8 @@ static int may_write(struct buf_state *s, uint64_t fd, uint64_t len)
 		return 0;
 	case BUF_FD_STREAM:
 		return len <= PIPE_ATOMIC && ready(fd, POLL_OUT);
+	case BUF_FD_NONBLOCK:
+		return len <= PIPE_ATOMIC || still_nonblocking(s, fd);
 	default:
 		return 1;
 	}
@@ -173,8 +187,10 @@ static int may_send(struct buf_state *s, uint64_t fd, uint64_t len, uint64_t fla
 	if (flags & ~(uint64_t)(uint32_t)MSG_PLAIN & 0xffffffff)
 		return 0;
 	class = class_of(s, fd);
-	if ((flags & MSG_DONTWAITING) || class == BUF_FD_NONBLOCK)
+	if (flags & MSG_DONTWAITING)
 		return 1;
+	if (class == BUF_FD_NONBLOCK)
+		return len <= PIPE_ATOMIC || still_nonblocking(s, fd);
 	return class == BUF_FD_STREAM && len <= SOCKET_SMALL && ready(fd, POLL_OUT);
 }
 
@@ -239,6 +255,20 @@ static int wait_pointer(uint64_t *args, int arg, struct special *w)
 	return 1;
 }
 
+/* Refused by the recorder. */
+static int is_ours(uint64_t addr, uint64_t len)
+{
+	return addr < FIXED_END && (addr >= FIXED_PAGE || len > FIXED_PAGE - addr);
+}
+
+/* The program may be about to change patched code. */
+static int is_patched(const struct buf_state *s, uint64_t addr, uint64_t len)
+{
+	const uint64_t (*code)[2] = s->code;
+
+	return (addr < code[0][1] && addr + len > code[0][0]) || (addr < code[1][1] && addr + len > code[1][0]);
+}
+
 static int may_ask_call(struct buf_state *s, uint64_t nr, uint64_t *args, struct special *w)
 {
 	const uint64_t *p;
@@ -269,17 +299,18 @@ static int may_ask_call(struct buf_state *s, uint64_t nr, uint64_t *args, struct
 		return class_of(s, args[0]) == BUF_FD_FILE;
 	case NR_mmap:
 		w->assist = 1;
-		return (args[3] & MAP_ANON) && (args[3] & MAP_TYPES) == MAP_PRIVATELY && !(args[3] & ~(uint64_t)MAP_PLAIN) &&
+		return !is_ours(args[0], args[1]) && (args[3] & MAP_ANON) && (args[3] & MAP_TYPES) == MAP_PRIVATELY && !(args[3] & ~(uint64_t)MAP_PLAIN) &&
 		       !(args[2] & ~(uint64_t)PROT_PLAIN);
 	case NR_mprotect:
 		w->assist = 1;
-		return !(args[2] & ~(uint64_t)PROT_PLAIN);
+		return !is_ours(args[0], args[1]) && !(args[2] & ~(uint64_t)PROT_PLAIN) &&
+		       !((args[2] & PROT_WRITING) && is_patched(s, args[0], args[1]));
 	case NR_munmap:
 		w->assist = 1;
-		return 1;
+		return !is_ours(args[0], args[1]);
 	case NR_madvise:
 		w->assist = 1;
-		return args[2] == ADVICE_DONTNEED;
+		return !is_ours(args[0], args[1]) && args[2] == ADVICE_DONTNEED;
 	case NR_brk:
 		w->assist = 1;
 		w->now[0] = (uint64_t)own_call(NR_brk, 0, 0, 0);

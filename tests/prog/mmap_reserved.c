@@ -1,4 +1,3 @@
-// test: variants=nobuf
 /* The range that recording keeps for itself: a program that maps, protects or unmaps there gets an error or, alone, what it asked for; and
  * goes on. */
 #include "test.h"
