@@ -102,6 +102,19 @@ static bool defines_malloc(struct session *s, const struct symbols_found *f)
 	return false;
 }
 
+/*
+ * While the loader is still mapping a library, the file's first mapping stands where other segments will come: an address
+ * worked out from one of those is wrong.  Where the library really is, its ELF header is.
+ */
+static bool is_loaded_at(struct session *s, uint64_t bias)
+{
+	char magic[4];
+
+	if (!bias)
+		return true;
+	return replay_memory(s->r, session_any_task(s), bias, magic, 4) == 4 && !memcmp(magic, "\177ELF", 4);
+}
+
 static void find_named(struct session *s, const char *name, const struct fn *like, bool operator)
 {
 	struct symbols_found found[16];
@@ -112,6 +125,8 @@ static void find_named(struct session *s, const char *name, const struct fn *lik
 
 		/* the loader's own are for its start only, and never freed */
 		if (!like->own && strstr(symbols_module_name(found[i].module), "/ld-linux"))
+			continue;
+		if (!is_loaded_at(s, found[i].bias))
 			continue;
 		if (operator && !defines_malloc(s, &found[i]))
 			continue;

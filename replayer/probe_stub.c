@@ -160,6 +160,35 @@ static bool bytes_branch_in(const struct rp_task *t, uint64_t first, uint64_t la
 	return false;
 }
 
+/* Parts of one function may be anywhere in the module and jump back into it: by 32-bit distances. */
+static bool others_branch_in(const struct rp_task *t, uint64_t first, uint64_t last)
+{
+	enum { AROUND = 1 << 17 };
+	static uint8_t code[2 * AROUND];
+	uint64_t from = first - AROUND;
+	size_t n = text(t, from, code, sizeof(code));
+
+	for (unsigned shift = 16; n < AROUND && shift >= 12; shift--) {	/* the module begins nearer */
+		from = first - (1ull << shift);
+		n = text(t, from, code, sizeof(code));
+		if (n >= 1ull << shift)
+			break;
+	}
+	for (size_t i = 0; i + 6 <= n; i++) {
+		size_t at = code[i] == 0x0f && (code[i + 1] & 0xf0) == 0x80 ? 2 : (code[i] & 0xfe) == 0xe8 ? 1 : 0;
+		uint64_t to;
+		int32_t rel;
+
+		if (!at)
+			continue;
+		memcpy(&rel, code + i + at, 4);
+		to = from + i + at + 4 + (uint64_t)(int64_t)rel;
+		if (to > first && to < last)
+			return true;
+	}
+	return false;
+}
+
 bool rp_stub_site(const struct rp_task *t, uint64_t addr, uint64_t start, uint64_t end, struct rp_patch *p)
 {
 	uint8_t code[PROBE_SITE_MAX + 16] = { 0 };
@@ -196,7 +225,7 @@ bool rp_stub_site(const struct rp_task *t, uint64_t addr, uint64_t start, uint64
 	if (p->len < SITE_JUMP)
 		p->len = SITE_JUMP;
 	if (end > addr && start <= addr)
-		return !function_branches_in(t, start, end, addr, addr + SITE_JUMP);
+		return !function_branches_in(t, start, end, addr, addr + SITE_JUMP) && !others_branch_in(t, addr, addr + SITE_JUMP);
 	return !bytes_branch_in(t, addr, addr + SITE_JUMP);
 }
 
