@@ -5,12 +5,14 @@
  * Pages are protected only while a task runs, like int3s.  A fault is answered by lifting the protection of all,
  * one single step, and protecting again: some 50 us, paid only for pages that are watched.
  */
+#include <stddef.h>
 #include <stdlib.h>
 #include <capstone/capstone.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 
 #include "replayer/internal.h"
@@ -158,8 +160,14 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 		err_free(err);
 		return false;
 	}
-	if (WSTOPSIG(status) == SIGTRAP)
+	if (WSTOPSIG(status) == SIGTRAP) {
+		long dr6 = ptrace(PTRACE_PEEKUSER, t->real, offsetof(struct user, u_debugreg) + 8 * 6, NULL);
+
+		d->dr_hit = (uint64_t)dr6 & 15;
+		if (d->dr_hit)
+			ptrace(PTRACE_POKEUSER, t->real, offsetof(struct user, u_debugreg) + 8 * 6, 0);
 		return true;
+	}
 	/* it would have faulted anyway */
 	d->guard_size = 0;
 	ptrace(PTRACE_GETSIGINFO, t->real, NULL, info);

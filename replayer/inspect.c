@@ -373,10 +373,6 @@ struct err *replay_breaks(struct replay *r, const struct replay_break *b, unsign
 	if (watches && n > WATCHES_MAX)
 		return err_new(ERR_UNSUPPORTED, "more than %d breakpoints and watchpoints at once", WATCHES_MAX);
 	r->debug->user = rp_set_intern(r, b, n);
-	for (unsigned i = 0; i < n; i++) {
-		if (b[i].kind > REPLAY_WRITE && r->debug->sets[r->debug->user].soft)
-			return err_new(ERR_UNSUPPORTED, "not enough debug registers for read watchpoints");
-	}
 	return NULL;
 }
 

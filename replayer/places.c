@@ -107,7 +107,7 @@ static void from_stack(struct replay *r, struct rp_task *t, struct rp_places *p,
 {
 	uint64_t words[STACK_WORDS], pc = t->regs.rip;
 	size_t n = tracee_read_some(t->real, t->regs.rsp, words, sizeof(words)) / 8;
-	unsigned callers = 0;
+	unsigned callers = 0, len;
 
 	for (size_t i = 0; i < n && callers < CALLERS_MAX; i++) {
 		uint8_t call[5];
@@ -118,6 +118,11 @@ static void from_stack(struct replay *r, struct rp_task *t, struct rp_places *p,
 			continue;
 		memcpy(&rel, call + 1, 4);
 		start = words[i] + (uint64_t)(int64_t)rel;
+		/* a call goes to the same file's code; what only looks like one goes anywhere */
+		if (!rp_gate_possible(t, start, &len) && (start < t->mm->solid_start || start >= t->mm->solid_end))
+			continue;
+		if (words[i] < t->mm->solid_start || words[i] >= t->mm->solid_end)
+			continue;
 		if (!callers && start < pc && pc - start < FUNCTION_MAX)
 			from_function(r, t, p, start, set);
 		rp_places_at(r, t, p, words[i], set);
