@@ -21,6 +21,7 @@ enum { O_CREATE_TRUNC = 01000, O_NONBLOCKING = 04000, F_GETFLAGS = 3, F_SETFLAGS
 enum { MSG_DONTWAITING = 0x40, MSG_PLAIN = 0x02 | 0x20 | 0x40 | 0x4000 | 0x40000000 };
 enum { S_TYPE = 0170000, S_DIR = 0040000, S_CHAR = 0020000, S_BLOCK = 0060000, S_FILE = 0100000 };
 enum { E_FAULT = 14, E_NOSYS = 38 };
+enum { INPUTS = 4, STRING_MAX = 255 };
 enum { MAP_PRIVATELY = 2, MAP_TYPES = 15, MAP_ANON = 0x20, MAP_PLAIN = 0x2 | 0x10 | 0x20 | 0x800 | 0x2000 | 0x4000 | 0x8000 | 0x20000 | 0x100000,
        PROT_PLAIN = 7, PROT_WRITING = 2, ADVICE_DONTNEED = 4, SIG_BLOCKING = 0, SIGACTION_SIZE = 32 };
 
@@ -28,7 +29,7 @@ enum {
 	NR_mmap = 9, NR_mprotect = 10, NR_munmap = 11, NR_brk = 12, NR_rt_sigaction = 13, NR_rt_sigprocmask = 14, NR_madvise = 28,
 	NR_sendfile = 40, NR_ftruncate = 77, NR_rt_sigpending = 127, NR_futex = 202, NR_set_tid_address = 218,
 	NR_newfstatat = 262, NR_set_robust_list = 273, NR_prlimit64 = 302, NR_copy_file_range = 326,
-	NR_stat = 4, NR_lstat = 6, NR_lseek = 8, NR_getpid = 39, NR_getuid = 102, NR_getppid = 110, NR_gettid = 186, NR_clock_gettime = 228,
+	NR_lseek = 8, NR_getpid = 39, NR_getuid = 102, NR_getppid = 110, NR_gettid = 186, NR_clock_gettime = 228,
 	NR_read = 0, NR_write = 1, NR_open = 2, NR_close = 3, NR_fstat = 5, NR_poll = 7, NR_ioctl = 16, NR_pread64 = 17,
 	NR_pwrite64 = 18, NR_readv = 19, NR_writev = 20, NR_select = 23, NR_dup2 = 33, NR_accept = 43, NR_sendto = 44,
 	NR_recvfrom = 45, NR_sendmsg = 46, NR_recvmsg = 47, NR_fcntl = 72, NR_epoll_wait = 232, NR_openat = 257,
@@ -232,9 +233,31 @@ struct special {
 	int patient, arg;
 	uint64_t now[2];
 	int assist;
-	uint64_t in, in_addr;		/* input to be recorded: SIGACTION_SIZE bytes there, or 8 of brk */
-	unsigned in_len;
+	/* input to be recorded: from here, as if it stood at addr */
+	unsigned ins;
+	struct input { uint64_t from, addr, len; } in[INPUTS];
 };
+
+static void note_input(struct special *w, uint64_t from, uint64_t addr, uint64_t len)
+{
+	if (len && w->ins < INPUTS)
+		w->in[w->ins++] = (struct input){ from, addr, len };
+}
+
+/* What path arguments say, for people who read a dump. */
+static void note_strings(struct special *w, const struct sys_row *row, const uint64_t *args)
+{
+	for (unsigned i = 0; i < row->nargs; i++) {
+		const char *text = (const char *)(uintptr_t)args[i];
+		uint64_t len = 0;
+
+		if (row->arg[i].what != W_STR || !text || args[i] >= 1ull << 47)
+			continue;
+		while (len < STRING_MAX && text[len])
+			len++;
+		note_input(w, args[i], args[i], len);
+	}
+}
 
 static int wait_millis(uint64_t *args, int arg, struct special *w)
 {
@@ -314,13 +337,11 @@ static int may_ask_call(struct buf_state *s, uint64_t nr, uint64_t *args, struct
 	case NR_brk:
 		w->assist = 1;
 		w->now[0] = (uint64_t)own_call(NR_brk, 0, 0, 0);
-		w->in = (uint64_t)(uintptr_t)&w->now[0];
-		w->in_len = 8;
+		note_input(w, (uint64_t)(uintptr_t)&w->now[0], 0, 8);
 		return 1;
 	case NR_rt_sigaction:
-		w->in = w->in_addr = args[1];
-		w->in_len = args[1] ? SIGACTION_SIZE : 0;
-		return args[3] == 8;
+		note_input(w, args[1], args[1], args[1] ? SIGACTION_SIZE : 0);
+		return args[3] == 8 && args[1] < 1ull << 47;
 	case NR_rt_sigprocmask:
 		return args[3] == 8 && may_unblock(args[0], args[1]);
 	case NR_futex:	/* not if it would sleep */
@@ -522,13 +543,7 @@ static int quick(struct buf_state *s, struct frame *f, const struct sys_row *row
 	case NR_clock_gettime:
 		cap = 16;
 		break;
-	case NR_stat:
 	case NR_fstat:
-	case NR_lstat:
-		cap = sizeof(struct k_stat);
-		break;
-	case NR_newfstatat:
-		at = 2;
 		cap = sizeof(struct k_stat);
 		break;
 	case NR_write:
@@ -617,8 +632,7 @@ int buf_record(struct frame *f)
 	copy(args, &f->rdi, sizeof(args));
 	w.patient = w.assist = 0;
 	w.arg = -1;
-	w.in_len = 0;
-	w.in_addr = 0;
+	w.ins = 0;
 	row = sys_row_for(nr, args, &known);
 	if (known && row->replay == REPLAY_UNSUPPORTED)	/* as the recorder answers it */
 		return answer(s, f, row, -E_NOSYS);
@@ -628,8 +642,11 @@ int buf_record(struct frame *f)
 		return 0;
 	if (!list(&p, nr, args, &w))
 		return 0;
-	head = sizeof(*r) + 8ull * row->nargs + 8ull * p.outs + (w.in_len ? 8 : 0);
-	if (s->pos + head + p.room + w.in_len > s->end)
+	note_strings(&w, row, args);
+	head = sizeof(*r) + 8ull * row->nargs + 8ull * (p.outs + w.ins);
+	for (unsigned i = 0; i < w.ins; i++)
+		p.room += up8(w.in[i].len);
+	if (s->pos + head + p.room > s->end)
 		return 0;
 	if (p.outs && !redirect(&p, args, s->pos + head))
 		return 0;
@@ -646,13 +663,13 @@ int buf_record(struct frame *f)
 	if (p.outs)
 		bring_home(&p, word, (char *)r + head);
 	size = head + (p.outs ? out_bytes(&p) : 0);
-	if (w.in_len) {
-		word[p.outs] = w.in_addr | (uint64_t)w.in_len << BUF_SPAN_SHIFT;
-		copy((char *)r + size, (const void *)(uintptr_t)w.in, w.in_len);
-		size += w.in_len;
+	for (unsigned i = 0; i < w.ins; i++) {
+		word[p.outs + i] = w.in[i].addr | w.in[i].len << BUF_SPAN_SHIFT;
+		copy((char *)r + size, (const void *)(uintptr_t)w.in[i].from, w.in[i].len);
+		size += up8(w.in[i].len);
 	}
-	*r = (struct buf_record){ .nr = (uint16_t)nr, .args = row->nargs, .spans = (uint8_t)(p.outs + (w.in_len != 0)),
-				  .in_spans = w.in_len != 0, .assist = (uint8_t)w.assist, .head = (uint32_t)head,
+	*r = (struct buf_record){ .nr = (uint16_t)nr, .args = row->nargs, .spans = (uint8_t)(p.outs + w.ins),
+				  .in_spans = (uint8_t)w.ins, .assist = (uint8_t)w.assist, .head = (uint32_t)head,
 				  .size = (uint32_t)size, .ret = ret };
 	s->pos += r->size;
 	f->rax = (uint64_t)ret;
