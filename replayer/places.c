@@ -10,7 +10,7 @@
 
 #include "replayer/internal.h"
 
-enum { SEARCH = 96, PLACE_BYTES = 20, FUNCTION_MAX = 16384, INSNS_MAX = 4096, STACK_WORDS = 96, CALLERS_MAX = 4, SPREAD = 6, LAST = 12 };
+enum { SEARCH = 96, PLACE_BYTES = 20, FUNCTION_MAX = 16384, INSNS_MAX = 4096, STACK_WORDS = 96, CALLERS_MAX = 4, LAST = 12 };
 
 static bool in_the_way(const struct rp_set *s, pid_t pid, uint64_t addr, unsigned len)
 {
@@ -34,8 +34,11 @@ static bool good_place(struct replay *r, struct rp_task *t, uint64_t pc, unsigne
 	return ev->place != TRACE_AT_STATE || pc + len + PLACE_BYTES < ev->regs.rip || pc > ev->regs.rip + PLACE_BYTES;
 }
 
-/* Addresses of instructions from start on, up to end at least, or max of them. */
-static unsigned disassemble(struct rp_task *t, uint64_t start, uint64_t end, uint64_t *ret, unsigned max)
+/*
+ * Addresses of instructions from start on, up to end at least, or max of them.  Behind an unconditional jump there may be
+ * data: forward, it ends there; else only what follows the last one before end is taken.
+ */
+static unsigned disassemble(struct rp_task *t, uint64_t start, uint64_t end, bool forward, uint64_t *ret, unsigned max)
 {
 	size_t room = end - start + 16;
 	uint8_t *code = malloc(room);
@@ -49,8 +52,16 @@ static unsigned disassemble(struct rp_task *t, uint64_t start, uint64_t end, uin
 	if (left && cs_open(CS_ARCH_X86, CS_MODE_64, &cs) == CS_ERR_OK) {
 		insn = cs_malloc(cs);
 		ret[n++] = start;
-		while (at < end && n < max && cs_disasm_iter(cs, &text, &left, &at, insn))
+		while (at < end && n < max && cs_disasm_iter(cs, &text, &left, &at, insn)) {
+			bool over = insn->id == X86_INS_JMP || insn->id == X86_INS_RET || insn->id == X86_INS_UD2 ||
+				insn->id == X86_INS_INT3 || insn->id == X86_INS_HLT;
+
+			if (over && forward)
+				break;
+			if (over)
+				n = 0;
 			ret[n++] = at;
+		}
 		cs_free(insn, 1);
 		cs_close(&cs);
 	}
@@ -78,7 +89,7 @@ void rp_places_at(struct replay *r, struct rp_task *t, struct rp_places *p, uint
 	unsigned n;
 
 	rp_int3_out(r);		/* the code as it is */
-	n = disassemble(t, pc, pc + SEARCH, at, SEARCH);
+	n = disassemble(t, pc, pc + SEARCH, true, at, SEARCH);
 
 	for (unsigned i = 0; i < n && p->n < RP_PLACES; i++) {
 		unsigned before = p->n;
@@ -92,14 +103,13 @@ static void from_function(struct replay *r, struct rp_task *t, struct rp_places 
 {
 	static uint64_t at[INSNS_MAX];
 	uint64_t pc = t->regs.rip;
-	unsigned n = disassemble(t, start, pc, at, INSNS_MAX);
+	unsigned n = disassemble(t, start, pc, false, at, INSNS_MAX);
 
 	if (!n || at[n - 1] != pc)
 		return;
 	for (unsigned i = 1; i < LAST && i < n; i++)
 		add(r, t, p, at[n - 1 - i], set);
-	for (unsigned i = 0; i < SPREAD && n > LAST; i++)
-		add(r, t, p, at[(uint64_t)(n - 1) * i / SPREAD], set);
+	add(r, t, p, start, set);
 }
 
 /* Return addresses; the innermost tells where the function begins. */
