@@ -248,7 +248,7 @@ static struct err *unexpected_signal(struct replay *r, struct rp_task *t, const 
 	*again = false;
 	if (info->si_signo == SIGSEGV && info->si_code != SI_KERNEL)
 		TRY(effect_grow(t, (uint64_t)(uintptr_t)info->si_addr, again));
-	if (r->debug && info->si_signo == SIGTRAP && info->si_code == TRAP_TRACE)
+	if (r->debug && info->si_signo == SIGTRAP && (info->si_code == TRAP_TRACE || info->si_code == TRAP_BRKPT))
 		*again = true;		/* of a step that an interrupt overtook */
 	if (*again)
 		return NULL;
