@@ -23,7 +23,7 @@ watch dd if=/dev/zero of=/dev/null bs=64 count=200000 status=none
 events=$("$HINDSIGHT" info --json t | python3 -c 'import json, sys; print(json.load(sys.stdin)["events"])')
 [ "$events" -ge 400000 ] || fail "only $events events"
 options=()
-watch dd if=/dev/zero of=/dev/null bs=64 count=3000000 status=none
+watch dd if=/dev/zero of=/dev/null bs=64 count=4000000 status=none
 watch sh -c 'i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i + 1)); done'
 # buffers of the program's, however large, pass through
-watch dd if=/dev/zero of=/dev/null bs=32M count=12 status=none
+watch dd if=/dev/zero of=/dev/null bs=32M count=40 status=none
