@@ -574,7 +574,9 @@ static int quick(struct buf_state *s, struct frame *f, const struct sys_row *row
 	if (s->pos + head + cap > s->end)
 		return 0;
 	if (at < 6) {
-		touch(home, cap);
+		/* the page of its own return address is there, and it can write to it */
+		if ((home ^ s->rsp) >> 12 || ((home + cap - 1) ^ s->rsp) >> 12)
+			touch(home, cap);
 		args[at] = s->pos + head;
 	}
 	ret = untraced(f->rax, args);
