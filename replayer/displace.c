@@ -9,15 +9,6 @@
 
 #include "replayer/displace.h"
 
-static csh decoder(void)
-{
-	static csh cs;
-
-	if (!cs && cs_open(CS_ARCH_X86, CS_MODE_64, &cs) == CS_ERR_OK)
-		cs_option(cs, CS_OPT_DETAIL, CS_OPT_ON);
-	return cs;
-}
-
 static bool plain(csh cs, const cs_insn *insn)
 {
 	static const uint8_t groups[] = { CS_GRP_JUMP, CS_GRP_CALL, CS_GRP_RET, CS_GRP_INT, CS_GRP_IRET };
@@ -93,7 +84,7 @@ bool displace_decode(pid_t tid, uint64_t addr, unsigned want, uint64_t start, ui
 	uint8_t code[SITE_MAX + 16] = { 0 };
 	size_t room = tracee_read_some(tid, addr, code, sizeof(code));
 	const uint8_t *p = code;
-	csh cs = decoder();
+	csh cs = site_decoder();
 	uint64_t at = addr;
 	cs_insn *insn;
 	bool good = cs != 0;

@@ -26,18 +26,6 @@
 
 enum { FUNCTION_MAX = 65536, WINDOW = 4096 };
 
-static csh decoder(void)
-{
-	static csh handle;
-
-	if (!handle) {
-		if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle) != CS_ERR_OK)
-			return 0;
-		cs_option(handle, CS_OPT_DETAIL, CS_OPT_ON);
-	}
-	return handle;
-}
-
 /* ---- the place ------------------------------------------------------------------------ */
 
 enum move { MOVE_NOT, MOVE_COPY, MOVE_LAST };	/* LAST: nothing after it is reached by falling through */
@@ -103,7 +91,7 @@ static bool function_branches_in(const struct rp_task *t, uint64_t start, uint64
 {
 	static uint8_t code[FUNCTION_MAX];
 	size_t room = text(t, start, code, end - start < sizeof(code) ? end - start : sizeof(code));
-	csh handle = decoder();
+	csh handle = site_decoder();
 	const uint8_t *p = code;
 	uint64_t at = start, to;
 	cs_insn *insn = cs_malloc(handle);
@@ -193,7 +181,7 @@ bool rp_stub_site(const struct rp_task *t, uint64_t addr, uint64_t start, uint64
 {
 	uint8_t code[PROBE_SITE_MAX + 16] = { 0 };
 	size_t room = text(t, addr, code, sizeof(code));
-	csh handle = decoder();
+	csh handle = site_decoder();
 	const uint8_t *at = code;
 	uint64_t pc = addr;
 	cs_insn *insn = handle ? cs_malloc(handle) : NULL;
@@ -254,7 +242,7 @@ uint64_t rp_stub_later(const struct rp_task *t, uint64_t addr)
 	uint8_t code[16];
 	size_t room = text(t, addr, code, sizeof(code));
 	const uint8_t *p = code;
-	csh handle = decoder();
+	csh handle = site_decoder();
 	cs_insn *insn = handle ? cs_malloc(handle) : NULL;
 	uint64_t pc = addr, to = 0;
 
@@ -420,7 +408,7 @@ static bool put_moved(csh handle, struct code *c, cs_insn *insn)
 
 static bool put_displaced(struct code *c, struct rp_patch *p)
 {
-	csh handle = decoder();
+	csh handle = site_decoder();
 	cs_insn *insn = cs_malloc(handle);
 	const uint8_t *at = p->bytes;
 	size_t room = sizeof(p->bytes);

@@ -4,20 +4,9 @@
 #include <string.h>
 
 #include "abi/layout.h"
+#include "tracee/site.h"
 
 enum { PAGE = 4096, LOOK = 16, NEAR = 2048 };
-
-static csh decoder(void)
-{
-	static csh handle;
-
-	if (!handle) {
-		if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle) != CS_ERR_OK)
-			return 0;
-		cs_option(handle, CS_OPT_DETAIL, CS_OPT_ON);
-	}
-	return handle;
-}
 
 /* int3; then one-byte instructions that 64-bit mode does not have, or only for the kernel (in, out, hlt,
  * cli).  0x82 and 0xd4 to 0xd6 are #UD too, but a hypervisor that emulates may think otherwise. */
@@ -143,7 +132,7 @@ static bool flags_pass(csh handle, const cs_insn *insn, uint8_t *live)
 static bool flags_are_dead(pid_t tid, uint64_t addr)
 {
 	uint8_t live = FLAGS_ALL;
-	csh handle = decoder();
+	csh handle = site_decoder();
 	cs_insn *insn = handle ? cs_malloc(handle) : NULL;
 	bool dead = false;
 
@@ -176,7 +165,7 @@ bool pun_decode(pid_t tid, uint64_t addr, struct pun *ret)
 {
 	uint8_t code[PUN_MAX + 16] = { 0 };
 	size_t room = tracee_read_some(tid, addr, code, sizeof(code));
-	csh handle = decoder();
+	csh handle = site_decoder();
 	const uint8_t *p = code;
 	uint64_t at = addr;
 	cs_insn *insn;

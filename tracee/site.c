@@ -5,7 +5,7 @@
 
 enum { WINDOW = 4096 };
 
-static csh site_decoder(void)
+csh site_decoder(void)
 {
 	static csh handle;
 
@@ -168,35 +168,6 @@ bool site_insn_at(const uint8_t *code, size_t room, uint64_t addr, struct site_i
 	if (insn)
 		cs_free(insn, 1);
 	return good;
-}
-
-bool site_decode(pid_t tid, uint64_t addr, struct site *ret)
-{
-	uint8_t code[SITE_MAX + 16] = { 0 };
-	size_t room = tracee_read_some(tid, addr, code, sizeof(code));
-	csh handle = site_decoder();
-	const uint8_t *p = code;
-	uint64_t at = addr;
-	cs_insn *insn;
-	bool good = handle != 0;
-
-	*ret = (struct site){ .addr = addr };
-	insn = good ? cs_malloc(handle) : NULL;
-	while (good && ret->len < SITE_JUMP) {
-		good = ret->n < SITE_INSNS && cs_disasm_iter(handle, &p, &room, &at, insn) &&
-		       insn_can_move(handle, insn) && ret->len + insn->size <= SITE_MAX;
-		if (!good)
-			break;
-		ret->insn[ret->n].at = (uint8_t)ret->len;
-		ret->insn[ret->n].len = (uint8_t)insn->size;
-		ret->insn[ret->n].disp_at = (uint8_t)rip_operand(insn);
-		ret->n++;
-		ret->len += insn->size;
-	}
-	if (insn)
-		cs_free(insn, 1);
-	memcpy(ret->bytes, code, ret->len <= SITE_MAX ? ret->len : SITE_MAX);
-	return good && site_nobody_branches(tid, addr, addr + ret->len);
 }
 
 bool site_relocate(const struct site *site, uint64_t to, uint8_t *out)

@@ -2,8 +2,8 @@
  * site.h - a place in the program's code where five bytes can become a jump.
  *
  * Whole instructions are displaced and run elsewhere, moved.  A place is refused when an instruction there
- * transfers control or cannot be moved, or when anything near it looks like a branch into
- * the bytes after the first (direct branches within 4 KB; what looks like one counts).
+ * transfers control or cannot be moved, or when a branch near it leads into
+ * the bytes after the first (direct branches within 4 KB, as far as going from one instruction to the next tells).
  */
 #ifndef TRACEE_SITE_H
 #define TRACEE_SITE_H
@@ -20,6 +20,9 @@ struct site {
 	struct { uint8_t at, len, disp_at; } insn[SITE_INSNS];	/* disp_at: of a RIP-relative disp32, else 0 */
 };
 
+/* Capstone's handle (csh) for x86-64 with details, one for all; 0 when it cannot be had. */
+size_t site_decoder(void);
+
 /* For those who look for places by other rules.  One instruction of code[0..room) at addr into site; false: it cannot
  * be moved. */
 struct site_insn { unsigned id, len, disp_at; bool movable; };
@@ -29,8 +32,6 @@ bool site_insn_starts(pid_t tid, uint64_t at, uint64_t known);
 /* Does nothing near look like a branch to within (first, last)? */
 bool site_nobody_branches(pid_t tid, uint64_t first, uint64_t last);
 
-/* False: this place will not do.  Task stopped. */
-bool site_decode(pid_t tid, uint64_t addr, struct site *ret);
 /* The displaced instructions as they must read at address `to`; out has room for SITE_MAX. False: too far. */
 bool site_relocate(const struct site *site, uint64_t to, uint8_t *out);
 /* "jmp to" for address `from`; false: farther than 2 GB. */

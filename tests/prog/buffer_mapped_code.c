@@ -1,5 +1,5 @@
 /* Code with system calls in files that come and go at one address, as dlopen and dlclose have it: another file, the same file changed,
- * memory of no file that changes, a mapping that moves. */
+ * memory of no file that changes, a mapping that moves, a copy that is written to. */
 #include "test.h"
 
 static char *const place = (char *)0x20000000;
@@ -71,6 +71,12 @@ int main(void)
 		run(1, ppid + 5);
 		map(a, MAP_PRIVATE);
 		run(0, ppid + 1000);
+		/* the program changes its copy: not what the file has */
+		CHECK_EQ(mprotect(place, 4096, PROT_READ | PROT_WRITE), 0);
+		n = code(bytes, SYS_getuid, 3, 0);
+		memcpy(place + 0x123, bytes, n);
+		CHECK_EQ(mprotect(place, 4096, PROT_READ | PROT_EXEC), 0);
+		run(0, uid + 3);
 		CHECK_EQ(munmap(place, 4096), 0);
 		/* code of no file */
 		CHECK_EQ((long)mmap(place, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), (long)place);
