@@ -303,8 +303,6 @@ struct err *rec_buffer_resume(struct recorder *rec, struct rec_task *t, const st
 
 struct err *rec_buffer_in_hook(struct recorder *rec, struct rec_task *t, struct regs *regs, const siginfo_t *info, bool *mine)
 {
-	int64_t ret = (int64_t)regs->rax;
-
 	(void)rec;
 	*mine = false;
 	if (info && (info->si_signo == SIGSEGV || info->si_signo == SIGBUS) && info->si_code > 0 && regs->rip >= FIXED_BLOB &&
@@ -314,8 +312,7 @@ struct err *rec_buffer_in_hook(struct recorder *rec, struct rec_task *t, struct 
 		return tracee_regs_set(t->tid, regs);
 	}
 	rec_buffer_close(t);
-	if (regs->rip == FIXED_UNTRACED_AFTER && (int64_t)regs->orig_rax >= 0 &&
-	    (ret == -ERESTARTSYS || ret == -ERESTARTNOINTR || ret == -ERESTARTNOHAND || ret == -ERESTART_RESTARTBLOCK)) {
+	if (regs->rip == FIXED_UNTRACED_AFTER && restarts(regs)) {
 		regs->rax = (uint64_t)BUF_WOULD_BLOCK;
 		regs->orig_rax = (uint64_t)-1;
 		return tracee_regs_set(t->tid, regs);

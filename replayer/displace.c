@@ -9,29 +9,6 @@
 
 #include "replayer/displace.h"
 
-static bool plain(csh cs, const cs_insn *insn)
-{
-	static const uint8_t groups[] = { CS_GRP_JUMP, CS_GRP_CALL, CS_GRP_RET, CS_GRP_INT, CS_GRP_IRET };
-
-	for (unsigned i = 0; i < sizeof(groups); i++) {
-		if (cs_insn_group(cs, insn, groups[i]))
-			return false;
-	}
-	switch (insn->id) {
-	case X86_INS_SYSCALL:
-	case X86_INS_SYSENTER:
-	case X86_INS_INT3:
-	case X86_INS_RDTSC:	/* these trap, and must where they were */
-	case X86_INS_RDTSCP:
-	case X86_INS_CPUID:
-	case X86_INS_UD2:
-	case X86_INS_XBEGIN:
-		return false;
-	default:
-		return true;
-	}
-}
-
 static enum displace_last branch_kind(const uint8_t *code, unsigned size)
 {
 	if ((code[0] == 0xc3 && size == 1) || (code[0] == 0xc2 && size == 3) || (code[0] == 0xf3 && code[1] == 0xc3 && size == 2))
@@ -98,7 +75,7 @@ bool displace_decode(pid_t tid, uint64_t addr, unsigned want, uint64_t start, ui
 			ret->site.len + insn->size <= SITE_MAX;
 		if (!good)
 			break;
-		if (!plain(cs, insn)) {
+		if (!site_can_move(cs, insn)) {
 			ret->last = branch_kind(text, insn->size);
 			good = ret->last != DISPLACE_PLAIN;
 			if (good && ret->last != DISPLACE_RET)

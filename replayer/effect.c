@@ -558,8 +558,7 @@ static void apply_name(struct rp_task *t, const struct trace_effect *e)
 	t->name[n] = '\0';
 }
 
-static struct err *apply_one(struct replay *r, struct rp_task *t, const struct trace_event *ev,
-			     const struct trace_effect *e)
+struct err *effect_one(struct replay *r, struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e)
 {
 	switch (e->kind) {
 	case TRACE_RET:
@@ -613,14 +612,9 @@ static struct err *apply_one(struct replay *r, struct rp_task *t, const struct t
 	}
 }
 
-struct err *effect_one(struct replay *r, struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e)
-{
-	return apply_one(r, t, ev, e);
-}
-
 struct err *effect_apply(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
 	for (uint32_t i = 0; i < ev->effects_len; i++)
-		TRY(apply_one(r, t, ev, &ev->effects[i]));
+		TRY(effect_one(r, t, ev, &ev->effects[i]));
 	return NULL;
 }

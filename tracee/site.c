@@ -17,7 +17,7 @@ csh site_decoder(void)
 	return handle;
 }
 
-static bool insn_can_move(csh handle, const cs_insn *insn)
+bool site_can_move(csh handle, const cs_insn *insn)
 {
 	static const uint8_t groups[] = { CS_GRP_JUMP, CS_GRP_CALL, CS_GRP_RET, CS_GRP_INT, CS_GRP_IRET };
 
@@ -164,7 +164,7 @@ bool site_insn_at(const uint8_t *code, size_t room, uint64_t addr, struct site_i
 	bool good = insn && cs_disasm_iter(handle, &code, &room, &addr, insn);
 
 	if (good)
-		*ret = (struct site_insn){ insn->id, insn->size, rip_operand(insn), insn_can_move(handle, insn) };
+		*ret = (struct site_insn){ insn->id, insn->size, rip_operand(insn), site_can_move(handle, insn) };
 	if (insn)
 		cs_free(insn, 1);
 	return good;

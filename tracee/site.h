@@ -22,6 +22,9 @@ struct site {
 
 /* Capstone's handle (csh) for x86-64 with details, one for all; 0 when it cannot be had. */
 size_t site_decoder(void);
+struct cs_insn;
+/* May this instruction (of that handle) run elsewhere?  Not when it transfers control or traps. */
+bool site_can_move(size_t handle, const struct cs_insn *insn);
 
 /* For those who look for places by other rules.  One instruction of code[0..room) at addr into site; false: it cannot
  * be moved. */
