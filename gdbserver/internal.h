@@ -38,6 +38,36 @@ struct server {
 	size_t in_len;
 };
 
+/* A command: args is what follows its prefix, NUL-terminated.  It fills s->out. */
+typedef void handler(struct server *s, const char *args, size_t len);
+
+/* ---- server.c ---------------------------------------------------------------------- */
+void reply_ok(struct server *s);
+void reply_bad(struct server *s);
+/* OK, or E01 for an error, which is freed. */
+void reply_done(struct server *s, struct err *err);
+
+/* ---- thread.c ---------------------------------------------------------------------- */
+/* "pPID.TID", "TID", -1 and 0 allowed for both.  *tid = -1: all, 0: any. */
+bool parse_thread(const char **p, int64_t *pid, int64_t *tid);
+void put_thread(struct server *s, int tid);
+/* The one that Hg chose. */
+int thread_to_read(const struct server *s);
+
+/* ---- the commands ------------------------------------------------------------------- */
+/* resume.c */
+handler do_vcont, do_vcont_ask, do_continue, do_step, do_back, do_why;
+/* thread.c */
+handler do_choose, do_alive, do_current, do_threads, do_threads_end, do_thread_info, do_attached;
+/* state.c */
+handler do_register, do_registers, do_set_register, do_set_registers, do_set_memory, do_set_memory_binary, do_memory;
+/* points.c */
+handler do_insert, do_remove;
+/* xfer.c */
+handler do_features, do_auxv, do_exec_file, do_threads_xml, do_file;
+/* monitor.c */
+handler do_monitor;
+
 /* ---- packet.c --------------------------------------------------------------------- */
 /* Next packet, unescaped, NUL-terminated in buf (PACKET_MAX + 1).  false: connection gone. */
 bool packet_read(struct server *s, char *buf, size_t *len_ret);

@@ -1,0 +1,195 @@
+/*
+ * resume.c - what makes the program move, and the stop replies that answer it.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gdbserver/internal.h"
+
+/* ---- stops ----------------------------------------------------------------------------- */
+
+/* gdb numbers signals its own way (gdb/signals.def); these differ from Linux's. */
+static int gdb_signal(int sig)
+{
+	static const uint8_t map[32] = { 0, 1, 2, 3, 4, 5, 6, 10, 8, 9, 30, 11, 31, 13, 14, 15, 0, 20, 19, 17, 18, 21, 22, 16, 24, 25,
+					 26, 27, 28, 23, 32, 12 };
+
+	if (sig == 16)
+		return 143;	/* SIGSTKFLT has no number there: unknown */
+	if (sig > 0 && sig < 32)
+		return map[sig];
+	if (sig == 32)
+		return 77;
+	if (sig > 32 && sig < 64)
+		return sig + 12;
+	return sig == 64 ? 78 : 143;
+}
+
+static void put_stop(struct server *s, const struct replay_stop *stop)
+{
+	static const char *const watch_names[] = { [REPLAY_WRITE] = "watch", [REPLAY_READ] = "rwatch", [REPLAY_ACCESS] = "awatch" };
+	int sig = stop->kind == REPLAY_STOP_SIGNAL ? gdb_signal(stop->signal) : stop->kind == REPLAY_STOP_INTERRUPT ? 2 : 5;
+	char exe[4096];
+
+	reply_text(&s->out, "T%02xthread:", sig);
+	put_thread(s, replay_current(s->r));
+	reply_text(&s->out, ";");
+	switch (stop->kind) {
+	case REPLAY_STOP_BREAK:
+		reply_text(&s->out, "swbreak:;");
+		break;
+	case REPLAY_STOP_WATCH:
+		reply_text(&s->out, "%s:%" PRIx64 ";", watch_names[stop->watch.kind], stop->watch.addr);
+		break;
+	case REPLAY_STOP_BEGIN:
+		reply_text(&s->out, "replaylog:begin;");
+		break;
+	case REPLAY_STOP_END:
+		reply_text(&s->out, "replaylog:end;");
+		break;
+	case REPLAY_STOP_FORK:
+		reply_text(&s->out, "fork:p%x.%x;", (unsigned)stop->child_pid, (unsigned)stop->child_tid);
+		break;
+	case REPLAY_STOP_EXEC:
+		replay_exe(s->r, replay_current(s->r), exe, sizeof(exe));
+		reply_text(&s->out, "exec:");
+		reply_hex(&s->out, exe, strlen(exe));
+		reply_text(&s->out, ";");
+		break;
+	default:
+		break;
+	}
+}
+
+static void stopped(struct server *s, struct err *err, const struct replay_stop *stop)
+{
+	if (err && err->code == ERR_GONE) {
+		err_free(err);
+		reply_bad(s);
+		return;
+	}
+	if (err) {
+		s->err = err;
+		s->done = true;
+		reply_bad(s);
+		return;
+	}
+	s->last = *stop;
+	s->tid = s->tid_go = 0;
+	if (stop->kind == REPLAY_STOP_FORK)
+		replay_show(s->r, stop->child_pid, true);
+	put_stop(s, stop);
+}
+
+/* Stops the debugger has not asked for are passed over. */
+static bool wanted(const struct server *s, const struct replay_stop *stop)
+{
+	return !(stop->kind == REPLAY_STOP_FORK && !s->fork_events) && !(stop->kind == REPLAY_STOP_EXEC && !s->exec_events);
+}
+
+static void go(struct server *s, int tid, bool step, uint64_t start, uint64_t end)
+{
+	struct replay_stop stop;
+	struct err *err;
+
+	replay_interrupt_from(s->r, s->in_len ? -1 : s->fd);
+	if (s->seek) {
+		s->seek = false;
+		err = replay_seek(s->r, s->seek_to, &stop);
+		if (err || stop.kind != REPLAY_STOP_STEP) {
+			stopped(s, err, &stop);
+			return;
+		}
+		s->last = stop;
+		reply_text(&s->out, "T00thread:");
+		put_thread(s, replay_current(s->r));
+		reply_text(&s->out, ";");
+		return;
+	}
+	do {
+		err = step ? replay_step(s->r, tid, start, end, &stop) : replay_forward(s->r, &stop);
+	} while (!err && !wanted(s, &stop));
+	stopped(s, err, &stop);
+}
+
+static int thread_to_go(const struct server *s, int64_t tid)
+{
+	return tid > 0 ? (int)tid : s->tid_go > 0 ? s->tid_go : replay_current(s->r);
+}
+
+/* The first action decides: which task runs when is the recording's choice. */
+void do_vcont(struct server *s, const char *p, size_t len)
+{
+	uint64_t sig, start = 0, end = 0;
+	int64_t pid, tid = 0;
+	char action = p[0];
+
+	(void)len;
+	if (!strchr("cCsSr", action) || !action) {
+		reply_bad(s);
+		return;
+	}
+	p++;
+	if ((action == 'C' || action == 'S') && !parse_hex(&p, &sig)) {
+		reply_bad(s);
+		return;
+	}
+	if (action == 'r' && (!parse_hex(&p, &start) || !parse_char(&p, ',') || !parse_hex(&p, &end))) {
+		reply_bad(s);
+		return;
+	}
+	if (parse_char(&p, ':') && !parse_thread(&p, &pid, &tid)) {
+		reply_bad(s);
+		return;
+	}
+	go(s, thread_to_go(s, tid), action != 'c' && action != 'C', start, end);
+}
+
+void do_vcont_ask(struct server *s, const char *p, size_t len)
+{
+	(void)p;
+	(void)len;
+	reply_text(&s->out, "vCont;c;C;s;S;r");
+}
+
+void do_continue(struct server *s, const char *p, size_t len)
+{
+	(void)p;
+	(void)len;
+	go(s, 0, false, 0, 0);
+}
+
+void do_step(struct server *s, const char *p, size_t len)
+{
+	(void)p;
+	(void)len;
+	go(s, thread_to_go(s, 0), true, 0, 0);
+}
+
+void do_back(struct server *s, const char *p, size_t len)
+{
+	struct replay_stop stop;
+	struct err *err;
+
+	(void)len;
+	replay_interrupt_from(s->r, s->in_len ? -1 : s->fd);
+	if (s->seek) {
+		go(s, 0, false, 0, 0);
+		return;
+	}
+	err = p[-1] == 'c' ? replay_backward(s->r, &stop) : replay_step_back(s->r, thread_to_go(s, 0), &stop);
+	stopped(s, err, &stop);
+}
+
+void do_why(struct server *s, const char *p, size_t len)
+{
+	(void)p;
+	(void)len;
+	if (!s->last.kind || s->last.kind == REPLAY_STOP_FORK || s->last.kind == REPLAY_STOP_EXEC)
+		s->last.kind = REPLAY_STOP_STEP;
+	put_stop(s, &s->last);
+}
+
