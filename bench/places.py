@@ -1,10 +1,13 @@
 #!/usr/bin/python3
-"""places.py REPLAY TRACE [N [SEED]] - how fast and how exact are steps back at N random places of a recording?
+"""places.py [-n N] [-s SEED] [-m steps|stops|both] REPLAY TRACE - how exact and how fast is going back, at random places?
 
 Speaks the gdb-remote protocol to `replay --serve'.  A place is a random event and some steps, or, in
-computing, where an interrupt after a random time finds the program.  At each: K instructions back, each timed, and
-K forward, which must end at the same registers and memory.  Exit status 1 when any did not.
+computing, where an interrupt after a random time finds the program.  At each place:
+  steps   some instructions back, each timed, and as many forward
+  stops   breakpoints and a watchpoint where the program was just seen; forward to a stop, some stops back, as many forward
+Both must end at the same registers and memory.  Exit status 1 when any did not.
 """
+import argparse
 import hashlib
 import os
 import random
@@ -16,8 +19,13 @@ import tempfile
 import time
 
 
+class Died(Exception):
+    pass
+
+
 class Remote:
     def __init__(self, replay, trace, *options):
+        self.said = []
         self.dir = tempfile.mkdtemp(prefix="places-")
         path = os.path.join(self.dir, "s")
         self.p = subprocess.Popen([replay, "--serve=unix:" + path, *options, trace])
@@ -39,7 +47,12 @@ class Remote:
 
     def send(self, text):
         b = text.encode()
-        self.s.sendall(b"$" + b + b"#%02x" % (sum(b) & 255))
+        if not text.startswith(("m", "g", "vFile", "qThread")):
+            self.said = self.said[-60:] + [text]
+        try:
+            self.s.sendall(b"$" + b + b"#%02x" % (sum(b) & 255))
+        except OSError as e:
+            raise Died from e
 
     def reply(self):
         while True:
@@ -48,9 +61,12 @@ class Remote:
             if a >= 0 and z >= 0 and len(self.buf) >= z + 3:
                 data, self.buf = self.buf[a + 1:z], self.buf[z + 3:]
                 break
-            got = self.s.recv(1 << 20)
+            try:
+                got = self.s.recv(1 << 20)
+            except ConnectionError as e:
+                raise Died from e
             if not got:
-                sys.exit("the server hung up")
+                raise Died
             self.buf += got
         out, i = bytearray(), 0
         while i < len(data):
@@ -74,7 +90,10 @@ class Remote:
         return bytes.fromhex(r).decode() if r != "OK" else ""
 
     def close(self):
-        self.send("k")
+        try:
+            self.send("k")
+        except Died:
+            pass
         self.s.close()
         self.p.wait()
         for f in os.listdir(self.dir):
@@ -124,75 +143,176 @@ def diff(a, b):
     return "".join(out)
 
 
-def thread_of(stop):
-    m = re.search(r"thread:(p([0-9a-f]+)\.([0-9a-f]+))", stop)
-    return m.group(1), int(m.group(2), 16)
+class Place:
+    """A random place, and what is to be seen there."""
 
-
-def main():
-    replay, trace = sys.argv[1:3]
-    n = int(sys.argv[3]) if len(sys.argv) > 3 else 200
-    rnd = random.Random(int(sys.argv[4]) if len(sys.argv) > 4 else 1)
-    r = Remote(replay, trace)
-    t0 = time.time()
-    r.monitor("end")
-    r.cmd("vCont;c")
-    last = int(re.search(r"event (\d+)", r.monitor("when")).group(1))
-    whole = time.time() - t0
-    print("events %d, one run %.2f s" % (last, whole))
-    times, bad = [], 0
-    arrive = []
-    verbose = os.environ.get("VERBOSE")
-    for i in range(n):
-        event = rnd.randrange(1, last)
+    def __init__(self, r, rnd, last, whole):
+        self.r, self.rnd = r, rnd
         t0 = time.time()
-        r.monitor("seek %d" % event)
-        stop = r.cmd("vCont;s")
+        r.monitor("seek %d" % rnd.randrange(1, last))
+        self.stop = r.cmd("vCont;s")
         for _ in range(rnd.choice((0, 0, 1, 7, 50))):
-            stop = r.cmd("vCont;s")
+            self.stop = r.cmd("vCont;s")
         if rnd.random() < 0.3:
             r.send("vCont;c")
             time.sleep(rnd.random() * min(whole, 0.3))
             r.s.sendall(b"\x03")
-            stop = r.reply()
-        arrive.append(time.time() - t0)
-        thread, pid = thread_of(stop)
-        if "system call" in bytes.fromhex(r.cmd("qThreadExtraInfo," + thread)).decode():
-            continue		# it cannot be stepped
-        where = r.monitor("when").strip()
-        k = rnd.choice((1, 2, 5, 30))
-        regions = [x for x in writable(r, pid) if x[1] - x[0] <= 1 << 20]
-        rnd.shuffle(regions)
-        regions = regions[:6]
-        before = look(r, pid, regions)
-        back = 0
-        for _ in range(k):
-            t0 = time.time()
-            stop = r.cmd("bs")
-            times.append(time.time() - t0)
+            self.stop = r.reply()
+        self.arrive = time.time() - t0
+        self.at()
+        info = bytes.fromhex(r.cmd("qThreadExtraInfo," + self.thread)).decode()
+        self.good = "system call" not in info	# it cannot be stepped
+
+    def at(self):
+        m = re.search(r"thread:(p([0-9a-f]+)\.([0-9a-f]+))", self.stop)
+        self.thread, self.pid = m.group(1), int(m.group(2), 16)
+        self.where = self.r.monitor("when").strip()
+
+    def regions(self):
+        """Some of the memory: as much as can be compared in a moment."""
+        all = [x for x in writable(self.r, self.pid) if x[1] - x[0] <= 1 << 20]
+        self.rnd.shuffle(all)
+        return all[:6]
+
+
+class Bench:
+    def __init__(self, opts):
+        self.rnd = random.Random(opts.s)
+        self.args = opts.replay, opts.trace
+        self.r = r = Remote(*self.args)
+        t0 = time.time()
+        r.monitor("end")
+        r.cmd("vCont;c")
+        self.last = int(re.search(r"event (\d+)", r.monitor("when")).group(1))
+        self.whole = time.time() - t0
+        print("events %d, one run %.2f s" % (self.last, self.whole), flush=True)
+        self.times = {"bs": [], "bc": [], "arrive": []}
+        self.bad = self.done = 0
+        self.verbose = os.environ.get("VERBOSE")
+
+    def timed(self, what):
+        t0 = time.time()
+        stop = self.r.cmd(what)
+        self.times[what].append(time.time() - t0)
+        return stop
+
+    def compared(self, p, what, before, after, there):
+        self.done += 1
+        if before != after:
+            self.bad += 1
+            print("DIFFERENT at %s (%s), %s (%s), now %s%s" % (p.where, p.thread, what, there, self.r.monitor("when").strip(),
+                  ", memory" if before[0] == after[0] else diff(before[0], after[0])), flush=True)
+        elif self.verbose:
+            print("same at %s, %s (%s)" % (p.where, what, there), flush=True)
+
+    def steps(self, p):
+        r, k = self.r, self.rnd.choice((1, 2, 5, 30))
+        regions = p.regions()
+        before, back = look(r, p.pid, regions), 0
+        while back < k:
+            stop = self.timed("bs")
+            if "replaylog" in stop:
+                return
+            back += 1
+        there = r.monitor("when").strip()
+        for _ in range(back):
+            stop = r.cmd("vCont;s:%s" % p.thread)
+        self.compared(p, "%d instructions back" % back, before, look(r, p.pid, regions), there)
+
+    def breaks(self, p):
+        """Breakpoints at instructions that come soon, perhaps a watchpoint: what to say to set them."""
+        r, seen, stack, stop = self.r, [], [], p.stop
+        for _ in range(self.rnd.choice((5, 40))):
+            g = r.cmd("g")
+            word = lambda i: int.from_bytes(bytes.fromhex(g[16 * i:16 * i + 16]), "little")
+            seen.append(word(16))
+            stack.append(word(7))
+            stop = r.cmd("vCont;s:%s" % p.thread)
+            if "replaylog" in stop or p.thread not in stop:
+                break
+        said = ["0,%x,1" % a for a in set(self.rnd.choices(seen, k=3))]
+        if self.rnd.random() < 0.4:
+            said.append("2,%x,%d" % (self.rnd.choice(stack) & ~7, self.rnd.choice((4, 8))))
+        return said
+
+    def stops(self, p):
+        r, k = self.r, self.rnd.choice((1, 3, 10))
+        said = self.breaks(p)
+        for b in said:
+            r.cmd("Z" + b)
+        self.among(p, k, " ".join(said))
+        for b in said:
+            r.cmd("z" + b)
+
+    def among(self, p, k, said):
+        r = self.r
+        for _ in range(self.rnd.choice((1, 5))):
+            stop = r.cmd("vCont;c")
+            while stop.startswith("T") and not re.search("break|watch|replaylog", stop):
+                stop = r.cmd("vCont;c")
+            if not stop.startswith("T") or "replaylog" in stop:
+                return
+        p.stop = stop
+        p.at()
+        regions = p.regions()
+        before, back = look(r, p.pid, regions), 0
+        while back < k:
+            stop = self.timed("bc")
             if "replaylog" in stop:
                 break
             back += 1
-        thread2, _ = thread_of(stop)
-        there = r.monitor("when").strip()
-        if "replaylog" in stop:
-            continue
-        for _ in range(back):
-            stop = r.cmd("vCont;s:%s" % thread)
-        after = look(r, pid, regions)
-        if before != after:
-            bad += 1
-            print("DIFFERENT at %s (%s), %d back (%s), now %s%s" % (where, thread, back, there, r.monitor("when").strip(),
-                  ", memory" if before[0] == after[0] else diff(before[0], after[0])))
-        elif verbose:
-            print("same at %s, %d back, %.1f ms" % (where, back, 1000 * max(times[-back:] or [0])))
-    r.close()
-    times.sort()
-    arrive.sort()
-    pick = lambda l, q: 1000 * l[min(len(l) - 1, int(q * len(l)))] if l else 0
-    print("%d places, %d different; %d steps back: median %.1f ms, p95 %.1f ms, max %.1f ms; getting there: median %.0f ms"
-          % (n, bad, len(times), pick(times, 0.5), pick(times, 0.95), pick(times, 1), pick(arrive, 0.5)))
-    sys.exit(bad != 0)
+        # a write is shown before it was done, going back; and going on it is another stop
+        there, more = r.monitor("when").strip(), "watch" in stop or "replaylog" in stop
+        for i in range(2 * back + 2):	# twice: a breakpoint where a write is done is two stops forward, one back
+            stop = r.cmd("vCont;c")
+            while stop.startswith("T") and not re.search("break|watch|replaylog", stop):
+                stop = r.cmd("vCont;c")
+            if i + 1 < back + more or (r.cmd("g") != before[0] and "replaylog" not in stop):
+                continue
+            break
+        self.compared(p, "%d stops back for %s" % (back, said), before, look(r, p.pid, regions), there)
+
+    def place(self, mode):
+        try:
+            self.try_place(mode)
+        except Died:
+            self.bad += 1
+            print("DIED after " + " | ".join(self.r.said), flush=True)
+            self.r.close()
+            self.r = Remote(*self.args)
+
+    def try_place(self, mode):
+        p = Place(self.r, self.rnd, self.last, self.whole)
+        self.times["arrive"].append(p.arrive)
+        if p.good:
+            (self.steps if mode == "steps" else self.stops)(p)
+
+    def summary(self, n):
+        def pick(what, q):
+            l = sorted(self.times[what])
+            return 1000 * l[min(len(l) - 1, int(q * len(l)))] if l else 0
+
+        print("%d places, %d compared, %d different; getting there: median %.0f ms" % (n, self.done, self.bad, pick("arrive", 0.5)))
+        for what, name in (("bs", "instructions"), ("bc", "stops")):
+            if self.times[what]:
+                print("%d %s back: median %.1f ms, p95 %.1f ms, max %.1f ms"
+                      % (len(self.times[what]), name, pick(what, 0.5), pick(what, 0.95), pick(what, 1)))
+
+
+def main():
+    a = argparse.ArgumentParser()
+    a.add_argument("-n", type=int, default=200)
+    a.add_argument("-s", type=int, default=1)
+    a.add_argument("-m", choices=("steps", "stops", "both"), default="both")
+    a.add_argument("replay")
+    a.add_argument("trace")
+    opts = a.parse_args()
+    b = Bench(opts)
+    for i in range(opts.n):
+        b.place(opts.m if opts.m != "both" else ("steps", "stops")[i % 2])
+    b.r.close()
+    b.summary(opts.n)
+    sys.exit(b.bad != 0)
 
 
 main()

@@ -64,6 +64,8 @@ static struct err *last_of(struct replay *r, const struct rp_pos *base, const st
 		TRY(rp_hop_counting(r, both, &chain, &hop));
 	} while (hop.kind == HOP_MOVED && !at_target(r, to, &hop));
 	r->debug->nameless = true;
+	if (hop.chained >= 0)	/* the target is at a place: its own arrival is not before it */
+		chain.count[hop.chained]--;
 	for (unsigned i = 0; i < p->n && at_target(r, to, &hop); i++) {
 		if (!chain.count[i] || chain.last[i] < turn)
 			continue;

@@ -254,7 +254,7 @@ static void int3_in(const struct rp_debug *d, struct rp_mm *mm, struct rp_task *
 
 		if (s->b[i].kind > REPLAY_COUNT || s->b[i].pid != t->rec_pid)
 			continue;
-		if ((s->b[i].kind == REPLAY_COUNT || s->b[i].cond || d->quiet) && !d->slow && rp_gate_in(mm, t->real, &s->b[i]))
+		if (!d->slow && rp_gate_in(mm, t->real, &s->b[i]))
 			continue;
 		x->addr = s->b[i].addr;
 		x->at = place_of(mm, x->addr);

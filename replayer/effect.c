@@ -200,6 +200,7 @@ static struct err *apply_map(struct replay *r, struct rp_task *t, const struct t
 	if (!range_allowed(e->addr, e->len) || (e->x & ~(uint64_t)(PROT_READ | PROT_WRITE | PROT_EXEC)))
 		return bad_effect(ev, "maps a range that is not allowed");
 	shared_cut(t->mm, e->addr, e->len);
+	rp_nofork_cut(t->mm, e->addr, e->len);
 	rp_probe_yield(r, t, e->addr, e->len);
 	patches_cut(&t->mm->patches, e->addr, e->len);
 	if ((e->y & 0xff) != TRACE_MAP_ANON)
@@ -220,6 +221,7 @@ static struct err *apply_unmap(struct replay *r, struct rp_task *t, const struct
 	if (!range_allowed(e->addr, e->len))
 		return bad_effect(ev, "unmaps a range that is not allowed");
 	shared_cut(t->mm, e->addr, e->len);
+	rp_nofork_cut(t->mm, e->addr, e->len);
 	rp_probe_yield(r, t, e->addr, e->len);
 	patches_cut(&t->mm->patches, e->addr, e->len);
 	while (*p) {
@@ -267,6 +269,7 @@ static struct err *apply_move(struct replay *r, struct rp_task *t, const struct 
 		return bad_effect(ev, "moves a range that is not allowed");
 	rp_probe_yield(r, t, e->addr, e->len);
 	rp_probe_yield(r, t, e->x, e->y);
+	rp_nofork_move(t->mm, e->addr, e->len, e->x, e->y);
 	if (e->x != e->addr) {	/* effects give the program its own bytes back */
 		patches_cut(&t->mm->patches, e->addr, e->len);
 		patches_cut(&t->mm->patches, e->x, e->y);
@@ -298,6 +301,8 @@ static struct err *apply_advise(struct rp_task *t, const struct trace_event *ev,
 		allowed |= e->x == known[i];
 	if (!allowed || !range_allowed(e->addr, e->len))
 		return bad_effect(ev, "advises on a range that is not allowed");
+	if (rp_nofork_advise(t->mm, e->addr, e->len, e->x))
+		return NULL;
 	return call(t, &ret, SYS_madvise, e->addr, e->len, e->x, 0, 0, 0);
 }
 
@@ -528,8 +533,10 @@ static struct err *apply_task(struct replay *r, struct rp_task *t, const struct 
 	t->dirty = t->mm->patches.n != 0;
 	child->mm = share ? t->mm : rp_mm_copy(t->mm);
 	child->mm->users += share;
-	if (!share)
+	if (!share) {
 		rp_probe_forked(r, child, t->mm);
+		TRY(rp_nofork_child(child));
+	}
 	memcpy(&child->regs, e->data, sizeof(child->regs));
 	child->regs.orig_rax = (uint64_t)-1;
 	child->dirty = true;

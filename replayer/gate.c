@@ -438,6 +438,10 @@ struct err *rp_gate_build(struct replay *r, struct rp_task *t, unsigned set)
 
 		if (p->in || p->b.pid != t->rec_pid || !tracee_read_some(t->real, p->b.addr, now, sizeof(now)))
 			continue;
+		if (patches_at(&mm->patches, p->b.addr)) {	/* the instruction is in a stub already: breaks.c */
+			p->built = p->tried = false;
+			continue;
+		}
 		if (p->tried && !memcmp(now, p->seen, sizeof(now)))
 			continue;
 		p->tried = true;

@@ -324,7 +324,7 @@ struct err *rp_hop(struct replay *r, unsigned set, bool step, struct rp_hop *ret
 	struct rp_debug *d = r->debug;
 	struct err *err;
 
-	*ret = (struct rp_hop){ .kind = HOP_END, .set = set };
+	*ret = (struct rp_hop){ .kind = HOP_END, .set = set, .chained = -1 };
 	d->now = set;
 	err = rp_next(r);
 	if (err_catch(&err, ERR_END))

@@ -33,8 +33,16 @@ struct rp_grow {
 	int prot;
 };
 
+/* What a fork leaves out or clears: nofork.c. */
+struct rp_nofork {
+	struct rp_nofork *next;
+	uint64_t addr, end;
+	int advice;		/* MADV_DONTFORK or MADV_WIPEONFORK */
+};
+
 struct rp_mm {
 	unsigned users;
+	struct rp_nofork *nofork;
 	struct rp_shared *shared;
 	struct rp_grow *grow;
 	struct patches patches;	/* calls that jump to the hook: abi/buffer.h */
@@ -143,6 +151,17 @@ struct err *effect_sum(struct replay *r, struct rp_task *t, const struct trace_e
  */
 struct err *effect_guard(struct rp_task *t, uint64_t addr, uint64_t *page_ret, int *prot_ret);
 struct err *effect_unguard(struct rp_task *t, uint64_t page, int prot);
+
+/* ---- nofork.c ---------------------------------------------------------------------- */
+/* False: advice about something else. */
+bool rp_nofork_advise(struct rp_mm *mm, uint64_t addr, uint64_t len, uint64_t advice);
+/* Memory there goes, or is replaced. */
+void rp_nofork_cut(struct rp_mm *mm, uint64_t addr, uint64_t len);
+void rp_nofork_move(struct rp_mm *mm, uint64_t from, uint64_t len, uint64_t to, uint64_t new_len);
+/* A process that the recording has forked, with an rp_mm of its own. */
+struct err *rp_nofork_child(struct rp_task *child);
+void rp_nofork_copy(struct rp_mm *to, const struct rp_mm *from);
+void rp_nofork_deinit(struct rp_mm *mm);
 
 /* ---- snapshot.c: one address space, to go back to ------------------------------------- */
 struct rp_snapshot { pid_t real; struct regs regs; struct rp_mm *mm; };

@@ -67,6 +67,7 @@ struct rp_mm *rp_mm_copy(const struct rp_mm *mm)
 		c->next = copy->grow;
 		copy->grow = c;
 	}
+	rp_nofork_copy(copy, mm);
 	patches_copy(&copy->patches, &mm->patches);
 	copy->calls = mm->calls;
 	memcpy(copy->areas, mm->areas, sizeof(copy->areas));	/* they are mapped in a copy too, stubs are made anew */
@@ -97,6 +98,7 @@ void rp_mm_put(struct rp_mm *mm)
 		free(mm->grow);
 		mm->grow = next;
 	}
+	rp_nofork_deinit(mm);
 	patches_deinit(&mm->patches);
 	free(mm->auxv);
 	free(mm->int3);

@@ -68,5 +68,5 @@ print counter
 EOF
 expect '^\$1 = 6'; expect '^\$2 = 32'; expect '^\$3 = 16'; expect '^\$4 = 4'; expect '^\$5 = 77'; expect '^\$6 = 6'; expect '= 9$'
 
-python3 "$ROOT/bench/places.py" "$REPLAY" "$TMP/trace" 30 >"$TMP/out" 2>&1 || fail "places: $(grep -v same "$TMP/out" | tail -2 | tr '\n' '|')"
+python3 "$ROOT/bench/places.py" -n 30 "$REPLAY" "$TMP/trace" >"$TMP/out" 2>&1 || fail "places: $(grep -v same "$TMP/out" | tail -2 | tr '\n' '|')"
 exit 0
