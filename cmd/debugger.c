@@ -26,34 +26,8 @@
 
 #include "gdbserver/gdbserver.h"
 
-/* Commands gdb is given in Python: what needs more than one packet. */
-static const char python_commands[] =
-	"import gdb\n"
-	"def _hs(name, doc):\n"
-	"    def add(f):\n"
-	"        class C(gdb.Command):\n"
-	"            __doc__ = doc\n"
-	"            def __init__(self): super().__init__(name, gdb.COMMAND_RUNNING)\n"
-	"            def invoke(self, arg, tty): f(arg)\n"
-	"        C()\n"
-	"        return f\n"
-	"    return add\n"
-	"@_hs('when', 'Say where in the recording this is.')\n"
-	"def _when(arg): gdb.execute('monitor when')\n"
-	"def _jump(what):\n"
-	"    gdb.execute('monitor ' + what, to_string=True)\n"
-	"    gdb.execute('stepi')\n"
-	"@_hs('seek', 'seek EVENT - go to after an event of the recording (hindsight dump lists them).')\n"
-	"def _seek(arg):\n"
-	"    if not arg.strip().isdigit(): raise gdb.GdbError('seek EVENT: a number, see hindsight dump')\n"
-	"    _jump('seek ' + arg.strip())\n"
-	"@_hs('last', 'last EXPR - go back to where EXPR was changed last.')\n"
-	"def _last(arg):\n"
-	"    b = gdb.Breakpoint(arg, gdb.BP_WATCHPOINT) if arg.startswith('-l ') else None\n"
-	"    v = gdb.parse_and_eval(arg)\n"
-	"    b = gdb.Breakpoint('*(%s *)%s' % (v.type, hex(int(v.address))), gdb.BP_WATCHPOINT)\n"
-	"    try: gdb.execute('reverse-continue')\n"
-	"    finally: b.delete()\n";
+/* commands.S: what replay adds to gdb, in Python. */
+extern const char gdb_commands[];
 
 struct place {			/* where the socket is until gdb has connected */
 	char dir[64], socket[80], script[80];
@@ -99,7 +73,7 @@ static struct err *place_make(struct place *p, const char *trace_dir, int *liste
 	snprintf(p->script, sizeof(p->script), "%s/hindsight.py", p->dir);
 	f = fopen(p->script, "we");
 	if (f) {
-		fputs(python_commands, f);
+		fputs(gdb_commands, f);
 		leaks_gdb(f, trace_dir);
 		fclose(f);
 	}

@@ -9,14 +9,34 @@
 #include <stdint.h>
 
 #include "gdbserver/gdbserver.h"
+#include "symbols/symbols.h"
 
-enum { PACKET_MAX = 0x20000, FILES_MAX = 64, BREAKS_MAX = 1024, TASKS_MAX = 4096 };
+enum { PACKET_MAX = 0x20000, FILES_MAX = 64, BREAKS_MAX = 1024, TASKS_MAX = 4096, PLACES_MAX = 1000 };
 
 /* A reply being built.  Bytes are escaped when it is sent. */
 struct reply {
 	char *bytes;
 	size_t len, room;
 	bool none;		/* the command has no reply (k) */
+};
+
+/* Where the next step or continue goes instead: monitor.c. */
+struct armed {
+	enum { ARMED_NOTHING = 0, ARMED_BEGIN, ARMED_END, ARMED_POINT, ARMED_LAST } kind;
+	struct replay_point *point;
+	uint64_t addr, len;	/* LAST */
+	bool go_on;		/* a continue does not stop there */
+};
+
+/* Points in time: the user's checkpoints, places that were visited. */
+struct kept {
+	unsigned id;
+	struct replay_point *point;
+	char *text, *where;	/* position, and function and line; may be NULL */
+};
+struct kept_list {
+	struct kept *kept;
+	unsigned n, room;
 };
 
 struct server {
@@ -27,8 +47,12 @@ struct server {
 	int tid;			/* Hg */
 	int tid_go;			/* Hc; 0 or -1 = any */
 	struct replay_stop last;	/* what `?' answers */
-	bool seek;			/* the next resume goes there instead */
-	uint64_t seek_to;
+	struct armed armed;
+	bool last_found;		/* by the last ARMED_LAST */
+	struct kept_list checkpoints, places;
+	unsigned checkpoint_id, place;	/* of the newest; of places, the present one */
+	bool places_told;		/* the debugger says which stops its user sees */
+	struct symbols *symbols;	/* names.c */
 	struct replay_break breaks[BREAKS_MAX];
 	unsigned breaks_n;
 	int files[FILES_MAX];		/* -1 = free */
@@ -91,6 +115,31 @@ struct err *target_set_registers(struct server *s, int tid, const char *hex) __m
 struct err *target_set_register(struct server *s, int tid, uint64_t n, const char *hex) __must_check;
 void target_threads_xml(struct server *s, struct reply *o);
 bool target_task(struct server *s, int tid, struct replay_task *ret);
+
+/* ---- monitor.c ---------------------------------------------------------------------- */
+bool monitor_armed(const struct server *s);
+/* Go where monitor commands said. */
+struct err *monitor_go(struct server *s, struct replay_stop *stop) __must_check;
+void monitor_note_place(struct server *s);
+void monitor_deinit(struct server *s);
+
+/* ---- names.c: addresses in words ------------------------------------------------------ */
+/* The symbols of the process of tid as it is now; NULL when there are none. */
+struct symbols *names_of(struct server *s, int tid);
+/* "work at t.c:9" of the thread being read; the caller frees it. */
+char *names_of_here(struct server *s);
+void names_deinit(struct server *s);
+/* These are strings for the caller to free. */
+char *names_maps(struct server *s, int pid);
+char *names_code(struct symbols *sym, uint64_t pc);		/* "work at t.c:9", "0x1234" */
+char *names_variable(struct symbols *sym, uint64_t addr);	/* "variable table[3].name"; NULL = none is there */
+/* "local p of main, frame of main at t.c:20"; NULL when the stack cannot be walked that far */
+char *names_stack(struct server *s, struct symbols *sym, int tid, const struct regs *regs, uint64_t addr);
+char *names_tls(struct server *s, struct symbols *sym, int tid, const struct regs *regs, uint64_t addr);
+
+/* ---- find.c ---------------------------------------------------------------------------- */
+/* "[-u] [-s SIZE] VALUE": appends to o, or says what is wrong. */
+const char *find_pointer(struct server *s, const char *args, struct reply *o);
 
 /* ---- file.c ---------------------------------------------------------------------------- */
 void file_command(struct server *s, const char *args);

@@ -1,37 +1,446 @@
 /*
- * monitor.c - what people type behind `monitor'.
+ * monitor.c - commands of ours: qRcmd, which gdb calls `monitor'.
+ *
+ * A command that moves cannot stop the program itself: the debugger would not know.  It is kept, and the next step or
+ * continue, in whatever direction, goes there and stops at once (monitor_go()).  cmd/commands.py gives gdb commands
+ * that do both.  Answers that begin with "error: " are failures; those with "goes there" wait for the step.
  */
+#include <ctype.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/bug.h"
 #include "gdbserver/internal.h"
 
-/* ---- monitor ---------------------------------------------------------------------------------------- */
+struct monitor {
+	struct server *s;
+	struct reply *o;
+	const char *args;
+};
+typedef void monitor_fn(struct monitor *m);
 
-static void monitor_ps(struct server *s, struct reply *o)
+__attribute__((format(printf, 2, 3)))
+static void failed(struct monitor *m, const char *fmt, ...)
 {
-	static struct replay_task tasks[TASKS_MAX];
-	unsigned n = replay_tasks(s->r, true, tasks, TASKS_MAX);
+	char text[512];
+	va_list ap;
 
-	for (unsigned i = n < TASKS_MAX ? n : TASKS_MAX; i--;)
-		reply_text(o, "process %d thread %d %s%s%s\n", tasks[i].pid, tasks[i].tid, tasks[i].name,
-			   tasks[i].in_call ? " (in a system call)" : "", replay_shown(s->r, tasks[i].pid) ? "" : " (not shown)");
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	m->o->len = 0;
+	reply_text(m->o, "error: %s\n", text);
 }
 
-static void monitor_when(struct server *s, struct reply *o)
+/* Errors of the user's are told, those of the replay end the session as everywhere. */
+static bool went_wrong(struct monitor *m, struct err *err)
 {
-	char text[128];
+	if (!err)
+		return false;
+	failed(m, "%s", err->msg);
+	if (err->code == ERR_USAGE || err->code == ERR_UNSUPPORTED || err->code == ERR_GONE) {
+		err_free(err);
+	} else {
+		m->s->err = err;
+		m->s->done = true;
+	}
+	return true;
+}
 
-	replay_where_text(s->r, text, sizeof(text));
-	reply_text(o, "%s, thread %d\n", text, replay_current(s->r));
+static bool no_args(struct monitor *m, const char *usage)
+{
+	if (!*m->args)
+		return true;
+	failed(m, "%s takes no argument", usage);
+	return false;
+}
+
+/* ---- moves ----------------------------------------------------------------------------------- */
+
+static void disarm(struct server *s)
+{
+	replay_point_drop(s->armed.point);
+	s->armed = (struct armed){ .kind = ARMED_NOTHING };
+}
+
+static void arm(struct monitor *m, struct armed armed)
+{
+	disarm(m->s);
+	m->s->armed = armed;
+	reply_text(m->o, "the next step or continue goes there\n");
+}
+
+/* A point of one of the lists, which keep theirs. */
+static struct replay_point *copy_of(struct monitor *m, const char *text)
+{
+	struct replay_point *p = NULL;
+
+	return went_wrong(m, replay_point_parse(m->s->r, text, &p)) ? NULL : p;
+}
+
+static void do_seek(struct monitor *m)
+{
+	struct replay_point *p;
+
+	if (!strcmp(m->args, "end")) {
+		arm(m, (struct armed){ .kind = ARMED_END });
+		return;
+	}
+	if (!*m->args) {
+		failed(m, "seek EVENT or seek POSITION (`when' prints them), or seek end");
+		return;
+	}
+	p = copy_of(m, m->args);
+	if (p)
+		arm(m, (struct armed){ .kind = ARMED_POINT, .point = p });
+}
+
+static void do_end(struct monitor *m)
+{
+	if (no_args(m, "end"))
+		arm(m, (struct armed){ .kind = ARMED_END });
+}
+
+static void do_last(struct monitor *m)
+{
+	struct armed a = { .kind = ARMED_LAST };
+	const char *p = m->args;
+	char *end;
+
+	a.addr = strtoull(p, &end, 0);
+	if (end != p && *end == ' ') {
+		p = end + 1;
+		a.len = strtoull(p, &end, 0);
+	}
+	if (end == p || *end || !a.len) {
+		failed(m, "last ADDRESS LENGTH: who wrote there last");
+		return;
+	}
+	arm(m, a);
+}
+
+static void do_last_was(struct monitor *m)
+{
+	if (m->s->last_found)
+		reply_text(m->o, "thread %d\n", replay_current(m->s->r));
+	else
+		failed(m, "not written since the recording of this process began");
+}
+
+/* The beginning, and on from there: the debugger's continue may take a step first. */
+static void do_run(struct monitor *m)
+{
+	if (no_args(m, "run"))
+		arm(m, (struct armed){ .kind = ARMED_BEGIN, .go_on = true });
+}
+
+bool monitor_armed(const struct server *s)
+{
+	return s->armed.kind != ARMED_NOTHING;
+}
+
+struct err *monitor_go(struct server *s, struct replay_stop *stop)
+{
+	struct armed a = s->armed;
+	struct err *err = NULL;
+
+	s->armed = (struct armed){ .kind = ARMED_NOTHING };
+	switch (a.kind) {
+	case ARMED_NOTHING:
+		break;
+	case ARMED_END:
+		err = replay_seek(s->r, UINT64_MAX, stop);
+		break;
+	case ARMED_BEGIN:
+		err = replay_seek(s->r, 0, stop);
+		break;
+	case ARMED_POINT:
+		err = replay_point_go(s->r, a.point, stop);
+		if (err_catch(&err, ERR_USAGE))		/* there is none: where we are */
+			*stop = (struct replay_stop){ .kind = REPLAY_STOP_STEP, .tid = replay_current(s->r) };
+		break;
+	case ARMED_LAST:
+		err = replay_last_write(s->r, s->tid > 0 ? s->tid : replay_current(s->r), a.addr, a.len, stop);
+		s->last_found = !err && stop->kind == REPLAY_STOP_WATCH;
+		break;
+	}
+	replay_point_drop(a.point);
+	if (!err && (stop->kind == REPLAY_STOP_WATCH || a.kind != ARMED_END))
+		stop->kind = stop->kind == REPLAY_STOP_INTERRUPT ? REPLAY_STOP_INTERRUPT : REPLAY_STOP_STEP;
+	return err;
+}
+
+/* ---- where and when ------------------------------------------------------------------------------- */
+
+static void do_when(struct monitor *m)
+{
+	struct server *s = m->s;
+	char *text;
+
+	if (!no_args(m, "when") || went_wrong(m, replay_point_text(s->r, &text)))
+		return;
+	reply_text(m->o, "event %" PRIu64 ", thread %d, position %s\n", replay_where(s->r), thread_to_read(s), text);
+	free(text);
+}
+
+static void do_elapsed(struct monitor *m)
+{
+	if (no_args(m, "elapsed"))
+		reply_text(m->o, "%.6f s since the recording began (at event %" PRIu64 ")\n",
+			   (double)replay_elapsed_ns(m->s->r) / 1e9, replay_where(m->s->r));
+}
+
+static void do_real_tid(struct monitor *m)
+{
+	struct replay_task t;
+
+	if (!no_args(m, "real-tid"))
+		return;
+	if (target_task(m->s, thread_to_read(m->s), &t))
+		reply_text(m->o, "thread %d of process %d, as recorded\n", t.tid, t.pid);
+	else
+		failed(m, "no thread is selected");
+}
+
+static void do_ps(struct monitor *m)
+{
+	static struct replay_task tasks[TASKS_MAX];
+	unsigned n = replay_tasks(m->s->r, true, tasks, TASKS_MAX);
+
+	if (!no_args(m, "ps"))
+		return;
+	for (unsigned i = n < TASKS_MAX ? n : TASKS_MAX; i--;)
+		reply_text(m->o, "process %d thread %d %s%s%s\n", tasks[i].pid, tasks[i].tid, tasks[i].name,
+			   tasks[i].in_call ? " (in a system call)" : "", replay_shown(m->s->r, tasks[i].pid) ? "" : " (not shown)");
+}
+
+static void do_exe(struct monitor *m)
+{
+	char exe[4096];
+
+	replay_exe(m->s->r, thread_to_read(m->s), exe, sizeof(exe));
+	reply_text(m->o, "%s\n", exe);
+}
+
+/* ---- checkpoints ------------------------------------------------------------------------------------ */
+
+static struct kept *checkpoint_find(struct monitor *m)
+{
+	char *end;
+	unsigned long id = strtoul(m->args, &end, 10);
+
+	for (unsigned i = 0; i < m->s->checkpoints.n && isdigit((unsigned char)*m->args) && !*end; i++) {
+		if (m->s->checkpoints.kept[i].id == id)
+			return &m->s->checkpoints.kept[i];
+	}
+	failed(m, *m->args ? "there is no checkpoint %.40s: see `info checkpoints'" :
+	       "the number of a checkpoint is needed: see `info checkpoints'", m->args);
+	return NULL;
+}
+
+static struct kept *kept_add(struct kept_list *l, unsigned id, struct replay_point *p)
+{
+	if (l->n == l->room) {
+		l->room = l->room * 2 + 16;
+		l->kept = realloc(l->kept, l->room * sizeof(*l->kept));
+		BUG_ON(!l->kept, "out of memory for places");
+	}
+	l->kept[l->n] = (struct kept){ .id = id, .point = p };
+	return &l->kept[l->n++];
+}
+
+static void kept_drop(struct kept_list *l, unsigned i)
+{
+	replay_point_drop(l->kept[i].point);
+	free(l->kept[i].text);
+	free(l->kept[i].where);
+	l->n--;
+	memmove(&l->kept[i], &l->kept[i + 1], (l->n - i) * sizeof(*l->kept));
+}
+
+static void do_checkpoint(struct monitor *m)
+{
+	struct server *s = m->s;
+	struct kept *k;
+	char *text;
+
+	if (!no_args(m, "checkpoint") || went_wrong(m, replay_point_text(s->r, &text)))
+		return;
+	k = kept_add(&s->checkpoints, ++s->checkpoint_id, replay_point_here(s->r));
+	k->text = text;
+	k->where = names_of_here(s);
+	if (!went_wrong(m, replay_point_keep(s->r, k->point, true)))
+		reply_text(m->o, "Checkpoint %u at %s, event %" PRIu64 "\n", k->id, k->where, replay_where(s->r));
+}
+
+static void do_checkpoints(struct monitor *m)
+{
+	const struct kept_list *l = &m->s->checkpoints;
+
+	if (!no_args(m, "info checkpoints"))
+		return;
+	if (!l->n) {
+		reply_text(m->o, "No checkpoints.\n");
+		return;
+	}
+	reply_text(m->o, "%-4s %-10s %s\n", "Num", "Event", "Where");
+	for (unsigned i = 0; i < l->n; i++)
+		reply_text(m->o, "%-4u %-10" PRIu64 " %s, position %s\n", l->kept[i].id, replay_point_event(l->kept[i].point),
+			   l->kept[i].where, l->kept[i].text);
+}
+
+static void do_delete_checkpoint(struct monitor *m)
+{
+	struct kept_list *l = &m->s->checkpoints;
+	struct kept *k = checkpoint_find(m);
+	bool other = false;
+
+	if (!k)
+		return;
+	for (unsigned i = 0; i < l->n; i++)
+		other |= &l->kept[i] != k && !strcmp(l->kept[i].text, k->text);
+	if (other || !went_wrong(m, replay_point_keep(m->s->r, k->point, false)))
+		kept_drop(l, (unsigned)(k - l->kept));
+}
+
+static void do_restart(struct monitor *m)
+{
+	struct kept *k;
+
+	if (!*m->args) {
+		arm(m, (struct armed){ .kind = ARMED_BEGIN });
+		return;
+	}
+	k = checkpoint_find(m);
+	if (k)
+		arm(m, (struct armed){ .kind = ARMED_POINT, .point = replay_point_copy(k->point) });
+}
+
+/* ---- places that were visited ---------------------------------------------------------------------------- */
+
+void monitor_note_place(struct server *s)
+{
+	struct kept_list *l = &s->places;
+
+	if (l->n && replay_point_is_here(s->r, l->kept[s->place].point))
+		return;
+	while (l->n > s->place + 1)	/* another way from here */
+		kept_drop(l, l->n - 1);
+	if (l->n == PLACES_MAX)
+		kept_drop(l, 0);
+	kept_add(l, 0, replay_point_here(s->r));
+	s->place = l->n - 1;
+}
+
+/* gdb says which stops its user sees: commands.py. */
+static void do_place(struct monitor *m)
+{
+	m->s->places_told = true;
+	monitor_note_place(m->s);
+}
+
+static void visit(struct monitor *m, int by)
+{
+	struct server *s = m->s;
+	char *end;
+	unsigned long n = *m->args ? strtoul(m->args, &end, 10) : 1;
+
+	if (*m->args && (!isdigit((unsigned char)*m->args) || *end || !n)) {
+		failed(m, "how many places? give a number");
+		return;
+	}
+	monitor_note_place(s);
+	if (by < 0 ? s->place < n : s->place + n >= s->places.n) {
+		failed(m, by < 0 ? "there are %u places further back" : "there are %u places further forward",
+		       by < 0 ? s->place : s->places.n - 1 - s->place);
+		return;
+	}
+	s->place = by < 0 ? s->place - (unsigned)n : s->place + (unsigned)n;
+	arm(m, (struct armed){ .kind = ARMED_POINT, .point = replay_point_copy(s->places.kept[s->place].point) });
+}
+
+static void do_back_place(struct monitor *m) { visit(m, -1); }
+static void do_forward_place(struct monitor *m) { visit(m, 1); }
+
+static void do_find_pointer(struct monitor *m)
+{
+	const char *wrong = find_pointer(m->s, m->args, m->o);
+
+	if (wrong)
+		failed(m, "%s", wrong);
+}
+
+/* ---- the table ----------------------------------------------------------------------------------------------- */
+
+static monitor_fn do_help;
+
+static const struct { const char *name; monitor_fn *run; const char *args, *help; } commands[] = {
+	{ "when", do_when, "", "event, thread and position; a position is good for seek and replay -e" },
+	{ "elapsed", do_elapsed, "", "time from the start of the recording to the last event" },
+	{ "real-tid", do_real_tid, "", "the thread's number as recorded" },
+	{ "ps", do_ps, "", "processes and threads at this point" },
+	{ "seek", do_seek, " EVENT|POSITION|end", "go there" },
+	{ "end", do_end, "", "go to the end of the recording" },
+	{ "checkpoint", do_checkpoint, "", "keep this point in time" },
+	{ "restart", do_restart, " [N]", "go to a checkpoint; without number to the beginning" },
+	{ "run", do_run, "", "go on from the beginning" },
+	{ "info checkpoints", do_checkpoints, "", "list them" },
+	{ "delete checkpoint", do_delete_checkpoint, " N", "forget one" },
+	{ "back", do_back_place, " [N]", "go to the place visited before this one" },
+	{ "forward", do_forward_place, " [N]", "and back again" },
+	{ "last", do_last, " ADDRESS LENGTH", "go to where that memory was changed last" },
+	{ "find-pointer", do_find_pointer, " [-u] [-s SIZE] VALUE", "who holds it: registers, stacks, variables, heap blocks" },
+	{ "help", do_help, "", "this list" },
+	/* for commands.py */
+	{ "last-was", do_last_was, NULL, NULL },
+	{ "exe", do_exe, NULL, NULL },
+	{ "place", do_place, NULL, NULL },
+};
+enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
+
+static void do_help(struct monitor *m)
+{
+	for (unsigned i = 0; i < COMMANDS; i++) {
+		if (commands[i].help)
+			reply_text(m->o, "monitor %s%s - %s\n", commands[i].name, commands[i].args, commands[i].help);
+	}
+	reply_text(m->o, "After one that goes somewhere, the next step or continue does.\n");
+}
+
+static char *trim(char *line)
+{
+	size_t n;
+
+	while (*line == ' ')
+		line++;
+	for (n = strlen(line); n && line[n - 1] == ' '; n--)
+		line[n - 1] = 0;
+	return line;
+}
+
+static void command(struct server *s, char *line, struct reply *o)
+{
+	struct monitor m = { s, o, "" };
+
+	line = trim(line);
+	for (unsigned i = 0; i < COMMANDS; i++) {
+		size_t n = strlen(commands[i].name);
+
+		if (strncmp(line, commands[i].name, n) || (line[n] && line[n] != ' '))
+			continue;
+		m.args = trim(line + n);
+		commands[i].run(&m);
+		return;
+	}
+	failed(&m, "no such command: `monitor help' lists them");
 }
 
 void do_monitor(struct server *s, const char *p, size_t len)
 {
-	char line[256];
+	static char line[PACKET_MAX / 2];
 	struct reply o = { 0 };
 	size_t n;
 
@@ -40,18 +449,22 @@ void do_monitor(struct server *s, const char *p, size_t len)
 		reply_bad(s);
 		return;
 	}
-	if (!strcmp(line, "when")) {
-		monitor_when(s, &o);
-	} else if (!strcmp(line, "ps")) {
-		monitor_ps(s, &o);
-	} else if (!strcmp(line, "end") || (!strncmp(line, "seek ", 5) && line[5] >= '0' && line[5] <= '9')) {
-		s->seek = true;
-		s->seek_to = line[0] == 'e' ? UINT64_MAX : strtoull(line + 5, NULL, 10);
-		reply_text(&o, "the next step or continue goes there\n");
-	} else {
-		reply_text(&o, "monitor when | ps | seek EVENT | end\n");
-	}
-	reply_hex(&s->out, o.bytes, o.len);
+	command(s, line, &o);
+	if (o.len)
+		reply_hex(&s->out, o.bytes, o.len);
+	else
+		reply_ok(s);
 	free(o.bytes);
 }
 
+void monitor_deinit(struct server *s)
+{
+	disarm(s);
+	while (s->checkpoints.n)
+		kept_drop(&s->checkpoints, s->checkpoints.n - 1);
+	while (s->places.n)
+		kept_drop(&s->places, s->places.n - 1);
+	free(s->checkpoints.kept);
+	free(s->places.kept);
+	names_deinit(s);
+}

@@ -79,6 +79,8 @@ static void stopped(struct server *s, struct err *err, const struct replay_stop 
 	}
 	s->last = *stop;
 	s->tid = s->tid_go = 0;
+	if (!s->places_told)
+		monitor_note_place(s);
 	if (stop->kind == REPLAY_STOP_FORK)
 		replay_show(s->r, stop->child_pid, true);
 	put_stop(s, stop);
@@ -90,24 +92,34 @@ static bool wanted(const struct server *s, const struct replay_stop *stop)
 	return !(stop->kind == REPLAY_STOP_FORK && !s->fork_events) && !(stop->kind == REPLAY_STOP_EXEC && !s->exec_events);
 }
 
+/* Somewhere else, and at no breakpoint, whatever is there. */
+static void arrived(struct server *s, const struct replay_stop *stop)
+{
+	s->last = *stop;
+	s->tid = s->tid_go = 0;
+	reply_text(&s->out, "T00thread:");
+	put_thread(s, replay_current(s->r));
+	reply_text(&s->out, ";");
+}
+
 static void go(struct server *s, int tid, bool step, uint64_t start, uint64_t end)
 {
 	struct replay_stop stop;
 	struct err *err;
 
 	replay_interrupt_from(s->r, s->in_len ? -1 : s->fd);
-	if (s->seek) {
-		s->seek = false;
-		err = replay_seek(s->r, s->seek_to, &stop);
-		if (err || stop.kind != REPLAY_STOP_STEP) {
+	if (monitor_armed(s)) {
+		bool go_on = s->armed.go_on;
+
+		err = monitor_go(s, &stop);
+		if (err || stop.kind != REPLAY_STOP_STEP || (go_on && step)) {
 			stopped(s, err, &stop);
 			return;
 		}
-		s->last = stop;
-		reply_text(&s->out, "T00thread:");
-		put_thread(s, replay_current(s->r));
-		reply_text(&s->out, ";");
-		return;
+		if (!go_on) {
+			arrived(s, &stop);
+			return;
+		}
 	}
 	do {
 		err = step ? replay_step(s->r, tid, start, end, &stop) : replay_forward(s->r, &stop);
@@ -176,7 +188,7 @@ void do_back(struct server *s, const char *p, size_t len)
 
 	(void)len;
 	replay_interrupt_from(s->r, s->in_len ? -1 : s->fd);
-	if (s->seek) {
+	if (monitor_armed(s)) {
 		go(s, 0, false, 0, 0);
 		return;
 	}

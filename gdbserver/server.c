@@ -171,6 +171,7 @@ struct err *gdbserver_run(struct replay *r, int fd)
 	}
 	replay_interrupt_from(r, -1);
 	file_close_all(s);
+	monitor_deinit(s);
 	err = s->err;
 	free(s->out.bytes);
 	free(s);

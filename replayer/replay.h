@@ -71,6 +71,8 @@ struct err *replay_regs(const struct replay *r, int tid, struct regs *ret) __mus
 struct err *replay_xstate(const struct replay *r, int tid, void *buf, size_t *len_ret) __must_check;
 /* Bytes read: fewer than len where memory ends. */
 size_t replay_memory(const struct replay *r, int tid, uint64_t addr, void *buf, size_t len);
+/* The next pages from *start on, before limit, that were ever touched: [*start, *end_ret).  False: there are none. */
+bool replay_populated(const struct replay *r, int tid, uint64_t *start, uint64_t limit, uint64_t *end_ret);
 /*
  * Changes: to a throw-away copy of the program.  Moving forward with registers other than the recording's runs the
  * copy (a function the debugger calls); any other move ends it, and the recording goes on as it was.
@@ -126,6 +128,25 @@ struct err *replay_step_back(struct replay *r, int tid, struct replay_stop *ret)
 struct err *replay_seek(struct replay *r, uint64_t event, struct replay_stop *ret) __must_check;
 /* While moving: stop soon when this descriptor has something to read or is closed; -1 = never. */
 void replay_interrupt_from(struct replay *r, int fd);
+/* Points in time to come back to; the caller drops them. */
+struct replay_point;
+struct replay_point *replay_point_here(struct replay *r);
+struct replay_point *replay_point_copy(const struct replay_point *p);
+void replay_point_drop(struct replay_point *p);
+bool replay_point_is_here(const struct replay *r, const struct replay_point *p);
+uint64_t replay_point_event(const struct replay_point *p);
+/* Keep a copy of all processes for the present point, so that going there is quick; or no longer. */
+struct err *replay_point_keep(struct replay *r, const struct replay_point *p, bool keep) __must_check;
+/* ERR_USAGE when the recording has no such point: nothing has moved. */
+struct err *replay_point_go(struct replay *r, const struct replay_point *p, struct replay_stop *ret) __must_check;
+/* The present as text that means the same in other sessions: point.c.  The caller frees it. */
+struct err *replay_point_text(struct replay *r, char **ret) __must_check;
+struct err *replay_point_parse(struct replay *r, const char *text, struct replay_point **ret) __must_check;
+/* To just before the instruction, of any thread, that changed this memory last.  STOP_BEGIN: none did, nothing has moved. */
+struct err *replay_last_write(struct replay *r, int tid, uint64_t addr, uint64_t len, struct replay_stop *ret) __must_check;
+/* From the start of the recording to its last event that was done. */
+uint64_t replay_elapsed_ns(struct replay *r);
+
 /* "event 12, 3 stops and 2 steps later" */
 void replay_where_text(const struct replay *r, char *buf, size_t size);
 

@@ -334,6 +334,21 @@ static struct err *scan_legs(struct replay *r, struct scan *s, const struct rp_p
 	return err;
 }
 
+/* From the event to end, which is in the computation behind it. */
+struct err *rp_count_stops(struct replay *r, unsigned set, const struct rp_pos *end, uint64_t *n_ret)
+{
+	unsigned user = r->debug->user;
+	struct scan s = { 0 };
+	struct err *err;
+
+	r->debug->user = set;
+	err = scan_legs(r, &s, end);
+	r->debug->user = user;
+	*n_ret = s.found && s.pos.legs_n ? s.pos.legs[0].n : 0;
+	free(s.pos.legs);
+	return err;
+}
+
 /* From here to end, not including it. */
 static struct err *scan_to(struct replay *r, struct scan *s, const struct rp_pos *end)
 {

@@ -1,0 +1,258 @@
+# commands.py - what replay adds to gdb.  It is built into replay (commands.S) and loaded by gdb at its start.
+#
+# The work is done by the server: `monitor' commands (gdbserver/monitor.c).  One that moves is only prepared there; the
+# stepi that follows does it, so that gdb, its front ends and breakpoint lists see an ordinary stop.
+import gdb
+
+
+def _ask(command):
+    """What the server answers; its errors are ours."""
+    try:
+        said = gdb.execute('monitor ' + command, to_string=True)
+    except gdb.error:
+        raise gdb.GdbError('The program is not being replayed; start replay again.')
+    if said.startswith('error: '):
+        raise gdb.GdbError(said[len('error: '):].strip())
+    return said
+
+
+def _go(command):
+    _ask(command)
+    gdb.execute('stepi')
+
+
+class _Command(gdb.Command):
+    """One function as a command; its documentation is `help'."""
+
+    def __init__(self, run, name, kind, completer, complete):
+        self.__doc__ = run.__doc__
+        self.run = run
+        if complete:
+            self.complete = lambda text, word: [c for c in complete() if c.startswith(word)]
+        if completer is None:
+            super().__init__(name, kind)
+        else:
+            super().__init__(name, kind, completer)
+
+    def invoke(self, arg, from_tty):
+        self.dont_repeat()
+        try:
+            self.run(arg.strip())
+        except gdb.GdbError:
+            raise
+        except gdb.error as e:      # one line, without Python's
+            raise gdb.GdbError(str(e))
+
+
+def _command(name, kind=gdb.COMMAND_RUNNING, completer=gdb.COMPLETE_NONE, complete=None):
+    def add(run):
+        _Command(run, name, kind, None if complete else completer, complete)
+        return run
+    return add
+
+
+def _nothing(arg, name):
+    if arg:
+        raise gdb.GdbError('%s takes no argument.' % name)
+
+
+# ---- where and when ----
+
+@_command('when', gdb.COMMAND_STATUS)
+def _when(arg):
+    """Say where in the recording this is: event, thread, position.
+A position is good for `seek' and for `replay -e', in this session and in others."""
+    _nothing(arg, 'when')
+    gdb.write(_ask('when'))
+
+
+@_command('elapsed', gdb.COMMAND_STATUS)
+def _elapsed(arg):
+    """Say how long after the start of the recording this point is."""
+    _nothing(arg, 'elapsed')
+    gdb.write(_ask('elapsed'))
+
+
+@_command('real-tid', gdb.COMMAND_STATUS)
+def _real_tid(arg):
+    """Say the number of the selected thread as the kernel gave it when it was recorded."""
+    _nothing(arg, 'real-tid')
+    gdb.write(_ask('real-tid'))
+
+
+@_command('seek')
+def _seek(arg):
+    """Go to a point in the recording.
+Usage: seek EVENT      to after this event (`hindsight dump' lists them)
+       seek POSITION   to what `when' called so
+       seek end"""
+    if not arg:
+        raise gdb.GdbError('seek EVENT, seek POSITION (`when\' prints both), or seek end.')
+    _go('seek ' + arg)
+
+
+# ---- checkpoints, with the names gdb has for its own ----
+
+def _numbers():
+    return [line.split()[0] for line in _ask('info checkpoints').splitlines() if line[:1].isdigit()]
+
+
+@_command('checkpoint')
+def _checkpoint(arg):
+    """Keep this point in time, to come back to it with `restart'."""
+    _nothing(arg, 'checkpoint')
+    gdb.write(_ask('checkpoint'))
+
+
+@_command('restart', complete=_numbers)
+def _restart(arg):
+    """Go to a checkpoint, or to the beginning.
+Usage: restart [N]
+N is the number of a checkpoint; without it, the recording starts from the beginning."""
+    _go('restart ' + arg)
+
+
+@_command('info checkpoints', gdb.COMMAND_STATUS)
+def _info_checkpoints(arg):
+    """List the checkpoints made with `checkpoint'."""
+    _nothing(arg, 'info checkpoints')
+    gdb.write(_ask('info checkpoints'))
+
+
+@_command('delete checkpoint', complete=_numbers)
+def _delete_checkpoint(arg):
+    """Forget a checkpoint.
+Usage: delete checkpoint N"""
+    _ask('delete checkpoint ' + arg)
+
+
+@_command('run')
+def _run(arg):
+    """Replay from the beginning.  Arguments and input are those of the recording.
+Breakpoints stay, and the program goes on until one is hit."""
+    if arg:
+        raise gdb.GdbError('run takes no argument here: the program has those it was recorded with.')
+    _ask('run')
+    gdb.execute('continue')
+
+
+@_command('starti')
+def _starti(arg):
+    """Replay from the beginning, and stop at the first instruction."""
+    _nothing(arg, 'starti')
+    _go('restart')
+
+
+@_command('start')
+def _start(arg):
+    """Replay from the beginning, and stop in main."""
+    _nothing(arg, 'start')
+    gdb.execute('tbreak main')
+    _ask('run')
+    gdb.execute('continue')
+
+
+# ---- places visited ----
+
+@_command('back')
+def _back(arg):
+    """Go to the place where the program was stopped before, like a browser's button.
+Usage: back [N]
+Every stop is a place, wherever in time it was; `forward' goes the other way."""
+    _go('back ' + arg)
+
+
+@_command('forward')
+def _forward(arg):
+    """Go to the place from which `back' came.
+Usage: forward [N]"""
+    _go('forward ' + arg)
+
+
+# ---- memory ----
+
+def _in_memory(arg):
+    if not arg:
+        raise gdb.GdbError('last EXPR: of which variable, field or *pointer?')
+    if arg.startswith('-l '):
+        arg = arg[3:].strip()
+    value = gdb.parse_and_eval(arg)
+    try:
+        address = value.address if not value.is_optimized_out else None
+    except gdb.error as e:          # a bit field
+        raise gdb.GdbError('last %s: %s' % (arg, e))
+    if address is None:
+        raise gdb.GdbError('last %s: that is in no memory (a register, or a computed value), so nobody wrote it there.' % arg)
+    return arg, value, int(address), value.dynamic_type.sizeof if value.type.sizeof == 0 else value.type.sizeof
+
+
+def _shown(value):
+    text = value.format_string(max_elements=16, repeat_threshold=4)
+    return text if len(text) <= 200 else text[:200] + '...'
+
+
+@_command('last', gdb.COMMAND_DATA, gdb.COMPLETE_EXPRESSION)
+def _last(arg):
+    """Go back to where EXPR was changed last, just before that instruction.
+Usage: last EXPR
+EXPR is something in memory: a variable, local or global, a field, an element, *POINTER.
+Writes of the value that is there already do not count."""
+    arg, value, address, size = _in_memory(arg)
+    try:
+        new = _shown(value)
+    except gdb.error as e:
+        raise gdb.GdbError('last %s: %s' % (arg, e))
+    kind = value.type
+    _go('last 0x%x %d' % (address & (1 << 64) - 1, size))
+    try:
+        who = _ask('last-was').strip()
+    except gdb.GdbError as e:
+        raise gdb.GdbError('%s: %s; this is where you were.' % (arg, e))
+    try:
+        old = _shown(gdb.Value(gdb.selected_inferior().read_memory(address, size).tobytes(), kind))
+    except (gdb.error, TypeError, ValueError):
+        old = '?'
+    gdb.write('%s became %s here, was %s; by %s\n' % (arg, new, old, who))
+
+
+@_command('find-pointer', gdb.COMMAND_DATA, gdb.COMPLETE_EXPRESSION)
+def _find_pointer(arg):
+    """List everything that holds VALUE: registers, stacks, variables, heap blocks.
+Usage: find-pointer [-u] [-s SIZE] VALUE
+-u  at unaligned addresses, too
+-s  any value from VALUE to VALUE + SIZE - 1, such as pointers into a block"""
+    flags, rest = [], arg
+    while rest.startswith('-'):
+        words = rest.split(None, 1)
+        if words[0] == '-u' and len(words) == 2:
+            flags.append('-u')
+            rest = words[1]
+        elif words[0] == '-s' and len(rest.split(None, 2)) == 3:
+            size = rest.split(None, 2)[1]
+            flags.append('-s %d' % int(gdb.parse_and_eval(size)))
+            rest = rest.split(None, 2)[2]
+        else:
+            break
+    if not rest:
+        raise gdb.GdbError('find-pointer [-u] [-s SIZE] VALUE: which value?')
+    value = gdb.parse_and_eval(rest)
+    code = value.type.strip_typedefs().code
+    if code in (gdb.TYPE_CODE_ARRAY, gdb.TYPE_CODE_FUNC, gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION) and value.address is not None:
+        value = value.address
+    try:
+        number = int(value.cast(gdb.lookup_type('unsigned long')))
+    except gdb.error:
+        raise gdb.GdbError('find-pointer: %s is no address.' % rest)
+    gdb.write(_ask('find-pointer %s 0x%x' % (' '.join(flags), number & (1 << 64) - 1)))
+
+
+# ---- every stop ----
+
+def _on_stop(event):
+    try:
+        gdb.execute('monitor place', to_string=True)
+    except gdb.error:
+        pass
+
+
+gdb.events.stop.connect(_on_stop)

@@ -1,0 +1,480 @@
+/*
+ * point.c - points in time that a debugger keeps, and their names as text.
+ *
+ * The text means the same in every session with the trace:
+ *
+ *	POINT  = EVENT | EVENT ":next" | EVENT { ":" LEG }	after that event; just before the next one is made; further
+ *	LEG    = "+" N | PLACE { "," PLACE } "x" N		N single steps; the N-th stop for these places
+ *	PLACE  = [KIND] ADDR [ "." LENGTH ] [ "I" CONDITION ]	hex; KIND = C, H: breakpoints, W, R, A: watchpoints
+ *
+ * Between two events one task runs, so its process need not be named.  A point that was come to by a long way
+ * gets a short name: how often its instruction has been come to since the event.
+ */
+#include <ctype.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "replayer/internal.h"
+
+enum { SHORT_TEXT = 60, PIECE = 128, PIECES = 64, PLACES_PARSED = 256, STEPS_PARSED = 100000000 };
+
+static const char kinds[] = { [REPLAY_BREAK] = 0, [REPLAY_COUNT] = 'C', [REPLAY_BREAK_HW] = 'H', [REPLAY_WRITE] = 'W',
+			      [REPLAY_READ] = 'R', [REPLAY_ACCESS] = 'A' };
+
+struct replay_point {
+	struct rp_pos pos;
+	uint32_t current;
+};
+
+struct replay_point *replay_point_here(struct replay *r)
+{
+	struct replay_point *p = calloc(1, sizeof(*p));
+
+	BUG_ON(!p, "out of memory for a point");
+	rp_pos_copy(&p->pos, &r->debug->pos);
+	p->pos.where = r->where;
+	p->current = r->debug->current;
+	return p;
+}
+
+struct replay_point *replay_point_copy(const struct replay_point *p)
+{
+	struct replay_point *copy = calloc(1, sizeof(*copy));
+
+	BUG_ON(!copy, "out of memory for a point");
+	rp_pos_copy(&copy->pos, &p->pos);
+	copy->current = p->current;
+	return copy;
+}
+
+void replay_point_drop(struct replay_point *p)
+{
+	if (p)
+		free(p->pos.legs);
+	free(p);
+}
+
+bool replay_point_is_here(const struct replay *r, const struct replay_point *p)
+{
+	return r->where == p->pos.where && rp_pos_same(&r->debug->pos, &p->pos);
+}
+
+uint64_t replay_point_event(const struct replay_point *p)
+{
+	return p->pos.where;
+}
+
+static struct rp_checkpoint *checkpoint_at(struct replay *r, const struct rp_pos *pos)
+{
+	struct rp_checkpoint *c = r->debug->newest;
+
+	while (c && !rp_pos_same(&c->pos, pos))
+		c = c->older;
+	return c;
+}
+
+struct err *replay_point_keep(struct replay *r, const struct replay_point *p, bool keep)
+{
+	struct rp_checkpoint *c;
+
+	if (keep && !r->debug->diverted && replay_point_is_here(r, p))
+		TRY(rp_checkpoint_take(r));
+	c = checkpoint_at(r, &p->pos);
+	if (c && c->older)	/* the first one stays */
+		c->keep = keep;
+	return NULL;
+}
+
+/* ---- going there -------------------------------------------------------------------------- */
+
+/* The task whose time it is between this event and the next. */
+static struct rp_task *running(struct replay *r)
+{
+	struct err *err = rp_next(r);
+
+	if (err) {
+		err_free(err);
+		return NULL;
+	}
+	return rp_task_find(r, r->ev.task);
+}
+
+static struct err *go(struct replay *r, const struct rp_pos *pos)
+{
+	struct rp_pos start = { 0 };
+	struct err *err, *back;
+
+	rp_pos_copy(&start, &r->debug->pos);
+	err = rp_goto(r, pos);
+	if (err && err->code == ERR_DIVERGED) {		/* no such point: nothing has happened */
+		err_free(err);
+		err = err_new(ERR_USAGE, "the recording has no such point");
+		r->debug->nameless = true;
+		back = rp_goto(r, &start);
+		if (back) {
+			err_free(err);
+			err = back;
+		}
+	}
+	free(start.legs);
+	return err;
+}
+
+struct err *replay_point_go(struct replay *r, const struct replay_point *p, struct replay_stop *ret)
+{
+	struct rp_task *t;
+	struct err *err;
+
+	/* the long way can be interrupted */
+	TRY(replay_seek(r, p->pos.where, ret));
+	if (ret->kind != REPLAY_STOP_STEP || replay_point_is_here(r, p))
+		goto out;
+	if (r->where != p->pos.where)
+		return err_new(ERR_USAGE, "the process shown has no such point");
+	rp_timer(RP_TIME_USER);
+	err = go(r, &p->pos);
+	rp_timer_off();
+	rp_int3_out(r);
+	if (err)
+		return err;
+out:
+	t = rp_task_find(r, p->current);
+	if (ret->kind == REPLAY_STOP_STEP && (p->pos.legs_n || p->pos.pending) && !t)
+		t = running(r);
+	if (ret->kind == REPLAY_STOP_STEP && t && replay_shown(r, t->rec_pid))
+		r->debug->current = t->serial;
+	ret->tid = replay_current(r);
+	return NULL;
+}
+
+/* ---- text ------------------------------------------------------------------------------------- */
+
+static void put_place(FILE *f, const struct replay *r, const struct replay_break *b)
+{
+	if (kinds[b->kind])
+		fputc(kinds[b->kind], f);
+	fprintf(f, "%" PRIx64, b->addr);
+	if (b->kind >= REPLAY_WRITE)
+		fprintf(f, ".%" PRIx64, b->len);
+	if (b->cond) {
+		const struct rp_cond *c = &r->debug->conds[b->cond - 1];
+
+		fputc('I', f);
+		for (unsigned i = 0; i < c->len; i++)
+			fprintf(f, "%02x", c->bytes[i]);
+	}
+}
+
+static char *text_of(struct replay *r, const struct rp_pos *p)
+{
+	const struct rp_task *t = p->legs_n ? running(r) : NULL;
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	BUG_ON(!f, "out of memory for a point");
+	fprintf(f, "%" PRIu64 "%s", p->where, p->pending ? ":next" : "");
+	for (unsigned i = 0; i < p->legs_n; i++) {
+		const struct rp_set *s = &r->debug->sets[p->legs[i].set];
+		const char *comma = "";
+
+		fputs(p->legs[i].set ? ":" : ":+", f);
+		for (unsigned j = 0; j < s->n; j++) {
+			if (t && s->b[j].pid != t->rec_pid)
+				continue;
+			fputs(comma, f);
+			put_place(f, r, &s->b[j]);
+			comma = ",";
+		}
+		fprintf(f, "%s%" PRIu64, p->legs[i].set ? "x" : "", p->legs[i].n);
+	}
+	fclose(f);
+	return text;
+}
+
+/* The same point as "the n-th time at this instruction"; *ret->legs_n stays 0 when it cannot be named so. */
+static struct err *shorter(struct replay *r, const struct rp_pos *p, struct rp_pos *ret)
+{
+	struct rp_task *t = running(r);
+	struct regs there, here;
+	struct replay_break b;
+	uint64_t before;
+	unsigned set;
+
+	if (!t)
+		return NULL;
+	b = (struct replay_break){ .kind = REPLAY_BREAK, .pid = t->rec_pid, .addr = t->regs.rip, .len = 1 };
+	there = t->regs;
+	set = rp_set_intern(r, &b, 1);
+	TRY(rp_goto(r, ret));
+	TRY(rp_count_stops(r, set, p, &before));
+	rp_pos_leg(ret, set, before + 1);
+	TRY(rp_goto(r, ret));
+	t = running(r);
+	here = t ? t->regs : (struct regs){ 0 };
+	there.eflags &= ~0x10100ull;	/* RF, TF: how we came here */
+	here.eflags &= ~0x10100ull;
+	if (memcmp(&there, &here, sizeof(here)))	/* in the middle of a repeated string instruction */
+		ret->legs_n = 0;
+	return NULL;
+}
+
+struct err *replay_point_text(struct replay *r, char **ret)
+{
+	struct rp_debug *d = r->debug;
+	struct rp_pos p = { 0 }, other = { .where = r->where };
+	struct err *err = NULL;
+
+	rp_pos_copy(&p, &d->pos);
+	p.where = r->where;
+	*ret = text_of(r, &p);
+	if (strlen(*ret) > SHORT_TEXT && !d->diverted && !d->nameless) {
+		bool shielded = d->shielded;
+
+		rp_timer(RP_TIME_USER);
+		d->shielded = true;
+		err = shorter(r, &p, &other);
+		if (err_catch(&err, ERR_DIVERGED))
+			other.legs_n = 0;
+		if (!err) {
+			d->nameless |= !other.legs_n;
+			err = rp_goto(r, &p);
+		}
+		d->shielded = shielded;
+		rp_timer_off();
+		rp_int3_out(r);
+	}
+	if (!err && other.legs_n) {
+		free(*ret);
+		*ret = text_of(r, &other);
+	}
+	free(p.legs);
+	free(other.legs);
+	return err;
+}
+
+/* ---- parsing ------------------------------------------------------------------------------------- */
+
+static bool take_decimal(const char **p, uint64_t *ret)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)**p))
+		return false;
+	*ret = strtoull(*p, &end, 10);
+	*p = end;
+	return *ret < RP_NO_LIMIT;
+}
+
+static int digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool take_hex(const char **p, uint64_t *ret)
+{
+	const char *start = *p;
+
+	for (*ret = 0; digit(**p) >= 0 && *p - start < 16; (*p)++)
+		*ret = *ret << 4 | (unsigned)digit(**p);
+	return *p > start && digit(**p) < 0;
+}
+
+static bool take_condition(struct replay *r, const char **p, unsigned *ret)
+{
+	size_t n = strspn(*p, "0123456789abcdef") / 2, at = 0;
+	uint8_t *bytes = malloc(n + 1);
+	bool sound = n > 2 && n <= 1 << 16;
+
+	BUG_ON(!bytes, "out of memory for a condition");
+	for (size_t i = 0; i < n; i++, *p += 2)
+		bytes[i] = (uint8_t)(digit((*p)[0]) << 4 | digit((*p)[1]));
+	while (sound && at + 2 <= n)	/* lengths and bytes: see replay_condition() */
+		at += 2u + (unsigned)(bytes[at] << 8 | bytes[at + 1]);
+	sound = sound && at == n;
+	if (sound)
+		*ret = replay_condition(r, bytes, (unsigned)n);
+	free(bytes);
+	return sound;
+}
+
+static bool take_place(struct replay *r, const char **p, struct replay_break *b)
+{
+	*b = (struct replay_break){ .kind = REPLAY_BREAK, .len = 1 };
+	for (unsigned k = 1; k < sizeof(kinds); k++) {
+		if (**p == kinds[k]) {
+			b->kind = (enum replay_break_kind)k;
+			++*p;
+			break;
+		}
+	}
+	if (!take_hex(p, &b->addr))
+		return false;
+	if (b->kind >= REPLAY_WRITE && (*(*p)++ != '.' || !take_hex(p, &b->len) || !b->len || b->len > 255))
+		return false;
+	if (**p != 'I')
+		return true;
+	++*p;
+	return b->kind == REPLAY_BREAK && take_condition(r, p, &b->cond);
+}
+
+static bool take_leg(struct replay *r, const char **p, int pid, struct rp_pos *pos)
+{
+	struct replay_break b[PLACES_PARSED];
+	unsigned n = 0, watches = 0;
+	uint64_t count;
+
+	if (**p == '+') {
+		++*p;
+		if (!take_decimal(p, &count) || !count || count > STEPS_PARSED)
+			return false;
+		rp_pos_leg(pos, 0, count);
+		return true;
+	}
+	do {
+		n += n > 0;
+		if (n + 1 >= PLACES_PARSED || !take_place(r, p, &b[n]))
+			return false;
+		b[n].pid = pid;
+		watches += b[n].kind >= REPLAY_WRITE;
+	} while (*(*p)++ == ',');
+	n++;
+	if ((*p)[-1] != 'x' || !take_decimal(p, &count) || !count || (watches && n > WATCHES_MAX))
+		return false;
+	rp_pos_leg(pos, rp_set_intern(r, b, n), count);
+	return true;
+}
+
+struct err *replay_point_parse(struct replay *r, const char *text, struct replay_point **ret)
+{
+	struct replay_point *point = calloc(1, sizeof(*point));
+	const char *p = text;
+	bool sound;
+
+	BUG_ON(!point, "out of memory for a point");
+	sound = take_decimal(&p, &point->pos.where);
+	if (sound && !strcmp(p, ":next")) {
+		point->pos.pending = true;
+	} else if (sound && *p) {
+		struct replay_stop stop;
+		struct replay_point *here = replay_point_here(r);
+		struct err *err = replay_seek(r, point->pos.where, &stop);	/* whose time is it then? */
+		struct rp_task *t = !err && r->where == point->pos.where ? running(r) : NULL;
+		int pid = t ? t->rec_pid : 0;
+
+		if (!err)
+			err = replay_point_go(r, here, &stop);
+		replay_point_drop(here);
+		if (err) {
+			replay_point_drop(point);
+			return err;
+		}
+		while (sound && *p == ':') {
+			p++;
+			sound = pid && take_leg(r, &p, pid, &point->pos);
+		}
+		sound = sound && !*p;
+	}
+	if (sound) {
+		*ret = point;
+		return NULL;
+	}
+	replay_point_drop(point);
+	return err_new(ERR_USAGE, "'%.60s' is no point in this recording: give an event number, or what `when' prints as position", text);
+}
+
+/* ---- who wrote this last, and when was that ---------------------------------------------------------- */
+
+struct err *replay_last_write(struct replay *r, int tid, uint64_t addr, uint64_t len, struct replay_stop *ret)
+{
+	struct replay_break b[PIECES];
+	struct rp_debug *d = r->debug;
+	struct replay_task t[1];
+	struct replay_point *here;
+	unsigned n = 0, user;
+	int pid = 0;
+	struct err *err;
+
+	if (!len || len > PIECE * PIECES)
+		return err_new(ERR_USAGE, "%" PRIu64 " bytes are too many to watch (at most %d): name a part of it", len, PIECE * PIECES);
+	for (const struct rp_task *task = r->tasks; task; task = task->next)
+		pid = task->rec_tid == tid ? task->rec_pid : pid;
+	if (!pid || !replay_tasks(r, false, t, 1))
+		return &err_gone;
+	for (uint64_t at = 0; at < len; at += PIECE)
+		b[n++] = (struct replay_break){ .kind = REPLAY_WRITE, .pid = pid, .addr = addr + at,
+						.len = len - at < PIECE ? len - at : PIECE };
+	here = replay_point_here(r);
+	user = d->user;
+	err = replay_breaks(r, b, n);
+	if (!err)
+		err = replay_backward(r, ret);
+	d->user = user;
+	if (!err && ret->kind == REPLAY_STOP_BEGIN) {
+		err = replay_point_go(r, here, ret);
+		ret->kind = REPLAY_STOP_BEGIN;
+	}
+	replay_point_drop(here);
+	return err;
+}
+
+uint64_t replay_elapsed_ns(struct replay *r)
+{
+	struct trace_event ev = { 0 };
+	struct err *err;
+
+	if (!r->where)
+		return 0;
+	err = trace_reader_seek(r->reader, r->where);
+	if (!err)
+		err = trace_reader_next(r->reader, &ev);
+	if (!err && r->ev_read)
+		err = trace_reader_next(r->reader, &r->ev);
+	err_free(err);
+	return ev.time_ns;
+}
+
+bool replay_populated(const struct replay *r, int tid, uint64_t *start, uint64_t limit, uint64_t *end_ret)
+{
+	enum { ENTRIES = 4096, PAGE = 4096 };
+	const uint64_t used = 3ull << 62;	/* present, or swapped out */
+	static uint64_t entry[ENTRIES];
+	uint64_t at = *start & ~(uint64_t)(PAGE - 1);
+	bool found = false;
+	char path[64];
+	pid_t real = 0;
+	int fd;
+
+	for (const struct rp_task *t = r->tasks; t; t = t->next)
+		real = t->rec_tid == tid ? t->real : real;
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", real);
+	fd = real && at < limit ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	if (fd < 0) {
+		*end_ret = limit;
+		return real && at < limit;
+	}
+	while (at < limit) {
+		uint64_t want = (limit - at + PAGE - 1) / PAGE;
+		ssize_t n = pread(fd, entry, (want < ENTRIES ? want : ENTRIES) * 8, (off_t)(at / PAGE * 8));
+		ssize_t i = 0;
+
+		if (n < 8)
+			break;
+		for (; i < n / 8 && !(found && !(entry[i] & used)); i++) {
+			if (!found && entry[i] & used) {
+				*start = at + (uint64_t)i * PAGE > *start ? at + (uint64_t)i * PAGE : *start;
+				found = true;
+			}
+		}
+		at += (uint64_t)i * PAGE;
+		if (i < n / 8)
+			break;
+	}
+	close(fd);
+	*end_ret = at < limit ? at : limit;
+	return found;
+}
