@@ -148,7 +148,9 @@ static char *of_thread(struct find *f, const struct map *m, uint64_t addr)
 			free(name);
 			return text;
 		}
-		if (sp < m->start || sp >= m->end || addr >= (f->regs[i].fs_base ? f->regs[i].fs_base : UINT64_MAX))
+		if (sp < m->start || sp >= m->end)
+			continue;
+		if (f->regs[i].fs_base >= m->start && addr >= f->regs[i].fs_base)	/* above the stack of a thread of libc's */
 			continue;
 		name = addr < sp - RED_ZONE ? NULL : names_stack(f->s, f->sym, f->task[i].tid, &f->regs[i], addr);
 		n = asprintf(&text, "stack of thread %d%s%s", f->task[i].tid, addr < sp - RED_ZONE ? ", below its stack pointer: left over" :

@@ -30,13 +30,18 @@ struct replay_point {
 	uint32_t current;
 };
 
+/* Of the recording, also while a copy of the program runs elsewhere. */
+static const struct rp_pos *present(const struct replay *r)
+{
+	return r->debug->diverted ? &r->debug->divert_pos : &r->debug->pos;
+}
+
 struct replay_point *replay_point_here(struct replay *r)
 {
 	struct replay_point *p = calloc(1, sizeof(*p));
 
 	BUG_ON(!p, "out of memory for a point");
-	rp_pos_copy(&p->pos, &r->debug->pos);
-	p->pos.where = r->where;
+	rp_pos_copy(&p->pos, present(r));
 	p->current = r->debug->current;
 	return p;
 }
@@ -60,7 +65,7 @@ void replay_point_drop(struct replay_point *p)
 
 bool replay_point_is_here(const struct replay *r, const struct replay_point *p)
 {
-	return r->where == p->pos.where && rp_pos_same(&r->debug->pos, &p->pos);
+	return rp_pos_same(present(r), &p->pos);
 }
 
 uint64_t replay_point_event(const struct replay_point *p)
@@ -108,7 +113,7 @@ static struct err *go(struct replay *r, const struct rp_pos *pos)
 	struct rp_pos start = { 0 };
 	struct err *err, *back;
 
-	rp_pos_copy(&start, &r->debug->pos);
+	rp_pos_copy(&start, present(r));
 	err = rp_goto(r, pos);
 	if (err && err->code == ERR_DIVERGED) {		/* no such point: nothing has happened */
 		err_free(err);
@@ -226,11 +231,11 @@ static struct err *shorter(struct replay *r, const struct rp_pos *p, struct rp_p
 struct err *replay_point_text(struct replay *r, char **ret)
 {
 	struct rp_debug *d = r->debug;
-	struct rp_pos p = { 0 }, other = { .where = r->where };
+	struct rp_pos p = { 0 }, other = { 0 };
 	struct err *err = NULL;
 
-	rp_pos_copy(&p, &d->pos);
-	p.where = r->where;
+	rp_pos_copy(&p, present(r));
+	other.where = p.where;
 	*ret = text_of(r, &p);
 	if (strlen(*ret) > SHORT_TEXT && !d->diverted && !d->nameless) {
 		bool shielded = d->shielded;
