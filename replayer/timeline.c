@@ -270,13 +270,12 @@ static void leg_note(struct replay *r, struct scan *s, struct scan_leg *l, const
 static struct err *leg_hop(struct replay *r, const struct scan_leg *l, uint64_t have, struct rp_hop *hop, uint64_t *n)
 {
 	struct rp_debug *d = r->debug;
-	const struct rp_set *s = &d->sets[l->leg->set], *u = &d->sets[d->user];
+	const struct rp_set *s;
 	unsigned both = rp_set_union(r, d->user, l->leg->set);
 	struct rp_chained chain = { .n = 1, .limit = { l->leg->n - have } };
 	struct err *err;
 
 	s = &d->sets[l->leg->set];
-	u = &d->sets[d->user];
 	if (!l->leg->set) {
 		err = rp_tracked_hop(r, both, true, hop);
 		*n = 1;
@@ -290,7 +289,7 @@ static struct err *leg_hop(struct replay *r, const struct scan_leg *l, uint64_t 
 		*n = chain.count[0];
 	} else {
 		d->limit = l->leg->n - have;
-		d->quiet = u->watches == u->n || both == d->user;
+		d->quiet = both == d->user;
 		err = rp_hop(r, both, false, hop);
 		*n = rp_hop_count(r, hop, l->leg->set);
 		d->quiet = false;
