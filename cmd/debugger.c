@@ -109,8 +109,12 @@ static _Noreturn void exec_gdb(const struct replay_args *o, const struct place *
 	sched_setaffinity(0, sizeof(*cpus), cpus);
 	signal(SIGINT, SIG_DFL);
 	signal(SIGQUIT, SIG_DFL);
-	add(argv, &n, "gdb");
+	add(argv, &n, o->gdb ? o->gdb : "gdb");
 	add(argv, &n, "-q");
+	if (o->interpreter) {
+		add(argv, &n, "-i");
+		add(argv, &n, o->interpreter[0] == '=' ? o->interpreter + 1 : o->interpreter);
+	}
 	if (o->batch) {
 		add(argv, &n, "-nx");
 		add(argv, &n, "-batch");
@@ -130,19 +134,26 @@ static _Noreturn void exec_gdb(const struct replay_args *o, const struct place *
 	for (unsigned i = 0; i < o->commands.n; i++)
 		add_ex(argv, &n, o->commands.value[i]);
 	argv[n] = NULL;
-	execvp("gdb", argv);
+	execvp(argv[0], argv);
 	_exit(127);
 }
 
-static bool have_gdb(void)
+static bool executable(const char *file)
+{
+	struct stat st;
+
+	return !stat(file, &st) && S_ISREG(st.st_mode) && access(file, X_OK) == 0;
+}
+
+static bool have_program(const char *name)
 {
 	const char *path = getenv("PATH");
 	char *copy = strdup(path ? path : "/usr/bin:/bin"), *save = NULL, file[4096];
-	bool found = false;
+	bool found = strchr(name, '/') && executable(name);
 
-	for (char *dir = strtok_r(copy, ":", &save); dir && !found; dir = strtok_r(NULL, ":", &save)) {
-		snprintf(file, sizeof(file), "%s/gdb", dir);
-		found = access(file, X_OK) == 0;
+	for (char *dir = strtok_r(copy, ":", &save); dir && !found && !strchr(name, '/'); dir = strtok_r(NULL, ":", &save)) {
+		snprintf(file, sizeof(file), "%s/%s", dir, name);
+		found = executable(file);
 	}
 	free(copy);
 	return found;
@@ -169,16 +180,30 @@ static struct err *wait_for_gdb(int listening, pid_t gdb, int *ret, int *status_
 	}
 }
 
+/* -e POSITION: the event has been come to. */
+static struct err *go_to(struct replay *r, const char *position)
+{
+	struct replay_point *p;
+	struct replay_stop stop;
+	struct err *err;
+
+	TRY(replay_point_parse(r, position, &p));
+	err = replay_point_go(r, p, &stop);
+	replay_point_drop(p);
+	return err;
+}
+
 static struct err *open_for_debugging(const char *dir, const struct replay_args *o, struct replay **ret)
 {
 	struct replay_options options = { .echo = false };
+	struct start start;
 	struct err *err;
 
+	TRY(choose_start(dir, o, &start));
 	TRY(replay_open(dir, &options, ret));
-	if (o->pid > INT32_MAX)
-		err = err_new(ERR_USAGE, "%" PRIu64 " is no process", o->pid);
-	else
-		err = replay_debug_start(*ret, (int)o->pid, o->event);
+	err = replay_debug_start(*ret, start.pid, start.event);
+	if (!err && o->event && strchr(o->event, ':'))
+		err = go_to(*ret, o->event);
 	if (err)
 		replay_close(*ret);
 	return err;
@@ -224,8 +249,10 @@ struct err *debugger_gdb(const char *dir, const struct replay_args *o, int *stat
 	cpu_set_t cpus;
 	int listening = -1;
 
-	if (!have_gdb())
-		return err_new(ERR_USAGE, "gdb is not installed (apt-get install gdb); without it: replay -a, or replay --serve");
+	if (!have_program(o->gdb ? o->gdb : "gdb")) {
+		return o->gdb ? err_new(ERR_USAGE, "--gdb=%s: there is no such program", o->gdb) :
+			err_new(ERR_USAGE, "gdb is not installed (apt-get install gdb); without it: replay -a, or replay --serve");
+	}
 	sched_getaffinity(0, sizeof(cpus), &cpus);
 	TRY(open_for_debugging(dir, o, &r));
 	err = place_make(&p, dir, &listening);
@@ -244,16 +271,19 @@ static struct err *listen_tcp(const char *addr, int *ret)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET };
 	const char *colon = strrchr(addr, ':');
-	char host[64] = "", *end = NULL;
+	char host[64] = "127.0.0.1", *end = NULL;
 	unsigned long port = 0;
 	int fd, one = 1;
 
+	if (!colon)
+		port = strtoul(addr, &end, 10);
 	if (colon && (size_t)(colon - addr) < sizeof(host)) {
 		memcpy(host, addr, (size_t)(colon - addr));
+		host[colon - addr] = 0;
 		port = strtoul(colon + 1, &end, 10);
 	}
-	if (!colon || !end || *end || end == colon + 1 || port > 65535 || inet_pton(AF_INET, host, &in.sin_addr) != 1)
-		return err_new(ERR_USAGE, "--serve=%s: give unix:/PATH or 127.0.0.1:PORT", addr);
+	if (!end || *end || end == (colon ? colon + 1 : addr) || port > 65535 || inet_pton(AF_INET, host, &in.sin_addr) != 1)
+		return err_new(ERR_USAGE, "--serve=%s: give unix:/PATH, 127.0.0.1:PORT or PORT", addr);
 	in.sin_port = htons((uint16_t)port);
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));

@@ -284,7 +284,11 @@ static void print_task(const struct task_info *t, unsigned depth)
 	bool ended = t->thread ? t->ended : process_end(t, &end, &ns);
 	char status[48];
 
-	printf("%7d  %-12s %9" PRIu64 " ", t->tid, !ended ? "-" :
+	if (task_up(t))
+		printf("%7d %7d", t->tid, task_up(t)->tid);
+	else
+		printf("%7d %7s", t->tid, "-");
+	printf("  %-12s %9" PRIu64 " ", !ended ? "-" :
 	       text_status(status, t->thread ? t->status : t->face->status), t->first_event);
 	if (ended)
 		printf("%9" PRIu64 "  ", end);
@@ -407,7 +411,7 @@ static struct err *ps_run(const void *opts, int argc, char **argv)
 	if (o->json) {
 		print_err = ps_json(&l, trace_reader_dir(r), o->threads);
 	} else if (l.n) {
-		printf("%7s  %-12s %9s %9s  %s\n", "PID", "EXIT", "START", "END", "COMMAND");
+		printf("%7s %7s  %-12s %9s %9s  %s\n", "PID", "PARENT", "EXIT", "START", "END", "COMMAND");
 		for (struct task_info *t = l.first; t; t = t->next)
 			if (!task_up(t))
 				print_tree(t, o->threads);

@@ -15,10 +15,13 @@ static const struct option_row replay_rows[] = {
 	{ "command", 'x', "FILE", OPTION_LIST, AT(files), "let gdb run the commands in FILE" },
 	{ "ex", 0, "CMD", OPTION_LIST, AT(commands), "let gdb run CMD, after the files" },
 	{ "batch", 0, NULL, OPTION_FLAG, AT(batch), "end gdb after that; your .gdbinit is not read" },
-	{ "pid", 'p', "PID", OPTION_U64, AT(pid), "debug this process of the recording (see hindsight ps)" },
-	{ "event", 'e', "EVENT", OPTION_U64, AT(event), "start after this event (see hindsight dump)" },
+	{ "pid", 'p', "PID|COMMAND", OPTION_STRING, AT(pid), "debug this process of the recording (see hindsight ps), from its exec on" },
+	{ "forked", 'f', "PID|COMMAND", OPTION_STRING, AT(fork), "the same, from its fork on; COMMAND: one that did not exec" },
+	{ "event", 'e', "EVENT", OPTION_STRING, AT(event), "start after this event (see hindsight dump), or at a position that `when' printed" },
+	{ "gdb", 0, "PATH", OPTION_STRING, AT(gdb), "which gdb" },
+	{ "interpreter", 'i', "MI", OPTION_STRING, AT(interpreter), "gdb's interpreter, for editors: mi" },
 	{ "ticks", 0, "auto|pmu|landmark|step", OPTION_CHOICE, AT(ticks), "how to find a point in computing code (with -a)" },
-	{ "serve", 0, "ADDR", OPTION_STRING, AT(serve), "only serve a debugger on unix:/PATH or 127.0.0.1:PORT" },
+	{ "serve", 's', "ADDR", OPTION_STRING, AT(serve), "only serve a debugger on unix:/PATH, 127.0.0.1:PORT, or PORT" },
 	{ 0 }
 };
 static const struct option_set replay_set = {
@@ -47,12 +50,14 @@ static struct err *replay_all(const char *dir, int ticks, int *status)
 
 static struct err *check_args(const struct replay_args *o)
 {
-	bool gdb = o->files.n || o->commands.n || o->batch;
+	bool gdb = o->files.n || o->commands.n || o->batch || o->gdb || o->interpreter;
 
-	if (o->autopilot && (gdb || o->serve || o->pid || o->event))
+	if (o->autopilot && (gdb || o->serve || o->pid || o->fork || o->event))
 		return err_new(ERR_USAGE, "-a runs without a debugger: leave out the other options");
 	if (o->serve && gdb)
-		return err_new(ERR_USAGE, "--serve starts no gdb: leave out -x, --ex and --batch");
+		return err_new(ERR_USAGE, "--serve starts no gdb: leave out -x, --ex, --batch, --gdb and -i");
+	if (o->pid && o->fork)
+		return err_new(ERR_USAGE, "-p and -f: one of them");
 	return NULL;
 }
 

@@ -13,7 +13,7 @@
 #include "gdbserver/internal.h"
 
 enum { BLOCK = 1 << 18, HITS_SHOWN = 1000, THREADS_MAX = 256, RED_ZONE = 128, WINDOW = 1 << 16, ARENA = 64 << 20, ARENA_TOP = 96,
-       ARENA_FIRST_MAX = 0xc00 };
+       ARENA_FIRST_MAX = 0xc00, THREAD_BLOCK = 0x900 /* struct pthread */ };
 
 struct map {
 	uint64_t start, end;
@@ -94,6 +94,30 @@ static uint64_t first_chunk(struct find *f, const struct map *m)
 	return m->end;
 }
 
+static bool chunk_mapped(struct find *f)
+{
+	uint64_t head;
+
+	return word(f, f->chunk + 8, &head) && head & 2;
+}
+
+/* A large block that has pages of its own, somewhere among other mappings. */
+static bool mapped_block(struct find *f, const struct map *m, uint64_t addr, char *buf, size_t size)
+{
+	enum { PAGE = 4096, BACK = 1 << 16 };
+	uint64_t page = addr & ~(uint64_t)(PAGE - 1), head[2];
+
+	for (unsigned i = 0; i < BACK && page >= m->start; i++, page -= PAGE) {
+		if (replay_memory(f->s->r, f->tid, page, head, 16) != 16)
+			return false;
+		if (head[0] || (head[1] & 0xfff) != 2 || head[1] - 2 > m->end - page || addr - page >= head[1] - 2 || addr < page + 16)
+			continue;
+		snprintf(buf, size, "heap block 0x%" PRIx64 " of %" PRIu64 " bytes, + %" PRIu64, page + 16, head[1] - 2 - 16, addr - page - 16);
+		return true;
+	}
+	return false;
+}
+
 /* The chunk that holds addr; hits come in order of address. */
 static bool heap_block(struct find *f, const struct map *m, uint64_t addr, char *buf, size_t size)
 {
@@ -110,19 +134,18 @@ static bool heap_block(struct find *f, const struct map *m, uint64_t addr, char 
 		len = chunk_size(f, f->chunk, m->end);
 		if (!len)
 			f->walk_lost = true;
-		else if (addr < f->chunk + len)
+		else if (addr < f->chunk + len + (chunk_mapped(f) ? 0 : 8))	/* a block has the first word of the next chunk, too */
 			break;
 		else
 			f->chunk += len;
 	}
 	if (f->walk_lost || f->chunk >= m->end)
-		return false;
-	mapped = word(f, f->chunk + 8, &next) && next & 2;
+		return mapped_block(f, m, addr, buf, size);
+	mapped = chunk_mapped(f);
 	if (!mapped && f->chunk + len + 16 <= m->end)
 		word(f, f->chunk + len + 8, &next);
 	else
 		next = 1;
-	/* a block uses the first word of the chunk after it, too */
 	if (addr < f->chunk + 16)
 		snprintf(buf, size, "heap, between blocks (before 0x%" PRIx64 ")", f->chunk + 16);
 	else
@@ -148,9 +171,12 @@ static char *of_thread(struct find *f, const struct map *m, uint64_t addr)
 			free(name);
 			return text;
 		}
-		if (sp < m->start || sp >= m->end)
-			continue;
-		if (f->regs[i].fs_base >= m->start && addr >= f->regs[i].fs_base)	/* above the stack of a thread of libc's */
+		if (addr - f->regs[i].fs_base < THREAD_BLOCK) {
+			n = asprintf(&text, "thread control block of thread %d", f->task[i].tid);
+			BUG_ON(n < 0, "out of memory for a name");
+			return text;
+		}
+		if (sp < m->start || sp >= m->end || (f->regs[i].fs_base >= m->start && addr >= f->regs[i].fs_base))
 			continue;
 		name = addr < sp - RED_ZONE ? NULL : names_stack(f->s, f->sym, f->task[i].tid, &f->regs[i], addr);
 		n = asprintf(&text, "stack of thread %d%s%s", f->task[i].tid, addr < sp - RED_ZONE ? ", below its stack pointer: left over" :
@@ -260,7 +286,9 @@ static void search_map(struct find *f, const struct map *m)
 
 static void search_maps(struct find *f, char *maps)
 {
-	for (char *line = strtok(maps, "\n"); line; line = strtok(NULL, "\n")) {
+	char *save = NULL;
+
+	for (char *line = strtok_r(maps, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		struct map m = { 0 };
 		unsigned inode;
 		char prot[8];
