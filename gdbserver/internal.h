@@ -42,7 +42,10 @@ struct kept_list {
 struct server {
 	struct replay *r;
 	int fd;
-	bool no_ack, done, fork_events, exec_events;
+	bool no_ack, done, extended;
+	bool fork_events, vfork_events;
+	bool vfork_open;		/* the debugger waits for "vforkdone" */
+	struct replay_catch catching;
 	struct err *err;		/* the replay broke: report and end */
 	int tid;			/* Hg */
 	int tid_go;			/* Hc; 0 or -1 = any */
@@ -81,6 +84,11 @@ int thread_to_read(const struct server *s);
 /* ---- the commands ------------------------------------------------------------------- */
 /* resume.c */
 handler do_vcont, do_vcont_ask, do_continue, do_step, do_back, do_why;
+/* gdb's number of a signal */
+int gdb_signal(int sig);
+/* catch.c */
+handler do_catch_calls, do_pass_signals, do_accept, do_thread_events;
+void catch_supported(struct server *s, const char *features);
 /* thread.c */
 handler do_choose, do_alive, do_current, do_threads, do_threads_end, do_thread_info, do_attached;
 /* state.c */

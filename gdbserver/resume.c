@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "gdbserver/internal.h"
@@ -12,7 +13,7 @@
 /* ---- stops ----------------------------------------------------------------------------- */
 
 /* gdb numbers signals its own way (gdb/signals.def); these differ from Linux's. */
-static int gdb_signal(int sig)
+int gdb_signal(int sig)
 {
 	static const uint8_t map[32] = { 0, 1, 2, 3, 4, 5, 6, 10, 8, 9, 30, 11, 31, 13, 14, 15, 0, 20, 19, 17, 18, 21, 22, 16, 24, 25,
 					 26, 27, 28, 23, 32, 12 };
@@ -28,14 +29,29 @@ static int gdb_signal(int sig)
 	return sig == 64 ? 78 : 143;
 }
 
+static void put_end(struct server *s, const struct replay_stop *stop)
+{
+	bool killed = WIFSIGNALED(stop->status);
+	unsigned code = killed ? (unsigned)gdb_signal(WTERMSIG(stop->status)) : (unsigned)WEXITSTATUS(stop->status);
+
+	if (stop->kind == REPLAY_STOP_THREAD_EXIT)
+		reply_text(&s->out, "w%02x;p%x.%x", code, (unsigned)stop->child_pid, (unsigned)stop->child_tid);
+	else
+		reply_text(&s->out, "%c%02x;process:%x", killed ? 'X' : 'W', code, (unsigned)stop->child_pid);
+}
+
 static void put_stop(struct server *s, const struct replay_stop *stop)
 {
 	static const char *const watch_names[] = { [REPLAY_WRITE] = "watch", [REPLAY_READ] = "rwatch", [REPLAY_ACCESS] = "awatch" };
 	int sig = stop->kind == REPLAY_STOP_SIGNAL ? gdb_signal(stop->signal) : stop->kind == REPLAY_STOP_INTERRUPT ? 2 : 5;
 	char exe[4096];
 
+	if (stop->kind == REPLAY_STOP_EXIT || stop->kind == REPLAY_STOP_THREAD_EXIT) {
+		put_end(s, stop);
+		return;
+	}
 	reply_text(&s->out, "T%02xthread:", sig);
-	put_thread(s, replay_current(s->r));
+	put_thread(s, stop->kind == REPLAY_STOP_THREAD ? stop->child_tid : replay_current(s->r));
 	reply_text(&s->out, ";");
 	switch (stop->kind) {
 	case REPLAY_STOP_BREAK:
@@ -51,7 +67,18 @@ static void put_stop(struct server *s, const struct replay_stop *stop)
 		reply_text(&s->out, "replaylog:end;");
 		break;
 	case REPLAY_STOP_FORK:
-		reply_text(&s->out, "fork:p%x.%x;", (unsigned)stop->child_pid, (unsigned)stop->child_tid);
+		reply_text(&s->out, "%s:p%x.%x;", stop->vfork && s->vfork_events ? "vfork" : "fork", (unsigned)stop->child_pid,
+			   (unsigned)stop->child_tid);
+		break;
+	case REPLAY_STOP_VFORK_DONE:
+		reply_text(&s->out, "vforkdone:;");
+		break;
+	case REPLAY_STOP_THREAD:
+		reply_text(&s->out, "create:;");
+		break;
+	case REPLAY_STOP_CALL_ENTRY:
+	case REPLAY_STOP_CALL_RETURN:
+		reply_text(&s->out, "syscall_%s:%x;", stop->kind == REPLAY_STOP_CALL_ENTRY ? "entry" : "return", (unsigned)stop->call);
 		break;
 	case REPLAY_STOP_EXEC:
 		replay_exe(s->r, replay_current(s->r), exe, sizeof(exe));
@@ -83,13 +110,25 @@ static void stopped(struct server *s, struct err *err, const struct replay_stop 
 		monitor_note_place(s);
 	if (stop->kind == REPLAY_STOP_FORK)
 		replay_show(s->r, stop->child_pid, true);
+	if (stop->kind == REPLAY_STOP_FORK && stop->vfork)
+		s->vfork_open = s->vfork_events;
+	if (stop->kind == REPLAY_STOP_VFORK_DONE)
+		s->vfork_open = false;
 	put_stop(s, stop);
 }
 
-/* Stops the debugger has not asked for are passed over. */
-static bool wanted(const struct server *s, const struct replay_stop *stop)
+/*
+ * Between vfork and vforkdone a debugger has no breakpoints in, and waits.  Elsewhere than forward that end never comes:
+ * it is told at once, and resumes again.
+ */
+static bool close_vfork(struct server *s)
 {
-	return !(stop->kind == REPLAY_STOP_FORK && !s->fork_events) && !(stop->kind == REPLAY_STOP_EXEC && !s->exec_events);
+	struct replay_stop stop = { .kind = REPLAY_STOP_VFORK_DONE };
+
+	if (!s->vfork_open)
+		return false;
+	stopped(s, NULL, &stop);
+	return true;
 }
 
 /* Somewhere else, and at no breakpoint, whatever is there. */
@@ -108,6 +147,8 @@ static void go(struct server *s, int tid, bool step, uint64_t start, uint64_t en
 	struct err *err;
 
 	replay_interrupt_from(s->r, s->in_len ? -1 : s->fd);
+	if (monitor_armed(s) && close_vfork(s))
+		return;
 	if (monitor_armed(s)) {
 		bool go_on = s->armed.go_on;
 
@@ -121,9 +162,7 @@ static void go(struct server *s, int tid, bool step, uint64_t start, uint64_t en
 			return;
 		}
 	}
-	do {
-		err = step ? replay_step(s->r, tid, start, end, &stop) : replay_forward(s->r, &stop);
-	} while (!err && !wanted(s, &stop));
+	err = step ? replay_step(s->r, tid, start, end, &stop) : replay_forward(s->r, &stop);
 	stopped(s, err, &stop);
 }
 
@@ -192,6 +231,8 @@ void do_back(struct server *s, const char *p, size_t len)
 		go(s, 0, false, 0, 0);
 		return;
 	}
+	if (close_vfork(s))
+		return;
 	err = p[-1] == 'c' ? replay_backward(s->r, &stop) : replay_step_back(s->r, thread_to_go(s, 0), &stop);
 	stopped(s, err, &stop);
 }
@@ -200,8 +241,17 @@ void do_why(struct server *s, const char *p, size_t len)
 {
 	(void)p;
 	(void)len;
-	if (!s->last.kind || s->last.kind == REPLAY_STOP_FORK || s->last.kind == REPLAY_STOP_EXEC)
+	switch (s->last.kind) {		/* what may be said again */
+	case REPLAY_STOP_BREAK:
+	case REPLAY_STOP_WATCH:
+	case REPLAY_STOP_SIGNAL:
+	case REPLAY_STOP_BEGIN:
+	case REPLAY_STOP_END:
+	case REPLAY_STOP_INTERRUPT:
+		break;
+	default:
 		s->last.kind = REPLAY_STOP_STEP;
+	}
 	put_stop(s, &s->last);
 }
 

@@ -119,14 +119,17 @@ static const struct command commands[] = {
 	{ "qfThreadInfo", do_threads, "fork-events+" },
 	{ "qsThreadInfo", do_threads_end, "exec-events+" },
 	{ "QStartNoAckMode", do_no_ack, "QStartNoAckMode+" },
+	{ "QCatchSyscalls:", do_catch_calls, "QCatchSyscalls+" },
+	{ "QPassSignals:", do_pass_signals, "QPassSignals+" },
+	{ "QProgramSignals:", do_accept, "QProgramSignals+" },
+	{ "QThreadEvents:", do_thread_events, "QThreadEvents+;vfork-events+" },
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
 static void do_supported(struct server *s, const char *p, size_t len)
 {
 	(void)len;
-	s->fork_events = strstr(p, "fork-events+") != NULL;
-	s->exec_events = strstr(p, "exec-events+") != NULL;
+	catch_supported(s, p);
 	reply_text(&s->out, "PacketSize=%x", PACKET_MAX / 2);
 	for (unsigned i = 0; i < COMMANDS; i++) {
 		if (commands[i].supported)

@@ -95,7 +95,7 @@ static void set_count(struct rp_set *s)
 		s->watches += is_watch(b);
 		s->registers += b->kind == REPLAY_BREAK_HW;
 		s->counts += b->kind == REPLAY_COUNT;
-		s->gates += b->kind == REPLAY_COUNT || (b->kind == REPLAY_BREAK && b->cond);
+		s->gates += b->kind == REPLAY_COUNT || (b->kind == REPLAY_BREAK && b->cond && !b->call);
 	}
 	if (s->watches)
 		deal_registers(s);
@@ -121,6 +121,7 @@ unsigned rp_set_intern(struct replay *r, const struct replay_break *b, unsigned 
 		s.b[i].addr = b[i].addr;
 		s.b[i].len = b[i].len;
 		s.b[i].cond = b[i].cond;
+		s.b[i].call = b[i].call;
 	}
 	qsort(s.b, n, sizeof(*b), order);
 	for (unsigned i = 0; i < n; i++) {
@@ -202,6 +203,24 @@ void rp_int3_out(struct replay *r)
 	}
 }
 
+static bool int3_at(const struct rp_mm *mm, uint64_t addr)
+{
+	for (unsigned i = 0; i < mm->int3_n; i++) {
+		if (mm->int3[i].at == addr)
+			return true;
+	}
+	return false;
+}
+
+const struct patch *rp_patch_of_call(const struct rp_mm *mm, uint64_t addr)
+{
+	for (unsigned i = 0; i < mm->patches.n; i++) {
+		if (mm->patches.p[i].addr + mm->patches.p[i].call_at == addr && mm->patches.p[i].kind == PATCH_SYSCALL)
+			return &mm->patches.p[i];
+	}
+	return NULL;
+}
+
 /* Inside bytes that a jump to the hook has replaced, the instruction is in its stub. */
 static uint64_t place_of(const struct rp_mm *mm, uint64_t addr)
 {
@@ -250,15 +269,19 @@ static void int3_in(const struct rp_debug *d, struct rp_mm *mm, struct rp_task *
 	BUG_ON(!mm->int3, "out of memory for breakpoints");
 	for (unsigned i = 0; i < s->n; i++) {
 		struct rp_int3 *x = &mm->int3[mm->int3_n];
+		const struct patch *call;
 		struct err *err;
 
 		if (s->b[i].kind > REPLAY_COUNT || s->b[i].pid != t->rec_pid)
 			continue;
-		if (!d->slow && rp_gate_in(mm, t->real, &s->b[i]))
+		call = s->b[i].call ? rp_patch_of_call(mm, s->b[i].addr) : NULL;
+		if (s->b[i].call && !call)
+			continue;
+		if (!d->slow && !call && rp_gate_in(mm, t->real, &s->b[i]))
 			continue;
 		x->addr = s->b[i].addr;
-		x->at = place_of(mm, x->addr);
-		if (tracee_read_some(t->real, x->at, &x->byte, 1) != 1)
+		x->at = call ? call->stub + call->hook_at : place_of(mm, x->addr);
+		if (int3_at(mm, x->at) || tracee_read_some(t->real, x->at, &x->byte, 1) != 1)
 			continue;	/* not mapped yet, or no more */
 		err = tracee_write(t->real, x->at, &int3, 1);
 		if (err)
@@ -404,6 +427,25 @@ static void stub_of_first(struct rp_task *t)
 	t->dirty = true;
 }
 
+/*
+ * A patch that replaces only the `mov' in front of the call leaves the instruction where it is: stopped there, on through
+ * the hook as the program would have gone, while there is a record for it.
+ */
+static struct err *hook_of_call(struct rp_task *t)
+{
+	const struct patch *p = t->mm->patches.n ? patches_at(&t->mm->patches, t->regs.rip - 1) : NULL;
+	uint64_t ends[2];
+
+	if (!p || p->kind != PATCH_SYSCALL || p->call_at < p->len || t->regs.rip != p->addr + p->call_at)
+		return NULL;
+	TRY(tracee_read(t->real, FIXED_STATE + offsetof(struct buf_state, pos), ends, sizeof(ends)));
+	if (ends[0] >= ends[1])
+		return NULL;
+	t->regs.rip = p->stub + p->hook_at;
+	t->dirty = true;
+	return NULL;
+}
+
 void rp_debug_left(struct replay *r, struct rp_task *t)
 {
 	rp_int3_out_mm(t->mm, t->real);
@@ -446,6 +488,7 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 	if (mm->gates_in)
 		rp_gate_enter(t, d->skip);
 	d->skip = false;
+	TRY(hook_of_call(t));
 	TRY(rp_regs_flush(t));
 	if (d->dr_set != d->now) {
 		/* a new generation only when what is in the registers changes */
@@ -492,15 +535,6 @@ static void hide_trace_flag(struct rp_task *t)
 		return;
 	word &= ~0x100ull;
 	err_free(tracee_write(t->real, t->regs.rsp, &word, 2));
-}
-
-static bool int3_at(const struct rp_mm *mm, uint64_t addr)
-{
-	for (unsigned i = 0; i < mm->int3_n; i++) {
-		if (mm->int3[i].at == addr)
-			return true;
-	}
-	return false;
 }
 
 bool rp_int3_hit(const struct rp_task *t)

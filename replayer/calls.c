@@ -67,6 +67,7 @@ struct err *calls_patch(struct rp_task *t, const struct trace_event *ev, const s
 	if (p.len > PATCH_BYTES || p.n == 0 || p.n > PATCH_INSNS)
 		return bad(ev, "has a patch that cannot be");
 	t->dirty = true;	/* it may be in the middle of it */
+	t->mm->new_patches = true;
 	return patches_add(&t->mm->patches, &p) ? NULL : &err_nomem;
 }
 

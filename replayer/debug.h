@@ -77,6 +77,16 @@ struct rp_hop {
 	unsigned set;
 };
 
+/* How the present is shown: see catch.c. */
+enum rp_view_kind { RP_VIEW_PLAIN, RP_VIEW_ENTRY, RP_VIEW_RETURN };
+struct rp_view { enum rp_view_kind kind; bool buffered; uint32_t serial; uint64_t nr; };
+struct rp_caught { int pid; bool all; unsigned cond; uint64_t nr[REPLAY_CALLS / 64]; };
+struct rp_call_site { int pid; uint64_t addr; };
+/* Where a backward move began. */
+struct rp_start { uint32_t serial; uint64_t where; struct regs regs; };
+/* What an event that is about to be applied is, for afterwards. */
+struct rp_before { uint32_t newest, serial; int pid, tid, status; bool shown, exec, vfork; uint64_t nr; };
+
 struct rp_checkpoint {
 	struct rp_checkpoint *older;
 	struct rp_pos pos;
@@ -95,7 +105,15 @@ struct rp_checkpoint {
 struct rp_debug {
 	struct rp_set *sets;
 	unsigned sets_n;
-	unsigned user;			/* what the debugger has set */
+	unsigned user;			/* what the debugger has set, and breakpoints for the calls it catches */
+	unsigned own;			/* without these */
+	struct replay_catch catching;
+	struct rp_caught caught[64];
+	unsigned caught_n;
+	struct rp_call_site *sites;	/* sorted: patched calls of processes whose calls are caught */
+	unsigned sites_n;
+	bool catch_all_anew;		/* user has to be made again */
+	struct rp_view view;
 	struct rp_cond *conds;
 	unsigned conds_n;
 	/* being used by the run that is going on */
@@ -224,6 +242,28 @@ bool rp_divert_runs(const struct replay *r);
 struct err *rp_divert_run(struct replay *r, bool step, struct replay_stop *ret);
 /* Back to the recording. */
 struct err *rp_divert_end(struct replay *r);
+
+/* catch.c */
+/* Before a hop that is to meet catchpoints: breakpoints for calls that have been patched since. */
+void rp_catch_refresh(struct replay *r);
+/* rp_next() has been done. */
+void rp_catch_before(struct replay *r, struct rp_before *b);
+/* Did a hop to or over an event end at a stop?  back: only asked, on the way from a checkpoint. */
+bool rp_catch_hop(struct replay *r, const struct rp_hop *hop, const struct rp_before *b, bool back, struct replay_stop *ret);
+/* At a breakpoint: is it only a caught call? */
+bool rp_catch_moved(struct replay *r, struct rp_task *t, struct replay_stop *ret);
+/* A move begins: nothing special is shown any more. */
+struct rp_view rp_catch_leave(struct replay *r);
+/* ... forward: is the next stop right here, or one step away? */
+struct err *rp_catch_now(struct replay *r, const struct rp_view *v, struct replay_stop *ret, bool *done) __must_check;
+/* ... backward: is the breakpoint here the stop? */
+bool rp_catch_back_here(struct replay *r, const struct rp_view *v, struct replay_stop *ret);
+/* A backward move has arrived at ret: as that is to be shown. */
+struct err *rp_catch_arrived(struct replay *r, uint32_t serial, const struct rp_start *from, struct replay_stop *ret) __must_check;
+void rp_catch_regs(const struct replay *r, const struct rp_task *t, struct regs *regs);
+bool rp_catch_entry_view(const struct replay *r, const struct rp_task *t);
+/* The patch whose system call instruction is at addr. */
+const struct patch *rp_patch_of_call(const struct rp_mm *mm, uint64_t addr);
 
 /* guard.c */
 struct err *rp_guard_in(struct replay *r, struct rp_task *t, const struct rp_set *s, unsigned gen);

@@ -404,7 +404,7 @@ void rp_gate_forget(struct rp_mm *mm)
 static bool is_gate(const struct rp_debug *d, const struct replay_break *b)
 {
 	(void)d;
-	return b->kind == REPLAY_COUNT || b->kind == REPLAY_BREAK;
+	return b->kind == REPLAY_COUNT || (b->kind == REPLAY_BREAK && !b->call);
 }
 
 /* Which stubs: they differ by what is counted, and where. */

@@ -103,6 +103,7 @@ void rp_debug_stop(struct replay *r)
 	for (unsigned i = 0; i < d->conds_n; i++)
 		free(d->conds[i].bytes);
 	free(d->conds);
+	free(d->sites);
 	free(d);
 	r->debug = NULL;
 }
@@ -123,6 +124,7 @@ void replay_show(struct replay *r, int pid, bool on)
 	if (on && !replay_shown(r, pid) && d->pids_n < PIDS_MAX) {
 		d->births[d->pids_n] = r->where;
 		d->pids[d->pids_n++] = pid;
+		d->catch_all_anew = d->caught_n > 0;
 	}
 	for (unsigned i = 0; !on && i < d->pids_n; i++) {
 		if (d->pids[i] != pid)
@@ -183,10 +185,12 @@ struct err *replay_regs(const struct replay *r, int tid, struct regs *ret)
 	ret->orig_rax = (uint64_t)-1;
 	ret->eflags &= ~0x10100ull;	/* RF, TF: how we came here */
 	/* stopped at a system call that has not been made: show the instruction, not what is behind it */
-	if (r->pending && r->ev.task == t->serial && (r->ev.kind == TRACE_SYSCALL || r->ev.kind == TRACE_SYSCALL_ENTER)) {
+	if (r->pending && r->ev.task == t->serial && !rp_catch_entry_view(r, t) &&
+	    (r->ev.kind == TRACE_SYSCALL || r->ev.kind == TRACE_SYSCALL_ENTER)) {
 		ret->rip -= 2;
 		ret->rax = t->nr;
 	}
+	rp_catch_regs(r, t, ret);
 	return NULL;
 }
 
@@ -372,7 +376,8 @@ struct err *replay_breaks(struct replay *r, const struct replay_break *b, unsign
 	}
 	if (watches && n > WATCHES_MAX)
 		return err_new(ERR_UNSUPPORTED, "more than %d breakpoints and watchpoints at once", WATCHES_MAX);
-	r->debug->user = rp_set_intern(r, b, n);
+	r->debug->own = r->debug->user = rp_set_intern(r, b, n);
+	r->debug->catch_all_anew = r->debug->caught_n > 0;
 	return NULL;
 }
 
@@ -404,55 +409,25 @@ static bool at_end(struct replay *r)
 	return true;
 }
 
-static bool fork_stop(struct replay *r, const struct rp_hop *hop, unsigned before, struct replay_stop *ret)
-{
-	enum { VFORK = 0x4000 };
-	struct rp_task *child = r->tasks;
-
-	if (!hop->t || !child || child->serial <= before || child->rec_pid == hop->t->rec_pid)
-		return false;
-	ret->kind = REPLAY_STOP_FORK;
-	ret->child_pid = child->rec_pid;
-	ret->child_tid = child->rec_tid;
-	ret->vfork = child->mm == hop->t->mm;
-	return true;
-}
-
-static int signal_of(const struct trace_event *ev)
-{
-	for (uint32_t i = 0; i < ev->effects_len; i++) {
-		if (ev->effects[i].kind == TRACE_SIGINFO)
-			return (int)ev->effects[i].x;
-	}
-	return 0;
-}
-
 /* Is this hop a stop for the debugger? */
-static bool is_stop(struct replay *r, const struct rp_hop *hop, unsigned serial_before, struct replay_stop *ret)
+static bool is_stop(struct replay *r, const struct rp_hop *hop, const struct rp_before *before, struct replay_stop *ret)
 {
 	const struct replay_break *watch;
 
 	*ret = (struct replay_stop){ .kind = REPLAY_STOP_END };
 	if (hop->kind == HOP_END)
 		return true;
-	if (!hop->t || !replay_shown(r, hop->t->rec_pid))
-		return false;
-	r->debug->current = hop->t->serial;
-	if (hop->kind == HOP_PENDING) {
-		ret->kind = REPLAY_STOP_SIGNAL;
-		ret->signal = signal_of(&r->ev);
-		return r->ev.kind == TRACE_SIGNAL && ret->signal;
-	}
-	if (hop->kind == HOP_EVENT && fork_stop(r, hop, serial_before, ret))
+	if (hop->t && replay_shown(r, hop->t->rec_pid))
+		r->debug->current = hop->t->serial;
+	if (rp_catch_hop(r, hop, before, false, ret))
 		return true;
-	ret->kind = REPLAY_STOP_EXEC;
-	if (hop->kind == HOP_EVENT && hop->event == TRACE_EXEC)
-		return true;
-	if (!rp_hop_hits(r, hop, r->debug->user, &watch))
+	if (hop->kind == HOP_PENDING || !hop->t || !replay_shown(r, hop->t->rec_pid) || !rp_hop_hits(r, hop, r->debug->user, &watch))
 		return false;
-	ret->kind = watch ? REPLAY_STOP_WATCH : REPLAY_STOP_BREAK;
+	*ret = (struct replay_stop){ .kind = watch ? REPLAY_STOP_WATCH : REPLAY_STOP_BREAK };
 	if (watch)
 		ret->watch = *watch;
+	else
+		rp_catch_moved(r, hop->t, ret);
 	return true;
 }
 
@@ -460,19 +435,21 @@ static bool is_stop(struct replay *r, const struct rp_hop *hop, unsigned serial_
 static struct err *forward_hop(struct replay *r, bool step, struct rp_hop *hop, unsigned *patience, struct replay_stop *ret,
 			       bool *done)
 {
-	unsigned newest = r->tasks ? r->tasks->serial : 0;
 	struct err *err = rp_next(r);
+	struct rp_before before;
 
 	if (err_catch(&err, ERR_END) || (!err && at_end(r))) {
 		*ret = (struct replay_stop){ .kind = REPLAY_STOP_END };
 		*done = true;
 		return NULL;
 	}
+	rp_catch_before(r, &before);
+	rp_catch_refresh(r);
 	if (!err)
 		err = step ? rp_tracked_hop(r, r->debug->user, true, hop) : rp_chain_hop(r, r->debug->user, hop);
 	if (err)
 		return err;
-	*done = is_stop(r, hop, newest, ret);
+	*done = is_stop(r, hop, &before, ret);
 	if (!*done && !r->pending && rp_debug_interrupted(r) && (!r->debug->nameless || ++*patience > INTERRUPTS_PATIENCE)) {
 		if (r->debug->nameless)
 			TRY(rp_goto(r, &r->debug->pos));
@@ -490,11 +467,15 @@ struct err *replay_forward(struct replay *r, struct replay_stop *ret)
 	unsigned patience = 0;
 	struct rp_hop hop;
 	bool done = false;
+	struct rp_view view;
 
 	rp_timer(RP_TIME_USER);
 	if (rp_divert_runs(r))
 		return moved(r, rp_divert_run(r, false, ret), ret);
 	err = rp_divert_end(r);
+	view = rp_catch_leave(r);
+	if (!err)
+		err = rp_catch_now(r, &view, ret, &done);
 	while (!err && !done)
 		err = forward_hop(r, false, &hop, &patience, ret, &done);
 	return moved(r, err, ret);
@@ -516,6 +497,7 @@ struct err *replay_step(struct replay *r, int tid, uint64_t start, uint64_t end,
 	unsigned patience = 0;
 	struct rp_hop hop;
 	bool done = false;
+	struct rp_view view;
 
 	if (!t)
 		return &err_gone;
@@ -523,6 +505,9 @@ struct err *replay_step(struct replay *r, int tid, uint64_t start, uint64_t end,
 	if (rp_divert_runs(r))
 		return moved(r, rp_divert_run(r, true, ret), ret);
 	err = rp_divert_end(r);
+	view = rp_catch_leave(r);
+	if (!err)
+		err = rp_catch_now(r, &view, ret, &done);
 	while (!err && !done) {
 		err = rp_next(r);
 		if (err && err->code != ERR_END)
@@ -539,10 +524,14 @@ struct err *replay_step(struct replay *r, int tid, uint64_t start, uint64_t end,
 
 struct err *replay_backward(struct replay *r, struct replay_stop *ret)
 {
+	struct rp_view view;
 	struct err *err;
 
 	rp_timer(RP_TIME_USER);
 	err = rp_divert_end(r);
+	view = rp_catch_leave(r);
+	if (!err && rp_catch_back_here(r, &view, ret))
+		return moved(r, NULL, ret);
 	return moved(r, err ? err : rp_back(r, ret), ret);
 }
 
@@ -552,11 +541,17 @@ struct err *replay_step_back(struct replay *r, int tid, struct replay_stop *ret)
 
 	struct err *err;
 	uint32_t serial = t ? t->serial : 0;
+	struct rp_view view;
 
 	if (!t)
 		return &err_gone;
 	rp_timer(RP_TIME_USER);
 	err = rp_divert_end(r);
+	view = rp_catch_leave(r);
+	if (!err && view.kind == RP_VIEW_ENTRY && view.serial == serial) {	/* onto the instruction */
+		*ret = (struct replay_stop){ .kind = REPLAY_STOP_STEP };
+		return moved(r, NULL, ret);
+	}
 	return moved(r, err ? err : rp_step_back(r, serial, ret), ret);
 }
 
@@ -582,6 +577,7 @@ struct err *replay_seek(struct replay *r, uint64_t event, struct replay_stop *re
 	*ret = (struct replay_stop){ .kind = REPLAY_STOP_STEP };
 	rp_timer(RP_TIME_USER);
 	TRY(rp_divert_end(r));
+	rp_catch_leave(r);
 	if (!rp_pos_leads(&d->pos, &p) || d->nameless) {
 		err = rp_goto(r, &p);
 	} else {

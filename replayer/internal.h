@@ -46,6 +46,7 @@ struct rp_mm {
 	struct rp_shared *shared;
 	struct rp_grow *grow;
 	struct patches patches;	/* calls that jump to the hook: abi/buffer.h */
+	bool new_patches;	/* catch.c has not seen them all */
 	bool calls;		/* records were put into its buffer; not known whether all are used up */
 	void *auxv;		/* of its exec, for debuggers */
 	size_t auxv_len;

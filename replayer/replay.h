@@ -99,7 +99,7 @@ struct replay_break {
 	int pid;
 	uint64_t addr, len;
 	unsigned cond;		/* BREAK only: replay_condition(); 0 = none */
-	unsigned unused;	/* 0: breakpoints are compared as bytes */
+	unsigned call;		/* the replayer's own: a patched system call (catch.c).  0: breakpoints are compared as bytes */
 };
 /* A number for a list of conditions, any of which must be true: (2 bytes length, big-endian; gdb's bytecode)... */
 unsigned replay_condition(struct replay *r, const void *bytes, unsigned len);
@@ -109,15 +109,33 @@ struct err *replay_breaks(struct replay *r, const struct replay_break *b, unsign
 enum replay_stop_kind {
 	REPLAY_STOP_STEP = 1, REPLAY_STOP_BREAK, REPLAY_STOP_WATCH, REPLAY_STOP_SIGNAL, REPLAY_STOP_FORK, REPLAY_STOP_EXEC,
 	REPLAY_STOP_BEGIN, REPLAY_STOP_END, REPLAY_STOP_INTERRUPT,
+	REPLAY_STOP_CALL_ENTRY, REPLAY_STOP_CALL_RETURN, REPLAY_STOP_VFORK_DONE, REPLAY_STOP_THREAD, REPLAY_STOP_THREAD_EXIT,
+	REPLAY_STOP_EXIT,	/* of a process; others are still there */
 };
 struct replay_stop {
 	enum replay_stop_kind kind;
 	int tid;
 	int signal;
 	struct replay_break watch;
-	int child_pid, child_tid;	/* FORK */
+	int child_pid, child_tid;	/* FORK, THREAD; whose end it is: EXIT, THREAD_EXIT */
 	bool vfork;
+	int call;			/* CALL_*: the system call's number */
+	int status;			/* EXIT, THREAD_EXIT: as of waitpid(2) */
 };
+
+/* Events of shown processes that are stops besides breakpoints and signals; nothing at first. */
+struct replay_catch {
+	bool fork, vfork_done, exec;
+	bool threads;			/* their beginnings and ends */
+	uint64_t pass_signals;		/* bit N-1: signal N is no stop */
+};
+void replay_catch(struct replay *r, const struct replay_catch *c);
+/*
+ * System calls of a process, at entry and return, as the kernel would show them: rip behind the instruction, the number in
+ * orig_rax.  Bits by number, or all.  Buffered calls look the same.
+ */
+enum { REPLAY_CALLS = 512 };
+struct err *replay_catch_calls(struct replay *r, int pid, const uint64_t nr[REPLAY_CALLS / 64], bool all, bool on) __must_check;
 
 /* Moving.  Forward to the next stop; tid moves by one instruction, and on while its pc is in [start, end). */
 struct err *replay_forward(struct replay *r, struct replay_stop *ret) __must_check;

@@ -70,6 +70,7 @@ struct rp_mm *rp_mm_copy(const struct rp_mm *mm)
 	rp_nofork_copy(copy, mm);
 	patches_copy(&copy->patches, &mm->patches);
 	copy->calls = mm->calls;
+	copy->new_patches = mm->new_patches;
 	memcpy(copy->areas, mm->areas, sizeof(copy->areas));	/* they are mapped in a copy too, stubs are made anew */
 	rp_gate_forget(copy);
 	if (mm->auxv) {

@@ -189,6 +189,7 @@ struct err *rp_goto(struct replay *r, const struct rp_pos *target)
 
 struct scan {
 	bool found;
+	bool inclusive;		/* the end counts: it is a checkpoint on the way, not the present */
 	struct rp_pos pos;
 	struct replay_stop stop;
 	uint32_t serial;
@@ -208,12 +209,27 @@ static void scan_found(struct replay *r, struct scan *s, const struct rp_hop *ho
 		s->stop.watch = *watch;
 }
 
+static void scan_event(struct scan *s, uint32_t serial, const struct rp_pos *pos, const struct replay_stop *stop)
+{
+	s->found = true;
+	rp_pos_copy(&s->pos, pos);
+	s->serial = serial;
+	s->stop = *stop;
+}
+
 /* Quietly: breakpoints are counted, not stopped at.  Notes the last stop of the hop. */
 static struct err *scan_hop(struct replay *r, struct scan *s, const struct rp_pos *end, struct rp_hop *hop)
 {
 	struct rp_debug *d = r->debug;
+	struct rp_before before;
+	struct replay_stop stop;
 	struct err *err;
 
+	TRY(rp_next(r));
+	rp_catch_before(r, &before);
+	rp_catch_refresh(r);
+	if (before.exec && before.shown && d->catching.exec)	/* back to the program before */
+		scan_event(s, before.serial, &d->pos, &(struct replay_stop){ .kind = REPLAY_STOP_EXEC });
 	d->quiet = true;
 	err = rp_chain_hop(r, d->user, hop);
 	d->quiet = false;
@@ -225,8 +241,10 @@ static struct err *scan_hop(struct replay *r, struct scan *s, const struct rp_po
 		return NULL;
 	if (d->hit_before)
 		scan_found(r, s, hop, &d->last_hit);
-	if (hop->kind != HOP_PENDING && rp_hop_hits(r, hop, d->user, NULL) && !rp_pos_same(&d->pos, end))
+	if (hop->kind != HOP_PENDING && rp_hop_hits(r, hop, d->user, NULL) && (s->inclusive || !rp_pos_same(&d->pos, end)))
 		scan_found(r, s, hop, &d->pos);
+	if (rp_catch_hop(r, hop, &before, true, &stop) && (s->inclusive || !rp_pos_same(&d->pos, end)))
+		scan_event(s, hop->t->serial, &d->pos, &stop);
 	if (hop->kind == HOP_EVENT || (hop->kind == HOP_MOVED && !hop->stepped))
 		return rp_checkpoint_maybe(r);
 	return NULL;
@@ -323,7 +341,7 @@ static struct err *scan_legs(struct replay *r, struct scan *s, const struct rp_p
 				continue;
 			}
 			have += n;
-			leg_note(r, s, &l, &hop, i + 1 == end->legs_n && have == l.leg->n);
+			leg_note(r, s, &l, &hop, !s->inclusive && i + 1 == end->legs_n && have == l.leg->n);
 		}
 	}
 	d->nameless = true;	/* names of unions are of no use */
@@ -353,6 +371,7 @@ static struct err *scan_to(struct replay *r, struct scan *s, const struct rp_pos
 {
 	struct rp_hop hop;
 
+	rp_catch_refresh(r);
 	while (r->where < end->where && !rp_debug_interrupted(r))
 		TRY(scan_hop(r, s, end, &hop));
 	while (end->pending && !r->pending && !rp_debug_interrupted(r))
@@ -379,6 +398,7 @@ static struct err *go_back(struct replay *r, struct scan *s)
 			err = scan_to(r, s, &end);
 		if (!err)
 			rp_pos_copy(&end, &from);
+		s->inclusive = true;
 		free(from.legs);
 	}
 	free(end.legs);
@@ -404,9 +424,15 @@ struct err *rp_back(struct replay *r, struct replay_stop *ret)
 	struct rp_debug *d = r->debug;
 	struct rp_pos start = { 0 };
 	struct scan s = { 0 };
+	struct rp_start from = { .where = r->where };
+	const struct rp_task *t = rp_task_find(r, d->current);
 	struct err *err;
 	bool begin;
 
+	if (t) {
+		from.serial = t->serial;
+		from.regs = t->regs;
+	}
 	rp_pos_copy(&start, &d->pos);
 	err = go_back(r, &s);
 	if (err)
@@ -423,6 +449,8 @@ struct err *rp_back(struct replay *r, struct replay_stop *ret)
 		/* the debugger wants to see it before the write */
 		if (!err && s.stop.kind == REPLAY_STOP_WATCH)
 			err = rp_back_one(r, s.serial, &begin);
+		if (!err)
+			err = rp_catch_arrived(r, s.serial, &from, ret);
 	}
 out:
 	free(start.legs);
