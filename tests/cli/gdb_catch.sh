@@ -142,6 +142,7 @@ set schedule-multiple on
 continue
 print $_exitcode
 info inferiors
+inferior 1
 continue
 EOF2
 say w.gdb "$TMP/w"
