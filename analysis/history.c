@@ -321,9 +321,11 @@ static void entry(struct session *s, struct thread *t, const struct replay_hit *
 	if (fn->kind == FN_MMAP && (t->n || !(hit->c & PROT_WRITE) || in_allocator(s, hit->stack[0])))
 		return;		/* an allocator's, or a reserve of addresses, a thread's stack */
 	if (fn->kind == FN_FREE) {
+		uint64_t addr = fn->size == 2 ? hit->b : fn->size == 3 ? hit->c : hit->a;
+
 		/* inside realloc it is the outer call that says what is freed when */
-		if (!t->n || t->pending[t->n - 1].fn->kind != FN_REALLOC || t->pending[t->n - 1].a != hit->a)
-			block_free(s, hit->a, s->clock);
+		if (!t->n || t->pending[t->n - 1].fn->kind != FN_REALLOC || t->pending[t->n - 1].a != addr)
+			block_free(s, addr, s->clock);
 		return;
 	}
 	if (t->n == sizeof(t->pending) / sizeof(*t->pending))

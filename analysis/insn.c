@@ -140,12 +140,6 @@ bool insn_decode(const uint8_t *code, size_t room, const struct regs *regs, stru
 	case X86_INS_CALL:
 		write_add(ret, regs->rsp - 8, 8);
 		break;
-	case X86_INS_MOV:
-		/* from register to register: a copy, not a use */
-		if (insn->detail->x86.op_count == 2 && insn->detail->x86.operands[0].type == X86_OP_REG &&
-		    insn->detail->x86.operands[1].type == X86_OP_REG)
-			ret->uses = 0;
-		break;
 	case X86_INS_XOR:
 	case X86_INS_SUB:
 		/* xor eax, eax */

@@ -7,6 +7,7 @@
  *   graph.c     reachable or not, who owns whom, cycles
  *   loss.c      which hit of an allocator was the last before a block was lost
  *   track.c     from there, instruction by instruction, to the loss
+ *   remains.c   words that only look like references
  *   stored.c    who stored a reference
  *   answer.c    groups, names, order
  */
@@ -28,13 +29,13 @@ enum fn_kind {
 	FN_REALLOC,		/* rdi, rsi */
 	FN_REALLOCARRAY,	/* rdi, rsi * rdx */
 	FN_POSIX_MEMALIGN,	/* result in *rdi, size rdx */
-	FN_FREE,		/* rdi */
+	FN_FREE,		/* argument `size`, rdi where that is 0 */
 	FN_MMAP,		/* size rsi, protection rdx */
 	FN_MUNMAP,		/* rdi, size rsi */
 };
 struct fn {
 	enum fn_kind kind;
-	uint8_t size;		/* 1 = rdi, 2 = rsi, 3 = rdx, 0 = unknown */
+	uint8_t size;		/* argument: 1 = rdi, 2 = rsi, 3 = rdx, 0 = unknown; of FN_FREE the block */
 	bool own;		/* named by --alloc, --free */
 	uint64_t addr;
 	const char *name;
@@ -108,6 +109,7 @@ struct unwound {		/* a stack, once */
 };
 
 struct range { uint64_t start, end; };
+struct remain { uint64_t addr, born; };	/* a word in the block born then */
 
 struct session {
 	const struct leaks_options *options;
@@ -134,6 +136,8 @@ struct session {
 	uint64_t mark_clock[MARKS_MAX];
 	unsigned marks;
 	uint64_t steps;		/* single steps done */
+	struct remain *remain;
+	size_t remains;
 };
 
 struct err *session_open(const char *trace, const struct leaks_options *o, struct session *s) __must_check;
@@ -244,6 +248,7 @@ struct bound {
 	uint64_t lo, hi;	/* clock: it is so at lo, not at hi */
 	bool seen;		/* lo was looked at, not only assumed */
 };
+enum { SUSPECTS = 8 };
 struct target {			/* a leak root: one block, or the blocks of a cycle */
 	struct range *range;	/* in order */
 	unsigned ranges;
@@ -253,6 +258,8 @@ struct target {			/* a leak root: one block, or the blocks of a cycle */
 	size_t leak;		/* number of the leak it stands for, plus one */
 	enum leaks_how how;
 	char *what;
+	struct remain suspect[SUSPECTS];	/* words in younger blocks that decided the moment */
+	unsigned suspects;
 };
 bool target_has(const struct target *t, uint64_t value);
 
@@ -272,6 +279,11 @@ struct err *loss_find(struct session *s, struct target *t, size_t n) __must_chec
 struct err *loss_count(struct session *s, struct target *t, size_t n) __must_check;
 /* From b->lo, where we are, to the loss.  *again: b is to be made narrower and tracked again. */
 struct err *track_loss(struct session *s, struct target *t, struct bound *b, bool *again) __must_check;
+/* remains.c */
+bool remains_on_stack(struct session *s, int tid, const struct regs *now, uint64_t addr);
+void remains_add(struct session *s, uint64_t addr, uint64_t born);
+bool remains_in_block(const struct session *s, uint64_t addr, uint64_t born);
+
 /* Who stored these values that are at these addresses now (at s->end_clock)? */
 struct err *stored_find(struct session *s, struct leaks_holder **h, size_t n) __must_check;
 

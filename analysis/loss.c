@@ -75,6 +75,45 @@ static struct err *track_all(struct session *s, struct target *t, struct bound *
 	return err;
 }
 
+struct check { struct remain what; uint32_t target; };
+
+static int by_born(const void *a, const void *b)
+{
+	const struct check *x = a, *y = b;
+
+	return x->what.born < y->what.born ? -1 : x->what.born > y->what.born;
+}
+
+/* Which words that decided moments were there before their blocks were? Then the targets are to be looked at again. */
+static struct err *check_suspects(struct session *s, struct target *t, size_t n, struct bound *b, bool *again)
+{
+	struct check *c = must(malloc((n * SUSPECTS + 1) * sizeof(*c)));
+	struct err *err = NULL;
+	size_t checks = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		for (unsigned k = 0; k < t[i].suspects && !again[i]; k++)
+			c[checks++] = (struct check){ t[i].suspect[k], (uint32_t)i };
+		t[i].suspects = 0;
+	}
+	qsort(c, checks, sizeof(*c), by_born);
+	if (checks)
+		err = session_restore(s, s->start);
+	for (size_t i = 0; i < checks && !err; i++) {
+		uint64_t value = 0;
+
+		session_progress(s, "remains", i, checks);
+		err = session_goto(s, NULL, 0, c[i].what.born);
+		if (err || replay_memory(s->r, session_any_task(s), c[i].what.addr, &value, 8) != 8 || !target_has(&t[c[i].target], value))
+			continue;
+		remains_add(s, c[i].what.addr, c[i].what.born);
+		b[c[i].target] = (struct bound){ t[c[i].target].block->born, s->end_clock, false };
+		again[c[i].target] = true;
+	}
+	free(c);
+	return err;
+}
+
 struct err *loss_find(struct session *s, struct target *t, size_t n)
 {
 	struct bound *b = must(calloc(n + 1, sizeof(*b)));
@@ -94,6 +133,8 @@ struct err *loss_find(struct session *s, struct target *t, size_t n)
 		qsort(list, left, sizeof(*list), by_lo);
 		if (!err)
 			err = track_all(s, t, b, list, left, again);
+		if (!err)
+			err = check_suspects(s, t, n, b, again);
 		left = 0;
 		for (size_t i = 0; i < n; i++) {
 			if (again[i])

@@ -218,13 +218,10 @@ static void trim_exit(struct session *s, struct memory *m, unsigned i)
 
 void memory_trim(struct session *s, struct memory *m)
 {
-	int tid = replay_next_task(s->r);
-
 	for (unsigned i = 0; i < m->tasks; i++) {
 		struct regs *r = &m->regs[i];
 
-		if (m->task[i].tid == tid)
-			trim_exit(s, m, i);
+		trim_exit(s, m, i);
 		if (m->task[i].in_call)		/* what a function call does not keep */
 			r->rcx = r->rdx = r->rsi = r->rdi = r->r8 = r->r9 = r->r10 = r->r11 = r->rax = 0;
 	}
@@ -337,8 +334,13 @@ static void search_area(struct search *q, const struct area *a, const struct tar
 			/* glibc's arena: see graph.c */
 			if (a->kind == AREA_GLOBAL && !(words[i] & 15) && words[i] != l->range.start && l->range.end - words[i] <= 8)
 				continue;
-			if (a->kind != AREA_HEAP || history_at(q->s, addr, q->clock))
-				found(q, addr, words[i], l->target);
+			if (a->kind == AREA_HEAP) {
+				const struct block *b = history_at(q->s, addr, q->clock);
+
+				if (!b || remains_in_block(q->s, addr, b->born))
+					continue;
+			}
+			found(q, addr, words[i], l->target);
 		}
 		if (!got)
 			return;

@@ -8,6 +8,14 @@
 
 #include "analysis/internal.h"
 
+/* A structure that others begin with: the block is larger, and no array of it. */
+static bool is_beginning(const struct symbols_type *t, uint64_t size)
+{
+	uint64_t one = t ? symbols_type_size(t) : 0;
+
+	return one && size > one && size % one;
+}
+
 static const struct symbols_type *block_type(struct job *j, const struct block *b, const char **class)
 {
 	struct symbols_memory mem = session_memory(&j->s, session_any_task(&j->s));
@@ -28,10 +36,13 @@ static const struct symbols_type *block_type(struct job *j, const struct block *
 		if (t)
 			*class = symbols_type_name(t);
 	}
-	if (!*class && i != SIZE_MAX) {
-		t = types_carried(j, i);
-		if (t)
+	if (i != SIZE_MAX && (!*class || is_beginning(t, b->size))) {
+		const struct symbols_type *carried = types_carried(j, i);
+
+		if (carried && (!t || symbols_type_size(carried) > symbols_type_size(t))) {
+			t = carried;
 			*class = symbols_type_name(t);
+		}
 	}
 	return t;
 }

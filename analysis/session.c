@@ -139,20 +139,19 @@ static void find_own(struct session *s)
 {
 	const struct leaks_options *o = s->options;
 
-	for (unsigned i = 0; i < o->allocs; i++) {
-		const char *colon = strrchr(o->alloc[i], ':');
-		struct fn fn = { FN_MALLOC, 1, true, 0, o->alloc[i] };
+	for (unsigned i = 0; i < o->allocs + o->frees; i++) {
+		const char *text = i < o->allocs ? o->alloc[i] : o->free[i - o->allocs];
+		struct fn fn = { i < o->allocs ? FN_MALLOC : FN_FREE, 1, true, 0, text };
+		const char *colon = strrchr(text, ':');
 		char name[256];
 
 		if (colon && colon[1] >= '1' && colon[1] <= '3' && !colon[2])
 			fn.size = (uint8_t)(colon[1] - '0');
 		else
 			colon = NULL;
-		snprintf(name, sizeof(name), "%.*s", colon ? (int)(colon - o->alloc[i]) : 255, o->alloc[i]);
+		snprintf(name, sizeof(name), "%.*s", colon ? (int)(colon - text) : 255, text);
 		find_named(s, name, &fn, false);
 	}
-	for (unsigned i = 0; i < o->frees; i++)
-		find_named(s, o->free[i], &(struct fn){ FN_FREE, 0, true, 0, o->free[i] }, false);
 }
 
 /* ---- maps ---------------------------------------------------------------------------------- */
@@ -501,6 +500,7 @@ void session_close(struct session *s)
 	free(s->loader);
 	free(s->maps);
 	free(s->stack);
+	free(s->remain);
 	if (s->sym)
 		symbols_destroy(s->sym);
 }

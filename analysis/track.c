@@ -18,7 +18,8 @@
 
 #include "analysis/internal.h"
 
-enum { SLOTS_MAX = 256, WATCHED = 4, BREAKS_MAX = 60, PATIENCE = 300, STEPS_MAX = 60000, RUNS_MAX = 4000, HITS_MAX = 64, RED_ZONE = 128 };
+enum { SLOTS_MAX = 256, WATCHED = 4, BREAKS_MAX = 60, PATIENCE = 300, STEPS_MAX = 60000, RUNS_MAX = 4000, HITS_MAX = 64, RED_ZONE = 128,
+       ROUNDS = 8 };
 
 static const unsigned general[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14 };
 static const uint32_t caller_saved = 1u << 6 | 1u << 7 | 1u << 8 | 1u << 9 | 1u << 10 | 1u << 11 | 1u << 12 | 1u << 13 | 1u << 14;
@@ -59,6 +60,9 @@ struct tracker {
 	uint64_t old, old_rsp, old_ret;
 	struct moment loss;	/* the last slot's end */
 	bool used;		/* a register was used since */
+	bool by_register;	/* loss is the end of a register */
+	uint64_t top;		/* highest stack pointer at which a register was read, or variable: in the frame that owns it */
+	unsigned rounds;	/* runs to outer frames */
 	unsigned idle;		/* steps since the last use */
 	uint64_t steps, runs;
 	bool end;
@@ -110,6 +114,8 @@ static void slot_add(struct tracker *k, uint64_t addr)
 		sl->kind = addr >= k->after.rsp - (1 << 24) && addr < k->after.rsp + (1 << 26) ? AREA_STACK : AREA_HEAP;
 	if (sl->kind == AREA_STACK && !sl->tid)
 		sl->tid = k->tid;
+	if (sl->kind == AREA_STACK && sl->tid == k->tid && addr > k->top)
+		k->top = addr;
 }
 
 static void moment_free(struct moment *m)
@@ -132,6 +138,9 @@ static void moment_take(struct tracker *k, int tid, const struct regs *regs, enu
 	m->pcs = session_unwind(k->s, tid, regs, m->pc, STACK_MAX);
 	if (m->pcs && lookup)
 		m->pc[0].lookup = m->pc[0].pc = lookup;
+	k->by_register = !sl || (sl->kind == AREA_STACK && sl->addr < k->top);
+	if (sl && sl->kind != AREA_STACK)
+		k->top = 0;
 	k->used = false;
 	k->idle = 0;
 }
@@ -159,13 +168,14 @@ static void slots_check(struct tracker *k, int tid, const struct regs *regs, enu
 	}
 }
 
-static void slots_popped(struct tracker *k, int tid, const struct regs *before, uint64_t rsp, bool red_zone)
+/* After a return nothing below the stack pointer is anybody's; else what was popped. */
+static void slots_popped(struct tracker *k, int tid, const struct regs *before, uint64_t rsp, bool returned)
 {
 	if (rsp <= before->rsp || rsp - before->rsp > 1 << 23)
 		return;
 	for (unsigned i = 0; i < k->n;) {
 		const struct slot *sl = &k->slot[i];
-		uint64_t low = before->rsp - (red_zone ? RED_ZONE : 0);
+		uint64_t low = before->rsp - (returned ? 1 << 23 : 0);
 
 		if (sl->kind == AREA_STACK && sl->tid == tid && sl->addr >= low && sl->addr < rsp)
 			slot_remove(k, i, tid, before, LEAKS_RETURNED, 0, false);
@@ -202,6 +212,7 @@ static struct err *slots_search(struct tracker *k, bool stacks)
 {
 	struct reference *ref = NULL;
 	uint32_t *which = NULL;
+	struct regs regs;
 	size_t n = 0;
 
 	memory_deinit(&k->map);
@@ -212,6 +223,8 @@ static struct err *slots_search(struct tracker *k, bool stacks)
 		bool stack = a && a->kind == AREA_STACK;
 
 		if (!a || a->kind == AREA_OTHER || (stack && (!stacks || ref[i].addr < a->sp)))
+			continue;
+		if (stack && get_regs(k, a->tid, &regs) && remains_on_stack(k->s, a->tid, &regs, ref[i].addr))
 			continue;
 		slot_add(k, ref[i].addr);
 	}
@@ -246,7 +259,7 @@ static void at_function(struct tracker *k, int tid, const struct regs *regs)
 
 	if (!fn)
 		return;
-	addr = regs->rdi;
+	addr = fn->kind != FN_FREE || fn->size < 2 ? regs->rdi : fn->size == 2 ? regs->rsi : regs->rdx;
 	b = addr ? history_at(k->s, addr, k->clock) : NULL;
 	k->clock++;
 	if (!b && fn->kind == FN_FREE && addr)
@@ -276,6 +289,40 @@ static void realloc_returned(struct tracker *k, int tid, const struct regs *regs
 		slots_freed(k, tid, regs, old, b->size);
 }
 
+/* ---- who has it in a register? -------------------------------------------------------------------- */
+
+struct outer {
+	uint64_t pc, cfa;	/* where control will be, and the stack pointer then; cfa 0 = there is none */
+};
+
+/*
+ * The innermost outer frame that will have the block in a register when control is back in it, and the frame that owned
+ * it: that read it from a register, of all frames the outermost.
+ */
+static void outer_frames(struct tracker *k, struct outer *holder, struct outer *owner)
+{
+	static const unsigned kept[] = { SYMBOLS_RBX, SYMBOLS_RBP, SYMBOLS_R12, SYMBOLS_R13, SYMBOLS_R14, SYMBOLS_R15 };
+	struct symbols_memory mem = session_memory(k->s, k->tid);
+	enum symbols_how how = SYMBOLS_FIRST;
+	struct symbols_regs regs;
+	bool first = true;
+	uint64_t cfa = 0;
+
+	*holder = *owner = (struct outer){ 0 };
+	symbols_regs_from(&k->after, &regs);
+	for (unsigned i = 0; i < STACK_MAX && !holder->cfa; i++) {
+		if (!symbols_unwind_step(k->s->sym, &regs, &mem, first, &cfa, &how) || !cfa)
+			return;
+		first = how == SYMBOLS_SIGNAL;
+		for (size_t r = 0; r < sizeof(kept) / sizeof(*kept); r++) {
+			if ((regs.known >> kept[r] & 1) && target_has(k->t, regs.r[kept[r]]))
+				*holder = (struct outer){ regs.r[SYMBOLS_RIP], cfa };
+		}
+		if (k->top && cfa <= k->top)
+			*owner = (struct outer){ regs.r[SYMBOLS_RIP], cfa };
+	}
+}
+
 /* ---- one instruction ------------------------------------------------------------------------------ */
 
 static void written(struct tracker *k, int tid)
@@ -293,7 +340,16 @@ static void written(struct tracker *k, int tid)
 	}
 }
 
-/* The end of a register that was in use is a loss. */
+/* The last register that had it is gone: a loss, when it was in use and no outer frame has saved it. */
+static void register_gone(struct tracker *k, int tid, enum leaks_how how)
+{
+	struct outer holder, owner;
+
+	outer_frames(k, &holder, &owner);
+	if (!holder.cfa)
+		moment_take(k, tid, &k->before, how, NULL, 0, false);
+}
+
 static void registers_after(struct tracker *k, int tid)
 {
 	uint32_t before = held_registers(k, &k->before), after = held_registers(k, &k->after);
@@ -303,13 +359,13 @@ static void registers_after(struct tracker *k, int tid)
 	if (before & k->insn.uses) {
 		k->used = true;
 		k->idle = 0;
+		k->top = k->before.rsp > k->top ? k->before.rsp : k->top;
 	}
-	if (k->insn.ret && k->used && before && !(before & ~caller_saved)) {
-		moment_take(k, tid, &k->before, LEAKS_RETURNED, NULL, 0, false);
-		return;
-	}
-	if (before && !after && (k->used || !k->loss.set))
-		moment_take(k, tid, &k->before, k->insn.pop || k->insn.ret ? LEAKS_RETURNED : LEAKS_OVERWRITTEN, NULL, 0, false);
+	/* in rax it may be what the function returns: then the caller reads that */
+	if (k->insn.ret && k->used && before && !(before & ~caller_saved))
+		register_gone(k, tid, LEAKS_RETURNED);
+	else if (before && !after && (k->used || !k->loss.set))
+		register_gone(k, tid, k->insn.pop || k->insn.ret ? LEAKS_RETURNED : LEAKS_OVERWRITTEN);
 }
 
 static struct err *event_done(struct tracker *k, const struct replay_fine *f)
@@ -535,6 +591,18 @@ static struct err *to_return(struct tracker *k)
 	}
 }
 
+/* Words in blocks younger than the target may be what was left there. */
+static void suspect(struct tracker *k)
+{
+	k->t->suspects = 0;
+	for (unsigned i = 0; i < k->n && k->t->suspects < SUSPECTS; i++) {
+		const struct block *b = k->slot[i].kind == AREA_HEAP ? history_at(k->s, k->slot[i].addr, k->clock) : NULL;
+
+		if (b && b->born > k->t->block->born)
+			k->t->suspect[k->t->suspects++] = (struct remain){ k->slot[i].addr, b->born };
+	}
+}
+
 static struct err *begin(struct tracker *k, const struct bound *b)
 {
 	k->clock = k->from = replay_clock(k->s->r);
@@ -543,6 +611,7 @@ static struct err *begin(struct tracker *k, const struct bound *b)
 	if (b->seen) {
 		get_regs(k, k->tid, &k->after);
 		TRY(slots_search(k, true));
+		suspect(k);
 		at_function(k, k->tid, &k->after);	/* the hit that comes next */
 		return NULL;
 	}
@@ -550,6 +619,56 @@ static struct err *begin(struct tracker *k, const struct bound *b)
 	k->clock += 1u + k->t->block->ready;
 	get_regs(k, k->tid, &k->after);
 	return k->t->ranges > 1 ? slots_search(k, true) : NULL;
+}
+
+/* ---- registers of outer frames ------------------------------------------------------------------------------ */
+
+/* Full speed, until control is back there; k->end when it never is. */
+static struct err *run_to(struct tracker *k, const struct outer *o)
+{
+	struct replay_break b = { .kind = REPLAY_BREAK, .pid = k->s->pid, .addr = o->pc, .len = 1 };
+	struct replay_fine f;
+
+	k->rounds++;
+	for (;;) {
+		TRY(replay_fine(k->s->r, &b, 1, false, &f));
+		k->end = f.kind == REPLAY_FINE_END;
+		if (k->end)
+			return NULL;
+		if (f.kind == REPLAY_FINE_MOVED && f.tid == k->tid && get_regs(k, k->tid, &k->after) && k->after.rip == o->pc &&
+		    k->after.rsp >= o->cfa)
+			break;
+	}
+	k->idle = 0;
+	if (k->after.rsp > o->cfa + 64)
+		return NULL;
+	/* what a call does not keep is not in use, only left behind */
+	k->after.rcx = k->after.rdx = k->after.rsi = k->after.rdi = k->after.r8 = k->after.r9 = k->after.r10 = k->after.r11 = 0;
+	return NULL;
+}
+
+/* No register holds it, or none has been read for long: is that the end? */
+static struct err *outer(struct tracker *k, bool *done)
+{
+	struct outer holder, owner, *to;
+
+	outer_frames(k, &holder, &owner);
+	to = holder.cfa ? &holder : k->by_register || !k->loss.set ? &owner : &holder;
+	*done = !to->cfa || k->rounds >= ROUNDS;
+	if (*done)
+		return NULL;
+	if (!k->loss.set && k->used)
+		moment_take(k, k->tid, &k->after, LEAKS_RETURNED, NULL, 0, false);
+	TRY(run_to(k, to));
+	if (k->end)
+		return NULL;
+	TRY(slots_search(k, false));
+	if (!k->n && !held_registers(k, &k->after) && (k->by_register || !k->loss.set)) {
+		moment_take(k, k->tid, &k->after, LEAKS_RETURNED, NULL, 0, false);
+		k->loss.lookup = k->loss.pc[0].lookup = k->loss.pc[0].pc = k->after.rip - 1;
+		k->top = 0;
+	}
+	return NULL;
 }
 
 static struct err *follow(struct tracker *k, struct bound *b)
@@ -567,8 +686,14 @@ static struct err *follow(struct tracker *k, struct bound *b)
 				TRY(slots_search(k, true));
 			continue;
 		}
-		if (k->idle > PATIENCE || (k->loss.set && !held_registers(k, &k->after)))
-			return NULL;
+		if (k->idle > PATIENCE || !held_registers(k, &k->after)) {
+			bool done;
+
+			TRY(outer(k, &done));
+			if (done)
+				return NULL;
+			continue;
+		}
 		TRY(step(k));
 		if (!n && k->n)
 			moment_free(&k->loss);

@@ -77,6 +77,7 @@ struct rp_task {
 	char name[17];
 	/* only with a debugger */
 	bool in_call;		/* between TRACE_SYSCALL_ENTER and TRACE_SYSCALL_EXIT */
+	int64_t in_nr;		/* of that call */
 	unsigned dr_gen;	/* which watchpoints its debug registers hold */
 };
 

@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "replayer/internal.h"
@@ -693,21 +694,32 @@ static bool maps_text(const struct trace_event *ev)
 	return ev->kind == TRACE_EXEC;
 }
 
-/* The process's last task is about to go. */
+static bool calls(const struct rp_task *t, int64_t nr)
+{
+	return t->in_call && t->in_nr == nr;
+}
+
+/* The process is about to go: its last task, or all at once (exit_group, a fatal signal). */
 static bool probe_end(struct replay *r)
 {
 	const struct rp_task *t;
+	bool last = true, all;
 
 	if (!r->ev_read || r->ev.kind != TRACE_EXIT)
 		return false;
 	t = rp_task_find(r, r->ev.task);
 	if (!t || t->rec_pid != r->probes->pid)
 		return false;
+	all = WIFSIGNALED((int)r->ev.ret) || calls(t, SYS_exit_group);
 	for (const struct rp_task *o = r->tasks; o; o = o->next) {
-		if (o != t && o->rec_pid == t->rec_pid)
-			return false;
+		if (o == t || o->rec_pid != t->rec_pid)
+			continue;
+		last = false;
+		all |= calls(o, SYS_exit_group);
+		if (calls(o, SYS_execve) || calls(o, SYS_execveat))
+			return false;	/* that ends its process's other tasks */
 	}
-	return true;
+	return last || all;
 }
 
 /* After an event: what changed for the probes? */

@@ -548,6 +548,7 @@ struct err *rp_apply(struct replay *r)
 		case TRACE_SWITCH:
 		case TRACE_CALLS:
 			t->in_call = ev->kind == TRACE_SYSCALL_ENTER || (ev->kind == TRACE_NOTE && t->in_call);
+			t->in_nr = ev->kind == TRACE_SYSCALL_ENTER ? ev->nr : t->in_nr;
 			TRY(effect_apply(r, t, ev));
 			break;
 		case TRACE_EXIT:

@@ -543,6 +543,17 @@ static const struct symbols_type *callee_returns(struct flow *f, uint64_t ra)
 	return returns(&callee, target, false, &is_void);
 }
 
+/* A number in front of what an allocating function gives out, its size: what is behind it is for its caller to say. */
+static bool is_header(struct flow *f, uint64_t ra)
+{
+	const struct symbols_type *t = f->found ? symbols_type_strip(f->found) : NULL;
+	bool is_void;
+
+	if (!t || symbols_type_kind(t) != SYMBOLS_T_BASE || symbols_type_size(t) < 4)
+		return false;
+	return !returns(f, ra - 1, false, &is_void) && is_void;
+}
+
 static const struct symbols_type *guess_at(struct symbols *s, csh handle, uint64_t ra, uint64_t size, bool *outwards)
 {
 	struct flow f = { .s = s, .pc = ra, .size = size, .tested = -1 };
@@ -564,7 +575,7 @@ static const struct symbols_type *guess_at(struct symbols *s, csh handle, uint64
 		found(&f, callee_returns(&f, ra));
 	if (!f.found)
 		found(&f, returns(&f, ra - 1, !f.returned, &is_void));
-	*outwards = !f.found && f.returned;
+	*outwards = f.found ? is_header(&f, ra) : f.returned;
 	return f.found;
 }
 
@@ -577,8 +588,11 @@ static const struct symbols_type *guess(struct symbols *s, const struct symbols_
 	if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle) != CS_ERR_OK)
 		return NULL;
 	cs_option(handle, CS_OPT_DETAIL, CS_OPT_ON);
-	for (size_t i = 0; i < n && outwards && !t; i++)
-		t = guess_at(s, handle, pc[i].pc, size, &outwards);
+	for (size_t i = 0; i < n && outwards; i++) {
+		const struct symbols_type *at = guess_at(s, handle, pc[i].pc, size, &outwards);
+
+		t = at ? at : t;
+	}
 	cs_close(&handle);
 	return t;
 }
