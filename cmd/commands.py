@@ -3,6 +3,9 @@
 # The work is done by the server: `monitor' commands (gdbserver/monitor.c).  One that moves is only prepared there; the
 # stepi that follows does it, so that gdb, its front ends and breakpoint lists see an ordinary stop.
 import gdb
+import glob
+import os
+import sys
 
 
 def _ask(command):
@@ -248,11 +251,70 @@ Usage: find-pointer [-u] [-s SIZE] VALUE
 
 # ---- every stop ----
 
+_sysroot = ''            # 'target:' when gdb has files from the trace, '' when they are where they were (local.c)
+
+
+def _seen(name):
+    """The path the program saw."""
+    return name[len('target:'):] if name and name.startswith('target:') else name
+
+
+def _reload(path):
+    """Going back over an exec, or elsewhere: the program that runs here has other symbols."""
+    if not path or path == _seen(gdb.current_progspace().filename):
+        return
+    gdb.execute('file', to_string=True)
+    _say(gdb.execute('file "%s%s"' % (_sysroot, path), to_string=True))
+    gdb.execute('sharedlibrary', to_string=True)
+    gdb.write('The program is %s here.\n' % path)
+    gdb.execute('frame')
+
+
 def _on_stop(event):
     try:
-        gdb.execute('monitor place', to_string=True)
+        path = gdb.execute('monitor place', to_string=True).rstrip('\n')
+        _reload(path)
     except gdb.error:
         pass
 
 
-gdb.events.stop.connect(_on_stop)
+def _on_objfile(event):
+    """Pretty-printers that gdb would load by itself, were the file where it is on this machine."""
+    path = _seen(event.new_objfile.filename)
+    if not path or path == event.new_objfile.filename:
+        return
+    for base in gdb.PYTHONDIR + '/../auto-load', '/usr/share/gdb/auto-load':
+        for name in path, os.path.realpath(path):
+            script = os.path.normpath(base + name + '-gdb.py')
+            if script not in _loaded and os.path.isfile(script):
+                _loaded.add(script)
+                sys.path.extend(d for d in glob.glob('/usr/share/gcc*/python') if d not in sys.path)
+                gdb.execute('source ' + script)
+
+
+_loaded = set()
+
+
+# ---- the beginning ----
+
+def _say(text):
+    """Without what gdb says about each file it asks for."""
+    for line in text.splitlines():
+        if line.startswith('('):        # "(No debugging symbols found in target:/bin/ls)"
+            gdb.write(line.replace('target:', '') + '\n')
+
+
+def _connect(socket, sysroot):
+    global _sysroot
+    _sysroot = sysroot if sysroot == 'target:' else ''
+    # whatever .gdbinit has set
+    for setting in ('confirm off', 'non-stop off', 'sysroot ' + sysroot, 'architecture auto', 'osabi auto', 'remotetimeout 100000',
+                    'breakpoint pending on', 'debuginfod enabled off', 'index-cache enabled off'):
+        try:
+            gdb.execute('set ' + setting, to_string=True)
+        except gdb.error:               # of a version that does not have it
+            pass
+    gdb.events.stop.connect(_on_stop)
+    gdb.events.new_objfile.connect(_on_objfile)
+    _say(gdb.execute('target remote ' + socket, to_string=True))
+    gdb.execute('monitor place', to_string=True)

@@ -93,10 +93,10 @@ static void add_ex(char **argv, unsigned *n, const char *command)
 	add(argv, n, command);
 }
 
-static _Noreturn void exec_gdb(const struct replay_args *o, const struct place *p, const cpu_set_t *cpus, pid_t parent)
+static _Noreturn void exec_gdb(const char *dir, const struct replay_args *o, const struct place *p, const cpu_set_t *cpus, pid_t parent)
 {
 	static const char *const settings[] = {
-		"set confirm off", "set sysroot target:", "set auto-load safe-path /usr/lib:/usr/share/gdb",
+		"set confirm off", "set auto-load safe-path /usr/lib:/usr/share/gdb",
 		"set index-cache enabled off", "set debuginfod enabled off", "set startup-with-shell off",
 		"set remotetimeout 100000", "set tcp auto-retry off",
 	};
@@ -125,7 +125,7 @@ static _Noreturn void exec_gdb(const struct replay_args *o, const struct place *
 	}
 	snprintf(line, sizeof(line), "source %s", p->script);
 	add_ex(argv, &n, line);
-	snprintf(line, sizeof(line), "target remote %s", p->socket);
+	snprintf(line, sizeof(line), "python _connect('%s', '%s')", p->socket, local_files(dir) ? "/" : "target:");
 	add_ex(argv, &n, line);
 	for (unsigned i = 0; i < o->files.n; i++) {
 		add(argv, &n, "-x");
@@ -209,7 +209,7 @@ static struct err *open_for_debugging(const char *dir, const struct replay_args 
 	return err;
 }
 
-static struct err *serve_gdb(struct replay *r, const struct replay_args *o, struct place *p, int listening,
+static struct err *serve_gdb(struct replay *r, const char *dir, const struct replay_args *o, struct place *p, int listening,
 			     const cpu_set_t *cpus, int *status_ret)
 {
 	pid_t parent = getpid(), gdb = fork();
@@ -219,7 +219,7 @@ static struct err *serve_gdb(struct replay *r, const struct replay_args *o, stru
 	if (gdb < 0)
 		return err_os(errno, "cannot fork");
 	if (gdb == 0)
-		exec_gdb(o, p, cpus, parent);
+		exec_gdb(dir, o, p, cpus, parent);
 	signal(SIGINT, SIG_IGN);	/* ^C is for gdb, which tells us */
 	signal(SIGQUIT, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
@@ -257,7 +257,7 @@ struct err *debugger_gdb(const char *dir, const struct replay_args *o, int *stat
 	TRY(open_for_debugging(dir, o, &r));
 	err = place_make(&p, dir, &listening);
 	if (!err)
-		err = serve_gdb(r, o, &p, listening, &cpus, status_ret);
+		err = serve_gdb(r, dir, o, &p, listening, &cpus, status_ret);
 	if (listening >= 0)
 		close(listening);
 	place_remove(&p);

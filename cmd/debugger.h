@@ -22,6 +22,8 @@ struct start {
 	uint64_t event;
 };
 struct err *choose_start(const char *dir, const struct replay_args *o, struct start *ret) __must_check;
+/* local.c: are all programs and libraries of the trace on this machine, unchanged? */
+bool local_files(const char *dir);
 /* Serve one debugger on o->serve. */
 struct err *debugger_serve(const char *dir, const struct replay_args *o) __must_check;
 

@@ -217,14 +217,6 @@ static void do_ps(struct monitor *m)
 			   tasks[i].in_call ? " (in a system call)" : "", replay_shown(m->s->r, tasks[i].pid) ? "" : " (not shown)");
 }
 
-static void do_exe(struct monitor *m)
-{
-	char exe[4096];
-
-	replay_exe(m->s->r, thread_to_read(m->s), exe, sizeof(exe));
-	reply_text(m->o, "%s\n", exe);
-}
-
 /* ---- checkpoints ------------------------------------------------------------------------------------ */
 
 static struct kept *checkpoint_find(struct monitor *m)
@@ -335,11 +327,15 @@ void monitor_note_place(struct server *s)
 	s->place = l->n - 1;
 }
 
-/* gdb says which stops its user sees: commands.py. */
+/* gdb says which stops its user sees (commands.py), and wants to know which program that is. */
 static void do_place(struct monitor *m)
 {
+	char exe[4096];
+
 	m->s->places_told = true;
 	monitor_note_place(m->s);
+	replay_exe(m->s->r, replay_current(m->s->r), exe, sizeof(exe));
+	reply_text(m->o, "%s\n", exe);
 }
 
 static void visit(struct monitor *m, int by)
@@ -396,7 +392,6 @@ static const struct { const char *name; monitor_fn *run; const char *args, *help
 	{ "help", do_help, "", "this list" },
 	/* for commands.py */
 	{ "last-was", do_last_was, NULL, NULL },
-	{ "exe", do_exe, NULL, NULL },
 	{ "place", do_place, NULL, NULL },
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
