@@ -8,7 +8,7 @@
 
 #include "analysis/internal.h"
 
-enum { MOMENTS = 500, KEYS_MAX = 20000, HOLDERS_LISTED = 8, CYCLE_LISTED = 16, STORED_MAX = 200, MANY_ALIKE = 10, COUNTED = 100, ALIKE_MAX = 20000, ALIKE_MOMENTS = 50 };
+enum { MOMENTS = 500, KEYS_MAX = 20000, HOLDERS_LISTED = 8, CYCLE_LISTED = 16, STORED_MAX = 300, MANY_ALIKE = 10, COUNTED = 100, ALIKE_MAX = 20000, ALIKE_MOMENTS = 50 };
 
 
 /* ---- stacks of allocations ------------------------------------------------------------------ */
@@ -441,15 +441,15 @@ static struct err *stored(struct job *j)
 	struct leaks_holder *list[STORED_MAX];
 	size_t n = 0;
 
-	for (size_t i = 0; i < j->ret->n; i++) {
-		struct leaks_leak *l = &j->ret->leak[i];
+	for (size_t k = 0; k < CYCLE_LISTED; k++) {	/* the first of each, then the second: some of all rather than all of some */
+		for (size_t i = 0; i < j->ret->n && n < STORED_MAX; i++) {
+			struct leaks_leak *l = &j->ret->leak[i];
 
-		for (size_t k = 0; k < l->holders && n < STORED_MAX; k++) {
-			if (l->holder[k].address)
+			if (k < l->holders && l->holder[k].address)
 				list[n++] = &l->holder[k];
+			if (k < l->cycles && n < STORED_MAX)
+				list[n++] = &l->cycle[k];
 		}
-		for (size_t k = 0; k < l->cycles && n < STORED_MAX; k++)
-			list[n++] = &l->cycle[k];
 	}
 	return n ? stored_find(&j->s, list, n) : NULL;
 }

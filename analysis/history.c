@@ -286,12 +286,22 @@ static struct thread *thread_of(struct history *h, int tid)
 	return h->thread[h->threads++] = t;
 }
 
-/* Memory that a library with an allocator maps is its own business; in a static program nobody can tell. */
+/* Memory that a library with an allocator maps is its own business; in a program that has one built in, names tell. */
 static bool in_allocator(struct session *s, uint64_t ret)
 {
+	static const char *const names[] = { "os_pages_map", "pages_map", "je_pages_map", "unix_mmap_prim", "unix_mmap", "_mi_prim_alloc",
+					     "MmapSysAllocator::Alloc", "tcmalloc::MmapSysAllocator::Alloc" };
 	uint64_t bias;
 	const struct symbols_module *m = symbols_module_at(s->sym, ret, &bias);
+	struct symbols_frame f[16];
+	size_t n = symbols_lookup(s->sym, ret - 1, f, 16);
 
+	for (size_t i = 0; i < n && i < 16; i++) {
+		for (size_t k = 0; f[i].function && k < sizeof(names) / sizeof(*names); k++) {
+			if (!strcmp(f[i].function, names[k]))
+				return true;
+		}
+	}
 	for (unsigned i = 0; i < s->fns && m && strstr(symbols_module_name(m), ".so"); i++) {
 		if (s->fn[i].kind == FN_MALLOC && symbols_module_at(s->sym, s->fn[i].addr, &bias) == m)
 			return true;
@@ -460,6 +470,20 @@ void history_index(struct session *s)
 	free(h->slot);
 	h->slot = a;
 	h->slots = n;
+	h->indexed = true;
+}
+
+const struct block *history_around(const struct session *s, uint64_t addr)
+{
+	const struct history *h = &s->h;
+
+	if (h->indexed)
+		return history_at(s, addr, replay_clock(s->r));
+	for (size_t i = 0; i < h->n; i++) {
+		if (h->block[i].died == NEVER && addr - h->block[i].addr < h->block[i].size)
+			return &h->block[i];
+	}
+	return NULL;
 }
 
 struct block *history_at(const struct session *s, uint64_t addr, uint64_t clock)

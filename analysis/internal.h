@@ -89,6 +89,7 @@ struct history {
 	size_t n, room;
 	uint32_t *slot;		/* hash by address of live blocks: number + 1 */
 	size_t slots, live;
+	bool indexed;		/* slot is an index by address */
 	uint64_t live_bytes;
 	struct key *key;
 	size_t keys, keys_room;
@@ -165,6 +166,8 @@ void *must(void *p);		/* or we are out of memory */
 /* history.c */
 void history_hits(void *ctx, int tid, const struct replay_hit *hit, const struct replay_hit *end);
 void history_reset(struct history *h);
+/* The block live now that addr lies in. */
+const struct block *history_around(const struct session *s, uint64_t addr);
 /* The block live at that clock that addr lies in. */
 struct block *history_at(const struct session *s, uint64_t addr, uint64_t clock);
 void history_index(struct session *s);

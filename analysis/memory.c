@@ -29,15 +29,33 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-static const struct replay_task *task_with_sp(const struct memory *m, uint64_t start, uint64_t end, uint64_t *sp)
+/* The lowest. */
+static unsigned task_with_sp(const struct memory *m, uint64_t start, uint64_t end)
 {
+	unsigned found = m->tasks;
+
 	for (unsigned i = 0; i < m->tasks; i++) {
-		if (m->regs[i].rsp >= start && m->regs[i].rsp < end) {
-			*sp = m->regs[i].rsp;
-			return &m->task[i];
-		}
+		uint64_t sp = m->regs[i].rsp;
+
+		if (sp >= start && sp < end && (found == m->tasks || sp < m->regs[found].rsp))
+			found = i;
 	}
-	return NULL;
+	return found;
+}
+
+/*
+ * A stack's mapping may have become one with others that came to lie beside it: a thread's ends behind its thread-local
+ * storage, one that the program made itself with the block it is in.
+ */
+static uint64_t stack_end(struct session *s, const struct regs *regs, uint64_t end)
+{
+	uint64_t sp = regs->rsp, fs_end = (regs->fs_base + TLS_ABOVE + 4095) & ~4095ull;
+	const struct block *b;
+
+	if (regs->fs_base > sp && regs->fs_base < end)
+		return fs_end < end ? fs_end : end;
+	b = history_around(s, sp);
+	return b && b->addr + b->size < end ? b->addr + b->size : end;
 }
 
 static void add_tls(struct memory *m, uint64_t start, uint64_t end, const struct area *map)
@@ -97,16 +115,21 @@ static void classify(struct session *s, struct memory *m, uint64_t start, uint64
 		     uint64_t *file_end)
 {
 	struct area a = { .start = start, .end = end, .kind = AREA_OTHER };
-	const struct replay_task *t;
-	uint64_t sp = 0;
+	unsigned i = task_with_sp(m, start, end);
 
-	t = task_with_sp(m, start, end, &sp);
-	if (t) {
+	if (i < m->tasks) {
 		a.kind = AREA_STACK;
-		a.tid = t->tid;
-		a.sp = sp;
-		a.start = sp - RED_ZONE < start ? start : sp - RED_ZONE;
-	} else if (file || shared || start == *file_end) {	/* .bss comes right behind */
+		a.tid = m->task[i].tid;
+		a.sp = m->regs[i].rsp;
+		a.start = a.sp - RED_ZONE < start ? start : a.sp - RED_ZONE;
+		a.end = stack_end(s, &m->regs[i], end);
+		area_add(m, &(struct area){ .start = start, .end = a.start, .kind = AREA_HEAP });
+		area_add(m, &a);
+		if (a.end < end)
+			classify(s, m, a.end, end, file, shared, file_end);
+		return;
+	}
+	if (file || shared || start == *file_end) {	/* .bss comes right behind */
 		a.kind = AREA_GLOBAL;
 		*file_end = 0;
 		add_global(s, m, &a);
@@ -146,7 +169,10 @@ struct err *memory_map(struct session *s, struct memory *ret)
 
 		if (sscanf(p, "%" SCNx64 "-%" SCNx64 " %7s %*s %*s %u %n", &start, &end, prot, &inode, &at) < 4)
 			continue;
-		if (prot[0] == 'r' && prot[1] == 'w') {
+		if (!strncmp(p + at, "[stack]", 7) && task_with_sp(m, start, end) == m->tasks && m->tasks) {
+			/* the program runs on another: coroutines, a signal's */
+			area_add(m, &(struct area){ start, end, AREA_STACK, m->task[0].tid, start });
+		} else if (prot[0] == 'r' && prot[1] == 'w') {
 			if (relro.end == start && inode)	/* data that is read-only by now */
 				area_add(m, &relro);
 			classify(s, m, start, end, inode != 0, prot[3] == 's', &file_end);

@@ -11,7 +11,7 @@ if [ ! -e "$SOURCE/.ready" ]; then
 	(cd "$SOURCE/obj" && ../configure --disable-tcl --disable-readline && make sqlite3.c shell.c) >"$TMP/make" 2>&1 ||
 		fail "the amalgamation cannot be made: $(tail -1 "$TMP/make")"
 	(cd "$SOURCE/obj" || exit
-	cc -g -O0 -w -c shell.c &
+	cc -g -O0 -w -c -DSQLITE_OMIT_LOAD_EXTENSION shell.c &
 	cc -g -O1 -w -c -DSQLITE_OMIT_LOAD_EXTENSION -DSQLITE_THREADSAFE=0 sqlite3.c && wait $! &&
 		cc -o sqlite3 shell.o sqlite3.o -lm) 2>"$TMP/cc" || fail "sqlite3 does not build: $(head -1 "$TMP/cc")"
 	ready
