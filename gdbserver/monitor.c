@@ -350,7 +350,7 @@ static void visit(struct monitor *m, int by)
 	}
 	monitor_note_place(s);
 	if (by < 0 ? s->place < n : s->place + n >= s->places.n) {
-		failed(m, by < 0 ? "there are %u places further back" : "there are %u places further forward",
+		failed(m, by < 0 ? "places further back: %u" : "places further forward: %u",
 		       by < 0 ? s->place : s->places.n - 1 - s->place);
 		return;
 	}
