@@ -19,9 +19,14 @@ def _ask(command):
     return said
 
 
-def _go(command):
+def _go(command, how='stepi'):
     _ask(command)
-    gdb.execute('stepi')
+    if gdb.selected_thread() is None:       # of a process that has ended: any other knows the way, too
+        for inferior in gdb.inferiors():
+            if inferior.pid and inferior.threads():
+                gdb.execute('inferior %d' % inferior.num, to_string=True)
+                break
+    gdb.execute(how)
 
 
 class _Command(gdb.Command):
@@ -135,8 +140,7 @@ def _run(arg):
 Breakpoints stay, and the program goes on until one is hit."""
     if arg:
         raise gdb.GdbError('run takes no argument here: the program has those it was recorded with.')
-    _ask('run')
-    gdb.execute('continue')
+    _go('run', 'continue')
 
 
 @_command('starti')
@@ -151,8 +155,7 @@ def _start(arg):
     """Replay from the beginning, and stop in main."""
     _nothing(arg, 'start')
     gdb.execute('tbreak main')
-    _ask('run')
-    gdb.execute('continue')
+    _go('run', 'continue')
 
 
 # ---- places visited ----
