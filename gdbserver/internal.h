@@ -74,6 +74,9 @@ void reply_bad(struct server *s);
 /* OK, or E01 for an error, which is freed. */
 void reply_done(struct server *s, struct err *err);
 
+/* The debugger has let go of it, or was told that it has ended. */
+void forget_process(struct server *s, int pid);
+
 /* ---- thread.c ---------------------------------------------------------------------- */
 /* "pPID.TID", "TID", -1 and 0 allowed for both.  *tid = -1: all, 0: any. */
 bool parse_thread(const char **p, int64_t *pid, int64_t *tid);

@@ -110,6 +110,9 @@ static void stopped(struct server *s, struct err *err, const struct replay_stop 
 		monitor_note_place(s);
 	if (stop->kind == REPLAY_STOP_FORK)
 		replay_show(s->r, stop->child_pid, true);
+	/* a debugger has no use for it when time goes back: a new fork brings it back */
+	if (stop->kind == REPLAY_STOP_EXIT)
+		forget_process(s, stop->child_pid);
 	if (stop->kind == REPLAY_STOP_FORK && stop->vfork)
 		s->vfork_open = s->vfork_events;
 	if (stop->kind == REPLAY_STOP_VFORK_DONE)

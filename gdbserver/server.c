@@ -48,17 +48,22 @@ static bool any_shown(struct server *s)
 	return replay_tasks(s->r, false, &t, 1) > 0;
 }
 
+void forget_process(struct server *s, int pid)
+{
+	replay_show(s->r, pid, false);
+	for (unsigned i = 0; i < s->breaks_n; i++) {
+		if (s->breaks[i].pid == pid)
+			s->breaks[i--] = s->breaks[--s->breaks_n];
+	}
+	err_free(replay_breaks(s->r, s->breaks, s->breaks_n));
+}
+
 static void let_go(struct server *s, const char *p)
 {
 	uint64_t pid;
 
 	if (parse_char(&p, ';') && parse_hex(&p, &pid)) {
-		replay_show(s->r, (int)(pid & INT32_MAX), false);
-		for (unsigned i = 0; i < s->breaks_n; i++) {
-			if (s->breaks[i].pid == (int)pid)
-				s->breaks[i--] = s->breaks[--s->breaks_n];
-		}
-		err_free(replay_breaks(s->r, s->breaks, s->breaks_n));
+		forget_process(s, (int)(pid & INT32_MAX));
 		s->done = !any_shown(s);
 	} else {
 		s->done = true;
