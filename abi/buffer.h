@@ -19,6 +19,12 @@
  *
  * One task of the whole tree is in user mode at a time, the recorder reads the buffer at every stop, and
  * nobody is switched to while a task is inside the hook; so one buffer and one stack for each address space do.
+ *
+ * A call that would sleep is traced; but between tasks that do that often the processor goes from one to the other
+ * without a stop (syscallbuf/park.c, recorder/park.c).  One word in memory shared by the whole tree, the baton, says
+ * whose turn it is: a task's serial number, BATON_RECORDER, or 0.  Who would sleep notes the call (BUF_NR_PARK), lays down the
+ * baton and sleeps in a place of its own; who wakes up takes it, or waits, and notes the result (BUF_NR_UNPARK).  The
+ * recorder makes of these notes the events that it would have written itself, so replay knows nothing of all this.
  */
 #ifndef ABI_BUFFER_H
 #define ABI_BUFFER_H
@@ -31,6 +37,7 @@
 #define STATE_CPUID	16
 #define STATE_JUMP	24
 #define STATE_TSC	32
+#define STATE_PARK	40
 
 /* In front of a stub's code, at the address that the stub passes in rcx: */
 #define STUB_AFTER	0	/* u64: what the kernel leaves in rcx: address behind the syscall instruction */
@@ -45,12 +52,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "abi/regs.h"
+
 enum {
-	STUB_SIZE = 160, BUF_FDS = 1024, BUF_FILTER = 1024, BUF_CPUIDS = 96, BUF_MAX = FIXED_END - FIXED_BUFFER,
+	STUB_SIZE = 160, BUF_FDS = 1024, BUF_FILTER = 1024, BUF_CPUIDS = 96,
+	BUF_PARKS = 16, PARK_SIZE = (FIXED_END - FIXED_PARKS) / BUF_PARKS, PARK_BYTES = 4096,
+	/* what all that sleep may need for their results is kept free */
+	PARK_ROOM = BUF_PARKS * (PARK_BYTES + 256), BUF_MAX = (FIXED_PARKS - FIXED_BUFFER - PARK_ROOM) & ~1023,
 	BUF_DEFAULT = 256 << 10,
 	/* A result from FIXED_UNTRACED that the recorder puts there: it would sleep, make it a traced call. */
 	BUF_WOULD_BLOCK = -1133,
 	BUF_NR_TSC = 0xfff0,	/* a record of rdtsc: ret is the counter */
+	BUF_NR_PARK = 0xfff1,	/* a task falls asleep: struct buf_park */
+	BUF_NR_UNPARK = 0xfff2,	/* ... has woken up: struct buf_unpark, then spans as below */
 };
 
 struct stub_info { uint64_t after, traced, cont, flags; };
@@ -75,6 +89,7 @@ struct buf_state {
 	uint64_t cpuid;		/* ... for cpuid */
 	uint64_t jump;		/* where the hook leaves to */
 	uint64_t tsc;		/* where stubs of rdtsc jump to */
+	uint64_t park;		/* recording: top of the stack of the place to sleep in */
 	uint64_t pos;		/* the next record's address */
 	uint64_t end;		/* recording: records end below it, 0 = all calls traced; replay: behind the last record */
 	uint64_t stop;		/* replay: int3 after the last record */
@@ -82,6 +97,8 @@ struct buf_state {
 	uint64_t proc_dev;	/* st_dev of /proc */
 	uint64_t stdio_dev[3], stdio_ino[3];
 	uint64_t code[2][2];	/* recording: patched code lies in [0] to [1], low and high addresses apart */
+	uint8_t parks;		/* recording: BUF_PARK_*; 0: calls that would sleep are traced */
+	uint8_t parked[BUF_PARKS];	/* places taken */
 	uint64_t cpuids;
 	struct buf_cpuid cpuid_table[BUF_CPUIDS];
 	uint8_t filter[BUF_FILTER];	/* a bit by buf_file_bit() for each file that somebody has mapped */
@@ -90,7 +107,7 @@ struct buf_state {
 
 _Static_assert(offsetof(struct buf_state, rsp) == STATE_RSP && offsetof(struct buf_state, hook) == STATE_HOOK &&
 	       offsetof(struct buf_state, cpuid) == STATE_CPUID && offsetof(struct buf_state, jump) == STATE_JUMP &&
-	       offsetof(struct buf_state, tsc) == STATE_TSC,
+	       offsetof(struct buf_state, tsc) == STATE_TSC && offsetof(struct buf_state, park) == STATE_PARK,
 	       "stubs know these");
 _Static_assert(sizeof(struct stub_info) == STUB_INFO, "stubs know it");
 _Static_assert(sizeof(struct buf_state) <= 0x2000, "the hook's stack is behind it");
@@ -114,6 +131,27 @@ struct buf_record {
 	int64_t ret;
 };
 
+enum { BUF_PARK_ON = 1, BUF_PARK_FSGSBASE = 2 /* rdfsbase may be used */ };
+enum { BATON_RECORDER = 0xffffffff };
+
+/* At FIXED_SHARED, in all processes and the recorder. */
+struct buf_shared {
+	uint32_t baton;
+	uint32_t allowed;	/* nobody waits for the recorder to give him his turn */
+	uint32_t waiting;	/* how many wait for the baton in a futex */
+	uint32_t pad;
+	uint64_t seq;		/* of the last note */
+};
+
+/* At the start of each place; its stack is at its end. */
+struct buf_place { uint64_t trap; /* the recorder wants to see it before it goes on */ uint64_t pad[7]; uint8_t bytes[PARK_BYTES]; };
+_Static_assert(sizeof(struct buf_place) + 7000 <= PARK_SIZE, "a stack for syscallbuf/park.c");
+
+/* regs: as at the traced call, without the selectors; the bases only with BUF_PARK_FSGSBASE. */
+struct buf_park { uint64_t seq; uint32_t serial, place; struct regs regs; };
+/* again: it did not finish, and is made once more in the traced way */
+struct buf_unpark { uint64_t seq; uint32_t serial, again; };
+
 enum { BUF_SPAN_SHIFT = 47, BUF_SPAN_MAX = (1 << 17) - 1 };
 #define BUF_SPAN_ADDR(w) ((w) & ((1ull << BUF_SPAN_SHIFT) - 1))
 #define BUF_SPAN_LEN(w) ((w) >> BUF_SPAN_SHIFT)
@@ -124,6 +162,7 @@ struct blob_head {
 	uint64_t fault;		/* recording: a task that faults in the hook goes on here, and makes its call in the traced way */
 	uint64_t differs;	/* replay: address behind the int3 when the call is not the recorded one */
 	uint64_t assist;	/* ... behind the int3 after a record with assist set */
+	uint64_t waits;		/* recording: address behind the call by which a task says that it waits for the baton */
 	uint64_t stopped, tsc_stopped;	/* ... behind the int3 when buf_state.stop is set and the records are used up */
 };
 #endif

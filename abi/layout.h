@@ -4,8 +4,10 @@
  *   FIXED_PAGE    text: the few syscall instructions the seccomp filters know
  *   FIXED_BLOB    text: the image of syscallbuf/
  *   FIXED_STATE   data: struct buf_state (abi/buffer.h)
+ *   FIXED_SHARED  data: struct buf_shared, only while recording
  *   ...           the hook's stack, down from FIXED_STACK
  *   FIXED_BUFFER  data: records of buffered calls
+ *   FIXED_PARKS   data: a place for each task that sleeps in a call of the hook's
  *   FIXED_END
  *
  * All of it is reserved in every recorded process, so nothing of the program's can be there. The addresses fit
@@ -18,8 +20,10 @@
 #define FIXED_PAGE	0x70000000
 #define FIXED_BLOB	(FIXED_PAGE + 0x1000)
 #define FIXED_STATE	(FIXED_PAGE + 0x40000)
+#define FIXED_SHARED	(FIXED_PAGE + 0x44000)
 #define FIXED_STACK	(FIXED_PAGE + 0x50000)
 #define FIXED_BUFFER	(FIXED_PAGE + 0x50000)
+#define FIXED_PARKS	(FIXED_PAGE + 0xd0000)
 #define FIXED_END	(FIXED_PAGE + 0x100000)
 /* "syscall; int3": the recorder's and replayer's own calls */
 #define FIXED_INJECT	FIXED_PAGE

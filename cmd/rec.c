@@ -31,7 +31,7 @@ static const struct option_row rec_rows[] = {
 	{ "output", 'o', "DIR", OPTION_STRING, AT(output), "write the trace to DIR, which must not exist" },
 	{ "ticks", 0, "auto|pmu|landmark|step", OPTION_CHOICE, AT(ticks), "how to name a point in time" },
 	{ "no-syscallbuf", 0, NULL, OPTION_FLAG, AT(no_syscallbuf), "stop at every system call" },
-	{ "syscallbuf-size", 0, "KB", OPTION_U64, AT(syscallbuf_kb), "room for records of system calls in each process (default 256, 4 to 704)" },
+	{ "syscallbuf-size", 0, "KB", OPTION_U64, AT(syscallbuf_kb), "room for records of system calls in each process (default 256, 4 to 444)" },
 	{ "checksum", 0, NULL, OPTION_FLAG, AT(checksum), "record sums of all memory, as often as takes a fifth of the time" },
 	{ "chaos", 0, NULL, OPTION_FLAG, AT(chaos), "schedule threads at random, to make rare races happen" },
 	{ "seed", 0, "N", OPTION_U64, AT(seed), "with --chaos: where its choices begin (default: another each time)" },

@@ -55,7 +55,7 @@ static const struct blob_head *blob(void) { return (const struct blob_head *)(co
 
 /* ---- the state in the tracee --------------------------------------------------------------------- */
 
-static struct err *state_write(struct rec_task *t, size_t offset, const void *bytes, size_t len)
+struct err *rec_buffer_state(struct rec_task *t, size_t offset, const void *bytes, size_t len)
 {
 	return tracee_write(t->tid, FIXED_STATE + offset, bytes, len);
 }
@@ -69,10 +69,10 @@ static struct err *tell_files(struct recorder *rec, struct rec_task *t)
 	struct rec_buffer *buf = &t->mm->buf;
 
 	if (buf->mapped_gen != rec->mapped_gen)
-		TRY(state_write(t, offsetof(struct buf_state, filter), rec->mapped, sizeof(rec->mapped)));
+		TRY(rec_buffer_state(t, offsetof(struct buf_state, filter), rec->mapped, sizeof(rec->mapped)));
 	buf->mapped_gen = rec->mapped_gen;
 	buf->files = t->files;
-	return state_write(t, offsetof(struct buf_state, fd), none, sizeof(none));
+	return rec_buffer_state(t, offsetof(struct buf_state, fd), none, sizeof(none));
 }
 
 struct err *rec_buffer_exec(struct recorder *rec, struct rec_task *t)
@@ -94,7 +94,7 @@ struct err *rec_buffer_exec(struct recorder *rec, struct rec_task *t)
 	memcpy(s.stdio_ino, rec->stdio_ino, sizeof(s.stdio_ino));
 	memcpy(s.filter, rec->mapped, sizeof(s.filter));
 	memcpy(s.cpuid_table, rec->cpuid, rec->cpuids * sizeof(rec->cpuid[0]));
-	TRY(state_write(t, 0, &s, offsetof(struct buf_state, fd)));
+	TRY(rec_buffer_state(t, 0, &s, offsetof(struct buf_state, fd)));
 	*buf = (struct rec_buffer){ .on = true, .at = FIXED_BUFFER, .files = t->files, .mapped_gen = rec->mapped_gen };
 	return NULL;
 }
@@ -198,11 +198,23 @@ static void note_calls(struct rec_task *t, const uint8_t *bytes, uint64_t len)
 		err_free(tracee_sigmask_get(t->tid, &t->sigmask));
 }
 
+void rec_buffer_records(struct recorder *rec, struct rec_task *t, const uint8_t *bytes, uint64_t len)
+{
+	struct trace_effect *e;
+
+	note_calls(t, bytes, len);
+	e = rec_effect(rec, TRACE_RECORDS);
+	e->data = bytes;
+	e->data_len = len;
+	rec_write(rec, t, TRACE_CALLS, 0, NULL, 0);
+	t->last = (struct regs){ 0 };	/* it has moved */
+	t->at_syscall = false;
+}
+
 struct err *rec_buffer_flush(struct recorder *rec, struct rec_task *t, bool at_call)
 {
 	struct rec_buffer *buf = &t->mm->buf;
 	uint8_t first[PEEK_BYTES], *bytes;
-	struct trace_effect *e;
 	uint64_t pos, len;
 	struct iovec local[2] = { { &pos, 8 }, { first, sizeof(first) } };
 	struct iovec remote[2] = { { (void *)(uintptr_t)(FIXED_STATE + offsetof(struct buf_state, pos)), 8 },
@@ -222,19 +234,13 @@ struct err *rec_buffer_flush(struct recorder *rec, struct rec_task *t, bool at_c
 		memcpy(bytes, first, len < sizeof(first) ? len : sizeof(first));
 		if (len > sizeof(first))
 			TRY(tracee_read(t->tid, buf->at + sizeof(first), bytes + sizeof(first), len - sizeof(first)));
-		note_calls(t, bytes, len);
-		e = rec_effect(rec, TRACE_RECORDS);
-		e->data = bytes;
-		e->data_len = len;
-		rec_write(rec, t, TRACE_CALLS, 0, NULL, 0);
-		t->last = (struct regs){ 0 };	/* it has moved */
-		t->at_syscall = false;
+		rec_buffer_records(rec, t, bytes, len);
 		buf->at = pos;
 	}
 	if (at_call && !buf->off && (buf->closed || pos > FIXED_BUFFER + WRAP_BYTES)) {
 		uint64_t fresh[2] = { FIXED_BUFFER, buffer_end(rec) };
 
-		TRY(state_write(t, offsetof(struct buf_state, pos), fresh, sizeof(fresh)));
+		TRY(rec_buffer_state(t, offsetof(struct buf_state, pos), fresh, sizeof(fresh)));
 		buf->at = FIXED_BUFFER;
 		buf->closed = false;
 	}
@@ -253,7 +259,7 @@ void rec_buffer_close(struct rec_task *t)
 	if (!t->mm->buf.on || t->mm->buf.closed)
 		return;
 	t->mm->buf.closed = true;
-	err_free(state_write(t, offsetof(struct buf_state, end), &none, 8));
+	err_free(rec_buffer_state(t, offsetof(struct buf_state, end), &none, 8));
 }
 
 void rec_buffer_off(struct rec_task *t)
@@ -301,6 +307,15 @@ struct err *rec_buffer_resume(struct recorder *rec, struct rec_task *t, const st
 	return tracee_regs_set(t->tid, &regs);
 }
 
+bool rec_buffer_interrupted(struct regs *regs)
+{
+	if (regs->rip != FIXED_UNTRACED_AFTER || !restarts(regs))
+		return false;
+	regs->rax = (uint64_t)BUF_WOULD_BLOCK;
+	regs->orig_rax = (uint64_t)-1;
+	return true;
+}
+
 struct err *rec_buffer_in_hook(struct recorder *rec, struct rec_task *t, struct regs *regs, const siginfo_t *info, bool *mine)
 {
 	(void)rec;
@@ -312,12 +327,7 @@ struct err *rec_buffer_in_hook(struct recorder *rec, struct rec_task *t, struct 
 		return tracee_regs_set(t->tid, regs);
 	}
 	rec_buffer_close(t);
-	if (regs->rip == FIXED_UNTRACED_AFTER && restarts(regs)) {
-		regs->rax = (uint64_t)BUF_WOULD_BLOCK;
-		regs->orig_rax = (uint64_t)-1;
-		return tracee_regs_set(t->tid, regs);
-	}
-	return NULL;
+	return rec_buffer_interrupted(regs) ? tracee_regs_set(t->tid, regs) : NULL;
 }
 
 /* It has been running for a while: does it sleep in a call that was not to sleep? */
@@ -495,7 +505,7 @@ static struct err *tell_patched(struct rec_task *t)
 	if (!buf->patched_more)
 		return NULL;
 	buf->patched_more = false;
-	return state_write(t, offsetof(struct buf_state, code), buf->patched, sizeof(buf->patched));
+	return rec_buffer_state(t, offsetof(struct buf_state, code), buf->patched, sizeof(buf->patched));
 }
 
 /* One site of a mapping: decided at its first time.  mem: /proc/TID/mem, for the text is not writable. */
@@ -555,8 +565,8 @@ static struct err *tell_cpuid(struct recorder *rec, struct rec_task *t)
 	if (t->mm->buf.cpuids == n || t->cpuid_off)
 		return NULL;
 	t->mm->buf.cpuids = rec->cpuids;
-	TRY(state_write(t, offsetof(struct buf_state, cpuid_table), rec->cpuid, n * sizeof(rec->cpuid[0])));
-	TRY(state_write(t, offsetof(struct buf_state, cpuids), &n, 8));
+	TRY(rec_buffer_state(t, offsetof(struct buf_state, cpuid_table), rec->cpuid, n * sizeof(rec->cpuid[0])));
+	TRY(rec_buffer_state(t, offsetof(struct buf_state, cpuids), &n, 8));
 	copy = rec_alloc(rec, n * sizeof(rec->cpuid[0]));
 	memcpy(copy, rec->cpuid, n * sizeof(rec->cpuid[0]));
 	e = rec_effect(rec, TRACE_CPUID);
@@ -571,7 +581,7 @@ void rec_buffer_no_cpuid(struct recorder *rec, struct rec_task *t)
 
 	if (!t->mm->buf.on)
 		return;
-	err_free(state_write(t, offsetof(struct buf_state, cpuids), &none, 8));
+	err_free(rec_buffer_state(t, offsetof(struct buf_state, cpuids), &none, 8));
 	rec_effect(rec, TRACE_CPUID);
 	t->mm->buf.cpuids = UINT32_MAX;
 }

@@ -149,8 +149,7 @@ void rec_effect_strings(struct recorder *rec, struct rec_task *t)
 	}
 }
 
-/* The trace takes no more: say so once, and go on without. */
-static void event_failed(struct recorder *rec, struct err *err)
+void rec_trace_failed(struct recorder *rec, struct err *err)
 {
 	log_warn("%s", err->msg);
 	rec->write_error = err;
@@ -163,7 +162,7 @@ static void event_submit(struct recorder *rec, struct trace_event *ev)
 
 	bug_context.event = ev->n;
 	if (err)
-		event_failed(rec, err);
+		rec_trace_failed(rec, err);
 	rec->effects = 0;
 	arena_reset(rec);
 }

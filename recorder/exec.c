@@ -335,6 +335,7 @@ struct err *rec_exec(struct recorder *rec, struct rec_task *t)
 	rec_effect_xstate(rec, t);
 	rec_write(rec, t, TRACE_EXEC, 0, &regs, 0);
 	t->last = regs;
+	t->birth = regs;
 	t->at_syscall = false;
 	t->state = TASK_READY;
 	return tracee_sigmask_get(t->tid, &t->sigmask);

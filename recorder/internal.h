@@ -68,6 +68,11 @@ struct rec_buffer {
 	unsigned codes;
 	const void *files;	/* the struct rec_files that its table of descriptors speaks of */
 	unsigned mapped_gen, cpuids;
+	/* park.c */
+	uint8_t parks;		/* buf_state.parks */
+	unsigned sleeps;	/* calls that it made in the traced way because they slept */
+	uint8_t *unread;	/* while notes are turned into events: records that are not in the trace */
+	uint64_t unread_len, read;
 	uint64_t patched[2][2];	/* buf_state.code */
 	bool patched_more;	/* ... of which the process does not know yet */
 };
@@ -167,6 +172,13 @@ struct rec_task {
 	bool strict;			/* seccomp strict mode, which we emulate */
 	cpu_set_t affinity;
 	uint64_t run_since_ns;	/* start of its time slice */
+	/* park.c */
+	bool parked;		/* asleep in a call that the hook made */
+	bool park_waits;	/* ... woken up, stopped, and wants the baton */
+	bool park_turn;		/* ... woken up with the baton, which it has not noted yet */
+	bool park_again;	/* its ENTER is written, and the call is made once more in the traced way */
+	unsigned park_place;
+	struct regs birth;	/* an early state: selectors, and the bases of fs and gs where nobody can change them unseen */
 	bool dumpable_off;
 	uint64_t tsc_mode, cpuid_off;	/* PR_SET_TSC and ARCH_SET_CPUID as the program believes */
 };
@@ -220,6 +232,13 @@ struct recorder {
 	struct buf_cpuid cpuid[BUF_CPUIDS];	/* what has been asked */
 	unsigned cpuids;
 	uint64_t proc_dev;
+	/* park.c */
+	struct buf_shared *shared;	/* NULL: nobody parks */
+	int shm;
+	bool park_refused;
+	uint64_t park_seq;	/* notes up to this one are in the trace */
+	struct rec_task *park_runs;	/* has the processor, by these notes */
+	struct rec_task *park_held;	/* had the baton when we took it */
 	bool files_apart;	/* tasks share descriptors but no memory: what a buffer knows of them may be stale */
 };
 
@@ -249,6 +268,8 @@ void rec_sums(struct recorder *rec, struct rec_task *t);
 /* Does this mapping belong to the program's state?  Not what is ours. */
 bool rec_sum_wanted(const struct rec_mm *mm, const struct tracee_map *m);
 bool rec_is_scratch(const struct rec_mm *mm, const struct tracee_map *m);
+/* The trace takes no more: says so once, and the program goes on without.  Takes err. */
+void rec_trace_failed(struct recorder *rec, struct err *err);
 /* Once for each key. */
 bool rec_warn_once(struct recorder *rec, uint64_t key);
 
@@ -308,6 +329,8 @@ extern const struct rec_hook rec_memory_hooks[SYS_ROWS];	/* memory.c */
 
 /* ---- signal.c ------------------------------------------------------------------ */
 struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig);
+/* It wants to know of it, or will die of it. */
+bool rec_signal_matters(const struct rec_task *t, int sig);
 /* Send the deferred ones again: the task is READY at a point that has a name. */
 void rec_signals_resend(struct recorder *rec, struct rec_task *t);
 
@@ -380,6 +403,33 @@ void rec_buffer_off(struct rec_task *t);
 /* Patched cpuid instructions trap from now on. */
 void rec_buffer_no_cpuid(struct recorder *rec, struct rec_task *t);
 bool rec_buffer_asleep(struct rec_task *t);
+/* regs of a task that stopped in the hook: a call that the kernel would begin again returns BUF_WOULD_BLOCK.  False: none. */
+bool rec_buffer_interrupted(struct regs *regs);
+struct err *rec_buffer_state(struct rec_task *t, size_t offset, const void *bytes, size_t len);
+struct trace_effect;
+/* These records were the task's. */
+void rec_buffer_records(struct recorder *rec, struct rec_task *t, const uint8_t *bytes, uint64_t len);
+
+/* ---- park.c: tasks that sleep in the hook ------------------------------------------------- */
+/* At the exit of a call that the hook left to us: does this process do that so often that it should sleep by itself? */
+void rec_park_consider(struct recorder *rec, struct rec_task *t);
+/* t (or NULL: whoever wakes up first) has the baton; it is about to run. */
+void rec_park_give(struct recorder *rec, struct rec_task *t);
+/* Somebody has stopped; while others run they are not to go on without us. */
+void rec_park_hold(struct recorder *rec);
+/* Whose turn it is; NULL: nobody's. */
+struct rec_task *rec_park_turn(const struct recorder *rec);
+/* Take the baton: true when nobody had it, or its holder is stopped or dead. */
+bool rec_park_take(struct recorder *rec);
+/* The baton is ours: what happened meanwhile becomes events. */
+void rec_park_events(struct recorder *rec);
+/* A stop of a task that is parked.  Its ptrace state is as reported. */
+struct err *rec_park_stop(struct recorder *rec, struct rec_task *t);
+/* Before a parked task goes on. */
+struct err *rec_park_resume(struct rec_task *t);
+/* A copy of the process, with this task alone. */
+void rec_park_forked(struct rec_task *child);
+void rec_park_deinit(struct recorder *rec);
 void rec_buffer_deinit(struct recorder *rec);
 
 /* ---- chaos.c: --chaos ------------------------------------------------------------ */

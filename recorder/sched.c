@@ -41,8 +41,8 @@ static void note_status(struct recorder *rec, pid_t tid, int status)
 	}
 }
 
-/* Any stop of any task; false when there was none (or nobody is left). */
-static bool wait_any(struct recorder *rec, bool block)
+/* Any stop of any task; false when there was none, or with ticks at the next one (EINTR), or nobody is left (ECHILD). */
+static bool wait_any(struct recorder *rec, bool block, bool ticks)
 {
 	int status;
 	pid_t tid;
@@ -50,7 +50,7 @@ static bool wait_any(struct recorder *rec, bool block)
 	do {
 		rec_term_check(rec);
 		tid = waitpid(-1, &status, __WALL | (block ? 0 : WNOHANG));
-	} while (tid < 0 && errno == EINTR);
+	} while (tid < 0 && errno == EINTR && !ticks);
 	if (tid <= 0)
 		return false;
 	note_status(rec, tid, status);
@@ -132,6 +132,56 @@ static bool call_must_finish(struct recorder *rec, struct rec_task *t)
 	}
 }
 
+static bool patience_over(struct recorder *rec, struct rec_task *t, uint64_t start, uint64_t ran, uint64_t preempt)
+{
+	return (t->deferred_n && start + ran - t->deferred_ns >= t->patience_ns) || (ran > preempt && rec_others_ready(rec, t)) ||
+	       rec_buffer_asleep(t);
+}
+
+/*
+ * Tasks may run one after the other without our doing (park.c), until it is our turn.  Their events are in the trace then.
+ * False: nobody is left.
+ */
+static bool wait_parking(struct recorder *rec, uint64_t start, uint64_t preempt)
+{
+	uint32_t asked = 0;
+
+	for (;;) {
+		bool stopped = wait_any(rec, true, true);
+		uint64_t ran = rec_now_ns() - start;
+		struct rec_task *t;
+
+		if (!stopped && errno == ECHILD)
+			return false;
+		if (stopped) {
+			while (wait_any(rec, false, false))
+				;
+			asked = 0;
+			if (rec_others_ready(rec, NULL))
+				rec_park_hold(rec);
+		}
+		if ((stopped || rec->shared->seq != rec->park_seq) && rec_park_take(rec)) {
+			if (rec->first)
+				rec->first->ran_ns += ran;
+			rec_park_events(rec);
+			return true;
+		}
+		t = rec_park_turn(rec);
+		if (t && asked != t->serial && patience_over(rec, t, start, ran, preempt) &&
+		    ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) == 0)
+			asked = t->serial;
+	}
+}
+
+/* Nobody is ready: wait until somebody is.  False: nobody is left. */
+static bool wait_for_turn(struct recorder *rec)
+{
+	if (!rec->shared)
+		return wait_any(rec, true, false);
+	rec_park_give(rec, NULL);
+	return wait_parking(rec, rec_now_ns(), UINT64_MAX / 2);
+}
+
 /* t has been resumed inside the kernel. */
 static struct err *settle_in_kernel(struct recorder *rec, struct rec_task *t)
 {
@@ -147,7 +197,7 @@ static struct err *settle_in_kernel(struct recorder *rec, struct rec_task *t)
 	if (!rec_others_ready(rec, t)) {
 		if (!may_sleep || !others_running(rec, t))
 			return rec_wait_task(rec, t, &status);
-		wait_any(rec, true);
+		wait_for_turn(rec);
 		return NULL;
 	}
 	if (!may_sleep)
@@ -167,7 +217,7 @@ static struct err *settle_in_kernel(struct recorder *rec, struct rec_task *t)
 
 static bool wait_any_other(struct recorder *rec)
 {
-	return rec->tasks_n > 1 && wait_any(rec, false);
+	return rec->tasks_n > 1 && wait_any(rec, false, false);
 }
 
 void rec_hear_others(struct recorder *rec)
@@ -179,7 +229,7 @@ void rec_hear_others(struct recorder *rec)
 
 static struct err *run_user(struct recorder *rec, struct rec_task *t)
 {
-	if (t->deferred_n)
+	if (t->deferred_n && !t->parked)
 		rec_signals_resend(rec, t);
 	bug_context.tid = t->tid;
 	TRY(rec_buffer_resume(rec, t, NULL));
@@ -213,7 +263,12 @@ struct err *rec_run_user(struct recorder *rec, struct rec_task *t, int sig)
 		rec_tick_in(rec, t->deferred_ns + t->patience_ns > start ? t->deferred_ns + t->patience_ns - start : 0);
 	else
 		rec_tick_as_usual(rec);
+	if (t->parked)
+		TRY(rec_park_resume(t));
+	rec_park_give(rec, t);
 	TRY(rec_resume(t, t->every_call ? PTRACE_SYSCALL : PTRACE_CONT, sig));
+	if (rec->shared)
+		return wait_parking(rec, start, preempt) ? NULL : &err_gone;
 	for (;;) {
 		int status;
 		pid_t tid = waitpid(t->tid, &status, __WALL);
@@ -234,8 +289,7 @@ struct err *rec_run_user(struct recorder *rec, struct rec_task *t, int sig)
 			rec->first = t;
 			return NULL;
 		}
-		if (!asked && ((t->deferred_n && start + ran - t->deferred_ns >= t->patience_ns) || (ran > preempt && rec_others_ready(rec, t)) ||
-			       rec_buffer_asleep(t)))
+		if (!asked && patience_over(rec, t, start, ran, preempt))
 			asked = ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) == 0;
 	}
 }
@@ -316,6 +370,8 @@ static struct err *handle_stop(struct recorder *rec, struct rec_task *t)
 	if (!t->started)
 		return stop_before_start(rec, t);
 	bug_context.tid = t->tid;
+	if (t->parked)
+		return rec_park_stop(rec, t);
 	if (t->mm->buf.on && !t->in_syscall && kind != STOP_EXITED)
 		TRY(rec_buffer_flush(rec, t, kind == STOP_SECCOMP || kind == STOP_SYSCALL));
 	switch (kind) {
@@ -381,11 +437,11 @@ struct err *rec_loop(struct recorder *rec)
 
 		/* See who woke up, now and then even when the current task never sleeps. */
 		if (rec->tasks_n > 1)
-			while (wait_any(rec, false))
+			while (wait_any(rec, false, false))
 				;
 		t = pick(rec);
 		if (!t) {
-			if (!wait_any(rec, true))
+			if (!wait_for_turn(rec))
 				break;
 			continue;
 		}

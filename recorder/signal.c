@@ -85,6 +85,11 @@ static enum fate fate_of(const struct rec_task *t, int sig, bool synchronous)
 	}
 }
 
+bool rec_signal_matters(const struct rec_task *t, int sig)
+{
+	return fate_of(t, sig, false) != FATE_NOTHING;
+}
+
 /* ---- rdtsc, rdtscp, cpuid ----------------------------------------------------------- */
 
 /*

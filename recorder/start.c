@@ -262,6 +262,7 @@ static void recorder_deinit(struct recorder *rec)
 	while (rec->tasks)
 		rec_task_remove(rec, rec->tasks);
 	free(rec->effect);
+	rec_park_deinit(rec);
 	rec_buffer_deinit(rec);
 	while (rec->arena) {
 		struct rec_arena *next = rec->arena->next;

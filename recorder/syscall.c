@@ -33,7 +33,10 @@ static void call_begin(struct rec_task *t, const struct regs *regs)
 	memcpy(call->seen_args, args, sizeof(args));
 	call->row = sys_row_for(call->nr, call->args, &call->known);
 	t->in_syscall = true;
-	t->enter_written = t->vfork_sleeps = false;
+	t->enter_written = t->park_again;	/* it has slept in the hook already */
+	t->vfork_sleeps = false;
+	t->birth.fs_base = regs->fs_base;
+	t->birth.gs_base = regs->gs_base;
 }
 
 void rec_stash(void *ctx, pid_t tid, int sig, const siginfo_t *info)
@@ -261,7 +264,7 @@ static struct err *plan_outputs(struct recorder *rec, struct rec_task *t, bool *
 	if (!call->span)
 		return &err_nomem;
 	memcpy(call->span, plan.span, plan.n * sizeof(*plan.span));
-	if (call->row->wait != SYS_WAIT_MAYBE || t->mm->users < 2 || !can_redirect(&plan))
+	if (call->row->wait != SYS_WAIT_MAYBE || t->mm->users < 2 || t->park_again || !can_redirect(&plan))
 		return NULL;
 	need = scratch_need(&plan);
 	if (scratch_take(t, need))
@@ -345,7 +348,7 @@ struct err *rec_syscall_entry(struct recorder *rec, struct rec_task *t)
 	call->stub = where == PATCH_MOVED;
 	if (t->deferred_n)
 		rec_signal_waited(t, true);
-	if (t->deferred_n && (rec_signal_standing(t) || waits_for_signals(call->nr)) && !(rec->options->chaos && rec_random(rec, 2))) {
+	if (t->deferred_n && (t->park_again || rec_signal_standing(t) || waits_for_signals(call->nr)) && !(rec->options->chaos && rec_random(rec, 2))) {
 		/* They strike in the call, or behind it.  In front of one that waits for them they would get lost: the
 		 * program has looked already whether one came. */
 		rec_signals_resend(rec, t);
@@ -500,6 +503,9 @@ struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t)
 
 	TRY(tracee_regs_get(t->tid, &regs));
 	before = regs;
+	t->park_again = false;
+	t->birth.fs_base = regs.fs_base;
+	t->birth.gs_base = regs.gs_base;
 	ret = call->force_ret ? call->forced : (int64_t)regs.rax;
 	t->in_syscall = false;
 	if (!call->force_ret)
@@ -524,5 +530,7 @@ struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t)
 	if (!t->call.stub && call == &t->call && (call->row->buffer != BUFFER_NEVER || call->row->replay == REPLAY_UNSUPPORTED) &&
 	    (ret >= 0 || ret < -530 || ret > -512))
 		rec_buffer_site(rec, t, t->call.entry.rip - 2, PATCH_SYSCALL);
+	else if (t->call.stub)
+		rec_park_consider(rec, t);
 	return NULL;
 }

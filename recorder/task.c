@@ -324,6 +324,9 @@ struct err *rec_task_cloned(struct recorder *rec, struct rec_task *parent)
 	} else {
 		child->state = TASK_READY;
 		TRY(tracee_regs_get(child->tid, &child->last));
+		child->birth = child->last;
+		if (!(req.flags & CLONE_VM))
+			rec_park_forked(child);
 	}
 	if (parent->started)
 		write_new_task(rec, parent, child, &req);

@@ -46,7 +46,7 @@ struct err *calls_fill(struct rp_task *t, const struct trace_event *ev, const st
 	struct iovec remote[2] = { { (void *)(uintptr_t)FIXED_BUFFER, e->data_len },
 				   { (void *)(uintptr_t)(FIXED_STATE + offsetof(struct buf_state, pos)), sizeof(ends) } };
 
-	if (!e->data_len || e->data_len > BUF_MAX)
+	if (!e->data_len || e->data_len > FIXED_END - FIXED_BUFFER)
 		return bad(ev, "has buffered calls of an absurd size");
 	TRY(calls_used(t, ev));
 	if (process_vm_writev(t->real, local, 2, remote, 2, 0) != (ssize_t)(e->data_len + sizeof(ends)))

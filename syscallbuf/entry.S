@@ -12,7 +12,7 @@
 #include "abi/buffer.h"
 
 	.section .head, "ax"
-	.quad	hook_record, hook_replay, hook_cpuid, hook_tsc_record, hook_tsc_replay, hook_fault, hook_differs_after, hook_assist_after, hook_stopped_after, hook_tsc_stopped_after
+	.quad	hook_record, hook_replay, hook_cpuid, hook_tsc_record, hook_tsc_replay, hook_fault, hook_differs_after, hook_assist_after, park_waits_after, hook_stopped_after, hook_tsc_stopped_after
 
 	.text
 	.macro	enter
@@ -45,13 +45,32 @@ hook_record:
 	enter
 	keep
 	call	buf_record
-	test	%eax, %eax
-	jz	hook_fault
+	cmp	$1, %eax
+	jb	hook_fault
+	ja	hook_park
+hook_recorded:
 	mov	$(FIXED_STACK - 80), %rsp
 hook_done:
 	pop	%rcx
 	mov	STUB_CONT(%rcx), %rax
 	jmp	leave
+
+/* It may sleep, while others use this stack: on one of its own. */
+hook_park:
+	mov	FIXED_STATE + STATE_PARK, %rsp
+	mov	$(FIXED_STACK - 80), %edi
+	call	buf_park
+	test	%eax, %eax
+	jz	hook_fault
+	jmp	hook_recorded
+
+/* A stop; rax, rdi: a call that is not made. */
+	.globl	park_wait
+park_wait:
+	mov	$24, %eax
+	syscall
+park_waits_after:
+	ret
 
 hook_replay:
 	enter

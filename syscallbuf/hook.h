@@ -8,6 +8,8 @@
 #define SYSCALLBUF_HOOK_H
 
 #include "abi/buffer.h"
+#include "abi/kernel.h"
+#include "abi/syscall.h"
 
 /* The program's registers at the call, as entry.S pushed them. */
 struct frame {
@@ -20,6 +22,7 @@ struct cpuid_frame {
 	uint64_t rdi, rsi, r8, r9, r10, r11, rax, rbx, rdx, eflags, rcx;
 };
 
+static inline struct buf_shared *shared(void) { return (struct buf_shared *)(uintptr_t)FIXED_SHARED; }
 static inline struct buf_state *state(void) { return (struct buf_state *)(uintptr_t)FIXED_STATE; }
 
 static inline void copy(void *to, const void *from, uint64_t len)
@@ -37,12 +40,72 @@ static inline void copy(void *to, const void *from, uint64_t len)
 	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(len) : : "memory");
 }
 
-/* 0: make it traced; 1: done, frame->rax is the result. */
+/* 0: make it traced; 1: done, frame->rax is the result; 2: it would sleep, go to buf_park(). */
 int buf_record(struct frame *f);
 /* The same; 2: done, and that was the last record; 3: the call is not the recorded one; 4: done, and needs assistance. */
 unsigned buf_replay(struct frame *f);
 int buf_cpuid(struct cpuid_frame *f);
 int buf_tsc_record(struct cpuid_frame *f);
 unsigned buf_tsc_replay(struct cpuid_frame *f);
+
+static inline int64_t untraced(uint64_t nr, const uint64_t a[6])
+{
+	register uint64_t r10 __asm__("r10") = a[3];
+	register uint64_t r8 __asm__("r8") = a[4];
+	register uint64_t r9 __asm__("r9") = a[5];
+	int64_t ret;
+
+	__asm__ volatile("call *%[fn]" : "=a"(ret) : "a"(nr), "D"(a[0]), "S"(a[1]), "d"(a[2]), "r"(r10), "r"(r8), "r"(r9),
+			 [fn] "r"((uint64_t)FIXED_UNTRACED) : "rcx", "r11", "memory");
+	return ret;
+}
+
+static inline int64_t own_call(uint64_t nr, uint64_t a, uint64_t b, uint64_t c)
+{
+	const uint64_t args[6] = { a, b, c };
+
+	return untraced(nr, args);
+}
+
+static inline int peek(void *ctx, uint64_t addr, void *buf, size_t len)
+{
+	(void)ctx;
+	if (addr >= 1ull << 47 || len >= 1ull << 47)
+		return -1;
+	copy(buf, (const void *)(uintptr_t)addr, len);
+	return 0;
+}
+
+/* ---- plan.c: what a call writes, and where it is kept --------------------------------------- */
+
+enum { SPANS = 40 };
+
+struct plan {
+	struct sys_plan sys;
+	struct sys_span span[SPANS];
+	uint64_t home[SPANS];
+	unsigned outs;
+	uint64_t room;		/* bytes taken by all spans */
+};
+
+static inline uint64_t up8(uint64_t n) { return (n + 7) & ~7ull; }
+
+/* Every page the kernel may write to, before anything is done. */
+void plan_touch(uint64_t addr, uint64_t len);
+/* skip: an argument that gets no span, or -1.  0: cannot be done here. */
+int plan_list(struct plan *p, uint64_t nr, const uint64_t *args, int skip);
+/* The kernel's outputs to `at` and on: changes args. */
+int plan_redirect(struct plan *p, uint64_t *args, uint64_t at);
+/* After the call: how long each is. */
+void plan_lengths(struct plan *p, uint64_t nr, const uint64_t *args, int64_t ret);
+/* Results home, and side by side in the record: span words to words, bytes to bytes. */
+void plan_bring_home(struct plan *p, uint64_t *words, char *bytes);
+uint64_t plan_out_bytes(const struct plan *p);
+
+/* ---- park.c ---------------------------------------------------------------------------------- */
+
+/* Its place: state()->park.  As buf_record(); on the place's stack. */
+int buf_park(struct frame *f);
+void park_wait(void);	/* entry.S */
 
 #endif

@@ -11,16 +11,14 @@
  * to an open file (O_NONBLOCK) may change under us.  The recorder sees such a sleeper after some
  * milliseconds, interrupts it and lets the call return BUF_WOULD_BLOCK.
  */
-#include "abi/kernel.h"
-#include "abi/syscall.h"
 #include "syscallbuf/hook.h"
 
-enum { SPANS = 40, PIPE_ATOMIC = 4096, SOCKET_SMALL = 16384 };
+enum { PIPE_ATOMIC = 4096, SOCKET_SMALL = 16384 };
 enum { POLL_IN = 1, POLL_OUT = 4, POLL_ERR = 8, POLL_HUP = 16 };
 enum { O_CREATE_TRUNC = 01000, O_NONBLOCKING = 04000, F_GETFLAGS = 3, F_SETFLAGS = 4 };
 enum { MSG_DONTWAITING = 0x40, MSG_PLAIN = 0x02 | 0x20 | 0x40 | 0x4000 | 0x40000000 };
 enum { S_TYPE = 0170000, S_DIR = 0040000, S_CHAR = 0020000, S_BLOCK = 0060000, S_FILE = 0100000 };
-enum { E_FAULT = 14, E_NOSYS = 38 };
+enum { E_NOSYS = 38 };
 enum { INPUTS = 4, STRING_MAX = 255 };
 enum { MAP_PRIVATELY = 2, MAP_TYPES = 15, MAP_ANON = 0x20, MAP_PLAIN = 0x2 | 0x10 | 0x20 | 0x800 | 0x2000 | 0x4000 | 0x8000 | 0x20000 | 0x100000,
        PROT_PLAIN = 7, PROT_WRITING = 2, ADVICE_DONTNEED = 4, SIG_BLOCKING = 0, SIGACTION_SIZE = 32 };
@@ -40,34 +38,6 @@ enum {
 /* arch/x86/include/uapi/asm/stat.h, the parts we look at */
 struct stat_head { uint64_t dev, ino, nlink; uint32_t mode, uid, gid, pad; uint64_t rdev; char rest[96]; };
 _Static_assert(sizeof(struct stat_head) == sizeof(struct k_stat), "struct stat");
-
-static int64_t untraced(uint64_t nr, const uint64_t a[6])
-{
-	register uint64_t r10 __asm__("r10") = a[3];
-	register uint64_t r8 __asm__("r8") = a[4];
-	register uint64_t r9 __asm__("r9") = a[5];
-	int64_t ret;
-
-	__asm__ volatile("call *%[fn]" : "=a"(ret) : "a"(nr), "D"(a[0]), "S"(a[1]), "d"(a[2]), "r"(r10), "r"(r8), "r"(r9),
-			 [fn] "r"((uint64_t)FIXED_UNTRACED) : "rcx", "r11", "memory");
-	return ret;
-}
-
-static int64_t own_call(uint64_t nr, uint64_t a, uint64_t b, uint64_t c)
-{
-	const uint64_t args[6] = { a, b, c };
-
-	return untraced(nr, args);
-}
-
-static int peek(void *ctx, uint64_t addr, void *buf, size_t len)
-{
-	(void)ctx;
-	if (addr >= 1ull << 47 || len >= 1ull << 47)
-		return -1;
-	copy(buf, (const void *)(uintptr_t)addr, len);
-	return 0;
-}
 
 /* ---- descriptors ------------------------------------------------------------------------ */
 
@@ -405,120 +375,54 @@ static int may_fast_call(struct buf_state *s, uint64_t nr, const uint64_t *args)
 
 /* ---- the call -------------------------------------------------------------------------------- */
 
-struct plan {
-	struct sys_plan sys;
-	struct sys_span span[SPANS];
-	uint64_t home[SPANS];
-	unsigned outs;
-	uint64_t room;		/* bytes of buffer taken by all spans */
-};
-
-static uint64_t up8(uint64_t n) { return (n + 7) & ~7ull; }
-
-/* Every page the kernel may write to, before anything is done. */
-static void touch(uint64_t addr, uint64_t len)
+/*
+ * A call that would sleep, or for some other reason is not made here: 2 if it may sleep in the hook.  Not writes (they may have
+ * done a part, and raise signals), and nothing else that changes what it waits for.
+ */
+static int sleeps(struct buf_state *s, uint64_t nr, const uint64_t *args)
 {
-	uint64_t last = addr + len - 1;
+	enum { CMD = 127, WAIT = 0, WAIT_BITSET = 9, POLLS = 512 };
+	enum buf_class class;
 
-	for (uint64_t at = addr; ; at = (at | 4095) + 1) {
-		__asm__ volatile("lock orb $0, %0" : "+m"(*(char *)(uintptr_t)at));
-		if ((at >> 12) == (last >> 12))
-			break;
-	}
-}
-
-static int list(struct plan *p, uint64_t nr, const uint64_t *args, const struct special *w)
-{
-	unsigned n = 0;
-
-	p->sys = (struct sys_plan){ .max = SPANS, .span = p->span };
-	p->outs = 0;
-	p->room = 0;
-	if (sys_plan_entry(&p->sys, nr, args, peek, 0) || p->sys.unknown)
+	if (!(s->parks & BUF_PARK_ON) || !shared()->allowed)
 		return 0;
-	for (unsigned i = 0; i < p->sys.n; i++) {
-		struct sys_span *s = &p->span[i];
-
-		if (w->arg >= 0 && s->at == (uint64_t)w->arg)
-			continue;
-		if (s->len_kind == L_PINNED || s->cap > BUF_SPAN_MAX || s->addr >= 1ull << 47)
+	switch (nr) {
+	case NR_read:
+	case NR_recvfrom:
+	case NR_accept:
+	case NR_accept4:
+		if (nr == NR_recvfrom && (args[3] & ~(uint64_t)(MSG_PLAIN & ~MSG_DONTWAITING) & 0xffffffff))
 			return 0;
-		p->outs += (s->dir & D_OUT) != 0;
-		p->room += up8(s->cap);
-		p->span[n++] = *s;
+		class = class_of(s, args[0]);
+		if ((class != BUF_FD_STREAM && class != BUF_FD_STDIO) || (nr <= NR_recvfrom && nr != NR_accept && args[2] > PARK_BYTES))
+			return 0;
+		break;
+	case NR_futex:
+		if ((args[1] & CMD) != WAIT && (args[1] & CMD) != WAIT_BITSET)
+			return 0;
+		break;
+	case NR_poll:
+		if (args[1] > POLLS || !args[2])
+			return 0;
+		break;
+	case NR_epoll_pwait:
+		if (args[4])
+			return 0;
+		/* fallthrough */
+	case NR_epoll_wait:
+		if (!args[3])
+			return 0;
+		break;
+	default:
+		return 0;
 	}
-	p->sys.n = n;
-	return 1;
-}
-
-static uint64_t copy_of(const struct plan *p, unsigned upto, uint64_t at)
-{
-	for (unsigned i = 0; i < upto; i++) {
-		if (at >= p->home[i] && at + 8 <= p->home[i] + p->span[i].cap)
-			return p->span[i].addr + (at - p->home[i]);
+	for (unsigned i = 0; i < BUF_PARKS; i++) {
+		if (s->parked[i])
+			continue;
+		s->park = FIXED_PARKS + (uint64_t)(i + 1) * PARK_SIZE;
+		return 2;
 	}
 	return 0;
-}
-
-/* The kernel's outputs into the buffer, from `at` on. */
-static int redirect(struct plan *p, uint64_t *args, uint64_t at)
-{
-	for (unsigned i = 0; i < p->sys.n; i++) {
-		if (p->span[i].dir & D_OUT)
-			touch(p->span[i].addr, p->span[i].cap);
-	}
-	for (unsigned i = 0; i < p->sys.n; i++) {
-		struct sys_span *s = &p->span[i];
-
-		p->home[i] = s->addr;
-		s->addr = at;
-		at += up8(s->cap);
-		if (s->dir & D_IN)
-			copy((void *)(uintptr_t)s->addr, (const void *)(uintptr_t)p->home[i], s->cap);
-		if (s->at < 6) {
-			args[s->at] = s->addr;
-		} else {
-			uint64_t word = copy_of(p, i, s->at);
-
-			if (!word)
-				return 0;
-			*(uint64_t *)(uintptr_t)word = s->addr;
-		}
-	}
-	return 1;
-}
-
-/* Results home, and side by side in the record. */
-static void bring_home(struct plan *p, uint64_t *words, char *bytes)
-{
-	for (unsigned i = 0; i < p->sys.n; i++) {	/* pointers inside what the kernel wrote as a whole (msghdr) */
-		uint64_t word = p->span[i].at < 6 ? 0 : copy_of(p, i, p->span[i].at);
-
-		if (word)
-			*(uint64_t *)(uintptr_t)word = p->home[i];
-	}
-	for (unsigned i = 0; i < p->sys.n; i++) {
-		struct sys_span *s = &p->span[i];
-
-		if (!(s->dir & D_OUT))
-			continue;
-		*words++ = p->home[i] | s->len << BUF_SPAN_SHIFT;
-		copy((void *)(uintptr_t)p->home[i], (const void *)(uintptr_t)s->addr, s->len);
-		if (bytes != (char *)(uintptr_t)s->addr)
-			copy(bytes, (const void *)(uintptr_t)s->addr, s->len);
-		bytes += up8(s->len);
-	}
-}
-
-static uint64_t out_bytes(const struct plan *p)
-{
-	uint64_t sum = 0;
-
-	for (unsigned i = 0; i < p->sys.n; i++) {
-		if (p->span[i].dir & D_OUT)
-			sum += up8(p->span[i].len);
-	}
-	return sum;
 }
 
 /*
@@ -537,7 +441,7 @@ static int quick(struct buf_state *s, struct frame *f, const struct sys_row *row
 	case NR_read:
 	case NR_pread64:
 		if (!may_read(s, args[0]))
-			return 0;
+			return sleeps(s, f->rax, args);
 		cap = args[2];
 		break;
 	case NR_clock_gettime:
@@ -576,7 +480,7 @@ static int quick(struct buf_state *s, struct frame *f, const struct sys_row *row
 	if (at < 6) {
 		/* the page of its own return address is there, and it can write to it */
 		if ((home ^ s->rsp) >> 12 || ((home + cap - 1) ^ s->rsp) >> 12)
-			touch(home, cap);
+			plan_touch(home, cap);
 		args[at] = s->pos + head;
 	}
 	ret = untraced(f->rax, args);
@@ -641,8 +545,8 @@ int buf_record(struct frame *f)
 	if (row->buffer == BUFFER_NEVER)
 		return 0;
 	if (row->buffer == BUFFER_FAST ? !may_fast_call(s, nr, args) : !may_ask_call(s, nr, args, &w))
-		return 0;
-	if (!list(&p, nr, args, &w))
+		return sleeps(s, nr, args);
+	if (!plan_list(&p, nr, args, w.arg))
 		return 0;
 	note_strings(&w, row, args);
 	head = sizeof(*r) + 8ull * row->nargs + 8ull * (p.outs + w.ins);
@@ -650,21 +554,18 @@ int buf_record(struct frame *f)
 		p.room += up8(w.in[i].len);
 	if (s->pos + head + p.room > s->end)
 		return 0;
-	if (p.outs && !redirect(&p, args, s->pos + head))
+	if (p.outs && !plan_redirect(&p, args, s->pos + head))
 		return 0;
 	ret = untraced(nr, args);
 	if (ret == BUF_WOULD_BLOCK || (w.patient && ret == 0))
-		return 0;
-	if (p.outs && sys_plan_exit(&p.sys, nr, args, ret, peek, 0)) {
-		for (unsigned i = 0; i < p.sys.n; i++)
-			p.span[i].len = ret == -E_FAULT ? 0 : p.span[i].cap;
-	}
+		return sleeps(s, nr, &f->rdi);
+	plan_lengths(&p, nr, args, ret);
 	word = (uint64_t *)(r + 1);
 	for (unsigned i = 0; i < row->nargs; i++)
 		*word++ = (&f->rdi)[i];
 	if (p.outs)
-		bring_home(&p, word, (char *)r + head);
-	size = head + (p.outs ? out_bytes(&p) : 0);
+		plan_bring_home(&p, word, (char *)r + head);
+	size = head + (p.outs ? plan_out_bytes(&p) : 0);
 	for (unsigned i = 0; i < w.ins; i++) {
 		word[p.outs + i] = w.in[i].addr | w.in[i].len << BUF_SPAN_SHIFT;
 		copy((char *)r + size, (const void *)(uintptr_t)w.in[i].from, w.in[i].len);

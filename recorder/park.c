@@ -1,0 +1,439 @@
+/*
+ * park.c - tasks that sleep in a call of the hook's and hand the processor on by themselves (abi/buffer.h).
+ *
+ * Two threads that wake each other by turns cost two stops a turn when we do the switching, 12 us; by themselves 3.  A
+ * process begins to do so when it has slept in some calls in the traced way.
+ *
+ * The recorder resumes a task by giving it the baton, and has the processor back when the one who holds it then - it may be
+ * another - stops, or when it can take the baton because everybody sleeps.  Before anything else that this means,
+ * the notes in the buffers become events: ENTER for PARK, EXIT for UNPARK, CALLS for what is between.
+ *
+ * The shared page is a SysV segment: no descriptor and no path in the tracee, any user namespace; where it cannot be
+ * attached all goes on as before.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/ptrace.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <linux/futex.h>
+#include <unistd.h>
+
+#include "recorder/internal.h"
+
+enum { SLEEPS_ENOUGH = 1, HWCAP2_FSGSBASE_BIT = 2 };
+
+extern const char tracee_blob[];
+
+static const struct blob_head *blob(void) { return (const struct blob_head *)(const void *)tracee_blob; }
+
+static bool may_park_call(uint64_t nr)
+{
+	switch (nr) {
+	case SYS_read:
+	case SYS_recvfrom:
+	case SYS_accept:
+	case SYS_accept4:
+	case SYS_futex:
+	case SYS_poll:
+	case SYS_epoll_wait:
+	case SYS_epoll_pwait:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool shared_create(struct recorder *rec)
+{
+	void *at;
+
+	if (rec->shared)
+		return true;
+	if (rec->park_refused)
+		return false;
+	rec->park_refused = true;
+	rec->shm = shmget(IPC_PRIVATE, PAGE_BYTES, 0600 | IPC_CREAT);
+	if (rec->shm < 0)
+		return false;
+	at = shmat(rec->shm, NULL, 0);
+	shmctl(rec->shm, IPC_RMID, NULL);	/* it goes when the last of us goes; Linux lets others attach it until then */
+	if (at == (void *)-1)
+		return false;
+	rec->shared = at;
+	rec->shared->baton = BATON_RECORDER;
+	rec->park_refused = false;
+	return true;
+}
+
+void rec_park_deinit(struct recorder *rec)
+{
+	if (rec->shared)
+		shmdt(rec->shared);
+	rec->shared = NULL;
+}
+
+void rec_park_consider(struct recorder *rec, struct rec_task *t)
+{
+	struct rec_buffer *buf = &t->mm->buf;
+	uint8_t on = BUF_PARK_ON | (getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE_BIT ? BUF_PARK_FSGSBASE : 0);
+	static const uint8_t none[BUF_PARKS];
+	int64_t ret;
+
+	if (!buf->on || buf->off || buf->parks || t->every_call || rec->options->chaos || rec->options->ticks == TICKS_STEP ||
+	    rec->options->ticks == TICKS_PMU || !may_park_call(t->call.nr) || ++buf->sleeps != SLEEPS_ENOUGH || !shared_create(rec))
+		return;
+	if (rec_inject(rec, t, &ret, SYS_shmat, (uint64_t)rec->shm, FIXED_SHARED, SHM_REMAP, 0, 0, 0) || ret != FIXED_SHARED)
+		return;
+	buf->parks = on;
+	err_free(rec_buffer_state(t, offsetof(struct buf_state, parked), none, sizeof(none)));
+	err_free(rec_buffer_state(t, offsetof(struct buf_state, parks), &on, 1));
+}
+
+void rec_park_forked(struct rec_task *child)
+{
+	static const uint8_t none[BUF_PARKS];
+
+	if (child->mm->buf.parks)
+		err_free(rec_buffer_state(child, offsetof(struct buf_state, parked), none, sizeof(none)));
+}
+
+/* ---- the baton ------------------------------------------------------------------------------- */
+
+void rec_park_give(struct recorder *rec, struct rec_task *t)
+{
+	struct buf_shared *sh = rec->shared;
+
+	if (!sh)
+		return;
+	rec->park_runs = t && !t->parked ? t : NULL;
+	__atomic_store_n(&sh->allowed, !rec_others_ready(rec, t) && !(t && t->deferred_n), __ATOMIC_SEQ_CST);
+	__atomic_store_n(&sh->baton, t ? t->serial : 0, __ATOMIC_SEQ_CST);
+	if (!t && __atomic_load_n(&sh->waiting, __ATOMIC_SEQ_CST))
+		syscall(SYS_futex, &sh->baton, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+void rec_park_hold(struct recorder *rec)
+{
+	if (rec->shared)
+		__atomic_store_n(&rec->shared->allowed, 0, __ATOMIC_SEQ_CST);
+}
+
+static struct rec_task *by_serial(const struct recorder *rec, uint32_t serial)
+{
+	for (struct rec_task *t = rec->tasks; t; t = t->next) {
+		if (t->serial == serial)
+			return t;
+	}
+	return NULL;
+}
+
+struct rec_task *rec_park_turn(const struct recorder *rec)
+{
+	return by_serial(rec, __atomic_load_n(&rec->shared->baton, __ATOMIC_SEQ_CST));
+}
+
+bool rec_park_take(struct recorder *rec)
+{
+	struct buf_shared *sh = rec->shared;
+	uint32_t baton = __atomic_load_n(&sh->baton, __ATOMIC_SEQ_CST);
+	struct rec_task *t = baton ? by_serial(rec, baton) : NULL;
+
+	if (t && t->state == TASK_RUNNING)
+		return false;
+	if (!baton && !__atomic_compare_exchange_n(&sh->baton, &baton, BATON_RECORDER, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		return false;
+	sh->baton = BATON_RECORDER;
+	sh->allowed = 0;
+	rec->park_held = t;
+	if (t)
+		rec->first = t;	/* what it did has no event yet */
+	return true;
+}
+
+/* ---- notes to events ----------------------------------------------------------------------------- */
+
+static struct rec_task *somebody_of(const struct recorder *rec, const struct rec_mm *mm)
+{
+	for (struct rec_task *t = rec->tasks; t; t = t->next) {
+		if (t->mm == mm && !t->exiting)
+			return t;
+	}
+	return NULL;
+}
+
+/* All that the hook has written in mm and is not in the trace. */
+static struct err *read_unread(struct recorder *rec, struct rec_mm *mm)
+{
+	struct rec_task *t = somebody_of(rec, mm);
+	struct rec_buffer *buf = &mm->buf;
+	uint64_t pos;
+
+	if (buf->unread || !t)
+		return NULL;
+	TRY(tracee_read(t->tid, FIXED_STATE + offsetof(struct buf_state, pos), &pos, 8));
+	if (pos < buf->at || pos > FIXED_END)
+		return err_new(ERR_UNSUPPORTED, "task %d has overwritten the system call buffer", t->tid);
+	buf->unread_len = pos - buf->at;
+	buf->read = 0;
+	buf->unread = malloc(buf->unread_len + 1);
+	if (!buf->unread)
+		return &err_nomem;
+	return buf->unread_len ? tracee_read(t->tid, buf->at, buf->unread, buf->unread_len) : NULL;
+}
+
+static void drop_unread(struct recorder *rec)
+{
+	for (struct rec_task *t = rec->tasks; t; t = t->next) {
+		free(t->mm->buf.unread);
+		t->mm->buf.unread = NULL;
+	}
+}
+
+static void skip_unread(struct rec_buffer *buf, uint64_t len)
+{
+	buf->at += len;
+	buf->read += len;
+}
+
+/* The next record in mm that is not in the trace; NULL: there is none. */
+static const struct buf_record *next_record(const struct rec_buffer *buf, uint64_t at, struct buf_record *r)
+{
+	at += buf->read;
+	if (!buf->unread || at + sizeof(*r) > buf->unread_len)
+		return NULL;
+	memcpy(r, buf->unread + at, sizeof(*r));
+	return r->size >= sizeof(*r) && at + r->size <= buf->unread_len ? r : NULL;
+}
+
+static void write_event(struct recorder *rec, struct rec_task *t, enum trace_event_kind kind, const struct regs *regs, int64_t ret)
+{
+	bool sums = rec->no_sums;
+
+	rec->no_sums = true;	/* memory is further than that */
+	rec_write(rec, t, kind, 0, regs, ret);
+	rec->no_sums = sums;
+	t->last = (struct regs){ 0 };
+	t->at_syscall = false;
+}
+
+/* The selectors are what they always are. */
+static struct regs whole_regs(const struct rec_task *t, const struct regs *noted)
+{
+	struct regs regs = *noted;
+
+	regs.cs = t->birth.cs;
+	regs.ss = t->birth.ss;
+	regs.ds = t->birth.ds;
+	regs.es = t->birth.es;
+	regs.fs = t->birth.fs;
+	regs.gs = t->birth.gs;
+	if (!(t->mm->buf.parks & BUF_PARK_FSGSBASE)) {
+		regs.fs_base = t->birth.fs_base;
+		regs.gs_base = t->birth.gs_base;
+	}
+	return regs;
+}
+
+/* It has run up to here and falls asleep. */
+static struct err *parks(struct recorder *rec, struct rec_task *t)
+{
+	struct rec_buffer *buf = &t->mm->buf;
+	struct buf_park note;
+	struct buf_record r;
+	uint64_t len = 0;
+	void *bytes;
+
+	TRY(read_unread(rec, t->mm));
+	while (next_record(buf, len, &r) && r.nr != BUF_NR_PARK)
+		len += r.size;
+	if (!next_record(buf, len, &r) || r.size < sizeof(r) + sizeof(note))
+		return err_new(ERR_UNSUPPORTED, "the system call buffer of task %d has been overwritten", t->tid);
+	memcpy(&note, buf->unread + buf->read + len + sizeof(r), sizeof(note));
+	if (len) {
+		bytes = rec_alloc(rec, len);
+		memcpy(bytes, buf->unread + buf->read, len);
+		rec_buffer_records(rec, t, bytes, len);
+	}
+	skip_unread(buf, len + r.size);
+	note.regs = whole_regs(t, &note.regs);
+	rec_task_call_drop(&t->call);
+	t->call.entry = note.regs;
+	t->call.nr = note.regs.orig_rax;
+	memcpy(t->call.args, (const uint64_t[]){ note.regs.rdi, note.regs.rsi, note.regs.rdx, note.regs.r10, note.regs.r8, note.regs.r9 },
+	       sizeof(t->call.args));
+	write_event(rec, t, TRACE_SYSCALL_ENTER, &t->call.entry, 0);
+	t->enter_written = true;
+	t->standing = 0;
+	t->parked = true;
+	t->park_place = note.place;
+	rec->park_runs = NULL;
+	return NULL;
+}
+
+static void unpark_effects(struct recorder *rec, const struct buf_record *r, const uint8_t *record)
+{
+	uint64_t at = r->head;
+
+	for (unsigned i = 0; i < r->spans; i++) {
+		struct trace_effect *e;
+		uint64_t word, len;
+		void *bytes;
+
+		memcpy(&word, record + sizeof(*r) + sizeof(struct buf_unpark) + 8ull * i, 8);
+		len = BUF_SPAN_LEN(word);
+		if (!len || at + len > r->size)
+			continue;
+		bytes = rec_alloc(rec, len);
+		memcpy(bytes, record + at, len);
+		e = rec_effect(rec, TRACE_WRITE);
+		e->addr = BUF_SPAN_ADDR(word);
+		e->len = e->data_len = len;
+		e->data = bytes;
+		at += (len + 7) & ~7ull;
+	}
+	rec_effect_ret(rec, (uint64_t)r->ret);
+}
+
+/* Does mm's next record say that somebody woke up with this note? */
+static bool unparks(struct recorder *rec, struct rec_mm *mm, uint64_t seq)
+{
+	struct buf_unpark note;
+	struct buf_record r;
+
+	if (!mm->buf.parks || !next_record(&mm->buf, 0, &r) || r.nr != BUF_NR_UNPARK || r.size < sizeof(r) + sizeof(note))
+		return false;
+	memcpy(&note, mm->buf.unread + mm->buf.read + sizeof(r), sizeof(note));
+	if (note.seq != seq)
+		return false;
+	rec->park_runs = by_serial(rec, note.serial);
+	if (rec->park_runs) {
+		struct rec_task *t = rec->park_runs;
+
+		t->parked = t->park_waits = t->park_turn = false;
+		t->park_again = note.again;
+		if (!note.again) {
+			unpark_effects(rec, &r, mm->buf.unread + mm->buf.read);
+			write_event(rec, t, TRACE_SYSCALL, NULL, r.ret);
+		}
+	}
+	skip_unread(&mm->buf, r.size);
+	return true;
+}
+
+static struct err *wakes(struct recorder *rec, uint64_t seq)
+{
+	for (struct rec_task *t = rec->tasks; t; t = t->next) {
+		if (!t->mm->buf.parks)
+			continue;
+		TRY(read_unread(rec, t->mm));
+		if (unparks(rec, t->mm, seq))
+			return NULL;
+	}
+	return err_new(ERR_UNSUPPORTED, "a process died before what it did could be recorded");
+}
+
+void rec_park_events(struct recorder *rec)
+{
+	struct err *err = NULL;
+
+	while (!err && rec->park_seq < rec->shared->seq) {
+		rec->park_seq++;
+		err = rec->park_runs ? parks(rec, rec->park_runs) : wakes(rec, rec->park_seq);
+	}
+	drop_unread(rec);
+	if (rec->park_held && rec->park_held->parked)
+		rec->park_held->park_turn = true;
+	if (err)
+		rec_trace_failed(rec, err);
+	rec->park_seq = rec->shared->seq;
+}
+
+/* ---- stops of the parked ------------------------------------------------------------------------------ */
+
+/* It has laid the baton down or is about to take it, and wants or has to be seen first. */
+static struct err *trap_later(struct rec_task *t)
+{
+	static const uint64_t yes = 1;
+
+	return tracee_write(t->tid, FIXED_PARKS + (uint64_t)t->park_place * PARK_SIZE + offsetof(struct buf_place, trap), &yes, 8);
+}
+
+static struct err *parked_signal(struct recorder *rec, struct rec_task *t, bool turn)
+{
+	int sig = WSTOPSIG(t->status);
+	struct regs regs;
+	siginfo_t info;
+	bool mine;
+
+	if (ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) < 0)
+		return &err_gone;
+	TRY(tracee_regs_get(t->tid, &regs));
+	if (!turn && !rec_signal_matters(t, sig))
+		return rec_resume(t, PTRACE_CONT, sig);
+	if (turn)
+		TRY(rec_buffer_in_hook(rec, t, &regs, &info, &mine));
+	if (turn && mine) {	/* its memory has gone meanwhile */
+		t->parked = false;
+		t->park_again = true;
+		return rec_run_user(rec, t, 0);
+	}
+	if (t->deferred_n < DEFERRED_MAX) {
+		if (!t->deferred_n)
+			t->deferred_ns = rec_now_ns();
+		t->deferred[t->deferred_n++] = info;
+	}
+	if (turn)
+		return rec_run_user(rec, t, 0);
+	if (rec_buffer_interrupted(&regs))
+		TRY(tracee_regs_set(t->tid, &regs));
+	TRY(trap_later(t));
+	return rec_resume(t, PTRACE_CONT, 0);
+}
+
+struct err *rec_park_stop(struct recorder *rec, struct rec_task *t)
+{
+	bool turn = t->park_turn;
+	static const uint8_t no;
+
+	switch (tracee_stop_kind(t->status)) {
+	case STOP_SECCOMP:
+		t->park_waits = true;
+		t->state = TASK_READY;
+		return NULL;
+	case STOP_SIGNAL:
+		return parked_signal(rec, t, turn);
+	case STOP_GROUP:
+		t->in_group_stop = true;
+		return rec_resume(t, PTRACE_LISTEN, 0);
+	case STOP_EXIT:
+		err_free(rec_buffer_state(t, offsetof(struct buf_state, parked) + t->park_place, &no, 1));
+		t->parked = false;
+		return rec_task_exiting(rec, t);
+	case STOP_EXITED:
+		t->parked = false;
+		rec_task_exited(rec, t, t->status);
+		return NULL;
+	default:
+		t->in_group_stop = false;
+		return turn ? rec_run_user(rec, t, 0) : rec_resume(t, PTRACE_CONT, 0);
+	}
+}
+
+struct err *rec_park_resume(struct rec_task *t)
+{
+	struct regs regs;
+
+	if (t->deferred_n)
+		rec_buffer_close(t);	/* they strike at its next call */
+	if (!t->park_waits)
+		return NULL;
+	TRY(tracee_regs_get(t->tid, &regs));
+	if (regs.rip != blob()->waits)
+		return NULL;
+	regs.orig_rax = (uint64_t)-1;	/* the call it says that by is not made */
+	return tracee_regs_set(t->tid, &regs);
+}
