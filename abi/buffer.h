@@ -162,6 +162,8 @@ struct blob_head {
 	uint64_t fault;		/* recording: a task that faults in the hook goes on here, and makes its call in the traced way */
 	uint64_t differs;	/* replay: address behind the int3 when the call is not the recorded one */
 	uint64_t assist;	/* ... behind the int3 after a record with assist set */
+	/* recording: between checked and made a task sees no more that it is to trap: it goes on at not_made */
+	uint64_t checked, made, not_made;
 	uint64_t waits;		/* recording: address behind the call by which a task says that it waits for the baton */
 	uint64_t stopped, tsc_stopped;	/* ... behind the int3 when buf_state.stop is set and the records are used up */
 };

@@ -63,7 +63,7 @@ struct err *rec_buffer_state(struct rec_task *t, size_t offset, const void *byte
 static uint64_t buffer_end(const struct recorder *rec) { return FIXED_BUFFER + rec->options->buffer_bytes; }
 
 /* What it knows of files and descriptors is stale. */
-static struct err *tell_files(struct recorder *rec, struct rec_task *t)
+struct err *rec_buffer_tell_files(struct recorder *rec, struct rec_task *t)
 {
 	static const uint8_t none[BUF_FDS];
 	struct rec_buffer *buf = &t->mm->buf;
@@ -297,7 +297,7 @@ struct err *rec_buffer_resume(struct recorder *rec, struct rec_task *t, const st
 	if (!buf->on)
 		return NULL;
 	if (buf->files != t->files || rec->files_apart || buf->mapped_gen != rec->mapped_gen)
-		TRY(tell_files(rec, t));
+		TRY(rec_buffer_tell_files(rec, t));
 	p = patches_at(&buf->patches, at ? at->rip : t->last.rip);
 	if (!p || p->addr == (at ? at->rip : t->last.rip))
 		return NULL;

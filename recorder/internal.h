@@ -406,7 +406,8 @@ bool rec_buffer_asleep(struct rec_task *t);
 /* regs of a task that stopped in the hook: a call that the kernel would begin again returns BUF_WOULD_BLOCK.  False: none. */
 bool rec_buffer_interrupted(struct regs *regs);
 struct err *rec_buffer_state(struct rec_task *t, size_t offset, const void *bytes, size_t len);
-struct trace_effect;
+/* What its address space knows of files is t's view of now. */
+struct err *rec_buffer_tell_files(struct recorder *rec, struct rec_task *t);
 /* These records were the task's. */
 void rec_buffer_records(struct recorder *rec, struct rec_task *t, const uint8_t *bytes, uint64_t len);
 
@@ -429,6 +430,8 @@ struct err *rec_park_stop(struct recorder *rec, struct rec_task *t);
 struct err *rec_park_resume(struct rec_task *t);
 /* A copy of the process, with this task alone. */
 void rec_park_forked(struct rec_task *child);
+/* The task is being removed. */
+void rec_park_gone(struct recorder *rec, const struct rec_task *t);
 void rec_park_deinit(struct recorder *rec);
 void rec_buffer_deinit(struct recorder *rec);
 

@@ -24,7 +24,7 @@
 
 #include "recorder/internal.h"
 
-enum { SLEEPS_ENOUGH = 1, HWCAP2_FSGSBASE_BIT = 2 };
+enum { SLEEPS_ENOUGH = 4, HWCAP2_FSGSBASE_BIT = 2 };
 
 extern const char tracee_blob[];
 
@@ -103,14 +103,39 @@ void rec_park_forked(struct rec_task *child)
 
 /* ---- the baton ------------------------------------------------------------------------------- */
 
+/*
+ * Those who wake up by themselves must know of files what they would be told when we resumed them.  False: tasks with
+ * one memory and two tables of descriptors, who must not take turns by themselves.
+ */
+static bool tell_parked(struct recorder *rec)
+{
+	bool good = !rec->files_apart;
+
+	for (struct rec_task *o = rec->tasks; o; o = o->next) {
+		struct rec_buffer *buf = &o->mm->buf;
+
+		if (!buf->parks)
+			continue;
+		if (o->parked && (buf->files != o->files || buf->mapped_gen != rec->mapped_gen || rec->files_apart))
+			err_free(rec_buffer_tell_files(rec, o));
+		if (o->mm->users > 1 && buf->files && buf->files != o->files) {
+			good = false;
+			buf->files = NULL;	/* told again the next time */
+		}
+	}
+	return good;
+}
+
 void rec_park_give(struct recorder *rec, struct rec_task *t)
 {
 	struct buf_shared *sh = rec->shared;
+	bool good;
 
 	if (!sh)
 		return;
+	good = tell_parked(rec);
 	rec->park_runs = t && !t->parked ? t : NULL;
-	__atomic_store_n(&sh->allowed, !rec_others_ready(rec, t) && !(t && t->deferred_n), __ATOMIC_SEQ_CST);
+	__atomic_store_n(&sh->allowed, good && !rec_others_ready(rec, t) && !(t && t->deferred_n), __ATOMIC_SEQ_CST);
 	__atomic_store_n(&sh->baton, t ? t->serial : 0, __ATOMIC_SEQ_CST);
 	if (!t && __atomic_load_n(&sh->waiting, __ATOMIC_SEQ_CST))
 		syscall(SYS_futex, &sh->baton, FUTEX_WAKE, 1, NULL, NULL, 0);
@@ -152,6 +177,16 @@ bool rec_park_take(struct recorder *rec)
 	if (t)
 		rec->first = t;	/* what it did has no event yet */
 	return true;
+}
+
+void rec_park_gone(struct recorder *rec, const struct rec_task *t)
+{
+	if (rec->park_held == t || rec->park_runs == t)
+		rec->park_seq = rec->shared ? rec->shared->seq : 0;	/* with what it was about to note */
+	if (rec->park_held == t)
+		rec->park_held = NULL;
+	if (rec->park_runs == t)
+		rec->park_runs = NULL;
 }
 
 /* ---- notes to events ----------------------------------------------------------------------------- */
@@ -238,8 +273,8 @@ static struct regs whole_regs(const struct rec_task *t, const struct regs *noted
 	return regs;
 }
 
-/* It has run up to here and falls asleep. */
-static struct err *parks(struct recorder *rec, struct rec_task *t)
+/* Has it, running, fallen asleep? */
+static struct err *parks(struct recorder *rec, struct rec_task *t, bool *found)
 {
 	struct rec_buffer *buf = &t->mm->buf;
 	struct buf_park note;
@@ -250,8 +285,9 @@ static struct err *parks(struct recorder *rec, struct rec_task *t)
 	TRY(read_unread(rec, t->mm));
 	while (next_record(buf, len, &r) && r.nr != BUF_NR_PARK)
 		len += r.size;
-	if (!next_record(buf, len, &r) || r.size < sizeof(r) + sizeof(note))
-		return err_new(ERR_UNSUPPORTED, "the system call buffer of task %d has been overwritten", t->tid);
+	*found = next_record(buf, len, &r) && r.size >= sizeof(r) + sizeof(note);
+	if (!*found)
+		return NULL;
 	memcpy(&note, buf->unread + buf->read + len + sizeof(r), sizeof(note));
 	if (len) {
 		bytes = rec_alloc(rec, len);
@@ -324,32 +360,37 @@ static bool unparks(struct recorder *rec, struct rec_mm *mm, uint64_t seq)
 	return true;
 }
 
-static struct err *wakes(struct recorder *rec, uint64_t seq)
+static struct err *wakes(struct recorder *rec, uint64_t seq, bool *found)
 {
-	for (struct rec_task *t = rec->tasks; t; t = t->next) {
+	*found = false;
+	for (struct rec_task *t = rec->tasks; t && !*found; t = t->next) {
 		if (!t->mm->buf.parks)
 			continue;
 		TRY(read_unread(rec, t->mm));
-		if (unparks(rec, t->mm, seq))
-			return NULL;
+		*found = unparks(rec, t->mm, seq);
 	}
-	return err_new(ERR_UNSUPPORTED, "a process died before what it did could be recorded");
+	return NULL;
 }
 
 void rec_park_events(struct recorder *rec)
 {
 	struct err *err = NULL;
+	bool found = true;
 
-	while (!err && rec->park_seq < rec->shared->seq) {
-		rec->park_seq++;
-		err = rec->park_runs ? parks(rec, rec->park_runs) : wakes(rec, rec->park_seq);
+	/* the last note may be half written */
+	while (!err && found && rec->park_seq < rec->shared->seq) {
+		err = rec->park_runs ? parks(rec, rec->park_runs, &found) : wakes(rec, rec->park_seq + 1, &found);
+		rec->park_seq += found;
+	}
+	if (!err && rec->park_seq + 1 < rec->shared->seq) {
+		err = err_new(ERR_UNSUPPORTED, "a process died before what it did could be recorded");
+		rec->park_seq = rec->shared->seq;
 	}
 	drop_unread(rec);
 	if (rec->park_held && rec->park_held->parked)
 		rec->park_held->park_turn = true;
 	if (err)
 		rec_trace_failed(rec, err);
-	rec->park_seq = rec->shared->seq;
 }
 
 /* ---- stops of the parked ------------------------------------------------------------------------------ */
@@ -360,6 +401,23 @@ static struct err *trap_later(struct rec_task *t)
 	static const uint64_t yes = 1;
 
 	return tracee_write(t->tid, FIXED_PARKS + (uint64_t)t->park_place * PARK_SIZE + offsetof(struct buf_place, trap), &yes, 8);
+}
+
+/*
+ * It is about to make the call that sleeps (or one to hand on the baton): not any more.  Results but that one's do not
+ * matter, and a missed wake-up is found after some milliseconds.
+ */
+static bool before_call(const struct rec_task *t, struct regs *regs)
+{
+	if (regs->rip >= blob()->checked && regs->rip < blob()->made) {
+		regs->rip = blob()->not_made;
+		return true;
+	}
+	if (regs->rip != FIXED_UNTRACED || tracee_read_some(t->tid, regs->rsp, &regs->rip, 8) != 8)
+		return false;
+	regs->rsp += 8;
+	regs->rax = (uint64_t)BUF_WOULD_BLOCK;
+	return true;
 }
 
 static struct err *parked_signal(struct recorder *rec, struct rec_task *t, bool turn)
@@ -388,7 +446,7 @@ static struct err *parked_signal(struct recorder *rec, struct rec_task *t, bool 
 	}
 	if (turn)
 		return rec_run_user(rec, t, 0);
-	if (rec_buffer_interrupted(&regs))
+	if (before_call(t, &regs) || rec_buffer_interrupted(&regs))
 		TRY(tracee_regs_set(t->tid, &regs));
 	TRY(trap_later(t));
 	return rec_resume(t, PTRACE_CONT, 0);

@@ -94,6 +94,7 @@ void rec_task_remove(struct recorder *rec, struct rec_task *t)
 		rec->first = NULL;
 	if (rec->entered == t)
 		rec->entered = NULL;
+	rec_park_gone(rec, t);
 	rec_task_call_drop(&t->call);
 	rec_task_call_drop(&t->restart);
 	if (t->ticks_fd > 0)

@@ -12,7 +12,7 @@
 #include "abi/buffer.h"
 
 	.section .head, "ax"
-	.quad	hook_record, hook_replay, hook_cpuid, hook_tsc_record, hook_tsc_replay, hook_fault, hook_differs_after, hook_assist_after, park_waits_after, hook_stopped_after, hook_tsc_stopped_after
+	.quad	hook_record, hook_replay, hook_cpuid, hook_tsc_record, hook_tsc_replay, hook_fault, hook_differs_after, hook_assist_after, park_checked, park_made, park_not_made, park_waits_after, hook_stopped_after, hook_tsc_stopped_after
 
 	.text
 	.macro	enter
@@ -70,6 +70,32 @@ park_wait:
 	mov	$24, %eax
 	syscall
 park_waits_after:
+	ret
+
+/*
+ * int64_t park_call(uint64_t nr, const uint64_t *args, const uint64_t *trap): the call that sleeps, unless *trap.
+ * A signal that strikes between the look at *trap and the system call must not get lost (struct blob_head).
+ */
+	.globl	park_call
+park_call:
+	mov	%rdi, %rax
+	mov	%rsi, %r11
+	mov	%rdx, %rcx
+	mov	(%r11), %rdi
+	mov	8(%r11), %rsi
+	mov	16(%r11), %rdx
+	mov	24(%r11), %r10
+	mov	32(%r11), %r8
+	mov	40(%r11), %r9
+	cmpq	$0, (%rcx)
+park_checked:
+	jne	park_not_made
+	mov	$FIXED_UNTRACED, %ecx
+	call	*%rcx
+park_made:
+	ret
+park_not_made:
+	mov	$-1133, %rax		/* BUF_WOULD_BLOCK */
 	ret
 
 hook_replay:

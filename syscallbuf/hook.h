@@ -106,6 +106,8 @@ uint64_t plan_out_bytes(const struct plan *p);
 
 /* Its place: state()->park.  As buf_record(); on the place's stack. */
 int buf_park(struct frame *f);
-void park_wait(void);	/* entry.S */
+/* entry.S */
+void park_wait(void);
+int64_t park_call(uint64_t nr, const uint64_t *args, const uint64_t *trap);
 
 #endif

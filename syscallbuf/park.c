@@ -122,7 +122,7 @@ int buf_park(struct frame *f)
 
 			untraced(NR_futex, wake);
 		}
-		ret = untraced(nr, args);
+		ret = park_call(nr, args, &place->trap);
 		take_or_wait(sh, place, me);
 	}
 
