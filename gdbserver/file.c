@@ -1,11 +1,15 @@
 /*
  * file.c - vFile: the recorded program's files, read-only, from the trace.
  *
- * Only content that was mapped is there, by the path the program saw; nothing of the live file system.
+ * Only content that was mapped is there, by the path the program saw, and what /proc says of a process; nothing of the
+ * live file system.
  */
 #include <endian.h>
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +18,77 @@
 static void failed(struct server *s, int os_errno)
 {
 	reply_text(&s->out, "F-1,%x", os_errno);
+}
+
+/* What is not in a trace but everybody knows: /proc/PID/NAME of a process.  *out is one file's content. */
+static bool proc_file(struct server *s, const char *path, struct reply *out)
+{
+	struct replay_task t;
+	const struct trace_meta *meta = replay_meta(s->r);
+	char name[32] = "", exe[4096];
+	int pid = 0, tid = 0;
+
+	if (sscanf(path, "/proc/%d/task/%d/%31s", &pid, &tid, name) != 3) {
+		if (sscanf(path, "/proc/%d/%31s", &pid, name) != 2)
+			return false;
+		tid = pid;
+	}
+	if (!target_task(s, tid, &t) || t.pid != pid)
+		return false;
+	replay_exe(s->r, tid, exe, sizeof(exe));
+	if (!strcmp(name, "comm")) {
+		reply_text(out, "%s\n", t.name);
+	} else if (!strcmp(name, "stat")) {
+		reply_text(out, "%d (%s) t 0 %d %d 0 -1 0", tid, t.name, pid, pid);
+		for (int i = 9; i < 52; i++)
+			reply_text(out, " 0");
+		reply_text(out, "\n");
+	} else if (!strcmp(name, "status")) {
+		reply_text(out, "Name:\t%s\nState:\tt (tracing stop)\nTgid:\t%d\nPid:\t%d\n", t.name, pid, tid);
+	} else if (!strcmp(name, "cmdline") && !strcmp(exe, meta->exe)) {
+		for (char **arg = meta->argv; *arg; arg++)
+			reply_bytes(out, *arg, strlen(*arg) + 1);
+	} else if (!strcmp(name, "cmdline")) {
+		reply_bytes(out, exe, strlen(exe) + 1);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static int proc_open(struct server *s, const char *path)
+{
+	struct reply out = { 0 };
+	int fd = proc_file(s, path, &out) ? memfd_create("proc", MFD_CLOEXEC) : -1;
+
+	if (fd >= 0 && write(fd, out.bytes, out.len) != (ssize_t)out.len) {
+		close(fd);
+		fd = -1;
+	}
+	free(out.bytes);
+	return fd;
+}
+
+static void file_readlink(struct server *s, const char *p)
+{
+	char path[4096], name[16] = "", target[4096] = "";
+	size_t len;
+	int pid;
+
+	if (!parse_hex_bytes(&p, path, sizeof(path), &len) || *p) {
+		failed(s, EINVAL);
+		return;
+	}
+	if (sscanf(path, "/proc/%d/%15s", &pid, name) == 2 && !strcmp(name, "exe"))
+		replay_exe(s->r, pid, target, sizeof(target));
+	else if (!strcmp(name, "cwd"))
+		snprintf(target, sizeof(target), "%s", replay_meta(s->r)->cwd);
+	if (!target[0]) {
+		failed(s, EINVAL);
+		return;
+	}
+	reply_text(&s->out, "F%zx;", strlen(target));
+	reply_bytes(&s->out, target, strlen(target));
 }
 
 static void file_open(struct server *s, const char *p)
@@ -35,6 +110,9 @@ static void file_open(struct server *s, const char *p)
 	err = replay_file(s->r, path, &fd);
 	if (err) {
 		err_free(err);
+		fd = proc_open(s, path);
+	}
+	if (fd < 0) {
 		failed(s, ENOENT);
 		return;
 	}
@@ -117,6 +195,7 @@ void file_command(struct server *s, const char *args)
 {
 	static const struct { const char *name; void (*run)(struct server *s, const char *p); } commands[] = {
 		{ "open:", file_open }, { "pread:", file_pread }, { "fstat:", file_fstat }, { "close:", file_close },
+		{ "readlink:", file_readlink },
 	};
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
@@ -129,8 +208,6 @@ void file_command(struct server *s, const char *args)
 	}
 	if (!strncmp(args, "setfs:", 6))
 		reply_text(&s->out, "F0");
-	else if (!strncmp(args, "readlink:", 9))
-		failed(s, EINVAL);
 	else if (!strncmp(args, "pwrite:", 7) || !strncmp(args, "unlink:", 7))
 		failed(s, EROFS);
 }

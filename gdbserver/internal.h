@@ -11,7 +11,8 @@
 #include "gdbserver/gdbserver.h"
 #include "symbols/symbols.h"
 
-enum { PACKET_MAX = 0x20000, FILES_MAX = 64, BREAKS_MAX = 1024, TASKS_MAX = 4096, PLACES_MAX = 1000 };
+enum { PACKET_MAX = 0x40000, FILES_MAX = 64, BREAKS_MAX = 1024, TASKS_MAX = 4096, PLACES_MAX = 1000,
+       XSTATE_COMPONENTS = 10 };
 
 /* A reply being built.  Bytes are escaped when it is sent. */
 struct reply {
@@ -55,6 +56,7 @@ struct server {
 	struct kept_list checkpoints, places;
 	unsigned checkpoint_id, place;	/* of the newest; of places, the present one */
 	bool places_told;		/* the debugger says which stops its user sees */
+	struct { unsigned at, size; } component[XSTATE_COMPONENTS];	/* of the XSAVE area */
 	struct symbols *symbols;	/* names.c */
 	struct replay_break breaks[BREAKS_MAX];
 	unsigned breaks_n;
@@ -95,11 +97,16 @@ void catch_supported(struct server *s, const char *features);
 /* thread.c */
 handler do_choose, do_alive, do_current, do_threads, do_threads_end, do_thread_info, do_attached;
 /* state.c */
-handler do_register, do_registers, do_set_register, do_set_registers, do_set_memory, do_set_memory_binary, do_memory;
+handler do_register, do_registers, do_set_register, do_set_registers, do_set_memory, do_set_memory_binary, do_memory, do_search, do_memory_info;
 /* points.c */
 handler do_insert, do_remove;
 /* xfer.c */
-handler do_features, do_auxv, do_exec_file, do_threads_xml, do_file;
+handler do_features, do_auxv, do_exec_file, do_threads_xml, do_file, do_siginfo, do_siginfo_write, do_memory_map;
+void xfer(struct server *s, const char *args, const char *bytes, size_t len);
+/* The file that is mapped at addr; name stays as it is where none is. */
+void memory_name(struct server *s, uint64_t addr, char *name, size_t size);
+/* link.c */
+handler do_libraries, do_tls_address;
 /* monitor.c */
 handler do_monitor;
 
@@ -119,7 +126,8 @@ bool parse_char(const char **p, char c);
 bool parse_hex_bytes(const char **p, char *buf, size_t size, size_t *len_ret);
 
 /* ---- target.c: registers, threads, auxv as gdb wants them ------------------------------ */
-void target_xml(struct reply *o);
+void target_init(struct server *s);
+void target_xml(const struct server *s, struct reply *o);
 bool target_registers(struct server *s, int tid, struct reply *o);
 bool target_register(struct server *s, int tid, uint64_t n, struct reply *o);
 struct err *target_set_registers(struct server *s, int tid, const char *hex) __must_check;

@@ -63,15 +63,23 @@ bool parse_hex_bytes(const char **p, char *buf, size_t size, size_t *len_ret)
 
 /* ---- out ---------------------------------------------------------------------------------- */
 
-void reply_bytes(struct reply *o, const void *bytes, size_t len)
+/* Room for len more bytes, and a NUL. */
+static char *reply_room(struct reply *o, size_t len)
 {
 	if (o->room - o->len < len + 1) {
-		o->room = o->len + len + 4096;
+		o->room = o->len + len + o->len / 2 + 4096;
 		o->bytes = realloc(o->bytes, o->room);
 		BUG_ON(!o->bytes, "out of memory for a reply");
 	}
+	return o->bytes + o->len;
+}
+
+void reply_bytes(struct reply *o, const void *bytes, size_t len)
+{
+	char *to = reply_room(o, len);
+
 	if (len)
-		memcpy(o->bytes + o->len, bytes, len);
+		memcpy(to, bytes, len);
 	o->len += len;
 	o->bytes[o->len] = '\0';
 }
@@ -94,12 +102,14 @@ void reply_hex(struct reply *o, const void *bytes, size_t len)
 {
 	static const char digits[] = "0123456789abcdef";
 	const unsigned char *b = bytes;
+	char *to = reply_room(o, 2 * len);
 
 	for (size_t i = 0; i < len; i++) {
-		char two[2] = { digits[b[i] >> 4], digits[b[i] & 15] };
-
-		reply_bytes(o, two, 2);
+		*to++ = digits[b[i] >> 4];
+		*to++ = digits[b[i] & 15];
 	}
+	*to = '\0';
+	o->len += 2 * len;
 }
 
 static bool send_all(int fd, const char *bytes, size_t len)
@@ -119,24 +129,29 @@ static bool send_all(int fd, const char *bytes, size_t len)
 
 bool packet_send(struct server *s)
 {
-	struct reply wire = { 0 };
+	static const char digits[] = "0123456789abcdef";
+	char *wire = malloc(2 * s->out.len + 4), *to = wire;
 	unsigned char sum = 0;
-	char tail[4];
 	bool ok;
 
-	reply_bytes(&wire, "$", 1);
+	BUG_ON(!wire, "out of memory for a reply");
+	*to++ = '$';
 	for (size_t i = 0; i < s->out.len; i++) {
-		char c = s->out.bytes[i], two[2] = { '}', (char)(c ^ 0x20) };
-		bool escape = c == '$' || c == '#' || c == '}' || c == '*';
+		char c = s->out.bytes[i];
 
-		reply_bytes(&wire, escape ? two : &c, escape ? 2 : 1);
+		if (c == '$' || c == '#' || c == '}' || c == '*') {
+			*to++ = '}';
+			sum = (unsigned char)(sum + '}');
+			c ^= 0x20;
+		}
+		*to++ = c;
+		sum = (unsigned char)(sum + (unsigned char)c);
 	}
-	for (size_t i = 1; i < wire.len; i++)
-		sum = (unsigned char)(sum + (unsigned char)wire.bytes[i]);
-	snprintf(tail, sizeof(tail), "#%02x", sum);
-	reply_bytes(&wire, tail, 3);
-	ok = send_all(s->fd, wire.bytes, wire.len);
-	free(wire.bytes);
+	*to++ = '#';
+	*to++ = digits[sum >> 4];
+	*to++ = digits[sum & 15];
+	ok = send_all(s->fd, wire, (size_t)(to - wire));
+	free(wire);
 	s->out.len = 0;
 	return ok;
 }

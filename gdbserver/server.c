@@ -120,6 +120,13 @@ static const struct command commands[] = {
 	{ "qXfer:auxv:read:", do_auxv, "qXfer:auxv:read+" },
 	{ "qXfer:exec-file:read:", do_exec_file, "qXfer:exec-file:read+" },
 	{ "qXfer:features:read:", do_features, "qXfer:features:read+" },
+	{ "qXfer:libraries-svr4:read:", do_libraries, "qXfer:libraries-svr4:read+" },
+	{ "qXfer:memory-map:read:", do_memory_map, "qXfer:memory-map:read+" },
+	{ "qXfer:siginfo:read:", do_siginfo, "qXfer:siginfo:read+" },
+	{ "qXfer:siginfo:write:", do_siginfo_write, "qXfer:siginfo:write+" },
+	{ "qGetTLSAddr:", do_tls_address, NULL },
+	{ "qSearch:memory:", do_search, NULL },
+	{ "qMemoryRegionInfo", do_memory_info, NULL },
 	{ "qXfer:threads:read:", do_threads_xml, "qXfer:threads:read+" },
 	{ "qfThreadInfo", do_threads, "fork-events+" },
 	{ "qsThreadInfo", do_threads_end, "exec-events+" },
@@ -170,6 +177,7 @@ struct err *gdbserver_run(struct replay *r, int fd)
 		return &err_nomem;
 	s->r = r;
 	s->fd = fd;
+	target_init(s);
 	memset(s->files, -1, sizeof(s->files));
 	reply_bytes(&s->out, "", 0);
 	while (!s->done && packet_read(s, packet, &len)) {

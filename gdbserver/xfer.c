@@ -12,7 +12,7 @@
 /* ---- qXfer --------------------------------------------------------------------------------------- */
 
 /* args: "ANNEX:OFFSET,LENGTH" */
-static void xfer(struct server *s, const char *args, const char *bytes, size_t len)
+void xfer(struct server *s, const char *args, const char *bytes, size_t len)
 {
 	const char *p = strrchr(args, ':');
 	uint64_t off, n;
@@ -41,7 +41,7 @@ void do_features(struct server *s, const char *p, size_t len)
 		reply_text(&s->out, "E00");
 		return;
 	}
-	target_xml(&xml);
+	target_xml(s, &xml);
 	xfer(s, p, xml.bytes, xml.len);
 	free(xml.bytes);
 }
@@ -77,6 +77,39 @@ void do_threads_xml(struct server *s, const char *p, size_t len)
 	target_threads_xml(s, &xml);
 	xfer(s, p, xml.bytes, xml.len);
 	free(xml.bytes);
+}
+
+/* One byte range for everything: what is there changes all the time, and debuggers ask once. */
+void do_memory_map(struct server *s, const char *p, size_t len)
+{
+	static const char map[] = "<?xml version=\"1.0\"?><!DOCTYPE memory-map PUBLIC \"+//IDN gnu.org//DTD GDB Memory Map V1.0//EN\" "
+				  "\"http://sourceware.org/gdb/gdb-memory-map.dtd\"><memory-map>"
+				  "<memory type=\"ram\" start=\"0x0\" length=\"0xffffffffffffffff\"/></memory-map>";
+
+	(void)len;
+	xfer(s, p, map, sizeof(map) - 1);
+}
+
+void do_siginfo(struct server *s, const char *p, size_t len)
+{
+	siginfo_t info;
+
+	(void)len;
+	if (replay_siginfo(s->r, thread_to_read(s), &info))
+		xfer(s, p, (const char *)&info, sizeof(info));
+	else
+		reply_bad(s);
+}
+
+/* A debugger puts back what it has read after calling a function: the recording's own is there by itself. */
+void do_siginfo_write(struct server *s, const char *p, size_t len)
+{
+	const char *offset = memchr(p, ':', len), *data = offset ? strchr(offset + 1, ':') : NULL;
+
+	if (!data)
+		reply_bad(s);
+	else
+		reply_text(&s->out, "%zx", len - (size_t)(data + 1 - p));
 }
 
 void do_file(struct server *s, const char *p, size_t len)

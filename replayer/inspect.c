@@ -299,6 +299,41 @@ static enum fit path_fit(const char *have, const char *want, const char *real)
 	return !strncmp(a, b, strlen(b)) && a[strlen(b)] == '.' ? FIT_VERSION : FIT_NOT;
 }
 
+/* Only stubs of patched calls are there? */
+static bool patched_area(const struct rp_mm *mm, const struct tracee_map *m)
+{
+	for (unsigned i = 0; i < mm->patches.n && !m->name[0] && (m->prot & PROT_EXEC); i++) {
+		if (mm->patches.p[i].stub >= m->start && mm->patches.p[i].stub < m->end)
+			return true;
+	}
+	return false;
+}
+
+static uint64_t auxv_value(const struct rp_mm *mm, uint64_t type)
+{
+	for (size_t i = 0; mm->auxv && i + 16 <= mm->auxv_len; i += 16) {
+		uint64_t pair[2];
+
+		memcpy(pair, (char *)mm->auxv + i, 16);
+		if (pair[0] == type)
+			return pair[1];
+	}
+	return 0;
+}
+
+static const char *map_name(const struct rp_mm *mm, const struct tracee_map *m, const struct rp_object *o)
+{
+	uint64_t vdso = auxv_value(mm, AT_SYSINFO_EHDR), stack = auxv_value(mm, AT_RANDOM);
+
+	if (o)
+		return trace_object_path(&o->effect);
+	if (vdso && m->start == vdso)
+		return "[vdso]";
+	if (stack >= m->start && stack < m->end)
+		return "[stack]";
+	return m->start >> 63 ? "[vsyscall]" : "";
+}
+
 /* /proc/PID/maps as the program had it. */
 static struct err *maps_file(struct replay *r, int pid, int *fd_ret)
 {
@@ -314,11 +349,13 @@ static struct err *maps_file(struct replay *r, int pid, int *fd_ret)
 		const struct tracee_map *m = &maps.map[i];
 		const struct rp_object *o = object_of_name(r, m->name);
 
+		if (patched_area(t->mm, m))
+			continue;
 		if ((m->start >= FIXED_PAGE && m->end <= FIXED_END) || rp_probe_mapping(t->mm, m->start) || rp_gate_area(t->mm, m->start))
 			continue;
 		fprintf(f, "%" PRIx64 "-%" PRIx64 " %c%c%c%c %08" PRIx64 " 00:00 %d %s\n", m->start, m->end,
 			m->prot & PROT_READ ? 'r' : '-', m->prot & PROT_WRITE ? 'w' : '-', m->prot & PROT_EXEC ? 'x' : '-',
-			m->shared ? 's' : 'p', m->offset, o ? 1 : 0, o ? trace_object_path(&o->effect) : "");
+			m->shared ? 's' : 'p', m->offset, o ? 1 : 0, map_name(t->mm, m, o));
 	}
 	tracee_maps_deinit(&maps);
 	*fd_ret = f && !fflush(f) ? fcntl(fileno(f), F_DUPFD_CLOEXEC, 0) : -1;

@@ -8,6 +8,7 @@
 #ifndef REPLAYER_REPLAY_H
 #define REPLAYER_REPLAY_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -69,6 +70,10 @@ int replay_current(const struct replay *r);
 struct err *replay_regs(const struct replay *r, int tid, struct regs *ret) __must_check;
 /* NT_X86_XSTATE, whole; buf has room for 16384. */
 struct err *replay_xstate(const struct replay *r, int tid, void *buf, size_t *len_ret) __must_check;
+/* Where component n (2: AVX, 5 to 7: AVX-512, 9: PKRU; as of cpuid 13) is in it; false: neither here nor in the recording. */
+bool replay_xstate_component(const struct replay *r, unsigned n, unsigned *at_ret, unsigned *size_ret);
+/* Of the signal that the task is about to get; at other stops a SIGTRAP's. */
+bool replay_siginfo(const struct replay *r, int tid, siginfo_t *ret);
 /* Bytes read: fewer than len where memory ends. */
 size_t replay_memory(const struct replay *r, int tid, uint64_t addr, void *buf, size_t len);
 /* The next pages from *start on, before limit, that were ever touched: [*start, *end_ret).  False: there are none. */
