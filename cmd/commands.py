@@ -275,7 +275,9 @@ def _reload(path):
 
 def _on_stop(event):
     try:
-        path = gdb.execute('monitor place', to_string=True).rstrip('\n')
+        path, _, end = gdb.execute('monitor place', to_string=True).rstrip('\n').partition('\n')
+        if end:         # of the recording: "_exitcode 3" or "_exitsignal 11"
+            gdb.set_convenience_variable(end.split()[0], int(end.split()[1]))
         _reload(path)
     except gdb.error:
         pass

@@ -20,6 +20,13 @@ static void failed(struct server *s, int os_errno)
 	reply_text(&s->out, "F-1,%x", os_errno);
 }
 
+static bool same_name(const char *a, const char *b)
+{
+	const char *x = strrchr(a, '/'), *y = strrchr(b, '/');
+
+	return !strcmp(x ? x : a, y ? y : b);
+}
+
 /* What is not in a trace but everybody knows: /proc/PID/NAME of a process.  *out is one file's content. */
 static bool proc_file(struct server *s, const char *path, struct reply *out)
 {
@@ -45,7 +52,7 @@ static bool proc_file(struct server *s, const char *path, struct reply *out)
 		reply_text(out, "\n");
 	} else if (!strcmp(name, "status")) {
 		reply_text(out, "Name:\t%s\nState:\tt (tracing stop)\nTgid:\t%d\nPid:\t%d\n", t.name, pid, tid);
-	} else if (!strcmp(name, "cmdline") && !strcmp(exe, meta->exe)) {
+	} else if (!strcmp(name, "cmdline") && same_name(exe, meta->exe)) {
 		for (char **arg = meta->argv; *arg; arg++)
 			reply_bytes(out, *arg, strlen(*arg) + 1);
 	} else if (!strcmp(name, "cmdline")) {

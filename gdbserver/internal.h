@@ -101,7 +101,7 @@ handler do_register, do_registers, do_set_register, do_set_registers, do_set_mem
 /* points.c */
 handler do_insert, do_remove;
 /* xfer.c */
-handler do_features, do_auxv, do_exec_file, do_threads_xml, do_file, do_siginfo, do_siginfo_write, do_memory_map;
+handler do_features, do_auxv, do_exec_file, do_threads_xml, do_file, do_siginfo, do_siginfo_write, do_osdata, do_memory_map;
 void xfer(struct server *s, const char *args, const char *bytes, size_t len);
 /* The file that is mapped at addr; name stays as it is where none is. */
 void memory_name(struct server *s, uint64_t addr, char *name, size_t size);
@@ -118,6 +118,8 @@ bool packet_send(struct server *s);
 void reply_bytes(struct reply *o, const void *bytes, size_t len);
 void reply_text(struct reply *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void reply_hex(struct reply *o, const void *bytes, size_t len);
+/* Escaped; what is no UTF-8 becomes question marks. */
+void reply_xml(struct reply *o, const char *text);
 /* Hex number at *p, which moves on; false when there is none or it is too long. */
 bool parse_hex(const char **p, uint64_t *ret);
 /* "c" after an expected character; moves on. */

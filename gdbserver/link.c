@@ -135,16 +135,6 @@ struct list {
 	bool first;
 };
 
-static void put_escaped(struct reply *o, const char *text)
-{
-	for (; *text; text++) {
-		if (strchr("<>&\"'", *text))
-			reply_text(o, "&#x%x;", (unsigned char)*text);
-		else if ((unsigned char)*text >= ' ')
-			reply_bytes(o, text, 1);
-	}
-}
-
 static bool put_library(void *ctx, uint64_t lm, const struct link_map_words *m, uint64_t space)
 {
 	struct list *l = ctx;
@@ -163,7 +153,7 @@ static bool put_library(void *ctx, uint64_t lm, const struct link_map_words *m, 
 	if (name[0] != '/')	/* the debugger's directory is another */
 		memory_name(l->s, m->l_ld, name, sizeof(name));
 	reply_text(&l->xml, "<library name=\"");
-	put_escaped(&l->xml, name);
+	reply_xml(&l->xml, name);
 	reply_text(&l->xml, "\" lm=\"0x%" PRIx64 "\" l_addr=\"0x%" PRIx64 "\" l_ld=\"0x%" PRIx64 "\" lmid=\"0x%" PRIx64 "\"/>", lm, m->l_addr,
 		   m->l_ld, space);
 	return true;

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "base/bug.h"
 #include "gdbserver/internal.h"
@@ -331,11 +332,18 @@ void monitor_note_place(struct server *s)
 static void do_place(struct monitor *m)
 {
 	char exe[4096];
+	int status;
 
 	m->s->places_told = true;
 	monitor_note_place(m->s);
 	replay_exe(m->s->r, replay_current(m->s->r), exe, sizeof(exe));
 	reply_text(m->o, "%s\n", exe);
+	if (m->s->last.kind != REPLAY_STOP_END || !replay_end_status(m->s->r, &status))
+		return;
+	if (WIFSIGNALED(status))
+		reply_text(m->o, "_exitsignal %d\n", gdb_signal(WTERMSIG(status)));
+	else
+		reply_text(m->o, "_exitcode %d\n", WEXITSTATUS(status));
 }
 
 static void visit(struct monitor *m, int by)

@@ -112,6 +112,33 @@ void reply_hex(struct reply *o, const void *bytes, size_t len)
 	o->len += 2 * len;
 }
 
+static bool is_utf8(const char *text)
+{
+	for (const unsigned char *p = (const unsigned char *)text; *p;) {
+		unsigned more = *p < 0x80 ? 0 : *p >= 0xc2 && *p < 0xe0 ? 1 : *p >= 0xe0 && *p < 0xf0 ? 2 : *p >= 0xf0 && *p < 0xf5 ? 3 : 9;
+
+		if (more == 9)
+			return false;
+		for (p++; more; more--, p++) {
+			if (*p >> 6 != 2)
+				return false;
+		}
+	}
+	return true;
+}
+
+void reply_xml(struct reply *o, const char *text)
+{
+	bool utf8 = is_utf8(text);
+
+	for (; *text; text++) {
+		if (strchr("<>&\"'", *text))
+			reply_text(o, "&#x%x;", (unsigned char)*text);
+		else
+			reply_bytes(o, (*text >= ' ' && *text <= '~') || (utf8 && *text < 0) ? text : "?", 1);
+	}
+}
+
 static bool send_all(int fd, const char *bytes, size_t len)
 {
 	while (len) {

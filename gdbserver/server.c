@@ -122,6 +122,7 @@ static const struct command commands[] = {
 	{ "qXfer:features:read:", do_features, "qXfer:features:read+" },
 	{ "qXfer:libraries-svr4:read:", do_libraries, "qXfer:libraries-svr4:read+" },
 	{ "qXfer:memory-map:read:", do_memory_map, "qXfer:memory-map:read+" },
+	{ "qXfer:osdata:read:", do_osdata, "qXfer:osdata:read+" },
 	{ "qXfer:siginfo:read:", do_siginfo, "qXfer:siginfo:read+" },
 	{ "qXfer:siginfo:write:", do_siginfo_write, "qXfer:siginfo:write+" },
 	{ "qGetTLSAddr:", do_tls_address, NULL },

@@ -326,12 +326,7 @@ void target_threads_xml(struct server *s, struct reply *o)
 	reply_text(o, "<threads>");
 	for (unsigned i = n < TASKS_MAX ? n : TASKS_MAX; i--;) {
 		reply_text(o, "<thread id=\"p%x.%x\" name=\"", (unsigned)tasks[i].pid, (unsigned)tasks[i].tid);
-		for (const char *c = tasks[i].name; *c; c++) {
-			if (*c < ' ' || *c > '~' || strchr("<>&\"'", *c))
-				reply_text(o, "&#x%x;", *c == 127 || *c < ' ' ? '?' : (unsigned char)*c);
-			else
-				reply_bytes(o, c, 1);
-		}
+		reply_xml(o, tasks[i].name);
 		reply_text(o, "\"/>");
 	}
 	reply_text(o, "</threads>");

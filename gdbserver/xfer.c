@@ -101,6 +101,46 @@ void do_siginfo(struct server *s, const char *p, size_t len)
 		reply_bad(s);
 }
 
+static void os_row(struct reply *o, const char *a, const char *va, const char *b, const char *vb, const char *c, const char *vc)
+{
+	reply_text(o, "<item><column name=\"%s\">%s</column><column name=\"%s\">", a, va, b);
+	reply_xml(o, vb);
+	reply_text(o, "</column><column name=\"%s\">", c);
+	reply_xml(o, vc);
+	reply_text(o, "</column></item>");
+}
+
+/* `info os': the recording is all there is. */
+void do_osdata(struct server *s, const char *p, size_t len)
+{
+	static struct replay_task tasks[TASKS_MAX];
+	unsigned n = replay_tasks(s->r, true, tasks, TASKS_MAX);
+	bool threads = !strncmp(p, "threads:", 8), processes = !strncmp(p, "processes:", 10);
+	struct reply xml = { 0 };
+
+	(void)len;
+	reply_text(&xml, "<?xml version=\"1.0\"?><!DOCTYPE target SYSTEM \"osdata.dtd\"><osdata type=\"%s\">",
+		   threads ? "threads" : processes ? "processes" : "types");
+	if (!threads && !processes) {
+		os_row(&xml, "Type", "processes", "Description", "processes of the recording at this point", "Title", "Processes");
+		os_row(&xml, "Type", "threads", "Description", "their threads", "Title", "Threads");
+		n = 0;
+	}
+	for (unsigned i = n < TASKS_MAX ? n : TASKS_MAX; i--;) {
+		char pid[16], tid[16], exe[4096];
+
+		if (processes && tasks[i].tid != tasks[i].pid)
+			continue;
+		snprintf(pid, sizeof(pid), "%d", tasks[i].pid);
+		snprintf(tid, sizeof(tid), "%d", tasks[i].tid);
+		replay_exe(s->r, tasks[i].tid, exe, sizeof(exe));
+		os_row(&xml, "pid", pid, threads ? "tid" : "command", threads ? tid : exe, "name", tasks[i].name);
+	}
+	reply_text(&xml, "</osdata>");
+	xfer(s, p, xml.bytes, xml.len);
+	free(xml.bytes);
+}
+
 /* A debugger puts back what it has read after calling a function: the recording's own is there by itself. */
 void do_siginfo_write(struct server *s, const char *p, size_t len)
 {

@@ -142,6 +142,9 @@ void replay_catch(struct replay *r, const struct replay_catch *c);
 enum { REPLAY_CALLS = 512 };
 struct err *replay_catch_calls(struct replay *r, int pid, const uint64_t nr[REPLAY_CALLS / 64], bool all, bool on) __must_check;
 
+/* At REPLAY_STOP_END: how the last process that is shown will end.  False where the recording just stops. */
+bool replay_end_status(const struct replay *r, int *status_ret);
+
 /* Moving.  Forward to the next stop; tid moves by one instruction, and on while its pc is in [start, end). */
 struct err *replay_forward(struct replay *r, struct replay_stop *ret) __must_check;
 struct err *replay_step(struct replay *r, int tid, uint64_t start, uint64_t end, struct replay_stop *ret) __must_check;
