@@ -246,8 +246,8 @@ Usage: find-pointer [-u] [-s SIZE] VALUE
     if code in (gdb.TYPE_CODE_ARRAY, gdb.TYPE_CODE_FUNC, gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION) and value.address is not None:
         value = value.address
     try:
-        number = int(value.cast(gdb.lookup_type('unsigned long')))
-    except gdb.error:
+        number = int(value)
+    except (gdb.error, TypeError, ValueError, OverflowError):
         raise gdb.GdbError('find-pointer: %s is no address.' % rest)
     gdb.write(_ask('find-pointer %s 0x%x' % (' '.join(flags), number & (1 << 64) - 1)))
 
@@ -274,6 +274,10 @@ def _reload(path):
 
 
 def _on_stop(event):
+    global _resumed, _execed
+    if _execed:
+        _re_enable(False)
+    _resumed = _execed = False
     try:
         path, _, end = gdb.execute('monitor place', to_string=True).rstrip('\n').partition('\n')
         if end:         # of the recording: "_exitcode 3" or "_exitsignal 11"
@@ -283,8 +287,37 @@ def _on_stop(event):
         pass
 
 
+_enabled = []            # the numbers of enabled breakpoints when the program was last resumed by its user
+_resumed = False
+_execed = False          # since then
+
+
+def _on_resume(event):
+    global _enabled, _resumed
+    if not _resumed:
+        _resumed = True
+        _enabled = [b.number for b in gdb.breakpoints() if b.enabled]
+
+
+def _re_enable(known):
+    """gdb disables breakpoints of which a program, after an exec, does not know the place; another one may."""
+    for b in gdb.breakpoints():
+        if b.enabled or not b.location or b.number not in _enabled:
+            continue
+        try:
+            if known:
+                gdb.decode_line(b.location)
+            b.enabled = True
+        except gdb.error:
+            pass
+
+
 def _on_objfile(event):
-    """Pretty-printers that gdb would load by itself, were the file where it is on this machine."""
+    """Breakpoints it may have places of, and pretty-printers that gdb would load by itself, were the file where it is on this machine."""
+    global _execed
+    _execed = _execed or event.new_objfile.filename == gdb.current_progspace().filename
+    if _execed:
+        _re_enable(True)
     path = _seen(event.new_objfile.filename)
     if not path or path == event.new_objfile.filename:
         return
@@ -321,5 +354,6 @@ def _connect(socket, sysroot):
             pass
     gdb.events.stop.connect(_on_stop)
     gdb.events.new_objfile.connect(_on_objfile)
+    gdb.events.cont.connect(_on_resume)
     _say(gdb.execute('target remote ' + socket, to_string=True))
     gdb.execute('monitor place', to_string=True)
