@@ -1,7 +1,8 @@
 # commands.py - what replay adds to gdb.  It is built into replay (commands.S) and loaded by gdb at its start.
 #
-# The work is done by the server: `monitor' commands (gdbserver/monitor.c).  One that moves is only prepared there; the
-# stepi that follows does it, so that gdb, its front ends and breakpoint lists see an ordinary stop.
+# The work is done by the server: `monitor' commands (gdbserver/monitor.c).  One that moves is only prepared there; the step
+# that follows does it, so that gdb, its front ends and breakpoint lists see an ordinary stop.  It is a step backwards: forwards
+# gdb may be stepping off a breakpoint, and cannot bear to find itself in another thread then.
 import gdb
 import glob
 import os
@@ -19,14 +20,14 @@ def _ask(command):
     return said
 
 
-def _go(command, how='stepi'):
+def _go(command):
     _ask(command)
     if gdb.selected_thread() is None:       # of a process that has ended: any other knows the way, too
         for inferior in gdb.inferiors():
             if inferior.pid and inferior.threads():
                 gdb.execute('inferior %d' % inferior.num, to_string=True)
                 break
-    gdb.execute(how)
+    gdb.execute('reverse-stepi')
 
 
 class _Command(gdb.Command):
@@ -140,7 +141,8 @@ def _run(arg):
 Breakpoints stay, and the program goes on until one is hit."""
     if arg:
         raise gdb.GdbError('run takes no argument here: the program has those it was recorded with.')
-    _go('run', 'continue')
+    _go('restart')
+    gdb.execute('continue')
 
 
 @_command('starti')
@@ -155,7 +157,8 @@ def _start(arg):
     """Replay from the beginning, and stop in main."""
     _nothing(arg, 'start')
     gdb.execute('tbreak main')
-    _go('run', 'continue')
+    _go('restart')
+    gdb.execute('continue')
 
 
 # ---- places visited ----

@@ -43,7 +43,7 @@ static const char commands[] =
 	"        at = l['alloc'] if words[1:] == ['alloc'] else l['lost_at']\n"
 	"        if not at: raise gdb.GdbError('the moment of loss of this one is not known')\n"
 	"        gdb.execute('monitor seek %d' % at['event'], to_string=True)\n"
-	"        gdb.execute('stepi', to_string=bool(at.get('count')))\n"
+	"        gdb.execute('reverse-stepi', to_string=bool(at.get('count')))\n"
 	"        if not at.get('count'): return\n"
 	"        b = gdb.Breakpoint('*' + at['address'], internal=True)\n"
 	"        b.ignore_count = at['count'] - 1\n"

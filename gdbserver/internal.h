@@ -26,7 +26,6 @@ struct armed {
 	enum { ARMED_NOTHING = 0, ARMED_BEGIN, ARMED_END, ARMED_POINT, ARMED_LAST } kind;
 	struct replay_point *point;
 	uint64_t addr, len;	/* LAST */
-	bool go_on;		/* a continue does not stop there */
 };
 
 /* Points in time: the user's checkpoints, places that were visited. */
@@ -135,6 +134,8 @@ bool target_register(struct server *s, int tid, uint64_t n, struct reply *o);
 struct err *target_set_registers(struct server *s, int tid, const char *hex) __must_check;
 struct err *target_set_register(struct server *s, int tid, uint64_t n, const char *hex) __must_check;
 void target_threads_xml(struct server *s, struct reply *o);
+/* Fills TASKS_MAX, returns how many. */
+unsigned target_tasks(struct server *s, bool all, struct replay_task *tasks);
 bool target_task(struct server *s, int tid, struct replay_task *ret);
 
 /* ---- monitor.c ---------------------------------------------------------------------- */

@@ -131,13 +131,6 @@ static void do_last_was(struct monitor *m)
 		failed(m, "not written since the recording of this process began");
 }
 
-/* The beginning, and on from there: the debugger's continue may take a step first. */
-static void do_run(struct monitor *m)
-{
-	if (no_args(m, "run"))
-		arm(m, (struct armed){ .kind = ARMED_BEGIN, .go_on = true });
-}
-
 bool monitor_armed(const struct server *s)
 {
 	return s->armed.kind != ARMED_NOTHING;
@@ -390,7 +383,6 @@ static const struct { const char *name; monitor_fn *run; const char *args, *help
 	{ "end", do_end, "", "go to the end of the recording" },
 	{ "checkpoint", do_checkpoint, "", "keep this point in time" },
 	{ "restart", do_restart, " [N]", "go to a checkpoint; without number to the beginning" },
-	{ "run", do_run, "", "go on from the beginning" },
 	{ "info checkpoints", do_checkpoints, "", "list them" },
 	{ "delete checkpoint", do_delete_checkpoint, " N", "forget one" },
 	{ "back", do_back_place, " [N]", "go to the place visited before this one" },

@@ -144,6 +144,12 @@ static void arrived(struct server *s, const struct replay_stop *stop)
 	reply_text(&s->out, ";");
 }
 
+/* A fork whose child the debugger has already: it went back over it, or saw it before. */
+static bool is_known(const struct server *s, const struct replay_stop *stop)
+{
+	return stop->kind == REPLAY_STOP_FORK && replay_shown(s->r, stop->child_pid);
+}
+
 static void go(struct server *s, int tid, bool step, uint64_t start, uint64_t end)
 {
 	struct replay_stop stop;
@@ -153,25 +159,29 @@ static void go(struct server *s, int tid, bool step, uint64_t start, uint64_t en
 	if (monitor_armed(s) && close_vfork(s))
 		return;
 	if (monitor_armed(s)) {
-		bool go_on = s->armed.go_on;
-
 		err = monitor_go(s, &stop);
-		if (err || stop.kind != REPLAY_STOP_STEP || (go_on && step)) {
+		if (err || stop.kind != REPLAY_STOP_STEP)
 			stopped(s, err, &stop);
-			return;
-		}
-		if (!go_on) {
+		else
 			arrived(s, &stop);
-			return;
-		}
+		return;
 	}
-	err = step ? replay_step(s->r, tid, start, end, &stop) : replay_forward(s->r, &stop);
+	do {
+		err = step ? replay_step(s->r, tid, start, end, &stop) : replay_forward(s->r, &stop);
+	} while (!err && is_known(s, &stop));
 	stopped(s, err, &stop);
 }
 
 static int thread_to_go(const struct server *s, int64_t tid)
 {
-	return tid > 0 ? (int)tid : s->tid_go > 0 ? s->tid_go : replay_current(s->r);
+	int chosen = tid > 0 ? (int)tid : s->tid_go;
+	struct regs regs;
+	struct err *err = chosen > 0 ? replay_regs(s->r, chosen, &regs) : &err_gone;
+
+	if (!err)
+		return chosen;
+	err_free(err);
+	return replay_current(s->r);
 }
 
 /* The first action decides: which task runs when is the recording's choice. */
@@ -236,7 +246,9 @@ void do_back(struct server *s, const char *p, size_t len)
 	}
 	if (close_vfork(s))
 		return;
-	err = p[-1] == 'c' ? replay_backward(s->r, &stop) : replay_step_back(s->r, thread_to_go(s, 0), &stop);
+	do {
+		err = p[-1] == 'c' ? replay_backward(s->r, &stop) : replay_step_back(s->r, thread_to_go(s, 0), &stop);
+	} while (!err && is_known(s, &stop));
 	stopped(s, err, &stop);
 }
 

@@ -170,6 +170,7 @@ struct machine {
 
 static bool machine_get(struct server *s, int tid, struct machine *m)
 {
+	struct replay_task t;
 	struct err *err;
 
 	memset(m, 0, sizeof(*m));
@@ -179,7 +180,12 @@ static bool machine_get(struct server *s, int tid, struct machine *m)
 	if (!err)
 		return true;
 	err_free(err);
-	return false;
+	if (!target_task(s, tid, &t) || (err = replay_xstate(s->r, replay_current(s->r), m->xstate, &m->len))) {
+		err_free(err);
+		return false;
+	}
+	memset(m->xstate, 0, sizeof(m->xstate));	/* not here */
+	return true;
 }
 
 /* Where the register is in the XSAVE area. */
@@ -304,12 +310,34 @@ struct err *target_set_register(struct server *s, int tid, uint64_t n, const cha
 	return machine_set(s, tid, &m, &was);
 }
 
+/*
+ * A process that a debugger knows stays until it is told of its end, also where it has not been forked yet: gdb cannot
+ * forget one.  There it has one thread, with nothing in its registers.
+ */
+unsigned target_tasks(struct server *s, bool all, struct replay_task *tasks)
+{
+	enum { PIDS_MAX = 64 };
+	unsigned n = replay_tasks(s->r, all, tasks, TASKS_MAX), there;
+	int pids[PIDS_MAX];
+
+	there = n = n < TASKS_MAX ? n : TASKS_MAX;
+	for (unsigned i = replay_shown_pids(s->r, pids, PIDS_MAX); i-- && n < TASKS_MAX;) {
+		unsigned k = 0;
+
+		while (k < there && tasks[k].pid != pids[i])
+			k++;
+		if (k == there)
+			tasks[n++] = (struct replay_task){ .tid = pids[i], .pid = pids[i], .name = "(not here)" };
+	}
+	return n;
+}
+
 bool target_task(struct server *s, int tid, struct replay_task *ret)
 {
 	static struct replay_task tasks[TASKS_MAX];
-	unsigned n = replay_tasks(s->r, true, tasks, TASKS_MAX);
+	unsigned n = target_tasks(s, true, tasks);
 
-	for (unsigned i = 0; i < n && i < TASKS_MAX; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		if (tasks[i].tid == tid) {
 			*ret = tasks[i];
 			return true;
@@ -321,10 +349,9 @@ bool target_task(struct server *s, int tid, struct replay_task *ret)
 void target_threads_xml(struct server *s, struct reply *o)
 {
 	static struct replay_task tasks[TASKS_MAX];
-	unsigned n = replay_tasks(s->r, false, tasks, TASKS_MAX);
 
 	reply_text(o, "<threads>");
-	for (unsigned i = n < TASKS_MAX ? n : TASKS_MAX; i--;) {
+	for (unsigned i = target_tasks(s, false, tasks); i--;) {
 		reply_text(o, "<thread id=\"p%x.%x\" name=\"", (unsigned)tasks[i].pid, (unsigned)tasks[i].tid);
 		reply_xml(o, tasks[i].name);
 		reply_text(o, "\"/>");

@@ -100,12 +100,12 @@ void do_current(struct server *s, const char *p, size_t len)
 void do_threads(struct server *s, const char *p, size_t len)
 {
 	static struct replay_task tasks[TASKS_MAX];
-	unsigned n = replay_tasks(s->r, false, tasks, TASKS_MAX);
+	unsigned n = target_tasks(s, false, tasks);
 
 	(void)p;
 	(void)len;
 	reply_text(&s->out, "%s", n ? "m" : "l");
-	for (unsigned i = n < TASKS_MAX ? n : TASKS_MAX; i--;)
+	for (unsigned i = n; i--;)
 		reply_text(&s->out, "p%x.%x%s", (unsigned)tasks[i].pid, (unsigned)tasks[i].tid, i ? "," : "");
 }
 

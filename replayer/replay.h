@@ -54,6 +54,8 @@ struct err *replay_debug_start(struct replay *r, int pid, uint64_t event) __must
 /* Processes whose stops are reported. */
 bool replay_shown(const struct replay *r, int pid);
 void replay_show(struct replay *r, int pid, bool on);
+/* Their numbers, whether they are there at this point or not. */
+unsigned replay_shown_pids(const struct replay *r, int *ret, unsigned max);
 
 struct replay_task {
 	int tid, pid;

@@ -222,6 +222,24 @@ monitor elapsed
 END
 said 1 'monitor find-pointer'; said 4 '^event 40,'; said 10 '^event 40,'; said 11 '^1 +40 '; said 14 'error: no such command'; said 15 'error: 0 is'; said 16 'error: last'
 
+# from a breakpoint in one thread to a point of another
+under threads <<'END'
+break inner
+break work if n == 2000
+continue
+checkpoint
+continue
+thread
+restart 1
+thread
+back
+thread
+restart
+run
+print n
+END
+said 6 'thread is 2 '; said 8 'thread is 1 '; said 10 'thread is 2 '; said 11 '_start'; said 13 '= 2000'
+
 # in breakpoint commands, in define, with to_string, and TAB
 cat >"$TMP/scripts.gdb" <<'END'
 define twice
