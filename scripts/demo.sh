@@ -1,7 +1,8 @@
 #!/bin/sh
 # demo.sh - records a program with a heap overflow whose symptom shows long after its cause, and goes
 # back from the symptom to the cause under gdb.  Exit status 0 only when the right line was found.
-# Environment: BUILD (build), CC (cc), V=1 to keep what gdb says about files.
+# README.md shows what it prints, word for word: tests/cli/demo.sh.
+# Environment: BUILD (build), CC (cc), V=1 to keep all that gdb says.
 set -eu
 cd "$(dirname "$0")/.."
 BUILD=${BUILD:-build}
@@ -13,16 +14,16 @@ trap 'rm -rf "$dir"' EXIT
 trap 'exit 130' INT TERM
 "${CC:-cc}" -g -O0 -o "$dir/demo" $source
 
-say() { printf '\n# %s\n' "$*"; }
-quiet() { if [ -n "${V:-}" ]; then cat; else grep -avE '^(Reading |warning: File transfers|\[Inferior |[0-9a-fx]* in _start )|^$'; fi; }
+say() { printf '# %s\n' "$*"; }
+quiet() { if [ -n "${V:-}" ]; then cat; else grep -avE '^(Reading |\[Inferior |[0-9a-fx]* in _start )|^$'; fi; }
 
 say 'A program computes for a while; its final audit finds money missing.'
-echo "\$ rec -o \$dir/trace ./demo"
-"$BUILD/bin/rec" -o "$dir/trace" "$dir/demo"
+echo '$ rec -o t ./demo'
+"$BUILD/bin/rec" -o "$dir/t" "$dir/demo"
 
-say 'Which account is it?  Replay, stop in the audit, and look.  Then: who changed that balance last?'
-say 'Nothing is run again: this is the run above, backwards.'
-echo "\$ replay \$dir/trace"
+say 'Replay that run under gdb, as often as you like: the same money is missing.  Stop in the audit, and look'
+say 'which account it is.  Then go backwards: who changed that balance last?'
+echo '$ replay t'
 # gdb prints each command before what it says.
 cat >"$dir/script" <<'EOF'
 echo (gdb) break audit\n
@@ -43,15 +44,14 @@ echo (gdb) print sizeof(a->name)\n
 print sizeof(a->name)
 EOF
 rc=0
-"$BUILD/bin/replay" --batch -x "$dir/script" "$dir/trace" >"$dir/out" 2>&1 </dev/null || rc=$?
+"$BUILD/bin/replay" --batch -x "$dir/script" "$dir/t" >"$dir/out" 2>&1 </dev/null || rc=$?
 quiet <"$dir/out"
 
 cause=$(grep -n 'BUG:' $source | head -1)
 line=${cause%%:*}
 if [ $rc = 0 ] && grep -q "^Old value = 768" "$dir/out" && grep -q "^New value = 1000" "$dir/out" &&
 	grep -q "rename_account .*demo_overflow.c:$line\$" "$dir/out" && grep -q "^\$2 = 16$" "$dir/out"; then
-	say "Found: the balance went from 1000 to 768 (gdb looks backwards) when line $line wrote byte 16 of a 16-byte name:"
-	sed -n "${line}p" $source
+	say "Found.  Seen forwards, the balance went from 1000 to 768 when line $line wrote byte 16 of a 16-byte name."
 else
 	echo "demo: the cause, line $line of $source, was not found (gdb exited $rc)" >&2
 	exit 1

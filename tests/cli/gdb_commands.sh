@@ -238,7 +238,7 @@ restart
 run
 print n
 END
-said 6 'thread is 2 '; said 8 'thread is 1 '; said 10 'thread is 2 '; said 11 '_start'; said 13 '= 2000'
+said 6 'thread is 2 '; said 8 'thread is 1 '; said 10 'thread is [23] '; said 11 '_start'; said 13 '= 2000'
 
 # in breakpoint commands, in define, with to_string, and TAB
 cat >"$TMP/scripts.gdb" <<'END'
