@@ -72,6 +72,10 @@ struct rp_task {
 	struct rp_mm *mm;
 	struct regs regs;	/* what it will go on with */
 	bool dirty;		/* regs differ from the kernel's copy */
+	/* without a debugger: the kernel's copy, while nothing has changed it since its last stop */
+	struct regs raw;
+	bool raw_known;
+	bool from_hook;		/* it stopped at a call that the hook left to us */
 	bool restartable;	/* its last event was the end of a call: see restart_call() */
 	uint64_t nr;		/* number of its last system call */
 	char name[17];

@@ -162,11 +162,15 @@ struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event
 		if (err)
 			return err;
 		TRY(tracee_regs_get(t->real, &t->regs));
+		t->raw_known = !r->debug && !r->probes;
+		if (t->raw_known)
+			t->raw = t->regs;
 		if (r->debug && t->mm->gate_n)
 			rp_gate_leave(t);
 		if (!(r->debug && WSTOPSIG(status) == SIGTRAP && rp_int3_hit(t)) &&
 		    patch_normal(&t->mm->patches, &t->regs) == PATCH_MOVED)
 			t->dirty = true;
+		t->from_hook = t->raw_known && t->raw.rip != t->regs.rip;
 		if (tracee_stop_kind(status) == STOP_SYSCALL) {
 			if (request == PTRACE_SYSEMU_SINGLESTEP)
 				t->regs.r11 &= ~0x100ull;	/* the instruction has put the flags there, with our TF */
@@ -320,7 +324,10 @@ static struct err *compare(struct rp_task *t, const struct trace_event *ev)
 {
 	if (!regs_equal(&t->regs, &ev->regs))
 		return diverge_regs(t, ev, &t->regs);
-	TRY(calls_used(t, ev));
+	if (t->from_hook)	/* it has none left */
+		t->mm->calls = false;
+	else
+		TRY(calls_used(t, ev));
 	t->regs.orig_rax = (uint64_t)-1;
 	return NULL;
 }
@@ -529,6 +536,16 @@ there:
 	return NULL;
 }
 
+/* Has applying the event left the task's registers in the kernel as they were? */
+static bool registers_kept(const struct trace_event *ev)
+{
+	for (uint32_t i = 0; i < ev->effects_len; i++) {
+		if (ev->effects[i].kind != TRACE_RET && ev->effects[i].kind != TRACE_WRITE && ev->effects[i].kind != TRACE_RECORDS)
+			return false;
+	}
+	return true;
+}
+
 struct err *rp_apply(struct replay *r)
 {
 	const struct trace_event *ev = &r->ev;
@@ -549,6 +566,7 @@ struct err *rp_apply(struct replay *r)
 		case TRACE_CALLS:
 			t->in_call = ev->kind == TRACE_SYSCALL_ENTER || (ev->kind == TRACE_NOTE && t->in_call);
 			t->in_nr = ev->kind == TRACE_SYSCALL_ENTER ? ev->nr : t->in_nr;
+			t->raw_known = t->raw_known && registers_kept(ev);
 			TRY(effect_apply(r, t, ev));
 			break;
 		case TRACE_EXIT:

@@ -3,6 +3,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 
 #include "replayer/internal.h"
 
@@ -109,6 +110,23 @@ void rp_mm_put(struct rp_mm *mm)
 	free(mm);
 }
 
+/*
+ * After a call only rax differs, and rcx where a stub made it: two words are set in less time than all.  The kernel would take
+ * a result of -512 to -516 for a call to be made again.
+ */
+static bool set_result(const struct rp_task *t, const struct regs *regs)
+{
+	struct regs raw = t->raw;
+
+	raw.rax = regs->rax;
+	raw.rcx = regs->rcx;
+	raw.orig_rax = regs->orig_rax;
+	if (!t->raw_known || memcmp(&raw, regs, sizeof(raw)) || ((int64_t)regs->rax >= -520 && (int64_t)regs->rax <= -500))
+		return false;
+	return ptrace(PTRACE_POKEUSER, t->real, offsetof(struct regs, rax), regs->rax) == 0 &&
+	       (t->raw.rcx == regs->rcx || ptrace(PTRACE_POKEUSER, t->real, offsetof(struct regs, rcx), regs->rcx) == 0);
+}
+
 struct err *rp_regs_flush(struct rp_task *t)
 {
 	struct regs regs = t->regs;
@@ -117,6 +135,8 @@ struct err *rp_regs_flush(struct rp_task *t)
 		return NULL;
 	t->dirty = false;
 	patch_resume(&t->mm->patches, &regs);
+	if (set_result(t, &regs))
+		return NULL;
 	regs.orig_rax = (uint64_t)-1;	/* never let the kernel restart anything */
 	return tracee_regs_set(t->real, &regs);
 }
