@@ -43,6 +43,9 @@ struct server {
 	struct replay *r;
 	int fd;
 	bool no_ack, done, extended;
+	bool lldb, suffix;		/* lldb.c */
+	bool told, gone_back;		/* a move has been made, and the next resume says so; has said so */
+	uint64_t libraries_sum;		/* of the list that was told last */
 	bool fork_events, vfork_events;
 	bool vfork_open;		/* the debugger waits for "vforkdone" */
 	struct replay_catch catching;
@@ -90,6 +93,15 @@ int thread_to_read(const struct server *s);
 handler do_vcont, do_vcont_ask, do_continue, do_step, do_back, do_why;
 /* gdb's number of a signal */
 int gdb_signal(int sig);
+int stop_signal(const struct server *s, const struct replay_stop *stop);
+void put_stop(struct server *s, const struct replay_stop *stop);
+/* The answer to a resume. */
+void stop_reply(struct server *s, const struct replay_stop *stop);
+/* lldb.c */
+handler do_host_info, do_process_info, do_thread_suffix, do_threads_json, do_thread_stop, do_memory_binary;
+void lldb_stop(struct server *s);
+bool lldb_told(struct server *s);
+struct err *lldb_back(struct server *s, bool step, struct reply *o) __must_check;
 /* catch.c */
 handler do_catch_calls, do_pass_signals, do_accept, do_thread_events;
 void catch_supported(struct server *s, const char *features);
@@ -106,6 +118,8 @@ void xfer(struct server *s, const char *args, const char *bytes, size_t len);
 void memory_name(struct server *s, uint64_t addr, char *name, size_t size);
 /* link.c */
 handler do_libraries, do_tls_address;
+/* Other libraries than at the last time this was asked? */
+bool link_changed(struct server *s);
 /* monitor.c */
 handler do_monitor;
 

@@ -171,6 +171,26 @@ void do_libraries(struct server *s, const char *p, size_t len)
 	free(l.xml.bytes);
 }
 
+static bool add_to_sum(void *ctx, uint64_t lm, const struct link_map_words *m, uint64_t space)
+{
+	uint64_t *sum = ctx;
+
+	(void)space;
+	*sum = (*sum ^ lm ^ m->l_addr << 1) * 0x9e3779b97f4a7c15ull + 1;
+	return true;
+}
+
+bool link_changed(struct server *s)
+{
+	uint64_t sum = 0;
+	bool changed;
+
+	libraries(s, add_to_sum, &sum);
+	changed = sum != s->libraries_sum;
+	s->libraries_sum = sum;
+	return changed;
+}
+
 /* ---- thread-local storage -------------------------------------------------------------------------- */
 
 static uint32_t gnu_hash(const char *name)

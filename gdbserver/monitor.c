@@ -374,6 +374,29 @@ static void do_find_pointer(struct monitor *m)
 
 static monitor_fn do_help;
 
+static void go_back(struct monitor *m, bool step)
+{
+	struct err *err = lldb_back(m->s, step, m->o);
+
+	if (err && err->code == ERR_GONE) {
+		err_free(err);
+		failed(m, "no such thread");
+	} else if (err) {
+		m->s->err = err;
+		m->s->done = true;
+	}
+}
+
+static void do_reverse_stepi(struct monitor *m)
+{
+	go_back(m, true);
+}
+
+static void do_reverse_continue(struct monitor *m)
+{
+	go_back(m, false);
+}
+
 static const struct { const char *name; monitor_fn *run; const char *args, *help; } commands[] = {
 	{ "when", do_when, "", "event, thread and position; a position is good for seek and replay -e" },
 	{ "elapsed", do_elapsed, "", "time from the start of the recording to the last event" },
@@ -389,6 +412,8 @@ static const struct { const char *name; monitor_fn *run; const char *args, *help
 	{ "forward", do_forward_place, " [N]", "and back again" },
 	{ "last", do_last, " ADDRESS LENGTH", "go to where that memory was changed last" },
 	{ "find-pointer", do_find_pointer, " [-u] [-s SIZE] VALUE", "who holds it: registers, stacks, variables, heap blocks" },
+	{ "reverse-stepi", do_reverse_stepi, "", "for debuggers that cannot: one instruction back; the next step shows where that is" },
+	{ "reverse-continue", do_reverse_continue, "", "the same, to the stop before" },
 	{ "help", do_help, "", "this list" },
 	/* for commands.py */
 	{ "last-was", do_last_was, NULL, NULL },

@@ -2,6 +2,7 @@
  * resume.c - what makes the program move, and the stop replies that answer it.
  */
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,10 +41,17 @@ static void put_end(struct server *s, const struct replay_stop *stop)
 		reply_text(&s->out, "%c%02x;process:%x", killed ? 'X' : 'W', code, (unsigned)stop->child_pid);
 }
 
-static void put_stop(struct server *s, const struct replay_stop *stop)
+int stop_signal(const struct server *s, const struct replay_stop *stop)
+{
+	if (stop->kind == REPLAY_STOP_SIGNAL)
+		return s->lldb ? stop->signal : gdb_signal(stop->signal);
+	return stop->kind == REPLAY_STOP_INTERRUPT ? SIGINT : SIGTRAP;
+}
+
+void put_stop(struct server *s, const struct replay_stop *stop)
 {
 	static const char *const watch_names[] = { [REPLAY_WRITE] = "watch", [REPLAY_READ] = "rwatch", [REPLAY_ACCESS] = "awatch" };
-	int sig = stop->kind == REPLAY_STOP_SIGNAL ? gdb_signal(stop->signal) : stop->kind == REPLAY_STOP_INTERRUPT ? 2 : 5;
+	int sig = stop_signal(s, stop);
 	char exe[4096];
 
 	if (stop->kind == REPLAY_STOP_EXIT || stop->kind == REPLAY_STOP_THREAD_EXIT) {
@@ -53,6 +61,8 @@ static void put_stop(struct server *s, const struct replay_stop *stop)
 	reply_text(&s->out, "T%02xthread:", sig);
 	put_thread(s, stop->kind == REPLAY_STOP_THREAD ? stop->child_tid : replay_current(s->r));
 	reply_text(&s->out, ";");
+	if (s->lldb)
+		lldb_stop(s);
 	switch (stop->kind) {
 	case REPLAY_STOP_BREAK:
 		reply_text(&s->out, "swbreak:;");
@@ -150,11 +160,18 @@ static bool is_known(const struct server *s, const struct replay_stop *stop)
 	return stop->kind == REPLAY_STOP_FORK && replay_shown(s->r, stop->child_pid);
 }
 
+void stop_reply(struct server *s, const struct replay_stop *stop)
+{
+	stopped(s, NULL, stop);
+}
+
 static void go(struct server *s, int tid, bool step, uint64_t start, uint64_t end)
 {
 	struct replay_stop stop;
 	struct err *err;
 
+	if (lldb_told(s))
+		return;
 	replay_interrupt_from(s->r, s->in_len ? -1 : s->fd);
 	if (monitor_armed(s) && close_vfork(s))
 		return;
@@ -239,6 +256,8 @@ void do_back(struct server *s, const char *p, size_t len)
 	struct err *err;
 
 	(void)len;
+	if (lldb_told(s))
+		return;
 	replay_interrupt_from(s->r, s->in_len ? -1 : s->fd);
 	if (monitor_armed(s)) {
 		go(s, 0, false, 0, 0);

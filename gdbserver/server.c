@@ -122,6 +122,12 @@ static const struct command commands[] = {
 	{ "qXfer:features:read:", do_features, "qXfer:features:read+" },
 	{ "qXfer:libraries-svr4:read:", do_libraries, "qXfer:libraries-svr4:read+" },
 	{ "qXfer:memory-map:read:", do_memory_map, "qXfer:memory-map:read+" },
+	{ "qHostInfo", do_host_info, NULL },
+	{ "qProcessInfo", do_process_info, NULL },
+	{ "QThreadSuffixSupported", do_thread_suffix, NULL },
+	{ "jThreadsInfo", do_threads_json, NULL },
+	{ "qThreadStopInfo", do_thread_stop, NULL },
+	{ "x", do_memory_binary, NULL },
 	{ "qXfer:osdata:read:", do_osdata, "qXfer:osdata:read+" },
 	{ "qXfer:siginfo:read:", do_siginfo, "qXfer:siginfo:read+" },
 	{ "qXfer:siginfo:write:", do_siginfo_write, "qXfer:siginfo:write+" },
@@ -150,11 +156,29 @@ static void do_supported(struct server *s, const char *p, size_t len)
 	}
 }
 
-static void dispatch(struct server *s, const char *packet, size_t len)
+/* lldb: "p10;thread:1f;".  Cuts it off; s->tid is what it was before. */
+static size_t take_suffix(struct server *s, char *packet, size_t len)
 {
+	char *at = memmem(packet, len, ";thread:", 8);
+	const char *p = at + 8;
+	int64_t pid, tid;
+
+	if (!at || !strchr("gGpPmMxX", *packet) || !parse_thread(&p, &pid, &tid) || !parse_char(&p, ';') || *p || tid <= 0)
+		return len;
+	s->tid = (int)tid;
+	*at = '\0';
+	return (size_t)(at - packet);
+}
+
+static void dispatch(struct server *s, char *packet, size_t len)
+{
+	int tid = s->tid;
+
 	const struct command *best = NULL;
 	size_t best_len = 0;
 
+	if (s->suffix)
+		len = take_suffix(s, packet, len);
 	for (unsigned i = 0; i < COMMANDS; i++) {
 		size_t n = strlen(commands[i].prefix);
 
@@ -165,6 +189,8 @@ static void dispatch(struct server *s, const char *packet, size_t len)
 	}
 	if (best)
 		best->run(s, packet + best_len, len - best_len);
+	if (s->suffix && strchr("gGpPmMxX", packet[0]))
+		s->tid = tid;
 }
 
 struct err *gdbserver_run(struct replay *r, int fd)
