@@ -64,6 +64,7 @@ struct server {
 	unsigned breaks_n;
 	int files[FILES_MAX];		/* -1 = free */
 	struct reply out;
+	int always;			/* can always be read, -1: made when needed */
 	/* input */
 	char in[PACKET_MAX * 2];
 	size_t in_len;
@@ -126,6 +127,8 @@ handler do_monitor;
 /* ---- packet.c --------------------------------------------------------------------- */
 /* Next packet, unescaped, NUL-terminated in buf (PACKET_MAX + 1).  false: connection gone. */
 bool packet_read(struct server *s, char *buf, size_t *len_ret);
+/* What ends a move when it can be read: the connection, unless a ^C is here already. */
+int packet_interrupts(const struct server *s);
 /* Send s->out, empty it.  false: connection gone. */
 bool packet_send(struct server *s);
 void reply_bytes(struct reply *o, const void *bytes, size_t len);

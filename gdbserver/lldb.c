@@ -183,7 +183,7 @@ struct err *lldb_back(struct server *s, bool step, struct reply *o)
 {
 	struct replay_stop stop;
 
-	replay_interrupt_from(s->r, s->in_len ? -1 : s->fd);
+	replay_interrupt_from(s->r, packet_interrupts(s));
 	if (step)
 		TRY(replay_step_back(s->r, thread_to_read(s), &stop));
 	else

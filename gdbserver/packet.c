@@ -208,6 +208,15 @@ static void drop_input(struct server *s, size_t n)
 	s->in_len -= n;
 }
 
+int packet_interrupts(const struct server *s)
+{
+	size_t i = 0;
+
+	while (i < s->in_len && (s->in[i] == '+' || s->in[i] == '-'))
+		i++;
+	return i < s->in_len && s->in[i] == 3 && s->always >= 0 ? s->always : s->fd;
+}
+
 static size_t unescape(const char *from, size_t len, char *to)
 {
 	size_t n = 0;

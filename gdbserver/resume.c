@@ -172,7 +172,7 @@ static void go(struct server *s, int tid, bool step, uint64_t start, uint64_t en
 
 	if (lldb_told(s))
 		return;
-	replay_interrupt_from(s->r, s->in_len ? -1 : s->fd);
+	replay_interrupt_from(s->r, packet_interrupts(s));
 	if (monitor_armed(s) && close_vfork(s))
 		return;
 	if (monitor_armed(s)) {
@@ -258,7 +258,7 @@ void do_back(struct server *s, const char *p, size_t len)
 	(void)len;
 	if (lldb_told(s))
 		return;
-	replay_interrupt_from(s->r, s->in_len ? -1 : s->fd);
+	replay_interrupt_from(s->r, packet_interrupts(s));
 	if (monitor_armed(s)) {
 		go(s, 0, false, 0, 0);
 		return;

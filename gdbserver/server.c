@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "gdbserver/internal.h"
@@ -204,6 +205,7 @@ struct err *gdbserver_run(struct replay *r, int fd)
 		return &err_nomem;
 	s->r = r;
 	s->fd = fd;
+	s->always = eventfd(1, EFD_CLOEXEC);
 	target_init(s);
 	memset(s->files, -1, sizeof(s->files));
 	reply_bytes(&s->out, "", 0);
