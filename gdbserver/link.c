@@ -182,9 +182,14 @@ static bool add_to_sum(void *ctx, uint64_t lm, const struct link_map_words *m, u
 
 bool link_changed(struct server *s)
 {
-	uint64_t sum = 0;
+	uint64_t sum = 0, space = debug_of(s), brk = 0;
+	struct regs regs;
 	bool changed;
 
+	/* lldb's own breakpoint is there, and goes when it loads the list anew */
+	if (space && get(s, space + 16, &brk, 8) && !err_catch(&(struct err *){ replay_regs(s->r, thread_to_read(s), &regs) }, ERR_GONE) &&
+	    regs.rip == brk)
+		return false;
 	libraries(s, add_to_sum, &sum);
 	changed = sum != s->libraries_sum;
 	s->libraries_sum = sum;

@@ -161,7 +161,7 @@ static void do_supported(struct server *s, const char *p, size_t len)
 static size_t take_suffix(struct server *s, char *packet, size_t len)
 {
 	char *at = memmem(packet, len, ";thread:", 8);
-	const char *p = at + 8;
+	const char *p = at ? at + 8 : NULL;
 	int64_t pid, tid;
 
 	if (!at || !strchr("gGpPmMxX", *packet) || !parse_thread(&p, &pid, &tid) || !parse_char(&p, ';') || *p || tid <= 0)
