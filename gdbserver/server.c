@@ -216,6 +216,8 @@ struct err *gdbserver_run(struct replay *r, int fd)
 	}
 	replay_interrupt_from(r, -1);
 	file_close_all(s);
+	if (s->always >= 0)
+		close(s->always);
 	monitor_deinit(s);
 	err = s->err;
 	free(s->out.bytes);
