@@ -97,6 +97,18 @@ bool replay_shown(const struct replay *r, int pid)
 	return pid >= 100 && pid < 100 + TASKS && shown[pid - 100];
 }
 
+unsigned replay_shown_pids(const struct replay *r, int *ret, unsigned max)
+{
+	unsigned n = 0;
+
+	(void)r;
+	for (int i = 0; i < TASKS; i++) {
+		if (shown[i] && n < max)
+			ret[n++] = 100 + i;
+	}
+	return n;
+}
+
 void replay_show(struct replay *r, int pid, bool on)
 {
 	(void)r;
