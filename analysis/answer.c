@@ -8,73 +8,47 @@
 
 #include "analysis/internal.h"
 
-enum { MOMENTS = 500, KEYS_MAX = 20000, HOLDERS_LISTED = 8, CYCLE_LISTED = 16, STORED_MAX = 300, MANY_ALIKE = 10, COUNTED = 100, ALIKE_MAX = 20000, ALIKE_MOMENTS = 50 };
+enum { MOMENTS = 500, UNKNOWN_MAX = 5000, HOLDERS_LISTED = 8, CYCLE_LISTED = 16, STORED_MAX = 300, MANY_ALIKE = 10, COUNTED = 100, ALIKE_MAX = 20000, ALIKE_MOMENTS = 50 };
 
 
 /* ---- stacks of allocations ------------------------------------------------------------------ */
 
-static const struct key *sort_key;
+static const struct block *sort_block;
 
-static int by_live(const void *a, const void *b)
+static int by_born(const void *a, const void *b)
 {
-	const struct key *x = &sort_key[*(const uint32_t *)a], *y = &sort_key[*(const uint32_t *)b];
+	const struct block *x = &sort_block[*(const uint32_t *)a], *y = &sort_block[*(const uint32_t *)b];
 
-	return x->live_bytes > y->live_bytes ? -1 : x->live_bytes < y->live_bytes;
+	return x->born < y->born ? -1 : x->born > y->born;
 }
 
-static int by_first(const void *a, const void *b)
+/* After very many different stacks the probes learn no more: those of blocks that are alive are looked up one by one. */
+static struct err *unwind_unknown(struct job *j)
 {
-	const struct key *x = &sort_key[*(const uint32_t *)a], *y = &sort_key[*(const uint32_t *)b];
+	struct session *s = &j->s;
+	uint32_t *list = must(malloc((j->g.n + 1) * sizeof(*list)));
+	struct err *err = NULL;
+	size_t n = 0;
 
-	return x->first < y->first ? -1 : x->first > y->first;
-}
-
-/* Keys with live blocks, and those that come from the same place and may turn out to be the same stack. */
-static size_t keys_wanted(struct session *s, uint32_t **ret)
-{
-	uint32_t *list = must(malloc((s->h.keys + 1) * sizeof(*list)));
-	size_t n = 0, live;
-
-	for (size_t i = 0; i < s->h.keys; i++) {
-		if (s->h.key[i].live)
-			list[n++] = (uint32_t)i;
+	for (int pass = 0; pass < 2; pass++) {		/* the lost first */
+		for (size_t i = 0; i < j->g.n && n < UNKNOWN_MAX; i++) {
+			if (j->g.node[i].reachable == (pass == 1) && !s->h.block[j->g.node[i].block].key)
+				list[n++] = j->g.node[i].block;
+		}
 	}
-	sort_key = s->h.key;
-	qsort(list, n, sizeof(*list), by_live);
-	if (n > KEYS_MAX)
-		n = KEYS_MAX;
-	live = n;
-	for (size_t i = 0; i < s->h.keys && n < KEYS_MAX; i++) {
-		bool alike = false;
-
-		for (size_t k = 0; k < live && k < 256 && !alike && !s->h.key[i].live; k++)
-			alike = s->h.key[list[k]].ret == s->h.key[i].ret;
-		if (alike)
-			list[n++] = (uint32_t)i;
-	}
-	qsort(list, n, sizeof(*list), by_first);
-	*ret = list;
-	return n;
-}
-
-static struct err *unwind_keys(struct session *s)
-{
-	uint32_t *list;
-	size_t n = keys_wanted(s, &list);
-	struct err *err;
-
+	sort_block = s->h.block;
+	qsort(list, n, sizeof(*list), by_born);
 	s->quiet = true;
 	replay_probes_quiet(s->r);
-	err = session_restore(s, s->start);
+	if (n)
+		err = session_restore(s, s->start);
 	for (size_t i = 0; i < n && !err; i++) {
-		struct key *k = &s->h.key[list[i]];
+		struct block *b = &s->h.block[list[i]];
 
 		session_progress(s, "stacks", i, n);
-		err = session_goto(s, NULL, 0, k->first);
-		if (!err && replay_clock(s->r) == k->first) {
-			k->stack = session_stack(s, replay_current(s->r), NULL);
-			k->at_event = replay_where(s->r);
-		}
+		err = session_goto(s, NULL, 0, b->born);
+		if (!err && replay_clock(s->r) == b->born)
+			b->key = session_stack(s, replay_current(s->r), NULL);
 	}
 	free(list);
 	return err;
@@ -139,9 +113,9 @@ static size_t choose(struct job *j, uint32_t *list, size_t n, size_t max)
 	size_t k = 0, left = 0;
 
 	for (size_t i = 0; i < n; i++)
-		count[j->s.h.key[first_block(j, list[i])->key].stack]++;
+		count[first_block(j, list[i])->key]++;
 	for (size_t i = 0; i < n; i++) {
-		uint32_t stack = j->s.h.key[first_block(j, list[i])->key].stack, every = count[stack] / ALIKE_MOMENTS + 1;
+		uint32_t stack = first_block(j, list[i])->key, every = count[stack] / ALIKE_MOMENTS + 1;
 
 		if (k < max && (!stack || seen[stack]++ % every == 0))
 			list[k++] = list[i];
@@ -201,9 +175,7 @@ static struct leaks_leak *leak_new(struct job *j, enum leaks_kind kind, const st
 
 static const struct unwound *stack_of(const struct session *s, const struct block *b)
 {
-	uint32_t n = s->h.key[b->key].stack;
-
-	return n ? &s->stack[n] : NULL;
+	return b->key ? &s->stack[b->key] : NULL;
 }
 
 static void alloc_fill(struct job *j, struct leaks_leak *l, const struct block *b)
@@ -232,7 +204,7 @@ static struct leaks_leak *group_of(struct job *j, enum leaks_kind kind, const st
 	for (size_t i = 0; i < j->ret->n; i++) {
 		struct leaks_leak *l = &j->ret->leak[i];
 
-		if (l->kind != kind || j->group_stack[i] != j->s.h.key[b->key].stack || !j->group_stack[i])
+		if (l->kind != kind || j->group_stack[i] != b->key || !j->group_stack[i])
 			continue;
 		if (!t || (l->how == t->how && same_stack(&l->lost_at.stack, &t->when.stack)))
 			return l;
@@ -245,7 +217,7 @@ static struct leaks_leak *group_new(struct job *j, enum leaks_kind kind, const s
 	struct leaks_leak *l = leak_new(j, kind, b);
 
 	j->group_stack = must(realloc(j->group_stack, j->ret->n * sizeof(*j->group_stack)));
-	j->group_stack[j->ret->n - 1] = j->s.h.key[b->key].stack;
+	j->group_stack[j->ret->n - 1] = b->key;
 	alloc_fill(j, l, b);
 	return l;
 }
@@ -253,14 +225,7 @@ static struct leaks_leak *group_new(struct job *j, enum leaks_kind kind, const s
 /* How many blocks of the same stack were freed? */
 static uint64_t stack_frees(const struct job *j, const struct block *b)
 {
-	uint32_t stack = j->s.h.key[b->key].stack;
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < j->s.h.keys; i++) {
-		if (i == b->key || (stack && j->s.h.key[i].stack == stack))
-			n += j->s.h.key[i].frees;
-	}
-	return n;
+	return b->key ? j->s.h.key[b->key].frees : 0;
 }
 
 /* The references from each block of a cycle to the next. */
@@ -380,7 +345,7 @@ static void alike_target(struct job *j, uint32_t stack, struct target *t)
 	for (size_t i = 0; i < j->g.n; i++) {
 		const struct node *n = &j->g.node[i];
 
-		if (!n->reachable || j->s.h.key[j->s.h.block[n->block].key].stack != stack)
+		if (!n->reachable || j->s.h.block[n->block].key != stack)
 			continue;
 		if (t->ranges == ALIKE_MAX)
 			return;
@@ -396,9 +361,9 @@ static void held(struct job *j)
 	struct alike *a = must(calloc(s->stacks + 1, sizeof(*a)));
 
 	for (size_t i = 0; i < s->h.keys; i++)
-		a[s->h.key[i].stack].frees += s->h.key[i].frees;
+		a[i].frees += s->h.key[i].frees;
 	for (size_t i = 0; i < j->g.n; i++) {
-		struct alike *x = &a[s->h.key[s->h.block[j->g.node[i].block].key].stack];
+		struct alike *x = &a[s->h.block[j->g.node[i].block].key];
 
 		if (!j->g.node[i].reachable)
 			continue;
@@ -531,7 +496,7 @@ static struct err *explain_one(struct job *j)
 	replay_probes_quiet(j->s.r);
 	history_index(&j->s);
 	if (node != SIZE_MAX) {
-		TRY(unwind_keys(&j->s));
+		TRY(unwind_unknown(j));
 		TRY(session_restore(&j->s, j->end));
 		group_new(j, LEAKS_HELD, &b);
 	} else {
@@ -568,7 +533,7 @@ static struct err *explain(struct job *j)
 	if (j->s.options->holders)
 		return explain_one(j);
 
-	TRY(unwind_keys(&j->s));
+	TRY(unwind_unknown(j));
 	history_index(&j->s);
 	targets(j);
 	TRY(loss_find(&j->s, j->target, j->targets));

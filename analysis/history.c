@@ -24,14 +24,13 @@ static uint64_t mix(uint64_t h, uint64_t v)
 
 void history_reset(struct history *h)
 {
-	h->n = h->live = h->keys = 0;
+	h->n = h->live = 0;
+	for (size_t i = 0; i < h->keys; i++)
+		h->key[i].allocs = h->key[i].frees = h->key[i].live = h->key[i].live_bytes = 0;
 	h->live_bytes = h->allocs = h->frees = 0;
 	h->recycled = 0;
-	memset(h->recent, 0, sizeof(h->recent));
 	if (h->slot)
 		memset(h->slot, 0, h->slots * sizeof(*h->slot));
-	if (h->key_slot)
-		memset(h->key_slot, 0, h->key_slots * sizeof(*h->key_slot));
 	for (unsigned i = 0; i < h->threads; i++)
 		h->thread[i]->n = 0;
 }
@@ -173,100 +172,6 @@ static void block_free(struct session *s, uint64_t addr, uint64_t clock)
 		block_end(s, slot, clock, false);
 }
 
-/* ---- allocation stacks -------------------------------------------------------------------------------- */
-
-static bool is_text(const struct session *s, uint64_t v)
-{
-	unsigned lo = 0, hi = s->texts;
-
-	if (!hi || v < s->text[0].start || v >= s->text[hi - 1].end)
-		return false;
-	while (hi - lo > 1) {
-		unsigned mid = (lo + hi) / 2;
-
-		if (s->text[mid].start <= v)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return v < s->text[lo].end;
-}
-
-static void keys_grow(struct history *h)
-{
-	free(h->key_slot);
-	h->key_slots = h->key_slots ? h->key_slots * 2 : 1024;
-	h->key_slot = must(calloc(h->key_slots, sizeof(*h->key_slot)));
-	for (size_t i = 0; i < h->keys; i++) {
-		size_t at = h->key[i].hash & (h->key_slots - 1);
-
-		while (h->key_slot[at])
-			at = (at + 1) & (h->key_slots - 1);
-		h->key_slot[at] = (uint32_t)i + 1;
-	}
-}
-
-static bool in_loader(struct session *s, uint64_t pc)
-{
-	struct symbols_frame f[16];
-	size_t n = symbols_lookup(s->sym, pc, f, 16);
-
-	return n && f[0].module && strstr(f[0].module, "/ld-linux");
-}
-
-static uint32_t key_new(struct session *s, const struct replay_hit *hit, uint64_t hash)
-{
-	struct history *h = &s->h;
-	size_t at;
-
-	for (uint32_t i = 1; i < hit->window; i++) {
-		if (is_text(s, hit->stack[i]))
-			hash = mix(hash, hit->stack[i] + i);
-	}
-	if (h->keys * 2 >= h->key_slots)
-		keys_grow(h);
-	for (at = hash & (h->key_slots - 1); h->key_slot[at]; at = (at + 1) & (h->key_slots - 1)) {
-		if (h->key[h->key_slot[at] - 1].hash == hash)
-			return h->key_slot[at] - 1;
-	}
-	if (h->keys == h->keys_room) {
-		h->keys_room = h->keys_room * 2 + 256;
-		h->key = must(realloc(h->key, h->keys_room * sizeof(*h->key)));
-	}
-	h->key[h->keys] = (struct key){ .hash = hash, .ret = hit->stack[0], .rsp = hit->rsp, .first = s->clock,
-					 .loader = in_loader(s, hit->stack[0] - 1) };
-	h->key_slot[at] = (uint32_t)h->keys + 1;
-	return (uint32_t)h->keys++;
-}
-
-/* Is it the stack of the last hit with that return address and stack pointer? */
-static bool same_window(const struct session *s, const struct recent *r, const struct replay_hit *hit)
-{
-	if (r->ret != hit->stack[0] || r->rsp != hit->rsp || r->window != hit->window)
-		return false;
-	for (uint32_t i = 1; i < hit->window; i++) {
-		if (r->stack[i] != hit->stack[i] && (r->text >> i & 1 || is_text(s, hit->stack[i])))
-			return false;
-	}
-	return true;
-}
-
-static uint32_t key_of(struct session *s, const struct replay_hit *hit)
-{
-	struct history *h = &s->h;
-	uint64_t hash = mix(mix(1, hit->stack[0]), hit->rsp);
-	struct recent *r = &h->recent[hash % RECENT];
-
-	if (same_window(s, r, hit))
-		return r->key;
-	*r = (struct recent){ .ret = hit->stack[0], .rsp = hit->rsp, .window = hit->window };
-	for (uint32_t i = 1; i < hit->window; i++) {
-		r->stack[i] = hit->stack[i];
-		r->text |= (uint32_t)is_text(s, hit->stack[i]) << i;
-	}
-	return r->key = key_new(s, hit, hash);
-}
-
 /* ---- records --------------------------------------------------------------------------------------------- */
 
 static struct thread *thread_of(struct history *h, int tid)
@@ -284,29 +189,6 @@ static struct thread *thread_of(struct history *h, int tid)
 	t = must(calloc(1, sizeof(*t)));
 	t->tid = tid;
 	return h->thread[h->threads++] = t;
-}
-
-/* Memory that a library with an allocator maps is its own business; in a program that has one built in, names tell. */
-static bool in_allocator(struct session *s, uint64_t ret)
-{
-	static const char *const names[] = { "os_pages_map", "pages_map", "je_pages_map", "unix_mmap_prim", "unix_mmap", "_mi_prim_alloc",
-					     "MmapSysAllocator::Alloc", "tcmalloc::MmapSysAllocator::Alloc" };
-	uint64_t bias;
-	const struct symbols_module *m = symbols_module_at(s->sym, ret, &bias);
-	struct symbols_frame f[16];
-	size_t n = symbols_lookup(s->sym, ret - 1, f, 16);
-
-	for (size_t i = 0; i < n && i < 16; i++) {
-		for (size_t k = 0; f[i].function && k < sizeof(names) / sizeof(*names); k++) {
-			if (!strcmp(f[i].function, names[k]))
-				return true;
-		}
-	}
-	for (unsigned i = 0; i < s->fns && m && strstr(symbols_module_name(m), ".so"); i++) {
-		if (s->fn[i].kind == FN_MALLOC && symbols_module_at(s->sym, s->fn[i].addr, &bias) == m)
-			return true;
-	}
-	return false;
 }
 
 static void unmapped(struct session *s, uint64_t addr, uint64_t len)
@@ -328,7 +210,7 @@ static void entry(struct session *s, struct thread *t, const struct replay_hit *
 		unmapped(s, hit->a, hit->b);
 		return;
 	}
-	if (fn->kind == FN_MMAP && (t->n || !(hit->c & PROT_WRITE) || in_allocator(s, hit->stack[0])))
+	if (fn->kind == FN_MMAP && (t->n || !(hit->c & PROT_WRITE) || s->h.key[hit->stack].allocator))
 		return;		/* an allocator's, or a reserve of addresses, a thread's stack */
 	if (fn->kind == FN_FREE) {
 		uint64_t addr = fn->size == 2 ? hit->b : fn->size == 3 ? hit->c : hit->a;
@@ -341,7 +223,8 @@ static void entry(struct session *s, struct thread *t, const struct replay_hit *
 	if (t->n == sizeof(t->pending) / sizeof(*t->pending))
 		return;
 	p = &t->pending[t->n++];
-	*p = (struct pending){ fn, hit->a, hit->b, hit->c, hit->rsp, s->clock, key_of(s, hit) };
+	/* b and c are there only where the probe asked for them */
+	*p = (struct pending){ fn, hit->a, hit->size > 24 ? hit->b : 0, hit->size > 32 ? hit->c : 0, hit->rsp, s->clock, hit->stack };
 }
 
 static uint64_t size_of(const struct pending *p)

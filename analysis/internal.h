@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "replayer/replay.h"
 
-enum { STACK_MAX = 64, THREADS_MAX = 512, MARKS_MAX = 32 };
+enum { STACK_MAX = 64, THREADS_MAX = 512, MARKS_MAX = 64 };
 
 /* ---- what is probed --------------------------------------------------------------------- */
 
@@ -54,14 +54,12 @@ struct block {
 	bool own, mmap;
 };
 
-/* An allocation stack as told apart while running: return address, stack pointer and the code addresses near it. */
+/* What came of one allocation stack; its number is that of the stack.  [0]: stacks that are not known. */
 struct key {
-	uint64_t hash, ret, rsp;
-	uint64_t first;		/* clock of the first hit */
 	uint64_t allocs, frees, live, live_bytes;
+	uint64_t at_event;	/* where it was first */
 	bool loader;		/* called by the dynamic loader */
-	uint32_t stack;		/* number of its unwound stack; 0 = not yet */
-	uint64_t at_event;	/* where the first hit was, once unwound */
+	bool allocator;		/* called by a library that is an allocator */
 };
 
 struct pending {
@@ -76,15 +74,7 @@ struct thread {
 	unsigned n;
 };
 
-struct recent {			/* a stack seen lately */
-	uint64_t ret, rsp;
-	uint32_t window, text, key;	/* text: which words are code addresses, bits */
-	uint64_t stack[REPLAY_WINDOW];
-};
-enum { RECENT = 1024 };
-
 struct history {
-	struct recent recent[RECENT];
 	struct block *block;
 	size_t n, room;
 	uint32_t *slot;		/* hash by address of live blocks: number + 1 */
@@ -93,8 +83,6 @@ struct history {
 	uint64_t live_bytes;
 	struct key *key;
 	size_t keys, keys_room;
-	uint32_t *key_slot;
-	size_t key_slots;
 	struct thread *thread[THREADS_MAX];
 	unsigned threads;
 	uint32_t recycled;	/* list of freed records, by .key + 1 */
@@ -132,6 +120,8 @@ struct session {
 	uint64_t maps_event;
 	struct unwound *stack;	/* [0] is no stack */
 	size_t stacks, stacks_room;
+	uint32_t *stack_slot;	/* hash of them */
+	size_t stack_slots;
 	struct replay_mark *start;	/* at the first event with probes */
 	struct replay_mark *mark[MARKS_MAX];	/* on the way, by clock */
 	uint64_t mark_clock[MARKS_MAX];
@@ -162,6 +152,9 @@ int session_any_task(struct session *s);
 void session_progress(const struct session *s, const char *what, uint64_t done, uint64_t total);
 double now_seconds(void);
 void *must(void *p);		/* or we are out of memory */
+
+/* A stack that is new to the probes. */
+uint32_t session_learn(void *ctx, int tid, const struct regs *regs, uint64_t off[REPLAY_FRAMES]);
 
 /* history.c */
 void history_hits(void *ctx, int tid, const struct replay_hit *hit, const struct replay_hit *end);

@@ -11,7 +11,7 @@
 
 #include "analysis/internal.h"
 
-enum { ROUNDS = 6 };
+enum { ROUNDS = 6, PASSES = 3000, TOGETHER = 32 };
 
 struct question { struct target *t; };
 
@@ -159,39 +159,68 @@ static int by_event(const void *a, const void *b)
 	return x->when.event < y->when.event ? -1 : x->when.event > y->when.event;
 }
 
-static struct err *count_one(struct session *s, struct target *t)
+/* Breakpoints at the instructions of all of the targets that are still wanted. */
+static unsigned count_breaks(const struct session *s, struct target **t, size_t n, const unsigned *passed, struct replay_break *b)
 {
-	enum { PASSES = 3000 };
-	struct replay_break b = { .kind = REPLAY_BREAK, .pid = s->pid, .addr = t->when.addr, .len = 1 };
-	uint64_t passed = 0;
+	unsigned breaks = 0;
 
-	while (passed < PASSES) {
+	for (size_t i = 0; i < n; i++) {
+		bool there = t[i]->when.count || passed[i] >= PASSES;
+
+		for (unsigned k = 0; k < breaks && !there; k++)
+			there = b[k].addr == t[i]->when.addr;
+		if (!there)
+			b[breaks++] = (struct replay_break){ .kind = REPLAY_BREAK, .pid = s->pid, .addr = t[i]->when.addr, .len = 1 };
+	}
+	return breaks;
+}
+
+/* regs: before the instruction, or behind it where that is what the target has. */
+static bool is_moment(struct session *s, const struct target *t, struct regs regs, int tid, bool *stepped, struct err **err)
+{
+	struct replay_fine f;
+
+	if (t->regs.rip != t->when.addr && !*stepped) {
+		*stepped = true;
+		*err = replay_fine(s->r, NULL, 0, true, &f);
+	}
+	if (*stepped && !*err)
+		*err = replay_regs(s->r, tid, &regs);
+	regs.orig_rax = t->regs.orig_rax;
+	regs.eflags = t->regs.eflags;
+	return !*err && !memcmp(&regs, &t->regs, sizeof(regs));
+}
+
+/* All targets with the same event, in one run. */
+static struct err *count_some(struct session *s, struct target **t, size_t n)
+{
+	struct replay_break b[TOGETHER];
+	unsigned passed[TOGETHER] = { 0 };
+	struct err *err = NULL;
+	unsigned breaks;
+
+	while (!err && (breaks = count_breaks(s, t, n, passed, b))) {
 		struct replay_fine f;
+		bool stepped = false;
 		struct regs regs;
 
-		TRY(replay_fine(s->r, &b, 1, false, &f));
-		if (f.kind == REPLAY_FINE_END || replay_where(s->r) > t->when.event)
+		TRY(replay_fine(s->r, b, breaks, false, &f));
+		if (f.kind == REPLAY_FINE_END || replay_where(s->r) > t[0]->when.event)
 			return NULL;
 		if (f.kind != REPLAY_FINE_MOVED || !f.tid)
 			continue;
 		TRY(replay_regs(s->r, f.tid, &regs));
-		if (regs.rip != t->when.addr)
-			continue;
-		passed++;
-		if (t->regs.rip != t->when.addr) {	/* they are from behind the instruction */
-			int tid = f.tid;
-
-			TRY(replay_fine(s->r, NULL, 0, true, &f));
-			TRY(replay_regs(s->r, tid, &regs));
-		}
-		regs.orig_rax = t->regs.orig_rax;
-		regs.eflags = t->regs.eflags;
-		if (!memcmp(&regs, &t->regs, sizeof(regs))) {
-			t->when.count = passed;
-			return NULL;
+		for (int pass = 0; pass < 2; pass++) {		/* those before the instruction first: then it is done */
+			for (size_t i = 0; i < n && !err; i++) {
+				if (regs.rip != t[i]->when.addr || t[i]->when.count || (t[i]->regs.rip != t[i]->when.addr) != (pass == 1))
+					continue;
+				passed[i]++;
+				if (passed[i] < PASSES && is_moment(s, t[i], regs, f.tid, &stepped, &err))
+					t[i]->when.count = passed[i];
+			}
 		}
 	}
-	return NULL;
+	return err;
 }
 
 struct err *loss_count(struct session *s, struct target *t, size_t n)
@@ -208,16 +237,21 @@ struct err *loss_count(struct session *s, struct target *t, size_t n)
 	}
 	sort_target = t;
 	qsort(list, k, sizeof(*list), by_event);
-	for (size_t i = 0; i < k && !err; i++) {
+	for (size_t i = 0; i < k && !err;) {
 		struct replay_mark *next = NULL;
+		struct target *same[TOGETHER];
+		size_t n_same = 0;
 
 		err = session_restore(s, mark ? mark : s->start);
 		if (!err)
 			err = session_run(s, NEVER, t[list[i]].when.event, &stop);
 		if (!err)
 			err = replay_mark_take(s->r, &next);
+		same[n_same++] = &t[list[i++]];
+		while (i < k && n_same < TOGETHER && t[list[i]].when.event == same[0]->when.event)
+			same[n_same++] = &t[list[i++]];
 		if (!err && stop == REPLAY_PROBE_EVENT)
-			err = count_one(s, &t[list[i]]);
+			err = count_some(s, same, n_same);
 		replay_mark_drop(s->r, mark);
 		mark = next;
 	}

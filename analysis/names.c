@@ -19,7 +19,7 @@ static bool is_beginning(const struct symbols_type *t, uint64_t size)
 static const struct symbols_type *block_type(struct job *j, const struct block *b, const char **class)
 {
 	struct symbols_memory mem = session_memory(&j->s, session_any_task(&j->s));
-	uint32_t stack = j->s.h.key[b->key].stack;
+	uint32_t stack = b->key;
 	const struct unwound *u = &j->s.stack[stack];
 	size_t i = graph_find(&j->g, b->addr);
 	const struct symbols_type *t = NULL;

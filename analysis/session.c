@@ -80,7 +80,9 @@ const struct fn *session_fn_at(const struct session *s, uint64_t addr)
 static void fn_add(struct session *s, const struct fn *fn)
 {
 	bool alloc = fn->kind != FN_FREE && fn->kind != FN_MUNMAP;
-	struct replay_probe probe = { fn->addr, alloc, alloc, fn->kind == FN_POSIX_MEMALIGN };
+	bool three = fn->kind == FN_REALLOCARRAY || fn->kind == FN_POSIX_MEMALIGN || fn->kind == FN_MMAP || fn->size == 3;
+	bool two = fn->kind == FN_CALLOC || fn->kind == FN_REALLOC || fn->kind == FN_MUNMAP || fn->size == 2;
+	struct replay_probe probe = { fn->addr, alloc, fn->kind == FN_POSIX_MEMALIGN, three ? 3 : two ? 2 : 1 };
 
 	if (session_fn_at(s, fn->addr))
 		return;
@@ -328,7 +330,7 @@ static void thin_marks(struct session *s)
 
 struct err *session_first_run(struct session *s, uint64_t event, enum replay_probe_stop *ret)
 {
-	uint64_t spacing = 1 << 17;
+	uint64_t spacing = 1 << 16;
 
 	for (;;) {
 		session_progress(s, "allocations", replay_clock(s->r), 0);
@@ -392,25 +394,114 @@ size_t session_unwind(struct session *s, int tid, const struct regs *given, stru
 	return symbols_unwind(s->sym, &regs, &mem, ret, max);
 }
 
+/* The number of a stack that is there, or where to put it: *slot. */
+static uint32_t stack_find(const struct session *s, const struct unwound *u, size_t *slot)
+{
+	size_t i = u->hash & (s->stack_slots - 1);
+
+	for (; s->stack_slots && s->stack_slot[i]; i = (i + 1) & (s->stack_slots - 1)) {
+		const struct unwound *have = &s->stack[s->stack_slot[i]];
+
+		if (have->hash == u->hash && have->n == u->n)
+			return s->stack_slot[i];
+	}
+	*slot = i;
+	return 0;
+}
+
+static void stacks_grow(struct session *s)
+{
+	struct history *h = &s->h;
+	size_t slot;
+
+	s->stacks_room = s->stacks_room * 2 + 256;
+	s->stack = must(realloc(s->stack, s->stacks_room * sizeof(*s->stack)));
+	h->key = must(realloc(h->key, s->stacks_room * sizeof(*h->key)));
+	if (!s->stacks) {
+		s->stack[s->stacks++] = (struct unwound){ .n = 0 };
+		h->key[h->keys++] = (struct key){ 0 };
+	}
+	free(s->stack_slot);
+	for (s->stack_slots = 1024; s->stack_slots < 2 * s->stacks_room;)
+		s->stack_slots *= 2;
+	s->stack_slot = must(calloc(s->stack_slots, sizeof(*s->stack_slot)));
+	for (uint32_t i = 1; i < s->stacks; i++) {
+		stack_find(s, &s->stack[i], &slot);
+		s->stack_slot[slot] = i;
+	}
+}
+
+static bool in_loader(struct session *s, uint64_t pc)
+{
+	struct symbols_frame f[16];
+	size_t n = symbols_lookup(s->sym, pc, f, 16);
+
+	return n && f[0].module && strstr(f[0].module, "/ld-linux");
+}
+
+/* Memory that a library with an allocator maps is its own business; in a program that has one built in, names tell. */
+static bool in_allocator(struct session *s, uint64_t ret)
+{
+	static const char *const names[] = { "os_pages_map", "pages_map", "je_pages_map", "unix_mmap_prim", "unix_mmap", "_mi_prim_alloc",
+					     "MmapSysAllocator::Alloc", "tcmalloc::MmapSysAllocator::Alloc" };
+	uint64_t bias;
+	const struct symbols_module *m = symbols_module_at(s->sym, ret, &bias);
+	struct symbols_frame f[16];
+	size_t n = symbols_lookup(s->sym, ret - 1, f, 16);
+
+	for (size_t i = 0; i < n && i < 16; i++) {
+		for (size_t k = 0; f[i].function && k < sizeof(names) / sizeof(*names); k++) {
+			if (!strcmp(f[i].function, names[k]))
+				return true;
+		}
+	}
+	for (unsigned i = 0; i < s->fns && m && strstr(symbols_module_name(m), ".so"); i++) {
+		if (s->fn[i].kind == FN_MALLOC && symbols_module_at(s->sym, s->fn[i].addr, &bias) == m)
+			return true;
+	}
+	return false;
+}
+
+static uint32_t stack_number(struct session *s, struct unwound *u)
+{
+	uint32_t have;
+	size_t slot = 0;
+
+	u->hash = 0xcbf29ce484222325;
+	for (size_t i = 0; i < u->n; i++)	/* of the callers: the first is the allocator itself */
+		u->hash = (u->hash ^ (i ? u->pc[i].pc : 0)) * 0x100000001b3;
+	u->hash ^= u->hash >> 32;
+	if (s->stacks >= s->stacks_room)
+		stacks_grow(s);
+	have = stack_find(s, u, &slot);
+	if (have)
+		return have;
+	s->stack_slot[slot] = (uint32_t)s->stacks;
+	s->stack[s->stacks] = *u;
+	s->h.key[s->h.keys++] = (struct key){ .at_event = replay_where(s->r), .loader = u->n > 1 && in_loader(s, u->pc[1].lookup),
+					      .allocator = u->n > 1 && in_allocator(s, u->pc[1].pc) };
+	return (uint32_t)s->stacks++;
+}
+
 uint32_t session_stack(struct session *s, int tid, const struct regs *regs)
 {
-	struct unwound u = { .hash = 0xcbf29ce484222325 };
+	struct unwound u = { .n = 0 };
 
 	u.n = session_unwind(s, tid, regs, u.pc, STACK_MAX);
-	for (size_t i = 0; i < u.n; i++)	/* of the callers: the first is the allocator itself */
-		u.hash = (u.hash ^ (i ? u.pc[i].pc : 0)) * 0x100000001b3;
-	for (size_t i = 1; i < s->stacks; i++) {
-		if (s->stack[i].hash == u.hash && s->stack[i].n == u.n)
-			return (uint32_t)i;
-	}
-	if (s->stacks == s->stacks_room) {
-		s->stacks_room = s->stacks_room * 2 + 64;
-		s->stack = must(realloc(s->stack, s->stacks_room * sizeof(*s->stack)));
-		if (!s->stacks)
-			s->stack[s->stacks++] = (struct unwound){ .n = 0 };
-	}
-	s->stack[s->stacks] = u;
-	return (uint32_t)s->stacks++;
+	return stack_number(s, &u);
+}
+
+uint32_t session_learn(void *ctx, int tid, const struct regs *regs, uint64_t off[REPLAY_FRAMES])
+{
+	struct session *s = ctx;
+	struct unwound u = { .n = 0 };
+	unsigned n = 0;
+
+	s->maps_event = replay_where(s->r);	/* text has not changed since session_run() looked */
+	u.n = session_unwind(s, tid, regs, u.pc, STACK_MAX);
+	for (size_t i = 1; i < u.n && n < REPLAY_FRAMES && u.pc[i].cfa; i++)
+		off[n++] = u.pc[i].cfa - 8 - regs->rsp;
+	return stack_number(s, &u);
 }
 
 static char *copy(const char *text)
@@ -476,7 +567,7 @@ struct err *session_open(const char *trace, const struct leaks_options *o, struc
 	*s = (struct session){ .options = o, .pid = o->pid };
 	TRY(replay_open(trace, &ro, &s->r));
 	TRY(symbols_create(&so, &s->sym));
-	TRY(replay_probes_start(s->r, o->pid, history_hits, function_range, s));
+	TRY(replay_probes_start(s->r, o->pid, history_hits, session_learn, function_range, s));
 	replay_probe_events(s->r, on_event);
 	return NULL;
 }
@@ -490,7 +581,6 @@ void session_close(struct session *s)
 	}
 	history_reset(&s->h);
 	free(s->h.slot);
-	free(s->h.key_slot);
 	free(s->h.key);
 	free(s->h.block);
 	for (unsigned i = 0; i < s->h.threads; i++)
@@ -500,6 +590,7 @@ void session_close(struct session *s)
 	free(s->loader);
 	free(s->maps);
 	free(s->stack);
+	free(s->stack_slot);
 	free(s->remain);
 	if (s->sym)
 		symbols_destroy(s->sym);

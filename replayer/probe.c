@@ -58,14 +58,14 @@ static uint64_t find_hole(const struct tracee_maps *maps, uint64_t site)
 		uint64_t before = i ? maps->map[i - 1].end : 0x10000, start = maps->map[i].start;
 
 		if (near(start, site) && maps->map[i].name[0] == '/' && start > before && start - before >= need &&
-		    (start < FIXED_PAGE || start > PROBE_RING_END + need))
+		    (start < FIXED_PAGE || start > PROBE_END + need))
 			return start - STUBS_BYTES - PAGE_BYTES;
 	}
 	for (size_t i = maps->n; i--;) {
 		uint64_t end = maps->map[i].end, next = i + 1 < maps->n ? maps->map[i + 1].start : 0x7ffffffff000;
 
 		if (near(end, site) && next > end && next - end >= need && end < 0x7fffff000000 &&
-		    (end + need < FIXED_PAGE || end > PROBE_RING_END))
+		    (end + need < FIXED_PAGE || end > PROBE_END))
 			return end + PAGE_BYTES;
 	}
 	return 0;
@@ -296,7 +296,7 @@ static struct err *probe_task(struct replay *r, struct rp_task *t)
 	return NULL;
 }
 
-static struct rp_task *probed_task(const struct replay *r)
+struct rp_task *rp_probed_task(const struct replay *r)
 {
 	struct rp_task *found = NULL;
 
@@ -362,13 +362,11 @@ static void set_rip(struct rp_task *t, uint64_t rip)
 	t->dirty = true;
 }
 
-static struct err *learn_return(struct replay *r, struct rp_task *t)
+/* The place where a call will return is to be patched. */
+static struct err *learn_return(struct replay *r, struct rp_task *t, uint64_t addr)
 {
 	struct rp_probes *p = r->probes;
-	uint64_t addr;
 
-	TRY(tracee_read(t->real, t->regs.rsp, &addr, 8));
-	*word(r, PROBE_TABLE + 8 * (addr & (PROBE_TABLE_N - 1))) = addr;
 	if (patch_at(t->mm->probed, addr))
 		return NULL;
 	for (unsigned i = 0; i < p->known_n; i++) {
@@ -387,18 +385,33 @@ known:
 	return NULL;
 }
 
+/* A stack without a number: it gets one, and the lookup is done again. */
+static struct err *learn_stack(struct replay *r, struct rp_task *t, const struct rp_patch *patch)
+{
+	struct regs regs = t->regs;
+	uint64_t ret;
+
+	regs.rip = patch->addr;
+	regs.rcx = *word(r, PROBE_RCX);
+	regs.rax = *word(r, PROBE_RAX);
+	set_rip(t, patch->stub + patch->again);
+	TRY(tracee_read(t->real, regs.rsp, &ret, 8));
+	TRY(rp_stack_learn(r, t, &regs));
+	return learn_return(r, t, ret);
+}
+
 /* At a return: of a call whose result is in memory? Then say what it is. */
 static void report_deref(struct replay *r, const struct rp_task *t)
 {
 	struct rp_probes *p = r->probes;
 
 	for (unsigned i = 0; i < p->derefs; i++) {
-		struct { struct replay_hit hit; } record = { { .probe = REPLAY_HIT_DEREF, .rsp = p->deref[i].rsp } };
+		struct replay_hit hit = { .probe = REPLAY_HIT_DEREF, .size = sizeof(hit), .rsp = p->deref[i].rsp };
 
 		if (p->deref[i].tid != t->rec_tid || p->deref[i].rsp + 8 != t->regs.rsp)
 			continue;
-		if (tracee_read_some(t->real, p->deref[i].addr, &record.hit.a, 8) == 8)
-			p->hits(p->ctx, t->rec_tid, &record.hit, &record.hit + 1);
+		if (tracee_read_some(t->real, p->deref[i].addr, &hit.a, 8) == 8)
+			p->hits(p->ctx, t->rec_tid, &hit, &hit + 1);
 		p->deref[i] = p->deref[--p->derefs];
 		return;
 	}
@@ -410,14 +423,11 @@ static struct err *stub_trap(struct replay *r, struct rp_task *t, const struct r
 	const struct rp_patch patch = *at;	/* learning may move it */
 	uint64_t offset = t->regs.rip - 1 - at->stub;
 
+	*ret = PROBE_GO_ON;
+	if (offset == patch.trap_stack && patch.trap_stack)
+		return learn_stack(r, t, &patch);
 	t->regs.rcx = *word(r, PROBE_RCX);
 	set_rip(t, patch.stub + patch.body);
-	*ret = PROBE_GO_ON;
-	if (offset == patch.trap_return && patch.trap_return) {
-		t->regs.rax = *word(r, PROBE_RAX);
-		(*word(r, PROBE_COUNT))--;
-		return learn_return(r, t);
-	}
 	drain(r, t);
 	if (patch.probe < 0)
 		report_deref(r, t);
@@ -435,19 +445,6 @@ static struct err *stub_trap(struct replay *r, struct rp_task *t, const struct r
 	return NULL;
 }
 
-/* Words of the window that are beyond the end of a stack: the stub wrote the rest, so zeros will do. */
-static bool window_fault(struct replay *r, struct rp_task *t, const struct rp_patch *p)
-{
-	uint8_t code[8];
-
-	if (t->regs.rip - p->stub >= p->moved || tracee_read_some(t->real, t->regs.rip, code, 8) != 8 ||
-	    code[0] != 0x0f || code[1] != 0x10 || code[2] != 0x84)
-		return false;
-	(void)r;
-	set_rip(t, t->regs.rip + 8);
-	return true;
-}
-
 struct err *rp_probe_signal(struct replay *r, struct rp_task *t, const siginfo_t *info, enum rp_probe_stop *ret)
 {
 	struct rp_patch *p;
@@ -455,12 +452,6 @@ struct err *rp_probe_signal(struct replay *r, struct rp_task *t, const siginfo_t
 	*ret = PROBE_NOT_OURS;
 	if (!t->mm || !t->mm->probed)
 		return NULL;
-	if (info->si_signo == SIGSEGV) {
-		p = patch_of_stub(t->mm->probed, t->regs.rip);
-		if (p && window_fault(r, t, p))
-			*ret = PROBE_GO_ON;
-		return NULL;
-	}
 	if (info->si_signo != SIGTRAP || info->si_code != SI_KERNEL)
 		return NULL;
 	p = patch_at(t->mm->probed, t->regs.rip - 1);
@@ -529,7 +520,7 @@ static bool meets(uint64_t a, uint64_t alen, uint64_t b, uint64_t blen)
 void rp_probe_yield(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t len)
 {
 	struct rp_probed *pd = t->mm ? t->mm->probed : NULL;
-	bool stubs = false;
+	bool stubs = false, returns = false;
 
 	if (!r->probes)
 		return;
@@ -540,11 +531,21 @@ void rp_probe_yield(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t
 	for (unsigned i = 0; pd && i < pd->n;) {
 		struct rp_patch *p = &pd->patch[i];
 
-		if (stubs || meets(addr, len, p->addr, p->jump ? SITE_JUMP : 1))
-			*p = pd->patch[--pd->n];
+		if (!stubs && !meets(addr, len, p->addr, p->jump ? SITE_JUMP : 1)) {
+			i++;
+			continue;
+		}
+		returns |= p->probe < 0;
+		*p = pd->patch[--pd->n];
+	}
+	for (unsigned i = 0; i < r->probes->known_n;) {
+		if (r->probes->known_return[i] - addr < len)
+			r->probes->known_return[i] = r->probes->known_return[--r->probes->known_n];
 		else
 			i++;
 	}
+	if (returns)		/* known stacks are taken to have theirs patched */
+		rp_stacks_reset(r->probes);
 	for (unsigned i = 0; pd && stubs && i < pd->stubs_n; i++) {
 		int64_t ret;
 
@@ -594,9 +595,18 @@ void rp_probed_free(struct rp_probed *p)
 	free(p);
 }
 
+void rp_probe_restored(struct replay *r, uint64_t clock)
+{
+	r->probes->clock = clock;
+	r->probes->stopped = false;
+	*word(r, PROBE_POS) = (uint64_t)-PROBE_RING_BYTES;
+	set_count(r);
+}
+
 /* ---- for analyses ------------------------------------------------------------------------------------ */
 
-struct err *replay_probes_start(struct replay *r, int pid, replay_hits_fn *hits, replay_range_fn *range, void *ctx)
+struct err *replay_probes_start(struct replay *r, int pid, replay_hits_fn *hits, replay_stack_fn *stacks, replay_range_fn *range,
+				void *ctx)
 {
 	struct rp_probes *p = calloc(1, sizeof(*p));
 
@@ -605,7 +615,7 @@ struct err *replay_probes_start(struct replay *r, int pid, replay_hits_fn *hits,
 		return &err_nomem;
 	rp_set_intern(r, NULL, 0);
 	r->probes = p;
-	*p = (struct rp_probes){ .pid = pid, .hits = hits, .range = range, .ctx = ctx, .stop_at = UINT64_MAX };
+	*p = (struct rp_probes){ .pid = pid, .hits = hits, .stacks = stacks, .range = range, .ctx = ctx, .stop_at = UINT64_MAX };
 	p->fd = memfd_create("hindsight-probes", MFD_CLOEXEC);
 	if (p->fd < 0 || ftruncate(p->fd, PROBE_AREA_BYTES) < 0)
 		return err_os(errno, "cannot make shared memory");
@@ -613,9 +623,7 @@ struct err *replay_probes_start(struct replay *r, int pid, replay_hits_fn *hits,
 	if (p->area == MAP_FAILED)
 		return err_os(errno, "cannot map shared memory");
 	*word(r, PROBE_POS) = (uint64_t)-PROBE_RING_BYTES;
-	/* no return address is 1: where a slot is empty nothing matches */
-	for (unsigned i = 0; i < PROBE_TABLE_N; i++)
-		word(r, PROBE_TABLE)[i] = 1;
+	rp_stacks_reset(p);
 	set_count(r);
 	if (pid)
 		replay_show(r, pid, true);
@@ -641,7 +649,7 @@ void rp_probes_free(struct replay *r)
 int replay_probe_add(struct replay *r, const struct replay_probe *probe)
 {
 	struct rp_probes *p = r->probes;
-	struct rp_task *t = probed_task(r);
+	struct rp_task *t = rp_probed_task(r);
 	struct err *err;
 
 	p->probe = realloc(p->probe, (p->n + 1) * sizeof(*p->probe));
@@ -658,7 +666,7 @@ int replay_probe_add(struct replay *r, const struct replay_probe *probe)
 
 void replay_probes_drop(struct replay *r)
 {
-	struct rp_task *t = probed_task(r);
+	struct rp_task *t = rp_probed_task(r);
 	struct rp_probes *p = r->probes;
 
 	if (t) {
@@ -669,8 +677,7 @@ void replay_probes_drop(struct replay *r)
 			t->mm->probed->stubs[i].used = 0;
 	}
 	p->n = p->known_n = 0;
-	for (unsigned i = 0; i < PROBE_TABLE_N; i++)
-		word(r, PROBE_TABLE)[i] = 1;
+	rp_stacks_reset(p);
 }
 
 void replay_probes_quiet(struct replay *r) { r->probes->quiet = true; }
@@ -700,7 +707,7 @@ static bool calls(const struct rp_task *t, int64_t nr)
 }
 
 /* The process is about to go: its last task, or all at once (exit_group, a fatal signal). */
-static bool probe_end(struct replay *r)
+bool rp_probe_end(struct replay *r)
 {
 	const struct rp_task *t;
 	bool last = true, all;
@@ -739,7 +746,7 @@ static struct err *after_event(struct replay *r, int tid, bool *stop)
 	*stop = ours && maps_text(&r->ev);
 	if (p->maps_changed && !*stop) {	/* after a stop it is done before going on: our caller knows more by then */
 		p->maps_changed = false;
-		TRY(probe_task(r, probed_task(r)));
+		TRY(probe_task(r, rp_probed_task(r)));
 	}
 	return NULL;
 }
@@ -756,7 +763,7 @@ struct err *replay_probe_run(struct replay *r, uint64_t clock, uint64_t event, e
 	p->stopped = p->off = false;
 	set_count(r);
 	if (p->pid)
-		TRY(probe_task(r, probed_task(r)));
+		TRY(probe_task(r, rp_probed_task(r)));
 	for (;;) {
 		int tid;
 
@@ -765,7 +772,7 @@ struct err *replay_probe_run(struct replay *r, uint64_t clock, uint64_t event, e
 			return NULL;
 		*ret = REPLAY_PROBE_END;
 		err = rp_next(r);
-		if (err_catch(&err, ERR_END) || (!err && probe_end(r)))
+		if (err_catch(&err, ERR_END) || (!err && rp_probe_end(r)))
 			return NULL;
 		TRY(err);
 		t = rp_task_find(r, r->ev.task);
@@ -784,99 +791,4 @@ struct err *replay_probe_run(struct replay *r, uint64_t clock, uint64_t event, e
 		if (stop)
 			return NULL;
 	}
-}
-
-/* ---- points to come back to ---------------------------------------------------------------------------- */
-
-struct replay_mark {
-	struct rp_checkpoint *copy;
-	uint64_t clock;
-};
-
-struct err *replay_mark_take(struct replay *r, struct replay_mark **ret)
-{
-	struct replay_mark *m = calloc(1, sizeof(*m));
-	struct err *err;
-
-	if (!m)
-		return &err_nomem;
-	m->clock = r->probes->clock;
-	err = rp_copy_take(r, &m->copy);
-	if (err) {
-		free(m);
-		return err;
-	}
-	*ret = m;
-	return NULL;
-}
-
-struct err *replay_mark_restore(struct replay *r, struct replay_mark *m)
-{
-	TRY(rp_checkpoint_restore(r, m->copy));
-	r->probes->clock = m->clock;
-	r->probes->stopped = false;
-	*word(r, PROBE_POS) = (uint64_t)-PROBE_RING_BYTES;
-	set_count(r);
-	return NULL;
-}
-
-void replay_mark_drop(struct replay *r, struct replay_mark *m)
-{
-	if (!m)
-		return;
-	rp_checkpoint_drop(r, m->copy);
-	free(m);
-}
-
-/* ---- without probes -------------------------------------------------------------------------------------- */
-
-int replay_next_task(struct replay *r)
-{
-	struct err *err = rp_next(r);
-	const struct rp_task *t;
-
-	if (err) {
-		err_free(err);
-		return 0;
-	}
-	t = rp_task_find(r, r->ev.task);
-	return t ? t->rec_tid : 0;
-}
-
-struct err *replay_fine(struct replay *r, const struct replay_break *b, unsigned n, bool step, struct replay_fine *ret)
-{
-	struct rp_task *t = probed_task(r);
-	const struct replay_break *watch;
-	unsigned set = rp_set_intern(r, b, n);
-	struct rp_hop hop;
-	struct err *err;
-
-	*ret = (struct replay_fine){ .kind = REPLAY_FINE_END, .nr = -1 };
-	r->probes->off = true;
-	if (t)
-		rp_probe_out(r, t->mm, t->real);
-	do {
-		err = rp_next(r);
-		if (err_catch(&err, ERR_END) || (!err && probe_end(r)))
-			return NULL;
-		TRY(err);
-		t = rp_task_find(r, r->ev.task);
-		ret->tid = t ? t->rec_tid : 0;
-		ret->pc = t ? t->regs.rip : 0;
-		r->debug->slow = true;		/* stubs of breakpoints are for moves that have names (gate.c) */
-		TRY(rp_hop(r, set, step, &hop));
-	} while (hop.kind == HOP_PENDING || hop.kind == HOP_INTERRUPTED);
-	rp_int3_out(r);
-	if (hop.kind == HOP_END)
-		return NULL;
-	ret->kind = hop.kind == HOP_EVENT ? REPLAY_FINE_EVENT : REPLAY_FINE_MOVED;
-	rp_hop_hits(r, &hop, set, &watch);
-	ret->watch = watch != NULL;
-	if (hop.kind == HOP_EVENT) {
-		ret->nr = r->ev.nr;
-		ret->exit = r->ev.kind == TRACE_EXIT;
-	}
-	if (hop.t)
-		r->debug->current = hop.t->serial;
-	return NULL;
 }

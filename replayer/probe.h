@@ -12,21 +12,30 @@
  *
  *	+0	COUNT	records until a stop, negative; 0 = the next hit traps
  *	+8	POS	where the next record goes, counted from the ring's end: negative
- *	+16	RCX, RAX, XMM0: the program's, while a stub runs
- *	+4096	TABLE	return addresses that are patched, by their low 16 bits
- *	+...	RING
+ *	+16	RCX, RAX, XMM: the program's, while a stub runs
+ *	+128	WEIGHTS	of the words of a fingerprint (probe_stack.c)
+ *	+4096	RING
+ *	SITES, STACKS	hashes, addresses in the POOL
  */
+#define PROBE_AREA	0x72000000
+#define PROBE_RCX	0x72000010
+#define PROBE_RAX	0x72000018
+#define PROBE_XMM	0x72000020
+#define PROBE_WEIGHTS	0x72000080
+#define PROBE_RING	0x72001000
+#define PROBE_SITES	0x72081000
+#define PROBE_STACKS	0x72101000
+#define PROBE_POOL	0x72181000
+#define PROBE_END	0x73000000
 enum {
-	PROBE_AREA = 0x72000000,
-	PROBE_COUNT = PROBE_AREA, PROBE_POS = PROBE_AREA + 8, PROBE_RCX = PROBE_AREA + 16, PROBE_RAX = PROBE_AREA + 24,
-	PROBE_XMM0 = PROBE_AREA + 32,
-	PROBE_TABLE = PROBE_AREA + 4096, PROBE_TABLE_N = 65536,
-	PROBE_RING = PROBE_TABLE + PROBE_TABLE_N * 8, PROBE_RING_BYTES = 512 * 1024,
-	PROBE_RING_END = PROBE_RING + PROBE_RING_BYTES,
-	PROBE_AREA_BYTES = PROBE_RING_END - PROBE_AREA,
-	PROBE_RECORD_MAX = 40 + 8 * REPLAY_WINDOW,
+	PROBE_COUNT = PROBE_AREA, PROBE_POS = PROBE_AREA + 8,
+	PROBE_RING_BYTES = 512 * 1024, PROBE_RING_END = PROBE_RING + PROBE_RING_BYTES, PROBE_HASH = 65536,
+	PROBE_AREA_BYTES = PROBE_END - PROBE_AREA,
+	PROBE_RECORD_MAX = 40,
 	PROBE_STUB_MAX = 1024,
 };
+_Static_assert(PROBE_SITES == PROBE_RING_END && PROBE_STACKS == PROBE_SITES + 8 * PROBE_HASH &&
+	       PROBE_POOL == PROBE_STACKS + 8 * PROBE_HASH, "one behind the other");
 
 enum { PROBE_MOVED = 48, PROBE_INSNS = 6, PROBE_SITE_MAX = 24 };
 
@@ -41,7 +50,7 @@ struct rp_patch {
 	unsigned len;		/* bytes displaced (1 with int3) */
 	uint64_t stub;		/* address; 0 = none */
 	unsigned stub_len;
-	uint16_t trap_count, trap_return, body, moved;	/* offsets in the stub */
+	uint16_t trap_count, trap_stack, again, body, moved;	/* offsets in the stub */
 	unsigned n;		/* displaced instructions: where they were and where they are, from .bytes and .moved */
 	struct { uint8_t from, to; } insn[PROBE_INSNS];
 };
@@ -84,7 +93,10 @@ struct rp_probes {
 	bool stopped;
 	bool maps_changed;
 	bool off;		/* nothing is to be in memory */
+	uint64_t pool;		/* next free address in the area's pool */
+	uint64_t learned;	/* stacks */
 	replay_hits_fn *hits;
+	replay_stack_fn *stacks;
 	replay_range_fn *range;
 	replay_event_fn *events;
 	void *ctx;
@@ -106,6 +118,12 @@ bool rp_stub_build(struct rp_patch *p, const struct replay_probe *def, bool quie
  */
 uint64_t rp_stub_later(const struct rp_task *t, uint64_t addr);
 
+/* probe_stack.c: the code that finds the number of a stack, in eax; rcx and rax are free behind it. */
+extern const uint8_t rp_lookup[], rp_lookup_again[], rp_lookup_miss[], rp_lookup_end[];
+void rp_stacks_reset(struct rp_probes *p);
+/* The task is at the first instruction of a function, with these registers, and its stack has no number yet. */
+struct err *rp_stack_learn(struct replay *r, struct rp_task *t, const struct regs *regs) __must_check;
+
 /* probe.c, for the rest of the room */
 enum rp_probe_stop { PROBE_NOT_OURS, PROBE_GO_ON, PROBE_STOPPED };
 /* A signal stop.  GO_ON: resume the task. */
@@ -125,6 +143,10 @@ void rp_probe_narrow(struct rp_task *t, const struct replay *r, uint64_t rip);
 void rp_probe_yield(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t len);
 /* child is a new process, with a copy of the patched memory. */
 void rp_probe_forked(struct replay *r, struct rp_task *child, const struct rp_mm *parent);
+/* For probe_fine.c.  The next event is the end of the probed process; its first task; processes are as they were at this clock. */
+bool rp_probe_end(struct replay *r);
+struct rp_task *rp_probed_task(const struct replay *r);
+void rp_probe_restored(struct replay *r, uint64_t clock);
 struct rp_probed *rp_probed_copy(const struct rp_probed *p);
 void rp_probed_free(struct rp_probed *p);
 void rp_probes_free(struct replay *r);

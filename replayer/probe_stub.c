@@ -4,15 +4,13 @@
  * An entry:
  *	       int3				T1: the ring is full, or this is where to stop
  *	stub:  mov [RCX], rcx ; mov rcx, [COUNT] ; jrcxz T1 ; lea rcx, [rcx+1] ; mov [COUNT], rcx
- *	       mov [RAX], rax
- *	       rcx = TABLE[return address's low 16 bits] - return address		only with returns
- *	       jrcxz known
- *	       int3				T2: this return address is not patched yet
- *	known: mov rcx, [POS] ; store record at [rcx + RING_END] ; lea rcx, [rcx + size] ; mov [POS], rcx
- *	       mov rax, [RAX] ; mov rcx, [RCX]
+ *	       look the stack up: eax = its number				only with returns: probe_stack.c
+ *	       int3				T2: it has none yet
+ *	       mov rcx, [POS] ; store record at [rcx + RING_END] ; lea rcx, [rcx + size] ; mov [POS], rcx
+ *	       mov rcx, [RCX]
  *	moved: the displaced instructions ; jmp back
  *
- * Nothing here touches flags or the stack; rcx, rax and xmm0 are put back.  Only one task of a replay runs at a time and
+ * Nothing here touches flags or the stack; rcx, rax and xmm0 to xmm2 are put back.  Only one task of a replay runs at a time and
  * it is never stopped for good inside a stub, so one place to save to is enough.
  *
  * The displaced instructions may contain direct and indirect branches, which a return site nearly always has
@@ -288,7 +286,6 @@ static void put_rel(struct code *c, uint64_t to)
 /* mov between rcx and an absolute word */
 static void put_store_rcx(struct code *c, uint32_t word) { PUT(c, 0x48, 0x89, 0x0c, 0x25); put32(c, word); }
 static void put_load_rcx(struct code *c, uint32_t word) { PUT(c, 0x48, 0x8b, 0x0c, 0x25); put32(c, word); }
-static void put_store_rax(struct code *c, uint32_t word) { PUT(c, 0x48, 0x89, 0x04, 0x25); put32(c, word); }
 static void put_load_rax(struct code *c, uint32_t word) { PUT(c, 0x48, 0x8b, 0x04, 0x25); put32(c, word); }
 
 /* mov [rcx + RING_END + at], reg; modrm says which */
@@ -300,43 +297,31 @@ static void put_field(struct code *c, uint8_t modrm, unsigned at)
 	put32(c, PROBE_RING_END + at);
 }
 
-static void put_window(struct code *c)
+/* With a stack its number is in eax. */
+static void put_record(struct code *c, int32_t probe, const struct replay_probe *def)
 {
-	PUT(c, 0x0f, 0x11, 0x04, 0x25);		/* movups [XMM0], xmm0 */
-	put32(c, PROBE_XMM0);
-	for (unsigned i = 0; i < REPLAY_WINDOW; i += 2) {
-		PUT(c, 0x0f, 0x10, 0x84, 0x24);	/* movups xmm0, [rsp + 8 i] */
-		put32(c, 8 * i);
-		PUT(c, 0x0f, 0x11, 0x81);	/* movups [rcx + ...], xmm0 */
-		put32(c, PROBE_RING_END + 40 + 8 * i);
-	}
-	PUT(c, 0x0f, 0x10, 0x04, 0x25);
-	put32(c, PROBE_XMM0);
-}
-
-static void put_record(struct code *c, int32_t probe, bool window, bool deref)
-{
-	unsigned words = window ? REPLAY_WINDOW : 0;
+	unsigned args = def ? def->args : 1;
+	bool stack = def && def->returns;
 
 	put_load_rcx(c, PROBE_POS);
-	PUT(c, 0xc7, 0x81);			/* mov dword [rcx + ...], probe */
+	PUT(c, 0xc7, 0x81);			/* mov dword [rcx + ...], probe and size */
 	put32(c, PROBE_RING_END);
-	put32(c, (uint32_t)probe);
-	PUT(c, 0xc7, 0x81);
-	put32(c, PROBE_RING_END + 4);
-	put32(c, words);
-	put_field(c, probe < 0 ? 0x81 : 0xb9, 8);	/* rax or rdi */
-	if (probe >= 0) {
-		put_field(c, 0xb1, 16);		/* rsi */
-		put_field(c, 0x91, 24);		/* rdx */
+	put32(c, (uint32_t)(uint16_t)probe | (16 + 8 * args) << 16);
+	if (stack) {
+		PUT(c, 0x89, 0x81);		/* mov [rcx + ...], eax */
+		put32(c, PROBE_RING_END + 4);
+		put_load_rax(c, PROBE_RAX);
 	}
-	put_field(c, 0xa1, 32);			/* rsp */
-	if (window)
-		put_window(c);
+	put_field(c, 0xa1, 8);			/* rsp */
+	put_field(c, probe < 0 ? 0x81 : 0xb9, 16);	/* rax or rdi */
+	if (args > 1)
+		put_field(c, 0xb1, 24);		/* rsi */
+	if (args > 2)
+		put_field(c, 0x91, 32);		/* rdx */
 	PUT(c, 0x48, 0x8d, 0x89);		/* lea rcx, [rcx + size] */
-	put32(c, 40 + 8 * words);
+	put32(c, 16 + 8 * args);
 	put_store_rcx(c, PROBE_POS);
-	if (deref) {		/* mov qword [COUNT], 0: the return shall stop */
+	if (def && def->deref) {	/* mov qword [COUNT], 0: the return shall stop */
 		PUT(c, 0x48, 0xc7, 0x04, 0x25);
 		put32(c, PROBE_COUNT);
 		put32(c, 0);
@@ -437,22 +422,14 @@ bool rp_stub_build(struct rp_patch *p, const struct replay_probe *def, bool quie
 	PUT(&c, 0xe3, (uint8_t)-19);		/* jrcxz, back over 17 + itself to the int3 */
 	PUT(&c, 0x48, 0x8d, 0x49, 0x01);	/* lea rcx, [rcx + 1] */
 	put_store_rcx(&c, PROBE_COUNT);
-	p->trap_return = 0;
+	p->trap_stack = p->again = 0;
 	if (def && def->returns && !quiet) {
-		put_store_rax(&c, PROBE_RAX);
-		PUT(&c, 0x48, 0x8b, 0x04, 0x24);	/* mov rax, [rsp] */
-		PUT(&c, 0x0f, 0xb7, 0xc8);		/* movzx ecx, ax */
-		PUT(&c, 0x48, 0x8b, 0x0c, 0xcd);	/* mov rcx, [TABLE + 8 rcx] */
-		put32(&c, PROBE_TABLE);
-		PUT(&c, 0x48, 0xf7, 0xd0);		/* not rax */
-		PUT(&c, 0x48, 0x8d, 0x4c, 0x01, 0x01);	/* lea rcx, [rcx + rax + 1] */
-		PUT(&c, 0xe3, 0x01);			/* jrcxz over the int3 */
-		p->trap_return = (uint16_t)c.len;
-		PUT(&c, 0xcc);
-		put_load_rax(&c, PROBE_RAX);
+		p->again = (uint16_t)(c.len + (unsigned)(rp_lookup_again - rp_lookup));
+		p->trap_stack = (uint16_t)(c.len + (unsigned)(rp_lookup_miss - rp_lookup));
+		put(&c, rp_lookup, (unsigned)(rp_lookup_end - rp_lookup));
 	}
 	if (!quiet)
-		put_record(&c, def ? p->probe : -1, def && def->window, def && def->deref);
+		put_record(&c, def ? p->probe : -1, def);
 	put_load_rcx(&c, PROBE_RCX);
 	p->moved = (uint16_t)c.len;
 	if (!put_displaced(&c, p))

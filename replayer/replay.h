@@ -185,34 +185,39 @@ void replay_where_text(const struct replay *r, char *buf, size_t size);
  * above; those that look (replay_tasks, replay_regs, replay_memory, replay_auxv, replay_file) work as ever.
  * The clock counts hits of entries: "when the clock is 31" is a point, just before the 32nd.
  */
-enum { REPLAY_WINDOW = 16, REPLAY_HIT_DEREF = -2 };
+enum { REPLAY_FRAMES = 8, REPLAY_HIT_DEREF = -2 };
 
 struct replay_probe {
 	uint64_t addr;		/* of an instruction; with returns the first of a function */
-	bool returns;		/* log the result of the call too */
-	bool window;		/* log REPLAY_WINDOW words of the stack, the return address first */
+	bool returns;		/* log the number of the stack and the result of the call too */
 	bool deref;		/* with returns: there is a REPLAY_HIT_DEREF with what *rdi is after the call before the return */
+	uint8_t args;		/* how many of rdi, rsi, rdx to log: at least one */
 };
 /* One record; the next is replay_hit_next(). */
 struct replay_hit {
-	int32_t probe;		/* as replay_probe_add() returned it; -1: some call returned; REPLAY_HIT_DEREF: a is what *rdi was */
-	uint32_t window;	/* words of stack below */
-	uint64_t a, b, c;	/* rdi, rsi, rdx; of a return: rax, 0, 0 */
+	int16_t probe;		/* as replay_probe_add() returned it; -1: some call returned; REPLAY_HIT_DEREF: a is what *rdi was */
+	uint16_t size;		/* of this record: b and c may be missing */
+	uint32_t stack;		/* of an entry with returns: what replay_stack_fn said */
 	uint64_t rsp;		/* of a return: that of the entry + 8 */
-	uint64_t stack[];
+	uint64_t a, b, c;	/* rdi, rsi, rdx; of a return: rax */
 };
 static inline const struct replay_hit *replay_hit_next(const struct replay_hit *h)
 {
-	return (const struct replay_hit *)(const void *)(h->stack + h->window);
+	return (const struct replay_hit *)(const void *)((const char *)h + h->size);
 }
+/*
+ * A stack that was not seen before: at the first instruction of a function, with these registers.  Returns its number, not 0;
+ * off: how far above rsp the return addresses of the next frames are.
+ */
+typedef uint32_t replay_stack_fn(void *ctx, int tid, const struct regs *regs, uint64_t off[REPLAY_FRAMES]);
 /* Records from hit to end, all of one task.  A return may also be one of another call that comes back to the same address. */
 typedef void replay_hits_fn(void *ctx, int tid, const struct replay_hit *hit, const struct replay_hit *end);
 /* The function that addr lies in; false when it is not known. */
 typedef bool replay_range_fn(void *ctx, uint64_t addr, uint64_t *start, uint64_t *end);
 
 /* Before the first event.  pid 0: the first process. */
-struct err *replay_probes_start(struct replay *r, int pid, replay_hits_fn *hits, replay_range_fn *range, void *ctx)
-	__must_check;
+struct err *replay_probes_start(struct replay *r, int pid, replay_hits_fn *hits, replay_stack_fn *stacks, replay_range_fn *range,
+				void *ctx) __must_check;
 /* At once, and whenever that memory is there again; -1 when it cannot be. Returns its number. */
 int replay_probe_add(struct replay *r, const struct replay_probe *probe);
 void replay_probes_drop(struct replay *r);	/* all of them, and what is known of returns */
