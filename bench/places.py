@@ -54,6 +54,14 @@ class Remote:
         except OSError as e:
             raise Died from e
 
+    def history(self):
+        """What was said lately, in short."""
+        out = []
+        for c in self.said:
+            c = bytes.fromhex(c[6:]).decode() if c.startswith("qRcmd,") else c
+            out = out[:-1] + [[c, out[-1][1] + 1]] if out and out[-1][0] == c else out + [[c, 1]]
+        return " | ".join(c if n == 1 else "%s x%d" % (c, n) for c, n in out[-16:])
+
     def reply(self):
         while True:
             a = self.buf.find(b"$")
@@ -217,6 +225,8 @@ class Bench:
         there = r.monitor("when").strip()
         for _ in range(back):
             stop = r.cmd("vCont;s:%s" % p.thread)
+            while stop[:3] not in ("T05", "T00"):	# a signal is shown before it is delivered
+                stop = r.cmd("vCont;s:%s" % p.thread)
         self.compared(p, "%d instructions back" % back, before, look(r, p.pid, regions), there)
 
     def breaks(self, p):
@@ -277,7 +287,7 @@ class Bench:
             self.try_place(mode)
         except Died:
             self.bad += 1
-            print("DIED after " + " | ".join(self.r.said), flush=True)
+            print("DIED after " + self.r.history(), flush=True)
             self.r.close()
             self.r = Remote(*self.args)
 

@@ -129,21 +129,23 @@ unsigned rp_set_intern(struct replay *r, const struct replay_break *b, unsigned 
 			s.b[s.n++] = s.b[i];
 	}
 	for (unsigned i = 0; i < d->sets_n; i++) {
-		if (d->sets[i].n == s.n && !memcmp(d->sets[i].b, s.b, s.n * sizeof(*b))) {
+		if (d->sets[i]->n == s.n && !memcmp(d->sets[i]->b, s.b, s.n * sizeof(*b))) {
 			free(s.b);
 			return i;
 		}
 	}
 	set_count(&s);
-	d->sets = realloc(d->sets, (d->sets_n + 1) * sizeof(s));
+	d->sets = realloc(d->sets, (d->sets_n + 1) * sizeof(*d->sets));
 	BUG_ON(!d->sets, "out of memory for breakpoints");
-	d->sets[d->sets_n] = s;
+	d->sets[d->sets_n] = malloc(sizeof(s));
+	BUG_ON(!d->sets[d->sets_n], "out of memory for breakpoints");
+	*d->sets[d->sets_n] = s;
 	return d->sets_n++;
 }
 
 unsigned rp_set_union(struct replay *r, unsigned a, unsigned b)
 {
-	const struct rp_set *x = &r->debug->sets[a], *y = &r->debug->sets[b];
+	const struct rp_set *x = r->debug->sets[a], *y = r->debug->sets[b];
 	struct replay_break *all;
 	unsigned ret;
 
@@ -186,8 +188,11 @@ void rp_int3_out_mm(struct rp_mm *mm, pid_t real)
 {
 	while (mm->int3_n) {
 		struct rp_int3 *i = &mm->int3[--mm->int3_n];
+		uint8_t now = 0;
 
-		err_free(tracee_write(real, i->at, &i->byte, 1));
+		/* a program that writes code may have written something else there */
+		if (tracee_read_some(real, i->at, &now, 1) != 1 || now == 0xcc)
+			err_free(tracee_write(real, i->at, &i->byte, 1));
 	}
 	rp_gate_out(mm, real);
 	if (mm->guard_n)
@@ -224,7 +229,7 @@ const struct patch *rp_patch_of_call(const struct rp_mm *mm, uint64_t addr)
 /* Inside bytes that a jump to the hook has replaced, the instruction is in its stub. */
 static uint64_t place_of(const struct rp_mm *mm, uint64_t addr)
 {
-	const struct patch *p = mm->patches.n ? patches_at(&mm->patches, addr) : NULL;
+	const struct patch *p = mm->patches.n ? patches_with(&mm->patches, addr) : NULL;
 
 	for (unsigned i = 0; p && addr != p->addr && i < p->n; i++) {
 		if (p->addr + p->insn[i].site == addr)
@@ -233,44 +238,46 @@ static uint64_t place_of(const struct rp_mm *mm, uint64_t addr)
 	return addr;
 }
 
+static void int3_put(struct rp_mm *mm, struct rp_task *t, uint64_t addr, uint64_t at)
+{
+	struct rp_int3 *x = &mm->int3[mm->int3_n];
+	const uint8_t int3 = 0xcc;
+	struct err *err;
+
+	x->addr = addr;
+	x->at = at;
+	if (int3_at(mm, at) || tracee_read_some(t->real, at, &x->byte, 1) != 1)
+		return;		/* not mapped yet, or no more */
+	err = tracee_write(t->real, at, &int3, 1);
+	if (err)
+		err_free(err);
+	else
+		mm->int3_n++;
+}
+
 /* Where patched calls go on behind the hook. */
 static void leave_in(struct rp_mm *mm, struct rp_task *t)
 {
-	const uint8_t int3 = 0xcc;
-
 	free(mm->int3);
 	mm->int3 = calloc(mm->patches.n + 1, sizeof(*mm->int3));
 	BUG_ON(!mm->int3, "out of memory for breakpoints");
 	for (unsigned i = 0; i < mm->patches.n; i++) {
-		struct rp_int3 *x = &mm->int3[mm->int3_n];
 		struct stub_info info;
-		struct err *err;
 
-		if (tracee_read_some(t->real, mm->patches.p[i].stub - STUB_INFO, &info, sizeof(info)) != sizeof(info))
-			continue;
-		x->addr = x->at = info.cont;
-		if (tracee_read_some(t->real, x->at, &x->byte, 1) != 1)
-			continue;
-		err = tracee_write(t->real, x->at, &int3, 1);
-		if (err)
-			err_free(err);
-		else
-			mm->int3_n++;
+		if (tracee_read_some(t->real, mm->patches.p[i].stub - STUB_INFO, &info, sizeof(info)) == sizeof(info))
+			int3_put(mm, t, info.cont, info.cont);
 	}
 	mm->int3_pid = t->rec_pid;
 }
 
 static void int3_in(const struct rp_debug *d, struct rp_mm *mm, struct rp_task *t, const struct rp_set *s, unsigned gen)
 {
-	const uint8_t int3 = 0xcc;
-
 	free(mm->int3);
-	mm->int3 = calloc(s->n + 1, sizeof(*mm->int3));
+	mm->int3 = calloc(2 * s->n + 1, sizeof(*mm->int3));
 	BUG_ON(!mm->int3, "out of memory for breakpoints");
 	for (unsigned i = 0; i < s->n; i++) {
-		struct rp_int3 *x = &mm->int3[mm->int3_n];
 		const struct patch *call;
-		struct err *err;
+		uint64_t addr = s->b[i].addr, at;
 
 		if (s->b[i].kind > REPLAY_COUNT || s->b[i].pid != t->rec_pid)
 			continue;
@@ -279,15 +286,10 @@ static void int3_in(const struct rp_debug *d, struct rp_mm *mm, struct rp_task *
 			continue;
 		if (!d->slow && !call && rp_gate_in(mm, t->real, &s->b[i]))
 			continue;
-		x->addr = s->b[i].addr;
-		x->at = call ? call->stub + call->hook_at : place_of(mm, x->addr);
-		if (int3_at(mm, x->at) || tracee_read_some(t->real, x->at, &x->byte, 1) != 1)
-			continue;	/* not mapped yet, or no more */
-		err = tracee_write(t->real, x->at, &int3, 1);
-		if (err)
-			err_free(err);
-		else
-			mm->int3_n++;
+		at = call ? call->stub + call->hook_at : place_of(mm, addr);
+		int3_put(mm, t, addr, at);
+		if (!call && at != addr && !patches_at(&mm->patches, addr))	/* a call that can also be come to without the hook */
+			int3_put(mm, t, addr, addr);
 	}
 	mm->int3_gen = gen;
 	mm->int3_pid = t->rec_pid;
@@ -466,7 +468,7 @@ bool rp_debug_leave(struct replay *r, struct rp_task *t, bool trapped)
 struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 {
 	struct rp_debug *d = r->debug;
-	const struct rp_set *s = &d->sets[d->now];
+	const struct rp_set *s = d->sets[d->now];
 	struct rp_mm *mm = t->mm;
 	unsigned gen = (d->now * 2 + d->quiet) * 2 + d->slow + 1;
 
@@ -492,7 +494,7 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 	TRY(rp_regs_flush(t));
 	if (d->dr_set != d->now) {
 		/* a new generation only when what is in the registers changes */
-		if (s->registers || d->sets[d->dr_set].registers)
+		if (s->registers || d->sets[d->dr_set]->registers)
 			d->dr_gen++;
 		d->dr_set = d->now;
 	}
@@ -500,6 +502,7 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 		TRY(set_debug_registers(d, t, s));
 	if (d->step && !d->leaving)
 		*request = PTRACE_SYSEMU_SINGLESTEP;
+	d->stepped_from = t->regs.rip;
 	d->dr_hit = 0;
 	d->guard_size = 0;
 	running = t->real;
@@ -524,16 +527,17 @@ struct err *rp_debug_pause(struct replay *r, struct rp_task *t, bool *end)
 }
 
 /* A stepped pushf has pushed the trace flag, which the program must not see. */
-static void hide_trace_flag(struct rp_task *t)
+void rp_hide_trace_flag(struct rp_task *t, uint64_t from)
 {
-	uint8_t text[2];
-	uint64_t word;
+	uint64_t len = t->regs.rip - from;
+	uint8_t text[2] = { 0 };
+	uint16_t word;
 
-	if (tracee_read_some(t->real, t->regs.rip - 2, text, 2) != 2 || text[1] != 0x9c)
+	if (len < 1 || len > 2 || tracee_read_some(t->real, from, text, len) != len || text[len - 1] != 0x9c || (len == 2 && text[0] != 0x66))
 		return;
 	if (tracee_read_some(t->real, t->regs.rsp, &word, 2) != 2 || !(word & 0x100))
 		return;
-	word &= ~0x100ull;
+	word &= (uint16_t)~0x100u;
 	err_free(tracee_write(t->real, t->regs.rsp, &word, 2));
 }
 
@@ -546,8 +550,12 @@ bool rp_int3_hit(const struct rp_task *t)
 static void in_stub_of(struct rp_task *t)
 {
 	for (unsigned i = 0; i < t->mm->int3_n; i++) {
-		if (t->mm->int3[i].at == t->regs.rip)
-			t->regs.rip = t->mm->int3[i].addr;
+		const struct rp_int3 *x = &t->mm->int3[i];
+
+		if (x->at != t->regs.rip || x->at == x->addr)
+			continue;
+		t->stub = x->at;
+		t->shown = t->regs.rip = x->addr;
 	}
 }
 
@@ -592,24 +600,24 @@ bool rp_debug_trap(struct replay *r, struct rp_task *t, siginfo_t *info)
 			err_free(rp_gate_step_out(t, &counted));
 	}
 	if (d->step && info->si_code == TRAP_TRACE) {
-		hide_trace_flag(t);
+		rp_hide_trace_flag(t, d->stepped_from);
 		return d->trapped = true;
 	}
 	/* Under KVM a #DB may come without its reason (seen with Linux 6.18): an instruction was done all the same. */
 	return d->trapped = d->dr_hit != 0 || info->si_code == TRAP_HWBKPT ||
-		(info->si_code == TRAP_BRKPT && (d->step || d->sets[d->now].registers));
+		(info->si_code == TRAP_BRKPT && (d->step || d->sets[d->now]->registers));
 }
 
 /* ---- points in computing code ------------------------------------------------------------------ */
 
 bool rp_debug_wants_stops(struct replay *r)
 {
-	return r->debug->step || r->debug->sets[r->debug->now].n;
+	return r->debug->step || r->debug->sets[r->debug->now]->n;
 }
 
 bool rp_debug_in_the_way(struct replay *r, struct rp_task *t, uint64_t at, uint64_t start, uint64_t end)
 {
-	const struct rp_set *s = &r->debug->sets[r->debug->now];
+	const struct rp_set *s = r->debug->sets[r->debug->now];
 
 	if (r->debug->step || rp_gate_overlaps(t->mm, start, end))
 		return true;
@@ -637,7 +645,7 @@ void rp_debug_also(struct replay *r, struct rp_task *t, uint64_t addr)
 	d->now_asked = d->now;
 	d->step_asked = d->step;
 	d->now = rp_set_union(r, d->now, rp_set_intern(r, &b, 1));
-	d->step = d->step || rp_set_has(&d->sets[d->now], t->rec_pid, t->regs.rip);
+	d->step = d->step || rp_set_has(d->sets[d->now], t->rec_pid, t->regs.rip);
 	d->trapped = false;
 }
 
@@ -647,5 +655,5 @@ bool rp_debug_also_done(struct replay *r, struct rp_task *t)
 
 	d->now = d->now_asked;
 	d->step = d->step_asked;
-	return d->trapped && !d->step && !d->dr_hit && !d->guard_size && !rp_set_breaks(r, &d->sets[d->now], t);
+	return d->trapped && !d->step && !d->dr_hit && !d->guard_size && !rp_set_breaks(r, d->sets[d->now], t);
 }

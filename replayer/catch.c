@@ -158,7 +158,7 @@ void rp_catch_refresh(struct replay *r)
 		return;
 	new_sites(r);
 	d->catch_all_anew = false;
-	own = &d->sets[d->own];
+	own = d->sets[d->own];
 	b = calloc(own->n + d->sites_n + 1, sizeof(*b));
 	BUG_ON(!b, "out of memory for catchpoints");
 	for (unsigned i = 0; i < own->n; i++)
@@ -179,13 +179,13 @@ void rp_catch_refresh(struct replay *r)
 /* Does one of the user's own breakpoints stop the task here, not only a caught call? */
 static bool own_break(struct replay *r, const struct rp_task *t)
 {
-	return rp_set_breaks(r, &r->debug->sets[r->debug->own], t);
+	return rp_set_breaks(r, r->debug->sets[r->debug->own], t);
 }
 
 /* Is the task about to make a buffered call that is caught? */
 static bool at_buffered(struct replay *r, const struct rp_task *t)
 {
-	const struct rp_set *s = &r->debug->sets[r->debug->user];
+	const struct rp_set *s = r->debug->sets[r->debug->user];
 
 	if (!r->debug->caught_n || !t->mm || !t->mm->patches.n)
 		return false;

@@ -406,6 +406,7 @@ static struct err *wake_tasks(struct replay *r, struct rp_checkpoint *c)
 			x = x->next;
 		if (x)
 			TRY(tracee_xstate_set(t->real, x->bytes, x->len));
+		TRY(rp_flags_set(t));
 	}
 	return NULL;
 }

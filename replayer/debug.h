@@ -103,7 +103,7 @@ struct rp_checkpoint {
 };
 
 struct rp_debug {
-	struct rp_set *sets;
+	struct rp_set **sets;		/* they stay where they are */
 	unsigned sets_n;
 	unsigned user;			/* what the debugger has set, and breakpoints for the calls it catches */
 	unsigned own;			/* without these */
@@ -134,6 +134,7 @@ struct rp_debug {
 	unsigned dr_gen, dr_set;
 	uint64_t dr_hit;		/* debug registers that triggered, bits */
 	bool trapped;
+	uint64_t stepped_from;
 	struct rp_hop last;
 	uint64_t last_pc;
 	struct rp_pos pos;
@@ -165,6 +166,8 @@ struct rp_debug {
 unsigned rp_set_intern(struct replay *r, const struct replay_break *b, unsigned n);
 unsigned rp_set_union(struct replay *r, unsigned a, unsigned b);
 struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request);
+/* After each single step. */
+void rp_hide_trace_flag(struct rp_task *t, uint64_t from);
 /* A SIGTRAP of ours? */
 bool rp_debug_trap(struct replay *r, struct rp_task *t, siginfo_t *info);
 /* The task stopped for us, inside the hook: on until it is out of it.  False: it is not there. */

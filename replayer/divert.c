@@ -233,7 +233,7 @@ static struct err *on_signal(struct replay *r, struct rp_task *t, struct replay_
 		return NULL;
 	}
 	/* The address a call returns to is on the stack, where nothing can be executed. */
-	if (info.si_signo == SIGSEGV && rp_set_has(&d->sets[d->user], t->rec_pid, t->regs.rip)) {
+	if (info.si_signo == SIGSEGV && rp_set_has(d->sets[d->user], t->rec_pid, t->regs.rip)) {
 		ret->kind = REPLAY_STOP_BREAK;
 		return NULL;
 	}
@@ -288,8 +288,9 @@ static struct err *run(struct replay *r, struct rp_task *t, struct replay_stop *
 		TRY(tracee_regs_get(t->real, &t->regs));
 		if (t->mm->gate_n)
 			rp_gate_leave(t);
-		if (!(WSTOPSIG(status) == SIGTRAP && rp_int3_hit(t)) && patch_normal(&t->mm->patches, &t->regs) == PATCH_MOVED)
-			t->dirty = true;
+		t->stub = 0;
+		if (!(WSTOPSIG(status) == SIGTRAP && rp_int3_hit(t)))
+			rp_task_normal(t);
 		if (tracee_stop_kind(status) == STOP_SYSCALL) {
 			TRY(on_call(r, t, ret, &done));
 		} else if (tracee_stop_kind(status) == STOP_SIGNAL) {
@@ -312,7 +313,7 @@ struct err *rp_divert_run(struct replay *r, bool step, struct replay_stop *ret)
 	if (!t)
 		return &err_gone;
 	d->now = d->user;
-	d->step = step || rp_set_has(&d->sets[d->user], t->rec_pid, t->regs.rip);
+	d->step = step || rp_set_has(d->sets[d->user], t->rec_pid, t->regs.rip);
 	err = run(r, t, ret);
 	/* the step was only to get off a breakpoint */
 	if (!err && d->step && !step && ret->kind == REPLAY_STOP_STEP) {

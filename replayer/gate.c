@@ -416,7 +416,7 @@ static unsigned generation(const struct rp_debug *d, unsigned set)
 /* Make those of the set, once; again where the code has changed. */
 struct err *rp_gate_build(struct replay *r, struct rp_task *t, unsigned set)
 {
-	const struct rp_set *s = &r->debug->sets[set];
+	const struct rp_set *s = r->debug->sets[set];
 	struct rp_mm *mm = t->mm;
 
 	if (s->n == s->watches)
@@ -438,7 +438,7 @@ struct err *rp_gate_build(struct replay *r, struct rp_task *t, unsigned set)
 
 		if (p->in || p->b.pid != t->rec_pid || !tracee_read_some(t->real, p->b.addr, now, sizeof(now)))
 			continue;
-		if (patches_at(&mm->patches, p->b.addr)) {	/* the instruction is in a stub already: breaks.c */
+		if (patches_with(&mm->patches, p->b.addr)) {	/* the instruction is in a stub already: breaks.c */
 			p->built = p->tried = false;
 			continue;
 		}
@@ -603,6 +603,7 @@ struct err *rp_gate_step_out(struct rp_task *t, bool *hit)
 	*hit = false;
 	for (unsigned i = 0; i < STEPS_OUT; i++) {
 		const struct rp_gate *p = inside(t->mm, t->regs.rip);
+		uint64_t from = t->regs.rip;
 		int status;
 
 		if (!p)
@@ -619,6 +620,7 @@ struct err *rp_gate_step_out(struct rp_task *t, bool *hit)
 			return &err_gone;
 		TRY(tracee_regs_get(t->real, &t->regs));
 		t->regs.orig_rax = (uint64_t)-1;
+		rp_hide_trace_flag(t, from);
 		if (WSTOPSIG(status) == SIGSEGV || WSTOPSIG(status) == SIGFPE || WSTOPSIG(status) == SIGBUS) {
 			*hit = rp_gate_fault(t);
 			if (*hit)

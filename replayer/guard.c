@@ -133,6 +133,7 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	struct rp_debug *d = r->debug;
 	struct rp_mm *mm = t->mm;
 	struct err *err;
+	uint64_t from;
 	bool ours = false;
 	int status = 0;
 
@@ -142,7 +143,8 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 		return false;
 	d->guard_hit = addr;
 	rp_gate_enter(t, true);	/* where the instruction itself is */
-	d->guard_size = access_size(t->real, t->regs.rip);
+	from = t->regs.rip;
+	d->guard_size = access_size(t->real, from);
 	err = rp_regs_flush(t);
 	if (!err)
 		err = lift(mm, t->real, false);
@@ -155,6 +157,8 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	if (!err)
 		err = lift(mm, t->real, true);
 	t->regs.orig_rax = (uint64_t)-1;
+	if (!err)
+		rp_hide_trace_flag(t, from);
 	rp_gate_leave(t);
 	if (err) {
 		err_free(err);

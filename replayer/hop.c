@@ -106,7 +106,7 @@ static bool compare_values(const struct replay *r, const struct rp_set *s, const
 
 bool rp_hop_hits(struct replay *r, const struct rp_hop *hop, unsigned set, const struct replay_break **watch)
 {
-	const struct rp_set *s = &r->debug->sets[set], *u = &r->debug->sets[hop->set];
+	const struct rp_set *s = r->debug->sets[set], *u = r->debug->sets[hop->set];
 
 	if (watch)
 		*watch = NULL;
@@ -126,7 +126,7 @@ bool rp_hop_hits(struct replay *r, const struct rp_hop *hop, unsigned set, const
 
 uint64_t rp_hop_count(struct replay *r, const struct rp_hop *hop, unsigned set)
 {
-	if (!r->debug->sets[set].counts && !hop->quiet)
+	if (!r->debug->sets[set]->counts && !hop->quiet)
 		return rp_hop_hits(r, hop, set, NULL);
 	return hop->fast + (!hop->at_limit && rp_hop_hits(r, hop, set, NULL));
 }
@@ -193,15 +193,15 @@ static struct err *hop_apply(struct replay *r, struct rp_hop *ret)
 		if (t && t->mm && t->real && r->ev.kind != TRACE_EXEC)
 			TRY(rp_gate_make_room(t, &r->ev));
 	}
-	values_read(r, &d->sets[d->now], &before);
+	values_read(r, d->sets[d->now], &before);
 	TRY(rp_apply(r));
-	values_read(r, &d->sets[d->now], &after);
+	values_read(r, d->sets[d->now], &after);
 	d->last_task = serial;
 	ret->t = t = rp_task_find(r, serial);
 	if (t && ret->event != TRACE_NOTE && ret->event != TRACE_CALLS && ret->event != TRACE_SWITCH && ret->event != TRACE_SYSCALL_ENTER)
 		ret->arrived = ret->event != TRACE_SIGNAL ? !rp_will_restart(t) : t->regs.rip != pc;
 	if (ret->event != TRACE_EXEC)
-		compare_values(r, &d->sets[d->now], &before, &after, ret);
+		compare_values(r, d->sets[d->now], &before, &after, ret);
 	return NULL;
 }
 
@@ -267,7 +267,7 @@ static struct err *hop_run(struct replay *r, struct rp_task *t, bool step, struc
 {
 	static struct values before, after;
 	struct rp_debug *d = r->debug;
-	const struct rp_set *s = &d->sets[d->now];
+	const struct rp_set *s = d->sets[d->now];
 	uint64_t limit = d->limit ? d->limit : RP_NO_LIMIT;
 	struct err *err;
 
@@ -314,7 +314,7 @@ struct err *rp_hop_counting(struct replay *r, unsigned set, struct rp_chained *c
 	d->chain = chain;
 	err = rp_hop(r, set, false, ret);
 	if (ret->t && ret->t->mm)
-		counted_chain(d, chain, ret->t, &d->sets[set], ret);
+		counted_chain(d, chain, ret->t, d->sets[set], ret);
 	d->chain = NULL;
 	return err;
 }
@@ -355,7 +355,7 @@ void rp_hop_track(struct replay *r, const struct rp_hop *hop)
 {
 	struct rp_debug *d = r->debug;
 	struct rp_pos *p = &d->pos;
-	const struct rp_set *s = &d->sets[hop->set];
+	const struct rp_set *s = d->sets[hop->set];
 
 	switch (hop->kind) {
 	case HOP_EVENT:

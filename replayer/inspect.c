@@ -94,8 +94,10 @@ void rp_debug_stop(struct replay *r)
 		return;
 	while (d->newest)
 		rp_checkpoint_drop(r, d->newest);
-	for (unsigned i = 0; i < d->sets_n; i++)
-		free(d->sets[i].b);
+	for (unsigned i = 0; i < d->sets_n; i++) {
+		free(d->sets[i]->b);
+		free(d->sets[i]);
+	}
 	free(d->sets);
 	free(d->pos.legs);
 	free(d->last_hit.legs);

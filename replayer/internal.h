@@ -80,6 +80,7 @@ struct rp_task {
 	uint64_t nr;		/* number of its last system call */
 	char name[17];
 	/* only with a debugger */
+	uint64_t shown, stub;	/* while regs.rip is shown, it goes on at stub, where patch_resume() would not say so */
 	bool in_call;		/* between TRACE_SYSCALL_ENTER and TRACE_SYSCALL_EXIT */
 	int64_t in_nr;		/* of that call */
 	unsigned dr_gen;	/* which watchpoints its debug registers hold */
@@ -141,6 +142,8 @@ struct rp_mm *rp_mm_create(void);
 struct rp_mm *rp_mm_copy(const struct rp_mm *mm);
 void rp_mm_put(struct rp_mm *mm);
 struct err *rp_regs_flush(struct rp_task *t);
+/* It may have stopped in a patch's stub: where the program is. */
+void rp_task_normal(struct rp_task *t);
 
 /* ---- effect.c: apply what an event changed ---------------------------------------- */
 struct err *effect_apply(struct replay *r, struct rp_task *t, const struct trace_event *ev);
@@ -157,6 +160,10 @@ struct err *effect_sum(struct replay *r, struct rp_task *t, const struct trace_e
  */
 struct err *effect_guard(struct rp_task *t, uint64_t addr, uint64_t *page_ret, int *prot_ret);
 struct err *effect_unguard(struct rp_task *t, uint64_t page, int prot);
+
+/* ---- flags.c ----------------------------------------------------------------------- */
+/* A clone gets those of t->regs.eflags that tracee_regs_set() does not set. */
+struct err *rp_flags_set(struct rp_task *t);
 
 /* ---- nofork.c ---------------------------------------------------------------------- */
 /* False: advice about something else. */

@@ -184,7 +184,7 @@ static char *text_of(struct replay *r, const struct rp_pos *p)
 	BUG_ON(!f, "out of memory for a point");
 	fprintf(f, "%" PRIu64 "%s", p->where, p->pending ? ":next" : "");
 	for (unsigned i = 0; i < p->legs_n; i++) {
-		const struct rp_set *s = &r->debug->sets[p->legs[i].set];
+		const struct rp_set *s = r->debug->sets[p->legs[i].set];
 		const char *comma = "";
 
 		fputs(p->legs[i].set ? ":" : ":+", f);

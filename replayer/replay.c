@@ -167,9 +167,9 @@ struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event
 			t->raw = t->regs;
 		if (r->debug && t->mm->gate_n)
 			rp_gate_leave(t);
-		if (!(r->debug && WSTOPSIG(status) == SIGTRAP && rp_int3_hit(t)) &&
-		    patch_normal(&t->mm->patches, &t->regs) == PATCH_MOVED)
-			t->dirty = true;
+		t->stub = 0;
+		if (!(r->debug && WSTOPSIG(status) == SIGTRAP && rp_int3_hit(t)))
+			rp_task_normal(t);
 		t->from_hook = t->raw_known && t->raw.rip != t->regs.rip;
 		if (tracee_stop_kind(status) == STOP_SYSCALL) {
 			if (request == PTRACE_SYSEMU_SINGLESTEP)

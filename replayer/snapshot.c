@@ -53,7 +53,8 @@ static struct err *move_thread(struct rp_task *first, struct rp_task *u)
 	u->dirty = true;
 	u->dr_gen = 0;
 	cage_kill(old);
-	return tracee_xstate_set(u->real, xstate, len);
+	TRY(tracee_xstate_set(u->real, xstate, len));
+	return rp_flags_set(u);
 }
 
 struct err *rp_snapshot_restore(struct replay *r, struct rp_task *t, struct rp_snapshot *s)

@@ -130,7 +130,7 @@ static unsigned candidates(struct replay *r, struct rp_task *t, uint64_t pc, uin
 static struct err *by_candidates(struct replay *r, const struct rp_pos *base, const struct rp_pos *p,
 				 const struct rp_target *to, struct rp_pos *back, bool *found)
 {
-	unsigned n, room = DEBUG_REGISTERS - (r->debug->sets[to->set].soft ? 0 : r->debug->sets[to->set].registers);
+	unsigned n, room = DEBUG_REGISTERS - (r->debug->sets[to->set]->soft ? 0 : r->debug->sets[to->set]->registers);
 	struct rp_pos near = { 0 };
 	struct err *err = NULL;
 	uint64_t addr[20], steps;
@@ -294,7 +294,7 @@ static struct err *before_event(struct replay *r, uint32_t serial, const struct 
 	back->pending = false;
 	TRY(rp_goto(r, back));
 	t = rp_task_find(r, serial);
-	if (t && patches_at(&t->mm->patches, e->call)) {	/* it is come to for each buffered call, too */
+	if (t && patches_with(&t->mm->patches, e->call)) {	/* it is come to for each buffered call, too */
 		struct rp_pos p = { .where = e->n - 1, .pending = true };
 		bool none;
 

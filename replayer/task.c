@@ -127,6 +127,21 @@ static bool set_result(const struct rp_task *t, const struct regs *regs)
 	       (t->raw.rcx == regs->rcx || ptrace(PTRACE_POKEUSER, t->real, offsetof(struct regs, rcx), regs->rcx) == 0);
 }
 
+void rp_task_normal(struct rp_task *t)
+{
+	const struct patch *p = t->mm->patches.n ? patches_stub(&t->mm->patches, t->regs.rip) : NULL;
+	uint64_t at = t->regs.rip;
+
+	if (patch_normal(&t->mm->patches, &t->regs) != PATCH_MOVED)
+		return;
+	t->dirty = true;
+	/* on its way to the hook, while the same instruction of the program, come to in another way, is a call */
+	if (p && at == p->stub + p->hook_at && p->call_at >= p->len) {
+		t->shown = t->regs.rip;
+		t->stub = at;
+	}
+}
+
 struct err *rp_regs_flush(struct rp_task *t)
 {
 	struct regs regs = t->regs;
@@ -134,7 +149,10 @@ struct err *rp_regs_flush(struct rp_task *t)
 	if (!t->dirty)
 		return NULL;
 	t->dirty = false;
-	patch_resume(&t->mm->patches, &regs);
+	if (t->stub && regs.rip == t->shown)
+		regs.rip = t->stub;
+	else
+		patch_resume(&t->mm->patches, &regs);
 	if (set_result(t, &regs))
 		return NULL;
 	regs.orig_rax = (uint64_t)-1;	/* never let the kernel restart anything */

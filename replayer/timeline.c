@@ -293,7 +293,7 @@ static struct err *leg_hop(struct replay *r, const struct scan_leg *l, uint64_t 
 	struct rp_chained chain = { .n = 1, .limit = { l->leg->n - have } };
 	struct err *err;
 
-	s = &d->sets[l->leg->set];
+	s = d->sets[l->leg->set];
 	if (!l->leg->set) {
 		err = rp_tracked_hop(r, both, true, hop);
 		*n = 1;

@@ -342,6 +342,13 @@ const struct patch *patches_at(const struct patches *ps, uint64_t addr)
 	return &ps->p[i - 1];
 }
 
+const struct patch *patches_with(const struct patches *ps, uint64_t addr)
+{
+	const struct patch *p = patches_at(ps, addr), *before = p ? NULL : patches_at(ps, addr - 1);
+
+	return before && addr == before->addr + before->call_at ? before : p;
+}
+
 const struct patch *patches_stub(const struct patches *ps, uint64_t addr)
 {
 	for (unsigned i = 0; i < ps->n; i++) {

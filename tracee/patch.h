@@ -62,6 +62,8 @@ void patches_copy(struct patches *to, const struct patches *from);
 void patches_deinit(struct patches *ps);
 /* The one whose replaced bytes hold addr, or NULL. */
 const struct patch *patches_at(const struct patches *ps, uint64_t addr);
+/* The same; or the one whose call is there, behind its replaced bytes ("number"). */
+const struct patch *patches_with(const struct patches *ps, uint64_t addr);
 /* The one whose stub holds addr. */
 const struct patch *patches_stub(const struct patches *ps, uint64_t addr);
 
