@@ -201,7 +201,14 @@ class Bench:
     def timed(self, what):
         t0 = time.time()
         stop = self.r.cmd(what)
-        self.times[what].append(time.time() - t0)
+        self.times.setdefault(what, []).append(time.time() - t0)
+        return stop
+
+    def on(self, what):
+        """To a breakpoint, a watchpoint or an end: past signals, forks..."""
+        stop = self.timed(what)
+        while stop.startswith("T") and not re.search("break|watch|replaylog", stop):
+            stop = self.timed(what)
         return stop
 
     def compared(self, p, what, before, after, there):
@@ -257,9 +264,7 @@ class Bench:
     def among(self, p, k, said):
         r = self.r
         for _ in range(self.rnd.choice((1, 5))):
-            stop = r.cmd("vCont;c")
-            while stop.startswith("T") and not re.search("break|watch|replaylog", stop):
-                stop = r.cmd("vCont;c")
+            stop = self.on("vCont;c")
             if not stop.startswith("T") or "replaylog" in stop:
                 return
         p.stop = stop
@@ -267,16 +272,14 @@ class Bench:
         regions = p.regions()
         before, back = look(r, p.pid, regions), 0
         while back < k:
-            stop = self.timed("bc")
+            stop = self.on("bc")
             if "replaylog" in stop:
                 break
             back += 1
         # a write is shown before it was done, going back; and going on it is another stop
         there, more = r.monitor("when").strip(), "watch" in stop or "replaylog" in stop
         for i in range(2 * back + 2):	# twice: a breakpoint where a write is done is two stops forward, one back
-            stop = r.cmd("vCont;c")
-            while stop.startswith("T") and not re.search("break|watch|replaylog", stop):
-                stop = r.cmd("vCont;c")
+            stop = self.on("vCont;c")
             if i + 1 < back + more or (r.cmd("g") != before[0] and "replaylog" not in stop):
                 continue
             break
