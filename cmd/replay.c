@@ -2,6 +2,7 @@
  * replay.c - replay [options] [TRACE]
  */
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #include "cmd/cmd.h"
@@ -61,12 +62,26 @@ static struct err *check_args(const struct replay_args *o)
 	return NULL;
 }
 
+/* As one types them for gdb: -ex CMD, -batch. */
+static void gdb_habits(int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++) {
+		if (!strcmp(argv[i], "-ex"))
+			argv[i] = (char *)"--ex";
+		else if (!strcmp(argv[i], "-batch"))
+			argv[i] = (char *)"--batch";
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct replay_args o = { 0 };
-	struct err *err = options_parse(&replay_set, &o, &argc, &argv);
+	struct err *err;
 	char *dir = NULL;
 	int status = 0;
+
+	gdb_habits(argc, argv);
+	err = options_parse(&replay_set, &o, &argc, &argv);
 
 	if (!err && !argv)
 		return 0;

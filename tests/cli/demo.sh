@@ -5,7 +5,7 @@
 need gdb gcc
 same() { sed -E 's/0x[0-9a-f]+/0xN/g; s/[ \t]+$//'; }
 start=$SECONDS
-BUILD=$(dirname "$BIN") "$ROOT/scripts/demo.sh" >"$TMP/demo" 2>"$TMP/err" || fail "demo: $(tail -2 "$TMP/err")"
+CC=gcc BUILD=$(dirname "$BIN") "$ROOT/scripts/demo.sh" >"$TMP/demo" 2>"$TMP/err" || fail "demo: $(tail -2 "$TMP/err")"
 [ $((SECONDS - start)) -lt 60 ] || fail "it took $((SECONDS - start)) s"
 sed -n '/^A session, as `make demo` prints it:$/,/^[^ ]*`last /p' "$ROOT/README.md" | sed -n 's/^    //p' | same >readme
 same <"$TMP/demo" >demo
