@@ -25,7 +25,7 @@
 #include "replayer/internal.h"
 #include "tracee/site.h"
 
-enum { STUBS_BYTES = 65536, REACH = 0x70000000, CLOCK_BATCH = PROBE_RING_BYTES / PROBE_RECORD_MAX - 1 };
+enum { STUBS_BYTES = 65536, REACH = 0x70000000, CLOCK_BATCH = PROBE_RING_HALF / PROBE_RECORD_MAX - 1 };
 
 static uint64_t *word(struct replay *r, uint64_t addr)
 {
@@ -307,51 +307,53 @@ struct rp_task *rp_probed_task(const struct replay *r)
 	return found;
 }
 
-void rp_probe_hide(const struct rp_mm *mm, uint64_t addr, void *bytes, size_t len)
-{
-	for (unsigned i = 0; mm && mm->probed && i < mm->probed->n; i++) {
-		const struct rp_patch *p = &mm->probed->patch[i];
-
-		for (unsigned k = 0; p->in && k < (p->jump ? SITE_JUMP : 1u); k++) {
-			if (p->addr + k - addr < len)
-				((uint8_t *)bytes)[p->addr + k - addr] = p->bytes[k];
-		}
-	}
-}
-
 /* ---- the ring -------------------------------------------------------------------------------- */
+
+static uint64_t ring_start(const struct rp_probes *p)
+{
+	return (uint64_t)-(p->second ? PROBE_RING_HALF : PROBE_RING_BYTES);
+}
 
 static void set_count(struct replay *r)
 {
 	struct rp_probes *p = r->probes;
-	uint64_t left = p->stop_at - p->clock, batch = p->quiet ? (uint64_t)INT64_MAX : CLOCK_BATCH;
+	uint64_t left, batch = p->quiet ? (uint64_t)INT64_MAX : CLOCK_BATCH;
 
-	if (p->derefs)
-		left = 0;
+	if (p->bound >= p->stop_at)
+		rp_ring_sync(p);
+	left = p->derefs ? 0 : p->stop_at - p->bound;
 	*word(r, PROBE_COUNT) = p->count_was = -(left < batch ? left : batch);
+}
+
+/* Calls whose results will be in memory. */
+static void find_derefs(struct rp_probes *p, int tid, const struct replay_hit *h, const struct replay_hit *end)
+{
+	for (; h < end; h = replay_hit_next(h)) {
+		if (h->probe >= 0 && p->probe[h->probe].def.deref && tid && p->derefs < sizeof(p->deref) / sizeof(*p->deref))
+			p->deref[p->derefs++] = (struct rp_deref){ tid, h->rsp, h->a };
+	}
 }
 
 static void drain(struct replay *r, const struct rp_task *t)
 {
 	struct rp_probes *p = r->probes;
-	uint64_t used = *word(r, PROBE_POS) + PROBE_RING_BYTES;
-	const struct replay_hit *h = (void *)word(r, PROBE_RING), *end = (void *)((char *)word(r, PROBE_RING) + used);
+	const char *start = (char *)word(r, PROBE_RING_END) + (int64_t)ring_start(p);
+	const struct replay_hit *from = (const void *)start, *to = (const void *)(start + (*word(r, PROBE_POS) - ring_start(p)));
 
 	if (p->quiet) {
-		p->clock += *word(r, PROBE_COUNT) - p->count_was;
+		p->clock = p->bound = p->clock + *word(r, PROBE_COUNT) - p->count_was;
 		set_count(r);
 		return;
 	}
-	if (!used)
+	if (from == to)
 		return;
-	if (t)
-		p->hits(p->ctx, t->rec_tid, h, end);
-	for (; h < end; h = replay_hit_next(h)) {
-		p->clock += h->probe >= 0;
-		if (h->probe >= 0 && p->probe[h->probe].def.deref && t && p->derefs < sizeof(p->deref) / sizeof(*p->deref))
-			p->deref[p->derefs++] = (struct rp_deref){ t->rec_tid, h->rsp, h->a };
+	if (*word(r, PROBE_DEREF)) {
+		*word(r, PROBE_DEREF) = 0;
+		find_derefs(p, t ? t->rec_tid : 0, from, to);
 	}
-	*word(r, PROBE_POS) = (uint64_t)-PROBE_RING_BYTES;
+	rp_ring_take(p, t ? t->rec_tid : 0, from, to);
+	p->second = !p->second;
+	*word(r, PROBE_POS) = ring_start(p);
 	set_count(r);
 }
 
@@ -396,6 +398,7 @@ static struct err *learn_stack(struct replay *r, struct rp_task *t, const struct
 	regs.rax = *word(r, PROBE_RAX);
 	set_rip(t, patch->stub + patch->again);
 	TRY(tracee_read(t->real, regs.rsp, &ret, 8));
+	rp_ring_sync(r->probes);
 	TRY(rp_stack_learn(r, t, &regs));
 	return learn_return(r, t, ret);
 }
@@ -410,8 +413,10 @@ static void report_deref(struct replay *r, const struct rp_task *t)
 
 		if (p->deref[i].tid != t->rec_tid || p->deref[i].rsp + 8 != t->regs.rsp)
 			continue;
-		if (tracee_read_some(t->real, p->deref[i].addr, &hit.a, 8) == 8)
+		if (tracee_read_some(t->real, p->deref[i].addr, &hit.a, 8) == 8) {
+			rp_ring_sync(p);
 			p->hits(p->ctx, t->rec_tid, &hit, &hit + 1);
+		}
 		p->deref[i] = p->deref[--p->derefs];
 		return;
 	}
@@ -432,8 +437,9 @@ static struct err *stub_trap(struct replay *r, struct rp_task *t, const struct r
 	if (patch.probe < 0)
 		report_deref(r, t);
 	set_count(r);
-	if (p->clock < p->stop_at && !p->derefs)
+	if (p->bound < p->stop_at && !p->derefs)
 		return NULL;
+	rp_ring_sync(p);
 	if (patch.probe < 0 || p->clock < p->stop_at) {		/* a return: the next entry is to stop, not this */
 		*word(r, PROBE_COUNT) = (uint64_t)-1;
 		p->count_was = (uint64_t)-1;
@@ -478,15 +484,6 @@ bool rp_probe_translate(const struct rp_task *t, struct regs *ret)
 		return true;
 	}
 	return false;
-}
-
-bool rp_probe_mapping(const struct rp_mm *mm, uint64_t start)
-{
-	for (unsigned i = 0; mm && mm->probed && i < mm->probed->stubs_n; i++) {
-		if (mm->probed->stubs[i].start == start)
-			return true;
-	}
-	return start == PROBE_AREA;
 }
 
 void rp_probe_narrow(struct rp_task *t, const struct replay *r, uint64_t rip)
@@ -567,39 +564,12 @@ void rp_probe_forked(struct replay *r, struct rp_task *child, const struct rp_mm
 	child->mm->probed = NULL;
 }
 
-struct rp_probed *rp_probed_copy(const struct rp_probed *from)
-{
-	struct rp_probed *c;
-
-	if (!from)
-		return NULL;
-	c = malloc(sizeof(*c));
-	BUG_ON(!c, "out of memory for probes");
-	*c = *from;
-	c->patch = malloc((from->room + 1) * sizeof(*c->patch));
-	c->stubs = malloc((from->stubs_n + 1) * sizeof(*c->stubs));
-	BUG_ON(!c->patch || !c->stubs, "out of memory for probes");
-	if (from->n)
-		memcpy(c->patch, from->patch, from->n * sizeof(*c->patch));
-	if (from->stubs_n)
-		memcpy(c->stubs, from->stubs, from->stubs_n * sizeof(*c->stubs));
-	return c;
-}
-
-void rp_probed_free(struct rp_probed *p)
-{
-	if (!p)
-		return;
-	free(p->patch);
-	free(p->stubs);
-	free(p);
-}
-
 void rp_probe_restored(struct replay *r, uint64_t clock)
 {
-	r->probes->clock = clock;
+	rp_ring_sync(r->probes);
+	r->probes->clock = r->probes->bound = clock;
 	r->probes->stopped = false;
-	*word(r, PROBE_POS) = (uint64_t)-PROBE_RING_BYTES;
+	*word(r, PROBE_POS) = ring_start(r->probes);
 	set_count(r);
 }
 
@@ -622,7 +592,7 @@ struct err *replay_probes_start(struct replay *r, int pid, replay_hits_fn *hits,
 	p->area = mmap(NULL, PROBE_AREA_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, p->fd, 0);
 	if (p->area == MAP_FAILED)
 		return err_os(errno, "cannot map shared memory");
-	*word(r, PROBE_POS) = (uint64_t)-PROBE_RING_BYTES;
+	*word(r, PROBE_POS) = ring_start(p);
 	rp_stacks_reset(p);
 	set_count(r);
 	if (pid)
@@ -636,6 +606,7 @@ void rp_probes_free(struct replay *r)
 
 	if (!p)
 		return;
+	rp_ring_free(p);
 	if (p->area && p->area != MAP_FAILED)
 		munmap(p->area, PROBE_AREA_BYTES);
 	if (p->fd >= 0)
@@ -684,7 +655,7 @@ void replay_probes_quiet(struct replay *r) { r->probes->quiet = true; }
 
 uint64_t replay_clock(const struct replay *r) { return r->probes->clock; }
 
-void replay_clock_set(struct replay *r, uint64_t clock) { r->probes->clock = clock; }
+void replay_clock_set(struct replay *r, uint64_t clock) { r->probes->clock = r->probes->bound = clock; }
 
 int replay_probe_pid(const struct replay *r) { return r->probes->pid; }
 
@@ -751,7 +722,7 @@ static struct err *after_event(struct replay *r, int tid, bool *stop)
 	return NULL;
 }
 
-struct err *replay_probe_run(struct replay *r, uint64_t clock, uint64_t event, enum replay_probe_stop *ret)
+static struct err *probe_run(struct replay *r, uint64_t clock, uint64_t event, enum replay_probe_stop *ret)
 {
 	struct rp_probes *p = r->probes;
 	struct rp_task *t;
@@ -791,4 +762,12 @@ struct err *replay_probe_run(struct replay *r, uint64_t clock, uint64_t event, e
 		if (stop)
 			return NULL;
 	}
+}
+
+struct err *replay_probe_run(struct replay *r, uint64_t clock, uint64_t event, enum replay_probe_stop *ret)
+{
+	struct err *err = probe_run(r, clock, event, ret);
+
+	rp_ring_sync(r->probes);
+	return err;
 }

@@ -13,8 +13,9 @@
  *	+0	COUNT	records until a stop, negative; 0 = the next hit traps
  *	+8	POS	where the next record goes, counted from the ring's end: negative
  *	+16	RCX, RAX, XMM: the program's, while a stub runs
+ *	+104	DEREF	not 0: an entry has said that its result will be in memory
  *	+128	WEIGHTS	of the words of a fingerprint (probe_stack.c)
- *	+4096	RING
+ *	+4096	RING	two halves: probe_ring.c
  *	SITES, STACKS	hashes, addresses in the POOL
  */
 #define PROBE_AREA	0x72000000
@@ -23,13 +24,13 @@
 #define PROBE_XMM	0x72000020
 #define PROBE_WEIGHTS	0x72000080
 #define PROBE_RING	0x72001000
-#define PROBE_SITES	0x72081000
-#define PROBE_STACKS	0x72101000
-#define PROBE_POOL	0x72181000
+#define PROBE_SITES	0x72101000
+#define PROBE_STACKS	0x72181000
+#define PROBE_POOL	0x72201000
 #define PROBE_END	0x73000000
 enum {
-	PROBE_COUNT = PROBE_AREA, PROBE_POS = PROBE_AREA + 8,
-	PROBE_RING_BYTES = 512 * 1024, PROBE_RING_END = PROBE_RING + PROBE_RING_BYTES, PROBE_HASH = 65536,
+	PROBE_COUNT = PROBE_AREA, PROBE_POS = PROBE_AREA + 8, PROBE_DEREF = PROBE_AREA + 104,
+	PROBE_RING_BYTES = 1024 * 1024, PROBE_RING_HALF = PROBE_RING_BYTES / 2, PROBE_RING_END = PROBE_RING + PROBE_RING_BYTES, PROBE_HASH = 65536,
 	PROBE_AREA_BYTES = PROBE_END - PROBE_AREA,
 	PROBE_RECORD_MAX = 40,
 	PROBE_STUB_MAX = 1024,
@@ -86,7 +87,10 @@ struct rp_probes {
 	unsigned n;
 	uint8_t *area;		/* ours */
 	int fd;
-	uint64_t clock;		/* entries whose records were handed out */
+	uint64_t clock;		/* entries whose records were handed out: the worker's, until rp_ring_sync() */
+	uint64_t bound;		/* it is at most this */
+	struct rp_worker *worker;
+	bool second;		/* the ring's second half is being filled */
 	bool quiet;		/* stubs only count */
 	uint64_t count_was;	/* what COUNT was set to */
 	uint64_t stop_at;	/* the next entry when clock is this stops */
@@ -123,6 +127,12 @@ extern const uint8_t rp_lookup[], rp_lookup_again[], rp_lookup_miss[], rp_lookup
 void rp_stacks_reset(struct rp_probes *p);
 /* The task is at the first instruction of a function, with these registers, and its stack has no number yet. */
 struct err *rp_stack_learn(struct replay *r, struct rp_task *t, const struct regs *regs) __must_check;
+
+/* probe_ring.c: records of one half of the ring to the analysis, soon or at once. */
+void rp_ring_take(struct rp_probes *p, int tid, const struct replay_hit *from, const struct replay_hit *to);
+/* The analysis has seen all that was taken, and is not at work. */
+void rp_ring_sync(struct rp_probes *p);
+void rp_ring_free(struct rp_probes *p);
 
 /* probe.c, for the rest of the room */
 enum rp_probe_stop { PROBE_NOT_OURS, PROBE_GO_ON, PROBE_STOPPED };

@@ -325,6 +325,9 @@ static void put_record(struct code *c, int32_t probe, const struct replay_probe 
 		PUT(c, 0x48, 0xc7, 0x04, 0x25);
 		put32(c, PROBE_COUNT);
 		put32(c, 0);
+		PUT(c, 0x48, 0xc7, 0x04, 0x25);
+		put32(c, PROBE_DEREF);
+		put32(c, 1);
 	}
 }
 
