@@ -411,6 +411,7 @@ static struct err *debug_to_state(struct replay *r, struct rp_task *t, const str
 
 static struct err *reach_signal(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
+	t->raw_known = false;	/* it may be run by others than rp_run() */
 	switch (ev->place) {
 	case TRACE_AT_SYSCALL:
 		TRY(run_to_syscall(r, t, ev));

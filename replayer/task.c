@@ -121,7 +121,7 @@ static bool set_result(const struct rp_task *t, const struct regs *regs)
 	raw.rax = regs->rax;
 	raw.rcx = regs->rcx;
 	raw.orig_rax = regs->orig_rax;
-	if (!t->raw_known || memcmp(&raw, regs, sizeof(raw)) || ((int64_t)regs->rax >= -520 && (int64_t)regs->rax <= -500))
+	if (memcmp(&raw, regs, sizeof(raw)) || ((int64_t)regs->rax >= -520 && (int64_t)regs->rax <= -500))
 		return false;
 	return ptrace(PTRACE_POKEUSER, t->real, offsetof(struct regs, rax), regs->rax) == 0 &&
 	       (t->raw.rcx == regs->rcx || ptrace(PTRACE_POKEUSER, t->real, offsetof(struct regs, rcx), regs->rcx) == 0);
@@ -145,6 +145,7 @@ void rp_task_normal(struct rp_task *t)
 struct err *rp_regs_flush(struct rp_task *t)
 {
 	struct regs regs = t->regs;
+	bool known;
 
 	if (!t->dirty)
 		return NULL;
@@ -153,7 +154,9 @@ struct err *rp_regs_flush(struct rp_task *t)
 		regs.rip = t->stub;
 	else
 		patch_resume(&t->mm->patches, &regs);
-	if (set_result(t, &regs))
+	known = t->raw_known;
+	t->raw_known = false;
+	if (known && set_result(t, &regs))
 		return NULL;
 	regs.orig_rax = (uint64_t)-1;	/* never let the kernel restart anything */
 	return tracee_regs_set(t->real, &regs);
