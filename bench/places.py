@@ -202,6 +202,8 @@ class Bench:
         t0 = time.time()
         stop = self.r.cmd(what)
         self.times.setdefault(what, []).append(time.time() - t0)
+        if self.verbose and time.time() - t0 > 0.5:
+            print("%.1f s for " % (time.time() - t0) + self.r.history() + ": " + self.r.monitor("when").strip(), flush=True)
         return stop
 
     def on(self, what):

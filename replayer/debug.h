@@ -235,8 +235,9 @@ struct err *rp_gate_limit_all(struct rp_task *t, uint64_t limit);
 uint64_t rp_gate_counted_all(const struct rp_task *t, uint64_t limit);
 uint64_t rp_gate_counted(const struct rp_task *t, const struct replay_break *b, uint64_t limit, uint64_t *last);
 bool rp_gate_area(const struct rp_mm *mm, uint64_t addr);
-/* The event is about to map something where our areas are. */
-struct err *rp_gate_make_room(struct rp_task *t, const struct trace_event *ev);
+/* Something is about to be mapped where our areas are. */
+struct err *rp_gate_make_room(struct rp_task *t, uint64_t at, uint64_t len);
+struct err *rp_gate_make_room_for(struct rp_task *t, const struct trace_effect *e);
 
 /* divert.c */
 bool rp_diverted(const struct replay *r);

@@ -32,6 +32,7 @@ enum { AREAS = RP_AREAS, PAGES = 16, STACK_TOP = 15 * PAGE_BYTES, DATA = 15 * PA
        STUB_ROOM = 3000, FRAME = 16 * 8,
        /* the data page: shared words, then a slot for each stub */
        TURN = 0, LEFT = 8, SLOT = 64, SLOT_SAVE = 0, SLOT_LEFT = 8, SLOT_LAST = 16, SLOT_RIP = 24, SLOT_SAVE_RAX = 32, STEPS_OUT = 2000 };
+#define REACH 0x7f000000ull
 
 struct rp_gate {
 	struct replay_break b;
@@ -57,7 +58,28 @@ static bool reaches(uint64_t area, uint64_t addr)
 {
 	uint64_t far = area > addr ? area - addr : addr - area;
 
-	return far < 0x7f000000;
+	return far <= REACH;
+}
+
+/* The place in reach that is farthest from all mappings: what the program maps later is most often next to those. */
+static uint64_t loneliest(const struct tracee_maps *maps, uint64_t addr)
+{
+	enum { MARGIN = 32 * PAGE_BYTES, LOWEST = 0x10000 };
+	uint64_t best = 0, most = 2 * MARGIN, low = addr > REACH + LOWEST ? addr - REACH : LOWEST, high = addr + REACH, end = 0;
+
+	for (size_t i = 0; i <= maps->n; i++) {
+		uint64_t from = end > low ? end : low, to = i < maps->n ? maps->map[i].start : 0x7fff00000000;
+
+		if (to > high)
+			to = high;
+		if (i < maps->n)
+			end = maps->map[i].end;
+		if (from >= to || to - from <= most || (from < FIXED_END && to > FIXED_PAGE))
+			continue;
+		most = to - from;
+		best = (from + (to - from) / 2) & ~(PAGE_BYTES - 1ull);
+	}
+	return best;
 }
 
 /* An area near addr; *ret = NULL when there is no room. */
@@ -78,13 +100,7 @@ static struct err *area_for(struct rp_task *t, uint64_t addr, struct rp_area **r
 	if (a == end)
 		return NULL;
 	TRY(tracee_maps_read(t->real, &maps));
-	for (size_t i = 0; i < maps.n && !found; i++) {
-		uint64_t at = maps.map[i].end + 16 * PAGE_BYTES, next = i + 1 < maps.n ? maps.map[i + 1].start : 0x7ffffffff000;
-
-		if (reaches(at, addr) && reaches(at + PAGES * PAGE_BYTES, addr) && at + 64 * PAGE_BYTES < next && at < 0x7ffff0000000 &&
-		    (at + PAGES * PAGE_BYTES <= FIXED_PAGE || at >= FIXED_END) && maps.map[i].name[0] != '[')
-			found = at;
-	}
+	found = loneliest(&maps, addr);
 	tracee_maps_deinit(&maps);
 	if (!found)
 		return NULL;
@@ -106,32 +122,80 @@ bool rp_gate_area(const struct rp_mm *mm, uint64_t addr)
 	return false;
 }
 
-struct err *rp_gate_make_room(struct rp_task *t, const struct trace_event *ev)
+/* Counters, while the area that holds them is gone. */
+struct rp_carried {
+	uint64_t shared[2];	/* TURN, LEFT */
+	unsigned n, gen;
+	struct { uint64_t left, last; } gate[];
+};
+
+static void carry(struct rp_task *t)
 {
+	struct rp_mm *mm = t->mm;
+	struct rp_carried *c = calloc(1, sizeof(*c) + mm->gate_n * sizeof(c->gate[0]));
+
+	BUG_ON(!c, "out of memory for breakpoints");
+	free(mm->carried);
+	mm->carried = c;
+	c->n = mm->gate_n;
+	c->gen = mm->gate_gen;
+	tracee_read_some(t->real, mm->areas[0].at + DATA + TURN, c->shared, sizeof(c->shared));
+	for (unsigned i = 0; i < c->n; i++) {
+		if (mm->gate[i].built)
+			tracee_read_some(t->real, mm->gate[i].slot + SLOT_LEFT, &c->gate[i], sizeof(c->gate[i]));
+	}
+}
+
+/* Stubs are there again. */
+static struct err *put_down(struct rp_task *t)
+{
+	struct rp_mm *mm = t->mm;
+	struct rp_carried *c = mm->carried;
+
+	if (!c || c->gen != mm->gate_gen || !mm->areas[0].at)
+		return NULL;
+	TRY(tracee_write(t->real, mm->areas[0].at + DATA + TURN, c->shared, sizeof(c->shared)));
+	for (unsigned i = 0; i < c->n; i++) {
+		if (mm->gate[i].built)
+			TRY(tracee_write(t->real, mm->gate[i].slot + SLOT_LEFT, &c->gate[i], sizeof(c->gate[i])));
+	}
+	free(c);
+	mm->carried = NULL;
+	return NULL;
+}
+
+struct err *rp_gate_make_room(struct rp_task *t, uint64_t at, uint64_t len)
+{
+	struct rp_mm *mm = t->mm;
 	int64_t ret;
 
-	t->mm->solid_end = 0;
-	for (uint32_t i = 0; i < ev->effects_len; i++) {
-		const struct trace_effect *e = &ev->effects[i];
-		uint64_t at = e->kind == TRACE_MOVE ? e->x : e->addr, len = e->kind == TRACE_MOVE ? e->y : e->len;
+	for (unsigned k = 0; k < AREAS; k++) {
+		struct rp_area *a = &mm->areas[k];
 
-		if (e->kind != TRACE_MAP && e->kind != TRACE_MOVE && e->kind != TRACE_UNMAP)
+		if (!a->at || at >= a->at + PAGES * PAGE_BYTES || at + len <= a->at)
 			continue;
-		for (unsigned k = 0; k < AREAS; k++) {
-			struct rp_area *a = &t->mm->areas[k];
-
-			if (!a->at || at >= a->at + PAGES * PAGE_BYTES || at + len <= a->at)
-				continue;
-			TRY(call(t, &ret, SYS_munmap, a->at, PAGES * PAGE_BYTES, 0, 0));
-			rp_gate_forget(t->mm);
-			a->at = 0;
-			for (; k + 1 < AREAS && t->mm->areas[k + 1].at; k++) {
-				t->mm->areas[k] = t->mm->areas[k + 1];
-				t->mm->areas[k + 1].at = 0;
-			}
+		rp_int3_out_mm(mm, t->real);
+		if (mm->gate_n)
+			carry(t);
+		TRY(call(t, &ret, SYS_munmap, a->at, PAGES * PAGE_BYTES, 0, 0));
+		rp_gate_forget(mm);
+		a->at = 0;
+		for (unsigned i = k--; i + 1 < AREAS && mm->areas[i + 1].at; i++) {
+			mm->areas[i] = mm->areas[i + 1];
+			mm->areas[i + 1].at = 0;
 		}
 	}
 	return NULL;
+}
+
+struct err *rp_gate_make_room_for(struct rp_task *t, const struct trace_effect *e)
+{
+	uint64_t at = e->kind == TRACE_MOVE ? e->x : e->addr, len = e->kind == TRACE_MOVE ? e->y : e->len;
+
+	if (e->kind != TRACE_MAP && e->kind != TRACE_MOVE && e->kind != TRACE_UNMAP)
+		return NULL;
+	t->mm->solid_end = 0;
+	return rp_gate_make_room(t, at, len);
 }
 
 /* ---- code ----------------------------------------------------------------------------------- */
@@ -449,7 +513,7 @@ struct err *rp_gate_build(struct replay *r, struct rp_task *t, unsigned set)
 		memcpy(p->seen, now, sizeof(now));
 		TRY(build(r, t, s, p));
 	}
-	return NULL;
+	return put_down(t);
 }
 
 static struct rp_gate *gate_of(const struct rp_mm *mm, const struct replay_break *b)
@@ -645,6 +709,8 @@ uint64_t rp_gate_counted_all(const struct rp_task *t, uint64_t limit)
 {
 	uint64_t left = limit;
 
+	if (t->mm->carried)
+		return limit - t->mm->carried->shared[1];
 	if (!t->mm->gate_n || !t->mm->areas[0].at ||
 	    tracee_read_some(t->real, t->mm->areas[0].at + DATA + LEFT, &left, 8) != 8)
 		return 0;

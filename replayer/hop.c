@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -190,8 +191,8 @@ static struct err *hop_apply(struct replay *r, struct rp_hop *ret)
 	ret->event = r->ev.kind;
 	if (touches_text(&r->ev)) {
 		rp_int3_out(r);
-		if (t && t->mm && t->real && r->ev.kind != TRACE_EXEC)
-			TRY(rp_gate_make_room(t, &r->ev));
+		for (uint32_t i = 0; i < r->ev.effects_len && t && t->mm && t->real && r->ev.kind != TRACE_EXEC; i++)
+			TRY(rp_gate_make_room_for(t, &r->ev.effects[i]));
 	}
 	values_read(r, d->sets[d->now], &before);
 	TRY(rp_apply(r));
@@ -272,6 +273,8 @@ static struct err *hop_run(struct replay *r, struct rp_task *t, bool step, struc
 	struct err *err;
 
 	d->limit = 0;
+	free(t->mm->carried);
+	t->mm->carried = NULL;
 	d->skip = !d->nameless;
 	rp_restart_call(t);
 	ret->quiet = d->quiet;

@@ -57,6 +57,7 @@ struct rp_mm {
 	/* stubs of breakpoints that are decided in the process: gate.c */
 	struct rp_area { uint64_t at; unsigned used, slots; } areas[RP_AREAS];
 	struct rp_gate *gate;
+	struct rp_carried *carried;
 	unsigned gate_n, gate_gen, gates_in;
 	uint64_t solid_start, solid_end;
 	/* pages protected for watchpoints: guard.c */

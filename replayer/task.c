@@ -106,6 +106,7 @@ void rp_mm_put(struct rp_mm *mm)
 	free(mm->int3);
 	rp_probed_free(mm->probed);
 	free(mm->gate);
+	free(mm->carried);
 	free(mm->guard);
 	free(mm);
 }
