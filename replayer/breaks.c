@@ -518,7 +518,8 @@ struct err *rp_debug_pause(struct replay *r, struct rp_task *t, bool *end)
 		ticked = 0;
 		d->samples[d->samples_n++ % RP_SAMPLES] = t->regs.rip;
 	}
-	*end = rp_debug_interrupted(r) && !d->leaving;
+	/* a step is over soon, and then the place has a name */
+	*end = rp_debug_interrupted(r) && !d->leaving && !d->step;
 	if (*end && t->mm->gate_n)
 		TRY(rp_gate_step_out(t, &hit));
 	if (hit)
