@@ -129,6 +129,8 @@ handler do_monitor;
 bool packet_read(struct server *s, char *buf, size_t *len_ret);
 /* What ends a move when it can be read: the connection, unless a ^C is here already. */
 int packet_interrupts(const struct server *s);
+/* Text for the user, while a move is going on. */
+bool packet_console(struct server *s, const char *text);
 /* Send s->out, empty it.  false: connection gone. */
 bool packet_send(struct server *s);
 void reply_bytes(struct reply *o, const void *bytes, size_t len);

@@ -183,6 +183,20 @@ bool packet_send(struct server *s)
 	return ok;
 }
 
+bool packet_console(struct server *s, const char *text)
+{
+	struct reply kept = s->out;
+	bool ok;
+
+	s->out = (struct reply){ 0 };
+	reply_text(&s->out, "O");
+	reply_hex(&s->out, text, strlen(text));
+	ok = packet_send(s);
+	free(s->out.bytes);
+	s->out = kept;
+	return ok;
+}
+
 /* ---- in ------------------------------------------------------------------------------------- */
 
 static bool more_input(struct server *s)

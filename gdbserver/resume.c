@@ -165,6 +165,9 @@ void stop_reply(struct server *s, const struct replay_stop *stop)
 	stopped(s, NULL, stop);
 }
 
+static const char copy_note[] = "With other registers than the recording's this is a copy of the program, to be thrown away: its system calls "
+	"fail.  Any step back leads to the recording, as it was.\n";
+
 static void go(struct server *s, int tid, bool step, uint64_t start, uint64_t end)
 {
 	struct replay_stop stop;
@@ -183,6 +186,8 @@ static void go(struct server *s, int tid, bool step, uint64_t start, uint64_t en
 			arrived(s, &stop);
 		return;
 	}
+	if (replay_copy_goes_on(s->r) && !packet_console(s, copy_note))
+		return;
 	do {
 		err = step ? replay_step(s->r, tid, start, end, &stop) : replay_forward(s->r, &stop);
 	} while (!err && is_known(s, &stop));

@@ -143,6 +143,7 @@ struct rp_debug {
 	struct rp_pos divert_pos;
 	struct regs divert_regs;
 	int divert_tid;
+	bool divert_told;
 	uint64_t first;			/* nothing before this event is shown */
 	struct rp_checkpoint *newest;
 	unsigned checkpoints;

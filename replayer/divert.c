@@ -58,6 +58,7 @@ static struct err *begin(struct replay *r, struct rp_task *t)
 	t->restartable = false;
 	d->divert_tid = t->rec_tid;
 	d->diverted = true;
+	d->divert_told = false;
 	if (t->mm->patches.n) {		/* no records for the hook: calls come to us */
 		uint64_t end;
 
@@ -86,6 +87,25 @@ bool rp_divert_runs(const struct replay *r)
 	return t && !same_regs(&t->regs, &r->debug->divert_regs);
 }
 
+/* A function that a debugger calls returns to a breakpoint, and not to where it was called from. */
+static bool is_call(const struct replay *r, const struct rp_task *t)
+{
+	const struct rp_debug *d = r->debug;
+	uint64_t ret = 0;
+
+	return t->regs.rip != d->divert_regs.rip && t->regs.rsp != d->divert_regs.rsp &&
+		tracee_read_some(t->real, t->regs.rsp, &ret, 8) == 8 && rp_set_has(&d->sets[d->own], t->rec_pid, ret);
+}
+
+bool replay_copy_goes_on(struct replay *r)
+{
+	const struct rp_task *t = rp_divert_runs(r) ? find_tid(r, r->debug->divert_tid) : NULL;
+
+	if (!t || r->debug->divert_told || is_call(r, t))
+		return false;
+	return r->debug->divert_told = true;
+}
+
 struct err *replay_set_memory(struct replay *r, int tid, uint64_t addr, const void *bytes, size_t len)
 {
 	struct rp_task *t = find_tid(r, tid);
@@ -107,7 +127,6 @@ struct err *replay_set_regs(struct replay *r, int tid, const struct regs *regs)
 		return err_new(ERR_UNSUPPORTED, "only one thread's registers can be changed at a time");
 	TRY(tracee_regs_set(t->real, regs));	/* it may refuse: a segment or flags that cannot be */
 	t->regs = *regs;
-	t->regs.orig_rax = (uint64_t)-1;
 	t->dirty = true;
 	return NULL;
 }

@@ -87,6 +87,8 @@ bool replay_populated(const struct replay *r, int tid, uint64_t *start, uint64_t
 struct err *replay_set_memory(struct replay *r, int tid, uint64_t addr, const void *bytes, size_t len) __must_check;
 struct err *replay_set_regs(struct replay *r, int tid, const struct regs *regs) __must_check;
 struct err *replay_set_xstate(struct replay *r, int tid, const void *bytes, size_t len) __must_check;
+/* Will the next move forward run the copy, and not for a function that the debugger calls?  True once for each copy. */
+bool replay_copy_goes_on(struct replay *r);
 /* Owned by the replay, valid until the next move. */
 const void *replay_auxv(const struct replay *r, int tid, size_t *len_ret);
 /* Path of the program, as it was when recorded; "" when unknown. */

@@ -70,3 +70,70 @@ expect '^\$1 = 6'; expect '^\$2 = 32'; expect '^\$3 = 16'; expect '^\$4 = 4'; ex
 
 python3 "$ROOT/bench/places.py" -n 30 "$REPLAY" "$TMP/trace" >"$TMP/out" 2>&1 || fail "places: $(grep -v same "$TMP/out" | tail -2 | tr '\n' '|')"
 exit 0
+
+# functions called at every kind of stop: registers come back, the recording stays what it is
+cat >d.c <<'EOF2'
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int calls, total = 10;
+volatile int got;
+int twice(int n) { calls++; return 2 * n; }
+char *text(const char *s) { char *p = malloc(40); sprintf(p, "<%s %d>", s, getpid() > 0); return p; }
+static void h(int s) { got = s; total += 1; }
+static int work(int n) { total += n; return total; }
+int main(void)
+{
+	signal(SIGUSR1, h);
+	work(1);
+	getppid();
+	getppid();
+	getppid();
+	raise(SIGUSR1);
+	if (!fork())
+		_exit(0);
+	wait(NULL);
+	work(2);
+	return total == 14 && calls == 0 ? 0 : 1;
+}
+EOF2
+gcc -g -O0 -o d d.c && "$REC" -o "$TMP/d" ./d || fail 'rec d'
+cat >d.py <<'EOF2'
+import gdb
+def ex(c): return gdb.execute(c, to_string=True)
+def regs():
+    return [str(gdb.parse_and_eval('$' + r)) for r in 'rip rsp rax rbx rcx rdx rsi rdi r8 r9 r10 r11 r12 eflags orig_rax xmm0'.split()]
+def probe(what):
+    before, out = regs(), []
+    out.append(int(gdb.parse_and_eval('twice(21)')) == 42)
+    out.append(int(gdb.parse_and_eval('twice(twice(1))')) == 4)
+    out.append('<hi 1>' == gdb.parse_and_eval('text("hi")').string())
+    ex('set var total = 77')
+    out.append(int(gdb.parse_and_eval('total')) == 77)
+    out.append(regs() == before)
+    print('@@', what, all(out), out)
+def go(c):
+    ex(c)
+    print('@@', int(gdb.parse_and_eval('total')) <= 14 and int(gdb.parse_and_eval('calls')) == 0, c)
+ex('break main'); go('continue'); probe('main'); go('stepi')
+ex('catch syscall getppid')
+go('continue'); probe('syscall entry'); go('continue'); probe('syscall return'); go('continue'); probe('entry'); go('reverse-continue')
+probe('return, back'); go('reverse-stepi'); probe('reverse-stepi')
+ex('delete'); go('continue'); probe('signal')
+ex('break h'); go('continue'); probe('handler'); go('next'); go('reverse-next'); probe('handler, back')
+ex('catch fork'); go('continue'); probe('fork')
+ex('break work'); go('continue'); probe('work'); go('finish')
+ex('delete'); go('continue'); probe('end'); go('reverse-stepi'); go('reverse-continue'); go('reverse-continue'); probe('begin'); go('stepi')
+ex('break work'); ex('continue')
+ex('set $rip = twice')		# from here a copy
+ex('tbreak text'); print(ex('continue')); ex('reverse-stepi')
+print('@@', int(gdb.parse_and_eval('total')) == 10, 'back in the recording')
+EOF2
+timeout 90 "$REPLAY" --batch --ex 'source d.py' "$TMP/d" >"$TMP/out" 2>&1 </dev/null || fail "d.py: $(tail -3 "$TMP/out" | tr '\n' '|')"
+[ "$(grep -c '^@@' "$TMP/out")" -gt 30 ] || fail "d.py ended early: $(tail -3 "$TMP/out" | tr '\n' '|')"
+grep '^@@' "$TMP/out" | grep -v '^@@ .*True' && fail 'd.py: see above'
+grep '^@@.*False' "$TMP/out" && fail 'd.py: see above'
+grep -q 'this is a copy of the program' "$TMP/out" || fail 'nobody said that a copy runs'

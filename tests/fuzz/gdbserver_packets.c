@@ -76,6 +76,7 @@ static size_t replies(void)
 
 uint64_t replay_where(const struct replay *r) { (void)r; return 7; }
 uint64_t replay_elapsed_ns(struct replay *r) { (void)r; return 1; }
+bool replay_copy_goes_on(struct replay *r) { (void)r; return false; }
 int replay_current(const struct replay *r) { (void)r; return 101; }
 bool replay_end_status(const struct replay *r, int *status_ret) { (void)r; *status_ret = 3; return true; }
 void replay_interrupt_from(struct replay *r, int fd) { (void)r; (void)fd; }
