@@ -94,7 +94,7 @@ static bool is_call(const struct replay *r, const struct rp_task *t)
 	uint64_t ret = 0;
 
 	return t->regs.rip != d->divert_regs.rip && t->regs.rsp != d->divert_regs.rsp &&
-		tracee_read_some(t->real, t->regs.rsp, &ret, 8) == 8 && rp_set_has(&d->sets[d->own], t->rec_pid, ret);
+		tracee_read_some(t->real, t->regs.rsp, &ret, 8) == 8 && rp_set_has(d->sets[d->own], t->rec_pid, ret);
 }
 
 bool replay_copy_goes_on(struct replay *r)
