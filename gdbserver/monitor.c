@@ -120,7 +120,10 @@ static void do_last(struct monitor *m)
 		failed(m, "last ADDRESS LENGTH: who wrote there last");
 		return;
 	}
-	arm(m, a);
+	if (a.len > REPLAY_LAST_MAX)
+		failed(m, "%" PRIu64 " bytes are more than can be watched (%d): name a part of it", a.len, REPLAY_LAST_MAX);
+	else
+		arm(m, a);
 }
 
 static void do_last_was(struct monitor *m)
@@ -153,8 +156,6 @@ struct err *monitor_go(struct server *s, struct replay_stop *stop)
 		break;
 	case ARMED_POINT:
 		err = replay_point_go(s->r, a.point, stop);
-		if (err_catch(&err, ERR_USAGE))		/* there is none: where we are */
-			*stop = (struct replay_stop){ .kind = REPLAY_STOP_STEP, .tid = replay_current(s->r) };
 		break;
 	case ARMED_LAST:
 		err = replay_last_write(s->r, s->tid > 0 ? s->tid : replay_current(s->r), a.addr, a.len, stop);
@@ -162,6 +163,9 @@ struct err *monitor_go(struct server *s, struct replay_stop *stop)
 		break;
 	}
 	replay_point_drop(a.point);
+	/* there is no such place: where we are */
+	if (err_catch(&err, ERR_USAGE) || err_catch(&err, ERR_UNSUPPORTED) || err_catch(&err, ERR_GONE))
+		*stop = (struct replay_stop){ .kind = REPLAY_STOP_STEP, .tid = replay_current(s->r) };
 	if (!err && (stop->kind == REPLAY_STOP_WATCH || a.kind != ARMED_END))
 		stop->kind = stop->kind == REPLAY_STOP_INTERRUPT ? REPLAY_STOP_INTERRUPT : REPLAY_STOP_STEP;
 	return err;

@@ -60,8 +60,8 @@ struct err *rp_guard_in(struct replay *r, struct rp_task *t, const struct rp_set
 	unsigned pages = 0;
 
 	(void)r;
+	rp_guard_out(mm, t->real);	/* another set's: what is protected now must not pass for the program's own */
 	mm->guard_gen = gen;
-	mm->guard_n = 0;
 	for (unsigned i = 0; i < s->n; i++)
 		pages += (unsigned)(s->b[i].len / PAGE_BYTES) + 2;
 	free(mm->guard);

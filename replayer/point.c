@@ -20,10 +20,12 @@
 
 #include "replayer/internal.h"
 
-enum { SHORT_TEXT = 60, PIECE = 128, PIECES = 64, PLACES_PARSED = 256, STEPS_PARSED = 100000000 };
+enum { SHORT_TEXT = 60, PIECE = 128, PIECES = WATCHES_MAX, PLACES_PARSED = 256, STEPS_PARSED = 100000000 };
 
 static const char kinds[] = { [REPLAY_BREAK] = 0, [REPLAY_COUNT] = 'C', [REPLAY_BREAK_HW] = 'H', [REPLAY_WRITE] = 'W',
 			      [REPLAY_READ] = 'R', [REPLAY_ACCESS] = 'A' };
+
+_Static_assert(REPLAY_LAST_MAX == PIECE * PIECES, "what can be watched at once");
 
 struct replay_point {
 	struct rp_pos pos;
@@ -404,8 +406,8 @@ struct err *replay_last_write(struct replay *r, int tid, uint64_t addr, uint64_t
 	int pid = 0;
 	struct err *err;
 
-	if (!len || len > PIECE * PIECES)
-		return err_new(ERR_USAGE, "%" PRIu64 " bytes are too many to watch (at most %d): name a part of it", len, PIECE * PIECES);
+	if (!len || len > REPLAY_LAST_MAX)
+		return err_new(ERR_USAGE, "%" PRIu64 " bytes are too many to watch", len);
 	for (const struct rp_task *task = r->tasks; task; task = task->next)
 		pid = task->rec_tid == tid ? task->rec_pid : pid;
 	if (!pid || !replay_tasks(r, false, t, 1))

@@ -172,7 +172,9 @@ struct err *replay_point_go(struct replay *r, const struct replay_point *p, stru
 /* The present as text that means the same in other sessions: point.c.  The caller frees it. */
 struct err *replay_point_text(struct replay *r, char **ret) __must_check;
 struct err *replay_point_parse(struct replay *r, const char *text, struct replay_point **ret) __must_check;
-/* To just before the instruction, of any thread, that changed this memory last.  STOP_BEGIN: none did, nothing has moved. */
+enum { REPLAY_LAST_MAX = 16384 };
+/* To just before the instruction, of any thread, that changed this memory last.  STOP_BEGIN: none did, nothing has moved.
+ * len is at most REPLAY_LAST_MAX. */
 struct err *replay_last_write(struct replay *r, int tid, uint64_t addr, uint64_t len, struct replay_stop *ret) __must_check;
 /* From the start of the recording to its last event that was done. */
 uint64_t replay_elapsed_ns(struct replay *r);
