@@ -10,6 +10,7 @@ cat >t.c <<'END'
 #include <string.h>
 struct account { char name[32]; long balance; } accounts[4], *heap;
 int total, *cell;
+static char big[6000];
 static __thread void *mine;
 static void *secret;
 static pthread_barrier_t bar;
@@ -43,6 +44,7 @@ int main(void)
 	cell = malloc(40);
 	secret = malloc(72);
 	heap = malloc(sizeof(*heap));
+	memset(big, 1, sizeof(big));
 	memcpy(heap->name, &secret, sizeof(secret));
 	memcpy((char *)heap + 9, &secret, sizeof(secret));
 	for (int i = 1; i <= 6; i++) {
@@ -163,10 +165,14 @@ last 3 + 4
 last
 last nosuch
 last accounts[3].name
+delete
+last big
+last big[100]@300
 END
 said 3 'TOTAL'; said 3 'total became [0-9]+ here, was [0-9]+; by thread'; said 4 'TOTAL'; said 5 'BALANCE'; said 6 'ERR heap->balance: not written'
 said 7 'ERR|became'; said 8 'CELL|cell'; said 11 'LOCAL'; said 12 'ERR last .rax: that is in no memory'; said 13 'ERR last 3 . 4'
 said 14 'ERR last EXPR'; said 15 'ERR No symbol "nosuch"'; said 16 'ERR .*not written'
+said 18 '^big became .*by thread'; said 19 'big.100.@300 became'
 
 under places <<'END'
 break work
