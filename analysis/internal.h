@@ -7,6 +7,7 @@
  *   graph.c     reachable or not, who owns whom, cycles
  *   loss.c      which hit of an allocator was the last before a block was lost
  *   track.c     from there, instruction by instruction, to the loss
+ *   slots.c     the words that hold a reference meanwhile
  *   remains.c   words that only look like references
  *   stored.c    who stored a reference
  *   answer.c    groups, names, order

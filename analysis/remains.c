@@ -13,6 +13,8 @@
 
 #include "analysis/internal.h"
 
+enum { TLS_BELOW = 4096, TLS_ABOVE = 2304 };
+
 struct place { uint64_t addr; bool found; };
 
 static bool covers(void *ctx, const struct symbols_variable *v)
@@ -33,6 +35,8 @@ bool remains_on_stack(struct session *s, int tid, const struct regs *now, uint64
 	bool first = true;
 	uint64_t cfa = 0, bias;
 
+	if (now->fs_base > now->rsp && addr - (now->fs_base - TLS_BELOW) < TLS_BELOW + TLS_ABOVE)
+		return false;	/* the thread's own, behind its stack */
 	symbols_regs_from(now, &regs);
 	for (unsigned i = 0; i < STACK_MAX; i++) {
 		bool exact = first;

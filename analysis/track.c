@@ -17,277 +17,9 @@
 #include <sys/mman.h>
 
 #include "analysis/internal.h"
+#include "analysis/track.h"
 
-enum { SLOTS_MAX = 256, WATCHED = 4, BREAKS_MAX = 60, PATIENCE = 300, STEPS_MAX = 60000, RUNS_MAX = 4000, HITS_MAX = 64, RED_ZONE = 128,
-       ROUNDS = 8 };
-
-static const unsigned general[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14 };
 static const uint32_t caller_saved = 1u << 6 | 1u << 7 | 1u << 8 | 1u << 9 | 1u << 10 | 1u << 11 | 1u << 12 | 1u << 13 | 1u << 14;
-
-struct slot {
-	uint64_t addr;
-	enum area_kind kind;
-	int tid;		/* of a stack */
-};
-
-struct moment {			/* a candidate */
-	bool set;
-	uint64_t event;
-	int tid;
-	enum leaks_how how;
-	struct regs regs;
-	uint64_t lookup;	/* not 0: the instruction, when it is not the one at regs.rip */
-	bool in_allocator;	/* the first frame is free() itself */
-	struct symbols_pc pc[STACK_MAX];
-	size_t pcs;
-	struct slot slot;
-	char *what;
-};
-
-struct tracker {
-	struct session *s;
-	struct target *t;
-	struct memory map;
-	struct slot slot[SLOTS_MAX];
-	unsigned n;
-	bool many;		/* there are more slots than fit */
-	int tid;		/* the thread whose registers matter */
-	struct regs before, after;
-	struct insn insn;
-	uint64_t clock, from;	/* from: where tracking began */
-	bool again;
-	/* inside realloc: its old block, and where it returns */
-	uint64_t old, old_rsp, old_ret;
-	struct moment loss;	/* the last slot's end */
-	bool used;		/* a register was used since */
-	bool by_register;	/* loss is the end of a register */
-	uint64_t top;		/* highest stack pointer at which a register was read, or variable: in the frame that owns it */
-	unsigned rounds;	/* runs to outer frames */
-	unsigned idle;		/* steps since the last use */
-	uint64_t steps, runs;
-	bool end;
-};
-
-static uint32_t held_registers(const struct tracker *k, const struct regs *regs)
-{
-	const uint64_t *word = (const uint64_t *)regs;
-	uint32_t held = 0;
-
-	for (size_t i = 0; i < sizeof(general) / sizeof(*general); i++) {
-		if (target_has(k->t, word[general[i]]))
-			held |= 1u << general[i];
-	}
-	return held;
-}
-
-static bool get_regs(struct tracker *k, int tid, struct regs *ret)
-{
-	struct err *err = replay_regs(k->s->r, tid, ret);
-
-	if (!err)
-		return true;
-	err_free(err);
-	return false;
-}
-
-/* ---- slots ----------------------------------------------------------------------------------- */
-
-static void slot_add(struct tracker *k, uint64_t addr)
-{
-	const struct area *a;
-	struct slot *sl;
-
-	for (unsigned i = 0; i < k->n; i++) {
-		if (k->slot[i].addr == addr)
-			return;
-	}
-	if (target_has(k->t, addr))
-		return;		/* a block that refers to itself */
-	if (k->n == SLOTS_MAX) {
-		k->many = true;
-		return;
-	}
-	a = memory_area(&k->map, addr);
-	sl = &k->slot[k->n++];
-	*sl = (struct slot){ addr, a ? a->kind : AREA_STACK, a ? a->tid : k->tid };
-	if (!a || a->kind == AREA_STACK)
-		sl->kind = addr >= k->after.rsp - (1 << 24) && addr < k->after.rsp + (1 << 26) ? AREA_STACK : AREA_HEAP;
-	if (sl->kind == AREA_STACK && !sl->tid)
-		sl->tid = k->tid;
-	if (sl->kind == AREA_STACK && sl->tid == k->tid && addr > k->top)
-		k->top = addr;
-}
-
-static void moment_free(struct moment *m)
-{
-	free(m->what);
-	*m = (struct moment){ 0 };
-}
-
-/* The last slot is going: remember everything about it. */
-static void moment_take(struct tracker *k, int tid, const struct regs *regs, enum leaks_how how, const struct slot *sl,
-			uint64_t lookup, bool in_allocator)
-{
-	struct moment *m = &k->loss;
-
-	moment_free(m);
-	*m = (struct moment){ .set = true, .event = replay_where(k->s->r), .tid = tid, .how = how, .regs = *regs,
-			      .lookup = lookup, .in_allocator = in_allocator };
-	if (sl)
-		m->slot = *sl;
-	m->pcs = session_unwind(k->s, tid, regs, m->pc, STACK_MAX);
-	if (m->pcs && lookup)
-		m->pc[0].lookup = m->pc[0].pc = lookup;
-	k->by_register = !sl || (sl->kind == AREA_STACK && sl->addr < k->top);
-	if (sl && sl->kind != AREA_STACK)
-		k->top = 0;
-	k->used = false;
-	k->idle = 0;
-}
-
-static void slot_remove(struct tracker *k, unsigned i, int tid, const struct regs *regs, enum leaks_how how, uint64_t lookup,
-			bool in_allocator)
-{
-	struct slot gone = k->slot[i];
-
-	k->slot[i] = k->slot[--k->n];
-	if (!k->n)
-		moment_take(k, tid, regs, how, &gone, lookup, in_allocator);
-}
-
-/* Slots that no longer hold the value. */
-static void slots_check(struct tracker *k, int tid, const struct regs *regs, enum leaks_how how, uint64_t lookup)
-{
-	for (unsigned i = 0; i < k->n;) {
-		uint64_t value = 0;
-
-		if (replay_memory(k->s->r, tid, k->slot[i].addr, &value, 8) == 8 && target_has(k->t, value))
-			i++;
-		else
-			slot_remove(k, i, tid, regs, how, lookup, false);
-	}
-}
-
-/* After a return nothing below the stack pointer is anybody's; else what was popped. */
-static void slots_popped(struct tracker *k, int tid, const struct regs *before, uint64_t rsp, bool returned)
-{
-	if (rsp <= before->rsp || rsp - before->rsp > 1 << 23)
-		return;
-	for (unsigned i = 0; i < k->n;) {
-		const struct slot *sl = &k->slot[i];
-		uint64_t low = before->rsp - (returned ? 1 << 23 : 0);
-
-		if (sl->kind == AREA_STACK && sl->tid == tid && sl->addr >= low && sl->addr < rsp)
-			slot_remove(k, i, tid, before, LEAKS_RETURNED, 0, false);
-		else
-			i++;
-	}
-}
-
-static void slots_freed(struct tracker *k, int tid, const struct regs *regs, uint64_t start, uint64_t size)
-{
-	for (unsigned i = 0; i < k->n;) {
-		if (k->slot[i].kind != AREA_STACK && k->slot[i].addr - start < size)
-			slot_remove(k, i, tid, regs, LEAKS_FREED, 0, true);
-		else
-			i++;
-	}
-}
-
-/* Slots in stacks below the stack pointer are gone, however that came about. */
-static void slots_below(struct tracker *k, int tid, const struct regs *regs)
-{
-	for (unsigned i = 0; i < k->n;) {
-		const struct slot *sl = &k->slot[i];
-
-		if (sl->kind == AREA_STACK && sl->tid == tid && sl->addr < regs->rsp - RED_ZONE)
-			slot_remove(k, i, tid, regs, LEAKS_RETURNED, 0, false);
-		else
-			i++;
-	}
-}
-
-/* References that nobody saw being made. */
-static struct err *slots_search(struct tracker *k, bool stacks)
-{
-	struct reference *ref = NULL;
-	uint32_t *which = NULL;
-	struct regs regs;
-	size_t n = 0;
-
-	memory_deinit(&k->map);
-	TRY(memory_map(k->s, &k->map));
-	TRY(memory_references(k->s, &k->map, k->clock, k->t, 1, &ref, &which, &n));
-	for (size_t i = 0; i < n; i++) {
-		const struct area *a = memory_area(&k->map, ref[i].addr);
-		bool stack = a && a->kind == AREA_STACK;
-
-		if (!a || a->kind == AREA_OTHER || (stack && (!stacks || ref[i].addr < a->sp)))
-			continue;
-		if (stack && get_regs(k, a->tid, &regs) && remains_on_stack(k->s, a->tid, &regs, ref[i].addr))
-			continue;
-		slot_add(k, ref[i].addr);
-	}
-	free(ref);
-	free(which);
-	return NULL;
-}
-
-/* ---- allocators -------------------------------------------------------------------------------- */
-
-/* A block that the history has forgotten (there were very many): slots behind addr that are in no other block go with it. */
-static void forgotten_freed(struct tracker *k, int tid, const struct regs *regs, uint64_t addr)
-{
-	enum { LARGE = 65536 };
-
-	for (unsigned i = 0; i < k->n;) {
-		const struct slot *sl = &k->slot[i];
-
-		if (sl->kind == AREA_HEAP && sl->addr - addr < LARGE && !history_at(k->s, sl->addr, k->clock))
-			slot_remove(k, i, tid, regs, LEAKS_FREED, 0, true);
-		else
-			i++;
-	}
-}
-
-/* The task came to the first instruction of an allocator's function. */
-static void at_function(struct tracker *k, int tid, const struct regs *regs)
-{
-	const struct fn *fn = session_fn_at(k->s, regs->rip);
-	const struct block *b;
-	uint64_t addr;
-
-	if (!fn)
-		return;
-	addr = fn->kind != FN_FREE || fn->size < 2 ? regs->rdi : fn->size == 2 ? regs->rsi : regs->rdx;
-	b = addr ? history_at(k->s, addr, k->clock) : NULL;
-	k->clock++;
-	if (!b && fn->kind == FN_FREE && addr)
-		forgotten_freed(k, tid, regs, addr);
-	if (!b || b->addr != addr)
-		return;
-	if (fn->kind == FN_FREE && k->old != addr)
-		slots_freed(k, tid, regs, b->addr, b->size);
-	if (fn->kind == FN_REALLOC || fn->kind == FN_REALLOCARRAY) {
-		k->old = addr;
-		k->old_rsp = regs->rsp;
-		if (replay_memory(k->s->r, tid, regs->rsp, &k->old_ret, 8) != 8)
-			k->old = 0;
-	}
-}
-
-static void realloc_returned(struct tracker *k, int tid, const struct regs *regs)
-{
-	uint64_t old = k->old;
-	const struct block *b;
-
-	if (!old || regs->rip != k->old_ret || regs->rsp != k->old_rsp + 8)
-		return;
-	k->old = 0;
-	b = history_at(k->s, old, k->clock - 1);
-	if (regs->rax && regs->rax != old && b)
-		slots_freed(k, tid, regs, old, b->size);
-}
 
 /* ---- who has it in a register? -------------------------------------------------------------------- */
 
@@ -346,7 +78,7 @@ static void register_gone(struct tracker *k, int tid, enum leaks_how how)
 	struct outer holder, owner;
 
 	outer_frames(k, &holder, &owner);
-	if (!holder.cfa)
+	if (!holder.cfa && !weak_left(k, &k->after))
 		moment_take(k, tid, &k->before, how, NULL, 0, false);
 }
 
@@ -431,11 +163,14 @@ static struct err *step(struct tracker *k)
 
 struct frame_end { int tid; uint64_t cfa, ret; };
 
+enum { LEAVES = 16 };
 struct stops {
 	struct replay_break b[BREAKS_MAX + WATCHED];
 	unsigned n;
 	struct frame_end end[BREAKS_MAX];
 	unsigned ends;
+	struct leave { uint64_t addr; enum { LEAVE_THROW, LEAVE_CATCH, LEAVE_JUMP } how; } leave[LEAVES];
+	unsigned leaves;
 };
 
 static void stop_add(struct tracker *k, struct stops *st, enum replay_break_kind kind, uint64_t addr, uint64_t len)
@@ -479,6 +214,23 @@ static void frame_stops(struct tracker *k, struct stops *st, const struct slot *
 		stop_add(k, st, REPLAY_BREAK, ret[r], 1);
 }
 
+/* Frames are also left from the inside. */
+static void leave_stops(struct tracker *k, struct stops *st)
+{
+	static const char *const names[] = { "__cxa_throw", "__cxa_rethrow", "__cxa_begin_catch", "longjmp", "_longjmp", "siglongjmp",
+					     "__libc_siglongjmp", "__longjmp_chk" };
+	struct symbols_found f[4];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		size_t n = symbols_find(k->s->sym, names[i], SYMBOLS_FUNC, f, 4);
+
+		for (size_t j = 0; j < n && j < 4 && st->leaves < LEAVES; j++) {
+			st->leave[st->leaves++] = (struct leave){ f[j].addr, i < 2 ? LEAVE_THROW : i == 2 ? LEAVE_CATCH : LEAVE_JUMP };
+			stop_add(k, st, REPLAY_BREAK, f[j].addr, 1);
+		}
+	}
+}
+
 static void stops_for(struct tracker *k, struct stops *st)
 {
 	unsigned watched = 0;
@@ -498,13 +250,40 @@ static void stops_for(struct tracker *k, struct stops *st)
 	for (unsigned i = 0; i < k->s->fns && heap; i++) {
 		enum fn_kind kind = k->s->fn[i].kind;
 
-		if (kind == FN_FREE || kind == FN_REALLOC || kind == FN_REALLOCARRAY)
+		if (kind == FN_FREE || kind == FN_MUNMAP || kind == FN_REALLOC || kind == FN_REALLOCARRAY)
 			stop_add(k, st, REPLAY_BREAK, k->s->fn[i].addr, 1);
 	}
 	for (unsigned i = 0; i < k->n; i++) {
 		if (k->slot[i].kind == AREA_STACK)
 			frame_stops(k, st, &k->slot[i]);
 	}
+	if (st->ends)
+		leave_stops(k, st);
+}
+
+/* At one of these? */
+static struct err *leaving(struct tracker *k, const struct stops *st, int tid)
+{
+	enum { JUMP_STEPS = 100 };
+	uint64_t rsp = k->after.rsp;
+	unsigned i = 0;
+
+	while (i < st->leaves && st->leave[i].addr != k->after.rip)
+		i++;
+	if (i == st->leaves)
+		return NULL;
+	if (st->leave[i].how == LEAVE_CATCH) {
+		k->thrown_n = 0;	/* slots_thrown() has looked */
+		return NULL;
+	}
+	k->thrown_n = session_unwind(k->s, tid, &k->after, k->thrown, STACK_MAX);
+	k->thrown_tid = tid;
+	if (st->leave[i].how == LEAVE_JUMP) {
+		for (unsigned n = 0; n < JUMP_STEPS && !k->end && k->n && k->after.rsp <= rsp + 256; n++)
+			TRY(step(k));
+		k->thrown_n = 0;
+	}
+	return NULL;
 }
 
 static bool returns_now(const struct tracker *k, const struct stops *st, int tid, const struct regs *regs)
@@ -549,8 +328,11 @@ static struct err *run(struct tracker *k)
 			continue;
 		if (!was_watch && returns_now(k, &st, f.tid, &k->after))
 			return step(k);		/* the ret itself */
+		slots_thrown(k, f.tid, &k->after);
 		slots_check(k, f.tid, &k->after, LEAKS_OVERWRITTEN, was_watch ? k->after.rip - 1 : 0);
 		slots_below(k, f.tid, &k->after);
+		if (!was_watch)
+			TRY(leaving(k, &st, f.tid));
 		if (!was_watch && session_fn_at(k->s, k->after.rip)) {
 			/* It lives on somewhere strong: that is a matter for larger steps. */
 			k->again = k->clock > k->from + HITS_MAX && k->clock < k->s->end_clock;
@@ -686,7 +468,7 @@ static struct err *follow(struct tracker *k, struct bound *b)
 				TRY(slots_search(k, true));
 			continue;
 		}
-		if (k->idle > PATIENCE || !held_registers(k, &k->after)) {
+		if (k->idle > PATIENCE || (!held_registers(k, &k->after) && !weak_left(k, &k->after))) {
 			bool done;
 
 			TRY(outer(k, &done));

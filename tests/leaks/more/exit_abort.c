@@ -1,0 +1,10 @@
+// leaks: kind=lost bytes=10 blocks=1 how=overwritten
+#include <signal.h>
+#include <stdlib.h>
+static char *p;
+int main(void)
+{
+	p = malloc(10); /* ALLOC */
+	p = malloc(20); /* LOST */
+	abort();
+}

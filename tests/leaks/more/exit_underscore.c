@@ -1,0 +1,10 @@
+// leaks: kind=lost bytes=10 blocks=1 how=overwritten
+#include <stdlib.h>
+#include <unistd.h>
+static char *p;
+int main(void)
+{
+	p = malloc(10); /* ALLOC */
+	p = NULL; /* LOST */
+	_exit(3);
+}
