@@ -91,7 +91,7 @@ int thread_to_read(const struct server *s);
 
 /* ---- the commands ------------------------------------------------------------------- */
 /* resume.c */
-handler do_vcont, do_vcont_ask, do_continue, do_step, do_back, do_why;
+handler do_vcont, do_vcont_ask, do_continue, do_step, do_back, do_why, do_run_again, do_attach;
 /* gdb's number of a signal */
 int gdb_signal(int sig);
 int stop_signal(const struct server *s, const struct replay_stop *stop);

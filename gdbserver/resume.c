@@ -294,3 +294,38 @@ void do_why(struct server *s, const char *p, size_t len)
 	put_stop(s, &s->last);
 }
 
+
+/* ---- target extended-remote ------------------------------------------------------------------- */
+
+/* "run" and "start over": to the beginning. */
+void do_run_again(struct server *s, const char *p, size_t len)
+{
+	struct replay_stop stop;
+	struct err *err;
+
+	(void)p;
+	(void)len;
+	err = replay_seek(s->r, 0, &stop);
+	stop.kind = REPLAY_STOP_STEP;
+	stopped(s, err, &stop);
+}
+
+/* A process of the recording that is there at this point. */
+void do_attach(struct server *s, const char *p, size_t len)
+{
+	struct replay_stop stop = { .kind = REPLAY_STOP_STEP };
+	struct replay_task t;
+	uint64_t pid;
+
+	(void)len;
+	if (!parse_hex(&p, &pid) || *p || pid > INT32_MAX || !target_task(s, (int)pid, &t)) {
+		reply_bad(s);
+		return;
+	}
+	replay_show(s->r, t.pid, true);
+	s->last = stop;
+	s->tid = s->tid_go = 0;
+	reply_text(&s->out, "T00thread:");
+	put_thread(s, t.tid);
+	reply_text(&s->out, ";");
+}

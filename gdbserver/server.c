@@ -42,6 +42,14 @@ static void do_no_ack(struct server *s, const char *p, size_t len)
 	s->no_ack = true;
 }
 
+static void do_extended(struct server *s, const char *p, size_t len)
+{
+	(void)p;
+	(void)len;
+	s->extended = true;
+	reply_ok(s);
+}
+
 static bool any_shown(struct server *s)
 {
 	struct replay_task t;
@@ -62,10 +70,16 @@ void forget_process(struct server *s, int pid)
 static void let_go(struct server *s, const char *p)
 {
 	uint64_t pid;
+	int shown[2];
 
 	if (parse_char(&p, ';') && parse_hex(&p, &pid)) {
-		forget_process(s, (int)(pid & INT32_MAX));
-		s->done = !any_shown(s);
+		if (s->extended && replay_shown_pids(s->r, shown, 2) == 1) {	/* it may be run again */
+			s->breaks_n = 0;
+			err_free(replay_breaks(s->r, s->breaks, 0));
+		} else {
+			forget_process(s, (int)(pid & INT32_MAX));
+		}
+		s->done = !any_shown(s) && !s->extended;
 	} else {
 		s->done = true;
 	}
@@ -89,6 +103,7 @@ static void do_kill(struct server *s, const char *p, size_t len)
 static handler do_supported;
 
 static const struct command commands[] = {
+	{ "!", do_extended, NULL },
 	{ "?", do_why, NULL },
 	{ "c", do_continue, NULL },
 	{ "C", do_continue, NULL },
@@ -113,6 +128,9 @@ static const struct command commands[] = {
 	{ "vCont?", do_vcont_ask, NULL },
 	{ "vFile:", do_file, NULL },
 	{ "vKill", do_detach, NULL },
+	{ "vRun;", do_run_again, NULL },
+	{ "vAttach;", do_attach, NULL },
+	{ "R", do_run_again, NULL },
 	{ "qAttached", do_attached, NULL },
 	{ "qC", do_current, NULL },
 	{ "qRcmd,", do_monitor, NULL },
