@@ -447,6 +447,7 @@ static struct err *look(struct job *j)
 		return err_new(ERR_USAGE, "the recording of the process ends before event %" PRIu64, o->at);
 	if (!j->s.start)
 		return err_new(ERR_USAGE, "the recording has no process %d (see hindsight ps)", o->pid);
+	TRY(session_check_own(&j->s));
 	if (!j->s.fns)
 		return err_new(ERR_UNSUPPORTED, "no allocator was found in the program: it has no symbol malloc "
 			       "(name its own functions with --alloc=FN and --free=FN)");

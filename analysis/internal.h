@@ -136,6 +136,8 @@ struct err *session_open(const char *trace, const struct leaks_options *o, struc
 void session_close(struct session *s);
 /* Forward to a clock or event, keeping maps and probes up to date. */
 struct err *session_run(struct session *s, uint64_t clock, uint64_t event, enum replay_probe_stop *ret) __must_check;
+/* Were the functions found that the user named? At the end. */
+struct err *session_check_own(struct session *s) __must_check;
 /* Maps and symbols as they are now. */
 struct err *session_refresh(struct session *s) __must_check;
 struct err *session_restore(struct session *s, struct replay_mark *m) __must_check;

@@ -137,6 +137,36 @@ static void find_named(struct session *s, const char *name, const struct fn *lik
 	}
 }
 
+/* FN[:ARG] */
+static uint8_t own_name(const char *text, char *name, size_t size)
+{
+	const char *colon = strrchr(text, ':');
+	bool number = colon && colon > text && colon[-1] != ':' && colon[1] >= '0' && colon[1] <= '9';
+
+	snprintf(name, size, "%.*s", number ? (int)(colon - text) : 255, text);
+	return !number ? 1 : colon[1] >= '1' && colon[1] <= '3' && !colon[2] ? (uint8_t)(colon[1] - '0') : 0;
+}
+
+struct err *session_check_own(struct session *s)
+{
+	const struct leaks_options *o = s->options;
+
+	for (unsigned i = 0; i < o->allocs + o->frees; i++) {
+		const char *option = i < o->allocs ? "--alloc" : "--free", *text = i < o->allocs ? o->alloc[i] : o->free[i - o->allocs];
+		struct symbols_found found;
+		bool there = false;
+		char name[256];
+
+		if (!own_name(text, name, sizeof(name)))
+			return err_new(ERR_USAGE, "%s=%s: the argument's number is 1, 2 or 3", option, text);
+		for (unsigned k = 0; k < s->fns && !there; k++)
+			there = s->fn[k].name == text;
+		if (!there && !symbols_find(s->sym, name, SYMBOLS_FUNC, &found, 1))
+			return err_new(ERR_USAGE, "%s: the program has no function '%s'", option, name);
+	}
+	return NULL;
+}
+
 static void find_own(struct session *s)
 {
 	const struct leaks_options *o = s->options;
@@ -144,14 +174,9 @@ static void find_own(struct session *s)
 	for (unsigned i = 0; i < o->allocs + o->frees; i++) {
 		const char *text = i < o->allocs ? o->alloc[i] : o->free[i - o->allocs];
 		struct fn fn = { i < o->allocs ? FN_MALLOC : FN_FREE, 1, true, 0, text };
-		const char *colon = strrchr(text, ':');
 		char name[256];
 
-		if (colon && colon[1] >= '1' && colon[1] <= '3' && !colon[2])
-			fn.size = (uint8_t)(colon[1] - '0');
-		else
-			colon = NULL;
-		snprintf(name, sizeof(name), "%.*s", colon ? (int)(colon - text) : 255, text);
+		fn.size = own_name(text, name, sizeof(name));
 		find_named(s, name, &fn, false);
 	}
 }

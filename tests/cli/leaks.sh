@@ -22,6 +22,27 @@ one() {	# one SOURCE
 for s in "$ROOT"/tests/leaks/*.c "$ROOT"/tests/leaks/*.cc "$TMP/hundred.c"; do one "$s"; done
 [ $n -ge 18 ] || fail "only $n programs"
 [ $bad = 0 ] || fail 'some answers are wrong'
+# All answers have the form that is promised, and what cannot be answered is one line and 125.
+/usr/bin/python3 "$ROOT/tests/leaks/schema.py" "$TMP"/*.json || fail 'the JSON has another form'
+refused() {	# refused WHAT ARG...
+	local what=$1; shift
+	"$HINDSIGHT" leaks "$@" >"$TMP/out" 2>"$TMP/err"; local rc=$?
+	[ $rc = 125 ] && [ "$(wc -l <"$TMP/err")" = 1 ] && [ ! -s "$TMP/out" ] || fail "$what: exit $rc, $(wc -l <"$TMP/err") lines"
+}
+mkdir "$TMP/none"
+refused 'not a trace' "$TMP/none"
+refused 'unknown allocator' --alloc=nobody "$TMP/t"
+refused 'unknown function' --free=nobody "$TMP/t"
+refused 'no such argument' --alloc=main:7 "$TMP/t"
+refused 'unknown type' --refcount=nobody.refs "$TMP/t"
+refused 'no such event' --at=999999 "$TMP/t"
+refused 'no such process' -p 1 "$TMP/t"
+echo 'int main(void) { return 0; }' >"$TMP/m.c"
+if cc -static -s -o "$TMP/p" "$TMP/m.c" 2>/dev/null; then
+	rm -rf "$TMP/tm"; "$REC" -o "$TMP/tm" "$TMP/p"
+	refused 'static, without symbols' "$TMP/tm"
+	grep -q -- --alloc "$TMP/err" || fail "it does not say what to do: $(cat "$TMP/err")"
+fi
 # The text names file and line, and the command to go there.
 "$HINDSIGHT" leaks "$TMP/t" >"$TMP/text" || fail 'no text'
 grep -q 'replay -e [0-9]' "$TMP/text" || fail "no position in the text: $(head -3 "$TMP/text")"
