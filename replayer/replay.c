@@ -252,8 +252,12 @@ static struct err *unexpected_signal(struct replay *r, struct rp_task *t, const 
 	*again = false;
 	if (info->si_signo == SIGSEGV && info->si_code != SI_KERNEL)
 		TRY(effect_grow(t, (uint64_t)(uintptr_t)info->si_addr, again));
-	if (r->debug && info->si_signo == SIGTRAP && (info->si_code == TRAP_TRACE || info->si_code == TRAP_BRKPT))
+	if (r->debug && info->si_signo == SIGTRAP && (info->si_code == TRAP_TRACE || info->si_code == TRAP_BRKPT)) {
 		*again = true;		/* of a step that an interrupt overtook */
+		/* its flag may have come into the program's flags through a pushf of a stub, and would trap for ever */
+		t->regs.eflags &= ~0x100ull;
+		t->dirty = true;
+	}
 	if (*again)
 		return NULL;
 	return diverge(t, ev, "expected a %s, found signal %d (code %d) at address 0x%" PRIx64,
