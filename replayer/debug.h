@@ -10,7 +10,8 @@
  *   checkpoint.c  copies of all processes
  *   timeline.c    positions and how to get to one again; backwards
  *   point.c       positions that debuggers keep, and as text
- *   inspect.c     what debuggers ask of a stopped replay
+ *   catch.c       stops that are no breakpoints: system calls, forks, execs, signals, ends
+ *   inspect.c, look.c  what debuggers ask of a stopped replay
  */
 #ifndef REPLAYER_DEBUG_H
 #define REPLAYER_DEBUG_H
