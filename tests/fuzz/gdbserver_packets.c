@@ -7,7 +7,6 @@
  *	clang -fsanitize=fuzzer,address,undefined -DFUZZING ...	libFuzzer
  *	otherwise: a program that runs the files (or directories of files) it is given, and each cut short in 40 places
  */
-#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <stdio.h>
@@ -18,6 +17,9 @@
 #include <unistd.h>
 
 #include "gdbserver/gdbserver.h"
+#ifndef FUZZING
+#include "tests/fuzz/corpus.h"
+#endif
 
 enum { MEMORY = 0x1000, TASKS = 3, MOVES_MAX = 200 };
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
@@ -358,56 +360,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 }
 
 #ifndef FUZZING
-static int run(const char *path);
-
-static int run_dir(DIR *d, const char *path)
+static void run(const char *path, uint8_t *data, size_t len)
 {
-	char inner[4096];
-	struct dirent *e;
-	int n = 0;
+	enum { CUTS = 40 };
 
-	while ((e = readdir(d)))
-		if (e->d_name[0] != '.') {
-			snprintf(inner, sizeof(inner), "%s/%s", path, e->d_name);
-			n += run(inner);
-		}
-	closedir(d);
-	return n;
-}
-
-static int run(const char *path)
-{
-	enum { ROOM = 1 << 18, CUTS = 40 };
-	DIR *d = opendir(path);
-	uint8_t *data;
-	size_t len;
-	FILE *f;
-
-	if (d)
-		return run_dir(d, path);
-	f = fopen(path, "r");
-	data = malloc(ROOM);
-	if (!f || !data) {
-		perror(path);
-		exit(1);
-	}
-	len = fread(data, 1, ROOM, f);
-	fclose(f);
+	(void)path;
 	for (unsigned i = 0; i <= CUTS; i++)
 		LLVMFuzzerTestOneInput(data, len * i / CUTS);
-	free(data);
-	return 1;
 }
 
 int main(int argc, char **argv)
 {
-	int n = 0;
-
-	for (int i = 1; i < argc; i++)
-		n += run(argv[i]);
-	if (argc < 2)
-		n += run("tests/fuzz/corpus/gdbserver_packets");
-	printf("%d inputs\n", n);
-	return n ? 0 : 1;
+	return corpus_main(argc, argv, "tests/fuzz/corpus/gdbserver_packets", run);
 }
 #endif

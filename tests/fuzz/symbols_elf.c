@@ -5,13 +5,15 @@
  *	otherwise: a program that runs the files (or directories of files) it is given, each as it is and with MUTATIONS
  *	(environment; default 100) damages that are the same every time
  */
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "symbols/symbols.h"
+#ifndef FUZZING
+#include "tests/fuzz/corpus.h"
+#endif
 
 enum { BASE = 0x10000000, MAX_ASKED = 200 };
 volatile uint64_t looked_at;	/* so that everything is really read */
@@ -161,23 +163,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 }
 
 #ifndef FUZZING
-static int run(const char *path);
-
-static int run_dir(DIR *d, const char *path)
-{
-	char inner[4096];
-	struct dirent *e;
-	int n = 0;
-
-	while ((e = readdir(d)))
-		if (e->d_name[0] != '.') {
-			snprintf(inner, sizeof(inner), "%s/%s", path, e->d_name);
-			n += run(inner);
-		}
-	closedir(d);
-	return n;
-}
-
 static uint64_t seed = 88172645463325252ull;
 
 static uint64_t next(void)
@@ -203,26 +188,14 @@ static void damage(uint8_t *data, size_t len)
 	}
 }
 
-static int run(const char *path)
+static void run(const char *path, uint8_t *data, size_t len)
 {
 	const char *env = getenv("MUTATIONS"), *from = getenv("FROM");
 	int mutations = env ? atoi(env) : 100;
-	DIR *d = opendir(path);
-	uint8_t *data, *copy;
-	size_t len;
-	FILE *f;
+	uint8_t *copy = malloc(len + 1);
 
-	if (d)
-		return run_dir(d, path);
-	f = fopen(path, "r");
-	data = malloc(8 << 20);
-	copy = malloc(8 << 20);
-	if (!f || !data || !copy) {
-		perror(path);
-		exit(1);
-	}
-	len = fread(data, 1, 8 << 20, f);
-	fclose(f);
+	if (!copy)
+		abort();
 	LLVMFuzzerTestOneInput(data, len);
 	for (int i = 0; i < mutations; i++) {
 		memcpy(copy, data, len);
@@ -234,20 +207,11 @@ static int run(const char *path)
 			fprintf(stderr, "%s %d\n", path, i);
 		LLVMFuzzerTestOneInput(copy, len);
 	}
-	free(data);
 	free(copy);
-	return 1;
 }
 
 int main(int argc, char **argv)
 {
-	int n = 0;
-
-	for (int i = 1; i < argc; i++)
-		n += run(argv[i]);
-	if (argc < 2)
-		n += run("tests/fuzz/corpus/symbols_elf");
-	printf("%d inputs\n", n);
-	return n ? 0 : 1;
+	return corpus_main(argc, argv, "tests/fuzz/corpus/symbols_elf", run);
 }
 #endif

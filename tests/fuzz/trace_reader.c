@@ -8,7 +8,6 @@
  * The first byte of the input chooses which part of a trace the rest becomes.  Checksums are
  * made right where a mode says so; else nothing behind them would ever be reached.
  */
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +16,9 @@
 #include <xxhash.h>
 
 #include "trace/internal.h"
+#ifndef FUZZING
+#include "tests/fuzz/corpus.h"
+#endif
 
 enum mode {
 	RAW_EVENTS,	/* bytes of an events block, checksums made right */
@@ -224,54 +226,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 }
 
 #ifndef FUZZING
-static int run(const char *path);
-
-static int run_dir(DIR *d, const char *path)
+static void run(const char *path, uint8_t *data, size_t len)
 {
-	char inner[4096];
-	struct dirent *e;
-	int n = 0;
-
-	while ((e = readdir(d)))
-		if (e->d_name[0] != '.') {
-			snprintf(inner, sizeof(inner), "%s/%s", path, e->d_name);
-			n += run(inner);
-		}
-	closedir(d);
-	return n;
-}
-
-static int run(const char *path)
-{
-	DIR *d = opendir(path);
-	uint8_t *data;
-	size_t len;
-	FILE *f;
-
-	if (d)
-		return run_dir(d, path);
-	f = fopen(path, "r");
-	data = malloc(1 << 20);
-	if (!f || !data) {
-		perror(path);
-		exit(1);
-	}
-	len = fread(data, 1, 1 << 20, f);
-	fclose(f);
+	(void)path;
 	LLVMFuzzerTestOneInput(data, len);
-	free(data);
-	return 1;
 }
 
 int main(int argc, char **argv)
 {
-	int n = 0;
-
-	for (int i = 1; i < argc; i++)
-		n += run(argv[i]);
-	if (argc < 2)
-		n += run("tests/fuzz/corpus/trace_reader");
-	printf("%d inputs\n", n);
-	return n ? 0 : 1;
+	return corpus_main(argc, argv, "tests/fuzz/corpus/trace_reader", run);
 }
 #endif
