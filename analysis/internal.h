@@ -2,6 +2,7 @@
  * internal.h - what the parts of the leak analysis share.
  *
  *   session.c   a replay with symbols: which functions allocate, where they are, stacks
+ *   lineage.c   what a forked process was before
  *   history.c   records of probes -> blocks with birth and death
  *   memory.c    the writable memory of a moment: roots, words
  *   graph.c     reachable or not, who owns whom, cycles
@@ -101,11 +102,17 @@ struct unwound {		/* a stack, once */
 struct range { uint64_t start, end; };
 struct remain { uint64_t addr, born; };	/* a word in the block born then */
 
+/* Before this event it was another process: lineage.c. */
+struct stage { int pid; uint64_t event; };
+enum { STAGES_MAX = 32 };
+
 struct session {
 	const struct leaks_options *options;
 	struct replay *r;
 	struct symbols *sym;
-	int pid;
+	int pid;		/* now */
+	struct stage stage[STAGES_MAX];
+	unsigned stages;
 	struct fn *fn;
 	unsigned fns;
 	struct range *text;	/* executable mappings, in order */
@@ -140,6 +147,8 @@ struct err *session_run(struct session *s, uint64_t clock, uint64_t event, enum 
 struct err *session_check_own(struct session *s) __must_check;
 /* Maps and symbols as they are now. */
 struct err *session_refresh(struct session *s) __must_check;
+/* replay_fine(), with the breakpoints in the process that it is by now. */
+struct err *session_fine(struct session *s, struct replay_break *b, unsigned n, bool step, struct replay_fine *ret) __must_check;
 struct err *session_restore(struct session *s, struct replay_mark *m) __must_check;
 /* To a clock, from m (at m_clock) or a better mark of the session's; NULL = from where we are. */
 struct err *session_goto(struct session *s, struct replay_mark *m, uint64_t m_clock, uint64_t clock) __must_check;
@@ -158,6 +167,9 @@ void *must(void *p);		/* or we are out of memory */
 
 /* A stack that is new to the probes. */
 uint32_t session_learn(void *ctx, int tid, const struct regs *regs, uint64_t off[REPLAY_FRAMES]);
+
+/* lineage.c: the processes that became pid by forking, the first of them first. */
+struct err *lineage_find(const char *trace, int pid, struct stage *ret, unsigned max, unsigned *n_ret) __must_check;
 
 /* history.c */
 void history_hits(void *ctx, int tid, const struct replay_hit *hit, const struct replay_hit *end);

@@ -175,7 +175,7 @@ static struct err *by_functions(struct ledger *g)
 		struct object *o;
 		struct regs regs;
 
-		TRY(replay_fine(s->r, b, 2, false, &f));
+		TRY(session_fine(s, b, 2, false, &f));
 		if (f.kind == REPLAY_FINE_END)
 			return NULL;
 		if (f.kind != REPLAY_FINE_MOVED)
@@ -210,7 +210,7 @@ static struct err *by_field(struct ledger *g)
 	for (unsigned stops = 0; stops < STOPS_MAX; stops++) {
 		struct replay_fine f;
 
-		TRY(replay_fine(s->r, b, g->n, false, &f));
+		TRY(session_fine(s, b, g->n, false, &f));
 		if (f.kind == REPLAY_FINE_END || !f.tid)
 			return NULL;
 		for (unsigned i = 0; i < g->n; i++) {

@@ -182,7 +182,7 @@ static bool is_moment(struct session *s, const struct target *t, struct regs reg
 
 	if (t->regs.rip != t->when.addr && !*stepped) {
 		*stepped = true;
-		*err = replay_fine(s->r, NULL, 0, true, &f);
+		*err = session_fine(s, NULL, 0, true, &f);
 	}
 	if (*stepped && !*err)
 		*err = replay_regs(s->r, tid, &regs);
@@ -196,15 +196,22 @@ static struct err *count_some(struct session *s, struct target **t, size_t n)
 {
 	struct replay_break b[TOGETHER];
 	unsigned passed[TOGETHER] = { 0 };
+	struct replay_fine f = { 0 };
 	struct err *err = NULL;
+	bool stepped = false;
 	unsigned breaks;
 
 	while (!err && (breaks = count_breaks(s, t, n, passed, b))) {
-		struct replay_fine f;
-		bool stepped = false;
-		struct regs regs;
+		struct regs regs = { 0 };
+		bool here = false;
 
-		TRY(replay_fine(s->r, b, breaks, false, &f));
+		if (stepped)		/* the next may be where one is */
+			TRY(replay_regs(s->r, f.tid, &regs));
+		for (unsigned i = 0; i < breaks; i++)
+			here |= b[i].addr == regs.rip;
+		stepped = false;
+		if (!here)
+			TRY(session_fine(s, b, breaks, false, &f));
 		if (f.kind == REPLAY_FINE_END || replay_where(s->r) > t[0]->when.event)
 			return NULL;
 		if (f.kind != REPLAY_FINE_MOVED || !f.tid)

@@ -298,23 +298,57 @@ static struct err *after_exec(struct session *s)
 	return replay_mark_take(s->r, &s->start);
 }
 
+/* Which process is it now?  Returns the event of the next fork. */
+static uint64_t stage_now(struct session *s)
+{
+	unsigned i = 0;
+
+	while (i + 1 < s->stages && s->stage[i + 1].event <= replay_where(s->r))
+		i++;
+	if (!s->stages)
+		return NEVER;
+	if (replay_probe_pid(s->r) != s->stage[i].pid)
+		replay_probe_follow(s->r, s->stage[i].pid);
+	s->pid = s->stage[i].pid;
+	return i + 1 < s->stages ? s->stage[i + 1].event : NEVER;
+}
+
 struct err *session_run(struct session *s, uint64_t clock, uint64_t event, enum replay_probe_stop *ret)
 {
 	for (;;) {
+		uint64_t fork = stage_now(s);
+
 		s->clock = replay_clock(s->r);
-		TRY(replay_probe_run(s->r, clock, event, ret));
+		TRY(replay_probe_run(s->r, clock, event < fork ? event : fork, ret));
 		if (s->exec_seen)
 			TRY(after_exec(s));
+		if (*ret == REPLAY_PROBE_EVENT && fork != NEVER && replay_where(s->r) >= fork) {
+			stage_now(s);
+			TRY(session_refresh(s));
+			if (replay_where(s->r) < event)
+				continue;
+		}
 		if (*ret != REPLAY_PROBE_MAPS)
 			return NULL;
 		TRY(maps_changed(s));
 	}
 }
 
+struct err *session_fine(struct session *s, struct replay_break *b, unsigned n, bool step, struct replay_fine *ret)
+{
+	for (unsigned i = 0; i < n; i++)
+		b[i].pid = s->pid;
+	TRY(replay_fine(s->r, b, n, step, ret));
+	if (ret->kind == REPLAY_FINE_EVENT)
+		stage_now(s);
+	return NULL;
+}
+
 struct err *session_restore(struct session *s, struct replay_mark *m)
 {
 	TRY(replay_mark_restore(s->r, m));
 	s->clock = replay_clock(s->r);
+	stage_now(s);
 	return session_refresh(s);
 }
 
@@ -592,7 +626,9 @@ struct err *session_open(const char *trace, const struct leaks_options *o, struc
 	*s = (struct session){ .options = o, .pid = o->pid };
 	TRY(replay_open(trace, &ro, &s->r));
 	TRY(symbols_create(&so, &s->sym));
-	TRY(replay_probes_start(s->r, o->pid, history_hits, session_learn, function_range, s));
+	if (o->pid)
+		TRY(lineage_find(trace, o->pid, s->stage, STAGES_MAX, &s->stages));
+	TRY(replay_probes_start(s->r, s->stages ? s->stage[0].pid : o->pid, history_hits, session_learn, function_range, s));
 	replay_probe_events(s->r, on_event);
 	return NULL;
 }

@@ -39,7 +39,7 @@ static struct err *watch(struct session *s, struct leaks_holder *h, uint64_t hi)
 		struct err *err;
 		size_t n;
 
-		TRY(replay_fine(s->r, b, 1, false, &f));
+		TRY(session_fine(s, b, 1, false, &f));
 		if (f.kind == REPLAY_FINE_END)
 			return NULL;
 		if (!f.tid || replay_memory(s->r, f.tid, h->address, &value, 8) != 8 || value != h->value)

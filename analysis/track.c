@@ -105,6 +105,11 @@ static struct err *event_done(struct tracker *k, const struct replay_fine *f)
 	int tid = session_any_task(k->s);
 	struct regs regs = k->before;
 
+	if (k->pid != k->s->pid) {	/* forked: its only thread was the one that is looked at, or that one is gone */
+		for (unsigned i = 0; i < k->n; i++)
+			k->slot[i].tid = k->slot[i].tid ? k->s->pid : 0;
+		k->pid = k->tid = k->s->pid;
+	}
 	if (f->exit) {
 		for (unsigned i = 0; i < k->n;) {
 			if ((k->slot[i].kind == AREA_STACK || k->slot[i].kind == AREA_TLS) && k->slot[i].tid == f->tid)
@@ -138,7 +143,7 @@ static struct err *step(struct tracker *k)
 	room = tid ? replay_memory(k->s->r, tid, k->before.rip, code, sizeof(code)) : 0;
 	if (!insn_decode(code, room, &k->before, &k->insn))
 		memset(&k->insn, 0, sizeof(k->insn));
-	TRY(replay_fine(k->s->r, NULL, 0, true, &f));
+	TRY(session_fine(k->s, NULL, 0, true, &f));
 	k->end = f.kind == REPLAY_FINE_END;
 	if (k->end)
 		return NULL;
@@ -313,7 +318,7 @@ static struct err *run(struct tracker *k)
 		k->runs++;
 		if (tid && !get_regs(k, tid, &k->before))
 			memset(&k->before, 0, sizeof(k->before));
-		TRY(replay_fine(k->s->r, st.b, st.n, false, &f));
+		TRY(session_fine(k->s, st.b, st.n, false, &f));
 		k->end = f.kind == REPLAY_FINE_END;
 		if (k->end || k->runs > RUNS_MAX)
 			return NULL;
@@ -363,7 +368,7 @@ static struct err *to_return(struct tracker *k)
 	if (!get_regs(k, k->tid, &regs) || replay_memory(k->s->r, k->tid, regs.rsp, &b.addr, 8) != 8)
 		return NULL;
 	for (;;) {
-		TRY(replay_fine(k->s->r, &b, 1, false, &f));
+		TRY(session_fine(k->s, &b, 1, false, &f));
 		k->end = f.kind == REPLAY_FINE_END;
 		if (k->end)
 			return NULL;
@@ -389,6 +394,7 @@ static struct err *begin(struct tracker *k, const struct bound *b)
 {
 	k->clock = k->from = replay_clock(k->s->r);
 	k->tid = replay_current(k->s->r);
+	k->pid = k->s->pid;
 	TRY(memory_map(k->s, &k->map));
 	if (b->seen) {
 		get_regs(k, k->tid, &k->after);
@@ -413,7 +419,7 @@ static struct err *run_to(struct tracker *k, const struct outer *o)
 
 	k->rounds++;
 	for (;;) {
-		TRY(replay_fine(k->s->r, &b, 1, false, &f));
+		TRY(session_fine(k->s, &b, 1, false, &f));
 		k->end = f.kind == REPLAY_FINE_END;
 		if (k->end)
 			return NULL;

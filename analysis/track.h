@@ -35,6 +35,7 @@ struct tracker {
 	unsigned n;
 	bool many;		/* there are more slots than fit */
 	int tid;		/* the thread whose registers matter */
+	int pid;
 	struct regs before, after;
 	struct insn insn;
 	uint64_t clock, from;	/* from: where tracking began */

@@ -391,8 +391,16 @@ static struct err *output(const struct leaks_cmd *c, const struct leaks *r, cons
 		TRY(leaks_html(r, dir, c->html));
 	if (c->json)
 		return json_print(leaks_json(r, dir), true);
-	if (!c->html)
+	if (!c->html && c->pid) {
+		char *where;
+
+		if (asprintf(&where, "-p %" PRIu64 " %s", c->pid, dir) < 0)
+			return &err_nomem;
+		text_all(r, where, c->top ? c->top : 20);
+		free(where);
+	} else if (!c->html) {
 		text_all(r, dir, c->top ? c->top : 20);
+	}
 	return NULL;
 }
 

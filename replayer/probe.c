@@ -554,14 +554,19 @@ void rp_probe_yield(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t
 		r->probes->maps_changed = true;		/* in again after the event */
 }
 
+/* Nothing is patched any more; what was mapped stays. */
+static void forget(struct replay *r, struct rp_task *t)
+{
+	rp_probe_out(r, t->mm, t->real);
+	t->mm->probed->n = 0;
+}
+
 void rp_probe_forked(struct replay *r, struct rp_task *child, const struct rp_mm *parent)
 {
 	(void)parent;
 	if (!r->probes || !child->mm->probed)
 		return;
-	rp_probe_out(r, child->mm, child->real);
-	rp_probed_free(child->mm->probed);
-	child->mm->probed = NULL;
+	forget(r, child);
 }
 
 void rp_probe_restored(struct replay *r, uint64_t clock)
@@ -658,6 +663,17 @@ uint64_t replay_clock(const struct replay *r) { return r->probes->clock; }
 void replay_clock_set(struct replay *r, uint64_t clock) { r->probes->clock = r->probes->bound = clock; }
 
 int replay_probe_pid(const struct replay *r) { return r->probes->pid; }
+
+void replay_probe_follow(struct replay *r, int pid)
+{
+	for (struct rp_task *t = r->tasks; t; t = t->next) {
+		if (t->rec_pid != r->probes->pid || !t->real || !t->mm || !t->mm->probed)
+			continue;
+		forget(r, t);
+	}
+	r->probes->pid = pid;
+	replay_show(r, pid, true);
+}
 
 void replay_probe_events(struct replay *r, replay_event_fn *fn) { r->probes->events = fn; }
 

@@ -238,6 +238,8 @@ enum replay_probe_stop {
 struct err *replay_probe_run(struct replay *r, uint64_t clock, uint64_t event, enum replay_probe_stop *ret) __must_check;
 uint64_t replay_clock(const struct replay *r);
 int replay_probe_pid(const struct replay *r);
+/* From now on it is another process that is probed, one that the other forked: the same probes, the same memory. */
+void replay_probe_follow(struct replay *r, int pid);
 /* Events of this process that are done, for a look at each while running; may be NULL. */
 typedef void replay_event_fn(void *ctx, const struct trace_event *ev, int tid);
 void replay_probe_events(struct replay *r, replay_event_fn *fn);

@@ -12,7 +12,11 @@ for src in "$ROOT"/tests/leaks/more/*.c "$ROOT"/tests/leaks/more/*.cc; do
 	$cc -g ${flags:--O0} -w -o "$TMP/p" "$src" -lpthread || fail "$name does not compile"
 	rm -rf "$TMP/t"
 	"$REC" -o "$TMP/t" "$TMP/p" >/dev/null 2>&1
-	"$HINDSIGHT" leaks --json "$TMP/t" >"$TMP/json" 2>"$TMP/err" || fail "$name: $(cat "$TMP/err")"
+	pid=
+	# blocks of before the fork are the child's, too
+	! grep -q '^// process: forked' "$src" || pid="-p $("$HINDSIGHT" ps "$TMP/t" | awk '/\[forked\]/ { print $1; exit }')"
+	# shellcheck disable=SC2086
+	"$HINDSIGHT" leaks $pid --json "$TMP/t" >"$TMP/json" 2>"$TMP/err" || fail "$name: $(cat "$TMP/err")"
 	/usr/bin/python3 "$ROOT/tests/leaks/check.py" "$src" "$TMP/json" || bad=1
 	n=$((n + 1))
 done
