@@ -257,13 +257,16 @@ class Bench:
     def stops(self, p):
         r, k = self.r, self.rnd.choice((1, 3, 10))
         said = self.breaks(p)
+        later = said.pop() if self.rnd.random() < 0.5 and len(said) > 1 else None
         for b in said:
             r.cmd("Z" + b)
-        self.among(p, k, " ".join(said))
+        self.among(p, k, " ".join(said), later)
+        if later:
+            r.cmd("z" + later)
         for b in said:
             r.cmd("z" + b)
 
-    def among(self, p, k, said):
+    def among(self, p, k, said, said_later):
         r = self.r
         for _ in range(self.rnd.choice((1, 5))):
             stop = self.on("vCont;c")
@@ -273,6 +276,8 @@ class Bench:
         p.at()
         regions = p.regions()
         before, back = look(r, p.pid, regions), 0
+        if said_later:
+            r.cmd("Z" + said_later)
         while back < k:
             stop = self.on("bc")
             if "replaylog" in stop:
@@ -285,7 +290,7 @@ class Bench:
             if i + 1 < back + more or (r.cmd("g") != before[0] and "replaylog" not in stop):
                 continue
             break
-        self.compared(p, "%d stops back for %s" % (back, said), before, look(r, p.pid, regions), there)
+        self.compared(p, "%d stops back for %s" % (back, said + (", then " + said_later if said_later else "")), before, look(r, p.pid, regions), there)
 
     def place(self, mode):
         try:

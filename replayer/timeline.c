@@ -307,7 +307,7 @@ static struct err *leg_hop(struct replay *r, const struct scan_leg *l, uint64_t 
 		*n = chain.count[0];
 	} else {
 		d->limit = l->leg->n - have;
-		d->quiet = both == d->user;
+		d->quiet = l->leg->set == d->user;	/* all that is counted is this leg */
 		err = rp_hop(r, both, false, hop);
 		*n = rp_hop_count(r, hop, l->leg->set);
 		d->quiet = false;
