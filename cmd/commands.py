@@ -265,10 +265,16 @@ def _seen(name):
     return name[len('target:'):] if name and name.startswith('target:') else name
 
 
+_programs = {}           # inferior: the program it ran at the last stop
+
+
 def _reload(path):
     """Going back over an exec, or elsewhere: the program that runs here has other symbols."""
-    if not path or path == _seen(gdb.current_progspace().filename):
-        return
+    number = gdb.selected_inferior().num
+    before = _programs.get(number, path)
+    _programs[number] = path
+    if not path or path == before or path == _seen(gdb.current_progspace().filename):
+        return          # in particular, a user's `file' stays
     gdb.execute('file', to_string=True)
     _say(gdb.execute('file "%s%s"' % (_sysroot, path), to_string=True))
     gdb.execute('sharedlibrary', to_string=True)
@@ -359,4 +365,4 @@ def _connect(socket, sysroot):
     gdb.events.new_objfile.connect(_on_objfile)
     gdb.events.cont.connect(_on_resume)
     _say(gdb.execute('target remote ' + socket, to_string=True))
-    gdb.execute('monitor place', to_string=True)
+    _programs[gdb.selected_inferior().num] = gdb.execute('monitor place', to_string=True).rstrip('\n')
