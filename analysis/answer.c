@@ -38,7 +38,6 @@ static struct err *unwind_unknown(struct job *j)
 	}
 	sort_block = s->h.block;
 	qsort(list, n, sizeof(*list), by_born);
-	s->quiet = true;
 	replay_probes_quiet(s->r);
 	if (n)
 		err = session_restore(s, s->start);
@@ -493,7 +492,6 @@ static struct err *explain_one(struct job *j)
 	} else if (type && symbols_type_kind(symbols_type_strip(type)) != SYMBOLS_T_POINTER && symbols_type_size(type)) {
 		range.end = addr + symbols_type_size(type);
 	}
-	j->s.quiet = true;
 	replay_probes_quiet(j->s.r);
 	history_index(&j->s);
 	if (node != SIZE_MAX) {

@@ -96,7 +96,6 @@ struct err *bisect(struct session *s, struct bound *b, size_t n, bisect_fn *fn, 
 
 	for (size_t i = 0; i < n; i++)
 		all[i] = (uint32_t)i;
-	s->quiet = true;
 	err = halve(&q, s->start, 0, s->end_clock, all, n);
 	free(all);
 	return err;

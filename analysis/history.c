@@ -288,13 +288,12 @@ static void result(struct session *s, const struct pending *p, uint64_t value)
 	block_add(s, &b);
 }
 
-void history_hits(void *ctx, int tid, const struct replay_hit *hit, const struct replay_hit *end)
+uint64_t history_hits(void *ctx, int tid, const struct replay_hit *hit, const struct replay_hit *end)
 {
 	struct session *s = ctx;
+	uint64_t before = s->clock;
 	struct thread *t;
 
-	if (s->quiet)
-		return;
 	t = thread_of(&s->h, tid);
 	for (; hit < end; hit = replay_hit_next(hit)) {
 		if (hit->probe >= 0) {
@@ -314,6 +313,7 @@ void history_hits(void *ctx, int tid, const struct replay_hit *hit, const struct
 		if (t->n && t->pending[t->n - 1].rsp + 8 == hit->rsp)
 			result(s, &t->pending[--t->n], hit->a);
 	}
+	return s->clock - before;
 }
 
 /* ---- blocks of the past ------------------------------------------------------------------------------------------ */

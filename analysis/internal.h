@@ -21,7 +21,7 @@
 #include "base/log.h"
 #include "replayer/replay.h"
 
-enum { STACK_MAX = 64, THREADS_MAX = 512, MARKS_MAX = 64 };
+enum { STACK_MAX = 64, THREADS_MAX = 512, MARKS_MAX = 32 };
 
 /* ---- what is probed --------------------------------------------------------------------- */
 
@@ -121,7 +121,6 @@ struct session {
 	unsigned loaders;
 	struct history h;
 	uint64_t clock;		/* of the next entry in the stream of hits */
-	bool quiet;		/* hits are not for the history */
 	bool exec_seen;
 	uint64_t end_clock, end_event;
 	char *maps;		/* text of /proc/PID/maps, at an event */
@@ -172,7 +171,7 @@ uint32_t session_learn(void *ctx, int tid, const struct regs *regs, uint64_t off
 struct err *lineage_find(const char *trace, int pid, struct stage *ret, unsigned max, unsigned *n_ret) __must_check;
 
 /* history.c */
-void history_hits(void *ctx, int tid, const struct replay_hit *hit, const struct replay_hit *end);
+uint64_t history_hits(void *ctx, int tid, const struct replay_hit *hit, const struct replay_hit *end);
 void history_reset(struct history *h);
 /* The block live now that addr lies in. */
 const struct block *history_around(const struct session *s, uint64_t addr);

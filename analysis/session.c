@@ -260,7 +260,7 @@ static struct err *maps_changed(struct session *s)
 {
 	s->pid = replay_probe_pid(s->r);
 	TRY(session_refresh(s));
-	if (!s->clock && !s->quiet)
+	if (!s->clock)
 		find_loaders(s);
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
 		find_named(s, known[i].name, &(struct fn){ known[i].kind, known[i].size, false, 0, known[i].name },
@@ -389,7 +389,7 @@ static void thin_marks(struct session *s)
 
 struct err *session_first_run(struct session *s, uint64_t event, enum replay_probe_stop *ret)
 {
-	uint64_t spacing = 1 << 16;
+	uint64_t spacing = 1 << 17;
 
 	for (;;) {
 		session_progress(s, "allocations", replay_clock(s->r), 0);

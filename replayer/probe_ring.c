@@ -31,7 +31,7 @@ static uint64_t hand_over(struct rp_probes *p, int tid, const struct replay_hit 
 	uint64_t entries = 0;
 
 	if (tid)
-		p->hits(p->ctx, tid, from, to);
+		return p->hits(p->ctx, tid, from, to);
 	for (; from < to; from = replay_hit_next(from))
 		entries += from->probe >= 0;
 	return entries;

@@ -214,8 +214,9 @@ static inline const struct replay_hit *replay_hit_next(const struct replay_hit *
  * off: how far above rsp the return addresses of the next frames are.
  */
 typedef uint32_t replay_stack_fn(void *ctx, int tid, const struct regs *regs, uint64_t off[REPLAY_FRAMES]);
-/* Records from hit to end, all of one task.  A return may also be one of another call that comes back to the same address. */
-typedef void replay_hits_fn(void *ctx, int tid, const struct replay_hit *hit, const struct replay_hit *end);
+/* Records from hit to end, all of one task (maybe in a thread of the replayer's, while nobody else is at work with it).  Returns how
+ * many of them are entries.  A return may also be one of another call that comes back to the same address. */
+typedef uint64_t replay_hits_fn(void *ctx, int tid, const struct replay_hit *hit, const struct replay_hit *end);
 /* The function that addr lies in; false when it is not known. */
 typedef bool replay_range_fn(void *ctx, uint64_t addr, uint64_t *start, uint64_t *end);
 
