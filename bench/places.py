@@ -283,14 +283,15 @@ class Bench:
             if "replaylog" in stop:
                 break
             back += 1
-        # a write is shown before it was done, going back; and going on it is another stop
-        there, more = r.monitor("when").strip(), "watch" in stop or "replaylog" in stop
-        for i in range(2 * back + 2):	# twice: a breakpoint where a write is done is two stops forward, one back
+        there, after = r.monitor("when").strip(), None
+        for _ in range(2 * back + 3):	# twice: a breakpoint where a write is done is two stops forward, one back
             stop = self.on("vCont;c")
-            if i + 1 < back + more or (r.cmd("g") != before[0] and "replaylog" not in stop):
-                continue
-            break
-        self.compared(p, "%d stops back for %s" % (back, said + (", then " + said_later if said_later else "")), before, look(r, p.pid, regions), there)
+            if r.cmd("g") == before[0] and "replaylog" not in stop:
+                after = look(r, p.pid, regions)
+                if after == before:
+                    break
+        self.compared(p, "%d stops back for %s" % (back, said + (", then " + said_later if said_later else "")), before,
+                      after or look(r, p.pid, regions), there)
 
     def place(self, mode):
         try:

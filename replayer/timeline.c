@@ -221,6 +221,7 @@ static void scan_event(struct scan *s, uint32_t serial, const struct rp_pos *pos
 static struct err *scan_hop(struct replay *r, struct scan *s, const struct rp_pos *end, struct rp_hop *hop)
 {
 	struct rp_debug *d = r->debug;
+	const struct replay_break *watch;
 	struct rp_before before;
 	struct replay_stop stop;
 	struct err *err;
@@ -241,7 +242,7 @@ static struct err *scan_hop(struct replay *r, struct scan *s, const struct rp_po
 		return NULL;
 	if (d->hit_before)
 		scan_found(r, s, hop, &d->last_hit);
-	if (hop->kind != HOP_PENDING && rp_hop_hits(r, hop, d->user, NULL) && (s->inclusive || !rp_pos_same(&d->pos, end)))
+	if (hop->kind != HOP_PENDING && rp_hop_hits(r, hop, d->user, &watch) && (watch || s->inclusive || !rp_pos_same(&d->pos, end)))
 		scan_found(r, s, hop, &d->pos);
 	if (rp_catch_hop(r, hop, &before, true, &stop) && (s->inclusive || !rp_pos_same(&d->pos, end)))
 		scan_event(s, hop->t->serial, &d->pos, &stop);
@@ -262,24 +263,21 @@ static void leg_note(struct replay *r, struct scan *s, struct scan_leg *l, const
 {
 	unsigned user = r->debug->user;
 	uint64_t n = rp_hop_count(r, hop, user);
-	bool here = rp_hop_hits(r, hop, user, NULL);
+	const struct replay_break *watch;
+	bool here = rp_hop_hits(r, hop, user, &watch), present;
 	struct rp_pos pos = { 0 };
 
 	l->stops += n;
-	n -= at_end && here;	/* the present itself */
+	present = at_end && here && !watch;	/* no stop before the present; but a write that led to it is undone */
+	n -= present;
 	if (!n)
 		return;
 	rp_pos_copy(&pos, &l->base);
-	rp_pos_leg(&pos, user, l->stops - (at_end && here));
+	rp_pos_leg(&pos, user, l->stops - present);
 	scan_found(r, s, hop, &pos);
-	if (here && !at_end) {
-		const struct replay_break *watch;
-
-		rp_hop_hits(r, hop, user, &watch);
-		if (watch) {
-			s->stop.kind = REPLAY_STOP_WATCH;
-			s->stop.watch = *watch;
-		}
+	if (watch) {
+		s->stop.kind = REPLAY_STOP_WATCH;
+		s->stop.watch = *watch;
 	}
 	free(pos.legs);
 }
