@@ -117,3 +117,22 @@ end
 EOF
 gdb_says registers
 [ "$(grep -c '^SAME' "$TMP/out")" = 9 ] || fail "registers differ: $(grep -E 'DIFF|rror' "$TMP/out" | head -3 | tr '\n' '|')$(tail -3 "$TMP/out")"
+
+# a write that led here is undone first; out of a function whose breakpoint one stands on
+script=undone
+cat >undone <<'EOF'
+break work if n == 3000
+continue
+watch total
+continue
+print total
+reverse-continue
+print total
+reverse-continue
+reverse-finish
+print i
+reverse-next
+print i
+EOF
+gdb_says undone
+expect '^\$1 = 6997000'; expect '^\$2 = 2498500'; expect 'Breakpoint 1, work'; expect '^\$3 = 3'; expect '^\$4 = 3'
