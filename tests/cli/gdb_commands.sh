@@ -174,6 +174,26 @@ said 7 'ERR|became'; said 8 'CELL|cell'; said 11 'LOCAL'; said 12 'ERR last .rax
 said 14 'ERR last EXPR'; said 15 'ERR No symbol "nosuch"'; said 16 'ERR .*not written'
 said 18 '^big became .*by thread'; said 19 'big.100.@300 became'
 
+# the write is the instruction just before: that is the last one, too, and forwards and backwards meet the same ones
+under near <<'END'
+break work
+continue
+last n
+back
+delete
+watch total
+continue
+continue
+print total
+reverse-continue
+print total
+reverse-continue
+print total
+continue
+print total
+END
+said 3 'n became 1000 here'; said 9 '= 2498500'; said 11 '= 499500'; said 13 '= 0'; said 15 '= 499500'
+
 under places <<'END'
 break work
 continue
