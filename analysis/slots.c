@@ -101,6 +101,15 @@ static size_t thrown_frame(const struct tracker *k, int tid, const struct slot *
 	return i < k->thrown_n ? i : 0;
 }
 
+static size_t frame_of(const struct moment *m, uint64_t addr)
+{
+	size_t i = 0;
+
+	while (i < m->pcs && m->pc[i].cfa && m->pc[i].cfa <= addr)
+		i++;
+	return i;
+}
+
 /*
  * Left by an exception or longjmp(): the frame that had it is not the innermost, or is gone.  What is told is the stack of the
  * throw, from that frame on.
@@ -114,8 +123,7 @@ static void left_frame(struct tracker *k, struct moment *m, const struct slot *s
 		m->pcs = k->thrown_n - i;
 		return;
 	}
-	while (i < m->pcs && m->pc[i].cfa && m->pc[i].cfa <= sl->addr)
-		i++;
+	i = frame_of(m, sl->addr);
 	if (i && i < m->pcs) {
 		memmove(m->pc, m->pc + i, (m->pcs - i) * sizeof(*m->pc));
 		m->pcs -= i;
@@ -136,9 +144,9 @@ void moment_take(struct tracker *k, int tid, const struct regs *regs, enum leaks
 	m->pcs = session_unwind(k->s, tid, regs, m->pc, STACK_MAX);
 	if (m->pcs && lookup)
 		m->pc[0].lookup = m->pc[0].pc = lookup;
+	k->by_register = !sl || (sl->kind == AREA_STACK && frame_of(m, sl->addr) < frame_of(m, k->top));
 	if (sl && how == LEAKS_RETURNED && sl->kind == AREA_STACK)
 		left_frame(k, m, sl);
-	k->by_register = !sl || (sl->kind == AREA_STACK && sl->addr < k->top);
 	if (sl && sl->kind != AREA_STACK)
 		k->top = 0;
 	k->used = false;

@@ -82,13 +82,23 @@ static void register_gone(struct tracker *k, int tid, enum leaks_how how)
 		moment_take(k, tid, &k->before, how, NULL, 0, false);
 }
 
+/* Put on the stack, where it is no variable (then it would be a slot): whether it matters is seen when it comes back. */
+static bool is_spill(const struct tracker *k)
+{
+	for (unsigned i = 0; i < k->insn.writes; i++) {
+		if (k->insn.write[i].start - (k->before.rsp - RED_ZONE - 8) < 1 << 23)
+			return true;
+	}
+	return false;
+}
+
 static void registers_after(struct tracker *k, int tid)
 {
 	uint32_t before = held_registers(k, &k->before), after = held_registers(k, &k->after);
 
 	if (k->n)
 		return;
-	if (before & k->insn.uses) {
+	if ((before & k->insn.uses) && !is_spill(k)) {
 		k->used = true;
 		k->idle = 0;
 		k->top = k->before.rsp > k->top ? k->before.rsp : k->top;
