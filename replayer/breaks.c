@@ -462,6 +462,7 @@ bool rp_debug_leave(struct replay *r, struct rp_task *t, bool trapped)
 	if (!t->mm->patches.n || patch_normal(&t->mm->patches, &regs) != PATCH_IN_HOOK)
 		return false;
 	d->left_trap |= trapped;
+	d->trapped = false;	/* not yet: an interrupt on the way must not end it here */
 	return d->leaving = true;
 }
 
@@ -509,6 +510,15 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 	return NULL;
 }
 
+/* Has an int3 of ours been executed, and its signal not been seen yet?  Then the registers are no place. */
+static bool trap_is_coming(const struct rp_task *t)
+{
+	struct __ptrace_peeksiginfo_args first = { .nr = 1 };
+	siginfo_t info;
+
+	return rp_int3_hit(t) && ptrace(PTRACE_PEEKSIGINFO, t->real, &first, &info) == 1 && info.si_signo == SIGTRAP;
+}
+
 struct err *rp_debug_pause(struct replay *r, struct rp_task *t, bool *end)
 {
 	struct rp_debug *d = r->debug;
@@ -519,7 +529,7 @@ struct err *rp_debug_pause(struct replay *r, struct rp_task *t, bool *end)
 		d->samples[d->samples_n++ % RP_SAMPLES] = t->regs.rip;
 	}
 	/* a step is over soon, and then the place has a name */
-	*end = rp_debug_interrupted(r) && !d->leaving && !d->step;
+	*end = rp_debug_interrupted(r) && !d->leaving && !d->step && !trap_is_coming(t);
 	if (*end && t->mm->gate_n)
 		TRY(rp_gate_step_out(t, &hit));
 	if (hit)

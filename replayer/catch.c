@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 
 #include "replayer/internal.h"
+#include "tracee/site.h"
 
 enum { CLONE_VFORK_FLAG = 0x4000, CONDITION_MAX = 64 + 8 * REPLAY_CALLS };
 
@@ -104,8 +105,30 @@ struct err *replay_catch_calls(struct replay *r, int pid, const uint64_t nr[REPL
 	return NULL;
 }
 
-static bool add_site(struct rp_debug *d, int pid, uint64_t addr)
+/*
+ * The number that a site's calls have, where `mov $number,%eax' stands in front of the instruction and nothing branches to
+ * it: most of libc's.  Others are not stopped at, then (30 us a call).  -1: any.
+ */
+static int number_of(const struct rp_task *t, const struct patch *p)
 {
+	enum { MOV = 5 };
+	uint64_t call = p->addr + p->call_at;
+	uint8_t code[MOV];
+	uint32_t nr;
+
+	if (tracee_read_some(t->real, call - MOV, code, MOV) != MOV)
+		return -1;
+	patch_hide(&t->mm->patches, call - MOV, code, MOV);
+	memcpy(&nr, code + 1, 4);
+	if (code[0] != 0xb8 || nr >= REPLAY_CALLS || !site_nobody_branches(t->real, call - MOV, call + 1))
+		return -1;
+	return (int)nr;
+}
+
+static bool add_site(struct rp_debug *d, const struct rp_task *t, const struct patch *p)
+{
+	uint64_t addr = p->addr + p->call_at;
+	int pid = t->rec_pid;
 	unsigned lo = 0, hi = d->sites_n;
 
 	while (lo < hi) {
@@ -122,7 +145,7 @@ static bool add_site(struct rp_debug *d, int pid, uint64_t addr)
 	d->sites = realloc(d->sites, (d->sites_n + 1) * sizeof(*d->sites));
 	BUG_ON(!d->sites, "out of memory for catchpoints");
 	memmove(d->sites + lo + 1, d->sites + lo, (d->sites_n - lo) * sizeof(*d->sites));
-	d->sites[lo] = (struct rp_call_site){ pid, addr };
+	d->sites[lo] = (struct rp_call_site){ pid, number_of(t, p), addr };
 	d->sites_n++;
 	return true;
 }
@@ -140,7 +163,7 @@ static bool new_sites(struct replay *r)
 			continue;
 		for (unsigned i = 0; i < ps->n; i++) {
 			if (ps->p[i].kind == PATCH_SYSCALL)
-				any |= add_site(d, t->rec_pid, ps->p[i].addr + ps->p[i].call_at);
+				any |= add_site(d, t, &ps->p[i]);
 		}
 		t->mm->new_patches = false;
 	}
@@ -166,7 +189,7 @@ void rp_catch_refresh(struct replay *r)
 	for (unsigned i = 0; i < d->sites_n; i++) {
 		const struct rp_caught *c = caught_of(d, d->sites[i].pid);
 
-		if (c)
+		if (c && (c->all || d->sites[i].nr < 0 || bit(c->nr, (uint64_t)d->sites[i].nr)))
 			b[n++] = (struct replay_break){ .kind = REPLAY_BREAK, .pid = c->pid, .addr = d->sites[i].addr, .len = 1,
 							.cond = c->cond, .call = 1 };
 	}

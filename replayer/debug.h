@@ -82,7 +82,7 @@ struct rp_hop {
 enum rp_view_kind { RP_VIEW_PLAIN, RP_VIEW_ENTRY, RP_VIEW_RETURN };
 struct rp_view { enum rp_view_kind kind; bool buffered; uint32_t serial; uint64_t nr; };
 struct rp_caught { int pid; bool all; unsigned cond; uint64_t nr[REPLAY_CALLS / 64]; };
-struct rp_call_site { int pid; uint64_t addr; };
+struct rp_call_site { int pid, nr; uint64_t addr; };	/* nr: -1 where not known */
 /* Where a backward move began. */
 struct rp_start { uint32_t serial; uint64_t where; struct regs regs; };
 /* What an event that is about to be applied is, for afterwards. */
