@@ -11,7 +11,7 @@ __attribute__((noinline)) static void three(int n) { if (n) three(n - 1); else s
 int main(void)
 {
 	for (int i = 0; i < 300; i++) {
-		int k = i % 3, depth = i % 17;
+		int k = i % 3, depth = 2;
 		if (k == 0) one(depth);
 		else if (k == 1) two(depth);
 		else three(depth);
