@@ -326,11 +326,11 @@ static void test_ps(void **state)
 
 	(void)state;
 	ok(run(&cmd_ps, "sh-0"));
-	has("    100  SIGSEGV+core         1        15  sh -c \"ls | wc\"\n");
-	has("    101  3                    6        13  \\_ ls \"-l a\"\n");
+	has("    100       -  SIGSEGV+core         1        15  sh -c \"ls | wc\"\n");
+	has("    101     100  3                    6        13  \\_ ls \"-l a\"\n");
 	assert_null(strstr(output, "102"));
 	ok(run(&cmd_ps, "-t sh-0"));
-	has("    102  SIGSEGV              7        14  \\_ {thread}\n");
+	has("    102     100  SIGSEGV              7        14  \\_ {thread}\n");
 	ok(run(&cmd_ps, "--json --threads sh-0"));
 	j = one_json(output);
 	list = json_object_get(j, "processes");
