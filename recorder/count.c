@@ -47,19 +47,6 @@ bool rec_ticks_now(struct recorder *rec, struct rec_task *t, uint64_t *ret)
 
 enum { SLICE_NS = 15000000, TRAP_FLAG = 0x100 };
 
-/* pushf has shown the program the trap flag. */
-static void hide_trap_flag(pid_t tid)
-{
-	struct regs regs;
-	uint64_t flags;
-
-	err_free(tracee_regs_get(tid, &regs));
-	if (tracee_read_some(tid, regs.rsp, &flags, 8) != 8 || !(flags & TRAP_FLAG))
-		return;
-	flags &= ~(uint64_t)TRAP_FLAG;
-	err_free(tracee_write(tid, regs.rsp, &flags, 8));
-}
-
 static bool is_step(pid_t tid, int status)
 {
 	siginfo_t info;
@@ -90,8 +77,8 @@ struct err *rec_run_steps(struct recorder *rec, struct rec_task *t, int sig)
 			t->ticks -= ticks_is_branch(code);	/* a signal came first */
 			break;
 		}
-		if (code[0] == 0x9c)
-			hide_trap_flag(t->tid);
+		if (!(regs.eflags & TRAP_FLAG))
+			step_hide(t->tid, code);
 		if (now - start > SLICE_NS)
 			rec_hear_others(rec);
 		if (!(t->deferred_n && now - t->deferred_ns >= t->patience_ns) && !(now - start > SLICE_NS && rec_others_ready(rec, t)))

@@ -120,13 +120,30 @@ enum fd_class rec_fd_class(struct recorder *rec, struct rec_task *t, int fd)
 
 /* ---- echo --------------------------------------------------------------------------- */
 
-static void echo_memory(struct recorder *rec, enum fd_class class, uint64_t addr, uint64_t len)
+/* 0: not to be read */
+static uint64_t bytes_sum(struct rec_task *t, uint64_t addr, uint64_t len)
+{
+	unsigned char buf[65536];
+	uint64_t sum = 0;
+
+	for (uint64_t off = 0; off < len; off += sizeof(buf)) {
+		size_t n = len - off < sizeof(buf) ? len - off : sizeof(buf);
+
+		if (tracee_read_some(t->tid, addr + off, buf, n) != n)
+			return 0;
+		sum += mem_sum_bytes(off, buf, n);
+	}
+	return sum;
+}
+
+static void echo_memory(struct recorder *rec, struct rec_task *t, enum fd_class class, uint64_t addr, uint64_t len)
 {
 	struct trace_effect *e = rec_effect(rec, TRACE_ECHO);
 
 	e->object = class == FD_STDOUT ? 1 : 2;
 	e->addr = addr;
 	e->len = len;
+	e->x = bytes_sum(t, addr, len);
 }
 
 static void echo_iov(struct recorder *rec, struct rec_task *t, enum fd_class class,
@@ -140,7 +157,7 @@ static void echo_iov(struct recorder *rec, struct rec_task *t, enum fd_class cla
 		if (iov[1] > left)
 			iov[1] = left;
 		if (iov[1])
-			echo_memory(rec, class, iov[0], iov[1]);
+			echo_memory(rec, t, class, iov[0], iov[1]);
 		left -= iov[1];
 	}
 }
@@ -401,6 +418,6 @@ void rec_fd_written(struct recorder *rec, struct rec_task *t, struct rec_call *c
 	} else if (call->nr == SYS_writev || call->nr == SYS_pwritev || call->nr == SYS_pwritev2) {
 		echo_iov(rec, t, class, call, len);
 	} else {
-		echo_memory(rec, class, call->args[1], len);
+		echo_memory(rec, t, class, call->args[1], len);
 	}
 }

@@ -17,8 +17,10 @@
  * handler's first instruction), and frame and registers go into the trace.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <linux/prctl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -297,10 +299,43 @@ static bool resent_take(struct rec_task *t, siginfo_t *info)
 	return false;
 }
 
+/* What the kernel has for the task and its process and has not delivered. */
+static uint64_t pending_signals(pid_t tid)
+{
+	char path[64], line[128];
+	uint64_t all = 0, some;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "SigPnd: %" SCNx64, &some) == 1 || sscanf(line, "ShdPnd: %" SCNx64, &some) == 1)
+			all |= some;
+	}
+	if (f)
+		fclose(f);
+	return all;
+}
+
+/*
+ * SIGCONT takes pending stop signals away when it is sent, and they take it (prepare_signal(), kernel/signal.c).  Of a deferred one and one
+ * that came later, the later must stay: as if the other had still been pending when it came.
+ */
+static bool overtaken(const struct rec_task *t, int sig)
+{
+	const uint64_t stops = SIGBIT(SIGSTOP) | SIGBIT(SIGTSTP) | SIGBIT(SIGTTIN) | SIGBIT(SIGTTOU);
+
+	if (sig == SIGCONT)
+		return pending_signals(t->tid) & stops;
+	return sig < SIGRTMIN_KERNEL && (SIGBIT(sig) & stops) && (pending_signals(t->tid) & SIGBIT(SIGCONT));
+}
+
 void rec_signals_resend(struct recorder *rec, struct rec_task *t)
 {
 	(void)rec;
 	for (unsigned i = 0; i < t->deferred_n; i++) {
+		if (overtaken(t, t->deferred[i].si_signo))
+			continue;
 		if (t->resent_n < DEFERRED_MAX)
 			t->resent[t->resent_n++] = t->deferred[i];
 		syscall(SYS_tgkill, t->pid, t->tid, t->deferred[i].si_signo);

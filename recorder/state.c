@@ -26,7 +26,7 @@
 #include "recorder/internal.h"
 #include "tracee/pun.h"
 
-enum { TICK_US = 5000, STEPS_MAX = 12 };
+enum { TICK_US = 5000, STEPS_MAX = 12, TRAP_FLAG = 0x100 };
 
 static void on_tick(int sig)
 {
@@ -115,21 +115,22 @@ bool rec_trap_blocked(const struct rec_task *t)
 /* Resume to a SIGTRAP; *met: another stop came first, and is to be handled as any. */
 static struct err *go_on(struct recorder *rec, struct rec_task *t, int request, bool *met)
 {
-	int status;
-
 	uint8_t code[16] = { 0 };
 	struct regs regs;
+	int status;
 
-	if (rec->options->ticks == TICKS_STEP && request == PTRACE_SINGLESTEP) {
+	if (request == PTRACE_SINGLESTEP) {
 		TRY(tracee_regs_get(t->tid, &regs));
 		tracee_read_some(t->tid, regs.rip, code, sizeof(code));
-		t->ticks += ticks_is_branch(code);
+		t->ticks += rec->options->ticks == TICKS_STEP && ticks_is_branch(code);
 	}
 	TRY(rec_resume(t, request, 0));
 	TRY(rec_wait_task(rec, t, &status));
 	*met = tracee_stop_kind(status) != STOP_SIGNAL || WSTOPSIG(status) != SIGTRAP;
 	if (*met)
 		t->ticks_unknown = true;
+	else if (request == PTRACE_SINGLESTEP && !(regs.eflags & TRAP_FLAG))
+		step_hide(t->tid, code);
 	return NULL;
 }
 
@@ -183,13 +184,19 @@ static bool behind_call(pid_t tid, uint64_t at)
 	       (b[1] == 0xff && (b[2] & 0x38) == 0x10);
 }
 
+/* Here, or by another mapping of the same pages. */
+static bool can_change(const struct tracee_map *m)
+{
+	return (m->prot & PROT_WRITE) || m->shared;
+}
+
 /*
  * Code that the program can write to is a bad place: it may change it, or look at it, while replay has a jump in it.  Go on to
  * where it returns into code that stays as it is, if that comes soon.
  */
 static struct err *out_of_changing_code(struct recorder *rec, struct rec_task *t, const struct tracee_maps *maps, bool *met)
 {
-	enum { WORDS = 256, LIMIT_NS = 2000000 };
+	enum { WORDS = 256, LIMIT_NS = 6000000 };
 	uint64_t word[WORDS];
 	const struct tracee_map *m;
 	struct regs regs;
@@ -198,12 +205,12 @@ static struct err *out_of_changing_code(struct recorder *rec, struct rec_task *t
 
 	TRY(tracee_regs_get(t->tid, &regs));
 	m = tracee_maps_find(maps, regs.rip);
-	if (!m || !(m->prot & PROT_WRITE) || rec_trap_blocked(t))
+	if (!m || !can_change(m) || rec_trap_blocked(t))
 		return NULL;
 	n = tracee_read_some(t->tid, regs.rsp, word, sizeof(word)) / 8;
 	for (size_t i = 0; i < n; i++) {
 		m = tracee_maps_find(maps, word[i]);
-		if (m && (m->prot & (PROT_WRITE | PROT_EXEC)) == PROT_EXEC && behind_call(t->tid, word[i]))
+		if (m && (m->prot & PROT_EXEC) && !can_change(m) && behind_call(t->tid, word[i]))
 			return run_to(rec, t, word[i], LIMIT_NS, &hit, met);
 	}
 	return NULL;

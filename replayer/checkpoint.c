@@ -234,11 +234,11 @@ static struct err *take_tasks(struct replay *r, struct rp_checkpoint *c)
 
 void rp_checkpoint_drop(struct replay *r, struct rp_checkpoint *c)
 {
-	struct rp_checkpoint **p = &r->debug->newest;
+	struct rp_checkpoint **p = r->debug ? &r->debug->newest : NULL;
 
-	while (*p && *p != c)
+	while (p && *p && *p != c)
 		p = &(*p)->older;
-	if (*p) {
+	if (p && *p) {
 		*p = c->older;
 		r->debug->checkpoints--;
 	}
@@ -321,7 +321,8 @@ struct err *rp_copy_take(struct replay *r, struct rp_checkpoint **ret)
 
 	if (!c)
 		return &err_nomem;
-	rp_pos_copy(&c->pos, &r->debug->pos);
+	if (r->debug)
+		rp_pos_copy(&c->pos, &r->debug->pos);
 	c->pos.where = r->where;
 	c->root = r->root;
 	c->root_status = r->root_status;
@@ -449,11 +450,13 @@ struct err *rp_checkpoint_restore(struct replay *r, struct rp_checkpoint *c)
 	r->root_done = c->root_done;
 	r->where = c->pos.where;
 	r->pending = r->guarded = r->ev_read = false;
-	d->last_task = c->last_task;
-	rp_pos_copy(&d->pos, &c->pos);
-	d->nameless = false;
-	d->last = (struct rp_hop){ 0 };
-	d->last_ns = rp_now_ns();
-	d->clock_ns = c->clock_ns;
+	if (d) {
+		d->last_task = c->last_task;
+		rp_pos_copy(&d->pos, &c->pos);
+		d->nameless = false;
+		d->last = (struct rp_hop){ 0 };
+		d->last_ns = rp_now_ns();
+		d->clock_ns = c->clock_ns;
+	}
 	return trace_reader_seek(r->reader, r->where + 1);
 }

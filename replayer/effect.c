@@ -412,8 +412,10 @@ static struct err *apply_write(struct replay *r, struct rp_task *t, const struct
 	return err_wrap(err, "event %" PRIu64, ev->n);
 }
 
-static void write_all(int fd, const char *bytes, size_t len)
+void rp_write_all(int fd, const void *what, size_t len)
 {
+	const char *bytes = what;
+
 	while (len) {
 		ssize_t n = write(fd, bytes, len);
 
@@ -426,22 +428,37 @@ static void write_all(int fd, const char *bytes, size_t len)
 	}
 }
 
-static struct err *apply_echo(struct replay *r, struct rp_task *t, const struct trace_effect *e)
+static void echo(struct replay *r, const struct trace_effect *e, const void *bytes, size_t len)
+{
+	int fd = e->object == 2 ? 2 : 1;
+
+	if (r->options.echo && !rp_doubt_echo(r, fd, bytes, len))
+		rp_write_all(fd, bytes, len);
+}
+
+static struct err *apply_echo(struct replay *r, struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e)
 {
 	char buf[65536];
+	uint64_t sum = 0;
 
 	if (e->len > 0x7ffff000)	/* more than one write(2) can do */
-		return err_new(ERR_TRACE, "the trace is not sound: it echoes 0x%" PRIx64 " bytes", e->len);
-	if (!r->options.echo)
+		return bad_effect(ev, "echoes more than 2 GB");
+	if (e->data_len) {
+		echo(r, e, e->data, e->data_len);
 		return NULL;
-	if (e->data_len)
-		write_all(e->object == 2 ? 2 : 1, e->data, e->data_len);
-	for (uint64_t off = 0; !e->data_len && off < e->len;) {
-		size_t n = e->len - off < sizeof(buf) ? e->len - off : sizeof(buf);
+	}
+	for (unsigned pass = e->x ? 0 : 1; pass < 1u + r->options.echo; pass++) {	/* is it the recorded output?  Then let it out */
+		for (uint64_t off = 0; off < e->len; off += sizeof(buf)) {
+			size_t n = e->len - off < sizeof(buf) ? e->len - off : sizeof(buf);
 
-		TRY(tracee_read(t->real, e->addr + off, buf, n));
-		write_all(e->object == 2 ? 2 : 1, buf, n);
-		off += n;
+			TRY(tracee_read(t->real, e->addr + off, buf, n));
+			if (pass)
+				echo(r, e, buf, n);
+			else
+				sum += mem_sum_bytes(off, buf, n);
+		}
+		if (!pass && sum != e->x)
+			return diverge(t, ev, "%" PRIu64 " bytes of output at 0x%" PRIx64 " are not what was recorded", e->len, e->addr);
 	}
 	return NULL;
 }
@@ -462,6 +479,8 @@ struct err *effect_sum(struct replay *r, struct rp_task *t, const struct trace_e
 	struct err *err;
 
 	*ret = 0;
+	if (!range_allowed(e->addr, e->len))
+		return bad_effect(&r->ev, "sums a range that is not allowed");
 	rp_probe_out(r, t->mm, t->real);
 	err = tracee_pages(t->real, e->addr, e->len, e->y & TRACE_SUM_ALL, added ? add_page : sum_page, added ? (void *)ret : r->sum);
 	if (r->probes && t->mm->probed)
@@ -477,8 +496,6 @@ static struct err *apply_sum(struct replay *r, struct rp_task *t, const struct t
 {
 	uint64_t sum;
 
-	if (!range_allowed(e->addr, e->len))
-		return bad_effect(ev, "sums a range that is not allowed");
 	if (ev->kind == TRACE_SWITCH && ev->place == TRACE_AT_STATE)
 		return NULL;	/* it names the point, and has been looked at */
 	TRY(effect_sum(r, t, e, &sum));
@@ -598,7 +615,7 @@ struct err *effect_one(struct replay *r, struct rp_task *t, const struct trace_e
 	case TRACE_TASK:
 		return apply_task(r, t, ev, e);
 	case TRACE_ECHO:
-		return apply_echo(r, t, e);
+		return apply_echo(r, t, ev, e);
 	case TRACE_SUM:
 		return apply_sum(r, t, ev, e);
 	case TRACE_WITNESS:

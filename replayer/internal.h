@@ -121,7 +121,9 @@ struct replay {
 	struct rp_probes *probes;	/* NULL without an analysis */
 	/* landmark.c */
 	unsigned blind_share;	/* percent of a computation's recorded time that runs without looking for its end */
+	unsigned blind_missed, blind_good;	/* the share that was too much; how often it has been good since */
 	uint64_t snapshot_ns;	/* what a snapshot costs */
+	struct rp_doubts *doubts;	/* doubt.c; NULL: none so far */
 };
 
 /* ---- cage.c: processes that can do nothing ------------------------------------ */
@@ -153,7 +155,9 @@ struct err *effect_one(struct replay *r, struct rp_task *t, const struct trace_e
 /* An access at addr failed: is it a stack that grows?  Then *grown and it has. */
 struct err *effect_grow(struct rp_task *t, uint64_t addr, bool *grown);
 
-/* The sum of a TRACE_SUM effect's range as it is now. */
+/* All of it, to a descriptor of ours; failures are not our business. */
+void rp_write_all(int fd, const void *what, size_t len);
+/* The sum of a TRACE_SUM effect's range as it is now; ERR_TRACE: a range that is not the program's. */
 struct err *effect_sum(struct replay *r, struct rp_task *t, const struct trace_effect *e, uint64_t *ret);
 /*
  * The recorded task got SIGBUS at addr, behind the end of a shared file.  Our copy of the file
@@ -208,6 +212,30 @@ struct err *count_find(struct replay *r, struct rp_task *t, const struct trace_e
 struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trace_event *ev);
 /* Is the task there now? */
 struct err *landmark_here(struct replay *r, struct rp_task *t, const struct trace_event *ev, bool *ret);
+
+/* ---- doubt.c: matches that may be wrong ------------------------------------------------ */
+enum rp_search {
+	SEARCH_FIRST,		/* as usual */
+	SEARCH_NEXT,		/* the task is at a match that was wrong: the next one */
+	SEARCH_ANEW,		/* from the start, without running blind */
+};
+/* How the point of event n is to be looked for now. */
+enum rp_search rp_doubt_how(struct replay *r, uint64_t n);
+/* A search that may run past its point begins: *kept when there will be a way back to here.  It saves so much time if all goes well. */
+struct err *rp_doubt_start(struct replay *r, uint64_t n, uint64_t saves_ns, bool *kept);
+/* The point of event n was found, as far as the witness tells. */
+struct err *rp_doubt_match(struct replay *r, uint64_t n);
+/* It was found, and cannot be wrong. */
+void rp_doubt_settle(struct replay *r, uint64_t n);
+/* Are there any?  Is replay on its way back because of one? */
+bool rp_doubt_any(const struct replay *r);
+bool rp_doubt_failed(const struct replay *r);
+/* Replay of r->ev has failed.  True: *err is gone, and r is at an earlier event, to go on another way. */
+bool rp_doubt_back(struct replay *r, struct err **err);
+/* Output waits while what wrote it is in doubt.  False: it does not. */
+bool rp_doubt_echo(struct replay *r, int fd, const void *bytes, size_t len);
+/* It is over: let the output out. */
+void rp_doubts_end(struct replay *r);
 
 /* ---- replay.c, in the steps that a debugger needs ------------------------------------- */
 /* r->ev = the next event; err_end */

@@ -26,30 +26,12 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 
-#include "replayer/internal.h"
-#include "replayer/stub.h"
+#include "replayer/landmark.h"
 
-enum { GENERAL = 15, RSP = 19, SAMPLES = 3, STUB_ROOM = 4096, TRIP_AFTER = 4000, MS = 1000000 };
-#define NO_WORD (~0ull)
+enum { STUB_ROOM = 4096, TRIP_AFTER = 4000, MS = 1000000 };
 
 /* How the point is looked for. */
 enum how { BY_JUMP, BY_DEBUG_REGISTER, BY_INT3 };
-
-struct landmark {
-	struct replay *r;
-	struct rp_task *t;
-	const struct trace_event *ev;
-	const struct trace_effect *point;	/* TRACE_POINT, or NULL in an old trace */
-	struct stub stub;
-	bool patched;
-	uint8_t jump[PUN_JUMP];
-	unsigned samples;
-	struct regs sample[SAMPLES];
-	uint64_t traps, trips;
-	bool back;			/* there is a way back to where the search began */
-	bool timed;			/* the search has an end: err_late */
-	int prot;			/* of the code, where the program may write to it; else 0 */
-};
 
 /* The time for a search is over; or the task has got to its next event without passing the point. */
 static struct err err_late;
@@ -114,7 +96,7 @@ static struct err *stub_map(struct landmark *l)
 	return NULL;
 }
 
-static struct err *stub_write(struct landmark *l, bool *good)
+struct err *landmark_stub_write(struct landmark *l, bool *good)
 {
 	const uint64_t count = l->stub.quick == QUICK_NONE ? INT64_MAX : TRIP_AFTER;
 	uint8_t code[STUB_ROOM];
@@ -139,6 +121,7 @@ static struct err *protect(struct landmark *l, int prot)
 
 static struct err *patch(struct landmark *l)
 {
+	struct err *err;
 	bool good;
 
 	if (!pun_decode(l->t->real, l->ev->regs.rip, &l->stub.pun))
@@ -147,16 +130,19 @@ static struct err *patch(struct landmark *l)
 	if (!l->stub.addr)
 		return NULL;
 	memcpy(l->stub.value, &l->ev->regs, sizeof(l->stub.value));
-	TRY(stub_write(l, &good));
+	TRY(landmark_stub_write(l, &good));
 	if (!good || !pun_jump(l->stub.pun.addr, l->stub.addr, l->jump))
 		return NULL;
-	TRY(tracee_write(l->t->real, l->stub.pun.addr, l->jump, PUN_JUMP));
+	err = tracee_write(l->t->real, l->stub.pun.addr, l->jump, PUN_JUMP);
+	if (err_catch(&err, ERR_OS))	/* code in a shared mapping that this process cannot write to */
+		return NULL;
+	if (err)
+		return err;
 	l->patched = true;
 	return l->prot ? protect(l, l->prot & ~PROT_WRITE) : NULL;
 }
 
-/* The program's own bytes; what it has written over the jump meanwhile is its own. */
-static struct err *jump_out(struct landmark *l)
+struct err *landmark_jump_out(struct landmark *l)
 {
 	uint8_t now[PUN_JUMP];
 
@@ -173,7 +159,7 @@ static struct err *unpatch(struct landmark *l)
 	int64_t ret;
 
 	if (l->patched) {
-		TRY(jump_out(l));
+		TRY(landmark_jump_out(l));
 		if (l->prot)
 			TRY(protect(l, l->prot));
 	}
@@ -181,244 +167,6 @@ static struct err *unpatch(struct landmark *l)
 	if (l->stub.map)
 		TRY(call(l->t, &ret, SYS_munmap, l->stub.map, STUB_PAGES * PAGE_BYTES, 0, 0));
 	l->stub.map = l->stub.addr = 0;
-	return NULL;
-}
-
-/* ---- is this the point? ------------------------------------------------------------------- */
-
-static bool general_equal(const struct landmark *l, const struct regs *have)
-{
-	enum { ARITHMETIC = 0x8d5, RF_TF = 0x10100 };
-	struct regs a = *have, b = l->ev->regs;
-	/* the stub has used the flags where nobody reads them any more */
-	uint64_t ours = RF_TF | (l->patched && l->stub.pun.flags_dead ? ARITHMETIC : 0);
-
-	a.orig_rax = b.orig_rax = 0;
-	a.eflags &= ~ours;
-	b.eflags &= ~ours;
-	return !memcmp(&a, &b, sizeof(a));
-}
-
-/* The first 8-byte word of recorded bytes that memory does not have. */
-static bool bytes_equal(const struct landmark *l, const struct trace_effect *e, struct stub_word *word)
-{
-	unsigned char small[512], *have = e->data_len <= sizeof(small) ? small : malloc(e->data_len);
-	const unsigned char *want = e->data;
-	size_t n = have ? tracee_read_some(l->t->real, e->addr, have, e->data_len) : 0, i = 0;
-
-	if (have)
-		rp_probe_hide(l->t->mm, e->addr, have, n);
-	if (n == e->data_len && !memcmp(have, want, n))
-		i = n;
-	while (i < n && have[i] == want[i])
-		i++;
-	if (have != small)
-		free(have);
-	if (i == e->data_len)
-		return true;
-	i &= ~(size_t)7;	/* a whole word inside the recorded bytes */
-	if (i + 8 > e->data_len)
-		i = e->data_len >= 8 ? e->data_len - 8 : 0;
-	word->addr = e->data_len >= 8 ? e->addr + i : NO_WORD;
-	if (e->data_len >= 8)
-		memcpy(&word->value, want + i, 8);
-	return false;
-}
-
-/* Registers agree.  Memory?  If not, *word is one to test from now on (NO_WORD: none is known). */
-static struct err *memory_equal(struct landmark *l, bool *equal, struct stub_word *word)
-{
-	*equal = false;
-	word->addr = NO_WORD;
-	for (uint32_t i = 0; i < l->ev->effects_len; i++) {
-		const struct trace_effect *e = &l->ev->effects[i];
-
-		if (e->kind == TRACE_WITNESS && !bytes_equal(l, e, word))
-			return NULL;
-	}
-	for (uint32_t i = 0; i < l->ev->effects_len; i++) {
-		const struct trace_effect *e = &l->ev->effects[i];
-		uint64_t sum;
-
-		if (e->kind != TRACE_SUM)
-			continue;
-		TRY(effect_sum(l->r, l->t, e, &sum));
-		if (sum != e->x)
-			return NULL;
-	}
-	*equal = true;
-	return NULL;
-}
-
-/* Our jump is not the program's. */
-static struct err *memory_equal_unpatched(struct landmark *l, bool *equal, struct stub_word *word)
-{
-	if (!l->patched)
-		return memory_equal(l, equal, word);
-	TRY(jump_out(l));
-	TRY(memory_equal(l, equal, word));
-	return tracee_write(l->t->real, l->stub.pun.addr, l->jump, PUN_JUMP);
-}
-
-/*
- * Vector and x87 state, but for what the program cannot see or the processor does not keep: the place of the last
- * x87 instruction, and which parts are in use (the kernel shows parts that are not as their initial values).
- */
-enum { X_ST = 32, X_XMM = 160, X_XMM_END = 416, X_BV = 512, X_HEADER_END = 576, X_AVX = 2, X_PKRU = 9, X_AMX = 17, X_LAST = 19 };
-
-static bool part_equal(const unsigned char *want, const unsigned char *have, unsigned part)
-{
-	struct cpuid_leaf leaf = cpuid_here(0xd, part);
-
-	if (leaf.ebx < X_HEADER_END || leaf.ebx + leaf.eax > TRACEE_XSTATE_MAX)
-		return true;
-	return !memcmp(want + leaf.ebx, have + leaf.ebx, leaf.eax);
-}
-
-static bool x87_equal(const unsigned char *want, const unsigned char *have, struct stub_word *word)
-{
-	bool equal = !memcmp(want, have, 5) && !memcmp(want + 24, have + 24, 4);
-
-	for (unsigned i = 0; i < 8; i++) {
-		const unsigned char *w = want + X_ST + 16 * i;
-
-		if (memcmp(w, have + X_ST + 16 * i, 8)) {
-			word->addr = STUB_YMM + i;
-			memcpy(&word->value, w, 8);
-			return false;
-		}
-		equal &= !memcmp(w + 8, have + X_ST + 16 * i + 8, 2);
-	}
-	return equal;
-}
-
-static bool lanes_equal(const unsigned char *want, const unsigned char *have, uint64_t xcr0, struct stub_word *word)
-{
-	for (unsigned lane = 0; lane < STUB_YMM; lane++) {
-		unsigned at = lane < STUB_XMM ? X_XMM + 8 * lane : X_HEADER_END + 8 * (lane - STUB_XMM);
-
-		if (lane == STUB_XMM && !(xcr0 & 1 << X_AVX))
-			return true;
-		if (memcmp(want + at, have + at, 8)) {
-			*word = (struct stub_word){ .addr = lane };
-			memcpy(&word->value, want + at, 8);
-			return false;
-		}
-	}
-	return true;
-}
-
-static struct err *vectors_equal(struct landmark *l, bool *equal, struct stub_word *word)
-{
-	unsigned char have[TRACEE_XSTATE_MAX] = { 0 }, want[TRACEE_XSTATE_MAX] = { 0 };
-	uint64_t xcr0 = cpu_xcr0();
-	size_t len;
-
-	*equal = true;
-	for (uint32_t i = 0; i < l->ev->effects_len; i++) {
-		const struct trace_effect *e = &l->ev->effects[i];
-
-		if (e->kind != TRACE_XSTATE)
-			continue;
-		memcpy(want, e->data, e->data_len < sizeof(want) ? e->data_len : sizeof(want));
-		TRY(tracee_xstate_get(l->t->real, have, &len));
-		*equal = lanes_equal(want, have, xcr0, word) && x87_equal(want, have, word);
-		for (unsigned part = X_AVX + 1; part <= X_LAST && *equal; part++) {
-			if (part != X_PKRU && (xcr0 >> part & 1))
-				*equal = part_equal(want, have, part);
-		}
-	}
-	return NULL;
-}
-
-/* ---- which test tells best? ------------------------------------------------------------------- */
-
-static bool word_now(const struct landmark *l, uint64_t addr, uint64_t *ret)
-{
-	return tracee_read_some(l->t->real, addr, ret, 8) == 8;
-}
-
-/* A register whose low half differs in all samples, rather one that changes between them. */
-static bool quick_register(struct landmark *l)
-{
-	const uint64_t *want = l->stub.value;
-	int best = -1, best_score = -1;
-
-	for (int i = 0; i <= GENERAL; i++) {
-		int w = i == GENERAL ? RSP : i, score = 0;
-
-		for (unsigned k = 0; k < l->samples && score >= 0; k++) {
-			uint32_t have = (uint32_t)((const uint64_t *)&l->sample[k])[w];
-
-			if (have == (uint32_t)want[w])
-				score = -1;
-			else
-				score += k && have != (uint32_t)((const uint64_t *)&l->sample[k - 1])[w];
-		}
-		if (score > best_score) {
-			best = w;
-			best_score = score;
-		}
-	}
-	if (best < 0)
-		return false;
-	l->stub.quick = QUICK_REG;
-	l->stub.quick_reg = (unsigned)best;
-	return best_score > 0;
-}
-
-/* A lane, or one of the words that changed, that is not yet what it shall be. */
-static struct err *quick_word(struct landmark *l, bool *good)
-{
-	struct stub_word word = { NO_WORD, 0 };
-	bool equal;
-
-	*good = false;
-	for (unsigned i = 0; i < l->stub.words; i++) {
-		uint64_t now;
-
-		word = l->stub.word[i];
-		if (word.addr >= STUB_LANES && word_now(l, word.addr, &now) && (uint32_t)now != (uint32_t)word.value)
-			*good = true;
-		if (*good)
-			break;
-	}
-	if (!*good) {
-		TRY(vectors_equal(l, &equal, &word));
-		*good = !equal && word.addr != NO_WORD;
-	}
-	for (uint32_t i = 0; i < l->ev->effects_len && !*good; i++) {
-		const struct trace_effect *e = &l->ev->effects[i];
-		uint64_t now;
-
-		if (e->kind != TRACE_WITNESS || e->data_len > 512 || bytes_equal(l, e, &word) || word.addr == NO_WORD)
-			continue;
-		*good = word_now(l, word.addr, &now) && (uint32_t)now != (uint32_t)word.value;
-	}
-	if (*good) {
-		l->stub.quick = QUICK_WORD;
-		l->stub.quick_word = word;
-	}
-	return NULL;
-}
-
-/* From the samples; the task is stopped at the place. */
-static struct err *choose_quick(struct landmark *l)
-{
-	bool good = quick_register(l);
-	enum stub_quick reg = l->stub.quick;
-
-	l->stub.regs = 0;
-	for (uint8_t i = 0; i <= GENERAL; i++)
-		l->stub.order[l->stub.regs++] = i == GENERAL ? RSP : i;
-	if (good)
-		return NULL;
-	/* no register moves: then memory does, or a vector register */
-	TRY(quick_word(l, &good));
-	if (!good)
-		l->stub.quick = reg;
-	if (l->stub.quick == QUICK_WORD && l->stub.words < STUB_WORDS && !l->stub.words)
-		l->stub.word[l->stub.words++] = l->stub.quick_word;
 	return NULL;
 }
 
@@ -517,7 +265,7 @@ static struct err *code_write(struct landmark *l)
 	int status;
 
 	out_of_stub(l);
-	TRY(jump_out(l));
+	TRY(landmark_jump_out(l));
 	TRY(protect(l, l->prot));
 	TRY(set_regs(l->t));
 	TRY(tracee_resume(l->t->real, PTRACE_SYSEMU_SINGLESTEP, 0));
@@ -528,7 +276,7 @@ static struct err *code_write(struct landmark *l)
 	if (!pun_decode(l->t->real, l->stub.pun.addr, &now))
 		return missed(l, "the code there was changed");
 	l->stub.pun = now;
-	TRY(stub_write(l, &good));
+	TRY(landmark_stub_write(l, &good));
 	if (!good || !same_edges(l))
 		return missed(l, "the code there was changed");
 	TRY(tracee_write(l->t->real, l->stub.pun.addr, l->jump, PUN_JUMP));
@@ -629,52 +377,14 @@ static struct err *run_to_trap(struct landmark *l, int request)
 	}
 }
 
-/* Everything agrees here (t->regs.rip is at the point). */
-static struct err *is_the_point(struct landmark *l, bool *found)
-{
-	struct stub_word word = { NO_WORD, 0 };
-	bool good;
-
-	l->traps++;
-	*found = general_equal(l, &l->t->regs);
-	if (*found && l->r->debug)
-		rp_int3_out(l->r);	/* code is compared too */
-	if (*found)
-		TRY(vectors_equal(l, found, &word));
-	if (*found)
-		TRY(memory_equal_unpatched(l, found, &word));
-	if (*found || word.addr == NO_WORD || l->stub.words == STUB_WORDS || !l->stub.addr)
-		return NULL;
-	l->stub.word[l->stub.words++] = word;
-	return stub_write(l, &good);
-}
-
-/* Sample, or choose anew. */
-static struct err *learn(struct landmark *l, bool tripped)
-{
-	bool good;
-
-	if (tripped) {
-		l->trips++;
-		l->samples = 0;
-	}
-	if (l->samples < SAMPLES)
-		l->sample[l->samples++] = l->t->regs;
-	if (!tripped && l->samples < SAMPLES)
-		return NULL;
-	l->stub.quick = QUICK_NONE;
-	TRY(choose_quick(l));
-	if (l->trips > 50)
-		l->stub.quick = QUICK_NONE;	/* nothing tells quickly */
-	return stub_write(l, &good);
-}
-
 /* Inside the process: traps only where all registers agree. */
 static struct err *search_patched(struct landmark *l, bool *found)
 {
 	struct rp_task *t = l->t;
 
 	into_stub(l);		/* in the middle of what the jump replaces */
+	if (l->past && t->regs.rip == l->stub.pun.addr)
+		t->regs.rip = l->stub.miss;
 	TRY(set_regs(t));
 	while (!*found) {
 		struct regs at_trap;
@@ -686,13 +396,13 @@ static struct err *search_patched(struct landmark *l, bool *found)
 			return diverge(t, l->ev, "a breakpoint in computing code that the recording did not see");
 		at_trap = t->regs;
 		t->regs.rip = l->stub.pun.addr;
-		TRY(is_the_point(l, found));
+		TRY(landmark_is_point(l, found));
 		if (*found) {
 			t->regs.eflags = l->ev->regs.eflags;
 			break;
 		}
-		if (tripped || l->samples < SAMPLES)
-			TRY(learn(l, tripped));
+		if (tripped || l->samples < LANDMARK_SAMPLES)
+			TRY(landmark_learn(l, tripped));
 		t->regs = at_trap;
 		t->regs.rip = l->stub.miss;	/* the stub may have been written anew: where it goes on now */
 		TRY(set_regs(t));
@@ -721,7 +431,7 @@ static struct err *search_debug_register(struct landmark *l, bool *found)
 		TRY(run_to_trap(l, PTRACE_SYSEMU));
 		if (t->regs.rip != l->ev->regs.rip)
 			return diverge(t, l->ev, "a breakpoint in computing code that the recording did not see");
-		TRY(is_the_point(l, found));
+		TRY(landmark_is_point(l, found));
 	}
 	return poke_debug(t->real, 7, 0);
 }
@@ -749,7 +459,7 @@ static struct err *search_int3(struct landmark *l, bool *found)
 			t->regs.rip = at;
 			TRY(set_regs(t));
 		}
-		TRY(is_the_point(l, found));
+		TRY(landmark_is_point(l, found));
 	}
 	return NULL;
 }
@@ -770,7 +480,7 @@ struct err *landmark_here(struct replay *r, struct rp_task *t, const struct trac
 	struct landmark l;
 
 	begin(&l, r, t, ev);
-	return is_the_point(&l, ret);
+	return landmark_is_point(&l, ret);
 }
 
 /* Run without any test for so long. */
@@ -791,7 +501,8 @@ static struct err *search(struct landmark *l, enum how how)
 	bool found = false;
 	struct err *err;
 
-	TRY(is_the_point(l, &found));
+	if (!l->past)
+		TRY(landmark_is_point(l, &found));
 	if (l->r->debug)
 		rp_debug_clear(l->r, l->t);
 	if (!found && how == BY_JUMP)
@@ -842,22 +553,41 @@ static int changing_code(struct landmark *l)
 
 /*
  * How long to run before the test is armed.  The share of the recorded time grows while it works, and shrinks when
- * the point was missed.
+ * the point was missed; from then on it comes near the share that was too large but slowly.
  */
-enum { SHARE_START = 50, SHARE_MAX = 92, SHARE_MIN = 15, BLIND_MIN_NS = 3 * MS };
+enum { SHARE_START = 50, SHARE_MAX = 92, SHARE_MIN = 15, SHARE_SLOWLY = 48, BLIND_MIN_NS = 3 * MS };
+
+static void share_good(struct replay *r)
+{
+	if (r->blind_share + 4 < r->blind_missed || ++r->blind_good % SHARE_SLOWLY == 0)
+		r->blind_share += r->blind_share < SHARE_MAX;
+}
+
+static void share_missed(struct replay *r)
+{
+	r->blind_missed = r->blind_share;
+	r->blind_good = 0;
+	r->blind_share = r->blind_share * 3 / 4 < SHARE_MIN ? SHARE_MIN : r->blind_share * 3 / 4;
+}
 
 static uint64_t blind_time(const struct landmark *l)
 {
 	uint64_t hint = l->point ? l->point->x : 0;
 
-	if (!l->r->blind_share)
+	if (!l->r->blind_share) {
 		l->r->blind_share = SHARE_START;
+		l->r->blind_missed = 100;
+	}
 	return hint < BLIND_MIN_NS || hint < 8 * l->r->snapshot_ns ? 0 : hint * l->r->blind_share / 100;
 }
 
-/* A point that was run past: how long a search may take before that is plain. */
+/*
+ * A point that was run past, or that is not to come after a wrong match: how long a search may take before that is plain.
+ */
 static uint64_t patience(const struct landmark *l, uint64_t blind)
 {
+	if (!blind && !l->prot)
+		return rp_doubt_failed(l->r) ? l->point->x * 20 + 50 * MS : l->point->x * 200 + 1000 * MS;
 	return (l->point->x - blind) * 15 + l->point->x + (l->prot ? 1500 : 20) * MS;
 }
 
@@ -865,7 +595,7 @@ static struct err *attempt(struct landmark *l, enum how how, uint64_t blind)
 {
 	struct err *err = NULL;
 
-	l->timed = l->back && l->point && (blind || (l->prot && how == BY_JUMP));
+	l->timed = l->point && ((l->back && (blind || (l->prot && how == BY_JUMP))) || rp_doubt_any(l->r));
 	if (blind)
 		TRY(run_blind(l, blind));
 	if (l->timed)
@@ -896,6 +626,7 @@ static struct err *again(struct landmark *l, struct rp_snapshot **back, bool kee
 	*back = NULL;
 	begin(&fresh, l->r, l->t, l->ev);
 	fresh.prot = l->prot;
+	fresh.past = l->past;
 	*l = fresh;
 	if (keep)
 		TRY(snapshot(l, back));
@@ -908,11 +639,13 @@ static struct err *find(struct landmark *l, uint64_t blind, struct rp_snapshot *
 	struct replay *r = l->r;
 	struct err *err = attempt(l, BY_JUMP, blind);
 
-	if (!err)
-		r->blind_share += blind && r->blind_share < SHARE_MAX;
-	if (*back && err == &err_late && blind) {
+	if (!err && blind)
+		share_good(r);
+	if (err == &err_late && blind) {
 		log_debug("event %" PRIu64 ": run past the point", l->ev->n);
-		r->blind_share = r->blind_share * 3 / 4 < SHARE_MIN ? SHARE_MIN : r->blind_share * 3 / 4;
+		share_missed(r);
+	}
+	if (*back && err == &err_late && blind) {
 		TRY(again(l, back, l->prot != 0));
 		err = attempt(l, BY_JUMP, 0);
 	}
@@ -926,34 +659,56 @@ static struct err *find(struct landmark *l, uint64_t blind, struct rp_snapshot *
 	return err;
 }
 
+/*
+ * Where the witness does not cover all memory, the match may be wrong: doubt.c keeps copies, of the beginning too if the search
+ * runs blind.  That one also serves where memory is shared, which a snapshot cannot keep.
+ */
+static struct err *prepare(struct landmark *l, bool doubtful, bool anew, uint64_t *blind, struct rp_snapshot **back)
+{
+	bool kept = false;
+
+	*blind = anew ? 0 : blind_time(l);
+	if (*blind && !l->prot && (doubtful || l->t->mm->shared))
+		TRY(rp_doubt_start(l->r, l->ev->n, *blind, &kept));
+	else if (*blind || l->prot)
+		TRY(snapshot(l, back));
+	l->back = kept || *back;
+	if (!l->back)
+		*blind = 0;
+	return NULL;
+}
+
 struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
 	struct rp_snapshot *back = NULL;
+	enum rp_search how = rp_doubt_how(r, ev->n);
 	struct landmark l;
 	uint64_t blind = 0;
+	uint64_t began = rp_now_ns();
+	bool found, doubtful;
 	struct err *err;
-	bool found;
 
 	begin(&l, r, t, ev);
 	TRY(count_find(r, t, ev, l.point, &found));
 	if (found)
 		return NULL;
 	l.prot = changing_code(&l);
+	l.past = how == SEARCH_NEXT;
 	rp_probe_narrow(t, r, ev->regs.rip);
-	if (!r->debug && !r->probes) {	/* what a probe has logged cannot be taken back */
-		blind = blind_time(&l);
-		if (blind || l.prot)
-			TRY(snapshot(&l, &back));
-		if (!back)
-			blind = 0;
-	}
-	l.back = back != NULL;
+	doubtful = l.point && l.point->object && !r->debug && !r->probes;
+	if (!r->debug && !r->probes)	/* what a probe has logged cannot be taken back */
+		TRY(prepare(&l, doubtful, how != SEARCH_FIRST, &blind, &back));
 	err = find(&l, blind, &back);
 	if (err == &err_late)
 		err = missed(&l, "its time was over");
 	rp_snapshot_drop(back);
-	log_debug("event %" PRIu64 ": point found after %" PRIu64 " traps, %" PRIu64 " trips, %u words in the test", ev->n,
-		  l.traps, l.trips, l.stub.words);
+	log_debug("event %" PRIu64 ": point found after %" PRIu64 " traps, %" PRIu64 " trips, %u words in the test, %" PRIu64 " us (%" PRIu64 " blind) for %" PRIu64,
+		  ev->n, l.traps, l.trips, l.stub.words, (rp_now_ns() - began) / 1000, blind / 1000, l.point ? l.point->x / 1000 : 0);
 	t->dirty = true;
-	return err;
+	if (err)
+		return err;
+	if (doubtful)
+		return rp_doubt_match(r, ev->n);
+	rp_doubt_settle(r, ev->n);
+	return NULL;
 }

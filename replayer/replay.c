@@ -87,6 +87,7 @@ void replay_close(struct replay *r)
 {
 	if (!r)
 		return;
+	rp_doubts_end(r);
 	rp_debug_stop(r);
 	rp_probes_free(r);
 	while (r->tasks)
@@ -588,13 +589,23 @@ struct err *rp_apply(struct replay *r)
 
 struct err *replay_event(struct replay *r)
 {
+	uint64_t goal = r->where + 1;
 	struct err *err;
 
-	TRY(rp_next(r));
-	err = rp_reach(r);
-	if (!err)
-		err = rp_apply(r);
-	if (err_catch(&err, ERR_GONE))
-		err = err_new(ERR_DIVERGED, "replay diverged at event %" PRIu64 ": a replayed process was killed", r->ev.n);
-	return err;
+	do {
+		err = rp_next(r);
+		if (!err)
+			err = rp_reach(r);
+		if (!err)
+			err = rp_apply(r);
+		if (err && err->code == ERR_GONE) {
+			err_free(err);
+			err = err_new(ERR_DIVERGED, "replay diverged at event %" PRIu64 ": a replayed process was killed", r->ev.n);
+		}
+		if (err && !rp_doubt_back(r, &err)) {
+			rp_doubts_end(r);
+			return err;
+		}
+	} while (r->where < goal);
+	return NULL;
 }

@@ -4,7 +4,7 @@
 
 #include "base/bug.h"
 
-enum { SAVE_RCX = 0, SAVE_RAX = 8, SAVE_VECTOR = 32, SAVE_FX = 64, RAX = 0, RCX = 1, RSP = 4 };
+enum { SAVE_RCX = 0, SAVE_RAX = 8, SAVE_VECTOR = 32, SAVE_FX = 64, SAVE_ZMM = 640, RAX = 0, RCX = 1, RSP = 4 };
 
 struct code { uint8_t *bytes; unsigned len, room; uint64_t at, data; };
 
@@ -80,23 +80,65 @@ static void put_reg(struct code *c, int word, uint64_t value)
 	put(c, lea, 5);		/* lea rcx, [reg + rcx + 0] */
 }
 
-/* rcx = half of an XMM register, or of the upper half of a YMM register, or an x87 mantissa */
+/* disp32(rip) of a place in the data page, in front of so many more bytes of the instruction */
+static void put_data(struct code *c, unsigned at, unsigned more)
+{
+	put_u32(c, (uint32_t)(c->data + at - (c->at + c->len + 4 + more)));
+}
+
+/* rcx = what FXSAVE shows of x87 and MXCSR */
+static void put_fx(struct code *c, unsigned lane)
+{
+	put(c, "\x48\x0f\xae\x05", 4);	/* fxsave64 data(%rip) */
+	put_data(c, SAVE_FX, 0);
+	if (lane < STUB_ST_TOP) {
+		put_saved(c, 0x8b, false, SAVE_FX + 32 + 16 * (lane - STUB_ST));
+	} else if (lane < STUB_FCW) {
+		put(c, "\x0f\xb7\x0d", 3);	/* movzwl */
+		put_data(c, SAVE_FX + 40 + 16 * (lane - STUB_ST_TOP), 0);
+	} else if (lane == STUB_FTW) {
+		put(c, "\x0f\xb6\x0d", 3);	/* movzbl */
+		put_data(c, SAVE_FX + 4, 0);
+	} else {
+		put(c, "\x8b\x0d", 2);		/* mov data(%rip), ecx */
+		put_data(c, SAVE_FX + (lane == STUB_MXCSR ? 24 : 0), 0);
+	}
+}
+
+/* rcx = 64 bits of a ZMM register, by way of memory */
+static void put_zmm(struct code *c, unsigned reg, unsigned word)
+{
+	/* vmovdqu64 zmm, data(%rip): EVEX.512.F3.0F.W1 7F */
+	uint8_t store[6] = { 0x62, (uint8_t)(0x61 | (reg & 8 ? 0 : 0x80) | (reg & 16 ? 0 : 0x10)), 0xfe, 0x48, 0x7f,
+			     (uint8_t)(0x05 | (reg & 7) << 3) };
+
+	put(c, store, sizeof(store));
+	put_data(c, SAVE_ZMM, 0);
+	put_saved(c, 0x8b, false, SAVE_ZMM + 8 * word);
+}
+
+/* rcx = a lane */
 static void put_lane(struct code *c, unsigned lane)
 {
-	uint8_t reg = (uint8_t)(lane % STUB_XMM / 2);
+	uint8_t reg = (uint8_t)(lane % STUB_YMM / 2);
 	uint8_t rex = (uint8_t)(0x48 | (reg >= 8 ? 4 : 0)), modrm = (uint8_t)(0xc1 | (reg & 7) << 3);
 	uint8_t low[5] = { 0x66, rex, 0x0f, 0x7e, modrm };		/* movq rcx, xmm */
 	uint8_t high[7] = { 0x66, rex, 0x0f, 0x3a, 0x16, modrm, 0x01 };	/* pextrq rcx, xmm, 1 (SSE4.1) */
 	/* vextractf128 data(%rip), ymm, 1 */
 	uint8_t upper[5] = { 0xc4, (uint8_t)(0x63 | (reg >= 8 ? 0 : 0x80)), 0x7d, 0x19, (uint8_t)(0x05 | (reg & 7) << 3) };
+	uint8_t mask[5] = { 0xc4, 0xe1, 0xfb, 0x93, (uint8_t)(0xc8 | (lane & 7)) };	/* kmovq rcx, k (AVX512BW) */
 
-	if (lane >= STUB_YMM) {
-		put(c, "\x48\x0f\xae\x05", 4);	/* fxsave64 data(%rip) */
-		put_u32(c, (uint32_t)(c->data + SAVE_FX - (c->at + c->len + 4)));
-		put_saved(c, 0x8b, false, SAVE_FX + 32 + 16 * (lane - STUB_YMM));
-	} else if (lane >= STUB_XMM) {
+	if (lane >= STUB_ZMM16) {
+		put_zmm(c, 16 + (lane - STUB_ZMM16) / 8, (lane - STUB_ZMM16) % 8);
+	} else if (lane >= STUB_ZMM) {
+		put_zmm(c, (lane - STUB_ZMM) / 4, 4 + (lane - STUB_ZMM) % 4);
+	} else if (lane >= STUB_K) {
+		put(c, mask, sizeof(mask));
+	} else if (lane >= STUB_ST) {
+		put_fx(c, lane);
+	} else if (lane >= STUB_YMM) {
 		put(c, upper, 5);
-		put_u32(c, (uint32_t)(c->data + SAVE_VECTOR - (c->at + c->len + 5)));
+		put_data(c, SAVE_VECTOR, 1);
 		put(c, "\x01", 1);
 		put_saved(c, 0x8b, false, SAVE_VECTOR + (lane & 1) * 8);
 	} else if (lane & 1) {

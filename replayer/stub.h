@@ -18,9 +18,18 @@
 #include "tracee/pun.h"
 
 enum {
-	STUB_XMM = 32,		/* words below this: xmm0 low, xmm0 high, xmm1 low, ... */
-	STUB_YMM = 64,		/* ymm0 upper half low, high, ymm1 ... */
-	STUB_LANES = 72,	/* mantissa of st(0), st(1) ... */
+	/* words below STUB_LANES are 64 bits of the vector and x87 state; each name is where its kind begins */
+	STUB_LOW = 0,		/* xmm0 low, xmm0 high, xmm1 low, ... */
+	STUB_YMM = 32,		/* ymm0 upper half low, high, ymm1 ... */
+	STUB_ST = 64,		/* mantissa of st(0), st(1) ... */
+	STUB_ST_TOP = 72,	/* sign and exponent of them */
+	STUB_FCW = 80,		/* control and status word */
+	STUB_FTW,		/* tags, as FXSAVE shows them */
+	STUB_MXCSR,
+	STUB_K = 88,		/* mask registers */
+	STUB_ZMM = 96,		/* upper halves of zmm0 to zmm15, four each */
+	STUB_ZMM16 = 160,	/* zmm16 to zmm31, eight each */
+	STUB_LANES = 288,
 	STUB_WORDS = 48, STUB_REGS = 16,
 	STUB_PAGES = 3,		/* code, the saved words, and what the place takes for alignment */
 };

@@ -43,6 +43,11 @@ uint64_t mem_sum_one(uint64_t page_number, const void *page_4096)
 	return page_is_zero(page_4096) ? 0 : XXH3_64bits_withSeed(page_4096, 4096, page_number);
 }
 
+uint64_t mem_sum_bytes(uint64_t offset, const void *bytes, size_t len)
+{
+	return XXH3_64bits_withSeed(bytes, len, offset);
+}
+
 uint64_t mem_sum_finish(struct mem_sum *s)
 {
 	uint64_t sum = XXH3_64bits_digest(s->state);

@@ -93,7 +93,8 @@ enum trace_effect_kind {
 	TRACE_OBJECT,		/* defines object; x = enum trace_object_kind, len = size, data = path as seen by the program */
 	TRACE_TASK,		/* a new task: object = its serial, x = tid, y = pid, addr = clone flags, len = parent serial,
 				 * data = struct regs of its first stop */
-	TRACE_ECHO,		/* object = 1 or 2 (stdout, stderr); data, or, when that is empty, len bytes of memory at addr */
+	TRACE_ECHO,		/* object = 1 or 2 (stdout, stderr); data, or, when that is empty, len bytes of memory at addr,
+				 * whose sum is x (mem_sum_bytes() of pieces of 64 KB, added; 0: not known) */
 	TRACE_STR,		/* a note for people: x = argument index, data = the string it pointed to (maybe cut) */
 	TRACE_SIGINFO,		/* data = siginfo_t, x = signal number, y = enum trace_signal_fate */
 	TRACE_ARGV,		/* data = NUL-separated command line of an exec'd program; object = 0 */
@@ -273,6 +274,8 @@ struct mem_sum *mem_sum_create(void);
 void mem_sum_page(struct mem_sum *s, uint64_t page_number, const void *page_4096);
 /* The sum of one page by itself; 0 for a page of zeros. */
 uint64_t mem_sum_one(uint64_t page_number, const void *page_4096);
+/* Of some bytes, which stand at offset in a whole. */
+uint64_t mem_sum_bytes(uint64_t offset, const void *bytes, size_t len);
 uint64_t mem_sum_finish(struct mem_sum *s);	/* and start over */
 void mem_sum_destroy(struct mem_sum *s);
 

@@ -320,26 +320,30 @@ static void put_push(uint8_t *out, unsigned *n, uint64_t value)
 static bool move_one(const struct pun *p, const struct pun_insn *i, uint64_t to, uint8_t *out, unsigned *n)
 {
 	const uint8_t *b = p->bytes + i->at;
-	uint64_t next = p->addr + i->at + i->len;
+	uint64_t next = p->addr + i->at + i->len, target = i->target;
+	const struct pun_insn *near = i->kind == PUN_PLAIN ? NULL : pun_insn_at(p, target);
+
+	if (near && near->at)	/* a branch to another of the moved ones: not by way of what traps now */
+		target = to + near->out;
 
 	switch ((enum pun_kind)i->kind) {
 	case PUN_JCC:
 		out[(*n)++] = 0x0f;
 		out[(*n)++] = (uint8_t)(0x80 | ((b[0] == 0x0f ? b[1] : b[0]) & 0x0f));
-		return put_rel32(out, n, to, i->target);
+		return put_rel32(out, n, to, target);
 	case PUN_LOOP:		/* loop +2 ; jmp over ; jmp target */
 		out[(*n)++] = b[0];
 		out[(*n)++] = 2;
 		out[(*n)++] = 0xeb;
 		out[(*n)++] = 5;
 		out[(*n)++] = 0xe9;
-		return put_rel32(out, n, to, i->target);
+		return put_rel32(out, n, to, target);
 	case PUN_CALL:
 		put_push(out, n, next);
 		/* fallthrough */
 	case PUN_JMP:
 		out[(*n)++] = 0xe9;
-		return put_rel32(out, n, to, i->target);
+		return put_rel32(out, n, to, target);
 	case PUN_PLAIN:
 		break;
 	}
@@ -359,15 +363,23 @@ static bool move_one(const struct pun *p, const struct pun_insn *i, uint64_t to,
 	return true;
 }
 
+static bool move_all(struct pun *p, uint64_t to, uint8_t out[PUN_CODE_MAX], unsigned *n)
+{
+	for (unsigned i = 0; i < p->n; i++) {
+		p->insn[i].out = (uint8_t)*n;
+		if (!move_one(p, &p->insn[i], to, out, n))
+			return false;
+	}
+	return true;
+}
+
 unsigned pun_relocate(struct pun *p, uint64_t to, uint8_t out[PUN_CODE_MAX])
 {
-	unsigned n = 0;
+	unsigned n = 0, places = 0;
 
-	for (unsigned i = 0; i < p->n; i++) {
-		p->insn[i].out = (uint8_t)n;
-		if (!move_one(p, &p->insn[i], to, out, &n))
-			return 0;
-	}
+	/* the first time to know where each will be */
+	if (!move_all(p, to, out, &places) || !move_all(p, to, out, &n))
+		return 0;
 	if (!pun_jump(to + n, p->addr + p->len, out + n))
 		return 0;
 	return n + PUN_JUMP;

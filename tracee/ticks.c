@@ -197,6 +197,31 @@ bool ticks_is_branch(const uint8_t code[16])
 	}
 }
 
+/*
+ * pushf has pushed the trap flag.  And a task that was stepped over popf, which the kernel takes for the program setting the flag itself
+ * (is_setting_trap_flag(), arch/x86/kernel/step.c), has it for good from the next step on.
+ */
+void step_hide(pid_t tid, const uint8_t code[16])
+{
+	enum { TRAP_FLAG = 0x100, PUSHF = 0x9c, POPF = 0x9d };
+	struct err *err;
+	struct regs regs;
+	uint16_t flags;
+
+	if (code[0] == POPF || (code[0] == 0x66 && code[1] == POPF))
+		return;		/* what is there now is the program's */
+	err = tracee_regs_get(tid, &regs);
+	if (!err && (regs.eflags & TRAP_FLAG)) {
+		regs.eflags &= ~(uint64_t)TRAP_FLAG;
+		err = tracee_regs_set(tid, &regs);
+	}
+	if (!err && (code[0] == PUSHF || code[1] == PUSHF) && tracee_read_some(tid, regs.rsp, &flags, 2) == 2 && (flags & TRAP_FLAG)) {
+		flags &= (uint16_t)~TRAP_FLAG;
+		err = tracee_write(tid, regs.rsp, &flags, 2);
+	}
+	err_free(err);
+}
+
 struct err *ticks_step(pid_t tid, int request, uint64_t rip, uint64_t *count, int *status_ret)
 {
 	uint8_t code[16] = { 0 };
@@ -205,5 +230,7 @@ struct err *ticks_step(pid_t tid, int request, uint64_t rip, uint64_t *count, in
 	TRY(tracee_resume(tid, request, 0));
 	TRY(tracee_wait(tid, status_ret));
 	*count += WIFSTOPPED(*status_ret) && ticks_is_branch(code);
+	if (WIFSTOPPED(*status_ret) && WSTOPSIG(*status_ret) == SIGTRAP)
+		step_hide(tid, code);
 	return NULL;
 }

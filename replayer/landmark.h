@@ -1,0 +1,40 @@
+/*
+ * landmark.h - the search for one point in computing code: landmark.c runs the task, candidate.c looks whether it is there.
+ */
+#ifndef REPLAYER_LANDMARK_H
+#define REPLAYER_LANDMARK_H
+
+#include "replayer/internal.h"
+#include "replayer/stub.h"
+
+enum { LANDMARK_SAMPLES = 3 };
+
+struct landmark {
+	struct replay *r;
+	struct rp_task *t;
+	const struct trace_event *ev;
+	const struct trace_effect *point;	/* TRACE_POINT, or NULL in an old trace */
+	struct stub stub;
+	bool patched;
+	uint8_t jump[PUN_JUMP];
+	unsigned samples;
+	struct regs sample[LANDMARK_SAMPLES];
+	uint64_t traps, trips;
+	bool back;			/* there is a way back to where the search began */
+	bool timed;			/* the search has an end: err_late */
+	bool past;			/* not the state that the task is in now: the next one */
+	int prot;			/* of the code, where the program may write to it; else 0 */
+};
+
+/* ---- landmark.c: the stub in the process ---- */
+struct err *landmark_stub_write(struct landmark *l, bool *good);
+/* The program's own bytes; what it has written over the jump meanwhile is its own. */
+struct err *landmark_jump_out(struct landmark *l);
+
+/* ---- candidate.c ---- */
+/* Does everything agree here (t->regs.rip is at the point)?  If not, the stub may have got one more word to test. */
+struct err *landmark_is_point(struct landmark *l, bool *found);
+/* At a candidate that was none, t->regs as there: sample, or choose the quick test anew.  Writes the stub. */
+struct err *landmark_learn(struct landmark *l, bool tripped);
+
+#endif
