@@ -199,6 +199,7 @@ struct err *cage_process(struct replay *r, pid_t *ret)
 
 struct err *cage_clone(struct rp_task *t, bool share_memory, pid_t *ret)
 {
+	t->raw_known = false;	/* the kernel now has those of our own call */
 	return clone_of(t->real, &t->regs, share_memory, ret);
 }
 

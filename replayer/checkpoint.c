@@ -171,6 +171,7 @@ static struct rp_task *copy_list(const struct rp_task *list)
 		c->next = NULL;
 		c->dr_gen = 0;
 		c->dirty = true;
+		c->raw_known = false;	/* the clone's registers are others */
 		while (o != t && o->mm != t->mm)
 			o = o->next;
 		if (o == t) {

@@ -586,8 +586,8 @@ static uint64_t blind_time(const struct landmark *l)
  */
 static uint64_t patience(const struct landmark *l, uint64_t blind)
 {
-	if (!blind && !l->prot)
-		return rp_doubt_failed(l->r) ? l->point->x * 20 + 50 * MS : l->point->x * 200 + 1000 * MS;
+	if (!blind && !l->prot)		/* how long it computed is not always known */
+		return rp_doubt_failed(l->r) ? l->point->x * 20 + (l->point->x ? 50 : 1000) * MS : l->point->x * 200 + 2000 * MS;
 	return (l->point->x - blind) * 15 + l->point->x + (l->prot ? 1500 : 20) * MS;
 }
 
@@ -699,6 +699,7 @@ struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trac
 	if (!r->debug && !r->probes)	/* what a probe has logged cannot be taken back */
 		TRY(prepare(&l, doubtful, how != SEARCH_FIRST, &blind, &back));
 	err = find(&l, blind, &back);
+	l.timed = false;
 	if (err == &err_late)
 		err = missed(&l, "its time was over");
 	rp_snapshot_drop(back);

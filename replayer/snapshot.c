@@ -51,6 +51,7 @@ static struct err *move_thread(struct rp_task *first, struct rp_task *u)
 	TRY(cage_clone(first, true, &u->real));
 	first->dirty = true;
 	u->dirty = true;
+	u->raw_known = false;
 	u->dr_gen = 0;
 	cage_kill(old);
 	TRY(tracee_xstate_set(u->real, xstate, len));
@@ -66,6 +67,7 @@ struct err *rp_snapshot_restore(struct replay *r, struct rp_task *t, struct rp_s
 	t->real = s->real;
 	t->regs = s->regs;
 	t->dirty = true;
+	t->raw_known = false;
 	t->dr_gen = 0;
 	mm->grow = s->mm->grow;
 	s->mm->grow = grow;
