@@ -147,3 +147,33 @@ continue
 EOF2
 say w.gdb "$TMP/w"
 expect '\[Inferior 2 \(process [0-9]*\) exited with code 011\]'; expect '^\$1 = 9'; expect 'No more reverse-execution'
+
+# calls that are not caught cost nothing; breakpoints in front of buffered calls, met while the timer ticks
+cat >n.c <<'EOF2'
+#include <fcntl.h>
+#include <unistd.h>
+int main(void)
+{
+	for (int i = 0; i < 300000; i++)
+		getppid();
+	close(open("/dev/null", O_RDONLY));
+	for (int i = 0; i < 2000; i++)
+		getppid();
+	return 0;
+}
+EOF2
+gcc -g -O1 -o n n.c && "$REC" -o "$TMP/n" ./n || fail 'rec n'
+cat >n.gdb <<'EOF2'
+break main
+continue
+catch syscall close
+continue
+print $rdi
+continue
+delete
+break *(char *)getppid + 5 if $rax == 7
+continue
+EOF2
+say n.gdb "$TMP/n"
+expect '\(call to syscall close\)'; expect '\(returned from syscall close\)'; expect '^\$1 = 3'
+[ "$(grep -c 'No more reverse-execution' "$TMP/out")" = 1 ] || fail "n.gdb: $(tail -3 "$TMP/out" | tr '\n' '|')"
