@@ -227,7 +227,7 @@ static struct err *serve_gdb(struct replay *r, const char *dir, const struct rep
 	if (!err && fd < 0)
 		return NULL;
 	if (!err) {
-		unlink(p->socket);
+		place_remove(p);	/* gdb has read the script, too */
 		err = gdbserver_run(r, fd);
 		close(fd);
 	}
