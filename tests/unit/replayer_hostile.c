@@ -696,6 +696,27 @@ static void endless_output(void **state)
 	effect_refused("output of 16 TB");
 }
 
+/* A point in computing code is compared by ranges that the trace names. */
+static void points_that_lie(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < sizeof(around_fixed) / sizeof(around_fixed[0]); i++) {
+		for (unsigned kind = 0; kind < 2; kind++) {
+			quiet_program();
+			commit();
+			begin_of(TRACE_SWITCH, 1);
+			event.place = TRACE_AT_STATE;
+			event.regs = regs_at(CODE);
+			effect(TRACE_SUM, around_fixed[i][0], around_fixed[i][1])->y = kind;
+			effect(TRACE_POINT, 0, 0)->object = 1;
+			commit();
+			begin_of(TRACE_SYSCALL, 1);
+			event.regs = regs_at(CODE);
+			effect_refused("a point with a sum of memory that is not the program's");
+		}
+	}
+}
+
 static void unknown_tasks(void **state)
 {
 	(void)state;
@@ -867,6 +888,7 @@ int main(void)
 		cmocka_unit_test(absurd_effects),
 		cmocka_unit_test(dangerous_advice),
 		cmocka_unit_test(endless_output),
+		cmocka_unit_test(points_that_lie),
 		cmocka_unit_test(unknown_tasks),
 		cmocka_unit_test(ends_of_everybody),
 		cmocka_unit_test(many_tasks),
