@@ -485,6 +485,8 @@ struct err *rp_gate_build(struct replay *r, struct rp_task *t, unsigned set)
 
 	if (s->n == s->watches)
 		return NULL;
+	if (mm->int3_n)		/* the code as it is, not int3s of ours, is what stubs are made of */
+		rp_int3_out_mm(mm, t->real);
 	if (mm->gate_gen != generation(r->debug, set)) {
 		rp_int3_out_mm(mm, t->real);
 		rp_gate_forget(mm);
@@ -584,7 +586,8 @@ void rp_gate_enter(struct rp_task *t, bool first)
 	for (unsigned i = 0; t->mm->gates_in && i < t->mm->gate_n; i++) {
 		const struct rp_gate *p = &t->mm->gate[i];
 
-		if (p->in && t->regs.rip - p->site.addr < p->site.len && (first || p->trap_only || t->regs.rip != p->site.addr)) {
+		/* Just behind an int3 its signal is still to come: an interrupt was quicker. */
+		if (p->in && t->regs.rip - p->site.addr < (p->trap_only ? 1u : p->site.len) && (first || p->trap_only || t->regs.rip != p->site.addr)) {
 			t->regs.rip = p->copy + (t->regs.rip - p->site.addr);
 			t->dirty = true;
 			return;
