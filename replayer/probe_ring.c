@@ -5,21 +5,24 @@
  * costs about as much as the process itself.  What is little is handed over at once, by the caller; and before anybody else looks,
  * rp_ring_sync() waits for the thread.
  *
+ * Both sides wait by turning round for a while before they sleep: to wake somebody on another CPU takes as long as a batch.
+ *
  * The clock, how many entries there were, is known exactly only then: between, it is at most `bound`.
  */
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "replayer/internal.h"
 
-enum { LITTLE = 32 * 1024, RECORD_MIN = 24 };
+enum { LITTLE = 32 * 1024, RECORD_MIN = 24, TURNS = 4000 };
 
 struct rp_worker {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	bool busy, quit;
+	atomic_bool busy, quit, alone;	/* alone: there is no other CPU */
 	int cpu;		/* where we are: not there */
 	struct rp_probes *p;
 	int tid;
@@ -37,6 +40,13 @@ static uint64_t hand_over(struct rp_probes *p, int tid, const struct replay_hit 
 	return entries;
 }
 
+/* Until busy is as wanted, but not for long. */
+static void turn_round(const struct rp_worker *w, bool wanted)
+{
+	for (unsigned i = 0; i < TURNS && w->busy != wanted && !w->quit; i++)
+		__builtin_ia32_pause();
+}
+
 static void *work(void *ctx)
 {
 	struct rp_worker *w = ctx;
@@ -47,22 +57,21 @@ static void *work(void *ctx)
 		if (i != w->cpu)
 			CPU_SET(i, &set);
 	}
-	if (sched_setaffinity(0, sizeof(set), &set) < 0)
-		log_debug("one CPU for the replay and the analysis");
-	pthread_mutex_lock(&w->lock);
+	w->alone = sched_setaffinity(0, sizeof(set), &set) < 0;
 	for (;;) {
+		turn_round(w, true);
+		pthread_mutex_lock(&w->lock);
 		while (!w->busy && !w->quit)
 			pthread_cond_wait(&w->changed, &w->lock);
-		if (!w->busy)
-			break;
 		pthread_mutex_unlock(&w->lock);
+		if (!w->busy)
+			return NULL;
 		w->p->clock += hand_over(w->p, w->tid, w->from, w->to);
 		pthread_mutex_lock(&w->lock);
 		w->busy = false;
 		pthread_cond_broadcast(&w->changed);
+		pthread_mutex_unlock(&w->lock);
 	}
-	pthread_mutex_unlock(&w->lock);
-	return NULL;
 }
 
 static struct rp_worker *worker(struct rp_probes *p)
@@ -91,6 +100,7 @@ void rp_ring_sync(struct rp_probes *p)
 
 	if (!w)
 		return;
+	turn_round(w, false);
 	pthread_mutex_lock(&w->lock);
 	while (w->busy)
 		pthread_cond_wait(&w->changed, &w->lock);
@@ -122,7 +132,7 @@ void rp_ring_take(struct rp_probes *p, int tid, const struct replay_hit *from, c
 	struct rp_worker *w = used > LITTLE ? worker(p) : NULL;
 
 	rp_ring_sync(p);
-	if (!w) {
+	if (!w || w->alone) {
 		p->clock += hand_over(p, tid, from, to);
 		p->bound = p->clock;
 		return;
