@@ -122,6 +122,7 @@ struct session {
 	struct history h;
 	uint64_t clock;		/* of the next entry in the stream of hits */
 	bool exec_seen;
+	bool looked;		/* the first run is over: what the loader mapped is known */
 	uint64_t end_clock, end_event;
 	char *maps;		/* text of /proc/PID/maps, at an event */
 	uint64_t maps_event;

@@ -260,7 +260,7 @@ static struct err *maps_changed(struct session *s)
 {
 	s->pid = replay_probe_pid(s->r);
 	TRY(session_refresh(s));
-	if (!s->clock)
+	if (!s->clock && !s->looked)
 		find_loaders(s);
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
 		find_named(s, known[i].name, &(struct fn){ known[i].kind, known[i].size, false, 0, known[i].name },
@@ -394,7 +394,8 @@ struct err *session_first_run(struct session *s, uint64_t event, enum replay_pro
 	for (;;) {
 		session_progress(s, "allocations", replay_clock(s->r), 0);
 		TRY(session_run(s, replay_clock(s->r) + spacing, event, ret));
-		if (*ret != REPLAY_PROBE_CLOCK)
+		s->looked = *ret != REPLAY_PROBE_CLOCK;
+		if (s->looked)
 			return NULL;
 		if (s->marks == MARKS_MAX) {
 			thin_marks(s);
