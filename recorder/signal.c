@@ -179,6 +179,7 @@ static struct err *trap_handle(struct recorder *rec, struct rec_task *t, const s
 	    (insn != TRAP_CPUID && t->tsc_mode != 1))
 		return NULL;
 	*mine = true;
+	TRY(rec_buffer_flush(rec, t, true));	/* not in the hook: the buffer may have been full */
 	trap_emulate(rec, &after, insn, regs->rip >= t->mm->loader_start && regs->rip < t->mm->loader_end);
 	after.rip += len;
 	after.eflags &= ~(uint64_t)EFLAGS_RF;
