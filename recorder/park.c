@@ -83,6 +83,9 @@ void rec_park_consider(struct recorder *rec, struct rec_task *t)
 	static const uint8_t none[BUF_PARKS];
 	int64_t ret;
 
+	/* Others have run meanwhile: else it waits for somebody outside, and sleeps the better the longer (redis: a fifth). */
+	if (!t->enter_written)
+		return;
 	if (!buf->on || buf->off || buf->parks || t->every_call || rec->options->chaos || rec->options->ticks == TICKS_STEP ||
 	    rec->options->ticks == TICKS_PMU || !may_park_call(t->call.nr) || ++buf->sleeps != SLEEPS_ENOUGH || !shared_create(rec))
 		return;
