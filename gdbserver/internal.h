@@ -142,6 +142,8 @@ void reply_xml(struct reply *o, const char *text);
 bool parse_hex(const char **p, uint64_t *ret);
 /* "c" after an expected character; moves on. */
 bool parse_char(const char **p, char c);
+/* "ADDR,LENGTH", both hex; moves on. */
+bool parse_range(const char **p, uint64_t *addr, uint64_t *len);
 /* Hex text of bytes up to a character that is none; false when odd or too long. */
 bool parse_hex_bytes(const char **p, char *buf, size_t size, size_t *len_ret);
 

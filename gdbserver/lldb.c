@@ -162,7 +162,7 @@ void do_memory_binary(struct server *s, const char *p, size_t len)
 	uint64_t addr, n;
 
 	(void)len;
-	if (!parse_hex(&p, &addr) || !parse_char(&p, ',') || !parse_hex(&p, &n)) {
+	if (!parse_range(&p, &addr, &n)) {
 		reply_bad(s);
 		return;
 	}

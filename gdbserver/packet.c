@@ -47,6 +47,11 @@ bool parse_char(const char **p, char c)
 	return true;
 }
 
+bool parse_range(const char **p, uint64_t *addr, uint64_t *len)
+{
+	return parse_hex(p, addr) && parse_char(p, ',') && parse_hex(p, len);
+}
+
 bool parse_hex_bytes(const char **p, char *buf, size_t size, size_t *len_ret)
 {
 	size_t n = 0;

@@ -52,7 +52,7 @@ void do_set_memory(struct server *s, const char *p, size_t len)
 	size_t have;
 
 	(void)len;
-	if (!parse_hex(&p, &addr) || !parse_char(&p, ',') || !parse_hex(&p, &n) || !parse_char(&p, ':') ||
+	if (!parse_range(&p, &addr, &n) || !parse_char(&p, ':') ||
 	    !parse_hex_bytes(&p, buf, sizeof(buf), &have) || have != n)
 		reply_bad(s);
 	else
@@ -64,7 +64,7 @@ void do_set_memory_binary(struct server *s, const char *p, size_t len)
 	const char *start = p;
 	uint64_t addr, n;
 
-	if (!parse_hex(&p, &addr) || !parse_char(&p, ',') || !parse_hex(&p, &n) || !parse_char(&p, ':') ||
+	if (!parse_range(&p, &addr, &n) || !parse_char(&p, ':') ||
 	    len - (size_t)(p - start) != n)
 		reply_bad(s);
 	else
@@ -77,7 +77,7 @@ void do_memory(struct server *s, const char *p, size_t len)
 	uint64_t addr, n;
 
 	(void)len;
-	if (!parse_hex(&p, &addr) || !parse_char(&p, ',') || !parse_hex(&p, &n)) {
+	if (!parse_range(&p, &addr, &n)) {
 		reply_bad(s);
 		return;
 	}

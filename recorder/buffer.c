@@ -25,11 +25,10 @@
 #include <unistd.h>
 
 #include "recorder/internal.h"
+#include "tracee/blob.h"
 
 enum { PEEK_BYTES = 4096, WRAP_BYTES = 16 << 10, AREA_BYTES = 16 << 10, SITES_MAX = 512, CODES_MAX = 256,
        ERESTARTSYS = 512, ERESTARTNOINTR = 513, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516 };
-
-extern const char tracee_blob[], tracee_blob_end[];
 
 /* A call site of a file, by the offset of its instruction. */
 struct known_site {
@@ -50,8 +49,6 @@ struct rec_known {
 };
 
 struct rec_code { uint64_t start, end, offset; struct rec_known *known; };
-
-static const struct blob_head *blob(void) { return (const struct blob_head *)(const void *)tracee_blob; }
 
 /* ---- the state in the tracee --------------------------------------------------------------------- */
 

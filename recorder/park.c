@@ -23,12 +23,9 @@
 #include <unistd.h>
 
 #include "recorder/internal.h"
+#include "tracee/blob.h"
 
 enum { SLEEPS_ENOUGH = 4, HWCAP2_FSGSBASE_BIT = 2 };
-
-extern const char tracee_blob[];
-
-static const struct blob_head *blob(void) { return (const struct blob_head *)(const void *)tracee_blob; }
 
 static bool may_park_call(uint64_t nr)
 {
@@ -79,8 +76,8 @@ void rec_park_deinit(struct recorder *rec)
 void rec_park_consider(struct recorder *rec, struct rec_task *t)
 {
 	struct rec_buffer *buf = &t->mm->buf;
-	uint8_t on = BUF_PARK_ON | (getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE_BIT ? BUF_PARK_FSGSBASE : 0);
 	static const uint8_t none[BUF_PARKS];
+	uint8_t on = BUF_PARK_ON;
 	int64_t ret;
 
 	/* Others have run meanwhile: else it waits for somebody outside, and sleeps the better the longer (redis: a fifth). */
@@ -91,6 +88,8 @@ void rec_park_consider(struct recorder *rec, struct rec_task *t)
 		return;
 	if (rec_inject(rec, t, &ret, SYS_shmat, (uint64_t)rec->shm, FIXED_SHARED, SHM_REMAP, 0, 0, 0) || ret != FIXED_SHARED)
 		return;
+	if (getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE_BIT)
+		on |= BUF_PARK_FSGSBASE;
 	buf->parks = on;
 	err_free(rec_buffer_state(t, offsetof(struct buf_state, parked), none, sizeof(none)));
 	err_free(rec_buffer_state(t, offsetof(struct buf_state, parks), &on, 1));

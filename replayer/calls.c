@@ -16,10 +16,7 @@
 #include <sys/uio.h>
 
 #include "replayer/internal.h"
-
-extern const char tracee_blob[], tracee_blob_end[];
-
-static const struct blob_head *blob(void) { return (const struct blob_head *)(const void *)tracee_blob; }
+#include "tracee/blob.h"
 
 void calls_prepare(void)
 {

@@ -23,11 +23,9 @@ enum { WRITE_MAX = 1 << 16 };
 
 static struct rp_task *find_tid(const struct replay *r, int tid)
 {
-	for (struct rp_task *t = r->tasks; t; t = t->next) {
-		if (t->rec_tid == tid && t->real)
-			return t;
-	}
-	return NULL;
+	struct rp_task *t = rp_task_of_tid(r, tid);
+
+	return t && t->real ? t : NULL;
 }
 
 static bool same_regs(const struct regs *a, const struct regs *b)

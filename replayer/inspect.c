@@ -22,15 +22,6 @@ enum { INTERRUPTS_PATIENCE = 2, WATCH_MAX = 255, PIDS_MAX = 64 };
 
 /* ---- start and end ------------------------------------------------------------------------ */
 
-static struct rp_task *find_tid(const struct replay *r, int tid)
-{
-	for (struct rp_task *t = r->tasks; t; t = t->next) {
-		if (t->rec_tid == tid)
-			return t;
-	}
-	return NULL;
-}
-
 static struct rp_task *find_pid(const struct replay *r, int pid)
 {
 	struct rp_task *found = NULL;
@@ -177,7 +168,7 @@ int replay_current(const struct replay *r)
 
 struct err *replay_regs(const struct replay *r, int tid, struct regs *ret)
 {
-	const struct rp_task *t = find_tid(r, tid);
+	const struct rp_task *t = rp_task_of_tid(r, tid);
 
 	if (!t)
 		return &err_gone;
@@ -199,7 +190,7 @@ struct err *replay_regs(const struct replay *r, int tid, struct regs *ret)
 struct err *replay_xstate(const struct replay *r, int tid, void *buf, size_t *len_ret)
 {
 	struct iovec iov = { buf, TRACEE_XSTATE_MAX };
-	const struct rp_task *t = find_tid(r, tid);
+	const struct rp_task *t = rp_task_of_tid(r, tid);
 
 	if (!t || ptrace(PTRACE_GETREGSET, t->real, NT_X86_XSTATE, &iov) < 0)
 		return &err_gone;
@@ -209,7 +200,7 @@ struct err *replay_xstate(const struct replay *r, int tid, void *buf, size_t *le
 
 size_t replay_memory(const struct replay *r, int tid, uint64_t addr, void *buf, size_t len)
 {
-	const struct rp_task *t = find_tid(r, tid);
+	const struct rp_task *t = rp_task_of_tid(r, tid);
 	size_t n;
 
 	if (!t)
@@ -232,7 +223,7 @@ size_t replay_memory(const struct replay *r, int tid, uint64_t addr, void *buf, 
 
 const void *replay_auxv(const struct replay *r, int tid, size_t *len_ret)
 {
-	const struct rp_task *t = find_tid(r, tid);
+	const struct rp_task *t = rp_task_of_tid(r, tid);
 
 	*len_ret = t && t->mm ? t->mm->auxv_len : 0;
 	return t && t->mm ? t->mm->auxv : NULL;
@@ -255,7 +246,7 @@ static const struct rp_object *object_of_name(const struct replay *r, const char
 
 void replay_exe(const struct replay *r, int tid, char *buf, size_t size)
 {
-	const struct rp_task *t = find_tid(r, tid);
+	const struct rp_task *t = rp_task_of_tid(r, tid);
 	const struct tracee_map *m = NULL;
 	const struct rp_object *o = NULL;
 	struct tracee_maps maps;
@@ -530,7 +521,7 @@ static bool has_moved(const struct rp_hop *hop, uint32_t serial)
 
 struct err *replay_step(struct replay *r, int tid, uint64_t start, uint64_t end, struct replay_stop *ret)
 {
-	struct rp_task *t = find_tid(r, tid);
+	struct rp_task *t = rp_task_of_tid(r, tid);
 	uint32_t serial = t ? t->serial : 0;
 	struct err *err = NULL;
 	unsigned patience = 0;
@@ -576,7 +567,7 @@ struct err *replay_backward(struct replay *r, struct replay_stop *ret)
 
 struct err *replay_step_back(struct replay *r, int tid, struct replay_stop *ret)
 {
-	struct rp_task *t = find_tid(r, tid);
+	struct rp_task *t = rp_task_of_tid(r, tid);
 
 	struct err *err;
 	uint32_t serial = t ? t->serial : 0;

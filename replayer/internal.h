@@ -139,6 +139,8 @@ void cage_kill(pid_t pid);
 
 /* ---- task.c -------------------------------------------------------------------- */
 struct rp_task *rp_task_find(struct replay *r, uint32_t serial);
+/* By its number in the recording; NULL: there is none now. */
+struct rp_task *rp_task_of_tid(const struct replay *r, int tid);
 struct rp_task *rp_task_add(struct replay *r, uint32_t serial);
 void rp_task_remove(struct replay *r, struct rp_task *t);
 struct rp_mm *rp_mm_create(void);

@@ -7,18 +7,9 @@
 #include "replayer/internal.h"
 #include "tracee/cpu.h"
 
-static const struct rp_task *task_of(const struct replay *r, int tid)
-{
-	for (const struct rp_task *t = r->tasks; t; t = t->next) {
-		if (t->rec_tid == tid)
-			return t;
-	}
-	return NULL;
-}
-
 bool replay_siginfo(const struct replay *r, int tid, siginfo_t *ret)
 {
-	const struct rp_task *t = task_of(r, tid);
+	const struct rp_task *t = rp_task_of_tid(r, tid);
 	struct regs regs;
 
 	memset(ret, 0, sizeof(*ret));

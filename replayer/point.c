@@ -400,16 +400,15 @@ struct err *replay_last_write(struct replay *r, int tid, uint64_t addr, uint64_t
 {
 	struct replay_break b[PIECES];
 	struct rp_debug *d = r->debug;
+	const struct rp_task *task = rp_task_of_tid(r, tid);
 	struct replay_task t[1];
 	struct replay_point *here;
 	unsigned n = 0, user;
-	int pid = 0;
+	int pid = task ? task->rec_pid : 0;
 	struct err *err;
 
 	if (!len || len > REPLAY_LAST_MAX)
 		return err_new(ERR_USAGE, "%" PRIu64 " bytes are too many to watch", len);
-	for (const struct rp_task *task = r->tasks; task; task = task->next)
-		pid = task->rec_tid == tid ? task->rec_pid : pid;
 	if (!pid || !replay_tasks(r, false, t, 1))
 		return &err_gone;
 	for (uint64_t at = 0; at < len; at += PIECE)
@@ -453,11 +452,10 @@ bool replay_populated(const struct replay *r, int tid, uint64_t *start, uint64_t
 	uint64_t at = *start & ~(uint64_t)(PAGE - 1);
 	bool found = false;
 	char path[64];
-	pid_t real = 0;
+	const struct rp_task *t = rp_task_of_tid(r, tid);
+	pid_t real = t ? t->real : 0;
 	int fd;
 
-	for (const struct rp_task *t = r->tasks; t; t = t->next)
-		real = t->rec_tid == tid ? t->real : real;
 	snprintf(path, sizeof(path), "/proc/%d/pagemap", real);
 	fd = real && at < limit ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	if (fd < 0) {

@@ -16,6 +16,15 @@ struct rp_task *rp_task_find(struct replay *r, uint32_t serial)
 	return t;
 }
 
+struct rp_task *rp_task_of_tid(const struct replay *r, int tid)
+{
+	for (struct rp_task *t = r->tasks; t; t = t->next) {
+		if (t->rec_tid == tid)
+			return t;
+	}
+	return NULL;
+}
+
 struct rp_task *rp_task_add(struct replay *r, uint32_t serial)
 {
 	struct rp_task *t = calloc(1, sizeof(*t));

@@ -9,9 +9,9 @@
 enum { NR_futex = 202, NR_epoll_wait = 232, NR_epoll_pwait = 281, E_NOSYS = 38, FUTEX_WAITING = 0, FUTEX_WAKING = 1 };
 enum { KEPT = 128, PATIENCE_NS = 4000000, EVENT_BYTES = 12 };
 
-static struct buf_place *place_of(const struct buf_state *s)
+static uint32_t place_number(const struct buf_state *s)
 {
-	return (struct buf_place *)(uintptr_t)(s->park - PARK_SIZE);
+	return (uint32_t)((s->park - FIXED_PARKS) / PARK_SIZE) - 1;
 }
 
 /* What the recorder would see at the entry of the traced call: hook.h and entry.S say where things are. */
@@ -64,7 +64,7 @@ static void note_park(struct buf_state *s, const struct frame *f, struct buf_sha
 	*r = (struct buf_record){ .nr = BUF_NR_PARK, .size = sizeof(*r) + sizeof(*note), .head = sizeof(*r) };
 	note->seq = ++sh->seq;
 	note->serial = me;
-	note->place = (uint32_t)((s->park - FIXED_PARKS) / PARK_SIZE) - 1;
+	note->place = place_number(s);
 	note_regs(s, f, &note->regs);
 	s->pos += r->size;
 }
@@ -94,9 +94,9 @@ int buf_park(struct frame *f)
 {
 	struct buf_state *s = state();
 	struct buf_shared *sh = shared();
-	struct buf_place *place = place_of(s);
-	uint64_t nr = f->rax, rsp = s->rsp, args[6], kept[KEPT / 8], park = s->park;
-	uint32_t me = sh->baton, index = (uint32_t)((s->park - FIXED_PARKS) / PARK_SIZE) - 1;
+	struct buf_place *place = (struct buf_place *)(uintptr_t)(s->park - PARK_SIZE);
+	uint64_t nr = f->rax, rsp = s->rsp, args[6], kept[KEPT / 8];
+	uint32_t me = sh->baton, index = place_number(s);
 	struct plan p;
 	int64_t ret;
 
@@ -128,7 +128,6 @@ int buf_park(struct frame *f)
 
 	copy((void *)(uintptr_t)(FIXED_STACK - KEPT), kept, KEPT);
 	s->rsp = rsp;
-	s->park = park;
 	s->parked[index] = 0;
 	if (p.outs && ret != BUF_WOULD_BLOCK)
 		plan_lengths(&p, nr, args, ret);
