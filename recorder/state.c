@@ -279,7 +279,11 @@ struct err *rec_walk(struct recorder *rec, struct rec_task *t, unsigned steps)
 			break;
 		TRY(go_on(rec, t, PTRACE_SINGLESTEP, &met));
 	}
-	return met ? NULL : rec_name_point(rec, t, &named);
+	if (met)
+		return NULL;
+	TRY(rec_name_point(rec, t, &named));
+	/* in front of a call, say: what it has done is in no event yet, so nobody else may run before that one */
+	return named || t->state != TASK_READY ? NULL : rec_run_user(rec, t, 0);
 }
 
 /* ---- the event ----------------------------------------------------------------------------------- */
