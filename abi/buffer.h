@@ -47,6 +47,7 @@
 #define STUB_INFO	32
 
 #define STUB_LOADER	1	/* in the dynamic loader: cpuid tells it less (recorder/signal.c) */
+#define STUB_MARKED	2	/* its own cpuid or rdtsc is ud2 (tracee/mark.h) */
 
 #ifndef __ASSEMBLER__
 #include <stddef.h>
@@ -98,6 +99,7 @@ struct buf_state {
 	uint64_t stdio_dev[3], stdio_ino[3];
 	uint64_t code[2][2];	/* recording: patched code lies in [0] to [1], low and high addresses apart */
 	uint8_t parks;		/* recording: BUF_PARK_*; 0: calls that would sleep are traced */
+	uint8_t marked;		/* recording: rdtsc runs as it is, and code to be executed has to be looked at first (tracee/mark.h) */
 	uint8_t parked[BUF_PARKS];	/* places taken */
 	uint64_t cpuids;
 	struct buf_cpuid cpuid_table[BUF_CPUIDS];

@@ -77,7 +77,7 @@ struct err *rec_buffer_exec(struct recorder *rec, struct rec_task *t)
 	struct rec_buffer *buf = &t->mm->buf;
 	struct buf_state s = {
 		.hook = blob()->record, .cpuid = blob()->cpuid, .tsc = blob()->tsc_record, .pos = FIXED_BUFFER, .end = buffer_end(rec), .proc_dev = rec->proc_dev,
-		.cpuids = rec->cpuids,
+		.cpuids = rec->cpuids, .marked = rec->meta.marked,
 	};
 	uint8_t text[FIXED_UNTRACED - FIXED_PAGE + sizeof(fixed_untraced_text)] = { 0 };
 
@@ -505,6 +505,38 @@ static struct err *tell_patched(struct rec_task *t)
 	return rec_buffer_state(t, offsetof(struct buf_state, code), buf->patched, sizeof(buf->patched));
 }
 
+struct err *rec_buffer_marked(struct rec_task *t, uint64_t addr, uint64_t len)
+{
+	patched_at(&t->mm->buf, addr, len);
+	return t->mm->buf.on ? tell_patched(t) : NULL;
+}
+
+/* For the decision a mark must be out; if there is to be no jump, it comes back. */
+static enum patch_refusal decide(struct rec_task *t, struct known_site *k, uint64_t addr)
+{
+	const struct patch *mark = patches_at(&t->mm->buf.patches, addr);
+	uint8_t ud2[2];
+
+	if (!mark || mark->kind != PATCH_MARK || tracee_read_some(t->tid, addr, ud2, sizeof(ud2)) != sizeof(ud2))
+		return patch_decide(t->tid, addr, k->kind, &k->site, &k->back);
+	err_free(tracee_write(t->tid, addr, mark->bytes, sizeof(ud2)));
+	k->why = patch_decide(t->tid, addr, k->kind, &k->site, &k->back);
+	err_free(tracee_write(t->tid, addr, ud2, sizeof(ud2)));
+	return k->why;
+}
+
+/* Is something there already, other than the mark of this very instruction? */
+static bool is_taken(const struct patches *ps, uint64_t addr, const struct known_site *k)
+{
+	for (uint64_t at = addr - k->back; at < addr - k->back + k->site.len; at++) {
+		const struct patch *p = patches_at(ps, at);
+
+		if (p && (p->kind != PATCH_MARK || p->addr != addr))
+			return true;
+	}
+	return false;
+}
+
 /* One site of a mapping: decided at its first time.  mem: /proc/TID/mem, for the text is not writable. */
 static struct err *site_patch(struct recorder *rec, struct rec_task *t, struct known_site *k, uint64_t addr, int mem)
 {
@@ -514,28 +546,29 @@ static struct err *site_patch(struct recorder *rec, struct rec_task *t, struct k
 	uint64_t at;
 
 	if (first)
-		k->why = patch_decide(t->tid, addr, k->kind, &k->site, &k->back);
+		k->why = decide(t, k, addr);
 	k->decided = true;
 	if (k->why) {
 		if (first)
 			effect_refused(rec, addr, k->kind, k->why);
 		return NULL;
 	}
-	if (patches_at(&t->mm->buf.patches, addr - k->back) || patches_at(&t->mm->buf.patches, addr - k->back + k->site.len - 1))
+	if (is_taken(&t->mm->buf.patches, addr, k))
 		return NULL;
 	TRY(stub_room(rec, t, addr, &at));
 	if (!at) {
 		effect_refused(rec, addr, k->kind, PATCH_FAR);
 		return NULL;
 	}
-	k->why = patch_make(&k->site, addr - k->back, at, addr >= t->mm->loader_start && addr < t->mm->loader_end ? STUB_LOADER : 0,
-			    stub, jump, &p);
+	k->why = patch_make(&k->site, addr - k->back, at, (addr >= t->mm->loader_start && addr < t->mm->loader_end ? STUB_LOADER : 0) |
+			    (rec->meta.marked ? STUB_MARKED : 0), stub, jump, &p);
 	if (k->why) {
 		effect_refused(rec, addr, k->kind, k->why);
 		return NULL;
 	}
 	if (pwrite(mem, stub, sizeof(stub), (off_t)at) != sizeof(stub) || pwrite(mem, jump, p.len, (off_t)p.addr) != p.len)
 		return NULL;
+	patches_cut(&t->mm->buf.patches, p.addr, p.len);
 	if (!patches_add(&t->mm->buf.patches, &p))
 		return &err_nomem;
 	patched_at(&t->mm->buf, p.addr, p.len);

@@ -93,7 +93,7 @@ static struct err *prepare(struct recorder *rec, struct rec_task *t, const struc
 
 	TRY(tracee_read(t->tid, regs->rip, saved, sizeof(saved)));
 	TRY(tracee_write(t->tid, regs->rip, insn, sizeof(insn)));
-	if (rec->meta.cpuid_trapped)
+	if (rec->meta.cpuid_trapped && !rec->meta.marked)
 		TRY(inject_call(&in, &ret, SYS_arch_prctl, ARCH_SET_CPUID, 0, 0, 0, 0, 0));
 	TRY(inject_call(&in, &brk, SYS_brk, 0, 0, 0, 0, 0, 0));
 	t->mm->brk = (uint64_t)brk;
@@ -215,6 +215,8 @@ static struct err *image_one(struct recorder *rec, struct rec_task *t, const str
 	if (!err && (m->prot & PROT_EXEC) && (c.fd >= 0 || !strcmp(m->name, "[vdso]"))) {
 		if (c.fd < 0)
 			st = (struct stat){ .st_ino = 1, .st_size = (off_t)(m->end - m->start) };	/* the same in all processes */
+		if (c.fd >= 0)
+			err = rec_mark_code(rec, t, m->start, m->end - m->start, m->offset, m->prot & PROT_WRITE ? NULL : &st);
 		rec_buffer_mapped(rec, t, m->start, m->end - m->start, m->offset, &st, true);
 	}
 	if (c.fd >= 0)

@@ -229,6 +229,7 @@ struct recorder {
 	uint8_t mapped[BUF_FILTER];	/* files somebody has mapped: buf_file_bit() */
 	unsigned mapped_gen;
 	struct rec_known *known;	/* call sites by file */
+	struct rec_marks *marks;	/* instructions by file: mark.c */
 	struct buf_cpuid cpuid[BUF_CPUIDS];	/* what has been asked */
 	unsigned cpuids;
 	uint64_t proc_dev;
@@ -398,6 +399,8 @@ void rec_buffer_site(struct recorder *rec, struct rec_task *t, uint64_t addr, en
  * code to look at it. */
 void rec_buffer_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len, uint64_t offset,
 		       const struct stat *st, bool to_run);
+/* Instructions there have been marked: the hook must not let the program write to them. */
+struct err *rec_buffer_marked(struct rec_task *t, uint64_t addr, uint64_t len);
 void rec_buffer_file_mapped(struct recorder *rec, uint64_t dev, uint64_t ino);
 void rec_buffer_off(struct rec_task *t);
 /* Patched cpuid instructions trap from now on. */
@@ -410,6 +413,12 @@ struct err *rec_buffer_state(struct rec_task *t, size_t offset, const void *byte
 struct err *rec_buffer_tell_files(struct recorder *rec, struct rec_task *t);
 /* These records were the task's. */
 void rec_buffer_records(struct recorder *rec, struct rec_task *t, const uint8_t *bytes, uint64_t len);
+
+/* ---- mark.c -------------------------------------------------------------------------------- */
+/* Code is at [addr, addr + len) now, of a file (from offset on) or of nobody (st NULL): where cpuid and rdtsc do not trap they are marked, with
+ * effects for the event that is being made.  Before rec_buffer_mapped(). */
+struct err *rec_mark_code(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len, uint64_t offset, const struct stat *st);
+void rec_marks_deinit(struct recorder *rec);
 
 /* ---- park.c: tasks that sleep in the hook ------------------------------------------------- */
 /* At the exit of a call that the hook left to us: does this process do that so often that it should sleep by itself? */

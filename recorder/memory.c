@@ -106,6 +106,8 @@ static struct err *map_file(struct recorder *rec, struct rec_task *t, uint64_t a
 	e->offset = call->args[5];
 	rec_fd_reclassify(rec);
 	rec_buffer_file_mapped(rec, st->st_dev, st->st_ino);
+	if ((call->args[2] & (PROT_EXEC | PROT_WRITE)) == PROT_EXEC)
+		TRY(rec_mark_code(rec, t, addr, page_up(call->args[1]), call->args[5], st));
 	if (call->args[2] & PROT_EXEC)
 		rec_buffer_mapped(rec, t, addr, page_up(call->args[1]), call->args[5], st,
 				  call->entry.rip >= t->mm->loader_start && call->entry.rip < t->mm->loader_end);
@@ -241,6 +243,8 @@ static struct err *mprotect_exit(struct recorder *rec, struct rec_task *t, struc
 	e->addr = call->args[0];
 	e->len = page_up(call->args[1]);
 	e->x = call->args[2];
+	if ((call->args[2] & (PROT_EXEC | PROT_WRITE)) == PROT_EXEC)
+		return rec_mark_code(rec, t, e->addr, e->len, 0, NULL);
 	if (!(call->args[2] & PROT_WRITE))
 		return NULL;
 	return unpatch(rec, t, call->args[0], page_up(call->args[1]), call->args[0], page_up(call->args[1]));

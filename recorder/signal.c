@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "recorder/internal.h"
+#include "tracee/mark.h"
 
 #define SIGBIT(s) (1ull << ((s) - 1))
 enum { EFLAGS_TF = 1 << 8, EFLAGS_RF = 1 << 16, SIGFRAME_MAX = 64 << 10, SIGRTMIN_KERNEL = 32 };
@@ -139,12 +140,12 @@ static void trap_emulate(struct recorder *rec, struct regs *regs, enum trap_insn
 		regs->rcx = aux;
 }
 
-/* The trap was ours: where SIGSEGV was blocked or ignored, the kernel has by now unblocked it and
+/* The trap was ours: where its signal was blocked or ignored, the kernel has by now unblocked it and
  * reset its handler (force_sig_info_to_task). */
-static struct err *trap_undo_force(struct recorder *rec, struct rec_task *t)
+static struct err *trap_undo_force(struct recorder *rec, struct rec_task *t, int sig)
 {
-	struct rec_sigaction *action = &t->sighand->action[SIGSEGV];
-	bool blocked = t->sigmask & SIGBIT(SIGSEGV);
+	struct rec_sigaction *action = &t->sighand->action[sig];
+	bool blocked = t->sigmask & SIGBIT(sig);
 	uint64_t at;
 	int64_t ret;
 	struct regs regs;
@@ -158,12 +159,12 @@ static struct err *trap_undo_force(struct recorder *rec, struct rec_task *t)
 	struct rec_sigaction saved;
 	TRY(tracee_read(t->tid, at, &saved, sizeof(saved)));
 	TRY(tracee_write(t->tid, at, action, sizeof(*action)));
-	TRY(rec_inject(rec, t, &ret, SYS_rt_sigaction, SIGSEGV, at, 0, 8, 0, 0));
+	TRY(rec_inject(rec, t, &ret, SYS_rt_sigaction, (uint64_t)sig, at, 0, 8, 0, 0));
 	return tracee_write(t->tid, at, &saved, sizeof(saved));
 }
 
-/* *mine when the SIGSEGV comes from an instruction that we made trap. */
-static struct err *trap_handle(struct recorder *rec, struct rec_task *t, const struct regs *regs, bool *mine)
+/* *mine when sig comes from an instruction that we made trap. */
+static struct err *trap_handle(struct recorder *rec, struct rec_task *t, int sig, const struct regs *regs, bool *mine)
 {
 	struct regs after = *regs;
 	enum trap_insn insn;
@@ -184,7 +185,7 @@ static struct err *trap_handle(struct recorder *rec, struct rec_task *t, const s
 	after.rip += len;
 	after.eflags &= ~(uint64_t)EFLAGS_RF;
 	TRY(tracee_regs_set(t->tid, &after));
-	TRY(trap_undo_force(rec, t));
+	TRY(trap_undo_force(rec, t, sig));
 	rec_effect_regs(rec, &after);
 	rec_write(rec, t, TRACE_TRAP, 0, regs, 0);
 	t->last = after;
@@ -193,6 +194,16 @@ static struct err *trap_handle(struct recorder *rec, struct rec_task *t, const s
 	if (insn != TRAP_RDTSCP && len == 2)
 		rec_buffer_site(rec, t, regs->rip, insn == TRAP_CPUID ? PATCH_CPUID : PATCH_TSC);
 	return NULL;
+}
+
+/* A marked instruction that the program itself wants to trap: SIGSEGV, as without a mark. */
+static struct err *as_trapped(struct rec_task *t, int *sig, siginfo_t *info)
+{
+	*sig = SIGSEGV;
+	memset(info, 0, sizeof(*info));
+	info->si_signo = SIGSEGV;
+	info->si_code = SI_KERNEL;
+	return ptrace(PTRACE_SETSIGINFO, t->tid, NULL, info) < 0 ? &err_gone : NULL;
 }
 
 /* ---- delivery ------------------------------------------------------------------------ */
@@ -444,16 +455,18 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 		}
 		TRY(rec_buffer_in_hook(rec, t, &regs, &info, &mine));
 		if (mine) {
-			TRY(trap_undo_force(rec, t));
+			TRY(trap_undo_force(rec, t, sig));
 			return rec_run_user(rec, t, 0);
 		}
 	}
 	if (where == PATCH_MOVED)
 		TRY(tracee_regs_set(t->tid, &regs));
-	if (sig == SIGSEGV && info.si_code == SI_KERNEL) {
-		TRY(trap_handle(rec, t, &regs, &mine));
+	if ((sig == SIGSEGV && info.si_code == SI_KERNEL) || (sig == SIGILL && info.si_code > 0 && marks_at(&t->mm->buf.patches, regs.rip))) {
+		TRY(trap_handle(rec, t, sig, &regs, &mine));
 		if (mine)
 			return NULL;
+		if (sig == SIGILL)
+			TRY(as_trapped(t, &sig, &info));
 	}
 	resent = resent_take(t, &info);
 	if (resent && ptrace(PTRACE_SETSIGINFO, t->tid, NULL, &info) < 0)

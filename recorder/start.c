@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "recorder/internal.h"
+#include "tracee/mark.h"
 
 enum {
 	OPTIONS = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |
@@ -235,7 +236,8 @@ static void fill_meta(struct recorder *rec, struct meta_text *text)
 	m->cwd = text->cwd;
 	m->uname = text->uname;
 	m->cpu_model = text->brand;
-	m->cpuid_trapped = cpuid_can_trap();
+	m->marked = marks_needed();
+	m->cpuid_trapped = m->marked || cpuid_can_trap();
 	cpuid_features(m->cpuid_trapped, m->cpuid_features);
 	m->xcr0 = cpu_xcr0();
 	m->xsave_size = cpuid_here(0xd, 0).ebx;
@@ -264,6 +266,7 @@ static void recorder_deinit(struct recorder *rec)
 	free(rec->effect);
 	rec_park_deinit(rec);
 	rec_buffer_deinit(rec);
+	rec_marks_deinit(rec);
 	while (rec->arena) {
 		struct rec_arena *next = rec->arena->next;
 
@@ -322,7 +325,7 @@ struct err *recorder_run(const struct recorder_options *options, int *status_ret
 		return err;
 	}
 	cpu_pin(&rec->affinity);
-	if (rec->meta.cpuid_trapped)
+	if (rec->meta.cpuid_trapped && !rec->meta.marked)
 		cpu_trap_own_cpuid();
 	rec->start_ns = rec_now_ns();
 	err = record(rec);

@@ -63,6 +63,7 @@ struct err *calls_patch(struct rp_task *t, const struct trace_event *ev, const s
 	memcpy(&p, e->data, sizeof(p));
 	if (p.len > PATCH_BYTES || p.n == 0 || p.n > PATCH_INSNS)
 		return bad(ev, "has a patch that cannot be");
+	patches_cut(&t->mm->patches, p.addr, p.len);	/* a jump instead of a mark */
 	t->dirty = true;	/* it may be in the middle of it */
 	t->mm->new_patches = true;
 	return patches_add(&t->mm->patches, &p) ? NULL : &err_nomem;

@@ -220,6 +220,7 @@ static bool trapped_instruction(struct rp_task *t)
 	unsigned len = 2;
 
 	tracee_read_some(t->real, t->regs.rip, code, sizeof(code));
+	patch_hide(&t->mm->patches, t->regs.rip, code, sizeof(code));
 	if (code[0] != 0x0f || (code[1] != 0x31 && code[1] != 0xa2 && (code[1] != 0x01 || code[2] != 0xf9)))
 		return false;
 	if (code[1] == 0x01)
@@ -254,7 +255,7 @@ static struct err *on_signal(struct replay *r, struct rp_task *t, struct replay_
 		ret->kind = REPLAY_STOP_BREAK;
 		return NULL;
 	}
-	if (info.si_signo == SIGSEGV && trapped_instruction(t)) {
+	if ((info.si_signo == SIGSEGV || info.si_signo == SIGILL) && trapped_instruction(t)) {
 		*done = false;
 		return NULL;
 	}

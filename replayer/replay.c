@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "replayer/internal.h"
+#include "tracee/mark.h"
 
 enum { ERESTARTSYS = 512, ERESTARTNOINTR = 513, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516,
        NR_RESTART_SYSCALL = 219 };
@@ -38,6 +39,11 @@ static struct err *check_cpu(const struct trace_meta *m)
 	if (m->xcr0 & ~cpu_xcr0())
 		return err_new(ERR_UNSUPPORTED, "the recording uses vector state that this system does not enable "
 			       "(XCR0 0x%" PRIx64 ", here 0x%" PRIx64 ")", m->xcr0, cpu_xcr0());
+	if (m->marked)
+		return NULL;
+	if (marks_needed() && !getenv("HINDSIGHT_MARK"))
+		return err_new(ERR_UNSUPPORTED, "the recording was made where rdtsc and cpuid can be trapped, which this CPU or hypervisor does not allow: "
+			       "replay it on such a machine, or record it here");
 	if (m->cpuid_trapped && !cpuid_can_trap())
 		return err_new(ERR_UNSUPPORTED, "the recording needs cpuid faulting, which this CPU or hypervisor does not have");
 	return NULL;
@@ -66,7 +72,7 @@ struct err *replay_open(const char *trace_dir, const struct replay_options *opti
 	if (!err)
 		err = check_cpu(trace_reader_meta(r->reader));
 	if (!err) {
-		r->cpuid_trapped = trace_reader_meta(r->reader)->cpuid_trapped;
+		r->cpuid_trapped = trace_reader_meta(r->reader)->cpuid_trapped && !trace_reader_meta(r->reader)->marked;
 		r->sum = mem_sum_create();
 		bug_context.doing = "replaying";
 		more_descriptors();

@@ -21,7 +21,7 @@ enum { S_TYPE = 0170000, S_DIR = 0040000, S_CHAR = 0020000, S_BLOCK = 0060000, S
 enum { E_NOSYS = 38 };
 enum { INPUTS = 4, STRING_MAX = 255 };
 enum { MAP_PRIVATELY = 2, MAP_TYPES = 15, MAP_ANON = 0x20, MAP_PLAIN = 0x2 | 0x10 | 0x20 | 0x800 | 0x2000 | 0x4000 | 0x8000 | 0x20000 | 0x100000,
-       PROT_PLAIN = 7, PROT_WRITING = 2, ADVICE_DONTNEED = 4, SIG_BLOCKING = 0, SIGACTION_SIZE = 32 };
+       PROT_PLAIN = 7, PROT_WRITING = 2, PROT_RUNNING = 4, ADVICE_DONTNEED = 4, SIG_BLOCKING = 0, SIGACTION_SIZE = 32 };
 
 enum {
 	NR_mmap = 9, NR_mprotect = 10, NR_munmap = 11, NR_brk = 12, NR_rt_sigaction = 13, NR_rt_sigprocmask = 14, NR_madvise = 28,
@@ -297,7 +297,7 @@ static int may_ask_call(struct buf_state *s, uint64_t nr, uint64_t *args, struct
 	case NR_mprotect:
 		w->assist = 1;
 		return !is_ours(args[0], args[1]) && !(args[2] & ~(uint64_t)PROT_PLAIN) &&
-		       !((args[2] & PROT_WRITING) && is_patched(s, args[0], args[1]));
+		       !((args[2] & PROT_WRITING) && is_patched(s, args[0], args[1])) && !(s->marked && (args[2] & PROT_RUNNING));
 	case NR_munmap:
 		w->assist = 1;
 		return !is_ours(args[0], args[1]);
@@ -579,7 +579,7 @@ int buf_record(struct frame *f)
 	return 1;
 }
 
-/* The counter traps in all of the process; it is let through for this once. */
+/* The counter traps in all of the process; it is let through for this once.  Not where it cannot be made to. */
 int buf_tsc_record(struct cpuid_frame *f)
 {
 	enum { NR_prctl = 157, SET_TSC = 26, TSC_ENABLE = 1, TSC_SIGSEGV = 2 };
@@ -587,10 +587,11 @@ int buf_tsc_record(struct cpuid_frame *f)
 	struct buf_record *r = (struct buf_record *)(uintptr_t)s->pos;
 	uint32_t lo, hi;
 
-	if (s->pos + sizeof(*r) > s->end || own_call(NR_prctl, SET_TSC, TSC_ENABLE, 0) != 0)
+	if (s->pos + sizeof(*r) > s->end || (!s->marked && own_call(NR_prctl, SET_TSC, TSC_ENABLE, 0) != 0))
 		return 0;
 	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
-	own_call(NR_prctl, SET_TSC, TSC_SIGSEGV, 0);
+	if (!s->marked)
+		own_call(NR_prctl, SET_TSC, TSC_SIGSEGV, 0);
 	*r = (struct buf_record){ .nr = BUF_NR_TSC, .head = sizeof(*r), .size = sizeof(*r), .ret = (int64_t)((uint64_t)hi << 32 | lo) };
 	s->pos += sizeof(*r);
 	f->rax = lo;

@@ -74,7 +74,7 @@ int meta_write(int dir, const struct trace_meta *m)
 
 	msgpack_sbuffer_init(&buf);
 	msgpack_packer_init(&pk, &buf, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 16);
+	msgpack_pack_map(&pk, 17);
 	pack_num(&pk, "version", m->version);
 	pack_str(&pk, "uuid", m->uuid);
 	pack_num(&pk, "start_realtime_ns", m->start_realtime_ns);
@@ -90,6 +90,7 @@ int meta_write(int dir, const struct trace_meta *m)
 	pack_num(&pk, "xcr0", m->xcr0);
 	pack_num(&pk, "xsave_size", m->xsave_size);
 	pack_bool(&pk, "cpuid_trapped", m->cpuid_trapped);
+	pack_bool(&pk, "marked", m->marked);
 	pack_str(&pk, "ticks", m->ticks);
 	pack_bool(&pk, "syscallbuf", m->syscallbuf);
 	pack_bool(&pk, "checksums", m->checksums);
@@ -305,6 +306,7 @@ static const char *take_meta(const msgpack_object_map *map, struct trace_meta *m
 		{ "xcr0", .num = &m->xcr0 },
 		{ "xsave_size", .num32 = &m->xsave_size },
 		{ "cpuid_trapped", .flag = &m->cpuid_trapped },
+		{ "marked", .flag = &m->marked },
 		{ "syscallbuf", .flag = &m->syscallbuf },
 		{ "checksums", .flag = &m->checksums },
 	};

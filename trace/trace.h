@@ -42,7 +42,8 @@ struct trace_meta {
 	uint32_t cpuid_features[8];	/* 1.ecx 1.edx 7.0.ebx 7.0.ecx 7.0.edx 7.1.eax d.1.eax 0, as the program saw them */
 	uint64_t xcr0;			/* 0 where unknown */
 	uint32_t xsave_size;		/* bytes of NT_X86_XSTATE */
-	bool cpuid_trapped;
+	bool cpuid_trapped;		/* the program saw the masked one */
+	bool marked;			/* cpuid, rdtsc and rdtscp are ud2: PATCH effects of kind 3 */
 	char *ticks;			/* "landmark", "pmu", "step" */
 	bool syscallbuf, checksums;
 };

@@ -254,7 +254,7 @@ enum patch_refusal patch_make(const struct patch_site *s, uint64_t addr, uint64_
 		ret->hook_at = (uint8_t)m.at;
 		put_hook(&m, s->kind);
 		ret->traced_at = (uint8_t)m.at;
-		put(&m, s->bytes + s->call_at, s->call_len);
+		put(&m, flags & STUB_MARKED && s->kind != PATCH_SYSCALL ? (const uint8_t *)"\x0f\x0b" : s->bytes + s->call_at, s->call_len);
 		info.traced = m.base + ret->traced_at;
 		info.cont = m.base + m.at;
 	}

@@ -18,7 +18,8 @@
 
 enum { PATCH_BYTES = 24, PATCH_INSNS = 6 };
 
-enum patch_kind { PATCH_SYSCALL = 0, PATCH_CPUID, PATCH_TSC };
+/* PATCH_MARK: no jump and no stub; cpuid or rdtsc has become ud2, see mark.h. */
+enum patch_kind { PATCH_SYSCALL = 0, PATCH_CPUID, PATCH_TSC, PATCH_MARK };
 
 enum patch_refusal {
 	PATCH_OK = 0, PATCH_UNREADABLE, PATCH_SHAPE, PATCH_BRANCH, PATCH_FAR,

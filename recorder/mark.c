@@ -1,0 +1,101 @@
+/*
+ * mark.c - where cpuid and rdtsc cannot be made to trap, they become ud2 as code is mapped (tracee/mark.h).
+ *
+ * What is found in a file is kept for its other mappings.  Code that the program writes itself is looked at when it becomes
+ * executable; code in mappings that are writable and executable at once is not: what rdtsc gives there is not recorded.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "recorder/internal.h"
+#include "tracee/mark.h"
+
+/* A range of a file, as it is mapped. */
+struct rec_marks {
+	struct rec_marks *next;
+	uint64_t dev, ino, size, mtime_s, mtime_ns, offset, len;
+	struct mark_site *site;
+	unsigned n;
+};
+
+static struct rec_marks *found_before(struct recorder *rec, uint64_t offset, uint64_t len, const struct stat *st)
+{
+	struct rec_marks *m;
+
+	for (m = rec->marks; m; m = m->next) {
+		if (m->ino == st->st_ino && m->dev == st->st_dev && m->size == (uint64_t)st->st_size && m->offset == offset && m->len == len &&
+		    m->mtime_s == (uint64_t)st->st_mtim.tv_sec && m->mtime_ns == (uint64_t)st->st_mtim.tv_nsec)
+			return m;
+	}
+	return NULL;
+}
+
+static struct err *put_one(struct recorder *rec, struct rec_task *t, uint64_t addr, const struct mark_site *site)
+{
+	static const uint8_t ud2[2] = { 0x0f, 0x0b };
+	const struct patch *there = patches_at(&t->mm->buf.patches, addr);
+	struct trace_effect *e;
+	struct patch p, *copy;
+
+	if (there || !mark_put(t->tid, addr, site, &p))
+		return NULL;
+	if (!patches_add(&t->mm->buf.patches, &p))
+		return &err_nomem;
+	e = rec_effect(rec, TRACE_WRITE);
+	e->addr = addr;
+	e->len = e->data_len = sizeof(ud2);
+	e->data = ud2;
+	e = rec_effect(rec, TRACE_PATCH);
+	copy = rec_alloc(rec, sizeof(*copy));
+	*copy = p;
+	e->addr = addr;
+	e->len = p.len;
+	e->y = p.kind;
+	e->data = copy;
+	e->data_len = sizeof(*copy);
+	return NULL;
+}
+
+struct err *rec_mark_code(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len, uint64_t offset, const struct stat *st)
+{
+	struct rec_marks *m, own = { .len = len };
+	struct err *err = NULL;
+
+	if (!rec->meta.marked)
+		return NULL;
+	m = st ? found_before(rec, offset, len, st) : NULL;
+	if (!m) {
+		TRY(marks_find(t->tid, addr, len, &own.site, &own.n));
+		m = &own;
+		if (st) {
+			m = malloc(sizeof(*m));
+			if (!m) {
+				free(own.site);
+				return &err_nomem;
+			}
+			*m = (struct rec_marks){ rec->marks, st->st_dev, st->st_ino, (uint64_t)st->st_size, (uint64_t)st->st_mtim.tv_sec,
+						 (uint64_t)st->st_mtim.tv_nsec, offset, len, own.site, own.n };
+			rec->marks = m;
+		}
+	}
+	for (unsigned i = 0; i < m->n && !err; i++)
+		err = put_one(rec, t, addr + m->site[i].offset, &m->site[i]);
+	if (!err && m->n)
+		err = rec_buffer_marked(t, addr + m->site[0].offset, m->site[m->n - 1].offset - m->site[0].offset + 2);
+	if (!st)
+		free(own.site);
+	return err;
+}
+
+void rec_marks_deinit(struct recorder *rec)
+{
+	while (rec->marks) {
+		struct rec_marks *next = rec->marks->next;
+
+		free(rec->marks->site);
+		free(rec->marks);
+		rec->marks = next;
+	}
+}

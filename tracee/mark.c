@@ -1,0 +1,191 @@
+#include "tracee/mark.h"
+
+#include <capstone/capstone.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "tracee/cpu.h"
+
+enum { CHUNK = 1 << 20, BEFORE = 96, BEHIND = 16, PREFIXES = 4, UD2 = 0x0b };
+
+/* ---- is there a need? ------------------------------------------------------------------------------ */
+
+static sigjmp_buf trapped;
+
+static void on_trap(int sig)
+{
+	(void)sig;
+	siglongjmp(trapped, 1);
+}
+
+/* PR_SET_TSC may be granted and change nothing. */
+static bool tsc_can_trap(void)
+{
+	struct sigaction sa = { .sa_handler = on_trap, .sa_flags = SA_NODEFER }, before;
+	volatile bool can = true;
+	int mode = PR_TSC_ENABLE;
+
+	if (prctl(PR_GET_TSC, &mode) < 0 || sigaction(SIGSEGV, &sa, &before) < 0)
+		return false;
+	if (!sigsetjmp(trapped, 1)) {
+		uint32_t lo, hi;
+
+		if (prctl(PR_SET_TSC, PR_TSC_SIGSEGV) == 0)
+			__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
+		can = false;
+	}
+	prctl(PR_SET_TSC, mode);
+	sigaction(SIGSEGV, &before, NULL);
+	return can;
+}
+
+bool marks_needed(void)
+{
+	static int needed = -1;
+	const char *asked = getenv("HINDSIGHT_MARK");
+
+	if (needed < 0)
+		needed = (asked && *asked == '1') || !cpuid_can_trap() || !tsc_can_trap();
+	return needed;
+}
+
+/* ---- which bytes are one ----------------------------------------------------------------------------- */
+
+static bool looks_like(const uint8_t *p, size_t room, struct mark_site *ret)
+{
+	if (room < 2 || p[0] != 0x0f)
+		return false;
+	*ret = (struct mark_site){ .len = 2 };
+	if (p[1] == 0xa2) {
+		ret->kind = PATCH_CPUID;
+		return true;
+	}
+	ret->kind = PATCH_TSC;
+	if (p[1] == 0x31)
+		return true;
+	ret->len = 3;
+	return room >= 3 && p[1] == 0x01 && p[2] == 0xf9;
+}
+
+static csh plain_decoder(void)
+{
+	static csh handle;
+
+	if (!handle && cs_open(CS_ARCH_X86, CS_MODE_64, &handle) != CS_ERR_OK)
+		return 0;
+	return handle;
+}
+
+/* Going from one instruction to the next, is the one at `at` met (or its prefix)? */
+static bool comes_by(csh handle, cs_insn *insn, const uint8_t *code, size_t n, size_t start, size_t at)
+{
+	size_t i = start, last = 0;
+
+	while (i < at) {
+		const uint8_t *p = code + i;
+		size_t room = n - i;
+		uint64_t addr = i;
+
+		last = i;
+		i += cs_disasm_iter(handle, &p, &room, &addr, insn) ? insn->size : 1u;
+	}
+	return i == at || (at - last <= PREFIXES && i > at && (code[last] == 0x66 || code[last] == 0xf2 || code[last] == 0xf3 || (code[last] & 0xf0) == 0x40));
+}
+
+/* Any start falls into step with the code after some instructions: most must agree. */
+static bool is_instruction(const uint8_t *code, size_t n, size_t at)
+{
+	enum { FEW = 4, RUNS = 16 };
+	csh handle = plain_decoder();
+	cs_insn *insn = handle ? cs_malloc(handle) : NULL;
+	size_t first = at > BEFORE ? at - BEFORE : 0, met = 0, runs = 0;
+
+	while (insn && runs < RUNS && first + runs <= at) {
+		met += comes_by(handle, insn, code, n, first + runs, at);
+		runs++;
+		if (runs == FEW && (!met || met == FEW))
+			break;
+	}
+	if (insn)
+		cs_free(insn, 1);
+	return met * 4 >= runs * 3;
+}
+
+static bool note(struct mark_site **sites, unsigned *n, const struct mark_site *site)
+{
+	if (!(*n & (*n - 1))) {
+		struct mark_site *more = realloc(*sites, (*n ? *n * 2 : 1) * sizeof(*more));
+
+		if (!more)
+			return false;
+		*sites = more;
+	}
+	(*sites)[(*n)++] = *site;
+	return true;
+}
+
+struct err *marks_find(pid_t tid, uint64_t addr, uint64_t len, struct mark_site **sites_ret, unsigned *n_ret)
+{
+	uint8_t *code = malloc(BEFORE + CHUNK + BEHIND);
+	struct mark_site site;
+	bool good = code;
+
+	*sites_ret = NULL;
+	*n_ret = 0;
+	for (uint64_t at = 0; good && at < len; at += CHUNK) {
+		uint64_t from = at ? at - BEFORE : 0, end = len - at > CHUNK + BEHIND ? at + CHUNK + BEHIND : len;
+		size_t n = tracee_read_some(tid, addr + from, code, (size_t)(end - from));
+		const uint8_t *p = code + (at - from), *stop = n > at - from + CHUNK ? p + CHUNK : code + n;
+
+		while (good && p < stop && (p = memchr(p, 0x0f, (size_t)(stop - p)))) {
+			if (looks_like(p, (size_t)(code + n - p), &site) && is_instruction(code, n, (size_t)(p - code))) {
+				site.offset = from + (uint64_t)(p - code);
+				good = note(sites_ret, n_ret, &site);
+			}
+			p++;
+		}
+		if (n < end - from)
+			break;
+	}
+	free(code);
+	if (good)
+		return NULL;
+	free(*sites_ret);
+	*sites_ret = NULL;
+	*n_ret = 0;
+	return &err_nomem;
+}
+
+/* ---- in and out ------------------------------------------------------------------------------------- */
+
+bool mark_put(pid_t tid, uint64_t addr, const struct mark_site *site, struct patch *ret)
+{
+	struct mark_site found;
+	uint8_t bytes[3] = { 0 }, ud2[2] = { 0x0f, UD2 };
+	struct err *err;
+
+	if (tracee_read_some(tid, addr, bytes, site->len) != site->len || !looks_like(bytes, site->len, &found) || found.kind != site->kind)
+		return false;
+	err = tracee_write(tid, addr, ud2, sizeof(ud2));
+	if (err) {
+		err_free(err);
+		return false;
+	}
+	*ret = (struct patch){ .addr = addr, .kind = PATCH_MARK, .len = 2, .call_len = 2, .n = 1 };
+	memcpy(ret->bytes, bytes, 2);
+	return true;
+}
+
+const struct patch *marks_at(const struct patches *ps, uint64_t addr)
+{
+	for (unsigned i = 0; ps->n && i <= PREFIXES; i++) {
+		const struct patch *p = patches_at(ps, addr + i);
+
+		if (p && p->kind != PATCH_SYSCALL && p->addr + p->call_at == addr + i)
+			return p;
+	}
+	return NULL;
+}

@@ -1,0 +1,28 @@
+/*
+ * mark.h - rdtsc, rdtscp and cpuid where the system cannot make them trap: they are found in code before it runs, and become ud2.
+ *
+ * Processors without cpuid faulting (AMD, and many hypervisors) run cpuid as it is, and hypervisors that keep their guests in
+ * ring 3 run rdtsc as well, whatever CR4.TSD says.
+ */
+#ifndef TRACEE_MARK_H
+#define TRACEE_MARK_H
+
+#include "tracee/patch.h"
+
+/* Must instructions be marked here, in this system or because HINDSIGHT_MARK=1 asks for it (tests)? */
+bool marks_needed(void);
+
+struct mark_site { uint64_t offset; uint8_t kind, len; };	/* enum patch_kind; 2 bytes, rdtscp: 3 */
+
+/*
+ * The instructions in code [addr, addr + len) of a stopped task, by their distance from addr; *sites_ret is the caller's to free().  Bytes that look
+ * like one in the middle of another instruction are told apart by decoding from several places before them.
+ */
+struct err *marks_find(pid_t tid, uint64_t addr, uint64_t len, struct mark_site **sites_ret, unsigned *n_ret);
+
+/* Put one in: *ret for patches_add(), *byte_ret is what went to addr + 1.  False: the bytes there are others. */
+bool mark_put(pid_t tid, uint64_t addr, const struct mark_site *site, struct patch *ret);
+/* The mark that made the instruction at addr (prefixes included) trap, or the jump that has taken its place; else NULL. */
+const struct patch *marks_at(const struct patches *ps, uint64_t addr);
+
+#endif
