@@ -4,7 +4,7 @@
  * They are there only while a task runs.  int3 is put into an address space when one of its
  * tasks is about to run and taken out before anything else looks at, copies or changes that memory;
  * a task that stands on one is stepped off it by hop.c, so none is skipped.  Data watchpoints use
- * the debug registers while these last; beyond, guard.c.
+ * the debug registers while these last, where they work (tracee/registers.h); beyond, guard.c.
  *
  * A write watchpoint counts only when the value changed: the registers trigger on any write, but the
  * name of a position must not depend on how it was watched.
@@ -24,6 +24,11 @@ enum { TICK_US = 25000 };
 static bool is_watch(const struct replay_break *b)
 {
 	return b->kind >= REPLAY_WRITE;
+}
+
+unsigned rp_registers(void)
+{
+	return debug_registers_work() ? DEBUG_REGISTERS : 0;
 }
 
 /* Debug registers watch 1, 2, 4 or 8 aligned bytes. */
@@ -64,7 +69,7 @@ static void deal_registers(struct rp_set *s)
 		for (unsigned i = 0; i < s->n && i < WATCHES_MAX; i++) {
 			unsigned n;
 
-			if (!is_watch(&s->b[i]) || rp_set_register(s, i) || s->registers + chunks(&s->b[i]) > DEBUG_REGISTERS)
+			if (!is_watch(&s->b[i]) || rp_set_register(s, i) || s->registers + chunks(&s->b[i]) > rp_registers())
 				continue;
 			n = neighbours(s, i);
 			if (n < least) {
@@ -116,7 +121,7 @@ unsigned rp_set_intern(struct replay *r, const struct replay_break *b, unsigned 
 
 	BUG_ON(!s.b, "out of memory for breakpoints");
 	for (unsigned i = 0; i < n; i++) {	/* member by member: padding must compare equal */
-		s.b[i].kind = b[i].kind;
+		s.b[i].kind = b[i].kind == REPLAY_BREAK_HW && !rp_registers() ? REPLAY_BREAK : b[i].kind;
 		s.b[i].pid = b[i].pid;
 		s.b[i].addr = b[i].addr;
 		s.b[i].len = b[i].len;
@@ -423,7 +428,7 @@ static void stub_of_first(struct rp_task *t)
 {
 	const struct patch *p = t->mm->patches.n ? patches_at(&t->mm->patches, t->regs.rip) : NULL;
 
-	if (!p || t->regs.rip != p->addr || !p->n || p->insn[0].site)
+	if (!p || p->kind == PATCH_MARK || t->regs.rip != p->addr || !p->n || p->insn[0].site)
 		return;
 	t->regs.rip = p->stub + p->insn[0].stub;
 	t->dirty = true;

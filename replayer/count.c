@@ -159,6 +159,8 @@ struct err *count_find(struct replay *r, struct rp_task *t, const struct trace_e
 	if (!point || !point->len || s == TICKS_LANDMARK || r->debug || r->probes)
 		return NULL;
 	c.want = point->y;
+	if (s == TICKS_PMU && cpu && !rp_registers())
+		return NULL;
 	if (s == TICKS_PMU && cpu)
 		TRY(by_counter(&c, cpu->skid));
 	else

@@ -165,6 +165,8 @@ struct rp_debug {
 };
 
 /* breaks.c */
+/* How many debug registers there are to use. */
+unsigned rp_registers(void);
 unsigned rp_set_intern(struct replay *r, const struct replay_break *b, unsigned n);
 unsigned rp_set_union(struct replay *r, unsigned a, unsigned b);
 struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request);

@@ -15,6 +15,7 @@
 #include "tracee/maps.h"
 #include "tracee/patch.h"
 #include "tracee/ptrace.h"
+#include "tracee/registers.h"
 #include "tracee/ticks.h"
 
 enum { PAGE_BYTES = 4096, RP_AREAS = 4 };

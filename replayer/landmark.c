@@ -436,7 +436,7 @@ static struct err *search_debug_register(struct landmark *l, bool *found)
 	return poke_debug(t->real, 7, 0);
 }
 
-/* With int3: a debugger needs the debug registers. */
+/* With int3: a debugger needs the debug registers, or there are none. */
 static struct err *search_int3(struct landmark *l, bool *found)
 {
 	static const uint8_t int3 = 0xcc;
@@ -518,7 +518,7 @@ static struct err *search(struct landmark *l, enum how how)
 	if (l->patched)
 		err = search_patched(l, &found);
 	else
-		err = l->r->debug ? search_int3(l, &found) : search_debug_register(l, &found);
+		err = l->r->debug || !rp_registers() ? search_int3(l, &found) : search_debug_register(l, &found);
 	if (err == &rp_stopped) {	/* a debugger's breakpoint: the search begins anew when it goes on */
 		rp_int3_out(l->r);
 		l->t->dirty = true;

@@ -130,7 +130,8 @@ static unsigned candidates(struct replay *r, struct rp_task *t, uint64_t pc, uin
 static struct err *by_candidates(struct replay *r, const struct rp_pos *base, const struct rp_pos *p,
 				 const struct rp_target *to, struct rp_pos *back, bool *found)
 {
-	unsigned n, room = DEBUG_REGISTERS - (r->debug->sets[to->set]->soft ? 0 : r->debug->sets[to->set]->registers);
+	const struct rp_set *s = r->debug->sets[to->set];
+	unsigned n, used = s->soft ? 0 : s->registers, room = rp_registers() > used ? rp_registers() - used : 0;
 	struct rp_pos near = { 0 };
 	struct err *err = NULL;
 	uint64_t addr[20], steps;

@@ -1,0 +1,13 @@
+/*
+ * registers.h - debug registers, where they work.
+ */
+#ifndef TRACEE_REGISTERS_H
+#define TRACEE_REGISTERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Tried once, by a short-lived child.  HINDSIGHT_NODR in the environment: no. */
+bool debug_registers_work(void);
+
+#endif
