@@ -269,7 +269,8 @@ static void leave_in(struct rp_mm *mm, struct rp_task *t)
 	for (unsigned i = 0; i < mm->patches.n; i++) {
 		struct stub_info info;
 
-		if (tracee_read_some(t->real, mm->patches.p[i].stub - STUB_INFO, &info, sizeof(info)) == sizeof(info))
+		if (mm->patches.p[i].kind != PATCH_MARK &&
+		    tracee_read_some(t->real, mm->patches.p[i].stub - STUB_INFO, &info, sizeof(info)) == sizeof(info))
 			int3_put(mm, t, info.cont, info.cont);
 	}
 	mm->int3_pid = t->rec_pid;

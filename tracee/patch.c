@@ -352,7 +352,7 @@ const struct patch *patches_with(const struct patches *ps, uint64_t addr)
 const struct patch *patches_stub(const struct patches *ps, uint64_t addr)
 {
 	for (unsigned i = 0; i < ps->n; i++) {
-		if (addr - ps->p[i].stub < STUB_SIZE - STUB_INFO)
+		if (ps->p[i].kind != PATCH_MARK && addr - ps->p[i].stub < STUB_SIZE - STUB_INFO)
 			return &ps->p[i];
 	}
 	return NULL;
