@@ -583,12 +583,13 @@ static uint64_t blind_time(const struct landmark *l)
 
 /*
  * A point that was run past, or that is not to come after a wrong match: how long a search may take before that is plain.
+ * In code that changes, each store costs some stops; without debug registers there is no better way to turn to.
  */
 static uint64_t patience(const struct landmark *l, uint64_t blind)
 {
 	if (!blind && !l->prot)		/* how long it computed is not always known */
 		return rp_doubt_failed(l->r) ? l->point->x * 20 + (l->point->x ? 50 : 1000) * MS : l->point->x * 200 + 2000 * MS;
-	return (l->point->x - blind) * 15 + l->point->x + (l->prot ? 1500 : 20) * MS;
+	return (l->point->x - blind) * 15 + l->point->x + (l->prot ? rp_registers() ? 1500 : 60000 : 20) * MS;
 }
 
 static struct err *attempt(struct landmark *l, enum how how, uint64_t blind)

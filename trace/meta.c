@@ -74,7 +74,7 @@ int meta_write(int dir, const struct trace_meta *m)
 
 	msgpack_sbuffer_init(&buf);
 	msgpack_packer_init(&pk, &buf, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 17);
+	msgpack_pack_map(&pk, m->marked ? 17 : 16);
 	pack_num(&pk, "version", m->version);
 	pack_str(&pk, "uuid", m->uuid);
 	pack_num(&pk, "start_realtime_ns", m->start_realtime_ns);
@@ -90,7 +90,8 @@ int meta_write(int dir, const struct trace_meta *m)
 	pack_num(&pk, "xcr0", m->xcr0);
 	pack_num(&pk, "xsave_size", m->xsave_size);
 	pack_bool(&pk, "cpuid_trapped", m->cpuid_trapped);
-	pack_bool(&pk, "marked", m->marked);
+	if (m->marked)	/* as before where there is no need: format.md */
+		pack_bool(&pk, "marked", true);
 	pack_str(&pk, "ticks", m->ticks);
 	pack_bool(&pk, "syscallbuf", m->syscallbuf);
 	pack_bool(&pk, "checksums", m->checksums);

@@ -1,4 +1,4 @@
-// test: timeout=60
+// test: timeout=120
 /* Code that is made, changed and looked at while the timer strikes in it. */
 #include "state.h"
 

@@ -4,6 +4,7 @@
  */
 #include "tests/unit/trace_common.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -481,5 +482,8 @@ int main(void)
 		T(hostile_meta), T(killed),
 	};
 
+	/* thousands of readers with a megabyte each: where page faults are dear, their memory is better kept */
+	mallopt(M_MMAP_THRESHOLD, 64 << 20);
+	mallopt(M_TRIM_THRESHOLD, 64 << 20);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
