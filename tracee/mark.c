@@ -79,24 +79,26 @@ static csh plain_decoder(void)
 	return handle;
 }
 
-/* Going from one instruction to the next, is the one at `at` met (or its prefix)? */
-static bool comes_by(csh handle, cs_insn *insn, const uint8_t *code, size_t n, size_t start, size_t at)
+/* Going from one instruction to the next, is the one that ends at `end` met, prefixes or not? */
+static bool comes_by(csh handle, cs_insn *insn, const uint8_t *code, size_t n, size_t start, size_t at, size_t end)
 {
-	size_t i = start, last = 0;
+	size_t i = start;
 
-	while (i < at) {
+	while (i <= at) {
 		const uint8_t *p = code + i;
 		size_t room = n - i;
 		uint64_t addr = i;
+		bool good = cs_disasm_iter(handle, &p, &room, &addr, insn);
 
-		last = i;
-		i += cs_disasm_iter(handle, &p, &room, &addr, insn) ? insn->size : 1u;
+		i += good ? insn->size : 1u;
+		if (i > at)
+			return good && i == end && (insn->id == X86_INS_CPUID || insn->id == X86_INS_RDTSC || insn->id == X86_INS_RDTSCP);
 	}
-	return i == at || (at - last <= PREFIXES && i > at && (code[last] == 0x66 || code[last] == 0xf2 || code[last] == 0xf3 || (code[last] & 0xf0) == 0x40));
+	return false;
 }
 
 /* Any start falls into step with the code after some instructions: most must agree. */
-static bool is_instruction(const uint8_t *code, size_t n, size_t at)
+static bool is_instruction(const uint8_t *code, size_t n, size_t at, size_t len)
 {
 	enum { FEW = 4, RUNS = 16 };
 	csh handle = plain_decoder();
@@ -104,7 +106,7 @@ static bool is_instruction(const uint8_t *code, size_t n, size_t at)
 	size_t first = at > BEFORE ? at - BEFORE : 0, met = 0, runs = 0;
 
 	while (insn && runs < RUNS && first + runs <= at) {
-		met += comes_by(handle, insn, code, n, first + runs, at);
+		met += comes_by(handle, insn, code, n, first + runs, at, at + len);
 		runs++;
 		if (runs == FEW && (!met || met == FEW))
 			break;
@@ -141,7 +143,7 @@ struct err *marks_find(pid_t tid, uint64_t addr, uint64_t len, struct mark_site 
 		const uint8_t *p = code + (at - from), *stop = n > at - from + CHUNK ? p + CHUNK : code + n;
 
 		while (good && p < stop && (p = memchr(p, 0x0f, (size_t)(stop - p)))) {
-			if (looks_like(p, (size_t)(code + n - p), &site) && is_instruction(code, n, (size_t)(p - code))) {
+			if (looks_like(p, (size_t)(code + n - p), &site) && is_instruction(code, n, (size_t)(p - code), site.len)) {
 				site.offset = from + (uint64_t)(p - code);
 				good = note(sites_ret, n_ret, &site);
 			}
