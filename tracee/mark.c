@@ -9,7 +9,7 @@
 
 #include "tracee/cpu.h"
 
-enum { CHUNK = 1 << 20, BEFORE = 96, BEHIND = 16, PREFIXES = 4, UD2 = 0x0b };
+enum { CHUNK = 1 << 20, BEFORE = 96, BEHIND = 48, PREFIXES = 4, UD2 = 0x0b };
 
 /* ---- is there a need? ------------------------------------------------------------------------------ */
 
@@ -97,23 +97,73 @@ static bool comes_by(csh handle, cs_insn *insn, const uint8_t *code, size_t n, s
 	return false;
 }
 
+/* What no compiler makes and bytes that are data often spell. */
+static bool is_odd(const cs_insn *insn)
+{
+	static const uint8_t legacy[] = "\xa4\xa5\xa6\xa7\xaa\xab\xac\xad\xae\xaf\xc8\xca\xcb\xcd\xcf\xd7\xe0\xe1\xe2\xe4\xe5\xe6\xe7\xec\xed\xee\xef\xf1\xf4\xf5\xfa\xfb";
+	uint8_t first = insn->bytes[0];
+
+	if (first == 0x26 || first == 0x36 || first == 0x3e || (first == 0x2e && insn->id != X86_INS_NOP))
+		return insn->id != X86_INS_JMP && insn->id != X86_INS_CALL;
+	return first == 0 || (first >= 0xd8 && first <= 0xdf) || memchr(legacy, first, sizeof(legacy) - 1) != NULL;
+}
+
+static bool goes_on(const cs_insn *insn)
+{
+	return insn->id != X86_INS_RET && insn->id != X86_INS_JMP && insn->id != X86_INS_INT3 && insn->id != X86_INS_UD2;
+}
+
+/* Tables lie among code: are the instructions before and behind it such as programs have? */
+static bool among_code(csh handle, cs_insn *insn, const uint8_t *code, size_t n, size_t start, size_t at, size_t end)
+{
+	enum { NEAR = 48, FEW = 8 };
+	unsigned odd = 0, behind = 0;
+	size_t i = start;
+
+	while (i < n && behind < FEW) {
+		const uint8_t *p = code + i;
+		size_t room = n - i;
+		uint64_t addr = i;
+		bool good = cs_disasm_iter(handle, &p, &room, &addr, insn);
+
+		if (!good && n - i < 16 && i >= end)
+			break;	/* cut off */
+		if (i + NEAR >= at)
+			odd += !good || is_odd(insn);
+		if (good && !goes_on(insn)) {
+			if (i >= end)
+				break;
+			odd = 0;
+		}
+		behind += i >= end;
+		i += good ? insn->size : 1u;
+	}
+	return !odd;
+}
+
 /* Any start falls into step with the code after some instructions: most must agree. */
 static bool is_instruction(const uint8_t *code, size_t n, size_t at, size_t len)
 {
 	enum { FEW = 4, RUNS = 16 };
 	csh handle = plain_decoder();
 	cs_insn *insn = handle ? cs_malloc(handle) : NULL;
-	size_t first = at > BEFORE ? at - BEFORE : 0, met = 0, runs = 0;
+	size_t first = at > BEFORE ? at - BEFORE : 0, met = 0, runs = 0, good_start = first;
+	bool is;
 
 	while (insn && runs < RUNS && first + runs <= at) {
-		met += comes_by(handle, insn, code, n, first + runs, at, at + len);
+		bool comes = comes_by(handle, insn, code, n, first + runs, at, at + len);
+
+		if (comes && !met)
+			good_start = first + runs;
+		met += comes;
 		runs++;
 		if (runs == FEW && (!met || met == FEW))
 			break;
 	}
+	is = met && met * 4 >= runs * 3 && among_code(handle, insn, code, n, good_start, at, at + len);
 	if (insn)
 		cs_free(insn, 1);
-	return met * 4 >= runs * 3;
+	return is;
 }
 
 static bool note(struct mark_site **sites, unsigned *n, const struct mark_site *site)
