@@ -484,7 +484,7 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 		leave_in(mm, t);
 	} else if (d->step) {
 		stub_of_first(t);
-		if (mm->int3_n || mm->gates_in)
+		if (mm->int3_n || mm->gates_in || rp_alias_jumps(mm))
 			rp_int3_out_mm(mm, t->real);
 	} else if (mm->int3_gen != gen || mm->int3_pid != t->rec_pid) {
 		rp_int3_out_mm(mm, t->real);
@@ -496,6 +496,7 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 		TRY(rp_guard_in(r, t, s, gen));
 	if (mm->gates_in)
 		rp_gate_enter(t, d->skip);
+	rp_alias_enter(t);
 	d->skip = false;
 	TRY(hook_of_call(t));
 	TRY(rp_regs_flush(t));
@@ -536,6 +537,8 @@ struct err *rp_debug_pause(struct replay *r, struct rp_task *t, bool *end)
 	}
 	/* a step is over soon, and then the place has a name */
 	*end = rp_debug_interrupted(r) && !d->leaving && !d->step && !trap_is_coming(t);
+	if (*end)
+		TRY(rp_alias_step_out(t));
 	if (*end && t->mm->gate_n)
 		TRY(rp_gate_step_out(t, &hit));
 	if (hit)
@@ -555,7 +558,7 @@ void rp_hide_trace_flag(struct rp_task *t, uint64_t from)
 	if (tracee_read_some(t->real, t->regs.rsp, &word, 2) != 2 || !(word & 0x100))
 		return;
 	word &= (uint16_t)~0x100u;
-	err_free(tracee_write(t->real, t->regs.rsp, &word, 2));
+	err_free(rp_guard_write(t, t->regs.rsp, &word, 2));
 }
 
 bool rp_int3_hit(const struct rp_task *t)

@@ -160,6 +160,8 @@ static struct err *assist(struct replay *r, struct rp_task *t, const struct trac
 	assist_effect(&rec.r, rec.word, rec.word[rec.r.args + 1], &e);
 	if (r->debug)
 		TRY(rp_gate_make_room_for(t, &e));
+	if (r->debug)
+		rp_guard_make_room(t, &e);
 	return e.kind ? effect_one(r, t, ev, &e) : NULL;
 }
 

@@ -5,6 +5,7 @@
  *   condition.c   conditions of breakpoints
  *   gate.c       breakpoints that are decided inside the process: counted, or with a condition
  *   guard.c       watchpoints by protected pages
+ *   alias.c       ... that are written to all the time
  *   breaks.c      puts breakpoints and watchpoints into processes while they run, and only then
  *   hop.c         the smallest move there is: to the next stop of a set, or one instruction, or one event
  *   checkpoint.c  copies of all processes
@@ -219,6 +220,12 @@ unsigned rp_cond_compile(const struct rp_cond *cond, uint8_t *out, unsigned room
 			 unsigned hit[33]);
 
 /* gate.c */
+struct tracee_maps;
+bool rp_gate_reaches(uint64_t area, uint64_t addr);
+/* A free place, a page and 128 KB around it, that a jump from addr reaches; 0: none. */
+uint64_t rp_gate_loneliest(const struct tracee_maps *maps, uint64_t addr);
+/* Code that nobody is going to write to or move?  Then solid_start and solid_end are its mapping. */
+bool rp_gate_solid(struct rp_task *t, uint64_t addr);
 struct err *rp_gate_build(struct replay *r, struct rp_task *t, unsigned set);
 void rp_gate_forget(struct rp_mm *mm);
 bool rp_gate_possible(struct rp_task *t, uint64_t addr, unsigned *len_ret);
@@ -278,8 +285,35 @@ struct err *rp_guard_in(struct replay *r, struct rp_task *t, const struct rp_set
 void rp_guard_out(struct rp_mm *mm, pid_t real);
 /* Was the last such access to no watched place? */
 bool rp_guard_misses(const struct replay *r, const struct rp_set *s);
+/* So that the run may go on: nothing else is to stop for. */
+bool rp_guard_passes(struct replay *r, struct rp_task *t);
+/* The i-th protected page, and how; false: there are fewer. */
+bool rp_guard_page(const struct rp_mm *mm, unsigned i, uint64_t *page, int *prot);
+/* Something that only concerns other memory happens to the program's mappings? */
+void rp_guard_make_room(struct rp_task *t, const struct trace_effect *e);
 /* An access to a protected page?  Then it has been done. */
 bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info);
+
+/* alias.c */
+/* A store to a protected page that a stub is going to do?  Then run on. */
+bool rp_alias_fault(struct replay *r, struct rp_task *t, const siginfo_t *info);
+void rp_alias_out(struct rp_mm *mm, pid_t real);
+void rp_alias_free(struct rp_mm *mm);
+bool rp_alias_area(const struct rp_mm *mm, uint64_t addr);
+struct err *rp_alias_make_room(struct rp_task *t, uint64_t at, uint64_t len);
+/* After each stop and before each run: as rp_gate_leave(), rp_gate_enter(). */
+void rp_alias_leave(struct rp_task *t);
+void rp_alias_enter(struct rp_task *t);
+/* In a stub, and nowhere that the program knows? */
+bool rp_alias_inside(const struct rp_task *t);
+struct err *rp_alias_step_out(struct rp_task *t);
+bool rp_alias_jumps(const struct rp_mm *mm);
+/* Code that was read: without our jumps. */
+void rp_alias_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t len);
+/* The program's bytes around rip, or (back) what was there instead. */
+void rp_alias_bare(struct rp_task *t, uint64_t rip, bool back);
+/* To the program's memory, while pages are protected. */
+struct err *rp_guard_write(struct rp_task *t, uint64_t addr, const void *bytes, size_t len);
 
 /* hop.c */
 struct err *rp_hop(struct replay *r, unsigned set, bool step, struct rp_hop *ret);

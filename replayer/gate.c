@@ -54,7 +54,7 @@ static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, u
 	return NULL;
 }
 
-static bool reaches(uint64_t area, uint64_t addr)
+bool rp_gate_reaches(uint64_t area, uint64_t addr)
 {
 	uint64_t far = area > addr ? area - addr : addr - area;
 
@@ -62,7 +62,7 @@ static bool reaches(uint64_t area, uint64_t addr)
 }
 
 /* The place in reach that is farthest from all mappings: what the program maps later is most often next to those. */
-static uint64_t loneliest(const struct tracee_maps *maps, uint64_t addr)
+uint64_t rp_gate_loneliest(const struct tracee_maps *maps, uint64_t addr)
 {
 	enum { MARGIN = 32 * PAGE_BYTES, LOWEST = 0x10000 };
 	uint64_t best = 0, most = 2 * MARGIN, low = addr > REACH + LOWEST ? addr - REACH : LOWEST, high = addr + REACH, end = 0;
@@ -92,7 +92,7 @@ static struct err *area_for(struct rp_task *t, uint64_t addr, struct rp_area **r
 
 	*ret = NULL;
 	for (; a < end && a->at; a++) {
-		if (reaches(a->at, addr)) {
+		if (rp_gate_reaches(a->at, addr)) {
 			*ret = a;
 			return NULL;
 		}
@@ -100,7 +100,7 @@ static struct err *area_for(struct rp_task *t, uint64_t addr, struct rp_area **r
 	if (a == end)
 		return NULL;
 	TRY(tracee_maps_read(t->real, &maps));
-	found = loneliest(&maps, addr);
+	found = rp_gate_loneliest(&maps, addr);
 	tracee_maps_deinit(&maps);
 	if (!found)
 		return NULL;
@@ -119,7 +119,7 @@ bool rp_gate_area(const struct rp_mm *mm, uint64_t addr)
 		if (mm->areas[i].at && addr - mm->areas[i].at < PAGES * PAGE_BYTES)
 			return true;
 	}
-	return false;
+	return rp_alias_area(mm, addr);
 }
 
 /* Counters, while the area that holds them is gone. */
@@ -169,6 +169,7 @@ struct err *rp_gate_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 	struct rp_mm *mm = t->mm;
 	int64_t ret;
 
+	TRY(rp_alias_make_room(t, at, len));
 	for (unsigned k = 0; k < AREAS; k++) {
 		struct rp_area *a = &mm->areas[k];
 
@@ -365,6 +366,15 @@ static struct err *solid(struct rp_task *t, uint64_t addr, bool *ret)
 	return NULL;
 }
 
+bool rp_gate_solid(struct rp_task *t, uint64_t addr)
+{
+	bool good = false;
+	struct err *err = solid(t, addr, &good);
+
+	err_free(err);
+	return !err && good;
+}
+
 static bool may_repeat(const uint8_t *insn)
 {
 	while (*insn == 0x66 || *insn == 0x67 || (*insn & 0xf0) == 0x40 || *insn == 0x2e || *insn == 0x3e)
@@ -508,8 +518,11 @@ struct err *rp_gate_build(struct replay *r, struct rp_task *t, unsigned set)
 			p->built = p->tried = false;
 			continue;
 		}
+		rp_alias_hide(mm, p->b.addr, now, sizeof(now));
 		if (p->tried && !memcmp(now, p->seen, sizeof(now)))
 			continue;
+		if (rp_alias_jumps(mm))
+			rp_int3_out_mm(mm, t->real);
 		p->tried = true;
 		p->built = false;
 		memcpy(p->seen, now, sizeof(now));

@@ -80,8 +80,30 @@ struct err *rp_guard_in(struct replay *r, struct rp_task *t, const struct rp_set
 	return lift(mm, t->real, true);
 }
 
+bool rp_guard_page(const struct rp_mm *mm, unsigned i, uint64_t *page, int *prot)
+{
+	if (i >= mm->guard_n)
+		return false;
+	*page = mm->guard[i].page;
+	*prot = mm->guard[i].prot;
+	return true;
+}
+
+void rp_guard_make_room(struct rp_task *t, const struct trace_effect *e)
+{
+	for (unsigned i = 0; i < t->mm->guard_n; i++) {
+		uint64_t page = t->mm->guard[i].page;
+
+		if (e->kind && page + PAGE_BYTES > e->addr && page < e->addr + e->len) {
+			rp_guard_out(t->mm, t->real);
+			return;
+		}
+	}
+}
+
 void rp_guard_out(struct rp_mm *mm, pid_t real)
 {
+	rp_alias_out(mm, real);
 	if (mm->guard_n)
 		err_free(lift(mm, real, false));
 	mm->guard_n = mm->guard_gen = 0;
@@ -127,6 +149,18 @@ bool rp_guard_misses(const struct replay *r, const struct rp_set *s)
 	return true;
 }
 
+bool rp_guard_passes(struct replay *r, struct rp_task *t)
+{
+	struct rp_debug *d = r->debug;
+	const struct rp_set *s = d->sets[d->now];
+
+	if (d->leaving || d->diverted || !s->soft || !rp_guard_misses(r, s) || rp_set_breaks(r, s, t))
+		return false;
+	d->trapped = d->at_limit = false;
+	d->guard_size = 0;
+	return true;
+}
+
 bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 {
 	uint64_t addr = (uint64_t)(uintptr_t)info->si_addr, page = addr & ~(PAGE_BYTES - 1ull);
@@ -145,6 +179,7 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	rp_gate_enter(t, true);	/* where the instruction itself is */
 	from = t->regs.rip;
 	d->guard_size = access_size(t->real, from);
+	rp_alias_bare(t, from, false);
 	err = rp_regs_flush(t);
 	if (!err)
 		err = lift(mm, t->real, false);
@@ -156,6 +191,7 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 		err = tracee_regs_get(t->real, &t->regs);
 	if (!err)
 		err = lift(mm, t->real, true);
+	rp_alias_bare(t, from, true);
 	t->regs.orig_rax = (uint64_t)-1;
 	if (!err)
 		rp_hide_trace_flag(t, from);

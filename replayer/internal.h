@@ -64,6 +64,9 @@ struct rp_mm {
 	/* pages protected for watchpoints: guard.c */
 	struct rp_guard *guard;
 	unsigned guard_n, guard_gen;
+	/* and doubled: alias.c */
+	struct rp_alias *alias;
+	uint64_t alias_area[RP_AREAS];
 };
 
 struct rp_task {

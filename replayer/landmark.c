@@ -320,6 +320,8 @@ static struct err *run_to_trap(struct landmark *l, int request)
 		TRY(tracee_regs_get(t->real, &t->regs));
 		if (l->r->debug && t->mm->gate_n)
 			rp_gate_leave(t);
+		if (l->r->debug)
+			rp_alias_leave(t);
 		if (tracee_stop_kind(status) == STOP_SYSCALL)
 			return missed(l, "the next system call");
 		t->regs.orig_rax = (uint64_t)-1;
@@ -330,7 +332,7 @@ static struct err *run_to_trap(struct landmark *l, int request)
 				return &err_late;
 			out_of_stub(l);
 			/* inside the stub the task is nowhere: the next interrupt will do */
-			if (l->r->debug && !in_stub(l, t->regs.rip)) {
+			if (l->r->debug && !in_stub(l, t->regs.rip) && !rp_alias_inside(t)) {
 				bool end;
 
 				TRY(rp_debug_pause(l->r, t, &end));
@@ -367,7 +369,11 @@ static struct err *run_to_trap(struct landmark *l, int request)
 			l->r->debug->trapped = false;	/* our own test has touched what a register watches */
 			continue;
 		}
+		if (l->r->debug && !in_stub(l, t->regs.rip) && rp_alias_fault(l->r, t, &info))
+			continue;
 		if (info.si_signo == SIGSEGV && l->r->debug && rp_debug_trap(l->r, t, &info)) {
+			if (rp_guard_passes(l->r, t))
+				continue;
 			out_of_stub(l);
 			t->dirty = true;
 			return &rp_stopped;

@@ -174,6 +174,8 @@ struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event
 			t->raw = t->regs;
 		if (r->debug && t->mm->gate_n)
 			rp_gate_leave(t);
+		if (r->debug)
+			rp_alias_leave(t);
 		t->stub = 0;
 		if (!(r->debug && WSTOPSIG(status) == SIGTRAP && rp_int3_hit(t)))
 			rp_task_normal(t);
@@ -217,7 +219,11 @@ struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event
 			if (trap == CALLS_STOPPED)
 				return err;
 		}
+		if (r->debug && rp_alias_fault(r, t, info))
+			continue;
 		if (r->debug && rp_debug_trap(r, t, info)) {
+			if (rp_guard_passes(r, t))
+				continue;
 			if (rp_debug_leave(r, t, r->debug->trapped))
 				continue;
 			return &rp_stopped;

@@ -1,0 +1,596 @@
+/*
+ * alias.c - watched pages that are written to all the time: stores beside the watched bytes go on without a stop.
+ *
+ * A page protected by guard.c that was written to a few times is doubled: the program's own page moves out of the way, and at its place there
+ * is a copy in shared memory, read-only, that is also mapped in an area of ours, where it can be written to.  An instruction that
+ * faulted is then run by a stub (alias_stub.c), which tests the address and stores through the other mapping.  One that
+ * faults again and again is replaced by a jump to its stub, if it lies in code that nobody changes and no breakpoint is near: some
+ * nanoseconds instead of a stop.  Whatever has no such form, and all that touches watched bytes, faults as before.
+ *
+ * All of it comes and goes with the protection of the pages: nobody else sees a jump, a doubled page, or a task in a stub.
+ * The areas stay mapped, as those of gate.c.
+ *
+ * Rejected: copying the page back and forth (a store can be a microsecond away from the next); emulation (flags, vectors).
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "replayer/alias_stub.h"
+#include "replayer/displace.h"
+#include "replayer/internal.h"
+
+enum { AREAS = RP_AREAS, CODE_PAGES = 24, DATA = CODE_PAGES * PAGE_BYTES, ALIASES = DATA + PAGE_BYTES,
+       SAVED = ALIASES + ALIAS_PAGES * PAGE_BYTES, AREA = SAVED + ALIAS_PAGES * PAGE_BYTES,
+       STUBS = 512, HOT = 256, HEAT = 12, HEAT_AGAIN = 3, PATCH_AFTER = 6, STEPS_OUT = 400, NEAR = 64, BACK = 12 };
+
+struct stub {
+	uint64_t from, to;		/* its code */
+	unsigned n, faults;
+	struct alias_insn insn[SITE_INSNS];
+	bool jump;			/* `site' jumps to it */
+	bool tried;			/* no use to try that */
+	struct site site;
+	uint8_t bytes[SITE_JUMP];
+};
+
+struct rp_alias {
+	struct alias_view view;
+	unsigned heat;
+	bool in, refused;
+	bool from_stub;			/* the last stop was in a stub */
+	unsigned stubs_n, jumps, hot_n;
+	struct stub stub[STUBS];
+	uint64_t hot[HOT];		/* instructions worth a jump, from before */
+	unsigned used[AREAS];
+};
+
+static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4)
+{
+	struct regs regs;
+
+	TRY(tracee_regs_get(t->real, &regs));
+	return cage_call(t->real, &regs, ret, nr, a0, a1, a2, a3, a4, 0);
+}
+
+/* ---- areas ------------------------------------------------------------------------------------- */
+
+static bool within(uint64_t area, uint64_t addr)
+{
+	return area && addr - area < AREA;
+}
+
+bool rp_alias_area(const struct rp_mm *mm, uint64_t addr)
+{
+	for (unsigned i = 0; i < AREAS; i++) {
+		if (within(mm->alias_area[i], addr))
+			return true;
+	}
+	return false;
+}
+
+/* The index of an area near addr; AREAS: there is none. */
+static struct err *area_for(struct rp_task *t, uint64_t addr, unsigned *ret)
+{
+	struct rp_mm *mm = t->mm;
+	struct tracee_maps maps;
+	uint64_t found;
+	int64_t got;
+
+	for (*ret = 0; *ret < AREAS && mm->alias_area[*ret]; ++*ret) {
+		if (rp_gate_reaches(mm->alias_area[*ret], addr))
+			return NULL;
+	}
+	if (*ret == AREAS)
+		return NULL;
+	TRY(tracee_maps_read(t->real, &maps));
+	found = rp_gate_loneliest(&maps, addr);
+	tracee_maps_deinit(&maps);
+	got = -1;
+	if (found)
+		TRY(call(t, &got, SYS_mmap, found, AREA, PROT_READ | PROT_WRITE | PROT_EXEC,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, (uint64_t)-1));
+	if (!found || got != (int64_t)found)
+		*ret = AREAS;
+	else
+		mm->alias_area[*ret] = found;
+	return NULL;
+}
+
+/* The words that stubs look at. */
+static struct err *tell_area(struct rp_task *t, unsigned which)
+{
+	const struct alias_view *v = &t->mm->alias->view;
+	uint64_t words[2][ALIAS_ALIAS_AT / 8] = { 0 };
+
+	memcpy(words[0], v->page, sizeof(v->page));
+	memcpy(words[1], v->alias, sizeof(v->alias));
+	return tracee_write(t->real, t->mm->alias_area[which] + DATA, words, sizeof(words));
+}
+
+struct err *rp_alias_make_room(struct rp_task *t, uint64_t at, uint64_t len)
+{
+	struct rp_mm *mm = t->mm;
+	int64_t ret;
+
+	for (unsigned i = 0; i < AREAS; i++) {
+		uint64_t area = mm->alias_area[i];
+
+		if (!area || at >= area + AREA || at + len <= area)
+			continue;
+		rp_int3_out_mm(mm, t->real);
+		TRY(call(t, &ret, SYS_munmap, area, AREA, 0, 0, 0));
+		for (unsigned k = i--; k < AREAS; k++)
+			mm->alias_area[k] = k + 1 < AREAS ? mm->alias_area[k + 1] : 0;
+	}
+	return NULL;
+}
+
+/* ---- pages -------------------------------------------------------------------------------------- */
+
+static struct err *double_page(struct rp_task *t, unsigned k, int prot, bool *good)
+{
+	struct alias_view *v = &t->mm->alias->view;
+	uint64_t alias = v->alias[k], saved = t->mm->alias_area[0] + SAVED + k * PAGE_BYTES;
+	uint8_t bytes[PAGE_BYTES];
+	int64_t ret;
+
+	*good = false;
+	TRY(tracee_read(t->real, v->page[k], bytes, sizeof(bytes)));
+	TRY(call(t, &ret, SYS_mmap, alias, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, (uint64_t)-1));
+	if (ret != (int64_t)alias)
+		return NULL;
+	TRY(tracee_write(t->real, alias, bytes, sizeof(bytes)));
+	TRY(call(t, &ret, SYS_mremap, v->page[k], PAGE_BYTES, PAGE_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, saved));
+	if (ret != (int64_t)saved)
+		return NULL;
+	TRY(call(t, &ret, SYS_mremap, alias, 0, PAGE_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, v->page[k]));
+	if (ret == (int64_t)v->page[k])
+		TRY(call(t, &ret, SYS_mprotect, v->page[k], PAGE_BYTES, (uint64_t)prot, 0, 0));
+	*good = ret == 0;
+	if (!*good)
+		TRY(call(t, &ret, SYS_mremap, saved, PAGE_BYTES, PAGE_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, v->page[k]));
+	return NULL;
+}
+
+/* The program's own page, with what has been written since. */
+static struct err *single_page(struct rp_mm *mm, pid_t real, unsigned k)
+{
+	uint64_t page = mm->alias->view.page[k], saved = mm->alias_area[0] + SAVED + k * PAGE_BYTES;
+	uint8_t now[PAGE_BYTES], was[PAGE_BYTES];
+	struct regs regs;
+	int64_t ret;
+
+	TRY(tracee_read(real, page, now, sizeof(now)));
+	TRY(tracee_read(real, saved, was, sizeof(was)));
+	if (memcmp(now, was, sizeof(now)))
+		TRY(tracee_write(real, saved, now, sizeof(now)));
+	TRY(tracee_regs_get(real, &regs));
+	TRY(cage_call(real, &regs, &ret, SYS_mremap, saved, PAGE_BYTES, PAGE_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, page, 0));
+	BUG_ON(ret != (int64_t)page, "a doubled page cannot be put back (%d)", (int)ret);
+	/* nobody else's, while the area is there */
+	return cage_call(real, &regs, &ret, SYS_mmap, saved, PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, (uint64_t)-1, 0);
+}
+
+static struct err *come_in(struct replay *r, struct rp_task *t, const struct rp_set *s)
+{
+	struct rp_mm *mm = t->mm;
+	struct rp_alias *a = mm->alias;
+	unsigned area, n = 0;
+	bool good = true;
+
+	(void)r;
+	a->refused = true;
+	a->view = (struct alias_view){ 0 };
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct replay_break *b = &s->b[i];
+
+		if (b->kind < REPLAY_WRITE || b->pid != t->rec_pid || rp_set_register(s, i))
+			continue;
+		if (b->kind != REPLAY_WRITE || a->view.ranges_n == ALIAS_RANGES)
+			return NULL;
+		a->view.range[a->view.ranges_n].start = b->addr;
+		a->view.range[a->view.ranges_n++].end = b->addr + b->len;
+	}
+	TRY(area_for(t, t->regs.rip, &area));
+	if (!mm->alias_area[0])
+		return NULL;
+	for (unsigned i = 0; good; i++) {
+		uint64_t page;
+		int prot;
+
+		if (!rp_guard_page(mm, i, &page, &prot))
+			break;
+		if (n == ALIAS_PAGES)
+			continue;	/* the others fault */
+		a->view.page[n] = page;
+		a->view.alias[n] = mm->alias_area[0] + ALIASES + n * PAGE_BYTES;
+		TRY(double_page(t, n, prot, &good));
+		n += good;
+	}
+	a->view.pages_n = n;
+	a->in = n != 0;
+	a->refused = !a->in;
+	memset(a->used, 0, sizeof(a->used));
+	for (unsigned i = 0; a->in && i < AREAS && mm->alias_area[i]; i++)
+		TRY(tell_area(t, i));
+	return NULL;
+}
+
+void rp_alias_out(struct rp_mm *mm, pid_t real)
+{
+	struct rp_alias *a = mm->alias;
+
+	if (!a)
+		return;
+	for (unsigned i = 0; i < a->stubs_n; i++) {
+		if (a->stub[i].jump)
+			err_free(tracee_write(real, a->stub[i].site.addr, a->stub[i].site.bytes, SITE_JUMP));
+	}
+	for (unsigned k = 0; a->in && k < a->view.pages_n; k++)
+		err_free(single_page(mm, real, k));
+	a->stubs_n = a->jumps = a->heat = 0;
+	a->in = a->refused = a->from_stub = false;
+}
+
+struct err *rp_guard_write(struct rp_task *t, uint64_t addr, const void *bytes, size_t len)
+{
+	const struct rp_alias *a = t->mm->alias;
+
+	for (unsigned k = 0; a && a->in && k < a->view.pages_n; k++) {
+		if (addr - a->view.page[k] < PAGE_BYTES && addr + len - a->view.page[k] <= PAGE_BYTES)
+			return tracee_write(t->real, addr - a->view.page[k] + a->view.alias[k], bytes, len);
+	}
+	return tracee_write(t->real, addr, bytes, len);
+}
+
+/* ---- stubs ---------------------------------------------------------------------------------------------- */
+
+/* The one for an instruction: that a jump leads to, or of its own. */
+static struct stub *stub_of(struct rp_alias *a, uint64_t addr)
+{
+	for (unsigned i = 0; i < a->stubs_n; i++) {
+		if (a->stub[i].n == 1 && !a->stub[i].jump && a->stub[i].insn[0].addr == addr)
+			return &a->stub[i];
+	}
+	return NULL;
+}
+
+static struct err *write_code(struct rp_task *t, unsigned area, struct alias_code *c, struct stub *s)
+{
+	s->from = c->at;
+	s->to = c->at + c->len;
+	t->mm->alias->used[area] += (c->len + 15u) & ~15u;
+	return tracee_write(t->real, c->at, c->bytes, c->len);
+}
+
+static struct err *begin_code(struct rp_task *t, uint64_t addr, struct alias_code *c, unsigned *area)
+{
+	struct rp_alias *a = t->mm->alias;
+	bool had;
+
+	c->len = 0;
+	c->at = 0;
+	had = t->mm->alias_area[AREAS - 1] != 0;
+	for (unsigned i = 0; i < AREAS && !had; i++)
+		had = t->mm->alias_area[i] && rp_gate_reaches(t->mm->alias_area[i], addr);
+	TRY(area_for(t, addr, area));
+	if (*area == AREAS || a->used[*area] + ALIAS_CODE > DATA)
+		return NULL;
+	if (!had)
+		TRY(tell_area(t, *area));
+	c->at = t->mm->alias_area[*area] + a->used[*area];
+	c->data = t->mm->alias_area[*area] + DATA;
+	return NULL;
+}
+
+static struct err *stub_make(struct rp_task *t, uint64_t addr, struct stub **ret)
+{
+	static struct alias_code c;
+	struct rp_alias *a = t->mm->alias;
+	struct stub *s = &a->stub[a->stubs_n];
+	unsigned area;
+
+	*ret = NULL;
+	if (a->stubs_n == STUBS)
+		return NULL;
+	*s = (struct stub){ .n = 1 };
+	TRY(begin_code(t, addr, &c, &area));
+	if (!c.at)
+		return NULL;
+	if (!alias_put(&c, &a->view, t->real, addr, &s->insn[0]) || !s->insn[0].stores || !alias_put_jump(&c, addr + s->insn[0].len))
+		s->insn[0] = (struct alias_insn){ .addr = addr };	/* remembered: none */
+	TRY(write_code(t, area, &c, s));
+	a->stubs_n++;
+	*ret = s;
+	return NULL;
+}
+
+/* ---- jumps ----------------------------------------------------------------------------------------------- */
+
+static bool near_point(const struct replay *r, uint64_t start, uint64_t end)
+{
+	const struct trace_event *ev = &r->ev;
+
+	return ev->place == TRACE_AT_STATE && start < ev->regs.rip + NEAR && end + NEAR > ev->regs.rip;
+}
+
+static bool in_the_way(struct replay *r, struct rp_task *t, uint64_t start, uint64_t end)
+{
+	const struct rp_set *s = r->debug->sets[r->debug->now];
+	const struct rp_alias *a = t->mm->alias;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		if (s->b[i].kind < REPLAY_WRITE && s->b[i].pid == t->rec_pid && s->b[i].addr >= start && s->b[i].addr < end)
+			return true;
+	}
+	for (unsigned i = 0; i < a->stubs_n; i++) {
+		if (a->stub[i].jump && a->stub[i].site.addr < end && a->stub[i].site.addr + a->stub[i].site.len > start)
+			return true;
+	}
+	return rp_gate_overlaps(t->mm, start, end) || near_point(r, start, end);
+}
+
+/* A place for a jump that has the instruction in it: it is the first; or the last, if what follows is branched to. */
+static bool find_site(struct replay *r, struct rp_task *t, const struct alias_insn *in, struct displaced *d)
+{
+	uint64_t start, end;
+	unsigned len;
+
+	if (r->probes || !rp_gate_solid(t, in->addr - BACK) || !rp_gate_solid(t, in->addr))
+		return false;
+	start = t->mm->solid_start;
+	end = t->mm->solid_end;
+	if (displace_decode(t->real, in->addr, SITE_JUMP, start, end, d) && !in_the_way(r, t, in->addr, in->addr + d->site.len))
+		return true;
+	for (unsigned back = 1; back <= BACK; back++) {
+		uint64_t at = in->addr - back;
+
+		len = back + in->len;
+		if (len < SITE_JUMP || !site_insn_starts(t->real, at, in->addr) || !displace_decode(t->real, at, len, start, end, d))
+			continue;
+		if (d->site.len == len && !in_the_way(r, t, at, at + len))
+			return true;
+	}
+	(void)rp_gate_possible(t, in->addr, &len);
+	return false;
+}
+
+static struct err *jump_in(struct replay *r, struct rp_task *t, struct stub *of)
+{
+	static struct alias_code c;
+	struct rp_alias *a = t->mm->alias;
+	struct stub *s = &a->stub[a->stubs_n];
+	struct displaced d;
+	unsigned area;
+	struct err *err;
+
+	of->tried = true;
+	if (a->stubs_n == STUBS || !find_site(r, t, &of->insn[0], &d))
+		return NULL;
+	*s = (struct stub){ .site = d.site, .n = d.site.n };
+	TRY(begin_code(t, d.site.addr, &c, &area));
+	if (!c.at)
+		return NULL;
+	for (unsigned i = 0; i < s->n; i++) {
+		if (!alias_put(&c, &a->view, t->real, d.site.addr + d.site.insn[i].at, &s->insn[i]) || s->insn[i].len != d.site.insn[i].len)
+			return NULL;
+	}
+	if (!alias_put_jump(&c, d.site.addr + d.site.len) || !site_jump(d.site.addr, c.at, s->bytes))
+		return NULL;
+	TRY(write_code(t, area, &c, s));
+	err = tracee_write(t->real, d.site.addr, s->bytes, SITE_JUMP);
+	if (err_catch(&err, ERR_OS))
+		return NULL;
+	if (err)
+		return err;
+	s->jump = true;
+	a->stubs_n++;
+	a->jumps++;
+	return NULL;
+}
+
+static bool was_hot(struct rp_alias *a, uint64_t addr)
+{
+	for (unsigned i = 0; i < a->hot_n; i++) {
+		if (a->hot[i] == addr)
+			return true;
+	}
+	return false;
+}
+
+/* ---- tasks in stubs --------------------------------------------------------------------------------------- */
+
+static struct stub *inside(struct rp_alias *a, uint64_t rip)
+{
+	for (unsigned i = 0; i < a->stubs_n; i++) {
+		if (rip >= a->stub[i].from && rip < a->stub[i].to)
+			return &a->stub[i];
+	}
+	return NULL;
+}
+
+/* Where the program is when the task is at rip in its stub; 0: nowhere. */
+static uint64_t place_of(const struct stub *s, uint64_t rip)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct alias_insn *in = &s->insn[i];
+
+		if (rip == in->stub || rip == in->orig)
+			return in->addr;
+		if (rip == in->next)
+			return in->addr + in->len;
+		if (in->target && rip == in->target)
+			return in->to;
+	}
+	return 0;
+}
+
+void rp_alias_leave(struct rp_task *t)
+{
+	struct rp_alias *a = t->mm->alias;
+	uint64_t place;
+	struct stub *s;
+
+	if (!a || !a->stubs_n)
+		return;
+	a->from_stub = false;
+	if (!rp_alias_area(t->mm, t->regs.rip))
+		return;
+	s = inside(a, t->regs.rip);
+	place = s ? place_of(s, t->regs.rip) : 0;
+	a->from_stub = true;
+	if (!place)
+		return;
+	t->regs.rip = place;
+	t->dirty = true;
+}
+
+/* An instruction that a jump has replaced: in its stub. */
+static void into_site(const struct rp_alias *a, struct rp_task *t, uint64_t addr)
+{
+	for (unsigned i = 0; a->jumps && i < a->stubs_n; i++) {
+		const struct stub *s = &a->stub[i];
+
+		for (unsigned k = 0; s->jump && k < s->n; k++) {
+			if (s->insn[k].addr == addr) {
+				t->regs.rip = s->insn[k].stub;
+				t->dirty = true;
+				return;
+			}
+		}
+	}
+}
+
+void rp_alias_enter(struct rp_task *t)
+{
+	if (t->mm->alias)
+		into_site(t->mm->alias, t, t->regs.rip);
+}
+
+bool rp_alias_inside(const struct rp_task *t)
+{
+	return t->mm->alias && t->mm->alias->stubs_n && rp_alias_area(t->mm, t->regs.rip);
+}
+
+struct err *rp_alias_step_out(struct rp_task *t)
+{
+	for (unsigned i = 0; i < STEPS_OUT && rp_alias_inside(t); i++) {
+		int status;
+
+		TRY(rp_regs_flush(t));
+		TRY(tracee_resume(t->real, PTRACE_SYSEMU_SINGLESTEP, 0));
+		TRY(tracee_wait(t->real, &status));
+		if (!WIFSTOPPED(status))
+			return &err_gone;
+		TRY(tracee_regs_get(t->real, &t->regs));
+		t->regs.orig_rax = (uint64_t)-1;
+		rp_alias_leave(t);
+	}
+	return NULL;
+}
+
+bool rp_alias_jumps(const struct rp_mm *mm)
+{
+	return mm->alias && mm->alias->jumps;
+}
+
+void rp_alias_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t len)
+{
+	const struct rp_alias *a = mm->alias;
+
+	for (unsigned i = 0; a && a->jumps && i < a->stubs_n; i++) {
+		const struct stub *s = &a->stub[i];
+
+		for (unsigned k = 0; s->jump && k < SITE_JUMP; k++) {
+			if (s->site.addr + k - addr < len)
+				bytes[s->site.addr + k - addr] = s->site.bytes[k];
+		}
+	}
+}
+
+/* The bytes of the program around rip, or (back) the jump again. */
+void rp_alias_bare(struct rp_task *t, uint64_t rip, bool back)
+{
+	struct rp_alias *a = t->mm->alias;
+
+	for (unsigned i = 0; a && a->jumps && i < a->stubs_n; i++) {
+		const struct stub *s = &a->stub[i];
+
+		if (s->jump && rip >= s->site.addr && rip < s->site.addr + s->site.len)
+			err_free(tracee_write(t->real, s->site.addr, back ? s->bytes : s->site.bytes, SITE_JUMP));
+	}
+}
+
+/* ---- faults ------------------------------------------------------------------------------------------------- */
+
+static bool may_run_elsewhere(struct replay *r, struct rp_task *t)
+{
+	uint64_t rip = t->regs.rip;
+
+	return !r->debug->step && !r->debug->leaving && !r->debug->slow && !r->debug->diverted && !r->probes && (rip < FIXED_PAGE || rip >= FIXED_END) &&
+		!rp_alias_area(t->mm, rip) && !rp_gate_area(t->mm, rip) && !patches_stub(&t->mm->patches, rip) &&
+		!patches_at(&t->mm->patches, rip) && !rp_gate_overlaps(t->mm, rip, rip + 1);
+}
+
+static struct err *fault(struct replay *r, struct rp_task *t, bool *ret)
+{
+	struct rp_mm *mm = t->mm;
+	struct rp_alias *a = mm->alias;
+	struct stub *s;
+
+	if (!a) {
+		a = mm->alias = calloc(1, sizeof(*a));
+		BUG_ON(!a, "out of memory for watchpoints");
+	}
+	if (a->from_stub || !may_run_elsewhere(r, t) || a->refused)
+		return NULL;
+	if (!a->in && a->heat++ < (a->hot_n ? HEAT_AGAIN : HEAT))
+		return NULL;
+	TRY(rp_regs_flush(t));
+	if (!a->in)
+		TRY(come_in(r, t, r->debug->sets[r->debug->now]));
+	if (!a->in)
+		return NULL;
+	s = stub_of(a, t->regs.rip);
+	if (!s)
+		TRY(stub_make(t, t->regs.rip, &s));
+	if (!s || !s->insn[0].stub)
+		return NULL;
+	if (!s->tried && (++s->faults >= PATCH_AFTER || was_hot(a, t->regs.rip))) {
+		if (a->hot_n < HOT && !was_hot(a, t->regs.rip))
+			a->hot[a->hot_n++] = t->regs.rip;
+		TRY(jump_in(r, t, s));
+	}
+	t->regs.rip = s->insn[0].stub;
+	t->dirty = true;
+	into_site(a, t, s->insn[0].addr);
+	*ret = true;
+	return NULL;
+}
+
+bool rp_alias_fault(struct replay *r, struct rp_task *t, const siginfo_t *info)
+{
+	uint64_t addr = (uint64_t)(uintptr_t)info->si_addr, page;
+	bool done = false;
+	int prot;
+
+	if (!t->mm->guard_n || info->si_signo != SIGSEGV || info->si_code == SI_KERNEL || r->debug->step)
+		return false;
+	for (unsigned i = 0; rp_guard_page(t->mm, i, &page, &prot); i++) {
+		if (page != (addr & ~(PAGE_BYTES - 1ull)))
+			continue;
+		err_free(fault(r, t, &done));
+		return done;
+	}
+	return false;
+}
+
+void rp_alias_free(struct rp_mm *mm)
+{
+	free(mm->alias);
+	mm->alias = NULL;
+}

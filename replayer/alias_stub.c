@@ -1,0 +1,411 @@
+/*
+ * alias_stub.c - the code of one instruction that stores to a doubled page (alias.c).
+ *
+ *	entry:	save S; lea S, [where it stores]; save rax; flags to rax
+ *		S on a doubled page, all its bytes, and no watched byte among them?  else jmp orig
+ *		S = the same byte in the other mapping
+ *		flags, rax from where they are saved
+ *		the instruction, with [S] for its operand; S back
+ *		jmp next
+ *	orig:	flags, rax, S back
+ *		the instruction as it was: it may store anywhere, and faults where it should
+ *	next:
+ *
+ * S is a register that the instruction has nothing to do with.  The stack is not used: what is below it is the program's.
+ * push and call are written out as stores.  Anything else is only moved.
+ */
+#include <capstone/capstone.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/bug.h"
+#include "replayer/alias_stub.h"
+#include "replayer/displace.h"
+
+enum { RAX = 0, RCX = 1, RDX = 2, RBX = 3, RSI = 6, RDI = 7, FIX_MAX = 2 * ALIAS_RANGES + 8, ROOM = 3000, PAGE_SIZE_ = 4096 };
+
+/* What an instruction stores, and how it would be written with another operand. */
+struct store {
+	enum { STORE_NONE = 0, STORE_OPERAND, STORE_PUSH, STORE_CALL } kind;
+	unsigned size, scratch;
+	/* OPERAND: where its ModRM is, where its displacement ends */
+	unsigned modrm, tail, disp_at;
+	unsigned rex;			/* where; 0: none (it is never first when there is none) */
+	bool has_rex, vex3;
+	uint8_t reg;			/* PUSH: 16: imm */
+	int32_t imm;
+};
+
+static void put(struct alias_code *c, const void *bytes, unsigned n)
+{
+	BUG_ON(c->len + n > ALIAS_CODE, "a stub of more than %u bytes", c->len);
+	memcpy(c->bytes + c->len, bytes, n);
+	c->len += n;
+}
+#define PUT(c, ...) put(c, (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
+
+static void put32(struct alias_code *c, uint32_t v)
+{
+	put(c, &v, 4);
+}
+
+static uint64_t here(const struct alias_code *c)
+{
+	return c->at + c->len;
+}
+
+/* op reg, [rip + addr], 64 bits; reg below 8 */
+static void put_word(struct alias_code *c, uint8_t op, unsigned reg, uint64_t addr)
+{
+	PUT(c, 0x48, op, (uint8_t)(0x05 | reg << 3));
+	put32(c, (uint32_t)(addr - (here(c) + 4)));
+}
+
+bool alias_put_jump(struct alias_code *c, uint64_t to)
+{
+	uint8_t jump[SITE_JUMP];
+	bool near = site_jump(here(c), to, jump);
+
+	put(c, jump, sizeof(jump));
+	return near;
+}
+
+/* ---- what the instruction does ------------------------------------------------------------------------ */
+
+static bool known_form(unsigned id)
+{
+	static const uint16_t ids[] = {
+		X86_INS_MOV, X86_INS_ADD, X86_INS_SUB, X86_INS_INC, X86_INS_DEC, X86_INS_AND, X86_INS_OR, X86_INS_XOR, X86_INS_ADC,
+		X86_INS_SBB, X86_INS_NEG, X86_INS_NOT, X86_INS_XCHG, X86_INS_XADD, X86_INS_CMPXCHG, X86_INS_SHL, X86_INS_SHR,
+		X86_INS_SAR, X86_INS_SAL, X86_INS_ROL, X86_INS_ROR, X86_INS_MOVBE, X86_INS_MOVNTI,
+		X86_INS_SETAE, X86_INS_SETA, X86_INS_SETBE, X86_INS_SETB, X86_INS_SETE, X86_INS_SETGE, X86_INS_SETG, X86_INS_SETLE,
+		X86_INS_SETL, X86_INS_SETNE, X86_INS_SETNO, X86_INS_SETNP, X86_INS_SETNS, X86_INS_SETO, X86_INS_SETP, X86_INS_SETS,
+		X86_INS_MOVSS, X86_INS_MOVSD, X86_INS_MOVAPS, X86_INS_MOVAPD, X86_INS_MOVUPS, X86_INS_MOVUPD, X86_INS_MOVDQA,
+		X86_INS_MOVDQU, X86_INS_MOVQ, X86_INS_MOVD, X86_INS_MOVHPS, X86_INS_MOVHPD, X86_INS_MOVLPS, X86_INS_MOVLPD,
+		X86_INS_VMOVSS, X86_INS_VMOVSD, X86_INS_VMOVAPS, X86_INS_VMOVAPD, X86_INS_VMOVUPS, X86_INS_VMOVUPD, X86_INS_VMOVDQA,
+		X86_INS_VMOVDQU, X86_INS_VMOVQ, X86_INS_VMOVD, X86_INS_VMOVHPS, X86_INS_VMOVHPD, X86_INS_VMOVLPS, X86_INS_VMOVLPD,
+		X86_INS_FST, X86_INS_FSTP, X86_INS_FISTP, X86_INS_FIST,
+	};
+
+	for (unsigned i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+		if (ids[i] == id)
+			return true;
+	}
+	return false;
+}
+
+/* Registers that take no REX bit and no special form as a base. */
+static unsigned short_number(unsigned reg)
+{
+	static const struct { uint8_t number; uint16_t names[5]; } regs[] = {
+		{ RCX, { X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL, X86_REG_CH } },
+		{ RDX, { X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL, X86_REG_DH } },
+		{ RBX, { X86_REG_RBX, X86_REG_EBX, X86_REG_BX, X86_REG_BL, X86_REG_BH } },
+		{ RSI, { X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL } },
+		{ RDI, { X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL } },
+	};
+
+	for (unsigned i = 0; i < sizeof(regs) / sizeof(regs[0]); i++) {
+		for (unsigned k = 0; k < 5; k++) {
+			if (regs[i].names[k] == reg)
+				return 1u << regs[i].number;
+		}
+	}
+	return 0;
+}
+
+static bool choose_scratch(csh cs, const cs_insn *insn, struct store *s)
+{
+	static const uint8_t choice[] = { RBX, RSI, RDI, RDX, RCX };
+	cs_regs read, written;
+	uint8_t read_n, written_n;
+	unsigned used = 0;
+
+	if (cs_regs_access(cs, insn, read, &read_n, written, &written_n))
+		return false;
+	for (unsigned i = 0; i < read_n; i++)
+		used |= short_number(read[i]);
+	for (unsigned i = 0; i < written_n; i++)
+		used |= short_number(written[i]);
+	for (unsigned i = 0; i < sizeof(choice); i++) {
+		if (used & 1u << choice[i])
+			continue;
+		s->scratch = choice[i];
+		return true;
+	}
+	return false;
+}
+
+/* Where prefixes, ModRM and displacement are; false: a form that is left alone. */
+static bool parse(const uint8_t *b, unsigned len, unsigned modrm, struct store *s)
+{
+	unsigned at = 0;
+	uint8_t mod, rm;
+
+	while (at < len && (b[at] == 0x66 || b[at] == 0xf2 || b[at] == 0xf3 || b[at] == 0xf0))
+		at++;
+	if (at >= len || b[at] == 0x67 || b[at] == 0x64 || b[at] == 0x65 || b[at] == 0x2e || b[at] == 0x36 || b[at] == 0x3e ||
+	    b[at] == 0x26 || b[at] == 0x62)
+		return false;
+	s->rex = at;
+	s->has_rex = (b[at] & 0xf0) == 0x40;
+	s->vex3 = b[at] == 0xc4;
+	if (modrm <= at || modrm >= len)
+		return false;
+	mod = b[modrm] >> 6;
+	rm = b[modrm] & 7;
+	if (mod == 3)
+		return false;
+	s->modrm = modrm;
+	s->tail = modrm + 1;
+	s->disp_at = 0;
+	if (rm == 4) {
+		if (mod == 0 && (b[s->tail] & 7) == 5)
+			s->tail += 4;
+		s->tail++;
+	} else if (mod == 0 && rm == 5) {
+		s->disp_at = s->tail;
+		s->tail += 4;
+	}
+	s->tail += mod == 1 ? 1 : mod == 2 ? 4 : 0;
+	return s->tail <= len;
+}
+
+static bool pushes(const uint8_t *b, unsigned len, struct store *s)
+{
+	int8_t small;
+
+	s->size = 8;
+	s->kind = STORE_PUSH;
+	s->reg = 16;
+	if (len == 1 && (b[0] & 0xf8) == 0x50)
+		s->reg = b[0] & 7;
+	else if (len == 2 && b[0] == 0x41 && (b[1] & 0xf8) == 0x50)
+		s->reg = 8 + (b[1] & 7);
+	else if (len == 5 && b[0] == 0x68)
+		memcpy(&s->imm, b + 1, 4);
+	else if (len == 2 && b[0] == 0x6a)
+		memcpy(&small, b + 1, 1), s->imm = small;
+	else if (len == 5 && b[0] == 0xe8)
+		s->kind = STORE_CALL;
+	else
+		s->kind = STORE_NONE;
+	s->scratch = s->reg == RBX ? RSI : RBX;
+	if (s->reg == 4)
+		s->kind = STORE_NONE;
+	return s->kind != STORE_NONE;
+}
+
+static void classify(csh cs, const cs_insn *insn, const uint8_t *b, struct store *s)
+{
+	const cs_x86 *x = &insn->detail->x86;
+	unsigned mem = 0;
+	bool written = false;
+
+	*s = (struct store){ .kind = STORE_NONE };
+	if (pushes(b, insn->size, s))
+		return;
+	for (unsigned i = 0; i < x->op_count; i++) {
+		if (x->operands[i].type == X86_OP_MEM) {
+			mem++;
+			written |= x->operands[i].access & CS_AC_WRITE;
+			s->size = x->operands[i].size;
+		}
+	}
+	if (mem != 1 || !written || !s->size || s->size > 64 || !known_form(insn->id) || !parse(b, insn->size, x->encoding.modrm_offset, s) ||
+	    !choose_scratch(cs, insn, s))
+		return;
+	s->kind = STORE_OPERAND;
+}
+
+/* ---- its code ------------------------------------------------------------------------------------------- */
+
+/* lea S, [its operand] */
+static void put_address(struct alias_code *c, const struct store *s, const uint8_t *b, uint64_t end)
+{
+	uint8_t rex = 0x48;
+	int32_t rel;
+
+	if (s->kind != STORE_OPERAND) {		/* lea S, [rsp - 8] */
+		PUT(c, 0x48, 0x8d, (uint8_t)(0x44 | s->scratch << 3), 0x24, 0xf8);
+		return;
+	}
+	if (s->has_rex)
+		rex |= b[s->rex] & 3;
+	if (s->vex3)
+		rex |= (uint8_t)((b[s->rex + 1] & 0x60) >> 5 ^ 3);
+	PUT(c, rex, 0x8d, (uint8_t)((b[s->modrm] & 0xc7) | s->scratch << 3));
+	if (!s->disp_at) {
+		put(c, b + s->modrm + 1, s->tail - s->modrm - 1);
+		return;
+	}
+	memcpy(&rel, b + s->disp_at, 4);
+	put32(c, (uint32_t)(end + (uint64_t)(int64_t)rel - (here(c) + 4)));
+}
+
+/* The instruction with [S] instead. */
+static void put_other(struct alias_code *c, const struct store *s, const uint8_t *b, unsigned len, uint64_t ret)
+{
+	uint8_t other[16];
+
+	if (s->kind == STORE_CALL) {		/* mov dword [S], low; mov dword [S + 4], high */
+		PUT(c, 0xc7, (uint8_t)s->scratch);
+		put32(c, (uint32_t)ret);
+		PUT(c, 0xc7, (uint8_t)(0x40 | s->scratch), 4);
+		put32(c, (uint32_t)(ret >> 32));
+		return;
+	}
+	if (s->kind == STORE_PUSH && s->reg == 16) {
+		PUT(c, 0x48, 0xc7, (uint8_t)s->scratch);
+		put32(c, (uint32_t)s->imm);
+		return;
+	}
+	if (s->kind == STORE_PUSH) {
+		PUT(c, (uint8_t)(0x48 | (s->reg >> 3) << 2), 0x89, (uint8_t)((s->reg & 7) << 3 | s->scratch));
+		return;
+	}
+	memcpy(other, b, len);
+	if (s->has_rex)
+		other[s->rex] &= (uint8_t)~3;
+	if (s->vex3)
+		other[s->rex + 1] |= 0x60;
+	other[s->modrm] = (uint8_t)((b[s->modrm] & 0x38) | s->scratch);
+	put(c, other, s->modrm + 1);
+	put(c, b + s->tail, len - s->tail);
+}
+
+struct fixes { unsigned n, at[FIX_MAX]; };
+
+/* A jump whose distance, its last four bytes, is filled in later. */
+static void put_later(struct alias_code *c, struct fixes *f, int condition)
+{
+	if (condition >= 0)
+		PUT(c, 0x0f, (uint8_t)(0x80 | condition));
+	else
+		PUT(c, 0xe9);
+	put32(c, 0);
+	BUG_ON(f->n == FIX_MAX, "too many jumps in a stub");
+	f->at[f->n++] = c->len;
+}
+
+static void come_here(struct alias_code *c, struct fixes *f)
+{
+	for (unsigned i = 0; i < f->n; i++) {
+		uint32_t rel = c->len - f->at[i];
+
+		memcpy(c->bytes + f->at[i] - 4, &rel, 4);
+	}
+	f->n = 0;
+}
+
+enum { IF_BELOW_NOT = 3, IF_ABOVE = 7, IF_GREATER = 15, ALWAYS = -1 };
+
+static void put_compare(struct alias_code *c, const struct store *s, int32_t value)
+{
+	PUT(c, 0x48, 0x81, (uint8_t)(0xf8 | s->scratch));
+	put32(c, (uint32_t)value);
+}
+
+/* S is an offset in the page: to orig when a watched byte would be stored to. */
+static void put_ranges(struct alias_code *c, const struct alias_view *v, const struct store *s, uint64_t page, struct fixes *orig)
+{
+	for (unsigned i = 0; i < v->ranges_n; i++) {
+		int64_t from = (int64_t)(v->range[i].start - page), to = (int64_t)(v->range[i].end - page);
+		struct fixes past = { 0 };
+
+		if (to <= 0 || from >= PAGE_SIZE_)
+			continue;
+		if (to < PAGE_SIZE_) {
+			put_compare(c, s, (int32_t)to);
+			put_later(c, &past, IF_BELOW_NOT);
+		}
+		from -= (int64_t)s->size;
+		if (from < 0) {
+			put_later(c, orig, ALWAYS);
+		} else {
+			put_compare(c, s, (int32_t)from);
+			put_later(c, orig, IF_GREATER);
+		}
+		come_here(c, &past);
+	}
+}
+
+static void put_flags_back(struct alias_code *c)
+{
+	PUT(c, 0x04, 0x7f, 0x9e);	/* add al, 127: the overflow flag; sahf: the others */
+	put_word(c, 0x8b, RAX, c->data + ALIAS_SAVE_AT + 8);
+}
+
+static void put_test(struct alias_code *c, const struct alias_view *v, const struct store *s, struct fixes *orig, struct fixes *good)
+{
+	PUT(c, 0x9f, 0x0f, 0x90, 0xc0);		/* lahf; seto al */
+	for (unsigned i = 0; i < v->pages_n; i++) {
+		struct fixes other = { 0 };
+
+		put_word(c, 0x2b, s->scratch, c->data + ALIAS_PAGE_AT + 8 * i);
+		put_compare(c, s, (int32_t)(PAGE_SIZE_ - s->size));
+		put_later(c, &other, IF_ABOVE);
+		put_ranges(c, v, s, v->page[i], orig);
+		put_word(c, 0x03, s->scratch, c->data + ALIAS_ALIAS_AT + 8 * i);
+		put_later(c, good, ALWAYS);
+		come_here(c, &other);
+		put_word(c, 0x03, s->scratch, c->data + ALIAS_PAGE_AT + 8 * i);
+	}
+	put_later(c, orig, ALWAYS);
+}
+
+static bool put_original(struct alias_code *c, const struct displaced *d, struct alias_insn *ret)
+{
+	uint64_t fall;
+	unsigned len;
+
+	ret->orig = here(c);
+	if (!displace_write(d, ret->orig, c->bytes + c->len, &len, &fall))
+		return false;
+	c->len += len - SITE_JUMP;
+	return true;
+}
+
+bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint64_t addr, struct alias_insn *ret)
+{
+	struct fixes orig = { 0 }, good = { 0 }, next = { 0 };
+	csh cs = site_decoder();
+	struct displaced d;
+	struct store s;
+	cs_insn *insn;
+
+	if (!cs || c->len + ROOM > ALIAS_CODE || !displace_decode(tid, addr, 1, 0, 0, &d) ||
+	    cs_disasm(cs, d.site.bytes, d.site.len, addr, 1, &insn) != 1)
+		return false;
+	classify(cs, insn, d.site.bytes, &s);
+	cs_free(insn, 1);
+	*ret = (struct alias_insn){ .addr = addr, .len = d.site.len, .stub = here(c), .stores = s.kind != STORE_NONE };
+	if (s.kind != STORE_NONE) {
+		put_word(c, 0x89, s.scratch, c->data + ALIAS_SAVE_AT);
+		put_address(c, &s, d.site.bytes, addr + d.site.len);
+		put_word(c, 0x89, RAX, c->data + ALIAS_SAVE_AT + 8);
+		put_test(c, v, &s, &orig, &good);
+		come_here(c, &good);
+		put_flags_back(c);
+		put_other(c, &s, d.site.bytes, d.site.len, addr + d.site.len);
+		put_word(c, 0x8b, s.scratch, c->data + ALIAS_SAVE_AT);
+		if (s.kind != STORE_OPERAND)
+			PUT(c, 0x48, 0x8d, 0x64, 0x24, 0xf8);	/* lea rsp, [rsp - 8] */
+		if (s.kind == STORE_CALL) {
+			ret->target = here(c);
+			ret->to = d.target;
+			if (!alias_put_jump(c, d.target))
+				return false;
+		} else {
+			put_later(c, &next, ALWAYS);
+		}
+		come_here(c, &orig);
+		put_flags_back(c);
+		put_word(c, 0x8b, s.scratch, c->data + ALIAS_SAVE_AT);
+	}
+	if (!put_original(c, &d, ret))
+		return false;
+	come_here(c, &next);
+	ret->next = here(c);
+	return true;
+}

@@ -1,0 +1,40 @@
+/*
+ * alias_stub.h - instructions that store to a doubled page through its other mapping: the code, for alias.c.
+ */
+#ifndef REPLAYER_ALIAS_STUB_H
+#define REPLAYER_ALIAS_STUB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { ALIAS_PAGES = 4, ALIAS_RANGES = 64, ALIAS_CODE = 4096,
+       /* words in the data page of each area: the pages, where else they are, saved registers */
+       ALIAS_PAGE_AT = 0, ALIAS_ALIAS_AT = 64, ALIAS_SAVE_AT = 128 };
+
+/* What the code has to know. */
+struct alias_view {
+	unsigned pages_n, ranges_n;
+	uint64_t page[ALIAS_PAGES], alias[ALIAS_PAGES];
+	struct { uint64_t start, end; } range[ALIAS_RANGES];	/* watched */
+};
+
+struct alias_code { uint8_t bytes[ALIAS_CODE]; unsigned len; uint64_t at, data; };
+
+struct alias_insn {
+	uint64_t addr;			/* the program's instruction */
+	unsigned len;
+	bool stores;			/* it is one that has another form */
+	uint64_t stub, orig, next;	/* where it begins; the original, with all registers as they were; behind it */
+	uint64_t target, to;		/* at `target', if any, the program is at `to' */
+};
+
+/*
+ * One instruction of the program at addr, running on behind its code.  False: it cannot be run elsewhere.  Code is from start
+ * to end.  Task stopped.
+ */
+bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint64_t addr, struct alias_insn *ret);
+/* "jmp to"; false: too far. */
+bool alias_put_jump(struct alias_code *c, uint64_t to);
+
+#endif
