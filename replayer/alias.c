@@ -39,7 +39,7 @@ struct stub {
 
 struct rp_alias {
 	struct alias_view view;
-	unsigned heat;
+	unsigned heat, faults;
 	bool in, refused;
 	bool from_stub;			/* the last stop was in a stub */
 	unsigned stubs_n, jumps, hot_n;
@@ -230,9 +230,11 @@ void rp_alias_out(struct rp_mm *mm, pid_t real)
 		if (a->stub[i].jump)
 			err_free(tracee_write(real, a->stub[i].site.addr, a->stub[i].site.bytes, SITE_JUMP));
 	}
+	if (a->in)
+		log_debug("doubled pages: %u stubs, %u of them with jumps, %u faults", a->stubs_n, a->jumps, a->faults);
 	for (unsigned k = 0; a->in && k < a->view.pages_n; k++)
 		err_free(single_page(mm, real, k));
-	a->stubs_n = a->jumps = a->heat = 0;
+	a->stubs_n = a->jumps = a->heat = a->faults = 0;
 	a->in = a->refused = a->from_stub = false;
 }
 
@@ -355,7 +357,6 @@ static bool find_site(struct replay *r, struct rp_task *t, const struct alias_in
 		if (d->site.len == len && !in_the_way(r, t, at, at + len))
 			return true;
 	}
-	(void)rp_gate_possible(t, in->addr, &len);
 	return false;
 }
 
@@ -397,6 +398,18 @@ static bool was_hot(struct rp_alias *a, uint64_t addr)
 {
 	for (unsigned i = 0; i < a->hot_n; i++) {
 		if (a->hot[i] == addr)
+			return true;
+	}
+	return false;
+}
+
+bool rp_alias_hot(const struct rp_mm *mm, uint64_t start, uint64_t end)
+{
+	enum { BEFORE = 4, BEHIND = 12 };
+	const struct rp_alias *a = mm->alias;
+
+	for (unsigned i = 0; a && i < a->hot_n; i++) {
+		if (start < a->hot[i] + BEHIND && end + BEFORE > a->hot[i])
 			return true;
 	}
 	return false;
@@ -489,6 +502,8 @@ struct err *rp_alias_step_out(struct rp_task *t)
 		TRY(tracee_regs_get(t->real, &t->regs));
 		t->regs.orig_rax = (uint64_t)-1;
 		rp_alias_leave(t);
+		if (t->mm->gate_n)
+			rp_gate_leave(t);
 	}
 	return NULL;
 }
@@ -532,8 +547,7 @@ static bool may_run_elsewhere(struct replay *r, struct rp_task *t)
 	uint64_t rip = t->regs.rip;
 
 	return !r->debug->step && !r->debug->leaving && !r->debug->slow && !r->debug->diverted && !r->probes && (rip < FIXED_PAGE || rip >= FIXED_END) &&
-		!rp_alias_area(t->mm, rip) && !rp_gate_area(t->mm, rip) && !patches_stub(&t->mm->patches, rip) &&
-		!patches_at(&t->mm->patches, rip) && !rp_gate_overlaps(t->mm, rip, rip + 1);
+		!rp_alias_area(t->mm, rip) && !patches_stub(&t->mm->patches, rip) && !patches_at(&t->mm->patches, rip);
 }
 
 static struct err *fault(struct replay *r, struct rp_task *t, bool *ret)
@@ -546,6 +560,7 @@ static struct err *fault(struct replay *r, struct rp_task *t, bool *ret)
 		a = mm->alias = calloc(1, sizeof(*a));
 		BUG_ON(!a, "out of memory for watchpoints");
 	}
+	rp_gate_enter(t, true);		/* moved by gate.c: from where it is now */
 	if (a->from_stub || !may_run_elsewhere(r, t) || a->refused)
 		return NULL;
 	if (!a->in && a->heat++ < (a->hot_n ? HEAT_AGAIN : HEAT))
@@ -569,6 +584,7 @@ static struct err *fault(struct replay *r, struct rp_task *t, bool *ret)
 	t->dirty = true;
 	into_site(a, t, s->insn[0].addr);
 	*ret = true;
+	a->faults++;
 	return NULL;
 }
 
@@ -584,6 +600,8 @@ bool rp_alias_fault(struct replay *r, struct rp_task *t, const siginfo_t *info)
 		if (page != (addr & ~(PAGE_BYTES - 1ull)))
 			continue;
 		err_free(fault(r, t, &done));
+		if (!done && t->mm->gate_n)
+			rp_gate_leave(t);
 		return done;
 	}
 	return false;

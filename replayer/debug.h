@@ -230,6 +230,8 @@ struct err *rp_gate_build(struct replay *r, struct rp_task *t, unsigned set);
 void rp_gate_forget(struct rp_mm *mm);
 bool rp_gate_possible(struct rp_task *t, uint64_t addr, unsigned *len_ret);
 bool rp_gate_has(const struct rp_mm *mm, const struct replay_break *b);
+/* Is a jump there, whose stub counts or compares when the task goes on? */
+bool rp_gate_decides(const struct rp_mm *mm, const struct replay_break *b);
 bool rp_gate_in(struct rp_mm *mm, pid_t real, const struct replay_break *b);
 void rp_gate_out(struct rp_mm *mm, pid_t real);
 /* first: also where the first instruction of a place is the next one, so that it is not counted. */
@@ -307,6 +309,8 @@ void rp_alias_enter(struct rp_task *t);
 /* In a stub, and nowhere that the program knows? */
 bool rp_alias_inside(const struct rp_task *t);
 struct err *rp_alias_step_out(struct rp_task *t);
+/* Does a jump belong there, for a store that is made all the time? */
+bool rp_alias_hot(const struct rp_mm *mm, uint64_t start, uint64_t end);
 bool rp_alias_jumps(const struct rp_mm *mm);
 /* Code that was read: without our jumps. */
 void rp_alias_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t len);

@@ -304,9 +304,9 @@ static struct err *run(struct replay *r, struct rp_task *t, struct replay_stop *
 		if (!WIFSTOPPED(status))
 			return &err_gone;
 		TRY(tracee_regs_get(t->real, &t->regs));
+		rp_alias_leave(t);
 		if (t->mm->gate_n)
 			rp_gate_leave(t);
-		rp_alias_leave(t);
 		t->stub = 0;
 		if (!(WSTOPSIG(status) == SIGTRAP && rp_int3_hit(t)))
 			rp_task_normal(t);

@@ -558,6 +558,13 @@ bool rp_gate_has(const struct rp_mm *mm, const struct replay_break *b)
 	return p && p->built;
 }
 
+bool rp_gate_decides(const struct rp_mm *mm, const struct replay_break *b)
+{
+	const struct rp_gate *p = mm->gate_n ? gate_of(mm, b) : NULL;
+
+	return p && p->in && !p->trap_only;
+}
+
 /* The jump for this breakpoint; false: it has to be an int3. */
 bool rp_gate_in(struct rp_mm *mm, pid_t real, const struct replay_break *b)
 {

@@ -318,10 +318,10 @@ static struct err *run_to_trap(struct landmark *l, int request)
 		if (!WIFSTOPPED(status))
 			return &err_gone;
 		TRY(tracee_regs_get(t->real, &t->regs));
-		if (l->r->debug && t->mm->gate_n)
-			rp_gate_leave(t);
 		if (l->r->debug)
 			rp_alias_leave(t);
+		if (l->r->debug && t->mm->gate_n)
+			rp_gate_leave(t);
 		if (tracee_stop_kind(status) == STOP_SYSCALL)
 			return missed(l, "the next system call");
 		t->regs.orig_rax = (uint64_t)-1;

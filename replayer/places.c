@@ -28,7 +28,7 @@ static bool good_place(struct replay *r, struct rp_task *t, uint64_t pc, unsigne
 	const struct trace_event *ev = &r->ev;
 	unsigned len;
 
-	if (!rp_gate_possible(t, pc, &len) || in_the_way(r->debug->sets[set], t->rec_pid, pc, len))
+	if (!rp_gate_possible(t, pc, &len) || in_the_way(r->debug->sets[set], t->rec_pid, pc, len) || rp_alias_hot(t->mm, pc, pc + len))
 		return false;
 	/* landmark.c's own jump */
 	return ev->place != TRACE_AT_STATE || pc + len + PLACE_BYTES < ev->regs.rip || pc > ev->regs.rip + PLACE_BYTES;

@@ -172,10 +172,10 @@ struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event
 		t->raw_known = !r->debug && !r->probes;
 		if (t->raw_known)
 			t->raw = t->regs;
-		if (r->debug && t->mm->gate_n)
-			rp_gate_leave(t);
 		if (r->debug)
 			rp_alias_leave(t);
+		if (r->debug && t->mm->gate_n)
+			rp_gate_leave(t);
 		t->stub = 0;
 		if (!(r->debug && WSTOPSIG(status) == SIGTRAP && rp_int3_hit(t)))
 			rp_task_normal(t);
