@@ -460,6 +460,12 @@ void rp_debug_left(struct replay *r, struct rp_task *t)
 	r->debug->leaving = false;
 }
 
+bool rp_debug_left_by_us(struct replay *r, struct rp_task *t)
+{
+	rp_debug_left(r, t);
+	return r->debug->trapped = r->debug->left_trap;
+}
+
 bool rp_debug_leave(struct replay *r, struct rp_task *t, bool trapped)
 {
 	struct rp_debug *d = r->debug;

@@ -165,6 +165,62 @@ static struct err *assist(struct replay *r, struct rp_task *t, const struct trac
 	return e.kind ? effect_one(r, t, ev, &e) : NULL;
 }
 
+/*
+ * The records are used up, and the event to come may be another lot of them: a debugger looks at the task before that.  What is left of the
+ * hook (syscallbuf/entry.S) is done here, so that nobody sees the task in it.
+ */
+static struct err *finish_hook(struct rp_task *t)
+{
+	enum { TRACE_FLAG = 0x100 };
+	struct { uint64_t stub, rax, rdi, rsi, rdx, r10, r8, r9, eflags; } f;
+	struct stub_info stub;
+
+	TRY(tracee_read(t->real, FIXED_STACK - 80, &f, sizeof(f)));
+	TRY(tracee_read(t->real, f.stub, &stub, sizeof(stub)));
+	TRY(tracee_read(t->real, FIXED_STATE + STATE_RSP, &t->regs.rsp, 8));
+	f.eflags &= ~(uint64_t)TRACE_FLAG;	/* ours, of a step */
+	t->regs.rax = f.rax;
+	t->regs.rdi = f.rdi;
+	t->regs.rsi = f.rsi;
+	t->regs.rdx = f.rdx;
+	t->regs.r10 = f.r10;
+	t->regs.r8 = f.r8;
+	t->regs.r9 = f.r9;
+	t->regs.eflags = t->regs.r11 = f.eflags;
+	t->regs.rcx = stub.after;
+	t->regs.rip = stub.cont;
+	rp_task_normal(t);
+	t->dirty = true;
+	return NULL;
+}
+
+/* The same for rdtsc, which changes rax and rdx only. */
+static struct err *finish_tsc(struct rp_task *t)
+{
+	enum { TRACE_FLAG = 0x100 };
+	struct { uint64_t stub, rdi, rsi, r8, r9, r10, r11, rax, rbx, rdx, eflags, rcx; } f;
+	struct stub_info stub;
+
+	TRY(tracee_read(t->real, FIXED_STACK - 96, &f, sizeof(f)));
+	TRY(tracee_read(t->real, f.stub, &stub, sizeof(stub)));
+	TRY(tracee_read(t->real, FIXED_STATE + STATE_RSP, &t->regs.rsp, 8));
+	t->regs.rdi = f.rdi;
+	t->regs.rsi = f.rsi;
+	t->regs.r8 = f.r8;
+	t->regs.r9 = f.r9;
+	t->regs.r10 = f.r10;
+	t->regs.r11 = f.r11;
+	t->regs.rax = f.rax;
+	t->regs.rbx = f.rbx;
+	t->regs.rdx = f.rdx;
+	t->regs.rcx = f.rcx;
+	t->regs.eflags = f.eflags & ~(uint64_t)TRACE_FLAG;
+	t->regs.rip = stub.cont;
+	rp_task_normal(t);
+	t->dirty = true;
+	return NULL;
+}
+
 enum calls_trap calls_trap(struct replay *r, struct rp_task *t, const struct trace_event *ev, struct err **err_ret)
 {
 	struct buf_record next;
@@ -172,10 +228,14 @@ enum calls_trap calls_trap(struct replay *r, struct rp_task *t, const struct tra
 	bool last;
 
 	*err_ret = NULL;
-	if (t->regs.rip == blob()->stopped || t->regs.rip == blob()->tsc_stopped)
+	if (t->regs.rip == blob()->stopped || t->regs.rip == blob()->tsc_stopped) {
+		*err_ret = t->regs.rip == blob()->stopped ? finish_hook(t) : finish_tsc(t);
 		return CALLS_STOPPED;
+	}
 	if (t->regs.rip == blob()->assist) {
 		*err_ret = assist(r, t, ev, &last);
+		if (!*err_ret && last)
+			*err_ret = finish_hook(t);
 		return *err_ret || last ? CALLS_STOPPED : CALLS_GO_ON;
 	}
 	if (t->regs.rip != blob()->differs)

@@ -179,6 +179,8 @@ bool rp_debug_trap(struct replay *r, struct rp_task *t, siginfo_t *info);
 bool rp_debug_leave(struct replay *r, struct rp_task *t, bool trapped);
 /* It has come out in another way. */
 void rp_debug_left(struct replay *r, struct rp_task *t);
+/* The rest of the hook was done for it: is that where a step or a stop ends? */
+bool rp_debug_left_by_us(struct replay *r, struct rp_task *t);
 /* A stop that is no signal's: must the run end here? */
 struct err *rp_debug_pause(struct replay *r, struct rp_task *t, bool *end);
 bool rp_debug_interrupted(struct replay *r);

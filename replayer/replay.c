@@ -217,7 +217,7 @@ struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event
 				continue;
 			*stop = RUN_SIGNAL;
 			if (trap == CALLS_STOPPED)
-				return err;
+				return !err && r->debug && r->debug->leaving && rp_debug_left_by_us(r, t) ? &rp_stopped : err;
 		}
 		if (r->debug && rp_alias_fault(r, t, info))
 			continue;
