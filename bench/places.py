@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""places.py [-n N] [-s SEED] [-m steps|stops|both] REPLAY TRACE - how exact and how fast is going back, at random places?
+"""places.py [-n N] [-s SEED] [-m steps|stops|both] [-w SHARE] REPLAY TRACE - how exact and how fast is going back, at random places?
 
 Speaks the gdb-remote protocol to `replay --serve'.  A place is a random event and some steps, or, in
 computing, where an interrupt after a random time finds the program.  At each place:
   steps   some instructions back, each timed, and as many forward
-  stops   breakpoints and a watchpoint where the program was just seen; forward to a stop, some stops back, as many forward
+  stops   breakpoints and (in SHARE of the places) a watchpoint where the program was just seen; forward to a stop, some stops back, as many forward
 Both must end at the same registers and memory.  Exit status 1 when any did not.
 """
 import argparse
@@ -186,6 +186,7 @@ class Place:
 class Bench:
     def __init__(self, opts):
         self.rnd = random.Random(opts.s)
+        self.watches = opts.w
         self.args = opts.replay, opts.trace
         self.r = r = Remote(*self.args)
         t0 = time.time()
@@ -250,7 +251,7 @@ class Bench:
             if "replaylog" in stop or p.thread not in stop:
                 break
         said = ["0,%x,1" % a for a in set(self.rnd.choices(seen, k=3))]
-        if self.rnd.random() < 0.4:
+        if self.rnd.random() < self.watches:
             said.append("2,%x,%d" % (self.rnd.choice(stack) & ~7, self.rnd.choice((4, 8))))
         return said
 
@@ -325,6 +326,7 @@ def main():
     a.add_argument("-n", type=int, default=200)
     a.add_argument("-s", type=int, default=1)
     a.add_argument("-m", choices=("steps", "stops", "both"), default="both")
+    a.add_argument("-w", type=float, default=0.4)
     a.add_argument("replay")
     a.add_argument("trace")
     opts = a.parse_args()
