@@ -321,12 +321,37 @@ def _re_enable(known):
             pass
 
 
+_asleep = []             # catchpoints for exceptions that we have disabled
+
+
+def _on_free(event):
+    """
+    A place of `catch throw' is a probe of libstdc++; gdb 13 keeps it when the library goes, as it does on the way back to the
+    beginning, and crashes when it takes the breakpoint out.  So that goes first; it is back with the library.
+    """
+    if 'libstdc++' not in (event.objfile.filename or ''):
+        return
+    for b in gdb.breakpoints():
+        if b.type == gdb.BP_CATCHPOINT and b.enabled and ' exception ' in gdb.execute('info breakpoints %d' % b.number, to_string=True):
+            b.enabled = False
+            _asleep.append(b)
+
+
+def _wake():
+    for b in _asleep:
+        if b.is_valid():
+            b.enabled = True
+    _asleep.clear()
+
+
 def _on_objfile(event):
     """Breakpoints it may have places of, and pretty-printers that gdb would load by itself, were the file where it is on this machine."""
     global _execed
     _execed = _execed or event.new_objfile.filename == gdb.current_progspace().filename
     if _execed:
         _re_enable(True)
+    if 'libstdc++' in event.new_objfile.filename:
+        _wake()
     path = _seen(event.new_objfile.filename)
     if not path or path == event.new_objfile.filename:
         return
@@ -364,5 +389,7 @@ def _connect(socket, sysroot):
     gdb.events.stop.connect(_on_stop)
     gdb.events.new_objfile.connect(_on_objfile)
     gdb.events.cont.connect(_on_resume)
+    if hasattr(gdb.events, 'free_objfile') and hasattr(gdb, 'BP_CATCHPOINT'):
+        gdb.events.free_objfile.connect(_on_free)
     _say(gdb.execute('target remote ' + socket, to_string=True))
     _programs[gdb.selected_inferior().num] = gdb.execute('monitor place', to_string=True).rstrip('\n')
