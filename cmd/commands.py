@@ -282,15 +282,26 @@ def _reload(path):
     gdb.execute('frame')
 
 
+def _libraries():
+    nameless = gdb.newest_frame().name() is None        # and has been printed so
+    gdb.execute('sharedlibrary', to_string=True)
+    if nameless and gdb.newest_frame().name():
+        gdb.execute('frame')
+
+
 def _on_stop(event):
     global _resumed, _execed
     if _execed:
         _re_enable(False)
     _resumed = _execed = False
     try:
-        path, _, end = gdb.execute('monitor place', to_string=True).rstrip('\n').partition('\n')
-        if end:         # of the recording: "_exitcode 3" or "_exitsignal 11"
-            gdb.set_convenience_variable(end.split()[0], int(end.split()[1]))
+        path, *more = gdb.execute('monitor place', to_string=True).splitlines()
+        for line in more:
+            name, _, value = line.partition(' ')
+            if name == 'libraries':     # come to, or gone from, without the loader's telling: after `seek', where the recording begins
+                _libraries()
+            else:                       # of the recording: "_exitcode 3" or "_exitsignal 11"
+                gdb.set_convenience_variable(name, int(value))
         _reload(path)
     except gdb.error:
         pass
@@ -392,4 +403,4 @@ def _connect(socket, sysroot):
     if hasattr(gdb.events, 'free_objfile') and hasattr(gdb, 'BP_CATCHPOINT'):
         gdb.events.free_objfile.connect(_on_free)
     _say(gdb.execute('target remote ' + socket, to_string=True))
-    _programs[gdb.selected_inferior().num] = gdb.execute('monitor place', to_string=True).rstrip('\n')
+    _programs[gdb.selected_inferior().num] = gdb.execute('monitor place', to_string=True).split('\n')[0]

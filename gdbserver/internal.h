@@ -121,6 +121,8 @@ void memory_name(struct server *s, uint64_t addr, char *name, size_t size);
 handler do_libraries, do_tls_address;
 /* Other libraries than at the last time this was asked? */
 bool link_changed(struct server *s);
+/* Has the debugger moved to where there are others, and not asked yet? */
+bool link_is_old(struct server *s);
 /* monitor.c */
 handler do_monitor;
 

@@ -159,18 +159,6 @@ static bool put_library(void *ctx, uint64_t lm, const struct link_map_words *m, 
 	return true;
 }
 
-void do_libraries(struct server *s, const char *p, size_t len)
-{
-	struct list l = { .s = s, .first = true };
-
-	(void)len;
-	reply_text(&l.xml, "<library-list-svr4 version=\"1.0\"");
-	libraries(s, put_library, &l);
-	reply_text(&l.xml, l.first ? "/>" : "</library-list-svr4>");
-	xfer(s, p, l.xml.bytes, l.xml.len);
-	free(l.xml.bytes);
-}
-
 static bool add_to_sum(void *ctx, uint64_t lm, const struct link_map_words *m, uint64_t space)
 {
 	uint64_t *sum = ctx;
@@ -180,9 +168,30 @@ static bool add_to_sum(void *ctx, uint64_t lm, const struct link_map_words *m, u
 	return true;
 }
 
+static uint64_t libraries_now(struct server *s)
+{
+	uint64_t sum = 0;
+
+	libraries(s, add_to_sum, &sum);
+	return sum;
+}
+
+void do_libraries(struct server *s, const char *p, size_t len)
+{
+	struct list l = { .s = s, .first = true };
+
+	(void)len;
+	reply_text(&l.xml, "<library-list-svr4 version=\"1.0\"");
+	libraries(s, put_library, &l);
+	s->libraries_sum = libraries_now(s);
+	reply_text(&l.xml, l.first ? "/>" : "</library-list-svr4>");
+	xfer(s, p, l.xml.bytes, l.xml.len);
+	free(l.xml.bytes);
+}
+
 bool link_changed(struct server *s)
 {
-	uint64_t sum = 0, space = debug_of(s), brk = 0;
+	uint64_t sum, space = debug_of(s), brk = 0;
 	struct regs regs;
 	bool changed;
 
@@ -190,10 +199,19 @@ bool link_changed(struct server *s)
 	if (space && get(s, space + 16, &brk, 8) && !err_catch(&(struct err *){ replay_regs(s->r, thread_to_read(s), &regs) }, ERR_GONE) &&
 	    regs.rip == brk)
 		return false;
-	libraries(s, add_to_sum, &sum);
+	sum = libraries_now(s);
 	changed = sum != s->libraries_sum;
 	s->libraries_sum = sum;
 	return changed;
+}
+
+bool link_is_old(struct server *s)
+{
+	uint64_t space = debug_of(s);
+	int32_t state = 0;
+
+	/* while the loader is at it, the list has libraries that are not mapped */
+	return (!space || (get(s, space + 24, &state, sizeof(state)) && state == 0)) && libraries_now(s) != s->libraries_sum;
 }
 
 /* ---- thread-local storage -------------------------------------------------------------------------- */

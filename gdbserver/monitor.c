@@ -325,7 +325,7 @@ void monitor_note_place(struct server *s)
 	s->place = l->n - 1;
 }
 
-/* gdb says which stops its user sees (commands.py), and wants to know which program that is. */
+/* gdb says which stops its user sees (commands.py), and wants to know which program that is, and whether its libraries are others. */
 static void do_place(struct monitor *m)
 {
 	char exe[4096];
@@ -335,6 +335,8 @@ static void do_place(struct monitor *m)
 	monitor_note_place(m->s);
 	replay_exe(m->s->r, replay_current(m->s->r), exe, sizeof(exe));
 	reply_text(m->o, "%s\n", exe);
+	if (link_is_old(m->s))
+		reply_text(m->o, "libraries\n");
 	if (m->s->last.kind != REPLAY_STOP_END || !replay_end_status(m->s->r, &status))
 		return;
 	if (WIFSIGNALED(status))
