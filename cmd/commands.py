@@ -6,6 +6,7 @@
 import gdb
 import glob
 import os
+import re
 import sys
 
 
@@ -289,6 +290,39 @@ def _libraries():
         gdb.execute('frame')
 
 
+def _forget(pid):
+    """A process that has not been forked yet, where this is.  While gdb has it, its fork is no stop; for those who catch forks gdb
+lets go of it.  Its fork, or a jump into its time, brings it back."""
+    there = [i for i in gdb.inferiors() if i.pid]
+    if len(there) > 1 and re.search(r'^\d+ +catchpoint .* v?fork', gdb.execute('info breakpoints', to_string=True), re.MULTILINE):
+        for inferior in there:
+            if inferior.pid == pid:
+                gdb.execute('detach inferiors %d' % inferior.num, to_string=True)
+
+
+_pids = {}               # inferior: its process
+
+
+def _on_thread(event):
+    """A process that had ended is there again, since time went back: gdb takes any empty inferior, which may have had another program."""
+    inferior = event.inferior_thread.inferior if event.inferior_thread else None
+    if inferior is None or _pids.get(inferior.num) == inferior.pid:
+        return
+    _pids[inferior.num] = inferior.pid
+    if inferior.num != gdb.selected_inferior().num:
+        return              # forked, and gdb knows all about it
+    try:
+        gdb.execute('unset tdesc filename', to_string=True)     # ask for it
+        event.inferior_thread.switch()
+        path = gdb.execute('monitor exe %d' % inferior.pid, to_string=True).rstrip('\n')
+        if path and path != _seen(inferior.progspace.filename):
+            gdb.execute('file "%s%s"' % (_sysroot, path), to_string=True)
+        _programs[inferior.num] = path
+        gdb.execute('set solib-search-path ' + (gdb.parameter('solib-search-path') or ''), to_string=True)  # look where the program lies
+    except gdb.error:
+        pass
+
+
 def _on_stop(event):
     global _resumed, _execed
     if _execed:
@@ -298,8 +332,10 @@ def _on_stop(event):
         path, *more = gdb.execute('monitor place', to_string=True).splitlines()
         for line in more:
             name, _, value = line.partition(' ')
-            if name == 'libraries':     # come to, or gone from, without the loader's telling: after `seek', where the recording begins
+            if name == 'libraries':     # come to, or gone from, without the loader's telling: where the recording begins
                 _libraries()
+            elif name == '_gone':
+                _forget(int(value))
             else:                       # of the recording: "_exitcode 3" or "_exitsignal 11"
                 gdb.set_convenience_variable(name, int(value))
         _reload(path)
@@ -403,4 +439,6 @@ def _connect(socket, sysroot):
     if hasattr(gdb.events, 'free_objfile') and hasattr(gdb, 'BP_CATCHPOINT'):
         gdb.events.free_objfile.connect(_on_free)
     _say(gdb.execute('target remote ' + socket, to_string=True))
+    gdb.events.new_thread.connect(_on_thread)
+    _pids[gdb.selected_inferior().num] = gdb.selected_inferior().pid
     _programs[gdb.selected_inferior().num] = gdb.execute('monitor place', to_string=True).split('\n')[0]

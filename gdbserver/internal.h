@@ -39,6 +39,13 @@ struct kept_list {
 	unsigned n, room;
 };
 
+/* A process that the debugger has an inferior for. */
+struct known {
+	int pid;
+	bool asked;			/* for its libraries */
+	uint64_t libraries;		/* a sum over the list that was told */
+};
+
 struct server {
 	struct replay *r;
 	int fd;
@@ -57,6 +64,10 @@ struct server {
 	bool last_found;		/* by the last ARMED_LAST */
 	struct kept_list checkpoints, places;
 	unsigned checkpoint_id, place;	/* of the newest; of places, the present one */
+	struct known *known;
+	unsigned known_n;
+	bool shared;			/* some have the same memory */
+	struct { bool set, arrived; struct replay_stop stop; } later;	/* after libraries were told */
 	bool places_told;		/* the debugger says which stops its user sees */
 	struct { unsigned at, size; } component[XSTATE_COMPONENTS];	/* of the XSAVE area */
 	struct symbols *symbols;	/* names.c */
@@ -79,8 +90,20 @@ void reply_bad(struct server *s);
 /* OK, or E01 for an error, which is freed. */
 void reply_done(struct server *s, struct err *err);
 
-/* The debugger has let go of it, or was told that it has ended. */
-void forget_process(struct server *s, int pid);
+/* ---- process.c --------------------------------------------------------------------- */
+void process_told(struct server *s, int pid);
+bool process_known(const struct server *s, int pid);
+/* The debugger has just been told of its end; has let go of it. */
+void process_ended(struct server *s, int pid);
+void process_let_go(struct server *s, int pid);
+/* What was set goes to the replay; again before a move, where processes have come to share their memory, or no longer do. */
+struct err *process_breaks(struct server *s) __must_check;
+void process_going(struct server *s);
+/* Those that have not been forked yet, where this is: "_gone PID" lines. */
+void process_gone(struct server *s, struct reply *o);
+void process_libraries_told(struct server *s);
+/* A thread of one whose libraries are others than those it was told of, 0: none. */
+int process_libraries_changed(struct server *s);
 
 /* ---- thread.c ---------------------------------------------------------------------- */
 /* "pPID.TID", "TID", -1 and 0 allowed for both.  *tid = -1: all, 0: any. */
@@ -121,8 +144,8 @@ void memory_name(struct server *s, uint64_t addr, char *name, size_t size);
 handler do_libraries, do_tls_address;
 /* Other libraries than at the last time this was asked? */
 bool link_changed(struct server *s);
-/* Has the debugger moved to where there are others, and not asked yet? */
-bool link_is_old(struct server *s);
+/* Over its libraries. */
+uint64_t link_sum(struct server *s);
 /* monitor.c */
 handler do_monitor;
 

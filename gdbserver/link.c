@@ -159,6 +159,19 @@ static bool put_library(void *ctx, uint64_t lm, const struct link_map_words *m, 
 	return true;
 }
 
+void do_libraries(struct server *s, const char *p, size_t len)
+{
+	struct list l = { .s = s, .first = true };
+
+	(void)len;
+	reply_text(&l.xml, "<library-list-svr4 version=\"1.0\"");
+	libraries(s, put_library, &l);
+	reply_text(&l.xml, l.first ? "/>" : "</library-list-svr4>");
+	xfer(s, p, l.xml.bytes, l.xml.len);
+	free(l.xml.bytes);
+	process_libraries_told(s);
+}
+
 static bool add_to_sum(void *ctx, uint64_t lm, const struct link_map_words *m, uint64_t space)
 {
 	uint64_t *sum = ctx;
@@ -168,25 +181,12 @@ static bool add_to_sum(void *ctx, uint64_t lm, const struct link_map_words *m, u
 	return true;
 }
 
-static uint64_t libraries_now(struct server *s)
+uint64_t link_sum(struct server *s)
 {
 	uint64_t sum = 0;
 
 	libraries(s, add_to_sum, &sum);
 	return sum;
-}
-
-void do_libraries(struct server *s, const char *p, size_t len)
-{
-	struct list l = { .s = s, .first = true };
-
-	(void)len;
-	reply_text(&l.xml, "<library-list-svr4 version=\"1.0\"");
-	libraries(s, put_library, &l);
-	s->libraries_sum = libraries_now(s);
-	reply_text(&l.xml, l.first ? "/>" : "</library-list-svr4>");
-	xfer(s, p, l.xml.bytes, l.xml.len);
-	free(l.xml.bytes);
 }
 
 bool link_changed(struct server *s)
@@ -199,7 +199,7 @@ bool link_changed(struct server *s)
 	if (space && get(s, space + 16, &brk, 8) && !err_catch(&(struct err *){ replay_regs(s->r, thread_to_read(s), &regs) }, ERR_GONE) &&
 	    regs.rip == brk)
 		return false;
-	sum = libraries_now(s);
+	sum = link_sum(s);
 	changed = sum != s->libraries_sum;
 	s->libraries_sum = sum;
 	return changed;

@@ -335,14 +335,23 @@ static void do_place(struct monitor *m)
 	monitor_note_place(m->s);
 	replay_exe(m->s->r, replay_current(m->s->r), exe, sizeof(exe));
 	reply_text(m->o, "%s\n", exe);
-	if (link_is_old(m->s))
+	if (process_libraries_old(m->s))
 		reply_text(m->o, "libraries\n");
+	process_gone(m->s, m->o);
 	if (m->s->last.kind != REPLAY_STOP_END || !replay_end_status(m->s->r, &status))
 		return;
 	if (WIFSIGNALED(status))
 		reply_text(m->o, "_exitsignal %d\n", gdb_signal(WTERMSIG(status)));
 	else
 		reply_text(m->o, "_exitcode %d\n", WEXITSTATUS(status));
+}
+
+static void do_exe(struct monitor *m)
+{
+	char exe[4096];
+
+	replay_exe(m->s->r, atoi(m->args), exe, sizeof(exe));
+	reply_text(m->o, "%s\n", exe);
 }
 
 static void visit(struct monitor *m, int by)
@@ -424,6 +433,7 @@ static const struct { const char *name; monitor_fn *run; const char *args, *help
 	/* for commands.py */
 	{ "last-was", do_last_was, NULL, NULL },
 	{ "place", do_place, NULL, NULL },
+	{ "exe", do_exe, NULL, NULL },
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 

@@ -61,7 +61,7 @@ static bool parse_break(struct server *s, const char *p, struct replay_break *b)
 
 static void set_breaks(struct server *s)
 {
-	struct err *err = replay_breaks(s->r, s->breaks, s->breaks_n);
+	struct err *err = process_breaks(s);
 
 	if (!err) {
 		reply_ok(s);
@@ -69,7 +69,7 @@ static void set_breaks(struct server *s)
 	}
 	err_free(err);
 	s->breaks_n--;		/* the newest was too much */
-	err_free(replay_breaks(s->r, s->breaks, s->breaks_n));
+	err_free(process_breaks(s));
 	reply_bad(s);
 }
 

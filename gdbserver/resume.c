@@ -77,6 +77,7 @@ void put_stop(struct server *s, const struct replay_stop *stop)
 		reply_text(&s->out, "replaylog:end;");
 		break;
 	case REPLAY_STOP_FORK:
+		process_told(s, stop->child_pid);
 		reply_text(&s->out, "%s:p%x.%x;", stop->vfork && s->vfork_events ? "vfork" : "fork", (unsigned)stop->child_pid,
 			   (unsigned)stop->child_tid);
 		break;
@@ -120,9 +121,8 @@ static void stopped(struct server *s, struct err *err, const struct replay_stop 
 		monitor_note_place(s);
 	if (stop->kind == REPLAY_STOP_FORK)
 		replay_show(s->r, stop->child_pid, true);
-	/* a debugger has no use for it when time goes back: a new fork brings it back */
 	if (stop->kind == REPLAY_STOP_EXIT)
-		forget_process(s, stop->child_pid);
+		process_ended(s, stop->child_pid);
 	if (stop->kind == REPLAY_STOP_FORK && stop->vfork)
 		s->vfork_open = s->vfork_events;
 	if (stop->kind == REPLAY_STOP_VFORK_DONE)
@@ -154,10 +154,42 @@ static void arrived(struct server *s, const struct replay_stop *stop)
 	reply_text(&s->out, ";");
 }
 
-/* A fork whose child the debugger has already: it went back over it, or saw it before. */
+/* ---- what a debugger must see before a stop ----------------------------------------------------- */
+
+static void tell_process(struct server *s, int tid)
+{
+	reply_text(&s->out, "T05thread:");
+	put_thread(s, tid);
+	reply_text(&s->out, ";library:;");
+	s->tid = tid;		/* a debugger takes the thread that stopped for chosen */
+}
+
+/* A stop after a move that jumped: libraries first. */
+static bool tell_later(struct server *s)
+{
+	int tid;
+
+	if (!s->later.set)
+		return false;
+	tid = s->lldb ? 0 : process_libraries_changed(s);
+	if (tid) {
+		tell_process(s, tid);
+		return true;
+	}
+	s->later.set = false;
+	if (s->later.arrived)
+		arrived(s, &s->later.stop);
+	else
+		stopped(s, NULL, &s->later.stop);
+	return true;
+}
+
+/* A fork whose child the debugger has already: it went back over it, or saw it before.  The end of a process that it has never seen. */
 static bool is_known(const struct server *s, const struct replay_stop *stop)
 {
-	return stop->kind == REPLAY_STOP_FORK && replay_shown(s->r, stop->child_pid);
+	if (stop->kind == REPLAY_STOP_EXIT)
+		return !process_known(s, stop->child_pid);
+	return stop->kind == REPLAY_STOP_FORK && process_known(s, stop->child_pid);
 }
 
 void stop_reply(struct server *s, const struct replay_stop *stop)
@@ -173,17 +205,22 @@ static void go(struct server *s, int tid, bool step, uint64_t start, uint64_t en
 	struct replay_stop stop;
 	struct err *err;
 
-	if (lldb_told(s))
+	if (lldb_told(s) || tell_later(s))
 		return;
+	process_going(s);
 	replay_interrupt_from(s->r, packet_interrupts(s));
 	if (monitor_armed(s) && close_vfork(s))
 		return;
 	if (monitor_armed(s)) {
 		err = monitor_go(s, &stop);
-		if (err || stop.kind != REPLAY_STOP_STEP)
+		if (err) {
 			stopped(s, err, &stop);
-		else
-			arrived(s, &stop);
+			return;
+		}
+		s->later.set = true;
+		s->later.stop = stop;
+		s->later.arrived = stop.kind == REPLAY_STOP_STEP;
+		tell_later(s);
 		return;
 	}
 	if (replay_copy_goes_on(s->r) && !packet_console(s, copy_note))
@@ -261,8 +298,9 @@ void do_back(struct server *s, const char *p, size_t len)
 	struct err *err;
 
 	(void)len;
-	if (lldb_told(s))
+	if (lldb_told(s) || tell_later(s))
 		return;
+	process_going(s);
 	replay_interrupt_from(s->r, packet_interrupts(s));
 	if (monitor_armed(s)) {
 		go(s, 0, false, 0, 0);
@@ -270,10 +308,17 @@ void do_back(struct server *s, const char *p, size_t len)
 	}
 	if (close_vfork(s))
 		return;
+	s->catching.ends = !s->lldb;
+	replay_catch(s->r, &s->catching);
 	do {
 		err = p[-1] == 'c' ? replay_backward(s->r, &stop) : replay_step_back(s->r, thread_to_go(s, 0), &stop);
-	} while (!err && is_known(s, &stop));
-	stopped(s, err, &stop);
+	} while (!err && stop.kind == REPLAY_STOP_EXIT ? process_known(s, stop.child_pid) : !err && is_known(s, &stop));
+	s->catching.ends = false;
+	replay_catch(s->r, &s->catching);
+	if (!err && stop.kind == REPLAY_STOP_EXIT)
+		tell_process(s, stop.tid);
+	else
+		stopped(s, err, &stop);
 }
 
 void do_why(struct server *s, const char *p, size_t len)

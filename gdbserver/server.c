@@ -50,36 +50,18 @@ static void do_extended(struct server *s, const char *p, size_t len)
 	reply_ok(s);
 }
 
-static bool any_shown(struct server *s)
-{
-	struct replay_task t;
-
-	return replay_tasks(s->r, false, &t, 1) > 0;
-}
-
-void forget_process(struct server *s, int pid)
-{
-	replay_show(s->r, pid, false);
-	for (unsigned i = 0; i < s->breaks_n; i++) {
-		if (s->breaks[i].pid == pid)
-			s->breaks[i--] = s->breaks[--s->breaks_n];
-	}
-	err_free(replay_breaks(s->r, s->breaks, s->breaks_n));
-}
-
 static void let_go(struct server *s, const char *p)
 {
 	uint64_t pid;
-	int shown[2];
 
 	if (parse_char(&p, ';') && parse_hex(&p, &pid)) {
-		if (s->extended && replay_shown_pids(s->r, shown, 2) == 1) {	/* it may be run again */
+		if (s->extended && s->known_n == 1) {	/* it may be run again */
 			s->breaks_n = 0;
-			err_free(replay_breaks(s->r, s->breaks, 0));
+			err_free(process_breaks(s));
 		} else {
-			forget_process(s, (int)(pid & INT32_MAX));
+			process_let_go(s, (int)(pid & INT32_MAX));
 		}
-		s->done = !any_shown(s) && !s->extended;
+		s->done = !s->known_n && !s->extended;
 	} else {
 		s->done = true;
 	}
@@ -237,6 +219,7 @@ struct err *gdbserver_run(struct replay *r, int fd)
 	if (s->always >= 0)
 		close(s->always);
 	monitor_deinit(s);
+	free(s->known);
 	err = s->err;
 	free(s->out.bytes);
 	free(s);

@@ -306,23 +306,22 @@ struct err *target_set_register(struct server *s, int tid, uint64_t n, const cha
 }
 
 /*
- * A process that a debugger knows stays until it is told of its end, also where it has not been forked yet: gdb cannot
- * forget one.  There it has one thread, with nothing in its registers.
+ * A process that a debugger knows stays until it is told of its end, also where it has not been forked yet, or where a jump over its
+ * end has led: gdb cannot forget one.  There it has one thread, with nothing in its registers.
  */
 unsigned target_tasks(struct server *s, bool all, struct replay_task *tasks)
 {
-	enum { PIDS_MAX = 64 };
 	unsigned n = replay_tasks(s->r, all, tasks, TASKS_MAX), there;
-	int pids[PIDS_MAX];
 
 	there = n = n < TASKS_MAX ? n : TASKS_MAX;
-	for (unsigned i = replay_shown_pids(s->r, pids, PIDS_MAX); i-- && n < TASKS_MAX;) {
+	for (unsigned i = s->known_n; i-- && n < TASKS_MAX;) {
+		int pid = s->known[i].pid;
 		unsigned k = 0;
 
-		while (k < there && tasks[k].pid != pids[i])
+		while (k < there && tasks[k].pid != pid)
 			k++;
 		if (k == there)
-			tasks[n++] = (struct replay_task){ .tid = pids[i], .pid = pids[i], .name = "(not here)" };
+			tasks[n++] = (struct replay_task){ .tid = pid, .pid = pid, .name = "(not here)" };
 	}
 	return n;
 }
@@ -347,6 +346,7 @@ void target_threads_xml(struct server *s, struct reply *o)
 
 	reply_text(o, "<threads>");
 	for (unsigned i = target_tasks(s, false, tasks); i--;) {
+		process_told(s, tasks[i].pid);
 		reply_text(o, "<thread id=\"p%x.%x\" name=\"", (unsigned)tasks[i].pid, (unsigned)tasks[i].tid);
 		reply_xml(o, tasks[i].name);
 		reply_text(o, "\"/>");

@@ -43,10 +43,12 @@ void put_thread(struct server *s, int tid)
 {
 	struct replay_task t;
 
-	if (target_task(s, tid, &t))
-		reply_text(&s->out, "p%x.%x", (unsigned)t.pid, (unsigned)t.tid);
-	else
+	if (!target_task(s, tid, &t)) {
 		reply_text(&s->out, "p1.1");
+		return;
+	}
+	process_told(s, t.pid);
+	reply_text(&s->out, "p%x.%x", (unsigned)t.pid, (unsigned)t.tid);
 }
 
 int thread_to_read(const struct server *s)
@@ -83,7 +85,7 @@ void do_alive(struct server *s, const char *p, size_t len)
 	int64_t pid, tid;
 
 	(void)len;
-	if (parse_thread(&p, &pid, &tid) && tid > 0 && target_task(s, (int)tid, &t) && replay_shown(s->r, t.pid))
+	if (parse_thread(&p, &pid, &tid) && tid > 0 && target_task(s, (int)tid, &t) && (process_known(s, t.pid) || replay_shown(s->r, t.pid)))
 		reply_ok(s);
 	else
 		reply_bad(s);
@@ -105,8 +107,10 @@ void do_threads(struct server *s, const char *p, size_t len)
 	(void)p;
 	(void)len;
 	reply_text(&s->out, "%s", n ? "m" : "l");
-	for (unsigned i = n; i--;)
+	for (unsigned i = n; i--;) {
+		process_told(s, tasks[i].pid);
 		reply_text(&s->out, "p%x.%x%s", (unsigned)tasks[i].pid, (unsigned)tasks[i].tid, i ? "," : "");
+	}
 }
 
 void do_threads_end(struct server *s, const char *p, size_t len)

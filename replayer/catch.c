@@ -381,6 +381,7 @@ void rp_catch_before(struct replay *r, struct rp_before *b)
 	b->pid = t->rec_pid;
 	b->tid = t->rec_tid;
 	b->shown = replay_shown(r, t->rec_pid);
+	b->told_end = r->ev.kind == TRACE_EXIT && rp_told_end(r, t->rec_pid, r->ev.n);
 	b->nr = r->ev.nr >= 0 ? (uint64_t)r->ev.nr : t->nr;
 	b->vfork = r->ev.kind == TRACE_SYSCALL_EXIT && (t->regs.rdi & CLONE_VFORK_FLAG || b->nr == SYS_clone3);
 }

@@ -12,6 +12,7 @@
  *   timeline.c    positions and how to get to one again; backwards
  *   point.c       positions that debuggers keep, and as text
  *   catch.c       stops that are no breakpoints: system calls, forks, execs, signals, ends
+ *   shown.c       which processes are reported
  *   inspect.c, look.c  what debuggers ask of a stopped replay
  */
 #ifndef REPLAYER_DEBUG_H
@@ -84,10 +85,12 @@ enum rp_view_kind { RP_VIEW_PLAIN, RP_VIEW_ENTRY, RP_VIEW_RETURN };
 struct rp_view { enum rp_view_kind kind; bool buffered; uint32_t serial; uint64_t nr; };
 struct rp_caught { int pid; bool all; unsigned cond; uint64_t nr[REPLAY_CALLS / 64]; };
 struct rp_call_site { int pid, nr; uint64_t addr; };	/* nr: -1 where not known */
+/* Nothing of the process before its birth; not shown from `end' on. */
+struct rp_shown { int pid; uint64_t birth, end; };
 /* Where a backward move began. */
 struct rp_start { uint32_t serial; uint64_t where; struct regs regs; };
 /* What an event that is about to be applied is, for afterwards. */
-struct rp_before { uint32_t newest, serial; int pid, tid, status; bool shown, exec, vfork; uint64_t nr; };
+struct rp_before { uint32_t newest, serial; int pid, tid, status; bool shown, exec, vfork, told_end; uint64_t nr; };
 
 struct rp_checkpoint {
 	struct rp_checkpoint *older;
@@ -160,9 +163,8 @@ struct rp_debug {
 	bool shielded;			/* finish what was begun: no interrupts */
 	uint32_t current;
 	uint32_t last_task;	/* of the last event that was applied */
-	int pids[64];
-	uint64_t births[64];		/* nothing of the process before this event */
-	unsigned pids_n;
+	struct rp_shown *shown;
+	unsigned shown_n;
 };
 
 /* breaks.c */
@@ -360,8 +362,11 @@ void rp_pos_shorten(struct rp_pos *p);
 struct err *rp_tracked_hop(struct replay *r, unsigned set, bool step, struct rp_hop *hop);
 struct err *rp_lost(const struct replay *r);
 
+/* shown.c */
 /* The first event after which a shown process is there. */
 uint64_t rp_first(const struct replay *r);
+/* Is this event the process's end, and has the debugger been told of it? */
+bool rp_told_end(const struct replay *r, int pid, uint64_t event);
 
 /* chain.c */
 /* As rp_tracked_hop() without step, with checkpoints in long computations.  An interrupt ends it at a point with a name where

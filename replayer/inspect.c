@@ -18,7 +18,7 @@
 
 #include "replayer/internal.h"
 
-enum { INTERRUPTS_PATIENCE = 2, WATCH_MAX = 255, PIDS_MAX = 64 };
+enum { INTERRUPTS_PATIENCE = 2, WATCH_MAX = 255 };
 
 /* ---- start and end ------------------------------------------------------------------------ */
 
@@ -72,7 +72,7 @@ struct err *replay_debug_start(struct replay *r, int pid, uint64_t event)
 			     err_new(ERR_USAGE, "the recording ends before event %" PRIu64, event);
 	d->current = t->serial;
 	replay_show(r, t->rec_pid, true);
-	d->births[0] = birth;
+	d->shown[0].birth = birth;
 	rp_timer_off();
 	return NULL;
 }
@@ -97,44 +97,9 @@ void rp_debug_stop(struct replay *r)
 		free(d->conds[i].bytes);
 	free(d->conds);
 	free(d->sites);
+	free(d->shown);
 	free(d);
 	r->debug = NULL;
-}
-
-bool replay_shown(const struct replay *r, int pid)
-{
-	for (unsigned i = 0; i < r->debug->pids_n; i++) {
-		if (r->debug->pids[i] == pid)
-			return true;
-	}
-	return false;
-}
-
-void replay_show(struct replay *r, int pid, bool on)
-{
-	struct rp_debug *d = r->debug;
-
-	if (on && !replay_shown(r, pid) && d->pids_n < PIDS_MAX) {
-		d->births[d->pids_n] = r->where;
-		d->pids[d->pids_n++] = pid;
-		d->catch_all_anew = d->caught_n > 0;
-	}
-	for (unsigned i = 0; !on && i < d->pids_n; i++) {
-		if (d->pids[i] != pid)
-			continue;
-		d->pids[i] = d->pids[--d->pids_n];
-		d->births[i--] = d->births[d->pids_n];
-	}
-}
-
-uint64_t rp_first(const struct replay *r)
-{
-	const struct rp_debug *d = r->debug;
-	uint64_t first = d->pids_n ? UINT64_MAX : d->first;
-
-	for (unsigned i = 0; i < d->pids_n; i++)
-		first = d->births[i] < first ? d->births[i] : first;
-	return first < d->first ? d->first : first;
 }
 
 /* ---- looking -------------------------------------------------------------------------------- */

@@ -483,11 +483,3 @@ bool replay_populated(const struct replay *r, int tid, uint64_t *start, uint64_t
 	*end_ret = at < limit ? at : limit;
 	return found;
 }
-
-unsigned replay_shown_pids(const struct replay *r, int *ret, unsigned max)
-{
-	unsigned n = r->debug->pids_n < max ? r->debug->pids_n : max;
-
-	memcpy(ret, r->debug->pids, n * sizeof(*ret));
-	return n;
-}

@@ -54,8 +54,10 @@ struct err *replay_debug_start(struct replay *r, int pid, uint64_t event) __must
 /* Processes whose stops are reported. */
 bool replay_shown(const struct replay *r, int pid);
 void replay_show(struct replay *r, int pid, bool on);
-/* Their numbers, whether they are there at this point or not. */
-unsigned replay_shown_pids(const struct replay *r, int *ret, unsigned max);
+/* Another process that has the same memory here, as between vfork and exec; 0: none. */
+int replay_shares_memory(const struct replay *r, int pid);
+/* The debugger has just been told of its end: it is shown only before this point from now on. */
+void replay_show_end(struct replay *r, int pid);
 
 struct replay_task {
 	int tid, pid;
@@ -135,6 +137,7 @@ struct replay_stop {
 /* Events of shown processes that are stops besides breakpoints and signals; nothing at first. */
 struct replay_catch {
 	bool fork, vfork_done, exec;
+	bool ends;			/* backwards, those of processes that were told to have ended: they are there again */
 	bool threads;			/* their beginnings and ends */
 	uint64_t pass_signals;		/* bit N-1: signal N is no stop */
 };

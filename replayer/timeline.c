@@ -231,6 +231,8 @@ static struct err *scan_hop(struct replay *r, struct scan *s, const struct rp_po
 	rp_catch_refresh(r);
 	if (before.exec && before.shown && d->catching.exec)	/* back to the program before */
 		scan_event(s, before.serial, &d->pos, &(struct replay_stop){ .kind = REPLAY_STOP_EXEC });
+	if (before.told_end && d->catching.ends)	/* back to where the process is still there */
+		scan_event(s, before.serial, &d->pos, &(struct replay_stop){ .kind = REPLAY_STOP_EXIT, .child_pid = before.pid });
 	d->quiet = true;
 	err = rp_chain_hop(r, d->user, hop);
 	d->quiet = false;

@@ -105,14 +105,14 @@ info inferiors
 checkpoint
 continue
 restart 1
-continue
+print n
 print value
 reverse-continue
 restart
 run
 print n
 END
-expect '^\$1 = 40'; expect '^\* 2 .*process'; expect '^\$3 = 40'
+expect '^\$1 = 40'; expect '^\* 2 .*process'; expect '^\$2 = 40'; expect '^\$3 = 0'; expect '^\$4 = 40'
 under child <<'END'
 set follow-fork-mode child
 break forked

@@ -100,23 +100,22 @@ bool replay_shown(const struct replay *r, int pid)
 	return pid >= 100 && pid < 100 + TASKS && shown[pid - 100];
 }
 
-unsigned replay_shown_pids(const struct replay *r, int *ret, unsigned max)
-{
-	unsigned n = 0;
-
-	(void)r;
-	for (int i = 0; i < TASKS; i++) {
-		if (shown[i] && n < max)
-			ret[n++] = 100 + i;
-	}
-	return n;
-}
-
 void replay_show(struct replay *r, int pid, bool on)
 {
 	(void)r;
 	if (pid >= 100 && pid < 100 + TASKS)
 		shown[pid - 100] = on;
+}
+
+int replay_shares_memory(const struct replay *r, int pid)
+{
+	(void)r;
+	return pid == 101 ? 100 : 0;
+}
+
+void replay_show_end(struct replay *r, int pid)
+{
+	replay_show(r, pid, false);
 }
 
 unsigned replay_tasks(const struct replay *r, bool all, struct replay_task *ret, unsigned max)

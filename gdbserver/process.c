@@ -1,0 +1,150 @@
+/*
+ * process.c - the processes that the debugger has inferiors for.
+ *
+ * It learns of one from a fork, a stop or a list of threads, and forgets it when it is told of its end or lets go of it.  Where time
+ * has gone back over that end the process is there again (replayer/shown.c): a stop for "libraries have changed" in one of its
+ * threads, which is none for the user, makes gdb take it in, put its breakpoints there, and go on.  The same stop makes gdb look at the
+ * libraries when a move has jumped over the places where it does so by itself.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bug.h"
+#include "gdbserver/internal.h"
+
+static struct known *find(const struct server *s, int pid)
+{
+	for (unsigned i = 0; i < s->known_n; i++) {
+		if (s->known[i].pid == pid)
+			return &s->known[i];
+	}
+	return NULL;
+}
+
+bool process_known(const struct server *s, int pid)
+{
+	return find(s, pid) != NULL;
+}
+
+void process_told(struct server *s, int pid)
+{
+	if (find(s, pid))
+		return;
+	if (!(s->known_n & (s->known_n - 1)))
+		s->known = realloc(s->known, (s->known_n ? 2 * s->known_n : 1) * sizeof(*s->known));
+	BUG_ON(!s->known, "out of memory for processes");
+	s->known[s->known_n++] = (struct known){ .pid = pid };
+}
+
+/* gdb sets those of a program space through any process of it. */
+struct err *process_breaks(struct server *s)
+{
+	static struct replay_break all[2 * BREAKS_MAX];
+	unsigned n = s->breaks_n;
+
+	memcpy(all, s->breaks, n * sizeof(*all));
+	s->shared = false;
+	for (unsigned k = 0; k < s->known_n; k++) {
+		int other = replay_shares_memory(s->r, s->known[k].pid);
+
+		s->shared |= other != 0;
+		for (unsigned i = 0; other && i < s->breaks_n && n < sizeof(all) / sizeof(*all); i++) {
+			if (s->breaks[i].pid != other)
+				continue;
+			all[n] = s->breaks[i];
+			all[n++].pid = s->known[k].pid;
+		}
+	}
+	return replay_breaks(s->r, all, n);
+}
+
+void process_going(struct server *s)
+{
+	bool shared = s->shared;
+
+	for (unsigned k = 0; k < s->known_n && !shared; k++)
+		shared = replay_shares_memory(s->r, s->known[k].pid) != 0;
+	if (shared)
+		err_free(process_breaks(s));
+}
+
+static void unknown(struct server *s, int pid)
+{
+	struct known *k = find(s, pid);
+
+	if (k)
+		*k = s->known[--s->known_n];
+	for (unsigned i = 0; i < s->breaks_n; i++) {
+		if (s->breaks[i].pid == pid)
+			s->breaks[i--] = s->breaks[--s->breaks_n];
+	}
+	err_free(process_breaks(s));
+}
+
+void process_ended(struct server *s, int pid)
+{
+	replay_show_end(s->r, pid);
+	unknown(s, pid);
+}
+
+/* One of its threads, where it is there; else 0. */
+static int thread_of(const struct server *s, int pid)
+{
+	int found = 0;
+	static struct replay_task tasks[TASKS_MAX];
+	unsigned n = replay_tasks(s->r, true, tasks, TASKS_MAX);
+
+	for (unsigned i = 0; i < n && i < TASKS_MAX; i++) {
+		if (tasks[i].pid == pid && (!found || tasks[i].tid == pid))
+			found = tasks[i].tid;
+	}
+	return found;
+}
+
+/* Where it has not been forked yet it is only out of the way: it comes again. */
+void process_let_go(struct server *s, int pid)
+{
+	if (thread_of(s, pid))
+		replay_show(s->r, pid, false);
+	unknown(s, pid);
+}
+
+void process_gone(struct server *s, struct reply *o)
+{
+	for (unsigned i = 0; i < s->known_n; i++) {
+		if (!thread_of(s, s->known[i].pid))
+			reply_text(o, "_gone %d\n", s->known[i].pid);
+	}
+}
+
+/* ---- libraries --------------------------------------------------------------------------------------- */
+
+void process_libraries_told(struct server *s)
+{
+	struct replay_task t;
+	struct known *k = target_task(s, thread_to_read(s), &t) ? find(s, t.pid) : NULL;
+
+	if (!k)
+		return;
+	k->asked = true;
+	k->libraries = link_sum(s);
+}
+
+int process_libraries_changed(struct server *s)
+{
+	int tid = s->tid, found = 0;
+
+	for (unsigned i = 0; i < s->known_n && !found; i++) {
+		struct known *k = &s->known[i];
+		uint64_t sum;
+
+		s->tid = k->asked ? thread_of(s, k->pid) : 0;
+		if (!s->tid)
+			continue;
+		sum = link_sum(s);
+		found = sum != k->libraries ? s->tid : 0;
+		k->libraries = sum;		/* told once, whatever comes of it */
+	}
+	s->tid = tid;
+	return found;
+}
