@@ -146,6 +146,7 @@ handler do_libraries, do_tls_address;
 bool link_changed(struct server *s);
 /* Over its libraries. */
 uint64_t link_sum(struct server *s);
+bool link_settled(struct server *s);
 /* monitor.c */
 handler do_monitor;
 

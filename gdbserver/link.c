@@ -189,6 +189,15 @@ uint64_t link_sum(struct server *s)
 	return sum;
 }
 
+/* The loader is not at it: while it is, the list has libraries that are not mapped. */
+bool link_settled(struct server *s)
+{
+	uint64_t space = debug_of(s);
+	int32_t state = 0;
+
+	return !space || (get(s, space + 24, &state, sizeof(state)) && state == 0);
+}
+
 bool link_changed(struct server *s)
 {
 	uint64_t sum, space = debug_of(s), brk = 0;

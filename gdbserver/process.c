@@ -139,7 +139,7 @@ int process_libraries_changed(struct server *s)
 		uint64_t sum;
 
 		s->tid = k->asked ? thread_of(s, k->pid) : 0;
-		if (!s->tid)
+		if (!s->tid || !link_settled(s))
 			continue;
 		sum = link_sum(s);
 		found = sum != k->libraries ? s->tid : 0;
