@@ -102,6 +102,8 @@ void process_going(struct server *s);
 /* Those that have not been forked yet, where this is: "_gone PID" lines. */
 void process_gone(struct server *s, struct reply *o);
 void process_libraries_told(struct server *s);
+/* Is the list that was told of the thread being read not true here? */
+bool process_libraries_old(struct server *s);
 /* A thread of one whose libraries are others than those it was told of, 0: none. */
 int process_libraries_changed(struct server *s);
 

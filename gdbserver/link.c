@@ -214,15 +214,6 @@ bool link_changed(struct server *s)
 	return changed;
 }
 
-bool link_is_old(struct server *s)
-{
-	uint64_t space = debug_of(s);
-	int32_t state = 0;
-
-	/* while the loader is at it, the list has libraries that are not mapped */
-	return (!space || (get(s, space + 24, &state, sizeof(state)) && state == 0)) && libraries_now(s) != s->libraries_sum;
-}
-
 /* ---- thread-local storage -------------------------------------------------------------------------- */
 
 static uint32_t gnu_hash(const char *name)

@@ -130,6 +130,14 @@ void process_libraries_told(struct server *s)
 	k->libraries = link_sum(s);
 }
 
+bool process_libraries_old(struct server *s)
+{
+	struct replay_task t;
+	const struct known *k = target_task(s, thread_to_read(s), &t) ? find(s, t.pid) : NULL;
+
+	return k && k->asked && link_settled(s) && link_sum(s) != k->libraries;
+}
+
 int process_libraries_changed(struct server *s)
 {
 	int tid = s->tid, found = 0;
