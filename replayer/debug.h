@@ -346,6 +346,11 @@ void rp_checkpoint_drop(struct replay *r, struct rp_checkpoint *c);
 /* A copy that belongs to the caller; restored and dropped like the others. */
 struct err *rp_copy_take(struct replay *r, struct rp_checkpoint **ret);
 
+/* unwritten.c */
+/* Has nothing that the debugger watches been written since c, where newer are the tasks' processes now or in a later checkpoint after event
+ * `where', and is nothing else on the way that would stop it?  False also where that cannot be told. */
+struct err *rp_unwritten(struct replay *r, const struct rp_checkpoint *c, const struct rp_task *newer, uint64_t where, bool *ret) __must_check;
+
 /* timeline.c */
 void rp_pos_copy(struct rp_pos *to, const struct rp_pos *from);
 void rp_pos_leg(struct rp_pos *p, unsigned set, uint64_t n);

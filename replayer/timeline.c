@@ -382,6 +382,7 @@ static struct err *scan_to(struct replay *r, struct scan *s, const struct rp_pos
 static struct err *go_back(struct replay *r, struct scan *s)
 {
 	struct rp_debug *d = r->debug;
+	const struct rp_task *newer = d->nameless ? NULL : r->tasks;
 	struct rp_pos end = { 0 };
 	struct err *err = NULL;
 
@@ -389,15 +390,21 @@ static struct err *go_back(struct replay *r, struct scan *s)
 	while (!err && !s->found && !rp_debug_interrupted(r)) {
 		struct rp_checkpoint *c = best_checkpoint(r, &end, true);
 		struct rp_pos from = { 0 };
+		bool unwritten = false;
 
 		if (!c || end.where < rp_first(r))
 			break;
 		rp_pos_copy(&from, &c->pos);	/* it may be thinned out meanwhile */
-		err = rp_checkpoint_restore(r, c);
-		if (!err)
+		if (newer)
+			err = rp_unwritten(r, c, newer, end.where, &unwritten);
+		if (!err && !unwritten)
+			err = rp_checkpoint_restore(r, c);
+		if (!err && !unwritten)
 			err = scan_to(r, s, &end);
 		if (!err)
 			rp_pos_copy(&end, &from);
+		c = unwritten ? c : best_checkpoint(r, &from, false);
+		newer = c && rp_pos_same(&c->pos, &from) ? c->tasks : NULL;
 		s->inclusive = true;
 		free(from.legs);
 	}

@@ -1,0 +1,104 @@
+/*
+ * unwritten.c - stretches of time in which nothing that is watched was written.
+ *
+ * Checkpoints are forks: a page that was not written between two of them is one page of memory, which both have mapped now.  The
+ * kernel tells which it is (pagemap, to whom has CAP_SYS_ADMIN), so a reverse-continue to the last write of a
+ * variable need not run what cannot hold it.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "replayer/internal.h"
+
+/* Documentation/admin-guide/mm/pagemap.rst, Linux 4.2 and on: 0 in the low bits without the right to see it. */
+enum { PM_PFN_BITS = 55, PM_SWAPPED = 62, PM_PRESENT = 63 };
+
+static int pagemap_open(pid_t real)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)real);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static const struct rp_task *task_with_memory(const struct rp_task *list, int pid)
+{
+	for (const struct rp_task *t = list; t; t = t->next) {
+		if (t->rec_pid == pid && t->real)
+			return t;
+	}
+	return NULL;
+}
+
+static bool same_page(int a, int b, uint64_t addr)
+{
+	uint64_t x, y;
+
+	if (pread(a, &x, 8, (off_t)(addr / PAGE_BYTES * 8)) != 8 || pread(b, &y, 8, (off_t)(addr / PAGE_BYTES * 8)) != 8)
+		return false;
+	if (!(x >> PM_PRESENT & 1) || !(y >> PM_PRESENT & 1) || (x >> PM_SWAPPED & 1) || (y >> PM_SWAPPED & 1))
+		return false;
+	x &= (1ull << PM_PFN_BITS) - 1;
+	y &= (1ull << PM_PFN_BITS) - 1;
+	return x && x == y;
+}
+
+static bool watch_unwritten(const struct rp_task *older, const struct rp_task *newer, const struct replay_break *b)
+{
+	const struct rp_task *o = task_with_memory(older, b->pid), *n = task_with_memory(newer, b->pid);
+	bool same;
+	int x, y;
+
+	if (!o || !n)
+		return false;
+	x = pagemap_open(o->real);
+	y = pagemap_open(n->real);
+	same = x >= 0 && y >= 0;
+	for (uint64_t at = b->addr & ~(PAGE_BYTES - 1ull); same && at < b->addr + b->len; at += PAGE_BYTES)
+		same = same_page(x, y, at);
+	if (x >= 0)
+		close(x);
+	if (y >= 0)
+		close(y);
+	return same;
+}
+
+/* Does an event of (from, to] stop a debugger by itself, whatever is watched? */
+static struct err *any_stops(struct replay *r, uint64_t from, uint64_t to, bool *any)
+{
+	struct trace_event ev;
+
+	*any = false;
+	if (from == to)
+		return NULL;
+	r->ev_read = r->pending = false;	/* the reader's memory is about to change, as in stepback.c */
+	r->debug->nameless = true;
+	TRY(trace_reader_seek(r->reader, from + 1));
+	for (uint64_t n = from; n < to && !*any; n++) {
+		TRY(trace_reader_next(r->reader, &ev));
+		*any = ev.kind == TRACE_EXEC || ev.kind == TRACE_EXIT || ev.kind == TRACE_SIGNAL;
+		for (uint32_t i = 0; i < ev.effects_len; i++)
+			*any |= ev.effects[i].kind == TRACE_TASK;
+	}
+	return trace_reader_seek(r->reader, r->where + 1);
+}
+
+struct err *rp_unwritten(struct replay *r, const struct rp_checkpoint *c, const struct rp_task *newer, uint64_t where, bool *ret)
+{
+	const struct rp_debug *d = r->debug;
+	const struct rp_set *s = d->sets[d->user];
+	bool any;
+
+	*ret = false;
+	if (d->caught_n || !s->n)
+		return NULL;
+	for (unsigned i = 0; i < s->n; i++) {
+		if (s->b[i].kind != REPLAY_WRITE || !watch_unwritten(c->tasks, newer, &s->b[i]))
+			return NULL;
+	}
+	TRY(any_stops(r, c->pos.where, where, &any));
+	*ret = !any;
+	return NULL;
+}
