@@ -48,8 +48,9 @@ static bool no_table_near(pid_t tid, uint64_t addr, uint64_t start, uint64_t end
 	size_t n = tracee_read_some(tid, from, code, to - from);
 
 	for (size_t i = 0; i + 1 < n; i++) {
-		if (i >= 5 && code[i] == 0xff && code[i + 1] == 0xe0 && !memcmp(code + i - 5, "\x48\x85\xc0\x74", 4))
-			continue;	/* crtstuff.c calls what may not be there: test; je; jmp *%rax */
+		if (i >= 10 && code[i] == 0xff && code[i + 1] == 0xe0 &&
+		    (!memcmp(code + i - 5, "\x48\x85\xc0\x74", 4) || (code[i - 5] == 0xbf && !memcmp(code + i - 10, "\x48\x85\xc0\x74", 4))))
+			continue;	/* crtstuff.c calls what may not be there: test; je; (mov $,%edi where code is not PIC) jmp *%rax */
 		if (code[i] == 0xff && (code[i + 1] == 0x24 || (code[i + 1] & 0xf8) == 0xe0))
 			return false;
 	}
