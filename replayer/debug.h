@@ -346,7 +346,13 @@ void rp_checkpoint_drop(struct replay *r, struct rp_checkpoint *c);
 /* A copy that belongs to the caller; restored and dropped like the others. */
 struct err *rp_copy_take(struct replay *r, struct rp_checkpoint **ret);
 
+/* solib.c */
+/* Is at addr a place of the dynamic loader for debuggers, where t only comes when libraries come or go? */
+bool rp_solib_place(const struct rp_task *t, uint64_t addr);
+
 /* unwritten.c */
+/* Is the debugger only interested in writes to memory, so that the next has sense? */
+bool rp_unwritten_possible(const struct replay *r);
 /* Has nothing that the debugger watches been written since c, where newer are the tasks' processes now or in a later checkpoint after event
  * `where', and is nothing else on the way that would stop it?  False also where that cannot be told. */
 struct err *rp_unwritten(struct replay *r, const struct rp_checkpoint *c, const struct rp_task *newer, uint64_t where, bool *ret) __must_check;

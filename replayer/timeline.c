@@ -382,6 +382,7 @@ static struct err *scan_to(struct replay *r, struct scan *s, const struct rp_pos
 static struct err *go_back(struct replay *r, struct scan *s)
 {
 	struct rp_debug *d = r->debug;
+	bool possible = rp_unwritten_possible(r);
 	const struct rp_task *newer = d->nameless ? NULL : r->tasks;
 	struct rp_pos end = { 0 };
 	struct err *err = NULL;
@@ -395,7 +396,7 @@ static struct err *go_back(struct replay *r, struct scan *s)
 		if (!c || end.where < rp_first(r))
 			break;
 		rp_pos_copy(&from, &c->pos);	/* it may be thinned out meanwhile */
-		if (newer)
+		if (possible && newer)
 			err = rp_unwritten(r, c, newer, end.where, &unwritten);
 		if (!err && !unwritten)
 			err = rp_checkpoint_restore(r, c);

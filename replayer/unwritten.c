@@ -65,7 +65,12 @@ static bool watch_unwritten(const struct rp_task *older, const struct rp_task *n
 	return same;
 }
 
-/* Does an event of (from, to] stop a debugger by itself, whatever is watched? */
+static bool maps_code(const struct trace_effect *e)
+{
+	return e->kind == TRACE_UNMAP || e->kind == TRACE_MOVE || (e->kind == TRACE_MAP && (e->y & 0xff) != TRACE_MAP_ANON);
+}
+
+/* Does an event of (from, to] stop a debugger by itself, whatever is watched?  Or may it be about libraries? */
 static struct err *any_stops(struct replay *r, uint64_t from, uint64_t to, bool *any)
 {
 	struct trace_event ev;
@@ -80,9 +85,25 @@ static struct err *any_stops(struct replay *r, uint64_t from, uint64_t to, bool 
 		TRY(trace_reader_next(r->reader, &ev));
 		*any = ev.kind == TRACE_EXEC || ev.kind == TRACE_EXIT || ev.kind == TRACE_SIGNAL;
 		for (uint32_t i = 0; i < ev.effects_len; i++)
-			*any |= ev.effects[i].kind == TRACE_TASK;
+			*any |= ev.effects[i].kind == TRACE_TASK || maps_code(&ev.effects[i]);
 	}
 	return trace_reader_seek(r->reader, r->where + 1);
+}
+
+bool rp_unwritten_possible(const struct replay *r)
+{
+	const struct rp_debug *d = r->debug;
+	const struct rp_set *s = d->sets[d->user];
+
+	if (d->caught_n || !s->watches)
+		return false;
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct rp_task *t = task_with_memory(r->tasks, s->b[i].pid);
+
+		if (s->b[i].kind != REPLAY_WRITE && !(s->b[i].kind == REPLAY_BREAK && t && rp_solib_place(t, s->b[i].addr)))
+			return false;
+	}
+	return true;
 }
 
 struct err *rp_unwritten(struct replay *r, const struct rp_checkpoint *c, const struct rp_task *newer, uint64_t where, bool *ret)
@@ -92,10 +113,8 @@ struct err *rp_unwritten(struct replay *r, const struct rp_checkpoint *c, const 
 	bool any;
 
 	*ret = false;
-	if (d->caught_n || !s->n)
-		return NULL;
 	for (unsigned i = 0; i < s->n; i++) {
-		if (s->b[i].kind != REPLAY_WRITE || !watch_unwritten(c->tasks, newer, &s->b[i]))
+		if (s->b[i].kind == REPLAY_WRITE && !watch_unwritten(c->tasks, newer, &s->b[i]))
 			return NULL;
 	}
 	TRY(any_stops(r, c->pos.where, where, &any));
