@@ -9,7 +9,8 @@
  *   breaks.c      puts breakpoints and watchpoints into processes while they run, and only then
  *   hop.c         the smallest move there is: to the next stop of a set, or one instruction, or one event
  *   checkpoint.c  copies of all processes
- *   timeline.c    positions and how to get to one again; backwards
+ *   timeline.c    positions and how to get to one again
+ *   back.c        backwards
  *   point.c       positions that debuggers keep, and as text
  *   catch.c       stops that are no breakpoints: system calls, forks, execs, signals, ends
  *   shown.c       which processes are reported
@@ -358,6 +359,8 @@ bool rp_unwritten_possible(const struct replay *r);
 struct err *rp_unwritten(struct replay *r, const struct rp_checkpoint *c, const struct rp_task *newer, uint64_t where, bool *ret) __must_check;
 
 /* timeline.c */
+/* The last checkpoint at p, or (before) before it. */
+struct rp_checkpoint *rp_checkpoint_before(struct replay *r, const struct rp_pos *p, bool before);
 void rp_pos_copy(struct rp_pos *to, const struct rp_pos *from);
 void rp_pos_leg(struct rp_pos *p, unsigned set, uint64_t n);
 /* a is p or a point on the way to it */
@@ -389,6 +392,8 @@ enum { RP_PLACES = 16 };
 struct rp_places { uint64_t addr[RP_PLACES]; unsigned n; };
 /* At pc or a little behind. */
 void rp_places_at(struct replay *r, struct rp_task *t, struct rp_places *p, uint64_t pc, unsigned set);
+/* Where the task is, and nowhere else: rp_places_at() may be beyond the end of the loop. */
+void rp_place_here(struct replay *r, struct rp_task *t, struct rp_places *p, unsigned set);
 /* Around where the task is. */
 void rp_places_near(struct replay *r, struct rp_task *t, struct rp_places *p, unsigned set);
 unsigned rp_places_set(struct replay *r, const struct rp_task *t, const struct rp_places *p);

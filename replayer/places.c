@@ -99,6 +99,12 @@ void rp_places_at(struct replay *r, struct rp_task *t, struct rp_places *p, uint
 	}
 }
 
+void rp_place_here(struct replay *r, struct rp_task *t, struct rp_places *p, unsigned set)
+{
+	rp_int3_out(r);
+	add(r, t, p, t->regs.rip, set);
+}
+
 static void from_function(struct replay *r, struct rp_task *t, struct rp_places *p, uint64_t start, unsigned set)
 {
 	static uint64_t at[INSNS_MAX];

@@ -1,0 +1,442 @@
+/*
+ * back.c - going backwards.
+ *
+ * Backwards is forwards from a checkpoint: run with the debugger's breakpoints up to the present
+ * position, remember the last stop on the way; when there was none, look between the checkpoint
+ * and the one before it.  Then go to that stop by its name (struct rp_pos).
+ *
+ * Where stops are so many that each would be met only to be forgotten (a variable that is written in a loop), the last one is
+ * looked for at the end: see hot().
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "replayer/internal.h"
+
+/*
+ * HOT_STOPS: so many that had to be looked at one by one are too many to go on like that.  HOT_STEPS: so far a loop is followed to find
+ * instructions that can be counted.
+ */
+enum { HOT_STOPS = 256, HOT_STEPS = 200, HOT_BACK_MAX = 4096 };
+
+struct scan {
+	bool found;
+	bool all;		/* however many */
+	bool hot;		/* given up: HOT_STOPS */
+	unsigned stops;
+	bool inclusive;		/* the end counts: it is a checkpoint on the way, not the present */
+	struct rp_pos pos;
+	struct replay_stop stop;
+	uint32_t serial;
+};
+
+static void scan_found(struct replay *r, struct scan *s, const struct rp_hop *hop, const struct rp_pos *pos)
+{
+	const struct replay_break *watch = NULL;
+
+	if (pos == &r->debug->pos)	/* the stop itself, not one before */
+		rp_hop_hits(r, hop, r->debug->user, &watch);
+	s->found = true;
+	rp_pos_copy(&s->pos, pos);
+	s->serial = hop->t->serial;
+	s->stop = (struct replay_stop){ .kind = watch ? REPLAY_STOP_WATCH : REPLAY_STOP_BREAK };
+	if (watch)
+		s->stop.watch = *watch;
+}
+
+static void scan_event(struct scan *s, uint32_t serial, const struct rp_pos *pos, const struct replay_stop *stop)
+{
+	s->found = true;
+	rp_pos_copy(&s->pos, pos);
+	s->serial = serial;
+	s->stop = *stop;
+}
+
+static void scan_stopped(struct scan *s)
+{
+	s->hot = ++s->stops >= HOT_STOPS && !s->all;
+}
+
+/* Quietly: breakpoints are counted, not stopped at.  Notes the last stop of the hop. */
+static struct err *scan_hop(struct replay *r, struct scan *s, const struct rp_pos *end, struct rp_hop *hop)
+{
+	struct rp_debug *d = r->debug;
+	const struct replay_break *watch;
+	struct rp_before before;
+	struct replay_stop stop;
+	struct err *err;
+
+	TRY(rp_next(r));
+	rp_catch_before(r, &before);
+	rp_catch_refresh(r);
+	if (before.exec && before.shown && d->catching.exec)	/* back to the program before */
+		scan_event(s, before.serial, &d->pos, &(struct replay_stop){ .kind = REPLAY_STOP_EXEC });
+	if (before.told_end && d->catching.ends)	/* back to where the process is still there */
+		scan_event(s, before.serial, &d->pos, &(struct replay_stop){ .kind = REPLAY_STOP_EXIT, .child_pid = before.pid });
+	d->quiet = true;
+	err = rp_chain_hop(r, d->user, hop);
+	d->quiet = false;
+	if (err)
+		return err;
+	if (hop->kind == HOP_END)
+		return rp_lost(r);
+	if (hop->kind == HOP_INTERRUPTED || !hop->t)
+		return NULL;
+	if (d->hit_before)
+		scan_found(r, s, hop, &d->last_hit);
+	if (hop->kind != HOP_PENDING && rp_hop_hits(r, hop, d->user, &watch) && (watch || s->inclusive || !rp_pos_same(&d->pos, end)))
+		scan_found(r, s, hop, &d->pos), scan_stopped(s);
+	if (rp_catch_hop(r, hop, &before, true, &stop) && (s->inclusive || !rp_pos_same(&d->pos, end)))
+		scan_event(s, hop->t->serial, &d->pos, &stop);
+	if (hop->kind == HOP_EVENT || (hop->kind == HOP_MOVED && !hop->stepped))
+		return rp_checkpoint_maybe(r);
+	return NULL;
+}
+
+/* A leg that is counted while the user's stops are noted. */
+struct scan_leg {
+	struct rp_pos base;	/* where counting of stops began */
+	uint64_t stops;
+	const struct rp_leg *leg;
+	bool last;		/* it ends at the present, which does not count */
+};
+
+static void leg_note(struct replay *r, struct scan *s, struct scan_leg *l, const struct rp_hop *hop, bool at_end)
+{
+	unsigned user = r->debug->user;
+	uint64_t n = rp_hop_count(r, hop, user);
+	const struct replay_break *watch;
+	bool here = rp_hop_hits(r, hop, user, &watch), present;
+	struct rp_pos pos = { 0 };
+
+	l->stops += n;
+	if (here)
+		scan_stopped(s);
+	present = at_end && here && !watch;	/* no stop before the present; but a write that led to it is undone */
+	n -= present;
+	if (!n)
+		return;
+	rp_pos_copy(&pos, &l->base);
+	rp_pos_leg(&pos, user, l->stops - present);
+	scan_found(r, s, hop, &pos);
+	if (watch) {
+		s->stop.kind = REPLAY_STOP_WATCH;
+		s->stop.watch = *watch;
+	}
+	free(pos.legs);
+}
+
+/* One hop of a leg: *n = how far. */
+static struct err *leg_hop(struct replay *r, const struct scan_leg *l, uint64_t have, struct rp_hop *hop, uint64_t *n)
+{
+	struct rp_debug *d = r->debug;
+	const struct rp_set *s;
+	unsigned both = rp_set_union(r, d->user, l->leg->set);
+	struct rp_chained chain = { .n = 1, .limit = { l->leg->n - have } };
+	struct err *err;
+
+	s = d->sets[l->leg->set];
+	if (!l->leg->set) {
+		err = rp_tracked_hop(r, both, true, hop);
+		*n = 1;
+		return err;
+	}
+	if (s->n == 1 && s->counts == 1) {	/* a place of a chain: both are counted inside the process */
+		chain.b[0] = s->b[0];
+		d->quiet = true;
+		err = rp_hop_counting(r, both, &chain, hop);
+		d->quiet = false;
+		*n = chain.count[0];
+	} else {
+		d->limit = l->leg->n - have;
+		d->quiet = l->leg->set == d->user;	/* all that is counted is this leg */
+		err = rp_hop(r, both, false, hop);
+		*n = rp_hop_count(r, hop, l->leg->set);
+		d->quiet = false;
+	}
+	d->nameless = true;
+	if (!err && hop->kind == HOP_MOVED)
+		d->nameless = false;	/* not a name, but counted up to here */
+	return err;
+}
+
+static struct err *scan_legs(struct replay *r, struct scan *s, const struct rp_pos *end)
+{
+	struct rp_debug *d = r->debug;
+	struct rp_pos from = { 0 };
+	struct scan_leg l = { .stops = 0 };
+	struct err *err = NULL;
+	struct rp_hop hop;
+
+	rp_pos_copy(&from, &d->pos);
+	rp_pos_copy(&l.base, &d->pos);
+	for (unsigned i = 0; i < end->legs_n && !err; i++) {
+		uint64_t have = i < from.legs_n ? from.legs[i].n : 0, n;
+
+		l.leg = &end->legs[i];
+		while (have < l.leg->n && !err && !s->hot && !rp_debug_interrupted(r)) {
+			err = leg_hop(r, &l, have, &hop, &n);
+			if (err || hop.kind == HOP_INTERRUPTED)
+				continue;
+			if (hop.kind != HOP_MOVED) {
+				err = rp_lost(r);
+				continue;
+			}
+			have += n;
+			leg_note(r, s, &l, &hop, !s->inclusive && i + 1 == end->legs_n && have == l.leg->n);
+		}
+	}
+	d->nameless = true;	/* names of unions are of no use */
+	rp_pos_copy(&d->pos, &l.base);
+	free(from.legs);
+	free(l.base.legs);
+	return err;
+}
+
+/* From the event to end, which is in the computation behind it. */
+struct err *rp_count_stops(struct replay *r, unsigned set, const struct rp_pos *end, uint64_t *n_ret)
+{
+	unsigned user = r->debug->user;
+	struct scan s = { .all = true };
+	struct err *err;
+
+	r->debug->user = set;
+	err = scan_legs(r, &s, end);
+	r->debug->user = user;
+	*n_ret = s.found && s.pos.legs_n ? s.pos.legs[0].n : 0;
+	free(s.pos.legs);
+	return err;
+}
+
+/* From here to end, not including it. */
+static struct err *scan_to(struct replay *r, struct scan *s, const struct rp_pos *end)
+{
+	struct rp_hop hop;
+
+	rp_catch_refresh(r);
+	while (r->where < end->where && !s->hot && !rp_debug_interrupted(r))
+		TRY(scan_hop(r, s, end, &hop));
+	while (end->pending && !r->pending && !s->hot && !rp_debug_interrupted(r))
+		TRY(scan_hop(r, s, end, &hop));
+	return end->legs_n && !s->hot ? scan_legs(r, s, end) : NULL;
+}
+
+/* ---- very many stops --------------------------------------------------------------------------- */
+
+/*
+ * An instruction of the loop that we are in, which can be counted inside the process; 0: none.  count_ret: as places of a chain, for names, since
+ * leg_hop() counts such beside the debugger's.  The former must be no such, or it would be taken for one.
+ */
+static struct err *hot_set(struct replay *r, unsigned *set_ret, unsigned *count_ret)
+{
+	struct replay_break b;
+	struct rp_places p = { .n = 0 };
+	struct rp_hop hop = { 0 };
+	struct rp_task *t;
+
+	*set_ret = 0;
+	r->debug->nameless = true;
+	TRY(rp_next(r));
+	t = rp_task_find(r, r->ev.task);
+	for (unsigned i = 0; t && t->real && i < HOT_STEPS && !p.n; i++) {
+		rp_place_here(r, t, &p, r->debug->user);
+		TRY(rp_hop(r, 0, true, &hop));
+		t = hop.kind == HOP_MOVED ? hop.t : NULL;
+	}
+	t = rp_task_find(r, r->ev.task);
+	if (!t || !p.n)
+		return NULL;
+	b = rp_place_break(t, p.addr[0]);
+	*count_ret = rp_set_intern(r, &b, 1);
+	b.kind = REPLAY_BREAK;
+	*set_ret = rp_set_intern(r, &b, 1);
+	return NULL;
+}
+
+/* The last execution between from and end, or one near it; as leg of count. */
+static struct err *last_execution(struct replay *r, unsigned set, unsigned count, const struct rp_pos *from, const struct rp_pos *end, struct scan *ret)
+{
+	unsigned user = r->debug->user;
+	struct err *err;
+
+	*ret = (struct scan){ .all = true };
+	for (unsigned i = end->legs_n; i-- > 0;) {
+		if (end->legs[i].set != count)
+			continue;
+		ret->found = true;	/* that is how end was found itself */
+		rp_pos_copy(&ret->pos, end);
+		ret->pos.legs_n = i + 1;
+		return NULL;
+	}
+	err = rp_goto(r, from);
+	r->debug->user = set;
+	if (!err)
+		err = scan_to(r, ret, end);
+	r->debug->user = user;
+	if (!err && ret->found && ret->pos.legs_n && ret->pos.legs[ret->pos.legs_n - 1].set == set) {
+		uint64_t n = ret->pos.legs[--ret->pos.legs_n].n;
+
+		rp_pos_leg(&ret->pos, count, n);
+	} else {
+		ret->found = false;
+	}
+	return err;
+}
+
+/* From `back' of these before the last to end, which moves to there when there is no stop. */
+static struct err *scan_from(struct replay *r, struct scan *s, const struct rp_pos *last, uint64_t back, struct rp_pos *end)
+{
+	struct scan part = { .all = true, .inclusive = s->inclusive };
+	struct rp_pos at = { 0 };
+	struct err *err;
+
+	rp_pos_copy(&at, last);
+	at.legs[at.legs_n - 1].n -= back;
+	err = rp_goto(r, &at);
+	if (!err)
+		err = rp_checkpoint_take(r);
+	if (!err)
+		err = scan_to(r, &part, end);
+	if (!err && part.found) {
+		free(s->pos.legs);
+		*s = part;
+	} else {
+		free(part.pos.legs);
+		rp_pos_copy(end, &at);
+		s->inclusive = true;
+	}
+	free(at.legs);
+	return err;
+}
+
+/*
+ * A scan between from and end was given up.  The last stop is probably made by the same loop as those before: its last turns are found by
+ * counting, and the scan begins there.  When that was wrong, all is scanned after all.
+ */
+static struct err *hot(struct replay *r, struct scan *s, const struct rp_pos *from, struct rp_pos *end)
+{
+	struct scan last = { 0 };
+	struct err *err;
+	unsigned set, count = 0;
+
+	s->found = s->hot = false;
+	s->all = true;
+	TRY(hot_set(r, &set, &count));
+	err = set ? last_execution(r, set, count, from, end, &last) : NULL;
+	if (!err && last.found) {
+		uint64_t n = last.pos.legs[last.pos.legs_n - 1].n;
+
+		for (uint64_t back = 1; back < n && back <= HOT_BACK_MAX && !s->found && !err && !rp_debug_interrupted(r); back *= 8)
+			err = scan_from(r, s, &last.pos, back, end);
+	}
+	if (!err && !s->found)
+		err = rp_goto(r, from);
+	if (!err && !s->found)
+		err = scan_to(r, s, end);
+	s->all = false;
+	s->stops = 0;
+	free(last.pos.legs);
+	return err;
+}
+
+static struct err *go_back(struct replay *r, struct scan *s)
+{
+	struct rp_debug *d = r->debug;
+	bool possible = rp_unwritten_possible(r);
+	const struct rp_task *newer = d->nameless ? NULL : r->tasks;
+	struct rp_pos end = { 0 };
+	struct err *err = NULL;
+
+	rp_pos_copy(&end, &d->pos);
+	while (!err && !s->found && !rp_debug_interrupted(r)) {
+		struct rp_checkpoint *c = rp_checkpoint_before(r, &end, true);
+		struct rp_pos from = { 0 };
+		bool unwritten = false;
+
+		if (!c || end.where < rp_first(r))
+			break;
+		rp_pos_copy(&from, &c->pos);	/* it may be thinned out meanwhile */
+		if (possible && newer)
+			err = rp_unwritten(r, c, newer, end.where, &unwritten);
+		if (!err && !unwritten)
+			err = rp_checkpoint_restore(r, c);
+		if (!err && !unwritten)
+			err = scan_to(r, s, &end);
+		if (!err && s->hot)
+			err = hot(r, s, &from, &end);
+		s->stops = 0;
+		if (!err)
+			rp_pos_copy(&end, &from);
+		c = unwritten ? c : rp_checkpoint_before(r, &from, false);
+		newer = c && rp_pos_same(&c->pos, &from) ? c->tasks : NULL;
+		s->inclusive = true;
+		free(from.legs);
+	}
+	free(end.legs);
+	return err;
+}
+
+static struct err *to_first(struct replay *r, struct replay_stop *ret)
+{
+	struct rp_pos p = { .where = rp_first(r) };
+	struct rp_task *t;
+
+	TRY(rp_goto(r, &p));
+	*ret = (struct replay_stop){ .kind = REPLAY_STOP_BEGIN };
+	for (t = r->tasks; t; t = t->next) {
+		if (replay_shown(r, t->rec_pid))
+			r->debug->current = t->serial;
+	}
+	return NULL;
+}
+
+struct err *rp_back(struct replay *r, struct replay_stop *ret)
+{
+	struct rp_debug *d = r->debug;
+	struct rp_pos start = { 0 };
+	struct scan s = { 0 };
+	struct rp_start from = { .where = r->where };
+	const struct rp_task *t = rp_task_find(r, d->current);
+	struct err *err;
+	bool begin;
+
+	if (t) {
+		from.serial = t->serial;
+		from.regs = t->regs;
+	}
+	rp_pos_copy(&start, &d->pos);
+	err = go_back(r, &s);
+	if (err)
+		goto out;
+	if (rp_debug_interrupted(r)) {
+		*ret = (struct replay_stop){ .kind = REPLAY_STOP_INTERRUPT };
+		err = rp_goto(r, &start);
+	} else if (!s.found) {
+		err = to_first(r, ret);
+	} else {
+		*ret = s.stop;
+		d->current = s.serial;
+		err = rp_goto(r, &s.pos);
+		/* the debugger wants to see it before the write */
+		if (!err && s.stop.kind == REPLAY_STOP_WATCH)
+			err = rp_back_one(r, s.serial, &begin);
+		if (!err)
+			err = rp_catch_arrived(r, s.serial, &from, ret);
+	}
+out:
+	free(start.legs);
+	free(s.pos.legs);
+	return err;
+}
+
+struct err *rp_step_back(struct replay *r, uint32_t serial, struct replay_stop *ret)
+{
+	bool begin;
+
+	TRY(rp_back_one(r, serial, &begin));
+	r->debug->current = serial;
+	if (begin)
+		return to_first(r, ret);
+	*ret = (struct replay_stop){ .kind = REPLAY_STOP_STEP };
+	return NULL;
+}
