@@ -242,6 +242,8 @@ void rp_gate_out(struct rp_mm *mm, pid_t real);
 /* first: also where the first instruction of a place is the next one, so that it is not counted. */
 void rp_gate_enter(struct rp_task *t, bool first);
 void rp_gate_leave(struct rp_task *t);
+/* The same when no signal has stopped it: it may stay in the stub, see rp_gate_inside(). */
+void rp_gate_interrupted(struct rp_task *t);
 bool rp_gate_trap(struct rp_task *t, bool *counted);
 bool rp_gate_fault(struct rp_task *t);
 /* In a stub, and nowhere that the program knows? */

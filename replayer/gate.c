@@ -615,6 +615,19 @@ void rp_gate_enter(struct rp_task *t, bool first)
 	}
 }
 
+/*
+ * At the start of the copy the stub has counted, or was not to count: at the place itself it would be counted (again) when it goes on.  So
+ * there an interrupt leaves it where it is.
+ */
+void rp_gate_interrupted(struct rp_task *t)
+{
+	for (unsigned i = 0; i < t->mm->gate_n; i++) {
+		if (t->mm->gate[i].built && t->regs.rip == t->mm->gate[i].copy)
+			return;
+	}
+	rp_gate_leave(t);
+}
+
 void rp_gate_leave(struct rp_task *t)
 {
 	for (unsigned i = 0; i < t->mm->gate_n; i++) {
@@ -712,9 +725,12 @@ struct err *rp_gate_step_out(struct rp_task *t, bool *hit)
 			*hit = rp_gate_fault(t);
 			if (*hit)
 				return NULL;
+			rp_gate_leave(t);	/* a fault of the program's own: it comes again */
+			return NULL;
 		}
-		rp_gate_leave(t);
+		rp_gate_interrupted(t);
 	}
+	rp_gate_leave(t);
 	return NULL;
 }
 

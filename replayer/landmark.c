@@ -321,7 +321,7 @@ static struct err *run_to_trap(struct landmark *l, int request)
 		if (l->r->debug)
 			rp_alias_leave(t);
 		if (l->r->debug && t->mm->gate_n)
-			rp_gate_leave(t);
+			tracee_stop_kind(status) == STOP_SIGNAL ? rp_gate_leave(t) : rp_gate_interrupted(t);
 		if (tracee_stop_kind(status) == STOP_SYSCALL)
 			return missed(l, "the next system call");
 		t->regs.orig_rax = (uint64_t)-1;

@@ -175,7 +175,7 @@ struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event
 		if (r->debug)
 			rp_alias_leave(t);
 		if (r->debug && t->mm->gate_n)
-			rp_gate_leave(t);
+			tracee_stop_kind(status) == STOP_SIGNAL ? rp_gate_leave(t) : rp_gate_interrupted(t);
 		t->stub = 0;
 		if (!(r->debug && WSTOPSIG(status) == SIGTRAP && rp_int3_hit(t)))
 			rp_task_normal(t);
