@@ -25,7 +25,7 @@
 
 enum { AREAS = RP_AREAS, CODE_PAGES = 24, DATA = CODE_PAGES * PAGE_BYTES, ALIASES = DATA + PAGE_BYTES,
        SAVED = ALIASES + ALIAS_PAGES * PAGE_BYTES, AREA = SAVED + ALIAS_PAGES * PAGE_BYTES,
-       STUBS = 512, HOT = 256, HEAT = 12, HEAT_AGAIN = 3, PATCH_AFTER = 6, STEPS_OUT = 400, NEAR = 64, BACK = 12 };
+       STUBS = 512, HOT = 256, HEAT = 12, HEAT_AGAIN = 3, PATCH_AFTER = 6, STEPS_OUT = 400, NEAR = 64, BACK = 12, PUSHES = 50 };
 
 struct stub {
 	uint64_t from, to;		/* its code */
@@ -39,7 +39,7 @@ struct stub {
 
 struct rp_alias {
 	struct alias_view view;
-	unsigned heat, faults;
+	unsigned heat, faults, pushed;
 	bool in, refused;
 	bool from_stub;			/* the last stop was in a stub */
 	unsigned stubs_n, jumps, hot_n;
@@ -234,7 +234,7 @@ void rp_alias_out(struct rp_mm *mm, pid_t real)
 		log_debug("doubled pages: %u stubs, %u of them with jumps, %u faults", a->stubs_n, a->jumps, a->faults);
 	for (unsigned k = 0; a->in && k < a->view.pages_n; k++)
 		err_free(single_page(mm, real, k));
-	a->stubs_n = a->jumps = a->heat = a->faults = 0;
+	a->stubs_n = a->jumps = a->heat = a->faults = a->pushed = 0;
 	a->in = a->refused = a->from_stub = false;
 }
 
@@ -323,41 +323,79 @@ static bool near_point(const struct replay *r, uint64_t start, uint64_t end)
 static bool in_the_way(struct replay *r, struct rp_task *t, uint64_t start, uint64_t end)
 {
 	const struct rp_set *s = r->debug->sets[r->debug->now];
-	const struct rp_alias *a = t->mm->alias;
 
 	for (unsigned i = 0; i < s->n; i++) {
 		if (s->b[i].kind < REPLAY_WRITE && s->b[i].pid == t->rec_pid && s->b[i].addr >= start && s->b[i].addr < end)
 			return true;
 	}
+	return rp_gate_overlaps(t->mm, start, end) || near_point(r, start, end);
+}
+
+static bool overlaps(const struct stub *s, uint64_t start, uint64_t end)
+{
+	return s->jump && s->site.addr < end && s->site.addr + s->site.len > start;
+}
+
+static bool others_there(const struct rp_alias *a, uint64_t start, uint64_t end)
+{
 	for (unsigned i = 0; i < a->stubs_n; i++) {
-		if (a->stub[i].jump && a->stub[i].site.addr < end && a->stub[i].site.addr + a->stub[i].site.len > start)
+		if (overlaps(&a->stub[i], start, end))
 			return true;
 	}
-	return rp_gate_overlaps(t->mm, start, end) || near_point(r, start, end);
+	return false;
+}
+
+/* Jumps there give way; what of theirs is not in the new one gets another. */
+static void push_aside(struct rp_task *t, uint64_t start, uint64_t end)
+{
+	struct rp_alias *a = t->mm->alias;
+
+	for (unsigned i = 0; i < a->stubs_n; i++) {
+		struct stub *s = &a->stub[i];
+
+		if (!overlaps(s, start, end))
+			continue;
+		err_free(tracee_write(t->real, s->site.addr, s->site.bytes, SITE_JUMP));
+		s->jump = false;
+		a->jumps--;
+		for (unsigned k = 0; k < a->stubs_n; k++) {
+			if (a->stub[k].n == 1 && a->stub[k].insn[0].addr >= s->site.addr && a->stub[k].insn[0].addr < s->site.addr + s->site.len)
+				a->stub[k].tried = false;
+		}
+	}
 }
 
 /* A place for a jump that has the instruction in it: it is the first; or the last, if what follows is branched to. */
 static bool find_site(struct replay *r, struct rp_task *t, const struct alias_insn *in, struct displaced *d)
 {
+	struct rp_alias *a = t->mm->alias;
+	struct displaced first;
 	uint64_t start, end;
+	bool forward;
 	unsigned len;
 
 	if (r->probes || !rp_gate_solid(t, in->addr - BACK) || !rp_gate_solid(t, in->addr))
 		return false;
 	start = t->mm->solid_start;
 	end = t->mm->solid_end;
-	if (displace_decode(t->real, in->addr, SITE_JUMP, start, end, d) && !in_the_way(r, t, in->addr, in->addr + d->site.len))
+	forward = displace_decode(t->real, in->addr, SITE_JUMP, start, end, d) && !in_the_way(r, t, in->addr, in->addr + d->site.len);
+	if (forward && !others_there(a, in->addr, in->addr + d->site.len))
 		return true;
+	first = *d;
 	for (unsigned back = 1; back <= BACK; back++) {
 		uint64_t at = in->addr - back;
 
 		len = back + in->len;
 		if (len < SITE_JUMP || !site_insn_starts(t->real, at, in->addr) || !displace_decode(t->real, at, len, start, end, d))
 			continue;
-		if (d->site.len == len && !in_the_way(r, t, at, at + len))
+		if (d->site.len == len && !in_the_way(r, t, at, at + len) && !others_there(a, at, at + len))
 			return true;
 	}
-	return false;
+	*d = first;
+	if (!forward || a->pushed++ > PUSHES)
+		return false;
+	push_aside(t, d->site.addr, d->site.addr + d->site.len);
+	return true;
 }
 
 static struct err *jump_in(struct replay *r, struct rp_task *t, struct stub *of)
