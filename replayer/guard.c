@@ -17,6 +17,8 @@
 
 #include "replayer/internal.h"
 
+enum { STRING_MAX = 4096 };
+
 struct rp_guard {
 	uint64_t page;
 	int prot, was;
@@ -173,11 +175,57 @@ bool rp_guard_passes(struct replay *r, struct rp_task *t)
 	return true;
 }
 
+/*
+ * A repeated string instruction faults for each of its stores: it goes on while the pages are open, up to one that is
+ * watched.
+ */
+static unsigned string_size(const struct rp_task *t)
+{
+	uint8_t code[5] = { 0 };
+	unsigned at = 0, size = 4;
+
+	tracee_read_some(t->real, t->regs.rip, code, sizeof(code));
+	if (code[at] != 0xf3)
+		return 0;
+	at++;
+	if (code[at] == 0x66)
+		size = 2, at++;
+	if ((code[at] & 0xf0) == 0x40)
+		size = code[at++] & 8 ? 8 : size;
+	if (code[at] == 0xaa || code[at] == 0xa4)
+		return 1;
+	return code[at] == 0xab || code[at] == 0xa5 ? size : 0;
+}
+
+static bool goes_on(const struct rp_set *s, const struct rp_task *t, uint64_t from, unsigned size)
+{
+	enum { DOWN = 0x400 };
+
+	if (!size || t->regs.rip != from || t->regs.eflags & DOWN || s->registers)
+		return false;
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct replay_break *b = &s->b[i];
+
+		if (b->kind > REPLAY_WRITE || (b->kind == REPLAY_WRITE && t->regs.rdi < b->addr + b->len && t->regs.rdi + size > b->addr))
+			return false;
+	}
+	return true;
+}
+
+static struct err *one_step(struct rp_task *t, int *status)
+{
+	TRY(tracee_resume(t->real, PTRACE_SYSEMU_SINGLESTEP, 0));
+	TRY(tracee_wait(t->real, status));
+	return tracee_regs_get(t->real, &t->regs);
+}
+
 bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 {
 	uint64_t addr = (uint64_t)(uintptr_t)info->si_addr, page = addr & ~(PAGE_BYTES - 1ull);
 	struct rp_debug *d = r->debug;
+	const struct rp_set *s = d->sets[d->now];
 	struct rp_mm *mm = t->mm;
+	unsigned string;
 	struct err *err;
 	uint64_t from;
 	bool ours = false;
@@ -191,16 +239,15 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	rp_gate_enter(t, true);	/* where the instruction itself is */
 	from = t->regs.rip;
 	d->guard_size = access_size(t->real, from);
+	string = string_size(t);
 	rp_alias_bare(t, from, false);
 	err = rp_regs_flush(t);
 	if (!err)
 		err = lift(mm, t->real, false);
 	if (!err)
-		err = tracee_resume(t->real, PTRACE_SYSEMU_SINGLESTEP, 0);
-	if (!err)
-		err = tracee_wait(t->real, &status);
-	if (!err)
-		err = tracee_regs_get(t->real, &t->regs);
+		err = one_step(t, &status);
+	for (unsigned i = 0; i < STRING_MAX && string && !err && WSTOPSIG(status) == SIGTRAP && rp_guard_misses(r, s) && goes_on(s, t, from, string); i++)
+		err = one_step(t, &status);
 	if (!err)
 		err = lift(mm, t->real, true);
 	rp_alias_bare(t, from, true);

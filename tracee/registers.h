@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Tried once, by a short-lived child.  HINDSIGHT_NODR in the environment: no. */
+/* Tried once, by a short-lived child.  HINDSIGHT_NODR=1 in the environment: no (tests). */
 bool debug_registers_work(void);
 
 #endif
