@@ -95,8 +95,9 @@ static void add_ex(char **argv, unsigned *n, const char *command)
 
 static _Noreturn void exec_gdb(const char *dir, const struct replay_args *o, const struct place *p, const cpu_set_t *cpus, pid_t parent)
 {
-	static const char *const settings[] = {
-		"set confirm off", "set auto-load safe-path /usr/lib:/usr/share/gdb",
+	/* a gdb of the user's choice, such as rust-gdb, knows of scripts of its own */
+	const char *const settings[] = {
+		"set confirm off", o->gdb ? "add-auto-load-safe-path /usr/lib:/usr/share/gdb" : "set auto-load safe-path /usr/lib:/usr/share/gdb",
 		"set index-cache enabled off", "set debuginfod enabled off", "set startup-with-shell off",
 		"set remotetimeout 100000", "set tcp auto-retry off",
 	};
