@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "replayer/displace.h"
+#include "replayer/far.h"
 
 static enum displace_last branch_kind(const uint8_t *code, unsigned size)
 {
@@ -87,7 +88,8 @@ bool displace_decode(pid_t tid, uint64_t addr, unsigned want, uint64_t start, ui
 	if (insn)
 		cs_free(insn, 1);
 	memcpy(ret->site.bytes, code, SITE_MAX);
-	return good && (ret->site.n == 1 || (site_nobody_branches(tid, addr, addr + ret->site.len) && no_table_near(tid, addr, start, end)));
+	return good && (ret->site.n == 1 || (site_nobody_branches(tid, addr, addr + ret->site.len) && no_table_near(tid, addr, start, end) &&
+							  !far_branches_into(tid, start, end, addr, addr + ret->site.len)));
 }
 
 static bool put_jump(uint8_t *out, unsigned *len, uint64_t at, uint64_t target)
