@@ -338,4 +338,5 @@ def main():
     sys.exit(b.bad != 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -12,6 +12,7 @@
  *   timeline.c    positions and how to get to one again
  *   back.c        backwards
  *   point.c       positions that debuggers keep, and as text
+ *   range.c       the ways out of a line's code
  *   catch.c       stops that are no breakpoints: system calls, forks, execs, signals, ends
  *   shown.c       which processes are reported
  *   inspect.c, look.c  what debuggers ask of a stopped replay
@@ -411,6 +412,10 @@ struct rp_chained {
 	uint64_t limit[RP_PLACES], count[RP_PLACES];
 	uint64_t last[RP_PLACES];	/* in the last hop: the greatest was executed last (of those in one area of stubs) */
 };
+
+/* range.c */
+/* A set of all ways out of [start, end), where the task is.  0: not known. */
+unsigned rp_range_exits(struct replay *r, struct rp_task *t, uint64_t start, uint64_t end);
 
 /* approach.c */
 /* Move base nearer to the target, to where `steps' single steps lead to it. */

@@ -426,9 +426,21 @@ static bool is_stop(struct replay *r, const struct rp_hop *hop, const struct rp_
 	return true;
 }
 
-/* One hop with everything around it.  *done: ret says why. */
-static struct err *forward_hop(struct replay *r, bool step, struct rp_hop *hop, unsigned *patience, struct replay_stop *ret,
-			       bool *done)
+/* The user's and these; 0: too many. */
+static unsigned user_and(struct replay *r, unsigned set)
+{
+	const struct rp_set *user = r->debug->sets[r->debug->user];
+
+	if (user->watches && user->n + r->debug->sets[set]->n > WATCHES_MAX)
+		return 0;
+	return rp_set_union(r, r->debug->user, set);
+}
+
+/*
+ * One hop with everything around it: a step, or to the next stop, for exits (a set, 0: none) too.  *done: ret says why.
+ */
+static struct err *forward_hop(struct replay *r, bool step, unsigned exits, struct rp_hop *hop, unsigned *patience,
+			       struct replay_stop *ret, bool *done)
 {
 	struct err *err = rp_next(r);
 	struct rp_before before;
@@ -440,8 +452,11 @@ static struct err *forward_hop(struct replay *r, bool step, struct rp_hop *hop, 
 	}
 	rp_catch_before(r, &before);
 	rp_catch_refresh(r);
+	if (exits)
+		exits = user_and(r, exits);
+	step = step && !exits;
 	if (!err)
-		err = step ? rp_tracked_hop(r, r->debug->user, true, hop) : rp_chain_hop(r, r->debug->user, hop);
+		err = step ? rp_tracked_hop(r, r->debug->user, true, hop) : rp_chain_hop(r, exits ? exits : r->debug->user, hop);
 	if (err)
 		return err;
 	*done = is_stop(r, hop, &before, ret);
@@ -472,7 +487,7 @@ struct err *replay_forward(struct replay *r, struct replay_stop *ret)
 	if (!err)
 		err = rp_catch_now(r, &view, ret, &done);
 	while (!err && !done)
-		err = forward_hop(r, false, &hop, &patience, ret, &done);
+		err = forward_hop(r, false, 0, &hop, &patience, ret, &done);
 	return moved(r, err, ret);
 }
 
@@ -484,10 +499,27 @@ static bool has_moved(const struct rp_hop *hop, uint32_t serial)
 								    hop->event == TRACE_SYSCALL_EXIT));
 }
 
+/* A range that single steps did not get out of. */
+struct range { uint64_t start, end; unsigned steps, exits; bool looked; };
+
+static unsigned range_exits(struct replay *r, struct range *x, uint32_t serial)
+{
+	enum { STEPS = 40 };
+	struct rp_task *t = rp_task_find(r, serial);
+
+	if (!t || r->pending || x->steps++ < STEPS || t->regs.rip < x->start || t->regs.rip >= x->end)
+		return 0;
+	if (!x->looked)
+		x->exits = rp_range_exits(r, t, x->start, x->end);
+	x->looked = true;
+	return rp_set_has(r->debug->sets[x->exits], t->rec_pid, t->regs.rip) ? 0 : x->exits;
+}
+
 struct err *replay_step(struct replay *r, int tid, uint64_t start, uint64_t end, struct replay_stop *ret)
 {
 	struct rp_task *t = rp_task_of_tid(r, tid);
 	uint32_t serial = t ? t->serial : 0;
+	struct range range = { .start = start, .end = end };
 	struct err *err = NULL;
 	unsigned patience = 0;
 	struct rp_hop hop;
@@ -504,11 +536,14 @@ struct err *replay_step(struct replay *r, int tid, uint64_t start, uint64_t end,
 	if (!err)
 		err = rp_catch_now(r, &view, ret, &done);
 	while (!err && !done) {
+		bool mine;
+
 		err = rp_next(r);
 		if (err && err->code != ERR_END)
 			break;
 		err_free(err);
-		err = forward_hop(r, r->ev_read && r->ev.task == serial, &hop, &patience, ret, &done);
+		mine = r->ev_read && r->ev.task == serial;
+		err = forward_hop(r, mine, mine ? range_exits(r, &range, serial) : 0, &hop, &patience, ret, &done);
 		if (err || done || !has_moved(&hop, serial) || (hop.t->regs.rip >= start && hop.t->regs.rip < end))
 			continue;
 		*ret = (struct replay_stop){ .kind = REPLAY_STOP_STEP };
