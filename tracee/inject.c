@@ -19,6 +19,22 @@ static struct err *inject_new_child(struct inject *in)
 }
 
 /*
+ * A task that was interrupted may still have the signal of its last instruction before it: that comes now, in front of our call.
+ * A fault comes again when the instruction is made again, so it may be dropped.  Once: what faults at the site itself would do so for ever.
+ */
+static bool is_older(struct inject *in, const siginfo_t *sig)
+{
+	struct regs regs;
+	struct err *err = in->older ? NULL : tracee_regs_get(in->tid, &regs);
+
+	if (in->older || err) {
+		err_free(err);
+		return false;
+	}
+	return in->older = regs.rip == in->site && (uint64_t)(uintptr_t)sig->si_addr != in->site;
+}
+
+/*
  * One stop on the way.  *done when the call has returned.  With int3 that is its SIGTRAP;
  * without, the exit stop whose entry was at the site: a task that comes from a stop inside
  * another call first reports that one's exit, so stops are told apart by their address.
@@ -45,6 +61,8 @@ static struct err *inject_stop(struct inject *in, int status, bool *entered, boo
 	case STOP_SIGNAL:
 		if (ptrace(PTRACE_GETSIGINFO, in->tid, NULL, &sig) < 0)
 			return &err_gone;
+		if (in->trap && sig.si_code > 0 && sig.si_signo != SIGCHLD && is_older(in, &sig))
+			return NULL;
 		if (in->trap && sig.si_signo == SIGTRAP && sig.si_code > 0)
 			*done = true;
 		else if (in->trap && sig.si_code > 0 && sig.si_signo != SIGCHLD)
@@ -65,6 +83,7 @@ struct err *inject_call_regs(struct inject *in, const struct regs *saved, int64_
 	bool entered = false, done = false;
 	int status;
 
+	in->older = false;
 	regs.rip = in->site;
 	regs.rax = (uint64_t)nr;
 	regs.orig_rax = (uint64_t)-1;

@@ -13,6 +13,7 @@
 struct inject {
 	pid_t tid;
 	uint64_t site;		/* address of a `syscall` instruction in the task */
+	bool older;		/* a signal from before our call has come */
 	bool trap;		/* site is followed by int3 and no handler of the program's can see
 				 * it (replay): one stop a call instead of two */
 	/* Called for a signal that gets in the way: keep it, it was not delivered.  May be NULL. */

@@ -70,6 +70,38 @@ static void signals_in_the_way(void **state)
 	}
 }
 
+/* The fault of its last instruction, which an interrupt overtook, comes in front of our call: it is not our call that has failed. */
+static void an_older_fault(void **state)
+{
+	enum { AT = 0x10000000, TO_MASK = 8 };
+	uint64_t blocked, none = 0;
+	siginfo_t info = { .si_signo = SIGSEGV, .si_code = SEGV_ACCERR, .si_addr = (void *)0x1234 };
+	pid_t pid = stopped_child();
+	struct inject in = inject_into(pid, true), quiet = inject_into(pid, false);	/* an int3 would bring the blocked one along */
+	struct regs before, after;
+	int64_t ret;
+
+	(void)state;
+	OK(inject_call(&in, &ret, SYS_mmap, AT, 0x1000, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0));
+	assert_int_equal(ret, AT);
+	for (int sig = SIGSEGV; sig; sig = sig == SIGSEGV ? SIGTRAP : 0) {
+		info.si_signo = sig;
+		blocked = 1ull << (sig - 1);
+		OK(tracee_write(pid, AT, &info, sizeof(info)));
+		assert_int_equal(ptrace(PTRACE_SETSIGMASK, pid, (void *)TO_MASK, &blocked), 0);
+		OK(inject_call(&quiet, &ret, SYS_rt_tgsigqueueinfo, (uint64_t)pid, (uint64_t)pid, (uint64_t)sig, AT, 0, 0));
+		assert_int_equal(ret, 0);
+		assert_int_equal(ptrace(PTRACE_SETSIGMASK, pid, (void *)TO_MASK, &none), 0);
+		OK(tracee_regs_get(pid, &before));
+		OK(inject_call(&in, &ret, SYS_getpid, 0, 0, 0, 0, 0, 0));
+		assert_int_equal(ret, pid);
+		OK(tracee_regs_get(pid, &after));
+		before.orig_rax = after.orig_rax = 0;
+		assert_memory_equal(&before, &after, sizeof(before));
+	}
+	child_end(pid);
+}
+
 static void a_clone(void **state)
 {
 	pid_t pid = stopped_child();
@@ -121,6 +153,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(results_and_registers),
 		cmocka_unit_test(signals_in_the_way),
+		cmocka_unit_test(an_older_fault),
 		cmocka_unit_test(a_clone),
 		cmocka_unit_test(death_on_the_way),
 		cmocka_unit_test(no_page_to_run_on),
