@@ -18,6 +18,16 @@ static struct err *inject_new_child(struct inject *in)
 	return tracee_wait(in->child, &status);
 }
 
+/* The int3 behind the call, or a trap from before it, of a single step that an interrupt overtook? */
+static struct err *at_int3(const struct inject *in, bool *done)
+{
+	struct regs regs;
+
+	TRY(tracee_regs_get(in->tid, &regs));
+	*done = regs.rip == in->site + 3;
+	return NULL;
+}
+
 /*
  * A task that was interrupted may still have the signal of its last instruction before it: that comes now, in front of our call.
  * A fault comes again when the instruction is made again, so it may be dropped.  Once: what faults at the site itself would do so for ever.
@@ -64,7 +74,7 @@ static struct err *inject_stop(struct inject *in, int status, bool *entered, boo
 		if (in->trap && sig.si_code > 0 && sig.si_signo != SIGCHLD && is_older(in, &sig))
 			return NULL;
 		if (in->trap && sig.si_signo == SIGTRAP && sig.si_code > 0)
-			*done = true;
+			return at_int3(in, done);
 		else if (in->trap && sig.si_code > 0 && sig.si_signo != SIGCHLD)
 			return err_new(ERR_TRACE, "the replayed process cannot run our calls any more (signal %d)",
 				       sig.si_signo);
