@@ -523,13 +523,13 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 	return NULL;
 }
 
-/* Has an int3 of ours been executed, and its signal not been seen yet?  Then the registers are no place. */
+/* Has an int3 of ours been executed (a breakpoint, or in a stub), and its signal not been seen yet?  Then the registers are no place. */
 static bool trap_is_coming(const struct rp_task *t)
 {
 	struct __ptrace_peeksiginfo_args first = { .nr = 1 };
 	siginfo_t info;
 
-	return rp_int3_hit(t) && ptrace(PTRACE_PEEKSIGINFO, t->real, &first, &info) == 1 && info.si_signo == SIGTRAP;
+	return ptrace(PTRACE_PEEKSIGINFO, t->real, &first, &info) == 1 && info.si_signo == SIGTRAP;
 }
 
 struct err *rp_debug_pause(struct replay *r, struct rp_task *t, bool *end)
