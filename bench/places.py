@@ -327,11 +327,15 @@ def main():
     a.add_argument("-s", type=int, default=1)
     a.add_argument("-m", choices=("steps", "stops", "both"), default="both")
     a.add_argument("-w", type=float, default=0.4)
+    a.add_argument("-t", type=float, default=1e9, help="begin no place after so many seconds")
     a.add_argument("replay")
     a.add_argument("trace")
     opts = a.parse_args()
     b = Bench(opts)
+    started = time.time()
     for i in range(opts.n):
+        if time.time() - started > opts.t:
+            break
         b.place(opts.m if opts.m != "both" else ("steps", "stops")[i % 2])
     b.r.close()
     b.summary(opts.n)

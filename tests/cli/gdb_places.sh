@@ -51,6 +51,6 @@ XX
 gcc -g -O1 -o t t.c || skip 'no compiler'
 "$REC" -o "$TMP/trace" ./t >/dev/null || fail 'rec failed'
 for mode in steps stops; do
-	timeout 100 python3 "$ROOT/bench/places.py" -n 40 -s $RANDOM -m $mode "$REPLAY" "$TMP/trace" >"$TMP/out" 2>&1 ||
+	timeout 100 python3 "$ROOT/bench/places.py" -n 40 -t 40 -s $RANDOM -m $mode "$REPLAY" "$TMP/trace" >"$TMP/out" 2>&1 ||
 		fail "$mode: $(grep -E '^(DIFF|DIED|replay:)' "$TMP/out" | tail -2 | tr '\n' '|' | cut -c1-900)"
 done
