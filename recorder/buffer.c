@@ -43,7 +43,7 @@ struct known_site {
 
 struct rec_known {
 	struct rec_known *next;
-	uint64_t dev, ino, size, mtime_s, mtime_ns;
+	struct rec_version version;
 	unsigned n;
 	struct known_site site[SITES_MAX];
 };
@@ -362,21 +362,17 @@ void rec_buffer_file_mapped(struct recorder *rec, uint64_t dev, uint64_t ino)
 
 static struct rec_known *known_file(struct recorder *rec, const struct stat *st)
 {
+	const struct rec_version version = rec_version_of(st);
 	struct rec_known *k;
 
 	for (k = rec->known; k; k = k->next) {
-		if (k->ino == st->st_ino && k->dev == st->st_dev && k->size == (uint64_t)st->st_size &&
-		    k->mtime_s == (uint64_t)st->st_mtim.tv_sec && k->mtime_ns == (uint64_t)st->st_mtim.tv_nsec)
+		if (!memcmp(&k->version, &version, sizeof(version)))
 			return k;
 	}
 	k = calloc(1, sizeof(*k));
 	if (!k)
 		return NULL;
-	k->dev = st->st_dev;
-	k->ino = st->st_ino;
-	k->size = (uint64_t)st->st_size;
-	k->mtime_s = (uint64_t)st->st_mtim.tv_sec;
-	k->mtime_ns = (uint64_t)st->st_mtim.tv_nsec;
+	k->version = version;
 	k->next = rec->known;
 	rec->known = k;
 	return k;
@@ -446,7 +442,7 @@ static struct err *stub_room(struct recorder *rec, struct rec_task *t, uint64_t 
 	return NULL;
 }
 
-static void effect_bytes(struct recorder *rec, uint64_t addr, const void *bytes, size_t len)
+void rec_effect_bytes(struct recorder *rec, uint64_t addr, const void *bytes, size_t len)
 {
 	struct trace_effect *e = rec_effect(rec, TRACE_WRITE);
 	void *copy = rec_alloc(rec, len);
@@ -457,7 +453,7 @@ static void effect_bytes(struct recorder *rec, uint64_t addr, const void *bytes,
 	e->data = copy;
 }
 
-static void effect_patch(struct recorder *rec, const struct patch *p)
+void rec_effect_patch(struct recorder *rec, const struct patch *p)
 {
 	struct trace_effect *e = rec_effect(rec, TRACE_PATCH);
 	struct patch *copy = rec_alloc(rec, sizeof(*copy));
@@ -515,13 +511,11 @@ struct err *rec_buffer_marked(struct rec_task *t, uint64_t addr, uint64_t len)
 static enum patch_refusal decide(struct rec_task *t, struct known_site *k, uint64_t addr)
 {
 	const struct patch *mark = patches_at(&t->mm->buf.patches, addr);
-	uint8_t ud2[2];
-
-	if (!mark || mark->kind != PATCH_MARK || tracee_read_some(t->tid, addr, ud2, sizeof(ud2)) != sizeof(ud2))
+	if (!mark || mark->kind != PATCH_MARK)
 		return patch_decide(t->tid, addr, k->kind, &k->site, &k->back);
-	err_free(tracee_write(t->tid, addr, mark->bytes, sizeof(ud2)));
+	err_free(tracee_write(t->tid, addr, mark->bytes, sizeof(patch_mark)));
 	k->why = patch_decide(t->tid, addr, k->kind, &k->site, &k->back);
-	err_free(tracee_write(t->tid, addr, ud2, sizeof(ud2)));
+	err_free(tracee_write(t->tid, addr, patch_mark, sizeof(patch_mark)));
 	return k->why;
 }
 
@@ -572,9 +566,9 @@ static struct err *site_patch(struct recorder *rec, struct rec_task *t, struct k
 	if (!patches_add(&t->mm->buf.patches, &p))
 		return &err_nomem;
 	patched_at(&t->mm->buf, p.addr, p.len);
-	effect_bytes(rec, at, stub, sizeof(stub));
-	effect_bytes(rec, p.addr, jump, p.len);
-	effect_patch(rec, &p);
+	rec_effect_bytes(rec, at, stub, sizeof(stub));
+	rec_effect_bytes(rec, p.addr, jump, p.len);
+	rec_effect_patch(rec, &p);
 	return NULL;
 }
 

@@ -399,6 +399,9 @@ void rec_buffer_site(struct recorder *rec, struct rec_task *t, uint64_t addr, en
  * code to look at it. */
 void rec_buffer_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len, uint64_t offset,
 		       const struct stat *st, bool to_run);
+/* Effects: these bytes went there; this patch (with bytes of its own) was made. */
+void rec_effect_bytes(struct recorder *rec, uint64_t addr, const void *bytes, size_t len);
+void rec_effect_patch(struct recorder *rec, const struct patch *p);
 /* Instructions there have been marked: the hook must not let the program write to them. */
 struct err *rec_buffer_marked(struct rec_task *t, uint64_t addr, uint64_t len);
 void rec_buffer_file_mapped(struct recorder *rec, uint64_t dev, uint64_t ino);
@@ -413,6 +416,13 @@ struct err *rec_buffer_state(struct rec_task *t, size_t offset, const void *byte
 struct err *rec_buffer_tell_files(struct recorder *rec, struct rec_task *t);
 /* These records were the task's. */
 void rec_buffer_records(struct recorder *rec, struct rec_task *t, const uint8_t *bytes, uint64_t len);
+
+/* A file, as it was when it was looked at. */
+struct rec_version { uint64_t dev, ino, size, mtime_s, mtime_ns; };
+static inline struct rec_version rec_version_of(const struct stat *st)
+{
+	return (struct rec_version){ st->st_dev, st->st_ino, (uint64_t)st->st_size, (uint64_t)st->st_mtim.tv_sec, (uint64_t)st->st_mtim.tv_nsec };
+}
 
 /* ---- mark.c -------------------------------------------------------------------------------- */
 /* Code is at [addr, addr + len) now, of a file (from offset on) or of nobody (st NULL): where cpuid and rdtsc do not trap they are marked, with

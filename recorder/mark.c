@@ -15,18 +15,19 @@
 /* A range of a file, as it is mapped. */
 struct rec_marks {
 	struct rec_marks *next;
-	uint64_t dev, ino, size, mtime_s, mtime_ns, offset, len;
+	struct rec_version version;
+	uint64_t offset, len;
 	struct mark_site *site;
 	unsigned n;
 };
 
 static struct rec_marks *found_before(struct recorder *rec, uint64_t offset, uint64_t len, const struct stat *st)
 {
+	const struct rec_version version = rec_version_of(st);
 	struct rec_marks *m;
 
 	for (m = rec->marks; m; m = m->next) {
-		if (m->ino == st->st_ino && m->dev == st->st_dev && m->size == (uint64_t)st->st_size && m->offset == offset && m->len == len &&
-		    m->mtime_s == (uint64_t)st->st_mtim.tv_sec && m->mtime_ns == (uint64_t)st->st_mtim.tv_nsec)
+		if (m->offset == offset && m->len == len && !memcmp(&m->version, &version, sizeof(version)))
 			return m;
 	}
 	return NULL;
@@ -34,27 +35,14 @@ static struct rec_marks *found_before(struct recorder *rec, uint64_t offset, uin
 
 static struct err *put_one(struct recorder *rec, struct rec_task *t, uint64_t addr, const struct mark_site *site)
 {
-	static const uint8_t ud2[2] = { 0x0f, 0x0b };
-	const struct patch *there = patches_at(&t->mm->buf.patches, addr);
-	struct trace_effect *e;
-	struct patch p, *copy;
+	struct patch p;
 
-	if (there || !mark_put(t->tid, addr, site, &p))
+	if (patches_at(&t->mm->buf.patches, addr) || !mark_put(t->tid, addr, site, &p))
 		return NULL;
 	if (!patches_add(&t->mm->buf.patches, &p))
 		return &err_nomem;
-	e = rec_effect(rec, TRACE_WRITE);
-	e->addr = addr;
-	e->len = e->data_len = sizeof(ud2);
-	e->data = ud2;
-	e = rec_effect(rec, TRACE_PATCH);
-	copy = rec_alloc(rec, sizeof(*copy));
-	*copy = p;
-	e->addr = addr;
-	e->len = p.len;
-	e->y = p.kind;
-	e->data = copy;
-	e->data_len = sizeof(*copy);
+	rec_effect_bytes(rec, addr, patch_mark, sizeof(patch_mark));
+	rec_effect_patch(rec, &p);
 	return NULL;
 }
 
@@ -75,8 +63,7 @@ struct err *rec_mark_code(struct recorder *rec, struct rec_task *t, uint64_t add
 				free(own.site);
 				return &err_nomem;
 			}
-			*m = (struct rec_marks){ rec->marks, st->st_dev, st->st_ino, (uint64_t)st->st_size, (uint64_t)st->st_mtim.tv_sec,
-						 (uint64_t)st->st_mtim.tv_nsec, offset, len, own.site, own.n };
+			*m = (struct rec_marks){ rec->marks, rec_version_of(st), offset, len, own.site, own.n };
 			rec->marks = m;
 		}
 	}

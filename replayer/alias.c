@@ -536,13 +536,7 @@ struct err *rp_alias_step_out(struct rp_task *t)
 	for (unsigned i = 0; i < STEPS_OUT && rp_alias_inside(t); i++) {
 		int status;
 
-		TRY(rp_regs_flush(t));
-		TRY(tracee_resume(t->real, PTRACE_SYSEMU_SINGLESTEP, 0));
-		TRY(tracee_wait(t->real, &status));
-		if (!WIFSTOPPED(status))
-			return &err_gone;
-		TRY(tracee_regs_get(t->real, &t->regs));
-		t->regs.orig_rax = (uint64_t)-1;
+		TRY(rp_raw_step(t, &status));
 		rp_alias_leave(t);
 		if (t->mm->gate_n)
 			rp_gate_leave(t);

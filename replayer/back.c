@@ -84,8 +84,10 @@ static struct err *scan_hop(struct replay *r, struct scan *s, const struct rp_po
 		return NULL;
 	if (d->hit_before)
 		scan_found(r, s, hop, &d->last_hit);
-	if (hop->kind != HOP_PENDING && rp_hop_hits(r, hop, d->user, &watch) && (watch || s->inclusive || !rp_pos_same(&d->pos, end)))
-		scan_found(r, s, hop, &d->pos), scan_stopped(s);
+	if (hop->kind != HOP_PENDING && rp_hop_hits(r, hop, d->user, &watch) && (watch || s->inclusive || !rp_pos_same(&d->pos, end))) {
+		scan_found(r, s, hop, &d->pos);
+		scan_stopped(s);
+	}
 	if (rp_catch_hop(r, hop, &before, true, &stop) && (s->inclusive || !rp_pos_same(&d->pos, end)))
 		scan_event(s, hop->t->serial, &d->pos, &stop);
 	if (hop->kind == HOP_EVENT || (hop->kind == HOP_MOVED && !hop->stepped))

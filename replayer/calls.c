@@ -165,20 +165,38 @@ static struct err *assist(struct replay *r, struct rp_task *t, const struct trac
 	return e.kind ? effect_one(r, t, ev, &e) : NULL;
 }
 
+/* Ours, of a step. */
+enum { TRACE_FLAG = 0x100 };
+
+/* The frame that the hook has on its stack, and whose stub that is (the frame's first word). */
+static struct err *hook_frame(struct rp_task *t, void *frame, size_t len, struct stub_info *stub)
+{
+	uint64_t at;
+
+	TRY(tracee_read(t->real, FIXED_STACK - len, frame, len));
+	memcpy(&at, frame, sizeof(at));
+	TRY(tracee_read(t->real, at, stub, sizeof(*stub)));
+	return tracee_read(t->real, FIXED_STATE + STATE_RSP, &t->regs.rsp, 8);
+}
+
+static void behind_stub(struct rp_task *t, const struct stub_info *stub)
+{
+	t->regs.rip = stub->cont;
+	rp_task_normal(t);
+	t->dirty = true;
+}
+
 /*
  * The records are used up, and the event to come may be another lot of them: a debugger looks at the task before that.  What is left of the
  * hook (syscallbuf/entry.S) is done here, so that nobody sees the task in it.
  */
 static struct err *finish_hook(struct rp_task *t)
 {
-	enum { TRACE_FLAG = 0x100 };
-	struct { uint64_t stub, rax, rdi, rsi, rdx, r10, r8, r9, eflags; } f;
+	struct { uint64_t stub, rax, rdi, rsi, rdx, r10, r8, r9, eflags, unused; } f;
 	struct stub_info stub;
 
-	TRY(tracee_read(t->real, FIXED_STACK - 80, &f, sizeof(f)));
-	TRY(tracee_read(t->real, f.stub, &stub, sizeof(stub)));
-	TRY(tracee_read(t->real, FIXED_STATE + STATE_RSP, &t->regs.rsp, 8));
-	f.eflags &= ~(uint64_t)TRACE_FLAG;	/* ours, of a step */
+	TRY(hook_frame(t, &f, sizeof(f), &stub));
+	f.eflags &= ~(uint64_t)TRACE_FLAG;
 	t->regs.rax = f.rax;
 	t->regs.rdi = f.rdi;
 	t->regs.rsi = f.rsi;
@@ -188,22 +206,17 @@ static struct err *finish_hook(struct rp_task *t)
 	t->regs.r9 = f.r9;
 	t->regs.eflags = t->regs.r11 = f.eflags;
 	t->regs.rcx = stub.after;
-	t->regs.rip = stub.cont;
-	rp_task_normal(t);
-	t->dirty = true;
+	behind_stub(t, &stub);
 	return NULL;
 }
 
 /* The same for rdtsc, which changes rax and rdx only. */
 static struct err *finish_tsc(struct rp_task *t)
 {
-	enum { TRACE_FLAG = 0x100 };
 	struct { uint64_t stub, rdi, rsi, r8, r9, r10, r11, rax, rbx, rdx, eflags, rcx; } f;
 	struct stub_info stub;
 
-	TRY(tracee_read(t->real, FIXED_STACK - 96, &f, sizeof(f)));
-	TRY(tracee_read(t->real, f.stub, &stub, sizeof(stub)));
-	TRY(tracee_read(t->real, FIXED_STATE + STATE_RSP, &t->regs.rsp, 8));
+	TRY(hook_frame(t, &f, sizeof(f), &stub));
 	t->regs.rdi = f.rdi;
 	t->regs.rsi = f.rsi;
 	t->regs.r8 = f.r8;
@@ -215,9 +228,7 @@ static struct err *finish_tsc(struct rp_task *t)
 	t->regs.rdx = f.rdx;
 	t->regs.rcx = f.rcx;
 	t->regs.eflags = f.eflags & ~(uint64_t)TRACE_FLAG;
-	t->regs.rip = stub.cont;
-	rp_task_normal(t);
-	t->dirty = true;
+	behind_stub(t, &stub);
 	return NULL;
 }
 

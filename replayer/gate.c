@@ -713,13 +713,7 @@ struct err *rp_gate_step_out(struct rp_task *t, bool *hit)
 			*hit = true;
 			return NULL;
 		}
-		TRY(rp_regs_flush(t));
-		TRY(tracee_resume(t->real, PTRACE_SYSEMU_SINGLESTEP, 0));
-		TRY(tracee_wait(t->real, &status));
-		if (!WIFSTOPPED(status))
-			return &err_gone;
-		TRY(tracee_regs_get(t->real, &t->regs));
-		t->regs.orig_rax = (uint64_t)-1;
+		TRY(rp_raw_step(t, &status));
 		rp_hide_trace_flag(t, from);
 		if (WSTOPSIG(status) == SIGSEGV || WSTOPSIG(status) == SIGFPE || WSTOPSIG(status) == SIGBUS) {
 			*hit = rp_gate_fault(t);

@@ -212,13 +212,6 @@ static bool goes_on(const struct rp_set *s, const struct rp_task *t, uint64_t fr
 	return true;
 }
 
-static struct err *one_step(struct rp_task *t, int *status)
-{
-	TRY(tracee_resume(t->real, PTRACE_SYSEMU_SINGLESTEP, 0));
-	TRY(tracee_wait(t->real, status));
-	return tracee_regs_get(t->real, &t->regs);
-}
-
 bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 {
 	uint64_t addr = (uint64_t)(uintptr_t)info->si_addr, page = addr & ~(PAGE_BYTES - 1ull);
@@ -245,9 +238,9 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	if (!err)
 		err = lift(mm, t->real, false);
 	if (!err)
-		err = one_step(t, &status);
+		err = rp_raw_step(t, &status);
 	for (unsigned i = 0; i < STRING_MAX && string && !err && WSTOPSIG(status) == SIGTRAP && rp_guard_misses(r, s) && goes_on(s, t, from, string); i++)
-		err = one_step(t, &status);
+		err = rp_raw_step(t, &status);
 	if (!err)
 		err = lift(mm, t->real, true);
 	rp_alias_bare(t, from, true);

@@ -16,15 +16,6 @@ enum { VALUE_MAX = 256 };
 
 struct values { uint8_t len[WATCHES_MAX]; uint8_t bytes[WATCHES_MAX][VALUE_MAX]; };
 
-static const struct rp_task *task_of(const struct replay *r, int pid)
-{
-	for (const struct rp_task *t = r->tasks; t; t = t->next) {
-		if (t->rec_pid == pid && t->real)
-			return t;
-	}
-	return NULL;
-}
-
 /* Also from a page that is protected at the moment. */
 static uint8_t value_read(const struct rp_task *t, const struct replay_break *b, uint8_t bytes[VALUE_MAX])
 {
@@ -51,7 +42,7 @@ static void values_read(const struct replay *r, const struct rp_set *s, struct v
 		if (b->kind < REPLAY_WRITE)
 			continue;
 		if (!t || t->rec_pid != b->pid)
-			t = task_of(r, b->pid);
+			t = rp_task_with_memory(r->tasks, b->pid);
 		if (t)
 			v->len[i] = value_read(t, b, v->bytes[i]);
 	}

@@ -151,6 +151,10 @@ struct rp_mm *rp_mm_create(void);
 struct rp_mm *rp_mm_copy(const struct rp_mm *mm);
 void rp_mm_put(struct rp_mm *mm);
 struct err *rp_regs_flush(struct rp_task *t);
+/* One instruction of whatever is at rip, stubs of ours too; t->regs are then what the kernel has. */
+struct err *rp_raw_step(struct rp_task *t, int *status_ret) __must_check;
+/* The first of the list that has memory of this recorded process, or NULL. */
+const struct rp_task *rp_task_with_memory(const struct rp_task *list, int pid);
 /* It may have stopped in a patch's stub: where the program is. */
 void rp_task_normal(struct rp_task *t);
 

@@ -41,7 +41,7 @@ static struct err *check_cpu(const struct trace_meta *m)
 			       "(XCR0 0x%" PRIx64 ", here 0x%" PRIx64 ")", m->xcr0, cpu_xcr0());
 	if (m->marked)
 		return NULL;
-	if (marks_needed() && !getenv("HINDSIGHT_MARK"))
+	if (marks_must())
 		return err_new(ERR_UNSUPPORTED, "the recording was made where rdtsc and cpuid can be trapped, which this CPU or hypervisor does not allow: "
 			       "replay it on such a machine, or record it here");
 	if (m->cpuid_trapped && !cpuid_can_trap())

@@ -173,3 +173,24 @@ struct err *rp_regs_flush(struct rp_task *t)
 	regs.orig_rax = (uint64_t)-1;	/* never let the kernel restart anything */
 	return tracee_regs_set(t->real, &regs);
 }
+
+struct err *rp_raw_step(struct rp_task *t, int *status_ret)
+{
+	TRY(rp_regs_flush(t));
+	TRY(tracee_resume(t->real, PTRACE_SYSEMU_SINGLESTEP, 0));
+	TRY(tracee_wait(t->real, status_ret));
+	if (!WIFSTOPPED(*status_ret))
+		return &err_gone;
+	TRY(tracee_regs_get(t->real, &t->regs));
+	t->regs.orig_rax = (uint64_t)-1;
+	return NULL;
+}
+
+const struct rp_task *rp_task_with_memory(const struct rp_task *list, int pid)
+{
+	for (const struct rp_task *t = list; t; t = t->next) {
+		if (t->rec_pid == pid && t->real)
+			return t;
+	}
+	return NULL;
+}

@@ -23,15 +23,6 @@ static int pagemap_open(pid_t real)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-static const struct rp_task *task_with_memory(const struct rp_task *list, int pid)
-{
-	for (const struct rp_task *t = list; t; t = t->next) {
-		if (t->rec_pid == pid && t->real)
-			return t;
-	}
-	return NULL;
-}
-
 static bool same_page(int a, int b, uint64_t addr)
 {
 	uint64_t x, y;
@@ -47,7 +38,7 @@ static bool same_page(int a, int b, uint64_t addr)
 
 static bool watch_unwritten(const struct rp_task *older, const struct rp_task *newer, const struct replay_break *b)
 {
-	const struct rp_task *o = task_with_memory(older, b->pid), *n = task_with_memory(newer, b->pid);
+	const struct rp_task *o = rp_task_with_memory(older, b->pid), *n = rp_task_with_memory(newer, b->pid);
 	bool same;
 	int x, y;
 
@@ -98,7 +89,7 @@ bool rp_unwritten_possible(const struct replay *r)
 	if (d->caught_n || !s->watches)
 		return false;
 	for (unsigned i = 0; i < s->n; i++) {
-		const struct rp_task *t = task_with_memory(r->tasks, s->b[i].pid);
+		const struct rp_task *t = rp_task_with_memory(r->tasks, s->b[i].pid);
 
 		if (s->b[i].kind != REPLAY_WRITE && !(s->b[i].kind == REPLAY_BREAK && t && rp_solib_place(t, s->b[i].addr)))
 			return false;

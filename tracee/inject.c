@@ -18,30 +18,26 @@ static struct err *inject_new_child(struct inject *in)
 	return tracee_wait(in->child, &status);
 }
 
-/* The int3 behind the call, or a trap from before it, of a single step that an interrupt overtook? */
-static struct err *at_int3(const struct inject *in, bool *done)
+/*
+ * A trap or fault while our call is made: the int3 behind it, or what should not be.  A task that was interrupted may still have the
+ * signal of its last instruction before it: that comes now, in front of our call.  A fault comes again when the instruction is made
+ * again, so it may be dropped.  Once: what faults at the site itself would do so for ever.
+ */
+static struct err *inject_trap(struct inject *in, const siginfo_t *sig, bool *done)
 {
 	struct regs regs;
 
 	TRY(tracee_regs_get(in->tid, &regs));
-	*done = regs.rip == in->site + 3;
-	return NULL;
-}
-
-/*
- * A task that was interrupted may still have the signal of its last instruction before it: that comes now, in front of our call.
- * A fault comes again when the instruction is made again, so it may be dropped.  Once: what faults at the site itself would do so for ever.
- */
-static bool is_older(struct inject *in, const siginfo_t *sig)
-{
-	struct regs regs;
-	struct err *err = in->older ? NULL : tracee_regs_get(in->tid, &regs);
-
-	if (in->older || err) {
-		err_free(err);
-		return false;
+	*done = sig->si_signo == SIGTRAP && regs.rip == in->site + 3;
+	if (*done)
+		return NULL;
+	if (!in->older && regs.rip == in->site && (uint64_t)(uintptr_t)sig->si_addr != in->site) {
+		in->older = true;
+		return NULL;
 	}
-	return in->older = regs.rip == in->site && (uint64_t)(uintptr_t)sig->si_addr != in->site;
+	if (sig->si_signo == SIGTRAP)
+		return NULL;
+	return err_new(ERR_TRACE, "the replayed process cannot run our calls any more (signal %d)", sig->si_signo);
 }
 
 /*
@@ -71,14 +67,9 @@ static struct err *inject_stop(struct inject *in, int status, bool *entered, boo
 	case STOP_SIGNAL:
 		if (ptrace(PTRACE_GETSIGINFO, in->tid, NULL, &sig) < 0)
 			return &err_gone;
-		if (in->trap && sig.si_code > 0 && sig.si_signo != SIGCHLD && is_older(in, &sig))
-			return NULL;
-		if (in->trap && sig.si_signo == SIGTRAP && sig.si_code > 0)
-			return at_int3(in, done);
-		else if (in->trap && sig.si_code > 0 && sig.si_signo != SIGCHLD)
-			return err_new(ERR_TRACE, "the replayed process cannot run our calls any more (signal %d)",
-				       sig.si_signo);
-		else if (in->stash)
+		if (in->trap && sig.si_code > 0 && sig.si_signo != SIGCHLD)
+			return inject_trap(in, &sig, done);
+		if (in->stash)
 			in->stash(in->ctx, in->tid, sig.si_signo, &sig);
 		return NULL;
 	default:

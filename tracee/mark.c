@@ -9,7 +9,7 @@
 
 #include "tracee/cpu.h"
 
-enum { CHUNK = 1 << 20, BEFORE = 96, BEHIND = 48, PREFIXES = 4, UD2 = 0x0b };
+enum { CHUNK = 1 << 20, BEFORE = 96, BEHIND = 48, PREFIXES = 4 };
 
 /* ---- is there a need? ------------------------------------------------------------------------------ */
 
@@ -42,14 +42,20 @@ static bool tsc_can_trap(void)
 	return can;
 }
 
+bool marks_must(void)
+{
+	static int must = -1;
+
+	if (must < 0)
+		must = !cpuid_can_trap() || !tsc_can_trap();
+	return must;
+}
+
 bool marks_needed(void)
 {
-	static int needed = -1;
 	const char *asked = getenv("HINDSIGHT_MARK");
 
-	if (needed < 0)
-		needed = (asked && *asked == '1') || !cpuid_can_trap() || !tsc_can_trap();
-	return needed;
+	return (asked && *asked == '1') || marks_must();
 }
 
 /* ---- which bytes are one ----------------------------------------------------------------------------- */
@@ -216,12 +222,12 @@ struct err *marks_find(pid_t tid, uint64_t addr, uint64_t len, struct mark_site 
 bool mark_put(pid_t tid, uint64_t addr, const struct mark_site *site, struct patch *ret)
 {
 	struct mark_site found;
-	uint8_t bytes[3] = { 0 }, ud2[2] = { 0x0f, UD2 };
+	uint8_t bytes[3] = { 0 };
 	struct err *err;
 
 	if (tracee_read_some(tid, addr, bytes, site->len) != site->len || !looks_like(bytes, site->len, &found) || found.kind != site->kind)
 		return false;
-	err = tracee_write(tid, addr, ud2, sizeof(ud2));
+	err = tracee_write(tid, addr, patch_mark, sizeof(patch_mark));
 	if (err) {
 		err_free(err);
 		return false;

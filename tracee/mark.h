@@ -9,7 +9,9 @@
 
 #include "tracee/patch.h"
 
-/* Must instructions be marked here, in this system or because HINDSIGHT_MARK=1 asks for it (tests)? */
+/* Can they not be made to trap in this system? */
+bool marks_must(void);
+/* That, or HINDSIGHT_MARK=1 asks for marks (tests). */
 bool marks_needed(void);
 
 struct mark_site { uint64_t offset; uint8_t kind, len; };	/* enum patch_kind; 2 bytes, rdtscp: 3 */
@@ -20,7 +22,7 @@ struct mark_site { uint64_t offset; uint8_t kind, len; };	/* enum patch_kind; 2 
  */
 struct err *marks_find(pid_t tid, uint64_t addr, uint64_t len, struct mark_site **sites_ret, unsigned *n_ret);
 
-/* Put one in: *ret for patches_add(), *byte_ret is what went to addr + 1.  False: the bytes there are others. */
+/* Put one in: *ret for patches_add(), patch_mark is there now.  False: the bytes there are others. */
 bool mark_put(pid_t tid, uint64_t addr, const struct mark_site *site, struct patch *ret);
 /* The mark that made the instruction at addr (prefixes included) trap, or the jump that has taken its place; else NULL. */
 const struct patch *marks_at(const struct patches *ps, uint64_t addr);

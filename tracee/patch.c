@@ -7,6 +7,8 @@
 #include "base/bug.h"
 #include "tracee/site.h"
 
+const uint8_t patch_mark[PATCH_MARK_BYTES] = { 0x0f, 0x0b };
+
 enum { BRANCH_NONE = 0, BRANCH_JMP, BRANCH_JCC, BRANCH_RET };
 
 const char *patch_refusal_name(enum patch_refusal why)
@@ -254,7 +256,7 @@ enum patch_refusal patch_make(const struct patch_site *s, uint64_t addr, uint64_
 		ret->hook_at = (uint8_t)m.at;
 		put_hook(&m, s->kind);
 		ret->traced_at = (uint8_t)m.at;
-		put(&m, flags & STUB_MARKED && s->kind != PATCH_SYSCALL ? (const uint8_t *)"\x0f\x0b" : s->bytes + s->call_at, s->call_len);
+		put(&m, flags & STUB_MARKED && s->kind != PATCH_SYSCALL ? patch_mark : s->bytes + s->call_at, s->call_len);
 		info.traced = m.base + ret->traced_at;
 		info.cont = m.base + m.at;
 	}

@@ -19,6 +19,8 @@
 enum { PATCH_BYTES = 24, PATCH_INSNS = 6 };
 
 /* PATCH_MARK: no jump and no stub; cpuid or rdtsc has become ud2, see mark.h. */
+#define PATCH_MARK_BYTES 2
+extern const uint8_t patch_mark[PATCH_MARK_BYTES];	/* ud2 */
 enum patch_kind { PATCH_SYSCALL = 0, PATCH_CPUID, PATCH_TSC, PATCH_MARK };
 
 enum patch_refusal {

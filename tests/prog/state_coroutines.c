@@ -9,10 +9,24 @@ static volatile int current, switches;
 static volatile uint64_t work[COROUTINES];
 static uint64_t hash;
 
+/*
+ * Contexts begin and are left with SIGALRM blocked: setcontext() sets the mask before the registers, and a signal
+ * between the two would save the old stack as the new coroutine's.
+ */
+static void alarms(int how)
+{
+	sigset_t alrm;
+
+	sigemptyset(&alrm);
+	sigaddset(&alrm, SIGALRM);
+	CHECK_EQ(sigprocmask(how, &alrm, NULL), 0);
+}
+
 static void body(int me)
 {
 	volatile char deep[100000];
 
+	alarms(SIG_UNBLOCK);
 	deep[me] = 1;
 	for (;;)
 		work[me] += (uint64_t)deep[me];
@@ -50,16 +64,20 @@ int main(void)
 		CHECK_EQ(getcontext(&coroutine[i]), 0);
 		coroutine[i].uc_stack.ss_sp = malloc(STACK);
 		coroutine[i].uc_stack.ss_size = STACK;
+		sigaddset(&coroutine[i].uc_sigmask, SIGALRM);
 		makecontext(&coroutine[i], (void (*)(void))body, 1, i);
 	}
 	on_signal(SIGALRM, preempt, SA_RESTART);
 	CHECK_EQ(getcontext(&back), 0);
+	sigaddset(&back.uc_sigmask, SIGALRM);
 	if (!done) {
 		done = true;
+		alarms(SIG_BLOCK);
 		state_timer(1000);
 		setcontext(&coroutine[0]);
 	}
 	state_timer(0);
+	alarms(SIG_UNBLOCK);
 	printf("coroutines %016llx\n", (unsigned long long)hash);
 	for (int r = 0; r < ROUNDS; r++) {
 		pthread_t t[3];
