@@ -2,7 +2,7 @@
 /* Coroutines on heap stacks that the timer's handler itself switches between, and asynchronous cancellation of computing threads. */
 #include "state.h"
 
-enum { COROUTINES = 32, STACK = 256 << 10, SWITCHES = 500, ROUNDS = 12 };
+enum { COROUTINES = 32, STACK = 256 << 10, SWITCHES = 250, ROUNDS = 6 };
 
 static ucontext_t coroutine[COROUTINES], back;
 static volatile int current, switches;
