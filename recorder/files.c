@@ -239,7 +239,7 @@ void rec_shared_cut(struct rec_mm *mm, uint64_t addr, uint64_t len)
 			if (s_end > end)
 				rec_shared_add(mm, &(struct rec_shared){ .addr = end, .len = s_end - end,
 					.offset = s->offset + (end - s->addr), .dev = s->dev, .ino = s->ino,
-					.own = s->own, .object = s->object });
+					.anon = s->anon, .own = s->own, .object = s->object });
 			s->len = addr - s->addr;
 			p = &s->next;
 		} else {

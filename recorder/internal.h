@@ -43,6 +43,7 @@ struct rec_shared {
 	struct rec_shared *next;
 	uint64_t addr, len, offset;
 	uint64_t dev, ino;	/* dev = 0, ino = shmid for SysV */
+	bool anon;		/* nobody's file */
 	bool own;		/* a shared mapping of object */
 	uint32_t object;	/* the file as an object of its own, which stores reach; else 0 */
 };

@@ -61,10 +61,11 @@ static void map_snapshot(struct recorder *rec, struct rec_task *t, uint64_t addr
 		rec_effect_memory(rec, t, addr + off, len - off < 1 << 20 ? len - off : 1 << 20);
 }
 
-static void map_shared_anon(struct recorder *rec, uint64_t addr, const struct rec_call *call)
+static void map_shared_anon(struct recorder *rec, struct rec_task *t, uint64_t addr, const struct rec_call *call)
 {
 	uint32_t object = trace_writer_memory(rec->writer);
 
+	rec_shared_add(t->mm, &(struct rec_shared){ .addr = addr, .len = page_up(call->args[1]), .anon = true });
 	effect_object(rec, object, "");
 	effect_map(rec, addr, call->args[1], call->args[2], TRACE_MAP_SHARED, call->args[3])->object = object;
 }
@@ -132,7 +133,7 @@ static struct err *mmap_exit(struct recorder *rec, struct rec_task *t, struct re
 	rec_shared_cut(t->mm, addr, page_up(call->args[1]));
 	if (call->args[3] & MAP_ANONYMOUS) {
 		if (shared)
-			map_shared_anon(rec, addr, call);
+			map_shared_anon(rec, t, addr, call);
 		else
 			effect_map(rec, addr, call->args[1], call->args[2], TRACE_MAP_ANON, call->args[3]);
 		return NULL;
@@ -144,7 +145,7 @@ static struct err *mmap_exit(struct recorder *rec, struct rec_task *t, struct re
 		err = map_file(rec, t, addr, call, fd, &st);
 	} else if (S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 5)) {	/* /dev/zero */
 		if (shared)
-			map_shared_anon(rec, addr, call);
+			map_shared_anon(rec, t, addr, call);
 		else
 			effect_map(rec, addr, call->args[1], call->args[2], TRACE_MAP_ANON, call->args[3]);
 	} else {
@@ -400,7 +401,7 @@ static struct err *shmdt_exit(struct recorder *rec, struct rec_task *t, struct r
 	for (struct rec_shared *s = t->mm->shared; ret == 0 && s; s = s->next) {
 		struct trace_effect *e;
 
-		if (s->addr != call->args[0] || s->dev)
+		if (s->addr != call->args[0] || s->dev || s->anon)
 			continue;
 		e = rec_effect(rec, TRACE_UNMAP);
 		e->addr = s->addr;

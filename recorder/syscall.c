@@ -1,8 +1,8 @@
 /*
  * syscall.c - one system call of a recorded task, from its entry stop to its exit stop.
  *
- * At the entry the table lists what the kernel may write.  If the call can sleep and its
- * address space has other tasks, all that is redirected to scratch memory of the task:
+ * At the entry the table lists what the kernel may write.  If the call can sleep and
+ * other tasks see that memory, all of it is redirected to scratch memory of the task:
  * the pointers (registers, and words of iovecs and msghdrs, which are copied for that) are
  * changed so that the kernel writes there, and at the exit stop, when the scheduler has
  * chosen this task and nobody else runs, the bytes go where they belong.
@@ -102,6 +102,24 @@ static bool can_redirect(const struct sys_plan *plan)
 		output |= (plan->span[i].dir & D_OUT) != 0;
 	}
 	return output;
+}
+
+/* Others run while the call sleeps: do they see what it writes? */
+static bool others_see(struct recorder *rec, struct rec_task *t, const struct sys_plan *plan)
+{
+	if (t->mm->users > 1)
+		return true;
+	for (const struct rec_shared *s = rec->tasks_n > 1 ? t->mm->shared : NULL; s; s = s->next) {
+		if (!s->own && s->dev)	/* a private mapping of a file */
+			continue;
+		for (unsigned i = 0; i < plan->n; i++) {
+			const struct sys_span *span = &plan->span[i];
+
+			if ((span->dir & D_OUT) && span->addr < s->addr + s->len && span->addr + span->cap > s->addr)
+				return true;
+		}
+	}
+	return false;
 }
 
 /* Scratch of this size that is ours or nobody's; false: there is none yet. */
@@ -264,7 +282,7 @@ static struct err *plan_outputs(struct recorder *rec, struct rec_task *t, bool *
 	if (!call->span)
 		return &err_nomem;
 	memcpy(call->span, plan.span, plan.n * sizeof(*plan.span));
-	if (call->row->wait != SYS_WAIT_MAYBE || t->mm->users < 2 || t->park_again || !can_redirect(&plan))
+	if (call->row->wait != SYS_WAIT_MAYBE || t->park_again || !can_redirect(&plan) || !others_see(rec, t, &plan))
 		return NULL;
 	need = scratch_need(&plan);
 	if (scratch_take(t, need))
