@@ -94,6 +94,12 @@ struct rp_start { uint32_t serial; uint64_t where; struct regs regs; };
 /* What an event that is about to be applied is, for afterwards. */
 struct rp_before { uint32_t newest, serial; int pid, tid, status; bool shown, exec, vfork, told_end; uint64_t nr; };
 
+/*
+ * The last step back of a task that began where this had not moved to just then (others had run since, or it was in a call): a step
+ * forward from where it led does not end there by itself.  Since then there have been `more' such steps.
+ */
+struct rp_back_step { bool set, in_call; uint32_t serial; uint64_t more; struct rp_pos from; };
+
 struct rp_checkpoint {
 	struct rp_checkpoint *older;
 	struct rp_pos pos;
@@ -165,6 +171,7 @@ struct rp_debug {
 	bool shielded;			/* finish what was begun: no interrupts */
 	uint32_t current;
 	uint32_t last_task;	/* of the last event that was applied */
+	struct rp_back_step back_step;
 	struct rp_shown *shown;
 	unsigned shown_n;
 };

@@ -93,6 +93,7 @@ void rp_debug_stop(struct replay *r)
 	free(d->pos.legs);
 	free(d->last_hit.legs);
 	free(d->divert_pos.legs);
+	free(d->back_step.from.legs);
 	for (unsigned i = 0; i < d->conds_n; i++)
 		free(d->conds[i].bytes);
 	free(d->conds);
@@ -483,6 +484,7 @@ struct err *replay_forward(struct replay *r, struct replay_stop *ret)
 	if (rp_divert_runs(r))
 		return moved(r, rp_divert_run(r, false, ret), ret);
 	err = rp_divert_end(r);
+	r->debug->back_step.set = false;
 	view = rp_catch_leave(r);
 	if (!err)
 		err = rp_catch_now(r, &view, ret, &done);
@@ -515,6 +517,47 @@ static unsigned range_exits(struct replay *r, struct range *x, uint32_t serial)
 	return rp_set_has(r->debug->sets[x->exits], t->rec_pid, t->regs.rip) ? 0 : x->exits;
 }
 
+/* A step back begins: can a step forward lead here again? */
+static bool just_moved(struct replay *r, uint32_t serial)
+{
+	struct err *err = r->debug->pos.legs_n ? rp_next(r) : &err_end;
+
+	if (!err)
+		return r->ev.task == serial;
+	err_free(err);
+	return false;
+}
+
+/* The task has moved: to where a step back began? */
+static struct err *undo_back_step(struct replay *r, struct rp_hop *hop)
+{
+	struct rp_back_step *b = &r->debug->back_step;
+
+	if (hop->kind == HOP_MOVED && !hop->stepped)
+		b->set = false;		/* by any number of instructions */
+	if (!b->set || b->more--)
+		return NULL;
+	b->set = false;
+	TRY(rp_goto(r, &b->from));
+	hop->t = rp_task_find(r, b->serial);
+	return hop->t ? NULL : rp_lost(r);
+}
+
+static void note_back_step(struct replay *r, uint32_t serial, const struct rp_pos *from, bool in_call, bool again)
+{
+	struct rp_back_step *b = &r->debug->back_step;
+
+	b->more++;
+	b->set = b->set && b->serial == serial;
+	if (again || r->debug->nameless)
+		return;
+	rp_pos_copy(&b->from, from);
+	b->in_call = in_call;
+	b->serial = serial;
+	b->more = 0;
+	b->set = true;
+}
+
 struct err *replay_step(struct replay *r, int tid, uint64_t start, uint64_t end, struct replay_stop *ret)
 {
 	struct rp_task *t = rp_task_of_tid(r, tid);
@@ -532,7 +575,13 @@ struct err *replay_step(struct replay *r, int tid, uint64_t start, uint64_t end,
 	if (rp_divert_runs(r))
 		return moved(r, rp_divert_run(r, true, ret), ret);
 	err = rp_divert_end(r);
+	r->debug->back_step.set &= r->debug->back_step.serial == serial;
 	view = rp_catch_leave(r);
+	if (!err && r->debug->back_step.set && r->debug->back_step.in_call && !r->debug->back_step.more) {
+		*ret = (struct replay_stop){ .kind = REPLAY_STOP_STEP };	/* the call may have no end */
+		hop.kind = HOP_EVENT;
+		return moved(r, undo_back_step(r, &hop), ret);
+	}
 	if (!err)
 		err = rp_catch_now(r, &view, ret, &done);
 	while (!err && !done) {
@@ -544,7 +593,10 @@ struct err *replay_step(struct replay *r, int tid, uint64_t start, uint64_t end,
 		err_free(err);
 		mine = r->ev_read && r->ev.task == serial;
 		err = forward_hop(r, mine, mine ? range_exits(r, &range, serial) : 0, &hop, &patience, ret, &done);
-		if (err || done || !has_moved(&hop, serial) || (hop.t->regs.rip >= start && hop.t->regs.rip < end))
+		if (err || !has_moved(&hop, serial) || (done && ret->kind != REPLAY_STOP_BREAK))
+			continue;
+		err = undo_back_step(r, &hop);
+		if (err || done || (hop.t->regs.rip >= start && hop.t->regs.rip < end))
 			continue;
 		*ret = (struct replay_stop){ .kind = REPLAY_STOP_STEP };
 		done = true;
@@ -559,6 +611,7 @@ struct err *replay_backward(struct replay *r, struct replay_stop *ret)
 
 	rp_timer(RP_TIME_USER);
 	err = rp_divert_end(r);
+	r->debug->back_step.set = false;
 	view = rp_catch_leave(r);
 	if (!err && rp_catch_back_here(r, &view, ret))
 		return moved(r, NULL, ret);
@@ -568,10 +621,11 @@ struct err *replay_backward(struct replay *r, struct replay_stop *ret)
 struct err *replay_step_back(struct replay *r, int tid, struct replay_stop *ret)
 {
 	struct rp_task *t = rp_task_of_tid(r, tid);
-
 	struct err *err;
 	uint32_t serial = t ? t->serial : 0;
 	struct rp_view view;
+	struct rp_pos from = { 0 };
+	bool again, in_call = t && t->in_call;
 
 	if (!t)
 		return &err_gone;
@@ -582,7 +636,16 @@ struct err *replay_step_back(struct replay *r, int tid, struct replay_stop *ret)
 		*ret = (struct replay_stop){ .kind = REPLAY_STOP_STEP };
 		return moved(r, NULL, ret);
 	}
-	return moved(r, err ? err : rp_step_back(r, serial, ret), ret);
+	again = err || just_moved(r, serial);
+	rp_pos_copy(&from, &r->debug->pos);
+	if (!err)
+		err = rp_step_back(r, serial, ret);
+	if (!err && ret->kind == REPLAY_STOP_STEP)
+		note_back_step(r, serial, &from, in_call, again);
+	else
+		r->debug->back_step.set = false;
+	free(from.legs);
+	return moved(r, err, ret);
 }
 
 /* Whose place is it after an event?  The task's that did it, else the one's that goes on. */
@@ -607,6 +670,7 @@ struct err *replay_seek(struct replay *r, uint64_t event, struct replay_stop *re
 	*ret = (struct replay_stop){ .kind = REPLAY_STOP_STEP };
 	rp_timer(RP_TIME_USER);
 	TRY(rp_divert_end(r));
+	d->back_step.set = false;
 	rp_catch_leave(r);
 	if (!rp_pos_leads(&d->pos, &p) || d->nameless) {
 		err = rp_goto(r, &p);

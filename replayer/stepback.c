@@ -244,13 +244,26 @@ static bool still(const struct trace_event *ev)
 	return true;
 }
 
-/* The last event up to n at which the task did something itself; n = 0: none.  call: the address of its system call
- * instruction, 0 if it was something else. */
-struct last_event { uint64_t n, call; bool still; };
+/*
+ * The last event up to n at which the task did something itself; n = 0: none.  call: the address of its system call
+ * instruction, 0 if it was something else.  others: something of another task came after it.
+ */
+struct last_event { uint64_t n, call; bool still, others; };
 
-static struct err *event_before(struct replay *r, uint32_t serial, uint64_t n, struct last_event *ret)
+static void event_noted(struct last_event *e, const struct trace_event *ev)
+{
+	*e = (struct last_event){ .n = ev->n, .still = still(ev) };
+	if (ev->kind == TRACE_SYSCALL || ev->kind == TRACE_SYSCALL_ENTER)
+		e->call = ev->regs.rip - 2;
+	else if (ev->place == TRACE_AT_SYSCALL && (ev->kind == TRACE_SIGNAL || ev->kind == TRACE_SWITCH))
+		e->call = ev->regs.rip;
+}
+
+/* ends: the end of its call is such an event, too. */
+static struct err *last_event(struct replay *r, uint32_t serial, uint64_t n, bool ends, struct last_event *ret)
 {
 	uint64_t step = 64;
+	bool later = false;
 
 	*ret = (struct last_event){ 0 };
 	r->ev_read = false;	/* the reader's memory is about to change */
@@ -262,19 +275,23 @@ static struct err *event_before(struct replay *r, uint32_t serial, uint64_t n, s
 			struct trace_event ev;
 
 			TRY(trace_reader_next(r->reader, &ev));
-			if (ev.task != serial || !moves(&ev))
-				continue;
-			*ret = (struct last_event){ .n = ev.n, .still = still(&ev) };
-			if (ev.kind == TRACE_SYSCALL || ev.kind == TRACE_SYSCALL_ENTER)
-				ret->call = ev.regs.rip - 2;
-			else if (ev.place == TRACE_AT_SYSCALL && (ev.kind == TRACE_SIGNAL || ev.kind == TRACE_SWITCH))
-				ret->call = ev.regs.rip;
+			if (ev.task != serial)
+				ret->others = true;
+			else if (moves(&ev) || (ends && (ev.kind == TRACE_SYSCALL_EXIT || ev.kind == TRACE_EXEC)))
+				event_noted(ret, &ev);
 		}
+		ret->others |= later;
+		later = ret->others;
 		end = from;
 	}
+	return trace_reader_seek(r->reader, r->where + 1);
+}
+
+static struct err *event_before(struct replay *r, uint32_t serial, uint64_t n, struct last_event *ret)
+{
 	r->pending = false;	/* a place in the middle of an event is found again from a checkpoint */
 	r->debug->nameless = true;
-	return trace_reader_seek(r->reader, r->where + 1);
+	return last_event(r, serial, n, false, ret);
 }
 
 /*
@@ -337,6 +354,49 @@ static struct err *back_from_still(struct replay *r, uint32_t serial, uint64_t n
 	return back_in_segment(r, p, back, none);
 }
 
+/* Does the task come from p, behind an event, to the next without any instruction? */
+static struct err *at_once(struct replay *r, uint32_t serial, const struct rp_pos *p, bool *ret)
+{
+	struct rp_hop hop = { 0 };
+
+	*ret = false;
+	TRY(rp_goto(r, p));
+	TRY(rp_next(r));
+	if (r->ev.task != serial)
+		return NULL;
+	if (rp_event_runs(&r->ev, rp_task_find(r, serial)))
+		TRY(rp_tracked_hop(r, 0, true, &hop));
+	*ret = hop.kind != HOP_MOVED;
+	return NULL;
+}
+
+/*
+ * Where a task is when its turn begins, it was already when its last one ended, before others ran.  Steps forward end there (a step
+ * is over when its instruction is), so steps back do.  Only then do both lead through the same places.
+ */
+static struct err *end_of_last_turn(struct replay *r, uint32_t serial, struct rp_pos *p)
+{
+	struct rp_pos at = { .where = p->where }, found = { 0 };
+	bool others = false, none = true;
+	struct last_event e;
+
+	while (none) {
+		TRY(last_event(r, serial, at.where, true, &e));
+		others |= e.others;
+		if (e.n <= rp_first(r))
+			return NULL;
+		found = (struct rp_pos){ .where = e.n };
+		if (!e.still)
+			break;
+		found = (struct rp_pos){ .where = e.n - 1, .pending = true };
+		at.where = e.n - 1;
+		TRY(at_once(r, serial, &at, &none));
+	}
+	if (others)
+		rp_pos_copy(p, &found);
+	return NULL;
+}
+
 struct err *rp_back_one(struct replay *r, uint32_t serial, bool *begin)
 {
 	struct last_event e = { 0 };
@@ -359,9 +419,13 @@ struct err *rp_back_one(struct replay *r, uint32_t serial, bool *begin)
 			break;
 		err = back_from_still(r, serial, e.n - 1, &p, &back, &none);
 	}
-	if (!err && none && !*begin)
+	if (!err && none && !*begin) {
 		err = before_event(r, serial, &e, &back);
-	else if (!err)
+		rp_pos_copy(&back, &d->pos);
+	}
+	if (!err && !*begin && !back.pending && !back.legs_n)
+		err = end_of_last_turn(r, serial, &back);
+	if (!err)
 		err = rp_goto(r, *begin ? &p : &back);
 	free(p.legs);
 	free(back.legs);

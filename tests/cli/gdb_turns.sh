@@ -1,0 +1,84 @@
+#!/bin/bash
+# test: timeout=60
+# Threads that are switched while they compute, behind calls and on rdtsc: steps back over the beginning of a turn, and forward again, end at
+# the same memory, too (others run between two turns).
+. "$LIB"
+need gcc python3
+cat >t.c <<'XX'
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <x86intrin.h>
+enum { THREADS = 4, TURNS = 12 };
+static volatile uint64_t count[THREADS];
+static void *worker(void *arg)
+{
+	uint64_t me = (uint64_t)arg;
+	for (int turn = 0; turn < TURNS; turn++) {
+		for (int i = 0; i < 400000; i++)
+			count[me] += count[(me + 1) % THREADS] ^ (uint64_t)i;
+		if (turn % THREADS == (int)me)
+			usleep(10);
+		count[me] += (uint64_t)syscall(SYS_getppid) + __rdtsc();
+		count[me] += __rdtsc();
+	}
+	return NULL;
+}
+int main(void)
+{
+	pthread_t t[THREADS];
+	for (long i = 0; i < THREADS; i++)
+		pthread_create(&t[i], NULL, worker, (void *)i);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(t[i], NULL);
+	return 0;
+}
+XX
+gcc -g -O1 -pthread -o t t.c || skip 'no compiler'
+"$REC" -o "$TMP/trace" ./t >/dev/null || fail 'rec failed'
+cat >turns.py <<'XX'
+import re, sys
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv[1] + "/bench")
+from places import *
+
+r = Remote(sys.argv[2], sys.argv[3])
+r.monitor("end")
+r.cmd("vCont;c")
+last = int(re.search(r"event (\d+)", r.monitor("when")).group(1))
+
+def step(thread):
+    stop = r.cmd("vCont;s:" + thread)
+    while stop[:3] not in ("T05", "T00") and stop[0] == "T":
+        stop = r.cmd("vCont;s:" + thread)
+    return stop
+
+def compare(n, k):
+    r.monitor("seek %d" % n)
+    stop = r.cmd("vCont;s")
+    m = re.search(r"thread:(p([0-9a-f]+)\.[0-9a-f]+)", stop)
+    if not m or "replaylog" in stop:
+        return 0
+    thread, pid = m.group(1), int(m.group(2), 16)
+    where = r.monitor("when").strip()
+    regions = [x for x in writable(r, pid) if x[1] - x[0] < 1 << 16]
+    before = look(r, pid, regions)
+    for i in range(k):
+        if "replaylog" in r.cmd("bs"):
+            return 0
+    there = r.monitor("when").strip()
+    for i in range(k):
+        step(thread)
+    after = look(r, pid, regions)
+    if before != after:
+        print("DIFFERENT: %s, %d back: %s, now %s%s" % (where, k, there, r.monitor("when").strip(), diff(before[0], after[0])))
+        return 1
+    return 0
+
+different = sum(compare(n, k) for n in range(last // 3, last, max(1, last // 25)) for k in (1, 3))
+r.close()
+sys.exit(different != 0)
+XX
+timeout 50 python3 turns.py "$ROOT" "$REPLAY" "$TMP/trace" >"$TMP/out" 2>&1 || fail "$(tail -2 "$TMP/out" | tr '\n' '|' | cut -c1-900)"
