@@ -645,7 +645,10 @@ bool rp_debug_in_the_way(struct replay *r, struct rp_task *t, uint64_t at, uint6
 {
 	const struct rp_set *s = r->debug->sets[r->debug->now];
 
-	if (r->debug->step || rp_gate_overlaps(t->mm, start, end))
+	if (r->debug->step)
+		return true;
+	/* without any breakpoint the stubs are an older set's, and not used: that is no reason to stop, again and again */
+	if (s->n > s->watches && rp_gate_overlaps(t->mm, start, end))
 		return true;
 	for (unsigned i = 0; i < s->n; i++) {
 		if (!is_watch(&s->b[i]) && s->b[i].pid == t->rec_pid && (s->b[i].addr == at || (s->b[i].addr >= start && s->b[i].addr < end)))
