@@ -7,8 +7,9 @@
 
 void catch_supported(struct server *s, const char *features)
 {
-	s->fork_events = s->catching.fork = strstr(features, "fork-events+") != NULL;
-	s->vfork_events = s->catching.vfork_done = strstr(features, "vfork-events+") != NULL;
+	/* lldb stays with the process it has */
+	s->fork_events = s->catching.fork = !s->lldb && strstr(features, "fork-events+");
+	s->vfork_events = s->catching.vfork_done = !s->lldb && strstr(features, "vfork-events+");
 	s->catching.exec = strstr(features, "exec-events+") != NULL;
 	replay_catch(s->r, &s->catching);
 }

@@ -124,7 +124,7 @@ void put_stop(struct server *s, const struct replay_stop *stop);
 /* The answer to a resume. */
 void stop_reply(struct server *s, const struct replay_stop *stop);
 /* lldb.c */
-handler do_host_info, do_process_info, do_thread_suffix, do_threads_json, do_thread_stop, do_memory_binary;
+handler do_host_info, do_process_info, do_thread_suffix, do_threads_json, do_thread_stop, do_memory_binary, do_memory_new, do_memory_drop;
 void lldb_stop(struct server *s);
 bool lldb_told(struct server *s);
 struct err *lldb_back(struct server *s, bool step, struct reply *o) __must_check;

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "gdbserver/internal.h"
 
@@ -173,6 +174,37 @@ void do_memory_binary(struct server *s, const char *p, size_t len)
 	n = replay_memory(s->r, thread_to_read(s), addr, buf, n < sizeof(buf) ? n : sizeof(buf));
 	if (n)
 		reply_bytes(&s->out, buf, n);
+	else
+		reply_bad(s);
+}
+
+/* "LENGTH,rwx": memory for lldb itself. */
+void do_memory_new(struct server *s, const char *p, size_t len)
+{
+	uint64_t n, addr = 0;
+	struct err *err;
+	int prot;
+
+	(void)len;
+	if (!parse_hex(&p, &n) || !parse_char(&p, ',')) {
+		reply_bad(s);
+		return;
+	}
+	prot = (strchr(p, 'r') ? PROT_READ : 0) | (strchr(p, 'w') ? PROT_WRITE : 0) | (strchr(p, 'x') ? PROT_EXEC : 0);
+	err = replay_memory_new(s->r, thread_to_read(s), n, prot, &addr);
+	if (err)
+		reply_done(s, err);
+	else
+		reply_text(&s->out, "%" PRIx64, addr);
+}
+
+void do_memory_drop(struct server *s, const char *p, size_t len)
+{
+	uint64_t addr;
+
+	(void)len;
+	if (parse_hex(&p, &addr))
+		reply_done(s, replay_memory_drop(s->r, thread_to_read(s), addr));
 	else
 		reply_bad(s);
 }

@@ -123,6 +123,8 @@ static const struct command commands[] = {
 	{ "qXfer:features:read:", do_features, "qXfer:features:read+" },
 	{ "qXfer:libraries-svr4:read:", do_libraries, "qXfer:libraries-svr4:read+" },
 	{ "qXfer:memory-map:read:", do_memory_map, "qXfer:memory-map:read+" },
+	{ "_M", do_memory_new, NULL },
+	{ "_m", do_memory_drop, NULL },
 	{ "qHostInfo", do_host_info, NULL },
 	{ "qProcessInfo", do_process_info, NULL },
 	{ "QThreadSuffixSupported", do_thread_suffix, NULL },

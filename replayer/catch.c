@@ -365,6 +365,16 @@ static bool applied_stop(struct replay *r, const struct rp_hop *hop, const struc
 	return true;
 }
 
+/* The call clone or clone3 that t is in. */
+static bool made_by_vfork(const struct rp_task *t, uint64_t nr)
+{
+	uint64_t flags = nr == SYS_clone ? t->regs.rdi : 0;	/* clone3's are the first word of what it is given */
+
+	if (nr == SYS_clone3 && t->real)
+		tracee_read_some(t->real, t->regs.rdi, &flags, sizeof(flags));
+	return flags & CLONE_VFORK_FLAG;
+}
+
 void rp_catch_before(struct replay *r, struct rp_before *b)
 {
 	const struct rp_task *t;
@@ -383,7 +393,7 @@ void rp_catch_before(struct replay *r, struct rp_before *b)
 	b->shown = replay_shown(r, t->rec_pid);
 	b->told_end = r->ev.kind == TRACE_EXIT && rp_told_end(r, t->rec_pid, r->ev.n);
 	b->nr = r->ev.nr >= 0 ? (uint64_t)r->ev.nr : t->nr;
-	b->vfork = r->ev.kind == TRACE_SYSCALL_EXIT && (t->regs.rdi & CLONE_VFORK_FLAG || b->nr == SYS_clone3);
+	b->vfork = r->ev.kind == TRACE_SYSCALL_EXIT && made_by_vfork(t, b->nr);
 }
 
 bool rp_catch_hop(struct replay *r, const struct rp_hop *hop, const struct rp_before *b, bool back, struct replay_stop *ret)

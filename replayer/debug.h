@@ -11,6 +11,7 @@
  *   checkpoint.c  copies of all processes
  *   timeline.c    positions and how to get to one again
  *   back.c        backwards
+ *   lent.c        memory that debuggers ask for
  *   point.c       positions that debuggers keep, and as text
  *   range.c       the ways out of a line's code
  *   catch.c       stops that are no breakpoints: system calls, forks, execs, signals, ends
@@ -41,6 +42,9 @@ struct rp_set {
 	bool soft;			/* too many for the registers: the rest by protected pages */
 	uint64_t dr[WATCHES_MAX / 64];	/* watchpoints that have registers, by index */
 };
+
+/* Memory of a debugger's in copies of the program: lent.c. */
+struct rp_lent { int pid, prot; uint64_t addr, len; uint8_t *bytes; };
 
 struct rp_cond { uint8_t *bytes; unsigned len; };
 
@@ -157,6 +161,8 @@ struct rp_debug {
 	struct regs divert_regs;
 	int divert_tid;
 	bool divert_told;
+	struct rp_lent *lent;
+	unsigned lent_n, lent_next;
 	uint64_t first;			/* nothing before this event is shown */
 	struct rp_checkpoint *newest;
 	unsigned checkpoints;
@@ -274,6 +280,17 @@ bool rp_divert_runs(const struct replay *r);
 struct err *rp_divert_run(struct replay *r, bool step, struct replay_stop *ret);
 /* Back to the recording. */
 struct err *rp_divert_end(struct replay *r);
+
+/* lent.c */
+/* t is in a copy, which gets memory of this length. */
+struct err *rp_lent_new(struct replay *r, struct rp_task *t, uint64_t len, int prot, uint64_t *ret);
+struct err *rp_lent_give_back(struct replay *r, struct rp_task *t, uint64_t addr);
+/* A copy begins; it ends. */
+struct err *rp_lent_in(struct replay *r, struct rp_task *t);
+void rp_lent_keep(struct replay *r, const struct rp_task *t);
+/* What it holds while there is no copy. */
+size_t rp_lent_read(const struct replay *r, int pid, uint64_t addr, void *buf, size_t len);
+void rp_lent_deinit(struct rp_debug *d);
 
 /* catch.c */
 /* Before a hop that is to meet catchpoints: breakpoints for calls that have been patched since. */

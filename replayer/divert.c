@@ -63,15 +63,18 @@ static struct err *begin(struct replay *r, struct rp_task *t)
 		TRY(tracee_read(t->real, FIXED_STATE + offsetof(struct buf_state, pos) + 8, &end, 8));
 		TRY(tracee_write(t->real, FIXED_STATE + offsetof(struct buf_state, pos), &end, 8));
 	}
-	return NULL;
+	return rp_lent_in(r, t);
 }
 
 struct err *rp_divert_end(struct replay *r)
 {
 	struct rp_debug *d = r->debug;
+	const struct rp_task *t = d->diverted ? find_tid(r, d->divert_tid) : NULL;
 
 	if (!d->diverted)
 		return NULL;
+	if (t)
+		rp_lent_keep(r, t);
 	d->diverted = false;
 	d->nameless = true;
 	r->pending = false;
@@ -137,6 +140,23 @@ struct err *replay_set_xstate(struct replay *r, int tid, const void *bytes, size
 		return &err_gone;
 	TRY(begin(r, t));
 	return tracee_xstate_set(t->real, bytes, len);
+}
+
+struct err *replay_memory_new(struct replay *r, int tid, uint64_t len, int prot, uint64_t *addr_ret)
+{
+	struct rp_task *t = find_tid(r, tid);
+
+	if (!t)
+		return &err_gone;
+	TRY(begin(r, t));
+	return rp_lent_new(r, t, len, prot, addr_ret);
+}
+
+struct err *replay_memory_drop(struct replay *r, int tid, uint64_t addr)
+{
+	struct rp_task *t = find_tid(r, tid);
+
+	return t ? rp_lent_give_back(r, t, addr) : &err_gone;
 }
 
 /* ---- running ----------------------------------------------------------------------------- */

@@ -94,6 +94,7 @@ void rp_debug_stop(struct replay *r)
 	free(d->last_hit.legs);
 	free(d->divert_pos.legs);
 	free(d->back_step.from.legs);
+	rp_lent_deinit(d);
 	for (unsigned i = 0; i < d->conds_n; i++)
 		free(d->conds[i].bytes);
 	free(d->conds);
@@ -184,7 +185,7 @@ size_t replay_memory(const struct replay *r, int tid, uint64_t addr, void *buf, 
 		}
 		n += want;
 	}
-	return n;
+	return n || rp_diverted(r) ? n : rp_lent_read(r, t->rec_pid, addr, buf, len);
 }
 
 const void *replay_auxv(const struct replay *r, int tid, size_t *len_ret)

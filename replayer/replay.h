@@ -89,6 +89,9 @@ bool replay_populated(const struct replay *r, int tid, uint64_t *start, uint64_t
 struct err *replay_set_memory(struct replay *r, int tid, uint64_t addr, const void *bytes, size_t len) __must_check;
 struct err *replay_set_regs(struct replay *r, int tid, const struct regs *regs) __must_check;
 struct err *replay_set_xstate(struct replay *r, int tid, const void *bytes, size_t len) __must_check;
+/* Memory for the debugger itself: it is in every copy from now on, and holds what it held in the one before. */
+struct err *replay_memory_new(struct replay *r, int tid, uint64_t len, int prot, uint64_t *addr_ret) __must_check;
+struct err *replay_memory_drop(struct replay *r, int tid, uint64_t addr) __must_check;
 /* Will the next move forward run the copy, and not for a function that the debugger calls?  True once for each copy. */
 bool replay_copy_goes_on(struct replay *r);
 /* Owned by the replay, valid until the next move. */

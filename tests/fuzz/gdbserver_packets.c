@@ -188,6 +188,22 @@ bool replay_populated(const struct replay *r, int tid, uint64_t *start, uint64_t
 	return *start >= MEMORY && *start < MEMORY + memory_len && *start < limit;
 }
 
+struct err *replay_memory_new(struct replay *r, int tid, uint64_t len, int prot, uint64_t *addr_ret)
+{
+	(void)r;
+	(void)tid;
+	(void)prot;
+	*addr_ret = 0x3a0000000000;
+	return len ? NULL : &err_nomem;
+}
+
+struct err *replay_memory_drop(struct replay *r, int tid, uint64_t addr)
+{
+	(void)r;
+	(void)tid;
+	return addr ? NULL : &err_gone;
+}
+
 struct err *replay_set_memory(struct replay *r, int tid, uint64_t addr, const void *bytes, size_t len)
 {
 	volatile uint8_t sum = 0;
