@@ -99,6 +99,20 @@ Usage: seek EVENT      to after this event (`hindsight dump' lists them)
     if not arg:
         raise gdb.GdbError('seek EVENT, seek POSITION (`when\' prints both), or seek end.')
     _go('seek ' + arg)
+    last = re.match(r'event (\d+)', _ask('when'))
+    if last and arg.isdigit() and int(arg) > int(last.group(1)):
+        gdb.write('There is no event %s: the recording ends at %s.\n' % (arg, last.group(1)))
+
+
+@_command('maintenance hindsight-recorded', gdb.COMMAND_MAINTENANCE)
+def _recorded(arg):
+    """Refuse gdb's own recording: it would run the replay step by step, and go back in that alone."""
+    raise gdb.GdbError('This is a recording already: reverse-continue and the like go back in it.')
+
+
+for _name in ('hook-record', 'record hook-full', 'record hook-btrace', 'record btrace hook-bts', 'record btrace hook-pt',
+              'target hook-record-full', 'target hook-record-btrace'):
+    gdb.execute('define %s\nmaintenance hindsight-recorded\nend' % _name)
 
 
 # ---- checkpoints, with the names gdb has for its own ----
@@ -241,6 +255,8 @@ Usage: find-pointer [-u] [-s SIZE] VALUE
             size = rest.split(None, 2)[1]
             flags.append('-s %d' % int(gdb.parse_and_eval(size)))
             rest = rest.split(None, 2)[2]
+        elif words[0] in ('-u', '-s'):
+            rest = ''
         else:
             break
     if not rest:
