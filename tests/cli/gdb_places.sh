@@ -26,7 +26,7 @@ int main(void)
 	madvise(heap, 4096, MADV_DOFORK);
 	madvise(heap, 4096, MADV_WIPEONFORK);
 	signal(SIGUSR1, on_signal);
-	for (int k = 0; k < 100; k++) {
+	for (int k = 0; k < 40; k++) {
 		char *p = malloc((size_t)(1000 + 100 * k));
 
 		for (int i = 0; i < 100; i++)
@@ -35,13 +35,13 @@ int main(void)
 		snprintf(buf, sizeof(buf), "%d %d\n", v[3], heap[5003]);
 		strcpy(p, buf);
 		memset(p, k, 900);
-		if (k % 20 == 3) {
+		if (k % 10 == 3) {
 			raise(SIGUSR1);
 			fputs(buf, stdout);
 			fflush(stdout);
 			access("/tmp", 0);
 		}
-		if (k == 50 && !fork())
+		if (k == 20 && !fork())
 			_exit(heap[0] + f(10));
 	}
 	wait(NULL);
@@ -50,7 +50,8 @@ int main(void)
 XX
 gcc -g -O1 -o t t.c || skip 'no compiler'
 "$REC" -o "$TMP/trace" ./t >/dev/null || fail 'rec failed'
+seed=$RANDOM
 for mode in steps stops; do
-	timeout 100 python3 "$ROOT/bench/places.py" -n 40 -t 40 -s $RANDOM -m $mode "$REPLAY" "$TMP/trace" >"$TMP/out" 2>&1 ||
-		fail "$mode: $(grep -E '^(DIFF|DIED|replay:)' "$TMP/out" | tail -2 | tr '\n' '|' | cut -c1-900)"
+	timeout 100 python3 "$ROOT/bench/places.py" -n 40 -t 30 -s $seed -m $mode "$REPLAY" "$TMP/trace" >"$TMP/out" 2>&1 ||
+		fail "$mode, seed $seed: $(grep -E '^(DIFF|DIED|replay:)' "$TMP/out" | tail -2 | tr '\n' '|' | cut -c1-900)"
 done
