@@ -137,18 +137,19 @@ struct err *rp_approach(struct replay *r, struct rp_pos *base, const struct rp_p
 {
 	static uint64_t pcs[STEPS_NEAR];
 	struct replay_break b;
-	uint64_t n = 0;
+	uint64_t n = 0, max;
 
 	*found = false;
 	for (unsigned round = 0; round < ROUNDS && !rp_debug_interrupted(r); round++) {
 		struct rp_places places = { .n = 0 };
 
 		/* it is near, or was moved near */
-		TRY(rp_count_steps(r, base, to, round ? STEPS_NEAR : STEPS_LOOK, steps, found, pcs));
+		max = round ? STEPS_NEAR : STEPS_LOOK;
+		TRY(rp_count_steps(r, base, to, max, steps, found, pcs));
 		if (*found || rp_debug_interrupted(r))
 			return NULL;
 		TRY(look(r, base, p, to, round, &places));
-		TRY(add_steps(r, pcs, *steps, &places, to->set));
+		TRY(add_steps(r, pcs, max, &places, to->set));
 		if (!places.n)
 			return NULL;
 		TRY(last_of(r, base, to, &places, &b, &n));

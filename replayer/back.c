@@ -162,6 +162,21 @@ static struct err *leg_hop(struct replay *r, const struct scan_leg *l, uint64_t 
 	return err;
 }
 
+/* Have steps of the i-th leg of end led into a long string instruction?  Then on to its end, or that of the leg. */
+static struct err *scan_string(struct replay *r, const struct rp_pos *end, unsigned i, uint64_t *have)
+{
+	struct rp_debug *d = r->debug;
+	uint64_t n;
+
+	rp_pos_copy(&d->pos, end);	/* the name of where we are: union sets have been counted by */
+	d->pos.legs_n = i + 1;
+	d->pos.legs[i].n = *have;
+	d->nameless = false;
+	TRY(rp_skip_string(r, d->user, end->legs[i].n - *have, &n, NULL));
+	*have += n;
+	return NULL;
+}
+
 static struct err *scan_legs(struct replay *r, struct scan *s, const struct rp_pos *end)
 {
 	struct rp_debug *d = r->debug;
@@ -173,7 +188,7 @@ static struct err *scan_legs(struct replay *r, struct scan *s, const struct rp_p
 	rp_pos_copy(&from, &d->pos);
 	rp_pos_copy(&l.base, &d->pos);
 	for (unsigned i = 0; i < end->legs_n && !err; i++) {
-		uint64_t have = i < from.legs_n ? from.legs[i].n : 0, n;
+		uint64_t have = i < from.legs_n ? from.legs[i].n : 0, n, same = 0;
 
 		l.leg = &end->legs[i];
 		while (have < l.leg->n && !err && !s->hot && !rp_debug_interrupted(r)) {
@@ -186,6 +201,9 @@ static struct err *scan_legs(struct replay *r, struct scan *s, const struct rp_p
 			}
 			have += n;
 			leg_note(r, s, &l, &hop, !s->inclusive && i + 1 == end->legs_n && have == l.leg->n);
+			same = !l.leg->set && !hop.arrived ? same + 1 : 0;
+			if (same == 2 && have < l.leg->n)
+				err = scan_string(r, end, i, &have);
 		}
 	}
 	d->nameless = true;	/* names of unions are of no use */

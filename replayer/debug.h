@@ -9,6 +9,7 @@
  *   breaks.c      puts breakpoints and watchpoints into processes while they run, and only then
  *   hop.c         the smallest move there is: to the next stop of a set, or one instruction, or one event
  *   checkpoint.c  copies of all processes
+ *   string.c      over a repeated string instruction
  *   timeline.c    positions and how to get to one again
  *   back.c        backwards
  *   lent.c        memory that debuggers ask for
@@ -178,6 +179,7 @@ struct rp_debug {
 	uint32_t current;
 	uint32_t last_task;	/* of the last event that was applied */
 	struct rp_back_step back_step;
+	bool in_strings;		/* step through them */
 	struct rp_shown *shown;
 	unsigned shown_n;
 };
@@ -374,6 +376,13 @@ void rp_checkpoint_drop(struct replay *r, struct rp_checkpoint *c);
 /* A copy that belongs to the caller; restored and dropped like the others. */
 struct err *rp_copy_take(struct replay *r, struct rp_checkpoint **ret);
 
+/* string.c */
+/*
+ * The task is in the middle of a repeated string instruction, after steps: on by up to max steps, at full speed.  *n: so many; 0: it is
+ * where it was.  Not where a stop for set or an event may be in the middle.  *hit: there is one behind it; without hit, it stays where it was then.
+ */
+struct err *rp_skip_string(struct replay *r, unsigned set, uint64_t max, uint64_t *n, bool *hit);
+
 /* solib.c */
 /* Is at addr a place of the dynamic loader for debuggers, where t only comes when libraries come or go? */
 bool rp_solib_place(const struct rp_task *t, uint64_t addr);
@@ -447,7 +456,7 @@ struct err *rp_approach(struct replay *r, struct rp_pos *base, const struct rp_p
 			bool *found);
 
 /* stepback.c */
-/* Steps from base to the target; *found = false after max of them.  pcs (may be NULL): where they led, max of them. */
+/* Steps from base to the target; *found = false after max of them (a long string instruction is one).  pcs (may be NULL): where they led, max of them. */
 struct err *rp_count_steps(struct replay *r, const struct rp_pos *base, const struct rp_target *to, uint64_t max,
 			   uint64_t *steps, bool *found, uint64_t *pcs);
 /* One instruction of the task back.  *begin: there is nothing before. */

@@ -17,11 +17,12 @@ enum { STEPS_FAR = 30000, HITS_MAX = 5000 };
 struct err *rp_count_steps(struct replay *r, const struct rp_pos *base, const struct rp_target *to, uint64_t max,
 			   uint64_t *steps, bool *found, uint64_t *pcs)
 {
+	uint64_t looked = 0, same = 0, n;
 	struct rp_hop hop;
 
 	TRY(rp_goto(r, base));
 	*found = false;
-	for (*steps = 0; *steps < max && !rp_debug_interrupted(r);) {
+	for (*steps = 0; looked < max && !rp_debug_interrupted(r);) {
 		TRY(rp_tracked_hop(r, to->set, true, &hop));
 		if (hop.kind == HOP_PENDING) {
 			*found = to->event;
@@ -30,12 +31,20 @@ struct err *rp_count_steps(struct replay *r, const struct rp_pos *base, const st
 		if (hop.kind != HOP_MOVED)
 			continue;
 		if (pcs)
-			pcs[*steps] = hop.t->regs.rip;
+			pcs[looked] = hop.t->regs.rip;
+		++looked;
 		++*steps;
 		if (!to->event && rp_hop_hits(r, &hop, to->set, NULL)) {
 			*found = true;
 			return NULL;
 		}
+		same = hop.arrived ? 0 : same + 1;
+		if (same != 2)
+			continue;
+		TRY(rp_skip_string(r, to->set, UINT64_MAX, &n, to->event ? NULL : found));
+		*steps += n;
+		if (*found)
+			return NULL;
 	}
 	return NULL;
 }

@@ -113,7 +113,7 @@ static struct err *walk_legs(struct replay *r, const struct rp_pos *p)
 	rp_pos_copy(&from, &d->pos);
 	for (unsigned i = 0; i < p->legs_n && !err; i++) {
 		uint64_t have = i < from.legs_n ? from.legs[i].n : 0;
-		unsigned set = p->legs[i].set;
+		unsigned set = p->legs[i].set, same = 0;
 
 		while (have < p->legs[i].n && !err) {
 			d->limit = p->legs[i].n - have;
@@ -126,6 +126,13 @@ static struct err *walk_legs(struct replay *r, const struct rp_pos *p)
 				have += set == 0 ? 1 : rp_hop_count(r, &hop, set);
 			if (!err && hop.kind == HOP_MOVED && (set || near_end(p, i, have)))
 				err = set ? rp_checkpoint_maybe(r) : rp_checkpoint_take(r);
+			same = !set && !hop.arrived ? same + 1 : 0;
+			if (!err && same == 2) {
+				uint64_t n;
+
+				err = rp_skip_string(r, 0, p->legs[i].n - have, &n, NULL);
+				have += n;
+			}
 		}
 	}
 	free(from.legs);
