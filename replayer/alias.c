@@ -42,11 +42,14 @@ struct rp_alias {
 	unsigned heat, faults, pushed;
 	bool in, refused;
 	bool from_stub;			/* the last stop was in a stub */
-	unsigned stubs_n, jumps, hot_n;
+	unsigned stubs_n, jumps;
 	struct stub stub[STUBS];
-	uint64_t hot[HOT];		/* instructions worth a jump, from before */
 	unsigned used[AREAS];
 };
+
+/* Instructions worth a jump, from before: in whatever process, and checkpoints of it. */
+static uint64_t hot[HOT];
+static unsigned hot_n;
 
 static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4)
 {
@@ -436,22 +439,21 @@ static struct err *jump_in(struct replay *r, struct rp_task *t, struct stub *of)
 	return NULL;
 }
 
-static bool was_hot(struct rp_alias *a, uint64_t addr)
+static bool was_hot(uint64_t addr)
 {
-	for (unsigned i = 0; i < a->hot_n; i++) {
-		if (a->hot[i] == addr)
+	for (unsigned i = 0; i < hot_n; i++) {
+		if (hot[i] == addr)
 			return true;
 	}
 	return false;
 }
 
-bool rp_alias_hot(const struct rp_mm *mm, uint64_t start, uint64_t end)
+bool rp_alias_hot(uint64_t start, uint64_t end)
 {
 	enum { BEFORE = 4, BEHIND = 12 };
-	const struct rp_alias *a = mm->alias;
 
-	for (unsigned i = 0; a && i < a->hot_n; i++) {
-		if (start < a->hot[i] + BEHIND && end + BEFORE > a->hot[i])
+	for (unsigned i = 0; i < hot_n; i++) {
+		if (start < hot[i] + BEHIND && end + BEFORE > hot[i])
 			return true;
 	}
 	return false;
@@ -599,7 +601,7 @@ static struct err *fault(struct replay *r, struct rp_task *t, bool *ret)
 	rp_gate_enter(t, true);		/* moved by gate.c: from where it is now */
 	if (a->from_stub || !may_run_elsewhere(r, t) || a->refused)
 		return NULL;
-	if (!a->in && a->heat++ < (a->hot_n ? HEAT_AGAIN : HEAT))
+	if (!a->in && a->heat++ < (hot_n ? HEAT_AGAIN : HEAT))
 		return NULL;
 	TRY(rp_regs_flush(t));
 	if (!a->in)
@@ -611,9 +613,9 @@ static struct err *fault(struct replay *r, struct rp_task *t, bool *ret)
 		TRY(stub_make(t, t->regs.rip, &s));
 	if (!s || !s->insn[0].stub)
 		return NULL;
-	if (!s->tried && (++s->faults >= PATCH_AFTER || was_hot(a, t->regs.rip))) {
-		if (a->hot_n < HOT && !was_hot(a, t->regs.rip))
-			a->hot[a->hot_n++] = t->regs.rip;
+	if (!s->tried && (++s->faults >= PATCH_AFTER || was_hot(t->regs.rip))) {
+		if (hot_n < HOT && !was_hot(t->regs.rip))
+			hot[hot_n++] = t->regs.rip;
 		TRY(jump_in(r, t, s));
 	}
 	t->regs.rip = s->insn[0].stub;

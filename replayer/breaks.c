@@ -378,14 +378,23 @@ void replay_interrupt_from(struct replay *r, int fd)
 	sigaction(SIGALRM, &sa, NULL);
 }
 
+static long timer_us;
+
 static void timer_set(long us)
 {
-	static long now;
 	struct itimerval t = { { us / 1000000, us % 1000000 }, { us / 1000000, us % 1000000 } };
 
-	if (us != now)
+	if (us != timer_us)
 		setitimer(ITIMER_REAL, &t, NULL);
-	now = us;
+	timer_us = us;
+}
+
+void rp_timer_forked(void)
+{
+	interrupt_fd = -1;
+	interrupted = ticked = 0;
+	running = 0;
+	timer_us = 0;
 }
 
 void rp_timer(enum rp_timing what)

@@ -168,6 +168,13 @@ struct err *cage_call(pid_t pid, const struct regs *regs, int64_t *ret, long nr,
 	return inject_call_regs(&in, regs, ret, nr, args);
 }
 
+static struct cage_births *births;
+
+void cage_births_to(struct cage_births *b)
+{
+	births = b;
+}
+
 /* CLONE_PARENT: all are children of the replayer, which reaps them. */
 static struct err *clone_of(pid_t pid, const struct regs *regs, bool share_memory, pid_t *ret)
 {
@@ -183,7 +190,9 @@ static struct err *clone_of(pid_t pid, const struct regs *regs, bool share_memor
 			return err_os((int)-r, "cannot clone a replayed process");
 		usleep(1000);
 	}
-	if (!in.child)
+	if (in.child && births && births->n < births->room)
+		births->pid[births->n++] = in.child;
+	if (!in.child || (births && births->n == births->room))
 		return err_os(EAGAIN, "cannot clone a replayed process (too many processes?)");
 	*ret = in.child;
 	return NULL;
@@ -218,4 +227,38 @@ void cage_kill(pid_t pid)
 			return;
 		}
 	} while (WIFSTOPPED(status));
+}
+
+/* It stops by a signal, as its parent is told. */
+struct err *cage_let_go(pid_t pid)
+{
+	int status;
+
+	if (kill(pid, SIGSTOP) < 0 || ptrace(PTRACE_DETACH, pid, NULL, NULL) < 0)
+		return err_os(errno, "cannot let go of a replayed process");
+	while (waitpid(pid, &status, WUNTRACED | __WALL) < 0) {
+		if (errno != EINTR)
+			return err_os(errno, "waitpid");
+	}
+	return WIFSTOPPED(status) ? NULL : &err_gone;
+}
+
+struct err *cage_take(pid_t pid, int cpu)
+{
+	int status;
+
+	if (ptrace(PTRACE_SEIZE, pid, NULL, OPTIONS) < 0)
+		return err_os(errno, "cannot take over a replayed process");
+	TRY(tracee_wait(pid, &status));
+	cpu_move(pid, cpu);
+	/* out of the group stop: the signal is met on the way, before any instruction */
+	if (kill(pid, SIGCONT) < 0)
+		return err_os(errno, "cannot take over a replayed process");
+	do {
+		TRY(tracee_resume(pid, PTRACE_CONT, 0));
+		TRY(tracee_wait(pid, &status));
+		if (!WIFSTOPPED(status))
+			return &err_gone;
+	} while (status >> 16 || WSTOPSIG(status) != SIGCONT);
+	return NULL;
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "replayer/internal.h"
+#include "tracee/site.h"
 
 enum { WAITS_MAX = 3, FAILURES_MAX = 4 };
 
@@ -42,7 +43,7 @@ static void count_places(struct replay *r, struct chain *c, struct rp_task *t, c
 
 static void count_here(struct replay *r, struct chain *c, struct rp_task *t)
 {
-	struct rp_places p = { .n = 0 };
+	struct rp_places p = { .sparing = !rp_registers() && !c->failures };
 
 	if (t)
 		rp_places_near(r, t, &p, c->set);
@@ -102,7 +103,10 @@ static struct err *named(struct replay *r, struct chain *c, struct rp_task *t, u
 	c->failures = 0;
 	d->names_made++;
 	TRY(rp_checkpoint_take(r));
-	count_places(r, c, t, &p);
+	if (rp_alias_hot(p.addr[0], p.addr[0] + SITE_JUMP))	/* it keeps a store from being made without a stop */
+		count_here(r, c, t);
+	else
+		count_places(r, c, t, &p);
 	start_counting(c);
 	return NULL;
 }

@@ -438,14 +438,10 @@ static struct err *restore_shared(struct replay *r, struct rp_checkpoint *c)
 	return err;
 }
 
-struct err *rp_checkpoint_restore(struct replay *r, struct rp_checkpoint *c)
+static struct err *arrived(struct replay *r, const struct rp_checkpoint *c)
 {
 	struct rp_debug *d = r->debug;
 
-	drop_tasks(r->tasks);
-	r->tasks = copy_list(c->tasks);
-	TRY(wake_tasks(r, c));
-	TRY(restore_shared(r, c));
 	r->root = c->root;
 	r->root_status = c->root_status;
 	r->root_done = c->root_done;
@@ -460,4 +456,50 @@ struct err *rp_checkpoint_restore(struct replay *r, struct rp_checkpoint *c)
 		d->clock_ns = c->clock_ns;
 	}
 	return trace_reader_seek(r->reader, r->where + 1);
+}
+
+struct err *rp_checkpoint_restore(struct replay *r, struct rp_checkpoint *c)
+{
+	drop_tasks(r->tasks);
+	r->tasks = copy_list(c->tasks);
+	TRY(wake_tasks(r, c));
+	TRY(restore_shared(r, c));
+	return arrived(r, c);
+}
+
+/* ---- for another process --------------------------------------------------------------------- */
+
+struct err *rp_checkpoint_wake(struct replay *r, struct rp_checkpoint *c, struct rp_task **ret)
+{
+	struct rp_task *present = r->tasks, *tasks = copy_list(c->tasks);
+	struct err *err;
+
+	r->tasks = tasks;
+	err = wake_tasks(r, c);
+	r->tasks = present;
+	if (err)
+		drop_tasks(tasks);
+	else
+		*ret = tasks;
+	return err;
+}
+
+void rp_tasks_forget(struct rp_task *list)
+{
+	while (list) {
+		struct rp_task *next = list->next;
+
+		rp_mm_put(list->mm);
+		free(list);
+		list = next;
+	}
+}
+
+struct err *rp_checkpoint_become(struct replay *r, const struct rp_checkpoint *c, struct rp_task *tasks)
+{
+	r->debug->newest = NULL;
+	r->debug->checkpoints = 0;
+	r->debug->diverted = false;
+	r->tasks = tasks;
+	return arrived(r, c);
 }

@@ -11,6 +11,7 @@
  *   checkpoint.c  copies of all processes
  *   string.c      over a repeated string instruction
  *   timeline.c    positions and how to get to one again
+ *   parallel.c    ... looking for the last stop on several processors
  *   back.c        backwards
  *   lent.c        memory that debuggers ask for
  *   point.c       positions that debuggers keep, and as text
@@ -219,6 +220,8 @@ void rp_timer(enum rp_timing what);
 /* Every so many microseconds, until rp_timer(). */
 void rp_timer_samples(struct replay *r, long us);
 void rp_timer_off(void);
+/* In a fork, which has no timer yet, and nobody to interrupt it. */
+void rp_timer_forked(void);
 /* The user's, not a tick. */
 bool rp_debug_user_interrupt(struct replay *r);
 bool rp_ticked(void);
@@ -344,7 +347,7 @@ void rp_alias_enter(struct rp_task *t);
 bool rp_alias_inside(const struct rp_task *t);
 struct err *rp_alias_step_out(struct rp_task *t);
 /* Does a jump belong there, for a store that is made all the time? */
-bool rp_alias_hot(const struct rp_mm *mm, uint64_t start, uint64_t end);
+bool rp_alias_hot(uint64_t start, uint64_t end);
 bool rp_alias_jumps(const struct rp_mm *mm);
 /* Code that was read: without our jumps. */
 void rp_alias_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t len);
@@ -383,6 +386,36 @@ struct err *rp_copy_take(struct replay *r, struct rp_checkpoint **ret);
  */
 struct err *rp_skip_string(struct replay *r, unsigned set, uint64_t max, uint64_t *n, bool *hit);
 
+/* All tasks of a checkpoint, made as by rp_checkpoint_restore(), beside those of the present. */
+struct err *rp_checkpoint_wake(struct replay *r, struct rp_checkpoint *c, struct rp_task **ret) __must_check;
+/* Another process has them now: only our data goes. */
+void rp_tasks_forget(struct rp_task *list);
+/* In a fork: nothing is ours but these, which rp_checkpoint_wake() made of c. */
+struct err *rp_checkpoint_become(struct replay *r, const struct rp_checkpoint *c, struct rp_task *tasks) __must_check;
+
+/* A stop on the way from one position to another: the last. */
+struct rp_found {
+	bool found;
+	uint32_t serial;
+	struct rp_pos pos;
+	struct replay_stop stop;
+};
+
+/* parallel.c */
+enum { RP_WORKERS_MAX = 7, RP_WORKERS_ANY = 1000 };
+struct rp_worker;
+/* Looks from where r is, a checkpoint, to end, which counts too. */
+typedef struct err *(*rp_search)(struct replay *r, const struct rp_pos *end, struct rp_found *ret);
+/* How many can work besides us.  HINDSIGHT_WORKERS in the environment: so many, on whatever processor. */
+unsigned rp_workers(const struct replay *r);
+/* *ret = NULL: cannot be done by a worker; r is then, as otherwise, anywhere (rp_debug.nameless). */
+struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, rp_search search, struct rp_worker **ret) __must_check;
+/* Waits for it.  False: it failed; what it would have said is not known. */
+bool rp_worker_answer(struct replay *r, struct rp_worker *w, struct rp_found *ret);
+/* Can be read from when there is an answer. */
+int rp_worker_fd(const struct rp_worker *w);
+void rp_worker_end(struct rp_worker *w);
+
 /* solib.c */
 /* Is at addr a place of the dynamic loader for debuggers, where t only comes when libraries come or go? */
 bool rp_solib_place(const struct rp_task *t, uint64_t addr);
@@ -393,6 +426,9 @@ bool rp_unwritten_possible(const struct replay *r);
 /* Has nothing that the debugger watches been written since c, where newer are the tasks' processes now or in a later checkpoint after event
  * `where', and is nothing else on the way that would stop it?  False also where that cannot be told. */
 struct err *rp_unwritten(struct replay *r, const struct rp_checkpoint *c, const struct rp_task *newer, uint64_t where, bool *ret) __must_check;
+
+/* Is any event of (from, to] such?  Then, as otherwise, r is anywhere (rp_debug.nameless). */
+struct err *rp_events_any(struct replay *r, uint64_t from, uint64_t to, bool (*such)(const struct trace_event *ev), bool *any) __must_check;
 
 /* timeline.c */
 /* The last checkpoint at p, or (before) before it. */
@@ -425,7 +461,11 @@ struct err *rp_chain_hop(struct replay *r, unsigned set, struct rp_hop *hop);
 
 /* places.c: for set, in whose way they are not */
 enum { RP_PLACES = 16 };
-struct rp_places { uint64_t addr[RP_PLACES]; unsigned n; };
+struct rp_places {
+	uint64_t addr[RP_PLACES];
+	unsigned n;
+	bool sparing;		/* none near instructions that store */
+};
 /* At pc or a little behind. */
 void rp_places_at(struct replay *r, struct rp_task *t, struct rp_places *p, uint64_t pc, unsigned set);
 /* Where the task is, and nowhere else: rp_places_at() may be beyond the end of the loop. */

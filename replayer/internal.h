@@ -140,6 +140,12 @@ struct err *cage_clone(struct rp_task *t, bool share_memory, pid_t *ret);
 struct err *cage_call(pid_t pid, const struct regs *regs, int64_t *ret, long nr, uint64_t a0, uint64_t a1,
 		      uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5);
 void cage_kill(pid_t pid);
+/* It stops being ours to trace, and stays stopped; another replayer takes it, and where it is to run. */
+struct err *cage_let_go(pid_t pid) __must_check;
+struct err *cage_take(pid_t pid, int cpu) __must_check;
+/* Shared with the replayer that is the parent of all processes made here. */
+struct cage_births { unsigned n, room; pid_t pid[]; };
+void cage_births_to(struct cage_births *b);
 
 /* ---- task.c -------------------------------------------------------------------- */
 struct rp_task *rp_task_find(struct replay *r, uint32_t serial);

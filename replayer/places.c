@@ -9,8 +9,12 @@
 #include <string.h>
 
 #include "replayer/internal.h"
+#include "tracee/site.h"
 
 enum { SEARCH = 96, PLACE_BYTES = 20, FUNCTION_MAX = 16384, INSNS_MAX = 4096, STACK_WORDS = 96, CALLERS_MAX = 4, LAST = 12 };
+
+/* Addresses of instructions, in order. */
+struct code { const uint64_t *at; unsigned n; };
 
 static bool in_the_way(const struct rp_set *s, pid_t pid, uint64_t addr, unsigned len)
 {
@@ -28,7 +32,7 @@ static bool good_place(struct replay *r, struct rp_task *t, uint64_t pc, unsigne
 	const struct trace_event *ev = &r->ev;
 	unsigned len;
 
-	if (!rp_gate_possible(t, pc, &len) || in_the_way(r->debug->sets[set], t->rec_pid, pc, len) || rp_alias_hot(t->mm, pc, pc + len))
+	if (!rp_gate_possible(t, pc, &len) || in_the_way(r->debug->sets[set], t->rec_pid, pc, len) || rp_alias_hot(pc, pc + len))
 		return false;
 	/* landmark.c's own jump */
 	return ev->place != TRACE_AT_STATE || pc + len + PLACE_BYTES < ev->regs.rip || pc > ev->regs.rip + PLACE_BYTES;
@@ -69,7 +73,41 @@ static unsigned disassemble(struct rp_task *t, uint64_t start, uint64_t end, boo
 	return n;
 }
 
-static bool add(struct replay *r, struct rp_task *t, struct rp_places *p, uint64_t at, unsigned set)
+static bool stores(struct rp_task *t, uint64_t at)
+{
+	const cs_x86 *x;
+	uint8_t code[16] = { 0 };
+	bool ret = false;
+	cs_insn *insn;
+
+	tracee_read_some(t->real, at, code, sizeof(code));
+	if (!site_decoder() || cs_disasm(site_decoder(), code, sizeof(code), at, 1, &insn) != 1)
+		return false;
+	x = &insn->detail->x86;
+	for (unsigned i = 0; i < x->op_count; i++)
+		ret |= x->operands[i].type == X86_OP_MEM && x->operands[i].access & CS_AC_WRITE;
+	cs_free(insn, 1);
+	return ret;
+}
+
+/*
+ * What is counted now is a name for ever, and where there are no debug registers a watchpoint may need the room for stores of its own
+ * (alias.c): where a count is in the way, each is a stop.
+ */
+static bool spares_stores(const struct rp_places *p, struct rp_task *t, uint64_t at, const struct code *c)
+{
+	enum { BEFORE = 12, BEHIND = 12 };
+
+	if (!p->sparing)
+		return true;
+	for (unsigned i = 0; i < c->n; i++) {
+		if (c->at[i] + BEFORE > at && c->at[i] < at + BEHIND && stores(t, c->at[i]))
+			return false;
+	}
+	return true;
+}
+
+static bool add(struct replay *r, struct rp_task *t, struct rp_places *p, uint64_t at, const struct code *c, unsigned set)
 {
 	if (p->n == RP_PLACES)
 		return false;
@@ -77,7 +115,7 @@ static bool add(struct replay *r, struct rp_task *t, struct rp_places *p, uint64
 		if (p->addr[i] + PLACE_BYTES > at && at + PLACE_BYTES > p->addr[i])
 			return false;
 	}
-	if (!good_place(r, t, at, set))
+	if (!good_place(r, t, at, set) || !spares_stores(p, t, at, c))
 		return false;
 	p->addr[p->n++] = at;
 	return true;
@@ -92,9 +130,7 @@ void rp_places_at(struct replay *r, struct rp_task *t, struct rp_places *p, uint
 	n = disassemble(t, pc, pc + SEARCH, true, at, SEARCH);
 
 	for (unsigned i = 0; i < n && p->n < RP_PLACES; i++) {
-		unsigned before = p->n;
-
-		if (add(r, t, p, at[i], set) || p->n != before)
+		if (add(r, t, p, at[i], &(struct code){ at, n }, set))
 			return;
 	}
 }
@@ -102,7 +138,7 @@ void rp_places_at(struct replay *r, struct rp_task *t, struct rp_places *p, uint
 void rp_place_here(struct replay *r, struct rp_task *t, struct rp_places *p, unsigned set)
 {
 	rp_int3_out(r);
-	add(r, t, p, t->regs.rip, set);
+	add(r, t, p, t->regs.rip, &(struct code){ NULL, 0 }, set);
 }
 
 static void from_function(struct replay *r, struct rp_task *t, struct rp_places *p, uint64_t start, unsigned set)
@@ -114,8 +150,8 @@ static void from_function(struct replay *r, struct rp_task *t, struct rp_places 
 	if (!n || at[n - 1] != pc)
 		return;
 	for (unsigned i = 1; i < LAST && i < n; i++)
-		add(r, t, p, at[n - 1 - i], set);
-	add(r, t, p, start, set);
+		add(r, t, p, at[n - 1 - i], &(struct code){ at, n }, set);
+	add(r, t, p, start, &(struct code){ at, n }, set);
 }
 
 /* Return addresses; the innermost tells where the function begins. */

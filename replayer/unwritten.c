@@ -61,8 +61,19 @@ static bool maps_code(const struct trace_effect *e)
 	return e->kind == TRACE_UNMAP || e->kind == TRACE_MOVE || (e->kind == TRACE_MAP && (e->y & 0xff) != TRACE_MAP_ANON);
 }
 
-/* Does an event of (from, to] stop a debugger by itself, whatever is watched?  Or may it be about libraries? */
-static struct err *any_stops(struct replay *r, uint64_t from, uint64_t to, bool *any)
+/* Does it stop a debugger by itself, whatever is watched?  Or may it be about libraries? */
+static bool stops(const struct trace_event *ev)
+{
+	if (ev->kind == TRACE_EXEC || ev->kind == TRACE_EXIT || ev->kind == TRACE_SIGNAL)
+		return true;
+	for (uint32_t i = 0; i < ev->effects_len; i++) {
+		if (ev->effects[i].kind == TRACE_TASK || maps_code(&ev->effects[i]))
+			return true;
+	}
+	return false;
+}
+
+struct err *rp_events_any(struct replay *r, uint64_t from, uint64_t to, bool (*such)(const struct trace_event *ev), bool *any)
 {
 	struct trace_event ev;
 
@@ -74,9 +85,7 @@ static struct err *any_stops(struct replay *r, uint64_t from, uint64_t to, bool 
 	TRY(trace_reader_seek(r->reader, from + 1));
 	for (uint64_t n = from; n < to && !*any; n++) {
 		TRY(trace_reader_next(r->reader, &ev));
-		*any = ev.kind == TRACE_EXEC || ev.kind == TRACE_EXIT || ev.kind == TRACE_SIGNAL;
-		for (uint32_t i = 0; i < ev.effects_len; i++)
-			*any |= ev.effects[i].kind == TRACE_TASK || maps_code(&ev.effects[i]);
+		*any = such(&ev);
 	}
 	return trace_reader_seek(r->reader, r->where + 1);
 }
@@ -108,7 +117,7 @@ struct err *rp_unwritten(struct replay *r, const struct rp_checkpoint *c, const 
 		if (s->b[i].kind == REPLAY_WRITE && !watch_unwritten(c->tasks, newer, &s->b[i]))
 			return NULL;
 	}
-	TRY(any_stops(r, c->pos.where, where, &any));
+	TRY(rp_events_any(r, c->pos.where, where, stops, &any));
 	*ret = !any;
 	return NULL;
 }

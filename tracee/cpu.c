@@ -12,24 +12,28 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-/* An abstract socket is a lock that needs no file, no rights and no clean-up. */
-static bool cpu_claim(int cpu)
+static cpu_set_t before_pin;
+static int pinned = -1;
+enum { BORROWED = 256 };
+static struct { unsigned users; int lock; } borrowed[BORROWED];
+
+/* An abstract socket is a lock that needs no file, no rights and no clean-up: held until it is closed.  -1: somebody has it. */
+static int cpu_claim(int cpu)
 {
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
 	int n = snprintf(un.sun_path + 1, sizeof(un.sun_path) - 1, "hindsight-cpu-%d", cpu);
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
-		return false;
+		return -1;
 	if (bind(fd, (struct sockaddr *)&un, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) == 0)
-		return true;	/* held until this process ends */
+		return fd;
 	close(fd);
-	return false;
+	return -1;
 }
 
 void cpu_pin(cpu_set_t *before_ret)
 {
-	cpu_set_t one;
 	int chosen = sched_getcpu();
 
 	CPU_ZERO(before_ret);
@@ -39,16 +43,56 @@ void cpu_pin(cpu_set_t *before_ret)
 		/* From the current one on: its caches are warm. */
 		int cpu = (i + (chosen < 0 ? 0 : chosen)) % CPU_SETSIZE;
 
-		if (CPU_ISSET(cpu, before_ret) && cpu_claim(cpu)) {
+		if (CPU_ISSET(cpu, before_ret) && cpu_claim(cpu) >= 0) {	/* until this process ends */
 			chosen = cpu;
 			break;
 		}
 	}
 	if (chosen < 0)
 		return;
+	before_pin = *before_ret;
+	pinned = chosen;
+	cpu_move(0, chosen);
+}
+
+unsigned cpu_others(void)
+{
+	return pinned < 0 ? 0 : (unsigned)CPU_COUNT(&before_pin) - 1;
+}
+
+int cpu_borrow(bool anyway)
+{
+	int best = -1;
+
+	for (int cpu = 0; pinned >= 0 && cpu < BORROWED; cpu++) {
+		if (cpu == pinned || !CPU_ISSET(cpu, &before_pin) || (best >= 0 && borrowed[cpu].users >= borrowed[best].users))
+			continue;
+		if (!borrowed[cpu].users)
+			borrowed[cpu].lock = cpu_claim(cpu);
+		if (borrowed[cpu].lock >= 0 || anyway) {
+			if (best >= 0 && !borrowed[best].users && borrowed[best].lock >= 0)
+				close(borrowed[best].lock);
+			best = cpu;
+		}
+	}
+	if (best >= 0)
+		borrowed[best].users++;
+	return best;
+}
+
+void cpu_give_back(int cpu)
+{
+	if (!--borrowed[cpu].users && borrowed[cpu].lock >= 0)
+		close(borrowed[cpu].lock);
+}
+
+void cpu_move(pid_t pid, int cpu)
+{
+	cpu_set_t one;
+
 	CPU_ZERO(&one);
-	CPU_SET(chosen, &one);
-	sched_setaffinity(0, sizeof(one), &one);
+	CPU_SET(cpu, &one);
+	sched_setaffinity(pid, sizeof(one), &one);
 }
 
 struct cpuid_leaf cpuid_here(uint32_t leaf, uint32_t subleaf)

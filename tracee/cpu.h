@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 
@@ -16,6 +17,13 @@
  * Without the right to pin everything still works, only slower.
  */
 void cpu_pin(cpu_set_t *before_ret);
+/* How many more there are in that mask; 0 before cpu_pin(). */
+unsigned cpu_others(void);
+/* The one of these that was borrowed least often, if no other recorder or replayer is on it (anyway: even then); -1: there is none. */
+int cpu_borrow(bool anyway);
+void cpu_give_back(int cpu);
+/* Another process (0: this one), or a thread. */
+void cpu_move(pid_t pid, int cpu);
 
 struct cpuid_leaf { uint32_t eax, ebx, ecx, edx; };
 
