@@ -405,30 +405,61 @@ static bool find_site(struct replay *r, struct rp_task *t, const struct alias_in
 	return true;
 }
 
-static struct err *jump_in(struct replay *r, struct rp_task *t, struct stub *of)
+/*
+ * The program's code, while a site is chosen, or (back) with what we have put there: a branch that is now in a stub would
+ * not be seen, and its target might be inside the new site; the rest of a replaced instruction would be taken for others.
+ */
+static void all_bare(struct rp_task *t, bool back)
+{
+	const struct rp_alias *a = t->mm->alias;
+	const uint8_t trap = 0xcc;
+
+	for (unsigned i = 0; i < t->mm->int3_n; i++)
+		err_free(tracee_write(t->real, t->mm->int3[i].at, back ? &trap : &t->mm->int3[i].byte, 1));
+	rp_gate_bare(t->mm, t->real, back);
+	for (unsigned i = 0; i < a->stubs_n; i++) {
+		if (a->stub[i].jump)
+			err_free(tracee_write(t->real, a->stub[i].site.addr, back ? a->stub[i].bytes : a->stub[i].site.bytes, SITE_JUMP));
+	}
+}
+
+static struct err *write_stub(struct replay *r, struct rp_task *t, struct stub *of, struct stub *s, bool *good)
 {
 	static struct alias_code c;
-	struct rp_alias *a = t->mm->alias;
-	struct stub *s = &a->stub[a->stubs_n];
 	struct displaced d;
 	unsigned area;
-	struct err *err;
 
-	of->tried = true;
-	if (a->stubs_n == STUBS || !find_site(r, t, &of->insn[0], &d))
+	*good = false;
+	if (!find_site(r, t, &of->insn[0], &d))
 		return NULL;
 	*s = (struct stub){ .site = d.site, .n = d.site.n };
 	TRY(begin_code(t, d.site.addr, &c, &area));
 	if (!c.at)
 		return NULL;
 	for (unsigned i = 0; i < s->n; i++) {
-		if (!alias_put(&c, &a->view, t->real, d.site.addr + d.site.insn[i].at, &s->insn[i]) || s->insn[i].len != d.site.insn[i].len)
+		if (!alias_put(&c, &t->mm->alias->view, t->real, d.site.addr + d.site.insn[i].at, &s->insn[i]) || s->insn[i].len != d.site.insn[i].len)
 			return NULL;
 	}
-	if (!alias_put_jump(&c, d.site.addr + d.site.len) || !site_jump(d.site.addr, c.at, s->bytes))
+	*good = alias_put_jump(&c, d.site.addr + d.site.len) && site_jump(d.site.addr, c.at, s->bytes);
+	return *good ? write_code(t, area, &c, s) : NULL;
+}
+
+static struct err *jump_in(struct replay *r, struct rp_task *t, struct stub *of)
+{
+	struct rp_alias *a = t->mm->alias;
+	struct stub *s = &a->stub[a->stubs_n];
+	struct err *err;
+	bool good;
+
+	of->tried = true;
+	if (a->stubs_n == STUBS)
 		return NULL;
-	TRY(write_code(t, area, &c, s));
-	err = tracee_write(t->real, d.site.addr, s->bytes, SITE_JUMP);
+	all_bare(t, false);
+	err = write_stub(r, t, of, s, &good);
+	all_bare(t, true);
+	if (err || !good)
+		return err;
+	err = tracee_write(t->real, s->site.addr, s->bytes, SITE_JUMP);
 	if (err_catch(&err, ERR_OS))
 		return NULL;
 	if (err)

@@ -258,6 +258,8 @@ bool rp_gate_has(const struct rp_mm *mm, const struct replay_break *b);
 bool rp_gate_decides(const struct rp_mm *mm, const struct replay_break *b);
 bool rp_gate_in(struct rp_mm *mm, pid_t real, const struct replay_break *b);
 void rp_gate_out(struct rp_mm *mm, pid_t real);
+/* The program's bytes where jumps are, or (back) the jumps again. */
+void rp_gate_bare(struct rp_mm *mm, pid_t real, bool back);
 /* first: also where the first instruction of a place is the next one, so that it is not counted. */
 void rp_gate_enter(struct rp_task *t, bool first);
 void rp_gate_leave(struct rp_task *t);

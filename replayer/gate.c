@@ -599,6 +599,20 @@ void rp_gate_out(struct rp_mm *mm, pid_t real)
 	}
 }
 
+void rp_gate_bare(struct rp_mm *mm, pid_t real, bool back)
+{
+	for (unsigned i = 0; mm->gates_in && i < mm->gate_n; i++) {
+		struct rp_gate *p = &mm->gate[i];
+		uint8_t jump[SITE_JUMP];
+
+		if (!p->in || !site_jump(p->site.addr, p->stub, jump))
+			continue;
+		if (p->trap_only)
+			jump[0] = 0xcc;
+		err_free(tracee_write(real, p->site.addr, back ? jump : p->site.bytes, p->trap_only ? 1 : SITE_JUMP));
+	}
+}
+
 /* ---- tasks in stubs --------------------------------------------------------------------------------- */
 
 void rp_gate_enter(struct rp_task *t, bool first)
