@@ -1,5 +1,5 @@
 #!/bin/bash
-# test: timeout=120
+# test: timeout=240
 # Commands of replay's in gdb: points in time, checkpoints, places, last, find-pointer; plain, in scripts, in Python, as monitor.
 . "$LIB"
 need gdb gcc
@@ -71,7 +71,7 @@ under() {
 	{ echo 'python'; echo 'import gdb, sys'; echo 'def r(c):'; echo '  gdb.write(">>> " + c + "\n")'
 	  echo '  try: gdb.execute(c)'; echo '  except gdb.error as e: gdb.write("ERR %s\n" % e)'; echo '  gdb.flush()'
 	  sed "s/.*/r('&')/"; echo end; } >"$name.gdb"
-	timeout 60 "$REPLAY" --batch -x "$name.gdb" "$@" "$TMP/trace" >"$TMP/out" 2>&1 </dev/null || fail "$name: exit $?: $(tail -2 "$TMP/out" | tr '\n' '|')"
+	timeout 150 "$REPLAY" --batch -x "$name.gdb" "$@" "$TMP/trace" >"$TMP/out" 2>&1 </dev/null || fail "$name: exit $?: $(tail -2 "$TMP/out" | tr '\n' '|')"
 }
 expect() { grep -aqE -- "$1" "$TMP/out" || fail "$name: no '$1' in: $(tail -40 "$TMP/out" | tr '\n' '|' | cut -c1-1500)"; }
 # said N PATTERN - in what the N-th command said
@@ -291,7 +291,7 @@ complete delete checkpoint
 help find-pointer
 help last
 END
-timeout 60 "$REPLAY" --batch -x "$TMP/scripts.gdb" "$TMP/trace" >"$TMP/out" 2>&1 </dev/null || fail "scripts: exit $?"
+timeout 150 "$REPLAY" --batch -x "$TMP/scripts.gdb" "$TMP/trace" >"$TMP/out" 2>&1 </dev/null || fail "scripts: exit $?"
 name=scripts
 [ "$(grep -c '^event ' "$TMP/out")" = 2 ] || fail "scripts: $(tr '\n' '|' <"$TMP/out")"
 expect 'Checkpoint 1 at work'; expect 'TOTAL'; expect '^total became 499500 here, was 0'; expect '^STRING True 1$'; expect '^restart 1$'

@@ -1,5 +1,5 @@
 #!/bin/bash
-# test: timeout=120
+# test: timeout=240
 # Steps and stops back and forward again at random places: memory that forks leave out, a heap that grows, breakpoints side by side.
 . "$LIB"
 need gcc python3
