@@ -3,12 +3,11 @@
  *
  * Backwards is forwards from a checkpoint: run with the debugger's breakpoints up to the present
  * position, remember the last stop on the way; when there was none, look between the checkpoint
- * and the one before it.  Then go to that stop by its name (struct rp_pos).
+ * and the one before it (intervals.c).  Then go to that stop by its name (struct rp_pos).
  *
  * Where stops are so many that each would be met only to be forgotten (a variable that is written in a loop), the last one is
  * looked for at the end: see hot().
  */
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,17 +17,14 @@
  * HOT_STOPS: so many that had to be looked at one by one are too many to go on like that.  HOT_STEPS: so far a loop is followed to find
  * instructions that can be counted.
  */
-enum { HOT_STOPS = 256, HOT_STEPS = 200, HOT_BACK_MAX = 4096, LANE_NS = 50000000, POLL_MS = 20 };
+enum { HOT_STOPS = 256, HOT_STEPS = 200, HOT_BACK_MAX = 4096 };
 
 struct scan {
-	bool found;
+	struct rp_found f;
 	bool all;		/* however many */
 	bool hot;		/* given up: HOT_STOPS */
 	unsigned stops;
 	bool inclusive;		/* the end counts: it is a checkpoint on the way, not the present */
-	struct rp_pos pos;
-	struct replay_stop stop;
-	uint32_t serial;
 };
 
 static void scan_found(struct replay *r, struct scan *s, const struct rp_hop *hop, const struct rp_pos *pos)
@@ -37,20 +33,20 @@ static void scan_found(struct replay *r, struct scan *s, const struct rp_hop *ho
 
 	if (pos == &r->debug->pos)	/* the stop itself, not one before */
 		rp_hop_hits(r, hop, r->debug->user, &watch);
-	s->found = true;
-	rp_pos_copy(&s->pos, pos);
-	s->serial = hop->t->serial;
-	s->stop = (struct replay_stop){ .kind = watch ? REPLAY_STOP_WATCH : REPLAY_STOP_BREAK };
+	s->f.found = true;
+	rp_pos_copy(&s->f.pos, pos);
+	s->f.serial = hop->t->serial;
+	s->f.stop = (struct replay_stop){ .kind = watch ? REPLAY_STOP_WATCH : REPLAY_STOP_BREAK };
 	if (watch)
-		s->stop.watch = *watch;
+		s->f.stop.watch = *watch;
 }
 
 static void scan_event(struct scan *s, uint32_t serial, const struct rp_pos *pos, const struct replay_stop *stop)
 {
-	s->found = true;
-	rp_pos_copy(&s->pos, pos);
-	s->serial = serial;
-	s->stop = *stop;
+	s->f.found = true;
+	rp_pos_copy(&s->f.pos, pos);
+	s->f.serial = serial;
+	s->f.stop = *stop;
 }
 
 static void scan_stopped(struct scan *s)
@@ -123,8 +119,8 @@ static void leg_note(struct replay *r, struct scan *s, struct scan_leg *l, const
 	rp_pos_leg(&pos, user, l->stops - present);
 	scan_found(r, s, hop, &pos);
 	if (watch) {
-		s->stop.kind = REPLAY_STOP_WATCH;
-		s->stop.watch = *watch;
+		s->f.stop.kind = REPLAY_STOP_WATCH;
+		s->f.stop.watch = *watch;
 	}
 	free(pos.legs);
 }
@@ -224,8 +220,8 @@ struct err *rp_count_stops(struct replay *r, unsigned set, const struct rp_pos *
 	r->debug->user = set;
 	err = scan_legs(r, &s, end);
 	r->debug->user = user;
-	*n_ret = s.found && s.pos.legs_n ? s.pos.legs[0].n : 0;
-	free(s.pos.legs);
+	*n_ret = s.f.found && s.f.pos.legs_n ? s.f.pos.legs[0].n : 0;
+	free(s.f.pos.legs);
 	return err;
 }
 
@@ -284,9 +280,9 @@ static struct err *last_execution(struct replay *r, unsigned set, unsigned count
 	for (unsigned i = end->legs_n; i-- > 0;) {
 		if (end->legs[i].set != count)
 			continue;
-		ret->found = true;	/* that is how end was found itself */
-		rp_pos_copy(&ret->pos, end);
-		ret->pos.legs_n = i + 1;
+		ret->f.found = true;	/* that is how end was found itself */
+		rp_pos_copy(&ret->f.pos, end);
+		ret->f.pos.legs_n = i + 1;
 		return NULL;
 	}
 	err = rp_goto(r, from);
@@ -294,12 +290,12 @@ static struct err *last_execution(struct replay *r, unsigned set, unsigned count
 	if (!err)
 		err = scan_to(r, ret, end);
 	r->debug->user = user;
-	if (!err && ret->found && ret->pos.legs_n && ret->pos.legs[ret->pos.legs_n - 1].set == set) {
-		uint64_t n = ret->pos.legs[--ret->pos.legs_n].n;
+	if (!err && ret->f.found && ret->f.pos.legs_n && ret->f.pos.legs[ret->f.pos.legs_n - 1].set == set) {
+		uint64_t n = ret->f.pos.legs[--ret->f.pos.legs_n].n;
 
-		rp_pos_leg(&ret->pos, count, n);
+		rp_pos_leg(&ret->f.pos, count, n);
 	} else {
-		ret->found = false;
+		ret->f.found = false;
 	}
 	return err;
 }
@@ -318,11 +314,11 @@ static struct err *scan_from(struct replay *r, struct scan *s, const struct rp_p
 		err = rp_checkpoint_take(r);
 	if (!err)
 		err = scan_to(r, &part, end);
-	if (!err && part.found) {
-		free(s->pos.legs);
+	if (!err && part.f.found) {
+		free(s->f.pos.legs);
 		*s = part;
 	} else {
-		free(part.pos.legs);
+		free(part.f.pos.legs);
 		rp_pos_copy(end, &at);
 		s->inclusive = true;
 	}
@@ -340,267 +336,48 @@ static struct err *hot(struct replay *r, struct scan *s, const struct rp_pos *fr
 	struct err *err;
 	unsigned set, count = 0;
 
-	s->found = s->hot = false;
+	s->f.found = s->hot = false;
 	s->all = true;
 	TRY(hot_set(r, &set, &count));
 	err = set ? last_execution(r, set, count, from, end, &last) : NULL;
-	if (!err && last.found) {
-		uint64_t n = last.pos.legs[last.pos.legs_n - 1].n;
+	if (!err && last.f.found) {
+		uint64_t n = last.f.pos.legs[last.f.pos.legs_n - 1].n;
 
-		for (uint64_t back = 1; back < n && back <= HOT_BACK_MAX && !s->found && !err && !rp_debug_interrupted(r); back *= 8)
-			err = scan_from(r, s, &last.pos, back, end);
+		for (uint64_t back = 1; back < n && back <= HOT_BACK_MAX && !s->f.found && !err && !rp_debug_interrupted(r); back *= 8)
+			err = scan_from(r, s, &last.f.pos, back, end);
 	}
-	if (!err && !s->found)
+	if (!err && !s->f.found)
 		err = rp_goto(r, from);
-	if (!err && !s->found)
+	if (!err && !s->f.found)
 		err = scan_to(r, s, end);
 	s->all = false;
 	s->stops = 0;
-	free(last.pos.legs);
+	free(last.f.pos.legs);
 	return err;
 }
 
-/* From where r is, a checkpoint, to end. */
-static struct err *scan_interval(struct replay *r, struct scan *s, const struct rp_pos *end)
+struct err *rp_scan(struct replay *r, const struct rp_pos *end, bool inclusive, struct rp_found *ret)
 {
+	struct scan s = { .inclusive = inclusive };
 	struct rp_pos from = { 0 }, to = { 0 };
 	struct err *err;
 
 	rp_pos_copy(&from, &r->debug->pos);
 	rp_pos_copy(&to, end);
-	err = scan_to(r, s, &to);
-	if (!err && s->hot)
-		err = hot(r, s, &from, &to);
+	err = scan_to(r, &s, &to);
+	if (!err && s.hot)
+		err = hot(r, &s, &from, &to);
 	free(from.legs);
 	free(to.legs);
-	return err;
-}
-
-static struct err *search(struct replay *r, const struct rp_pos *end, struct rp_found *ret)
-{
-	struct scan s = { .inclusive = true };
-
-	TRY(scan_interval(r, &s, end));
-	*ret = (struct rp_found){ s.found, s.serial, s.pos, s.stop };
+	if (err) {
+		free(s.f.pos.legs);
+		return err;
+	}
+	*ret = s.f;
 	return NULL;
 }
 
-/* ---- intervals -------------------------------------------------------------------------------------- */
-
-/* The newest are looked through first; several at once, where there are processors.  Numbers count from the newest. */
-struct lane {
-	struct rp_worker *worker;	/* NULL: idle */
-	struct rp_pos from, end;
-	unsigned number;
-};
-
-struct intervals {
-	struct rp_pos end;		/* of the next to be given out */
-	uint64_t end_ns;
-	unsigned next;			/* its number; 0: it ends at the present */
-	bool possible;			/* rp_unwritten() */
-	struct rp_found best;
-	unsigned best_number;
-	struct lane lane[RP_WORKERS_MAX];
-	unsigned lanes;
-};
-
-static const struct rp_task *tasks_at_end(struct replay *r, const struct intervals *in)
-{
-	const struct rp_checkpoint *c;
-
-	if (!in->next)
-		return r->debug->nameless ? NULL : r->tasks;
-	c = rp_checkpoint_before(r, &in->end, false);
-	return c && rp_pos_same(&c->pos, &in->end) ? c->tasks : NULL;
-}
-
-static void give_out(struct intervals *in, const struct rp_checkpoint *c)
-{
-	rp_pos_copy(&in->end, &c->pos);
-	in->end_ns = c->clock_ns;
-	in->next++;
-}
-
-/* Where the next begins; NULL: there is none. */
-static struct err *next_interval(struct replay *r, struct intervals *in, struct rp_checkpoint **ret)
-{
-	const struct rp_task *newer;
-	bool unwritten = true;
-
-	for (*ret = NULL; unwritten; ) {
-		struct rp_checkpoint *c = rp_checkpoint_before(r, &in->end, true);
-
-		if (!c || in->end.where < rp_first(r))
-			return NULL;
-		unwritten = false;
-		newer = in->possible ? tasks_at_end(r, in) : NULL;
-		if (newer)
-			TRY(rp_unwritten(r, c, newer, in->end.where, &unwritten));
-		if (unwritten)
-			give_out(in, c);
-		else
-			*ret = c;
-	}
-	return NULL;
-}
-
-static void found(struct intervals *in, const struct rp_found *f, unsigned number)
-{
-	if (!f->found || (in->best.found && in->best_number < number)) {
-		free(f->pos.legs);
-		return;
-	}
-	free(in->best.pos.legs);
-	in->best = *f;
-	in->best_number = number;
-}
-
-static void lane_end(struct lane *l)
-{
-	rp_worker_end(l->worker);
-	free(l->from.legs);
-	free(l->end.legs);
-	*l = (struct lane){ 0 };
-}
-
-/* Intervals that are short are looked through sooner than given away. */
-static struct err *feed_lanes(struct replay *r, struct intervals *in)
-{
-	struct rp_checkpoint *c;
-
-	for (unsigned i = 0; i < in->lanes; i++) {
-		struct lane *l = &in->lane[i];
-
-		if (l->worker)
-			continue;
-		TRY(next_interval(r, in, &c));
-		if (!c || in->end_ns < c->clock_ns + LANE_NS)
-			return NULL;
-		TRY(rp_worker_start(r, c, &in->end, search, &l->worker));
-		if (!l->worker)
-			return NULL;
-		rp_pos_copy(&l->from, &c->pos);
-		rp_pos_copy(&l->end, &in->end);
-		l->number = in->next;
-		log_debug("worker for %u %.3f-%.3f at %.3f", l->number, (double)c->clock_ns/1e9, (double)in->end_ns/1e9, (double)rp_now_ns()/1e9);
-		give_out(in, c);
-	}
-	return NULL;
-}
-
-/* From `from' or a checkpoint before it to end. */
-static struct err *look_here(struct replay *r, struct intervals *in, const struct rp_pos *from, const struct rp_pos *end, unsigned number)
-{
-	struct rp_checkpoint *c = rp_checkpoint_before(r, from, false);
-	struct scan s = { .inclusive = number != 0 };
-	struct err *err = c ? rp_checkpoint_restore(r, c) : rp_lost(r);
-
-	if (!err)
-		err = scan_interval(r, &s, end);
-	if (!err)
-		found(in, &(struct rp_found){ s.found, s.serial, s.pos, s.stop }, number);
-	else
-		free(s.pos.legs);
-	return err;
-}
-
-/* What it has found; when it failed, that is done again. */
-static struct err *lane_done(struct replay *r, struct intervals *in, struct lane *l)
-{
-	struct rp_found f;
-	struct err *err = NULL;
-
-	if (rp_worker_answer(r, l->worker, &f)) {
-		log_debug("worker answers %u %d at %.3f", l->number, f.found, (double)rp_now_ns()/1e9);
-		found(in, &f, l->number);
-	} else {
-		log_debug("a worker failed");
-		in->lanes = 0;	/* no more of these */
-		err = look_here(r, in, &l->from, &l->end, l->number);
-	}
-	lane_end(l);
-	return err;
-}
-
-/* Answers that are there; `wait': for one more. */
-static struct err *hear_lanes(struct replay *r, struct intervals *in, bool wait)
-{
-	struct pollfd p[RP_WORKERS_MAX];
-	int n = 0;
-
-	do {
-		for (unsigned i = 0; i < RP_WORKERS_MAX; i++) {
-			struct lane *l = &in->lane[i];
-
-			if (l->worker && in->best.found && l->number > in->best_number)
-				lane_end(l);
-			p[i] = (struct pollfd){ l->worker ? rp_worker_fd(l->worker) : -1, POLLIN, 0 };
-		}
-		n = poll(p, RP_WORKERS_MAX, wait ? POLL_MS : 0);
-	} while (wait && n <= 0 && !rp_debug_interrupted(r));
-	for (unsigned i = 0; n > 0 && i < RP_WORKERS_MAX; i++) {
-		if (in->lane[i].worker && p[i].revents)
-			TRY(lane_done(r, in, &in->lane[i]));
-	}
-	return NULL;
-}
-
-static bool lanes_busy(const struct intervals *in)
-{
-	bool busy = false;
-
-	for (unsigned i = 0; i < RP_WORKERS_MAX; i++)
-		busy |= in->lane[i].worker && (!in->best.found || in->lane[i].number < in->best_number);
-	return busy;
-}
-
-static struct err *look(struct replay *r, struct intervals *in, const struct rp_checkpoint *c)
-{
-	struct rp_pos from = { 0 }, end = { 0 };
-	unsigned number = in->next;
-	bool longer = number || in->end_ns > c->clock_ns + LANE_NS;
-	struct err *err;
-
-	rp_pos_copy(&from, &c->pos);	/* it may be thinned out meanwhile */
-	rp_pos_copy(&end, &in->end);
-	log_debug("look %u %.3f-%.3f at %.3f", number, (double)c->clock_ns/1e9, (double)in->end_ns/1e9, (double)rp_now_ns()/1e9);
-	give_out(in, c);
-	err = longer ? feed_lanes(r, in) : NULL;
-	if (!err)
-		err = look_here(r, in, &from, &end, number);
-	free(from.legs);
-	free(end.legs);
-	return err;
-}
-
-static struct err *go_back(struct replay *r, struct rp_found *ret)
-{
-	struct intervals in = { .end_ns = r->debug->clock_ns, .possible = rp_unwritten_possible(r), .lanes = rp_workers(r) };
-	struct err *err = NULL;
-
-	if (in.lanes > RP_WORKERS_MAX)
-		in.lanes = RP_WORKERS_MAX;
-	rp_pos_copy(&in.end, &r->debug->pos);
-	while (!err && !rp_debug_interrupted(r)) {
-		struct rp_checkpoint *c = NULL;
-
-		err = hear_lanes(r, &in, false);
-		if (!err && !in.best.found)
-			err = next_interval(r, &in, &c);
-		if (!err && c)
-			err = look(r, &in, c);
-		else if (!err && lanes_busy(&in))
-			err = hear_lanes(r, &in, true);
-		else
-			break;
-	}
-	for (unsigned i = 0; i < RP_WORKERS_MAX; i++)
-		lane_end(&in.lane[i]);
-	*ret = in.best;
-	free(in.end.legs);
-	return err;
-}
+/* ---- there ------------------------------------------------------------------------------------------- */
 
 static struct err *to_first(struct replay *r, struct replay_stop *ret)
 {
@@ -631,7 +408,7 @@ struct err *rp_back(struct replay *r, struct replay_stop *ret)
 		from.regs = t->regs;
 	}
 	rp_pos_copy(&start, &d->pos);
-	err = go_back(r, &s);
+	err = rp_last_stop(r, &s);
 	if (err)
 		goto out;
 	if (rp_debug_interrupted(r)) {

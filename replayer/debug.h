@@ -13,6 +13,7 @@
  *   timeline.c    positions and how to get to one again
  *   parallel.c    ... looking for the last stop on several processors
  *   back.c        backwards
+ *   intervals.c   ... between which checkpoints
  *   lent.c        memory that debuggers ask for
  *   point.c       positions that debuggers keep, and as text
  *   range.c       the ways out of a line's code
@@ -403,15 +404,21 @@ struct rp_found {
 	struct replay_stop stop;
 };
 
+/* back.c */
+/* From where r is, a checkpoint, to end, which counts when it is not the present (inclusive). */
+struct err *rp_scan(struct replay *r, const struct rp_pos *end, bool inclusive, struct rp_found *ret) __must_check;
+
+/* intervals.c */
+/* Before the present.  Interrupts end it. */
+struct err *rp_last_stop(struct replay *r, struct rp_found *ret) __must_check;
+
 /* parallel.c */
 enum { RP_WORKERS_MAX = 7, RP_WORKERS_ANY = 1000 };
 struct rp_worker;
-/* Looks from where r is, a checkpoint, to end, which counts too. */
-typedef struct err *(*rp_search)(struct replay *r, const struct rp_pos *end, struct rp_found *ret);
 /* How many can work besides us.  HINDSIGHT_WORKERS in the environment: so many, on whatever processor. */
-unsigned rp_workers(const struct replay *r);
-/* *ret = NULL: cannot be done by a worker; r is then, as otherwise, anywhere (rp_debug.nameless). */
-struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, rp_search search, struct rp_worker **ret) __must_check;
+unsigned rp_workers(void);
+/* It looks from c to end with rp_scan().  *ret = NULL: cannot be done by a worker; r is then, as otherwise, anywhere (rp_debug.nameless). */
+struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, struct rp_worker **ret) __must_check;
 /* Waits for it.  False: it failed; what it would have said is not known. */
 bool rp_worker_answer(struct replay *r, struct rp_worker *w, struct rp_found *ret);
 /* Can be read from when there is an answer. */

@@ -46,38 +46,22 @@ struct answer_leg { uint64_t n; unsigned breaks_n; };
 
 /* ---- the worker ---------------------------------------------------------------------------------- */
 
-static void say(int fd, const void *what, size_t len)
-{
-	const char *p = what;
-
-	while (len) {
-		ssize_t n = write(fd, p, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			_exit(1);
-		p += n;
-		len -= (size_t)n;
-	}
-}
-
 static void answer(const struct replay *r, int fd, const struct rp_found *f)
 {
 	struct answer a = { true, f->found, f->serial, f->stop, f->pos.where, f->pos.pending, f->found ? f->pos.legs_n : 0 };
 
-	say(fd, &a, sizeof(a));
+	rp_write_all(fd, &a, sizeof(a));
 	for (unsigned i = 0; i < a.legs_n; i++) {
 		const struct rp_set *s = r->debug->sets[f->pos.legs[i].set];
 		struct answer_leg l = { f->pos.legs[i].n, s->n };
 
-		say(fd, &l, sizeof(l));
-		say(fd, s->b, s->n * sizeof(*s->b));
+		rp_write_all(fd, &l, sizeof(l));
+		rp_write_all(fd, s->b, s->n * sizeof(*s->b));
 	}
 }
 
 static _Noreturn void work(struct replay *r, struct rp_worker *w, int fd, const struct rp_checkpoint *c, struct rp_task *tasks,
-			   const struct rp_pos *end, rp_search search)
+			   const struct rp_pos *end)
 {
 	struct rp_found found = { 0 };
 	struct err *err = NULL;
@@ -92,7 +76,7 @@ static _Noreturn void work(struct replay *r, struct rp_worker *w, int fd, const 
 	if (!err)
 		err = rp_checkpoint_take(r);	/* the way back to where it began */
 	if (!err)
-		err = search(r, end, &found);
+		err = rp_scan(r, end, true, &found);
 	if (!err)
 		answer(r, fd, &found);
 	_exit(0);	/* its tracees go with it */
@@ -151,9 +135,10 @@ void rp_worker_end(struct rp_worker *w)
 	if (!w)
 		return;
 	if (w->pid > 0) {
+		int status;
+
 		kill(w->pid, SIGKILL);
-		while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR)
-			;
+		err_free(tracee_wait(w->pid, &status));
 	}
 	for (unsigned i = 0; i < w->given_n; i++)
 		cage_kill(w->given[i]);
@@ -169,7 +154,7 @@ void rp_worker_end(struct rp_worker *w)
 	free(w);
 }
 
-static struct err *start(struct replay *r, struct rp_worker *w, struct rp_checkpoint *c, const struct rp_pos *end, rp_search search)
+static struct err *start(struct replay *r, struct rp_worker *w, struct rp_checkpoint *c, const struct rp_pos *end)
 {
 	struct rp_task *tasks;
 	struct err *err;
@@ -192,7 +177,7 @@ static struct err *start(struct replay *r, struct rp_worker *w, struct rp_checkp
 			prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 			if (getppid() != parent)
 				_exit(1);
-			work(r, w, fd[1], c, tasks, end, search);
+			work(r, w, fd[1], c, tasks, end);
 		}
 		if (!err && w->pid < 0)
 			err = err_os(errno, "cannot fork");
@@ -209,16 +194,15 @@ static unsigned forced(void)
 	return s ? (unsigned)atoi(s) : RP_WORKERS_ANY;
 }
 
-unsigned rp_workers(const struct replay *r)
+unsigned rp_workers(void)
 {
 	unsigned n = forced();
 
-	(void)r;
 	/* two for each processor: one works while the other is waited for or made */
 	return n == RP_WORKERS_ANY ? cpu_others() * 2 : n;
 }
 
-struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, rp_search search, struct rp_worker **ret)
+struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, struct rp_worker **ret)
 {
 	struct rp_worker *w;
 	bool any = false;
@@ -235,7 +219,7 @@ struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const str
 	w->fd = -1;
 	w->cpu = cpu_borrow(forced() != RP_WORKERS_ANY);
 	if (w->cpu >= 0) {
-		struct err *err = start(r, w, c, end, search);
+		struct err *err = start(r, w, c, end);
 
 		if (!err) {
 			*ret = w;

@@ -1,0 +1,224 @@
+/*
+ * intervals.c - the last stop before the present: between which checkpoints, and who looks there.
+ *
+ * The time between two checkpoints is an interval.  The newest are looked through first; several at once, where there are
+ * processors (parallel.c); and not at all, where nothing that is watched was written (unwritten.c).
+ */
+#include <poll.h>
+#include <stdlib.h>
+
+#include "replayer/internal.h"
+
+enum { LANE_NS = 50000000, POLL_MS = 20 };
+
+/* Numbers count from the newest. */
+struct lane {
+	struct rp_worker *worker;	/* NULL: idle */
+	struct rp_pos from, end;
+	unsigned number;
+};
+
+struct intervals {
+	struct rp_pos end;		/* of the next to be given out */
+	uint64_t end_ns;
+	unsigned next;			/* its number; 0: it ends at the present */
+	bool possible;			/* rp_unwritten() */
+	struct rp_found best;
+	unsigned best_number;
+	struct lane lane[RP_WORKERS_MAX];
+	unsigned lanes;
+};
+
+static const struct rp_task *tasks_at_end(struct replay *r, const struct intervals *in)
+{
+	const struct rp_checkpoint *c;
+
+	if (!in->next)
+		return r->debug->nameless ? NULL : r->tasks;
+	c = rp_checkpoint_before(r, &in->end, false);
+	return c && rp_pos_same(&c->pos, &in->end) ? c->tasks : NULL;
+}
+
+static void give_out(struct intervals *in, const struct rp_checkpoint *c)
+{
+	rp_pos_copy(&in->end, &c->pos);
+	in->end_ns = c->clock_ns;
+	in->next++;
+}
+
+/* Where the next begins; NULL: there is none. */
+static struct err *next_interval(struct replay *r, struct intervals *in, struct rp_checkpoint **ret)
+{
+	const struct rp_task *newer;
+	bool unwritten = true;
+
+	for (*ret = NULL; unwritten; ) {
+		struct rp_checkpoint *c = rp_checkpoint_before(r, &in->end, true);
+
+		if (!c || in->end.where < rp_first(r))
+			return NULL;
+		unwritten = false;
+		newer = in->possible ? tasks_at_end(r, in) : NULL;
+		if (newer)
+			TRY(rp_unwritten(r, c, newer, in->end.where, &unwritten));
+		if (unwritten)
+			give_out(in, c);
+		else
+			*ret = c;
+	}
+	return NULL;
+}
+
+static void found(struct intervals *in, const struct rp_found *f, unsigned number)
+{
+	if (!f->found || (in->best.found && in->best_number < number)) {
+		free(f->pos.legs);
+		return;
+	}
+	free(in->best.pos.legs);
+	in->best = *f;
+	in->best_number = number;
+}
+
+static void lane_end(struct lane *l)
+{
+	rp_worker_end(l->worker);
+	free(l->from.legs);
+	free(l->end.legs);
+	*l = (struct lane){ 0 };
+}
+
+/* Intervals that are short are looked through sooner than given away. */
+static struct err *feed_lanes(struct replay *r, struct intervals *in)
+{
+	struct rp_checkpoint *c;
+
+	for (unsigned i = 0; i < in->lanes; i++) {
+		struct lane *l = &in->lane[i];
+
+		if (l->worker)
+			continue;
+		TRY(next_interval(r, in, &c));
+		if (!c || in->end_ns < c->clock_ns + LANE_NS)
+			return NULL;
+		TRY(rp_worker_start(r, c, &in->end, &l->worker));
+		if (!l->worker)
+			return NULL;
+		rp_pos_copy(&l->from, &c->pos);
+		rp_pos_copy(&l->end, &in->end);
+		l->number = in->next;
+		log_debug("worker %u begins", l->number);
+		give_out(in, c);
+	}
+	return NULL;
+}
+
+/* From `from' or a checkpoint before it to end. */
+static struct err *look_here(struct replay *r, struct intervals *in, const struct rp_pos *from, const struct rp_pos *end, unsigned number)
+{
+	struct rp_checkpoint *c = rp_checkpoint_before(r, from, false);
+	struct rp_found f;
+	struct err *err = c ? rp_checkpoint_restore(r, c) : rp_lost(r);
+
+	if (!err)
+		err = rp_scan(r, end, number != 0, &f);
+	if (!err)
+		found(in, &f, number);
+	return err;
+}
+
+/* What it has found; when it failed, that is done again. */
+static struct err *lane_done(struct replay *r, struct intervals *in, struct lane *l)
+{
+	struct rp_found f;
+	struct err *err = NULL;
+
+	if (rp_worker_answer(r, l->worker, &f)) {
+		log_debug("worker %u answers", l->number);
+		found(in, &f, l->number);
+	} else {
+		log_debug("a worker failed");
+		in->lanes = 0;	/* no more of these */
+		err = look_here(r, in, &l->from, &l->end, l->number);
+	}
+	lane_end(l);
+	return err;
+}
+
+/* Answers that are there; `wait': for one more. */
+static struct err *hear_lanes(struct replay *r, struct intervals *in, bool wait)
+{
+	struct pollfd p[RP_WORKERS_MAX];
+	int n = 0;
+
+	do {
+		for (unsigned i = 0; i < RP_WORKERS_MAX; i++) {
+			struct lane *l = &in->lane[i];
+
+			if (l->worker && in->best.found && l->number > in->best_number)
+				lane_end(l);
+			p[i] = (struct pollfd){ l->worker ? rp_worker_fd(l->worker) : -1, POLLIN, 0 };
+		}
+		n = poll(p, RP_WORKERS_MAX, wait ? POLL_MS : 0);
+	} while (wait && n <= 0 && !rp_debug_interrupted(r));
+	for (unsigned i = 0; n > 0 && i < RP_WORKERS_MAX; i++) {
+		if (in->lane[i].worker && p[i].revents)
+			TRY(lane_done(r, in, &in->lane[i]));
+	}
+	return NULL;
+}
+
+static bool lanes_busy(const struct intervals *in)
+{
+	bool busy = false;
+
+	for (unsigned i = 0; i < RP_WORKERS_MAX; i++)
+		busy |= in->lane[i].worker && (!in->best.found || in->lane[i].number < in->best_number);
+	return busy;
+}
+
+static struct err *look(struct replay *r, struct intervals *in, const struct rp_checkpoint *c)
+{
+	struct rp_pos from = { 0 }, end = { 0 };
+	unsigned number = in->next;
+	bool longer = number || in->end_ns > c->clock_ns + LANE_NS;
+	struct err *err;
+
+	rp_pos_copy(&from, &c->pos);	/* it may be thinned out meanwhile */
+	rp_pos_copy(&end, &in->end);
+	give_out(in, c);
+	err = longer ? feed_lanes(r, in) : NULL;
+	if (!err)
+		err = look_here(r, in, &from, &end, number);
+	free(from.legs);
+	free(end.legs);
+	return err;
+}
+
+struct err *rp_last_stop(struct replay *r, struct rp_found *ret)
+{
+	struct intervals in = { .end_ns = r->debug->clock_ns, .possible = rp_unwritten_possible(r), .lanes = rp_workers() };
+	struct err *err = NULL;
+
+	if (in.lanes > RP_WORKERS_MAX)
+		in.lanes = RP_WORKERS_MAX;
+	rp_pos_copy(&in.end, &r->debug->pos);
+	while (!err && !rp_debug_interrupted(r)) {
+		struct rp_checkpoint *c = NULL;
+
+		err = hear_lanes(r, &in, false);
+		if (!err && !in.best.found)
+			err = next_interval(r, &in, &c);
+		if (!err && c)
+			err = look(r, &in, c);
+		else if (!err && lanes_busy(&in))
+			err = hear_lanes(r, &in, true);
+		else
+			break;
+	}
+	for (unsigned i = 0; i < RP_WORKERS_MAX; i++)
+		lane_end(&in.lane[i]);
+	*ret = in.best;
+	free(in.end.legs);
+	return err;
+}
