@@ -146,14 +146,9 @@ static void drop_tasks(struct rp_task *list)
 		if (t->real > 0)
 			kill(t->real, SIGKILL);	/* all at once: they die in parallel */
 	}
-	while (list) {
-		struct rp_task *next = list->next;
-
-		cage_kill(list->real);
-		rp_mm_put(list->mm);
-		free(list);
-		list = next;
-	}
+	for (struct rp_task *t = list; t; t = t->next)
+		cage_kill(t->real);
+	rp_tasks_forget(list);
 }
 
 /* Plain copies; real = 0, address spaces copied as data, sharing as in the original. */
@@ -384,18 +379,19 @@ struct err *rp_checkpoint_maybe(struct replay *r)
 
 /* ---- back ----------------------------------------------------------------------------------- */
 
-static struct err *wake_tasks(struct replay *r, struct rp_checkpoint *c)
+/* Processes and threads for the list, a copy of the checkpoint's. */
+static struct err *wake_tasks(struct rp_task *list, struct rp_checkpoint *c)
 {
 	struct rp_task *saved = c->tasks;
 
-	for (struct rp_task *t = r->tasks; t; t = t->next, saved = saved->next) {
+	for (struct rp_task *t = list; t; t = t->next, saved = saved->next) {
 		if (!saved->real)
 			continue;
 		TRY(cage_clone(saved, false, &t->real));
 		saved->dirty = true;
 	}
-	for (struct rp_task *t = r->tasks; t; t = t->next) {
-		struct rp_task *first = r->tasks;
+	for (struct rp_task *t = list; t; t = t->next) {
+		struct rp_task *first = list;
 		const struct rp_xstate *x = c->xstate;
 
 		while (first->mm != t->mm)
@@ -462,21 +458,18 @@ struct err *rp_checkpoint_restore(struct replay *r, struct rp_checkpoint *c)
 {
 	drop_tasks(r->tasks);
 	r->tasks = copy_list(c->tasks);
-	TRY(wake_tasks(r, c));
+	TRY(wake_tasks(r->tasks, c));
 	TRY(restore_shared(r, c));
 	return arrived(r, c);
 }
 
 /* ---- for another process --------------------------------------------------------------------- */
 
-struct err *rp_checkpoint_wake(struct replay *r, struct rp_checkpoint *c, struct rp_task **ret)
+struct err *rp_checkpoint_wake(struct rp_checkpoint *c, struct rp_task **ret)
 {
-	struct rp_task *present = r->tasks, *tasks = copy_list(c->tasks);
-	struct err *err;
+	struct rp_task *tasks = copy_list(c->tasks);
+	struct err *err = wake_tasks(tasks, c);
 
-	r->tasks = tasks;
-	err = wake_tasks(r, c);
-	r->tasks = present;
 	if (err)
 		drop_tasks(tasks);
 	else

@@ -390,7 +390,7 @@ struct err *rp_copy_take(struct replay *r, struct rp_checkpoint **ret);
 struct err *rp_skip_string(struct replay *r, unsigned set, uint64_t max, uint64_t *n, bool *hit);
 
 /* All tasks of a checkpoint, made as by rp_checkpoint_restore(), beside those of the present. */
-struct err *rp_checkpoint_wake(struct replay *r, struct rp_checkpoint *c, struct rp_task **ret) __must_check;
+struct err *rp_checkpoint_wake(struct rp_checkpoint *c, struct rp_task **ret) __must_check;
 /* Another process has them now: only our data goes. */
 void rp_tasks_forget(struct rp_task *list);
 /* In a fork: nothing is ours but these, which rp_checkpoint_wake() made of c. */

@@ -565,22 +565,26 @@ bool rp_gate_decides(const struct rp_mm *mm, const struct replay_break *b)
 	return p && p->in && !p->trap_only;
 }
 
+/* Its jump or int3, or the program's bytes. */
+static bool gate_write(const struct rp_gate *p, pid_t real, bool jumps)
+{
+	uint8_t jump[SITE_JUMP] = { 0xcc };
+	struct err *err;
+
+	if (jumps && !p->trap_only && !site_jump(p->site.addr, p->stub, jump))
+		return false;
+	err = tracee_write(real, p->site.addr, jumps ? jump : p->site.bytes, p->trap_only ? 1 : SITE_JUMP);
+	err_free(err);
+	return !err;
+}
+
 /* The jump for this breakpoint; false: it has to be an int3. */
 bool rp_gate_in(struct rp_mm *mm, pid_t real, const struct replay_break *b)
 {
 	struct rp_gate *p = mm->gate_n ? gate_of(mm, b) : NULL;
-	uint8_t jump[SITE_JUMP];
-	struct err *err;
 
-	if (!p || !p->built || !site_jump(p->site.addr, p->stub, jump))
+	if (!p || !p->built || !gate_write(p, real, true))
 		return false;
-	if (p->trap_only)
-		jump[0] = 0xcc;
-	err = tracee_write(real, p->site.addr, jump, p->trap_only ? 1 : SITE_JUMP);
-	if (err) {
-		err_free(err);
-		return false;
-	}
 	p->in = true;
 	mm->gates_in++;
 	return true;
@@ -593,7 +597,7 @@ void rp_gate_out(struct rp_mm *mm, pid_t real)
 
 		if (!p->in)
 			continue;
-		err_free(tracee_write(real, p->site.addr, p->site.bytes, p->trap_only ? 1 : SITE_JUMP));
+		gate_write(p, real, false);
 		p->in = false;
 		mm->gates_in--;
 	}
@@ -602,14 +606,8 @@ void rp_gate_out(struct rp_mm *mm, pid_t real)
 void rp_gate_bare(struct rp_mm *mm, pid_t real, bool back)
 {
 	for (unsigned i = 0; mm->gates_in && i < mm->gate_n; i++) {
-		struct rp_gate *p = &mm->gate[i];
-		uint8_t jump[SITE_JUMP];
-
-		if (!p->in || !site_jump(p->site.addr, p->stub, jump))
-			continue;
-		if (p->trap_only)
-			jump[0] = 0xcc;
-		err_free(tracee_write(real, p->site.addr, back ? jump : p->site.bytes, p->trap_only ? 1 : SITE_JUMP));
+		if (mm->gate[i].in)
+			gate_write(&mm->gate[i], real, back);
 	}
 }
 

@@ -170,7 +170,7 @@ static struct err *start(struct replay *r, struct rp_worker *w, struct rp_checkp
 	if (pipe2(fd, O_CLOEXEC) < 0)
 		return err_os(errno, "cannot make a pipe");
 	w->fd = fd[0];
-	err = rp_checkpoint_wake(r, c, &tasks);
+	err = rp_checkpoint_wake(c, &tasks);
 	if (!err) {
 		err = let_go(w, tasks);
 		if (!err && (w->pid = fork()) == 0) {
