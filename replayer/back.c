@@ -185,7 +185,8 @@ static struct err *scan_legs(struct replay *r, struct scan *s, const struct rp_p
 	rp_pos_copy(&from, &d->pos);
 	rp_pos_copy(&l.base, &d->pos);
 	for (unsigned i = 0; i < end->legs_n && !err; i++) {
-		uint64_t have = i < from.legs_n ? from.legs[i].n : 0, n, same = 0;
+		uint64_t have = i < from.legs_n ? from.legs[i].n : 0, n;
+		unsigned same = 0;
 
 		l.leg = &end->legs[i];
 		while (have < l.leg->n && !err && !s->hot && !rp_debug_interrupted(r)) {
@@ -198,8 +199,7 @@ static struct err *scan_legs(struct replay *r, struct scan *s, const struct rp_p
 			}
 			have += n;
 			leg_note(r, s, &l, &hop, !s->inclusive && i + 1 == end->legs_n && have == l.leg->n);
-			same = !l.leg->set && !hop.arrived ? same + 1 : 0;
-			if (same == 2 && have < l.leg->n)
+			if (!l.leg->set && rp_in_string(&same, &hop) && have < l.leg->n)
 				err = scan_string(r, end, i, &have);
 		}
 	}

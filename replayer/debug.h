@@ -384,10 +384,17 @@ struct err *rp_copy_take(struct replay *r, struct rp_checkpoint **ret);
 
 /* string.c */
 /*
+ * Bytes of the repeated string instruction that the task is at, 0: there is none.  *size: bytes that each turn moves; *fixed: it does not
+ * compare, and only ends when rcx is 0.
+ */
+unsigned rp_string_at(const struct rp_task *t, unsigned *size, bool *fixed);
+/*
  * The task is in the middle of a repeated string instruction, after steps: on by up to max steps, at full speed.  *n: so many; 0: it is
  * where it was.  Not where a stop for set or an event may be in the middle.  *hit: there is one behind it; without hit, it stays where it was then.
  */
 struct err *rp_skip_string(struct replay *r, unsigned set, uint64_t max, uint64_t *n, bool *hit);
+/* Counts steps that stayed at their instruction: is this the second one running, so that it may be such an instruction? */
+bool rp_in_string(unsigned *same, const struct rp_hop *hop);
 
 /* All tasks of a checkpoint, made as by rp_checkpoint_restore(), beside those of the present. */
 struct err *rp_checkpoint_wake(struct rp_checkpoint *c, struct rp_task **ret) __must_check;

@@ -175,28 +175,7 @@ bool rp_guard_passes(struct replay *r, struct rp_task *t)
 	return true;
 }
 
-/*
- * A repeated string instruction faults for each of its stores: it goes on while the pages are open, up to one that is
- * watched.
- */
-static unsigned string_size(const struct rp_task *t)
-{
-	uint8_t code[5] = { 0 };
-	unsigned at = 0, size = 4;
-
-	tracee_read_some(t->real, t->regs.rip, code, sizeof(code));
-	if (code[at] != 0xf3)
-		return 0;
-	at++;
-	if (code[at] == 0x66)
-		size = 2, at++;
-	if ((code[at] & 0xf0) == 0x40)
-		size = code[at++] & 8 ? 8 : size;
-	if (code[at] == 0xaa || code[at] == 0xa4)
-		return 1;
-	return code[at] == 0xab || code[at] == 0xa5 ? size : 0;
-}
-
+/* A repeated string instruction faults for each of its stores: it goes on while the pages are open, up to one that is watched. */
 static bool goes_on(const struct rp_set *s, const struct rp_task *t, uint64_t from, unsigned size)
 {
 	enum { DOWN = 0x400 };
@@ -218,10 +197,10 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	struct rp_debug *d = r->debug;
 	const struct rp_set *s = d->sets[d->now];
 	struct rp_mm *mm = t->mm;
-	unsigned string;
+	unsigned string = 0;
 	struct err *err;
 	uint64_t from;
-	bool ours = false;
+	bool ours = false, fixed;
 	int status = 0;
 
 	for (unsigned i = 0; i < mm->guard_n; i++)
@@ -232,7 +211,8 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	rp_gate_enter(t, true);	/* where the instruction itself is */
 	from = t->regs.rip;
 	d->guard_size = access_size(t->real, from);
-	string = string_size(t);
+	if (!rp_string_at(t, &string, &fixed) || !fixed)
+		string = 0;
 	rp_alias_bare(t, from, false);
 	err = rp_regs_flush(t);
 	if (!err)
@@ -244,7 +224,6 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	if (!err)
 		err = lift(mm, t->real, true);
 	rp_alias_bare(t, from, true);
-	t->regs.orig_rax = (uint64_t)-1;
 	if (!err)
 		rp_hide_trace_flag(t, from);
 	rp_gate_leave(t);

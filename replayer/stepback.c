@@ -17,7 +17,8 @@ enum { STEPS_FAR = 30000, HITS_MAX = 5000 };
 struct err *rp_count_steps(struct replay *r, const struct rp_pos *base, const struct rp_target *to, uint64_t max,
 			   uint64_t *steps, bool *found, uint64_t *pcs)
 {
-	uint64_t looked = 0, same = 0, n;
+	uint64_t looked = 0, n;
+	unsigned same = 0;
 	struct rp_hop hop;
 
 	TRY(rp_goto(r, base));
@@ -38,8 +39,7 @@ struct err *rp_count_steps(struct replay *r, const struct rp_pos *base, const st
 			*found = true;
 			return NULL;
 		}
-		same = hop.arrived ? 0 : same + 1;
-		if (same != 2)
+		if (!rp_in_string(&same, &hop))
 			continue;
 		TRY(rp_skip_string(r, to->set, UINT64_MAX, &n, to->event ? NULL : found));
 		*steps += n;

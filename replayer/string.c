@@ -10,19 +10,25 @@
 
 enum { STRING_MIN = 100 };
 
-/* Bytes of the repeated string instruction that the task is at, 0 if there is none.  *fixed: it does not compare, and only ends when rcx is 0. */
-static unsigned string_len(const struct rp_task *t, bool *fixed)
+unsigned rp_string_at(const struct rp_task *t, unsigned *size, bool *fixed)
 {
 	uint8_t text[5] = { 0 };
 	unsigned i = 0;
-	bool repeats = false, compares;
+	bool repeats = false, narrow = false, compares;
 
-	if (tracee_read_some(t->real, t->regs.rip, text, sizeof(text)) != sizeof(text))
-		return 0;
-	for (; i < 4 && (text[i] == 0xf2 || text[i] == 0xf3 || text[i] == 0x66 || (text[i] & 0xf0) == 0x40); i++)
+	tracee_read_some(t->real, t->regs.rip, text, sizeof(text));
+	for (; i < 4 && (text[i] == 0xf2 || text[i] == 0xf3 || text[i] == 0x66 || (text[i] & 0xf0) == 0x40); i++) {
 		repeats |= text[i] == 0xf2 || text[i] == 0xf3;
-	compares = text[i] == 0xa6 || text[i] == 0xa7 || text[i] == 0xae || text[i] == 0xaf;
-	*fixed = text[i] == 0xa4 || text[i] == 0xa5 || text[i] == 0xaa || text[i] == 0xab;
+		narrow |= text[i] == 0x66;
+	}
+	compares = (text[i] | 1) == 0xa7 || (text[i] | 1) == 0xaf;
+	*fixed = (text[i] | 1) == 0xa5 || (text[i] | 1) == 0xab;
+	if (!(text[i] & 1))
+		*size = 1;
+	else if (i && (text[i - 1] & 0xf8) == 0x48)
+		*size = 8;
+	else
+		*size = narrow ? 2 : 4;
 	return repeats && (compares || *fixed) ? i + 1 : 0;
 }
 
@@ -56,13 +62,19 @@ static struct err *run_behind(struct replay *r, struct rp_task *t, unsigned set,
 	return NULL;
 }
 
+bool rp_in_string(unsigned *same, const struct rp_hop *hop)
+{
+	*same = hop->arrived ? 0 : *same + 1;
+	return *same == 2;
+}
+
 struct err *rp_skip_string(struct replay *r, unsigned set, uint64_t max, uint64_t *n, bool *hit)
 {
 	struct rp_debug *d = r->debug;
 	struct rp_pos here = { 0 };
 	struct rp_task *t;
 	struct err *err;
-	unsigned len;
+	unsigned len, size;
 	bool fixed;
 
 	*n = 0;
@@ -73,7 +85,7 @@ struct err *rp_skip_string(struct replay *r, unsigned set, uint64_t max, uint64_
 	if (rp_event_runs(&r->ev, t) && r->ev.regs.rip == t->regs.rip)	/* that may be in the middle of it */
 		return NULL;
 	rp_int3_out(r);
-	len = string_len(t, &fixed);
+	len = rp_string_at(t, &size, &fixed);
 	if (!len)
 		return NULL;
 	rp_pos_copy(&here, &d->pos);

@@ -126,8 +126,7 @@ static struct err *walk_legs(struct replay *r, const struct rp_pos *p)
 				have += set == 0 ? 1 : rp_hop_count(r, &hop, set);
 			if (!err && hop.kind == HOP_MOVED && (set || near_end(p, i, have)))
 				err = set ? rp_checkpoint_maybe(r) : rp_checkpoint_take(r);
-			same = !set && !hop.arrived ? same + 1 : 0;
-			if (!err && same == 2) {
+			if (!err && !set && rp_in_string(&same, &hop)) {
 				uint64_t n;
 
 				err = rp_skip_string(r, 0, p->legs[i].n - have, &n, NULL);
