@@ -98,7 +98,7 @@ struct buf_state {
 	uint64_t proc_dev;	/* st_dev of /proc */
 	uint64_t stdio_dev[3], stdio_ino[3];
 	uint64_t code[2][2];	/* recording: patched code lies in [0] to [1], low and high addresses apart */
-	uint8_t parks;		/* recording: BUF_PARK_*; 0: calls that would sleep are traced */
+	uint8_t parks;		/* recording: calls that would sleep are made; 0: they are traced */
 	uint8_t marked;		/* recording: rdtsc runs as it is, and code to be executed has to be looked at first (tracee/mark.h) */
 	uint8_t parked[BUF_PARKS];	/* places taken */
 	uint64_t cpuids;
@@ -133,7 +133,6 @@ struct buf_record {
 	int64_t ret;
 };
 
-enum { BUF_PARK_ON = 1, BUF_PARK_FSGSBASE = 2 /* rdfsbase may be used */ };
 enum { BATON_RECORDER = 0xffffffff };
 
 /* At FIXED_SHARED, in all processes and the recorder. */
@@ -149,7 +148,7 @@ struct buf_shared {
 struct buf_place { uint64_t trap; /* the recorder wants to see it before it goes on */ uint64_t pad[7]; uint8_t bytes[PARK_BYTES]; };
 _Static_assert(sizeof(struct buf_place) + 7000 <= PARK_SIZE, "a stack for syscallbuf/park.c");
 
-/* regs: as at the traced call, without the selectors; the bases only with BUF_PARK_FSGSBASE. */
+/* regs: as at the traced call, without the selectors. */
 struct buf_park { uint64_t seq; uint32_t serial, place; struct regs regs; };
 /* again: it did not finish, and is made once more in the traced way */
 struct buf_unpark { uint64_t seq; uint32_t serial, again; };

@@ -179,7 +179,7 @@ struct rec_task {
 	bool park_turn;		/* ... woken up with the baton, which it has not noted yet */
 	bool park_again;	/* its ENTER is written, and the call is made once more in the traced way */
 	unsigned park_place;
-	struct regs birth;	/* an early state: selectors, and the bases of fs and gs where nobody can change them unseen */
+	struct regs birth;	/* an early state, for the selectors */
 	bool dumpable_off;
 	uint64_t tsc_mode, cpuid_off;	/* PR_SET_TSC and ARCH_SET_CPUID as the program believes */
 };

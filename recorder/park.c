@@ -27,23 +27,6 @@
 
 enum { SLEEPS_ENOUGH = 4, HWCAP2_FSGSBASE_BIT = 2 };
 
-static bool may_park_call(uint64_t nr)
-{
-	switch (nr) {
-	case SYS_read:
-	case SYS_recvfrom:
-	case SYS_accept:
-	case SYS_accept4:
-	case SYS_futex:
-	case SYS_poll:
-	case SYS_epoll_wait:
-	case SYS_epoll_pwait:
-		return true;
-	default:
-		return false;
-	}
-}
-
 static bool shared_create(struct recorder *rec)
 {
 	void *at;
@@ -77,14 +60,14 @@ void rec_park_consider(struct recorder *rec, struct rec_task *t)
 {
 	struct rec_buffer *buf = &t->mm->buf;
 	static const uint8_t none[BUF_PARKS];
-	uint8_t on = BUF_PARK_ON | BUF_PARK_FSGSBASE;
+	static const uint8_t on = 1;
 	int64_t ret;
 
 	/* Others have run meanwhile: else it waits for somebody outside, and sleeps the better the longer (redis: a fifth). */
 	if (!t->enter_written)
 		return;
 	if (!buf->on || buf->off || buf->parks || t->every_call || rec->options->chaos || rec->options->ticks == TICKS_STEP ||
-	    rec->options->ticks == TICKS_PMU || !may_park_call(t->call.nr) || ++buf->sleeps != SLEEPS_ENOUGH || !shared_create(rec))
+	    rec->options->ticks == TICKS_PMU || !t->call.row || t->call.row->wait != SYS_WAIT_PARK || ++buf->sleeps != SLEEPS_ENOUGH || !shared_create(rec))
 		return;
 	/* Without these instructions the notes lack the bases of fs and gs: threads crashed (soak_mix, one run in three), cause not found yet. */
 	if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE_BIT))
@@ -269,10 +252,6 @@ static struct regs whole_regs(const struct rec_task *t, const struct regs *noted
 	regs.es = t->birth.es;
 	regs.fs = t->birth.fs;
 	regs.gs = t->birth.gs;
-	if (!(t->mm->buf.parks & BUF_PARK_FSGSBASE)) {
-		regs.fs_base = t->birth.fs_base;
-		regs.gs_base = t->birth.gs_base;
-	}
 	return regs;
 }
 

@@ -101,7 +101,7 @@ static bool call_may_sleep(const struct rec_task *t)
 	case SYS_exit_group:
 		return true;
 	default:
-		return !t->call.row || !t->call.known || t->call.row->wait == SYS_WAIT_MAYBE;
+		return !t->call.row || !t->call.known || t->call.row->wait != SYS_WAIT_NO;
 	}
 }
 

@@ -35,8 +35,6 @@ static void call_begin(struct rec_task *t, const struct regs *regs)
 	t->in_syscall = true;
 	t->enter_written = t->park_again;	/* it has slept in the hook already */
 	t->vfork_sleeps = false;
-	t->birth.fs_base = regs->fs_base;
-	t->birth.gs_base = regs->gs_base;
 }
 
 void rec_stash(void *ctx, pid_t tid, int sig, const siginfo_t *info)
@@ -282,7 +280,7 @@ static struct err *plan_outputs(struct recorder *rec, struct rec_task *t, bool *
 	if (!call->span)
 		return &err_nomem;
 	memcpy(call->span, plan.span, plan.n * sizeof(*plan.span));
-	if (call->row->wait != SYS_WAIT_MAYBE || t->park_again || !can_redirect(&plan) || !others_see(rec, t, &plan))
+	if (call->row->wait == SYS_WAIT_NO || t->park_again || !can_redirect(&plan) || !others_see(rec, t, &plan))
 		return NULL;
 	need = scratch_need(&plan);
 	if (scratch_take(t, need))
@@ -522,8 +520,6 @@ struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t)
 	TRY(tracee_regs_get(t->tid, &regs));
 	before = regs;
 	t->park_again = false;
-	t->birth.fs_base = regs.fs_base;
-	t->birth.gs_base = regs.gs_base;
 	ret = call->force_ret ? call->forced : (int64_t)regs.rax;
 	t->in_syscall = false;
 	if (!call->force_ret)

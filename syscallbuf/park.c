@@ -23,10 +23,8 @@ static void note_regs(const struct buf_state *s, const struct frame *f, struct r
 			    .r11 = f->eflags, .r10 = f->r10, .r9 = f->r9, .r8 = f->r8, .rax = (uint64_t)-E_NOSYS, .rcx = f->stub->after,
 			    .rdx = f->rdx, .rsi = f->rsi, .rdi = f->rdi, .orig_rax = f->rax, .rip = f->stub->after,
 			    .eflags = f->eflags, .rsp = s->rsp };
-	if (s->parks & BUF_PARK_FSGSBASE) {
-		__asm__ volatile("rdfsbase %0" : "=r"(r->fs_base));
-		__asm__ volatile("rdgsbase %0" : "=r"(r->gs_base));
-	}
+	__asm__ volatile("rdfsbase %0" : "=r"(r->fs_base));	/* rec_park_consider() has seen that they may be used */
+	__asm__ volatile("rdgsbase %0" : "=r"(r->gs_base));
 }
 
 static int take(struct buf_shared *sh, uint32_t me)
