@@ -424,6 +424,7 @@ enum { RP_WORKERS_MAX = 7, RP_WORKERS_ANY = 1000 };
 struct rp_worker;
 /* How many can work besides us.  HINDSIGHT_WORKERS in the environment: so many, on whatever processor. */
 unsigned rp_workers(void);
+bool rp_workers_forced(void);
 /* It looks from c to end with rp_scan().  *ret = NULL: cannot be done by a worker; r is then, as otherwise, anywhere (rp_debug.nameless). */
 struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, struct rp_worker **ret) __must_check;
 /* Waits for it.  False: it failed; what it would have said is not known. */

@@ -9,7 +9,8 @@
 
 #include "replayer/internal.h"
 
-enum { LANE_NS = 50000000, POLL_MS = 20 };
+/* LANE_NS: an interval this long is worth a worker, or (FORCED_NS) when they are asked for, as tests do. */
+enum { LANE_NS = 50000000, FORCED_NS = 5000000, POLL_MS = 20 };
 
 /* Numbers count from the newest. */
 struct lane {
@@ -27,6 +28,7 @@ struct intervals {
 	unsigned best_number;
 	struct lane lane[RP_WORKERS_MAX];
 	unsigned lanes;
+	uint64_t lane_ns;
 };
 
 static const struct rp_task *tasks_at_end(struct replay *r, const struct intervals *in)
@@ -99,7 +101,7 @@ static struct err *feed_lanes(struct replay *r, struct intervals *in)
 		if (l->worker)
 			continue;
 		TRY(next_interval(r, in, &c));
-		if (!c || in->end_ns < c->clock_ns + LANE_NS)
+		if (!c || in->end_ns < c->clock_ns + in->lane_ns)
 			return NULL;
 		TRY(rp_worker_start(r, c, &in->end, &l->worker));
 		if (!l->worker)
@@ -107,7 +109,6 @@ static struct err *feed_lanes(struct replay *r, struct intervals *in)
 		rp_pos_copy(&l->from, &c->pos);
 		rp_pos_copy(&l->end, &in->end);
 		l->number = in->next;
-		log_debug("worker %u begins", l->number);
 		give_out(in, c);
 	}
 	return NULL;
@@ -181,7 +182,7 @@ static struct err *look(struct replay *r, struct intervals *in, const struct rp_
 {
 	struct rp_pos from = { 0 }, end = { 0 };
 	unsigned number = in->next;
-	bool longer = number || in->end_ns > c->clock_ns + LANE_NS;
+	bool longer = number || in->end_ns > c->clock_ns + in->lane_ns;
 	struct err *err;
 
 	rp_pos_copy(&from, &c->pos);	/* it may be thinned out meanwhile */
@@ -197,7 +198,8 @@ static struct err *look(struct replay *r, struct intervals *in, const struct rp_
 
 struct err *rp_last_stop(struct replay *r, struct rp_found *ret)
 {
-	struct intervals in = { .end_ns = r->debug->clock_ns, .possible = rp_unwritten_possible(r), .lanes = rp_workers() };
+	struct intervals in = { .end_ns = r->debug->clock_ns, .possible = rp_unwritten_possible(r), .lanes = rp_workers(),
+				.lane_ns = rp_workers_forced() ? FORCED_NS : LANE_NS };
 	struct err *err = NULL;
 
 	if (in.lanes > RP_WORKERS_MAX)

@@ -181,6 +181,8 @@ static struct err *start(struct replay *r, struct rp_worker *w, struct rp_checkp
 		}
 		if (!err && w->pid < 0)
 			err = err_os(errno, "cannot fork");
+		if (!err)
+			log_debug("worker %d begins", w->pid);
 		rp_tasks_forget(tasks);
 	}
 	close(fd[1]);
@@ -192,6 +194,11 @@ static unsigned forced(void)
 	const char *s = getenv("HINDSIGHT_WORKERS");
 
 	return s ? (unsigned)atoi(s) : RP_WORKERS_ANY;
+}
+
+bool rp_workers_forced(void)
+{
+	return forced() != RP_WORKERS_ANY;
 }
 
 unsigned rp_workers(void)
@@ -217,7 +224,7 @@ struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const str
 	if (!w)
 		return &err_nomem;
 	w->fd = -1;
-	w->cpu = cpu_borrow(forced() != RP_WORKERS_ANY);
+	w->cpu = cpu_borrow(rp_workers_forced());
 	if (w->cpu >= 0) {
 		struct err *err = start(r, w, c, end);
 
