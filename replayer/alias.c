@@ -8,7 +8,9 @@
  * nanoseconds instead of a stop.  Whatever has no such form, and all that touches watched bytes, faults as before.
  *
  * All of it comes and goes with the protection of the pages: nobody else sees a jump, a doubled page, or a task in a stub.
- * The areas stay mapped, as those of gate.c.
+ * The areas stay mapped, as those of gate.c.  Stubs rest there while the pages are the program's again, and in copies of the
+ * process too, until other pages or other bytes of them are watched: to find a site for a jump takes a millisecond,
+ * and protection comes and goes with each event.
  *
  * Rejected: copying the page back and forth (a store can be a microsecond away from the next); emulation (flags, vectors).
  */
@@ -31,14 +33,15 @@ struct stub {
 	uint64_t from, to;		/* its code */
 	unsigned n, faults;
 	struct alias_insn insn[SITE_INSNS];
-	bool jump;			/* `site' jumps to it */
-	bool tried;			/* no use to try that */
-	struct site site;
+	enum { STUB_ALONE = 0, STUB_JUMP, STUB_RESTS, STUB_GONE } kind;	/* entered by faults only; `site' jumps to it; ... will again */
+	bool tried;			/* ALONE: no use to try a jump */
+	struct site site;		/* ALONE: the instruction's bytes */
+	uint64_t solid_start, solid_end;	/* what the site was chosen in */
 	uint8_t bytes[SITE_JUMP];
 };
 
 struct rp_alias {
-	struct alias_view view;
+	struct alias_view view, made;	/* made: what the stubs are for */
 	unsigned heat, faults, pushed;
 	bool in, refused;
 	bool from_stub;			/* the last stop was in a stub */
@@ -128,13 +131,13 @@ struct err *rp_alias_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 		TRY(call(t, &ret, SYS_munmap, area, AREA, 0, 0, 0));
 		for (unsigned k = i--; k < AREAS; k++)
 			mm->alias_area[k] = k + 1 < AREAS ? mm->alias_area[k + 1] : 0;
+		if (mm->alias)
+			mm->alias->stubs_n = 0;
 	}
 	return NULL;
 }
 
 /* ---- pages -------------------------------------------------------------------------------------- */
-
-enum { STACK_NEAR = 1 << 20 };
 
 static struct err *double_page(struct rp_task *t, unsigned k, int prot, bool *good)
 {
@@ -180,53 +183,6 @@ static struct err *single_page(struct rp_mm *mm, pid_t real, unsigned k)
 	return cage_call(real, &regs, &ret, SYS_mmap, saved, PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, (uint64_t)-1, 0);
 }
 
-static struct err *come_in(struct replay *r, struct rp_task *t, const struct rp_set *s)
-{
-	struct rp_mm *mm = t->mm;
-	struct rp_alias *a = mm->alias;
-	unsigned area, n = 0;
-	bool good = true;
-
-	(void)r;
-	a->refused = true;
-	a->view = (struct alias_view){ 0 };
-	for (unsigned i = 0; i < s->n; i++) {
-		const struct replay_break *b = &s->b[i];
-
-		if (b->kind < REPLAY_WRITE || b->pid != t->rec_pid || rp_set_register(s, i))
-			continue;
-		if (b->kind != REPLAY_WRITE || a->view.ranges_n == ALIAS_RANGES)
-			return NULL;
-		a->view.range[a->view.ranges_n].start = b->addr;
-		a->view.range[a->view.ranges_n++].end = b->addr + b->len;
-	}
-	TRY(area_for(t, t->regs.rip, &area));
-	if (!mm->alias_area[0])
-		return NULL;
-	for (unsigned i = 0; good; i++) {
-		uint64_t page;
-		int prot;
-
-		if (!rp_guard_page(mm, i, &page, &prot))
-			break;
-		if (page - (t->regs.rsp - STACK_NEAR) < 2ull * STACK_NEAR)	/* node lost a store to its stack now and then: not understood */
-			return NULL;
-		if (n == ALIAS_PAGES)
-			continue;	/* the others fault */
-		a->view.page[n] = page;
-		a->view.alias[n] = mm->alias_area[0] + ALIASES + n * PAGE_BYTES;
-		TRY(double_page(t, n, prot, &good));
-		n += good;
-	}
-	a->view.pages_n = n;
-	a->in = n != 0;
-	a->refused = !a->in;
-	memset(a->used, 0, sizeof(a->used));
-	for (unsigned i = 0; a->in && i < AREAS && mm->alias_area[i]; i++)
-		TRY(tell_area(t, i));
-	return NULL;
-}
-
 void rp_alias_out(struct rp_mm *mm, pid_t real)
 {
 	struct rp_alias *a = mm->alias;
@@ -234,14 +190,16 @@ void rp_alias_out(struct rp_mm *mm, pid_t real)
 	if (!a)
 		return;
 	for (unsigned i = 0; i < a->stubs_n; i++) {
-		if (a->stub[i].jump)
-			err_free(tracee_write(real, a->stub[i].site.addr, a->stub[i].site.bytes, SITE_JUMP));
+		if (a->stub[i].kind != STUB_JUMP)
+			continue;
+		err_free(tracee_write(real, a->stub[i].site.addr, a->stub[i].site.bytes, SITE_JUMP));
+		a->stub[i].kind = STUB_RESTS;
 	}
 	if (a->in)
 		log_debug("doubled pages: %u stubs, %u of them with jumps, %u faults", a->stubs_n, a->jumps, a->faults);
 	for (unsigned k = 0; a->in && k < a->view.pages_n; k++)
 		err_free(single_page(mm, real, k));
-	a->stubs_n = a->jumps = a->heat = a->faults = a->pushed = 0;
+	a->jumps = a->heat = a->faults = a->pushed = 0;
 	a->in = a->refused = a->from_stub = false;
 }
 
@@ -258,12 +216,28 @@ struct err *rp_guard_write(struct rp_task *t, uint64_t addr, const void *bytes, 
 
 /* ---- stubs ---------------------------------------------------------------------------------------------- */
 
-/* The one for an instruction: that a jump leads to, or of its own. */
-static struct stub *stub_of(struct rp_alias *a, uint64_t addr)
+static size_t program_bytes(struct rp_task *t, uint64_t addr, uint8_t bytes[SITE_MAX])
 {
+	size_t n = tracee_read_some(t->real, addr, bytes, SITE_MAX);
+
+	rp_alias_hide(t->mm, addr, bytes, n);
+	return n;
+}
+
+/* The one for an instruction alone, if that is still what is there: a JIT compiler writes other code without an event. */
+static struct stub *stub_of(struct rp_task *t, uint64_t addr)
+{
+	struct rp_alias *a = t->mm->alias;
+	uint8_t bytes[SITE_MAX];
+
 	for (unsigned i = 0; i < a->stubs_n; i++) {
-		if (a->stub[i].n == 1 && !a->stub[i].jump && a->stub[i].insn[0].addr == addr)
-			return &a->stub[i];
+		struct stub *s = &a->stub[i];
+
+		if (s->kind != STUB_ALONE || s->insn[0].addr != addr)
+			continue;
+		if (program_bytes(t, addr, bytes) >= s->site.len && !memcmp(bytes, s->site.bytes, s->site.len))
+			return s;
+		s->kind = STUB_GONE;
 	}
 	return NULL;
 }
@@ -307,11 +281,13 @@ static struct err *stub_make(struct rp_task *t, uint64_t addr, struct stub **ret
 	if (a->stubs_n == STUBS)
 		return NULL;
 	*s = (struct stub){ .n = 1 };
+	program_bytes(t, addr, s->site.bytes);
 	TRY(begin_code(t, addr, &c, &area));
 	if (!c.at)
 		return NULL;
 	if (!alias_put(&c, &a->view, t->real, addr, &s->insn[0]) || !s->insn[0].stores || !alias_put_jump(&c, addr + s->insn[0].len))
-		s->insn[0] = (struct alias_insn){ .addr = addr };	/* remembered: none */
+		s->insn[0] = (struct alias_insn){ .addr = addr, .len = s->insn[0].len };	/* remembered: none */
+	s->site.len = s->insn[0].len ? s->insn[0].len : 1;
 	TRY(write_code(t, area, &c, s));
 	a->stubs_n++;
 	*ret = s;
@@ -340,7 +316,7 @@ static bool in_the_way(struct replay *r, struct rp_task *t, uint64_t start, uint
 
 static bool overlaps(const struct stub *s, uint64_t start, uint64_t end)
 {
-	return s->jump && s->site.addr < end && s->site.addr + s->site.len > start;
+	return s->kind == STUB_JUMP && s->site.addr < end && s->site.addr + s->site.len > start;
 }
 
 static bool others_there(const struct rp_alias *a, uint64_t start, uint64_t end)
@@ -363,10 +339,10 @@ static void push_aside(struct rp_task *t, uint64_t start, uint64_t end)
 		if (!overlaps(s, start, end))
 			continue;
 		err_free(tracee_write(t->real, s->site.addr, s->site.bytes, SITE_JUMP));
-		s->jump = false;
+		s->kind = STUB_GONE;
 		a->jumps--;
 		for (unsigned k = 0; k < a->stubs_n; k++) {
-			if (a->stub[k].n == 1 && a->stub[k].insn[0].addr >= s->site.addr && a->stub[k].insn[0].addr < s->site.addr + s->site.len)
+			if (a->stub[k].kind == STUB_ALONE && a->stub[k].insn[0].addr >= s->site.addr && a->stub[k].insn[0].addr < s->site.addr + s->site.len)
 				a->stub[k].tried = false;
 		}
 	}
@@ -385,7 +361,7 @@ static bool find_site(struct replay *r, struct rp_task *t, const struct alias_in
 		return false;
 	start = t->mm->solid_start;
 	end = t->mm->solid_end;
-	forward = displace_decode(t->real, in->addr, SITE_JUMP, start, end, d) && !in_the_way(r, t, in->addr, in->addr + d->site.len);
+	forward = displace_decode_any(t->real, in->addr, SITE_JUMP, start, end, d) && !in_the_way(r, t, in->addr, in->addr + d->site.len);
 	if (forward && !others_there(a, in->addr, in->addr + d->site.len))
 		return true;
 	first = *d;
@@ -393,7 +369,7 @@ static bool find_site(struct replay *r, struct rp_task *t, const struct alias_in
 		uint64_t at = in->addr - back;
 
 		len = back + in->len;
-		if (len < SITE_JUMP || !site_insn_starts(t->real, at, in->addr) || !displace_decode(t->real, at, len, start, end, d))
+		if (len < SITE_JUMP || !site_insn_starts(t->real, at, in->addr) || !displace_decode_any(t->real, at, len, start, end, d))
 			continue;
 		if (d->site.len == len && !in_the_way(r, t, at, at + len) && !others_there(a, at, at + len))
 			return true;
@@ -418,7 +394,7 @@ static void all_bare(struct rp_task *t, bool back)
 		err_free(tracee_write(t->real, t->mm->int3[i].at, back ? &trap : &t->mm->int3[i].byte, 1));
 	rp_gate_bare(t->mm, t->real, back);
 	for (unsigned i = 0; i < a->stubs_n; i++) {
-		if (a->stub[i].jump)
+		if (a->stub[i].kind == STUB_JUMP)
 			err_free(tracee_write(t->real, a->stub[i].site.addr, back ? a->stub[i].bytes : a->stub[i].site.bytes, SITE_JUMP));
 	}
 }
@@ -432,7 +408,7 @@ static struct err *write_stub(struct replay *r, struct rp_task *t, struct stub *
 	*good = false;
 	if (!find_site(r, t, &of->insn[0], &d))
 		return NULL;
-	*s = (struct stub){ .site = d.site, .n = d.site.n };
+	*s = (struct stub){ .site = d.site, .n = d.site.n, .solid_start = t->mm->solid_start, .solid_end = t->mm->solid_end };
 	TRY(begin_code(t, d.site.addr, &c, &area));
 	if (!c.at)
 		return NULL;
@@ -464,11 +440,127 @@ static struct err *jump_in(struct replay *r, struct rp_task *t, struct stub *of)
 		return NULL;
 	if (err)
 		return err;
-	s->jump = true;
+	s->kind = STUB_JUMP;
 	a->stubs_n++;
 	a->jumps++;
 	return NULL;
 }
+
+/* ---- coming in --------------------------------------------------------------------------------------------- */
+
+static bool nearly_full(const struct rp_alias *a)
+{
+	for (unsigned i = 0; i < AREAS; i++) {
+		if (a->used[i] > DATA * 3 / 4)
+			return true;
+	}
+	return a->stubs_n > STUBS * 3 / 4;
+}
+
+static void begin_anew(struct rp_alias *a)
+{
+	a->stubs_n = 0;
+	a->made = a->view;
+	memset(a->used, 0, sizeof(a->used));
+}
+
+/* A jump that was there before, if it can be again. */
+static void wake(struct replay *r, struct rp_task *t, struct stub *s)
+{
+	uint64_t start = s->site.addr, end = start + s->site.len;
+	uint8_t bytes[SITE_MAX];
+	struct err *err;
+
+	if (s->kind != STUB_RESTS || r->probes || in_the_way(r, t, start, end) || others_there(t->mm->alias, start, end) ||
+	    tracee_read_some(t->real, start, bytes, s->site.len) != s->site.len || memcmp(bytes, s->site.bytes, s->site.len))
+		return;
+	err = tracee_write(t->real, start, s->bytes, SITE_JUMP);
+	if (!err) {
+		s->kind = STUB_JUMP;
+		t->mm->alias->jumps++;
+	}
+	err_free(err);
+}
+
+static struct err *come_in(struct replay *r, struct rp_task *t, const struct rp_set *s)
+{
+	struct rp_mm *mm = t->mm;
+	struct rp_alias *a = mm->alias;
+	unsigned area, n = 0;
+	bool good = true;
+
+	a->refused = true;
+	a->view = (struct alias_view){ 0 };
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct replay_break *b = &s->b[i];
+
+		if (b->kind < REPLAY_WRITE || b->pid != t->rec_pid || rp_set_register(s, i))
+			continue;
+		if (b->kind != REPLAY_WRITE || a->view.ranges_n == ALIAS_RANGES)
+			return NULL;
+		a->view.range[a->view.ranges_n].start = b->addr;
+		a->view.range[a->view.ranges_n++].end = b->addr + b->len;
+	}
+	TRY(area_for(t, t->regs.rip, &area));
+	if (!mm->alias_area[0])
+		return NULL;
+	for (unsigned i = 0; good; i++) {
+		uint64_t page;
+		int prot;
+
+		if (!rp_guard_page(mm, i, &page, &prot))
+			break;
+		if (n == ALIAS_PAGES)
+			continue;	/* the others fault */
+		a->view.page[n] = page;
+		a->view.alias[n] = mm->alias_area[0] + ALIASES + n * PAGE_BYTES;
+		TRY(double_page(t, n, prot, &good));
+		n += good;
+	}
+	a->view.pages_n = n;
+	a->in = n != 0;
+	a->refused = !a->in;
+	if (memcmp(&a->view, &a->made, sizeof(a->view)) || nearly_full(a))
+		begin_anew(a);
+	for (unsigned i = 0; a->in && i < AREAS && mm->alias_area[i]; i++)
+		TRY(tell_area(t, i));
+	for (unsigned i = 0; a->in && i < a->stubs_n; i++)
+		wake(r, t, &a->stub[i]);
+	return NULL;
+}
+
+/* What is mapped there changes: nothing is known of that code any more. */
+void rp_alias_forget(struct rp_task *t, uint64_t at, uint64_t len)
+{
+	struct rp_alias *a = t->mm->alias;
+
+	for (unsigned i = 0; a && i < a->stubs_n; i++) {
+		struct stub *s = &a->stub[i];
+
+		if ((s->kind != STUB_RESTS && s->kind != STUB_JUMP) || at >= s->solid_end || at + len <= s->solid_start)
+			continue;
+		if (s->kind == STUB_JUMP)
+			rp_int3_out_mm(t->mm, t->real);
+		s->kind = STUB_GONE;
+	}
+}
+
+/* For a copy of the process, whose areas have the same stubs in them. */
+void rp_alias_copy(struct rp_mm *copy, const struct rp_mm *mm)
+{
+	const struct rp_alias *a = mm->alias;
+
+	if (!a || a->in || !a->stubs_n)
+		return;
+	copy->alias = calloc(1, sizeof(*a));
+	BUG_ON(!copy->alias, "out of memory for watchpoints");
+	copy->alias->made = a->made;
+	copy->alias->stubs_n = a->stubs_n;
+	memcpy(copy->alias->stub, a->stub, a->stubs_n * sizeof(a->stub[0]));
+	memcpy(copy->alias->used, a->used, sizeof(a->used));
+}
+
+/* ---- what is hot ------------------------------------------------------------------------------------------- */
 
 static bool was_hot(uint64_t addr)
 {
@@ -507,7 +599,7 @@ static uint64_t place_of(const struct stub *s, uint64_t rip)
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct alias_insn *in = &s->insn[i];
 
-		if (rip == in->stub || rip == in->orig)
+		if (rip == in->stub || rip == in->orig || (in->early && rip == in->early))
 			return in->addr;
 		if (rip == in->next)
 			return in->addr + in->len;
@@ -543,7 +635,7 @@ static void into_site(const struct rp_alias *a, struct rp_task *t, uint64_t addr
 	for (unsigned i = 0; a->jumps && i < a->stubs_n; i++) {
 		const struct stub *s = &a->stub[i];
 
-		for (unsigned k = 0; s->jump && k < s->n; k++) {
+		for (unsigned k = 0; s->kind == STUB_JUMP && k < s->n; k++) {
 			if (s->insn[k].addr == addr) {
 				t->regs.rip = s->insn[k].stub;
 				t->dirty = true;
@@ -589,7 +681,7 @@ void rp_alias_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t
 	for (unsigned i = 0; a && a->jumps && i < a->stubs_n; i++) {
 		const struct stub *s = &a->stub[i];
 
-		for (unsigned k = 0; s->jump && k < SITE_JUMP; k++) {
+		for (unsigned k = 0; s->kind == STUB_JUMP && k < SITE_JUMP; k++) {
 			if (s->site.addr + k - addr < len)
 				bytes[s->site.addr + k - addr] = s->site.bytes[k];
 		}
@@ -604,7 +696,7 @@ void rp_alias_bare(struct rp_task *t, uint64_t rip, bool back)
 	for (unsigned i = 0; a && a->jumps && i < a->stubs_n; i++) {
 		const struct stub *s = &a->stub[i];
 
-		if (s->jump && rip >= s->site.addr && rip < s->site.addr + s->site.len)
+		if (s->kind == STUB_JUMP && rip >= s->site.addr && rip < s->site.addr + s->site.len)
 			err_free(tracee_write(t->real, s->site.addr, back ? s->bytes : s->site.bytes, SITE_JUMP));
 	}
 }
@@ -632,14 +724,14 @@ static struct err *fault(struct replay *r, struct rp_task *t, bool *ret)
 	rp_gate_enter(t, true);		/* moved by gate.c: from where it is now */
 	if (a->from_stub || !may_run_elsewhere(r, t) || a->refused)
 		return NULL;
-	if (!a->in && a->heat++ < (hot_n ? HEAT_AGAIN : HEAT))
+	if (!a->in && !a->stubs_n && a->heat++ < (hot_n ? HEAT_AGAIN : HEAT))
 		return NULL;
 	TRY(rp_regs_flush(t));
 	if (!a->in)
 		TRY(come_in(r, t, r->debug->sets[r->debug->now]));
 	if (!a->in)
 		return NULL;
-	s = stub_of(a, t->regs.rip);
+	s = stub_of(t, t->regs.rip);
 	if (!s)
 		TRY(stub_make(t, t->regs.rip, &s));
 	if (!s || !s->insn[0].stub)

@@ -12,7 +12,8 @@
  *	next:
  *
  * S is a register that the instruction has nothing to do with.  The stack is not used: what is below it is the program's.
- * push and call are written out as stores.  Anything else is only moved.
+ * push and call are written out as stores; what they push from memory, or call through, is fetched first, while all registers are
+ * as they were: it may fault.  Anything else is only moved.
  */
 #include <capstone/capstone.h>
 #include <stddef.h>
@@ -26,13 +27,14 @@ enum { RAX = 0, RCX = 1, RDX = 2, RBX = 3, RSI = 6, RDI = 7, FIX_MAX = 2 * ALIAS
 
 /* What an instruction stores, and how it would be written with another operand. */
 struct store {
-	enum { STORE_NONE = 0, STORE_OPERAND, STORE_PUSH, STORE_CALL } kind;
+	enum { STORE_NONE = 0, STORE_OPERAND, STORE_PUSH, STORE_CALL, STORE_PUSH_MEMORY, STORE_CALL_TO } kind;
 	unsigned size, scratch;
+	unsigned second;		/* PUSH_MEMORY, CALL_TO: another */
 	/* OPERAND: where its ModRM is, where its displacement ends */
 	unsigned modrm, tail, disp_at;
 	unsigned rex;			/* where; 0: none (it is never first when there is none) */
 	bool has_rex, vex3;
-	uint8_t reg;			/* PUSH: 16: imm */
+	uint8_t reg;			/* PUSH: 16: imm; CALL_TO: 16: memory */
 	int32_t imm;
 };
 
@@ -114,7 +116,8 @@ static unsigned short_number(unsigned reg)
 	return 0;
 }
 
-static bool choose_scratch(csh cs, const cs_insn *insn, struct store *s)
+/* Two registers that it has nothing to do with; one is enough for a plain store. */
+static bool choose_scratch(csh cs, const cs_insn *insn, struct store *s, unsigned want)
 {
 	static const uint8_t choice[] = { RBX, RSI, RDI, RDX, RCX };
 	cs_regs read, written;
@@ -130,8 +133,10 @@ static bool choose_scratch(csh cs, const cs_insn *insn, struct store *s)
 	for (unsigned i = 0; i < sizeof(choice); i++) {
 		if (used & 1u << choice[i])
 			continue;
+		s->second = s->scratch;
 		s->scratch = choice[i];
-		return true;
+		if (!--want)
+			return true;
 	}
 	return false;
 }
@@ -196,6 +201,29 @@ static bool pushes(const uint8_t *b, unsigned len, struct store *s)
 	return s->kind != STORE_NONE;
 }
 
+/* ff /6, ff /2 */
+static bool through(csh cs, const cs_insn *insn, const uint8_t *b, struct store *s)
+{
+	unsigned rex = (b[0] & 0xf0) == 0x40, reg = b[rex + 1] >> 3 & 7;
+
+	*s = (struct store){ .kind = STORE_NONE };
+	if (insn->size < rex + 2u || b[rex] != 0xff || (reg != 2 && reg != 6) || (rex && b[0] & 8))
+		return false;
+	s->reg = 16;
+	if (b[rex + 1] >> 6 == 3) {
+		s->reg = (uint8_t)((b[rex + 1] & 7) + (rex ? (b[0] & 1) * 8 : 0));
+		if (reg == 6 || s->reg == 4)
+			return false;
+	} else if (!parse(b, insn->size, rex + 1, s)) {
+		return false;
+	}
+	if (!choose_scratch(cs, insn, s, 2))
+		return false;
+	s->size = 8;
+	s->kind = reg == 6 ? STORE_PUSH_MEMORY : STORE_CALL_TO;
+	return true;
+}
+
 static void classify(csh cs, const cs_insn *insn, const uint8_t *b, struct store *s)
 {
 	const cs_x86 *x = &insn->detail->x86;
@@ -203,38 +231,35 @@ static void classify(csh cs, const cs_insn *insn, const uint8_t *b, struct store
 	bool written = false;
 
 	*s = (struct store){ .kind = STORE_NONE };
-	if (pushes(b, insn->size, s))
+	if (pushes(b, insn->size, s) || through(cs, insn, b, s))
 		return;
+	*s = (struct store){ .kind = STORE_NONE };
 	for (unsigned i = 0; i < x->op_count; i++) {
 		if (x->operands[i].type == X86_OP_MEM) {
 			mem++;
-			written |= x->operands[i].access & CS_AC_WRITE;
+			written |= i == 0 || x->operands[i].access & CS_AC_WRITE;	/* (Capstone 4 does not say it of all) */
 			s->size = x->operands[i].size;
 		}
 	}
 	if (mem != 1 || !written || !s->size || s->size > 64 || !known_form(insn->id) || !parse(b, insn->size, x->encoding.modrm_offset, s) ||
-	    !choose_scratch(cs, insn, s))
+	    !choose_scratch(cs, insn, s, 1))
 		return;
 	s->kind = STORE_OPERAND;
 }
 
 /* ---- its code ------------------------------------------------------------------------------------------- */
 
-/* lea S, [its operand] */
-static void put_address(struct alias_code *c, const struct store *s, const uint8_t *b, uint64_t end)
+/* op reg, [its operand], 64 bits */
+static void put_with_operand(struct alias_code *c, uint8_t op, unsigned reg, const struct store *s, const uint8_t *b, uint64_t end)
 {
 	uint8_t rex = 0x48;
 	int32_t rel;
 
-	if (s->kind != STORE_OPERAND) {		/* lea S, [rsp - 8] */
-		PUT(c, 0x48, 0x8d, (uint8_t)(0x44 | s->scratch << 3), 0x24, 0xf8);
-		return;
-	}
 	if (s->has_rex)
 		rex |= b[s->rex] & 3;
 	if (s->vex3)
 		rex |= (uint8_t)((b[s->rex + 1] & 0x60) >> 5 ^ 3);
-	PUT(c, rex, 0x8d, (uint8_t)((b[s->modrm] & 0xc7) | s->scratch << 3));
+	PUT(c, rex, op, (uint8_t)((b[s->modrm] & 0xc7) | reg << 3));
 	if (!s->disp_at) {
 		put(c, b + s->modrm + 1, s->tail - s->modrm - 1);
 		return;
@@ -243,16 +268,55 @@ static void put_address(struct alias_code *c, const struct store *s, const uint8
 	put32(c, (uint32_t)(end + (uint64_t)(int64_t)rel - (here(c) + 4)));
 }
 
+/* lea S, [where it stores] */
+static void put_address(struct alias_code *c, const struct store *s, const uint8_t *b, uint64_t end)
+{
+	if (s->kind == STORE_OPERAND)
+		put_with_operand(c, 0x8d, s->scratch, s, b, end);
+	else
+		PUT(c, 0x48, 0x8d, (uint8_t)(0x44 | s->scratch << 3), 0x24, 0xf8);	/* [rsp - 8] */
+}
+
+/* What is pushed, or called, to its word. */
+static void put_fetch(struct alias_code *c, const struct store *s, const uint8_t *b, uint64_t end, struct alias_insn *ret)
+{
+	uint64_t word = c->data + ALIAS_SAVE_AT + 24, save = c->data + ALIAS_SAVE_AT + 16;
+
+	if (s->reg < 16) {
+		PUT(c, (uint8_t)(0x48 | (s->reg >> 3) << 2), 0x89, (uint8_t)(0x05 | (s->reg & 7) << 3));
+		put32(c, (uint32_t)(word - (here(c) + 4)));
+		return;
+	}
+	put_word(c, 0x89, s->second, save);
+	ret->early = here(c);
+	put_with_operand(c, 0x8b, s->second, s, b, end);
+	put_word(c, 0x89, s->second, word);
+	put_word(c, 0x8b, s->second, save);
+}
+
+static void put_jump_fetched(struct alias_code *c)
+{
+	PUT(c, 0xff, 0x25);
+	put32(c, (uint32_t)(c->data + ALIAS_SAVE_AT + 24 - (here(c) + 4)));
+}
+
 /* The instruction with [S] instead. */
 static void put_other(struct alias_code *c, const struct store *s, const uint8_t *b, unsigned len, uint64_t ret)
 {
 	uint8_t other[16];
 
-	if (s->kind == STORE_CALL) {		/* mov dword [S], low; mov dword [S + 4], high */
+	if (s->kind == STORE_CALL || s->kind == STORE_CALL_TO) {		/* mov dword [S], low; mov dword [S + 4], high */
 		PUT(c, 0xc7, (uint8_t)s->scratch);
 		put32(c, (uint32_t)ret);
 		PUT(c, 0xc7, (uint8_t)(0x40 | s->scratch), 4);
 		put32(c, (uint32_t)(ret >> 32));
+		return;
+	}
+	if (s->kind == STORE_PUSH_MEMORY) {
+		put_word(c, 0x89, s->second, c->data + ALIAS_SAVE_AT + 16);
+		put_word(c, 0x8b, s->second, c->data + ALIAS_SAVE_AT + 24);
+		PUT(c, 0x48, 0x89, (uint8_t)(s->second << 3 | s->scratch));
+		put_word(c, 0x8b, s->second, c->data + ALIAS_SAVE_AT + 16);
 		return;
 	}
 	if (s->kind == STORE_PUSH && s->reg == 16) {
@@ -354,12 +418,20 @@ static void put_test(struct alias_code *c, const struct alias_view *v, const str
 	put_later(c, orig, ALWAYS);
 }
 
-static bool put_original(struct alias_code *c, const struct displaced *d, struct alias_insn *ret)
+static bool put_original(struct alias_code *c, const struct store *s, const struct displaced *d, struct alias_insn *ret)
 {
 	uint64_t fall;
 	unsigned len;
 
 	ret->orig = here(c);
+	if (s->kind == STORE_CALL_TO) {		/* push low; mov dword [rsp + 4], high */
+		PUT(c, 0x68);
+		put32(c, (uint32_t)(d->site.addr + d->site.len));
+		PUT(c, 0xc7, 0x44, 0x24, 0x04);
+		put32(c, (uint32_t)((d->site.addr + d->site.len) >> 32));
+		put_jump_fetched(c);
+		return true;
+	}
 	if (!displace_write(d, ret->orig, c->bytes + c->len, &len, &fall))
 		return false;
 	c->len += len - SITE_JUMP;
@@ -374,12 +446,14 @@ bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint
 	struct store s;
 	cs_insn *insn;
 
-	if (!cs || c->len + ROOM > ALIAS_CODE || !displace_decode(tid, addr, 1, 0, 0, &d) ||
+	if (!cs || c->len + ROOM > ALIAS_CODE || !displace_decode_any(tid, addr, 1, 0, 0, &d) ||
 	    cs_disasm(cs, d.site.bytes, d.site.len, addr, 1, &insn) != 1)
 		return false;
 	classify(cs, insn, d.site.bytes, &s);
 	cs_free(insn, 1);
 	*ret = (struct alias_insn){ .addr = addr, .len = d.site.len, .stub = here(c), .stores = s.kind != STORE_NONE };
+	if (s.kind == STORE_PUSH_MEMORY || s.kind == STORE_CALL_TO)
+		put_fetch(c, &s, d.site.bytes, addr + d.site.len, ret);
 	if (s.kind != STORE_NONE) {
 		put_word(c, 0x89, s.scratch, c->data + ALIAS_SAVE_AT);
 		put_address(c, &s, d.site.bytes, addr + d.site.len);
@@ -391,7 +465,9 @@ bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint
 		put_word(c, 0x8b, s.scratch, c->data + ALIAS_SAVE_AT);
 		if (s.kind != STORE_OPERAND)
 			PUT(c, 0x48, 0x8d, 0x64, 0x24, 0xf8);	/* lea rsp, [rsp - 8] */
-		if (s.kind == STORE_CALL) {
+		if (s.kind == STORE_CALL_TO) {
+			put_jump_fetched(c);
+		} else if (s.kind == STORE_CALL) {
 			ret->target = here(c);
 			ret->to = d.target;
 			if (!alias_put_jump(c, d.target))
@@ -403,7 +479,7 @@ bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint
 		put_flags_back(c);
 		put_word(c, 0x8b, s.scratch, c->data + ALIAS_SAVE_AT);
 	}
-	if (!put_original(c, &d, ret))
+	if (!put_original(c, &s, &d, ret))
 		return false;
 	come_here(c, &next);
 	ret->next = here(c);

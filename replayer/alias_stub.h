@@ -26,6 +26,7 @@ struct alias_insn {
 	unsigned len;
 	bool stores;			/* it is one that has another form */
 	uint64_t stub, orig, next;	/* where it begins; the original, with all registers as they were; behind it */
+	uint64_t early;			/* reads what is pushed or called: the program is at addr, too */
 	uint64_t target, to;		/* at `target', if any, the program is at `to' */
 };
 

@@ -342,6 +342,8 @@ bool rp_alias_fault(struct replay *r, struct rp_task *t, const siginfo_t *info);
 void rp_alias_out(struct rp_mm *mm, pid_t real);
 void rp_alias_free(struct rp_mm *mm);
 bool rp_alias_area(const struct rp_mm *mm, uint64_t addr);
+void rp_alias_forget(struct rp_task *t, uint64_t at, uint64_t len);
+void rp_alias_copy(struct rp_mm *copy, const struct rp_mm *mm);
 struct err *rp_alias_make_room(struct rp_task *t, uint64_t at, uint64_t len);
 /* After each stop and before each run: as rp_gate_leave(), rp_gate_enter(). */
 void rp_alias_leave(struct rp_task *t);

@@ -2,13 +2,27 @@
  * displace.c - the instructions that a probe replaces, run elsewhere.
  *
  * As tracee/site.c, and more: the last one may transfer control.  A direct branch gets its target again; a call pushes
- * the original's return address and jumps.
+ * the original's return address and jumps, through the same register or word.  (Not through any word: it may be missing, and
+ * the fault must come before the push; or be found by rsp.)
  */
 #include <capstone/capstone.h>
 #include <string.h>
 
 #include "replayer/displace.h"
 #include "replayer/far.h"
+#include "replayer/tables.h"
+
+/* call *...: ff /2; the jump through the same is ff /4 */
+static enum displace_last call_kind(const uint8_t *code, unsigned size)
+{
+	unsigned rex = (code[0] & 0xf0) == 0x40, modrm = rex + 1;
+
+	if (modrm >= size || code[rex] != 0xff || (code[modrm] >> 3 & 7) != 2)
+		return DISPLACE_PLAIN;
+	if (code[modrm] >> 6 == 3)
+		return (code[modrm] & 7) == 4 && !(code[0] & rex) ? DISPLACE_PLAIN : DISPLACE_CALL_TO;
+	return (code[modrm] & 0xc7) == 5 ? DISPLACE_CALL_TO : DISPLACE_CALL_MEMORY;
+}
 
 static enum displace_last branch_kind(const uint8_t *code, unsigned size)
 {
@@ -18,7 +32,7 @@ static enum displace_last branch_kind(const uint8_t *code, unsigned size)
 		return DISPLACE_JMP;
 	if ((code[0] >= 0x70 && code[0] <= 0x7f && size == 2) || (code[0] == 0x0f && code[1] >= 0x80 && code[1] <= 0x8f && size == 6))
 		return DISPLACE_JCC;
-	return code[0] == 0xe8 && size == 5 ? DISPLACE_CALL : DISPLACE_PLAIN;
+	return code[0] == 0xe8 && size == 5 ? DISPLACE_CALL : call_kind(code, size);
 }
 
 static void note(struct displaced *d, const cs_insn *insn)
@@ -38,27 +52,31 @@ static void note(struct displaced *d, const cs_insn *insn)
 }
 
 /*
- * A switch jumps through a table that nobody sees, maybe to the second of the displaced instructions.  True when nothing near
- * looks like such a jump: ff 24 (table), ff e0 to e7 (register).
+ * A switch jumps through a table, maybe to the second of the displaced instructions.  True when nothing near (ff 24, ff e0 to e7) can lead
+ * there: a jump that is known to go through a table is asked for by far.c; any other might go anywhere.
  */
-static bool no_table_near(pid_t tid, uint64_t addr, uint64_t start, uint64_t end)
+static bool no_table_into(pid_t tid, const struct site *s, uint64_t start, uint64_t end)
 {
-	enum { WINDOW = 4096 };
-	uint8_t code[2 * WINDOW];
-	uint64_t from = addr - start > WINDOW ? addr - WINDOW : start, to = end - addr > WINDOW ? addr + WINDOW : end;
+	enum { WINDOW = 4096, BEFORE = 64 };
+	uint8_t code[2 * WINDOW + BEFORE];
+	uint64_t addr = s->addr, from = addr - start > WINDOW + BEFORE ? addr - WINDOW - BEFORE : start, to = end - addr > WINDOW ? addr + WINDOW : end;
 	size_t n = tracee_read_some(tid, from, code, to - from);
+	bool tables = false;
 
-	for (size_t i = 0; i + 1 < n; i++) {
+	for (size_t i = from == start ? 0 : BEFORE; i + 1 < n; i++) {
 		if (i >= 10 && code[i] == 0xff && code[i + 1] == 0xe0 &&
 		    (!memcmp(code + i - 5, "\x48\x85\xc0\x74", 4) || (code[i - 5] == 0xbf && !memcmp(code + i - 10, "\x48\x85\xc0\x74", 4))))
 			continue;	/* crtstuff.c calls what may not be there: test; je; (mov $,%edi where code is not PIC) jmp *%rax */
-		if (code[i] == 0xff && (code[i + 1] == 0x24 || (code[i + 1] & 0xf8) == 0xe0))
+		if (code[i] != 0xff || (code[i + 1] != 0x24 && (code[i + 1] & 0xf8) != 0xe0))
+			continue;
+		if (!tables_jump(code, i, n))
 			return false;
+		tables = true;
 	}
-	return n > 0;
+	return n > 0 && !(tables && far_tables_into(tid, start, end, addr, addr + s->len));
 }
 
-bool displace_decode(pid_t tid, uint64_t addr, unsigned want, uint64_t start, uint64_t end, struct displaced *ret)
+static bool decode(pid_t tid, uint64_t addr, unsigned want, uint64_t start, uint64_t end, bool any, struct displaced *ret)
 {
 	uint8_t code[SITE_MAX + 16] = { 0 };
 	size_t room = tracee_read_some(tid, addr, code, sizeof(code));
@@ -79,8 +97,8 @@ bool displace_decode(pid_t tid, uint64_t addr, unsigned want, uint64_t start, ui
 			break;
 		if (!site_can_move(cs, insn)) {
 			ret->last = branch_kind(text, insn->size);
-			good = ret->last != DISPLACE_PLAIN;
-			if (good && ret->last != DISPLACE_RET)
+			good = ret->last != DISPLACE_PLAIN && (any || ret->last != DISPLACE_CALL_MEMORY);
+			if (good && ret->last != DISPLACE_RET && ret->last < DISPLACE_CALL_TO)
 				ret->target = (uint64_t)insn->detail->x86.operands[0].imm;
 		}
 		note(ret, insn);
@@ -88,8 +106,18 @@ bool displace_decode(pid_t tid, uint64_t addr, unsigned want, uint64_t start, ui
 	if (insn)
 		cs_free(insn, 1);
 	memcpy(ret->site.bytes, code, SITE_MAX);
-	return good && (ret->site.n == 1 || (site_nobody_branches(tid, addr, addr + ret->site.len) && no_table_near(tid, addr, start, end) &&
+	return good && (ret->site.n == 1 || (site_nobody_branches(tid, addr, addr + ret->site.len) && no_table_into(tid, &ret->site, start, end) &&
 							  !far_branches_into(tid, start, end, addr, addr + ret->site.len)));
+}
+
+bool displace_decode(pid_t tid, uint64_t addr, unsigned want, uint64_t start, uint64_t end, struct displaced *ret)
+{
+	return decode(tid, addr, want, start, end, false, ret);
+}
+
+bool displace_decode_any(pid_t tid, uint64_t addr, unsigned want, uint64_t start, uint64_t end, struct displaced *ret)
+{
+	return decode(tid, addr, want, start, end, true, ret);
 }
 
 static bool put_jump(uint8_t *out, unsigned *len, uint64_t at, uint64_t target)
@@ -98,6 +126,25 @@ static bool put_jump(uint8_t *out, unsigned *len, uint64_t at, uint64_t target)
 
 	*len += SITE_JUMP;
 	return near;
+}
+
+/* The call of `size' bytes as a jump. */
+static bool put_jump_to(const struct displaced *d, const uint8_t *insn, unsigned size, uint64_t at, uint8_t *out, unsigned *len)
+{
+	unsigned modrm = ((insn[0] & 0xf0) == 0x40) + 1u;
+	int64_t word;
+	int32_t rel;
+
+	memcpy(out + *len, insn, size);
+	out[*len + modrm] = (uint8_t)((insn[modrm] & 0xc7) | 4 << 3);
+	*len += size;
+	if (insn[modrm] >> 6 == 3)
+		return true;
+	memcpy(&rel, insn + size - 4, 4);
+	word = (int64_t)(d->site.addr + d->site.len) + rel - (int64_t)(at + *len);
+	rel = (int32_t)word;
+	memcpy(out + *len - 4, &rel, 4);
+	return rel == word;
 }
 
 static bool put_branch(const struct displaced *d, const uint8_t *insn, uint64_t at, uint8_t *out, unsigned *len, unsigned size)
@@ -119,12 +166,16 @@ static bool put_branch(const struct displaced *d, const uint8_t *insn, uint64_t 
 		near = put_jump(out, len, at, d->target);
 		out[*len - SITE_JUMP] = (uint8_t)(0x80 | condition);
 		return near;
+	case DISPLACE_CALL_MEMORY:
+		return false;
 	default:		/* push low; mov dword [rsp + 4], high; jmp */
 		out[(*len)++] = 0x68;
 		memcpy(out + *len, &low, 4);
 		memcpy(out + *len + 4, (const uint8_t[]){ 0xc7, 0x44, 0x24, 0x04 }, 4);
 		memcpy(out + *len + 8, &high, 4);
 		*len += 12;
+		if (d->last == DISPLACE_CALL_TO)
+			return put_jump_to(d, insn, size, at, out, len);
 		return put_jump(out, len, at, d->target);
 	}
 }

@@ -8,7 +8,8 @@
 
 enum { DISPLACE_MAX = SITE_MAX + 40 };
 
-enum displace_last { DISPLACE_PLAIN = 0, DISPLACE_RET, DISPLACE_JMP, DISPLACE_JCC, DISPLACE_CALL };
+/* CALL_TO: through a register or a word of code's neighbourhood (RIP-relative); CALL_MEMORY: through any other word. */
+enum displace_last { DISPLACE_PLAIN = 0, DISPLACE_RET, DISPLACE_JMP, DISPLACE_JCC, DISPLACE_CALL, DISPLACE_CALL_TO, DISPLACE_CALL_MEMORY };
 
 struct displaced {
 	struct site site;
@@ -19,6 +20,8 @@ struct displaced {
 /* At least `want' bytes of whole instructions at addr; more than 1 also means that nobody branches into them.  Code is from start to end.
  * Task stopped. */
 bool displace_decode(pid_t tid, uint64_t addr, unsigned want, uint64_t start, uint64_t end, struct displaced *ret);
+/* Also when the last is a CALL_MEMORY, which the caller writes itself. */
+bool displace_decode_any(pid_t tid, uint64_t addr, unsigned want, uint64_t start, uint64_t end, struct displaced *ret);
 /* As they must read at address `at', and a jump back.  *fall_ret: where that jump is. */
 bool displace_write(const struct displaced *d, uint64_t at, uint8_t out[DISPLACE_MAX], unsigned *len_ret, uint64_t *fall_ret);
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/bug.h"
+#include "replayer/tables.h"
 #include "tracee/ptrace.h"
 
 enum { KEPT = 16, CHUNK = 1 << 20, EDGE = 4096, LONGEST = 6 };
@@ -19,6 +20,7 @@ enum { KEPT = 16, CHUNK = 1 << 20, EDGE = 4096, LONGEST = 6 };
 struct code {
 	uint64_t start, end, sum, used;
 	uint8_t *bits;
+	uint8_t *tables;	/* those of tables.c; NULL: not asked for yet */
 };
 
 /* Two programs may have different code at the same place. */
@@ -62,7 +64,7 @@ static void read_all(struct code *c, pid_t tid)
 	free(p);
 }
 
-static const struct code *code_of(pid_t tid, uint64_t start, uint64_t end)
+static struct code *code_of(pid_t tid, uint64_t start, uint64_t end)
 {
 	static struct code kept[KEPT];
 	static uint64_t now;
@@ -78,22 +80,40 @@ static const struct code *code_of(pid_t tid, uint64_t start, uint64_t end)
 			c = &kept[i];
 	}
 	free(c->bits);
+	free(c->tables);
 	*c = (struct code){ .start = start, .end = end, .sum = sum, .used = ++now, .bits = calloc((end - start) / 8 + 1, 1) };
 	BUG_ON(!c->bits, "out of memory for branches");
 	read_all(c, tid);
 	return c;
 }
 
+static bool any(const uint8_t *bits, uint64_t from, uint64_t to)
+{
+	for (; from < to; from++) {
+		if (bits[from / 8] >> from % 8 & 1)
+			return true;
+	}
+	return false;
+}
+
 bool far_branches_into(pid_t tid, uint64_t start, uint64_t end, uint64_t first, uint64_t last)
 {
-	const struct code *c;
+	if (end < start + EDGE || end - start > CODE_MAX || first < start || last > end)
+		return true;
+	return any(code_of(tid, start, end)->bits, first + 1 - start, last - start);
+}
+
+bool far_tables_into(pid_t tid, uint64_t start, uint64_t end, uint64_t first, uint64_t last)
+{
+	struct code *c;
 
 	if (end < start + EDGE || end - start > CODE_MAX || first < start || last > end)
 		return true;
 	c = code_of(tid, start, end);
-	for (uint64_t to = first + 1 - start; to < last - start; to++) {
-		if (c->bits[to / 8] >> to % 8 & 1)
-			return true;
+	if (!c->tables) {
+		c->tables = calloc((end - start) / 8 + 1, 1);
+		BUG_ON(!c->tables, "out of memory for branches");
+		tables_read(tid, start, end, c->tables);
 	}
-	return false;
+	return any(c->tables, first + 1 - start, last - start);
 }

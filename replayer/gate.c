@@ -178,6 +178,10 @@ struct err *rp_gate_make_room_for(struct rp_task *t, const struct trace_effect *
 {
 	uint64_t at = e->kind == TRACE_MOVE ? e->x : e->addr, len = e->kind == TRACE_MOVE ? e->y : e->len;
 
+	if (e->kind == TRACE_MAP || e->kind == TRACE_MOVE || e->kind == TRACE_UNMAP || e->kind == TRACE_PROTECT)
+		rp_alias_forget(t, e->addr, e->len);
+	if (e->kind == TRACE_MOVE)
+		rp_alias_forget(t, at, len);
 	if (e->kind != TRACE_MAP && e->kind != TRACE_MOVE && e->kind != TRACE_UNMAP)
 		return NULL;
 	t->mm->solid_end = 0;

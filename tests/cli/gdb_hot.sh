@@ -59,7 +59,30 @@ static void __attribute__((noinline)) stores(long i)
 	if (i % 300 == 200)
 		memcpy((char *)&p.watched - 2, (char[]){ 1, 2, (char)i, 4, 5, 6 }, 6);
 }
-static long __attribute__((noinline)) deep(long n) { volatile long x = n; return n ? deep(n - 1) + x : 1; }
+static long deep(long n);
+static long (*volatile chosen)(long) = deep;
+static struct { long before; long (*f)(long); } table[2] = { { 1, deep }, { 2, deep } };
+#define CALL(how, ...) ({ long r_, n_ = n - 1; __asm__ volatile("sub $128, %%rsp; sub $8, %%rsp; " how "; add $8, %%rsp; add $128, %%rsp" \
+	: "=a"(r_), "+D"(n_) : __VA_ARGS__ : "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory", "cc"); r_; })
+static long __attribute__((noinline)) deep(long n)
+{
+	volatile long x = n;
+	long got;
+
+	if (!n)
+		return 1;
+	switch (n % 6) {
+	case 0: return deep(n - 1) + x;
+	case 1: return chosen(n - 1) + x;
+	case 2: return table[n & 1].f(n - 1) + x;
+	case 3: return CALL("call *%2", "r"(deep)) + x;
+	case 4: return CALL("push %2; call *(%%rsp); lea 8(%%rsp), %%rsp", "r"(deep)) + x;		/* one more word on the stack: no matter to deep() */
+	default:
+		__asm__ volatile("sub $128, %%rsp; push 8(%1); push (%%rsp); pop %0; pop %0; add $128, %%rsp" : "=&r"(got) : "r"(&table[1]) : "memory", "cc");
+		return deep(n - 1) + x + (got == (long)deep);
+	}
+}
+static void __attribute__((noinline)) at_end(void) { __asm__ volatile(""); }
 int main(void)
 {
 	volatile int local = 1;
@@ -73,6 +96,7 @@ int main(void)
 			local += i;
 	}
 	printf("%lx %d %d\n", sum, p.watched, local);
+	at_end();
 	return 0;
 }
 XX
@@ -99,12 +123,15 @@ print('@ other', gdb.execute('print p.l[15] != 0', to_string=True).strip())
 gdb.execute('delete'); gdb.execute('continue'); gdb.execute('reverse-continue'); gdb.execute('break main'); gdb.execute('continue'); gdb.execute('next')
 gdb.execute('watch local')
 print('@ local', [s and s[0] for s in run('local', 3)])
+gdb.execute('break at_end'); gdb.execute('continue')
+print('@ sum', '%x' % int(gdb.parse_and_eval('sum')))
 XX
 gcc -g -O0 -o t t.c || skip 'no compiler'
-"$REC" -o "$TMP/trace" ./t >/dev/null || fail 'rec failed'
+"$REC" -o "$TMP/trace" ./t >"$TMP/said" || fail 'rec failed'
 for nodr in 0 1; do
 	HINDSIGHT_NODR=$nodr timeout 100 "$REPLAY" --batch -x go.py "$TMP/trace" >"$TMP/out" 2>&1 </dev/null || fail "exit $?: $(tail -2 "$TMP/out" | tr '\n' '|')"
 	grep '^@' "$TMP/out" >"$TMP/got$nodr"
+	grep -qx "@ sum $(cut -d ' ' -f 1 "$TMP/said")" "$TMP/got$nodr" || fail "NODR=$nodr: it computed something else than $(cat "$TMP/said"): $(tail -1 "$TMP/got$nodr")"
 	grep -qE '^@ watched \[1, 1224, 100992200, 100992201, 100992244, 100992245(, 100992032)+\] True \[100992245, 100992244, 100992201, 100992200, 1224, 1(, 0)+\]' "$TMP/got$nodr" &&
 		grep -q '^@ other .* = 1$' "$TMP/got$nodr" && grep -qE '^@ local \[11, 41, 91' "$TMP/got$nodr" || fail "NODR=$nodr: $(cat "$TMP/got$nodr")"
 done

@@ -1,0 +1,277 @@
+/*
+ * tables.c - jumps through tables: a switch, or labels as values.
+ *
+ * What such a jump leads to must be written somewhere: as a word of eight bytes in the data of the same file (before
+ * relocation as a distance from where the file is mapped), as a distance of four bytes from a table that some
+ * instruction takes the address of, or as an address that an instruction has in it.  All of these are noted; what only looks like
+ * one, too.
+ *
+ * A jump whose target is computed (into the middle of unrolled code, say) is none of these: tables_jump() tells them apart.
+ */
+#include "replayer/tables.h"
+
+#include <capstone/capstone.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/bug.h"
+#include "tracee/maps.h"
+#include "tracee/ptrace.h"
+#include "tracee/site.h"
+
+enum { LEA = 7, ENTRIES = 8192, STRAY = 16 };
+#define FILE_MAX (1ull << 29)
+
+struct where {
+	uint64_t start, end;	/* the code */
+	uint8_t *bits;
+};
+
+static void note(const struct where *w, uint64_t to)
+{
+	uint64_t at = to - w->start;
+
+	if (at < w->end - w->start)
+		w->bits[at / 8] |= (uint8_t)(1u << at % 8);
+}
+
+/* ---- the data ------------------------------------------------------------------------------------ */
+
+/* Distances from a table at p (n bytes of it), which is at `at'. */
+static void distances(const struct where *w, const uint8_t *p, size_t n, uint64_t at)
+{
+	unsigned stray = 0;
+
+	for (size_t i = 0; i + 4 <= n && i / 4 < ENTRIES && stray < STRAY; i += 4) {
+		int32_t rel;
+		uint64_t to;
+
+		memcpy(&rel, p + i, 4);
+		to = at + (uint64_t)(int64_t)rel;
+		if (to - w->start < w->end - w->start)
+			note(w, to), stray = 0;
+		else
+			stray++;
+	}
+}
+
+/* ---- the code -------------------------------------------------------------------------------------- */
+
+struct file { uint64_t start, end; uint8_t *bytes; };	/* all that is mapped of it; holes are zero */
+
+static void look_at(const struct where *w, const struct file *f, const uint8_t *p, uint64_t at)
+{
+	int32_t rel;
+	uint64_t to;
+
+	if ((p[0] & 0xf8) == 0x48 && p[1] == 0x8d && (p[2] & 0xc7) == 5) {	/* lea reg, [rip + rel] */
+		memcpy(&rel, p + 3, 4);
+		to = at + LEA + (uint64_t)(int64_t)rel;
+		note(w, to);
+		if (to - f->start < f->end - f->start)
+			distances(w, f->bytes + (to - f->start), f->end - to, to);
+	}
+	if (w->start < 1ull << 32) {		/* not PIC: addresses are in instructions */
+		uint32_t low;
+
+		memcpy(&low, p, 4);
+		note(w, low);
+	}
+}
+
+static bool same_file(const struct tracee_map *a, const struct tracee_map *b)
+{
+	return a->inode == b->inode && a->major == b->major && a->minor == b->minor;
+}
+
+void tables_read(pid_t tid, uint64_t start, uint64_t end, uint8_t *bits)
+{
+	struct where w = { .start = start, .end = end, .bits = bits };
+	const struct tracee_map *code;
+	struct file f = { 0 };
+	struct tracee_maps maps;
+	struct err *err = tracee_maps_read(tid, &maps);
+
+	if (err) {
+		err_free(err);
+		memset(bits, 0xff, (end - start) / 8 + 1);
+		return;
+	}
+	code = tracee_maps_find(&maps, start);
+	for (size_t i = 0; code && i < maps.n; i++) {
+		const struct tracee_map *m = &maps.map[i];
+
+		if (!same_file(m, code))
+			continue;
+		if (!f.end)
+			f.start = m->start;
+		f.end = m->end;
+	}
+	if (!f.end || f.end - f.start > FILE_MAX || !(f.bytes = calloc(f.end - f.start + LEA, 1))) {
+		memset(bits, 0xff, (end - start) / 8 + 1);
+		tracee_maps_deinit(&maps);
+		return;
+	}
+	for (size_t i = 0; i < maps.n; i++) {
+		const struct tracee_map *m = &maps.map[i];
+
+		if (same_file(m, code) && m->prot & PROT_READ)
+			tracee_read_some(tid, m->start, f.bytes + (m->start - f.start), m->end - m->start);
+	}
+	for (uint64_t at = start; at + LEA <= end; at++)
+		look_at(&w, &f, f.bytes + (at - f.start), at);
+	for (size_t i = 0; i + 8 <= f.end - f.start; i += 8) {
+		uint64_t word;
+
+		memcpy(&word, f.bytes + i, 8);
+		note(&w, word);
+		note(&w, word + f.start);
+	}
+	free(f.bytes);
+	tracee_maps_deinit(&maps);
+}
+
+/* ---- one jump --------------------------------------------------------------------------------------- */
+
+enum { WINDOW = 48, STREAMS = 24, INSNS_MAX = WINDOW };
+
+/* What an instruction before the jump does to a register. */
+struct step {
+	enum { OTHER = 0, LOADS, EXTENDS_WORD, LOADS_HALF, EXTENDS, ADDS, COPIES, LEAVES } kind;
+	uint16_t to, from, from2;	/* 64-bit registers */
+	unsigned writes_n;
+	uint16_t writes[12];
+};
+
+/* The 64-bit register that reg is part of. */
+static uint16_t whole(csh cs, unsigned reg)
+{
+	static const char *const names[][4] = {
+		{ "rax", "eax", "ax", "al" }, { "rbx", "ebx", "bx", "bl" }, { "rcx", "ecx", "cx", "cl" }, { "rdx", "edx", "dx", "dl" },
+		{ "rsi", "esi", "si", "sil" }, { "rdi", "edi", "di", "dil" }, { "rbp", "ebp", "bp", "bpl" },
+	};
+	const char *name = cs_reg_name(cs, reg);
+	unsigned number;
+
+	for (unsigned i = 0; name && i < sizeof(names) / sizeof(names[0]); i++) {
+		for (unsigned k = 0; k < 4; k++) {
+			if (!strcmp(names[i][k], name))
+				return (uint16_t)(1 + i);
+		}
+	}
+	if (name && name[0] == 'r' && name[1] >= '0' && name[1] <= '9') {
+		number = (unsigned)strtoul(name + 1, NULL, 10);
+		return (uint16_t)(16 + number);
+	}
+	return 0;
+}
+
+static void describe(csh cs, const cs_insn *insn, struct step *s)
+{
+	const cs_x86 *x = &insn->detail->x86;
+	const cs_x86_op *a = &x->operands[0], *b = &x->operands[1];
+	cs_regs read, written;
+	uint8_t read_n, written_n;
+
+	*s = (struct step){ .kind = OTHER };
+	if (cs_insn_group(cs, insn, CS_GRP_CALL) || cs_insn_group(cs, insn, CS_GRP_RET) || insn->id == X86_INS_JMP ||
+	    cs_regs_access(cs, insn, read, &read_n, written, &written_n)) {
+		s->kind = LEAVES;
+		return;
+	}
+	for (unsigned i = 0; i < written_n && s->writes_n < 12; i++)
+		s->writes[s->writes_n++] = whole(cs, written[i]);
+	if (insn->id == X86_INS_CDQE) {
+		s->kind = EXTENDS;
+		s->to = s->from = whole(cs, X86_REG_RAX);
+		return;
+	}
+	if (x->op_count != 2 || a->type != X86_OP_REG)
+		return;
+	s->to = whole(cs, a->reg);
+	s->from = b->type == X86_OP_REG ? whole(cs, b->reg) : 0;
+	if (insn->id == X86_INS_MOV && b->type == X86_OP_MEM)
+		s->kind = a->size == 8 ? LOADS : a->size == 4 ? LOADS_HALF : OTHER;
+	else if (insn->id == X86_INS_MOV && b->type == X86_OP_REG && a->size == 8)
+		s->kind = COPIES;
+	else if (insn->id == X86_INS_MOVSXD && a->size == 8)
+		s->kind = b->type == X86_OP_MEM ? EXTENDS_WORD : EXTENDS;
+	else if (insn->id == X86_INS_ADD && b->type == X86_OP_REG && a->size == 8)
+		s->kind = ADDS, s->from2 = s->to;
+	else if (insn->id == X86_INS_LEA && a->size == 8 && b->mem.scale == 1 && !b->mem.disp && b->mem.index != X86_REG_INVALID)
+		s->kind = ADDS, s->from = whole(cs, b->mem.base), s->from2 = whole(cs, b->mem.index);
+}
+
+/* The last of the n that writes to reg. */
+static const struct step *writer(const struct step *s, unsigned n, uint16_t reg)
+{
+	while (n--) {
+		if (s[n].kind == LEAVES)
+			return NULL;
+		for (unsigned i = 0; i < s[n].writes_n; i++) {
+			if (s[n].writes[i] == reg)
+				return &s[n];
+		}
+	}
+	return NULL;
+}
+
+static bool is_distance(const struct step *all, unsigned n, uint16_t reg)
+{
+	const struct step *s = writer(all, n, reg), *half;
+
+	if (!s || s->kind == EXTENDS_WORD)
+		return s != NULL;
+	half = s->kind == EXTENDS ? writer(all, (unsigned)(s - all), s->from) : NULL;
+	return half && half->kind == LOADS_HALF;
+}
+
+static bool from_table(const struct step *all, unsigned n, uint16_t reg)
+{
+	const struct step *s = writer(all, n, reg);
+
+	while (s && s->kind == COPIES)
+		s = writer(all, (unsigned)(s - all), s->from);
+	if (!s || s->kind == LOADS)
+		return s != NULL;
+	n = (unsigned)(s - all);
+	return s->kind == ADDS && (is_distance(all, n, s->from) || is_distance(all, n, s->from2));
+}
+
+bool tables_jump(const uint8_t *code, size_t at, size_t n)
+{
+	csh cs = site_decoder();
+	cs_insn *insn = cs ? cs_malloc(cs) : NULL;
+	unsigned good = 0, bad = 0;
+
+	if (code[at + 1] == 0x24) {
+		if (insn)
+			cs_free(insn, 1);
+		return true;
+	}
+	/* Decoded from many places: those that do not begin with an instruction fall into step soon. */
+	for (unsigned back = WINDOW; insn && back > WINDOW - STREAMS && at >= WINDOW; back--) {
+		struct step step[INSNS_MAX];
+		const uint8_t *p = code + at - back;
+		size_t room = n - (at - back);
+		uint64_t addr = 0;
+		unsigned k = 0;
+
+		while (k < INSNS_MAX && p <= code + at && cs_disasm_iter(cs, &p, &room, &addr, insn)) {
+			if (p <= code + at) {
+				describe(cs, insn, &step[k++]);
+				continue;
+			}
+			if (insn->id == X86_INS_JMP && p == code + at + 2 && insn->detail->x86.operands[0].type == X86_OP_REG) {
+				bool is = from_table(step, k, whole(cs, insn->detail->x86.operands[0].reg));
+
+				good += is;
+				bad += !is;
+			}
+		}
+	}
+	if (insn)
+		cs_free(insn, 1);
+	return good && !bad;
+}

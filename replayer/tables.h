@@ -1,0 +1,23 @@
+/*
+ * tables.h - where jumps through tables may lead.
+ */
+#ifndef REPLAYER_TABLES_H
+#define REPLAYER_TABLES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * Is the indirect jump at code[at] (ff 24, ff e0 to e7) one that goes where a table says: does it jump through a word of
+ * memory, or through a register that was loaded from one, or to which such a word was added?
+ */
+bool tables_jump(const uint8_t *code, size_t at, size_t n);
+/*
+ * A bit is set in bits (one for each byte from start to end, allocated by the caller) for each place in that code that may be in a table, or whose
+ * address is taken.  Too many are set rather than too few.  Task stopped, no breakpoints in its memory.
+ */
+void tables_read(pid_t tid, uint64_t start, uint64_t end, uint8_t *bits);
+
+#endif

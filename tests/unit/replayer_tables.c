@@ -1,0 +1,92 @@
+/*
+ * tables.c: which jumps go where a table says, and what is found in the tables of a program: this one.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "replayer/far.h"
+#include "replayer/tables.h"
+#include "tracee/maps.h"
+
+struct sample {
+	const char *what;
+	bool good;
+	unsigned len, at;	/* of its bytes; where the jump is */
+	uint8_t bytes[40];
+};
+
+static const struct sample samples[] = {
+	{ "jmp *table(,%rax,8)", true, 7, 0, { 0xff, 0x24, 0xc5, 0x00, 0x10, 0x40, 0x00 } },
+	{ "movslq (%rdx,%rax,4),%rax; add %rdx,%rax; jmp *%rax", true, 9, 7, { 0x48, 0x63, 0x04, 0x82, 0x48, 0x01, 0xd0, 0xff, 0xe0 } },
+	{ "the same; notrack", true, 10, 8, { 0x48, 0x63, 0x04, 0x82, 0x48, 0x01, 0xd0, 0x3e, 0xff, 0xe0 } },
+	{ "mov (%rdx,%rax,4),%eax; cltq; add %rdx,%rax; jmp *%rax", true, 10, 8, { 0x8b, 0x04, 0x82, 0x48, 0x98, 0x48, 0x01, 0xd0, 0xff, 0xe0 } },
+	{ "movslq (%r11,%rcx,4),%rcx; lea (%r11,%rcx),%rcx; jmp *%rcx", true, 10, 8, { 0x49, 0x63, 0x0c, 0x8b, 0x49, 0x8d, 0x0c, 0x0b, 0xff, 0xe1 } },
+	{ "mov (%rcx,%rax,8),%rax; inc %edx; jmp *%rax", true, 8, 6, { 0x48, 0x8b, 0x04, 0xc1, 0xff, 0xc2, 0xff, 0xe0 } },
+	{ "lea (%rdx,%rcx,8),%rax; jmp *%rax: computed", false, 6, 4, { 0x48, 0x8d, 0x04, 0xca, 0xff, 0xe0 } },
+	{ "mov (%rcx),%rax; lea (%rdx,%rcx,8),%rax; jmp *%rax", false, 9, 7, { 0x48, 0x8b, 0x01, 0x48, 0x8d, 0x04, 0xca, 0xff, 0xe0 } },
+	{ "mov (%rcx),%rax; call; jmp *%rax", false, 10, 8, { 0x48, 0x8b, 0x01, 0xe8, 1, 2, 3, 0, 0xff, 0xe0 } },
+	{ "mov (%rcx,%rax,4),%eax; add %rdx,%rax; jmp *%rax: not extended", false, 8, 6, { 0x8b, 0x04, 0x81, 0x48, 0x01, 0xd0, 0xff, 0xe0 } },
+	{ "an argument", false, 2, 0, { 0xff, 0xe0 } },
+};
+
+static void knows_jumps_through_tables(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+		uint8_t code[160];
+		const struct sample *s = &samples[i];
+
+		memset(code, 0x90, sizeof(code));
+		memcpy(code + 80, s->bytes, s->len);
+		if (tables_jump(code, 80 + s->at, sizeof(code)) != s->good)
+			fail_msg("%s", s->what);
+	}
+}
+
+/* Where its labels are: known as words in a table, and nowhere else. */
+static int __attribute__((noinline)) labels(unsigned which, const void *const **ret)
+{
+	static const void *const table[] = { &&zero, &&one, &&two };
+	volatile int sum = (int)which;
+
+	*ret = table;
+	goto *table[which % 3];
+zero:	sum += 1;
+one:	sum += 2;
+two:	sum += 3;
+	return sum;
+}
+
+static void finds_labels(void **state)
+{
+	const struct tracee_map *code;
+	const void *const *table;
+	struct tracee_maps maps;
+
+	(void)state;
+	assert_int_equal(labels(0, &table), 6);
+	assert_null(tracee_maps_read(getpid(), &maps));
+	code = tracee_maps_find(&maps, (uint64_t)(uintptr_t)labels);
+	assert_non_null(code);
+	for (unsigned i = 0; i < 3; i++) {
+		uint64_t at = (uint64_t)(uintptr_t)table[i];
+
+		assert_true(far_tables_into(getpid(), code->start, code->end, at - 2, at + 3));
+		assert_false(far_tables_into(getpid(), code->start, code->end, at, at + 1));	/* its first byte may be jumped to */
+	}
+	tracee_maps_deinit(&maps);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = { cmocka_unit_test(knows_jumps_through_tables), cmocka_unit_test(finds_labels) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
