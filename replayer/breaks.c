@@ -561,18 +561,26 @@ struct err *rp_debug_pause(struct replay *r, struct rp_task *t, bool *end)
 	return NULL;
 }
 
-/* A stepped pushf has pushed the trace flag, which the program must not see. */
+/*
+ * A stepped pushf has pushed the trace flag, which the program must not see.  At the step after a popf, Linux takes the flag that it has
+ * set itself for the program's (enable_single_step(), 6.18): it would stay, and every instruction trap.
+ */
 void rp_hide_trace_flag(struct rp_task *t, uint64_t from)
 {
+	enum { FLAG = 0x100, POPF = 0x9d, PUSHF = 0x9c };
 	uint64_t len = t->regs.rip - from;
 	uint8_t text[2] = { 0 };
 	uint16_t word;
 
-	if (len < 1 || len > 2 || tracee_read_some(t->real, from, text, len) != len || text[len - 1] != 0x9c || (len == 2 && text[0] != 0x66))
+	if (t->regs.eflags & FLAG && tracee_read_some(t->real, from, text, 2) && text[0] != POPF && text[1] != POPF) {
+		t->regs.eflags &= ~(uint64_t)FLAG;
+		t->dirty = true;
+	}
+	if (len < 1 || len > 2 || tracee_read_some(t->real, from, text, len) != len || text[len - 1] != PUSHF || (len == 2 && text[0] != 0x66))
 		return;
-	if (tracee_read_some(t->real, t->regs.rsp, &word, 2) != 2 || !(word & 0x100))
+	if (tracee_read_some(t->real, t->regs.rsp, &word, 2) != 2 || !(word & FLAG))
 		return;
-	word &= (uint16_t)~0x100u;
+	word &= (uint16_t)~(unsigned)FLAG;
 	err_free(rp_guard_write(t, t->regs.rsp, &word, 2));
 }
 

@@ -301,7 +301,7 @@ static struct err *build(struct replay *r, struct rp_task *t, const struct rp_se
 		return NULL;
 	TRY(tracee_write(t->real, p->stub, c.bytes, c.len));
 	TRY(tracee_write(t->real, p->slot + SLOT_RIP, &p->b.addr, 8));
-	a->used += (c.len + 15u) & ~15u;
+	a->used += (c.len + 16u) & ~15u;	/* behind a trap is nobody's beginning */
 	a->slots++;
 	p->built = true;
 	return NULL;

@@ -358,9 +358,12 @@ static struct err *run_to_trap(struct landmark *l, int request)
 			if (!l->r->debug || t->regs.rip == l->stub.trap || t->regs.rip == l->stub.trip)
 				return NULL;
 			if (!rp_debug_trap(l->r, t, &info)) {
-				if ((info.si_code == TRAP_TRACE || info.si_code == TRAP_BRKPT) && request != PTRACE_SYSEMU_SINGLESTEP)
-					continue;	/* of a step that an interrupt overtook */
-				return NULL;
+				if ((info.si_code != TRAP_TRACE && info.si_code != TRAP_BRKPT) || request == PTRACE_SYSEMU_SINGLESTEP)
+					return NULL;
+				/* of a step that an interrupt overtook; as in unexpected_signal() */
+				t->dirty |= (t->regs.eflags & 0x100) != 0;
+				t->regs.eflags &= ~0x100ull;
+				continue;
 			}
 			out_of_stub(l);
 			t->dirty = true;
