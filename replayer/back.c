@@ -393,10 +393,10 @@ static struct err *to_first(struct replay *r, struct replay_stop *ret)
 	return NULL;
 }
 
-struct err *rp_back(struct replay *r, struct replay_stop *ret)
+/* To the last stop before the present. */
+static struct err *to_last_stop(struct replay *r, struct replay_stop *ret)
 {
 	struct rp_debug *d = r->debug;
-	struct rp_pos start = { 0 };
 	struct rp_found s = { 0 };
 	struct rp_start from = { .where = r->where };
 	const struct rp_task *t = rp_task_find(r, d->current);
@@ -407,16 +407,12 @@ struct err *rp_back(struct replay *r, struct replay_stop *ret)
 		from.serial = t->serial;
 		from.regs = t->regs;
 	}
-	rp_pos_copy(&start, &d->pos);
 	err = rp_last_stop(r, &s);
-	if (err)
-		goto out;
-	if (rp_debug_interrupted(r)) {
-		*ret = (struct replay_stop){ .kind = REPLAY_STOP_INTERRUPT };
-		err = rp_goto(r, &start);
-	} else if (!s.found) {
+	if (!err && rp_debug_interrupted(r))
+		err = &rp_stopped;
+	if (!err && !s.found)
 		err = to_first(r, ret);
-	} else {
+	if (!err && s.found) {
 		*ret = s.stop;
 		d->current = s.serial;
 		err = rp_goto(r, &s.pos);
@@ -426,13 +422,11 @@ struct err *rp_back(struct replay *r, struct replay_stop *ret)
 		if (!err)
 			err = rp_catch_arrived(r, s.serial, &from, ret);
 	}
-out:
-	free(start.legs);
 	free(s.pos.legs);
 	return err;
 }
 
-struct err *rp_step_back(struct replay *r, uint32_t serial, struct replay_stop *ret)
+static struct err *one_back(struct replay *r, uint32_t serial, struct replay_stop *ret)
 {
 	bool begin;
 
@@ -442,4 +436,47 @@ struct err *rp_step_back(struct replay *r, uint32_t serial, struct replay_stop *
 		return to_first(r, ret);
 	*ret = (struct replay_stop){ .kind = REPLAY_STOP_STEP };
 	return NULL;
+}
+
+/* A move that the user can interrupt at any time: then it has not begun.  serial: which task makes a step, 0 = none. */
+static struct err *breakable(struct replay *r, uint32_t serial, struct replay_stop *ret)
+{
+	struct rp_debug *d = r->debug;
+	uint32_t current = d->current;
+	struct rp_pos start = { 0 };
+	struct rp_checkpoint *here;
+	struct err *err;
+	bool kept;
+
+	TRY(rp_checkpoint_start(r));
+	rp_pos_copy(&start, &d->pos);
+	here = rp_checkpoint_before(r, &start, false);
+	kept = !here || here->keep;
+	if (here)
+		here->keep = true;	/* so that it is still there for the way back */
+	d->breakable = true;
+	err = serial ? one_back(r, serial, ret) : to_last_stop(r, ret);
+	d->breakable = false;
+	if (here)
+		here->keep = kept;
+	if (err == &rp_stopped) {
+		*ret = (struct replay_stop){ .kind = REPLAY_STOP_INTERRUPT };
+		r->pending = false;
+		d->limit = 0;
+		d->nameless = true;
+		d->current = current;
+		err = rp_goto(r, &start);
+	}
+	free(start.legs);
+	return err;
+}
+
+struct err *rp_back(struct replay *r, struct replay_stop *ret)
+{
+	return breakable(r, 0, ret);
+}
+
+struct err *rp_step_back(struct replay *r, uint32_t serial, struct replay_stop *ret)
+{
+	return breakable(r, serial, ret);
 }

@@ -19,7 +19,8 @@
 
 #include "replayer/internal.h"
 
-enum { TICK_US = 25000 };
+/* OVERDUE_NS: who interrupts waits no longer than this for a point that has a name. */
+enum { TICK_US = 25000, OVERDUE_NS = 60000000 };
 
 static bool is_watch(const struct replay_break *b)
 {
@@ -348,6 +349,8 @@ static struct err *set_debug_registers(struct rp_debug *d, struct rp_task *t, co
 /* The handler may find it stopped already: then the next run stops at once, and we look again. */
 static volatile pid_t running;
 static volatile sig_atomic_t interrupted;
+static volatile sig_atomic_t missed;	/* the handler found nothing running: the next run is interrupted as it begins */
+static volatile uint64_t interrupted_ns;
 static volatile int interrupt_fd = -1;
 
 /* What the timer is for, besides looking for a debugger's interrupt. */
@@ -362,10 +365,15 @@ static void on_alarm(int sig)
 	(void)sig;
 	if (now)
 		ticked = 1;
-	if (interrupt_fd >= 0 && poll(&p, 1, 0) > 0)
+	if (interrupt_fd >= 0 && poll(&p, 1, 0) > 0) {
+		if (!interrupted)
+			interrupted_ns = rp_now_ns();
 		interrupted = now = true;
+	}
 	if (now && running > 0)
 		ptrace(PTRACE_INTERRUPT, running, NULL, NULL);
+	else if (now)
+		missed = 1;
 }
 
 void replay_interrupt_from(struct replay *r, int fd)
@@ -400,7 +408,7 @@ void rp_timer_forked(void)
 void rp_timer(enum rp_timing what)
 {
 	timing = what;
-	ticked = 0;
+	ticked = missed = 0;
 	timer_set(TICK_US);
 }
 
@@ -420,7 +428,12 @@ void rp_timer_off(void)
 
 bool rp_debug_user_interrupt(struct replay *r)
 {
-	return interrupted && !r->debug->shielded;
+	return interrupted && (!r->debug->shielded || r->debug->breakable);
+}
+
+bool rp_debug_overdue(struct replay *r)
+{
+	return rp_debug_user_interrupt(r) && rp_now_ns() - interrupted_ns > OVERDUE_NS;
 }
 
 bool rp_ticked(void)
@@ -529,6 +542,10 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 	d->dr_hit = 0;
 	d->guard_size = 0;
 	running = t->real;
+	if (missed) {		/* faults of watched pages keep us from running nearly all the time */
+		missed = 0;
+		ptrace(PTRACE_INTERRUPT, running, NULL, NULL);
+	}
 	return NULL;
 }
 

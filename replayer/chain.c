@@ -182,7 +182,7 @@ static struct err *run(struct replay *r, struct chain *c, struct rp_hop *hop)
 				hop->kind = HOP_INTERRUPTED;
 			continue;
 		}
-		if (hop->kind != HOP_INTERRUPTED || give_up) {
+		if (hop->kind != HOP_INTERRUPTED || give_up || rp_debug_overdue(r)) {
 			name_end(r, c, hop);
 			return NULL;
 		}

@@ -178,6 +178,7 @@ struct rp_debug {
 	unsigned names_made;
 	bool skip;			/* the next run begins at a point whose instruction has been counted */
 	bool shielded;			/* finish what was begun: no interrupts */
+	bool breakable;			/* or not: after one the next hop fails with rp_stopped, and the move is given up */
 	uint32_t current;
 	uint32_t last_task;	/* of the last event that was applied */
 	struct rp_back_step back_step;
@@ -225,6 +226,8 @@ void rp_timer_off(void);
 void rp_timer_forked(void);
 /* The user's, not a tick. */
 bool rp_debug_user_interrupt(struct replay *r);
+/* ... and long ago: go to the last point that has a name. */
+bool rp_debug_overdue(struct replay *r);
 bool rp_ticked(void);
 /* Behind an int3 of ours? */
 bool rp_int3_hit(const struct rp_task *t);
@@ -378,6 +381,8 @@ void rp_hop_track(struct replay *r, const struct rp_hop *hop);
 /* checkpoint.c */
 struct err *rp_checkpoint_take(struct replay *r);
 struct err *rp_checkpoint_maybe(struct replay *r);
+/* A move begins that may have to come back here: where that is a long way, or one through runs with protected pages. */
+struct err *rp_checkpoint_start(struct replay *r);
 uint64_t rp_spacing(const struct replay *r);
 struct err *rp_checkpoint_restore(struct replay *r, struct rp_checkpoint *c);
 void rp_checkpoint_drop(struct replay *r, struct rp_checkpoint *c);

@@ -219,7 +219,8 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 		err = lift(mm, t->real, false);
 	if (!err)
 		err = rp_raw_step(t, &status);
-	for (unsigned i = 0; i < STRING_MAX && string && !err && WSTOPSIG(status) == SIGTRAP && rp_guard_misses(r, s) && goes_on(s, t, from, string); i++)
+	for (unsigned i = 0; i < STRING_MAX && string && !err && WSTOPSIG(status) == SIGTRAP && rp_guard_misses(r, s) &&
+	     goes_on(s, t, from, string) && !rp_debug_interrupted(r); i++)
 		err = rp_raw_step(t, &status);
 	if (!err)
 		err = lift(mm, t->real, true);

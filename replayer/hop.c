@@ -290,13 +290,17 @@ static struct err *hop_run(struct replay *r, struct rp_task *t, bool step, struc
 		ret->stepped = d->step && (step || first);
 		ret->at_limit = d->at_limit && at_count(d, t, s);
 		ret->arrived = !d->step || t->regs.rip != pc;	/* a repeated string instruction stays where it is */
-		if (s->soft && ret->kind == HOP_MOVED && rp_guard_misses(r, s) && !rp_set_breaks(r, s, t))
-			continue;
-		values_read(r, s, &after);
-		changed = compare_values(r, s, &before, &after, ret);
-		/* a write of the same value: not a place that has a name */
-		if (ret->kind == HOP_INTERRUPTED || ret->stepped || changed || rp_set_breaks(r, s, t))
+		if (!s->soft || ret->kind != HOP_MOVED || !rp_guard_misses(r, s) || rp_set_breaks(r, s, t)) {
+			values_read(r, s, &after);
+			changed = compare_values(r, s, &before, &after, ret);
+			if (ret->kind == HOP_INTERRUPTED || ret->stepped || changed || rp_set_breaks(r, s, t))
+				return NULL;
+		}
+		/* a write of the same value, or beside: not a place that has a name */
+		if (rp_debug_interrupted(r)) {
+			ret->kind = HOP_INTERRUPTED;
 			return NULL;
+		}
 	}
 }
 
@@ -319,6 +323,8 @@ struct err *rp_hop(struct replay *r, unsigned set, bool step, struct rp_hop *ret
 	struct err *err;
 
 	*ret = (struct rp_hop){ .kind = HOP_END, .set = set, .chained = -1 };
+	if (d->breakable && rp_debug_user_interrupt(r))
+		return &rp_stopped;
 	d->now = set;
 	err = rp_next(r);
 	if (err_catch(&err, ERR_END))

@@ -18,7 +18,7 @@
 
 #include "replayer/internal.h"
 
-enum { INTERRUPTS_PATIENCE = 2, WATCH_MAX = 255 };
+enum { WATCH_MAX = 255 };
 
 /* ---- start and end ------------------------------------------------------------------------ */
 
@@ -441,8 +441,7 @@ static unsigned user_and(struct replay *r, unsigned set)
 /*
  * One hop with everything around it: a step, or to the next stop, for exits (a set, 0: none) too.  *done: ret says why.
  */
-static struct err *forward_hop(struct replay *r, bool step, unsigned exits, struct rp_hop *hop, unsigned *patience,
-			       struct replay_stop *ret, bool *done)
+static struct err *forward_hop(struct replay *r, bool step, unsigned exits, struct rp_hop *hop, struct replay_stop *ret, bool *done)
 {
 	struct err *err = rp_next(r);
 	struct rp_before before;
@@ -462,7 +461,7 @@ static struct err *forward_hop(struct replay *r, bool step, unsigned exits, stru
 	if (err)
 		return err;
 	*done = is_stop(r, hop, &before, ret);
-	if (!*done && !r->pending && rp_debug_interrupted(r) && (!r->debug->nameless || ++*patience > INTERRUPTS_PATIENCE)) {
+	if (!*done && !r->pending && rp_debug_interrupted(r)) {
 		if (r->debug->nameless)
 			TRY(rp_goto(r, &r->debug->pos));
 		*ret = (struct replay_stop){ .kind = REPLAY_STOP_INTERRUPT };
@@ -476,7 +475,6 @@ static struct err *forward_hop(struct replay *r, bool step, unsigned exits, stru
 struct err *replay_forward(struct replay *r, struct replay_stop *ret)
 {
 	struct err *err = NULL;
-	unsigned patience = 0;
 	struct rp_hop hop;
 	bool done = false;
 	struct rp_view view;
@@ -488,9 +486,11 @@ struct err *replay_forward(struct replay *r, struct replay_stop *ret)
 	r->debug->back_step.set = false;
 	view = rp_catch_leave(r);
 	if (!err)
+		err = rp_checkpoint_start(r);
+	if (!err)
 		err = rp_catch_now(r, &view, ret, &done);
 	while (!err && !done)
-		err = forward_hop(r, false, 0, &hop, &patience, ret, &done);
+		err = forward_hop(r, false, 0, &hop, ret, &done);
 	return moved(r, err, ret);
 }
 
@@ -565,7 +565,6 @@ struct err *replay_step(struct replay *r, int tid, uint64_t start, uint64_t end,
 	uint32_t serial = t ? t->serial : 0;
 	struct range range = { .start = start, .end = end };
 	struct err *err = NULL;
-	unsigned patience = 0;
 	struct rp_hop hop;
 	bool done = false;
 	struct rp_view view;
@@ -593,7 +592,7 @@ struct err *replay_step(struct replay *r, int tid, uint64_t start, uint64_t end,
 			break;
 		err_free(err);
 		mine = r->ev_read && r->ev.task == serial;
-		err = forward_hop(r, mine, mine ? range_exits(r, &range, serial) : 0, &hop, &patience, ret, &done);
+		err = forward_hop(r, mine, mine ? range_exits(r, &range, serial) : 0, &hop, ret, &done);
 		if (err || !has_moved(&hop, serial) || (done && ret->kind != REPLAY_STOP_BREAK))
 			continue;
 		err = undo_back_step(r, &hop);

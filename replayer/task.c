@@ -178,10 +178,12 @@ struct err *rp_regs_flush(struct rp_task *t)
 struct err *rp_raw_step(struct rp_task *t, int *status_ret)
 {
 	TRY(rp_regs_flush(t));
-	TRY(tracee_resume(t->real, PTRACE_SYSEMU_SINGLESTEP, 0));
-	TRY(tracee_wait(t->real, status_ret));
-	if (!WIFSTOPPED(*status_ret))
-		return &err_gone;
+	do {
+		TRY(tracee_resume(t->real, PTRACE_SYSEMU_SINGLESTEP, 0));
+		TRY(tracee_wait(t->real, status_ret));
+		if (!WIFSTOPPED(*status_ret))
+			return &err_gone;
+	} while (tracee_stop_kind(*status_ret) == STOP_EVENT);	/* an interrupt that came too late for the run before */
 	TRY(tracee_regs_get(t->real, &t->regs));
 	t->regs.orig_rax = (uint64_t)-1;
 	return NULL;
