@@ -164,6 +164,7 @@ struct rp_debug {
 	struct regs divert_regs;
 	int divert_tid;
 	bool divert_told;
+	struct regs divert_fault;	/* of the copy's last fault */
 	struct rp_lent *lent;
 	unsigned lent_n, lent_next;
 	uint64_t first;			/* nothing before this event is shown */

@@ -57,6 +57,7 @@ static struct err *begin(struct replay *r, struct rp_task *t)
 	d->divert_tid = t->rec_tid;
 	d->diverted = true;
 	d->divert_told = false;
+	d->divert_fault = (struct regs){ 0 };
 	if (t->mm->patches.n) {		/* no records for the hook: calls come to us */
 		uint64_t end;
 
@@ -284,6 +285,12 @@ static struct err *on_signal(struct replay *r, struct rp_task *t, struct replay_
 	*done = !grown;
 	ret->kind = REPLAY_STOP_SIGNAL;
 	ret->signal = info.si_signo;
+	if (grown || info.si_code <= 0)
+		return NULL;
+	/* No handler runs in the copy, so it ends there.  A debugger that stops at no such signal would go on for ever. */
+	if (same_regs(&t->regs, &d->divert_fault))
+		ret->signal = SIGKILL;
+	d->divert_fault = t->regs;
 	return NULL;
 }
 
