@@ -59,6 +59,8 @@ struct server {
 	struct err *err;		/* the replay broke: report and end */
 	int tid;			/* Hg */
 	int tid_go;			/* Hc; 0 or -1 = any */
+	int tid_chosen, tid_before;	/* by the user, 0 = none: do_alive() */
+	bool listing;			/* the last packet asked the same of another thread */
 	struct replay_stop last;	/* what `?' answers */
 	struct armed armed;
 	bool last_found;		/* by the last ARMED_LAST */

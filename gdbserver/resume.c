@@ -116,7 +116,7 @@ static void stopped(struct server *s, struct err *err, const struct replay_stop 
 		return;
 	}
 	s->last = *stop;
-	s->tid = s->tid_go = 0;
+	s->tid = s->tid_go = s->tid_chosen = 0;
 	if (!s->places_told)
 		monitor_note_place(s);
 	if (stop->kind == REPLAY_STOP_FORK)
@@ -148,7 +148,7 @@ static bool close_vfork(struct server *s)
 static void arrived(struct server *s, const struct replay_stop *stop)
 {
 	s->last = *stop;
-	s->tid = s->tid_go = 0;
+	s->tid = s->tid_go = s->tid_chosen = 0;
 	reply_text(&s->out, "T00thread:");
 	put_thread(s, replay_current(s->r));
 	reply_text(&s->out, ";");
@@ -311,7 +311,8 @@ void do_back(struct server *s, const char *p, size_t len)
 	s->catching.ends = !s->lldb;
 	replay_catch(s->r, &s->catching);
 	do {
-		err = p[-1] == 'c' ? replay_backward(s->r, &stop) : replay_step_back(s->r, thread_to_go(s, 0), &stop);
+		err = p[-1] == 'c' ? replay_backward(s->r, &stop) :
+			replay_step_back(s->r, thread_to_go(s, s->tid_go ? s->tid_go : s->tid_chosen), &stop);
 	} while (!err && stop.kind == REPLAY_STOP_EXIT ? process_known(s, stop.child_pid) : !err && is_known(s, &stop));
 	s->catching.ends = false;
 	replay_catch(s->r, &s->catching);
@@ -369,7 +370,7 @@ void do_attach(struct server *s, const char *p, size_t len)
 	}
 	replay_show(s->r, t.pid, true);
 	s->last = stop;
-	s->tid = s->tid_go = 0;
+	s->tid = s->tid_go = s->tid_chosen = 0;
 	reply_text(&s->out, "T00thread:");
 	put_thread(s, t.tid);
 	reply_text(&s->out, ";");

@@ -65,7 +65,7 @@ static void let_go(struct server *s, const char *p)
 	} else {
 		s->done = true;
 	}
-	s->tid = s->tid_go = 0;
+	s->tid = s->tid_go = s->tid_chosen = 0;
 	reply_ok(s);
 }
 
@@ -192,6 +192,7 @@ static void dispatch(struct server *s, char *packet, size_t len)
 	}
 	if (best)
 		best->run(s, packet + best_len, len - best_len);
+	s->listing = packet[0] == 'T';
 	if (s->suffix && strchr("gGpPmMxX", packet[0]))
 		s->tid = tid;
 }

@@ -73,10 +73,23 @@ void do_choose(struct server *s, const char *p, size_t len)
 		reply_bad(s);
 		return;
 	}
-	if (tid <= 0 && pid > 0 && target_task(s, (int)pid, &t) && replay_tasks(s->r, false, all, 1))
+	/* any thread of a process: the one we are at, if it is there */
+	if (tid <= 0 && pid > 0 && !(target_task(s, s->tid_chosen ? s->tid_chosen : replay_current(s->r), &t) && t.pid == pid) &&
+	    target_task(s, (int)pid, &t) && replay_tasks(s->r, false, all, 1))
 		tid = pid;
 	*(what == 'g' ? &s->tid : &s->tid_go) = tid > 0 ? (int)tid : 0;
 	reply_ok(s);
+}
+
+/*
+ * Before a step back gdb only says "any thread of the process" (Hc), and means the user's.  That is the one where we are, unless `thread N'
+ * has chosen another: then gdb asks whether that is alive, and not for one after the other, as for a list.
+ */
+static void maybe_chosen(struct server *s, int tid)
+{
+	if (!s->listing)
+		s->tid_before = s->tid_chosen;
+	s->tid_chosen = s->listing ? s->tid_before : tid;
 }
 
 void do_alive(struct server *s, const char *p, size_t len)
@@ -85,10 +98,12 @@ void do_alive(struct server *s, const char *p, size_t len)
 	int64_t pid, tid;
 
 	(void)len;
-	if (parse_thread(&p, &pid, &tid) && tid > 0 && target_task(s, (int)tid, &t) && (process_known(s, t.pid) || replay_shown(s->r, t.pid)))
+	if (parse_thread(&p, &pid, &tid) && tid > 0 && target_task(s, (int)tid, &t) && (process_known(s, t.pid) || replay_shown(s->r, t.pid))) {
+		maybe_chosen(s, (int)tid);
 		reply_ok(s);
-	else
+	} else {
 		reply_bad(s);
+	}
 }
 
 void do_current(struct server *s, const char *p, size_t len)

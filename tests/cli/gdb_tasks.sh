@@ -62,6 +62,23 @@ print shared
 EOF
 expect '^\$1 = 120'; expect '^\$2 = 11[789]'; expect ' worker '; expect '  3 .*Thread '
 
+# back in a thread that is not the first, and in one that is not the current one
+under other "$TMP/threads" <<'EOF'
+break threads.c:12
+continue
+delete
+python a = gdb.selected_thread().num
+info threads
+reverse-next
+reverse-next
+python print('thread', gdb.selected_thread().num == a, gdb.selected_frame().find_sal().line)
+thread 1
+reverse-stepi
+reverse-stepi
+python print('first', gdb.selected_thread().num)
+EOF
+expect '^thread True 10$'; expect '^first 1$'
+
 cat >family.c <<'EOF'
 #include <signal.h>
 #include <stdio.h>
