@@ -97,13 +97,14 @@ struct scan_leg {
 	struct rp_pos base;	/* where counting of stops began */
 	uint64_t stops;
 	const struct rp_leg *leg;
-	bool last;		/* it ends at the present, which does not count */
+	bool counted;		/* the user's stops were, in the last hop: so many */
+	uint64_t user;
 };
 
 static void leg_note(struct replay *r, struct scan *s, struct scan_leg *l, const struct rp_hop *hop, bool at_end)
 {
 	unsigned user = r->debug->user;
-	uint64_t n = rp_hop_count(r, hop, user);
+	uint64_t n = l->counted ? l->user : rp_hop_count(r, hop, user);
 	const struct replay_break *watch;
 	bool here = rp_hop_hits(r, hop, user, &watch), present;
 	struct rp_pos pos = { 0 };
@@ -125,34 +126,49 @@ static void leg_note(struct replay *r, struct scan *s, struct scan_leg *l, const
 	free(pos.legs);
 }
 
-/* One hop of a leg: *n = how far. */
-static struct err *leg_hop(struct replay *r, const struct scan_leg *l, uint64_t have, struct rp_hop *hop, uint64_t *n)
+/* A set of one breakpoint without a condition: its stops are its executions, which can be counted. */
+static bool as_count(const struct rp_set *s, struct replay_break *ret)
+{
+	if (s->n != 1 || s->b[0].kind > REPLAY_COUNT || s->b[0].cond || s->b[0].call)
+		return false;
+	*ret = s->b[0];
+	ret->kind = REPLAY_COUNT;
+	return true;
+}
+
+/* One hop of a leg: *n = how far.  Where one of the two, the leg and the user's stops, is a place, both are counted inside the process. */
+static struct err *leg_hop(struct replay *r, struct scan_leg *l, uint64_t have, struct rp_hop *hop, uint64_t *n)
 {
 	struct rp_debug *d = r->debug;
-	const struct rp_set *s;
-	unsigned both = rp_set_union(r, d->user, l->leg->set);
-	struct rp_chained chain = { .n = 1, .limit = { l->leg->n - have } };
+	const struct rp_set *leg = d->sets[l->leg->set], *user = d->sets[d->user];
+	struct rp_chained chain = { .n = 1 };
+	bool same = l->leg->set == d->user;
 	struct err *err;
 
-	s = d->sets[l->leg->set];
+	l->counted = false;
 	if (!l->leg->set) {
-		err = rp_tracked_hop(r, both, true, hop);
+		err = rp_tracked_hop(r, d->user, true, hop);
 		*n = 1;
 		return err;
 	}
-	if (s->n == 1 && s->counts == 1) {	/* a place of a chain: both are counted inside the process */
-		chain.b[0] = s->b[0];
+	if (!same && as_count(leg, &chain.b[0])) {
+		chain.limit[0] = l->leg->n - have;
 		d->quiet = true;
-		err = rp_hop_counting(r, both, &chain, hop);
-		d->quiet = false;
+		err = rp_hop_counting(r, rp_set_union(r, d->user, rp_set_intern(r, chain.b, 1)), &chain, hop);
 		*n = chain.count[0];
+	} else if (!same && !leg->watches && as_count(user, &chain.b[0])) {
+		d->limit = l->leg->n - have;
+		d->quiet = l->counted = true;
+		err = rp_hop_counting(r, rp_set_union(r, l->leg->set, rp_set_intern(r, chain.b, 1)), &chain, hop);
+		*n = rp_hop_count(r, hop, l->leg->set);
+		l->user = chain.count[0];
 	} else {
 		d->limit = l->leg->n - have;
-		d->quiet = l->leg->set == d->user;	/* all that is counted is this leg */
-		err = rp_hop(r, both, false, hop);
+		d->quiet = same;	/* all that is counted is this leg */
+		err = rp_hop(r, rp_set_union(r, d->user, l->leg->set), false, hop);
 		*n = rp_hop_count(r, hop, l->leg->set);
-		d->quiet = false;
 	}
+	d->quiet = false;
 	d->nameless = true;
 	if (!err && hop->kind == HOP_MOVED)
 		d->nameless = false;	/* not a name, but counted up to here */

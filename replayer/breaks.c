@@ -436,9 +436,17 @@ bool rp_debug_overdue(struct replay *r)
 	return rp_debug_user_interrupt(r) && rp_now_ns() - interrupted_ns > OVERDUE_NS;
 }
 
+static bool ticks_wait;
+
 bool rp_ticked(void)
 {
-	return timing == RP_TIME_TICK && ticked;
+	return timing == RP_TIME_TICK && ticked && !ticks_wait;
+}
+
+void rp_ticks_wait(bool on)
+{
+	ticks_wait = on;
+	ticked = 0;
 }
 
 bool rp_debug_interrupted(struct replay *r)

@@ -7,6 +7,7 @@
  *   guard.c       watchpoints by protected pages
  *   alias.c       ... that are written to all the time
  *   breaks.c      puts breakpoints and watchpoints into processes while they run, and only then
+ *   turns.c       to a point in computing code that landmark.c cannot look for, because breakpoints are there
  *   hop.c         the smallest move there is: to the next stop of a set, or one instruction, or one event
  *   checkpoint.c  copies of all processes
  *   string.c      over a repeated string instruction
@@ -122,6 +123,20 @@ struct rp_checkpoint {
 	uint64_t clock_ns;
 };
 
+/* turns.c: how often an instruction is executed until shortly before the point that event n describes. */
+struct rp_turns_kept { struct rp_pos pos; uint64_t at, left; };
+struct rp_turns {
+	uint64_t event, failed;		/* n; of an event where nothing could be counted */
+	bool known;			/* at and left are right where the task is now */
+	bool on;			/* the run that is going on counts it */
+	bool wanted;			/* the run ended because it should be known */
+	unsigned set;			/* without it */
+	uint64_t checked;		/* leaves room to that set */
+	uint64_t at, left;		/* so many executions from now on, the last one included; 0: that has been */
+	struct rp_turns_kept *kept;
+	unsigned kept_n, kept_next;
+};
+
 struct rp_debug {
 	struct rp_set **sets;		/* they stay where they are */
 	unsigned sets_n;
@@ -186,6 +201,7 @@ struct rp_debug {
 	bool in_strings;		/* step through them */
 	struct rp_shown *shown;
 	unsigned shown_n;
+	struct rp_turns turns;
 };
 
 /* breaks.c */
@@ -230,6 +246,8 @@ bool rp_debug_user_interrupt(struct replay *r);
 /* ... and long ago: go to the last point that has a name. */
 bool rp_debug_overdue(struct replay *r);
 bool rp_ticked(void);
+/* Ticks do not count until it is over. */
+void rp_ticks_wait(bool on);
 /* Behind an int3 of ours? */
 bool rp_int3_hit(const struct rp_task *t);
 /* Breakpoints out of all memory / of one address space. */
@@ -365,6 +383,22 @@ void rp_alias_bare(struct rp_task *t, uint64_t rip, bool back);
 /* To the program's memory, while pages are protected. */
 struct err *rp_guard_write(struct rp_task *t, uint64_t addr, const void *bytes, size_t len);
 
+/* turns.c */
+/* The task is somewhere else, and has not run there. */
+void rp_turns_lost(struct replay *r);
+void rp_turns_free(struct replay *r);
+/* Run the task to the point in a copy, to find out what to count.  It is where it was afterwards. */
+struct err *rp_turns_measure(struct replay *r, struct rp_task *t, unsigned set);
+/* A run with set begins, to the event's point: the set with what else is to be counted, if that is known. */
+unsigned rp_turns_begin(struct replay *r, struct rp_task *t, unsigned set);
+struct err *rp_turns_limit(struct replay *r, struct rp_task *t);
+void rp_turns_end(struct replay *r, struct rp_task *t, bool same_event);
+/* Is this what is counted for that? */
+bool rp_turns_count(const struct rp_debug *d, const struct replay_break *b);
+/* In the last turn?  Could it be found out how many are left? */
+bool rp_turns_near(const struct replay *r);
+bool rp_turns_possible(const struct replay *r, const struct rp_task *t);
+
 /* hop.c */
 struct err *rp_hop(struct replay *r, unsigned set, bool step, struct rp_hop *ret);
 /* The same without step; chain is counted too. */
@@ -493,6 +527,8 @@ struct rp_places {
 };
 /* At pc or a little behind. */
 void rp_places_at(struct replay *r, struct rp_task *t, struct rp_places *p, uint64_t pc, unsigned set);
+/* Is in [addr, addr + len) a breakpoint of s, or the jump for it?  Code as it is. */
+bool rp_places_blocked(struct rp_task *t, const struct rp_set *s, uint64_t addr, unsigned len);
 /* Where the task is, and nowhere else: rp_places_at() may be beyond the end of the loop. */
 void rp_place_here(struct replay *r, struct rp_task *t, struct rp_places *p, unsigned set);
 /* Around where the task is. */

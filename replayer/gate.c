@@ -15,6 +15,9 @@
  * jumps themselves come and go with the int3s (breaks.c).  A task that stops inside a copy is told to be at the
  * original (rp_gate_leave), and is put back when it goes on (rp_gate_enter), so nobody else knows of stubs.
  *
+ * Places in the bytes of one jump share it: the stub of the first goes on to that of the next (decode_group()).  A place that is counted may be
+ * where a breakpoint is, too: it is counted in that one's stub (rp_gate.over).
+ *
  * A place that cannot be patched, or whose page the program may write to or has made itself, gets an int3 as usual.
  */
 #include <inttypes.h>
@@ -232,18 +235,6 @@ static bool may_repeat(const uint8_t *insn)
 	return *insn == 0xf2 || *insn == 0xf3;
 }
 
-static bool others_in_site(const struct rp_set *s, const struct rp_gate *p)
-{
-	for (unsigned i = 0; i < s->n; i++) {
-		const struct replay_break *b = &s->b[i];
-
-		if (b->kind < REPLAY_WRITE && b->pid == p->b.pid && b != &p->b && b->addr >= p->site.addr &&
-		    b->addr < p->site.addr + p->site.len && memcmp(b, &p->b, sizeof(*b)))
-			return true;
-	}
-	return false;
-}
-
 bool rp_gate_possible(struct rp_task *t, uint64_t addr, unsigned *len_ret)
 {
 	struct displaced d;
@@ -267,44 +258,175 @@ static bool alone(const struct rp_debug *d, const struct replay_break *b)
 		if (!memcmp(b, &d->chain->b[i], sizeof(*b)))
 			return true;
 	}
+	return rp_turns_count(d, b);
+}
+
+/* ---- several in the bytes of one jump ------------------------------------------------------------- */
+
+/* A jump, or an int3? */
+static bool is_jump(const struct rp_debug *d, const struct replay_break *b)
+{
+	return b->kind == REPLAY_COUNT || b->cond || d->quiet;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct replay_break *x = &((const struct rp_gate *)a)->b, *y = &((const struct rp_gate *)b)->b;
+
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	if (x->addr != y->addr)
+		return x->addr < y->addr ? -1 : 1;
+	return (int)x->kind - (int)y->kind;
+}
+
+/* Each for itself. */
+static void dissolve(struct rp_mm *mm, const struct rp_gate *lead)
+{
+	for (unsigned i = 0; i < mm->gate_n; i++) {
+		struct rp_gate *p = &mm->gate[i];
+
+		if (p->lead != lead)
+			continue;
+		p->lead = p;
+		p->next = p->over = NULL;
+		p->built = false;
+	}
+}
+
+static void arrange(const struct rp_debug *d, struct rp_mm *mm)
+{
+	struct rp_gate *lead = NULL, *last = NULL;
+
+	qsort(mm->gate, mm->gate_n, sizeof(*mm->gate), by_address);
+	for (unsigned i = 0; i < mm->gate_n; i++) {
+		struct rp_gate *p = &mm->gate[i];
+		bool near = last && last->b.pid == p->b.pid, same = near && last->b.addr == p->b.addr;
+
+		p->alone = alone(d, &p->b);
+		p->lead = p;
+		if (same && p->alone && is_jump(d, &last->b) && !last->over) {
+			last->over = p;
+			p->lead = lead;
+			continue;
+		}
+		if (same)
+			dissolve(mm, lead);
+		if (near && !same && p->b.addr < lead->b.addr + SITE_JUMP && is_jump(d, &lead->b))
+			p->lead = lead;
+		else
+			lead = p;
+		if (p != lead)
+			last->next = p;
+		last = p;
+	}
+}
+
+static bool in_group(const struct rp_gate *lead, const struct replay_break *b)
+{
+	for (const struct rp_gate *p = lead; p; p = p->next) {
+		if (!memcmp(b, &p->b, sizeof(*b)) || (p->over && !memcmp(b, &p->over->b, sizeof(*b))))
+			return true;
+	}
 	return false;
 }
 
-static struct err *build(struct replay *r, struct rp_task *t, const struct rp_set *s, struct rp_gate *p)
+static bool others_in_site(const struct rp_set *s, const struct rp_gate *lead, unsigned len)
 {
-	struct rp_area *a;
-	uint64_t turn;
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct replay_break *b = &s->b[i];
+
+		if (b->kind < REPLAY_WRITE && b->pid == lead->b.pid && b->addr >= lead->b.addr && b->addr < lead->b.addr + len && !in_group(lead, b))
+			return true;
+	}
+	return false;
+}
+
+/* Which instructions each runs. */
+static bool decode_group(struct rp_task *t, const struct rp_set *s, struct rp_gate *lead)
+{
+	const struct rp_mm *mm = t->mm;
+	struct displaced whole;
+
+	if (!displace_decode(t->real, lead->b.addr, SITE_JUMP, mm->solid_start, mm->solid_end, &whole) ||
+	    others_in_site(s, lead, whole.site.len))
+		return false;
+	lead->span = whole.site.len;
+	for (struct rp_gate *p = lead; p; p = p->next) {
+		uint64_t end = p->next ? p->next->b.addr : lead->b.addr + SITE_JUMP;
+
+		p->d = whole;
+		if (lead->next && !displace_decode(t->real, p->b.addr, (unsigned)(end - p->b.addr), mm->solid_start, mm->solid_end, &p->d))
+			return false;
+		if (may_repeat(p->d.site.bytes) || (p->next && p->b.addr + p->d.site.len != end))
+			return false;
+	}
+	return true;
+}
+
+static struct err *build(struct replay *r, struct rp_task *t, struct rp_gate *p)
+{
+	uint64_t first;
 	struct gate_code c;
+	struct rp_area *a;
 	bool good;
 
-	TRY(solid(t, p->b.addr, &good));
-	p->trap_only = p->b.kind == REPLAY_BREAK && !p->b.cond && !r->debug->quiet;
-	if (!good || (!p->trap_only && !displace_decode(t->real, p->b.addr, SITE_JUMP, t->mm->solid_start, t->mm->solid_end, &p->d)))
-		p->trap_only = true;
-	p->site = p->d.site;
-	if (!p->trap_only && (may_repeat(p->site.bytes) || others_in_site(s, p)))
-		p->trap_only = true;
-	if (p->trap_only && (!displace_decode(t->real, p->b.addr, 1, t->mm->solid_start, t->mm->solid_end, &p->d) || may_repeat(p->d.site.bytes)))
-		return NULL;
 	p->site = p->d.site;
 	TRY(area_for(t, p->b.addr, &a));
-	if (!a || a->used + STUB_ROOM > CODE_END || DATA + SLOT * (2 + a->slots) > PAGES * PAGE_BYTES)
+	if (!a || a->used + STUB_ROOM > CODE_END || DATA + SLOT * (3 + a->slots) > PAGES * PAGE_BYTES)
 		return NULL;
+	first = t->mm->areas[0].at + DATA;
 	p->area = a->at;
 	p->stub = a->at + a->used;
 	p->slot = a->at + DATA + SLOT * (1 + a->slots);
-	c = (struct gate_code){ .at = p->stub };
-	p->left = alone(r->debug, &p->b) ? p->slot + SLOT_LEFT : t->mm->areas[0].at + DATA + LEFT;
-	turn = p->b.kind == REPLAY_COUNT || r->debug->quiet ? t->mm->areas[0].at + DATA + TURN : 0;
-	good = p->trap_only ? gate_stub_trap(p, &c) : p->b.cond ? gate_stub_condition(p, &r->debug->conds[p->b.cond - 1], &c, turn) : gate_stub_count(p, &c, turn);
+	if (p->over) {
+		p->over->slot = p->slot + SLOT;
+		p->over->left = p->over->slot + SLOT_LEFT;
+		p->over->site.addr = p->b.addr;
+	}
+	c = (struct gate_code){ .at = p->stub, .turn = first + TURN, .counts = p->b.kind == REPLAY_COUNT || r->debug->quiet };
+	p->left = p->alone ? p->slot + SLOT_LEFT : first + LEFT;
+	good = p->trap_only ? gate_stub_trap(p, &c) : p->b.cond ? gate_stub_condition(p, &r->debug->conds[p->b.cond - 1], &c) : gate_stub_count(p, &c);
 	if (!good)
 		return NULL;
 	TRY(tracee_write(t->real, p->stub, c.bytes, c.len));
 	TRY(tracee_write(t->real, p->slot + SLOT_RIP, &p->b.addr, 8));
 	a->used += (c.len + 16u) & ~15u;	/* behind a trap is nobody's beginning */
-	a->slots++;
+	a->slots += 1 + (p->over != NULL);
 	p->built = true;
+	if (p->over)
+		p->over->built = true;
 	return NULL;
+}
+
+/* The last first, since each goes on to the next. */
+static struct err *build_from(struct replay *r, struct rp_task *t, struct rp_gate *p)
+{
+	if (p->next)
+		TRY(build_from(r, t, p->next));
+	p->trap_only = !is_jump(r->debug, &p->b);
+	return p->next && !p->next->built ? NULL : build(r, t, p);
+}
+
+static struct err *build_group(struct replay *r, struct rp_task *t, const struct rp_set *s, struct rp_gate *lead)
+{
+	struct rp_mm *mm = t->mm;
+	bool good;
+
+	TRY(solid(t, lead->b.addr, &good));
+	if (good && is_jump(r->debug, &lead->b) && decode_group(t, s, lead))
+		TRY(build_from(r, t, lead));
+	if (lead->built)
+		return NULL;
+	if (lead->next || lead->over) {	/* it was no group, then; the others come later */
+		dissolve(mm, lead);
+		return build_group(r, t, s, lead);
+	}
+	lead->trap_only = true;
+	if (!displace_decode(t->real, lead->b.addr, 1, mm->solid_start, mm->solid_end, &lead->d) || may_repeat(lead->d.site.bytes))
+		return NULL;
+	lead->span = lead->d.site.len;
+	return build(r, t, lead);
 }
 
 void rp_gate_forget(struct rp_mm *mm)
@@ -325,7 +447,29 @@ static bool is_gate(const struct rp_debug *d, const struct replay_break *b)
 /* Which stubs: they differ by what is counted, and where. */
 static unsigned generation(const struct rp_debug *d, unsigned set)
 {
-	return (set * 2 + d->quiet) * 2 + (d->chain && d->chain->n) + 1;
+	return ((set * 2 + d->quiet) * 2 + (d->chain && d->chain->n)) * 2 + d->turns.on + 1;
+}
+
+/* The chain may be another one, of the same set. */
+static bool same_counters(const struct rp_debug *d, const struct rp_mm *mm)
+{
+	for (unsigned i = 0; i < mm->gate_n; i++) {
+		if (mm->gate[i].alone != alone(d, &mm->gate[i].b))
+			return false;
+	}
+	return true;
+}
+
+static void gates_of_set(const struct rp_debug *d, struct rp_mm *mm, const struct rp_set *s)
+{
+	rp_gate_forget(mm);
+	mm->gate = calloc(s->n + 1, sizeof(*mm->gate));
+	BUG_ON(!mm->gate, "out of memory for breakpoints");
+	for (unsigned i = 0; i < s->n; i++) {
+		if (is_gate(d, &s->b[i]))
+			mm->gate[mm->gate_n++].b = s->b[i];
+	}
+	arrange(d, mm);
 }
 
 /* Make those of the set, once; again where the code has changed. */
@@ -338,36 +482,32 @@ struct err *rp_gate_build(struct replay *r, struct rp_task *t, unsigned set)
 		return NULL;
 	if (mm->int3_n)		/* the code as it is, not int3s of ours, is what stubs are made of */
 		rp_int3_out_mm(mm, t->real);
-	if (mm->gate_gen != generation(r->debug, set)) {
+	if (mm->gate_gen != generation(r->debug, set) || !same_counters(r->debug, mm)) {
 		rp_int3_out_mm(mm, t->real);
-		rp_gate_forget(mm);
-		mm->gate = calloc(s->n + 1, sizeof(*mm->gate));
-		BUG_ON(!mm->gate, "out of memory for breakpoints");
-		for (unsigned i = 0; i < s->n; i++) {
-			if (is_gate(r->debug, &s->b[i]))
-				mm->gate[mm->gate_n++].b = s->b[i];
-		}
+		gates_of_set(r->debug, mm, s);
 		mm->gate_gen = generation(r->debug, set);
 	}
 	for (unsigned i = 0; i < mm->gate_n; i++) {
 		struct rp_gate *p = &mm->gate[i];
 		uint8_t now[SITE_MAX] = { 0 };
 
-		if (p->in || p->b.pid != t->rec_pid || !tracee_read_some(t->real, p->b.addr, now, sizeof(now)))
+		if (p->lead != p || p->in || p->b.pid != t->rec_pid || !tracee_read_some(t->real, p->b.addr, now, sizeof(now)))
 			continue;
 		if (patches_with(&mm->patches, p->b.addr)) {	/* the instruction is in a stub already: breaks.c */
-			p->built = p->tried = false;
+			dissolve(mm, p);
+			p->tried = false;
 			continue;
 		}
 		rp_alias_hide(mm, p->b.addr, now, sizeof(now));
-		if (p->tried && !memcmp(now, p->seen, sizeof(now)))
+		/* behind what a stub was made of landmark.c's jump may come and go */
+		if (p->tried && !memcmp(now, p->seen, p->built ? p->span : sizeof(now)))
 			continue;
 		if (rp_alias_jumps(mm))
 			rp_int3_out_mm(mm, t->real);
 		p->tried = true;
 		p->built = false;
 		memcpy(p->seen, now, sizeof(now));
-		TRY(build(r, t, s, p));
+		TRY(build_group(r, t, s, p));
 	}
 	return put_down(t);
 }
@@ -386,7 +526,7 @@ bool rp_gate_overlaps(const struct rp_mm *mm, uint64_t start, uint64_t end)
 	for (unsigned i = 0; i < mm->gate_n; i++) {
 		const struct rp_gate *p = &mm->gate[i];
 
-		if (p->built && !p->trap_only && p->site.addr < end && p->site.addr + p->site.len > start)
+		if (p->built && (!p->trap_only || p->lead != p) && p->site.addr < end && p->site.addr + p->site.len > start)
 			return true;
 	}
 	return false;
@@ -412,6 +552,8 @@ static bool gate_write(const struct rp_gate *p, pid_t real, bool jumps)
 	uint8_t jump[SITE_JUMP] = { 0xcc };
 	struct err *err;
 
+	if (p->lead != p)
+		return p->lead->built;
 	if (jumps && !p->trap_only && !site_jump(p->site.addr, p->stub, jump))
 		return false;
 	err = tracee_write(real, p->site.addr, jumps ? jump : p->site.bytes, p->trap_only ? 1 : SITE_JUMP);
@@ -459,12 +601,16 @@ void rp_gate_enter(struct rp_task *t, bool first)
 	for (unsigned i = 0; t->mm->gates_in && i < t->mm->gate_n; i++) {
 		const struct rp_gate *p = &t->mm->gate[i];
 
+		uint64_t in = t->regs.rip - p->site.addr;
+		bool inner = p->lead != p;
+
 		/* Just behind an int3 its signal is still to come: an interrupt was quicker. */
-		if (p->in && t->regs.rip - p->site.addr < (p->trap_only ? 1u : p->site.len) && (first || p->trap_only || t->regs.rip != p->site.addr)) {
-			t->regs.rip = p->copy + (t->regs.rip - p->site.addr);
-			t->dirty = true;
-			return;
-		}
+		if (!p->in || !p->copy || in >= (p->trap_only && !inner ? 1u : p->site.len) || (!in && !first && !p->trap_only && !inner))
+			continue;
+		/* where another one's jump is, the program's own way is not there */
+		t->regs.rip = !in && !first && inner && !p->trap_only ? p->stub : p->copy + in;
+		t->dirty = true;
+		return;
 	}
 }
 
@@ -475,7 +621,7 @@ void rp_gate_enter(struct rp_task *t, bool first)
 void rp_gate_interrupted(struct rp_task *t)
 {
 	for (unsigned i = 0; i < t->mm->gate_n; i++) {
-		if (t->mm->gate[i].built && t->regs.rip == t->mm->gate[i].copy)
+		if (t->mm->gate[i].built && t->mm->gate[i].copy && t->regs.rip == t->mm->gate[i].copy)
 			return;
 	}
 	rp_gate_leave(t);
@@ -486,7 +632,7 @@ void rp_gate_leave(struct rp_task *t)
 	for (unsigned i = 0; i < t->mm->gate_n; i++) {
 		const struct rp_gate *p = &t->mm->gate[i];
 
-		if (!p->built || (t->regs.rip != p->fall && (t->regs.rip < p->copy || t->regs.rip > p->end)))
+		if (!p->built || !p->copy || (t->regs.rip != p->fall && (t->regs.rip < p->copy || t->regs.rip > p->end)))
 			continue;
 		t->regs.rip = p->site.addr + (t->regs.rip == p->fall ? p->site.len : t->regs.rip - p->copy);
 		t->dirty = true;
@@ -522,9 +668,9 @@ bool rp_gate_trap(struct rp_task *t, bool *counted)
 	for (unsigned i = 0; i < t->mm->gate_n; i++) {
 		const struct rp_gate *p = &t->mm->gate[i];
 
-		if (!p->built || t->regs.rip != (p->trap_only ? p->site.addr + 1 : p->trap))
-			continue;
-		if (p->trap_only && !p->in)
+		bool int3 = p->trap_only && p->lead == p;
+
+		if (!p->built || t->regs.rip != (int3 ? p->site.addr + 1 : p->trap) || (int3 && !p->in))
 			continue;
 		at_place(t, p);
 		*counted = !p->trap_only;

@@ -22,27 +22,6 @@ static void put_rip(struct gate_code *c, uint8_t a, uint8_t b, uint8_t modrm, ui
 	put(c, &rel, 4);
 }
 
-static bool put_copy(struct rp_gate *p, struct gate_code *c)
-{
-	unsigned len, last = p->d.last != DISPLACE_PLAIN ? p->site.insn[p->site.n - 1].len : 0;
-
-	p->copy = c->at + c->len;
-	if (c->len + DISPLACE_MAX + 64 > STUB_ROOM || !displace_write(&p->d, p->copy, c->bytes + c->len, &len, &p->fall))
-		return false;
-	c->len += len;
-	p->end = p->copy + p->site.len - last;
-	return true;
-}
-
-bool gate_stub_trap(struct rp_gate *p, struct gate_code *c)
-{
-	bool good = put_copy(p, c);
-
-	PUT(c, 0xcc);
-	p->trap = c->at + c->len;
-	return good;
-}
-
 static void put_saved(const struct rp_gate *p, struct gate_code *c, uint8_t opcode)
 {
 	put_rip(c, 0x48, opcode, 0x0d, p->slot + SLOT_SAVE);		/* rcx */
@@ -56,16 +35,100 @@ static void put_word_at(struct gate_code *c, uint64_t addr, uint8_t displacement
 	PUT(c, 0x48, 0x8b, 0x01, 0x48, 0x8d, 0x40, displacement, 0x48, 0x89, 0x01);	/* rax = [rcx] + displacement; [rcx] = rax */
 }
 
-/* Flags stay as they are.  Returns where the distance of the branch to the trap is to be filled in. */
-static unsigned put_count(const struct rp_gate *p, struct gate_code *c, uint64_t turn)
+/* A jump if rcx is 0, to another part of the stub: jumps_here() with what it returns. */
+static unsigned put_jump_if_0(struct gate_code *c)
+{
+	PUT(c, 0xe3, 2, 0xeb, SITE_JUMP, 0xe9, 0, 0, 0, 0);	/* jrcxz 1f; jmp 2f; 1: jmp there; 2: */
+	return c->len;
+}
+
+static void jumps_here(struct gate_code *c, unsigned jump)
+{
+	int32_t rel = (int32_t)(c->len - jump);
+
+	memcpy(c->bytes + jump - 4, &rel, 4);
+}
+
+/* What is counted at the same address: at the beginning, whatever p itself decides. */
+static void put_over(const struct rp_gate *p, struct gate_code *c)
+{
+	if (!p->over)
+		return;
+	put_saved(p->over, c, 0x89);
+	put_word_at(c, p->over->left, 0xff);
+	put_word_at(c, c->turn, 0x01);
+	put_rip(c, 0x48, 0x89, 0x05, p->over->slot + SLOT_LAST);
+	put_saved(p->over, c, 0x8b);
+}
+
+/* Was that the last?  Then to put_over_trap(). */
+static unsigned put_over_test(const struct rp_gate *p, struct gate_code *c)
+{
+	unsigned jump;
+
+	if (!p->over)
+		return 0;
+	put_saved(p->over, c, 0x89);
+	PUT(c, 0x48, 0xb9);					/* mov rcx, addr */
+	put(c, &p->over->left, 8);
+	PUT(c, 0x48, 0x8b, 0x09);				/* mov rcx, [rcx] */
+	jump = put_jump_if_0(c);
+	put_saved(p->over, c, 0x8b);
+	return jump;
+}
+
+static void put_over_trap(const struct rp_gate *p, struct gate_code *c, unsigned jump)
+{
+	if (!p->over)
+		return;
+	jumps_here(c, jump);
+	p->over->stub = c->at + c->len;
+	put_saved(p->over, c, 0x8b);
+	PUT(c, 0xcc);
+	p->over->trap = c->at + c->len;
+}
+
+/* *over_ret: for put_over_trap(). */
+static bool put_copy(struct rp_gate *p, struct gate_code *c, unsigned *over_ret)
+{
+	unsigned len, last = p->d.last != DISPLACE_PLAIN ? p->site.insn[p->site.n - 1].len : 0;
+
+	*over_ret = put_over_test(p, c);
+	p->copy = c->at + c->len;
+	if (c->len + DISPLACE_MAX + 64 > STUB_ROOM || !displace_write(&p->d, p->copy, c->bytes + c->len, &len, &p->fall))
+		return false;
+	c->len += len;
+	p->end = p->copy + p->site.len - last;
+	return !p->next || site_jump(p->fall, p->next->stub, c->bytes + (p->fall - c->at));
+}
+
+bool gate_stub_trap(struct rp_gate *p, struct gate_code *c)
+{
+	bool inner = p->lead != p, good;
+	unsigned over;
+
+	if (inner) {
+		PUT(c, 0xcc, 0x90);	/* so that behind the trap is not where the copy begins */
+		p->trap = c->at + c->len - 1;
+	}
+	good = put_copy(p, c, &over);
+	if (!inner) {
+		PUT(c, 0xcc);
+		p->trap = c->at + c->len;
+	}
+	return good;
+}
+
+/* Flags stay as they are.  Returns the jump to the trap. */
+static unsigned put_count(const struct rp_gate *p, struct gate_code *c)
 {
 	unsigned branch;
 
 	put_saved(p, c, 0x89);
 	put_word_at(c, p->left, 0xff);
-	PUT(c, 0x48, 0x89, 0xc1, 0xe3, 0);			/* mov rcx, rax; jrcxz trap */
-	branch = c->len;
-	put_word_at(c, turn, 0x01);
+	PUT(c, 0x48, 0x89, 0xc1);				/* mov rcx, rax */
+	branch = put_jump_if_0(c);
+	put_word_at(c, c->turn, 0x01);
 	put_rip(c, 0x48, 0x89, 0x05, p->slot + SLOT_LAST);
 	put_saved(p, c, 0x8b);
 	return branch;
@@ -73,19 +136,22 @@ static unsigned put_count(const struct rp_gate *p, struct gate_code *c, uint64_t
 
 static void put_trap(struct rp_gate *p, struct gate_code *c, unsigned branch)
 {
-	c->bytes[branch - 1] = (uint8_t)(c->len - branch);
+	jumps_here(c, branch);
 	put_saved(p, c, 0x8b);
 	PUT(c, 0xcc);
 	p->trap = c->at + c->len;
 }
 
-bool gate_stub_count(struct rp_gate *p, struct gate_code *c, uint64_t turn)
+bool gate_stub_count(struct rp_gate *p, struct gate_code *c)
 {
-	unsigned branch = put_count(p, c, turn);
+	unsigned branch, over;
 
-	if (!put_copy(p, c))
+	put_over(p, c);
+	branch = put_count(p, c);
+	if (!put_copy(p, c, &over))
 		return false;
 	put_trap(p, c, branch);
+	put_over_trap(p, c, over);
 	return true;
 }
 
@@ -109,12 +175,12 @@ static void put_restore(const struct rp_gate *p, struct gate_code *c)
 	put_rip(c, 0x48, 0x8b, 0x25, p->slot + SLOT_SAVE);	/* mov rsp, [save] */
 }
 
-/* turn != 0: count those that are true. */
-bool gate_stub_condition(struct rp_gate *p, const struct rp_cond *cond, struct gate_code *c, uint64_t turn)
+bool gate_stub_condition(struct rp_gate *p, const struct rp_cond *cond, struct gate_code *c)
 {
 	uint64_t reg[REGS_WORDS];
-	unsigned hit[33], n;
+	unsigned hit[33], n, after, over;
 
+	put_over(p, c);
 	put_rip(c, 0x48, 0x89, 0x25, p->slot + SLOT_SAVE);	/* mov [save], rsp */
 	put_rip(c, 0x48, 0x8d, 0x25, p->area + STACK_TOP);	/* lea rsp, [top] */
 	PUT(c, 0x9c, 0x50, 0x51, 0x52, 0x53, 0x55, 0x56, 0x57,	/* pushfq; push rax, rcx, rdx, rbx, rbp, rsi, rdi */
@@ -127,17 +193,15 @@ bool gate_stub_condition(struct rp_gate *p, const struct rp_cond *cond, struct g
 		hit[i] += c->len;
 	c->len += n;
 	put_restore(p, c);
-	if (!put_copy(p, c))
+	after = c->len;
+	if (!put_copy(p, c, &over))
 		return false;
-	for (unsigned i = 0; hit[i]; i++) {
-		int32_t rel = (int32_t)(c->len - hit[i]);
-
-		memcpy(c->bytes + hit[i] - 4, &rel, 4);
-	}
+	for (unsigned i = 0; hit[i]; i++)
+		jumps_here(c, hit[i]);
 	put_restore(p, c);
-	if (turn) {
-		unsigned branch = put_count(p, c, turn);
-		int32_t rel = (int32_t)(p->copy - (c->at + c->len + 5));
+	if (c->counts) {
+		unsigned branch = put_count(p, c);
+		int32_t rel = (int32_t)(after - (c->len + 5));
 
 		PUT(c, 0xe9);
 		put(c, &rel, 4);
@@ -146,5 +210,6 @@ bool gate_stub_condition(struct rp_gate *p, const struct rp_cond *cond, struct g
 		PUT(c, 0xcc);
 		p->trap = c->at + c->len;
 	}
+	put_over_trap(p, c, over);
 	return true;
 }

@@ -237,6 +237,20 @@ static struct err *set_limits(const struct rp_debug *d, struct rp_task *t, uint6
 	return rp_gate_limit_all(t, limit);
 }
 
+/* The hop is going to run on with other stubs: what it has counted so far. */
+static void count_so_far(struct rp_debug *d, struct rp_task *t, uint64_t *limit, struct rp_hop *ret)
+{
+	uint64_t n = rp_gate_counted_all(t, *limit), last;
+
+	ret->fast += n;
+	*limit -= n;
+	for (unsigned i = 0; d->chain && i < d->chain->n; i++) {
+		n = rp_gate_counted(t, &d->chain->b[i], d->chain->limit[i] ? d->chain->limit[i] : RP_NO_LIMIT, &last);
+		d->chain->count[i] += n;
+		d->chain->limit[i] -= d->chain->limit[i] ? n : 0;
+	}
+}
+
 /* The count of a run that has ended; at a place of the chain it ended there. */
 static void counted_chain(const struct rp_debug *d, struct rp_chained *chain, const struct rp_task *t, const struct rp_set *s,
 			  struct rp_hop *ret)
@@ -255,33 +269,40 @@ static void counted_chain(const struct rp_debug *d, struct rp_chained *chain, co
 	}
 }
 
-static struct err *hop_run(struct replay *r, struct rp_task *t, bool step, struct rp_hop *ret)
+static struct err *set_stubs(struct replay *r, struct rp_task *t, unsigned set, uint64_t limit)
+{
+	struct rp_debug *d = r->debug;
+
+	d->now = rp_turns_begin(r, t, set);
+	TRY(rp_gate_build(r, t, d->now));
+	TRY(set_limits(d, t, limit));
+	return rp_turns_limit(r, t);
+}
+
+/* Until it stops; *again: with other stubs. */
+static struct err *run_stops(struct replay *r, struct rp_task *t, bool step, uint64_t limit, struct rp_hop *ret, bool *again)
 {
 	static struct values before, after;
 	struct rp_debug *d = r->debug;
-	const struct rp_set *s = d->sets[d->now];
-	uint64_t limit = d->limit ? d->limit : RP_NO_LIMIT;
-	struct err *err;
+	const struct rp_set *s = d->sets[ret->set];
+	uint64_t fast = ret->fast;
 
-	d->limit = 0;
-	free(t->mm->carried);
-	t->mm->carried = NULL;
-	d->skip = !d->nameless;
-	rp_restart_call(t);
-	ret->quiet = d->quiet;
-	if (s->n > s->watches && !step && !d->slow) {
-		TRY(rp_gate_build(r, t, d->now));
-		TRY(set_limits(d, t, limit));
-	}
+	*again = false;
 	values_read(r, s, &before);
 	for (bool first = true;; first = false) {
 		uint64_t pc = t->regs.rip;
+		struct err *err;
 		bool changed;
 
 		d->step = step || stands_on(t, s);
-		d->trapped = d->at_limit = d->leaving = d->left_trap = false;
+		d->trapped = d->at_limit = d->leaving = d->left_trap = d->turns.wanted = false;
 		err = rp_reach(r);
-		ret->fast = step ? 0 : rp_gate_counted_all(t, limit);
+		*again = err == &rp_stopped && d->turns.wanted;
+		if (*again) {
+			ret->fast = fast;
+			return NULL;
+		}
+		ret->fast = fast + (step ? 0 : rp_gate_counted_all(t, limit));
 		if (!err)
 			ret->kind = HOP_PENDING;
 		if (err != &rp_stopped)
@@ -302,6 +323,40 @@ static struct err *hop_run(struct replay *r, struct rp_task *t, bool step, struc
 			return NULL;
 		}
 	}
+}
+
+static struct err *hop_run(struct replay *r, struct rp_task *t, bool step, struct rp_hop *ret)
+{
+	struct rp_debug *d = r->debug;
+	const struct rp_set *s = d->sets[ret->set];
+	uint64_t limit = d->limit ? d->limit : RP_NO_LIMIT;
+	bool again = true;
+	struct err *err = NULL;
+
+	d->limit = 0;
+	d->skip = !d->nameless;
+	d->turns.on = false;
+	rp_restart_call(t);
+	ret->quiet = d->quiet;
+	while (again && !err) {
+		free(t->mm->carried);
+		t->mm->carried = NULL;
+		if (s->n > s->watches && !step && !d->slow)
+			err = set_stubs(r, t, ret->set, limit);
+		if (!err)
+			err = run_stops(r, t, step, limit, ret, &again);
+		rp_turns_end(r, t, !err && ret->kind != HOP_PENDING);
+		if (err || !again)
+			continue;
+		count_so_far(d, t, &limit, ret);
+		d->now = ret->set;
+		err = rp_turns_measure(r, t, ret->set);
+		if (rp_debug_user_interrupt(r)) {
+			ret->kind = HOP_INTERRUPTED;
+			return err;
+		}
+	}
+	return err;
 }
 
 struct err *rp_hop_counting(struct replay *r, unsigned set, struct rp_chained *chain, struct rp_hop *ret)

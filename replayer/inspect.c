@@ -90,6 +90,7 @@ void rp_debug_stop(struct replay *r)
 		free(d->sets[i]);
 	}
 	free(d->sets);
+	rp_turns_free(r);
 	free(d->pos.legs);
 	free(d->last_hit.legs);
 	free(d->divert_pos.legs);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "replayer/internal.h"
+#include "tracee/pun.h"
 #include "tracee/site.h"
 
 enum { SEARCH = 96, PLACE_BYTES = 20, FUNCTION_MAX = 16384, INSNS_MAX = 4096, STACK_WORDS = 96, CALLERS_MAX = 4, LAST = 12 };
@@ -16,26 +17,47 @@ enum { SEARCH = 96, PLACE_BYTES = 20, FUNCTION_MAX = 16384, INSNS_MAX = 4096, ST
 /* Addresses of instructions, in order. */
 struct code { const uint64_t *at; unsigned n; };
 
-static bool in_the_way(const struct rp_set *s, pid_t pid, uint64_t addr, unsigned len)
+/* As many bytes as a jump there would replace. */
+static unsigned place_len(struct rp_task *t, uint64_t addr)
+{
+	unsigned len;
+
+	return rp_gate_possible(t, addr, &len) ? len : 1;
+}
+
+bool rp_places_blocked(struct rp_task *t, const struct rp_set *s, uint64_t addr, unsigned len)
 {
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
 
-		if (b->kind < REPLAY_WRITE && b->pid == pid && b->addr + PLACE_BYTES > addr && b->addr < addr + len)
+		if (b->kind < REPLAY_WRITE && b->pid == t->rec_pid && b->addr + PLACE_BYTES > addr && b->addr < addr + len &&
+		    b->addr + place_len(t, b->addr) > addr)
 			return true;
 	}
 	return false;
 }
 
+/* Is landmark.c's own jump there, if it looks for the event's point? */
+static bool in_search(const struct replay *r, const struct rp_task *t, uint64_t addr, unsigned len)
+{
+	uint64_t point = r->ev.regs.rip;
+	struct pun jump;
+
+	if (r->ev.place != TRACE_AT_STATE || addr + len <= point || addr >= point + PLACE_BYTES)
+		return false;
+	return !pun_decode(t->real, point, &jump) || addr < point + jump.len;
+}
+
 static bool good_place(struct replay *r, struct rp_task *t, uint64_t pc, unsigned set)
 {
-	const struct trace_event *ev = &r->ev;
+	const struct rp_turns *turns = &r->debug->turns;
 	unsigned len;
 
-	if (!rp_gate_possible(t, pc, &len) || in_the_way(r->debug->sets[set], t->rec_pid, pc, len) || rp_alias_hot(pc, pc + len))
+	if (!rp_gate_possible(t, pc, &len) || rp_places_blocked(t, r->debug->sets[set], pc, len) || rp_alias_hot(pc, pc + len))
 		return false;
-	/* landmark.c's own jump */
-	return ev->place != TRACE_AT_STATE || pc + len + PLACE_BYTES < ev->regs.rip || pc > ev->regs.rip + PLACE_BYTES;
+	if (turns->known && pc < turns->at + PLACE_BYTES && pc + len > turns->at)
+		return false;
+	return !in_search(r, t, pc, len);
 }
 
 /*
@@ -112,7 +134,7 @@ static bool add(struct replay *r, struct rp_task *t, struct rp_places *p, uint64
 	if (p->n == RP_PLACES)
 		return false;
 	for (unsigned i = 0; i < p->n; i++) {	/* their jumps must not overlap */
-		if (p->addr[i] + PLACE_BYTES > at && at + PLACE_BYTES > p->addr[i])
+		if (p->addr[i] + place_len(t, p->addr[i]) > at && at + place_len(t, at) > p->addr[i])
 			return false;
 	}
 	if (!good_place(r, t, at, set) || !spares_stores(p, t, at, c))

@@ -375,14 +375,17 @@ static uint64_t bus_address(const struct trace_event *ev)
 
 /*
  * The same point as landmark_find() finds, with a debugger's breakpoints on the way: a breakpoint there and
- * a look at each turn, some 10 us each.
+ * a look at each turn, some 10 us each: for the last turns, see turns.c.
  */
+enum { PASSES_MAX = 300 };
+
 static struct err *slowly_to_state(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
 	enum rp_run stop;
 	siginfo_t info;
 	struct err *err;
 	bool found, again;
+	unsigned passes = 0;
 
 	r->debug->slow = true;
 	for (;;) {
@@ -394,10 +397,33 @@ static struct err *slowly_to_state(struct replay *r, struct rp_task *t, const st
 		}
 		rp_debug_also(r, t, ev->regs.rip);
 		err = rp_run(r, t, ev, &stop, &info);
-		if (rp_debug_also_done(r, t) && err == &rp_stopped)
+		if (rp_debug_also_done(r, t) && err == &rp_stopped) {
+			r->debug->turns.wanted = ++passes >= PASSES_MAX && rp_turns_possible(r, t);
+			if (r->debug->turns.wanted)
+				return err;
 			continue;
+		}
 		if (err)
 			return err;
+		if (stop == RUN_SYSCALL)
+			return diverge(t, ev, "expected a point in computing code, found system call %" PRId64, (int64_t)t->regs.orig_rax);
+		TRY(unexpected_signal(r, t, ev, &info, &again));
+	}
+}
+
+/* To the last turn; rp_stopped: stopped before. */
+static struct err *turns_to_state(struct replay *r, struct rp_task *t, const struct trace_event *ev)
+{
+	const struct rp_debug *d = r->debug;
+	enum rp_run stop;
+	siginfo_t info;
+	bool again;
+
+	for (;;) {
+		struct err *err = rp_run(r, t, ev, &stop, &info);
+
+		if (err)
+			return err == &rp_stopped && d->trapped && d->at_limit && t->regs.rip == d->turns.at ? NULL : err;
 		if (stop == RUN_SYSCALL)
 			return diverge(t, ev, "expected a point in computing code, found system call %" PRId64, (int64_t)t->regs.orig_rax);
 		TRY(unexpected_signal(r, t, ev, &info, &again));
@@ -415,15 +441,24 @@ static struct err *run_to_state(struct replay *r, struct rp_task *t, const struc
 /* With landmark.c's jump where nothing is in its way. */
 static struct err *debug_to_state(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
+	struct rp_debug *d = r->debug;
 	struct err *err;
 
-	if (r->debug->step)
+	if (d->step)
 		return run_to_state(r, t, ev);
-	r->debug->trapped = false;
+	d->trapped = false;
+	if (d->turns.on) {
+		TRY(turns_to_state(r, t, ev));
+		d->at_limit = d->trapped = false;
+		rp_turns_end(r, t, true);
+	}
+	if (rp_turns_near(r))
+		return run_to_state(r, t, ev);
 	err = landmark_find(r, t, ev);
-	if (err == &rp_stopped && !r->debug->trapped && !rp_debug_interrupted(r))
-		return run_to_state(r, t, ev);
-	return err;
+	if (err != &rp_stopped || d->trapped || rp_debug_interrupted(r))
+		return err;
+	d->turns.wanted = d->quiet && rp_turns_possible(r, t);
+	return d->turns.wanted ? &rp_stopped : run_to_state(r, t, ev);
 }
 
 static struct err *reach_signal(struct replay *r, struct rp_task *t, const struct trace_event *ev)
