@@ -464,7 +464,6 @@ static struct err *breakable(struct replay *r, uint32_t serial, struct replay_st
 	struct err *err;
 	bool kept;
 
-	TRY(rp_checkpoint_start(r));
 	rp_pos_copy(&start, &d->pos);
 	here = rp_checkpoint_before(r, &start, false);
 	kept = !here || here->keep;

@@ -363,17 +363,6 @@ struct err *rp_checkpoint_take(struct replay *r)
 	return NULL;
 }
 
-struct err *rp_checkpoint_start(struct replay *r)
-{
-	const struct rp_pos *p = &r->debug->pos;
-	const struct rp_checkpoint *c = rp_checkpoint_before(r, p, false);
-	bool far = !c || r->debug->clock_ns > c->clock_ns + SPACING_NS;
-
-	for (unsigned i = 0; i < p->legs_n && !far; i++)
-		far = r->debug->sets[p->legs[i].set]->soft;
-	return far ? rp_checkpoint_take(r) : NULL;
-}
-
 uint64_t rp_spacing(const struct replay *r)
 {
 	uint64_t costs = r->debug->cost_ns * SPACING_COSTS;

@@ -416,8 +416,6 @@ void rp_hop_track(struct replay *r, const struct rp_hop *hop);
 /* checkpoint.c */
 struct err *rp_checkpoint_take(struct replay *r);
 struct err *rp_checkpoint_maybe(struct replay *r);
-/* A move begins that may have to come back here: where that is a long way, or one through runs with protected pages. */
-struct err *rp_checkpoint_start(struct replay *r);
 uint64_t rp_spacing(const struct replay *r);
 struct err *rp_checkpoint_restore(struct replay *r, struct rp_checkpoint *c);
 void rp_checkpoint_drop(struct replay *r, struct rp_checkpoint *c);

@@ -487,8 +487,6 @@ struct err *replay_forward(struct replay *r, struct replay_stop *ret)
 	r->debug->back_step.set = false;
 	view = rp_catch_leave(r);
 	if (!err)
-		err = rp_checkpoint_start(r);
-	if (!err)
 		err = rp_catch_now(r, &view, ret, &done);
 	while (!err && !done)
 		err = forward_hop(r, false, 0, &hop, ret, &done);

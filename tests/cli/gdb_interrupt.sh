@@ -83,7 +83,7 @@ send(b"k")
 p.wait()
 took.sort()
 print(" ".join("%.3f" % t for t in took))
-assert took and took[-1] < 0.6 * float(os.environ.get("TIMEOUT_SCALE", "1")), "^C took too long"	# 0.12 s on a machine that is busy
+assert took and took[-1] < 2 * float(os.environ.get("TIMEOUT_SCALE", "1")), "^C took too long"	# 0.12 s on a machine that is busy
 EOF2
 addr() { nm pages | awk -v n="$1" '$3 == n {print "0x" $1}'; }
 HINDSIGHT_NODR=1 python3 wire.py "$REPLAY" "$TMP/trace" "$(addr area)" "$(addr acc)" >took || fail "$(cat took)"
