@@ -21,38 +21,12 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "replayer/alias_stub.h"
-#include "replayer/displace.h"
+#include "replayer/alias.h"
 #include "replayer/internal.h"
 
-enum { AREAS = RP_AREAS, CODE_PAGES = 24, DATA = CODE_PAGES * PAGE_BYTES, ALIASES = DATA + PAGE_BYTES,
+enum { AREAS = RP_AREAS, CODE_PAGES = 192, DATA = CODE_PAGES * PAGE_BYTES, ALIASES = DATA + PAGE_BYTES,
        SAVED = ALIASES + ALIAS_PAGES * PAGE_BYTES, AREA = SAVED + ALIAS_PAGES * PAGE_BYTES,
-       STUBS = 512, HOT = 256, HEAT = 12, HEAT_AGAIN = 3, PATCH_AFTER = 6, STEPS_OUT = 400, NEAR = 64, BACK = 12, PUSHES = 50 };
-
-struct stub {
-	uint64_t from, to;		/* its code */
-	unsigned n, faults;
-	struct alias_insn insn[SITE_INSNS];
-	enum { STUB_ALONE = 0, STUB_JUMP, STUB_RESTS, STUB_GONE } kind;	/* entered by faults only; `site' jumps to it; ... will again */
-	bool tried;			/* ALONE: no use to try a jump */
-	struct site site;		/* ALONE: the instruction's bytes */
-	uint64_t solid_start, solid_end;	/* what the site was chosen in */
-	uint8_t bytes[SITE_JUMP];
-};
-
-struct rp_alias {
-	struct alias_view view, made;	/* made: what the stubs are for */
-	unsigned heat, faults, pushed;
-	bool in, refused;
-	bool from_stub;			/* the last stop was in a stub */
-	unsigned stubs_n, jumps;
-	struct stub stub[STUBS];
-	unsigned used[AREAS];
-};
-
-/* Instructions worth a jump, from before: in whatever process, and checkpoints of it. */
-static uint64_t hot[HOT];
-static unsigned hot_n;
+       HEAT = 12, HEAT_AGAIN = 3, PATCH_AFTER = 6, STEPS_OUT = 400, STUBS_MAX = 4096, STUBS_MORE = 128 };
 
 static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4)
 {
@@ -117,6 +91,14 @@ static struct err *tell_area(struct rp_task *t, unsigned which)
 	return tracee_write(t->real, t->mm->alias_area[which] + DATA, words, sizeof(words));
 }
 
+static void begin_anew(struct rp_alias *a)
+{
+	a->stubs_n = a->wanting = a->index_n = 0;
+	memset(a->index, 0, sizeof(a->index));
+	a->made = a->view;
+	memset(a->used, 0, sizeof(a->used));
+}
+
 struct err *rp_alias_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 {
 	struct rp_mm *mm = t->mm;
@@ -132,7 +114,7 @@ struct err *rp_alias_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 		for (unsigned k = i--; k < AREAS; k++)
 			mm->alias_area[k] = k + 1 < AREAS ? mm->alias_area[k + 1] : 0;
 		if (mm->alias)
-			mm->alias->stubs_n = 0;
+			begin_anew(mm->alias);
 	}
 	return NULL;
 }
@@ -189,11 +171,11 @@ void rp_alias_out(struct rp_mm *mm, pid_t real)
 
 	if (!a)
 		return;
-	for (unsigned i = 0; i < a->stubs_n; i++) {
-		if (a->stub[i].kind != STUB_JUMP)
-			continue;
-		err_free(tracee_write(real, a->stub[i].site.addr, a->stub[i].site.bytes, SITE_JUMP));
-		a->stub[i].kind = STUB_RESTS;
+	for (unsigned i = 0; i < a->jumps; i++) {
+		struct stub *s = &a->stub[a->jump[i]];
+
+		err_free(tracee_write(real, s->site.addr, s->site.bytes, SITE_JUMP));
+		s->kind = STUB_RESTS;
 	}
 	if (a->in)
 		log_debug("doubled pages: %u stubs, %u of them with jumps, %u faults", a->stubs_n, a->jumps, a->faults);
@@ -227,14 +209,11 @@ static size_t program_bytes(struct rp_task *t, uint64_t addr, uint8_t bytes[SITE
 /* The one for an instruction alone, if that is still what is there: a JIT compiler writes other code without an event. */
 static struct stub *stub_of(struct rp_task *t, uint64_t addr)
 {
-	struct rp_alias *a = t->mm->alias;
 	uint8_t bytes[SITE_MAX];
+	struct stub *s;
+	unsigned which;
 
-	for (unsigned i = 0; i < a->stubs_n; i++) {
-		struct stub *s = &a->stub[i];
-
-		if (s->kind != STUB_ALONE || s->insn[0].addr != addr)
-			continue;
+	while ((s = alias_find(t->mm->alias, addr, STUB_ALONE, &which))) {
 		if (program_bytes(t, addr, bytes) >= s->site.len && !memcmp(bytes, s->site.bytes, s->site.len))
 			return s;
 		s->kind = STUB_GONE;
@@ -242,7 +221,7 @@ static struct stub *stub_of(struct rp_task *t, uint64_t addr)
 	return NULL;
 }
 
-static struct err *write_code(struct rp_task *t, unsigned area, struct alias_code *c, struct stub *s)
+struct err *alias_write_code(struct rp_task *t, unsigned area, struct alias_code *c, struct stub *s)
 {
 	s->from = c->at;
 	s->to = c->at + c->len;
@@ -250,7 +229,7 @@ static struct err *write_code(struct rp_task *t, unsigned area, struct alias_cod
 	return tracee_write(t->real, c->at, c->bytes, c->len);
 }
 
-static struct err *begin_code(struct rp_task *t, uint64_t addr, struct alias_code *c, unsigned *area)
+struct err *alias_begin_code(struct rp_task *t, uint64_t addr, struct alias_code *c, unsigned *area)
 {
 	struct rp_alias *a = t->mm->alias;
 	bool had;
@@ -278,171 +257,18 @@ static struct err *stub_make(struct rp_task *t, uint64_t addr, struct stub **ret
 	unsigned area;
 
 	*ret = NULL;
-	if (a->stubs_n == STUBS)
-		return NULL;
 	*s = (struct stub){ .n = 1 };
 	program_bytes(t, addr, s->site.bytes);
-	TRY(begin_code(t, addr, &c, &area));
+	TRY(alias_begin_code(t, addr, &c, &area));
 	if (!c.at)
 		return NULL;
 	if (!alias_put(&c, &a->view, t->real, addr, &s->insn[0]) || !s->insn[0].stores || !alias_put_jump(&c, addr + s->insn[0].len))
 		s->insn[0] = (struct alias_insn){ .addr = addr, .len = s->insn[0].len };	/* remembered: none */
 	s->site.len = s->insn[0].len ? s->insn[0].len : 1;
-	TRY(write_code(t, area, &c, s));
+	TRY(alias_write_code(t, area, &c, s));
 	a->stubs_n++;
+	alias_index(a, s);
 	*ret = s;
-	return NULL;
-}
-
-/* ---- jumps ----------------------------------------------------------------------------------------------- */
-
-static bool near_point(const struct replay *r, uint64_t start, uint64_t end)
-{
-	const struct trace_event *ev = &r->ev;
-
-	return ev->place == TRACE_AT_STATE && start < ev->regs.rip + NEAR && end + NEAR > ev->regs.rip;
-}
-
-static bool in_the_way(struct replay *r, struct rp_task *t, uint64_t start, uint64_t end)
-{
-	const struct rp_set *s = r->debug->sets[r->debug->now];
-
-	for (unsigned i = 0; i < s->n; i++) {
-		if (s->b[i].kind < REPLAY_WRITE && s->b[i].pid == t->rec_pid && s->b[i].addr >= start && s->b[i].addr < end)
-			return true;
-	}
-	return rp_gate_overlaps(t->mm, start, end) || near_point(r, start, end);
-}
-
-static bool overlaps(const struct stub *s, uint64_t start, uint64_t end)
-{
-	return s->kind == STUB_JUMP && s->site.addr < end && s->site.addr + s->site.len > start;
-}
-
-static bool others_there(const struct rp_alias *a, uint64_t start, uint64_t end)
-{
-	for (unsigned i = 0; i < a->stubs_n; i++) {
-		if (overlaps(&a->stub[i], start, end))
-			return true;
-	}
-	return false;
-}
-
-/* Jumps there give way; what of theirs is not in the new one gets another. */
-static void push_aside(struct rp_task *t, uint64_t start, uint64_t end)
-{
-	struct rp_alias *a = t->mm->alias;
-
-	for (unsigned i = 0; i < a->stubs_n; i++) {
-		struct stub *s = &a->stub[i];
-
-		if (!overlaps(s, start, end))
-			continue;
-		err_free(tracee_write(t->real, s->site.addr, s->site.bytes, SITE_JUMP));
-		s->kind = STUB_GONE;
-		a->jumps--;
-		for (unsigned k = 0; k < a->stubs_n; k++) {
-			if (a->stub[k].kind == STUB_ALONE && a->stub[k].insn[0].addr >= s->site.addr && a->stub[k].insn[0].addr < s->site.addr + s->site.len)
-				a->stub[k].tried = false;
-		}
-	}
-}
-
-/* A place for a jump that has the instruction in it: it is the first; or the last, if what follows is branched to. */
-static bool find_site(struct replay *r, struct rp_task *t, const struct alias_insn *in, struct displaced *d)
-{
-	struct rp_alias *a = t->mm->alias;
-	struct displaced first;
-	uint64_t start, end;
-	bool forward;
-	unsigned len;
-
-	if (r->probes || !rp_gate_solid(t, in->addr - BACK) || !rp_gate_solid(t, in->addr))
-		return false;
-	start = t->mm->solid_start;
-	end = t->mm->solid_end;
-	forward = displace_decode_any(t->real, in->addr, SITE_JUMP, start, end, d) && !in_the_way(r, t, in->addr, in->addr + d->site.len);
-	if (forward && !others_there(a, in->addr, in->addr + d->site.len))
-		return true;
-	first = *d;
-	for (unsigned back = 1; back <= BACK; back++) {
-		uint64_t at = in->addr - back;
-
-		len = back + in->len;
-		if (len < SITE_JUMP || !site_insn_starts(t->real, at, in->addr) || !displace_decode_any(t->real, at, len, start, end, d))
-			continue;
-		if (d->site.len == len && !in_the_way(r, t, at, at + len) && !others_there(a, at, at + len))
-			return true;
-	}
-	*d = first;
-	if (!forward || a->pushed++ > PUSHES)
-		return false;
-	push_aside(t, d->site.addr, d->site.addr + d->site.len);
-	return true;
-}
-
-/*
- * The program's code, while a site is chosen, or (back) with what we have put there: a branch that is now in a stub would
- * not be seen, and its target might be inside the new site; the rest of a replaced instruction would be taken for others.
- */
-static void all_bare(struct rp_task *t, bool back)
-{
-	const struct rp_alias *a = t->mm->alias;
-	const uint8_t trap = 0xcc;
-
-	for (unsigned i = 0; i < t->mm->int3_n; i++)
-		err_free(tracee_write(t->real, t->mm->int3[i].at, back ? &trap : &t->mm->int3[i].byte, 1));
-	rp_gate_bare(t->mm, t->real, back);
-	for (unsigned i = 0; i < a->stubs_n; i++) {
-		if (a->stub[i].kind == STUB_JUMP)
-			err_free(tracee_write(t->real, a->stub[i].site.addr, back ? a->stub[i].bytes : a->stub[i].site.bytes, SITE_JUMP));
-	}
-}
-
-static struct err *write_stub(struct replay *r, struct rp_task *t, struct stub *of, struct stub *s, bool *good)
-{
-	static struct alias_code c;
-	struct displaced d;
-	unsigned area;
-
-	*good = false;
-	if (!find_site(r, t, &of->insn[0], &d))
-		return NULL;
-	*s = (struct stub){ .site = d.site, .n = d.site.n, .solid_start = t->mm->solid_start, .solid_end = t->mm->solid_end };
-	TRY(begin_code(t, d.site.addr, &c, &area));
-	if (!c.at)
-		return NULL;
-	for (unsigned i = 0; i < s->n; i++) {
-		if (!alias_put(&c, &t->mm->alias->view, t->real, d.site.addr + d.site.insn[i].at, &s->insn[i]) || s->insn[i].len != d.site.insn[i].len)
-			return NULL;
-	}
-	*good = alias_put_jump(&c, d.site.addr + d.site.len) && site_jump(d.site.addr, c.at, s->bytes);
-	return *good ? write_code(t, area, &c, s) : NULL;
-}
-
-static struct err *jump_in(struct replay *r, struct rp_task *t, struct stub *of)
-{
-	struct rp_alias *a = t->mm->alias;
-	struct stub *s = &a->stub[a->stubs_n];
-	struct err *err;
-	bool good;
-
-	of->tried = true;
-	if (a->stubs_n == STUBS)
-		return NULL;
-	all_bare(t, false);
-	err = write_stub(r, t, of, s, &good);
-	all_bare(t, true);
-	if (err || !good)
-		return err;
-	err = tracee_write(t->real, s->site.addr, s->bytes, SITE_JUMP);
-	if (err_catch(&err, ERR_OS))
-		return NULL;
-	if (err)
-		return err;
-	s->kind = STUB_JUMP;
-	a->stubs_n++;
-	a->jumps++;
 	return NULL;
 }
 
@@ -454,35 +280,10 @@ static bool nearly_full(const struct rp_alias *a)
 		if (a->used[i] > DATA * 3 / 4)
 			return true;
 	}
-	return a->stubs_n > STUBS * 3 / 4;
+	return a->stubs_n > STUBS_MAX * 3 / 4 || a->index_n > ALIAS_INDEX * 3 / 4;
 }
 
-static void begin_anew(struct rp_alias *a)
-{
-	a->stubs_n = 0;
-	a->made = a->view;
-	memset(a->used, 0, sizeof(a->used));
-}
-
-/* A jump that was there before, if it can be again. */
-static void wake(struct replay *r, struct rp_task *t, struct stub *s)
-{
-	uint64_t start = s->site.addr, end = start + s->site.len;
-	uint8_t bytes[SITE_MAX];
-	struct err *err;
-
-	if (s->kind != STUB_RESTS || r->probes || in_the_way(r, t, start, end) || others_there(t->mm->alias, start, end) ||
-	    tracee_read_some(t->real, start, bytes, s->site.len) != s->site.len || memcmp(bytes, s->site.bytes, s->site.len))
-		return;
-	err = tracee_write(t->real, start, s->bytes, SITE_JUMP);
-	if (!err) {
-		s->kind = STUB_JUMP;
-		t->mm->alias->jumps++;
-	}
-	err_free(err);
-}
-
-static struct err *come_in(struct replay *r, struct rp_task *t, const struct rp_set *s)
+static struct err *come_in(struct rp_task *t, const struct rp_set *s)
 {
 	struct rp_mm *mm = t->mm;
 	struct rp_alias *a = mm->alias;
@@ -524,8 +325,6 @@ static struct err *come_in(struct replay *r, struct rp_task *t, const struct rp_
 		begin_anew(a);
 	for (unsigned i = 0; a->in && i < AREAS && mm->alias_area[i]; i++)
 		TRY(tell_area(t, i));
-	for (unsigned i = 0; a->in && i < a->stubs_n; i++)
-		wake(r, t, &a->stub[i]);
 	return NULL;
 }
 
@@ -545,6 +344,24 @@ void rp_alias_forget(struct rp_task *t, uint64_t at, uint64_t len)
 	}
 }
 
+static void room_for_more(struct rp_alias *a, unsigned more)
+{
+	if (a->stubs_n + more <= a->stubs_max)
+		return;
+	a->stubs_max = (a->stubs_n + more) * 3 / 2;
+	a->stub = realloc(a->stub, a->stubs_max * sizeof(*a->stub));
+	BUG_ON(!a->stub, "out of memory for watchpoints");
+}
+
+static struct rp_alias *alias_create(unsigned stubs)
+{
+	struct rp_alias *a = calloc(1, sizeof(*a));
+
+	BUG_ON(!a, "out of memory for watchpoints");
+	room_for_more(a, stubs + STUBS_MORE);
+	return a;
+}
+
 /* For a copy of the process, whose areas have the same stubs in them. */
 void rp_alias_copy(struct rp_mm *copy, const struct rp_mm *mm)
 {
@@ -552,34 +369,13 @@ void rp_alias_copy(struct rp_mm *copy, const struct rp_mm *mm)
 
 	if (!a || a->in || !a->stubs_n)
 		return;
-	copy->alias = calloc(1, sizeof(*a));
-	BUG_ON(!copy->alias, "out of memory for watchpoints");
+	copy->alias = alias_create(a->stubs_n);
 	copy->alias->made = a->made;
 	copy->alias->stubs_n = a->stubs_n;
 	memcpy(copy->alias->stub, a->stub, a->stubs_n * sizeof(a->stub[0]));
 	memcpy(copy->alias->used, a->used, sizeof(a->used));
-}
-
-/* ---- what is hot ------------------------------------------------------------------------------------------- */
-
-static bool was_hot(uint64_t addr)
-{
-	for (unsigned i = 0; i < hot_n; i++) {
-		if (hot[i] == addr)
-			return true;
-	}
-	return false;
-}
-
-bool rp_alias_hot(uint64_t start, uint64_t end)
-{
-	enum { BEFORE = 4, BEHIND = 12 };
-
-	for (unsigned i = 0; i < hot_n; i++) {
-		if (start < hot[i] + BEHIND && end + BEFORE > hot[i])
-			return true;
-	}
-	return false;
+	memcpy(copy->alias->index, a->index, sizeof(a->index));
+	copy->alias->index_n = a->index_n;
 }
 
 /* ---- tasks in stubs --------------------------------------------------------------------------------------- */
@@ -630,19 +426,15 @@ void rp_alias_leave(struct rp_task *t)
 }
 
 /* An instruction that a jump has replaced: in its stub. */
-static void into_site(const struct rp_alias *a, struct rp_task *t, uint64_t addr)
+static void into_site(struct rp_alias *a, struct rp_task *t, uint64_t addr)
 {
-	for (unsigned i = 0; a->jumps && i < a->stubs_n; i++) {
-		const struct stub *s = &a->stub[i];
+	unsigned which;
+	struct stub *s = a->jumps ? alias_find(a, addr, STUB_JUMP, &which) : NULL;
 
-		for (unsigned k = 0; s->kind == STUB_JUMP && k < s->n; k++) {
-			if (s->insn[k].addr == addr) {
-				t->regs.rip = s->insn[k].stub;
-				t->dirty = true;
-				return;
-			}
-		}
-	}
+	if (!s)
+		return;
+	t->regs.rip = s->insn[which].stub;
+	t->dirty = true;
 }
 
 void rp_alias_enter(struct rp_task *t)
@@ -678,10 +470,10 @@ void rp_alias_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t
 {
 	const struct rp_alias *a = mm->alias;
 
-	for (unsigned i = 0; a && a->jumps && i < a->stubs_n; i++) {
-		const struct stub *s = &a->stub[i];
+	for (unsigned i = 0; a && i < a->jumps; i++) {
+		const struct stub *s = &a->stub[a->jump[i]];
 
-		for (unsigned k = 0; s->kind == STUB_JUMP && k < SITE_JUMP; k++) {
+		for (unsigned k = 0; k < SITE_JUMP; k++) {
 			if (s->site.addr + k - addr < len)
 				bytes[s->site.addr + k - addr] = s->site.bytes[k];
 		}
@@ -693,10 +485,10 @@ void rp_alias_bare(struct rp_task *t, uint64_t rip, bool back)
 {
 	struct rp_alias *a = t->mm->alias;
 
-	for (unsigned i = 0; a && a->jumps && i < a->stubs_n; i++) {
-		const struct stub *s = &a->stub[i];
+	for (unsigned i = 0; a && i < a->jumps; i++) {
+		const struct stub *s = &a->stub[a->jump[i]];
 
-		if (s->kind == STUB_JUMP && rip >= s->site.addr && rip < s->site.addr + s->site.len)
+		if (rip >= s->site.addr && rip < s->site.addr + s->site.len)
 			err_free(tracee_write(t->real, s->site.addr, back ? s->bytes : s->site.bytes, SITE_JUMP));
 	}
 }
@@ -716,31 +508,37 @@ static struct err *fault(struct replay *r, struct rp_task *t, bool *ret)
 	struct rp_mm *mm = t->mm;
 	struct rp_alias *a = mm->alias;
 	struct stub *s;
+	unsigned which;
 
-	if (!a) {
-		a = mm->alias = calloc(1, sizeof(*a));
-		BUG_ON(!a, "out of memory for watchpoints");
-	}
+	if (!a)
+		a = mm->alias = alias_create(0);
 	rp_gate_enter(t, true);		/* moved by gate.c: from where it is now */
 	if (a->from_stub || !may_run_elsewhere(r, t) || a->refused)
 		return NULL;
-	if (!a->in && !a->stubs_n && a->heat++ < (hot_n ? HEAT_AGAIN : HEAT))
+	if (!a->in && !a->stubs_n && a->heat++ < (alias_any_hot() ? HEAT_AGAIN : HEAT))
 		return NULL;
 	TRY(rp_regs_flush(t));
 	if (!a->in)
-		TRY(come_in(r, t, r->debug->sets[r->debug->now]));
+		TRY(come_in(t, r->debug->sets[r->debug->now]));
 	if (!a->in)
 		return NULL;
+	room_for_more(a, STUBS_MORE);
+	s = alias_find(a, t->regs.rip, STUB_RESTS, &which);
+	if (s)
+		alias_wake(r, t, s);
+	if (s && s->kind == STUB_JUMP) {	/* the program's bytes are not there any more */
+		into_site(a, t, t->regs.rip);
+		a->faults++;
+		*ret = true;
+		return NULL;
+	}
 	s = stub_of(t, t->regs.rip);
-	if (!s)
+	if (!s && a->stubs_n < STUBS_MAX)
 		TRY(stub_make(t, t->regs.rip, &s));
 	if (!s || !s->insn[0].stub)
 		return NULL;
-	if (!s->tried && (++s->faults >= PATCH_AFTER || was_hot(t->regs.rip))) {
-		if (hot_n < HOT && !was_hot(t->regs.rip))
-			hot[hot_n++] = t->regs.rip;
-		TRY(jump_in(r, t, s));
-	}
+	if (!s->tried && (++s->faults >= PATCH_AFTER || alias_was_hot(t->regs.rip)))
+		TRY(alias_want(r, t, s));
 	t->regs.rip = s->insn[0].stub;
 	t->dirty = true;
 	into_site(a, t, s->insn[0].addr);
@@ -770,6 +568,8 @@ bool rp_alias_fault(struct replay *r, struct rp_task *t, const siginfo_t *info)
 
 void rp_alias_free(struct rp_mm *mm)
 {
+	if (mm->alias)
+		free(mm->alias->stub);
 	free(mm->alias);
 	mm->alias = NULL;
 }

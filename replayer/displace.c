@@ -52,16 +52,15 @@ static void note(struct displaced *d, const cs_insn *insn)
 }
 
 /*
- * A switch jumps through a table, maybe to the second of the displaced instructions.  True when nothing near (ff 24, ff e0 to e7) can lead
- * there: a jump that is known to go through a table is asked for by far.c; any other might go anywhere.
+ * A switch jumps through a table, maybe to the second of the displaced instructions; a function may begin there that is only called
+ * through its address.  True when neither is so, and no other indirect jump is near (ff 24, ff e0 to e7), which might go anywhere.
  */
-static bool no_table_into(pid_t tid, const struct site *s, uint64_t start, uint64_t end)
+static bool nobody_jumps_into(pid_t tid, const struct site *s, uint64_t start, uint64_t end)
 {
 	enum { WINDOW = 4096, BEFORE = 64 };
 	uint8_t code[2 * WINDOW + BEFORE];
 	uint64_t addr = s->addr, from = addr - start > WINDOW + BEFORE ? addr - WINDOW - BEFORE : start, to = end - addr > WINDOW ? addr + WINDOW : end;
 	size_t n = tracee_read_some(tid, from, code, to - from);
-	bool tables = false;
 
 	for (size_t i = from == start ? 0 : BEFORE; i + 1 < n; i++) {
 		if (i >= 10 && code[i] == 0xff && code[i + 1] == 0xe0 &&
@@ -71,9 +70,8 @@ static bool no_table_into(pid_t tid, const struct site *s, uint64_t start, uint6
 			continue;
 		if (!tables_jump(code, i, n))
 			return false;
-		tables = true;
 	}
-	return n > 0 && !(tables && far_tables_into(tid, start, end, addr, addr + s->len));
+	return n > 0 && !far_tables_into(tid, start, end, addr, addr + s->len);
 }
 
 static bool decode(pid_t tid, uint64_t addr, unsigned want, uint64_t start, uint64_t end, bool any, struct displaced *ret)
@@ -106,7 +104,7 @@ static bool decode(pid_t tid, uint64_t addr, unsigned want, uint64_t start, uint
 	if (insn)
 		cs_free(insn, 1);
 	memcpy(ret->site.bytes, code, SITE_MAX);
-	return good && (ret->site.n == 1 || (site_nobody_branches(tid, addr, addr + ret->site.len) && no_table_into(tid, &ret->site, start, end) &&
+	return good && (ret->site.n == 1 || (site_nobody_branches(tid, addr, addr + ret->site.len) && nobody_jumps_into(tid, &ret->site, start, end) &&
 							  !far_branches_into(tid, start, end, addr, addr + ret->site.len)));
 }
 

@@ -1,0 +1,54 @@
+/*
+ * alias.h - between alias.c and alias_jump.c: the stubs of an address space.
+ */
+#ifndef REPLAYER_ALIAS_H
+#define REPLAYER_ALIAS_H
+
+#include "replayer/alias_stub.h"
+#include "replayer/internal.h"
+#include "tracee/site.h"
+
+enum { ALIAS_JUMPS = 1024, ALIAS_INDEX = 1 << 14 };
+
+struct stub {
+	uint64_t from, to;		/* its code */
+	unsigned n, faults;
+	struct alias_insn insn[SITE_INSNS];
+	enum stub_kind { STUB_ALONE = 0, STUB_JUMP, STUB_RESTS, STUB_GONE } kind;	/* entered by faults only; `site' jumps to it; ... will again */
+	bool tried, wants;		/* ALONE: a jump was tried for; is worth having */
+	struct site site;		/* ALONE: the instruction's bytes */
+	uint64_t solid_start, solid_end;	/* what the site was chosen in */
+	uint8_t bytes[SITE_JUMP];
+};
+
+struct rp_alias {
+	struct alias_view view, made;	/* made: what the stubs are for */
+	unsigned heat, faults, pushed;
+	bool in, refused;
+	bool from_stub;			/* the last stop was in a stub */
+	unsigned stubs_n, jumps;
+	struct stub *stub;		/* there is always room for STUBS_MORE */
+	unsigned stubs_max;
+	uint16_t jump[ALIAS_JUMPS];	/* those that are in: indices of stubs, `jumps' of them */
+	unsigned wanting;		/* stubs that a jump is worth having for */
+	struct { uint16_t stub, insn; } index[ALIAS_INDEX];	/* of instructions; stub: index + 1, 0: free.  See alias_find() */
+	unsigned index_n;
+	unsigned used[RP_AREAS];	/* bytes of code in each area */
+};
+
+/* Room for a stub near addr: c->at is where; 0: there is none.  Write: into it, once its code is known. */
+struct err *alias_begin_code(struct rp_task *t, uint64_t addr, struct alias_code *c, unsigned *area);
+struct err *alias_write_code(struct rp_task *t, unsigned area, struct alias_code *c, struct stub *s);
+
+/* alias_jump.c */
+/* The stub of that kind that has the instruction at addr; *insn: which one of its. */
+struct stub *alias_find(struct rp_alias *a, uint64_t addr, enum stub_kind kind, unsigned *insn);
+void alias_index(struct rp_alias *a, const struct stub *s);
+bool alias_was_hot(uint64_t addr);
+bool alias_any_hot(void);
+/* A jump would be worth having for that instruction: now, or with the next ones. */
+struct err *alias_want(struct replay *r, struct rp_task *t, struct stub *s);
+/* One that rests is put in again, if it can be. */
+void alias_wake(struct replay *r, struct rp_task *t, struct stub *s);
+
+#endif

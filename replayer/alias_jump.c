@@ -1,0 +1,328 @@
+/*
+ * alias_jump.c - jumps to the stubs of alias.c: stores that happen all the time go on without even a fault.
+ */
+#include <string.h>
+
+#include "replayer/alias.h"
+#include "replayer/displace.h"
+
+enum { HOT = 4096, NEAR = 64, BACK = 12, AROUND = BACK + SITE_MAX, PUSHES = 50 };
+
+/* Instructions worth a jump, from before: in whatever process, and checkpoints of it. */
+static uint64_t hot[HOT];
+static unsigned hot_n;
+
+/* ---- which stub ------------------------------------------------------------------------------------ */
+
+static unsigned first_of(uint64_t addr)
+{
+	return (unsigned)(addr * 0x9e3779b97f4a7c15ull >> 50) % ALIAS_INDEX;
+}
+
+void alias_index(struct rp_alias *a, const struct stub *s)
+{
+	for (unsigned k = 0; k < s->n && a->index_n < ALIAS_INDEX - 1; k++) {
+		unsigned at = first_of(s->insn[k].addr);
+
+		while (a->index[at].stub)
+			at = (at + 1) % ALIAS_INDEX;
+		a->index[at].stub = (uint16_t)(s - a->stub + 1);
+		a->index[at].insn = (uint16_t)k;
+		a->index_n++;
+	}
+}
+
+struct stub *alias_find(struct rp_alias *a, uint64_t addr, enum stub_kind kind, unsigned *insn)
+{
+	for (unsigned at = first_of(addr); a->index[at].stub; at = (at + 1) % ALIAS_INDEX) {
+		struct stub *s = &a->stub[a->index[at].stub - 1];
+
+		if (s->kind != kind || s->insn[a->index[at].insn].addr != addr)
+			continue;
+		*insn = a->index[at].insn;
+		return s;
+	}
+	return NULL;
+}
+
+bool alias_was_hot(uint64_t addr)
+{
+	for (unsigned i = 0; i < hot_n; i++) {
+		if (hot[i] == addr)
+			return true;
+	}
+	return false;
+}
+
+bool rp_alias_hot(uint64_t start, uint64_t end)
+{
+	enum { BEFORE = 4, BEHIND = 12 };
+
+	for (unsigned i = 0; i < hot_n; i++) {
+		if (start < hot[i] + BEHIND && end + BEFORE > hot[i])
+			return true;
+	}
+	return false;
+}
+
+bool alias_any_hot(void)
+{
+	return hot_n != 0;
+}
+
+/* ---- jumps ----------------------------------------------------------------------------------------- */
+
+static bool near_point(const struct replay *r, uint64_t start, uint64_t end)
+{
+	const struct trace_event *ev = &r->ev;
+
+	return ev->place == TRACE_AT_STATE && start < ev->regs.rip + NEAR && end + NEAR > ev->regs.rip;
+}
+
+static bool in_the_way(struct replay *r, struct rp_task *t, uint64_t start, uint64_t end)
+{
+	const struct rp_set *s = r->debug->sets[r->debug->now];
+
+	for (unsigned i = 0; i < s->n; i++) {
+		if (s->b[i].kind < REPLAY_WRITE && s->b[i].pid == t->rec_pid && s->b[i].addr >= start && s->b[i].addr < end)
+			return true;
+	}
+	return rp_gate_overlaps(t->mm, start, end) || near_point(r, start, end);
+}
+
+static bool overlaps(const struct stub *s, uint64_t start, uint64_t end)
+{
+	return s->site.addr < end && s->site.addr + s->site.len > start;
+}
+
+static bool others_there(const struct rp_alias *a, uint64_t start, uint64_t end)
+{
+	for (unsigned i = 0; i < a->jumps; i++) {
+		if (overlaps(&a->stub[a->jump[i]], start, end))
+			return true;
+	}
+	return false;
+}
+
+/* Jumps there give way; what of theirs is not in the new one gets another. */
+static void push_aside(struct rp_task *t, uint64_t start, uint64_t end)
+{
+	struct rp_alias *a = t->mm->alias;
+
+	for (unsigned i = a->jumps; i--;) {
+		struct stub *s = &a->stub[a->jump[i]];
+
+		if (!overlaps(s, start, end))
+			continue;
+		err_free(tracee_write(t->real, s->site.addr, s->site.bytes, SITE_JUMP));
+		s->kind = STUB_GONE;
+		a->jump[i] = a->jump[--a->jumps];
+		for (unsigned k = 0; k < a->stubs_n; k++) {
+			if (a->stub[k].kind == STUB_ALONE && a->stub[k].insn[0].addr >= s->site.addr && a->stub[k].insn[0].addr < s->site.addr + s->site.len)
+				a->stub[k].tried = false;
+		}
+	}
+}
+
+/* Does it begin with what fills up the space to the next function, or to where an exception lands?  One comes to what follows in other ways. */
+static bool from_padding(const struct displaced *d)
+{
+	const uint8_t *p = d->site.bytes;
+
+	while (*p == 0x66 || *p == 0x2e || *p == 0xf3)
+		p++;
+	return *p == 0x90 || (p[0] == 0x0f && p[1] == 0x1f) || (p[0] == 0xf3 && p[1] == 0x0f && p[2] == 0x1e);
+}
+
+/*
+ * Sites found before, in whatever process: to look for one takes a millisecond, and a run that begins again from a checkpoint (chain.c) wants
+ * the same ones again.
+ */
+static struct known {
+	uint64_t start, end, addr;
+	bool none;			/* nothing there can be a site */
+	struct displaced d;
+	uint8_t around[AROUND];		/* addr - BACK and on */
+} known[1 << 12];
+
+static struct known *known_at(uint64_t addr)
+{
+	return &known[(addr * 0x9e3779b97f4a7c15ull >> 48) % (sizeof(known) / sizeof(known[0]))];
+}
+
+static const struct known *was_found(struct rp_task *t, const struct alias_insn *in)
+{
+	const struct known *k = known_at(in->addr);
+	uint8_t now[AROUND];
+
+	if (k->addr != in->addr || k->start != t->mm->solid_start || k->end != t->mm->solid_end ||
+	    tracee_read_some(t->real, in->addr - BACK, now, sizeof(now)) != sizeof(now) || memcmp(now, k->around, sizeof(now)))
+		return NULL;
+	return k;
+}
+
+static void remember(struct rp_task *t, const struct alias_insn *in, const struct displaced *d)
+{
+	struct known *k = known_at(in->addr);
+
+	*k = (struct known){ .start = t->mm->solid_start, .end = t->mm->solid_end, .addr = in->addr, .none = !d };
+	if (d)
+		k->d = *d;
+	if (tracee_read_some(t->real, in->addr - BACK, k->around, sizeof(k->around)) != sizeof(k->around))
+		k->addr = 0;
+}
+
+/* A place for a jump (*none: never one) that has the instruction in it: it is the first; or the last, if what follows is branched to. */
+static bool look_for_site(struct replay *r, struct rp_task *t, const struct alias_insn *in, struct displaced *d, bool *none)
+{
+	struct rp_alias *a = t->mm->alias;
+	uint64_t start = t->mm->solid_start, end = t->mm->solid_end;
+	struct displaced first;
+	bool forward;
+	unsigned len;
+
+	forward = displace_decode_any(t->real, in->addr, SITE_JUMP, start, end, d);
+	*none = !forward;
+	forward = forward && !in_the_way(r, t, in->addr, in->addr + d->site.len);
+	if (forward && !others_there(a, in->addr, in->addr + d->site.len))
+		return true;
+	first = *d;
+	for (unsigned back = 1; back <= BACK; back++) {
+		uint64_t at = in->addr - back;
+
+		len = back + in->len;
+		if (len < SITE_JUMP || !site_insn_starts(t->real, at, in->addr) || !displace_decode_any(t->real, at, len, start, end, d))
+			continue;
+		if (d->site.len != len || from_padding(d))
+			continue;
+		*none = false;
+		if (!in_the_way(r, t, at, at + len) && !others_there(a, at, at + len))
+			return true;
+	}
+	*d = first;
+	if (!forward || a->pushed++ > PUSHES)
+		return false;
+	push_aside(t, d->site.addr, d->site.addr + d->site.len);
+	return true;
+}
+
+/*
+ * The program's code, while a site is chosen, or (back) with what we have put there: a branch that is now in a stub would
+ * not be seen, and its target might be inside the new site; the rest of a replaced instruction would be taken for others.
+ */
+static void all_bare(struct rp_task *t, bool back)
+{
+	const struct rp_alias *a = t->mm->alias;
+	const uint8_t trap = 0xcc;
+
+	for (unsigned i = 0; i < t->mm->int3_n; i++)
+		err_free(tracee_write(t->real, t->mm->int3[i].at, back ? &trap : &t->mm->int3[i].byte, 1));
+	rp_gate_bare(t->mm, t->real, back);
+	for (unsigned i = 0; i < a->jumps; i++) {
+		const struct stub *s = &a->stub[a->jump[i]];
+
+		err_free(tracee_write(t->real, s->site.addr, back ? s->bytes : s->site.bytes, SITE_JUMP));
+	}
+}
+
+static bool find_site(struct replay *r, struct rp_task *t, const struct alias_insn *in, struct displaced *d)
+{
+	const struct known *k;
+	bool none = false, found;
+
+	if (r->probes || !rp_gate_solid(t, in->addr - BACK) || !rp_gate_solid(t, in->addr))
+		return false;
+	k = was_found(t, in);
+	if (k && k->none)
+		return false;
+	if (k) {
+		*d = k->d;
+		if (!in_the_way(r, t, d->site.addr, d->site.addr + d->site.len) && !others_there(t->mm->alias, d->site.addr, d->site.addr + d->site.len))
+			return true;
+	}
+	found = look_for_site(r, t, in, d, &none);
+	if (found || none)
+		remember(t, in, found ? d : NULL);
+	return found;
+}
+
+static struct err *write_stub(struct replay *r, struct rp_task *t, struct stub *of, struct stub *s, bool *good)
+{
+	static struct alias_code c;
+	struct displaced d;
+	unsigned area;
+
+	*good = false;
+	if (!find_site(r, t, &of->insn[0], &d))
+		return NULL;
+	*s = (struct stub){ .site = d.site, .n = d.site.n, .solid_start = t->mm->solid_start, .solid_end = t->mm->solid_end };
+	TRY(alias_begin_code(t, d.site.addr, &c, &area));
+	if (!c.at)
+		return NULL;
+	for (unsigned i = 0; i < s->n; i++) {
+		if (!alias_put(&c, &t->mm->alias->view, t->real, d.site.addr + d.site.insn[i].at, &s->insn[i]) || s->insn[i].len != d.site.insn[i].len)
+			return NULL;
+	}
+	*good = alias_put_jump(&c, d.site.addr + d.site.len) && site_jump(d.site.addr, c.at, s->bytes);
+	return *good ? alias_write_code(t, area, &c, s) : NULL;
+}
+
+static struct err *jump_in(struct replay *r, struct rp_task *t, struct stub *of)
+{
+	struct rp_alias *a = t->mm->alias;
+	struct stub *s = &a->stub[a->stubs_n];
+	bool good = false;
+
+	of->tried = true;
+	if (a->stubs_n == a->stubs_max || a->jumps == ALIAS_JUMPS)
+		return NULL;
+	TRY(write_stub(r, t, of, s, &good));
+	if (!good)
+		return NULL;
+	s->kind = STUB_JUMP;
+	a->jump[a->jumps++] = (uint16_t)a->stubs_n++;
+	alias_index(a, s);
+	return NULL;
+}
+
+struct err *alias_want(struct replay *r, struct rp_task *t, struct stub *s)
+{
+	enum { TOGETHER = 8, PATIENCE = 24 };
+	struct rp_alias *a = t->mm->alias;
+	struct err *err = NULL;
+
+	if (!alias_was_hot(s->insn[0].addr) && hot_n < HOT)
+		hot[hot_n++] = s->insn[0].addr;
+	a->wanting += !s->wants;
+	s->wants = true;
+	if (a->wanting < TOGETHER && s->faults < PATIENCE)
+		return NULL;
+	/* several at once: to see the code as it is costs as much for one as for all */
+	all_bare(t, false);
+	for (unsigned i = 0, n = a->stubs_n; i < n && !err; i++) {
+		if (a->stub[i].wants && !a->stub[i].tried && a->stub[i].kind == STUB_ALONE)
+			err = jump_in(r, t, &a->stub[i]);
+		a->stub[i].wants = false;
+	}
+	a->wanting = 0;
+	all_bare(t, true);		/* with the new ones */
+	return err;
+}
+
+/* A jump that was there before, if it can be again. */
+void alias_wake(struct replay *r, struct rp_task *t, struct stub *s)
+{
+	uint64_t start = s->site.addr, end = start + s->site.len;
+	uint8_t bytes[SITE_MAX];
+	struct err *err;
+
+	if (s->kind != STUB_RESTS || t->mm->alias->jumps == ALIAS_JUMPS || r->probes || in_the_way(r, t, start, end) || others_there(t->mm->alias, start, end) ||
+	    tracee_read_some(t->real, start, bytes, s->site.len) != s->site.len || memcmp(bytes, s->site.bytes, s->site.len))
+		return;
+	err = tracee_write(t->real, start, s->bytes, SITE_JUMP);
+	if (!err) {
+		s->kind = STUB_JUMP;
+		t->mm->alias->jump[t->mm->alias->jumps++] = (uint16_t)(s - t->mm->alias->stub);
+	}
+	err_free(err);
+}
