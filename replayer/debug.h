@@ -163,7 +163,7 @@ struct rp_debug {
 	bool left_trap;
 	uint64_t limit;			/* for the next hop: stop at so many executions of what is counted; 0 = never */
 	uint64_t guard_hit;		/* address of an access to a protected page */
-	unsigned guard_size;		/* 0: none */
+	uint64_t guard_size;		/* 0: none */
 	unsigned now_asked;		/* what rp_debug_also() added to */
 	bool step_asked;
 	unsigned dr_gen, dr_set;
@@ -349,6 +349,8 @@ struct err *rp_guard_in(struct replay *r, struct rp_task *t, const struct rp_set
 void rp_guard_out(struct rp_mm *mm, pid_t real);
 /* Was the last such access to no watched place? */
 bool rp_guard_misses(const struct replay *r, const struct rp_set *s);
+/* Has the access that faulted touched any of addr to addr + len? */
+bool rp_guard_hits(const struct rp_debug *d, uint64_t addr, uint64_t len);
 /* So that the run may go on: nothing else is to stop for. */
 bool rp_guard_passes(struct replay *r, struct rp_task *t);
 /* The i-th protected page, and how; false: there are fewer. */

@@ -16,8 +16,9 @@
 #include <sys/wait.h>
 
 #include "replayer/internal.h"
+#include "tracee/site.h"
 
-enum { STRING_MAX = 4096 };
+enum { STRING_MAX = 4096, OPERAND_MAX = 64 };
 
 struct rp_guard {
 	uint64_t page;
@@ -111,28 +112,48 @@ void rp_guard_out(struct rp_mm *mm, pid_t real)
 	mm->guard_n = mm->guard_gen = 0;
 }
 
-/* Bytes an instruction may touch at once. */
-static unsigned access_size(pid_t tid, uint64_t rip)
+/* Some store more than their operand says, or say nothing of it. */
+static uint64_t size_by_name(const char *name, unsigned operand)
 {
+	static const struct { const char *name; uint64_t size; } wide[] = {
+		{ "fxsave", 512 }, { "fxrstor", 512 }, { "xsave", 1 << 14 }, { "xrstor", 1 << 14 }, { "fnsave", 108 }, { "frstor", 108 },
+		{ "fnstenv", 28 }, { "fldenv", 28 }, { "vscatter", UINT64_MAX }, { "vpscatter", UINT64_MAX }, { "vgather", UINT64_MAX },
+		{ "vpgather", UINT64_MAX },
+	};
+
+	for (unsigned i = 0; i < sizeof(wide) / sizeof(wide[0]); i++) {
+		if (!strncmp(name, wide[i].name, strlen(wide[i].name)))
+			return wide[i].size;
+	}
+	return operand ? operand : 1;
+}
+
+/* Bytes an instruction may touch at once; UINT64_MAX: anywhere. */
+static uint64_t access_size(pid_t tid, uint64_t rip)
+{
+	unsigned operand = 16;		/* maskmovdqu has none, for one */
 	uint8_t code[16] = { 0 };
-	unsigned size = 8;
-	static csh cs;
+	csh cs = site_decoder();
+	uint64_t size = operand;
 	cs_insn *insn;
 
 	tracee_read_some(tid, rip, code, sizeof(code));
-	if (!cs && cs_open(CS_ARCH_X86, CS_MODE_64, &cs) != CS_ERR_OK)
+	if (!cs || cs_disasm(cs, code, sizeof(code), rip, 1, &insn) != 1)
 		return size;
-	cs_option(cs, CS_OPT_DETAIL, CS_OPT_ON);
-	if (cs_disasm(cs, code, sizeof(code), rip, 1, &insn) == 1) {
-		const cs_x86 *x = &insn->detail->x86;
-
-		for (unsigned i = 0; i < x->op_count; i++) {
-			if (x->operands[i].type == X86_OP_MEM)
-				size = x->operands[i].size;
-		}
-		cs_free(insn, 1);
+	for (unsigned i = 0; i < insn->detail->x86.op_count; i++) {
+		if (insn->detail->x86.operands[i].type == X86_OP_MEM)
+			operand = insn->detail->x86.operands[i].size;
 	}
-	return size ? size : 1;
+	size = size_by_name(insn->mnemonic, operand);
+	cs_free(insn, 1);
+	return size;
+}
+
+bool rp_guard_hits(const struct rp_debug *d, uint64_t addr, uint64_t len)
+{
+	if (d->guard_size > OPERAND_MAX)	/* the fault may name its last byte (fxsave does) */
+		return d->guard_size == UINT64_MAX || (d->guard_hit < addr + len + d->guard_size && d->guard_hit + d->guard_size > addr);
+	return d->guard_hit < addr + len && d->guard_hit + d->guard_size > addr;
 }
 
 /* Most accesses to a protected page are to something else on it. */
@@ -145,7 +166,7 @@ bool rp_guard_misses(const struct replay *r, const struct rp_set *s)
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
 
-		if (b->kind >= REPLAY_WRITE && d->guard_hit < b->addr + b->len && d->guard_hit + d->guard_size > b->addr)
+		if (b->kind >= REPLAY_WRITE && rp_guard_hits(d, b->addr, b->len))
 			return false;
 	}
 	return true;

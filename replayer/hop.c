@@ -87,8 +87,7 @@ static bool compare_values(const struct replay *r, const struct rp_set *s, const
 			hit = memcmp(a->bytes[i], b->bytes[i], a->len[i]) != 0;
 		if (s->b[i].kind != REPLAY_WRITE && hop->kind == HOP_MOVED && hop->t->rec_pid == s->b[i].pid)
 			hit |= rp_set_register(s, i) ? (r->debug->dr_hit & registers_of(s, i, s->b[i].pid)) != 0 :
-				r->debug->guard_size && r->debug->guard_hit < s->b[i].addr + s->b[i].len &&
-				r->debug->guard_hit + r->debug->guard_size > s->b[i].addr;
+				r->debug->guard_size && rp_guard_hits(r->debug, s->b[i].addr, s->b[i].len);
 		if (hit)
 			hop->hit[i / 64] |= 1ull << (i % 64);
 		any |= hit;

@@ -82,6 +82,7 @@ static long __attribute__((noinline)) deep(long n)
 		return deep(n - 1) + x + (got == (long)deep);
 	}
 }
+static char state[512] __attribute__((aligned(4096)));	/* its fault names the last byte */
 static void __attribute__((noinline)) at_end(void) { __asm__ volatile(""); }
 int main(void)
 {
@@ -96,6 +97,8 @@ int main(void)
 			local += i;
 	}
 	printf("%lx %d %d\n", sum, p.watched, local);
+	at_end();
+	__asm__ volatile("fxsave %0" : "=m"(state));
 	at_end();
 	return 0;
 }
@@ -124,6 +127,8 @@ gdb.execute('delete'); gdb.execute('continue'); gdb.execute('reverse-continue');
 gdb.execute('watch local')
 print('@ local', [s and s[0] for s in run('local', 3)])
 gdb.execute('break at_end'); gdb.execute('continue')
+gdb.execute('delete'); gdb.execute('watch *(unsigned *)(state + 24)'); gdb.execute('continue')
+print('@ wide', int(gdb.parse_and_eval('*(unsigned *)(state + 24)')))
 print('@ sum', '%x' % int(gdb.parse_and_eval('sum')))
 XX
 gcc -g -O0 -o t t.c || skip 'no compiler'
@@ -133,5 +138,5 @@ for nodr in 0 1; do
 	grep '^@' "$TMP/out" >"$TMP/got$nodr"
 	grep -qx "@ sum $(cut -d ' ' -f 1 "$TMP/said")" "$TMP/got$nodr" || fail "NODR=$nodr: it computed something else than $(cat "$TMP/said"): $(tail -1 "$TMP/got$nodr")"
 	grep -qE '^@ watched \[1, 1224, 100992200, 100992201, 100992244, 100992245(, 100992032)+\] True \[100992245, 100992244, 100992201, 100992200, 1224, 1(, 0)+\]' "$TMP/got$nodr" &&
-		grep -q '^@ other .* = 1$' "$TMP/got$nodr" && grep -qE '^@ local \[11, 41, 91' "$TMP/got$nodr" || fail "NODR=$nodr: $(cat "$TMP/got$nodr")"
+		grep -q '^@ other .* = 1$' "$TMP/got$nodr" && grep -qE '^@ local \[11, 41, 91' "$TMP/got$nodr" && grep -q '^@ wide 8064' "$TMP/got$nodr" || fail "NODR=$nodr: $(cat "$TMP/got$nodr")"
 done
