@@ -246,6 +246,8 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	if (!err)
 		err = lift(mm, t->real, true);
 	rp_alias_bare(t, from, true);
+	t->stub = 0;
+	rp_task_normal(t);	/* it may have been one that a system call's stub has in it */
 	if (!err)
 		rp_hide_trace_flag(t, from);
 	rp_gate_leave(t);
