@@ -372,7 +372,8 @@ static struct err *handle_stop(struct recorder *rec, struct rec_task *t)
 	bug_context.tid = t->tid;
 	if (t->parked)
 		return rec_park_stop(rec, t);
-	if (t->mm->buf.on && !t->in_syscall && kind != STOP_EXITED)
+	/* at exec the memory is the new program's: of a leader that was killed in user mode, whose number the caller has now */
+	if (t->mm->buf.on && !t->in_syscall && kind != STOP_EXITED && kind != STOP_EXEC)
 		TRY(rec_buffer_flush(rec, t, kind == STOP_SECCOMP || kind == STOP_SYSCALL));
 	switch (kind) {
 	case STOP_EXITED:
