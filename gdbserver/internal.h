@@ -113,6 +113,8 @@ int process_libraries_changed(struct server *s);
 /* "pPID.TID", "TID", -1 and 0 allowed for both.  *tid = -1: all, 0: any. */
 bool parse_thread(const char **p, int64_t *pid, int64_t *tid);
 void put_thread(struct server *s, int tid);
+/* We are somewhere else: what gdb has chosen (Hg, Hc, thread N) is no more. */
+void threads_unchosen(struct server *s);
 /* The one that Hg chose. */
 int thread_to_read(const struct server *s);
 

@@ -116,7 +116,7 @@ static void stopped(struct server *s, struct err *err, const struct replay_stop 
 		return;
 	}
 	s->last = *stop;
-	s->tid = s->tid_go = s->tid_chosen = 0;
+	threads_unchosen(s);
 	if (!s->places_told)
 		monitor_note_place(s);
 	if (stop->kind == REPLAY_STOP_FORK)
@@ -148,7 +148,7 @@ static bool close_vfork(struct server *s)
 static void arrived(struct server *s, const struct replay_stop *stop)
 {
 	s->last = *stop;
-	s->tid = s->tid_go = s->tid_chosen = 0;
+	threads_unchosen(s);
 	reply_text(&s->out, "T00thread:");
 	put_thread(s, replay_current(s->r));
 	reply_text(&s->out, ";");
@@ -370,7 +370,7 @@ void do_attach(struct server *s, const char *p, size_t len)
 	}
 	replay_show(s->r, t.pid, true);
 	s->last = stop;
-	s->tid = s->tid_go = s->tid_chosen = 0;
+	threads_unchosen(s);
 	reply_text(&s->out, "T00thread:");
 	put_thread(s, t.tid);
 	reply_text(&s->out, ";");

@@ -65,7 +65,7 @@ static void let_go(struct server *s, const char *p)
 	} else {
 		s->done = true;
 	}
-	s->tid = s->tid_go = s->tid_chosen = 0;
+	threads_unchosen(s);
 	reply_ok(s);
 }
 

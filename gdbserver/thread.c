@@ -39,6 +39,11 @@ bool parse_thread(const char **p, int64_t *pid, int64_t *tid)
 	return true;
 }
 
+void threads_unchosen(struct server *s)
+{
+	s->tid = s->tid_go = s->tid_chosen = 0;
+}
+
 void put_thread(struct server *s, int tid)
 {
 	struct replay_task t;

@@ -263,7 +263,7 @@ static struct err *stub_make(struct rp_task *t, uint64_t addr, struct stub **ret
 	if (!c.at)
 		return NULL;
 	if (!alias_put(&c, &a->view, t->real, addr, &s->insn[0]) || !s->insn[0].stores || !alias_put_jump(&c, addr + s->insn[0].len))
-		s->insn[0] = (struct alias_insn){ .addr = addr, .len = s->insn[0].len };	/* remembered: none */
+		s->insn[0] = (struct alias_insn){ .addr = addr, .len = s->insn[0].len }, c.len = 0;	/* remembered: none */
 	s->site.len = s->insn[0].len ? s->insn[0].len : 1;
 	TRY(alias_write_code(t, area, &c, s));
 	a->stubs_n++;

@@ -131,7 +131,7 @@ static bool from_padding(const struct displaced *d)
 
 	while (*p == 0x66 || *p == 0x2e || *p == 0xf3)
 		p++;
-	return *p == 0x90 || (p[0] == 0x0f && p[1] == 0x1f) || (p[0] == 0xf3 && p[1] == 0x0f && p[2] == 0x1e);
+	return *p == 0x90 || (p[0] == 0x0f && p[1] == 0x1f);
 }
 
 /*

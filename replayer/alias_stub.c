@@ -99,21 +99,20 @@ static bool known_form(unsigned id)
 /* Registers that take no REX bit and no special form as a base. */
 static unsigned short_number(unsigned reg)
 {
-	static const struct { uint8_t number; uint16_t names[5]; } regs[] = {
-		{ RCX, { X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL, X86_REG_CH } },
-		{ RDX, { X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL, X86_REG_DH } },
-		{ RBX, { X86_REG_RBX, X86_REG_EBX, X86_REG_BX, X86_REG_BL, X86_REG_BH } },
-		{ RSI, { X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL } },
-		{ RDI, { X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL } },
-	};
-
-	for (unsigned i = 0; i < sizeof(regs) / sizeof(regs[0]); i++) {
-		for (unsigned k = 0; k < 5; k++) {
-			if (regs[i].names[k] == reg)
-				return 1u << regs[i].number;
-		}
+	switch (site_register(reg)) {
+	case X86_REG_RCX:
+		return 1u << RCX;
+	case X86_REG_RDX:
+		return 1u << RDX;
+	case X86_REG_RBX:
+		return 1u << RBX;
+	case X86_REG_RSI:
+		return 1u << RSI;
+	case X86_REG_RDI:
+		return 1u << RDI;
+	default:
+		return 0;
 	}
-	return 0;
 }
 
 /* Two registers that it has nothing to do with; one is enough for a plain store. */

@@ -586,6 +586,12 @@ struct err *rp_debug_pause(struct replay *r, struct rp_task *t, bool *end)
 	return NULL;
 }
 
+void rp_clear_trace_flag(struct rp_task *t)
+{
+	t->dirty |= (t->regs.eflags & 0x100) != 0;
+	t->regs.eflags &= ~0x100ull;
+}
+
 /*
  * A stepped pushf has pushed the trace flag, which the program must not see.  At the step after a popf, Linux takes the flag that it has
  * set itself for the program's (enable_single_step(), 6.18): it would stay, and every instruction trap.
@@ -597,10 +603,8 @@ void rp_hide_trace_flag(struct rp_task *t, uint64_t from)
 	uint8_t text[2] = { 0 };
 	uint16_t word;
 
-	if (t->regs.eflags & FLAG && tracee_read_some(t->real, from, text, 2) && text[0] != POPF && text[1] != POPF) {
-		t->regs.eflags &= ~(uint64_t)FLAG;
-		t->dirty = true;
-	}
+	if (t->regs.eflags & FLAG && tracee_read_some(t->real, from, text, 2) && text[0] != POPF && text[1] != POPF)
+		rp_clear_trace_flag(t);
 	if (len < 1 || len > 2 || tracee_read_some(t->real, from, text, len) != len || text[len - 1] != PUSHF || (len == 2 && text[0] != 0x66))
 		return;
 	if (tracee_read_some(t->real, t->regs.rsp, &word, 2) != 2 || !(word & FLAG))

@@ -212,6 +212,8 @@ unsigned rp_set_union(struct replay *r, unsigned a, unsigned b);
 struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request);
 /* After each single step. */
 void rp_hide_trace_flag(struct rp_task *t, uint64_t from);
+/* It is on, and not the program's. */
+void rp_clear_trace_flag(struct rp_task *t);
 /* A SIGTRAP of ours? */
 bool rp_debug_trap(struct replay *r, struct rp_task *t, siginfo_t *info);
 /* The task stopped for us, inside the hook: on until it is out of it.  False: it is not there. */
@@ -366,7 +368,9 @@ bool rp_alias_fault(struct replay *r, struct rp_task *t, const siginfo_t *info);
 void rp_alias_out(struct rp_mm *mm, pid_t real);
 void rp_alias_free(struct rp_mm *mm);
 bool rp_alias_area(const struct rp_mm *mm, uint64_t addr);
+/* What is mapped there changes. */
 void rp_alias_forget(struct rp_task *t, uint64_t at, uint64_t len);
+/* For a copy of the process. */
 void rp_alias_copy(struct rp_mm *copy, const struct rp_mm *mm);
 struct err *rp_alias_make_room(struct rp_task *t, uint64_t at, uint64_t len);
 /* After each stop and before each run: as rp_gate_leave(), rp_gate_enter(). */
@@ -529,6 +533,8 @@ struct rp_places {
 void rp_places_at(struct replay *r, struct rp_task *t, struct rp_places *p, uint64_t pc, unsigned set);
 /* Is in [addr, addr + len) a breakpoint of s, or the jump for it?  Code as it is. */
 bool rp_places_blocked(struct rp_task *t, const struct rp_set *s, uint64_t addr, unsigned len);
+/* Would the jumps of any of p be in the way of one there? */
+bool rp_places_overlap(struct rp_task *t, const struct rp_places *p, uint64_t addr, unsigned len);
 /* Where the task is, and nowhere else: rp_places_at() may be beyond the end of the loop. */
 void rp_place_here(struct replay *r, struct rp_task *t, struct rp_places *p, unsigned set);
 /* Around where the task is. */

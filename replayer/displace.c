@@ -68,7 +68,7 @@ static bool nobody_jumps_into(pid_t tid, const struct site *s, uint64_t start, u
 			continue;	/* crtstuff.c calls what may not be there: test; je; (mov $,%edi where code is not PIC) jmp *%rax */
 		if (code[i] != 0xff || (code[i + 1] != 0x24 && (code[i + 1] & 0xf8) != 0xe0))
 			continue;
-		if (!tables_jump(code, i, n))
+		if (!tables_jump(code, i))
 			return false;
 	}
 	return n > 0 && !far_tables_into(tid, start, end, addr, addr + s->len);

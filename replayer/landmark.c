@@ -361,8 +361,7 @@ static struct err *run_to_trap(struct landmark *l, int request)
 				if ((info.si_code != TRAP_TRACE && info.si_code != TRAP_BRKPT) || request == PTRACE_SYSEMU_SINGLESTEP)
 					return NULL;
 				/* of a step that an interrupt overtook; as in unexpected_signal() */
-				t->dirty |= (t->regs.eflags & 0x100) != 0;
-				t->regs.eflags &= ~0x100ull;
+				rp_clear_trace_flag(t);
 				continue;
 			}
 			out_of_stub(l);

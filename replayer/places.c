@@ -25,6 +25,15 @@ static unsigned place_len(struct rp_task *t, uint64_t addr)
 	return rp_gate_possible(t, addr, &len) ? len : 1;
 }
 
+bool rp_places_overlap(struct rp_task *t, const struct rp_places *p, uint64_t addr, unsigned len)
+{
+	for (unsigned i = 0; i < p->n; i++) {
+		if (p->addr[i] < addr + len && p->addr[i] + place_len(t, p->addr[i]) > addr)
+			return true;
+	}
+	return false;
+}
+
 bool rp_places_blocked(struct rp_task *t, const struct rp_set *s, uint64_t addr, unsigned len)
 {
 	for (unsigned i = 0; i < s->n; i++) {
@@ -131,13 +140,7 @@ static bool spares_stores(const struct rp_places *p, struct rp_task *t, uint64_t
 
 static bool add(struct replay *r, struct rp_task *t, struct rp_places *p, uint64_t at, const struct code *c, unsigned set)
 {
-	if (p->n == RP_PLACES)
-		return false;
-	for (unsigned i = 0; i < p->n; i++) {	/* their jumps must not overlap */
-		if (p->addr[i] + place_len(t, p->addr[i]) > at && at + place_len(t, at) > p->addr[i])
-			return false;
-	}
-	if (!good_place(r, t, at, set) || !spares_stores(p, t, at, c))
+	if (p->n == RP_PLACES || rp_places_overlap(t, p, at, place_len(t, at)) || !good_place(r, t, at, set) || !spares_stores(p, t, at, c))
 		return false;
 	p->addr[p->n++] = at;
 	return true;

@@ -268,7 +268,7 @@ static struct err *unexpected_signal(struct replay *r, struct rp_task *t, const 
 	if (r->debug && info->si_signo == SIGTRAP && (info->si_code == TRAP_TRACE || info->si_code == TRAP_BRKPT)) {
 		*again = true;		/* of a step that an interrupt overtook */
 		/* its flag may have come into the program's flags through a pushf of a stub, and would trap for ever */
-		t->regs.eflags &= ~0x100ull;
+		rp_clear_trace_flag(t);
 		t->dirty = true;
 	}
 	if (*again)

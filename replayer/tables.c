@@ -93,9 +93,9 @@ void tables_read(pid_t tid, uint64_t start, uint64_t end, uint8_t *bits)
 	struct tracee_maps maps;
 	struct err *err = tracee_maps_read(tid, &maps);
 
+	memset(bits, 0xff, (end - start) / 8 + 1);	/* as long as nothing is known */
 	if (err) {
 		err_free(err);
-		memset(bits, 0xff, (end - start) / 8 + 1);
 		return;
 	}
 	code = tracee_maps_find(&maps, start);
@@ -109,10 +109,10 @@ void tables_read(pid_t tid, uint64_t start, uint64_t end, uint8_t *bits)
 		f.end = m->end;
 	}
 	if (!f.end || f.end - f.start > FILE_MAX || !(f.bytes = calloc(f.end - f.start + LEA, 1))) {
-		memset(bits, 0xff, (end - start) / 8 + 1);
 		tracee_maps_deinit(&maps);
 		return;
 	}
+	memset(bits, 0, (end - start) / 8 + 1);
 	for (size_t i = 0; i < maps.n; i++) {
 		const struct tracee_map *m = &maps.map[i];
 
@@ -134,38 +134,15 @@ void tables_read(pid_t tid, uint64_t start, uint64_t end, uint8_t *bits)
 
 /* ---- one jump --------------------------------------------------------------------------------------- */
 
-enum { WINDOW = 48, STREAMS = 24, INSNS_MAX = WINDOW };
+enum { WINDOW = 48, JUMP = 2, STREAMS = 24, INSNS_MAX = WINDOW };
 
 /* What an instruction before the jump does to a register. */
 struct step {
 	enum { OTHER = 0, LOADS, EXTENDS_WORD, LOADS_HALF, EXTENDS, ADDS, COPIES, LEAVES } kind;
-	uint16_t to, from, from2;	/* 64-bit registers */
+	unsigned to, from, from2;	/* site_register() */
 	unsigned writes_n;
-	uint16_t writes[12];
+	unsigned writes[12];
 };
-
-/* The 64-bit register that reg is part of. */
-static uint16_t whole(csh cs, unsigned reg)
-{
-	static const char *const names[][4] = {
-		{ "rax", "eax", "ax", "al" }, { "rbx", "ebx", "bx", "bl" }, { "rcx", "ecx", "cx", "cl" }, { "rdx", "edx", "dx", "dl" },
-		{ "rsi", "esi", "si", "sil" }, { "rdi", "edi", "di", "dil" }, { "rbp", "ebp", "bp", "bpl" },
-	};
-	const char *name = cs_reg_name(cs, reg);
-	unsigned number;
-
-	for (unsigned i = 0; name && i < sizeof(names) / sizeof(names[0]); i++) {
-		for (unsigned k = 0; k < 4; k++) {
-			if (!strcmp(names[i][k], name))
-				return (uint16_t)(1 + i);
-		}
-	}
-	if (name && name[0] == 'r' && name[1] >= '0' && name[1] <= '9') {
-		number = (unsigned)strtoul(name + 1, NULL, 10);
-		return (uint16_t)(16 + number);
-	}
-	return 0;
-}
 
 static void describe(csh cs, const cs_insn *insn, struct step *s)
 {
@@ -181,16 +158,16 @@ static void describe(csh cs, const cs_insn *insn, struct step *s)
 		return;
 	}
 	for (unsigned i = 0; i < written_n && s->writes_n < 12; i++)
-		s->writes[s->writes_n++] = whole(cs, written[i]);
+		s->writes[s->writes_n++] = site_register(written[i]);
 	if (insn->id == X86_INS_CDQE) {
 		s->kind = EXTENDS;
-		s->to = s->from = whole(cs, X86_REG_RAX);
+		s->to = s->from = site_register(X86_REG_RAX);
 		return;
 	}
 	if (x->op_count != 2 || a->type != X86_OP_REG)
 		return;
-	s->to = whole(cs, a->reg);
-	s->from = b->type == X86_OP_REG ? whole(cs, b->reg) : 0;
+	s->to = site_register(a->reg);
+	s->from = b->type == X86_OP_REG ? site_register(b->reg) : 0;
 	if (insn->id == X86_INS_MOV && b->type == X86_OP_MEM)
 		s->kind = a->size == 8 ? LOADS : a->size == 4 ? LOADS_HALF : OTHER;
 	else if (insn->id == X86_INS_MOV && b->type == X86_OP_REG && a->size == 8)
@@ -200,11 +177,11 @@ static void describe(csh cs, const cs_insn *insn, struct step *s)
 	else if (insn->id == X86_INS_ADD && b->type == X86_OP_REG && a->size == 8)
 		s->kind = ADDS, s->from2 = s->to;
 	else if (insn->id == X86_INS_LEA && a->size == 8 && b->mem.scale == 1 && !b->mem.disp && b->mem.index != X86_REG_INVALID)
-		s->kind = ADDS, s->from = whole(cs, b->mem.base), s->from2 = whole(cs, b->mem.index);
+		s->kind = ADDS, s->from = site_register(b->mem.base), s->from2 = site_register(b->mem.index);
 }
 
 /* The last of the n that writes to reg. */
-static const struct step *writer(const struct step *s, unsigned n, uint16_t reg)
+static const struct step *writer(const struct step *s, unsigned n, unsigned reg)
 {
 	while (n--) {
 		if (s[n].kind == LEAVES)
@@ -217,7 +194,7 @@ static const struct step *writer(const struct step *s, unsigned n, uint16_t reg)
 	return NULL;
 }
 
-static bool is_distance(const struct step *all, unsigned n, uint16_t reg)
+static bool is_distance(const struct step *all, unsigned n, unsigned reg)
 {
 	const struct step *s = writer(all, n, reg), *half;
 
@@ -227,7 +204,7 @@ static bool is_distance(const struct step *all, unsigned n, uint16_t reg)
 	return half && half->kind == LOADS_HALF;
 }
 
-static bool from_table(const struct step *all, unsigned n, uint16_t reg)
+static bool from_table(const struct step *all, unsigned n, unsigned reg)
 {
 	const struct step *s = writer(all, n, reg);
 
@@ -239,22 +216,16 @@ static bool from_table(const struct step *all, unsigned n, uint16_t reg)
 	return s->kind == ADDS && (is_distance(all, n, s->from) || is_distance(all, n, s->from2));
 }
 
-bool tables_jump(const uint8_t *code, size_t at, size_t n)
+/* Decoded from many places: those that do not begin with an instruction fall into step soon. */
+static bool through_register(csh cs, const uint8_t *code, size_t at)
 {
-	csh cs = site_decoder();
 	cs_insn *insn = cs ? cs_malloc(cs) : NULL;
 	unsigned good = 0, bad = 0;
 
-	if (code[at + 1] == 0x24) {
-		if (insn)
-			cs_free(insn, 1);
-		return true;
-	}
-	/* Decoded from many places: those that do not begin with an instruction fall into step soon. */
-	for (unsigned back = WINDOW; insn && back > WINDOW - STREAMS && at >= WINDOW; back--) {
+	for (unsigned back = WINDOW; insn && back > WINDOW - STREAMS; back--) {
 		struct step step[INSNS_MAX];
 		const uint8_t *p = code + at - back;
-		size_t room = n - (at - back);
+		size_t room = back + JUMP;
 		uint64_t addr = 0;
 		unsigned k = 0;
 
@@ -263,8 +234,8 @@ bool tables_jump(const uint8_t *code, size_t at, size_t n)
 				describe(cs, insn, &step[k++]);
 				continue;
 			}
-			if (insn->id == X86_INS_JMP && p == code + at + 2 && insn->detail->x86.operands[0].type == X86_OP_REG) {
-				bool is = from_table(step, k, whole(cs, insn->detail->x86.operands[0].reg));
+			if (insn->id == X86_INS_JMP && p == code + at + JUMP && insn->detail->x86.operands[0].type == X86_OP_REG) {
+				bool is = from_table(step, k, site_register(insn->detail->x86.operands[0].reg));
 
 				good += is;
 				bad += !is;
@@ -274,4 +245,26 @@ bool tables_jump(const uint8_t *code, size_t at, size_t n)
 	if (insn)
 		cs_free(insn, 1);
 	return good && !bad;
+}
+
+bool tables_jump(const uint8_t *code, size_t at)
+{
+	static struct { uint8_t bytes[WINDOW + JUMP]; bool asked, through; } said[256];	/* the same jumps are asked for again and again */
+	uint64_t sum = 0, word;
+
+	if (code[at + 1] == 0x24)
+		return true;
+	if (at < WINDOW)
+		return false;
+	for (unsigned i = 0; i < WINDOW; i += sizeof(word)) {
+		memcpy(&word, code + at - WINDOW + i, sizeof(word));
+		sum = (sum ^ word) * 0x9e3779b97f4a7c15ull;
+	}
+	sum >>= 56;
+	if (!said[sum].asked || memcmp(said[sum].bytes, code + at - WINDOW, WINDOW + JUMP)) {
+		memcpy(said[sum].bytes, code + at - WINDOW, WINDOW + JUMP);
+		said[sum].through = through_register(site_decoder(), code, at);
+		said[sum].asked = true;
+	}
+	return said[sum].through;
 }

@@ -13,7 +13,7 @@
  * Is the indirect jump at code[at] (ff 24, ff e0 to e7) one that goes where a table says: does it jump through a word of
  * memory, or through a register that was loaded from one, or to which such a word was added?
  */
-bool tables_jump(const uint8_t *code, size_t at, size_t n);
+bool tables_jump(const uint8_t *code, size_t at);
 /*
  * A bit is set in bits (one for each byte from start to end, allocated by the caller) for each place in that code that may be in a table, or whose
  * address is taken.  Too many are set rather than too few.  Task stopped, no breakpoints in its memory.

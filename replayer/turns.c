@@ -87,16 +87,10 @@ static void recall(struct replay *r)
 /* What is counted must leave room to the debugger's breakpoints and to landmark.c's jump. */
 static bool good_place(struct rp_task *t, const struct rp_places *p, const struct rp_set *s, const struct pun *jump, uint64_t addr)
 {
-	unsigned len, other;
+	unsigned len;
 
-	if (p->n == RP_PLACES || !rp_gate_possible(t, addr, &len) || (addr < jump->addr + jump->len && addr + len > jump->addr) ||
-	    rp_places_blocked(t, s, addr, len))
-		return false;
-	for (unsigned i = 0; i < p->n; i++) {
-		if (p->addr[i] < addr + len && (!rp_gate_possible(t, p->addr[i], &other) || p->addr[i] + other > addr))
-			return false;
-	}
-	return true;
+	return p->n < RP_PLACES && rp_gate_possible(t, addr, &len) && (addr >= jump->addr + jump->len || addr + len <= jump->addr) &&
+		!rp_places_blocked(t, s, addr, len) && !rp_places_overlap(t, p, addr, len);
 }
 
 /* In the loop that the task is in, at the point's instruction for the first time; a copy that is thrown away. */

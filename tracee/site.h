@@ -22,6 +22,8 @@ struct site {
 
 /* Capstone's handle (csh) for x86-64 with details, one for all; 0 when it cannot be had. */
 size_t site_decoder(void);
+/* Of Capstone's names: the 64-bit register that reg is part of; 0: none of the sixteen. */
+unsigned site_register(unsigned reg);
 struct cs_insn;
 /* May this instruction (of that handle) run elsewhere?  Not when it transfers control or traps. */
 bool site_can_move(size_t handle, const struct cs_insn *insn);

@@ -45,7 +45,7 @@ static void knows_jumps_through_tables(void **state)
 
 		memset(code, 0x90, sizeof(code));
 		memcpy(code + 80, s->bytes, s->len);
-		if (tables_jump(code, 80 + s->at, sizeof(code)) != s->good)
+		if (tables_jump(code, 80 + s->at) != s->good)
 			fail_msg("%s", s->what);
 	}
 }
