@@ -507,6 +507,7 @@ static struct err *fault(struct replay *r, struct rp_task *t, bool *ret)
 {
 	struct rp_mm *mm = t->mm;
 	struct rp_alias *a = mm->alias;
+	uint64_t place = t->regs.rip;
 	struct stub *s;
 	unsigned which;
 
@@ -537,7 +538,7 @@ static struct err *fault(struct replay *r, struct rp_task *t, bool *ret)
 		TRY(stub_make(t, t->regs.rip, &s));
 	if (!s || !s->insn[0].stub)
 		return NULL;
-	if (!s->tried && (++s->faults >= PATCH_AFTER || alias_was_hot(t->regs.rip)))
+	if (!s->tried && (++s->faults >= PATCH_AFTER || alias_was_hot(place)))
 		TRY(alias_want(r, t, s));
 	t->regs.rip = s->insn[0].stub;
 	t->dirty = true;

@@ -8,7 +8,7 @@
 
 enum { HOT = 4096, NEAR = 64, BACK = 12, AROUND = BACK + SITE_MAX, PUSHES = 50 };
 
-/* Instructions worth a jump, from before: in whatever process, and checkpoints of it. */
+/* Instructions of the program that are worth a jump, from before: in whatever process, and checkpoints of it. */
 static uint64_t hot[HOT];
 static unsigned hot_n;
 
@@ -230,6 +230,8 @@ static bool find_site(struct replay *r, struct rp_task *t, const struct alias_in
 	const struct known *k;
 	bool none = false, found;
 
+	if (!r->probes && rp_gate_original(t->mm, in->addr))	/* moved by gate.c, to where nobody jumps to */
+		return displace_decode_ours(t->real, in->addr, SITE_JUMP, d) && !others_there(t->mm->alias, in->addr, in->addr + d->site.len);
 	if (r->probes || !rp_gate_solid(t, in->addr - BACK) || !rp_gate_solid(t, in->addr))
 		return false;
 	k = was_found(t, in);
@@ -289,10 +291,11 @@ struct err *alias_want(struct replay *r, struct rp_task *t, struct stub *s)
 {
 	enum { TOGETHER = 8, PATIENCE = 24 };
 	struct rp_alias *a = t->mm->alias;
+	uint64_t moved = rp_gate_original(t->mm, s->insn[0].addr), addr = moved ? moved : s->insn[0].addr;
 	struct err *err = NULL;
 
-	if (!alias_was_hot(s->insn[0].addr) && hot_n < HOT)
-		hot[hot_n++] = s->insn[0].addr;
+	if (!alias_was_hot(addr) && hot_n < HOT)
+		hot[hot_n++] = addr;
 	a->wanting += !s->wants;
 	s->wants = true;
 	if (a->wanting < TOGETHER && s->faults < PATIENCE)

@@ -580,7 +580,7 @@ struct err *rp_debug_pause(struct replay *r, struct rp_task *t, bool *end)
 	if (*end)
 		TRY(rp_alias_step_out(t));
 	if (*end && t->mm->gate_n)
-		TRY(rp_gate_step_out(t, &hit));
+		TRY(rp_gate_step_out(r, t, &hit));
 	if (hit)
 		d->trapped = d->at_limit = true;
 	return NULL;
@@ -669,7 +669,7 @@ bool rp_debug_trap(struct replay *r, struct rp_task *t, siginfo_t *info)
 		if (d->dr_hit)
 			poke_dr(t, 6, 0);
 		if (d->dr_hit && t->mm->gate_n && rp_gate_inside(t))	/* a displaced call's push */
-			err_free(rp_gate_step_out(t, &counted));
+			err_free(rp_gate_step_out(r, t, &counted));
 	}
 	if (d->step && info->si_code == TRAP_TRACE) {
 		rp_hide_trace_flag(t, d->stepped_from);

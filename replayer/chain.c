@@ -43,10 +43,14 @@ static void count_places(struct replay *r, struct chain *c, struct rp_task *t, c
 
 static void count_here(struct replay *r, struct chain *c, struct rp_task *t)
 {
-	struct rp_places p = { .sparing = !rp_registers() && !c->failures };
+	struct rp_places p = { .sparing = !rp_registers() };
 
 	if (t)
 		rp_places_near(r, t, &p, c->set);
+	if (t && p.sparing && (!p.n || c->failures > 1)) {	/* rather these than no names */
+		p.sparing = false;
+		rp_places_near(r, t, &p, c->set);
+	}
 	count_places(r, c, t, &p);
 }
 

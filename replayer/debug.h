@@ -294,13 +294,15 @@ bool rp_gate_trap(struct rp_task *t, bool *counted);
 bool rp_gate_fault(struct rp_task *t);
 /* In a stub, and nowhere that the program knows? */
 bool rp_gate_inside(const struct rp_task *t);
-struct err *rp_gate_step_out(struct rp_task *t, bool *hit);
+struct err *rp_gate_step_out(struct replay *r, struct rp_task *t, bool *hit);
 bool rp_gate_overlaps(const struct rp_mm *mm, uint64_t start, uint64_t end);
 struct err *rp_gate_limit(struct rp_task *t, const struct replay_break *b, uint64_t limit);
 struct err *rp_gate_limit_all(struct rp_task *t, uint64_t limit);
 uint64_t rp_gate_counted_all(const struct rp_task *t, uint64_t limit);
 uint64_t rp_gate_counted(const struct rp_task *t, const struct replay_break *b, uint64_t limit, uint64_t *last);
 bool rp_gate_area(const struct rp_mm *mm, uint64_t addr);
+/* Of an instruction that a stub has in it: where the program has it; 0: there is none. */
+uint64_t rp_gate_original(const struct rp_mm *mm, uint64_t rip);
 /* Something is about to be mapped where our areas are. */
 struct err *rp_gate_make_room(struct rp_task *t, uint64_t at, uint64_t len);
 struct err *rp_gate_make_room_for(struct rp_task *t, const struct trace_effect *e);

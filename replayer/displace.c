@@ -71,10 +71,15 @@ static bool nobody_jumps_into(pid_t tid, const struct site *s, uint64_t start, u
 		if (!tables_jump(code, i))
 			return false;
 	}
-	return n > 0 && !far_tables_into(tid, start, end, addr, addr + s->len);
+	for (unsigned i = 1; i < s->n; i++) {	/* much looks like a table and is none; but its targets are instructions */
+		if (far_tables_to(tid, start, end, addr + s->insn[i].at))
+			return false;
+	}
+	return n > 0;
 }
 
-static bool decode(pid_t tid, uint64_t addr, unsigned want, uint64_t start, uint64_t end, bool any, struct displaced *ret)
+/* any: also when the last is a CALL_MEMORY. */
+static bool decode(pid_t tid, uint64_t addr, unsigned want, bool any, struct displaced *ret)
 {
 	uint8_t code[SITE_MAX + 16] = { 0 };
 	size_t room = tracee_read_some(tid, addr, code, sizeof(code));
@@ -104,18 +109,28 @@ static bool decode(pid_t tid, uint64_t addr, unsigned want, uint64_t start, uint
 	if (insn)
 		cs_free(insn, 1);
 	memcpy(ret->site.bytes, code, SITE_MAX);
-	return good && (ret->site.n == 1 || (site_nobody_branches(tid, addr, addr + ret->site.len) && nobody_jumps_into(tid, &ret->site, start, end) &&
-							  !far_branches_into(tid, start, end, addr, addr + ret->site.len)));
+	return good;
+}
+
+static bool nobody_comes_into(pid_t tid, const struct site *s, uint64_t start, uint64_t end)
+{
+	return s->n == 1 || (site_nobody_branches(tid, s->addr, s->addr + s->len) && nobody_jumps_into(tid, s, start, end) &&
+			     !far_branches_into(tid, start, end, s->addr, s->addr + s->len));
 }
 
 bool displace_decode(pid_t tid, uint64_t addr, unsigned want, uint64_t start, uint64_t end, struct displaced *ret)
 {
-	return decode(tid, addr, want, start, end, false, ret);
+	return decode(tid, addr, want, false, ret) && nobody_comes_into(tid, &ret->site, start, end);
 }
 
 bool displace_decode_any(pid_t tid, uint64_t addr, unsigned want, uint64_t start, uint64_t end, struct displaced *ret)
 {
-	return decode(tid, addr, want, start, end, true, ret);
+	return decode(tid, addr, want, true, ret) && nobody_comes_into(tid, &ret->site, start, end);
+}
+
+bool displace_decode_ours(pid_t tid, uint64_t addr, unsigned want, struct displaced *ret)
+{
+	return decode(tid, addr, want, true, ret);
 }
 
 static bool put_jump(uint8_t *out, unsigned *len, uint64_t at, uint64_t target)

@@ -22,6 +22,8 @@ struct displaced {
 bool displace_decode(pid_t tid, uint64_t addr, unsigned want, uint64_t start, uint64_t end, struct displaced *ret);
 /* Also when the last is a CALL_MEMORY, which the caller writes itself. */
 bool displace_decode_any(pid_t tid, uint64_t addr, unsigned want, uint64_t start, uint64_t end, struct displaced *ret);
+/* In code of ours, where nobody branches to the middle. */
+bool displace_decode_ours(pid_t tid, uint64_t addr, unsigned want, struct displaced *ret);
 /* As they must read at address `at', and a jump back.  *fall_ret: where that jump is. */
 bool displace_write(const struct displaced *d, uint64_t at, uint8_t out[DISPLACE_MAX], unsigned *len_ret, uint64_t *fall_ret);
 

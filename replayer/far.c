@@ -103,11 +103,11 @@ bool far_branches_into(pid_t tid, uint64_t start, uint64_t end, uint64_t first, 
 	return any(code_of(tid, start, end)->bits, first + 1 - start, last - start);
 }
 
-bool far_tables_into(pid_t tid, uint64_t start, uint64_t end, uint64_t first, uint64_t last)
+bool far_tables_to(pid_t tid, uint64_t start, uint64_t end, uint64_t addr)
 {
 	struct code *c;
 
-	if (end < start + EDGE || end - start > CODE_MAX || first < start || last > end)
+	if (end < start + EDGE || end - start > CODE_MAX || addr < start || addr >= end)
 		return true;
 	c = code_of(tid, start, end);
 	if (!c->tables) {
@@ -115,5 +115,5 @@ bool far_tables_into(pid_t tid, uint64_t start, uint64_t end, uint64_t first, ui
 		BUG_ON(!c->tables, "out of memory for branches");
 		tables_read(tid, start, end, c->tables);
 	}
-	return any(c->tables, first + 1 - start, last - start);
+	return any(c->tables, addr - start, addr - start + 1);
 }

@@ -12,6 +12,6 @@
  * breakpoints in its memory.  True also where that cannot be told. */
 bool far_branches_into(pid_t tid, uint64_t start, uint64_t end, uint64_t first, uint64_t last);
 /* Does a table in that code's file, or an address taken in it, lead there?  The same. */
-bool far_tables_into(pid_t tid, uint64_t start, uint64_t end, uint64_t first, uint64_t last);
+bool far_tables_to(pid_t tid, uint64_t start, uint64_t end, uint64_t addr);
 
 #endif

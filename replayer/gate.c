@@ -627,17 +627,25 @@ void rp_gate_interrupted(struct rp_task *t)
 	rp_gate_leave(t);
 }
 
+uint64_t rp_gate_original(const struct rp_mm *mm, uint64_t rip)
+{
+	for (unsigned i = 0; i < mm->gate_n; i++) {
+		const struct rp_gate *p = &mm->gate[i];
+
+		if (p->built && p->copy && (rip == p->fall || (rip >= p->copy && rip <= p->end)))
+			return p->site.addr + (rip == p->fall ? p->site.len : rip - p->copy);
+	}
+	return 0;
+}
+
 void rp_gate_leave(struct rp_task *t)
 {
-	for (unsigned i = 0; i < t->mm->gate_n; i++) {
-		const struct rp_gate *p = &t->mm->gate[i];
+	uint64_t rip = rp_gate_original(t->mm, t->regs.rip);
 
-		if (!p->built || !p->copy || (t->regs.rip != p->fall && (t->regs.rip < p->copy || t->regs.rip > p->end)))
-			continue;
-		t->regs.rip = p->site.addr + (t->regs.rip == p->fall ? p->site.len : t->regs.rip - p->copy);
-		t->dirty = true;
+	if (!rip)
 		return;
-	}
+	t->regs.rip = rip;
+	t->dirty = true;
 }
 
 static struct rp_gate *inside(const struct rp_mm *mm, uint64_t rip)
@@ -696,8 +704,19 @@ bool rp_gate_fault(struct rp_task *t)
 	return true;
 }
 
+/* A store to a protected page: it is made now, since the stub has counted already. */
+static bool guarded(struct replay *r, struct rp_task *t)
+{
+	siginfo_t info;
+
+	if (!t->mm->guard_n || ptrace(PTRACE_GETSIGINFO, t->real, NULL, &info) < 0 || info.si_signo != SIGSEGV || !rp_guard_fault(r, t, &info))
+		return false;
+	r->debug->trapped = !rp_guard_passes(r, t);
+	return true;
+}
+
 /* Interrupted in a stub: on to where the program is somewhere again.  *hit: that is the trap. */
-struct err *rp_gate_step_out(struct rp_task *t, bool *hit)
+struct err *rp_gate_step_out(struct replay *r, struct rp_task *t, bool *hit)
 {
 	*hit = false;
 	for (unsigned i = 0; i < STEPS_OUT; i++) {
@@ -712,8 +731,12 @@ struct err *rp_gate_step_out(struct rp_task *t, bool *hit)
 			*hit = true;
 			return NULL;
 		}
+		rp_alias_bare(t, from, false);
 		TRY(rp_raw_step(t, &status));
+		rp_alias_bare(t, from, true);
 		rp_hide_trace_flag(t, from);
+		if (WSTOPSIG(status) == SIGSEGV && guarded(r, t))
+			return NULL;
 		if (WSTOPSIG(status) == SIGSEGV || WSTOPSIG(status) == SIGFPE || WSTOPSIG(status) == SIGBUS) {
 			*hit = rp_gate_fault(t);
 			if (*hit)
