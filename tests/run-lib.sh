@@ -6,8 +6,36 @@ set -u
 RATE=${TIMEOUT_SCALE:-1}
 
 skip() { echo "$*"; exit 77; }
-fail() { echo "$*" >&2; exit 1; }
+fail() {
+	local hung=
+	[ ! -s "$TMP/stuck" ] || hung="; hung: $(tr '\n' '|' <"$TMP/stuck" | cut -c1-4000)"
+	echo "$*$hung" >&2; exit 1
+}
 need() { for c; do command -v "$c" >/dev/null || skip "$c is not installed"; done; }
+
+# As timeout(1); what is still there a second before goes to $TMP/stuck: a hang that only CI sees.
+timeout() {
+	case $1 in -*) command timeout "$@"; return ;; esac
+	local limit=$1 rc job watcher; shift
+	command timeout "$limit" "$@" <&0 & job=$!
+	(
+		trap 'kill $! 2>/dev/null; exit' TERM
+		sleep $((limit - 1)) & wait
+		stuck $job >>"$TMP/stuck"
+	) </dev/null >/dev/null 2>&1 & watcher=$!
+	wait $job; rc=$?
+	kill $watcher 2>/dev/null; wait $watcher 2>/dev/null
+	return $rc
+}
+stuck() {	# stuck PID - what it and its children do
+	local p
+	for p in $(pgrep -P "$1"); do
+		echo "$(ps -o pid=,stat=,psr=,time=,wchan:24=,args= -p "$p" | cut -c1-150)"
+		case $(ps -o stat= -p "$p") in t*|T*|Z*) continue ;; esac
+		command timeout 20 gdb -nx -batch -ex 'bt 16' -p "$p" 2>/dev/null </dev/null | grep -a '^#' | cut -c1-150 | cut -d ' ' -f 1,4- 
+		stuck "$p"
+	done
+}
 
 # A port of 127.0.0.1 that is free now and that no other test picks: below the ephemeral range,
 # chosen from our process id.

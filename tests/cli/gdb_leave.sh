@@ -42,7 +42,7 @@ for end in detach kill disconnect; do
 		wait_for 2 nothing_left || fail "$end: processes are left: $below"
 	done
 	printf 'set confirm off\nbreak work if n == 2\ncontinue\n%s\n' "$end" >y.gdb
-	timeout 30 "$REPLAY" --batch -x y.gdb "$TMP/d" >"$TMP/out" 2>&1 </dev/null & server=$!
+	command timeout 30 "$REPLAY" --batch -x y.gdb "$TMP/d" >"$TMP/out" 2>&1 </dev/null & server=$!
 	wait_for 5 eval '[ -n "$(tree $server)" ]'
 	below=$(tree $server)
 	wait $server || fail "replay, $end: $(tail -2 "$TMP/out")"
