@@ -68,16 +68,18 @@ done
 grep -q 'MIDDLE' out.0 || fail "no write found"
 grep -q 'worker' log.2 || fail 'nobody worked'
 
-# Killed at work: what it would have found is found all the same.
-HINDSIGHT_WORKERS=2 HINDSIGHT_DEBUG=1 timeout 60 "$REPLAY" --batch -ex 'seek end' -ex 'handle SIGUSR1 nostop noprint' -ex 'watch blink' -ex reverse-continue par.trace >killed 2>log.killed </dev/null &
-replay=$!
-until worker=$(sed -n 's/.*worker \([0-9]*\) begins.*/\1/p' log.killed | head -1); [ -n "$worker" ]; do
-	kill -0 $replay || fail 'no worker to kill'
-	sleep 0.01
+# Killed at work (it may have been quicker: again, then): what it would have found is found all the same.
+for i in 1 2 3 4 5 6; do
+	HINDSIGHT_WORKERS=2 HINDSIGHT_DEBUG=1 command timeout 60 "$REPLAY" --batch -ex 'seek end' -ex 'handle SIGUSR1 nostop noprint' -ex 'watch blink' -ex reverse-continue par.trace >killed 2>log.killed </dev/null &
+	replay=$!
+	until worker=$(sed -n 's/.*worker \([0-9]*\) begins.*/\1/p' log.killed | tail -1); [ -n "$worker" ]; do
+		kill -0 $replay || fail 'no worker to kill'
+		sleep 0.01
+	done
+	kill -9 "$worker"
+	wait $replay || fail "a worker killed: exit $?"
+	grep -q 'Old value = 0' killed || fail "a worker killed: $(tail -3 killed | tr '\n' '|')"
+	[ -z "$(pgrep -f "$PWD/par.trace")" ] || fail 'processes are left'
+	! grep -q 'a worker failed' log.killed || exit 0
 done
-kill -9 "$worker"
-wait $replay || fail "a worker killed: exit $?"
-grep -q 'a worker failed' log.killed || fail 'the worker was not killed at work'
-grep -q 'Old value = 0' killed || fail "a worker killed: $(tail -3 killed | tr '\n' '|')"
-[ -z "$(pgrep -f "$PWD/par.trace")" ] || fail 'processes are left'
-exit 0
+fail 'no worker was killed at work'
