@@ -513,7 +513,7 @@ static struct err *fault(struct replay *r, struct rp_task *t, bool *ret)
 
 	if (!a)
 		a = mm->alias = alias_create(0);
-	rp_gate_enter(t, true);		/* moved by gate.c: from where it is now */
+	rp_gate_enter(t, true, true);		/* moved by gate.c: from where it is now */
 	if (a->from_stub || !may_run_elsewhere(r, t) || a->refused)
 		return NULL;
 	if (!a->in && !a->stubs_n && a->heat++ < (alias_any_hot() ? HEAT_AGAIN : HEAT))

@@ -193,6 +193,8 @@ struct rp_debug {
 	unsigned samples_n;
 	unsigned names_made;
 	bool skip;			/* the next run begins at a point whose instruction has been counted */
+	bool skip_int3;			/* ... whose breakpoint, if there is one, has been looked at */
+	bool unvisited;			/* the last run ended by an interrupt, maybe at a breakpoint that nobody has looked at */
 	bool shielded;			/* finish what was begun: no interrupts */
 	bool breakable;			/* or not: after one the next hop fails with rp_stopped, and the move is given up */
 	uint32_t current;
@@ -286,7 +288,7 @@ void rp_gate_out(struct rp_mm *mm, pid_t real);
 /* The program's bytes where jumps are, or (back) the jumps again. */
 void rp_gate_bare(struct rp_mm *mm, pid_t real, bool back);
 /* first: also where the first instruction of a place is the next one, so that it is not counted. */
-void rp_gate_enter(struct rp_task *t, bool first);
+void rp_gate_enter(struct rp_task *t, bool counted, bool seen);
 void rp_gate_leave(struct rp_task *t);
 /* The same when no signal has stopped it: it may stay in the stub, see rp_gate_inside(). */
 void rp_gate_interrupted(struct rp_task *t);

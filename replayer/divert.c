@@ -318,7 +318,7 @@ static struct err *run(struct replay *r, struct rp_task *t, struct replay_stop *
 	bool done = false;
 	int status;
 
-	d->skip = true;
+	d->skip = d->skip_int3 = true;
 	d->quiet = d->leaving = d->left_trap = false;
 	while (!done) {
 		int request = PTRACE_SYSEMU;

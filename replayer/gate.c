@@ -596,19 +596,19 @@ void rp_gate_bare(struct rp_mm *mm, pid_t real, bool back)
 
 /* ---- tasks in stubs --------------------------------------------------------------------------------- */
 
-void rp_gate_enter(struct rp_task *t, bool first)
+void rp_gate_enter(struct rp_task *t, bool counted, bool seen)
 {
 	for (unsigned i = 0; t->mm->gates_in && i < t->mm->gate_n; i++) {
 		const struct rp_gate *p = &t->mm->gate[i];
 
 		uint64_t in = t->regs.rip - p->site.addr;
-		bool inner = p->lead != p;
+		bool inner = p->lead != p, done = in || (p->trap_only ? seen : counted);
 
 		/* Just behind an int3 its signal is still to come: an interrupt was quicker. */
-		if (!p->in || !p->copy || in >= (p->trap_only && !inner ? 1u : p->site.len) || (!in && !first && !p->trap_only && !inner))
+		if (!p->in || !p->copy || in >= (p->trap_only && !inner ? 1u : p->site.len) || (!done && !inner))
 			continue;
 		/* where another one's jump is, the program's own way is not there */
-		t->regs.rip = !in && !first && inner && !p->trap_only ? p->stub : p->copy + in;
+		t->regs.rip = done ? p->copy + in : p->stub;
 		t->dirty = true;
 		return;
 	}

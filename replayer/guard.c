@@ -18,7 +18,7 @@
 #include "replayer/internal.h"
 #include "tracee/site.h"
 
-enum { STRING_MAX = 4096, OPERAND_MAX = 64 };
+enum { STRING_MAX = 4096, OPERAND_MAX = 64, CALL_INSNS = 4 };
 
 struct rp_guard {
 	uint64_t page;
@@ -229,7 +229,7 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	if (!ours || info->si_code == SI_KERNEL)
 		return false;
 	d->guard_hit = addr;
-	rp_gate_enter(t, true);	/* where the instruction itself is */
+	rp_gate_enter(t, true, true);	/* where the instruction itself is */
 	from = t->regs.rip;
 	d->guard_size = access_size(t->real, from);
 	if (!rp_string_at(t, &string, &fixed) || !fixed)
@@ -242,6 +242,9 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 		err = rp_raw_step(t, &status);
 	for (unsigned i = 0; i < STRING_MAX && string && !err && WSTOPSIG(status) == SIGTRAP && rp_guard_misses(r, s) &&
 	     goes_on(s, t, from, string) && !rp_debug_interrupted(r); i++)
+		err = rp_raw_step(t, &status);
+	/* a displaced call is several: on to where the program is somewhere */
+	for (unsigned i = 0; i < CALL_INSNS && !err && WSTOPSIG(status) == SIGTRAP && rp_gate_inside(t) && !rp_gate_original(mm, t->regs.rip); i++)
 		err = rp_raw_step(t, &status);
 	if (!err)
 		err = lift(mm, t->real, true);

@@ -281,19 +281,21 @@ static struct err *set_stubs(struct replay *r, struct rp_task *t, unsigned set, 
 /* Until it stops; *again: with other stubs. */
 static struct err *run_stops(struct replay *r, struct rp_task *t, bool step, uint64_t limit, struct rp_hop *ret, bool *again)
 {
+	bool unvisited = r->debug->unvisited;
 	static struct values before, after;
 	struct rp_debug *d = r->debug;
 	const struct rp_set *s = d->sets[ret->set];
 	uint64_t fast = ret->fast;
 
-	*again = false;
+	*again = d->unvisited = false;
 	values_read(r, s, &before);
 	for (bool first = true;; first = false) {
 		uint64_t pc = t->regs.rip;
 		struct err *err;
 		bool changed;
 
-		d->step = step || stands_on(t, s);
+		d->step = step || (!(first && unvisited) && stands_on(t, s));
+		d->skip_int3 = !(first && unvisited);
 		d->trapped = d->at_limit = d->leaving = d->left_trap = d->turns.wanted = false;
 		err = rp_reach(r);
 		*again = err == &rp_stopped && d->turns.wanted;
@@ -307,6 +309,7 @@ static struct err *run_stops(struct replay *r, struct rp_task *t, bool step, uin
 		if (err != &rp_stopped)
 			return err;
 		ret->kind = d->trapped ? HOP_MOVED : HOP_INTERRUPTED;
+		d->unvisited = !d->trapped;
 		ret->stepped = d->step && (step || first);
 		ret->at_limit = d->at_limit && at_count(d, t, s);
 		ret->arrived = !d->step || t->regs.rip != pc;	/* a repeated string instruction stays where it is */

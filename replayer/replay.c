@@ -265,6 +265,8 @@ static struct err *unexpected_signal(struct replay *r, struct rp_task *t, const 
 	*again = false;
 	if (info->si_signo == SIGSEGV && info->si_code != SI_KERNEL)
 		TRY(effect_grow(t, (uint64_t)(uintptr_t)info->si_addr, again));
+	if (r->debug && *again)		/* maybe of an instruction in gate.c's copy */
+		r->debug->skip = r->debug->skip_int3 = true;
 	if (r->debug && info->si_signo == SIGTRAP && (info->si_code == TRAP_TRACE || info->si_code == TRAP_BRKPT)) {
 		*again = true;		/* of a step that an interrupt overtook */
 		/* its flag may have come into the program's flags through a pushf of a stub, and would trap for ever */
