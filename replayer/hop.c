@@ -48,6 +48,17 @@ static void values_read(const struct replay *r, const struct rp_set *s, struct v
 	}
 }
 
+/* No stop, but what only readers are looked for at may have changed. */
+static void values_keep(const struct rp_set *s, struct values *to, const struct values *from)
+{
+	for (unsigned i = 0; s->watches && i < s->n && i < WATCHES_MAX; i++) {
+		if (s->b[i].kind != REPLAY_READ)
+			continue;
+		to->len[i] = from->len[i];
+		memcpy(to->bytes[i], from->bytes[i], from->len[i]);
+	}
+}
+
 /* Which debug registers belong to the i-th of the set: as breaks.c deals them out. */
 static uint64_t registers_of(const struct rp_set *s, unsigned which, int pid)
 {
@@ -78,14 +89,15 @@ static bool compare_values(const struct replay *r, const struct rp_set *s, const
 	bool any = false;
 
 	for (unsigned i = 0; s->watches && i < s->n && i < WATCHES_MAX; i++) {
-		bool hit = false;
+		bool hit = false, changed;
 
 		if (s->b[i].kind < REPLAY_WRITE)
 			continue;
-		/* memory that comes or goes is no write */
-		if (s->b[i].kind != REPLAY_READ && a->len[i] == b->len[i])
-			hit = memcmp(a->bytes[i], b->bytes[i], a->len[i]) != 0;
-		if (s->b[i].kind != REPLAY_WRITE && hop->kind == HOP_MOVED && hop->t->rec_pid == s->b[i].pid)
+		/* memory that comes or goes is no write; what changes was written, and a read watchpoint means those who only read */
+		changed = a->len[i] == b->len[i] && memcmp(a->bytes[i], b->bytes[i], a->len[i]);
+		if (s->b[i].kind != REPLAY_READ)
+			hit = changed;
+		if (s->b[i].kind != REPLAY_WRITE && !(s->b[i].kind == REPLAY_READ && changed) && hop->kind == HOP_MOVED && hop->t->rec_pid == s->b[i].pid)
 			hit |= rp_set_register(s, i) ? (r->debug->dr_hit & registers_of(s, i, s->b[i].pid)) != 0 :
 				r->debug->guard_size && rp_guard_hits(r->debug, s->b[i].addr, s->b[i].len);
 		if (hit)
@@ -318,6 +330,7 @@ static struct err *run_stops(struct replay *r, struct rp_task *t, bool step, uin
 			changed = compare_values(r, s, &before, &after, ret);
 			if (ret->kind == HOP_INTERRUPTED || ret->stepped || changed || rp_set_breaks(r, s, t))
 				return NULL;
+			values_keep(s, &before, &after);
 		}
 		/* a write of the same value, or beside: not a place that has a name */
 		if (rp_debug_interrupted(r)) {
