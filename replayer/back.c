@@ -316,6 +316,55 @@ static struct err *last_execution(struct replay *r, unsigned set, unsigned count
 	return err;
 }
 
+/* How often `set' is met between from and end, where that is in the same computation as what it is compared with. */
+static struct err *met(struct replay *r, unsigned set, const struct rp_pos *from, const struct rp_pos *end, uint64_t *ret)
+{
+	struct scan s = { .all = true, .inclusive = true };
+	unsigned user = r->debug->user, n;
+	struct err *err = rp_goto(r, from);
+
+	r->debug->user = set;
+	if (!err)
+		err = scan_to(r, &s, end);
+	r->debug->user = user;
+	n = s.f.found ? s.f.pos.legs_n : 0;
+	*ret = n && s.f.pos.legs[n - 1].set == set ? s.f.pos.legs[n - 1].n : 0;
+	free(s.f.pos.legs);
+	return err;
+}
+
+/*
+ * The way from last to end must be part of end's name, or a scan from last would not know where to stop: then end gets another, executions of
+ * its own instruction since last.  *found: it has one.
+ */
+static struct err *name_from(struct replay *r, const struct rp_pos *from, const struct rp_pos *last, struct rp_pos *end, bool *found)
+{
+	struct replay_break b = { .kind = REPLAY_BREAK, .len = 1 };
+	uint64_t all, before;
+	struct rp_task *t;
+	unsigned set;
+
+	*found = rp_pos_leads(last, end);
+	if (*found)
+		return NULL;
+	TRY(rp_goto(r, end));
+	TRY(rp_next(r));
+	t = rp_task_find(r, r->ev.task);
+	if (!t)
+		return NULL;
+	b.pid = t->rec_pid;
+	b.addr = t->regs.rip;
+	set = rp_set_intern(r, &b, 1);
+	TRY(met(r, set, from, end, &all));
+	TRY(met(r, set, from, last, &before));
+	*found = all > before && !rp_debug_interrupted(r);
+	if (*found) {
+		rp_pos_copy(end, last);
+		rp_pos_leg(end, set, all - before);
+	}
+	return NULL;
+}
+
 /* From `back' of these before the last to end, which moves to there when there is no stop. */
 static struct err *scan_from(struct replay *r, struct scan *s, const struct rp_pos *last, uint64_t back, struct rp_pos *end)
 {
@@ -356,6 +405,8 @@ static struct err *hot(struct replay *r, struct scan *s, const struct rp_pos *fr
 	s->all = true;
 	TRY(hot_set(r, &set, &count));
 	err = set ? last_execution(r, set, count, from, end, &last) : NULL;
+	if (!err && last.f.found)
+		err = name_from(r, from, &last.f.pos, end, &last.f.found);
 	if (!err && last.f.found) {
 		uint64_t n = last.f.pos.legs[last.f.pos.legs_n - 1].n;
 
