@@ -176,6 +176,70 @@ def _start(arg):
     gdb.execute('continue')
 
 
+# ---- out of a function, backwards ----
+
+def _entry(frame):
+    """Where the function of a frame begins, and the stack pointer there; None: gdb knows neither."""
+    caller = frame.older()
+    while caller is not None and caller.type() == gdb.TAILCALL_FRAME:
+        caller = caller.older()
+    if frame.type() != gdb.NORMAL_FRAME or caller is None:
+        return None
+    if frame.function() is not None:
+        start = int(frame.function().value().address)
+    else:
+        known = re.match(r'\S+(?: \+ (\d+))? in section', gdb.execute('info symbol 0x%x' % frame.pc(), to_string=True))
+        if not known:
+            return None
+        start = frame.pc() - int(known.group(1) or 0)
+    return start, (int(caller.read_register('rsp')) - 8) & (1 << 64) - 1
+
+
+def _is_at(entry):
+    frame = gdb.newest_frame()
+    return (frame.pc(), int(frame.read_register('rsp')) & (1 << 64) - 1) == entry
+
+
+@_command('reverse-finish')
+def _reverse_finish(arg):
+    """Go back to just before the selected stack frame was called."""
+    global _passing
+    _nothing(arg, 'reverse-finish')
+    entry = _entry(gdb.selected_frame())
+    if entry is None:       # gdb's own: it would stop at the latest call of this function, whichever frame that made
+        gdb.execute('set exec-direction reverse')
+        try:
+            gdb.execute('finish')
+        finally:
+            gdb.execute('set exec-direction forward')
+        return
+    if not _is_at(entry):
+        others = []
+        place = gdb.Breakpoint('*0x%x' % entry[0], internal=True)
+        place.silent = True
+        place.condition = '$rsp == 0x%x' % entry[1]
+        place.thread = gdb.selected_thread().global_num
+
+        def stopped(event):
+            others.extend(b for b in getattr(event, 'breakpoints', []) if b.number != place.number)
+        gdb.events.stop.connect(stopped)
+        _passing = lambda: _is_at(entry) and not others
+        try:
+            said = gdb.execute('reverse-continue', to_string=True)
+        finally:
+            gdb.events.stop.disconnect(stopped)
+            if place.is_valid():
+                place.delete()
+            passed, _passing = gdb.selected_thread() is not None and _passing(), None
+        if not passed:
+            gdb.write(said)
+            return
+    gdb.execute('reverse-stepi')
+
+
+_passing = None          # is this stop a place on the way, and none for the user?
+
+
 # ---- places visited ----
 
 @_command('back')
@@ -341,6 +405,8 @@ def _on_thread(event):
 
 def _on_stop(event):
     global _resumed, _execed
+    if _passing and _passing():
+        return
     if _execed:
         _re_enable(False)
     _resumed = _execed = False

@@ -46,6 +46,15 @@ struct known {
 	uint64_t libraries;		/* a sum over the list that was told */
 };
 
+/* A step back onto a return, and what was set since: callee.c. */
+struct callee {
+	bool returns;
+	int tid;
+	uint64_t from, rsp;	/* where it was before; the stack at the return */
+	unsigned set;		/* so many breakpoints; the last is at addr */
+	uint64_t addr;
+};
+
 struct server {
 	struct replay *r;
 	int fd;
@@ -70,6 +79,7 @@ struct server {
 	unsigned known_n;
 	bool shared;			/* some have the same memory */
 	struct { bool set, arrived; struct replay_stop stop; } later;	/* after libraries were told */
+	struct callee callee;
 	bool places_told;		/* the debugger says which stops its user sees */
 	struct { unsigned at, size; } component[XSTATE_COMPONENTS];	/* of the XSAVE area */
 	struct symbols *symbols;	/* names.c */
@@ -141,6 +151,13 @@ handler do_choose, do_alive, do_current, do_threads, do_threads_end, do_thread_i
 handler do_register, do_registers, do_set_register, do_set_registers, do_set_memory, do_set_memory_binary, do_memory, do_search, do_memory_info;
 /* points.c */
 handler do_insert, do_remove;
+/* callee.c: the debugger's user has seen a stop; a thread was stepped back from there; a new breakpoint was set; any was removed. */
+void callee_user_stop(struct server *s);
+void callee_stepped(struct server *s, int tid, uint64_t from);
+void callee_inserted(struct server *s, const struct replay_break *b);
+/* Around a move back.  true: to the entry of what has returned; its own calls are no stops until callee_end(). */
+bool callee_begin(struct server *s);
+void callee_end(struct server *s);
 /* xfer.c */
 handler do_features, do_auxv, do_exec_file, do_threads_xml, do_file, do_siginfo, do_siginfo_write, do_osdata, do_memory_map;
 void xfer(struct server *s, const char *args, const char *bytes, size_t len);

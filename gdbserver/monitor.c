@@ -332,6 +332,7 @@ static void do_place(struct monitor *m)
 	int status;
 
 	m->s->places_told = true;
+	callee_user_stop(m->s);
 	monitor_note_place(m->s);
 	replay_exe(m->s->r, replay_current(m->s->r), exe, sizeof(exe));
 	reply_text(m->o, "%s\n", exe);

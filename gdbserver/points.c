@@ -85,11 +85,13 @@ void do_insert(struct server *s, const char *p, size_t len)
 	for (unsigned i = 0; i < s->breaks_n; i++) {
 		if (same_place(&s->breaks[i], &b)) {
 			s->breaks[i].cond = b.cond;
+			callee_user_stop(s);
 			set_breaks(s);
 			return;
 		}
 	}
 	s->breaks[s->breaks_n++] = b;
+	callee_inserted(s, &b);
 	set_breaks(s);
 }
 
@@ -102,6 +104,7 @@ void do_remove(struct server *s, const char *p, size_t len)
 		reply_bad(s);
 		return;
 	}
+	callee_user_stop(s);
 	for (unsigned i = 0; i < s->breaks_n; i++) {
 		if (same_place(&s->breaks[i], &b))
 			s->breaks[i--] = s->breaks[--s->breaks_n];

@@ -292,6 +292,29 @@ void do_step(struct server *s, const char *p, size_t len)
 	go(s, thread_to_go(s, 0), true, 0, 0);
 }
 
+static struct err *step_back(struct server *s, struct replay_stop *stop)
+{
+	int tid = thread_to_go(s, s->tid_go ? s->tid_go : s->tid_chosen);
+	struct regs regs = { 0 };
+	struct err *err;
+
+	err_free(replay_regs(s->r, tid, &regs));
+	err = replay_step_back(s->r, tid, stop);
+	if (!err && stop->kind == REPLAY_STOP_STEP)
+		callee_stepped(s, tid, regs.rip);
+	return err;
+}
+
+static struct err *go_back(struct server *s, struct replay_stop *stop)
+{
+	bool callee = callee_begin(s);
+	struct err *err = replay_backward(s->r, stop);
+
+	if (callee)
+		callee_end(s);
+	return err;
+}
+
 void do_back(struct server *s, const char *p, size_t len)
 {
 	struct replay_stop stop;
@@ -311,8 +334,7 @@ void do_back(struct server *s, const char *p, size_t len)
 	s->catching.ends = !s->lldb;
 	replay_catch(s->r, &s->catching);
 	do {
-		err = p[-1] == 'c' ? replay_backward(s->r, &stop) :
-			replay_step_back(s->r, thread_to_go(s, s->tid_go ? s->tid_go : s->tid_chosen), &stop);
+		err = p[-1] == 'c' ? go_back(s, &stop) : step_back(s, &stop);
 	} while (!err && stop.kind == REPLAY_STOP_EXIT ? process_known(s, stop.child_pid) : !err && is_known(s, &stop));
 	s->catching.ends = false;
 	replay_catch(s->r, &s->catching);
