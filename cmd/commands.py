@@ -215,9 +215,14 @@ def _reverse_finish(arg):
         return
     if not _is_at(entry):
         others = []
-        place = gdb.Breakpoint('*0x%x' % entry[0], internal=True)
+        language = gdb.parameter('language')
+        gdb.execute('set language c', to_string=True)
+        try:
+            place = gdb.Breakpoint('*0x%x' % entry[0], internal=True)
+            place.condition = '$rsp == 0x%x' % entry[1]
+        finally:
+            gdb.execute('set language ' + language, to_string=True)
         place.silent = True
-        place.condition = '$rsp == 0x%x' % entry[1]
         place.thread = gdb.selected_thread().global_num
 
         def stopped(event):

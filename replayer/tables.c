@@ -85,6 +85,18 @@ static bool same_file(const struct tracee_map *a, const struct tracee_map *b)
 	return a->inode == b->inode && a->major == b->major && a->minor == b->minor;
 }
 
+/* Not in the holes: code that is mapped without a name has all that is so, up to the heap, for its file. */
+static void words(const struct where *w, const struct file *f, const struct tracee_map *m)
+{
+	for (uint64_t at = m->start; at + 8 <= m->end; at += 8) {
+		uint64_t word;
+
+		memcpy(&word, f->bytes + (at - f->start), 8);
+		note(w, word);
+		note(w, word + f->start);
+	}
+}
+
 void tables_read(pid_t tid, uint64_t start, uint64_t end, uint8_t *bits)
 {
 	struct where w = { .start = start, .end = end, .bits = bits };
@@ -116,18 +128,13 @@ void tables_read(pid_t tid, uint64_t start, uint64_t end, uint8_t *bits)
 	for (size_t i = 0; i < maps.n; i++) {
 		const struct tracee_map *m = &maps.map[i];
 
-		if (same_file(m, code) && m->prot & PROT_READ)
-			tracee_read_some(tid, m->start, f.bytes + (m->start - f.start), m->end - m->start);
+		if (!same_file(m, code) || !(m->prot & PROT_READ))
+			continue;
+		tracee_read_some(tid, m->start, f.bytes + (m->start - f.start), m->end - m->start);
+		words(&w, &f, m);
 	}
 	for (uint64_t at = start; at + LEA <= end; at++)
 		look_at(&w, &f, f.bytes + (at - f.start), at);
-	for (size_t i = 0; i + 8 <= f.end - f.start; i += 8) {
-		uint64_t word;
-
-		memcpy(&word, f.bytes + i, 8);
-		note(&w, word);
-		note(&w, word + f.start);
-	}
 	free(f.bytes);
 	tracee_maps_deinit(&maps);
 }
