@@ -165,18 +165,23 @@ static struct err *single_page(struct rp_mm *mm, pid_t real, unsigned k)
 	return cage_call(real, &regs, &ret, SYS_mmap, saved, PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, (uint64_t)-1, 0);
 }
 
-void rp_alias_out(struct rp_mm *mm, pid_t real)
+static void jumps_out(struct rp_alias *a, pid_t real)
 {
-	struct rp_alias *a = mm->alias;
-
-	if (!a)
-		return;
 	for (unsigned i = 0; i < a->jumps; i++) {
 		struct stub *s = &a->stub[a->jump[i]];
 
 		err_free(tracee_write(real, s->site.addr, s->site.bytes, SITE_JUMP));
 		s->kind = STUB_RESTS;
 	}
+}
+
+void rp_alias_out(struct rp_mm *mm, pid_t real)
+{
+	struct rp_alias *a = mm->alias;
+
+	if (!a)
+		return;
+	jumps_out(a, real);
 	if (a->in)
 		log_debug("doubled pages: %u stubs, %u of them with jumps, %u faults", a->stubs_n, a->jumps, a->faults);
 	for (unsigned k = 0; a->in && k < a->view.pages_n; k++)
@@ -523,6 +528,11 @@ static struct err *fault(struct replay *r, struct rp_task *t, bool *ret)
 		TRY(come_in(t, r->debug->sets[r->debug->now]));
 	if (!a->in)
 		return NULL;
+	if (nearly_full(a)) {		/* of what the program does not do any more, most likely */
+		jumps_out(a, t->real);
+		a->jumps = a->pushed = 0;
+		begin_anew(a);
+	}
 	room_for_more(a, STUBS_MORE);
 	s = alias_find(a, t->regs.rip, STUB_RESTS, &which);
 	if (s)

@@ -57,7 +57,7 @@ static void note(struct displaced *d, const cs_insn *insn)
  */
 static bool nobody_jumps_into(pid_t tid, const struct site *s, uint64_t start, uint64_t end)
 {
-	enum { WINDOW = 4096, BEFORE = 64 };
+	enum { WINDOW = 4096, BEFORE = TABLES_BEFORE };
 	uint8_t code[2 * WINDOW + BEFORE];
 	uint64_t addr = s->addr, from = addr - start > WINDOW + BEFORE ? addr - WINDOW - BEFORE : start, to = end - addr > WINDOW ? addr + WINDOW : end;
 	size_t n = tracee_read_some(tid, from, code, to - from);

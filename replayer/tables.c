@@ -6,7 +6,8 @@
  * instruction takes the address of, or as an address that an instruction has in it.  All of these are noted; what only looks like
  * one, too.
  *
- * A jump whose target is computed (into the middle of unrolled code, say) is none of these: tables_jump() tells them apart.
+ * A jump whose target is computed (into the middle of unrolled code, say) is none of these: tables_jump() tells them apart.  What comes
+ * from an argument or a call was taken from somewhere, too.
  */
 #include "replayer/tables.h"
 
@@ -141,11 +142,11 @@ void tables_read(pid_t tid, uint64_t start, uint64_t end, uint8_t *bits)
 
 /* ---- one jump --------------------------------------------------------------------------------------- */
 
-enum { WINDOW = 48, JUMP = 2, STREAMS = 24, INSNS_MAX = WINDOW };
+enum { WINDOW = TABLES_BEFORE, JUMP = 2, STREAMS = 24, INSNS_MAX = WINDOW };
 
 /* What an instruction before the jump does to a register. */
 struct step {
-	enum { OTHER = 0, LOADS, EXTENDS_WORD, LOADS_HALF, EXTENDS, ADDS, COPIES, LEAVES } kind;
+	enum { OTHER = 0, TAKES, EXTENDS_WORD, LOADS_HALF, EXTENDS, ADDS, COPIES, LEAVES } kind;
 	unsigned to, from, from2;	/* site_register() */
 	unsigned writes_n;
 	unsigned writes[12];
@@ -171,18 +172,24 @@ static void describe(csh cs, const cs_insn *insn, struct step *s)
 		s->to = s->from = site_register(X86_REG_RAX);
 		return;
 	}
+	if (insn->id == X86_INS_POP)
+		s->kind = TAKES;
 	if (x->op_count != 2 || a->type != X86_OP_REG)
 		return;
 	s->to = site_register(a->reg);
 	s->from = b->type == X86_OP_REG ? site_register(b->reg) : 0;
 	if (insn->id == X86_INS_MOV && b->type == X86_OP_MEM)
-		s->kind = a->size == 8 ? LOADS : a->size == 4 ? LOADS_HALF : OTHER;
+		s->kind = a->size == 8 ? TAKES : a->size == 4 ? LOADS_HALF : OTHER;
 	else if (insn->id == X86_INS_MOV && b->type == X86_OP_REG && a->size == 8)
 		s->kind = COPIES;
 	else if (insn->id == X86_INS_MOVSXD && a->size == 8)
 		s->kind = b->type == X86_OP_MEM ? EXTENDS_WORD : EXTENDS;
 	else if (insn->id == X86_INS_ADD && b->type == X86_OP_REG && a->size == 8)
 		s->kind = ADDS, s->from2 = s->to;
+	else if (insn->id == X86_INS_LEA && b->mem.base == X86_REG_RIP)
+		s->kind = TAKES;
+	else if ((insn->id == X86_INS_MOV || insn->id == X86_INS_MOVABS) && b->type == X86_OP_IMM)
+		s->kind = TAKES;
 	else if (insn->id == X86_INS_LEA && a->size == 8 && b->mem.scale == 1 && !b->mem.disp && b->mem.index != X86_REG_INVALID)
 		s->kind = ADDS, s->from = site_register(b->mem.base), s->from2 = site_register(b->mem.index);
 }
@@ -211,19 +218,19 @@ static bool is_distance(const struct step *all, unsigned n, unsigned reg)
 	return half && half->kind == LOADS_HALF;
 }
 
-static bool from_table(const struct step *all, unsigned n, unsigned reg)
+static bool is_taken(const struct step *all, unsigned n, unsigned reg)
 {
 	const struct step *s = writer(all, n, reg);
 
 	while (s && s->kind == COPIES)
 		s = writer(all, (unsigned)(s - all), s->from);
-	if (!s || s->kind == LOADS)
-		return s != NULL;
+	if (!s || s->kind == TAKES)
+		return true;
 	n = (unsigned)(s - all);
 	return s->kind == ADDS && (is_distance(all, n, s->from) || is_distance(all, n, s->from2));
 }
 
-/* Decoded from many places: those that do not begin with an instruction fall into step soon. */
+/* Decoded from many places: of those that do not begin with an instruction, nearly all fall into step soon. */
 static bool through_register(csh cs, const uint8_t *code, size_t at)
 {
 	cs_insn *insn = cs ? cs_malloc(cs) : NULL;
@@ -242,7 +249,7 @@ static bool through_register(csh cs, const uint8_t *code, size_t at)
 				continue;
 			}
 			if (insn->id == X86_INS_JMP && p == code + at + JUMP && insn->detail->x86.operands[0].type == X86_OP_REG) {
-				bool is = from_table(step, k, site_register(insn->detail->x86.operands[0].reg));
+				bool is = is_taken(step, k, site_register(insn->detail->x86.operands[0].reg));
 
 				good += is;
 				bad += !is;
@@ -251,7 +258,7 @@ static bool through_register(csh cs, const uint8_t *code, size_t at)
 	}
 	if (insn)
 		cs_free(insn, 1);
-	return good && !bad;
+	return good > 4 * bad;
 }
 
 bool tables_jump(const uint8_t *code, size_t at)

@@ -9,9 +9,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+enum { TABLES_BEFORE = 96 };
 /*
- * Is the indirect jump at code[at] (ff 24, ff e0 to e7) one that goes where a table says: does it jump through a word of
- * memory, or through a register that was loaded from one, or to which such a word was added?
+ * Does the indirect jump at code[at] (ff 24, ff e0 to e7; TABLES_BEFORE bytes of code before it) go where a table says or where an address was
+ * taken, as opposed to where it computes?  Through a word of memory, or a register that comes from one, or to which such a word was added.
  */
 bool tables_jump(const uint8_t *code, size_t at);
 /*

@@ -31,21 +31,26 @@ static const struct sample samples[] = {
 	{ "mov (%rcx,%rax,8),%rax; inc %edx; jmp *%rax", true, 8, 6, { 0x48, 0x8b, 0x04, 0xc1, 0xff, 0xc2, 0xff, 0xe0 } },
 	{ "lea (%rdx,%rcx,8),%rax; jmp *%rax: computed", false, 6, 4, { 0x48, 0x8d, 0x04, 0xca, 0xff, 0xe0 } },
 	{ "mov (%rcx),%rax; lea (%rdx,%rcx,8),%rax; jmp *%rax", false, 9, 7, { 0x48, 0x8b, 0x01, 0x48, 0x8d, 0x04, 0xca, 0xff, 0xe0 } },
-	{ "mov (%rcx),%rax; call; jmp *%rax", false, 10, 8, { 0x48, 0x8b, 0x01, 0xe8, 1, 2, 3, 0, 0xff, 0xe0 } },
+	{ "mov (%rcx),%rax; call; jmp *%rax: what it returned", true, 10, 8, { 0x48, 0x8b, 0x01, 0xe8, 1, 2, 3, 0, 0xff, 0xe0 } },
 	{ "mov (%rcx,%rax,4),%eax; add %rdx,%rax; jmp *%rax: not extended", false, 8, 6, { 0x8b, 0x04, 0x81, 0x48, 0x01, 0xd0, 0xff, 0xe0 } },
-	{ "an argument", false, 2, 0, { 0xff, 0xe0 } },
+	{ "an argument", true, 2, 0, { 0xff, 0xe0 } },
+	{ "mov %rsi,%rbp; pop %rbx; mov %rbp,%rax; pop %rbp; jmp *%rax", true, 10, 8, { 0x48, 0x89, 0xf5, 0x5b, 0x48, 0x89, 0xe8, 0x5d, 0xff, 0xe0 } },
+	{ "ror $17,%rdx; xor %fs:0x30,%rdx; jmp *%rdx: where setjmp() returned", false, 15, 13,
+	  { 0x48, 0xc1, 0xca, 0x11, 0x64, 0x48, 0x33, 0x14, 0x25, 0x30, 0, 0, 0, 0xff, 0xe2 } },
+	{ "je; mov 0x30(%r14),%rax; add $24,%rsp; pop %rbx; jmp *%rax", true, 13, 11,
+	  { 0x75, 0x41, 0x49, 0x8b, 0x46, 0x30, 0x48, 0x83, 0xc4, 0x18, 0x5b, 0xff, 0xe0 } },
 };
 
 static void knows_jumps_through_tables(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
-		uint8_t code[160];
+		uint8_t code[256];
 		const struct sample *s = &samples[i];
 
 		memset(code, 0x90, sizeof(code));
-		memcpy(code + 80, s->bytes, s->len);
-		if (tables_jump(code, 80 + s->at) != s->good)
+		memcpy(code + 128, s->bytes, s->len);
+		if (tables_jump(code, 128 + s->at) != s->good)
 			fail_msg("%s", s->what);
 	}
 }
