@@ -24,9 +24,9 @@
 #include "replayer/alias.h"
 #include "replayer/internal.h"
 
-enum { AREAS = RP_AREAS, CODE_PAGES = 192, DATA = CODE_PAGES * PAGE_BYTES, ALIASES = DATA + PAGE_BYTES,
+enum { AREAS = RP_AREAS, CODE_PAGES = 400, DATA = CODE_PAGES * PAGE_BYTES, ALIASES = DATA + PAGE_BYTES,
        SAVED = ALIASES + ALIAS_PAGES * PAGE_BYTES, AREA = SAVED + ALIAS_PAGES * PAGE_BYTES,
-       HEAT = 12, HEAT_AGAIN = 3, PATCH_AFTER = 6, STEPS_OUT = 400, STUBS_MAX = 4096, STUBS_MORE = 128 };
+       HEAT = 12, HEAT_AGAIN = 3, PATCH_AFTER = 6, STEPS_OUT = 400, STUBS_MAX = 8192, STUBS_MORE = 128 };
 
 static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4)
 {

@@ -5,8 +5,9 @@
 
 #include "replayer/alias.h"
 #include "replayer/displace.h"
+#include "replayer/far.h"
 
-enum { HOT = 4096, NEAR = 64, BACK = 12, AROUND = BACK + SITE_MAX, PUSHES = 50 };
+enum { HOT = 4096, NEAR = 64, BACK = 12, AROUND = BACK + SITE_MAX, PUSHES = 50, TOGETHER = 8, PATIENCE = 24 };
 
 /* Instructions of the program that are worth a jump, from before: in whatever process, and checkpoints of it. */
 static uint64_t hot[HOT];
@@ -206,11 +207,25 @@ static bool look_for_site(struct replay *r, struct rp_task *t, const struct alia
 	return true;
 }
 
+/* What displace.c looks at; all: there is no more to know of the rest. */
+struct bare { uint64_t at[TOGETHER]; unsigned n; bool all; };
+
+static bool is_bare(const struct bare *b, uint64_t addr)
+{
+	enum { AROUND_IT = 4 * PAGE_BYTES };
+
+	for (unsigned i = 0; i < b->n && !b->all; i++) {
+		if (addr + AROUND_IT - b->at[i] < 2ull * AROUND_IT)
+			return true;
+	}
+	return b->all;
+}
+
 /*
  * The program's code, while a site is chosen, or (back) with what we have put there: a branch that is now in a stub would
  * not be seen, and its target might be inside the new site; the rest of a replaced instruction would be taken for others.
  */
-static void all_bare(struct rp_task *t, bool back)
+static void make_bare(struct rp_task *t, const struct bare *b, bool back)
 {
 	const struct rp_alias *a = t->mm->alias;
 	const uint8_t trap = 0xcc;
@@ -221,7 +236,8 @@ static void all_bare(struct rp_task *t, bool back)
 	for (unsigned i = 0; i < a->jumps; i++) {
 		const struct stub *s = &a->stub[a->jump[i]];
 
-		err_free(tracee_write(t->real, s->site.addr, back ? s->bytes : s->site.bytes, SITE_JUMP));
+		if (is_bare(b, s->site.addr))
+			err_free(tracee_write(t->real, s->site.addr, back ? s->bytes : s->site.bytes, SITE_JUMP));
 	}
 }
 
@@ -289,8 +305,8 @@ static struct err *jump_in(struct replay *r, struct rp_task *t, struct stub *of)
 
 struct err *alias_want(struct replay *r, struct rp_task *t, struct stub *s)
 {
-	enum { TOGETHER = 8, PATIENCE = 24 };
 	struct rp_alias *a = t->mm->alias;
+	struct bare bare = { .n = 0 };
 	uint64_t moved = rp_gate_original(t->mm, s->insn[0].addr), addr = moved ? moved : s->insn[0].addr;
 	struct err *err = NULL;
 
@@ -301,14 +317,21 @@ struct err *alias_want(struct replay *r, struct rp_task *t, struct stub *s)
 	if (a->wanting < TOGETHER && s->faults < PATIENCE)
 		return NULL;
 	/* several at once: to see the code as it is costs as much for one as for all */
-	all_bare(t, false);
+	for (unsigned i = 0; i < a->stubs_n; i++) {
+		if (!a->stub[i].wants || bare.n == TOGETHER)
+			continue;
+		bare.at[bare.n++] = a->stub[i].insn[0].addr;
+		if (rp_gate_solid(t, a->stub[i].insn[0].addr))
+			bare.all |= !far_known(t->real, t->mm->solid_start, t->mm->solid_end);
+	}
+	make_bare(t, &bare, false);
 	for (unsigned i = 0, n = a->stubs_n; i < n && !err; i++) {
 		if (a->stub[i].wants && !a->stub[i].tried && a->stub[i].kind == STUB_ALONE)
 			err = jump_in(r, t, &a->stub[i]);
 		a->stub[i].wants = false;
 	}
 	a->wanting = 0;
-	all_bare(t, true);		/* with the new ones */
+	make_bare(t, &bare, true);		/* with the new ones */
 	return err;
 }
 

@@ -64,18 +64,29 @@ static void read_all(struct code *c, pid_t tid)
 	free(p);
 }
 
+static struct code kept[KEPT];
+
+static struct code *find(uint64_t start, uint64_t end, uint64_t sum)
+{
+	for (unsigned i = 0; i < KEPT; i++) {
+		if (kept[i].bits && kept[i].start == start && kept[i].end == end && kept[i].sum == sum)
+			return &kept[i];
+	}
+	return NULL;
+}
+
 static struct code *code_of(pid_t tid, uint64_t start, uint64_t end)
 {
-	static struct code kept[KEPT];
 	static uint64_t now;
-	struct code *c = kept;
 	uint64_t sum = sum_of(tid, start, end);
+	struct code *c = find(start, end, sum);
 
+	if (c) {
+		c->used = ++now;
+		return c;
+	}
+	c = kept;
 	for (unsigned i = 0; i < KEPT; i++) {
-		if (kept[i].bits && kept[i].start == start && kept[i].end == end && kept[i].sum == sum) {
-			kept[i].used = ++now;
-			return &kept[i];
-		}
 		if (kept[i].used < c->used)
 			c = &kept[i];
 	}
@@ -101,6 +112,13 @@ bool far_branches_into(pid_t tid, uint64_t start, uint64_t end, uint64_t first, 
 	if (end < start + EDGE || end - start > CODE_MAX || first < start || last > end)
 		return true;
 	return any(code_of(tid, start, end)->bits, first + 1 - start, last - start);
+}
+
+bool far_known(pid_t tid, uint64_t start, uint64_t end)
+{
+	const struct code *c = end < start + EDGE ? NULL : find(start, end, sum_of(tid, start, end));
+
+	return c && c->tables;
 }
 
 bool far_tables_to(pid_t tid, uint64_t start, uint64_t end, uint64_t addr)

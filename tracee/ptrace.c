@@ -124,6 +124,21 @@ struct err *tracee_read(pid_t tid, uint64_t addr, void *buf, size_t len)
 	return mem_file_io(tid, addr + done, (char *)buf + done, NULL, len - done);
 }
 
+/* A few bytes of code: as mem_file_io(), in two calls instead of three slower ones. */
+static bool poke(pid_t tid, uint64_t addr, const void *buf, size_t len)
+{
+	long word;
+
+	if (len > sizeof(word) || (addr & 4095) + sizeof(word) > 4096)
+		return false;
+	errno = 0;
+	word = ptrace(PTRACE_PEEKDATA, tid, (void *)(uintptr_t)addr, NULL);
+	if (errno)
+		return false;
+	memcpy(&word, buf, len);
+	return ptrace(PTRACE_POKEDATA, tid, (void *)(uintptr_t)addr, (void *)(uintptr_t)word) == 0;
+}
+
 struct err *tracee_write(pid_t tid, uint64_t addr, const void *buf, size_t len)
 {
 	struct iovec local = { (void *)(uintptr_t)buf, len };
@@ -131,7 +146,7 @@ struct err *tracee_write(pid_t tid, uint64_t addr, const void *buf, size_t len)
 
 	if (!len || process_vm_writev(tid, &local, 1, &remote, 1, 0) == (ssize_t)len)
 		return NULL;
-	return mem_file_io(tid, addr, NULL, buf, len);
+	return poke(tid, addr, buf, len) ? NULL : mem_file_io(tid, addr, NULL, buf, len);
 }
 
 void tracee_read_string(pid_t tid, uint64_t addr, char *buf, size_t size)
