@@ -356,6 +356,7 @@ static volatile int interrupt_fd = -1;
 /* What the timer is for, besides looking for a debugger's interrupt. */
 static volatile sig_atomic_t timing;	/* enum rp_timing */
 static volatile sig_atomic_t ticked;
+static volatile sig_atomic_t late;	/* samples are wanted too often */
 
 static void on_alarm(int sig)
 {
@@ -372,8 +373,10 @@ static void on_alarm(int sig)
 	}
 	if (now && running > 0)
 		ptrace(PTRACE_INTERRUPT, running, NULL, NULL);
-	else if (now)
+	else if (now && (timing != RP_TIME_SAMPLES || interrupted))
 		missed = 1;
+	else if (now)		/* what goes on between two runs takes longer than a sample: with `missed' nothing would ever run */
+		late = 1;
 }
 
 void replay_interrupt_from(struct replay *r, int fd)
@@ -429,7 +432,7 @@ void rp_timer_samples(struct replay *r, long us)
 {
 	r->debug->samples_n = 0;
 	timing = RP_TIME_SAMPLES;
-	ticked = 0;
+	ticked = late = 0;
 	timer_set(us);
 }
 
@@ -586,6 +589,9 @@ struct err *rp_debug_pause(struct replay *r, struct rp_task *t, bool *end)
 
 	if (timing == RP_TIME_SAMPLES && ticked) {
 		ticked = 0;
+		if (late && timer_us < TICK_US)
+			timer_set(timer_us * 2);
+		late = 0;
 		d->samples[d->samples_n++ % RP_SAMPLES] = t->regs.rip;
 	}
 	/* a step is over soon, and then the place has a name */

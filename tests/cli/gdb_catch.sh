@@ -177,3 +177,9 @@ EOF2
 say n.gdb "$TMP/n"
 expect '\(call to syscall close\)'; expect '\(returned from syscall close\)'; expect '^\$1 = 3'
 [ "$(grep -c 'No more reverse-execution' "$TMP/out")" = 1 ] || fail "n.gdb: $(tail -3 "$TMP/out" | tr '\n' '|')"
+
+# Going back to the exec from behind it: gdb steps off its own breakpoint in the loader, in front of a buffered call.
+"$REC" -o "$TMP/p" sh -c 'echo a b c | tr a-z A-Z | cat' >/dev/null || fail 'rec p'
+printf 'catch syscall write\ncontinue\nreverse-continue\n' >p.gdb
+timeout 20 "$REPLAY" -p tr --batch -x p.gdb "$TMP/p" >"$TMP/out" 2>&1 </dev/null || fail "p.gdb: exit $?: $(tail -2 "$TMP/out" | tr '\n' '|')"
+expect 'call to syscall write'; expect 'No more reverse-execution'
