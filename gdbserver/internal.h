@@ -50,9 +50,9 @@ struct known {
 struct callee {
 	bool returns;
 	int tid;
-	uint64_t from, rsp;	/* where it was before; the stack at the return */
+	uint64_t from, ret, rsp;	/* where it was before; the return, and the stack there */
 	unsigned set;		/* so many breakpoints; the last is at addr */
-	uint64_t addr;
+	uint64_t addr, at;	/* for this move, at there */
 };
 
 struct server {
@@ -80,6 +80,7 @@ struct server {
 	bool shared;			/* some have the same memory */
 	struct { bool set, arrived; struct replay_stop stop; } later;	/* after libraries were told */
 	struct callee callee;
+	struct { int tid; uint64_t rip; } shown;	/* until the next move; tid 0: what is true */
 	bool places_told;		/* the debugger says which stops its user sees */
 	struct { unsigned at, size; } component[XSTATE_COMPONENTS];	/* of the XSAVE area */
 	struct symbols *symbols;	/* names.c */
@@ -157,7 +158,7 @@ void callee_stepped(struct server *s, int tid, uint64_t from);
 void callee_inserted(struct server *s, const struct replay_break *b);
 /* Around a move back.  true: to the entry of what has returned; its own calls are no stops until callee_end(). */
 bool callee_begin(struct server *s);
-void callee_end(struct server *s);
+void callee_end(struct server *s, bool at_break);
 /* xfer.c */
 handler do_features, do_auxv, do_exec_file, do_threads_xml, do_file, do_siginfo, do_siginfo_write, do_osdata, do_memory_map;
 void xfer(struct server *s, const char *args, const char *bytes, size_t len);

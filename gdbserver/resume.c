@@ -205,6 +205,7 @@ static void go(struct server *s, int tid, bool step, uint64_t start, uint64_t en
 	struct replay_stop stop;
 	struct err *err;
 
+	s->shown.tid = 0;
 	if (lldb_told(s) || tell_later(s))
 		return;
 	process_going(s);
@@ -311,7 +312,7 @@ static struct err *go_back(struct server *s, struct replay_stop *stop)
 	struct err *err = replay_backward(s->r, stop);
 
 	if (callee)
-		callee_end(s);
+		callee_end(s, !err && stop->kind == REPLAY_STOP_BREAK);
 	return err;
 }
 
@@ -321,6 +322,7 @@ void do_back(struct server *s, const char *p, size_t len)
 	struct err *err;
 
 	(void)len;
+	s->shown.tid = 0;
 	if (lldb_told(s) || tell_later(s))
 		return;
 	process_going(s);

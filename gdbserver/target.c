@@ -215,12 +215,22 @@ static void put(const struct server *s, const struct machine *m, const struct re
 	reply_hex(o, bytes, r->bits / 8);
 }
 
+/* For the debugger alone: callee.c. */
+static bool machine_shown(struct server *s, int tid, struct machine *m)
+{
+	if (!machine_get(s, tid, m))
+		return false;
+	if (s->shown.tid == tid)
+		m->regs.rip = s->shown.rip;
+	return true;
+}
+
 bool target_registers(struct server *s, int tid, struct reply *o)
 {
 	static struct machine m;
 	const struct reg *r;
 
-	if (!machine_get(s, tid, &m))
+	if (!machine_shown(s, tid, &m))
 		return false;
 	for (unsigned n = 0; (r = reg_of(s, n)); n++)
 		put(s, &m, r, o);
@@ -232,7 +242,7 @@ bool target_register(struct server *s, int tid, uint64_t n, struct reply *o)
 	const struct reg *r = reg_of(s, n);
 	static struct machine m;
 
-	if (!r || !machine_get(s, tid, &m))
+	if (!r || !machine_shown(s, tid, &m))
 		return false;
 	put(s, &m, r, o);
 	return true;
