@@ -587,6 +587,7 @@ struct err *rp_debug_pause(struct replay *r, struct rp_task *t, bool *end)
 	struct rp_debug *d = r->debug;
 	bool hit = false;
 
+	running = 0;
 	if (timing == RP_TIME_SAMPLES && ticked) {
 		ticked = 0;
 		if (late && timer_us < TICK_US)
