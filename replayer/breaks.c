@@ -593,7 +593,8 @@ struct err *rp_debug_pause(struct replay *r, struct rp_task *t, bool *end)
 		if (late && timer_us < TICK_US)
 			timer_set(timer_us * 2);
 		late = 0;
-		d->samples[d->samples_n++ % RP_SAMPLES] = t->regs.rip;
+		if (!trap_is_coming(t))		/* else no instruction may begin there */
+			d->samples[d->samples_n++ % RP_SAMPLES] = t->regs.rip;
 	}
 	/* a step is over soon, and then the place has a name */
 	*end = rp_debug_interrupted(r) && !d->leaving && !d->step && !trap_is_coming(t);
