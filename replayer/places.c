@@ -84,6 +84,7 @@ static unsigned disassemble(struct rp_task *t, uint64_t start, uint64_t end, boo
 	cs_insn *insn;
 	csh cs;
 
+	patch_hide(&t->mm->patches, start, code, left);
 	if (left && cs_open(CS_ARCH_X86, CS_MODE_64, &cs) == CS_ERR_OK) {
 		insn = cs_malloc(cs);
 		ret[n++] = start;
