@@ -36,23 +36,41 @@ void process_told(struct server *s, int pid)
 	s->known[s->known_n++] = (struct known){ .pid = pid };
 }
 
+enum { ALL_MAX = 2 * BREAKS_MAX, WATCH_PIECE = 248 };
+
+/* A large watchpoint is several. */
+static struct err *add(struct replay_break *all, unsigned *n, const struct replay_break *b, int pid)
+{
+	uint64_t most = b->kind >= REPLAY_WRITE && b->len > WATCH_PIECE ? WATCH_PIECE : b->len, at = 0;
+
+	do {
+		if (*n == ALL_MAX)
+			return err_new(ERR_UNSUPPORTED, "more than %d breakpoints and pieces of watchpoints at once", ALL_MAX);
+		all[*n] = *b;
+		all[*n].pid = pid;
+		all[*n].addr = b->addr + at;
+		all[(*n)++].len = b->len - at < most ? b->len - at : most;
+		at += most;
+	} while (at < b->len);
+	return NULL;
+}
+
 /* gdb sets those of a program space through any process of it. */
 struct err *process_breaks(struct server *s)
 {
-	static struct replay_break all[2 * BREAKS_MAX];
-	unsigned n = s->breaks_n;
+	static struct replay_break all[ALL_MAX];
+	unsigned n = 0;
 
-	memcpy(all, s->breaks, n * sizeof(*all));
+	for (unsigned i = 0; i < s->breaks_n; i++)
+		TRY(add(all, &n, &s->breaks[i], s->breaks[i].pid));
 	s->shared = false;
 	for (unsigned k = 0; k < s->known_n; k++) {
 		int other = replay_shares_memory(s->r, s->known[k].pid);
 
 		s->shared |= other != 0;
-		for (unsigned i = 0; other && i < s->breaks_n && n < sizeof(all) / sizeof(*all); i++) {
-			if (s->breaks[i].pid != other)
-				continue;
-			all[n] = s->breaks[i];
-			all[n++].pid = s->known[k].pid;
+		for (unsigned i = 0; other && i < s->breaks_n; i++) {
+			if (s->breaks[i].pid == other)
+				TRY(add(all, &n, &s->breaks[i], s->known[k].pid));
 		}
 	}
 	return replay_breaks(s->r, all, n);

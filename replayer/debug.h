@@ -27,7 +27,7 @@
 
 #include <signal.h>
 
-enum { WATCHES_MAX = 128, DEBUG_REGISTERS = 4, RP_SAMPLES = 8 };
+enum { WATCHES_MAX = 1024, DEBUG_REGISTERS = 4, RP_SAMPLES = 8 };
 
 #define RP_NO_LIMIT (1ull << 62)
 

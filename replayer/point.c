@@ -20,7 +20,7 @@
 
 #include "replayer/internal.h"
 
-enum { SHORT_TEXT = 60, PIECE = 128, PIECES = WATCHES_MAX, PLACES_PARSED = 256, STEPS_PARSED = 100000000 };
+enum { SHORT_TEXT = 60, PIECE = 128, PIECES = 128, PLACES_PARSED = 256, STEPS_PARSED = 100000000 };
 
 static const char kinds[] = { [REPLAY_BREAK] = 0, [REPLAY_COUNT] = 'C', [REPLAY_BREAK_HW] = 'H', [REPLAY_WRITE] = 'W',
 			      [REPLAY_READ] = 'R', [REPLAY_ACCESS] = 'A' };
