@@ -461,7 +461,7 @@ struct err *rp_alias_step_out(struct rp_task *t)
 		TRY(rp_raw_step(t, &status));
 		rp_alias_leave(t);
 		if (t->mm->gate_n)
-			rp_gate_leave(t);
+			rp_gate_interrupted(t);		/* it may be one that gate.c has moved, and counted */
 	}
 	return NULL;
 }

@@ -105,6 +105,18 @@ static bool others_there(const struct rp_alias *a, uint64_t start, uint64_t end)
 	return false;
 }
 
+/* Would one there do for all that are there? */
+static bool covers(const struct rp_alias *a, uint64_t start, uint64_t end)
+{
+	for (unsigned i = 0; i < a->jumps; i++) {
+		const struct site *s = &a->stub[a->jump[i]].site;
+
+		if (overlaps(&a->stub[a->jump[i]], start, end) && (s->addr < start || s->addr + s->len > end))
+			return false;
+	}
+	return true;
+}
+
 /* Jumps there give way; what of theirs is not in the new one gets another. */
 static void push_aside(struct rp_task *t, uint64_t start, uint64_t end)
 {
@@ -197,8 +209,10 @@ static bool look_for_site(struct replay *r, struct rp_task *t, const struct alia
 		if (d->site.len != len || from_padding(d))
 			continue;
 		*none = false;
-		if (!in_the_way(r, t, at, at + len) && !others_there(a, at, at + len))
-			return true;
+		if (in_the_way(r, t, at, at + len) || !covers(a, at, at + len))
+			continue;
+		push_aside(t, at, at + len);	/* none, most often */
+		return true;
 	}
 	*d = first;
 	if (!forward || a->pushed++ > PUSHES)

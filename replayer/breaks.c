@@ -604,6 +604,7 @@ struct err *rp_debug_pause(struct replay *r, struct rp_task *t, bool *end)
 		TRY(rp_gate_step_out(r, t, &hit));
 	if (hit)
 		d->trapped = d->at_limit = true;
+	d->unvisited = *end && !d->trapped;
 	return NULL;
 }
 

@@ -321,7 +321,6 @@ static struct err *run_stops(struct replay *r, struct rp_task *t, bool step, uin
 		if (err != &rp_stopped)
 			return err;
 		ret->kind = d->trapped ? HOP_MOVED : HOP_INTERRUPTED;
-		d->unvisited = !d->trapped;
 		ret->stepped = d->step && (step || first);
 		ret->at_limit = d->at_limit && at_count(d, t, s);
 		ret->arrived = !d->step || t->regs.rip != pc;	/* a repeated string instruction stays where it is */
