@@ -173,6 +173,7 @@ static void jumps_out(struct rp_alias *a, pid_t real)
 		err_free(tracee_write(real, s->site.addr, s->site.bytes, SITE_JUMP));
 		s->kind = STUB_RESTS;
 	}
+	a->jumps = a->pushed = 0;
 }
 
 void rp_alias_out(struct rp_mm *mm, pid_t real)
@@ -181,12 +182,12 @@ void rp_alias_out(struct rp_mm *mm, pid_t real)
 
 	if (!a)
 		return;
-	jumps_out(a, real);
 	if (a->in)
 		log_debug("doubled pages: %u stubs, %u of them with jumps, %u faults", a->stubs_n, a->jumps, a->faults);
+	jumps_out(a, real);
 	for (unsigned k = 0; a->in && k < a->view.pages_n; k++)
 		err_free(single_page(mm, real, k));
-	a->jumps = a->heat = a->faults = a->pushed = 0;
+	a->heat = a->faults = 0;
 	a->in = a->refused = a->from_stub = false;
 }
 
@@ -530,7 +531,6 @@ static struct err *fault(struct replay *r, struct rp_task *t, bool *ret)
 		return NULL;
 	if (nearly_full(a)) {		/* of what the program does not do any more, most likely */
 		jumps_out(a, t->real);
-		a->jumps = a->pushed = 0;
 		begin_anew(a);
 	}
 	room_for_more(a, STUBS_MORE);
@@ -549,7 +549,7 @@ static struct err *fault(struct replay *r, struct rp_task *t, bool *ret)
 	if (!s || !s->insn[0].stub)
 		return NULL;
 	if (!s->tried && (++s->faults >= PATCH_AFTER || alias_was_hot(place)))
-		TRY(alias_want(r, t, s));
+		TRY(alias_want(r, t, s, place));
 	t->regs.rip = s->insn[0].stub;
 	t->dirty = true;
 	into_site(a, t, s->insn[0].addr);

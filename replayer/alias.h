@@ -46,8 +46,8 @@ struct stub *alias_find(struct rp_alias *a, uint64_t addr, enum stub_kind kind, 
 void alias_index(struct rp_alias *a, const struct stub *s);
 bool alias_was_hot(uint64_t addr);
 bool alias_any_hot(void);
-/* A jump would be worth having for that instruction: now, or with the next ones. */
-struct err *alias_want(struct replay *r, struct rp_task *t, struct stub *s);
+/* A jump would be worth having for that instruction (place: where the program has it): now, or with the next ones. */
+struct err *alias_want(struct replay *r, struct rp_task *t, struct stub *s, uint64_t place);
 /* One that rests is put in again, if it can be. */
 void alias_wake(struct replay *r, struct rp_task *t, struct stub *s);
 

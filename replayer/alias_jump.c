@@ -317,15 +317,14 @@ static struct err *jump_in(struct replay *r, struct rp_task *t, struct stub *of)
 	return NULL;
 }
 
-struct err *alias_want(struct replay *r, struct rp_task *t, struct stub *s)
+struct err *alias_want(struct replay *r, struct rp_task *t, struct stub *s, uint64_t place)
 {
 	struct rp_alias *a = t->mm->alias;
 	struct bare bare = { .n = 0 };
-	uint64_t moved = rp_gate_original(t->mm, s->insn[0].addr), addr = moved ? moved : s->insn[0].addr;
 	struct err *err = NULL;
 
-	if (!alias_was_hot(addr) && hot_n < HOT)
-		hot[hot_n++] = addr;
+	if (!alias_was_hot(place) && hot_n < HOT)
+		hot[hot_n++] = place;
 	a->wanting += !s->wants;
 	s->wants = true;
 	if (a->wanting < TOGETHER && s->faults < PATIENCE)

@@ -286,10 +286,29 @@ static struct err *hot_set(struct replay *r, unsigned *set_ret, unsigned *count_
 	return NULL;
 }
 
+/* Between from and end, for the stops of another set than the user's. */
+static struct err *scan_for(struct replay *r, struct scan *s, unsigned set, const struct rp_pos *from, const struct rp_pos *end)
+{
+	unsigned user = r->debug->user;
+	struct err *err = rp_goto(r, from);
+
+	r->debug->user = set;
+	if (!err)
+		err = scan_to(r, s, end);
+	r->debug->user = user;
+	return err;
+}
+
+static bool ends_in(const struct scan *s, unsigned set)
+{
+	const struct rp_pos *p = &s->f.pos;
+
+	return s->f.found && p->legs_n && p->legs[p->legs_n - 1].set == set;
+}
+
 /* The last execution between from and end, or one near it; as leg of count. */
 static struct err *last_execution(struct replay *r, unsigned set, unsigned count, const struct rp_pos *from, const struct rp_pos *end, struct scan *ret)
 {
-	unsigned user = r->debug->user;
 	struct err *err;
 
 	*ret = (struct scan){ .all = true };
@@ -301,12 +320,8 @@ static struct err *last_execution(struct replay *r, unsigned set, unsigned count
 		ret->f.pos.legs_n = i + 1;
 		return NULL;
 	}
-	err = rp_goto(r, from);
-	r->debug->user = set;
-	if (!err)
-		err = scan_to(r, ret, end);
-	r->debug->user = user;
-	if (!err && ret->f.found && ret->f.pos.legs_n && ret->f.pos.legs[ret->f.pos.legs_n - 1].set == set) {
+	err = scan_for(r, ret, set, from, end);
+	if (!err && ends_in(ret, set)) {
 		uint64_t n = ret->f.pos.legs[--ret->f.pos.legs_n].n;
 
 		rp_pos_leg(&ret->f.pos, count, n);
@@ -320,15 +335,9 @@ static struct err *last_execution(struct replay *r, unsigned set, unsigned count
 static struct err *met(struct replay *r, unsigned set, const struct rp_pos *from, const struct rp_pos *end, uint64_t *ret)
 {
 	struct scan s = { .all = true, .inclusive = true };
-	unsigned user = r->debug->user, n;
-	struct err *err = rp_goto(r, from);
+	struct err *err = scan_for(r, &s, set, from, end);
 
-	r->debug->user = set;
-	if (!err)
-		err = scan_to(r, &s, end);
-	r->debug->user = user;
-	n = s.f.found ? s.f.pos.legs_n : 0;
-	*ret = n && s.f.pos.legs[n - 1].set == set ? s.f.pos.legs[n - 1].n : 0;
+	*ret = ends_in(&s, set) ? s.f.pos.legs[s.f.pos.legs_n - 1].n : 0;
 	free(s.f.pos.legs);
 	return err;
 }
