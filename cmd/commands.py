@@ -23,12 +23,18 @@ def _ask(command):
 
 def _go(command):
     _ask(command)
-    if gdb.selected_thread() is None:       # of a process that has ended: any other knows the way, too
-        for inferior in gdb.inferiors():
-            if inferior.pid and inferior.threads():
-                gdb.execute('inferior %d' % inferior.num, to_string=True)
-                break
+    _to_living()
     gdb.execute('reverse-stepi')
+
+
+def _to_living():
+    """From a process that has ended, where gdb leaves its user, to one that can go on: says what gdb says to `inferior N'."""
+    if gdb.selected_thread() is not None or gdb.selected_inferior().pid:
+        return ''
+    for inferior in gdb.inferiors():
+        if inferior.pid and inferior.threads():
+            return gdb.execute('inferior %d' % inferior.num, to_string=True)
+    return ''
 
 
 class _Command(gdb.Command):
@@ -113,6 +119,22 @@ def _recorded(arg):
 for _name in ('hook-record', 'record hook-full', 'record hook-btrace', 'record btrace hook-bts', 'record btrace hook-pt',
               'target hook-record-full', 'target hook-record-btrace'):
     gdb.execute('define %s\nmaintenance hindsight-recorded\nend' % _name)
+
+
+# ---- the end of one process of several ----
+
+@_command('maintenance hindsight-living', gdb.COMMAND_MAINTENANCE)
+def _living(arg):
+    """Select a process that is there, if the selected one has ended."""
+    gdb.write(_to_living())
+
+
+# after these commands only, as gdb has no event for the end of a move that ended a process; a user's hooks are left alone
+for _name in ('continue', 'step', 'next', 'stepi', 'nexti', 'until', 'advance', 'finish'):
+    try:
+        gdb.execute('show user hookpost-' + _name, to_string=True)
+    except gdb.error:
+        gdb.execute('define hookpost-%s\nmaintenance hindsight-living\nend' % _name)
 
 
 # ---- checkpoints, with the names gdb has for its own ----
@@ -388,6 +410,12 @@ lets go of it.  Its fork, or a jump into its time, brings it back."""
 _pids = {}               # inferior: its process
 
 
+def _on_inferior(event):
+    """gdb empties its cache of memory when it lets a program go on: that of the selected inferior, not those of others that go, too."""
+    gdb.execute('set stack-cache off')
+    gdb.execute('set code-cache off')
+
+
 def _on_thread(event):
     """A process that had ended is there again, since time went back: gdb takes any empty inferior, which may have had another program."""
     inferior = event.inferior_thread.inferior if event.inferior_thread else None
@@ -440,6 +468,8 @@ def _on_resume(event):
     if not _resumed:
         _resumed = True
         _enabled = [b.number for b in gdb.breakpoints() if b.enabled]
+        if gdb.selected_thread() is not None:
+            gdb.execute('monitor thread %d' % gdb.selected_thread().ptid[1], to_string=True)
 
 
 def _re_enable(known):
@@ -527,5 +557,9 @@ def _connect(socket, sysroot):
         gdb.events.free_objfile.connect(_on_free)
     _say(gdb.execute('target remote ' + socket, to_string=True))
     gdb.events.new_thread.connect(_on_thread)
+    if hasattr(gdb.events, 'new_inferior'):
+        gdb.events.new_inferior.connect(_on_inferior)
+    if hasattr(gdb.events, 'before_prompt'):
+        gdb.events.before_prompt.connect(lambda: _living(''))
     _pids[gdb.selected_inferior().num] = gdb.selected_inferior().pid
     _programs[gdb.selected_inferior().num] = gdb.execute('monitor place', to_string=True).split('\n')[0]

@@ -69,6 +69,7 @@ struct server {
 	int tid;			/* Hg */
 	int tid_go;			/* Hc; 0 or -1 = any */
 	int tid_chosen, tid_before;	/* by the user, 0 = none: do_alive() */
+	int tid_told;			/* ... as commands.py says, until the user sees a stop; 0 = it has not */
 	bool listing;			/* the last packet asked the same of another thread */
 	struct replay_stop last;	/* what `?' answers */
 	struct armed armed;
@@ -126,6 +127,8 @@ bool parse_thread(const char **p, int64_t *pid, int64_t *tid);
 void put_thread(struct server *s, int tid);
 /* We are somewhere else: what gdb has chosen (Hg, Hc, thread N) is no more. */
 void threads_unchosen(struct server *s);
+/* The user's, or where we are. */
+int thread_meant(const struct server *s);
 /* The one that Hg chose. */
 int thread_to_read(const struct server *s);
 

@@ -332,6 +332,7 @@ static void do_place(struct monitor *m)
 	int status;
 
 	m->s->places_told = true;
+	m->s->tid_told = 0;
 	callee_user_stop(m->s);
 	monitor_note_place(m->s);
 	replay_exe(m->s->r, replay_current(m->s->r), exe, sizeof(exe));
@@ -353,6 +354,12 @@ static void do_exe(struct monitor *m)
 
 	replay_exe(m->s->r, atoi(m->args), exe, sizeof(exe));
 	reply_text(m->o, "%s\n", exe);
+}
+
+/* A move begins, for the user's thread. */
+static void do_thread(struct monitor *m)
+{
+	m->s->tid_told = atoi(m->args);
 }
 
 static void visit(struct monitor *m, int by)
@@ -435,6 +442,7 @@ static const struct { const char *name; monitor_fn *run; const char *args, *help
 	{ "last-was", do_last_was, NULL, NULL },
 	{ "place", do_place, NULL, NULL },
 	{ "exe", do_exe, NULL, NULL },
+	{ "thread", do_thread, NULL, NULL },
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 

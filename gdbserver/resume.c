@@ -295,7 +295,7 @@ void do_step(struct server *s, const char *p, size_t len)
 
 static struct err *step_back(struct server *s, struct replay_stop *stop)
 {
-	int tid = thread_to_go(s, s->tid_go ? s->tid_go : s->tid_chosen);
+	int tid = thread_to_go(s, s->tid_go ? s->tid_go : thread_meant(s));
 	struct regs regs = { 0 };
 	struct err *err;
 

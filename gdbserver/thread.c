@@ -56,6 +56,13 @@ void put_thread(struct server *s, int tid)
 	reply_text(&s->out, "p%x.%x", (unsigned)t.pid, (unsigned)t.tid);
 }
 
+int thread_meant(const struct server *s)
+{
+	if (s->tid_told)
+		return s->tid_told;
+	return s->tid_chosen ? s->tid_chosen : replay_current(s->r);
+}
+
 int thread_to_read(const struct server *s)
 {
 	return s->tid > 0 ? s->tid : replay_current(s->r);
@@ -79,7 +86,7 @@ void do_choose(struct server *s, const char *p, size_t len)
 		return;
 	}
 	/* any thread of a process: the one we are at, if it is there */
-	if (tid <= 0 && pid > 0 && !(target_task(s, s->tid_chosen ? s->tid_chosen : replay_current(s->r), &t) && t.pid == pid) &&
+	if (tid <= 0 && pid > 0 && !(target_task(s, thread_meant(s), &t) && t.pid == pid) &&
 	    target_task(s, (int)pid, &t) && replay_tasks(s->r, false, all, 1))
 		tid = pid;
 	*(what == 'g' ? &s->tid : &s->tid_go) = tid > 0 ? (int)tid : 0;
@@ -87,8 +94,8 @@ void do_choose(struct server *s, const char *p, size_t len)
 }
 
 /*
- * Before a step back gdb only says "any thread of the process" (Hc), and means the user's.  That is the one where we are, unless `thread N'
- * has chosen another: then gdb asks whether that is alive, and not for one after the other, as for a list.
+ * Before a step back gdb only says "any thread of the process" (Hc), and means the user's.  commands.py tells which that is.  Without it: the
+ * one where we are, unless `thread N' has chosen another: then gdb asks whether that is alive, and not for one after the other, as for a list.
  */
 static void maybe_chosen(struct server *s, int tid)
 {

@@ -347,7 +347,7 @@ static bool applied_stop(struct replay *r, const struct rp_hop *hop, const struc
 		return false;
 	if (hop->event == TRACE_EXEC) {
 		ret->kind = REPLAY_STOP_EXEC;
-		return c->exec;
+		return c->exec && !back;	/* back: in the program before, which a debugger must be told of (back.c) */
 	}
 	if (birth_stop(r, b, ret))
 		return true;

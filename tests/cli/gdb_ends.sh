@@ -49,7 +49,6 @@ int main(void)
 END
 gcc -g -O0 -w -o lives lives.c && gcc -g -O0 -o inner inner.c || skip 'no compiler'
 "$REC" -o "$TMP/trace" ./lives || fail 'rec'
-# Every inferior that ends leaves gdb with none selected.
 cat >lives.gdb <<'END'
 set detach-on-fork off
 set schedule-multiple on
@@ -58,15 +57,13 @@ break set
 python
 def go(command, times):
     for _ in range(times):
-        if not gdb.selected_inferior().pid:
-            gdb.execute('inferior 1', to_string=True)
         gdb.execute(command, to_string=True)
-        there = gdb.selected_inferior().pid and gdb.selected_frame()
-        name = there.name() if there else 'end'
-        if name in ('at', 'set'):
-            print('<%s%d>' % (name, there.read_var('n')))
-        elif name == 'end':
-            print('<%s>' % name)
+        there = gdb.selected_frame()
+        if stops and there.name() in ('at', 'set'):
+            print('<%s%d>' % (there.name(), there.read_var('n')))
+        stops.clear()
+stops = []
+gdb.events.stop.connect(stops.append)
 end
 python go('continue', 7)
 checkpoint
@@ -87,7 +84,7 @@ forth=$(sed '/^back/,$d' "$TMP/out" | grep -o '^<[a-z]*[0-9]>' | tr -d '\n')
 back=$(sed '1,/^back/d' "$TMP/out" | grep -o '^<[a-z]*[0-9]>' | tac | tr -d '\n')
 [ "$forth" = '<at1><at2><at3><at4><at5><set1><set2><at6>' ] || fail "forth: $forth"
 [ "$back" = "$forth" ] || fail "back: $back"
-[ "$(grep -c '^<end>' "$TMP/out")" = 3 ] || fail "ends: $(grep -c '^<end>' "$TMP/out")"
+[ "$(grep -c '^.Inferior [0-9]* .* exited' "$TMP/out")" = 3 ] || fail "ends: $(grep 'exited' "$TMP/out")"
 expect() { grep -aqE -- "$1" "$TMP/out" || fail "no '$1' in: $(tail -25 "$TMP/out" | tr '\n' '|' | cut -c1-1200)"; }
 expect '\(not here\)'; expect '^\$1 = 5'; expect '#1 .* main '; expect '#[0-9] .*libc_start_main'
 grep -aq 'Broken pipe\|packet reply\|Traceback' "$TMP/out" && fail "$(grep -a 'Broken pipe\|packet reply\|Traceback' "$TMP/out")"
