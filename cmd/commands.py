@@ -463,13 +463,31 @@ _resumed = False
 _execed = False          # since then
 
 
+def _for_threads():
+    """Where there are breakpoints for some threads only: " ADDRESS:THREAD,THREAD"..."""
+    points = [b for b in gdb.breakpoints() if b.enabled and hasattr(b, 'locations')]
+    if not any(b.thread for b in points):
+        return ''
+    tids = {t.global_num: t.ptid[1] for i in gdb.inferiors() for t in i.threads()}
+    only, others = {}, set()
+    for b in points:
+        for place in b.locations or ():
+            if not place.enabled or place.address is None:
+                continue
+            if b.thread in tids:
+                only.setdefault(place.address, []).append('%d' % tids[b.thread])
+            else:
+                others.add(place.address)
+    return ''.join(' %x:%s' % (a, ','.join(t)) for a, t in only.items() if a not in others)
+
+
 def _on_resume(event):
     global _enabled, _resumed
     if not _resumed:
         _resumed = True
         _enabled = [b.number for b in gdb.breakpoints() if b.enabled]
         if gdb.selected_thread() is not None:
-            gdb.execute('monitor thread %d' % gdb.selected_thread().ptid[1], to_string=True)
+            gdb.execute('monitor thread %d%s' % (gdb.selected_thread().ptid[1], _for_threads()), to_string=True)
 
 
 def _re_enable(known):

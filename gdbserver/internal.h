@@ -28,6 +28,9 @@ struct armed {
 	uint64_t addr, len;	/* LAST */
 };
 
+/* Only in these threads is there a breakpoint at addr: points.c. */
+struct only { uint64_t addr; unsigned n; int tid[7]; };
+
 /* Points in time: the user's checkpoints, places that were visited. */
 struct kept {
 	unsigned id;
@@ -87,6 +90,9 @@ struct server {
 	struct symbols *symbols;	/* names.c */
 	struct replay_break breaks[BREAKS_MAX];
 	unsigned breaks_n;
+	struct only *only;
+	unsigned only_n;
+	char *only_text;		/* what commands.py said of them */
 	int files[FILES_MAX];		/* -1 = free */
 	struct reply out;
 	int always;			/* can always be read, -1: made when needed */
@@ -155,6 +161,10 @@ handler do_choose, do_alive, do_current, do_threads, do_threads_end, do_thread_i
 handler do_register, do_registers, do_set_register, do_set_registers, do_set_memory, do_set_memory_binary, do_memory, do_search, do_memory_info;
 /* points.c */
 handler do_insert, do_remove;
+/* "TID [ADDRESS:TID,TID...]...": the user's thread; where breakpoints are for some threads only.  False: nothing new. */
+bool points_threads(struct server *s, const char *text);
+/* The condition of a breakpoint, with its threads. */
+unsigned points_condition(struct server *s, const struct replay_break *b);
 /* callee.c: the debugger's user has seen a stop; a thread was stepped back from there; a new breakpoint was set; any was removed. */
 void callee_user_stop(struct server *s);
 void callee_stepped(struct server *s, int tid, uint64_t from);

@@ -359,7 +359,8 @@ static void do_exe(struct monitor *m)
 /* A move begins, for the user's thread. */
 static void do_thread(struct monitor *m)
 {
-	m->s->tid_told = atoi(m->args);
+	if (points_threads(m->s, m->args))
+		err_free(process_breaks(m->s));
 }
 
 static void visit(struct monitor *m, int by)

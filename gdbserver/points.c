@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bug.h"
 #include "gdbserver/internal.h"
 
 /* ";X<length>,<bytecode>X..." as replay_condition() wants it.  What cannot be parsed is no condition. */
@@ -35,6 +36,66 @@ static unsigned parse_conditions(struct server *s, const char *p)
 	}
 	return len ? replay_condition(s->r, bytes, len) : 0;
 }
+
+/* ---- for some threads ---------------------------------------------------------------------- */
+
+/*
+ * gdb tells nobody that a breakpoint is for one thread (`break f thread 3'), and goes on by itself where another comes to it: with many
+ * threads, seconds.  commands.py knows, and says so before each move.  The thread that the user moves is always one of them, as gdb may have
+ * its own breakpoints at the same place, which are for that one.
+ */
+bool points_threads(struct server *s, const char *text)
+{
+	char *end;
+	int tid = (int)strtol(text, &end, 10);
+
+	s->tid_told = tid;
+	if (!(*end || s->only_n) || (s->only_text && !strcmp(s->only_text, text)))
+		return false;
+	free(s->only_text);
+	s->only_text = strdup(text);
+	BUG_ON(!s->only_text, "out of memory for breakpoints");
+	s->only_n = 0;
+	while (*end == ' ') {
+		struct only o = { .addr = strtoull(end + 1, &end, 16), .n = 1, .tid = { tid } };
+
+		while ((*end == ':' || *end == ',') && o.n < sizeof(o.tid) / sizeof(o.tid[0]))
+			o.tid[o.n++] = (int)strtol(end + 1, &end, 10);
+		if (*end && *end != ' ')
+			break;		/* too many */
+		s->only = realloc(s->only, (s->only_n + 1) * sizeof(*s->only));
+		BUG_ON(!s->only, "out of memory for breakpoints");
+		s->only[s->only_n++] = o;
+	}
+	return true;
+}
+
+unsigned points_condition(struct server *s, const struct replay_break *b)
+{
+	uint64_t fs_base[sizeof(s->only->tid) / sizeof(s->only->tid[0]) + 1] = { 0 };	/* the first thread has none until its loader sets it */
+	const struct only *o = s->only;
+	unsigned n = 1;
+
+	while (o < s->only + s->only_n && o->addr != b->addr)
+		o++;
+	if (b->kind != REPLAY_BREAK || o == s->only + s->only_n)
+		return b->cond;
+	for (unsigned i = 0; i < o->n; i++) {
+		struct regs regs;
+		struct err *err = replay_regs(s->r, o->tid[i], &regs);
+
+		if (err) {
+			err_free(err);
+			continue;	/* not here, now */
+		}
+		if (!regs.fs_base)
+			return b->cond;
+		fs_base[n++] = regs.fs_base;
+	}
+	return replay_condition_threads(s->r, b->cond, fs_base, n);
+}
+
+/* ---- set and removed ------------------------------------------------------------------------- */
 
 static bool same_place(const struct replay_break *a, const struct replay_break *b)
 {

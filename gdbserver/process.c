@@ -39,7 +39,7 @@ void process_told(struct server *s, int pid)
 enum { ALL_MAX = 2 * BREAKS_MAX, WATCH_PIECE = 248 };
 
 /* A large watchpoint is several. */
-static struct err *add(struct replay_break *all, unsigned *n, const struct replay_break *b, int pid)
+static struct err *add(struct server *s, struct replay_break *all, unsigned *n, const struct replay_break *b, int pid)
 {
 	uint64_t most = b->kind >= REPLAY_WRITE && b->len > WATCH_PIECE ? WATCH_PIECE : b->len, at = 0;
 
@@ -48,6 +48,7 @@ static struct err *add(struct replay_break *all, unsigned *n, const struct repla
 			return err_new(ERR_UNSUPPORTED, "more than %d breakpoints and pieces of watchpoints at once", ALL_MAX);
 		all[*n] = *b;
 		all[*n].pid = pid;
+		all[*n].cond = points_condition(s, b);
 		all[*n].addr = b->addr + at;
 		all[(*n)++].len = b->len - at < most ? b->len - at : most;
 		at += most;
@@ -62,7 +63,7 @@ struct err *process_breaks(struct server *s)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < s->breaks_n; i++)
-		TRY(add(all, &n, &s->breaks[i], s->breaks[i].pid));
+		TRY(add(s, all, &n, &s->breaks[i], s->breaks[i].pid));
 	s->shared = false;
 	for (unsigned k = 0; k < s->known_n; k++) {
 		int other = replay_shares_memory(s->r, s->known[k].pid);
@@ -70,7 +71,7 @@ struct err *process_breaks(struct server *s)
 		s->shared |= other != 0;
 		for (unsigned i = 0; other && i < s->breaks_n; i++) {
 			if (s->breaks[i].pid == other)
-				TRY(add(all, &n, &s->breaks[i], s->known[k].pid));
+				TRY(add(s, all, &n, &s->breaks[i], s->known[k].pid));
 		}
 	}
 	return replay_breaks(s->r, all, n);

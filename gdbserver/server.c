@@ -223,6 +223,8 @@ struct err *gdbserver_run(struct replay *r, int fd)
 		close(s->always);
 	monitor_deinit(s);
 	free(s->known);
+	free(s->only);
+	free(s->only_text);
 	err = s->err;
 	free(s->out.bytes);
 	free(s);

@@ -14,7 +14,7 @@
 
 #include "replayer/internal.h"
 
-enum { DEPTH_MAX = 64, TURNS_MAX = 10000, CODE_MAX = 4096 };
+enum { DEPTH_MAX = 64, TURNS_MAX = 10000, CODE_MAX = 4096, FS_BASE = 58, GS_BASE = 59 };
 
 enum op {
 	OP_ADD = 0x02, OP_SUB, OP_MUL, OP_DIV_S, OP_DIV_U, OP_REM_S, OP_REM_U, OP_LSH, OP_RSH_S, OP_RSH_U,
@@ -59,6 +59,8 @@ static int reg_word(uint64_t n)
 {
 	static const int8_t words[] = { 10, 5, 11, 12, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0, 16, 18 };
 
+	if (n == FS_BASE || n == GS_BASE)
+		return n == FS_BASE ? 21 : 22;
 	return n < sizeof(words) ? words[n] : -1;
 }
 
@@ -439,4 +441,58 @@ unsigned replay_condition(struct replay *r, const void *bytes, unsigned len)
 	BUG_ON(!c->bytes, "out of memory for conditions");
 	memcpy(c->bytes, bytes, len);
 	return d->conds_n;
+}
+
+/* "... and fs_base is one of these": instead of the END of a condition, or alone. */
+static unsigned put_threads(uint8_t *out, bool alone, const uint64_t *fs_base, unsigned n)
+{
+	unsigned at = 0;
+
+	if (!alone) {
+		out[at++] = OP_LOG_NOT;
+		out[at++] = OP_LOG_NOT;
+	}
+	out[at++] = OP_CONST8;
+	out[at++] = 0;
+	for (unsigned i = 0; i < n; i++) {
+		out[at++] = OP_REG;
+		out[at++] = 0;
+		out[at++] = FS_BASE;
+		out[at++] = OP_CONST64;
+		for (unsigned k = 8; k--;)
+			out[at++] = (uint8_t)(fs_base[i] >> (8 * k));
+		out[at++] = OP_EQUAL;
+		out[at++] = OP_OR;
+	}
+	if (!alone)
+		out[at++] = OP_AND;
+	out[at++] = OP_END;
+	return at;
+}
+
+unsigned replay_condition_threads(struct replay *r, unsigned cond, const uint64_t *fs_base, unsigned n)
+{
+	static uint8_t out[1 << 17];
+	const struct rp_cond *c = cond ? &r->debug->conds[cond - 1] : NULL;
+	unsigned at = 0, most = 8 + 14 * n;
+
+	if (!c) {
+		at = put_threads(out + 2, true, fs_base, n);
+		out[0] = (uint8_t)(at >> 8);
+		out[1] = (uint8_t)at;
+		return replay_condition(r, out, at + 2);
+	}
+	for (unsigned i = 0; i + 2 <= c->len;) {
+		unsigned len = (unsigned)operand(c->bytes + i, 2), all;
+
+		if (!len || i + 2 + len > c->len || c->bytes[i + 1 + len] != OP_END || len + most > UINT16_MAX || at + len + most > sizeof(out))
+			return cond;	/* as it is: the debugger looks again */
+		memcpy(out + at + 2, c->bytes + i + 2, len - 1);
+		all = len - 1 + put_threads(out + at + 2 + len - 1, false, fs_base, n);
+		out[at] = (uint8_t)(all >> 8);
+		out[at + 1] = (uint8_t)all;
+		at += 2 + all;
+		i += 2 + len;
+	}
+	return replay_condition(r, out, at);
 }

@@ -117,6 +117,8 @@ struct replay_break {
 };
 /* A number for a list of conditions, any of which must be true: (2 bytes length, big-endian; gdb's bytecode)... */
 unsigned replay_condition(struct replay *r, const void *bytes, unsigned len);
+/* One (cond, 0: none) that is true in threads with these fs_base only. */
+unsigned replay_condition_threads(struct replay *r, unsigned cond, const uint64_t *fs_base, unsigned n);
 /* Replaces what was set. */
 struct err *replay_breaks(struct replay *r, const struct replay_break *b, unsigned n) __must_check;
 
