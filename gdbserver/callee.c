@@ -3,7 +3,8 @@
  *
  * gdb steps back onto the return of what was called, sets a breakpoint at its first instruction, and goes back to there; calls inside it
  * (recursion) stop there first, and gdb sends each back after a look at its frame.  Those have less stack than the one it looks for: the
- * breakpoint gets that as a condition, for this one move, and a million of them cost no more than other false conditions.
+ * breakpoint gets that as a condition, for this one move, and a million of them cost no more than other false conditions.  Nor are calls by
+ * other threads any stop.
  *
  * A user's own breakpoint must stop in all of them.  gdb's is known by this: since the user saw a stop there was a step back, from behind
  * a call onto a return, and after it one breakpoint was set, none removed.  Going back from a breakpoint looks nearly so: there the one that
@@ -104,6 +105,8 @@ bool callee_begin(struct server *s)
 {
 	struct callee *c = &s->callee;
 	uint64_t middle;
+	struct regs regs = { 0 };
+	bool entry = true;
 	uint8_t cond[] = { 0, 15, 0x26, 0, 7, 0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0x15, 0x0e, 0x27 };	/* !($rsp < c->rsp) */
 
 	if (!c->returns || c->set != 1 || !c->addr || c->addr == c->from)
@@ -112,11 +115,12 @@ bool callee_begin(struct server *s)
 	middle = call_target(s, c->tid, c->from);
 	if (middle > c->addr && middle <= c->ret && !is_set(s, middle))
 		c->at = middle;
-	else if (!is_entry(s, c->tid, c->addr, c->from))
-		return false;
+	else
+		entry = is_entry(s, c->tid, c->addr, c->from);
 	for (unsigned i = 0; i < 8; i++)
 		cond[6 + i] = (uint8_t)(c->rsp >> (56 - 8 * i));
-	return change(s, c->addr, c->at, replay_condition(s->r, cond, sizeof(cond)));
+	err_free(replay_regs(s->r, c->tid, &regs));
+	return change(s, c->addr, c->at, replay_condition_threads(s->r, entry ? replay_condition(s->r, cond, sizeof(cond)) : 0, &regs.fs_base, 1));
 }
 
 void callee_end(struct server *s, bool at_break)
