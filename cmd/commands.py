@@ -29,7 +29,7 @@ def _go(command):
 
 def _to_living():
     """From a process that has ended, where gdb leaves its user, to one that can go on: says what gdb says to `inferior N'."""
-    if gdb.selected_thread() is not None or gdb.selected_inferior().pid:
+    if gdb.selected_inferior().pid:
         return ''
     for inferior in gdb.inferiors():
         if inferior.pid and inferior.threads():
@@ -487,7 +487,8 @@ def _on_resume(event):
         _resumed = True
         _enabled = [b.number for b in gdb.breakpoints() if b.enabled]
         if gdb.selected_thread() is not None:
-            gdb.execute('monitor thread %d%s' % (gdb.selected_thread().ptid[1], _for_threads()), to_string=True)
+            locking = '+' if gdb.parameter('scheduler-locking') in ('on', 'step') else ''
+            gdb.execute('monitor thread %d%s%s' % (gdb.selected_thread().ptid[1], locking, _for_threads()), to_string=True)
 
 
 def _re_enable(known):

@@ -73,6 +73,9 @@ struct server {
 	int tid_go;			/* Hc; 0 or -1 = any */
 	int tid_chosen, tid_before;	/* by the user, 0 = none: do_alive() */
 	int tid_told;			/* ... as commands.py says, until the user sees a stop; 0 = it has not */
+	int tid_named;			/* by the last Hc, which gdb does not repeat after a stop; 0: any */
+	bool lock_told;			/* scheduler-locking is on */
+	int tid_locked;			/* during a move: stops in other threads are none */
 	bool listing;			/* the last packet asked the same of another thread */
 	struct replay_stop last;	/* what `?' answers */
 	struct armed armed;
@@ -161,7 +164,7 @@ handler do_choose, do_alive, do_current, do_threads, do_threads_end, do_thread_i
 handler do_register, do_registers, do_set_register, do_set_registers, do_set_memory, do_set_memory_binary, do_memory, do_search, do_memory_info;
 /* points.c */
 handler do_insert, do_remove;
-/* "TID [ADDRESS:TID,TID...]...": the user's thread; where breakpoints are for some threads only.  False: nothing new. */
+/* "TID[+] [ADDRESS:TID,TID...]...": the user's thread; is scheduler-locking on; where breakpoints are for some threads only.  False: nothing new. */
 bool points_threads(struct server *s, const char *text);
 /* The condition of a breakpoint, with its threads. */
 unsigned points_condition(struct server *s, const struct replay_break *b);

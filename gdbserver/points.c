@@ -50,6 +50,8 @@ bool points_threads(struct server *s, const char *text)
 	int tid = (int)strtol(text, &end, 10);
 
 	s->tid_told = tid;
+	s->lock_told = *end == '+';
+	end += s->lock_told;
 	if (!(*end || s->only_n) || (s->only_text && !strcmp(s->only_text, text)))
 		return false;
 	free(s->only_text);
@@ -73,11 +75,15 @@ bool points_threads(struct server *s, const char *text)
 unsigned points_condition(struct server *s, const struct replay_break *b)
 {
 	uint64_t fs_base[sizeof(s->only->tid) / sizeof(s->only->tid[0]) + 1] = { 0 };	/* the first thread has none until its loader sets it */
-	const struct only *o = s->only;
+	const struct only locked = { .n = 1, .tid = { s->tid_locked } }, *o = s->only;
 	unsigned n = 1;
 
-	while (o < s->only + s->only_n && o->addr != b->addr)
-		o++;
+	if (s->tid_locked) {
+		o = &locked;
+	} else {
+		while (o < s->only + s->only_n && o->addr != b->addr)
+			o++;
+	}
 	if (b->kind != REPLAY_BREAK || o == s->only + s->only_n)
 		return b->cond;
 	for (unsigned i = 0; i < o->n; i++) {

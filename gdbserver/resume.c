@@ -48,6 +48,54 @@ int stop_signal(const struct server *s, const struct replay_stop *stop)
 	return stop->kind == REPLAY_STOP_INTERRUPT ? SIGINT : SIGTRAP;
 }
 
+/* ---- scheduler-locking ------------------------------------------------------------------------ */
+
+/*
+ * What runs is the recording's choice, but a debugger that lets one thread go on bears no stop in another (gdb 13 fails an assertion, later).
+ * Those are passed, and where all ends it is that thread's.
+ */
+static void lock(struct server *s, int tid)
+{
+	s->tid_locked = tid;
+	if (tid)
+		err_free(process_breaks(s));
+}
+
+static void unlock(struct server *s)
+{
+	bool was = s->tid_locked;
+
+	s->tid_locked = 0;
+	if (was)
+		err_free(process_breaks(s));
+}
+
+static bool locked_is_here(struct server *s)
+{
+	struct replay_task t;
+
+	return s->tid_locked && target_task(s, s->tid_locked, &t);
+}
+
+static bool is_for_all(const struct replay_stop *stop)
+{
+	return stop->kind == REPLAY_STOP_BEGIN || stop->kind == REPLAY_STOP_END || stop->kind == REPLAY_STOP_INTERRUPT;
+}
+
+static bool is_others(struct server *s, const struct replay_stop *stop)
+{
+	switch (stop->kind) {
+	case REPLAY_STOP_BREAK:
+	case REPLAY_STOP_WATCH:
+	case REPLAY_STOP_SIGNAL:
+	case REPLAY_STOP_CALL_ENTRY:
+	case REPLAY_STOP_CALL_RETURN:
+		return s->tid_locked && replay_current(s->r) != s->tid_locked;
+	default:
+		return false;
+	}
+}
+
 void put_stop(struct server *s, const struct replay_stop *stop)
 {
 	static const char *const watch_names[] = { [REPLAY_WRITE] = "watch", [REPLAY_READ] = "rwatch", [REPLAY_ACCESS] = "awatch" };
@@ -59,7 +107,7 @@ void put_stop(struct server *s, const struct replay_stop *stop)
 		return;
 	}
 	reply_text(&s->out, "T%02xthread:", sig);
-	put_thread(s, stop->kind == REPLAY_STOP_THREAD ? stop->child_tid : replay_current(s->r));
+	put_thread(s, stop->kind == REPLAY_STOP_THREAD ? stop->child_tid : is_for_all(stop) && locked_is_here(s) ? s->tid_locked : replay_current(s->r));
 	reply_text(&s->out, ";");
 	if (s->lldb)
 		lldb_stop(s);
@@ -200,7 +248,8 @@ void stop_reply(struct server *s, const struct replay_stop *stop)
 static const char copy_note[] = "With other registers than the recording's this is a copy of the program, to be thrown away: its system calls "
 	"fail.  Any step back leads to the recording, as it was.\n";
 
-static void go(struct server *s, int tid, bool step, uint64_t start, uint64_t end)
+/* alone: this thread, no other */
+static void go(struct server *s, int tid, bool alone, bool step, uint64_t start, uint64_t end)
 {
 	struct replay_stop stop;
 	struct err *err;
@@ -226,10 +275,12 @@ static void go(struct server *s, int tid, bool step, uint64_t start, uint64_t en
 	}
 	if (replay_copy_goes_on(s->r) && !packet_console(s, copy_note))
 		return;
+	lock(s, alone ? tid : 0);
 	do {
 		err = step ? replay_step(s->r, tid, start, end, &stop) : replay_forward(s->r, &stop);
-	} while (!err && is_known(s, &stop));
+	} while (!err && (is_known(s, &stop) || is_others(s, &stop)));
 	stopped(s, err, &stop);
+	unlock(s);
 }
 
 static int thread_to_go(const struct server *s, int64_t tid)
@@ -250,6 +301,7 @@ void do_vcont(struct server *s, const char *p, size_t len)
 	uint64_t sig, start = 0, end = 0;
 	int64_t pid, tid = 0;
 	char action = p[0];
+	bool step;
 
 	(void)len;
 	if (!strchr("cCsSr", action) || !action) {
@@ -269,7 +321,9 @@ void do_vcont(struct server *s, const char *p, size_t len)
 		reply_bad(s);
 		return;
 	}
-	go(s, thread_to_go(s, tid), action != 'c' && action != 'C', start, end);
+	step = action != 'c' && action != 'C';
+	/* a step alone may be one off a breakpoint */
+	go(s, thread_to_go(s, tid), tid > 0 && !*p && (!step || s->lock_told), step, start, end);
 }
 
 void do_vcont_ask(struct server *s, const char *p, size_t len)
@@ -283,14 +337,14 @@ void do_continue(struct server *s, const char *p, size_t len)
 {
 	(void)p;
 	(void)len;
-	go(s, 0, false, 0, 0);
+	go(s, 0, false, false, 0, 0);
 }
 
 void do_step(struct server *s, const char *p, size_t len)
 {
 	(void)p;
 	(void)len;
-	go(s, thread_to_go(s, 0), true, 0, 0);
+	go(s, thread_to_go(s, 0), false, true, 0, 0);
 }
 
 static struct err *step_back(struct server *s, struct replay_stop *stop)
@@ -328,22 +382,24 @@ void do_back(struct server *s, const char *p, size_t len)
 	process_going(s);
 	replay_interrupt_from(s->r, packet_interrupts(s));
 	if (monitor_armed(s)) {
-		go(s, 0, false, 0, 0);
+		go(s, 0, false, false, 0, 0);
 		return;
 	}
 	if (close_vfork(s))
 		return;
 	s->catching.ends = !s->lldb;
 	replay_catch(s->r, &s->catching);
+	lock(s, s->lock_told ? s->tid_named : 0);
 	do {
 		err = p[-1] == 'c' ? go_back(s, &stop) : step_back(s, &stop);
-	} while (!err && stop.kind == REPLAY_STOP_EXIT ? process_known(s, stop.child_pid) : !err && is_known(s, &stop));
+	} while (!err && stop.kind == REPLAY_STOP_EXIT ? process_known(s, stop.child_pid) : !err && (is_known(s, &stop) || is_others(s, &stop)));
 	s->catching.ends = false;
 	replay_catch(s->r, &s->catching);
 	if (!err && stop.kind == REPLAY_STOP_EXIT)
 		tell_process(s, stop.tid);
 	else
 		stopped(s, err, &stop);
+	unlock(s);
 }
 
 void do_why(struct server *s, const char *p, size_t len)

@@ -75,6 +75,7 @@ void do_choose(struct server *s, const char *p, size_t len)
 	struct replay_task t, all[1];
 	int64_t pid, tid;
 	char what = *p;
+	int named;
 
 	if (!len || (what != 'g' && what != 'c')) {
 		reply_bad(s);
@@ -85,11 +86,14 @@ void do_choose(struct server *s, const char *p, size_t len)
 		reply_bad(s);
 		return;
 	}
+	named = tid > 0 ? (int)tid : 0;
 	/* any thread of a process: the one we are at, if it is there */
 	if (tid <= 0 && pid > 0 && !(target_task(s, thread_meant(s), &t) && t.pid == pid) &&
 	    target_task(s, (int)pid, &t) && replay_tasks(s->r, false, all, 1))
 		tid = pid;
 	*(what == 'g' ? &s->tid : &s->tid_go) = tid > 0 ? (int)tid : 0;
+	if (what == 'c')
+		s->tid_named = named;
 	reply_ok(s);
 }
 

@@ -502,16 +502,30 @@ static struct err *to_last_stop(struct replay *r, struct replay_stop *ret)
 	return err;
 }
 
+/* There is nothing of the task before `from': the beginning, or that of a thread or process made later, which stays where it is. */
+static struct err *no_back(struct replay *r, uint32_t serial, const struct rp_pos *from, struct replay_stop *ret)
+{
+	TRY(to_first(r, ret));
+	if (rp_task_find(r, serial))
+		return NULL;
+	r->debug->current = serial;
+	return rp_goto(r, from);
+}
+
 static struct err *one_back(struct replay *r, uint32_t serial, struct replay_stop *ret)
 {
-	bool begin;
+	struct rp_pos from = { 0 };
+	struct err *err;
+	bool begin = false;
 
-	TRY(rp_back_one(r, serial, &begin));
+	rp_pos_copy(&from, &r->debug->pos);
+	err = rp_back_one(r, serial, &begin);
 	r->debug->current = serial;
-	if (begin)
-		return to_first(r, ret);
 	*ret = (struct replay_stop){ .kind = REPLAY_STOP_STEP };
-	return NULL;
+	if (!err && begin)
+		err = no_back(r, serial, &from, ret);
+	free(from.legs);
+	return err;
 }
 
 /* A move that the user can interrupt at any time: then it has not begun.  serial: which task makes a step, 0 = none. */
