@@ -10,13 +10,16 @@
  * a call onto a return, and after it one breakpoint was set, none removed.  Going back from a breakpoint looks nearly so: there the one that
  * is set (again) is where the step began.
  *
- * A call may lead into the middle of a function (Go's runtime.duffzero+0xfd; what a stripped library calls inside itself): its beginning,
- * where gdb waits, was not executed for it, or never, and gdb would come out at the beginning of the recording.  The breakpoint is put where
- * the call leads, and the stop there is shown to gdb as one where it waits.  From that it takes one step back, over the call.
+ * A call may lead into the middle of a function (Go's runtime.duffzero+0xfd), to a function whose name gdb does not know (in stripped
+ * programs: it waits at 0 then), or to one that jumps to the one that has returned: where gdb waits was not executed for it, or never, and gdb
+ * would come out at the beginning of the recording.  The breakpoint is put at the call itself, for the same stack; from there it is one
+ * step to where the call leads, and that is shown to gdb as the place where it waits.  From that it takes one step back, over the call.
  */
+#include <capstone/capstone.h>
 #include <string.h>
 
 #include "gdbserver/internal.h"
+#include "tracee/site.h"
 
 static bool is_return(const uint8_t *code)
 {
@@ -33,6 +36,46 @@ static uint64_t call_target(const struct server *s, int tid, uint64_t back_to)
 		return 0;
 	memcpy(&to, call + 1, sizeof(to));
 	return back_to + (uint64_t)(int64_t)to;
+}
+
+/* The call that comes back to `back_to', direct or not; 0: what is there cannot be told, or is none. */
+static uint64_t call_before(const struct server *s, int tid, uint64_t back_to)
+{
+	enum { SHORTEST = 2, LONGEST = 9 };
+	uint8_t code[LONGEST];
+	csh cs = site_decoder();
+	uint64_t found = 0;
+
+	if (!cs || replay_memory(s->r, tid, back_to - LONGEST, code, sizeof(code)) != sizeof(code))
+		return 0;
+	for (unsigned len = SHORTEST; len <= LONGEST; len++) {
+		cs_insn *insn;
+		bool call;
+
+		if (cs_disasm(cs, code + LONGEST - len, len, back_to - len, 1, &insn) != 1)
+			continue;
+		call = insn->size == len && cs_insn_group(cs, insn, CS_GRP_CALL);
+		cs_free(insn, 1);
+		if (!call)
+			continue;
+		if (len == 5 && code[LONGEST - 5] == 0xe8)	/* what looks like a shorter one is its operand */
+			return back_to - len;
+		found = back_to - len;		/* the longest: the shorter ones lack a prefix */
+	}
+	return found;
+}
+
+/* Does it only lead on, as the stubs of a PLT do? */
+static bool leads_on(const struct server *s, int tid, uint64_t addr)
+{
+	uint8_t code[7] = { 0 }, *p = code;
+
+	if (replay_memory(s->r, tid, addr, code, sizeof(code)) != sizeof(code))
+		return false;
+	if (!memcmp(p, (uint8_t[]){ 0xf3, 0x0f, 0x1e, 0xfa }, 4))
+		p += 4;
+	p += *p == 0xf2;
+	return p[0] == 0xff && p[1] == 0x25;
 }
 
 /* Is it where a function is entered?  What gdb takes for the first instruction may be that of a part of one that is only jumped to. */
@@ -74,7 +117,8 @@ void callee_stepped(struct server *s, int tid, uint64_t from)
 void callee_inserted(struct server *s, const struct replay_break *b)
 {
 	s->callee.set++;
-	s->callee.addr = b->kind == REPLAY_BREAK && !b->cond ? b->addr : 0;
+	s->callee.plain = b->kind == REPLAY_BREAK && !b->cond;
+	s->callee.addr = b->addr;
 }
 
 static bool is_set(const struct server *s, uint64_t addr)
@@ -101,39 +145,71 @@ static bool change(struct server *s, uint64_t addr, uint64_t new_addr, unsigned 
 	return false;
 }
 
+/* Where to wait, for which stack (*same: for no other).  false: let gdb wait where it does. */
+static bool where_to_wait(const struct server *s, struct callee *c, bool *same)
+{
+	uint64_t target = call_target(s, c->tid, c->from), call;
+
+	*same = false;
+	c->at = c->addr;
+	if (target == c->addr && target)
+		return true;
+	if (!c->addr || (target && !leads_on(s, c->tid, target))) {
+		call = call_before(s, c->tid, c->from);
+		if (!call || is_set(s, call))
+			return false;
+		c->at = call;
+		return *same = true;
+	}
+	return is_entry(s, c->tid, c->addr, c->from);
+}
+
 bool callee_begin(struct server *s)
 {
+	enum { LESS = 0x15, NOT = 0x0e, EQUAL = 0x13, END = 0x27 };
 	struct callee *c = &s->callee;
-	uint64_t middle;
+	uint8_t cond[] = { 0, 15, 0x26, 0, 7, 0x25, 0, 0, 0, 0, 0, 0, 0, 0, LESS, NOT, END };	/* !($rsp < c->rsp) */
 	struct regs regs = { 0 };
-	bool entry = true;
-	uint8_t cond[] = { 0, 15, 0x26, 0, 7, 0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0x15, 0x0e, 0x27 };	/* !($rsp < c->rsp) */
+	bool same, entry;
+	uint64_t rsp;
 
-	if (!c->returns || c->set != 1 || !c->addr || c->addr == c->from)
+	if (!c->returns || c->set != 1 || !c->plain || c->addr == c->from)
 		return false;
-	c->at = c->addr;
-	middle = call_target(s, c->tid, c->from);
-	if (middle > c->addr && middle <= c->ret && !is_set(s, middle))
-		c->at = middle;
-	else
-		entry = is_entry(s, c->tid, c->addr, c->from);
+	entry = where_to_wait(s, c, &same);
+	rsp = same ? c->rsp + 8 : c->rsp;
 	for (unsigned i = 0; i < 8; i++)
-		cond[6 + i] = (uint8_t)(c->rsp >> (56 - 8 * i));
+		cond[6 + i] = (uint8_t)(rsp >> (56 - 8 * i));
+	if (same)
+		memcpy(cond + 14, (uint8_t[]){ EQUAL, END }, 2), cond[1] = 14;
 	err_free(replay_regs(s->r, c->tid, &regs));
-	return change(s, c->addr, c->at, replay_condition_threads(s->r, entry ? replay_condition(s->r, cond, sizeof(cond)) : 0, &regs.fs_base, 1));
+	return change(s, c->addr, c->at, replay_condition_threads(s->r, entry ? replay_condition(s->r, cond, 2u + cond[1]) : 0, &regs.fs_base, 1));
+}
+
+/* From a call into what it calls. */
+static void into_call(struct server *s, const struct callee *c)
+{
+	struct replay_stop stop;
+	struct regs regs;
+	struct err *err = replay_regs(s->r, c->tid, &regs);
+
+	if (!err && replay_current(s->r) == c->tid && regs.rip == c->at && regs.rsp == c->rsp + 8) {
+		err = replay_step(s->r, c->tid, 0, 0, &stop);
+		if (!err)
+			err = replay_regs(s->r, c->tid, &regs);
+		if (!err && regs.rsp == c->rsp) {
+			s->shown.tid = c->tid;
+			s->shown.rip = c->addr;
+		}
+	}
+	err_free(err);
 }
 
 void callee_end(struct server *s, bool at_break)
 {
 	struct callee c = s->callee;
-	struct regs regs;
-	struct err *err = replay_regs(s->r, c.tid, &regs);
 
 	change(s, c.at, c.addr, 0);
 	s->callee = (struct callee){ 0 };
-	if (!err && at_break && c.at != c.addr && replay_current(s->r) == c.tid && regs.rip == c.at && regs.rsp == c.rsp) {
-		s->shown.tid = c.tid;
-		s->shown.rip = c.addr;
-	}
-	err_free(err);
+	if (at_break && c.at != c.addr)
+		into_call(s, &c);
 }

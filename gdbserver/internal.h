@@ -55,6 +55,7 @@ struct callee {
 	int tid;
 	uint64_t from, ret, rsp;	/* where it was before; the return, and the stack there */
 	unsigned set;		/* so many breakpoints; the last is at addr */
+	bool plain;		/* without a condition */
 	uint64_t addr, at;	/* for this move, at there */
 };
 
