@@ -222,19 +222,29 @@ def _is_at(entry):
     return (frame.pc(), int(frame.read_register('rsp')) & (1 << 64) - 1) == entry
 
 
+def _reversed(command):
+    """gdb's own."""
+    gdb.execute('set exec-direction reverse')
+    try:
+        gdb.execute(command)
+    finally:
+        gdb.execute('set exec-direction forward')
+
+
 @_command('reverse-finish')
 def _reverse_finish(arg):
     """Go back to just before the selected stack frame was called."""
-    global _passing
     _nothing(arg, 'reverse-finish')
     entry = _entry(gdb.selected_frame())
-    if entry is None:       # gdb's own: it would stop at the latest call of this function, whichever frame that made
-        gdb.execute('set exec-direction reverse')
-        try:
-            gdb.execute('finish')
-        finally:
-            gdb.execute('set exec-direction forward')
-        return
+    if entry is None:       # gdb's own would stop at the latest call of this function, whichever frame that made
+        _reversed('finish')
+    else:
+        _to_call(entry)
+
+
+def _to_call(entry, on=False):
+    """To where a function was called from, if nothing else is on the way; on: to be shown later."""
+    global _passing
     if not _is_at(entry):
         others = []
         language = gdb.parameter('language')
@@ -260,8 +270,133 @@ def _reverse_finish(arg):
             passed, _passing = gdb.selected_thread() is not None and _passing(), None
         if not passed:
             gdb.write(said)
+            return False
+    if not on:
+        gdb.execute('reverse-stepi')
+        return True
+    _passing = lambda: True
+    try:
+        gdb.execute('reverse-stepi', to_string=True)
+    finally:
+        _passing = None
+    return True
+
+
+# ---- by lines, backwards ----
+
+_told = {}               # functions whose lines the server knows
+
+
+def _function_at(pc):
+    """The block of the function, not one that is inline in it."""
+    found, block = None, gdb.block_for_pc(pc)
+    while block is not None and not block.is_global and not block.is_static:
+        found = block if block.function is not None else found
+        block = block.superblock
+    return found
+
+
+def _tell_lines(pc):
+    """gdb's ranges of addresses in the function at pc, for gdbserver/lines.c."""
+    block = _function_at(pc)
+    if block is None:
+        return
+    start, end, table = block.start, block.end, []
+    key = (gdb.selected_inferior().pid, start)
+    name = (end, block.function.symtab.objfile.filename)
+    if _told.get(key) == name or end - start > 1 << 18:
+        return
+    pc = start
+    while pc < end:
+        sal = gdb.find_pc_line(pc)
+        last = sal.last if sal.last is not None and sal.last >= pc else pc
+        table.append('%s%x' % ('' if sal.line else '-', min(last + 1, end) - pc))
+        pc = last + 1
+    for again in range(2):
+        if not gdb.execute('monitor lines %x %s' % (start, ','.join(table)), to_string=True):
+            _told[key] = name
+            break
+        _told.clear()       # there was no room: it has forgotten the others
+
+
+def _tell_of(frame, kind):
+    """What a step from here may come to."""
+    if not frame.find_sal().line:
+        return
+    _tell_lines(frame.pc())
+    if kind == 'step':
+        for callee in re.findall(r'^[0-9a-f]+$', gdb.execute('monitor lines wanted', to_string=True), re.MULTILINE)[:100]:
+            _tell_lines(int(callee, 16))
+    caller = frame.older()
+    if caller is not None and caller.type() == gdb.NORMAL_FRAME:
+        _tell_lines(caller.pc() - 1)
+
+
+def _by_lines(kind, arg):
+    if gdb.parameter('exec-direction') == 'reverse':
+        raise gdb.GdbError("Already in reverse mode.  Use '%s' or 'set exec-dir forward'." % kind)
+    count = 1
+    if re.match(r'[^&]+$', arg):
+        count, arg = int(gdb.parse_and_eval(arg)), ''
+    for turn in range(count):
+        stops = []
+
+        def stopped(event):
+            stops.append(event)
+        gdb.events.stop.connect(stopped)
+        try:
+            _a_line(kind, arg)
+        finally:
+            gdb.events.stop.disconnect(stopped)
+        if gdb.selected_thread() is None or not stops or getattr(stops[-1], 'breakpoints', None) or isinstance(stops[-1], gdb.SignalEvent):
+            break
+
+
+def _a_line(kind, arg):
+    frame = gdb.newest_frame() if gdb.selected_thread() is not None else None
+    line = frame.find_sal() if frame is not None else None
+    entry = _entry(frame) if line is not None and not line.line and frame.name() else None
+    if entry is not None:
+        gdb.write('Single stepping until exit from function %s,\nwhich has no line number information.\n' % frame.name())
+        _to_call(entry)
+        frame = gdb.newest_frame() if gdb.selected_thread() is not None else None
+        line = frame.find_sal() if frame is not None else None
+        if line is None or not line.line or line.pc == frame.pc():
             return
-    gdb.execute('reverse-stepi')
+    try:
+        if frame is not None:
+            _tell_of(frame, kind)
+        gdb.execute('monitor lines ' + kind, to_string=True)
+    except gdb.error:
+        pass
+    try:
+        _reversed(kind + ' ' + arg)
+    finally:
+        try:
+            gdb.execute('monitor lines off', to_string=True)
+        except gdb.error:
+            pass
+
+
+def _repeated(name, kind, text):
+    class Lines(gdb.Command):
+        def invoke(self, arg, from_tty):
+            try:
+                _by_lines(kind, arg.strip())
+            except gdb.GdbError:
+                raise
+            except gdb.error as e:
+                raise gdb.GdbError(str(e))
+    Lines.__doc__ = text
+    Lines(name, gdb.COMMAND_RUNNING, gdb.COMPLETE_EXPRESSION)
+
+
+_repeated('reverse-next', 'next', """Step program backward, proceeding through subroutine calls.
+Usage: reverse-next [N]
+Argument N means step N times (or till program stops for another reason).""")
+_repeated('reverse-step', 'step', """Step program backward until it reaches the beginning of another source line.
+Usage: reverse-step [N]
+Argument N means step N times (or till program stops for another reason).""")
 
 
 _passing = None          # is this stop a place on the way, and none for the user?

@@ -59,6 +59,16 @@ struct callee {
 	uint64_t addr, at;	/* for this move, at there */
 };
 
+/* A step back by lines, and what is known of them: lines.c. */
+struct line_table;
+struct lines {
+	enum lines_mode { LINES_OFF = 0, LINES_NEXT, LINES_STEP } mode;
+	struct line_table *table;
+	unsigned tables_n, asked;	/* so many instructions of the line, one after the other */
+	uint64_t start, end, function, function_end;	/* it, and its function */
+	uint64_t refused;		/* the line that begins there has to be stepped */
+};
+
 struct server {
 	struct replay *r;
 	int fd;
@@ -88,6 +98,7 @@ struct server {
 	bool shared;			/* some have the same memory */
 	struct { bool set, arrived; struct replay_stop stop; } later;	/* after libraries were told */
 	struct callee callee;
+	struct lines lines;
 	struct { int tid; uint64_t rip; } shown;	/* until the next move; tid 0: what is true */
 	bool places_told;		/* the debugger says which stops its user sees */
 	struct { unsigned at, size; } component[XSTATE_COMPONENTS];	/* of the XSAVE area */
@@ -176,6 +187,12 @@ void callee_inserted(struct server *s, const struct replay_break *b);
 /* Around a move back.  true: to the entry of what has returned; its own calls are no stops until callee_end(). */
 bool callee_begin(struct server *s);
 void callee_end(struct server *s, bool at_break);
+/* lines.c: steps back are by lines from now on; what lines there are; such a step (*done: made, farther than one instruction). */
+void lines_mode(struct server *s, enum lines_mode mode);
+bool lines_table(struct server *s, const char *p);
+struct err *lines_back(struct server *s, int tid, struct replay_stop *stop, bool *done) __must_check;
+void lines_wanted(struct server *s, struct reply *o);
+void lines_deinit(struct server *s);
 /* xfer.c */
 handler do_features, do_auxv, do_exec_file, do_threads_xml, do_file, do_siginfo, do_siginfo_write, do_osdata, do_memory_map;
 void xfer(struct server *s, const char *args, const char *bytes, size_t len);

@@ -421,6 +421,21 @@ static void do_reverse_continue(struct monitor *m)
 	go_back(m, false);
 }
 
+/* "next", "step", "off", "wanted", or a table. */
+static void do_lines(struct monitor *m)
+{
+	if (!strcmp(m->args, "next"))
+		lines_mode(m->s, LINES_NEXT);
+	else if (!strcmp(m->args, "step"))
+		lines_mode(m->s, LINES_STEP);
+	else if (!strcmp(m->args, "wanted"))
+		lines_wanted(m->s, m->o);
+	else if (!strcmp(m->args, "off"))
+		lines_mode(m->s, LINES_OFF);
+	else if (!lines_table(m->s, m->args))
+		failed(m, "no lines");
+}
+
 static const struct { const char *name; monitor_fn *run; const char *args, *help; } commands[] = {
 	{ "when", do_when, "", "event, thread and position; a position is good for seek and replay -e" },
 	{ "elapsed", do_elapsed, "", "time from the start of the recording to the last event" },
@@ -442,6 +457,7 @@ static const struct { const char *name; monitor_fn *run; const char *args, *help
 	/* for commands.py */
 	{ "last-was", do_last_was, NULL, NULL },
 	{ "place", do_place, NULL, NULL },
+	{ "lines", do_lines, NULL, NULL },
 	{ "exe", do_exe, NULL, NULL },
 	{ "thread", do_thread, NULL, NULL },
 };
@@ -513,4 +529,5 @@ void monitor_deinit(struct server *s)
 	free(s->checkpoints.kept);
 	free(s->places.kept);
 	names_deinit(s);
+	lines_deinit(s);
 }

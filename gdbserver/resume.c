@@ -352,7 +352,11 @@ static struct err *step_back(struct server *s, struct replay_stop *stop)
 	int tid = thread_to_go(s, s->tid_go ? s->tid_go : thread_meant(s));
 	struct regs regs = { 0 };
 	struct err *err;
+	bool done;
 
+	TRY(lines_back(s, tid, stop, &done));
+	if (done)
+		return NULL;
 	err_free(replay_regs(s->r, tid, &regs));
 	err = replay_step_back(s->r, tid, stop);
 	if (!err && stop->kind == REPLAY_STOP_STEP)

@@ -449,6 +449,7 @@ static struct err *forward_hop(struct replay *r, bool step, unsigned exits, stru
 
 	if (err_catch(&err, ERR_END) || (!err && at_end(r))) {
 		*ret = (struct replay_stop){ .kind = REPLAY_STOP_END };
+		*hop = (struct rp_hop){ .kind = HOP_END };
 		*done = true;
 		return NULL;
 	}
