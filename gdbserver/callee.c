@@ -19,7 +19,6 @@
 #include <string.h>
 
 #include "gdbserver/internal.h"
-#include "tracee/site.h"
 
 static bool is_return(const uint8_t *code)
 {
@@ -38,12 +37,11 @@ static uint64_t call_target(const struct server *s, int tid, uint64_t back_to)
 	return back_to + (uint64_t)(int64_t)to;
 }
 
-/* The call that comes back to `back_to', direct or not; 0: what is there cannot be told, or is none. */
-static uint64_t call_before(const struct server *s, int tid, uint64_t back_to)
+uint64_t callee_call_before(const struct server *s, int tid, uint64_t back_to)
 {
 	enum { SHORTEST = 2, LONGEST = 9 };
 	uint8_t code[LONGEST];
-	csh cs = site_decoder();
+	csh cs = code_decoder();
 	uint64_t found = 0;
 
 	if (!cs || replay_memory(s->r, tid, back_to - LONGEST, code, sizeof(code)) != sizeof(code))
@@ -108,6 +106,8 @@ void callee_stepped(struct server *s, int tid, uint64_t from)
 		return;
 	}
 	c->returns = s->places_told && replay_memory(s->r, tid, regs.rip, code, sizeof(code)) == sizeof(code) && is_return(code);
+	if (c->returns && s->lines.mode == LINES_STEP)
+		s->lines.asked = 0;	/* another frame, perhaps of the same function */
 	c->tid = tid;
 	c->from = from;
 	c->rsp = regs.rsp;
@@ -155,7 +155,7 @@ static bool where_to_wait(const struct server *s, struct callee *c, bool *same)
 	if (target == c->addr && target)
 		return true;
 	if (!c->addr || (target && !leads_on(s, c->tid, target))) {
-		call = call_before(s, c->tid, c->from);
+		call = callee_call_before(s, c->tid, c->from);
 		if (!call || is_set(s, call))
 			return false;
 		c->at = call;

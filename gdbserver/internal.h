@@ -66,6 +66,7 @@ struct lines {
 	struct line_table *table;
 	unsigned tables_n, asked;	/* so many instructions of the line, one after the other */
 	uint64_t start, end, function, function_end;	/* it, and its function */
+	uint64_t lowest;		/* the stack at those */
 	uint64_t refused;		/* the line that begins there has to be stepped */
 };
 
@@ -184,14 +185,20 @@ unsigned points_condition(struct server *s, const struct replay_break *b);
 void callee_user_stop(struct server *s);
 void callee_stepped(struct server *s, int tid, uint64_t from);
 void callee_inserted(struct server *s, const struct replay_break *b);
+/* The call that comes back to `back_to', direct or not; 0: what is there cannot be told, or is none. */
+uint64_t callee_call_before(const struct server *s, int tid, uint64_t back_to);
 /* Around a move back.  true: to the entry of what has returned; its own calls are no stops until callee_end(). */
 bool callee_begin(struct server *s);
 void callee_end(struct server *s, bool at_break);
+/* Capstone's handle (csh), with details; 0 when it cannot be had. */
+size_t code_decoder(void);
 /* lines.c: steps back are by lines from now on; what lines there are; such a step (*done: made, farther than one instruction). */
 void lines_mode(struct server *s, enum lines_mode mode);
 bool lines_table(struct server *s, const char *p);
 struct err *lines_back(struct server *s, int tid, struct replay_stop *stop, bool *done) __must_check;
 void lines_wanted(struct server *s, struct reply *o);
+/* A step back from there has come onto a return: on to the call, for reverse-next. */
+struct err *lines_over_call(struct server *s, int tid, const struct regs *from, struct replay_stop *stop) __must_check;
 void lines_deinit(struct server *s);
 /* xfer.c */
 handler do_features, do_auxv, do_exec_file, do_threads_xml, do_file, do_siginfo, do_siginfo_write, do_osdata, do_memory_map;

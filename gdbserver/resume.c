@@ -359,9 +359,10 @@ static struct err *step_back(struct server *s, struct replay_stop *stop)
 		return NULL;
 	err_free(replay_regs(s->r, tid, &regs));
 	err = replay_step_back(s->r, tid, stop);
-	if (!err && stop->kind == REPLAY_STOP_STEP)
-		callee_stepped(s, tid, regs.rip);
-	return err;
+	if (err || stop->kind != REPLAY_STOP_STEP)
+		return err;
+	callee_stepped(s, tid, regs.rip);
+	return lines_over_call(s, tid, &regs, stop);
 }
 
 static struct err *go_back(struct server *s, struct replay_stop *stop)
