@@ -308,9 +308,11 @@ static struct err *go_back(struct server *s, int tid, uint64_t rsp, bool same, c
 	uint8_t cond[] = { 0, 15, 0x26, 0, 7, 0x25, 0, 0, 0, 0, 0, 0, 0, 0, LESS, NOT, END };	/* !($rsp < rsp) */
 	unsigned condition, had = s->breaks_n;
 	struct replay_point *here;
+	struct regs regs;
 	struct err *err;
 
 	*done = false;
+	TRY(replay_regs(s->r, tid, &regs));
 	if (had + w->n > BREAKS_MAX)
 		return NULL;
 	here = replay_point_here(s->r);
@@ -318,7 +320,7 @@ static struct err *go_back(struct server *s, int tid, uint64_t rsp, bool same, c
 		cond[6 + i] = (uint8_t)(rsp >> (56 - 8 * i));
 	if (same)
 		memcpy(cond + 14, (uint8_t[]){ EQUAL, END }, 2), cond[1] = 14;
-	condition = replay_condition(s->r, cond, 2u + cond[1]);
+	condition = replay_condition_threads(s->r, replay_condition(s->r, cond, 2u + cond[1]), &regs.fs_base, 1);
 	for (unsigned i = 0; i < w->n; i++) {
 		s->breaks[had + i] = w->b[i];
 		s->breaks[had + i].cond = condition;
