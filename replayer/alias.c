@@ -378,6 +378,7 @@ void rp_alias_copy(struct rp_mm *copy, const struct rp_mm *mm)
 	copy->alias = alias_create(a->stubs_n);
 	copy->alias->made = a->made;
 	copy->alias->stubs_n = a->stubs_n;
+	copy->alias->wanting = a->wanting;
 	memcpy(copy->alias->stub, a->stub, a->stubs_n * sizeof(a->stub[0]));
 	memcpy(copy->alias->used, a->used, sizeof(a->used));
 	memcpy(copy->alias->index, a->index, sizeof(a->index));

@@ -317,11 +317,20 @@ static struct err *jump_in(struct replay *r, struct rp_task *t, struct stub *of)
 	return NULL;
 }
 
+static void bare_near(struct rp_task *t, struct bare *b, unsigned of[TOGETHER], const struct stub *s)
+{
+	of[b->n] = (unsigned)(s - t->mm->alias->stub);
+	b->at[b->n++] = s->insn[0].addr;
+	if (rp_gate_solid(t, s->insn[0].addr))
+		b->all |= !far_known(t->real, t->mm->solid_start, t->mm->solid_end);
+}
+
 struct err *alias_want(struct replay *r, struct rp_task *t, struct stub *s, uint64_t place)
 {
 	struct rp_alias *a = t->mm->alias;
 	struct bare bare = { .n = 0 };
 	struct err *err = NULL;
+	unsigned of[TOGETHER];
 
 	if (!alias_was_hot(place) && hot_n < HOT)
 		hot[hot_n++] = place;
@@ -329,21 +338,21 @@ struct err *alias_want(struct replay *r, struct rp_task *t, struct stub *s, uint
 	s->wants = true;
 	if (a->wanting < TOGETHER && s->faults < PATIENCE)
 		return NULL;
-	/* several at once: to see the code as it is costs as much for one as for all */
-	for (unsigned i = 0; i < a->stubs_n; i++) {
-		if (!a->stub[i].wants || bare.n == TOGETHER)
-			continue;
-		bare.at[bare.n++] = a->stub[i].insn[0].addr;
-		if (rp_gate_solid(t, a->stub[i].insn[0].addr))
-			bare.all |= !far_known(t->real, t->mm->solid_start, t->mm->solid_end);
+	/* several at once: to see the code as it is costs as much for one as for all; s, and no more than are seen so */
+	bare_near(t, &bare, of, s);
+	for (unsigned i = 0; i < a->stubs_n && bare.n < TOGETHER; i++) {
+		if (a->stub[i].wants && &a->stub[i] != s)
+			bare_near(t, &bare, of, &a->stub[i]);
 	}
 	make_bare(t, &bare, false);
-	for (unsigned i = 0, n = a->stubs_n; i < n && !err; i++) {
-		if (a->stub[i].wants && !a->stub[i].tried && a->stub[i].kind == STUB_ALONE)
-			err = jump_in(r, t, &a->stub[i]);
-		a->stub[i].wants = false;
+	for (unsigned i = 0; i < bare.n && !err; i++) {
+		struct stub *one = &a->stub[of[i]];
+
+		if (!one->tried && one->kind == STUB_ALONE)
+			err = jump_in(r, t, one);
+		one->wants = false;
+		a->wanting--;
 	}
-	a->wanting = 0;
 	make_bare(t, &bare, true);		/* with the new ones */
 	return err;
 }

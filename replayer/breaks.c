@@ -9,6 +9,7 @@
  * A write watchpoint counts only when the value changed: the registers trigger on any write, but the
  * name of a position must not depend on how it was watched.
  */
+#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,8 @@
 
 /* OVERDUE_NS: who interrupts waits no longer than this for a point that has a name. */
 enum { TICK_US = 25000, OVERDUE_NS = 60000000 };
+/* rp_mm.int3_gen, while what is in is not a set's. */
+#define LEAVING UINT32_MAX
 
 static bool is_watch(const struct replay_break *b)
 {
@@ -275,6 +278,7 @@ static void leave_in(struct rp_mm *mm, struct rp_task *t)
 			int3_put(mm, t, info.cont, info.cont);
 	}
 	mm->int3_pid = t->rec_pid;
+	mm->int3_gen = LEAVING;
 }
 
 static void int3_in(const struct rp_debug *d, struct rp_mm *mm, struct rp_task *t, const struct rp_set *s, unsigned gen)
@@ -362,6 +366,7 @@ static void on_alarm(int sig)
 {
 	struct pollfd p = { interrupt_fd, POLLIN, 0 };
 	bool now = timing != RP_TIME_USER;
+	int saved = errno;
 
 	(void)sig;
 	if (now)
@@ -377,6 +382,7 @@ static void on_alarm(int sig)
 		missed = 1;
 	else if (now)		/* what goes on between two runs takes longer than a sample: with `missed' nothing would ever run */
 		late = 1;
+	errno = saved;
 }
 
 void replay_interrupt_from(struct replay *r, int fd)
@@ -532,8 +538,11 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 	unsigned gen = (d->now * 2 + d->quiet) * 2 + d->slow + 1;
 
 	if (d->leaving) {
-		rp_int3_out_mm(mm, t->real);
-		leave_in(mm, t);
+		/* Once: a call of ours would take the place of an int3's signal that is still to come. */
+		if (mm->int3_gen != LEAVING) {
+			rp_int3_out_mm(mm, t->real);
+			leave_in(mm, t);
+		}
 	} else if (d->step) {
 		stub_of_first(t);
 		if (mm->int3_n || mm->gates_in || rp_alias_jumps(mm))
@@ -562,7 +571,9 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 		TRY(set_debug_registers(d, t, s));
 	if (d->step && !d->leaving)
 		*request = PTRACE_SYSEMU_SINGLESTEP;
-	d->stepped_from = t->regs.rip;
+	if (!d->overtaken)
+		d->stepped_from = t->regs.rip;
+	d->overtaken = false;
 	d->dr_hit = 0;
 	d->guard_size = 0;
 	running = t->real;
@@ -596,6 +607,7 @@ struct err *rp_debug_pause(struct replay *r, struct rp_task *t, bool *end)
 		if (!trap_is_coming(t))		/* else no instruction may begin there */
 			d->samples[d->samples_n++ % RP_SAMPLES] = t->regs.rip;
 	}
+	d->overtaken = d->step && trap_is_coming(t);
 	/* a step is over soon, and then the place has a name */
 	*end = rp_debug_interrupted(r) && !d->leaving && !d->step && !trap_is_coming(t);
 	if (*end)

@@ -170,6 +170,7 @@ struct rp_debug {
 	uint64_t dr_hit;		/* debug registers that triggered, bits */
 	bool trapped;
 	uint64_t stepped_from;
+	bool overtaken;			/* an interrupt has come before the signal of a step that was made from there */
 	struct rp_hop last;
 	uint64_t last_pc;
 	struct rp_pos pos;

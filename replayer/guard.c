@@ -246,6 +246,8 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	/* a displaced call is several: on to where the program is somewhere */
 	for (unsigned i = 0; i < CALL_INSNS && !err && WSTOPSIG(status) == SIGTRAP && rp_gate_inside(t) && !rp_gate_original(mm, t->regs.rip); i++)
 		err = rp_raw_step(t, &status);
+	if (!err && WSTOPSIG(status) != SIGTRAP)	/* while it is the last signal: calls of ours end with one, too */
+		ptrace(PTRACE_GETSIGINFO, t->real, NULL, info);
 	if (!err)
 		err = lift(mm, t->real, true);
 	rp_alias_bare(t, from, true);
@@ -268,6 +270,5 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	}
 	/* it would have faulted anyway */
 	d->guard_size = 0;
-	ptrace(PTRACE_GETSIGINFO, t->real, NULL, info);
 	return false;
 }
