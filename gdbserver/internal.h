@@ -106,6 +106,7 @@ struct server {
 	struct symbols *symbols;	/* names.c */
 	struct replay_break breaks[BREAKS_MAX];
 	unsigned breaks_n;
+	bool breaks_later;		/* the replay has others: until the next move */
 	struct only *only;
 	unsigned only_n;
 	char *only_text;		/* what commands.py said of them */

@@ -126,9 +126,23 @@ static bool parse_break(struct server *s, const char *p, struct replay_break *b)
 	return true;
 }
 
+/* gdb takes a thousand out after each stop, one by one, and sets them again: the replay need not know before it moves, if nothing can be too much. */
+static bool can_wait(const struct server *s)
+{
+	for (unsigned i = 0; i < s->breaks_n; i++) {
+		if (s->breaks[i].kind != REPLAY_BREAK)
+			return false;
+	}
+	return s->breaks_n < BREAKS_MAX;
+}
+
 static void set_breaks(struct server *s)
 {
-	struct err *err = process_breaks(s);
+	struct err *err = NULL;
+
+	s->breaks_later = can_wait(s);
+	if (!s->breaks_later)
+		err = process_breaks(s);
 
 	if (!err) {
 		reply_ok(s);

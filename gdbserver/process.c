@@ -62,6 +62,7 @@ struct err *process_breaks(struct server *s)
 	static struct replay_break all[ALL_MAX];
 	unsigned n = 0;
 
+	s->breaks_later = false;
 	for (unsigned i = 0; i < s->breaks_n; i++)
 		TRY(add(s, all, &n, &s->breaks[i], s->breaks[i].pid));
 	s->shared = false;
@@ -79,7 +80,7 @@ struct err *process_breaks(struct server *s)
 
 void process_going(struct server *s)
 {
-	bool shared = s->shared;
+	bool shared = s->shared || s->breaks_later;
 
 	for (unsigned k = 0; k < s->known_n && !shared; k++)
 		shared = replay_shares_memory(s->r, s->known[k].pid) != 0;

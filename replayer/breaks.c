@@ -195,15 +195,18 @@ bool rp_set_breaks(const struct replay *r, const struct rp_set *s, const struct 
 
 void rp_int3_out_mm(struct rp_mm *mm, pid_t real)
 {
+	if (mm->int3_n || mm->gates_in)
+		rp_code_begin(real);
 	while (mm->int3_n) {
 		struct rp_int3 *i = &mm->int3[--mm->int3_n];
 		uint8_t now = 0;
 
 		/* a program that writes code may have written something else there */
-		if (tracee_read_some(real, i->at, &now, 1) != 1 || now == 0xcc)
-			err_free(tracee_write(real, i->at, &i->byte, 1));
+		if (rp_code_read(real, i->at, &now, 1) != 1 || now == 0xcc)
+			rp_code_write(real, i->at, &i->byte, 1);
 	}
 	rp_gate_out(mm, real);
+	rp_code_end();
 	if (mm->guard_n)
 		rp_guard_out(mm, real);
 	mm->int3_gen = mm->guard_gen = 0;
@@ -251,17 +254,12 @@ static void int3_put(struct rp_mm *mm, struct rp_task *t, uint64_t addr, uint64_
 {
 	struct rp_int3 *x = &mm->int3[mm->int3_n];
 	const uint8_t int3 = 0xcc;
-	struct err *err;
 
 	x->addr = addr;
 	x->at = at;
-	if (int3_at(mm, at) || tracee_read_some(t->real, at, &x->byte, 1) != 1)
+	if (int3_at(mm, at) || rp_code_read(t->real, at, &x->byte, 1) != 1)
 		return;		/* not mapped yet, or no more */
-	err = tracee_write(t->real, at, &int3, 1);
-	if (err)
-		err_free(err);
-	else
-		mm->int3_n++;
+	mm->int3_n += rp_code_write(t->real, at, &int3, 1);
 }
 
 /* Where patched calls go on behind the hook. */
@@ -286,6 +284,7 @@ static void int3_in(const struct rp_debug *d, struct rp_mm *mm, struct rp_task *
 	free(mm->int3);
 	mm->int3 = calloc(2 * s->n + 1, sizeof(*mm->int3));
 	BUG_ON(!mm->int3, "out of memory for breakpoints");
+	rp_code_begin(t->real);
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct patch *call;
 		uint64_t addr = s->b[i].addr, at;
@@ -302,6 +301,7 @@ static void int3_in(const struct rp_debug *d, struct rp_mm *mm, struct rp_task *
 		if (!call && at != addr && !patches_at(&mm->patches, addr))	/* a call that can also be come to without the hook */
 			int3_put(mm, t, addr, addr);
 	}
+	rp_code_end();
 	mm->int3_gen = gen;
 	mm->int3_pid = t->rec_pid;
 }
@@ -412,6 +412,18 @@ void rp_timer_forked(void)
 	interrupted = ticked = 0;
 	running = 0;
 	timer_us = 0;
+}
+
+/* What has just been done may take longer than a tick (a thousand breakpoints): the program would never run. */
+static void tick_anew(void)
+{
+	long us = timer_us;
+
+	if (!missed || interrupted)
+		return;
+	missed = ticked = 0;
+	timer_us = 0;
+	timer_set(us);
 }
 
 /* Tests want many interrupts: they may come anywhere. */
@@ -552,6 +564,7 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 		if (!d->slow)
 			TRY(rp_gate_build(r, t, d->now));
 		int3_in(d, mm, t, s, gen);
+		tick_anew();
 	}
 	if (s->soft && mm->guard_gen != gen)
 		TRY(rp_guard_in(r, t, s, gen));

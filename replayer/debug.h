@@ -6,6 +6,7 @@
  *   gate.c       breakpoints that are decided inside the process: counted, or with a condition
  *   guard.c       watchpoints by protected pages
  *   alias.c       ... that are written to all the time
+ *   code.c        writes them by the page
  *   breaks.c      puts breakpoints and watchpoints into processes while they run, and only then
  *   turns.c       to a point in computing code that landmark.c cannot look for, because breakpoints are there
  *   hop.c         the smallest move there is: to the next stop of a set, or one instruction, or one event
@@ -263,6 +264,12 @@ bool rp_set_has(const struct rp_set *s, pid_t pid, uint64_t pc);
 bool rp_set_breaks(const struct replay *r, const struct rp_set *s, const struct rp_task *t);
 /* Does the i-th use debug registers? */
 bool rp_set_register(const struct rp_set *s, unsigned i);
+
+/* code.c: bytes of code.  Between these two they are read and written by the page, and nothing else may be done with that task. */
+void rp_code_begin(pid_t real);
+void rp_code_end(void);
+size_t rp_code_read(pid_t real, uint64_t addr, void *buf, size_t len);
+bool rp_code_write(pid_t real, uint64_t addr, const void *buf, size_t len);
 
 /* condition.c */
 bool rp_cond_true(const struct rp_cond *c, pid_t tid, const struct regs *regs);

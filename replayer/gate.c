@@ -438,9 +438,8 @@ void rp_gate_forget(struct rp_mm *mm)
 		mm->areas[i].used = mm->areas[i].slots = 0;
 }
 
-static bool is_gate(const struct rp_debug *d, const struct replay_break *b)
+static bool is_gate(const struct replay_break *b)
 {
-	(void)d;
 	return b->kind == REPLAY_COUNT || (b->kind == REPLAY_BREAK && !b->call);
 }
 
@@ -466,7 +465,7 @@ static void gates_of_set(const struct rp_debug *d, struct rp_mm *mm, const struc
 	mm->gate = calloc(s->n + 1, sizeof(*mm->gate));
 	BUG_ON(!mm->gate, "out of memory for breakpoints");
 	for (unsigned i = 0; i < s->n; i++) {
-		if (is_gate(d, &s->b[i]))
+		if (is_gate(&s->b[i]))
 			mm->gate[mm->gate_n++].b = s->b[i];
 	}
 	arrange(d, mm);
@@ -487,11 +486,12 @@ struct err *rp_gate_build(struct replay *r, struct rp_task *t, unsigned set)
 		gates_of_set(r->debug, mm, s);
 		mm->gate_gen = generation(r->debug, set);
 	}
+	rp_code_begin(t->real);
 	for (unsigned i = 0; i < mm->gate_n; i++) {
 		struct rp_gate *p = &mm->gate[i];
 		uint8_t now[SITE_MAX] = { 0 };
 
-		if (p->lead != p || p->in || p->b.pid != t->rec_pid || !tracee_read_some(t->real, p->b.addr, now, sizeof(now)))
+		if (p->lead != p || p->in || p->b.pid != t->rec_pid || !rp_code_read(t->real, p->b.addr, now, sizeof(now)))
 			continue;
 		if (patches_with(&mm->patches, p->b.addr)) {	/* the instruction is in a stub already: breaks.c */
 			dissolve(mm, p);
@@ -502,13 +502,16 @@ struct err *rp_gate_build(struct replay *r, struct rp_task *t, unsigned set)
 		/* behind what a stub was made of landmark.c's jump may come and go */
 		if (p->tried && !memcmp(now, p->seen, p->built ? p->span : sizeof(now)))
 			continue;
+		rp_code_end();
 		if (rp_alias_jumps(mm))
 			rp_int3_out_mm(mm, t->real);
 		p->tried = true;
 		p->built = false;
 		memcpy(p->seen, now, sizeof(now));
 		TRY(build_group(r, t, s, p));
+		rp_code_begin(t->real);
 	}
+	rp_code_end();
 	return put_down(t);
 }
 
@@ -550,15 +553,12 @@ bool rp_gate_decides(const struct rp_mm *mm, const struct replay_break *b)
 static bool gate_write(const struct rp_gate *p, pid_t real, bool jumps)
 {
 	uint8_t jump[SITE_JUMP] = { 0xcc };
-	struct err *err;
 
 	if (p->lead != p)
 		return p->lead->built;
 	if (jumps && !p->trap_only && !site_jump(p->site.addr, p->stub, jump))
 		return false;
-	err = tracee_write(real, p->site.addr, jumps ? jump : p->site.bytes, p->trap_only ? 1 : SITE_JUMP);
-	err_free(err);
-	return !err;
+	return rp_code_write(real, p->site.addr, jumps ? jump : p->site.bytes, p->trap_only ? 1 : SITE_JUMP);
 }
 
 /* The jump for this breakpoint; false: it has to be an int3. */
