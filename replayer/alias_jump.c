@@ -260,7 +260,7 @@ static bool find_site(struct replay *r, struct rp_task *t, const struct alias_in
 	const struct known *k;
 	bool none = false, found;
 
-	if (!r->probes && rp_gate_original(t->mm, in->addr))	/* moved by gate.c, to where nobody jumps to */
+	if (!r->probes && rp_gate_moved(t->mm, in->addr))	/* moved by gate.c, to where nobody jumps to */
 		return displace_decode_ours(t->real, in->addr, SITE_JUMP, d) && !others_there(t->mm->alias, in->addr, in->addr + d->site.len);
 	if (r->probes || !rp_gate_solid(t, in->addr - BACK) || !rp_gate_solid(t, in->addr))
 		return false;
@@ -303,9 +303,12 @@ static struct err *jump_in(struct replay *r, struct rp_task *t, struct stub *of)
 {
 	struct rp_alias *a = t->mm->alias;
 	struct stub *s = &a->stub[a->stubs_n];
+	uint8_t now[SITE_MAX];
 	bool good = false;
 
 	of->tried = true;
+	if (tracee_read_some(t->real, of->insn[0].addr, now, of->site.len) != of->site.len || memcmp(now, of->site.bytes, of->site.len))
+		return NULL;	/* it has waited; gate.c's copies are others since, or the program's code is */
 	if (a->stubs_n == a->stubs_max || a->jumps == ALIAS_JUMPS)
 		return NULL;
 	TRY(write_stub(r, t, of, s, &good));
@@ -364,7 +367,7 @@ void alias_wake(struct replay *r, struct rp_task *t, struct stub *s)
 	uint8_t bytes[SITE_MAX];
 	struct err *err;
 
-	if (s->kind != STUB_RESTS || t->mm->alias->jumps == ALIAS_JUMPS || r->probes || in_the_way(r, t, start, end) || others_there(t->mm->alias, start, end) ||
+	if (s->kind != STUB_RESTS || t->mm->alias->jumps == ALIAS_JUMPS || (rp_gate_area(t->mm, start) && !rp_gate_moved(t->mm, start)) || r->probes || in_the_way(r, t, start, end) || others_there(t->mm->alias, start, end) ||
 	    tracee_read_some(t->real, start, bytes, s->site.len) != s->site.len || memcmp(bytes, s->site.bytes, s->site.len))
 		return;
 	err = tracee_write(t->real, start, s->bytes, SITE_JUMP);

@@ -313,6 +313,8 @@ uint64_t rp_gate_counted(const struct rp_task *t, const struct replay_break *b, 
 bool rp_gate_area(const struct rp_mm *mm, uint64_t addr);
 /* Of an instruction that a stub has in it: where the program has it; 0: there is none. */
 uint64_t rp_gate_original(const struct rp_mm *mm, uint64_t rip);
+/* Does an instruction begin there that a stub has in it?  (Stubs are made anew, at the same addresses.) */
+bool rp_gate_moved(const struct rp_mm *mm, uint64_t addr);
 /* Something is about to be mapped where our areas are. */
 struct err *rp_gate_make_room(struct rp_task *t, uint64_t at, uint64_t len);
 struct err *rp_gate_make_room_for(struct rp_task *t, const struct trace_effect *e);

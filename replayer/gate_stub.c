@@ -213,3 +213,16 @@ bool gate_stub_condition(struct rp_gate *p, const struct rp_cond *cond, struct g
 	put_over_trap(p, c, over);
 	return true;
 }
+
+bool rp_gate_moved(const struct rp_mm *mm, uint64_t addr)
+{
+	for (unsigned i = 0; i < mm->gate_n; i++) {
+		const struct rp_gate *p = &mm->gate[i];
+
+		for (unsigned k = 0; p->built && p->copy && k < p->site.n; k++) {
+			if (addr == p->copy + p->site.insn[k].at)
+				return true;
+		}
+	}
+	return false;
+}
