@@ -170,7 +170,7 @@ static void jumps_out(struct rp_alias *a, pid_t real)
 	for (unsigned i = 0; i < a->jumps; i++) {
 		struct stub *s = &a->stub[a->jump[i]];
 
-		err_free(tracee_write(real, s->site.addr, s->site.bytes, SITE_JUMP));
+		err_free(alias_patch(real, s, false));
 		s->kind = STUB_RESTS;
 	}
 	a->jumps = a->pushed = 0;
@@ -438,7 +438,7 @@ static void into_site(struct rp_alias *a, struct rp_task *t, uint64_t addr)
 	unsigned which;
 	struct stub *s = a->jumps ? alias_find(a, addr, STUB_JUMP, &which) : NULL;
 
-	if (!s)
+	if (!s || s->in_place)
 		return;
 	t->regs.rip = s->insn[which].stub;
 	t->dirty = true;
@@ -480,7 +480,7 @@ void rp_alias_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t
 	for (unsigned i = 0; a && i < a->jumps; i++) {
 		const struct stub *s = &a->stub[a->jump[i]];
 
-		for (unsigned k = 0; k < SITE_JUMP; k++) {
+		for (unsigned k = s->patch_at; k < s->patch_at + s->patch_len; k++) {
 			if (s->site.addr + k - addr < len)
 				bytes[s->site.addr + k - addr] = s->site.bytes[k];
 		}
@@ -496,7 +496,7 @@ void rp_alias_bare(struct rp_task *t, uint64_t rip, bool back)
 		const struct stub *s = &a->stub[a->jump[i]];
 
 		if (rip >= s->site.addr && rip < s->site.addr + s->site.len)
-			err_free(tracee_write(t->real, s->site.addr, back ? s->bytes : s->site.bytes, SITE_JUMP));
+			err_free(alias_patch(t->real, s, back));
 	}
 }
 

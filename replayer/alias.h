@@ -18,7 +18,9 @@ struct stub {
 	bool tried, wants;		/* ALONE: a jump was tried for; is worth having */
 	struct site site;		/* ALONE: the instruction's bytes */
 	uint64_t solid_start, solid_end;	/* what the site was chosen in */
-	uint8_t bytes[SITE_JUMP];
+	/* what we put in the site's bytes, and where: a jump, or (in_place) only another displacement, and there is no code */
+	uint8_t bytes[SITE_JUMP], patch_at, patch_len;
+	bool in_place;
 };
 
 struct rp_alias {
@@ -41,6 +43,8 @@ struct err *alias_begin_code(struct rp_task *t, uint64_t addr, struct alias_code
 struct err *alias_write_code(struct rp_task *t, unsigned area, struct alias_code *c, struct stub *s);
 
 /* alias_jump.c */
+/* Ours, or the program's bytes. */
+struct err *alias_patch(pid_t real, const struct stub *s, bool ours) __must_check;
 /* The stub of that kind that has the instruction at addr; *insn: which one of its. */
 struct stub *alias_find(struct rp_alias *a, uint64_t addr, enum stub_kind kind, unsigned *insn);
 void alias_index(struct rp_alias *a, const struct stub *s);

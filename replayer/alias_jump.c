@@ -11,6 +11,7 @@ enum { HOT = 4096, NEAR = 64, BACK = 12, AROUND = BACK + SITE_MAX, PUSHES = 50, 
 
 /* Instructions of the program that are worth a jump, from before: in whatever process, and checkpoints of it. */
 static uint64_t hot[HOT];
+static bool hot_fixed[HOT];	/* stays where it is: in_place() */
 static unsigned hot_n;
 
 /* ---- which stub ------------------------------------------------------------------------------------ */
@@ -60,15 +61,33 @@ bool rp_alias_hot(uint64_t start, uint64_t end)
 	enum { BEFORE = 4, BEHIND = 12 };
 
 	for (unsigned i = 0; i < hot_n; i++) {
-		if (start < hot[i] + BEHIND && end + BEFORE > hot[i])
+		if (!hot_fixed[i] && start < hot[i] + BEHIND && end + BEFORE > hot[i])
 			return true;
 	}
 	return false;
 }
 
+static void note_hot(uint64_t place, bool fixed)
+{
+	unsigned i = 0;
+
+	while (i < hot_n && hot[i] != place)
+		i++;
+	if (i == HOT)
+		return;
+	hot_n += i == hot_n;
+	hot[i] = place;
+	hot_fixed[i] = fixed;
+}
+
 bool alias_any_hot(void)
 {
 	return hot_n != 0;
+}
+
+struct err *alias_patch(pid_t real, const struct stub *s, bool ours)
+{
+	return tracee_write(real, s->site.addr + s->patch_at, ours ? s->bytes : s->site.bytes + s->patch_at, s->patch_len);
 }
 
 /* ---- jumps ----------------------------------------------------------------------------------------- */
@@ -127,7 +146,7 @@ static void push_aside(struct rp_task *t, uint64_t start, uint64_t end)
 
 		if (!overlaps(s, start, end))
 			continue;
-		err_free(tracee_write(t->real, s->site.addr, s->site.bytes, SITE_JUMP));
+		err_free(alias_patch(t->real, s, false));
 		s->kind = STUB_GONE;
 		a->jump[i] = a->jump[--a->jumps];
 		for (unsigned k = 0; k < a->stubs_n; k++) {
@@ -251,7 +270,7 @@ static void make_bare(struct rp_task *t, const struct bare *b, bool back)
 		const struct stub *s = &a->stub[a->jump[i]];
 
 		if (is_bare(b, s->site.addr))
-			err_free(tracee_write(t->real, s->site.addr, back ? s->bytes : s->site.bytes, SITE_JUMP));
+			err_free(alias_patch(t->real, s, back));
 	}
 }
 
@@ -287,7 +306,7 @@ static struct err *write_stub(struct replay *r, struct rp_task *t, struct stub *
 	*good = false;
 	if (!find_site(r, t, &of->insn[0], &d))
 		return NULL;
-	*s = (struct stub){ .site = d.site, .n = d.site.n, .solid_start = t->mm->solid_start, .solid_end = t->mm->solid_end };
+	*s = (struct stub){ .site = d.site, .n = d.site.n, .solid_start = t->mm->solid_start, .solid_end = t->mm->solid_end, .patch_len = SITE_JUMP };
 	TRY(alias_begin_code(t, d.site.addr, &c, &area));
 	if (!c.at)
 		return NULL;
@@ -328,6 +347,37 @@ static void bare_near(struct rp_task *t, struct bare *b, unsigned of[TOGETHER], 
 		b->all |= !far_known(t->real, t->mm->solid_start, t->mm->solid_end);
 }
 
+/* What always stores to the same place needs no stub: it stores through the other mapping from where it is, as fast as ever. */
+static bool in_place(struct replay *r, struct rp_task *t, struct stub *of)
+{
+	struct rp_alias *a = t->mm->alias;
+	uint64_t addr = of->insn[0].addr, end = addr + of->site.len;
+	struct stub *s = &a->stub[a->stubs_n];
+	struct err *err;
+	unsigned disp_at;
+	int32_t disp;
+
+	if (a->stubs_n == a->stubs_max || a->jumps == ALIAS_JUMPS || r->probes || others_there(a, addr, end) ||
+	    !alias_fixed(&a->view, of->site.bytes, of->site.len, addr, &disp_at, &disp))
+		return false;
+	if (!rp_gate_original(t->mm, addr) && (!rp_gate_solid(t, addr) || in_the_way(r, t, addr, end)))
+		return false;
+	*s = (struct stub){ .kind = STUB_JUMP, .site = of->site, .n = 1, .insn[0] = { .addr = addr, .len = of->site.len, .stores = true },
+			    .solid_start = t->mm->solid_start, .solid_end = t->mm->solid_end,
+			    .in_place = true, .patch_at = (uint8_t)disp_at, .patch_len = sizeof(disp) };
+	memcpy(s->bytes, &disp, sizeof(disp));
+	s->site.addr = addr;
+	of->tried = true;
+	err = alias_patch(t->real, s, true);
+	if (err) {
+		err_free(err);
+		return false;
+	}
+	a->jump[a->jumps++] = (uint16_t)a->stubs_n++;
+	alias_index(a, s);
+	return true;
+}
+
 struct err *alias_want(struct replay *r, struct rp_task *t, struct stub *s, uint64_t place)
 {
 	struct rp_alias *a = t->mm->alias;
@@ -335,8 +385,11 @@ struct err *alias_want(struct replay *r, struct rp_task *t, struct stub *s, uint
 	struct err *err = NULL;
 	unsigned of[TOGETHER];
 
-	if (!alias_was_hot(place) && hot_n < HOT)
-		hot[hot_n++] = place;
+	bool fixed = in_place(r, t, s);
+
+	note_hot(place, fixed);
+	if (fixed)
+		return NULL;
 	a->wanting += !s->wants;
 	s->wants = true;
 	if (a->wanting < TOGETHER && s->faults < PATIENCE)
@@ -370,7 +423,7 @@ void alias_wake(struct replay *r, struct rp_task *t, struct stub *s)
 	if (s->kind != STUB_RESTS || t->mm->alias->jumps == ALIAS_JUMPS || (rp_gate_area(t->mm, start) && !rp_gate_moved(t->mm, start)) || r->probes || in_the_way(r, t, start, end) || others_there(t->mm->alias, start, end) ||
 	    tracee_read_some(t->real, start, bytes, s->site.len) != s->site.len || memcmp(bytes, s->site.bytes, s->site.len))
 		return;
-	err = tracee_write(t->real, start, s->bytes, SITE_JUMP);
+	err = alias_patch(t->real, s, true);
 	if (!err) {
 		s->kind = STUB_JUMP;
 		t->mm->alias->jump[t->mm->alias->jumps++] = (uint16_t)(s - t->mm->alias->stub);

@@ -437,6 +437,49 @@ static bool put_original(struct alias_code *c, const struct store *s, const stru
 	return true;
 }
 
+/* Where an operand of a fixed address is stored through the other mapping (*to); its own address when that is on no doubled page. */
+static bool fixed_place(const struct alias_view *v, const struct store *s, const uint8_t *b, uint64_t end, uint64_t *to)
+{
+	uint64_t addr;
+	int32_t rel;
+
+	if (s->kind != STORE_OPERAND || !s->disp_at)
+		return false;
+	memcpy(&rel, b + s->disp_at, 4);
+	*to = addr = end + (uint64_t)(int64_t)rel;
+	for (unsigned i = 0; i < v->ranges_n; i++) {
+		if (addr < v->range[i].end && addr + s->size > v->range[i].start)
+			return false;
+	}
+	for (unsigned i = 0; i < v->pages_n; i++) {
+		if (addr + s->size <= v->page[i] || addr >= v->page[i] + PAGE_SIZE_)
+			continue;
+		*to = addr - v->page[i] + v->alias[i];
+		return addr >= v->page[i] && addr + s->size <= v->page[i] + PAGE_SIZE_;
+	}
+	return true;
+}
+
+bool alias_fixed(const struct alias_view *v, const uint8_t *bytes, unsigned len, uint64_t addr, unsigned *disp_at, int32_t *disp)
+{
+	csh cs = site_decoder();
+	struct store s;
+	cs_insn *insn;
+	uint64_t to;
+	int64_t rel;
+
+	if (!cs || cs_disasm(cs, bytes, len, addr, 1, &insn) != 1)
+		return false;
+	classify(cs, insn, bytes, &s);
+	cs_free(insn, 1);
+	if (!fixed_place(v, &s, bytes, addr + len, &to))
+		return false;
+	rel = (int64_t)(to - (addr + len));
+	*disp_at = s.disp_at;
+	*disp = (int32_t)rel;
+	return rel == *disp;
+}
+
 bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint64_t addr, struct alias_insn *ret)
 {
 	struct fixes orig = { 0 }, good = { 0 }, next = { 0 };
@@ -444,6 +487,7 @@ bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint
 	struct displaced d;
 	struct store s;
 	cs_insn *insn;
+	uint64_t to;
 
 	if (!cs || c->len + ROOM > ALIAS_CODE || !displace_decode_any(tid, addr, 1, 0, 0, &d) ||
 	    cs_disasm(cs, d.site.bytes, d.site.len, addr, 1, &insn) != 1)
@@ -451,6 +495,14 @@ bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint
 	classify(cs, insn, d.site.bytes, &s);
 	cs_free(insn, 1);
 	*ret = (struct alias_insn){ .addr = addr, .len = d.site.len, .stub = here(c), .stores = s.kind != STORE_NONE };
+	if (fixed_place(v, &s, d.site.bytes, addr + d.site.len, &to) && (int64_t)(to - here(c) - d.site.len) == (int32_t)(to - here(c) - d.site.len)) {
+		put(c, d.site.bytes, s.disp_at);
+		put32(c, (uint32_t)(to - ret->stub - d.site.len));
+		put(c, d.site.bytes + s.disp_at + 4, d.site.len - s.disp_at - 4);
+		ret->orig = ret->stub;
+		ret->next = here(c);
+		return true;
+	}
 	if (s.kind == STORE_PUSH_MEMORY || s.kind == STORE_CALL_TO)
 		put_fetch(c, &s, d.site.bytes, addr + d.site.len, ret);
 	if (s.kind != STORE_NONE) {

@@ -35,6 +35,11 @@ struct alias_insn {
  * to end.  Task stopped.
  */
 bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint64_t addr, struct alias_insn *ret);
+/*
+ * Does the instruction always store to the same place, none that is watched?  Then it can stay where it is, with another displacement:
+ * *disp, 4 bytes at *disp_at.
+ */
+bool alias_fixed(const struct alias_view *v, const uint8_t *bytes, unsigned len, uint64_t addr, unsigned *disp_at, int32_t *disp);
 /* "jmp to"; false: too far. */
 bool alias_put_jump(struct alias_code *c, uint64_t to);
 
