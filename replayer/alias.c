@@ -5,7 +5,8 @@
  * is a copy in shared memory, read-only, that is also mapped in an area of ours, where it can be written to.  An instruction that
  * faulted is then run by a stub (alias_stub.c), which tests the address and stores through the other mapping.  One that
  * faults again and again is replaced by a jump to its stub, if it lies in code that nobody changes and no breakpoint is near: some
- * nanoseconds instead of a stop.  Whatever has no such form, and all that touches watched bytes, faults as before.
+ * nanoseconds instead of a stop.  One that always stores to the same place (a global variable) stays where it is, with another displacement,
+ * and costs nothing.  Whatever has no such form, and all that touches watched bytes, faults as before.
  *
  * All of it comes and goes with the protection of the pages: nobody else sees a jump, a doubled page, or a task in a stub.
  * The areas stay mapped, as those of gate.c.  Stubs rest there while the pages are the program's again, and in copies of the

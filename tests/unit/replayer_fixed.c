@@ -1,0 +1,93 @@
+/*
+ * replayer_fixed.c - stores of a fixed address, as they are to a doubled page: alias_fixed().
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "replayer/alias_stub.h"
+
+#define CODE 0x555555555000ull
+#define PAGE 0x555555558000ull
+#define ALIAS 0x555575558000ull
+
+static struct alias_view view = { .pages_n = 1, .ranges_n = 1, .page = { PAGE }, .alias = { ALIAS }, .range = { { PAGE + 0x30, PAGE + 0x38 } } };
+
+/* "mov [rip + ...], rax" to that address: where it would store, 0: no other form. */
+static uint64_t stores_to(uint64_t addr)
+{
+	uint8_t code[7] = { 0x48, 0x89, 0x05 };
+	int32_t rel = (int32_t)(addr - (CODE + sizeof(code))), disp;
+	unsigned at;
+
+	code[3] = (uint8_t)rel, code[4] = (uint8_t)(rel >> 8), code[5] = (uint8_t)(rel >> 16), code[6] = (uint8_t)(rel >> 24);
+	if (!alias_fixed(&view, code, sizeof(code), CODE, &at, &disp))
+		return 0;
+	assert_int_equal(at, 3);
+	return CODE + sizeof(code) + (uint64_t)(int64_t)disp;
+}
+
+static void test_places(void **state)
+{
+	(void)state;
+	assert_int_equal(stores_to(PAGE), ALIAS);
+	assert_int_equal(stores_to(PAGE + 0x28), ALIAS + 0x28);
+	assert_int_equal(stores_to(PAGE + 0x38), ALIAS + 0x38);
+	assert_int_equal(stores_to(PAGE + 0xff8), ALIAS + 0xff8);
+	assert_int_equal(stores_to(PAGE - 8), PAGE - 8);	/* not doubled: as it is */
+	assert_int_equal(stores_to(PAGE + 0x1000), PAGE + 0x1000);
+}
+
+static void test_watched(void **state)
+{
+	(void)state;
+	for (uint64_t at = 0x29; at < 0x38; at++)
+		assert_int_equal(stores_to(PAGE + at), 0);
+}
+
+static void test_two_pages(void **state)
+{
+	(void)state;
+	assert_int_equal(stores_to(PAGE - 4), 0);
+	assert_int_equal(stores_to(PAGE + 0xffc), 0);
+}
+
+static void test_others(void **state)
+{
+	static const struct { uint8_t code[11]; unsigned len; bool good; } all[] = {
+		{ { 0x48, 0x83, 0x05, 0xf8, 0x2f, 0, 0, 1 }, 8, true },			/* add qword [rip + 0x2ff8], 1 */
+		{ { 0xf0, 0x48, 0x83, 0x05, 0xf7, 0x2f, 0, 0, 1 }, 9, true },		/* lock */
+		{ { 0xf2, 0x0f, 0x11, 0x05, 0xf8, 0x2f, 0, 0 }, 8, true },		/* movsd */
+		{ { 0xc7, 0x05, 0xf6, 0x2f, 0, 0, 1, 2, 3, 4 }, 10, true },		/* mov dword [rip + 0x2ff6], imm */
+		{ { 0x48, 0x8b, 0x05, 0xf9, 0x2f, 0, 0 }, 7, false },			/* a load */
+		{ { 0x48, 0x89, 0x45, 0xe8 }, 4, false },				/* mov [rbp - 0x18], rax */
+		{ { 0xff, 0x35, 0xfa, 0x2f, 0, 0 }, 6, false },				/* push [rip + 0x2ffa] stores elsewhere */
+		{ { 0x50 }, 1, false },
+		{ { 0x64, 0x48, 0x89, 0x05, 0xf8, 0x2f, 0, 0 }, 8, false },		/* fs: */
+	};
+	unsigned at;
+	int32_t disp;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		assert_int_equal(alias_fixed(&view, all[i].code, all[i].len, CODE, &at, &disp), all[i].good);
+}
+
+static void test_too_far(void **state)
+{
+	(void)state;
+	view.alias[0] = CODE + (1ull << 32);
+	assert_int_equal(stores_to(PAGE), 0);
+	view.alias[0] = ALIAS;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_places), cmocka_unit_test(test_watched), cmocka_unit_test(test_two_pages), cmocka_unit_test(test_others),
+		cmocka_unit_test(test_too_far),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
