@@ -238,12 +238,16 @@ def _reverse_finish(arg):
     entry = _entry(gdb.selected_frame())
     if entry is None:       # gdb's own would stop at the latest call of this function, whichever frame that made
         _reversed('finish')
-    else:
-        _to_call(entry)
+    elif not _to_call(entry, False):
+        gdb.write(_stopped_by)
 
 
-def _to_call(entry, on=False):
-    """To where a function was called from, if nothing else is on the way; on: to be shown later."""
+_stopped_by = ''         # what gdb said where _to_call() did not get there
+
+
+def _to_call(entry, on):
+    """To where a function was called from.  False: something else was on the way; on: to be shown later."""
+    global _stopped_by
     global _passing
     if not _is_at(entry):
         others = []
@@ -269,7 +273,7 @@ def _to_call(entry, on=False):
                 place.delete()
             passed, _passing = gdb.selected_thread() is not None and _passing(), None
         if not passed:
-            gdb.write(said)
+            _stopped_by = said
             return False
     if not on:
         gdb.execute('reverse-stepi')
@@ -358,10 +362,18 @@ def _a_line(kind, arg):
     entry = _entry(frame) if line is not None and not line.line and frame.name() else None
     if entry is not None:
         gdb.write('Single stepping until exit from function %s,\nwhich has no line number information.\n' % frame.name())
-        _to_call(entry)
-        frame = gdb.newest_frame() if gdb.selected_thread() is not None else None
-        line = frame.find_sal() if frame is not None else None
-        if line is None or not line.line or line.pc == frame.pc():
+        here = re.search(r'position (\S+)', _ask('when'))
+        if _to_call(entry, True):
+            frame = gdb.newest_frame()
+            line = frame.find_sal()
+            if not line.line or line.pc == frame.pc():
+                _on_stop(None)          # gdb has shown it
+                return
+        elif here and 'No more reverse-execution history' in _stopped_by:     # it was not called from where its frame says
+            _ask('seek ' + here.group(1))
+            gdb.execute('reverse-stepi', to_string=True)
+        else:
+            gdb.write(_stopped_by)
             return
     try:
         if frame is not None:
