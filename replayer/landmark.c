@@ -444,6 +444,17 @@ static struct err *search_debug_register(struct landmark *l, bool *found)
 	return poke_debug(t->real, 7, 0);
 }
 
+/* Instruction by instruction: in code of a shared mapping, where nothing of ours can be written. */
+static struct err *search_steps(struct landmark *l, bool *found)
+{
+	while (!*found) {
+		TRY(run_to_trap(l, PTRACE_SYSEMU_SINGLESTEP));
+		if (l->t->regs.rip == l->ev->regs.rip)
+			TRY(landmark_is_point(l, found));
+	}
+	return NULL;
+}
+
 /* With int3: a debugger needs the debug registers, or there are none. */
 static struct err *search_int3(struct landmark *l, bool *found)
 {
@@ -457,9 +468,12 @@ static struct err *search_int3(struct landmark *l, bool *found)
 		if (t->regs.rip == at)	/* off the breakpoint first */
 			TRY(run_to_trap(l, PTRACE_SYSEMU_SINGLESTEP));
 		if (t->regs.rip != at) {
-			struct err *err;
+			struct err *err = tracee_write(t->real, at, &int3, 1);
 
-			TRY(tracee_write(t->real, at, &int3, 1));
+			if (err_catch(&err, ERR_OS))
+				return search_steps(l, found);
+			if (err)
+				return err;
 			err = run_to_trap(l, PTRACE_SYSEMU);
 			TRY(tracee_write(t->real, at, &saved, 1));
 			if (err)
