@@ -1,4 +1,4 @@
-// test: timeout=150
+// test: timeout=400
 /*
  * Traces that are cut off, have flipped bits, or whose recorder was killed: what was whole is
  * read, then comes an error, and nothing else ever happens.
