@@ -121,13 +121,27 @@ void callee_inserted(struct server *s, const struct replay_break *b)
 	s->callee.addr = b->addr;
 }
 
-static bool is_set(const struct server *s, uint64_t addr)
+bool callee_is_set(const struct server *s, uint64_t addr)
 {
 	for (unsigned i = 0; i < s->breaks_n; i++) {
 		if (s->breaks[i].kind == REPLAY_BREAK && s->breaks[i].addr == addr)
 			return true;
 	}
 	return false;
+}
+
+unsigned callee_condition(struct server *s, int tid, bool stack, uint64_t rsp, bool same)
+{
+	enum { LESS = 0x15, NOT = 0x0e, EQUAL = 0x13, END = 0x27 };
+	uint8_t cond[] = { 0, 15, 0x26, 0, 7, 0x25, 0, 0, 0, 0, 0, 0, 0, 0, LESS, NOT, END };	/* !($rsp < rsp) */
+	struct regs regs = { 0 };
+
+	err_free(replay_regs(s->r, tid, &regs));
+	for (unsigned i = 0; i < 8; i++)
+		cond[6 + i] = (uint8_t)(rsp >> (56 - 8 * i));
+	if (same)
+		memcpy(cond + 14, (uint8_t[]){ EQUAL, END }, 2), cond[1] = 14;
+	return replay_condition_threads(s->r, stack ? replay_condition(s->r, cond, 2u + cond[1]) : 0, &regs.fs_base, 1);
 }
 
 static bool change(struct server *s, uint64_t addr, uint64_t new_addr, unsigned cond)
@@ -156,7 +170,7 @@ static bool where_to_wait(const struct server *s, struct callee *c, bool *same)
 		return true;
 	if (!c->addr || (target && !leads_on(s, c->tid, target))) {
 		call = callee_call_before(s, c->tid, c->from);
-		if (!call || is_set(s, call))
+		if (!call || callee_is_set(s, call))
 			return false;
 		c->at = call;
 		return *same = true;
@@ -166,23 +180,13 @@ static bool where_to_wait(const struct server *s, struct callee *c, bool *same)
 
 bool callee_begin(struct server *s)
 {
-	enum { LESS = 0x15, NOT = 0x0e, EQUAL = 0x13, END = 0x27 };
 	struct callee *c = &s->callee;
-	uint8_t cond[] = { 0, 15, 0x26, 0, 7, 0x25, 0, 0, 0, 0, 0, 0, 0, 0, LESS, NOT, END };	/* !($rsp < c->rsp) */
-	struct regs regs = { 0 };
 	bool same, entry;
-	uint64_t rsp;
 
 	if (!c->returns || c->set != 1 || !c->plain || c->addr == c->from)
 		return false;
 	entry = where_to_wait(s, c, &same);
-	rsp = same ? c->rsp + 8 : c->rsp;
-	for (unsigned i = 0; i < 8; i++)
-		cond[6 + i] = (uint8_t)(rsp >> (56 - 8 * i));
-	if (same)
-		memcpy(cond + 14, (uint8_t[]){ EQUAL, END }, 2), cond[1] = 14;
-	err_free(replay_regs(s->r, c->tid, &regs));
-	return change(s, c->addr, c->at, replay_condition_threads(s->r, entry ? replay_condition(s->r, cond, 2u + cond[1]) : 0, &regs.fs_base, 1));
+	return change(s, c->addr, c->at, callee_condition(s, c->tid, entry, same ? c->rsp + 8 : c->rsp, same));
 }
 
 /* From a call into what it calls. */

@@ -186,6 +186,9 @@ unsigned points_condition(struct server *s, const struct replay_break *b);
 void callee_user_stop(struct server *s);
 void callee_stepped(struct server *s, int tid, uint64_t from);
 void callee_inserted(struct server *s, const struct replay_break *b);
+/* Is a breakpoint set there?  A condition for thread tid: (stack) with no more on its stack than at rsp, or (same) just so much. */
+bool callee_is_set(const struct server *s, uint64_t addr);
+unsigned callee_condition(struct server *s, int tid, bool stack, uint64_t rsp, bool same);
 /* The call that comes back to `back_to', direct or not; 0: what is there cannot be told, or is none. */
 uint64_t callee_call_before(const struct server *s, int tid, uint64_t back_to);
 /* Around a move back.  true: to the entry of what has returned; its own calls are no stops until callee_end(). */

@@ -32,7 +32,7 @@ enum { PATIENCE = 24, CODE_MAX = 1 << 18, WAYS_MAX = 400, OTHERS_MAX = 64, TABLE
 
 struct line_table {
 	int pid;
-	uint64_t start;
+	uint64_t start, size;
 	unsigned n;
 	uint32_t *len;		/* of each line, one after the other; NOT_ONE: it has no number */
 };
@@ -69,6 +69,7 @@ static bool parse_table(const char *p, struct line_table *t)
 
 		if (!parse_hex(&p, &len) || !len || len > CODE_MAX)
 			break;
+		t->size += len;
 		t->len[t->n++] = (uint32_t)len | (none ? NOT_ONE : 0);
 		if (!parse_char(&p, ','))
 			break;
@@ -129,14 +130,12 @@ static bool line_at(struct server *s, int pid, uint64_t pc)
 	l->asked = 0;
 	for (unsigned i = l->tables_n; i--;) {
 		const struct line_table *t = &l->table[i];
-		uint64_t at = t->start, all = 0;
+		uint64_t at = t->start;
 
-		for (unsigned k = 0; k < t->n; k++)
-			all += t->len[k] & ~NOT_ONE;
-		if (t->pid != pid || pc < at || pc - at >= all)
+		if (t->pid != pid || pc - at >= t->size)
 			continue;
 		l->function = t->start;
-		l->function_end = t->start + all;
+		l->function_end = t->start + t->size;
 		for (unsigned k = 0; k < t->n; at += t->len[k++] & ~NOT_ONE) {
 			l->start = at;
 			l->end = at + (t->len[k] & ~NOT_ONE);
@@ -268,15 +267,6 @@ static int way_at(const struct ways *w, uint64_t addr)
 	return -1;
 }
 
-static bool is_set(const struct server *s, uint64_t addr)
-{
-	for (unsigned i = 0; i < s->breaks_n; i++) {
-		if (s->breaks[i].kind == REPLAY_BREAK && s->breaks[i].addr == addr)
-			return true;
-	}
-	return false;
-}
-
 static struct err *back_to_a_way(struct server *s, int tid, uint64_t rsp, const struct ways *w, struct replay_stop *stop, bool *good)
 {
 	for (unsigned others = 0; others < OTHERS_MAX; others++) {
@@ -289,7 +279,7 @@ static struct err *back_to_a_way(struct server *s, int tid, uint64_t rsp, const 
 			return NULL;
 		TRY(replay_regs(s->r, replay_current(s->r), &regs));
 		way = way_at(w, regs.rip);
-		if (is_set(s, regs.rip) || way < 0)	/* the user's, or gdb's for longjmp: for gdb to meet in its own way */
+		if (callee_is_set(s, regs.rip) || way < 0)	/* the user's, or gdb's for longjmp: for gdb to meet in its own way */
 			return NULL;
 		if (replay_current(s->r) != tid || regs.rsp < rsp)
 			continue;
@@ -304,23 +294,15 @@ static struct err *back_to_a_way(struct server *s, int tid, uint64_t rsp, const 
 /* Back to a way, with at least (or just) so much stack; *done false: there is none, and nothing has moved. */
 static struct err *go_back(struct server *s, int tid, uint64_t rsp, bool same, const struct ways *w, struct replay_stop *stop, bool *done)
 {
-	enum { LESS = 0x15, NOT = 0x0e, EQUAL = 0x13, END = 0x27 };
-	uint8_t cond[] = { 0, 15, 0x26, 0, 7, 0x25, 0, 0, 0, 0, 0, 0, 0, 0, LESS, NOT, END };	/* !($rsp < rsp) */
 	unsigned condition, had = s->breaks_n;
 	struct replay_point *here;
-	struct regs regs;
 	struct err *err;
 
 	*done = false;
-	TRY(replay_regs(s->r, tid, &regs));
 	if (had + w->n > BREAKS_MAX)
 		return NULL;
 	here = replay_point_here(s->r);
-	for (unsigned i = 0; i < 8; i++)
-		cond[6 + i] = (uint8_t)(rsp >> (56 - 8 * i));
-	if (same)
-		memcpy(cond + 14, (uint8_t[]){ EQUAL, END }, 2), cond[1] = 14;
-	condition = replay_condition_threads(s->r, replay_condition(s->r, cond, 2u + cond[1]), &regs.fs_base, 1);
+	condition = callee_condition(s, tid, true, rsp, same);
 	for (unsigned i = 0; i < w->n; i++) {
 		s->breaks[had + i] = w->b[i];
 		s->breaks[had + i].cond = condition;

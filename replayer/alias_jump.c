@@ -47,13 +47,19 @@ struct stub *alias_find(struct rp_alias *a, uint64_t addr, enum stub_kind kind, 
 	return NULL;
 }
 
+/* hot_n: it is none of them. */
+static unsigned hot_at(uint64_t addr)
+{
+	unsigned i = 0;
+
+	while (i < hot_n && hot[i] != addr)
+		i++;
+	return i;
+}
+
 bool alias_was_hot(uint64_t addr)
 {
-	for (unsigned i = 0; i < hot_n; i++) {
-		if (hot[i] == addr)
-			return true;
-	}
-	return false;
+	return hot_at(addr) < hot_n;
 }
 
 bool rp_alias_hot(uint64_t start, uint64_t end)
@@ -69,10 +75,8 @@ bool rp_alias_hot(uint64_t start, uint64_t end)
 
 static void note_hot(uint64_t place, bool fixed)
 {
-	unsigned i = 0;
+	unsigned i = hot_at(place);
 
-	while (i < hot_n && hot[i] != place)
-		i++;
 	if (i == HOT)
 		return;
 	hot_n += i == hot_n;
@@ -360,7 +364,7 @@ static bool in_place(struct replay *r, struct rp_task *t, struct stub *of)
 	if (a->stubs_n == a->stubs_max || a->jumps == ALIAS_JUMPS || r->probes || others_there(a, addr, end) ||
 	    !alias_fixed(&a->view, of->site.bytes, of->site.len, addr, &disp_at, &disp))
 		return false;
-	if (!rp_gate_original(t->mm, addr) && (!rp_gate_solid(t, addr) || in_the_way(r, t, addr, end)))
+	if (!rp_gate_moved(t->mm, addr) && (!rp_gate_solid(t, addr) || in_the_way(r, t, addr, end)))
 		return false;
 	*s = (struct stub){ .kind = STUB_JUMP, .site = of->site, .n = 1, .insn[0] = { .addr = addr, .len = of->site.len, .stores = true },
 			    .solid_start = t->mm->solid_start, .solid_end = t->mm->solid_end,
@@ -382,10 +386,9 @@ struct err *alias_want(struct replay *r, struct rp_task *t, struct stub *s, uint
 {
 	struct rp_alias *a = t->mm->alias;
 	struct bare bare = { .n = 0 };
+	bool fixed = in_place(r, t, s);
 	struct err *err = NULL;
 	unsigned of[TOGETHER];
-
-	bool fixed = in_place(r, t, s);
 
 	note_hot(place, fixed);
 	if (fixed)
