@@ -23,6 +23,7 @@
 
 enum { LEA = 7, ENTRIES = 8192, STRAY = 16 };
 #define FILE_MAX (1ull << 29)
+#define SHIFT_MAX (1ull << 26)
 
 struct where {
 	uint64_t start, end;	/* the code */
@@ -81,9 +82,12 @@ static void look_at(const struct where *w, const struct file *f, const uint8_t *
 	}
 }
 
+/* Of the same file, where it is mapped for the same time: not a page that alias.c has put aside, nor the file's next copy. */
 static bool same_file(const struct tracee_map *a, const struct tracee_map *b)
 {
-	return a->inode == b->inode && a->major == b->major && a->minor == b->minor;
+	uint64_t shift = (a->start - a->offset) - (b->start - b->offset);	/* as large as what the linker aligns by */
+
+	return a->inode == b->inode && a->major == b->major && a->minor == b->minor && (!a->inode || shift + SHIFT_MAX <= 2 * SHIFT_MAX);
 }
 
 /* Not in the holes: code that is mapped without a name has all that is so, up to the heap, for its file. */

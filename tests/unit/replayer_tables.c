@@ -1,12 +1,14 @@
 /*
  * tables.c: which jumps go where a table says, and what is found in the tables of a program: this one.
  */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -69,6 +71,19 @@ two:	sum += 3;
 	return sum;
 }
 
+/* A page of this file a long way off, as alias.c puts pages aside, is not part of what is mapped of it. */
+static void page_elsewhere(uint64_t code)
+{
+	int fd = open("/proc/self/exe", O_RDONLY);
+	void *p = MAP_FAILED;
+
+	assert_true(fd >= 0);
+	for (uint64_t far = 600ull << 20; p == MAP_FAILED && far < 1ull << 30; far += 100 << 20)
+		p = mmap((void *)((code & ~4095ull) + far), 4096, PROT_READ, MAP_PRIVATE | MAP_FIXED_NOREPLACE, fd, 0);
+	assert_true(p != MAP_FAILED);
+	close(fd);
+}
+
 static void finds_labels(void **state)
 {
 	const struct tracee_map *code;
@@ -77,6 +92,7 @@ static void finds_labels(void **state)
 
 	(void)state;
 	assert_int_equal(labels(0, &table), 6);
+	page_elsewhere((uint64_t)(uintptr_t)labels);
 	assert_null(tracee_maps_read(getpid(), &maps));
 	code = tracee_maps_find(&maps, (uint64_t)(uintptr_t)labels);
 	assert_non_null(code);
