@@ -192,7 +192,7 @@ static struct err *run(struct replay *r, struct chain *c, struct rp_hop *hop)
 		}
 		d->nameless = true;
 		d->last = (struct rp_hop){ 0 };
-		if (rp_now_ns() - c->since_ns >= rp_spacing(r) / 2 || rp_debug_user_interrupt(r))
+		if (rp_checkpoint_due(r, c->since_ns, 2) || rp_debug_user_interrupt(r))
 			TRY(tick(r, c, hop));
 	}
 	return NULL;

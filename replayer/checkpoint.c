@@ -6,13 +6,19 @@
  * number of times.  A fork shares pages of shared mappings with its parent, which must not happen
  * here: their memfds are copied and the copies mapped in their place.
  *
- * One is taken every spacing of replay time, at least twenty times what taking one costs; beyond KEEP_MAX the one goes
- * whose removal leaves the smallest gap for its distance from the present: dense here, sparse far away.
+ * One is taken every spacing of replay time, at least twenty times what taking one costs, and one and a half times what it costs
+ * afterwards, when each page that the program writes to is copied: so replay is not more than some three times slower for them.
+ * Beyond KEEP_MAX, or where memory for them runs short, the one goes whose removal leaves the smallest gap for its distance from the
+ * present: dense here, sparse far away.
+ *
+ * What they cost in memory is what the program has written between them.  That is not counted, but seen: by default, half of what was
+ * available when the first was taken is theirs (HINDSIGHT_MEMORY in the environment: so many MB), and whoever uses the rest up, they give way.
  *
  * Not handled: private pages of an object that is also mapped shared and was changed that way.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -20,9 +26,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "replayer/internal.h"
 
-enum { KEEP_MAX = 48, SPACING_NS = 30000000, SPACING_COSTS = 20, DISTANCE_NS = 100000, COPY_BYTES = 1 << 20 };
+enum { KEEP_MAX = 48, KEEP_MIN = 4, SPACING_NS = 30000000, SPACING_COSTS = 20, COPIES_COSTS = 3, TICK_NS = 10000000,
+       DISTANCE_NS = 100000, COPY_BYTES = 1 << 20 };
 
 struct rp_xstate {
 	struct rp_xstate *next;
@@ -283,27 +291,47 @@ static void insert(struct rp_debug *d, struct rp_checkpoint *c)
 	d->checkpoints++;
 }
 
+static struct rp_checkpoint *least_missed(const struct rp_debug *d)
+{
+	struct rp_checkpoint *victim = NULL, *after = d->newest;
+	double least = 0;
+
+	for (struct rp_checkpoint *c = after->older; c && c->older; after = c, c = c->older) {
+		double gap = (double)after->clock_ns - (double)c->older->clock_ns;
+		double far = c->clock_ns > d->clock_ns ? (double)(c->clock_ns - d->clock_ns) : (double)(d->clock_ns - c->clock_ns);
+
+		if (gap < DISTANCE_NS)
+			gap = DISTANCE_NS;
+		if (c->keep)
+			continue;
+		if (!victim || gap / (far + DISTANCE_NS) < least) {
+			victim = c;
+			least = gap / (far + DISTANCE_NS);
+		}
+	}
+	return victim;
+}
+
+static bool memory_short(struct rp_debug *d)
+{
+	uint64_t available = memory_available();
+
+	if (!d->memory_floor) {
+		const char *s = getenv("HINDSIGHT_MEMORY");
+		uint64_t theirs = s ? strtoull(s, NULL, 10) << 20 : available / 2;
+
+		d->memory_floor = available > theirs ? available - theirs : 1;
+	}
+	return available < d->memory_floor;
+}
+
 static void thin(struct replay *r)
 {
 	struct rp_debug *d = r->debug;
+	struct rp_checkpoint *victim;
 
-	while (d->checkpoints > KEEP_MAX) {
-		struct rp_checkpoint *victim = NULL, *after = d->newest;
-		double least = 0;
-
-		for (struct rp_checkpoint *c = after->older; c && c->older; after = c, c = c->older) {
-			double gap = (double)after->clock_ns - (double)c->older->clock_ns;
-			double far = c->clock_ns > d->clock_ns ? (double)(c->clock_ns - d->clock_ns) : (double)(d->clock_ns - c->clock_ns);
-
-			if (gap < DISTANCE_NS)
-				gap = DISTANCE_NS;
-			if (c->keep)
-				continue;
-			if (!victim || gap / (far + DISTANCE_NS) < least) {
-				victim = c;
-				least = gap / (far + DISTANCE_NS);
-			}
-		}
+	while (d->checkpoints > KEEP_MAX || (memory_short(d) && d->checkpoints > KEEP_MIN)) {
+		victim = least_missed(d);
 		if (!victim)
 			return;
 		rp_checkpoint_drop(r, victim);
@@ -334,6 +362,68 @@ struct err *rp_copy_take(struct replay *r, struct rp_checkpoint **ret)
 	return NULL;
 }
 
+/* ---- when --------------------------------------------------------------------------------- */
+
+/* proc_pid_stat(5): (10) minflt; (14) utime and (15) stime, in hundredths of a second; (24) rss, in pages; (2), in brackets, may be anything. */
+static void add_spent(struct rp_spent *s, pid_t real)
+{
+	unsigned long long faults, user, kernel, pages;
+	char path[64], text[512];
+	const char *behind;
+	ssize_t len = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)real);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		len = read(fd, text, sizeof(text) - 1);
+		close(fd);
+	}
+	text[len > 0 ? len : 0] = '\0';
+	behind = strrchr(text, ')');
+	if (!behind || sscanf(behind, ") %*c %*d %*d %*d %*d %*d %*u %llu %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %*u %*u %llu",
+			      &faults, &user, &kernel, &pages) != 4)
+		return;
+	s->faults += faults;
+	s->pages += pages;
+	s->ns += (user + kernel) * TICK_NS;
+}
+
+/* By all processes, since they were cloned. */
+static struct rp_spent spent_by(const struct replay *r)
+{
+	struct rp_spent s = { 0 };
+
+	for (const struct rp_task *t = r->tasks; t; t = t->next) {
+		if (t->real > 0 && first_of_mm(r->tasks, t))
+			add_spent(&s, t->real);
+	}
+	return s;
+}
+
+/*
+ * What it costs to write to a page for the first time since a fork: 0.5 us on bare metal, 16 where a hypervisor shadows page tables.  Half
+ * as much again as to get an empty one, which we try out.  Where other processors are busy with the same it may be three times that.
+ */
+static uint64_t fault_ns(void)
+{
+	enum { PAGES = 16, TRIES = 8 };
+	static uint64_t least;
+
+	for (unsigned i = 0; i < (least ? 0 : TRIES); i++) {
+		volatile char *p = mmap(NULL, PAGES * PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		uint64_t start = rp_now_ns(), ns;
+
+		for (unsigned k = 0; p != MAP_FAILED && k < PAGES; k++)
+			p[k * PAGE_BYTES] = 1;
+		ns = (rp_now_ns() - start) * 3 / 2 / PAGES + 1;
+		least = !i || ns < least ? ns : least;
+		if (p != MAP_FAILED)
+			munmap((void *)p, PAGES * PAGE_BYTES);
+	}
+	return least;
+}
+
 struct err *rp_checkpoint_take(struct replay *r)
 {
 	struct rp_debug *d = r->debug;
@@ -358,21 +448,51 @@ struct err *rp_checkpoint_take(struct replay *r)
 	c->last_task = d->last_task;
 	insert(d, c);
 	thin(r);
+	d->spent = spent_by(r);
 	d->last_ns = rp_now_ns();
 	d->cost_ns = (d->cost_ns + d->last_ns - now) / 2;
 	return NULL;
 }
 
-uint64_t rp_spacing(const struct replay *r)
+/*
+ * Has most of the time since then gone into copies of pages?  Time of the processes, not of the clock: others may have had the processor.  A copy
+ * costs no more than what there was of it for each, lately.
+ */
+static bool copies_prevail(const struct rp_spent *then, const struct rp_spent *now)
 {
-	uint64_t costs = r->debug->cost_ns * SPACING_COSTS;
+	enum { RECENT = 8, MANY = 100, DEAR = 3 };
+	static uint64_t recent[RECENT];
+	static unsigned next;
+	uint64_t copies = now->faults - then->faults, grown = now->pages > then->pages ? now->pages - then->pages : 0;
+	uint64_t ns = now->ns - then->ns, cost = DEAR * fault_ns();
 
-	return costs > SPACING_NS ? costs : SPACING_NS;
+	if (now->faults <= then->faults || copies <= grown)
+		return false;
+	copies -= grown;
+	if (copies >= MANY)
+		recent[next++ % RECENT] = ns / copies;
+	for (unsigned i = 0; i < RECENT; i++)
+		cost = recent[i] < cost ? recent[i] : cost;
+	if (cost < fault_ns())
+		cost = fault_ns();
+	return ns < copies * cost * COPIES_COSTS / 2;
+}
+
+bool rp_checkpoint_due(const struct replay *r, uint64_t since_ns, unsigned part)
+{
+	const struct rp_debug *d = r->debug;
+	uint64_t costs = d->cost_ns * SPACING_COSTS, space = costs > SPACING_NS ? costs : SPACING_NS;
+	struct rp_spent now;
+
+	if (rp_now_ns() - since_ns < space / part)
+		return false;
+	now = spent_by(r);
+	return !copies_prevail(&d->spent, &now);
 }
 
 struct err *rp_checkpoint_maybe(struct replay *r)
 {
-	if (r->pending || rp_now_ns() - r->debug->last_ns < rp_spacing(r))
+	if (r->pending || !rp_checkpoint_due(r, r->debug->last_ns, 1))
 		return NULL;
 	return rp_checkpoint_take(r);
 }
@@ -450,6 +570,7 @@ static struct err *arrived(struct replay *r, const struct rp_checkpoint *c)
 		d->nameless = d->unvisited = false;
 		d->last = (struct rp_hop){ 0 };
 		d->last_ns = rp_now_ns();
+		d->spent = spent_by(r);
 		d->clock_ns = c->clock_ns;
 	}
 	return trace_reader_seek(r->reader, r->where + 1);

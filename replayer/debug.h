@@ -109,6 +109,9 @@ struct rp_before { uint32_t newest, serial; int pid, tid, status; bool shown, ex
  */
 struct rp_back_step { bool set, in_call; uint32_t serial; uint64_t more; struct rp_pos from; };
 
+/* By processes: page faults and time; and how many pages they have. */
+struct rp_spent { uint64_t faults, ns, pages; };
+
 struct rp_checkpoint {
 	struct rp_checkpoint *older;
 	struct rp_pos pos;
@@ -186,9 +189,11 @@ struct rp_debug {
 	unsigned lent_n, lent_next;
 	uint64_t first;			/* nothing before this event is shown */
 	struct rp_checkpoint *newest;
+	uint64_t memory_floor;		/* less than this available: checkpoints give way; 0: not yet known */
 	unsigned checkpoints;
 	uint64_t last_ns;		/* when clock_ns was right */
 	uint64_t cost_ns;		/* of a checkpoint */
+	struct rp_spent spent;		/* up to the last checkpoint */
 	uint64_t clock_ns;		/* replay time of the present position, roughly */
 	struct rp_chained *chain;	/* what chain.c counts; not in rp_hop.fast */
 	uint64_t samples[RP_SAMPLES];	/* where the timer found the task */
@@ -436,7 +441,8 @@ void rp_hop_track(struct replay *r, const struct rp_hop *hop);
 /* checkpoint.c */
 struct err *rp_checkpoint_take(struct replay *r);
 struct err *rp_checkpoint_maybe(struct replay *r);
-uint64_t rp_spacing(const struct replay *r);
+/* Is since_ns, with nothing taken since then, long enough ago, or a part of that? */
+bool rp_checkpoint_due(const struct replay *r, uint64_t since_ns, unsigned part);
 struct err *rp_checkpoint_restore(struct replay *r, struct rp_checkpoint *c);
 void rp_checkpoint_drop(struct replay *r, struct rp_checkpoint *c);
 /* A copy that belongs to the caller; restored and dropped like the others. */
@@ -485,12 +491,13 @@ struct rp_worker;
 /* How many can work besides us.  HINDSIGHT_WORKERS in the environment: so many, on whatever processor. */
 unsigned rp_workers(void);
 bool rp_workers_forced(void);
-/* It looks from c to end with rp_scan().  *ret = NULL: cannot be done by a worker; r is then, as otherwise, anywhere (rp_debug.nameless). */
-struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, struct rp_worker **ret) __must_check;
+/* It looks from c to end with rp_scan(), on another processor or (here) on ours.  *ret = NULL: cannot be done by a worker; r is then, as otherwise, anywhere (rp_debug.nameless). */
+struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, bool here, struct rp_worker **ret) __must_check;
 /* Waits for it.  False: it failed; what it would have said is not known. */
 bool rp_worker_answer(struct replay *r, struct rp_worker *w, struct rp_found *ret);
 /* Can be read from when there is an answer. */
 int rp_worker_fd(const struct rp_worker *w);
+bool rp_worker_is_here(const struct rp_worker *w);
 void rp_worker_end(struct rp_worker *w);
 
 /* solib.c */

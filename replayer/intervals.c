@@ -9,8 +9,8 @@
 
 #include "replayer/internal.h"
 
-/* LANE_NS: an interval this long is worth a worker, or (FORCED_NS) when they are asked for, as tests do. */
-enum { LANE_NS = 50000000, FORCED_NS = 5000000, POLL_MS = 20 };
+/* LANE_NS: so much time is worth a worker, or (FORCED_NS) when they are asked for, as tests do; short intervals are put together. */
+enum { LANE_NS = 120000000, FORCED_NS = 5000000, POLL_MS = 20 };
 
 /* Numbers count from the newest. */
 struct lane {
@@ -48,10 +48,18 @@ static void give_out(struct intervals *in, const struct rp_checkpoint *c)
 	in->next++;
 }
 
+/* Is nothing written between c and where the next interval ends? */
+static struct err *unwritten_since(struct replay *r, const struct intervals *in, const struct rp_checkpoint *c, bool *ret)
+{
+	const struct rp_task *newer = in->possible ? tasks_at_end(r, in) : NULL;
+
+	*ret = false;
+	return newer ? rp_unwritten(r, c, newer, in->end.where, ret) : NULL;
+}
+
 /* Where the next begins; NULL: there is none. */
 static struct err *next_interval(struct replay *r, struct intervals *in, struct rp_checkpoint **ret)
 {
-	const struct rp_task *newer;
 	bool unwritten = true;
 
 	for (*ret = NULL; unwritten; ) {
@@ -59,10 +67,7 @@ static struct err *next_interval(struct replay *r, struct intervals *in, struct 
 
 		if (!c || in->end.where < rp_first(r))
 			return NULL;
-		unwritten = false;
-		newer = in->possible ? tasks_at_end(r, in) : NULL;
-		if (newer)
-			TRY(rp_unwritten(r, c, newer, in->end.where, &unwritten));
+		TRY(unwritten_since(r, in, c, &unwritten));
 		if (unwritten)
 			give_out(in, c);
 		else
@@ -90,20 +95,57 @@ static void lane_end(struct lane *l)
 	*l = (struct lane){ 0 };
 }
 
-/* Intervals that are short are looked through sooner than given away. */
-static struct err *feed_lanes(struct replay *r, struct intervals *in)
+/* From c further back, as far as something is written in each interval, until that is worth a worker. */
+static struct err *lengthen(struct replay *r, const struct intervals *in, struct rp_checkpoint **c)
+{
+	while (in->end_ns < (*c)->clock_ns + in->lane_ns && (*c)->pos.where >= rp_first(r)) {
+		struct rp_checkpoint *older = rp_checkpoint_before(r, &(*c)->pos, true);
+		bool unwritten = !older;
+
+		if (older && in->possible)
+			TRY(rp_unwritten(r, older, (*c)->tasks, (*c)->pos.where, &unwritten));
+		if (unwritten)
+			break;
+		*c = older;
+	}
+	return NULL;
+}
+
+static bool runs(const struct intervals *in, const struct lane *l)
+{
+	return l->worker && (!in->best.found || l->number < in->best_number);
+}
+
+/* On our own processor there is one, too, while another has others: we only wait, and none has to wait for us. */
+static bool next_is_here(const struct intervals *in)
+{
+	bool others = false;
+
+	for (unsigned i = 0; i < in->lanes; i++) {
+		if (runs(in, &in->lane[i]) && rp_worker_is_here(in->lane[i].worker))
+			return false;
+		others |= runs(in, &in->lane[i]);
+	}
+	return others;
+}
+
+/* Intervals that are short are looked through sooner than given away.  *full: all lanes have work. */
+static struct err *feed_lanes(struct replay *r, struct intervals *in, bool *full)
 {
 	struct rp_checkpoint *c;
 
+	*full = false;
 	for (unsigned i = 0; i < in->lanes; i++) {
 		struct lane *l = &in->lane[i];
 
 		if (l->worker)
 			continue;
 		TRY(next_interval(r, in, &c));
+		if (c)
+			TRY(lengthen(r, in, &c));
 		if (!c || in->end_ns < c->clock_ns + in->lane_ns)
 			return NULL;
-		TRY(rp_worker_start(r, c, &in->end, &l->worker));
+		TRY(rp_worker_start(r, c, &in->end, next_is_here(in), &l->worker));
 		if (!l->worker)
 			return NULL;
 		rp_pos_copy(&l->from, &c->pos);
@@ -111,6 +153,7 @@ static struct err *feed_lanes(struct replay *r, struct intervals *in)
 		l->number = in->next;
 		give_out(in, c);
 	}
+	*full = in->lanes > 1;
 	return NULL;
 }
 
@@ -156,7 +199,7 @@ static struct err *hear_lanes(struct replay *r, struct intervals *in, bool wait)
 		for (unsigned i = 0; i < RP_WORKERS_MAX; i++) {
 			struct lane *l = &in->lane[i];
 
-			if (l->worker && in->best.found && l->number > in->best_number)
+			if (l->worker && !runs(in, l))
 				lane_end(l);
 			p[i] = (struct pollfd){ l->worker ? rp_worker_fd(l->worker) : -1, POLLIN, 0 };
 		}
@@ -174,7 +217,7 @@ static bool lanes_busy(const struct intervals *in)
 	bool busy = false;
 
 	for (unsigned i = 0; i < RP_WORKERS_MAX; i++)
-		busy |= in->lane[i].worker && (!in->best.found || in->lane[i].number < in->best_number);
+		busy |= runs(in, &in->lane[i]);
 	return busy;
 }
 
@@ -182,13 +225,13 @@ static struct err *look(struct replay *r, struct intervals *in, const struct rp_
 {
 	struct rp_pos from = { 0 }, end = { 0 };
 	unsigned number = in->next;
-	bool longer = number || in->end_ns > c->clock_ns + in->lane_ns;
+	bool longer = number || in->end_ns > c->clock_ns + in->lane_ns, full;
 	struct err *err;
 
 	rp_pos_copy(&from, &c->pos);	/* it may be thinned out meanwhile */
 	rp_pos_copy(&end, &in->end);
 	give_out(in, c);
-	err = longer ? feed_lanes(r, in) : NULL;
+	err = longer ? feed_lanes(r, in, &full) : NULL;
 	if (!err)
 		err = look_here(r, in, &from, &end, number);
 	free(from.legs);
@@ -207,9 +250,12 @@ struct err *rp_last_stop(struct replay *r, struct rp_found *ret)
 	rp_pos_copy(&in.end, &r->debug->pos);
 	while (!err && !rp_debug_interrupted(r)) {
 		struct rp_checkpoint *c = NULL;
+		bool full = false;
 
 		err = hear_lanes(r, &in, false);
-		if (!err && !in.best.found)
+		if (!err && !in.best.found && in.next)
+			err = feed_lanes(r, &in, &full);
+		if (!err && !in.best.found && !full)
 			err = next_interval(r, &in, &c);
 		if (!err && c)
 			err = look(r, &in, c);

@@ -29,6 +29,7 @@ struct rp_worker {
 	pid_t pid;
 	int fd;				/* its answer */
 	int cpu;			/* -1: none borrowed */
+	bool here;			/* on ours */
 	struct cage_births *births;	/* children of ours, though it made them */
 	pid_t *given;
 	unsigned given_n;
@@ -66,11 +67,13 @@ static _Noreturn void work(struct replay *r, struct rp_worker *w, int fd, const 
 	struct rp_found found = { 0 };
 	struct err *err = NULL;
 
-	cpu_move(0, w->cpu);
+	cpu_forked();
+	if (!w->here)
+		cpu_move(0, w->cpu);
 	rp_timer_forked();
 	cage_births_to(w->births);
 	for (unsigned i = 0; i < w->given_n && !err; i++)
-		err = cage_take(w->given[i], w->cpu);
+		err = cage_take(w->given[i], w->here ? cpu_own() : w->cpu);
 	if (!err)
 		err = rp_checkpoint_become(r, c, tasks);
 	if (!err)
@@ -128,6 +131,11 @@ static struct err *let_go(struct rp_worker *w, struct rp_task *tasks)
 		TRY(cage_let_go(t->real));
 	}
 	return NULL;
+}
+
+bool rp_worker_is_here(const struct rp_worker *w)
+{
+	return w->here;
 }
 
 void rp_worker_end(struct rp_worker *w)
@@ -205,11 +213,10 @@ unsigned rp_workers(void)
 {
 	unsigned n = forced();
 
-	/* two for each processor: one works while the other is waited for or made */
-	return n == RP_WORKERS_ANY ? cpu_others() * 2 : n;
+	return n == RP_WORKERS_ANY && cpu_others() ? cpu_others() + 1 : n == RP_WORKERS_ANY ? 0 : n;
 }
 
-struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, struct rp_worker **ret)
+struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, bool here, struct rp_worker **ret)
 {
 	struct rp_worker *w;
 	bool any = false;
@@ -224,8 +231,9 @@ struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const str
 	if (!w)
 		return &err_nomem;
 	w->fd = -1;
-	w->cpu = cpu_borrow(rp_workers_forced());
-	if (w->cpu >= 0) {
+	w->here = here;
+	w->cpu = here ? -1 : cpu_borrow(rp_workers_forced());
+	if (here || w->cpu >= 0) {
 		struct err *err = start(r, w, c, end);
 
 		if (!err) {

@@ -86,6 +86,20 @@ void cpu_give_back(int cpu)
 		close(borrowed[cpu].lock);
 }
 
+void cpu_forked(void)
+{
+	for (int cpu = 0; cpu < BORROWED; cpu++) {
+		if (borrowed[cpu].users && borrowed[cpu].lock >= 0)
+			close(borrowed[cpu].lock);
+		borrowed[cpu].users = 0;
+	}
+}
+
+int cpu_own(void)
+{
+	return pinned;
+}
+
 void cpu_move(pid_t pid, int cpu)
 {
 	cpu_set_t one;

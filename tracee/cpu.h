@@ -22,6 +22,10 @@ unsigned cpu_others(void);
 /* The one of these that was borrowed least often, if no other recorder or replayer is on it (anyway: even then); -1: there is none. */
 int cpu_borrow(bool anyway);
 void cpu_give_back(int cpu);
+/* What was borrowed is the parent's, who gives it back. */
+void cpu_forked(void);
+/* The one of cpu_pin(). */
+int cpu_own(void);
 /* Another process (0: this one), or a thread. */
 void cpu_move(pid_t pid, int cpu);
 
