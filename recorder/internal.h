@@ -137,6 +137,7 @@ struct rec_task {
 	int status;		/* STOPPED: what waitpid said */
 	bool vfork_sleeps;	/* waits in the kernel for its vfork child */
 	bool in_syscall, enter_written, exiting, exit_written, in_group_stop;
+	bool ended;		/* state and status are of its end, which a call of ours has met */
 	bool every_call;	/* has a seccomp filter of its own: stop by PTRACE_SYSCALL */
 	bool started;		/* its first exec is done: what it does is recorded */
 	struct rec_mm *mm;

@@ -447,8 +447,9 @@ struct err *rec_loop(struct recorder *rec)
 			continue;
 		}
 		rec->current = t;
+		t->ended = false;
 		err = t->state == TASK_STOPPED ? handle_stop(rec, t) : run_user(rec, t);
-		if (err_catch(&err, ERR_GONE))
+		if (err_catch(&err, ERR_GONE) && !t->ended)
 			t->state = TASK_RUNNING;	/* dying: wait for the news */
 		if (err)
 			return err;

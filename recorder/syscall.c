@@ -50,8 +50,14 @@ struct err *rec_inject(struct recorder *rec, struct rec_task *t, int64_t *ret, l
 		       uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5)
 {
 	struct inject in = { .tid = t->tid, .site = FIXED_INJECT, .stash = rec_stash, .ctx = rec };
+	struct err *err = inject_call(&in, ret, nr, a0, a1, a2, a3, a4, a5);
 
-	return inject_call(&in, ret, nr, a0, a1, a2, a3, a4, a5);
+	if (in.end) {
+		t->ended = true;
+		t->state = TASK_STOPPED;
+		t->status = in.end;
+	}
+	return err;
 }
 
 struct err *rec_syscall_abort(struct recorder *rec, struct rec_task *t, const struct regs *entry)

@@ -53,6 +53,7 @@ static struct err *inject_stop(struct inject *in, int status, bool *entered, boo
 	switch (tracee_stop_kind(status)) {
 	case STOP_EXITED:
 	case STOP_EXIT:
+		in->end = status;
 		return &err_gone;
 	case STOP_CLONE:
 		return inject_new_child(in);
