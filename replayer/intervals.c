@@ -48,18 +48,10 @@ static void give_out(struct intervals *in, const struct rp_checkpoint *c)
 	in->next++;
 }
 
-/* Is nothing written between c and where the next interval ends? */
-static struct err *unwritten_since(struct replay *r, const struct intervals *in, const struct rp_checkpoint *c, bool *ret)
-{
-	const struct rp_task *newer = in->possible ? tasks_at_end(r, in) : NULL;
-
-	*ret = false;
-	return newer ? rp_unwritten(r, c, newer, in->end.where, ret) : NULL;
-}
-
 /* Where the next begins; NULL: there is none. */
 static struct err *next_interval(struct replay *r, struct intervals *in, struct rp_checkpoint **ret)
 {
+	const struct rp_task *newer;
 	bool unwritten = true;
 
 	for (*ret = NULL; unwritten; ) {
@@ -67,7 +59,10 @@ static struct err *next_interval(struct replay *r, struct intervals *in, struct 
 
 		if (!c || in->end.where < rp_first(r))
 			return NULL;
-		TRY(unwritten_since(r, in, c, &unwritten));
+		unwritten = false;
+		newer = in->possible ? tasks_at_end(r, in) : NULL;
+		if (newer)
+			TRY(rp_unwritten(r, c, newer, in->end.where, &unwritten));
 		if (unwritten)
 			give_out(in, c);
 		else

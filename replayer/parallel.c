@@ -28,8 +28,8 @@ enum { BIRTHS = 16384, SETS_MAX = 4096 };
 struct rp_worker {
 	pid_t pid;
 	int fd;				/* its answer */
-	int cpu;			/* -1: none borrowed */
-	bool here;			/* on ours */
+	int cpu;			/* -1: none */
+	bool here;			/* it is ours, not borrowed */
 	struct cage_births *births;	/* children of ours, though it made them */
 	pid_t *given;
 	unsigned given_n;
@@ -68,12 +68,11 @@ static _Noreturn void work(struct replay *r, struct rp_worker *w, int fd, const 
 	struct err *err = NULL;
 
 	cpu_forked();
-	if (!w->here)
-		cpu_move(0, w->cpu);
+	cpu_move(0, w->cpu);
 	rp_timer_forked();
 	cage_births_to(w->births);
 	for (unsigned i = 0; i < w->given_n && !err; i++)
-		err = cage_take(w->given[i], w->here ? cpu_own() : w->cpu);
+		err = cage_take(w->given[i], w->cpu);
 	if (!err)
 		err = rp_checkpoint_become(r, c, tasks);
 	if (!err)
@@ -156,7 +155,7 @@ void rp_worker_end(struct rp_worker *w)
 		munmap(w->births, sizeof(*w->births) + BIRTHS * sizeof(pid_t));
 	if (w->fd >= 0)
 		close(w->fd);
-	if (w->cpu >= 0)
+	if (w->cpu >= 0 && !w->here)
 		cpu_give_back(w->cpu);
 	free(w->given);
 	free(w);
@@ -213,7 +212,9 @@ unsigned rp_workers(void)
 {
 	unsigned n = forced();
 
-	return n == RP_WORKERS_ANY && cpu_others() ? cpu_others() + 1 : n == RP_WORKERS_ANY ? 0 : n;
+	if (n == RP_WORKERS_ANY)
+		n = cpu_others() ? cpu_others() + 1 : 0;
+	return n;
 }
 
 struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, bool here, struct rp_worker **ret)
@@ -232,8 +233,8 @@ struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const str
 		return &err_nomem;
 	w->fd = -1;
 	w->here = here;
-	w->cpu = here ? -1 : cpu_borrow(rp_workers_forced());
-	if (here || w->cpu >= 0) {
+	w->cpu = here ? cpu_own() : cpu_borrow(rp_workers_forced());
+	if (w->cpu >= 0) {
 		struct err *err = start(r, w, c, end);
 
 		if (!err) {
