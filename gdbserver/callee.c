@@ -37,30 +37,47 @@ static uint64_t call_target(const struct server *s, int tid, uint64_t back_to)
 	return back_to + (uint64_t)(int64_t)to;
 }
 
+/* One reading of code from *p on: how long is the call that ends at `end'?  0: there is none. */
+static unsigned call_at_end(csh cs, cs_insn *insn, const uint8_t *p, uint64_t at, uint64_t end)
+{
+	while (at < end) {
+		size_t room = end - at;
+
+		if (!cs_disasm_iter(cs, &p, &room, &at, insn)) {
+			p++;
+			at++;
+		} else if (at == end) {
+			return cs_insn_group(cs, insn, CS_GRP_CALL) ? insn->size : 0;
+		}
+	}
+	return 0;
+}
+
+/* A breakpoint is going to be there, which must not be inside an instruction: readings from many places, of which most fall into step, must agree. */
 uint64_t callee_call_before(const struct server *s, int tid, uint64_t back_to)
 {
-	enum { SHORTEST = 2, LONGEST = 9 };
-	uint8_t code[LONGEST];
+	enum { BEFORE = 96, RUNS = 32, LONGEST = 15 };
+	uint64_t from = back_to - BEFORE;
+	unsigned votes[LONGEST + 1] = { 0 }, runs = 0;
 	csh cs = code_decoder();
-	uint64_t found = 0;
+	cs_insn *insn = cs ? cs_malloc(cs) : NULL;
+	uint8_t code[BEFORE];
 
-	if (!cs || replay_memory(s->r, tid, back_to - LONGEST, code, sizeof(code)) != sizeof(code))
+	if (!insn)
 		return 0;
-	for (unsigned len = SHORTEST; len <= LONGEST; len++) {
-		cs_insn *insn;
-		bool call;
-
-		if (cs_disasm(cs, code + LONGEST - len, len, back_to - len, 1, &insn) != 1)
-			continue;
-		call = insn->size == len && cs_insn_group(cs, insn, CS_GRP_CALL);
-		cs_free(insn, 1);
-		if (!call)
-			continue;
-		if (len == 5 && code[LONGEST - 5] == 0xe8)	/* what looks like a shorter one is its operand */
-			return back_to - len;
-		found = back_to - len;		/* the longest: the shorter ones lack a prefix */
+	if (replay_memory(s->r, tid, from, code, sizeof(code)) != sizeof(code)) {	/* the page before is not there */
+		from = back_to & ~4095ull;
+		if (back_to - from > BEFORE || replay_memory(s->r, tid, from, code, back_to - from) != back_to - from)
+			from = back_to;
 	}
-	return found;
+	for (; runs < RUNS && from + runs < back_to; runs++)
+		votes[call_at_end(cs, insn, code + runs, from + runs, back_to)]++;
+	cs_free(insn, 1);
+	for (unsigned len = 1; len <= LONGEST; len++) {
+		if (votes[len] * 2 > runs)
+			return back_to - len;
+	}
+	return 0;
 }
 
 /* Does it only lead on, as the stubs of a PLT do? */
