@@ -11,7 +11,7 @@ static void handler(int sig, siginfo_t *si, void *ctx)
 
 int main(void)
 {
-	struct itimerval it = { .it_value = { 0, 3000 } }, old;
+	struct itimerval it = { .it_value = { 0, 100000 } }, old;	/* long enough that the call comes first, on a loaded machine too */
 	int p[2];
 	char c;
 
@@ -24,6 +24,7 @@ int main(void)
 	CHECK_ERR(pause(), EINTR);
 	CHECK_EQ(hits, 2);
 	/* A periodic one. */
+	it.it_value.tv_usec = 3000;
 	it.it_interval = it.it_value;
 	CHECK_EQ(setitimer(ITIMER_REAL, &it, NULL), 0);
 	while (hits < 7)
