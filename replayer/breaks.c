@@ -568,8 +568,10 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 	}
 	if (s->soft && mm->guard_gen != gen)
 		TRY(rp_guard_in(r, t, s, gen));
-	if (mm->gates_in)
+	if (mm->gates_in) {
+		TRY(rp_gate_thread(t));
 		rp_gate_enter(t, d->skip, d->skip_int3);
+	}
 	rp_alias_enter(t);
 	d->skip = d->skip_int3 = false;
 	TRY(hook_of_call(t));

@@ -11,10 +11,12 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "replayer/internal.h"
 
-enum { DEPTH_MAX = 64, TURNS_MAX = 10000, CODE_MAX = 4096, FS_BASE = 58, GS_BASE = 59 };
+enum { DEPTH_MAX = 64, TURNS_MAX = 10000, CODE_MAX = 4096, FS_BASE = 58, GS_BASE = 59,
+       HWCAP2_FSGSBASE_BIT = 2 /* Linux 5.9, arch/x86/include/uapi/asm/hwcap2.h */ };
 
 enum op {
 	OP_ADD = 0x02, OP_SUB, OP_MUL, OP_DIV_S, OP_DIV_U, OP_REM_S, OP_REM_U, OP_LSH, OP_RSH_S, OP_RSH_U,
@@ -345,6 +347,10 @@ static bool compile_op(struct compiler *c, uint8_t op, uint64_t x)
 		word = reg_word(x);
 		if (word < 0 || !c->reg[word])
 			return false;
+		if (x == FS_BASE && (getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE_BIT)) {
+			EMIT(c, 0xf3, 0x48, 0x0f, 0xae, 0xc0, 0x50);	/* rdfsbase rax; push rax */
+			return true;
+		}
 		EMIT(c, 0xff, 0x35);	/* push [rip + rel] */
 		rel = (int32_t)(c->reg[word] - (c->at + c->len + 4));
 		emit(c, &rel, 4);

@@ -7,10 +7,13 @@
 #include "replayer/internal.h"
 #include "replayer/displace.h"
 
+/* struct regs as words */
+enum { WORD_FS_BASE = 21 };
+
 enum { PAGES = 16, STACK_TOP = 15 * PAGE_BYTES, DATA = 15 * PAGE_BYTES, CODE_END = 14 * PAGE_BYTES,
        STUB_ROOM = 3000, FRAME = 16 * 8,
        /* the data page: shared words, then a slot for each stub */
-       TURN = 0, LEFT = 8, SLOT = 64, SLOT_SAVE = 0, SLOT_LEFT = 8, SLOT_LAST = 16, SLOT_RIP = 24, SLOT_SAVE_RAX = 32 };
+       TURN = 0, LEFT = 8, THREAD = 16, SLOT = 64, SLOT_SAVE = 0, SLOT_LEFT = 8, SLOT_LAST = 16, SLOT_RIP = 24, SLOT_SAVE_RAX = 32 };
 
 struct rp_gate {
 	struct replay_break b;
@@ -28,7 +31,7 @@ struct rp_gate {
 	uint64_t left;			/* where its counter is: in its slot, or shared by all of a set */
 };
 
-/* A stub that is being written; at: where it is going to be; turn: the word that says when; counts: what is true, instead of a trap each time. */
+/* A stub that is being written; at: where it is going to be; turn: the word that says when, 0: it does not matter; counts: what is true, instead of a trap each time. */
 struct gate_code { uint8_t bytes[STUB_ROOM]; unsigned len; uint64_t at, turn; bool counts; };
 
 /* The three kinds; false: not possible. */

@@ -5,6 +5,8 @@
 
 #include "replayer/gate.h"
 
+#define NEAR 0x7ff00000ll	/* bytes that an address relative to RIP reaches */
+
 static void put(struct gate_code *c, const void *bytes, unsigned n)
 {
 	BUG_ON(c->len + n > STUB_ROOM, "a stub of more than %u bytes", c->len);
@@ -25,14 +27,30 @@ static void put_rip(struct gate_code *c, uint8_t a, uint8_t b, uint8_t modrm, ui
 static void put_saved(const struct rp_gate *p, struct gate_code *c, uint8_t opcode)
 {
 	put_rip(c, 0x48, opcode, 0x0d, p->slot + SLOT_SAVE);		/* rcx */
-	put_rip(c, 0x48, opcode, 0x05, p->slot + SLOT_SAVE_RAX);	/* rax */
 }
 
-static void put_word_at(struct gate_code *c, uint64_t addr, uint8_t displacement)
+static void put_word(struct gate_code *c, uint8_t opcode, uint64_t addr)
 {
-	PUT(c, 0x48, 0xb9);					/* mov rcx, addr */
+	PUT(c, 0x48, opcode);					/* rax, a word of 64 bits of address */
 	put(c, &addr, 8);
-	PUT(c, 0x48, 0x8b, 0x01, 0x48, 0x8d, 0x40, displacement, 0x48, 0x89, 0x01);	/* rax = [rcx] + displacement; [rcx] = rax */
+}
+
+/* rcx = the word at addr += displacement; flags and all other registers stay as they are. */
+static void put_add(const struct rp_gate *p, struct gate_code *c, uint64_t addr, uint8_t displacement)
+{
+	int64_t far = (int64_t)(addr - (c->at + c->len));
+
+	if (far > -NEAR && far < NEAR) {
+		put_rip(c, 0x48, 0x8b, 0x0d, addr);
+		PUT(c, 0x48, 0x8d, 0x49, displacement);		/* lea rcx, [rcx + displacement] */
+		put_rip(c, 0x48, 0x89, 0x0d, addr);
+		return;
+	}
+	put_rip(c, 0x48, 0x89, 0x05, p->slot + SLOT_SAVE_RAX);
+	put_word(c, 0xa1, addr);
+	PUT(c, 0x48, 0x8d, 0x40, displacement, 0x48, 0x89, 0xc1);	/* lea rax, [rax + displacement]; mov rcx, rax */
+	put_word(c, 0xa3, addr);
+	put_rip(c, 0x48, 0x8b, 0x05, p->slot + SLOT_SAVE_RAX);
 }
 
 /* A jump if rcx is 0, to another part of the stub: jumps_here() with what it returns. */
@@ -49,15 +67,23 @@ static void jumps_here(struct gate_code *c, unsigned jump)
 	memcpy(c->bytes + jump - 4, &rel, 4);
 }
 
+/* The order of several that are counted: only these ask for it. */
+static void put_turn(const struct rp_gate *p, struct gate_code *c)
+{
+	if (!c->turn)
+		return;
+	put_add(p, c, c->turn, 0x01);
+	put_rip(c, 0x48, 0x89, 0x0d, p->slot + SLOT_LAST);
+}
+
 /* What is counted at the same address: at the beginning, whatever p itself decides. */
 static void put_over(const struct rp_gate *p, struct gate_code *c)
 {
 	if (!p->over)
 		return;
 	put_saved(p->over, c, 0x89);
-	put_word_at(c, p->over->left, 0xff);
-	put_word_at(c, c->turn, 0x01);
-	put_rip(c, 0x48, 0x89, 0x05, p->over->slot + SLOT_LAST);
+	put_add(p->over, c, p->over->left, 0xff);
+	put_turn(p->over, c);
 	put_saved(p->over, c, 0x8b);
 }
 
@@ -119,40 +145,59 @@ bool gate_stub_trap(struct rp_gate *p, struct gate_code *c)
 	return good;
 }
 
-/* Flags stay as they are.  Returns the jump to the trap. */
-static unsigned put_count(const struct rp_gate *p, struct gate_code *c)
+/* Flags stay as they are.  Returns the jump to the trap; near: a short one, see put_near_trap(). */
+static unsigned put_count(const struct rp_gate *p, struct gate_code *c, bool near)
 {
 	unsigned branch;
 
 	put_saved(p, c, 0x89);
-	put_word_at(c, p->left, 0xff);
-	PUT(c, 0x48, 0x89, 0xc1);				/* mov rcx, rax */
-	branch = put_jump_if_0(c);
-	put_word_at(c, c->turn, 0x01);
-	put_rip(c, 0x48, 0x89, 0x05, p->slot + SLOT_LAST);
+	put_add(p, c, p->left, 0xff);
+	if (near)
+		PUT(c, 0xe3, 0);
+	branch = near ? c->len : put_jump_if_0(c);
+	put_turn(p, c);
 	put_saved(p, c, 0x8b);
 	return branch;
 }
 
-static void put_trap(struct rp_gate *p, struct gate_code *c, unsigned branch)
+static void put_trap(struct rp_gate *p, struct gate_code *c)
 {
-	jumps_here(c, branch);
 	put_saved(p, c, 0x8b);
 	PUT(c, 0xcc);
 	p->trap = c->at + c->len;
 }
 
-bool gate_stub_count(struct rp_gate *p, struct gate_code *c)
+/* The trap behind the copy, in reach of a short jump or not: a loop of a nanosecond a turn notices the jump around a long one. */
+static bool put_counted(struct rp_gate *p, struct gate_code *c, bool near, bool *reached)
 {
-	unsigned branch, over;
+	unsigned branch = put_count(p, c, near), over;
 
-	put_over(p, c);
-	branch = put_count(p, c);
 	if (!put_copy(p, c, &over))
 		return false;
-	put_trap(p, c, branch);
+	*reached = !near || c->len - branch <= INT8_MAX;
+	if (!*reached)
+		return true;
+	if (near)
+		c->bytes[branch - 1] = (uint8_t)(c->len - branch);
+	else
+		jumps_here(c, branch);
+	put_trap(p, c);
 	put_over_trap(p, c, over);
 	return true;
+}
+
+bool gate_stub_count(struct rp_gate *p, struct gate_code *c)
+{
+	unsigned start;
+	bool reached, good;
+
+	put_over(p, c);
+	start = c->len;
+	good = put_counted(p, c, true, &reached);
+	if (!good || reached)
+		return good;
+	c->len = start;
+	return put_counted(p, c, false, &reached);
 }
 
 /* Where the condition finds the registers: as gate_stub_condition() pushes them. */
@@ -165,6 +210,21 @@ void gate_saved_places(const struct rp_gate *p, uint64_t reg[REGS_WORDS])
 		reg[order[i]] = p->area + STACK_TOP - 8 * (i + 1);
 	reg[19] = p->slot + SLOT_SAVE;
 	reg[16] = p->slot + SLOT_RIP;
+	reg[WORD_FS_BASE] = p->area + DATA + THREAD;
+}
+
+/* One thread runs at a time, and fs_base is its own for as long as it does: but for who sets it without the kernel, and there condition.c asks. */
+struct err *rp_gate_thread(struct rp_task *t)
+{
+	for (unsigned i = 0; i < RP_AREAS && t->mm->areas[i].at; i++) {
+		struct rp_area *a = &t->mm->areas[i];
+
+		if (a->fs_base == t->regs.fs_base)
+			continue;
+		TRY(tracee_write(t->real, a->at + DATA + THREAD, &t->regs.fs_base, sizeof(t->regs.fs_base)));
+		a->fs_base = t->regs.fs_base;
+	}
+	return NULL;
 }
 
 static void put_restore(const struct rp_gate *p, struct gate_code *c)
@@ -200,12 +260,13 @@ bool gate_stub_condition(struct rp_gate *p, const struct rp_cond *cond, struct g
 		jumps_here(c, hit[i]);
 	put_restore(p, c);
 	if (c->counts) {
-		unsigned branch = put_count(p, c);
+		unsigned branch = put_count(p, c, false);
 		int32_t rel = (int32_t)(after - (c->len + 5));
 
 		PUT(c, 0xe9);
 		put(c, &rel, 4);
-		put_trap(p, c, branch);
+		jumps_here(c, branch);
+		put_trap(p, c);
 	} else {
 		PUT(c, 0xcc);
 		p->trap = c->at + c->len;

@@ -56,10 +56,10 @@ struct rp_mm {
 	pid_t int3_pid;
 	struct rp_probed *probed;	/* probes that are in its memory: probe.c */
 	/* stubs of breakpoints that are decided in the process: gate.c */
-	struct rp_area { uint64_t at; unsigned used, slots; } areas[RP_AREAS];
+	struct rp_area { uint64_t at, fs_base; unsigned used, slots; } areas[RP_AREAS];	/* fs_base: rp_gate_thread() */
 	struct rp_gate *gate;
 	struct rp_carried *carried;
-	unsigned gate_n, gate_gen, gates_in;
+	unsigned gate_n, gate_gen, gates_in, gates_alone;	/* alone: with counters of their own */
 	uint64_t solid_start, solid_end;
 	/* pages protected for watchpoints: guard.c */
 	struct rp_guard *guard;
