@@ -286,11 +286,19 @@ static struct err *hot_set(struct replay *r, unsigned *set_ret, unsigned *count_
 	return NULL;
 }
 
+/* There, and by that name: rp_goto() may have found a better one, which what comes later is not named from. */
+static struct err *go_by_name(struct replay *r, const struct rp_pos *to)
+{
+	TRY(rp_goto(r, to));
+	rp_pos_copy(&r->debug->pos, to);
+	return NULL;
+}
+
 /* Between from and end, for the stops of another set than the user's. */
 static struct err *scan_for(struct replay *r, struct scan *s, unsigned set, const struct rp_pos *from, const struct rp_pos *end)
 {
 	unsigned user = r->debug->user;
-	struct err *err = rp_goto(r, from);
+	struct err *err = go_by_name(r, from);
 
 	r->debug->user = set;
 	if (!err)
@@ -342,36 +350,66 @@ static struct err *met(struct replay *r, unsigned set, const struct rp_pos *from
 	return err;
 }
 
+/* An instruction where executions up to p can be counted without a stop each, by which p can be named: where it is, or where the steps to it began. */
+static struct err *countable(struct replay *r, const struct rp_pos *p, unsigned *legs_ret, struct replay_break *ret)
+{
+	struct rp_pos at = { 0 };
+	struct err *err = NULL;
+	bool good = false;
+
+	rp_pos_copy(&at, p);
+	*ret = (struct replay_break){ .kind = REPLAY_BREAK, .len = 1 };
+	do {
+		struct rp_task *t = NULL;
+		unsigned len;
+
+		err = rp_goto(r, &at);
+		if (!err)
+			err = rp_next(r);
+		if (!err)
+			t = rp_task_find(r, r->ev.task);
+		good = t && rp_gate_possible(t, t->regs.rip, &len);
+		if (!t || (ret->pid && !good))
+			break;
+		ret->pid = t->rec_pid;
+		ret->addr = t->regs.rip;
+		*legs_ret = at.legs_n;
+	} while (!err && !good && at.legs_n > 1 && at.legs[at.legs_n - 1].set == 0 && at.legs_n--);
+	free(at.legs);
+	return err;
+}
+
 /*
  * The way from last to end must be part of end's name, or a scan from last would not know where to stop: then end gets another, executions of
  * its own instruction since last.  *found: it has one.
  */
 static struct err *name_from(struct replay *r, const struct rp_pos *from, const struct rp_pos *last, struct rp_pos *end, bool *found)
 {
-	struct replay_break b = { .kind = REPLAY_BREAK, .len = 1 };
-	uint64_t all, before;
-	struct rp_task *t;
+	struct replay_break b;
+	struct rp_pos base = { 0 };
+	uint64_t all = 0, before = 0, steps;
+	struct err *err;
 	unsigned set;
 
 	*found = rp_pos_leads(last, end);
 	if (*found)
 		return NULL;
-	TRY(rp_goto(r, end));
-	TRY(rp_next(r));
-	t = rp_task_find(r, r->ev.task);
-	if (!t)
-		return NULL;
-	b.pid = t->rec_pid;
-	b.addr = t->regs.rip;
+	rp_pos_copy(&base, end);
+	err = countable(r, end, &base.legs_n, &b);
+	steps = base.legs_n < end->legs_n ? end->legs[base.legs_n].n : 0;
 	set = rp_set_intern(r, &b, 1);
-	TRY(met(r, set, from, end, &all));
-	TRY(met(r, set, from, last, &before));
-	*found = all > before && !rp_debug_interrupted(r);
+	if (!err && b.pid)
+		err = met(r, set, from, &base, &all);
+	if (!err && all)
+		err = met(r, set, from, last, &before);
+	*found = !err && all > before && !rp_debug_interrupted(r);
 	if (*found) {
 		rp_pos_copy(end, last);
 		rp_pos_leg(end, set, all - before);
+		rp_pos_leg(end, 0, steps);
 	}
-	return NULL;
+	free(base.legs);
+	return err;
 }
 
 /* From `back' of these before the last to end, which moves to there when there is no stop. */
@@ -383,7 +421,7 @@ static struct err *scan_from(struct replay *r, struct scan *s, const struct rp_p
 
 	rp_pos_copy(&at, last);
 	at.legs[at.legs_n - 1].n -= back;
-	err = rp_goto(r, &at);
+	err = go_by_name(r, &at);
 	if (!err)
 		err = rp_checkpoint_take(r);
 	if (!err)
@@ -423,7 +461,7 @@ static struct err *hot(struct replay *r, struct scan *s, const struct rp_pos *fr
 			err = scan_from(r, s, &last.f.pos, back, end);
 	}
 	if (!err && !s->f.found)
-		err = rp_goto(r, from);
+		err = go_by_name(r, from);
 	if (!err && !s->f.found)
 		err = scan_to(r, s, end);
 	s->all = false;

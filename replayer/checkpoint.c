@@ -8,8 +8,8 @@
  *
  * One is taken every spacing of replay time, at least twenty times what taking one costs, and one and a half times what it costs
  * afterwards, when each page that the program writes to is copied: so replay is not more than some three times slower for them.
- * Beyond KEEP_MAX, or where memory for them runs short, the one goes whose removal leaves the smallest gap for its distance from the
- * present: dense here, sparse far away.
+ * Beyond KEEP_MAX (KEEP_MANY, where each is many processes), or where memory for them runs short, the one goes whose removal leaves the
+ * smallest gap for its distance from the present: dense here, sparse far away.
  *
  * What they cost in memory is what the program has written between them.  That is not counted, but seen: by default, half of what was
  * available when the first was taken is theirs (HINDSIGHT_MEMORY in the environment: so many MB), and whoever uses the rest up, they give way.
@@ -29,7 +29,7 @@
 #include "base/memory.h"
 #include "replayer/internal.h"
 
-enum { KEEP_MAX = 48, KEEP_MIN = 4, SPACING_NS = 30000000, SPACING_COSTS = 20, COPIES_COSTS = 3, TICK_NS = 10000000,
+enum { KEEP_MAX = 128, KEEP_MANY = 48, PARTS_MAX = 512, KEEP_MIN = 4, SPACING_NS = 30000000, SPACING_COSTS = 20, COPIES_COSTS = 3, TICK_NS = 10000000,
        DISTANCE_NS = 100000, COPY_BYTES = 1 << 20 };
 
 struct rp_xstate {
@@ -236,6 +236,18 @@ static struct err *take_tasks(struct replay *r, struct rp_checkpoint *c)
 	return NULL;
 }
 
+/* Processes and descriptors: of both there are only so many. */
+static unsigned parts_of(const struct rp_checkpoint *c)
+{
+	unsigned n = 0;
+
+	for (const struct rp_task *t = c->tasks; t; t = t->next)
+		n += t->real > 0;
+	for (uint32_t i = 0; c->fds && i < c->fds_n; i++)
+		n += c->fds[i] >= 0;
+	return n;
+}
+
 void rp_checkpoint_drop(struct replay *r, struct rp_checkpoint *c)
 {
 	struct rp_checkpoint **p = r->debug ? &r->debug->newest : NULL;
@@ -245,6 +257,7 @@ void rp_checkpoint_drop(struct replay *r, struct rp_checkpoint *c)
 	if (p && *p) {
 		*p = c->older;
 		r->debug->checkpoints--;
+		r->debug->checkpoint_parts -= parts_of(c);
 	}
 	drop_tasks(c->tasks);
 	while (c->xstate) {
@@ -289,6 +302,7 @@ static void insert(struct rp_debug *d, struct rp_checkpoint *c)
 	c->older = *p;
 	*p = c;
 	d->checkpoints++;
+	d->checkpoint_parts += parts_of(c);
 }
 
 static struct rp_checkpoint *least_missed(const struct rp_debug *d)
@@ -325,12 +339,18 @@ static bool memory_short(struct rp_debug *d)
 	return available < d->memory_floor;
 }
 
+static bool too_many(struct rp_debug *d)
+{
+	return d->checkpoints > KEEP_MAX || (d->checkpoints > KEEP_MANY && d->checkpoint_parts > PARTS_MAX) ||
+		(d->checkpoints > KEEP_MIN && memory_short(d));
+}
+
 static void thin(struct replay *r)
 {
 	struct rp_debug *d = r->debug;
 	struct rp_checkpoint *victim;
 
-	while (d->checkpoints > KEEP_MAX || (memory_short(d) && d->checkpoints > KEEP_MIN)) {
+	while (too_many(d)) {
 		victim = least_missed(d);
 		if (!victim)
 			return;

@@ -190,7 +190,7 @@ struct rp_debug {
 	uint64_t first;			/* nothing before this event is shown */
 	struct rp_checkpoint *newest;
 	uint64_t memory_floor;		/* less than this available: checkpoints give way; 0: not yet known */
-	unsigned checkpoints;
+	unsigned checkpoints, checkpoint_parts;
 	uint64_t last_ns;		/* when clock_ns was right */
 	uint64_t cost_ns;		/* of a checkpoint */
 	struct rp_spent spent;		/* up to the last checkpoint */
@@ -302,6 +302,8 @@ void rp_gate_out(struct rp_mm *mm, pid_t real);
 void rp_gate_bare(struct rp_mm *mm, pid_t real, bool back);
 /* first: also where the first instruction of a place is the next one, so that it is not counted. */
 void rp_gate_enter(struct rp_task *t, bool counted, bool seen);
+/* Which thread it is that runs: for conditions. */
+struct err *rp_gate_thread(struct rp_task *t);
 void rp_gate_leave(struct rp_task *t);
 /* The same when no signal has stopped it: it may stay in the stub, see rp_gate_inside(). */
 void rp_gate_interrupted(struct rp_task *t);

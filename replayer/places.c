@@ -167,10 +167,10 @@ void rp_place_here(struct replay *r, struct rp_task *t, struct rp_places *p, uns
 	add(r, t, p, t->regs.rip, &(struct code){ NULL, 0 }, set);
 }
 
-static void from_function(struct replay *r, struct rp_task *t, struct rp_places *p, uint64_t start, unsigned set)
+/* start: where the function that pc is in begins. */
+static void from_function(struct replay *r, struct rp_task *t, struct rp_places *p, uint64_t start, uint64_t pc, unsigned set)
 {
 	static uint64_t at[INSNS_MAX];
-	uint64_t pc = t->regs.rip;
 	unsigned n = disassemble(t, start, pc, false, at, INSNS_MAX);
 
 	if (!n || at[n - 1] != pc)
@@ -183,7 +183,7 @@ static void from_function(struct replay *r, struct rp_task *t, struct rp_places 
 /* Return addresses; the innermost tells where the function begins. */
 static void from_stack(struct replay *r, struct rp_task *t, struct rp_places *p, unsigned set)
 {
-	uint64_t words[STACK_WORDS], pc = t->regs.rip;
+	uint64_t words[STACK_WORDS], pc = t->regs.rip;	/* pc: and then that of the call that led there */
 	size_t n = tracee_read_some(t->real, t->regs.rsp, words, sizeof(words)) / 8;
 	unsigned callers = 0, len;
 
@@ -201,9 +201,10 @@ static void from_stack(struct replay *r, struct rp_task *t, struct rp_places *p,
 			continue;
 		if (words[i] < t->mm->solid_start || words[i] >= t->mm->solid_end)
 			continue;
-		if (!callers && start < pc && pc - start < FUNCTION_MAX)
-			from_function(r, t, p, start, set);
+		if (callers < 2 && start < pc && pc - start < FUNCTION_MAX)
+			from_function(r, t, p, start, pc, set);
 		rp_places_at(r, t, p, words[i], set);
+		pc = words[i] - sizeof(call);
 		callers++;
 	}
 }
