@@ -15,15 +15,15 @@
 
 /*
  * HOT_STOPS: so many that had to be looked at one by one are too many to go on like that.  HOT_STEPS: so far a loop is followed to find
- * instructions that can be counted.
+ * instructions that can be counted.  HOT_DEPTH: so many loops one after the other, or one inside the other, are looked for.
  */
-enum { HOT_STOPS = 256, HOT_STEPS = 200, HOT_BACK_MAX = 4096 };
+enum { HOT_STOPS = 256, HOT_STEPS = 200, HOT_BACK_MAX = 4096, HOT_DEPTH = 16 };
 
 struct scan {
 	struct rp_found f;
 	bool all;		/* however many */
 	bool hot;		/* given up: HOT_STOPS */
-	unsigned stops;
+	unsigned stops, depth;
 	bool inclusive;		/* the end counts: it is a checkpoint on the way, not the present */
 };
 
@@ -412,10 +412,12 @@ static struct err *name_from(struct replay *r, const struct rp_pos *from, const 
 	return err;
 }
 
+static struct err *hot(struct replay *r, struct scan *s, const struct rp_pos *from, struct rp_pos *end);
+
 /* From `back' of these before the last to end, which moves to there when there is no stop. */
 static struct err *scan_from(struct replay *r, struct scan *s, const struct rp_pos *last, uint64_t back, struct rp_pos *end)
 {
-	struct scan part = { .all = true, .inclusive = s->inclusive };
+	struct scan part = { .all = s->depth >= HOT_DEPTH, .depth = s->depth + 1, .inclusive = s->inclusive };
 	struct rp_pos at = { 0 };
 	struct err *err;
 
@@ -426,9 +428,11 @@ static struct err *scan_from(struct replay *r, struct scan *s, const struct rp_p
 		err = rp_checkpoint_take(r);
 	if (!err)
 		err = scan_to(r, &part, end);
+	if (!err && part.hot)
+		err = hot(r, &part, &at, end);		/* another loop came behind that one */
 	if (!err && part.f.found) {
 		free(s->f.pos.legs);
-		*s = part;
+		s->f = part.f;
 	} else {
 		free(part.f.pos.legs);
 		rp_pos_copy(end, &at);
