@@ -99,7 +99,8 @@ struct buf_state {
 	uint64_t stdio_dev[3], stdio_ino[3];
 	uint64_t code[2][2];	/* recording: patched code lies in [0] to [1], low and high addresses apart */
 	uint8_t parks;		/* recording: calls that would sleep are made; 0: they are traced */
-	uint8_t marked;		/* recording: rdtsc runs as it is, and code to be executed has to be looked at first (tracee/mark.h) */
+	uint8_t marked;		/* recording: code to be executed has to be looked at first (tracee/mark.h) */
+	uint8_t tsc_traps;	/* recording: rdtsc does, until it is allowed */
 	uint8_t parked[BUF_PARKS];	/* places taken */
 	uint64_t cpuids;
 	struct buf_cpuid cpuid_table[BUF_CPUIDS];

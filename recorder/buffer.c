@@ -26,6 +26,7 @@
 
 #include "recorder/internal.h"
 #include "tracee/blob.h"
+#include "tracee/mark.h"
 
 enum { PEEK_BYTES = 4096, WRAP_BYTES = 16 << 10, AREA_BYTES = 16 << 10, SITES_MAX = 512, CODES_MAX = 256,
        ERESTARTSYS = 512, ERESTARTNOINTR = 513, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516 };
@@ -77,7 +78,7 @@ struct err *rec_buffer_exec(struct recorder *rec, struct rec_task *t)
 	struct rec_buffer *buf = &t->mm->buf;
 	struct buf_state s = {
 		.hook = blob()->record, .cpuid = blob()->cpuid, .tsc = blob()->tsc_record, .pos = FIXED_BUFFER, .end = buffer_end(rec), .proc_dev = rec->proc_dev,
-		.cpuids = rec->cpuids, .marked = rec->meta.marked,
+		.cpuids = rec->cpuids, .marked = rec->meta.marked, .tsc_traps = tsc_can_trap(),
 	};
 	uint8_t text[FIXED_UNTRACED - FIXED_PAGE + sizeof(fixed_untraced_text)] = { 0 };
 

@@ -587,10 +587,10 @@ int buf_tsc_record(struct cpuid_frame *f)
 	struct buf_record *r = (struct buf_record *)(uintptr_t)s->pos;
 	uint32_t lo, hi;
 
-	if (s->pos + sizeof(*r) > s->end || (!s->marked && own_call(NR_prctl, SET_TSC, TSC_ENABLE, 0) != 0))
+	if (s->pos + sizeof(*r) > s->end || (s->tsc_traps && own_call(NR_prctl, SET_TSC, TSC_ENABLE, 0) != 0))
 		return 0;
 	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
-	if (!s->marked)
+	if (s->tsc_traps)
 		own_call(NR_prctl, SET_TSC, TSC_SIGSEGV, 0);
 	*r = (struct buf_record){ .nr = BUF_NR_TSC, .head = sizeof(*r), .size = sizeof(*r), .ret = (int64_t)((uint64_t)hi << 32 | lo) };
 	s->pos += sizeof(*r);

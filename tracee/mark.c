@@ -22,7 +22,7 @@ static void on_trap(int sig)
 }
 
 /* PR_SET_TSC may be granted and change nothing. */
-static bool tsc_can_trap(void)
+static bool tsc_try(void)
 {
 	struct sigaction sa = { .sa_handler = on_trap, .sa_flags = SA_NODEFER }, before;
 	volatile bool can = true;
@@ -39,6 +39,15 @@ static bool tsc_can_trap(void)
 	}
 	prctl(PR_SET_TSC, mode);
 	sigaction(SIGSEGV, &before, NULL);
+	return can;
+}
+
+bool tsc_can_trap(void)
+{
+	static int can = -1;
+
+	if (can < 0)
+		can = tsc_try();
 	return can;
 }
 

@@ -9,7 +9,9 @@
 
 #include "tracee/patch.h"
 
-/* Can they not be made to trap in this system? */
+/* Does PR_SET_TSC do what it says?  Then what no mark was made for traps all the same, in code that is generated. */
+bool tsc_can_trap(void);
+/* Can one of them not be made to trap in this system? */
 bool marks_must(void);
 /* That, or HINDSIGHT_MARK=1 asks for marks (tests). */
 bool marks_needed(void);
