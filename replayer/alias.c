@@ -290,6 +290,19 @@ static bool nearly_full(const struct rp_alias *a)
 	return a->stubs_n > STUBS_MAX * 3 / 4 || a->index_n > ALIAS_INDEX * 3 / 4;
 }
 
+/* In a debug register, which does not see what is stored to the page by its other address? */
+static bool unseen(const struct rp_mm *mm, const struct replay_break *b)
+{
+	uint64_t page;
+	int prot;
+
+	for (unsigned i = 0; rp_guard_page(mm, i, &page, &prot); i++) {
+		if (page < b->addr + b->len && page + PAGE_BYTES > b->addr)
+			return true;
+	}
+	return false;
+}
+
 static struct err *come_in(struct rp_task *t, const struct rp_set *s)
 {
 	struct rp_mm *mm = t->mm;
@@ -302,9 +315,11 @@ static struct err *come_in(struct rp_task *t, const struct rp_set *s)
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
 
-		if (b->kind < REPLAY_WRITE || b->pid != t->rec_pid || rp_set_register(s, i))
+		bool in_register = rp_set_register(s, i);
+
+		if (b->kind < REPLAY_WRITE || b->pid != t->rec_pid || (in_register && !unseen(mm, b)))
 			continue;
-		if (b->kind != REPLAY_WRITE || a->view.ranges_n == ALIAS_RANGES)
+		if ((b->kind != REPLAY_WRITE && !in_register) || a->view.ranges_n == ALIAS_RANGES)
 			return NULL;
 		a->view.range[a->view.ranges_n].start = b->addr;
 		a->view.range[a->view.ranges_n++].end = b->addr + b->len;
