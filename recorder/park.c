@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/ptrace.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
@@ -24,8 +23,9 @@
 
 #include "recorder/internal.h"
 #include "tracee/blob.h"
+#include "tracee/cpu.h"
 
-enum { SLEEPS_ENOUGH = 4, HWCAP2_FSGSBASE_BIT = 2 };
+enum { SLEEPS_ENOUGH = 4 };
 
 static bool shared_create(struct recorder *rec)
 {
@@ -70,7 +70,7 @@ void rec_park_consider(struct recorder *rec, struct rec_task *t)
 	    rec->options->ticks == TICKS_PMU || !t->call.row || t->call.row->wait != SYS_WAIT_PARK || ++buf->sleeps != SLEEPS_ENOUGH || !shared_create(rec))
 		return;
 	/* Without these instructions the notes lack the bases of fs and gs: threads crashed (soak_mix, one run in three), cause not found yet. */
-	if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE_BIT))
+	if (!cpu_has_fsgsbase())
 		return;
 	if (rec_inject(rec, t, &ret, SYS_shmat, (uint64_t)rec->shm, FIXED_SHARED, SHM_REMAP, 0, 0, 0) || ret != FIXED_SHARED)
 		return;

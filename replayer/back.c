@@ -381,7 +381,7 @@ static struct err *countable(struct replay *r, const struct rp_pos *p, unsigned 
 
 /*
  * The way from last to end must be part of end's name, or a scan from last would not know where to stop: then end gets another, executions of
- * its own instruction since last.  *found: it has one.
+ * an instruction since last (see countable()), and steps.  *found: it has one.
  */
 static struct err *name_from(struct replay *r, const struct rp_pos *from, const struct rp_pos *last, struct rp_pos *end, bool *found)
 {

@@ -257,7 +257,6 @@ void rp_checkpoint_drop(struct replay *r, struct rp_checkpoint *c)
 	if (p && *p) {
 		*p = c->older;
 		r->debug->checkpoints--;
-		r->debug->checkpoint_parts -= parts_of(c);
 	}
 	drop_tasks(c->tasks);
 	while (c->xstate) {
@@ -302,7 +301,6 @@ static void insert(struct rp_debug *d, struct rp_checkpoint *c)
 	c->older = *p;
 	*p = c;
 	d->checkpoints++;
-	d->checkpoint_parts += parts_of(c);
 }
 
 static struct rp_checkpoint *least_missed(const struct rp_debug *d)
@@ -341,8 +339,11 @@ static bool memory_short(struct rp_debug *d)
 
 static bool too_many(struct rp_debug *d)
 {
-	return d->checkpoints > KEEP_MAX || (d->checkpoints > KEEP_MANY && d->checkpoint_parts > PARTS_MAX) ||
-		(d->checkpoints > KEEP_MIN && memory_short(d));
+	unsigned parts = 0;
+
+	for (const struct rp_checkpoint *c = d->newest; c && d->checkpoints > KEEP_MANY; c = c->older)
+		parts += parts_of(c);
+	return d->checkpoints > KEEP_MAX || parts > PARTS_MAX || (memory_short(d) && d->checkpoints > KEEP_MIN);
 }
 
 static void thin(struct replay *r)

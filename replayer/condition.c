@@ -11,12 +11,11 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 
 #include "replayer/internal.h"
+#include "tracee/cpu.h"
 
-enum { DEPTH_MAX = 64, TURNS_MAX = 10000, CODE_MAX = 4096, FS_BASE = 58, GS_BASE = 59,
-       HWCAP2_FSGSBASE_BIT = 2 /* Linux 5.9, arch/x86/include/uapi/asm/hwcap2.h */ };
+enum { DEPTH_MAX = 64, TURNS_MAX = 10000, CODE_MAX = 4096, FS_BASE = 58, GS_BASE = 59 };
 
 enum op {
 	OP_ADD = 0x02, OP_SUB, OP_MUL, OP_DIV_S, OP_DIV_U, OP_REM_S, OP_REM_U, OP_LSH, OP_RSH_S, OP_RSH_U,
@@ -347,7 +346,7 @@ static bool compile_op(struct compiler *c, uint8_t op, uint64_t x)
 		word = reg_word(x);
 		if (word < 0 || !c->reg[word])
 			return false;
-		if (x == FS_BASE && (getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE_BIT)) {
+		if (x == FS_BASE && cpu_has_fsgsbase()) {
 			EMIT(c, 0xf3, 0x48, 0x0f, 0xae, 0xc0, 0x50);	/* rdfsbase rax; push rax */
 			return true;
 		}

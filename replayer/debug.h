@@ -190,7 +190,7 @@ struct rp_debug {
 	uint64_t first;			/* nothing before this event is shown */
 	struct rp_checkpoint *newest;
 	uint64_t memory_floor;		/* less than this available: checkpoints give way; 0: not yet known */
-	unsigned checkpoints, checkpoint_parts;
+	unsigned checkpoints;
 	uint64_t last_ns;		/* when clock_ns was right */
 	uint64_t cost_ns;		/* of a checkpoint */
 	struct rp_spent spent;		/* up to the last checkpoint */

@@ -304,7 +304,6 @@ static void arrange(const struct rp_debug *d, struct rp_mm *mm)
 		bool near = last && last->b.pid == p->b.pid, same = near && last->b.addr == p->b.addr;
 
 		p->alone = alone(d, &p->b);
-		mm->gates_alone += p->alone;
 		p->lead = p;
 		if (same && p->alone && is_jump(d, &last->b) && !last->over) {
 			last->over = p;
@@ -385,7 +384,7 @@ static struct err *build(struct replay *r, struct rp_task *t, struct rp_gate *p)
 		p->over->left = p->over->slot + SLOT_LEFT;
 		p->over->site.addr = p->b.addr;
 	}
-	c = (struct gate_code){ .at = p->stub, .turn = t->mm->gates_alone > 1 ? first + TURN : 0, .counts = p->b.kind == REPLAY_COUNT || r->debug->quiet };
+	c = (struct gate_code){ .at = p->stub, .turn = r->debug->chain && r->debug->chain->n > 1 ? first + TURN : 0, .counts = p->b.kind == REPLAY_COUNT || r->debug->quiet };
 	p->left = p->alone ? p->slot + SLOT_LEFT : first + LEFT;
 	good = p->trap_only ? gate_stub_trap(p, &c) : p->b.cond ? gate_stub_condition(p, &r->debug->conds[p->b.cond - 1], &c) : gate_stub_count(p, &c);
 	if (!good)
@@ -434,7 +433,7 @@ void rp_gate_forget(struct rp_mm *mm)
 {
 	free(mm->gate);
 	mm->gate = NULL;
-	mm->gate_n = mm->gate_gen = mm->gates_alone = 0;
+	mm->gate_n = mm->gate_gen = 0;
 	for (unsigned i = 0; i < AREAS; i++)
 		mm->areas[i].used = mm->areas[i].slots = 0;
 }

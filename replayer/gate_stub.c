@@ -145,7 +145,7 @@ bool gate_stub_trap(struct rp_gate *p, struct gate_code *c)
 	return good;
 }
 
-/* Flags stay as they are.  Returns the jump to the trap; near: a short one, see put_near_trap(). */
+/* Flags stay as they are.  Returns the jump to the trap; near: a short one, see put_counted(). */
 static unsigned put_count(const struct rp_gate *p, struct gate_code *c, bool near)
 {
 	unsigned branch;

@@ -59,7 +59,7 @@ struct rp_mm {
 	struct rp_area { uint64_t at, fs_base; unsigned used, slots; } areas[RP_AREAS];	/* fs_base: rp_gate_thread() */
 	struct rp_gate *gate;
 	struct rp_carried *carried;
-	unsigned gate_n, gate_gen, gates_in, gates_alone;	/* alone: with counters of their own */
+	unsigned gate_n, gate_gen, gates_in;
 	uint64_t solid_start, solid_end;
 	/* pages protected for watchpoints: guard.c */
 	struct rp_guard *guard;

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -206,6 +207,13 @@ uint64_t cpu_xcr0(void)
 		return 0;
 	__asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
 	return (uint64_t)hi << 32 | lo;
+}
+
+bool cpu_has_fsgsbase(void)
+{
+	enum { HWCAP2_FSGSBASE_BIT = 2 };	/* arch/x86/include/uapi/asm/hwcap2.h */
+
+	return getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE_BIT;
 }
 
 bool cpuid_can_trap(void)

@@ -45,6 +45,8 @@ void cpuid_features(bool masked, uint32_t features[8]);
 void cpuid_brand(char brand[49]);
 /* XCR0, or 0 where the system has no XSAVE */
 uint64_t cpu_xcr0(void);
+/* May programs read and write the bases of fs and gs by instructions (Linux 5.9)? */
+bool cpu_has_fsgsbase(void);
 /* Can cpuid be made to fault here (arch_prctl(ARCH_SET_CPUID), Linux 4.12)? */
 bool cpuid_can_trap(void);
 
