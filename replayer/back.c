@@ -24,6 +24,7 @@ struct scan {
 	bool all;		/* however many */
 	bool hot;		/* given up: HOT_STOPS */
 	unsigned stops, depth;
+	unsigned most;		/* given up after so many hops in legs; 0: never */
 	bool inclusive;		/* the end counts: it is a checkpoint on the way, not the present */
 };
 
@@ -136,7 +137,7 @@ static bool as_count(const struct rp_set *s, struct replay_break *ret)
 	return true;
 }
 
-/* One hop of a leg: *n = how far.  Where one of the two, the leg and the user's stops, is a place, both are counted inside the process. */
+/* One hop of a leg: *n = how far.  Where one of the two, the leg and the user's stops, is a place, it is counted inside the process. */
 static struct err *leg_hop(struct replay *r, struct scan_leg *l, uint64_t have, struct rp_hop *hop, uint64_t *n)
 {
 	struct rp_debug *d = r->debug;
@@ -151,7 +152,14 @@ static struct err *leg_hop(struct replay *r, struct scan_leg *l, uint64_t have, 
 		*n = 1;
 		return err;
 	}
-	if (!same && as_count(leg, &chain.b[0])) {
+	if (!same && as_count(leg, &chain.b[0]) && as_count(user, &chain.b[1]) && chain.b[0].addr != chain.b[1].addr) {
+		chain.n = 2;
+		chain.limit[0] = l->leg->n - have;
+		d->quiet = l->counted = true;
+		err = rp_hop_counting(r, rp_set_intern(r, chain.b, 2), &chain, hop);
+		*n = chain.count[0];
+		l->user = chain.count[1];
+	} else if (!same && as_count(leg, &chain.b[0])) {
 		chain.limit[0] = l->leg->n - have;
 		d->quiet = true;
 		err = rp_hop_counting(r, rp_set_union(r, d->user, rp_set_intern(r, chain.b, 1)), &chain, hop);
@@ -196,6 +204,7 @@ static struct err *scan_legs(struct replay *r, struct scan *s, const struct rp_p
 	struct rp_pos from = { 0 };
 	struct scan_leg l = { .stops = 0 };
 	struct err *err = NULL;
+	unsigned hops = 0;
 	struct rp_hop hop;
 
 	rp_pos_copy(&from, &d->pos);
@@ -206,6 +215,7 @@ static struct err *scan_legs(struct replay *r, struct scan *s, const struct rp_p
 
 		l.leg = &end->legs[i];
 		while (have < l.leg->n && !err && !s->hot && !rp_debug_interrupted(r)) {
+			s->hot = s->most && ++hops == s->most;
 			err = leg_hop(r, &l, have, &hop, &n);
 			if (err || hop.kind == HOP_INTERRUPTED)
 				continue;
@@ -230,13 +240,13 @@ static struct err *scan_legs(struct replay *r, struct scan *s, const struct rp_p
 struct err *rp_count_stops(struct replay *r, unsigned set, const struct rp_pos *end, uint64_t *n_ret)
 {
 	unsigned user = r->debug->user;
-	struct scan s = { .all = true };
+	struct scan s = { .all = true, .most = 2048 };
 	struct err *err;
 
 	r->debug->user = set;
 	err = scan_legs(r, &s, end);
 	r->debug->user = user;
-	*n_ret = s.f.found && s.f.pos.legs_n ? s.f.pos.legs[0].n : 0;
+	*n_ret = s.hot ? RP_NO_LIMIT : s.f.found && s.f.pos.legs_n ? s.f.pos.legs[0].n : 0;
 	free(s.f.pos.legs);
 	return err;
 }

@@ -524,7 +524,7 @@ void rp_pos_leg(struct rp_pos *p, unsigned set, uint64_t n);
 /* a is p or a point on the way to it */
 bool rp_pos_leads(const struct rp_pos *a, const struct rp_pos *p);
 struct err *rp_goto(struct replay *r, const struct rp_pos *p);
-/* How often the task stops for set between the event, where it is now, and end, which does not count. */
+/* How often the task stops for set between the event, where it is now, and end, which does not count; RP_NO_LIMIT: it would take too long. */
 struct err *rp_count_stops(struct replay *r, unsigned set, const struct rp_pos *end, uint64_t *n_ret);
 struct err *rp_back(struct replay *r, struct replay_stop *ret);
 struct err *rp_step_back(struct replay *r, uint32_t serial, struct replay_stop *ret);

@@ -20,7 +20,7 @@
 
 #include "replayer/internal.h"
 
-enum { SHORT_TEXT = 60, PIECE = 128, PIECES = 128, PLACES_PARSED = 256, STEPS_PARSED = 100000000 };
+enum { SHORT_TEXT = 60, STOPS_MAX = 1000, PIECE = 128, PIECES = 128, PLACES_PARSED = 256, STEPS_PARSED = 100000000 };
 
 static const char kinds[] = { [REPLAY_BREAK] = 0, [REPLAY_COUNT] = 'C', [REPLAY_BREAK_HW] = 'H', [REPLAY_WRITE] = 'W',
 			      [REPLAY_READ] = 'R', [REPLAY_ACCESS] = 'A' };
@@ -210,15 +210,19 @@ static struct err *shorter(struct replay *r, const struct rp_pos *p, struct rp_p
 	struct regs there, here;
 	struct replay_break b;
 	uint64_t before;
-	unsigned set;
+	unsigned set, len;
+	bool counted;
 
 	if (!t)
 		return NULL;
+	counted = rp_gate_possible(t, t->regs.rip, &len);	/* else it takes a stop each to get there */
 	b = (struct replay_break){ .kind = REPLAY_BREAK, .pid = t->rec_pid, .addr = t->regs.rip, .len = 1 };
 	there = t->regs;
 	set = rp_set_intern(r, &b, 1);
 	TRY(rp_goto(r, ret));
 	TRY(rp_count_stops(r, set, p, &before));
+	if (before == RP_NO_LIMIT || (before > STOPS_MAX && !counted))
+		return NULL;
 	rp_pos_leg(ret, set, before + 1);
 	TRY(rp_goto(r, ret));
 	t = running(r);
@@ -244,7 +248,9 @@ struct err *replay_point_text(struct replay *r, char **ret)
 
 		rp_timer(RP_TIME_USER);
 		d->shielded = true;
-		err = shorter(r, &p, &other);
+		err = rp_checkpoint_take(r);		/* the way back may be long */
+		if (!err)
+			err = shorter(r, &p, &other);
 		if (err_catch(&err, ERR_DIVERGED))
 			other.legs_n = 0;
 		if (!err) {
