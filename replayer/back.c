@@ -17,7 +17,7 @@
  * HOT_STOPS: so many that had to be looked at one by one are too many to go on like that.  HOT_STEPS: so far a loop is followed to find
  * instructions that can be counted.  HOT_DEPTH: so many loops one after the other, or one inside the other, are looked for.
  */
-enum { HOT_STOPS = 256, HOT_STEPS = 200, HOT_BACK_MAX = 4096, HOT_DEPTH = 16 };
+enum { HOT_STOPS = 256, HOT_STEPS = 200, HOT_DEPTH = 16 };
 
 struct scan {
 	struct rp_found f;
@@ -454,7 +454,7 @@ static struct err *scan_from(struct replay *r, struct scan *s, const struct rp_p
 
 /*
  * A scan between from and end was given up.  The last stop is probably made by the same loop as those before: its last turns are found by
- * counting, and the scan begins there.  When that was wrong, all is scanned after all.
+ * counting, and the scan begins there.  When that was wrong, it begins earlier and earlier, and where stops are many again, so are its parts.
  */
 static struct err *hot(struct replay *r, struct scan *s, const struct rp_pos *from, struct rp_pos *end)
 {
@@ -464,6 +464,7 @@ static struct err *hot(struct replay *r, struct scan *s, const struct rp_pos *fr
 
 	s->f.found = s->hot = false;
 	s->all = true;
+	s->stops = 0;
 	TRY(hot_set(r, &set, &count));
 	err = set ? last_execution(r, set, count, from, end, &last) : NULL;
 	if (!err && last.f.found)
@@ -471,13 +472,19 @@ static struct err *hot(struct replay *r, struct scan *s, const struct rp_pos *fr
 	if (!err && last.f.found) {
 		uint64_t n = last.f.pos.legs[last.f.pos.legs_n - 1].n;
 
-		for (uint64_t back = 1; back < n && back <= HOT_BACK_MAX && !s->f.found && !err && !rp_debug_interrupted(r); back *= 8)
+		for (uint64_t back = 1; back < n && !s->f.found && !err && !rp_debug_interrupted(r); back *= 8)
 			err = scan_from(r, s, &last.f.pos, back, end);
+		s->all = s->depth >= HOT_DEPTH;		/* what is left is shorter */
 	}
 	if (!err && !s->f.found)
 		err = go_by_name(r, from);
 	if (!err && !s->f.found)
 		err = scan_to(r, s, end);
+	if (!err && s->hot) {
+		s->depth++;
+		err = hot(r, s, from, end);
+		s->depth--;
+	}
 	s->all = false;
 	s->stops = 0;
 	free(last.f.pos.legs);

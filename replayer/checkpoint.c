@@ -30,7 +30,7 @@
 #include "replayer/internal.h"
 
 enum { KEEP_MAX = 128, KEEP_MANY = 48, PARTS_MAX = 512, KEEP_MIN = 4, SPACING_NS = 30000000, SPACING_COSTS = 20, COPIES_COSTS = 3, TICK_NS = 10000000,
-       DISTANCE_NS = 100000, COPY_BYTES = 1 << 20 };
+       ASK_NS = 2000000 /* /proc, for many stops in a row */, DISTANCE_NS = 100000, COPY_BYTES = 1 << 20 };
 
 struct rp_xstate {
 	struct rp_xstate *next;
@@ -501,14 +501,17 @@ static bool copies_prevail(const struct rp_spent *then, const struct rp_spent *n
 
 bool rp_checkpoint_due(const struct replay *r, uint64_t since_ns, unsigned part)
 {
-	const struct rp_debug *d = r->debug;
-	uint64_t costs = d->cost_ns * SPACING_COSTS, space = costs > SPACING_NS ? costs : SPACING_NS;
+	struct rp_debug *d = r->debug;
+	uint64_t costs = d->cost_ns * SPACING_COSTS, space = costs > SPACING_NS ? costs : SPACING_NS, now_ns = rp_now_ns();
 	struct rp_spent now;
 
-	if (rp_now_ns() - since_ns < space / part)
+	if (now_ns - since_ns < space / part || now_ns - d->asked_ns < ASK_NS)
 		return false;
 	now = spent_by(r);
-	return !copies_prevail(&d->spent, &now);
+	if (!copies_prevail(&d->spent, &now))
+		return true;
+	d->asked_ns = now_ns;
+	return false;
 }
 
 struct err *rp_checkpoint_maybe(struct replay *r)

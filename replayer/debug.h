@@ -192,6 +192,7 @@ struct rp_debug {
 	uint64_t memory_floor;		/* less than this available: checkpoints give way; 0: not yet known */
 	unsigned checkpoints;
 	uint64_t last_ns;		/* when clock_ns was right */
+	uint64_t asked_ns;		/* when copies were last found to prevail */
 	uint64_t cost_ns;		/* of a checkpoint */
 	struct rp_spent spent;		/* up to the last checkpoint */
 	uint64_t clock_ns;		/* replay time of the present position, roughly */
