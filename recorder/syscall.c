@@ -510,6 +510,12 @@ static void restart_keep(struct rec_task *t, int64_t ret)
 	t->has_restart = true;
 }
 
+/* The kernel's own results, none of which a program sees: on the way back it makes the call again, if nothing is injected before. */
+static bool begins_again(int64_t ret)
+{
+	return ret >= -530 && ret <= -ERESTARTSYS;
+}
+
 /* Calls after which signals or switches strike in computing code. */
 static bool points_expected(uint64_t nr)
 {
@@ -547,10 +553,11 @@ struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t)
 	t->last = regs;
 	t->at_syscall = false;
 	t->state = TASK_READY;
-	if (!t->call.stub && call == &t->call && (call->row->buffer != BUFFER_NEVER || call->row->replay == REPLAY_UNSUPPORTED) &&
-	    (ret >= 0 || ret < -530 || ret > -512))
-		rec_buffer_site(rec, t, t->call.entry.rip - 2, PATCH_SYSCALL);
-	else if (t->call.stub)
+	if (begins_again(ret))
+		return NULL;
+	if (t->call.stub)
 		rec_park_consider(rec, t);
+	else if (call == &t->call && (call->row->buffer != BUFFER_NEVER || call->row->replay == REPLAY_UNSUPPORTED))
+		rec_buffer_site(rec, t, t->call.entry.rip - 2, PATCH_SYSCALL);
 	return NULL;
 }

@@ -647,14 +647,15 @@ void rp_clear_trace_flag(struct rp_task *t)
  */
 void rp_hide_trace_flag(struct rp_task *t, uint64_t from)
 {
-	enum { FLAG = 0x100, POPF = 0x9d, PUSHF = 0x9c };
-	uint64_t len = t->regs.rip - from;
-	uint8_t text[2] = { 0 };
+	enum { FLAG = 0x100 };
+	uint8_t text[16];
+	bool push = false;
+	unsigned len = flags_insn(text, tracee_read_some(t->real, from, text, sizeof(text)), &push);
 	uint16_t word;
 
-	if (t->regs.eflags & FLAG && tracee_read_some(t->real, from, text, 2) && text[0] != POPF && text[1] != POPF)
+	if (t->regs.eflags & FLAG && (!len || push))
 		rp_clear_trace_flag(t);
-	if (len < 1 || len > 2 || tracee_read_some(t->real, from, text, len) != len || text[len - 1] != PUSHF || (len == 2 && text[0] != 0x66))
+	if (!len || !push || t->regs.rip - from != len)
 		return;
 	if (tracee_read_some(t->real, t->regs.rsp, &word, 2) != 2 || !(word & FLAG))
 		return;

@@ -197,25 +197,40 @@ bool ticks_is_branch(const uint8_t code[16])
 	}
 }
 
+unsigned flags_insn(const uint8_t *code, unsigned room, bool *push)
+{
+	enum { PUSHF = 0x9c, POPF = 0x9d };
+	static const uint8_t prefixes[] = { 0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3 };
+	unsigned i = 0;
+
+	while (i < room && ((code[i] & 0xf0) == 0x40 || memchr(prefixes, code[i], sizeof(prefixes))))
+		i++;
+	if (i == room || (code[i] != PUSHF && code[i] != POPF))
+		return 0;
+	*push = code[i] == PUSHF;
+	return i + 1;
+}
+
 /*
  * pushf has pushed the trap flag.  And a task that was stepped over popf, which the kernel takes for the program setting the flag itself
  * (is_setting_trap_flag(), arch/x86/kernel/step.c), has it for good from the next step on.
  */
 void step_hide(pid_t tid, const uint8_t code[16])
 {
-	enum { TRAP_FLAG = 0x100, PUSHF = 0x9c, POPF = 0x9d };
+	enum { TRAP_FLAG = 0x100 };
+	bool push = false, is = flags_insn(code, 16, &push) != 0;
 	struct err *err;
 	struct regs regs;
 	uint16_t flags;
 
-	if (code[0] == POPF || (code[0] == 0x66 && code[1] == POPF))
+	if (is && !push)
 		return;		/* what is there now is the program's */
 	err = tracee_regs_get(tid, &regs);
 	if (!err && (regs.eflags & TRAP_FLAG)) {
 		regs.eflags &= ~(uint64_t)TRAP_FLAG;
 		err = tracee_regs_set(tid, &regs);
 	}
-	if (!err && (code[0] == PUSHF || code[1] == PUSHF) && tracee_read_some(tid, regs.rsp, &flags, 2) == 2 && (flags & TRAP_FLAG)) {
+	if (!err && is && tracee_read_some(tid, regs.rsp, &flags, 2) == 2 && (flags & TRAP_FLAG)) {
 		flags &= (uint16_t)~TRAP_FLAG;
 		err = tracee_write(tid, regs.rsp, &flags, 2);
 	}

@@ -49,6 +49,8 @@ struct err *ticks_open(pid_t tid, uint64_t period, int sig, int *fd_ret) __must_
 uint64_t ticks_read(int fd);
 void ticks_reset(int fd);
 
+/* How long the pushf (*push) or popf at code is; 0: another instruction, or not whole within room bytes. */
+unsigned flags_insn(const uint8_t *code, unsigned room, bool *push);
 /* A step over code, begun without the trap flag, has ended: what it shows of that flag is taken back. */
 void step_hide(pid_t tid, const uint8_t code[16]);
 /* One instruction of a stopped task by request (PTRACE_SINGLESTEP, PTRACE_SYSEMU_SINGLESTEP): *count is one more when it was a
