@@ -48,7 +48,7 @@ class Remote:
     def send(self, text):
         b = text.encode()
         if not text.startswith(("m", "g", "vFile", "qThread")):
-            self.said = self.said[-60:] + [text]
+            self.said = self.said[-400:] + [text]
         try:
             self.s.sendall(b"$" + b + b"#%02x" % (sum(b) & 255))
         except OSError as e:
@@ -60,7 +60,7 @@ class Remote:
         for c in self.said:
             c = bytes.fromhex(c[6:]).decode() if c.startswith("qRcmd,") else c
             out = out[:-1] + [[c, out[-1][1] + 1]] if out and out[-1][0] == c else out + [[c, 1]]
-        return " | ".join(c if n == 1 else "%s x%d" % (c, n) for c, n in out[-16:])
+        return " | ".join(c if n == 1 else "%s x%d" % (c, n) for c, n in out[-40:])
 
     def reply(self):
         while True:

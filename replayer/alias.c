@@ -6,7 +6,8 @@
  * faulted is then run by a stub (alias_stub.c), which tests the address and stores through the other mapping.  One that
  * faults again and again is replaced by a jump to its stub, if it lies in code that nobody changes and no breakpoint is near: some
  * nanoseconds instead of a stop.  One that always stores to the same place (a global variable) stays where it is, with another displacement,
- * and costs nothing.  Whatever has no such form, and all that touches watched bytes, faults as before.
+ * and costs nothing.  A plain store that finds in watched bytes what it is going to put there goes on, too; whatever has no such form,
+ * and all else that touches watched bytes, faults as before.
  *
  * All of it comes and goes with the protection of the pages: nobody else sees a jump, a doubled page, or a task in a stub.
  * The areas stay mapped, as those of gate.c.  Stubs rest there while the pages are the program's again, and in copies of the
@@ -321,6 +322,7 @@ static struct err *come_in(struct rp_task *t, const struct rp_set *s)
 			continue;
 		if ((b->kind != REPLAY_WRITE && !in_register) || a->view.ranges_n == ALIAS_RANGES)
 			return NULL;
+		a->view.range[a->view.ranges_n].always = b->kind != REPLAY_WRITE;
 		a->view.range[a->view.ranges_n].start = b->addr;
 		a->view.range[a->view.ranges_n++].end = b->addr + b->len;
 	}

@@ -2,11 +2,12 @@
  * alias_stub.c - the code of one instruction that stores to a doubled page (alias.c).
  *
  *	entry:	save S; lea S, [where it stores]; save rax; flags to rax
- *		S on a doubled page, all its bytes, and no watched byte among them?  else jmp orig
+ *		S on a doubled page, all its bytes, and no watched byte among them?  else jmp orig (or same)
  *		S = the same byte in the other mapping
  *		flags, rax from where they are saved
  *		the instruction, with [S] for its operand; S back
  *		jmp next
+ *	same:	a watched byte, and the instruction only moves: are there the same bytes already?  then as above
  *	orig:	flags, rax, S back
  *		the instruction as it was: it may store anywhere, and faults where it should
  *	next:
@@ -34,6 +35,7 @@ struct store {
 	unsigned modrm, tail, disp_at;
 	unsigned rex;			/* where; 0: none (it is never first when there is none) */
 	bool has_rex, vex3;
+	bool moves;			/* OPERAND: mov of a general register or of a number */
 	uint8_t reg;			/* PUSH: 16: imm; CALL_TO: 16: memory */
 	int32_t imm;
 };
@@ -244,6 +246,7 @@ static void classify(csh cs, const cs_insn *insn, const uint8_t *b, struct store
 	    !choose_scratch(cs, insn, s, 1))
 		return;
 	s->kind = STORE_OPERAND;
+	s->moves = insn->id == X86_INS_MOV && !s->vex3 && ((b[s->modrm - 1] & 0xfe) == 0x88 || (b[s->modrm - 1] & 0xfe) == 0xc6);
 }
 
 /* ---- its code ------------------------------------------------------------------------------------------- */
@@ -299,11 +302,25 @@ static void put_jump_fetched(struct alias_code *c)
 	put32(c, (uint32_t)(c->data + ALIAS_SAVE_AT + 24 - (here(c) + 4)));
 }
 
-/* The instruction with [S] instead. */
-static void put_other(struct alias_code *c, const struct store *s, const uint8_t *b, unsigned len, uint64_t ret)
+/* The instruction, or one of the same form with this opcode and reg field, with [S] for its operand. */
+static void put_with_s(struct alias_code *c, const struct store *s, const uint8_t *b, unsigned len, uint8_t op, unsigned reg)
 {
 	uint8_t other[16];
 
+	memcpy(other, b, len);
+	if (s->has_rex)
+		other[s->rex] &= (uint8_t)~3;
+	if (s->vex3)
+		other[s->rex + 1] |= 0x60;
+	other[s->modrm - 1] = op;
+	other[s->modrm] = (uint8_t)(reg << 3 | s->scratch);
+	put(c, other, s->modrm + 1);
+	put(c, b + s->tail, len - s->tail);
+}
+
+/* The instruction with [S] instead. */
+static void put_other(struct alias_code *c, const struct store *s, const uint8_t *b, unsigned len, uint64_t ret)
+{
 	if (s->kind == STORE_CALL || s->kind == STORE_CALL_TO) {		/* mov dword [S], low; mov dword [S + 4], high */
 		PUT(c, 0xc7, (uint8_t)s->scratch);
 		put32(c, (uint32_t)ret);
@@ -327,14 +344,7 @@ static void put_other(struct alias_code *c, const struct store *s, const uint8_t
 		PUT(c, (uint8_t)(0x48 | (s->reg >> 3) << 2), 0x89, (uint8_t)((s->reg & 7) << 3 | s->scratch));
 		return;
 	}
-	memcpy(other, b, len);
-	if (s->has_rex)
-		other[s->rex] &= (uint8_t)~3;
-	if (s->vex3)
-		other[s->rex + 1] |= 0x60;
-	other[s->modrm] = (uint8_t)((b[s->modrm] & 0x38) | s->scratch);
-	put(c, other, s->modrm + 1);
-	put(c, b + s->tail, len - s->tail);
+	put_with_s(c, s, b, len, b[s->modrm - 1], b[s->modrm] >> 3 & 7);
 }
 
 struct fixes { unsigned n, at[FIX_MAX]; };
@@ -361,7 +371,7 @@ static void come_here(struct alias_code *c, struct fixes *f)
 	f->n = 0;
 }
 
-enum { IF_BELOW_NOT = 3, IF_ABOVE = 7, IF_GREATER = 15, ALWAYS = -1 };
+enum { IF_BELOW_NOT = 3, IF_NOT_EQUAL = 5, IF_ABOVE = 7, IF_GREATER = 15, ALWAYS = -1 };
 
 static void put_compare(struct alias_code *c, const struct store *s, int32_t value)
 {
@@ -369,12 +379,61 @@ static void put_compare(struct alias_code *c, const struct store *s, int32_t val
 	put32(c, (uint32_t)value);
 }
 
-/* S is an offset in the page: to orig when a watched byte would be stored to. */
-static void put_ranges(struct alias_code *c, const struct alias_view *v, const struct store *s, uint64_t page, struct fixes *orig)
+/* What is stored, and by which instruction. */
+struct stored { const struct store *s; const uint8_t *b; unsigned len; uint64_t after; };
+
+/* cmp [S], what is going to be there; false: that is not known before.  All registers but S as they were. */
+static bool put_equal(struct alias_code *c, const struct stored *w, struct fixes *no)
+{
+	const struct store *s = w->s;
+
+	if (s->kind == STORE_CALL) {
+		PUT(c, 0x81, (uint8_t)(0x38 | s->scratch));
+		put32(c, (uint32_t)w->after);
+		put_later(c, no, IF_NOT_EQUAL);
+		PUT(c, 0x81, (uint8_t)(0x78 | s->scratch), 4);
+		put32(c, (uint32_t)(w->after >> 32));
+	} else if (s->kind == STORE_PUSH && s->reg == 16) {
+		PUT(c, 0x48, 0x81, (uint8_t)(0x38 | s->scratch));
+		put32(c, (uint32_t)s->imm);
+	} else if (s->kind == STORE_PUSH) {
+		PUT(c, (uint8_t)(0x48 | (s->reg >> 3) << 2), 0x39, (uint8_t)((s->reg & 7) << 3 | s->scratch));
+	} else if (s->kind == STORE_OPERAND && s->moves && (w->b[s->modrm - 1] & 0xfe) == 0x88) {
+		put_with_s(c, s, w->b, w->len, 0x38 | (w->b[s->modrm - 1] & 1), w->b[s->modrm] >> 3 & 7);
+	} else if (s->kind == STORE_OPERAND && s->moves) {
+		put_with_s(c, s, w->b, w->len, 0x80 | (w->b[s->modrm - 1] & 1), 7);
+	} else {
+		return false;
+	}
+	put_later(c, no, IF_NOT_EQUAL);
+	return true;
+}
+
+/* S is an offset in the i-th page, where watched bytes are: to good (S as there) when they stay the same. */
+static void put_same(struct alias_code *c, const struct stored *w, unsigned i, struct fixes *orig, struct fixes *good)
+{
+	uint64_t flags = c->data + ALIAS_SAVE_AT + 32;
+	struct fixes no = { 0 };
+
+	put_word(c, 0x03, w->s->scratch, c->data + ALIAS_ALIAS_AT + 8 * i);
+	put_word(c, 0x89, RAX, flags);
+	put_word(c, 0x8b, RAX, c->data + ALIAS_SAVE_AT + 8);
+	if (put_equal(c, w, &no)) {
+		put_word(c, 0x8b, RAX, flags);
+		put_later(c, good, ALWAYS);
+	}
+	come_here(c, &no);
+	put_word(c, 0x8b, RAX, flags);
+	put_later(c, orig, ALWAYS);
+}
+
+/* S is an offset in the page: to orig, or same, when a watched byte would be stored to. */
+static void put_ranges(struct alias_code *c, const struct alias_view *v, const struct store *s, uint64_t page, struct fixes *orig,
+		       struct fixes *same)
 {
 	for (unsigned i = 0; i < v->ranges_n; i++) {
 		int64_t from = (int64_t)(v->range[i].start - page), to = (int64_t)(v->range[i].end - page);
-		struct fixes past = { 0 };
+		struct fixes past = { 0 }, *there = v->range[i].always ? orig : same;
 
 		if (to <= 0 || from >= PAGE_SIZE_)
 			continue;
@@ -384,10 +443,10 @@ static void put_ranges(struct alias_code *c, const struct alias_view *v, const s
 		}
 		from -= (int64_t)s->size;
 		if (from < 0) {
-			put_later(c, orig, ALWAYS);
+			put_later(c, there, ALWAYS);
 		} else {
 			put_compare(c, s, (int32_t)from);
-			put_later(c, orig, IF_GREATER);
+			put_later(c, there, IF_GREATER);
 		}
 		come_here(c, &past);
 	}
@@ -399,18 +458,24 @@ static void put_flags_back(struct alias_code *c)
 	put_word(c, 0x8b, RAX, c->data + ALIAS_SAVE_AT + 8);
 }
 
-static void put_test(struct alias_code *c, const struct alias_view *v, const struct store *s, struct fixes *orig, struct fixes *good)
+static void put_test(struct alias_code *c, const struct alias_view *v, const struct stored *w, struct fixes *orig, struct fixes *good)
 {
+	const struct store *s = w->s;
+
 	PUT(c, 0x9f, 0x0f, 0x90, 0xc0);		/* lahf; seto al */
 	for (unsigned i = 0; i < v->pages_n; i++) {
-		struct fixes other = { 0 };
+		struct fixes other = { 0 }, same = { 0 };
 
 		put_word(c, 0x2b, s->scratch, c->data + ALIAS_PAGE_AT + 8 * i);
 		put_compare(c, s, (int32_t)(PAGE_SIZE_ - s->size));
 		put_later(c, &other, IF_ABOVE);
-		put_ranges(c, v, s, v->page[i], orig);
+		put_ranges(c, v, s, v->page[i], orig, &same);
 		put_word(c, 0x03, s->scratch, c->data + ALIAS_ALIAS_AT + 8 * i);
 		put_later(c, good, ALWAYS);
+		if (same.n) {
+			come_here(c, &same);
+			put_same(c, w, i, orig, good);
+		}
 		come_here(c, &other);
 		put_word(c, 0x03, s->scratch, c->data + ALIAS_PAGE_AT + 8 * i);
 	}
@@ -509,7 +574,7 @@ bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint
 		put_word(c, 0x89, s.scratch, c->data + ALIAS_SAVE_AT);
 		put_address(c, &s, d.site.bytes, addr + d.site.len);
 		put_word(c, 0x89, RAX, c->data + ALIAS_SAVE_AT + 8);
-		put_test(c, v, &s, &orig, &good);
+		put_test(c, v, &(struct stored){ &s, d.site.bytes, d.site.len, addr + d.site.len }, &orig, &good);
 		come_here(c, &good);
 		put_flags_back(c);
 		put_other(c, &s, d.site.bytes, d.site.len, addr + d.site.len);

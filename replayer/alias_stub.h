@@ -16,7 +16,7 @@ enum { ALIAS_PAGES = 4, ALIAS_RANGES = 64, ALIAS_CODE = 4096,
 struct alias_view {
 	unsigned pages_n, ranges_n;
 	uint64_t page[ALIAS_PAGES], alias[ALIAS_PAGES];
-	struct { uint64_t start, end; } range[ALIAS_RANGES];	/* watched */
+	struct { uint64_t start, end; bool always; } range[ALIAS_RANGES];	/* watched; always: a store that changes nothing counts, too */
 };
 
 struct alias_code { uint8_t bytes[ALIAS_CODE]; unsigned len; uint64_t at, data; };

@@ -4,7 +4,7 @@
  * They are there only while a task runs.  int3 is put into an address space when one of its
  * tasks is about to run and taken out before anything else looks at, copies or changes that memory;
  * a task that stands on one is stepped off it by hop.c, so none is skipped.  Data watchpoints use
- * the debug registers while these last, where they work (tracee/registers.h); beyond, guard.c.
+ * the debug registers while these last, where they work (deal.c); beyond, guard.c.
  *
  * A write watchpoint counts only when the value changed: the registers trigger on any write, but the
  * name of a position must not depend on how it was watched.
@@ -30,87 +30,17 @@ static bool is_watch(const struct replay_break *b)
 	return b->kind >= REPLAY_WRITE;
 }
 
-unsigned rp_registers(void)
+static void set_count(const struct rp_debug *d, struct rp_set *s)
 {
-	return debug_registers_work() ? DEBUG_REGISTERS : 0;
-}
-
-/* Debug registers watch 1, 2, 4 or 8 aligned bytes. */
-static unsigned chunk(uint64_t addr, uint64_t end)
-{
-	unsigned n = 8;
-
-	while (n > 1 && ((addr & (n - 1)) || addr + n > end))
-		n /= 2;
-	return n;
-}
-
-static unsigned chunks(const struct replay_break *b)
-{
-	unsigned n = 0;
-
-	for (uint64_t a = b->addr; a < b->addr + b->len && n <= DEBUG_REGISTERS; n++)
-		a += chunk(a, b->addr + b->len);
-	return n;
-}
-
-/* How many watchpoints share the page of this one. */
-static unsigned neighbours(const struct rp_set *s, unsigned which)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < s->n; i++)
-		n += is_watch(&s->b[i]) && s->b[i].pid == s->b[which].pid && s->b[i].addr / PAGE_BYTES == s->b[which].addr / PAGE_BYTES;
-	return n;
-}
-
-/* Registers go to those that are alone on their pages first: a page less to protect. */
-static void deal_registers(struct rp_set *s)
-{
-	for (;;) {
-		unsigned best = UINT32_MAX, least = UINT32_MAX;
-
-		for (unsigned i = 0; i < s->n && i < WATCHES_MAX; i++) {
-			unsigned n;
-
-			if (!is_watch(&s->b[i]) || rp_set_register(s, i) || s->registers + chunks(&s->b[i]) > rp_registers())
-				continue;
-			n = neighbours(s, i);
-			if (n < least) {
-				least = n;
-				best = i;
-			}
-		}
-		if (best == UINT32_MAX)
-			return;
-		s->dr[best / 64] |= 1ull << (best % 64);
-		s->registers += chunks(&s->b[best]);
-	}
-}
-
-bool rp_set_register(const struct rp_set *s, unsigned i)
-{
-	return s->b[i].kind == REPLAY_BREAK_HW || (i < WATCHES_MAX && (s->dr[i / 64] >> (i % 64) & 1));
-}
-
-static void set_count(struct rp_set *s)
-{
-	unsigned dealt = 0;
-
-	s->watches = s->registers = s->gates = s->counts = 0;
+	s->watches = s->gates = s->counts = 0;
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
 
 		s->watches += is_watch(b);
-		s->registers += b->kind == REPLAY_BREAK_HW;
 		s->counts += b->kind == REPLAY_COUNT;
 		s->gates += b->kind == REPLAY_COUNT || (b->kind == REPLAY_BREAK && b->cond && !b->call);
 	}
-	if (s->watches)
-		deal_registers(s);
-	for (unsigned i = 0; i < s->n; i++)
-		dealt += is_watch(&s->b[i]) && rp_set_register(s, i);
-	s->soft = dealt < s->watches;
+	rp_deal(d, s);
 }
 
 static int order(const void *a, const void *b)
@@ -143,7 +73,7 @@ unsigned rp_set_intern(struct replay *r, const struct replay_break *b, unsigned 
 			return i;
 		}
 	}
-	set_count(&s);
+	set_count(d, &s);
 	d->sets = realloc(d->sets, (d->sets_n + 1) * sizeof(*d->sets));
 	BUG_ON(!d->sets, "out of memory for breakpoints");
 	d->sets[d->sets_n] = malloc(sizeof(s));
@@ -334,7 +264,7 @@ static struct err *set_debug_registers(struct rp_debug *d, struct rp_task *t, co
 		if (b->pid != t->rec_pid || !rp_set_register(s, i))
 			continue;
 		while (a < end && n < DEBUG_REGISTERS) {
-			unsigned len = b->kind == REPLAY_BREAK_HW ? 1 : chunk(a, end);
+			unsigned len = b->kind == REPLAY_BREAK_HW ? 1 : rp_register_bytes(a, end);
 			unsigned type = b->kind == REPLAY_BREAK_HW ? TYPE_EXECUTE : b->kind == REPLAY_WRITE ? TYPE_WRITE : TYPE_ACCESS;
 
 			ok = ok && poke_dr(t, n, a);

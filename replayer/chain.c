@@ -43,7 +43,7 @@ static void count_places(struct replay *r, struct chain *c, struct rp_task *t, c
 
 static void count_here(struct replay *r, struct chain *c, struct rp_task *t)
 {
-	struct rp_places p = { .sparing = !rp_registers() };
+	struct rp_places p = { .sparing = !rp_registers() || r->debug->sets[c->set]->soft };
 
 	if (t)
 		rp_places_near(r, t, &p, c->set);

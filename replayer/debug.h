@@ -141,6 +141,9 @@ struct rp_turns {
 	unsigned kept_n, kept_next;
 };
 
+/* How often a watchpoint's debug register has triggered for nothing, and otherwise; out: it gets none, and had so many stops since. */
+struct rp_silent { struct replay_break b; unsigned n, hits, since; bool out; };
+
 struct rp_debug {
 	struct rp_set **sets;		/* they stay where they are */
 	unsigned sets_n;
@@ -171,6 +174,9 @@ struct rp_debug {
 	unsigned now_asked;		/* what rp_debug_also() added to */
 	bool step_asked;
 	unsigned dr_gen, dr_set;
+	struct rp_silent *silent;
+	unsigned silent_n;
+	bool deal;			/* rp_deal_anew() is due */
 	uint64_t dr_hit;		/* debug registers that triggered, bits */
 	bool trapped;
 	uint64_t stepped_from;
@@ -214,9 +220,23 @@ struct rp_debug {
 	struct rp_turns turns;
 };
 
-/* breaks.c */
+/* deal.c */
 /* How many debug registers there are to use. */
 unsigned rp_registers(void);
+/* So many bytes at addr, and not beyond end, one register can watch: 1, 2, 4 or 8 aligned ones. */
+unsigned rp_register_bytes(uint64_t addr, uint64_t end);
+void rp_deal(const struct rp_debug *d, struct rp_set *s);
+/* Does the i-th use debug registers?  And which in that process, as bits? */
+bool rp_set_register(const struct rp_set *s, unsigned i);
+uint64_t rp_registers_of(const struct rp_set *s, unsigned which, int pid);
+/* Debug registers have triggered in that process, and nothing has changed.  True: that often that rp_deal_anew() is due. */
+bool rp_deal_silent(struct rp_debug *d, const struct rp_set *s, int pid);
+/* A hop has ended at a watchpoint of the set. */
+void rp_deal_hit(struct rp_debug *d, const struct rp_set *s, const struct rp_hop *hop);
+/* If it is due.  Tasks stopped. */
+void rp_deal_anew(struct replay *r);
+
+/* breaks.c */
 unsigned rp_set_intern(struct replay *r, const struct replay_break *b, unsigned n);
 unsigned rp_set_union(struct replay *r, unsigned a, unsigned b);
 struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request);
@@ -268,8 +288,6 @@ void rp_int3_out_mm(struct rp_mm *mm, pid_t real);
 /* Is one at pc, whatever its condition?  And does it stop the task where it is now? */
 bool rp_set_has(const struct rp_set *s, pid_t pid, uint64_t pc);
 bool rp_set_breaks(const struct replay *r, const struct rp_set *s, const struct rp_task *t);
-/* Does the i-th use debug registers? */
-bool rp_set_register(const struct rp_set *s, unsigned i);
 
 /* code.c: bytes of code.  Between these two they are read and written by the page, and nothing else may be done with that task. */
 void rp_code_begin(pid_t real);
@@ -373,6 +391,8 @@ struct err *rp_guard_in(struct replay *r, struct rp_task *t, const struct rp_set
 void rp_guard_out(struct rp_mm *mm, pid_t real);
 /* Was the last such access to no watched place? */
 bool rp_guard_misses(const struct replay *r, const struct rp_set *s);
+/* At a breakpoint that no stub is going to look at? */
+bool rp_guard_at_break(const struct replay *r, const struct rp_set *s, const struct rp_task *t);
 /* Has the access that faulted touched any of addr to addr + len? */
 bool rp_guard_hits(const struct rp_debug *d, uint64_t addr, uint64_t len);
 /* So that the run may go on: nothing else is to stop for. */

@@ -172,8 +172,7 @@ bool rp_guard_misses(const struct replay *r, const struct rp_set *s)
 	return true;
 }
 
-/* At a breakpoint that no stub is going to look at? */
-static bool at_break(const struct replay *r, const struct rp_set *s, const struct rp_task *t)
+bool rp_guard_at_break(const struct replay *r, const struct rp_set *s, const struct rp_task *t)
 {
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
@@ -189,7 +188,7 @@ bool rp_guard_passes(struct replay *r, struct rp_task *t)
 	struct rp_debug *d = r->debug;
 	const struct rp_set *s = d->sets[d->now];
 
-	if (d->leaving || d->diverted || !s->soft || !rp_guard_misses(r, s) || at_break(r, s, t))
+	if (d->leaving || d->diverted || !s->soft || !rp_guard_misses(r, s) || rp_guard_at_break(r, s, t))
 		return false;
 	d->trapped = d->at_limit = false;
 	d->guard_size = 0;

@@ -59,30 +59,6 @@ static void values_keep(const struct rp_set *s, struct values *to, const struct 
 	}
 }
 
-/* Which debug registers belong to the i-th of the set: as breaks.c deals them out. */
-static uint64_t registers_of(const struct rp_set *s, unsigned which, int pid)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i <= which; i++) {
-		const struct replay_break *b = &s->b[i];
-		uint64_t end = b->addr + (b->kind == REPLAY_BREAK_HW ? 1 : b->len), bits = 0;
-
-		if (b->pid != pid || !rp_set_register(s, i))
-			continue;
-		for (uint64_t a = b->addr; a < end && n < DEBUG_REGISTERS; bits |= 1u << n++) {
-			unsigned size = 8;
-
-			while (size > 1 && ((a & (size - 1)) || a + size > end))
-				size /= 2;
-			a += b->kind == REPLAY_BREAK_HW ? 1 : size;
-		}
-		if (i == which)
-			return bits;
-	}
-	return 0;
-}
-
 static bool compare_values(const struct replay *r, const struct rp_set *s, const struct values *a,
 			   const struct values *b, struct rp_hop *hop)
 {
@@ -98,7 +74,7 @@ static bool compare_values(const struct replay *r, const struct rp_set *s, const
 		if (s->b[i].kind != REPLAY_READ)
 			hit = changed;
 		if (s->b[i].kind != REPLAY_WRITE && !(s->b[i].kind == REPLAY_READ && changed) && hop->kind == HOP_MOVED && hop->t->rec_pid == s->b[i].pid)
-			hit |= rp_set_register(s, i) ? (r->debug->dr_hit & registers_of(s, i, s->b[i].pid)) != 0 :
+			hit |= rp_set_register(s, i) ? (r->debug->dr_hit & rp_registers_of(s, i, s->b[i].pid)) != 0 :
 				r->debug->guard_size && rp_guard_hits(r->debug, s->b[i].addr, s->b[i].len);
 		if (hit)
 			hop->hit[i / 64] |= 1ull << (i % 64);
@@ -327,9 +303,17 @@ static struct err *run_stops(struct replay *r, struct rp_task *t, bool step, uin
 		if (!s->soft || ret->kind != HOP_MOVED || !rp_guard_misses(r, s) || rp_set_breaks(r, s, t)) {
 			values_read(r, s, &after);
 			changed = compare_values(r, s, &before, &after, ret);
-			if (ret->kind == HOP_INTERRUPTED || ret->stepped || changed || rp_set_breaks(r, s, t))
+			if (changed)
+				rp_deal_hit(d, s, ret);
+			if (ret->kind == HOP_INTERRUPTED || ret->stepped || changed ||
+			    (d->dr_hit || d->guard_size ? rp_guard_at_break(r, s, t) : rp_set_breaks(r, s, t)))
 				return NULL;
 			values_keep(s, &before, &after);
+			*again = d->dr_hit && rp_deal_silent(d, s, t->rec_pid);
+			if (*again) {
+				ret->fast = fast;
+				return NULL;
+			}
 		}
 		/* a write of the same value, or beside: not a place that has a name */
 		if (rp_debug_interrupted(r)) {
@@ -350,6 +334,7 @@ static struct err *hop_run(struct replay *r, struct rp_task *t, bool step, struc
 	d->limit = 0;
 	d->skip = !d->nameless;
 	d->turns.on = false;
+	rp_deal_anew(r);
 	rp_restart_call(t);
 	ret->quiet = d->quiet;
 	while (again && !err) {
@@ -364,7 +349,9 @@ static struct err *hop_run(struct replay *r, struct rp_task *t, bool step, struc
 			continue;
 		count_so_far(d, t, &limit, ret);
 		d->now = ret->set;
-		err = rp_turns_measure(r, t, ret->set);
+		if (d->turns.wanted)
+			err = rp_turns_measure(r, t, ret->set);
+		rp_deal_anew(r);
 		if (rp_debug_user_interrupt(r)) {
 			ret->kind = HOP_INTERRUPTED;
 			return err;

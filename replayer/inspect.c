@@ -99,6 +99,7 @@ void rp_debug_stop(struct replay *r)
 	for (unsigned i = 0; i < d->conds_n; i++)
 		free(d->conds[i].bytes);
 	free(d->conds);
+	free(d->silent);
 	free(d->sites);
 	free(d->shown);
 	free(d);
