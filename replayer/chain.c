@@ -43,11 +43,11 @@ static void count_places(struct replay *r, struct chain *c, struct rp_task *t, c
 
 static void count_here(struct replay *r, struct chain *c, struct rp_task *t)
 {
-	struct rp_places p = { .sparing = !rp_registers() || r->debug->sets[c->set]->soft };
+	struct rp_places p = { .sparing = true };	/* a watchpoint may come, or lose its register: a store beside a counted place cannot have a jump */
 
 	if (t)
 		rp_places_near(r, t, &p, c->set);
-	if (t && p.sparing && (!p.n || c->failures > 1)) {	/* rather these than no names */
+	if (t && (!p.n || c->failures > 1)) {	/* rather these than no names */
 		p.sparing = false;
 		rp_places_near(r, t, &p, c->set);
 	}
