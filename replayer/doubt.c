@@ -110,6 +110,12 @@ static void all_drop(struct replay *r)
 		oldest_drop(r);
 }
 
+/* Is there any sense in a look at the next match?  A search that ran blind may have passed the point: then soon from the start. */
+static bool next_left(const struct doubt *d)
+{
+	return d->match && d->tries < (d->start ? TRIES_BLIND : TRIES_MAX);
+}
+
 static struct doubt *newest_of(struct replay *r, uint64_t n)
 {
 	struct rp_doubts *b = doubts(r);
@@ -198,9 +204,14 @@ void rp_doubt_settle(struct replay *r, uint64_t n)
 		let_out(r->doubts, r->doubts->output_len);
 }
 
-bool rp_doubt_any(const struct replay *r)
+bool rp_doubt_left(const struct replay *r)
 {
-	return r->doubts && r->doubts->n;
+	const struct rp_doubts *b = r->doubts;
+	bool left = false;
+
+	for (unsigned i = 0; b && i < b->n; i++)
+		left |= next_left(&b->d[i]) || b->d[i].start;
+	return left;
 }
 
 bool rp_doubt_failed(const struct replay *r)
@@ -242,12 +253,6 @@ static void give_up(struct replay *r, struct err **err)
 		b->failure = NULL;
 	}
 	all_drop(r);
-}
-
-/* Is there any sense in a look at the next match?  A search that ran blind may have passed the point: then soon from the start. */
-static bool next_left(const struct doubt *d)
-{
-	return d->match && d->tries < (d->start ? TRIES_BLIND : TRIES_MAX);
 }
 
 /* The newest doubt that leaves another way to go; NULL: none. */

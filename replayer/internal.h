@@ -243,8 +243,8 @@ struct err *rp_doubt_start(struct replay *r, uint64_t n, uint64_t saves_ns, bool
 struct err *rp_doubt_match(struct replay *r, uint64_t n);
 /* It was found, and cannot be wrong. */
 void rp_doubt_settle(struct replay *r, uint64_t n);
-/* Are there any?  Is replay on its way back because of one? */
-bool rp_doubt_any(const struct replay *r);
+/* Is there another way to go if this one fails?  Is replay on its way back because of a doubt? */
+bool rp_doubt_left(const struct replay *r);
 bool rp_doubt_failed(const struct replay *r);
 /* Replay of r->ev has failed.  True: *err is gone, and r is at an earlier event, to go on another way. */
 bool rp_doubt_back(struct replay *r, struct err **err);

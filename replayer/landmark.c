@@ -605,12 +605,13 @@ static uint64_t blind_time(const struct landmark *l)
 
 /*
  * A point that was run past, or that is not to come after a wrong match: how long a search may take before that is plain.
+ * Where the program jumps into the middle of our jump each time costs a trap: a search from the start, which is to find it, waits for that.
  * In code that changes, each store costs some stops; without debug registers there is no better way to turn to.
  */
 static uint64_t patience(const struct landmark *l, uint64_t blind)
 {
 	if (!blind && !l->prot)		/* how long it computed is not always known */
-		return rp_doubt_failed(l->r) ? l->point->x * 20 + (l->point->x ? 50 : 1000) * MS : l->point->x * 200 + 2000 * MS;
+		return rp_doubt_failed(l->r) && !l->anew ? l->point->x * 20 + (l->point->x ? 50 : 1000) * MS : l->point->x * 200 + 2000 * MS;
 	return (l->point->x - blind) * 15 + l->point->x + (l->prot ? rp_registers() ? 1500 : 60000 : 20) * MS;
 }
 
@@ -618,7 +619,7 @@ static struct err *attempt(struct landmark *l, enum how how, uint64_t blind)
 {
 	struct err *err = NULL;
 
-	l->timed = l->point && ((l->back && (blind || (l->prot && how == BY_JUMP))) || rp_doubt_any(l->r));
+	l->timed = l->point && ((l->back && (blind || (l->prot && how == BY_JUMP))) || rp_doubt_left(l->r));
 	if (blind)
 		TRY(run_blind(l, blind));
 	if (l->timed)
@@ -650,6 +651,7 @@ static struct err *again(struct landmark *l, struct rp_snapshot **back, bool kee
 	begin(&fresh, l->r, l->t, l->ev);
 	fresh.prot = l->prot;
 	fresh.past = l->past;
+	fresh.anew = l->anew;
 	*l = fresh;
 	if (keep)
 		TRY(snapshot(l, back));
@@ -717,6 +719,7 @@ struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trac
 		return NULL;
 	l.prot = changing_code(&l);
 	l.past = how == SEARCH_NEXT;
+	l.anew = how == SEARCH_ANEW;
 	rp_probe_narrow(t, r, ev->regs.rip);
 	doubtful = l.point && l.point->object && !r->debug && !r->probes;
 	if (!r->debug && !r->probes)	/* what a probe has logged cannot be taken back */

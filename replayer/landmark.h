@@ -23,6 +23,7 @@ struct landmark {
 	bool back;			/* there is a way back to where the search began */
 	bool timed;			/* the search has an end: err_late */
 	bool past;			/* not the state that the task is in now: the next one */
+	bool anew;			/* from the start once more, without running blind */
 	int prot;			/* of the code, where the program may write to it; else 0 */
 };
 
