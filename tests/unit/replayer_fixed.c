@@ -12,7 +12,7 @@
 #define PAGE 0x555555558000ull
 #define ALIAS 0x555575558000ull
 
-static struct alias_view view = { .pages_n = 1, .ranges_n = 1, .page = { PAGE }, .alias = { ALIAS }, .range = { { PAGE + 0x30, PAGE + 0x38 } } };
+static struct alias_view view = { .pages_n = 1, .ranges_n = 1, .page = { PAGE }, .alias = { ALIAS }, .range = { { PAGE + 0x30, PAGE + 0x38, false } } };
 
 /* "mov [rip + ...], rax" to that address: where it would store, 0: no other form. */
 static uint64_t stores_to(uint64_t addr)
