@@ -11,8 +11,9 @@
 
 #include "replayer/internal.h"
 
-enum { STEPS_NEAR = 2500, STEPS_LOOK = 400, ROUNDS = 10, BEHIND = 100,
-       SAMPLE_MIN_US = 100, SAMPLE_MAX_US = 1000 };
+/* A step costs 30 to 60 us: few, until the target is known to be near. */
+enum { STEPS_NEAR = 2500, STEPS_SHORT = 200, STEPS_LOOK = 60, ROUNDS_SHORT = 6, ROUNDS = 14, BEHIND = 100,
+       SAMPLE_MIN_US = 100, SAMPLE_MAX_US = 1000, FAR_NS = 8000000 };
 
 /* ---- runs to the target --------------------------------------------------------------------- */
 
@@ -21,21 +22,18 @@ static bool at_target(struct replay *r, const struct rp_target *to, const struct
 	return to->event ? hop->kind == HOP_PENDING : hop->kind == HOP_MOVED && rp_hop_hits(r, hop, to->set, NULL);
 }
 
-/* With samples on the way.  *ns: how long it took. */
-static struct err *sampled_run(struct replay *r, const struct rp_pos *base, const struct rp_target *to, long us, uint64_t *ns)
+/* With samples on the way. */
+static struct err *sampled_run(struct replay *r, const struct rp_pos *base, const struct rp_target *to, long us)
 {
 	struct rp_hop hop = { 0 };
 	struct err *err = rp_goto(r, base);
-	uint64_t start;
 
 	rp_timer_samples(r, us);
-	start = rp_now_ns();
 	do {
 		r->debug->limit = 1;
 		if (!err)
 			err = rp_tracked_hop(r, to->set, false, &hop);
 	} while (!err && !at_target(r, to, &hop) && hop.kind == HOP_MOVED && !rp_debug_interrupted(r));
-	*ns = rp_now_ns() - start;
 	rp_timer(RP_TIME_USER);
 	return err;
 }
@@ -89,11 +87,15 @@ static struct err *move_base(struct replay *r, struct rp_pos *base, const struct
 		err = rp_goto(r, &before);
 		if (!err)
 			err = rp_checkpoint_take(r);
+		rp_pos_copy(base, &r->debug->pos);
+		n = BEHIND;
 		free(before.legs);
 	}
 	rp_pos_leg(base, set, n);
 	if (!err)
 		err = rp_goto(r, base);
+	if (!err)
+		rp_pos_copy(base, &r->debug->pos);
 	if (!err)
 		err = rp_checkpoint_take(r);
 	return err;
@@ -101,22 +103,39 @@ static struct err *move_base(struct replay *r, struct rp_pos *base, const struct
 
 /* ---- the search -------------------------------------------------------------------------------- */
 
-static struct err *look(struct replay *r, const struct rp_pos *base, const struct rp_pos *p, const struct rp_target *to, unsigned round,
-			struct rp_places *places)
+/* To base, and where that was a long way, a checkpoint: all that follows begins there. */
+static struct err *settle(struct replay *r, struct rp_pos *base)
 {
-	struct rp_debug *d = r->debug;
-	struct rp_task *t;
-	uint64_t ns;
+	uint64_t start = rp_now_ns();
 
-	TRY(sampled_run(r, base, to, round ? SAMPLE_MIN_US : SAMPLE_MAX_US, &ns));
+	TRY(rp_goto(r, base));
+	rp_pos_copy(base, &r->debug->pos);	/* it may have got a better name */
+	return rp_now_ns() - start > FAR_NS ? rp_checkpoint_take(r) : NULL;
+}
+
+/* Instructions of p's own function that lie before it, and those after the calls that led there. */
+static struct err *add_near(struct replay *r, const struct rp_pos *p, const struct rp_target *to, struct rp_places *places)
+{
+	struct rp_task *t;
+
 	TRY(rp_goto(r, p));	/* most often: there already */
 	TRY(rp_next(r));
 	t = rp_task_find(r, r->ev.task);
-	if (!t)
-		return NULL;
-	if (!round)
+	if (t)
 		rp_places_near(r, t, places, to->set);
-	for (unsigned i = 0; i < d->samples_n && i < RP_SAMPLES; i++)
+	return NULL;
+}
+
+/* Where a timer finds the task on the way. */
+static struct err *add_samples(struct replay *r, const struct rp_pos *base, const struct rp_target *to, long us, struct rp_places *places)
+{
+	struct rp_debug *d = r->debug;
+	struct rp_task *t;
+
+	TRY(sampled_run(r, base, to, us));
+	TRY(rp_next(r));
+	t = rp_task_find(r, r->ev.task);
+	for (unsigned i = 0; t && i < d->samples_n && i < RP_SAMPLES; i++)
 		rp_places_at(r, t, places, d->samples[(d->samples_n - 1 - i) % RP_SAMPLES], to->set);
 	return NULL;
 }
@@ -136,26 +155,31 @@ struct err *rp_approach(struct replay *r, struct rp_pos *base, const struct rp_p
 			bool *found)
 {
 	static uint64_t pcs[STEPS_NEAR];
+	struct rp_places places = { .n = 0 };
 	struct replay_break b;
-	uint64_t n = 0, max;
 
 	*found = false;
+	TRY(add_near(r, p, to, &places));
+	TRY(settle(r, base));
 	for (unsigned round = 0; round < ROUNDS && !rp_debug_interrupted(r); round++) {
-		struct rp_places places = { .n = 0 };
+		uint64_t max = round > ROUNDS_SHORT ? STEPS_NEAR : round ? STEPS_SHORT : STEPS_LOOK, n = 0;
 
 		/* it is near, or was moved near */
-		max = round ? STEPS_NEAR : STEPS_LOOK;
 		TRY(rp_count_steps(r, base, to, max, steps, found, pcs));
 		if (*found || rp_debug_interrupted(r))
 			return NULL;
-		TRY(look(r, base, p, to, round, &places));
-		TRY(add_steps(r, pcs, max, &places, to->set));
-		if (!places.n)
-			return NULL;
-		TRY(last_of(r, base, to, &places, &b, &n));
+		if (!round && places.n)
+			TRY(last_of(r, base, to, &places, &b, &n));
+		if (!n) {
+			TRY(add_samples(r, base, to, round ? SAMPLE_MIN_US : SAMPLE_MAX_US, &places));
+			TRY(add_steps(r, pcs, max, &places, to->set));
+			if (places.n)
+				TRY(last_of(r, base, to, &places, &b, &n));
+		}
 		if (!n)
 			return NULL;
 		TRY(move_base(r, base, &b, n));
+		places.n = 0;
 	}
 	return NULL;
 }

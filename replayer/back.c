@@ -26,6 +26,7 @@ struct scan {
 	unsigned stops, depth;
 	unsigned most;		/* given up after so many hops in legs; 0: never */
 	bool inclusive;		/* the end counts: it is a checkpoint on the way, not the present */
+	bool nearest;		/* stops are named from the last leg before them, where there may be a checkpoint; else all are counted from the beginning */
 };
 
 static void scan_found(struct replay *r, struct scan *s, const struct rp_hop *hop, const struct rp_pos *pos)
@@ -52,7 +53,7 @@ static void scan_event(struct scan *s, uint32_t serial, const struct rp_pos *pos
 
 static void scan_stopped(struct scan *s)
 {
-	s->hot = ++s->stops >= HOT_STOPS && !s->all;
+	s->hot |= ++s->stops >= HOT_STOPS && !s->all;
 }
 
 /* Quietly: breakpoints are counted, not stopped at.  Notes the last stop of the hop. */
@@ -228,6 +229,11 @@ static struct err *scan_legs(struct replay *r, struct scan *s, const struct rp_p
 			if (!l.leg->set && rp_in_string(&same, &hop) && have < l.leg->n)
 				err = scan_string(r, end, i, &have);
 		}
+		if (s->nearest && i + 1 >= from.legs_n && have >= l.leg->n) {
+			rp_pos_copy(&l.base, end);
+			l.base.legs_n = i + 1;
+			l.stops = 0;
+		}
 	}
 	d->nameless = true;	/* names of unions are of no use */
 	rp_pos_copy(&d->pos, &l.base);
@@ -236,17 +242,30 @@ static struct err *scan_legs(struct replay *r, struct scan *s, const struct rp_p
 	return err;
 }
 
-/* From the event to end, which is in the computation behind it. */
-struct err *rp_count_stops(struct replay *r, unsigned set, const struct rp_pos *end, uint64_t *n_ret)
+/* There, and by that name: rp_goto() may have found a better one, which what comes later is not named from. */
+static struct err *go_by_name(struct replay *r, const struct rp_pos *to)
+{
+	TRY(rp_goto(r, to));
+	rp_pos_copy(&r->debug->pos, to);
+	return NULL;
+}
+
+static uint64_t ends_with(const struct rp_pos *p, unsigned set)
+{
+	return p->legs_n && p->legs[p->legs_n - 1].set == set ? p->legs[p->legs_n - 1].n : 0;
+}
+
+struct err *rp_count_stops(struct replay *r, unsigned set, const struct rp_pos *from, const struct rp_pos *end, uint64_t *n_ret)
 {
 	unsigned user = r->debug->user;
 	struct scan s = { .all = true, .most = 2048 };
-	struct err *err;
+	struct err *err = go_by_name(r, from);
 
 	r->debug->user = set;
-	err = scan_legs(r, &s, end);
+	if (!err)
+		err = scan_legs(r, &s, end);
 	r->debug->user = user;
-	*n_ret = s.hot ? RP_NO_LIMIT : s.f.found && s.f.pos.legs_n ? s.f.pos.legs[0].n : 0;
+	*n_ret = s.hot ? RP_NO_LIMIT : s.f.found ? ends_with(&s.f.pos, set) - ends_with(from, set) : 0;
 	free(s.f.pos.legs);
 	return err;
 }
@@ -293,14 +312,6 @@ static struct err *hot_set(struct replay *r, unsigned *set_ret, unsigned *count_
 	*count_ret = rp_set_intern(r, &b, 1);
 	b.kind = REPLAY_BREAK;
 	*set_ret = rp_set_intern(r, &b, 1);
-	return NULL;
-}
-
-/* There, and by that name: rp_goto() may have found a better one, which what comes later is not named from. */
-static struct err *go_by_name(struct replay *r, const struct rp_pos *to)
-{
-	TRY(rp_goto(r, to));
-	rp_pos_copy(&r->debug->pos, to);
 	return NULL;
 }
 
@@ -427,7 +438,7 @@ static struct err *hot(struct replay *r, struct scan *s, const struct rp_pos *fr
 /* From `back' of these before the last to end, which moves to there when there is no stop. */
 static struct err *scan_from(struct replay *r, struct scan *s, const struct rp_pos *last, uint64_t back, struct rp_pos *end)
 {
-	struct scan part = { .all = s->depth >= HOT_DEPTH, .depth = s->depth + 1, .inclusive = s->inclusive };
+	struct scan part = { .all = s->depth >= HOT_DEPTH, .depth = s->depth + 1, .inclusive = s->inclusive, .nearest = true };
 	struct rp_pos at = { 0 };
 	struct err *err;
 
@@ -493,7 +504,7 @@ static struct err *hot(struct replay *r, struct scan *s, const struct rp_pos *fr
 
 struct err *rp_scan(struct replay *r, const struct rp_pos *end, bool inclusive, struct rp_found *ret)
 {
-	struct scan s = { .inclusive = inclusive };
+	struct scan s = { .inclusive = inclusive, .nearest = true };
 	struct rp_pos from = { 0 }, to = { 0 };
 	struct err *err;
 

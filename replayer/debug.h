@@ -28,7 +28,7 @@
 
 #include <signal.h>
 
-enum { WATCHES_MAX = 1024, DEBUG_REGISTERS = 4, RP_SAMPLES = 8 };
+enum { WATCHES_MAX = 1024, DEBUG_REGISTERS = 4, RP_SAMPLES = 8, RP_RENAMED = 16 };
 
 #define RP_NO_LIMIT (1ull << 62)
 
@@ -206,6 +206,8 @@ struct rp_debug {
 	uint64_t samples[RP_SAMPLES];	/* where the timer found the task */
 	unsigned samples_n;
 	unsigned names_made;
+	struct rp_renamed { struct rp_pos old, now; } renamed[RP_RENAMED];	/* timeline.c: a ring of the last */
+	unsigned renamed_n;
 	bool skip;			/* the next run begins at a point whose instruction has been counted */
 	bool skip_int3;			/* ... whose breakpoint, if there is one, has been looked at */
 	bool unvisited;			/* the last run ended by an interrupt, maybe at a breakpoint that nobody has looked at */
@@ -545,8 +547,8 @@ void rp_pos_leg(struct rp_pos *p, unsigned set, uint64_t n);
 /* a is p or a point on the way to it */
 bool rp_pos_leads(const struct rp_pos *a, const struct rp_pos *p);
 struct err *rp_goto(struct replay *r, const struct rp_pos *p);
-/* How often the task stops for set between the event, where it is now, and end, which does not count; RP_NO_LIMIT: it would take too long. */
-struct err *rp_count_stops(struct replay *r, unsigned set, const struct rp_pos *end, uint64_t *n_ret);
+/* How often the task stops for set between from and end, which does not count and to which from leads; RP_NO_LIMIT: it would take too long. */
+struct err *rp_count_stops(struct replay *r, unsigned set, const struct rp_pos *from, const struct rp_pos *end, uint64_t *n_ret);
 struct err *rp_back(struct replay *r, struct replay_stop *ret);
 struct err *rp_step_back(struct replay *r, uint32_t serial, struct replay_stop *ret);
 

@@ -95,6 +95,10 @@ void rp_debug_stop(struct replay *r)
 	free(d->last_hit.legs);
 	free(d->divert_pos.legs);
 	free(d->back_step.from.legs);
+	for (unsigned i = 0; i < RP_RENAMED; i++) {
+		free(d->renamed[i].old.legs);
+		free(d->renamed[i].now.legs);
+	}
 	rp_lent_deinit(d);
 	for (unsigned i = 0; i < d->conds_n; i++)
 		free(d->conds[i].bytes);

@@ -20,7 +20,7 @@
 
 #include "replayer/internal.h"
 
-enum { SHORT_TEXT = 60, STOPS_MAX = 1000, PIECE = 128, PIECES = 128, PLACES_PARSED = 256, STEPS_PARSED = 100000000 };
+enum { SHORT_TEXT = 60, SHORT_BEGINNING = 40, SHORT_WAY_NS = 60000000, LEGS_MAX = 40, STOPS_MAX = 1000, PIECE = 128, PIECES = 128, PLACES_PARSED = 256, STEPS_PARSED = 100000000 };
 
 static const char kinds[] = { [REPLAY_BREAK] = 0, [REPLAY_COUNT] = 'C', [REPLAY_BREAK_HW] = 'H', [REPLAY_WRITE] = 'W',
 			      [REPLAY_READ] = 'R', [REPLAY_ACCESS] = 'A' };
@@ -203,7 +203,7 @@ static char *text_of(struct replay *r, const struct rp_pos *p)
 	return text;
 }
 
-/* The same point as "the n-th time at this instruction"; *ret->legs_n stays 0 when it cannot be named so. */
+/* The same point as "the n-th time at this instruction" after *ret; *ret->legs_n = 0 when it cannot be named so. */
 static struct err *shorter(struct replay *r, const struct rp_pos *p, struct rp_pos *ret)
 {
 	struct rp_task *t = running(r);
@@ -211,27 +211,56 @@ static struct err *shorter(struct replay *r, const struct rp_pos *p, struct rp_p
 	struct replay_break b;
 	uint64_t before;
 	unsigned set, len;
+	struct rp_pos base = { 0 };
+	struct err *err = NULL;
 	bool counted;
 
+	rp_pos_copy(&base, ret);
+	ret->legs_n = 0;
 	if (!t)
-		return NULL;
+		goto out;
 	counted = rp_gate_possible(t, t->regs.rip, &len);	/* else it takes a stop each to get there */
 	b = (struct replay_break){ .kind = REPLAY_BREAK, .pid = t->rec_pid, .addr = t->regs.rip, .len = 1 };
 	there = t->regs;
 	set = rp_set_intern(r, &b, 1);
-	TRY(rp_goto(r, ret));
-	TRY(rp_count_stops(r, set, p, &before));
-	if (before == RP_NO_LIMIT || (before > STOPS_MAX && !counted))
-		return NULL;
-	rp_pos_leg(ret, set, before + 1);
-	TRY(rp_goto(r, ret));
+	err = rp_count_stops(r, set, &base, p, &before);
+	if (err || before == RP_NO_LIMIT || (before > STOPS_MAX && !counted))
+		goto out;
+	rp_pos_leg(&base, set, before + 1);
+	err = rp_goto(r, &base);
+	if (err)
+		goto out;
 	t = running(r);
 	here = t ? t->regs : (struct regs){ 0 };
 	there.eflags &= ~0x10100ull;	/* RF, TF: how we came here */
 	here.eflags &= ~0x10100ull;
-	if (memcmp(&there, &here, sizeof(here)))	/* in the middle of a repeated string instruction */
-		ret->legs_n = 0;
-	return NULL;
+	if (!memcmp(&there, &here, sizeof(here)))	/* else in the middle of a repeated string instruction */
+		rp_pos_copy(ret, &base);
+out:
+	free(base.legs);
+	return err;
+}
+
+/* As much of the beginning of p as is short.  Is the way from there to p short, too?  It is gone twice. */
+static bool beginning(struct replay *r, const struct rp_pos *p, struct rp_pos *ret)
+{
+	const struct rp_checkpoint *near = rp_checkpoint_before(r, p, false), *c;
+	unsigned n = p->legs_n - 1;
+
+	for (;; n--) {
+		char *text;
+		bool fits;
+
+		rp_pos_copy(ret, p);
+		ret->legs_n = n;
+		text = text_of(r, ret);
+		fits = strlen(text) <= SHORT_BEGINNING;
+		free(text);
+		if (fits || !n)
+			break;
+	}
+	c = rp_checkpoint_before(r, ret, false);
+	return c && near && (near->clock_ns < c->clock_ns + SHORT_WAY_NS || p->legs_n > LEGS_MAX);
 }
 
 struct err *replay_point_text(struct replay *r, char **ret)
@@ -239,11 +268,11 @@ struct err *replay_point_text(struct replay *r, char **ret)
 	struct rp_debug *d = r->debug;
 	struct rp_pos p = { 0 }, other = { 0 };
 	struct err *err = NULL;
+	bool shortened = false;
 
 	rp_pos_copy(&p, present(r));
-	other.where = p.where;
 	*ret = text_of(r, &p);
-	if (strlen(*ret) > SHORT_TEXT && !d->diverted && !d->nameless) {
+	if (strlen(*ret) > SHORT_TEXT && !d->diverted && !d->nameless && beginning(r, &p, &other)) {
 		bool shielded = d->shielded;
 
 		rp_timer(RP_TIME_USER);
@@ -260,8 +289,9 @@ struct err *replay_point_text(struct replay *r, char **ret)
 		d->shielded = shielded;
 		rp_timer_off();
 		rp_int3_out(r);
+		shortened = other.legs_n > 0;
 	}
-	if (!err && other.legs_n) {
+	if (!err && shortened) {
 		free(*ret);
 		*ret = text_of(r, &other);
 	}

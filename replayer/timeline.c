@@ -161,8 +161,53 @@ static struct err *walk(struct replay *r, const struct rp_pos *p)
 	return walk_legs(r, p);
 }
 
+/* ---- other names ---------------------------------------------------------------------------- */
+
+/*
+ * A long way gets names on it (chain.c), and the checkpoints there are named by these.  Who asks for the same point by its old name again, or for
+ * one a little later, would go all the way again: so the last few are known.
+ */
+static void note_renamed(struct rp_debug *d, const struct rp_pos *old)
+{
+	struct rp_renamed *x = &d->renamed[d->renamed_n++ % RP_RENAMED];
+
+	rp_pos_copy(&x->old, old);
+	rp_pos_copy(&x->now, &d->pos);
+}
+
+/* old leads to p: the same legs on from now. */
+static void rename_start(struct rp_pos *p, const struct rp_pos *old, const struct rp_pos *now)
+{
+	struct rp_pos to = { 0 };
+	unsigned last = old->legs_n - 1;
+
+	rp_pos_copy(&to, now);
+	rp_pos_leg(&to, p->legs[last].set, p->legs[last].n - old->legs[last].n);
+	for (unsigned i = old->legs_n; i < p->legs_n; i++)
+		rp_pos_leg(&to, p->legs[i].set, p->legs[i].n);
+	rp_pos_copy(p, &to);
+	free(to.legs);
+}
+
+/* Is there another name for p, or for a point on the way there that is later than the checkpoint? */
+static bool renamed(const struct rp_debug *d, struct rp_pos *p, const struct rp_checkpoint *c)
+{
+	for (unsigned i = 0; i < RP_RENAMED && i < d->renamed_n; i++) {
+		const struct rp_renamed *x = &d->renamed[(d->renamed_n - 1 - i) % RP_RENAMED];
+
+		if (p->pending || x->old.where != p->where || !rp_pos_leads(&x->old, p) || (c && rp_pos_leads(&x->old, &c->pos)))
+			continue;
+		if (!d->nameless && rp_pos_leads(&x->old, &d->pos) && rp_pos_leads(&d->pos, p))	/* there already, or on the way */
+			continue;
+		rename_start(p, &x->old, &x->now);
+		return true;
+	}
+	return false;
+}
+
 struct err *rp_goto(struct replay *r, const struct rp_pos *target)
 {
+	enum { RENAMES_MAX = 4 };
 	struct rp_debug *d = r->debug;
 	struct rp_checkpoint *c;
 	struct rp_pos p = { 0 };
@@ -175,12 +220,16 @@ struct err *rp_goto(struct replay *r, const struct rp_pos *target)
 	d->quiet = false;
 	names = d->names_made;
 	c = rp_checkpoint_before(r, &p, false);
+	for (unsigned i = 0; i < RENAMES_MAX && renamed(d, &p, c); i++)
+		c = rp_checkpoint_before(r, &p, false);
 	if (d->nameless || !rp_pos_leads(&d->pos, &p) || (c && rp_pos_leads(&d->pos, &c->pos) && !rp_pos_same(&d->pos, &c->pos)))
 		err = c ? rp_checkpoint_restore(r, c) : rp_lost(r);
 	if (!err)
 		err = walk(r, &p);
-	if (!err && names == d->names_made)	/* else the way there has got a better name */
+	if (!err && names == d->names_made)
 		rp_pos_copy(&d->pos, &p);
+	else if (!err && p.legs_n && !d->nameless)	/* the way there has got a better name */
+		note_renamed(d, &p);
 	d->shielded = shielded;
 	d->quiet = quiet;
 	free(p.legs);
