@@ -25,6 +25,7 @@ def _go(command):
     _ask(command)
     _to_living()
     gdb.execute('reverse-stepi')
+    _ask('went')
 
 
 def _to_living():
@@ -210,7 +211,7 @@ def _entry(frame):
     if frame.function() is not None:
         start = int(frame.function().value().address)
     else:
-        known = re.match(r'\S+(?: \+ (\d+))? in section', gdb.execute('info symbol 0x%x' % frame.pc(), to_string=True))
+        known = re.search(r'(?: \+ (\d+))? in section ', gdb.execute('info symbol 0x%x' % frame.pc(), to_string=True))
         if not known:
             return None
         start = frame.pc() - int(known.group(1) or 0)

@@ -134,6 +134,14 @@ static void do_last_was(struct monitor *m)
 		failed(m, "not written since the recording of this process began");
 }
 
+static void do_went(struct monitor *m)
+{
+	if (*m->s->went)
+		failed(m, "%s", m->s->went);
+	else
+		reply_text(m->o, "there\n");
+}
+
 bool monitor_armed(const struct server *s)
 {
 	return s->armed.kind != ARMED_NOTHING;
@@ -164,6 +172,9 @@ struct err *monitor_go(struct server *s, struct replay_stop *stop)
 	}
 	replay_point_drop(a.point);
 	/* there is no such place: where we are */
+	s->went[0] = '\0';
+	if (err)
+		snprintf(s->went, sizeof(s->went), "%s", err->msg);
 	if (err_catch(&err, ERR_USAGE) || err_catch(&err, ERR_UNSUPPORTED) || err_catch(&err, ERR_GONE))
 		*stop = (struct replay_stop){ .kind = REPLAY_STOP_STEP, .tid = replay_current(s->r) };
 	if (!err && (stop->kind == REPLAY_STOP_WATCH || a.kind != ARMED_END))
@@ -455,6 +466,7 @@ static const struct { const char *name; monitor_fn *run; const char *args, *help
 	{ "reverse-continue", do_reverse_continue, "", "the same, to the stop before" },
 	{ "help", do_help, "", "this list" },
 	/* for commands.py */
+	{ "went", do_went, NULL, NULL },
 	{ "last-was", do_last_was, NULL, NULL },
 	{ "place", do_place, NULL, NULL },
 	{ "lines", do_lines, NULL, NULL },

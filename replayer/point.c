@@ -131,7 +131,23 @@ static struct err *go(struct replay *r, const struct rp_pos *pos)
 	return err;
 }
 
-struct err *replay_point_go(struct replay *r, const struct replay_point *p, struct replay_stop *ret)
+/* Some way was gone before it turned out that there is no such point: back. */
+static struct err *no_point(struct replay *r, const struct replay_point *here, struct err *err, struct replay_stop *ret)
+{
+	struct err *back = replay_seek(r, here->pos.where, ret);
+
+	if (!back && ret->kind == REPLAY_STOP_STEP)
+		back = go(r, &here->pos);
+	rp_timer_off();
+	rp_int3_out(r);
+	r->debug->current = here->current;
+	if (!back)
+		return err;
+	err_free(err);
+	return back;
+}
+
+static struct err *point_go(struct replay *r, const struct replay_point *p, struct replay_stop *ret)
 {
 	struct rp_task *t;
 	struct err *err;
@@ -156,6 +172,18 @@ out:
 		r->debug->current = t->serial;
 	ret->tid = replay_current(r);
 	return NULL;
+}
+
+struct err *replay_point_go(struct replay *r, const struct replay_point *p, struct replay_stop *ret)
+{
+	struct replay_point *here = replay_point_here(r);
+	bool named = !r->debug->nameless && !r->debug->diverted;
+	struct err *err = point_go(r, p, ret);
+
+	if (err && err->code == ERR_USAGE && named)
+		err = no_point(r, here, err, ret);
+	replay_point_drop(here);
+	return err;
 }
 
 /* ---- text ------------------------------------------------------------------------------------- */

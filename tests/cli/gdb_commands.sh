@@ -117,7 +117,7 @@ END
 said 3 '^event [0-9]+, thread [0-9]+, position [0-9]+:'; said 4 'Checkpoint 1 at work at t.c:'; said 10 '^1 .*work at t.c'; said 10 '^2 '
 said 12 '= 1000'; said 14 '= 3000'; said 16 'ERR there is no checkpoint 1'; said 17 'ERR there is no checkpoint x'
 said 18 'ERR the number of a checkpoint'; said 20 '_start'; said 21 '^[0-9.]+ s since'; said 22 '^thread [0-9]+ of process'
-said 24 '= 1000'; said 25 'main \(\)'; said 27 'ERR seek EVENT'; said 28 "ERR '12x' is no point"; said 31 'ERR when takes no argument'
+said 24 '= 1000'; said 25 'main \(\)'; said 27 'ERR seek EVENT'; said 28 "ERR '12x' is no point"; said 29 'ERR the recording has no such point'; said 31 'ERR when takes no argument'
 said 30 'no event 99999999: the recording ends at [0-9]+'; for n in 32 33 34; do said $n 'ERR This is a recording already'; done; said 35 'ERR find-pointer .-u. .-s SIZE. VALUE'
 pos=$(awk '/^>>> /{i++} i==3' "$TMP/out" | sed -n 's/.*position //p')
 
