@@ -124,8 +124,10 @@ static struct err *go_on(struct recorder *rec, struct rec_task *t, int request, 
 		tracee_read_some(t->tid, regs.rip, code, sizeof(code));
 		t->ticks += rec->options->ticks == TICKS_STEP && ticks_is_branch(code);
 	}
-	TRY(rec_resume(t, request, 0));
-	TRY(rec_wait_task(rec, t, &status));
+	do {	/* from the stop before a call: an interrupt that we asked for comes first, and behind it the trap waits */
+		TRY(rec_resume(t, request, 0));
+		TRY(rec_wait_task(rec, t, &status));
+	} while (request == PTRACE_SINGLESTEP && tracee_stop_kind(status) == STOP_EVENT);
 	*met = tracee_stop_kind(status) != STOP_SIGNAL || WSTOPSIG(status) != SIGTRAP;
 	if (*met)
 		t->ticks_unknown = true;
