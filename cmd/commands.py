@@ -363,15 +363,15 @@ def _a_line(kind, arg):
     entry = _entry(frame) if line is not None and not line.line and frame.name() else None
     if entry is not None:
         gdb.write('Single stepping until exit from function %s,\nwhich has no line number information.\n' % frame.name())
-        here = re.search(r'position (\S+)', _ask('when'))
+        _ask('mark')
         if _to_call(entry, True):
             frame = gdb.newest_frame()
             line = frame.find_sal()
             if not line.line or line.pc == frame.pc():
                 _on_stop(None)          # gdb has shown it
                 return
-        elif here and 'No more reverse-execution history' in _stopped_by:     # it was not called from where its frame says
-            _ask('seek ' + here.group(1))
+        elif 'No more reverse-execution history' in _stopped_by:     # it was not called from where its frame says
+            _ask('marked')
             gdb.execute('reverse-stepi', to_string=True)
         else:
             gdb.write(_stopped_by)

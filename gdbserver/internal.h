@@ -93,6 +93,7 @@ struct server {
 	struct armed armed;
 	bool last_found;		/* by the last ARMED_LAST */
 	char went[256];			/* why what was armed last did not go anywhere; "": it did */
+	struct replay_point *mark;	/* of commands.py; NULL: none */
 	struct kept_list checkpoints, places;
 	unsigned checkpoint_id, place;	/* of the newest; of places, the present one */
 	struct known *known;

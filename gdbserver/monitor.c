@@ -134,6 +134,21 @@ static void do_last_was(struct monitor *m)
 		failed(m, "not written since the recording of this process began");
 }
 
+/* A place without a name, which may take a while to find. */
+static void do_mark(struct monitor *m)
+{
+	replay_point_drop(m->s->mark);
+	m->s->mark = replay_point_here(m->s->r);
+}
+
+static void do_marked(struct monitor *m)
+{
+	if (m->s->mark)
+		arm(m, (struct armed){ .kind = ARMED_POINT, .point = replay_point_copy(m->s->mark) });
+	else
+		failed(m, "there is no mark");
+}
+
 static void do_went(struct monitor *m)
 {
 	if (*m->s->went)
@@ -466,6 +481,8 @@ static const struct { const char *name; monitor_fn *run; const char *args, *help
 	{ "reverse-continue", do_reverse_continue, "", "the same, to the stop before" },
 	{ "help", do_help, "", "this list" },
 	/* for commands.py */
+	{ "mark", do_mark, NULL, NULL },
+	{ "marked", do_marked, NULL, NULL },
 	{ "went", do_went, NULL, NULL },
 	{ "last-was", do_last_was, NULL, NULL },
 	{ "place", do_place, NULL, NULL },
@@ -533,6 +550,7 @@ void do_monitor(struct server *s, const char *p, size_t len)
 
 void monitor_deinit(struct server *s)
 {
+	replay_point_drop(s->mark);
 	disarm(s);
 	while (s->checkpoints.n)
 		kept_drop(&s->checkpoints, s->checkpoints.n - 1);

@@ -258,7 +258,7 @@ static uint64_t ends_with(const struct rp_pos *p, unsigned set)
 struct err *rp_count_stops(struct replay *r, unsigned set, const struct rp_pos *from, const struct rp_pos *end, uint64_t *n_ret)
 {
 	unsigned user = r->debug->user;
-	struct scan s = { .all = true, .most = 2048 };
+	struct scan s = { .all = true, .most = 512 };
 	struct err *err = go_by_name(r, from);
 
 	r->debug->user = set;

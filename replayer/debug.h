@@ -569,7 +569,7 @@ bool rp_told_end(const struct replay *r, int pid, uint64_t event);
 struct err *rp_chain_hop(struct replay *r, unsigned set, struct rp_hop *hop);
 
 /* places.c: for set, in whose way they are not */
-enum { RP_PLACES = 16 };
+enum { RP_PLACES = 20 };
 struct rp_places {
 	uint64_t addr[RP_PLACES];
 	unsigned n;
@@ -583,6 +583,8 @@ bool rp_places_blocked(struct rp_task *t, const struct rp_set *s, uint64_t addr,
 bool rp_places_overlap(struct rp_task *t, const struct rp_places *p, uint64_t addr, unsigned len);
 /* Where the task is, and nowhere else: rp_places_at() may be beyond the end of the loop. */
 void rp_place_here(struct replay *r, struct rp_task *t, struct rp_places *p, unsigned set);
+/* loops.c: of code[0..len) at pc, where the loops that pc is in are left to, the innermost first; returns how many, max at most. */
+unsigned rp_loop_exits(const uint8_t *code, size_t len, uint64_t pc, uint64_t *ret, unsigned max);
 /* Around where the task is. */
 void rp_places_near(struct replay *r, struct rp_task *t, struct rp_places *p, unsigned set);
 unsigned rp_places_set(struct replay *r, const struct rp_task *t, const struct rp_places *p);

@@ -2,7 +2,8 @@
  * places.c - instructions that are worth counting, given where a task is.
  *
  * Only addresses that are instructions for certain: the task's own, what follows it in memory, what the function that it is in
- * begins with (known from the call that left its return address on the stack) up to it, and return addresses.
+ * begins with (known from the call that left its return address on the stack) up to it, return addresses, and what the loops that it
+ * is in are left to.
  */
 #include <capstone/capstone.h>
 #include <stdlib.h>
@@ -209,9 +210,25 @@ static void from_stack(struct replay *r, struct rp_task *t, struct rp_places *p,
 	}
 }
 
+/* Behind the loops that the task is in: what is executed seldom costs little to count. */
+static void from_loops(struct replay *r, struct rp_task *t, struct rp_places *p, unsigned set)
+{
+	enum { CODE = 2048, EXITS = 4 };
+	uint64_t pc = t->regs.rip, exits[EXITS];
+	uint8_t code[CODE];
+	size_t n = tracee_read_some(t->real, pc, code, sizeof(code));
+	unsigned k;
+
+	patch_hide(&t->mm->patches, pc, code, n);
+	k = rp_loop_exits(code, n, pc, exits, EXITS);
+	for (unsigned i = 0; i < k; i++)
+		rp_places_at(r, t, p, exits[i], set);
+}
+
 void rp_places_near(struct replay *r, struct rp_task *t, struct rp_places *p, unsigned set)
 {
 	rp_places_at(r, t, p, t->regs.rip, set);
+	from_loops(r, t, p, set);
 	from_stack(r, t, p, set);
 }
 
