@@ -25,7 +25,8 @@ struct chain {
 	struct rp_pos base;	/* the last point with a name */
 	struct rp_chained c;	/* counted since then */
 	uint64_t fast, in_base;	/* executions of set's counting breakpoint in this hop; of these, before base */
-	uint64_t limit;		/* the hop's, 0 = none */
+	uint64_t limit, asked;	/* the hop's, 0 = none; as it was asked for */
+	bool own;		/* set is itself one place that is only counted: a stop there is a name on the way that is gone */
 	unsigned waits, failures;
 	uint64_t since_ns;	/* when the run from base began */
 };
@@ -145,10 +146,27 @@ static int rarest(const struct rp_chained *c)
 	return best;
 }
 
+static bool counts_itself(const struct replay *r, unsigned set)
+{
+	const struct rp_set *s = r->debug->sets[set];
+
+	return r->debug->quiet && s->n == 1 && s->b[0].kind == REPLAY_COUNT;
+}
+
 static struct err *tick(struct replay *r, struct chain *c, struct rp_hop *hop)
 {
 	int best = rarest(&c->c);
 
+	unsigned len;
+
+	if (c->own && c->waits++ < WAITS_MAX && hop->t && rp_gate_possible(hop->t, r->debug->sets[c->set]->b[0].addr, &len)) {
+		c->limit = c->fast + 1;
+		return NULL;
+	}
+	if (c->own)
+		c->waits = 0;
+	c->own = false;
+	c->limit = c->asked;
 	if (c->c.n && c->waits++ < WAITS_MAX) {
 		/* the next execution of the rarest, or of any when waiting for that was in vain */
 		for (unsigned i = 0; i < c->c.n; i++)
@@ -192,7 +210,7 @@ static struct err *run(struct replay *r, struct chain *c, struct rp_hop *hop)
 		}
 		d->nameless = true;
 		d->last = (struct rp_hop){ 0 };
-		if (rp_checkpoint_due(r, c->since_ns, 2) || rp_debug_user_interrupt(r))
+		if (rp_checkpoint_due(r, c->own ? d->last_ns : c->since_ns, c->own ? 1 : 2) || rp_debug_user_interrupt(r))
 			TRY(tick(r, c, hop));
 	}
 	return NULL;
@@ -201,10 +219,11 @@ static struct err *run(struct replay *r, struct chain *c, struct rp_hop *hop)
 struct err *rp_chain_hop(struct replay *r, unsigned set, struct rp_hop *hop)
 {
 	struct rp_debug *d = r->debug;
-	struct chain c = { .set = set, .both = set, .limit = d->limit, .since_ns = rp_now_ns() };
+	struct chain c = { .set = set, .both = set, .limit = d->limit, .asked = d->limit, .since_ns = rp_now_ns() };
 	struct err *err;
 
 	rp_pos_copy(&c.base, &d->pos);
+	c.own = counts_itself(r, set);
 	d->hit_before = false;
 	err = run(r, &c, hop);
 	rp_timer(RP_TIME_USER);
