@@ -48,10 +48,14 @@ for place in range(N):
     gdb.execute("seek %d" % rnd.randrange(1, last), to_string=True)
     if rnd.random() < 0.7:
         timer = threading.Timer(rnd.random() * min(whole, 1), os.kill, (os.getpid(), signal.SIGINT))
-        timer.start()
-        run("continue")
-        timer.cancel()
-        timer.join()
+        try:
+            timer.start()
+            run("continue")
+            timer.cancel()
+            timer.join()
+            time.sleep(0.001)
+        except KeyboardInterrupt:	# it came a little late
+            pass
     else:
         run("stepi %d" % rnd.choice((1, 10, 300)))
     for command in ("reverse-stepi", "reverse-next", "reverse-next", "reverse-step", "reverse-finish"):

@@ -243,48 +243,119 @@ def _reverse_finish(arg):
         gdb.write(_stopped_by)
 
 
+def _call_of(entry):
+    """The instruction that called a function which is still running, and the stack pointer there; whether it called another one, which
+    jumped there.  None: not known."""
+    inferior = gdb.selected_inferior()
+    try:
+        ret = int.from_bytes(inferior.read_memory(entry[1], 8).tobytes(), 'little')
+        code = inferior.read_memory(ret - 5, 5).tobytes()
+    except (gdb.MemoryError, OverflowError):
+        return None
+    start = (ret + int.from_bytes(code[1:], 'little', signed=True)) & (1 << 64) - 1
+    name = gdb.execute('info symbol 0x%x' % start, to_string=True) if start != entry[0] else ''
+    if code[0] != 0xe8 or start != entry[0] and (' in section ' not in name or re.search(r' \+ \d+ in section ', name)):
+        return None         # what looks like a call goes anywhere
+    return (ret - 5, entry[1] + 8 & (1 << 64) - 1), start != entry[0] and '@plt in section' not in name
+
+
 _stopped_by = ''         # what gdb said where _to_call() did not get there
+
+
+def _place_of(entry):
+    language = gdb.parameter('language')
+    gdb.execute('set language c', to_string=True)
+    try:
+        place = gdb.Breakpoint('*0x%x' % entry[0], internal=True)
+        place.condition = '$rsp == 0x%x' % entry[1]
+    finally:
+        gdb.execute('set language ' + language, to_string=True)
+    place.silent = True
+    place.thread = gdb.selected_thread().global_num
+    return place
+
+
+def _back_to(entry):
+    """To the last time that the program was there.  False: something else was on the way."""
+    global _stopped_by
+    global _passing
+    others = []
+    place = _place_of(entry)
+
+    def stopped(event):
+        others.extend(b for b in getattr(event, 'breakpoints', []) if b.number != place.number)
+    gdb.events.stop.connect(stopped)
+    _passing = lambda: _is_at(entry) and not others
+    try:
+        said = gdb.execute('reverse-continue', to_string=True)
+    finally:
+        gdb.events.stop.disconnect(stopped)
+        if place.is_valid():
+            place.delete()
+        passed, _passing = gdb.selected_thread() is not None and _passing(), None
+    if not passed:
+        _stopped_by = said
+    return passed
+
+
+def _unseen(command):
+    global _passing
+    _passing = lambda: True
+    try:
+        gdb.execute(command, to_string=True)
+    finally:
+        _passing = None
+
+
+def _on_to(entry):
+    """Forward to there, where nothing else is on the way; else back to where it began."""
+    place = _place_of(entry)
+    _ask('mark')
+    try:
+        _unseen('continue')
+        if gdb.selected_thread() is not None and _is_at(entry):
+            return True
+    finally:
+        if place.is_valid():
+            place.delete()
+    _ask('marked')
+    _unseen('reverse-stepi')
+    return False
 
 
 def _to_call(entry, on):
     """To where a function was called from.  False: something else was on the way; on: to be shown later."""
-    global _stopped_by
-    global _passing
-    if not _is_at(entry):
-        others = []
-        language = gdb.parameter('language')
-        gdb.execute('set language c', to_string=True)
-        try:
-            place = gdb.Breakpoint('*0x%x' % entry[0], internal=True)
-            place.condition = '$rsp == 0x%x' % entry[1]
-        finally:
-            gdb.execute('set language ' + language, to_string=True)
-        place.silent = True
-        place.thread = gdb.selected_thread().global_num
-
-        def stopped(event):
-            others.extend(b for b in getattr(event, 'breakpoints', []) if b.number != place.number)
-        gdb.events.stop.connect(stopped)
-        _passing = lambda: _is_at(entry) and not others
-        try:
-            said = gdb.execute('reverse-continue', to_string=True)
-        finally:
-            gdb.events.stop.disconnect(stopped)
-            if place.is_valid():
-                place.delete()
-            passed, _passing = gdb.selected_thread() is not None and _passing(), None
-        if not passed:
-            _stopped_by = said
+    call, jumped = _call_of(entry) or (None, False)
+    if call is not None and (not jumped or not _is_at(entry)):      # it is executed less often than the function
+        if not _back_to(call):
             return False
-    if not on:
+        if not jumped and on:
+            return True
+        if not jumped:
+            _unseen('stepi')
+        elif not _on_to(entry):
+            gdb.execute('reverse-stepi')    # it is shown, at least
+            return True
+        else:
+            _unlinked()
+    elif not _is_at(entry) and not _back_to(entry):
+        return False
+    else:
+        _unlinked()
+    if on:
+        _unseen('reverse-stepi')
+    else:
         gdb.execute('reverse-stepi')
-        return True
-    _passing = lambda: True
-    try:
-        gdb.execute('reverse-stepi', to_string=True)
-    finally:
-        _passing = None
     return True
+
+
+def _unlinked():
+    """From the beginning of a function to that of the jump to it in a procedure linkage table, if it came from there."""
+    for step in range(3):
+        _unseen('reverse-stepi')
+        if not (gdb.newest_frame().name() or '').endswith('@plt'):
+            _unseen('stepi')
+            break
 
 
 # ---- by lines, backwards ----
@@ -333,7 +404,7 @@ def _tell_of(frame, kind):
         for callee in re.findall(r'^[0-9a-f]+$', gdb.execute('monitor lines wanted', to_string=True), re.MULTILINE)[:100]:
             _tell_lines(int(callee, 16))
     caller = frame.older()
-    if caller is not None and caller.type() == gdb.NORMAL_FRAME:
+    if caller is not None and caller.type() == gdb.NORMAL_FRAME and caller.pc():    # 0: of a thread's first function
         _tell_lines(caller.pc() - 1)
 
 

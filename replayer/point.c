@@ -407,13 +407,11 @@ static bool take_leg(struct replay *r, const char **p, int pid, struct rp_pos *p
 		return true;
 	}
 	do {
-		n += n > 0;
-		if (n + 1 >= PLACES_PARSED || !take_place(r, p, &b[n]))
+		if (n == PLACES_PARSED || !take_place(r, p, &b[n]))
 			return false;
 		b[n].pid = pid;
-		watches += b[n].kind >= REPLAY_WRITE;
+		watches += b[n++].kind >= REPLAY_WRITE;
 	} while (*(*p)++ == ',');
-	n++;
 	if ((*p)[-1] != 'x' || !take_decimal(p, &count) || !count || (watches && n > WATCHES_MAX))
 		return false;
 	rp_pos_leg(pos, rp_set_intern(r, b, n), count);
