@@ -243,20 +243,20 @@ def _reverse_finish(arg):
         gdb.write(_stopped_by)
 
 
-def _call_of(entry):
-    """The instruction that called a function which is still running, and the stack pointer there; whether it called another one, which
-    jumped there.  None: not known."""
+def _called_by(entry):
+    """For a function which is still running: the instruction that called it and what that one calls, which may be a jump to the function in a
+    procedure linkage table, or another function that jumped on.  None, None: not known."""
     inferior = gdb.selected_inferior()
     try:
         ret = int.from_bytes(inferior.read_memory(entry[1], 8).tobytes(), 'little')
         code = inferior.read_memory(ret - 5, 5).tobytes()
     except (gdb.MemoryError, OverflowError):
-        return None
+        return None, None
     start = (ret + int.from_bytes(code[1:], 'little', signed=True)) & (1 << 64) - 1
     name = gdb.execute('info symbol 0x%x' % start, to_string=True) if start != entry[0] else ''
     if code[0] != 0xe8 or start != entry[0] and (' in section ' not in name or re.search(r' \+ \d+ in section ', name)):
-        return None         # what looks like a call goes anywhere
-    return (ret - 5, entry[1] + 8 & (1 << 64) - 1), start != entry[0] and '@plt in section' not in name
+        return None, None   # what looks like a call goes anywhere
+    return ret - 5, start
 
 
 _stopped_by = ''         # what gdb said where _to_call() did not get there
@@ -325,23 +325,19 @@ def _on_to(entry):
 
 def _to_call(entry, on):
     """To where a function was called from.  False: something else was on the way; on: to be shown later."""
-    call, jumped = _call_of(entry) or (None, False)
-    if call is not None and (not jumped or not _is_at(entry)):      # it is executed less often than the function
-        if not _back_to(call):
+    call, start = _called_by(entry)
+    linked = call is not None and '@plt in section' in gdb.execute('info symbol 0x%x' % start, to_string=True)
+    if linked:
+        entry = start, entry[1]
+    if linked or call is None or start == entry[0]:
+        if not _is_at(entry) and not _back_to(entry):
             return False
-        if not jumped and on:
-            return True
-        if not jumped:
-            _unseen('stepi')
-        elif not _on_to(entry):
-            gdb.execute('reverse-stepi')    # it is shown, at least
-            return True
-        else:
+    elif _is_at(entry) or _back_to((call, entry[1] + 8 & (1 << 64) - 1)):
+        # jumped to: the call is executed less often than a function like memcpy
+        if _is_at(entry) or _on_to(entry):
             _unlinked()
-    elif not _is_at(entry) and not _back_to(entry):
-        return False
     else:
-        _unlinked()
+        return False
     if on:
         _unseen('reverse-stepi')
     else:
