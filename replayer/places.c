@@ -106,35 +106,47 @@ static unsigned disassemble(struct rp_task *t, uint64_t start, uint64_t end, boo
 	return n;
 }
 
-static bool stores(struct rp_task *t, uint64_t at)
+enum writes { WRITES_NOT, WRITES_OPERAND, WRITES_STACK };
+
+static enum writes writes(struct rp_task *t, uint64_t at, unsigned *len)
 {
 	const cs_x86 *x;
 	uint8_t code[16] = { 0 };
-	bool ret = false;
+	enum writes ret = WRITES_NOT;
 	cs_insn *insn;
 
 	tracee_read_some(t->real, at, code, sizeof(code));
 	if (!site_decoder() || cs_disasm(site_decoder(), code, sizeof(code), at, 1, &insn) != 1)
-		return false;
+		return ret;
+	*len = insn->size;
+	if (insn->id == X86_INS_CALL || insn->id == X86_INS_PUSH)
+		ret = WRITES_STACK;
 	x = &insn->detail->x86;
-	for (unsigned i = 0; i < x->op_count; i++)
-		ret |= x->operands[i].type == X86_OP_MEM && x->operands[i].access & CS_AC_WRITE;
+	for (unsigned i = 0; i < x->op_count; i++) {
+		if (x->operands[i].type == X86_OP_MEM && x->operands[i].access & CS_AC_WRITE)
+			ret = WRITES_OPERAND;
+	}
 	cs_free(insn, 1);
 	return ret;
 }
 
 /*
  * What is counted now is a name for ever, and where there are no debug registers a watchpoint may need the room for stores of its own
- * (alias.c): where a count is in the way, each is a stop.
+ * (alias.c): where a count is in the way, each is a stop.  Calls and pushes are stores, too, where the watchpoint is on the stack; not to be in
+ * their own bytes is enough, or there would hardly be a place.
  */
 static bool spares_stores(const struct rp_places *p, struct rp_task *t, uint64_t at, const struct code *c)
 {
 	enum { BEFORE = 12, BEHIND = 12 };
+	unsigned room = p->sparing ? place_len(t, at) : 0, len;
 
 	if (!p->sparing)
 		return true;
 	for (unsigned i = 0; i < c->n; i++) {
-		if (c->at[i] + BEFORE > at && c->at[i] < at + BEHIND && stores(t, c->at[i]))
+		uint64_t insn = c->at[i];
+		enum writes how = insn + BEFORE > at && insn < at + BEHIND ? writes(t, insn, &len) : WRITES_NOT;
+
+		if (how == WRITES_OPERAND || (how == WRITES_STACK && insn + len > at && insn < at + room))
 			return false;
 	}
 	return true;
