@@ -696,6 +696,12 @@ def _for_threads():
     return ''.join(' %x:%s' % (a, ','.join(t)) for a, t in only.items() if a not in others)
 
 
+def _on_a_breakpoint():
+    pc = gdb.selected_frame().pc()
+    return any(place.address == pc for b in gdb.breakpoints() if b.enabled and b.type in (gdb.BP_BREAKPOINT, gdb.BP_HARDWARE_BREAKPOINT)
+               for place in b.locations)
+
+
 def _on_resume(event):
     global _enabled, _resumed
     if not _resumed:
@@ -704,6 +710,8 @@ def _on_resume(event):
         if gdb.selected_thread() is not None:
             locking = '+' if gdb.parameter('scheduler-locking') in ('on', 'step') else ''
             gdb.execute('monitor thread %d%s%s' % (gdb.selected_thread().ptid[1], locking, _for_threads()), to_string=True)
+            if hasattr(gdb, 'BreakpointLocation') and _on_a_breakpoint():
+                gdb.execute('monitor over', to_string=True)
 
 
 def _re_enable(known):

@@ -91,6 +91,7 @@ struct server {
 	bool listing;			/* the last packet asked the same of another thread */
 	struct replay_stop last;	/* what `?' answers */
 	struct armed armed;
+	bool over;			/* the next step is one off a breakpoint: gdb 13 never ends it if it comes to the end of the recording */
 	bool last_found;		/* by the last ARMED_LAST */
 	char went[256];			/* why what was armed last did not go anywhere; "": it did */
 	struct replay_point *mark;	/* of commands.py; NULL: none */
