@@ -6,18 +6,7 @@
 #include <string.h>
 
 #include "analysis/internal.h"
-
-static csh decoder(void)
-{
-	static csh handle;
-
-	if (!handle) {
-		if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle) != CS_ERR_OK)
-			return 0;
-		cs_option(handle, CS_OPT_DETAIL, CS_OPT_ON);
-	}
-	return handle;
-}
+#include "base/decode.h"
 
 /* Index into struct regs' words of the 64-bit register that a name is part of; -1 = none. */
 static int register_word(x86_reg reg)

@@ -244,8 +244,8 @@ def _reverse_finish(arg):
 
 
 def _called_by(entry):
-    """For a function which is still running: the instruction that called it and what that one calls, which may be a jump to the function in a
-    procedure linkage table, or another function that jumped on.  None, None: not known."""
+    """For a function which is still running: the instruction that called it, and what that one calls, if that is another than the function: a jump
+    to it in a procedure linkage table, or 0, a function that jumped on.  None, None: not known."""
     inferior = gdb.selected_inferior()
     try:
         ret = int.from_bytes(inferior.read_memory(entry[1], 8).tobytes(), 'little')
@@ -253,10 +253,10 @@ def _called_by(entry):
     except (gdb.MemoryError, OverflowError):
         return None, None
     start = (ret + int.from_bytes(code[1:], 'little', signed=True)) & (1 << 64) - 1
-    name = gdb.execute('info symbol 0x%x' % start, to_string=True) if start != entry[0] else ''
+    name = gdb.execute('info symbol 0x%x' % start, to_string=True)
     if code[0] != 0xe8 or start != entry[0] and (' in section ' not in name or re.search(r' \+ \d+ in section ', name)):
         return None, None   # what looks like a call goes anywhere
-    return ret - 5, start
+    return ret - 5, None if start == entry[0] else start if '@plt in section' in name else 0
 
 
 _stopped_by = ''         # what gdb said where _to_call() did not get there
@@ -325,19 +325,17 @@ def _on_to(entry):
 
 def _to_call(entry, on):
     """To where a function was called from.  False: something else was on the way; on: to be shown later."""
-    call, start = _called_by(entry)
-    linked = call is not None and '@plt in section' in gdb.execute('info symbol 0x%x' % start, to_string=True)
-    if linked:
-        entry = start, entry[1]
-    if linked or call is None or start == entry[0]:
-        if not _is_at(entry) and not _back_to(entry):
+    call, other = _called_by(entry)
+    if other == 0:          # the call is executed less often than a function like memcpy
+        there = _is_at(entry)
+        if not there and not _back_to((call, entry[1] + 8 & (1 << 64) - 1)):
             return False
-    elif _is_at(entry) or _back_to((call, entry[1] + 8 & (1 << 64) - 1)):
-        # jumped to: the call is executed less often than a function like memcpy
-        if _is_at(entry) or _on_to(entry):
+        if there or _on_to(entry):
             _unlinked()
     else:
-        return False
+        entry = other or entry[0], entry[1]
+        if not _is_at(entry) and not _back_to(entry):
+            return False
     if on:
         _unseen('reverse-stepi')
     else:
@@ -698,8 +696,7 @@ def _for_threads():
 
 def _on_a_breakpoint():
     pc = gdb.selected_frame().pc()
-    return any(place.address == pc for b in gdb.breakpoints() if b.enabled and b.type in (gdb.BP_BREAKPOINT, gdb.BP_HARDWARE_BREAKPOINT)
-               for place in b.locations)
+    return any(place.address == pc for b in gdb.breakpoints() if b.enabled for place in getattr(b, 'locations', None) or ())
 
 
 def _on_resume(event):
@@ -709,9 +706,8 @@ def _on_resume(event):
         _enabled = [b.number for b in gdb.breakpoints() if b.enabled]
         if gdb.selected_thread() is not None:
             locking = '+' if gdb.parameter('scheduler-locking') in ('on', 'step') else ''
-            gdb.execute('monitor thread %d%s%s' % (gdb.selected_thread().ptid[1], locking, _for_threads()), to_string=True)
-            if hasattr(gdb, 'BreakpointLocation') and _on_a_breakpoint():
-                gdb.execute('monitor over', to_string=True)
+            over = '!' if _on_a_breakpoint() else ''
+            gdb.execute('monitor thread %d%s%s%s' % (gdb.selected_thread().ptid[1], locking, over, _for_threads()), to_string=True)
 
 
 def _re_enable(known):

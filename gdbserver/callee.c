@@ -18,6 +18,7 @@
 #include <capstone/capstone.h>
 #include <string.h>
 
+#include "base/decode.h"
 #include "gdbserver/internal.h"
 
 static bool is_return(const uint8_t *code)
@@ -29,53 +30,42 @@ static bool is_return(const uint8_t *code)
 static uint64_t call_target(const struct server *s, int tid, uint64_t back_to)
 {
 	uint8_t call[5];
-	int32_t to;
 
-	if (replay_memory(s->r, tid, back_to - 5, call, sizeof(call)) != sizeof(call) || call[0] != 0xe8)
+	if (replay_memory(s->r, tid, back_to - 5, call, sizeof(call)) != sizeof(call))
 		return 0;
-	memcpy(&to, call + 1, sizeof(to));
-	return back_to + (uint64_t)(int64_t)to;
+	return decode_call(call, back_to);
 }
 
-/* One reading of code from *p on: how long is the call that ends at `end'?  0: there is none. */
-static unsigned call_at_end(csh cs, cs_insn *insn, const uint8_t *p, uint64_t at, uint64_t end)
+static bool is_call(const uint8_t *code, unsigned len)
 {
-	while (at < end) {
-		size_t room = end - at;
+	cs_insn *insn;
+	bool ret;
 
-		if (!cs_disasm_iter(cs, &p, &room, &at, insn)) {
-			p++;
-			at++;
-		} else if (at == end) {
-			return cs_insn_group(cs, insn, CS_GRP_CALL) ? insn->size : 0;
-		}
-	}
-	return 0;
+	if (!decoder() || cs_disasm(decoder(), code, len, 0, 1, &insn) != 1)
+		return false;
+	ret = cs_insn_group(decoder(), insn, CS_GRP_CALL);
+	cs_free(insn, 1);
+	return ret;
 }
 
-/* A breakpoint is going to be there, which must not be inside an instruction: readings from many places, of which most fall into step, must agree. */
+/* A breakpoint is going to be there, which must not be inside an instruction: most readings must agree. */
 uint64_t callee_call_before(const struct server *s, int tid, uint64_t back_to)
 {
-	enum { BEFORE = 96, RUNS = 32, LONGEST = 15 };
+	enum { BEFORE = 96, RUNS = 32 };
 	uint64_t from = back_to - BEFORE;
-	unsigned votes[LONGEST + 1] = { 0 }, runs = 0;
-	csh cs = code_decoder();
-	cs_insn *insn = cs ? cs_malloc(cs) : NULL;
+	unsigned votes[DECODE_LONGEST + 1], len;
 	uint8_t code[BEFORE];
 
-	if (!insn)
-		return 0;
 	if (replay_memory(s->r, tid, from, code, sizeof(code)) != sizeof(code)) {	/* the page before is not there */
 		from = back_to & ~4095ull;
 		if (back_to - from > BEFORE || replay_memory(s->r, tid, from, code, back_to - from) != back_to - from)
 			from = back_to;
 	}
-	for (; runs < RUNS && from + runs < back_to; runs++)
-		votes[call_at_end(cs, insn, code + runs, from + runs, back_to)]++;
-	cs_free(insn, 1);
-	for (unsigned len = 1; len <= LONGEST; len++) {
-		if (votes[len] * 2 > runs)
-			return back_to - len;
+	len = (unsigned)(back_to - from);
+	decode_votes(code, len, from, RUNS, votes);
+	for (unsigned n = 1; n <= DECODE_LONGEST && n <= len; n++) {
+		if (votes[n] * 2 > (len < RUNS ? len : RUNS))
+			return is_call(code + len - n, n) ? back_to - n : 0;
 	}
 	return 0;
 }

@@ -87,11 +87,11 @@ struct server {
 	int tid_told;			/* ... as commands.py says, until the user sees a stop; 0 = it has not */
 	int tid_named;			/* by the last Hc, which gdb does not repeat after a stop; 0: any */
 	bool lock_told;			/* scheduler-locking is on */
+	bool over;			/* the next step is one off a breakpoint */
 	int tid_locked;			/* during a move: stops in other threads are none */
 	bool listing;			/* the last packet asked the same of another thread */
 	struct replay_stop last;	/* what `?' answers */
 	struct armed armed;
-	bool over;			/* the next step is one off a breakpoint: gdb 13 never ends it if it comes to the end of the recording */
 	bool last_found;		/* by the last ARMED_LAST */
 	char went[256];			/* why what was armed last did not go anywhere; "": it did */
 	struct replay_point *mark;	/* of commands.py; NULL: none */
@@ -197,8 +197,6 @@ uint64_t callee_call_before(const struct server *s, int tid, uint64_t back_to);
 /* Around a move back.  true: to the entry of what has returned; its own calls are no stops until callee_end(). */
 bool callee_begin(struct server *s);
 void callee_end(struct server *s, bool at_break);
-/* Capstone's handle (csh), with details; 0 when it cannot be had. */
-size_t code_decoder(void);
 /* lines.c: steps back are by lines from now on; what lines there are; such a step (*done: made, farther than one instruction). */
 void lines_mode(struct server *s, enum lines_mode mode);
 bool lines_table(struct server *s, const char *p);

@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "base/bug.h"
+#include "base/decode.h"
 #include "gdbserver/internal.h"
 
 enum { PATIENCE = 24, CODE_MAX = 1 << 18, WAYS_MAX = 400, OTHERS_MAX = 64, TABLES_MAX = 256 };
@@ -37,15 +38,6 @@ struct line_table {
 	uint32_t *len;		/* of each line, one after the other; NOT_ONE: it has no number */
 };
 #define NOT_ONE 0x80000000u
-
-size_t code_decoder(void)
-{
-	static csh cs;
-
-	if (!cs && cs_open(CS_ARCH_X86, CS_MODE_64, &cs) == CS_ERR_OK)
-		cs_option(cs, CS_OPT_DETAIL, CS_OPT_ON);
-	return cs;
-}
 
 static struct line_table *find_table(struct server *s, int pid, uint64_t start)
 {
@@ -201,7 +193,7 @@ static bool decode(struct server *s, int tid, look_fn *look, void *ctx)
 {
 	uint64_t at = s->lines.function;
 	size_t len = s->lines.function_end - at;
-	csh cs = code_decoder();
+	csh cs = decoder();
 	cs_insn *insn = cs ? cs_malloc(cs) : NULL;
 	uint8_t *code = len <= CODE_MAX ? malloc(len + 1) : NULL;
 	const uint8_t *p = code;

@@ -149,11 +149,6 @@ static void do_marked(struct monitor *m)
 		failed(m, "there is no mark");
 }
 
-static void do_over(struct monitor *m)
-{
-	m->s->over = true;
-}
-
 static void do_went(struct monitor *m)
 {
 	if (*m->s->went)
@@ -488,7 +483,6 @@ static const struct { const char *name; monitor_fn *run; const char *args, *help
 	/* for commands.py */
 	{ "mark", do_mark, NULL, NULL },
 	{ "marked", do_marked, NULL, NULL },
-	{ "over", do_over, NULL, NULL },
 	{ "went", do_went, NULL, NULL },
 	{ "last-was", do_last_was, NULL, NULL },
 	{ "place", do_place, NULL, NULL },

@@ -52,6 +52,8 @@ bool points_threads(struct server *s, const char *text)
 	s->tid_told = tid;
 	s->lock_told = *end == '+';
 	end += s->lock_told;
+	s->over = *end == '!';
+	end += s->over;
 	if (!(*end || s->only_n) || (s->only_text && !strcmp(s->only_text, text)))
 		return false;
 	free(s->only_text);

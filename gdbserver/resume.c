@@ -279,7 +279,7 @@ static void go(struct server *s, int tid, bool alone, bool step, uint64_t start,
 	do {
 		err = step ? replay_step(s->r, tid, start, end, &stop) : replay_forward(s->r, &stop);
 	} while (!err && (is_known(s, &stop) || is_others(s, &stop)));
-	if (!err && step && s->over && stop.kind == REPLAY_STOP_END)
+	if (!err && step && s->over && stop.kind == REPLAY_STOP_END)	/* gdb 13 would wait for the end of this step for ever */
 		arrived(s, &stop);
 	else
 		stopped(s, err, &stop);

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "base/bug.h"
+#include "base/decode.h"
 #include "replayer/alias_stub.h"
 #include "replayer/displace.h"
 
@@ -527,7 +528,7 @@ static bool fixed_place(const struct alias_view *v, const struct store *s, const
 
 bool alias_fixed(const struct alias_view *v, const uint8_t *bytes, unsigned len, uint64_t addr, unsigned *disp_at, int32_t *disp)
 {
-	csh cs = site_decoder();
+	csh cs = decoder();
 	struct store s;
 	cs_insn *insn;
 	uint64_t to;
@@ -548,7 +549,7 @@ bool alias_fixed(const struct alias_view *v, const uint8_t *bytes, unsigned len,
 bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint64_t addr, struct alias_insn *ret)
 {
 	struct fixes orig = { 0 }, good = { 0 }, next = { 0 };
-	csh cs = site_decoder();
+	csh cs = decoder();
 	struct displaced d;
 	struct store s;
 	cs_insn *insn;

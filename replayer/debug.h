@@ -585,6 +585,8 @@ bool rp_places_overlap(struct rp_task *t, const struct rp_places *p, uint64_t ad
 void rp_place_here(struct replay *r, struct rp_task *t, struct rp_places *p, unsigned set);
 /* loops.c: of code[0..len) at pc, where the loops that pc is in are left to, the innermost first; returns how many, max at most. */
 unsigned rp_loop_exits(const uint8_t *code, size_t len, uint64_t pc, uint64_t *ret, unsigned max);
+/* An instruction of Capstone's id: does nothing go on behind it? */
+bool rp_goes_elsewhere(unsigned id);
 /* Around where the task is. */
 void rp_places_near(struct replay *r, struct rp_task *t, struct rp_places *p, unsigned set);
 unsigned rp_places_set(struct replay *r, const struct rp_task *t, const struct rp_places *p);

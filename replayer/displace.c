@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "replayer/displace.h"
+#include "base/decode.h"
 #include "replayer/far.h"
 #include "replayer/tables.h"
 
@@ -84,7 +85,7 @@ static bool decode(pid_t tid, uint64_t addr, unsigned want, bool any, struct dis
 	uint8_t code[SITE_MAX + 16] = { 0 };
 	size_t room = tracee_read_some(tid, addr, code, sizeof(code));
 	const uint8_t *p = code;
-	csh cs = site_decoder();
+	csh cs = decoder();
 	uint64_t at = addr;
 	cs_insn *insn;
 	bool good = cs != 0;

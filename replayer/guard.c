@@ -15,6 +15,7 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 
+#include "base/decode.h"
 #include "replayer/internal.h"
 #include "tracee/site.h"
 
@@ -133,7 +134,7 @@ static uint64_t access_size(pid_t tid, uint64_t rip)
 {
 	unsigned operand = 16;		/* maskmovdqu has none, for one */
 	uint8_t code[16] = { 0 };
-	csh cs = site_decoder();
+	csh cs = decoder();
 	uint64_t size = operand;
 	cs_insn *insn;
 

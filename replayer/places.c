@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/decode.h"
 #include "replayer/internal.h"
 #include "tracee/pun.h"
 #include "tracee/site.h"
@@ -82,26 +83,23 @@ static unsigned disassemble(struct rp_task *t, uint64_t start, uint64_t end, boo
 	size_t left = code ? tracee_read_some(t->real, start, code, room) : 0;
 	uint64_t at = start;
 	unsigned n = 0;
-	cs_insn *insn;
-	csh cs;
+	csh cs = decoder();
+	cs_insn *insn = cs ? cs_malloc(cs) : NULL;
 
 	patch_hide(&t->mm->patches, start, code, left);
-	if (left && cs_open(CS_ARCH_X86, CS_MODE_64, &cs) == CS_ERR_OK) {
-		insn = cs_malloc(cs);
+	if (left && insn) {
 		ret[n++] = start;
 		while (at < end && n < max && cs_disasm_iter(cs, &text, &left, &at, insn)) {
-			bool over = insn->id == X86_INS_JMP || insn->id == X86_INS_RET || insn->id == X86_INS_UD2 ||
-				insn->id == X86_INS_INT3 || insn->id == X86_INS_HLT;
-
-			if (over && forward)
-				break;
-			if (over)
+			if (rp_goes_elsewhere(insn->id)) {
+				if (forward)
+					break;
 				n = 0;
+			}
 			ret[n++] = at;
 		}
-		cs_free(insn, 1);
-		cs_close(&cs);
 	}
+	if (insn)
+		cs_free(insn, 1);
 	free(code);
 	return n;
 }
@@ -116,7 +114,7 @@ static enum writes writes(struct rp_task *t, uint64_t at, unsigned *len)
 	cs_insn *insn;
 
 	tracee_read_some(t->real, at, code, sizeof(code));
-	if (!site_decoder() || cs_disasm(site_decoder(), code, sizeof(code), at, 1, &insn) != 1)
+	if (!decoder() || cs_disasm(decoder(), code, sizeof(code), at, 1, &insn) != 1)
 		return ret;
 	*len = insn->size;
 	if (insn->id == X86_INS_CALL || insn->id == X86_INS_PUSH)
@@ -135,13 +133,11 @@ static enum writes writes(struct rp_task *t, uint64_t at, unsigned *len)
  * (alias.c): where a count is in the way, each is a stop.  Calls and pushes are stores, too, where the watchpoint is on the stack; not to be in
  * their own bytes is enough, or there would hardly be a place.
  */
-static bool spares_stores(const struct rp_places *p, struct rp_task *t, uint64_t at, const struct code *c)
+static bool spares_stores(struct rp_task *t, uint64_t at, unsigned room, const struct code *c)
 {
 	enum { BEFORE = 12, BEHIND = 12 };
-	unsigned room = p->sparing ? place_len(t, at) : 0, len;
+	unsigned len;
 
-	if (!p->sparing)
-		return true;
 	for (unsigned i = 0; i < c->n; i++) {
 		uint64_t insn = c->at[i];
 		enum writes how = insn + BEFORE > at && insn < at + BEHIND ? writes(t, insn, &len) : WRITES_NOT;
@@ -154,7 +150,9 @@ static bool spares_stores(const struct rp_places *p, struct rp_task *t, uint64_t
 
 static bool add(struct replay *r, struct rp_task *t, struct rp_places *p, uint64_t at, const struct code *c, unsigned set)
 {
-	if (p->n == RP_PLACES || rp_places_overlap(t, p, at, place_len(t, at)) || !good_place(r, t, at, set) || !spares_stores(p, t, at, c))
+	unsigned room = place_len(t, at);
+
+	if (p->n == RP_PLACES || rp_places_overlap(t, p, at, room) || !good_place(r, t, at, set) || (p->sparing && !spares_stores(t, at, room, c)))
 		return false;
 	p->addr[p->n++] = at;
 	return true;
@@ -203,12 +201,10 @@ static void from_stack(struct replay *r, struct rp_task *t, struct rp_places *p,
 	for (size_t i = 0; i < n && callers < CALLERS_MAX; i++) {
 		uint8_t call[5];
 		uint64_t start;
-		int32_t rel;
 
 		if (words[i] < 4096 || tracee_read_some(t->real, words[i] - 5, call, 5) != 5 || call[0] != 0xe8)
 			continue;
-		memcpy(&rel, call + 1, 4);
-		start = words[i] + (uint64_t)(int64_t)rel;
+		start = decode_call(call, words[i]);
 		/* a call goes to the same file's code; what only looks like one goes anywhere */
 		if (!rp_gate_possible(t, start, &len) && (start < t->mm->solid_start || start >= t->mm->solid_end))
 			continue;

@@ -19,6 +19,7 @@
 #include <capstone/capstone.h>
 #include <string.h>
 
+#include "base/decode.h"
 #include "replayer/internal.h"
 #include "tracee/site.h"
 
@@ -89,7 +90,7 @@ static bool function_branches_in(const struct rp_task *t, uint64_t start, uint64
 {
 	static uint8_t code[FUNCTION_MAX];
 	size_t room = text(t, start, code, end - start < sizeof(code) ? end - start : sizeof(code));
-	csh handle = site_decoder();
+	csh handle = decoder();
 	const uint8_t *p = code;
 	uint64_t at = start, to;
 	cs_insn *insn = cs_malloc(handle);
@@ -179,7 +180,7 @@ bool rp_stub_site(const struct rp_task *t, uint64_t addr, uint64_t start, uint64
 {
 	uint8_t code[PROBE_SITE_MAX + 16] = { 0 };
 	size_t room = text(t, addr, code, sizeof(code));
-	csh handle = site_decoder();
+	csh handle = decoder();
 	const uint8_t *at = code;
 	uint64_t pc = addr;
 	cs_insn *insn = handle ? cs_malloc(handle) : NULL;
@@ -240,7 +241,7 @@ uint64_t rp_stub_later(const struct rp_task *t, uint64_t addr)
 	uint8_t code[16];
 	size_t room = text(t, addr, code, sizeof(code));
 	const uint8_t *p = code;
-	csh handle = site_decoder();
+	csh handle = decoder();
 	cs_insn *insn = handle ? cs_malloc(handle) : NULL;
 	uint64_t pc = addr, to = 0;
 
@@ -396,7 +397,7 @@ static bool put_moved(csh handle, struct code *c, cs_insn *insn)
 
 static bool put_displaced(struct code *c, struct rp_patch *p)
 {
-	csh handle = site_decoder();
+	csh handle = decoder();
 	cs_insn *insn = cs_malloc(handle);
 	const uint8_t *at = p->bytes;
 	size_t room = sizeof(p->bytes);

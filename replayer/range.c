@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/decode.h"
 #include "replayer/internal.h"
 #include "tracee/site.h"
 
@@ -53,7 +54,7 @@ static void look_at(csh cs, const cs_insn *insn, struct exits *x)
 static void decode(const uint8_t *code, size_t len, uint64_t pc, struct exits *x)
 {
 	uint64_t at = x->start;
-	csh cs = site_decoder();
+	csh cs = decoder();
 	cs_insn *insn = cs ? cs_malloc(cs) : NULL;
 
 	x->whole = insn != NULL;

@@ -6,10 +6,10 @@
  * execution of an instruction that probably came just before is found with debug registers: the one in
  * memory before this one, or the call that led here; the last resort is stepping all the way, which can be interrupted.
  */
-#include <capstone/capstone.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/decode.h"
 #include "replayer/internal.h"
 
 enum { STEPS_FAR = 30000, HITS_MAX = 5000 };
@@ -75,34 +75,19 @@ static struct err *count_hits(struct replay *r, const struct rp_pos *base, const
 }
 
 /* Lengths an instruction that ends at the end of text may have, likeliest first. */
-static unsigned likely_lengths(const uint8_t *text, unsigned size, uint64_t at, unsigned ret[15])
+static unsigned likely_lengths(const uint8_t *text, unsigned size, uint64_t at, unsigned ret[DECODE_LONGEST])
 {
-	unsigned votes[16] = { 0 }, n = 0;
-	csh cs;
+	unsigned votes[DECODE_LONGEST + 1], n = 0;
 
-	if (cs_open(CS_ARCH_X86, CS_MODE_64, &cs) != CS_ERR_OK)
-		return 0;
-	for (unsigned start = 0; start < size; start++) {	/* sweeps soon fall into step */
-		const uint8_t *code = text + start;
-		size_t left = size - start;
-		uint64_t addr = at + start;
-		cs_insn *insn = cs_malloc(cs);
-
-		while (left && cs_disasm_iter(cs, &code, &left, &addr, insn)) {
-			if (!left && insn->size < 16)
-				votes[insn->size]++;
-		}
-		cs_free(insn, 1);
-	}
-	cs_close(&cs);
+	decode_votes(text, size, at, size, votes);
 	for (;;) {
-		unsigned best = 0;
+		unsigned best = 1;
 
-		for (unsigned i = 1; i < 16; i++) {
+		for (unsigned i = 1; i <= DECODE_LONGEST; i++) {
 			if (votes[i] > votes[best])
 				best = i;
 		}
-		if (!best)
+		if (!votes[best])
 			return n;
 		votes[best] = 0;
 		ret[n++] = best;
@@ -112,7 +97,7 @@ static unsigned likely_lengths(const uint8_t *text, unsigned size, uint64_t at, 
 static unsigned candidates(struct replay *r, struct rp_task *t, uint64_t pc, uint64_t ret[20])
 {
 	enum { BACK = 48 };
-	unsigned lengths[15], n = 0, k;
+	unsigned lengths[DECODE_LONGEST], n = 0, k;
 	uint64_t words[1] = { 0 };
 	uint8_t text[BACK];
 

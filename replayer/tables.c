@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 
 #include "base/bug.h"
+#include "base/decode.h"
 #include "tracee/maps.h"
 #include "tracee/ptrace.h"
 #include "tracee/site.h"
@@ -281,7 +282,7 @@ bool tables_jump(const uint8_t *code, size_t at)
 	sum >>= 56;
 	if (!said[sum].asked || memcmp(said[sum].bytes, code + at - WINDOW, WINDOW + JUMP)) {
 		memcpy(said[sum].bytes, code + at - WINDOW, WINDOW + JUMP);
-		said[sum].through = through_register(site_decoder(), code, at);
+		said[sum].through = through_register(decoder(), code, at);
 		said[sum].asked = true;
 	}
 	return said[sum].through;

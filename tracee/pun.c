@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "abi/layout.h"
+#include "base/decode.h"
 #include "tracee/site.h"
 
 enum { PAGE = 4096, LOOK = 16, NEAR = 2048 };
@@ -132,7 +133,7 @@ static bool flags_pass(csh handle, const cs_insn *insn, uint8_t *live)
 static bool flags_are_dead(pid_t tid, uint64_t addr)
 {
 	uint8_t live = FLAGS_ALL;
-	csh handle = site_decoder();
+	csh handle = decoder();
 	cs_insn *insn = handle ? cs_malloc(handle) : NULL;
 	bool dead = false;
 
@@ -165,7 +166,7 @@ bool pun_decode(pid_t tid, uint64_t addr, struct pun *ret)
 {
 	uint8_t code[PUN_MAX + 16] = { 0 };
 	size_t room = tracee_read_some(tid, addr, code, sizeof(code));
-	csh handle = site_decoder();
+	csh handle = decoder();
 	const uint8_t *p = code;
 	uint64_t at = addr;
 	cs_insn *insn;

@@ -1,21 +1,10 @@
 #include "tracee/site.h"
+#include "base/decode.h"
 
 #include <capstone/capstone.h>
 #include <string.h>
 
 enum { WINDOW = 4096 };
-
-csh site_decoder(void)
-{
-	static csh handle;
-
-	if (!handle) {
-		if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle) != CS_ERR_OK)
-			return 0;
-		cs_option(handle, CS_OPT_DETAIL, CS_OPT_ON);
-	}
-	return handle;
-}
 
 unsigned site_register(unsigned reg)
 {
@@ -93,7 +82,7 @@ static bool branch_into(const uint8_t *p, size_t room, uint64_t at, uint64_t fir
 static bool insn_begins(const uint8_t *code, size_t n, size_t at, size_t first)
 {
 	enum { RUN_UP = 160 };		/* any start falls into step after a few instructions */
-	csh handle = site_decoder();
+	csh handle = decoder();
 	cs_insn *insn = handle ? cs_malloc(handle) : NULL;
 	size_t i = at > first ? first : at > RUN_UP ? at - RUN_UP : 0, end = at > first ? at : first;
 	bool met = false;
@@ -119,7 +108,7 @@ bool site_insn_starts(pid_t tid, uint64_t at, uint64_t known)
 	uint8_t code[BEFORE + 16];
 	size_t want = (size_t)(known - at) + BEFORE, n = tracee_read_some(tid, at - BEFORE, code, want);
 	uint64_t from = at - BEFORE;
-	csh handle = site_decoder();
+	csh handle = decoder();
 	cs_insn *insn = handle ? cs_malloc(handle) : NULL;
 	bool all = insn != NULL;
 
@@ -181,7 +170,7 @@ static unsigned rip_operand(const cs_insn *insn)
 
 bool site_insn_at(const uint8_t *code, size_t room, uint64_t addr, struct site_insn *ret)
 {
-	csh handle = site_decoder();
+	csh handle = decoder();
 	cs_insn *insn = handle ? cs_malloc(handle) : NULL;
 	bool good = insn && cs_disasm_iter(handle, &code, &room, &addr, insn);
 

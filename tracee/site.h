@@ -20,8 +20,6 @@ struct site {
 	struct { uint8_t at, len, disp_at; } insn[SITE_INSNS];	/* disp_at: of a RIP-relative disp32, else 0 */
 };
 
-/* Capstone's handle (csh) for x86-64 with details, one for all; 0 when it cannot be had. */
-size_t site_decoder(void);
 /* Of Capstone's names: the 64-bit register that reg is part of; 0: none of the sixteen. */
 unsigned site_register(unsigned reg);
 struct cs_insn;
