@@ -64,8 +64,9 @@ static struct err *last_of(struct replay *r, const struct rp_pos *base, const st
 	r->debug->nameless = true;
 	if (hop.chained >= 0)	/* the target is at a place: its own arrival is not before it */
 		chain.count[hop.chained]--;
+	t = rp_task_find(r, r->ev.task);
 	for (unsigned i = 0; i < p->n && at_target(r, to, &hop); i++) {
-		if (!chain.count[i] || chain.last[i] < turn)
+		if (!chain.count[i] || chain.last[i] < turn || (to->event && t && t->regs.rip == p->addr[i]))	/* a fault has counted its own */
 			continue;
 		turn = chain.last[i];
 		*ret = chain.b[i];
