@@ -118,7 +118,7 @@ struct replay {
 	struct trace_event ev;
 	bool ev_read;		/* ev is event where+1 */
 	bool pending;		/* its task has got there; effects are not applied */
-	bool guarded;		/* effect_guard() was done for it */
+	bool guarded;		/* effect_guard() has protected a page for it: no checkpoints */
 	uint64_t guard_page;
 	int guard_prot;
 	struct rp_debug *debug;	/* NULL without a debugger */

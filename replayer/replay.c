@@ -477,7 +477,7 @@ static struct err *reach_signal(struct replay *r, struct rp_task *t, const struc
 	case TRACE_AT_FAULT:
 		if (!r->guarded)
 			TRY(effect_guard(t, bus_address(ev), &r->guard_page, &r->guard_prot));
-		r->guarded = true;
+		r->guarded = r->guard_page != 0;
 		TRY(run_to_fault(r, t, ev));
 		r->guarded = false;
 		TRY(compare(t, ev));
