@@ -170,6 +170,7 @@ struct rec_task {
 	uint64_t signal_ns;		/* when it got its last signal */
 	unsigned standing;		/* signals that came one after the other, each as soon as the one before was handled */
 	uint64_t deferred_ns;		/* when the first of deferred came */
+	uint64_t fatal_ns;		/* ... and the first that is going to end it; 0: none */
 	unsigned impatient;
 	bool strict;			/* seccomp strict mode, which we emulate */
 	cpu_set_t affinity;
@@ -342,6 +343,8 @@ void rec_signal_waited(struct rec_task *t, bool found);
 
 /* One signal after the other, and the program does not get on. */
 bool rec_signal_standing(const struct rec_task *t);
+/* Has a fatal one waited long enough for a point that has a name? */
+bool rec_signal_overdue(const struct rec_task *t);
 
 bool rec_not_moved(const struct rec_task *t, const struct regs *regs);
 bool rec_same_point(const struct regs *a, const struct regs *b);

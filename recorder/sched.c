@@ -326,6 +326,8 @@ static struct err *event_stop(struct recorder *rec, struct rec_task *t)
 		rec_signal_waited(t, false);	/* the signal comes now */
 	else if (named)
 		slice_over(t);
+	else if (t->state == TASK_READY && rec_signal_overdue(t))
+		return run_user(rec, t);
 	else if (t->state == TASK_READY)
 		return rec_run_user(rec, t, 0);
 	else

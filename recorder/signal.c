@@ -10,8 +10,9 @@
  *                                                        system call, which is taken back:
  *                                                        AT_SYSCALL
  *
- * A signal without a handler changes nothing the program can see, so it passes at once: ignored
- * and stopping ones without an event, fatal ones with a note.
+ * A signal without a handler changes nothing the program can see, so it passes at once, without an event.  A fatal one waits like those that are
+ * handled: where a program hung that was ended from outside is what its user wants to see.  Where no point can be named for FATAL_MAX_NS,
+ * it ends nowhere, that is, in the replay, after its last event.
  *
  * Delivery is real: the kernel builds the frame (PTRACE_SINGLESTEP with the signal stops at the
  * handler's first instruction), and frame and registers go into the trace.
@@ -342,6 +343,13 @@ static bool overtaken(const struct rec_task *t, int sig)
 	return sig < SIGRTMIN_KERNEL && (SIGBIT(sig) & stops) && (pending_signals(t->tid) & SIGBIT(SIGCONT));
 }
 
+/*
+ * How long a signal that strikes in computing code waits for a point that has a name: up to PATIENCE_MAX_NS, less where
+ * that was in vain before, and not at all in a task that only computes; now and then it is tried again.
+ */
+enum { PATIENCE_MAX_NS = 3000000, PATIENCE_MIN_NS = 100000, TRY_AGAIN = 64, SLOW_NS = 200000, MUCH_NS = 50000000, STANDING_MAX = 3,
+       FATAL_MAX_NS = 1000000000 };
+
 void rec_signals_resend(struct recorder *rec, struct rec_task *t)
 {
 	(void)rec;
@@ -353,13 +361,13 @@ void rec_signals_resend(struct recorder *rec, struct rec_task *t)
 		syscall(SYS_tgkill, t->pid, t->tid, t->deferred[i].si_signo);
 	}
 	t->deferred_n = 0;
+	t->fatal_ns = 0;
 }
 
-/*
- * How long a signal that strikes in computing code waits for a point that has a name: up to PATIENCE_MAX_NS, less where
- * that was in vain before, and not at all in a task that only computes; now and then it is tried again.
- */
-enum { PATIENCE_MAX_NS = 3000000, PATIENCE_MIN_NS = 100000, TRY_AGAIN = 64, SLOW_NS = 200000, MUCH_NS = 50000000, STANDING_MAX = 3 };
+bool rec_signal_overdue(const struct rec_task *t)
+{
+	return t->deferred_n && t->fatal_ns && rec_now_ns() - t->fatal_ns > FATAL_MAX_NS;
+}
 
 void rec_signal_waited(struct rec_task *t, bool found)
 {
@@ -481,8 +489,10 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 		place = sync ? TRACE_AT_FAULT : t->at_syscall ? TRACE_AT_SYSCALL : TRACE_AT_LAST;
 	else
 		place = sync ? TRACE_AT_FAULT : TRACE_AT_NOWHERE;
-	if (fate == FATE_FATAL)
+	if (fate == FATE_FATAL && (place != TRACE_AT_NOWHERE || resent || t->deferred_n == DEFERRED_MAX))
 		return deliver_fatal(rec, t, sig, &info, place, &regs);
+	if (fate == FATE_FATAL && !t->fatal_ns)
+		t->fatal_ns = rec_now_ns();
 	own = info.si_code != SI_KERNEL && info.si_code != SI_TIMER ? 0 : own_time_due(t, place == TRACE_AT_LAST || place == TRACE_AT_SYSCALL);
 	if (own) {
 		t->patience_ns = own;

@@ -295,6 +295,7 @@ static struct err *event_before(struct replay *r, uint32_t serial, uint64_t n, s
 static struct err *before_event(struct replay *r, uint32_t serial, const struct last_event *e, struct rp_pos *back)
 {
 	struct replay_break b = { .kind = REPLAY_BREAK, .addr = e->call, .len = 1 };
+	const struct rp_checkpoint *near;
 	struct rp_hop hop = { 0 };
 	struct rp_task *t;
 
@@ -303,8 +304,9 @@ static struct err *before_event(struct replay *r, uint32_t serial, const struct 
 	back->legs_n = 0;
 	if (!e->call)
 		return rp_goto(r, back);
+	near = nearest(r, back);	/* the task comes there once, at the end of its computing */
 	back->pending = false;
-	TRY(rp_goto(r, back));
+	TRY(rp_goto(r, near && near->pos.where == back->where ? &near->pos : back));
 	t = rp_task_find(r, serial);
 	if (t && patches_with(&t->mm->patches, e->call)) {	/* it is come to for each buffered call, too */
 		struct rp_pos p = { .where = e->n - 1, .pending = true };
