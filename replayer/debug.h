@@ -583,8 +583,9 @@ bool rp_places_blocked(struct rp_task *t, const struct rp_set *s, uint64_t addr,
 bool rp_places_overlap(struct rp_task *t, const struct rp_places *p, uint64_t addr, unsigned len);
 /* Where the task is, and nowhere else: rp_places_at() may be beyond the end of the loop. */
 void rp_place_here(struct replay *r, struct rp_task *t, struct rp_places *p, unsigned set);
-/* loops.c: of code[0..len) at pc, where the loops that pc is in are left to, the innermost first; returns how many, max at most. */
-unsigned rp_loop_exits(const uint8_t *code, size_t len, uint64_t pc, uint64_t *ret, unsigned max);
+/* loops.c: of code[0..len) at pc, the loops that pc is in, the innermost first; returns how many, max at most. */
+struct rp_loop { uint64_t head, exit; };	/* where the branch back goes to; what follows it, 0: not known */
+unsigned rp_loops(const uint8_t *code, size_t len, uint64_t pc, struct rp_loop *ret, unsigned max);
 /* An instruction of Capstone's id: does nothing go on behind it? */
 bool rp_goes_elsewhere(unsigned id);
 /* Around where the task is. */

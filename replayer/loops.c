@@ -1,5 +1,5 @@
 /*
- * loops.c - where the loops that an instruction is in end.
+ * loops.c - where the loops that an instruction is in begin, and where they end.
  *
  * Only by decoding on from it: what follows a conditional branch and what one goes to are instructions, what follows another jump may be
  * data.
@@ -40,7 +40,7 @@ static uint64_t target(csh cs, const cs_insn *insn)
 	return cs_insn_group(cs, insn, CS_GRP_JUMP) && op->type == X86_OP_IMM ? (uint64_t)op->imm : 0;
 }
 
-unsigned rp_loop_exits(const uint8_t *code, size_t len, uint64_t pc, uint64_t *ret, unsigned max)
+unsigned rp_loops(const uint8_t *code, size_t len, uint64_t pc, struct rp_loop *ret, unsigned max)
 {
 	uint64_t end = pc + len, at = pc, first = pc;	/* first: of the loop that was left last */
 	csh cs = decoder();
@@ -60,9 +60,9 @@ unsigned rp_loop_exits(const uint8_t *code, size_t len, uint64_t pc, uint64_t *r
 			f.at[f.n++] = to;
 		if (rp_goes_elsewhere(insn->id))
 			at = nearest(&f, at);
-		if (to && to <= first && at) {
+		if (to && to <= first) {
 			first = to;
-			ret[n++] = at;
+			ret[n++] = (struct rp_loop){ to, at };
 		}
 	}
 	if (insn)

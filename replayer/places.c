@@ -3,7 +3,7 @@
  *
  * Only addresses that are instructions for certain: the task's own, what follows it in memory, what the function that it is in
  * begins with (known from the call that left its return address on the stack) up to it, return addresses, and what the loops that it
- * is in are left to.
+ * is in begin with or are left to.
  */
 #include <capstone/capstone.h>
 #include <stdlib.h>
@@ -191,12 +191,13 @@ static void from_function(struct replay *r, struct rp_task *t, struct rp_places 
 	add(r, t, p, start, &(struct code){ at, n }, set);
 }
 
-/* Return addresses; the innermost tells where the function begins. */
-static void from_stack(struct replay *r, struct rp_task *t, struct rp_places *p, unsigned set)
+/* Return addresses; the innermost tells where the function begins.  True: it did. */
+static bool from_stack(struct replay *r, struct rp_task *t, struct rp_places *p, unsigned set)
 {
 	uint64_t words[STACK_WORDS], pc = t->regs.rip;	/* pc: and then that of the call that led there */
 	size_t n = tracee_read_some(t->real, t->regs.rsp, words, sizeof(words)) / 8;
 	unsigned callers = 0, len;
+	bool own = false;
 
 	for (size_t i = 0; i < n && callers < CALLERS_MAX; i++) {
 		uint8_t call[5];
@@ -210,34 +211,44 @@ static void from_stack(struct replay *r, struct rp_task *t, struct rp_places *p,
 			continue;
 		if (words[i] < t->mm->solid_start || words[i] >= t->mm->solid_end)
 			continue;
-		if (callers < 2 && start < pc && pc - start < FUNCTION_MAX)
+		if (callers < 2 && start < pc && pc - start < FUNCTION_MAX) {
 			from_function(r, t, p, start, pc, set);
+			own |= callers == 0;
+		}
 		rp_places_at(r, t, p, words[i], set);
 		pc = words[i] - sizeof(call);
 		callers++;
 	}
+	return own;
 }
 
-/* Behind the loops that the task is in: what is executed seldom costs little to count. */
-static void from_loops(struct replay *r, struct rp_task *t, struct rp_places *p, unsigned set)
+enum { LOOPS = 4 };
+
+static unsigned loops(struct rp_task *t, struct rp_loop ret[LOOPS])
 {
-	enum { CODE = 2048, EXITS = 4 };
-	uint64_t pc = t->regs.rip, exits[EXITS];
+	enum { CODE = 2048 };
+	uint64_t pc = t->regs.rip;
 	uint8_t code[CODE];
 	size_t n = tracee_read_some(t->real, pc, code, sizeof(code));
-	unsigned k;
 
 	patch_hide(&t->mm->patches, pc, code, n);
-	k = rp_loop_exits(code, n, pc, exits, EXITS);
-	for (unsigned i = 0; i < k; i++)
-		rp_places_at(r, t, p, exits[i], set);
+	return rp_loops(code, n, pc, ret, LOOPS);
 }
 
 void rp_places_near(struct replay *r, struct rp_task *t, struct rp_places *p, unsigned set)
 {
+	struct rp_loop loop[LOOPS];
+	unsigned n = loops(t, loop);
+
 	rp_places_at(r, t, p, t->regs.rip, set);
-	from_loops(r, t, p, set);
-	from_stack(r, t, p, set);
+	/* behind the loops that the task is in: what is executed seldom costs little to count */
+	for (unsigned i = 0; i < n; i++) {
+		if (loop[i].exit)
+			rp_places_at(r, t, p, loop[i].exit, set);
+	}
+	/* where the function was not called directly, like main(), of what is before the task only its loop is known */
+	if (!from_stack(r, t, p, set) && n && loop[0].head < t->regs.rip)
+		from_function(r, t, p, loop[0].head, t->regs.rip, set);
 }
 
 unsigned rp_places_set(struct replay *r, const struct rp_task *t, const struct rp_places *p)

@@ -29,23 +29,38 @@ enum { AT = 0x401000 };
 
 static void test_exits(void **state)
 {
-	uint64_t ret[8];
+	struct rp_loop ret[8];
 
 	(void)state;
-	assert_int_equal(rp_loop_exits(nest + 0x0a, sizeof(nest) - 0x0a, AT + 0x0a, ret, 8), 2);
-	assert_int_equal(ret[0], AT + 0x16);
-	assert_int_equal(ret[1], AT + 0x1b);
-	assert_int_equal(rp_loop_exits(nest + 0x0a, sizeof(nest) - 0x0a, AT + 0x0a, ret, 1), 1);
-	assert_int_equal(rp_loop_exits(nest + 0x04, sizeof(nest) - 0x04, AT + 0x04, ret, 8), 1);	/* the inner one begins later */
-	assert_int_equal(ret[0], AT + 0x1b);
-	assert_int_equal(rp_loop_exits(nest + 0x1b, sizeof(nest) - 0x1b, AT + 0x1b, ret, 8), 0);
-	assert_int_equal(rp_loop_exits(nest + 0x0a, 8, AT + 0x0a, ret, 8), 0);				/* cut off */
+	assert_int_equal(rp_loops(nest + 0x0a, sizeof(nest) - 0x0a, AT + 0x0a, ret, 8), 2);
+	assert_int_equal(ret[0].exit, AT + 0x16);
+	assert_int_equal(ret[1].exit, AT + 0x1b);
+	assert_int_equal(ret[0].head, AT + 0x06);
+	assert_int_equal(ret[1].head, AT + 0x04);
+	assert_int_equal(rp_loops(nest + 0x0a, sizeof(nest) - 0x0a, AT + 0x0a, ret, 1), 1);
+	assert_int_equal(rp_loops(nest + 0x04, sizeof(nest) - 0x04, AT + 0x04, ret, 8), 1);	/* the inner one begins later */
+	assert_int_equal(ret[0].exit, AT + 0x1b);
+	assert_int_equal(rp_loops(nest + 0x1b, sizeof(nest) - 0x1b, AT + 0x1b, ret, 8), 0);
+	assert_int_equal(rp_loops(nest + 0x0a, 8, AT + 0x0a, ret, 8), 0);				/* cut off */
+}
+
+/* 1: inc %eax; mov %eax,(%rdi); jmp 1b; data */
+static void test_endless(void **state)
+{
+	static const uint8_t endless[] = { 0xff, 0xc0, 0x89, 0x07, 0xeb, 0xfa, 0x06, 0x06 };
+	struct rp_loop ret[8];
+
+	(void)state;
+	assert_int_equal(rp_loops(endless + 2, sizeof(endless) - 2, AT + 2, ret, 8), 1);
+	assert_int_equal(ret[0].head, AT);
+	assert_int_equal(ret[0].exit, 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_exits),
+		cmocka_unit_test(test_endless),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
