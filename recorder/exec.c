@@ -87,21 +87,22 @@ static struct err *to_first_instruction(struct recorder *rec, struct rec_task *t
 static struct err *prepare(struct recorder *rec, struct rec_task *t, const struct regs *regs)
 {
 	static const uint8_t insn[2] = { 0x0f, 0x05 };
-	struct inject in = { .tid = t->tid, .site = regs->rip, .stash = rec_stash, .ctx = rec };
 	uint8_t saved[2];
 	int64_t ret, brk;
 
 	TRY(tracee_read(t->tid, regs->rip, saved, sizeof(saved)));
 	TRY(tracee_write(t->tid, regs->rip, insn, sizeof(insn)));
 	if (rec->meta.cpuid_trapped && !rec->meta.marked)
-		TRY(inject_call(&in, &ret, SYS_arch_prctl, ARCH_SET_CPUID, 0, 0, 0, 0, 0));
-	TRY(inject_call(&in, &brk, SYS_brk, 0, 0, 0, 0, 0, 0));
+		TRY(rec_inject_at(rec, t, regs->rip, &ret, SYS_arch_prctl, (const uint64_t[6]){ ARCH_SET_CPUID }));
+	TRY(rec_inject_at(rec, t, regs->rip, &brk, SYS_brk, (const uint64_t[6]){ 0 }));
 	t->mm->brk = (uint64_t)brk;
-	TRY(inject_call(&in, &ret, SYS_mmap, FIXED_PAGE, FIXED_END - FIXED_PAGE, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0));
+	TRY(rec_inject_at(rec, t, regs->rip, &ret, SYS_mmap, (const uint64_t[6]){
+			  FIXED_PAGE, FIXED_END - FIXED_PAGE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, (uint64_t)-1 }));
 	if (ret == FIXED_PAGE) {
 		TRY(rec_buffer_exec(rec, t));
-		TRY(inject_call(&in, &ret, SYS_mprotect, FIXED_PAGE, FIXED_STATE - FIXED_PAGE, PROT_READ | PROT_EXEC, 0, 0, 0));
+		TRY(rec_inject_at(rec, t, regs->rip, &ret, SYS_mprotect, (const uint64_t[6]){
+				  FIXED_PAGE, FIXED_STATE - FIXED_PAGE, PROT_READ | PROT_EXEC }));
 	}
 	TRY(tracee_write(t->tid, regs->rip, saved, sizeof(saved)));
 	if (ret != 0)
@@ -339,6 +340,6 @@ struct err *rec_exec(struct recorder *rec, struct rec_task *t)
 	t->last = regs;
 	t->birth = regs;
 	t->at_syscall = false;
-	t->state = TASK_READY;
+	rec_task_ready(t);
 	return tracee_sigmask_get(t->tid, &t->sigmask);
 }

@@ -137,7 +137,7 @@ struct rec_task {
 	int status;		/* STOPPED: what waitpid said */
 	bool vfork_sleeps;	/* waits in the kernel for its vfork child */
 	bool in_syscall, enter_written, exiting, exit_written, in_group_stop;
-	bool ended;		/* state and status are of its end, which a call of ours has met */
+	bool ended;		/* state and status are of its end, which whoever waited for another stop has met */
 	bool every_call;	/* has a seccomp filter of its own: stop by PTRACE_SYSCALL */
 	bool started;		/* its first exec is done: what it does is recorded */
 	struct rec_mm *mm;
@@ -301,6 +301,12 @@ void rec_task_exited(struct recorder *rec, struct rec_task *t, int status);
 struct err *rec_loop(struct recorder *rec);
 /* Resume; it is RUNNING then, or about to die. */
 struct err *rec_resume(struct rec_task *t, int request, int sig);
+/* So waitpid said.  A last stop is not told again: what is being done then fails with &err_gone, and the end is handled next. */
+void rec_task_stopped(struct rec_task *t, int status);
+/* It can go on in user mode; not after its last stop. */
+void rec_task_ready(struct rec_task *t);
+/* A zombie, or gone.  A leader is not reported while other threads are there. */
+bool rec_task_is_dead(pid_t tid);
 /* Wait until this task stops, however long.  False when it died instead. */
 struct err *rec_wait_task(struct recorder *rec, struct rec_task *t, int *status_ret);
 /* Let it go on in user mode, with a signal or 0, until it stops. */
@@ -314,7 +320,8 @@ struct err *rec_syscall_entry(struct recorder *rec, struct rec_task *t);
 struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t);
 /* From an entry stop: do not make the call; the task is READY in front of the instruction. */
 struct err *rec_syscall_abort(struct recorder *rec, struct rec_task *t, const struct regs *entry);
-/* Run a call of ours; the task is stopped on its way to user mode. */
+/* Run a call of ours, by the instruction at site, or in our page; the task is stopped on its way to user mode. */
+struct err *rec_inject_at(struct recorder *rec, struct rec_task *t, uint64_t site, int64_t *ret, long nr, const uint64_t args[6]);
 struct err *rec_inject(struct recorder *rec, struct rec_task *t, int64_t *ret, long nr, uint64_t a0,
 		       uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5);
 void rec_stash(void *ctx, pid_t tid, int sig, const siginfo_t *info);

@@ -153,7 +153,7 @@ bool rec_park_take(struct recorder *rec)
 	uint32_t baton = __atomic_load_n(&sh->baton, __ATOMIC_SEQ_CST);
 	struct rec_task *t = baton ? by_serial(rec, baton) : NULL;
 
-	if (t && t->state == TASK_RUNNING)
+	if (t && t->state == TASK_RUNNING && !rec_task_is_dead(t->tid))
 		return false;
 	if (!baton && !__atomic_compare_exchange_n(&sh->baton, &baton, BATON_RECORDER, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		return false;
@@ -442,7 +442,7 @@ struct err *rec_park_stop(struct recorder *rec, struct rec_task *t)
 	switch (tracee_stop_kind(t->status)) {
 	case STOP_SECCOMP:
 		t->park_waits = true;
-		t->state = TASK_READY;
+		rec_task_ready(t);
 		return NULL;
 	case STOP_SIGNAL:
 		return parked_signal(rec, t, turn);

@@ -21,11 +21,27 @@ enum { SLICE_NS = 5000000, YIELDS = 3, PREEMPT_NS = 15000000 };
 
 struct err *rec_resume(struct rec_task *t, int request, int sig)
 {
-	struct err *err = tracee_resume(t->tid, request, sig);
+	struct err *err;
 
+	if (t->ended)		/* its last stop has been heard of, and is handled first */
+		return NULL;
+	err = tracee_resume(t->tid, request, sig);
 	t->state = TASK_RUNNING;	/* when it is gone its death will be reported */
 	err_catch(&err, ERR_GONE);
 	return err;
+}
+
+void rec_task_stopped(struct rec_task *t, int status)
+{
+	t->state = TASK_STOPPED;
+	t->status = status;
+	t->ended = tracee_stop_kind(status) == STOP_EXIT || tracee_stop_kind(status) == STOP_EXITED;
+}
+
+void rec_task_ready(struct rec_task *t)
+{
+	if (!t->ended)
+		t->state = TASK_READY;
 }
 
 static void note_status(struct recorder *rec, pid_t tid, int status)
@@ -33,8 +49,9 @@ static void note_status(struct recorder *rec, pid_t tid, int status)
 	struct rec_task *t = rec_task_find(rec, tid);
 
 	if (t) {
-		t->state = TASK_STOPPED;
-		t->status = status;
+		rec_task_stopped(t, status);
+	} else if (tracee_stop_kind(status) == STOP_EXIT) {	/* killed with who made it, of which we have not heard, nor shall */
+		ptrace(PTRACE_CONT, tid, NULL, NULL);
 	} else if (WIFSTOPPED(status) && rec->early_n < sizeof(rec->early) / sizeof(rec->early[0])) {
 		rec->early[rec->early_n].tid = tid;
 		rec->early[rec->early_n++].status = status;
@@ -57,16 +74,22 @@ static bool wait_any(struct recorder *rec, bool block, bool ticks)
 	return true;
 }
 
+/*
+ * Killed between two of our requests, it may have come to its last stop unheard, and been sent on from there: of a leader one hears nothing more
+ * then until its threads, which wait for us, have gone.
+ */
 struct err *rec_wait_task(struct recorder *rec, struct rec_task *t, int *status_ret)
 {
-	struct err *err = tracee_wait(t->tid, status_ret);
-
-	if (err)
-		return err;
+	if (t->ended)
+		*status_ret = t->status;
+	else
+		while (waitpid(t->tid, status_ret, __WALL) != t->tid) {
+			if (errno != EINTR || rec_task_is_dead(t->tid))
+				return &err_gone;
+		}
 	/* What it did in user mode has no event yet: nobody may run before that is written. */
 	rec->first = t;
-	t->state = TASK_STOPPED;
-	t->status = *status_ret;
+	rec_task_stopped(t, *status_ret);
 	return NULL;
 }
 
@@ -160,7 +183,8 @@ static bool wait_parking(struct recorder *rec, uint64_t start, uint64_t preempt)
 			if (rec_others_ready(rec, NULL))
 				rec_park_hold(rec);
 		}
-		if ((stopped || rec->shared->seq != rec->park_seq) && rec_park_take(rec)) {
+		t = stopped ? NULL : rec_park_turn(rec);
+		if ((stopped || rec->shared->seq != rec->park_seq || (t && rec_task_is_dead(t->tid))) && rec_park_take(rec)) {
 			if (rec->first)
 				rec->first->ran_ns += ran;
 			rec_park_events(rec);

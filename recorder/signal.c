@@ -191,7 +191,7 @@ static struct err *trap_handle(struct recorder *rec, struct rec_task *t, int sig
 	rec_write(rec, t, TRACE_TRAP, 0, regs, 0);
 	t->last = after;
 	t->at_syscall = false;
-	t->state = TASK_READY;
+	rec_task_ready(t);
 	if (insn != TRAP_RDTSCP && len == 2)
 		rec_buffer_site(rec, t, regs->rip, insn == TRAP_CPUID ? PATCH_CPUID : PATCH_TSC);
 	return NULL;
@@ -284,7 +284,7 @@ static struct err *deliver_to_handler(struct recorder *rec, struct rec_task *t, 
 	rec_write(rec, t, TRACE_SIGNAL, place, regs, sig);
 	t->last = after;
 	t->at_syscall = false;
-	t->state = TASK_READY;
+	rec_task_ready(t);
 	return NULL;
 }
 

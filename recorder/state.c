@@ -163,8 +163,7 @@ static struct err *run_to(struct recorder *rec, struct rec_task *t, uint64_t add
 			asked = ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) == 0;
 	}
 	rec->first = t;
-	t->state = TASK_STOPPED;
-	t->status = status;
+	rec_task_stopped(t, status);
 	TRY(tracee_write(t->tid, addr, &saved, 1));
 	TRY(tracee_regs_get(t->tid, &regs));
 	*hit = tracee_stop_kind(status) == STOP_SIGNAL && WSTOPSIG(status) == SIGTRAP && regs.rip == addr + 1;
@@ -329,7 +328,7 @@ struct err *rec_name_point(struct recorder *rec, struct rec_task *t, bool *named
 	TRY(tracee_regs_get(t->tid, &regs));
 	if (rec_not_moved(t, &regs)) {
 		*named = true;
-		t->state = TASK_READY;
+		rec_task_ready(t);
 		return NULL;
 	}
 	rec_buffer_close(t);	/* what it meets from here on is a stop */
@@ -338,7 +337,7 @@ struct err *rec_name_point(struct recorder *rec, struct rec_task *t, bool *named
 	if (!err && !met)
 		err = to_good_place(rec, t, &regs, &good, &met);
 	if (!met)	/* else stepping met something: it is handled as any stop */
-		t->state = TASK_READY;
+		rec_task_ready(t);
 	if (err || met || !good) {	/* !good: an event of its own comes next, or another place a little later */
 		tracee_maps_deinit(&maps);
 		return err;

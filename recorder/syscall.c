@@ -46,18 +46,23 @@ void rec_stash(void *ctx, pid_t tid, int sig, const siginfo_t *info)
 		t->deferred[t->deferred_n++] = *info;
 }
 
+struct err *rec_inject_at(struct recorder *rec, struct rec_task *t, uint64_t site, int64_t *ret, long nr, const uint64_t args[6])
+{
+	struct inject in = { .tid = t->tid, .site = site, .stash = rec_stash, .ctx = rec };
+	struct err *err;
+
+	if (t->ended)
+		return &err_gone;
+	err = inject_call(&in, ret, nr, args[0], args[1], args[2], args[3], args[4], args[5]);
+	if (in.end)
+		rec_task_stopped(t, in.end);
+	return err;
+}
+
 struct err *rec_inject(struct recorder *rec, struct rec_task *t, int64_t *ret, long nr, uint64_t a0,
 		       uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5)
 {
-	struct inject in = { .tid = t->tid, .site = FIXED_INJECT, .stash = rec_stash, .ctx = rec };
-	struct err *err = inject_call(&in, ret, nr, a0, a1, a2, a3, a4, a5);
-
-	if (in.end) {
-		t->ended = true;
-		t->state = TASK_STOPPED;
-		t->status = in.end;
-	}
-	return err;
+	return rec_inject_at(rec, t, FIXED_INJECT, ret, nr, (const uint64_t[]){ a0, a1, a2, a3, a4, a5 });
 }
 
 struct err *rec_syscall_abort(struct recorder *rec, struct rec_task *t, const struct regs *entry)
@@ -80,7 +85,7 @@ struct err *rec_syscall_abort(struct recorder *rec, struct rec_task *t, const st
 	t->last = regs;
 	t->at_syscall = true;
 	t->in_syscall = false;
-	t->state = TASK_READY;
+	rec_task_ready(t);
 	return tracee_regs_set(t->tid, &regs);
 }
 
@@ -352,7 +357,7 @@ static struct err *yield(struct recorder *rec, struct rec_task *t)
 	t->in_syscall = false;
 	rec_write(rec, t, TRACE_SYSCALL, 0, &t->call.entry, 0);
 	t->last = regs;
-	t->state = TASK_READY;
+	rec_task_ready(t);
 	t->run_since_ns = 0;
 	return NULL;
 }
@@ -552,7 +557,7 @@ struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t)
 	rec_write(rec, t, TRACE_SYSCALL, 0, &t->call.entry, ret);
 	t->last = regs;
 	t->at_syscall = false;
-	t->state = TASK_READY;
+	rec_task_ready(t);
 	if (begins_again(ret))
 		return NULL;
 	if (t->call.stub)

@@ -310,6 +310,7 @@ struct err *rec_task_cloned(struct recorder *rec, struct rec_task *parent)
 	struct clone_request req = clone_request(parent);
 	struct rec_task *child;
 	unsigned long tid;
+	struct err *err;
 	int status;
 
 	if (ptrace(PTRACE_GETEVENTMSG, parent->tid, NULL, &tid) < 0)
@@ -318,17 +319,20 @@ struct err *rec_task_cloned(struct recorder *rec, struct rec_task *parent)
 	child_inherit(rec, child, parent, req.flags);
 	if (req.flags & CLONE_CHILD_CLEARTID)
 		child->clear_tid = req.child_tid;
-	TRY(child_first_stop(rec, child->tid, &status));
-	if (tracee_stop_kind(status) != STOP_EVENT) {	/* killed at birth */
-		child->state = TASK_STOPPED;
-		child->status = status;
+	err = child_first_stop(rec, child->tid, &status);
+	if (!err && tracee_stop_kind(status) != STOP_EVENT) {	/* killed at birth */
+		rec_task_stopped(child, status);
 	} else {
-		child->state = TASK_READY;
-		TRY(tracee_regs_get(child->tid, &child->last));
+		rec_task_ready(child);
+		if (!err)
+			err = tracee_regs_get(child->tid, &child->last);
 		child->birth = child->last;
 		if (!(req.flags & CLONE_VM))
 			rec_park_forked(child);
 	}
+	if (err_catch(&err, ERR_GONE))	/* ... since: its end will have an event, so it must be known */
+		child->state = TASK_RUNNING;
+	TRY(err);
 	if (parent->started)
 		write_new_task(rec, parent, child, &req);
 	parent->vfork_sleeps = (req.flags & CLONE_VFORK) != 0;
@@ -367,7 +371,7 @@ static unsigned exit_writes(struct rec_task *t, uint64_t *addr)
 }
 
 /* Zombie or gone: /proc/TID/stat, third field. */
-static bool task_is_dead(pid_t tid)
+bool rec_task_is_dead(pid_t tid)
 {
 	char path[64], text[512], *end;
 	int fd;
@@ -397,15 +401,13 @@ static void exit_settle(struct rec_task *t)
 		int status;
 
 		if (waitpid(t->tid, &status, __WALL | WNOHANG) == t->tid) {
-			t->state = TASK_STOPPED;
-			t->status = status;
+			rec_task_stopped(t, status);
 			return;
 		}
-		if (i >= 3 && task_is_dead(t->tid)) {
+		if (i >= 3 && rec_task_is_dead(t->tid)) {
 			if (t->tid != t->pid || waitpid(t->tid, &status, __WALL | WNOHANG) != t->tid)
 				return;
-			t->state = TASK_STOPPED;
-			t->status = status;
+			rec_task_stopped(t, status);
 			return;
 		}
 		if (i > 20)

@@ -48,7 +48,7 @@ struct err *calls_fill(struct rp_task *t, const struct trace_event *ev, const st
 	TRY(calls_used(t, ev));
 	if (process_vm_writev(t->real, local, 2, remote, 2, 0) != (ssize_t)(e->data_len + sizeof(ends)))
 		return errno == ESRCH ? &err_gone : err_os(errno, "cannot write a replayed process's buffer");
-	t->mm->calls = true;
+	t->mm->calls = t->serial;
 	return NULL;
 }
 
@@ -92,7 +92,7 @@ struct err *calls_used(struct rp_task *t, const struct trace_event *ev)
 		TRY(tracee_read(t->real, ends[0], &next, sizeof(next)));
 		return diverge(t, ev, "before it, expected system call %d (buffered), found none", next.nr);
 	}
-	t->mm->calls = false;
+	t->mm->calls = 0;
 	return NULL;
 }
 
@@ -269,7 +269,7 @@ struct err *calls_drain(struct replay *r, struct rp_task *t, const struct trace_
 	struct err *err;
 	siginfo_t info;
 
-	if (!t->mm->calls)
+	if (t->mm->calls != t->serial)	/* where all are killed, others may come to their ends first */
 		return NULL;
 	TRY(tracee_read(t->real, FIXED_STATE + offsetof(struct buf_state, pos), ends, sizeof(ends)));
 	while (ends[0] < ends[1]) {
@@ -289,6 +289,6 @@ struct err *calls_drain(struct replay *r, struct rp_task *t, const struct trace_
 		}
 		TRY(tracee_read(t->real, FIXED_STATE + offsetof(struct buf_state, pos), ends, sizeof(ends)));
 	}
-	t->mm->calls = false;
+	t->mm->calls = 0;
 	return NULL;
 }

@@ -21,6 +21,7 @@
  *   range.c       the ways out of a line's code
  *   catch.c       stops that are no breakpoints: system calls, forks, execs, signals, ends
  *   shown.c       which processes are reported
+ *   end.c         where the recording ends for a debugger
  *   inspect.c, look.c  what debuggers ask of a stopped replay
  */
 #ifndef REPLAYER_DEBUG_H
@@ -215,6 +216,7 @@ struct rp_debug {
 	bool breakable;			/* or not: after one the next hop fails with rp_stopped, and the move is given up */
 	uint32_t current;
 	uint32_t last_task;	/* of the last event that was applied */
+	struct rp_end { uint64_t where; bool known, only; int status; } end;	/* end.c: is there the end, and the process's status */
 	struct rp_back_step back_step;
 	bool in_strings;		/* step through them */
 	struct rp_shown *shown;
@@ -528,6 +530,10 @@ void rp_worker_end(struct rp_worker *w);
 /* solib.c */
 /* Is at addr a place of the dynamic loader for debuggers, where t only comes when libraries come or go? */
 bool rp_solib_place(const struct rp_task *t, uint64_t addr);
+
+/* end.c */
+/* Is the event that has been read (and reached, if there is a way to it) the end of all that is shown? */
+bool rp_at_end(struct replay *r);
 
 /* unwritten.c */
 /* Is the debugger only interested in writes to memory, so that the next has sense? */

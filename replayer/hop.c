@@ -124,7 +124,7 @@ bool rp_event_runs(const struct trace_event *ev, const struct rp_task *t)
 		return ev->place == TRACE_AT_SYSCALL || ev->place == TRACE_AT_FAULT || ev->place == TRACE_AT_STATE;
 	case TRACE_CALLS:		/* buffered calls that are left over */
 	case TRACE_EXIT:
-		return t && t->mm && t->mm->calls;
+		return t && t->mm && t->mm->calls == t->serial;
 	default:
 		return false;
 	}

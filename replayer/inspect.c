@@ -395,23 +395,6 @@ static struct err *moved(struct replay *r, struct err *err, struct replay_stop *
 	return err;
 }
 
-/* The recording of the shown processes ends: do not let the last one go. */
-static bool at_end(struct replay *r)
-{
-	struct rp_task *t;
-
-	if (!r->ev_read || r->ev.kind != TRACE_EXIT)
-		return false;
-	t = rp_task_find(r, r->ev.task);
-	if (!t || !replay_shown(r, t->rec_pid))
-		return false;
-	for (const struct rp_task *o = r->tasks; o; o = o->next) {
-		if (o != t && replay_shown(r, o->rec_pid))
-			return false;
-	}
-	return true;
-}
-
 /* Is this hop a stop for the debugger? */
 static bool is_stop(struct replay *r, const struct rp_hop *hop, const struct rp_before *before, struct replay_stop *ret)
 {
@@ -452,7 +435,7 @@ static struct err *forward_hop(struct replay *r, bool step, unsigned exits, stru
 	struct err *err = rp_next(r);
 	struct rp_before before;
 
-	if (err_catch(&err, ERR_END) || (!err && at_end(r))) {
+	if (err_catch(&err, ERR_END) || (!err && rp_at_end(r))) {
 		*ret = (struct replay_stop){ .kind = REPLAY_STOP_END };
 		*hop = (struct rp_hop){ .kind = HOP_END };
 		*done = true;
@@ -653,13 +636,13 @@ struct err *replay_step_back(struct replay *r, int tid, struct replay_stop *ret)
 	return moved(r, err, ret);
 }
 
-/* Whose place is it after an event?  The task's that did it, else the one's that goes on. */
-static void choose_current(struct replay *r)
+/* Whose place is it after an event?  The task's that did it, else the one's that goes on; none does at the end. */
+static void choose_current(struct replay *r, bool end)
 {
 	const struct rp_task *last = rp_task_find(r, r->debug->last_task);
 	const struct rp_task *next = r->ev_read ? rp_task_find(r, r->ev.task) : NULL;
 
-	if (last && !last->in_call && replay_shown(r, last->rec_pid))
+	if (last && (!last->in_call || (end && !r->pending)) && replay_shown(r, last->rec_pid))
 		r->debug->current = last->serial;
 	else if (next && replay_shown(r, next->rec_pid))
 		r->debug->current = next->serial;
@@ -682,7 +665,7 @@ struct err *replay_seek(struct replay *r, uint64_t event, struct replay_stop *re
 	} else {
 		while (!err && r->where < p.where && ret->kind == REPLAY_STOP_STEP) {
 			err = rp_next(r);
-			if (err_catch(&err, ERR_END) || (!err && at_end(r)))
+			if (err_catch(&err, ERR_END) || (!err && rp_at_end(r)))
 				ret->kind = REPLAY_STOP_END;
 			else if (!err)
 				err = rp_chain_hop(r, 0, &hop);
@@ -693,6 +676,6 @@ struct err *replay_seek(struct replay *r, uint64_t event, struct replay_stop *re
 		}
 	}
 	if (!err)
-		choose_current(r);
+		choose_current(r, ret->kind == REPLAY_STOP_END);
 	return moved(r, err, ret);
 }

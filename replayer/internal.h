@@ -48,7 +48,7 @@ struct rp_mm {
 	struct rp_grow *grow;
 	struct patches patches;	/* calls that jump to the hook: abi/buffer.h */
 	bool new_patches;	/* catch.c has not seen them all */
-	bool calls;		/* records were put into its buffer; not known whether all are used up */
+	uint32_t calls;		/* serial of the task whose records were put into its buffer; 0: all are used up, for certain */
 	void *auxv;		/* of its exec, for debuggers */
 	size_t auxv_len;
 	struct rp_int3 *int3;	/* breakpoints that are in its memory now: breaks.c */

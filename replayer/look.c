@@ -44,11 +44,3 @@ bool replay_xstate_component(const struct replay *r, unsigned n, unsigned *at_re
 	*size_ret = leaf.eax;
 	return leaf.eax && leaf.ebx + leaf.eax <= TRACEE_XSTATE_MAX;
 }
-
-bool replay_end_status(const struct replay *r, int *status_ret)
-{
-	if (!r->ev_read || r->ev.kind != TRACE_EXIT)
-		return false;
-	*status_ret = (int)r->ev.ret;
-	return true;
-}

@@ -344,7 +344,7 @@ static struct err *compare(struct rp_task *t, const struct trace_event *ev)
 	if (!regs_equal(&t->regs, &ev->regs))
 		return diverge_regs(t, ev, &t->regs);
 	if (t->from_hook)	/* it has none left */
-		t->mm->calls = false;
+		t->mm->calls = 0;
 	else
 		TRY(calls_used(t, ev));
 	t->regs.orig_rax = (uint64_t)-1;
