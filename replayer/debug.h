@@ -216,7 +216,7 @@ struct rp_debug {
 	bool breakable;			/* or not: after one the next hop fails with rp_stopped, and the move is given up */
 	uint32_t current;
 	uint32_t last_task;	/* of the last event that was applied */
-	struct rp_end { uint64_t where; bool known, only; int status; } end;	/* end.c: is there the end, and the process's status */
+	struct rp_end { uint64_t where; unsigned left; bool only; int status; } end;	/* end.c: is there the end of so many tasks (0: unknown), and the process's status */
 	struct rp_back_step back_step;
 	bool in_strings;		/* step through them */
 	struct rp_shown *shown;

@@ -45,9 +45,9 @@ static bool only_ends(struct replay *r, unsigned left)
 	struct rp_end *e = &r->debug->end;
 	struct err *err;
 
-	if (e->known && e->where == r->where)
+	if (e->left == left && e->where == r->where)
 		return e->only;
-	*e = (struct rp_end){ .known = true, .where = r->where };
+	*e = (struct rp_end){ .left = left, .where = r->where };
 	err = look(r, left, e);
 	e->only &= !err;
 	err_free(err);
@@ -75,7 +75,7 @@ bool replay_end_status(const struct replay *r, int *status_ret)
 {
 	const struct rp_end *e = &r->debug->end;
 
-	if (!e->known || e->where != r->where || !e->only)
+	if (!e->left || e->where != r->where || !e->only)
 		return false;
 	*status_ret = e->status;
 	return true;
