@@ -4,13 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* One write(2) a line, so lines of several processes do not mix. */
-static void log_line(const char *fmt, va_list ap)
+static void log_line(const char *head, const char *fmt, va_list ap)
 {
-	char line[1024] = "hindsight: ";
-	size_t start = strlen(line);
+	char line[1024];
+	size_t start = (size_t)snprintf(line, sizeof(line), "%s", head);
 	int n = vsnprintf(line + start, sizeof(line) - start - 1, fmt, ap);
 	size_t len = start + (n < 0 ? 0 : (size_t)n);
 
@@ -26,7 +27,7 @@ void log_warn(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	log_line(fmt, ap);
+	log_line("hindsight: ", fmt, ap);
 	va_end(ap);
 }
 
@@ -41,11 +42,15 @@ int log_debugging(void)
 
 void log_debug(const char *fmt, ...)
 {
+	struct timespec now;
+	char head[64];
 	va_list ap;
 
 	if (!log_debugging())
 		return;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	snprintf(head, sizeof(head), "hindsight: %lld.%06ld ", (long long)now.tv_sec, now.tv_nsec / 1000);
 	va_start(ap, fmt);
-	log_line(fmt, ap);
+	log_line(head, fmt, ap);
 	va_end(ap);
 }

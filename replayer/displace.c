@@ -13,16 +13,27 @@
 #include "replayer/far.h"
 #include "replayer/tables.h"
 
-/* call *...: ff /2; the jump through the same is ff /4 */
-static enum displace_last call_kind(const uint8_t *code, unsigned size)
+/* Behind a prefix (bnd, notrack) and REX: where is ff, the opcode of indirect calls and jumps? */
+static unsigned opcode_at(const uint8_t *code)
 {
-	unsigned rex = (code[0] & 0xf0) == 0x40, modrm = rex + 1;
+	unsigned prefix = code[0] == 0xf2 || code[0] == 0x3e;
 
-	if (modrm >= size || code[rex] != 0xff || (code[modrm] >> 3 & 7) != 2)
+	return prefix + ((code[prefix] & 0xf0) == 0x40);
+}
+
+/* call *...: ff /2; the jump through the same is ff /4, which needs no word in reach: nothing is pushed before its fault. */
+static enum displace_last indirect_kind(const uint8_t *code, unsigned size)
+{
+	unsigned at = opcode_at(code), modrm = at + 1;
+	bool jump = modrm < size && (code[modrm] >> 3 & 7) == 4;
+
+	if (modrm >= size || code[at] != 0xff || (!jump && ((code[modrm] >> 3 & 7) != 2 || code[0] == 0xf2 || code[0] == 0x3e)))
 		return DISPLACE_PLAIN;
-	if (code[modrm] >> 6 == 3)
-		return (code[modrm] & 7) == 4 && !(code[0] & rex) ? DISPLACE_PLAIN : DISPLACE_CALL_TO;
-	return (code[modrm] & 0xc7) == 5 ? DISPLACE_CALL_TO : DISPLACE_CALL_MEMORY;
+	if (code[modrm] >> 6 == 3 && (code[modrm] & 7) == 4 && !(at && code[at - 1] & 1 && (code[at - 1] & 0xf0) == 0x40))
+		return DISPLACE_PLAIN;	/* through rsp */
+	if (jump)
+		return DISPLACE_JMP_TO;
+	return code[modrm] >> 6 == 3 || (code[modrm] & 0xc7) == 5 ? DISPLACE_CALL_TO : DISPLACE_CALL_MEMORY;
 }
 
 static enum displace_last branch_kind(const uint8_t *code, unsigned size)
@@ -33,7 +44,7 @@ static enum displace_last branch_kind(const uint8_t *code, unsigned size)
 		return DISPLACE_JMP;
 	if ((code[0] >= 0x70 && code[0] <= 0x7f && size == 2) || (code[0] == 0x0f && code[1] >= 0x80 && code[1] <= 0x8f && size == 6))
 		return DISPLACE_JCC;
-	return code[0] == 0xe8 && size == 5 ? DISPLACE_CALL : call_kind(code, size);
+	return code[0] == 0xe8 && size == 5 ? DISPLACE_CALL : indirect_kind(code, size);
 }
 
 static void note(struct displaced *d, const cs_insn *insn)
@@ -102,7 +113,7 @@ static bool decode(pid_t tid, uint64_t addr, unsigned want, bool any, struct dis
 		if (!site_can_move(cs, insn)) {
 			ret->last = branch_kind(text, insn->size);
 			good = ret->last != DISPLACE_PLAIN && (any || ret->last != DISPLACE_CALL_MEMORY);
-			if (good && ret->last != DISPLACE_RET && ret->last < DISPLACE_CALL_TO)
+			if (good && ret->last != DISPLACE_RET && ret->last < DISPLACE_JMP_TO)
 				ret->target = (uint64_t)insn->detail->x86.operands[0].imm;
 		}
 		note(ret, insn);
@@ -142,17 +153,17 @@ static bool put_jump(uint8_t *out, unsigned *len, uint64_t at, uint64_t target)
 	return near;
 }
 
-/* The call of `size' bytes as a jump. */
+/* The indirect call or jump of `size' bytes as a jump. */
 static bool put_jump_to(const struct displaced *d, const uint8_t *insn, unsigned size, uint64_t at, uint8_t *out, unsigned *len)
 {
-	unsigned modrm = ((insn[0] & 0xf0) == 0x40) + 1u;
+	unsigned modrm = opcode_at(insn) + 1;
 	int64_t word;
 	int32_t rel;
 
 	memcpy(out + *len, insn, size);
 	out[*len + modrm] = (uint8_t)((insn[modrm] & 0xc7) | 4 << 3);
 	*len += size;
-	if (insn[modrm] >> 6 == 3)
+	if ((insn[modrm] & 0xc7) != 5)
 		return true;
 	memcpy(&rel, insn + size - 4, 4);
 	word = (int64_t)(d->site.addr + d->site.len) + rel - (int64_t)(at + *len);
@@ -180,6 +191,8 @@ static bool put_branch(const struct displaced *d, const uint8_t *insn, uint64_t 
 		near = put_jump(out, len, at, d->target);
 		out[*len - SITE_JUMP] = (uint8_t)(0x80 | condition);
 		return near;
+	case DISPLACE_JMP_TO:
+		return put_jump_to(d, insn, size, at, out, len);
 	case DISPLACE_CALL_MEMORY:
 		return false;
 	default:		/* push low; mov dword [rsp + 4], high; jmp */

@@ -8,8 +8,8 @@
 
 enum { DISPLACE_MAX = SITE_MAX + 40 };
 
-/* CALL_TO: through a register or a word of code's neighbourhood (RIP-relative); CALL_MEMORY: through any other word. */
-enum displace_last { DISPLACE_PLAIN = 0, DISPLACE_RET, DISPLACE_JMP, DISPLACE_JCC, DISPLACE_CALL, DISPLACE_CALL_TO, DISPLACE_CALL_MEMORY };
+/* JMP_TO: through any register or word; CALL_TO: through a register or a word of code's neighbourhood (RIP-relative); CALL_MEMORY: through any other word. */
+enum displace_last { DISPLACE_PLAIN = 0, DISPLACE_RET, DISPLACE_JMP, DISPLACE_JCC, DISPLACE_CALL, DISPLACE_JMP_TO, DISPLACE_CALL_TO, DISPLACE_CALL_MEMORY };
 
 struct displaced {
 	struct site site;
