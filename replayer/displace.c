@@ -124,9 +124,17 @@ static bool decode(pid_t tid, uint64_t addr, unsigned want, bool any, struct dis
 	return good;
 }
 
+/* endbr64; (bnd) jmp *word(%rip): an entry of a linkage table, which is come to from its beginning. */
+static bool is_linkage(const struct site *s)
+{
+	const uint8_t *jump = s->bytes + 4;
+
+	return s->n == 2 && !memcmp(s->bytes, "\xf3\x0f\x1e\xfa", 4) && jump[opcode_at(jump)] == 0xff && jump[opcode_at(jump) + 1] == 0x25;
+}
+
 static bool nobody_comes_into(pid_t tid, const struct site *s, uint64_t start, uint64_t end)
 {
-	return s->n == 1 || (site_nobody_branches(tid, s->addr, s->addr + s->len) && nobody_jumps_into(tid, s, start, end) &&
+	return s->n == 1 || is_linkage(s) || (site_nobody_branches(tid, s->addr, s->addr + s->len) && nobody_jumps_into(tid, s, start, end) &&
 			     !far_branches_into(tid, start, end, s->addr, s->addr + s->len));
 }
 
