@@ -228,14 +228,14 @@ bool rp_gate_solid(struct rp_task *t, uint64_t addr)
 	return !err && good;
 }
 
-/* A string instruction with rep or repne: not movsd, endbr64 and the like, where these prefixes are part of the opcode. */
+/* Or rather: has such a prefix.  Stores with one (movdqu) are not to be moved, either: seen to diverge beside watched pages. */
 static bool may_repeat(const uint8_t *insn)
 {
-	bool rep = false;
-
-	for (; *insn == 0x66 || *insn == 0x67 || (*insn & 0xf0) == 0x40 || *insn == 0x2e || *insn == 0x3e || *insn == 0xf2 || *insn == 0xf3; insn++)
-		rep |= *insn == 0xf2 || *insn == 0xf3;
-	return rep && ((*insn >= 0x6c && *insn <= 0x6f) || (*insn >= 0xa4 && *insn <= 0xa7) || (*insn >= 0xaa && *insn <= 0xaf));
+	if (!memcmp(insn, "\xf3\x0f\x1e\xfa", 4))	/* endbr64 */
+		return false;
+	while (*insn == 0x66 || *insn == 0x67 || (*insn & 0xf0) == 0x40 || *insn == 0x2e || *insn == 0x3e)
+		insn++;
+	return *insn == 0xf2 || *insn == 0xf3;
 }
 
 bool rp_gate_possible(struct rp_task *t, uint64_t addr, unsigned *len_ret)
