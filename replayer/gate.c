@@ -228,7 +228,10 @@ bool rp_gate_solid(struct rp_task *t, uint64_t addr)
 	return !err && good;
 }
 
-/* Or rather: has such a prefix.  Stores with one (movdqu) are not to be moved, either: seen to diverge beside watched pages. */
+/*
+ * Has it the prefix of rep or repne, of which endbr64 alone is known to be harmless?  With movsd and the like moved, too, a replay diverged
+ * beside watched pages (bench/places.py on the recording of cli/gdb_places, seed 744); why is not known.
+ */
 static bool may_repeat(const uint8_t *insn)
 {
 	if (!memcmp(insn, "\xf3\x0f\x1e\xfa", 4))	/* endbr64 */
