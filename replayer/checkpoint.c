@@ -291,13 +291,23 @@ static struct err *take_shared(struct replay *r, struct rp_checkpoint *c)
 	return err;
 }
 
-/* In order of time, newest first. */
+/*
+ * In order of time, newest first.  A way with many stops takes longer than that of a neighbour, which came here without: the clock stays
+ * between its neighbours', or they would seem to be no time apart and go first when they get thinned.
+ */
 static void insert(struct rp_debug *d, struct rp_checkpoint *c)
 {
-	struct rp_checkpoint **p = &d->newest;
+	struct rp_checkpoint **p = &d->newest, *newer = NULL;
 
-	while (*p && !rp_pos_leads(&(*p)->pos, &c->pos))
-		p = &(*p)->older;
+	while (*p && !rp_pos_leads(&(*p)->pos, &c->pos)) {
+		newer = *p;
+		p = &newer->older;
+	}
+	if (newer && c->clock_ns > newer->clock_ns)
+		c->clock_ns = newer->clock_ns;
+	if (*p && c->clock_ns < (*p)->clock_ns)
+		c->clock_ns = (*p)->clock_ns;
+	d->clock_ns = c->clock_ns;
 	c->older = *p;
 	*p = c;
 	d->checkpoints++;
