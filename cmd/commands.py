@@ -699,6 +699,15 @@ def _on_a_breakpoint():
     return any(place.address == pc for b in gdb.breakpoints() if b.enabled for place in getattr(b, 'locations', None) or ())
 
 
+def _minds_libraries():
+    """Does the user want to see each loading of a library on the way back, too?"""
+    def minds(b):
+        if b.type == getattr(gdb, 'BP_CATCHPOINT', None):
+            return re.search('(un)?load of ', gdb.execute('info breakpoints %d' % b.number, to_string=True))
+        return '_dl_debug_state' in (b.location or '')
+    return gdb.parameter('stop-on-solib-events') or any(b.enabled and minds(b) for b in gdb.breakpoints())
+
+
 def _on_resume(event):
     global _enabled, _resumed
     if not _resumed:
@@ -707,7 +716,8 @@ def _on_resume(event):
         if gdb.selected_thread() is not None:
             locking = '+' if gdb.parameter('scheduler-locking') in ('on', 'step') else ''
             over = '!' if _on_a_breakpoint() else ''
-            gdb.execute('monitor thread %d%s%s%s' % (gdb.selected_thread().ptid[1], locking, over, _for_threads()), to_string=True)
+            minds = '*' if _minds_libraries() else ''
+            gdb.execute('monitor thread %d%s%s%s%s' % (gdb.selected_thread().ptid[1], locking, over, minds, _for_threads()), to_string=True)
 
 
 def _re_enable(known):

@@ -88,6 +88,8 @@ struct server {
 	int tid_named;			/* by the last Hc, which gdb does not repeat after a stop; 0: any */
 	bool lock_told;			/* scheduler-locking is on */
 	bool over;			/* the next step is one off a breakpoint */
+	bool libraries_late;		/* nobody minds if a move back tells of libraries where it ends only */
+	bool backwards;			/* the last move was, and the replay's breakpoints are those for it */
 	int tid_locked;			/* during a move: stops in other threads are none */
 	bool listing;			/* the last packet asked the same of another thread */
 	struct replay_stop last;	/* what `?' answers */
@@ -138,7 +140,7 @@ void process_ended(struct server *s, int pid);
 void process_let_go(struct server *s, int pid);
 /* What was set goes to the replay; again before a move, where processes have come to share their memory, or no longer do. */
 struct err *process_breaks(struct server *s) __must_check;
-void process_going(struct server *s);
+void process_going(struct server *s, bool back);
 /* Those that have not been forked yet, where this is: "_gone PID" lines. */
 void process_gone(struct server *s, struct reply *o);
 void process_libraries_told(struct server *s);
@@ -217,6 +219,8 @@ bool link_changed(struct server *s);
 /* Over its libraries. */
 uint64_t link_sum(struct server *s);
 bool link_settled(struct server *s);
+/* Where the loader stops for debuggers in the process of that thread, 0: not known; and a condition that holds where it does so for an unloading. */
+uint64_t link_place(struct server *s, int tid, unsigned *unloading);
 /* monitor.c */
 handler do_monitor;
 

@@ -198,6 +198,24 @@ bool link_settled(struct server *s)
 	return !space || (get(s, space + 24, &state, sizeof(state)) && state == 0);
 }
 
+uint64_t link_place(struct server *s, int tid, unsigned *unloading)
+{
+	enum { EQUAL = 0x13, REF32 = 0x19, CONST8 = 0x22, CONST64 = 0x25, END = 0x27, LEN = 14, RT_DELETING = 2 };
+	uint8_t cond[2 + LEN] = { 0, LEN, CONST64, 0, 0, 0, 0, 0, 0, 0, 0, REF32, CONST8, RT_DELETING, EQUAL, END };
+	uint64_t space, brk = 0;
+	int before = s->tid;
+
+	s->tid = tid;
+	space = debug_of(s);
+	if (!space || !get(s, space + 16, &brk, sizeof(brk)))
+		brk = 0;
+	s->tid = before;
+	for (unsigned i = 0; i < 8; i++)
+		cond[3 + i] = (uint8_t)((space + 24) >> (56 - 8 * i));
+	*unloading = brk ? replay_condition(s->r, cond, sizeof(cond)) : 0;
+	return brk;
+}
+
 bool link_changed(struct server *s)
 {
 	uint64_t sum, space = debug_of(s), brk = 0;

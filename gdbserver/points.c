@@ -54,6 +54,8 @@ bool points_threads(struct server *s, const char *text)
 	end += s->lock_told;
 	s->over = *end == '!';
 	end += s->over;
+	s->libraries_late = *end != '*';
+	end += !s->libraries_late;
 	if (!(*end || s->only_n) || (s->only_text && !strcmp(s->only_text, text)))
 		return false;
 	free(s->only_text);

@@ -38,17 +38,44 @@ void process_told(struct server *s, int pid)
 
 enum { ALL_MAX = 2 * BREAKS_MAX, WATCH_PIECE = 248 };
 
+/* One of its threads, where it is there; else 0. */
+static int thread_of(const struct server *s, int pid)
+{
+	int found = 0;
+	static struct replay_task tasks[TASKS_MAX];
+	unsigned n = replay_tasks(s->r, true, tasks, TASKS_MAX);
+
+	for (unsigned i = 0; i < n && i < TASKS_MAX; i++) {
+		if (tasks[i].pid == pid && (!found || tasks[i].tid == pid))
+			found = tasks[i].tid;
+	}
+	return found;
+}
+
+/*
+ * gdb's breakpoint in the loader, which is for libraries to come.  On the way back they only go, mostly: each stop there would be a search of its
+ * own, and what has gone can be told at the end (resume.c: tell_later()).  Those that come, where they were unloaded, are told there.
+ */
+static unsigned loader_condition(struct server *s, const struct replay_break *b)
+{
+	unsigned unloading;
+	int tid = s->backwards && b->kind == REPLAY_BREAK && !b->cond ? thread_of(s, b->pid) : 0;
+
+	return tid && link_place(s, tid, &unloading) == b->addr ? unloading : 0;
+}
+
 /* A large watchpoint is several. */
 static struct err *add(struct server *s, struct replay_break *all, unsigned *n, const struct replay_break *b, int pid)
 {
 	uint64_t most = b->kind >= REPLAY_WRITE && b->len > WATCH_PIECE ? WATCH_PIECE : b->len, at = 0;
+	unsigned cond = loader_condition(s, b);
 
 	do {
 		if (*n == ALL_MAX)
 			return err_new(ERR_UNSUPPORTED, "more than %d breakpoints and pieces of watchpoints at once", ALL_MAX);
 		all[*n] = *b;
 		all[*n].pid = pid;
-		all[*n].cond = points_condition(s, b);
+		all[*n].cond = cond ? cond : points_condition(s, b);
 		all[*n].addr = b->addr + at;
 		all[(*n)++].len = b->len - at < most ? b->len - at : most;
 		at += most;
@@ -78,10 +105,11 @@ struct err *process_breaks(struct server *s)
 	return replay_breaks(s->r, all, n);
 }
 
-void process_going(struct server *s)
+void process_going(struct server *s, bool back)
 {
-	bool shared = s->shared || s->breaks_later;
+	bool shared = s->shared || s->breaks_later || s->backwards != (back && s->libraries_late);
 
+	s->backwards = back && s->libraries_late;
 	for (unsigned k = 0; k < s->known_n && !shared; k++)
 		shared = replay_shares_memory(s->r, s->known[k].pid) != 0;
 	if (shared)
@@ -105,20 +133,6 @@ void process_ended(struct server *s, int pid)
 {
 	replay_show_end(s->r, pid);
 	unknown(s, pid);
-}
-
-/* One of its threads, where it is there; else 0. */
-static int thread_of(const struct server *s, int pid)
-{
-	int found = 0;
-	static struct replay_task tasks[TASKS_MAX];
-	unsigned n = replay_tasks(s->r, true, tasks, TASKS_MAX);
-
-	for (unsigned i = 0; i < n && i < TASKS_MAX; i++) {
-		if (tasks[i].pid == pid && (!found || tasks[i].tid == pid))
-			found = tasks[i].tid;
-	}
-	return found;
 }
 
 /* Where it has not been forked yet it is only out of the way: it comes again. */

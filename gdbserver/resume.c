@@ -232,6 +232,14 @@ static bool tell_later(struct server *s)
 	return true;
 }
 
+static void stopped_later(struct server *s, const struct replay_stop *stop, bool arrived)
+{
+	s->later.set = true;
+	s->later.stop = *stop;
+	s->later.arrived = arrived;
+	tell_later(s);
+}
+
 /* A fork whose child the debugger has already: it went back over it, or saw it before.  The end of a process that it has never seen. */
 static bool is_known(const struct server *s, const struct replay_stop *stop)
 {
@@ -257,7 +265,7 @@ static void go(struct server *s, int tid, bool alone, bool step, uint64_t start,
 	s->shown.tid = 0;
 	if (lldb_told(s) || tell_later(s))
 		return;
-	process_going(s);
+	process_going(s, false);
 	replay_interrupt_from(s->r, packet_interrupts(s));
 	if (monitor_armed(s) && close_vfork(s))
 		return;
@@ -267,10 +275,7 @@ static void go(struct server *s, int tid, bool alone, bool step, uint64_t start,
 			stopped(s, err, &stop);
 			return;
 		}
-		s->later.set = true;
-		s->later.stop = stop;
-		s->later.arrived = stop.kind == REPLAY_STOP_STEP;
-		tell_later(s);
+		stopped_later(s, &stop, stop.kind == REPLAY_STOP_STEP);
 		return;
 	}
 	if (replay_copy_goes_on(s->r) && !packet_console(s, copy_note))
@@ -388,7 +393,7 @@ void do_back(struct server *s, const char *p, size_t len)
 	s->shown.tid = 0;
 	if (lldb_told(s) || tell_later(s))
 		return;
-	process_going(s);
+	process_going(s, true);
 	replay_interrupt_from(s->r, packet_interrupts(s));
 	if (monitor_armed(s)) {
 		go(s, 0, false, false, 0, 0);
@@ -406,6 +411,8 @@ void do_back(struct server *s, const char *p, size_t len)
 	replay_catch(s->r, &s->catching);
 	if (!err && stop.kind == REPLAY_STOP_EXIT)
 		tell_process(s, stop.tid);
+	else if (!err && s->backwards)
+		stopped_later(s, &stop, false);
 	else
 		stopped(s, err, &stop);
 	unlock(s);

@@ -16,6 +16,7 @@
  *   parallel.c    ... looking for the last stop on several processors
  *   back.c        backwards
  *   intervals.c   ... between which checkpoints
+ *   empty.c       ... and where it need not be looked for again
  *   lent.c        memory that debuggers ask for
  *   point.c       positions that debuggers keep, and as text
  *   range.c       the ways out of a line's code
@@ -29,7 +30,7 @@
 
 #include <signal.h>
 
-enum { WATCHES_MAX = 1024, DEBUG_REGISTERS = 4, RP_SAMPLES = 8, RP_RENAMED = 16 };
+enum { WATCHES_MAX = 1024, DEBUG_REGISTERS = 4, RP_SAMPLES = 8, RP_RENAMED = 16, RP_EMPTY = 32 };
 
 #define RP_NO_LIMIT (1ull << 62)
 
@@ -209,6 +210,8 @@ struct rp_debug {
 	unsigned names_made;
 	struct rp_renamed { struct rp_pos old, now; } renamed[RP_RENAMED];	/* timeline.c: a ring of the last */
 	unsigned renamed_n;
+	struct rp_empty { uint64_t key; struct rp_pos from, end; bool inclusive; } empty[RP_EMPTY];	/* empty.c: a ring; inclusive: nor at the end */
+	unsigned empty_next;
 	bool skip;			/* the next run begins at a point whose instruction has been counted */
 	bool skip_int3;			/* ... whose breakpoint, if there is one, has been looked at */
 	bool unvisited;			/* the last run ended by an interrupt, maybe at a breakpoint that nobody has looked at */
@@ -511,6 +514,12 @@ struct err *rp_scan(struct replay *r, const struct rp_pos *end, bool inclusive, 
 /* intervals.c */
 /* Before the present.  Interrupts end it. */
 struct err *rp_last_stop(struct replay *r, struct rp_found *ret) __must_check;
+
+/* empty.c: what has been looked through in vain, for what is a stop at present. */
+void rp_empty_add(struct replay *r, const struct rp_pos *from, const struct rp_pos *end, bool inclusive);
+/* Is nothing before end (or, inclusive, at it)?  Then up to here; else NULL. */
+const struct rp_pos *rp_empty_before(const struct replay *r, const struct rp_pos *end, bool inclusive);
+void rp_empty_free(struct rp_debug *d);
 
 /* parallel.c */
 enum { RP_WORKERS_MAX = 7, RP_WORKERS_ANY = 1000 };

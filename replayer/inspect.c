@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -99,6 +100,7 @@ void rp_debug_stop(struct replay *r)
 		free(d->renamed[i].old.legs);
 		free(d->renamed[i].now.legs);
 	}
+	rp_empty_free(d);
 	rp_lent_deinit(d);
 	for (unsigned i = 0; i < d->conds_n; i++)
 		free(d->conds[i].bytes);
@@ -395,14 +397,40 @@ static struct err *moved(struct replay *r, struct err *err, struct replay_stop *
 	return err;
 }
 
+/* At the end, who ended all: others may have run on a little before they were killed. */
+static const struct rp_task *who_ended(const struct replay *r, const struct rp_task *last)
+{
+	for (const struct rp_task *t = r->tasks; t; t = t->next) {
+		if (t->rec_pid == last->rec_pid && t->in_call && t->in_nr == SYS_exit_group)
+			return t;
+	}
+	return last;
+}
+
+/* Whose place is it after an event?  The task's that did it, else the one's that goes on; none does at the end. */
+static void choose_current(struct replay *r, bool end)
+{
+	const struct rp_task *last = rp_task_find(r, r->debug->last_task);
+	const struct rp_task *next = r->ev_read ? rp_task_find(r, r->ev.task) : NULL;
+
+	if (end && last)
+		last = who_ended(r, last);
+	if (last && (!last->in_call || (end && !r->pending)) && replay_shown(r, last->rec_pid))
+		r->debug->current = last->serial;
+	else if (next && replay_shown(r, next->rec_pid))
+		r->debug->current = next->serial;
+}
+
 /* Is this hop a stop for the debugger? */
 static bool is_stop(struct replay *r, const struct rp_hop *hop, const struct rp_before *before, struct replay_stop *ret)
 {
 	const struct replay_break *watch;
 
 	*ret = (struct replay_stop){ .kind = REPLAY_STOP_END };
-	if (hop->kind == HOP_END)
+	if (hop->kind == HOP_END) {
+		choose_current(r, true);
 		return true;
+	}
 	if (hop->t && replay_shown(r, hop->t->rec_pid))
 		r->debug->current = hop->t->serial;
 	if (rp_catch_hop(r, hop, before, false, ret))
@@ -439,6 +467,7 @@ static struct err *forward_hop(struct replay *r, bool step, unsigned exits, stru
 		*ret = (struct replay_stop){ .kind = REPLAY_STOP_END };
 		*hop = (struct rp_hop){ .kind = HOP_END };
 		*done = true;
+		choose_current(r, true);
 		return NULL;
 	}
 	rp_catch_before(r, &before);
@@ -634,18 +663,6 @@ struct err *replay_step_back(struct replay *r, int tid, struct replay_stop *ret)
 		r->debug->back_step.set = false;
 	free(from.legs);
 	return moved(r, err, ret);
-}
-
-/* Whose place is it after an event?  The task's that did it, else the one's that goes on; none does at the end. */
-static void choose_current(struct replay *r, bool end)
-{
-	const struct rp_task *last = rp_task_find(r, r->debug->last_task);
-	const struct rp_task *next = r->ev_read ? rp_task_find(r, r->ev.task) : NULL;
-
-	if (last && (!last->in_call || (end && !r->pending)) && replay_shown(r, last->rec_pid))
-		r->debug->current = last->serial;
-	else if (next && replay_shown(r, next->rec_pid))
-		r->debug->current = next->serial;
 }
 
 struct err *replay_seek(struct replay *r, uint64_t event, struct replay_stop *ret)

@@ -2,7 +2,7 @@
  * intervals.c - the last stop before the present: between which checkpoints, and who looks there.
  *
  * The time between two checkpoints is an interval.  The newest are looked through first; several at once, where there are
- * processors (parallel.c); and not at all, where nothing that is watched was written (unwritten.c).
+ * processors (parallel.c); and not at all, where nothing that is watched was written (unwritten.c), or where that was done before (empty.c).
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -48,6 +48,20 @@ static void give_out(struct intervals *in, const struct rp_checkpoint *c)
 	in->next++;
 }
 
+/* What was looked through before is passed. */
+static void pass_empty(struct replay *r, struct intervals *in)
+{
+	const struct rp_pos *from = rp_empty_before(r, &in->end, in->next);
+
+	if (from) {
+		const struct rp_checkpoint *c = rp_checkpoint_before(r, from, false);
+
+		rp_pos_copy(&in->end, from);
+		in->end_ns = c ? c->clock_ns : 0;
+		in->next++;
+	}
+}
+
 /* Where the next begins; NULL: there is none. */
 static struct err *next_interval(struct replay *r, struct intervals *in, struct rp_checkpoint **ret)
 {
@@ -55,8 +69,10 @@ static struct err *next_interval(struct replay *r, struct intervals *in, struct 
 	bool unwritten = true;
 
 	for (*ret = NULL; unwritten; ) {
-		struct rp_checkpoint *c = rp_checkpoint_before(r, &in->end, true);
+		struct rp_checkpoint *c;
 
+		pass_empty(r, in);
+		c = rp_checkpoint_before(r, &in->end, true);
 		if (!c || in->end.where < rp_first(r))
 			return NULL;
 		unwritten = false;
@@ -95,9 +111,9 @@ static struct err *lengthen(struct replay *r, const struct intervals *in, struct
 {
 	while (in->end_ns < (*c)->clock_ns + in->lane_ns && (*c)->pos.where >= rp_first(r)) {
 		struct rp_checkpoint *older = rp_checkpoint_before(r, &(*c)->pos, true);
-		bool unwritten = !older;
+		bool unwritten = !older || rp_empty_before(r, &(*c)->pos, true);
 
-		if (older && in->possible)
+		if (!unwritten && in->possible)
 			TRY(rp_unwritten(r, older, (*c)->tasks, (*c)->pos.where, &unwritten));
 		if (unwritten)
 			break;
@@ -161,6 +177,8 @@ static struct err *look_here(struct replay *r, struct intervals *in, const struc
 
 	if (!err)
 		err = rp_scan(r, end, number != 0, &f);
+	if (!err && !f.found && !rp_debug_interrupted(r))
+		rp_empty_add(r, from, end, number != 0);
 	if (!err)
 		found(in, &f, number);
 	return err;
@@ -174,6 +192,8 @@ static struct err *lane_done(struct replay *r, struct intervals *in, struct lane
 
 	if (rp_worker_answer(r, l->worker, &f)) {
 		log_debug("worker %u answers", l->number);
+		if (!f.found && !rp_debug_interrupted(r))
+			rp_empty_add(r, &l->from, &l->end, true);
 		found(in, &f, l->number);
 	} else {
 		log_debug("a worker failed");
