@@ -14,11 +14,24 @@ static uint64_t mix(uint64_t hash, uint64_t word)
 	return XXH3_64bits_withSeed(&word, sizeof(word), hash);
 }
 
+/* In whatever order they were set. */
+static uint64_t breaks_key(const struct rp_set *s)
+{
+	uint64_t sum = s->n;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct replay_break *b = &s->b[i];
+
+		sum += mix(mix(mix((uint64_t)b->pid << 32 | b->kind, b->addr), b->len), (uint64_t)b->cond << 32 | b->call);
+	}
+	return sum;
+}
+
 /* All that decides what is a stop. */
 static uint64_t stops_key(const struct rp_debug *d)
 {
 	const struct replay_catch *c = &d->catching;
-	uint64_t h = mix(d->user, d->first);
+	uint64_t h = mix(breaks_key(d->sets[d->user]), d->first);
 
 	h = mix(h, c->fork | c->vfork_done << 1 | c->exec << 2 | c->ends << 3 | c->threads << 4);
 	h = mix(h, c->pass_signals);

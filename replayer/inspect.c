@@ -669,6 +669,7 @@ struct err *replay_seek(struct replay *r, uint64_t event, struct replay_stop *re
 {
 	struct rp_debug *d = r->debug;
 	struct rp_pos p = { .where = event < rp_first(r) ? rp_first(r) : event };
+	struct rp_checkpoint *c;
 	struct err *err = NULL;
 	struct rp_hop hop;
 
@@ -680,6 +681,9 @@ struct err *replay_seek(struct replay *r, uint64_t event, struct replay_stop *re
 	if (!rp_pos_leads(&d->pos, &p) || d->nameless) {
 		err = rp_goto(r, &p);
 	} else {
+		c = rp_checkpoint_before(r, &p, false);
+		if (c && c->pos.where > r->where)	/* one that is on the way */
+			err = rp_checkpoint_restore(r, c);
 		while (!err && r->where < p.where && ret->kind == REPLAY_STOP_STEP) {
 			err = rp_next(r);
 			if (err_catch(&err, ERR_END) || (!err && rp_at_end(r)))
