@@ -210,7 +210,7 @@ struct rp_debug {
 	unsigned names_made;
 	struct rp_renamed { struct rp_pos old, now; } renamed[RP_RENAMED];	/* timeline.c: a ring of the last */
 	unsigned renamed_n;
-	struct rp_empty { uint64_t key; struct rp_pos from, end; bool inclusive; } empty[RP_EMPTY];	/* empty.c: a ring; inclusive: nor at the end */
+	struct rp_empty { uint64_t key; struct rp_pos from, end; bool inclusive; } empty[RP_EMPTY];	/* empty.c; key 0: none; inclusive: nor at the end */
 	unsigned empty_next;
 	bool skip;			/* the next run begins at a point whose instruction has been counted */
 	bool skip_int3;			/* ... whose breakpoint, if there is one, has been looked at */

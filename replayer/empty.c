@@ -76,6 +76,7 @@ void rp_empty_add(struct replay *r, const struct rp_pos *from, const struct rp_p
 {
 	struct rp_debug *d = r->debug;
 	struct rp_empty new = { .key = stops_key(d), .inclusive = inclusive };
+	unsigned at;
 
 	rp_pos_copy(&new.from, from);
 	rp_pos_copy(&new.end, end);
@@ -91,8 +92,12 @@ void rp_empty_add(struct replay *r, const struct rp_pos *from, const struct rp_p
 		new = both;
 		i = -1u;		/* it may have closed a gap */
 	}
-	drop(&d->empty[d->empty_next % RP_EMPTY]);
-	d->empty[d->empty_next++ % RP_EMPTY] = new;
+	for (at = 0; at < RP_EMPTY && d->empty[at].key; )
+		at++;
+	if (at == RP_EMPTY)
+		at = d->empty_next++ % RP_EMPTY;
+	drop(&d->empty[at]);
+	d->empty[at] = new;
 }
 
 const struct rp_pos *rp_empty_before(const struct replay *r, const struct rp_pos *end, bool inclusive)

@@ -9,8 +9,12 @@
 
 #include "replayer/internal.h"
 
-/* LANE_NS: so much time is worth a worker, or (FORCED_NS) when they are asked for, as tests do; short intervals are put together. */
-enum { LANE_NS = 120000000, FORCED_NS = 5000000, POLL_MS = 20 };
+/*
+ * So much time is worth a worker: as much as the search has taken until now, between these; or FORCED_NS, when they are asked for, as tests do.  Short
+ * intervals are put together.  Most stops are near: a long interval, looked through from its beginning, or a worker that has to be started, would
+ * make those late.
+ */
+enum { LANE_MIN_NS = 30000000, LANE_NS = 120000000, FORCED_NS = 5000000, POLL_MS = 20 };
 
 /* Numbers count from the newest. */
 struct lane {
@@ -28,7 +32,7 @@ struct intervals {
 	unsigned best_number;
 	struct lane lane[RP_WORKERS_MAX];
 	unsigned lanes;
-	uint64_t lane_ns;
+	uint64_t lane_ns, began_ns;
 };
 
 static const struct rp_task *tasks_at_end(struct replay *r, const struct intervals *in)
@@ -140,6 +144,17 @@ static bool next_is_here(const struct intervals *in)
 	return others;
 }
 
+/* Has the search taken long enough for workers? */
+static bool is_long(struct intervals *in)
+{
+	uint64_t ns = rp_now_ns() - in->began_ns;
+
+	if (rp_workers_forced())
+		return true;
+	in->lane_ns = ns < LANE_MIN_NS ? LANE_MIN_NS : ns > LANE_NS ? LANE_NS : ns;
+	return ns >= LANE_MIN_NS;
+}
+
 /* Intervals that are short are looked through sooner than given away.  *full: all lanes have work. */
 static struct err *feed_lanes(struct replay *r, struct intervals *in, bool *full)
 {
@@ -240,7 +255,7 @@ static struct err *look(struct replay *r, struct intervals *in, const struct rp_
 {
 	struct rp_pos from = { 0 }, end = { 0 };
 	unsigned number = in->next;
-	bool longer = number || in->end_ns > c->clock_ns + in->lane_ns, full;
+	bool longer = is_long(in) || in->end_ns > c->clock_ns + LANE_NS, full;
 	struct err *err;
 
 	rp_pos_copy(&from, &c->pos);	/* it may be thinned out meanwhile */
@@ -257,7 +272,7 @@ static struct err *look(struct replay *r, struct intervals *in, const struct rp_
 struct err *rp_last_stop(struct replay *r, struct rp_found *ret)
 {
 	struct intervals in = { .end_ns = r->debug->clock_ns, .possible = rp_unwritten_possible(r), .lanes = rp_workers(),
-				.lane_ns = rp_workers_forced() ? FORCED_NS : LANE_NS };
+				.lane_ns = FORCED_NS, .began_ns = rp_now_ns() };
 	struct err *err = NULL;
 
 	if (in.lanes > RP_WORKERS_MAX)
@@ -268,7 +283,7 @@ struct err *rp_last_stop(struct replay *r, struct rp_found *ret)
 		bool full = false;
 
 		err = hear_lanes(r, &in, false);
-		if (!err && !in.best.found && in.next)
+		if (!err && !in.best.found && in.next && is_long(&in))
 			err = feed_lanes(r, &in, &full);
 		if (!err && !in.best.found && !full)
 			err = next_interval(r, &in, &c);
