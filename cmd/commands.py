@@ -704,8 +704,8 @@ def _minds_libraries():
     def minds(b):
         if b.type == getattr(gdb, 'BP_CATCHPOINT', None):
             return re.search('(un)?load of ', gdb.execute('info breakpoints %d' % b.number, to_string=True))
-        return '_dl_debug_state' in (b.location or '')
-    return gdb.parameter('stop-on-solib-events') or any(b.enabled and minds(b) for b in gdb.breakpoints())
+        return re.match(r'\*|.*(_dl_debug_state|dl-debug)', b.location or '')     # what may be gdb's own place for it
+    return gdb.parameter('stop-on-solib-events') or any(b.enabled and b.visible and minds(b) for b in gdb.breakpoints())
 
 
 def _on_resume(event):

@@ -202,12 +202,16 @@ uint64_t link_place(struct server *s, int tid, unsigned *unloading)
 {
 	enum { EQUAL = 0x13, REF32 = 0x19, CONST8 = 0x22, CONST64 = 0x25, END = 0x27, LEN = 14, RT_DELETING = 2 };
 	uint8_t cond[2 + LEN] = { 0, LEN, CONST64, 0, 0, 0, 0, 0, 0, 0, 0, REF32, CONST8, RT_DELETING, EQUAL, END };
-	uint64_t space, brk = 0;
+	uint64_t space, brk = 0, next;
 	int before = s->tid;
+	int32_t version;
 
 	s->tid = tid;
 	space = debug_of(s);
 	if (!space || !get(s, space + 16, &brk, sizeof(brk)))
+		brk = 0;
+	/* dlmopen(): each name space has a state of its own */
+	if (brk && get(s, space, &version, sizeof(version)) && version > 1 && get(s, space + 40, &next, sizeof(next)) && next)
 		brk = 0;
 	s->tid = before;
 	for (unsigned i = 0; i < 8; i++)

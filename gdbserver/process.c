@@ -56,19 +56,26 @@ static int thread_of(const struct server *s, int pid)
  * gdb's breakpoint in the loader, which is for libraries to come.  On the way back they only go, mostly: each stop there would be a search of its
  * own, and what has gone can be told at the end (resume.c: tell_later()).  Those that come, where they were unloaded, are told there.
  */
-static unsigned loader_condition(struct server *s, const struct replay_break *b)
-{
-	unsigned unloading;
-	int tid = s->backwards && b->kind == REPLAY_BREAK && !b->cond ? thread_of(s, b->pid) : 0;
+struct loader { int pid; uint64_t place; unsigned unloading; };
 
-	return tid && link_place(s, tid, &unloading) == b->addr ? unloading : 0;
+static unsigned loader_condition(struct server *s, const struct replay_break *b, struct loader *l)
+{
+	if (!s->backwards || b->kind != REPLAY_BREAK || b->cond)
+		return 0;
+	if (l->pid != b->pid) {
+		int tid = thread_of(s, b->pid);
+
+		l->pid = b->pid;
+		l->place = tid ? link_place(s, tid, &l->unloading) : 0;
+	}
+	return l->place == b->addr ? l->unloading : 0;
 }
 
 /* A large watchpoint is several. */
-static struct err *add(struct server *s, struct replay_break *all, unsigned *n, const struct replay_break *b, int pid)
+static struct err *add(struct server *s, struct replay_break *all, unsigned *n, const struct replay_break *b, int pid, struct loader *l)
 {
 	uint64_t most = b->kind >= REPLAY_WRITE && b->len > WATCH_PIECE ? WATCH_PIECE : b->len, at = 0;
-	unsigned cond = loader_condition(s, b);
+	unsigned cond = loader_condition(s, b, l);
 
 	do {
 		if (*n == ALL_MAX)
@@ -87,11 +94,12 @@ static struct err *add(struct server *s, struct replay_break *all, unsigned *n, 
 struct err *process_breaks(struct server *s)
 {
 	static struct replay_break all[ALL_MAX];
+	struct loader l = { 0 };
 	unsigned n = 0;
 
 	s->breaks_later = false;
 	for (unsigned i = 0; i < s->breaks_n; i++)
-		TRY(add(s, all, &n, &s->breaks[i], s->breaks[i].pid));
+		TRY(add(s, all, &n, &s->breaks[i], s->breaks[i].pid, &l));
 	s->shared = false;
 	for (unsigned k = 0; k < s->known_n; k++) {
 		int other = replay_shares_memory(s->r, s->known[k].pid);
@@ -99,7 +107,7 @@ struct err *process_breaks(struct server *s)
 		s->shared |= other != 0;
 		for (unsigned i = 0; other && i < s->breaks_n; i++) {
 			if (s->breaks[i].pid == other)
-				TRY(add(s, all, &n, &s->breaks[i], s->known[k].pid));
+				TRY(add(s, all, &n, &s->breaks[i], s->known[k].pid, &l));
 		}
 	}
 	return replay_breaks(s->r, all, n);
@@ -107,9 +115,9 @@ struct err *process_breaks(struct server *s)
 
 void process_going(struct server *s, bool back)
 {
-	bool shared = s->shared || s->breaks_later || s->backwards != (back && s->libraries_late);
+	bool late = back && s->libraries_late && !s->lock_told, shared = s->shared || s->breaks_later || s->backwards != late;
 
-	s->backwards = back && s->libraries_late;
+	s->backwards = late;
 	for (unsigned k = 0; k < s->known_n && !shared; k++)
 		shared = replay_shares_memory(s->r, s->known[k].pid) != 0;
 	if (shared)

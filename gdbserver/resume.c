@@ -96,6 +96,13 @@ static bool is_others(struct server *s, const struct replay_stop *stop)
 	}
 }
 
+/* A stop before which a debugger may be told of libraries: it is about no process. */
+static bool is_plain(const struct replay_stop *stop)
+{
+	return is_for_all(stop) || stop->kind == REPLAY_STOP_BREAK || stop->kind == REPLAY_STOP_WATCH || stop->kind == REPLAY_STOP_SIGNAL ||
+		stop->kind == REPLAY_STOP_STEP || stop->kind == REPLAY_STOP_CALL_ENTRY || stop->kind == REPLAY_STOP_CALL_RETURN;
+}
+
 void put_stop(struct server *s, const struct replay_stop *stop)
 {
 	static const char *const watch_names[] = { [REPLAY_WRITE] = "watch", [REPLAY_READ] = "rwatch", [REPLAY_ACCESS] = "awatch" };
@@ -411,7 +418,7 @@ void do_back(struct server *s, const char *p, size_t len)
 	replay_catch(s->r, &s->catching);
 	if (!err && stop.kind == REPLAY_STOP_EXIT)
 		tell_process(s, stop.tid);
-	else if (!err && s->backwards)
+	else if (!err && s->backwards && !s->shown.tid && is_plain(&stop))
 		stopped_later(s, &stop, false);
 	else
 		stopped(s, err, &stop);
@@ -447,6 +454,7 @@ void do_run_again(struct server *s, const char *p, size_t len)
 
 	(void)p;
 	(void)len;
+	s->later.set = false;
 	err = replay_seek(s->r, 0, &stop);
 	stop.kind = REPLAY_STOP_STEP;
 	stopped(s, err, &stop);
@@ -465,6 +473,7 @@ void do_attach(struct server *s, const char *p, size_t len)
 		return;
 	}
 	replay_show(s->r, t.pid, true);
+	s->later.set = false;
 	s->last = stop;
 	threads_unchosen(s);
 	reply_text(&s->out, "T00thread:");

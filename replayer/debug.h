@@ -573,6 +573,8 @@ struct err *rp_tracked_hop(struct replay *r, unsigned set, bool step, struct rp_
 struct err *rp_lost(const struct replay *r);
 
 /* shown.c */
+/* The event from which on the process is not shown; 0: never. */
+uint64_t rp_shown_until(const struct replay *r, int pid);
 /* The first event after which a shown process is there. */
 uint64_t rp_first(const struct replay *r);
 /* Is this event the process's end, and has the debugger been told of it? */

@@ -397,14 +397,23 @@ static struct err *moved(struct replay *r, struct err *err, struct replay_stop *
 	return err;
 }
 
-/* At the end, who ended all: others may have run on a little before they were killed. */
-static const struct rp_task *who_ended(const struct replay *r, const struct rp_task *last)
+/* At the end, who ended all: others may have run on a little before they were killed.  NULL: nobody did. */
+static const struct rp_task *who_ended(const struct replay *r)
 {
 	for (const struct rp_task *t = r->tasks; t; t = t->next) {
-		if (t->rec_pid == last->rec_pid && t->in_call && t->in_nr == SYS_exit_group)
+		if (t->in_call && t->in_nr == SYS_exit_group && replay_shown(r, t->rec_pid))
 			return t;
 	}
-	return last;
+	return NULL;
+}
+
+/* Come to forwards. */
+static void at_end(struct replay *r)
+{
+	const struct rp_task *ended = who_ended(r);
+
+	if (ended)
+		r->debug->current = ended->serial;
 }
 
 /* Whose place is it after an event?  The task's that did it, else the one's that goes on; none does at the end. */
@@ -412,10 +421,11 @@ static void choose_current(struct replay *r, bool end)
 {
 	const struct rp_task *last = rp_task_find(r, r->debug->last_task);
 	const struct rp_task *next = r->ev_read ? rp_task_find(r, r->ev.task) : NULL;
+	const struct rp_task *ended = end ? who_ended(r) : NULL;
 
-	if (end && last)
-		last = who_ended(r, last);
-	if (last && (!last->in_call || (end && !r->pending)) && replay_shown(r, last->rec_pid))
+	if (ended)
+		r->debug->current = ended->serial;
+	else if (last && (!last->in_call || (end && !r->pending)) && replay_shown(r, last->rec_pid))
 		r->debug->current = last->serial;
 	else if (next && replay_shown(r, next->rec_pid))
 		r->debug->current = next->serial;
@@ -428,7 +438,7 @@ static bool is_stop(struct replay *r, const struct rp_hop *hop, const struct rp_
 
 	*ret = (struct replay_stop){ .kind = REPLAY_STOP_END };
 	if (hop->kind == HOP_END) {
-		choose_current(r, true);
+		at_end(r);
 		return true;
 	}
 	if (hop->t && replay_shown(r, hop->t->rec_pid))
@@ -467,7 +477,7 @@ static struct err *forward_hop(struct replay *r, bool step, unsigned exits, stru
 		*ret = (struct replay_stop){ .kind = REPLAY_STOP_END };
 		*hop = (struct rp_hop){ .kind = HOP_END };
 		*done = true;
-		choose_current(r, true);
+		at_end(r);
 		return NULL;
 	}
 	rp_catch_before(r, &before);
@@ -665,6 +675,20 @@ struct err *replay_step_back(struct replay *r, int tid, struct replay_stop *ret)
 	return moved(r, err, ret);
 }
 
+/* The nearest to an event that has something to show, which is before the end then. */
+static struct rp_checkpoint *on_the_way(struct replay *r, const struct rp_pos *p)
+{
+	struct rp_checkpoint *c = rp_checkpoint_before(r, p, false);
+
+	for (; c && c->pos.where > r->where; c = c->older) {
+		for (const struct rp_task *t = c->tasks; t; t = t->next) {
+			if (rp_shown_until(r, t->rec_pid) > c->pos.where)
+				return c;
+		}
+	}
+	return NULL;
+}
+
 struct err *replay_seek(struct replay *r, uint64_t event, struct replay_stop *ret)
 {
 	struct rp_debug *d = r->debug;
@@ -681,8 +705,8 @@ struct err *replay_seek(struct replay *r, uint64_t event, struct replay_stop *re
 	if (!rp_pos_leads(&d->pos, &p) || d->nameless) {
 		err = rp_goto(r, &p);
 	} else {
-		c = rp_checkpoint_before(r, &p, false);
-		if (c && c->pos.where > r->where)	/* one that is on the way */
+		c = on_the_way(r, &p);
+		if (c)
 			err = rp_checkpoint_restore(r, c);
 		while (!err && r->where < p.where && ret->kind == REPLAY_STOP_STEP) {
 			err = rp_next(r);

@@ -17,11 +17,16 @@ static struct rp_shown *entry_of(const struct replay *r, int pid)
 	return NULL;
 }
 
-bool replay_shown(const struct replay *r, int pid)
+uint64_t rp_shown_until(const struct replay *r, int pid)
 {
 	const struct rp_shown *s = entry_of(r, pid);
 
-	return s && r->where < s->end;
+	return s ? s->end : 0;
+}
+
+bool replay_shown(const struct replay *r, int pid)
+{
+	return r->where < rp_shown_until(r, pid);
 }
 
 void replay_show(struct replay *r, int pid, bool on)
