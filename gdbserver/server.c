@@ -217,11 +217,6 @@ struct err *gdbserver_run(struct replay *r, int fd)
 		log_debug("packet %.60s", packet);
 		dispatch(s, packet, len);
 		log_debug("reply  %.60s", s->out.bytes);
-		if (*packet == 'b') {
-			struct regs g = { 0 };
-			err_free(replay_regs(s->r, replay_current(s->r), &g));
-			log_debug("at %lu %lx", (unsigned long)replay_where(s->r), (unsigned long)g.rip);
-		}
 		if (!s->out.none && !packet_send(s))
 			break;
 	}

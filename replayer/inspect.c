@@ -397,23 +397,16 @@ static struct err *moved(struct replay *r, struct err *err, struct replay_stop *
 	return err;
 }
 
-/* At the end, who ended all: others may have run on a little before they were killed.  NULL: nobody did. */
-static const struct rp_task *who_ended(const struct replay *r)
+/* The end's place is whose call of exit_group it was: others may have run on a little before they were killed.  False: nobody's. */
+static bool end_is_current(struct replay *r)
 {
 	for (const struct rp_task *t = r->tasks; t; t = t->next) {
-		if (t->in_call && t->in_nr == SYS_exit_group && replay_shown(r, t->rec_pid))
-			return t;
+		if (t->in_call && t->in_nr == SYS_exit_group && replay_shown(r, t->rec_pid)) {
+			r->debug->current = t->serial;
+			return true;
+		}
 	}
-	return NULL;
-}
-
-/* Come to forwards. */
-static void at_end(struct replay *r)
-{
-	const struct rp_task *ended = who_ended(r);
-
-	if (ended)
-		r->debug->current = ended->serial;
+	return false;
 }
 
 /* Whose place is it after an event?  The task's that did it, else the one's that goes on; none does at the end. */
@@ -421,11 +414,10 @@ static void choose_current(struct replay *r, bool end)
 {
 	const struct rp_task *last = rp_task_find(r, r->debug->last_task);
 	const struct rp_task *next = r->ev_read ? rp_task_find(r, r->ev.task) : NULL;
-	const struct rp_task *ended = end ? who_ended(r) : NULL;
 
-	if (ended)
-		r->debug->current = ended->serial;
-	else if (last && (!last->in_call || (end && !r->pending)) && replay_shown(r, last->rec_pid))
+	if (end && end_is_current(r))
+		return;
+	if (last && (!last->in_call || (end && !r->pending)) && replay_shown(r, last->rec_pid))
 		r->debug->current = last->serial;
 	else if (next && replay_shown(r, next->rec_pid))
 		r->debug->current = next->serial;
@@ -438,7 +430,7 @@ static bool is_stop(struct replay *r, const struct rp_hop *hop, const struct rp_
 
 	*ret = (struct replay_stop){ .kind = REPLAY_STOP_END };
 	if (hop->kind == HOP_END) {
-		at_end(r);
+		end_is_current(r);
 		return true;
 	}
 	if (hop->t && replay_shown(r, hop->t->rec_pid))
@@ -477,7 +469,7 @@ static struct err *forward_hop(struct replay *r, bool step, unsigned exits, stru
 		*ret = (struct replay_stop){ .kind = REPLAY_STOP_END };
 		*hop = (struct rp_hop){ .kind = HOP_END };
 		*done = true;
-		at_end(r);
+		end_is_current(r);
 		return NULL;
 	}
 	rp_catch_before(r, &before);
