@@ -238,8 +238,10 @@ static unsigned loops(struct rp_task *t, struct rp_loop ret[LOOPS])
 void rp_places_near(struct replay *r, struct rp_task *t, struct rp_places *p, unsigned set)
 {
 	struct rp_loop loop[LOOPS];
-	unsigned n = loops(t, loop);
+	unsigned n;
 
+	rp_int3_out(r);		/* the code as it is: a jump of ours looks like the end of a loop that begins in the middle of an instruction */
+	n = loops(t, loop);
 	rp_places_at(r, t, p, t->regs.rip, set);
 	/* behind the loops that the task is in: what is executed seldom costs little to count */
 	for (unsigned i = 0; i < n; i++) {
