@@ -435,31 +435,63 @@ static struct err *name_from(struct replay *r, const struct rp_pos *from, const 
 
 static struct err *hot(struct replay *r, struct scan *s, const struct rp_pos *from, struct rp_pos *end);
 
-/* From `back' of these before the last to end, which moves to there when there is no stop. */
-static struct err *scan_from(struct replay *r, struct scan *s, const struct rp_pos *last, uint64_t back, struct rp_pos *end)
+/* From `at' to end, which moves to there when there is no stop. */
+static struct err *scan_part(struct replay *r, struct scan *s, const struct rp_pos *at, struct rp_pos *end)
 {
 	struct scan part = { .all = s->depth >= HOT_DEPTH, .depth = s->depth + 1, .inclusive = s->inclusive, .nearest = true };
-	struct rp_pos at = { 0 };
-	struct err *err;
+	struct err *err = go_by_name(r, at);
 
-	rp_pos_copy(&at, last);
-	at.legs[at.legs_n - 1].n -= back;
-	err = go_by_name(r, &at);
 	if (!err)
 		err = rp_checkpoint_take(r);
 	if (!err)
 		err = scan_to(r, &part, end);
 	if (!err && part.hot)
-		err = hot(r, &part, &at, end);		/* another loop came behind that one */
+		err = hot(r, &part, at, end);		/* another loop came behind that one */
 	if (!err && part.f.found) {
 		free(s->f.pos.legs);
 		s->f = part.f;
 	} else {
 		free(part.f.pos.legs);
-		rp_pos_copy(end, &at);
+		rp_pos_copy(end, at);
 		s->inclusive = true;
 	}
+	return err;
+}
+
+/* From `back' of these before the last. */
+static struct err *scan_from(struct replay *r, struct scan *s, const struct rp_pos *last, uint64_t back, struct rp_pos *end)
+{
+	struct rp_pos at = { 0 };
+	struct err *err;
+
+	rp_pos_copy(&at, last);
+	at.legs[at.legs_n - 1].n -= back;
+	err = scan_part(r, s, &at, end);
 	free(at.legs);
+	return err;
+}
+
+/*
+ * The last legs of end's name, where they are short: the stop is most often in there.  Besides, what is counted with a stop each time (a place
+ * without room for a jump) would be all the way from `from' to end; without these legs end is where it can be counted.
+ */
+static struct err *scan_short_legs(struct replay *r, struct scan *s, const struct rp_pos *from, struct rp_pos *end)
+{
+	enum { SHORT = 512 };
+	struct err *err = NULL;
+
+	while (!err && !s->f.found && end->legs_n && end->legs[end->legs_n - 1].n <= SHORT && !rp_debug_interrupted(r)) {
+		struct rp_pos at = { 0 };
+
+		rp_pos_copy(&at, end);
+		at.legs_n--;
+		if (!rp_pos_leads(from, &at) || rp_pos_leads(&at, from)) {
+			free(at.legs);
+			break;
+		}
+		err = scan_part(r, s, &at, end);
+		free(at.legs);
+	}
 	return err;
 }
 
@@ -476,6 +508,11 @@ static struct err *hot(struct replay *r, struct scan *s, const struct rp_pos *fr
 	s->f.found = s->hot = false;
 	s->all = true;
 	s->stops = 0;
+	TRY(scan_short_legs(r, s, from, end));
+	if (s->f.found) {
+		s->all = false;
+		return NULL;
+	}
 	TRY(hot_set(r, &set, &count));
 	err = set ? last_execution(r, set, count, from, end, &last) : NULL;
 	if (!err && last.f.found)
