@@ -8,6 +8,7 @@
  * Where stops are so many that each would be met only to be forgotten (a variable that is written in a loop), the last one is
  * looked for at the end: see hot().
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -508,12 +509,13 @@ static struct err *hot(struct replay *r, struct scan *s, const struct rp_pos *fr
 	s->f.found = s->hot = false;
 	s->all = true;
 	s->stops = 0;
+	TRY(hot_set(r, &set, &count));
+	log_debug("too many stops at event %" PRIu64 ": %s", r->where, set ? "executions of an instruction beside them are counted" : "nothing beside them can be counted");
 	TRY(scan_short_legs(r, s, from, end));
 	if (s->f.found) {
 		s->all = false;
 		return NULL;
 	}
-	TRY(hot_set(r, &set, &count));
 	err = set ? last_execution(r, set, count, from, end, &last) : NULL;
 	if (!err && last.f.found)
 		err = name_from(r, from, &last.f.pos, end, &last.f.found);

@@ -228,19 +228,6 @@ bool rp_gate_solid(struct rp_task *t, uint64_t addr)
 	return !err && good;
 }
 
-/*
- * Has it the prefix of rep or repne, of which endbr64 alone is known to be harmless?  With movsd and the like moved, too, a replay diverged
- * beside watched pages (bench/places.py on the recording of cli/gdb_places, seed 744); why is not known.
- */
-static bool may_repeat(const uint8_t *insn)
-{
-	if (!memcmp(insn, "\xf3\x0f\x1e\xfa", 4))	/* endbr64 */
-		return false;
-	while (*insn == 0x66 || *insn == 0x67 || (*insn & 0xf0) == 0x40 || *insn == 0x2e || *insn == 0x3e)
-		insn++;
-	return *insn == 0xf2 || *insn == 0xf3;
-}
-
 bool rp_gate_possible(struct rp_task *t, uint64_t addr, unsigned *len_ret)
 {
 	struct displaced d;
@@ -251,7 +238,7 @@ bool rp_gate_possible(struct rp_task *t, uint64_t addr, unsigned *len_ret)
 		err_free(err);
 		return false;
 	}
-	if (!good || !displace_decode(t->real, addr, SITE_JUMP, t->mm->solid_start, t->mm->solid_end, &d) || may_repeat(d.site.bytes))
+	if (!good || !displace_decode(t->real, addr, SITE_JUMP, t->mm->solid_start, t->mm->solid_end, &d))
 		return false;
 	*len_ret = d.site.len;
 	return true;
@@ -364,7 +351,7 @@ static bool decode_group(struct rp_task *t, const struct rp_set *s, struct rp_ga
 		p->d = whole;
 		if (lead->next && !displace_decode(t->real, p->b.addr, (unsigned)(end - p->b.addr), mm->solid_start, mm->solid_end, &p->d))
 			return false;
-		if (may_repeat(p->d.site.bytes) || (p->next && p->b.addr + p->d.site.len != end))
+		if (p->next && p->b.addr + p->d.site.len != end)
 			return false;
 	}
 	return true;
@@ -429,7 +416,7 @@ static struct err *build_group(struct replay *r, struct rp_task *t, const struct
 		return build_group(r, t, s, lead);
 	}
 	lead->trap_only = true;
-	if (!displace_decode(t->real, lead->b.addr, 1, mm->solid_start, mm->solid_end, &lead->d) || may_repeat(lead->d.site.bytes))
+	if (!displace_decode(t->real, lead->b.addr, 1, mm->solid_start, mm->solid_end, &lead->d))
 		return NULL;
 	lead->span = lead->d.site.len;
 	return build(r, t, lead);

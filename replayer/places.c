@@ -66,7 +66,7 @@ static bool good_place(struct replay *r, struct rp_task *t, uint64_t pc, unsigne
 
 	if (!rp_gate_possible(t, pc, &len) || rp_places_blocked(t, r->debug->sets[set], pc, len) || rp_alias_hot(pc, pc + len))
 		return false;
-	if (turns->known && pc < turns->at + PLACE_BYTES && pc + len > turns->at)
+	if (turns->known && pc < turns->at + PLACE_BYTES && pc + len > turns->at && pc < turns->at + place_len(t, turns->at))
 		return false;
 	return !in_search(r, t, pc, len);
 }
