@@ -27,7 +27,7 @@
 #include "replayer/internal.h"
 
 enum { AREAS = RP_AREAS, CODE_PAGES = 400, DATA = CODE_PAGES * PAGE_BYTES, ALIASES = DATA + PAGE_BYTES,
-       SAVED = ALIASES + ALIAS_PAGES * PAGE_BYTES, AREA = SAVED + ALIAS_PAGES * PAGE_BYTES,
+       SAVED = ALIASES + ALIAS_PAGES * PAGE_BYTES, MARKS = SAVED + ALIAS_PAGES * PAGE_BYTES, AREA = MARKS + ALIAS_PAGES * PAGE_BYTES,
        HEAT = 12, HEAT_AGAIN = 3, PATCH_AFTER = 6, STEPS_OUT = 400, STUBS_MAX = 8192, STUBS_MORE = 128 };
 
 static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4)
@@ -86,11 +86,14 @@ static struct err *area_for(struct rp_task *t, uint64_t addr, unsigned *ret)
 static struct err *tell_area(struct rp_task *t, unsigned which)
 {
 	const struct alias_view *v = &t->mm->alias->view;
-	uint64_t words[2][ALIAS_ALIAS_AT / 8] = { 0 };
+	uint64_t words[2][ALIAS_ALIAS_AT / 8] = { 0 }, marks[ALIAS_PAGES];
 
 	memcpy(words[0], v->page, sizeof(v->page));
 	memcpy(words[1], v->alias, sizeof(v->alias));
-	return tracee_write(t->real, t->mm->alias_area[which] + DATA, words, sizeof(words));
+	for (unsigned i = 0; i < ALIAS_PAGES; i++)
+		marks[i] = t->mm->alias_area[0] + MARKS + i * PAGE_BYTES;
+	TRY(tracee_write(t->real, t->mm->alias_area[which] + DATA, words, sizeof(words)));
+	return tracee_write(t->real, t->mm->alias_area[which] + DATA + ALIAS_MARKS_AT, marks, sizeof(marks));
 }
 
 static void begin_anew(struct rp_alias *a)
@@ -304,7 +307,22 @@ static bool unseen(const struct rp_mm *mm, const struct replay_break *b)
 	return false;
 }
 
-static struct err *come_in(struct rp_task *t, const struct rp_set *s)
+struct err *rp_alias_marks(struct rp_task *t, struct rp_marks *m)
+{
+	const struct rp_alias *a = t->mm->alias;
+	uint8_t bytes[PAGE_BYTES];
+
+	for (unsigned k = 0; a && k < a->view.pages_n && a->view.marks; k++) {
+		TRY(tracee_read(t->real, t->mm->alias_area[0] + MARKS + k * PAGE_BYTES, bytes, sizeof(bytes)));
+		for (unsigned i = 0; i < PAGE_BYTES; i++) {
+			if (bytes[i])
+				rp_marks_note(m, a->view.page[k] + i, 1);
+		}
+	}
+	return NULL;
+}
+
+static struct err *come_in(struct replay *r, struct rp_task *t, const struct rp_set *s)
 {
 	struct rp_mm *mm = t->mm;
 	struct rp_alias *a = mm->alias;
@@ -313,6 +331,7 @@ static struct err *come_in(struct rp_task *t, const struct rp_set *s)
 
 	a->refused = true;
 	a->view = (struct alias_view){ 0 };
+	a->view.marks = r->debug->marks;
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
 
@@ -545,7 +564,7 @@ static struct err *fault(struct replay *r, struct rp_task *t, bool *ret)
 		return NULL;
 	TRY(rp_regs_flush(t));
 	if (!a->in)
-		TRY(come_in(t, r->debug->sets[r->debug->now]));
+		TRY(come_in(r, t, r->debug->sets[r->debug->now]));
 	if (!a->in)
 		return NULL;
 	if (nearly_full(a)) {		/* of what the program does not do any more, most likely */

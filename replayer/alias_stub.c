@@ -453,6 +453,21 @@ static void put_ranges(struct alias_code *c, const struct alias_view *v, const s
 	}
 }
 
+/* S is an offset in the i-th page: so many bytes from there on are marked. */
+static void put_marks(struct alias_code *c, const struct store *s, unsigned i)
+{
+	unsigned at = 0;
+
+	put_word(c, 0x03, s->scratch, c->data + ALIAS_MARKS_AT + 8 * i);
+	for (; at + 4 <= s->size; at += 4) {
+		PUT(c, 0xc7, (uint8_t)(0x40 | s->scratch), (uint8_t)at);	/* mov dword [S + at], 1 in each byte */
+		put32(c, 0x01010101);
+	}
+	for (; at < s->size; at++)
+		PUT(c, 0xc6, (uint8_t)(0x40 | s->scratch), (uint8_t)at, 1);
+	put_word(c, 0x2b, s->scratch, c->data + ALIAS_MARKS_AT + 8 * i);
+}
+
 static void put_flags_back(struct alias_code *c)
 {
 	PUT(c, 0x04, 0x7f, 0x9e);	/* add al, 127: the overflow flag; sahf: the others */
@@ -471,6 +486,8 @@ static void put_test(struct alias_code *c, const struct alias_view *v, const str
 		put_compare(c, s, (int32_t)(PAGE_SIZE_ - s->size));
 		put_later(c, &other, IF_ABOVE);
 		put_ranges(c, v, s, v->page[i], orig, &same);
+		if (v->marks)
+			put_marks(c, s, i);
 		put_word(c, 0x03, s->scratch, c->data + ALIAS_ALIAS_AT + 8 * i);
 		put_later(c, good, ALWAYS);
 		if (same.n) {
@@ -521,6 +538,8 @@ static bool fixed_place(const struct alias_view *v, const struct store *s, const
 		if (addr + s->size <= v->page[i] || addr >= v->page[i] + PAGE_SIZE_)
 			continue;
 		*to = addr - v->page[i] + v->alias[i];
+		if (v->marks)
+			rp_marks_note(v->marks, addr, s->size);
 		return addr >= v->page[i] && addr + s->size <= v->page[i] + PAGE_SIZE_;
 	}
 	return true;

@@ -8,15 +8,18 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "replayer/marks.h"
+
 enum { ALIAS_PAGES = 4, ALIAS_RANGES = 64, ALIAS_CODE = 4096,
-       /* words in the data page of each area: the pages, where else they are, saved registers */
-       ALIAS_PAGE_AT = 0, ALIAS_ALIAS_AT = 64, ALIAS_SAVE_AT = 128 };
+       /* words in the data page of each area: the pages, where else they are, where their bytes are marked, saved registers */
+       ALIAS_PAGE_AT = 0, ALIAS_ALIAS_AT = 64, ALIAS_SAVE_AT = 128, ALIAS_MARKS_AT = 192 };
 
 /* What the code has to know. */
 struct alias_view {
 	unsigned pages_n, ranges_n;
 	uint64_t page[ALIAS_PAGES], alias[ALIAS_PAGES];
 	struct { uint64_t start, end; bool always; } range[ALIAS_RANGES];	/* watched; always: a store that changes nothing counts, too */
+	struct rp_marks *marks;		/* NULL, or what is stored to is noted: by the stub in the area, where that always is the same place here */
 };
 
 struct alias_code { uint8_t bytes[ALIAS_CODE]; unsigned len; uint64_t at, data; };

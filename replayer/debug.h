@@ -17,6 +17,7 @@
  *   back.c        backwards
  *   intervals.c   ... between which checkpoints
  *   empty.c       ... and where it need not be looked for again
+ *   survey.c      ... nor because of what is known of the program's stores
  *   lent.c        memory that debuggers ask for
  *   point.c       positions that debuggers keep, and as text
  *   range.c       the ways out of a line's code
@@ -27,6 +28,8 @@
  */
 #ifndef REPLAYER_DEBUG_H
 #define REPLAYER_DEBUG_H
+
+#include "replayer/marks.h"
 
 #include <signal.h>
 
@@ -212,6 +215,8 @@ struct rp_debug {
 	unsigned renamed_n;
 	struct rp_empty { uint64_t key; struct rp_pos from, end; bool inclusive; } empty[RP_EMPTY];	/* empty.c; key 0: none; inclusive: nor at the end */
 	unsigned empty_next;
+	struct rp_survey *survey;
+	struct rp_marks *marks;		/* while stores to its pages are noted, in a worker of survey.c */
 	bool skip;			/* the next run begins at a point whose instruction has been counted */
 	bool skip_int3;			/* ... whose breakpoint, if there is one, has been looked at */
 	bool unvisited;			/* the last run ended by an interrupt, maybe at a breakpoint that nobody has looked at */
@@ -431,6 +436,8 @@ struct err *rp_alias_step_out(struct rp_task *t);
 /* Does a jump belong there, for a store that is made all the time? */
 bool rp_alias_hot(uint64_t start, uint64_t end);
 bool rp_alias_jumps(const struct rp_mm *mm);
+/* What stubs have noted since the process began (rp_debug.marks). */
+struct err *rp_alias_marks(struct rp_task *t, struct rp_marks *m) __must_check;
 /* Code that was read: without our jumps. */
 void rp_alias_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t len);
 /* The program's bytes around rip, or (back) what was there instead. */
@@ -529,6 +536,11 @@ unsigned rp_workers(void);
 bool rp_workers_forced(void);
 /* It looks from c to end with rp_scan(), on another processor or (here) on ours.  *ret = NULL: cannot be done by a worker; r is then, as otherwise, anywhere (rp_debug.nameless). */
 struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, bool here, struct rp_worker **ret) __must_check;
+/* Another looks from c to end with rp_survey_run(): at the pages of m, on another processor that nobody uses. */
+struct err *rp_worker_survey(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, int pid, const struct rp_marks *m,
+			     struct rp_worker **ret) __must_check;
+/* Its answer, into m. */
+bool rp_worker_surveyed(struct rp_worker *w, struct rp_marks *m);
 /* Waits for it.  False: it failed; what it would have said is not known. */
 bool rp_worker_answer(struct replay *r, struct rp_worker *w, struct rp_found *ret);
 /* Can be read from when there is an answer. */
@@ -544,7 +556,23 @@ bool rp_solib_place(const struct rp_task *t, uint64_t addr);
 /* Is the event that has been read (and reached, if there is a way to it) the end of all that is shown? */
 bool rp_at_end(struct replay *r);
 
+/*
+ * survey.c: on an idle processor, while the replayer computes forward, it is noted which bytes of a program's busy data pages each
+ * stretch of it writes to; a search backwards passes those that do not write to what is watched.
+ */
+/* After a checkpoint going forward: an answer is heard, a new stretch given out. */
+void rp_survey_feed(struct replay *r);
+/* What is being looked at is given up; its answer, if it is there, is taken. */
+void rp_survey_pause(struct replay *r);
+/* From where on up to `end', in the same computation, are no bytes written that the debugger watches?  NULL: not known. */
+const struct rp_pos *rp_survey_before(const struct replay *r, const struct rp_pos *end);
+void rp_survey_free(struct rp_debug *d);
+/* In a worker, from a checkpoint to end: *m has pages, and gets marks.  *good: all is known. */
+struct err *rp_survey_run(struct replay *r, int pid, struct rp_marks *m, const struct rp_pos *end, bool *good) __must_check;
+
 /* unwritten.c */
+/* Has the page not been written to between the two?  False also where the kernel does not tell. */
+bool rp_same_page(const struct rp_task *older, const struct rp_task *newer, uint64_t page);
 /* Is the debugger only interested in writes to memory, so that the next has sense? */
 bool rp_unwritten_possible(const struct replay *r);
 /* Has nothing that the debugger watches been written since c, where newer are the tasks' processes now or in a later checkpoint after event

@@ -77,7 +77,7 @@ struct err *rp_guard_in(struct replay *r, struct rp_task *t, const struct rp_set
 
 		if (b->kind < REPLAY_WRITE || b->pid != t->rec_pid || rp_set_register(s, i))
 			continue;
-		for (uint64_t page = b->addr & ~(PAGE_BYTES - 1ull); page < b->addr + b->len; page += PAGE_BYTES)
+		for (uint64_t page = b->addr & ~(PAGE_BYTES - 1ull); page < b->addr + b->len + !b->len; page += PAGE_BYTES)
 			add_page(mm, &maps, page, b->kind != REPLAY_WRITE);
 	}
 	tracee_maps_deinit(&maps);
@@ -234,6 +234,10 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	d->guard_size = access_size(t->real, from);
 	if (!rp_string_at(t, &string, &fixed) || !fixed)
 		string = 0;
+	if (d->marks && !string && d->guard_size <= OPERAND_MAX)
+		rp_marks_note(d->marks, addr, d->guard_size);
+	else if (d->marks)
+		rp_marks_all(d->marks);
 	rp_alias_bare(t, from, false);
 	err = rp_regs_flush(t);
 	if (!err)

@@ -101,6 +101,7 @@ void rp_debug_stop(struct replay *r)
 		free(d->renamed[i].now.legs);
 	}
 	rp_empty_free(d);
+	rp_survey_free(d);
 	rp_lent_deinit(d);
 	for (unsigned i = 0; i < d->conds_n; i++)
 		free(d->conds[i].bytes);

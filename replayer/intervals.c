@@ -2,7 +2,7 @@
  * intervals.c - the last stop before the present: between which checkpoints, and who looks there.
  *
  * The time between two checkpoints is an interval.  The newest are looked through first; several at once, where there are
- * processors (parallel.c); and not at all, where nothing that is watched was written (unwritten.c), or where that was done before (empty.c).
+ * processors (parallel.c); and not at all, where nothing that is watched was written (unwritten.c, survey.c), or where that was done before (empty.c).
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -52,14 +52,21 @@ static void give_out(struct intervals *in, const struct rp_checkpoint *c)
 	in->next++;
 }
 
-/* What was looked through before is passed. */
+/* From where on up to end is nothing, as is known without looking?  NULL: it is not known. */
+static const struct rp_pos *empty_before(const struct replay *r, const struct intervals *in, const struct rp_pos *end, bool inclusive)
+{
+	const struct rp_pos *from = rp_empty_before(r, end, inclusive);
+
+	return from || !in->possible ? from : rp_survey_before(r, end);
+}
+
 static void pass_empty(struct replay *r, struct intervals *in)
 {
-	const struct rp_pos *from = rp_empty_before(r, &in->end, in->next);
+	const struct rp_checkpoint *c;
+	const struct rp_pos *from;
 
-	if (from) {
-		const struct rp_checkpoint *c = rp_checkpoint_before(r, from, false);
-
+	while ((from = empty_before(r, in, &in->end, in->next))) {
+		c = rp_checkpoint_before(r, from, false);
 		rp_pos_copy(&in->end, from);
 		in->end_ns = c ? c->clock_ns : 0;
 		in->next++;
@@ -115,7 +122,7 @@ static struct err *lengthen(struct replay *r, const struct intervals *in, struct
 {
 	while (in->end_ns < (*c)->clock_ns + in->lane_ns && (*c)->pos.where >= rp_first(r)) {
 		struct rp_checkpoint *older = rp_checkpoint_before(r, &(*c)->pos, true);
-		bool unwritten = !older || rp_empty_before(r, &(*c)->pos, true);
+		bool unwritten = !older || empty_before(r, in, &(*c)->pos, true);
 
 		if (!unwritten && in->possible)
 			TRY(rp_unwritten(r, older, (*c)->tasks, (*c)->pos.where, &unwritten));
@@ -278,6 +285,7 @@ struct err *rp_last_stop(struct replay *r, struct rp_found *ret)
 	if (in.lanes > RP_WORKERS_MAX)
 		in.lanes = RP_WORKERS_MAX;
 	rp_pos_copy(&in.end, &r->debug->pos);
+	rp_survey_pause(r);
 	while (!err && !rp_debug_interrupted(r)) {
 		struct rp_checkpoint *c = NULL;
 		bool full = false;

@@ -43,6 +43,8 @@ struct answer {
 	bool pending;
 	unsigned legs_n;
 };
+/* What another is told to do than to look for stops. */
+struct job { int pid; struct rp_marks *marks; };
 struct answer_leg { uint64_t n; unsigned breaks_n; };
 
 /* ---- the worker ---------------------------------------------------------------------------------- */
@@ -62,10 +64,11 @@ static void answer(const struct replay *r, int fd, const struct rp_found *f)
 }
 
 static _Noreturn void work(struct replay *r, struct rp_worker *w, int fd, const struct rp_checkpoint *c, struct rp_task *tasks,
-			   const struct rp_pos *end)
+			   const struct rp_pos *end, const struct job *job)
 {
 	struct rp_found found = { 0 };
 	struct err *err = NULL;
+	bool good = false;
 
 	cpu_forked();
 	cpu_move(0, w->cpu);
@@ -77,9 +80,13 @@ static _Noreturn void work(struct replay *r, struct rp_worker *w, int fd, const 
 		err = rp_checkpoint_become(r, c, tasks);
 	if (!err)
 		err = rp_checkpoint_take(r);	/* the way back to where it began */
-	if (!err)
+	if (!err && job->marks)
+		err = rp_survey_run(r, job->pid, job->marks, end, &good);
+	else if (!err)
 		err = rp_scan(r, end, true, &found);
-	if (!err)
+	if (!err && good)
+		rp_write_all(fd, job->marks->byte, sizeof(job->marks->byte));
+	else if (!err && !job->marks)
 		answer(r, fd, &found);
 	_exit(0);	/* its tracees go with it */
 }
@@ -161,7 +168,7 @@ void rp_worker_end(struct rp_worker *w)
 	free(w);
 }
 
-static struct err *start(struct replay *r, struct rp_worker *w, struct rp_checkpoint *c, const struct rp_pos *end)
+static struct err *start(struct replay *r, struct rp_worker *w, struct rp_checkpoint *c, const struct rp_pos *end, const struct job *job)
 {
 	struct rp_task *tasks;
 	struct err *err;
@@ -184,7 +191,7 @@ static struct err *start(struct replay *r, struct rp_worker *w, struct rp_checkp
 			prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 			if (getppid() != parent)
 				_exit(1);
-			work(r, w, fd[1], c, tasks, end);
+			work(r, w, fd[1], c, tasks, end, job);
 		}
 		if (!err && w->pid < 0)
 			err = err_os(errno, "cannot fork");
@@ -217,7 +224,8 @@ unsigned rp_workers(void)
 	return n;
 }
 
-struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, bool here, struct rp_worker **ret)
+static struct err *begin(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, bool here, const struct job *job,
+			 struct rp_worker **ret)
 {
 	struct rp_worker *w;
 	bool any = false;
@@ -235,7 +243,7 @@ struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const str
 	w->here = here;
 	w->cpu = here ? cpu_own() : cpu_borrow(rp_workers_forced());
 	if (w->cpu >= 0) {
-		struct err *err = start(r, w, c, end);
+		struct err *err = start(r, w, c, end, job);
 
 		if (!err) {
 			*ret = w;
@@ -246,6 +254,19 @@ struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const str
 	}
 	rp_worker_end(w);
 	return NULL;
+}
+
+struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, bool here, struct rp_worker **ret)
+{
+	return begin(r, c, end, here, &(struct job){ .pid = 0 }, ret);
+}
+
+struct err *rp_worker_survey(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, int pid, const struct rp_marks *m,
+			     struct rp_worker **ret)
+{
+	struct rp_marks own = *m;
+
+	return begin(r, c, end, false, &(struct job){ pid, &own }, ret);
 }
 
 static bool hear(int fd, void *buf, size_t len)
@@ -297,6 +318,11 @@ bool rp_worker_answer(struct replay *r, struct rp_worker *w, struct rp_found *re
 		}
 	}
 	return true;
+}
+
+bool rp_worker_surveyed(struct rp_worker *w, struct rp_marks *m)
+{
+	return hear(w->fd, m->byte, sizeof(m->byte));
 }
 
 int rp_worker_fd(const struct rp_worker *w)

@@ -56,6 +56,18 @@ static bool watch_unwritten(const struct rp_task *older, const struct rp_task *n
 	return same;
 }
 
+bool rp_same_page(const struct rp_task *older, const struct rp_task *newer, uint64_t page)
+{
+	int x = pagemap_open(older->real), y = pagemap_open(newer->real);
+	bool same = x >= 0 && y >= 0 && same_page(x, y, page);
+
+	if (x >= 0)
+		close(x);
+	if (y >= 0)
+		close(y);
+	return same;
+}
+
 static bool maps_code(const struct trace_effect *e)
 {
 	return e->kind == TRACE_UNMAP || e->kind == TRACE_MOVE || (e->kind == TRACE_MAP && (e->y & 0xff) != TRACE_MAP_ANON);

@@ -1,0 +1,33 @@
+/*
+ * marks.h - which bytes of some pages have been stored to: while survey.c looks, guard.c and alias.c note it.
+ */
+#ifndef REPLAYER_MARKS_H
+#define REPLAYER_MARKS_H
+
+#include <stdint.h>
+#include <string.h>
+
+enum { MARKS_PAGES = 4 /* as many as alias.c doubles */, MARKS_PAGE = 4096 };
+
+struct rp_marks {
+	unsigned n;
+	uint64_t page[MARKS_PAGES];
+	uint8_t byte[MARKS_PAGES][MARKS_PAGE];	/* 0: not stored to */
+};
+
+static inline void rp_marks_note(struct rp_marks *m, uint64_t addr, uint64_t size)
+{
+	for (unsigned i = 0; i < m->n; i++) {
+		uint64_t page = m->page[i], from = addr > page ? addr - page : 0, to = addr + size > page ? addr + size - page : 0;
+
+		if (from < MARKS_PAGE && to > from)
+			memset(m->byte[i] + from, 1, (to < MARKS_PAGE ? to : MARKS_PAGE) - from);
+	}
+}
+
+static inline void rp_marks_all(struct rp_marks *m)
+{
+	memset(m->byte, 1, sizeof(m->byte));
+}
+
+#endif

@@ -1,0 +1,283 @@
+/*
+ * survey.c - which bytes of its data a program writes to, and when, found out while nobody waits for it.
+ *
+ * Two words on one page are often written at very different times, and a page is all that unwritten.c can tell.  So while the replayer
+ * computes forward, a worker on an idle processor goes through the last half second of it with the program's busy data pages
+ * doubled (alias.c), where each store leaves a mark: nothing stops, so that is nearly as fast as the program.  A search backwards for
+ * the last write of a variable then passes what holds no store to it.
+ *
+ * Only computing between the same two events, where the kernel and other tasks write nothing.  What could not be surveyed (no idle
+ * processor, too slow, beyond so many pages) is looked through, as everything was before.
+ */
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "replayer/internal.h"
+
+enum { STRETCH_NS = 500000000, STRETCH_MIN_NS = 150000000, SLOWER = 4, LATE_NS = 300000000, FAILURES_MAX = 3, STRETCHES = 256, LOOKED_AT = 256 };
+
+struct stretch {
+	struct rp_pos from, end;
+	pid_t pid;
+	unsigned n;
+	uint64_t page[MARKS_PAGES];
+	uint8_t written[MARKS_PAGES][MARKS_PAGE / 8];		/* a bit for each byte */
+};
+
+struct rp_survey {
+	struct rp_worker *worker;
+	struct stretch now;		/* what it looks at */
+	struct rp_marks marks;
+	uint64_t began_ns, length_ns;
+	unsigned failures;		/* one after the other */
+	struct stretch *done[STRETCHES];	/* a ring */
+	unsigned done_n;
+};
+
+static void drop(struct stretch *s)
+{
+	if (!s)
+		return;
+	free(s->from.legs);
+	free(s->end.legs);
+	free(s);
+}
+
+static void note(struct rp_survey *s)
+{
+	struct stretch *new = calloc(1, sizeof(*new)), **place = &s->done[s->done_n % STRETCHES];
+
+	BUG_ON(!new, "out of memory for a survey");
+	*new = s->now;
+	s->now.from = s->now.end = (struct rp_pos){ 0 };
+	for (unsigned i = 0; i < new->n; i++) {
+		for (unsigned k = 0; k < MARKS_PAGE; k++)
+			new->written[i][k / 8] |= (uint8_t)(!!s->marks.byte[i][k] << k % 8);
+	}
+	drop(*place);
+	*place = new;
+	s->done_n++;
+}
+
+/* Its answer, if it is there, or else when it is late: then there is none. */
+static void hear(struct rp_survey *s, bool wait)
+{
+	struct pollfd p = { s->worker ? rp_worker_fd(s->worker) : -1, POLLIN, 0 };
+	bool there = s->worker && poll(&p, 1, 0) > 0;
+
+	if (!s->worker || (!there && wait && rp_now_ns() - s->began_ns < SLOWER * s->length_ns + LATE_NS))
+		return;
+	if (there && rp_worker_surveyed(s->worker, &s->marks)) {
+		s->failures = 0;
+		log_debug("surveyed: %.0f ms of computing in %.0f ms", (double)s->length_ns / 1e6, (double)(rp_now_ns() - s->began_ns) / 1e6);
+		note(s);
+	} else {
+		s->failures += wait;
+		log_debug("a survey was given up");
+	}
+	rp_worker_end(s->worker);
+	s->worker = NULL;
+	free(s->now.from.legs);
+	free(s->now.end.legs);
+	s->now = (struct stretch){ .n = 0 };
+}
+
+/* ---- what is to be looked at ------------------------------------------------------------------------- */
+
+static bool is_known(const struct rp_survey *s, const struct rp_pos *p)
+{
+	for (unsigned i = 0; i < STRETCHES; i++) {
+		if (s->done[i] && rp_pos_leads(&s->done[i]->from, p) && rp_pos_leads(p, &s->done[i]->end) && !rp_pos_same(&s->done[i]->from, p))
+			return true;
+	}
+	return false;
+}
+
+/* The oldest checkpoint of the last half second, that is behind what is known. */
+static struct rp_checkpoint *beginning(struct replay *r, const struct rp_survey *s)
+{
+	const struct rp_debug *d = r->debug;
+	struct rp_checkpoint *c = rp_checkpoint_before(r, &d->pos, true), *best = NULL;
+
+	for (; c && c->pos.where == d->pos.where && !c->pos.pending && c->clock_ns + STRETCH_NS >= d->clock_ns && c->clock_ns <= d->clock_ns; c = c->older) {
+		best = c;
+		if (is_known(s, &c->pos))
+			break;
+	}
+	return best && best->clock_ns + STRETCH_MIN_NS <= d->clock_ns ? best : NULL;
+}
+
+/* Private data of a file, and what follows it without one. */
+static bool is_data(const struct tracee_map *m, const struct tracee_map *before)
+{
+	if (!(m->prot & PROT_WRITE) || m->shared)
+		return false;
+	return m->inode || (before && before->end == m->start && before->inode && (before->prot & PROT_WRITE) && !before->shared);
+}
+
+static void busy_pages(const struct rp_task *older, const struct rp_task *newer, const struct tracee_maps *maps, struct rp_marks *m)
+{
+	m->n = 0;
+	for (size_t i = 0; i < maps->n; i++) {
+		const struct tracee_map *at = &maps->map[i];
+		uint64_t end = at->end < at->start + LOOKED_AT * PAGE_BYTES ? at->end : at->start + LOOKED_AT * PAGE_BYTES;
+
+		if (!is_data(at, i ? at - 1 : NULL))
+			continue;
+		for (uint64_t page = at->start; page < end && m->n < MARKS_PAGES; page += PAGE_BYTES) {
+			if (!rp_same_page(older, newer, page))
+				m->page[m->n++] = page;
+		}
+	}
+}
+
+static struct err *give_out(struct replay *r, struct rp_survey *s, struct rp_checkpoint *c)
+{
+	const struct rp_task *t = rp_task_find(r, r->debug->current), *older;
+	struct tracee_maps maps;
+
+	if (!t || !t->real)
+		t = r->tasks;
+	older = t && t->mm ? rp_task_with_memory(c->tasks, t->rec_pid) : NULL;
+	if (!older || !t->real)
+		return NULL;
+	TRY(tracee_maps_read(t->real, &maps));
+	busy_pages(older, t, &maps, &s->marks);
+	tracee_maps_deinit(&maps);
+	if (!s->marks.n)
+		return NULL;
+	s->now = (struct stretch){ .pid = t->rec_pid, .n = s->marks.n };
+	memcpy(s->now.page, s->marks.page, sizeof(s->now.page));
+	memset(s->marks.byte, 0, sizeof(s->marks.byte));
+	rp_pos_copy(&s->now.from, &c->pos);
+	rp_pos_copy(&s->now.end, &r->debug->pos);
+	s->length_ns = r->debug->clock_ns - c->clock_ns;
+	s->began_ns = rp_now_ns();
+	return rp_worker_survey(r, c, &s->now.end, t->rec_pid, &s->marks, &s->worker);
+}
+
+void rp_survey_feed(struct replay *r)
+{
+	struct rp_debug *d = r->debug;
+	struct rp_survey *s = d->survey;
+	struct rp_checkpoint *c;
+	struct err *err;
+
+	if (d->marks || !rp_workers() || d->pos.pending)
+		return;
+	if (!s)
+		s = d->survey = calloc(1, sizeof(*s));
+	if (!s)
+		return;
+	hear(s, true);
+	if (s->worker || s->failures >= FAILURES_MAX || is_known(s, &d->pos))
+		return;
+	c = beginning(r, s);
+	if (!c)
+		return;
+	err = give_out(r, s, c);
+	if (err || !s->worker) {
+		if (err)
+			log_debug("no survey: %s", err->msg);
+		err_free(err);
+		s->failures++;
+	}
+}
+
+void rp_survey_pause(struct replay *r)
+{
+	if (r->debug->survey)
+		hear(r->debug->survey, false);
+}
+
+void rp_survey_free(struct rp_debug *d)
+{
+	struct rp_survey *s = d->survey;
+
+	if (!s)
+		return;
+	rp_worker_end(s->worker);
+	free(s->now.from.legs);
+	free(s->now.end.legs);
+	for (unsigned i = 0; i < STRETCHES; i++)
+		drop(s->done[i]);
+	free(s);
+	d->survey = NULL;
+}
+
+/* ---- what is known of it ---------------------------------------------------------------------------- */
+
+static bool is_written(const struct stretch *s, const struct replay_break *b)
+{
+	for (uint64_t at = b->addr; at < b->addr + b->len; at++) {
+		unsigned i = 0;
+
+		while (i < s->n && at - s->page[i] >= MARKS_PAGE)
+			i++;
+		if (i == s->n || s->written[i][(at - s->page[i]) / 8] >> (at - s->page[i]) % 8 & 1)
+			return true;
+	}
+	return false;
+}
+
+static bool passes(const struct stretch *s, const struct rp_set *user)
+{
+	for (unsigned i = 0; i < user->n; i++) {
+		if (user->b[i].kind == REPLAY_WRITE && (user->b[i].pid != s->pid || is_written(s, &user->b[i])))
+			return false;
+	}
+	return true;
+}
+
+const struct rp_pos *rp_survey_before(const struct replay *r, const struct rp_pos *end)
+{
+	const struct rp_debug *d = r->debug;
+	const struct rp_survey *s = d->survey;
+
+	for (unsigned i = 0; s && i < STRETCHES; i++) {
+		const struct stretch *x = s->done[i];
+
+		if (x && x->end.where == end->where && !end->pending && rp_pos_leads(&x->from, end) && !rp_pos_leads(end, &x->from) &&
+		    rp_pos_leads(end, &x->end) && passes(x, d->sets[d->user]))
+			return &x->from;
+	}
+	return NULL;
+}
+
+/* ---- the worker ---------------------------------------------------------------------------------------- */
+
+/* How far the buffered calls are; 0: there is no such buffer. */
+static uint64_t calls_done(struct replay *r)
+{
+	const struct rp_task *t = rp_task_find(r, r->debug->current);
+	uint64_t pos = 0;
+
+	if (t && t->real)
+		tracee_read_some(t->real, FIXED_STATE + offsetof(struct buf_state, pos), &pos, sizeof(pos));
+	return pos;
+}
+
+struct err *rp_survey_run(struct replay *r, int pid, struct rp_marks *m, const struct rp_pos *end, bool *good)
+{
+	struct rp_debug *d = r->debug;
+	struct replay_break b[MARKS_PAGES];
+	struct rp_found found = { 0 };
+	uint64_t before = calls_done(r);
+
+	*good = false;
+	d->marks = m;
+	for (unsigned i = 0; i < m->n; i++)	/* of no length: nothing stops there */
+		b[i] = (struct replay_break){ .kind = REPLAY_WRITE, .pid = pid, .addr = m->page[i] };
+	d->user = rp_set_intern(r, b, m->n);
+	TRY(rp_scan(r, end, true, &found));
+	rp_int3_out(r);
+	for (struct rp_task *t = r->tasks; t; t = t->next) {
+		if (t->real && t->rec_pid == pid)
+			TRY(rp_alias_marks(t, m));
+	}
+	/* what a buffered call writes, no instruction of the program stores */
+	*good = !found.found && !rp_debug_interrupted(r) && calls_done(r) == before;
+	return NULL;
+}

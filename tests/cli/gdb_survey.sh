@@ -1,0 +1,102 @@
+#!/bin/bash
+# test: timeout=200
+# What is known of a program's stores since it was run forward is right: each of many neighbours, stored to in its own way, is found where it was written last.
+. "$LIB"
+need gdb gcc
+cat >t.c <<'EOF2'
+#include <immintrin.h>
+#include <stdio.h>
+#include <string.h>
+/* All on one page, which is stored to all the time. */
+static struct {
+	unsigned long fixed, near[8];
+	char bytes[16];
+	int half[2];
+	unsigned long array[64];
+	__m128i wide[2];
+	char text[256];
+	double real;
+	unsigned long counter, quiet, last;
+} g __attribute__((aligned(4096)));
+static void __attribute__((noinline)) busy(unsigned long i)
+{
+	g.counter += i;
+	g.array[8 + (i & 7)] ^= i;
+	g.half[1] = (int)i;
+	((unsigned char *)g.bytes)[i & 3]++;
+}
+static void __attribute__((noinline)) once(int what, volatile unsigned long *p, unsigned long i)
+{
+	switch (what) {
+	case 0: g.fixed = i; break;
+	case 1: p[3] = i; break;
+	case 2: g.bytes[9] = (char)i + 1; break;
+	case 3: g.half[0] = (int)i; break;
+	case 4: g.array[i % 3 + 30] = i; break;
+	case 5: _mm_store_si128(&g.wide[1], _mm_set1_epi32((int)i)); break;
+	case 6: memset(g.text + 16, (int)i % 100 + 1, 100 + i % 2); break;
+	case 7: g.real = (double)i; break;
+	case 8: __asm__ volatile("lock incq %0" : "+m"(g.near[6])); break;
+	case 9: __asm__ volatile("xchg %0, %1" : "+m"(g.near[7]), "+r"(i)); break;
+	case 10: __asm__ volatile("cld; rep stosb" : "+D"((char *[]){ g.text + 200 }[0]), "+c"((unsigned long[]){ 9 }[0]) : "a"(i) : "memory"); break;
+	case 11: g.last = i; break;
+	case 12: __asm__ volatile("lock btsq $3, %0" : "+m"(g.near[5])); break;	/* no form that alias.c knows */
+	}
+}
+volatile unsigned long turn;
+int main(void)
+{
+	unsigned long x = 1;
+
+	for (turn = 0; turn < 2600; turn++) {
+		for (int k = 0; k < 2000; k++) {
+			for (int n = 0; n < 150; n++)
+				x = x * 6364136223846793005ul + 1442695040888963407ul;
+			busy(x >> 40);
+		}
+		if (turn % 200 == 100)
+			once((int)(turn / 200), g.near, turn);
+	}
+	printf("%lu\n", g.counter);
+	return 0;
+}
+EOF2
+gcc -O1 -g -o t t.c || skip 'no compiler for x86-64'
+"$REC" -o "$TMP/t" ./t >/dev/null || fail 'rec'
+cat >script <<'EOF2'
+python
+for v in ('fixed', 'near[3]', 'bytes[9]', 'half[0]', 'array[30]', 'wide[1][1]', 'text[40]', 'real', 'near[6]', 'near[7]', 'text[205]', 'last', 'near[5]',
+          'quiet', 'half[1]', 'array[9]', 'array[7]', 'bytes[2]', 'bytes[4]'):
+    gdb.execute('seek end', to_string=True)
+    gdb.execute('watch -l g.' + v, to_string=True)
+    o = gdb.execute('reverse-continue', to_string=True)
+    gdb.execute('delete', to_string=True)
+    print('%s: %s' % (v, 'none' if gdb.selected_frame().name() == '_start' else int(gdb.parse_and_eval('turn'))), flush=True)
+end
+EOF2
+# on whatever processor, so that there is a survey
+HINDSIGHT_DEBUG=1 HINDSIGHT_WORKERS=1 timeout 180 "$REPLAY" --batch -x script "$TMP/t" >gdb.out 2>debug.out </dev/null || fail "replay: exit $?: $(tail -3 gdb.out)"
+cat >expected <<'EOF2'
+fixed: 100
+near[3]: 300
+bytes[9]: 500
+half[0]: 700
+array[30]: 900
+wide[1][1]: 1100
+text[40]: 1300
+real: 1500
+near[6]: 1700
+near[7]: 1900
+text[205]: 2100
+last: 2300
+near[5]: 2500
+quiet: none
+half[1]: 2599
+array[9]: 2599
+array[7]: none
+bytes[2]: 2599
+bytes[4]: none
+EOF2
+grep -E '^[a-z0-9]*(\[.*)?: ' gdb.out >said
+cmp said expected || fail "$(diff said expected)"
+grep -q 'surveyed: ' debug.out || fail "nothing was surveyed: $(grep -c 'a survey was given up' debug.out) given up"
