@@ -29,7 +29,7 @@ static void __attribute__((noinline)) once(int what, volatile unsigned long *p, 
 {
 	switch (what) {
 	case 0: g.fixed = i; break;
-	case 1: p[3] = i; break;
+	case 12: p[3] = i; break;
 	case 2: g.bytes[9] = (char)i + 1; break;
 	case 3: g.half[0] = (int)i; break;
 	case 4: g.array[i % 3 + 30] = i; break;
@@ -40,7 +40,7 @@ static void __attribute__((noinline)) once(int what, volatile unsigned long *p, 
 	case 9: __asm__ volatile("xchg %0, %1" : "+m"(g.near[7]), "+r"(i)); break;
 	case 10: __asm__ volatile("cld; rep stosb" : "+D"((char *[]){ g.text + 200 }[0]), "+c"((unsigned long[]){ 9 }[0]) : "a"(i) : "memory"); break;
 	case 11: g.last = i; break;
-	case 12: __asm__ volatile("lock btsq $3, %0" : "+m"(g.near[5])); break;	/* no form that alias.c knows */
+	case 1: __asm__ volatile("lock btsq $3, %0" : "+m"(g.near[5])); break;	/* no form that alias.c knows */
 	}
 }
 volatile unsigned long turn;
@@ -78,7 +78,7 @@ EOF2
 HINDSIGHT_DEBUG=1 HINDSIGHT_WORKERS=1 timeout 180 "$REPLAY" --batch -x script "$TMP/t" >gdb.out 2>debug.out </dev/null || fail "replay: exit $?: $(tail -3 gdb.out)"
 cat >expected <<'EOF2'
 fixed: 100
-near[3]: 300
+near[3]: 2500
 bytes[9]: 500
 half[0]: 700
 array[30]: 900
@@ -89,7 +89,7 @@ near[6]: 1700
 near[7]: 1900
 text[205]: 2100
 last: 2300
-near[5]: 2500
+near[5]: 300
 quiet: none
 half[1]: 2599
 array[9]: 2599
