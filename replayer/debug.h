@@ -618,7 +618,7 @@ enum { RP_PLACES = 20 };
 struct rp_places {
 	uint64_t addr[RP_PLACES];
 	unsigned n;
-	bool sparing;		/* none near instructions that store */
+	enum rp_sparing { RP_SPARE_NOT = 0, RP_SPARE_NEAR, RP_SPARE_FAR } sparing;	/* none where a store could not have a jump; none near stores at all */
 };
 /* At pc or a little behind. */
 void rp_places_at(struct replay *r, struct rp_task *t, struct rp_places *p, uint64_t pc, unsigned set);

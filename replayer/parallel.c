@@ -196,7 +196,7 @@ static struct err *start(struct replay *r, struct rp_worker *w, struct rp_checkp
 		if (!err && w->pid < 0)
 			err = err_os(errno, "cannot fork");
 		if (!err)
-			log_debug("worker %d begins", w->pid);
+			log_debug("%s %d begins", job->marks ? "survey by" : "worker", w->pid);
 		rp_tasks_forget(tasks);
 	}
 	close(fd[1]);

@@ -133,16 +133,23 @@ static enum writes writes(struct rp_task *t, uint64_t at, unsigned *len)
  * (alias.c): where a count is in the way, each is a stop.  Calls and pushes are stores, too, where the watchpoint is on the stack; not to be in
  * their own bytes is enough, or there would hardly be a place.
  */
-static bool spares_stores(struct rp_task *t, uint64_t at, unsigned room, const struct code *c)
+static bool spares_stores(struct rp_task *t, uint64_t at, unsigned room, const struct code *c, enum rp_sparing sparing)
 {
 	enum { BEFORE = 12, BEHIND = 12 };
 	unsigned len;
 
 	for (unsigned i = 0; i < c->n; i++) {
-		uint64_t insn = c->at[i];
+		uint64_t insn = c->at[i], end;
 		enum writes how = insn + BEFORE > at && insn < at + BEHIND ? writes(t, insn, &len) : WRITES_NOT;
 
-		if (how == WRITES_OPERAND || (how == WRITES_STACK && insn + len > at && insn < at + room))
+		if (how == WRITES_NOT)
+			continue;
+		if (how == WRITES_OPERAND && sparing == RP_SPARE_FAR)
+			return false;
+		end = insn + len;
+		for (unsigned k = i + 1; how == WRITES_OPERAND && end < insn + SITE_JUMP; k++)	/* a jump's bytes */
+			end = k + 1 < c->n && c->at[k] == end ? c->at[k + 1] : insn + SITE_MAX;
+		if (end > at && insn < at + room)
 			return false;
 	}
 	return true;
@@ -152,24 +159,32 @@ static bool add(struct replay *r, struct rp_task *t, struct rp_places *p, uint64
 {
 	unsigned room = place_len(t, at);
 
-	if (p->n == RP_PLACES || rp_places_overlap(t, p, at, room) || !good_place(r, t, at, set) || (p->sparing && !spares_stores(t, at, room, c)))
+	if (p->n == RP_PLACES || rp_places_overlap(t, p, at, room) || !good_place(r, t, at, set) || (p->sparing && !spares_stores(t, at, room, c, p->sparing)))
 		return false;
 	p->addr[p->n++] = at;
 	return true;
 }
 
-void rp_places_at(struct replay *r, struct rp_task *t, struct rp_places *p, uint64_t pc, unsigned set)
+/* head: where code that leads to pc begins (a loop); 0: not known. */
+static void places_from(struct replay *r, struct rp_task *t, struct rp_places *p, uint64_t head, uint64_t pc, unsigned set)
 {
-	uint64_t at[SEARCH];
-	unsigned n;
+	static uint64_t at[INSNS_MAX];
+	unsigned n, first = 0;
 
 	rp_int3_out(r);		/* the code as it is */
-	n = disassemble(t, pc, pc + SEARCH, true, at, SEARCH);
-
-	for (unsigned i = 0; i < n && p->n < RP_PLACES; i++) {
+	if (head && head < pc && pc - head < FUNCTION_MAX)
+		first = disassemble(t, head, pc, false, at, INSNS_MAX - SEARCH);
+	first = first && at[first - 1] == pc ? first - 1 : 0;
+	n = first + disassemble(t, pc, pc + SEARCH, true, at + first, SEARCH);
+	for (unsigned i = first; i < n && p->n < RP_PLACES; i++) {
 		if (add(r, t, p, at[i], &(struct code){ at, n }, set))
 			return;
 	}
+}
+
+void rp_places_at(struct replay *r, struct rp_task *t, struct rp_places *p, uint64_t pc, unsigned set)
+{
+	places_from(r, t, p, 0, pc, set);
 }
 
 void rp_place_here(struct replay *r, struct rp_task *t, struct rp_places *p, unsigned set)
@@ -242,11 +257,11 @@ void rp_places_near(struct replay *r, struct rp_task *t, struct rp_places *p, un
 
 	rp_int3_out(r);		/* the code as it is: a jump of ours looks like the end of a loop that begins in the middle of an instruction */
 	n = loops(t, loop);
-	rp_places_at(r, t, p, t->regs.rip, set);
+	places_from(r, t, p, n ? loop[0].head : 0, t->regs.rip, set);
 	/* behind the loops that the task is in: what is executed seldom costs little to count */
 	for (unsigned i = 0; i < n; i++) {
 		if (loop[i].exit)
-			rp_places_at(r, t, p, loop[i].exit, set);
+			places_from(r, t, p, loop[i].head, loop[i].exit, set);
 	}
 	/* where the function was not called directly, like main(), of what is before the task only its loop is known */
 	if (!from_stack(r, t, p, set) && n && loop[0].head < t->regs.rip)

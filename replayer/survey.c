@@ -165,7 +165,7 @@ void rp_survey_feed(struct replay *r)
 	struct rp_checkpoint *c;
 	struct err *err;
 
-	if (d->marks || !rp_workers() || d->pos.pending)
+	if (d->marks || d->breakable || !rp_workers() || d->pos.pending)	/* going back, workers and we have the processors */
 		return;
 	if (!s)
 		s = d->survey = calloc(1, sizeof(*s));
