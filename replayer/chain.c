@@ -109,7 +109,7 @@ static struct err *named(struct replay *r, struct chain *c, struct rp_task *t, u
 	c->failures = 0;
 	d->names_made++;
 	TRY(rp_checkpoint_take(r));
-	rp_survey_feed(r);
+	rp_survey_feed(r, t);
 	if (rp_alias_hot(p.addr[0], p.addr[0] + SITE_JUMP))	/* it keeps a store from being made without a stop */
 		count_here(r, c, t);
 	else

@@ -560,8 +560,8 @@ bool rp_at_end(struct replay *r);
  * survey.c: on an idle processor, while the replayer computes forward, it is noted which bytes of a program's busy data pages each
  * stretch of it writes to; a search backwards passes those that do not write to what is watched.
  */
-/* After a checkpoint going forward: an answer is heard, a new stretch given out. */
-void rp_survey_feed(struct replay *r);
+/* After a checkpoint going forward, where t computes: an answer is heard, a new stretch given out. */
+void rp_survey_feed(struct replay *r, const struct rp_task *t);
 /* What is being looked at is given up; its answer, if it is there, is taken. */
 void rp_survey_pause(struct replay *r);
 /* From where on up to `end', in the same computation, are no bytes written that the debugger watches?  NULL: not known. */
@@ -571,8 +571,8 @@ void rp_survey_free(struct rp_debug *d);
 struct err *rp_survey_run(struct replay *r, int pid, struct rp_marks *m, const struct rp_pos *end, bool *good) __must_check;
 
 /* unwritten.c */
-/* Has the page not been written to between the two?  False also where the kernel does not tell. */
-bool rp_same_page(const struct rp_task *older, const struct rp_task *newer, uint64_t page);
+/* Pages from start to end that have been written to between the two, at most max; all of them where the kernel does not tell. */
+unsigned rp_pages_written(const struct rp_task *older, const struct rp_task *newer, uint64_t start, uint64_t end, uint64_t *ret, unsigned max);
 /* Is the debugger only interested in writes to memory, so that the next has sense? */
 bool rp_unwritten_possible(const struct replay *r);
 /* Has nothing that the debugger watches been written since c, where newer are the tasks' processes now or in a later checkpoint after event

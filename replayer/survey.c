@@ -16,6 +16,8 @@
 
 #include "replayer/internal.h"
 
+/* After some failures the program is given time to do something else. */
+#define REST_NS 5000000000ull
 enum { STRETCH_NS = 500000000, STRETCH_MIN_NS = 150000000, SLOWER = 4, LATE_NS = 300000000, FAILURES_MAX = 3, STRETCHES = 256, LOOKED_AT = 256 };
 
 struct stretch {
@@ -61,6 +63,15 @@ static void note(struct rp_survey *s)
 	s->done_n++;
 }
 
+static void forget(struct rp_survey *s)
+{
+	rp_worker_end(s->worker);
+	s->worker = NULL;
+	free(s->now.from.legs);
+	free(s->now.end.legs);
+	s->now = (struct stretch){ .n = 0 };
+}
+
 /* Its answer, if it is there, or else when it is late: then there is none. */
 static void hear(struct rp_survey *s, bool wait)
 {
@@ -77,11 +88,7 @@ static void hear(struct rp_survey *s, bool wait)
 		s->failures += wait;
 		log_debug("a survey was given up");
 	}
-	rp_worker_end(s->worker);
-	s->worker = NULL;
-	free(s->now.from.legs);
-	free(s->now.end.legs);
-	s->now = (struct stretch){ .n = 0 };
+	forget(s);
 }
 
 /* ---- what is to be looked at ------------------------------------------------------------------------- */
@@ -126,27 +133,24 @@ static void busy_pages(const struct rp_task *older, const struct rp_task *newer,
 
 		if (!is_data(at, i ? at - 1 : NULL))
 			continue;
-		for (uint64_t page = at->start; page < end && m->n < MARKS_PAGES; page += PAGE_BYTES) {
-			if (!rp_same_page(older, newer, page))
-				m->page[m->n++] = page;
-		}
+		m->n += rp_pages_written(older, newer, at->start, end, m->page + m->n, MARKS_PAGES - m->n);
 	}
 }
 
-static struct err *give_out(struct replay *r, struct rp_survey *s, struct rp_checkpoint *c)
+/* *worth: there is something to look at. */
+static struct err *give_out(struct replay *r, const struct rp_task *t, struct rp_survey *s, struct rp_checkpoint *c, bool *worth)
 {
-	const struct rp_task *t = rp_task_find(r, r->debug->current), *older;
+	const struct rp_task *older = rp_task_with_memory(c->tasks, t->rec_pid);
 	struct tracee_maps maps;
 
-	if (!t || !t->real)
-		t = r->tasks;
-	older = t && t->mm ? rp_task_with_memory(c->tasks, t->rec_pid) : NULL;
-	if (!older || !t->real)
+	*worth = false;
+	if (!older)
 		return NULL;
 	TRY(tracee_maps_read(t->real, &maps));
 	busy_pages(older, t, &maps, &s->marks);
 	tracee_maps_deinit(&maps);
-	if (!s->marks.n)
+	*worth = s->marks.n != 0;
+	if (!*worth)
 		return NULL;
 	s->now = (struct stretch){ .pid = t->rec_pid, .n = s->marks.n };
 	memcpy(s->now.page, s->marks.page, sizeof(s->now.page));
@@ -158,12 +162,13 @@ static struct err *give_out(struct replay *r, struct rp_survey *s, struct rp_che
 	return rp_worker_survey(r, c, &s->now.end, t->rec_pid, &s->marks, &s->worker);
 }
 
-void rp_survey_feed(struct replay *r)
+void rp_survey_feed(struct replay *r, const struct rp_task *t)
 {
 	struct rp_debug *d = r->debug;
 	struct rp_survey *s = d->survey;
 	struct rp_checkpoint *c;
 	struct err *err;
+	bool worth;
 
 	if (d->marks || d->breakable || !rp_workers() || d->pos.pending)	/* going back, workers and we have the processors */
 		return;
@@ -172,18 +177,19 @@ void rp_survey_feed(struct replay *r)
 	if (!s)
 		return;
 	hear(s, true);
-	if (s->worker || s->failures >= FAILURES_MAX || is_known(s, &d->pos))
+	if (s->worker || (s->failures >= FAILURES_MAX && rp_now_ns() < s->began_ns + REST_NS) || is_known(s, &d->pos))
 		return;
 	c = beginning(r, s);
 	if (!c)
 		return;
-	err = give_out(r, s, c);
-	if (err || !s->worker) {
-		if (err)
-			log_debug("no survey: %s", err->msg);
-		err_free(err);
+	err = give_out(r, t, s, c, &worth);
+	if (err)
+		log_debug("no survey: %s", err->msg);
+	if (worth && !s->worker) {
 		s->failures++;
+		forget(s);
 	}
+	err_free(err);
 }
 
 void rp_survey_pause(struct replay *r)
@@ -198,9 +204,7 @@ void rp_survey_free(struct rp_debug *d)
 
 	if (!s)
 		return;
-	rp_worker_end(s->worker);
-	free(s->now.from.legs);
-	free(s->now.end.legs);
+	forget(s);
 	for (unsigned i = 0; i < STRETCHES; i++)
 		drop(s->done[i]);
 	free(s);
@@ -249,12 +253,12 @@ const struct rp_pos *rp_survey_before(const struct replay *r, const struct rp_po
 /* ---- the worker ---------------------------------------------------------------------------------------- */
 
 /* How far the buffered calls are; 0: there is no such buffer. */
-static uint64_t calls_done(struct replay *r)
+static uint64_t calls_done(const struct replay *r, int pid)
 {
-	const struct rp_task *t = rp_task_find(r, r->debug->current);
+	const struct rp_task *t = rp_task_with_memory(r->tasks, pid);
 	uint64_t pos = 0;
 
-	if (t && t->real)
+	if (t)
 		tracee_read_some(t->real, FIXED_STATE + offsetof(struct buf_state, pos), &pos, sizeof(pos));
 	return pos;
 }
@@ -264,7 +268,7 @@ struct err *rp_survey_run(struct replay *r, int pid, struct rp_marks *m, const s
 	struct rp_debug *d = r->debug;
 	struct replay_break b[MARKS_PAGES];
 	struct rp_found found = { 0 };
-	uint64_t before = calls_done(r);
+	uint64_t before = calls_done(r, pid);
 
 	*good = false;
 	d->marks = m;
@@ -278,6 +282,6 @@ struct err *rp_survey_run(struct replay *r, int pid, struct rp_marks *m, const s
 			TRY(rp_alias_marks(t, m));
 	}
 	/* what a buffered call writes, no instruction of the program stores */
-	*good = !found.found && !rp_debug_interrupted(r) && calls_done(r) == before;
+	*good = !found.found && !rp_debug_interrupted(r) && calls_done(r, pid) == before;
 	return NULL;
 }

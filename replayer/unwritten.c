@@ -56,16 +56,20 @@ static bool watch_unwritten(const struct rp_task *older, const struct rp_task *n
 	return same;
 }
 
-bool rp_same_page(const struct rp_task *older, const struct rp_task *newer, uint64_t page)
+unsigned rp_pages_written(const struct rp_task *older, const struct rp_task *newer, uint64_t start, uint64_t end, uint64_t *ret, unsigned max)
 {
 	int x = pagemap_open(older->real), y = pagemap_open(newer->real);
-	bool same = x >= 0 && y >= 0 && same_page(x, y, page);
+	unsigned n = 0;
 
+	for (uint64_t page = start; page < end && n < max; page += PAGE_BYTES) {
+		if (x < 0 || y < 0 || !same_page(x, y, page))
+			ret[n++] = page;
+	}
 	if (x >= 0)
 		close(x);
 	if (y >= 0)
 		close(y);
-	return same;
+	return n;
 }
 
 static bool maps_code(const struct trace_effect *e)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# test: timeout=200
+# test: timeout=330
 # What is known of a program's stores since it was run forward is right: each of many neighbours, stored to in its own way, is found where it was written last.
 . "$LIB"
 need gdb gcc
@@ -74,8 +74,6 @@ for v in ('fixed', 'near[3]', 'bytes[9]', 'half[0]', 'array[30]', 'wide[1][1]', 
     print('%s: %s' % (v, 'none' if gdb.selected_frame().name() == '_start' else int(gdb.parse_and_eval('turn'))), flush=True)
 end
 EOF2
-# on whatever processor, so that there is a survey
-HINDSIGHT_DEBUG=1 HINDSIGHT_WORKERS=1 timeout 180 "$REPLAY" --batch -x script "$TMP/t" >gdb.out 2>debug.out </dev/null || fail "replay: exit $?: $(tail -3 gdb.out)"
 cat >expected <<'EOF2'
 fixed: 100
 near[3]: 2500
@@ -97,6 +95,12 @@ array[7]: none
 bytes[2]: 2599
 bytes[4]: none
 EOF2
-grep -E '^[a-z0-9]*(\[.*)?: ' gdb.out >said
-cmp said expected || fail "$(diff said expected)"
-grep -q 'surveyed: ' debug.out || fail "nothing was surveyed: $(grep -c 'a survey was given up' debug.out) given up"
+# On whatever processor, so that there is a survey; which is given up where others keep that busy.
+for i in 1 2 3; do
+	HINDSIGHT_DEBUG=1 HINDSIGHT_WORKERS=1 timeout 100 "$REPLAY" --batch -x script "$TMP/t" >gdb.out 2>debug.out </dev/null || fail "replay: exit $?: $(tail -3 gdb.out)"
+	grep -E '^[a-z0-9]*(\[.*)?: ' gdb.out >said
+	cmp said expected || fail "$(diff said expected)"
+	! grep -q 'surveyed: ' debug.out || exit 0
+done
+grep -q 'a survey was given up' debug.out || fail 'nothing was surveyed'
+skip "the machine is too busy: $(grep -c 'a survey was given up' debug.out) surveys given up"
