@@ -139,6 +139,22 @@ static bool as_count(const struct rp_set *s, struct replay_break *ret)
 	return true;
 }
 
+/* Or of several: each is counted.  Where t makes no calls, it does not come to the loader's place for debuggers (which has a condition). */
+static bool as_counts(const struct rp_task *t, const struct rp_set *s, struct rp_chained *ret)
+{
+	ret->n = 0;
+	for (unsigned i = 0; i < s->n; i++) {
+		struct rp_set one = { .b = &s->b[i], .n = 1 };
+
+		if (s->b[i].kind == REPLAY_BREAK && s->b[i].cond && t && t->real && !t->mm->calls && rp_solib_place(t, s->b[i].addr))
+			continue;
+		if (ret->n == RP_PLACES || !as_count(&one, &ret->b[ret->n]))
+			return false;
+		ret->n++;
+	}
+	return true;
+}
+
 /* One hop of a leg: *n = how far.  Where one of the two, the leg and the user's stops, is a place, it is counted inside the process. */
 static struct err *leg_hop(struct replay *r, struct scan_leg *l, uint64_t have, struct rp_hop *hop, uint64_t *n)
 {
@@ -149,6 +165,7 @@ static struct err *leg_hop(struct replay *r, struct scan_leg *l, uint64_t have, 
 	struct err *err;
 
 	l->counted = false;
+	TRY(rp_next(r));
 	if (!l->leg->set) {
 		err = rp_tracked_hop(r, d->user, true, hop);
 		*n = 1;
@@ -166,12 +183,14 @@ static struct err *leg_hop(struct replay *r, struct scan_leg *l, uint64_t have, 
 		d->quiet = true;
 		err = rp_hop_counting(r, rp_set_union(r, d->user, rp_set_intern(r, chain.b, 1)), &chain, hop);
 		*n = chain.count[0];
-	} else if (!same && !leg->watches && as_count(user, &chain.b[0])) {
+	} else if (!same && !leg->watches && as_counts(rp_task_find(r, r->ev.task), user, &chain)) {
 		d->limit = l->leg->n - have;
 		d->quiet = l->counted = true;
-		err = rp_hop_counting(r, rp_set_union(r, l->leg->set, rp_set_intern(r, chain.b, 1)), &chain, hop);
+		err = rp_hop_counting(r, rp_set_union(r, l->leg->set, rp_set_intern(r, chain.b, chain.n)), &chain, hop);
 		*n = rp_hop_count(r, hop, l->leg->set);
-		l->user = chain.count[0];
+		l->user = 0;
+		for (unsigned i = 0; i < chain.n; i++)
+			l->user += chain.count[i];
 	} else {
 		d->limit = l->leg->n - have;
 		d->quiet = same;	/* all that is counted is this leg */
