@@ -81,10 +81,10 @@ static void look(int sig, siginfo_t *si, void *ctx)
 	const unsigned char *at = (const unsigned char *)r[REG_RIP];
 
 	hits++;
-	CHECK(r[REG_RAX] == -EINTR || r[REG_RAX] == SYS_read || hits > 1);
+	CHECK(r[REG_RAX] == -EINTR || r[REG_RAX] == SYS_read || r[REG_RAX] == 0 || hits > 1);	/* 0: setitimer's, on a busy machine */
 	CHECK_EQ(r[REG_EFL] & 0x100, 0);
 	(void)at;
-	if (hits == 1)
+	if (r[REG_RAX] == -EINTR)
 		r[REG_RAX] = -ENOTTY;	/* and the program sees another error */
 }
 
