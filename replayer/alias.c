@@ -86,14 +86,13 @@ static struct err *area_for(struct rp_task *t, uint64_t addr, unsigned *ret)
 static struct err *tell_area(struct rp_task *t, unsigned which)
 {
 	const struct alias_view *v = &t->mm->alias->view;
-	uint64_t words[2][ALIAS_ALIAS_AT / 8] = { 0 }, marks[ALIAS_PAGES];
+	uint64_t words[3][ALIAS_ALIAS_AT / 8] = { 0 };
 
 	memcpy(words[0], v->page, sizeof(v->page));
 	memcpy(words[1], v->alias, sizeof(v->alias));
 	for (unsigned i = 0; i < ALIAS_PAGES; i++)
-		marks[i] = t->mm->alias_area[0] + MARKS + i * PAGE_BYTES;
-	TRY(tracee_write(t->real, t->mm->alias_area[which] + DATA, words, sizeof(words)));
-	return tracee_write(t->real, t->mm->alias_area[which] + DATA + ALIAS_MARKS_AT, marks, sizeof(marks));
+		words[2][i] = t->mm->alias_area[0] + MARKS + i * PAGE_BYTES;
+	return tracee_write(t->real, t->mm->alias_area[which] + DATA, words, sizeof(words));
 }
 
 static void begin_anew(struct rp_alias *a)

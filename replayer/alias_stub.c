@@ -520,7 +520,7 @@ static bool put_original(struct alias_code *c, const struct store *s, const stru
 	return true;
 }
 
-/* Where an operand of a fixed address is stored through the other mapping (*to); its own address when that is on no doubled page. */
+/* Where an operand of a fixed address is stored through the other mapping (*to; marked, as if it were at once); its own address when that is on no doubled page. */
 static bool fixed_place(const struct alias_view *v, const struct store *s, const uint8_t *b, uint64_t end, uint64_t *to)
 {
 	uint64_t addr;

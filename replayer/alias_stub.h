@@ -10,9 +10,9 @@
 
 #include "replayer/marks.h"
 
-enum { ALIAS_PAGES = 4, ALIAS_RANGES = 64, ALIAS_CODE = 4096,
+enum { ALIAS_PAGES = MARKS_PAGES, ALIAS_RANGES = 64, ALIAS_CODE = 4096,
        /* words in the data page of each area: the pages, where else they are, where their bytes are marked, saved registers */
-       ALIAS_PAGE_AT = 0, ALIAS_ALIAS_AT = 64, ALIAS_SAVE_AT = 128, ALIAS_MARKS_AT = 192 };
+       ALIAS_PAGE_AT = 0, ALIAS_ALIAS_AT = 64, ALIAS_MARKS_AT = 128, ALIAS_SAVE_AT = 192 };
 
 /* What the code has to know. */
 struct alias_view {

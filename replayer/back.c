@@ -129,14 +129,17 @@ static void leg_note(struct replay *r, struct scan *s, struct scan_leg *l, const
 	free(pos.legs);
 }
 
-/* A set of one breakpoint without a condition: its stops are its executions, which can be counted. */
+/* A breakpoint without a condition: its stops are its executions, which can be counted. */
+static bool is_count(const struct replay_break *b, struct replay_break *ret)
+{
+	*ret = *b;
+	ret->kind = REPLAY_COUNT;
+	return b->kind <= REPLAY_COUNT && !b->cond && !b->call;
+}
+
 static bool as_count(const struct rp_set *s, struct replay_break *ret)
 {
-	if (s->n != 1 || s->b[0].kind > REPLAY_COUNT || s->b[0].cond || s->b[0].call)
-		return false;
-	*ret = s->b[0];
-	ret->kind = REPLAY_COUNT;
-	return true;
+	return s->n == 1 && is_count(&s->b[0], ret);
 }
 
 /* Or of several: each is counted.  Where t makes no calls, it does not come to the loader's place for debuggers (which has a condition). */
@@ -144,11 +147,11 @@ static bool as_counts(const struct rp_task *t, const struct rp_set *s, struct rp
 {
 	ret->n = 0;
 	for (unsigned i = 0; i < s->n; i++) {
-		struct rp_set one = { .b = &s->b[i], .n = 1 };
+		const struct replay_break *b = &s->b[i];
 
-		if (s->b[i].kind == REPLAY_BREAK && s->b[i].cond && t && t->real && !t->mm->calls && rp_solib_place(t, s->b[i].addr))
+		if (b->kind == REPLAY_BREAK && b->cond && t && t->real && !t->mm->calls && rp_solib_place(t, b->addr))
 			continue;
-		if (ret->n == RP_PLACES || !as_count(&one, &ret->b[ret->n]))
+		if (ret->n == RP_PLACES || !is_count(b, &ret->b[ret->n]))
 			return false;
 		ret->n++;
 	}
@@ -530,12 +533,9 @@ static struct err *hot(struct replay *r, struct scan *s, const struct rp_pos *fr
 	s->stops = 0;
 	TRY(hot_set(r, &set, &count));
 	log_debug("too many stops at event %" PRIu64 ": %s", r->where, set ? "executions of an instruction beside them are counted" : "nothing beside them can be counted");
-	TRY(scan_short_legs(r, s, from, end));
-	if (s->f.found) {
-		s->all = false;
-		return NULL;
-	}
-	err = set ? last_execution(r, set, count, from, end, &last) : NULL;
+	err = scan_short_legs(r, s, from, end);
+	if (!err && !s->f.found && set)
+		err = last_execution(r, set, count, from, end, &last);
 	if (!err && last.f.found)
 		err = name_from(r, from, &last.f.pos, end, &last.f.found);
 	if (!err && last.f.found) {

@@ -47,11 +47,11 @@ static void count_here(struct replay *r, struct chain *c, struct rp_task *t)
 	/* a watchpoint may come, or lose its register: a store beside a counted place cannot have a jump */
 	struct rp_places p = { .sparing = RP_SPARE_FAR };
 
-	if (t)
+	while (t) {
 		rp_places_near(r, t, &p, c->set);
-	while (t && p.sparing && (!p.n || c->failures > 1)) {	/* rather these than no names */
-		p.sparing = p.sparing == RP_SPARE_FAR ? RP_SPARE_NEAR : RP_SPARE_NOT;
-		rp_places_near(r, t, &p, c->set);
+		if (!p.sparing || (p.n && c->failures <= 1))
+			break;
+		p.sparing--;	/* rather these than no names */
 	}
 	count_places(r, c, t, &p);
 }

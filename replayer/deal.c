@@ -97,7 +97,7 @@ void rp_deal(const struct rp_debug *d, struct rp_set *s)
 		for (unsigned i = 0; i < s->n && i < WATCHES_MAX; i++) {
 			unsigned n;
 
-			if (!is_watch(&s->b[i]) || !s->b[i].len || rp_set_register(s, i) || s->registers + chunks(&s->b[i]) > rp_registers() || is_silent(d, &s->b[i]))
+			if (!is_watch(&s->b[i]) || !s->b[i].len /* survey.c */ || rp_set_register(s, i) || s->registers + chunks(&s->b[i]) > rp_registers() || is_silent(d, &s->b[i]))
 				continue;
 			n = neighbours(s, i);
 			if (n < least) {

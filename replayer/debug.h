@@ -536,9 +536,8 @@ unsigned rp_workers(void);
 bool rp_workers_forced(void);
 /* It looks from c to end with rp_scan(), on another processor or (here) on ours.  *ret = NULL: cannot be done by a worker; r is then, as otherwise, anywhere (rp_debug.nameless). */
 struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, bool here, struct rp_worker **ret) __must_check;
-/* Another looks from c to end with rp_survey_run(): at the pages of m, on another processor that nobody uses. */
-struct err *rp_worker_survey(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, int pid, const struct rp_marks *m,
-			     struct rp_worker **ret) __must_check;
+/* Another looks from c to end with rp_survey_run(): at the pages of m, which stays as it is here, on another processor that nobody uses. */
+struct err *rp_worker_survey(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, struct rp_marks *m, struct rp_worker **ret) __must_check;
 /* Its answer, into m. */
 bool rp_worker_surveyed(struct rp_worker *w, struct rp_marks *m);
 /* Waits for it.  False: it failed; what it would have said is not known. */
@@ -568,7 +567,7 @@ void rp_survey_pause(struct replay *r);
 const struct rp_pos *rp_survey_before(const struct replay *r, const struct rp_pos *end);
 void rp_survey_free(struct rp_debug *d);
 /* In a worker, from a checkpoint to end: *m has pages, and gets marks.  *good: all is known. */
-struct err *rp_survey_run(struct replay *r, int pid, struct rp_marks *m, const struct rp_pos *end, bool *good) __must_check;
+struct err *rp_survey_run(struct replay *r, struct rp_marks *m, const struct rp_pos *end, bool *good) __must_check;
 
 /* unwritten.c */
 /* Pages from start to end that have been written to between the two, at most max; all of them where the kernel does not tell. */
@@ -596,6 +595,8 @@ struct err *rp_back(struct replay *r, struct replay_stop *ret);
 struct err *rp_step_back(struct replay *r, uint32_t serial, struct replay_stop *ret);
 
 bool rp_pos_same(const struct rp_pos *a, const struct rp_pos *b);
+/* Behind from, and on the way to end or there */
+bool rp_pos_within(const struct rp_pos *from, const struct rp_pos *p, const struct rp_pos *end);
 void rp_pos_shorten(struct rp_pos *p);
 struct err *rp_tracked_hop(struct replay *r, unsigned set, bool step, struct rp_hop *hop);
 struct err *rp_lost(const struct replay *r);

@@ -108,7 +108,7 @@ const struct rp_pos *rp_empty_before(const struct replay *r, const struct rp_pos
 	for (unsigned i = 0; i < RP_EMPTY; i++) {
 		const struct rp_empty *e = &d->empty[i];
 
-		if (e->key == key && rp_pos_leads(&e->from, end) && !rp_pos_leads(end, &e->from) && rp_pos_leads(end, &e->end) &&
+		if (e->key == key && rp_pos_within(&e->from, end, &e->end) &&
 		    (!inclusive || e->inclusive || !rp_pos_leads(&e->end, end)))
 			return &e->from;
 	}

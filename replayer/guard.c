@@ -77,7 +77,7 @@ struct err *rp_guard_in(struct replay *r, struct rp_task *t, const struct rp_set
 
 		if (b->kind < REPLAY_WRITE || b->pid != t->rec_pid || rp_set_register(s, i))
 			continue;
-		for (uint64_t page = b->addr & ~(PAGE_BYTES - 1ull); page < b->addr + b->len + !b->len; page += PAGE_BYTES)
+		for (uint64_t page = b->addr & ~(PAGE_BYTES - 1ull); page < b->addr + b->len + !b->len; page += PAGE_BYTES)	/* of no length: survey.c */
 			add_page(mm, &maps, page, b->kind != REPLAY_WRITE);
 	}
 	tracee_maps_deinit(&maps);

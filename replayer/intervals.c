@@ -60,6 +60,7 @@ static const struct rp_pos *empty_before(const struct replay *r, const struct in
 	return from || !in->possible ? from : rp_survey_before(r, end);
 }
 
+/* What need not be looked through is passed. */
 static void pass_empty(struct replay *r, struct intervals *in)
 {
 	const struct rp_checkpoint *c;

@@ -6,10 +6,12 @@
 
 #include <stdint.h>
 #include <string.h>
+#include <sys/types.h>
 
-enum { MARKS_PAGES = 4 /* as many as alias.c doubles */, MARKS_PAGE = 4096 };
+enum { MARKS_PAGES = 4, MARKS_PAGE = 4096 };
 
 struct rp_marks {
+	pid_t pid;
 	unsigned n;
 	uint64_t page[MARKS_PAGES];
 	uint8_t byte[MARKS_PAGES][MARKS_PAGE];	/* 0: not stored to */

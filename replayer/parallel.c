@@ -43,8 +43,6 @@ struct answer {
 	bool pending;
 	unsigned legs_n;
 };
-/* What another is told to do than to look for stops. */
-struct job { int pid; struct rp_marks *marks; };
 struct answer_leg { uint64_t n; unsigned breaks_n; };
 
 /* ---- the worker ---------------------------------------------------------------------------------- */
@@ -63,12 +61,30 @@ static void answer(const struct replay *r, int fd, const struct rp_found *f)
 	}
 }
 
-static _Noreturn void work(struct replay *r, struct rp_worker *w, int fd, const struct rp_checkpoint *c, struct rp_task *tasks,
-			   const struct rp_pos *end, const struct job *job)
+static struct err *look_for_stops(struct replay *r, int fd, const struct rp_pos *end)
 {
 	struct rp_found found = { 0 };
+
+	TRY(rp_scan(r, end, true, &found));
+	answer(r, fd, &found);
+	return NULL;
+}
+
+static struct err *look_at_stores(struct replay *r, int fd, const struct rp_pos *end, struct rp_marks *m)
+{
+	bool good;
+
+	TRY(rp_survey_run(r, m, end, &good));
+	if (good)
+		rp_write_all(fd, m->byte, sizeof(m->byte));
+	return NULL;
+}
+
+/* m: NULL, or what to look at instead of for stops. */
+static _Noreturn void work(struct replay *r, struct rp_worker *w, int fd, const struct rp_checkpoint *c, struct rp_task *tasks,
+			   const struct rp_pos *end, struct rp_marks *m)
+{
 	struct err *err = NULL;
-	bool good = false;
 
 	cpu_forked();
 	cpu_move(0, w->cpu);
@@ -80,14 +96,8 @@ static _Noreturn void work(struct replay *r, struct rp_worker *w, int fd, const 
 		err = rp_checkpoint_become(r, c, tasks);
 	if (!err)
 		err = rp_checkpoint_take(r);	/* the way back to where it began */
-	if (!err && job->marks)
-		err = rp_survey_run(r, job->pid, job->marks, end, &good);
-	else if (!err)
-		err = rp_scan(r, end, true, &found);
-	if (!err && good)
-		rp_write_all(fd, job->marks->byte, sizeof(job->marks->byte));
-	else if (!err && !job->marks)
-		answer(r, fd, &found);
+	if (!err)
+		err = m ? look_at_stores(r, fd, end, m) : look_for_stops(r, fd, end);
 	_exit(0);	/* its tracees go with it */
 }
 
@@ -168,7 +178,7 @@ void rp_worker_end(struct rp_worker *w)
 	free(w);
 }
 
-static struct err *start(struct replay *r, struct rp_worker *w, struct rp_checkpoint *c, const struct rp_pos *end, const struct job *job)
+static struct err *start(struct replay *r, struct rp_worker *w, struct rp_checkpoint *c, const struct rp_pos *end, struct rp_marks *m)
 {
 	struct rp_task *tasks;
 	struct err *err;
@@ -191,12 +201,12 @@ static struct err *start(struct replay *r, struct rp_worker *w, struct rp_checkp
 			prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 			if (getppid() != parent)
 				_exit(1);
-			work(r, w, fd[1], c, tasks, end, job);
+			work(r, w, fd[1], c, tasks, end, m);
 		}
 		if (!err && w->pid < 0)
 			err = err_os(errno, "cannot fork");
 		if (!err)
-			log_debug("%s %d begins", job->marks ? "survey by" : "worker", w->pid);
+			log_debug("%s %d begins", m ? "survey by" : "worker", w->pid);
 		rp_tasks_forget(tasks);
 	}
 	close(fd[1]);
@@ -224,7 +234,7 @@ unsigned rp_workers(void)
 	return n;
 }
 
-static struct err *begin(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, bool here, const struct job *job,
+static struct err *begin(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, bool here, struct rp_marks *m,
 			 struct rp_worker **ret)
 {
 	struct rp_worker *w;
@@ -243,7 +253,7 @@ static struct err *begin(struct replay *r, struct rp_checkpoint *c, const struct
 	w->here = here;
 	w->cpu = here ? cpu_own() : cpu_borrow(rp_workers_forced());
 	if (w->cpu >= 0) {
-		struct err *err = start(r, w, c, end, job);
+		struct err *err = start(r, w, c, end, m);
 
 		if (!err) {
 			*ret = w;
@@ -258,15 +268,12 @@ static struct err *begin(struct replay *r, struct rp_checkpoint *c, const struct
 
 struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, bool here, struct rp_worker **ret)
 {
-	return begin(r, c, end, here, &(struct job){ .pid = 0 }, ret);
+	return begin(r, c, end, here, NULL, ret);
 }
 
-struct err *rp_worker_survey(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, int pid, const struct rp_marks *m,
-			     struct rp_worker **ret)
+struct err *rp_worker_survey(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, struct rp_marks *m, struct rp_worker **ret)
 {
-	struct rp_marks own = *m;
-
-	return begin(r, c, end, false, &(struct job){ pid, &own }, ret);
+	return begin(r, c, end, false, m, ret);
 }
 
 static bool hear(int fd, void *buf, size_t len)

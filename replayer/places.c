@@ -27,10 +27,16 @@ static unsigned place_len(struct rp_task *t, uint64_t addr)
 	return rp_gate_possible(t, addr, &len) ? len : 1;
 }
 
+/* Are bytes of [addr, addr + len) among those that a jump at `place' would replace? */
+static bool overlaps(struct rp_task *t, uint64_t place, uint64_t addr, unsigned len)
+{
+	return place + PLACE_BYTES > addr && place < addr + len && place + place_len(t, place) > addr;
+}
+
 bool rp_places_overlap(struct rp_task *t, const struct rp_places *p, uint64_t addr, unsigned len)
 {
 	for (unsigned i = 0; i < p->n; i++) {
-		if (p->addr[i] < addr + len && p->addr[i] + place_len(t, p->addr[i]) > addr)
+		if (overlaps(t, p->addr[i], addr, len))
 			return true;
 	}
 	return false;
@@ -41,8 +47,7 @@ bool rp_places_blocked(struct rp_task *t, const struct rp_set *s, uint64_t addr,
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
 
-		if (b->kind < REPLAY_WRITE && b->pid == t->rec_pid && b->addr + PLACE_BYTES > addr && b->addr < addr + len &&
-		    b->addr + place_len(t, b->addr) > addr)
+		if (b->kind < REPLAY_WRITE && b->pid == t->rec_pid && overlaps(t, b->addr, addr, len))
 			return true;
 	}
 	return false;
@@ -66,7 +71,7 @@ static bool good_place(struct replay *r, struct rp_task *t, uint64_t pc, unsigne
 
 	if (!rp_gate_possible(t, pc, &len) || rp_places_blocked(t, r->debug->sets[set], pc, len) || rp_alias_hot(pc, pc + len))
 		return false;
-	if (turns->known && pc < turns->at + PLACE_BYTES && pc + len > turns->at && pc < turns->at + place_len(t, turns->at))
+	if (turns->known && overlaps(t, turns->at, pc, len))
 		return false;
 	return !in_search(r, t, pc, len);
 }

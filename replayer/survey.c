@@ -30,7 +30,7 @@ struct stretch {
 
 struct rp_survey {
 	struct rp_worker *worker;
-	struct stretch now;		/* what it looks at */
+	struct rp_pos from, end;	/* what it looks at */
 	struct rp_marks marks;
 	uint64_t began_ns, length_ns;
 	unsigned failures;		/* one after the other */
@@ -52,8 +52,9 @@ static void note(struct rp_survey *s)
 	struct stretch *new = calloc(1, sizeof(*new)), **place = &s->done[s->done_n % STRETCHES];
 
 	BUG_ON(!new, "out of memory for a survey");
-	*new = s->now;
-	s->now.from = s->now.end = (struct rp_pos){ 0 };
+	*new = (struct stretch){ .from = s->from, .end = s->end, .pid = s->marks.pid, .n = s->marks.n };
+	s->from = s->end = (struct rp_pos){ 0 };
+	memcpy(new->page, s->marks.page, sizeof(new->page));
 	for (unsigned i = 0; i < new->n; i++) {
 		for (unsigned k = 0; k < MARKS_PAGE; k++)
 			new->written[i][k / 8] |= (uint8_t)(!!s->marks.byte[i][k] << k % 8);
@@ -67,9 +68,9 @@ static void forget(struct rp_survey *s)
 {
 	rp_worker_end(s->worker);
 	s->worker = NULL;
-	free(s->now.from.legs);
-	free(s->now.end.legs);
-	s->now = (struct stretch){ .n = 0 };
+	free(s->from.legs);
+	free(s->end.legs);
+	s->from = s->end = (struct rp_pos){ 0 };
 }
 
 /* Its answer, if it is there, or else when it is late: then there is none. */
@@ -96,7 +97,7 @@ static void hear(struct rp_survey *s, bool wait)
 static bool is_known(const struct rp_survey *s, const struct rp_pos *p)
 {
 	for (unsigned i = 0; i < STRETCHES; i++) {
-		if (s->done[i] && rp_pos_leads(&s->done[i]->from, p) && rp_pos_leads(p, &s->done[i]->end) && !rp_pos_same(&s->done[i]->from, p))
+		if (s->done[i] && rp_pos_within(&s->done[i]->from, p, &s->done[i]->end))
 			return true;
 	}
 	return false;
@@ -126,7 +127,7 @@ static bool is_data(const struct tracee_map *m, const struct tracee_map *before)
 
 static void busy_pages(const struct rp_task *older, const struct rp_task *newer, const struct tracee_maps *maps, struct rp_marks *m)
 {
-	m->n = 0;
+	*m = (struct rp_marks){ .pid = newer->rec_pid };
 	for (size_t i = 0; i < maps->n; i++) {
 		const struct tracee_map *at = &maps->map[i];
 		uint64_t end = at->end < at->start + LOOKED_AT * PAGE_BYTES ? at->end : at->start + LOOKED_AT * PAGE_BYTES;
@@ -152,14 +153,11 @@ static struct err *give_out(struct replay *r, const struct rp_task *t, struct rp
 	*worth = s->marks.n != 0;
 	if (!*worth)
 		return NULL;
-	s->now = (struct stretch){ .pid = t->rec_pid, .n = s->marks.n };
-	memcpy(s->now.page, s->marks.page, sizeof(s->now.page));
-	memset(s->marks.byte, 0, sizeof(s->marks.byte));
-	rp_pos_copy(&s->now.from, &c->pos);
-	rp_pos_copy(&s->now.end, &r->debug->pos);
+	rp_pos_copy(&s->from, &c->pos);
+	rp_pos_copy(&s->end, &r->debug->pos);
 	s->length_ns = r->debug->clock_ns - c->clock_ns;
 	s->began_ns = rp_now_ns();
-	return rp_worker_survey(r, c, &s->now.end, t->rec_pid, &s->marks, &s->worker);
+	return rp_worker_survey(r, c, &s->end, &s->marks, &s->worker);
 }
 
 void rp_survey_feed(struct replay *r, const struct rp_task *t)
@@ -243,8 +241,7 @@ const struct rp_pos *rp_survey_before(const struct replay *r, const struct rp_po
 	for (unsigned i = 0; s && i < STRETCHES; i++) {
 		const struct stretch *x = s->done[i];
 
-		if (x && x->end.where == end->where && !end->pending && rp_pos_leads(&x->from, end) && !rp_pos_leads(end, &x->from) &&
-		    rp_pos_leads(end, &x->end) && passes(x, d->sets[d->user]))
+		if (x && rp_pos_within(&x->from, end, &x->end) && passes(x, d->sets[d->user]))
 			return &x->from;
 	}
 	return NULL;
@@ -263,25 +260,25 @@ static uint64_t calls_done(const struct replay *r, int pid)
 	return pos;
 }
 
-struct err *rp_survey_run(struct replay *r, int pid, struct rp_marks *m, const struct rp_pos *end, bool *good)
+struct err *rp_survey_run(struct replay *r, struct rp_marks *m, const struct rp_pos *end, bool *good)
 {
 	struct rp_debug *d = r->debug;
 	struct replay_break b[MARKS_PAGES];
 	struct rp_found found = { 0 };
-	uint64_t before = calls_done(r, pid);
+	uint64_t before = calls_done(r, m->pid);
 
 	*good = false;
 	d->marks = m;
 	for (unsigned i = 0; i < m->n; i++)	/* of no length: nothing stops there */
-		b[i] = (struct replay_break){ .kind = REPLAY_WRITE, .pid = pid, .addr = m->page[i] };
+		b[i] = (struct replay_break){ .kind = REPLAY_WRITE, .pid = m->pid, .addr = m->page[i] };
 	d->user = rp_set_intern(r, b, m->n);
 	TRY(rp_scan(r, end, true, &found));
 	rp_int3_out(r);
 	for (struct rp_task *t = r->tasks; t; t = t->next) {
-		if (t->real && t->rec_pid == pid)
+		if (t->real && t->rec_pid == m->pid)
 			TRY(rp_alias_marks(t, m));
 	}
 	/* what a buffered call writes, no instruction of the program stores */
-	*good = !found.found && !rp_debug_interrupted(r) && calls_done(r, pid) == before;
+	*good = !found.found && !rp_debug_interrupted(r) && calls_done(r, m->pid) == before;
 	return NULL;
 }

@@ -69,6 +69,11 @@ bool rp_pos_same(const struct rp_pos *a, const struct rp_pos *b)
 	return rp_pos_leads(a, b) && rp_pos_leads(b, a);
 }
 
+bool rp_pos_within(const struct rp_pos *from, const struct rp_pos *p, const struct rp_pos *end)
+{
+	return rp_pos_leads(from, p) && !rp_pos_leads(p, from) && rp_pos_leads(p, end);
+}
+
 /* ---- forward to a position ---------------------------------------------------------------- */
 
 struct err *rp_lost(const struct replay *r)

@@ -36,26 +36,6 @@ static bool same_page(int a, int b, uint64_t addr)
 	return x && x == y;
 }
 
-static bool watch_unwritten(const struct rp_task *older, const struct rp_task *newer, const struct replay_break *b)
-{
-	const struct rp_task *o = rp_task_with_memory(older, b->pid), *n = rp_task_with_memory(newer, b->pid);
-	bool same;
-	int x, y;
-
-	if (!o || !n)
-		return false;
-	x = pagemap_open(o->real);
-	y = pagemap_open(n->real);
-	same = x >= 0 && y >= 0;
-	for (uint64_t at = b->addr & ~(PAGE_BYTES - 1ull); same && at < b->addr + b->len; at += PAGE_BYTES)
-		same = same_page(x, y, at);
-	if (x >= 0)
-		close(x);
-	if (y >= 0)
-		close(y);
-	return same;
-}
-
 unsigned rp_pages_written(const struct rp_task *older, const struct rp_task *newer, uint64_t start, uint64_t end, uint64_t *ret, unsigned max)
 {
 	int x = pagemap_open(older->real), y = pagemap_open(newer->real);
@@ -70,6 +50,14 @@ unsigned rp_pages_written(const struct rp_task *older, const struct rp_task *new
 	if (y >= 0)
 		close(y);
 	return n;
+}
+
+static bool watch_unwritten(const struct rp_task *older, const struct rp_task *newer, const struct replay_break *b)
+{
+	const struct rp_task *o = rp_task_with_memory(older, b->pid), *n = rp_task_with_memory(newer, b->pid);
+	uint64_t page;
+
+	return o && n && !rp_pages_written(o, n, b->addr & ~(PAGE_BYTES - 1ull), b->addr + b->len, &page, 1);
 }
 
 static bool maps_code(const struct trace_effect *e)
