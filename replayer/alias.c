@@ -338,7 +338,7 @@ static struct err *come_in(struct replay *r, struct rp_task *t, const struct rp_
 
 		if (b->kind < REPLAY_WRITE || b->pid != t->rec_pid || (in_register && !unseen(mm, b)))
 			continue;
-		if ((b->kind != REPLAY_WRITE && !in_register) || a->view.ranges_n == ALIAS_RANGES)
+		if (a->view.ranges_n == ALIAS_RANGES)
 			return NULL;
 		a->view.range[a->view.ranges_n].always = b->kind != REPLAY_WRITE;
 		a->view.range[a->view.ranges_n].start = b->addr;
@@ -355,6 +355,7 @@ static struct err *come_in(struct replay *r, struct rp_task *t, const struct rp_
 			break;
 		if (n == ALIAS_PAGES)
 			continue;	/* the others fault */
+		a->view.loads |= prot == PROT_NONE;
 		a->view.page[n] = page;
 		a->view.alias[n] = mm->alias_area[0] + ALIASES + n * PAGE_BYTES;
 		TRY(double_page(t, n, prot, &good));

@@ -29,7 +29,8 @@ enum { RAX = 0, RCX = 1, RDX = 2, RBX = 3, RSI = 6, RDI = 7, FIX_MAX = 2 * ALIAS
 
 /* What an instruction stores, and how it would be written with another operand. */
 struct store {
-	enum { STORE_NONE = 0, STORE_OPERAND, STORE_PUSH, STORE_CALL, STORE_PUSH_MEMORY, STORE_CALL_TO } kind;
+	enum { STORE_NONE = 0, STORE_OPERAND, STORE_PUSH, STORE_CALL, STORE_PUSH_MEMORY, STORE_CALL_TO,
+	       LOAD_POP, LOAD_RET, LOAD_LEAVE, LOAD_JUMP } kind;
 	unsigned size, scratch;
 	unsigned second;		/* PUSH_MEMORY, CALL_TO: another */
 	/* OPERAND: where its ModRM is, where its displacement ends */
@@ -37,7 +38,7 @@ struct store {
 	unsigned rex;			/* where; 0: none (it is never first when there is none) */
 	bool has_rex, vex3;
 	bool moves;			/* OPERAND: mov of a general register or of a number */
-	uint8_t reg;			/* PUSH: 16: imm; CALL_TO: 16: memory */
+	uint8_t reg;			/* PUSH: 16: imm; POP: which; CALL_TO: 16: memory */
 	int32_t imm;
 };
 
@@ -59,6 +60,12 @@ static uint64_t here(const struct alias_code *c)
 	return c->at + c->len;
 }
 
+/* Is it reached from behind an instruction by what is relative to that? */
+static bool is_near(uint64_t end, uint64_t to)
+{
+	return (int64_t)(to - end) == (int32_t)(to - end);
+}
+
 /* op reg, [rip + addr], 64 bits; reg below 8 */
 static void put_word(struct alias_code *c, uint8_t op, unsigned reg, uint64_t addr)
 {
@@ -77,6 +84,17 @@ bool alias_put_jump(struct alias_code *c, uint64_t to)
 
 /* ---- what the instruction does ------------------------------------------------------------------------ */
 
+static bool is_one_of(const uint16_t *ids, unsigned n, unsigned id)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (ids[i] == id)
+			return true;
+	}
+	return false;
+}
+#define IS_ONE_OF(ids, id) is_one_of(ids, sizeof(ids) / sizeof((ids)[0]), id)
+
+/* With an operand in memory, and no other access to any. */
 static bool known_form(unsigned id)
 {
 	static const uint16_t ids[] = {
@@ -92,11 +110,28 @@ static bool known_form(unsigned id)
 		X86_INS_FST, X86_INS_FSTP, X86_INS_FISTP, X86_INS_FIST,
 	};
 
-	for (unsigned i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
-		if (ids[i] == id)
-			return true;
-	}
-	return false;
+	return IS_ONE_OF(ids, id);
+}
+
+/* ... and never stores there. */
+static bool known_load(unsigned id)
+{
+	static const uint16_t ids[] = {
+		X86_INS_MOVZX, X86_INS_MOVSX, X86_INS_MOVSXD, X86_INS_CMP, X86_INS_TEST, X86_INS_IMUL, X86_INS_MUL, X86_INS_DIV, X86_INS_IDIV,
+		X86_INS_CMOVA, X86_INS_CMOVAE, X86_INS_CMOVB, X86_INS_CMOVBE, X86_INS_CMOVE, X86_INS_CMOVNE, X86_INS_CMOVG, X86_INS_CMOVGE,
+		X86_INS_CMOVL, X86_INS_CMOVLE, X86_INS_CMOVO, X86_INS_CMOVNO, X86_INS_CMOVP, X86_INS_CMOVNP, X86_INS_CMOVS, X86_INS_CMOVNS,
+		X86_INS_ADDSD, X86_INS_SUBSD, X86_INS_MULSD, X86_INS_DIVSD, X86_INS_SQRTSD, X86_INS_ADDSS, X86_INS_SUBSS, X86_INS_MULSS,
+		X86_INS_DIVSS, X86_INS_SQRTSS, X86_INS_UCOMISD, X86_INS_UCOMISS, X86_INS_COMISD, X86_INS_COMISS, X86_INS_CVTSI2SD,
+		X86_INS_CVTSI2SS, X86_INS_CVTTSD2SI, X86_INS_CVTTSS2SI, X86_INS_CVTSD2SS, X86_INS_CVTSS2SD,
+		X86_INS_PXOR, X86_INS_POR, X86_INS_PAND, X86_INS_PANDN, X86_INS_PCMPEQB, X86_INS_PMINUB, X86_INS_PADDD, X86_INS_PADDQ,
+		X86_INS_ADDPD, X86_INS_MULPD, X86_INS_ADDPS, X86_INS_MULPS, X86_INS_XORPS, X86_INS_ANDPS, X86_INS_ANDPD, X86_INS_XORPD,
+		X86_INS_VADDSD, X86_INS_VSUBSD, X86_INS_VMULSD, X86_INS_VDIVSD, X86_INS_VADDSS, X86_INS_VSUBSS, X86_INS_VMULSS, X86_INS_VDIVSS,
+		X86_INS_VUCOMISD, X86_INS_VUCOMISS, X86_INS_VCOMISD, X86_INS_VCOMISS, X86_INS_VPXOR, X86_INS_VPOR, X86_INS_VPAND,
+		X86_INS_VPCMPEQB, X86_INS_VPMINUB,
+		X86_INS_FLD, X86_INS_FILD, X86_INS_FADD, X86_INS_FSUB, X86_INS_FMUL, X86_INS_FDIV, X86_INS_FSUBR, X86_INS_FDIVR, X86_INS_FCOM,
+	};
+
+	return IS_ONE_OF(ids, id);
 }
 
 /* Registers that take no REX bit and no special form as a base. */
@@ -203,13 +238,38 @@ static bool pushes(const uint8_t *b, unsigned len, struct store *s)
 	return s->kind != STORE_NONE;
 }
 
-/* ff /6, ff /2 */
-static bool through(csh cs, const cs_insn *insn, const uint8_t *b, struct store *s)
+static bool pops(const uint8_t *b, unsigned len, struct store *s)
+{
+	*s = (struct store){ .size = 8, .reg = 16, .scratch = RBX };
+	if (len == 1 && (b[0] & 0xf8) == 0x58)
+		s->kind = LOAD_POP, s->reg = b[0] & 7;
+	else if (len == 2 && b[0] == 0x41 && (b[1] & 0xf8) == 0x58)
+		s->kind = LOAD_POP, s->reg = 8 + (b[1] & 7);
+	else if ((len == 1 && b[0] == 0xc3) || (len == 2 && b[0] == 0xf3 && b[1] == 0xc3))
+		s->kind = LOAD_RET;
+	else if (len == 1 && b[0] == 0xc9)
+		s->kind = LOAD_LEAVE;
+	if (s->reg == RBX)
+		s->scratch = RSI;
+	if (s->reg == 4)
+		s->kind = STORE_NONE;
+	return s->kind != STORE_NONE;
+}
+
+/* ff /6, ff /2; ff /4 where loads matter */
+static bool through(csh cs, const cs_insn *insn, const uint8_t *b, bool loads, struct store *s)
 {
 	unsigned rex = (b[0] & 0xf0) == 0x40, reg = b[rex + 1] >> 3 & 7;
 
 	*s = (struct store){ .kind = STORE_NONE };
-	if (insn->size < rex + 2u || b[rex] != 0xff || (reg != 2 && reg != 6) || (rex && b[0] & 8))
+	if (insn->size < rex + 2u || b[rex] != 0xff || (rex && b[0] & 8))
+		return false;
+	if (reg == 4 && loads && b[rex + 1] >> 6 != 3 && parse(b, insn->size, rex + 1, s) && choose_scratch(cs, insn, s, 1)) {
+		s->size = 8;
+		s->kind = LOAD_JUMP;
+		return true;
+	}
+	if (reg != 2 && reg != 6)
 		return false;
 	s->reg = 16;
 	if (b[rex + 1] >> 6 == 3) {
@@ -226,14 +286,14 @@ static bool through(csh cs, const cs_insn *insn, const uint8_t *b, struct store 
 	return true;
 }
 
-static void classify(csh cs, const cs_insn *insn, const uint8_t *b, struct store *s)
+static void classify(csh cs, const cs_insn *insn, const uint8_t *b, bool loads, struct store *s)
 {
 	const cs_x86 *x = &insn->detail->x86;
+	bool written = false, known = known_form(insn->id) || (loads && known_load(insn->id));
 	unsigned mem = 0;
-	bool written = false;
 
 	*s = (struct store){ .kind = STORE_NONE };
-	if (pushes(b, insn->size, s) || through(cs, insn, b, s))
+	if (pushes(b, insn->size, s) || (loads && pops(b, insn->size, s)) || through(cs, insn, b, loads, s))
 		return;
 	*s = (struct store){ .kind = STORE_NONE };
 	for (unsigned i = 0; i < x->op_count; i++) {
@@ -243,7 +303,7 @@ static void classify(csh cs, const cs_insn *insn, const uint8_t *b, struct store
 			s->size = x->operands[i].size;
 		}
 	}
-	if (mem != 1 || !written || !s->size || s->size > 64 || !known_form(insn->id) || !parse(b, insn->size, x->encoding.modrm_offset, s) ||
+	if (mem != 1 || !(written || loads) || !s->size || s->size > 64 || !known || !parse(b, insn->size, x->encoding.modrm_offset, s) ||
 	    !choose_scratch(cs, insn, s, 1))
 		return;
 	s->kind = STORE_OPERAND;
@@ -271,19 +331,48 @@ static void put_with_operand(struct alias_code *c, uint8_t op, unsigned reg, con
 	put32(c, (uint32_t)(end + (uint64_t)(int64_t)rel - (here(c) + 4)));
 }
 
-/* lea S, [where it stores] */
+/* lea S, [where it stores, or what it loads] */
 static void put_address(struct alias_code *c, const struct store *s, const uint8_t *b, uint64_t end)
 {
-	if (s->kind == STORE_OPERAND)
+	if (s->kind == STORE_OPERAND || s->kind == LOAD_JUMP)
 		put_with_operand(c, 0x8d, s->scratch, s, b, end);
+	else if (s->kind == LOAD_LEAVE)
+		PUT(c, 0x48, 0x8d, (uint8_t)(0x45 | s->scratch << 3), 0);	/* [rbp] */
+	else if (s->kind == LOAD_POP || s->kind == LOAD_RET)
+		PUT(c, 0x48, 0x8d, (uint8_t)(0x04 | s->scratch << 3), 0x24);	/* [rsp] */
 	else
 		PUT(c, 0x48, 0x8d, (uint8_t)(0x44 | s->scratch << 3), 0x24, 0xf8);	/* [rsp - 8] */
 }
 
-/* What is pushed, or called, to its word. */
-static void put_fetch(struct alias_code *c, const struct store *s, const uint8_t *b, uint64_t end, struct alias_insn *ret)
+/* Where an operand of a fixed address is in the other mapping (*to; marked, as if it were at once); its own address when that is on no doubled page. */
+static bool fixed_place(const struct alias_view *v, const struct store *s, const uint8_t *b, uint64_t end, uint64_t *to)
 {
-	uint64_t word = c->data + ALIAS_SAVE_AT + 24, save = c->data + ALIAS_SAVE_AT + 16;
+	uint64_t addr;
+	int32_t rel;
+
+	if (!s->disp_at)
+		return false;
+	memcpy(&rel, b + s->disp_at, 4);
+	*to = addr = end + (uint64_t)(int64_t)rel;
+	for (unsigned i = 0; i < v->ranges_n; i++) {
+		if (addr < v->range[i].end && addr + s->size > v->range[i].start)
+			return false;
+	}
+	for (unsigned i = 0; i < v->pages_n; i++) {
+		if (addr + s->size <= v->page[i] || addr >= v->page[i] + PAGE_SIZE_)
+			continue;
+		*to = addr - v->page[i] + v->alias[i];
+		if (v->marks)
+			rp_marks_note(v->marks, addr, s->size);
+		return addr >= v->page[i] && addr + s->size <= v->page[i] + PAGE_SIZE_;
+	}
+	return true;
+}
+
+/* What is pushed, or called, to its word. */
+static void put_fetch(struct alias_code *c, const struct alias_view *v, const struct store *s, const uint8_t *b, uint64_t end, struct alias_insn *ret)
+{
+	uint64_t word = c->data + ALIAS_SAVE_AT + 24, save = c->data + ALIAS_SAVE_AT + 16, to;
 
 	if (s->reg < 16) {
 		PUT(c, (uint8_t)(0x48 | (s->reg >> 3) << 2), 0x89, (uint8_t)(0x05 | (s->reg & 7) << 3));
@@ -292,7 +381,10 @@ static void put_fetch(struct alias_code *c, const struct store *s, const uint8_t
 	}
 	put_word(c, 0x89, s->second, save);
 	ret->early = here(c);
-	put_with_operand(c, 0x8b, s->second, s, b, end);
+	if (v->loads && fixed_place(v, s, b, end, &to) && is_near(here(c) + 7, to))
+		put_word(c, 0x8b, s->second, to);
+	else
+		put_with_operand(c, 0x8b, s->second, s, b, end);
 	put_word(c, 0x89, s->second, word);
 	put_word(c, 0x8b, s->second, save);
 }
@@ -339,6 +431,18 @@ static void put_other(struct alias_code *c, const struct store *s, const uint8_t
 	if (s->kind == STORE_PUSH && s->reg == 16) {
 		PUT(c, 0x48, 0xc7, (uint8_t)s->scratch);
 		put32(c, (uint32_t)s->imm);
+		return;
+	}
+	if (s->kind == LOAD_POP) {
+		PUT(c, (uint8_t)(0x48 | (s->reg >> 3) << 2), 0x8b, (uint8_t)((s->reg & 7) << 3 | s->scratch));
+		return;
+	}
+	if (s->kind >= LOAD_POP) {
+		PUT(c, 0x48, 0x8b, (uint8_t)(s->scratch << 3 | s->scratch));	/* mov S, [S] */
+		if (s->kind == LOAD_LEAVE)
+			PUT(c, 0x48, 0x8d, 0x65, 8, 0x48, 0x89, (uint8_t)(0xc5 | s->scratch << 3));	/* lea rsp, [rbp + 8]; mov rbp, S */
+		else
+			put_word(c, 0x89, s->scratch, c->data + ALIAS_SAVE_AT + 24);
 		return;
 	}
 	if (s->kind == STORE_PUSH) {
@@ -520,29 +624,10 @@ static bool put_original(struct alias_code *c, const struct store *s, const stru
 	return true;
 }
 
-/* Where an operand of a fixed address is stored through the other mapping (*to; marked, as if it were at once); its own address when that is on no doubled page. */
-static bool fixed_place(const struct alias_view *v, const struct store *s, const uint8_t *b, uint64_t end, uint64_t *to)
+/* It accesses its operand, and nothing else. */
+static bool has_other_place(const struct store *s)
 {
-	uint64_t addr;
-	int32_t rel;
-
-	if (s->kind != STORE_OPERAND || !s->disp_at)
-		return false;
-	memcpy(&rel, b + s->disp_at, 4);
-	*to = addr = end + (uint64_t)(int64_t)rel;
-	for (unsigned i = 0; i < v->ranges_n; i++) {
-		if (addr < v->range[i].end && addr + s->size > v->range[i].start)
-			return false;
-	}
-	for (unsigned i = 0; i < v->pages_n; i++) {
-		if (addr + s->size <= v->page[i] || addr >= v->page[i] + PAGE_SIZE_)
-			continue;
-		*to = addr - v->page[i] + v->alias[i];
-		if (v->marks)
-			rp_marks_note(v->marks, addr, s->size);
-		return addr >= v->page[i] && addr + s->size <= v->page[i] + PAGE_SIZE_;
-	}
-	return true;
+	return s->kind == STORE_OPERAND || s->kind == LOAD_JUMP;
 }
 
 bool alias_fixed(const struct alias_view *v, const uint8_t *bytes, unsigned len, uint64_t addr, unsigned *disp_at, int32_t *disp)
@@ -551,18 +636,16 @@ bool alias_fixed(const struct alias_view *v, const uint8_t *bytes, unsigned len,
 	struct store s;
 	cs_insn *insn;
 	uint64_t to;
-	int64_t rel;
 
 	if (!cs || cs_disasm(cs, bytes, len, addr, 1, &insn) != 1)
 		return false;
-	classify(cs, insn, bytes, &s);
+	classify(cs, insn, bytes, v->loads, &s);
 	cs_free(insn, 1);
-	if (!fixed_place(v, &s, bytes, addr + len, &to))
+	if (!has_other_place(&s) || !fixed_place(v, &s, bytes, addr + len, &to))
 		return false;
-	rel = (int64_t)(to - (addr + len));
 	*disp_at = s.disp_at;
-	*disp = (int32_t)rel;
-	return rel == *disp;
+	*disp = (int32_t)(to - (addr + len));
+	return is_near(addr + len, to);
 }
 
 bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint64_t addr, struct alias_insn *ret)
@@ -577,10 +660,10 @@ bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint
 	if (!cs || c->len + ROOM > ALIAS_CODE || !displace_decode_any(tid, addr, 1, 0, 0, &d) ||
 	    cs_disasm(cs, d.site.bytes, d.site.len, addr, 1, &insn) != 1)
 		return false;
-	classify(cs, insn, d.site.bytes, &s);
+	classify(cs, insn, d.site.bytes, v->loads, &s);
 	cs_free(insn, 1);
 	*ret = (struct alias_insn){ .addr = addr, .len = d.site.len, .stub = here(c), .stores = s.kind != STORE_NONE };
-	if (fixed_place(v, &s, d.site.bytes, addr + d.site.len, &to) && (int64_t)(to - here(c) - d.site.len) == (int32_t)(to - here(c) - d.site.len)) {
+	if (has_other_place(&s) && fixed_place(v, &s, d.site.bytes, addr + d.site.len, &to) && is_near(here(c) + d.site.len, to)) {
 		put(c, d.site.bytes, s.disp_at);
 		put32(c, (uint32_t)(to - ret->stub - d.site.len));
 		put(c, d.site.bytes + s.disp_at + 4, d.site.len - s.disp_at - 4);
@@ -589,7 +672,7 @@ bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint
 		return true;
 	}
 	if (s.kind == STORE_PUSH_MEMORY || s.kind == STORE_CALL_TO)
-		put_fetch(c, &s, d.site.bytes, addr + d.site.len, ret);
+		put_fetch(c, v, &s, d.site.bytes, addr + d.site.len, ret);
 	if (s.kind != STORE_NONE) {
 		put_word(c, 0x89, s.scratch, c->data + ALIAS_SAVE_AT);
 		put_address(c, &s, d.site.bytes, addr + d.site.len);
@@ -599,9 +682,11 @@ bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint
 		put_flags_back(c);
 		put_other(c, &s, d.site.bytes, d.site.len, addr + d.site.len);
 		put_word(c, 0x8b, s.scratch, c->data + ALIAS_SAVE_AT);
-		if (s.kind != STORE_OPERAND)
+		if (s.kind == LOAD_POP || s.kind == LOAD_RET)
+			PUT(c, 0x48, 0x8d, 0x64, 0x24, 8);	/* lea rsp, [rsp + 8] */
+		else if (s.kind != STORE_OPERAND && s.kind < LOAD_POP)
 			PUT(c, 0x48, 0x8d, 0x64, 0x24, 0xf8);	/* lea rsp, [rsp - 8] */
-		if (s.kind == STORE_CALL_TO) {
+		if (s.kind == STORE_CALL_TO || s.kind == LOAD_RET || s.kind == LOAD_JUMP) {
 			put_jump_fetched(c);
 		} else if (s.kind == STORE_CALL) {
 			ret->target = here(c);

@@ -18,6 +18,7 @@ enum { ALIAS_PAGES = MARKS_PAGES, ALIAS_RANGES = 64, ALIAS_CODE = 4096,
 struct alias_view {
 	unsigned pages_n, ranges_n;
 	uint64_t page[ALIAS_PAGES], alias[ALIAS_PAGES];
+	bool loads;			/* a page can not be read, either */
 	struct { uint64_t start, end; bool always; } range[ALIAS_RANGES];	/* watched; always: a store that changes nothing counts, too */
 	struct rp_marks *marks;		/* NULL, or what is stored to is noted: by the stub in the area, where that always is the same place here */
 };

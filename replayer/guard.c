@@ -129,18 +129,36 @@ static uint64_t size_by_name(const char *name, unsigned operand)
 	return operand ? operand : 1;
 }
 
+/* Without an operand in memory. */
+static unsigned implied_size(unsigned id)
+{
+	switch (id) {
+	case X86_INS_PUSH:
+	case X86_INS_POP:
+	case X86_INS_PUSHFQ:
+	case X86_INS_POPFQ:
+	case X86_INS_CALL:
+	case X86_INS_RET:
+	case X86_INS_LEAVE:
+		return 8;
+	default:
+		return 16;		/* maskmovdqu, for one */
+	}
+}
+
 /* Bytes an instruction may touch at once; UINT64_MAX: anywhere. */
 static uint64_t access_size(pid_t tid, uint64_t rip)
 {
-	unsigned operand = 16;		/* maskmovdqu has none, for one */
+	uint64_t size = implied_size(X86_INS_INVALID);
 	uint8_t code[16] = { 0 };
 	csh cs = decoder();
-	uint64_t size = operand;
+	unsigned operand;
 	cs_insn *insn;
 
 	tracee_read_some(tid, rip, code, sizeof(code));
 	if (!cs || cs_disasm(cs, code, sizeof(code), rip, 1, &insn) != 1)
 		return size;
+	operand = implied_size(insn->id);
 	for (unsigned i = 0; i < insn->detail->x86.op_count; i++) {
 		if (insn->detail->x86.operands[i].type == X86_OP_MEM)
 			operand = insn->detail->x86.operands[i].size;
@@ -231,6 +249,7 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	d->guard_hit = addr;
 	rp_gate_enter(t, true, true);	/* where the instruction itself is */
 	from = t->regs.rip;
+	rp_alias_bare(t, from, false);
 	d->guard_size = access_size(t->real, from);
 	if (!rp_string_at(t, &string, &fixed) || !fixed)
 		string = 0;
@@ -238,7 +257,6 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 		rp_marks_note(d->marks, addr, d->guard_size);
 	else if (d->marks)
 		rp_marks_all(d->marks);
-	rp_alias_bare(t, from, false);
 	err = rp_regs_flush(t);
 	if (!err)
 		err = lift(mm, t->real, false);
