@@ -266,6 +266,12 @@ static struct err *set_stubs(struct replay *r, struct rp_task *t, unsigned set, 
 	return rp_turns_limit(r, t);
 }
 
+/* Are there stubs that count?  (Else those of another set may still be known, with its counts.) */
+static bool has_stubs(const struct rp_debug *d, const struct rp_set *s, bool step)
+{
+	return s->n > s->watches && !step && !d->slow;
+}
+
 /* Until it stops; *again: with other stubs. */
 static struct err *run_stops(struct replay *r, struct rp_task *t, bool step, uint64_t limit, struct rp_hop *ret, bool *again)
 {
@@ -273,6 +279,7 @@ static struct err *run_stops(struct replay *r, struct rp_task *t, bool step, uin
 	static struct values before, after;
 	struct rp_debug *d = r->debug;
 	const struct rp_set *s = d->sets[ret->set];
+	bool stubs = has_stubs(d, s, step);
 	uint64_t fast = ret->fast;
 
 	*again = d->unvisited = false;
@@ -291,7 +298,7 @@ static struct err *run_stops(struct replay *r, struct rp_task *t, bool step, uin
 			ret->fast = fast;
 			return NULL;
 		}
-		ret->fast = fast + (step ? 0 : rp_gate_counted_all(t, limit));
+		ret->fast = fast + (stubs ? rp_gate_counted_all(t, limit) : 0);
 		if (!err)
 			ret->kind = HOP_PENDING;
 		if (err != &rp_stopped)
@@ -340,14 +347,15 @@ static struct err *hop_run(struct replay *r, struct rp_task *t, bool step, struc
 	while (again && !err) {
 		free(t->mm->carried);
 		t->mm->carried = NULL;
-		if (s->n > s->watches && !step && !d->slow)
+		if (has_stubs(d, s, step))
 			err = set_stubs(r, t, ret->set, limit);
 		if (!err)
 			err = run_stops(r, t, step, limit, ret, &again);
 		rp_turns_end(r, t, !err && ret->kind != HOP_PENDING);
 		if (err || !again)
 			continue;
-		count_so_far(d, t, &limit, ret);
+		if (has_stubs(d, s, step))
+			count_so_far(d, t, &limit, ret);
 		d->now = ret->set;
 		if (d->turns.wanted)
 			err = rp_turns_measure(r, t, ret->set);
