@@ -30,6 +30,8 @@ enum { AREAS = RP_AREAS, CODE_PAGES = 400, DATA = CODE_PAGES * PAGE_BYTES, ALIAS
        SAVED = ALIASES + ALIAS_PAGES * PAGE_BYTES, MARKS = SAVED + ALIAS_PAGES * PAGE_BYTES, AREA = MARKS + ALIAS_PAGES * PAGE_BYTES,
        HEAT = 12, HEAT_AGAIN = 3, PATCH_AFTER = 6, STEPS_OUT = 400, STUBS_MAX = 8192, STUBS_MORE = 128 };
 
+static uint64_t faults_ever;
+
 static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4)
 {
 	struct regs regs;
@@ -578,6 +580,7 @@ static struct err *fault(struct replay *r, struct rp_task *t, bool *ret)
 	if (s && s->kind == STUB_JUMP) {	/* the program's bytes are not there any more */
 		into_site(a, t, t->regs.rip);
 		a->faults++;
+		faults_ever++;
 		*ret = true;
 		return NULL;
 	}
@@ -593,7 +596,13 @@ static struct err *fault(struct replay *r, struct rp_task *t, bool *ret)
 	into_site(a, t, s->insn[0].addr);
 	*ret = true;
 	a->faults++;
+	faults_ever++;
 	return NULL;
+}
+
+uint64_t rp_alias_faults(void)
+{
+	return faults_ever;
 }
 
 bool rp_alias_fault(struct replay *r, struct rp_task *t, const siginfo_t *info)

@@ -161,7 +161,7 @@ static struct err *assist(struct replay *r, struct rp_task *t, const struct trac
 	if (r->debug)
 		TRY(rp_gate_make_room_for(t, &e));
 	if (r->debug)
-		rp_guard_make_room(t, &e);
+		rp_guard_make_room(r, t, &e);
 	return e.kind ? effect_one(r, t, ev, &e) : NULL;
 }
 

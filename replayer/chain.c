@@ -16,7 +16,7 @@
 #include "replayer/internal.h"
 #include "tracee/site.h"
 
-enum { WAITS_MAX = 3, FAILURES_MAX = 4 };
+enum { WAITS_MAX = 3, FAILURES_MAX = 4, STOPS_MANY = 150, WARM_NS = 1000000000 };
 
 /* ---- running --------------------------------------------------------------------------------- */
 
@@ -29,6 +29,7 @@ struct chain {
 	bool own;		/* set is itself one place that is only counted: a stop there is a name on the way that is gone */
 	unsigned waits, failures;
 	uint64_t since_ns;	/* when the run from base began */
+	uint64_t faults;	/* rp_alias_faults() at the last tick */
 };
 
 static void count_places(struct replay *r, struct chain *c, struct rp_task *t, const struct rp_places *p)
@@ -183,6 +184,18 @@ static struct err *tick(struct replay *r, struct chain *c, struct rp_hop *hop)
 	return c->c.n ? again(r, c) : NULL;
 }
 
+/*
+ * Is it stopped by stores to watched pages most of the time?  Then code comes that has not been run since they are watched, and to begin there
+ * again, with a name, costs all of these stops again: as much as the tick itself, so that it would never get anywhere.
+ */
+static bool warms_up(struct chain *c)
+{
+	uint64_t last = c->faults;
+
+	c->faults = rp_alias_faults();
+	return c->faults - last > STOPS_MANY && rp_now_ns() - c->since_ns < WARM_NS;
+}
+
 static struct err *run(struct replay *r, struct chain *c, struct rp_hop *hop)
 {
 	struct rp_debug *d = r->debug;
@@ -212,7 +225,7 @@ static struct err *run(struct replay *r, struct chain *c, struct rp_hop *hop)
 		}
 		d->nameless = true;
 		d->last = (struct rp_hop){ 0 };
-		if (rp_checkpoint_due(r, c->own ? d->last_ns : c->since_ns, c->own ? 1 : 2) || rp_debug_user_interrupt(r))
+		if ((!warms_up(c) && rp_checkpoint_due(r, c->own ? d->last_ns : c->since_ns, c->own ? 1 : 2)) || rp_debug_user_interrupt(r))
 			TRY(tick(r, c, hop));
 	}
 	return NULL;
@@ -221,7 +234,7 @@ static struct err *run(struct replay *r, struct chain *c, struct rp_hop *hop)
 struct err *rp_chain_hop(struct replay *r, unsigned set, struct rp_hop *hop)
 {
 	struct rp_debug *d = r->debug;
-	struct chain c = { .set = set, .both = set, .limit = d->limit, .asked = d->limit, .since_ns = rp_now_ns() };
+	struct chain c = { .set = set, .both = set, .limit = d->limit, .asked = d->limit, .since_ns = rp_now_ns(), .faults = rp_alias_faults() };
 	struct err *err;
 
 	rp_pos_copy(&c.base, &d->pos);

@@ -412,13 +412,15 @@ bool rp_guard_passes(struct replay *r, struct rp_task *t);
 /* The i-th protected page, and how; false: there are fewer. */
 bool rp_guard_page(const struct rp_mm *mm, unsigned i, uint64_t *page, int *prot);
 /* Something that only concerns other memory happens to the program's mappings? */
-void rp_guard_make_room(struct rp_task *t, const struct trace_effect *e);
+void rp_guard_make_room(struct replay *r, struct rp_task *t, const struct trace_effect *e);
 /* An access to a protected page?  Then it has been done. */
 bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info);
 
 /* alias.c */
 /* A store to a protected page that a stub is going to do?  Then run on. */
 bool rp_alias_fault(struct replay *r, struct rp_task *t, const siginfo_t *info);
+/* How many of them there have been, ever. */
+uint64_t rp_alias_faults(void);
 void rp_alias_out(struct rp_mm *mm, pid_t real);
 void rp_alias_free(struct rp_mm *mm);
 bool rp_alias_area(const struct rp_mm *mm, uint64_t addr);

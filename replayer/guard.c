@@ -93,12 +93,14 @@ bool rp_guard_page(const struct rp_mm *mm, unsigned i, uint64_t *page, int *prot
 	return true;
 }
 
-void rp_guard_make_room(struct rp_task *t, const struct trace_effect *e)
+void rp_guard_make_room(struct replay *r, struct rp_task *t, const struct trace_effect *e)
 {
 	for (unsigned i = 0; i < t->mm->guard_n; i++) {
 		uint64_t page = t->mm->guard[i].page;
 
 		if (e->kind && page + PAGE_BYTES > e->addr && page < e->addr + e->len) {
+			if (r->debug->marks)
+				rp_marks_all(r->debug->marks);
 			rp_guard_out(t->mm, t->real);
 			return;
 		}

@@ -75,7 +75,8 @@ static void look_at(const struct where *w, const struct file *f, const uint8_t *
 		if (to - f->start < f->end - f->start)
 			distances(w, f->bytes + (to - f->start), f->end - to, to);
 	}
-	if (w->start < 1ull << 32) {		/* not PIC: addresses are in instructions */
+	/* not PIC: addresses are in instructions; behind such a ModRM is a distance to data */
+	if (w->start < 1ull << 32 && at > f->start && (p[-1] & 0xc7) != 5) {
 		uint32_t low;
 
 		memcpy(&low, p, 4);
@@ -147,7 +148,7 @@ void tables_read(pid_t tid, uint64_t start, uint64_t end, uint8_t *bits)
 
 /* ---- one jump --------------------------------------------------------------------------------------- */
 
-enum { WINDOW = TABLES_BEFORE, JUMP = 2, STREAMS = 24, INSNS_MAX = WINDOW };
+enum { WINDOW = TABLES_BEFORE, JUMP = 2, STREAMS = 24, INSNS_MAX = WINDOW, REST = 14 /* of an instruction */ };
 
 /* What an instruction before the jump does to a register. */
 struct step {
@@ -235,25 +236,32 @@ static bool is_taken(const struct step *all, unsigned n, unsigned reg)
 	return s->kind == ADDS && (is_distance(all, n, s->from) || is_distance(all, n, s->from2));
 }
 
-/* Decoded from many places: of those that do not begin with an instruction, nearly all fall into step soon. */
+/*
+ * Decoded from many places: of those that do not begin with an instruction, nearly all fall into step soon.  Where none of them comes to the jump,
+ * but to an instruction with these bytes in it (a call so far away, e8 ff e4 00 00), there is no jump.
+ */
 static bool through_register(csh cs, const uint8_t *code, size_t at)
 {
 	cs_insn *insn = cs ? cs_malloc(cs) : NULL;
-	unsigned good = 0, bad = 0;
+	uint8_t text[WINDOW + JUMP + REST] = { 0 };
+	const uint8_t *jump = text + WINDOW;
+	unsigned good = 0, bad = 0, over = 0;
 
+	memcpy(text, code + at - WINDOW, WINDOW + JUMP);
 	for (unsigned back = WINDOW; insn && back > WINDOW - STREAMS; back--) {
 		struct step step[INSNS_MAX];
-		const uint8_t *p = code + at - back;
-		size_t room = back + JUMP;
+		const uint8_t *p = jump - back;
+		size_t room = back + JUMP + REST;
 		uint64_t addr = 0;
 		unsigned k = 0;
 
-		while (k < INSNS_MAX && p <= code + at && cs_disasm_iter(cs, &p, &room, &addr, insn)) {
-			if (p <= code + at) {
+		while (k < INSNS_MAX && p <= jump && cs_disasm_iter(cs, &p, &room, &addr, insn)) {
+			if (p <= jump) {
 				describe(cs, insn, &step[k++]);
 				continue;
 			}
-			if (insn->id == X86_INS_JMP && p == code + at + JUMP && insn->detail->x86.operands[0].type == X86_OP_REG) {
+			over += p - insn->size < jump;
+			if (insn->id == X86_INS_JMP && p == jump + JUMP && insn->detail->x86.operands[0].type == X86_OP_REG) {
 				bool is = is_taken(step, k, site_register(insn->detail->x86.operands[0].reg));
 
 				good += is;
@@ -263,7 +271,7 @@ static bool through_register(csh cs, const uint8_t *code, size_t at)
 	}
 	if (insn)
 		cs_free(insn, 1);
-	return good > 4 * bad;
+	return good > 4 * bad || (!good && !bad && over > STREAMS / 2);
 }
 
 bool tables_jump(const uint8_t *code, size_t at)
