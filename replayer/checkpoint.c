@@ -526,9 +526,14 @@ bool rp_checkpoint_due(const struct replay *r, uint64_t since_ns, unsigned part)
 
 struct err *rp_checkpoint_maybe(struct replay *r)
 {
+	const struct rp_task *t = rp_task_find(r, r->ev.task);
+
 	if (r->pending || !rp_checkpoint_due(r, r->debug->last_ns, 1))
 		return NULL;
-	return rp_checkpoint_take(r);
+	TRY(rp_checkpoint_take(r));
+	if (t && t->real)
+		rp_survey_feed(r, t);
+	return NULL;
 }
 
 /* ---- back ----------------------------------------------------------------------------------- */

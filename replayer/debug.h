@@ -569,6 +569,7 @@ void rp_survey_pause(struct replay *r);
 const struct rp_pos *rp_survey_before(const struct replay *r, const struct rp_pos *end);
 void rp_survey_free(struct rp_debug *d);
 /* In a worker, from a checkpoint to end: *m has pages, and gets marks.  *good: all is known. */
+void rp_survey_event(struct replay *r, bool after);		/* before and after one: what it writes is noted */
 struct err *rp_survey_run(struct replay *r, struct rp_marks *m, const struct rp_pos *end, bool *good) __must_check;
 
 /* unwritten.c */

@@ -173,7 +173,11 @@ static struct err *hop_apply(struct replay *r, struct rp_hop *ret)
 			TRY(rp_gate_make_room_for(t, &r->ev.effects[i]));
 	}
 	values_read(r, d->sets[d->now], &before);
+	if (d->marks)
+		rp_survey_event(r, false);
 	TRY(rp_apply(r));
+	if (d->marks)
+		rp_survey_event(r, true);
 	values_read(r, d->sets[d->now], &after);
 	d->last_task = serial;
 	ret->t = t = rp_task_find(r, serial);

@@ -6,8 +6,8 @@
  * doubled (alias.c), where each store leaves a mark: nothing stops, so that is nearly as fast as the program.  A search backwards for
  * the last write of a variable then passes what holds no store to it.
  *
- * Only computing between the same two events, where the kernel and other tasks write nothing.  What could not be surveyed (no idle
- * processor, too slow, beyond so many pages) is looked through, as everything was before.
+ * What an event writes is what differs behind it, as for a watchpoint.  What could not be surveyed (no idle processor, too slow, beyond so many
+ * pages, processes that come and go) is looked through, as everything was before.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -109,7 +109,7 @@ static struct rp_checkpoint *beginning(struct replay *r, const struct rp_survey 
 	const struct rp_debug *d = r->debug;
 	struct rp_checkpoint *c = rp_checkpoint_before(r, &d->pos, true), *best = NULL;
 
-	for (; c && c->pos.where == d->pos.where && !c->pos.pending && c->clock_ns + STRETCH_NS >= d->clock_ns && c->clock_ns <= d->clock_ns; c = c->older) {
+	for (; c && !c->pos.pending && c->clock_ns + STRETCH_NS >= d->clock_ns && c->clock_ns <= d->clock_ns; c = c->older) {
 		best = c;
 		if (is_known(s, &c->pos))
 			break;
@@ -248,6 +248,43 @@ const struct rp_pos *rp_survey_before(const struct replay *r, const struct rp_po
 }
 
 /* ---- the worker ---------------------------------------------------------------------------------------- */
+
+static void read_pages(const struct replay *r, const struct rp_marks *m, uint8_t bytes[MARKS_PAGES][MARKS_PAGE], bool there[MARKS_PAGES])
+{
+	const struct rp_task *t = rp_task_with_memory(r->tasks, m->pid);
+
+	for (unsigned i = 0; i < m->n; i++)
+		there[i] = t && tracee_read_some(t->real, m->page[i], bytes[i], MARKS_PAGE) == MARKS_PAGE;
+}
+
+static bool makes_or_ends(const struct trace_event *ev)
+{
+	bool makes = ev->kind == TRACE_EXEC || ev->kind == TRACE_EXIT;
+
+	for (uint32_t i = 0; i < ev->effects_len; i++)
+		makes |= ev->effects[i].kind == TRACE_TASK;
+	return makes;
+}
+
+void rp_survey_event(struct replay *r, bool after)
+{
+	static uint8_t was[MARKS_PAGES][MARKS_PAGE], is[MARKS_PAGES][MARKS_PAGE];
+	static bool there[MARKS_PAGES];
+	bool still[MARKS_PAGES];
+	struct rp_marks *m = r->debug->marks;
+
+	if (!after) {
+		if (makes_or_ends(&r->ev))
+			rp_marks_all(m);
+		read_pages(r, m, was, there);
+		return;
+	}
+	read_pages(r, m, is, still);
+	for (unsigned i = 0; i < m->n; i++) {
+		for (unsigned k = 0; k < MARKS_PAGE; k++)
+			m->byte[i][k] |= !there[i] || !still[i] || was[i][k] != is[i][k];
+	}
+}
 
 struct err *rp_survey_run(struct replay *r, struct rp_marks *m, const struct rp_pos *end, bool *good)
 {

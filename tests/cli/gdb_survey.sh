@@ -7,6 +7,9 @@ cat >t.c <<'EOF2'
 #include <immintrin.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 /* All on one page, which is stored to all the time. */
 static struct {
 	unsigned long fixed, near[8];
@@ -15,6 +18,7 @@ static struct {
 	unsigned long array[64];
 	__m128i wide[2];
 	char text[256];
+	struct rusage used;
 	double real;
 	unsigned long counter, quiet, last;
 } g __attribute__((aligned(4096)));
@@ -48,7 +52,7 @@ int main(void)
 {
 	unsigned long x = 1;
 
-	for (turn = 0; turn < 2600; turn++) {
+	for (turn = 0; turn < 2800; turn++) {
 		for (int k = 0; k < 2000; k++) {
 			for (int n = 0; n < 150; n++)
 				x = x * 6364136223846793005ul + 1442695040888963407ul;
@@ -56,6 +60,8 @@ int main(void)
 		}
 		if (turn % 200 == 100)
 			once((int)(turn / 200), g.near, turn);
+		if (turn % 400 == 0)
+			syscall(SYS_getrusage, RUSAGE_SELF, &g.used);	/* an event writes it */
 	}
 	printf("%lu\n", g.counter);
 	return 0;
@@ -65,7 +71,7 @@ gcc -O1 -g -o t t.c || skip 'no compiler for x86-64'
 "$REC" -o "$TMP/t" ./t >/dev/null || fail 'rec'
 cat >script <<'EOF2'
 python
-for v in ('fixed', 'near[3]', 'bytes[9]', 'half[0]', 'array[30]', 'wide[1][1]', 'text[40]', 'real', 'near[6]', 'near[7]', 'text[205]', 'last', 'near[5]',
+for v in ('fixed', 'near[3]', 'bytes[9]', 'half[0]', 'array[30]', 'wide[1][1]', 'text[40]', 'real', 'near[6]', 'near[7]', 'text[205]', 'last', 'near[5]', 'used.ru_utime',
           'quiet', 'half[1]', 'array[9]', 'array[7]', 'bytes[2]', 'bytes[4]'):
     gdb.execute('seek end', to_string=True)
     gdb.execute('watch -l g.' + v, to_string=True)
@@ -88,17 +94,18 @@ near[7]: 1900
 text[205]: 2100
 last: 2300
 near[5]: 300
+used.ru_utime: 2400
 quiet: none
-half[1]: 2599
-array[9]: 2599
+half[1]: 2799
+array[9]: 2799
 array[7]: none
-bytes[2]: 2599
+bytes[2]: 2799
 bytes[4]: none
 EOF2
 # On whatever processor, so that there is a survey; which is given up where others keep that busy.
 for i in 1 2 3; do
 	HINDSIGHT_DEBUG=1 HINDSIGHT_WORKERS=1 timeout 100 "$REPLAY" --batch -x script "$TMP/t" >gdb.out 2>debug.out </dev/null || fail "replay: exit $?: $(tail -3 gdb.out)"
-	grep -E '^[a-z0-9]*(\[.*)?: ' gdb.out >said
+	grep -E '^[a-z0-9_.]*(\[.*)?: ' gdb.out >said
 	cmp said expected || fail "$(diff said expected)"
 	! grep -q 'surveyed: ' debug.out || exit 0
 done
