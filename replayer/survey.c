@@ -184,6 +184,7 @@ void rp_survey_feed(struct replay *r, const struct rp_task *t)
 	if (err)
 		log_debug("no survey: %s", err->msg);
 	if (worth && !s->worker) {
+		log_debug("a survey was given up: no processor is idle");
 		s->failures++;
 		forget(s);
 	}

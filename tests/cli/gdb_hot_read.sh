@@ -10,13 +10,9 @@ cat >t.c <<'XX'
 static void step_a(long i), step_b(long i);
 static struct page {
 	unsigned char bytes[64];
-	long l[16];
-	int i[16];
-	short s[16];
-	float f[16];
-	double d[16];
+	double d[16]; float f[16]; long double ld[2];
+	long l[16]; int i[16]; short s[16];
 	__m128i v[4];
-	long double ld[2];
 	void (*call[2])(long);
 	void *jump[2];
 	long pad;
