@@ -297,9 +297,9 @@ class Bench:
     def place(self, mode):
         try:
             self.try_place(mode)
-        except Died:
+        except (Died, TimeoutError) as e:
             self.bad += 1
-            print("DIED after " + self.r.history(), flush=True)
+            print(("DIED after " if isinstance(e, Died) else "TOO LONG: ") + self.r.history(), flush=True)
             self.r.close()
             self.r = Remote(*self.args)
 

@@ -10,6 +10,7 @@
  *
  * So each place of a computation that was run through once is at most a tick behind a checkpoint, as far as these are kept.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,11 +95,43 @@ static void note_hit(struct replay *r, struct chain *c, uint64_t n)
 	rp_pos_leg(&d->last_hit, c->set, n);
 }
 
+/*
+ * For tests (HINDSIGHT_CHECK_NAMES in the environment): does the name that was made lead here?  A wrong one shows only where its checkpoint
+ * has gone, or where a count is not reached.
+ */
+static struct err *check_name(struct replay *r, uint32_t serial)
+{
+	static bool checking;
+	struct rp_debug *d = r->debug;
+	struct regs was = rp_task_find(r, serial)->regs;
+	bool hit = d->hit_before;
+	struct rp_pos name = { 0 };
+	const struct rp_task *t;
+	struct err *err;
+
+	if (checking || !getenv("HINDSIGHT_CHECK_NAMES"))
+		return NULL;
+	checking = true;
+	rp_pos_copy(&name, &d->pos);
+	d->nameless = true;
+	err = rp_goto(r, &name);
+	t = rp_task_find(r, serial);
+	if (!err && (!t || memcmp(&t->regs, &was, sizeof(was))))
+		err = err_new(ERR_DIVERGED, "replay diverged after event %" PRIu64 ": the name of a place leads to another", r->where);
+	rp_pos_copy(&d->pos, &name);
+	free(name.legs);
+	d->last = (struct rp_hop){ 0 };
+	d->hit_before = hit;
+	checking = false;
+	return err;
+}
+
 /* The task has come to the i-th place: a new base, and from there only this place is counted. */
 static struct err *named(struct replay *r, struct chain *c, struct rp_task *t, unsigned i)
 {
 	struct rp_places p = { .addr = { c->c.b[i].addr }, .n = 1 };
 	struct rp_debug *d = r->debug;
+	uint32_t serial = t->serial;
 
 	note_hit(r, c, c->fast - c->in_base);
 	rp_pos_copy(&d->pos, &c->base);
@@ -109,7 +142,9 @@ static struct err *named(struct replay *r, struct chain *c, struct rp_task *t, u
 	c->in_base = c->fast;
 	c->failures = 0;
 	d->names_made++;
+	TRY(check_name(r, serial));
 	TRY(rp_checkpoint_take(r));
+	t = rp_task_find(r, serial);
 	rp_survey_feed(r, t);
 	if (rp_alias_hot(p.addr[0], p.addr[0] + SITE_JUMP))	/* it keeps a store from being made without a stop */
 		count_here(r, c, t);

@@ -84,8 +84,8 @@ struct err *rp_events_any(struct replay *r, uint64_t from, uint64_t to, bool (*s
 	*any = false;
 	if (from == to)
 		return NULL;
+	r->debug->nameless |= r->pending;	/* an event that is only reached has no name any more; all else is as it was */
 	r->ev_read = r->pending = false;	/* the reader's memory is about to change, as in stepback.c */
-	r->debug->nameless = true;
 	TRY(trace_reader_seek(r->reader, from + 1));
 	for (uint64_t n = from; n < to && !*any; n++) {
 		TRY(trace_reader_next(r->reader, &ev));
