@@ -57,6 +57,13 @@ static void scan_stopped(struct scan *s)
 	s->hot |= ++s->stops >= HOT_STOPS && !s->all;
 }
 
+/* For a survey, which stops nowhere and needs no names on its way. */
+static struct err *survey_hop(struct replay *r, struct rp_hop *hop)
+{
+	TRY(rp_tracked_hop(r, r->debug->user, false, hop));
+	return hop->kind == HOP_END ? rp_lost(r) : NULL;
+}
+
 /* Quietly: breakpoints are counted, not stopped at.  Notes the last stop of the hop. */
 static struct err *scan_hop(struct replay *r, struct scan *s, const struct rp_pos *end, struct rp_hop *hop)
 {
@@ -66,6 +73,8 @@ static struct err *scan_hop(struct replay *r, struct scan *s, const struct rp_po
 	struct replay_stop stop;
 	struct err *err;
 
+	if (d->marks)
+		return survey_hop(r, hop);
 	TRY(rp_next(r));
 	rp_catch_before(r, &before);
 	rp_catch_refresh(r);

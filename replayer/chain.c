@@ -17,7 +17,7 @@
 #include "replayer/internal.h"
 #include "tracee/site.h"
 
-enum { WAITS_MAX = 3, FAILURES_MAX = 4, STOPS_MANY = 150, WARM_NS = 1000000000 };
+enum { WAITS_MAX = 3, FAILURES_MAX = 4, STOPS_MANY = 150, WARM_NS = 1000000000, SCAN_NS = 100000000 };
 
 /* ---- running --------------------------------------------------------------------------------- */
 
@@ -231,6 +231,12 @@ static bool warms_up(struct chain *c)
 	return c->faults - last > STOPS_MANY && rp_now_ns() - c->since_ns < WARM_NS;
 }
 
+/* Who looks for stops between two checkpoints is soon through: names would double the way, and most are not asked for. */
+static bool is_short(const struct replay *r, const struct chain *c)
+{
+	return r->debug->quiet && !c->own && !c->c.n && rp_now_ns() - c->since_ns < SCAN_NS;
+}
+
 static struct err *run(struct replay *r, struct chain *c, struct rp_hop *hop)
 {
 	struct rp_debug *d = r->debug;
@@ -260,7 +266,7 @@ static struct err *run(struct replay *r, struct chain *c, struct rp_hop *hop)
 		}
 		d->nameless = true;
 		d->last = (struct rp_hop){ 0 };
-		if ((!warms_up(c) && rp_checkpoint_due(r, c->own ? d->last_ns : c->since_ns, c->own ? 1 : 2)) || rp_debug_user_interrupt(r))
+		if ((!warms_up(c) && !is_short(r, c) && rp_checkpoint_due(r, c->own ? d->last_ns : c->since_ns, c->own ? 1 : 2)) || rp_debug_user_interrupt(r))
 			TRY(tick(r, c, hop));
 	}
 	return NULL;

@@ -536,9 +536,11 @@ struct rp_worker;
 /* How many can work besides us.  HINDSIGHT_WORKERS in the environment: so many, on whatever processor. */
 unsigned rp_workers(void);
 bool rp_workers_forced(void);
+/* Could another process come from c to end?  Not through events for which something is asked of ours (files, processes that are made). */
+struct err *rp_worker_can(struct replay *r, const struct rp_checkpoint *c, const struct rp_pos *end, bool *can) __must_check;
 /* It looks from c to end with rp_scan(), on another processor or (here) on ours.  *ret = NULL: cannot be done by a worker; r is then, as otherwise, anywhere (rp_debug.nameless). */
 struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, bool here, struct rp_worker **ret) __must_check;
-/* Another looks from c to end with rp_survey_run(): at the pages of m, which stays as it is here, on another processor that nobody uses. */
+/* Another looks from c to end, where it can come, with rp_survey_run(): at the pages of m, which stays as it is here, on another processor that nobody uses. */
 struct err *rp_worker_survey(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, struct rp_marks *m, struct rp_worker **ret) __must_check;
 /* Its answer, into m. */
 bool rp_worker_surveyed(struct rp_worker *w, struct rp_marks *m);

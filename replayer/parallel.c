@@ -234,18 +234,22 @@ unsigned rp_workers(void)
 	return n;
 }
 
+struct err *rp_worker_can(struct replay *r, const struct rp_checkpoint *c, const struct rp_pos *end, bool *can)
+{
+	bool any = true;
+
+	if (!shares(c))
+		TRY(rp_events_any(r, c->pos.where, end->where, needs_us, &any));
+	*can = !any;
+	return NULL;
+}
+
 static struct err *begin(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, bool here, struct rp_marks *m,
 			 struct rp_worker **ret)
 {
 	struct rp_worker *w;
-	bool any = false;
 
 	*ret = NULL;
-	if (shares(c))
-		return NULL;
-	TRY(rp_events_any(r, c->pos.where, end->where, needs_us, &any));
-	if (any)
-		return NULL;
 	w = calloc(1, sizeof(*w));
 	if (!w)
 		return &err_nomem;
@@ -268,7 +272,11 @@ static struct err *begin(struct replay *r, struct rp_checkpoint *c, const struct
 
 struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, bool here, struct rp_worker **ret)
 {
-	return begin(r, c, end, here, NULL, ret);
+	bool can;
+
+	*ret = NULL;
+	TRY(rp_worker_can(r, c, end, &can));
+	return can ? begin(r, c, end, here, NULL, ret) : NULL;
 }
 
 struct err *rp_worker_survey(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, struct rp_marks *m, struct rp_worker **ret)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/decode.h"
+#include "replayer/displace.h"
 #include "replayer/internal.h"
 #include "tracee/pun.h"
 #include "tracee/site.h"
@@ -160,11 +161,21 @@ static bool spares_stores(struct rp_task *t, uint64_t at, unsigned room, const s
 	return true;
 }
 
+/* A call from a stub returns to where no processor expects it: 15 ns for each. */
+static bool calls_in(const struct rp_task *t, uint64_t at)
+{
+	struct displaced d;
+
+	return displace_decode(t->real, at, SITE_JUMP, t->mm->solid_start, t->mm->solid_end, &d) &&
+		(d.last == DISPLACE_CALL || d.last == DISPLACE_CALL_TO || d.last == DISPLACE_CALL_MEMORY);
+}
+
 static bool add(struct replay *r, struct rp_task *t, struct rp_places *p, uint64_t at, const struct code *c, unsigned set)
 {
 	unsigned room = place_len(t, at);
 
-	if (p->n == RP_PLACES || rp_places_overlap(t, p, at, room) || !good_place(r, t, at, set) || (p->sparing && !spares_stores(t, at, room, c, p->sparing)))
+	if (p->n == RP_PLACES || rp_places_overlap(t, p, at, room) || !good_place(r, t, at, set) ||
+	    (p->sparing && (calls_in(t, at) || !spares_stores(t, at, room, c, p->sparing))))
 		return false;
 	p->addr[p->n++] = at;
 	return true;

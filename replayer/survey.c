@@ -16,8 +16,9 @@
 
 #include "replayer/internal.h"
 
-/* After some failures the program is given time to do something else. */
+/* After some failures the program is given time to do something else, and others who have the processors are. */
 #define REST_NS 5000000000ull
+#define BUSY_NS 200000000ull
 enum { STRETCH_NS = 500000000, STRETCH_MIN_NS = 150000000, SLOWER = 4, LATE_NS = 300000000, FAILURES_MAX = 3, STRETCHES = 256, LOOKED_AT = 256 };
 
 struct stretch {
@@ -34,6 +35,7 @@ struct rp_survey {
 	struct rp_marks marks;
 	uint64_t began_ns, length_ns;
 	unsigned failures;		/* one after the other */
+	uint64_t rests_until_ns;
 	struct stretch *done[STRETCHES];	/* a ring */
 	unsigned done_n;
 };
@@ -87,6 +89,8 @@ static void hear(struct rp_survey *s, bool wait)
 		note(s);
 	} else {
 		s->failures += wait;
+		if (s->failures >= FAILURES_MAX)
+			s->rests_until_ns = rp_now_ns() + REST_NS;
 		log_debug("a survey was given up");
 	}
 	forget(s);
@@ -103,18 +107,27 @@ static bool is_known(const struct rp_survey *s, const struct rp_pos *p)
 	return false;
 }
 
-/* The oldest checkpoint of the last half second, that is behind what is known. */
-static struct rp_checkpoint *beginning(struct replay *r, const struct rp_survey *s)
+/* The oldest checkpoint of the last half second, that is behind what is known, and from where a worker can come here.  NULL: there is none. */
+static struct err *beginning(struct replay *r, const struct rp_survey *s, struct rp_checkpoint **ret)
 {
 	const struct rp_debug *d = r->debug;
 	struct rp_checkpoint *c = rp_checkpoint_before(r, &d->pos, true), *best = NULL;
+	const struct rp_pos *end = &d->pos;
+	bool can = true;
 
+	*ret = NULL;
 	for (; c && !c->pos.pending && c->clock_ns + STRETCH_NS >= d->clock_ns && c->clock_ns <= d->clock_ns; c = c->older) {
+		TRY(rp_worker_can(r, c, end, &can));
+		if (!can)
+			break;
 		best = c;
-		if (is_known(s, &c->pos))
+		end = &c->pos;
+		if (is_known(s, end))
 			break;
 	}
-	return best && best->clock_ns + STRETCH_MIN_NS <= d->clock_ns ? best : NULL;
+	if (best && best->clock_ns + STRETCH_MIN_NS <= d->clock_ns)
+		*ret = best;
+	return NULL;
 }
 
 /* Private data of a file, and what follows it without one. */
@@ -175,17 +188,17 @@ void rp_survey_feed(struct replay *r, const struct rp_task *t)
 	if (!s)
 		return;
 	hear(s, true);
-	if (s->worker || (s->failures >= FAILURES_MAX && rp_now_ns() < s->began_ns + REST_NS) || is_known(s, &d->pos))
+	if (s->worker || rp_now_ns() < s->rests_until_ns || is_known(s, &d->pos))
 		return;
-	c = beginning(r, s);
-	if (!c)
-		return;
-	err = give_out(r, t, s, c, &worth);
+	worth = false;
+	err = beginning(r, s, &c);
+	if (!err && c)
+		err = give_out(r, t, s, c, &worth);
 	if (err)
 		log_debug("no survey: %s", err->msg);
 	if (worth && !s->worker) {
-		log_debug("a survey was given up: no processor is idle");
-		s->failures++;
+		log_debug("no survey: no processor is idle");
+		s->rests_until_ns = rp_now_ns() + BUSY_NS;
 		forget(s);
 	}
 	err_free(err);
