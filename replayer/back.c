@@ -274,14 +274,6 @@ static struct err *scan_legs(struct replay *r, struct scan *s, const struct rp_p
 	return err;
 }
 
-/* There, and by that name: rp_goto() may have found a better one, which what comes later is not named from. */
-static struct err *go_by_name(struct replay *r, const struct rp_pos *to)
-{
-	TRY(rp_goto(r, to));
-	rp_pos_copy(&r->debug->pos, to);
-	return NULL;
-}
-
 static uint64_t ends_with(const struct rp_pos *p, unsigned set)
 {
 	return p->legs_n && p->legs[p->legs_n - 1].set == set ? p->legs[p->legs_n - 1].n : 0;
@@ -291,7 +283,7 @@ struct err *rp_count_stops(struct replay *r, unsigned set, const struct rp_pos *
 {
 	unsigned user = r->debug->user;
 	struct scan s = { .all = true, .most = 512 };
-	struct err *err = go_by_name(r, from);
+	struct err *err = rp_goto_by_name(r, from);
 
 	r->debug->user = set;
 	if (!err)
@@ -351,7 +343,7 @@ static struct err *hot_set(struct replay *r, unsigned *set_ret, unsigned *count_
 static struct err *scan_for(struct replay *r, struct scan *s, unsigned set, const struct rp_pos *from, const struct rp_pos *end)
 {
 	unsigned user = r->debug->user;
-	struct err *err = go_by_name(r, from);
+	struct err *err = rp_goto_by_name(r, from);
 
 	r->debug->user = set;
 	if (!err)
@@ -471,7 +463,7 @@ static struct err *hot(struct replay *r, struct scan *s, const struct rp_pos *fr
 static struct err *scan_part(struct replay *r, struct scan *s, const struct rp_pos *at, struct rp_pos *end)
 {
 	struct scan part = { .all = s->depth >= HOT_DEPTH, .depth = s->depth + 1, .inclusive = s->inclusive, .nearest = true };
-	struct err *err = go_by_name(r, at);
+	struct err *err = rp_goto_by_name(r, at);
 
 	if (!err)
 		err = rp_checkpoint_take(r);
@@ -555,7 +547,7 @@ static struct err *hot(struct replay *r, struct scan *s, const struct rp_pos *fr
 		s->all = s->depth >= HOT_DEPTH;		/* what is left is shorter */
 	}
 	if (!err && !s->f.found)
-		err = go_by_name(r, from);
+		err = rp_goto_by_name(r, from);
 	if (!err && !s->f.found)
 		err = scan_to(r, s, end);
 	if (!err && s->hot) {

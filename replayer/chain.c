@@ -114,11 +114,10 @@ static struct err *check_name(struct replay *r, uint32_t serial)
 	checking = true;
 	rp_pos_copy(&name, &d->pos);
 	d->nameless = true;
-	err = rp_goto(r, &name);
+	err = rp_goto_by_name(r, &name);
 	t = rp_task_find(r, serial);
 	if (!err && (!t || memcmp(&t->regs, &was, sizeof(was))))
 		err = err_new(ERR_DIVERGED, "replay diverged after event %" PRIu64 ": the name of a place leads to another", r->where);
-	rp_pos_copy(&d->pos, &name);
 	free(name.legs);
 	d->last = (struct rp_hop){ 0 };
 	d->hit_before = hit;

@@ -536,9 +536,10 @@ struct rp_worker;
 /* How many can work besides us.  HINDSIGHT_WORKERS in the environment: so many, on whatever processor. */
 unsigned rp_workers(void);
 bool rp_workers_forced(void);
-/* Could another process come from c to end?  Not through events for which something is asked of ours (files, processes that are made). */
+/* Could another process come from c to end?  Not through events for which something is asked of ours (files, processes that are made).  r: as with
+ * rp_events_any(). */
 struct err *rp_worker_can(struct replay *r, const struct rp_checkpoint *c, const struct rp_pos *end, bool *can) __must_check;
-/* It looks from c to end with rp_scan(), on another processor or (here) on ours.  *ret = NULL: cannot be done by a worker; r is then, as otherwise, anywhere (rp_debug.nameless). */
+/* It looks from c to end with rp_scan(), on another processor or (here) on ours.  *ret = NULL: cannot be done by a worker.  r: as with rp_events_any(). */
 struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, bool here, struct rp_worker **ret) __must_check;
 /* Another looks from c to end, where it can come, with rp_survey_run(): at the pages of m, which stays as it is here, on another processor that nobody uses. */
 struct err *rp_worker_survey(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, struct rp_marks *m, struct rp_worker **ret) __must_check;
@@ -583,7 +584,7 @@ bool rp_unwritten_possible(const struct replay *r);
  * `where', and is nothing else on the way that would stop it?  False also where that cannot be told. */
 struct err *rp_unwritten(struct replay *r, const struct rp_checkpoint *c, const struct rp_task *newer, uint64_t where, bool *ret) __must_check;
 
-/* Is any event of (from, to] such?  Then, as otherwise, r is anywhere (rp_debug.nameless). */
+/* Is any event of (from, to] such?  Where r has only reached an event, it is then, as otherwise, anywhere (rp_debug.nameless). */
 struct err *rp_events_any(struct replay *r, uint64_t from, uint64_t to, bool (*such)(const struct trace_event *ev), bool *any) __must_check;
 
 /* timeline.c */
@@ -594,6 +595,8 @@ void rp_pos_leg(struct rp_pos *p, unsigned set, uint64_t n);
 /* a is p or a point on the way to it */
 bool rp_pos_leads(const struct rp_pos *a, const struct rp_pos *p);
 struct err *rp_goto(struct replay *r, const struct rp_pos *p);
+/* There, and by that name: rp_goto() may have found a better one, which what comes later is not named from. */
+struct err *rp_goto_by_name(struct replay *r, const struct rp_pos *to) __must_check;
 /* How often the task stops for set between from and end, which does not count and to which from leads; RP_NO_LIMIT: it would take too long. */
 struct err *rp_count_stops(struct replay *r, unsigned set, const struct rp_pos *from, const struct rp_pos *end, uint64_t *n_ret);
 struct err *rp_back(struct replay *r, struct replay_stop *ret);

@@ -167,7 +167,7 @@ static bool calls_in(const struct rp_task *t, uint64_t at)
 	struct displaced d;
 
 	return displace_decode(t->real, at, SITE_JUMP, t->mm->solid_start, t->mm->solid_end, &d) &&
-		(d.last == DISPLACE_CALL || d.last == DISPLACE_CALL_TO || d.last == DISPLACE_CALL_MEMORY);
+		(d.last == DISPLACE_CALL || d.last == DISPLACE_CALL_TO);
 }
 
 static bool add(struct replay *r, struct rp_task *t, struct rp_places *p, uint64_t at, const struct code *c, unsigned set)

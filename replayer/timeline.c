@@ -240,3 +240,10 @@ struct err *rp_goto(struct replay *r, const struct rp_pos *target)
 	free(p.legs);
 	return err;
 }
+
+struct err *rp_goto_by_name(struct replay *r, const struct rp_pos *to)
+{
+	TRY(rp_goto(r, to));
+	rp_pos_copy(&r->debug->pos, to);
+	return NULL;
+}
