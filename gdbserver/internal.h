@@ -109,6 +109,8 @@ struct server {
 	bool places_told;		/* the debugger says which stops its user sees */
 	struct { unsigned at, size; } component[XSTATE_COMPONENTS];	/* of the XSAVE area */
 	struct symbols *symbols;	/* names.c */
+	int told_pid;			/* names_tell(): whose, at which event, and when */
+	uint64_t told_event, told_ns;
 	struct replay_break breaks[BREAKS_MAX];
 	unsigned breaks_n;
 	bool breaks_later;		/* the replay has others: until the next move */
@@ -270,6 +272,8 @@ void monitor_deinit(struct server *s);
 /* The symbols of the process of tid as it is now; NULL when there are none. */
 struct symbols *names_of(struct server *s, int tid);
 /* "work at t.c:9" of the thread being read; the caller frees it. */
+/* The replayer learns where the program's variables are: before it goes on for long. */
+void names_tell(struct server *s, int tid);
 char *names_of_here(struct server *s);
 void names_deinit(struct server *s);
 /* These are strings for the caller to free. */

@@ -5,11 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/bug.h"
 #include "gdbserver/internal.h"
 
+/* Larger ones are arrays, most likely, of which nobody watches a part. */
+enum { VARIABLE_MAX = 4096, PAGE = 4096 };
+#define TELL_NS 1000000000ull
 enum { FRAMES_MAX = 16, DEPTH_MAX = 512, BLOCKS_MAX = 64 };
 
 static struct err *open_file(void *ctx, const char *name, int *fd_ret)
@@ -65,6 +69,68 @@ struct symbols *names_of(struct server *s, int tid)
 		return s->symbols;
 	err_free(err);
 	return NULL;
+}
+
+/* ---- where variables are ------------------------------------------------------------------------- */
+
+struct pages { uint64_t *page; size_t n, room; };
+
+static void add_pages(void *ctx, uint64_t addr, uint64_t size)
+{
+	struct pages *p = ctx;
+
+	if (!size || size > VARIABLE_MAX)
+		return;
+	for (uint64_t page = addr & ~(PAGE - 1ull); page < addr + size; page += PAGE) {
+		if (p->n && p->page[p->n - 1] == page)
+			continue;
+		if (p->n == p->room) {
+			p->room = p->room * 2 + 64;
+			p->page = realloc(p->page, p->room * sizeof(*p->page));
+			BUG_ON(!p->page, "out of memory for variables");
+		}
+		p->page[p->n++] = page;
+	}
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+void names_tell(struct server *s, int tid)
+{
+	struct pages p = { 0 };
+	struct symbols *sym;
+	struct replay_task t;
+	size_t n = 0;
+
+	if (!target_task(s, tid, &t) || (t.pid == s->told_pid && (replay_where(s->r) == s->told_event || now_ns() - s->told_ns < TELL_NS)))
+		return;
+	sym = names_of(s, tid);
+	if (sym)
+		symbols_data_symbols(sym, add_pages, &p);
+	if (p.n)
+		qsort(p.page, p.n, sizeof(*p.page), by_address);
+	for (size_t i = 0; i < p.n; i++) {
+		if (!n || p.page[n - 1] != p.page[i])
+			p.page[n++] = p.page[i];
+	}
+	replay_variables(s->r, t.pid, p.page, (unsigned)n);
+	free(p.page);
+	s->told_pid = t.pid;
+	s->told_event = replay_where(s->r);
+	s->told_ns = now_ns();
 }
 
 void names_deinit(struct server *s)

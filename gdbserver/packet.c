@@ -204,14 +204,20 @@ bool packet_console(struct server *s, const char *text)
 
 /* ---- in ------------------------------------------------------------------------------------- */
 
+enum { IDLE_MS = 30 };
+
+/* While gdb waits for its user the replayer may have something to do on other processors. */
 static bool more_input(struct server *s)
 {
+	struct pollfd p = { s->fd, POLLIN, 0 };
 	ssize_t n;
 
 	if (s->in_len == sizeof(s->in)) {	/* no packet is that long: not ours */
 		s->in_len = 0;
 		return false;
 	}
+	while (poll(&p, 1, IDLE_MS) == 0 && replay_idle(s->r))
+		;
 	do {
 		n = read(s->fd, s->in + s->in_len, sizeof(s->in) - s->in_len);
 	} while (n < 0 && errno == EINTR);

@@ -287,6 +287,8 @@ static void go(struct server *s, int tid, bool alone, bool step, uint64_t start,
 	}
 	if (replay_copy_goes_on(s->r) && !packet_console(s, copy_note))
 		return;
+	if (!step)
+		names_tell(s, tid);
 	lock(s, alone ? tid : 0);
 	do {
 		err = step ? replay_step(s->r, tid, start, end, &stop) : replay_forward(s->r, &stop);

@@ -103,6 +103,7 @@ static void begin_anew(struct rp_alias *a)
 	memset(a->index, 0, sizeof(a->index));
 	a->made = a->view;
 	memset(a->used, 0, sizeof(a->used));
+	memset(a->seen, 0, sizeof(a->seen));
 }
 
 struct err *rp_alias_make_room(struct rp_task *t, uint64_t at, uint64_t len)

@@ -8,7 +8,7 @@
 #include "replayer/internal.h"
 #include "tracee/site.h"
 
-enum { ALIAS_JUMPS = 1024, ALIAS_INDEX = 1 << 14 };
+enum { ALIAS_JUMPS = 1024, ALIAS_INDEX = 1 << 14, ALIAS_SEEN = 1 << 11 };
 
 struct stub {
 	uint64_t from, to;		/* its code */
@@ -21,6 +21,7 @@ struct stub {
 	/* what we put in the site's bytes, and where: a jump, or (in_place) only another displacement, and there is no code */
 	uint8_t bytes[SITE_JUMP], patch_at, patch_len;
 	bool in_place;
+	uint16_t loads, loads_n;	/* JUMP, RESTS: instructions near it that have another displacement while it is in; the first stub, and how many */
 };
 
 struct rp_alias {
@@ -36,6 +37,7 @@ struct rp_alias {
 	struct { uint16_t stub, insn; } index[ALIAS_INDEX];	/* of instructions; stub: index + 1, 0: free.  See alias_find() */
 	unsigned index_n;
 	unsigned used[RP_AREAS];	/* bytes of code in each area */
+	uint64_t seen[ALIAS_SEEN];	/* instructions that alias_loads() has looked at: some of them */
 };
 
 /* Room for a stub near addr: c->at is where; 0: there is none.  Write: into it, once its code is known. */
@@ -48,11 +50,17 @@ struct err *alias_patch(pid_t real, const struct stub *s, bool ours) __must_chec
 /* The stub of that kind that has the instruction at addr; *insn: which one of its. */
 struct stub *alias_find(struct rp_alias *a, uint64_t addr, enum stub_kind kind, unsigned *insn);
 void alias_index(struct rp_alias *a, const struct stub *s);
+/* The instruction gets another displacement, where it is; site: its bytes.  NULL: it cannot be changed there (breakpoints, other jumps). */
+struct stub *alias_displace(struct replay *r, struct rp_task *t, const struct site *site, unsigned disp_at, int32_t disp);
 bool alias_was_hot(uint64_t addr);
 bool alias_any_hot(void);
 /* A jump would be worth having for that instruction (place: where the program has it): now, or with the next ones. */
 struct err *alias_want(struct replay *r, struct rp_task *t, struct stub *s, uint64_t place);
-/* One that rests is put in again, if it can be. */
+/* One that rests is put in again, if it can be, with its loads. */
 void alias_wake(struct replay *r, struct rp_task *t, struct stub *s);
+
+/* alias_load.c */
+/* What loads from doubled pages near addr does so by the other mapping, too, as the stores of `s' there: see alias_load.c. */
+void alias_loads(struct replay *r, struct rp_task *t, struct stub *s, uint64_t addr);
 
 #endif

@@ -351,34 +351,48 @@ static void bare_near(struct rp_task *t, struct bare *b, unsigned of[TOGETHER], 
 		b->all |= !far_known(t->real, t->mm->solid_start, t->mm->solid_end);
 }
 
+struct stub *alias_displace(struct replay *r, struct rp_task *t, const struct site *site, unsigned disp_at, int32_t disp)
+{
+	struct rp_alias *a = t->mm->alias;
+	uint64_t addr = site->addr, end = addr + site->len;
+	struct stub *s = &a->stub[a->stubs_n];
+	struct err *err;
+
+	if (a->stubs_n == a->stubs_max || a->jumps == ALIAS_JUMPS || r->probes || others_there(a, addr, end))
+		return NULL;
+	if (!rp_gate_moved(t->mm, addr) && (!rp_gate_solid(t, addr) || in_the_way(r, t, addr, end)))
+		return NULL;
+	*s = (struct stub){ .kind = STUB_JUMP, .site = *site, .n = 1, .insn[0] = { .addr = addr, .len = site->len, .stores = true },
+			    .solid_start = t->mm->solid_start, .solid_end = t->mm->solid_end,
+			    .in_place = true, .patch_at = (uint8_t)disp_at, .patch_len = sizeof(disp) };
+	memcpy(s->bytes, &disp, sizeof(disp));
+	err = alias_patch(t->real, s, true);
+	if (err) {
+		err_free(err);
+		return NULL;
+	}
+	a->jump[a->jumps++] = (uint16_t)a->stubs_n++;
+	return s;
+}
+
 /* What always stores to the same place needs no stub: it stores through the other mapping from where it is, as fast as ever. */
 static bool in_place(struct replay *r, struct rp_task *t, struct stub *of)
 {
 	struct rp_alias *a = t->mm->alias;
-	uint64_t addr = of->insn[0].addr, end = addr + of->site.len;
-	struct stub *s = &a->stub[a->stubs_n];
-	struct err *err;
+	struct site site = of->site;
+	struct stub *s;
 	unsigned disp_at;
 	int32_t disp;
 
-	if (a->stubs_n == a->stubs_max || a->jumps == ALIAS_JUMPS || r->probes || others_there(a, addr, end) ||
-	    !alias_fixed(&a->view, of->site.bytes, of->site.len, addr, &disp_at, &disp))
+	site.addr = of->insn[0].addr;
+	if (!alias_fixed(&a->view, site.bytes, site.len, site.addr, &disp_at, &disp))
 		return false;
-	if (!rp_gate_moved(t->mm, addr) && (!rp_gate_solid(t, addr) || in_the_way(r, t, addr, end)))
+	s = alias_displace(r, t, &site, disp_at, disp);
+	if (!s)
 		return false;
-	*s = (struct stub){ .kind = STUB_JUMP, .site = of->site, .n = 1, .insn[0] = { .addr = addr, .len = of->site.len, .stores = true },
-			    .solid_start = t->mm->solid_start, .solid_end = t->mm->solid_end,
-			    .in_place = true, .patch_at = (uint8_t)disp_at, .patch_len = sizeof(disp) };
-	memcpy(s->bytes, &disp, sizeof(disp));
-	s->site.addr = addr;
 	of->tried = true;
-	err = alias_patch(t->real, s, true);
-	if (err) {
-		err_free(err);
-		return false;
-	}
-	a->jump[a->jumps++] = (uint16_t)a->stubs_n++;
 	alias_index(a, s);
+	alias_loads(r, t, s, site.addr);
 	return true;
 }
 
@@ -413,11 +427,19 @@ struct err *alias_want(struct replay *r, struct rp_task *t, struct stub *s, uint
 		a->wanting--;
 	}
 	make_bare(t, &bare, true);		/* with the new ones */
+	for (unsigned i = 0; i < bare.n && !err; i++) {
+		uint64_t addr = a->stub[of[i]].insn[0].addr;
+		unsigned which;
+		struct stub *new = alias_find(a, addr, STUB_JUMP, &which);
+
+		if (new)
+			alias_loads(r, t, new, addr);
+	}
 	return err;
 }
 
-/* A jump that was there before, if it can be again. */
-void alias_wake(struct replay *r, struct rp_task *t, struct stub *s)
+/* What was there before, if it can be again. */
+static bool wake(struct replay *r, struct rp_task *t, struct stub *s)
 {
 	uint64_t start = s->site.addr, end = start + s->site.len;
 	uint8_t bytes[SITE_MAX];
@@ -425,11 +447,21 @@ void alias_wake(struct replay *r, struct rp_task *t, struct stub *s)
 
 	if (s->kind != STUB_RESTS || t->mm->alias->jumps == ALIAS_JUMPS || (rp_gate_area(t->mm, start) && !rp_gate_moved(t->mm, start)) || r->probes || in_the_way(r, t, start, end) || others_there(t->mm->alias, start, end) ||
 	    tracee_read_some(t->real, start, bytes, s->site.len) != s->site.len || memcmp(bytes, s->site.bytes, s->site.len))
-		return;
+		return false;
 	err = alias_patch(t->real, s, true);
-	if (!err) {
-		s->kind = STUB_JUMP;
-		t->mm->alias->jump[t->mm->alias->jumps++] = (uint16_t)(s - t->mm->alias->stub);
+	if (err) {
+		err_free(err);
+		return false;
 	}
-	err_free(err);
+	s->kind = STUB_JUMP;
+	t->mm->alias->jump[t->mm->alias->jumps++] = (uint16_t)(s - t->mm->alias->stub);
+	return true;
+}
+
+void alias_wake(struct replay *r, struct rp_task *t, struct stub *s)
+{
+	if (!wake(r, t, s))
+		return;
+	for (unsigned i = 0; i < s->loads_n; i++)
+		wake(r, t, &t->mm->alias->stub[s->loads + i]);
 }

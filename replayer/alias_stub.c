@@ -648,6 +648,46 @@ bool alias_fixed(const struct alias_view *v, const uint8_t *bytes, unsigned len,
 	return is_near(addr + len, to);
 }
 
+/* Of what known_form() tells, that which a load can be, with its operand behind the register. */
+static bool loads_too(unsigned id)
+{
+	static const uint16_t ids[] = {
+		X86_INS_MOV, X86_INS_ADD, X86_INS_SUB, X86_INS_AND, X86_INS_OR, X86_INS_XOR, X86_INS_ADC, X86_INS_SBB,
+		X86_INS_MOVSS, X86_INS_MOVSD, X86_INS_MOVAPS, X86_INS_MOVAPD, X86_INS_MOVUPS, X86_INS_MOVUPD, X86_INS_MOVDQA,
+		X86_INS_MOVDQU, X86_INS_MOVQ, X86_INS_MOVD, X86_INS_VMOVSS, X86_INS_VMOVSD, X86_INS_VMOVAPS, X86_INS_VMOVAPD,
+		X86_INS_VMOVUPS, X86_INS_VMOVUPD, X86_INS_VMOVDQA, X86_INS_VMOVDQU, X86_INS_VMOVQ, X86_INS_VMOVD,
+	};
+
+	return IS_ONE_OF(ids, id);
+}
+
+bool alias_fixed_load(const struct alias_view *v, const cs_insn *insn, unsigned *disp_at, int32_t *disp)
+{
+	const cs_x86 *x = &insn->detail->x86;
+	struct store s = { .kind = STORE_NONE };
+	uint64_t end = insn->address + insn->size, addr;
+	unsigned mem = 0, which = 0;
+	int32_t rel;
+
+	for (unsigned i = 0; i < x->op_count; i++) {
+		if (x->operands[i].type == X86_OP_MEM)
+			mem++, which = i;
+	}
+	if (v->loads || mem != 1 || x->operands[which].mem.base != X86_REG_RIP || x->operands[which].access & CS_AC_WRITE ||
+	    !(known_load(insn->id) || (which > 0 && loads_too(insn->id))) || !parse(insn->bytes, insn->size, x->encoding.modrm_offset, &s) || !s.disp_at)
+		return false;
+	memcpy(&rel, insn->bytes + s.disp_at, 4);
+	addr = end + (uint64_t)(int64_t)rel;
+	for (unsigned i = 0; i < v->pages_n; i++) {
+		if (addr < v->page[i] || addr + x->operands[which].size > v->page[i] + PAGE_SIZE_)
+			continue;
+		*disp_at = s.disp_at;
+		*disp = (int32_t)(addr - v->page[i] + v->alias[i] - end);
+		return is_near(end, addr - v->page[i] + v->alias[i]);
+	}
+	return false;
+}
+
 bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint64_t addr, struct alias_insn *ret)
 {
 	struct fixes orig = { 0 }, good = { 0 }, next = { 0 };

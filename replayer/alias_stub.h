@@ -23,6 +23,8 @@ struct alias_view {
 	struct rp_marks *marks;		/* NULL, or what is stored to is noted: by the stub in the area, where that always is the same place here */
 };
 
+struct cs_insn;
+
 struct alias_code { uint8_t bytes[ALIAS_CODE]; unsigned len; uint64_t at, data; };
 
 struct alias_insn {
@@ -44,6 +46,8 @@ bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint
  * *disp, 4 bytes at *disp_at.
  */
 bool alias_fixed(const struct alias_view *v, const uint8_t *bytes, unsigned len, uint64_t addr, unsigned *disp_at, int32_t *disp);
+/* The same for one that always loads from the same place (watched or not), and stores nothing. */
+bool alias_fixed_load(const struct alias_view *v, const struct cs_insn *insn, unsigned *disp_at, int32_t *disp);
 /* "jmp to"; false: too far. */
 bool alias_put_jump(struct alias_code *c, uint64_t to);
 

@@ -29,7 +29,7 @@
 #include "base/memory.h"
 #include "replayer/internal.h"
 
-enum { KEEP_MAX = 128, KEEP_MANY = 48, PARTS_MAX = 512, KEEP_MIN = 4, SPACING_NS = 30000000, SPACING_COSTS = 20, COPIES_COSTS = 3, TICK_NS = 10000000,
+enum { KEEP_MAX = 128, KEEP_MANY = 48, PARTS_MAX = 512, KEEP_MIN = 4, SPACING_NS = 30000000, SPACING_COSTS = 20, COPIES_COSTS = 4, TICK_NS = 10000000,
        ASK_NS = 2000000 /* /proc, for many stops in a row */, DISTANCE_NS = 100000, COPY_BYTES = 1 << 20 };
 
 struct rp_xstate {
@@ -482,6 +482,7 @@ struct err *rp_checkpoint_take(struct replay *r)
 	d->spent = spent_by(r);
 	d->last_ns = rp_now_ns();
 	d->cost_ns = (d->cost_ns + d->last_ns - now) / 2;
+	log_debug("checkpoint at %.3f s, took %.1f ms", (double)d->clock_ns / 1e9, (double)(d->last_ns - now) / 1e6);
 	return NULL;
 }
 
@@ -506,7 +507,7 @@ static bool copies_prevail(const struct rp_spent *then, const struct rp_spent *n
 		cost = recent[i] < cost ? recent[i] : cost;
 	if (cost < fault_ns())
 		cost = fault_ns();
-	return ns < copies * cost * COPIES_COSTS / 2;
+	return ns < copies * cost * COPIES_COSTS;
 }
 
 bool rp_checkpoint_due(const struct replay *r, uint64_t since_ns, unsigned part)

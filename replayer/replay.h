@@ -164,6 +164,13 @@ struct err *replay_backward(struct replay *r, struct replay_stop *ret) __must_ch
 struct err *replay_step_back(struct replay *r, int tid, struct replay_stop *ret) __must_check;
 /* To after an event, or as near as the recording goes. */
 struct err *replay_seek(struct replay *r, uint64_t event, struct replay_stop *ret) __must_check;
+/*
+ * Where variables are that somebody might watch: pages of pid, by address; the caller keeps them.  Else all that is written to counts, as far
+ * as that can be looked at.
+ */
+void replay_variables(struct replay *r, int pid, const uint64_t *page, unsigned n);
+/* Between calls, while the user thinks: call it again every now and then while it returns true, since something goes on on another processor. */
+bool replay_idle(struct replay *r);
 /* While moving: stop soon when this descriptor has something to read or is closed; -1 = never. */
 void replay_interrupt_from(struct replay *r, int fd);
 /* Points in time to come back to; the caller drops them. */

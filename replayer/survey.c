@@ -2,9 +2,13 @@
  * survey.c - which bytes of its data a program writes to, and when, found out while nobody waits for it.
  *
  * Two words on one page are often written at very different times, and a page is all that unwritten.c can tell.  So while the replayer
- * computes forward, a worker on an idle processor goes through the last half second of it with the program's busy data pages
+ * computes forward, and while its debugger waits for the user, a worker on an idle processor goes through what has been computed, half a second after the
+ * other, with the program's busy data pages
  * doubled (alias.c), where each store leaves a mark: nothing stops, so that is nearly as fast as the program.  A search backwards for
  * the last write of a variable then passes what holds no store to it.
+ *
+ * Few pages can be looked at so fast, and arrays, which fill many, are seldom what is watched: if the debugger has told where the program's
+ * variables are (replay_variables()), it is only these pages.
  *
  * What an event writes is what differs behind it, as for a watchpoint.  What could not be surveyed (no idle processor, too slow, beyond so many
  * pages, processes that come and go) is looked through, as everything was before.
@@ -19,6 +23,8 @@
 /* After some failures the program is given time to do something else, and others who have the processors are. */
 #define REST_NS 5000000000ull
 #define BUSY_NS 200000000ull
+/* So far behind, some is left out. */
+#define BEHIND_NS 4000000000ull
 enum { STRETCH_NS = 500000000, STRETCH_MIN_NS = 150000000, SLOWER = 4, LATE_NS = 300000000, FAILURES_MAX = 3, STRETCHES = 256, LOOKED_AT = 256 };
 
 struct stretch {
@@ -38,6 +44,7 @@ struct rp_survey {
 	uint64_t rests_until_ns;
 	struct stretch *done[STRETCHES];	/* a ring */
 	unsigned done_n;
+	struct variables { pid_t pid; uint64_t *page; unsigned n; } variables;	/* where there are some, by address; pid 0: not told */
 };
 
 static void drop(struct stretch *s)
@@ -49,12 +56,13 @@ static void drop(struct stretch *s)
 	free(s);
 }
 
-static void note(struct rp_survey *s)
+/* known: or it may have been anything. */
+static void note(struct rp_survey *s, bool known)
 {
 	struct stretch *new = calloc(1, sizeof(*new)), **place = &s->done[s->done_n % STRETCHES];
 
 	BUG_ON(!new, "out of memory for a survey");
-	*new = (struct stretch){ .from = s->from, .end = s->end, .pid = s->marks.pid, .n = s->marks.n };
+	*new = (struct stretch){ .from = s->from, .end = s->end, .pid = s->marks.pid, .n = known ? s->marks.n : 0 };
 	s->from = s->end = (struct rp_pos){ 0 };
 	memcpy(new->page, s->marks.page, sizeof(new->page));
 	for (unsigned i = 0; i < new->n; i++) {
@@ -86,12 +94,14 @@ static void hear(struct rp_survey *s, bool wait)
 	if (there && rp_worker_surveyed(s->worker, &s->marks)) {
 		s->failures = 0;
 		log_debug("surveyed: %.0f ms of computing in %.0f ms", (double)s->length_ns / 1e6, (double)(rp_now_ns() - s->began_ns) / 1e6);
-		note(s);
+		note(s, true);
 	} else {
 		s->failures += wait;
 		if (s->failures >= FAILURES_MAX)
 			s->rests_until_ns = rp_now_ns() + REST_NS;
 		log_debug("a survey was given up");
+		if (wait)
+			note(s, false);		/* it would be again */
 	}
 	forget(s);
 }
@@ -107,27 +117,45 @@ static bool is_known(const struct rp_survey *s, const struct rp_pos *p)
 	return false;
 }
 
-/* The oldest checkpoint of the last half second, that is behind what is known, and from where a worker can come here.  NULL: there is none. */
-static struct err *beginning(struct replay *r, const struct rp_survey *s, struct rp_checkpoint **ret)
+/* The oldest checkpoint with something behind it that is not known, not longer ago than that; NULL: there is none. */
+static struct rp_checkpoint *beginning(struct replay *r, const struct rp_survey *s, uint64_t ago_ns, bool *more)
 {
 	const struct rp_debug *d = r->debug;
-	struct rp_checkpoint *c = rp_checkpoint_before(r, &d->pos, true), *best = NULL;
-	const struct rp_pos *end = &d->pos;
-	bool can = true;
+	struct rp_checkpoint *c = rp_checkpoint_before(r, &d->pos, true), *first = NULL;
 
-	*ret = NULL;
-	for (; c && !c->pos.pending && c->clock_ns + STRETCH_NS >= d->clock_ns && c->clock_ns <= d->clock_ns; c = c->older) {
-		TRY(rp_worker_can(r, c, end, &can));
-		if (!can)
-			break;
-		best = c;
-		end = &c->pos;
-		if (is_known(s, end))
+	*more = false;
+	for (; c && !c->pos.pending && c->clock_ns <= d->clock_ns; c = c->older) {
+		if (c->clock_ns + ago_ns < d->clock_ns && first) {
+			*more = true;
+			return first;
+		}
+		first = c;
+		if (is_known(s, &c->pos))
 			break;
 	}
-	if (best && best->clock_ns + STRETCH_MIN_NS <= d->clock_ns)
-		*ret = best;
-	return NULL;
+	return first;
+}
+
+/* What is looked at next, half a second or so; *from is NULL when there is nothing. */
+static void choose(struct replay *r, const struct rp_survey *s, struct rp_checkpoint **from, const struct rp_pos **end, uint64_t *length_ns)
+{
+	const struct rp_debug *d = r->debug;
+	struct rp_checkpoint *c;
+	bool more;
+
+	*from = beginning(r, s, BEHIND_NS, &more);
+	if (more)
+		*from = beginning(r, s, STRETCH_NS, &more);
+	*end = &d->pos;
+	if (!*from)
+		return;
+	*length_ns = d->clock_ns - (*from)->clock_ns;
+	for (c = rp_checkpoint_before(r, &d->pos, true); c && c != *from && *length_ns > STRETCH_NS; c = c->older) {
+		*end = &c->pos;
+		*length_ns = c->clock_ns - (*from)->clock_ns;
+	}
+	if (*end == &d->pos && *length_ns < STRETCH_MIN_NS)
+		*from = NULL;
 }
 
 /* Private data of a file, and what follows it without one. */
@@ -138,10 +166,18 @@ static bool is_data(const struct tracee_map *m, const struct tracee_map *before)
 	return m->inode || (before && before->end == m->start && before->inode && (before->prot & PROT_WRITE) && !before->shared);
 }
 
-static void busy_pages(const struct rp_task *older, const struct rp_task *newer, const struct tracee_maps *maps, struct rp_marks *m)
+static void busy_pages(const struct rp_survey *s, const struct rp_task *older, const struct rp_task *newer, const struct tracee_maps *maps, struct rp_marks *m)
 {
+	const struct variables *v = &s->variables;
+	unsigned told = v->pid == newer->rec_pid ? v->n : 0, next;
+
 	*m = (struct rp_marks){ .pid = newer->rec_pid };
-	for (size_t i = 0; i < maps->n; i++) {
+	for (unsigned i = 0; i < told && m->n < MARKS_PAGES; i = next) {
+		for (next = i + 1; next < told && v->page[next] == v->page[next - 1] + PAGE_BYTES; next++)
+			;
+		m->n += rp_pages_written(older, newer, v->page[i], v->page[next - 1] + PAGE_BYTES, m->page + m->n, MARKS_PAGES - m->n);
+	}
+	for (size_t i = 0; !m->n && i < maps->n; i++) {
 		const struct tracee_map *at = &maps->map[i];
 		uint64_t end = at->end < at->start + LOOKED_AT * PAGE_BYTES ? at->end : at->start + LOOKED_AT * PAGE_BYTES;
 
@@ -156,30 +192,53 @@ static struct err *give_out(struct replay *r, const struct rp_task *t, struct rp
 {
 	const struct rp_task *older = rp_task_with_memory(c->tasks, t->rec_pid);
 	struct tracee_maps maps;
+	bool can = false;
 
 	*worth = false;
-	if (!older)
-		return NULL;
-	TRY(tracee_maps_read(t->real, &maps));
-	busy_pages(older, t, &maps, &s->marks);
-	tracee_maps_deinit(&maps);
+	s->marks = (struct rp_marks){ .pid = t->rec_pid };
+	if (older)
+		TRY(rp_worker_can(r, c, &s->end, &can));
+	if (can) {
+		TRY(tracee_maps_read(t->real, &maps));
+		busy_pages(s, older, t, &maps, &s->marks);
+		tracee_maps_deinit(&maps);
+	}
 	*worth = s->marks.n != 0;
-	if (!*worth)
-		return NULL;
+	if (*worth)
+		return rp_worker_survey(r, c, &s->end, &s->marks, &s->worker);
+	note(s, false);
+	return NULL;
+}
+
+static void next_one(struct replay *r, const struct rp_task *t, struct rp_survey *s)
+{
+	struct rp_checkpoint *c;
+	const struct rp_pos *end;
+	struct err *err;
+	bool worth;
+
+	choose(r, s, &c, &end, &s->length_ns);
+	if (!c)
+		return;
 	rp_pos_copy(&s->from, &c->pos);
-	rp_pos_copy(&s->end, &r->debug->pos);
-	s->length_ns = r->debug->clock_ns - c->clock_ns;
+	rp_pos_copy(&s->end, end);
 	s->began_ns = rp_now_ns();
-	return rp_worker_survey(r, c, &s->end, &s->marks, &s->worker);
+	err = give_out(r, t, s, c, &worth);
+	if (err)
+		log_debug("no survey: %s", err->msg);
+	if (worth && !s->worker) {
+		log_debug("no survey: no processor is idle");
+		s->rests_until_ns = rp_now_ns() + BUSY_NS;
+	}
+	if (!s->worker)
+		forget(s);
+	err_free(err);
 }
 
 void rp_survey_feed(struct replay *r, const struct rp_task *t)
 {
 	struct rp_debug *d = r->debug;
 	struct rp_survey *s = d->survey;
-	struct rp_checkpoint *c;
-	struct err *err;
-	bool worth;
 
 	if (d->marks || d->breakable || !rp_workers() || d->pos.pending)	/* going back, workers and we have the processors */
 		return;
@@ -188,20 +247,35 @@ void rp_survey_feed(struct replay *r, const struct rp_task *t)
 	if (!s)
 		return;
 	hear(s, true);
-	if (s->worker || rp_now_ns() < s->rests_until_ns || is_known(s, &d->pos))
+	if (!s->worker && rp_now_ns() >= s->rests_until_ns && !is_known(s, &d->pos))
+		next_one(r, t, s);
+}
+
+bool replay_idle(struct replay *r)
+{
+	const struct rp_task *t = rp_task_find(r, r->debug->current);
+	const struct rp_survey *s = r->debug->survey;
+
+	if (!s || !t || t->real <= 0 || r->debug->diverted || r->pending)
+		return false;
+	rp_survey_feed(r, t);
+	return s->worker != NULL;
+}
+
+void replay_variables(struct replay *r, int pid, const uint64_t *page, unsigned n)
+{
+	struct rp_debug *d = r->debug;
+	uint64_t *copy = malloc(n * sizeof(*copy) + 1);
+
+	if (!d->survey)
+		d->survey = calloc(1, sizeof(*d->survey));
+	if (!d->survey || !copy) {
+		free(copy);
 		return;
-	worth = false;
-	err = beginning(r, s, &c);
-	if (!err && c)
-		err = give_out(r, t, s, c, &worth);
-	if (err)
-		log_debug("no survey: %s", err->msg);
-	if (worth && !s->worker) {
-		log_debug("no survey: no processor is idle");
-		s->rests_until_ns = rp_now_ns() + BUSY_NS;
-		forget(s);
 	}
-	err_free(err);
+	memcpy(copy, page, n * sizeof(*copy));
+	free(d->survey->variables.page);
+	d->survey->variables = (struct variables){ pid, copy, n };
 }
 
 void rp_survey_pause(struct replay *r)
@@ -219,6 +293,7 @@ void rp_survey_free(struct rp_debug *d)
 	forget(s);
 	for (unsigned i = 0; i < STRETCHES; i++)
 		drop(s->done[i]);
+	free(s->variables.page);
 	free(s);
 	d->survey = NULL;
 }

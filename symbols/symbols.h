@@ -229,6 +229,8 @@ struct symbols_variable {
 };
 /* The global or static variable that holds addr. */
 bool symbols_variable_at(struct symbols *s, uint64_t addr, struct symbols_variable *ret);
+/* Those that symbol tables have, of writable data: nothing of DWARF is read. */
+void symbols_data_symbols(struct symbols *s, void (*fn)(void *ctx, uint64_t addr, uint64_t size), void *ctx);
 /* All of them that DWARF has a type for; stops when fn returns false. */
 void symbols_variables(struct symbols *s, bool (*fn)(void *ctx, const struct symbols_variable *v), void *ctx);
 /*

@@ -1,0 +1,128 @@
+/*
+ * alias_load.c - loads from doubled pages, by the mapping that is stored to.
+ *
+ * A processor hands on what was just stored to a load that follows, at once; but only when both use the same address.  Where a store
+ * goes through the other mapping of a page (alias.c) and the load through the program's, the load waits until the
+ * store has got to the cache: 5 ns instead of 0.3, for each step of a sum in a global variable.  So what loads from a fixed place in a doubled page gets
+ * another displacement, too, where it is found near a store: in what runs on from there, over branches and calls, and in what
+ * is before it, where readings of the code from any place on have fallen into step.
+ *
+ * Loads whose address is in a register stay as they are: they would need a jump and a test.
+ */
+#include <capstone/capstone.h>
+#include <string.h>
+
+#include "base/decode.h"
+#include "replayer/alias.h"
+
+enum { LOOKS = 200, QUEUE = 24, LOADS = 32, BEFORE = 400, RUNS = 16 };
+
+/* Addresses of instructions, still to be looked at. */
+struct queue { uint64_t at[QUEUE]; unsigned n, next; };
+
+static void add(struct queue *q, uint64_t addr)
+{
+	if (q->n < QUEUE)
+		q->at[q->n++] = addr;
+}
+
+static bool was_seen(struct rp_alias *a, uint64_t addr)
+{
+	uint64_t *slot = &a->seen[(addr * 0x9e3779b97f4a7c15ull >> 48) % ALIAS_SEEN];
+	bool was = *slot == addr;
+
+	*slot = addr;
+	return was;
+}
+
+/* Where does it go on behind the instruction?  0: nowhere. */
+static uint64_t behind(struct queue *q, const cs_insn *insn)
+{
+	const cs_x86_op *op = &insn->detail->x86.operands[0];
+	uint64_t next = insn->address + insn->size;
+
+	if (insn->id == X86_INS_RET || insn->id == X86_INS_INT3 || insn->id == X86_INS_UD2 || insn->id == X86_INS_HLT)
+		return 0;
+	if (insn->id == X86_INS_JMP)
+		return op->type == X86_OP_IMM ? (uint64_t)op->imm : 0;
+	if (insn->detail->x86.op_count == 1 && op->type == X86_OP_IMM &&
+	    (insn->id == X86_INS_CALL || insn->bytes[0] >> 4 == 7 || (insn->bytes[0] == 0x0f && insn->bytes[1] >> 4 == 8)))
+		add(q, (uint64_t)op->imm);
+	return next;
+}
+
+static void displace(struct replay *r, struct rp_task *t, struct stub *s, const cs_insn *insn)
+{
+	struct rp_alias *a = t->mm->alias;
+	struct site site = { .addr = insn->address, .len = insn->size, .n = 1 };
+	unsigned disp_at;
+	int32_t disp;
+
+	if (s->loads_n == LOADS || !alias_fixed_load(&a->view, insn, &disp_at, &disp))
+		return;
+	memcpy(site.bytes, insn->bytes, insn->size);
+	if (!s->loads_n)
+		s->loads = (uint16_t)a->stubs_n;
+	s->loads_n += alias_displace(r, t, &site, disp_at, disp) != NULL;
+}
+
+/* How many bytes there is an instruction of, read from code on; 0: none. */
+static unsigned length(csh cs, const uint8_t *code, size_t room, uint64_t addr, cs_insn *insn)
+{
+	return cs_disasm_iter(cs, &code, &room, &addr, insn) ? insn->size : 0;
+}
+
+/* What is before addr, code[0..len): a reading from its beginning, from where on others, begun a few bytes later, all have met it. */
+static void look_before(struct replay *r, struct rp_task *t, struct stub *s, csh cs, cs_insn *insn, const uint8_t *code, unsigned len, uint64_t start)
+{
+	bool begins[BEFORE + 1] = { false };
+	unsigned at, met = 0, n;
+
+	for (at = 0; at < len && (n = length(cs, code + at, len - at, start + at, insn)); at += n)
+		begins[at] = true;
+	if (at != len)
+		return;
+	for (unsigned run = 1; run < RUNS && run < len; run++) {
+		for (at = run; at < len && !begins[at] && (n = length(cs, code + at, len - at, start + at, insn)); at += n)
+			;
+		met = at > met ? at : met;
+	}
+	for (at = met; at < len && (n = length(cs, code + at, len - at, start + at, insn)); at += n) {
+		if (!was_seen(t->mm->alias, start + at))
+			displace(r, t, s, insn);
+	}
+}
+
+void alias_loads(struct replay *r, struct rp_task *t, struct stub *s, uint64_t addr)
+{
+	struct rp_alias *a = t->mm->alias;
+	struct queue q = { { addr }, 1, 0 };
+	csh cs = decoder();
+	cs_insn *insn = cs && !a->view.loads && !s->loads_n ? cs_malloc(cs) : NULL;
+	uint8_t before[BEFORE];
+	uint64_t start;
+
+	if (!insn)
+		return;
+	for (unsigned i = 0; i < LOOKS && q.next < q.n; q.next++) {
+		uint64_t at = q.at[q.next];
+
+		for (; at && i < LOOKS && !was_seen(a, at); i++) {
+			uint8_t bytes[16];
+			const uint8_t *p = bytes;
+			size_t n = tracee_read_some(t->real, at, bytes, sizeof(bytes));
+
+			rp_alias_hide(t->mm, at, bytes, n);
+			if (rp_alias_area(t->mm, at) || !cs_disasm_iter(cs, &p, &n, &at, insn))
+				break;
+			displace(r, t, s, insn);
+			at = behind(&q, insn);
+		}
+	}
+	start = t->mm->solid_start + BEFORE < addr ? addr - BEFORE : t->mm->solid_start;
+	if (rp_gate_solid(t, addr) && tracee_read_some(t->real, start, before, addr - start) == addr - start) {
+		rp_alias_hide(t->mm, start, before, addr - start);
+		look_before(r, t, s, cs, insn, before, (unsigned)(addr - start), start);
+	}
+	cs_free(insn, 1);
+}
