@@ -56,6 +56,11 @@ bool rp_alias_area(const struct rp_mm *mm, uint64_t addr)
 	return false;
 }
 
+uint64_t rp_alias_scratch(const struct rp_mm *mm)
+{
+	return mm->alias_area[0] ? mm->alias_area[0] + DATA + PAGE_BYTES / 2 : 0;
+}
+
 /* The index of an area near addr; AREAS: there is none. */
 static struct err *area_for(struct rp_task *t, uint64_t addr, unsigned *ret)
 {

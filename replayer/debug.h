@@ -441,6 +441,8 @@ bool rp_alias_jumps(const struct rp_mm *mm);
 /* What stubs have noted since the process began (rp_debug.marks). */
 struct err *rp_alias_marks(struct rp_task *t, struct rp_marks *m) __must_check;
 /* Code that was read: without our jumps. */
+/* Room for SCRATCH_MAX bytes of code, for now; 0: none. */
+uint64_t rp_alias_scratch(const struct rp_mm *mm);
 void rp_alias_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t len);
 /* The program's bytes around rip, or (back) what was there instead. */
 void rp_alias_bare(struct rp_task *t, uint64_t rip, bool back);

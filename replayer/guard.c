@@ -19,7 +19,7 @@
 #include "replayer/internal.h"
 #include "tracee/site.h"
 
-enum { STRING_MAX = 4096, OPERAND_MAX = 64, CALL_INSNS = 4 };
+enum { STRING_MAX = 4096, TURNS_MIN = 8, OPERAND_MAX = 64, CALL_INSNS = 4 };
 
 struct rp_guard {
 	uint64_t page;
@@ -232,15 +232,56 @@ static bool goes_on(const struct rp_set *s, const struct rp_task *t, uint64_t fr
 	return true;
 }
 
+/* How many turns of it, from here, store to nothing that is watched? */
+static uint64_t turns_before(const struct rp_set *s, const struct rp_task *t, unsigned size)
+{
+	uint64_t turns = t->regs.rcx;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct replay_break *b = &s->b[i];
+		uint64_t free_turns = b->addr > t->regs.rdi ? (b->addr - t->regs.rdi) / size : 0;
+
+		if (b->kind >= REPLAY_WRITE && b->len && b->addr + b->len > t->regs.rdi && free_turns < turns)
+			turns = free_turns;
+	}
+	return turns;
+}
+
+/* So many turns of it at once: a copy of it, which ends at a trap. */
+static struct err *run_turns(struct rp_task *t, unsigned len, uint64_t turns, int *status)
+{
+	uint64_t from = t->regs.rip, left = t->regs.rcx - turns, at = rp_alias_scratch(t->mm);
+	uint8_t code[16];
+
+	if (tracee_read_some(t->real, from, code, len) != len)
+		return &err_gone;
+	code[len] = 0xcc;
+	TRY(tracee_write(t->real, at, code, len + 1));
+	t->regs.rip = at;
+	t->regs.rcx = turns;
+	t->dirty = true;
+	TRY(rp_raw_run(t, status));
+	t->regs.rip = t->regs.rip == at + len + 1 && !left ? from + len : from;
+	t->regs.rcx += left;
+	t->dirty = true;
+	return NULL;
+}
+
+/* May the run end between two turns of it? */
+static bool ends_in(const struct replay *r, uint64_t place)
+{
+	return r->ev.place == TRACE_AT_STATE && r->ev.regs.rip == place;
+}
+
 bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 {
 	uint64_t addr = (uint64_t)(uintptr_t)info->si_addr, page = addr & ~(PAGE_BYTES - 1ull);
 	struct rp_debug *d = r->debug;
 	const struct rp_set *s = d->sets[d->now];
 	struct rp_mm *mm = t->mm;
-	unsigned string = 0;
+	unsigned string = 0, len;
 	struct err *err;
-	uint64_t from;
+	uint64_t from, place = t->regs.rip, turns, to = t->regs.rdi;
 	bool ours = false, fixed;
 	int status = 0;
 
@@ -253,20 +294,24 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	from = t->regs.rip;
 	rp_alias_bare(t, from, false);
 	d->guard_size = access_size(t->real, from);
-	if (!rp_string_at(t, &string, &fixed) || !fixed)
+	len = rp_string_at(t, &string, &fixed);
+	if (!len || !fixed)
 		string = 0;
-	if (d->marks && !string && d->guard_size <= OPERAND_MAX)
-		rp_marks_note(d->marks, addr, d->guard_size);
-	else if (d->marks)
-		rp_marks_all(d->marks);
 	err = rp_regs_flush(t);
 	if (!err)
 		err = lift(mm, t->real, false);
+	turns = !err && !d->step && string && goes_on(s, t, from, string) && !ends_in(r, place) && rp_alias_scratch(mm) ? turns_before(s, t, string) : 0;
 	if (!err)
-		err = rp_raw_step(t, &status);
+		err = turns >= TURNS_MIN ? run_turns(t, len, turns, &status) : rp_raw_step(t, &status);
 	for (unsigned i = 0; i < STRING_MAX && string && !err && WSTOPSIG(status) == SIGTRAP && rp_guard_misses(r, s) &&
 	     goes_on(s, t, from, string) && !rp_debug_interrupted(r); i++)
 		err = rp_raw_step(t, &status);
+	if (d->marks && string && t->regs.rdi >= to)
+		rp_marks_note(d->marks, to, t->regs.rdi - to);
+	else if (d->marks && !string && d->guard_size <= OPERAND_MAX)
+		rp_marks_note(d->marks, addr, d->guard_size);
+	else if (d->marks)
+		rp_marks_all(d->marks);
 	/* a displaced call is several: on to where the program is somewhere */
 	for (unsigned i = 0; i < CALL_INSNS && !err && WSTOPSIG(status) == SIGTRAP && rp_gate_inside(t) && !rp_gate_original(mm, t->regs.rip); i++)
 		err = rp_raw_step(t, &status);

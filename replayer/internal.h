@@ -159,6 +159,7 @@ void rp_mm_put(struct rp_mm *mm);
 struct err *rp_regs_flush(struct rp_task *t);
 /* One instruction of whatever is at rip, stubs of ours too; t->regs are then what the kernel has. */
 struct err *rp_raw_step(struct rp_task *t, int *status_ret) __must_check;
+struct err *rp_raw_run(struct rp_task *t, int *status_ret) __must_check;	/* to its next stop, whatever that is */
 /* The first of the list that has memory of this recorded process, or NULL. */
 const struct rp_task *rp_task_with_memory(const struct rp_task *list, int pid);
 /* It may have stopped in a patch's stub: where the program is. */

@@ -175,11 +175,11 @@ struct err *rp_regs_flush(struct rp_task *t)
 	return tracee_regs_set(t->real, &regs);
 }
 
-struct err *rp_raw_step(struct rp_task *t, int *status_ret)
+static struct err *raw(struct rp_task *t, int request, int *status_ret)
 {
 	TRY(rp_regs_flush(t));
 	do {
-		TRY(tracee_resume(t->real, PTRACE_SYSEMU_SINGLESTEP, 0));
+		TRY(tracee_resume(t->real, request, 0));
 		TRY(tracee_wait(t->real, status_ret));
 		if (!WIFSTOPPED(*status_ret))
 			return &err_gone;
@@ -187,6 +187,16 @@ struct err *rp_raw_step(struct rp_task *t, int *status_ret)
 	TRY(tracee_regs_get(t->real, &t->regs));
 	t->regs.orig_rax = (uint64_t)-1;
 	return NULL;
+}
+
+struct err *rp_raw_step(struct rp_task *t, int *status_ret)
+{
+	return raw(t, PTRACE_SYSEMU_SINGLESTEP, status_ret);
+}
+
+struct err *rp_raw_run(struct rp_task *t, int *status_ret)
+{
+	return raw(t, PTRACE_SYSEMU, status_ret);
 }
 
 const struct rp_task *rp_task_with_memory(const struct rp_task *list, int pid)
