@@ -93,12 +93,10 @@ static struct err *area_for(struct rp_task *t, uint64_t addr, unsigned *ret)
 static struct err *tell_area(struct rp_task *t, unsigned which)
 {
 	const struct alias_view *v = &t->mm->alias->view;
-	uint64_t words[3][ALIAS_ALIAS_AT / 8] = { 0 };
+	uint64_t words[2][ALIAS_ALIAS_AT / 8] = { 0 };
 
 	memcpy(words[0], v->page, sizeof(v->page));
 	memcpy(words[1], v->alias, sizeof(v->alias));
-	for (unsigned i = 0; i < ALIAS_PAGES; i++)
-		words[2][i] = t->mm->alias_area[0] + MARKS + i * PAGE_BYTES;
 	return tracee_write(t->real, t->mm->alias_area[which] + DATA, words, sizeof(words));
 }
 
@@ -339,6 +337,7 @@ static struct err *come_in(struct replay *r, struct rp_task *t, const struct rp_
 	a->refused = true;
 	a->view = (struct alias_view){ 0 };
 	a->view.marks = r->debug->marks;
+	a->view.marks_at = MARKS - ALIASES;
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
 

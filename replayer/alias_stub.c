@@ -466,14 +466,19 @@ static void put_later(struct alias_code *c, struct fixes *f, int condition)
 	f->at[f->n++] = c->len;
 }
 
-static void come_here(struct alias_code *c, struct fixes *f)
+static void come_to(struct alias_code *c, struct fixes *f, unsigned where)
 {
 	for (unsigned i = 0; i < f->n; i++) {
-		uint32_t rel = c->len - f->at[i];
+		uint32_t rel = where - f->at[i];
 
 		memcpy(c->bytes + f->at[i] - 4, &rel, 4);
 	}
 	f->n = 0;
+}
+
+static void come_here(struct alias_code *c, struct fixes *f)
+{
+	come_to(c, f, c->len);
 }
 
 enum { IF_BELOW_NOT = 3, IF_NOT_EQUAL = 5, IF_ABOVE = 7, IF_GREATER = 15, ALWAYS = -1 };
@@ -483,6 +488,9 @@ static void put_compare(struct alias_code *c, const struct store *s, int32_t val
 	PUT(c, 0x48, 0x81, (uint8_t)(0xf8 | s->scratch));
 	put32(c, (uint32_t)value);
 }
+
+/* Jumps to what is seldom needed: no doubled page, watched bytes on the i-th, the instruction as it was (S an offset or an address: it is not used). */
+struct cold { struct fixes other, same[ALIAS_PAGES], orig; };
 
 /* What is stored, and by which instruction. */
 struct stored { const struct store *s; const uint8_t *b; unsigned len; uint64_t after; };
@@ -557,51 +565,106 @@ static void put_ranges(struct alias_code *c, const struct alias_view *v, const s
 	}
 }
 
-/* S is an offset in the i-th page: so many bytes from there on are marked. */
-static void put_marks(struct alias_code *c, const struct store *s, unsigned i)
+/* S is in the other mapping: so many bytes from there on are marked. */
+static void put_marks(struct alias_code *c, const struct alias_view *v, const struct store *s)
 {
 	unsigned at = 0;
 
-	put_word(c, 0x03, s->scratch, c->data + ALIAS_MARKS_AT + 8 * i);
 	for (; at + 4 <= s->size; at += 4) {
-		PUT(c, 0xc7, (uint8_t)(0x40 | s->scratch), (uint8_t)at);	/* mov dword [S + at], 1 in each byte */
+		PUT(c, 0xc7, (uint8_t)(0x80 | s->scratch));	/* mov dword [S + ...], 1 in each byte */
+		put32(c, v->marks_at + at);
 		put32(c, 0x01010101);
 	}
-	for (; at < s->size; at++)
-		PUT(c, 0xc6, (uint8_t)(0x40 | s->scratch), (uint8_t)at, 1);
-	put_word(c, 0x2b, s->scratch, c->data + ALIAS_MARKS_AT + 8 * i);
+	for (; at < s->size; at++) {
+		PUT(c, 0xc6, (uint8_t)(0x80 | s->scratch));
+		put32(c, v->marks_at + at);
+		PUT(c, 1);
+	}
 }
 
-static void put_flags_back(struct alias_code *c)
+/*
+ * Does what follows set all flags before it looks at any?  Then they need not be kept, in a survey: if the program is interrupted right there,
+ * for which they would be others, it fails, or nothing comes of it.
+ */
+static bool flags_are_dead(pid_t tid, uint64_t addr)
 {
+	enum { FOLLOWING = 12 };
+	static const uint16_t setters[] = { X86_INS_ADD, X86_INS_SUB, X86_INS_CMP, X86_INS_TEST, X86_INS_AND, X86_INS_OR, X86_INS_XOR };
+	static const uint16_t readers_of_none[] = {
+		X86_INS_MOV, X86_INS_MOVZX, X86_INS_MOVSX, X86_INS_MOVSXD, X86_INS_MOVABS, X86_INS_LEA, X86_INS_CDQE, X86_INS_CDQ, X86_INS_CQO,
+		X86_INS_CWDE, X86_INS_NOT, X86_INS_NEG, X86_INS_INC, X86_INS_DEC, X86_INS_SHL, X86_INS_SHR, X86_INS_SAR, X86_INS_ROL, X86_INS_ROR,
+		X86_INS_IMUL, X86_INS_MUL, X86_INS_NOP, X86_INS_PUSH, X86_INS_POP, X86_INS_LEAVE, X86_INS_ENDBR64,
+		X86_INS_MOVSS, X86_INS_MOVAPS, X86_INS_MOVAPD, X86_INS_ADDSD, X86_INS_SUBSD, X86_INS_MULSD, X86_INS_DIVSD,
+		X86_INS_ADDSS, X86_INS_SUBSS, X86_INS_MULSS, X86_INS_DIVSS, X86_INS_PXOR, X86_INS_CVTSI2SD, X86_INS_CVTTSD2SI,
+	};
+	csh cs = decoder();
+	cs_insn *insn = cs ? cs_malloc(cs) : NULL;
+	bool dead = false;
+
+	for (unsigned i = 0; insn && i < FOLLOWING && !dead; i++) {
+		const cs_x86_op *op = &insn->detail->x86.operands[0];
+		uint8_t code[16];
+		const uint8_t *p = code;
+		size_t n = tracee_read_some(tid, addr, code, sizeof(code));
+
+		if (!cs_disasm_iter(cs, &p, &n, &addr, insn))
+			break;
+		dead = IS_ONE_OF(setters, insn->id);
+		if ((insn->id == X86_INS_CALL || insn->id == X86_INS_JMP) && op->type == X86_OP_IMM)
+			addr = (uint64_t)op->imm;
+		else if (!dead && !IS_ONE_OF(readers_of_none, insn->id))
+			break;
+	}
+	if (insn)
+		cs_free(insn, 1);
+	return dead;
+}
+
+static void put_flags_back(struct alias_code *c, bool dead)
+{
+	if (dead)
+		return;
 	PUT(c, 0x04, 0x7f, 0x9e);	/* add al, 127: the overflow flag; sahf: the others */
 	put_word(c, 0x8b, RAX, c->data + ALIAS_SAVE_AT + 8);
 }
 
-static void put_test(struct alias_code *c, const struct alias_view *v, const struct stored *w, struct fixes *orig, struct fixes *good)
+/* S to the other mapping, where it is on a doubled page; what is not (so) goes to the cold part.  The last page falls through. */
+static void put_test(struct alias_code *c, const struct alias_view *v, const struct store *s, struct cold *cold, struct fixes *good)
 {
-	const struct store *s = w->s;
-
-	PUT(c, 0x9f, 0x0f, 0x90, 0xc0);		/* lahf; seto al */
 	for (unsigned i = 0; i < v->pages_n; i++) {
-		struct fixes other = { 0 }, same = { 0 };
+		bool last = i + 1 == v->pages_n;
+		struct fixes other = { 0 };
 
 		put_word(c, 0x2b, s->scratch, c->data + ALIAS_PAGE_AT + 8 * i);
 		put_compare(c, s, (int32_t)(PAGE_SIZE_ - s->size));
-		put_later(c, &other, IF_ABOVE);
-		put_ranges(c, v, s, v->page[i], orig, &same);
-		if (v->marks)
-			put_marks(c, s, i);
+		put_later(c, last ? &cold->other : &other, IF_ABOVE);
+		put_ranges(c, v, s, v->page[i], &cold->orig, &cold->same[i]);
 		put_word(c, 0x03, s->scratch, c->data + ALIAS_ALIAS_AT + 8 * i);
+		if (v->marks)
+			put_marks(c, v, s);
+		if (last)
+			break;
 		put_later(c, good, ALWAYS);
-		if (same.n) {
-			come_here(c, &same);
-			put_same(c, w, i, orig, good);
-		}
 		come_here(c, &other);
 		put_word(c, 0x03, s->scratch, c->data + ALIAS_PAGE_AT + 8 * i);
 	}
-	put_later(c, orig, ALWAYS);
+}
+
+/* good: where the instruction with [S] is. */
+static void put_cold(struct alias_code *c, const struct alias_view *v, const struct stored *w, struct cold *cold, unsigned good)
+{
+	for (unsigned i = 0; i < v->pages_n; i++) {
+		struct fixes back = { 0 };
+
+		if (!cold->same[i].n)
+			continue;
+		come_here(c, &cold->same[i]);
+		put_same(c, w, i, &cold->orig, &back);
+		come_to(c, &back, good);
+	}
+	come_here(c, &cold->other);
+	put_word(c, 0x03, w->s->scratch, c->data + ALIAS_PAGE_AT + 8 * (v->pages_n - 1));
+	come_here(c, &cold->orig);
 }
 
 static bool put_original(struct alias_code *c, const struct store *s, const struct displaced *d, struct alias_insn *ret)
@@ -690,8 +753,11 @@ bool alias_fixed_load(const struct alias_view *v, const cs_insn *insn, unsigned 
 
 bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint64_t addr, struct alias_insn *ret)
 {
-	struct fixes orig = { 0 }, good = { 0 }, next = { 0 };
+	struct fixes good = { 0 }, next = { 0 };
+	struct cold cold = { 0 };
 	csh cs = decoder();
+	unsigned at_good;
+	bool dead;
 	struct displaced d;
 	struct store s;
 	cs_insn *insn;
@@ -713,13 +779,18 @@ bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint
 	}
 	if (s.kind == STORE_PUSH_MEMORY || s.kind == STORE_CALL_TO)
 		put_fetch(c, v, &s, d.site.bytes, addr + d.site.len, ret);
+	dead = v->marks && s.kind == STORE_OPERAND && flags_are_dead(tid, addr + d.site.len);
 	if (s.kind != STORE_NONE) {
 		put_word(c, 0x89, s.scratch, c->data + ALIAS_SAVE_AT);
 		put_address(c, &s, d.site.bytes, addr + d.site.len);
-		put_word(c, 0x89, RAX, c->data + ALIAS_SAVE_AT + 8);
-		put_test(c, v, &(struct stored){ &s, d.site.bytes, d.site.len, addr + d.site.len }, &orig, &good);
+		if (!dead) {
+			put_word(c, 0x89, RAX, c->data + ALIAS_SAVE_AT + 8);
+			PUT(c, 0x9f, 0x0f, 0x90, 0xc0);		/* lahf; seto al */
+		}
+		put_test(c, v, &s, &cold, &good);
 		come_here(c, &good);
-		put_flags_back(c);
+		at_good = c->len;
+		put_flags_back(c, dead);
 		put_other(c, &s, d.site.bytes, d.site.len, addr + d.site.len);
 		put_word(c, 0x8b, s.scratch, c->data + ALIAS_SAVE_AT);
 		if (s.kind == LOAD_POP || s.kind == LOAD_RET)
@@ -736,8 +807,8 @@ bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint
 		} else {
 			put_later(c, &next, ALWAYS);
 		}
-		come_here(c, &orig);
-		put_flags_back(c);
+		put_cold(c, v, &(struct stored){ &s, d.site.bytes, d.site.len, addr + d.site.len }, &cold, at_good);
+		put_flags_back(c, dead);
 		put_word(c, 0x8b, s.scratch, c->data + ALIAS_SAVE_AT);
 	}
 	if (!put_original(c, &s, &d, ret))

@@ -11,8 +11,8 @@
 #include "replayer/marks.h"
 
 enum { ALIAS_PAGES = MARKS_PAGES, ALIAS_RANGES = 64, ALIAS_CODE = 4096,
-       /* words in the data page of each area: the pages, where else they are, where their bytes are marked, saved registers */
-       ALIAS_PAGE_AT = 0, ALIAS_ALIAS_AT = 64, ALIAS_MARKS_AT = 128, ALIAS_SAVE_AT = 192 };
+       /* words in the data page of each area: the pages, where else they are, saved registers */
+       ALIAS_PAGE_AT = 0, ALIAS_ALIAS_AT = 64, ALIAS_SAVE_AT = 128 };
 
 /* What the code has to know. */
 struct alias_view {
@@ -20,6 +20,7 @@ struct alias_view {
 	uint64_t page[ALIAS_PAGES], alias[ALIAS_PAGES];
 	bool loads;			/* a page can not be read, either */
 	struct { uint64_t start, end; bool always; } range[ALIAS_RANGES];	/* watched; always: a store that changes nothing counts, too */
+	unsigned marks_at;		/* so far behind the other mapping of a byte is its mark */
 	struct rp_marks *marks;		/* NULL, or what is stored to is noted: by the stub in the area, where that always is the same place here */
 };
 
