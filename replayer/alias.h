@@ -20,7 +20,7 @@ struct stub {
 	uint64_t solid_start, solid_end;	/* what the site was chosen in */
 	/* what we put in the site's bytes, and where: a jump, or (in_place) only another displacement, and there is no code */
 	uint8_t bytes[SITE_JUMP], patch_at, patch_len;
-	bool in_place;
+	bool in_place, load;		/* (load: and nothing is stored) */
 	uint16_t loads, loads_n;	/* JUMP, RESTS: instructions near it that have another displacement while it is in; the first stub, and how many */
 };
 

@@ -128,6 +128,16 @@ static bool others_there(const struct rp_alias *a, uint64_t start, uint64_t end)
 	return false;
 }
 
+/* ... but for loads, which give way to any jump. */
+static bool stores_there(const struct rp_alias *a, uint64_t start, uint64_t end)
+{
+	for (unsigned i = 0; i < a->jumps; i++) {
+		if (!a->stub[a->jump[i]].load && overlaps(&a->stub[a->jump[i]], start, end))
+			return true;
+	}
+	return false;
+}
+
 /* Would one there do for all that are there? */
 static bool covers(const struct rp_alias *a, uint64_t start, uint64_t end)
 {
@@ -220,7 +230,7 @@ static bool look_for_site(struct replay *r, struct rp_task *t, const struct alia
 	forward = displace_decode_any(t->real, in->addr, SITE_JUMP, start, end, d);
 	*none = !forward;
 	forward = forward && !in_the_way(r, t, in->addr, in->addr + d->site.len);
-	if (forward && !others_there(a, in->addr, in->addr + d->site.len))
+	if (forward && !stores_there(a, in->addr, in->addr + d->site.len))
 		return true;
 	first = *d;
 	for (unsigned back = 1; back <= BACK; back++) {
@@ -284,7 +294,7 @@ static bool find_site(struct replay *r, struct rp_task *t, const struct alias_in
 	bool none = false, found;
 
 	if (!r->probes && rp_gate_moved(t->mm, in->addr))	/* moved by gate.c, to where nobody jumps to */
-		return displace_decode_ours(t->real, in->addr, SITE_JUMP, d) && !others_there(t->mm->alias, in->addr, in->addr + d->site.len);
+		return displace_decode_ours(t->real, in->addr, SITE_JUMP, d) && !stores_there(t->mm->alias, in->addr, in->addr + d->site.len);
 	if (r->probes || !rp_gate_solid(t, in->addr - BACK) || !rp_gate_solid(t, in->addr))
 		return false;
 	k = was_found(t, in);
@@ -292,7 +302,7 @@ static bool find_site(struct replay *r, struct rp_task *t, const struct alias_in
 		return false;
 	if (k) {
 		*d = k->d;
-		if (!in_the_way(r, t, d->site.addr, d->site.addr + d->site.len) && !others_there(t->mm->alias, d->site.addr, d->site.addr + d->site.len))
+		if (!in_the_way(r, t, d->site.addr, d->site.addr + d->site.len) && !stores_there(t->mm->alias, d->site.addr, d->site.addr + d->site.len))
 			return true;
 	}
 	found = look_for_site(r, t, in, d, &none);
@@ -310,6 +320,7 @@ static struct err *write_stub(struct replay *r, struct rp_task *t, struct stub *
 	*good = false;
 	if (!find_site(r, t, &of->insn[0], &d))
 		return NULL;
+	push_aside(t, d.site.addr, d.site.addr + d.site.len);	/* loads */
 	*s = (struct stub){ .site = d.site, .n = d.site.n, .solid_start = t->mm->solid_start, .solid_end = t->mm->solid_end, .patch_len = SITE_JUMP };
 	TRY(alias_begin_code(t, d.site.addr, &c, &area));
 	if (!c.at)

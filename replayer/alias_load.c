@@ -55,6 +55,7 @@ static void displace(struct replay *r, struct rp_task *t, struct stub *s, const 
 {
 	struct rp_alias *a = t->mm->alias;
 	struct site site = { .addr = insn->address, .len = insn->size, .n = 1 };
+	struct stub *new;
 	unsigned disp_at;
 	int32_t disp;
 
@@ -63,7 +64,11 @@ static void displace(struct replay *r, struct rp_task *t, struct stub *s, const 
 	memcpy(site.bytes, insn->bytes, insn->size);
 	if (!s->loads_n)
 		s->loads = (uint16_t)a->stubs_n;
-	s->loads_n += alias_displace(r, t, &site, disp_at, disp) != NULL;
+	new = alias_displace(r, t, &site, disp_at, disp);
+	if (!new)
+		return;
+	new->load = true;
+	s->loads_n++;
 }
 
 /* How many bytes there is an instruction of, read from code on; 0: none. */

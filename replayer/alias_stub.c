@@ -757,7 +757,8 @@ bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint
 	struct cold cold = { 0 };
 	csh cs = decoder();
 	unsigned at_good;
-	bool dead;
+	int32_t disp = 0;
+	bool dead, load;
 	struct displaced d;
 	struct store s;
 	cs_insn *insn;
@@ -767,9 +768,11 @@ bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint
 	    cs_disasm(cs, d.site.bytes, d.site.len, addr, 1, &insn) != 1)
 		return false;
 	classify(cs, insn, d.site.bytes, v->loads, &s);
+	load = s.kind == STORE_NONE && alias_fixed_load(v, insn, &s.disp_at, &disp) && is_near(here(c) + d.site.len, addr + d.site.len + (uint64_t)(int64_t)disp);
 	cs_free(insn, 1);
 	*ret = (struct alias_insn){ .addr = addr, .len = d.site.len, .stub = here(c), .stores = s.kind != STORE_NONE };
-	if (has_other_place(&s) && fixed_place(v, &s, d.site.bytes, addr + d.site.len, &to) && is_near(here(c) + d.site.len, to)) {
+	to = addr + d.site.len + (uint64_t)(int64_t)disp;
+	if (load || (has_other_place(&s) && fixed_place(v, &s, d.site.bytes, addr + d.site.len, &to) && is_near(here(c) + d.site.len, to))) {
 		put(c, d.site.bytes, s.disp_at);
 		put32(c, (uint32_t)(to - ret->stub - d.site.len));
 		put(c, d.site.bytes + s.disp_at + 4, d.site.len - s.disp_at - 4);

@@ -255,10 +255,14 @@ bool replay_idle(struct replay *r)
 {
 	const struct rp_task *t = rp_task_find(r, r->debug->current);
 	const struct rp_survey *s = r->debug->survey;
+	bool had;
 
 	if (!s || !t || t->real <= 0 || r->debug->diverted || r->pending)
 		return false;
+	had = r->ev_read;
 	rp_survey_feed(r, t);
+	if (had && !r->ev_read)		/* others may ask about it */
+		err_free(rp_next(r));
 	return s->worker != NULL;
 }
 
