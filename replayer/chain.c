@@ -29,6 +29,7 @@ struct chain {
 	uint64_t limit, asked;	/* the hop's, 0 = none; as it was asked for */
 	bool own;		/* set is itself one place that is only counted: a stop there is a name on the way that is gone */
 	unsigned waits, failures;
+	uint64_t least;		/* how often a place must have been executed to be waited for; 0: the first time */
 	uint64_t since_ns;	/* when the run from base began */
 	uint64_t faults;	/* rp_alias_faults() at the last tick */
 };
@@ -41,6 +42,7 @@ static void count_places(struct replay *r, struct chain *c, struct rp_task *t, c
 		c->c.limit[i] = c->c.count[i] = 0;
 	}
 	c->waits = 0;
+	c->least = 0;
 	c->both = p->n ? rp_set_union(r, c->set, rp_places_set(r, t, p)) : c->set;
 }
 
@@ -171,15 +173,32 @@ static void name_end(struct replay *r, struct chain *c, struct rp_hop *hop)
 	hop->fast = c->fast;
 }
 
-/* The place that was executed least, but was. */
-static int rarest(const struct rp_chained *c)
+/* The place that was executed least, but so often. */
+static int rarest(const struct rp_chained *c, uint64_t least)
 {
 	int best = -1;
 
 	for (unsigned i = 0; i < c->n; i++) {
-		if (c->count[i] && (best < 0 || c->count[i] < c->count[best]))
+		if (c->count[i] >= least && (best < 0 || c->count[i] < c->count[best]))
 			best = (int)i;
 	}
+	return best;
+}
+
+/* What costs next to nothing to count and is executed again soon: that often in a tick, most likely; and more often than the one waited for in vain. */
+static int choose(struct chain *c)
+{
+	enum { OFTEN = 16, TWICE = 2, DEAR = 100000 };
+	int best = rarest(&c->c, c->least > OFTEN ? c->least : OFTEN), other;
+
+	if (!c->least && (best < 0 || c->c.count[best] > DEAR)) {
+		other = rarest(&c->c, TWICE);
+		best = other < 0 ? best : other;
+	}
+	if (best < 0)
+		best = rarest(&c->c, c->least ? c->least : 1);
+	if (best >= 0)
+		c->least = c->c.count[best] + 1;
 	return best;
 }
 
@@ -192,8 +211,6 @@ static bool counts_itself(const struct replay *r, unsigned set)
 
 static struct err *tick(struct replay *r, struct chain *c, struct rp_hop *hop)
 {
-	int best = rarest(&c->c);
-
 	unsigned len;
 
 	if (c->own && c->waits++ < WAITS_MAX && hop->t && rp_gate_possible(hop->t, r->debug->sets[c->set]->b[0].addr, &len)) {
@@ -205,9 +222,11 @@ static struct err *tick(struct replay *r, struct chain *c, struct rp_hop *hop)
 	c->own = false;
 	c->limit = c->asked;
 	if (c->c.n && c->waits++ < WAITS_MAX) {
-		/* the next execution of the rarest, or of any when waiting for that was in vain */
+		int best = choose(c);
+
+		/* the next execution of that one, or of any */
 		for (unsigned i = 0; i < c->c.n; i++)
-			c->c.limit[i] = c->waits > 1 || best < 0 || (int)i == best;
+			c->c.limit[i] = c->waits == WAITS_MAX || best < 0 || (int)i == best;
 		return NULL;
 	}
 	c->c.n = 0;
