@@ -293,13 +293,20 @@ static struct err *take_shared(struct replay *r, struct rp_checkpoint *c)
 
 /*
  * In order of time, newest first.  A way with many stops takes longer than that of a neighbour, which came here without: the clock stays
- * between its neighbours', or they would seem to be no time apart and go first when they get thinned.
+ * between its neighbours', or they would seem to be no time apart and go first when they get thinned.  Of places with names that begin otherwise, only
+ * the clock tells which is the later.
  */
 static void insert(struct rp_debug *d, struct rp_checkpoint *c)
 {
 	struct rp_checkpoint **p = &d->newest, *newer = NULL;
 
-	while (*p && !rp_pos_leads(&(*p)->pos, &c->pos)) {
+	for (struct rp_checkpoint *other = d->newest; other && !rp_pos_leads(&other->pos, &c->pos); other = other->older) {
+		if (rp_pos_leads(&c->pos, &other->pos))
+			newer = other;
+	}
+	if (newer)
+		p = &newer->older;
+	while (*p && !rp_pos_leads(&(*p)->pos, &c->pos) && (*p)->clock_ns > c->clock_ns) {
 		newer = *p;
 		p = &newer->older;
 	}
