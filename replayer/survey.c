@@ -99,7 +99,7 @@ static void hear(struct rp_survey *s, bool wait)
 		s->failures += wait;
 		if (s->failures >= FAILURES_MAX)
 			s->rests_until_ns = rp_now_ns() + REST_NS;
-		log_debug("a survey was given up");
+		log_debug(there ? "a survey failed" : "a survey was given up");
 		if (wait)
 			note(s, false);		/* it would be again */
 	}
@@ -166,6 +166,26 @@ static bool is_data(const struct tracee_map *m, const struct tracee_map *before)
 	return m->inode || (before && before->end == m->start && before->inode && (before->prot & PROT_WRITE) && !before->shared);
 }
 
+/* An ordinary user is not told by the kernel what has been written to, and gets all pages. */
+static bool differs(const struct rp_task *older, const struct rp_task *newer, uint64_t page)
+{
+	uint8_t was[PAGE_BYTES], is[PAGE_BYTES];
+
+	return tracee_read_some(older->real, page, was, PAGE_BYTES) != PAGE_BYTES || tracee_read_some(newer->real, page, is, PAGE_BYTES) != PAGE_BYTES ||
+		memcmp(was, is, PAGE_BYTES);
+}
+
+static void add_busy(const struct rp_task *older, const struct rp_task *newer, uint64_t start, uint64_t end, struct rp_marks *m)
+{
+	uint64_t page[LOOKED_AT];
+	unsigned n = rp_pages_written(older, newer, start, end, page, LOOKED_AT);
+
+	for (unsigned i = 0; i < n && m->n < MARKS_PAGES; i++) {
+		if (differs(older, newer, page[i]))
+			m->page[m->n++] = page[i];
+	}
+}
+
 static void busy_pages(const struct rp_survey *s, const struct rp_task *older, const struct rp_task *newer, const struct tracee_maps *maps, struct rp_marks *m)
 {
 	const struct variables *v = &s->variables;
@@ -175,15 +195,14 @@ static void busy_pages(const struct rp_survey *s, const struct rp_task *older, c
 	for (unsigned i = 0; i < told && m->n < MARKS_PAGES; i = next) {
 		for (next = i + 1; next < told && v->page[next] == v->page[next - 1] + PAGE_BYTES; next++)
 			;
-		m->n += rp_pages_written(older, newer, v->page[i], v->page[next - 1] + PAGE_BYTES, m->page + m->n, MARKS_PAGES - m->n);
+		add_busy(older, newer, v->page[i], v->page[next - 1] + PAGE_BYTES, m);
 	}
 	for (size_t i = 0; !m->n && i < maps->n; i++) {
 		const struct tracee_map *at = &maps->map[i];
 		uint64_t end = at->end < at->start + LOOKED_AT * PAGE_BYTES ? at->end : at->start + LOOKED_AT * PAGE_BYTES;
 
-		if (!is_data(at, i ? at - 1 : NULL))
-			continue;
-		m->n += rp_pages_written(older, newer, at->start, end, m->page + m->n, MARKS_PAGES - m->n);
+		if (is_data(at, i ? at - 1 : NULL))
+			add_busy(older, newer, at->start, end, m);
 	}
 }
 
@@ -224,8 +243,10 @@ static void next_one(struct replay *r, const struct rp_task *t, struct rp_survey
 	rp_pos_copy(&s->end, end);
 	s->began_ns = rp_now_ns();
 	err = give_out(r, t, s, c, &worth);
-	if (err)
+	if (err) {
 		log_debug("no survey: %s", err->msg);
+		note(s, false);
+	}
 	if (worth && !s->worker) {
 		log_debug("no survey: no processor is idle");
 		s->rests_until_ns = rp_now_ns() + BUSY_NS;

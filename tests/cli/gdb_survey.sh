@@ -113,6 +113,7 @@ for o in 0 1; do
 		HINDSIGHT_DEBUG=1 HINDSIGHT_WORKERS=1 timeout 100 "$REPLAY" --batch -x script "$TMP/t" >gdb.out 2>debug.out </dev/null || fail "-O$o: replay: exit $?: $(tail -3 gdb.out)"
 		grep -E '^[a-z0-9_.]*(\[.*)?: ' gdb.out >said
 		cmp said expected || fail "-O$o: $(diff said expected)"
+		! grep -q 'a survey failed' debug.out || fail "-O$o: a survey failed"
 		! grep -q 'surveyed: ' debug.out || break
 	done
 	grep -q 'surveyed: ' debug.out || grep -q 'a survey was given up' debug.out || fail 'nothing was surveyed'
