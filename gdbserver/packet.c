@@ -216,8 +216,9 @@ static bool more_input(struct server *s)
 		s->in_len = 0;
 		return false;
 	}
-	while (poll(&p, 1, IDLE_MS) == 0 && replay_idle(s->r))
-		;
+	do {
+		n = poll(&p, 1, IDLE_MS);
+	} while ((n < 0 && errno == EINTR) || (n == 0 && replay_idle(s->r)));
 	do {
 		n = read(s->fd, s->in + s->in_len, sizeof(s->in) - s->in_len);
 	} while (n < 0 && errno == EINTR);

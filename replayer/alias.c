@@ -120,6 +120,8 @@ struct err *rp_alias_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 		if (!area || at >= area + AREA || at + len <= area)
 			continue;
 		rp_int3_out_mm(mm, t->real);
+		if (mm->alias && mm->alias->view.marks)
+			rp_marks_all(mm->alias->view.marks);
 		TRY(call(t, &ret, SYS_munmap, area, AREA, 0, 0, 0));
 		for (unsigned k = i--; k < AREAS; k++)
 			mm->alias_area[k] = k + 1 < AREAS ? mm->alias_area[k + 1] : 0;
@@ -327,7 +329,7 @@ struct err *rp_alias_marks(struct rp_task *t, struct rp_marks *m)
 	return NULL;
 }
 
-static struct err *come_in(struct replay *r, struct rp_task *t, const struct rp_set *s)
+static struct err *double_pages(struct replay *r, struct rp_task *t, const struct rp_set *s)
 {
 	struct rp_mm *mm = t->mm;
 	struct rp_alias *a = mm->alias;
@@ -376,6 +378,17 @@ static struct err *come_in(struct replay *r, struct rp_task *t, const struct rp_
 	for (unsigned i = 0; a->in && i < AREAS && mm->alias_area[i]; i++)
 		TRY(tell_area(t, i));
 	return NULL;
+}
+
+static struct err *come_in(struct replay *r, struct rp_task *t, const struct rp_set *s)
+{
+	const struct alias_view *now = &t->mm->alias->view, was = *now;
+	struct err *err = double_pages(r, t, s);
+
+	/* marks lie by the order of pages, and are read at the end */
+	if (was.marks && was.pages_n && (was.pages_n != now->pages_n || memcmp(was.page, now->page, sizeof(was.page))))
+		rp_marks_all(was.marks);
+	return err;
 }
 
 /* What is mapped there changes: nothing is known of that code any more. */

@@ -59,7 +59,7 @@ static void displace(struct replay *r, struct rp_task *t, struct stub *s, const 
 	unsigned disp_at;
 	int32_t disp;
 
-	if (s->loads_n == LOADS || !alias_fixed_load(&a->view, insn, &disp_at, &disp))
+	if (s->loads_n == LOADS || a->jumps >= ALIAS_JUMPS / 2 || !alias_fixed_load(&a->view, insn, &disp_at, &disp))
 		return;
 	memcpy(site.bytes, insn->bytes, insn->size);
 	if (!s->loads_n)
@@ -124,8 +124,10 @@ void alias_loads(struct replay *r, struct rp_task *t, struct stub *s, uint64_t a
 			at = behind(&q, insn);
 		}
 	}
-	start = t->mm->solid_start + BEFORE < addr ? addr - BEFORE : t->mm->solid_start;
-	if (rp_gate_solid(t, addr) && tracee_read_some(t->real, start, before, addr - start) == addr - start) {
+	start = 0;
+	if (rp_gate_solid(t, addr))
+		start = t->mm->solid_start + BEFORE < addr ? addr - BEFORE : t->mm->solid_start;
+	if (start && start <= addr && tracee_read_some(t->real, start, before, addr - start) == addr - start) {
 		rp_alias_hide(t->mm, start, before, addr - start);
 		look_before(r, t, s, cs, insn, before, (unsigned)(addr - start), start);
 	}

@@ -724,6 +724,12 @@ static bool loads_too(unsigned id)
 	return IS_ONE_OF(ids, id);
 }
 
+/* Of what known_form() tells, that which is the same whatever the flags are: no adc, sbb, set... */
+static bool ignores_flags(unsigned id)
+{
+	return loads_too(id) ? id != X86_INS_ADC && id != X86_INS_SBB : id == X86_INS_INC || id == X86_INS_DEC || id == X86_INS_XCHG;
+}
+
 bool alias_fixed_load(const struct alias_view *v, const cs_insn *insn, unsigned *disp_at, int32_t *disp)
 {
 	const cs_x86 *x = &insn->detail->x86;
@@ -741,6 +747,10 @@ bool alias_fixed_load(const struct alias_view *v, const cs_insn *insn, unsigned 
 		return false;
 	memcpy(&rel, insn->bytes + s.disp_at, 4);
 	addr = end + (uint64_t)(int64_t)rel;
+	for (unsigned i = 0; i < v->ranges_n; i++) {
+		if (v->range[i].always && addr < v->range[i].end && addr + x->operands[which].size > v->range[i].start)
+			return false;	/* a debug register would not see it */
+	}
 	for (unsigned i = 0; i < v->pages_n; i++) {
 		if (addr < v->page[i] || addr + x->operands[which].size > v->page[i] + PAGE_SIZE_)
 			continue;
@@ -768,6 +778,7 @@ bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint
 	    cs_disasm(cs, d.site.bytes, d.site.len, addr, 1, &insn) != 1)
 		return false;
 	classify(cs, insn, d.site.bytes, v->loads, &s);
+	dead = ignores_flags(insn->id);
 	load = s.kind == STORE_NONE && alias_fixed_load(v, insn, &s.disp_at, &disp) && is_near(here(c) + d.site.len, addr + d.site.len + (uint64_t)(int64_t)disp);
 	cs_free(insn, 1);
 	*ret = (struct alias_insn){ .addr = addr, .len = d.site.len, .stub = here(c), .stores = s.kind != STORE_NONE };
@@ -782,7 +793,7 @@ bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint
 	}
 	if (s.kind == STORE_PUSH_MEMORY || s.kind == STORE_CALL_TO)
 		put_fetch(c, v, &s, d.site.bytes, addr + d.site.len, ret);
-	dead = v->marks && s.kind == STORE_OPERAND && flags_are_dead(tid, addr + d.site.len);
+	dead = dead && v->marks && s.kind == STORE_OPERAND && flags_are_dead(tid, addr + d.site.len);
 	if (s.kind != STORE_NONE) {
 		put_word(c, 0x89, s.scratch, c->data + ALIAS_SAVE_AT);
 		put_address(c, &s, d.site.bytes, addr + d.site.len);

@@ -47,7 +47,7 @@ bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint
  * *disp, 4 bytes at *disp_at.
  */
 bool alias_fixed(const struct alias_view *v, const uint8_t *bytes, unsigned len, uint64_t addr, unsigned *disp_at, int32_t *disp);
-/* The same for one that always loads from the same place (watched or not), and stores nothing. */
+/* The same for one that always loads from the same place (watched for stores or not), and stores nothing. */
 bool alias_fixed_load(const struct alias_view *v, const struct cs_insn *insn, unsigned *disp_at, int32_t *disp);
 /* "jmp to"; false: too far. */
 bool alias_put_jump(struct alias_code *c, uint64_t to);

@@ -6,8 +6,9 @@
  * number of times.  A fork shares pages of shared mappings with its parent, which must not happen
  * here: their memfds are copied and the copies mapped in their place.
  *
- * One is taken every spacing of replay time, at least twenty times what taking one costs, and one and a half times what it costs
- * afterwards, when each page that the program writes to is copied: so replay is not more than some three times slower for them.
+ * One is taken every spacing of replay time, at least twenty times what taking one costs, and four times what it costs
+ * afterwards, when each page that the program writes to is copied: so replay is not more than some third slower for them.  (With one and a half times, so
+ * that steps back had less far to go, programs that write to all of 200 MB took four to six times as long.)
  * Beyond KEEP_MAX (KEEP_MANY, where each is many processes), or where memory for them runs short, the one goes whose removal leaves the
  * smallest gap for its distance from the present: dense here, sparse far away.
  *

@@ -124,7 +124,7 @@ static struct rp_checkpoint *beginning(struct replay *r, const struct rp_survey 
 	struct rp_checkpoint *c = rp_checkpoint_before(r, &d->pos, true), *first = NULL;
 
 	*more = false;
-	for (; c && !c->pos.pending && c->clock_ns <= d->clock_ns; c = c->older) {
+	for (; c && !c->pos.pending && c->clock_ns <= d->clock_ns; c = rp_checkpoint_before(r, &c->pos, true)) {	/* not `older': that may be on another way */
 		if (c->clock_ns + ago_ns < d->clock_ns && first) {
 			*more = true;
 			return first;
@@ -150,7 +150,7 @@ static void choose(struct replay *r, const struct rp_survey *s, struct rp_checkp
 	if (!*from)
 		return;
 	*length_ns = d->clock_ns - (*from)->clock_ns;
-	for (c = rp_checkpoint_before(r, &d->pos, true); c && c != *from && *length_ns > STRETCH_NS; c = c->older) {
+	for (c = rp_checkpoint_before(r, &d->pos, true); c && c != *from && *length_ns > STRETCH_NS; c = rp_checkpoint_before(r, &c->pos, true)) {
 		*end = &c->pos;
 		*length_ns = c->clock_ns - (*from)->clock_ns;
 	}
@@ -171,7 +171,7 @@ static bool differs(const struct rp_task *older, const struct rp_task *newer, ui
 {
 	uint8_t was[PAGE_BYTES], is[PAGE_BYTES];
 
-	return tracee_read_some(older->real, page, was, PAGE_BYTES) != PAGE_BYTES || tracee_read_some(newer->real, page, is, PAGE_BYTES) != PAGE_BYTES ||
+	return tracee_read_some(older->real, page, was, PAGE_BYTES) == PAGE_BYTES && tracee_read_some(newer->real, page, is, PAGE_BYTES) == PAGE_BYTES &&
 		memcmp(was, is, PAGE_BYTES);
 }
 
@@ -211,12 +211,15 @@ static struct err *give_out(struct replay *r, const struct rp_task *t, struct rp
 {
 	const struct rp_task *older = rp_task_with_memory(c->tasks, t->rec_pid);
 	struct tracee_maps maps;
-	bool can = false;
+	bool can = false, stops = true;
 
 	*worth = false;
 	s->marks = (struct rp_marks){ .pid = t->rec_pid };
 	if (older)
 		TRY(rp_worker_can(r, c, &s->end, &can));
+	if (can)
+		TRY(rp_events_stop(r, c->pos.where, s->end.where, &stops));
+	can = !stops;
 	if (can) {
 		TRY(tracee_maps_read(t->real, &maps));
 		busy_pages(s, older, t, &maps, &s->marks);
@@ -237,7 +240,7 @@ static void next_one(struct replay *r, const struct rp_task *t, struct rp_survey
 	bool worth;
 
 	choose(r, s, &c, &end, &s->length_ns);
-	if (!c)
+	if (!c || !rp_pos_leads(&c->pos, end))
 		return;
 	rp_pos_copy(&s->from, &c->pos);
 	rp_pos_copy(&s->end, end);
@@ -284,7 +287,7 @@ bool replay_idle(struct replay *r)
 	rp_survey_feed(r, t);
 	if (had && !r->ev_read)		/* others may ask about it */
 		err_free(rp_next(r));
-	return s->worker != NULL;
+	return s->worker || (rp_now_ns() < s->rests_until_ns && !is_known(s, &r->debug->pos));
 }
 
 void replay_variables(struct replay *r, int pid, const uint64_t *page, unsigned n)
@@ -298,7 +301,8 @@ void replay_variables(struct replay *r, int pid, const uint64_t *page, unsigned 
 		free(copy);
 		return;
 	}
-	memcpy(copy, page, n * sizeof(*copy));
+	if (n)
+		memcpy(copy, page, n * sizeof(*copy));
 	free(d->survey->variables.page);
 	d->survey->variables = (struct variables){ pid, copy, n };
 }

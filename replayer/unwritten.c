@@ -65,16 +65,26 @@ static bool maps_code(const struct trace_effect *e)
 	return e->kind == TRACE_UNMAP || e->kind == TRACE_MOVE || (e->kind == TRACE_MAP && (e->y & 0xff) != TRACE_MAP_ANON);
 }
 
-/* Does it stop a debugger by itself, whatever is watched?  Or may it be about libraries? */
+/* Does it stop a debugger by itself, whatever is watched? */
 static bool stops(const struct trace_event *ev)
 {
 	if (ev->kind == TRACE_EXEC || ev->kind == TRACE_EXIT || ev->kind == TRACE_SIGNAL)
 		return true;
 	for (uint32_t i = 0; i < ev->effects_len; i++) {
-		if (ev->effects[i].kind == TRACE_TASK || maps_code(&ev->effects[i]))
+		if (ev->effects[i].kind == TRACE_TASK)
 			return true;
 	}
 	return false;
+}
+
+/* ... or may it be about libraries? */
+static bool stops_or_maps(const struct trace_event *ev)
+{
+	for (uint32_t i = 0; i < ev->effects_len; i++) {
+		if (maps_code(&ev->effects[i]))
+			return true;
+	}
+	return stops(ev);
 }
 
 struct err *rp_events_any(struct replay *r, uint64_t from, uint64_t to, bool (*such)(const struct trace_event *ev), bool *any)
@@ -92,6 +102,11 @@ struct err *rp_events_any(struct replay *r, uint64_t from, uint64_t to, bool (*s
 		*any = such(&ev);
 	}
 	return trace_reader_seek(r->reader, r->where + 1);
+}
+
+struct err *rp_events_stop(struct replay *r, uint64_t from, uint64_t to, bool *any)
+{
+	return rp_events_any(r, from, to, stops, any);
 }
 
 bool rp_unwritten_possible(const struct replay *r)
@@ -121,7 +136,7 @@ struct err *rp_unwritten(struct replay *r, const struct rp_checkpoint *c, const 
 		if (s->b[i].kind == REPLAY_WRITE && !watch_unwritten(c->tasks, newer, &s->b[i]))
 			return NULL;
 	}
-	TRY(rp_events_any(r, c->pos.where, where, stops, &any));
+	TRY(rp_events_any(r, c->pos.where, where, stops_or_maps, &any));
 	*ret = !any;
 	return NULL;
 }

@@ -1,11 +1,13 @@
 /*
- * replayer_fixed.c - stores of a fixed address, as they are to a doubled page: alias_fixed().
+ * replayer_fixed.c - stores to a fixed address and loads from one, as they are where its page is doubled: alias_fixed(), alias_fixed_load().
  */
+#include <capstone/capstone.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
 
+#include "base/decode.h"
 #include "replayer/alias_stub.h"
 
 #define CODE 0x555555555000ull
@@ -82,11 +84,59 @@ static void test_too_far(void **state)
 	view.alias[0] = ALIAS;
 }
 
+/* 0: no other form. */
+static uint64_t loads_from(const uint8_t *code, size_t len)
+{
+	cs_insn *insn;
+	uint64_t ret = 0;
+	int32_t disp = 0;
+	unsigned at;
+
+	assert_int_equal(cs_disasm(decoder(), code, len, CODE, 1, &insn), 1);
+	if (alias_fixed_load(&view, insn, &at, &disp)) {
+		assert_in_range(at, 2, len - 4);
+		ret = CODE + len + (uint64_t)(int64_t)disp;
+	}
+	cs_free(insn, 1);
+	return ret;
+}
+
+static void test_loads(void **state)
+{
+	static const struct { uint8_t code[11]; unsigned len; uint64_t from; } all[] = {
+		{ { 0x48, 0x8b, 0x05, 0xf9, 0x2f, 0, 0 }, 7, ALIAS },			/* mov rax, [rip + 0x2ff9] */
+		{ { 0x48, 0x8b, 0x05, 0x29, 0x30, 0, 0 }, 7, ALIAS + 0x30 },		/* watched: a load may */
+		{ { 0x83, 0x3d, 0xf9, 0x2f, 0, 0, 5 }, 7, ALIAS },			/* cmp dword [...], 5 */
+		{ { 0x48, 0x03, 0x05, 0x09, 0x30, 0, 0 }, 7, ALIAS + 0x10 },		/* add rax, [...] */
+		{ { 0xf2, 0x0f, 0x58, 0x05, 0xf8, 0x2f, 0, 0 }, 8, ALIAS },		/* addsd xmm0, [...] */
+		{ { 0x0f, 0xb6, 0x05, 0xf8, 0x3f, 0, 0 }, 7, ALIAS + 0xfff },		/* movzx eax, byte [...], the last */
+		{ { 0x48, 0x8b, 0x05, 0xf2, 0x3f, 0, 0 }, 7, 0 },			/* on two pages */
+		{ { 0x48, 0x8b, 0x05, 0xf9, 0x3f, 0, 0 }, 7, 0 },			/* behind it */
+		{ { 0x48, 0x89, 0x05, 0xf9, 0x2f, 0, 0 }, 7, 0 },			/* a store */
+		{ { 0x48, 0x01, 0x05, 0xf9, 0x2f, 0, 0 }, 7, 0 },			/* add [...], rax */
+		{ { 0x48, 0x87, 0x05, 0xf9, 0x2f, 0, 0 }, 7, 0 },			/* xchg */
+		{ { 0x48, 0x8d, 0x05, 0xf9, 0x2f, 0, 0 }, 7, 0 },			/* lea */
+		{ { 0x48, 0x8b, 0x45, 0xe8 }, 4, 0 },					/* mov rax, [rbp - 0x18] */
+		{ { 0x64, 0x48, 0x8b, 0x05, 0xf8, 0x2f, 0, 0 }, 8, 0 },			/* fs: */
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		assert_int_equal(loads_from(all[i].code, all[i].len), all[i].from);
+	view.range[0].always = true;
+	assert_int_equal(loads_from(all[1].code, all[1].len), 0);
+	assert_int_equal(loads_from(all[0].code, all[0].len), ALIAS);
+	view.range[0].always = false;
+	view.loads = true;		/* they fault, and have stubs */
+	assert_int_equal(loads_from(all[0].code, all[0].len), 0);
+	view.loads = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_places), cmocka_unit_test(test_watched), cmocka_unit_test(test_two_pages), cmocka_unit_test(test_others),
-		cmocka_unit_test(test_too_far),
+		cmocka_unit_test(test_too_far), cmocka_unit_test(test_loads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
