@@ -82,6 +82,8 @@ bool replay_copy_goes_on(struct replay *r) { (void)r; return false; }
 int replay_current(const struct replay *r) { (void)r; return 101; }
 bool replay_end_status(const struct replay *r, int *status_ret) { (void)r; *status_ret = 3; return true; }
 void replay_interrupt_from(struct replay *r, int fd) { (void)r; (void)fd; }
+void replay_variables(struct replay *r, int pid, const uint64_t *page, unsigned n) { (void)r; (void)pid; (void)page; (void)n; }
+bool replay_idle(struct replay *r) { (void)r; return false; }
 void replay_catch(struct replay *r, const struct replay_catch *c) { (void)r; (void)c; }
 unsigned replay_condition(struct replay *r, const void *bytes, unsigned len) { (void)r; (void)bytes; return len; }
 
