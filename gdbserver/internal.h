@@ -110,7 +110,8 @@ struct server {
 	struct { unsigned at, size; } component[XSTATE_COMPONENTS];	/* of the XSAVE area */
 	struct symbols *symbols;	/* names.c */
 	int told_pid;			/* names_tell(): whose, at which event, and when */
-	uint64_t told_event, told_ns;
+	uint64_t told_event;
+	time_t told_at;
 	struct replay_break breaks[BREAKS_MAX];
 	unsigned breaks_n;
 	bool breaks_later;		/* the replay has others: until the next move */
@@ -189,6 +190,8 @@ handler do_insert, do_remove;
 bool points_threads(struct server *s, const char *text);
 /* The condition of a breakpoint, with its threads. */
 unsigned points_condition(struct server *s, const struct replay_break *b);
+/* Is there a watchpoint? */
+bool points_watch(const struct server *s);
 /* callee.c: the debugger's user has seen a stop; a thread was stepped back from there; a new breakpoint was set; any was removed. */
 void callee_user_stop(struct server *s);
 void callee_stepped(struct server *s, int tid, uint64_t from);
@@ -271,9 +274,9 @@ void monitor_deinit(struct server *s);
 /* ---- names.c: addresses in words ------------------------------------------------------ */
 /* The symbols of the process of tid as it is now; NULL when there are none. */
 struct symbols *names_of(struct server *s, int tid);
-/* "work at t.c:9" of the thread being read; the caller frees it. */
 /* The replayer learns where the program's variables are: before it goes on for long. */
 void names_tell(struct server *s, int tid);
+/* "work at t.c:9" of the thread being read; the caller frees it. */
 char *names_of_here(struct server *s);
 void names_deinit(struct server *s);
 /* These are strings for the caller to free. */

@@ -13,7 +13,6 @@
 
 /* Larger ones are arrays, most likely, of which nobody watches a part. */
 enum { VARIABLE_MAX = 4096, PAGE = 4096 };
-#define TELL_NS 1000000000ull
 enum { FRAMES_MAX = 16, DEPTH_MAX = 512, BLOCKS_MAX = 64 };
 
 static struct err *open_file(void *ctx, const char *name, int *fd_ret)
@@ -100,14 +99,6 @@ static int by_address(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 void names_tell(struct server *s, int tid)
 {
 	struct pages p = { 0 };
@@ -115,7 +106,7 @@ void names_tell(struct server *s, int tid)
 	struct replay_task t;
 	size_t n = 0;
 
-	if (!target_task(s, tid, &t) || (t.pid == s->told_pid && (replay_where(s->r) == s->told_event || now_ns() - s->told_ns < TELL_NS)))
+	if (!target_task(s, tid, &t) || (t.pid == s->told_pid && (replay_where(s->r) == s->told_event || time(NULL) == s->told_at)))
 		return;
 	sym = names_of(s, tid);
 	if (sym)
@@ -130,7 +121,7 @@ void names_tell(struct server *s, int tid)
 	free(p.page);
 	s->told_pid = t.pid;
 	s->told_event = replay_where(s->r);
-	s->told_ns = now_ns();
+	s->told_at = time(NULL);
 }
 
 void names_deinit(struct server *s)

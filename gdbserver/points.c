@@ -130,14 +130,19 @@ static bool parse_break(struct server *s, const char *p, struct replay_break *b)
 	return true;
 }
 
+bool points_watch(const struct server *s)
+{
+	for (unsigned i = 0; i < s->breaks_n; i++) {
+		if (s->breaks[i].kind >= REPLAY_WRITE)
+			return true;
+	}
+	return false;
+}
+
 /* gdb takes a thousand out after each stop, one by one, and sets them again: the replay need not know before it moves, if nothing can be too much. */
 static bool can_wait(const struct server *s)
 {
-	for (unsigned i = 0; i < s->breaks_n; i++) {
-		if (s->breaks[i].kind != REPLAY_BREAK)
-			return false;
-	}
-	return s->breaks_n < BREAKS_MAX;
+	return !points_watch(s) && s->breaks_n < BREAKS_MAX;
 }
 
 static void set_breaks(struct server *s)

@@ -180,19 +180,6 @@ bool process_libraries_old(struct server *s)
 	return k && k->asked && link_settled(s) && link_sum(s) != k->libraries;
 }
 
-/*
- * gdb 13 takes the type of `watch -l' from where it finds it first, which may be a library; when that is gone, with nothing else there instead, it goes
- * on with what is not there any more, and crashes now and then.
- */
-static bool watches(const struct server *s)
-{
-	for (unsigned i = 0; i < s->breaks_n; i++) {
-		if (s->breaks[i].kind >= REPLAY_WRITE)
-			return true;
-	}
-	return false;
-}
-
 int process_libraries_changed(struct server *s)
 {
 	int tid = s->tid, found = 0;
@@ -205,7 +192,11 @@ int process_libraries_changed(struct server *s)
 		if (!s->tid || !link_settled(s))
 			continue;
 		sum = link_sum(s);
-		if (!sum && watches(s))		/* the beginning: told as soon as it does no harm */
+		/*
+		 * The beginning.  gdb 13 takes the type of `watch -l' from where it finds it first, which may be a library; when that is gone, with
+		 * nothing else there instead, it goes on with what is not there any more, and crashes now and then.  Told as soon as it does no harm.
+		 */
+		if (!sum && points_watch(s))
 			continue;
 		found = sum != k->libraries ? s->tid : 0;
 		k->libraries = sum;		/* told once, whatever comes of it */

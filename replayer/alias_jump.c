@@ -119,20 +119,13 @@ static bool overlaps(const struct stub *s, uint64_t start, uint64_t end)
 	return s->site.addr < end && s->site.addr + s->site.len > start;
 }
 
-static bool others_there(const struct rp_alias *a, uint64_t start, uint64_t end)
+/* loads: they count, too; else not, as they give way to any jump. */
+static bool others_there(const struct rp_alias *a, uint64_t start, uint64_t end, bool loads)
 {
 	for (unsigned i = 0; i < a->jumps; i++) {
-		if (overlaps(&a->stub[a->jump[i]], start, end))
-			return true;
-	}
-	return false;
-}
+		const struct stub *s = &a->stub[a->jump[i]];
 
-/* ... but for loads, which give way to any jump. */
-static bool stores_there(const struct rp_alias *a, uint64_t start, uint64_t end)
-{
-	for (unsigned i = 0; i < a->jumps; i++) {
-		if (!a->stub[a->jump[i]].load && overlaps(&a->stub[a->jump[i]], start, end))
+		if ((loads || !s->load) && overlaps(s, start, end))
 			return true;
 	}
 	return false;
@@ -230,7 +223,7 @@ static bool look_for_site(struct replay *r, struct rp_task *t, const struct alia
 	forward = displace_decode_any(t->real, in->addr, SITE_JUMP, start, end, d);
 	*none = !forward;
 	forward = forward && !in_the_way(r, t, in->addr, in->addr + d->site.len);
-	if (forward && !stores_there(a, in->addr, in->addr + d->site.len))
+	if (forward && !others_there(a, in->addr, in->addr + d->site.len, false))
 		return true;
 	first = *d;
 	for (unsigned back = 1; back <= BACK; back++) {
@@ -244,14 +237,10 @@ static bool look_for_site(struct replay *r, struct rp_task *t, const struct alia
 		*none = false;
 		if (in_the_way(r, t, at, at + len) || !covers(a, at, at + len))
 			continue;
-		push_aside(t, at, at + len);	/* none, most often */
 		return true;
 	}
 	*d = first;
-	if (!forward || a->pushed++ > PUSHES)
-		return false;
-	push_aside(t, d->site.addr, d->site.addr + d->site.len);
-	return true;
+	return forward && a->pushed++ <= PUSHES;
 }
 
 /* What displace.c looks at; all: there is no more to know of the rest. */
@@ -294,7 +283,7 @@ static bool find_site(struct replay *r, struct rp_task *t, const struct alias_in
 	bool none = false, found;
 
 	if (!r->probes && rp_gate_moved(t->mm, in->addr))	/* moved by gate.c, to where nobody jumps to */
-		return displace_decode_ours(t->real, in->addr, SITE_JUMP, d) && !stores_there(t->mm->alias, in->addr, in->addr + d->site.len);
+		return displace_decode_ours(t->real, in->addr, SITE_JUMP, d) && !others_there(t->mm->alias, in->addr, in->addr + d->site.len, false);
 	if (r->probes || !rp_gate_solid(t, in->addr - BACK) || !rp_gate_solid(t, in->addr))
 		return false;
 	k = was_found(t, in);
@@ -302,7 +291,7 @@ static bool find_site(struct replay *r, struct rp_task *t, const struct alias_in
 		return false;
 	if (k) {
 		*d = k->d;
-		if (!in_the_way(r, t, d->site.addr, d->site.addr + d->site.len) && !stores_there(t->mm->alias, d->site.addr, d->site.addr + d->site.len))
+		if (!in_the_way(r, t, d->site.addr, d->site.addr + d->site.len) && !others_there(t->mm->alias, d->site.addr, d->site.addr + d->site.len, false))
 			return true;
 	}
 	found = look_for_site(r, t, in, d, &none);
@@ -320,7 +309,7 @@ static struct err *write_stub(struct replay *r, struct rp_task *t, struct stub *
 	*good = false;
 	if (!find_site(r, t, &of->insn[0], &d))
 		return NULL;
-	push_aside(t, d.site.addr, d.site.addr + d.site.len);	/* loads */
+	push_aside(t, d.site.addr, d.site.addr + d.site.len);	/* none, most often */
 	*s = (struct stub){ .site = d.site, .n = d.site.n, .solid_start = t->mm->solid_start, .solid_end = t->mm->solid_end, .patch_len = SITE_JUMP };
 	TRY(alias_begin_code(t, d.site.addr, &c, &area));
 	if (!c.at)
@@ -369,7 +358,7 @@ struct stub *alias_displace(struct replay *r, struct rp_task *t, const struct si
 	struct stub *s = &a->stub[a->stubs_n];
 	struct err *err;
 
-	if (a->stubs_n == a->stubs_max || a->jumps == ALIAS_JUMPS || r->probes || others_there(a, addr, end))
+	if (a->stubs_n == a->stubs_max || a->jumps == ALIAS_JUMPS || r->probes || others_there(a, addr, end, true))
 		return NULL;
 	if (!rp_gate_moved(t->mm, addr) && (!rp_gate_solid(t, addr) || in_the_way(r, t, addr, end)))
 		return NULL;
@@ -456,7 +445,7 @@ static bool wake(struct replay *r, struct rp_task *t, struct stub *s)
 	uint8_t bytes[SITE_MAX];
 	struct err *err;
 
-	if (s->kind != STUB_RESTS || t->mm->alias->jumps == ALIAS_JUMPS || (rp_gate_area(t->mm, start) && !rp_gate_moved(t->mm, start)) || r->probes || in_the_way(r, t, start, end) || others_there(t->mm->alias, start, end) ||
+	if (s->kind != STUB_RESTS || t->mm->alias->jumps == ALIAS_JUMPS || (rp_gate_area(t->mm, start) && !rp_gate_moved(t->mm, start)) || r->probes || in_the_way(r, t, start, end) || others_there(t->mm->alias, start, end, true) ||
 	    tracee_read_some(t->real, start, bytes, s->site.len) != s->site.len || memcmp(bytes, s->site.bytes, s->site.len))
 		return false;
 	err = alias_patch(t->real, s, true);

@@ -36,19 +36,16 @@ static bool was_seen(struct rp_alias *a, uint64_t addr)
 }
 
 /* Where does it go on behind the instruction?  0: nowhere. */
-static uint64_t behind(struct queue *q, const cs_insn *insn)
+static uint64_t behind(struct queue *q, csh cs, const cs_insn *insn)
 {
 	const cs_x86_op *op = &insn->detail->x86.operands[0];
-	uint64_t next = insn->address + insn->size;
+	bool goes = (cs_insn_group(cs, insn, CS_GRP_JUMP) || cs_insn_group(cs, insn, CS_GRP_CALL)) && op->type == X86_OP_IMM;
 
-	if (insn->id == X86_INS_RET || insn->id == X86_INS_INT3 || insn->id == X86_INS_UD2 || insn->id == X86_INS_HLT)
-		return 0;
-	if (insn->id == X86_INS_JMP)
-		return op->type == X86_OP_IMM ? (uint64_t)op->imm : 0;
-	if (insn->detail->x86.op_count == 1 && op->type == X86_OP_IMM &&
-	    (insn->id == X86_INS_CALL || insn->bytes[0] >> 4 == 7 || (insn->bytes[0] == 0x0f && insn->bytes[1] >> 4 == 8)))
+	if (rp_goes_elsewhere(insn->id))
+		return goes ? (uint64_t)op->imm : 0;
+	if (goes)
 		add(q, (uint64_t)op->imm);
-	return next;
+	return insn->address + insn->size;
 }
 
 static void displace(struct replay *r, struct rp_task *t, struct stub *s, const cs_insn *insn)
@@ -121,7 +118,7 @@ void alias_loads(struct replay *r, struct rp_task *t, struct stub *s, uint64_t a
 			if (rp_alias_area(t->mm, at) || !cs_disasm_iter(cs, &p, &n, &at, insn))
 				break;
 			displace(r, t, s, insn);
-			at = behind(&q, insn);
+			at = behind(&q, cs, insn);
 		}
 	}
 	start = 0;

@@ -24,6 +24,7 @@
 #include "base/decode.h"
 #include "replayer/alias_stub.h"
 #include "replayer/displace.h"
+#include "tracee/pun.h"
 
 enum { RAX = 0, RCX = 1, RDX = 2, RBX = 3, RSI = 6, RDI = 7, FIX_MAX = 2 * ALIAS_RANGES + 8, ROOM = 3000, PAGE_SIZE_ = 4096 };
 
@@ -344,29 +345,50 @@ static void put_address(struct alias_code *c, const struct store *s, const uint8
 		PUT(c, 0x48, 0x8d, (uint8_t)(0x44 | s->scratch << 3), 0x24, 0xf8);	/* [rsp - 8] */
 }
 
+/* What a RIP-relative operand names; end: of the instruction. */
+static uint64_t named(const struct store *s, const uint8_t *b, uint64_t end)
+{
+	int32_t rel;
+
+	memcpy(&rel, b + s->disp_at, 4);
+	return end + (uint64_t)(int64_t)rel;
+}
+
+/* The doubled page that has any of these bytes; *to: where they are in the other mapping.  pages_n: none, and *to is addr. */
+static unsigned page_of(const struct alias_view *v, uint64_t addr, unsigned size, uint64_t *to)
+{
+	unsigned i = 0;
+
+	while (i < v->pages_n && (addr + size <= v->page[i] || addr >= v->page[i] + PAGE_SIZE_))
+		i++;
+	*to = i < v->pages_n ? addr - v->page[i] + v->alias[i] : addr;
+	return i;
+}
+
+static bool is_whole(uint64_t page, uint64_t addr, unsigned size)
+{
+	return addr >= page && addr + size <= page + PAGE_SIZE_;
+}
+
 /* Where an operand of a fixed address is in the other mapping (*to; marked, as if it were at once); its own address when that is on no doubled page. */
 static bool fixed_place(const struct alias_view *v, const struct store *s, const uint8_t *b, uint64_t end, uint64_t *to)
 {
 	uint64_t addr;
-	int32_t rel;
+	unsigned page;
 
 	if (!s->disp_at)
 		return false;
-	memcpy(&rel, b + s->disp_at, 4);
-	*to = addr = end + (uint64_t)(int64_t)rel;
+	addr = named(s, b, end);
+	page = page_of(v, addr, s->size, to);
 	for (unsigned i = 0; i < v->ranges_n; i++) {
 		if (addr < v->range[i].end && addr + s->size > v->range[i].start)
 			return false;
 	}
-	for (unsigned i = 0; i < v->pages_n; i++) {
-		if (addr + s->size <= v->page[i] || addr >= v->page[i] + PAGE_SIZE_)
-			continue;
-		*to = addr - v->page[i] + v->alias[i];
-		if (v->marks)
-			rp_marks_note(v->marks, addr, s->size);
-		return addr >= v->page[i] && addr + s->size <= v->page[i] + PAGE_SIZE_;
-	}
-	return true;
+	if (page == v->pages_n)
+		return true;
+	if (v->marks)
+		rp_marks_note(v->marks, addr, s->size);
+	return is_whole(v->page[page], addr, s->size);
 }
 
 /* What is pushed, or called, to its word. */
@@ -582,44 +604,7 @@ static void put_marks(struct alias_code *c, const struct alias_view *v, const st
 	}
 }
 
-/*
- * Does what follows set all flags before it looks at any?  Then they need not be kept, in a survey: if the program is interrupted right there,
- * for which they would be others, it fails, or nothing comes of it.
- */
-static bool flags_are_dead(pid_t tid, uint64_t addr)
-{
-	enum { FOLLOWING = 12 };
-	static const uint16_t setters[] = { X86_INS_ADD, X86_INS_SUB, X86_INS_CMP, X86_INS_TEST, X86_INS_AND, X86_INS_OR, X86_INS_XOR };
-	static const uint16_t readers_of_none[] = {
-		X86_INS_MOV, X86_INS_MOVZX, X86_INS_MOVSX, X86_INS_MOVSXD, X86_INS_MOVABS, X86_INS_LEA, X86_INS_CDQE, X86_INS_CDQ, X86_INS_CQO,
-		X86_INS_CWDE, X86_INS_NOT, X86_INS_NEG, X86_INS_INC, X86_INS_DEC, X86_INS_SHL, X86_INS_SHR, X86_INS_SAR, X86_INS_ROL, X86_INS_ROR,
-		X86_INS_IMUL, X86_INS_MUL, X86_INS_NOP, X86_INS_PUSH, X86_INS_POP, X86_INS_LEAVE, X86_INS_ENDBR64,
-		X86_INS_MOVSS, X86_INS_MOVAPS, X86_INS_MOVAPD, X86_INS_ADDSD, X86_INS_SUBSD, X86_INS_MULSD, X86_INS_DIVSD,
-		X86_INS_ADDSS, X86_INS_SUBSS, X86_INS_MULSS, X86_INS_DIVSS, X86_INS_PXOR, X86_INS_CVTSI2SD, X86_INS_CVTTSD2SI,
-	};
-	csh cs = decoder();
-	cs_insn *insn = cs ? cs_malloc(cs) : NULL;
-	bool dead = false;
-
-	for (unsigned i = 0; insn && i < FOLLOWING && !dead; i++) {
-		const cs_x86_op *op = &insn->detail->x86.operands[0];
-		uint8_t code[16];
-		const uint8_t *p = code;
-		size_t n = tracee_read_some(tid, addr, code, sizeof(code));
-
-		if (!cs_disasm_iter(cs, &p, &n, &addr, insn))
-			break;
-		dead = IS_ONE_OF(setters, insn->id);
-		if ((insn->id == X86_INS_CALL || insn->id == X86_INS_JMP) && op->type == X86_OP_IMM)
-			addr = (uint64_t)op->imm;
-		else if (!dead && !IS_ONE_OF(readers_of_none, insn->id))
-			break;
-	}
-	if (insn)
-		cs_free(insn, 1);
-	return dead;
-}
-
+/* dead: they have not been kept. */
 static void put_flags_back(struct alias_code *c, bool dead)
 {
 	if (dead)
@@ -734,9 +719,8 @@ bool alias_fixed_load(const struct alias_view *v, const cs_insn *insn, unsigned 
 {
 	const cs_x86 *x = &insn->detail->x86;
 	struct store s = { .kind = STORE_NONE };
-	uint64_t end = insn->address + insn->size, addr;
-	unsigned mem = 0, which = 0;
-	int32_t rel;
+	uint64_t end = insn->address + insn->size, addr, to;
+	unsigned mem = 0, which = 0, page;
 
 	for (unsigned i = 0; i < x->op_count; i++) {
 		if (x->operands[i].type == X86_OP_MEM)
@@ -745,20 +729,18 @@ bool alias_fixed_load(const struct alias_view *v, const cs_insn *insn, unsigned 
 	if (v->loads || mem != 1 || x->operands[which].mem.base != X86_REG_RIP || x->operands[which].access & CS_AC_WRITE ||
 	    !(known_load(insn->id) || (which > 0 && loads_too(insn->id))) || !parse(insn->bytes, insn->size, x->encoding.modrm_offset, &s) || !s.disp_at)
 		return false;
-	memcpy(&rel, insn->bytes + s.disp_at, 4);
-	addr = end + (uint64_t)(int64_t)rel;
+	s.size = x->operands[which].size;
+	addr = named(&s, insn->bytes, end);
 	for (unsigned i = 0; i < v->ranges_n; i++) {
-		if (v->range[i].always && addr < v->range[i].end && addr + x->operands[which].size > v->range[i].start)
+		if (v->range[i].always && addr < v->range[i].end && addr + s.size > v->range[i].start)
 			return false;	/* a debug register would not see it */
 	}
-	for (unsigned i = 0; i < v->pages_n; i++) {
-		if (addr < v->page[i] || addr + x->operands[which].size > v->page[i] + PAGE_SIZE_)
-			continue;
-		*disp_at = s.disp_at;
-		*disp = (int32_t)(addr - v->page[i] + v->alias[i] - end);
-		return is_near(end, addr - v->page[i] + v->alias[i]);
-	}
-	return false;
+	page = page_of(v, addr, s.size, &to);
+	if (page == v->pages_n || !is_whole(v->page[page], addr, s.size))
+		return false;
+	*disp_at = s.disp_at;
+	*disp = (int32_t)(to - end);
+	return is_near(end, to);
 }
 
 bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint64_t addr, struct alias_insn *ret)
@@ -793,7 +775,8 @@ bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint
 	}
 	if (s.kind == STORE_PUSH_MEMORY || s.kind == STORE_CALL_TO)
 		put_fetch(c, v, &s, d.site.bytes, addr + d.site.len, ret);
-	dead = dead && v->marks && s.kind == STORE_OPERAND && flags_are_dead(tid, addr + d.site.len);
+	/* in a survey: if the program is interrupted right behind it, where they would be others, it fails, or nothing comes of it */
+	dead = dead && v->marks && s.kind == STORE_OPERAND && pun_flags_dead(tid, addr + d.site.len);
 	if (s.kind != STORE_NONE) {
 		put_word(c, 0x89, s.scratch, c->data + ALIAS_SAVE_AT);
 		put_address(c, &s, d.site.bytes, addr + d.site.len);

@@ -129,10 +129,8 @@ void rp_int3_out_mm(struct rp_mm *mm, pid_t real)
 		rp_code_begin(real);
 	while (mm->int3_n) {
 		struct rp_int3 *i = &mm->int3[--mm->int3_n];
-		uint8_t now = 0;
 
-		/* a program that writes code may have written something else there */
-		if (rp_code_read(real, i->at, &now, 1) != 1 || now == 0xcc)
+		if (rp_code_has(real, i->at, 0xcc))
 			rp_code_write(real, i->at, &i->byte, 1);
 	}
 	rp_gate_out(mm, real);

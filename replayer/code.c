@@ -72,6 +72,13 @@ size_t rp_code_read(pid_t real, uint64_t addr, void *buf, size_t len)
 	return done;
 }
 
+bool rp_code_has(pid_t real, uint64_t addr, uint8_t byte)
+{
+	uint8_t now;
+
+	return rp_code_read(real, addr, &now, 1) != 1 || now == byte;
+}
+
 bool rp_code_write(pid_t real, uint64_t addr, const void *buf, size_t len)
 {
 	struct page *p = real == of && addr % PAGE_BYTES + len <= PAGE_BYTES ? page_of(addr) : NULL;

@@ -305,6 +305,8 @@ bool rp_set_breaks(const struct replay *r, const struct rp_set *s, const struct 
 void rp_code_begin(pid_t real);
 void rp_code_end(void);
 size_t rp_code_read(pid_t real, uint64_t addr, void *buf, size_t len);
+/* Is a byte of ours still there?  A program that writes code may have written something else.  True also where nobody can tell. */
+bool rp_code_has(pid_t real, uint64_t addr, uint8_t byte);
 bool rp_code_write(pid_t real, uint64_t addr, const void *buf, size_t len);
 
 /* condition.c */
@@ -440,9 +442,9 @@ bool rp_alias_hot(uint64_t start, uint64_t end);
 bool rp_alias_jumps(const struct rp_mm *mm);
 /* What stubs have noted since the process began (rp_debug.marks). */
 struct err *rp_alias_marks(struct rp_task *t, struct rp_marks *m) __must_check;
-/* Code that was read: without our jumps. */
-/* Room for SCRATCH_MAX bytes of code, for now; 0: none. */
+/* Room for some bytes of code that nobody else uses: half a page.  0: none. */
 uint64_t rp_alias_scratch(const struct rp_mm *mm);
+/* Code that was read: without our jumps. */
 void rp_alias_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t len);
 /* The program's bytes around rip, or (back) what was there instead. */
 void rp_alias_bare(struct rp_task *t, uint64_t rip, bool back);

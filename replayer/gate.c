@@ -552,14 +552,6 @@ bool rp_gate_decides(const struct rp_mm *mm, const struct replay_break *b)
 	return p && p->in && !p->trap_only;
 }
 
-/* A program that writes code may have written something else over an int3. */
-static bool has_byte(const struct rp_gate *p, pid_t real, uint8_t byte)
-{
-	uint8_t now;
-
-	return !p->trap_only || rp_code_read(real, p->site.addr, &now, 1) != 1 || now == byte;
-}
-
 /* Its jump or int3, or the program's bytes. */
 static bool gate_write(const struct rp_gate *p, pid_t real, bool jumps)
 {
@@ -569,7 +561,7 @@ static bool gate_write(const struct rp_gate *p, pid_t real, bool jumps)
 		return p->lead->built;
 	if (jumps && !p->trap_only && !site_jump(p->site.addr, p->stub, jump))
 		return false;
-	if (!has_byte(p, real, jumps ? p->site.bytes[0] : 0xcc))
+	if (p->trap_only && !rp_code_has(real, p->site.addr, jumps ? p->site.bytes[0] : 0xcc))
 		return !jumps;
 	return rp_code_write(real, p->site.addr, jumps ? jump : p->site.bytes, p->trap_only ? 1 : SITE_JUMP);
 }

@@ -267,10 +267,24 @@ static struct err *run_turns(struct rp_task *t, unsigned len, uint64_t turns, in
 	return NULL;
 }
 
-/* May the run end between two turns of it? */
-static bool ends_in(const struct replay *r, uint64_t place)
+/* At once, if at all; place: where the program has the instruction, and the run might end between two turns of it. */
+static uint64_t turns_at_once(const struct replay *r, const struct rp_set *s, const struct rp_task *t, uint64_t place, unsigned size)
 {
-	return r->ev.place == TRACE_AT_STATE && r->ev.regs.rip == place;
+	bool ends = r->debug->step || (r->ev.place == TRACE_AT_STATE && r->ev.regs.rip == place);
+	uint64_t turns = !ends && rp_alias_scratch(t->mm) && goes_on(s, t, t->regs.rip, size) ? turns_before(s, t, size) : 0;
+
+	return turns >= TURNS_MIN ? turns : 0;
+}
+
+/* For a survey: what was stored to.  A string instruction has come from `to' to where rdi is now. */
+static void note_store(struct rp_debug *d, const struct rp_task *t, bool string, uint64_t to)
+{
+	if (string && t->regs.rdi >= to)
+		rp_marks_note(d->marks, to, t->regs.rdi - to);
+	else if (!string && d->guard_size <= OPERAND_MAX)
+		rp_marks_note(d->marks, d->guard_hit, d->guard_size);
+	else
+		rp_marks_all(d->marks);
 }
 
 bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
@@ -300,18 +314,14 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	err = rp_regs_flush(t);
 	if (!err)
 		err = lift(mm, t->real, false);
-	turns = !err && !d->step && string && goes_on(s, t, from, string) && !ends_in(r, place) && rp_alias_scratch(mm) ? turns_before(s, t, string) : 0;
+	turns = turns_at_once(r, s, t, place, string);
 	if (!err)
-		err = turns >= TURNS_MIN ? run_turns(t, len, turns, &status) : rp_raw_step(t, &status);
+		err = turns ? run_turns(t, len, turns, &status) : rp_raw_step(t, &status);
 	for (unsigned i = 0; i < STRING_MAX && string && !err && WSTOPSIG(status) == SIGTRAP && rp_guard_misses(r, s) &&
 	     goes_on(s, t, from, string) && !rp_debug_interrupted(r); i++)
 		err = rp_raw_step(t, &status);
-	if (d->marks && string && t->regs.rdi >= to)
-		rp_marks_note(d->marks, to, t->regs.rdi - to);
-	else if (d->marks && !string && d->guard_size <= OPERAND_MAX)
-		rp_marks_note(d->marks, addr, d->guard_size);
-	else if (d->marks)
-		rp_marks_all(d->marks);
+	if (d->marks)
+		note_store(d, t, string, to);
 	/* a displaced call is several: on to where the program is somewhere */
 	for (unsigned i = 0; i < CALL_INSNS && !err && WSTOPSIG(status) == SIGTRAP && rp_gate_inside(t) && !rp_gate_original(mm, t->regs.rip); i++)
 		err = rp_raw_step(t, &status);

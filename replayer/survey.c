@@ -211,7 +211,7 @@ static struct err *give_out(struct replay *r, const struct rp_task *t, struct rp
 {
 	const struct rp_task *older = rp_task_with_memory(c->tasks, t->rec_pid);
 	struct tracee_maps maps;
-	bool can = false, stops = true;
+	bool can = false, stops = false;
 
 	*worth = false;
 	s->marks = (struct rp_marks){ .pid = t->rec_pid };
@@ -219,8 +219,7 @@ static struct err *give_out(struct replay *r, const struct rp_task *t, struct rp
 		TRY(rp_worker_can(r, c, &s->end, &can));
 	if (can)
 		TRY(rp_events_stop(r, c->pos.where, s->end.where, &stops));
-	can = !stops;
-	if (can) {
+	if (can && !stops) {
 		TRY(tracee_maps_read(t->real, &maps));
 		busy_pages(s, older, t, &maps, &s->marks);
 		tracee_maps_deinit(&maps);

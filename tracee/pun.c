@@ -129,8 +129,7 @@ static bool flags_pass(csh handle, const cs_insn *insn, uint8_t *live)
 	return is_vector(handle, insn);
 }
 
-/* Are the flags at addr written before they are read?  Follows the straight line and direct jumps. */
-static bool flags_are_dead(pid_t tid, uint64_t addr)
+bool pun_flags_dead(pid_t tid, uint64_t addr)
 {
 	uint8_t live = FLAGS_ALL;
 	csh handle = decoder();
@@ -180,7 +179,7 @@ bool pun_decode(pid_t tid, uint64_t addr, struct pun *ret)
 		cs_free(insn, 1);
 	memcpy(ret->bytes, code, PUN_MAX);
 	if (good)
-		ret->flags_dead = flags_are_dead(tid, addr);
+		ret->flags_dead = pun_flags_dead(tid, addr);
 	return good && insn;
 }
 

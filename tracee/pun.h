@@ -37,6 +37,8 @@ struct pun {
 	bool flags_dead;		/* the arithmetic flags are written before anybody reads them */
 };
 
+/* Are the arithmetic flags at addr written before they are read?  Follows the straight line and direct jumps.  Task stopped. */
+bool pun_flags_dead(pid_t tid, uint64_t addr);
 /* False: this place will not do.  Task stopped. */
 bool pun_decode(pid_t tid, uint64_t addr, struct pun *ret);
 /* Does nothing near look like a branch into the bytes of the jump behind the first?  It would trap each time. */
