@@ -125,19 +125,35 @@ bool rp_set_breaks(const struct replay *r, const struct rp_set *s, const struct 
 
 void rp_int3_out_mm(struct rp_mm *mm, pid_t real)
 {
+	if (mm->guard_n)	/* first: shared pages that are protected cannot be written to */
+		rp_guard_out(mm, real);
 	if (mm->int3_n || mm->gates_in)
 		rp_code_begin(real);
 	while (mm->int3_n) {
 		struct rp_int3 *i = &mm->int3[--mm->int3_n];
 
-		if (rp_code_has(real, i->at, 0xcc))
+		if (i->shared)
+			rp_written_poke(real, i->at, i->byte, i->shared);
+		else if (rp_code_has(real, i->at, 0xcc))
 			rp_code_write(real, i->at, &i->byte, 1);
 	}
 	rp_gate_out(mm, real);
 	rp_code_end();
-	if (mm->guard_n)
-		rp_guard_out(mm, real);
 	mm->int3_gen = mm->guard_gen = 0;
+}
+
+void rp_int3_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t len)
+{
+	rp_alias_hide(mm, addr, bytes, len);
+	for (unsigned i = 0; i < mm->int3_n; i++) {
+		const struct rp_int3 *x = &mm->int3[i];
+
+		if (x->at - addr < len)
+			bytes[x->at - addr] = x->byte;
+		if (x->other && x->other - addr < len)
+			bytes[x->other - addr] = x->byte;
+	}
+	rp_gate_hide(mm, addr, bytes, len);
 }
 
 void rp_int3_out(struct replay *r)
@@ -178,16 +194,18 @@ static uint64_t place_of(const struct rp_mm *mm, uint64_t addr)
 	return addr;
 }
 
-static void int3_put(struct rp_mm *mm, struct rp_task *t, uint64_t addr, uint64_t at)
+static void int3_put(struct rp_mm *mm, struct rp_task *t, uint64_t addr, uint64_t at, int shared, uint64_t other)
 {
 	struct rp_int3 *x = &mm->int3[mm->int3_n];
 	const uint8_t int3 = 0xcc;
 
 	x->addr = addr;
 	x->at = at;
+	x->shared = shared;
+	x->other = other;
 	if (int3_at(mm, at) || rp_code_read(t->real, at, &x->byte, 1) != 1)
 		return;		/* not mapped yet, or no more */
-	mm->int3_n += rp_code_write(t->real, at, &int3, 1);
+	mm->int3_n += shared ? rp_written_poke(t->real, at, int3, shared) : rp_code_write(t->real, at, &int3, 1);
 }
 
 /* Where patched calls go on behind the hook. */
@@ -201,37 +219,46 @@ static void leave_in(struct rp_mm *mm, struct rp_task *t)
 
 		if (mm->patches.p[i].kind != PATCH_MARK &&
 		    tracee_read_some(t->real, mm->patches.p[i].stub - STUB_INFO, &info, sizeof(info)) == sizeof(info))
-			int3_put(mm, t, info.cont, info.cont);
+			int3_put(mm, t, info.cont, info.cont, 0, 0);
 	}
 	mm->int3_pid = t->rec_pid;
 	mm->int3_gen = LEAVING;
 }
 
-static void int3_in(const struct rp_debug *d, struct rp_mm *mm, struct rp_task *t, const struct rp_set *s, unsigned gen)
+static struct err *int3_in(const struct rp_debug *d, struct rp_mm *mm, struct rp_task *t, const struct rp_set *s, unsigned gen)
 {
+	struct tracee_maps maps = { 0 };
+
 	free(mm->int3);
 	mm->int3 = calloc(2 * s->n + 1, sizeof(*mm->int3));
 	BUG_ON(!mm->int3, "out of memory for breakpoints");
+	if (rp_written_any(mm, s, t->rec_pid))
+		TRY(tracee_maps_read(t->real, &maps));
 	rp_code_begin(t->real);
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct patch *call;
 		uint64_t addr = s->b[i].addr, at;
+		uint64_t other = 0;
+		int shared;
 
 		if (s->b[i].kind > REPLAY_COUNT || s->b[i].pid != t->rec_pid)
 			continue;
+		shared = maps.n ? rp_written_shared(&maps, addr, &other) : 0;
 		call = s->b[i].call ? rp_patch_of_call(mm, s->b[i].addr) : NULL;
 		if (s->b[i].call && !call)
 			continue;
-		if (!d->slow && !call && rp_gate_in(mm, t->real, &s->b[i]))
+		if (!d->slow && !call && !shared && rp_gate_in(mm, t->real, &s->b[i]))
 			continue;
 		at = call ? call->stub + call->hook_at : place_of(mm, addr);
-		int3_put(mm, t, addr, at);
+		int3_put(mm, t, addr, at, at == addr ? shared : 0, other);
 		if (!call && at != addr && !patches_at(&mm->patches, addr))	/* a call that can also be come to without the hook */
-			int3_put(mm, t, addr, addr);
+			int3_put(mm, t, addr, addr, shared, other);
 	}
 	rp_code_end();
+	tracee_maps_deinit(&maps);
 	mm->int3_gen = gen;
 	mm->int3_pid = t->rec_pid;
+	return NULL;
 }
 
 /* ---- debug registers --------------------------------------------------------------------- */
@@ -491,10 +518,10 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 		rp_int3_out_mm(mm, t->real);
 		if (!d->slow)
 			TRY(rp_gate_build(r, t, d->now));
-		int3_in(d, mm, t, s, gen);
+		TRY(int3_in(d, mm, t, s, gen));
 		tick_anew();
 	}
-	if (s->soft && mm->guard_gen != gen)
+	if (mm->guard_gen != gen && rp_guard_wanted(r, t, s))
 		TRY(rp_guard_in(r, t, s, gen));
 	if (mm->gates_in) {
 		TRY(rp_gate_thread(t));

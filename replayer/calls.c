@@ -162,6 +162,8 @@ static struct err *assist(struct replay *r, struct rp_task *t, const struct trac
 		TRY(rp_gate_make_room_for(t, &e));
 	if (r->debug)
 		rp_guard_make_room(r, t, &e);
+	if (r->debug && e.kind)
+		rp_written_mapped(r, t, &e);
 	return e.kind ? effect_one(r, t, ev, &e) : NULL;
 }
 

@@ -5,6 +5,7 @@
  *   condition.c   conditions of breakpoints
  *   gate.c       breakpoints that are decided inside the process: counted, or with a condition
  *   guard.c       watchpoints by protected pages
+ *   written.c     ... and breakpoints where the program writes code
  *   alias.c       ... that are written to all the time
  *   code.c        writes them by the page
  *   breaks.c      puts breakpoints and watchpoints into processes while they run, and only then
@@ -41,6 +42,8 @@ struct rp_int3 {
 	uint64_t addr;
 	uint64_t at;		/* where it is: in a stub of tracee/patch.h for a place inside replaced bytes */
 	uint8_t byte;		/* what was there */
+	int shared;		/* in shared memory: PROT_*; else 0 */
+	uint64_t other;		/* ... which is there, too; or 0 */
 };
 
 /* A set of breakpoints and watchpoints.  Sets are kept for good: positions name them by number. */
@@ -297,6 +300,8 @@ bool rp_int3_hit(const struct rp_task *t);
 /* Breakpoints out of all memory / of one address space. */
 void rp_int3_out(struct replay *r);
 void rp_int3_out_mm(struct rp_mm *mm, pid_t real);
+/* Of bytes that were read at addr: as they are without breakpoints. */
+void rp_int3_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t len);
 /* Is one at pc, whatever its condition?  And does it stop the task where it is now? */
 bool rp_set_has(const struct rp_set *s, pid_t pid, uint64_t pc);
 bool rp_set_breaks(const struct replay *r, const struct rp_set *s, const struct rp_task *t);
@@ -331,6 +336,7 @@ bool rp_gate_has(const struct rp_mm *mm, const struct replay_break *b);
 bool rp_gate_decides(const struct rp_mm *mm, const struct replay_break *b);
 bool rp_gate_in(struct rp_mm *mm, pid_t real, const struct replay_break *b);
 void rp_gate_out(struct rp_mm *mm, pid_t real);
+void rp_gate_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t len);
 /* The program's bytes where jumps are, or (back) the jumps again. */
 void rp_gate_bare(struct rp_mm *mm, pid_t real, bool back);
 /* first: also where the first instruction of a place is the next one, so that it is not counted. */
@@ -401,7 +407,10 @@ bool rp_catch_entry_view(const struct replay *r, const struct rp_task *t);
 const struct patch *rp_patch_of_call(const struct rp_mm *mm, uint64_t addr);
 
 /* guard.c */
+struct err *rp_page_protect(pid_t real, uint64_t page, int prot) __must_check;
 struct err *rp_guard_in(struct replay *r, struct rp_task *t, const struct rp_set *s, unsigned gen);
+/* Is anything of that kind needed for the run that begins? */
+bool rp_guard_wanted(const struct replay *r, const struct rp_task *t, const struct rp_set *s);
 void rp_guard_out(struct rp_mm *mm, pid_t real);
 /* Was the last such access to no watched place? */
 bool rp_guard_misses(const struct replay *r, const struct rp_set *s);
@@ -411,12 +420,28 @@ bool rp_guard_at_break(const struct replay *r, const struct rp_set *s, const str
 bool rp_guard_hits(const struct rp_debug *d, uint64_t addr, uint64_t len);
 /* So that the run may go on: nothing else is to stop for. */
 bool rp_guard_passes(struct replay *r, struct rp_task *t);
-/* The i-th protected page, and how; false: there are fewer. */
+/* The i-th page protected for a watchpoint alone, and how; false: there are fewer. */
 bool rp_guard_page(const struct rp_mm *mm, unsigned i, uint64_t *page, int *prot);
 /* Something that only concerns other memory happens to the program's mappings? */
 void rp_guard_make_room(struct replay *r, struct rp_task *t, const struct trace_effect *e);
 /* An access to a protected page?  Then it has been done. */
 bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info);
+
+/* Before watchpoints' are added: the page at addr, where breakpoints are. */
+void rp_guard_add_code(struct rp_mm *mm, const struct tracee_maps *maps, uint64_t addr);
+
+/* written.c */
+/* May some of the set's breakpoints be where the program can write?  Else it is known that none are. */
+bool rp_written_any(const struct rp_mm *mm, const struct rp_set *s, pid_t pid);
+/* Their pages, for guard.c. */
+void rp_written_pages(struct rp_mm *mm, const struct tracee_maps *maps, const struct rp_set *s, pid_t pid);
+/* What is shared there, and may not be written to, takes rp_written_poke(): its protection, and another of its addresses; else 0. */
+int rp_written_shared(const struct tracee_maps *maps, uint64_t addr, uint64_t *other);
+bool rp_written_poke(pid_t real, uint64_t addr, uint8_t byte, int prot);
+/* Mappings change. */
+void rp_written_forget(struct rp_mm *mm, uint64_t addr, uint64_t len);
+/* ... while the task runs: where breakpoints of the set are? */
+void rp_written_mapped(struct replay *r, struct rp_task *t, const struct trace_effect *e);
 
 /* alias.c */
 /* A store to a protected page that a stub is going to do?  Then run on. */

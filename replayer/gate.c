@@ -181,10 +181,14 @@ struct err *rp_gate_make_room_for(struct rp_task *t, const struct trace_effect *
 {
 	uint64_t at = e->kind == TRACE_MOVE ? e->x : e->addr, len = e->kind == TRACE_MOVE ? e->y : e->len;
 
-	if (e->kind == TRACE_MAP || e->kind == TRACE_MOVE || e->kind == TRACE_UNMAP || e->kind == TRACE_PROTECT)
+	if (e->kind == TRACE_MAP || e->kind == TRACE_MOVE || e->kind == TRACE_UNMAP || e->kind == TRACE_PROTECT) {
+		rp_written_forget(t->mm, e->addr, e->len);
 		rp_alias_forget(t, e->addr, e->len);
-	if (e->kind == TRACE_MOVE)
+	}
+	if (e->kind == TRACE_MOVE) {
+		rp_written_forget(t->mm, at, len);
 		rp_alias_forget(t, at, len);
+	}
 	if (e->kind != TRACE_MAP && e->kind != TRACE_MOVE && e->kind != TRACE_UNMAP)
 		return NULL;
 	t->mm->solid_end = 0;
@@ -411,12 +415,26 @@ static struct err *build_from(struct replay *r, struct rp_task *t, struct rp_gat
 	return p->next && !p->next->built ? NULL : build(r, t, p);
 }
 
+/* Only an int3 alone can be put there: rp_written_poke(). */
+static struct err *shared(struct rp_task *t, uint64_t addr, bool *ret)
+{
+	struct tracee_maps maps;
+	uint64_t other;
+
+	TRY(tracee_maps_read(t->real, &maps));
+	*ret = rp_written_shared(&maps, addr, &other);
+	tracee_maps_deinit(&maps);
+	return NULL;
+}
+
 static struct err *build_group(struct replay *r, struct rp_task *t, const struct rp_set *s, struct rp_gate *lead)
 {
 	struct rp_mm *mm = t->mm;
-	bool good;
+	bool good, bare = false;
 
 	TRY(solid(t, lead->b.addr, &good));
+	if (!good)
+		TRY(shared(t, lead->b.addr, &bare));
 	if (good && is_jump(r->debug, &lead->b) && decode_group(t, s, lead))
 		TRY(build_from(r, t, lead));
 	if (lead->built)
@@ -426,7 +444,7 @@ static struct err *build_group(struct replay *r, struct rp_task *t, const struct
 		return build_group(r, t, s, lead);
 	}
 	lead->trap_only = true;
-	if (!displace_decode(t->real, lead->b.addr, 1, mm->solid_start, mm->solid_end, &lead->d) || repeats(lead->d.site.bytes))
+	if (bare || !displace_decode(t->real, lead->b.addr, 1, mm->solid_start, mm->solid_end, &lead->d) || repeats(lead->d.site.bytes))
 		return NULL;
 	lead->span = lead->d.site.len;
 	return build(r, t, lead);
@@ -588,6 +606,18 @@ void rp_gate_out(struct rp_mm *mm, pid_t real)
 		gate_write(p, real, false);
 		p->in = false;
 		mm->gates_in--;
+	}
+}
+
+void rp_gate_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t len)
+{
+	for (unsigned i = 0; mm->gates_in && i < mm->gate_n; i++) {
+		const struct rp_gate *p = &mm->gate[i];
+
+		for (unsigned k = 0; p->in && p->lead == p && k < (p->trap_only ? 1 : SITE_JUMP); k++) {
+			if (p->site.addr + k - addr < len)
+				bytes[p->site.addr + k - addr] = p->site.bytes[k];
+		}
 	}
 }
 

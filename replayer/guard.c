@@ -24,9 +24,10 @@ enum { STRING_MAX = 4096, TURNS_MIN = 8, OPERAND_MAX = 64, CALL_INSNS = 4 };
 struct rp_guard {
 	uint64_t page;
 	int prot, was;
+	bool code;		/* breakpoints are there: written.c */
 };
 
-static struct err *protect(pid_t real, uint64_t page, int prot)
+struct err *rp_page_protect(pid_t real, uint64_t page, int prot)
 {
 	struct regs regs;
 	int64_t ret;
@@ -44,34 +45,53 @@ static void add_page(struct rp_mm *mm, const struct tracee_maps *maps, uint64_t 
 		return;
 	while (g < end && g->page != page)
 		g++;
-	if (g == end)
-		*g = (struct rp_guard){ page, m->prot & ~PROT_WRITE, m->prot }, mm->guard_n++;
+	if (g == end) {
+		mm->guard = realloc(mm->guard, (mm->guard_n + 1) * sizeof(*mm->guard));
+		BUG_ON(!mm->guard, "out of memory for watchpoints");
+		g = &mm->guard[mm->guard_n++];
+		*g = (struct rp_guard){ page, m->prot & ~PROT_WRITE, m->prot, false };
+	}
 	if (reads)
 		g->prot = PROT_NONE;
+}
+
+void rp_guard_add_code(struct rp_mm *mm, const struct tracee_maps *maps, uint64_t addr)
+{
+	unsigned had = mm->guard_n;
+
+	add_page(mm, maps, addr, false);
+	if (mm->guard_n > had)
+		mm->guard[had].code = true;
 }
 
 static struct err *lift(struct rp_mm *mm, pid_t real, bool on)
 {
 	for (unsigned i = 0; i < mm->guard_n; i++)
-		TRY(protect(real, mm->guard[i].page, on ? mm->guard[i].prot : mm->guard[i].was));
+		TRY(rp_page_protect(real, mm->guard[i].page, on ? mm->guard[i].prot : mm->guard[i].was));
 	return NULL;
+}
+
+/* Does the run that begins have breakpoints in memory? */
+static bool has_int3s(const struct replay *r)
+{
+	return !r->debug->step && !r->debug->leaving && !r->debug->diverted;
+}
+
+bool rp_guard_wanted(const struct replay *r, const struct rp_task *t, const struct rp_set *s)
+{
+	return s->soft || (has_int3s(r) && rp_written_any(t->mm, s, t->rec_pid));
 }
 
 struct err *rp_guard_in(struct replay *r, struct rp_task *t, const struct rp_set *s, unsigned gen)
 {
 	struct rp_mm *mm = t->mm;
 	struct tracee_maps maps;
-	unsigned pages = 0;
 
-	(void)r;
 	rp_guard_out(mm, t->real);	/* another set's: what is protected now must not pass for the program's own */
 	mm->guard_gen = gen;
-	for (unsigned i = 0; i < s->n; i++)
-		pages += (unsigned)(s->b[i].len / PAGE_BYTES) + 2;
-	free(mm->guard);
-	mm->guard = calloc(pages, sizeof(*mm->guard));
-	BUG_ON(!mm->guard, "out of memory for watchpoints");
 	TRY(tracee_maps_read(t->real, &maps));
+	if (has_int3s(r))
+		rp_written_pages(mm, &maps, s, t->rec_pid);
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
 
@@ -86,6 +106,8 @@ struct err *rp_guard_in(struct replay *r, struct rp_task *t, const struct rp_set
 
 bool rp_guard_page(const struct rp_mm *mm, unsigned i, uint64_t *page, int *prot)
 {
+	for (unsigned k = 0; k < mm->guard_n && mm->guard[k].code; k++)	/* these come first */
+		i++;
 	if (i >= mm->guard_n)
 		return false;
 	*page = mm->guard[i].page;
@@ -209,7 +231,7 @@ bool rp_guard_passes(struct replay *r, struct rp_task *t)
 	struct rp_debug *d = r->debug;
 	const struct rp_set *s = d->sets[d->now];
 
-	if (d->leaving || d->diverted || !s->soft || !rp_guard_misses(r, s) || rp_guard_at_break(r, s, t))
+	if (d->leaving || d->diverted || !rp_guard_misses(r, s) || rp_guard_at_break(r, s, t))
 		return false;
 	d->trapped = d->at_limit = false;
 	d->guard_size = 0;
@@ -247,20 +269,23 @@ static uint64_t turns_before(const struct rp_set *s, const struct rp_task *t, un
 	return turns;
 }
 
-/* So many turns of it at once: a copy of it, which ends at a trap. */
+/* So many turns of it at once: with a trap behind it, or behind a copy of it where there is room for one. */
 static struct err *run_turns(struct rp_task *t, unsigned len, uint64_t turns, int *status)
 {
 	uint64_t from = t->regs.rip, left = t->regs.rcx - turns, at = rp_alias_scratch(t->mm);
-	uint8_t code[16];
+	uint8_t code[16], was;
 
 	if (tracee_read_some(t->real, from, code, len) != len)
 		return &err_gone;
 	code[len] = 0xcc;
+	at = at ? at : from;
+	TRY(tracee_read(t->real, at + len, &was, 1));
 	TRY(tracee_write(t->real, at, code, len + 1));
 	t->regs.rip = at;
 	t->regs.rcx = turns;
 	t->dirty = true;
 	TRY(rp_raw_run(t, status));
+	TRY(tracee_write(t->real, at + len, &was, 1));
 	t->regs.rip = t->regs.rip == at + len + 1 && !left ? from + len : from;
 	t->regs.rcx += left;
 	t->dirty = true;
@@ -268,12 +293,14 @@ static struct err *run_turns(struct rp_task *t, unsigned len, uint64_t turns, in
 }
 
 /* At once, if at all; place: where the program has the instruction, and the run might end between two turns of it. */
-static uint64_t turns_at_once(const struct replay *r, const struct rp_set *s, const struct rp_task *t, uint64_t place, unsigned size)
+static uint64_t turns_at_once(const struct replay *r, const struct rp_set *s, struct rp_task *t, uint64_t place, unsigned size)
 {
 	bool ends = r->debug->step || (r->ev.place == TRACE_AT_STATE && r->ev.regs.rip == place);
-	uint64_t turns = !ends && rp_alias_scratch(t->mm) && goes_on(s, t, t->regs.rip, size) ? turns_before(s, t, size) : 0;
+	uint64_t turns = !ends && goes_on(s, t, t->regs.rip, size) ? turns_before(s, t, size) : 0;
 
-	return turns >= TURNS_MIN ? turns : 0;
+	if (turns < TURNS_MIN)
+		return 0;
+	return rp_alias_scratch(t->mm) || (rp_gate_solid(t, t->regs.rip) && !rp_gate_overlaps(t->mm, t->regs.rip, t->regs.rip + SITE_MAX)) ? turns : 0;
 }
 
 /* For a survey: what was stored to.  A string instruction has come from `to' to where rdi is now. */
@@ -296,11 +323,13 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	unsigned string = 0, len;
 	struct err *err;
 	uint64_t from, place = t->regs.rip, turns, to = t->regs.rdi;
-	bool ours = false, fixed;
+	bool ours = false, code = false, fixed;
 	int status = 0;
 
-	for (unsigned i = 0; i < mm->guard_n; i++)
+	for (unsigned i = 0; i < mm->guard_n; i++) {
 		ours |= mm->guard[i].page == page;
+		code |= mm->guard[i].page == page && mm->guard[i].code;
+	}
 	if (!ours || info->si_code == SI_KERNEL)
 		return false;
 	d->guard_hit = addr;
@@ -312,6 +341,8 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	if (!len || !fixed)
 		string = 0;
 	err = rp_regs_flush(t);
+	if (!err && code)
+		rp_int3_out_mm(mm, t->real);
 	if (!err)
 		err = lift(mm, t->real, false);
 	turns = turns_at_once(r, s, t, place, string);

@@ -16,18 +16,18 @@ enum { VALUE_MAX = 256 };
 
 struct values { uint8_t len[WATCHES_MAX]; uint8_t bytes[WATCHES_MAX][VALUE_MAX]; };
 
-/* Also from a page that is protected at the moment. */
+/* Also from a page that is protected at the moment; without breakpoints. */
 static uint8_t value_read(const struct rp_task *t, const struct replay_break *b, uint8_t bytes[VALUE_MAX])
 {
 	size_t len = b->len < VALUE_MAX ? b->len : VALUE_MAX - 1, n = tracee_read_some(t->real, b->addr, bytes, len);
 	struct err *err;
 
-	if (n == len || !t->mm->guard_n)
-		return (uint8_t)n;
-	err = tracee_read(t->real, b->addr, bytes, len);
-	if (!err)
-		return (uint8_t)len;
-	err_free(err);
+	if (n != len && t->mm->guard_n) {
+		err = tracee_read(t->real, b->addr, bytes, len);
+		n = err ? n : len;
+		err_free(err);
+	}
+	rp_int3_hide(t->mm, b->addr, bytes, n);
 	return (uint8_t)n;
 }
 
@@ -311,7 +311,7 @@ static struct err *run_stops(struct replay *r, struct rp_task *t, bool step, uin
 		ret->stepped = d->step && (step || first);
 		ret->at_limit = d->at_limit && at_count(d, t, s);
 		ret->arrived = !d->step || t->regs.rip != pc;	/* a repeated string instruction stays where it is */
-		if (!s->soft || ret->kind != HOP_MOVED || !rp_guard_misses(r, s) || rp_set_breaks(r, s, t)) {
+		if (ret->kind != HOP_MOVED || !rp_guard_misses(r, s) || rp_set_breaks(r, s, t)) {
 			values_read(r, s, &after);
 			changed = compare_values(r, s, &before, &after, ret);
 			if (changed)

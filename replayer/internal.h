@@ -18,7 +18,7 @@
 #include "tracee/registers.h"
 #include "tracee/ticks.h"
 
-enum { PAGE_BYTES = 4096, RP_AREAS = 4 };
+enum { PAGE_BYTES = 4096, RP_AREAS = 4, RP_KNOWN = 32 };
 
 /* A range backed by a shared object: writes that the mapping's protection refuses go to the object. */
 struct rp_shared {
@@ -64,6 +64,9 @@ struct rp_mm {
 	/* pages protected for watchpoints: guard.c */
 	struct rp_guard *guard;
 	unsigned guard_n, guard_gen;
+	/* where nobody can write code: written.c */
+	struct rp_range { uint64_t start, end; } known[RP_KNOWN];
+	unsigned known_next;
 	/* and doubled: alias.c */
 	struct rp_alias *alias;
 	uint64_t alias_area[RP_AREAS];
