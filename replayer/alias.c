@@ -195,7 +195,7 @@ void rp_alias_out(struct rp_mm *mm, pid_t real)
 	if (!a)
 		return;
 	if (a->in)
-		log_debug("doubled pages: %u stubs, %u of them with jumps, %u faults", a->stubs_n, a->jumps, a->faults);
+		log_debug("%u doubled pages: %u stubs, %u of them with jumps, %u faults", a->view.pages_n, a->stubs_n, a->jumps, a->faults);
 	jumps_out(a, real);
 	for (unsigned k = 0; a->in && k < a->view.pages_n; k++)
 		err_free(single_page(mm, real, k));

@@ -295,10 +295,15 @@ static void put_marks(struct alias_code *c, const struct alias_view *v, const st
 {
 	unsigned at = 0;
 
-	for (; at + 4 <= s->size; at += 4) {
-		PUT(c, 0xc7, (uint8_t)(0x80 | s->scratch));	/* mov dword [S + ...], 1 in each byte */
+	for (; at + 8 <= s->size; at += 8) {
+		PUT(c, 0x48, 0xc7, (uint8_t)(0x80 | s->scratch));	/* mov qword [S + ...], -1 */
 		put32(c, v->marks_at + at);
-		put32(c, 0x01010101);
+		put32(c, UINT32_MAX);
+	}
+	for (; at + 4 <= s->size; at += 4) {
+		PUT(c, 0xc7, (uint8_t)(0x80 | s->scratch));
+		put32(c, v->marks_at + at);
+		put32(c, UINT32_MAX);
 	}
 	for (; at < s->size; at++) {
 		PUT(c, 0xc6, (uint8_t)(0x80 | s->scratch));
