@@ -15,15 +15,19 @@
 #include "replayer/internal.h"
 
 /*
- * HOT_STOPS: so many that had to be looked at one by one are too many to go on like that.  HOT_STEPS: so far a loop is followed to find
+ * HOT_STOPS: so many that had to be looked at one by one are too many to go on like that; or so long, since stores that change nothing may
+ * have to be looked at, too.  HOT_STEPS: so far a loop is followed to find
  * instructions that can be counted.  HOT_DEPTH: so many loops one after the other, or one inside the other, are looked for.
  */
-enum { HOT_STOPS = 256, HOT_STEPS = 200, HOT_DEPTH = 16 };
+enum { HOT_STOPS = 256, HOT_LEAST = 3, HOT_STEPS = 200, HOT_DEPTH = 16 };
+
+#define HOT_NS 250000000
 
 struct scan {
 	struct rp_found f;
 	bool all;		/* however many */
-	bool hot;		/* given up: HOT_STOPS */
+	bool hot;		/* given up: HOT_STOPS, HOT_NS */
+	uint64_t began_ns;
 	unsigned stops, depth;
 	unsigned most;		/* given up after so many hops in legs; 0: never */
 	bool inclusive;		/* the end counts: it is a checkpoint on the way, not the present */
@@ -54,7 +58,8 @@ static void scan_event(struct scan *s, uint32_t serial, const struct rp_pos *pos
 
 static void scan_stopped(struct scan *s)
 {
-	s->hot |= ++s->stops >= HOT_STOPS && !s->all;
+	s->stops++;
+	s->hot |= (s->stops >= HOT_STOPS || (s->stops >= HOT_LEAST && rp_now_ns() - s->began_ns > HOT_NS)) && !s->all;
 }
 
 /* For a survey, which stops nowhere and needs no names on its way. */
@@ -113,7 +118,7 @@ struct scan_leg {
 	uint64_t user;
 };
 
-static void leg_note(struct replay *r, struct scan *s, struct scan_leg *l, const struct rp_hop *hop, bool at_end)
+static void leg_note(struct replay *r, struct scan *s, struct scan_leg *l, const struct rp_hop *hop, bool at_end, bool more)
 {
 	unsigned user = r->debug->user;
 	uint64_t n = l->counted ? l->user : rp_hop_count(r, hop, user);
@@ -122,7 +127,7 @@ static void leg_note(struct replay *r, struct scan *s, struct scan_leg *l, const
 	struct rp_pos pos = { 0 };
 
 	l->stops += n;
-	if (here)
+	if (here && more)
 		scan_stopped(s);
 	present = at_end && here && !watch;	/* no stop before the present; but a write that led to it is undone */
 	n -= present;
@@ -242,6 +247,7 @@ static struct err *scan_legs(struct replay *r, struct scan *s, const struct rp_p
 
 	rp_pos_copy(&from, &d->pos);
 	rp_pos_copy(&l.base, &d->pos);
+	s->began_ns = rp_now_ns();
 	for (unsigned i = 0; i < end->legs_n && !err; i++) {
 		uint64_t have = i < from.legs_n ? from.legs[i].n : 0, n;
 		unsigned same = 0;
@@ -257,7 +263,7 @@ static struct err *scan_legs(struct replay *r, struct scan *s, const struct rp_p
 				continue;
 			}
 			have += n;
-			leg_note(r, s, &l, &hop, !s->inclusive && i + 1 == end->legs_n && have == l.leg->n);
+			leg_note(r, s, &l, &hop, !s->inclusive && i + 1 == end->legs_n && have == l.leg->n, have < l.leg->n);
 			if (!l.leg->set && rp_in_string(&same, &hop) && have < l.leg->n)
 				err = scan_string(r, end, i, &have);
 		}
@@ -299,6 +305,7 @@ static struct err *scan_to(struct replay *r, struct scan *s, const struct rp_pos
 {
 	struct rp_hop hop;
 
+	s->began_ns = rp_now_ns();
 	rp_catch_refresh(r);
 	while (r->where < end->where && !s->hot && !rp_debug_interrupted(r))
 		TRY(scan_hop(r, s, end, &hop));

@@ -12,8 +12,8 @@
 
 #include "replayer/internal.h"
 
-/* SILENT_MOST: 17 us each, for each stop that was one; HITS_MOST: of those without a register. */
-enum { SILENT_MOST = 2048, HITS_MOST = 64 };
+/* SILENT_MOST: 20 to 50 us each, for each stop that was one, when there have been SILENT_FEW; HITS_MOST: of those without a register. */
+enum { SILENT_FEW = 2048, SILENT_MOST = 256, HITS_MOST = 64 };
 
 unsigned rp_registers(void)
 {
@@ -150,7 +150,7 @@ bool rp_deal_silent(struct rp_debug *d, const struct rp_set *s, int pid)
 		x = silent_of(d, b);
 		if (!x)
 			x = silent_new(d, b);
-		if (++x->n / SILENT_MOST <= x->hits)
+		if (++x->n < SILENT_FEW || x->n / SILENT_MOST <= x->hits)
 			continue;
 		x->out = many = true;
 		x->since = 0;

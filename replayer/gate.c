@@ -107,7 +107,7 @@ bool rp_gate_area(const struct rp_mm *mm, uint64_t addr)
 		if (mm->areas[i].at && addr - mm->areas[i].at < PAGES * PAGE_BYTES)
 			return true;
 	}
-	return rp_alias_area(mm, addr);
+	return rp_alias_area(mm, addr) || rp_landmark_area(mm, addr);
 }
 
 /* Counters, while the area that holds them is gone. */
@@ -157,6 +157,7 @@ struct err *rp_gate_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 	struct rp_mm *mm = t->mm;
 	int64_t ret;
 
+	TRY(rp_landmark_make_room(t, at, len));
 	TRY(rp_alias_make_room(t, at, len));
 	for (unsigned k = 0; k < AREAS; k++) {
 		struct rp_area *a = &mm->areas[k];
@@ -189,6 +190,8 @@ struct err *rp_gate_make_room_for(struct rp_task *t, const struct trace_effect *
 		rp_written_forget(t->mm, at, len);
 		rp_alias_forget(t, at, len);
 	}
+	if (e->kind == TRACE_PROTECT)
+		t->mm->solid_end = 0;
 	if (e->kind != TRACE_MAP && e->kind != TRACE_MOVE && e->kind != TRACE_UNMAP)
 		return NULL;
 	t->mm->solid_end = 0;

@@ -14,6 +14,7 @@
 #include "tracee/inject.h"
 #include "tracee/maps.h"
 #include "tracee/patch.h"
+#include "tracee/pun.h"
 #include "tracee/ptrace.h"
 #include "tracee/registers.h"
 #include "tracee/ticks.h"
@@ -64,6 +65,8 @@ struct rp_mm {
 	/* pages protected for watchpoints: guard.c */
 	struct rp_guard *guard;
 	unsigned guard_n, guard_gen;
+	/* landmark.c's stub for a debugger, who has the same point looked for again and again: its map, 0: none; where in it; of what code */
+	struct rp_kept { uint64_t map, at, rip; unsigned len; uint8_t bytes[PUN_MAX]; } kept;
 	/* where nobody can write code: written.c */
 	struct rp_range { uint64_t start, end; } known[RP_KNOWN];
 	unsigned known_next;
@@ -230,6 +233,10 @@ struct err *count_find(struct replay *r, struct rp_task *t, const struct trace_e
 /* ---- landmark.c ----------------------------------------------------------------------- */
 /* Run the task to the point whose state the event describes (TRACE_AT_STATE). */
 struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trace_event *ev);
+/* Is its stub there, kept for the next time? */
+bool rp_landmark_area(const struct rp_mm *mm, uint64_t addr);
+/* Something is about to be mapped where its stub may be kept. */
+struct err *rp_landmark_make_room(struct rp_task *t, uint64_t at, uint64_t len);
 /* Is the task there now? */
 struct err *landmark_here(struct replay *r, struct rp_task *t, const struct trace_event *ev, bool *ret);
 

@@ -73,6 +73,56 @@ static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, u
 	return NULL;
 }
 
+static void stub_at(struct stub *s, uint64_t map, uint64_t at)
+{
+	s->map = map;
+	s->addr = at;
+	s->data = map + (STUB_PAGES - 1) * PAGE_BYTES;
+}
+
+/* The one there is, if it is for this code; else it goes. */
+static struct err *stub_kept(struct landmark *l)
+{
+	struct rp_kept *k = &l->t->mm->kept;
+	const struct pun *p = &l->stub.pun;
+	int64_t ret;
+
+	if (k->map && k->rip == p->addr && k->len == p->len && !memcmp(k->bytes, p->bytes, p->len))
+		stub_at(&l->stub, k->map, k->at);
+	else if (k->map)
+		TRY(call(l->t, &ret, SYS_munmap, k->map, STUB_PAGES * PAGE_BYTES, 0, 0));
+	k->map = l->stub.map;
+	return NULL;
+}
+
+static void stub_keep(struct landmark *l)
+{
+	const struct stub *s = &l->stub;
+	struct rp_kept k = { .map = s->map, .at = s->addr, .rip = s->pun.addr, .len = s->pun.len };
+
+	memcpy(k.bytes, s->pun.bytes, s->pun.len);
+	l->t->mm->kept = k;
+}
+
+bool rp_landmark_area(const struct rp_mm *mm, uint64_t addr)
+{
+	return mm->kept.map && addr - mm->kept.map < STUB_PAGES * PAGE_BYTES;
+}
+
+struct err *rp_landmark_make_room(struct rp_task *t, uint64_t at, uint64_t len)
+{
+	struct rp_kept *k = &t->mm->kept;
+	struct regs regs;
+	int64_t ret;
+
+	if (!k->map || at >= k->map + STUB_PAGES * PAGE_BYTES || at + len <= k->map)
+		return NULL;
+	TRY(tracee_regs_get(t->real, &regs));
+	TRY(cage_call(t->real, &regs, &ret, SYS_munmap, k->map, STUB_PAGES * PAGE_BYTES, 0, 0, 0, 0));
+	k->map = 0;
+	return NULL;
+}
+
 static struct err *stub_map(struct landmark *l)
 {
 	struct stub *s = &l->stub;
@@ -80,6 +130,9 @@ static struct err *stub_map(struct landmark *l)
 	uint64_t at, page;
 	int64_t ret;
 
+	TRY(stub_kept(l));
+	if (s->map)
+		return NULL;
 	TRY(tracee_maps_read(l->t->real, &maps));
 	at = pun_place(&s->pun, &maps, STUB_PAGES * PAGE_BYTES);
 	tracee_maps_deinit(&maps);
@@ -90,9 +143,9 @@ static struct err *stub_map(struct landmark *l)
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE));
 	if (ret != (int64_t)page)
 		return NULL;
-	s->map = page;
-	s->addr = at;
-	s->data = page + (STUB_PAGES - 1) * PAGE_BYTES;
+	stub_at(s, page, at);
+	if (l->r->debug)
+		stub_keep(l);
 	return NULL;
 }
 
@@ -164,7 +217,7 @@ static struct err *unpatch(struct landmark *l)
 			TRY(protect(l, l->prot));
 	}
 	l->patched = false;
-	if (l->stub.map)
+	if (l->stub.map && !l->r->debug)
 		TRY(call(l->t, &ret, SYS_munmap, l->stub.map, STUB_PAGES * PAGE_BYTES, 0, 0));
 	l->stub.map = l->stub.addr = 0;
 	return NULL;
@@ -559,9 +612,12 @@ static int changing_code(struct landmark *l)
 {
 	struct tracee_maps maps;
 	const struct tracee_map *m;
-	struct err *err = tracee_maps_read(l->t->real, &maps);
+	struct err *err;
 	int prot = 0;
 
+	if (l->r->debug && rp_gate_solid(l->t, l->ev->regs.rip))	/* most often known already */
+		return 0;
+	err = tracee_maps_read(l->t->real, &maps);
 	if (err) {
 		err_free(err);
 		return 0;

@@ -83,6 +83,7 @@ struct rp_mm *rp_mm_copy(const struct rp_mm *mm)
 	copy->new_patches = mm->new_patches;
 	memcpy(copy->areas, mm->areas, sizeof(copy->areas));	/* they are mapped in a copy too, stubs are made anew */
 	memcpy(copy->alias_area, mm->alias_area, sizeof(copy->alias_area));
+	copy->kept = mm->kept;
 	rp_alias_copy(copy, mm);
 	rp_gate_forget(copy);
 	if (mm->auxv) {
