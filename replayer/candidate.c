@@ -28,7 +28,34 @@ static bool general_equal(const struct landmark *l, const struct regs *have)
 	return !memcmp(&a, &b, sizeof(a));
 }
 
-/* The first 8-byte word of recorded bytes that memory does not have. */
+/* Something of ours may be there while the task runs: a test in the process would see that, and never the program's. */
+static bool is_ours(const struct landmark *l, uint64_t addr)
+{
+	const struct pun *jump = &l->stub.pun;
+	uint64_t now, hidden;
+
+	if ((addr < jump->addr + PUN_JUMP && addr + 8 > jump->addr) || tracee_read_some(l->t->real, addr, &now, 8) != 8)
+		return true;
+	hidden = now;
+	rp_probe_hide(l->t->mm, addr, &hidden, 8);
+	return hidden != now || (l->r->debug && rp_debug_in_the_way(l->r, l->t, addr, addr, addr + 8));
+}
+
+/* As the program has them. */
+static void hide_ours(const struct landmark *l, uint64_t addr, unsigned char *bytes, size_t len)
+{
+	rp_probe_hide(l->t->mm, addr, bytes, len);
+	if (l->r->debug)
+		rp_int3_hide(l->t->mm, addr, bytes, len);
+	for (unsigned i = 0; l->patched && i < PUN_JUMP; i++) {
+		uint64_t at = l->stub.pun.addr + i - addr;
+
+		if (at < len && bytes[at] == l->jump[i])
+			bytes[at] = l->stub.pun.bytes[i];
+	}
+}
+
+/* The first 8-byte word of recorded bytes that memory does not have; NO_WORD: it cannot be tested. */
 static bool bytes_equal(const struct landmark *l, const struct trace_effect *e, struct stub_word *word)
 {
 	unsigned char small[512], *have = e->data_len <= sizeof(small) ? small : malloc(e->data_len);
@@ -36,7 +63,7 @@ static bool bytes_equal(const struct landmark *l, const struct trace_effect *e, 
 	size_t n = have ? tracee_read_some(l->t->real, e->addr, have, e->data_len) : 0, i = 0;
 
 	if (have)
-		rp_probe_hide(l->t->mm, e->addr, have, n);
+		hide_ours(l, e->addr, have, n);
 	if (n == e->data_len && !memcmp(have, want, n))
 		i = n;
 	while (i < n && have[i] == want[i])
@@ -48,8 +75,8 @@ static bool bytes_equal(const struct landmark *l, const struct trace_effect *e, 
 	i &= ~(size_t)7;	/* a whole word inside the recorded bytes */
 	if (i + 8 > e->data_len)
 		i = e->data_len >= 8 ? e->data_len - 8 : 0;
-	word->addr = e->data_len >= 8 ? e->addr + i : NO_WORD;
-	if (e->data_len >= 8)
+	word->addr = e->data_len >= 8 && !is_ours(l, e->addr + i) ? e->addr + i : NO_WORD;
+	if (word->addr != NO_WORD)
 		memcpy(&word->value, want + i, 8);
 	return false;
 }
