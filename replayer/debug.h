@@ -139,6 +139,8 @@ struct rp_checkpoint {
 struct rp_turns_kept { struct rp_pos pos; uint64_t at, left; };
 struct rp_turns {
 	uint64_t event, failed;		/* n; of an event where nothing could be counted */
+	uint64_t slow_event;		/* n; that without counting has come by the point so often (passes), whatever else it stopped for */
+	unsigned passes;
 	bool known;			/* at and left are right where the task is now */
 	bool on;			/* the run that is going on counts it */
 	bool wanted;			/* the run ended because it should be known */

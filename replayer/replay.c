@@ -386,9 +386,12 @@ static struct err *slowly_to_state(struct replay *r, struct rp_task *t, const st
 	enum rp_run stop;
 	siginfo_t info;
 	struct err *err;
+	struct rp_turns *turns = &r->debug->turns;
 	bool found, again;
-	unsigned passes = 0;
 
+	if (turns->slow_event != ev->n)
+		turns->passes = 0;
+	turns->slow_event = ev->n;
 	r->debug->slow = true;
 	for (;;) {
 		if (regs_equal(&t->regs, &ev->regs)) {
@@ -400,10 +403,11 @@ static struct err *slowly_to_state(struct replay *r, struct rp_task *t, const st
 		rp_debug_also(r, t, ev->regs.rip);
 		err = rp_run(r, t, ev, &stop, &info);
 		if (rp_debug_also_done(r, t) && err == &rp_stopped) {
-			r->debug->turns.wanted = ++passes >= PASSES_MAX && rp_turns_possible(r, t);
-			if (r->debug->turns.wanted)
-				return err;
-			continue;
+			turns->wanted = ++turns->passes >= PASSES_MAX && rp_turns_possible(r, t);
+			if (!turns->wanted)
+				continue;
+			turns->passes = 0;
+			return err;
 		}
 		if (err)
 			return err;
