@@ -2,9 +2,11 @@
 /* Registers that come again after four turns, whatever the counter in memory: no register tells a turn from the others for long, nor do their lower halves. */
 #include "state.h"
 
-static volatile uint64_t counter;
+static volatile uint64_t counter, *large;
 
-static uint64_t probe(const ucontext_t *u) { (void)u; return counter; }
+enum { LARGE = 160 << 20 };
+
+static uint64_t probe(const ucontext_t *u) { (void)u; return counter + (large ? *large : 0); }
 
 static void bits(void)
 {
@@ -24,23 +26,23 @@ static void bits(void)
 				 : "+m"(counter) : : "rax", "rdx", "cc", "memory");
 }
 
-/* Upper halves alone. */
-static void upper(void)
+/* Memory is too much to be looked at as a whole, so that it is what registers point to that tells: also the loop's own code. */
+static void pointed(void)
 {
 	while (hits < wanted)
-		__asm__ volatile("1:\tincq %0\n\t"
-				 "movzbl %0, %%eax\n\t"
-				 "and $15, %%eax\n\t"
-				 "shl $32, %%rax\n\t"
-				 "mov %%rax, %%rdx\n\t"
-				 "nopl 0(%%rax,%%rax)\n\t"
-				 "nopl 0(%%rax,%%rax)\n\t"
-				 "nopl 0(%%rax,%%rax)\n\t"
-				 "nopl 0(%%rax,%%rax)\n\t"
-				 "nopl 0(%%rax,%%rax)\n\t"
+		__asm__ volatile("lea 1f(%%rip), %%rcx\n\t"
+				 "1:\tincq %0\n\t"
+				 "xor %%eax, %%eax\n\t"
+				 "xor %%edx, %%edx\n\t"
+				 "testb $1, %0\n\t"
+				 "setne %%al\n\t"
+				 "testb $2, %0\n\t"
+				 "setne %%dl\n\t"
+				 "nopl 0(%%rax)\n\t"
+				 "nopl 0(%%rax)\n\t"
 				 "testw $1023, %0\n\t"
 				 "jne 1b"
-				 : "+m"(counter) : : "rax", "rdx", "cc", "memory");
+				 : "+m"(*large) : : "rax", "rcx", "rdx", "cc", "memory");
 }
 
 int main(void)
@@ -48,6 +50,10 @@ int main(void)
 	state_probe = probe;
 	run("bits", HITS / 2, bits, false);
 	state_probe = probe;
-	run("upper", HITS / 2, upper, false);
+	large = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(large != MAP_FAILED);
+	for (size_t i = 0; i < LARGE / sizeof(*large); i += 64)
+		large[i] = i;
+	run("pointed", HITS / 2, pointed, false);
 	return success();
 }
