@@ -274,12 +274,10 @@ void rp_places_near(struct replay *r, struct rp_task *t, struct rp_places *p, un
 	rp_int3_out(r);		/* the code as it is: a jump of ours looks like the end of a loop that begins in the middle of an instruction */
 	n = loops(t, loop);
 	places_from(r, t, p, n ? loop[0].head : 0, t->regs.rip, set);
-	/* behind the loops that the task is in, and where outer ones begin: what is executed seldom costs little to count */
+	/* behind the loops that the task is in: what is executed seldom costs little to count */
 	for (unsigned i = 0; i < n; i++) {
 		if (loop[i].exit)
 			places_from(r, t, p, loop[i].head, loop[i].exit, set);
-		if (i)
-			places_from(r, t, p, 0, loop[i].head, set);
 	}
 	/* where the function was not called directly, like main(), of what is before the task only its loop is known */
 	if (!from_stack(r, t, p, set) && n && loop[0].head < t->regs.rip)
