@@ -34,10 +34,7 @@ static uint64_t faults_ever;
 
 static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4)
 {
-	struct regs regs;
-
-	TRY(tracee_regs_get(t->real, &regs));
-	return cage_call(t->real, &regs, ret, nr, a0, a1, a2, a3, a4, 0);
+	return cage_call_now(t->real, ret, nr, a0, a1, a2, a3, a4);
 }
 
 /* ---- areas ------------------------------------------------------------------------------------- */

@@ -30,6 +30,11 @@ static bool is_watch(const struct replay_break *b)
 	return b->kind >= REPLAY_WRITE;
 }
 
+bool rp_is_int3(const struct replay_break *b, pid_t pid)
+{
+	return b->kind <= REPLAY_COUNT && b->pid == pid;
+}
+
 static void set_count(const struct rp_debug *d, struct rp_set *s)
 {
 	s->watches = s->gates = s->counts = 0;
@@ -241,7 +246,7 @@ static struct err *int3_in(const struct rp_debug *d, struct rp_mm *mm, struct rp
 		uint64_t other = 0;
 		int shared;
 
-		if (s->b[i].kind > REPLAY_COUNT || s->b[i].pid != t->rec_pid)
+		if (!rp_is_int3(&s->b[i], t->rec_pid))
 			continue;
 		shared = maps.n ? rp_written_shared(&maps, addr, &other) : 0;
 		call = s->b[i].call ? rp_patch_of_call(mm, s->b[i].addr) : NULL;

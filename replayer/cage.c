@@ -212,6 +212,14 @@ struct err *cage_clone(struct rp_task *t, bool share_memory, pid_t *ret)
 	return clone_of(t->real, &t->regs, share_memory, ret);
 }
 
+struct err *cage_call_now(pid_t pid, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4)
+{
+	struct regs regs;
+
+	TRY(tracee_regs_get(pid, &regs));
+	return cage_call(pid, &regs, ret, nr, a0, a1, a2, a3, a4, 0);
+}
+
 void cage_kill(pid_t pid)
 {
 	int status;

@@ -158,12 +158,11 @@ static struct err *assist(struct replay *r, struct rp_task *t, const struct trac
 	if (rec.r.args > 6)
 		return bad(ev, "has a record with too many arguments");
 	assist_effect(&rec.r, rec.word, rec.word[rec.r.args + 1], &e);
-	if (r->debug)
+	if (r->debug && e.kind) {
 		TRY(rp_gate_make_room_for(t, &e));
-	if (r->debug)
 		rp_guard_make_room(r, t, &e);
-	if (r->debug && e.kind)
 		rp_written_mapped(r, t, &e);
+	}
 	return e.kind ? effect_one(r, t, ev, &e) : NULL;
 }
 

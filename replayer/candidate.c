@@ -47,12 +47,7 @@ static void hide_ours(const struct landmark *l, uint64_t addr, unsigned char *by
 	rp_probe_hide(l->t->mm, addr, bytes, len);
 	if (l->r->debug)
 		rp_int3_hide(l->t->mm, addr, bytes, len);
-	for (unsigned i = 0; l->patched && i < PUN_JUMP; i++) {
-		uint64_t at = l->stub.pun.addr + i - addr;
-
-		if (at < len && bytes[at] == l->jump[i])
-			bytes[at] = l->stub.pun.bytes[i];
-	}
+	landmark_hide_jump(l, addr, bytes, len);
 }
 
 /* The first 8-byte word of recorded bytes that memory does not have; NO_WORD: it cannot be tested. */

@@ -304,6 +304,8 @@ void rp_int3_out(struct replay *r);
 void rp_int3_out_mm(struct rp_mm *mm, pid_t real);
 /* Of bytes that were read at addr: as they are without breakpoints. */
 void rp_int3_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t len);
+/* One that is put into that process's code? */
+bool rp_is_int3(const struct replay_break *b, pid_t pid);
 /* Is one at pc, whatever its condition?  And does it stop the task where it is now? */
 bool rp_set_has(const struct rp_set *s, pid_t pid, uint64_t pc);
 bool rp_set_breaks(const struct replay *r, const struct rp_set *s, const struct rp_task *t);

@@ -183,6 +183,7 @@ struct err *rp_gate_make_room_for(struct rp_task *t, const struct trace_effect *
 	uint64_t at = e->kind == TRACE_MOVE ? e->x : e->addr, len = e->kind == TRACE_MOVE ? e->y : e->len;
 
 	if (e->kind == TRACE_MAP || e->kind == TRACE_MOVE || e->kind == TRACE_UNMAP || e->kind == TRACE_PROTECT) {
+		t->mm->solid_end = 0;
 		rp_written_forget(t->mm, e->addr, e->len);
 		rp_alias_forget(t, e->addr, e->len);
 	}
@@ -190,11 +191,8 @@ struct err *rp_gate_make_room_for(struct rp_task *t, const struct trace_effect *
 		rp_written_forget(t->mm, at, len);
 		rp_alias_forget(t, at, len);
 	}
-	if (e->kind == TRACE_PROTECT)
-		t->mm->solid_end = 0;
 	if (e->kind != TRACE_MAP && e->kind != TRACE_MOVE && e->kind != TRACE_UNMAP)
 		return NULL;
-	t->mm->solid_end = 0;
 	return rp_gate_make_room(t, at, len);
 }
 

@@ -29,11 +29,9 @@ struct rp_guard {
 
 struct err *rp_page_protect(pid_t real, uint64_t page, int prot)
 {
-	struct regs regs;
 	int64_t ret;
 
-	TRY(tracee_regs_get(real, &regs));
-	return cage_call(real, &regs, &ret, SYS_mprotect, page, PAGE_BYTES, (uint64_t)prot, 0, 0, 0);
+	return cage_call_now(real, &ret, SYS_mprotect, page, PAGE_BYTES, (uint64_t)prot, 0, 0);
 }
 
 static void add_page(struct rp_mm *mm, const struct tracee_maps *maps, uint64_t page, bool reads)

@@ -145,6 +145,8 @@ struct err *cage_clone(struct rp_task *t, bool share_memory, pid_t *ret);
 /* Run a call in the task; its own registers are untouched. */
 struct err *cage_call(pid_t pid, const struct regs *regs, int64_t *ret, long nr, uint64_t a0, uint64_t a1,
 		      uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5);
+/* ... whose registers are what the kernel has. */
+struct err *cage_call_now(pid_t pid, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4) __must_check;
 void cage_kill(pid_t pid);
 /* It stops being ours to trace, and stays stopped; another replayer takes it, and where it is to run. */
 struct err *cage_let_go(pid_t pid) __must_check;
@@ -160,6 +162,8 @@ struct rp_task *rp_task_of_tid(const struct replay *r, int tid);
 struct rp_task *rp_task_add(struct replay *r, uint32_t serial);
 void rp_task_remove(struct replay *r, struct rp_task *t);
 struct rp_mm *rp_mm_create(void);
+/* What is mapped for us, not for the program: as in a copy of the process, which it is or was. */
+void rp_mm_ours(struct rp_mm *to, const struct rp_mm *from);
 struct rp_mm *rp_mm_copy(const struct rp_mm *mm);
 void rp_mm_put(struct rp_mm *mm);
 struct err *rp_regs_flush(struct rp_task *t);

@@ -112,13 +112,11 @@ bool rp_landmark_area(const struct rp_mm *mm, uint64_t addr)
 struct err *rp_landmark_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 {
 	struct rp_kept *k = &t->mm->kept;
-	struct regs regs;
 	int64_t ret;
 
 	if (!k->map || at >= k->map + STUB_PAGES * PAGE_BYTES || at + len <= k->map)
 		return NULL;
-	TRY(tracee_regs_get(t->real, &regs));
-	TRY(cage_call(t->real, &regs, &ret, SYS_munmap, k->map, STUB_PAGES * PAGE_BYTES, 0, 0, 0, 0));
+	TRY(cage_call_now(t->real, &ret, SYS_munmap, k->map, STUB_PAGES * PAGE_BYTES, 0, 0, 0));
 	k->map = 0;
 	return NULL;
 }
@@ -195,15 +193,22 @@ static struct err *patch(struct landmark *l)
 	return l->prot ? protect(l, l->prot & ~PROT_WRITE) : NULL;
 }
 
+void landmark_hide_jump(const struct landmark *l, uint64_t addr, uint8_t *bytes, size_t len)
+{
+	for (unsigned i = 0; l->patched && i < PUN_JUMP; i++) {
+		uint64_t at = l->stub.pun.addr + i - addr;
+
+		if (at < len && bytes[at] == l->jump[i])
+			bytes[at] = l->stub.pun.bytes[i];
+	}
+}
+
 struct err *landmark_jump_out(struct landmark *l)
 {
 	uint8_t now[PUN_JUMP];
 
 	TRY(tracee_read(l->t->real, l->stub.pun.addr, now, PUN_JUMP));
-	for (unsigned i = 0; i < PUN_JUMP; i++) {
-		if (now[i] == l->jump[i])
-			now[i] = l->stub.pun.bytes[i];
-	}
+	landmark_hide_jump(l, l->stub.pun.addr, now, PUN_JUMP);
 	return tracee_write(l->t->real, l->stub.pun.addr, now, PUN_JUMP);
 }
 

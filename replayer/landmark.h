@@ -31,6 +31,8 @@ struct landmark {
 struct err *landmark_stub_write(struct landmark *l, bool *good);
 /* The program's own bytes; what it has written over the jump meanwhile is its own. */
 struct err *landmark_jump_out(struct landmark *l);
+/* Of bytes that were read at addr: the program's, where its jump is. */
+void landmark_hide_jump(const struct landmark *l, uint64_t addr, uint8_t *bytes, size_t len);
 
 /* ---- candidate.c ---- */
 /* Does everything agree here (t->regs.rip is at the point)?  If not, the stub may have got one more word to test. */

@@ -57,6 +57,13 @@ struct rp_mm *rp_mm_create(void)
 	return mm;
 }
 
+void rp_mm_ours(struct rp_mm *to, const struct rp_mm *from)
+{
+	memcpy(to->areas, from->areas, sizeof(to->areas));
+	memcpy(to->alias_area, from->alias_area, sizeof(to->alias_area));
+	to->kept = from->kept;
+}
+
 struct rp_mm *rp_mm_copy(const struct rp_mm *mm)
 {
 	struct rp_mm *copy = rp_mm_create();
@@ -81,9 +88,7 @@ struct rp_mm *rp_mm_copy(const struct rp_mm *mm)
 	patches_copy(&copy->patches, &mm->patches);
 	copy->calls = mm->calls;
 	copy->new_patches = mm->new_patches;
-	memcpy(copy->areas, mm->areas, sizeof(copy->areas));	/* they are mapped in a copy too, stubs are made anew */
-	memcpy(copy->alias_area, mm->alias_area, sizeof(copy->alias_area));
-	copy->kept = mm->kept;
+	rp_mm_ours(copy, mm);	/* they are mapped in a copy too, stubs are made anew */
 	rp_alias_copy(copy, mm);
 	rp_gate_forget(copy);
 	if (mm->auxv) {

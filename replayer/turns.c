@@ -178,9 +178,7 @@ static struct err *back_to(struct replay *r, struct rp_task *t, struct rp_snapsh
 
 	rp_debug_clear(r, t);
 	/* areas that were mapped meanwhile are not there any more */
-	memcpy(mm->areas, s->mm->areas, sizeof(mm->areas));
-	memcpy(mm->alias_area, s->mm->alias_area, sizeof(mm->alias_area));
-	mm->kept = s->mm->kept;
+	rp_mm_ours(mm, s->mm);
 	rp_gate_forget(mm);
 	return rp_snapshot_restore(r, t, s);
 }

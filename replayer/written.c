@@ -22,15 +22,10 @@ static bool known(const struct rp_mm *mm, uint64_t addr)
 	return false;
 }
 
-static bool is_int3(const struct replay_break *b, pid_t pid)
-{
-	return b->kind <= REPLAY_COUNT && b->pid == pid;
-}
-
 bool rp_written_any(const struct rp_mm *mm, const struct rp_set *s, pid_t pid)
 {
 	for (unsigned i = 0; i < s->n; i++) {
-		if (is_int3(&s->b[i], pid) && !known(mm, s->b[i].addr))
+		if (rp_is_int3(&s->b[i], pid) && !known(mm, s->b[i].addr))
 			return true;
 	}
 	return false;
@@ -91,7 +86,7 @@ void rp_written_pages(struct rp_mm *mm, const struct tracee_maps *maps, const st
 		uint64_t page = s->b[i].addr & ~(PAGE_BYTES - 1ull);
 		const struct tracee_map *m;
 
-		if (!is_int3(&s->b[i], pid) || known(mm, s->b[i].addr))
+		if (!rp_is_int3(&s->b[i], pid) || known(mm, s->b[i].addr))
 			continue;
 		m = tracee_maps_find(maps, page);
 		if (!m)
@@ -135,7 +130,7 @@ void rp_written_mapped(struct replay *r, struct rp_task *t, const struct trace_e
 	const struct rp_set *s = r->debug->sets[r->debug->now];
 
 	for (unsigned i = 0; i < s->n && t->mm->int3_gen; i++) {
-		if (is_int3(&s->b[i], t->rec_pid) && s->b[i].addr - e->addr < e->len)
+		if (rp_is_int3(&s->b[i], t->rec_pid) && s->b[i].addr - e->addr < e->len)
 			rp_int3_out_mm(t->mm, t->real);
 	}
 }

@@ -42,14 +42,6 @@ int main(void)
 }
 XX
 cat >go.py <<'XX'
-import gdb, os, time
-slowest = 0
-def ex(cmd):
-    global slowest
-    start = time.time()
-    out = gdb.execute(cmd, to_string=True)
-    slowest = max(slowest, time.time() - start)
-    return out
 def here():
     return tuple(int(gdb.parse_and_eval(what)) for what in ('h', 'i', 'k', '$pc', '$rsp', 'slot[0]', 'slot[32]')) + (gdb.selected_thread().num,)
 ex('break turn if i == 25000500')
@@ -77,7 +69,7 @@ gcc -g -O1 -pthread -o t t.c || skip 'no compiler for x86-64'
 printf 'back 6\nfast\n' >expected
 # With interrupts that come much more often, too: the first breakpoint is where threads are switched, and counted places are beside it.
 for tick in '' 150; do
-	HINDSIGHT_TICK_US=$tick timeout 90 "$REPLAY" --batch -x go.py "$TMP/t" >gdb.out 2>debug.out </dev/null || fail "replay: exit $?: $(tail -3 gdb.out)"
+	HINDSIGHT_TICK_US=$tick timeout 90 "$REPLAY" --batch -x "$ROOT/tests/timed.py" -x go.py "$TMP/t" >gdb.out 2>debug.out </dev/null || fail "replay: exit $?: $(tail -3 gdb.out)"
 	grep -E '^(back|WRONG|slow|fast)' gdb.out >said
 	cmp said expected || fail "$(diff said expected | head -8)"
 done

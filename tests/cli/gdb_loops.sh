@@ -47,14 +47,6 @@ int main(void)
 }
 XX
 cat >go.py <<'XX'
-import gdb, os, time
-slowest = 0
-def ex(cmd):
-    global slowest
-    start = time.time()
-    out = gdb.execute(cmd, to_string=True)
-    slowest = max(slowest, time.time() - start)
-    return out
 def here():
     return tuple(int(gdb.parse_and_eval(what)) for what in ('h', '$pc', '$rsp', '$rax', '$rdx')) + (gdb.selected_thread().num,)
 switches = [int(n) for n in os.environ['SWITCHES'].split()]
@@ -80,6 +72,6 @@ for o in 0 2; do
 	gcc -g -O$o -pthread -o t t.c || skip 'no compiler'
 	"$REC" -o "$TMP/trace$o" ./t >/dev/null || fail 'rec failed'
 	SWITCHES=$("$HINDSIGHT" dump "$TMP/trace$o" | awk '$4 == "switch" && /at=state/ { print $1 }' | tr '\n' ' ') LINE=$(grep -n LOOP t.c | cut -d: -f1) \
-		timeout 60 "$REPLAY" --batch -x go.py "$TMP/trace$o" >"$TMP/out" 2>&1 </dev/null || fail "-O$o: exit $?: $(tail -3 "$TMP/out" | tr '\n' '|')"
+		timeout 60 "$REPLAY" --batch -x "$ROOT/tests/timed.py" -x go.py "$TMP/trace$o" >"$TMP/out" 2>&1 </dev/null || fail "-O$o: exit $?: $(tail -3 "$TMP/out" | tr '\n' '|')"
 	grep -q '^@ \[True, True, True\] .*fine' "$TMP/out" || fail "-O$o: $(tail -3 "$TMP/out" | tr '\n' '|')"
 done

@@ -8,41 +8,33 @@ enum { LARGE = 160 << 20 };
 
 static uint64_t probe(const ucontext_t *u) { (void)u; return counter + (large ? *large : 0); }
 
+/* Turns of a loop that counts in memory; before, more: instructions in front of it, and in it. */
+#define TURNS(before, more, word) \
+	__asm__ volatile(before "1:\tincq %0\n\t" \
+			 "xor %%eax, %%eax\n\t" \
+			 "xor %%edx, %%edx\n\t" \
+			 "testb $1, %0\n\t" \
+			 "setne %%al\n\t" \
+			 "testb $2, %0\n\t" \
+			 "setne %%dl\n\t" \
+			 more \
+			 "nopl 0(%%rax)\n\t" \
+			 "nopl 0(%%rax)\n\t" \
+			 "testw $1023, %0\n\t" \
+			 "jne 1b" \
+			 : "+m"(word) : "D"(&(word)) : "rax", "rdx", "rsi", "cc", "memory")
+
 static void bits(void)
 {
 	while (hits < wanted)
-		__asm__ volatile("1:\tincq %0\n\t"
-				 "xor %%eax, %%eax\n\t"
-				 "xor %%edx, %%edx\n\t"
-				 "testb $1, %0\n\t"
-				 "setne %%al\n\t"
-				 "testb $2, %0\n\t"
-				 "setne %%dl\n\t"
-				 "shl $32, %%rdx\n\t"	/* the upper half only */
-				 "nopl 0(%%rax)\n\t"
-				 "nopl 0(%%rax)\n\t"
-				 "testw $1023, %0\n\t"
-				 "jne 1b"
-				 : "+m"(counter) : : "rax", "rdx", "cc", "memory");
+		TURNS("", "shl $32, %%rdx\n\t", counter);	/* the upper half only */
 }
 
-/* Memory is too much to be looked at as a whole, so that it is what registers point to that tells: also the loop's own code. */
+/* Memory is too much to be looked at as a whole, so that it is what registers point to that tells: the loop's own code, then the counter. */
 static void pointed(void)
 {
 	while (hits < wanted)
-		__asm__ volatile("lea 1f(%%rip), %%rcx\n\t"
-				 "1:\tincq %0\n\t"
-				 "xor %%eax, %%eax\n\t"
-				 "xor %%edx, %%edx\n\t"
-				 "testb $1, %0\n\t"
-				 "setne %%al\n\t"
-				 "testb $2, %0\n\t"
-				 "setne %%dl\n\t"
-				 "nopl 0(%%rax)\n\t"
-				 "nopl 0(%%rax)\n\t"
-				 "testw $1023, %0\n\t"
-				 "jne 1b"
-				 : "+m"(*large) : : "rax", "rcx", "rdx", "cc", "memory");
+		TURNS("lea 1f(%%rip), %%rsi\n\t", "", *large);
 }
 
 int main(void)
