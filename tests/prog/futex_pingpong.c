@@ -41,6 +41,7 @@ static void *waiter(void *arg)
 int main(void)
 {
 	struct timespec soon = { 0, 2000000 };
+	int moved = 0;
 	pthread_t t, w[4];
 	pid_t pid;
 
@@ -69,11 +70,18 @@ int main(void)
 	/* Move sleepers to another word, then wake them there. */
 	for (int i = 0; i < 4; i++)
 		CHECK_EQ(pthread_create(&w[i], NULL, waiter, NULL), 0);
-	for (int moved = 0; moved < 4;)
+	while (moved < 4)
 		moved += (int)futex(&gate, FUTEX_CMP_REQUEUE | FUTEX_PRIVATE_FLAG, 0, (void *)4L, &gate2, 0);
 	CHECK_EQ(woken, 0);
 	__atomic_store_n(&gate, 1, __ATOMIC_SEQ_CST);
-	CHECK_EQ(futex(&gate2, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, INT_MAX, NULL, NULL, 0), 4);
+	/*
+	 * One that the kernel has woken for nothing meanwhile (a late wake-up from a lock of its own: seen once on a loaded machine, without a
+	 * recorder) waits at the first word again, or does not wait any more.
+	 */
+	moved = (int)futex(&gate2, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, INT_MAX, NULL, NULL, 0);
+	CHECK(moved >= 1 && moved <= 4);
+	moved += (int)futex(&gate, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, INT_MAX, NULL, NULL, 0);
+	CHECK(moved <= 4);
 	for (int i = 0; i < 4; i++)
 		pthread_join(w[i], NULL);
 	CHECK_EQ(woken, 4);
