@@ -79,16 +79,19 @@ bool points_threads(struct server *s, const char *text)
 unsigned points_condition(struct server *s, const struct replay_break *b)
 {
 	uint64_t fs_base[sizeof(s->only->tid) / sizeof(s->only->tid[0]) + 1] = { 0 };	/* the first thread has none until its loader sets it */
-	const struct only locked = { .n = 1, .tid = { s->tid_locked } }, *o = s->only;
+	const struct only locked = { .n = 1, .tid = { s->tid_locked } }, *o;
 	unsigned n = 1;
 
 	if (s->tid_locked) {
 		o = &locked;
 	} else {
-		while (o < s->only + s->only_n && o->addr != b->addr)
-			o++;
+		unsigned i = 0;
+
+		while (i < s->only_n && s->only[i].addr != b->addr)
+			i++;
+		o = i < s->only_n ? &s->only[i] : NULL;
 	}
-	if (b->kind != REPLAY_BREAK || o == s->only + s->only_n)
+	if (b->kind != REPLAY_BREAK || !o)
 		return b->cond;
 	for (unsigned i = 0; i < o->n; i++) {
 		struct regs regs;
