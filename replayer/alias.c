@@ -463,7 +463,11 @@ static uint64_t place_of(const struct stub *s, uint64_t rip)
 		if (in->target && rip == in->target)
 			return in->to;
 	}
-	return 0;
+	for (unsigned i = 0; s->run.n && i <= s->run.n; i++) {
+		if (rip == s->from + s->run.at[i] || (i < s->run.n && s->run.orig[i] && rip == s->from + s->run.orig[i]))
+			return s->site.addr + s->run.where[i];
+	}
+	return s->run.n && rip == s->from ? s->site.addr : 0;
 }
 
 void rp_alias_leave(struct rp_task *t)
@@ -564,6 +568,14 @@ static bool may_run_elsewhere(struct replay *r, struct rp_task *t)
 		!rp_alias_area(t->mm, rip) && !patches_stub(&t->mm->patches, rip) && !patches_at(&t->mm->patches, rip);
 }
 
+static void note_registers(struct stub *s, const struct regs *g)
+{
+	const uint64_t reg[16] = { g->rax, g->rcx, g->rdx, g->rbx, g->rsp, g->rbp, g->rsi, g->rdi,
+				   g->r8, g->r9, g->r10, g->r11, g->r12, g->r13, g->r14, g->r15 };
+
+	memcpy(s->reg, reg, sizeof(reg));
+}
+
 static struct err *fault(struct replay *r, struct rp_task *t, bool *ret)
 {
 	struct rp_mm *mm = t->mm;
@@ -604,6 +616,7 @@ static struct err *fault(struct replay *r, struct rp_task *t, bool *ret)
 		TRY(stub_make(t, t->regs.rip, &s));
 	if (!s || !s->insn[0].stub)
 		return NULL;
+	note_registers(s, &t->regs);
 	if (!s->tried && (++s->faults >= PATCH_AFTER || alias_was_hot(place)))
 		TRY(alias_want(r, t, s, place));
 	t->regs.rip = s->insn[0].stub;

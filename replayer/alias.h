@@ -4,6 +4,7 @@
 #ifndef REPLAYER_ALIAS_H
 #define REPLAYER_ALIAS_H
 
+#include "replayer/alias_run.h"
 #include "replayer/alias_stub.h"
 #include "replayer/internal.h"
 #include "tracee/site.h"
@@ -21,6 +22,9 @@ struct stub {
 	/* what we put in the site's bytes, and where: a jump, or (in_place) only another displacement, and there is no code */
 	uint8_t bytes[SITE_JUMP], patch_at, patch_len;
 	bool in_place, load;		/* (load: and nothing is stored) */
+	bool spared;			/* ALONE: it has been in a run, and faults again */
+	uint64_t reg[16];		/* ALONE: when it last faulted */
+	struct run_places run;		/* JUMP, RESTS: what it is moved with; n 0: nothing */
 	uint16_t loads, loads_n;	/* JUMP, RESTS: instructions near it that have another displacement while it is in; the first stub, and how many */
 };
 
@@ -59,7 +63,19 @@ struct err *alias_want(struct replay *r, struct rp_task *t, struct stub *s, uint
 /* One that rests is put in again, if it can be, with its loads. */
 void alias_wake(struct replay *r, struct rp_task *t, struct stub *s);
 
+bool alias_in_the_way(struct replay *r, struct rp_task *t, uint64_t start, uint64_t end);
+
+/* alias_window.c */
+/* Solid code around addr; false: it cannot be told where instructions begin.  Task stopped, with the program's bytes. */
+bool alias_window(struct replay *r, struct rp_task *t, uint64_t addr, struct run_code *ret);
+
 /* alias_load.c */
+/*
+ * Where in code[0..len), len <= ALIAS_BEFORE, instructions surely begin: of a reading from its beginning, where others, begun a few bytes later, all have
+ * met it; len: nowhere.  An instruction begins behind it.
+ */
+enum { ALIAS_BEFORE = 400 };
+unsigned alias_in_step(const uint8_t *code, unsigned len, uint64_t start);
 /* What loads from doubled pages near addr does so by the other mapping, too, as the stores of `s' there: see alias_load.c. */
 void alias_loads(struct replay *r, struct rp_task *t, struct stub *s, uint64_t addr);
 

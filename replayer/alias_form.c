@@ -250,8 +250,7 @@ uint64_t alias_named(const struct store *s, const uint8_t *b, uint64_t end)
 	return end + (uint64_t)(int64_t)rel;
 }
 
-/* The doubled page that has any of these bytes; *to: where they are in the other mapping.  pages_n: none, and *to is addr. */
-static unsigned page_of(const struct alias_view *v, uint64_t addr, unsigned size, uint64_t *to)
+unsigned alias_page_of(const struct alias_view *v, uint64_t addr, unsigned size, uint64_t *to)
 {
 	unsigned i = 0;
 
@@ -274,7 +273,7 @@ bool alias_fixed_place(const struct alias_view *v, const struct store *s, const 
 	if (!s->disp_at)
 		return false;
 	addr = alias_named(s, b, end);
-	page = page_of(v, addr, s->size, to);
+	page = alias_page_of(v, addr, s->size, to);
 	for (unsigned i = 0; i < v->ranges_n; i++) {
 		if (addr < v->range[i].end && addr + s->size > v->range[i].start)
 			return false;
@@ -348,7 +347,7 @@ bool alias_fixed_load(const struct alias_view *v, const cs_insn *insn, unsigned 
 		if (v->range[i].always && addr < v->range[i].end && addr + s.size > v->range[i].start)
 			return false;	/* a debug register would not see it */
 	}
-	page = page_of(v, addr, s.size, &to);
+	page = alias_page_of(v, addr, s.size, &to);
 	if (page == v->pages_n || !is_whole(v->page[page], addr, s.size))
 		return false;
 	*disp_at = s.disp_at;

@@ -33,6 +33,8 @@ bool alias_has_other_place(const struct store *s);
 uint64_t alias_named(const struct store *s, const uint8_t *b, uint64_t end);
 /* Where an operand of a fixed address is in the other mapping (*to; marked, as if it were at once); its own address when that is on no doubled page. */
 bool alias_fixed_place(const struct alias_view *v, const struct store *s, const uint8_t *b, uint64_t end, uint64_t *to);
+/* The doubled page that has any of these bytes; *to: where they are in the other mapping.  pages_n: none, and *to is addr. */
+unsigned alias_page_of(const struct alias_view *v, uint64_t addr, unsigned size, uint64_t *to);
 /* Is it reached from behind an instruction by what is relative to that? */
 bool alias_is_near(uint64_t end, uint64_t to);
 

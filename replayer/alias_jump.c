@@ -1,6 +1,7 @@
 /*
  * alias_jump.c - jumps to the stubs of alias.c: stores that happen all the time go on without even a fault.
  */
+#include <limits.h>
 #include <string.h>
 
 #include "replayer/alias.h"
@@ -103,7 +104,7 @@ static bool near_point(const struct replay *r, uint64_t start, uint64_t end)
 	return ev->place == TRACE_AT_STATE && start < ev->regs.rip + NEAR && end + NEAR > ev->regs.rip;
 }
 
-static bool in_the_way(struct replay *r, struct rp_task *t, uint64_t start, uint64_t end)
+bool alias_in_the_way(struct replay *r, struct rp_task *t, uint64_t start, uint64_t end)
 {
 	const struct rp_set *s = r->debug->sets[r->debug->now];
 
@@ -222,7 +223,7 @@ static bool look_for_site(struct replay *r, struct rp_task *t, const struct alia
 
 	forward = displace_decode_any(t->real, in->addr, SITE_JUMP, start, end, d);
 	*none = !forward;
-	forward = forward && !in_the_way(r, t, in->addr, in->addr + d->site.len);
+	forward = forward && !alias_in_the_way(r, t, in->addr, in->addr + d->site.len);
 	if (forward && !others_there(a, in->addr, in->addr + d->site.len, false))
 		return true;
 	first = *d;
@@ -235,7 +236,7 @@ static bool look_for_site(struct replay *r, struct rp_task *t, const struct alia
 		if (d->site.len != len || from_padding(d))
 			continue;
 		*none = false;
-		if (in_the_way(r, t, at, at + len) || !covers(a, at, at + len))
+		if (alias_in_the_way(r, t, at, at + len) || !covers(a, at, at + len))
 			continue;
 		return true;
 	}
@@ -291,7 +292,7 @@ static bool find_site(struct replay *r, struct rp_task *t, const struct alias_in
 		return false;
 	if (k) {
 		*d = k->d;
-		if (!in_the_way(r, t, d->site.addr, d->site.addr + d->site.len) && !others_there(t->mm->alias, d->site.addr, d->site.addr + d->site.len, false))
+		if (!alias_in_the_way(r, t, d->site.addr, d->site.addr + d->site.len) && !others_there(t->mm->alias, d->site.addr, d->site.addr + d->site.len, false))
 			return true;
 	}
 	found = look_for_site(r, t, in, d, &none);
@@ -300,35 +301,97 @@ static bool find_site(struct replay *r, struct rp_task *t, const struct alias_in
 	return found;
 }
 
+/* A run that the instruction is in, and a site at its beginning: the best that there is. */
+static bool find_run(struct replay *r, struct rp_task *t, const struct stub *of, struct alias_run *run, struct displaced *d)
+{
+	enum { TRIES = 4 };
+	static struct run_code code;
+	const struct alias_view *v = &t->mm->alias->view;
+	unsigned below = UINT_MAX;
+
+	if (!v->marks || v->loads || r->probes || !alias_window(r, t, of->insn[0].addr, &code))
+		return false;
+	for (unsigned i = 0; i < TRIES; i++) {
+		uint64_t start, end;
+
+		run->score = 0;
+		for (unsigned k = code.first; k <= code.at; k++) {
+			struct alias_run one;
+
+			alias_run_weigh(&code, k, v, of->reg, &one);
+			if (one.score >= run->score && one.score < below)
+				*run = one;
+		}
+		if (!run->score)
+			return false;
+		below = run->score;
+		start = run->insn[0].addr;
+		end = start + SITE_JUMP;
+		if (displace_decode_any(t->real, start, SITE_JUMP, t->mm->solid_start, t->mm->solid_end, d) && !alias_in_the_way(r, t, start, end) &&
+		    !others_there(t->mm->alias, start, start + d->site.len, false))
+			return true;
+	}
+	return false;
+}
+
+/* The site's instructions, each by itself. */
+static bool put_each(struct rp_task *t, struct alias_code *c, const struct displaced *d, struct stub *s)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		if (!alias_put(c, &t->mm->alias->view, t->real, d->site.addr + d->site.insn[i].at, &s->insn[i]) || s->insn[i].len != d->site.insn[i].len)
+			return false;
+	}
+	return alias_put_jump(c, d->site.addr + d->site.len);
+}
+
 static struct err *write_stub(struct replay *r, struct rp_task *t, struct stub *of, struct stub *s, bool *good)
 {
 	static struct alias_code c;
+	const struct alias_view *v = &t->mm->alias->view;
+	struct alias_run run;
 	struct displaced d;
 	unsigned area;
+	bool runs = find_run(r, t, of, &run, &d);
 
 	*good = false;
-	if (!find_site(r, t, &of->insn[0], &d))
+	if (!runs && !find_site(r, t, &of->insn[0], &d))
 		return NULL;
 	push_aside(t, d.site.addr, d.site.addr + d.site.len);	/* none, most often */
 	*s = (struct stub){ .site = d.site, .n = d.site.n, .solid_start = t->mm->solid_start, .solid_end = t->mm->solid_end, .patch_len = SITE_JUMP };
 	TRY(alias_begin_code(t, d.site.addr, &c, &area));
 	if (!c.at)
 		return NULL;
-	for (unsigned i = 0; i < s->n; i++) {
-		if (!alias_put(&c, &t->mm->alias->view, t->real, d.site.addr + d.site.insn[i].at, &s->insn[i]) || s->insn[i].len != d.site.insn[i].len)
-			return NULL;
-	}
-	*good = alias_put_jump(&c, d.site.addr + d.site.len) && site_jump(d.site.addr, c.at, s->bytes);
+	if (runs && !alias_run_put(&c, v, t->real, &run, &s->run))
+		c.len = s->run.n = 0;
+	*good = put_each(t, &c, &d, s) && site_jump(d.site.addr, c.at, s->bytes);
 	return *good ? alias_write_code(t, area, &c, s) : NULL;
 }
 
-static struct err *jump_in(struct replay *r, struct rp_task *t, struct stub *of)
+/* Does a run have it, which would be there when it comes to the run's beginning? */
+static bool in_run(const struct rp_alias *a, uint64_t addr)
+{
+	for (unsigned i = 0; i < a->jumps; i++) {
+		const struct stub *s = &a->stub[a->jump[i]];
+
+		if (addr >= s->site.addr && addr < s->site.addr + s->run.where[s->run.n])
+			return true;
+	}
+	return false;
+}
+
+/* *ret, if it is: the new one. */
+static struct err *jump_in(struct replay *r, struct rp_task *t, struct stub *of, struct stub **ret)
 {
 	struct rp_alias *a = t->mm->alias;
 	struct stub *s = &a->stub[a->stubs_n];
 	uint8_t now[SITE_MAX];
 	bool good = false;
 
+	if (!of->spared && in_run(a, of->insn[0].addr)) {
+		of->spared = true;
+		of->faults = 0;
+		return NULL;
+	}
 	of->tried = true;
 	if (tracee_read_some(t->real, of->insn[0].addr, now, of->site.len) != of->site.len || memcmp(now, of->site.bytes, of->site.len))
 		return NULL;	/* it has waited; gate.c's copies are others since, or the program's code is */
@@ -340,6 +403,7 @@ static struct err *jump_in(struct replay *r, struct rp_task *t, struct stub *of)
 	s->kind = STUB_JUMP;
 	a->jump[a->jumps++] = (uint16_t)a->stubs_n++;
 	alias_index(a, s);
+	*ret = s;
 	return NULL;
 }
 
@@ -360,7 +424,7 @@ struct stub *alias_displace(struct replay *r, struct rp_task *t, const struct si
 
 	if (a->stubs_n == a->stubs_max || a->jumps == ALIAS_JUMPS || r->probes || others_there(a, addr, end, true))
 		return NULL;
-	if (!rp_gate_moved(t->mm, addr) && (!rp_gate_solid(t, addr) || in_the_way(r, t, addr, end)))
+	if (!rp_gate_moved(t->mm, addr) && (!rp_gate_solid(t, addr) || alias_in_the_way(r, t, addr, end)))
 		return NULL;
 	*s = (struct stub){ .kind = STUB_JUMP, .site = *site, .n = 1, .insn[0] = { .addr = addr, .len = site->len, .stores = true },
 			    .solid_start = t->mm->solid_start, .solid_end = t->mm->solid_end,
@@ -402,6 +466,7 @@ struct err *alias_want(struct replay *r, struct rp_task *t, struct stub *s, uint
 	struct bare bare = { .n = 0 };
 	bool fixed = in_place(r, t, s);
 	struct err *err = NULL;
+	struct stub *new[TOGETHER] = { NULL };
 	unsigned of[TOGETHER];
 
 	note_hot(place, fixed);
@@ -422,18 +487,14 @@ struct err *alias_want(struct replay *r, struct rp_task *t, struct stub *s, uint
 		struct stub *one = &a->stub[of[i]];
 
 		if (!one->tried && one->kind == STUB_ALONE)
-			err = jump_in(r, t, one);
+			err = jump_in(r, t, one, &new[i]);
 		one->wants = false;
 		a->wanting--;
 	}
 	make_bare(t, &bare, true);		/* with the new ones */
 	for (unsigned i = 0; i < bare.n && !err; i++) {
-		uint64_t addr = a->stub[of[i]].insn[0].addr;
-		unsigned which;
-		struct stub *new = alias_find(a, addr, STUB_JUMP, &which);
-
-		if (new)
-			alias_loads(r, t, new, addr);
+		if (new[i])
+			alias_loads(r, t, new[i], a->stub[of[i]].insn[0].addr);
 	}
 	return err;
 }
@@ -441,11 +502,12 @@ struct err *alias_want(struct replay *r, struct rp_task *t, struct stub *s, uint
 /* What was there before, if it can be again. */
 static bool wake(struct replay *r, struct rp_task *t, struct stub *s)
 {
-	uint64_t start = s->site.addr, end = start + s->site.len;
+	uint64_t start = s->site.addr, end = start + s->site.len, run_end = start + s->run.where[s->run.n];
 	uint8_t bytes[SITE_MAX];
 	struct err *err;
 
-	if (s->kind != STUB_RESTS || t->mm->alias->jumps == ALIAS_JUMPS || (rp_gate_area(t->mm, start) && !rp_gate_moved(t->mm, start)) || r->probes || in_the_way(r, t, start, end) || others_there(t->mm->alias, start, end, true) ||
+	if (s->kind != STUB_RESTS || t->mm->alias->jumps == ALIAS_JUMPS || (rp_gate_area(t->mm, start) && !rp_gate_moved(t->mm, start)) || r->probes || alias_in_the_way(r, t, start, run_end > end ? run_end : end) ||
+	    others_there(t->mm->alias, start, end, true) ||
 	    tracee_read_some(t->real, start, bytes, s->site.len) != s->site.len || memcmp(bytes, s->site.bytes, s->site.len))
 		return false;
 	err = alias_patch(t->real, s, true);

@@ -12,10 +12,11 @@
 #include <capstone/capstone.h>
 #include <string.h>
 
+#include "base/bug.h"
 #include "base/decode.h"
 #include "replayer/alias.h"
 
-enum { LOOKS = 200, QUEUE = 24, LOADS = 32, BEFORE = 400, RUNS = 16 };
+enum { LOOKS = 200, QUEUE = 24, LOADS = 32, RUNS = 16 };
 
 /* Addresses of instructions, still to be looked at. */
 struct queue { uint64_t at[QUEUE]; unsigned n, next; };
@@ -74,22 +75,34 @@ static unsigned length(csh cs, const uint8_t *code, size_t room, uint64_t addr, 
 	return cs_disasm_iter(cs, &code, &room, &addr, insn) ? insn->size : 0;
 }
 
-/* What is before addr, code[0..len): a reading from its beginning, from where on others, begun a few bytes later, all have met it. */
-static void look_before(struct replay *r, struct rp_task *t, struct stub *s, csh cs, cs_insn *insn, const uint8_t *code, unsigned len, uint64_t start)
+unsigned alias_in_step(const uint8_t *code, unsigned len, uint64_t start)
 {
-	bool begins[BEFORE + 1] = { false };
-	unsigned at, met = 0, n;
+	csh cs = decoder();
+	cs_insn *insn = cs ? cs_malloc(cs) : NULL;
+	bool begins[ALIAS_BEFORE + 1] = { false };
+	unsigned at = 0, met = 0, n;
 
-	for (at = 0; at < len && (n = length(cs, code + at, len - at, start + at, insn)); at += n)
+	BUG_ON(len > ALIAS_BEFORE, "so much code is not read at once: %u", len);
+	for (; insn && at < len && (n = length(cs, code + at, len - at, start + at, insn)); at += n)
 		begins[at] = true;
 	if (at != len)
-		return;
-	for (unsigned run = 1; run < RUNS && run < len; run++) {
+		met = len;
+	for (unsigned run = 1; run < RUNS && run < len && met < len; run++) {
 		for (at = run; at < len && !begins[at] && (n = length(cs, code + at, len - at, start + at, insn)); at += n)
 			;
 		met = at > met ? at : met;
 	}
-	for (at = met; at < len && (n = length(cs, code + at, len - at, start + at, insn)); at += n) {
+	if (insn)
+		cs_free(insn, 1);
+	return met;
+}
+
+/* What is before addr, code[0..len). */
+static void look_before(struct replay *r, struct rp_task *t, struct stub *s, csh cs, cs_insn *insn, const uint8_t *code, unsigned len, uint64_t start)
+{
+	unsigned n;
+
+	for (unsigned at = alias_in_step(code, len, start); at < len && (n = length(cs, code + at, len - at, start + at, insn)); at += n) {
 		if (!was_seen(t->mm->alias, start + at))
 			displace(r, t, s, insn);
 	}
@@ -101,7 +114,7 @@ void alias_loads(struct replay *r, struct rp_task *t, struct stub *s, uint64_t a
 	struct queue q = { { addr }, 1, 0 };
 	csh cs = decoder();
 	cs_insn *insn = cs && !a->view.loads && !s->loads_n ? cs_malloc(cs) : NULL;
-	uint8_t before[BEFORE];
+	uint8_t before[ALIAS_BEFORE];
 	uint64_t start;
 
 	if (!insn)
@@ -123,7 +136,7 @@ void alias_loads(struct replay *r, struct rp_task *t, struct stub *s, uint64_t a
 	}
 	start = 0;
 	if (rp_gate_solid(t, addr))
-		start = t->mm->solid_start + BEFORE < addr ? addr - BEFORE : t->mm->solid_start;
+		start = t->mm->solid_start + ALIAS_BEFORE < addr ? addr - ALIAS_BEFORE : t->mm->solid_start;
 	if (start && start <= addr && tracee_read_some(t->real, start, before, addr - start) == addr - start) {
 		rp_alias_hide(t->mm, start, before, addr - start);
 		look_before(r, t, s, cs, insn, before, (unsigned)(addr - start), start);

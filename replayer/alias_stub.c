@@ -22,45 +22,10 @@
 
 #include "base/bug.h"
 #include "base/decode.h"
+#include "replayer/alias_emit.h"
 #include "replayer/alias_form.h"
 #include "replayer/displace.h"
 #include "tracee/pun.h"
-
-enum { FIX_MAX = 2 * ALIAS_RANGES + 8, ROOM = 3000 };
-
-static void put(struct alias_code *c, const void *bytes, unsigned n)
-{
-	BUG_ON(c->len + n > ALIAS_CODE, "a stub of more than %u bytes", c->len);
-	memcpy(c->bytes + c->len, bytes, n);
-	c->len += n;
-}
-#define PUT(c, ...) put(c, (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
-
-static void put32(struct alias_code *c, uint32_t v)
-{
-	put(c, &v, 4);
-}
-
-static uint64_t here(const struct alias_code *c)
-{
-	return c->at + c->len;
-}
-
-/* op reg, [rip + addr], 64 bits; reg below 8 */
-static void put_word(struct alias_code *c, uint8_t op, unsigned reg, uint64_t addr)
-{
-	PUT(c, 0x48, op, (uint8_t)(0x05 | reg << 3));
-	put32(c, (uint32_t)(addr - (here(c) + 4)));
-}
-
-bool alias_put_jump(struct alias_code *c, uint64_t to)
-{
-	uint8_t jump[SITE_JUMP];
-	bool near = site_jump(here(c), to, jump);
-
-	put(c, jump, sizeof(jump));
-	return near;
-}
 
 /* ---- its code ------------------------------------------------------------------------------------------- */
 
@@ -73,12 +38,12 @@ static void put_with_operand(struct alias_code *c, uint8_t op, unsigned reg, con
 		rex |= b[s->rex] & 3;
 	if (s->vex3)
 		rex |= (uint8_t)((b[s->rex + 1] & 0x60) >> 5 ^ 3);
-	PUT(c, rex, op, (uint8_t)((b[s->modrm] & 0xc7) | reg << 3));
+	EMIT(c, rex, op, (uint8_t)((b[s->modrm] & 0xc7) | reg << 3));
 	if (!s->disp_at) {
-		put(c, b + s->modrm + 1, s->tail - s->modrm - 1);
+		emit(c, b + s->modrm + 1, s->tail - s->modrm - 1);
 		return;
 	}
-	put32(c, (uint32_t)(alias_named(s, b, end) - (here(c) + 4)));
+	emit32(c, (uint32_t)(alias_named(s, b, end) - (emit_at(c) + 4)));
 }
 
 /* lea S, [where it stores, or what it loads] */
@@ -87,11 +52,11 @@ static void put_address(struct alias_code *c, const struct store *s, const uint8
 	if (s->kind == STORE_OPERAND || s->kind == LOAD_JUMP)
 		put_with_operand(c, 0x8d, s->scratch, s, b, end);
 	else if (s->kind == LOAD_LEAVE)
-		PUT(c, 0x48, 0x8d, (uint8_t)(0x45 | s->scratch << 3), 0);	/* [rbp] */
+		EMIT(c, 0x48, 0x8d, (uint8_t)(0x45 | s->scratch << 3), 0);	/* [rbp] */
 	else if (s->kind == LOAD_POP || s->kind == LOAD_RET)
-		PUT(c, 0x48, 0x8d, (uint8_t)(0x04 | s->scratch << 3), 0x24);	/* [rsp] */
+		EMIT(c, 0x48, 0x8d, (uint8_t)(0x04 | s->scratch << 3), 0x24);	/* [rsp] */
 	else
-		PUT(c, 0x48, 0x8d, (uint8_t)(0x44 | s->scratch << 3), 0x24, 0xf8);	/* [rsp - 8] */
+		EMIT(c, 0x48, 0x8d, (uint8_t)(0x44 | s->scratch << 3), 0x24, 0xf8);	/* [rsp - 8] */
 }
 
 /* What is pushed, or called, to its word. */
@@ -100,24 +65,24 @@ static void put_fetch(struct alias_code *c, const struct alias_view *v, const st
 	uint64_t word = c->data + ALIAS_SAVE_AT + 24, save = c->data + ALIAS_SAVE_AT + 16, to;
 
 	if (s->reg < 16) {
-		PUT(c, (uint8_t)(0x48 | (s->reg >> 3) << 2), 0x89, (uint8_t)(0x05 | (s->reg & 7) << 3));
-		put32(c, (uint32_t)(word - (here(c) + 4)));
+		EMIT(c, (uint8_t)(0x48 | (s->reg >> 3) << 2), 0x89, (uint8_t)(0x05 | (s->reg & 7) << 3));
+		emit32(c, (uint32_t)(word - (emit_at(c) + 4)));
 		return;
 	}
-	put_word(c, 0x89, s->second, save);
-	ret->early = here(c);
-	if (v->loads && alias_fixed_place(v, s, b, end, &to) && alias_is_near(here(c) + 7, to))
-		put_word(c, 0x8b, s->second, to);
+	emit_word(c, 0x89, s->second, save);
+	ret->early = emit_at(c);
+	if (v->loads && alias_fixed_place(v, s, b, end, &to) && alias_is_near(emit_at(c) + 7, to))
+		emit_word(c, 0x8b, s->second, to);
 	else
 		put_with_operand(c, 0x8b, s->second, s, b, end);
-	put_word(c, 0x89, s->second, word);
-	put_word(c, 0x8b, s->second, save);
+	emit_word(c, 0x89, s->second, word);
+	emit_word(c, 0x8b, s->second, save);
 }
 
 static void put_jump_fetched(struct alias_code *c)
 {
-	PUT(c, 0xff, 0x25);
-	put32(c, (uint32_t)(c->data + ALIAS_SAVE_AT + 24 - (here(c) + 4)));
+	EMIT(c, 0xff, 0x25);
+	emit32(c, (uint32_t)(c->data + ALIAS_SAVE_AT + 24 - (emit_at(c) + 4)));
 }
 
 /* The instruction, or one of the same form with this opcode and reg field, with [S] for its operand. */
@@ -132,86 +97,55 @@ static void put_with_s(struct alias_code *c, const struct store *s, const uint8_
 		other[s->rex + 1] |= 0x60;
 	other[s->modrm - 1] = op;
 	other[s->modrm] = (uint8_t)(reg << 3 | s->scratch);
-	put(c, other, s->modrm + 1);
-	put(c, b + s->tail, len - s->tail);
+	emit(c, other, s->modrm + 1);
+	emit(c, b + s->tail, len - s->tail);
 }
 
 /* The instruction with [S] instead. */
 static void put_other(struct alias_code *c, const struct store *s, const uint8_t *b, unsigned len, uint64_t ret)
 {
 	if (s->kind == STORE_CALL || s->kind == STORE_CALL_TO) {		/* mov dword [S], low; mov dword [S + 4], high */
-		PUT(c, 0xc7, (uint8_t)s->scratch);
-		put32(c, (uint32_t)ret);
-		PUT(c, 0xc7, (uint8_t)(0x40 | s->scratch), 4);
-		put32(c, (uint32_t)(ret >> 32));
+		EMIT(c, 0xc7, (uint8_t)s->scratch);
+		emit32(c, (uint32_t)ret);
+		EMIT(c, 0xc7, (uint8_t)(0x40 | s->scratch), 4);
+		emit32(c, (uint32_t)(ret >> 32));
 		return;
 	}
 	if (s->kind == STORE_PUSH_MEMORY) {
-		put_word(c, 0x89, s->second, c->data + ALIAS_SAVE_AT + 16);
-		put_word(c, 0x8b, s->second, c->data + ALIAS_SAVE_AT + 24);
-		PUT(c, 0x48, 0x89, (uint8_t)(s->second << 3 | s->scratch));
-		put_word(c, 0x8b, s->second, c->data + ALIAS_SAVE_AT + 16);
+		emit_word(c, 0x89, s->second, c->data + ALIAS_SAVE_AT + 16);
+		emit_word(c, 0x8b, s->second, c->data + ALIAS_SAVE_AT + 24);
+		EMIT(c, 0x48, 0x89, (uint8_t)(s->second << 3 | s->scratch));
+		emit_word(c, 0x8b, s->second, c->data + ALIAS_SAVE_AT + 16);
 		return;
 	}
 	if (s->kind == STORE_PUSH && s->reg == 16) {
-		PUT(c, 0x48, 0xc7, (uint8_t)s->scratch);
-		put32(c, (uint32_t)s->imm);
+		EMIT(c, 0x48, 0xc7, (uint8_t)s->scratch);
+		emit32(c, (uint32_t)s->imm);
 		return;
 	}
 	if (s->kind == LOAD_POP) {
-		PUT(c, (uint8_t)(0x48 | (s->reg >> 3) << 2), 0x8b, (uint8_t)((s->reg & 7) << 3 | s->scratch));
+		EMIT(c, (uint8_t)(0x48 | (s->reg >> 3) << 2), 0x8b, (uint8_t)((s->reg & 7) << 3 | s->scratch));
 		return;
 	}
 	if (s->kind >= LOAD_POP) {
-		PUT(c, 0x48, 0x8b, (uint8_t)(s->scratch << 3 | s->scratch));	/* mov S, [S] */
+		EMIT(c, 0x48, 0x8b, (uint8_t)(s->scratch << 3 | s->scratch));	/* mov S, [S] */
 		if (s->kind == LOAD_LEAVE)
-			PUT(c, 0x48, 0x8d, 0x65, 8, 0x48, 0x89, (uint8_t)(0xc5 | s->scratch << 3));	/* lea rsp, [rbp + 8]; mov rbp, S */
+			EMIT(c, 0x48, 0x8d, 0x65, 8, 0x48, 0x89, (uint8_t)(0xc5 | s->scratch << 3));	/* lea rsp, [rbp + 8]; mov rbp, S */
 		else
-			put_word(c, 0x89, s->scratch, c->data + ALIAS_SAVE_AT + 24);
+			emit_word(c, 0x89, s->scratch, c->data + ALIAS_SAVE_AT + 24);
 		return;
 	}
 	if (s->kind == STORE_PUSH) {
-		PUT(c, (uint8_t)(0x48 | (s->reg >> 3) << 2), 0x89, (uint8_t)((s->reg & 7) << 3 | s->scratch));
+		EMIT(c, (uint8_t)(0x48 | (s->reg >> 3) << 2), 0x89, (uint8_t)((s->reg & 7) << 3 | s->scratch));
 		return;
 	}
 	put_with_s(c, s, b, len, b[s->modrm - 1], b[s->modrm] >> 3 & 7);
 }
 
-struct fixes { unsigned n, at[FIX_MAX]; };
-
-/* A jump whose distance, its last four bytes, is filled in later. */
-static void put_later(struct alias_code *c, struct fixes *f, int condition)
-{
-	if (condition >= 0)
-		PUT(c, 0x0f, (uint8_t)(0x80 | condition));
-	else
-		PUT(c, 0xe9);
-	put32(c, 0);
-	BUG_ON(f->n == FIX_MAX, "too many jumps in a stub");
-	f->at[f->n++] = c->len;
-}
-
-static void come_to(struct alias_code *c, struct fixes *f, unsigned where)
-{
-	for (unsigned i = 0; i < f->n; i++) {
-		uint32_t rel = where - f->at[i];
-
-		memcpy(c->bytes + f->at[i] - 4, &rel, 4);
-	}
-	f->n = 0;
-}
-
-static void come_here(struct alias_code *c, struct fixes *f)
-{
-	come_to(c, f, c->len);
-}
-
-enum { IF_BELOW_NOT = 3, IF_NOT_EQUAL = 5, IF_ABOVE = 7, IF_GREATER = 15, ALWAYS = -1 };
-
 static void put_compare(struct alias_code *c, const struct store *s, int32_t value)
 {
-	PUT(c, 0x48, 0x81, (uint8_t)(0xf8 | s->scratch));
-	put32(c, (uint32_t)value);
+	EMIT(c, 0x48, 0x81, (uint8_t)(0xf8 | s->scratch));
+	emit32(c, (uint32_t)value);
 }
 
 /* Jumps to what is seldom needed: no doubled page, watched bytes on the i-th, the instruction as it was (S an offset or an address: it is not used). */
@@ -226,16 +160,16 @@ static bool put_equal(struct alias_code *c, const struct stored *w, struct fixes
 	const struct store *s = w->s;
 
 	if (s->kind == STORE_CALL) {
-		PUT(c, 0x81, (uint8_t)(0x38 | s->scratch));
-		put32(c, (uint32_t)w->after);
-		put_later(c, no, IF_NOT_EQUAL);
-		PUT(c, 0x81, (uint8_t)(0x78 | s->scratch), 4);
-		put32(c, (uint32_t)(w->after >> 32));
+		EMIT(c, 0x81, (uint8_t)(0x38 | s->scratch));
+		emit32(c, (uint32_t)w->after);
+		emit_later(c, no, IF_NOT_EQUAL);
+		EMIT(c, 0x81, (uint8_t)(0x78 | s->scratch), 4);
+		emit32(c, (uint32_t)(w->after >> 32));
 	} else if (s->kind == STORE_PUSH && s->reg == 16) {
-		PUT(c, 0x48, 0x81, (uint8_t)(0x38 | s->scratch));
-		put32(c, (uint32_t)s->imm);
+		EMIT(c, 0x48, 0x81, (uint8_t)(0x38 | s->scratch));
+		emit32(c, (uint32_t)s->imm);
 	} else if (s->kind == STORE_PUSH) {
-		PUT(c, (uint8_t)(0x48 | (s->reg >> 3) << 2), 0x39, (uint8_t)((s->reg & 7) << 3 | s->scratch));
+		EMIT(c, (uint8_t)(0x48 | (s->reg >> 3) << 2), 0x39, (uint8_t)((s->reg & 7) << 3 | s->scratch));
 	} else if (s->kind == STORE_OPERAND && s->moves && (w->b[s->modrm - 1] & 0xfe) == 0x88) {
 		put_with_s(c, s, w->b, w->len, 0x38 | (w->b[s->modrm - 1] & 1), w->b[s->modrm] >> 3 & 7);
 	} else if (s->kind == STORE_OPERAND && s->moves) {
@@ -243,7 +177,7 @@ static bool put_equal(struct alias_code *c, const struct stored *w, struct fixes
 	} else {
 		return false;
 	}
-	put_later(c, no, IF_NOT_EQUAL);
+	emit_later(c, no, IF_NOT_EQUAL);
 	return true;
 }
 
@@ -253,16 +187,16 @@ static void put_same(struct alias_code *c, const struct stored *w, unsigned i, s
 	uint64_t flags = c->data + ALIAS_SAVE_AT + 32;
 	struct fixes no = { 0 };
 
-	put_word(c, 0x03, w->s->scratch, c->data + ALIAS_ALIAS_AT + 8 * i);
-	put_word(c, 0x89, RAX, flags);
-	put_word(c, 0x8b, RAX, c->data + ALIAS_SAVE_AT + 8);
+	emit_word(c, 0x03, w->s->scratch, c->data + ALIAS_ALIAS_AT + 8 * i);
+	emit_word(c, 0x89, RAX, flags);
+	emit_word(c, 0x8b, RAX, c->data + ALIAS_SAVE_AT + 8);
 	if (put_equal(c, w, &no)) {
-		put_word(c, 0x8b, RAX, flags);
-		put_later(c, good, ALWAYS);
+		emit_word(c, 0x8b, RAX, flags);
+		emit_later(c, good, ALWAYS);
 	}
-	come_here(c, &no);
-	put_word(c, 0x8b, RAX, flags);
-	put_later(c, orig, ALWAYS);
+	emit_come_here(c, &no);
+	emit_word(c, 0x8b, RAX, flags);
+	emit_later(c, orig, ALWAYS);
 }
 
 /* S is an offset in the page: to orig, or same, when a watched byte would be stored to. */
@@ -277,16 +211,16 @@ static void put_ranges(struct alias_code *c, const struct alias_view *v, const s
 			continue;
 		if (to < ALIAS_PAGE_SIZE) {
 			put_compare(c, s, (int32_t)to);
-			put_later(c, &past, IF_BELOW_NOT);
+			emit_later(c, &past, IF_BELOW_NOT);
 		}
 		from -= (int64_t)s->size;
 		if (from < 0) {
-			put_later(c, there, ALWAYS);
+			emit_later(c, there, ALWAYS);
 		} else {
 			put_compare(c, s, (int32_t)from);
-			put_later(c, there, IF_GREATER);
+			emit_later(c, there, IF_GREATER);
 		}
-		come_here(c, &past);
+		emit_come_here(c, &past);
 	}
 }
 
@@ -296,29 +230,20 @@ static void put_marks(struct alias_code *c, const struct alias_view *v, const st
 	unsigned at = 0;
 
 	for (; at + 8 <= s->size; at += 8) {
-		PUT(c, 0x48, 0xc7, (uint8_t)(0x80 | s->scratch));	/* mov qword [S + ...], -1 */
-		put32(c, v->marks_at + at);
-		put32(c, UINT32_MAX);
+		EMIT(c, 0x48, 0xc7, (uint8_t)(0x80 | s->scratch));	/* mov qword [S + ...], -1 */
+		emit32(c, v->marks_at + at);
+		emit32(c, UINT32_MAX);
 	}
 	for (; at + 4 <= s->size; at += 4) {
-		PUT(c, 0xc7, (uint8_t)(0x80 | s->scratch));
-		put32(c, v->marks_at + at);
-		put32(c, UINT32_MAX);
+		EMIT(c, 0xc7, (uint8_t)(0x80 | s->scratch));
+		emit32(c, v->marks_at + at);
+		emit32(c, UINT32_MAX);
 	}
 	for (; at < s->size; at++) {
-		PUT(c, 0xc6, (uint8_t)(0x80 | s->scratch));
-		put32(c, v->marks_at + at);
-		PUT(c, 1);
+		EMIT(c, 0xc6, (uint8_t)(0x80 | s->scratch));
+		emit32(c, v->marks_at + at);
+		EMIT(c, 1);
 	}
-}
-
-/* dead: they have not been kept. */
-static void put_flags_back(struct alias_code *c, bool dead)
-{
-	if (dead)
-		return;
-	PUT(c, 0x04, 0x7f, 0x9e);	/* add al, 127: the overflow flag; sahf: the others */
-	put_word(c, 0x8b, RAX, c->data + ALIAS_SAVE_AT + 8);
 }
 
 /* S to the other mapping, where it is on a doubled page; what is not (so) goes to the cold part.  The last page falls through. */
@@ -328,18 +253,18 @@ static void put_test(struct alias_code *c, const struct alias_view *v, const str
 		bool last = i + 1 == v->pages_n;
 		struct fixes other = { 0 };
 
-		put_word(c, 0x2b, s->scratch, c->data + ALIAS_PAGE_AT + 8 * i);
+		emit_word(c, 0x2b, s->scratch, c->data + ALIAS_PAGE_AT + 8 * i);
 		put_compare(c, s, (int32_t)(ALIAS_PAGE_SIZE - s->size));
-		put_later(c, last ? &cold->other : &other, IF_ABOVE);
+		emit_later(c, last ? &cold->other : &other, IF_ABOVE);
 		put_ranges(c, v, s, v->page[i], &cold->orig, &cold->same[i]);
-		put_word(c, 0x03, s->scratch, c->data + ALIAS_ALIAS_AT + 8 * i);
+		emit_word(c, 0x03, s->scratch, c->data + ALIAS_ALIAS_AT + 8 * i);
 		if (v->marks)
 			put_marks(c, v, s);
 		if (last)
 			break;
-		put_later(c, good, ALWAYS);
-		come_here(c, &other);
-		put_word(c, 0x03, s->scratch, c->data + ALIAS_PAGE_AT + 8 * i);
+		emit_later(c, good, ALWAYS);
+		emit_come_here(c, &other);
+		emit_word(c, 0x03, s->scratch, c->data + ALIAS_PAGE_AT + 8 * i);
 	}
 }
 
@@ -351,13 +276,13 @@ static void put_cold(struct alias_code *c, const struct alias_view *v, const str
 
 		if (!cold->same[i].n)
 			continue;
-		come_here(c, &cold->same[i]);
+		emit_come_here(c, &cold->same[i]);
 		put_same(c, w, i, &cold->orig, &back);
-		come_to(c, &back, good);
+		emit_come_to(c, &back, good);
 	}
-	come_here(c, &cold->other);
-	put_word(c, 0x03, w->s->scratch, c->data + ALIAS_PAGE_AT + 8 * (v->pages_n - 1));
-	come_here(c, &cold->orig);
+	emit_come_here(c, &cold->other);
+	emit_word(c, 0x03, w->s->scratch, c->data + ALIAS_PAGE_AT + 8 * (v->pages_n - 1));
+	emit_come_here(c, &cold->orig);
 }
 
 static bool put_original(struct alias_code *c, const struct store *s, const struct displaced *d, struct alias_insn *ret)
@@ -365,12 +290,12 @@ static bool put_original(struct alias_code *c, const struct store *s, const stru
 	uint64_t fall;
 	unsigned len;
 
-	ret->orig = here(c);
+	ret->orig = emit_at(c);
 	if (s->kind == STORE_CALL_TO) {		/* push low; mov dword [rsp + 4], high */
-		PUT(c, 0x68);
-		put32(c, (uint32_t)(d->site.addr + d->site.len));
-		PUT(c, 0xc7, 0x44, 0x24, 0x04);
-		put32(c, (uint32_t)((d->site.addr + d->site.len) >> 32));
+		EMIT(c, 0x68);
+		emit32(c, (uint32_t)(d->site.addr + d->site.len));
+		EMIT(c, 0xc7, 0x44, 0x24, 0x04);
+		emit32(c, (uint32_t)((d->site.addr + d->site.len) >> 32));
 		put_jump_fetched(c);
 		return true;
 	}
@@ -393,21 +318,21 @@ bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint
 	cs_insn *insn;
 	uint64_t to;
 
-	if (!cs || c->len + ROOM > ALIAS_CODE || !displace_decode_any(tid, addr, 1, 0, 0, &d) ||
+	if (!cs || c->len + ALIAS_ROOM > ALIAS_CODE || !displace_decode_any(tid, addr, 1, 0, 0, &d) ||
 	    cs_disasm(cs, d.site.bytes, d.site.len, addr, 1, &insn) != 1)
 		return false;
 	alias_classify(cs, insn, d.site.bytes, v->loads, &s);
 	dead = alias_ignores_flags(insn->id);
-	load = s.kind == STORE_NONE && alias_fixed_load(v, insn, &s.disp_at, &disp) && alias_is_near(here(c) + d.site.len, addr + d.site.len + (uint64_t)(int64_t)disp);
+	load = s.kind == STORE_NONE && alias_fixed_load(v, insn, &s.disp_at, &disp) && alias_is_near(emit_at(c) + d.site.len, addr + d.site.len + (uint64_t)(int64_t)disp);
 	cs_free(insn, 1);
-	*ret = (struct alias_insn){ .addr = addr, .len = d.site.len, .stub = here(c), .stores = s.kind != STORE_NONE };
+	*ret = (struct alias_insn){ .addr = addr, .len = d.site.len, .stub = emit_at(c), .stores = s.kind != STORE_NONE };
 	to = addr + d.site.len + (uint64_t)(int64_t)disp;
-	if (load || (alias_has_other_place(&s) && alias_fixed_place(v, &s, d.site.bytes, addr + d.site.len, &to) && alias_is_near(here(c) + d.site.len, to))) {
-		put(c, d.site.bytes, s.disp_at);
-		put32(c, (uint32_t)(to - ret->stub - d.site.len));
-		put(c, d.site.bytes + s.disp_at + 4, d.site.len - s.disp_at - 4);
+	if (load || (alias_has_other_place(&s) && alias_fixed_place(v, &s, d.site.bytes, addr + d.site.len, &to) && alias_is_near(emit_at(c) + d.site.len, to))) {
+		emit(c, d.site.bytes, s.disp_at);
+		emit32(c, (uint32_t)(to - ret->stub - d.site.len));
+		emit(c, d.site.bytes + s.disp_at + 4, d.site.len - s.disp_at - 4);
 		ret->orig = ret->stub;
-		ret->next = here(c);
+		ret->next = emit_at(c);
 		return true;
 	}
 	if (s.kind == STORE_PUSH_MEMORY || s.kind == STORE_CALL_TO)
@@ -415,39 +340,37 @@ bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint
 	/* in a survey: if the program is interrupted right behind it, where they would be others, it fails, or nothing comes of it */
 	dead = dead && v->marks && s.kind == STORE_OPERAND && pun_flags_dead(tid, addr + d.site.len);
 	if (s.kind != STORE_NONE) {
-		put_word(c, 0x89, s.scratch, c->data + ALIAS_SAVE_AT);
+		emit_word(c, 0x89, s.scratch, c->data + ALIAS_SAVE_AT);
 		put_address(c, &s, d.site.bytes, addr + d.site.len);
-		if (!dead) {
-			put_word(c, 0x89, RAX, c->data + ALIAS_SAVE_AT + 8);
-			PUT(c, 0x9f, 0x0f, 0x90, 0xc0);		/* lahf; seto al */
-		}
+		if (!dead)
+			emit_flags(c);
 		put_test(c, v, &s, &cold, &good);
-		come_here(c, &good);
+		emit_come_here(c, &good);
 		at_good = c->len;
-		put_flags_back(c, dead);
+		emit_flags_back(c, dead);
 		put_other(c, &s, d.site.bytes, d.site.len, addr + d.site.len);
-		put_word(c, 0x8b, s.scratch, c->data + ALIAS_SAVE_AT);
+		emit_word(c, 0x8b, s.scratch, c->data + ALIAS_SAVE_AT);
 		if (s.kind == LOAD_POP || s.kind == LOAD_RET)
-			PUT(c, 0x48, 0x8d, 0x64, 0x24, 8);	/* lea rsp, [rsp + 8] */
+			EMIT(c, 0x48, 0x8d, 0x64, 0x24, 8);	/* lea rsp, [rsp + 8] */
 		else if (s.kind != STORE_OPERAND && s.kind < LOAD_POP)
-			PUT(c, 0x48, 0x8d, 0x64, 0x24, 0xf8);	/* lea rsp, [rsp - 8] */
+			EMIT(c, 0x48, 0x8d, 0x64, 0x24, 0xf8);	/* lea rsp, [rsp - 8] */
 		if (s.kind == STORE_CALL_TO || s.kind == LOAD_RET || s.kind == LOAD_JUMP) {
 			put_jump_fetched(c);
 		} else if (s.kind == STORE_CALL) {
-			ret->target = here(c);
+			ret->target = emit_at(c);
 			ret->to = d.target;
 			if (!alias_put_jump(c, d.target))
 				return false;
 		} else {
-			put_later(c, &next, ALWAYS);
+			emit_later(c, &next, ALWAYS);
 		}
 		put_cold(c, v, &(struct stored){ &s, d.site.bytes, d.site.len, addr + d.site.len }, &cold, at_good);
-		put_flags_back(c, dead);
-		put_word(c, 0x8b, s.scratch, c->data + ALIAS_SAVE_AT);
+		emit_flags_back(c, dead);
+		emit_word(c, 0x8b, s.scratch, c->data + ALIAS_SAVE_AT);
 	}
 	if (!put_original(c, &s, &d, ret))
 		return false;
-	come_here(c, &next);
-	ret->next = here(c);
+	emit_come_here(c, &next);
+	ret->next = emit_at(c);
 	return true;
 }

@@ -10,7 +10,8 @@
 
 #include "replayer/marks.h"
 
-enum { ALIAS_PAGES = MARKS_PAGES, ALIAS_RANGES = 64, ALIAS_CODE = 4096,
+enum { ALIAS_PAGES = MARKS_PAGES, ALIAS_RANGES = 64, ALIAS_CODE = 8192, ALIAS_ROOM = 3000,
+       /* (ROOM: for the code of one instruction, at most) */
        /* words in the data page of each area: the pages, where else they are, saved registers */
        ALIAS_PAGE_AT = 0, ALIAS_ALIAS_AT = 64, ALIAS_SAVE_AT = 128 };
 

@@ -24,6 +24,7 @@ static struct {
 	unsigned long often;
 	struct timespec early;
 	unsigned long counter, quiet, last;
+	struct body { double x, v; unsigned long n, m; float f[4]; char c; } body[6];
 } g __attribute__((aligned(4096)));
 static char big[20000];		/* begins behind it */
 volatile unsigned long turn;
@@ -39,6 +40,27 @@ static void __attribute__((noinline)) busy(unsigned long i)
 	__asm__ volatile("cmpq %1, %1; sete %0; addq $1, %1" : "=m"(g.flag[i & 1]), "+r"(i_and_8) : : "memory");
 	if (g.flag[i & 1] && turn >= 100 && turn < 200)
 		g.often = i;
+}
+/* Straight code that uses the same address often: what is on the page, what is not, and what only begins there. */
+static void __attribute__((noinline)) walk(struct body *b, int n, unsigned long i)
+{
+	for (; n--; b++) {
+		b->x += b->v * 0.5;
+		b->v = (double)(i & 3) - b->x * 0.1;
+		b->n++;
+		b->m ^= b->n + g.counter;
+		b->f[1] = b->f[0] + (float)b->v;
+		if (i == 77)
+			b->c = (char)i;
+	}
+}
+static struct body other[3];
+static void __attribute__((noinline)) index_walk(unsigned long *p, const unsigned long *q, unsigned long i)
+{
+	for (unsigned long k = 0; k < 4; k++) {
+		p[k] += q[k + 1] + i;
+		p[k + 8] = p[k] ^ i;
+	}
 }
 static void __attribute__((noinline)) once(int what, volatile unsigned long *p, unsigned long i)
 {
@@ -67,7 +89,12 @@ int main(void)
 			for (int n = 0; n < 150; n++)
 				x = x * 6364136223846793005ul + 1442695040888963407ul;
 			busy(x >> 40);
+			walk(k & 1 ? g.body : other, 3, k);
+			if (k % 16 == 0)
+				index_walk(g.array + 40, g.array + 39, x);
 		}
+		if (turn == 1250)
+			walk(&g.body[4], 1, 1);
 		__asm__ volatile("cld; rep stosb" : "+D"((char *[]){ big }[0]), "+c"((unsigned long[]){ sizeof(big) }[0]) : "a"(turn) : "memory");
 		if (turn % 200 == 100)
 			once((int)(turn / 200), g.near, turn);
@@ -83,7 +110,8 @@ EOF2
 cat >script <<'EOF2'
 python
 for v in ('fixed', 'near[3]', 'bytes[9]', 'half[0]', 'array[30]', 'wide[1][1]', 'text[40]', 'real', 'near[6]', 'near[7]', 'text[205]', 'last', 'near[5]', 'used.ru_utime',
-          'quiet', 'half[1]', 'array[9]', 'array[7]', 'bytes[2]', 'bytes[4]', 'big[10]', 'big[19999]', 'often', 'early.tv_nsec'):
+          'quiet', 'half[1]', 'array[9]', 'array[7]', 'bytes[2]', 'bytes[4]', 'big[10]', 'big[19999]', 'often', 'early.tv_nsec',
+          'body[0].x', 'body[2].f[1]', 'body[2].f[0]', 'body[3].n', 'body[4].v', 'body[4].m', 'body[5].x', 'body[1].c', 'body[0].c', 'array[43]', 'array[44]', 'array[51]', 'array[52]', 'array[39]'):
     gdb.execute('seek end', to_string=True)
     gdb.execute('watch -l ' + (v if v.startswith('big') else 'g.' + v), to_string=True)
     o = gdb.execute('reverse-continue', to_string=True)
@@ -116,9 +144,23 @@ big[10]: 2799
 big[19999]: 2799
 often: 199
 early.tv_nsec: 300
+body[0].x: 2799
+body[2].f[1]: 2799
+body[2].f[0]: none
+body[3].n: none
+body[4].v: 1250
+body[4].m: 1250
+body[5].x: none
+body[1].c: 0
+body[0].c: 0
+array[43]: 2799
+array[44]: none
+array[51]: 2799
+array[52]: none
+array[39]: none
 EOF2
 # On whatever processor, so that there is a survey; which is given up where others keep that busy.
-for o in 0 1; do
+for o in 0 1 2; do
 	gcc -O$o -g -fno-toplevel-reorder -o t t.c || skip 'no compiler for x86-64'
 	rm -rf "$TMP/t"
 	"$REC" -o "$TMP/t" ./t >/dev/null || fail 'rec'

@@ -1,0 +1,82 @@
+/*
+ * alias_emit.c - machine code, byte by byte.
+ */
+#include "replayer/alias_emit.h"
+
+#include <string.h>
+
+#include "base/bug.h"
+#include "replayer/alias_form.h"
+#include "tracee/site.h"
+
+void emit(struct alias_code *c, const void *bytes, unsigned n)
+{
+	BUG_ON(c->len + n > ALIAS_CODE, "a stub of more than %u bytes", c->len);
+	memcpy(c->bytes + c->len, bytes, n);
+	c->len += n;
+}
+
+void emit32(struct alias_code *c, uint32_t v)
+{
+	emit(c, &v, 4);
+}
+
+uint64_t emit_at(const struct alias_code *c)
+{
+	return c->at + c->len;
+}
+
+void emit_word(struct alias_code *c, uint8_t op, unsigned reg, uint64_t addr)
+{
+	EMIT(c, 0x48, op, (uint8_t)(0x05 | reg << 3));
+	emit32(c, (uint32_t)(addr - (emit_at(c) + 4)));
+}
+
+bool alias_put_jump(struct alias_code *c, uint64_t to)
+{
+	uint8_t jump[SITE_JUMP];
+	bool near = site_jump(emit_at(c), to, jump);
+
+	emit(c, jump, sizeof(jump));
+	return near;
+}
+
+void emit_later(struct alias_code *c, struct fixes *f, int condition)
+{
+	if (condition >= 0)
+		EMIT(c, 0x0f, (uint8_t)(0x80 | condition));
+	else
+		EMIT(c, 0xe9);
+	emit32(c, 0);
+	BUG_ON(f->n == EMIT_FIXES, "too many jumps in a stub");
+	f->at[f->n++] = c->len;
+}
+
+void emit_come_to(struct alias_code *c, struct fixes *f, unsigned where)
+{
+	for (unsigned i = 0; i < f->n; i++) {
+		uint32_t rel = where - f->at[i];
+
+		memcpy(c->bytes + f->at[i] - 4, &rel, 4);
+	}
+	f->n = 0;
+}
+
+void emit_come_here(struct alias_code *c, struct fixes *f)
+{
+	emit_come_to(c, f, c->len);
+}
+
+void emit_flags(struct alias_code *c)
+{
+	emit_word(c, 0x89, RAX, c->data + ALIAS_SAVE_AT + 8);
+	EMIT(c, 0x9f, 0x0f, 0x90, 0xc0);	/* lahf; seto al */
+}
+
+void emit_flags_back(struct alias_code *c, bool dead)
+{
+	if (dead)
+		return;
+	EMIT(c, 0x04, 0x7f, 0x9e);	/* add al, 127: the overflow flag; sahf: the others */
+	emit_word(c, 0x8b, RAX, c->data + ALIAS_SAVE_AT + 8);
+}

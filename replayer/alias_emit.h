@@ -1,0 +1,31 @@
+/*
+ * alias_emit.h - machine code, byte by byte: for alias_stub.c and alias_run.c.
+ */
+#ifndef REPLAYER_ALIAS_EMIT_H
+#define REPLAYER_ALIAS_EMIT_H
+
+#include "replayer/alias_stub.h"
+
+enum { EMIT_FIXES = 2 * ALIAS_RANGES + 8 };
+
+void emit(struct alias_code *c, const void *bytes, unsigned n);
+#define EMIT(c, ...) emit(c, (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
+void emit32(struct alias_code *c, uint32_t v);
+uint64_t emit_at(const struct alias_code *c);
+/* op reg, [rip + addr], 64 bits; reg below 8 */
+void emit_word(struct alias_code *c, uint8_t op, unsigned reg, uint64_t addr);
+
+/* Jumps whose distance, the last four bytes, is filled in later. */
+struct fixes { unsigned n, at[EMIT_FIXES]; };
+
+enum { IF_BELOW_NOT = 3, IF_NOT_EQUAL = 5, IF_ABOVE = 7, IF_GREATER = 15, ALWAYS = -1 };
+
+void emit_later(struct alias_code *c, struct fixes *f, int condition);
+void emit_come_to(struct alias_code *c, struct fixes *f, unsigned where);
+void emit_come_here(struct alias_code *c, struct fixes *f);
+
+/* The flags are kept in rax, and that in its word; and back, unless they were dead, and have not been kept. */
+void emit_flags(struct alias_code *c);
+void emit_flags_back(struct alias_code *c, bool dead);
+
+#endif
