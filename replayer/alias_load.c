@@ -75,23 +75,40 @@ static unsigned length(csh cs, const uint8_t *code, size_t room, uint64_t addr, 
 	return cs_disasm_iter(cs, &code, &room, &addr, insn) ? insn->size : 0;
 }
 
+/* The offset behind an instruction, or what is none. */
+static unsigned behind_one(csh cs, const uint8_t *code, unsigned at, unsigned len, uint64_t start, cs_insn *insn)
+{
+	unsigned n = length(cs, code + at, len - at, start + at, insn);
+
+	return at + (n ? n : 1);
+}
+
 unsigned alias_in_step(const uint8_t *code, unsigned len, uint64_t start)
 {
 	csh cs = decoder();
 	cs_insn *insn = cs ? cs_malloc(cs) : NULL;
-	bool begins[ALIAS_BEFORE + 1] = { false };
-	unsigned at = 0, met = 0, n;
+	uint8_t passes[ALIAS_BEFORE + 1] = { 0 }, runs = 0;
+	unsigned met = len;
 
 	BUG_ON(len > ALIAS_BEFORE, "so much code is not read at once: %u", len);
-	for (; insn && at < len && (n = length(cs, code + at, len - at, start + at, insn)); at += n)
-		begins[at] = true;
-	if (at != len)
-		met = len;
-	for (unsigned run = 1; run < RUNS && run < len && met < len; run++) {
-		for (at = run; at < len && !begins[at] && (n = length(cs, code + at, len - at, start + at, insn)); at += n)
-			;
-		met = at > met ? at : met;
+	for (unsigned run = 0; insn && run < RUNS && run < len; run++) {
+		bool good = false;
+
+		for (unsigned round = 0; round < 2 && (good || !round); round++) {
+			unsigned at = run;
+
+			while (at < len) {
+				passes[at] += round;
+				at = behind_one(cs, code, at, len, start, insn);
+			}
+			good = at == len;
+		}
+		runs += good;
 	}
+	while (met && runs && (passes[met - 1] == runs || !passes[met - 1]))
+		met--;
+	while (met < len && passes[met] != runs)
+		met++;
 	if (insn)
 		cs_free(insn, 1);
 	return met;

@@ -427,6 +427,8 @@ static struct err *countable(struct replay *r, const struct rp_pos *p, unsigned 
 		ret->addr = t->regs.rip;
 		*legs_ret = at.legs_n;
 	} while (!err && !good && at.legs_n > 1 && at.legs[at.legs_n - 1].set == 0 && at.legs_n--);
+	if (!good)
+		ret->pid = 0;
 	free(at.legs);
 	return err;
 }
@@ -526,6 +528,46 @@ static struct err *scan_short_legs(struct replay *r, struct scan *s, const struc
 	return err;
 }
 
+/* The last leg of end's name that is counted inside the process, where that is behind from: *ret is end without what follows it, *n how far back there is any. */
+static bool counted_leg(const struct replay *r, const struct rp_pos *from, const struct rp_pos *end, struct rp_pos *ret, uint64_t *n)
+{
+	for (unsigned i = end->legs_n; i-- > 0;) {
+		const struct rp_set *set = r->debug->sets[end->legs[i].set];
+
+		rp_pos_copy(ret, end);
+		ret->legs_n = i + 1;
+		if (!rp_pos_leads(from, ret) || rp_pos_leads(ret, from))
+			return false;
+		*n = ret->legs[i].n - (from->legs_n == i + 1 ? from->legs[i].n : 0);
+		if (end->legs[i].set && set->n == 1 && set->b[0].kind == REPLAY_COUNT && *n > 1)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * By what end is named by itself, if that can be counted: earlier and earlier along the last of its legs, then the one before that.  What is named so needs no
+ * other name, which costs a stop for each execution of the instruction where end is, if there is no room for a jump.
+ */
+static struct err *scan_counted_legs(struct replay *r, struct scan *s, const struct rp_pos *from, struct rp_pos *end)
+{
+	struct rp_pos leg = { 0 };
+	struct err *err = NULL;
+	uint64_t n;
+
+	while (!err && !s->f.found && counted_leg(r, from, end, &leg, &n) && !rp_debug_interrupted(r)) {
+		for (uint64_t back = 1; back < n && !s->f.found && !err && !rp_debug_interrupted(r); back *= 8)
+			err = scan_from(r, s, &leg, back, end);
+		if (from->legs_n == leg.legs_n)		/* the rest is short, and begins there */
+			break;
+		leg.legs_n--;
+		if (!err && !s->f.found)
+			err = scan_part(r, s, &leg, end);
+	}
+	free(leg.legs);
+	return err;
+}
+
 /*
  * A scan between from and end was given up.  The last stop is probably made by the same loop as those before: its last turns are found by
  * counting, and the scan begins there.  When that was wrong, it begins earlier and earlier, and where stops are many again, so are its parts.
@@ -542,6 +584,8 @@ static struct err *hot(struct replay *r, struct scan *s, const struct rp_pos *fr
 	TRY(hot_set(r, &set, &count));
 	log_debug("too many stops at event %" PRIu64 ": %s", r->where, set ? "executions of an instruction beside them are counted" : "nothing beside them can be counted");
 	err = scan_short_legs(r, s, from, end);
+	if (!err && !s->f.found)
+		err = scan_counted_legs(r, s, from, end);
 	if (!err && !s->f.found && set)
 		err = last_execution(r, set, count, from, end, &last);
 	if (!err && last.f.found)

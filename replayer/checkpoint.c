@@ -30,7 +30,7 @@
 #include "base/memory.h"
 #include "replayer/internal.h"
 
-enum { KEEP_MAX = 128, KEEP_MANY = 48, PARTS_MAX = 512, KEEP_MIN = 4, SPACING_NS = 30000000, SPACING_COSTS = 20, COPIES_COSTS = 4, TICK_NS = 10000000,
+enum { KEEP_MAX = 256, KEEP_MANY = 48, PARTS_MAX = 512, KEEP_MIN = 4, SPACING_NS = 30000000, SPACING_COSTS = 20, COPIES_COSTS = 4, TICK_NS = 10000000,
        ASK_NS = 2000000 /* /proc, for many stops in a row */, DISTANCE_NS = 100000, COPY_BYTES = 1 << 20 };
 
 struct rp_xstate {
