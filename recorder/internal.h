@@ -146,7 +146,8 @@ struct rec_task {
 	struct rec_call call;
 	struct rec_call restart;	/* interrupted with ERESTART_RESTARTBLOCK: restart_syscall ends it */
 	bool has_restart;
-	struct regs last;	/* registers after its last event: where it resumes in user mode */
+	struct regs last;	/* registers after its last event: where it resumes in user mode; rec_left() */
+	bool last_computing;	/* that is in computing code: a point there, or back from a handler */
 	bool at_syscall;	/* last is the rewound state in front of a syscall instruction */
 	siginfo_t deferred[DEFERRED_MAX];	/* signals that wait for the next system call */
 	unsigned deferred_n;
@@ -353,6 +354,7 @@ bool rec_signal_standing(const struct rec_task *t);
 /* Has a fatal one waited long enough for a point that has a name? */
 bool rec_signal_overdue(const struct rec_task *t);
 
+void rec_left(struct rec_task *t, const struct regs *regs, bool computing);
 bool rec_not_moved(const struct rec_task *t, const struct regs *regs);
 bool rec_same_point(const struct regs *a, const struct regs *b);
 

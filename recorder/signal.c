@@ -52,14 +52,21 @@ bool rec_same_point(const struct regs *a, const struct regs *b)
 	return !memcmp(&x, &y, sizeof(x));
 }
 
+void rec_left(struct rec_task *t, const struct regs *regs, bool computing)
+{
+	t->last = *regs;
+	t->last_computing = computing;
+}
+
 /*
  * Is the task still where its last event left it, with no instruction run since?  Equal registers do not say
  * so by themselves: a loop whose turns look alike comes by again with other memory.  Behind a system call
- * they do (rcx holds the address behind it, which nothing else leaves there), and in front of one.
+ * they do (rcx holds the address behind it, which is seldom there otherwise, and nobody comes to that address with it but from the call), and in
+ * front of one.
  */
 bool rec_not_moved(const struct rec_task *t, const struct regs *regs)
 {
-	return rec_same_point(regs, &t->last) && (t->at_syscall || t->last.rcx == t->last.rip);
+	return rec_same_point(regs, &t->last) && !t->last_computing && (t->at_syscall || t->last.rcx == t->last.rip);
 }
 
 enum fate { FATE_HANDLER, FATE_NOTHING, FATE_FATAL };
@@ -189,7 +196,7 @@ static struct err *trap_handle(struct recorder *rec, struct rec_task *t, int sig
 	TRY(trap_undo_force(rec, t, sig));
 	rec_effect_regs(rec, &after);
 	rec_write(rec, t, TRACE_TRAP, 0, regs, 0);
-	t->last = after;
+	rec_left(t, &after, false);
 	t->at_syscall = false;
 	rec_task_ready(t);
 	if (insn != TRAP_RDTSCP && len == 2)
@@ -269,7 +276,7 @@ static struct err *deliver_to_handler(struct recorder *rec, struct rec_task *t, 
 		/* no room for the frame, or killed meanwhile: that comes next as a stop of its own */
 		effect_siginfo(rec, sig, info, TRACE_SIGNAL_IGNORED);
 		rec_write(rec, t, TRACE_SIGNAL, place, regs, sig);
-		t->last = *regs;
+		rec_left(t, regs, false);
 		return NULL;
 	}
 	TRY(tracee_regs_get(t->tid, &after));
@@ -282,7 +289,7 @@ static struct err *deliver_to_handler(struct recorder *rec, struct rec_task *t, 
 		action->handler = 0;
 	TRY(tracee_sigmask_get(t->tid, &t->sigmask));
 	rec_write(rec, t, TRACE_SIGNAL, place, regs, sig);
-	t->last = after;
+	rec_left(t, &after, false);
 	t->at_syscall = false;
 	rec_task_ready(t);
 	return NULL;
@@ -293,7 +300,7 @@ static struct err *deliver_fatal(struct recorder *rec, struct rec_task *t, int s
 {
 	effect_siginfo(rec, sig, info, TRACE_SIGNAL_FATAL);
 	rec_write(rec, t, TRACE_SIGNAL, place, regs, sig);
-	t->last = *regs;
+	rec_left(t, regs, false);
 	return rec_run_user(rec, t, sig);
 }
 

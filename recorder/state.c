@@ -352,7 +352,7 @@ struct err *rec_name_point(struct recorder *rec, struct rec_task *t, bool *named
 	if (rec_ticks_now(rec, t, &e->y))
 		e->len = 1 + rec->options->ticks;
 	rec_write(rec, t, TRACE_SWITCH, TRACE_AT_STATE, &regs, 0);
-	t->last = regs;
+	rec_left(t, &regs, true);
 	t->at_syscall = false;
 	t->standing = 0;
 	rec->first = NULL;	/* what it did is written: others may run */

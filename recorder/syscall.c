@@ -82,7 +82,7 @@ struct err *rec_syscall_abort(struct recorder *rec, struct rec_task *t, const st
 		return NULL;	/* dying: handled as any stop */
 	regs.rip -= 2;
 	regs.rax = entry->orig_rax;
-	t->last = regs;
+	rec_left(t, &regs, false);
 	t->at_syscall = true;
 	t->in_syscall = false;
 	rec_task_ready(t);
@@ -356,7 +356,7 @@ static struct err *yield(struct recorder *rec, struct rec_task *t)
 	rec_effect_ret(rec, 0);
 	t->in_syscall = false;
 	rec_write(rec, t, TRACE_SYSCALL, 0, &t->call.entry, 0);
-	t->last = regs;
+	rec_left(t, &regs, false);
 	rec_task_ready(t);
 	t->run_since_ns = 0;
 	return NULL;
@@ -555,7 +555,7 @@ struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t)
 	if (points_expected(t->call.nr))
 		rec_witness_expect(rec, t);
 	rec_write(rec, t, TRACE_SYSCALL, 0, &t->call.entry, ret);
-	t->last = regs;
+	rec_left(t, &regs, t->call.nr == SYS_rt_sigreturn);
 	t->at_syscall = false;
 	rec_task_ready(t);
 	if (begins_again(ret))

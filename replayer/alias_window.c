@@ -23,19 +23,28 @@ static int number(unsigned reg)
 	return -1;
 }
 
+static uint16_t bit(int n)
+{
+	return n >= 0 ? (uint16_t)(1u << n) : 0;
+}
+
+/* Too many rather than too few: Capstone does not know of all instructions which operands they write. */
 static uint16_t written_by(csh cs, const cs_insn *insn)
 {
+	const cs_x86 *x = &insn->detail->x86;
+	bool reads = insn->id == X86_INS_CMP || insn->id == X86_INS_TEST || insn->id == X86_INS_PUSH || insn->id == X86_INS_NOP;
 	cs_regs read, written;
 	uint8_t read_n, written_n;
 	uint16_t ret = 0;
 
 	if (cs_regs_access(cs, insn, read, &read_n, written, &written_n))
 		return UINT16_MAX;
-	for (unsigned i = 0; i < written_n; i++) {
-		int n = number(written[i]);
-
-		ret |= n >= 0 ? (uint16_t)(1u << n) : 0;
-	}
+	for (unsigned i = 0; i < written_n; i++)
+		ret |= bit(number(written[i]));
+	if (!reads && x->op_count && x->operands[0].type == X86_OP_REG)
+		ret |= bit(number(x->operands[0].reg));
+	if ((insn->id == X86_INS_XCHG || insn->id == X86_INS_XADD || insn->id == X86_INS_MULX) && x->operands[1].type == X86_OP_REG)
+		ret |= bit(number(x->operands[1].reg));
 	return ret;
 }
 

@@ -22,7 +22,7 @@ static uint64_t probe(const ucontext_t *u) { (void)u; return counter + (large ? 
 			 "nopl 0(%%rax)\n\t" \
 			 "testw $1023, %0\n\t" \
 			 "jne 1b" \
-			 : "+m"(word) : "D"(&(word)) : "rax", "rdx", "rsi", "cc", "memory")
+			 : "+m"(word) : "D"(&(word)) : "rax", "rcx", "rdx", "rsi", "cc", "memory")
 
 static void bits(void)
 {
@@ -37,6 +37,13 @@ static void pointed(void)
 		TURNS("lea 1f(%%rip), %%rsi\n\t", "", *large);
 }
 
+/* In rcx there is an address of the loop's, as behind a system call. */
+static void called(void)
+{
+	while (hits < wanted)
+		TURNS("lea 1f(%%rip), %%rcx\n\t", "", *large);
+}
+
 int main(void)
 {
 	state_probe = probe;
@@ -47,5 +54,7 @@ int main(void)
 	for (size_t i = 0; i < LARGE / sizeof(*large); i += 64)
 		large[i] = i;
 	run("pointed", HITS / 2, pointed, false);
+	state_probe = probe;
+	run("called", HITS / 2, called, false);
 	return success();
 }
