@@ -24,6 +24,18 @@ static bool is_one_of(const uint16_t *ids, unsigned n, unsigned id)
 }
 #define IS_ONE_OF(ids, id) is_one_of(ids, sizeof(ids) / sizeof((ids)[0]), id)
 
+/* Moves, or in AVX-512 form moves, a whole vector. */
+static bool moves_vector(unsigned id)
+{
+	static const uint16_t ids[] = {
+		X86_INS_VMOVDQU8, X86_INS_VMOVDQU16, X86_INS_VMOVDQU32, X86_INS_VMOVDQU64, X86_INS_VMOVDQA32, X86_INS_VMOVDQA64,
+		X86_INS_VMOVUPS, X86_INS_VMOVUPD, X86_INS_VMOVAPS, X86_INS_VMOVAPD,
+		X86_INS_MOVNTDQ, X86_INS_MOVNTPS, X86_INS_MOVNTPD, X86_INS_VMOVNTDQ, X86_INS_VMOVNTPS, X86_INS_VMOVNTPD,
+	};
+
+	return IS_ONE_OF(ids, id);
+}
+
 /* With an operand in memory, and no other access to any. */
 static bool known_form(unsigned id)
 {
@@ -40,7 +52,7 @@ static bool known_form(unsigned id)
 		X86_INS_FST, X86_INS_FSTP, X86_INS_FISTP, X86_INS_FIST,
 	};
 
-	return IS_ONE_OF(ids, id);
+	return IS_ONE_OF(ids, id) || moves_vector(id);
 }
 
 /* ... and never stores there. */
@@ -117,11 +129,17 @@ static bool parse(const uint8_t *b, unsigned len, unsigned modrm, struct store *
 	while (at < len && (b[at] == 0x66 || b[at] == 0xf2 || b[at] == 0xf3 || b[at] == 0xf0))
 		at++;
 	if (at >= len || b[at] == 0x67 || b[at] == 0x64 || b[at] == 0x65 || b[at] == 0x2e || b[at] == 0x36 || b[at] == 0x3e ||
-	    b[at] == 0x26 || b[at] == 0x62)
+	    b[at] == 0x26)
 		return false;
 	s->rex = at;
 	s->has_rex = (b[at] & 0xf0) == 0x40;
-	s->vex3 = b[at] == 0xc4;
+	s->vector = 0;
+	if (b[at] == 0x62) {		/* EVEX: not with a mask, or one element for all */
+		if (at + 4 > len || b[at + 3] & 0x97 || (b[at + 3] >> 5 & 3) == 3)
+			return false;
+		s->vector = 16u << (b[at + 3] >> 5 & 3);
+	}
+	s->vex3 = b[at] == 0xc4 || s->vector;
 	if (modrm <= at || modrm >= len)
 		return false;
 	mod = b[modrm] >> 6;
@@ -234,8 +252,10 @@ void alias_classify(size_t cs, const cs_insn *insn, const uint8_t *b, bool loads
 		}
 	}
 	if (mem != 1 || !(written || loads) || !s->size || s->size > 64 || !known || !parse(b, insn->size, x->encoding.modrm_offset, s) ||
-	    !choose_scratch(cs, insn, s, 1))
+	    !choose_scratch(cs, insn, s, 1) || (s->vector && !moves_vector(insn->id)))
 		return;
+	if (s->vector)
+		s->size = s->vector;
 	s->kind = STORE_OPERAND;
 	s->moves = insn->id == X86_INS_MOV && !s->vex3 && ((b[s->modrm - 1] & 0xfe) == 0x88 || (b[s->modrm - 1] & 0xfe) == 0xc6);
 }
@@ -248,6 +268,21 @@ uint64_t alias_named(const struct store *s, const uint8_t *b, uint64_t end)
 
 	memcpy(&rel, b + s->disp_at, 4);
 	return end + (uint64_t)(int64_t)rel;
+}
+
+int32_t alias_displacement(const struct store *s, const uint8_t *b)
+{
+	unsigned mod = b[s->modrm] >> 6;
+	int32_t disp = 0;
+	int8_t small;
+
+	if (mod == 2) {
+		memcpy(&disp, b + s->tail - 4, 4);
+	} else if (mod == 1) {
+		memcpy(&small, b + s->tail - 1, 1);
+		disp = small * (s->vector ? (int32_t)s->vector : 1);	/* EVEX: in units of what it accesses */
+	}
+	return disp;
 }
 
 unsigned alias_page_of(const struct alias_view *v, uint64_t addr, unsigned size, uint64_t *to)
@@ -318,7 +353,7 @@ static bool loads_too(unsigned id)
 		X86_INS_VMOVUPS, X86_INS_VMOVUPD, X86_INS_VMOVDQA, X86_INS_VMOVDQU, X86_INS_VMOVQ, X86_INS_VMOVD,
 	};
 
-	return IS_ONE_OF(ids, id);
+	return IS_ONE_OF(ids, id) || moves_vector(id);
 }
 
 /* Of what known_form() tells, that which is the same whatever the flags are: no adc, sbb, set... */
@@ -339,9 +374,10 @@ bool alias_fixed_load(const struct alias_view *v, const cs_insn *insn, unsigned 
 			mem++, which = i;
 	}
 	if (v->loads || mem != 1 || x->operands[which].mem.base != X86_REG_RIP || x->operands[which].access & CS_AC_WRITE ||
-	    !(known_load(insn->id) || (which > 0 && loads_too(insn->id))) || !parse(insn->bytes, insn->size, x->encoding.modrm_offset, &s) || !s.disp_at)
+	    !(known_load(insn->id) || (which > 0 && loads_too(insn->id))) || !parse(insn->bytes, insn->size, x->encoding.modrm_offset, &s) || !s.disp_at ||
+	    (s.vector && !moves_vector(insn->id)))
 		return false;
-	s.size = x->operands[which].size;
+	s.size = s.vector ? s.vector : x->operands[which].size;
 	addr = alias_named(&s, insn->bytes, end);
 	for (unsigned i = 0; i < v->ranges_n; i++) {
 		if (v->range[i].always && addr < v->range[i].end && addr + s.size > v->range[i].start)

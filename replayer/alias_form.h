@@ -17,7 +17,8 @@ struct store {
 	/* OPERAND: where its ModRM is, where its displacement ends */
 	unsigned modrm, tail, disp_at;
 	unsigned rex;			/* where; 0: none (it is never first when there is none) */
-	bool has_rex, vex3;
+	bool has_rex, vex3;		/* vex3: three bytes of VEX, or EVEX, whose second byte has the same bits */
+	unsigned vector;		/* EVEX: its size; else 0 */
 	bool moves;			/* OPERAND: mov of a general register or of a number */
 	uint8_t reg;			/* PUSH: 16: imm; POP: which; CALL_TO: 16: memory */
 	int32_t imm;
@@ -33,6 +34,8 @@ bool alias_has_other_place(const struct store *s);
 uint64_t alias_named(const struct store *s, const uint8_t *b, uint64_t end);
 /* Where an operand of a fixed address is in the other mapping (*to; marked, as if it were at once); its own address when that is on no doubled page. */
 bool alias_fixed_place(const struct alias_view *v, const struct store *s, const uint8_t *b, uint64_t end, uint64_t *to);
+/* What is added to its registers. */
+int32_t alias_displacement(const struct store *s, const uint8_t *b);
 /* The doubled page that has any of these bytes; *to: where they are in the other mapping.  pages_n: none, and *to is addr. */
 unsigned alias_page_of(const struct alias_view *v, uint64_t addr, unsigned size, uint64_t *to);
 /* Is it reached from behind an instruction by what is relative to that? */

@@ -38,6 +38,12 @@ static void put_with_operand(struct alias_code *c, uint8_t op, unsigned reg, con
 		rex |= b[s->rex] & 3;
 	if (s->vex3)
 		rex |= (uint8_t)((b[s->rex + 1] & 0x60) >> 5 ^ 3);
+	if (s->vector && b[s->modrm] >> 6 == 1) {	/* 8 bits in units of its own: 32 */
+		EMIT(c, rex, op, (uint8_t)(0x80 | (b[s->modrm] & 7) | reg << 3));
+		emit(c, b + s->modrm + 1, s->tail - s->modrm - 2);
+		emit32(c, (uint32_t)alias_displacement(s, b));
+		return;
+	}
 	EMIT(c, rex, op, (uint8_t)((b[s->modrm] & 0xc7) | reg << 3));
 	if (!s->disp_at) {
 		emit(c, b + s->modrm + 1, s->tail - s->modrm - 1);

@@ -68,7 +68,7 @@ static void note_operand(csh cs, const cs_insn *insn, struct run_insn *in)
 	in->base = number(mem->mem.base);
 	in->index = mem->mem.index ? number(mem->mem.index) : -1;
 	in->scale = mem->mem.scale == 8 ? 3 : mem->mem.scale == 4 ? 2 : mem->mem.scale == 2 ? 1 : 0;
-	in->disp = (int32_t)mem->mem.disp;
+	in->disp = alias_displacement(&in->s, in->bytes);
 	in->operand = in->base >= 0 && (!mem->mem.index || in->index >= 0) && mem->mem.segment == X86_REG_INVALID;
 }
 
