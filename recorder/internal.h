@@ -129,6 +129,8 @@ struct rec_call {
 	size_t before_len[6];
 };
 
+enum { REC_BEHIND = 4 };
+
 struct rec_task {
 	struct rec_task *next, *hash_next;
 	pid_t tid, pid;
@@ -147,7 +149,9 @@ struct rec_task {
 	struct rec_call restart;	/* interrupted with ERESTART_RESTARTBLOCK: restart_syscall ends it */
 	bool has_restart;
 	struct regs last;	/* registers after its last event: where it resumes in user mode; rec_left() */
-	bool last_computing;	/* that is in computing code: a point there, or back from a handler */
+	bool last_computing;	/* that is in computing code: a point there, or back there from a handler */
+	uint64_t behind[REC_BEHIND];	/* handlers have interrupted it behind system calls there; 0: none */
+	unsigned behind_n;
 	bool at_syscall;	/* last is the rewound state in front of a syscall instruction */
 	siginfo_t deferred[DEFERRED_MAX];	/* signals that wait for the next system call */
 	unsigned deferred_n;
@@ -355,6 +359,7 @@ bool rec_signal_standing(const struct rec_task *t);
 bool rec_signal_overdue(const struct rec_task *t);
 
 void rec_left(struct rec_task *t, const struct regs *regs, bool computing);
+void rec_left_handler(struct rec_task *t, const struct regs *regs);	/* by rt_sigreturn */
 bool rec_not_moved(const struct rec_task *t, const struct regs *regs);
 bool rec_same_point(const struct regs *a, const struct regs *b);
 

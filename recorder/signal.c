@@ -58,6 +58,27 @@ void rec_left(struct rec_task *t, const struct regs *regs, bool computing)
 	t->last_computing = computing;
 }
 
+void rec_left_handler(struct rec_task *t, const struct regs *regs)
+{
+	bool behind = false;
+
+	for (unsigned i = 0; i < REC_BEHIND; i++)
+		behind |= t->behind[i] == regs->rip;
+	rec_left(t, regs, !behind);
+}
+
+/* It was interrupted there: if behind a system call, it is there again when the handler returns. */
+static void note_interrupted(struct rec_task *t, enum trace_place place, const struct regs *regs)
+{
+	if (place != TRACE_AT_LAST || t->last_computing || regs->rcx != regs->rip)
+		return;
+	for (unsigned i = 0; i < REC_BEHIND; i++) {
+		if (t->behind[i] == regs->rip)
+			return;
+	}
+	t->behind[t->behind_n++ % REC_BEHIND] = regs->rip;
+}
+
 /*
  * Is the task still where its last event left it, with no instruction run since?  Equal registers do not say
  * so by themselves: a loop whose turns look alike comes by again with other memory.  Behind a system call
@@ -289,6 +310,7 @@ static struct err *deliver_to_handler(struct recorder *rec, struct rec_task *t, 
 		action->handler = 0;
 	TRY(tracee_sigmask_get(t->tid, &t->sigmask));
 	rec_write(rec, t, TRACE_SIGNAL, place, regs, sig);
+	note_interrupted(t, place, regs);
 	rec_left(t, &after, false);
 	t->at_syscall = false;
 	rec_task_ready(t);

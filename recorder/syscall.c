@@ -555,7 +555,10 @@ struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t)
 	if (points_expected(t->call.nr))
 		rec_witness_expect(rec, t);
 	rec_write(rec, t, TRACE_SYSCALL, 0, &t->call.entry, ret);
-	rec_left(t, &regs, t->call.nr == SYS_rt_sigreturn);
+	if (t->call.nr == SYS_rt_sigreturn)
+		rec_left_handler(t, &regs);
+	else
+		rec_left(t, &regs, false);
 	t->at_syscall = false;
 	rec_task_ready(t);
 	if (begins_again(ret))

@@ -249,7 +249,7 @@ struct err *alias_begin_code(struct rp_task *t, uint64_t addr, struct alias_code
 	struct rp_alias *a = t->mm->alias;
 	bool had;
 
-	c->len = 0;
+	c->len = c->first = 0;
 	c->at = 0;
 	had = t->mm->alias_area[AREAS - 1] != 0;
 	for (unsigned i = 0; i < AREAS && !had; i++)
@@ -277,6 +277,7 @@ static struct err *stub_make(struct rp_task *t, uint64_t addr, struct stub **ret
 	TRY(alias_begin_code(t, addr, &c, &area));
 	if (!c.at)
 		return NULL;
+	c.first = s->page = (uint8_t)a->hit;
 	if (!alias_put(&c, &a->view, t->real, addr, &s->insn[0]) || !s->insn[0].stores || !alias_put_jump(&c, addr + s->insn[0].len))
 		s->insn[0] = (struct alias_insn){ .addr = addr, .len = s->insn[0].len }, c.len = 0;	/* remembered: none */
 	s->site.len = s->insn[0].len ? s->insn[0].len : 1;
@@ -576,7 +577,7 @@ static void note_registers(struct stub *s, const struct regs *g)
 	memcpy(s->reg, reg, sizeof(reg));
 }
 
-static struct err *fault(struct replay *r, struct rp_task *t, bool *ret)
+static struct err *fault(struct replay *r, struct rp_task *t, uint64_t page, bool *ret)
 {
 	struct rp_mm *mm = t->mm;
 	struct rp_alias *a = mm->alias;
@@ -601,6 +602,8 @@ static struct err *fault(struct replay *r, struct rp_task *t, bool *ret)
 		begin_anew(a);
 	}
 	room_for_more(a, STUBS_MORE);
+	for (a->hit = 0; a->hit + 1 < a->view.pages_n && a->view.page[a->hit] != page; a->hit++)
+		;
 	s = alias_find(a, t->regs.rip, STUB_RESTS, &which);
 	if (s)
 		alias_wake(r, t, s);
@@ -617,6 +620,7 @@ static struct err *fault(struct replay *r, struct rp_task *t, bool *ret)
 	if (!s || !s->insn[0].stub)
 		return NULL;
 	note_registers(s, &t->regs);
+	s->page = (uint8_t)a->hit;
 	if (!s->tried && (++s->faults >= PATCH_AFTER || alias_was_hot(place)))
 		TRY(alias_want(r, t, s, place));
 	t->regs.rip = s->insn[0].stub;
@@ -644,7 +648,7 @@ bool rp_alias_fault(struct replay *r, struct rp_task *t, const siginfo_t *info)
 	for (unsigned i = 0; rp_guard_page(t->mm, i, &page, &prot); i++) {
 		if (page != (addr & ~(PAGE_BYTES - 1ull)))
 			continue;
-		err_free(fault(r, t, &done));
+		err_free(fault(r, t, page, &done));
 		if (!done && t->mm->gate_n)
 			rp_gate_leave(t);
 		return done;

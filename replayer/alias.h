@@ -23,7 +23,8 @@ struct stub {
 	uint8_t bytes[SITE_JUMP], patch_at, patch_len;
 	bool in_place, load;		/* (load: and nothing is stored) */
 	bool spared;			/* ALONE: it has been in a run, and faults again */
-	uint64_t reg[16];		/* ALONE: when it last faulted */
+	uint64_t reg[16];		/* ALONE: when it last faulted, and where: which page */
+	uint8_t page;
 	struct run_places run;		/* JUMP, RESTS: what it is moved with; n 0: nothing */
 	uint16_t loads, loads_n;	/* JUMP, RESTS: instructions near it that have another displacement while it is in; the first stub, and how many */
 };
@@ -32,6 +33,7 @@ struct rp_alias {
 	struct alias_view view, made;	/* made: what the stubs are for */
 	unsigned heat, faults, pushed;
 	bool in, refused;
+	unsigned hit;			/* the page that the last fault was in */
 	bool from_stub;			/* the last stop was in a stub */
 	unsigned stubs_n, jumps;
 	struct stub *stub;		/* there is always room for STUBS_MORE */

@@ -361,6 +361,7 @@ static struct err *write_stub(struct replay *r, struct rp_task *t, struct stub *
 	TRY(alias_begin_code(t, d.site.addr, &c, &area));
 	if (!c.at)
 		return NULL;
+	c.first = of->page;
 	if (runs && !alias_run_put(&c, v, t->real, &run, &s->run))
 		c.len = s->run.n = 0;
 	*good = put_each(t, &c, &d, s) && site_jump(d.site.addr, c.at, s->bytes);

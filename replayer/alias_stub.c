@@ -252,31 +252,37 @@ static void put_marks(struct alias_code *c, const struct alias_view *v, const st
 	}
 }
 
-/* S to the other mapping, where it is on a doubled page; what is not (so) goes to the cold part.  The last page falls through. */
-static void put_test(struct alias_code *c, const struct alias_view *v, const struct store *s, struct cold *cold, struct fixes *good)
+/* S to the other mapping, if it is on that page; else on, with S an offset in it. */
+static void put_page(struct alias_code *c, const struct alias_view *v, const struct store *s, unsigned i, struct cold *cold, struct fixes *other)
 {
-	for (unsigned i = 0; i < v->pages_n; i++) {
-		bool last = i + 1 == v->pages_n;
-		struct fixes other = { 0 };
+	emit_word(c, 0x2b, s->scratch, c->data + ALIAS_PAGE_AT + 8 * i);
+	put_compare(c, s, (int32_t)(ALIAS_PAGE_SIZE - s->size));
+	emit_later(c, other, IF_ABOVE);
+	put_ranges(c, v, s, v->page[i], &cold->orig, &cold->same[i]);
+	emit_word(c, 0x03, s->scratch, c->data + ALIAS_ALIAS_AT + 8 * i);
+	if (v->marks)
+		put_marks(c, v, s);
+}
 
-		emit_word(c, 0x2b, s->scratch, c->data + ALIAS_PAGE_AT + 8 * i);
-		put_compare(c, s, (int32_t)(ALIAS_PAGE_SIZE - s->size));
-		emit_later(c, last ? &cold->other : &other, IF_ABOVE);
-		put_ranges(c, v, s, v->page[i], &cold->orig, &cold->same[i]);
-		emit_word(c, 0x03, s->scratch, c->data + ALIAS_ALIAS_AT + 8 * i);
-		if (v->marks)
-			put_marks(c, v, s);
-		if (last)
-			break;
-		emit_later(c, good, ALWAYS);
+/* S to the other mapping, where it is on a doubled page.  The most probable falls through; good: where the instruction with [S] is. */
+static void put_cold(struct alias_code *c, const struct alias_view *v, const struct stored *w, struct cold *cold, unsigned good)
+{
+	const struct store *s = w->s;
+
+	emit_come_here(c, &cold->other);
+	emit_word(c, 0x03, s->scratch, c->data + ALIAS_PAGE_AT + 8 * c->first);
+	for (unsigned i = 0; i < v->pages_n; i++) {
+		struct fixes other = { 0 }, there = { 0 };
+
+		if (i == c->first)
+			continue;
+		put_page(c, v, s, i, cold, &other);
+		emit_later(c, &there, ALWAYS);
+		emit_come_to(c, &there, good);
 		emit_come_here(c, &other);
 		emit_word(c, 0x03, s->scratch, c->data + ALIAS_PAGE_AT + 8 * i);
 	}
-}
-
-/* good: where the instruction with [S] is. */
-static void put_cold(struct alias_code *c, const struct alias_view *v, const struct stored *w, struct cold *cold, unsigned good)
-{
+	emit_later(c, &cold->orig, ALWAYS);
 	for (unsigned i = 0; i < v->pages_n; i++) {
 		struct fixes back = { 0 };
 
@@ -286,8 +292,6 @@ static void put_cold(struct alias_code *c, const struct alias_view *v, const str
 		put_same(c, w, i, &cold->orig, &back);
 		emit_come_to(c, &back, good);
 	}
-	emit_come_here(c, &cold->other);
-	emit_word(c, 0x03, w->s->scratch, c->data + ALIAS_PAGE_AT + 8 * (v->pages_n - 1));
 	emit_come_here(c, &cold->orig);
 }
 
@@ -313,7 +317,7 @@ static bool put_original(struct alias_code *c, const struct store *s, const stru
 
 bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint64_t addr, struct alias_insn *ret)
 {
-	struct fixes good = { 0 }, next = { 0 };
+	struct fixes next = { 0 };
 	struct cold cold = { 0 };
 	csh cs = decoder();
 	unsigned at_good;
@@ -350,8 +354,7 @@ bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint
 		put_address(c, &s, d.site.bytes, addr + d.site.len);
 		if (!dead)
 			emit_flags(c);
-		put_test(c, v, &s, &cold, &good);
-		emit_come_here(c, &good);
+		put_page(c, v, &s, c->first, &cold, &cold.other);
 		at_good = c->len;
 		emit_flags_back(c, dead);
 		put_other(c, &s, d.site.bytes, d.site.len, addr + d.site.len);

@@ -27,7 +27,8 @@ struct alias_view {
 
 struct cs_insn;
 
-struct alias_code { uint8_t bytes[ALIAS_CODE]; unsigned len; uint64_t at, data; };
+/* first: the page that is tested first. */
+struct alias_code { uint8_t bytes[ALIAS_CODE]; unsigned len, first; uint64_t at, data; };
 
 struct alias_insn {
 	uint64_t addr;			/* the program's instruction */
