@@ -155,6 +155,7 @@ struct rp_turns {
 struct rp_silent { struct replay_break b; unsigned n, hits, since; bool out; };
 
 struct rp_debug {
+	struct rp_ahead { bool on, over; int fd; } ahead;	/* rp_go_ahead() */
 	struct rp_set **sets;		/* they stay where they are */
 	unsigned sets_n;
 	unsigned user;			/* what the debugger has set, and breakpoints for the calls it catches */
@@ -630,6 +631,8 @@ void rp_pos_leg(struct rp_pos *p, unsigned set, uint64_t n);
 /* a is p or a point on the way to it */
 bool rp_pos_leads(const struct rp_pos *a, const struct rp_pos *p);
 struct err *rp_goto(struct replay *r, const struct rp_pos *p);
+/* Through `from' towards `to', as far as one gets until fd can be read: there are checkpoints then on the way. */
+struct err *rp_go_ahead(struct replay *r, const struct rp_pos *from, const struct rp_pos *to, int fd);
 /* There, and by that name: rp_goto() may have found a better one, which what comes later is not named from. */
 struct err *rp_goto_by_name(struct replay *r, const struct rp_pos *to) __must_check;
 /* How often the task stops for set between from and end, which does not count and to which from leads; RP_NO_LIMIT: it would take too long. */

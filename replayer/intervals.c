@@ -277,6 +277,36 @@ static struct err *look(struct replay *r, struct intervals *in, const struct rp_
 	return err;
 }
 
+/* The newest that runs, if it is the only one, and on another processor: ours is idle. */
+static const struct lane *only_lane(const struct intervals *in)
+{
+	const struct lane *only = NULL;
+
+	for (unsigned i = 0; i < RP_WORKERS_MAX; i++) {
+		if (runs(in, &in->lane[i])) {
+			if (only)
+				return NULL;
+			only = &in->lane[i];
+		}
+	}
+	return only && !rp_worker_is_here(only->worker) ? only : NULL;
+}
+
+/* Nothing to do but wait: we go where its answer will probably lead, or (that of an older interval is there) where we go if it finds nothing. */
+static struct err *wait_for_lanes(struct replay *r, struct intervals *in)
+{
+	const struct lane *l = only_lane(in);
+	struct rp_pos to = { 0 };
+	struct err *err = NULL;
+
+	if (l) {
+		rp_pos_copy(&to, in->best.found ? &in->best.pos : &l->end);
+		err = rp_go_ahead(r, in->best.found ? &to : &l->from, &to, rp_worker_fd(l->worker));
+		free(to.legs);
+	}
+	return err ? err : hear_lanes(r, in, true);
+}
+
 struct err *rp_last_stop(struct replay *r, struct rp_found *ret)
 {
 	struct intervals in = { .end_ns = r->debug->clock_ns, .possible = rp_unwritten_possible(r), .lanes = rp_workers(),
@@ -299,7 +329,7 @@ struct err *rp_last_stop(struct replay *r, struct rp_found *ret)
 		if (!err && c)
 			err = look(r, &in, c);
 		else if (!err && lanes_busy(&in))
-			err = hear_lanes(r, &in, true);
+			err = wait_for_lanes(r, &in);
 		else
 			break;
 	}

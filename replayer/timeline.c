@@ -2,6 +2,7 @@
  * timeline.c - positions, and going to one.
  */
 #include <inttypes.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,6 +109,16 @@ static bool near_end(const struct rp_pos *p, unsigned leg, uint64_t have)
 	return leg + 1 == p->legs_n && have >= 12 && (left == 12 || left == 60 || left == 300 || left == 1200);
 }
 
+/* rp_go_ahead(): has what it was to bridge come? */
+static bool is_over(struct replay *r)
+{
+	struct rp_debug *d = r->debug;
+	struct pollfd p = { .fd = d->ahead.fd, .events = POLLIN };
+
+	d->ahead.over = d->ahead.on && (d->ahead.over || rp_debug_interrupted(r) || poll(&p, 1, 0) > 0);
+	return d->ahead.over;
+}
+
 static struct err *walk_legs(struct replay *r, const struct rp_pos *p)
 {
 	struct rp_debug *d = r->debug;
@@ -116,11 +127,11 @@ static struct err *walk_legs(struct replay *r, const struct rp_pos *p)
 	struct rp_hop hop;
 
 	rp_pos_copy(&from, &d->pos);
-	for (unsigned i = 0; i < p->legs_n && !err; i++) {
+	for (unsigned i = 0; i < p->legs_n && !err && !d->ahead.over; i++) {
 		uint64_t have = i < from.legs_n ? from.legs[i].n : 0;
 		unsigned set = p->legs[i].set, same = 0;
 
-		while (have < p->legs[i].n && !err) {
+		while (have < p->legs[i].n && !err && !is_over(r)) {
 			d->limit = p->legs[i].n - have;
 			d->quiet = set != 0;
 			err = set ? rp_chain_hop(r, set, &hop) : rp_tracked_hop(r, 0, true, &hop);
@@ -148,17 +159,19 @@ static struct err *walk(struct replay *r, const struct rp_pos *p)
 	struct rp_debug *d = r->debug;
 	struct rp_hop hop;
 
-	while (r->where < p->where) {
+	while (r->where < p->where && !is_over(r)) {
 		TRY(rp_chain_hop(r, 0, &hop));
 		if (hop.kind == HOP_END)
 			return rp_lost(r);
 		if (hop.kind == HOP_EVENT)
 			TRY(rp_checkpoint_maybe(r));
 	}
+	if (d->ahead.over)
+		return NULL;
 	/* what comes next is probably near */
 	if (!p->pending && !d->pos.legs_n && rp_now_ns() - d->last_ns > DENSE_NS)
 		TRY(rp_checkpoint_take(r));
-	while (p->pending && !r->pending) {
+	while (p->pending && !r->pending && !is_over(r)) {
 		TRY(rp_chain_hop(r, 0, &hop));
 		if (hop.kind != HOP_PENDING && hop.kind != HOP_INTERRUPTED)
 			return rp_lost(r);
@@ -231,13 +244,28 @@ struct err *rp_goto(struct replay *r, const struct rp_pos *target)
 		err = c ? rp_checkpoint_restore(r, c) : rp_lost(r);
 	if (!err)
 		err = walk(r, &p);
-	if (!err && names == d->names_made)
+	if (d->ahead.over)	/* somewhere on the way, which is named as it was gone */
+		;
+	else if (!err && names == d->names_made)
 		rp_pos_copy(&d->pos, &p);
 	else if (!err && p.legs_n && !d->nameless)	/* the way there has got a better name */
 		note_renamed(d, &p);
 	d->shielded = shielded;
 	d->quiet = quiet;
 	free(p.legs);
+	return err;
+}
+
+struct err *rp_go_ahead(struct replay *r, const struct rp_pos *from, const struct rp_pos *to, int fd)
+{
+	struct rp_debug *d = r->debug;
+	struct err *err;
+
+	d->ahead = (struct rp_ahead){ .on = true, .fd = fd };
+	err = rp_goto(r, from);
+	if (!err && !is_over(r))
+		err = rp_goto(r, to);
+	d->ahead = (struct rp_ahead){ 0 };
 	return err;
 }
 
