@@ -297,7 +297,7 @@ static struct err *deliver_to_handler(struct recorder *rec, struct rec_task *t, 
 		/* no room for the frame, or killed meanwhile: that comes next as a stop of its own */
 		effect_siginfo(rec, sig, info, TRACE_SIGNAL_IGNORED);
 		rec_write(rec, t, TRACE_SIGNAL, place, regs, sig);
-		rec_left(t, regs, false);
+		rec_left(t, regs, place == TRACE_AT_NOWHERE || t->last_computing);
 		return NULL;
 	}
 	TRY(tracee_regs_get(t->tid, &after));

@@ -569,6 +569,17 @@ static bool may_run_elsewhere(struct replay *r, struct rp_task *t)
 		!rp_alias_area(t->mm, rip) && !patches_stub(&t->mm->patches, rip) && !patches_at(&t->mm->patches, rip);
 }
 
+/* A run that rests, and that the instruction is in: for the next time, when the program comes to its beginning. */
+static void wake_run(struct replay *r, struct rp_task *t, struct rp_alias *a, uint64_t rip)
+{
+	for (unsigned i = 0; i < a->stubs_n; i++) {
+		struct stub *s = &a->stub[i];
+
+		if (s->kind == STUB_RESTS && s->run.n && rip - s->site.addr < s->run.where[s->run.n])
+			alias_wake(r, t, s);
+	}
+}
+
 static void note_registers(struct stub *s, const struct regs *g)
 {
 	const uint64_t reg[16] = { g->rax, g->rcx, g->rdx, g->rbx, g->rsp, g->rbp, g->rsi, g->rdi,
@@ -607,6 +618,8 @@ static struct err *fault(struct replay *r, struct rp_task *t, uint64_t page, boo
 	s = alias_find(a, t->regs.rip, STUB_RESTS, &which);
 	if (s)
 		alias_wake(r, t, s);
+	else
+		wake_run(r, t, a, t->regs.rip);
 	if (s && s->kind == STUB_JUMP) {	/* the program's bytes are not there any more */
 		into_site(a, t, t->regs.rip);
 		a->faults++;

@@ -405,6 +405,11 @@ static struct err *jump_in(struct replay *r, struct rp_task *t, struct stub *of,
 	a->jump[a->jumps++] = (uint16_t)a->stubs_n++;
 	alias_index(a, s);
 	*ret = s;
+	if (of->insn[0].addr >= s->site.addr + s->site.len) {	/* in its run; where that is of no use, it faults again */
+		of->tried = false;
+		of->spared = true;
+		of->faults = 0;
+	}
 	return NULL;
 }
 

@@ -16,7 +16,7 @@
 #include "base/decode.h"
 #include "replayer/alias.h"
 
-enum { LOOKS = 200, QUEUE = 24, LOADS = 32, RUNS = 16 };
+enum { LOOKS = 200, QUEUE = 24, LOADS = 32, RUNS = 16, INSN_MAX = 15 };
 
 /* Addresses of instructions, still to be looked at. */
 struct queue { uint64_t at[QUEUE]; unsigned n, next; };
@@ -75,12 +75,12 @@ static unsigned length(csh cs, const uint8_t *code, size_t room, uint64_t addr, 
 	return cs_disasm_iter(cs, &code, &room, &addr, insn) ? insn->size : 0;
 }
 
-/* The offset behind an instruction, or what is none. */
+/* The offset behind an instruction, or what is none; more than len: behind one that is not all there. */
 static unsigned behind_one(csh cs, const uint8_t *code, unsigned at, unsigned len, uint64_t start, cs_insn *insn)
 {
 	unsigned n = length(cs, code + at, len - at, start + at, insn);
 
-	return at + (n ? n : 1);
+	return n ? at + n : len - at < INSN_MAX ? len + 1 : at + 1;
 }
 
 unsigned alias_in_step(const uint8_t *code, unsigned len, uint64_t start)

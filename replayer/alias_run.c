@@ -71,8 +71,8 @@ static int key_of(struct alias_run *run, const struct run_code *code, unsigned k
 	key = &run->key[i];
 	if (i == RUN_KEYS)
 		return -1;
-	page = i == run->keys_n ? probable_page(code, k, v, reg) : key->page;
-	if (page == v->pages_n || !can_be_displaced(v, page, in->disp))
+	page = probable_page(code, k, v, reg);
+	if (page == v->pages_n || (i < run->keys_n && page != key->page) || !can_be_displaced(v, page, in->disp))
 		return -1;
 	if (i == run->keys_n) {
 		*key = (struct run_key){ in->base, in->index, in->scale, page, min, max };

@@ -37,12 +37,14 @@ static uint16_t written_by(csh cs, const cs_insn *insn)
 	uint8_t read_n, written_n;
 	uint16_t ret = 0;
 
-	if (cs_regs_access(cs, insn, read, &read_n, written, &written_n))
+	if (cs_regs_access(cs, insn, read, &read_n, written, &written_n) || insn->id == X86_INS_ENTER)
 		return UINT16_MAX;
 	for (unsigned i = 0; i < written_n; i++)
 		ret |= bit(number(written[i]));
 	if (!reads && x->op_count && x->operands[0].type == X86_OP_REG)
 		ret |= bit(number(x->operands[0].reg));
+	if (insn->id == X86_INS_CMPXCHG)
+		ret |= bit(0);		/* rax */
 	if ((insn->id == X86_INS_XCHG || insn->id == X86_INS_XADD || insn->id == X86_INS_MULX) && x->operands[1].type == X86_OP_REG)
 		ret |= bit(number(x->operands[1].reg));
 	return ret;

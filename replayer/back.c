@@ -538,7 +538,7 @@ static bool counted_leg(const struct replay *r, const struct rp_pos *from, const
 		ret->legs_n = i + 1;
 		if (!rp_pos_leads(from, ret) || rp_pos_leads(ret, from))
 			return false;
-		*n = ret->legs[i].n - (from->legs_n == i + 1 ? from->legs[i].n : 0);
+		*n = ret->legs[i].n - (from->where == ret->where && from->legs_n == i + 1 ? from->legs[i].n : 0);
 		if (end->legs[i].set && set->n == 1 && set->b[0].kind == REPLAY_COUNT && *n > 1)
 			return true;
 	}
@@ -558,7 +558,7 @@ static struct err *scan_counted_legs(struct replay *r, struct scan *s, const str
 	while (!err && !s->f.found && counted_leg(r, from, end, &leg, &n) && !rp_debug_interrupted(r)) {
 		for (uint64_t back = 1; back < n && !s->f.found && !err && !rp_debug_interrupted(r); back *= 8)
 			err = scan_from(r, s, &leg, back, end);
-		if (from->legs_n == leg.legs_n)		/* the rest is short, and begins there */
+		if (from->where == leg.where && from->legs_n == leg.legs_n)	/* the rest is short, and begins there */
 			break;
 		leg.legs_n--;
 		if (!err && !s->f.found)

@@ -155,7 +155,7 @@ struct rp_turns {
 struct rp_silent { struct replay_break b; unsigned n, hits, since; bool out; };
 
 struct rp_debug {
-	struct rp_ahead { bool on, over; int fd; } ahead;	/* rp_go_ahead() */
+	struct rp_ahead { bool next, on, over; int fd; } ahead;	/* rp_go_ahead() */
 	struct rp_set **sets;		/* they stay where they are */
 	unsigned sets_n;
 	unsigned user;			/* what the debugger has set, and breakpoints for the calls it catches */

@@ -127,7 +127,7 @@ static struct err *walk_legs(struct replay *r, const struct rp_pos *p)
 	struct rp_hop hop;
 
 	rp_pos_copy(&from, &d->pos);
-	for (unsigned i = 0; i < p->legs_n && !err && !d->ahead.over; i++) {
+	for (unsigned i = 0; i < p->legs_n && !err && !is_over(r); i++) {
 		uint64_t have = i < from.legs_n ? from.legs[i].n : 0;
 		unsigned set = p->legs[i].set, same = 0;
 
@@ -166,7 +166,7 @@ static struct err *walk(struct replay *r, const struct rp_pos *p)
 		if (hop.kind == HOP_EVENT)
 			TRY(rp_checkpoint_maybe(r));
 	}
-	if (d->ahead.over)
+	if (is_over(r))
 		return NULL;
 	/* what comes next is probably near */
 	if (!p->pending && !d->pos.legs_n && rp_now_ns() - d->last_ns > DENSE_NS)
@@ -230,8 +230,11 @@ struct err *rp_goto(struct replay *r, const struct rp_pos *target)
 	struct rp_checkpoint *c;
 	struct rp_pos p = { 0 };
 	struct err *err = NULL;
-	bool shielded = d->shielded, quiet = d->quiet;
+	bool shielded = d->shielded, quiet = d->quiet, outer = d->ahead.on, over;
 	unsigned names;
+
+	d->ahead.on = d->ahead.next;	/* what is gone to on the way is reached */
+	d->ahead.next = false;
 
 	rp_pos_copy(&p, target);	/* it may be d->pos */
 	d->shielded = true;
@@ -244,7 +247,9 @@ struct err *rp_goto(struct replay *r, const struct rp_pos *target)
 		err = c ? rp_checkpoint_restore(r, c) : rp_lost(r);
 	if (!err)
 		err = walk(r, &p);
-	if (d->ahead.over)	/* somewhere on the way, which is named as it was gone */
+	over = d->ahead.on && d->ahead.over;
+	d->ahead.on = outer;
+	if (over)	/* somewhere on the way, which is named as it was gone */
 		;
 	else if (!err && names == d->names_made)
 		rp_pos_copy(&d->pos, &p);
@@ -261,9 +266,10 @@ struct err *rp_go_ahead(struct replay *r, const struct rp_pos *from, const struc
 	struct rp_debug *d = r->debug;
 	struct err *err;
 
-	d->ahead = (struct rp_ahead){ .on = true, .fd = fd };
+	d->ahead = (struct rp_ahead){ .next = true, .fd = fd };
 	err = rp_goto(r, from);
-	if (!err && !is_over(r))
+	d->ahead.next = true;
+	if (!err && !d->ahead.over)
 		err = rp_goto(r, to);
 	d->ahead = (struct rp_ahead){ 0 };
 	return err;
