@@ -120,6 +120,30 @@ static bool overlaps(const struct stub *s, uint64_t start, uint64_t end)
 	return s->site.addr < end && s->site.addr + s->site.len > start;
 }
 
+/* Behind a run the program goes on: not in the middle of a jump. */
+static bool run_ends_in(const struct rp_alias *a, uint64_t start, uint64_t end)
+{
+	for (unsigned i = 0; i < a->jumps; i++) {
+		const struct stub *s = &a->stub[a->jump[i]];
+		uint64_t behind = s->site.addr + s->run.where[s->run.n];
+
+		if (s->run.n && behind > start && behind < end)
+			return true;
+	}
+	return false;
+}
+
+static bool is_inside_site(const struct rp_alias *a, uint64_t addr)
+{
+	for (unsigned i = 0; i < a->jumps; i++) {
+		const struct stub *s = &a->stub[a->jump[i]];
+
+		if (!s->in_place && addr > s->site.addr && addr < s->site.addr + s->site.len)
+			return true;
+	}
+	return false;
+}
+
 /* loads: they count, too; else not, as they give way to any jump. */
 static bool others_there(const struct rp_alias *a, uint64_t start, uint64_t end, bool loads)
 {
@@ -129,7 +153,7 @@ static bool others_there(const struct rp_alias *a, uint64_t start, uint64_t end,
 		if ((loads || !s->load) && overlaps(s, start, end))
 			return true;
 	}
-	return false;
+	return run_ends_in(a, start, end);
 }
 
 /* Would one there do for all that are there? */
@@ -236,12 +260,12 @@ static bool look_for_site(struct replay *r, struct rp_task *t, const struct alia
 		if (d->site.len != len || from_padding(d))
 			continue;
 		*none = false;
-		if (alias_in_the_way(r, t, at, at + len) || !covers(a, at, at + len))
+		if (alias_in_the_way(r, t, at, at + len) || !covers(a, at, at + len) || run_ends_in(a, at, at + len))
 			continue;
 		return true;
 	}
 	*d = first;
-	return forward && a->pushed++ <= PUSHES;
+	return forward && !run_ends_in(a, d->site.addr, d->site.addr + d->site.len) && a->pushed++ <= PUSHES;
 }
 
 /* What displace.c looks at; all: there is no more to know of the rest. */
@@ -301,6 +325,11 @@ static bool find_site(struct replay *r, struct rp_task *t, const struct alias_in
 	return found;
 }
 
+static uint64_t run_end(const struct alias_run *run)
+{
+	return run->insn[run->n - 1].addr + run->insn[run->n - 1].len;
+}
+
 /* A run that the instruction is in, and a site at its beginning: the best that there is. */
 static bool find_run(struct replay *r, struct rp_task *t, const struct stub *of, struct alias_run *run, struct displaced *d)
 {
@@ -327,8 +356,8 @@ static bool find_run(struct replay *r, struct rp_task *t, const struct stub *of,
 		below = run->score;
 		start = run->insn[0].addr;
 		end = start + SITE_JUMP;
-		if (displace_decode_any(t->real, start, SITE_JUMP, t->mm->solid_start, t->mm->solid_end, d) && !alias_in_the_way(r, t, start, end) &&
-		    !others_there(t->mm->alias, start, start + d->site.len, false))
+		if (displace_decode_any(t->real, start, SITE_JUMP, t->mm->solid_start, t->mm->solid_end, d) && start + d->site.len <= run_end(run) && !alias_in_the_way(r, t, start, end) &&
+		    !others_there(t->mm->alias, start, start + d->site.len, false) && !is_inside_site(t->mm->alias, run_end(run)))
 			return true;
 	}
 	return false;
@@ -513,7 +542,7 @@ static bool wake(struct replay *r, struct rp_task *t, struct stub *s)
 	struct err *err;
 
 	if (s->kind != STUB_RESTS || t->mm->alias->jumps == ALIAS_JUMPS || (rp_gate_area(t->mm, start) && !rp_gate_moved(t->mm, start)) || r->probes || alias_in_the_way(r, t, start, run_end > end ? run_end : end) ||
-	    others_there(t->mm->alias, start, end, true) ||
+	    others_there(t->mm->alias, start, end, true) || (s->run.n && is_inside_site(t->mm->alias, run_end)) ||
 	    tracee_read_some(t->real, start, bytes, s->site.len) != s->site.len || memcmp(bytes, s->site.bytes, s->site.len))
 		return false;
 	err = alias_patch(t->real, s, true);

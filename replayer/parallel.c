@@ -98,6 +98,8 @@ static _Noreturn void work(struct replay *r, struct rp_worker *w, int fd, const 
 		err = rp_checkpoint_take(r);	/* the way back to where it began */
 	if (!err)
 		err = m ? look_at_stores(r, fd, end, m) : look_for_stops(r, fd, end);
+	if (err)
+		log_debug("in a worker: %s", err->msg);
 	_exit(0);	/* its tracees go with it */
 }
 
