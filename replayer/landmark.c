@@ -21,14 +21,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 
 #include "replayer/landmark.h"
 
-enum { STUB_ROOM = 4096, TRIP_AFTER = 4000, MS = 1000000 };
+enum { MS = 1000000 };
 
 /* How the point is looked for. */
 enum how { BY_JUMP, BY_DEBUG_REGISTER, BY_INT3 };
@@ -62,170 +61,6 @@ static void set_alarm(pid_t pid, uint64_t ns)
 	if (ns)
 		sigaction(SIGALRM, &sa, NULL);
 	setitimer(ITIMER_REAL, &it, NULL);
-}
-
-/* ---- the place of the stub ------------------------------------------------------------- */
-
-static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3)
-{
-	TRY(cage_call(t->real, &t->regs, ret, nr, a0, a1, a2, a3, (uint64_t)-1, 0));
-	t->dirty = false;
-	return NULL;
-}
-
-static void stub_at(struct stub *s, uint64_t map, uint64_t at)
-{
-	s->map = map;
-	s->addr = at;
-	s->data = map + (STUB_PAGES - 1) * PAGE_BYTES;
-}
-
-/* The one there is, if it is for this code; else it goes. */
-static struct err *stub_kept(struct landmark *l)
-{
-	struct rp_kept *k = &l->t->mm->kept;
-	const struct pun *p = &l->stub.pun;
-	int64_t ret;
-
-	if (k->map && k->rip == p->addr && k->len == p->len && !memcmp(k->bytes, p->bytes, p->len))
-		stub_at(&l->stub, k->map, k->at);
-	else if (k->map)
-		TRY(call(l->t, &ret, SYS_munmap, k->map, STUB_PAGES * PAGE_BYTES, 0, 0));
-	k->map = l->stub.map;
-	return NULL;
-}
-
-static void stub_keep(struct landmark *l)
-{
-	const struct stub *s = &l->stub;
-	struct rp_kept k = { .map = s->map, .at = s->addr, .rip = s->pun.addr, .len = s->pun.len };
-
-	memcpy(k.bytes, s->pun.bytes, s->pun.len);
-	l->t->mm->kept = k;
-}
-
-bool rp_landmark_area(const struct rp_mm *mm, uint64_t addr)
-{
-	return mm->kept.map && addr - mm->kept.map < STUB_PAGES * PAGE_BYTES;
-}
-
-struct err *rp_landmark_make_room(struct rp_task *t, uint64_t at, uint64_t len)
-{
-	struct rp_kept *k = &t->mm->kept;
-	int64_t ret;
-
-	if (!k->map || at >= k->map + STUB_PAGES * PAGE_BYTES || at + len <= k->map)
-		return NULL;
-	TRY(cage_call_now(t->real, &ret, SYS_munmap, k->map, STUB_PAGES * PAGE_BYTES, 0, 0, 0));
-	k->map = 0;
-	return NULL;
-}
-
-static struct err *stub_map(struct landmark *l)
-{
-	struct stub *s = &l->stub;
-	struct tracee_maps maps;
-	uint64_t at, page;
-	int64_t ret;
-
-	TRY(stub_kept(l));
-	if (s->map)
-		return NULL;
-	TRY(tracee_maps_read(l->t->real, &maps));
-	at = pun_place(&s->pun, &maps, STUB_PAGES * PAGE_BYTES);
-	tracee_maps_deinit(&maps);
-	if (!at)
-		return NULL;
-	page = at & ~(uint64_t)(PAGE_BYTES - 1);
-	TRY(call(l->t, &ret, SYS_mmap, page, STUB_PAGES * PAGE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE));
-	if (ret != (int64_t)page)
-		return NULL;
-	stub_at(s, page, at);
-	if (l->r->debug)
-		stub_keep(l);
-	return NULL;
-}
-
-struct err *landmark_stub_write(struct landmark *l, bool *good)
-{
-	const uint64_t count = l->stub.quick == QUICK_NONE ? INT64_MAX : TRIP_AFTER;
-	uint8_t code[STUB_ROOM];
-	unsigned len = stub_build(&l->stub, code, sizeof(code));
-
-	*good = len && l->stub.addr + len <= l->stub.data;
-	if (!*good)
-		return NULL;
-	TRY(tracee_write(l->t->real, l->stub.data + STUB_COUNT_AT, &count, sizeof(count)));
-	return tracee_write(l->t->real, l->stub.addr, code, len);
-}
-
-/* Code that the program may write to is write-protected while the jump is in it. */
-static struct err *protect(struct landmark *l, int prot)
-{
-	uint64_t first = l->stub.pun.addr & ~(uint64_t)(PAGE_BYTES - 1);
-	uint64_t end = (l->stub.pun.addr + PUN_MAX + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
-	int64_t ret;
-
-	return call(l->t, &ret, SYS_mprotect, first, end - first, (uint64_t)prot, 0);
-}
-
-static struct err *patch(struct landmark *l)
-{
-	struct err *err;
-	bool good;
-
-	if (!pun_decode(l->t->real, l->ev->regs.rip, &l->stub.pun))
-		return NULL;
-	TRY(stub_map(l));
-	if (!l->stub.addr)
-		return NULL;
-	memcpy(l->stub.value, &l->ev->regs, sizeof(l->stub.value));
-	TRY(landmark_stub_write(l, &good));
-	if (!good || !pun_jump(l->stub.pun.addr, l->stub.addr, l->jump))
-		return NULL;
-	err = tracee_write(l->t->real, l->stub.pun.addr, l->jump, PUN_JUMP);
-	if (err_catch(&err, ERR_OS))	/* code in a shared mapping that this process cannot write to */
-		return NULL;
-	if (err)
-		return err;
-	l->patched = true;
-	return l->prot ? protect(l, l->prot & ~PROT_WRITE) : NULL;
-}
-
-void landmark_hide_jump(const struct landmark *l, uint64_t addr, uint8_t *bytes, size_t len)
-{
-	for (unsigned i = 0; l->patched && i < PUN_JUMP; i++) {
-		uint64_t at = l->stub.pun.addr + i - addr;
-
-		if (at < len && bytes[at] == l->jump[i])
-			bytes[at] = l->stub.pun.bytes[i];
-	}
-}
-
-struct err *landmark_jump_out(struct landmark *l)
-{
-	uint8_t now[PUN_JUMP];
-
-	TRY(tracee_read(l->t->real, l->stub.pun.addr, now, PUN_JUMP));
-	landmark_hide_jump(l, l->stub.pun.addr, now, PUN_JUMP);
-	return tracee_write(l->t->real, l->stub.pun.addr, now, PUN_JUMP);
-}
-
-static struct err *unpatch(struct landmark *l)
-{
-	int64_t ret;
-
-	if (l->patched) {
-		TRY(landmark_jump_out(l));
-		if (l->prot)
-			TRY(protect(l, l->prot));
-	}
-	l->patched = false;
-	if (l->stub.map && !l->r->debug)
-		TRY(call(l->t, &ret, SYS_munmap, l->stub.map, STUB_PAGES * PAGE_BYTES, 0, 0));
-	l->stub.map = l->stub.addr = 0;
-	return NULL;
 }
 
 /* ---- running -------------------------------------------------------------------------------- */
@@ -324,7 +159,7 @@ static struct err *code_write(struct landmark *l)
 
 	out_of_stub(l);
 	TRY(landmark_jump_out(l));
-	TRY(protect(l, l->prot));
+	TRY(landmark_protect(l, l->prot));
 	TRY(set_regs(l->t));
 	TRY(tracee_resume(l->t->real, PTRACE_SYSEMU_SINGLESTEP, 0));
 	TRY(tracee_wait(l->t->real, &status));
@@ -338,7 +173,7 @@ static struct err *code_write(struct landmark *l)
 	if (!good || !same_edges(l))
 		return missed(l, "the code there was changed");
 	TRY(tracee_write(l->t->real, l->stub.pun.addr, l->jump, PUN_JUMP));
-	TRY(protect(l, l->prot & ~PROT_WRITE));
+	TRY(landmark_protect(l, l->prot & ~PROT_WRITE));
 	into_stub(l);
 	return set_regs(l->t);
 }
@@ -586,15 +421,15 @@ static struct err *search(struct landmark *l, enum how how)
 	if (l->r->debug)
 		rp_debug_clear(l->r, l->t);
 	if (!found && how == BY_JUMP)
-		TRY(patch(l));
+		TRY(landmark_patch(l));
 	if (!found && l->r->debug &&
 	    rp_debug_in_the_way(l->r, l->t, l->ev->regs.rip, l->patched ? l->stub.pun.addr : l->ev->regs.rip,
 				l->patched ? l->stub.pun.addr + l->stub.pun.len : l->ev->regs.rip + 1)) {
-		TRY(unpatch(l));
+		TRY(landmark_unpatch(l));
 		return &rp_stopped;
 	}
 	if (found)
-		return unpatch(l);
+		return landmark_unpatch(l);
 	if (l->patched)
 		err = search_patched(l, &found);
 	else
@@ -602,14 +437,14 @@ static struct err *search(struct landmark *l, enum how how)
 	if (err == &rp_stopped) {	/* a debugger's breakpoint: the search begins anew when it goes on */
 		rp_int3_out(l->r);
 		l->t->dirty = true;
-		TRY(unpatch(l));
+		TRY(landmark_unpatch(l));
 	}
 	if (err)
 		return err;
 	if (l->r->debug)
 		rp_debug_clear(l->r, l->t);
 	l->t->dirty = true;
-	return unpatch(l);
+	return landmark_unpatch(l);
 }
 
 /* Its protection if the program can change the code where the jump goes, else 0. */

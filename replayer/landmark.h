@@ -1,5 +1,6 @@
 /*
- * landmark.h - the search for one point in computing code: landmark.c runs the task, candidate.c looks whether it is there.
+ * landmark.h - the search for one point in computing code: landmark.c runs the task, landmark_jump.c has the jump there, candidate.c looks whether
+ * it is the point.
  */
 #ifndef REPLAYER_LANDMARK_H
 #define REPLAYER_LANDMARK_H
@@ -27,7 +28,12 @@ struct landmark {
 	int prot;			/* of the code, where the program may write to it; else 0 */
 };
 
-/* ---- landmark.c: the stub in the process ---- */
+/* ---- landmark_jump.c: the stub in the process ---- */
+/* The stub, and (l->patched) the jump: not where there is no place for them, or the code cannot be written to. */
+struct err *landmark_patch(struct landmark *l);
+struct err *landmark_unpatch(struct landmark *l);
+/* Code that the program may write to is write-protected while the jump is in it. */
+struct err *landmark_protect(struct landmark *l, int prot);
 struct err *landmark_stub_write(struct landmark *l, bool *good);
 /* The program's own bytes; what it has written over the jump meanwhile is its own. */
 struct err *landmark_jump_out(struct landmark *l);
