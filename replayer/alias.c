@@ -277,7 +277,7 @@ static struct err *stub_make(struct rp_task *t, uint64_t addr, struct stub **ret
 	TRY(alias_begin_code(t, addr, &c, &area));
 	if (!c.at)
 		return NULL;
-	c.first = s->page = (uint8_t)a->hit;
+	c.first = a->hit;
 	if (!alias_put(&c, &a->view, t->real, addr, &s->insn[0]) || !s->insn[0].stores || !alias_put_jump(&c, addr + s->insn[0].len))
 		s->insn[0] = (struct alias_insn){ .addr = addr, .len = s->insn[0].len }, c.len = 0;	/* remembered: none */
 	s->site.len = s->insn[0].len ? s->insn[0].len : 1;

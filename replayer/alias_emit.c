@@ -32,6 +32,39 @@ void emit_word(struct alias_code *c, uint8_t op, unsigned reg, uint64_t addr)
 	emit32(c, (uint32_t)(addr - (emit_at(c) + 4)));
 }
 
+void emit_with_place(struct alias_code *c, uint8_t rex, uint8_t op, unsigned reg, const struct place *p, int32_t disp)
+{
+	enum { SIB = 4 };		/* in place of a base: another byte tells; in that byte, of an index: none */
+
+	rex |= (uint8_t)(p->base >> 3);
+	if (p->index >= 0)
+		rex |= (uint8_t)(p->index >> 3 << 1);
+	EMIT(c, rex, op);
+	if (p->index >= 0 || (p->base & 7) == SIB)
+		EMIT(c, (uint8_t)(0x84 | reg << 3), (uint8_t)(p->scale << 6 | (p->index >= 0 ? p->index & 7 : SIB) << 3 | (p->base & 7)));
+	else
+		EMIT(c, (uint8_t)(0x80 | reg << 3 | (p->base & 7)));
+	emit32(c, (uint32_t)disp);
+}
+
+void emit_marks(struct alias_code *c, const struct place *p, int32_t disp, unsigned size)
+{
+	unsigned at = 0;
+
+	for (; at + 8 <= size; at += 8) {
+		emit_with_place(c, 0x48, 0xc7, 0, p, disp + (int32_t)at);	/* mov qword [...], -1 */
+		emit32(c, UINT32_MAX);
+	}
+	for (; at + 4 <= size; at += 4) {
+		emit_with_place(c, 0x40, 0xc7, 0, p, disp + (int32_t)at);
+		emit32(c, UINT32_MAX);
+	}
+	for (; at < size; at++) {
+		emit_with_place(c, 0x40, 0xc6, 0, p, disp + (int32_t)at);
+		EMIT(c, 1);
+	}
+}
+
 bool alias_put_jump(struct alias_code *c, uint64_t to)
 {
 	uint8_t jump[SITE_JUMP];

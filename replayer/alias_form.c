@@ -76,48 +76,60 @@ static bool known_load(unsigned id)
 	return IS_ONE_OF(ids, id);
 }
 
-/* Registers that take no REX bit and no special form as a base. */
-static unsigned short_number(unsigned reg)
+int alias_register(unsigned reg)
 {
-	switch (site_register(reg)) {
-	case X86_REG_RCX:
-		return 1u << RCX;
-	case X86_REG_RDX:
-		return 1u << RDX;
-	case X86_REG_RBX:
-		return 1u << RBX;
-	case X86_REG_RSI:
-		return 1u << RSI;
-	case X86_REG_RDI:
-		return 1u << RDI;
-	default:
-		return 0;
+	static const uint16_t names[] = { X86_REG_RAX, X86_REG_RCX, X86_REG_RDX, X86_REG_RBX, X86_REG_RSP, X86_REG_RBP, X86_REG_RSI, X86_REG_RDI,
+					  X86_REG_R8, X86_REG_R9, X86_REG_R10, X86_REG_R11, X86_REG_R12, X86_REG_R13, X86_REG_R14, X86_REG_R15 };
+	unsigned whole = site_register(reg);
+
+	for (int i = 0; whole && i < 16; i++) {
+		if (names[i] == whole)
+			return i;
 	}
+	return -1;
+}
+
+uint16_t alias_register_bit(unsigned reg)
+{
+	int n = alias_register(reg);
+
+	return n >= 0 ? (uint16_t)(1u << n) : 0;
+}
+
+int alias_free_register(uint16_t used)
+{
+	static const uint8_t choice[] = { RBX, RSI, RDI, RDX, RCX };
+
+	for (unsigned i = 0; i < sizeof(choice); i++) {
+		if (!(used >> choice[i] & 1))
+			return choice[i];
+	}
+	return -1;
 }
 
 /* Two registers that it has nothing to do with; one is enough for a plain store. */
 static bool choose_scratch(csh cs, const cs_insn *insn, struct store *s, unsigned want)
 {
-	static const uint8_t choice[] = { RBX, RSI, RDI, RDX, RCX };
 	cs_regs read, written;
 	uint8_t read_n, written_n;
-	unsigned used = 0;
+	uint16_t used = 0;
 
 	if (cs_regs_access(cs, insn, read, &read_n, written, &written_n))
 		return false;
 	for (unsigned i = 0; i < read_n; i++)
-		used |= short_number(read[i]);
+		used |= alias_register_bit(read[i]);
 	for (unsigned i = 0; i < written_n; i++)
-		used |= short_number(written[i]);
-	for (unsigned i = 0; i < sizeof(choice); i++) {
-		if (used & 1u << choice[i])
-			continue;
+		used |= alias_register_bit(written[i]);
+	while (want--) {
+		int free = alias_free_register(used);
+
+		if (free < 0)
+			return false;
 		s->second = s->scratch;
-		s->scratch = choice[i];
-		if (!--want)
-			return true;
+		s->scratch = (unsigned)free;
+		used |= (uint16_t)(1u << free);
 	}
-	return false;
+	return true;
 }
 
 /* Where prefixes, ModRM and displacement are; false: a form that is left alone. */

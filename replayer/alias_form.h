@@ -34,6 +34,11 @@ bool alias_has_other_place(const struct store *s);
 uint64_t alias_named(const struct store *s, const uint8_t *b, uint64_t end);
 /* Where an operand of a fixed address is in the other mapping (*to; marked, as if it were at once); its own address when that is on no doubled page. */
 bool alias_fixed_place(const struct alias_view *v, const struct store *s, const uint8_t *b, uint64_t end, uint64_t *to);
+/* The number of the register that this one of Capstone's is part of; -1, and no bit: of none of the sixteen. */
+int alias_register(unsigned reg);
+uint16_t alias_register_bit(unsigned reg);
+/* One that is not used, and takes no REX bit and no special form as a base; -1: none. */
+int alias_free_register(uint16_t used);
 /* What is added to its registers. */
 int32_t alias_displacement(const struct store *s, const uint8_t *b);
 /* The doubled page that has any of these bytes; *to: where they are in the other mapping.  pages_n: none, and *to is addr. */

@@ -75,42 +75,42 @@ static unsigned length(csh cs, const uint8_t *code, size_t room, uint64_t addr, 
 	return cs_disasm_iter(cs, &code, &room, &addr, insn) ? insn->size : 0;
 }
 
-/* The offset behind an instruction, or what is none; more than len: behind one that is not all there. */
-static unsigned behind_one(csh cs, const uint8_t *code, unsigned at, unsigned len, uint64_t start, cs_insn *insn)
+/* Behind what is at each offset: an instruction, or a byte that is none; more than len: an instruction that is not all there. */
+static void read_all(const uint8_t *code, unsigned len, uint64_t start, csh cs, cs_insn *insn, uint16_t behind[ALIAS_BEFORE])
 {
-	unsigned n = length(cs, code + at, len - at, start + at, insn);
+	for (unsigned at = 0; at < len; at++) {
+		unsigned n = length(cs, code + at, len - at, start + at, insn);
 
-	return n ? at + n : len - at < INSN_MAX ? len + 1 : at + 1;
+		behind[at] = (uint16_t)(n ? at + n : len - at < INSN_MAX ? len + 1 : at + 1);
+	}
 }
 
 unsigned alias_in_step(const uint8_t *code, unsigned len, uint64_t start)
 {
 	csh cs = decoder();
 	cs_insn *insn = cs ? cs_malloc(cs) : NULL;
-	uint8_t passes[ALIAS_BEFORE + 1] = { 0 }, runs = 0;
-	unsigned met = len;
+	uint16_t behind[ALIAS_BEFORE];
+	uint8_t passes[ALIAS_BEFORE] = { 0 }, runs = 0;
+	unsigned met = len, at;
 
 	BUG_ON(len > ALIAS_BEFORE, "so much code is not read at once: %u", len);
-	for (unsigned run = 0; insn && run < RUNS && run < len; run++) {
-		bool good = false;
-
-		for (unsigned round = 0; round < 2 && (good || !round); round++) {
-			unsigned at = run;
-
-			while (at < len) {
-				passes[at] += round;
-				at = behind_one(cs, code, at, len, start, insn);
-			}
-			good = at == len;
-		}
-		runs += good;
+	if (!insn)
+		return len;
+	read_all(code, len, start, cs, insn, behind);
+	cs_free(insn, 1);
+	for (unsigned run = 0; run < RUNS && run < len; run++) {
+		for (at = run; at < len; at = behind[at])
+			;
+		if (at != len)
+			continue;
+		runs++;
+		for (at = run; at < len; at = behind[at])
+			passes[at]++;
 	}
 	while (met && runs && (passes[met - 1] == runs || !passes[met - 1]))
 		met--;
 	while (met < len && passes[met] != runs)
 		met++;
-	if (insn)
-		cs_free(insn, 1);
 	return met;
 }
 

@@ -24,27 +24,32 @@
 #include "replayer/displace.h"
 #include "tracee/pun.h"
 
-enum { RSP = 4, SPAN_MAX = ALIAS_PAGE_SIZE / 2, INSN_MAX = 15 };
+enum { SPAN_MAX = ALIAS_PAGE_SIZE / 2, INSN_MAX = 15 };
 
 /* ---- which ------------------------------------------------------------------------------------------ */
 
-static uint16_t bits(int base, int index)
+static uint16_t index_bit(const struct place *p)
 {
-	return (uint16_t)((base >= 0 ? 1u << base : 0) | (index >= 0 ? 1u << index : 0));
+	return p->index >= 0 ? (uint16_t)(1u << p->index) : 0;
+}
+
+static uint16_t bits(const struct place *p)
+{
+	return (uint16_t)(1u << p->base | index_bit(p));
 }
 
 /* The doubled page that it is probably on: as registers are now, at insn[code->at], or by the base when the index is another since. */
 static unsigned probable_page(const struct run_code *code, unsigned k, const struct alias_view *v, const uint64_t reg[16])
 {
 	const struct run_insn *in = &code->insn[k];
-	uint64_t addr = reg[in->base] + (uint64_t)(int64_t)in->disp, to;
+	uint64_t addr = reg[in->place.base] + (uint64_t)(int64_t)in->disp, to;
 	uint16_t written = 0;
 	unsigned page;
 
 	for (unsigned i = k; i < code->at; i++)
 		written |= code->insn[i].writes;
-	if (in->index >= 0 && !(written & bits(-1, in->index)))
-		addr += reg[in->index] << in->scale;
+	if (in->place.index >= 0 && !(written & index_bit(&in->place)))
+		addr += reg[in->place.index] << in->place.scale;
 	page = alias_page_of(v, addr, in->s.size, &to);
 	if (page < v->pages_n && (addr < v->page[page] || addr + in->s.size > v->page[page] + ALIAS_PAGE_SIZE))
 		page = v->pages_n;
@@ -66,7 +71,7 @@ static int key_of(struct alias_run *run, const struct run_code *code, unsigned k
 	struct run_key *key;
 	unsigned i = 0, page;
 
-	while (i < run->keys_n && (run->key[i].base != in->base || run->key[i].index != in->index || run->key[i].scale != in->scale))
+	while (i < run->keys_n && memcmp(&run->key[i].place, &in->place, sizeof(in->place)))
 		i++;
 	key = &run->key[i];
 	if (i == RUN_KEYS)
@@ -75,7 +80,7 @@ static int key_of(struct alias_run *run, const struct run_code *code, unsigned k
 	if (page == v->pages_n || (i < run->keys_n && page != key->page) || !can_be_displaced(v, page, in->disp))
 		return -1;
 	if (i == run->keys_n) {
-		*key = (struct run_key){ in->base, in->index, in->scale, page, min, max };
+		*key = (struct run_key){ in->place, page, min, max };
 		run->keys_n++;
 		return (int)i;
 	}
@@ -99,7 +104,7 @@ void alias_run_weigh(const struct run_code *code, unsigned first, const struct a
 		const struct run_insn *in = &ret->insn[k];
 
 		ret->of[k] = -1;
-		if (in->operand && !(bits(in->base, in->index) & written))
+		if (in->operand && !(bits(&in->place) & written))
 			ret->of[k] = (int8_t)key_of(ret, code, first + k, v, reg);
 		written |= in->writes;
 		if (ret->of[k] < 0)
@@ -113,35 +118,6 @@ void alias_run_weigh(const struct run_code *code, unsigned first, const struct a
 }
 
 /* ---- its code -------------------------------------------------------------------------------------------- */
-
-/* rex op modrm: reg, [the key's registers + disp] */
-static void emit_address(struct alias_code *c, uint8_t op, unsigned reg, const struct run_key *key, int32_t disp)
-{
-	uint8_t rex = (uint8_t)(0x48 | key->base >> 3);
-
-	if (key->index >= 0)
-		rex |= (uint8_t)(key->index >> 3 << 1);
-	EMIT(c, rex, op);
-	if (key->index >= 0 || (key->base & 7) == RSP)
-		EMIT(c, (uint8_t)(0x84 | reg << 3), (uint8_t)(key->scale << 6 | (key->index >= 0 ? key->index & 7 : RSP) << 3 | (key->base & 7)));
-	else
-		EMIT(c, (uint8_t)(0x80 | reg << 3 | (key->base & 7)));
-	emit32(c, (uint32_t)disp);
-}
-
-static void emit_marks(struct alias_code *c, const struct run_key *key, int32_t disp, unsigned size)
-{
-	unsigned at = 0;
-
-	for (; at + 8 <= size; at += 8) {
-		emit_address(c, 0xc7, 0, key, disp + (int32_t)at);
-		emit32(c, UINT32_MAX);
-	}
-	for (; at < size; at++) {
-		emit_address(c, 0xc6, 0, key, disp + (int32_t)at);
-		EMIT(c, 1);
-	}
-}
 
 /* The instruction, with that displacement. */
 static bool emit_displaced(struct alias_code *c, const struct run_insn *in, int32_t disp)
@@ -161,21 +137,16 @@ static bool emit_displaced(struct alias_code *c, const struct run_insn *in, int3
 
 static int choose_scratch(const struct alias_run *run)
 {
-	static const uint8_t choice[] = { RBX, RSI, RDI, RDX, RCX };
 	uint16_t used = 0;
 
 	for (unsigned i = 0; i < run->keys_n; i++)
-		used |= bits(run->key[i].base, run->key[i].index);
-	for (unsigned i = 0; i < sizeof(choice); i++) {
-		if (!(used >> choice[i] & 1))
-			return choice[i];
-	}
-	return -1;
+		used |= bits(&run->key[i].place);
+	return alias_free_register(used);
 }
 
 static bool uses_rax(const struct run_key *key)
 {
-	return bits(key->base, key->index) >> RAX & 1;
+	return bits(&key->place) >> RAX & 1;
 }
 
 /* False: rax is wanted for two things. */
@@ -191,7 +162,7 @@ static bool emit_tests(struct alias_code *c, const struct alias_run *run, unsign
 				continue;
 			if (kept && !dead && with_rax)
 				return false;
-			emit_address(c, 0x8d, scratch, key, key->min);
+			emit_with_place(c, 0x48, 0x8d, scratch, &key->place, key->min);
 			if (!kept)
 				emit_flags(c);
 			kept = true;
@@ -213,7 +184,7 @@ static bool emit_insn(struct alias_code *c, const struct alias_view *v, pid_t ti
 
 	if (run->of[k] >= 0) {
 		if (in->stores)
-			emit_marks(c, key, disp + (int32_t)v->marks_at, in->s.size);
+			emit_marks(c, &key->place, disp + (int32_t)v->marks_at, in->s.size);
 		*orig = (uint16_t)c->len;
 		return emit_displaced(c, in, disp);
 	}

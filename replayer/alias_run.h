@@ -4,12 +4,13 @@
 #ifndef REPLAYER_ALIAS_RUN_H
 #define REPLAYER_ALIAS_RUN_H
 
+#include "replayer/alias_emit.h"
 #include "replayer/alias_form.h"
 
 enum { RUN_INSNS = 48, RUN_KEYS = 4, RUN_WINDOW = 128 };
 
-/* An address: registers, and what is used from there on, from min to max. */
-struct run_key { int base, index; unsigned scale, page; int32_t min, max; };
+/* An address, and what is used from there on, from min to max. */
+struct run_key { struct place place; unsigned page; int32_t min, max; };
 
 struct run_insn {
 	uint64_t addr, target;		/* target: of a direct branch, 0: none */
@@ -17,8 +18,7 @@ struct run_insn {
 	bool ends;			/* no run goes over it */
 	bool stores, operand, stack;	/* operand: in memory, and can have another displacement; stack: by rsp, it stays as it is */
 	struct store s;
-	int base, index;		/* register numbers, -1: none */
-	unsigned scale;
+	struct place place;
 	int32_t disp;
 	uint16_t writes;		/* registers, a bit each */
 };

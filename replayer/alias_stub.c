@@ -230,28 +230,6 @@ static void put_ranges(struct alias_code *c, const struct alias_view *v, const s
 	}
 }
 
-/* S is in the other mapping: so many bytes from there on are marked. */
-static void put_marks(struct alias_code *c, const struct alias_view *v, const struct store *s)
-{
-	unsigned at = 0;
-
-	for (; at + 8 <= s->size; at += 8) {
-		EMIT(c, 0x48, 0xc7, (uint8_t)(0x80 | s->scratch));	/* mov qword [S + ...], -1 */
-		emit32(c, v->marks_at + at);
-		emit32(c, UINT32_MAX);
-	}
-	for (; at + 4 <= s->size; at += 4) {
-		EMIT(c, 0xc7, (uint8_t)(0x80 | s->scratch));
-		emit32(c, v->marks_at + at);
-		emit32(c, UINT32_MAX);
-	}
-	for (; at < s->size; at++) {
-		EMIT(c, 0xc6, (uint8_t)(0x80 | s->scratch));
-		emit32(c, v->marks_at + at);
-		EMIT(c, 1);
-	}
-}
-
 /* S to the other mapping, if it is on that page; else on, with S an offset in it. */
 static void put_page(struct alias_code *c, const struct alias_view *v, const struct store *s, unsigned i, struct cold *cold, struct fixes *other)
 {
@@ -261,7 +239,7 @@ static void put_page(struct alias_code *c, const struct alias_view *v, const str
 	put_ranges(c, v, s, v->page[i], &cold->orig, &cold->same[i]);
 	emit_word(c, 0x03, s->scratch, c->data + ALIAS_ALIAS_AT + 8 * i);
 	if (v->marks)
-		put_marks(c, v, s);
+		emit_marks(c, &(struct place){ (int)s->scratch, -1, 0 }, (int32_t)v->marks_at, s->size);
 }
 
 /* S to the other mapping, where it is on a doubled page.  The most probable falls through; good: where the instruction with [S] is. */

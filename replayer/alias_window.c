@@ -10,24 +10,6 @@
 
 enum { BACK = 200, FORWARD = 400 };
 
-static int number(unsigned reg)
-{
-	static const uint16_t names[] = { X86_REG_RAX, X86_REG_RCX, X86_REG_RDX, X86_REG_RBX, X86_REG_RSP, X86_REG_RBP, X86_REG_RSI, X86_REG_RDI,
-					  X86_REG_R8, X86_REG_R9, X86_REG_R10, X86_REG_R11, X86_REG_R12, X86_REG_R13, X86_REG_R14, X86_REG_R15 };
-	unsigned whole = site_register(reg);
-
-	for (int i = 0; whole && i < 16; i++) {
-		if (names[i] == whole)
-			return i;
-	}
-	return -1;
-}
-
-static uint16_t bit(int n)
-{
-	return n >= 0 ? (uint16_t)(1u << n) : 0;
-}
-
 /* Too many rather than too few: Capstone does not know of all instructions which operands they write. */
 static uint16_t written_by(csh cs, const cs_insn *insn)
 {
@@ -40,13 +22,13 @@ static uint16_t written_by(csh cs, const cs_insn *insn)
 	if (cs_regs_access(cs, insn, read, &read_n, written, &written_n) || insn->id == X86_INS_ENTER)
 		return UINT16_MAX;
 	for (unsigned i = 0; i < written_n; i++)
-		ret |= bit(number(written[i]));
+		ret |= alias_register_bit(written[i]);
 	if (!reads && x->op_count && x->operands[0].type == X86_OP_REG)
-		ret |= bit(number(x->operands[0].reg));
+		ret |= alias_register_bit(x->operands[0].reg);
 	if (insn->id == X86_INS_CMPXCHG)
-		ret |= bit(0);		/* rax */
+		ret |= 1u << RAX;
 	if ((insn->id == X86_INS_XCHG || insn->id == X86_INS_XADD || insn->id == X86_INS_MULX) && x->operands[1].type == X86_OP_REG)
-		ret |= bit(number(x->operands[1].reg));
+		ret |= alias_register_bit(x->operands[1].reg);
 	return ret;
 }
 
@@ -67,18 +49,18 @@ static void note_operand(csh cs, const cs_insn *insn, struct run_insn *in)
 	in->stack = stores.kind == STORE_PUSH || (mem && mem->mem.base == X86_REG_RSP);
 	if (in->s.kind != STORE_OPERAND || in->stack || !mem || in->s.disp_at || insn->detail->x86.addr_size != 8)
 		return;
-	in->base = number(mem->mem.base);
-	in->index = mem->mem.index ? number(mem->mem.index) : -1;
-	in->scale = mem->mem.scale == 8 ? 3 : mem->mem.scale == 4 ? 2 : mem->mem.scale == 2 ? 1 : 0;
+	in->place.base = alias_register(mem->mem.base);
+	in->place.index = alias_register(mem->mem.index);
+	in->place.scale = mem->mem.scale == 8 ? 3 : mem->mem.scale == 4 ? 2 : mem->mem.scale == 2 ? 1 : 0;
 	in->disp = alias_displacement(&in->s, in->bytes);
-	in->operand = in->base >= 0 && (!mem->mem.index || in->index >= 0) && mem->mem.segment == X86_REG_INVALID;
+	in->operand = in->place.base >= 0 && (!mem->mem.index || in->place.index >= 0) && mem->mem.segment == X86_REG_INVALID;
 }
 
 static void note(csh cs, const cs_insn *insn, struct run_insn *in)
 {
 	const cs_x86_op *op = &insn->detail->x86.operands[0];
 
-	*in = (struct run_insn){ .addr = insn->address, .len = (uint8_t)insn->size, .base = -1, .index = -1 };
+	*in = (struct run_insn){ .addr = insn->address, .len = (uint8_t)insn->size };
 	memcpy(in->bytes, insn->bytes, insn->size);
 	in->ends = !site_can_move(cs, insn);
 	if (in->ends && insn->detail->x86.op_count == 1 && op->type == X86_OP_IMM)
