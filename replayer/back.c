@@ -222,7 +222,7 @@ static struct err *leg_hop(struct replay *r, struct scan_leg *l, uint64_t have, 
 }
 
 /* Have steps of the i-th leg of end led into a long string instruction?  Then on to its end, or that of the leg. */
-static struct err *scan_string(struct replay *r, const struct rp_pos *end, unsigned i, uint64_t *have)
+static struct err *scan_string(struct replay *r, const struct rp_pos *end, unsigned i, uint64_t *have, struct rp_hop *behind)
 {
 	struct rp_debug *d = r->debug;
 	uint64_t n;
@@ -231,7 +231,7 @@ static struct err *scan_string(struct replay *r, const struct rp_pos *end, unsig
 	d->pos.legs_n = i + 1;
 	d->pos.legs[i].n = *have;
 	d->nameless = false;
-	TRY(rp_skip_string(r, d->user, end->legs[i].n - *have, &n, NULL));
+	TRY(rp_skip_string(r, d->user, end->legs[i].n - *have, &n, behind));
 	*have += n;
 	return NULL;
 }
@@ -264,8 +264,11 @@ static struct err *scan_legs(struct replay *r, struct scan *s, const struct rp_p
 			}
 			have += n;
 			leg_note(r, s, &l, &hop, !s->inclusive && i + 1 == end->legs_n && have == l.leg->n, have < l.leg->n);
-			if (!l.leg->set && rp_in_string(&same, &hop) && have < l.leg->n)
-				err = scan_string(r, end, i, &have);
+			if (l.leg->set || !rp_in_string(&same, &hop) || have >= l.leg->n)
+				continue;
+			err = scan_string(r, end, i, &have, &hop);
+			if (!err && hop.kind == HOP_MOVED)
+				leg_note(r, s, &l, &hop, !s->inclusive && i + 1 == end->legs_n && have == l.leg->n, have < l.leg->n);
 		}
 		if (s->nearest && i + 1 >= from.legs_n && have >= l.leg->n) {
 			rp_pos_copy(&l.base, end);
@@ -675,6 +678,8 @@ static struct err *to_last_stop(struct replay *r, struct replay_stop *ret)
 		/* the debugger wants to see it before the write */
 		if (!err && s.stop.kind == REPLAY_STOP_WATCH)
 			err = rp_back_one(r, s.serial, &begin);
+		if (!err && s.stop.kind == REPLAY_STOP_WATCH)
+			err = rp_back_to_string(r, s.serial);
 		if (!err)
 			err = rp_catch_arrived(r, s.serial, &from, ret);
 	}

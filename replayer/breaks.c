@@ -641,11 +641,19 @@ static void in_stub_of(struct rp_task *t)
 	}
 }
 
+uint64_t rp_debug_hits(struct rp_task *t)
+{
+	uint64_t hits = (uint64_t)ptrace(PTRACE_PEEKUSER, t->real, offsetof(struct user, u_debugreg) + 8 * 6, NULL) & 15;
+
+	if (hits)
+		poke_dr(t, 6, 0);
+	return hits;
+}
+
 bool rp_debug_trap(struct replay *r, struct rp_task *t, siginfo_t *info)
 {
 	struct rp_debug *d = r->debug;
 	bool counted = false;
-	long dr6;
 
 	running = 0;
 	if (d->leaving && info->si_signo == SIGTRAP && info->si_code == SI_KERNEL && int3_at(t->mm, t->regs.rip - 1)) {
@@ -674,10 +682,9 @@ bool rp_debug_trap(struct replay *r, struct rp_task *t, siginfo_t *info)
 		return d->trapped = true;
 	}
 	if (d->dr_gen) {
-		dr6 = ptrace(PTRACE_PEEKUSER, t->real, offsetof(struct user, u_debugreg) + 8 * 6, NULL);
-		d->dr_hit = (uint64_t)dr6 & 15;
-		if (d->dr_hit)
-			poke_dr(t, 6, 0);
+		d->dr_hit = rp_debug_hits(t);
+		if (d->dr_hit && !d->step)
+			err_free(rp_guard_finish_string(r, t));
 		if (d->dr_hit && t->mm->gate_n && rp_gate_inside(t))	/* a displaced call's push */
 			err_free(rp_gate_step_out(r, t, &counted));
 	}

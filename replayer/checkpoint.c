@@ -463,6 +463,17 @@ static uint64_t fault_ns(void)
 	return least;
 }
 
+/* Maybe: from there on, nobody would know what the instruction has stored to before, for which there is a stop behind it (hop.c). */
+static bool stepped_into_string(struct replay *r)
+{
+	const struct rp_pos *p = &r->debug->pos;
+	const struct rp_task *t = p->legs_n && !p->legs[p->legs_n - 1].set ? rp_task_find(r, r->ev.task) : NULL;
+	unsigned size;
+	bool fixed;
+
+	return t && t->real && rp_string_at(t, &size, &fixed) != 0;
+}
+
 struct err *rp_checkpoint_take(struct replay *r)
 {
 	struct rp_debug *d = r->debug;
@@ -470,7 +481,7 @@ struct err *rp_checkpoint_take(struct replay *r)
 	struct err *err;
 	uint64_t now = rp_now_ns();
 
-	if (r->pending || r->guarded || d->nameless)
+	if (r->pending || r->guarded || d->nameless || stepped_into_string(r))
 		return NULL;
 	for (c = d->newest; c; c = c->older) {
 		if (rp_pos_leads(&c->pos, &d->pos) && rp_pos_leads(&d->pos, &c->pos))
@@ -617,6 +628,7 @@ static struct err *arrived(struct replay *r, const struct rp_checkpoint *c)
 		rp_turns_lost(r);
 		d->nameless = d->unvisited = false;
 		d->last = (struct rp_hop){ 0 };
+		d->late = (struct rp_late){ 0 };
 		d->last_ns = rp_now_ns();
 		d->spent = spent_by(r);
 		d->clock_ns = c->clock_ns;

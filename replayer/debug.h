@@ -233,6 +233,7 @@ struct rp_debug {
 	struct rp_end { uint64_t where; unsigned left; bool only; int status; } end;	/* end.c: is there the end of so many tasks (0: unknown), and the process's status */
 	struct rp_back_step back_step;
 	bool in_strings;		/* step through them */
+	struct rp_late { unsigned set; uint64_t hit[WATCHES_MAX / 64]; bool any; } late;	/* hits of steps in the middle of a string instruction: hop.c */
 	struct rp_shown *shown;
 	unsigned shown_n;
 	struct rp_turns turns;
@@ -264,6 +265,8 @@ void rp_hide_trace_flag(struct rp_task *t, uint64_t from);
 void rp_clear_trace_flag(struct rp_task *t);
 /* A SIGTRAP of ours? */
 bool rp_debug_trap(struct replay *r, struct rp_task *t, siginfo_t *info);
+/* Debug registers that have hit since they were last asked for. */
+uint64_t rp_debug_hits(struct rp_task *t);
 /* The task stopped for us, inside the hook: on until it is out of it.  False: it is not there. */
 bool rp_debug_leave(struct replay *r, struct rp_task *t, bool trapped);
 /* It has come out in another way. */
@@ -429,6 +432,8 @@ bool rp_guard_passes(struct replay *r, struct rp_task *t);
 bool rp_guard_page(const struct rp_mm *mm, unsigned i, uint64_t *page, int *prot);
 /* Something that only concerns other memory happens to the program's mappings? */
 void rp_guard_make_room(struct replay *r, struct rp_task *t, const struct trace_effect *e);
+/* A debug register has hit.  In the middle of a string instruction?  On to its end. */
+struct err *rp_guard_finish_string(struct replay *r, struct rp_task *t) __must_check;
 /* An access to a protected page?  Then it has been done. */
 bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info);
 
@@ -501,6 +506,8 @@ bool rp_turns_possible(const struct replay *r, const struct rp_task *t);
 struct err *rp_hop(struct replay *r, unsigned set, bool step, struct rp_hop *ret);
 /* The same without step; chain is counted too. */
 struct err *rp_hop_counting(struct replay *r, unsigned set, struct rp_chained *chain, struct rp_hop *ret);
+/* What steps in the middle of a string instruction have hit, too. */
+void rp_hop_add_late(struct replay *r, const struct rp_late *late, struct rp_hop *hop);
 /* Did this hop stop for one of s?  *watch (may be NULL) = which watchpoint. */
 bool rp_hop_hits(struct replay *r, const struct rp_hop *hop, unsigned set, const struct replay_break **watch);
 /* Does the task run before the event? */
@@ -529,9 +536,19 @@ struct err *rp_copy_take(struct replay *r, struct rp_checkpoint **ret);
 unsigned rp_string_at(const struct rp_task *t, unsigned *size, bool *fixed);
 /*
  * The task is in the middle of a repeated string instruction, after steps: on by up to max steps, at full speed.  *n: so many; 0: it is
- * where it was.  Not where a stop for set or an event may be in the middle.  *hit: there is one behind it; without hit, it stays where it was then.
+ * where it was.  Not where an event may be in the middle.  behind: the hop to behind it, which may have hits; NULL, or when it does not come
+ * there: where it has any, it stays where it was.
  */
-struct err *rp_skip_string(struct replay *r, unsigned set, uint64_t max, uint64_t *n, bool *hit);
+struct err *rp_skip_string(struct replay *r, unsigned set, uint64_t max, uint64_t *n, struct rp_hop *behind);
+/* Is there room for a trap behind it, or behind a copy of it? */
+bool rp_string_runs(struct rp_task *t);
+/* So many turns of it (len bytes) at once, where there is room; registers are then as they would be. */
+struct err *rp_string_run(struct rp_task *t, unsigned len, uint64_t turns, int *status) __must_check;
+/*
+ * On to its end: what it stores to a watched place is a stop behind it.  (A debug register reports it some turns late, how many depends
+ * on where it began and was interrupted: Intel's string stores go in groups of 64 bytes.)  place: where the program has it.  More of rp_debug.dr_hit may be set.
+ */
+struct err *rp_string_finish(struct replay *r, struct rp_task *t, uint64_t place) __must_check;
 /* Counts steps that stayed at their instruction: is this the second one running, so that it may be such an instruction? */
 bool rp_in_string(unsigned *same, const struct rp_hop *hop);
 
@@ -711,6 +728,8 @@ struct err *rp_count_steps(struct replay *r, const struct rp_pos *base, const st
 			   uint64_t *steps, bool *found, uint64_t *pcs);
 /* One instruction of the task back.  *begin: there is nothing before. */
 struct err *rp_back_one(struct replay *r, uint32_t serial, bool *begin);
+/* Stopped in the middle of a repeated string instruction, where steps have led: to where it begins. */
+struct err *rp_back_to_string(struct replay *r, uint32_t serial) __must_check;
 
 void rp_debug_stop(struct replay *r);
 uint64_t rp_now_ns(void);

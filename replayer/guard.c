@@ -267,38 +267,13 @@ static uint64_t turns_before(const struct rp_set *s, const struct rp_task *t, un
 	return turns;
 }
 
-/* So many turns of it at once: with a trap behind it, or behind a copy of it where there is room for one. */
-static struct err *run_turns(struct rp_task *t, unsigned len, uint64_t turns, int *status)
-{
-	uint64_t from = t->regs.rip, left = t->regs.rcx - turns, at = rp_alias_scratch(t->mm);
-	uint8_t code[16], was;
-
-	if (tracee_read_some(t->real, from, code, len) != len)
-		return &err_gone;
-	code[len] = 0xcc;
-	at = at ? at : from;
-	TRY(tracee_read(t->real, at + len, &was, 1));
-	TRY(tracee_write(t->real, at, code, len + 1));
-	t->regs.rip = at;
-	t->regs.rcx = turns;
-	t->dirty = true;
-	TRY(rp_raw_run(t, status));
-	TRY(tracee_write(t->real, at + len, &was, 1));
-	t->regs.rip = t->regs.rip == at + len + 1 && !left ? from + len : from;
-	t->regs.rcx += left;
-	t->dirty = true;
-	return NULL;
-}
-
 /* At once, if at all; place: where the program has the instruction, and the run might end between two turns of it. */
 static uint64_t turns_at_once(const struct replay *r, const struct rp_set *s, struct rp_task *t, uint64_t place, unsigned size)
 {
 	bool ends = r->debug->step || (r->ev.place == TRACE_AT_STATE && r->ev.regs.rip == place);
 	uint64_t turns = !ends && goes_on(s, t, t->regs.rip, size) ? turns_before(s, t, size) : 0;
 
-	if (turns < TURNS_MIN)
-		return 0;
-	return rp_alias_scratch(t->mm) || (rp_gate_solid(t, t->regs.rip) && !rp_gate_overlaps(t->mm, t->regs.rip, t->regs.rip + SITE_MAX)) ? turns : 0;
+	return turns >= TURNS_MIN && rp_string_runs(t) ? turns : 0;
 }
 
 /* For a survey: what was stored to.  A string instruction has come from `to' to where rdi is now. */
@@ -310,6 +285,19 @@ static void note_store(struct rp_debug *d, const struct rp_task *t, bool string,
 		rp_marks_note(d->marks, d->guard_hit, d->guard_size);
 	else
 		rp_marks_all(d->marks);
+}
+
+struct err *rp_guard_finish_string(struct replay *r, struct rp_task *t)
+{
+	enum { RESUME = 0x10000 };	/* as the processor has pushed the flags: between two turns of one (Intel's manual, 18.3.1.1) */
+	struct err *err;
+
+	if (!(t->regs.eflags & RESUME))
+		return NULL;
+	TRY(lift(t->mm, t->real, false));
+	err = rp_string_finish(r, t, t->regs.rip);
+	TRY(lift(t->mm, t->real, true));
+	return err;
 }
 
 bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
@@ -345,15 +333,20 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 		err = lift(mm, t->real, false);
 	turns = turns_at_once(r, s, t, place, string);
 	if (!err)
-		err = turns ? run_turns(t, len, turns, &status) : rp_raw_step(t, &status);
+		err = turns ? rp_string_run(t, len, turns, &status) : rp_raw_step(t, &status);
 	for (unsigned i = 0; i < STRING_MAX && string && !err && WSTOPSIG(status) == SIGTRAP && rp_guard_misses(r, s) &&
 	     goes_on(s, t, from, string) && !rp_debug_interrupted(r); i++)
 		err = rp_raw_step(t, &status);
+	d->dr_hit = !err && WSTOPSIG(status) == SIGTRAP && len ? rp_debug_hits(t) : 0;
+	if (len && !err && WSTOPSIG(status) == SIGTRAP && t->regs.rip == from && !d->step && (d->dr_hit || !rp_guard_misses(r, s)))
+		err = rp_string_finish(r, t, place);
 	if (d->marks)
 		note_store(d, t, string, to);
 	/* a displaced call is several: on to where the program is somewhere */
 	for (unsigned i = 0; i < CALL_INSNS && !err && WSTOPSIG(status) == SIGTRAP && rp_gate_inside(t) && !rp_gate_original(mm, t->regs.rip); i++)
 		err = rp_raw_step(t, &status);
+	if (!err && WSTOPSIG(status) == SIGTRAP)
+		d->dr_hit |= rp_debug_hits(t);
 	if (!err && WSTOPSIG(status) != SIGTRAP)	/* while it is the last signal: calls of ours end with one, too */
 		ptrace(PTRACE_GETSIGINFO, t->real, NULL, info);
 	if (!err)
@@ -368,14 +361,8 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 		err_free(err);
 		return false;
 	}
-	if (WSTOPSIG(status) == SIGTRAP) {
-		long dr6 = ptrace(PTRACE_PEEKUSER, t->real, offsetof(struct user, u_debugreg) + 8 * 6, NULL);
-
-		d->dr_hit = (uint64_t)dr6 & 15;
-		if (d->dr_hit)
-			ptrace(PTRACE_POKEUSER, t->real, offsetof(struct user, u_debugreg) + 8 * 6, 0);
+	if (WSTOPSIG(status) == SIGTRAP)
 		return true;
-	}
 	/* it would have faulted anyway */
 	d->guard_size = 0;
 	return false;

@@ -276,6 +276,37 @@ static bool has_stubs(const struct rp_debug *d, const struct rp_set *s, bool ste
 	return s->n > s->watches && !step && !d->slow;
 }
 
+void rp_hop_add_late(struct replay *r, const struct rp_late *late, struct rp_hop *hop)
+{
+	const struct rp_set *from = r->debug->sets[late->set], *to = r->debug->sets[hop->set];
+
+	for (unsigned i = 0; late->any && i < from->n && i < WATCHES_MAX; i++) {
+		for (unsigned j = 0; late->hit[i / 64] >> (i % 64) & 1 && j < to->n && j < WATCHES_MAX; j++) {
+			if (!memcmp(&from->b[i], &to->b[j], sizeof(from->b[i])))
+				hop->hit[j / 64] |= 1ull << (j % 64);
+		}
+	}
+}
+
+/*
+ * What a string instruction stores to is a stop behind it, also where it is stepped through: of the turns before, some may have been run at
+ * once, and a debug register tells no exact place there.  late: of the steps before this one.
+ */
+static void hits_late(struct replay *r, const struct rp_late *late, struct rp_hop *hop)
+{
+	unsigned size;
+	bool fixed, any = false;
+
+	rp_hop_add_late(r, late, hop);
+	for (unsigned i = 0; i < WATCHES_MAX / 64; i++)
+		any |= hop->hit[i] != 0;
+	if (!any || hop->arrived || !hop->t->regs.rcx || !rp_string_at(hop->t, &size, &fixed))
+		return;
+	r->debug->late = (struct rp_late){ .set = hop->set, .any = true };
+	memcpy(r->debug->late.hit, hop->hit, sizeof(hop->hit));
+	memset(hop->hit, 0, sizeof(hop->hit));
+}
+
 /* Until it stops; *again: with other stubs. */
 static struct err *run_stops(struct replay *r, struct rp_task *t, bool step, uint64_t limit, struct rp_hop *ret, bool *again)
 {
@@ -339,9 +370,11 @@ static struct err *hop_run(struct replay *r, struct rp_task *t, bool step, struc
 	struct rp_debug *d = r->debug;
 	const struct rp_set *s = d->sets[ret->set];
 	uint64_t limit = d->limit ? d->limit : RP_NO_LIMIT;
+	struct rp_late late = d->late;
 	bool again = true;
 	struct err *err = NULL;
 
+	d->late = (struct rp_late){ 0 };
 	d->limit = 0;
 	d->skip = !d->nameless;
 	d->turns.on = false;
@@ -369,6 +402,8 @@ static struct err *hop_run(struct replay *r, struct rp_task *t, bool step, struc
 			return err;
 		}
 	}
+	if (!err && ret->kind == HOP_MOVED && ret->stepped)
+		hits_late(r, &late, ret);
 	return err;
 }
 
@@ -418,6 +453,22 @@ struct err *rp_hop(struct replay *r, unsigned set, bool step, struct rp_hop *ret
 
 /* ---- its name ----------------------------------------------------------------------------------- */
 
+/* Did the hop look for all the watchpoints of s, too? */
+static bool has_watched(const struct rp_debug *d, const struct rp_hop *hop, const struct rp_set *s)
+{
+	const struct rp_set *had = d->sets[hop->set];
+
+	for (unsigned i = 0; i < s->n; i++) {
+		unsigned j = 0;
+
+		while (s->b[i].kind >= REPLAY_WRITE && j < had->n && memcmp(&s->b[i], &had->b[j], sizeof(s->b[i])))
+			j++;
+		if (s->b[i].kind >= REPLAY_WRITE && j == had->n)
+			return false;
+	}
+	return true;
+}
+
 /* Keep d->pos the name of where we are. */
 void rp_hop_track(struct replay *r, const struct rp_hop *hop)
 {
@@ -439,8 +490,8 @@ void rp_hop_track(struct replay *r, const struct rp_hop *hop)
 			break;
 		}
 		/* The step off a breakpoint is what a run with that breakpoint begins with. */
-		if (p->legs_n && p->legs[p->legs_n - 1].set == 0 && d->last.stepped && !rp_hop_hits(r, &d->last, hop->set, NULL) &&
-		    !rp_set_has(s, hop->t->rec_pid, d->last_pc)) {
+		if (p->legs_n && p->legs[p->legs_n - 1].set == 0 && d->last.stepped && has_watched(d, &d->last, s) &&
+		    !rp_hop_hits(r, &d->last, hop->set, NULL) && !rp_set_has(s, hop->t->rec_pid, d->last_pc)) {
 			if (!--p->legs[p->legs_n - 1].n)
 				p->legs_n--;
 		}

@@ -521,6 +521,7 @@ static struct err *event_exec(struct replay *r, const struct trace_event *ev)
 	rp_mm_put(t->mm);
 	t->mm = rp_mm_create();
 	TRY(cage_process(r, &t->real));
+	t->dr_gen = 0;
 	t->regs = ev->regs;
 	t->regs.orig_rax = (uint64_t)-1;
 	t->dirty = true;

@@ -41,8 +41,9 @@ struct err *rp_count_steps(struct replay *r, const struct rp_pos *base, const st
 		}
 		if (!rp_in_string(&same, &hop))
 			continue;
-		TRY(rp_skip_string(r, to->set, UINT64_MAX, &n, to->event ? NULL : found));
+		TRY(rp_skip_string(r, to->set, UINT64_MAX, &n, to->event ? NULL : &hop));
 		*steps += n;
+		*found = n && !to->event && hop.kind == HOP_MOVED && rp_hop_hits(r, &hop, to->set, NULL);
 		if (*found)
 			return NULL;
 	}
@@ -391,6 +392,43 @@ static struct err *end_of_last_turn(struct replay *r, uint32_t serial, struct rp
 	if (others)
 		rp_pos_copy(p, &found);
 	return NULL;
+}
+
+struct err *rp_back_to_string(struct replay *r, uint32_t serial)
+{
+	struct rp_task *t = rp_task_find(r, serial);
+	uint64_t first = 0, have = 0, n, steps;
+	struct rp_pos p = { 0 };
+	struct err *err;
+	struct rp_hop hop;
+	unsigned size, same = 0;
+	bool fixed;
+
+	rp_pos_copy(&p, &r->debug->pos);
+	if (p.pending || !p.legs_n || p.legs[p.legs_n - 1].set || !t || !rp_string_at(t, &size, &fixed)) {
+		free(p.legs);
+		return NULL;
+	}
+	steps = p.legs[--p.legs_n].n;
+	err = rp_goto(r, &p);
+	while (!err && have < steps) {
+		err = rp_tracked_hop(r, 0, true, &hop);
+		if (!err && hop.kind != HOP_MOVED)
+			err = rp_lost(r);
+		have++;
+		if (!err && hop.arrived)
+			first = have;
+		if (!err && rp_in_string(&same, &hop) && have < steps) {
+			err = rp_skip_string(r, 0, steps - have, &n, NULL);
+			have += n;
+		}
+	}
+	if (!err && first)
+		rp_pos_leg(&p, 0, first);
+	if (!err)
+		err = rp_goto(r, &p);
+	free(p.legs);
+	return err;
 }
 
 struct err *rp_back_one(struct replay *r, uint32_t serial, bool *begin)

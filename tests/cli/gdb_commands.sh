@@ -173,11 +173,13 @@ last accounts[3].name
 delete
 last big
 last big[100]@300
+finish
+last big[100]@300
 END
 said 3 'TOTAL'; said 3 'total became [0-9]+ here, was [0-9]+; by thread'; said 4 'TOTAL'; said 5 'BALANCE'; said 6 'ERR heap->balance: not written'
 said 7 'ERR|became'; said 8 'CELL|cell'; said 11 'LOCAL'; said 12 'ERR last .rax: that is in no memory'; said 13 'ERR last 3 . 4'
 said 14 'ERR last EXPR'; said 15 'ERR No symbol "nosuch"'; said 16 'ERR .*not written'
-said 18 '^big became .*by thread'; said 19 'big.100.@300 became'
+said 18 '^big became .*by thread'; said 19 'ERR big.100.@300: not written'; said 21 'big.100.@300 became'	# all of it by one instruction
 
 # the write is the instruction just before: that is the last one, too, and forwards and backwards meet the same ones
 under near <<'END'
