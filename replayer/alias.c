@@ -50,7 +50,7 @@ bool rp_alias_area(const struct rp_mm *mm, uint64_t addr)
 		if (within(mm->alias_area[i], addr))
 			return true;
 	}
-	return false;
+	return alias_blind_area(mm, addr);
 }
 
 uint64_t rp_alias_scratch(const struct rp_mm *mm)
@@ -111,6 +111,7 @@ struct err *rp_alias_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 	struct rp_mm *mm = t->mm;
 	int64_t ret;
 
+	TRY(alias_blind_make_room(t, at, len));
 	for (unsigned i = 0; i < AREAS; i++) {
 		uint64_t area = mm->alias_area[i];
 
@@ -200,15 +201,26 @@ void rp_alias_out(struct rp_mm *mm, pid_t real)
 	a->in = a->refused = a->from_stub = false;
 }
 
-struct err *rp_guard_write(struct rp_task *t, uint64_t addr, const void *bytes, size_t len)
+bool rp_alias_other(const struct rp_mm *mm, uint64_t addr, uint64_t *off)
 {
-	const struct rp_alias *a = t->mm->alias;
+	const struct rp_alias *a = mm->alias;
 
 	for (unsigned k = 0; a && a->in && k < a->view.pages_n; k++) {
-		if (addr - a->view.page[k] < PAGE_BYTES && addr + len - a->view.page[k] <= PAGE_BYTES)
-			return tracee_write(t->real, addr - a->view.page[k] + a->view.alias[k], bytes, len);
+		if (addr - a->view.page[k] >= PAGE_BYTES)
+			continue;
+		*off = a->view.alias[k] - a->view.page[k];
+		return true;
 	}
-	return tracee_write(t->real, addr, bytes, len);
+	return false;
+}
+
+struct err *rp_guard_write(struct rp_task *t, uint64_t addr, const void *bytes, size_t len)
+{
+	uint64_t off = 0;
+
+	if (!rp_alias_other(t->mm, addr, &off) || addr % PAGE_BYTES + len > PAGE_BYTES)
+		off = 0;
+	return tracee_write(t->real, addr + off, bytes, len);
 }
 
 /* ---- stubs ---------------------------------------------------------------------------------------------- */
@@ -250,6 +262,7 @@ struct err *alias_begin_code(struct rp_task *t, uint64_t addr, struct alias_code
 	bool had;
 
 	c->len = c->first = 0;
+	c->blind = ALIAS_PAGES;
 	c->at = 0;
 	had = t->mm->alias_area[AREAS - 1] != 0;
 	for (unsigned i = 0; i < AREAS && !had; i++)
@@ -318,7 +331,7 @@ struct err *rp_alias_marks(struct rp_task *t, struct rp_marks *m)
 	uint8_t bytes[PAGE_BYTES];
 
 	for (unsigned k = 0; a && k < a->view.pages_n && a->view.marks; k++) {
-		TRY(tracee_read(t->real, t->mm->alias_area[0] + MARKS + k * PAGE_BYTES, bytes, sizeof(bytes)));
+		TRY(tracee_read(t->real, a->view.alias[k] + a->view.marks_at, bytes, sizeof(bytes)));
 		for (unsigned i = 0; i < PAGE_BYTES; i++) {
 			if (bytes[i])
 				rp_marks_note(m, a->view.page[k] + i, 1);
@@ -332,7 +345,8 @@ static struct err *double_pages(struct replay *r, struct rp_task *t, const struc
 	struct rp_mm *mm = t->mm;
 	struct rp_alias *a = mm->alias;
 	unsigned area, n = 0;
-	bool good = true;
+	int prot[ALIAS_PAGES];
+	bool good;
 
 	a->refused = true;
 	a->view = (struct alias_view){ 0 };
@@ -354,19 +368,17 @@ static struct err *double_pages(struct replay *r, struct rp_task *t, const struc
 	TRY(area_for(t, t->regs.rip, &area));
 	if (!mm->alias_area[0])
 		return NULL;
-	for (unsigned i = 0; good; i++) {
-		uint64_t page;
-		int prot;
-
-		if (!rp_guard_page(mm, i, &page, &prot))
-			break;
-		if (n == ALIAS_PAGES)
-			continue;	/* the others fault */
-		a->view.loads |= prot == PROT_NONE;
-		a->view.page[n] = page;
-		a->view.alias[n] = mm->alias_area[0] + ALIASES + n * PAGE_BYTES;
-		TRY(double_page(t, n, prot, &good));
-		n += good;
+	/* more than that fault */
+	for (; n < ALIAS_PAGES && rp_guard_page(mm, n, &a->view.page[n], &prot[n]); n++)
+		a->view.loads |= prot[n] == PROT_NONE;
+	a->view.blind = a->view.marks && !a->view.loads && alias_blind_place(t, a->view.page, n);
+	if (a->view.blind)
+		a->view.marks_at = mm->blind.marks_at;
+	for (unsigned k = 0; k < n; k++)
+		a->view.alias[k] = a->view.blind ? a->view.page[k] + (uint64_t)mm->blind.shift : mm->alias_area[0] + ALIASES + k * PAGE_BYTES;
+	for (unsigned k = 0; k < n; k++) {
+		TRY(double_page(t, k, prot[k], &good));
+		n = good ? n : k;
 	}
 	a->view.pages_n = n;
 	a->in = n != 0;
@@ -384,7 +396,8 @@ static struct err *come_in(struct replay *r, struct rp_task *t, const struct rp_
 	struct err *err = double_pages(r, t, s);
 
 	/* marks lie by the order of pages, and are read at the end */
-	if (was.marks && was.pages_n && (was.pages_n != now->pages_n || memcmp(was.page, now->page, sizeof(was.page))))
+	if (was.marks && was.pages_n && (was.pages_n != now->pages_n || was.marks_at != now->marks_at ||
+					 memcmp(was.page, now->page, sizeof(was.page)) || memcmp(was.alias, now->alias, sizeof(was.alias))))
 		rp_marks_all(was.marks);
 	return err;
 }
@@ -480,8 +493,10 @@ void rp_alias_leave(struct rp_task *t)
 	if (!a || !a->stubs_n)
 		return;
 	a->from_stub = false;
+	a->left = 0;
 	if (!rp_alias_area(t->mm, t->regs.rip))
 		return;
+	a->left = t->regs.rip;
 	s = inside(a, t->regs.rip);
 	place = s ? place_of(s, t->regs.rip) : 0;
 	a->from_stub = true;
@@ -503,8 +518,21 @@ static void into_site(struct rp_alias *a, struct rp_task *t, uint64_t addr)
 	t->dirty = true;
 }
 
+/* Something of ours may be where nothing should be. */
+static void look_again(struct rp_task *t, struct rp_alias *a)
+{
+	if (alias_blind_holds(t))
+		return;
+	rp_alias_leave(t);
+	jumps_out(a, t->real);
+	a->view.blind = false;
+	begin_anew(a);
+}
+
 void rp_alias_enter(struct rp_task *t)
 {
+	if (t->mm->alias && t->mm->alias->in && t->mm->alias->view.blind && alias_blind_changed(t->mm))
+		look_again(t, t->mm->alias);
 	if (t->mm->alias)
 		into_site(t->mm->alias, t, t->regs.rip);
 }
@@ -645,6 +673,26 @@ static struct err *fault(struct replay *r, struct rp_task *t, uint64_t page, boo
 	return NULL;
 }
 
+/* A blind store to something else: as it was. */
+static bool missed(struct rp_task *t)
+{
+	struct rp_alias *a = t->mm->alias;
+	const struct stub *s = a && a->from_stub && a->left ? inside(a, a->left) : NULL;
+
+	for (unsigned i = 0; s && i < s->n; i++) {
+		const struct alias_insn *in = &s->insn[i];
+
+		if (!in->blind || a->left < in->stub || a->left > in->early)
+			continue;
+		t->regs.rip = in->orig;
+		t->dirty = true;
+		if (s->kind == STUB_JUMP && alias_note_miss(in->addr))
+			alias_jump_out(t, s);
+		return true;
+	}
+	return false;
+}
+
 uint64_t rp_alias_faults(void)
 {
 	return faults_ever;
@@ -656,7 +704,11 @@ bool rp_alias_fault(struct replay *r, struct rp_task *t, const siginfo_t *info)
 	bool done = false;
 	int prot;
 
-	if (!t->mm->guard_n || info->si_signo != SIGSEGV || info->si_code == SI_KERNEL || r->debug->step)
+	if (!t->mm->guard_n || info->si_signo != SIGSEGV || r->debug->step)
+		return false;
+	if (missed(t))
+		return true;
+	if (info->si_code == SI_KERNEL)
 		return false;
 	for (unsigned i = 0; rp_guard_page(t->mm, i, &page, &prot); i++) {
 		if (page != (addr & ~(PAGE_BYTES - 1ull)))

@@ -35,6 +35,7 @@ struct rp_alias {
 	bool in, refused;
 	unsigned hit;			/* the page that the last fault was in */
 	bool from_stub;			/* the last stop was in a stub */
+	uint64_t left;			/* ... there; else 0 */
 	unsigned stubs_n, jumps;
 	struct stub *stub;		/* there is always room for STUBS_MORE */
 	unsigned stubs_max;
@@ -64,8 +65,24 @@ bool alias_any_hot(void);
 struct err *alias_want(struct replay *r, struct rp_task *t, struct stub *s, uint64_t place);
 /* One that rests is put in again, if it can be, with its loads. */
 void alias_wake(struct replay *r, struct rp_task *t, struct stub *s);
+/* The jump of a stub is taken out for good; what it did gets others. */
+void alias_jump_out(struct rp_task *t, const struct stub *s);
 
 bool alias_in_the_way(struct replay *r, struct rp_task *t, uint64_t start, uint64_t end);
+
+/* alias_blind.c */
+/* Places for other mappings of these pages, all as far from them, and for their marks: of the program's memory, all else is so far from nothing.  False: none. */
+bool alias_blind_place(struct rp_task *t, const uint64_t *page, unsigned n);
+/* Is it so still? */
+bool alias_blind_holds(struct rp_task *t);
+/* May something of ours have been mapped since that was looked at? */
+bool alias_blind_changed(const struct rp_mm *mm);
+bool alias_blind_area(const struct rp_mm *mm, uint64_t addr);
+/* For something that the program is going to have there. */
+struct err *alias_blind_make_room(struct rp_task *t, uint64_t at, uint64_t len) __must_check;
+/* The instruction has stored to something else.  True: it is to be tested from now on, and alias_sees() tells so. */
+bool alias_note_miss(uint64_t addr);
+bool alias_sees(uint64_t addr);
 
 /* alias_window.c */
 /* Solid code around addr; false: it cannot be told where instructions begin.  Task stopped, with the program's bytes. */

@@ -65,6 +65,22 @@ void emit_marks(struct alias_code *c, const struct place *p, int32_t disp, unsig
 	}
 }
 
+bool emit_displaced(struct alias_code *c, const struct store *s, const uint8_t *b, unsigned len, int32_t disp)
+{
+	enum { INSN_MAX = 15 };
+	unsigned has_sib = (b[s->modrm] & 7) == 4, head = s->modrm + 1 + has_sib;
+	uint8_t bytes[24];
+
+	if (head + 4 + len - s->tail > INSN_MAX)
+		return false;
+	memcpy(bytes, b, head);
+	bytes[s->modrm] = (uint8_t)(0x80 | (bytes[s->modrm] & 0x3f));
+	emit(c, bytes, head);
+	emit32(c, (uint32_t)disp);
+	emit(c, b + s->tail, len - s->tail);
+	return true;
+}
+
 bool alias_put_jump(struct alias_code *c, uint64_t to)
 {
 	uint8_t jump[SITE_JUMP];

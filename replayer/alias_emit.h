@@ -4,6 +4,7 @@
 #ifndef REPLAYER_ALIAS_EMIT_H
 #define REPLAYER_ALIAS_EMIT_H
 
+#include "replayer/alias_form.h"
 #include "replayer/alias_stub.h"
 
 enum { EMIT_FIXES = 2 * ALIAS_RANGES + 8 };
@@ -15,10 +16,10 @@ uint64_t emit_at(const struct alias_code *c);
 /* op reg, [rip + addr], 64 bits; reg below 8 */
 void emit_word(struct alias_code *c, uint8_t op, unsigned reg, uint64_t addr);
 
-/* Registers that an operand's address is made of, by number; -1: none.  A base there always is. */
-struct place { int base, index; unsigned scale; };
 /* rex op modrm: reg, [place + disp], 64 bits if rex is 0x48, 32 or as op says if 0x40; reg below 8 */
 void emit_with_place(struct alias_code *c, uint8_t rex, uint8_t op, unsigned reg, const struct place *p, int32_t disp);
+/* The instruction, with an operand of registers, with that displacement; false: it would be too long. */
+bool emit_displaced(struct alias_code *c, const struct store *s, const uint8_t *b, unsigned len, int32_t disp);
 /* So many bytes from there on are marked.  Changes no register and no flag. */
 void emit_marks(struct alias_code *c, const struct place *p, int32_t disp, unsigned size);
 

@@ -282,6 +282,22 @@ uint64_t alias_named(const struct store *s, const uint8_t *b, uint64_t end)
 	return end + (uint64_t)(int64_t)rel;
 }
 
+bool alias_place(const cs_insn *insn, struct place *ret)
+{
+	const cs_x86_op *mem = NULL;
+
+	for (unsigned i = 0; i < insn->detail->x86.op_count; i++) {
+		if (insn->detail->x86.operands[i].type == X86_OP_MEM)
+			mem = &insn->detail->x86.operands[i];
+	}
+	if (!mem || insn->detail->x86.addr_size != 8 || mem->mem.segment != X86_REG_INVALID)
+		return false;
+	ret->base = alias_register(mem->mem.base);
+	ret->index = alias_register(mem->mem.index);
+	ret->scale = mem->mem.scale == 8 ? 3 : mem->mem.scale == 4 ? 2 : mem->mem.scale == 2 ? 1 : 0;
+	return ret->base >= 0 && (!mem->mem.index || ret->index >= 0);
+}
+
 int32_t alias_displacement(const struct store *s, const uint8_t *b)
 {
 	unsigned mod = b[s->modrm] >> 6;

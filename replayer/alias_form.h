@@ -24,6 +24,10 @@ struct store {
 	int32_t imm;
 };
 
+/* Registers that an operand's address is made of, by number; -1: none.  A base there always is. */
+struct place { int base, index; unsigned scale; };
+/* Those of its operand in memory; false: it has none with a base, or with another form. */
+bool alias_place(const struct cs_insn *insn, struct place *ret);
 /* b: the instruction's bytes.  loads: what only loads counts, too. */
 void alias_classify(size_t cs, const struct cs_insn *insn, const uint8_t *b, bool loads, struct store *s);
 /* Is it the same whatever the flags are?  Of some, only. */

@@ -188,6 +188,11 @@ static void push_aside(struct rp_task *t, uint64_t start, uint64_t end)
 	}
 }
 
+void alias_jump_out(struct rp_task *t, const struct stub *s)
+{
+	push_aside(t, s->site.addr, s->site.addr + s->site.len);
+}
+
 /* Does it begin with what fills up the space to the next function, or to where an exception lands?  One comes to what follows in other ways. */
 static bool from_padding(const struct displaced *d)
 {
@@ -196,6 +201,16 @@ static bool from_padding(const struct displaced *d)
 	while (*p == 0x66 || *p == 0x2e || *p == 0xf3)
 		p++;
 	return *p == 0x90 || (p[0] == 0x0f && p[1] == 0x1f);
+}
+
+/* Does a call come along with the instruction?  From a stub it is a push and a jump: the processor foresees the wrong way for its return, and for those around it. */
+static bool takes_call(const struct displaced *d)
+{
+	const struct site *s = &d->site;
+	const uint8_t *p = s->bytes + s->insn[s->n - 1].at;
+
+	p += (*p & 0xf0) == 0x40;
+	return s->n > 1 && (*p == 0xe8 || (*p == 0xff && (p[1] >> 3 & 7) == 2));
 }
 
 /*
@@ -242,13 +257,14 @@ static bool look_for_site(struct replay *r, struct rp_task *t, const struct alia
 	struct rp_alias *a = t->mm->alias;
 	uint64_t start = t->mm->solid_start, end = t->mm->solid_end;
 	struct displaced first;
-	bool forward;
+	bool forward, alone;
 	unsigned len;
 
 	forward = displace_decode_any(t->real, in->addr, SITE_JUMP, start, end, d);
 	*none = !forward;
 	forward = forward && !alias_in_the_way(r, t, in->addr, in->addr + d->site.len);
-	if (forward && !others_there(a, in->addr, in->addr + d->site.len, false))
+	alone = forward && !others_there(a, in->addr, in->addr + d->site.len, false);
+	if (alone && !takes_call(d))
 		return true;
 	first = *d;
 	for (unsigned back = 1; back <= BACK; back++) {
@@ -265,6 +281,8 @@ static bool look_for_site(struct replay *r, struct rp_task *t, const struct alia
 		return true;
 	}
 	*d = first;
+	if (alone)
+		return true;
 	return forward && !run_ends_in(a, d->site.addr, d->site.addr + d->site.len) && a->pushed++ <= PUSHES;
 }
 
@@ -363,10 +381,20 @@ static bool find_run(struct replay *r, struct rp_task *t, const struct stub *of,
 	return false;
 }
 
+/* The only page that it stores to, most likely; ALIAS_PAGES: none. */
+static unsigned blind_page(struct rp_alias *a, uint64_t addr)
+{
+	unsigned which;
+	const struct stub *alone = a->view.blind && !alias_sees(addr) ? alias_find(a, addr, STUB_ALONE, &which) : NULL;
+
+	return alone && alone->faults ? alone->page : ALIAS_PAGES;
+}
+
 /* The site's instructions, each by itself. */
 static bool put_each(struct rp_task *t, struct alias_code *c, const struct displaced *d, struct stub *s)
 {
 	for (unsigned i = 0; i < s->n; i++) {
+		c->blind = blind_page(t->mm->alias, d->site.addr + d->site.insn[i].at);
 		if (!alias_put(c, &t->mm->alias->view, t->real, d->site.addr + d->site.insn[i].at, &s->insn[i]) || s->insn[i].len != d->site.insn[i].len)
 			return false;
 	}

@@ -24,7 +24,7 @@
 #include "replayer/displace.h"
 #include "tracee/pun.h"
 
-enum { SPAN_MAX = ALIAS_PAGE_SIZE / 2, INSN_MAX = 15 };
+enum { SPAN_MAX = ALIAS_PAGE_SIZE / 2 };
 
 /* ---- which ------------------------------------------------------------------------------------------ */
 
@@ -119,22 +119,6 @@ void alias_run_weigh(const struct run_code *code, unsigned first, const struct a
 
 /* ---- its code -------------------------------------------------------------------------------------------- */
 
-/* The instruction, with that displacement. */
-static bool emit_displaced(struct alias_code *c, const struct run_insn *in, int32_t disp)
-{
-	unsigned has_sib = (in->bytes[in->s.modrm] & 7) == 4, head = in->s.modrm + 1 + has_sib;
-	uint8_t bytes[24];
-
-	if (head + 4 + in->len - in->s.tail > INSN_MAX)
-		return false;
-	memcpy(bytes, in->bytes, head);
-	bytes[in->s.modrm] = (uint8_t)(0x80 | (bytes[in->s.modrm] & 0x3f));
-	emit(c, bytes, head);
-	emit32(c, (uint32_t)disp);
-	emit(c, in->bytes + in->s.tail, in->len - in->s.tail);
-	return true;
-}
-
 static int choose_scratch(const struct alias_run *run)
 {
 	uint16_t used = 0;
@@ -186,7 +170,7 @@ static bool emit_insn(struct alias_code *c, const struct alias_view *v, pid_t ti
 		if (in->stores)
 			emit_marks(c, &key->place, disp + (int32_t)v->marks_at, in->s.size);
 		*orig = (uint16_t)c->len;
-		return emit_displaced(c, in, disp);
+		return emit_displaced(c, &in->s, in->bytes, in->len, disp);
 	}
 	if (in->stack) {
 		emit(c, in->bytes, in->len);

@@ -293,6 +293,31 @@ static bool put_original(struct alias_code *c, const struct store *s, const stru
 	return true;
 }
 
+/* alias_blind.c: without a test. */
+static bool put_blind(struct alias_code *c, const struct alias_view *v, const struct store *s, const struct place *p, const struct displaced *d, struct alias_insn *ret)
+{
+	int64_t disp = alias_displacement(s, d->site.bytes) + (int64_t)(v->alias[c->blind] - v->page[c->blind]), marks = disp + v->marks_at;
+	struct fixes next = { 0 };
+	unsigned begin = c->len;
+
+	if (disp != (int32_t)disp || marks != (int32_t)marks || marks + s->size != (int32_t)(marks + s->size))
+		return false;
+	emit_marks(c, p, (int32_t)marks, s->size);
+	ret->early = emit_at(c);
+	if (!emit_displaced(c, s, d->site.bytes, d->site.len, (int32_t)disp)) {
+		c->len = begin;
+		ret->early = 0;
+		return false;
+	}
+	emit_later(c, &next, ALWAYS);
+	if (!put_original(c, s, d, ret))
+		return false;
+	emit_come_here(c, &next);
+	ret->next = emit_at(c);
+	ret->blind = true;
+	return true;
+}
+
 bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint64_t addr, struct alias_insn *ret)
 {
 	struct fixes next = { 0 };
@@ -300,8 +325,9 @@ bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint
 	csh cs = decoder();
 	unsigned at_good;
 	int32_t disp = 0;
-	bool dead, load;
+	bool dead, load, blind;
 	struct displaced d;
+	struct place place;
 	struct store s;
 	cs_insn *insn;
 	uint64_t to;
@@ -311,6 +337,7 @@ bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint
 		return false;
 	alias_classify(cs, insn, d.site.bytes, v->loads, &s);
 	dead = alias_ignores_flags(insn->id);
+	blind = v->blind && c->blind < v->pages_n && s.kind == STORE_OPERAND && !s.disp_at && alias_place(insn, &place);
 	load = s.kind == STORE_NONE && alias_fixed_load(v, insn, &s.disp_at, &disp) && alias_is_near(emit_at(c) + d.site.len, addr + d.site.len + (uint64_t)(int64_t)disp);
 	cs_free(insn, 1);
 	*ret = (struct alias_insn){ .addr = addr, .len = d.site.len, .stub = emit_at(c), .stores = s.kind != STORE_NONE };
@@ -323,6 +350,8 @@ bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint
 		ret->next = emit_at(c);
 		return true;
 	}
+	if (blind && put_blind(c, v, &s, &place, &d, ret))
+		return true;
 	if (s.kind == STORE_PUSH_MEMORY || s.kind == STORE_CALL_TO)
 		put_fetch(c, v, &s, d.site.bytes, addr + d.site.len, ret);
 	/* in a survey: if the program is interrupted right behind it, where they would be others, it fails, or nothing comes of it */

@@ -20,6 +20,7 @@ struct alias_view {
 	unsigned pages_n, ranges_n;
 	uint64_t page[ALIAS_PAGES], alias[ALIAS_PAGES];
 	bool loads;			/* a page can not be read, either */
+	bool blind;			/* it need not be tested what is stored to: alias_blind.c */
 	struct { uint64_t start, end; bool always; } range[ALIAS_RANGES];	/* watched; always: a store that changes nothing counts, too */
 	unsigned marks_at;		/* so far behind the other mapping of a byte is its mark */
 	struct rp_marks *marks;		/* NULL, or what is stored to is noted: by the stub in the area, where that always is the same place here */
@@ -27,15 +28,16 @@ struct alias_view {
 
 struct cs_insn;
 
-/* first: the page that is tested first. */
-struct alias_code { uint8_t bytes[ALIAS_CODE]; unsigned len, first; uint64_t at, data; };
+/* first: the page that is tested first; blind: the only page that the next one stores to, most likely, or ALIAS_PAGES. */
+struct alias_code { uint8_t bytes[ALIAS_CODE]; unsigned len, first, blind; uint64_t at, data; };
 
 struct alias_insn {
 	uint64_t addr;			/* the program's instruction */
 	unsigned len;
 	bool stores;			/* it is one that has another form */
 	uint64_t stub, orig, next;	/* where it begins; the original, with all registers as they were; behind it */
-	uint64_t early;			/* reads what is pushed or called: the program is at addr, too */
+	uint64_t early;			/* reads what is pushed or called, or is the blind store: the program is at addr, too */
+	bool blind;			/* from `stub' to `early', it faults where it should be `orig' */
 	uint64_t target, to;		/* at `target', if any, the program is at `to' */
 };
 

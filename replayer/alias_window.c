@@ -47,13 +47,10 @@ static void note_operand(csh cs, const cs_insn *insn, struct run_insn *in)
 	in->stores = stores.kind == STORE_OPERAND;
 	in->ends |= stores.kind != STORE_NONE && stores.kind != STORE_OPERAND && stores.kind != STORE_PUSH;
 	in->stack = stores.kind == STORE_PUSH || (mem && mem->mem.base == X86_REG_RSP);
-	if (in->s.kind != STORE_OPERAND || in->stack || !mem || in->s.disp_at || insn->detail->x86.addr_size != 8)
+	if (in->s.kind != STORE_OPERAND || in->stack || !mem || in->s.disp_at)
 		return;
-	in->place.base = alias_register(mem->mem.base);
-	in->place.index = alias_register(mem->mem.index);
-	in->place.scale = mem->mem.scale == 8 ? 3 : mem->mem.scale == 4 ? 2 : mem->mem.scale == 2 ? 1 : 0;
 	in->disp = alias_displacement(&in->s, in->bytes);
-	in->operand = in->place.base >= 0 && (!mem->mem.index || in->place.index >= 0) && mem->mem.segment == X86_REG_INVALID;
+	in->operand = alias_place(insn, &in->place);
 }
 
 static void note(csh cs, const cs_insn *insn, struct run_insn *in)

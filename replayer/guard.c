@@ -276,6 +276,28 @@ static uint64_t turns_at_once(const struct replay *r, const struct rp_set *s, st
 	return turns >= TURNS_MIN && rp_string_runs(t) ? turns : 0;
 }
 
+/* Those of them that store to the other mapping of a doubled page, which need not be opened; 0: none.  *off: how far that is. */
+static uint64_t turns_there(const struct rp_task *t, uint64_t turns, unsigned size, uint64_t *off)
+{
+	uint64_t room = (PAGE_BYTES - t->regs.rdi % PAGE_BYTES) / (size ? size : 1);
+
+	if (!turns || room < TURNS_MIN || !rp_alias_other(t->mm, t->regs.rdi, off))
+		return 0;
+	return turns < room ? turns : room;
+}
+
+static struct err *run_there(struct rp_task *t, unsigned len, uint64_t turns, uint64_t off, int *status)
+{
+	struct err *err;
+
+	t->regs.rdi += off;
+	t->dirty = true;
+	err = rp_string_run(t, len, turns, status);
+	t->regs.rdi -= off;
+	t->dirty = true;
+	return err;
+}
+
 /* For a survey: what was stored to.  A string instruction has come from `to' to where rdi is now. */
 static void note_store(struct rp_debug *d, const struct rp_task *t, bool string, uint64_t to)
 {
@@ -308,7 +330,7 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	struct rp_mm *mm = t->mm;
 	unsigned string = 0, len;
 	struct err *err;
-	uint64_t from, place = t->regs.rip, turns, to = t->regs.rdi;
+	uint64_t from, place = t->regs.rip, turns, there, off = 0, to = t->regs.rdi;
 	bool ours = false, code = false, fixed;
 	int status = 0;
 
@@ -329,16 +351,19 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	err = rp_regs_flush(t);
 	if (!err && code)
 		rp_int3_out_mm(mm, t->real);
-	if (!err)
-		err = lift(mm, t->real, false);
 	turns = turns_at_once(r, s, t, place, string);
-	if (!err)
+	there = turns_there(t, turns, string, &off);
+	if (!err && !there)
+		err = lift(mm, t->real, false);
+	if (!err && there)
+		err = run_there(t, len, there, off, &status);
+	else if (!err)
 		err = turns ? rp_string_run(t, len, turns, &status) : rp_raw_step(t, &status);
-	for (unsigned i = 0; i < STRING_MAX && string && !err && WSTOPSIG(status) == SIGTRAP && rp_guard_misses(r, s) &&
+	for (unsigned i = 0; i < STRING_MAX && string && !there && !err && WSTOPSIG(status) == SIGTRAP && rp_guard_misses(r, s) &&
 	     goes_on(s, t, from, string) && !rp_debug_interrupted(r); i++)
 		err = rp_raw_step(t, &status);
 	d->dr_hit = !err && WSTOPSIG(status) == SIGTRAP && len ? rp_debug_hits(t) : 0;
-	if (len && !err && WSTOPSIG(status) == SIGTRAP && t->regs.rip == from && !d->step && (d->dr_hit || !rp_guard_misses(r, s)))
+	if (len && !there && !err && WSTOPSIG(status) == SIGTRAP && t->regs.rip == from && !d->step && (d->dr_hit || !rp_guard_misses(r, s)))
 		err = rp_string_finish(r, t, place);
 	if (d->marks)
 		note_store(d, t, string, to);
@@ -349,7 +374,7 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 		d->dr_hit |= rp_debug_hits(t);
 	if (!err && WSTOPSIG(status) != SIGTRAP)	/* while it is the last signal: calls of ours end with one, too */
 		ptrace(PTRACE_GETSIGINFO, t->real, NULL, info);
-	if (!err)
+	if (!err && !there)
 		err = lift(mm, t->real, true);
 	rp_alias_bare(t, from, true);
 	t->stub = 0;

@@ -62,6 +62,7 @@ void rp_mm_ours(struct rp_mm *to, const struct rp_mm *from)
 	memcpy(to->areas, from->areas, sizeof(to->areas));
 	memcpy(to->alias_area, from->alias_area, sizeof(to->alias_area));
 	to->kept = from->kept;
+	to->blind = from->blind;
 }
 
 struct rp_mm *rp_mm_copy(const struct rp_mm *mm)

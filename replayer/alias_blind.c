@@ -1,0 +1,227 @@
+/*
+ * alias_blind.c - stores that test nothing.
+ *
+ * Most instructions that store to a doubled page never store to anything else.  In a survey (survey.c), where no byte is
+ * watched, such a one only needs another displacement, the distance to the other mapping, if what it would store to with any other address
+ * is no memory: then it faults, and is done as it was.  So that distance is chosen: all mappings of the program, moved by it, are where
+ * nothing is mapped; and moved by that to the marks, too.  It is looked at again whenever something may have been mapped, before
+ * the program goes on.  An instruction that has faulted a few times gets a stub that tests (alias_stub.c).
+ *
+ *	entry:	mov qword [the same, in the marks], -1
+ *		the instruction, with that displacement
+ *		jmp next
+ *	orig:	the instruction as it was
+ *	next:
+ */
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "replayer/alias.h"
+#include "replayer/internal.h"
+
+enum { STACK_GROWS = 64 << 20, DISTANCE = 64 << 20, FARTHEST = 28, ADDRESSES_END = 47, MISSES = 8, MISSED = 1 << 12 };
+
+/* ---- instructions that store to something else, too ---------------------------------------------- */
+
+static struct { uint64_t addr; unsigned n; } missed[MISSED];
+
+static unsigned missed_at(uint64_t addr)
+{
+	return (unsigned)(addr * 0x9e3779b97f4a7c15ull >> 48) % MISSED;
+}
+
+bool alias_sees(uint64_t addr)
+{
+	return missed[missed_at(addr)].addr == addr && missed[missed_at(addr)].n >= MISSES;
+}
+
+bool alias_note_miss(uint64_t addr)
+{
+	unsigned at = missed_at(addr);
+
+	if (missed[at].addr != addr)
+		missed[at].n = 0;
+	missed[at].addr = addr;
+	return ++missed[at].n >= MISSES;
+}
+
+/* ---- the distance --------------------------------------------------------------------------------- */
+
+static bool is_window(const struct rp_blind *b, uint64_t page)
+{
+	for (unsigned k = 0; k < b->pages_n; k++) {
+		uint64_t to = b->page[k] + (uint64_t)b->shift;
+
+		if (page == to || page == to + b->marks_at)
+			return true;
+	}
+	return false;
+}
+
+/* Ours: the other mappings and the marks. */
+static bool are_windows(const struct rp_blind *b, const struct tracee_map *m)
+{
+	uint64_t at = m->start;
+
+	if (m->end - m->start > 2ull * MARKS_PAGES * PAGE_BYTES)
+		return false;
+	while (at < m->end && is_window(b, at))
+		at += PAGE_BYTES;
+	return at == m->end;
+}
+
+static bool is_free(const struct rp_blind *b, const struct tracee_maps *maps, uint64_t start, uint64_t end)
+{
+	for (size_t i = 0; i < maps->n && maps->map[i].start < end; i++) {
+		if (maps->map[i].end > start && !are_windows(b, &maps->map[i]))
+			return false;
+	}
+	return end <= FIXED_PAGE || start >= FIXED_END;
+}
+
+/* Is there nothing where the program's memory would be, moved so far? */
+static bool is_lonely(const struct rp_blind *b, const struct tracee_maps *maps, int64_t shift)
+{
+	for (size_t i = 0; i < maps->n; i++) {
+		const struct tracee_map *m = &maps->map[i];
+		uint64_t start = m->start;
+
+		if (m->start >> ADDRESSES_END || are_windows(b, m))
+			continue;
+		if (!strcmp(m->name, "[stack]"))
+			start -= STACK_GROWS;
+		/* an access may begin before, and end behind it */
+		if (!is_free(b, maps, start + (uint64_t)shift - PAGE_BYTES, m->end + (uint64_t)shift + PAGE_BYTES))
+			return false;
+	}
+	return true;
+}
+
+static bool choose(struct rp_blind *b, const struct tracee_maps *maps)
+{
+	for (int64_t k = 1; k < FARTHEST; k++) {
+		for (int64_t sign = 1; sign >= -1; sign -= 2) {
+			int64_t shift = sign * k * DISTANCE;
+
+			if (!is_lonely(b, maps, shift))
+				continue;
+			for (int64_t m = 1; shift + m * DISTANCE <= (int64_t)FARTHEST * DISTANCE; m++) {
+				if (shift + m * DISTANCE == 0 || !is_lonely(b, maps, shift + m * DISTANCE))
+					continue;
+				b->shift = shift;
+				b->marks_at = (unsigned)(m * DISTANCE);
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* What there is of ours: stubs and the like are mapped while the program runs. */
+static uint64_t ours_there(const struct rp_mm *mm)
+{
+	uint64_t sum = mm->kept.map;
+
+	for (unsigned i = 0; i < RP_AREAS; i++)
+		sum = sum * 31 + mm->alias_area[i] + mm->areas[i].at;
+	return sum;
+}
+
+bool alias_blind_holds(struct rp_task *t)
+{
+	struct rp_blind *b = &t->mm->blind;
+	struct tracee_maps maps;
+	struct err *err;
+
+	if (!b->shift || b->refused)
+		return false;
+	err = tracee_maps_read(t->real, &maps);
+	if (!err) {
+		b->refused = !is_lonely(b, &maps, b->shift) || !is_lonely(b, &maps, b->shift + b->marks_at);
+		tracee_maps_deinit(&maps);
+	}
+	b->refused |= err != NULL;
+	b->ours = ours_there(t->mm);
+	err_free(err);
+	return !b->refused;
+}
+
+bool alias_blind_changed(const struct rp_mm *mm)
+{
+	return mm->blind.ours != ours_there(mm);
+}
+
+/* Room for its marks, and for another mapping. */
+static bool add_page(struct rp_task *t, uint64_t page)
+{
+	struct rp_blind *b = &t->mm->blind;
+	struct err *err;
+	int64_t ret;
+
+	for (unsigned k = 0; k < b->pages_n; k++) {
+		if (b->page[k] == page)
+			return true;
+	}
+	if (b->pages_n == MARKS_PAGES)
+		return false;
+	err = cage_call_now(t->real, &ret, SYS_mmap, page + (uint64_t)b->shift + b->marks_at, PAGE_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, (uint64_t)-1);
+	if (err || ret != (int64_t)(page + (uint64_t)b->shift + b->marks_at)) {
+		err_free(err);
+		return false;
+	}
+	b->page[b->pages_n++] = page;
+	return true;
+}
+
+bool alias_blind_place(struct rp_task *t, const uint64_t *page, unsigned n)
+{
+	struct rp_blind *b = &t->mm->blind;
+	struct tracee_maps maps;
+	struct err *err = NULL;
+
+	if (b->refused)
+		return false;
+	if (!b->shift) {
+		err = tracee_maps_read(t->real, &maps);
+		b->refused = err || !choose(b, &maps);
+		if (!err)
+			tracee_maps_deinit(&maps);
+		err_free(err);
+	}
+	for (unsigned k = 0; k < n && !b->refused; k++)
+		b->refused = !add_page(t, page[k]);
+	return alias_blind_holds(t);
+}
+
+bool alias_blind_area(const struct rp_mm *mm, uint64_t addr)
+{
+	return mm->blind.shift && is_window(&mm->blind, addr & ~(PAGE_BYTES - 1ull));
+}
+
+struct err *alias_blind_make_room(struct rp_task *t, uint64_t at, uint64_t len)
+{
+	struct rp_blind *b = &t->mm->blind;
+	bool there = false;
+	int64_t ret;
+
+	for (unsigned k = 0; k < b->pages_n; k++) {
+		for (unsigned i = 0; i < 2; i++) {
+			uint64_t page = b->page[k] + (uint64_t)b->shift + i * b->marks_at;
+
+			there |= at < page + PAGE_BYTES && at + len > page;
+		}
+	}
+	if (!there)
+		return NULL;
+	rp_int3_out_mm(t->mm, t->real);
+	for (unsigned k = 0; k < b->pages_n; k++) {
+		TRY(cage_call_now(t->real, &ret, SYS_munmap, b->page[k] + (uint64_t)b->shift, PAGE_BYTES, 0, 0, 0));
+		TRY(cage_call_now(t->real, &ret, SYS_munmap, b->page[k] + (uint64_t)b->shift + b->marks_at, PAGE_BYTES, 0, 0, 0));
+	}
+	*b = (struct rp_blind){ .refused = true };
+	if (t->mm->alias && t->mm->alias->view.marks)
+		rp_marks_all(t->mm->alias->view.marks);
+	return NULL;
+}
