@@ -478,8 +478,11 @@ static uint64_t place_of(const struct stub *s, uint64_t rip)
 			return in->to;
 	}
 	for (unsigned i = 0; s->run.n && i <= s->run.n; i++) {
-		if (rip == s->from + s->run.at[i] || (i < s->run.n && s->run.orig[i] && rip == s->from + s->run.orig[i]))
-			return s->site.addr + s->run.where[i];
+		const struct run_places *p = &s->run;
+		uint64_t at = rip - s->from;
+
+		if (at == p->at[i] || (i < p->n && ((p->orig[i] && at == p->orig[i]) || (p->back[i] && at == p->back[i]))))
+			return s->site.addr + p->where[i];
 	}
 	return s->run.n && rip == s->from ? s->site.addr : 0;
 }
@@ -673,24 +676,36 @@ static struct err *fault(struct replay *r, struct rp_task *t, uint64_t page, boo
 	return NULL;
 }
 
-/* A blind store to something else: as it was. */
+/* Where the instruction (*addr: of the program) is as it was, that has faulted at rip; 0: it was no blind one. */
+static uint64_t as_it_was(const struct stub *s, uint64_t rip, uint64_t *addr)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		*addr = s->insn[i].addr;
+		if (s->insn[i].blind && rip >= s->insn[i].stub && rip <= s->insn[i].early)
+			return s->insn[i].orig;
+	}
+	for (unsigned i = 0; i < s->run.n; i++) {
+		*addr = s->site.addr + s->run.where[i];
+		if (s->run.back[i] && rip >= s->from + s->run.at[i] && rip <= s->from + s->run.orig[i])
+			return s->from + s->run.back[i];
+	}
+	return 0;
+}
+
+/* A blind access to something else: as it was. */
 static bool missed(struct rp_task *t)
 {
 	struct rp_alias *a = t->mm->alias;
 	const struct stub *s = a && a->from_stub && a->left ? inside(a, a->left) : NULL;
+	uint64_t addr, to = s ? as_it_was(s, a->left, &addr) : 0;
 
-	for (unsigned i = 0; s && i < s->n; i++) {
-		const struct alias_insn *in = &s->insn[i];
-
-		if (!in->blind || a->left < in->stub || a->left > in->early)
-			continue;
-		t->regs.rip = in->orig;
-		t->dirty = true;
-		if (s->kind == STUB_JUMP && alias_note_miss(in->addr))
-			alias_jump_out(t, s);
-		return true;
-	}
-	return false;
+	if (!to)
+		return false;
+	t->regs.rip = to;
+	t->dirty = true;
+	if (alias_note_miss(addr) && s->kind == STUB_JUMP)
+		alias_jump_out(t, s);
+	return true;
 }
 
 uint64_t rp_alias_faults(void)

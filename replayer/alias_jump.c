@@ -365,7 +365,7 @@ static bool find_run(struct replay *r, struct rp_task *t, const struct stub *of,
 		for (unsigned k = code.first; k <= code.at; k++) {
 			struct alias_run one;
 
-			alias_run_weigh(&code, k, v, of->reg, &one);
+			alias_run_weigh(&code, k, v, of->reg, alias_sees, &one);
 			if (one.score >= run->score && one.score < below)
 				*run = one;
 		}

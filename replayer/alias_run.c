@@ -15,6 +15,13 @@
  *	no:	S back; as without it
  *
  * At each of them all registers are the program's, so it can be left at each.
+ *
+ * Where nothing need be tested (alias_blind.c), nothing is:
+ *
+ *	entry:	the instructions
+ *		jmp behind the last one
+ *	and for each that accesses the other mapping, should it fault:
+ *		as it was; jmp behind it, above
  */
 #include "replayer/alias_run.h"
 
@@ -93,13 +100,43 @@ static int key_of(struct alias_run *run, const struct run_code *code, unsigned k
 	return (int)i;
 }
 
-void alias_run_weigh(const struct run_code *code, unsigned first, const struct alias_view *v, const uint64_t reg[16], struct alias_run *ret)
+/* Nothing is tested: each for itself.  loads: of what the run may only load from, those that miss are left out, too. */
+static void weigh_blind(const struct run_code *code, unsigned first, const struct alias_view *v, const uint64_t reg[16], alias_seen_fn *sees, struct alias_run *ret)
+{
+	enum { STORE = 3, LOAD = 2, LEAST = 2 };
+	unsigned n = code->last - first < RUN_INSNS ? code->last - first : RUN_INSNS, used = 0;
+	uint16_t written = 0;
+
+	for (unsigned k = 0; k < n; k++) {
+		const struct run_insn *in = &ret->insn[k];
+		unsigned page = v->pages_n;
+
+		ret->of[k] = -1;
+		if (in->operand && !(written >> in->place.base & 1) && !sees(in->addr))
+			page = probable_page(code, first + k, v, reg);
+		written |= in->writes;
+		if (page == v->pages_n || !can_be_displaced(v, page, in->disp))
+			continue;
+		ret->of[k] = (int8_t)page;
+		ret->n = k + 1;
+		used++;
+		ret->score += in->stores ? STORE : LOAD;
+	}
+	if (used < LEAST || first + ret->n <= code->at || ret->of[code->at - first] < 0)
+		ret->score = 0;
+}
+
+void alias_run_weigh(const struct run_code *code, unsigned first, const struct alias_view *v, const uint64_t reg[16], alias_seen_fn *sees, struct alias_run *ret)
 {
 	enum { STORE = 3, LOAD = 2, KEY = 2, LEAST = 2 };
 	unsigned n = code->last - first < RUN_INSNS ? code->last - first : RUN_INSNS, used = 0, score = 0;
 	uint16_t written = 0;
 
-	*ret = (struct alias_run){ .insn = &code->insn[first] };
+	*ret = (struct alias_run){ .insn = &code->insn[first], .blind = v->blind };
+	if (v->blind) {
+		weigh_blind(code, first, v, reg, sees, ret);
+		return;
+	}
 	for (unsigned k = 0; k < n; k++) {
 		const struct run_insn *in = &ret->insn[k];
 
@@ -162,13 +199,13 @@ static bool emit_tests(struct alias_code *c, const struct alias_run *run, unsign
 static bool emit_insn(struct alias_code *c, const struct alias_view *v, pid_t tid, const struct alias_run *run, unsigned k, uint16_t *orig)
 {
 	const struct run_insn *in = &run->insn[k];
-	const struct run_key *key = &run->key[run->of[k] < 0 ? 0 : run->of[k]];
-	int32_t disp = in->disp + (int32_t)(v->alias[key->page] - v->page[key->page]);
+	unsigned page = run->of[k] < 0 ? 0 : run->blind ? (unsigned)run->of[k] : run->key[run->of[k]].page;
+	int32_t disp = in->disp + (int32_t)(v->alias[page] - v->page[page]);
 	struct alias_insn moved;
 
 	if (run->of[k] >= 0) {
 		if (in->stores)
-			emit_marks(c, &key->place, disp + (int32_t)v->marks_at, in->s.size);
+			emit_marks(c, &in->place, disp + (int32_t)v->marks_at, in->s.size);
 		*orig = (uint16_t)c->len;
 		return emit_displaced(c, &in->s, in->bytes, in->len, disp);
 	}
@@ -182,21 +219,38 @@ static bool emit_insn(struct alias_code *c, const struct alias_view *v, pid_t ti
 	return true;
 }
 
+/* As it was, for those that fault. */
+static void emit_backs(struct alias_code *c, const struct alias_run *run, struct run_places *ret)
+{
+	for (unsigned k = 0; k < run->n; k++) {
+		struct fixes next = { 0 };
+
+		if (run->of[k] < 0)
+			continue;
+		ret->back[k] = (uint16_t)c->len;
+		emit(c, run->insn[k].bytes, run->insn[k].len);
+		emit_later(c, &next, ALWAYS);
+		emit_come_to(c, &next, ret->at[k + 1]);
+	}
+}
+
 bool alias_run_put(struct alias_code *c, const struct alias_view *v, pid_t tid, const struct alias_run *run, struct run_places *ret)
 {
 	uint64_t start = run->insn[0].addr, save = c->data + ALIAS_SAVE_AT, end = start;
 	int scratch = choose_scratch(run);
-	bool dead = pun_flags_dead(tid, start);		/* as in alias_put() */
+	bool dead = !run->blind && pun_flags_dead(tid, start);		/* as in alias_put() */
 	struct fixes no = { 0 };
 
 	if (scratch < 0)
 		return false;
 	*ret = (struct run_places){ .n = 0 };
-	emit_word(c, 0x89, (unsigned)scratch, save);
-	if (!emit_tests(c, run, (unsigned)scratch, dead, &no))
-		return false;
-	emit_flags_back(c, dead);
-	emit_word(c, 0x8b, (unsigned)scratch, save);
+	if (!run->blind) {
+		emit_word(c, 0x89, (unsigned)scratch, save);
+		if (!emit_tests(c, run, (unsigned)scratch, dead, &no))
+			return false;
+		emit_flags_back(c, dead);
+		emit_word(c, 0x8b, (unsigned)scratch, save);
+	}
 	for (unsigned k = 0; k < run->n; k++) {
 		ret->at[k] = (uint16_t)c->len;
 		ret->where[k] = (uint16_t)(run->insn[k].addr - start);
@@ -209,6 +263,10 @@ bool alias_run_put(struct alias_code *c, const struct alias_view *v, pid_t tid, 
 	ret->n = (uint16_t)run->n;
 	if (!alias_put_jump(c, end))
 		return false;
+	if (run->blind) {
+		emit_backs(c, run, ret);
+		return c->len + ALIAS_ROOM <= ALIAS_CODE;
+	}
 	emit_come_here(c, &no);
 	emit_flags_back(c, dead);
 	emit_word(c, 0x8b, (unsigned)scratch, save);

@@ -33,14 +33,21 @@ struct alias_run {
 	const struct run_insn *insn;
 	unsigned n, keys_n, score;
 	struct run_key key[RUN_KEYS];
-	int8_t of[RUN_INSNS];		/* which key; -1: none */
+	int8_t of[RUN_INSNS];		/* which key, or (blind) page; -1: none */
+	bool blind;
 };
 
-/* What of a run the program can be found in: offsets of the stub's code, and from the run's beginning. */
-struct run_places { uint16_t n, at[RUN_INSNS + 1], orig[RUN_INSNS], where[RUN_INSNS + 1]; };
+/*
+ * What of a run the program can be found in: offsets of the stub's code, and from the run's beginning.  back: where the instruction is as it
+ * was, if it faults from `at' to `orig'; 0: nowhere.
+ */
+struct run_places { uint16_t n, at[RUN_INSNS + 1], orig[RUN_INSNS], back[RUN_INSNS], where[RUN_INSNS + 1]; };
+
+/* Is the instruction to be left as it is? */
+typedef bool alias_seen_fn(uint64_t addr);
 
 /* reg: the registers as they are at insn[code->at].  The run from insn[first] on; score 0: it is of no use. */
-void alias_run_weigh(const struct run_code *code, unsigned first, const struct alias_view *v, const uint64_t reg[16], struct alias_run *ret);
+void alias_run_weigh(const struct run_code *code, unsigned first, const struct alias_view *v, const uint64_t reg[16], alias_seen_fn *sees, struct alias_run *ret);
 /* Its code; behind that, everything is as it was, and an address is none that it is for.  False: it has no such code.  Task stopped, with the program's bytes. */
 bool alias_run_put(struct alias_code *c, const struct alias_view *v, pid_t tid, const struct alias_run *run, struct run_places *ret);
 
