@@ -6,6 +6,7 @@
 
 #include "replayer/alias_run.h"
 #include "replayer/alias_stub.h"
+#include "replayer/displace.h"
 #include "replayer/internal.h"
 #include "tracee/site.h"
 
@@ -59,8 +60,6 @@ struct stub *alias_find(struct rp_alias *a, uint64_t addr, enum stub_kind kind, 
 void alias_index(struct rp_alias *a, const struct stub *s);
 /* The instruction gets another displacement, where it is; site: its bytes.  NULL: it cannot be changed there (breakpoints, other jumps). */
 struct stub *alias_displace(struct replay *r, struct rp_task *t, const struct site *site, unsigned disp_at, int32_t disp);
-bool alias_was_hot(uint64_t addr);
-bool alias_any_hot(void);
 /* A jump would be worth having for that instruction (place: where the program has it): now, or with the next ones. */
 struct err *alias_want(struct replay *r, struct rp_task *t, struct stub *s, uint64_t place);
 /* One that rests is put in again, if it can be, with its loads. */
@@ -80,9 +79,18 @@ bool alias_blind_changed(const struct rp_mm *mm);
 bool alias_blind_area(const struct rp_mm *mm, uint64_t addr);
 /* For something that the program is going to have there. */
 struct err *alias_blind_make_room(struct rp_task *t, uint64_t at, uint64_t len) __must_check;
+
+/* alias_learn.c */
+enum { ALIAS_SITE_BACK = 12 };		/* so many bytes before an instruction a site for it may begin */
+bool alias_was_hot(uint64_t addr);
+bool alias_any_hot(void);
+void alias_note_hot(uint64_t place, bool fixed);
 /* The instruction has stored to something else.  True: it is to be tested from now on, and alias_sees() tells so. */
 bool alias_note_miss(uint64_t addr);
 bool alias_sees(uint64_t addr);
+/* What was found for the instruction at addr, in the code that rp_gate_solid() has just looked at, as it is now; *none: there is no site. */
+bool alias_site_known(struct rp_task *t, uint64_t addr, struct displaced *d, bool *none);
+void alias_site_keep(struct rp_task *t, uint64_t addr, const struct displaced *d);
 
 /* alias_window.c */
 /* Solid code around addr; false: it cannot be told where instructions begin.  Task stopped, with the program's bytes. */

@@ -20,40 +20,20 @@
 #include "replayer/alias.h"
 #include "replayer/internal.h"
 
-enum { STACK_GROWS = 64 << 20, DISTANCE = 64 << 20, FARTHEST = 28, ADDRESSES_END = 47, MISSES = 8, MISSED = 1 << 12 };
-
-/* ---- instructions that store to something else, too ---------------------------------------------- */
-
-static struct { uint64_t addr; unsigned n; } missed[MISSED];
-
-static unsigned missed_at(uint64_t addr)
-{
-	return (unsigned)(addr * 0x9e3779b97f4a7c15ull >> 48) % MISSED;
-}
-
-bool alias_sees(uint64_t addr)
-{
-	return missed[missed_at(addr)].addr == addr && missed[missed_at(addr)].n >= MISSES;
-}
-
-bool alias_note_miss(uint64_t addr)
-{
-	unsigned at = missed_at(addr);
-
-	if (missed[at].addr != addr)
-		missed[at].n = 0;
-	missed[at].addr = addr;
-	return ++missed[at].n >= MISSES;
-}
+enum { STACK_GROWS = 64 << 20, DISTANCE = 64 << 20, FARTHEST = 28, ADDRESSES_END = 47, WINDOWS = 3 };
 
 /* ---- the distance --------------------------------------------------------------------------------- */
 
+/* The i-th page of ours for the program's: its other mapping, and two for its marks. */
+static uint64_t window(const struct rp_blind *b, uint64_t page, unsigned i)
+{
+	return page + (uint64_t)b->shift + (i ? (b->marks_at & ~(PAGE_BYTES - 1u)) + (i - 1) * PAGE_BYTES : 0);
+}
+
 static bool is_window(const struct rp_blind *b, uint64_t page)
 {
-	for (unsigned k = 0; k < b->pages_n; k++) {
-		uint64_t to = b->page[k] + (uint64_t)b->shift;
-
-		if (page == to || page == to + b->marks_at)
+	for (unsigned k = 0; k < b->pages_n * WINDOWS; k++) {
+		if (page == window(b, b->page[k / WINDOWS], k % WINDOWS))
 			return true;
 	}
 	return false;
@@ -64,7 +44,7 @@ static bool are_windows(const struct rp_blind *b, const struct tracee_map *m)
 {
 	uint64_t at = m->start;
 
-	if (m->end - m->start > 2ull * MARKS_PAGES * PAGE_BYTES)
+	if (m->end - m->start > (uint64_t)WINDOWS * MARKS_PAGES * PAGE_BYTES)
 		return false;
 	while (at < m->end && is_window(b, at))
 		at += PAGE_BYTES;
@@ -110,7 +90,7 @@ static bool choose(struct rp_blind *b, const struct tracee_maps *maps)
 				if (shift + m * DISTANCE == 0 || !is_lonely(b, maps, shift + m * DISTANCE))
 					continue;
 				b->shift = shift;
-				b->marks_at = (unsigned)(m * DISTANCE);
+				b->marks_at = (unsigned)(m * DISTANCE) + PAGE_BYTES / 2;	/* a load waits for a store before it to an address that ends like its own */
 				return true;
 			}
 		}
@@ -138,7 +118,7 @@ bool alias_blind_holds(struct rp_task *t)
 		return false;
 	err = tracee_maps_read(t->real, &maps);
 	if (!err) {
-		b->refused = !is_lonely(b, &maps, b->shift) || !is_lonely(b, &maps, b->shift + b->marks_at);
+		b->refused = !is_lonely(b, &maps, b->shift) || !is_lonely(b, &maps, b->shift + b->marks_at - PAGE_BYTES / 2);
 		tracee_maps_deinit(&maps);
 	}
 	b->refused |= err != NULL;
@@ -165,11 +145,16 @@ static bool add_page(struct rp_task *t, uint64_t page)
 	}
 	if (b->pages_n == MARKS_PAGES)
 		return false;
-	err = cage_call_now(t->real, &ret, SYS_mmap, page + (uint64_t)b->shift + b->marks_at, PAGE_BYTES, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, (uint64_t)-1);
-	if (err || ret != (int64_t)(page + (uint64_t)b->shift + b->marks_at)) {
-		err_free(err);
-		return false;
+	for (unsigned i = 1; i < WINDOWS; i++) {
+		uint64_t at = window(b, page, i);
+
+		if (is_window(b, at))
+			continue;
+		err = cage_call_now(t->real, &ret, SYS_mmap, at, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, (uint64_t)-1);
+		if (err || ret != (int64_t)at) {
+			err_free(err);
+			return false;
+		}
 	}
 	b->page[b->pages_n++] = page;
 	return true;
@@ -206,20 +191,16 @@ struct err *alias_blind_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 	bool there = false;
 	int64_t ret;
 
-	for (unsigned k = 0; k < b->pages_n; k++) {
-		for (unsigned i = 0; i < 2; i++) {
-			uint64_t page = b->page[k] + (uint64_t)b->shift + i * b->marks_at;
+	for (unsigned k = 0; k < b->pages_n * WINDOWS; k++) {
+		uint64_t page = window(b, b->page[k / WINDOWS], k % WINDOWS);
 
-			there |= at < page + PAGE_BYTES && at + len > page;
-		}
+		there |= at < page + PAGE_BYTES && at + len > page;
 	}
 	if (!there)
 		return NULL;
 	rp_int3_out_mm(t->mm, t->real);
-	for (unsigned k = 0; k < b->pages_n; k++) {
-		TRY(cage_call_now(t->real, &ret, SYS_munmap, b->page[k] + (uint64_t)b->shift, PAGE_BYTES, 0, 0, 0));
-		TRY(cage_call_now(t->real, &ret, SYS_munmap, b->page[k] + (uint64_t)b->shift + b->marks_at, PAGE_BYTES, 0, 0, 0));
-	}
+	for (unsigned k = 0; k < b->pages_n * WINDOWS; k++)
+		TRY(cage_call_now(t->real, &ret, SYS_munmap, window(b, b->page[k / WINDOWS], k % WINDOWS), PAGE_BYTES, 0, 0, 0));
 	*b = (struct rp_blind){ .refused = true };
 	if (t->mm->alias && t->mm->alias->view.marks)
 		rp_marks_all(t->mm->alias->view.marks);

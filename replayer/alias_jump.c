@@ -8,12 +8,7 @@
 #include "replayer/displace.h"
 #include "replayer/far.h"
 
-enum { HOT = 4096, NEAR = 64, BACK = 12, AROUND = BACK + SITE_MAX, PUSHES = 50, TOGETHER = 8, PATIENCE = 24 };
-
-/* Instructions of the program that are worth a jump, from before: in whatever process, and checkpoints of it. */
-static uint64_t hot[HOT];
-static bool hot_fixed[HOT];	/* stays where it is: in_place() */
-static unsigned hot_n;
+enum { NEAR = 64, BACK = ALIAS_SITE_BACK, PUSHES = 50, TOGETHER = 8, PATIENCE = 24 };
 
 /* ---- which stub ------------------------------------------------------------------------------------ */
 
@@ -46,48 +41,6 @@ struct stub *alias_find(struct rp_alias *a, uint64_t addr, enum stub_kind kind, 
 		return s;
 	}
 	return NULL;
-}
-
-/* hot_n: it is none of them. */
-static unsigned hot_at(uint64_t addr)
-{
-	unsigned i = 0;
-
-	while (i < hot_n && hot[i] != addr)
-		i++;
-	return i;
-}
-
-bool alias_was_hot(uint64_t addr)
-{
-	return hot_at(addr) < hot_n;
-}
-
-bool rp_alias_hot(uint64_t start, uint64_t end)
-{
-	enum { BEFORE = 4, BEHIND = 12 };
-
-	for (unsigned i = 0; i < hot_n; i++) {
-		if (!hot_fixed[i] && start < hot[i] + BEHIND && end + BEFORE > hot[i])
-			return true;
-	}
-	return false;
-}
-
-static void note_hot(uint64_t place, bool fixed)
-{
-	unsigned i = hot_at(place);
-
-	if (i == HOT)
-		return;
-	hot_n += i == hot_n;
-	hot[i] = place;
-	hot_fixed[i] = fixed;
-}
-
-bool alias_any_hot(void)
-{
-	return hot_n != 0;
 }
 
 struct err *alias_patch(pid_t real, const struct stub *s, bool ours)
@@ -213,44 +166,6 @@ static bool takes_call(const struct displaced *d)
 	return s->n > 1 && (*p == 0xe8 || (*p == 0xff && (p[1] >> 3 & 7) == 2));
 }
 
-/*
- * Sites found before, in whatever process: to look for one takes a millisecond, and a run that begins again from a checkpoint (chain.c) wants
- * the same ones again.
- */
-static struct known {
-	uint64_t start, end, addr;
-	bool none;			/* nothing there can be a site */
-	struct displaced d;
-	uint8_t around[AROUND];		/* addr - BACK and on */
-} known[1 << 12];
-
-static struct known *known_at(uint64_t addr)
-{
-	return &known[(addr * 0x9e3779b97f4a7c15ull >> 48) % (sizeof(known) / sizeof(known[0]))];
-}
-
-static const struct known *was_found(struct rp_task *t, const struct alias_insn *in)
-{
-	const struct known *k = known_at(in->addr);
-	uint8_t now[AROUND];
-
-	if (k->addr != in->addr || k->start != t->mm->solid_start || k->end != t->mm->solid_end ||
-	    tracee_read_some(t->real, in->addr - BACK, now, sizeof(now)) != sizeof(now) || memcmp(now, k->around, sizeof(now)))
-		return NULL;
-	return k;
-}
-
-static void remember(struct rp_task *t, const struct alias_insn *in, const struct displaced *d)
-{
-	struct known *k = known_at(in->addr);
-
-	*k = (struct known){ .start = t->mm->solid_start, .end = t->mm->solid_end, .addr = in->addr, .none = !d };
-	if (d)
-		k->d = *d;
-	if (tracee_read_some(t->real, in->addr - BACK, k->around, sizeof(k->around)) != sizeof(k->around))
-		k->addr = 0;
-}
-
 /* A place for a jump (*none: never one) that has the instruction in it: it is the first; or the last, if what follows is branched to. */
 static bool look_for_site(struct replay *r, struct rp_task *t, const struct alias_insn *in, struct displaced *d, bool *none)
 {
@@ -322,24 +237,21 @@ static void make_bare(struct rp_task *t, const struct bare *b, bool back)
 
 static bool find_site(struct replay *r, struct rp_task *t, const struct alias_insn *in, struct displaced *d)
 {
-	const struct known *k;
 	bool none = false, found;
 
 	if (!r->probes && rp_gate_moved(t->mm, in->addr))	/* moved by gate.c, to where nobody jumps to */
 		return displace_decode_ours(t->real, in->addr, SITE_JUMP, d) && !others_there(t->mm->alias, in->addr, in->addr + d->site.len, false);
 	if (r->probes || !rp_gate_solid(t, in->addr - BACK) || !rp_gate_solid(t, in->addr))
 		return false;
-	k = was_found(t, in);
-	if (k && k->none)
-		return false;
-	if (k) {
-		*d = k->d;
+	if (alias_site_known(t, in->addr, d, &none)) {
+		if (none)
+			return false;
 		if (!alias_in_the_way(r, t, d->site.addr, d->site.addr + d->site.len) && !others_there(t->mm->alias, d->site.addr, d->site.addr + d->site.len, false))
 			return true;
 	}
 	found = look_for_site(r, t, in, d, &none);
 	if (found || none)
-		remember(t, in, found ? d : NULL);
+		alias_site_keep(t, in->addr, found ? d : NULL);
 	return found;
 }
 
@@ -532,7 +444,7 @@ struct err *alias_want(struct replay *r, struct rp_task *t, struct stub *s, uint
 	struct stub *new[TOGETHER] = { NULL };
 	unsigned of[TOGETHER];
 
-	note_hot(place, fixed);
+	alias_note_hot(place, fixed);
 	if (fixed)
 		return NULL;
 	a->wanting += !s->wants;

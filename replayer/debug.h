@@ -474,6 +474,9 @@ bool rp_alias_inside(const struct rp_task *t);
 struct err *rp_alias_step_out(struct rp_task *t);
 /* Is it on a page that is doubled at the moment?  *off: how far off the other mapping is, which can be stored to. */
 bool rp_alias_other(const struct rp_mm *mm, uint64_t addr, uint64_t *off);
+/* Before the first survey; in each. */
+void rp_alias_share(void);
+void rp_alias_learn_shared(void);
 /* Does a jump belong there, for a store that is made all the time? */
 bool rp_alias_hot(uint64_t start, uint64_t end);
 bool rp_alias_jumps(const struct rp_mm *mm);

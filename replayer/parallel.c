@@ -74,6 +74,7 @@ static struct err *look_at_stores(struct replay *r, int fd, const struct rp_pos 
 {
 	bool good;
 
+	rp_alias_learn_shared();
 	TRY(rp_survey_run(r, m, end, &good));
 	if (good)
 		rp_write_all(fd, m->byte, sizeof(m->byte));
@@ -283,6 +284,7 @@ struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const str
 
 struct err *rp_worker_survey(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, struct rp_marks *m, struct rp_worker **ret)
 {
+	rp_alias_share();
 	return begin(r, c, end, false, m, ret);
 }
 
