@@ -4,8 +4,9 @@
  * Most instructions that store to a doubled page never store to anything else.  In a survey (survey.c), where no byte is
  * watched, such a one only needs another displacement, the distance to the other mapping, if what it would store to with any other address
  * is no memory: then it faults, and is done as it was.  So that distance is chosen: all mappings of the program, moved by it, are where
- * nothing is mapped; and moved by that to the marks, too.  It is looked at again whenever something may have been mapped, before
- * the program goes on.  An instruction that has faulted a few times gets a stub that tests (alias_stub.c).
+ * nothing is mapped; and moved by that to the marks, too.  It is looked at again whenever something has been mapped, before
+ * the program goes on.  (A fault of the program's own may become a store to something else: then its signal does not come, and the survey ends.)
+ * An instruction that has faulted a few times gets a stub that tests (alias_stub.c).
  *
  *	entry:	mov qword [the same, in the marks], -1
  *		the instruction, with that displacement
@@ -13,14 +14,13 @@
  *	orig:	the instruction as it was
  *	next:
  */
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "replayer/alias.h"
 #include "replayer/internal.h"
 
-enum { STACK_GROWS = 64 << 20, DISTANCE = 64 << 20, FARTHEST = 28, ADDRESSES_END = 47, WINDOWS = 3 };
+enum { LOWEST = 0x10000, DISTANCE = 64 << 20, FARTHEST = 28, ADDRESSES_END = 47, WINDOWS = 3 };
 
 /* ---- the distance --------------------------------------------------------------------------------- */
 
@@ -65,17 +65,21 @@ static bool is_lonely(const struct rp_blind *b, const struct tracee_maps *maps, 
 {
 	for (size_t i = 0; i < maps->n; i++) {
 		const struct tracee_map *m = &maps->map[i];
-		uint64_t start = m->start;
 
 		if (m->start >> ADDRESSES_END || are_windows(b, m))
 			continue;
-		if (!strcmp(m->name, "[stack]"))
-			start -= STACK_GROWS;
 		/* an access may begin before, and end behind it */
-		if (!is_free(b, maps, start + (uint64_t)shift - PAGE_BYTES, m->end + (uint64_t)shift + PAGE_BYTES))
+		if ((int64_t)m->start + shift < LOWEST + PAGE_BYTES ||
+		    !is_free(b, maps, m->start + (uint64_t)shift - PAGE_BYTES, m->end + (uint64_t)shift + PAGE_BYTES))
 			return false;
 	}
 	return true;
+}
+
+/* The other mappings, and the marks, are neither so far from the program's memory as those are from each other. */
+static bool are_lonely(const struct rp_blind *b, const struct tracee_maps *maps, int64_t shift, int64_t marks)
+{
+	return is_lonely(b, maps, shift) && is_lonely(b, maps, shift + marks) && is_lonely(b, maps, marks);
 }
 
 static bool choose(struct rp_blind *b, const struct tracee_maps *maps)
@@ -86,8 +90,8 @@ static bool choose(struct rp_blind *b, const struct tracee_maps *maps)
 
 			if (!is_lonely(b, maps, shift))
 				continue;
-			for (int64_t m = 1; shift + m * DISTANCE <= (int64_t)FARTHEST * DISTANCE; m++) {
-				if (shift + m * DISTANCE == 0 || !is_lonely(b, maps, shift + m * DISTANCE))
+			for (int64_t m = 1; m < FARTHEST && shift + m * DISTANCE <= (int64_t)FARTHEST * DISTANCE; m++) {
+				if (shift + m * DISTANCE == 0 || !are_lonely(b, maps, shift, m * DISTANCE))
 					continue;
 				b->shift = shift;
 				b->marks_at = (unsigned)(m * DISTANCE) + PAGE_BYTES / 2;	/* a load waits for a store before it to an address that ends like its own */
@@ -118,18 +122,19 @@ bool alias_blind_holds(struct rp_task *t)
 		return false;
 	err = tracee_maps_read(t->real, &maps);
 	if (!err) {
-		b->refused = !is_lonely(b, &maps, b->shift) || !is_lonely(b, &maps, b->shift + b->marks_at - PAGE_BYTES / 2);
+		b->refused = !are_lonely(b, &maps, b->shift, b->marks_at - PAGE_BYTES / 2);
 		tracee_maps_deinit(&maps);
 	}
 	b->refused |= err != NULL;
 	b->ours = ours_there(t->mm);
+	b->stale = false;
 	err_free(err);
 	return !b->refused;
 }
 
 bool alias_blind_changed(const struct rp_mm *mm)
 {
-	return mm->blind.ours != ours_there(mm);
+	return mm->blind.stale || mm->blind.ours != ours_there(mm);
 }
 
 /* Room for its marks, and for another mapping. */

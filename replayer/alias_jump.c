@@ -176,6 +176,7 @@ static bool look_for_site(struct replay *r, struct rp_task *t, const struct alia
 	unsigned len;
 
 	forward = displace_decode_any(t->real, in->addr, SITE_JUMP, start, end, d);
+	forward = forward && !displace_repeats(d);
 	*none = !forward;
 	forward = forward && !alias_in_the_way(r, t, in->addr, in->addr + d->site.len);
 	alone = forward && !others_there(a, in->addr, in->addr + d->site.len, false);
@@ -188,7 +189,7 @@ static bool look_for_site(struct replay *r, struct rp_task *t, const struct alia
 		len = back + in->len;
 		if (len < SITE_JUMP || !site_insn_starts(t->real, at, in->addr) || !displace_decode_any(t->real, at, len, start, end, d))
 			continue;
-		if (d->site.len != len || from_padding(d))
+		if (d->site.len != len || from_padding(d) || displace_repeats(d))
 			continue;
 		*none = false;
 		if (alias_in_the_way(r, t, at, at + len) || !covers(a, at, at + len) || run_ends_in(a, at, at + len))

@@ -104,20 +104,30 @@ void alias_note_hot(uint64_t place, bool fixed)
 
 /* ---- stores to something else, too --------------------------------------------------------------- */
 
-bool alias_sees(uint64_t addr)
+/* Where it is, or can be; when there is no room, it is taken for one of those that miss. */
+static unsigned missed_at(uint64_t addr)
 {
+	enum { TRIES = 16 };
 	unsigned at = at_of(addr, MISSED);
 
-	return learned->missed[at].addr == addr && learned->missed[at].n >= MISSES;
+	for (unsigned i = 0; i < TRIES && learned->missed[at].addr && learned->missed[at].addr != addr; i++)
+		at = (at + 1) % MISSED;
+	return at;
+}
+
+bool alias_sees(uint64_t addr)
+{
+	unsigned at = missed_at(addr);
+
+	return learned->missed[at].addr && learned->missed[at].n >= MISSES;
 }
 
 bool alias_note_miss(uint64_t addr)
 {
-	unsigned at = at_of(addr, MISSED);
+	unsigned at = missed_at(addr);
 
-	if (learned->missed[at].addr != addr)
-		learned->missed[at].n = 0;
-	learned->missed[at].addr = addr;
+	if (!learned->missed[at].addr)
+		learned->missed[at].addr = addr;
 	return ++learned->missed[at].n >= MISSES;
 }
 

@@ -100,7 +100,7 @@ static int key_of(struct alias_run *run, const struct run_code *code, unsigned k
 	return (int)i;
 }
 
-/* Nothing is tested: each for itself.  loads: of what the run may only load from, those that miss are left out, too. */
+/* Nothing is tested: each for itself. */
 static void weigh_blind(const struct run_code *code, unsigned first, const struct alias_view *v, const uint64_t reg[16], alias_seen_fn *sees, struct alias_run *ret)
 {
 	enum { STORE = 3, LOAD = 2, LEAST = 2 };

@@ -683,7 +683,7 @@ bool rp_debug_trap(struct replay *r, struct rp_task *t, siginfo_t *info)
 	}
 	if (d->dr_gen) {
 		d->dr_hit = rp_debug_hits(t);
-		if (d->dr_hit && !d->step)
+		if ((d->dr_hit || d->sets[d->now]->registers) && !d->step)
 			err_free(rp_guard_finish_string(r, t));
 		if (d->dr_hit && t->mm->gate_n && rp_gate_inside(t))	/* a displaced call's push */
 			err_free(rp_gate_step_out(r, t, &counted));

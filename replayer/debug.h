@@ -90,6 +90,7 @@ struct rp_hop {
 	struct rp_task *t;	/* NULL when it is gone */
 	bool stepped;		/* MOVED by exactly one instruction */
 	bool arrived;		/* t is at another instruction than before */
+	bool late;		/* ... not, and there will be a stop behind this one, for what it has stored: rp_debug.late */
 	bool at_limit;		/* stopped by rp_debug.limit */
 	bool quiet;
 	uint64_t fast;		/* executions counted inside the process, that one included */

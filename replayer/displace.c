@@ -234,3 +234,21 @@ bool displace_write(const struct displaced *d, uint64_t at, uint8_t out[DISPLACE
 	*len_ret = len + SITE_JUMP;
 	return site_jump(at + len, d->site.addr + d->site.len, out + len);
 }
+
+static bool repeats(const uint8_t *insn)
+{
+	bool prefix = false;
+
+	for (; *insn == 0xf2 || *insn == 0xf3 || *insn == 0x66 || *insn == 0x67 || (*insn & 0xf0) == 0x40 || *insn == 0x2e || *insn == 0x3e; insn++)
+		prefix |= *insn == 0xf2 || *insn == 0xf3;
+	return prefix && ((*insn & 0xfc) == 0xa4 || (*insn >= 0xaa && *insn <= 0xaf) || (*insn & 0xfc) == 0x6c);
+}
+
+bool displace_repeats(const struct displaced *d)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < d->site.n; i++)
+		any |= repeats(d->site.bytes + d->site.insn[i].at);
+	return any;
+}

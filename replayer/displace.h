@@ -24,6 +24,8 @@ bool displace_decode(pid_t tid, uint64_t addr, unsigned want, uint64_t start, ui
 bool displace_decode_any(pid_t tid, uint64_t addr, unsigned want, uint64_t start, uint64_t end, struct displaced *ret);
 /* In code of ours, where nobody branches to the middle. */
 bool displace_decode_ours(pid_t tid, uint64_t addr, unsigned want, struct displaced *ret);
+/* Is there a repeated string instruction?  It stops in its middle, at its own address: going on it would be counted again, and nobody would see what it is. */
+bool displace_repeats(const struct displaced *d);
 /* As they must read at address `at', and a jump back.  *fall_ret: where that jump is. */
 bool displace_write(const struct displaced *d, uint64_t at, uint8_t out[DISPLACE_MAX], unsigned *len_ret, uint64_t *fall_ret);
 

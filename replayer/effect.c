@@ -352,6 +352,7 @@ struct err *effect_grow(struct rp_task *t, uint64_t addr, bool *grown)
 		if (ret != (int64_t)page)
 			continue;
 		g->lowest = page;
+		t->mm->blind.stale = true;
 		*grown = true;
 		return NULL;
 	}

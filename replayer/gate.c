@@ -193,6 +193,7 @@ struct err *rp_gate_make_room_for(struct rp_task *t, const struct trace_effect *
 	}
 	if (e->kind != TRACE_MAP && e->kind != TRACE_MOVE && e->kind != TRACE_UNMAP)
 		return NULL;
+	t->mm->blind.stale = true;
 	return rp_gate_make_room(t, at, len);
 }
 
@@ -233,16 +234,6 @@ bool rp_gate_solid(struct rp_task *t, uint64_t addr)
 	return !err && good;
 }
 
-/* A repeated string instruction stops in its middle, at its own address: going on it would be counted again. */
-static bool repeats(const uint8_t *insn)
-{
-	bool prefix = false;
-
-	for (; *insn == 0xf2 || *insn == 0xf3 || *insn == 0x66 || *insn == 0x67 || (*insn & 0xf0) == 0x40 || *insn == 0x2e || *insn == 0x3e; insn++)
-		prefix |= *insn == 0xf2 || *insn == 0xf3;
-	return prefix && ((*insn & 0xfc) == 0xa4 || (*insn >= 0xaa && *insn <= 0xaf) || (*insn & 0xfc) == 0x6c);
-}
-
 bool rp_gate_possible(struct rp_task *t, uint64_t addr, unsigned *len_ret)
 {
 	struct displaced d;
@@ -253,7 +244,7 @@ bool rp_gate_possible(struct rp_task *t, uint64_t addr, unsigned *len_ret)
 		err_free(err);
 		return false;
 	}
-	if (!good || !displace_decode(t->real, addr, SITE_JUMP, t->mm->solid_start, t->mm->solid_end, &d) || repeats(d.site.bytes))
+	if (!good || !displace_decode(t->real, addr, SITE_JUMP, t->mm->solid_start, t->mm->solid_end, &d) || displace_repeats(&d))
 		return false;
 	*len_ret = d.site.len;
 	return true;
@@ -366,7 +357,7 @@ static bool decode_group(struct rp_task *t, const struct rp_set *s, struct rp_ga
 		p->d = whole;
 		if (lead->next && !displace_decode(t->real, p->b.addr, (unsigned)(end - p->b.addr), mm->solid_start, mm->solid_end, &p->d))
 			return false;
-		if (repeats(p->d.site.bytes) || (p->next && p->b.addr + p->d.site.len != end))
+		if (displace_repeats(&p->d) || (p->next && p->b.addr + p->d.site.len != end))
 			return false;
 	}
 	return true;
@@ -445,7 +436,7 @@ static struct err *build_group(struct replay *r, struct rp_task *t, const struct
 		return build_group(r, t, s, lead);
 	}
 	lead->trap_only = true;
-	if (bare || !displace_decode(t->real, lead->b.addr, 1, mm->solid_start, mm->solid_end, &lead->d) || repeats(lead->d.site.bytes))
+	if (bare || !displace_decode(t->real, lead->b.addr, 1, mm->solid_start, mm->solid_end, &lead->d) || displace_repeats(&lead->d))
 		return NULL;
 	lead->span = lead->d.site.len;
 	return build(r, t, lead);

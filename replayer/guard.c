@@ -276,12 +276,15 @@ static uint64_t turns_at_once(const struct replay *r, const struct rp_set *s, st
 	return turns >= TURNS_MIN && rp_string_runs(t) ? turns : 0;
 }
 
-/* Those of them that store to the other mapping of a doubled page, which need not be opened; 0: none.  *off: how far that is. */
+/*
+ * Those of them that store to the other mapping of a doubled page, which need not be opened; 0: none.  *off: how far that is.  Not where it
+ * would read what it has just stored: the processor goes by addresses, and does not see that they are the same.
+ */
 static uint64_t turns_there(const struct rp_task *t, uint64_t turns, unsigned size, uint64_t *off)
 {
 	uint64_t room = (PAGE_BYTES - t->regs.rdi % PAGE_BYTES) / (size ? size : 1);
 
-	if (!turns || room < TURNS_MIN || !rp_alias_other(t->mm, t->regs.rdi, off))
+	if (!turns || room < TURNS_MIN || t->regs.rdi - t->regs.rsi < 2 * PAGE_BYTES || !rp_alias_other(t->mm, t->regs.rdi, off))
 		return 0;
 	return turns < room ? turns : room;
 }
@@ -309,17 +312,42 @@ static void note_store(struct rp_debug *d, const struct rp_task *t, bool string,
 		rp_marks_all(d->marks);
 }
 
+/* Breakpoints, where that may store. */
+static void bare_code(struct rp_task *t)
+{
+	bool code = false;
+
+	for (unsigned i = 0; i < t->mm->guard_n; i++)
+		code |= t->mm->guard[i].code;
+	if (code)
+		rp_int3_out_mm(t->mm, t->real);
+}
+
+/* Is there one that has to fault for each access? */
+static bool looks_at_loads(const struct rp_set *s)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		if (s->b[i].kind > REPLAY_WRITE && !rp_set_register(s, i))
+			return true;
+	}
+	return false;
+}
+
 struct err *rp_guard_finish_string(struct replay *r, struct rp_task *t)
 {
 	enum { RESUME = 0x10000 };	/* as the processor has pushed the flags: between two turns of one (Intel's manual, 18.3.1.1) */
-	struct err *err;
+	struct err *err, *back;
 
-	if (!(t->regs.eflags & RESUME))
+	if (!(t->regs.eflags & RESUME) || looks_at_loads(r->debug->sets[r->debug->now]))
 		return NULL;
-	TRY(lift(t->mm, t->real, false));
-	err = rp_string_finish(r, t, t->regs.rip);
-	TRY(lift(t->mm, t->real, true));
-	return err;
+	bare_code(t);
+	err = lift(t->mm, t->real, false);
+	if (!err)
+		err = rp_string_finish(r, t, t->regs.rip);
+	back = lift(t->mm, t->real, true);
+	if (err)
+		err_free(back);
+	return err ? err : back;
 }
 
 bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
@@ -363,8 +391,10 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	     goes_on(s, t, from, string) && !rp_debug_interrupted(r); i++)
 		err = rp_raw_step(t, &status);
 	d->dr_hit = !err && WSTOPSIG(status) == SIGTRAP && len ? rp_debug_hits(t) : 0;
-	if (len && !there && !err && WSTOPSIG(status) == SIGTRAP && t->regs.rip == from && !d->step && (d->dr_hit || !rp_guard_misses(r, s)))
+	if (len && !there && !err && WSTOPSIG(status) == SIGTRAP && t->regs.rip == from && !d->step && (d->dr_hit || !rp_guard_misses(r, s)) && !looks_at_loads(s)) {
+		bare_code(t);
 		err = rp_string_finish(r, t, place);
+	}
 	if (d->marks)
 		note_store(d, t, string, to);
 	/* a displaced call is several: on to where the program is somewhere */

@@ -305,6 +305,7 @@ static void hits_late(struct replay *r, const struct rp_late *late, struct rp_ho
 	r->debug->late = (struct rp_late){ .set = hop->set, .any = true };
 	memcpy(r->debug->late.hit, hop->hit, sizeof(hop->hit));
 	memset(hop->hit, 0, sizeof(hop->hit));
+	hop->late = true;
 }
 
 /* Until it stops; *again: with other stubs. */
@@ -490,7 +491,7 @@ void rp_hop_track(struct replay *r, const struct rp_hop *hop)
 			break;
 		}
 		/* The step off a breakpoint is what a run with that breakpoint begins with. */
-		if (p->legs_n && p->legs[p->legs_n - 1].set == 0 && d->last.stepped && has_watched(d, &d->last, s) &&
+		if (p->legs_n && p->legs[p->legs_n - 1].set == 0 && d->last.stepped && !d->last.late && has_watched(d, &d->last, s) &&
 		    !rp_hop_hits(r, &d->last, hop->set, NULL) && !rp_set_has(s, hop->t->rec_pid, d->last_pc)) {
 			if (!--p->legs[p->legs_n - 1].n)
 				p->legs_n--;

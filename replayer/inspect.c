@@ -458,6 +458,26 @@ static unsigned user_and(struct replay *r, unsigned set)
 	return rp_set_union(r, r->debug->user, set);
 }
 
+/* In the middle of a string instruction, with a stop behind it: on, not past that. */
+static struct err *through_string(struct replay *r, struct rp_hop *hop)
+{
+	struct rp_debug *d = r->debug;
+	struct rp_hop behind;
+	struct rp_late late;
+	uint64_t n;
+
+	TRY(rp_tracked_hop(r, d->user, true, hop));
+	late = d->late;
+	if (hop->kind != HOP_MOVED || !late.any)
+		return NULL;
+	TRY(rp_skip_string(r, d->user, UINT64_MAX, &n, &behind));
+	if (!n)
+		d->late = late;
+	else if (behind.kind == HOP_MOVED)
+		*hop = behind;
+	return NULL;
+}
+
 /*
  * One hop with everything around it: a step, or to the next stop, for exits (a set, 0: none) too.  *done: ret says why.
  */
@@ -478,7 +498,9 @@ static struct err *forward_hop(struct replay *r, bool step, unsigned exits, stru
 	if (exits)
 		exits = user_and(r, exits);
 	step = step && !exits;
-	if (!err)
+	if (!err && !step && r->debug->late.any)
+		err = through_string(r, hop);
+	else if (!err)
 		err = step ? rp_tracked_hop(r, r->debug->user, true, hop) : rp_chain_hop(r, exits ? exits : r->debug->user, hop);
 	if (err)
 		return err;

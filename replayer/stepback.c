@@ -419,8 +419,13 @@ struct err *rp_back_to_string(struct replay *r, uint32_t serial)
 		if (!err && hop.arrived)
 			first = have;
 		if (!err && rp_in_string(&same, &hop) && have < steps) {
+			uint64_t at = hop.t->regs.rip;
+
 			err = rp_skip_string(r, 0, steps - have, &n, NULL);
 			have += n;
+			t = rp_task_find(r, serial);
+			if (t && t->regs.rip != at)
+				first = have;
 		}
 	}
 	if (!err && first)

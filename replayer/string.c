@@ -62,12 +62,12 @@ struct err *rp_string_run(struct rp_task *t, unsigned len, uint64_t turns, int *
 }
 
 /* Turns until it ends, or is where the event may be that comes next; place: where the program has it. */
-static uint64_t turns_left(const struct replay *r, const struct rp_task *t, uint64_t place, unsigned size)
+static uint64_t turns_left(const struct replay *r, const struct rp_task *t, uint64_t place, unsigned size, bool fixed)
 {
 	const struct regs *to = &r->ev.regs;
 	uint64_t turns = t->regs.rcx - to->rcx, way = to->rdi - t->regs.rdi;
 
-	if (r->ev.place != TRACE_AT_STATE || to->rip != place || turns >= t->regs.rcx || (way != turns * size && way != -turns * size))
+	if (!fixed || r->ev.place != TRACE_AT_STATE || to->rip != place || turns >= t->regs.rcx || (way != turns * size && way != -turns * size))
 		return t->regs.rcx;
 	return turns;
 }
@@ -84,7 +84,7 @@ struct err *rp_string_finish(struct replay *r, struct rp_task *t, uint64_t place
 	len = rp_string_at(t, &size, &fixed);
 	if (!len)
 		return NULL;
-	end = t->regs.rcx - turns_left(r, t, place, size);
+	end = t->regs.rcx - turns_left(r, t, place, size, fixed);
 	runs = rp_string_runs(t);
 	/* a fault of the program's own comes again */
 	while (!err && WSTOPSIG(status) == SIGTRAP && t->regs.rip == from && t->regs.rcx > end) {

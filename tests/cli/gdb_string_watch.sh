@@ -98,15 +98,33 @@ while int(gdb.parse_and_eval(W)) != k + 1: ex('stepi')
 ex('watch ' + W); ex('continue')
 a = here(); ex('reverse-continue'); b = here(); ex('continue')
 print('stepped', a[3:] == (k + 1, 0x0909090909090909), b[3:] == (k + 1, k + 1), here() == a)
+# in the middle of one, behind what it stores there: the stop is still to come; by lines, too
+def to_string():
+    ex('delete'); ex('break stosb'); ex('continue'); ex('delete')
+    while 'rep stos' not in ex('x/i $pc'): ex('stepi')
+ex('delete'); ex('break main'); ex('reverse-continue')
+to_string()
+ex('watch ' + W); k = int(gdb.parse_and_eval('round_'))
+ex('stepi 1500'); a = here(); ex('continue'); b = here()
+print('inside', last[-1], a[0] != b[0], b[3:] == (k, 0x0909090909090909 if k % 6 == 5 else k * 0x0101010101010101), b[1] == 0)
+ex('delete')
+while True:
+    to_string()
+    k = int(gdb.parse_and_eval('round_'))
+    if k % 6 == 0: break
+ex('watch ' + W); ex('next'); b = here()
+print('lines', last[-1], b[3:] == (k, k * 0x0101010101010101), b[1] == 0)
 EOF2
 for how in '0 0' '0 1' '1 0'; do
 	HINDSIGHT_NODR=${how% *} MANY=${how#* } timeout 60 "$REPLAY" --batch -x go.py "$TMP/trace" >"$TMP/out" 2>&1 </dev/null || fail "exit $?: $(tail -3 "$TMP/out" | tr '\n' '|' | cut -c1-700)"
-	grep -E '^(values|back|behind|middle|stepped) ' "$TMP/out" >"$TMP/got"
+	grep -E '^(values|back|behind|middle|stepped|inside|lines) ' "$TMP/out" >"$TMP/got"
 	diff - "$TMP/got" <<'EOF2' || fail "HINDSIGHT_NODR, more than four: $how; $(tail -3 "$TMP/out" | tr '\n' '|' | cut -c1-700)"
 values True 40
 back True True True
 behind True before True
 middle 12
 stepped True True True
+inside True True True True
+lines True True True
 EOF2
 done
