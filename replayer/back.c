@@ -376,8 +376,10 @@ static struct err *last_execution(struct replay *r, unsigned set, unsigned count
 
 	*ret = (struct scan){ .all = true };
 	for (unsigned i = end->legs_n; i-- > 0;) {
-		if (end->legs[i].set != count)
+		if (!end->legs[i].set)
 			continue;
+		if (end->legs[i].set != count)
+			break;			/* there may be more, that are not counted */
 		ret->f.found = true;	/* that is how end was found itself */
 		rp_pos_copy(&ret->f.pos, end);
 		ret->f.pos.legs_n = i + 1;
@@ -531,8 +533,20 @@ static struct err *scan_short_legs(struct replay *r, struct scan *s, const struc
 	return err;
 }
 
+/* Is it one place, that can be counted inside the process? */
+static bool counts_inside(struct replay *r, const struct rp_set *set)
+{
+	const struct rp_task *t = set->n == 1 ? rp_task_with_memory(r->tasks, set->b[0].pid) : NULL;
+	struct replay_break b;
+	unsigned len;
+
+	if (set->n != 1 || !is_count(&set->b[0], &b))
+		return false;
+	return set->b[0].kind == REPLAY_COUNT || (t && rp_gate_possible(rp_task_find(r, t->serial), b.addr, &len));
+}
+
 /* The last leg of end's name that is counted inside the process, where that is behind from: *ret is end without what follows it, *n how far back there is any. */
-static bool counted_leg(const struct replay *r, const struct rp_pos *from, const struct rp_pos *end, struct rp_pos *ret, uint64_t *n)
+static bool counted_leg(struct replay *r, const struct rp_pos *from, const struct rp_pos *end, struct rp_pos *ret, uint64_t *n)
 {
 	for (unsigned i = end->legs_n; i-- > 0;) {
 		const struct rp_set *set = r->debug->sets[end->legs[i].set];
@@ -542,7 +556,7 @@ static bool counted_leg(const struct replay *r, const struct rp_pos *from, const
 		if (!rp_pos_leads(from, ret) || rp_pos_leads(ret, from))
 			return false;
 		*n = ret->legs[i].n - (from->where == ret->where && from->legs_n == i + 1 ? from->legs[i].n : 0);
-		if (end->legs[i].set && set->n == 1 && set->b[0].kind == REPLAY_COUNT && *n > 1)
+		if (end->legs[i].set && *n > 1 && counts_inside(r, set))
 			return true;
 	}
 	return false;
