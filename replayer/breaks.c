@@ -551,6 +551,7 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 	d->overtaken = false;
 	d->dr_hit = 0;
 	d->guard_size = 0;
+	d->ran = true;
 	running = t->real;
 	if (missed) {		/* faults of watched pages keep us from running nearly all the time */
 		missed = 0;

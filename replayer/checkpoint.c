@@ -626,7 +626,7 @@ static struct err *arrived(struct replay *r, const struct rp_checkpoint *c)
 		d->last_task = c->last_task;
 		rp_pos_copy(&d->pos, &c->pos);
 		rp_turns_lost(r);
-		d->nameless = d->unvisited = false;
+		d->nameless = d->unvisited = d->still = false;
 		d->last = (struct rp_hop){ 0 };
 		d->late = (struct rp_late){ 0 };
 		d->last_ns = rp_now_ns();

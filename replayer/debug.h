@@ -225,6 +225,8 @@ struct rp_debug {
 	struct rp_survey *survey;
 	struct rp_marks *marks;		/* while stores to its pages are noted, in a worker of survey.c */
 	bool skip;			/* the next run begins at a point whose instruction has been counted */
+	bool ran;			/* the task has been run since the hop began */
+	bool still;			/* it was not, in the last one, which was interrupted: the next begins at that point, too */
 	bool skip_int3;			/* ... whose breakpoint, if there is one, has been looked at */
 	bool unvisited;			/* the last run ended by an interrupt, maybe at a breakpoint that nobody has looked at */
 	bool shielded;			/* finish what was begun: no interrupts */

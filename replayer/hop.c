@@ -372,12 +372,13 @@ static struct err *hop_run(struct replay *r, struct rp_task *t, bool step, struc
 	const struct rp_set *s = d->sets[ret->set];
 	uint64_t limit = d->limit ? d->limit : RP_NO_LIMIT;
 	struct rp_late late = d->late;
-	bool again = true;
+	bool again = true, skip = !d->nameless || d->still, unvisited = d->unvisited;
 	struct err *err = NULL;
 
 	d->late = (struct rp_late){ 0 };
 	d->limit = 0;
-	d->skip = !d->nameless;
+	d->skip = skip;
+	d->ran = d->still = false;
 	d->turns.on = false;
 	rp_deal_anew(r);
 	rp_restart_call(t);
@@ -402,6 +403,10 @@ static struct err *hop_run(struct replay *r, struct rp_task *t, bool step, struc
 			ret->kind = HOP_INTERRUPTED;
 			return err;
 		}
+	}
+	if (!err && ret->kind == HOP_INTERRUPTED && !d->ran) {
+		d->still = skip;
+		d->unvisited = unvisited;
 	}
 	if (!err && ret->kind == HOP_MOVED && ret->stepped)
 		hits_late(r, &late, ret);

@@ -189,7 +189,7 @@ static struct err *in_copy(struct replay *r, struct rp_task *t, unsigned set, st
 	struct rp_debug *d = r->debug;
 	struct rp_snapshot *back;
 	struct err *err, *other;
-	bool skip = d->skip, seen = d->skip_int3, there;
+	bool skip = d->skip, seen = d->skip_int3, ran = d->ran, there;
 
 	rp_debug_clear(r, t);
 	TRY(rp_regs_flush(t));
@@ -212,6 +212,7 @@ static struct err *in_copy(struct replay *r, struct rp_task *t, unsigned set, st
 	other = back_to(r, t, back);
 	d->skip = skip;
 	d->skip_int3 = seen;
+	d->ran = ran;
 	err_catch(&err, ERR_DIVERGED);	/* no help; the run itself will say so */
 	if (!err)
 		return other;
