@@ -82,7 +82,7 @@ static struct err *area_for(struct rp_task *t, uint64_t addr, unsigned *ret)
 	if (!found || got != (int64_t)found)
 		*ret = AREAS;
 	else
-		mm->alias_area[*ret] = found;
+		mm->alias_area[*ret] = found, mm->blind.stale = true;
 	return NULL;
 }
 
@@ -534,7 +534,7 @@ static void look_again(struct rp_task *t, struct rp_alias *a)
 
 void rp_alias_enter(struct rp_task *t)
 {
-	if (t->mm->alias && t->mm->alias->in && t->mm->alias->view.blind && alias_blind_changed(t->mm))
+	if (t->mm->alias && t->mm->alias->in && t->mm->alias->view.blind && t->mm->blind.stale)
 		look_again(t, t->mm->alias);
 	if (t->mm->alias)
 		into_site(t->mm->alias, t, t->regs.rip);

@@ -74,8 +74,6 @@ bool alias_in_the_way(struct replay *r, struct rp_task *t, uint64_t start, uint6
 bool alias_blind_place(struct rp_task *t, const uint64_t *page, unsigned n);
 /* Is it so still? */
 bool alias_blind_holds(struct rp_task *t);
-/* May something of ours have been mapped since that was looked at? */
-bool alias_blind_changed(const struct rp_mm *mm);
 bool alias_blind_area(const struct rp_mm *mm, uint64_t addr);
 /* For something that the program is going to have there. */
 struct err *alias_blind_make_room(struct rp_task *t, uint64_t at, uint64_t len) __must_check;

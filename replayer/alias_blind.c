@@ -102,16 +102,6 @@ static bool choose(struct rp_blind *b, const struct tracee_maps *maps)
 	return false;
 }
 
-/* What there is of ours: stubs and the like are mapped while the program runs. */
-static uint64_t ours_there(const struct rp_mm *mm)
-{
-	uint64_t sum = mm->kept.map;
-
-	for (unsigned i = 0; i < RP_AREAS; i++)
-		sum = sum * 31 + mm->alias_area[i] + mm->areas[i].at;
-	return sum;
-}
-
 bool alias_blind_holds(struct rp_task *t)
 {
 	struct rp_blind *b = &t->mm->blind;
@@ -126,15 +116,9 @@ bool alias_blind_holds(struct rp_task *t)
 		tracee_maps_deinit(&maps);
 	}
 	b->refused |= err != NULL;
-	b->ours = ours_there(t->mm);
 	b->stale = false;
 	err_free(err);
 	return !b->refused;
-}
-
-bool alias_blind_changed(const struct rp_mm *mm)
-{
-	return mm->blind.stale || mm->blind.ours != ours_there(mm);
 }
 
 /* Room for its marks, and for another mapping. */

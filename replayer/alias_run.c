@@ -31,7 +31,9 @@
 #include "replayer/displace.h"
 #include "tracee/pun.h"
 
-enum { SPAN_MAX = ALIAS_PAGE_SIZE / 2 };
+enum { SPAN_MAX = ALIAS_PAGE_SIZE / 2,
+       /* what an access is worth, and a test costs; a run has so many of the former, at least */
+       STORE = 3, LOAD = 2, KEY = 2, LEAST = 2 };
 
 /* ---- which ------------------------------------------------------------------------------------------ */
 
@@ -103,7 +105,6 @@ static int key_of(struct alias_run *run, const struct run_code *code, unsigned k
 /* Nothing is tested: each for itself. */
 static void weigh_blind(const struct run_code *code, unsigned first, const struct alias_view *v, const uint64_t reg[16], alias_seen_fn *sees, struct alias_run *ret)
 {
-	enum { STORE = 3, LOAD = 2, LEAST = 2 };
 	unsigned n = code->last - first < RUN_INSNS ? code->last - first : RUN_INSNS, used = 0;
 	uint16_t written = 0;
 
@@ -128,7 +129,6 @@ static void weigh_blind(const struct run_code *code, unsigned first, const struc
 
 void alias_run_weigh(const struct run_code *code, unsigned first, const struct alias_view *v, const uint64_t reg[16], alias_seen_fn *sees, struct alias_run *ret)
 {
-	enum { STORE = 3, LOAD = 2, KEY = 2, LEAST = 2 };
 	unsigned n = code->last - first < RUN_INSNS ? code->last - first : RUN_INSNS, used = 0, score = 0;
 	uint16_t written = 0;
 

@@ -97,6 +97,7 @@ static struct err *area_for(struct rp_task *t, uint64_t addr, struct rp_area **r
 	if (got != (int64_t)found)
 		return NULL;
 	*a = (struct rp_area){ .at = found };
+	t->mm->blind.stale = true;
 	*ret = a;
 	return NULL;
 }

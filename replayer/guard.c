@@ -294,10 +294,8 @@ static struct err *run_there(struct rp_task *t, unsigned len, uint64_t turns, ui
 	struct err *err;
 
 	t->regs.rdi += off;
-	t->dirty = true;
-	err = rp_string_run(t, len, turns, status);
+	err = rp_string_run(t, len, turns, status);	/* which has all registers written */
 	t->regs.rdi -= off;
-	t->dirty = true;
 	return err;
 }
 
@@ -333,17 +331,25 @@ static bool looks_at_loads(const struct rp_set *s)
 	return false;
 }
 
+/* On to its end, while the pages are open; place: where the program has it. */
+static struct err *finish_string(struct replay *r, struct rp_task *t, uint64_t place)
+{
+	if (looks_at_loads(r->debug->sets[r->debug->now]))
+		return NULL;
+	bare_code(t);
+	return rp_string_finish(r, t, place);
+}
+
 struct err *rp_guard_finish_string(struct replay *r, struct rp_task *t)
 {
 	enum { RESUME = 0x10000 };	/* as the processor has pushed the flags: between two turns of one (Intel's manual, 18.3.1.1) */
 	struct err *err, *back;
 
-	if (!(t->regs.eflags & RESUME) || looks_at_loads(r->debug->sets[r->debug->now]))
+	if (!(t->regs.eflags & RESUME))
 		return NULL;
-	bare_code(t);
 	err = lift(t->mm, t->real, false);
 	if (!err)
-		err = rp_string_finish(r, t, t->regs.rip);
+		err = finish_string(r, t, t->regs.rip);
 	back = lift(t->mm, t->real, true);
 	if (err)
 		err_free(back);
@@ -391,10 +397,8 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	     goes_on(s, t, from, string) && !rp_debug_interrupted(r); i++)
 		err = rp_raw_step(t, &status);
 	d->dr_hit = !err && WSTOPSIG(status) == SIGTRAP && len ? rp_debug_hits(t) : 0;
-	if (len && !there && !err && WSTOPSIG(status) == SIGTRAP && t->regs.rip == from && !d->step && (d->dr_hit || !rp_guard_misses(r, s)) && !looks_at_loads(s)) {
-		bare_code(t);
-		err = rp_string_finish(r, t, place);
-	}
+	if (len && !there && !err && WSTOPSIG(status) == SIGTRAP && t->regs.rip == from && !d->step && (d->dr_hit || !rp_guard_misses(r, s)))
+		err = finish_string(r, t, place);
 	if (d->marks)
 		note_store(d, t, string, to);
 	/* a displaced call is several: on to where the program is somewhere */

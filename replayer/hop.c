@@ -83,6 +83,16 @@ static bool compare_values(const struct replay *r, const struct rp_set *s, const
 	return any;
 }
 
+/* The index in s of that breakpoint; s->n: it has none. */
+static unsigned index_in(const struct rp_set *s, const struct replay_break *b)
+{
+	unsigned i = 0;
+
+	while (i < s->n && memcmp(&s->b[i], b, sizeof(*b)))
+		i++;
+	return i;
+}
+
 bool rp_hop_hits(struct replay *r, const struct rp_hop *hop, unsigned set, const struct replay_break **watch)
 {
 	const struct rp_set *s = r->debug->sets[set], *u = r->debug->sets[hop->set];
@@ -90,15 +100,13 @@ bool rp_hop_hits(struct replay *r, const struct rp_hop *hop, unsigned set, const
 	if (watch)
 		*watch = NULL;
 	for (unsigned i = 0; u->watches && i < u->n && i < WATCHES_MAX; i++) {
-		if (!(hop->hit[i / 64] >> (i % 64) & 1))
+		unsigned j = hop->hit[i / 64] >> (i % 64) & 1 ? index_in(s, &u->b[i]) : s->n;
+
+		if (j == s->n)
 			continue;
-		for (unsigned j = 0; j < s->n; j++) {
-			if (memcmp(&s->b[j], &u->b[i], sizeof(u->b[i])))
-				continue;
-			if (watch)
-				*watch = &s->b[j];
-			return true;
-		}
+		if (watch)
+			*watch = &s->b[j];
+		return true;
 	}
 	return hop->t && hop->arrived && rp_set_breaks(r, s, hop->t);
 }
@@ -281,10 +289,10 @@ void rp_hop_add_late(struct replay *r, const struct rp_late *late, struct rp_hop
 	const struct rp_set *from = r->debug->sets[late->set], *to = r->debug->sets[hop->set];
 
 	for (unsigned i = 0; late->any && i < from->n && i < WATCHES_MAX; i++) {
-		for (unsigned j = 0; late->hit[i / 64] >> (i % 64) & 1 && j < to->n && j < WATCHES_MAX; j++) {
-			if (!memcmp(&from->b[i], &to->b[j], sizeof(from->b[i])))
-				hop->hit[j / 64] |= 1ull << (j % 64);
-		}
+		unsigned j = late->hit[i / 64] >> (i % 64) & 1 ? index_in(to, &from->b[i]) : to->n;
+
+		if (j < to->n && j < WATCHES_MAX)
+			hop->hit[j / 64] |= 1ull << (j % 64);
 	}
 }
 
@@ -465,11 +473,7 @@ static bool has_watched(const struct rp_debug *d, const struct rp_hop *hop, cons
 	const struct rp_set *had = d->sets[hop->set];
 
 	for (unsigned i = 0; i < s->n; i++) {
-		unsigned j = 0;
-
-		while (s->b[i].kind >= REPLAY_WRITE && j < had->n && memcmp(&s->b[i], &had->b[j], sizeof(s->b[i])))
-			j++;
-		if (s->b[i].kind >= REPLAY_WRITE && j == had->n)
+		if (s->b[i].kind >= REPLAY_WRITE && index_in(had, &s->b[i]) == had->n)
 			return false;
 	}
 	return true;

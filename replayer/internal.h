@@ -74,8 +74,8 @@ struct rp_mm {
 	/* and doubled: alias.c */
 	struct rp_alias *alias;
 	uint64_t alias_area[RP_AREAS];
-	/* alias_blind.c: how far off the other mappings of these pages are, 0: not chosen; from there to the marks; ours: what it was chosen beside; stale: and more has been mapped since */
-	struct rp_blind { int64_t shift; unsigned marks_at, pages_n; bool refused, stale; uint64_t page[MARKS_PAGES], ours; } blind;
+	/* alias_blind.c: how far off the other mappings of these pages are, 0: not chosen; from there to the marks; stale: something has been mapped since it was chosen */
+	struct rp_blind { int64_t shift; unsigned marks_at, pages_n; bool refused, stale; uint64_t page[MARKS_PAGES]; } blind;
 };
 
 struct rp_task {

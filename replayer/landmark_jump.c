@@ -87,6 +87,7 @@ static struct err *stub_map(struct landmark *l)
 	if (ret != (int64_t)page)
 		return NULL;
 	stub_at(s, page, at);
+	l->t->mm->blind.stale = true;
 	if (l->r->debug)
 		stub_keep(l);
 	return NULL;
