@@ -105,6 +105,22 @@ void options_man(const struct option_set *set, FILE *out);
 /* Print "prog: message" as one line on stderr, free err, return CMD_FAILED. */
 int cmd_fail(const char *prog, struct err *err);
 
+/* ---- completion for shells (completion.c) --------------------------------------- */
+
+struct completion {
+	const char *prog;
+	const struct option_set *const *set;
+	size_t sets;
+	bool commands;		/* a set for each command: "hindsight dump" */
+};
+
+/* Is arg (may be NULL) --completion=SHELL? */
+bool completion_asked(const char *arg);
+/* Print the completion file for it to stdout. */
+struct err *completion_run(const struct completion *c, const char *arg) __must_check;
+/* The same to a file; false: there is none for such a shell. */
+bool completion_print(const struct completion *c, const char *shell, FILE *out);
+
 /* ---- naming a trace ----------------------------------------------------------- */
 
 /* The default trace directory, made when missing; the caller frees it. */

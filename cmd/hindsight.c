@@ -85,6 +85,15 @@ static void fill_standard_fds(void)
 		close(fd);
 }
 
+static struct err *completion(const char *arg)
+{
+	const struct option_set *sets[CMDS];
+
+	for (size_t i = 0; i < CMDS; i++)
+		sets[i] = cmds[i]->options;
+	return completion_run(&(struct completion){ "hindsight", sets, CMDS, true }, arg);
+}
+
 int main(int argc, char **argv)
 {
 	fill_standard_fds();
@@ -98,6 +107,8 @@ int main(int argc, char **argv)
 		man(stdout);
 		return finish(NULL);
 	}
+	if (argc == 2 && completion_asked(argv[1]))
+		return finish(completion(argv[1]));
 	for (size_t i = 0; i < CMDS; i++)
 		if (!strcmp(argv[1], cmds[i]->name))
 			return finish(run(cmds[i], argc - 1, argv + 1));

@@ -206,10 +206,16 @@ static int exit_like(int status)
 
 int main(int argc, char **argv)
 {
+	static const struct option_set *const sets[] = { &rec_set };
 	struct rec_options o = { .syscallbuf_kb = BUF_DEFAULT >> 10 };
-	struct err *err = options_parse(&rec_set, &o, &argc, &argv);
+	struct err *err;
 	int status = 0;
 
+	if (argc == 2 && completion_asked(argv[1])) {
+		err = completion_run(&(struct completion){ "rec", sets, 1, false }, argv[1]);
+		return err ? cmd_fail("rec", err) : 0;
+	}
+	err = options_parse(&rec_set, &o, &argc, &argv);
 	if (err)
 		return cmd_fail("rec", err);
 	if (!argv)

@@ -75,11 +75,16 @@ static void gdb_habits(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	static const struct option_set *const sets[] = { &replay_set };
 	struct replay_args o = { 0 };
 	struct err *err;
 	char *dir = NULL;
 	int status = 0;
 
+	if (argc == 2 && completion_asked(argv[1])) {
+		err = completion_run(&(struct completion){ "replay", sets, 1, false }, argv[1]);
+		return err ? cmd_fail("replay", err) : 0;
+	}
 	gdb_habits(argc, argv);
 	err = options_parse(&replay_set, &o, &argc, &argv);
 

@@ -83,13 +83,23 @@ static void forget(struct rp_survey *s)
 	s->from = s->end = (struct rp_pos){ 0 };
 }
 
+/* HINDSIGHT_PATIENT=1: a survey may take as long as it likes (tests: on a machine that others keep busy there would be none). */
+static bool is_late(const struct rp_survey *s)
+{
+	static int patient = -1;
+
+	if (patient < 0)
+		patient = getenv("HINDSIGHT_PATIENT") != NULL;
+	return !patient && rp_now_ns() - s->began_ns >= SLOWER * s->length_ns + LATE_NS;
+}
+
 /* Its answer, if it is there, or else when it is late: then there is none. */
 static void hear(struct rp_survey *s, bool wait)
 {
 	struct pollfd p = { s->worker ? rp_worker_fd(s->worker) : -1, POLLIN, 0 };
 	bool there = s->worker && poll(&p, 1, 0) > 0;
 
-	if (!s->worker || (!there && wait && rp_now_ns() - s->began_ns < SLOWER * s->length_ns + LATE_NS))
+	if (!s->worker || (!there && wait && !is_late(s)))
 		return;
 	if (there && rp_worker_surveyed(s->worker, &s->marks)) {
 		s->failures = 0;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# deps.sh - installs the Debian packages that building and testing need.  Says nothing
+# deps.sh [demo] - installs the Debian packages that building and testing need, or building and `make demo`.  Says nothing
 # when all are there.  Never asks; needs root or a password-less sudo only when one is missing.
 # Build packages that cannot be had are an error; test packages only cost skipped tests.
 build='gcc g++ make binutils libc6-dev libzstd-dev libxxhash-dev libmsgpack-dev libcapstone-dev
@@ -7,7 +7,9 @@ libseccomp-dev libjansson-dev zlib1g-dev liblzma-dev libcmocka-dev python3'
 # package:command - a command from elsewhere (nodesource's node, nginx-full) will do.
 tests='clang:clang clang-format:clang-format gdb:gdb git:git perl:perl sqlite3:sqlite3
 redis-server:redis-server redis-tools:redis-benchmark nginx-light:nginx nodejs:node
-musl-tools:musl-gcc golang-go:go vim:vim valgrind:valgrind'
+musl-tools:musl-gcc golang-go:go vim:vim valgrind:valgrind lldb:lldb default-jdk-headless:javac
+zsh:zsh fish:fish debhelper:dh fakeroot:fakeroot lintian:lintian'
+[ "${1:-}" != demo ] || tests=gdb:gdb
 
 installed() { dpkg-query -W -f='${db:Status-Status}\n' "$1" 2>/dev/null | grep -qx installed; }
 has() { PATH=$PATH:/usr/sbin:/sbin command -v "$1" >/dev/null; }
@@ -43,8 +45,10 @@ if [ -n "$missing" ]; then
 	apt install -y --no-install-recommends $missing ||
 		{ apt update && apt install -y --no-install-recommends $missing; } || exit 1
 fi
-for p in $wanted; do
-	echo "deps: installing $p" >&2
+[ -z "$wanted" ] || echo "deps: installing" $wanted >&2
+# All at once where that can be: one at a time costs a reading of all lists each.
+# shellcheck disable=SC2086
+[ -z "$wanted" ] || apt install -y --no-install-recommends $wanted 2>/dev/null || for p in $wanted; do
 	apt install -y --no-install-recommends "$p" ||
 		echo "deps: $p is not to be had; the tests that need it will be skipped" >&2
 done

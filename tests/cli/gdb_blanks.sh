@@ -32,14 +32,14 @@ delete
 python import re
 python event = re.search(r"event (\d+)", gdb.execute("when", to_string=True)).group(1)
 python gdb.execute("seek %s:%xx60000" % (event, 0x$turn))
-python import time; start = time.time()
+python import os, sys; sys.path.insert(0, os.environ["ROOT"] + "/tests"); from spent import spent; start = spent()
 reverse-next
-python print("next: %s in %s" % ("quick" if time.time() - start < 20 else "slow", gdb.newest_frame().name()))
+python print("next: %s in %s" % ("quick" if spent() - start < 20 else "slow", gdb.newest_frame().name()))
 x/i \$pc
 python gdb.execute("seek %s:%xx70000" % (event, 0x$turn))
-python start = time.time()
+python start = spent()
 reverse-finish
-python print("finish: %s in %s" % ("quick" if time.time() - start < 20 else "slow", gdb.newest_frame().name()))
+python print("finish: %s in %s" % ("quick" if spent() - start < 20 else "slow", gdb.newest_frame().name()))
 EOF2
 timeout 100 "$REPLAY" --batch -x script "$TMP/trace" >"$TMP/out" 2>&1 </dev/null || fail "exit $?: $(tail -2 "$TMP/out" | tr '\n' '|')"
 for want in '^next: quick in main' '=> .*call.*sum' '^finish: quick in main'; do

@@ -23,7 +23,7 @@ gcc -O1 -g -o t t.c || skip 'no compiler'
 "$REC" -o "$TMP/t" ./t || fail 'rec'
 cat >script <<'EOF2'
 python
-import time
+import os, sys; sys.path.insert(0, os.environ["ROOT"] + "/tests"); from spent import spent
 def go(what, times):
     for i in range(times):
         gdb.execute(what, to_string=True)
@@ -31,7 +31,7 @@ def go(what, times):
 def quietly(what):
     gdb.execute(what, to_string=True)
 quietly('seek end')
-start = time.time()
+start = spent()
 quietly('break a')
 quietly('break b')
 go('reverse-continue', 3)
@@ -45,7 +45,7 @@ quietly('break a')
 quietly('break b')
 go('reverse-continue', 2)
 go('continue', 4)
-print('quick: %s' % (time.time() - start < 15), flush=True)
+print('quick: %s' % (spent() - start < 15), flush=True)
 end
 EOF2
 timeout 100 "$REPLAY" --batch -x script "$TMP/t" >gdb.out 2>&1 </dev/null || fail "replay: exit $?: $(tail -3 gdb.out)"

@@ -44,11 +44,11 @@ gcc -g -shared -fPIC -o l.so l.c && gcc -O1 -g -o t t.c -ldl || skip 'no compile
 "$REC" -o "$TMP/t" ./t "$PWD/l.so" || fail 'rec'
 cat >script <<'EOF2'
 python
-import re, time
+import re; import os, sys; sys.path.insert(0, os.environ["ROOT"] + "/tests"); from spent import spent
 def back(what):
-    t = time.time()
+    t = spent()
     gdb.execute('reverse-continue', to_string=True)
-    took = time.time() - t
+    took = spent() - t
     frame = gdb.newest_frame()
     print('%s: %s %s' % (what, frame.name(), frame.read_var('i') if frame.name() in ('rare', 'often') else ''), flush=True)
     return took

@@ -46,11 +46,11 @@ line() { grep -n -- "$1" far.c | cut -d: -f1; }
 cat >far.gdb <<'EOF2'
 set pagination off
 python
-import time
+import os, sys; sys.path.insert(0, os.environ["ROOT"] + "/tests"); from spent import spent
 def took(name, limit):
     global t0
-    print("%s took %.2f s%s" % (name, time.time() - t0, " TOO LONG" if time.time() - t0 > limit else ""))
-    t0 = time.time()
+    print("%s took %.2f s%s" % (name, spent() - t0, " TOO LONG" if spent() - t0 > limit else ""))
+    t0 = spent()
 def line(name):
     gdb.execute("frame function main")
     print("%s line %d hot %d cold %d late %d" % (name, gdb.selected_frame().find_sal().line, int(gdb.parse_and_eval("warm.w")), int(gdb.parse_and_eval("cold.w")), int(gdb.parse_and_eval("warm.late"))))
@@ -58,7 +58,7 @@ def back(name, limit=30):
     gdb.execute("reverse-continue")
     took(name, limit)
     line(name)
-t0 = time.time()
+t0 = spent()
 end
 seek end
 python took("end", 60)
@@ -69,7 +69,7 @@ for i in (1, 2, 3):
 end
 delete
 seek end
-python t0 = time.time()
+python t0 = spent()
 watch warm.w
 python
 for i in (1, 2, 3):

@@ -27,15 +27,15 @@ int main(void)
 EOF2
 cat >script <<'EOF2'
 python
-import time
-t0 = time.time()
+import os, sys; sys.path.insert(0, os.environ["ROOT"] + "/tests"); from spent import spent
+t0 = spent()
 gdb.execute('continue')
-went = time.time() - t0
+went = spent() - t0
 def insn(): return gdb.newest_frame().architecture().disassemble(gdb.newest_frame().pc())[0]
 fault = insn()['addr']
-t0 = time.time()
+t0 = spent()
 gdb.execute('reverse-stepi')
-back = time.time() - t0
+back = spent() - t0
 print('quick: %s (%.2f s, %.2f)' % (back < 0.3 + went / 2, back, went))
 print('then: %s' % (insn()['addr'] + insn()['length'] == fault))
 gdb.execute('stepi')

@@ -27,12 +27,12 @@ gcc -g -O1 -o twice twice.c
 cat >twice.gdb <<'XX'
 set pagination off
 python
-import time
+import os, sys; sys.path.insert(0, os.environ["ROOT"] + "/tests"); from spent import spent
 def back(name):
-    began = time.time()
+    began = spent()
     gdb.execute("reverse-continue")
     gdb.execute("frame function main")
-    print("%s line %d hot %d%s" % (name, gdb.selected_frame().find_sal().line, int(gdb.parse_and_eval("hot")), " TOO LONG: %.1f s" % (time.time() - began) if time.time() - began > 15 else ""))
+    print("%s line %d hot %d%s" % (name, gdb.selected_frame().find_sal().line, int(gdb.parse_and_eval("hot")), " TOO LONG: %.1f s" % (spent() - began) if spent() - began > 15 else ""))
 end
 seek end
 watch hot

@@ -27,6 +27,8 @@ gcc -O1 -no-pie -o pages pages.c || skip 'no compiler'
 "$REC" -o "$TMP/trace" ./pages >/dev/null || fail 'rec failed'
 cat >wire.py <<'EOF2'
 import os, random, select, socket, subprocess, sys, time
+sys.path.insert(0, os.environ["ROOT"] + "/tests")
+from spent import spent
 replay, trace, area, acc = sys.argv[1:5]
 path = os.path.join(os.environ["TMP"], "sock")
 p = subprocess.Popen([replay, "--serve=unix:" + path, trace])
@@ -73,11 +75,11 @@ for watch in area + "+6000", acc + "+64":	# in the middle of what is filled; bes
         assert cmd(at) == b"OK"
         send(way)
         if reply(random.uniform(0.05, 0.2)) is None:
-            t = time.time()
+            t = spent()
             s.sendall(b"\x03")
             r = reply(20)
             assert r, "no stop"
-            took.append(time.time() - t)
+            took.append(spent() - t)
         assert cmd(b"z" + at[1:]) == b"OK"
 send(b"k")
 p.wait()

@@ -36,14 +36,14 @@ int main(void)
 }
 X
 cat >go.py <<'X'
-import gdb, time
+import gdb; import os, sys; sys.path.insert(0, os.environ["ROOT"] + "/tests"); from spent import spent
 gdb.execute('break main')
 gdb.execute('continue')
 for place in ('by_register', 'j_index', 'by_word', 'j_rsp', "'labs@plt'"):
     gdb.execute('break *%s if $rsi == -5' % place, to_string=True)
-start = time.time()
+start = spent()
 gdb.execute('continue', to_string=True)
-print('@ took', 'long' if time.time() - start > 20 else 'a moment')
+print('@ took', 'long' if spent() - start > 20 else 'a moment')
 print('@ sum', int(gdb.parse_and_eval('sum')))
 gdb.execute('delete')
 for place, steps in (('by_register', 2), ('j_index', 2), ('by_word', 1), ('j_rsp', 1)):

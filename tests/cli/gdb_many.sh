@@ -18,13 +18,13 @@ break main
 continue
 rbreak ^fn1
 python
-import time
+import os, sys; sys.path.insert(0, os.environ["ROOT"] + "/tests"); from spent import spent
 def go(command, n):
-    start, seen = time.time(), []
+    start, seen = spent(), []
     for _ in range(n):
         gdb.execute(command, to_string=True)
         seen.append((int(gdb.parse_and_eval('g')), gdb.selected_frame().pc()))
-    return seen, time.time() - start
+    return seen, spent() - start
 gdb.execute('continue', to_string=True)
 there, forth_s = go('continue', 12)
 back, back_s = go('reverse-continue', 11)

@@ -34,7 +34,7 @@ gcc -O1 -o t t.c || skip 'no compiler for x86-64'
 "$REC" -o "$TMP/t" ./t >plain || fail 'rec'
 cat >script <<'EOF2'
 python
-import time
+import os, sys; sys.path.insert(0, os.environ["ROOT"] + "/tests"); from spent import spent
 gdb.execute('break *site if $rdi == -1', to_string=True)
 gdb.execute('break turns', to_string=True)
 gdb.execute('continue', to_string=True)
@@ -52,12 +52,12 @@ gdb.execute('break *edge', to_string=True)
 for i in range(3):
     gdb.execute('continue', to_string=True)
 print('edge: %d %d' % (int(gdb.parse_and_eval('$r8')), int(gdb.parse_and_eval('$r10'))))
-start = time.time()
+start = spent()
 for i in range(4):
     gdb.execute('reverse-continue', to_string=True)
 print('edge: %d %d' % (int(gdb.parse_and_eval('$r8')), int(gdb.parse_and_eval('$r10'))))
-print('quick: %s' % (time.time() - start < 5), flush=True)
-print('took %.2f' % (time.time() - start), flush=True)
+print('quick: %s' % (spent() - start < 5), flush=True)
+print('took %.2f' % (spent() - start), flush=True)
 end
 EOF2
 timeout 100 "$REPLAY" --batch -x script "$TMP/t" >gdb.out 2>&1 </dev/null || fail "replay: exit $?: $(tail -3 gdb.out)"

@@ -31,7 +31,7 @@ EOF2
 gcc -g -O0 -o f f.c || skip 'no compiler'
 "$REC" -o "$TMP/t" ./f; [ $? = $(((1597 + 377 + 3) & 63)) ] || fail 'rec'
 cat >s.py <<'EOF2'
-import gdb, re, time
+import gdb, re; import os, sys; sys.path.insert(0, os.environ["ROOT"] + "/tests"); from spent import spent
 hits = []
 gdb.events.stop.connect(lambda ev: hits.append(bool(getattr(ev, 'breakpoints', []))))
 at = {m.group(1): n for n, l in enumerate(open('f.c'), 1) for m in [re.search(r'/\* (\w+) \*/', l)] if m}
@@ -46,11 +46,11 @@ def here():
 def registers():
     return gdb.execute('info registers', to_string=True)
 go('tbreak f.c:%d' % at['END'], 'continue')
-end, began = registers(), time.time()
+end, began = registers(), spent()
 for _ in range(3):
     go('reverse-next')
     print('back', here())
-print('quick', time.time() - began < 5)
+print('quick', spent() - began < 5)
 go('next', 'next', 'next')
 print('forward', here(), registers() == end)
 go('break fib if n == 2', 'reverse-continue', 'finish')     # in fib(4) behind fib(2)

@@ -49,9 +49,9 @@ cat >silent.gdb <<'XX'
 set pagination off
 set confirm off
 python
-import time
+import os, sys; sys.path.insert(0, os.environ["ROOT"] + "/tests"); from spent import spent
 def run(what):
-    began = time.time()
+    began = spent()
     gdb.execute("seek 1")
     watch = gdb.Breakpoint(what, gdb.BP_WATCHPOINT)
     there, back = [], []
@@ -67,7 +67,7 @@ def run(what):
             break
         back.append(int(gdb.parse_and_eval(what)))
     watch.delete()
-    print("%s: %s %s%s" % (what, there, back, " TOO LONG: %.1f s" % (time.time() - began) if time.time() - began > 20 else ""))
+    print("%s: %s %s%s" % (what, there, back, " TOO LONG: %.1f s" % (spent() - began) if spent() - began > 20 else ""))
 gdb.execute("break main")
 gdb.execute("continue")
 gdb.execute("delete")
@@ -107,14 +107,14 @@ set pagination off
 set confirm off
 break $(line 'printf')
 python
-import time
+import os, sys; sys.path.insert(0, os.environ["ROOT"] + "/tests"); from spent import spent
 for what in [WHAT]:
     gdb.execute("seek end")
     gdb.execute("reverse-continue")
     watch = gdb.Breakpoint(what, gdb.BP_WATCHPOINT)
-    began = time.time()
+    began = spent()
     gdb.execute("reverse-continue")
-    took = time.time() - began
+    took = spent() - began
     line = gdb.selected_frame().find_sal().line
     gdb.execute("frame function main")
     print("%s: line %d i %d%s" % (what, line, int(gdb.parse_and_eval("i")), " TOO LONG: %.1f s" % took if took > 15 else ""))

@@ -49,16 +49,16 @@ cat >s.gdb <<'END'
 break bump if k == 17
 continue
 python
-import time
+import os, sys; sys.path.insert(0, os.environ["ROOT"] + "/tests"); from spent import spent
 tid = gdb.selected_thread().num
 def say():
     print('at', gdb.parse_and_eval('k'), gdb.parse_and_eval('i'))
 def go(command, n, breaks=None):
-    start = time.time()
+    start = spent()
     for _ in range(n):
         gdb.execute(command, to_string=True)
         say()
-    return time.time() - start
+    return spent() - start
 gdb.execute('delete')
 gdb.execute('break bump thread %d' % tid)
 there = go('continue', 4)

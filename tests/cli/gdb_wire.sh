@@ -18,6 +18,8 @@ gcc -O1 -o spin spin.c || skip 'no compiler'
 "$REC" -o "$TMP/trace" ./spin >/dev/null || fail 'rec failed'
 cat >wire.py <<'EOF'
 import os, random, socket, subprocess, sys, time
+sys.path.insert(0, os.environ["ROOT"] + "/tests")
+from spent import spent
 replay, trace = sys.argv[1:3]
 path = os.path.join(os.environ["TMP"], "sock")
 
@@ -84,10 +86,10 @@ p, s = start()
 s.sendall(frame(b"QStartNoAckMode")); reply(s); s.sendall(b"+")
 s.sendall(frame(b"vCont;c"))
 time.sleep(0.3)
-t = time.time()
+t = spent()
 s.sendall(b"\x03")
 r = reply(s)
-took = time.time() - t
+took = spent() - t
 assert r.startswith(b"T02"), r
 assert took < 1, "^C took %.2f s" % took
 s.sendall(frame(b"g")); assert len(reply(s)) > 500
