@@ -48,6 +48,7 @@
 
 #define STUB_LOADER	1	/* in the dynamic loader: cpuid tells it less (recorder/signal.c) */
 #define STUB_MARKED	2	/* its own cpuid or rdtsc is ud2 (tracee/mark.h) */
+#define STUB_VDSO	4	/* in the vdso: no call of the program's */
 
 #ifndef __ASSEMBLER__
 #include <stddef.h>
@@ -57,6 +58,7 @@
 
 enum {
 	STUB_SIZE = 160, BUF_FDS = 1024, BUF_FILTER = 1024, BUF_CPUIDS = 96,
+	BUF_CALLS = 512,	/* more than SYS_ROWS */
 	BUF_PARKS = 16, PARK_SIZE = (FIXED_END - FIXED_PARKS) / BUF_PARKS, PARK_BYTES = 4096,
 	/* what all that sleep may need for their results is kept free */
 	PARK_ROOM = BUF_PARKS * (PARK_BYTES + 256), BUF_MAX = (FIXED_PARKS - FIXED_BUFFER - PARK_ROOM) & ~1023,
@@ -106,6 +108,9 @@ struct buf_state {
 	struct buf_cpuid cpuid_table[BUF_CPUIDS];
 	uint8_t filter[BUF_FILTER];	/* a bit by buf_file_bit() for each file that somebody has mapped */
 	uint8_t fd[BUF_FDS];		/* enum buf_class */
+	/* recording: the program has seccomp filters of its own, which the recorder runs on calls with a bit here */
+	uint8_t filtered;
+	uint8_t traced[BUF_CALLS / 8];
 };
 
 _Static_assert(offsetof(struct buf_state, rsp) == STATE_RSP && offsetof(struct buf_state, hook) == STATE_HOOK &&

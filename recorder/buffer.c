@@ -94,7 +94,7 @@ struct err *rec_buffer_exec(struct recorder *rec, struct rec_task *t)
 	memcpy(s.cpuid_table, rec->cpuid, rec->cpuids * sizeof(rec->cpuid[0]));
 	TRY(rec_buffer_state(t, 0, &s, offsetof(struct buf_state, fd)));
 	*buf = (struct rec_buffer){ .on = true, .at = FIXED_BUFFER, .files = t->files, .mapped_gen = rec->mapped_gen };
-	return NULL;
+	return rec_filter_tell(rec, t);
 }
 
 void rec_buffer_copy(struct rec_buffer *to, const struct rec_buffer *from)
@@ -556,7 +556,7 @@ static struct err *site_patch(struct recorder *rec, struct rec_task *t, struct k
 		return NULL;
 	}
 	k->why = patch_make(&k->site, addr - k->back, at, (addr >= t->mm->loader_start && addr < t->mm->loader_end ? STUB_LOADER : 0) |
-			    (rec->meta.marked ? STUB_MARKED : 0), stub, jump, &p);
+			    (rec->meta.marked ? STUB_MARKED : 0) | (addr >= t->mm->vdso_start && addr < t->mm->vdso_end ? STUB_VDSO : 0), stub, jump, &p);
 	if (k->why) {
 		effect_refused(rec, addr, k->kind, k->why);
 		return NULL;

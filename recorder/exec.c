@@ -64,6 +64,7 @@ static void new_program(struct recorder *rec, struct rec_task *t)
 	t->scratch = NULL;
 	t->in_syscall = t->has_restart = t->dumpable_off = t->scratch_refused = false;
 	t->cpuid_off = 0;
+	t->filters.dispatch.on = false;
 	rec_task_call_drop(&t->restart);
 	if (rec->entered == t)
 		rec->entered = NULL;
@@ -263,8 +264,11 @@ static struct err *image(struct recorder *rec, struct rec_task *t, uint64_t star
 	for (size_t i = 0; i < maps.n && !err; i++) {
 		const struct tracee_map *m = &maps.map[i];
 
-		if (!strcmp(m->name, "[vdso]"))
+		if (!strcmp(m->name, "[vdso]")) {
+			t->mm->vdso_start = m->start;
+			t->mm->vdso_end = m->end;
 			err = vdso_patch(t->tid, m->start, m->end - m->start);
+		}
 		if (!err && image_wanted(m))
 			err = image_one(rec, t, m);
 	}

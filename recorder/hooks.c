@@ -7,7 +7,6 @@
 #include <asm/prctl.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/seccomp.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -264,12 +263,15 @@ static void prctl_enter(struct recorder *rec, struct rec_task *t, struct rec_cal
 		t->dumpable_off = call->args[1] == 0;	/* else we could not read its memory */
 		force(call, 0);
 		break;
-	case PR_SET_SECCOMP:	/* strict mode: the kernel refuses it to who has a filter, as we gave it */
-		if (call->args[1] == SECCOMP_MODE_STRICT) {
-			t->strict = true;
-			rec_buffer_off(t);
-			force(call, 0);
-		}
+	case PR_SET_SECCOMP:
+		if (call->args[1] == 1 || call->args[1] == 2)	/* SECCOMP_MODE_STRICT, _FILTER: one more than the operations */
+			rec_filter_seccomp(rec, t, call, call->args[1] - 1, 0, call->args[1] == 2 ? call->args[2] : 0);
+		break;
+	case PR_GET_SECCOMP:
+		force(call, rec_filter_mode(rec, t));
+		break;
+	case PR_SET_SYSCALL_USER_DISPATCH:
+		rec_filter_dispatch(rec, t, call);
 		break;
 	case PR_GET_DUMPABLE:
 		if (t->dumpable_off)
@@ -285,19 +287,18 @@ static struct err *prctl_exit(struct recorder *rec, struct rec_task *t, struct r
 	uint32_t mode;
 	char *name;
 
-	(void)regs;
+	if (call->args[0] == PR_GET_NO_NEW_PRIVS && ret >= 0)
+		regs->rax = t->filters.no_new_privs;
 	if (ret != 0)
 		return NULL;
 	switch (call->args[0]) {
+	case PR_SET_NO_NEW_PRIVS:
+		t->filters.no_new_privs = true;
+		break;
 	case PR_GET_TSC:
 		mode = (uint32_t)t->tsc_mode;
 		TRY(tracee_write(t->tid, call->args[1], &mode, 4));
 		rec_effect_memory(rec, t, call->args[1], 4);
-		break;
-	case PR_SET_SECCOMP:
-		t->every_call |= call->args[1] == SECCOMP_MODE_FILTER;
-		if (t->every_call)
-			rec_buffer_off(t);
 		break;
 	case PR_SET_NAME:
 		name = rec_alloc(rec, 16);
@@ -312,26 +313,14 @@ static struct err *prctl_exit(struct recorder *rec, struct rec_task *t, struct r
 
 static void seccomp_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
 {
-	(void)rec;
-	if (call->args[0] == SECCOMP_SET_MODE_STRICT && !call->args[1] && !call->args[2]) {
-		t->strict = true;
-		rec_buffer_off(t);
-		force(call, 0);
-	}
+	rec_filter_seccomp(rec, t, call, (uint32_t)call->args[0], (uint32_t)call->args[1], call->args[2]);
 }
 
 static struct err *seccomp_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 				struct regs *regs, int64_t ret)
 {
 	(void)regs;
-	if (ret != 0 || call->args[0] != SECCOMP_SET_MODE_FILTER)
-		return NULL;
-	t->every_call = true;
-	rec_buffer_off(t);
-	for (struct rec_task *o = rec->tasks; o; o = o->next) {
-		if (o->pid == t->pid && (call->args[1] & SECCOMP_FILTER_FLAG_TSYNC))
-			o->every_call = true;
-	}
+	rec_filter_seccomp_exit(rec, t, call, ret);
 	return NULL;
 }
 

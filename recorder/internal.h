@@ -24,6 +24,7 @@
 #include "abi/syscall.h"
 #include "base/bug.h"
 #include "base/log.h"
+#include "recorder/filter.h"
 #include "recorder/recorder.h"
 #include "trace/trace.h"
 #include "tracee/cpu.h"
@@ -86,6 +87,7 @@ struct rec_mm {
 	struct rec_scratch *scratch;
 	struct rec_copies *copies;	/* witness.c */
 	uint64_t loader_start, loader_end;	/* the dynamic loader's mappings; 0 where there is none */
+	uint64_t vdso_start, vdso_end;
 };
 
 enum fd_class {
@@ -125,6 +127,8 @@ struct rec_call {
 	uint64_t *home;		/* redirected: where each span belongs */
 	bool force_ret;		/* do not run it; answer forced */
 	int64_t forced;
+	bool answered;	/* ... by a filter of the program's: it means nothing that the call should have done */
+	bool notifies;	/* a supervisor decides (SECCOMP_RET_USER_NOTIF) */
 	unsigned char *before;	/* unknown call: memory before it */
 	size_t before_len[6];
 };
@@ -140,7 +144,9 @@ struct rec_task {
 	bool vfork_sleeps;	/* waits in the kernel for its vfork child */
 	bool in_syscall, enter_written, exiting, exit_written, in_group_stop;
 	bool ended;		/* state and status are of its end, which whoever waited for another stop has met */
-	bool every_call;	/* has a seccomp filter of its own: stop by PTRACE_SYSCALL */
+	bool every_call;	/* there is a seccomp filter that we have not made: stop by PTRACE_SYSCALL */
+	struct rec_filters filters;	/* the program's own: filter.c */
+	struct rec_filter *filters_new;	/* ... being installed */
 	bool started;		/* its first exec is done: what it does is recorded */
 	struct rec_mm *mm;
 	struct rec_files *files;
@@ -177,7 +183,6 @@ struct rec_task {
 	uint64_t deferred_ns;		/* when the first of deferred came */
 	uint64_t fatal_ns;		/* ... and the first that is going to end it; 0: none */
 	unsigned impatient;
-	bool strict;			/* seccomp strict mode, which we emulate */
 	cpu_set_t affinity;
 	uint64_t run_since_ns;	/* start of its time slice */
 	/* park.c */
@@ -233,6 +238,7 @@ struct recorder {
 	bool ticks_fast;		/* the next tick comes sooner than usual */
 	uint64_t sigignore;		/* signals ignored when we were started */
 	bool outer_filter;	/* a seccomp filter was there before ours: see start.c */
+	uint64_t null_nr;	/* a call of this number does nothing, and no filter minds it: -1 when there is none */
 	/* buffer.c */
 	uint8_t mapped[BUF_FILTER];	/* files somebody has mapped: buf_file_bit() */
 	unsigned mapped_gen;

@@ -113,6 +113,8 @@ static bool others_running(struct recorder *rec, const struct rec_task *t)
 
 static bool call_may_sleep(const struct rec_task *t)
 {
+	if (t->call.notifies)
+		return true;
 	switch (t->call.nr) {
 	case SYS_clone:
 	case SYS_clone3:
@@ -136,6 +138,8 @@ static bool call_must_finish(struct recorder *rec, struct rec_task *t)
 {
 	int fd = (int)t->call.args[0];
 
+	if (t->call.notifies)
+		return false;
 	switch (t->call.nr) {
 	case SYS_copy_file_range:
 	case SYS_splice:

@@ -177,6 +177,7 @@ static void first_task(struct recorder *rec)
 	t->state = TASK_RUNNING;
 	t->affinity = rec->affinity;
 	t->every_call = rec->outer_filter;
+	t->filters.no_new_privs = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) > 0;
 }
 
 /*
@@ -314,6 +315,7 @@ struct err *recorder_run(const struct recorder_options *options, int *status_ret
 	rec->witness = getenv("HINDSIGHT_WITNESS");
 	rec->sigignore = ignored_signals();
 	rec->outer_filter = filtered_already();
+	rec->null_nr = (uint64_t)-1;
 	rec->proc_dev = stat("/proc", &proc) == 0 ? proc.st_dev : 0;
 	signal(SIGXFSZ, SIG_IGN);	/* a full trace must not kill us */
 	remember_stdio(rec);

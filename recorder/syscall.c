@@ -70,7 +70,7 @@ struct err *rec_syscall_abort(struct recorder *rec, struct rec_task *t, const st
 	struct regs regs = *entry;
 	int status;
 
-	regs.orig_rax = (uint64_t)-1;	/* the kernel skips it */
+	regs.orig_rax = rec->null_nr;	/* the kernel skips it */
 	TRY(tracee_regs_set(t->tid, &regs));
 	TRY(rec_resume(t, PTRACE_SYSCALL, 0));
 	TRY(rec_wait_task(rec, t, &status));
@@ -291,7 +291,7 @@ static struct err *plan_outputs(struct recorder *rec, struct rec_task *t, bool *
 	if (!call->span)
 		return &err_nomem;
 	memcpy(call->span, plan.span, plan.n * sizeof(*plan.span));
-	if (call->row->wait == SYS_WAIT_NO || t->park_again || !can_redirect(&plan) || !others_see(rec, t, &plan))
+	if (call->row->wait == SYS_WAIT_NO || t->park_again || call->notifies || !can_redirect(&plan) || !others_see(rec, t, &plan))
 		return NULL;
 	need = scratch_need(&plan);
 	if (scratch_take(t, need))
@@ -306,13 +306,13 @@ static struct err *plan_outputs(struct recorder *rec, struct rec_task *t, bool *
 	return NULL;
 }
 
-static struct err *entry_apply(struct rec_task *t)
+static struct err *entry_apply(struct recorder *rec, struct rec_task *t)
 {
 	struct rec_call *call = &t->call;
 	struct regs regs = call->entry;
 
 	if (call->force_ret) {
-		regs.orig_rax = (uint64_t)-1;
+		regs.orig_rax = rec->null_nr;
 		regs.rax = (uint64_t)call->forced;
 	} else if (call->changed_args) {
 		regs.rdi = call->seen_args[0];
@@ -368,7 +368,7 @@ struct err *rec_syscall_entry(struct recorder *rec, struct rec_task *t)
 	const struct rec_hook *hook;
 	enum patch_where where;
 	struct regs regs;
-	bool again = false;
+	bool again = false, done;
 
 	TRY(rec_regs_get(t, &regs, &where));
 	call_begin(t, &regs);
@@ -385,12 +385,14 @@ struct err *rec_syscall_entry(struct recorder *rec, struct rec_task *t)
 		return NULL;
 	}
 	t->at_syscall = false;
-	if (t->strict && call->nr != SYS_read && call->nr != SYS_write && call->nr != SYS_exit &&
-	    call->nr != SYS_rt_sigreturn)
-		syscall(SYS_tgkill, t->pid, t->tid, SIGKILL);
-	if (call->nr == SYS_sched_yield && !t->every_call)
+	if (t->filters.last || t->filters.strict || t->filters.dispatch.on) {
+		TRY(rec_filter_entry(rec, t, &done));
+		if (done)
+			return NULL;
+	}
+	if (call->nr == SYS_sched_yield && !t->every_call && !call->answered)
 		return yield(rec, t);
-	hook = rec_hook_for(call->nr);
+	hook = call->answered ? NULL : rec_hook_for(call->nr);
 	if (hook && hook->enter)
 		hook->enter(rec, t, call);
 	if (!call->force_ret && call->known && call->row->replay == REPLAY_UNSUPPORTED) {
@@ -401,7 +403,7 @@ struct err *rec_syscall_entry(struct recorder *rec, struct rec_task *t)
 		TRY(plan_outputs(rec, t, &again));
 	if (again)
 		return NULL;
-	TRY(entry_apply(t));
+	TRY(entry_apply(rec, t));
 	if (rec->entered && rec->entered != t)
 		rec_write_enter(rec);
 	rec->entered = t;
@@ -530,7 +532,8 @@ static bool points_expected(uint64_t nr)
 struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t)
 {
 	struct rec_call *call = t->call.nr == SYS_restart_syscall && t->has_restart ? &t->restart : &t->call;
-	const struct rec_hook *hook = rec_hook_for(call->nr);
+	const struct rec_hook *hook = call->answered ? NULL : rec_hook_for(call->nr);
+	bool sigreturn = t->call.nr == SYS_rt_sigreturn && !call->answered;
 	struct regs regs, before;
 	int64_t ret;
 
@@ -545,17 +548,17 @@ struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t)
 	if (hook && hook->exit)
 		TRY(hook->exit(rec, t, call, &regs, ret));
 	ret = (int64_t)regs.rax;
-	if (call->nr != SYS_rt_sigreturn)
+	if (!sigreturn)
 		rec_effect_ret(rec, regs.rax);
 	if (memcmp(&regs, &before, sizeof(regs)))
 		TRY(tracee_regs_set(t->tid, &regs));
 	restart_keep(t, ret);
-	if (t->call.nr != SYS_rt_sigreturn)
+	if (!sigreturn)
 		t->standing = 0;
 	if (points_expected(t->call.nr))
 		rec_witness_expect(rec, t);
 	rec_write(rec, t, TRACE_SYSCALL, 0, &t->call.entry, ret);
-	if (t->call.nr == SYS_rt_sigreturn)
+	if (sigreturn)
 		rec_left_handler(t, &regs);
 	else
 		rec_left(t, &regs, false);

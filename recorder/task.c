@@ -97,6 +97,8 @@ void rec_task_remove(struct recorder *rec, struct rec_task *t)
 	rec_park_gone(rec, t);
 	rec_task_call_drop(&t->call);
 	rec_task_call_drop(&t->restart);
+	rec_filters_drop(&t->filters);
+	free(t->filters_new);
 	if (t->ticks_fd > 0)
 		close(t->ticks_fd);
 	if (t->scratch)
@@ -123,6 +125,8 @@ struct rec_mm *rec_mm_copy(const struct rec_mm *mm)
 	copy->brk = mm->brk;
 	copy->loader_start = mm->loader_start;
 	copy->loader_end = mm->loader_end;
+	copy->vdso_start = mm->vdso_start;
+	copy->vdso_end = mm->vdso_end;
 	rec_buffer_copy(&copy->buf, &mm->buf);
 	for (const struct rec_shared *s = mm->shared; s; s = s->next)
 		rec_shared_add(copy, s);
@@ -253,7 +257,7 @@ static void child_inherit(struct recorder *rec, struct rec_task *child, struct r
 	}
 	child->every_call = parent->every_call;
 	child->started = parent->started;
-	child->strict = parent->strict;
+	rec_filters_inherit(&child->filters, &parent->filters);
 	child->sigmask = parent->sigmask;
 	child->affinity = parent->affinity;
 	child->tsc_mode = parent->tsc_mode;

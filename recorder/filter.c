@@ -1,0 +1,533 @@
+/*
+ * filter.c - seccomp filters of the program's own, carried out by the recorder.
+ *
+ * The kernel would show a filter what the recorder does to calls: numbers changed to -1 for calls that are answered or
+ * made again, arguments that point to scratch memory, calls of the recorder's own.  So the program's filters stay here,
+ * and the kernel gets none of them.  Each task has the list of its filters, which children inherit and TSYNC hands to
+ * other threads, as in the kernel; at the entry stop of a call they are run on the call as the program made it, and the
+ * strictest answer is carried out: an errno is forced, SIGSYS is sent with the siginfo of the kernel's
+ * (kernel/seccomp.c, seccomp_run_filters() and __seccomp_filter()).
+ *
+ * Two answers need the kernel after all.
+ *
+ *   KILL        a filter that kills at any call is injected and the call is made again: so the kernel does it, with
+ *               registers, core dump and the exit of a single thread as they should be.
+ *   USER_NOTIF  of a filter with a listener: the kernel gets the filter too, rewritten so that it says USER_NOTIF
+ *               or nothing (filter_code_wrap()).
+ *
+ * LOG allows, and nothing is logged.  The functions of the vdso are system calls in a recorded process, but not the program's:
+ * no filter sees them.
+ */
+#include "recorder/filter.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/audit.h>
+#include <linux/seccomp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "abi/bpf.h"
+#include "recorder/filter_code.h"
+#include "recorder/internal.h"
+
+#ifndef SYS_USER_DISPATCH
+#define SYS_USER_DISPATCH 2
+#endif
+enum { SIGSYS_FILTER = 1 /* SYS_SECCOMP */, PR_DISPATCH = 59, DISPATCH_INCLUSIVE = 2, CALLS_MAX = 32768, CAP_SYS_ADMIN_BIT = 21 };
+/* Memory of ours in every recorded process, for what is handed to the kernel. */
+#define HAND_OVER ((uint64_t)FIXED_PARKS - 0xa000)
+
+struct rec_filter {
+	struct rec_filter *prev;	/* installed before it */
+	unsigned users;
+	bool listener;			/* the kernel has it, as far as it says USER_NOTIF */
+	unsigned len;
+	uint8_t outlook[SYS_ROWS];	/* enum filter_outlook */
+	struct sock_filter code[];
+};
+
+/* ---- the list ------------------------------------------------------------------------------------------ */
+
+static void filter_put(struct rec_filter *f)
+{
+	while (f && !--f->users) {
+		struct rec_filter *prev = f->prev;
+
+		free(f);
+		f = prev;
+	}
+}
+
+static void filter_set(struct rec_filters *fs, struct rec_filter *f)
+{
+	if (f)
+		f->users++;
+	filter_put(fs->last);
+	fs->last = f;
+}
+
+void rec_filters_drop(struct rec_filters *fs)
+{
+	filter_put(fs->last);
+	fs->last = NULL;
+}
+
+void rec_filters_inherit(struct rec_filters *child, const struct rec_filters *parent)
+{
+	filter_set(child, parent->last);
+	child->strict = parent->strict;
+	child->no_new_privs = parent->no_new_privs;
+}
+
+int64_t rec_filter_mode(const struct recorder *rec, const struct rec_task *t)
+{
+	if (t->filters.strict)
+		return SECCOMP_MODE_STRICT;
+	return t->filters.last || rec->outer_filter ? SECCOMP_MODE_FILTER : SECCOMP_MODE_DISABLED;
+}
+
+/* ---- what a filter says ---------------------------------------------------------------------------------- */
+
+static uint32_t filters_run(const struct rec_task *t, const struct rec_filter **match)
+{
+	const struct rec_call *call = &t->call;
+	struct seccomp_data data = { .nr = (int)call->nr, .arch = AUDIT_ARCH_X86_64, .instruction_pointer = call->entry.rip };
+	uint32_t answer = SECCOMP_RET_ALLOW, words[BPF_DATA_WORDS];
+
+	memcpy(data.args, call->args, sizeof(data.args));
+	memcpy(words, &data, sizeof(words));
+	*match = NULL;
+	for (const struct rec_filter *f = t->filters.last; f; f = f->prev) {
+		uint32_t now = bpf_run(f->code, words);
+
+		if ((int32_t)(now & SECCOMP_RET_ACTION_FULL) >= (int32_t)(answer & SECCOMP_RET_ACTION_FULL))
+			continue;
+		answer = now;
+		*match = f;
+	}
+	return answer;
+}
+
+/* ---- answers ----------------------------------------------------------------------------------------------- */
+
+static void answer_with(struct rec_call *call, int64_t ret)
+{
+	call->force_ret = call->answered = true;
+	call->forced = ret;
+}
+
+/* The kernel is to kill it as a filter that answers so would. */
+static struct err *doom(struct recorder *rec, struct rec_task *t, uint32_t answer)
+{
+	struct { struct sock_fprog prog; struct sock_filter code; } kill = {
+		{ 1, (struct sock_filter *)(uintptr_t)(HAND_OVER + sizeof(struct sock_fprog)) }, BPF_STMT(BPF_RET | BPF_K, answer),
+	};
+	int64_t ret;
+
+	if (rec->entered && rec->entered != t)
+		rec_write_enter(rec);
+	rec->entered = t;
+	rec_write_enter(rec);
+	TRY(rec_syscall_abort(rec, t, &t->call.entry));
+	if (t->state != TASK_READY)
+		return NULL;
+	TRY(tracee_write(t->tid, HAND_OVER, &kill, sizeof(kill)));
+	TRY(rec_inject(rec, t, &ret, SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0));
+	TRY(rec_inject(rec, t, &ret, SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, HAND_OVER, 0, 0, 0));
+	if (ret)
+		syscall(SYS_tgkill, t->pid, t->tid, SIGKILL);
+	TRY(rec_buffer_resume(rec, t, NULL));
+	t->in_syscall = true;
+	return rec_resume(t, PTRACE_CONT, 0);
+}
+
+/* The call is not made, and leaves its number in rax. */
+static struct err *skip_call(struct recorder *rec, struct rec_task *t)
+{
+	struct regs regs = t->call.entry;
+	int status;
+
+	regs.orig_rax = rec->null_nr;
+	regs.rax = t->call.nr;
+	TRY(tracee_regs_set(t->tid, &regs));
+	do {
+		TRY(rec_resume(t, PTRACE_SYSCALL, 0));
+		TRY(rec_wait_task(rec, t, &status));
+	} while (tracee_stop_kind(status) == STOP_SECCOMP);
+	if (tracee_stop_kind(status) != STOP_SYSCALL)
+		return NULL;	/* dying: handled as any stop */
+	regs.orig_rax = (uint64_t)-1;
+	TRY(tracee_regs_set(t->tid, &regs));
+	rec_effect_ret(rec, regs.rax);
+	t->in_syscall = false;
+	rec_write(rec, t, TRACE_SYSCALL, 0, &t->call.entry, (int64_t)regs.rax);
+	rec_left(t, &regs, false);
+	rec_task_ready(t);
+	return NULL;
+}
+
+/* SIGSYS as the kernel forces it: a blocked or ignored one kills (force_sig_info_to_task()). */
+static struct err *raise_sigsys(struct recorder *rec, struct rec_task *t, int code, int data)
+{
+	siginfo_t info = { .si_signo = SIGSYS, .si_errno = data, .si_code = code };
+
+	info.si_call_addr = (void *)(uintptr_t)t->call.entry.rip;
+	info.si_syscall = (int)t->call.nr;
+	info.si_arch = AUDIT_ARCH_X86_64;
+	if (t->sighand->action[SIGSYS].handler == 1 || (t->sigmask >> (SIGSYS - 1) & 1))
+		return doom(rec, t, SECCOMP_RET_KILL_PROCESS | (uint32_t)data);
+	TRY(skip_call(rec, t));
+	if (t->state != TASK_READY)
+		return NULL;
+	if (t->resent_n < DEFERRED_MAX)
+		t->resent[t->resent_n++] = info;
+	syscall(SYS_tgkill, t->pid, t->tid, SIGSYS);
+	return NULL;
+}
+
+/* The vdso's functions ask the kernel for these clocks and no others. */
+static bool is_vdso_call(const struct rec_task *t)
+{
+	enum { CLOCKS = 1 << CLOCK_REALTIME | 1 << CLOCK_MONOTONIC | 1 << CLOCK_MONOTONIC_RAW | 1 << CLOCK_REALTIME_COARSE |
+		       1 << CLOCK_MONOTONIC_COARSE | 1 << CLOCK_BOOTTIME | 1 << CLOCK_TAI };
+	const struct rec_call *call = &t->call;
+
+	if (call->entry.rip < t->mm->vdso_start || call->entry.rip >= t->mm->vdso_end)
+		return false;
+	return (call->nr != SYS_clock_gettime && call->nr != SYS_clock_getres) || (call->args[0] < 31 && (CLOCKS >> call->args[0] & 1));
+}
+
+static bool strict_allows(uint64_t nr)
+{
+	return nr == SYS_read || nr == SYS_write || nr == SYS_exit || nr == SYS_rt_sigreturn;
+}
+
+/* PR_SET_SYSCALL_USER_DISPATCH comes before all else (kernel/entry/syscall_user_dispatch.c). */
+static struct err *dispatch_entry(struct recorder *rec, struct rec_task *t, bool *done)
+{
+	enum { SELECT_ALLOW = 0, SELECT_BLOCK = 1 };
+	const struct rec_dispatch *d = &t->filters.dispatch;
+	uint8_t selector = SELECT_BLOCK;
+
+	if (t->call.entry.rip - d->offset < d->len)
+		return NULL;
+	*done = true;
+	if (d->selector && tracee_read_some(t->tid, d->selector, &selector, 1) < 1)
+		return doom(rec, t, SECCOMP_RET_KILL_PROCESS);	/* (the kernel: SIGSEGV) */
+	if (selector == SELECT_BLOCK)
+		return raise_sigsys(rec, t, SYS_USER_DISPATCH, 0);
+	if (selector != SELECT_ALLOW)
+		return doom(rec, t, SECCOMP_RET_KILL_PROCESS);
+	*done = false;
+	return NULL;
+}
+
+struct err *rec_filter_entry(struct recorder *rec, struct rec_task *t, bool *done)
+{
+	const struct rec_filter *match;
+	struct rec_call *call = &t->call;
+	uint32_t answer, data;
+
+	*done = false;
+	if (is_vdso_call(t) || (call->nr == SYS_restart_syscall && t->has_restart))	/* the latter: our interruptions cause more of them */
+		return NULL;
+	if (t->filters.dispatch.on) {
+		TRY(dispatch_entry(rec, t, done));
+		if (*done)
+			return NULL;
+	}
+	if (t->filters.strict && !strict_allows(call->nr))
+		syscall(SYS_tgkill, t->pid, t->tid, SIGKILL);
+	if (!t->filters.last)
+		return NULL;
+	answer = filters_run(t, &match);
+	data = answer & SECCOMP_RET_DATA;
+	switch (answer & SECCOMP_RET_ACTION_FULL) {
+	case SECCOMP_RET_ALLOW:
+	case SECCOMP_RET_LOG:
+		return NULL;
+	case SECCOMP_RET_USER_NOTIF:
+		if (match->listener)
+			call->notifies = true;
+		else
+			answer_with(call, -ENOSYS);
+		return NULL;
+	case SECCOMP_RET_TRACE:	/* there is no tracer */
+		answer_with(call, -ENOSYS);
+		return NULL;
+	case SECCOMP_RET_ERRNO:
+		answer_with(call, -(int64_t)(data < 4095 ? data : 4095));
+		return NULL;
+	case SECCOMP_RET_TRAP:
+		*done = true;
+		return raise_sigsys(rec, t, SIGSYS_FILTER, (int)data);
+	default:
+		*done = true;
+		return doom(rec, t, answer);
+	}
+}
+
+/* ---- installing ------------------------------------------------------------------------------------------- */
+
+/* A number in /proc/TID/status; of several the last. */
+static uint64_t status_number(pid_t tid, const char *name, int base)
+{
+	char path[64], line[256];
+	uint64_t ret = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		char *last = strrchr(line, '\t');
+
+		if (last && !strncmp(line, name, strlen(name)))
+			ret = strtoull(last + 1, NULL, base);
+	}
+	if (f)
+		fclose(f);
+	return ret;
+}
+
+/* Read and checked, as the kernel does it and in its order.  *ret has no place in a list yet. */
+static int64_t filter_read(const struct rec_task *t, uint64_t addr, struct rec_filter **ret)
+{
+	struct { uint64_t len, code; } prog;
+	struct rec_filter *f;
+	size_t bytes;
+
+	if (tracee_read_some(t->tid, addr, &prog, sizeof(prog)) < sizeof(prog))
+		return -EFAULT;
+	prog.len &= 0xffff;
+	if (!prog.len || prog.len > BPF_MAXINSNS)
+		return -EINVAL;
+	if (!t->filters.no_new_privs && !(status_number(t->tid, "CapEff:", 16) >> CAP_SYS_ADMIN_BIT & 1))
+		return -EACCES;
+	if (!prog.code)
+		return -EINVAL;
+	bytes = prog.len * sizeof(struct sock_filter);
+	f = calloc(1, sizeof(*f) + bytes);
+	if (!f)
+		return -ENOMEM;
+	f->len = (unsigned)prog.len;
+	if (tracee_read_some(t->tid, prog.code, f->code, bytes) < bytes) {
+		free(f);
+		return -EFAULT;
+	}
+	if (!filter_code_valid(f->code, f->len)) {
+		free(f);
+		return -EINVAL;
+	}
+	for (unsigned nr = 0; nr < SYS_ROWS; nr++)
+		f->outlook[nr] = (uint8_t)filter_code_outlook(f->code, f->len, nr);
+	*ret = f;
+	return 0;
+}
+
+static bool descends(const struct rec_filter *f, const struct rec_filter *from)
+{
+	while (f && f != from)
+		f = f->prev;
+	return f == from;
+}
+
+/* A thread that cannot get the caller's filters; NULL: all can (seccomp_can_sync_threads()). */
+static const struct rec_task *sync_obstacle(const struct recorder *rec, const struct rec_task *t)
+{
+	for (const struct rec_task *o = rec->tasks; o; o = o->next) {
+		if (o != t && o->pid == t->pid && !o->exiting && (o->filters.strict || !descends(t->filters.last, o->filters.last)))
+			return o;
+	}
+	return NULL;
+}
+
+static int64_t chain_check(const struct recorder *rec, const struct rec_task *t, const struct rec_filter *f, uint64_t flags)
+{
+	const struct rec_task *obstacle = NULL;
+	uint64_t total = f->len;
+
+	if (t->filters.strict)
+		return -EINVAL;
+	for (const struct rec_filter *o = t->filters.last; o; o = o->prev)
+		total += o->len + 4;
+	if (total > CALLS_MAX)
+		return -ENOMEM;
+	if (flags & SECCOMP_FILTER_FLAG_TSYNC)
+		obstacle = sync_obstacle(rec, t);
+	if (!obstacle)
+		return 0;
+	return flags & SECCOMP_FILTER_FLAG_TSYNC_ESRCH ? -ESRCH : (int64_t)status_number(obstacle->tid, "NSpid:", 10);
+}
+
+/* For every thread that the caller's filters are for now. */
+static void filter_append(struct recorder *rec, struct rec_task *t, struct rec_filter *f, uint64_t flags)
+{
+	f->prev = t->filters.last;	/* the list's own reference passes on to f */
+	f->users = 1;
+	t->filters.last = f;
+	for (struct rec_task *o = rec->tasks; o; o = o->next) {
+		if (o != t && (o->pid != t->pid || o->exiting || !(flags & SECCOMP_FILTER_FLAG_TSYNC)))
+			continue;
+		if (o != t)
+			filter_set(&o->filters, f);
+		o->filters.no_new_privs |= t->filters.no_new_privs;
+		if (f->listener) {
+			o->every_call = true;
+			rec_buffer_off(o);
+		}
+	}
+	err_free(rec_filter_tell(rec, t));
+}
+
+/* With a listener: the kernel makes it, of a filter that says nothing but USER_NOTIF. */
+static void hand_over(struct rec_task *t, struct rec_call *call, const struct rec_filter *f)
+{
+	static const uint32_t ours[2] = { FIXED_UNTRACED_AFTER, FIXED_INJECT_AFTER };
+	struct sock_filter *code = malloc((f->len + FILTER_WRAP) * sizeof(*code));
+	struct sock_fprog prog = { .filter = (struct sock_filter *)(uintptr_t)(HAND_OVER + sizeof(prog)) };
+	struct err *err;
+
+	if (!code) {
+		answer_with(call, -ENOMEM);
+		return;
+	}
+	prog.len = (unsigned short)filter_code_wrap(f->code, f->len, ours, code);
+	err = tracee_write(t->tid, HAND_OVER, &prog, sizeof(prog));
+	if (!err)
+		err = tracee_write(t->tid, HAND_OVER + sizeof(prog), code, prog.len * sizeof(*code));
+	if (err)
+		answer_with(call, -ENOMEM);
+	err_free(err);
+	free(code);
+	call->seen_args[2] = HAND_OVER;
+	call->changed_args = true;
+}
+
+static int64_t filter_install(struct recorder *rec, struct rec_task *t, struct rec_call *call, uint64_t flags, uint64_t addr)
+{
+	struct rec_filter *f = NULL;
+	int64_t ret;
+
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, NULL) < 0 && errno == EINVAL)	/* flags that it does not know or allow */
+		return -EINVAL;
+	ret = filter_read(t, addr, &f);
+	if (!ret)
+		ret = chain_check(rec, t, f, flags);
+	if (!ret && (flags & SECCOMP_FILTER_FLAG_NEW_LISTENER)) {
+		f->listener = true;
+		hand_over(t, call, f);
+		free(t->filters_new);
+		t->filters_new = f;
+		return 0;
+	}
+	if (ret)
+		free(f);
+	else
+		filter_append(rec, t, f, flags);
+	return ret;
+}
+
+void rec_filter_seccomp(struct recorder *rec, struct rec_task *t, struct rec_call *call, uint64_t op, uint64_t flags, uint64_t addr)
+{
+	int64_t ret;
+
+	if (op == SECCOMP_SET_MODE_STRICT) {
+		if (flags || addr || rec_filter_mode(rec, t) == SECCOMP_MODE_FILTER) {
+			answer_with(call, -EINVAL);
+			return;
+		}
+		t->filters.strict = true;
+		err_free(rec_filter_tell(rec, t));
+		answer_with(call, 0);
+	} else if (op == SECCOMP_SET_MODE_FILTER) {
+		ret = filter_install(rec, t, call, flags, addr);
+		if (ret || !(flags & SECCOMP_FILTER_FLAG_NEW_LISTENER))
+			answer_with(call, ret);
+	}
+}
+
+void rec_filter_seccomp_exit(struct recorder *rec, struct rec_task *t, const struct rec_call *call, int64_t ret)
+{
+	if (!t->filters_new)
+		return;
+	if (ret >= 0)
+		filter_append(rec, t, t->filters_new, call->args[1]);
+	else
+		free(t->filters_new);
+	t->filters_new = NULL;
+}
+
+/* Linux 6.17: with a selector that cannot be, so that nothing is set. */
+static bool knows_inclusive(void)
+{
+	return prctl(PR_DISPATCH, DISPATCH_INCLUSIVE, 0, 16, -1L) < 0 && errno == EFAULT;
+}
+
+/* prctl(PR_SET_SYSCALL_USER_DISPATCH, mode, offset, len, selector). */
+void rec_filter_dispatch(struct recorder *rec, struct rec_task *t, struct rec_call *call)
+{
+	struct rec_dispatch d = { call->args[1] != 0, call->args[2], call->args[3], call->args[4] };
+	int64_t ret = 0;
+
+	if (prctl(PR_DISPATCH, 0, 0, 0, 0) < 0)
+		return;		/* this kernel does not know it */
+	if (call->args[1] == 0)
+		ret = d.offset || d.len || d.selector ? -EINVAL : 0;
+	else if (call->args[1] == 1)
+		ret = d.offset && d.offset + d.len <= d.offset ? -EINVAL : 0;
+	else if (call->args[1] == DISPATCH_INCLUSIVE && knows_inclusive())
+		ret = !d.len || d.offset + d.len <= d.offset ? -EINVAL : 0;
+	else
+		ret = -EINVAL;
+	if (!ret && d.on && d.selector >= 0x7ffffffff000)
+		ret = -EFAULT;
+	if (!ret && call->args[1] == DISPATCH_INCLUSIVE) {	/* the rest of memory */
+		d.offset += d.len;
+		d.len = -d.len;
+	}
+	answer_with(call, ret);
+	if (ret)
+		return;
+	t->filters.dispatch = d;
+	err_free(rec_filter_tell(rec, t));
+}
+
+/* ---- what the hook may do ------------------------------------------------------------------------------------ */
+
+static bool hook_may(const struct rec_filters *fs, unsigned nr)
+{
+	if (fs->strict || fs->dispatch.on)
+		return false;
+	for (const struct rec_filter *f = fs->last; f; f = f->prev) {
+		if (f->outlook[nr] != FILTER_ALWAYS)
+			return false;
+	}
+	return true;
+}
+
+/* One table for all tasks of an address space: what one of them may not do unseen, none does. */
+struct err *rec_filter_tell(struct recorder *rec, struct rec_task *t)
+{
+	uint8_t traced[BUF_CALLS / 8] = { 0 }, filtered = 0;
+
+	if (!t->mm->buf.on)
+		return NULL;
+	for (const struct rec_task *o = rec->tasks; o; o = o->next) {
+		if (o->mm != t->mm || (!o->filters.last && !o->filters.strict && !o->filters.dispatch.on))
+			continue;
+		filtered = 1;
+		for (unsigned nr = 0; nr < SYS_ROWS; nr++) {
+			if (!hook_may(&o->filters, nr))
+				traced[nr / 8] |= (uint8_t)(1u << nr % 8);
+		}
+	}
+	TRY(rec_buffer_state(t, offsetof(struct buf_state, traced), traced, sizeof(traced)));
+	return rec_buffer_state(t, offsetof(struct buf_state, filtered), &filtered, 1);
+}
