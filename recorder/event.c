@@ -299,7 +299,7 @@ void rec_sums(struct recorder *rec, struct rec_task *t)
 	struct tracee_maps maps;
 	struct err *err;
 
-	if (rec->options->sums == SUMS_NONE || !rec->started || t->exiting || rec->no_sums)
+	if (rec->options->sums == SUMS_NONE || !rec->started || t->exiting || rec->no_sums || rec_filter_writes(rec, t))
 		return;
 	/* As often as costs about a fifth of the run so far (more, and a timer of 1 kHz leaves no time to compute in); the
 	 * first hundred always. */

@@ -192,6 +192,24 @@ static struct err *raise_sigsys(struct recorder *rec, struct rec_task *t, int co
 	return NULL;
 }
 
+/* It dies of sig, whatever it has made of it (force_exit_sig()). */
+static struct err *force_fatal(struct recorder *rec, struct rec_task *t, int sig)
+{
+	static const struct rec_sigaction none;
+	int64_t ret;
+
+	TRY(skip_call(rec, t));
+	if (t->state != TASK_READY)
+		return NULL;
+	TRY(tracee_write(t->tid, HAND_OVER, &none, sizeof(none)));
+	TRY(rec_inject(rec, t, &ret, SYS_rt_sigaction, (uint64_t)sig, HAND_OVER, 0, 8, 0, 0));
+	t->sighand->action[sig] = none;
+	t->sigmask &= ~(1ull << (sig - 1));
+	TRY(tracee_sigmask_set(t->tid, t->sigmask));
+	syscall(SYS_tgkill, t->pid, t->tid, sig);
+	return NULL;
+}
+
 /* The vdso's functions ask the kernel for these clocks and no others. */
 static bool is_vdso_call(const struct rec_task *t)
 {
@@ -220,11 +238,11 @@ static struct err *dispatch_entry(struct recorder *rec, struct rec_task *t, bool
 		return NULL;
 	*done = true;
 	if (d->selector && tracee_read_some(t->tid, d->selector, &selector, 1) < 1)
-		return doom(rec, t, SECCOMP_RET_KILL_PROCESS);	/* (the kernel: SIGSEGV) */
+		return force_fatal(rec, t, SIGSEGV);
 	if (selector == SELECT_BLOCK)
 		return raise_sigsys(rec, t, SYS_USER_DISPATCH, 0);
 	if (selector != SELECT_ALLOW)
-		return doom(rec, t, SECCOMP_RET_KILL_PROCESS);
+		return force_fatal(rec, t, SIGSYS);
 	*done = false;
 	return NULL;
 }
@@ -379,6 +397,7 @@ static void filter_append(struct recorder *rec, struct rec_task *t, struct rec_f
 			filter_set(&o->filters, f);
 		o->filters.no_new_privs |= t->filters.no_new_privs;
 		if (f->listener) {
+			rec->supervised = true;
 			o->every_call = true;
 			rec_buffer_off(o);
 		}
@@ -468,6 +487,16 @@ void rec_filter_seccomp_exit(struct recorder *rec, struct rec_task *t, const str
 static bool knows_inclusive(void)
 {
 	return prctl(PR_DISPATCH, DISPATCH_INCLUSIVE, 0, 16, -1L) < 0 && errno == EFAULT;
+}
+
+/* The results of such calls do not go to scratch memory, whose addresses their supervisor would see. */
+bool rec_filter_writes(const struct recorder *rec, const struct rec_task *t)
+{
+	for (const struct rec_task *o = rec->supervised ? rec->tasks : NULL; o; o = o->next) {
+		if (o != t && o->mm == t->mm && o->in_syscall && o->call.notifies)
+			return true;
+	}
+	return false;
 }
 
 /* prctl(PR_SET_SYSCALL_USER_DISPATCH, mode, offset, len, selector). */

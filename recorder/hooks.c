@@ -7,9 +7,11 @@
 #include <asm/prctl.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -33,11 +35,13 @@ static void fd_forget(struct rec_task *t, uint64_t first, uint64_t last)
 static struct err *flags_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 			      struct regs *regs, int64_t ret)
 {
-	(void)rec;
-	(void)call;
 	(void)regs;
 	if (ret >= 0)
 		rec_buffer_forget(t);
+	if (ret >= 0 && call->nr == SYS_ioctl && (uint32_t)call->args[1] == SECCOMP_IOCTL_NOTIF_ADDFD) {
+		for (struct rec_task *o = rec->tasks; o; o = o->next)
+			fd_forget(o, (uint64_t)ret, (uint64_t)ret);
+	}
 	return NULL;
 }
 

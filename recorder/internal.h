@@ -238,6 +238,7 @@ struct recorder {
 	bool ticks_fast;		/* the next tick comes sooner than usual */
 	uint64_t sigignore;		/* signals ignored when we were started */
 	bool outer_filter;	/* a seccomp filter was there before ours: see start.c */
+	bool supervised;	/* there are listeners of filters in the tree */
 	uint64_t null_nr;	/* a call of this number does nothing, and no filter minds it: -1 when there is none */
 	/* buffer.c */
 	uint8_t mapped[BUF_FILTER];	/* files somebody has mapped: buf_file_bit() */
