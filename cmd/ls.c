@@ -3,6 +3,9 @@
  *
  * A trace is read through once to count its processes; one of more than SCAN_MAX stored bytes
  * is not, and shows "-" there, so that ls stays quick.
+ *
+ * FILES is what the trace's copies of mapped files take: most are shared with other traces, and their bytes are
+ * free only when the last of these and the store's own link have gone (hindsight gc).
  */
 #include <dirent.h>
 #include <errno.h>
@@ -40,6 +43,7 @@ struct entry {
 	char *name, *program;
 	const char *state;	/* "complete", "torn", "damaged", "recording" */
 	uint64_t start_ns, duration_ns, events, processes, bytes;
+	uint64_t files, file_bytes, own_bytes;	/* own: of no other trace */
 	bool counted;		/* events, duration; processes when not 0 */
 };
 
@@ -90,6 +94,29 @@ static uint64_t stored_bytes(const char *dir)
 		free(path);
 	}
 	return sum;
+}
+
+/* DIR/files: two links are this trace's and the store's. */
+static void file_bytes(const char *dir, struct entry *e)
+{
+	struct dirent *d;
+	struct stat st;
+	DIR *files;
+	char *path;
+
+	if (asprintf(&path, "%s/files", dir) < 0)
+		return;
+	files = opendir(path);
+	free(path);
+	while (files && (d = readdir(files))) {
+		if (fstatat(dirfd(files), d->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+			continue;
+		e->files++;
+		e->file_bytes += (uint64_t)st.st_blocks * 512;
+		e->own_bytes += st.st_nlink <= 2 ? (uint64_t)st.st_blocks * 512 : 0;
+	}
+	if (files)
+		closedir(files);
 }
 
 /* Read the events through.  False when it ended with anything but the end. */
@@ -160,6 +187,7 @@ static struct err *add(struct listing *l, const char *base, const char *name)
 	}
 	e = &l->entry[l->n++];
 	*e = (struct entry){ .name = strdup(name), .state = "damaged", .bytes = stored_bytes(dir) };
+	file_bytes(dir, e);
 	err = trace_reader_open(dir, &r);
 	free(dir);
 	if (!err) {
@@ -216,7 +244,7 @@ static int by_start(const void *a, const void *b)
 static void print_entry(const struct entry *e)
 {
 	time_t t = (time_t)(e->start_ns / 1000000000);
-	char when[32] = "-", size[24];
+	char when[32] = "-", size[24], files[24];
 	struct tm tm;
 
 	if (e->start_ns && localtime_r(&t, &tm))
@@ -230,7 +258,7 @@ static void print_entry(const struct entry *e)
 		printf("%6" PRIu64, e->processes);
 	else
 		printf("%6s", "-");
-	printf(" %8s  ", text_size(size, e->bytes));
+	printf(" %8s %8s  ", text_size(size, e->bytes), text_size(files, e->file_bytes));
 	text_plain(stdout, e->name);
 	fputs("  ", stdout);
 	text_plain(stdout, e->program);
@@ -250,19 +278,42 @@ static json_t *json_entry(const struct entry *e)
 	json_object_set_new(o, "events", e->counted ? json_count(e->events) : json_null());
 	json_object_set_new(o, "processes", e->processes ? json_count(e->processes) : json_null());
 	json_object_set_new(o, "bytes", json_count(e->bytes));
+	json_object_set_new(o, "files", json_count(e->files));
+	json_object_set_new(o, "file_bytes", json_count(e->file_bytes));
+	json_object_set_new(o, "own_file_bytes", json_count(e->own_bytes));
 	return o;
+}
+
+static void print_text(const struct listing *l, const struct trace_garbage *g)
+{
+	char bytes[24], store[24], unused[24];
+	uint64_t sum = 0;
+
+	if (l->n)
+		printf("%-9s  %-19s %10s %9s %6s %8s %8s  %s\n", "STATE", "RECORDED", "LENGTH", "EVENTS", "PROCS", "SIZE",
+		       "FILES", "NAME  PROGRAM");
+	for (size_t i = 0; i < l->n; i++) {
+		print_entry(&l->entry[i]);
+		sum += l->entry[i].bytes;
+	}
+	if (!l->n && !g->unused_bytes && !g->temporary_bytes)
+		return;
+	printf("%zu recordings of %s; mapped files, each kept once: %s", l->n, text_size(bytes, sum),
+	       text_size(store, g->used_bytes));
+	if (g->unused_bytes + g->temporary_bytes)
+		printf(", and %s that no recording uses ('hindsight gc' removes them)",
+		       text_size(unused, g->unused_bytes + g->temporary_bytes));
+	putchar('\n');
 }
 
 static struct err *print_listing(const struct listing *l, const char *base, bool json)
 {
+	struct trace_garbage g = { 0 };
 	json_t *root, *list;
 
+	err_free(trace_garbage(base, true, &g));
 	if (!json) {
-		if (l->n)
-			printf("%-9s  %-19s %10s %9s %6s %8s  %s\n", "STATE", "RECORDED", "LENGTH",
-			       "EVENTS", "PROCS", "SIZE", "NAME  PROGRAM");
-		for (size_t i = 0; i < l->n; i++)
-			print_entry(&l->entry[i]);
+		print_text(l, &g);
 		return NULL;
 	}
 	root = json_object();
@@ -271,6 +322,8 @@ static struct err *print_listing(const struct listing *l, const char *base, bool
 		json_array_append_new(list, json_entry(&l->entry[i]));
 	json_object_set_new(root, "directory", json_text(base, strlen(base)));
 	json_object_set_new(root, "traces", list);
+	json_object_set_new(root, "store_bytes", json_count(g.used_bytes));
+	json_object_set_new(root, "unused_bytes", json_count(g.unused_bytes + g.temporary_bytes));
 	return json_print(root, true);
 }
 

@@ -58,6 +58,30 @@ static bool take_u64(const char **p, uint64_t *ret)
 	return true;
 }
 
+/* 500K, 1.5G: not above 2^63 - 1, and not 0. */
+static bool store_size(uint64_t *ret, const char *value)
+{
+	static const char units[] = "KMGT";
+	const char *unit;
+	char *end;
+	double n;
+
+	if (!isdigit((unsigned char)*value) || tolower((unsigned char)value[1]) == 'x')
+		return false;
+	n = strtod(value, &end);
+	unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+	if (unit) {
+		n *= (double)(1ull << 10 * (unit - units + 1));
+		end++;
+		if (tolower((unsigned char)*end) == 'b')
+			end++;
+	}
+	if (*end || n < 1 || n >= 9e18)
+		return false;
+	*ret = (uint64_t)n;
+	return true;
+}
+
 static bool store_range(struct option_range *range, const char *value)
 {
 	if (!take_u64(&value, &range->from))
@@ -113,6 +137,9 @@ static struct err *store(const struct option_set *set, const struct option_row *
 		break;
 	case OPTION_U64:
 		ok = take_u64(&value, (uint64_t *)(void *)to) && !*value;
+		break;
+	case OPTION_SIZE:
+		ok = store_size((uint64_t *)(void *)to, value);
 		break;
 	case OPTION_RANGE:
 		ok = store_range((struct option_range *)(void *)to, value);

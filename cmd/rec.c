@@ -23,12 +23,13 @@ struct rec_options {
 	int ticks;
 	uint64_t syscallbuf_kb;
 	bool no_syscallbuf, checksum, checksum_all, chaos;
-	uint64_t seed;
+	uint64_t seed, max_size;
 };
 
 #define AT(field) offsetof(struct rec_options, field)
 static const struct option_row rec_rows[] = {
 	{ "output", 'o', "DIR", OPTION_STRING, AT(output), "write the trace to DIR, which must not exist" },
+	{ "max-size", 0, "SIZE", OPTION_SIZE, AT(max_size), "end the recording when events and data take SIZE bytes (500K, 2G); the program goes on" },
 	{ "ticks", 0, "auto|pmu|landmark|step", OPTION_CHOICE, AT(ticks), "how to name a point in time" },
 	{ "no-syscallbuf", 0, NULL, OPTION_FLAG, AT(no_syscallbuf), "stop at every system call" },
 	{ "syscallbuf-size", 0, "KB", OPTION_U64, AT(syscallbuf_kb), "room for records of system calls in each process (default 256, 4 to 444)" },
@@ -181,6 +182,7 @@ static struct err *run(const struct rec_options *o, char **argv, int *status)
 	ro.chaos = o->chaos;
 	ro.seed = o->seed ? o->seed : chaos_seed();
 	ro.trace_dir = dir;
+	ro.max_bytes = o->max_size;
 	ro.store_dir = store;
 	ro.sums = o->checksum_all ? SUMS_ALL : o->checksum ? SUMS_SOME : SUMS_NONE;
 	if (!err)

@@ -3,6 +3,9 @@
  *
  * Only content that was mapped is there, by the path the program saw, and what /proc says of a process; nothing of the
  * live file system.
+ *
+ * gdb keeps a descriptor for each library whose symbols it has read from here, so a program with many libraries needs many:
+ * as many as the system gives this process, but for FILES_OWN that the replay needs itself.
  */
 #include <endian.h>
 #include <errno.h>
@@ -10,10 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "gdbserver/internal.h"
+
+enum { FILES_OWN = 256, FILES_FEW = 64 };
 
 static void failed(struct server *s, int os_errno)
 {
@@ -98,13 +104,51 @@ static void file_readlink(struct server *s, const char *p)
 	reply_bytes(&s->out, target, strlen(target));
 }
 
+/* Raises our soft limit of descriptors to the hard one. */
+static unsigned descriptors_limit(void)
+{
+	struct rlimit limit = { 1024, 1024 }, raised;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	raised = (struct rlimit){ limit.rlim_max, limit.rlim_max };
+	if (limit.rlim_cur < limit.rlim_max && !setrlimit(RLIMIT_NOFILE, &raised))
+		limit = raised;
+	if (limit.rlim_cur > INT32_MAX)
+		limit.rlim_cur = INT32_MAX;
+	return limit.rlim_cur > FILES_OWN + FILES_FEW ? (unsigned)limit.rlim_cur - FILES_OWN : FILES_FEW;
+}
+
+/* A free number for gdb; -1: there are too many. */
+static int free_number(struct server *s)
+{
+	unsigned i = 0, n;
+	int *grown;
+
+	while (i < s->files_n && s->files[i] >= 0)
+		i++;
+	if (i < s->files_n)
+		return (int)i;
+	if (!s->files_limit)
+		s->files_limit = descriptors_limit();
+	n = s->files_n ? 2 * s->files_n : FILES_FEW;
+	if (n > s->files_limit)
+		n = s->files_limit;
+	grown = n > s->files_n ? reallocarray(s->files, n, sizeof(*grown)) : NULL;
+	if (!grown)
+		return -1;
+	memset(grown + s->files_n, -1, (n - s->files_n) * sizeof(*grown));
+	s->files = grown;
+	s->files_n = n;
+	return (int)i;
+}
+
 static void file_open(struct server *s, const char *p)
 {
 	char path[4096];
 	struct err *err;
 	size_t len;
 	uint64_t flags;
-	int fd;
+	int fd, number;
 
 	if (!parse_hex_bytes(&p, path, sizeof(path), &len) || !parse_char(&p, ',') || !parse_hex(&p, &flags)) {
 		failed(s, EINVAL);
@@ -112,6 +156,11 @@ static void file_open(struct server *s, const char *p)
 	}
 	if (flags & 3) {
 		failed(s, EROFS);
+		return;
+	}
+	number = free_number(s);
+	if (number < 0) {
+		failed(s, EMFILE);
 		return;
 	}
 	err = replay_file(s->r, path, &fd);
@@ -123,20 +172,13 @@ static void file_open(struct server *s, const char *p)
 		failed(s, ENOENT);
 		return;
 	}
-	for (int i = 0; i < FILES_MAX; i++) {
-		if (s->files[i] >= 0)
-			continue;
-		s->files[i] = fd;
-		reply_text(&s->out, "F%x", i);
-		return;
-	}
-	close(fd);
-	failed(s, EMFILE);
+	s->files[number] = fd;
+	reply_text(&s->out, "F%x", (unsigned)number);
 }
 
 static bool parse_file(struct server *s, const char **p, uint64_t *n)
 {
-	return parse_hex(p, n) && *n < FILES_MAX && s->files[*n] >= 0;
+	return parse_hex(p, n) && *n < s->files_n && s->files[*n] >= 0;
 }
 
 static void file_pread(struct server *s, const char *p)
@@ -221,9 +263,11 @@ void file_command(struct server *s, const char *args)
 
 void file_close_all(struct server *s)
 {
-	for (int i = 0; i < FILES_MAX; i++) {
+	for (unsigned i = 0; i < s->files_n; i++) {
 		if (s->files[i] >= 0)
 			close(s->files[i]);
-		s->files[i] = -1;
 	}
+	free(s->files);
+	s->files = NULL;
+	s->files_n = 0;
 }

@@ -11,7 +11,7 @@
 #include "gdbserver/gdbserver.h"
 #include "symbols/symbols.h"
 
-enum { PACKET_MAX = 0x40000, FILES_MAX = 64, BREAKS_MAX = 1024, TASKS_MAX = 4096, PLACES_MAX = 1000,
+enum { PACKET_MAX = 0x40000, BREAKS_MAX = 1024, TASKS_MAX = 4096, PLACES_MAX = 1000,
        XSTATE_COMPONENTS = 10 };
 
 /* A reply being built.  Bytes are escaped when it is sent. */
@@ -118,7 +118,8 @@ struct server {
 	struct only *only;
 	unsigned only_n;
 	char *only_text;		/* what commands.py said of them */
-	int files[FILES_MAX];		/* -1 = free */
+	int *files;			/* that gdb has open (file.c): -1 = free */
+	unsigned files_n, files_limit;
 	struct reply out;
 	int always;			/* can always be read, -1: made when needed */
 	/* input */

@@ -211,7 +211,6 @@ struct err *gdbserver_run(struct replay *r, int fd)
 	s->fd = fd;
 	s->always = eventfd(1, EFD_CLOEXEC);
 	target_init(s);
-	memset(s->files, -1, sizeof(s->files));
 	reply_bytes(&s->out, "", 0);
 	while (!s->done && packet_read(s, packet, &len)) {
 		log_debug("packet %.60s", packet);

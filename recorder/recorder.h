@@ -17,6 +17,7 @@ struct recorder_options {
 	char **argv;
 	const char *trace_dir;	/* must not exist or be empty */
 	const char *store_dir;	/* or NULL */
+	uint64_t max_bytes;	/* trace_writer_limit() */
 	unsigned buffer_bytes;	/* of the system call buffer of each process; 0 = none, stop at every call */
 	enum recorder_sums sums;	/* SOME: as often as takes about a fifth of the time */
 	enum ticks_source ticks;	/* AUTO is taken for LANDMARK */

@@ -326,6 +326,7 @@ struct err *recorder_run(const struct recorder_options *options, int *status_ret
 		recorder_deinit(rec);
 		return err;
 	}
+	trace_writer_limit(rec->writer, options->max_bytes);
 	cpu_pin(&rec->affinity);
 	if (rec->meta.cpuid_trapped && !rec->meta.marked)
 		cpu_trap_own_cpuid();

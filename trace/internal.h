@@ -216,6 +216,10 @@ void store_close(struct store *s);
 int store_take(struct store *s, int fd, const struct stat *st, bool shared,
 	       struct content_hash *hash_ret, uint64_t *size_ret, bool *added_ret,
 	       bool *reading_ret);
+/* Somebody is at work on this new temporary file, until he closes it.  (collect.c) */
+void store_lock_temporary(int fd);
+/* Removes what recorders that were killed have left in the store's directory.  (collect.c) */
+void store_sweep(int dir);
 /* These stat data will not be seen with another content, now or later. */
 bool store_stat_is_stable(const struct stat *st);
 void hash_hex(const struct content_hash *h, char hex[HASH_HEX + 1]);

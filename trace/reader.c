@@ -347,7 +347,7 @@ static struct err *at_end(struct trace_reader *r)
 
 	if (r->end_state == END_NONE)
 		return err_new(ERR_TRACE, "%s: ends early after event %" PRIu64 ": the recorder "
-			       "was killed or ran out of disk", r->dir, last);
+			       "was killed or ran out of disk, or --max-size was reached", r->dir, last);
 	if (r->end_state == END_DAMAGED)
 		return err_new(ERR_TRACE, "%s: damaged: the file end is not readable: it replays "
 			       "up to event %" PRIu64, r->dir, last);

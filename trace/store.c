@@ -8,7 +8,7 @@
  * A file that was seen before costs one readlink, one link and one stat.  The live file is
  * never hard linked: somebody may write to it.  Whoever adds a content writes a file of
  * its own and renames it, so any number of recorders may share a store, and one that dies
- * leaves only a stray .tmp- file.  Nothing is synced: after a power failure a content may be short,
+ * leaves only a stray .tmp- file, which the next recorder removes (collect.c).  Nothing is synced: after a power failure a content may be short,
  * so its size is compared before it is used.
  *
  * Time stamps move in ticks (up to 2 s on old file systems), so a file changed within the
@@ -130,6 +130,8 @@ void store_open(struct store *s, const char *dir, int files)
 		s->index = open_dir(s->dir, "index", true);
 	if (s->index < 0)
 		store_close(s);
+	else
+		store_sweep(s->dir);
 }
 
 void store_close(struct store *s)
@@ -255,6 +257,8 @@ static int files_from_store(struct store *s, const char *hex, uint64_t size, boo
 		return errno;
 	tmp_name(tmp);
 	to = os.openat(s->files, tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+	if (to >= 0)
+		store_lock_temporary(to);
 	if (to < 0 || (uint64_t)st.st_size != size)
 		e = to < 0 ? errno : EIO;
 	else
@@ -285,6 +289,7 @@ static int copy_live(int dir, bool is_store, int fd, struct content_hash *hash, 
 	out = os.openat(dir, tmp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (out < 0)
 		return errno;
+	store_lock_temporary(out);
 	if (!os.clone_file(out, fd)) {
 		e = hash_and_copy(out, UINT64_MAX, -1, hash, size_ret, reading_ret);
 		*reading_ret = false;
@@ -293,7 +298,6 @@ static int copy_live(int dir, bool is_store, int fd, struct content_hash *hash, 
 	}
 	if (!e && os.fchmod(out, 0444))
 		e = errno;
-	close(out);
 	if (!e) {
 		hash_hex(hash, hex);
 		snprintf(name, sizeof(name), "%s", hex);
@@ -308,6 +312,7 @@ static int copy_live(int dir, bool is_store, int fd, struct content_hash *hash, 
 	}
 	if (e)
 		unlinkat(dir, tmp, 0);
+	close(out);		/* only now: with it goes the lock */
 	return e;
 }
 

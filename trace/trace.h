@@ -167,6 +167,9 @@ struct err *trace_writer_create(const char *dir, const char *store_dir,
 				const struct trace_meta *meta, struct trace_writer **ret)
 	__must_check;
 
+/* The trace ends when events and data take more bytes than that on the disk; 0: no limit.  trace_writer_event() then says so, once. */
+void trace_writer_limit(struct trace_writer *w, uint64_t bytes);
+
 /*
  * Append one event; numbers it (ev->n).  Data is copied before return.  After an error
  * (disk full) the trace ends with the last whole event and every later call is a no-op
@@ -266,6 +269,15 @@ struct err *trace_dir_latest(char **ret) __must_check;
 struct err *trace_dir_set_latest(const char *dir) __must_check;
 /* BASE/store */
 struct err *trace_store_dir(char **ret) __must_check;
+
+struct trace_garbage {
+	uint64_t temporary, temporary_bytes;	/* files that a killed recorder left */
+	uint64_t unused, unused_bytes;		/* contents of the store that no trace has */
+	uint64_t index;				/* entries of the store's index whose content is gone */
+	uint64_t used, used_bytes;		/* contents that stay */
+};
+/* Removes (dry_run: only counts) what no trace needs in this directory of traces and in its store.  Safe while others record. */
+struct err *trace_garbage(const char *base, bool dry_run, struct trace_garbage *ret) __must_check;
 
 /* ---- shared by both ------------------------------------------------------------ */
 

@@ -31,6 +31,7 @@ struct trace_writer {
 	struct block_pack *pack;
 	uint64_t n;			/* events written */
 	uint64_t duration_ns;
+	uint64_t limit;			/* of events and data on the disk; 0: none */
 	struct store store;
 	struct objects objects;
 	uint64_t files, file_bytes;
@@ -189,6 +190,8 @@ static struct err *die(struct trace_writer *w, int e)
 			    ", the program goes on unrecorded", w->dir, strerror(e), w->n);
 }
 
+static const char *const tails[] = { "events.tail", "data.tail" };
+
 static uint64_t data_off(const struct trace_writer *w)
 {
 	return w->data.raw_off + w->data.used;
@@ -210,6 +213,15 @@ static int flush_events(struct trace_writer *w)
 	return e;
 }
 
+static int flush_data(struct trace_writer *w)
+{
+	int e = out_stream_flush(&w->data, w->pack);
+
+	if (!e)
+		out_stream_restart(&w->data, 0, 0);
+	return e;
+}
+
 static int append_data(struct trace_writer *w, const uint8_t *from, size_t len)
 {
 	struct out_stream *s = &w->data;
@@ -223,11 +235,10 @@ static int append_data(struct trace_writer *w, const uint8_t *from, size_t len)
 		from += n;
 		len -= n;
 		if (s->used == s->room) {
-			int e = out_stream_flush(s, w->pack);
+			int e = flush_data(w);
 
 			if (e)
 				return e;
-			out_stream_restart(s, 0, 0);
 		}
 	}
 	return 0;
@@ -303,6 +314,36 @@ static void check_event(const struct trace_event *ev)
 	}
 }
 
+void trace_writer_limit(struct trace_writer *w, uint64_t bytes)
+{
+	w->limit = bytes;
+}
+
+static uint64_t on_disk(const struct trace_writer *w)
+{
+	return w->events.file_off + w->data.file_off;
+}
+
+/*
+ * With what the tails hold, the trace may take more than its limit: compressed it takes a few times less.  NULL: it goes on.
+ */
+static struct err *at_limit(struct trace_writer *w)
+{
+	int e = flush_data(w);
+
+	if (!e)
+		e = flush_events(w);
+	if (e)
+		return die(w, e);
+	if (on_disk(w) <= w->limit - w->limit / 16)
+		return NULL;
+	for (size_t i = 0; i < sizeof(tails) / sizeof(*tails); i++)
+		unlinkat(w->dir_fd, tails[i], 0);
+	w->dead = true;
+	return err_new(ERR_TRACE, "the trace %s has reached --max-size: recording ended at event %" PRIu64
+		       ", the program goes on unrecorded", w->dir, w->n);
+}
+
 struct err *trace_writer_event(struct trace_writer *w, struct trace_event *ev)
 {
 	struct out_stream *s = &w->events;
@@ -327,6 +368,8 @@ struct err *trace_writer_event(struct trace_writer *w, struct trace_event *ev)
 		return die(w, e);
 	ev->n = w->n;
 	w->duration_ns = ev->time_ns;
+	if (w->limit && on_disk(w) + w->events.used + w->data.used > w->limit)
+		return at_limit(w);
 	return NULL;
 }
 
@@ -424,8 +467,8 @@ static int finish(struct trace_writer *w, int exit_status)
 	e = end_write(w->dir_fd, &end);
 	if (e)
 		return e;
-	unlinkat(w->dir_fd, "events.tail", 0);	/* ignored beside an end mark anyway */
-	unlinkat(w->dir_fd, "data.tail", 0);
+	for (size_t i = 0; i < sizeof(tails) / sizeof(*tails); i++)	/* ignored beside an end mark anyway */
+		unlinkat(w->dir_fd, tails[i], 0);
 	return 0;
 }
 

@@ -1,0 +1,80 @@
+/*
+ * gc.c - `hindsight gc`: removes what no recording needs from the content store, and what killed recorders left.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "cmd/cmd.h"
+
+struct gc_options {
+	bool dry_run, json;
+};
+
+static const struct option_row gc_rows[] = {
+	{ "dry-run", 'n', NULL, OPTION_FLAG, offsetof(struct gc_options, dry_run),
+	  "remove nothing, only say what would be" },
+	{ "json", 0, NULL, OPTION_FLAG, offsetof(struct gc_options, json), "print one JSON object" },
+	{ 0 }
+};
+
+static const struct option_set gc_set = {
+	"hindsight gc", "[options] [DIR]",
+	"Remove file contents that no recording uses, and what killed recorders left.", gc_rows, true,
+};
+
+static struct err *print_json(const struct trace_garbage *g, const char *base, bool dry_run)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "directory", json_text(base, strlen(base)));
+	json_object_set_new(o, "dry_run", json_boolean(dry_run));
+	json_object_set_new(o, "contents_removed", json_count(g->unused));
+	json_object_set_new(o, "contents_removed_bytes", json_count(g->unused_bytes));
+	json_object_set_new(o, "temporary_removed", json_count(g->temporary));
+	json_object_set_new(o, "temporary_removed_bytes", json_count(g->temporary_bytes));
+	json_object_set_new(o, "index_entries_removed", json_count(g->index));
+	json_object_set_new(o, "contents_kept", json_count(g->used));
+	json_object_set_new(o, "contents_kept_bytes", json_count(g->used_bytes));
+	return json_print(o, true);
+}
+
+static void print_text(const struct trace_garbage *g, bool dry_run)
+{
+	char unused[24], temporary[24], used[24];
+
+	printf("%s %" PRIu64 " file contents that no recording uses (%s) and %" PRIu64
+	       " temporary files of killed recorders (%s); kept %" PRIu64 " contents (%s)\n",
+	       dry_run ? "would remove" : "removed", g->unused, text_size(unused, g->unused_bytes),
+	       g->temporary, text_size(temporary, g->temporary_bytes), g->used,
+	       text_size(used, g->used_bytes));
+}
+
+static struct err *gc_run(const void *opts, int argc, char **argv)
+{
+	const struct gc_options *o = opts;
+	struct trace_garbage g;
+	struct err *err = NULL;
+	char *base;
+
+	if (argc > 1)
+		return err_new(ERR_USAGE, "one directory at a time: '%s' is one too many", argv[1]);
+	if (argc) {
+		base = strdup(argv[0]);
+		if (!base)
+			return &err_nomem;
+	} else {
+		TRY(cmd_trace_base(&base));
+	}
+	err = trace_garbage(base, o->dry_run, &g);
+	if (!err && o->json)
+		err = print_json(&g, base, o->dry_run);
+	else if (!err)
+		print_text(&g, o->dry_run);
+	free(base);
+	return err;
+}
+
+const struct cmd cmd_gc = { "gc", &gc_set, sizeof(struct gc_options), gc_run };
