@@ -102,6 +102,15 @@ void print_effect(FILE *out, const struct trace_effect *e)
 	case TRACE_UNMAP:
 		fprintf(out, " %#" PRIx64 "+%#" PRIx64, e->addr, e->len);
 		break;
+	case TRACE_SIZE:
+		fprintf(out, " of object %" PRIu32 ": %" PRIu64, e->object, e->len);
+		break;
+	case TRACE_ZERO:
+		fprintf(out, " in object %" PRIu32 " %#" PRIx64 "+%#" PRIx64, e->object, e->addr, e->len);
+		break;
+	case TRACE_LIVE:
+		fprintf(out, " object %" PRIu32, e->object);
+		break;
 	case TRACE_SUM:
 		fprintf(out, " %#" PRIx64 "+%#" PRIx64 " %016" PRIx64, e->addr, e->len, e->x);
 		break;

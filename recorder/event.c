@@ -250,7 +250,7 @@ void rec_effect_sum(struct recorder *rec, struct rec_task *t, const struct trace
 {
 	struct trace_effect *e;
 
-	err_free(tracee_pages(t->tid, m->start, m->end - m->start, all, sum_page, rec->sum));
+	err_free(rec_map_pages(t, m, sum_page, rec->sum));
 	e = rec_effect(rec, TRACE_SUM);
 	e->addr = m->start;
 	e->len = m->end - m->start;
@@ -283,7 +283,7 @@ static void sums_collect(struct recorder *rec, struct rec_task *t, const struct 
 	for (size_t i = 0; i < maps->n; i++) {
 		const struct tracee_map *m = &maps->map[i];
 
-		if (!rec_sum_wanted(t->mm, m))
+		if (!rec_sum_wanted(t->mm, m) || !rec_map_readable(t, m))
 			continue;
 		if (rec->witness && strstr(m->name, rec->witness))
 			rec_effect_memory(rec, t, m->start, m->end - m->start);

@@ -212,8 +212,8 @@ static struct err *image_one(struct recorder *rec, struct rec_task *t, const str
 		image_map(rec, m, TRACE_MAP_ANON);
 	}
 	if (c.fd < 0 || (m->prot & PROT_WRITE))
-		err = tracee_pages(t->tid, m->start, m->end - m->start, c.fd >= 0 || m->name[0] == '[',
-				   collect_page, &c);
+		err = c.fd >= 0 ? pages_of_file(t->tid, m->start, m->end - m->start, c.fd, m->offset, collect_page, &c) :
+		      tracee_pages(t->tid, m->start, m->end - m->start, m->name[0] == '[', collect_page, &c);
 	if (!err && (m->prot & PROT_EXEC) && (c.fd >= 0 || !strcmp(m->name, "[vdso]"))) {
 		if (c.fd < 0)
 			st = (struct stat){ .st_ino = 1, .st_size = (off_t)(m->end - m->start) };	/* the same in all processes */

@@ -58,17 +58,6 @@ static pid_t is_mem_file(struct rec_task *t, int fd)
 	return pid;
 }
 
-bool rec_file_mapped(struct recorder *rec, const struct stat *st, bool own)
-{
-	for (struct rec_task *o = rec->tasks; o; o = o->next) {
-		for (struct rec_shared *s = o->mm->shared; s; s = s->next) {
-			if (s->dev == st->st_dev && s->ino == st->st_ino && (s->own || !own))
-				return true;
-		}
-	}
-	return false;
-}
-
 static enum fd_class classify(struct recorder *rec, struct rec_task *t, int fd)
 {
 	struct stat st;
@@ -84,7 +73,7 @@ static enum fd_class classify(struct recorder *rec, struct rec_task *t, int fd)
 		if (rec->stdio_ino[k] && st.st_dev == rec->stdio_dev[k] && st.st_ino == rec->stdio_ino[k])
 			return k == 1 ? FD_STDOUT : FD_STDERR;
 	}
-	return S_ISREG(st.st_mode) && rec_file_mapped(rec, &st, false) ? FD_MAPPED : FD_PLAIN;
+	return S_ISREG(st.st_mode) && rec_file_find(&st) ? FD_MAPPED : FD_PLAIN;
 }
 
 void rec_fd_reclassify(struct recorder *rec)
@@ -162,24 +151,32 @@ static void echo_iov(struct recorder *rec, struct rec_task *t, enum fd_class cla
 	}
 }
 
-/* File position of a descriptor: the offset that the pointer names, else from fdinfo. */
-static int64_t fd_position(struct rec_task *t, int fd, uint64_t pointer)
+/* File position and O_* flags of a descriptor. */
+static bool fd_info(struct rec_task *t, int fd, int64_t *pos, unsigned *flags)
 {
 	char path[64], text[128];
-	int64_t pos = -1;
 	ssize_t n;
 	int info;
 
-	if (pointer)
-		return tracee_read_some(t->tid, pointer, &pos, 8) == 8 ? pos : -1;
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", t->tid, fd);
 	info = open(path, O_RDONLY | O_CLOEXEC);
 	if (info < 0)
-		return -1;
+		return false;
 	n = read(info, text, sizeof(text) - 1);
 	close(info);
 	text[n < 0 ? 0 : n] = '\0';
-	return sscanf(text, "pos:\t%" SCNd64, &pos) == 1 ? pos : -1;
+	return sscanf(text, "pos:\t%" SCNd64 "\nflags:\t%o", pos, flags) == 2;
+}
+
+/* The offset that the pointer names, else the descriptor's own. */
+static int64_t fd_position(struct rec_task *t, int fd, uint64_t pointer)
+{
+	unsigned flags;
+	int64_t pos;
+
+	if (pointer)
+		return tracee_read_some(t->tid, pointer, &pos, 8) == 8 ? pos : -1;
+	return fd_info(t, fd, &pos, &flags) ? pos : -1;
 }
 
 /* Bytes that went from file to file inside the kernel: read them where they came from. */
@@ -207,157 +204,7 @@ static void echo_file(struct recorder *rec, struct rec_task *t, enum fd_class cl
 	e->data_len = (size_t)n;
 }
 
-/* ---- shared mappings ------------------------------------------------------------------ */
-
-void rec_shared_add(struct rec_mm *mm, const struct rec_shared *s)
-{
-	struct rec_shared *copy = malloc(sizeof(*copy));
-
-	BUG_ON(!copy, "out of memory for a mapping");
-	*copy = *s;
-	copy->next = mm->shared;
-	mm->shared = copy;
-}
-
-/* The range is unmapped or mapped anew: ranges that lie in it go, others shrink. */
-void rec_shared_cut(struct rec_mm *mm, uint64_t addr, uint64_t len)
-{
-	uint64_t end = len > UINT64_MAX - addr ? UINT64_MAX : addr + len;
-	struct rec_shared **p = &mm->shared;
-
-	rec_buffer_cut(&mm->buf, addr, end - addr);
-	while (*p) {
-		struct rec_shared *s = *p;
-		uint64_t s_end = s->addr + s->len;
-
-		if (s_end <= addr || s->addr >= end) {
-			p = &s->next;
-		} else if (s->addr >= addr && s_end <= end) {
-			*p = s->next;
-			free(s);
-		} else if (s->addr < addr) {
-			if (s_end > end)
-				rec_shared_add(mm, &(struct rec_shared){ .addr = end, .len = s_end - end,
-					.offset = s->offset + (end - s->addr), .dev = s->dev, .ino = s->ino,
-					.anon = s->anon, .own = s->own, .object = s->object });
-			s->len = addr - s->addr;
-			p = &s->next;
-		} else {
-			s->offset += end - s->addr;
-			s->addr = end;
-			s->len = s_end - end;
-			p = &s->next;
-		}
-	}
-}
-
-/* New content of an object that replay keeps: whoever maps it sees it. */
-static void effect_object_bytes(struct recorder *rec, uint32_t object, int file, uint64_t off, uint64_t len)
-{
-	void *bytes = rec_alloc(rec, len);
-	ssize_t n = file < 0 ? -1 : pread(file, bytes, len, (off_t)off);
-	struct trace_effect *e;
-
-	if (n <= 0)
-		return;
-	e = rec_effect(rec, TRACE_WRITE);
-	e->object = object;
-	e->addr = off;
-	e->len = e->data_len = (size_t)n;
-	e->data = bytes;
-}
-
-static void changed_in(struct recorder *rec, struct rec_task *o, const struct stat *st, int file, uint64_t off, uint64_t len)
-{
-	for (struct rec_shared *s = o->mm->shared; s; s = s->next) {
-		uint64_t first = off > s->offset ? off : s->offset;
-		uint64_t end = off + len < s->offset + s->len ? off + len : s->offset + s->len;
-
-		if (s->dev != st->st_dev || s->ino != st->st_ino || first >= end)
-			continue;
-		if (s->object)
-			effect_object_bytes(rec, s->object, file, first, end - first);
-		else
-			rec_effect_memory(rec, o, s->addr + (first - s->offset), end - first);
-	}
-}
-
-static bool seen_mm(struct recorder *rec, const struct rec_task *upto, const struct rec_mm *mm)
-{
-	for (struct rec_task *o = rec->tasks; o != upto; o = o->next) {
-		if (o->mm == mm)
-			return true;
-	}
-	return false;
-}
-
-void rec_file_changed(struct recorder *rec, struct rec_task *t, int fd, uint64_t off, uint64_t len)
-{
-	struct stat st;
-	int file;
-
-	if (rec_fd_class(rec, t, fd) != FD_MAPPED || !fd_stat(t, fd, &st))
-		return;
-	file = rec_fd_open(t, fd);
-	/* Other address spaces first: each gets an event of its own. */
-	for (struct rec_task *o = rec->tasks; o; o = o->next) {
-		struct rec_pending mine;
-
-		if (o->mm == t->mm || o->exiting || !o->mm->shared || seen_mm(rec, o, o->mm))
-			continue;
-		if (rec->entered == t)
-			rec_write_enter(rec);
-		rec_pending_save(rec, &mine);
-		changed_in(rec, o, &st, file, off, len);
-		if (rec->effects)
-			rec_write(rec, o, TRACE_NOTE, 0, NULL, 0);
-		rec_pending_restore(rec, &mine);
-	}
-	changed_in(rec, t, &st, file, off, len);
-	if (file >= 0)
-		close(file);
-}
-
-/* Cutting a file takes even the private copies of its pages. */
-static void effect_drop(struct recorder *rec, const struct rec_shared *s, uint64_t from)
-{
-	struct trace_effect *e = rec_effect(rec, TRACE_ADVISE);
-
-	e->addr = s->addr + from;
-	e->len = s->len - from;
-	e->x = MADV_DONTNEED;
-}
-
-/* Behind the new end of a mapped file nothing is left. */
-void rec_file_cut(struct recorder *rec, struct rec_task *t, int fd, uint64_t size)
-{
-	enum { CHUNK = 1 << 20, CUT_MAX = 64 };
-	struct stat st;
-
-	if (rec_fd_class(rec, t, fd) != FD_MAPPED || !fd_stat(t, fd, &st))
-		return;
-	for (struct rec_task *o = rec->tasks; o; o = o->next) {
-		for (struct rec_shared *s = o->mm->shared; s; s = s->next) {
-			uint64_t at = size > s->offset ? size : s->offset, end = s->offset + s->len;
-
-			if (s->dev != st.st_dev || s->ino != st.st_ino)
-				continue;
-			if (!s->own && o->mm == t->mm && page_up(size) < end)
-				effect_drop(rec, s, page_up(size) > s->offset ? page_up(size) - s->offset : 0);
-			if (!s->object)
-				continue;
-			for (unsigned i = 0; at < end && i < CUT_MAX; i++) {
-				struct trace_effect *e = rec_effect(rec, TRACE_WRITE);
-
-				e->object = s->object;
-				e->addr = at;
-				e->len = e->data_len = end - at < CHUNK ? end - at : CHUNK;
-				e->data = memset(rec_alloc(rec, e->data_len), 0, e->data_len);
-				at += e->data_len;
-			}
-		}
-	}
-}
+/* ---- what a call wrote ------------------------------------------------------------------ */
 
 /* A write to /proc/PID/mem. */
 static void memory_poked(struct recorder *rec, struct rec_task *t, int fd, uint64_t addr, uint64_t len)
@@ -377,12 +224,113 @@ static void memory_poked(struct recorder *rec, struct rec_task *t, int fd, uint6
 	rec_pending_restore(rec, &mine);
 }
 
+/* Where in the file the written bytes end; st: as it is now. */
+static int64_t written_end(struct rec_task *t, const struct rec_call *call, int out, uint64_t pointer, const struct stat *st, uint64_t len)
+{
+	enum { APPEND = 0x10, NOAPPEND = 0x20 };	/* RWF_*, Linux 4.16 and 6.9 */
+	bool at = call->nr == SYS_pwrite64 || call->nr == SYS_pwritev || call->nr == SYS_pwritev2;
+	unsigned rwf = call->nr == SYS_pwritev2 ? (unsigned)call->args[5] : 0, flags = 0;
+	int64_t pos;
+
+	if (pointer || !fd_info(t, out, &pos, &flags))
+		return fd_position(t, out, pointer);
+	if ((rwf & APPEND) || ((flags & O_APPEND) && !(rwf & NOAPPEND)))	/* whatever offset was given */
+		return st->st_size;
+	return at && (call->nr != SYS_pwritev2 || call->args[3] != UINT64_MAX) ? (int64_t)(call->args[3] + len) : pos;
+}
+
+/* Bytes went into a file that somebody may have mapped. */
+static void file_written(struct recorder *rec, struct rec_task *t, const struct rec_call *call, int out, uint64_t pointer, uint64_t len)
+{
+	struct stat st;
+	int64_t end;
+	int fd;
+
+	if (!fd_stat(t, out, &st) || !S_ISREG(st.st_mode) || !rec_file_find(&st))
+		return;
+	end = written_end(t, call, out, pointer, &st, len);
+	fd = rec_fd_open(t, out);
+	if (end >= (int64_t)len)
+		rec_file_changed(rec, &st, fd, (uint64_t)end - len, len);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Our stdout or stderr may be a file, and that may be mapped. */
+static bool stdio_mapped(const struct recorder *rec, enum fd_class class)
+{
+	unsigned i = class == FD_STDOUT ? 1 : 2;
+	uint32_t bit = buf_file_bit(rec->stdio_dev[i], rec->stdio_ino[i]);
+
+	return rec->mapped[bit / 8] >> bit % 8 & 1;
+}
+
+void rec_fd_cut(struct recorder *rec, struct rec_task *t, int fd)
+{
+	struct stat st;
+	int file;
+
+	if (rec_fd_class(rec, t, fd) == FD_PLAIN || !fd_stat(t, fd, &st) || !S_ISREG(st.st_mode) || !rec_file_find(&st))
+		return;
+	file = rec_fd_open(t, fd);
+	rec_file_resized(rec, &st, file);
+	if (file >= 0)
+		close(file);
+}
+
+void rec_path_cut(struct recorder *rec, struct rec_task *t, uint64_t path)
+{
+	char name[4096], real[4200];
+	struct stat st;
+	int file;
+
+	tracee_read_string(t->tid, path, name, sizeof(name));
+	snprintf(real, sizeof(real), "/proc/%d/%s%s", t->tid, name[0] == '/' ? "root" : "cwd/", name);
+	if (stat(real, &st) < 0 || !rec_file_find(&st))
+		return;
+	file = open(real, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	rec_file_resized(rec, &st, file);
+	if (file >= 0)
+		close(file);
+}
+
+void rec_fd_allocated(struct recorder *rec, struct rec_task *t, int fd, uint64_t mode, uint64_t off, uint64_t len)
+{
+	enum { PUNCH = 2, COLLAPSE = 8, ZERO = 16, INSERT = 32 };
+	struct stat st;
+	int file;
+
+	if (rec_fd_class(rec, t, fd) == FD_PLAIN || !fd_stat(t, fd, &st) || !S_ISREG(st.st_mode) || !rec_file_find(&st))
+		return;
+	file = rec_fd_open(t, fd);
+	if (mode & (COLLAPSE | INSERT))
+		rec_file_shifted(rec, &st, file, off);
+	else if (mode & (PUNCH | ZERO))
+		rec_file_zeroed(rec, &st, file, off, len);
+	else
+		rec_file_resized(rec, &st, file);
+	if (file >= 0)
+		close(file);
+}
+
+void rec_fd_cloned(struct recorder *rec, struct rec_task *t, int fd)
+{
+	struct stat st;
+	int file;
+
+	if (rec_fd_class(rec, t, fd) == FD_PLAIN || !fd_stat(t, fd, &st) || !S_ISREG(st.st_mode) || !rec_file_find(&st))
+		return;
+	file = rec_fd_open(t, fd);
+	rec_file_shifted(rec, &st, file, 0);
+	if (file >= 0)
+		close(file);
+}
+
 void rec_fd_written(struct recorder *rec, struct rec_task *t, struct rec_call *call, int64_t ret)
 {
 	uint64_t len = (uint64_t)ret, in_offset = 0, out_offset = 0;
 	int out = (int)call->args[0], in = -1;
 	enum fd_class class;
-	int64_t end;
 
 	switch (call->nr) {
 	case SYS_sendfile:
@@ -399,25 +347,24 @@ void rec_fd_written(struct recorder *rec, struct rec_task *t, struct rec_call *c
 	default:
 		break;
 	}
-	if (call->nr == SYS_pwrite64 || call->nr == SYS_pwritev || call->nr == SYS_pwritev2)
-		end = (int64_t)(call->args[3] + len);
-	else
-		end = -2;
 	class = rec_fd_class(rec, t, out);
 	if (class == FD_PLAIN)
 		return;
-	if (class == FD_MAPPED || class == FD_MEM) {
-		if (end == -2)
-			end = fd_position(t, out, out_offset);
-		if (class == FD_MEM)
-			memory_poked(rec, t, out, (uint64_t)end - len, len);
-		else if (end >= (int64_t)len)
-			rec_file_changed(rec, t, out, (uint64_t)end - len, len);
-	} else if (in >= 0) {
-		echo_file(rec, t, class, in, in_offset, len);
-	} else if (call->nr == SYS_writev || call->nr == SYS_pwritev || call->nr == SYS_pwritev2) {
-		echo_iov(rec, t, class, call, len);
-	} else {
-		echo_memory(rec, t, class, call->args[1], len);
+	if (class == FD_MEM) {
+		bool at = call->nr == SYS_pwrite64 || call->nr == SYS_pwritev || (call->nr == SYS_pwritev2 && call->args[3] != UINT64_MAX);
+		int64_t end = at ? (int64_t)(call->args[3] + len) : fd_position(t, out, out_offset);
+
+		memory_poked(rec, t, out, (uint64_t)end - len, len);
+		return;
 	}
+	if (class == FD_MAPPED || stdio_mapped(rec, class))
+		file_written(rec, t, call, out, out_offset, len);
+	if (class == FD_MAPPED)
+		return;
+	if (in >= 0)
+		echo_file(rec, t, class, in, in_offset, len);
+	else if (call->nr == SYS_writev || call->nr == SYS_pwritev || call->nr == SYS_pwritev2)
+		echo_iov(rec, t, class, call, len);
+	else
+		echo_memory(rec, t, class, call->args[1], len);
 }

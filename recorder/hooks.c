@@ -89,12 +89,38 @@ static struct err *ftruncate_exit(struct recorder *rec, struct rec_task *t, stru
 				  struct regs *regs, int64_t ret)
 {
 	(void)regs;
-	if (ret != 0)
-		return NULL;
-	rec_file_changed(rec, t, (int)call->args[0], 0, UINT64_MAX / 2);
-	if (call->nr == SYS_ftruncate)
-		rec_file_cut(rec, t, (int)call->args[0], call->args[1]);
+	if (ret == 0)
+		rec_fd_cut(rec, t, (int)call->args[0]);
 	return NULL;
+}
+
+static struct err *truncate_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+				 struct regs *regs, int64_t ret)
+{
+	(void)regs;
+	if (ret == 0)
+		rec_path_cut(rec, t, call->args[0]);
+	return NULL;
+}
+
+/* Even if it fails: it may have come half way. */
+static struct err *fallocate_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+				  struct regs *regs, int64_t ret)
+{
+	(void)regs;
+	rec_fd_allocated(rec, t, (int)call->args[0], ret == 0 ? call->args[1] : 0, call->args[2], call->args[3]);
+	return NULL;
+}
+
+/* FICLONE, FICLONERANGE put another file's content there. */
+static struct err *ioctl_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+			      struct regs *regs, int64_t ret)
+{
+	enum { CLONE = 0x40049409, CLONE_RANGE = 0x4020940d };
+
+	if (ret == 0 && (call->args[1] == CLONE || call->args[1] == CLONE_RANGE))
+		rec_fd_cloned(rec, t, (int)call->args[0]);
+	return flags_exit(rec, t, call, regs, ret);
 }
 
 /* O_TRUNC cuts a file that may be mapped. */
@@ -107,7 +133,7 @@ static struct err *open_exit(struct recorder *rec, struct rec_task *t, struct re
 	if (call->nr == SYS_openat2 && tracee_read_some(t->tid, call->args[2], &flags, 8) < 8)
 		flags = 0;	/* struct open_how starts with them */
 	if (ret >= 0 && (flags & O_TRUNC))
-		rec_file_cut(rec, t, (int)ret, 0);
+		rec_fd_cut(rec, t, (int)ret);
 	return NULL;
 }
 
@@ -419,9 +445,10 @@ static const struct rec_hook hooks[SYS_ROWS] = {
 	[SYS_copy_file_range] = { NULL, write_exit },
 	[SYS_splice] = { NULL, write_exit },
 	[SYS_ftruncate] = { NULL, ftruncate_exit },
-	[SYS_fallocate] = { NULL, ftruncate_exit },
+	[SYS_truncate] = { NULL, truncate_exit },
+	[SYS_fallocate] = { NULL, fallocate_exit },
 	[SYS_fcntl] = { NULL, flags_exit },
-	[SYS_ioctl] = { NULL, flags_exit },
+	[SYS_ioctl] = { NULL, ioctl_exit },
 	[SYS_clone] = { clone_enter, NULL },
 	[SYS_execve] = { written_enter, NULL },
 	[SYS_execveat] = { written_enter, NULL },

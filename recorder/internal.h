@@ -30,6 +30,7 @@
 #include "tracee/cpu.h"
 #include "tracee/inject.h"
 #include "tracee/maps.h"
+#include "tracee/pages.h"
 #include "tracee/patch.h"
 #include "tracee/ptrace.h"
 
@@ -40,13 +41,25 @@ static inline uint64_t page_down(uint64_t x) { return x & ~(uint64_t)(PAGE_BYTES
 
 /* A range that maps a file (a write to the file shows in it, in private pages too as long as they are
  * untouched), or SysV shared memory. */
+/* A file that somebody has mapped: mapped.c. */
+struct rec_file {
+	struct rec_file *next;
+	unsigned users;		/* mappings */
+	uint64_t dev, ino;
+	uint64_t size;		/* as replay has it */
+	uint32_t object;
+	bool live;		/* replay is told when it changes */
+	int fd;			/* to read it; -1: none is kept */
+};
+
+/* A mapping of a file, or of memory that processes may share. */
 struct rec_shared {
 	struct rec_shared *next;
 	uint64_t addr, len, offset;
 	uint64_t dev, ino;	/* dev = 0, ino = shmid for SysV */
 	bool anon;		/* nobody's file */
-	bool own;		/* a shared mapping of object */
-	uint32_t object;	/* the file as an object of its own, which stores reach; else 0 */
+	bool own;		/* a shared mapping: stores reach the file */
+	struct rec_file *file;	/* NULL for what is no file */
 };
 
 /* Memory of ours in the program's address space, for results of calls that sleep. */
@@ -497,18 +510,42 @@ void rec_term_check(struct recorder *rec);
 /* ---- files.c ---------------------------------------------------------------------- */
 /* Content of an open descriptor of the task; -1 when it cannot be opened. */
 int rec_fd_open(struct rec_task *t, int fd);
-/* Does anybody have this file mapped (own: as an object of its own)? */
-bool rec_file_mapped(struct recorder *rec, const struct stat *st, bool own);
 void rec_fd_forget(struct rec_files *files, uint64_t first, uint64_t last);
 /* A file was mapped: descriptors that looked plain may be it. */
 void rec_fd_reclassify(struct recorder *rec);
 enum fd_class rec_fd_class(struct recorder *rec, struct rec_task *t, int fd);
+/* The size of the file behind fd (or of this name) may have changed, in a call of t's. */
+void rec_fd_cut(struct recorder *rec, struct rec_task *t, int fd);
+void rec_path_cut(struct recorder *rec, struct rec_task *t, uint64_t path);
+/* fallocate; FICLONE. */
+void rec_fd_allocated(struct recorder *rec, struct rec_task *t, int fd, uint64_t mode, uint64_t off, uint64_t len);
+void rec_fd_cloned(struct recorder *rec, struct rec_task *t, int fd);
 /* A call wrote ret bytes of these spans to fd: echo and changed mappings. */
 void rec_fd_written(struct recorder *rec, struct rec_task *t, struct rec_call *call, int64_t ret);
-/* The file behind fd changed in [off, off+len): whoever maps it shared gets the new bytes. */
-void rec_file_cut(struct recorder *rec, struct rec_task *t, int fd, uint64_t size);
-void rec_file_changed(struct recorder *rec, struct rec_task *t, int fd, uint64_t off, uint64_t len);
+
+/* ---- mapped.c: files and shared memory that are mapped --------------------------------------- */
+/* The file as it is mapped by somebody, or NULL; rather one that is live. */
+struct rec_file *rec_file_find(const struct stat *st);
+/* A new one, of a mapping that is being made; its object holds the file as st says.  keep: hold fd open to read it, -1: not. */
+struct rec_file *rec_file_add(const struct stat *st, uint32_t object, bool live, int keep);
+/* Replay is to follow it from now on: an effect, if that is news. */
+void rec_file_live(struct recorder *rec, struct rec_file *f);
+/* Nobody has mapped it after all. */
+void rec_file_unused(struct rec_file *f);
+/* What a call did to the file that st describes (if anybody has it mapped): effects.  fd: to read it, or -1. */
+void rec_file_changed(struct recorder *rec, const struct stat *st, int fd, uint64_t off, uint64_t len);
+void rec_file_zeroed(struct recorder *rec, const struct stat *st, int fd, uint64_t off, uint64_t len);
+/* What was behind off has moved. */
+void rec_file_shifted(struct recorder *rec, const struct stat *st, int fd, uint64_t off);
+/* Is its size as replay has it?  Nothing else has changed. */
+void rec_file_resized(struct recorder *rec, const struct stat *st, int fd);
 void rec_shared_add(struct rec_mm *mm, const struct rec_shared *s);
 void rec_shared_cut(struct rec_mm *mm, uint64_t addr, uint64_t len);
+/* mremap: what was at [addr, addr + len) is at [to, to + to_len); stays: at the old place, too. */
+void rec_shared_move(struct rec_mm *mm, uint64_t addr, uint64_t len, uint64_t to, uint64_t to_len, bool stays);
+/* False: reading it would bring pages into being (large, shared, and its holes are not known). */
+bool rec_map_readable(struct rec_task *t, const struct tracee_map *m);
+/* tracee_pages() for a mapping of a recorded process: holes are not read. */
+struct err *rec_map_pages(struct rec_task *t, const struct tracee_map *m, tracee_page_fn *fn, void *ctx);
 
 #endif

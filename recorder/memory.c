@@ -70,40 +70,71 @@ static void map_shared_anon(struct recorder *rec, struct rec_task *t, uint64_t a
 	effect_map(rec, addr, call->args[1], call->args[2], TRACE_MAP_SHARED, call->args[3])->object = object;
 }
 
+/* Opened for writing: the mapping may be made writable later, or the file be written to. */
+static bool fd_writes(const struct rec_task *t, int fd)
+{
+	char link[64];
+	struct stat st;
+
+	snprintf(link, sizeof(link), "/proc/%d/fd/%d", t->tid, fd);
+	return lstat(link, &st) == 0 && (st.st_mode & S_IWUSR);
+}
+
+/* The file as an object of the trace (*ret), which is one to follow if own. */
+static struct err *take_file(struct recorder *rec, struct rec_task *t, const struct rec_call *call, int fd, const struct stat *st,
+			     bool own, struct rec_file **ret)
+{
+	struct rec_file *f = rec_file_find(st);
+	char path[4096];
+	uint32_t object;
+	bool new;
+
+	if (f && own)
+		rec_file_live(rec, f);
+	if (f && f->live) {	/* a private mapping sees what others store into a shared one of the same file */
+		rec_file_resized(rec, st, fd);
+		*ret = f;
+		return NULL;
+	}
+	TRY(own ? trace_writer_shared_anew(rec->writer, fd, st, &object, &new) :
+		  trace_writer_file(rec->writer, fd, st, false, &object, &new));
+	if (new) {
+		map_path(t, (int)call->args[4], path);
+		effect_object(rec, object, path);
+	}
+	*ret = rec_file_add(st, object, own, own ? fd : -1);
+	if (own) {
+		struct trace_effect *e = rec_effect(rec, TRACE_SIZE);
+
+		e->object = object;
+		e->len = (uint64_t)st->st_size;
+	}
+	return NULL;
+}
+
 /*
- * Shared: others may write the file.  A mapping that can write needs an object of its own; one that only
- * reads a file opened for reading is taken as private content, kept right by rec_fd_written().
+ * Shared: others may write to the file.  A mapping that could write needs an object of its own at once; one that only
+ * reads a file is taken as private content until the file changes (mapped.c).
  */
 static struct err *map_file(struct recorder *rec, struct rec_task *t, uint64_t addr,
 			    const struct rec_call *call, int fd, const struct stat *st)
 {
 	bool shared = (call->args[3] & MAP_TYPE) != MAP_PRIVATE;
-	bool own = shared && ((call->args[2] & PROT_WRITE) || st->st_nlink == 0 || major(st->st_dev) == 0);
+	bool own = shared && ((call->args[2] & PROT_WRITE) || st->st_nlink == 0 || major(st->st_dev) == 0 ||
+			      fd_writes(t, (int)call->args[4]));
+	struct rec_file *f = NULL;
 	struct trace_effect *e;
-	uint32_t object;
-	char path[4096];
-	bool new, known;
 	struct err *err;
 
-	/* A private mapping sees what others store into a shared one of the same file. */
-	known = rec_file_mapped(rec, st, true);
-	if (own && !known)
-		err = trace_writer_shared_anew(rec->writer, fd, st, &object, &new);
-	else
-		err = trace_writer_file(rec->writer, fd, st, known, &object, &new);
-	own |= known;
-
+	err = take_file(rec, t, call, fd, st, own, &f);
 	if (err) {	/* unreadable or no room: what is in memory must do */
 		err_free(err);
 		map_snapshot(rec, t, addr, call);
 		return NULL;
 	}
-	map_path(t, (int)call->args[4], path);
-	if (new)
-		effect_object(rec, object, path);
-	e = effect_map(rec, addr, call->args[1], call->args[2], own && shared ? TRACE_MAP_SHARED : TRACE_MAP_FILE,
-		       call->args[3]);
-	e->object = object;
+	own = shared && f->live;
+	e = effect_map(rec, addr, call->args[1], call->args[2], own ? TRACE_MAP_SHARED : TRACE_MAP_FILE, call->args[3]);
+	e->object = f->object;
 	e->offset = call->args[5];
 	rec_fd_reclassify(rec);
 	rec_buffer_file_mapped(rec, st->st_dev, st->st_ino);
@@ -113,8 +144,7 @@ static struct err *map_file(struct recorder *rec, struct rec_task *t, uint64_t a
 		rec_buffer_mapped(rec, t, addr, page_up(call->args[1]), call->args[5], st,
 				  call->entry.rip >= t->mm->loader_start && call->entry.rip < t->mm->loader_end);
 	rec_shared_add(t->mm, &(struct rec_shared){ .addr = addr, .len = page_up(call->args[1]),
-		.offset = call->args[5], .dev = st->st_dev, .ino = st->st_ino, .own = own && shared,
-			.object = own ? object : 0 });
+		.offset = call->args[5], .dev = st->st_dev, .ino = st->st_ino, .own = own, .file = f });
 	return NULL;
 }
 
@@ -285,12 +315,7 @@ static struct err *mremap_exit(struct recorder *rec, struct rec_task *t, struct 
 	e->x = (uint64_t)ret;
 	e->y = page_up(call->args[2]);
 	e->object = (call->args[3] & MREMAP_DONTUNMAP) != 0;
-	for (struct rec_shared *s = t->mm->shared; s; s = s->next) {
-		if (s->addr == e->addr) {
-			s->addr = e->x;
-			s->len = e->y;
-		}
-	}
+	rec_shared_move(t->mm, e->addr, e->len, e->x, e->y, e->object);
 	if (e->x == e->addr)
 		return NULL;
 	move = *e;

@@ -168,7 +168,7 @@ static void sum_mapping(struct pass *s, struct rec_task *t, const struct tracee_
 	struct trace_effect *e;
 
 	s->sum = 0;
-	err_free(tracee_pages(t->tid, m->start, m->end - m->start, all, on_page, s));
+	err_free(rec_map_pages(t, m, on_page, s));
 	e = rec_effect(s->rec, TRACE_SUM);
 	e->addr = m->start;
 	e->len = m->end - m->start;
@@ -262,7 +262,7 @@ bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *re
 
 		if (!wanted(t, m))
 			continue;
-		if (choose(&s, m, regs, few)) {
+		if (rec_map_readable(t, m) && choose(&s, m, regs, few)) {
 			sum_mapping(&s, t, m);
 		} else {
 			keep_mapping(&s, m);

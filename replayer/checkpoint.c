@@ -4,7 +4,7 @@
  * A checkpoint keeps one clone of each address space; further threads are kept as registers and made
  * anew on the way back.  Going back clones the clones, so a checkpoint can be used any
  * number of times.  A fork shares pages of shared mappings with its parent, which must not happen
- * here: their memfds are copied and the copies mapped in their place.
+ * here: their memfds are copied and the copies mapped in their place (a private mapping keeps its own pages).
  *
  * One is taken every spacing of replay time, at least twenty times what taking one costs, and four times what it costs
  * afterwards, when each page that the program writes to is copied: so replay is not more than some third slower for them.  (With one and a half times, so
@@ -14,8 +14,6 @@
  *
  * What they cost in memory is what the program has written between them.  That is not counted, but seen: by default, half of what was
  * available when the first was taken is theirs (HINDSIGHT_MEMORY in the environment: so many MB), and whoever uses the rest up, they give way.
- *
- * Not handled: private pages of an object that is also mapped shared and was changed that way.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +29,7 @@
 #include "replayer/internal.h"
 
 enum { KEEP_MAX = 256, KEEP_MANY = 48, PARTS_MAX = 512, KEEP_MIN = 4, SPACING_NS = 30000000, SPACING_COSTS = 20, COPIES_COSTS = 4, TICK_NS = 10000000,
-       ASK_NS = 2000000 /* /proc, for many stops in a row */, DISTANCE_NS = 100000, COPY_BYTES = 1 << 20 };
+       ASK_NS = 2000000 /* /proc, for many stops in a row */, DISTANCE_NS = 100000 };
 
 struct rp_xstate {
 	struct rp_xstate *next;
@@ -44,45 +42,22 @@ struct rp_xstate {
 
 static struct err *copy_memfd(int from, int *ret)
 {
-	static char buf[COPY_BYTES];
-	struct stat st;
 	int fd = memfd_create("hindsight", MFD_CLOEXEC);
-	off_t at = 0;
+	struct err *err;
 
-	if (fd < 0 || fstat(from, &st) < 0 || ftruncate(fd, st.st_size) < 0)
-		goto failed;
-	while (at < st.st_size && (at = lseek(from, at, SEEK_DATA)) >= 0) {
-		off_t end = lseek(from, at, SEEK_HOLE);
-
-		while (at < end) {
-			ssize_t n = pread(from, buf, end - at < COPY_BYTES ? (size_t)(end - at) : COPY_BYTES, at);
-
-			if (n <= 0 || pwrite(fd, buf, (size_t)n, at) != n)
-				goto failed;
-			at += n;
-		}
-	}
-	*ret = fd;
-	return NULL;
-failed:
-	if (fd >= 0)
+	if (fd < 0)
+		return err_os(errno, "cannot copy shared memory for a checkpoint");
+	err = rp_object_copy(from, fd);
+	if (err)
 		close(fd);
-	return err_os(errno, "cannot copy shared memory for a checkpoint");
+	else
+		*ret = fd;
+	return err;
 }
 
 static bool is_shared(const struct rp_object *o)
 {
 	return o->defined && o->kind != TRACE_OBJECT_FILE;
-}
-
-static struct err *remap_one(struct rp_task *t, const struct tracee_map *m, int fd)
-{
-	uint64_t len = m->end - m->start;
-	int64_t ret;
-
-	TRY(cage_call(t->real, &t->regs, &ret, SYS_mmap, m->start, len, (uint64_t)m->prot,
-		      MAP_SHARED | MAP_FIXED, (uint64_t)fd, m->offset));
-	return ret == (int64_t)m->start ? NULL : err_os((int)-ret, "cannot map shared memory for a checkpoint");
 }
 
 /* In t's process, what maps from[i] shall map to[i]. */
@@ -100,8 +75,8 @@ static struct err *remap(struct rp_task *t, const int *from, const int *to, uint
 		for (size_t j = 0; j < maps.n && !err; j++) {
 			const struct tracee_map *m = &maps.map[j];
 
-			if (m->shared && m->inode == st.st_ino && !strncmp(m->name, "/memfd:", 7))
-				err = remap_one(t, m, to[i]);
+			if (m->inode == st.st_ino && !strncmp(m->name, "/memfd:", 7))
+				err = rp_object_remap(t, m, to[i]);
 		}
 	}
 	tracee_maps_deinit(&maps);
@@ -600,9 +575,7 @@ static struct err *restore_shared(struct replay *r, struct rp_checkpoint *c)
 
 		if (!is_shared(o))
 			continue;
-		if (o->fd >= 0)
-			close(o->fd);
-		o->fd = i < c->fds_n ? fds[i] : -1;
+		rp_object_restored(o, i < c->fds_n ? fds[i] : -1);
 	}
 	err = NULL;
 	for (struct rp_task *t = r->tasks; t && any && !err; t = t->next) {

@@ -18,101 +18,11 @@
 
 #include "replayer/internal.h"
 
-enum { OBJECTS_MAX = 1 << 20, GROW_MAX = 1 << 30 };
+enum { GROW_MAX = 1 << 30 };
 
 static struct err *bad_effect(const struct trace_event *ev, const char *what)
 {
 	return err_new(ERR_TRACE, "the trace is not sound: event %" PRIu64 " %s", ev->n, what);
-}
-
-/* ---- objects ------------------------------------------------------------------------ */
-
-static struct err *object_define(struct replay *r, const struct trace_event *ev, const struct trace_effect *e)
-{
-	struct rp_object *o;
-
-	if (e->object >= OBJECTS_MAX)
-		return bad_effect(ev, "defines an object with an absurd number");
-	if (e->object >= r->objects_n) {
-		uint32_t n = e->object + 64;
-
-		o = realloc(r->objects, n * sizeof(*o));
-		if (!o)
-			return &err_nomem;
-		memset(o + r->objects_n, 0, (n - r->objects_n) * sizeof(*o));
-		r->objects = o;
-		r->objects_n = n;
-	}
-	o = &r->objects[e->object];
-	if (o->defined)
-		return NULL;
-	*o = (struct rp_object){ true, (enum trace_object_kind)e->x, -1, e->len, *e };
-	o->effect.data = malloc(e->data_len + 1);
-	if (!o->effect.data)
-		return &err_nomem;
-	memcpy((void *)(uintptr_t)o->effect.data, e->data ? e->data : "", e->data_len);
-	return NULL;
-}
-
-static struct err *copy_file(int from, int to)
-{
-	char buf[65536];
-	ssize_t n;
-
-	while ((n = read(from, buf, sizeof(buf))) > 0) {
-		if (write(to, buf, (size_t)n) != n)
-			return err_os(errno, "cannot fill shared memory");
-	}
-	return n < 0 ? err_os(errno, "cannot read the trace") : NULL;
-}
-
-/* A memfd, filled with the object's content where it has some. */
-static struct err *object_memfd(struct replay *r, struct rp_object *o)
-{
-	int fd = memfd_create("hindsight", MFD_CLOEXEC), from;
-	struct err *err = NULL;
-
-	if (fd < 0)
-		return err_os(errno, "cannot make shared memory");
-	if (o->kind != TRACE_OBJECT_MEMORY) {
-		err = trace_reader_object(r->reader, &o->effect, &from);
-		if (!err) {
-			err = copy_file(from, fd);
-			close(from);
-		}
-	}
-	if (err) {
-		close(fd);
-		return err;
-	}
-	if (o->fd >= 0)
-		close(o->fd);
-	o->fd = fd;
-	return NULL;
-}
-
-static struct err *object_open(struct replay *r, const struct trace_event *ev, uint32_t number, struct rp_object **ret)
-{
-	struct rp_object *o;
-
-	if (number >= r->objects_n || !r->objects[number].defined)
-		return bad_effect(ev, "uses an object that is not defined");
-	o = &r->objects[number];
-	*ret = o;
-	if (o->fd >= 0)
-		return NULL;
-	if (o->kind == TRACE_OBJECT_FILE)
-		return trace_reader_object(r->reader, &o->effect, &o->fd);
-	return object_memfd(r, o);
-}
-
-static struct err *object_size(struct rp_object *o, uint64_t size)
-{
-	struct stat st;
-
-	if (fstat(o->fd, &st) < 0 || ((uint64_t)st.st_size < size && ftruncate(o->fd, (off_t)size) < 0))
-		return err_os(errno, "cannot size shared memory of %" PRIu64 " bytes", size);
-	return NULL;
 }
 
 /* ---- mappings ----------------------------------------------------------------------- */
@@ -132,29 +42,37 @@ static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, u
 	return NULL;
 }
 
-static void shared_cut(struct rp_mm *mm, uint64_t addr, uint64_t len)
-{
-	struct rp_shared **p = &mm->shared;
-
-	while (*p) {
-		struct rp_shared *s = *p;
-
-		if (s->addr >= addr && s->addr + s->len <= addr + len) {
-			*p = s->next;
-			free(s);
-		} else {
-			p = &s->next;
-		}
-	}
-}
-
-static void shared_add(struct rp_mm *mm, const struct trace_effect *e)
+static void shared_put(struct rp_mm *mm, uint64_t addr, uint64_t len, uint64_t offset, uint32_t object)
 {
 	struct rp_shared *s = malloc(sizeof(*s));
 
 	BUG_ON(!s, "out of memory for a mapping");
-	*s = (struct rp_shared){ mm->shared, e->addr, e->len, e->offset, e->object };
+	*s = (struct rp_shared){ mm->shared, addr, len, offset, object };
 	mm->shared = s;
+}
+
+static void shared_cut(struct rp_mm *mm, uint64_t addr, uint64_t len)
+{
+	struct rp_shared *old = mm->shared;
+	uint64_t end = addr + len;
+
+	mm->shared = NULL;
+	while (old) {
+		struct rp_shared *s = old;
+		uint64_t s_end = s->addr + s->len;
+
+		old = s->next;
+		if (s_end <= addr || s->addr >= end) {
+			s->next = mm->shared;
+			mm->shared = s;
+			continue;
+		}
+		if (s->addr < addr)
+			shared_put(mm, s->addr, addr - s->addr, s->offset, s->object);
+		if (s_end > end)
+			shared_put(mm, end, s_end - end, s->offset + (end - s->addr), s->object);
+		free(s);
+	}
 }
 
 static void grow_add(struct rp_mm *mm, const struct trace_effect *e)
@@ -173,21 +91,21 @@ static struct err *map_object(struct replay *r, struct rp_task *t, const struct 
 	struct rp_object *o;
 	int64_t ret;
 
-	TRY(object_open(r, ev, e->object, &o));
+	TRY(rp_object_open(r, ev, e->object, &o));
 	if (shared && o->kind == TRACE_OBJECT_FILE)
 		return bad_effect(ev, "maps a plain file as shared memory");
 	if (shared)
-		TRY(object_size(o, e->offset + e->len));
+		TRY(rp_object_reach(o, e->offset + e->len));
 	TRY(call(t, &ret, SYS_mmap, e->addr, e->len, e->x, flags | (shared ? MAP_SHARED : MAP_PRIVATE),
 		 (uint64_t)o->fd, e->offset));
 	if ((ret == -EPERM || ret == -EACCES) && !shared) {	/* the trace is on a noexec filesystem */
-		TRY(object_memfd(r, o));
+		TRY(rp_object_memfd(r, o));
 		TRY(call(t, &ret, SYS_mmap, e->addr, e->len, e->x, flags | MAP_PRIVATE, (uint64_t)o->fd, e->offset));
 	}
 	if (ret != (int64_t)e->addr)
 		return err_os((int)-ret, "event %" PRIu64 ": cannot map 0x%" PRIx64 "+0x%" PRIx64, ev->n, e->addr, e->len);
 	if (shared)
-		shared_add(t->mm, e);
+		shared_put(t->mm, e->addr, e->len, e->offset, e->object);
 	return NULL;
 }
 
@@ -258,11 +176,34 @@ static struct err *apply_protect(struct rp_task *t, const struct trace_event *ev
 	return call(t, &ret, SYS_mprotect, addr, len, e->x & ~(uint64_t)(GROWSDOWN | GROWSUP), 0, 0, 0);
 }
 
+/* mremap moves what is behind mappings with them; what gets longer reaches further into it. */
+static struct err *shared_move(struct replay *r, struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e)
+{
+	uint64_t len = e->len ? e->len : 1;	/* 0: another mapping of the same */
+	struct rp_shared moved = { 0 };
+	struct rp_object *o;
+
+	for (struct rp_shared *s = t->mm->shared; s; s = s->next) {
+		if (e->addr < s->addr || e->addr >= s->addr + s->len)
+			continue;
+		TRY(rp_object_open(r, ev, s->object, &o));
+		moved = *s;
+		moved.offset += e->addr - s->addr;
+		if (o->kind == TRACE_OBJECT_SHARED)	/* of an older recorder: it did not tell sizes */
+			TRY(rp_object_reach(o, moved.offset + e->y));
+	}
+	if (e->len && !e->object)
+		shared_cut(t->mm, e->addr, len);
+	shared_cut(t->mm, e->x, e->y);
+	if (moved.object)
+		shared_put(t->mm, e->x, e->y, moved.offset, moved.object);
+	return NULL;
+}
+
 static struct err *apply_move(struct replay *r, struct rp_task *t, const struct trace_event *ev,
 			      const struct trace_effect *e)
 {
 	uint64_t flags = e->x == e->addr ? 0 : MREMAP_MAYMOVE | MREMAP_FIXED;
-	struct rp_object *o;
 	int64_t ret;
 
 	if (!range_allowed(e->addr, e->len) || !range_allowed(e->x, e->y))
@@ -274,14 +215,7 @@ static struct err *apply_move(struct replay *r, struct rp_task *t, const struct 
 		patches_cut(&t->mm->patches, e->addr, e->len);
 		patches_cut(&t->mm->patches, e->x, e->y);
 	}
-	for (struct rp_shared *s = t->mm->shared; s; s = s->next) {
-		if (s->addr != e->addr)
-			continue;
-		TRY(object_open(r, ev, s->object, &o));
-		TRY(object_size(o, s->offset + e->y));
-		s->addr = e->x;
-		s->len = e->y;
-	}
+	TRY(shared_move(r, t, ev, e));
 	TRY(call(t, &ret, SYS_mremap, e->addr, e->len, e->y, flags | (e->object ? MREMAP_DONTUNMAP : 0), e->x, 0));
 	if (ret != (int64_t)e->x)
 		return err_os((int)-ret, "event %" PRIu64 ": cannot move a mapping from 0x%" PRIx64 " to 0x%" PRIx64,
@@ -370,7 +304,7 @@ static struct err *write_shared(struct replay *r, struct rp_task *t, const struc
 
 		if (e->addr < s->addr || e->addr + e->data_len > s->addr + s->len)
 			continue;
-		TRY(object_open(r, ev, s->object, &o));
+		TRY(rp_object_open(r, ev, s->object, &o));
 		*done = pwrite(o->fd, e->data, e->data_len, (off_t)(s->offset + e->addr - s->addr)) ==
 			(ssize_t)e->data_len;
 		return NULL;
@@ -381,16 +315,11 @@ static struct err *write_shared(struct replay *r, struct rp_task *t, const struc
 static struct err *apply_write(struct replay *r, struct rp_task *t, const struct trace_event *ev,
 			       const struct trace_effect *e)
 {
-	struct rp_object *o;
 	struct err *err;
 	bool done = false;
 
-	if (e->object) {
-		TRY(object_open(r, ev, e->object, &o));
-		if (o->kind == TRACE_OBJECT_FILE || pwrite(o->fd, e->data, e->data_len, (off_t)e->addr) != (ssize_t)e->data_len)
-			return bad_effect(ev, "writes to an object that cannot be written");
-		return NULL;
-	}
+	if (e->object)
+		return rp_object_write(r, ev, e);
 	if (!range_allowed(e->addr, e->data_len))
 		return bad_effect(ev, "writes where it may not");
 	err = tracee_write(t->real, e->addr, e->data, e->data_len);
@@ -483,7 +412,10 @@ struct err *effect_sum(struct replay *r, struct rp_task *t, const struct trace_e
 	if (!range_allowed(e->addr, e->len))
 		return bad_effect(&r->ev, "sums a range that is not allowed");
 	rp_probe_out(r, t->mm, t->real);
-	err = tracee_pages(t->real, e->addr, e->len, e->y & TRACE_SUM_ALL, added ? add_page : sum_page, added ? (void *)ret : r->sum);
+	if (e->y & TRACE_SUM_ALL)
+		err = rp_object_pages(r, t, e->addr, e->len, added ? add_page : sum_page, added ? (void *)ret : r->sum);
+	else
+		err = tracee_pages(t->real, e->addr, e->len, false, added ? add_page : sum_page, added ? (void *)ret : r->sum);
 	if (r->probes && t->mm->probed)
 		rp_probe_in(r, t->mm, t->real);
 	if (added)
@@ -612,7 +544,13 @@ struct err *effect_one(struct replay *r, struct rp_task *t, const struct trace_e
 	case TRACE_ADVISE:
 		return apply_advise(t, ev, e);
 	case TRACE_OBJECT:
-		return object_define(r, ev, e);
+		return rp_object_define(r, ev, e);
+	case TRACE_SIZE:
+		return rp_object_resize(r, ev, e);
+	case TRACE_ZERO:
+		return rp_object_zero(r, ev, e);
+	case TRACE_LIVE:
+		return rp_object_live(r, ev, e);
 	case TRACE_TASK:
 		return apply_task(r, t, ev, e);
 	case TRACE_ECHO:

@@ -14,6 +14,7 @@
 #include "tracee/cpu.h"
 #include "tracee/inject.h"
 #include "tracee/maps.h"
+#include "tracee/pages.h"
 #include "tracee/patch.h"
 #include "tracee/pun.h"
 #include "tracee/ptrace.h"
@@ -103,7 +104,8 @@ struct rp_task {
 /* What replay knows of an object of the trace. */
 struct rp_object {
 	bool defined;
-	enum trace_object_kind kind;
+	bool sized;		/* the trace tells its size: mappings do not make it longer */
+	enum trace_object_kind kind;	/* what it is now: of a FILE, LIVE makes a SHARED */
 	int fd;			/* -1 until it is needed */
 	uint64_t size;
 	struct trace_effect effect;	/* data is owned */
@@ -149,6 +151,29 @@ struct err *cage_clone(struct rp_task *t, bool share_memory, pid_t *ret);
 struct err *cage_call(pid_t pid, const struct regs *regs, int64_t *ret, long nr, uint64_t a0, uint64_t a1,
 		      uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5);
 /* ... whose registers are what the kernel has. */
+/* ---- object.c ---------------------------------------------------------------------- */
+struct err *rp_object_define(struct replay *r, const struct trace_event *ev, const struct trace_effect *e) __must_check;
+/* With a descriptor, which stays the object's. */
+struct err *rp_object_open(struct replay *r, const struct trace_event *ev, uint32_t number, struct rp_object **ret) __must_check;
+/* Of one of kind FILE: a memfd with its content instead. */
+struct err *rp_object_memfd(struct replay *r, struct rp_object *o) __must_check;
+/* A mapping goes as far as size: traces without SIZE effects make it so long. */
+struct err *rp_object_reach(struct rp_object *o, uint64_t size) __must_check;
+/* The effects of these names. */
+struct err *rp_object_resize(struct replay *r, const struct trace_event *ev, const struct trace_effect *e) __must_check;
+struct err *rp_object_zero(struct replay *r, const struct trace_event *ev, const struct trace_effect *e) __must_check;
+struct err *rp_object_write(struct replay *r, const struct trace_event *ev, const struct trace_effect *e) __must_check;
+struct err *rp_object_live(struct replay *r, const struct trace_event *ev, const struct trace_effect *e) __must_check;
+/* All of a file to an empty one; holes stay holes. */
+struct err *rp_object_copy(int from, int to) __must_check;
+/* In t's process the mapping m is one of fd from now on; private copies of pages stay. */
+struct err *rp_object_remap(struct rp_task *t, const struct tracee_map *m, int fd) __must_check;
+/* To what it was at a checkpoint: fd, or -1. */
+void rp_object_restored(struct rp_object *o, int fd);
+/* tracee_pages() of a mapping of an object: holes are not read. */
+struct err *rp_object_pages(const struct replay *r, const struct rp_task *t, uint64_t addr, uint64_t len, tracee_page_fn *fn,
+			    void *ctx) __must_check;
+
 struct err *cage_call_now(pid_t pid, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4) __must_check;
 void cage_kill(pid_t pid);
 /* It stops being ours to trace, and stays stopped; another replayer takes it, and where it is to run. */

@@ -112,6 +112,11 @@ enum trace_effect_kind {
 	TRACE_PATCH,		/* addr, len: code that a WRITE replaced; x = address of its stub, y = enum patch_kind; data = struct
 				 * patch (tracee/patch.h).  len = 0: it was refused, offset = enum patch_refusal */
 	TRACE_CPUID,		/* data = struct buf_cpuid[]: what the hook answers to cpuid in this process */
+	TRACE_SIZE,		/* object has len bytes from now on, as a file that was cut or has grown: pages behind that end are gone from all
+				 * mappings, private copies too, and mapping it no longer makes it longer */
+	TRACE_ZERO,		/* object: [addr, addr + len) are zeros (a hole) */
+	TRACE_LIVE,		/* object, of kind FILE: its file is about to change, so from now on it is one of kind SHARED: WRITE, SIZE and
+				 * ZERO change what its mappings show, but for private copies of pages */
 	TRACE_EFFECT_COUNT
 };
 

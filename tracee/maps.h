@@ -32,14 +32,4 @@ struct err *tracee_maps_read(pid_t tid, struct tracee_maps *ret) __must_check;
 void tracee_maps_deinit(struct tracee_maps *maps);
 const struct tracee_map *tracee_maps_find(const struct tracee_maps *maps, uint64_t addr);
 
-typedef void tracee_page_fn(void *ctx, uint64_t addr, const void *bytes);
-
-/*
- * Hand every page of [addr, addr+len) that could differ from zero to fn, in order.  all: also
- * those that are not in the page table (file and shared memory); else these are taken as
- * zero (private anonymous memory).  Task stopped.  Unreadable pages are skipped.
- */
-struct err *tracee_pages(pid_t tid, uint64_t addr, uint64_t len, bool all,
-			 tracee_page_fn *fn, void *ctx) __must_check;
-
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "tracee/maps.h"
+#include "tracee/pages.h"
 
 enum { PAGE = 4096 };
 

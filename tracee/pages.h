@@ -1,0 +1,33 @@
+/*
+ * pages.h - the pages of a process that have something in them.
+ */
+#ifndef TRACEE_PAGES_H
+#define TRACEE_PAGES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+typedef void tracee_page_fn(void *ctx, uint64_t addr, const void *bytes);
+typedef struct err *pages_range_fn(void *ctx, uint64_t start, uint64_t end);
+
+/*
+ * Hand every page of [addr, addr+len) that could differ from zero to fn, in order.  all: also
+ * those that are not in the page table (file and shared memory); else these are taken as
+ * zero (private anonymous memory).  Task stopped.  Unreadable pages are skipped.
+ */
+struct err *tracee_pages(pid_t tid, uint64_t addr, uint64_t len, bool all,
+			 tracee_page_fn *fn, void *ctx) __must_check;
+
+/* The same for a mapping of the file that is open as fd (-1: unknown), from offset on: its holes are not read. */
+struct err *pages_of_file(pid_t tid, uint64_t addr, uint64_t len, int fd, uint64_t offset,
+			  tracee_page_fn *fn, void *ctx) __must_check;
+
+/* Hand ranges of pages that are in memory to fn, in order; pages of zeros that were only read are left out where the
+ * kernel tells.  pages_private: those that are the process's own, not the mapped file's. */
+struct err *pages_resident(pid_t tid, uint64_t addr, uint64_t len, pages_range_fn *fn, void *ctx) __must_check;
+struct err *pages_private(pid_t tid, uint64_t addr, uint64_t len, pages_range_fn *fn, void *ctx) __must_check;
+
+#endif
