@@ -278,14 +278,19 @@ void rec_fd_cut(struct recorder *rec, struct rec_task *t, int fd)
 		close(file);
 }
 
+/* Names are resolved as t would, as far as that is possible from outside. */
 void rec_path_cut(struct recorder *rec, struct rec_task *t, uint64_t path)
 {
 	char name[4096], real[4200];
 	struct stat st;
 	int file;
 
+	rec_files_resized(rec);
 	tracee_read_string(t->tid, path, name, sizeof(name));
-	snprintf(real, sizeof(real), "/proc/%d/%s%s", t->tid, name[0] == '/' ? "root" : "cwd/", name);
+	if (!strncmp(name, "/proc/self/", 11))
+		snprintf(real, sizeof(real), "/proc/%d/%s", t->tid, name + 11);
+	else
+		snprintf(real, sizeof(real), "/proc/%d/%s%s", t->tid, name[0] == '/' ? "root" : "cwd/", name);
 	if (stat(real, &st) < 0 || !rec_file_find(&st))
 		return;
 	file = open(real, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

@@ -539,6 +539,8 @@ void rec_file_zeroed(struct recorder *rec, const struct stat *st, int fd, uint64
 void rec_file_shifted(struct recorder *rec, const struct stat *st, int fd, uint64_t off);
 /* Is its size as replay has it?  Nothing else has changed. */
 void rec_file_resized(struct recorder *rec, const struct stat *st, int fd);
+/* The same of all that can be looked at. */
+void rec_files_resized(struct recorder *rec);
 void rec_shared_add(struct rec_mm *mm, const struct rec_shared *s);
 void rec_shared_cut(struct rec_mm *mm, uint64_t addr, uint64_t len);
 /* mremap: what was at [addr, addr + len) is at [to, to + to_len); stays: at the old place, too. */

@@ -176,6 +176,16 @@ void rec_file_resized(struct recorder *rec, const struct stat *st, int fd)
 	}
 }
 
+void rec_files_resized(struct recorder *rec)
+{
+	for (struct rec_file *f = files; f; f = f->next) {
+		struct stat st;
+
+		if (f->live && f->fd >= 0 && fstat(f->fd, &st) == 0)
+			size_now(rec, f, f->fd, (uint64_t)st.st_size);
+	}
+}
+
 void rec_file_changed(struct recorder *rec, const struct stat *st, int fd, uint64_t off, uint64_t len)
 {
 	uint64_t size = (uint64_t)st->st_size, end = len < size - off ? off + len : size;
