@@ -17,7 +17,6 @@
 
 #include "replayer/internal.h"
 #include "tracee/mark.h"
-#include "tracee/own.h"
 
 enum { ERESTARTSYS = 512, ERESTARTNOINTR = 513, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516,
        NR_RESTART_SYSCALL = 219 };
@@ -78,7 +77,8 @@ struct err *replay_open(const char *trace_dir, const struct replay_options *opti
 		bug_context.doing = "replaying";
 		more_descriptors();
 		cpu_pin(&before);
-		own_trap(r->cpuid_trapped);
+		if (r->cpuid_trapped)
+			cpu_trap_own_cpuid();
 		err = cage_start(r);
 	}
 	if (err) {

@@ -309,3 +309,17 @@ struct span elf_bytes(const struct elf *e, uint64_t vaddr)
 		return (struct span){ e->file.p, 0 };
 	return (struct span){ all.p + (vaddr - ph->p_vaddr), all.n - (vaddr - ph->p_vaddr) };
 }
+
+struct span elf_eh_frame(struct elf *e, uint64_t *addr_ret)
+{
+	struct span hdr = elf_section(e, SEC_EH_FRAME_HDR);
+	uint64_t base = e->sec[SEC_EH_FRAME_HDR].addr;
+	int32_t off;
+
+	/* Version 1; the pointer relative to itself in four bytes, as all linkers write it. */
+	if (hdr.n < 8 || hdr.p[0] != 1 || hdr.p[1] != 0x1b)
+		return (struct span){ hdr.p, 0 };
+	memcpy(&off, hdr.p + 4, 4);
+	*addr_ret = base + 4 + (uint64_t)(int64_t)off;
+	return elf_bytes(e, *addr_ret);
+}

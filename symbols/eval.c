@@ -8,7 +8,7 @@
 #include <ctype.h>
 #include <stdio.h>
 
-#include "symbols/dwarf.h"
+#include "symbols/entry.h"
 
 struct value {
 	bool place;			/* v is an address; else the value itself */

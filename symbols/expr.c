@@ -1,5 +1,5 @@
 /* expr.c - a stack machine with bounds on everything: depth, steps, and where it may jump. */
-#include "symbols/dwarf.h"
+#include "symbols/entry.h"
 #include "symbols/expr.h"
 
 enum { DEPTH = 64, STEPS = 10000 };
@@ -9,8 +9,8 @@ enum {
 	OP_pick, OP_swap, OP_rot, OP_xderef, OP_abs, OP_and, OP_div, OP_minus, OP_mod, OP_mul, OP_neg, OP_not, OP_or, OP_plus,
 	OP_plus_uconst, OP_shl, OP_shr, OP_shra, OP_xor, OP_bra, OP_eq, OP_ge, OP_gt, OP_le, OP_lt, OP_ne, OP_skip, OP_lit0,
 	OP_lit31 = 0x4f, OP_reg0, OP_reg31 = 0x6f, OP_breg0, OP_breg31 = 0x8f, OP_regx, OP_fbreg, OP_bregx, OP_piece, OP_deref_size,
-	OP_nop = 0x96, OP_form_tls_address = 0x9b, OP_call_frame_cfa, OP_stack_value = 0x9f, OP_addrx = 0xa1, OP_constx,
-	OP_GNU_push_tls_address = 0xe0, OP_GNU_addr_index = 0xfb, OP_GNU_const_index,
+	OP_nop = 0x96, OP_form_tls_address = 0x9b, OP_call_frame_cfa, OP_stack_value = 0x9f,
+	OP_GNU_push_tls_address = 0xe0,
 };
 
 struct machine {
@@ -131,15 +131,6 @@ static void constant(struct machine *m, unsigned op)
 	push(m, v);
 }
 
-static void by_index(struct machine *m, bool address)
-{
-	uint64_t v = 0, index = cursor_uleb(&m->c);
-
-	if (!m->env->cu || !cu_addr(m->env->cu, index, &v))
-		m->bad = true;
-	push(m, v + (address ? m->env->bias : 0));
-}
-
 static void shuffle(struct machine *m, unsigned op)
 {
 	uint64_t a, b, c;
@@ -174,8 +165,6 @@ static void step(struct machine *m, unsigned op)
 		shuffle(m, op);
 	else switch (op) {
 	case OP_addr: push(m, cursor_u64(&m->c) + m->env->bias); break;
-	case OP_addrx: case OP_GNU_addr_index: by_index(m, true); break;
-	case OP_constx: case OP_GNU_const_index: by_index(m, false); break;
 	case OP_deref: deref(m, 8); break;
 	case OP_deref_size: deref(m, cursor_u8(&m->c)); break;
 	case OP_constu: push(m, cursor_uleb(&m->c)); break;

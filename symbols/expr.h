@@ -22,7 +22,6 @@ struct expr_env {
 	const struct symbols_regs *regs;	/* NULL: only constant expressions */
 	const struct symbols_memory *mem;
 	uint64_t cfa, bias;
-	struct cu *cu;				/* for addresses by index; may be NULL */
 	struct span frame_base;
 	bool in_frame_base;
 };

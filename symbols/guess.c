@@ -12,7 +12,7 @@
 #include <capstone/capstone.h>
 
 #include "symbols/cfi.h"
-#include "symbols/dwarf.h"
+#include "symbols/entry.h"
 
 enum { MAX_INSNS = 80, MAX_BEFORE = 32, MAX_FUNCTION = 1 << 16, MAX_SLOTS = 8, MAX_BRANCHES = 16, MAX_OUT = 8 };
 enum what { UNKNOWN, RESULT, POINTER };
@@ -252,15 +252,15 @@ static void parameters(struct flow *f, uint64_t addr)
 	uint64_t bias;
 	struct symbols_module *m = space_module(f->s, addr, &bias);
 	struct dwarf *d = m ? module_dwarf(m) : NULL;
-	struct cu *cu = d ? dwarf_cu_at(d, addr - bias) : NULL;
-	const struct func *func = cu ? cu_func_at(cu, addr - bias) : NULL;
+	struct cu *cu = NULL;
+	const struct ix_function *func = d ? dwarf_function_at(d, addr - bias, &cu) : NULL;
 	struct die die, child;
 	size_t i = 0;
 
-	if (!func || func->start != addr - bias || !die_read(cu, func->off, &die) || !die.children)
+	if (!func || func->start != addr - bias || !die_read(cu, func->entry, &die) || !die.children)
 		return;
-	for (uint64_t off = die.next; i < 6 && die_read(cu, off, &child) && child.tag; off = die_sibling(&child))
-		if (child.tag == TAG_formal_parameter && f->reg[order[i++]].what == RESULT)
+	for (uint32_t off = die.next; i < 6 && die_read(cu, off, &child) && child.tag; off = die_sibling(&child))
+		if (child.tag == DW_TAG_formal_parameter && f->reg[order[i++]].what == RESULT)
 			found(f, pointee(die_type(&child)));
 }
 
@@ -501,13 +501,13 @@ static void make_up_frame(struct flow *f)
 static const struct symbols_type *returns(struct flow *f, uint64_t addr, bool inlined_only, bool *is_void)
 {
 	struct dwarf *d = module_dwarf(f->m);
-	struct cu *cu = d ? dwarf_cu_at(d, addr - f->bias) : NULL;
-	const struct func *func = cu ? cu_func_at(cu, addr - f->bias) : NULL;
+	struct cu *cu = NULL;
+	const struct ix_function *func = d ? dwarf_function_at(d, addr - f->bias, &cu) : NULL;
 	const struct symbols_type *best = NULL, *t;
 	struct die die, child;
 
 	*is_void = false;
-	if (!func || !die_read(cu, func->off, &die))
+	if (!func || !die_read(cu, func->entry, &die))
 		return NULL;
 	if (!inlined_only) {
 		t = die_type(&die);
@@ -515,7 +515,7 @@ static const struct symbols_type *returns(struct flow *f, uint64_t addr, bool in
 		*is_void = !best && t;
 	}
 	for (int depth = 0; depth < 64 && die_inlined_child(&die, addr - f->bias, &child); depth++) {
-		t = child.tag == TAG_inlined_subroutine ? pointee(die_type(&child)) : NULL;
+		t = child.tag == DW_TAG_inlined_subroutine ? pointee(die_type(&child)) : NULL;
 		if (t)
 			best = t;
 		die = child;

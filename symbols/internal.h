@@ -81,6 +81,8 @@ void elf_deinit(struct elf *e);
 struct span elf_section(struct elf *e, enum section_id id);
 /* Bytes of the file at a virtual address: at most what the segment holds from there. */
 struct span elf_bytes(const struct elf *e, uint64_t vaddr);
+/* .eh_frame where .eh_frame_hdr says, for a file without section headers; empty when there is none. */
+struct span elf_eh_frame(struct elf *e, uint64_t *addr_ret);
 const Elf64_Phdr *elf_segment(const struct elf *e, uint64_t vaddr);
 bool elf_executable(const struct elf *e, uint64_t vaddr);
 /* Decompress xz (.gnu_debugdata); NULL when damaged or larger than we believe. */

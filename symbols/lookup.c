@@ -3,7 +3,7 @@
  *
  * Answers are kept by address: an analysis asks for the same few thousand return addresses millions of times.
  */
-#include "symbols/dwarf.h"
+#include "symbols/entry.h"
 #include "symbols/go.h"
 #include "symbols/internal.h"
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "symbols/cfi.h"
-#include "symbols/dwarf.h"
+#include "symbols/entry.h"
 #include "symbols/go.h"
 #include "symbols/internal.h"
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
-#include "symbols/dwarf.h"
+#include "symbols/entry.h"
 #include "symbols/go.h"
 #include "symbols/internal.h"
 

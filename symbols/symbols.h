@@ -40,6 +40,9 @@ struct symbols_options {
 	void *ctx;
 	bool no_debug_files;	/* do not look for separate debug information */
 	const char *debug_dir;	/* where to look for it, NULL = /usr/lib/debug; not copied */
+	/* Where indexes of debug information are kept; not copied.  NULL = symbols/ beside the traces' content store,
+	 * "" = nowhere. */
+	const char *index_dir;
 };
 struct err *symbols_create(const struct symbols_options *options, struct symbols **ret) __must_check;
 /* A second space with the same mappings and JIT symbols, as after fork(). */

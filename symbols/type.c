@@ -6,13 +6,13 @@
  */
 #include <stdio.h>
 
-#include "symbols/dwarf.h"
+#include "symbols/entry.h"
 
 enum { MAX_CHAIN = 64, MAX_NAME_DEPTH = 8, MAX_MEMBERS = 1 << 16, MAX_ELEMENTS = 1000, MAX_NEST = 16 };
 
 struct symbols_type {
 	struct cu *cu;
-	uint64_t off;
+	uint32_t off;
 	unsigned dim;			/* the nth dimension of an array entry */
 	enum symbols_type_kind kind;
 	uint16_t tag;
@@ -39,7 +39,7 @@ void type_table_free(struct type_table *t)
 	free(t);
 }
 
-static size_t type_hash(const struct cu *cu, uint64_t off, unsigned dim)
+static size_t type_hash(const struct cu *cu, uint32_t off, unsigned dim)
 {
 	return hash_u64((uintptr_t)cu ^ off * 31 ^ dim);
 }
@@ -73,18 +73,18 @@ static bool table_grow(struct type_table *t)
 static enum symbols_type_kind kind_of(uint16_t tag)
 {
 	switch (tag) {
-	case TAG_base_type: case TAG_unspecified_type: return SYMBOLS_T_BASE;
-	case TAG_enumeration_type: return SYMBOLS_T_ENUM;
-	case TAG_pointer_type: return SYMBOLS_T_POINTER;
-	case TAG_reference_type: case TAG_rvalue_reference_type: return SYMBOLS_T_REFERENCE;
-	case TAG_array_type: return SYMBOLS_T_ARRAY;
-	case TAG_structure_type: return SYMBOLS_T_STRUCT;
-	case TAG_class_type: case TAG_interface_type: return SYMBOLS_T_CLASS;
-	case TAG_union_type: return SYMBOLS_T_UNION;
-	case TAG_subroutine_type: case TAG_subprogram: return SYMBOLS_T_FUNCTION;
-	case TAG_typedef: return SYMBOLS_T_TYPEDEF;
-	case TAG_const_type: case TAG_volatile_type: case TAG_restrict_type: case TAG_atomic_type: return SYMBOLS_T_QUALIFIED;
-	case TAG_ptr_to_member_type: return SYMBOLS_T_MEMBER_POINTER;
+	case DW_TAG_base_type: case DW_TAG_unspecified_type: return SYMBOLS_T_BASE;
+	case DW_TAG_enumeration_type: return SYMBOLS_T_ENUM;
+	case DW_TAG_pointer_type: return SYMBOLS_T_POINTER;
+	case DW_TAG_reference_type: case DW_TAG_rvalue_reference_type: return SYMBOLS_T_REFERENCE;
+	case DW_TAG_array_type: return SYMBOLS_T_ARRAY;
+	case DW_TAG_structure_type: return SYMBOLS_T_STRUCT;
+	case DW_TAG_class_type: case DW_TAG_interface_type: return SYMBOLS_T_CLASS;
+	case DW_TAG_union_type: return SYMBOLS_T_UNION;
+	case DW_TAG_subroutine_type: case DW_TAG_subprogram: return SYMBOLS_T_FUNCTION;
+	case DW_TAG_typedef: return SYMBOLS_T_TYPEDEF;
+	case DW_TAG_const_type: case DW_TAG_volatile_type: case DW_TAG_restrict_type: case DW_TAG_atomic_type: return SYMBOLS_T_QUALIFIED;
+	case DW_TAG_ptr_to_member_type: return SYMBOLS_T_MEMBER_POINTER;
 	}
 	return SYMBOLS_T_OTHER;
 }
@@ -93,18 +93,19 @@ static enum symbols_type_kind kind_of(uint16_t tag)
 static uint64_t array_count(const struct die *array, unsigned dim, bool *more)
 {
 	struct die child;
-	uint64_t off = array->next, v, count = 0;
+	uint32_t off = array->next;
+	uint64_t v, count = 0;
 
 	*more = false;
 	if (!array->children)
 		return 0;
 	for (unsigned i = 0; die_read(array->cu, off, &child) && child.tag; off = die_sibling(&child)) {
-		if (child.tag != TAG_subrange_type)
+		if (child.tag != DW_TAG_subrange_type)
 			continue;
 		if (i == dim) {
-			if (die_uint(&child, A_count, &v))
+			if (die_uint(&child, IX_A_count, &v))
 				count = v;
-			else if (die_uint(&child, A_upper_bound, &v))
+			else if (die_uint(&child, IX_A_upper_bound, &v))
 				count = v + 1;
 			if (count > (uint64_t)1 << 40)
 				count = 0;
@@ -117,7 +118,7 @@ static uint64_t array_count(const struct die *array, unsigned dim, bool *more)
 	return count;
 }
 
-static struct symbols_type *type_create(struct cu *cu, uint64_t off, unsigned dim)
+static struct symbols_type *type_create(struct cu *cu, uint32_t off, unsigned dim)
 {
 	struct family *f = cu->dw->module->family;
 	struct symbols_type *t;
@@ -130,9 +131,9 @@ static struct symbols_type *type_create(struct cu *cu, uint64_t off, unsigned di
 	if (!t)
 		return NULL;
 	*t = (struct symbols_type){ .cu = cu, .off = off, .dim = dim, .kind = kind_of(die.tag), .tag = die.tag };
-	t->declaration = die_flag(&die, A_declaration) || die_has(&die, A_signature);
-	t->plain = die_str(&die, A_name);
-	if (die_uint(&die, A_byte_size, &v))
+	t->declaration = die_flag(&die, IX_FLAG_DECLARATION | IX_FLAG_SIGNATURE);
+	t->plain = die_str(&die, IX_A_name);
+	if (die_uint(&die, IX_A_byte_size, &v))
 		t->size = v;
 	else if (t->kind == SYMBOLS_T_POINTER || t->kind == SYMBOLS_T_REFERENCE)
 		t->size = 8;
@@ -145,7 +146,7 @@ static void type_in_own_unit(struct symbols_type *t)
 	struct die die;
 	struct ref ref;
 
-	if (!t->declaration || !die_read(t->cu, t->off, &die) || !die_ref(&die, A_signature, &ref) || ref.cu == t->cu)
+	if (!t->declaration || !die_read(t->cu, t->off, &die) || !die_ref(&die, IX_A_signature, &ref) || ref.cu == t->cu)
 		return;
 	t->definition_ready = true;
 	t->definition = type_get(ref.cu, ref.off);
@@ -153,7 +154,7 @@ static void type_in_own_unit(struct symbols_type *t)
 		t->plain = t->definition->plain;
 }
 
-static const struct symbols_type *type_get_dim(struct cu *cu, uint64_t off, unsigned dim)
+static const struct symbols_type *type_get_dim(struct cu *cu, uint32_t off, unsigned dim)
 {
 	struct family *f = cu->dw->module->family;
 	struct type_table *t = f->types;
@@ -175,9 +176,9 @@ static const struct symbols_type *type_get_dim(struct cu *cu, uint64_t off, unsi
 	return made;
 }
 
-const struct symbols_type *type_get(struct cu *cu, uint64_t off)
+const struct symbols_type *type_get(struct cu *cu, uint32_t off)
 {
-	return cu_ready(cu) ? type_get_dim(cu, off, 0) : NULL;
+	return type_get_dim(cu, off, 0);
 }
 
 const struct symbols_type *die_type(const struct die *die)
@@ -185,7 +186,7 @@ const struct symbols_type *die_type(const struct die *die)
 	struct die holder;
 	struct ref ref;
 
-	if (!die_find(die, A_type, &holder) || !die_ref(&holder, A_type, &ref))
+	if (!die_find(die, IX_A_type, &holder) || !die_ref(&holder, IX_A_type, &ref))
 		return NULL;
 	return type_get(ref.cu, ref.off);
 }
@@ -199,8 +200,8 @@ const struct symbols_type *type_pointer_to(const struct symbols_type *t)
 	if (!x->pointer) {
 		x->pointer = arena_alloc(&t->cu->dw->module->family->arena, sizeof(*x));
 		if (x->pointer)
-			*x->pointer = (struct symbols_type){ .cu = t->cu, .off = UINT64_MAX, .kind = SYMBOLS_T_POINTER,
-				.tag = TAG_pointer_type, .size = 8, .target = t, .target_ready = true };
+			*x->pointer = (struct symbols_type){ .cu = t->cu, .off = UINT32_MAX, .kind = SYMBOLS_T_POINTER,
+				.tag = DW_TAG_pointer_type, .size = 8, .target = t, .target_ready = true };
 	}
 	return x->pointer;
 }
@@ -346,12 +347,12 @@ static void type_print(const struct symbols_type *t, char *buf, size_t size, int
 			print_target(t, "*", buf, size, depth);
 		}
 		break;
-	case SYMBOLS_T_REFERENCE: print_target(t, t->tag == TAG_reference_type ? "&" : "&&", buf, size, depth); break;
+	case SYMBOLS_T_REFERENCE: print_target(t, t->tag == DW_TAG_reference_type ? "&" : "&&", buf, size, depth); break;
 	case SYMBOLS_T_ARRAY: print_array(t, buf, size, depth); break;
 	case SYMBOLS_T_FUNCTION: print_target(t, "()", buf, size, depth); break;
 	case SYMBOLS_T_QUALIFIED:
 		type_print(symbols_type_target(t), inner, sizeof(inner), depth + 1);
-		snprintf(buf, size, "%s%s", t->tag == TAG_const_type ? "const " : t->tag == TAG_volatile_type ? "volatile " : "",
+		snprintf(buf, size, "%s%s", t->tag == DW_TAG_const_type ? "const " : t->tag == DW_TAG_volatile_type ? "volatile " : "",
 			 inner);
 		break;
 	default:
@@ -397,9 +398,9 @@ static const char *last_part(const char *name)
 	return part;
 }
 
-static bool same_scope(const struct type_ref *r, const char *scope, size_t len)
+static bool same_scope(struct cu *cu, uint32_t entry, const char *scope, size_t len)
 {
-	const char *have = cu_scope_name(r->cu, cu_scope_at(r->cu, r->off));
+	const char *have = cu_scope_name(cu, cu_scope_at(cu, entry));
 
 	return strlen(have) == len && !memcmp(have, scope, len);
 }
@@ -411,31 +412,34 @@ static const struct symbols_type *module_type_find(struct symbols_module *m, con
 	struct dwarf *d = module_dwarf(m);
 	const char *part = last_part(name);
 	uint32_t hash = hash_str(part, strlen(part));
-	size_t lo = 0, hi;
+	const struct ix_type *type;
+	size_t lo = 0, hi, n;
 
 	if (!d)
 		return best;
-	dwarf_index_all(d);
-	for (hi = d->n_type; lo < hi;) {
+	type = index_array(d->ix, IX_TYPES, sizeof(*type), &n);
+	for (hi = n; lo < hi;) {
 		size_t mid = lo + (hi - lo) / 2;
 
-		if (d->type[mid].hash < hash)
+		if (type[mid].hash < hash)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	for (; lo < d->n_type && d->type[lo].hash == hash; lo++) {
+	for (; lo < n && type[lo].hash == hash; lo++) {
 		const struct symbols_type *t;
+		struct cu *cu;
 		struct die die;
 
-		if (best && d->type[lo].declaration)
+		if (best && type[lo].declaration)
 			break;
-		if (!die_read(d->type[lo].cu, d->type[lo].off, &die) || !die_str(&die, A_name) ||
-		    strcmp(die_str(&die, A_name), part))
+		cu = type[lo].unit < d->n_cu ? &d->cu[type[lo].unit] : NULL;
+		if (!cu || !die_read(cu, type[lo].entry, &die) || !die_str(&die, IX_A_name) ||
+		    strcmp(die_str(&die, IX_A_name), part))
 			continue;
-		if (!same_scope(&d->type[lo], name, (size_t)(part - name)))
+		if (!same_scope(cu, type[lo].entry, name, (size_t)(part - name)))
 			continue;
-		t = type_get(d->type[lo].cu, d->type[lo].off);
+		t = type_get(cu, type[lo].entry);
 		if (!t || (kind != SYMBOLS_T_OTHER && t->kind != kind &&
 			   !(kind == SYMBOLS_T_CLASS && t->kind == SYMBOLS_T_STRUCT)))
 			continue;
@@ -518,27 +522,30 @@ const struct symbols_type *symbols_type_strip(const struct symbols_type *t)
 static bool member_offset(const struct die *die, struct symbols_member *m)
 {
 	const uint64_t zero = 0;
+	bool virtual = false;
 	struct location l;
 	struct span expr;
 	uint64_t v;
 
 	m->offset = 0;
-	if (die_uint(die, A_bit_size, &v))
+	if (die_uint(die, IX_A_virtuality, &v))
+		virtual = v != 0;
+	if (die_uint(die, IX_A_bit_size, &v))
 		m->bit_size = (unsigned)v;
-	if (die_uint(die, A_data_bit_offset, &v)) {
+	if (die_uint(die, IX_A_data_bit_offset, &v)) {
 		m->offset = v / 8;
 		m->bit_offset = v % 8;
 		return true;
 	}
-	if (die_block(die, A_data_member_location, &expr)) {
-		if (!expr_eval(expr, &(struct expr_env){ .cu = die->cu }, &zero, &l))
+	if (die_block(die, IX_A_member_expr, &expr)) {
+		if (!expr_eval(expr, &(struct expr_env){ 0 }, &zero, &l))
 			return false;
 		m->offset = l.value;
-		return !die_flag(die, A_virtuality);
+		return !virtual;
 	}
-	if (die_uint(die, A_data_member_location, &v))
+	if (die_uint(die, IX_A_data_member_location, &v))
 		m->offset = v;
-	return !die_flag(die, A_external) && !die_flag(die, A_virtuality);
+	return !die_flag(die, IX_FLAG_EXTERNAL) && !virtual;
 }
 
 static size_t members_read(const struct symbols_type *t, struct symbols_member *ret, size_t max, bool bases)
@@ -548,14 +555,14 @@ static size_t members_read(const struct symbols_type *t, struct symbols_member *
 
 	if (!die_read(t->cu, t->off, &die) || !die.children)
 		return 0;
-	for (uint64_t off = die.next; die_read(t->cu, off, &child) && child.tag; off = die_sibling(&child)) {
+	for (uint32_t off = die.next; die_read(t->cu, off, &child) && child.tag; off = die_sibling(&child)) {
 		struct symbols_member m = { 0 };
 
-		if (child.tag != (bases ? TAG_inheritance : TAG_member) || n >= MAX_MEMBERS || !member_offset(&child, &m))
+		if (child.tag != (bases ? DW_TAG_inheritance : DW_TAG_member) || n >= MAX_MEMBERS || !member_offset(&child, &m))
 			continue;
 		if (n < max) {
 			m.type = die_type(&child);
-			m.name = bases ? symbols_type_name(m.type) : die_str(&child, A_name);
+			m.name = bases ? symbols_type_name(m.type) : die_str(&child, IX_A_name);
 			m.base = bases;
 			ret[n] = m;
 		}
@@ -572,8 +579,8 @@ static const struct symbols_type *stored_type(const struct symbols_type *t)
 	if (!t->plain || (strncmp(t->plain, "__aligned_membuf<", 17) && strncmp(t->plain, "__aligned_buffer<", 17)) ||
 	    !die_read(t->cu, t->off, &die) || !die.children)
 		return NULL;
-	for (uint64_t off = die.next; die_read(t->cu, off, &child) && child.tag; off = die_sibling(&child))
-		if (child.tag == TAG_template_type_parameter)
+	for (uint32_t off = die.next; die_read(t->cu, off, &child) && child.tag; off = die_sibling(&child))
+		if (child.tag == DW_TAG_template_type_parameter)
 			return die_type(&child);
 	return NULL;
 }

@@ -3,7 +3,7 @@
  */
 #include <stdio.h>
 
-#include "symbols/dwarf.h"
+#include "symbols/entry.h"
 
 /* ---- globals ------------------------------------------------------------------------------------------------ */
 
@@ -14,21 +14,21 @@ static void variable_name(const struct die *die, struct symbols_variable *ret)
 	const char *linkage = NULL;
 	int32_t scope = cu_scope_at(die->cu, die->off);
 
-	if (die_find(die, A_name, &holder))
-		ret->name = die_str(&holder, A_name);
-	for (int32_t i = scope; i >= 0; i = die->cu->scope[i].parent)
-		if (die->cu->scope[i].tag == TAG_subprogram) {
+	if (die_find(die, IX_A_name, &holder))
+		ret->name = die_str(&holder, IX_A_name);
+	for (int32_t i = scope; i >= 0; i = die->cu->scope[i].parent < i ? die->cu->scope[i].parent : -1)
+		if (die->cu->scope[i].tag == DW_TAG_subprogram) {
 			struct die func;
 
-			if (die_read(die->cu, die->cu->scope[i].off, &func))
+			if (die_read(die->cu, die->cu->scope[i].entry, &func))
 				ret->function = die_function_name(&func, NULL);
 			return;
 		}
-	if (die_find(die, A_linkage_name, &holder))
-		linkage = die_str(&holder, A_linkage_name);
+	if (die_find(die, IX_A_linkage_name, &holder))
+		linkage = die_str(&holder, IX_A_linkage_name);
 	if (linkage && linkage[0] == '_' && linkage[1] == 'Z')
 		ret->name = family_demangle(die->cu->dw->module->family, linkage);
-	else if (ret->name && die_find(die, A_name, &holder))
+	else if (ret->name && die_find(die, IX_A_name, &holder))
 		ret->name = die_qualify(&holder, ret->name);
 }
 
@@ -41,23 +41,51 @@ bool variable_fill(struct symbols_module *m, const struct die *die, struct symbo
 	variable_name(die, ret);
 	ret->type = die_type(die);
 	ret->size = symbols_type_size(ret->type);
-	if (die_find(die, A_decl_file, &holder) && die_uint(&holder, A_decl_file, &v))
-		ret->file = cu_file(holder.cu, v);
-	if (die_find(die, A_decl_line, &holder) && die_uint(&holder, A_decl_line, &v))
+	if (die_find(die, IX_A_decl_file, &holder))
+		ret->file = die_str(&holder, IX_A_decl_file);
+	if (die_find(die, IX_A_decl_line, &holder) && die_uint(&holder, IX_A_decl_line, &v))
 		ret->line = (unsigned)v;
 	return ret->name != NULL;
 }
 
-/* The variable in v[0..n) that holds addr. */
-static bool var_find(struct symbols_module *m, struct var_ref *v, size_t n, bool tls, uint64_t addr,
-		     struct symbols_variable *ret, uint64_t *at_ret)
+/* A table of variables (IX_VARIABLES, IX_TLS) and the sizes that were asked for. */
+struct var_table {
+	struct dwarf *d;
+	const struct ix_variable *v;
+	size_t n;
+	uint64_t *size;
+	bool tls;
+};
+
+static struct var_table var_table(struct dwarf *d, bool tls)
 {
-	size_t lo = 0, hi = n;
+	struct var_table t = { .d = d, .tls = tls };
+	uint64_t **size = tls ? &d->tls_size : &d->var_size;
+
+	t.v = index_array(d->ix, tls ? IX_TLS : IX_VARIABLES, sizeof(*t.v), &t.n);
+	if (!*size && t.n)
+		*size = calloc(t.n, sizeof(**size));
+	t.size = *size;
+	if (!t.size)
+		t.n = 0;
+	return t;
+}
+
+static bool var_die(const struct var_table *t, size_t i, struct die *ret)
+{
+	return t->v[i].unit < t->d->n_cu && die_read(&t->d->cu[t->v[i].unit], t->v[i].entry, ret);
+}
+
+/* The variable of t that holds addr. */
+static bool var_find(struct symbols_module *m, const struct var_table *t, uint64_t addr, struct symbols_variable *ret,
+		     uint64_t *at_ret)
+{
+	size_t lo = 0, hi = t->n;
 
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
-		if (v[mid].addr <= addr)
+		if (t->v[mid].addr <= addr)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -66,20 +94,20 @@ static bool var_find(struct symbols_module *m, struct var_ref *v, size_t n, bool
 		struct die die;
 
 		/* The size is asked for once: it needs the type. */
-		if (!v[i].size && die_read(v[i].cu, v[i].off, &die)) {
+		if (!t->size[i] && var_die(t, i, &die)) {
 			const struct sym *sym;
 
 			/* clang leaves out classes that another unit describes: then the symbol knows. */
-			v[i].size = symbols_type_size(die_type(&die));
-			sym = v[i].size || tls ? NULL : symtab_data_at(m, v[i].addr);
-			if (sym && sym->addr == v[i].addr)
-				v[i].size = sym->size;
-			v[i].size = v[i].size ? v[i].size : 1;
+			t->size[i] = symbols_type_size(die_type(&die));
+			sym = t->size[i] || t->tls ? NULL : symtab_data_at(m, t->v[i].addr);
+			if (sym && sym->addr == t->v[i].addr)
+				t->size[i] = sym->size;
+			t->size[i] = t->size[i] ? t->size[i] : 1;
 		}
-		if (addr - v[i].addr >= v[i].size || !die_read(v[i].cu, v[i].off, &die) || !variable_fill(m, &die, ret))
+		if (addr - t->v[i].addr >= t->size[i] || !var_die(t, i, &die) || !variable_fill(m, &die, ret))
 			continue;
-		*at_ret = v[i].addr;
-		ret->size = v[i].size;
+		*at_ret = t->v[i].addr;
+		ret->size = t->size[i];
 		return true;
 	}
 	return false;
@@ -101,8 +129,9 @@ bool symbols_variable_at(struct symbols *s, uint64_t addr, struct symbols_variab
 	if (!m)
 		return false;
 	if (d) {
-		dwarf_index_all(d);
-		if (var_find(m, d->var, d->n_var, false, addr - bias, ret, &at)) {
+		struct var_table t = var_table(d, false);
+
+		if (var_find(m, &t, addr - bias, ret, &at)) {
 			ret->addr = at + bias;
 			ret->known = true;
 			return true;
@@ -124,17 +153,18 @@ void symbols_variables(struct symbols *s, bool (*fn)(void *ctx, const struct sym
 		struct symbols_module *m = s->loaded[i].module;
 		uint64_t bias = s->loaded[i].bias;
 		struct dwarf *d = module_dwarf(m);
+		struct var_table t;
 
 		if (!d)
 			continue;
-		dwarf_index_all(d);
-		for (size_t k = 0; k < d->n_var; k++) {
+		t = var_table(d, false);
+		for (size_t k = 0; k < t.n; k++) {
 			struct symbols_variable v;
 			struct die die;
 
-			if (!die_read(d->var[k].cu, d->var[k].off, &die) || !variable_fill(m, &die, &v))
+			if (!var_die(&t, k, &die) || !variable_fill(m, &die, &v))
 				continue;
-			v.addr = d->var[k].addr + bias;
+			v.addr = t.v[k].addr + bias;
 			v.known = true;
 			if (!fn(ctx, &v))
 				return;
@@ -160,8 +190,7 @@ static void local_place(struct locals *l, const struct die *die, struct symbols_
 	struct span expr;
 	struct die holder;
 
-	l->env.cu = die->cu;
-	if (!die_find(die, A_location, &holder) || !die_location(&holder, A_location, l->pc, &expr) ||
+	if (!die_find(die, IX_A_location, &holder) || !die_location(&holder, IX_A_location, l->pc, &expr) ||
 	    !expr_eval(expr, &l->env, NULL, &place))
 		return;
 	if (place.kind == LOC_REG && place.value < SYMBOLS_REGS) {
@@ -181,23 +210,23 @@ static void locals_in(struct locals *l, const struct die *block, int depth)
 
 	if (!block->children || depth > 64)
 		return;
-	for (uint64_t off = block->next; die_read(block->cu, off, &child) && child.tag && !l->stop; off = die_sibling(&child)) {
-		if (child.tag != TAG_lexical_block && child.tag != TAG_inlined_subroutine)
+	for (uint32_t off = block->next; die_read(block->cu, off, &child) && child.tag && !l->stop; off = die_sibling(&child)) {
+		if (child.tag != DW_TAG_lexical_block && child.tag != DW_TAG_inlined_subroutine)
 			continue;
 		if (!die_covers(&child, l->pc))
 			continue;
-		if (child.tag == TAG_inlined_subroutine)
+		if (child.tag == DW_TAG_inlined_subroutine)
 			l->function = die_function_name(&child, NULL);
 		locals_in(l, &child, depth + 1);
 		l->function = function;
 	}
-	for (uint64_t off = block->next; die_read(block->cu, off, &child) && child.tag && !l->stop; off = die_sibling(&child)) {
+	for (uint32_t off = block->next; die_read(block->cu, off, &child) && child.tag && !l->stop; off = die_sibling(&child)) {
 		struct symbols_variable v;
 
-		if ((child.tag != TAG_variable && child.tag != TAG_formal_parameter) || !variable_fill(l->module, &child, &v))
+		if ((child.tag != DW_TAG_variable && child.tag != DW_TAG_formal_parameter) || !variable_fill(l->module, &child, &v))
 			continue;
 		v.function = l->function;
-		v.parameter = child.tag == TAG_formal_parameter;
+		v.parameter = child.tag == DW_TAG_formal_parameter;
 		local_place(l, &child, &v);
 		l->stop = !l->fn(l->ctx, &v);
 	}
@@ -209,16 +238,16 @@ void symbols_locals(struct symbols *s, const struct symbols_regs *regs, const st
 	uint64_t bias, pc = regs->r[SYMBOLS_RIP];
 	struct symbols_module *m = space_module(s, pc, &bias);
 	struct dwarf *d = m ? module_dwarf(m) : NULL;
-	struct cu *cu = d ? dwarf_cu_at(d, pc - bias) : NULL;
-	const struct func *f = cu ? cu_func_at(cu, pc - bias) : NULL;
+	struct cu *cu = NULL;
+	const struct ix_function *f = d ? dwarf_function_at(d, pc - bias, &cu) : NULL;
 	struct locals l = { .module = m, .pc = pc - bias, .fn = fn, .ctx = ctx,
 			    .env = { .regs = regs, .mem = mem, .cfa = cfa, .bias = bias } };
 	struct die die;
 
-	if (!f || !die_read(cu, f->off, &die))
+	if (!f || !die_read(cu, f->entry, &die))
 		return;
 	l.function = die_function_name(&die, NULL);
-	die_location(&die, A_frame_base, l.pc, &l.env.frame_base);
+	die_location(&die, IX_A_frame_base, l.pc, &l.env.frame_base);
 	locals_in(&l, &die, 0);
 }
 
@@ -352,8 +381,9 @@ bool symbols_tls_variable_at(struct symbols *s, const struct symbols_tls_block *
 	if (addr - block->start >= block->size)
 		return false;
 	if (d) {
-		dwarf_index_all(d);
-		if (var_find(m, d->tls, d->n_tls, true, addr - block->start, ret, &at)) {
+		struct var_table t = var_table(d, true);
+
+		if (var_find(m, &t, addr - block->start, ret, &at)) {
 			ret->addr = at + block->start;
 			ret->known = ret->tls = true;
 			return true;
@@ -373,16 +403,17 @@ static bool block_variables(const struct symbols_tls_block *b, bool (*fn)(void *
 {
 	struct symbols_module *m = (struct symbols_module *)(uintptr_t)b->module;
 	struct dwarf *d = module_dwarf(m);
+	struct var_table t = { 0 };
 
 	if (d)
-		dwarf_index_all(d);
-	for (size_t i = 0; d && i < d->n_tls; i++) {
+		t = var_table(d, true);
+	for (size_t i = 0; i < t.n; i++) {
 		struct symbols_variable v;
 		struct die die;
 
-		if (!die_read(d->tls[i].cu, d->tls[i].off, &die) || !variable_fill(m, &die, &v))
+		if (!var_die(&t, i, &die) || !variable_fill(m, &die, &v))
 			continue;
-		v.addr = b->start + d->tls[i].addr;
+		v.addr = b->start + t.v[i].addr;
 		v.known = v.tls = true;
 		if (!fn(ctx, &v))
 			return true;

@@ -140,7 +140,7 @@ static void ask_names(struct symbols *s, const struct symbols_memory *mem)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	const struct symbols_options options = { .no_debug_files = true };
+	const struct symbols_options options = { .no_debug_files = true, .index_dir = "" };
 	struct symbols_mapping m = { .start = BASE, .end = BASE + (len | 4095) + 1, .name = "/fuzz", .image = data, .image_len = len };
 	struct memory ctx = { data, len };
 	struct symbols_memory mem = { .read = read_memory, .ctx = &ctx };

@@ -1,0 +1,110 @@
+/*
+ * compile.h - inside the caged worker: from a file's debug information, as libdwarf reads it, to an index (format.h).
+ *
+ * Nothing here returns an error: what cannot be read is left out, and when memory ends the worker ends (its parent then has
+ * no names for this file).  The worker must not be trusted, so nothing of this is called by anybody else.
+ */
+#ifndef SYMBOLS_COMPILE_H
+#define SYMBOLS_COMPILE_H
+
+#include <libdwarf/dwarf.h>
+#include <libdwarf/libdwarf.h>
+
+#include "symbols/format.h"
+#include "symbols/internal.h"
+
+/* Bytes that grow at their end. */
+struct buf {
+	uint8_t *p;
+	size_t n, cap;
+};
+/* Room for size more bytes, not cleared; n grows by that. */
+void *buf_room(struct buf *b, size_t size);
+void buf_put(struct buf *b, const void *bytes, size_t size);
+void buf_u32(struct buf *b, uint32_t v);
+void buf_uleb(struct buf *b, uint64_t v);
+
+/* One ELF image and what libdwarf sees of it (compile_elf.c). */
+struct object;
+/* fallback_eh: call frame information of a file without section headers; may be empty. */
+struct object *object_open(struct span image, struct span fallback_eh, uint64_t fallback_eh_addr);
+Dwarf_Debug object_dwarf(struct object *o);	/* NULL: libdwarf cannot read it, or there is nothing */
+/* The content of a section as libdwarf sees it; empty when there is none. */
+struct span object_section(const struct object *o, const char *name);
+bool object_executable(const struct object *o, uint64_t addr);
+bool object_mapped(const struct object *o, uint64_t addr);
+
+/* Which offsets of a section of debug information became which entries; filled in increasing order. */
+struct offset_map {
+	struct offset_pair {
+		uint64_t off;
+		uint32_t entry;
+	} *v;
+	size_t n, cap;
+	uint32_t *bucket;
+	size_t n_buckets;
+};
+enum { SPACE_INFO, SPACE_TYPES, SPACE_ALT, SPACES };
+
+struct fixup {
+	uint64_t off;			/* what is referred to; for SPACE_SIGNATURE the signature */
+	uint32_t at;			/* where the reference stands in IX_ENTRIES */
+	uint8_t space;
+};
+enum { SPACE_SIGNATURE = SPACES };
+
+struct compile {
+	struct object *main;		/* whose segments count */
+	struct object *names;		/* where the units are read from */
+	Dwarf_Debug dbg;
+	bool is_info, alt;
+	struct buf section[IX_SECTIONS];
+	struct offset_map map[SPACES];
+	struct fixup *fixup;
+	size_t n_fixup, cap_fixup;
+	struct signature {
+		uint64_t signature;
+		uint32_t entry;
+	} *signature;
+	size_t n_signature, cap_signature;
+	struct string_slot *strings;	/* by content */
+	size_t n_strings, cap_strings;
+	struct pointer_slot *pointers;	/* by where libdwarf keeps it */
+	size_t cap_pointers;
+	struct expr_slot *exprs;
+	size_t n_exprs, cap_exprs;
+	struct lines_done *lines_done;	/* tables whose rows are in */
+	size_t n_lines_done, cap_lines_done;
+	/* the unit at hand */
+	uint32_t unit;
+	struct ix_unit u;
+	Dwarf_Die root;
+	uint64_t low_pc, loclists_base;
+	unsigned version, depth;
+	uint32_t loclists_base_of;	/* unit + 1 */
+	uint64_t header_off;
+	int32_t scope;
+	uint64_t n_eh;
+};
+
+/* What an entry will hold, before it is written. */
+struct entry_values {
+	uint16_t tag;
+	uint8_t flags;
+	uint32_t has;			/* bit 1 << IX_A_x */
+	uint64_t num[IX_A_N];		/* numbers, strings, offsets referred to; pairs: first | second << 32 */
+	uint8_t space[IX_A_N];		/* of references */
+	uint32_t hash;			/* of the name, where the entry has one */
+};
+
+uint32_t compile_string(struct compile *c, const char *s);
+/* The expression, with addresses that are named by index replaced; *len_ret bytes at the returned offset. */
+uint32_t compile_expression(struct compile *c, Dwarf_Die die, const void *p, size_t n, uint32_t *len_ret);
+void compile_units(struct compile *c, Dwarf_Debug dbg, bool is_info, bool alt);	/* compile_unit.c */
+void compile_attributes(struct compile *c, Dwarf_Die die, uint16_t tag, struct entry_values *v);	/* compile_attr.c */
+/* Files and rows of the line table that the unit names (compile_line.c). */
+void compile_lines(struct compile *c, Dwarf_Die root);
+void compile_frames(struct compile *c, Dwarf_Debug eh, Dwarf_Debug debug);	/* compile_frame.c */
+void dwarf_error_drop(Dwarf_Debug dbg, Dwarf_Error *e);
+
+#endif
