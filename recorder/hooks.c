@@ -224,7 +224,7 @@ static struct err *yield_exit(struct recorder *rec, struct rec_task *t, struct r
 	(void)call;
 	(void)regs;
 	(void)ret;
-	t->run_since_ns = 0;	/* its slice is over */
+	rec_slice_yield(rec, t);
 	return NULL;
 }
 

@@ -198,6 +198,14 @@ struct rec_task {
 	unsigned impatient;
 	cpu_set_t affinity;
 	uint64_t run_since_ns;	/* start of its time slice */
+	/* slice.c */
+	uint64_t v_ns;		/* virtual time */
+	uint64_t ready_ns;	/* since when it has been waiting for its turn */
+	uint64_t left_ns;	/* its slice ended then, and it could have gone on; 0: else */
+	uint64_t used_ns;	/* ... and had been so long */
+	uint64_t name_cost_ns;	/* what naming a point in it takes, about */
+	unsigned hog;		/* slices of its after which others could do hardly anything */
+	bool woke;		/* it is ready because it woke up, not because its slice ended */
 	/* park.c */
 	bool parked;		/* asleep in a call that the hook made */
 	bool park_waits;	/* ... woken up, stopped, and wants the baton */
@@ -210,6 +218,20 @@ struct rec_task {
 };
 
 struct rec_arena { unsigned char *base; size_t used, size; struct rec_arena *next; };
+
+/* slice.c: the slice of the task that runs. */
+enum slice_ask { SLICE_NONE, SLICE_DUE, SLICE_PROBE };
+struct rec_slices {
+	uint64_t start_ns, length_ns, alone_ns, woken_ns, probe_ns;
+	uint64_t charged_ns;	/* up to then time has been put to somebody's account */
+	uint64_t floor_ns;	/* the most virtual time anybody has had */
+	uint64_t asked_ns;	/* when it was last interrupted */
+	uint64_t slept_ns;
+	enum slice_ask ask;	/* ... and what for */
+	bool over, walked;
+	unsigned steps;		/* instructions that current still has before it is over */
+	struct regs probed;	/* at the last probe */
+};
 
 enum { HASH = 1024, WARNED_MAX = 64 };
 
@@ -249,6 +271,7 @@ struct recorder {
 	int exec_pipe;			/* the first child reports a failed execve here */
 	uint64_t random;		/* chaos.c */
 	bool ticks_fast;		/* the next tick comes sooner than usual */
+	bool ticks_often;		/* and ticks come more often: somebody waits for his turn */
 	uint64_t sigignore;		/* signals ignored when we were started */
 	bool outer_filter;	/* a seccomp filter was there before ours: see start.c */
 	bool supervised;	/* there are listeners of filters in the tree */
@@ -268,6 +291,7 @@ struct recorder {
 	uint64_t park_seq;	/* notes up to this one are in the trace */
 	struct rec_task *park_runs;	/* has the processor, by these notes */
 	struct rec_task *park_held;	/* had the baton when we took it */
+	struct rec_slices slices;
 	bool files_apart;	/* tasks share descriptors but no memory: what a buffer knows of them may be stale */
 };
 
@@ -388,8 +412,11 @@ bool rec_same_point(const struct regs *a, const struct regs *b);
 void rec_ticks_start(struct recorder *rec);
 void rec_tick_in(struct recorder *rec, uint64_t first_ns);
 void rec_tick_as_usual(struct recorder *rec);
+void rec_tick_often(struct recorder *rec, bool often);	/* while others are ready */
 /* Let a READY task do so many instructions, fewer if it comes to a call, and name the point as below. */
 struct err *rec_walk(struct recorder *rec, struct rec_task *t, unsigned steps);
+/* The same, from inside the hook and behind its call. */
+struct err *rec_walk_out(struct recorder *rec, struct rec_task *t, unsigned steps);
 /* The task has been interrupted in user mode: write a SWITCH event, after which it is READY at a point
  * that replay can find.  *named = false: no good place here; let it go on, and try again (state READY),
  * or another stop has to be handled (state STOPPED). */
@@ -499,6 +526,26 @@ uint32_t rec_random(struct recorder *rec, uint32_t below);
 /* A slice of so few instructions that no timer could end it; 0: as long as it likes. */
 unsigned rec_chaos_steps(struct recorder *rec, struct rec_task *t);
 struct rec_task *rec_chaos_pick(struct recorder *rec, struct rec_task *current, uint64_t now);
+
+/* ---- slice.c: whose turn it is ---------------------------------------------------- */
+/* The time since the last call was t's; NULL: nobody's. */
+void rec_slice_charge(struct recorder *rec, struct rec_task *t, uint64_t now);
+void rec_slice_born(struct recorder *rec, struct rec_task *t);
+/* It was in the kernel, and has stopped. */
+void rec_slice_woke(struct recorder *rec, struct rec_task *t);
+/* It gives up the rest of its slice. */
+void rec_slice_yield(struct recorder *rec, struct rec_task *t);
+/* The ready task to go on, current while its slice lasts.  NULL: nobody is ready. */
+struct rec_task *rec_slice_pick(struct recorder *rec, struct rec_task *current, uint64_t now);
+/* t has got its turn by itself (park.c). */
+void rec_slice_begin(struct recorder *rec, const struct rec_task *t);
+/* t runs in user mode: is it to be interrupted, and why? */
+enum slice_ask rec_slice_check(struct recorder *rec, const struct rec_task *t);
+bool rec_slice_look_asleep(struct recorder *rec, uint64_t now);
+/* Probed with these registers: does it wait, in a loop, for memory to change? */
+bool rec_slice_spins(struct recorder *rec, const struct rec_task *t, const struct regs *regs);
+/* How many instructions beyond the call it has just made its slice is to end; 0: right there. */
+unsigned rec_slice_walk(struct recorder *rec, const struct rec_task *t);
 
 /* ---- exec.c --------------------------------------------------------------------- */
 struct err *rec_exec(struct recorder *rec, struct rec_task *t);

@@ -17,7 +17,7 @@
 
 #include "recorder/internal.h"
 
-enum { SLICE_NS = 5000000, YIELDS = 3, PREEMPT_NS = 15000000 };
+enum { YIELDS = 3 };
 
 struct err *rec_resume(struct rec_task *t, int request, int sig)
 {
@@ -49,6 +49,8 @@ static void note_status(struct recorder *rec, pid_t tid, int status)
 	struct rec_task *t = rec_task_find(rec, tid);
 
 	if (t) {
+		if (t->in_syscall || t->parked)
+			rec_slice_woke(rec, t);
 		rec_task_stopped(t, status);
 	} else if (tracee_stop_kind(status) == STOP_EXIT) {	/* killed with who made it, of which we have not heard, nor shall */
 		ptrace(PTRACE_CONT, tid, NULL, NULL);
@@ -159,23 +161,30 @@ static bool call_must_finish(struct recorder *rec, struct rec_task *t)
 	}
 }
 
-static bool patience_over(struct recorder *rec, struct rec_task *t, uint64_t start, uint64_t ran, uint64_t preempt)
+/* t, which has run since start, is to be interrupted. */
+static bool is_wanted(struct recorder *rec, struct rec_task *t, uint64_t start)
 {
-	return (t->deferred_n && start + ran - t->deferred_ns >= t->patience_ns) || (ran > preempt && rec_others_ready(rec, t)) ||
-	       rec_buffer_asleep(t);
+	uint64_t now = rec_now_ns();
+
+	if (t->deferred_n && now - t->deferred_ns >= t->patience_ns)
+		return true;
+	if (rec_slice_look_asleep(rec, now) && rec_buffer_asleep(t))
+		return true;
+	if (rec->options->chaos)
+		return now - start > t->slice_ns && rec_others_ready(rec, t);
+	return rec_slice_check(rec, t) != SLICE_NONE;
 }
 
 /*
  * Tasks may run one after the other without our doing (park.c), until it is our turn.  Their events are in the trace then.
  * False: nobody is left.
  */
-static bool wait_parking(struct recorder *rec, uint64_t start, uint64_t preempt)
+static bool wait_parking(struct recorder *rec, uint64_t start)
 {
-	uint32_t asked = 0;
+	uint32_t asked = 0, holder = 0;
 
 	for (;;) {
 		bool stopped = wait_any(rec, true, true);
-		uint64_t ran = rec_now_ns() - start;
 		struct rec_task *t;
 
 		if (!stopped && errno == ECHILD)
@@ -190,13 +199,15 @@ static bool wait_parking(struct recorder *rec, uint64_t start, uint64_t preempt)
 		t = stopped ? NULL : rec_park_turn(rec);
 		if ((stopped || rec->shared->seq != rec->park_seq || (t && rec_task_is_dead(t->tid))) && rec_park_take(rec)) {
 			if (rec->first)
-				rec->first->ran_ns += ran;
+				rec->first->ran_ns += rec_now_ns() - start;
 			rec_park_events(rec);
 			return true;
 		}
 		t = rec_park_turn(rec);
-		if (t && asked != t->serial && patience_over(rec, t, start, ran, preempt) &&
-		    ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) == 0)
+		if (t && t != rec->current && holder != t->serial)
+			rec_slice_begin(rec, t);
+		holder = t ? t->serial : 0;
+		if (t && asked != t->serial && is_wanted(rec, t, start) && ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) == 0)
 			asked = t->serial;
 	}
 }
@@ -204,10 +215,16 @@ static bool wait_parking(struct recorder *rec, uint64_t start, uint64_t preempt)
 /* Nobody is ready: wait until somebody is.  False: nobody is left. */
 static bool wait_for_turn(struct recorder *rec)
 {
-	if (!rec->shared)
-		return wait_any(rec, true, false);
-	rec_park_give(rec, NULL);
-	return wait_parking(rec, rec_now_ns(), UINT64_MAX / 2);
+	bool good;
+
+	if (!rec->shared) {
+		good = wait_any(rec, true, false);
+	} else {
+		rec_park_give(rec, NULL);
+		good = wait_parking(rec, rec_now_ns());
+	}
+	rec_slice_charge(rec, NULL, rec_now_ns());
+	return good;
 }
 
 /* t has been resumed inside the kernel. */
@@ -261,6 +278,12 @@ static struct err *run_user(struct recorder *rec, struct rec_task *t)
 		rec_signals_resend(rec, t);
 	bug_context.tid = t->tid;
 	TRY(rec_buffer_resume(rec, t, NULL));
+	if (rec->slices.steps && !t->deferred_n && !t->resent_n && !t->parked) {
+		unsigned steps = rec->slices.steps;
+
+		rec->slices.steps = 0;
+		return rec_walk(rec, t, steps);
+	}
 	if (rec->options->chaos && !t->deferred_n && !t->resent_n && rec_others_ready(rec, t)) {
 		unsigned steps = rec_chaos_steps(rec, t);
 
@@ -268,6 +291,21 @@ static struct err *run_user(struct recorder *rec, struct rec_task *t)
 			return rec_walk(rec, t, steps);
 	}
 	return rec_run_user(rec, t, 0);
+}
+
+/* For t, which runs in user mode, or anybody who wakes up meanwhile.  False: there was only a tick, or nobody is left. */
+static bool wait_for(struct recorder *rec, struct rec_task *t)
+{
+	enum { MANY = 48 };	/* then the kernel takes long to look at all of them; ticks will do */
+	int status;
+
+	if (rec->tasks_n > 1 && rec->tasks_n < MANY)
+		return wait_any(rec, true, true);
+	rec_term_check(rec);
+	if (waitpid(t->tid, &status, __WALL) != t->tid)
+		return false;
+	note_status(rec, t->tid, status);
+	return true;
 }
 
 /*
@@ -283,10 +321,10 @@ struct err *rec_run_user(struct recorder *rec, struct rec_task *t, int sig)
 		return rec_run_steps(rec, t, sig);
 	t->ticks_unknown |= rec->options->ticks == TICKS_STEP;
 
-	uint64_t preempt = rec->options->chaos ? t->slice_ns : PREEMPT_NS;
-
+	if (!rec->options->chaos && rec_others_ready(rec, t))
+		rec_tick_often(rec, true);
 	if (rec->options->chaos && rec->tasks_n > 1)
-		rec_tick_in(rec, preempt);
+		rec_tick_in(rec, t->slice_ns);
 	else if (t->deferred_n)
 		rec_tick_in(rec, t->deferred_ns + t->patience_ns > start ? t->deferred_ns + t->patience_ns - start : 0);
 	else
@@ -296,30 +334,20 @@ struct err *rec_run_user(struct recorder *rec, struct rec_task *t, int sig)
 	rec_park_give(rec, t);
 	TRY(rec_resume(t, t->every_call ? PTRACE_SYSCALL : PTRACE_CONT, sig));
 	if (rec->shared)
-		return wait_parking(rec, start, preempt) ? NULL : &err_gone;
-	for (;;) {
-		int status;
-		pid_t tid = waitpid(t->tid, &status, __WALL);
-		uint64_t ran = rec_now_ns() - start;
-
-		if (tid == t->tid) {
-			note_status(rec, tid, status);
-			rec->first = t;
-			t->ran_ns += ran;
-			return NULL;
+		return wait_parking(rec, start) ? NULL : &err_gone;
+	while (t->state == TASK_RUNNING) {
+		if (!wait_for(rec, t)) {
+			if (errno != EINTR)
+				return &err_gone;
+			while (t->state == TASK_RUNNING && wait_any_other(rec))
+				;
 		}
-		if (tid < 0 && errno != EINTR)
-			return &err_gone;
-		rec_term_check(rec);
-		while (t->state == TASK_RUNNING && wait_any_other(rec))
-			;
-		if (t->state != TASK_RUNNING) {
-			rec->first = t;
-			return NULL;
-		}
-		if (!asked && patience_over(rec, t, start, ran, preempt))
+		if (t->state == TASK_RUNNING && !asked && is_wanted(rec, t, start))
 			asked = ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) == 0;
 	}
+	rec->first = t;
+	t->ran_ns += rec_now_ns() - start;
+	return NULL;
 }
 
 static struct err *group_stop(struct rec_task *t)
@@ -328,38 +356,67 @@ static struct err *group_stop(struct rec_task *t)
 	return rec_resume(t, PTRACE_LISTEN, 0);
 }
 
-static void slice_over(struct rec_task *t)
+static void slice_over(struct recorder *rec, struct rec_task *t)
 {
 	t->run_since_ns = 0;
 	t->preempted = true;
+	rec->slices.over = rec->slices.walked = true;
+}
+
+/* Interrupted among our own instructions.  Somebody else is to run: it will soon make a traced call. */
+static struct err *event_in_hook(struct recorder *rec, struct rec_task *t, struct regs *regs, enum patch_where where, enum slice_ask ask)
+{
+	struct regs copy = *regs;
+	unsigned steps = 0;
+	bool mine;
+
+	if (ask == SLICE_PROBE && !t->deferred_n) {	/* it does more than wait for memory to change */
+		if (rec_buffer_interrupted(regs))
+			TRY(tracee_regs_set(t->tid, regs));
+		return rec_run_user(rec, t, 0);
+	}
+	if (ask == SLICE_DUE) {
+		rec->slices.over = true;
+		if (where == PATCH_IN_HOOK && !t->deferred_n && !rec_buffer_interrupted(&copy))
+			steps = rec_slice_walk(rec, t);
+	}
+	if (steps) {
+		rec->slices.walked = true;
+		return rec_walk_out(rec, t, steps);
+	}
+	TRY(rec_buffer_in_hook(rec, t, regs, NULL, &mine));
+	return rec_run_user(rec, t, 0);
 }
 
 /* Our PTRACE_INTERRUPT in computing code, or the end of a group stop. */
 static struct err *event_stop(struct recorder *rec, struct rec_task *t)
 {
-	bool named;
-
-	struct regs regs;
+	enum slice_ask ask = rec->slices.ask;
 	enum patch_where where;
-	bool mine;
+	bool named, spins;
+	struct regs regs;
 
+	rec->slices.ask = SLICE_NONE;
 	t->in_group_stop = false;
 	TRY(rec_regs_get(t, &regs, &where));
-	if (where != PATCH_NOWHERE) {	/* among our own instructions: it will soon make a traced call */
-		TRY(rec_buffer_in_hook(rec, t, &regs, NULL, &mine));
+	if (where != PATCH_NOWHERE)
+		return event_in_hook(rec, t, &regs, where, ask);
+	spins = ask == SLICE_PROBE && rec_slice_spins(rec, t, &regs);
+	if (ask != SLICE_DUE && !spins && !t->deferred_n && !rec->options->chaos && !rec_not_moved(t, &regs))
 		return rec_run_user(rec, t, 0);
-	}
 	TRY(rec_name_point(rec, t, &named));
 	if (named && t->deferred_n)
 		rec_signal_waited(t, false);	/* the signal comes now */
 	else if (named)
-		slice_over(t);
+		slice_over(rec, t);
 	else if (t->state == TASK_READY && rec_signal_overdue(t))
 		return run_user(rec, t);
 	else if (t->state == TASK_READY)
 		return rec_run_user(rec, t, 0);
 	else
 		rec->first = t;
+	if (named && spins)
+		rec_slice_yield(rec, t);
 	return NULL;
 }
 
@@ -449,15 +506,8 @@ static struct rec_task *pick(struct recorder *rec)
 	now = rec_now_ns();
 	if (rec->options->chaos)
 		return rec_chaos_pick(rec, t, now);
-	if (t && t->state != TASK_RUNNING && now - t->run_since_ns < SLICE_NS)
-		return t;
-	t = t && t->next ? t->next : rec->tasks;
-	for (unsigned i = 0; i < rec->tasks_n && t->state == TASK_RUNNING; i++)
-		t = t->next ? t->next : rec->tasks;
-	if (t->state == TASK_RUNNING)
-		return NULL;
-	t->run_since_ns = now;
-	return t;
+	rec_slice_charge(rec, t, now);
+	return rec_slice_pick(rec, t, now);
 }
 
 struct err *rec_loop(struct recorder *rec)

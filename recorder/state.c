@@ -26,7 +26,7 @@
 #include "recorder/internal.h"
 #include "tracee/pun.h"
 
-enum { TICK_US = 5000, STEPS_MAX = 12, TRAP_FLAG = 0x100 };
+enum { TICK_US = 5000, TICK_OFTEN_US = 250, STEPS_MAX = 12, TRAP_FLAG = 0x100 };
 
 static void on_tick(int sig)
 {
@@ -36,18 +36,27 @@ static void on_tick(int sig)
 /* A tick that comes before waitpid() sleeps is lost: so the next one must not be far. */
 void rec_tick_in(struct recorder *rec, uint64_t first_ns)
 {
-	long first = first_ns / 1000 < TICK_US ? (long)(first_ns / 1000) : TICK_US;
-	long next = first * 2 + 20 < TICK_US ? first * 2 + 20 : TICK_US;
+	long usual = rec->ticks_often ? TICK_OFTEN_US : TICK_US;
+	long first = (long)first_ns / 1000 < usual ? (long)first_ns / 1000 : usual;
+	long next = first * 2 + 20 < usual ? first * 2 + 20 : usual;
 	struct itimerval every = { { 0, next }, { 0, first ? first : 1 } };
 
 	setitimer(ITIMER_REAL, &every, NULL);
-	rec->ticks_fast = next != TICK_US;
+	rec->ticks_fast = next != usual;
 }
 
 void rec_tick_as_usual(struct recorder *rec)
 {
 	if (rec->ticks_fast)
 		rec_tick_in(rec, TICK_US * 1000);
+}
+
+void rec_tick_often(struct recorder *rec, bool often)
+{
+	if (rec->ticks_often == often)
+		return;
+	rec->ticks_often = often;
+	rec_tick_in(rec, TICK_US * 1000);
 }
 
 /*
@@ -315,7 +324,7 @@ static uint64_t computed_ns(struct rec_task *t)
 	return cpu && since < t->ran_ns ? since : t->ran_ns;
 }
 
-struct err *rec_name_point(struct recorder *rec, struct rec_task *t, bool *named)
+static struct err *name_point(struct recorder *rec, struct rec_task *t, bool *named)
 {
 	struct trace_effect *e;
 	struct regs regs;
@@ -358,4 +367,44 @@ struct err *rec_name_point(struct recorder *rec, struct rec_task *t, bool *named
 	rec->first = NULL;	/* what it did is written: others may run */
 	*named = true;
 	return NULL;
+}
+
+struct err *rec_name_point(struct recorder *rec, struct rec_task *t, bool *named)
+{
+	uint64_t start = rec_now_ns();
+
+	TRY(name_point(rec, t, named));
+	t->name_cost_ns = (3 * t->name_cost_ns + (rec_now_ns() - start)) / 4;
+	return NULL;
+}
+
+/*
+ * The task is inside the hook.  It makes its call there, comes out, and goes on for so many instructions: then its slice is
+ * over.  The stub's address is in the hook's frame (entry.S); where the task has just come in it is that of an earlier call, which
+ * does no harm: the breakpoint is met later or not at all.
+ */
+struct err *rec_walk_out(struct recorder *rec, struct rec_task *t, unsigned steps)
+{
+	enum { STUB_AT = FIXED_STACK - 80, LIMIT_NS = 1000000, LEAVE_STEPS = 40 };
+	enum patch_where where = PATCH_MOVED;
+	bool hit = false, met = false;
+	struct regs regs;
+	uint64_t stub, cont;
+
+	TRY(tracee_read(t->tid, STUB_AT, &stub, 8));
+	if (tracee_read_some(t->tid, stub + STUB_CONT, &cont, 8) != 8 || cont - stub > STUB_SIZE)
+		return rec_run_user(rec, t, 0);
+	TRY(run_to(rec, t, cont, LIMIT_NS, &hit, &met));
+	if (met)
+		return NULL;
+	rec_task_ready(t);
+	TRY(rec_buffer_flush(rec, t, false));
+	for (unsigned i = 0; hit && i < LEAVE_STEPS && where != PATCH_NOWHERE; i++) {
+		TRY(go_on(rec, t, PTRACE_SINGLESTEP, &met));
+		if (met)
+			return NULL;
+		rec_task_ready(t);
+		TRY(rec_regs_get(t, &regs, &where));
+	}
+	return where == PATCH_NOWHERE ? rec_walk(rec, t, steps) : rec_run_user(rec, t, 0);
 }

@@ -358,7 +358,7 @@ static struct err *yield(struct recorder *rec, struct rec_task *t)
 	rec_write(rec, t, TRACE_SYSCALL, 0, &t->call.entry, 0);
 	rec_left(t, &regs, false);
 	rec_task_ready(t);
-	t->run_since_ns = 0;
+	rec_slice_yield(rec, t);
 	return NULL;
 }
 

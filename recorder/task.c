@@ -56,6 +56,7 @@ struct rec_task *rec_task_add(struct recorder *rec, pid_t tid, pid_t pid)
 	t->serial = ++rec->serial;
 	t->tsc_mode = 1;	/* PR_TSC_ENABLE */
 	t->patience_ns = 3000000;
+	rec_slice_born(rec, t);
 	while (*p)
 		p = &(*p)->next;
 	*p = t;

@@ -1,0 +1,270 @@
+/*
+ * slice.c - who runs next, and when a slice ends (not with --chaos).
+ *
+ * Each task has a virtual time, the processor time it has had.  The ready task with the least goes on; who wakes up
+ * is set to a little less than the others at most, so that a sleeper is served soon and nobody starves.
+ *
+ * A slice ends in one of three ways:
+ *
+ *   at an event   the task stops by itself after its slice (some milliseconds, of random length)
+ *   due           the task did not stop: it is interrupted.  In a system call of the hook's its next call is a stop;
+ *                 elsewhere the point must be named by its state (state.c), which takes time in the recording
+ *                 and in the replay.  So a task that only computes is left alone for longer, unless somebody has woken up by
+ *                 himself, who would have run at once on a machine of its own
+ *   probe         somebody else is ready, and the task is looked at from time to time: does it only wait, in a loop, for
+ *                 memory to change?  Then whoever could change it runs
+ *
+ * Fairness to those who wait for a lock.  A thread that makes calls under a lock it hardly ever releases is interrupted with
+ * the lock held nearly always, for its time goes by in calls.  When others, after such an end, get nowhere (hog), the task goes
+ * on for a random number of instructions beyond the call before its slice ends.
+ */
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include "recorder/internal.h"
+#include "tracee/blob.h"
+
+enum {
+	SLICE_MIN_NS = 2500000, SLICE_MORE_NS = 5000000,	/* ends at an event */
+	ALONE_MIN_NS = 10000000, ALONE_MORE_NS = 10000000,	/* computing, others that compute are ready */
+	WOKEN_MIN_NS = 700000, WOKEN_MORE_NS = 600000,		/* ... somebody has woken up */
+	HOG_MIN_NS = 300000, HOG_MORE_NS = 700000,		/* of a hog, whatever it does */
+	NAMING_SHARE = 5,		/* a named point costs a fifth of the slice at most */
+	BONUS_NS = 3000000,		/* who wakes up is so far ahead of the others at most */
+	PROBE_NS = 250000, PROBES_NEAR = 96, PAUSE_BEFORE = 48, PAUSE_BEHIND = 48,
+	AGAIN_NS = 150000,		/* from one interrupt to the next */
+	ASLEEP_NS = 4000000,
+	HOG_MAX = 8, WALK_ORDERS = 7, LEAVE_STEPS = 64,
+};
+
+/* ---- virtual time --------------------------------------------------------------------------- */
+
+void rec_slice_charge(struct recorder *rec, struct rec_task *t, uint64_t now)
+{
+	struct rec_slices *s = &rec->slices;
+
+	if (t && now > s->charged_ns)
+		t->v_ns += now - s->charged_ns;
+	s->charged_ns = now;
+	if (t && t->v_ns > s->floor_ns)
+		s->floor_ns = t->v_ns;
+}
+
+void rec_slice_born(struct recorder *rec, struct rec_task *t)
+{
+	t->v_ns = rec->slices.floor_ns;
+}
+
+void rec_slice_woke(struct recorder *rec, struct rec_task *t)
+{
+	t->woke = true;
+	t->ready_ns = rec_now_ns();
+	if (t->v_ns + BONUS_NS < rec->slices.floor_ns)
+		t->v_ns = rec->slices.floor_ns - BONUS_NS;
+}
+
+/* All others who can go on go on before it. */
+static void behind_others(struct recorder *rec, struct rec_task *t)
+{
+	for (const struct rec_task *o = rec->tasks; o; o = o->next) {
+		if (o != t && o->state != TASK_RUNNING && o->v_ns >= t->v_ns)
+			t->v_ns = o->v_ns + 1;
+	}
+}
+
+void rec_slice_yield(struct recorder *rec, struct rec_task *t)
+{
+	if (rec->options->chaos) {
+		t->run_since_ns = 0;
+		return;
+	}
+	behind_others(rec, t);
+	rec->slices.over = true;
+}
+
+/* ---- slices ------------------------------------------------------------------------------------ */
+
+static uint64_t between(struct recorder *rec, uint64_t least, uint32_t more)
+{
+	return least + rec_random(rec, more);
+}
+
+static void begin(struct recorder *rec, const struct rec_task *t, uint64_t now)
+{
+	struct rec_slices *s = &rec->slices;
+
+	s->start_ns = now;
+	s->length_ns = between(rec, SLICE_MIN_NS, SLICE_MORE_NS);
+	s->alone_ns = between(rec, ALONE_MIN_NS, ALONE_MORE_NS);
+	s->woken_ns = between(rec, WOKEN_MIN_NS, WOKEN_MORE_NS);
+	if (t->hog)
+		s->length_ns = s->woken_ns = between(rec, HOG_MIN_NS, HOG_MORE_NS);
+	s->probe_ns = PROBE_NS;
+	s->asked_ns = s->slept_ns = 0;
+	s->ask = SLICE_NONE;
+	s->over = s->walked = false;
+	s->steps = 0;
+	s->probed.rip = 0;
+}
+
+void rec_slice_begin(struct recorder *rec, const struct rec_task *t)
+{
+	begin(rec, t, rec_now_ns());
+}
+
+/* t's slice ends although it could go on. */
+static void left_ready(struct recorder *rec, struct rec_task *t, uint64_t now)
+{
+	t->woke = false;
+	t->ready_ns = now;
+	t->left_ns = now;
+	t->used_ns = now - rec->slices.start_ns;
+}
+
+/* t goes on again: have the others, who could, done something with their time? */
+static void returned(struct rec_task *t, uint64_t now)
+{
+	if (!t->left_ns)
+		return;
+	if (now - t->left_ns < t->used_ns / 2)
+		t->hog += t->hog < HOG_MAX;
+	else
+		t->hog = 0;
+	t->left_ns = 0;
+}
+
+/* Its slice is over, behind a call; or some instructions later. */
+static bool walk_first(struct recorder *rec, const struct rec_task *t)
+{
+	struct rec_slices *s = &rec->slices;
+
+	if (s->walked || !t->hog || t->state != TASK_READY || t->deferred_n || t->parked || !rec_others_ready(rec, t))
+		return false;
+	s->walked = s->over = true;
+	s->steps = rec_slice_walk(rec, t);
+	return s->steps != 0;
+}
+
+struct rec_task *rec_slice_pick(struct recorder *rec, struct rec_task *current, uint64_t now)
+{
+	struct rec_slices *s = &rec->slices;
+	struct rec_task *t = current, *best = NULL;
+	bool ready = current && current->state != TASK_RUNNING;
+
+	if (ready && !s->over && now - s->start_ns < s->length_ns)
+		return current;
+	if (ready && walk_first(rec, current))
+		return current;
+	for (unsigned i = 0; i < rec->tasks_n; i++) {	/* from the next one on: of equal ones it is the first */
+		t = t && t->next ? t->next : rec->tasks;
+		if (t->state != TASK_RUNNING && (!best || t->v_ns < best->v_ns))
+			best = t;
+	}
+	if (!best)
+		return NULL;
+	if (best != current) {
+		if (ready)
+			left_ready(rec, current, now);
+		returned(best, now);
+	}
+	begin(rec, best, now);
+	return best;
+}
+
+/* ---- while it runs ------------------------------------------------------------------------------- */
+
+/* When t's slice is over, if it does not stop: who is ready matters.  UINT64_MAX: nobody is. */
+static uint64_t end_of_slice(const struct recorder *rec, const struct rec_task *t)
+{
+	const struct rec_slices *s = &rec->slices;
+	uint64_t end = UINT64_MAX, woken = t->name_cost_ns * NAMING_SHARE;
+
+	woken = woken > s->woken_ns ? woken : s->woken_ns;
+	woken = woken < s->alone_ns ? woken : s->alone_ns;
+	for (const struct rec_task *o = rec->tasks; o; o = o->next) {
+		uint64_t since, limit;
+
+		if (o == t || o->state == TASK_RUNNING)
+			continue;
+		since = o->ready_ns > s->start_ns && !o->woke ? o->ready_ns : s->start_ns;
+		limit = o->woke || t->hog ? woken : s->alone_ns;
+		if (since + limit < end)
+			end = since + limit;
+	}
+	return end;
+}
+
+enum slice_ask rec_slice_check(struct recorder *rec, const struct rec_task *t)
+{
+	struct rec_slices *s = &rec->slices;
+	uint64_t now = rec_now_ns(), end = end_of_slice(rec, t);
+
+	if (end == UINT64_MAX) {
+		rec_tick_often(rec, false);
+		return SLICE_NONE;
+	}
+	rec_tick_often(rec, true);
+	if (now < s->asked_ns + AGAIN_NS)
+		return SLICE_NONE;
+	if (now >= end)
+		s->ask = SLICE_DUE;
+	else if (now - s->start_ns >= s->probe_ns)
+		s->ask = SLICE_PROBE;
+	else
+		return SLICE_NONE;
+	s->asked_ns = now;
+	return s->ask;
+}
+
+/* Looking costs: not more often than that. */
+bool rec_slice_look_asleep(struct recorder *rec, uint64_t now)
+{
+	if (now - rec->slices.slept_ns < ASLEEP_NS)
+		return false;
+	rec->slices.slept_ns = now;
+	return true;
+}
+
+/* ---- a task that only waits ------------------------------------------------------------------------ */
+
+static bool pause_near(const struct rec_task *t, uint64_t rip)
+{
+	uint8_t code[PAUSE_BEFORE + PAUSE_BEHIND];
+	size_t n = tracee_read_some(t->tid, rip - PAUSE_BEFORE, code, sizeof(code));
+
+	for (size_t i = 0; i + 1 < n; i++) {
+		if (code[i] == 0xf3 && code[i + 1] == 0x90)
+			return true;
+	}
+	return false;
+}
+
+static bool same_registers(const struct regs *a, const struct regs *b)
+{
+	struct regs x = *a, y = *b;
+
+	x.rip = y.rip = x.eflags = y.eflags = 0;
+	return !memcmp(&x, &y, sizeof(x));
+}
+
+bool rec_slice_spins(struct recorder *rec, const struct rec_task *t, const struct regs *regs)
+{
+	struct rec_slices *s = &rec->slices;
+	struct regs before = s->probed;
+
+	s->probed = *regs;
+	s->probe_ns *= 2;
+	if (before.rip - regs->rip + PROBES_NEAR > 2 * PROBES_NEAR)
+		return false;
+	return same_registers(&before, regs) || pause_near(t, regs->rip);
+}
+
+/* ---- beyond the call ---------------------------------------------------------------------------- */
+
+unsigned rec_slice_walk(struct recorder *rec, const struct rec_task *t)
+{
+	if (!t->hog || rec_random(rec, t->hog > 2 ? 8 : 2) == 0 || rec_trap_blocked(t))
+		return 0;
+	return 1 + rec_random(rec, 1u << (1 + rec_random(rec, WALK_ORDERS)));
+}
