@@ -104,6 +104,7 @@ struct buf_state {
 	uint8_t marked;		/* recording: code to be executed has to be looked at first (tracee/mark.h) */
 	uint8_t tsc_traps;	/* recording: rdtsc does, until it is allowed */
 	uint8_t parked[BUF_PARKS];	/* places taken */
+	uint8_t wakes;		/* recording: wake-ups of futexes are traced */
 	uint64_t cpuids;
 	struct buf_cpuid cpuid_table[BUF_CPUIDS];
 	uint8_t filter[BUF_FILTER];	/* a bit by buf_file_bit() for each file that somebody has mapped */

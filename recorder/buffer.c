@@ -168,6 +168,9 @@ static void note_call(struct rec_task *t, const struct buf_record *r, const uint
 	case SYS_rt_sigprocmask:
 		*mask = true;
 		break;
+	case SYS_futex:
+		rec_handoff_record(t, args[0], args[1]);
+		break;
 	case SYS_set_tid_address:
 		t->clear_tid = args[0];
 		break;

@@ -83,6 +83,8 @@ struct rec_buffer {
 	unsigned codes;
 	const void *files;	/* the struct rec_files that its table of descriptors speaks of */
 	unsigned mapped_gen, cpuids;
+	uint8_t wakes;		/* buf_state.wakes: handoff.c */
+	unsigned wakes_n;	/* wake-ups since then that were in vain */
 	/* park.c */
 	uint8_t parks;		/* buf_state.parks */
 	unsigned sleeps;	/* calls that it made in the traced way because they slept */
@@ -204,6 +206,9 @@ struct rec_task {
 	uint64_t left_ns;	/* its slice ended then, and it could have gone on; 0: else */
 	uint64_t used_ns;	/* ... and had been so long */
 	uint64_t name_cost_ns;	/* what naming a point in it takes, about */
+	uint64_t wasted_ns;	/* time others spent in loops, up to then */
+	uint64_t lock_addr;	/* handoff.c: it has waited for the lock there */
+	unsigned lock_vain;	/* ... so often in vain */
 	unsigned hog;		/* slices of its after which others could do hardly anything */
 	bool woke;		/* it is ready because it woke up, not because its slice ended */
 	/* park.c */
@@ -227,6 +232,7 @@ struct rec_slices {
 	uint64_t floor_ns;	/* the most virtual time anybody has had */
 	uint64_t asked_ns;	/* when it was last interrupted */
 	uint64_t slept_ns;
+	uint64_t wasted_ns;	/* all time that was spent in loops that wait */
 	enum slice_ask ask;	/* ... and what for */
 	bool over, walked;
 	unsigned steps;		/* instructions that current still has before it is over */
@@ -513,6 +519,8 @@ void rec_park_events(struct recorder *rec);
 struct err *rec_park_stop(struct recorder *rec, struct rec_task *t);
 /* Before a parked task goes on. */
 struct err *rec_park_resume(struct rec_task *t);
+/* It is asleep there: to stop when it wakes up. */
+void rec_park_call_back(struct rec_task *t);
 /* A copy of the process, with this task alone. */
 void rec_park_forked(struct rec_task *child);
 /* The task is being removed. */
@@ -537,6 +545,8 @@ void rec_slice_woke(struct recorder *rec, struct rec_task *t);
 void rec_slice_yield(struct recorder *rec, struct rec_task *t);
 /* The ready task to go on, current while its slice lasts.  NULL: nobody is ready. */
 struct rec_task *rec_slice_pick(struct recorder *rec, struct rec_task *current, uint64_t now);
+/* It is the next. */
+void rec_slice_first(struct recorder *rec, struct rec_task *t);
 /* t has got its turn by itself (park.c). */
 void rec_slice_begin(struct recorder *rec, const struct rec_task *t);
 /* t runs in user mode: is it to be interrupted, and why? */
@@ -546,6 +556,15 @@ bool rec_slice_look_asleep(struct recorder *rec, uint64_t now);
 bool rec_slice_spins(struct recorder *rec, const struct rec_task *t, const struct regs *regs);
 /* How many instructions beyond the call it has just made its slice is to end; 0: right there. */
 unsigned rec_slice_walk(struct recorder *rec, const struct rec_task *t);
+
+/* ---- handoff.c: locks --------------------------------------------------------------- */
+/* t begins to wait for a futex. */
+void rec_handoff_wait(struct recorder *rec, struct rec_task *t, const uint64_t *args);
+/* It is about to wake others by a traced call, and has done so. */
+void rec_handoff_wakes(struct recorder *rec, struct rec_task *t, const uint64_t *args);
+void rec_handoff_woken(struct recorder *rec, struct rec_task *t, const uint64_t *args, int64_t ret);
+/* It has made this call in the hook. */
+void rec_handoff_record(struct rec_task *t, uint64_t addr, uint64_t op);
 
 /* ---- exec.c --------------------------------------------------------------------- */
 struct err *rec_exec(struct recorder *rec, struct rec_task *t);

@@ -288,6 +288,8 @@ static struct err *parks(struct recorder *rec, struct rec_task *t, bool *found)
 	t->standing = 0;
 	t->parked = true;
 	t->park_place = note.place;
+	if (t->call.nr == SYS_futex)
+		rec_handoff_wait(rec, t, t->call.args);
 	rec->park_runs = NULL;
 	return NULL;
 }
@@ -461,6 +463,11 @@ struct err *rec_park_stop(struct recorder *rec, struct rec_task *t)
 		t->in_group_stop = false;
 		return turn ? rec_run_user(rec, t, 0) : rec_resume(t, PTRACE_CONT, 0);
 	}
+}
+
+void rec_park_call_back(struct rec_task *t)
+{
+	err_free(trap_later(t));
 }
 
 struct err *rec_park_resume(struct rec_task *t)

@@ -73,6 +73,14 @@ static void behind_others(struct recorder *rec, struct rec_task *t)
 	}
 }
 
+void rec_slice_first(struct recorder *rec, struct rec_task *t)
+{
+	for (const struct rec_task *o = rec->tasks; o; o = o->next) {
+		if (o != t && o->v_ns <= t->v_ns)
+			t->v_ns = o->v_ns ? o->v_ns - 1 : 0;
+	}
+}
+
 void rec_slice_yield(struct recorder *rec, struct rec_task *t)
 {
 	if (rec->options->chaos) {
@@ -119,15 +127,16 @@ static void left_ready(struct recorder *rec, struct rec_task *t, uint64_t now)
 	t->woke = false;
 	t->ready_ns = now;
 	t->left_ns = now;
+	t->wasted_ns = rec->slices.wasted_ns;
 	t->used_ns = now - rec->slices.start_ns;
 }
 
 /* t goes on again: have the others, who could, done something with their time? */
-static void returned(struct rec_task *t, uint64_t now)
+static void returned(const struct recorder *rec, struct rec_task *t, uint64_t now)
 {
 	if (!t->left_ns)
 		return;
-	if (now - t->left_ns < t->used_ns / 2)
+	if (now - t->left_ns - (rec->slices.wasted_ns - t->wasted_ns) < t->used_ns / 2)
 		t->hog += t->hog < HOG_MAX;
 	else
 		t->hog = 0;
@@ -166,7 +175,7 @@ struct rec_task *rec_slice_pick(struct recorder *rec, struct rec_task *current, 
 	if (best != current) {
 		if (ready)
 			left_ready(rec, current, now);
-		returned(best, now);
+		returned(rec, best, now);
 	}
 	begin(rec, best, now);
 	return best;
@@ -257,7 +266,10 @@ bool rec_slice_spins(struct recorder *rec, const struct rec_task *t, const struc
 	s->probe_ns *= 2;
 	if (before.rip - regs->rip + PROBES_NEAR > 2 * PROBES_NEAR)
 		return false;
-	return same_registers(&before, regs) || pause_near(t, regs->rip);
+	if (!same_registers(&before, regs) && !pause_near(t, regs->rip))
+		return false;
+	s->wasted_ns += rec_now_ns() - s->start_ns;
+	return true;
 }
 
 /* ---- beyond the call ---------------------------------------------------------------------------- */

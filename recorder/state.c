@@ -338,6 +338,8 @@ static struct err *name_point(struct recorder *rec, struct rec_task *t, bool *na
 	if (rec_not_moved(t, &regs)) {
 		*named = true;
 		rec_task_ready(t);
+		if (t->at_syscall)	/* what it did up to this call is in no event yet: nobody else may run */
+			rec->first = t;
 		return NULL;
 	}
 	rec_buffer_close(t);	/* what it meets from here on is a stop */

@@ -403,6 +403,10 @@ struct err *rec_syscall_entry(struct recorder *rec, struct rec_task *t)
 		TRY(plan_outputs(rec, t, &again));
 	if (again)
 		return NULL;
+	if (call->nr == SYS_futex) {
+		rec_handoff_wait(rec, t, call->args);
+		rec_handoff_wakes(rec, t, call->args);
+	}
 	TRY(entry_apply(rec, t));
 	if (rec->entered && rec->entered != t)
 		rec_write_enter(rec);
@@ -564,6 +568,8 @@ struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t)
 		rec_left(t, &regs, false);
 	t->at_syscall = false;
 	rec_task_ready(t);
+	if (call->nr == SYS_futex)
+		rec_handoff_woken(rec, t, call->args, ret);
 	if (begins_again(ret))
 		return NULL;
 	if (t->call.stub)

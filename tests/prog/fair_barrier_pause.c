@@ -1,0 +1,3 @@
+// test: timeout=40
+#define SHAPE "barrier_pause"
+#include "fair.inc.c"

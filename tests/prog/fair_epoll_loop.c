@@ -1,0 +1,3 @@
+// test: timeout=40
+#define SHAPE "epoll_loop"
+#include "fair.inc.c"

@@ -1,0 +1,3 @@
+// test: timeout=40
+#define SHAPE "none"
+#include "fair.inc.c"

@@ -1,0 +1,3 @@
+// test: timeout=40
+#define SHAPE "pause_loop"
+#include "fair.inc.c"

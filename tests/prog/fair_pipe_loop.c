@@ -1,0 +1,3 @@
+// test: timeout=40
+#define SHAPE "pipe_loop"
+#include "fair.inc.c"

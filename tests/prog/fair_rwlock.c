@@ -1,0 +1,3 @@
+// test: timeout=40
+#define SHAPE "rwlock"
+#include "fair.inc.c"

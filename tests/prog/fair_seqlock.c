@@ -1,0 +1,3 @@
+// test: timeout=40
+#define SHAPE "seqlock"
+#include "fair.inc.c"

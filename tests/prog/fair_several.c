@@ -1,0 +1,3 @@
+// test: timeout=40
+#define SHAPE "several"
+#include "fair.inc.c"

@@ -1,0 +1,3 @@
+// test: timeout=40
+#define SHAPE "ticket"
+#include "fair.inc.c"
