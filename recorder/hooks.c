@@ -9,11 +9,13 @@
 #include <fcntl.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "recorder/internal.h"
 
@@ -29,6 +31,28 @@ static void fd_forget(struct rec_task *t, uint64_t first, uint64_t last)
 {
 	rec_fd_forget(t->files, first, last);
 	rec_buffer_forget(t);
+}
+
+/*
+ * A virtual machine's memory is written by its guest while KVM_RUN runs, and by the kernel afterwards: nothing of that
+ * can be recorded.  So there is no KVM, as on a machine whose processor has none.
+ */
+static void ioctl_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
+{
+	enum { KVM_CREATE_VM = 0xae01, KVM_RUN = 0xae80 };
+	char link[64], path[64];
+	ssize_t n;
+
+	if (call->args[1] != KVM_CREATE_VM && call->args[1] != KVM_RUN)
+		return;
+	snprintf(link, sizeof(link), "/proc/%d/fd/%d", t->tid, (int)call->args[0]);
+	n = readlink(link, path, sizeof(path) - 1);
+	path[n < 0 ? 0 : n] = '\0';
+	if (strcmp(path, "/dev/kvm") && strncmp(path, "anon_inode:kvm-", 15))
+		return;
+	if (rec_warn_once(rec, (uint64_t)SYS_ioctl << 32 | KVM_CREATE_VM))
+		log_warn("virtual machines with KVM cannot be recorded: the program is told ENODEV");
+	force(call, -ENODEV);
 }
 
 /* F_SETFL, FIONBIO: may it sleep? */
@@ -448,7 +472,7 @@ static const struct rec_hook hooks[SYS_ROWS] = {
 	[SYS_truncate] = { NULL, truncate_exit },
 	[SYS_fallocate] = { NULL, fallocate_exit },
 	[SYS_fcntl] = { NULL, flags_exit },
-	[SYS_ioctl] = { NULL, ioctl_exit },
+	[SYS_ioctl] = { ioctl_enter, ioctl_exit },
 	[SYS_clone] = { clone_enter, NULL },
 	[SYS_execve] = { written_enter, NULL },
 	[SYS_execveat] = { written_enter, NULL },

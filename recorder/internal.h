@@ -34,7 +34,7 @@
 #include "tracee/patch.h"
 #include "tracee/ptrace.h"
 
-enum { SPANS_MAX = 1200, DEFERRED_MAX = 64, SIGNALS = 65, PAGE_BYTES = 4096 };
+enum { SPANS_MAX = 8192, DEFERRED_MAX = 64, SIGNALS = 65, PAGE_BYTES = 4096 };
 
 static inline uint64_t page_up(uint64_t x) { return (x + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1); }
 static inline uint64_t page_down(uint64_t x) { return x & ~(uint64_t)(PAGE_BYTES - 1); }
@@ -144,8 +144,7 @@ struct rec_call {
 	int64_t forced;
 	bool answered;	/* ... by a filter of the program's: it means nothing that the call should have done */
 	bool notifies;	/* a supervisor decides (SECCOMP_RET_USER_NOTIF) */
-	unsigned char *before;	/* unknown call: memory before it */
-	size_t before_len[6];
+	struct rec_changes *changes;	/* what it writes is not known: all memory before it; else NULL */
 };
 
 enum { REC_BEHIND = 4 };
@@ -269,6 +268,8 @@ struct recorder {
 	/* sums */
 	struct mem_sum *sum;
 	uint64_t sum_spent_ns, sum_events, start_ns;
+	bool audit;		/* HINDSIGHT_AUDIT: changes.c */
+	bool unlisted_slept;	/* a call whose outputs are not known has slept while others ran: sched.c */
 	uint64_t warned[WARNED_MAX];
 	unsigned warned_n;
 	bool no_sums;			/* memory is half way between two events */
@@ -380,6 +381,30 @@ struct err *rec_inject_at(struct recorder *rec, struct rec_task *t, uint64_t sit
 struct err *rec_inject(struct recorder *rec, struct rec_task *t, int64_t *ret, long nr, uint64_t a0,
 		       uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5);
 void rec_stash(void *ctx, pid_t tid, int sig, const siginfo_t *info);
+
+/* ---- changes.c: what a call without a full row did to memory -------------------------------- */
+struct rec_changes;
+/* At its entry stop.  NULL: the task is dying. */
+struct rec_changes *rec_changes_before(struct rec_task *t);
+/* At its exit stop: effects for all that has changed since. */
+void rec_changes_after(struct recorder *rec, struct rec_task *t, struct rec_changes *c);
+/* Instead: warn of what has changed and is not in the effects collected so far. */
+void rec_changes_audit(struct recorder *rec, struct rec_task *t, struct rec_changes *c);
+void rec_changes_drop(struct rec_changes *c);
+
+/* ---- partial.c: calls that failed half way ------------------------------------------------ */
+/* Effects for the range as it is now, after a failed madvise of this kind; mprotect (fn for each mapping in it);
+ * mmap or mremap, which may have unmapped what was there. */
+struct err *rec_partial_advise(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len, uint64_t advice);
+typedef struct err *rec_protect_fn(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len, uint64_t prot);
+struct err *rec_partial_protect(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len,
+				rec_protect_fn *fn);
+struct err *rec_partial_unmap(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len);
+
+/* ---- lengths.c ---------------------------------------------------------------------------- */
+/* The task is at the entry of a call that cannot be planned: list its outputs after asking the kernel.  False: they
+ * remain unknown. */
+bool rec_lengths(struct rec_task *t, struct sys_plan *plan);
 
 /* ---- hooks.c: calls that do more than memory ------------------------------------ */
 struct rec_hook {

@@ -159,7 +159,7 @@ static struct err *mmap_exit(struct recorder *rec, struct rec_task *t, struct re
 
 	(void)regs;
 	if (ret < 0 && ret > -4096)
-		return NULL;
+		return (call->args[3] & MAP_FIXED) && !call->force_ret ? rec_partial_unmap(rec, t, call->args[0], page_up(call->args[1])) : NULL;
 	rec_shared_cut(t->mm, addr, page_up(call->args[1]));
 	if (call->args[3] & MAP_ANONYMOUS) {
 		if (shared)
@@ -261,24 +261,31 @@ static struct err *unpatch(struct recorder *rec, struct rec_task *t, uint64_t fr
 	return NULL;
 }
 
-/* May fail half way (ENOMEM at a hole): what was done stays done, in replay as well. */
+static struct err *protected(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len, uint64_t prot)
+{
+	struct trace_effect *e = rec_effect(rec, TRACE_PROTECT);
+
+	e->addr = addr;
+	e->len = len;
+	e->x = prot;
+	if ((prot & (PROT_EXEC | PROT_WRITE)) == PROT_EXEC)
+		return rec_mark_code(rec, t, addr, len, 0, NULL);
+	if (!(prot & PROT_WRITE))
+		return NULL;
+	return unpatch(rec, t, addr, len, addr, len);
+}
+
 static struct err *mprotect_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 				 struct regs *regs, int64_t ret)
 {
-	struct trace_effect *e;
+	uint64_t len = page_up(call->args[1]);
 
 	(void)regs;
-	if (ret != 0 && ret != -ENOMEM)
+	if (call->force_ret)
 		return NULL;
-	e = rec_effect(rec, TRACE_PROTECT);
-	e->addr = call->args[0];
-	e->len = page_up(call->args[1]);
-	e->x = call->args[2];
-	if ((call->args[2] & (PROT_EXEC | PROT_WRITE)) == PROT_EXEC)
-		return rec_mark_code(rec, t, e->addr, e->len, 0, NULL);
-	if (!(call->args[2] & PROT_WRITE))
-		return NULL;
-	return unpatch(rec, t, call->args[0], page_up(call->args[1]), call->args[0], page_up(call->args[1]));
+	if (ret != 0)
+		return rec_partial_protect(rec, t, call->args[0], len, protected);
+	return protected(rec, t, call->args[0], len, call->args[2]);
 }
 
 static struct err *brk_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
@@ -308,7 +315,7 @@ static struct err *mremap_exit(struct recorder *rec, struct rec_task *t, struct 
 
 	(void)regs;
 	if (ret < 0 && ret > -4096)
-		return NULL;
+		return (call->args[3] & MREMAP_FIXED) && !call->force_ret ? rec_partial_unmap(rec, t, call->args[4], page_up(call->args[2])) : NULL;
 	e = rec_effect(rec, TRACE_MOVE);
 	e->addr = call->args[0];
 	e->len = page_up(call->args[1]);
@@ -338,9 +345,8 @@ static struct err *madvise_exit(struct recorder *rec, struct rec_task *t, struct
 {
 	struct trace_effect *e;
 
-	(void)t;
 	(void)regs;
-	if (ret != 0 && ret != -ENOMEM)
+	if (call->force_ret)
 		return NULL;
 	switch (call->args[2]) {
 	case MADV_DONTNEED:
@@ -350,6 +356,8 @@ static struct err *madvise_exit(struct recorder *rec, struct rec_task *t, struct
 	case MADV_DOFORK:
 	case MADV_WIPEONFORK:
 	case MADV_KEEPONFORK:
+		if (ret != 0)
+			return rec_partial_advise(rec, t, call->args[0], page_up(call->args[1]), call->args[2]);
 		e = rec_effect(rec, TRACE_ADVISE);
 		e->addr = call->args[0];
 		e->len = page_up(call->args[1]);

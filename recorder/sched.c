@@ -14,6 +14,7 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "recorder/internal.h"
 
@@ -227,6 +228,33 @@ static bool wait_for_turn(struct recorder *rec)
 	return good;
 }
 
+/*
+ * What this call writes is not known, so it cannot go to scratch memory: nobody runs before it is back, which may
+ * be never, when it waits for somebody of the recorded tree.  True: it is back.
+ */
+static bool wait_unlisted(struct recorder *rec, struct rec_task *t)
+{
+	enum { PATIENCE_NS = 200000000, LESS_NS = 5000000, NAP_US = 200 };
+	uint64_t end = rec_now_ns() + (rec->unlisted_slept ? LESS_NS : PATIENCE_NS);
+	int status;
+
+	while (rec_now_ns() < end) {
+		pid_t tid = waitpid(t->tid, &status, __WALL | WNOHANG);
+
+		if (tid == t->tid) {
+			note_status(rec, tid, status);
+			rec->first = t;
+			return true;
+		}
+		usleep(NAP_US);
+	}
+	if (!rec->unlisted_slept)
+		log_warn("what %s writes is not known, and it sleeps while other tasks run: what they see of it before it "
+			 "returns may not replay", sys_name(t->call.nr) ? sys_name(t->call.nr) : "a new system call");
+	rec->unlisted_slept = true;
+	return false;
+}
+
 /* t has been resumed inside the kernel. */
 static struct err *settle_in_kernel(struct recorder *rec, struct rec_task *t)
 {
@@ -239,6 +267,8 @@ static struct err *settle_in_kernel(struct recorder *rec, struct rec_task *t)
 		return NULL;
 	if (call_must_finish(rec, t))
 		return rec_wait_task(rec, t, &status);
+	if (t->call.guessed && rec_others_ready(rec, t) && wait_unlisted(rec, t))
+		return NULL;
 	if (!rec_others_ready(rec, t)) {
 		if (!may_sleep || !others_running(rec, t))
 			return rec_wait_task(rec, t, &status);

@@ -313,6 +313,7 @@ struct err *recorder_run(const struct recorder_options *options, int *status_ret
 	rec->sum = mem_sum_create();
 	rec_chaos_start(rec);
 	rec->witness = getenv("HINDSIGHT_WITNESS");
+	rec->audit = getenv("HINDSIGHT_AUDIT") != NULL;
 	rec->sigignore = ignored_signals();
 	rec->outer_filter = filtered_already();
 	rec->null_nr = (uint64_t)-1;

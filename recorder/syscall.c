@@ -19,7 +19,7 @@
 #include "recorder/internal.h"
 
 enum { ERESTARTSYS = 512, ERESTARTNOINTR = 513, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516 };
-enum { UNKNOWN_WINDOW = 16384, SCRATCH_MIN = 65536, PIECE = 8 << 20 };
+enum { SCRATCH_MIN = 65536, PIECE = 8 << 20 };
 
 static void call_begin(struct rec_task *t, const struct regs *regs)
 {
@@ -229,60 +229,29 @@ static void restore_pointers(struct rec_task *t)
 	}
 }
 
-/* Like the kernel, do not write where the program may not. */
-static bool copy_home(struct rec_task *t, uint64_t addr, const void *bytes, size_t len)
+/* Like the kernel, do not write where the program may not; how much could be written. */
+static size_t copy_home(struct rec_task *t, uint64_t addr, const void *bytes, size_t len)
 {
 	struct iovec local = { (void *)(uintptr_t)bytes, len };
 	struct iovec remote = { (void *)(uintptr_t)addr, len };
+	ssize_t n = process_vm_writev(t->tid, &local, 1, &remote, 1, 0);
 
-	return process_vm_writev(t->tid, &local, 1, &remote, 1, 0) == (ssize_t)len;
+	return n < 0 ? 0 : (size_t)n;
 }
 
 /* ---- entry ------------------------------------------------------------------------ */
-
-/* Memory around pointers of a call nobody knows, to see afterwards what it wrote. */
-static void unknown_snapshot(struct rec_task *t)
-{
-	struct rec_call *call = &t->call;
-	call->before = malloc(6 * UNKNOWN_WINDOW);
-	if (!call->before)
-		return;
-	for (unsigned i = 0; i < 6; i++)
-		call->before_len[i] = call->args[i] < 4096 ? 0 :
-			tracee_read_some(t->tid, call->args[i], call->before + i * UNKNOWN_WINDOW, UNKNOWN_WINDOW);
-}
-
-static void unknown_compare(struct recorder *rec, struct rec_task *t, struct rec_call *call)
-{
-	for (unsigned i = 0; call->before && i < 6; i++) {
-		const unsigned char *old = call->before + i * UNKNOWN_WINDOW;
-		unsigned char *now;
-		size_t len = call->before_len[i], first = 0;
-
-		if (!len)
-			continue;
-		now = rec_alloc(rec, len);
-		len = tracee_read_some(t->tid, call->args[i], now, len);
-		while (first < len && old[first] == now[first])
-			first++;
-		while (len > first && old[len - 1] == now[len - 1])
-			len--;
-		if (first < len)
-			rec_effect_memory(rec, t, call->args[i] + first, len - first);
-	}
-}
 
 /* List the outputs; redirect them if need be.  *again: the call was aborted, to come back later. */
 static struct err *plan_outputs(struct recorder *rec, struct rec_task *t, bool *again)
 {
 	struct rec_call *call = &t->call;
 	struct sys_plan plan = { .max = SPANS_MAX, .span = rec->spans };
-	bool listed = sys_plan_entry(&plan, call->nr, call->args, tracee_peek, &t->tid) == 0;
+	bool listed = sys_plan_entry(&plan, call->nr, call->args, tracee_peek, &t->tid) == 0 || rec_lengths(t, &plan);
 	uint64_t need;
 
-	if (!call->known || !listed || plan.unknown)
-		unknown_snapshot(t);
-	call->guessed = !call->known || plan.unknown;
+	call->guessed = !call->known || !listed || plan.unknown;
+	if (call->guessed || rec->audit)
+		call->changes = rec_changes_before(t);
 	if (!listed || !plan.n)
 		return NULL;
 	call->planned = true;
@@ -395,7 +364,8 @@ struct err *rec_syscall_entry(struct recorder *rec, struct rec_task *t)
 	hook = call->answered ? NULL : rec_hook_for(call->nr);
 	if (hook && hook->enter)
 		hook->enter(rec, t, call);
-	if (!call->force_ret && call->known && call->row->replay == REPLAY_UNSUPPORTED) {
+	/* Calls that are newer than the table: as on a kernel that is as old. */
+	if (!call->force_ret && (call->known || !call->row->sub) && call->row->replay == REPLAY_UNSUPPORTED) {
 		call->force_ret = true;
 		call->forced = -ENOSYS;
 	}
@@ -423,7 +393,7 @@ static bool span_piece(struct recorder *rec, struct rec_task *t, struct rec_call
 	struct sys_span *s = &call->span[i];
 	struct trace_effect *e;
 	void *bytes;
-	size_t n;
+	size_t n, home;
 
 	if (!call->redirected) {
 		rec_effect_memory(rec, t, s->addr + off, len);
@@ -433,14 +403,14 @@ static bool span_piece(struct recorder *rec, struct rec_task *t, struct rec_call
 	n = tracee_read_some(t->tid, s->addr + off, bytes, len);
 	if (!n)
 		return true;
-	if (!copy_home(t, call->home[i] + off, bytes, n))
-		return false;
-	e = rec_effect(rec, TRACE_WRITE);
-	e->addr = call->home[i] + off;
-	e->len = n;
-	e->data = bytes;
-	e->data_len = n;
-	return true;
+	home = copy_home(t, call->home[i] + off, bytes, n);
+	if (home) {
+		e = rec_effect(rec, TRACE_WRITE);
+		e->addr = call->home[i] + off;
+		e->len = e->data_len = home;
+		e->data = bytes;
+	}
+	return home == n;
 }
 
 /* A large span goes into events of its own between the call's two halves, so that we never hold it whole. */
@@ -466,6 +436,32 @@ static bool span_out(struct recorder *rec, struct rec_task *t, struct rec_call *
 	return good;
 }
 
+/* Of [addr, addr + len), as much as is mapped. */
+static uint64_t readable(struct rec_task *t, uint64_t addr, uint64_t len)
+{
+	uint64_t n = 0;
+	char byte;
+
+	while (n < len && tracee_read_some(t->tid, addr + n, &byte, 1) == 1)
+		n += PAGE_BYTES - ((addr + n) & (PAGE_BYTES - 1));
+	return n < len ? n : len;
+}
+
+static void warn_guessed(struct recorder *rec, const struct rec_call *call)
+{
+	const char *name = sys_name(call->nr), *command = sys_cmd_name(call->nr, call->args);
+
+	if (!rec_warn_once(rec, call->nr << 32 | (call->args[1] & 0xffffffff)))
+		return;
+	if (command)
+		log_warn("what %s %s writes is not in the table: all memory is compared at each of these calls", name,
+			 command);
+	else
+		log_warn("what %s(0x%lx, 0x%lx, ...), number %ld, writes is not in the table: all memory is compared at "
+			 "each of these calls", name ? name : "?", (long)call->args[0], (long)call->args[1],
+			 (long)call->nr);
+}
+
 static int64_t outputs(struct recorder *rec, struct rec_task *t, struct rec_call *call, int64_t ret)
 {
 	struct sys_plan plan = { .n = call->spans, .max = call->spans, .span = call->span };
@@ -477,16 +473,16 @@ static int64_t outputs(struct recorder *rec, struct rec_task *t, struct rec_call
 		for (unsigned i = 0; i < call->spans; i++) {
 			uint64_t len = call->span[i].len;
 
-			/* a call may fail on its second output after writing the first */
-			if (ret == -EFAULT && !call->redirected && call->span[i].cap <= 65536)
-				len = call->span[i].cap;
+			/* a call may fail on its second output after writing the first, or in the middle of one */
+			if (ret == -EFAULT && !call->redirected)
+				len = readable(t, call->span[i].addr, call->span[i].cap);
 			good &= span_out(rec, t, call, i, len);
 		}
 	}
-	if (call->guessed && ret >= 0 && rec_warn_once(rec, call->nr << 32 | (call->args[1] & 0xffffffff)))
-		log_warn("system call %s (number %ld, argument 0x%lx) is not in the table: recorded by comparing "
-			 "memory", sys_name(call->nr) ? sys_name(call->nr) : "?", (long)call->nr, (long)call->args[1]);
-	unknown_compare(rec, t, call);
+	if (call->guessed && ret >= 0)
+		warn_guessed(rec, call);
+	if (call->changes && call->guessed)
+		rec_changes_after(rec, t, call->changes);
 	return good ? ret : -EFAULT;
 }
 
@@ -552,6 +548,8 @@ struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t)
 	if (hook && hook->exit)
 		TRY(hook->exit(rec, t, call, &regs, ret));
 	ret = (int64_t)regs.rax;
+	if (rec->audit && call->changes && !call->guessed && !t->enter_written && call->row->replay == REPLAY_EMULATE)
+		rec_changes_audit(rec, t, call->changes);
 	if (!sigreturn)
 		rec_effect_ret(rec, regs.rax);
 	if (memcmp(&regs, &before, sizeof(regs)))

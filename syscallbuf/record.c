@@ -571,6 +571,8 @@ int buf_record(struct frame *f)
 	ret = untraced(nr, args);
 	if (ret == BUF_WOULD_BLOCK || (w.patient && ret == 0))
 		return sleeps(s, nr, &f->rdi);
+	if (w.assist && ret < 0)	/* it may have done a part: once more, traced, which finds the same */
+		return 0;
 	plan_lengths(&p, nr, args, ret);
 	word = (uint64_t *)(r + 1);
 	for (unsigned i = 0; i < row->nargs; i++)

@@ -64,10 +64,14 @@
 
 #include "tests/unit/abi_newer.h"
 
+/* The headers of netfilter do not go with <net/if_arp.h>. */
+enum { IPT_SO_SET_REPLACE = 64, IP6T_SO_SET_REPLACE = 64, ARPT_SO_SET_REPLACE = 96, EBT_SO_SET_ENTRIES = 128,
+       EBT_SO_GET_ENTRIES, EBT_SO_GET_INIT_INFO, EBT_SO_GET_INIT_ENTRIES };
+
 #include "abi/syscall_args.h"
 
-/* getsockopt's command is level << 16 | option; the headers number the option. */
-#define OPTION_BITS(table) ((table) == T_GETSOCKOPT ? 0xffffu : 0xffffffffu)
+/* The commands of getsockopt and setsockopt are level << 16 | option; the headers number the option. */
+#define OPTION_BITS(table) ((table) == T_GETSOCKOPT || (table) == T_SETSOCKOPT ? 0xffffu : 0xffffffffu)
 #define CMD_ROW(table, value, name, ...) \
 	_Static_assert((uint32_t)(name) == UNKNOWN_HERE || \
 		       ((uint32_t)(value) & OPTION_BITS(table)) == (uint32_t)(name), #name);
