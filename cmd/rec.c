@@ -20,7 +20,7 @@
 
 struct rec_options {
 	const char *output;
-	int ticks;
+	int ticks, cpu;
 	uint64_t syscallbuf_kb;
 	bool no_syscallbuf, checksum, checksum_all, chaos;
 	uint64_t seed, max_size;
@@ -31,6 +31,7 @@ static const struct option_row rec_rows[] = {
 	{ "output", 'o', "DIR", OPTION_STRING, AT(output), "write the trace to DIR, which must not exist" },
 	{ "max-size", 0, "SIZE", OPTION_SIZE, AT(max_size), "end the recording when events and data take SIZE bytes (500K, 2G); the program goes on" },
 	{ "ticks", 0, "auto|pmu|landmark|step", OPTION_CHOICE, AT(ticks), "how to name a point in time" },
+	{ "cpu", 0, "host|x86-64-v2|x86-64-v3|x86-64-v4", OPTION_CHOICE, AT(cpu), "what processor the program sees: at a level the recording replays on every processor that has it" },
 	{ "no-syscallbuf", 0, NULL, OPTION_FLAG, AT(no_syscallbuf), "stop at every system call" },
 	{ "syscallbuf-size", 0, "KB", OPTION_U64, AT(syscallbuf_kb), "room for records of system calls in each process (default 256, 4 to 444)" },
 	{ "checksum", 0, NULL, OPTION_FLAG, AT(checksum), "record sums of all memory, as often as takes a fifth of the time" },
@@ -179,6 +180,7 @@ static struct err *run(const struct rec_options *o, char **argv, int *status)
 		err = err_new(ERR_USAGE, "--syscallbuf-size=%llu: must be 4 to %d (KB)", (unsigned long long)o->syscallbuf_kb, BUF_MAX >> 10);
 	ro.buffer_bytes = o->no_syscallbuf || o->chaos || ro.ticks == TICKS_STEP /* they look at each call */ ? 0 : (unsigned)o->syscallbuf_kb << 10;
 	ro.exe = exe;
+	ro.level = (enum cpu_level)o->cpu;
 	ro.chaos = o->chaos;
 	ro.seed = o->seed ? o->seed : chaos_seed();
 	ro.trace_dir = dir;

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "recorder/internal.h"
+#include "tracee/level.h"
 
 enum { ARENA_BLOCK = 256 << 10 };
 
@@ -117,6 +118,14 @@ void rec_effect_xstate(struct recorder *rec, struct rec_task *t)
 		err_free(err);
 		return;
 	}
+	if (cpu_emulates()) {
+		xsave_layout here;
+		void *as = rec_alloc(rec, TRACEE_XSTATE_MAX);
+
+		xsave_layout_here(here);
+		xsave_convert(here, buf, len, rec->meta.xsave_part, as, TRACEE_XSTATE_MAX, &len);
+		buf = as;
+	}
 	e = rec_effect(rec, TRACE_XSTATE);
 	e->data = buf;
 	e->data_len = len;
@@ -208,6 +217,16 @@ void rec_write_enter(struct recorder *rec)
 	rec_pending_restore(rec, &others);
 }
 
+/* Another maker's processor leaves other flags where instructions leave them undefined (tests). */
+static void emulate_flags(struct regs *regs)
+{
+	enum { AF = 0x10 };
+
+	if (regs->r11 == regs->eflags)
+		regs->r11 ^= AF;
+	regs->eflags ^= AF;
+}
+
 void rec_write(struct recorder *rec, struct rec_task *t, enum trace_event_kind kind,
 	       enum trace_place place, const struct regs *regs, int64_t ret)
 {
@@ -234,6 +253,8 @@ void rec_write(struct recorder *rec, struct rec_task *t, enum trace_event_kind k
 	ev.task = t->serial;
 	if (regs && ev.kind != TRACE_SYSCALL_EXIT)
 		ev.regs = *regs;
+	if (regs && cpu_emulated()->flags)
+		emulate_flags(&ev.regs);
 	ev.effects = rec->effect;
 	ev.effects_len = rec->effects;
 	event_submit(rec, &ev);

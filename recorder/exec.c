@@ -333,6 +333,7 @@ struct err *rec_exec(struct recorder *rec, struct rec_task *t)
 	new_program(rec, t);
 	TRY(to_first_instruction(rec, t, &regs));
 	TRY(prepare(rec, t, &regs));
+	TRY(rec_auxv_level(t, regs.rsp));
 	effect_task(rec, t, &regs);
 	proc_effect(rec, t, "cmdline", TRACE_ARGV);
 	proc_effect(rec, t, "environ", TRACE_ENV);

@@ -525,6 +525,10 @@ static inline struct rec_version rec_version_of(const struct stat *st)
 /* Code is at [addr, addr + len) now, of a file (from offset on) or of nobody (st NULL): where cpuid and rdtsc do not trap they are marked, with
  * effects for the event that is being made.  Before rec_buffer_mapped(). */
 struct err *rec_mark_code(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len, uint64_t offset, const struct stat *st);
+/* At an exec, rsp at the first instruction: AT_HWCAP and AT_HWCAP2 as of the level that the program sees (auxv.c). */
+struct err *rec_auxv_level(struct rec_task *t, uint64_t rsp);
+/* A marked xgetbv, xsave or xrstor (xsave.c), whose original bytes are text: done, with its effects; *done false: it faults. */
+struct err *rec_xsave_trap(struct recorder *rec, struct rec_task *t, struct regs *regs, enum trap_insn insn, const uint8_t *text, unsigned len, bool *done);
 void rec_marks_deinit(struct recorder *rec);
 
 /* ---- park.c: tasks that sleep in the hook ------------------------------------------------- */

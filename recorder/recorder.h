@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "tracee/level.h"
 #include "tracee/ticks.h"
 
 enum recorder_sums { SUMS_NONE = 0, SUMS_SOME, SUMS_ALL };
@@ -21,6 +22,7 @@ struct recorder_options {
 	unsigned buffer_bytes;	/* of the system call buffer of each process; 0 = none, stop at every call */
 	enum recorder_sums sums;	/* SOME: as often as takes about a fifth of the time */
 	enum ticks_source ticks;	/* AUTO is taken for LANDMARK */
+	enum cpu_level level;	/* what processor the program sees */
 	bool chaos;		/* schedule at random */
 	uint64_t seed;
 };

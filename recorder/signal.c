@@ -204,13 +204,19 @@ static struct err *trap_handle(struct recorder *rec, struct rec_task *t, int sig
 	if (!tracee_read_some(t->tid, regs->rip, text, sizeof(text)))
 		return NULL;
 	patch_hide(&t->mm->buf.patches, regs->rip, text, sizeof(text));
-	insn = trap_insn_at(text, &len);
+	insn = sig == SIGILL ? trap_insn_marked(text, &len) : trap_insn_at(text, &len);
 	if (insn == TRAP_NONE || (insn == TRAP_CPUID && t->cpuid_off) ||
-	    (insn != TRAP_CPUID && t->tsc_mode != 1))
+	    ((insn == TRAP_RDTSC || insn == TRAP_RDTSCP) && t->tsc_mode != 1))
 		return NULL;
-	*mine = true;
 	TRY(rec_buffer_flush(rec, t, true));	/* not in the hook: the buffer may have been full */
-	trap_emulate(rec, &after, insn, regs->rip >= t->mm->loader_start && regs->rip < t->mm->loader_end);
+	if (insn >= TRAP_XGETBV) {
+		TRY(rec_xsave_trap(rec, t, &after, insn, text, len, mine));
+		if (!*mine)
+			return NULL;
+	}
+	*mine = true;
+	if (insn < TRAP_XGETBV)
+		trap_emulate(rec, &after, insn, regs->rip >= t->mm->loader_start && regs->rip < t->mm->loader_end);
 	after.rip += len;
 	after.eflags &= ~(uint64_t)EFLAGS_RF;
 	TRY(tracee_regs_set(t->tid, &after));
@@ -220,7 +226,7 @@ static struct err *trap_handle(struct recorder *rec, struct rec_task *t, int sig
 	rec_left(t, &after, false);
 	t->at_syscall = false;
 	rec_task_ready(t);
-	if (insn != TRAP_RDTSCP && len == 2)
+	if ((insn == TRAP_RDTSC || insn == TRAP_CPUID) && len == 2)
 		rec_buffer_site(rec, t, regs->rip, insn == TRAP_CPUID ? PATCH_CPUID : PATCH_TSC);
 	return NULL;
 }

@@ -73,7 +73,7 @@ static _Noreturn void child_main(const struct recorder *rec, int go, int report)
 	if (read(go, &byte, 1) == 1) {
 		if (!(rec->sigignore >> (SIGXFSZ - 1) & 1))
 			signal(SIGXFSZ, SIG_DFL);
-		if (prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) == 0 && (rec->outer_filter || install_filter() == 0)) {
+		if ((cpu_emulated()->no_tsc || prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) == 0) && (rec->outer_filter || install_filter() == 0)) {
 			failure.step = 2;
 			execv(rec->options->exe, rec->options->argv);
 		}
@@ -237,10 +237,13 @@ static void fill_meta(struct recorder *rec, struct meta_text *text)
 	m->cwd = text->cwd;
 	m->uname = text->uname;
 	m->cpu_model = text->brand;
-	m->marked = marks_needed();
+	cpu_level_show(rec->options->level);
+	cpu_vendor(m->cpu_vendor);
+	xsave_layout_recorded(m->xsave_part);
+	m->marked = marks_needed() || rec->options->level != CPU_HOST;
 	m->cpuid_trapped = m->marked || cpuid_can_trap();
 	cpuid_features(m->cpuid_trapped, m->cpuid_features);
-	m->xcr0 = cpu_xcr0();
+	m->xcr0 = cpu_xcr0_shown();
 	m->xsave_size = cpuid_here(0xd, 0).ebx;
 	m->ticks = (char *)(uintptr_t)ticks_names[rec->options->ticks];
 	m->syscallbuf = rec->options->buffer_bytes != 0;
@@ -305,10 +308,16 @@ struct err *recorder_run(const struct recorder_options *options, int *status_ret
 	struct recorder *rec = calloc(1, sizeof(*rec));
 	struct meta_text text;
 	struct err *err, *close_err;
+	const char *lacks;
 	struct stat proc;
 
 	if (!rec)
 		return &err_nomem;
+	if (options->level != CPU_HOST && !cpu_level_here(options->level, &lacks)) {
+		free(rec);
+		return err_new(ERR_UNSUPPORTED, "this processor is no %s: it has no %s; the most it can be is --cpu=%s", cpu_level_name(options->level),
+			       lacks, cpu_level_name(cpu_level_highest()));
+	}
 	rec->options = options;
 	rec->sum = mem_sum_create();
 	rec_chaos_start(rec);

@@ -35,6 +35,7 @@
 #include <unistd.h>
 
 #include "replayer/internal.h"
+#include "tracee/level.h"
 
 enum {
 	OPTIONS = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |
@@ -98,7 +99,7 @@ static _Noreturn void zygote_main(int go, bool trap_cpuid)
 	calls_prepare();
 	if (mprotect(page, FIXED_STATE - FIXED_PAGE, PROT_READ | PROT_EXEC) < 0 || read(go, &byte, 1) != 1)
 		_exit(2);
-	if (prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) < 0)
+	if (!cpu_emulated()->no_tsc && prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) < 0)
 		_exit(3);
 	if (trap_cpuid && syscall(SYS_arch_prctl, ARCH_SET_CPUID, 0) < 0)
 		_exit(4);

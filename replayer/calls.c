@@ -52,7 +52,7 @@ struct err *calls_fill(struct rp_task *t, const struct trace_event *ev, const st
 	return NULL;
 }
 
-struct err *calls_patch(struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e)
+struct err *calls_patch(struct replay *r, struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e)
 {
 	struct patch p;
 
@@ -66,6 +66,7 @@ struct err *calls_patch(struct rp_task *t, const struct trace_event *ev, const s
 	patches_cut(&t->mm->patches, p.addr, p.len);	/* a jump instead of a mark */
 	t->dirty = true;	/* it may be in the middle of it */
 	t->mm->new_patches = true;
+	TRY(rp_machine_stub(r, t, &p));
 	return patches_add(&t->mm->patches, &p) ? NULL : &err_nomem;
 }
 

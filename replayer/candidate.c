@@ -10,7 +10,7 @@
 
 #include "replayer/landmark.h"
 
-enum { GENERAL = 15, RSP = 19 };
+enum { GENERAL = 15, R11 = 6, RSP = 19 };
 #define NO_WORD (~0ull)
 
 /* ---- is this the point? ------------------------------------------------------------------- */
@@ -25,7 +25,7 @@ static bool general_equal(const struct landmark *l, const struct regs *have)
 	a.orig_rax = b.orig_rax = 0;
 	a.eflags &= ~ours;
 	b.eflags &= ~ours;
-	return !memcmp(&a, &b, sizeof(a));
+	return !memcmp(&a, &b, sizeof(a)) || rp_machine_alike(l->r, &a, &b);
 }
 
 /* Something of ours may be there while the task runs: a test in the process would see that, and never the program's. */
@@ -45,6 +45,7 @@ static bool is_ours(const struct landmark *l, uint64_t addr)
 static void hide_ours(const struct landmark *l, uint64_t addr, unsigned char *bytes, size_t len)
 {
 	rp_probe_hide(l->t->mm, addr, bytes, len);
+	rp_machine_hide(l->r, l->t->mm, addr, bytes, len);
 	if (l->r->debug)
 		rp_int3_hide(l->t->mm, addr, bytes, len);
 	landmark_hide_jump(l, addr, bytes, len);
@@ -214,7 +215,7 @@ static bool quick_register(struct landmark *l)
 	int best = -1, best_score = -1;
 
 	for (int i = 0; i <= GENERAL; i++) {
-		int w = i == GENERAL ? RSP : i, score = 0;
+		int w = i == GENERAL ? RSP : i, score = w == R11 && rp_machine_flags(l->r) ? -1 : 0;
 
 		for (unsigned k = 0; k < l->samples && score >= 0; k++) {
 			uint32_t have = (uint32_t)((const uint64_t *)&l->sample[k])[w];
@@ -278,8 +279,11 @@ static struct err *choose_quick(struct landmark *l)
 	enum stub_quick reg = l->stub.quick;
 
 	l->stub.regs = 0;
-	for (uint8_t i = 0; i <= GENERAL; i++)
+	for (uint8_t i = 0; i <= GENERAL; i++) {
+		if (i == R11 && rp_machine_flags(l->r))
+			continue;	/* may be flags of another processor */
 		l->stub.order[l->stub.regs++] = i == GENERAL ? RSP : i;
+	}
 	if (good)
 		return NULL;
 	/* no register moves: then memory does, or a vector register */

@@ -412,10 +412,13 @@ struct err *effect_sum(struct replay *r, struct rp_task *t, const struct trace_e
 	if (!range_allowed(e->addr, e->len))
 		return bad_effect(&r->ev, "sums a range that is not allowed");
 	rp_probe_out(r, t->mm, t->real);
+	TRY(rp_machine_out(r, t, e->addr, e->len));
 	if (e->y & TRACE_SUM_ALL)
 		err = rp_object_pages(r, t, e->addr, e->len, added ? add_page : sum_page, added ? (void *)ret : r->sum);
 	else
 		err = tracee_pages(t->real, e->addr, e->len, false, added ? add_page : sum_page, added ? (void *)ret : r->sum);
+	if (!err)
+		err = rp_machine_in(r, t, e->addr, e->len);
 	if (r->probes && t->mm->probed)
 		rp_probe_in(r, t->mm, t->real);
 	if (added)
@@ -439,7 +442,7 @@ static struct err *apply_sum(struct replay *r, struct rp_task *t, const struct t
 }
 
 /* Bytes that must be in memory: the first that is not is worth a thousand sums. */
-static struct err *apply_witness(struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e)
+static struct err *apply_witness(struct replay *r, struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e)
 {
 	const unsigned char *want = e->data;
 	unsigned char *have;
@@ -452,6 +455,7 @@ static struct err *apply_witness(struct rp_task *t, const struct trace_event *ev
 		return &err_nomem;
 	err = tracee_read(t->real, e->addr, have, e->data_len);
 	rp_probe_hide(t->mm, e->addr, have, e->data_len);
+	rp_machine_hide(r, t->mm, e->addr, have, e->data_len);
 	for (size_t i = 0; !err && i < e->data_len; i++) {
 		if (want[i] != have[i])
 			err = diverge(t, ev, "memory at 0x%" PRIx64 " expected 0x%02x, found 0x%02x",
@@ -558,7 +562,7 @@ struct err *effect_one(struct replay *r, struct rp_task *t, const struct trace_e
 	case TRACE_SUM:
 		return apply_sum(r, t, ev, e);
 	case TRACE_WITNESS:
-		return apply_witness(t, ev, e);
+		return apply_witness(r, t, ev, e);
 	case TRACE_AUXV:
 		return apply_auxv(t, e);
 	case TRACE_NAME:
@@ -567,7 +571,7 @@ struct err *effect_one(struct replay *r, struct rp_task *t, const struct trace_e
 	case TRACE_RECORDS:
 		return calls_fill(t, ev, e);
 	case TRACE_PATCH:
-		return calls_patch(t, ev, e);
+		return calls_patch(r, t, ev, e);
 	case TRACE_CPUID:
 		return calls_cpuid(t, ev, e);
 	default:		/* notes for people */
@@ -577,7 +581,9 @@ struct err *effect_one(struct replay *r, struct rp_task *t, const struct trace_e
 
 struct err *effect_apply(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
-	for (uint32_t i = 0; i < ev->effects_len; i++)
+	for (uint32_t i = 0; i < ev->effects_len; i++) {
+		TRY(rp_machine_before(r, t, &ev->effects[i]));
 		TRY(effect_one(r, t, ev, &ev->effects[i]));
-	return NULL;
+	}
+	return rp_machine_after(r, t, ev);
 }

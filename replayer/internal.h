@@ -125,6 +125,7 @@ struct replay {
 	bool root_done;
 	struct mem_sum *sum;
 	bool cpuid_trapped;
+	struct rp_machine *machine;	/* machine.c */
 	/* the event being worked on */
 	struct trace_event ev;
 	bool ev_read;		/* ev is event where+1 */
@@ -140,6 +141,30 @@ struct replay {
 	uint64_t snapshot_ns;	/* what a snapshot costs */
 	struct rp_doubts *doubts;	/* doubt.c; NULL: none so far */
 };
+
+/* ---- machine.c: recordings of other processors -------------------------------- */
+
+/* Can what was recorded there be replayed here?  Prepares what differs. */
+struct err *rp_machine_open(struct replay *r);
+void rp_machine_close(struct replay *r);
+/* The event's vector state, as this processor lays it out; for every event that is to be applied. */
+struct err *rp_machine_event(struct replay *r, struct trace_event *ev);
+/* May this processor leave other flags, where instructions leave them undefined? */
+bool rp_machine_flags(const struct replay *r);
+/* Equal but for such flags? */
+bool rp_machine_alike(const struct replay *r, const struct regs *a, const struct regs *b);
+/* Registers found at the event: the same?  Then they become the recorded ones (*t dirty). */
+bool rp_machine_same(const struct replay *r, struct rp_task *t, const struct regs *want);
+/* Around an event's effects: what trapped in the recording and cannot be made to trap here is marked in code. */
+struct err *rp_machine_before(struct replay *r, struct rp_task *t, const struct trace_effect *e);
+struct err *rp_machine_after(struct replay *r, struct rp_task *t, const struct trace_event *ev);
+/* Out of a range whose sum is wanted, and back. */
+struct err *rp_machine_out(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t len);
+struct err *rp_machine_in(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t len);
+/* bytes, a copy of [addr, addr+len), as the recording has them. */
+void rp_machine_hide(const struct replay *r, const struct rp_mm *mm, uint64_t addr, void *bytes, size_t len);
+/* ... and in the stubs of patched ones, which have the instruction itself. */
+struct err *rp_machine_stub(struct replay *r, struct rp_task *t, const struct patch *p);
 
 /* ---- cage.c: processes that can do nothing ------------------------------------ */
 struct err *cage_start(struct replay *r);
@@ -248,7 +273,7 @@ void rp_snapshot_drop(struct rp_snapshot *s);
 void calls_prepare(void);
 /* The records of a TRACE_CALLS event into the task's buffer. */
 struct err *calls_fill(struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e);
-struct err *calls_patch(struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e);
+struct err *calls_patch(struct replay *r, struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e);
 struct err *calls_cpuid(struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e);
 /* The task is at its next event: it must have used all records. */
 struct err *calls_used(struct rp_task *t, const struct trace_event *ev);

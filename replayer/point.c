@@ -502,6 +502,8 @@ uint64_t replay_elapsed_ns(struct replay *r)
 		err = trace_reader_next(r->reader, &ev);
 	if (!err && r->ev_read)
 		err = trace_reader_next(r->reader, &r->ev);
+	if (!err && r->ev_read)
+		err = rp_machine_event(r, &r->ev);
 	err_free(err);
 	return ev.time_ns;
 }

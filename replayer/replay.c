@@ -16,38 +16,9 @@
 #include <unistd.h>
 
 #include "replayer/internal.h"
-#include "tracee/mark.h"
 
 enum { ERESTARTSYS = 512, ERESTARTNOINTR = 513, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516,
        NR_RESTART_SYSCALL = 219 };
-
-/* A foreign CPU would fault or take another path somewhere in the middle: say so at the start. */
-static struct err *check_cpu(const struct trace_meta *m)
-{
-	uint32_t have[8];
-
-	cpuid_features(false, have);
-	for (int i = 0; i < 6; i++) {
-		/* bits that describe the machine, not instructions: OSXSAVE, APIC, hypervisor... */
-		static const uint32_t ignored[8] = { 1u << 31 | 1u << 27 | 1u << 24 | 1u << 21 | 1u << 18 | 1u << 15 | 1u << 3 | 1u << 2, ~0u, 0, 0, ~0u, 0, 0, 0 };
-		uint32_t missing = m->cpuid_features[i] & ~have[i] & ~ignored[i];
-
-		if (missing)
-			return err_new(ERR_UNSUPPORTED, "the recording was made on a CPU with features that this one lacks "
-				       "(%s; word %d, bits 0x%x): replay it on such a CPU", m->cpu_model, i, missing);
-	}
-	if (m->xcr0 & ~cpu_xcr0())
-		return err_new(ERR_UNSUPPORTED, "the recording uses vector state that this system does not enable "
-			       "(XCR0 0x%" PRIx64 ", here 0x%" PRIx64 ")", m->xcr0, cpu_xcr0());
-	if (m->marked)
-		return NULL;
-	if (marks_must())
-		return err_new(ERR_UNSUPPORTED, "the recording was made where rdtsc and cpuid can be trapped, which this CPU or hypervisor does not allow: "
-			       "replay it on such a machine, or record it here");
-	if (m->cpuid_trapped && !cpuid_can_trap())
-		return err_new(ERR_UNSUPPORTED, "the recording needs cpuid faulting, which this CPU or hypervisor does not have");
-	return NULL;
-}
 
 static void more_descriptors(void)
 {
@@ -70,9 +41,8 @@ struct err *replay_open(const char *trace_dir, const struct replay_options *opti
 	r->options = *options;
 	err = trace_reader_open(trace_dir, &r->reader);
 	if (!err)
-		err = check_cpu(trace_reader_meta(r->reader));
+		err = rp_machine_open(r);
 	if (!err) {
-		r->cpuid_trapped = trace_reader_meta(r->reader)->cpuid_trapped && !trace_reader_meta(r->reader)->marked;
 		r->sum = mem_sum_create();
 		bug_context.doing = "replaying";
 		more_descriptors();
@@ -108,6 +78,7 @@ void replay_close(struct replay *r)
 	}
 	free(r->objects);
 	mem_sum_destroy(r->sum);
+	rp_machine_close(r);
 	if (r->reader)
 		trace_reader_close(r->reader);
 	free(r);
@@ -275,6 +246,8 @@ static struct err *unexpected_signal(struct replay *r, struct rp_task *t, const 
 	}
 	if (*again)
 		return NULL;
+	if (t->regs.rip == ev->regs.rip && ev->kind == TRACE_TRAP)
+		return diverge_regs(t, ev, &t->regs);
 	return diverge(t, ev, "expected a %s, found signal %d (code %d) at address 0x%" PRIx64,
 		       ev->kind == TRACE_TRAP ? "trapped instruction" : ev->kind == TRACE_SIGNAL ? "signal" : "system call",
 		       info->si_signo, info->si_code, (uint64_t)(uintptr_t)info->si_addr);
@@ -331,7 +304,7 @@ static struct err *run_to_fault(struct replay *r, struct rp_task *t, const struc
 		}
 		if (r->probes)
 			fault_in_stub(r, t, ev);
-		if (regs_equal(&t->regs, &ev->regs))
+		if (regs_equal(&t->regs, &ev->regs) || rp_machine_same(r, t, &ev->regs))
 			return NULL;
 		TRY(unexpected_signal(r, t, ev, &info, &again));
 	}
@@ -339,9 +312,9 @@ static struct err *run_to_fault(struct replay *r, struct rp_task *t, const struc
 
 /* ---- events ------------------------------------------------------------------------- */
 
-static struct err *compare(struct rp_task *t, const struct trace_event *ev)
+static struct err *compare(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
-	if (!regs_equal(&t->regs, &ev->regs))
+	if (!regs_equal(&t->regs, &ev->regs) && !rp_machine_same(r, t, &ev->regs))
 		return diverge_regs(t, ev, &t->regs);
 	if (t->from_hook)	/* it has none left */
 		t->mm->calls = 0;
@@ -356,7 +329,7 @@ static struct err *reach_syscall(struct replay *r, struct rp_task *t, const stru
 	TRY(run_to_syscall(r, t, ev));
 	if (t->nr != (uint64_t)(int64_t)ev->nr && (uint32_t)t->nr != (uint32_t)ev->nr)
 		return diverge(t, ev, "expected system call %d, found %" PRId64, ev->nr, (int64_t)t->nr);
-	TRY(compare(t, ev));
+	TRY(compare(r, t, ev));
 	t->restartable = true;
 	return NULL;
 }
@@ -394,7 +367,7 @@ static struct err *slowly_to_state(struct replay *r, struct rp_task *t, const st
 	turns->slow_event = ev->n;
 	r->debug->slow = true;
 	for (;;) {
-		if (regs_equal(&t->regs, &ev->regs)) {
+		if (regs_equal(&t->regs, &ev->regs) || rp_machine_alike(r, &t->regs, &ev->regs)) {
 			rp_int3_out(r);
 			TRY(landmark_here(r, t, ev, &found));
 			if (found)
@@ -476,7 +449,7 @@ static struct err *reach_signal(struct replay *r, struct rp_task *t, const struc
 		t->regs.rip -= 2;
 		t->regs.rax = t->nr;
 		t->dirty = true;
-		TRY(compare(t, ev));
+		TRY(compare(r, t, ev));
 		break;
 	case TRACE_AT_FAULT:
 		if (!r->guarded)
@@ -484,12 +457,12 @@ static struct err *reach_signal(struct replay *r, struct rp_task *t, const struc
 		r->guarded = r->guard_page != 0;
 		TRY(run_to_fault(r, t, ev));
 		r->guarded = false;
-		TRY(compare(t, ev));
+		TRY(compare(r, t, ev));
 		t->dirty = true;
 		TRY(effect_unguard(t, r->guard_page, r->guard_prot));
 		break;
 	case TRACE_AT_LAST:
-		TRY(compare(t, ev));
+		TRY(compare(r, t, ev));
 		break;
 	case TRACE_AT_STATE:
 		rp_restart_call(t);
@@ -549,6 +522,7 @@ struct err *rp_next(struct replay *r)
 	if (r->ev_read)
 		return NULL;
 	TRY(trace_reader_next(r->reader, &r->ev));
+	TRY(rp_machine_event(r, &r->ev));
 	r->ev_read = true;
 	bug_context.event = r->ev.n;
 	return NULL;
@@ -578,7 +552,7 @@ struct err *rp_reach(struct replay *r)
 		break;
 	case TRACE_TRAP:
 		TRY(run_to_fault(r, t, ev));
-		TRY(compare(t, ev));
+		TRY(compare(r, t, ev));
 		break;
 	case TRACE_SIGNAL:
 	case TRACE_SWITCH:

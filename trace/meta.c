@@ -13,7 +13,7 @@
 
 #include "trace/internal.h"
 
-enum { CHECK_LEN = 9, DEPTH_MAX = 8 };	/* 0xcf and eight bytes */
+enum { CHECK_LEN = 9, DEPTH_MAX = 8, XSAVE_PARTS_N = 20 };	/* 0xcf and eight bytes */
 
 /* ---- writing -------------------------------------------------------------------- */
 
@@ -66,6 +66,24 @@ static int pack_write(int dir, const char *name, msgpack_sbuffer *buf, msgpack_p
 	return write_file(dir, name, buf->data, buf->size);
 }
 
+/* part, offset, size; part, ... */
+static void pack_parts(msgpack_packer *pk, const struct trace_meta *m)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < XSAVE_PARTS_N; i++)
+		n += m->xsave_part[i][1] != 0;
+	pack_key(pk, "xsave_layout");
+	msgpack_pack_array(pk, 3 * n);
+	for (uint32_t i = 0; i < XSAVE_PARTS_N; i++) {
+		if (!m->xsave_part[i][1])
+			continue;
+		msgpack_pack_uint32(pk, i);
+		msgpack_pack_uint32(pk, m->xsave_part[i][0]);
+		msgpack_pack_uint32(pk, m->xsave_part[i][1]);
+	}
+}
+
 int meta_write(int dir, const struct trace_meta *m)
 {
 	msgpack_sbuffer buf;
@@ -74,7 +92,7 @@ int meta_write(int dir, const struct trace_meta *m)
 
 	msgpack_sbuffer_init(&buf);
 	msgpack_packer_init(&pk, &buf, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, m->marked ? 17 : 16);
+	msgpack_pack_map(&pk, 16u + m->marked + (m->cpu_vendor[0] ? 2 : 0));
 	pack_num(&pk, "version", m->version);
 	pack_str(&pk, "uuid", m->uuid);
 	pack_num(&pk, "start_realtime_ns", m->start_realtime_ns);
@@ -87,6 +105,10 @@ int meta_write(int dir, const struct trace_meta *m)
 	msgpack_pack_array(&pk, 8);
 	for (int i = 0; i < 8; i++)
 		msgpack_pack_uint32(&pk, m->cpuid_features[i]);
+	if (m->cpu_vendor[0]) {
+		pack_str(&pk, "cpu_vendor", m->cpu_vendor);
+		pack_parts(&pk, m);
+	}
 	pack_num(&pk, "xcr0", m->xcr0);
 	pack_num(&pk, "xsave_size", m->xsave_size);
 	pack_bool(&pk, "cpuid_trapped", m->cpuid_trapped);
@@ -295,6 +317,29 @@ static const char *take_argv(const msgpack_object_map *map, char ***ret)
 	return NULL;
 }
 
+static uint64_t number_at(const msgpack_object_array *a, uint32_t i)
+{
+	return a->ptr[i].type == MSGPACK_OBJECT_POSITIVE_INTEGER ? a->ptr[i].via.u64 : UINT64_MAX;
+}
+
+static const char *take_parts(const msgpack_object_map *map, struct trace_meta *m)
+{
+	const msgpack_object *o = map_find(map, "xsave_layout", MSGPACK_OBJECT_ARRAY);
+
+	for (uint32_t i = 0; o && i + 3 <= o->via.array.size; i += 3) {
+		uint64_t part = number_at(&o->via.array, i), at = number_at(&o->via.array, i + 1), size = number_at(&o->via.array, i + 2);
+
+		if (part >= XSAVE_PARTS_N || at > UINT16_MAX || size > UINT16_MAX || at < 576)
+			return "the layout of the vector state cannot be";
+		m->xsave_part[part][0] = (uint16_t)at;
+		m->xsave_part[part][1] = (uint16_t)size;
+	}
+	o = map_find(map, "cpu_vendor", MSGPACK_OBJECT_STR);
+	if (o && o->via.str.size < sizeof(m->cpu_vendor))
+		memcpy(m->cpu_vendor, o->via.str.ptr, o->via.str.size);
+	return NULL;
+}
+
 static const char *take_meta(const msgpack_object_map *map, struct trace_meta *m)
 {
 	const struct field fields[] = {
@@ -312,6 +357,7 @@ static const char *take_meta(const msgpack_object_map *map, struct trace_meta *m
 		{ "checksums", .flag = &m->checksums },
 	};
 	const msgpack_object *o;
+	const char *what;
 
 	if (!take_map(map, fields, sizeof(fields) / sizeof(*fields)))
 		return "a value has the wrong type";
@@ -325,7 +371,8 @@ static const char *take_meta(const msgpack_object_map *map, struct trace_meta *m
 	for (uint32_t i = 0; o && i < 8 && i < o->via.array.size; i++)
 		if (o->via.array.ptr[i].type == MSGPACK_OBJECT_POSITIVE_INTEGER)
 			m->cpuid_features[i] = (uint32_t)o->via.array.ptr[i].via.u64;
-	return take_argv(map, &m->argv);
+	what = take_parts(map, m);
+	return what ? what : take_argv(map, &m->argv);
 }
 
 const char *meta_parse(const void *data, size_t len, struct trace_meta *m)

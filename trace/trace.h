@@ -39,7 +39,9 @@ struct trace_meta {
 	char *cwd;
 	char *uname;			/* "Linux 6.1.0 x86_64" */
 	char *cpu_model;		/* cpuid brand string */
-	uint32_t cpuid_features[8];	/* 1.ecx 1.edx 7.0.ebx 7.0.ecx 7.0.edx 7.1.eax d.1.eax 0, as the program saw them */
+	uint32_t cpuid_features[8];	/* 1.ecx 1.edx 7.0.ebx 7.0.ecx 7.0.edx 7.1.eax d.1.eax 80000001.ecx, as the program saw them */
+	char cpu_vendor[13];		/* "GenuineIntel", of cpuid leaf 0; empty where unknown */
+	uint16_t xsave_part[20][2];	/* offset and size of each part of XSTATE effects; all 0 where unknown */
 	uint64_t xcr0;			/* 0 where unknown */
 	uint32_t xsave_size;		/* bytes of NT_X86_XSTATE */
 	bool cpuid_trapped;		/* the program saw the masked one */

@@ -1,4 +1,5 @@
 #include "tracee/cpu.h"
+#include "tracee/level.h"
 
 #include <asm/prctl.h>
 #include <cpuid.h>
@@ -122,6 +123,8 @@ struct cpuid_leaf cpuid_here(uint32_t leaf, uint32_t subleaf)
 			return cache[i].r;
 	}
 	__cpuid_count(leaf, subleaf, r.eax, r.ebx, r.ecx, r.edx);
+	if (cpu_emulates())
+		r = cpu_emulated_leaf(leaf, subleaf, r);
 	if (n < sizeof(cache) / sizeof(cache[0])) {
 		cache[n].leaf = leaf;
 		cache[n].subleaf = subleaf;
@@ -134,12 +137,14 @@ struct cpuid_leaf cpuid_here(uint32_t leaf, uint32_t subleaf)
 static const struct { uint32_t leaf, subleaf, eax, ebx, ecx, edx; } hidden[] = {
 	{ 1, 0, 0, 0, 1u << 30 /* RDRAND */, 0 },
 	{ 7, 0, 0, 1u << 2 /* SGX */ | 1u << 4 /* HLE */ | 1u << 11 /* RTM */ | 1u << 18 /* RDSEED */,
-	  1u << 5 /* WAITPKG */ | 1u << 22 /* RDPID */ | 1u << 29 /* ENQCMD */,
-	  1u << 11 /* RTM_ALWAYS_ABORT */ | 1u << 13 /* TSX_FORCE_ABORT */ | 1u << 16 /* TSXLDTRK */ |
+	  1u << 5 /* WAITPKG */ | 1u << 22 /* RDPID */ | 1u << 29 /* ENQCMD */ |
+	  1u << 13 /* TME */ | 1u << 25 /* CLDEMOTE */ | 1u << 27 /* MOVDIRI */ | 1u << 28 /* MOVDIR64B */,
+	  1u << 14 /* SERIALIZE */ | 1u << 11 /* RTM_ALWAYS_ABORT */ | 1u << 13 /* TSX_FORCE_ABORT */ | 1u << 16 /* TSXLDTRK */ |
 	  1u << 5 /* UINTR */ | 1u << 22 | 1u << 24 | 1u << 25 /* AMX */ },
 	{ 7, 1, 1u << 21 /* AMX-FP16 */, 0, 0, 0 },
 	{ 0x80000008, 0, 0, 1u << 4 /* RDPRU */, 0, 0 },
-	{ 0x80000001, 0, 0, 0, 1u << 15 /* LWP */ | 1u << 29 /* MWAITX */, 0 },
+	{ 0x80000001, 0, 0, 0, 1u << 15 /* LWP */ | 1u << 29 /* MWAITX */ |
+	  1u << 6 /* SSE4A */ | 1u << 11 /* XOP */ | 1u << 16 /* FMA4 */ | 1u << 21 /* TBM: of one maker, and nearly unused */, 0 },
 };
 
 bool cpuid_has_subleaves(uint32_t leaf)
@@ -161,7 +166,7 @@ struct cpuid_leaf cpuid_masked(uint32_t leaf, uint32_t subleaf)
 		r.ecx &= ~hidden[i].ecx;
 		r.edx &= ~hidden[i].edx;
 	}
-	return r;
+	return cpu_level_shown() ? level_leaf(cpu_level_shown(), leaf, subleaf, r) : r;
 }
 
 void cpuid_features(bool masked, uint32_t features[8])
@@ -184,6 +189,7 @@ void cpuid_features(bool masked, uint32_t features[8])
 	}
 	if (max >= 0xd)
 		features[6] = get(0xd, 1).eax;
+	features[7] = get(0x80000001, 0).ecx;
 }
 
 void cpuid_brand(char brand[49])
@@ -218,6 +224,8 @@ bool cpu_has_fsgsbase(void)
 
 bool cpuid_can_trap(void)
 {
+	if (cpu_emulated()->no_cpuid)
+		return false;
 	/* Asking does not change anything: set what is already so. */
 	return syscall(SYS_arch_prctl, ARCH_SET_CPUID, syscall(SYS_arch_prctl, ARCH_GET_CPUID, 0)) == 0;
 }
@@ -252,15 +260,22 @@ void cpu_trap_own_cpuid(void)
 		syscall(SYS_arch_prctl, ARCH_SET_CPUID, 0);
 }
 
-enum trap_insn trap_insn_at(const uint8_t *text, unsigned *len_ret)
+/* Prefixes that change nothing: operand size, repeat, segments, REX. */
+static unsigned prefixes(const uint8_t *text)
 {
 	unsigned skip = 0;
 
-	/* prefixes that change nothing: operand size, repeat, segments, REX */
 	while (skip < 8 && (text[skip] == 0x66 || text[skip] == 0x67 || text[skip] == 0xf2 || text[skip] == 0xf3 ||
 			    text[skip] == 0x2e || text[skip] == 0x36 || text[skip] == 0x3e || text[skip] == 0x26 ||
 			    text[skip] == 0x64 || text[skip] == 0x65 || (text[skip] & 0xf0) == 0x40))
 		skip++;
+	return skip;
+}
+
+enum trap_insn trap_insn_at(const uint8_t *text, unsigned *len_ret)
+{
+	unsigned skip = prefixes(text);
+
 	text += skip;
 	*len_ret = skip + 2;
 	if (text[0] == 0x0f && text[1] == 0x31)
@@ -271,4 +286,36 @@ enum trap_insn trap_insn_at(const uint8_t *text, unsigned *len_ret)
 	if (text[0] == 0x0f && text[1] == 0x01 && text[2] == 0xf9)
 		return TRAP_RDTSCP;
 	return TRAP_NONE;
+}
+
+/* Bytes of ModRM, SIB and displacement. */
+static unsigned modrm_len(const uint8_t *modrm)
+{
+	unsigned mod = *modrm >> 6, rm = *modrm & 7, len = 1;
+
+	if (mod != 3 && rm == 4)
+		len++;
+	if (mod == 1)
+		return len + 1;
+	if (mod == 2 || (mod == 0 && (rm == 5 || (rm == 4 && (modrm[1] & 7) == 5))))
+		return len + 4;
+	return len;
+}
+
+enum trap_insn trap_insn_marked(const uint8_t *text, unsigned *len_ret)
+{
+	enum { XSAVE = 4, XRSTOR = 5 };
+	enum trap_insn insn = trap_insn_at(text, len_ret);
+	unsigned skip = prefixes(text), reg;
+
+	if (insn != TRAP_NONE)
+		return insn;
+	text += skip;
+	if (text[0] == 0x0f && text[1] == 0x01 && text[2] == 0xd0)
+		return TRAP_XGETBV;
+	if (text[0] != 0x0f || text[1] != 0xae || text[2] >> 6 == 3)
+		return TRAP_NONE;
+	reg = text[2] >> 3 & 7;
+	*len_ret = skip + 2 + modrm_len(text + 2);
+	return reg == XSAVE ? TRAP_XSAVE : reg == XRSTOR ? TRAP_XRSTOR : TRAP_NONE;
 }

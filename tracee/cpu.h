@@ -39,7 +39,7 @@ struct cpuid_leaf cpuid_here(uint32_t leaf, uint32_t subleaf);
 bool cpuid_has_subleaves(uint32_t leaf);
 struct cpuid_leaf cpuid_masked(uint32_t leaf, uint32_t subleaf);
 
-/* 1.ecx 1.edx 7.0.ebx 7.0.ecx 7.0.edx 7.1.eax d.1.eax 0 */
+/* 1.ecx 1.edx 7.0.ebx 7.0.ecx 7.0.edx 7.1.eax d.1.eax 80000001.ecx */
 void cpuid_features(bool masked, uint32_t features[8]);
 /* 48 characters and NUL */
 void cpuid_brand(char brand[49]);
@@ -58,7 +58,9 @@ bool cpuid_can_trap(void);
 void cpu_trap_own_cpuid(void);
 
 /* The instruction at text (up to 16 bytes) that a SIGSEGV may have come from because it is trapped. */
-enum trap_insn { TRAP_NONE = 0, TRAP_RDTSC, TRAP_RDTSCP, TRAP_CPUID };
+enum trap_insn { TRAP_NONE = 0, TRAP_RDTSC, TRAP_RDTSCP, TRAP_CPUID, TRAP_XGETBV, TRAP_XSAVE, TRAP_XRSTOR };
 enum trap_insn trap_insn_at(const uint8_t *text, unsigned *len_ret);
+/* The same of an instruction that is marked (tracee/mark.h): xgetbv, xsave and xrstor, too. */
+enum trap_insn trap_insn_marked(const uint8_t *text, unsigned *len_ret);
 
 #endif

@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 
 #include "tracee/cpu.h"
+#include "tracee/level.h"
 
 enum { CHUNK = 1 << 20, BEFORE = 96, BEHIND = 48, PREFIXES = 4 };
 
@@ -47,7 +48,7 @@ bool tsc_can_trap(void)
 	static int can = -1;
 
 	if (can < 0)
-		can = tsc_try();
+		can = !cpu_emulated()->no_tsc && tsc_try();
 	return can;
 }
 
@@ -69,6 +70,18 @@ bool marks_needed(void)
 
 /* ---- which bytes are one ----------------------------------------------------------------------------- */
 
+/* Below the machine's own level, xgetbv, xsave and xrstor would show what it has. */
+static bool looks_like_xsave(const uint8_t *p, struct mark_site *ret)
+{
+	enum { MARK_XSTATE = 100 };	/* none of enum patch_kind: these never become a jump */
+	unsigned len;
+
+	if (trap_insn_marked(p, &len) < TRAP_XGETBV)
+		return false;
+	*ret = (struct mark_site){ .kind = MARK_XSTATE, .len = (uint8_t)len };
+	return true;
+}
+
 static bool looks_like(const uint8_t *p, size_t room, struct mark_site *ret)
 {
 	if (room < 2 || p[0] != 0x0f)
@@ -82,7 +95,9 @@ static bool looks_like(const uint8_t *p, size_t room, struct mark_site *ret)
 	if (p[1] == 0x31)
 		return true;
 	ret->len = 3;
-	return room >= 3 && p[1] == 0x01 && p[2] == 0xf9;
+	if (room >= 3 && p[1] == 0x01 && p[2] == 0xf9)
+		return true;
+	return cpu_level_shown() && room >= 16 && looks_like_xsave(p, ret);
 }
 
 static csh plain_decoder(void)
@@ -92,6 +107,12 @@ static csh plain_decoder(void)
 	if (!handle && cs_open(CS_ARCH_X86, CS_MODE_64, &handle) != CS_ERR_OK)
 		return 0;
 	return handle;
+}
+
+static bool is_wanted(unsigned id)
+{
+	return id == X86_INS_CPUID || id == X86_INS_RDTSC || id == X86_INS_RDTSCP || id == X86_INS_XGETBV || id == X86_INS_XSAVE ||
+	       id == X86_INS_XSAVE64 || id == X86_INS_XRSTOR || id == X86_INS_XRSTOR64;
 }
 
 /* Going from one instruction to the next, is the one that ends at `end` met, prefixes or not? */
@@ -107,7 +128,7 @@ static bool comes_by(csh handle, cs_insn *insn, const uint8_t *code, size_t n, s
 
 		i += good ? insn->size : 1u;
 		if (i > at)
-			return good && i == end && (insn->id == X86_INS_CPUID || insn->id == X86_INS_RDTSC || insn->id == X86_INS_RDTSCP);
+			return good && i == end && is_wanted(insn->id);
 	}
 	return false;
 }
@@ -231,10 +252,11 @@ struct err *marks_find(pid_t tid, uint64_t addr, uint64_t len, struct mark_site 
 bool mark_put(pid_t tid, uint64_t addr, const struct mark_site *site, struct patch *ret)
 {
 	struct mark_site found;
-	uint8_t bytes[3] = { 0 };
+	uint8_t bytes[16] = { 0 };
 	struct err *err;
 
-	if (tracee_read_some(tid, addr, bytes, site->len) != site->len || !looks_like(bytes, site->len, &found) || found.kind != site->kind)
+	if (tracee_read_some(tid, addr, bytes, site->len) != site->len || !looks_like(bytes, sizeof(bytes), &found) || found.kind != site->kind ||
+	    found.len != site->len)
 		return false;
 	err = tracee_write(tid, addr, patch_mark, sizeof(patch_mark));
 	if (err) {

@@ -16,7 +16,7 @@ bool marks_must(void);
 /* That, or HINDSIGHT_MARK=1 asks for marks (tests). */
 bool marks_needed(void);
 
-struct mark_site { uint64_t offset; uint8_t kind, len; };	/* enum patch_kind; 2 bytes, rdtscp: 3 */
+struct mark_site { uint64_t offset; uint8_t kind, len; };	/* enum patch_kind, or of none: xsave... */
 
 /*
  * The instructions in code [addr, addr + len) of a stopped task, by their distance from addr; *sites_ret is the caller's to free().  Bytes that look
