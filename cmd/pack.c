@@ -12,7 +12,7 @@
  *	0      8     bytes of the member
  *	8      8     bytes of it in this file
  *	16     8     XXH3_64 of the member
- *	24     4     0 = as it is, 1 = one zstd frame
+ *	24     4     0 = as it is, 1 = one zstd frame, 2 = a zstd frame of a file with holes (sparse.h): bytes, sum are those of the frame's content
  *	28     4     bytes of the name
  *	32     ...   name: a file of the trace directory
  *
@@ -41,10 +41,11 @@
 #include <zstd.h>
 
 #include "cmd/cmd.h"
+#include "cmd/sparse.h"
 
 enum {
 	HEADER = 32, ROW = 32, VERSION = 1, NAME_LIMIT = 255, MEMBERS_MAX = 1 << 20,
-	METHOD_RAW = 0, METHOD_ZSTD = 1, CHUNK = 1 << 17,
+	METHOD_RAW = 0, METHOD_ZSTD = 1, METHOD_SPARSE = 2, CHUNK = 1 << 17,
 };
 static const char magic[8] = { 'H', 'I', 'N', 'D', 'P', 'A', 'C', 'K' };
 
@@ -63,6 +64,7 @@ struct pack {
 	XXH3_state_t *hash;
 	ZSTD_CCtx *zip;
 	ZSTD_DCtx *unzip;
+	struct sparse_out sparse;
 	unsigned char in[CHUNK], out[CHUNK];
 };
 
@@ -246,14 +248,20 @@ static struct err *pack_member(struct pack *p, struct member *m)
 {
 	int fd = openat(p->dir, m->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	struct err *err = NULL;
+	struct sparse_in sparse;
 	size_t n = CHUNK;
 
 	if (fd < 0)
 		return err_os(errno, "cannot open %s of the trace", m->name);
+	if (m->method == METHOD_ZSTD && sparse_wanted(fd)) {
+		m->method = METHOD_SPARSE;
+		err = sparse_in_init(&sparse, fd, m->name);
+	}
 	XXH3_64bits_reset(p->hash);
 	ZSTD_CCtx_reset(p->zip, ZSTD_reset_session_only);
 	while (!err && n == CHUNK) {
-		err = read_some(m->name, fd, p->in, CHUNK, &n);
+		err = m->method == METHOD_SPARSE ? sparse_read(&sparse, m->name, p->in, CHUNK, &n) :
+		      read_some(m->name, fd, p->in, CHUNK, &n);
 		if (err)
 			break;
 		XXH3_64bits_update(p->hash, p->in, n);
@@ -372,7 +380,7 @@ static struct err *read_row(struct pack *p, const unsigned char **at, const unsi
 	m->stored = get(row + 8, 8);
 	m->sum = get(row + 16, 8);
 	m->method = (uint32_t)get(row + 24, 4);
-	if (m->method > METHOD_ZSTD || (m->method == METHOD_RAW && m->raw != m->stored))
+	if (m->method > METHOD_SPARSE || (m->method == METHOD_RAW && m->raw != m->stored))
 		return bad_pack(p, "a file is stored in an unknown way");
 	if (m->stored > p->size || m->raw > INT64_MAX || p->raw + m->raw > INT64_MAX)
 		return bad_pack(p, "a file in it has an impossible length");
@@ -435,6 +443,10 @@ static struct err *take(struct pack *p, const struct member *m, int fd, const vo
 		return bad_pack(p, "a file in it is longer than it says");
 	*have += len;
 	XXH3_64bits_update(p->hash, data, len);
+	if (m->method == METHOD_SPARSE) {
+		p->sparse.fd = fd;
+		return sparse_write(&p->sparse, m->name, data, len);
+	}
 	return write_all(m->name, fd, data, len);
 }
 
@@ -466,6 +478,7 @@ static struct err *unpack_content(struct pack *p, const struct member *m, int fd
 	uint64_t left = m->stored, have = 0;
 	size_t n, got;
 
+	p->sparse = (struct sparse_out){ .fd = fd };
 	XXH3_64bits_reset(p->hash);
 	ZSTD_DCtx_reset(p->unzip, ZSTD_reset_session_only);
 	for (; left; left -= n) {
@@ -475,7 +488,7 @@ static struct err *unpack_content(struct pack *p, const struct member *m, int fd
 			return bad_pack(p, "it is cut off");
 		TRY(unpack_chunk(p, m, fd, n, &have, &done));
 	}
-	if (!done || have != m->raw)
+	if (!done || have != m->raw || (m->method == METHOD_SPARSE && !p->sparse.done))
 		return bad_pack(p, "a file in it is shorter than it says");
 	if (XXH3_64bits_digest(p->hash) != m->sum)
 		return bad_pack(p, "a file's checksum is wrong");

@@ -141,6 +141,7 @@ struct rec_call {
 	struct sys_span *span;	/* in the task's memory, or scratch when redirected */
 	uint64_t *home;		/* redirected: where each span belongs */
 	bool force_ret;		/* do not run it; answer forced */
+	bool fresh;		/* shmat: of a segment that nobody has attached before */
 	int64_t forced;
 	bool answered;	/* ... by a filter of the program's: it means nothing that the call should have done */
 	bool notifies;	/* a supervisor decides (SECCOMP_RET_USER_NOTIF) */
@@ -642,6 +643,8 @@ void rec_shared_cut(struct rec_mm *mm, uint64_t addr, uint64_t len);
 void rec_shared_move(struct rec_mm *mm, uint64_t addr, uint64_t len, uint64_t to, uint64_t to_len, bool stays);
 /* False: reading it would bring pages into being (large, shared, and its holes are not known). */
 bool rec_map_readable(struct rec_task *t, const struct tracee_map *m);
+/* WRITE effects for all of its pages that are not zero. */
+void rec_effect_pages(struct recorder *rec, struct rec_task *t, const struct tracee_map *m);
 /* tracee_pages() for a mapping of a recorded process: holes are not read. */
 struct err *rec_map_pages(struct rec_task *t, const struct tracee_map *m, tracee_page_fn *fn, void *ctx);
 

@@ -402,3 +402,25 @@ struct err *rec_map_pages(struct rec_task *t, const struct tracee_map *m, tracee
 	close(fd);
 	return err;
 }
+
+static void collect_page(void *ctx, uint64_t addr, const void *bytes)
+{
+	static const unsigned char zeros[PAGE_BYTES];
+	struct recorder *rec = ctx;
+	struct trace_effect *e;
+	void *copy;
+
+	if (!memcmp(bytes, zeros, PAGE_BYTES))
+		return;
+	copy = rec_alloc(rec, PAGE_BYTES);
+	memcpy(copy, bytes, PAGE_BYTES);
+	e = rec_effect(rec, TRACE_WRITE);
+	e->addr = addr;
+	e->len = e->data_len = PAGE_BYTES;
+	e->data = copy;
+}
+
+void rec_effect_pages(struct recorder *rec, struct rec_task *t, const struct tracee_map *m)
+{
+	err_free(rec_map_pages(t, m, collect_page, rec));
+}

@@ -398,6 +398,24 @@ static uint32_t segment_object(struct recorder *rec, uint64_t id, bool *new)
 	return segments[segments_n++].object;
 }
 
+static bool same_ipc(const struct rec_task *t)
+{
+	char path[64];
+	struct stat theirs, ours;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/ipc", t->tid);
+	return stat(path, &theirs) == 0 && stat("/proc/self/ns/ipc", &ours) == 0 && theirs.st_ino == ours.st_ino;
+}
+
+/* A segment that nobody has attached yet has nothing in it. */
+static void shmat_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
+{
+	struct shmid_ds ds;
+
+	(void)rec;
+	call->fresh = same_ipc(t) && shmctl((int)call->args[0], IPC_STAT, &ds) == 0 && !ds.shm_atime && !ds.shm_nattch;
+}
+
 static struct err *shmat_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 			      struct regs *regs, int64_t ret)
 {
@@ -418,8 +436,8 @@ static struct err *shmat_exit(struct recorder *rec, struct rec_task *t, struct r
 			effect_object(rec, object, "");
 		e = effect_map(rec, m->start, m->end - m->start, (uint64_t)m->prot, TRACE_MAP_SHARED, MAP_SHARED);
 		e->object = object;
-		if (new)	/* strangers may have put something there before */
-			rec_effect_memory(rec, t, m->start, m->end - m->start);
+		if (new && !call->fresh)	/* strangers may have put something there before */
+			rec_effect_pages(rec, t, m);
 		rec_shared_add(t->mm, &(struct rec_shared){ .addr = m->start, .len = m->end - m->start,
 			.ino = call->args[0] });
 	}
@@ -457,6 +475,6 @@ const struct rec_hook rec_memory_hooks[SYS_ROWS] = {
 	[SYS_remap_file_pages] = { unsupported_enter, NULL },
 	[SYS_modify_ldt] = { unsupported_enter, NULL },
 	[SYS_set_thread_area] = { unsupported_enter, NULL },
-	[SYS_shmat] = { NULL, shmat_exit },
+	[SYS_shmat] = { shmat_enter, shmat_exit },
 	[SYS_shmdt] = { NULL, shmdt_exit },
 };

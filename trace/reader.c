@@ -451,7 +451,7 @@ struct err *trace_reader_next(struct trace_reader *r, struct trace_event *ev)
 
 /* ---- objects -------------------------------------------------------------------- */
 
-enum { VERIFY_MAX = 64 << 20 };
+enum { VERIFY_MAX = HASH_PLAIN_MAX };
 
 static bool is_verified(const struct trace_reader *r, const struct content_hash *h)
 {
@@ -488,7 +488,9 @@ static struct err *verify(struct trace_reader *r, const char *hex, int fd, uint6
 	}
 	if (is_verified(r, &want) || (len > VERIFY_MAX && !getenv("HINDSIGHT_VERIFY")))
 		return NULL;
-	e = hash_fd(fd, len, &h);
+	e = hash_fd(fd, len, false, &h);
+	if (!e && len > HASH_PLAIN_MAX && memcmp(&h, &want, sizeof(h)))
+		e = hash_fd(fd, len, true, &h);		/* an older trace */
 	if (e)
 		return err_new(ERR_TRACE, "%s: cannot read files/%s: %s", r->dir, hex, strerror(e));
 	hash_hex(&h, found);

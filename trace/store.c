@@ -24,92 +24,11 @@
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include "base/os.h"
 #include "trace/internal.h"
 
-enum { CHUNK = 256 << 10, KEY_MAX = 128, NAME_LEN = 64 };
-
-/* ---- hashes --------------------------------------------------------------------- */
-
-void hash_hex(const struct content_hash *h, char hex[HASH_HEX + 1])
-{
-	for (int i = 0; i < 16; i++)
-		snprintf(hex + 2 * i, 3, "%02x", h->byte[i]);
-}
-
-bool hash_hex_ok(const char *hex)
-{
-	for (int i = 0; i < HASH_HEX; i++)
-		if (!(hex[i] >= '0' && hex[i] <= '9') && !(hex[i] >= 'a' && hex[i] <= 'f'))
-			return false;
-	return true;
-}
-
-static void hash_from_hex(const char *hex, struct content_hash *h)
-{
-	for (int i = 0; i < 16; i++)
-		sscanf(hex + 2 * i, "%2hhx", &h->byte[i]);
-}
-
-static void hash_digest(const XXH3_state_t *state, struct content_hash *ret)
-{
-	XXH128_canonical_t c;
-
-	XXH128_canonicalFromHash(&c, XXH3_128bits_digest(state));
-	memcpy(ret->byte, c.digest, sizeof(ret->byte));
-}
-
-/*
- * Hash fd from the start to len bytes (or to its end, when len is UINT64_MAX), and copy what
- * was read to out when that is not -1.  0 or errno; *reading_ret says on which side.
- */
-static int hash_and_copy(int fd, uint64_t len, int out, struct content_hash *ret,
-			 uint64_t *len_ret, bool *reading_ret)
-{
-	XXH3_state_t *state = XXH3_createState();
-	uint8_t *buf = malloc(CHUNK);
-	uint64_t done = 0;
-	int e = 0;
-
-	*reading_ret = false;
-	if (!state || !buf)
-		e = ENOMEM;
-	else
-		XXH3_128bits_reset(state);
-	while (!e && done < len) {
-		size_t want = len - done < CHUNK ? (size_t)(len - done) : CHUNK;
-		ssize_t n = os.pread(fd, buf, want, (off_t)done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 || (!n && len != UINT64_MAX)) {
-			*reading_ret = true;
-			e = n ? errno : ENODATA;
-		}
-		if (n <= 0)
-			break;
-		XXH3_128bits_update(state, buf, (size_t)n);
-		if (out >= 0)
-			e = write_all(out, buf, (size_t)n, done);
-		done += (size_t)n;
-	}
-	if (!e)
-		hash_digest(state, ret);
-	*len_ret = done;
-	XXH3_freeState(state);
-	free(buf);
-	return e;
-}
-
-int hash_fd(int fd, uint64_t len, struct content_hash *ret)
-{
-	uint64_t done;
-	bool reading;
-
-	return hash_and_copy(fd, len, -1, ret, &done, &reading);
-}
+enum { KEY_MAX = 128, NAME_LEN = 64 };
 
 /* ---- the store ------------------------------------------------------------------ */
 
@@ -220,6 +139,7 @@ static bool has_file(int dir, const char *name, uint64_t size)
 static int copy_fd(int from, int to)
 {
 	struct content_hash ignored;
+	struct stat st;
 	uint64_t len;
 	bool reading;
 	off_t in = 0, out = 0;
@@ -227,6 +147,8 @@ static int copy_fd(int from, int to)
 
 	if (!os.clone_file(to, from))
 		return 0;
+	if (os.fstat(from, &st) || file_allocated(&st) < (uint64_t)st.st_size)	/* holes, which copy_file_range() fills */
+		return hash_and_copy(from, UINT64_MAX, to, &ignored, &len, &reading);
 	do
 		n = os.copy_file_range(from, &in, to, &out, 1 << 30, 0);
 	while (n > 0);

@@ -375,6 +375,16 @@ struct err *trace_writer_event(struct trace_writer *w, struct trace_event *ev)
 
 /* ---- objects -------------------------------------------------------------------- */
 
+/* What a content that was just added takes up: holes do not. */
+static uint64_t stored_bytes(struct trace_writer *w, const struct content_hash *hash, uint64_t size)
+{
+	char hex[HASH_HEX + 1];
+	struct stat st;
+
+	hash_hex(hash, hex);
+	return size <= HASH_PLAIN_MAX || os.fstatat(w->files_fd, hex, &st, AT_SYMLINK_NOFOLLOW) ? size : file_allocated(&st);
+}
+
 /* o: what the file was when it was taken before, or NULL. */
 static struct err *take_file(struct trace_writer *w, struct object *o, int fd, const struct stat *st, bool shared,
 			     uint32_t *object_ret, bool *new_ret)
@@ -395,7 +405,7 @@ static struct err *take_file(struct trace_writer *w, struct object *o, int fd, c
 		return die(w, e);
 	if (added) {
 		w->files++;
-		w->file_bytes += size;
+		w->file_bytes += stored_bytes(w, &hash, size);
 	}
 	if (!o || memcmp(&o->hash, &hash, sizeof(hash)) || o->size != size) {
 		o = objects_put(&w->objects, st, shared);

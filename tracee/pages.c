@@ -80,8 +80,9 @@ static bool scan(int fd, uint64_t start, uint64_t end, bool own, pages_range_fn 
 
 /* ---- before ------------------------------------------------------------------------------------------ */
 
-/* Resident and swapped pages of the mappings in [start, end), by smaps; UINT64_MAX where it does not tell. */
-static uint64_t pages_there(pid_t tid, uint64_t start, uint64_t end)
+/* Resident and swapped pages of the mappings in [start, end), or only those of the process's own, by smaps; UINT64_MAX where it does
+ * not tell. */
+static uint64_t pages_there(pid_t tid, uint64_t start, uint64_t end, bool own)
 {
 	char path[64], line[512];
 	uint64_t sum = 0, from, to, kb;
@@ -95,7 +96,8 @@ static uint64_t pages_there(pid_t tid, uint64_t start, uint64_t end)
 	while (fgets(line, sizeof(line), f)) {
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " ", &from, &to) == 2)
 			in = from < end && to > start;
-		else if (in && (sscanf(line, "Rss: %" SCNu64, &kb) == 1 || sscanf(line, "Swap: %" SCNu64, &kb) == 1))
+		else if (in && (sscanf(line, own ? "Anonymous: %" SCNu64 : "Rss: %" SCNu64, &kb) == 1 ||
+				sscanf(line, "Swap: %" SCNu64, &kb) == 1))
 			sum += kb / 4;
 	}
 	fclose(f);
@@ -134,24 +136,39 @@ static int by_start(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/*
- * Entries of [start, end), until so many pages have been found that are in smaps' count.  The page of zeros, which is not, is
- * present, too, and looks like a page that a fork has left shared.
- */
-static bool read_entries(int fd, uint64_t start, uint64_t end, bool own, uint64_t wanted, struct ranges *found)
+/* One that smaps counts?  The page of zeros, which it does not, is present, too, and looks like a page that a fork has left shared. */
+static bool is_counted(pid_t tid, uint64_t addr, uint64_t entry)
+{
+	static const unsigned char zeros[PAGE];
+	unsigned char bytes[PAGE];
+
+	return (entry & PAGEMAP_SURE) || (tracee_read_some(tid, addr, bytes, PAGE) == PAGE && memcmp(bytes, zeros, PAGE));
+}
+
+/* Where to look, and what for. */
+struct looking {
+	pid_t tid;
+	int fd;
+	bool own;
+	uint64_t wanted;	/* pages that smaps counts; UINT64_MAX: find all */
+};
+
+/* Entries of [start, end), until so many pages have been found as are wanted. */
+static bool read_entries(const struct looking *l, uint64_t start, uint64_t end, struct ranges *found)
 {
 	uint64_t entries[CHUNK_PAGES];
-	uint64_t unwanted = own ? 1ull << 61 : 0;	/* a page of the file, or shared */
+	uint64_t unwanted = l->own ? 1ull << 61 : 0;	/* a page of the file, or shared */
 
-	for (uint64_t at = start; at < end && found->sure < wanted;) {
+	for (uint64_t at = start; at < end && found->sure < l->wanted;) {
 		size_t n = (end - at) / PAGE < CHUNK_PAGES ? (end - at) / PAGE : CHUNK_PAGES;
-		ssize_t got = pread(fd, entries, n * 8, (off_t)(at / PAGE * 8));
+		ssize_t got = pread(l->fd, entries, n * 8, (off_t)(at / PAGE * 8));
 
 		n = got < 8 ? 0 : (size_t)got / 8;
 		for (size_t i = 0; i < n; i++) {
 			if (!(entries[i] & PAGEMAP_THERE) || (entries[i] & unwanted))
 				continue;
-			found->sure += (entries[i] & PAGEMAP_SURE) != 0;
+			if (l->wanted != UINT64_MAX)
+				found->sure += is_counted(l->tid, at + i * PAGE, entries[i]);
 			if (!ranges_add(found, at + i * PAGE, at + (i + 1) * PAGE))
 				return false;
 		}
@@ -182,26 +199,26 @@ static void note_region(uint64_t region)
 		seen[seen_n++ % SEEN] = region;
 }
 
-static bool read_large(int fd, uint64_t start, uint64_t end, uint64_t wanted, struct ranges *found)
+static bool read_large(const struct looking *l, uint64_t start, uint64_t end, struct ranges *found)
 {
 	unsigned n = seen_n < SEEN ? seen_n : SEEN;
 	uint64_t first[SEEN];
 	bool good = true;
 
 	memcpy(first, seen, n * sizeof(first[0]));
-	for (unsigned i = 0; i < n && good && found->sure < wanted; i++) {
+	for (unsigned i = 0; i < n && good && found->sure < l->wanted; i++) {
 		uint64_t at = first[i] * REGION, stop = at + REGION;
 
 		if (stop > start && at < end)
-			good = read_entries(fd, at > start ? at : start, stop < end ? stop : end, false, wanted, found);
+			good = read_entries(l, at > start ? at : start, stop < end ? stop : end, found);
 	}
-	for (uint64_t at = start, stop; good && at < end && found->sure < wanted; at = stop) {
+	for (uint64_t at = start, stop; good && at < end && found->sure < l->wanted; at = stop) {
 		size_t before = found->n;
 
 		stop = (at / REGION + 1) * REGION < end ? (at / REGION + 1) * REGION : end;
 		if (among(first, n, at / REGION))
 			continue;
-		good = read_entries(fd, at, stop, false, wanted, found);
+		good = read_entries(l, at, stop, found);
 		if (found->n > before)
 			note_region(at / REGION);
 	}
@@ -211,14 +228,17 @@ static bool read_large(int fd, uint64_t start, uint64_t end, uint64_t wanted, st
 
 static struct err *read_pagemap(pid_t tid, int fd, uint64_t start, uint64_t end, bool own, pages_range_fn *fn, void *ctx)
 {
+	struct looking l = { tid, fd, own, UINT64_MAX };
 	struct ranges found = { 0 };
 	struct err *err = NULL;
 	bool good;
 
-	if (end - start > LARGE && !own)
-		good = read_large(fd, start, end, pages_there(tid, start, end), &found);
-	else
-		good = read_entries(fd, start, end, own, UINT64_MAX, &found);
+	if (end - start > LARGE) {
+		l.wanted = pages_there(tid, start, end, own);
+		good = read_large(&l, start, end, &found);
+	} else {
+		good = read_entries(&l, start, end, &found);
+	}
 	for (size_t i = 0; good && i < found.n && !err; i++)
 		err = fn(ctx, found.r[i].start, found.r[i].end);
 	free(found.r);
