@@ -143,6 +143,7 @@ static int pass_end(struct passing *p, uint64_t len, struct content_hash *ret)
 static int pass(int fd, uint64_t len, bool plain, int out, struct content_hash *ret, uint64_t *len_ret, bool *reading_ret)
 {
 	struct passing p = { .fd = fd, .out = out };
+	off_t position = lseek(fd, 0, SEEK_CUR);	/* which looking for holes moves */
 	uint8_t *buf = malloc(CHUNK);
 	uint64_t end = len;
 	struct stat st;
@@ -168,6 +169,8 @@ static int pass(int fd, uint64_t len, bool plain, int out, struct content_hash *
 	}
 	if (!e)
 		e = pass_end(&p, *len_ret, ret);
+	if (position >= 0)
+		lseek(fd, position, SEEK_SET);
 	XXH3_freeState(p.state);
 	free(buf);
 	return e;
