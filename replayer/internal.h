@@ -139,6 +139,7 @@ struct replay {
 	unsigned blind_share;	/* percent of a computation's recorded time that runs without looking for its end */
 	unsigned blind_missed, blind_good;	/* the share that was too much; how often it has been good since */
 	uint64_t snapshot_ns;	/* what a snapshot costs */
+	uint8_t costly[64];	/* by page of code: so many searches more there begin with copies of the code (translate.c) */
 	struct rp_doubts *doubts;	/* doubt.c; NULL: none so far */
 };
 

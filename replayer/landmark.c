@@ -14,9 +14,11 @@
  * Rejected: int3 and a comparison by ptrace at each turn (35 us instead of some ns).
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -24,6 +26,8 @@
 #include <sys/time.h>
 #include <sys/user.h>
 #include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "replayer/landmark.h"
 
@@ -34,6 +38,8 @@ enum how { BY_JUMP, BY_DEBUG_REGISTER, BY_INT3 };
 
 /* The time for a search is over; or the task has got to its next event without passing the point. */
 static struct err err_late;
+/* The stops of this search cost more than copies of the code would (translate.c). */
+static struct err err_costly;
 
 /* ---- time limits ---------------------------------------------------------------------- */
 
@@ -61,6 +67,46 @@ static void set_alarm(pid_t pid, uint64_t ns)
 	if (ns)
 		sigaction(SIGALRM, &sa, NULL);
 	setitimer(ITIMER_REAL, &it, NULL);
+}
+
+/* Processor time of the task and of ours, for it; 0: the system does not tell. */
+static uint64_t processor_ns(pid_t pid)
+{
+	struct timespec own;
+	char path[64], text[64];
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, text, sizeof(text) - 1);
+		close(fd);
+	}
+	if (n <= 0 || clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own))
+		return 0;
+	text[n] = '\0';
+	return strtoull(text, NULL, 10) + (uint64_t)own.tv_sec * 1000000000 + (uint64_t)own.tv_nsec;
+}
+
+/* Stop the task (err_late) when so much processor time is gone: a busy machine gives it no less. */
+static void set_budget(struct landmark *l, uint64_t ns)
+{
+	l->budget_ns = ns;
+	l->spent_ns = processor_ns(l->t->real);
+	set_alarm(l->t->real, ns);
+}
+
+/* The alarm has gone off.  True: it was too early, and goes off again. */
+static bool budget_left(struct landmark *l)
+{
+	uint64_t now = l->spent_ns ? processor_ns(l->t->real) : 0, left;
+
+	if (!now || now - l->spent_ns >= l->budget_ns)
+		return false;
+	left = l->budget_ns - (now - l->spent_ns);
+	set_alarm(l->t->real, left < MS / 10 ? MS / 10 : left);
+	return true;
 }
 
 /* ---- running -------------------------------------------------------------------------------- */
@@ -150,6 +196,55 @@ static bool same_edges(const struct landmark *l)
 	return true;
 }
 
+/* ---- when copies of the code are better ---------------------------------------------------- */
+
+enum { STOP_NS = 6000, COSTLY_NS = 10 * MS, COSTLY_TRIES = 16 };
+
+static bool copies_possible(const struct landmark *l)
+{
+	return !l->no_copies && !l->r->debug && !l->r->probes;
+}
+
+static uint8_t *costly_code(const struct landmark *l)
+{
+	return &l->r->costly[l->ev->regs.rip / PAGE_BYTES % (sizeof(l->r->costly) / sizeof(l->r->costly[0]))];
+}
+
+/* Have the stops cost more than the whole computation took? */
+static bool costly(struct landmark *l)
+{
+	if (!copies_possible(l) || l->stops * STOP_NS < COSTLY_NS + (l->point ? l->point->x : 0))
+		return false;
+	*costly_code(l) = COSTLY_TRIES;
+	return true;
+}
+
+/* Points in the same page of code are like each other; now and then that is tried anew. */
+static bool copies_first(struct landmark *l)
+{
+	static int forced = -1;
+	uint8_t *known = costly_code(l);
+
+	if (forced < 0)
+		forced = getenv("HINDSIGHT_COPIES") != NULL;
+	if (!copies_possible(l))
+		return false;
+	if (*known)
+		--*known;
+	return *known || forced;
+}
+
+/* The jump is out, and cannot be put in again. */
+static struct err *code_changed(struct landmark *l)
+{
+	if (!copies_possible(l))
+		return missed(l, "the code there was changed");
+	l->patched = false;
+	l->t->dirty = true;
+	*costly_code(l) = COSTLY_TRIES;
+	return &err_costly;
+}
+
 /* The program writes to the code: let it, and put the jump over what is there then. */
 static struct err *code_write(struct landmark *l)
 {
@@ -167,11 +262,11 @@ static struct err *code_write(struct landmark *l)
 		return &err_gone;
 	TRY(tracee_regs_get(l->t->real, &l->t->regs));
 	if (!pun_decode(l->t->real, l->stub.pun.addr, &now))
-		return missed(l, "the code there was changed");
+		return code_changed(l);
 	l->stub.pun = now;
 	TRY(landmark_stub_write(l, &good));
 	if (!good || !same_edges(l))
-		return missed(l, "the code there was changed");
+		return code_changed(l);
 	TRY(tracee_write(l->t->real, l->stub.pun.addr, l->jump, PUN_JUMP));
 	TRY(landmark_protect(l, l->prot & ~PROT_WRITE));
 	into_stub(l);
@@ -195,7 +290,7 @@ static struct err *other_signal(struct landmark *l, const siginfo_t *info)
 }
 
 /* Run to a SIGTRAP; a growing stack is let grow, anything else is a divergence. */
-static struct err *run_to_trap(struct landmark *l, int request)
+struct err *landmark_run_to_trap(struct landmark *l, int request)
 {
 	struct rp_task *t = l->t;
 
@@ -208,6 +303,7 @@ static struct err *run_to_trap(struct landmark *l, int request)
 			TRY(rp_debug_before(l->r, t, &request));
 		TRY(tracee_resume(t->real, request, 0));
 		TRY(tracee_wait(t->real, &status));
+		l->stops++;
 		if (!WIFSTOPPED(status))
 			return &err_gone;
 		TRY(tracee_regs_get(t->real, &t->regs));
@@ -220,6 +316,8 @@ static struct err *run_to_trap(struct landmark *l, int request)
 		t->regs.orig_rax = (uint64_t)-1;
 		if (tracee_stop_kind(status) != STOP_SIGNAL) {
 			if (l->timed && !l->r->debug && !alarm_target)
+				continue;
+			if (l->timed && !l->r->debug && budget_left(l))
 				continue;
 			if (l->timed && !l->r->debug)
 				return &err_late;
@@ -275,6 +373,11 @@ static struct err *run_to_trap(struct landmark *l, int request)
 		}
 		if (info.si_signo != SIGTRAP)
 			TRY(other_signal(l, &info));
+		if (l->patched && costly(l)) {
+			out_of_stub(l);
+			t->dirty = true;
+			return &err_costly;
+		}
 	}
 }
 
@@ -291,7 +394,7 @@ static struct err *search_patched(struct landmark *l, bool *found)
 		struct regs at_trap;
 		bool tripped;
 
-		TRY(run_to_trap(l, PTRACE_SYSEMU));
+		TRY(landmark_run_to_trap(l, PTRACE_SYSEMU));
 		tripped = t->regs.rip == l->stub.trip;
 		if (t->regs.rip != l->stub.trap && !tripped)
 			return diverge(t, l->ev, "a breakpoint in computing code that the recording did not see");
@@ -305,6 +408,11 @@ static struct err *search_patched(struct landmark *l, bool *found)
 		if (tripped || l->samples < LANDMARK_SAMPLES)
 			TRY(landmark_learn(l, tripped));
 		t->regs = at_trap;
+		if (costly(l)) {
+			t->regs.rip = l->stub.pun.addr;
+			t->dirty = true;
+			return &err_costly;
+		}
 		t->regs.rip = l->stub.miss;	/* the stub may have been written anew: where it goes on now */
 		TRY(set_regs(t));
 	}
@@ -329,7 +437,7 @@ static struct err *search_debug_register(struct landmark *l, bool *found)
 		TRY(poke_debug(t->real, 7, EXECUTE_LOCAL_0));
 		t->regs.eflags |= 0x10000;	/* RF: not this time */
 		TRY(set_regs(t));
-		TRY(run_to_trap(l, PTRACE_SYSEMU));
+		TRY(landmark_run_to_trap(l, PTRACE_SYSEMU));
 		if (t->regs.rip != l->ev->regs.rip)
 			return diverge(t, l->ev, "a breakpoint in computing code that the recording did not see");
 		TRY(landmark_is_point(l, found));
@@ -341,7 +449,7 @@ static struct err *search_debug_register(struct landmark *l, bool *found)
 static struct err *search_steps(struct landmark *l, bool *found)
 {
 	while (!*found) {
-		TRY(run_to_trap(l, PTRACE_SYSEMU_SINGLESTEP));
+		TRY(landmark_run_to_trap(l, PTRACE_SYSEMU_SINGLESTEP));
 		if (l->t->regs.rip == l->ev->regs.rip)
 			TRY(landmark_is_point(l, found));
 	}
@@ -359,7 +467,7 @@ static struct err *search_int3(struct landmark *l, bool *found)
 	TRY(tracee_read(t->real, at, &saved, 1));
 	while (!*found) {
 		if (t->regs.rip == at)	/* off the breakpoint first */
-			TRY(run_to_trap(l, PTRACE_SYSEMU_SINGLESTEP));
+			TRY(landmark_run_to_trap(l, PTRACE_SYSEMU_SINGLESTEP));
 		if (t->regs.rip != at) {
 			struct err *err = tracee_write(t->real, at, &int3, 1);
 
@@ -367,7 +475,7 @@ static struct err *search_int3(struct landmark *l, bool *found)
 				return search_steps(l, found);
 			if (err)
 				return err;
-			err = run_to_trap(l, PTRACE_SYSEMU);
+			err = landmark_run_to_trap(l, PTRACE_SYSEMU);
 			TRY(tracee_write(t->real, at, &saved, 1));
 			if (err)
 				return err;
@@ -403,12 +511,26 @@ static struct err *run_blind(struct landmark *l, uint64_t ns)
 {
 	struct err *err;
 
-	set_alarm(l->t->real, ns);
-	err = run_to_trap(l, PTRACE_SYSEMU);
+	set_budget(l, ns);
+	err = landmark_run_to_trap(l, PTRACE_SYSEMU);
 	set_alarm(0, 0);
 	if (err == &err_late && l->t->regs.orig_rax == (uint64_t)-1)
 		return NULL;	/* where it should be: still computing */
 	return err ? err : &err_late;
+}
+
+/* The jump is, or may be, in the code; the task is not at the point. */
+static struct err *search_in_copies(struct landmark *l, bool *found)
+{
+	TRY(landmark_unpatch(l));
+	log_debug("event %" PRIu64 ": in copies of the code, after %" PRIu64 " stops", l->ev->n, l->stops);
+	l->no_copies = true;
+	if (l->timed)
+		set_budget(l, 4 * l->budget_ns + 1000 * MS);
+	TRY(landmark_search_copies(l, found));
+	if (*found)
+		return NULL;
+	return rp_registers() ? search_debug_register(l, found) : search_int3(l, found);
 }
 
 static struct err *search(struct landmark *l, enum how how)
@@ -420,7 +542,7 @@ static struct err *search(struct landmark *l, enum how how)
 		TRY(landmark_is_point(l, &found));
 	if (l->r->debug)
 		rp_debug_clear(l->r, l->t);
-	if (!found && how == BY_JUMP)
+	if (!found && how == BY_JUMP && !copies_first(l))
 		TRY(landmark_patch(l));
 	if (!found && l->r->debug &&
 	    rp_debug_in_the_way(l->r, l->t, l->ev->regs.rip, l->patched ? l->stub.pun.addr : l->ev->regs.rip,
@@ -432,8 +554,12 @@ static struct err *search(struct landmark *l, enum how how)
 		return landmark_unpatch(l);
 	if (l->patched)
 		err = search_patched(l, &found);
+	else if (copies_possible(l))
+		err = &err_costly;
 	else
 		err = l->r->debug || !rp_registers() ? search_int3(l, &found) : search_debug_register(l, &found);
+	if (err == &err_costly)
+		err = search_in_copies(l, &found);
 	if (err == &rp_stopped) {	/* a debugger's breakpoint: the search begins anew when it goes on */
 		rp_int3_out(l->r);
 		l->t->dirty = true;
@@ -519,7 +645,7 @@ static struct err *attempt(struct landmark *l, enum how how, uint64_t blind)
 	if (blind)
 		TRY(run_blind(l, blind));
 	if (l->timed)
-		set_alarm(l->t->real, patience(l, blind));
+		set_budget(l, patience(l, blind));
 	err = search(l, how);
 	if (l->timed)
 		set_alarm(0, 0);

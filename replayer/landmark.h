@@ -8,6 +8,8 @@
 #include "replayer/internal.h"
 #include "replayer/stub.h"
 
+#include "replayer/translate.h"
+
 enum { LANDMARK_SAMPLES = 3 };
 
 struct landmark {
@@ -21,12 +23,25 @@ struct landmark {
 	unsigned samples;
 	struct regs sample[LANDMARK_SAMPLES];
 	uint64_t traps, trips;
+	uint64_t stops;			/* all of them; what they cost decides whether copies.c is better */
+	uint64_t began_ns;
+	bool no_copies;			/* they cannot be made here */
 	bool back;			/* there is a way back to where the search began */
 	bool timed;			/* the search has an end: err_late */
+	uint64_t budget_ns, spent_ns;	/* it ends when so much processor time is gone; what was gone at its beginning */
 	bool past;			/* not the state that the task is in now: the next one */
 	bool anew;			/* from the start once more, without running blind */
 	int prot;			/* of the code, where the program may write to it; else 0 */
 };
+
+/* ---- landmark.c ---- */
+/* Run to a SIGTRAP of ours; a growing stack is let grow, anything else is an error.  &landmark_costly: it is time for another way. */
+struct err *landmark_run_to_trap(struct landmark *l, int request) __must_check;
+
+/* ---- translate.c ---- */
+/* From where the task is (which is not the point) to the point, in copies of its code.  *found false without an error: from where it is
+ * now it must be looked for in another way. */
+struct err *landmark_search_copies(struct landmark *l, bool *found) __must_check;
 
 /* ---- landmark_jump.c: the stub in the process ---- */
 /* The stub, and (l->patched) the jump: not where there is no place for them, or the code cannot be written to. */

@@ -282,6 +282,25 @@ uint64_t pun_place(const struct pun *p, const struct tracee_maps *maps, uint64_t
 	return 0;
 }
 
+uint64_t pun_place_near(uint64_t addr, const struct tracee_maps *maps, uint64_t len)
+{
+	uint64_t best = 0, least = UINT64_MAX;
+
+	for (size_t i = 0; i < maps->n; i++) {
+		const uint64_t at[] = { maps->map[i].end + PAGE, maps->map[i].start - len - PAGE };
+
+		for (unsigned k = 0; k < 2; k++) {
+			uint64_t far = at[k] > addr ? at[k] - addr : addr - at[k];
+
+			if (far < least && is_free(maps, at[k] - PAGE, at[k] + len + PAGE)) {
+				least = far;
+				best = at[k];
+			}
+		}
+	}
+	return best;
+}
+
 /* ---- moving ------------------------------------------------------------------------------------ */
 
 bool pun_jump(uint64_t from, uint64_t to, uint8_t out[PUN_JUMP])

@@ -45,6 +45,8 @@ bool pun_decode(pid_t tid, uint64_t addr, struct pun *ret);
 bool pun_quiet(pid_t tid, const struct pun *p);
 /* An address for a stub: len bytes are free there, and pages before and behind.  0: there is none. */
 uint64_t pun_place(const struct pun *p, const struct tracee_maps *maps, uint64_t len);
+/* The free place for len bytes, and a page before and behind, that is nearest to addr.  0: there is none. */
+uint64_t pun_place_near(uint64_t addr, const struct tracee_maps *maps, uint64_t len);
 /* The displaced instructions as they must read at `to`, with a jump back behind them.  Bytes written; 0: too far. */
 unsigned pun_relocate(struct pun *p, uint64_t to, uint8_t out[PUN_CODE_MAX]);
 /* "jmp to" for address `from`; false: farther than 2 GB. */
