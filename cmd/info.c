@@ -386,9 +386,11 @@ static struct err *info_run(const void *opts, int argc, char **argv)
 		err = info_json(r, &totals, complete);
 	else if (!err)
 		info_text(r, trace_reader_meta(r), &totals, complete);
+	if (!err && why && !cmd_trace_live(trace_reader_dir(r))) {
+		err = why;
+		why = NULL;
+	}
 	trace_reader_close(r);
-	if (!err)
-		return why;
 	err_free(why);
 	return err;
 }

@@ -52,27 +52,9 @@ struct listing {
 	size_t n, max;
 };
 
-/*
- * The recorder has events.tail mapped for writing until the end.  A read lease is refused with
- * EAGAIN exactly then (fs/locks.c, check_conflicting_open()); it is given back at once.
- */
 bool cmd_trace_live(const char *dir)
 {
-	char *path;
-	bool live;
-	int fd;
-
-	if (asprintf(&path, "%s/events.tail", dir) < 0)
-		return false;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	free(path);
-	if (fd < 0)
-		return false;
-	signal(SIGIO, SIG_IGN);		/* should somebody open it for writing right now */
-	live = fcntl(fd, F_SETLEASE, F_RDLCK) && errno == EAGAIN;
-	fcntl(fd, F_SETLEASE, F_UNLCK);
-	close(fd);
-	return live;
+	return trace_dir_live(dir);
 }
 
 /* Bytes of DIR's own files: not those of files/, which other traces may share. */

@@ -15,6 +15,7 @@
 
 #include "abi/buffer.h"
 #include "cmd/cmd.h"
+#include "cmd/front.h"
 #include "recorder/recorder.h"
 #include "tracee/ticks.h"
 
@@ -22,7 +23,7 @@ struct rec_options {
 	const char *output;
 	int ticks, cpu;
 	uint64_t syscallbuf_kb;
-	bool no_syscallbuf, checksum, checksum_all, chaos;
+	bool no_syscallbuf, checksum, checksum_all, chaos, wait_all, kill_rest;
 	uint64_t seed, max_size;
 };
 
@@ -30,6 +31,8 @@ struct rec_options {
 static const struct option_row rec_rows[] = {
 	{ "output", 'o', "DIR", OPTION_STRING, AT(output), "write the trace to DIR, which must not exist" },
 	{ "max-size", 0, "SIZE", OPTION_SIZE, AT(max_size), "end the recording when events and data take SIZE bytes (500K, 2G); the program goes on" },
+	{ "wait", 0, NULL, OPTION_FLAG, AT(wait_all), "return when all has ended that PROGRAM has started, not when PROGRAM has" },
+	{ "kill", 0, NULL, OPTION_FLAG, AT(kill_rest), "when PROGRAM has ended, end what it has left behind" },
 	{ "ticks", 0, "auto|pmu|landmark|step", OPTION_CHOICE, AT(ticks), "how to name a point in time" },
 	{ "cpu", 0, "host|x86-64-v2|x86-64-v3|x86-64-v4", OPTION_CHOICE, AT(cpu), "what processor the program sees: at a level the recording replays on every processor that has it" },
 	{ "no-syscallbuf", 0, NULL, OPTION_FLAG, AT(no_syscallbuf), "stop at every system call" },
@@ -166,46 +169,95 @@ static uint64_t chaos_seed(void)
 	return seed % 1000000 + 1;
 }
 
-static struct err *run(const struct rec_options *o, char **argv, int *status)
-{
-	struct recorder_options ro = { .argv = argv };
-	char *exe = NULL, *dir = NULL, *store = NULL;
-	struct err *err;
-
-	TRY(ticks_choose((enum ticks_source)o->ticks, &ro.ticks));
-	err = find_program(argv[0], &exe);
-	if (!err)
-		err = trace_place(o, exe, &dir, &store);
-	if (!err && (o->syscallbuf_kb < 4 || o->syscallbuf_kb > BUF_MAX >> 10))
-		err = err_new(ERR_USAGE, "--syscallbuf-size=%llu: must be 4 to %d (KB)", (unsigned long long)o->syscallbuf_kb, BUF_MAX >> 10);
-	ro.buffer_bytes = o->no_syscallbuf || o->chaos || ro.ticks == TICKS_STEP /* they look at each call */ ? 0 : (unsigned)o->syscallbuf_kb << 10;
-	ro.exe = exe;
-	ro.level = (enum cpu_level)o->cpu;
-	ro.chaos = o->chaos;
-	ro.seed = o->seed ? o->seed : chaos_seed();
-	ro.trace_dir = dir;
-	ro.max_bytes = o->max_size;
-	ro.store_dir = store;
-	ro.sums = o->checksum_all ? SUMS_ALL : o->checksum ? SUMS_SOME : SUMS_NONE;
-	if (!err)
-		err = recorder_run(&ro, status);
-	if (err && dir)
-		remove_empty(dir);
-	if (!err && !o->output) {
-		err_free(trace_dir_set_latest(dir));
-		if (isatty(STDERR_FILENO))
-			fprintf(stderr, "rec: recorded to %s\n", dir);
-	}
-	free(exe);
-	free(dir);
-	free(store);
-	return err;
-}
-
 /* End as the program did, so that a shell sees the same. */
 static int exit_like(int status)
 {
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+struct recording {
+	const struct rec_options *o;
+	struct front front;
+	char *exe, *dir, *store;
+};
+
+/* The trace can be looked at from now on. */
+static void set_latest(void *ctx)
+{
+	const struct recording *r = ctx;
+
+	if (!r->o->output)
+		err_free(trace_dir_set_latest(r->dir));
+}
+
+static void left(void *ctx, int status)
+{
+	front_left(&((struct recording *)ctx)->front, exit_like(status));
+}
+
+/* In the recorder's process. */
+static _Noreturn void record(struct recording *r, struct recorder_options *ro)
+{
+	int status = 0;
+	struct err *err = recorder_run(ro, &status);
+
+	if (err) {
+		remove_empty(r->dir);
+		front_done(&r->front, cmd_fail("rec", err));
+	}
+	set_latest(r);
+	if (!r->o->output && isatty(STDERR_FILENO))
+		fprintf(stderr, "rec: recorded to %s\n", r->dir);
+	front_done(&r->front, exit_like(status));
+}
+
+static struct err *prepare(struct recording *r, char **argv, struct recorder_options *ro)
+{
+	const struct rec_options *o = r->o;
+
+	if (o->wait_all && o->kill_rest)
+		return err_new(ERR_USAGE, "--wait and --kill: one of them");
+	TRY(ticks_choose((enum ticks_source)o->ticks, &ro->ticks));
+	TRY(find_program(argv[0], &r->exe));
+	TRY(trace_place(o, r->exe, &r->dir, &r->store));
+	if (o->syscallbuf_kb < 4 || o->syscallbuf_kb > BUF_MAX >> 10)
+		return err_new(ERR_USAGE, "--syscallbuf-size=%llu: must be 4 to %d (KB)", (unsigned long long)o->syscallbuf_kb, BUF_MAX >> 10);
+	ro->buffer_bytes = o->no_syscallbuf || o->chaos || ro->ticks == TICKS_STEP /* they look at each call */ ? 0 : (unsigned)o->syscallbuf_kb << 10;
+	ro->exe = r->exe;
+	ro->level = (enum cpu_level)o->cpu;
+	ro->chaos = o->chaos;
+	ro->seed = o->seed ? o->seed : chaos_seed();
+	ro->trace_dir = r->dir;
+	ro->max_bytes = o->max_size;
+	ro->store_dir = r->store;
+	ro->sums = o->checksum_all ? SUMS_ALL : o->checksum ? SUMS_SOME : SUMS_NONE;
+	ro->wait_all = o->wait_all || getpid() == 1;	/* when the first process of a container ends, so do all */
+	ro->kill_rest = o->kill_rest;
+	return NULL;
+}
+
+static struct err *run(const struct rec_options *o, char **argv, int *code)
+{
+	struct recorder_options ro = { .argv = argv };
+	struct recording r = { .o = o, .front = { .ready = set_latest } };
+	struct err *err = prepare(&r, argv, &ro);
+
+	r.front.ctx = &r;
+	if (!err)
+		err = front_start(&r.front, &ro, &ro.child, code);
+	if (!err) {
+		ro.front = r.front.socket;
+		ro.left = left;
+		ro.front_ctx = &r;
+		record(&r, &ro);
+	}
+	if (err != &err_end && r.dir)
+		remove_empty(r.dir);
+	err_catch(&err, ERR_END);
+	free(r.exe);
+	free(r.dir);
+	free(r.store);
+	return err;
 }
 
 int main(int argc, char **argv)
@@ -213,7 +265,7 @@ int main(int argc, char **argv)
 	static const struct option_set *const sets[] = { &rec_set };
 	struct rec_options o = { .syscallbuf_kb = BUF_DEFAULT >> 10 };
 	struct err *err;
-	int status = 0;
+	int code = 0;
 
 	if (argc == 2 && completion_asked(argv[1])) {
 		err = completion_run(&(struct completion){ "rec", sets, 1, false }, argv[1]);
@@ -226,8 +278,8 @@ int main(int argc, char **argv)
 		return 0;
 	if (argc == 0)
 		return cmd_fail("rec", err_new(ERR_USAGE, "no program given: rec [options] PROGRAM [ARG...] (rec --help)"));
-	err = run(&o, argv, &status);
+	err = run(&o, argv, &code);
 	if (err)
 		return cmd_fail("rec", err);
-	return exit_like(status);
+	return code;
 }

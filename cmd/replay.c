@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "cmd/cmd.h"
 #include "cmd/debugger.h"
@@ -73,6 +74,20 @@ static void gdb_habits(int argc, char **argv)
 	}
 }
 
+/* A recorder that is just ending gets the time for it. */
+static void await_recorder(const char *dir, bool say)
+{
+	enum { TIMES = 100, STEP_US = 10000 };
+
+	for (int i = 0; i < TIMES; i++) {
+		if (!cmd_trace_live(dir))
+			return;
+		usleep(STEP_US);
+	}
+	if (say)
+		fprintf(stderr, "replay: %s is still being recorded; this is what there is so far\n", dir);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option_set *const sets[] = { &replay_set };
@@ -96,6 +111,8 @@ int main(int argc, char **argv)
 		err = check_args(&o);
 	if (!err)
 		err = cmd_trace_find(argc ? argv[0] : NULL, &dir);
+	if (!err)
+		await_recorder(dir, !o.autopilot);
 	if (!err)
 		err = o.autopilot ? replay_all(dir, o.ticks, &status) : o.serve ? debugger_serve(dir, &o) : debugger_gdb(dir, &o, &status);
 	free(dir);

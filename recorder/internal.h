@@ -239,6 +239,15 @@ struct rec_slices {
 	struct regs probed;	/* at the last probe */
 };
 
+/* end.c */
+struct rec_end {
+	uint64_t term_ns;	/* since when we are asked to end; 0: we are not */
+	uint64_t root_ns;	/* since when the first process has ended */
+	uint64_t rest_ns;	/* since when the others are asked to */
+	int terms;		/* requests seen */
+	bool left, kill;
+};
+
 enum { HASH = 1024, WARNED_MAX = 64 };
 
 struct recorder {
@@ -300,6 +309,7 @@ struct recorder {
 	struct rec_task *park_runs;	/* has the processor, by these notes */
 	struct rec_task *park_held;	/* had the baton when we took it */
 	struct rec_slices slices;
+	struct rec_end end;
 	bool files_apart;	/* tasks share descriptors but no memory: what a buffer knows of them may be stale */
 };
 
@@ -599,8 +609,9 @@ void rec_handoff_record(struct rec_task *t, uint64_t addr, uint64_t op);
 /* ---- exec.c --------------------------------------------------------------------- */
 struct err *rec_exec(struct recorder *rec, struct rec_task *t);
 
-/* ---- start.c -------------------------------------------------------------------- */
-/* SIGTERM came: some seconds after it was passed on, everything is killed. */
+/* ---- end.c ---------------------------------------------------------------------- */
+void rec_end_signals(struct recorder *rec);
+/* Are we to end, or has the first process left others behind?  Often called. */
 void rec_term_check(struct recorder *rec);
 
 /* ---- files.c ---------------------------------------------------------------------- */

@@ -4,14 +4,23 @@
 #ifndef RECORDER_RECORDER_H
 #define RECORDER_RECORDER_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 #include "tracee/level.h"
 #include "tracee/ticks.h"
 
 enum recorder_sums { SUMS_NONE = 0, SUMS_SOME, SUMS_ALL };
+
+/* The first process: forked, and waiting. */
+struct recorder_child {
+	pid_t pid;
+	sigset_t sigmask;	/* it gets */
+	int go, report;		/* a byte to go starts it; report tells why it failed */
+};
 
 struct recorder_options {
 	const char *exe;	/* absolute path of the program, checked */
@@ -25,10 +34,21 @@ struct recorder_options {
 	enum cpu_level level;	/* what processor the program sees */
 	bool chaos;		/* schedule at random */
 	uint64_t seed;
+	struct recorder_child child;
+	bool wait_all, kill_rest;	/* what the first process leaves behind: is waited for, is ended; else is left */
+	int front;		/* a socket; where its other end is closed, we have been killed */
+	void (*left)(void *front_ctx, int status);	/* the first process has ended, others live */
+	void *front_ctx;
 };
 
+/* Fork the process that is going to be the program; it inherits everything from the caller.  options: exe, argv. */
+struct err *recorder_child_fork(const struct recorder_options *options, struct recorder_child *ret) __must_check;
+/* Another process has it now; or it is not wanted any more. */
+void recorder_child_forget(struct recorder_child *child);
+void recorder_child_end(struct recorder_child *child);
+
 /*
- * Record.  Returns when the last task has ended; *status_ret is the wait status of the first process.
+ * Record options->child.  Returns when the last task has ended; *status_ret is the wait status of the first process.
  * The caller's own signal dispositions and CPU affinity are changed for good.
  * Warnings go to stderr, each once.
  */

@@ -89,6 +89,7 @@ struct err *rec_wait_task(struct recorder *rec, struct rec_task *t, int *status_
 		while (waitpid(t->tid, status_ret, __WALL) != t->tid) {
 			if (errno != EINTR || rec_task_is_dead(t->tid))
 				return &err_gone;
+			rec_term_check(rec);
 		}
 	/* What it did in user mode has no event yet: nobody may run before that is written. */
 	rec->first = t;

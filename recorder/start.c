@@ -1,7 +1,7 @@
 /*
  * start.c - from nothing to the first task under ptrace, and the end of it all.
  *
- * The child waits until it is seized, sets what its descendants inherit (time-stamp counter
+ * The child is forked by whoever wants it to be his (cmd/front.c).  It waits until it is seized, sets what its descendants inherit (time-stamp counter
  * traps, the seccomp filter) and execs the program.  The order matters: a filter that asks for a
  * tracer answers ENOSYS while there is none.
  *
@@ -62,20 +62,33 @@ static int install_filter(void)
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog, 0, 0);
 }
 
+/*
+ * Where a filter is in force already (a container's), it answers some calls by itself, before
+ * ours would stop them.  PTRACE_SYSCALL stops before any filter; ours is not installed then: it would
+ * only add a third stop.
+ */
+static bool filtered_already(void)
+{
+	return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == SECCOMP_MODE_FILTER;
+}
+
 struct child_failure { int step, os_errno; };
 
 /* Runs in the child: nothing here may allocate or print. */
-static _Noreturn void child_main(const struct recorder *rec, int go, int report)
+static _Noreturn void child_main(const struct recorder_options *options, const struct recorder_child *child, int go, int report)
 {
+	bool outer_filter = filtered_already();
 	struct child_failure failure = { 1, 0 };
-	char byte;
+	char byte = 'r';
 
-	if (read(go, &byte, 1) == 1) {
-		if (!(rec->sigignore >> (SIGXFSZ - 1) & 1))
-			signal(SIGXFSZ, SIG_DFL);
-		if ((cpu_emulated()->no_tsc || prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) == 0) && (rec->outer_filter || install_filter() == 0)) {
+	/* Where only ancestors may trace (Yama): the recorder is none.  It reads the byte before it begins. */
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+	if (write(report, &byte, 1) == 1 && read(go, &byte, 1) == 1) {
+		prctl(PR_SET_PTRACER, 0, 0, 0, 0);
+		sigprocmask(SIG_SETMASK, &child->sigmask, NULL);
+		if ((cpu_emulated()->no_tsc || prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) == 0) && (outer_filter || install_filter() == 0)) {
 			failure.step = 2;
-			execv(rec->options->exe, rec->options->argv);
+			execv(options->exe, options->argv);
 		}
 	}
 	failure.os_errno = errno;
@@ -84,41 +97,46 @@ static _Noreturn void child_main(const struct recorder *rec, int go, int report)
 	_exit(125);
 }
 
-static pid_t forward_to;
-
-static volatile sig_atomic_t term_count;
-
-static void forward_sigterm(int sig)
+/* Not among the standard streams, should these be closed: they are replaced. */
+static int apart(int fd)
 {
-	if (forward_to > 0 && !term_count++)
-		kill(forward_to, sig);
+	int high = fd > STDERR_FILENO ? fd : fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+
+	if (high != fd)
+		close(fd);
+	return high;
 }
 
-void rec_term_check(struct recorder *rec)
+struct err *recorder_child_fork(const struct recorder_options *options, struct recorder_child *ret)
 {
-	enum { GRACE = 5 };
-	static uint64_t since;
+	int go[2], report[2];
 
-	if (!term_count)
-		return;
-	if (!since)
-		since = rec_now_ns();
-	if (term_count == 1 && rec_now_ns() - since < GRACE * 1000000000ull)
-		return;
-	for (struct rec_task *t = rec->tasks; t; t = t->next)
-		kill(t->tid, SIGKILL);
+	if (pipe2(go, O_CLOEXEC) < 0 || pipe2(report, O_CLOEXEC) < 0)
+		return err_os(errno, "cannot make a pipe");
+	ret->pid = fork();
+	if (ret->pid < 0)
+		return err_os(errno, "cannot fork");
+	if (ret->pid == 0) {
+		close(go[1]);
+		child_main(options, ret, go[0], report[1]);
+	}
+	close(go[0]);
+	close(report[1]);
+	ret->go = apart(go[1]);
+	ret->report = apart(report[0]);
+	return NULL;
 }
 
-/* Signals meant for the program must not end the recorder; a program may send them to its group. */
-static void own_signals(void)
+void recorder_child_forget(struct recorder_child *child)
 {
-	static const int ignored[] = { SIGHUP, SIGINT, SIGQUIT, SIGTTIN, SIGTTOU, SIGTSTP, SIGPIPE, SIGXFSZ,
-				       SIGUSR1, SIGUSR2 };
-	struct sigaction term = { .sa_handler = forward_sigterm, .sa_flags = SA_RESTART };
+	close(child->go);
+	close(child->report);
+}
 
-	for (unsigned i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
-		signal(ignored[i], SIG_IGN);
-	sigaction(SIGTERM, &term, NULL);
+void recorder_child_end(struct recorder_child *child)
+{
+	recorder_child_forget(child);
+	waitpid(child->pid, NULL, 0);
 }
 
 static uint64_t ignored_signals(void)
@@ -134,35 +152,40 @@ static uint64_t ignored_signals(void)
 	return set;
 }
 
+/* Nobody who reads what the program writes waits for us. */
+static void leave_streams(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0)
+		return;
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	close(null);
+}
+
 static struct err *spawn(struct recorder *rec)
 {
-	int go[2], report[2];
-	pid_t pid;
+	const struct recorder_child *child = &rec->options->child;
+	char byte;
 
-	if (pipe2(go, O_CLOEXEC) < 0 || pipe2(report, O_CLOEXEC) < 0)
-		return err_os(errno, "cannot make a pipe");
-	pid = fork();
-	if (pid < 0)
-		return err_os(errno, "cannot fork");
-	if (pid == 0) {
-		close(go[1]);
-		child_main(rec, go[0], report[1]);
-	}
-	close(go[0]);
-	close(report[1]);
-	rec->exec_pipe = report[0];
-	rec->root = forward_to = pid;
-	if (ptrace(PTRACE_SEIZE, pid, NULL, OPTIONS) < 0) {
+	rec->exec_pipe = child->report;
+	rec->root = child->pid;
+	if (read(rec->exec_pipe, &byte, 1) != 1)
+		return err_new(ERR_OS, "the program died before it started");
+	if (cpu_own() >= 0)
+		cpu_move(rec->root, cpu_own());
+	if (ptrace(PTRACE_SEIZE, rec->root, NULL, OPTIONS) < 0) {
 		int seize = errno;
 
-		kill(pid, SIGKILL);
-		waitpid(pid, NULL, 0);
+		kill(rec->root, SIGKILL);
 		return err_os(seize, "cannot trace the program (is ptrace forbidden here?)");
 	}
-	if (write(go[1], "g", 1) != 1)
+	if (write(child->go, "g", 1) != 1)
 		return err_os(errno, "cannot start the program");
-	close(go[1]);
-	own_signals();
+	close(child->go);
+	leave_streams();
+	rec_end_signals(rec);
 	rec_ticks_start(rec);
 	return NULL;
 }
@@ -178,16 +201,6 @@ static void first_task(struct recorder *rec)
 	t->affinity = rec->affinity;
 	t->every_call = rec->outer_filter;
 	t->filters.no_new_privs = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) > 0;
-}
-
-/*
- * Where a filter is in force already (a container's), it answers some calls by itself, before
- * ours would stop them.  PTRACE_SYSCALL stops before any filter; ours is not installed then: it would
- * only add a third stop.
- */
-static bool filtered_already(void)
-{
-	return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == SECCOMP_MODE_FILTER;
 }
 
 static void remember_stdio(struct recorder *rec)

@@ -285,6 +285,8 @@ struct err *rec_walk(struct recorder *rec, struct rec_task *t, unsigned steps)
 
 	for (unsigned i = 0; i < steps && !met && !rec_trap_blocked(t); i++) {
 		TRY(tracee_regs_get(t->tid, &regs));
+		if ((int64_t)regs.orig_rax >= 0 && (int64_t)regs.rax >= -530 && (int64_t)regs.rax <= -512)
+			break;		/* the kernel is about to begin the call again: a step would show in r11 */
 		if (patches_at(&t->mm->buf.patches, regs.rip) || place_of(t->tid, regs.rip, &len) != PLACE_STEP)
 			break;
 		TRY(go_on(rec, t, PTRACE_SINGLESTEP, &met));

@@ -273,6 +273,8 @@ struct err *trace_dir_new(const char *program_name, char **dir_ret) __must_check
 /* What `latest` points to; ERR_TRACE when there is none. */
 struct err *trace_dir_latest(char **ret) __must_check;
 /* Let `latest` point to dir from now on: relative when dir is in BASE.  Atomic. */
+/* A recorder is still writing it.  False where that cannot be found out. */
+bool trace_dir_live(const char *dir);
 struct err *trace_dir_set_latest(const char *dir) __must_check;
 /* BASE/store */
 struct err *trace_store_dir(char **ret) __must_check;

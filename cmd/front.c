@@ -1,0 +1,252 @@
+/*
+ * front.c - the process that the shell sees: rec, while the recording is made by another.
+ *
+ *	shell
+ *	  rec                 waits; same process group as the program; ends with its status
+ *	    program           its parent is rec, as if rec had simply run it
+ *	  (init)
+ *	    recorder          session of its own; traces the program and all it starts
+ *
+ * ptrace ties tracees to the thread that traces them, so the recorder cannot leave the foreground later: it is
+ * forked off first.  Then rec can return when the program does, and what it has left behind goes on being recorded.  No signal
+ * to a process group and no key reaches the recorder.  rec itself ignores what a program sends to its own group.
+ *
+ * Both know of each other's end by a socket.  The recorder says: my process ID; all is recorded; the program has ended, but
+ * others live.  When rec dies without having been told that (kill -9), the recorder dies too, and the program with it: but not when
+ * the program has sent that signal to its group and died as well.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmd/front.h"
+
+enum news_kind { NEWS_PID = 1, NEWS_DONE, NEWS_LEFT };
+struct news { enum news_kind kind; int value; };
+
+static void tell(const struct front *f, enum news_kind kind, int value)
+{
+	struct news news = { kind, value };
+
+	if (send(f->socket, &news, sizeof(news), MSG_NOSIGNAL) < 0)
+		return;		/* nobody is left to hear it */
+}
+
+/* No stream of the program's may be held open by us: who reads it waits for its end. */
+static void close_stream(int fd)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0)
+		return;
+	if (null != fd) {
+		dup2(null, fd);
+		close(null);
+	}
+}
+
+/* ---- the recorder's side ------------------------------------------------------------------------ */
+
+void front_left(void *front, int status)
+{
+	const struct front *f = front;
+
+	if (f->ready)
+		f->ready(f->ctx);
+	tell(f, NEWS_LEFT, status);
+	close_stream(STDERR_FILENO);
+}
+
+void front_done(const struct front *f, int code)
+{
+	tell(f, NEWS_DONE, code);
+	_exit(0);
+}
+
+/* Descriptors 0 to 2 are open, whatever we were given: nothing of ours gets these numbers. */
+static void fill_streams(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
+static int apart(int fd)
+{
+	int high = fd > STDERR_FILENO ? fd : fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+
+	if (high != fd)
+		close(fd);
+	return high;
+}
+
+static void become_recorder(struct front *f, int sockets[2])
+{
+	sigset_t faults;
+
+	sigemptyset(&faults);
+	sigaddset(&faults, SIGSEGV);	/* tracee/own.h */
+	sigprocmask(SIG_UNBLOCK, &faults, NULL);
+	setsid();
+	close(sockets[0]);
+	f->socket = apart(sockets[1]);
+	fill_streams();
+	tell(f, NEWS_PID, getpid());
+}
+
+/* ---- rec's side ------------------------------------------------------------------------------------ */
+
+static volatile sig_atomic_t asked_to_end;	/* by this signal */
+
+static void on_signal(int sig)
+{
+	if (sig != SIGCHLD)
+		asked_to_end = sig;
+}
+
+static void own_signals(void)
+{
+	struct sigaction sa = { .sa_handler = on_signal };
+
+	for (int sig = 1; sig < SIGRTMAX; sig++) {
+		if (sig != SIGCHLD && sig != SIGTERM && sig != SIGINT && sig != SIGQUIT && sig != SIGCONT)
+			signal(sig, SIG_IGN);	/* fails for some */
+	}
+	sigaction(SIGCHLD, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGQUIT, &sa, NULL);
+}
+
+struct watch {
+	pid_t program, recorder;
+	bool ended;		/* the program has, and has been waited for */
+	int end;		/* SIGTERM has come, but not yet been passed on */
+};
+
+static void pass_on(struct watch *w)
+{
+	int sig = asked_to_end;
+
+	asked_to_end = 0;
+	/* From the terminal the program gets these two by itself, and may go on. */
+	if (sig && (sig == SIGTERM || w->ended))
+		w->end = sig;
+	if (w->end && w->recorder) {
+		kill(w->recorder, SIGTERM);
+		w->end = 0;
+	}
+}
+
+/* The program is stopped: so are we, for the shell waits for us.  Whoever continues it continues its group. */
+static void watch_program(struct watch *w)
+{
+	int status;
+
+	while (!w->ended && waitpid(w->program, &status, WNOHANG | WUNTRACED) == w->program) {
+		if (WIFSTOPPED(status))
+			kill(getpid(), SIGSTOP);
+		else
+			w->ended = true;
+	}
+}
+
+static int wait_for_recorder(const struct front *f, pid_t program, const sigset_t *before)
+{
+	struct watch w = { .program = program };
+	struct news news;
+	sigset_t open;
+
+	open = *before;
+	sigdelset(&open, SIGCHLD);
+	sigdelset(&open, SIGTERM);
+	sigdelset(&open, SIGINT);
+	sigdelset(&open, SIGQUIT);
+	for (;;) {
+		struct pollfd p = { f->socket, POLLIN, 0 };
+		ssize_t n;
+
+		watch_program(&w);
+		pass_on(&w);
+		if (ppoll(&p, 1, NULL, &open) < 0)
+			continue;
+		n = recv(f->socket, &news, sizeof(news), 0);
+		if (n != sizeof(news))
+			break;
+		if (news.kind == NEWS_PID)
+			w.recorder = news.value;
+		if (news.kind == NEWS_DONE)
+			return news.value;
+		if (news.kind == NEWS_LEFT) {
+			if (isatty(STDERR_FILENO))
+				fprintf(stderr, "rec: what the program has left behind goes on being recorded (kill %d ends it)\n", (int)w.recorder);
+			return news.value;
+		}
+	}
+	return cmd_fail("rec", err_new(ERR_OS, "the recorder has died; what it has recorded replays up to there"));
+}
+
+static void set_back(struct recorder_child *child, const sigset_t *before)
+{
+	recorder_child_end(child);
+	sigprocmask(SIG_SETMASK, before, NULL);
+}
+
+/* Forked twice: nobody's child that the program's parent would have to know of. */
+static pid_t fork_recorder(void)
+{
+	pid_t pid = fork(), inner;
+	int status;
+
+	if (pid == 0) {
+		inner = fork();
+		if (inner == 0)
+			return 0;
+		_exit(inner < 0);
+	}
+	if (pid < 0)
+		return -1;
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return status ? -1 : pid;
+}
+
+struct err *front_start(struct front *f, const struct recorder_options *o, struct recorder_child *child, int *code)
+{
+	int sockets[2];
+	sigset_t all, before;
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
+		return err_os(errno, "cannot make a socket");
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	child->sigmask = before;
+	TRY(recorder_child_fork(o, child));
+	pid = fork_recorder();
+	if (pid < 0) {
+		set_back(child, &before);
+		return err_os(errno, "cannot fork");
+	}
+	if (pid == 0) {
+		become_recorder(f, sockets);
+		return NULL;
+	}
+	close(sockets[1]);
+	f->socket = apart(sockets[0]);
+	recorder_child_forget(child);
+	own_signals();
+	close_stream(STDIN_FILENO);
+	close_stream(STDOUT_FILENO);
+	*code = wait_for_recorder(f, child->pid, &before);
+	return &err_end;
+}
