@@ -363,6 +363,8 @@ struct rec_sighand *rec_sighand_copy(const struct rec_sighand *sighand);
 struct err *rec_task_cloned(struct recorder *rec, struct rec_task *parent);
 struct err *rec_task_exiting(struct recorder *rec, struct rec_task *t);
 void rec_task_exited(struct recorder *rec, struct rec_task *t, int status);
+/* It is going to die with this status, and we shall not be told: what its exit writes, and the event. */
+void rec_task_dying(struct recorder *rec, struct rec_task *t, int status);
 
 /* ---- sched.c ------------------------------------------------------------------ */
 struct err *rec_loop(struct recorder *rec);
@@ -574,6 +576,11 @@ uint32_t rec_random(struct recorder *rec, uint32_t below);
 /* A slice of so few instructions that no timer could end it; 0: as long as it likes. */
 unsigned rec_chaos_steps(struct recorder *rec, struct rec_task *t);
 struct rec_task *rec_chaos_pick(struct recorder *rec, struct rec_task *current, uint64_t now);
+
+/* ---- init.c: process 1 of a pid namespace ------------------------------------------- */
+bool rec_is_init(const struct rec_task *t);
+/* The fault has its event.  t is gone after that. */
+struct err *rec_init_dies(struct recorder *rec, struct rec_task *t, int sig);
 
 /* ---- slice.c: whose turn it is ---------------------------------------------------- */
 /* The time since the last call was t's; NULL: nobody's. */

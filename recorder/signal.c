@@ -329,6 +329,8 @@ static struct err *deliver_fatal(struct recorder *rec, struct rec_task *t, int s
 	effect_siginfo(rec, sig, info, TRACE_SIGNAL_FATAL);
 	rec_write(rec, t, TRACE_SIGNAL, place, regs, sig);
 	rec_left(t, regs, false);
+	if (place == TRACE_AT_FAULT && rec_is_init(t))
+		return rec_init_dies(rec, t, sig);
 	return rec_run_user(rec, t, sig);
 }
 
@@ -516,6 +518,8 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 		return &err_gone;
 	sync = is_synchronous(sig, &info);
 	fate = fate_of(t, sig, sync);
+	if (fate == FATE_FATAL && !sync && rec_is_init(t))
+		fate = FATE_NOTHING;
 	if (fate == FATE_NOTHING) {
 		TRY(rec_buffer_resume(rec, t, &regs));
 		return rec_run_user(rec, t, sig);

@@ -462,6 +462,19 @@ static void robust_effects(struct recorder *rec, struct rec_task *t, const uint6
 	}
 }
 
+void rec_task_dying(struct recorder *rec, struct rec_task *t, int status)
+{
+	uint64_t addr[ROBUST_MAX + 2];
+	unsigned n;
+
+	t->exiting = true;
+	t->exit_status = status;
+	n = exit_writes(t, addr);
+	if (!same_mm(rec, t))
+		robust_effects(rec, t, addr, n);
+	write_exit(rec, t);
+}
+
 struct err *rec_task_exiting(struct recorder *rec, struct rec_task *t)
 {
 	struct rec_task *witness = same_mm(rec, t);
