@@ -279,20 +279,38 @@ static struct err *to_good_place(struct recorder *rec, struct rec_task *t, struc
 
 struct err *rec_walk(struct recorder *rec, struct rec_task *t, unsigned steps)
 {
-	bool met = false, named;
-	struct regs regs;
-	unsigned len;
+	enum { STUB_STEPS = 40 };
+	enum patch_where where = PATCH_NOWHERE;
+	bool met = false, named, moved = false;
+	struct regs regs, raw;
+	unsigned len, stub = 0;
 
-	for (unsigned i = 0; i < steps && !met && !rec_trap_blocked(t); i++) {
-		TRY(tracee_regs_get(t->tid, &regs));
-		if ((int64_t)regs.orig_rax >= 0 && (int64_t)regs.rax >= -530 && (int64_t)regs.rax <= -512)
+	for (unsigned i = 0; i < steps && !met && !rec_trap_blocked(t);) {
+		TRY(tracee_regs_get(t->tid, &raw));
+		TRY(rec_regs_get(t, &regs, &where));
+		if ((int64_t)raw.orig_rax >= 0 && (int64_t)raw.rax >= -530 && (int64_t)raw.rax <= -512)
 			break;		/* the kernel is about to begin the call again: a step would show in r11 */
-		if (patches_at(&t->mm->buf.patches, regs.rip) || place_of(t->tid, regs.rip, &len) != PLACE_STEP)
+		if (where == PATCH_IN_HOOK || patches_at(&t->mm->buf.patches, raw.rip) ||
+		    place_of(t->tid, raw.rip, &len) != PLACE_STEP)
+			break;
+		if (where == PATCH_NOWHERE)
+			i++;
+		else if (++stub > STUB_STEPS)
 			break;
 		TRY(go_on(rec, t, PTRACE_SINGLESTEP, &met));
+		moved = true;
 	}
 	if (met)
 		return NULL;
+	rec_task_ready(t);
+	if (!moved) {	/* it is where its last event left it, or in front of a call that it was taken back to */
+		if (t->at_syscall)
+			rec->first = t;
+		return NULL;
+	}
+	TRY(rec_regs_get(t, &regs, &where));
+	if (where != PATCH_NOWHERE)
+		return rec_run_user(rec, t, 0);
 	TRY(rec_name_point(rec, t, &named));
 	/* in front of a call, say: what it has done is in no event yet, so nobody else may run before that one */
 	return named || t->state != TASK_READY ? NULL : rec_run_user(rec, t, 0);

@@ -6,7 +6,7 @@ build='gcc g++ make binutils libc6-dev libzstd-dev libxxhash-dev libmsgpack-dev 
 libseccomp-dev libjansson-dev zlib1g-dev liblzma-dev libdwarf-dev libelf-dev libcmocka-dev python3'
 # package:command - a command from elsewhere (nodesource's node, nginx-full) will do.
 tests='clang:clang clang-format:clang-format gdb:gdb git:git perl:perl sqlite3:sqlite3
-redis-server:redis-server redis-tools:redis-benchmark nginx-light:nginx nodejs:node
+redis-server:redis-server ruby:ruby redis-tools:redis-benchmark nginx-light:nginx nodejs:node
 musl-tools:musl-gcc golang-go:go vim:vim valgrind:valgrind lldb:lldb default-jdk-headless:javac
 zsh:zsh fish:fish debhelper:dh fakeroot:fakeroot lintian:lintian'
 [ "${1:-}" != demo ] || tests=gdb:gdb
