@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 #include "recorder/internal.h"
@@ -227,6 +228,12 @@ static void emulate_flags(struct regs *regs)
 	regs->eflags ^= AF;
 }
 
+/* What it has in memory may be the new program's already, of which replay has not heard. */
+static bool in_exec(const struct rec_task *t)
+{
+	return t->in_syscall && (t->call.nr == SYS_execve || t->call.nr == SYS_execveat);
+}
+
 void rec_write(struct recorder *rec, struct rec_task *t, enum trace_event_kind kind,
 	       enum trace_place place, const struct regs *regs, int64_t ret)
 {
@@ -244,7 +251,7 @@ void rec_write(struct recorder *rec, struct rec_task *t, enum trace_event_kind k
 		rec->entered = NULL;
 		ev.nr = (int32_t)t->call.nr;
 	}
-	if (kind != TRACE_EXIT && kind != TRACE_SYSCALL_ENTER && kind != TRACE_SWITCH && kind != TRACE_CALLS &&
+	if (!(kind == TRACE_NOTE && in_exec(t)) && kind != TRACE_EXIT && kind != TRACE_SYSCALL_ENTER && kind != TRACE_SWITCH && kind != TRACE_CALLS &&
 	    (kind != TRACE_SIGNAL || place != TRACE_AT_NOWHERE))	/* there the task is not where replay has it */
 		rec_sums(rec, t);
 	if (kind != TRACE_NOTE)
@@ -290,7 +297,7 @@ bool rec_is_scratch(const struct rec_mm *mm, const struct tracee_map *m)
 
 bool rec_sum_wanted(const struct rec_mm *mm, const struct tracee_map *m)
 {
-	if (rec_is_scratch(mm, m))
+	if (rec_is_scratch(mm, m) || rec_is_outside(mm, m))
 		return false;
 	if (m->start >= FIXED_PAGE && m->start < FIXED_END)
 		return false;

@@ -59,6 +59,8 @@ struct rec_shared {
 	uint64_t dev, ino;	/* dev = 0, ino = shmid for SysV */
 	bool anon;		/* nobody's file */
 	bool own;		/* a shared mapping: stores reach the file */
+	bool shared;		/* MAP_SHARED, of a file */
+	bool outside;		/* a SysV segment that others have, which was said */
 	struct rec_file *file;	/* NULL for what is no file */
 };
 
@@ -100,6 +102,7 @@ struct rec_mm {
 	uint64_t brk;		/* current end of the heap */
 	struct rec_shared *shared;
 	struct rec_scratch *scratch;
+	struct rec_outside *outside;	/* outside.c */
 	struct rec_copies *copies;	/* witness.c */
 	uint64_t loader_start, loader_end;	/* the dynamic loader's mappings; 0 where there is none */
 	uint64_t vdso_start, vdso_end;
@@ -279,6 +282,9 @@ struct recorder {
 	struct mem_sum *sum;
 	uint64_t sum_spent_ns, sum_events, start_ns;
 	bool audit;		/* HINDSIGHT_AUDIT: changes.c */
+	bool file_written;	/* by a recorded task: a file that is mapped, since outside.c looked */
+	uint64_t outside_spent_ns, outside_next_ns, outside_wait_ns;
+	int outside_upto;
 	bool unlisted_slept;	/* a call whose outputs are not known has slept while others ran: sched.c */
 	uint64_t warned[WARNED_MAX];
 	unsigned warned_n;
@@ -413,6 +419,20 @@ typedef struct err *rec_protect_fn(struct recorder *rec, struct rec_task *t, uin
 struct err *rec_partial_protect(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len,
 				rec_protect_fn *fn);
 struct err *rec_partial_unmap(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len);
+
+/* ---- outside.c: memory that is shared with what is not recorded ------------------------------ */
+/* [addr, addr + len) has been mapped, of what is no file: effects for the event that is being made. */
+void rec_outside_device(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len, const char *name);
+/* ... of a file, MAP_SHARED.  fd: open for reading, of ours. */
+void rec_outside_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len, int fd,
+			const struct stat *st, bool writable);
+/* t is about to go on in user mode; no event is being made.  What has changed becomes a NOTE. */
+void rec_outside_look(struct recorder *rec, struct rec_task *t);
+void rec_outside_cut(struct rec_mm *mm, uint64_t addr, uint64_t end);
+void rec_outside_move(struct rec_mm *mm, uint64_t addr, uint64_t len, uint64_t to, uint64_t to_len);
+void rec_outside_copy(struct rec_mm *to, const struct rec_mm *from);
+/* It may change while it is looked at. */
+bool rec_is_outside(const struct rec_mm *mm, const struct tracee_map *m);
 
 /* ---- lengths.c ---------------------------------------------------------------------------- */
 /* The task is at the entry of a call that cannot be planned: list its outputs after asking the kernel.  False: they

@@ -161,8 +161,10 @@ static struct rec_file *next_of(struct recorder *rec, struct rec_file *f, const 
 {
 	while (f && (f->dev != st->st_dev || f->ino != st->st_ino))
 		f = f->next;
-	if (f)
+	if (f) {
+		rec->file_written = true;
 		rec_file_live(rec, f);
+	}
 	return f;
 }
 
@@ -171,6 +173,7 @@ void rec_file_resized(struct recorder *rec, const struct stat *st, int fd)
 	for (struct rec_file *f = files; f; f = f->next) {
 		if (f->dev != st->st_dev || f->ino != st->st_ino || f->size == (uint64_t)st->st_size)
 			continue;
+		rec->file_written = true;
 		rec_file_live(rec, f);
 		size_now(rec, f, fd, (uint64_t)st->st_size);
 	}
@@ -286,6 +289,7 @@ void rec_shared_cut(struct rec_mm *mm, uint64_t addr, uint64_t len)
 	uint64_t end = len > UINT64_MAX - addr ? UINT64_MAX : addr + len;
 
 	rec_buffer_cut(&mm->buf, addr, end - addr);
+	rec_outside_cut(mm, addr, end);
 	cut(mm, addr, end);
 }
 
@@ -294,6 +298,7 @@ void rec_shared_move(struct rec_mm *mm, uint64_t addr, uint64_t len, uint64_t to
 	uint64_t from_len = len ? len : 1, end = addr + from_len;	/* 0: another mapping of the same */
 	struct rec_shared *moved = NULL, *last = NULL, *next;
 
+	rec_outside_move(mm, addr, from_len, to, to_len);
 	for (struct rec_shared *s = mm->shared; s; s = s->next) {
 		uint64_t start = s->addr > addr ? s->addr : addr;
 		uint64_t stop = s->addr + s->len < end ? s->addr + s->len : end;

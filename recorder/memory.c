@@ -51,7 +51,7 @@ static void map_path(struct rec_task *t, int fd, char path[4096])
 	path[n < 0 ? 0 : n] = '\0';
 }
 
-/* A device or a file we may not open: what is in memory now, as private pages. */
+/* A file we may not open: what is in memory now, as private pages. */
 static void map_snapshot(struct recorder *rec, struct rec_task *t, uint64_t addr, const struct rec_call *call)
 {
 	uint64_t len = page_up(call->args[1]);
@@ -59,6 +59,37 @@ static void map_snapshot(struct recorder *rec, struct rec_task *t, uint64_t addr
 	effect_map(rec, addr, len, call->args[2], TRACE_MAP_ANON, call->args[3]);
 	for (uint64_t off = 0; (call->args[2] & PROT_READ) && off < len && off < 64 << 20; off += 1 << 20)
 		rec_effect_memory(rec, t, addr + off, len - off < 1 << 20 ? len - off : 1 << 20);
+}
+
+/* A device, or memory of the kernel's behind a descriptor (perf, packets, BPF): others go on writing to it. */
+static void map_device(struct recorder *rec, struct rec_task *t, uint64_t addr, const struct rec_call *call)
+{
+	uint64_t len = page_up(call->args[1]);
+	char path[4096];
+
+	if ((call->args[3] & MAP_TYPE) != MAP_PRIVATE) {
+		uint32_t object = trace_writer_memory(rec->writer);
+
+		effect_object(rec, object, "");
+		effect_map(rec, addr, len, call->args[2], TRACE_MAP_SHARED, call->args[3])->object = object;
+	} else {
+		effect_map(rec, addr, len, call->args[2], TRACE_MAP_ANON, call->args[3]);
+	}
+	map_path(t, (int)call->args[4], path);
+	rec_outside_device(rec, t, addr, len, path);
+}
+
+/* What the descriptor is.  Nothing but files is opened: opening a device may do something. */
+static mode_t map_kind(struct rec_task *t, int fd, dev_t *device_ret)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", t->tid, fd);
+	if (stat(path, &st) < 0)
+		return 0;
+	*device_ret = st.st_rdev;
+	return st.st_mode & S_IFMT;
 }
 
 static void map_shared_anon(struct recorder *rec, struct rec_task *t, uint64_t addr, const struct rec_call *call)
@@ -144,7 +175,9 @@ static struct err *map_file(struct recorder *rec, struct rec_task *t, uint64_t a
 		rec_buffer_mapped(rec, t, addr, page_up(call->args[1]), call->args[5], st,
 				  call->entry.rip >= t->mm->loader_start && call->entry.rip < t->mm->loader_end);
 	rec_shared_add(t->mm, &(struct rec_shared){ .addr = addr, .len = page_up(call->args[1]),
-		.offset = call->args[5], .dev = st->st_dev, .ino = st->st_ino, .own = own, .file = f });
+		.offset = call->args[5], .dev = st->st_dev, .ino = st->st_ino, .own = own, .shared = shared, .file = f });
+	if (shared)
+		rec_outside_mapped(rec, t, addr, page_up(call->args[1]), fd, st, (call->args[2] & PROT_WRITE) != 0);
 	return NULL;
 }
 
@@ -155,6 +188,8 @@ static struct err *mmap_exit(struct recorder *rec, struct rec_task *t, struct re
 	uint64_t addr = (uint64_t)ret;
 	struct stat st;
 	struct err *err = NULL;
+	dev_t device = 0;
+	mode_t kind;
 	int fd;
 
 	(void)regs;
@@ -168,19 +203,23 @@ static struct err *mmap_exit(struct recorder *rec, struct rec_task *t, struct re
 			effect_map(rec, addr, call->args[1], call->args[2], TRACE_MAP_ANON, call->args[3]);
 		return NULL;
 	}
-	fd = rec_fd_open(t, (int)call->args[4]);
-	if (fd < 0 || fstat(fd, &st) < 0) {
-		map_snapshot(rec, t, addr, call);
-	} else if (S_ISREG(st.st_mode)) {
-		err = map_file(rec, t, addr, call, fd, &st);
-	} else if (S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 5)) {	/* /dev/zero */
+	kind = map_kind(t, (int)call->args[4], &device);
+	if (kind == S_IFCHR && device == makedev(1, 5)) {	/* /dev/zero */
 		if (shared)
 			map_shared_anon(rec, t, addr, call);
 		else
 			effect_map(rec, addr, call->args[1], call->args[2], TRACE_MAP_ANON, call->args[3]);
-	} else {
-		map_snapshot(rec, t, addr, call);
+		return NULL;
 	}
+	if (kind && kind != S_IFREG) {
+		map_device(rec, t, addr, call);
+		return NULL;
+	}
+	fd = rec_fd_open(t, (int)call->args[4]);
+	if (fd >= 0 && fstat(fd, &st) == 0)
+		err = map_file(rec, t, addr, call, fd, &st);
+	else
+		map_snapshot(rec, t, addr, call);
 	if (fd >= 0)
 		close(fd);
 	return err;

@@ -308,6 +308,7 @@ static struct err *run_user(struct recorder *rec, struct rec_task *t)
 	if (t->deferred_n && !t->parked)
 		rec_signals_resend(rec, t);
 	bug_context.tid = t->tid;
+	rec_outside_look(rec, t);
 	TRY(rec_buffer_resume(rec, t, NULL));
 	if (rec->slices.steps && !t->deferred_n && !t->resent_n && !t->parked) {
 		unsigned steps = rec->slices.steps;

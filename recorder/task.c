@@ -133,6 +133,7 @@ struct rec_mm *rec_mm_copy(const struct rec_mm *mm)
 		rec_shared_add(copy, s);
 	for (const struct rec_scratch *s = mm->scratch; s; s = s->next)
 		rec_scratch_add(copy, s->addr, s->len, 0);
+	rec_outside_copy(copy, mm);
 	return copy;
 }
 
