@@ -420,6 +420,12 @@ struct err *rec_partial_protect(struct recorder *rec, struct rec_task *t, uint64
 				rec_protect_fn *fn);
 struct err *rec_partial_unmap(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len);
 
+/* ---- pi.c: futexes with priority inheritance -------------------------------------------------- */
+/* t has been resumed in the kernel.  True: it is in such a call and has come back; false after a NOTE if it sleeps in one. */
+bool rec_pi_sleeps(struct recorder *rec, struct rec_task *t);
+/* Somebody who may have had such a lock has died: whoever gets it is handled next. */
+void rec_pi_woken(struct recorder *rec);
+
 /* ---- outside.c: memory that is shared with what is not recorded ------------------------------ */
 /* [addr, addr + len) has been mapped, of what is no file: effects for the event that is being made. */
 void rec_outside_device(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len, const char *name);

@@ -268,6 +268,8 @@ static struct err *settle_in_kernel(struct recorder *rec, struct rec_task *t)
 		return NULL;
 	if (call_must_finish(rec, t))
 		return rec_wait_task(rec, t, &status);
+	if (rec_pi_sleeps(rec, t))
+		return NULL;
 	if (t->call.guessed && rec_others_ready(rec, t) && wait_unlisted(rec, t))
 		return NULL;
 	if (!rec_others_ready(rec, t)) {

@@ -495,6 +495,7 @@ struct err *rec_task_exiting(struct recorder *rec, struct rec_task *t)
 	for (unsigned i = 0; witness && i < n; i++)
 		rec_effect_memory(rec, witness, addr[i], 4);
 	write_exit(rec, t);
+	rec_pi_woken(rec);
 	return NULL;
 }
 
