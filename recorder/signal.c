@@ -334,10 +334,10 @@ static struct err *deliver_fatal(struct recorder *rec, struct rec_task *t, int s
 	return rec_run_user(rec, t, sig);
 }
 
-/* One of ours, sent again: its true siginfo is kept. */
+/* One of ours, sent again: its true siginfo is kept.  In a pid namespace of its own the task sees no sender (si_pid is 0). */
 static bool resent_take(struct rec_task *t, siginfo_t *info)
 {
-	if (info->si_code != SI_TKILL || info->si_pid != getpid())
+	if (info->si_code != SI_TKILL || (info->si_pid && info->si_pid != getpid()))
 		return false;
 	for (unsigned i = 0; i < t->resent_n; i++) {
 		if (t->resent[i].si_signo != info->si_signo)
