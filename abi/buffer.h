@@ -65,6 +65,7 @@ enum {
 	BUF_DEFAULT = 256 << 10,
 	/* A result from FIXED_UNTRACED that the recorder puts there: it would sleep, make it a traced call. */
 	BUF_WOULD_BLOCK = -1133,
+	BUF_TRACED = -1134,	/* ... make it a traced call at once */
 	BUF_NR_TSC = 0xfff0,	/* a record of rdtsc: ret is the counter */
 	BUF_NR_PARK = 0xfff1,	/* a task falls asleep: struct buf_park */
 	BUF_NR_UNPARK = 0xfff2,	/* ... has woken up: struct buf_unpark, then spans as below */

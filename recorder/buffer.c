@@ -139,8 +139,23 @@ void rec_buffer_deinit(struct recorder *rec)
 
 /* ---- records ---------------------------------------------------------------------------------------- */
 
+/* rt_sigprocmask(how, set). */
+static void note_mask(struct rec_task *t, uint64_t how, const uint8_t *bytes)
+{
+	const uint64_t never = 1ull << (SIGKILL - 1) | 1ull << (SIGSTOP - 1);
+	uint64_t set;
+
+	memcpy(&set, bytes, sizeof(set));
+	if ((int)how == SIG_BLOCK)
+		t->sigmask |= set & ~never;
+	else if ((int)how == SIG_UNBLOCK)
+		t->sigmask &= ~set;
+	else
+		t->sigmask = set & ~never;
+}
+
 /* What the recorder keeps account of. */
-static void note_call(struct rec_task *t, const struct buf_record *r, const uint64_t args[2], const uint8_t *record, bool *mask)
+static void note_call(struct rec_task *t, const struct buf_record *r, const uint64_t args[2], const uint8_t *record)
 {
 	switch (r->nr) {
 	case SYS_close:
@@ -166,7 +181,8 @@ static void note_call(struct rec_task *t, const struct buf_record *r, const uint
 			memcpy(&t->sighand->action[args[0]], record + r->size - sizeof(struct rec_sigaction), sizeof(struct rec_sigaction));
 		break;
 	case SYS_rt_sigprocmask:
-		*mask = true;
+		if (r->ret == 0 && r->in_spans)
+			note_mask(t, args[0], record + r->size - 8);
 		break;
 	case SYS_futex:
 		rec_handoff_record(t, args[0], args[1]);
@@ -184,7 +200,6 @@ static void note_call(struct rec_task *t, const struct buf_record *r, const uint
 static void note_calls(struct rec_task *t, const uint8_t *bytes, uint64_t len)
 {
 	struct buf_record r;
-	bool mask = false;
 
 	for (uint64_t at = 0; at + sizeof(r) <= len; at += r.size) {
 		uint64_t args[2] = { 0 };
@@ -193,10 +208,8 @@ static void note_calls(struct rec_task *t, const uint8_t *bytes, uint64_t len)
 		if (r.size < sizeof(r))
 			break;
 		memcpy(args, bytes + at + sizeof(r), 8u * (r.args < 2 ? r.args : 2u));
-		note_call(t, &r, args, bytes + at, &mask);
+		note_call(t, &r, args, bytes + at);
 	}
-	if (mask)
-		err_free(tracee_sigmask_get(t->tid, &t->sigmask));
 }
 
 void rec_buffer_records(struct recorder *rec, struct rec_task *t, const uint8_t *bytes, uint64_t len)

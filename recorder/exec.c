@@ -64,7 +64,7 @@ static void new_program(struct recorder *rec, struct rec_task *t)
 	t->scratch = NULL;
 	t->in_syscall = t->has_restart = t->dumpable_off = t->scratch_refused = false;
 	t->cpuid_off = 0;
-	t->filters.dispatch.on = false;
+	t->filters.dispatch.on = t->dispatched = false;
 	rec_task_call_drop(&t->restart);
 	if (rec->entered == t)
 		rec->entered = NULL;

@@ -163,6 +163,7 @@ struct rec_task {
 	bool in_syscall, enter_written, exiting, exit_written, in_group_stop;
 	bool ended;		/* state and status are of its end, which whoever waited for another stop has met */
 	bool every_call;	/* there is a seccomp filter that we have not made: stop by PTRACE_SYSCALL */
+	bool by_dispatch, dispatched;	/* ... or by system call user dispatch, which is on now: outer.c */
 	struct rec_filters filters;	/* the program's own: filter.c */
 	struct rec_filter *filters_new;	/* ... being installed */
 	bool started;		/* its first exec is done: what it does is recorded */
@@ -296,7 +297,8 @@ struct recorder {
 	bool ticks_fast;		/* the next tick comes sooner than usual */
 	bool ticks_often;		/* and ticks come more often: somebody waits for his turn */
 	uint64_t sigignore;		/* signals ignored when we were started */
-	bool outer_filter;	/* a seccomp filter was there before ours: see start.c */
+	bool outer_filter;	/* a seccomp filter was there before ours: outer.c */
+	bool dispatch;		/* ... and calls are stopped by system call user dispatch */
 	bool supervised;	/* there are listeners of filters in the tree */
 	uint64_t null_nr;	/* a call of this number does nothing, and no filter minds it: -1 when there is none */
 	/* buffer.c */
@@ -445,6 +447,16 @@ bool rec_is_outside(const struct rec_mm *mm, const struct tracee_map *m);
  * remain unknown. */
 bool rec_lengths(struct rec_task *t, struct sys_plan *plan);
 
+/* ---- outer.c: inside somebody else's sandbox ---------------------------------------- */
+void rec_outer_look(struct recorder *rec);
+void rec_outer_try(struct recorder *rec, pid_t pid);
+/* On when the task goes on in user mode.  Nothing where by_dispatch is not set. */
+struct err *rec_dispatch(struct rec_task *t, bool on);
+/* Is its stop one of dispatch? */
+bool rec_dispatch_stopped(const struct rec_task *t);
+/* Then: to the entry stop of the call, which is handled next. */
+struct err *rec_dispatch_stop(struct recorder *rec, struct rec_task *t);
+
 /* ---- hooks.c: calls that do more than memory ------------------------------------ */
 struct rec_hook {
 	/* Entry stop: may force a result or change call->seen_args.  May be NULL. */
@@ -459,6 +471,8 @@ extern const struct rec_hook rec_memory_hooks[SYS_ROWS];	/* memory.c */
 
 /* ---- signal.c ------------------------------------------------------------------ */
 struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig);
+/* A signal that the kernel forced was ours: where it was blocked or ignored, it is again (force_sig_info_to_task()). */
+struct err *rec_signal_unforce(struct recorder *rec, struct rec_task *t, int sig);
 /* It wants to know of it, or will die of it. */
 bool rec_signal_matters(const struct rec_task *t, int sig);
 /* Send the deferred ones again: the task is READY at a point that has a name. */

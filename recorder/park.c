@@ -414,6 +414,13 @@ static struct err *parked_signal(struct recorder *rec, struct rec_task *t, bool 
 	if (ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) < 0)
 		return &err_gone;
 	TRY(tracee_regs_get(t->tid, &regs));
+	if (sig == SIGSYS && regs.rip == FIXED_UNTRACED_AFTER) {	/* somebody else's filter */
+		regs.rax = (uint64_t)BUF_TRACED;
+		regs.orig_rax = (uint64_t)-1;
+		TRY(tracee_regs_set(t->tid, &regs));
+		TRY(rec_signal_unforce(rec, t, sig));
+		return turn ? rec_run_user(rec, t, 0) : rec_resume(t, PTRACE_CONT, 0);
+	}
 	if (!turn && !rec_signal_matters(t, sig))
 		return rec_resume(t, PTRACE_CONT, sig);
 	if (turn)
@@ -447,6 +454,12 @@ struct err *rec_park_stop(struct recorder *rec, struct rec_task *t)
 		rec_task_ready(t);
 		return NULL;
 	case STOP_SIGNAL:
+		if (rec_dispatch_stopped(t)) {	/* as the one above */
+			TRY(rec_signal_unforce(rec, t, SIGSYS));
+			t->park_waits = true;
+			rec_task_ready(t);
+			return NULL;
+		}
 		return parked_signal(rec, t, turn);
 	case STOP_GROUP:
 		t->in_group_stop = true;

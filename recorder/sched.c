@@ -312,6 +312,7 @@ static struct err *run_user(struct recorder *rec, struct rec_task *t)
 	bug_context.tid = t->tid;
 	rec_outside_look(rec, t);
 	TRY(rec_buffer_resume(rec, t, NULL));
+	TRY(rec_dispatch(t, true));
 	if (rec->slices.steps && !t->deferred_n && !t->resent_n && !t->parked) {
 		unsigned steps = rec->slices.steps;
 
@@ -351,6 +352,7 @@ struct err *rec_run_user(struct recorder *rec, struct rec_task *t, int sig)
 	uint64_t start = rec_now_ns();
 	bool asked = false;
 
+	TRY(rec_dispatch(t, true));
 	if (rec->options->ticks == TICKS_STEP && !rec_trap_blocked(t))
 		return rec_run_steps(rec, t, sig);
 	t->ticks_unknown |= rec->options->ticks == TICKS_STEP;
@@ -496,6 +498,8 @@ static struct err *handle_stop(struct recorder *rec, struct rec_task *t)
 	/* at exec the memory is the new program's: of a leader that was killed in user mode, whose number the caller has now */
 	if (t->mm->buf.on && !t->in_syscall && kind != STOP_EXITED && kind != STOP_EXEC)
 		TRY(rec_buffer_flush(rec, t, kind == STOP_SECCOMP || kind == STOP_SYSCALL));
+	if (rec_dispatch_stopped(t))
+		return rec_dispatch_stop(rec, t);
 	switch (kind) {
 	case STOP_EXITED:
 		rec_task_exited(rec, t, t->status);

@@ -171,7 +171,7 @@ static void trap_emulate(struct recorder *rec, struct regs *regs, enum trap_insn
 
 /* The trap was ours: where its signal was blocked or ignored, the kernel has by now unblocked it and
  * reset its handler (force_sig_info_to_task). */
-static struct err *trap_undo_force(struct recorder *rec, struct rec_task *t, int sig)
+struct err *rec_signal_unforce(struct recorder *rec, struct rec_task *t, int sig)
 {
 	struct rec_sigaction *action = &t->sighand->action[sig];
 	bool blocked = t->sigmask & SIGBIT(sig);
@@ -220,7 +220,7 @@ static struct err *trap_handle(struct recorder *rec, struct rec_task *t, int sig
 	after.rip += len;
 	after.eflags &= ~(uint64_t)EFLAGS_RF;
 	TRY(tracee_regs_set(t->tid, &after));
-	TRY(trap_undo_force(rec, t, sig));
+	TRY(rec_signal_unforce(rec, t, sig));
 	rec_effect_regs(rec, &after);
 	rec_write(rec, t, TRACE_TRAP, 0, regs, 0);
 	rec_left(t, &after, false);
@@ -472,6 +472,11 @@ static bool hook_call_again(const struct rec_task *t, int sig, struct regs *regs
 {
 	int64_t ret = (int64_t)regs->rax;
 
+	if (regs->rip == FIXED_UNTRACED_AFTER && sig == SIGSYS) {	/* somebody else's filter has raised it: outer.c */
+		regs->rax = (uint64_t)BUF_TRACED;
+		regs->orig_rax = (uint64_t)-1;
+		return true;
+	}
 	if (regs->rip != FIXED_UNTRACED_AFTER || fate_of(t, sig, false) == FATE_NOTHING ||
 	    !((sig == SIGPIPE && ret == -EPIPE) || (sig == SIGXFSZ && ret == -EFBIG)))
 		return false;
@@ -496,11 +501,12 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 	if (where == PATCH_IN_HOOK) {
 		if (hook_call_again(t, sig, &regs)) {
 			TRY(tracee_regs_set(t->tid, &regs));
+			TRY(rec_signal_unforce(rec, t, sig));
 			return rec_run_user(rec, t, 0);
 		}
 		TRY(rec_buffer_in_hook(rec, t, &regs, &info, &mine));
 		if (mine) {
-			TRY(trap_undo_force(rec, t, sig));
+			TRY(rec_signal_unforce(rec, t, sig));
 			return rec_run_user(rec, t, 0);
 		}
 	}

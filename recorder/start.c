@@ -175,12 +175,14 @@ static struct err *spawn(struct recorder *rec)
 		return err_new(ERR_OS, "the program died before it started");
 	if (cpu_own() >= 0)
 		cpu_move(rec->root, cpu_own());
-	if (ptrace(PTRACE_SEIZE, rec->root, NULL, OPTIONS) < 0) {
+	/* without our filter, TRACE is an answer of somebody else's: ENOSYS, as without us */
+	if (ptrace(PTRACE_SEIZE, rec->root, NULL, rec->outer_filter ? OPTIONS & ~PTRACE_O_TRACESECCOMP : OPTIONS) < 0) {
 		int seize = errno;
 
 		kill(rec->root, SIGKILL);
 		return err_os(seize, "cannot trace the program (is ptrace forbidden here?)");
 	}
+	rec_outer_try(rec, rec->root);
 	if (write(child->go, "g", 1) != 1)
 		return err_os(errno, "cannot start the program");
 	close(child->go);
@@ -199,7 +201,8 @@ static void first_task(struct recorder *rec)
 	t->sighand = rec_sighand_copy(NULL);
 	t->state = TASK_RUNNING;
 	t->affinity = rec->affinity;
-	t->every_call = rec->outer_filter;
+	t->every_call = rec->outer_filter && !rec->dispatch;
+	t->by_dispatch = rec->dispatch;
 	t->filters.no_new_privs = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) > 0;
 }
 
@@ -337,8 +340,7 @@ struct err *recorder_run(const struct recorder_options *options, int *status_ret
 	rec->witness = getenv("HINDSIGHT_WITNESS");
 	rec->audit = getenv("HINDSIGHT_AUDIT") != NULL;
 	rec->sigignore = ignored_signals();
-	rec->outer_filter = filtered_already();
-	rec->null_nr = (uint64_t)-1;
+	rec_outer_look(rec);
 	rec->proc_dev = stat("/proc", &proc) == 0 ? proc.st_dev : 0;
 	signal(SIGXFSZ, SIG_IGN);	/* a full trace must not kill us */
 	remember_stdio(rec);

@@ -359,7 +359,7 @@ struct err *rec_syscall_entry(struct recorder *rec, struct rec_task *t)
 		if (done)
 			return NULL;
 	}
-	if (call->nr == SYS_sched_yield && !t->every_call && !call->answered)
+	if (call->nr == SYS_sched_yield && !t->every_call && !t->by_dispatch && !call->answered)
 		return yield(rec, t);
 	hook = call->answered ? NULL : rec_hook_for(call->nr);
 	if (hook && hook->enter)

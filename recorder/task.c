@@ -258,6 +258,7 @@ static void child_inherit(struct recorder *rec, struct rec_task *child, struct r
 		}
 	}
 	child->every_call = parent->every_call;
+	child->by_dispatch = parent->by_dispatch;
 	child->started = parent->started;
 	rec_filters_inherit(&child->filters, &parent->filters);
 	child->sigmask = parent->sigmask;

@@ -127,6 +127,8 @@ int buf_park(struct frame *f)
 	copy((void *)(uintptr_t)(FIXED_STACK - KEPT), kept, KEPT);
 	s->rsp = rsp;
 	s->parked[index] = 0;
+	if (ret == BUF_TRACED)
+		ret = BUF_WOULD_BLOCK;
 	if (p.outs && ret != BUF_WOULD_BLOCK)
 		plan_lengths(&p, nr, args, ret);
 	note_unpark(s, sh, me, &p, ret);

@@ -18,7 +18,7 @@ enum { POLL_IN = 1, POLL_OUT = 4, POLL_ERR = 8, POLL_HUP = 16 };
 enum { O_CREATE_TRUNC = 01000, O_NONBLOCKING = 04000, F_GETFLAGS = 3, F_SETFLAGS = 4 };
 enum { MSG_DONTWAITING = 0x40, MSG_PLAIN = 0x02 | 0x20 | 0x40 | 0x4000 | 0x40000000 };
 enum { S_TYPE = 0170000, S_DIR = 0040000, S_CHAR = 0020000, S_BLOCK = 0060000, S_FILE = 0100000 };
-enum { E_NOSYS = 38 };
+enum { E_NOSYS = 38, E_BADF = 9 };
 enum { INPUTS = 4, STRING_MAX = 255 };
 enum { MAP_PRIVATELY = 2, MAP_TYPES = 15, MAP_ANON = 0x20, MAP_PLAIN = 0x2 | 0x10 | 0x20 | 0x800 | 0x2000 | 0x4000 | 0x8000 | 0x20000 | 0x100000,
        PROT_PLAIN = 7, PROT_WRITING = 2, PROT_RUNNING = 4, ADVICE_DONTNEED = 4, SIG_BLOCKING = 0, SIGACTION_SIZE = 32 };
@@ -52,8 +52,10 @@ static enum buf_class look(const struct buf_state *s, uint64_t fd)
 {
 	struct stat_head st;
 
-	if (own_call(NR_fstat, fd, (uint64_t)(uintptr_t)&st, 0) != 0)
-		return BUF_FD_UNKNOWN;		/* it fails, and so will the call */
+	int64_t ret = own_call(NR_fstat, fd, (uint64_t)(uintptr_t)&st, 0);
+
+	if (ret)	/* it is closed, and the call will fail; or a sandbox does not let us look */
+		return ret == -E_BADF ? BUF_FD_UNKNOWN : BUF_FD_STDIO;
 	for (unsigned i = 1; i <= 2; i++) {
 		if (s->stdio_ino[i] && st.ino == s->stdio_ino[i] && st.dev == s->stdio_dev[i])
 			return BUF_FD_STDIO;
@@ -313,6 +315,7 @@ static int may_ask_call(struct buf_state *s, uint64_t nr, uint64_t *args, struct
 		note_input(w, args[1], args[1], args[1] ? SIGACTION_SIZE : 0);
 		return args[3] == 8 && args[1] < 1ull << 47;
 	case NR_rt_sigprocmask:
+		note_input(w, args[1], args[1], args[1] ? 8 : 0);
 		return args[3] == 8 && may_unblock(args[0], args[1]);
 	case NR_futex:	/* not if it would sleep */
 		return *(const volatile uint32_t *)(uintptr_t)args[0] != (uint32_t)args[2];
@@ -486,7 +489,7 @@ static int quick(struct buf_state *s, struct frame *f, const struct sys_row *row
 		args[at] = s->pos + head;
 	}
 	ret = untraced(f->rax, args);
-	if (ret == BUF_WOULD_BLOCK)
+	if (ret == BUF_WOULD_BLOCK || ret == BUF_TRACED)
 		return 0;
 	for (unsigned i = 0; i < row->nargs; i++)
 		*word++ = (&f->rdi)[i];
@@ -569,6 +572,8 @@ int buf_record(struct frame *f)
 	if (p.outs && !plan_redirect(&p, args, s->pos + head))
 		return 0;
 	ret = untraced(nr, args);
+	if (ret == BUF_TRACED)
+		return 0;
 	if (ret == BUF_WOULD_BLOCK || (w.patient && ret == 0))
 		return sleeps(s, nr, &f->rdi);
 	if (w.assist && ret < 0)	/* it may have done a part: once more, traced, which finds the same */

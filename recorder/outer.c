@@ -1,0 +1,145 @@
+/*
+ * outer.c - recording inside a sandbox: a seccomp filter of somebody else's is in force (a container's, systemd's).
+ *
+ * Such a filter answers some calls by itself, and then a filter of ours that says TRACE is not heard: the stricter answer
+ * wins.  PTRACE_SYSCALL stops before any filter, but stops for the calls of the hook as well.  So tasks run under system
+ * call user dispatch, which comes before filters and knows addresses: every call that is not made by one of the instructions
+ * in FIXED_PAGE raises SIGSYS, whose stop is the task's coming to a call.  Dispatch is switched off then, and the call is made by
+ * the program's own instruction between two PTRACE_SYSCALL stops; it is switched on again when the task goes on in user mode.
+ * That is one stop more than elsewhere for a traced call, and none for a buffered one.
+ *
+ * The filter decides on the hook's calls as it would on the program's.  What it refuses is refused and recorded.  What raises
+ * SIGSYS, or sleeps for a supervisor, is made again, traced.  The few calls that the hook makes for itself must be allowed:
+ * that is tried out, by a child under a filter that says TRACE to all, so that none is made for real.
+ *
+ * Without dispatch (it needs ptrace to set it: Linux 6.4), all calls are stopped, and none is buffered.
+ */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "recorder/internal.h"
+
+enum { SET_DISPATCH = 0x4210 /* PTRACE_SET_SYSCALL_USER_DISPATCH_CONFIG */, SIGSYS_DISPATCH = 2 /* SYS_USER_DISPATCH */ };
+
+/* A child that must not leave a core dump behind, whatever becomes of it.  True: it exited with 0. */
+static bool try_in_child(int (*what)(void))
+{
+	static const struct rlimit none;
+	int status = 1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		setrlimit(RLIMIT_CORE, &none);
+		signal(SIGSYS, SIG_DFL);
+		_exit(what());
+	}
+	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+static int call_nothing(void)
+{
+	syscall(-1);
+	return 0;
+}
+
+/* Each of them must be answered by our TRACE, that is, with ENOSYS. */
+static int call_own(void)
+{
+	static const long own[] = { SYS_fstat, SYS_poll, SYS_fcntl, SYS_rt_sigpending, SYS_newfstatat, SYS_futex, SYS_brk, SYS_prctl };
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE),
+	};
+	struct sock_fprog prog = { 4, code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog, 0, 0) < 0)
+		return 1;
+	for (unsigned i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+		if (syscall(own[i], 0, 3, 0, 0, 0, 0) >= 0 || errno != ENOSYS)
+			return 2;
+	}
+	return 0;
+}
+
+static bool dispatch_set(pid_t tid, bool on)
+{
+	struct { uint64_t mode, selector, offset, len; } config = { 0, 0, 0, 0 };
+
+	if (on) {
+		config.mode = 1;
+		config.offset = FIXED_PAGE;
+		config.len = FIXED_BLOB - FIXED_PAGE;
+	}
+	return ptrace((enum __ptrace_request)SET_DISPATCH, tid, sizeof(config), &config) == 0;
+}
+
+/*
+ * Where a filter is in force already (a container's), it answers some calls by itself, before
+ * ours would stop them; ours is not installed then.
+ */
+void rec_outer_look(struct recorder *rec)
+{
+	rec->outer_filter = prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == SECCOMP_MODE_FILTER;
+	rec->null_nr = (uint64_t)-1;
+	if (!rec->outer_filter)
+		return;
+	if (!try_in_child(call_nothing))
+		rec->null_nr = SYS_getpid;
+	rec->dispatch = try_in_child(call_own) && !getenv("HINDSIGHT_NO_DISPATCH");
+}
+
+/* The first child has been seized and has not begun. */
+void rec_outer_try(struct recorder *rec, pid_t pid)
+{
+	int status;
+
+	if (!rec->dispatch)
+		return;
+	rec->dispatch = ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) == 0 && waitpid(pid, &status, __WALL) == pid && dispatch_set(pid, false);
+	ptrace(PTRACE_CONT, pid, NULL, NULL);
+}
+
+struct err *rec_dispatch(struct rec_task *t, bool on)
+{
+	if (!t->by_dispatch || t->dispatched == on || t->ended)
+		return NULL;
+	if (!dispatch_set(t->tid, on))
+		return &err_gone;
+	t->dispatched = on;
+	return NULL;
+}
+
+bool rec_dispatch_stopped(const struct rec_task *t)
+{
+	siginfo_t info;
+
+	return t->dispatched && tracee_stop_kind(t->status) == STOP_SIGNAL && WSTOPSIG(t->status) == SIGSYS &&
+	       ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) == 0 && info.si_code == SIGSYS_DISPATCH;
+}
+
+struct err *rec_dispatch_stop(struct recorder *rec, struct rec_task *t)
+{
+	struct regs regs;
+	int status;
+
+	TRY(rec_dispatch(t, false));
+	TRY(rec_signal_unforce(rec, t, SIGSYS));
+	TRY(tracee_regs_get(t->tid, &regs));
+	regs.rip -= 2;
+	regs.orig_rax = (uint64_t)-1;	/* nothing to begin again */
+	TRY(tracee_regs_set(t->tid, &regs));
+	TRY(rec_resume(t, PTRACE_SYSCALL, 0));
+	return rec_wait_task(rec, t, &status);
+}
