@@ -80,6 +80,7 @@ enum buf_class {
 	BUF_FD_WATCHED,		/* never sleeps; a write to it must be traced */
 	BUF_FD_STREAM,		/* may sleep */
 	BUF_FD_NONBLOCK,	/* O_NONBLOCK */
+	BUF_FD_PROC,		/* a file of /proc: the recorder looks at what is read, once (recorder/status.c) */
 	BUF_FD_STDIO,		/* our stdout or stderr: a write is echoed by replay */
 };
 

@@ -11,11 +11,12 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "recorder/internal.h"
 
-enum { CLASS_MAX = 65536 };
+enum { CLASS_MAX = 65536, PROC_BLOCK = 1024 };
 
 int rec_fd_open(struct rec_task *t, int fd)
 {
@@ -73,6 +74,8 @@ static enum fd_class classify(struct recorder *rec, struct rec_task *t, int fd)
 		if (rec->stdio_ino[k] && st.st_dev == rec->stdio_dev[k] && st.st_ino == rec->stdio_ino[k])
 			return k == 1 ? FD_STDOUT : FD_STDERR;
 	}
+	if (S_ISREG(st.st_mode) && !st.st_size && st.st_blksize == PROC_BLOCK && !major(st.st_dev))
+		return rec_status_is(rec, t, fd) ? FD_STATUS : FD_PROC;
 	return S_ISREG(st.st_mode) && rec_file_find(&st) ? FD_MAPPED : FD_PLAIN;
 }
 
@@ -169,7 +172,7 @@ static bool fd_info(struct rec_task *t, int fd, int64_t *pos, unsigned *flags)
 }
 
 /* The offset that the pointer names, else the descriptor's own. */
-static int64_t fd_position(struct rec_task *t, int fd, uint64_t pointer)
+int64_t rec_fd_position(struct rec_task *t, int fd, uint64_t pointer)
 {
 	unsigned flags;
 	int64_t pos;
@@ -183,7 +186,7 @@ static int64_t fd_position(struct rec_task *t, int fd, uint64_t pointer)
 static void echo_file(struct recorder *rec, struct rec_task *t, enum fd_class class, int from,
 		      uint64_t offset_pointer, uint64_t len)
 {
-	int64_t end = fd_position(t, from, offset_pointer);
+	int64_t end = rec_fd_position(t, from, offset_pointer);
 	int fd = rec_fd_open(t, from);
 	void *bytes = rec_alloc(rec, len);
 	struct trace_effect *e;
@@ -233,7 +236,7 @@ static int64_t written_end(struct rec_task *t, const struct rec_call *call, int 
 	int64_t pos;
 
 	if (pointer || !fd_info(t, out, &pos, &flags))
-		return fd_position(t, out, pointer);
+		return rec_fd_position(t, out, pointer);
 	if ((rwf & APPEND) || ((flags & O_APPEND) && !(rwf & NOAPPEND)))	/* whatever offset was given */
 		return st->st_size;
 	return at && (call->nr != SYS_pwritev2 || call->args[3] != UINT64_MAX) ? (int64_t)(call->args[3] + len) : pos;
@@ -353,11 +356,11 @@ void rec_fd_written(struct recorder *rec, struct rec_task *t, struct rec_call *c
 		break;
 	}
 	class = rec_fd_class(rec, t, out);
-	if (class == FD_PLAIN)
+	if (class == FD_PLAIN || class == FD_PROC || class == FD_STATUS)
 		return;
 	if (class == FD_MEM) {
 		bool at = call->nr == SYS_pwrite64 || call->nr == SYS_pwritev || (call->nr == SYS_pwritev2 && call->args[3] != UINT64_MAX);
-		int64_t end = at ? (int64_t)(call->args[3] + len) : fd_position(t, out, out_offset);
+		int64_t end = at ? (int64_t)(call->args[3] + len) : rec_fd_position(t, out, out_offset);
 
 		memory_poked(rec, t, out, (uint64_t)end - len, len);
 		return;

@@ -86,6 +86,15 @@ void rec_filters_inherit(struct rec_filters *child, const struct rec_filters *pa
 	child->no_new_privs = parent->no_new_privs;
 }
 
+unsigned rec_filter_count(const struct recorder *rec, const struct rec_task *t)
+{
+	unsigned n = rec->outer_filters;
+
+	for (const struct rec_filter *f = t->filters.last; f; f = f->prev)
+		n++;
+	return n;
+}
+
 int64_t rec_filter_mode(const struct recorder *rec, const struct rec_task *t)
 {
 	if (t->filters.strict)
@@ -294,26 +303,6 @@ struct err *rec_filter_entry(struct recorder *rec, struct rec_task *t, bool *don
 
 /* ---- installing ------------------------------------------------------------------------------------------- */
 
-/* A number in /proc/TID/status; of several the last. */
-static uint64_t status_number(pid_t tid, const char *name, int base)
-{
-	char path[64], line[256];
-	uint64_t ret = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f)) {
-		char *last = strrchr(line, '\t');
-
-		if (last && !strncmp(line, name, strlen(name)))
-			ret = strtoull(last + 1, NULL, base);
-	}
-	if (f)
-		fclose(f);
-	return ret;
-}
-
 /* Read and checked, as the kernel does it and in its order.  *ret has no place in a list yet. */
 static int64_t filter_read(const struct rec_task *t, uint64_t addr, struct rec_filter **ret)
 {
@@ -326,7 +315,7 @@ static int64_t filter_read(const struct rec_task *t, uint64_t addr, struct rec_f
 	prog.len &= 0xffff;
 	if (!prog.len || prog.len > BPF_MAXINSNS)
 		return -EINVAL;
-	if (!t->filters.no_new_privs && !(status_number(t->tid, "CapEff:", 16) >> CAP_SYS_ADMIN_BIT & 1))
+	if (!t->filters.no_new_privs && !(rec_status_number(t->tid, "CapEff:", 16) >> CAP_SYS_ADMIN_BIT & 1))
 		return -EACCES;
 	if (!prog.code)
 		return -EINVAL;
@@ -381,7 +370,7 @@ static int64_t chain_check(const struct recorder *rec, const struct rec_task *t,
 		obstacle = sync_obstacle(rec, t);
 	if (!obstacle)
 		return 0;
-	return flags & SECCOMP_FILTER_FLAG_TSYNC_ESRCH ? -ESRCH : (int64_t)status_number(obstacle->tid, "NSpid:", 10);
+	return flags & SECCOMP_FILTER_FLAG_TSYNC_ESRCH ? -ESRCH : (int64_t)rec_status_number(obstacle->tid, "NSpid:", 10);
 }
 
 /* For every thread that the caller's filters are for now. */

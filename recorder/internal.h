@@ -114,6 +114,8 @@ enum fd_class {
 	FD_STDOUT, FD_STDERR,
 	FD_MAPPED,	/* a file that somebody has mapped */
 	FD_MEM,		/* /proc/PID/mem */
+	FD_STATUS,	/* /proc/PID/status of a recorded task */
+	FD_PROC,	/* another file of /proc */
 };
 
 struct rec_files {
@@ -298,6 +300,7 @@ struct recorder {
 	bool ticks_often;		/* and ticks come more often: somebody waits for his turn */
 	uint64_t sigignore;		/* signals ignored when we were started */
 	bool outer_filter;	/* a seccomp filter was there before ours: outer.c */
+	unsigned outer_filters;	/* how many */
 	bool dispatch;		/* ... and calls are stopped by system call user dispatch */
 	bool supervised;	/* there are listeners of filters in the tree */
 	uint64_t null_nr;	/* a call of this number does nothing, and no filter minds it: -1 when there is none */
@@ -661,6 +664,13 @@ void rec_end_signals(struct recorder *rec);
 /* Are we to end, or has the first process left others behind?  Often called. */
 void rec_term_check(struct recorder *rec);
 
+/* ---- status.c: /proc/PID/status ------------------------------------------------------ */
+/* A number there; of several the last. */
+uint64_t rec_status_number(pid_t tid, const char *name, int base);
+bool rec_status_is(struct recorder *rec, const struct rec_task *t, int fd);
+/* Exit stop of a read: what it says of filters is put right, where the kernel has written it. */
+void rec_status_read(struct recorder *rec, struct rec_task *t, int64_t ret);
+
 /* ---- files.c ---------------------------------------------------------------------- */
 /* Content of an open descriptor of the task; -1 when it cannot be opened. */
 int rec_fd_open(struct rec_task *t, int fd);
@@ -674,6 +684,8 @@ void rec_path_cut(struct recorder *rec, struct rec_task *t, uint64_t path);
 /* fallocate; FICLONE. */
 void rec_fd_allocated(struct recorder *rec, struct rec_task *t, int fd, uint64_t mode, uint64_t off, uint64_t len);
 void rec_fd_cloned(struct recorder *rec, struct rec_task *t, int fd);
+/* File position of a descriptor: the offset that the pointer names, else from fdinfo; -1: unknown. */
+int64_t rec_fd_position(struct rec_task *t, int fd, uint64_t pointer);
 /* A call wrote ret bytes of these spans to fd: echo and changed mappings. */
 void rec_fd_written(struct recorder *rec, struct rec_task *t, struct rec_call *call, int64_t ret);
 

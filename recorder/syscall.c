@@ -542,6 +542,8 @@ struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t)
 	t->park_again = false;
 	ret = call->force_ret ? call->forced : (int64_t)regs.rax;
 	t->in_syscall = false;
+	if (ret > 0 && !call->force_ret && (call->nr == SYS_read || call->nr == SYS_pread64 || call->nr == SYS_readv))
+		rec_status_read(rec, t, ret);
 	if (!call->force_ret)
 		ret = outputs(rec, t, call, ret);
 	exit_regs(&t->call, &regs, ret);

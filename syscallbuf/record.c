@@ -17,7 +17,7 @@ enum { PIPE_ATOMIC = 4096, SOCKET_SMALL = 16384 };
 enum { POLL_IN = 1, POLL_OUT = 4, POLL_ERR = 8, POLL_HUP = 16 };
 enum { O_CREATE_TRUNC = 01000, O_NONBLOCKING = 04000, F_GETFLAGS = 3, F_SETFLAGS = 4 };
 enum { MSG_DONTWAITING = 0x40, MSG_PLAIN = 0x02 | 0x20 | 0x40 | 0x4000 | 0x40000000 };
-enum { S_TYPE = 0170000, S_DIR = 0040000, S_CHAR = 0020000, S_BLOCK = 0060000, S_FILE = 0100000 };
+enum { S_TYPE = 0170000, S_DIR = 0040000, S_CHAR = 0020000, S_BLOCK = 0060000, S_FILE = 0100000, PROC_BLOCK = 1024 };
 enum { E_NOSYS = 38, E_BADF = 9 };
 enum { INPUTS = 4, STRING_MAX = 255 };
 enum { MAP_PRIVATELY = 2, MAP_TYPES = 15, MAP_ANON = 0x20, MAP_PLAIN = 0x2 | 0x10 | 0x20 | 0x800 | 0x2000 | 0x4000 | 0x8000 | 0x20000 | 0x100000,
@@ -36,7 +36,7 @@ enum {
 };
 
 /* arch/x86/include/uapi/asm/stat.h, the parts we look at */
-struct stat_head { uint64_t dev, ino, nlink; uint32_t mode, uid, gid, pad; uint64_t rdev; char rest[96]; };
+struct stat_head { uint64_t dev, ino, nlink; uint32_t mode, uid, gid, pad; uint64_t rdev, size, blksize; char rest[80]; };
 _Static_assert(sizeof(struct stat_head) == sizeof(struct k_stat), "struct stat");
 
 /* ---- descriptors ------------------------------------------------------------------------ */
@@ -62,6 +62,8 @@ static enum buf_class look(const struct buf_state *s, uint64_t fd)
 	}
 	switch (st.mode & S_TYPE) {
 	case S_FILE:
+		if (!st.size && st.blksize == PROC_BLOCK && st.dev < 256)
+			return BUF_FD_PROC;
 		return is_watched(s, &st) ? BUF_FD_WATCHED : BUF_FD_FILE;
 	case S_DIR:
 	case S_BLOCK:
@@ -107,7 +109,7 @@ static int may_read(struct buf_state *s, uint64_t fd)
 {
 	enum buf_class class = class_of(s, fd);
 
-	return (class != BUF_FD_STREAM && class != BUF_FD_STDIO) || ready(fd, POLL_IN);
+	return (class < BUF_FD_STREAM) || class == BUF_FD_NONBLOCK || (class != BUF_FD_PROC && ready(fd, POLL_IN));
 }
 
 /*
@@ -126,6 +128,7 @@ static int may_write(struct buf_state *s, uint64_t fd, uint64_t len)
 {
 	switch (class_of(s, fd)) {
 	case BUF_FD_WATCHED:
+	case BUF_FD_PROC:
 	case BUF_FD_STDIO:
 		return 0;
 	case BUF_FD_STREAM:

@@ -1,0 +1,139 @@
+/*
+ * status.c - what /proc/PID/status says of seccomp: the program's filters, and nothing of ours.
+ *
+ * The kernel speaks of our filter, of the no_new_privs that it needed, and of none of the program's filters.  What a recorded
+ * task reads is put right where the kernel has written it, before it goes into the trace.  A file of /proc is read in one
+ * piece or in many; so the place of each number is found in the whole text, read through an open file of our own.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "recorder/internal.h"
+
+enum { TEXT_MAX = 8192 };
+
+/* The task that /proc/PID/status or /proc/PID/task/TID/status is about; NULL: a stranger, or no such file. */
+static struct rec_task *subject(struct recorder *rec, const struct rec_task *t, int fd)
+{
+	char link[64], path[128], *last;
+	ssize_t n;
+	pid_t tid;
+
+	snprintf(link, sizeof(link), "/proc/%d/fd/%d", t->tid, fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	if (n <= 7)
+		return NULL;
+	path[n] = '\0';
+	last = path + n - 7;
+	if (strcmp(last, "/status"))
+		return NULL;
+	*last = '\0';
+	last = strrchr(path, '/');
+	tid = last ? atoi(last + 1) : 0;
+	for (struct rec_task *o = rec->tasks; tid && o; o = o->next) {
+		if (o->tid == tid || (pid_t)rec_status_number(o->tid, "NSpid:", 10) == tid)
+			return o;
+	}
+	return NULL;
+}
+
+uint64_t rec_status_number(pid_t tid, const char *name, int base)
+{
+	char path[64], line[256];
+	uint64_t ret = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		char *last = strrchr(line, '\t');
+
+		if (last && !strncmp(line, name, strlen(name)))
+			ret = strtoull(last + 1, NULL, base);
+	}
+	if (f)
+		fclose(f);
+	return ret;
+}
+
+bool rec_status_is(struct recorder *rec, const struct rec_task *t, int fd)
+{
+	return subject(rec, t, fd) != NULL;
+}
+
+/* Byte `at` of what the call has read is to be c. */
+static void put(struct rec_task *t, const struct rec_call *call, uint64_t at, char c)
+{
+	for (unsigned i = 0; i < call->spans; i++) {
+		if (!(call->span[i].dir & D_OUT))
+			continue;
+		if (at < call->span[i].cap) {
+			err_free(tracee_write(t->tid, call->span[i].addr + at, &c, 1));
+			return;
+		}
+		at -= call->span[i].cap;
+	}
+}
+
+/* When it read of itself it was not stopped: the only line that has another length since. */
+static void as_running(char text[TEXT_MAX])
+{
+	static const char name[] = "\nState:\t", running[] = "R (running)";
+	char *state = strstr(text, name), *end = state ? strchr(state + 1, '\n') : NULL;
+
+	if (!end)
+		return;
+	state += sizeof(name) - 1;
+	memmove(state + sizeof(running) - 1, end, strlen(end) + 1);
+	memcpy(state, running, sizeof(running) - 1);
+}
+
+/* One number of the text, of which the call has read [from, from + len). */
+static void put_number(struct rec_task *t, const char *text, const char *name, uint64_t value, uint64_t from, uint64_t len)
+{
+	const char *line = strstr(text, name);
+	uint64_t at = line ? (uint64_t)(line - text) + strlen(name) : 0;
+	size_t digits = line ? strspn(text + at, "0123456789") : 0;
+
+	for (size_t i = digits; i-- > 0; value /= 10) {
+		if (at + i >= from && at + i < from + len)
+			put(t, &t->call, at + i - from, (char)('0' + value % 10));
+	}
+}
+
+void rec_status_read(struct recorder *rec, struct rec_task *t, int64_t ret)
+{
+	const struct rec_call *call = &t->call;
+	int fd = (int)call->args[0], own;
+	static const uint8_t known = BUF_FD_WATCHED;
+	enum fd_class class = rec_fd_class(rec, t, fd);
+	char path[64], text[TEXT_MAX];
+	const struct rec_task *of;
+	int64_t end;
+	ssize_t n;
+
+	if (class != FD_STATUS) {	/* need not be looked at again */
+		if (class == FD_PROC && t->mm->buf.on && fd < BUF_FDS)
+			err_free(rec_buffer_state(t, offsetof(struct buf_state, fd) + (size_t)fd, &known, 1));
+		return;
+	}
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", t->tid, fd);
+	own = open(path, O_RDONLY | O_CLOEXEC);
+	n = own < 0 ? 0 : read(own, text, sizeof(text) - 32);
+	if (own >= 0)
+		close(own);
+	of = subject(rec, t, fd);
+	end = call->nr == SYS_pread64 ? (int64_t)call->args[3] + ret : rec_fd_position(t, fd, 0);
+	if (n <= 0 || !of || end < ret)
+		return;
+	text[n] = '\0';
+	if (of == t)
+		as_running(text);
+	put_number(t, text, "\nNoNewPrivs:\t", of->filters.no_new_privs, (uint64_t)(end - ret), (uint64_t)ret);
+	put_number(t, text, "\nSeccomp:\t", (uint64_t)rec_filter_mode(rec, of), (uint64_t)(end - ret), (uint64_t)ret);
+	put_number(t, text, "\nSeccomp_filters:\t", rec_filter_count(rec, of), (uint64_t)(end - ret), (uint64_t)ret);
+}
