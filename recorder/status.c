@@ -68,11 +68,14 @@ bool rec_status_is(struct recorder *rec, const struct rec_task *t, int fd)
 /* Byte `at` of what the call has read is to be c. */
 static void put(struct rec_task *t, const struct rec_call *call, uint64_t at, char c)
 {
+	char old;
+
 	for (unsigned i = 0; i < call->spans; i++) {
 		if (!(call->span[i].dir & D_OUT))
 			continue;
 		if (at < call->span[i].cap) {
-			err_free(tracee_write(t->tid, call->span[i].addr + at, &c, 1));
+			if (tracee_read_some(t->tid, call->span[i].addr + at, &old, 1) == 1 && old >= '0' && old <= '9')
+				err_free(tracee_write(t->tid, call->span[i].addr + at, &c, 1));
 			return;
 		}
 		at -= call->span[i].cap;
@@ -90,6 +93,44 @@ static void as_running(char text[TEXT_MAX])
 	state += sizeof(name) - 1;
 	memmove(state + sizeof(running) - 1, end, strlen(end) + 1);
 	memcpy(state, running, sizeof(running) - 1);
+}
+
+/* What the call has read, up to TEXT_MAX bytes of it. */
+static size_t get(const struct rec_task *t, int64_t ret, char buf[TEXT_MAX])
+{
+	const struct rec_call *call = &t->call;
+	size_t n = 0, want = ret < TEXT_MAX ? (size_t)ret : TEXT_MAX;
+
+	for (unsigned i = 0; i < call->spans && n < want; i++) {
+		size_t len = call->span[i].cap < want - n ? call->span[i].cap : want - n;
+
+		if (call->span[i].dir & D_OUT)
+			n += tracee_read_some(t->tid, call->span[i].addr, buf + n, len);
+	}
+	return n;
+}
+
+/* A number may have got or lost a digit meanwhile (signals queued): by how much does what follows stand elsewhere in text? */
+static int64_t shift_of(const struct rec_task *t, int64_t ret, const char *text, int64_t from)
+{
+	enum { SHIFTS = 4, ENOUGH = 32 };
+	char bytes[TEXT_MAX];
+	int64_t n = (int64_t)get(t, ret, bytes), len = (int64_t)strlen(text), best = 0, most = -1;
+
+	for (int64_t try = 0; n >= ENOUGH && try <= 2 * SHIFTS; try++) {
+		int64_t shift = try & 1 ? -(try + 1) / 2 : try / 2, same = 0;
+
+		for (int64_t i = n / 2; i < n; i++) {
+			int64_t at = from + i + shift;
+
+			same += at >= 0 && at < len && text[at] == bytes[i];
+		}
+		if (same > most) {
+			most = same;
+			best = shift;
+		}
+	}
+	return best;
 }
 
 /* One number of the text, of which the call has read [from, from + len). */
@@ -113,7 +154,7 @@ void rec_status_read(struct recorder *rec, struct rec_task *t, int64_t ret)
 	enum fd_class class = rec_fd_class(rec, t, fd);
 	char path[64], text[TEXT_MAX];
 	const struct rec_task *of;
-	int64_t end;
+	int64_t end, from;
 	ssize_t n;
 
 	if (class != FD_STATUS) {	/* need not be looked at again */
@@ -133,7 +174,8 @@ void rec_status_read(struct recorder *rec, struct rec_task *t, int64_t ret)
 	text[n] = '\0';
 	if (of == t)
 		as_running(text);
-	put_number(t, text, "\nNoNewPrivs:\t", of->filters.no_new_privs, (uint64_t)(end - ret), (uint64_t)ret);
-	put_number(t, text, "\nSeccomp:\t", (uint64_t)rec_filter_mode(rec, of), (uint64_t)(end - ret), (uint64_t)ret);
-	put_number(t, text, "\nSeccomp_filters:\t", rec_filter_count(rec, of), (uint64_t)(end - ret), (uint64_t)ret);
+	from = end - ret + shift_of(t, ret, text, end - ret);
+	put_number(t, text, "\nNoNewPrivs:\t", of->filters.no_new_privs, (uint64_t)from, (uint64_t)ret);
+	put_number(t, text, "\nSeccomp:\t", (uint64_t)rec_filter_mode(rec, of), (uint64_t)from, (uint64_t)ret);
+	put_number(t, text, "\nSeccomp_filters:\t", rec_filter_count(rec, of), (uint64_t)from, (uint64_t)ret);
 }

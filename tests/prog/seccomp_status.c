@@ -17,7 +17,7 @@ static long number(const char *path, const char *name, int how)
 		struct iovec v[2] = { { text + len, 5 }, { text + len + 5, 3000 } };
 
 		n = how == 0 ? read(fd, text + len, sizeof(text) - len - 1) : how == 1 ? pread(fd, text + len, 100, (off_t)len) :
-		    how == 2 ? readv(fd, v, 2) : read(fd, text + len, 1);
+		    how == 2 ? readv(fd, v, 2) : read(fd, text + len, 64);
 		if (n <= 0)
 			break;
 		len += (size_t)n;
