@@ -51,6 +51,7 @@
 #define STUB_VDSO	4	/* in the vdso: no call of the program's */
 
 #ifndef __ASSEMBLER__
+#include <linux/filter.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -111,7 +112,8 @@ struct buf_state {
 	struct buf_cpuid cpuid_table[BUF_CPUIDS];
 	uint8_t filter[BUF_FILTER];	/* a bit by buf_file_bit() for each file that somebody has mapped */
 	uint8_t fd[BUF_FDS];		/* enum buf_class */
-	/* recording: the program has seccomp filters of its own, which the recorder runs on calls with a bit here */
+	/* recording: the program has seccomp filters of its own.  Calls with a bit here are traced, unless struct buf_filters
+	 * says how to find out that they are allowed. */
 	uint8_t filtered;
 	uint8_t traced[BUF_CALLS / 8];
 };
@@ -121,7 +123,18 @@ _Static_assert(offsetof(struct buf_state, rsp) == STATE_RSP && offsetof(struct b
 	       offsetof(struct buf_state, tsc) == STATE_TSC && offsetof(struct buf_state, park) == STATE_PARK,
 	       "stubs know these");
 _Static_assert(sizeof(struct stub_info) == STUB_INFO, "stubs know it");
-_Static_assert(sizeof(struct buf_state) <= 0x2000, "the hook's stack is behind it");
+_Static_assert(sizeof(struct buf_state) <= FIXED_FILTERS - FIXED_STATE, "that is behind it");
+
+/*
+ * At FIXED_FILTERS: what the program's filters do with calls that they allow for some arguments.  code[at[nr] - 1] is a head whose
+ * k says how many programs follow, each with a head whose k is its length.
+ */
+enum { BUF_FILTER_CODE = (FIXED_SHARED - FIXED_FILTERS - 2 * BUF_CALLS) / 8 };
+struct buf_filters {
+	uint16_t at[BUF_CALLS];
+	struct sock_filter code[BUF_FILTER_CODE];
+};
+_Static_assert(sizeof(struct buf_filters) <= FIXED_SHARED - FIXED_FILTERS, "there is room for it");
 
 static inline uint32_t buf_file_bit(uint64_t dev, uint64_t ino)
 {

@@ -44,10 +44,13 @@ enum { SIGSYS_FILTER = 1 /* SYS_SECCOMP */, PR_DISPATCH = 59, DISPATCH_INCLUSIVE
 /* Memory of ours in every recorded process, for what is handed to the kernel. */
 #define HAND_OVER ((uint64_t)FIXED_PARKS - 0xa000)
 
+struct rec_filter_plan;
+
 struct rec_filter {
 	struct rec_filter *prev;	/* installed before it */
 	unsigned users;
 	bool listener;			/* the kernel has it, as far as it says USER_NOTIF */
+	struct rec_filter_plan *plan;	/* for the hook, of this one and those before it; NULL: not made yet */
 	unsigned len;
 	uint8_t outlook[SYS_ROWS];	/* enum filter_outlook */
 	struct sock_filter code[];
@@ -60,6 +63,7 @@ static void filter_put(struct rec_filter *f)
 	while (f && !--f->users) {
 		struct rec_filter *prev = f->prev;
 
+		free(f->plan);
 		free(f);
 		f = prev;
 	}
@@ -519,33 +523,116 @@ void rec_filter_dispatch(struct recorder *rec, struct rec_task *t, struct rec_ca
 
 /* ---- what the hook may do ------------------------------------------------------------------------------------ */
 
-static bool hook_may(const struct rec_filters *fs, unsigned nr)
+/* For the hook, of a list of filters: calls that are not always allowed, and how to decide about these. */
+struct rec_filter_plan {
+	uint8_t traced[BUF_CALLS / 8];
+	struct buf_filters filters;
+};
+
+static void deny(struct rec_filter_plan *plan, unsigned nr)
 {
-	if (fs->strict || fs->dispatch.on)
-		return false;
-	for (const struct rec_filter *f = fs->last; f; f = f->prev) {
-		if (f->outlook[nr] != FILTER_ALWAYS)
-			return false;
+	plan->traced[nr / 8] |= (uint8_t)(1u << nr % 8);
+}
+
+/* What the list does with call nr, at code[at] and on.  Returns the end; 0: it is traced. */
+static unsigned plan_call(struct rec_filter_plan *plan, const struct rec_filter *last, unsigned nr, unsigned at)
+{
+	struct sock_filter *code = plan->filters.code;
+	unsigned head = at++;
+
+	code[head] = (struct sock_filter){ 0 };
+	for (const struct rec_filter *f = last; f; f = f->prev) {
+		unsigned n;
+
+		if (f->outlook[nr] == FILTER_NEVER)
+			return 0;
+		if (f->outlook[nr] == FILTER_ALWAYS)
+			continue;
+		if (at + 1 >= BUF_FILTER_CODE)
+			return 0;
+		n = filter_code_cut(f->code, f->len, nr, code + at + 1, BUF_FILTER_CODE - at - 1);
+		if (!n)
+			return 0;
+		code[at] = (struct sock_filter){ .k = n };
+		at += 1 + n;
+		code[head].k++;
 	}
-	return true;
+	plan->filters.at[nr] = (uint16_t)(head + 1);
+	return at;
+}
+
+/* The calls made most often come first, as room is short. */
+static struct rec_filter_plan *plan_make(const struct rec_filter *last)
+{
+	static const uint16_t often[] = { SYS_futex, SYS_clock_gettime, SYS_madvise, SYS_mprotect, SYS_mmap, SYS_munmap, SYS_sendmsg,
+					  SYS_recvmsg, SYS_read, SYS_write, SYS_poll, SYS_epoll_wait, SYS_fcntl, SYS_openat };
+	const unsigned firsts = sizeof(often) / sizeof(often[0]);
+	struct rec_filter_plan *plan = calloc(1, sizeof(*plan));
+	unsigned at = 0;
+
+	for (unsigned i = 0; plan && i < firsts + SYS_ROWS; i++) {
+		unsigned nr = i < firsts ? often[i] : i - firsts, end;
+		bool always = true;
+
+		for (const struct rec_filter *f = last; f; f = f->prev)
+			always &= f->outlook[nr] == FILTER_ALWAYS;
+		if (always || plan->filters.at[nr])
+			continue;
+		deny(plan, nr);
+		end = at + 2 < BUF_FILTER_CODE ? plan_call(plan, last, nr, at) : 0;
+		at = end ? end : at;
+	}
+	return plan;
+}
+
+static const struct rec_filter_plan *plan_of(struct rec_filter *last)
+{
+	if (!last->plan)
+		last->plan = plan_make(last);
+	return last->plan;
+}
+
+/* The filters of all tasks of an address space, when one of them has those of all others. */
+static struct rec_filter *common_filters(const struct recorder *rec, const struct rec_mm *mm, bool *apart)
+{
+	struct rec_filter *most = NULL;
+
+	*apart = false;
+	for (const struct rec_task *o = rec->tasks; o; o = o->next) {
+		if (o->mm != mm)
+			continue;
+		*apart |= o->filters.strict || o->filters.dispatch.on;
+		if (descends(o->filters.last, most))
+			most = o->filters.last;
+		else
+			*apart |= !descends(most, o->filters.last);
+	}
+	return most;
 }
 
 /* One table for all tasks of an address space: what one of them may not do unseen, none does. */
 struct err *rec_filter_tell(struct recorder *rec, struct rec_task *t)
 {
-	uint8_t traced[BUF_CALLS / 8] = { 0 }, filtered = 0;
+	static const uint8_t yes = 1, no;
+	static const struct rec_filter_plan nothing;
+	const struct rec_filter_plan *plan = NULL;
+	struct rec_filter_plan all;
+	struct rec_filter *filters;
+	bool apart;
 
 	if (!t->mm->buf.on)
 		return NULL;
-	for (const struct rec_task *o = rec->tasks; o; o = o->next) {
-		if (o->mm != t->mm || (!o->filters.last && !o->filters.strict && !o->filters.dispatch.on))
-			continue;
-		filtered = 1;
-		for (unsigned nr = 0; nr < SYS_ROWS; nr++) {
-			if (!hook_may(&o->filters, nr))
-				traced[nr / 8] |= (uint8_t)(1u << nr % 8);
-		}
+	filters = common_filters(rec, t->mm, &apart);
+	if (!apart && !filters)
+		return rec_buffer_state(t, offsetof(struct buf_state, filtered), &no, 1);
+	if (!apart)
+		plan = plan_of(filters);
+	if (!plan) {
+		all = nothing;
+		memset(all.traced, 0xff, sizeof(all.traced));
+		plan = &all;
 	}
-	TRY(rec_buffer_state(t, offsetof(struct buf_state, traced), traced, sizeof(traced)));
-	return rec_buffer_state(t, offsetof(struct buf_state, filtered), &filtered, 1);
+	TRY(rec_buffer_state(t, offsetof(struct buf_state, traced), plan->traced, sizeof(plan->traced)));
+	TRY(tracee_write(t->tid, FIXED_FILTERS, &plan->filters, sizeof(plan->filters)));
+	return rec_buffer_state(t, offsetof(struct buf_state, filtered), &yes, 1);
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# deps.sh [demo] - installs the Debian packages that building and testing need, or building and `make demo`.  Says nothing
+# deps.sh [demo|soak] - installs the Debian packages that building and testing need, or building and `make demo`.  Says nothing
 # when all are there.  Never asks; needs root or a password-less sudo only when one is missing.
 # Build packages that cannot be had are an error; test packages only cost skipped tests.
 build='gcc g++ make binutils libc6-dev libzstd-dev libxxhash-dev libmsgpack-dev libcapstone-dev
@@ -10,6 +10,7 @@ redis-server:redis-server ruby:ruby redis-tools:redis-benchmark nginx-light:ngin
 musl-tools:musl-gcc golang-go:go vim:vim valgrind:valgrind lldb:lldb default-jdk-headless:javac
 zsh:zsh fish:fish debhelper:dh fakeroot:fakeroot lintian:lintian'
 [ "${1:-}" != demo ] || tests=gdb:gdb
+[ "${1:-}" != soak ] || tests="$tests firefox-esr:firefox-esr chromium:chromium"
 
 installed() { dpkg-query -W -f='${db:Status-Status}\n' "$1" 2>/dev/null | grep -qx installed; }
 has() { PATH=$PATH:/usr/sbin:/sbin command -v "$1" >/dev/null; }

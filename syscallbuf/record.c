@@ -11,6 +11,7 @@
  * to an open file (O_NONBLOCK) may change under us.  The recorder sees such a sleeper after some
  * milliseconds, interrupts it and lets the call return BUF_WOULD_BLOCK.
  */
+#include "abi/bpf.h"
 #include "syscallbuf/hook.h"
 
 enum { PIPE_ATOMIC = 4096, SOCKET_SMALL = 16384 };
@@ -523,6 +524,28 @@ static int answer(struct buf_state *s, struct frame *f, const struct sys_row *ro
 	return 1;
 }
 
+/* Do all of the program's filters allow this very call? */
+static int filters_allow(const struct frame *f)
+{
+	enum { ARCH_X86_64 = 0xc000003e, ACTION = 0xffff0000, ALLOW = 0x7fff0000, LOG = 0x7ffc0000 };
+	const struct buf_filters *fs = (const struct buf_filters *)(uintptr_t)FIXED_FILTERS;
+	const uint64_t words[8] = { f->rax | (uint64_t)ARCH_X86_64 << 32, f->stub->after, f->rdi, f->rsi, f->rdx, f->r10, f->r8, f->r9 };
+	const struct sock_filter *p = &fs->code[fs->at[f->rax] - 1];
+	uint32_t data[BPF_DATA_WORDS];
+
+	if (!fs->at[f->rax])
+		return 0;
+	copy(data, words, sizeof(data));
+	for (uint32_t left = p++->k; left; left--) {
+		uint32_t answer = bpf_run(p + 1, data) & ACTION;
+
+		if (answer != ALLOW && answer != LOG)
+			return 0;
+		p += 1 + p->k;
+	}
+	return 1;
+}
+
 /* Has the recorder to ask the program's filters?  They do not see what the vdso's functions do, with the clocks they know. */
 static int is_filtered(const struct buf_state *s, const struct frame *f)
 {
@@ -530,7 +553,7 @@ static int is_filtered(const struct buf_state *s, const struct frame *f)
 
 	if ((f->stub->flags & STUB_VDSO) && (f->rax != NR_clock_gettime || (f->rdi < 12 && (CLOCKS >> f->rdi & 1))))
 		return 0;
-	return f->rax >= BUF_CALLS || (s->traced[f->rax / 8] >> f->rax % 8 & 1);
+	return f->rax >= BUF_CALLS || ((s->traced[f->rax / 8] >> f->rax % 8 & 1) && !filters_allow(f));
 }
 
 int buf_record(struct frame *f)
