@@ -260,6 +260,23 @@ static struct err *dispatch_entry(struct recorder *rec, struct rec_task *t, bool
 	return NULL;
 }
 
+/* Does the recorder carry it out, or refuse it, by itself? */
+static bool is_ours(const struct rec_call *call)
+{
+	switch (call->nr) {
+	case SYS_sched_setaffinity:
+	case SYS_ptrace:
+	case SYS_seccomp:
+	case SYS_arch_prctl:
+		return true;
+	case SYS_prctl:
+		return call->args[0] == PR_SET_TSC || call->args[0] == PR_SET_DUMPABLE || call->args[0] == PR_SET_SECCOMP ||
+		       call->args[0] == PR_GET_SECCOMP || call->args[0] == PR_DISPATCH;
+	default:
+		return call->known && call->row->replay == REPLAY_UNSUPPORTED;
+	}
+}
+
 struct err *rec_filter_entry(struct recorder *rec, struct rec_task *t, bool *done)
 {
 	const struct rec_filter *match;
@@ -276,9 +293,13 @@ struct err *rec_filter_entry(struct recorder *rec, struct rec_task *t, bool *don
 	}
 	if (t->filters.strict && !strict_allows(call->nr))
 		syscall(SYS_tgkill, t->pid, t->tid, SIGKILL);
-	if (!t->filters.last)
-		return NULL;
 	answer = filters_run(t, &match);
+	if (rec->outer_filter && ((answer & SECCOMP_RET_ACTION_FULL) < SECCOMP_RET_LOG || is_ours(call))) {
+		uint32_t outer = rec_outer_answer(call->nr, call->args);
+
+		if ((int32_t)(outer & SECCOMP_RET_ACTION_FULL) < (int32_t)(answer & SECCOMP_RET_ACTION_FULL))
+			answer = outer;
+	}
 	data = answer & SECCOMP_RET_DATA;
 	switch (answer & SECCOMP_RET_ACTION_FULL) {
 	case SECCOMP_RET_ALLOW:
@@ -623,10 +644,18 @@ struct err *rec_filter_tell(struct recorder *rec, struct rec_task *t)
 	if (!t->mm->buf.on)
 		return NULL;
 	filters = common_filters(rec, t->mm, &apart);
-	if (!apart && !filters)
+	if (!apart && !filters && !rec->outer_filter)
 		return rec_buffer_state(t, offsetof(struct buf_state, filtered), &no, 1);
-	if (!apart)
+	if (!apart && filters)
 		plan = plan_of(filters);
+	if (!apart && rec->outer_filter) {	/* what the hook would answer by itself */
+		all = plan ? *plan : nothing;
+		for (unsigned nr = 0; nr < SYS_ROWS; nr++) {
+			if (sys_rows[nr].replay == REPLAY_UNSUPPORTED)
+				deny(&all, nr);
+		}
+		plan = &all;
+	}
 	if (!plan) {
 		all = nothing;
 		memset(all.traced, 0xff, sizeof(all.traced));

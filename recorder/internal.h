@@ -452,11 +452,15 @@ bool rec_lengths(struct rec_task *t, struct sys_plan *plan);
 
 /* ---- outer.c: inside somebody else's sandbox ---------------------------------------- */
 void rec_outer_look(struct recorder *rec);
+/* What somebody else's filter says to a call (SECCOMP_RET_...), which is not made. */
+uint32_t rec_outer_answer(uint64_t nr, const uint64_t args[6]);
 void rec_outer_try(struct recorder *rec, pid_t pid);
 /* On when the task goes on in user mode.  Nothing where by_dispatch is not set. */
 struct err *rec_dispatch(struct rec_task *t, bool on);
 /* Is its stop one of dispatch? */
 bool rec_dispatch_stopped(const struct rec_task *t);
+/* Will it be, when it goes on from a stop of another kind? */
+bool rec_dispatch_pending(const struct rec_task *t);
 /* Then: to the entry stop of the call, which is handled next. */
 struct err *rec_dispatch_stop(struct recorder *rec, struct rec_task *t);
 

@@ -434,6 +434,8 @@ static struct err *event_stop(struct recorder *rec, struct rec_task *t)
 
 	rec->slices.ask = SLICE_NONE;
 	t->in_group_stop = false;
+	if (rec_dispatch_pending(t))
+		return rec_run_user(rec, t, 0);
 	TRY(rec_regs_get(t, &regs, &where));
 	if (where != PATCH_NOWHERE)
 		return event_in_hook(rec, t, &regs, where, ask);

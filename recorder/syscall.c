@@ -354,7 +354,7 @@ struct err *rec_syscall_entry(struct recorder *rec, struct rec_task *t)
 		return NULL;
 	}
 	t->at_syscall = false;
-	if (t->filters.last || t->filters.strict || t->filters.dispatch.on) {
+	if (t->filters.last || t->filters.strict || t->filters.dispatch.on || rec->outer_filter) {
 		TRY(rec_filter_entry(rec, t, &done));
 		if (done)
 			return NULL;

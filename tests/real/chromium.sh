@@ -44,10 +44,13 @@ for round in $(seq "${ROUNDS:-1}"); do
 			fail "round $round: replay exited $?: $(tail -1 "$TMP/replay.err" | cut -c1-300)"
 		same "round $round: replay $i: stderr" "$TMP/rec.err" "$TMP/replay.err"
 	done
+	# a process in the innermost sandbox: a renderer, say
+	awk '/seccomp\(SECCOMP_SET_MODE_FILTER, 0x[0-9a-f]+, 0x[0-9a-f]+\) = 0/ { print $3 }' "$TMP/dump" >"$TMP/inside"
 	pid=$($user "$HINDSIGHT" ps --json "$box/trace" | python3 -c '
 import json, sys
-ps = [p for p in json.load(sys.stdin)["processes"] if "--type=zygote" in p["argv"] and not p["execed"]]
-print(max(ps, key=lambda p: p["end_event"] - p["start_event"])["pid"])')
+inside = set(open(sys.argv[1]).read().split())
+ps = [p for p in json.load(sys.stdin)["processes"] if str(p["pid"]) in inside and "--type=zygote" in p["argv"]]
+print(max(ps, key=lambda p: p["end_event"] - p["start_event"])["pid"])' "$TMP/inside")
 	command -v gdb >/dev/null || continue
 	timeout 200 $user "$REPLAY" -p "$pid" --batch --ex 'break recvmsg' --ex continue --ex continue --ex 'info registers rip' \
 		--ex reverse-continue --ex 'info registers rip' --ex reverse-continue --ex continue --ex 'echo \nDONE\n' "$box/trace" >"$TMP/gdb" 2>&1 </dev/null ||

@@ -32,11 +32,13 @@ for round in $(seq "${ROUNDS:-1}"); do
 	"$HINDSIGHT" dump "$TMP/trace" >"$TMP/dump"
 	grep -q 'seccomp(SECCOMP_SET_MODE_FILTER.*) = 0' "$TMP/dump" || fail 'no process has a sandbox'
 	replays
-	# the content process that lives longest: forked from the fork server, with many events
+	# a process in the sandbox
+	awk '/seccomp\(SECCOMP_SET_MODE_FILTER, 0x[0-9a-f]+, 0x[0-9a-f]+\) = 0/ { print $3 }' "$TMP/dump" >"$TMP/inside"
 	pid=$("$HINDSIGHT" ps --json "$TMP/trace" | python3 -c '
 import json, sys
-ps = [p for p in json.load(sys.stdin)["processes"] if "-contentproc" in " ".join(p["argv"]) and not p["execed"]]
-print(max(ps, key=lambda p: p["end_event"] - p["start_event"])["pid"])')
+inside = set(open(sys.argv[1]).read().split())
+ps = [p for p in json.load(sys.stdin)["processes"] if str(p["pid"]) in inside and not p["execed"]]
+print(max(ps, key=lambda p: p["end_event"] - p["start_event"])["pid"])' "$TMP/inside")
 	command -v gdb >/dev/null || continue
 	timeout 200 "$REPLAY" -p "$pid" --batch --ex 'break sendmsg' --ex continue --ex continue --ex 'info registers rip' \
 		--ex reverse-continue --ex 'info registers rip' --ex reverse-continue --ex continue --ex 'echo \nDONE\n' "$TMP/trace" >"$TMP/gdb" 2>&1 </dev/null ||
