@@ -2,7 +2,6 @@
  * outer_filter NR=ACTION... -- COMMAND...   runs COMMAND under a filter that answers call NR (also -1) with ACTION (hex)
  * outer_filter calls [ring]                   makes calls that such filters are about, again and again, and says what became of them
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
