@@ -15,7 +15,7 @@ else
 fi
 cd "$box" || exit 1
 $user unshare -U true 2>/dev/null || skip 'no user namespaces: Chromium has no sandbox here'
-export HOME=$box/home HINDSIGHT_TRACE_DIR=$box/traces
+export HOME=$box/home TMPDIR=$box HINDSIGHT_TRACE_DIR=$box/traces
 $user mkdir -p "$HOME"
 cat > "$box/page.html" <<'HTML'
 <!doctype html><title>t</title><body style="background:#def"><h1 id=h>start</h1><canvas id=c width=200 height=100></canvas><script>
@@ -36,7 +36,7 @@ for round in $(seq "${ROUNDS:-1}"); do
 	$user rm -rf "$box/trace" "$box/traces" "$box/rec.png"
 	shoot "$box/rec.png" "$REC" -o "$box/trace" -- || fail "round $round: rec exited $?: $(tail -1 "$TMP/err")"
 	same "round $round: the picture" "$box/plain.png" "$box/rec.png"
-	mv "$TMP/out" "$TMP/rec.out"; mv "$TMP/err" "$TMP/rec.err"
+	grep -v "^hindsight: " "$TMP/err" >"$TMP/rec.err"
 	$user "$HINDSIGHT" dump "$box/trace" >"$TMP/dump"
 	grep -q 'seccomp(SECCOMP_SET_MODE_FILTER.*) = 0' "$TMP/dump" || fail 'no process has a sandbox'
 	for i in $(seq "$REAL_REPLAYS"); do
