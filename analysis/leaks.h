@@ -21,6 +21,7 @@ struct leaks_options {
 	const char *const *free;	/* "FN" */
 	unsigned frees;
 	unsigned moments;		/* most moments of loss to look for; 0 = 500 */
+	const char *debug_dir;		/* where separate debug information is; NULL = /usr/lib/debug */
 	bool reachable;			/* report live blocks whose like were never freed, too */
 	const char *holders;		/* ADDR or EXPR: only who holds this */
 	const char *refcount;		/* TYPE.FIELD: the ledger of that count, of the biggest leaks */

@@ -622,7 +622,7 @@ static bool function_range(void *ctx, uint64_t addr, uint64_t *start, uint64_t *
 struct err *session_open(const char *trace, const struct leaks_options *o, struct session *s)
 {
 	struct replay_options ro = { 0 };
-	struct symbols_options so = { .open = open_file, .ctx = s };
+	struct symbols_options so = { .open = open_file, .ctx = s, .debug_dir = o->debug_dir };
 
 	*s = (struct session){ .options = o, .pid = o->pid };
 	TRY(replay_open(trace, &ro, &s->r));

@@ -7,6 +7,7 @@
  * when the server is killed, the kernel takes gdb (PDEATHSIG) and the replayed processes (EXITKILL).
  */
 #include "cmd/debugger.h"
+#include "cmd/sources.h"
 #include "cmd/leaks.h"
 
 #include <arpa/inet.h>
@@ -93,6 +94,21 @@ static void add_ex(char **argv, unsigned *n, const char *command)
 	add(argv, n, command);
 }
 
+/* What `pack --sources` took along is looked for before what this machine has. */
+static void add_sources(char **argv, unsigned *n, const char *trace)
+{
+	char *path, *line;
+
+	if (sources_dir(trace, false, &path)) {
+		add(argv, n, "-iex");
+		add(argv, n, asprintf(&line, "set substitute-path / %s", path) < 0 ? "" : line);
+	}
+	if (sources_dir(trace, true, &path)) {
+		add(argv, n, "-iex");
+		add(argv, n, asprintf(&line, "set debug-file-directory %s:/usr/lib/debug", path) < 0 ? "" : line);
+	}
+}
+
 static _Noreturn void exec_gdb(const char *dir, const struct replay_args *o, const struct place *p, const cpu_set_t *cpus, pid_t parent)
 {
 	/* a gdb of the user's choice, such as rust-gdb, knows of scripts of its own */
@@ -124,6 +140,7 @@ static _Noreturn void exec_gdb(const char *dir, const struct replay_args *o, con
 		add(argv, &n, "-iex");
 		add(argv, &n, settings[i]);
 	}
+	add_sources(argv, &n, dir);
 	snprintf(line, sizeof(line), "source %s", p->script);
 	add_ex(argv, &n, line);
 	snprintf(line, sizeof(line), "python _connect('%s', '%s')", p->socket, local_files(dir) ? "/" : "target:");

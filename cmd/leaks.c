@@ -11,6 +11,7 @@
 #include "analysis/leaks.h"
 #include "cmd/cmd.h"
 #include "cmd/leaks.h"
+#include "cmd/sources.h"
 
 struct leaks_cmd {
 	const char *at;
@@ -90,6 +91,18 @@ static void text_frame(const struct leaks_frame *f)
 		fputs(" (inlined)", stdout);
 }
 
+static const char *sources_of;		/* the trace, for what `pack --sources` took along */
+
+static void text_source(const struct leaks_frame *f)
+{
+	char line[120];
+
+	if (sources_of && f->file && sources_line(sources_of, f->file, f->line, line, sizeof(line))) {
+		fputs(": ", stdout);
+		text_plain(stdout, line);
+	}
+}
+
 static void text_stack(const struct leaks_stack *st, const char *first)
 {
 	enum { DEEP = 12 };
@@ -97,6 +110,7 @@ static void text_stack(const struct leaks_stack *st, const char *first)
 	for (size_t i = 0; i < st->n && i < DEEP; i++) {
 		printf("    %-12s ", i ? "" : first);
 		text_frame(&st->frame[i]);
+		text_source(&st->frame[i]);
 		putchar('\n');
 	}
 	if (!st->n)
@@ -411,7 +425,7 @@ static struct err *leaks_run(const void *opts, int argc, char **argv)
 	struct leaks_options o = { .pid = (int)c->pid, .moments = (unsigned)c->moments, .ctx = &shown };
 	struct leaks found;
 	struct err *err;
-	char take[256], *dir;
+	char take[256], *debug_dir = NULL, *dir;
 
 	if (argc > 1)
 		return err_new(ERR_USAGE, "one TRACE at most, not '%s' too", argv[1]);
@@ -434,6 +448,9 @@ static struct err *leaks_run(const void *opts, int argc, char **argv)
 	if (isatty(STDERR_FILENO) && !c->quiet)
 		o.progress = progress;
 	TRY(cmd_trace_find(argc ? argv[0] : NULL, &dir));
+	if (sources_dir(dir, true, &debug_dir))
+		o.debug_dir = debug_dir;
+	sources_of = dir;
 	err = leaks_find(dir, &o, &found);
 	if (shown)
 		fputs("\r\033[K", stderr);
@@ -441,6 +458,7 @@ static struct err *leaks_run(const void *opts, int argc, char **argv)
 		err = output(c, &found, dir);
 		leaks_deinit(&found);
 	}
+	free(debug_dir);
 	free(dir);
 	return err;
 }

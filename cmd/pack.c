@@ -41,6 +41,7 @@
 #include <zstd.h>
 
 #include "cmd/cmd.h"
+#include "cmd/sources.h"
 #include "cmd/sparse.h"
 
 enum {
@@ -50,7 +51,7 @@ enum {
 static const char magic[8] = { 'H', 'I', 'N', 'D', 'P', 'A', 'C', 'K' };
 
 struct member {
-	char *name;
+	char *name, *from;		/* from: a file elsewhere, NULL: of the trace */
 	uint64_t raw, stored, sum;
 	uint32_t method;
 };
@@ -60,6 +61,7 @@ struct pack {
 	int file, dir;			/* the packed file; the trace directory */
 	struct member *member;
 	size_t n, max;
+	unsigned sources;		/* paths of sources and debug files that went along */
 	uint64_t table_len, raw, size;	/* size: of the packed file */
 	XXH3_state_t *hash;
 	ZSTD_CCtx *zip;
@@ -87,8 +89,10 @@ static void pack_destroy(struct pack *p)
 {
 	if (!p)
 		return;
-	for (size_t i = 0; i < p->n; i++)
+	for (size_t i = 0; i < p->n; i++) {
 		free(p->member[i].name);
+		free(p->member[i].from);
+	}
 	free(p->member);
 	XXH3_freeState(p->hash);
 	ZSTD_freeCCtx(p->zip);
@@ -246,7 +250,7 @@ static struct err *pack_chunk(struct pack *p, struct member *m, size_t len, bool
 
 static struct err *pack_member(struct pack *p, struct member *m)
 {
-	int fd = openat(p->dir, m->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = m->from ? open(m->from, O_RDONLY | O_CLOEXEC) : openat(p->dir, m->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	struct err *err = NULL;
 	struct sparse_in sparse;
 	size_t n = CHUNK;
@@ -308,12 +312,55 @@ static struct err *pack_table(struct pack *p)
 	return err ? err : write_all(p->path, p->file, header, sizeof(header));
 }
 
-static struct err *pack_all(struct pack *p)
+static bool have_member(const struct pack *p, const char *name)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		if (!strcmp(p->member[i].name, name))
+			return true;
+	}
+	return false;
+}
+
+static struct err *add_from(struct pack *p, const char *name, const char *from)
 {
 	struct member *m;
 
+	TRY(member_add(p, name, strlen(name), &m));
+	m->method = METHOD_ZSTD;
+	m->from = strdup(from);
+	return m->from ? NULL : &err_nomem;
+}
+
+static struct err *add_source(void *ctx, const char *from, const char *hash)
+{
+	struct pack *p = ctx;
+	char name[64];
+
+	snprintf(name, sizeof(name), "files/%s", hash);
+	return have_member(p, name) ? NULL : add_from(p, name, from);
+}
+
+/* A trace that was unpacked with its sources keeps them. */
+static struct err *add_sources(struct pack *p, const char *dir, int *index_ret)
+{
+	char from[64];
+
+	if (have_member(p, "sources"))
+		return NULL;
+	TRY(sources_collect(dir, add_source, p, index_ret, &p->sources));
+	snprintf(from, sizeof(from), "/proc/self/fd/%d", *index_ret);
+	return add_from(p, "sources", from);
+}
+
+static struct err *pack_all(struct pack *p, const char *dir, bool sources)
+{
+	struct member *m;
+	int index = -1;
+
 	TRY(list_dir(p, ""));
 	TRY(list_dir(p, "files/"));
+	if (sources)
+		TRY(add_sources(p, dir, &index));
 	TRY(member_add(p, "meta", 4, &m));
 	if (p->n > MEMBERS_MAX)
 		return err_new(ERR_UNSUPPORTED, "the trace has more than %d files", MEMBERS_MAX);
@@ -324,10 +371,12 @@ static struct err *pack_all(struct pack *p)
 		return err_os(errno, "cannot write %s", p->path);
 	for (size_t i = 0; i < p->n; i++)
 		TRY(pack_member(p, &p->member[i]));
+	if (index >= 0)
+		close(index);
 	return pack_table(p);
 }
 
-static struct err *pack_trace(const char *dir, const char *path, struct pack **ret)
+static struct err *pack_trace(const char *dir, const char *path, bool sources, struct pack **ret)
 {
 	struct trace_reader *r;
 	struct pack *p = NULL;
@@ -351,7 +400,7 @@ static struct err *pack_trace(const char *dir, const char *path, struct pack **r
 			       path);
 	if (p->file < 0)
 		return err_os(errno, "cannot create %s", path);
-	err = pack_all(p);
+	err = pack_all(p, dir, sources);
 	if (err)
 		unlink(path);
 	return err;
@@ -534,6 +583,8 @@ static struct err *unpack_members(struct pack *p, const char *dir)
 		err = err_os(errno, "cannot create %s/files", dir);
 	while (!err && made < p->n)
 		err = unpack_member(p, &p->member[made], &made);
+	if (!err)
+		err = sources_unfold(dir);
 	if (!err || p->dir < 0)
 		return err;
 	while (made)
@@ -573,12 +624,14 @@ static struct err *unpack_file(const char *path, const char *dir, struct pack **
 
 struct pack_options {
 	const char *output;
-	bool json;
+	bool json, sources;
 };
 
 static const struct option_row pack_rows[] = {
 	{ "output", 'o', "FILE", OPTION_STRING, offsetof(struct pack_options, output),
 	  "write FILE, which must not exist (default: the trace's name with .hst)" },
+	{ "sources", 0, NULL, OPTION_FLAG, offsetof(struct pack_options, sources),
+	  "take along the source files and separate debug files that the debug information names" },
 	{ "json", 0, NULL, OPTION_FLAG, offsetof(struct pack_options, json),
 	  "print one JSON object" },
 	{ 0 }
@@ -608,6 +661,8 @@ static struct err *report(const struct pack *p, const char *trace, bool packed, 
 
 	if (!json) {
 		text_plain(stdout, packed ? p->path : trace);
+		if (p->sources)
+			printf(": %u source and debug files", p->sources);
 		printf(": %zu files, %s\n", p->n, text_size(size, packed ? p->size : p->raw));
 		return NULL;
 	}
@@ -651,7 +706,7 @@ static struct err *pack_run(const void *opts, int argc, char **argv)
 	TRY(cmd_trace_find(argc ? argv[0] : NULL, &dir));
 	err = o->output ? NULL : other_name(dir, ".hst", false, &path);
 	if (!err)
-		err = pack_trace(dir, o->output ? o->output : path, &p);
+		err = pack_trace(dir, o->output ? o->output : path, o->sources, &p);
 	if (!err)
 		err = report(p, dir, true, o->json);
 	pack_destroy(p);

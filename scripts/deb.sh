@@ -15,7 +15,8 @@ if git rev-parse --git-dir >/dev/null 2>&1; then
 else
 	tar -cf - --exclude=./build --exclude=./.git .
 fi | tar -xf - -C "$O/deb/hindsight"
-(cd "$O/deb/hindsight" && umask 022 && dpkg-buildpackage -us -uc -b -j"$(nproc)") >"$O/deb/log" 2>&1 ||
+# -d: what is missing shows by itself; build-essential is more than what is needed.
+(cd "$O/deb/hindsight" && umask 022 && dpkg-buildpackage -d -us -uc -b -j"$(nproc)") >"$O/deb/log" 2>&1 ||
 	{ tail -n 20 "$O/deb/log" >&2; exit 1; }
 rm -rf "$O/deb/hindsight"
 lintian --tag-display-limit 0 --allow-root --fail-on error,warning "$O"/deb/*.changes >"$O/deb/lintian" 2>&1 || { cat "$O/deb/lintian" >&2; exit 1; }

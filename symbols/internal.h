@@ -73,6 +73,7 @@ struct elf {
 	size_t n_phdr;
 	struct section sec[SECTIONS_N];
 	struct span build_id;
+	char *path;		/* of a separate file; NULL: it is none */
 };
 /* Takes over bytes (also on failure).  False: not an x86-64 ELF file. */
 bool elf_init(struct elf *e, struct span file, bool mapped, bool owned);

@@ -106,6 +106,7 @@ static void elf_free(struct elf *e)
 {
 	if (e) {
 		elf_deinit(e);
+		free(e->path);
 		free(e);
 	}
 }
@@ -142,6 +143,7 @@ static struct elf *open_elf(const char *path)
 		free(e);
 		return NULL;
 	}
+	e->path = strdup(path);
 	return e;
 }
 

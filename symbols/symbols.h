@@ -77,6 +77,13 @@ const struct symbols_module *symbols_module_at(struct symbols *s, uint64_t addr,
 const char *symbols_module_name(const struct symbols_module *m);	/* first name it was seen by */
 bool symbols_module_has_dwarf(struct symbols_module *m);
 
+/*
+ * Every file that the module's debug information names, in no order and maybe more than once: sources (absolute, as its
+ * compiler saw them), and files of separate debug information on this machine.
+ */
+typedef void symbols_file_fn(void *ctx, const char *path, bool debug);
+void symbols_module_files(struct symbols_module *m, symbols_file_fn *fn, void *ctx);
+
 /* ---- address to function, file, line --------------------------------------------------- */
 
 enum symbols_source {

@@ -1,0 +1,28 @@
+/*
+ * files.c - the files that debug information names: sources, and those it is in itself, when that is outside the program.
+ */
+#include "symbols/entry.h"
+#include "symbols/internal.h"
+
+static void debug_file(const struct elf *e, symbols_file_fn *fn, void *ctx)
+{
+	if (e && e->path)
+		fn(ctx, e->path, true);
+}
+
+void symbols_module_files(struct symbols_module *m, symbols_file_fn *fn, void *ctx)
+{
+	struct dwarf *d = module_dwarf(m);
+	const uint32_t *file;
+	size_t n = 0;
+
+	debug_file(module_debug(m), fn, ctx);
+	debug_file(module_alt(m), fn, ctx);
+	file = d ? index_array(d->ix, IX_FILES, sizeof(*file), &n) : NULL;
+	for (size_t i = 0; i < n; i++) {
+		const char *path = index_string(d->ix, file[i]);
+
+		if (path && path[0] == '/')
+			fn(ctx, path, false);
+	}
+}
