@@ -257,6 +257,8 @@ static void fill_meta(struct recorder *rec, struct meta_text *text)
 	cpu_vendor(m->cpu_vendor);
 	xsave_layout_recorded(m->xsave_part);
 	m->marked = marks_needed() || rec->options->level != CPU_HOST;
+	if (m->marked)
+		marks_of_state();
 	m->cpuid_trapped = m->marked || cpuid_can_trap();
 	cpuid_features(m->cpuid_trapped, m->cpuid_features);
 	m->xcr0 = cpu_xcr0_shown();

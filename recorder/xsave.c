@@ -1,5 +1,5 @@
 /*
- * xsave.c - xgetbv, xsave and xrstor at a level below the machine's own (rec --cpu): they cannot be made to trap, so they are marked in
+ * xsave.c - fxsave where instructions are marked, and xgetbv, xsave and xrstor at a level below the machine's own (rec --cpu): they cannot be made to trap, so they are marked in
  * code as cpuid is, and done here.
  *
  * The processor would show all that its system has enabled, which cpuid says is not there, in a layout of its own.  Here XCR0 is the
@@ -96,6 +96,33 @@ static struct err *put(struct recorder *rec, struct rec_task *t, uint64_t addr, 
 	return NULL;
 }
 
+/* The first 512 bytes, but for what only tells makers apart: where the last x87 instruction was, and that AMD has one more bit of MXCSR. */
+static struct err *save_legacy(struct recorder *rec, struct rec_task *t, uint64_t addr, const unsigned char *state, uint64_t wanted)
+{
+	unsigned char area[XMM_END];
+	const uint32_t mxcsr_mask = 0xffff;
+
+	memcpy(area, state, sizeof(area));
+	memset(area + 6, 0, MXCSR_AT - 6);
+	memcpy(area + MXCSR_AT + 4, &mxcsr_mask, 4);
+	if (wanted & X87) {
+		TRY(put(rec, t, addr, area, MXCSR_AT));
+		TRY(put(rec, t, addr + 32, area + 32, XMM_AT - 32));
+	}
+	if (wanted & (SSE | 1u << XSAVE_AVX))
+		TRY(put(rec, t, addr + MXCSR_AT, area + MXCSR_AT, 8));
+	return wanted & SSE ? put(rec, t, addr + XMM_AT, area + XMM_AT, XMM_END - XMM_AT) : NULL;
+}
+
+static struct err *save_old(struct recorder *rec, struct rec_task *t, uint64_t addr)
+{
+	unsigned char state[TRACEE_XSTATE_MAX] = { 0 };
+	size_t len;
+
+	TRY(tracee_xstate_get(t->tid, state, &len));
+	return save_legacy(rec, t, addr, state, X87 | SSE);
+}
+
 static struct err *save(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t wanted)
 {
 	unsigned char state[TRACEE_XSTATE_MAX] = { 0 };
@@ -106,19 +133,7 @@ static struct err *save(struct recorder *rec, struct rec_task *t, uint64_t addr,
 	TRY(tracee_xstate_get(t->tid, state, &len));
 	xsave_layout_here(layout);
 	used = in_use(state, layout);
-	memset(state + 8, 0, 16);	/* where the last x87 instruction was: makers differ */
-	if (wanted & X87) {
-		TRY(put(rec, t, addr, state, MXCSR_AT));
-		TRY(put(rec, t, addr + 32, state + 32, XMM_AT - 32));
-	}
-	if (wanted & (SSE | 1u << XSAVE_AVX)) {
-		uint32_t mxcsr[2] = { 0, 0xffff };	/* bits that may be set: AMD has one more */
-
-		memcpy(mxcsr, state + MXCSR_AT, 4);
-		TRY(put(rec, t, addr + MXCSR_AT, mxcsr, sizeof(mxcsr)));
-	}
-	if (wanted & SSE)
-		TRY(put(rec, t, addr + XMM_AT, state + XMM_AT, XMM_END - XMM_AT));
+	TRY(save_legacy(rec, t, addr, state, wanted));
 	for (unsigned part = 2; part < XSAVE_PARTS; part++) {
 		if ((wanted & used) >> part & 1)
 			TRY(put(rec, t, addr + layout[part][0], state + layout[part][0], layout[part][1]));
@@ -188,9 +203,9 @@ struct err *rec_xsave_trap(struct recorder *rec, struct rec_task *t, struct regs
 		*done = true;
 		return NULL;
 	}
-	if (!operand_address(regs, text, len, &addr) || addr & 63)
+	if (!operand_address(regs, text, len, &addr) || addr & (insn == TRAP_FXSAVE ? 15 : 63))
 		return NULL;		/* a fault, as without us */
-	err = insn == TRAP_XSAVE ? save(rec, t, addr, wanted) : restore(rec, t, addr, wanted);
+	err = insn == TRAP_FXSAVE ? save_old(rec, t, addr) : insn == TRAP_XSAVE ? save(rec, t, addr, wanted) : restore(rec, t, addr, wanted);
 	if (err_catch(&err, ERR_OS))
 		return NULL;
 	*done = !err;

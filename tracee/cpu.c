@@ -304,7 +304,7 @@ static unsigned modrm_len(const uint8_t *modrm)
 
 enum trap_insn trap_insn_marked(const uint8_t *text, unsigned *len_ret)
 {
-	enum { XSAVE = 4, XRSTOR = 5 };
+	enum { FXSAVE = 0, XSAVE = 4, XRSTOR = 5 };
 	enum trap_insn insn = trap_insn_at(text, len_ret);
 	unsigned skip = prefixes(text), reg;
 
@@ -317,5 +317,5 @@ enum trap_insn trap_insn_marked(const uint8_t *text, unsigned *len_ret)
 		return TRAP_NONE;
 	reg = text[2] >> 3 & 7;
 	*len_ret = skip + 2 + modrm_len(text + 2);
-	return reg == XSAVE ? TRAP_XSAVE : reg == XRSTOR ? TRAP_XRSTOR : TRAP_NONE;
+	return reg == FXSAVE ? TRAP_FXSAVE : reg == XSAVE ? TRAP_XSAVE : reg == XRSTOR ? TRAP_XRSTOR : TRAP_NONE;
 }

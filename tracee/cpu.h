@@ -58,9 +58,9 @@ bool cpuid_can_trap(void);
 void cpu_trap_own_cpuid(void);
 
 /* The instruction at text (up to 16 bytes) that a SIGSEGV may have come from because it is trapped. */
-enum trap_insn { TRAP_NONE = 0, TRAP_RDTSC, TRAP_RDTSCP, TRAP_CPUID, TRAP_XGETBV, TRAP_XSAVE, TRAP_XRSTOR };
+enum trap_insn { TRAP_NONE = 0, TRAP_RDTSC, TRAP_RDTSCP, TRAP_CPUID, TRAP_XGETBV, TRAP_XSAVE, TRAP_XRSTOR, TRAP_FXSAVE };
 enum trap_insn trap_insn_at(const uint8_t *text, unsigned *len_ret);
-/* The same of an instruction that is marked (tracee/mark.h): xgetbv, xsave and xrstor, too. */
+/* The same of an instruction that is marked (tracee/mark.h): xgetbv, xsave, xrstor and fxsave, too. */
 enum trap_insn trap_insn_marked(const uint8_t *text, unsigned *len_ret);
 
 #endif

@@ -70,13 +70,21 @@ bool marks_needed(void)
 
 /* ---- which bytes are one ----------------------------------------------------------------------------- */
 
-/* Below the machine's own level, xgetbv, xsave and xrstor would show what it has. */
+static bool state_marked;
+
+void marks_of_state(void) { state_marked = true; }
+
+/*
+ * fxsave stores what differs between makers (bits of MXCSR that may be set, where the last x87 instruction was), and the loader leaves that
+ * on the stack.  Below the machine's own level, xgetbv, xsave and xrstor would show what it has.
+ */
 static bool looks_like_xsave(const uint8_t *p, struct mark_site *ret)
 {
 	enum { MARK_XSTATE = 100 };	/* none of enum patch_kind: these never become a jump */
 	unsigned len;
+	enum trap_insn insn = trap_insn_marked(p, &len);
 
-	if (trap_insn_marked(p, &len) < TRAP_XGETBV)
+	if (insn < TRAP_XGETBV || (insn != TRAP_FXSAVE && !cpu_level_shown()))
 		return false;
 	*ret = (struct mark_site){ .kind = MARK_XSTATE, .len = (uint8_t)len };
 	return true;
@@ -97,7 +105,7 @@ static bool looks_like(const uint8_t *p, size_t room, struct mark_site *ret)
 	ret->len = 3;
 	if (room >= 3 && p[1] == 0x01 && p[2] == 0xf9)
 		return true;
-	return cpu_level_shown() && room >= 16 && looks_like_xsave(p, ret);
+	return state_marked && room >= 16 && looks_like_xsave(p, ret);
 }
 
 static csh plain_decoder(void)
@@ -112,7 +120,7 @@ static csh plain_decoder(void)
 static bool is_wanted(unsigned id)
 {
 	return id == X86_INS_CPUID || id == X86_INS_RDTSC || id == X86_INS_RDTSCP || id == X86_INS_XGETBV || id == X86_INS_XSAVE ||
-	       id == X86_INS_XSAVE64 || id == X86_INS_XRSTOR || id == X86_INS_XRSTOR64;
+	       id == X86_INS_XSAVE64 || id == X86_INS_XRSTOR || id == X86_INS_XRSTOR64 || id == X86_INS_FXSAVE || id == X86_INS_FXSAVE64;
 }
 
 /* Going from one instruction to the next, is the one that ends at `end` met, prefixes or not? */

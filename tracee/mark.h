@@ -16,6 +16,9 @@ bool marks_must(void);
 /* That, or HINDSIGHT_MARK=1 asks for marks (tests). */
 bool marks_needed(void);
 
+/* From now on fxsave is marked, too, and at a level below the machine's own xgetbv, xsave and xrstor (recordings; replay has what they did). */
+void marks_of_state(void);
+
 struct mark_site { uint64_t offset; uint8_t kind, len; };	/* enum patch_kind, or of none: xsave... */
 
 /*
