@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "gdbserver/gdbserver.h"
+#include "tracee/own.h"
 
 /* commands.S: what replay adds to gdb, in Python. */
 extern const char gdb_commands[];
@@ -152,6 +153,7 @@ static _Noreturn void exec_gdb(const char *dir, const struct replay_args *o, con
 	for (unsigned i = 0; i < o->commands.n; i++)
 		add_ex(argv, &n, o->commands.value[i]);
 	argv[n] = NULL;
+	own_trap_off();
 	execvp(argv[0], argv);
 	_exit(127);
 }

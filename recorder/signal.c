@@ -31,6 +31,7 @@
 
 #include "recorder/internal.h"
 #include "tracee/mark.h"
+#include "tracee/own.h"
 
 #define SIGBIT(s) (1ull << ((s) - 1))
 enum { EFLAGS_TF = 1 << 8, EFLAGS_RF = 1 << 16, SIGFRAME_MAX = 64 << 10, SIGRTMIN_KERNEL = 32 };
@@ -136,7 +137,8 @@ static void trap_emulate(struct recorder *rec, struct regs *regs, enum trap_insn
 	struct buf_cpuid known = { (uint32_t)regs->rax, (uint32_t)regs->rcx, loader ? BUF_CPUID_LOADER : 0, 0, 0, 0, 0 };
 
 	struct cpuid_leaf leaf;
-	uint32_t lo, hi, aux;
+	uint32_t aux;
+	uint64_t tsc;
 
 	if (insn == TRAP_CPUID) {
 		leaf = cpuid_masked((uint32_t)regs->rax, (uint32_t)regs->rcx);
@@ -162,9 +164,9 @@ static void trap_emulate(struct recorder *rec, struct regs *regs, enum trap_insn
 			rec->cpuid[rec->cpuids++] = known;
 		return;
 	}
-	__asm__ volatile("rdtscp" : "=a"(lo), "=d"(hi), "=c"(aux));
-	regs->rax = lo;
-	regs->rdx = hi;
+	tsc = own_tsc(&aux);
+	regs->rax = (uint32_t)tsc;
+	regs->rdx = tsc >> 32;
 	if (insn == TRAP_RDTSCP)
 		regs->rcx = aux;
 }

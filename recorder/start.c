@@ -29,6 +29,7 @@
 
 #include "recorder/internal.h"
 #include "tracee/mark.h"
+#include "tracee/own.h"
 
 enum {
 	OPTIONS = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |
@@ -355,8 +356,7 @@ struct err *recorder_run(const struct recorder_options *options, int *status_ret
 	}
 	trace_writer_limit(rec->writer, options->max_bytes);
 	cpu_pin(&rec->affinity);
-	if (rec->meta.cpuid_trapped && !rec->meta.marked)
-		cpu_trap_own_cpuid();
+	own_trap(rec->meta.cpuid_trapped && !rec->meta.marked);
 	rec->start_ns = rec_now_ns();
 	err = record(rec);
 	close_err = trace_writer_close(rec->writer, rec->root_status);

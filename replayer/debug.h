@@ -548,6 +548,8 @@ unsigned rp_string_at(const struct rp_task *t, unsigned *size, bool *fixed);
  * there: where it has any, it stays where it was.
  */
 struct err *rp_skip_string(struct replay *r, unsigned set, uint64_t max, uint64_t *n, struct rp_hop *behind);
+/* Debug registers have hit (0: no one knows which), and the task stands at a string instruction: has that touched what they watch? */
+bool rp_string_hit(const struct rp_set *s, struct rp_task *t, uint64_t hits);
 /* Is there room for a trap behind it, or behind a copy of it? */
 bool rp_string_runs(struct rp_task *t);
 /* So many turns of it (len bytes) at once, where there is room; registers are then as they would be. */

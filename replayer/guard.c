@@ -342,10 +342,9 @@ static struct err *finish_string(struct replay *r, struct rp_task *t, uint64_t p
 
 struct err *rp_guard_finish_string(struct replay *r, struct rp_task *t)
 {
-	enum { RESUME = 0x10000 };	/* as the processor has pushed the flags: between two turns of one (Intel's manual, 18.3.1.1) */
 	struct err *err, *back;
 
-	if (!(t->regs.eflags & RESUME))
+	if (!rp_string_hit(r->debug->sets[r->debug->now], t, r->debug->dr_hit))
 		return NULL;
 	err = lift(t->mm, t->real, false);
 	if (!err)

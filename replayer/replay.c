@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "replayer/internal.h"
+#include "tracee/own.h"
 
 enum { ERESTARTSYS = 512, ERESTARTNOINTR = 513, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516,
        NR_RESTART_SYSCALL = 219 };
@@ -47,8 +48,7 @@ struct err *replay_open(const char *trace_dir, const struct replay_options *opti
 		bug_context.doing = "replaying";
 		more_descriptors();
 		cpu_pin(&before);
-		if (r->cpuid_trapped)
-			cpu_trap_own_cpuid();
+		own_trap(r->cpuid_trapped);
 		err = cage_start(r);
 	}
 	if (err) {

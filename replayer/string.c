@@ -92,6 +92,10 @@ struct err *rp_string_finish(struct replay *r, struct rp_task *t, uint64_t place
 		if (!err && WSTOPSIG(status) == SIGTRAP)
 			d->dr_hit |= rp_debug_hits(t);
 	}
+	if (!err && t->regs.rip == from && !t->regs.rcx) {	/* a debug register may report the last iteration so */
+		t->regs.rip += len;
+		t->dirty = true;
+	}
 	return err;
 }
 

@@ -3,7 +3,6 @@
 
 #include <asm/prctl.h>
 #include <cpuid.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +10,6 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 static cpu_set_t before_pin;
@@ -230,34 +228,16 @@ bool cpuid_can_trap(void)
 	return syscall(SYS_arch_prctl, ARCH_SET_CPUID, syscall(SYS_arch_prctl, ARCH_GET_CPUID, 0)) == 0;
 }
 
-/* Libraries of ours look at the CPU now and then. */
-static void on_cpuid(int sig, siginfo_t *info, void *context)
+bool cpu_is_guest(void)
 {
-	greg_t *g = ((ucontext_t *)context)->uc_mcontext.gregs;
-	const uint8_t *text = (const uint8_t *)(uintptr_t)g[REG_RIP];
-	struct cpuid_leaf l;
-
-	(void)info;
-	if (info->si_code != SI_KERNEL || text[0] != 0x0f || text[1] != 0xa2) {
-		signal(sig, SIG_DFL);	/* a real fault: it happens again, and ends us */
-		return;
-	}
-	syscall(SYS_arch_prctl, ARCH_SET_CPUID, 1);
-	__cpuid_count((uint32_t)g[REG_RAX], (uint32_t)g[REG_RCX], l.eax, l.ebx, l.ecx, l.edx);
-	syscall(SYS_arch_prctl, ARCH_SET_CPUID, 0);
-	g[REG_RAX] = l.eax;
-	g[REG_RBX] = l.ebx;
-	g[REG_RCX] = l.ecx;
-	g[REG_RDX] = l.edx;
-	g[REG_RIP] += 2;
+	return cpuid_here(1, 0).ecx & 1u << 31;
 }
 
-void cpu_trap_own_cpuid(void)
+bool cpu_is_intel(void)
 {
-	struct sigaction sa = { .sa_sigaction = on_cpuid, .sa_flags = SA_SIGINFO | SA_NODEFER };
+	struct cpuid_leaf l = cpuid_here(0, 0);
 
-	if (cpuid_can_trap() && sigaction(SIGSEGV, &sa, NULL) == 0)
-		syscall(SYS_arch_prctl, ARCH_SET_CPUID, 0);
+	return l.ebx == 0x756e6547 && l.edx == 0x49656e69 && l.ecx == 0x6c65746e;	/* "GenuineIntel" */
 }
 
 /* Prefixes that change nothing: operand size, repeat, segments, REX. */

@@ -50,12 +50,9 @@ bool cpu_has_fsgsbase(void);
 /* Can cpuid be made to fault here (arch_prctl(ARCH_SET_CPUID), Linux 4.12)? */
 bool cpuid_can_trap(void);
 
-/*
- * Make cpuid fault in this process as well, and emulate it.  The kernel switches faulting at every
- * change between a task that has it and one that has not, which costs 8 us in a virtual machine:
- * more than a whole ptrace stop.  So tracer and tracees must agree.
- */
-void cpu_trap_own_cpuid(void);
+/* Does a hypervisor say that this is a virtual machine? */
+bool cpu_is_guest(void);
+bool cpu_is_intel(void);
 
 /* The instruction at text (up to 16 bytes) that a SIGSEGV may have come from because it is trapped. */
 enum trap_insn { TRAP_NONE = 0, TRAP_RDTSC, TRAP_RDTSCP, TRAP_CPUID, TRAP_XGETBV, TRAP_XSAVE, TRAP_XRSTOR, TRAP_FXSAVE };

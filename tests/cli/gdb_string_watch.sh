@@ -1,5 +1,5 @@
 #!/bin/bash
-# test: timeout=120
+# test: timeout=600
 # A watchpoint on what repeated string instructions store: a stop behind the instruction, the same forwards and backwards; stops back are before it.
 # (A debug register reports it some turns late.)  Also behind an exec, and after a step that itself stored there.
 . "$LIB"
@@ -116,7 +116,7 @@ ex('watch ' + W); ex('next'); b = here()
 print('lines', last[-1], b[3:] == (k, k * 0x0101010101010101), b[1] == 0)
 EOF2
 for how in '0 0' '0 1' '1 0'; do
-	HINDSIGHT_NODR=${how% *} MANY=${how#* } timeout 60 "$REPLAY" --batch -x go.py "$TMP/trace" >"$TMP/out" 2>&1 </dev/null || fail "exit $?: $(tail -3 "$TMP/out" | tr '\n' '|' | cut -c1-700)"
+	HINDSIGHT_NODR=${how% *} MANY=${how#* } timeout 240 "$REPLAY" --batch -x go.py "$TMP/trace" >"$TMP/out" 2>&1 </dev/null || fail "exit $?: $(tail -3 "$TMP/out" | tr '\n' '|' | cut -c1-700)"
 	grep -E '^(values|back|behind|middle|stepped|inside|lines) ' "$TMP/out" >"$TMP/got"
 	diff - "$TMP/got" <<'EOF2' || fail "HINDSIGHT_NODR, more than four: $how; $(tail -3 "$TMP/out" | tr '\n' '|' | cut -c1-700)"
 values True 40

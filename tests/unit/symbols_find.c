@@ -210,9 +210,10 @@ static void no_sections(void **state)
 	close_space(s);
 }
 
+/* The signal is for the traced thread: another one of the Go runtime may take one that is for the process. */
 static const char go_program[] =
 	"package main\nimport (\n\"runtime\"\n\"syscall\"\n)\nfunc init() { runtime.LockOSThread() }\n"
-	"//go:noinline\nfunc inner(n int) int {\n	syscall.Kill(syscall.Getpid(), syscall.SIGTRAP)\n	return n + 1\n}\n"
+	"//go:noinline\nfunc inner(n int) int {\n	syscall.Tgkill(syscall.Getpid(), syscall.Gettid(), syscall.SIGTRAP)\n	return n + 1\n}\n"
 	"//go:noinline\nfunc outer(n int) int {\n	return inner(n) * 2\n}\n"
 	"func main() {\n	println(outer(3))\n}\n";
 
