@@ -105,6 +105,7 @@ struct buf_state {
 	uint64_t code[2][2];	/* recording: patched code lies in [0] to [1], low and high addresses apart */
 	uint8_t parks;		/* recording: calls that would sleep are made; 0: they are traced */
 	uint8_t marked;		/* recording: code to be executed has to be looked at first (tracee/mark.h) */
+	uint8_t cpu_asked;	/* recording: getcpu is traced; else the answer is 0 */
 	uint8_t tsc_traps;	/* recording: rdtsc does, until it is allowed */
 	uint8_t parked[BUF_PARKS];	/* places taken */
 	uint8_t wakes;		/* recording: wake-ups of futexes are traced */

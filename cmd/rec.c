@@ -24,7 +24,7 @@ struct rec_options {
 	int ticks, cpu;
 	uint64_t syscallbuf_kb;
 	bool no_syscallbuf, checksum, checksum_all, chaos, wait_all, kill_rest;
-	uint64_t seed, max_size;
+	uint64_t seed, max_size, num_cores;
 };
 
 #define AT(field) offsetof(struct rec_options, field)
@@ -40,6 +40,7 @@ static const struct option_row rec_rows[] = {
 	{ "checksum", 0, NULL, OPTION_FLAG, AT(checksum), "record sums of all memory, as often as takes a fifth of the time" },
 	{ "chaos", 0, NULL, OPTION_FLAG, AT(chaos), "schedule threads at random, to make rare races happen" },
 	{ "seed", 0, "N", OPTION_U64, AT(seed), "with --chaos: where its choices begin (default: another each time)" },
+	{ "num-cores", 0, "N", OPTION_U64, AT(num_cores), "let the program see N processors (default 1, with --chaos any number; up to 64)" },
 	{ "checksum-all", 0, NULL, OPTION_FLAG, AT(checksum_all), "record sums of all memory at every event" },
 	{ 0 }
 };
@@ -223,6 +224,9 @@ static struct err *prepare(struct recording *r, char **argv, struct recorder_opt
 	if (o->syscallbuf_kb < 4 || o->syscallbuf_kb > BUF_MAX >> 10)
 		return err_new(ERR_USAGE, "--syscallbuf-size=%llu: must be 4 to %d (KB)", (unsigned long long)o->syscallbuf_kb, BUF_MAX >> 10);
 	ro->buffer_bytes = o->no_syscallbuf || o->chaos || ro->ticks == TICKS_STEP /* they look at each call */ ? 0 : (unsigned)o->syscallbuf_kb << 10;
+	if (!err && o->num_cores > CORES_MAX)
+		err = err_new(ERR_USAGE, "--num-cores=%llu: must be 1 to %d", (unsigned long long)o->num_cores, CORES_MAX);
+	ro->num_cores = (unsigned)o->num_cores;
 	ro->exe = r->exe;
 	ro->level = (enum cpu_level)o->cpu;
 	ro->chaos = o->chaos;

@@ -78,7 +78,7 @@ struct err *rec_buffer_exec(struct recorder *rec, struct rec_task *t)
 	struct rec_buffer *buf = &t->mm->buf;
 	struct buf_state s = {
 		.hook = blob()->record, .cpuid = blob()->cpuid, .tsc = blob()->tsc_record, .pos = FIXED_BUFFER, .end = buffer_end(rec), .proc_dev = rec->proc_dev,
-		.cpuids = rec->cpuids, .marked = rec->meta.marked, .tsc_traps = tsc_can_trap(),
+		.cpuids = rec->cpuids, .marked = rec->meta.marked, .tsc_traps = tsc_can_trap(), .cpu_asked = rec_cores_current(t) != 0,
 	};
 	uint8_t text[FIXED_UNTRACED - FIXED_PAGE + sizeof(fixed_untraced_text)] = { 0 };
 

@@ -206,6 +206,28 @@ static struct err *set_robust_list_exit(struct recorder *rec, struct rec_task *t
 
 /* ---- scheduling: we pin everything to one CPU; the program sees what it asked for ----- */
 
+static void ask_for_cpu(struct rec_task *t)
+{
+	static const uint8_t yes = 1;
+
+	if (t->mm->buf.on)
+		err_free(rec_buffer_state(t, offsetof(struct buf_state, cpu_asked), &yes, 1));
+}
+
+static struct err *getcpu_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call, struct regs *regs, int64_t ret)
+{
+	const uint32_t told[2] = { rec_cores_current(t), 0 };	/* processor, node */
+
+	(void)regs;
+	for (unsigned i = 0; i < 2 && ret == 0; i++) {
+		if (!call->args[i])
+			continue;
+		TRY(tracee_write(t->tid, call->args[i], &told[i], sizeof(told[i])));
+		rec_effect_memory(rec, t, call->args[i], sizeof(told[i]));
+	}
+	return NULL;
+}
+
 static void setaffinity_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
 {
 	struct rec_task *target = call->args[0] ? rec_task_find(rec, (pid_t)call->args[0]) : t;
@@ -225,6 +247,8 @@ static void setaffinity_enter(struct recorder *rec, struct rec_task *t, struct r
 		return;
 	}
 	target->affinity = allowed;
+	if (rec_cores_current(target))
+		ask_for_cpu(target);
 	force(call, 0);
 }
 
@@ -482,6 +506,7 @@ static const struct rec_hook hooks[SYS_ROWS] = {
 	[SYS_set_robust_list] = { NULL, set_robust_list_exit },
 	[SYS_sched_setaffinity] = { setaffinity_enter, NULL },
 	[SYS_sched_getaffinity] = { NULL, getaffinity_exit },
+	[SYS_getcpu] = { NULL, getcpu_exit },
 	[SYS_sched_yield] = { NULL, yield_exit },
 	[SYS_rt_sigaction] = { NULL, sigaction_exit },
 	[SYS_rt_sigprocmask] = { NULL, sigmask_exit },

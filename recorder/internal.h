@@ -272,7 +272,9 @@ struct recorder {
 	bool root_done, started;
 	const char *witness;	/* HINDSIGHT_WITNESS=NAME: with sums of mappings of that name ("heap", "" = all)
 				 * the bytes too, to find the one that differs */
-	cpu_set_t affinity;
+	cpu_set_t affinity;	/* that the program sees */
+	unsigned cores;
+	struct rec_cores *cores_files;
 	uint64_t stdio_dev[3], stdio_ino[3];
 	struct { pid_t tid; int status; } early[64];	/* stops of tasks we were not told of yet */
 	unsigned early_n;
@@ -721,5 +723,14 @@ bool rec_map_readable(struct rec_task *t, const struct tracee_map *m);
 void rec_effect_pages(struct recorder *rec, struct rec_task *t, const struct tracee_map *m);
 /* tracee_pages() for a mapping of a recorded process: holes are not read. */
 struct err *rec_map_pages(struct rec_task *t, const struct tracee_map *m, tracee_page_fn *fn, void *ctx);
+
+/* ---- cores.c: how many processors the program sees ------------------------------------------------ */
+
+void rec_cores_start(struct recorder *rec);
+void rec_cores_deinit(struct recorder *rec);
+/* A call begins: where it asks a file for processors, the kernel gets the path of another one. */
+void rec_cores_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call);
+/* The one that the task believes to run on. */
+unsigned rec_cores_current(const struct rec_task *t);
 
 #endif

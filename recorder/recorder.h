@@ -13,6 +13,7 @@
 #include "tracee/level.h"
 #include "tracee/ticks.h"
 
+enum { CORES_MAX = 64 };
 enum recorder_sums { SUMS_NONE = 0, SUMS_SOME, SUMS_ALL };
 
 /* The first process: forked, and waiting. */
@@ -34,6 +35,7 @@ struct recorder_options {
 	enum cpu_level level;	/* what processor the program sees */
 	bool chaos;		/* schedule at random */
 	uint64_t seed;
+	unsigned num_cores;	/* processors that the program sees, up to CORES_MAX; 0: what is fast, with chaos any number */
 	struct recorder_child child;
 	bool wait_all, kill_rest;	/* what the first process leaves behind: is waited for, is ended; else is left */
 	int front;		/* a socket; where its other end is closed, we have been killed */

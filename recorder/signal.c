@@ -219,6 +219,8 @@ static struct err *trap_handle(struct recorder *rec, struct rec_task *t, int sig
 	*mine = true;
 	if (insn < TRAP_XGETBV)
 		trap_emulate(rec, &after, insn, regs->rip >= t->mm->loader_start && regs->rip < t->mm->loader_end);
+	if (insn == TRAP_RDTSCP)
+		after.rcx = rec_cores_current(t);
 	after.rip += len;
 	after.eflags &= ~(uint64_t)EFLAGS_RF;
 	TRY(tracee_regs_set(t->tid, &after));

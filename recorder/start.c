@@ -290,6 +290,7 @@ static void recorder_deinit(struct recorder *rec)
 	rec_park_deinit(rec);
 	rec_buffer_deinit(rec);
 	rec_marks_deinit(rec);
+	rec_cores_deinit(rec);
 	while (rec->arena) {
 		struct rec_arena *next = rec->arena->next;
 
@@ -356,6 +357,7 @@ struct err *recorder_run(const struct recorder_options *options, int *status_ret
 	}
 	trace_writer_limit(rec->writer, options->max_bytes);
 	cpu_pin(&rec->affinity);
+	rec_cores_start(rec);
 	own_trap(rec->meta.cpuid_trapped && !rec->meta.marked);
 	rec->start_ns = rec_now_ns();
 	err = record(rec);

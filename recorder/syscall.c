@@ -364,6 +364,7 @@ struct err *rec_syscall_entry(struct recorder *rec, struct rec_task *t)
 	hook = call->answered ? NULL : rec_hook_for(call->nr);
 	if (hook && hook->enter)
 		hook->enter(rec, t, call);
+	rec_cores_enter(rec, t, call);
 	/* Calls that are newer than the table: as on a kernel that is as old. */
 	if (!call->force_ret && (call->known || !call->row->sub) && call->row->replay == REPLAY_UNSUPPORTED) {
 		call->force_ret = true;

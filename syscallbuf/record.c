@@ -31,7 +31,7 @@ enum {
 	NR_lseek = 8, NR_getpid = 39, NR_getuid = 102, NR_getppid = 110, NR_gettid = 186, NR_clock_gettime = 228,
 	NR_read = 0, NR_write = 1, NR_open = 2, NR_close = 3, NR_fstat = 5, NR_poll = 7, NR_ioctl = 16, NR_pread64 = 17,
 	NR_pwrite64 = 18, NR_readv = 19, NR_writev = 20, NR_select = 23, NR_dup2 = 33, NR_accept = 43, NR_sendto = 44,
-	NR_recvfrom = 45, NR_sendmsg = 46, NR_recvmsg = 47, NR_fcntl = 72, NR_epoll_wait = 232, NR_openat = 257,
+	NR_recvfrom = 45, NR_sendmsg = 46, NR_recvmsg = 47, NR_fcntl = 72, NR_epoll_wait = 232, NR_openat = 257, NR_getcpu = 309,
 	NR_pselect6 = 270, NR_ppoll = 271, NR_epoll_pwait = 281, NR_accept4 = 288, NR_dup3 = 292, NR_preadv = 295,
 	NR_pwritev = 296, NR_preadv2 = 327, NR_pwritev2 = 328,
 };
@@ -235,6 +235,41 @@ static void note_strings(struct special *w, const struct sys_row *row, const uin
 	}
 }
 
+static int begins(const char *text, const char *with)
+{
+	while (*with && *text == *with) {
+		text++;
+		with++;
+	}
+	return !*with;
+}
+
+/* A path at which the recorder may have another file to show (recorder/cores.c). */
+static int asks_for_cpus(const struct sys_row *row, const uint64_t *args)
+{
+	const char *path;
+	unsigned i = 0;
+
+	while (i < row->nargs && i < 2 && row->arg[i].what != W_STR)
+		i++;
+	if (i == row->nargs || i == 2 || !args[i] || args[i] >= 1ull << 47)
+		return 0;
+	path = (const char *)(uintptr_t)args[i];
+	if (path[0] != '/' || (path[1] != 'p' && path[1] != 's'))
+		return 0;
+	return begins(path, "/sys/devices/system/cpu") || begins(path, "/sys/fs/cgroup/") || begins(path, "/proc/cpuinfo") ||
+	       begins(path, "/proc/stat") || begins(path, "/proc/self/status") || begins(path, "/proc/thread-self/status");
+}
+
+/* Whatever processor it was: the program believes to run on the first one. */
+static void answer_cpu(const uint64_t *args)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		if (args[i])
+			*(uint32_t *)(uintptr_t)args[i] = 0;
+	}
+}
+
 static int wait_millis(uint64_t *args, int arg, struct special *w)
 {
 	w->patient = (int32_t)args[arg] != 0;
@@ -290,6 +325,8 @@ static int may_ask_call(struct buf_state *s, uint64_t nr, uint64_t *args, struct
 		return !(args[1] & O_CREATE_TRUNC) || may_truncate(s, (uint64_t)-100, args[0]);
 	case NR_openat:
 		return !(args[2] & O_CREATE_TRUNC) || may_truncate(s, args[0], args[1]);
+	case NR_getcpu:
+		return !s->cpu_asked;
 	case NR_sendfile:
 		return may_copy(s, args[1], args[0]);
 	case NR_copy_file_range:
@@ -587,7 +624,7 @@ int buf_record(struct frame *f)
 		return 0;
 	if (row->buffer == BUFFER_FAST ? !may_fast_call(s, nr, args) : !may_ask_call(s, nr, args, &w))
 		return sleeps(s, nr, args);
-	if (!plan_list(&p, nr, args, w.arg))
+	if (asks_for_cpus(row, args) || !plan_list(&p, nr, args, w.arg))
 		return 0;
 	note_strings(&w, row, args);
 	head = sizeof(*r) + 8ull * row->nargs + 8ull * (p.outs + w.ins);
@@ -604,6 +641,8 @@ int buf_record(struct frame *f)
 		return sleeps(s, nr, &f->rdi);
 	if (w.assist && ret < 0)	/* it may have done a part: once more, traced, which finds the same */
 		return 0;
+	if (nr == NR_getcpu && ret == 0)
+		answer_cpu(args);
 	plan_lengths(&p, nr, args, ret);
 	word = (uint64_t *)(r + 1);
 	for (unsigned i = 0; i < row->nargs; i++)
