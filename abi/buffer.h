@@ -48,6 +48,7 @@
 
 #define STUB_LOADER	1	/* in the dynamic loader: cpuid tells it less (recorder/signal.c) */
 #define STUB_MARKED	2	/* its own cpuid or rdtsc is ud2 (tracee/mark.h) */
+#define STUB_TSCP	8	/* it is rdtscp */
 #define STUB_VDSO	4	/* in the vdso: no call of the program's */
 
 #ifndef __ASSEMBLER__
@@ -67,7 +68,10 @@ enum {
 	/* A result from FIXED_UNTRACED that the recorder puts there: it would sleep, make it a traced call. */
 	BUF_WOULD_BLOCK = -1133,
 	BUF_TRACED = -1134,	/* ... make it a traced call at once */
-	BUF_NR_TSC = 0xfff0,	/* a record of rdtsc: ret is the counter */
+	/* A record of rdtsc: ret is the counter.  With an input span, of several: its bytes are by how much each is more than the one before (u32). */
+	BUF_NR_TSC = 0xfff0,
+	BUF_TSC_RUN = 8000,	/* at most so many more */
+	BUF_TSC_TRAPS = 200,	/* rdtsc is let through so often before the recorder is asked whether it need trap at all */
 	BUF_NR_PARK = 0xfff1,	/* a task falls asleep: struct buf_park */
 	BUF_NR_UNPARK = 0xfff2,	/* ... has woken up: struct buf_unpark, then spans as below */
 };
@@ -107,8 +111,12 @@ struct buf_state {
 	uint8_t marked;		/* recording: code to be executed has to be looked at first (tracee/mark.h) */
 	uint8_t cpu_asked;	/* recording: getcpu is traced; else the answer is 0 */
 	uint8_t tsc_traps;	/* recording: rdtsc does, until it is allowed */
+	uint8_t tsc_open;	/* recording: it need not any more (recorder/tsc.c) */
 	uint8_t parked[BUF_PARKS];	/* places taken */
 	uint8_t wakes;		/* recording: wake-ups of futexes are traced */
+	uint64_t tsc_left;	/* recording: it is let through so often still */
+	uint64_t tsc_run;	/* recording: the last record, when it is of rdtsc and not in the trace yet; replay: values used of the next record */
+	uint64_t tsc_value;	/* the last one */
 	uint64_t cpuids;
 	struct buf_cpuid cpuid_table[BUF_CPUIDS];
 	uint8_t filter[BUF_FILTER];	/* a bit by buf_file_bit() for each file that somebody has mapped */

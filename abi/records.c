@@ -83,3 +83,21 @@ const uint8_t *record_bytes_at(const struct record_call *c, uint64_t addr, bool 
 	}
 	return NULL;
 }
+
+uint64_t record_tsc_more(const struct record_call *c, uint64_t *last_ret)
+{
+	struct record_span span = { 0 };
+	uint64_t last = (uint64_t)c->ret, n = 0;
+
+	if (c->spans == 1)
+		record_span_next(c, 0, &span);
+	for (; n < span.len / 4; n++) {
+		uint32_t more;
+
+		memcpy(&more, span.data + 4 * n, 4);
+		last += more;
+	}
+	if (last_ret)
+		*last_ret = last;
+	return n;
+}

@@ -46,4 +46,7 @@ void record_span_next(const struct record_call *c, unsigned i, struct record_spa
 /* What the record has for address addr: *len_ret bytes from there to the end of its span, or NULL.  in: of the input. */
 const uint8_t *record_bytes_at(const struct record_call *c, uint64_t addr, bool in, size_t *len_ret);
 
+/* How many more counters a record of rdtsc (BUF_NR_TSC) has; *last_ret (or NULL): the last one. */
+uint64_t record_tsc_more(const struct record_call *c, uint64_t *last_ret);
+
 #endif

@@ -235,7 +235,11 @@ void print_call(FILE *out, const struct call *c)
 	unsigned n = count_args(c, row, known);
 
 	if (c->nr == BUF_NR_TSC) {
+		uint64_t last, more = c->record ? record_tsc_more(c->record, &last) : 0;
+
 		fprintf(out, "rdtsc = %#" PRIx64, (uint64_t)c->ret);
+		if (more)
+			fprintf(out, " and %" PRIu64 " more, up to %#" PRIx64, more, last);
 		return;
 	}
 	fprintf(out, "%s(", call_name(c->nr));

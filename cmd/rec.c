@@ -224,8 +224,8 @@ static struct err *prepare(struct recording *r, char **argv, struct recorder_opt
 	if (o->syscallbuf_kb < 4 || o->syscallbuf_kb > BUF_MAX >> 10)
 		return err_new(ERR_USAGE, "--syscallbuf-size=%llu: must be 4 to %d (KB)", (unsigned long long)o->syscallbuf_kb, BUF_MAX >> 10);
 	ro->buffer_bytes = o->no_syscallbuf || o->chaos || ro->ticks == TICKS_STEP /* they look at each call */ ? 0 : (unsigned)o->syscallbuf_kb << 10;
-	if (!err && o->num_cores > CORES_MAX)
-		err = err_new(ERR_USAGE, "--num-cores=%llu: must be 1 to %d", (unsigned long long)o->num_cores, CORES_MAX);
+	if (o->num_cores > CORES_MAX)
+		return err_new(ERR_USAGE, "--num-cores=%llu: must be 1 to %d", (unsigned long long)o->num_cores, CORES_MAX);
 	ro->num_cores = (unsigned)o->num_cores;
 	ro->exe = r->exe;
 	ro->level = (enum cpu_level)o->cpu;

@@ -124,7 +124,7 @@ static void stats_records(struct stats *s, const struct trace_effect *e)
 		struct count *call = count_of(s, c.nr);
 
 		if (c.nr == BUF_NR_TSC) {
-			s->tsc++;
+			s->tsc += 1 + record_tsc_more(&c, NULL);
 			continue;
 		}
 		s->buffered++;

@@ -78,7 +78,7 @@ struct err *rec_buffer_exec(struct recorder *rec, struct rec_task *t)
 	struct rec_buffer *buf = &t->mm->buf;
 	struct buf_state s = {
 		.hook = blob()->record, .cpuid = blob()->cpuid, .tsc = blob()->tsc_record, .pos = FIXED_BUFFER, .end = buffer_end(rec), .proc_dev = rec->proc_dev,
-		.cpuids = rec->cpuids, .marked = rec->meta.marked, .tsc_traps = tsc_can_trap(), .cpu_asked = rec_cores_current(t) != 0,
+		.cpuids = rec->cpuids, .marked = rec->meta.marked, .tsc_traps = tsc_can_trap(), .cpu_asked = rec_cores_current(t) != 0, .tsc_left = BUF_TSC_TRAPS,
 	};
 	uint8_t text[FIXED_UNTRACED - FIXED_PAGE + sizeof(fixed_untraced_text)] = { 0 };
 
@@ -199,7 +199,7 @@ static void note_call(struct rec_task *t, const struct buf_record *r, const uint
 
 static void note_calls(struct rec_task *t, const uint8_t *bytes, uint64_t len)
 {
-	struct buf_record r;
+	struct buf_record r = { 0 };
 
 	for (uint64_t at = 0; at + sizeof(r) <= len; at += r.size) {
 		uint64_t args[2] = { 0 };
@@ -210,6 +210,8 @@ static void note_calls(struct rec_task *t, const uint8_t *bytes, uint64_t len)
 		memcpy(args, bytes + at + sizeof(r), 8u * (r.args < 2 ? r.args : 2u));
 		note_call(t, &r, args, bytes + at);
 	}
+	if (r.nr == BUF_NR_TSC && len)	/* what comes now must not be added to that */
+		rec_tsc_seen(t);
 }
 
 void rec_buffer_records(struct recorder *rec, struct rec_task *t, const uint8_t *bytes, uint64_t len)
@@ -257,6 +259,7 @@ struct err *rec_buffer_flush(struct recorder *rec, struct rec_task *t, bool at_c
 		TRY(rec_buffer_state(t, offsetof(struct buf_state, pos), fresh, sizeof(fresh)));
 		buf->at = FIXED_BUFFER;
 		buf->closed = false;
+		rec_tsc_seen(t);
 	}
 	return NULL;
 }
@@ -572,7 +575,8 @@ static struct err *site_patch(struct recorder *rec, struct rec_task *t, struct k
 		return NULL;
 	}
 	k->why = patch_make(&k->site, addr - k->back, at, (addr >= t->mm->loader_start && addr < t->mm->loader_end ? STUB_LOADER : 0) |
-			    (rec->meta.marked ? STUB_MARKED : 0) | (addr >= t->mm->vdso_start && addr < t->mm->vdso_end ? STUB_VDSO : 0), stub, jump, &p);
+			    (rec->meta.marked || (t->mm->tsc_open && k->kind == PATCH_TSC) ? STUB_MARKED : 0) |
+			    (k->kind == PATCH_TSC && k->site.call_len == 3 ? STUB_TSCP : 0) | (addr >= t->mm->vdso_start && addr < t->mm->vdso_end ? STUB_VDSO : 0), stub, jump, &p);
 	if (k->why) {
 		effect_refused(rec, addr, k->kind, k->why);
 		return NULL;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -95,6 +96,9 @@ static struct err *prepare(struct recorder *rec, struct rec_task *t, const struc
 	TRY(tracee_write(t->tid, regs->rip, insn, sizeof(insn)));
 	if (rec->meta.cpuid_trapped && !rec->meta.marked)
 		TRY(rec_inject_at(rec, t, regs->rip, &ret, SYS_arch_prctl, (const uint64_t[6]){ ARCH_SET_CPUID }));
+	if (t->tsc_free)	/* exec keeps it */
+		TRY(rec_inject_at(rec, t, regs->rip, &ret, SYS_prctl, (const uint64_t[6]){ PR_SET_TSC, PR_TSC_SIGSEGV }));
+	t->tsc_free = false;
 	TRY(rec_inject_at(rec, t, regs->rip, &brk, SYS_brk, (const uint64_t[6]){ 0 }));
 	t->mm->brk = (uint64_t)brk;
 	TRY(rec_inject_at(rec, t, regs->rip, &ret, SYS_mmap, (const uint64_t[6]){

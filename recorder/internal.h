@@ -100,6 +100,7 @@ struct rec_mm {
 	unsigned users;
 	struct rec_buffer buf;
 	uint64_t brk;		/* current end of the heap */
+	bool tsc_open, tsc_tried;	/* tsc.c: the counter need not trap; that has been looked at */
 	struct rec_shared *shared;
 	struct rec_scratch *scratch;
 	struct rec_outside *outside;	/* outside.c */
@@ -225,6 +226,7 @@ struct rec_task {
 	unsigned park_place;
 	struct regs birth;	/* an early state, for the selectors */
 	bool dumpable_off;
+	bool tsc_free;		/* the counter does not trap in this thread: tsc.c */
 	uint64_t tsc_mode, cpuid_off;	/* PR_SET_TSC and ARCH_SET_CPUID as the program believes */
 };
 
@@ -723,6 +725,19 @@ bool rec_map_readable(struct rec_task *t, const struct tracee_map *m);
 void rec_effect_pages(struct recorder *rec, struct rec_task *t, const struct tracee_map *m);
 /* tracee_pages() for a mapping of a recorded process: holes are not read. */
 struct err *rec_map_pages(struct rec_task *t, const struct tracee_map *m, tracee_page_fn *fn, void *ctx);
+
+/* ---- tsc.c: a process that reads the time-stamp counter often does it without a trap ---------------- */
+
+/* One more has trapped.  Between events, task stopped. */
+void rec_tsc_trapped(struct recorder *rec, struct rec_task *t);
+/* The last record in the buffer, which has just been read, is one of rdtsc. */
+void rec_tsc_seen(struct rec_task *t);
+/* A signal in the hook; *mine: it is a thread's first rdtsc there, which it makes again. */
+struct err *rec_tsc_in_hook(struct recorder *rec, struct rec_task *t, const siginfo_t *info, const struct regs *regs, bool *mine) __must_check;
+/* There may be one in new code that no mark was made for. */
+struct err *rec_tsc_doubt(struct recorder *rec, struct rec_task *t) __must_check;
+/* A mapping of the process can now be executed with prot. */
+struct err *rec_tsc_mapped(struct recorder *rec, struct rec_task *t, uint64_t prot, bool shared) __must_check;
 
 /* ---- cores.c: how many processors the program sees ------------------------------------------------ */
 

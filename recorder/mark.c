@@ -19,6 +19,7 @@ struct rec_marks {
 	uint64_t offset, len;
 	struct mark_site *site;
 	unsigned n;
+	bool doubts;
 };
 
 static struct rec_marks *found_before(struct recorder *rec, uint64_t offset, uint64_t len, const struct stat *st)
@@ -51,11 +52,11 @@ struct err *rec_mark_code(struct recorder *rec, struct rec_task *t, uint64_t add
 	struct rec_marks *m, own = { .len = len };
 	struct err *err = NULL;
 
-	if (!rec->meta.marked)
+	if (!rec->meta.marked && !t->mm->tsc_open)
 		return NULL;
 	m = st ? found_before(rec, offset, len, st) : NULL;
 	if (!m) {
-		TRY(marks_find(t->tid, addr, len, &own.site, &own.n));
+		TRY(marks_find(t->tid, addr, len, &own.site, &own.n, &own.doubts));
 		m = &own;
 		if (st) {
 			m = malloc(sizeof(*m));
@@ -63,14 +64,19 @@ struct err *rec_mark_code(struct recorder *rec, struct rec_task *t, uint64_t add
 				free(own.site);
 				return &err_nomem;
 			}
-			*m = (struct rec_marks){ rec->marks, rec_version_of(st), offset, len, own.site, own.n };
+			*m = (struct rec_marks){ rec->marks, rec_version_of(st), offset, len, own.site, own.n, own.doubts };
 			rec->marks = m;
 		}
 	}
-	for (unsigned i = 0; i < m->n && !err; i++)
+	for (unsigned i = 0; i < m->n && !err; i++) {
+		if (m->site[i].kind != PATCH_TSC && !rec->meta.marked)	/* it traps */
+			continue;
 		err = put_one(rec, t, addr + m->site[i].offset, &m->site[i]);
+	}
 	if (!err && m->n)
 		err = rec_buffer_marked(t, addr + m->site[0].offset, m->site[m->n - 1].offset - m->site[0].offset + 2);
+	if (!err && m->doubts)
+		err = rec_tsc_doubt(rec, t);
 	if (!st)
 		free(own.site);
 	return err;

@@ -196,6 +196,7 @@ static struct err *mmap_exit(struct recorder *rec, struct rec_task *t, struct re
 	if (ret < 0 && ret > -4096)
 		return (call->args[3] & MAP_FIXED) && !call->force_ret ? rec_partial_unmap(rec, t, call->args[0], page_up(call->args[1])) : NULL;
 	rec_shared_cut(t->mm, addr, page_up(call->args[1]));
+	TRY(rec_tsc_mapped(rec, t, call->args[2], shared));
 	if (call->args[3] & MAP_ANONYMOUS) {
 		if (shared)
 			map_shared_anon(rec, t, addr, call);
@@ -307,6 +308,7 @@ static struct err *protected(struct recorder *rec, struct rec_task *t, uint64_t 
 	e->addr = addr;
 	e->len = len;
 	e->x = prot;
+	TRY(rec_tsc_mapped(rec, t, prot, false));
 	if ((prot & (PROT_EXEC | PROT_WRITE)) == PROT_EXEC)
 		return rec_mark_code(rec, t, addr, len, 0, NULL);
 	if (!(prot & PROT_WRITE))

@@ -230,8 +230,10 @@ static struct err *trap_handle(struct recorder *rec, struct rec_task *t, int sig
 	rec_left(t, &after, false);
 	t->at_syscall = false;
 	rec_task_ready(t);
-	if ((insn == TRAP_RDTSC || insn == TRAP_CPUID) && len == 2)
+	if (insn <= TRAP_CPUID && len == (insn == TRAP_RDTSCP ? 3 : 2))
 		rec_buffer_site(rec, t, regs->rip, insn == TRAP_CPUID ? PATCH_CPUID : PATCH_TSC);
+	if (insn == TRAP_RDTSC || insn == TRAP_RDTSCP)
+		rec_tsc_trapped(rec, t);
 	return NULL;
 }
 
@@ -508,7 +510,9 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 			TRY(rec_signal_unforce(rec, t, sig));
 			return rec_run_user(rec, t, 0);
 		}
-		TRY(rec_buffer_in_hook(rec, t, &regs, &info, &mine));
+		TRY(rec_tsc_in_hook(rec, t, &info, &regs, &mine));
+		if (!mine)
+			TRY(rec_buffer_in_hook(rec, t, &regs, &info, &mine));
 		if (mine) {
 			TRY(rec_signal_unforce(rec, t, sig));
 			return rec_run_user(rec, t, 0);

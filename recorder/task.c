@@ -124,6 +124,8 @@ struct rec_mm *rec_mm_copy(const struct rec_mm *mm)
 	struct rec_mm *copy = rec_mm_create();
 
 	copy->brk = mm->brk;
+	copy->tsc_open = mm->tsc_open;
+	copy->tsc_tried = mm->tsc_tried;
 	copy->loader_start = mm->loader_start;
 	copy->loader_end = mm->loader_end;
 	copy->vdso_start = mm->vdso_start;
@@ -264,6 +266,7 @@ static void child_inherit(struct recorder *rec, struct rec_task *child, struct r
 	child->sigmask = parent->sigmask;
 	child->affinity = parent->affinity;
 	child->tsc_mode = parent->tsc_mode;
+	child->tsc_free = parent->tsc_free;
 	child->cpuid_off = parent->cpuid_off;
 	child->dumpable_off = parent->dumpable_off;
 }

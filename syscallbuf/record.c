@@ -335,7 +335,7 @@ static int may_ask_call(struct buf_state *s, uint64_t nr, uint64_t *args, struct
 		return class_of(s, args[0]) == BUF_FD_FILE;
 	case NR_mmap:
 		w->assist = 1;
-		return !is_ours(args[0], args[1]) && (args[3] & MAP_ANON) && (args[3] & MAP_TYPES) == MAP_PRIVATELY && !(args[3] & ~(uint64_t)MAP_PLAIN) &&
+		return !is_ours(args[0], args[1]) && !(s->tsc_open && (args[2] & PROT_RUNNING)) && (args[3] & MAP_ANON) && (args[3] & MAP_TYPES) == MAP_PRIVATELY && !(args[3] & ~(uint64_t)MAP_PLAIN) &&
 		       !(args[2] & ~(uint64_t)PROT_PLAIN);
 	case NR_mprotect:
 		w->assist = 1;
@@ -663,22 +663,74 @@ int buf_record(struct frame *f)
 	return 1;
 }
 
-/* The counter traps in all of the process; it is let through for this once.  Not where it cannot be made to. */
+static uint64_t counter(const struct cpuid_frame *f)
+{
+	uint32_t lo, hi;
+
+	if (f->stub->flags & STUB_TSCP)
+		__asm__ volatile("rdtscp" : "=a"(lo), "=d"(hi) : : "ecx");
+	else
+		__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
+	return (uint64_t)hi << 32 | lo;
+}
+
+/* Another one in the record of the last.  0: it needs a record of its own. */
+static int tsc_append(struct buf_state *s, uint64_t value)
+{
+	struct buf_record *r = (struct buf_record *)(uintptr_t)s->tsc_run;
+	uint64_t *word = (uint64_t *)(r + 1), n, more = value - s->tsc_value;
+
+	if (!s->tsc_run || s->tsc_run + r->size != s->pos || more >> 32)
+		return 0;
+	if (!r->spans) {
+		r->spans = r->in_spans = 1;
+		r->head = r->size = sizeof(*r) + 8;
+		*word = 0;
+	}
+	n = BUF_SPAN_LEN(*word) / 4;
+	if (n == BUF_TSC_RUN)
+		return 0;
+	if (n % 2 == 0) {
+		word[1 + n / 2] = more;
+		r->size += 8;
+	} else {
+		word[1 + n / 2] |= more << 32;
+	}
+	*word = (n + 1) * 4 << BUF_SPAN_SHIFT;
+	s->pos = s->tsc_run + r->size;
+	return 1;
+}
+
+/*
+ * The counter traps in all of the process; it is let through for this once, until the recorder has made sure that it need not trap.  Not where
+ * it cannot be made to.
+ */
 int buf_tsc_record(struct cpuid_frame *f)
 {
 	enum { NR_prctl = 157, SET_TSC = 26, TSC_ENABLE = 1, TSC_SIGSEGV = 2 };
 	struct buf_state *s = state();
 	struct buf_record *r = (struct buf_record *)(uintptr_t)s->pos;
-	uint32_t lo, hi;
+	int traps = s->tsc_traps && !s->tsc_open;
+	uint64_t value;
 
-	if (s->pos + sizeof(*r) > s->end || (s->tsc_traps && own_call(NR_prctl, SET_TSC, TSC_ENABLE, 0) != 0))
+	if (s->pos + sizeof(*r) + 16 > s->end || (f->stub->flags & STUB_TSCP && s->cpu_asked))
 		return 0;
-	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
-	if (s->tsc_traps)
+	if (traps && (!s->tsc_left || own_call(NR_prctl, SET_TSC, TSC_ENABLE, 0) != 0))
+		return 0;
+	value = counter(f);	/* a thread that still traps stops here, and is let go on (recorder/tsc.c) */
+	if (traps) {
 		own_call(NR_prctl, SET_TSC, TSC_SIGSEGV, 0);
-	*r = (struct buf_record){ .nr = BUF_NR_TSC, .head = sizeof(*r), .size = sizeof(*r), .ret = (int64_t)((uint64_t)hi << 32 | lo) };
-	s->pos += sizeof(*r);
-	f->rax = lo;
-	f->rdx = hi;
+		s->tsc_left--;
+	}
+	if (!tsc_append(s, value)) {
+		*r = (struct buf_record){ .nr = BUF_NR_TSC, .head = sizeof(*r), .size = sizeof(*r), .ret = (int64_t)value };
+		s->tsc_run = s->pos;
+		s->pos += sizeof(*r);
+	}
+	s->tsc_value = value;
+	f->rax = (uint32_t)value;
+	f->rdx = value >> 32;
+	if (f->stub->flags & STUB_TSCP)
+		f->rcx = 0;
 	return 1;
 }

@@ -46,8 +46,18 @@ unsigned buf_tsc_replay(struct cpuid_frame *f)
 		return 0;
 	if (r->nr != BUF_NR_TSC)
 		return 3;
-	f->rax = (uint32_t)r->ret;
-	f->rdx = (uint64_t)r->ret >> 32;
+	if (!s->tsc_run)
+		s->tsc_value = (uint64_t)r->ret;
+	else
+		s->tsc_value += ((const uint32_t *)((const char *)r + r->head))[s->tsc_run - 1];
+	f->rax = (uint32_t)s->tsc_value;
+	f->rdx = s->tsc_value >> 32;
+	if (f->stub->flags & STUB_TSCP)
+		f->rcx = 0;
+	s->tsc_run++;
+	if (r->spans && s->tsc_run <= BUF_SPAN_LEN(*(const uint64_t *)(r + 1)) / 4)
+		return 1;
+	s->tsc_run = 0;
 	s->pos += r->size;
 	return s->stop && s->pos >= s->end ? 2 : 1;
 }

@@ -185,14 +185,17 @@ static bool among_code(csh handle, cs_insn *insn, const uint8_t *code, size_t n,
 	return !odd;
 }
 
+/* MAYBE: some ways of decoding come to it, but what is around does not look like code. */
+enum verdict { NO, MAYBE, YES };
+
 /* Any start falls into step with the code after some instructions: most must agree. */
-static bool is_instruction(const uint8_t *code, size_t n, size_t at, size_t len)
+static enum verdict is_instruction(const uint8_t *code, size_t n, size_t at, size_t len)
 {
 	enum { FEW = 4, RUNS = 16 };
 	csh handle = plain_decoder();
 	cs_insn *insn = handle ? cs_malloc(handle) : NULL;
 	size_t first = at > BEFORE ? at - BEFORE : 0, met = 0, runs = 0, good_start = first;
-	bool is;
+	bool is, seen;
 
 	while (insn && runs < RUNS && first + runs <= at) {
 		bool comes = comes_by(handle, insn, code, n, first + runs, at, at + len);
@@ -204,10 +207,11 @@ static bool is_instruction(const uint8_t *code, size_t n, size_t at, size_t len)
 		if (runs == FEW && (!met || met == FEW))
 			break;
 	}
+	seen = met || !insn;
 	is = met && met * 4 >= runs * 3 && among_code(handle, insn, code, n, good_start, at, at + len);
 	if (insn)
 		cs_free(insn, 1);
-	return is;
+	return is ? YES : seen ? MAYBE : NO;
 }
 
 static bool note(struct mark_site **sites, unsigned *n, const struct mark_site *site)
@@ -223,7 +227,8 @@ static bool note(struct mark_site **sites, unsigned *n, const struct mark_site *
 	return true;
 }
 
-struct err *marks_find(pid_t tid, uint64_t addr, uint64_t len, struct mark_site **sites_ret, unsigned *n_ret)
+struct err *marks_find(pid_t tid, uint64_t addr, uint64_t len, struct mark_site **sites_ret, unsigned *n_ret,
+		       bool *doubts_ret)
 {
 	uint8_t *code = malloc(BEFORE + CHUNK + BEHIND);
 	struct mark_site site;
@@ -231,13 +236,17 @@ struct err *marks_find(pid_t tid, uint64_t addr, uint64_t len, struct mark_site 
 
 	*sites_ret = NULL;
 	*n_ret = 0;
+	*doubts_ret = false;
 	for (uint64_t at = 0; good && at < len; at += CHUNK) {
 		uint64_t from = at ? at - BEFORE : 0, end = len - at > CHUNK + BEHIND ? at + CHUNK + BEHIND : len;
 		size_t n = tracee_read_some(tid, addr + from, code, (size_t)(end - from));
 		const uint8_t *p = code + (at - from), *stop = n > at - from + CHUNK ? p + CHUNK : code + n;
 
 		while (good && p < stop && (p = memchr(p, 0x0f, (size_t)(stop - p)))) {
-			if (looks_like(p, (size_t)(code + n - p), &site) && is_instruction(code, n, (size_t)(p - code), site.len)) {
+			enum verdict is = looks_like(p, (size_t)(code + n - p), &site) ? is_instruction(code, n, (size_t)(p - code), site.len) : NO;
+
+			*doubts_ret |= is == MAYBE && site.kind == PATCH_TSC;
+			if (is == YES) {
 				site.offset = from + (uint64_t)(p - code);
 				good = note(sites_ret, n_ret, &site);
 			}

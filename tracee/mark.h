@@ -23,9 +23,11 @@ struct mark_site { uint64_t offset; uint8_t kind, len; };	/* enum patch_kind, or
 
 /*
  * The instructions in code [addr, addr + len) of a stopped task, by their distance from addr; *sites_ret is the caller's to free().  Bytes that look
- * like one in the middle of another instruction are told apart by decoding from several places before them.
+ * like one in the middle of another instruction are told apart by decoding from several places before them.  *doubts_ret: bytes like
+ * rdtsc or rdtscp were left out although some way of decoding comes to them.
  */
-struct err *marks_find(pid_t tid, uint64_t addr, uint64_t len, struct mark_site **sites_ret, unsigned *n_ret);
+struct err *marks_find(pid_t tid, uint64_t addr, uint64_t len, struct mark_site **sites_ret, unsigned *n_ret,
+		       bool *doubts_ret);
 
 /* Put one in: *ret for patches_add(), patch_mark is there now.  False: the bytes there are others. */
 bool mark_put(pid_t tid, uint64_t addr, const struct mark_site *site, struct patch *ret);

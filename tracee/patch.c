@@ -139,7 +139,7 @@ enum patch_refusal patch_decide(pid_t tid, uint64_t addr, enum patch_kind kind, 
 		before = 0;
 	if (room < 5)
 		return PATCH_UNREADABLE;
-	*ret = (struct patch_site){ .kind = kind, .call_len = 2 };
+	*ret = (struct patch_site){ .kind = kind, .call_len = kind == PATCH_TSC && code[9] == 0x01 ? 3 : 2 };	/* rdtscp */
 	*back_ret = 0;
 	if (shape_after(ret, code + 8, room, addr)) {
 		if (site_nobody_branches(tid, addr, addr + ret->len))
@@ -256,7 +256,9 @@ enum patch_refusal patch_make(const struct patch_site *s, uint64_t addr, uint64_
 		ret->hook_at = (uint8_t)m.at;
 		put_hook(&m, s->kind);
 		ret->traced_at = (uint8_t)m.at;
-		put(&m, flags & STUB_MARKED && s->kind != PATCH_SYSCALL ? patch_mark : s->bytes + s->call_at, s->call_len);
+		put(&m, s->bytes + s->call_at, s->call_len);
+		if (flags & STUB_MARKED && s->kind != PATCH_SYSCALL)
+			memcpy(m.out + ret->traced_at, patch_mark, PATCH_MARK_BYTES);
 		info.traced = m.base + ret->traced_at;
 		info.cont = m.base + m.at;
 	}
