@@ -72,9 +72,6 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 		insn = trap_insn_at(text, &len);
 	}
 	switch (insn) {
-	case TRAP_NONE:
-		signal(sig, SIG_DFL);	/* a real fault: it happens again, and ends us */
-		return;
 	case TRAP_CPUID:
 		emulate_cpuid(g);
 		break;
@@ -86,6 +83,9 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 		if (insn == TRAP_RDTSCP)
 			g[REG_RCX] = (greg_t)aux;
 		break;
+	default:
+		signal(sig, SIG_DFL);	/* a real fault: it happens again, and ends us */
+		return;
 	}
 	g[REG_RIP] += len;
 }
