@@ -261,7 +261,7 @@ struct relocating {
 	struct object *o;
 	struct shown *target;
 	uint64_t base, addr;	/* of the relocated section: in target, in memory */
-	Elf_Data *symbols;
+	Elf_Data *symbols, *numbers;	/* numbers: SHT_SYMTAB_SHNDX, sections beyond 0xff00 */
 	uint8_t *done;
 };
 
@@ -270,20 +270,22 @@ static bool symbol_value(struct relocating *r, uint32_t number, uint64_t *ret)
 	GElf_Shdr sh;
 	Elf_Scn *scn;
 	GElf_Sym sym;
+	Elf32_Word in;
 
-	if (!gelf_getsym(r->symbols, (int)number, &sym))
+	if (!gelf_getsymshndx(r->symbols, r->numbers, (int)number, &sym, &in))
 		return false;
 	*ret = sym.st_value;
 	if (sym.st_shndx == SHN_ABS || !number)
 		return true;
-	/* Numbers beyond 0xff00 stand in SHT_SYMTAB_SHNDX: only code is there, and its symbols are not of debug sections. */
-	if (sym.st_shndx == SHN_UNDEF || sym.st_shndx >= SHN_LORESERVE || sym.st_shndx >= r->o->n_sections)
+	if (sym.st_shndx != SHN_XINDEX)
+		in = sym.st_shndx < SHN_LORESERVE ? sym.st_shndx : SHN_UNDEF;
+	if (in == SHN_UNDEF || in >= r->o->n_sections)
 		return false;
-	if (r->o->placed[sym.st_shndx].shown && strcmp(r->o->shown[r->o->placed[sym.st_shndx].shown].name, ".eh_frame")) {
-		*ret += r->o->placed[sym.st_shndx].base;
+	if (r->o->placed[in].shown && strcmp(r->o->shown[r->o->placed[in].shown].name, ".eh_frame")) {
+		*ret += r->o->placed[in].base;
 		return true;
 	}
-	scn = elf_getscn(r->o->elf, sym.st_shndx);
+	scn = elf_getscn(r->o->elf, in);
 	if (!scn || !gelf_getshdr(scn, &sh))
 		return false;
 	*ret += sh.sh_addr;
@@ -325,10 +327,23 @@ static void shown_copy(struct shown *s)
 	s->owned = true;
 }
 
-static void relocations_apply(struct object *o)
+static Elf_Data *section_numbers(struct object *o)
 {
 	for (Elf_Scn *scn = NULL; (scn = elf_nextscn(o->elf, scn)) != NULL;) {
-		struct relocating r = { .o = o };
+		GElf_Shdr sh;
+
+		if (gelf_getshdr(scn, &sh) && sh.sh_type == SHT_SYMTAB_SHNDX)
+			return elf_getdata(scn, NULL);
+	}
+	return NULL;
+}
+
+static void relocations_apply(struct object *o)
+{
+	Elf_Data *numbers = section_numbers(o);
+
+	for (Elf_Scn *scn = NULL; (scn = elf_nextscn(o->elf, scn)) != NULL;) {
+		struct relocating r = { .o = o, .numbers = numbers };
 		Elf_Scn *symtab, *target;
 		GElf_Shdr sh, to;
 		Elf_Data *d;

@@ -1,10 +1,11 @@
 /*
  * elf.c - the parts of an ELF file that names and unwinding need.
  *
- * Own reader rather than libelf, and own DWARF reader (dwarf.c) rather than libdwarf: a trace may come from a stranger,
- * and the libdwarf of Debian 12 (20210528) reads out of bounds on damaged files in more than a dozen ways (its own list
- * of vulnerabilities); here every byte is read through a cursor that knows its end.  It is also several times
- * faster, because it does not allocate for each entry.
+ * What runs outside the cage (worker.c) reads files from strangers through a cursor that knows its end: program headers,
+ * symbol tables, code.  Debug information is read by libdwarf and libelf, in the cage.
+ *
+ * An object file (ET_REL) that a JIT compiler made for itself has no program headers, but its sections have the addresses
+ * they are at: they are kept as if each were a segment, sorted by address.
  */
 #include <limits.h>
 #include <lzma.h>
@@ -66,14 +67,57 @@ static void elf_read_sections(struct elf *e, const Elf64_Ehdr *eh)
 		return;
 	memcpy(&strs, c.p + strndx * sizeof(sh), sizeof(strs));
 	names = elf_slice(e->file, strs.sh_offset, strs.sh_size);
+	e->headers = (struct span){ c.p, n * sizeof(sh) };
 	for (uint64_t i = 1; i < n; i++) {
 		const char *name;
 
 		memcpy(&sh, c.p + i * sizeof(sh), sizeof(sh));
 		name = span_str(names, sh.sh_name);
-		if (name)
+		if (sh.sh_type == SHT_SYMTAB_SHNDX)
+			e->symtab_index = elf_slice(e->file, sh.sh_offset, sh.sh_size);
+		/* Objects have tens of thousands of these. */
+		if (name && strncmp(name, ".text.", 6) && sh.sh_type != SHT_GROUP && (sh.sh_type != SHT_RELA || e->type != ET_REL))
 			elf_add_section(e, &sh, name);
 	}
+}
+
+static int segment_compare(const void *a, const void *b)
+{
+	const Elf64_Phdr *x = a, *y = b;
+
+	return x->p_vaddr < y->p_vaddr ? -1 : x->p_vaddr > y->p_vaddr;
+}
+
+/* Of an object file: its sections as segments. */
+static void elf_place_sections(struct elf *e)
+{
+	size_t n = e->headers.n / sizeof(Elf64_Shdr);
+
+	e->phdr = n ? calloc(n, sizeof(*e->phdr)) : NULL;
+	for (size_t i = 1; e->phdr && i < n; i++) {
+		Elf64_Shdr sh;
+
+		memcpy(&sh, e->headers.p + i * sizeof(sh), sizeof(sh));
+		if (!(sh.sh_flags & SHF_ALLOC) || !sh.sh_addr || !sh.sh_size || sh.sh_addr + sh.sh_size < sh.sh_addr)
+			continue;
+		e->phdr[e->n_phdr++] = (Elf64_Phdr){
+			.p_type = PT_LOAD, .p_offset = sh.sh_offset, .p_vaddr = sh.sh_addr, .p_memsz = sh.sh_size,
+			.p_filesz = sh.sh_type == SHT_NOBITS ? 0 : sh.sh_size,
+			.p_flags = PF_R | (sh.sh_flags & SHF_EXECINSTR ? PF_X : 0) | (sh.sh_flags & SHF_WRITE ? PF_W : 0),
+		};
+	}
+	if (e->n_phdr)
+		qsort(e->phdr, e->n_phdr, sizeof(*e->phdr), segment_compare);
+}
+
+uint64_t elf_section_address(const struct elf *e, uint32_t number)
+{
+	Elf64_Shdr sh;
+
+	if (number >= e->headers.n / sizeof(sh))
+		return 0;
+	memcpy(&sh, e->headers.p + number * sizeof(sh), sizeof(sh));
+	return sh.sh_addr;
 }
 
 /* A vdso or a file without section headers still says these two in its program headers. */
@@ -171,6 +215,8 @@ bool elf_init(struct elf *e, struct span file, bool mapped, bool owned)
 		e->n_phdr = eh.e_phnum;
 	}
 	elf_read_sections(e, &eh);
+	if (e->type == ET_REL && !e->phdr)
+		elf_place_sections(e);
 	elf_read_segments(e);
 	elf_read_dynamic(e);
 	elf_read_build_id(e, elf_section(e, SEC_BUILD_ID));
@@ -284,10 +330,23 @@ struct span elf_section(struct elf *e, enum section_id id)
 
 const Elf64_Phdr *elf_segment(const struct elf *e, uint64_t vaddr)
 {
-	for (size_t i = 0; i < e->n_phdr; i++)
-		if (e->phdr[i].p_type == PT_LOAD && vaddr - e->phdr[i].p_vaddr < e->phdr[i].p_memsz)
-			return &e->phdr[i];
-	return NULL;
+	size_t lo = 0, hi = e->n_phdr;
+
+	if (e->type != ET_REL) {
+		for (size_t i = 0; i < e->n_phdr; i++)
+			if (e->phdr[i].p_type == PT_LOAD && vaddr - e->phdr[i].p_vaddr < e->phdr[i].p_memsz)
+				return &e->phdr[i];
+		return NULL;
+	}
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (e->phdr[mid].p_vaddr <= vaddr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && vaddr - e->phdr[lo - 1].p_vaddr < e->phdr[lo - 1].p_memsz ? &e->phdr[lo - 1] : NULL;
 }
 
 bool elf_executable(const struct elf *e, uint64_t vaddr)

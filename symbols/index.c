@@ -243,9 +243,9 @@ struct index *index_open(struct symbols_module *m, uint32_t parts)
 	char dir[PATH_MAX], path[PATH_MAX + 64];
 	struct index *ix;
 
-	if (!(parts == IX_PART_NAMES ? job_names(m, &job) : job_frames(m, &job)) || !key_make(&job))
+	if (!(parts == IX_PART_NAMES ? job_names(m, &job) : job_frames(m, &job)) || (!m->jit && !key_make(&job)))
 		return NULL;
-	if (!index_dir(m->family, dir, sizeof(dir)) || !make_dir(dir))
+	if (m->jit || !index_dir(m->family, dir, sizeof(dir)) || !make_dir(dir))
 		return index_make(m, &job, NULL);
 	snprintf(path, sizeof(path), "%s/%016llx%016llx.%s", dir, (unsigned long long)job.key[1],
 		 (unsigned long long)job.key[0], parts == IX_PART_NAMES ? "names" : "frames");

@@ -74,6 +74,8 @@ struct elf {
 	struct section sec[SECTIONS_N];
 	struct span build_id;
 	char *path;		/* of a separate file; NULL: it is none */
+	struct span headers;	/* of all sections */
+	struct span symtab_index;	/* SHT_SYMTAB_SHNDX */
 };
 /* Takes over bytes (also on failure).  False: not an x86-64 ELF file. */
 bool elf_init(struct elf *e, struct span file, bool mapped, bool owned);
@@ -86,6 +88,7 @@ struct span elf_bytes(const struct elf *e, uint64_t vaddr);
 struct span elf_eh_frame(struct elf *e, uint64_t *addr_ret);
 const Elf64_Phdr *elf_segment(const struct elf *e, uint64_t vaddr);
 bool elf_executable(const struct elf *e, uint64_t vaddr);
+uint64_t elf_section_address(const struct elf *e, uint32_t number);	/* 0 = none */
 /* Decompress xz (.gnu_debugdata); NULL when damaged or larger than we believe. */
 uint8_t *unpack_xz(struct span in, size_t *n_ret);
 
@@ -136,6 +139,7 @@ struct symbols_module {
 	uint64_t *starts;	/* what calls in the code go to, sorted (infer.c) */
 	size_t n_starts;
 	bool starts_tried;
+	bool jit;		/* an object in memory; of no file, and its index is not kept */
 };
 
 struct file {
@@ -153,7 +157,7 @@ struct family {
 	unsigned refs;
 	struct symbols_options options;
 	struct arena arena;
-	struct symbols_module *modules;
+	struct symbols_module *modules, *jit_modules;
 	struct file *files;
 	struct demangled *demangled;	/* hash table by content of name */
 	size_t n_demangled, cap_demangled;
@@ -234,6 +238,13 @@ struct symbols {
 	bool loaded_ready;
 	struct jit_name *jit;
 	size_t n_jit;
+	struct jit_object *object;	/* by number, those that are gone too (jit_object.c) */
+	size_t n_objects, cap_objects;
+	struct jit_range {
+		uint64_t start, end;
+		uint32_t object;
+	} *code;			/* of objects that are there, by address, without overlaps */
+	size_t n_code, cap_code;
 	struct unwind_cache *unwind;
 	struct vtable *vtables;	/* VTABLES of them, by hash of vptr */
 	struct guess *guesses;	/* GUESSES of them */
@@ -246,6 +257,9 @@ const struct region *space_region(struct symbols *s, uint64_t addr);
 struct symbols_module *space_module(struct symbols *s, uint64_t addr, uint64_t *bias_ret);
 size_t space_loaded(struct symbols *s);
 bool space_executable(struct symbols *s, uint64_t addr);
+/* The object that a JIT compiler registered and whose code is at addr; NULL = none. */
+struct symbols_module *space_jit_object(struct symbols *s, uint64_t addr);
+bool jit_objects_copy(struct symbols *to, const struct symbols *from);
 const struct jit_name *space_jit(struct symbols *s, uint64_t addr);
 void space_forget(struct symbols *s);
 void unwind_cache_clear(struct symbols *s);

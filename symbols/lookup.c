@@ -53,7 +53,7 @@ static size_t lookup_all(struct symbols *s, uint64_t addr, struct symbols_frame 
 	m = space_module(s, addr, &bias);
 	if (!m && jit) {
 		*ret = (struct symbols_frame){ .function = jit->name, .start = jit->start, .size = jit->end - jit->start,
-					       .source = SYMBOLS_JIT };
+					       .source = SYMBOLS_JIT, .jit = true };
 		return 1;
 	}
 	if (!m) {
@@ -73,6 +73,7 @@ static size_t lookup_all(struct symbols *s, uint64_t addr, struct symbols_frame 
 	}
 	for (size_t i = 0; i < n; i++)
 		ret[i].module = m->name;
+	ret[n - 1].jit = m->jit;
 	return n;
 }
 

@@ -37,6 +37,10 @@ static void family_unref(struct family *f)
 		next_module = m->next;
 		module_free(m);
 	}
+	for (struct symbols_module *m = f->jit_modules; m; m = next_module) {
+		next_module = m->next;
+		module_free(m);
+	}
 	for (struct file *file = f->files; file; file = next_file) {
 		next_file = file->next;
 		free(file);
@@ -79,13 +83,19 @@ struct err *symbols_fork(struct symbols *from, struct symbols **ret)
 		memcpy(s->jit, from->jit, from->n_jit * sizeof(*s->jit));
 		s->n_jit = from->n_jit;
 	}
+	if (!jit_objects_copy(s, from))
+		goto nomem;
 	s->family = from->family;
 	s->family->refs++;
 	*ret = s;
 	return NULL;
 nomem:
-	if (s)
+	if (s) {
 		free(s->region);
+		free(s->jit);
+		free(s->object);
+		free(s->code);
+	}
 	free(s);
 	return &err_nomem;
 }
@@ -103,6 +113,8 @@ void symbols_destroy(struct symbols *s)
 	free(s->region);
 	free(s->loaded);
 	free(s->jit);
+	free(s->object);
+	free(s->code);
 	family_unref(s->family);
 	free(s);
 }
@@ -449,6 +461,13 @@ struct symbols_module *space_module(struct symbols *s, uint64_t addr, uint64_t *
 		*bias_ret = r->bias;
 		return r->module;
 	}
+	if (s->n_code) {
+		struct symbols_module *m = space_jit_object(s, addr);
+
+		*bias_ret = 0;
+		if (m)
+			return m;
+	}
 	n = space_loaded(s);
 	for (size_t i = 0; i < n && !r; i++) {
 		const struct loaded *l = &s->loaded[i];
@@ -477,7 +496,7 @@ bool space_executable(struct symbols *s, uint64_t addr)
 
 	if (r && r->module)
 		return elf_executable(&r->module->elf, addr - r->bias);
-	return space_jit(s, addr) != NULL;
+	return space_jit_object(s, addr) || space_jit(s, addr);
 }
 
 /* Less RELRO: the loader makes that read-only before main(). */

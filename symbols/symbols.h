@@ -72,6 +72,22 @@ struct err *symbols_set_maps_text(struct symbols *s, const char *text) __must_ch
  * that cannot be read are left out.  Replaces the text given before. */
 struct err *symbols_set_perf_map(struct symbols *s, const char *text, size_t len) __must_check;
 
+struct symbols_range {
+	uint64_t start, end;	/* end is exclusive */
+	const struct symbols_module *module;
+};
+
+/*
+ * An object file in memory that a JIT compiler registered (GDB's JIT interface): its bytes, copied, with its code's addresses in its
+ * section headers, or a whole ELF file linked to where it is.  Code of objects that are still there and overlap it is gone.  *id_ret
+ * names it.  ERR_TRACE: not such a file; nothing has changed.  Costs do not grow with how many objects there are.
+ */
+struct err *symbols_jit_add(struct symbols *s, const void *image, size_t len, uint64_t *id_ret) __must_check;
+/* Its code is gone; addresses in it have no names any more.  An id that is not known does nothing. */
+void symbols_jit_remove(struct symbols *s, uint64_t id);
+/* Pieces of code of that object, in order of address, as far as still there; returns how many. */
+size_t symbols_jit_code(struct symbols *s, uint64_t id, struct symbols_range *ret, size_t max);
+
 /* The module mapped at addr (its .bss too) and what to add to its own addresses; NULL when there is none. */
 const struct symbols_module *symbols_module_at(struct symbols *s, uint64_t addr, uint64_t *bias_ret);
 const char *symbols_module_name(const struct symbols_module *m);	/* first name it was seen by */
@@ -97,6 +113,7 @@ struct symbols_frame {
 	const char *module;	/* name of the mapped file; NULL = none */
 	uint64_t start, size;	/* of the function (of the whole, also for inlined ones); size 0 = unknown */
 	bool inlined;		/* into the next frame of the result */
+	bool jit;		/* code that the program made itself; set in the last frame of the result */
 	enum symbols_source source;
 };
 /*
@@ -265,10 +282,6 @@ bool symbols_tls_variable_at(struct symbols *s, const struct symbols_tls_block *
 			     struct symbols_variable *ret);
 
 /* Writable parts of modules' data (.data, .bss; not what is read-only after relocation), in order of address. */
-struct symbols_range {
-	uint64_t start, end;
-	const struct symbols_module *module;
-};
 size_t symbols_data_ranges(struct symbols *s, struct symbols_range *ret, size_t max);
 
 /* ---- guesses and expressions ---------------------------------------------------------------- */

@@ -15,6 +15,21 @@ static bool symtab_push(struct sym **v, size_t *n, size_t *cap, const struct sym
 	return true;
 }
 
+/* In an object file a symbol counts from its section.  False: that is nowhere in memory. */
+static bool symbol_place(const struct elf *e, size_t i, uint16_t shndx, uint64_t *addr)
+{
+	uint32_t number = shndx;
+	uint64_t base;
+
+	if (shndx == SHN_XINDEX && e->symtab_index.n / 4 > i)
+		memcpy(&number, e->symtab_index.p + 4 * i, 4);
+	else if (shndx >= SHN_LORESERVE)
+		return false;
+	base = elf_section_address(e, number);
+	*addr += base;
+	return base != 0;
+}
+
 static void symtab_read(struct symtab *t, struct elf *e, enum section_id syms, enum section_id strs, int source)
 {
 	struct span strings = elf_section(e, strs), s = elf_section(e, syms);
@@ -31,6 +46,8 @@ static void symtab_read(struct symtab *t, struct elf *e, enum section_id syms, e
 		if (es.st_shndx == SHN_UNDEF || es.st_shndx == SHN_ABS || !es.st_name)
 			continue;
 		sym.addr = es.st_value;
+		if (e->type == ET_REL && !symbol_place(e, i, es.st_shndx, &sym.addr))
+			continue;
 		sym.size = es.st_size;
 		sym.name = span_str(strings, es.st_name);
 		if (!sym.name || !*sym.name)
