@@ -148,7 +148,7 @@ struct cmd {
 	struct err *(*run)(const void *opts, int argc, char **argv);
 };
 
-extern const struct cmd cmd_ls, cmd_gc, cmd_ps, cmd_info, cmd_dump, cmd_stats, cmd_pack, cmd_unpack, cmd_leaks;
+extern const struct cmd cmd_ls, cmd_gc, cmd_ps, cmd_info, cmd_dump, cmd_stats, cmd_pack, cmd_unpack, cmd_leaks, cmd_jit;
 
 /* ---- writing results (info.c) ----------------------------------------------------- */
 

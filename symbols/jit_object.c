@@ -189,3 +189,16 @@ bool jit_objects_copy(struct symbols *to, const struct symbols *from)
 	to->n_code = from->n_code;
 	return true;
 }
+
+void symbols_jit_functions(struct symbols *s, uint64_t id, void (*fn)(void *ctx, const char *name, uint64_t start, uint64_t size),
+			   void *ctx)
+{
+	struct symtab *t;
+
+	if (id >= s->n_objects)
+		return;
+	t = module_symtab(s->object[id].module);
+	for (size_t i = 0; i < t->n_code; i++)
+		if (elf_executable(&s->object[id].module->elf, t->code[i].addr) && (!i || t->code[i].addr != t->code[i - 1].addr))
+			fn(ctx, family_demangle(s->family, t->code[i].name), t->code[i].addr, t->code[i].size);
+}

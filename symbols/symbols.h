@@ -85,6 +85,9 @@ struct symbols_range {
 struct err *symbols_jit_add(struct symbols *s, const void *image, size_t len, uint64_t *id_ret) __must_check;
 /* Its code is gone; addresses in it have no names any more.  An id that is not known does nothing. */
 void symbols_jit_remove(struct symbols *s, uint64_t id);
+/* Its functions that symbols name, by address. */
+void symbols_jit_functions(struct symbols *s, uint64_t id, void (*fn)(void *ctx, const char *name, uint64_t start, uint64_t size),
+			   void *ctx);
 /* Pieces of code of that object, in order of address, as far as still there; returns how many. */
 size_t symbols_jit_code(struct symbols *s, uint64_t id, struct symbols_range *ret, size_t max);
 

@@ -1,0 +1,80 @@
+/*
+ * jit.h - code that a recorded program made itself: what it is called, when it came and went.
+ *
+ * Three sources name it, each dated by the event at which the program told: objects registered with GDB's JIT interface
+ * (LLVM, PostgreSQL), lines written to a perf map (/tmp/perf-PID.map: V8, Java agents), records written to a jitdump file.
+ */
+#ifndef ANALYSIS_JIT_H
+#define ANALYSIS_JIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "symbols/symbols.h"
+
+enum jit_origin { JIT_OBJECT, JIT_PERF_MAP, JIT_DUMP };
+#define JIT_ALIVE UINT64_MAX
+
+struct jit_function {
+	uint64_t start, end;		/* end is exclusive */
+	uint64_t birth, death;		/* events; JIT_ALIVE = still there */
+	enum jit_origin origin;
+	const char *name;
+	const char *file;		/* NULL = unknown */
+	unsigned line;
+	uint32_t object;		/* of JIT_OBJECT: index in jit_log.object */
+};
+struct jit_object {
+	uint64_t birth, death, id;	/* id: of symbols_jit_add() */
+	uint64_t addr;			/* where the program kept it */
+	uint8_t *image;
+	size_t len;
+};
+
+struct jit_log;
+struct jit_options {
+	int pid;			/* 0 = the first process */
+	uint64_t event;			/* stop after this one; 0 = at the end */
+	bool quiet;			/* no progress on stderr */
+};
+
+/*
+ * Replays the trace up to options->event and notes all that is said of JIT code.  The caller closes the log; strings and
+ * functions belong to it.
+ */
+struct err *jit_collect(const char *trace, const struct jit_options *options, struct jit_log **ret) __must_check;
+void jit_close(struct jit_log *l);
+
+/* In order of birth. */
+const struct jit_function *jit_functions(const struct jit_log *l, size_t *n_ret);
+const struct jit_object *jit_objects(const struct jit_log *l, size_t *n_ret);
+int jit_pid(const struct jit_log *l);
+uint64_t jit_event(const struct jit_log *l);	/* where the replay is */
+
+/* The function that was at addr after the event; NULL = none was named. */
+const struct jit_function *jit_at(const struct jit_log *l, uint64_t addr, uint64_t event);
+/* The same with inlined calls, where the replay is: as symbols_lookup(). */
+size_t jit_frames(struct jit_log *l, uint64_t addr, struct symbols_frame *ret, size_t max);
+/* Memory of the process where the replay is; returns how many bytes could be read. */
+size_t jit_memory(struct jit_log *l, uint64_t addr, void *buf, size_t len);
+/* Who wrote the code at addr (16 bytes around it) last, before where the replay is, which then stands there.  *function_ret "" = unknown. */
+struct err *jit_writer(struct jit_log *l, uint64_t addr, uint64_t *event_ret, char *function_ret, size_t size) __must_check;
+
+/* ---- parsers (jit_parse.c): bytes in the order they were written, in any pieces ------------------------------- */
+
+struct jit_parser;
+struct jit_named {			/* what one line or record says; strings until the next call */
+	uint64_t start, size;
+	const char *name, *file;
+	unsigned line;
+	uint64_t moved_from;		/* 0 = new code */
+};
+typedef void jit_named_fn(void *ctx, const struct jit_named *n);
+struct jit_parser *jit_parser_create(enum jit_origin origin, jit_named_fn *fn, void *ctx);	/* NULL: no memory */
+/* False: this is no such file (a header that is wrong); nothing more is read of it. */
+bool jit_parser_feed(struct jit_parser *p, const void *bytes, size_t len);
+void jit_parser_destroy(struct jit_parser *p);
+
+#endif
