@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "recorder/filter.h"
 #include "recorder/internal.h"
 
 enum { PATH_BYTES = 512, PATH_AT = FIXED_STACK - 0x8000 /* the hook's stack, which nobody uses now */, DIR_MODE = 0755, CHAOS_MOST = 8 };
@@ -177,7 +178,25 @@ static void affinity_text(const cpu_set_t *set, FILE *out)
 	fputc('\n', out);
 }
 
-static void status_make(const struct rec_cores *c, const struct rec_task *t, bool thread)
+/* What the kernel says of us (status.c does the same where the real file is read).  False: the line stays as it is. */
+static bool status_line(struct recorder *rec, const struct rec_task *t, const char *line, FILE *out)
+{
+	if (!strncmp(line, "Cpus_allowed:", 13))
+		affinity_text(&t->affinity, out);
+	else if (!strncmp(line, "State:\t", 7))
+		fputs("State:\tR (running)\n", out);		/* it is stopped while we read */
+	else if (!strncmp(line, "NoNewPrivs:", 11))
+		fprintf(out, "NoNewPrivs:\t%d\n", t->filters.no_new_privs);
+	else if (!strncmp(line, "Seccomp:", 8))
+		fprintf(out, "Seccomp:\t%d\n", (int)rec_filter_mode(rec, t));
+	else if (!strncmp(line, "Seccomp_filters:", 16))
+		fprintf(out, "Seccomp_filters:\t%u\n", rec_filter_count(rec, t));
+	else
+		return !strncmp(line, "Cpus_allowed_list:", 18);
+	return true;
+}
+
+static void status_make(struct recorder *rec, const struct rec_cores *c, const struct rec_task *t, bool thread)
 {
 	char path[64], *real, *text = NULL, *save = NULL;
 	size_t size;
@@ -187,9 +206,7 @@ static void status_make(const struct rec_cores *c, const struct rec_task *t, boo
 	real = file_get(path);
 	out = open_memstream(&text, &size);
 	for (char *line = real ? strtok_r(real, "\n", &save) : NULL; line && out; line = strtok_r(NULL, "\n", &save)) {
-		if (!strncmp(line, "Cpus_allowed:", 13))
-			affinity_text(&t->affinity, out);
-		else if (strncmp(line, "Cpus_allowed_list:", 18) != 0)
+		if (!status_line(rec, t, line, out))
 			fprintf(out, "%s\n", line);
 	}
 	if (out && fclose(out) == 0 && real)
@@ -296,7 +313,7 @@ static const char *ours_for(struct recorder *rec, const struct rec_task *t, cons
 		return "stat";
 	}
 	if (!strcmp(path, "/proc/self/status") || !strcmp(path, "/proc/thread-self/status")) {
-		status_make(c, t, path[6] == 't');
+		status_make(rec, c, t, path[6] == 't');
 		return "status";
 	}
 	if (!strncmp(path, CPU_DIR, n) && (!path[n] || path[n] == '/')) {

@@ -19,7 +19,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +26,6 @@
 #include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -332,8 +330,8 @@ static int strange_process(struct recorder *rec, const char *name)
 }
 
 /*
- * Files whose time of modification tells that somebody outside wrote to them: all where stores into a mapping do not
- * change it (tmpfs, memfd), others as long as no recorded process has a mapping that it can store to.
+ * Files whose time of modification tells that somebody outside wrote to them, as long as no recorded process has a mapping
+ * that it can store to: the first store to a page changes that time, too (fault_dirty_shared_page() in mm/memory.c).
  */
 static struct watch {
 	struct identity id;
@@ -418,8 +416,7 @@ static void look_for_strangers(struct recorder *rec, struct rec_task *t, uint64_
 
 static void watch_file(int fd, const struct stat *st, bool writable)
 {
-	struct statfs fs;
-	bool tells = !writable || (fstatfs(fd, &fs) == 0 && fs.f_type == TMPFS_MAGIC);
+	bool tells = !writable;
 	unsigned i = 0;
 
 	while (i < watches_n && (watches[i].id.dev != st->st_dev || watches[i].id.ino != st->st_ino))
