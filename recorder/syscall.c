@@ -275,6 +275,8 @@ static struct err *plan_outputs(struct recorder *rec, struct rec_task *t, bool *
 	return NULL;
 }
 
+static int64_t outputs(struct recorder *rec, struct rec_task *t, struct rec_call *call, int64_t ret);
+
 static struct err *entry_apply(struct recorder *rec, struct rec_task *t)
 {
 	struct rec_call *call = &t->call;
@@ -331,6 +333,41 @@ static struct err *yield(struct recorder *rec, struct rec_task *t)
 	return NULL;
 }
 
+/* The page of calls that the kernel makes at a jump there (arch/x86/entry/vsyscall). */
+static bool is_vsyscall(const struct regs *regs)
+{
+	return page_down(regs->rip) == 0xffffffffff600000;
+}
+
+/*
+ * No instruction makes this call, and it has no exit stop: the task comes back to its caller, where our interrupt awaits
+ * it.  So it is an instruction that traps, with the number in rax, as replay's filter will have it.
+ */
+static struct err *vsyscall(struct recorder *rec, struct rec_task *t)
+{
+	struct regs after, before = t->call.entry;
+	bool again = false;
+	int status;
+
+	TRY(plan_outputs(rec, t, &again));
+	if (ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) < 0)
+		return &err_gone;
+	TRY(rec_resume(t, PTRACE_CONT, 0));
+	TRY(rec_wait_task(rec, t, &status));
+	t->in_syscall = false;
+	if (tracee_stop_kind(status) != STOP_EVENT)
+		return NULL;	/* dying, or of a bad pointer: handled as any stop */
+	TRY(tracee_regs_get(t->tid, &after));
+	outputs(rec, t, &t->call, (int64_t)after.rax);
+	rec_effect_regs(rec, &after);
+	before.rax = before.orig_rax;
+	before.orig_rax = (uint64_t)-1;
+	rec_write(rec, t, TRACE_TRAP, 0, &before, 0);
+	rec_left(t, &after, false);
+	rec_task_ready(t);
+	return NULL;
+}
+
 struct err *rec_syscall_entry(struct recorder *rec, struct rec_task *t)
 {
 	struct rec_call *call = &t->call;
@@ -342,6 +379,8 @@ struct err *rec_syscall_entry(struct recorder *rec, struct rec_task *t)
 	TRY(rec_regs_get(t, &regs, &where));
 	call_begin(t, &regs);
 	call->stub = where == PATCH_MOVED;
+	if (is_vsyscall(&regs))
+		return vsyscall(rec, t);
 	if (t->deferred_n)
 		rec_signal_waited(t, true);
 	if (t->deferred_n && (t->park_again || rec_signal_standing(t) || waits_for_signals(call->nr)) && !(rec->options->chaos && rec_random(rec, 2))) {

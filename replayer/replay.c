@@ -117,6 +117,25 @@ void rp_restart_call(struct rp_task *t)
 	t->dirty = true;
 }
 
+/*
+ * A jump to the vsyscall page: the kernel has refused the call (cage.c), and returned to the caller.  The registers are
+ * made those of the jump again.
+ */
+static bool at_vsyscall(struct rp_task *t, const siginfo_t *info)
+{
+	enum { BY_FILTER = 1 };		/* SYS_SECCOMP */
+
+	if (info->si_signo != SIGSYS || info->si_code != BY_FILTER)
+		return false;
+	t->regs.rip = (uint64_t)(uintptr_t)info->si_call_addr;
+	t->regs.rsp -= 8;
+	t->regs.rax = (uint64_t)info->si_syscall;
+	t->regs.orig_rax = (uint64_t)-1;
+	t->dirty = true;
+	t->raw_known = false;
+	return true;
+}
+
 struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event *ev, enum rp_run *stop, siginfo_t *info)
 {
 	struct err *err = NULL;
@@ -200,6 +219,8 @@ struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event
 			return &rp_stopped;
 		}
 		*stop = RUN_SIGNAL;
+		if (at_vsyscall(t, info))
+			return NULL;
 		if (info->si_signo == SIGSEGV || info->si_signo == SIGBUS || info->si_signo == SIGILL ||
 		    info->si_signo == SIGFPE || info->si_signo == SIGTRAP)
 			return NULL;
