@@ -143,6 +143,16 @@ static struct err *take_file(struct recorder *rec, struct rec_task *t, const str
 	return NULL;
 }
 
+/* A shared mapping of it can be stored to, now or after mprotect(). */
+static bool opened_to_write(const struct rec_task *t, int fd)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", t->tid, fd);
+	return lstat(path, &st) == 0 && (st.st_mode & S_IWUSR);	/* the link's rights are the descriptor's: proc(5) */
+}
+
 /*
  * Shared: others may write to the file.  A mapping that could write needs an object of its own at once; one that only
  * reads a file is taken as private content until the file changes (mapped.c).
@@ -177,7 +187,7 @@ static struct err *map_file(struct recorder *rec, struct rec_task *t, uint64_t a
 	rec_shared_add(t->mm, &(struct rec_shared){ .addr = addr, .len = page_up(call->args[1]),
 		.offset = call->args[5], .dev = st->st_dev, .ino = st->st_ino, .own = own, .shared = shared, .file = f });
 	if (shared)
-		rec_outside_mapped(rec, t, addr, page_up(call->args[1]), fd, st, (call->args[2] & PROT_WRITE) != 0);
+		rec_outside_mapped(rec, t, addr, page_up(call->args[1]), fd, st, opened_to_write(t, (int)call->args[4]));
 	return NULL;
 }
 
