@@ -68,9 +68,9 @@ enum {
 	/* A result from FIXED_UNTRACED that the recorder puts there: it would sleep, make it a traced call. */
 	BUF_WOULD_BLOCK = -1133,
 	BUF_TRACED = -1134,	/* ... make it a traced call at once */
-	/* A record of rdtsc: ret is the counter.  With an input span, of several: its bytes are by how much each is more than the one before (u32). */
+	/* A record of rdtsc: ret is the counter.  With an input span, of several: its bytes are by how much each is more than the one before (u32); room that is not used is behind them. */
 	BUF_NR_TSC = 0xfff0,
-	BUF_TSC_RUN = 8000,	/* at most so many more */
+	BUF_TSC_FIRST = 64, BUF_TSC_MOST = 8192,	/* bytes of room for them, at first and at most */
 	BUF_TSC_TRAPS = 200,	/* rdtsc is let through so often before the recorder is asked whether it need trap at all */
 	BUF_NR_PARK = 0xfff1,	/* a task falls asleep: struct buf_park */
 	BUF_NR_UNPARK = 0xfff2,	/* ... has woken up: struct buf_unpark, then spans as below */
@@ -116,6 +116,7 @@ struct buf_state {
 	uint8_t wakes;		/* recording: wake-ups of futexes are traced */
 	uint64_t tsc_left;	/* recording: it is let through so often still */
 	uint64_t tsc_run;	/* recording: the last record, when it is of rdtsc and not in the trace yet; replay: values used of the next record */
+	uint64_t tsc_seen;	/* recording: when tsc_run has been set to 0, so many more values of it are in the trace */
 	uint64_t tsc_value;	/* the last one */
 	uint64_t cpuids;
 	struct buf_cpuid cpuid_table[BUF_CPUIDS];

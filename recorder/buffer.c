@@ -197,6 +197,16 @@ static void note_call(struct rec_task *t, const struct buf_record *r, const uint
 	}
 }
 
+/* How many more values has the record of rdtsc at the end of bytes? */
+static uint64_t tsc_more(const uint8_t *bytes, uint64_t len, const struct buf_record *r)
+{
+	uint64_t word = 0;
+
+	if (r->spans == 1 && r->size <= len && r->size >= sizeof(*r) + 8)
+		memcpy(&word, bytes + len - r->size + sizeof(*r), 8);
+	return BUF_SPAN_LEN(word) / 4;
+}
+
 static void note_calls(struct rec_task *t, const uint8_t *bytes, uint64_t len)
 {
 	struct buf_record r = { 0 };
@@ -211,7 +221,7 @@ static void note_calls(struct rec_task *t, const uint8_t *bytes, uint64_t len)
 		note_call(t, &r, args, bytes + at);
 	}
 	if (r.nr == BUF_NR_TSC && len)	/* what comes now must not be added to that */
-		rec_tsc_seen(t);
+		rec_tsc_seen(t, tsc_more(bytes, len, &r));
 }
 
 void rec_buffer_records(struct recorder *rec, struct rec_task *t, const uint8_t *bytes, uint64_t len)
@@ -259,7 +269,7 @@ struct err *rec_buffer_flush(struct recorder *rec, struct rec_task *t, bool at_c
 		TRY(rec_buffer_state(t, offsetof(struct buf_state, pos), fresh, sizeof(fresh)));
 		buf->at = FIXED_BUFFER;
 		buf->closed = false;
-		rec_tsc_seen(t);
+		rec_tsc_seen(t, 0);
 	}
 	return NULL;
 }

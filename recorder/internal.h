@@ -730,8 +730,8 @@ struct err *rec_map_pages(struct rec_task *t, const struct tracee_map *m, tracee
 
 /* One more has trapped.  Between events, task stopped. */
 void rec_tsc_trapped(struct recorder *rec, struct rec_task *t);
-/* The last record in the buffer, which has just been read, is one of rdtsc. */
-void rec_tsc_seen(struct rec_task *t);
+/* The last record in the buffer, which has just been read, is one of rdtsc, with so many more values. */
+void rec_tsc_seen(struct rec_task *t, uint64_t more);
 /* A signal in the hook; *mine: it is a thread's first rdtsc there, which it makes again. */
 struct err *rec_tsc_in_hook(struct recorder *rec, struct rec_task *t, const siginfo_t *info, const struct regs *regs, bool *mine) __must_check;
 /* There may be one in new code that no mark was made for. */

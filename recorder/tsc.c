@@ -119,11 +119,12 @@ void rec_tsc_trapped(struct recorder *rec, struct rec_task *t)
 	err_free(err);
 }
 
-void rec_tsc_seen(struct rec_task *t)
+void rec_tsc_seen(struct rec_task *t, uint64_t more)
 {
-	static const uint64_t none;
+	const uint64_t seen[2] = { 0, more };	/* tsc_run, tsc_seen */
 
-	err_free(tell(t, offsetof(struct buf_state, tsc_run), &none, 8));
+	_Static_assert(offsetof(struct buf_state, tsc_seen) == offsetof(struct buf_state, tsc_run) + 8, "written together");
+	err_free(tell(t, offsetof(struct buf_state, tsc_run), seen, sizeof(seen)));
 }
 
 struct err *rec_tsc_in_hook(struct recorder *rec, struct rec_task *t, const siginfo_t *info, const struct regs *regs, bool *mine)

@@ -668,37 +668,69 @@ static uint64_t counter(const struct cpuid_frame *f)
 	uint32_t lo, hi;
 
 	if (f->stub->flags & STUB_TSCP)
-		__asm__ volatile("rdtscp" : "=a"(lo), "=d"(hi) : : "ecx");
+		__asm__ volatile("rdtscp" : "=a"(lo), "=d"(hi) : : "ecx", "memory");
 	else
-		__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
+		__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi) : : "memory");
 	return (uint64_t)hi << 32 | lo;
 }
 
-/* Another one in the record of the last.  0: it needs a record of its own. */
-static int tsc_append(struct buf_state *s, uint64_t value)
+static void barrier(void)
+{
+	__asm__ volatile("" : : : "memory");
+}
+
+/* The last record, when it is of rdtsc and not in the trace yet. */
+static struct buf_record *tsc_last(const struct buf_state *s)
 {
 	struct buf_record *r = (struct buf_record *)(uintptr_t)s->tsc_run;
-	uint64_t *word = (uint64_t *)(r + 1), n, more = value - s->tsc_value;
 
-	if (!s->tsc_run || s->tsc_run + r->size != s->pos || more >> 32)
+	return r && s->tsc_run + r->size == s->pos ? r : NULL;
+}
+
+/*
+ * Another one in the record of the last.  0: it needs a record of its own.  The task may be stopped between any two instructions, and what is in the
+ * buffer is read then: the span word says how much there is, and the recorder how much of it it has seen.
+ */
+static int tsc_append(struct buf_state *s, uint64_t value)
+{
+	struct buf_record *r = tsc_last(s);
+	uint64_t n, more = value - s->tsc_value, *word = (uint64_t *)(r + 1);
+
+	if (!r || !r->spans || more >> 32)
 		return 0;
-	if (!r->spans) {
-		r->spans = r->in_spans = 1;
-		r->head = r->size = sizeof(*r) + 8;
-		*word = 0;
-	}
 	n = BUF_SPAN_LEN(*word) / 4;
-	if (n == BUF_TSC_RUN)
+	if (r->head + 4 * n == r->size)
 		return 0;
-	if (n % 2 == 0) {
-		word[1 + n / 2] = more;
-		r->size += 8;
-	} else {
-		word[1 + n / 2] |= more << 32;
+	((uint32_t *)(word + 1))[n] = (uint32_t)more;
+	barrier();
+	*(volatile uint64_t *)word = (n + 1) * 4 << BUF_SPAN_SHIFT;
+	barrier();
+	return s->tsc_run || s->tsc_seen > n;
+}
+
+/* A record of its own.  Behind another one it gets room for more, each time four times as much. */
+static void tsc_begin(struct buf_state *s, uint64_t value)
+{
+	const struct buf_record *last = tsc_last(s);
+	struct buf_record *r = (struct buf_record *)(uintptr_t)s->pos;
+	uint32_t room = 0;
+
+	if (last)
+		room = last->spans ? (last->size - last->head) * 4 : BUF_TSC_FIRST;
+	if (room > BUF_TSC_MOST)
+		room = BUF_TSC_MOST;
+	if (s->pos + sizeof(*r) + 8 + room > s->end)
+		room = 0;
+	*r = (struct buf_record){ .nr = BUF_NR_TSC, .head = sizeof(*r), .size = sizeof(*r), .ret = (int64_t)value };
+	if (room) {
+		r->spans = r->in_spans = 1;
+		r->head += 8;
+		r->size = r->head + room;
+		*(uint64_t *)(r + 1) = 0;
 	}
-	*word = (n + 1) * 4 << BUF_SPAN_SHIFT;
-	s->pos = s->tsc_run + r->size;
-	return 1;
+	s->tsc_run = s->pos;	/* before it counts: the recorder may have seen it as soon as it does */
+	barrier();
+	s->pos += r->size;
 }
 
 /*
@@ -709,24 +741,23 @@ int buf_tsc_record(struct cpuid_frame *f)
 {
 	enum { NR_prctl = 157, SET_TSC = 26, TSC_ENABLE = 1, TSC_SIGSEGV = 2 };
 	struct buf_state *s = state();
-	struct buf_record *r = (struct buf_record *)(uintptr_t)s->pos;
-	int traps = s->tsc_traps && !s->tsc_open;
 	uint64_t value;
 
-	if (s->pos + sizeof(*r) + 16 > s->end || (f->stub->flags & STUB_TSCP && s->cpu_asked))
+	if (f->stub->flags & STUB_TSCP && s->cpu_asked)
 		return 0;
-	if (traps && (!s->tsc_left || own_call(NR_prctl, SET_TSC, TSC_ENABLE, 0) != 0))
-		return 0;
-	value = counter(f);	/* a thread that still traps stops here, and is let go on (recorder/tsc.c) */
-	if (traps) {
+	if (s->tsc_traps && !s->tsc_open) {
+		if (!s->tsc_left || own_call(NR_prctl, SET_TSC, TSC_ENABLE, 0) != 0)
+			return 0;
+		value = counter(f);
 		own_call(NR_prctl, SET_TSC, TSC_SIGSEGV, 0);
 		s->tsc_left--;
+	} else {	/* a thread that still traps stops here, and is let go on (recorder/tsc.c): nothing of the state is known before */
+		value = counter(f);
 	}
-	if (!tsc_append(s, value)) {
-		*r = (struct buf_record){ .nr = BUF_NR_TSC, .head = sizeof(*r), .size = sizeof(*r), .ret = (int64_t)value };
-		s->tsc_run = s->pos;
-		s->pos += sizeof(*r);
-	}
+	if (s->pos + sizeof(struct buf_record) > s->end)
+		return 0;
+	if (!tsc_append(s, value))
+		tsc_begin(s, value);
 	s->tsc_value = value;
 	f->rax = (uint32_t)value;
 	f->rdx = value >> 32;
