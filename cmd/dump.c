@@ -20,6 +20,7 @@
 static const char *const place_names[] = {
 	[TRACE_AT_LAST] = "last", [TRACE_AT_SYSCALL] = "syscall", [TRACE_AT_FAULT] = "fault",
 	[TRACE_AT_STATE] = "state", [TRACE_AT_NOWHERE] = "nowhere",
+	[TRACE_AT_STEP] = "step",
 };
 static const struct trace_effect *find_effect(const struct trace_event *ev,
 					      enum trace_effect_kind kind)

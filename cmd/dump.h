@@ -48,7 +48,7 @@ void print_signal(FILE *out, uint64_t v);
 
 /* ---- dump_effect.c ----------------------------------------------------------------- */
 
-extern const char *const fate_names[3];
+extern const char *const fate_names[4];
 
 #define NAME_IN(names, i) \
 	((uint64_t)(i) < sizeof(names) / sizeof(*(names)) && (names)[i] ? (names)[i] : "?")

@@ -8,9 +8,9 @@
 #include "cmd/dump.h"
 #include "tracee/patch.h"
 
-const char *const fate_names[3] = {
+const char *const fate_names[4] = {
 	[TRACE_SIGNAL_HANDLED] = "handled", [TRACE_SIGNAL_IGNORED] = "ignored",
-	[TRACE_SIGNAL_FATAL] = "fatal",
+	[TRACE_SIGNAL_FATAL] = "fatal", [TRACE_SIGNAL_TRACED] = "traced",
 };
 
 static void print_prot(FILE *out, uint64_t prot)
@@ -71,7 +71,9 @@ static void print_patch(FILE *out, const struct trace_effect *e)
 	static const char *const kinds[] = { [PATCH_SYSCALL] = "syscall", [PATCH_CPUID] = "cpuid", [PATCH_TSC] = "rdtsc" };
 
 	fprintf(out, " %#" PRIx64 " %s", e->addr, NAME_IN(kinds, e->y));
-	if (e->len)
+	if (e->len && !e->data_len)
+		fprintf(out, " %" PRIu64 " bytes undone", e->len);
+	else if (e->len)
 		fprintf(out, " %" PRIu64 " bytes, stub %#" PRIx64, e->len, e->x);
 	else
 		fprintf(out, " refused: %s", e->offset < PATCH_REFUSALS ? patch_refusal_name((enum patch_refusal)e->offset) : "?");

@@ -140,7 +140,7 @@ static void stats_records(struct stats *s, const struct trace_effect *e)
 
 static void stats_patch(struct stats *s, const struct trace_effect *e)
 {
-	if (e->y < PATCH_KINDS && (e->len || (e->offset && e->offset < PATCH_REFUSALS)))
+	if (e->y < PATCH_KINDS && ((e->len && e->data_len) || (!e->len && e->offset && e->offset < PATCH_REFUSALS)))
 		s->sites[e->y][e->len ? PATCH_OK : e->offset]++;
 }
 

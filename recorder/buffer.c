@@ -24,7 +24,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "recorder/internal.h"
+#include "recorder/ptrace.h"
 #include "tracee/blob.h"
 #include "tracee/mark.h"
 
@@ -85,7 +85,7 @@ struct err *rec_buffer_exec(struct recorder *rec, struct rec_task *t)
 	memcpy(text, fixed_page_text, sizeof(fixed_page_text));
 	memcpy(text + (FIXED_UNTRACED - FIXED_PAGE), fixed_untraced_text, sizeof(fixed_untraced_text));
 	TRY(tracee_write(t->tid, FIXED_PAGE, text, sizeof(text)));
-	if (!rec->options->buffer_bytes || t->every_call)
+	if (!rec->options->buffer_bytes || t->every_call || rec_pt_traced(t))
 		return NULL;
 	TRY(tracee_write(t->tid, FIXED_BLOB, tracee_blob, (size_t)(tracee_blob_end - tracee_blob)));
 	memcpy(s.stdio_dev, rec->stdio_dev, sizeof(s.stdio_dev));

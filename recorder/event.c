@@ -6,6 +6,7 @@
  * (disk full) ends the recording, never the program: the error is kept and every later
  * write does nothing.
  */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -130,6 +131,18 @@ void rec_effect_xstate(struct recorder *rec, struct rec_task *t)
 	e = rec_effect(rec, TRACE_XSTATE);
 	e->data = buf;
 	e->data_len = len;
+}
+
+void rec_effect_siginfo(struct recorder *rec, int sig, const siginfo_t *info, enum trace_signal_fate fate)
+{
+	struct trace_effect *e = rec_effect(rec, TRACE_SIGINFO);
+	siginfo_t *copy = rec_alloc(rec, sizeof(*copy));
+
+	*copy = *info;
+	e->x = (uint64_t)sig;
+	e->y = fate;
+	e->data = copy;
+	e->data_len = sizeof(*copy);
 }
 
 void rec_effect_ret(struct recorder *rec, uint64_t ret)

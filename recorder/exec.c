@@ -19,7 +19,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "recorder/internal.h"
+#include "recorder/ptrace.h"
 #include "tracee/vdso.h"
 
 /* The kernel has killed the other threads, and the caller took over the leader's number. */
@@ -34,6 +34,7 @@ static void take_over_leader(struct recorder *rec, struct rec_task **t)
 	if (!caller)
 		return;
 	leader->exit_status = 0;
+	rec_pt_free(leader);
 	rec_task_exited(rec, leader, 0);
 	rec->root_done = false;
 	rec_task_rename(rec, caller, caller->pid);
@@ -330,8 +331,11 @@ static void effect_task(struct recorder *rec, struct rec_task *t, const struct r
 
 struct err *rec_exec(struct recorder *rec, struct rec_task *t)
 {
+	unsigned long former = 0;
 	struct regs regs;
 
+	if (ptrace(PTRACE_GETEVENTMSG, t->tid, NULL, &former) < 0)
+		return &err_gone;
 	take_over_leader(rec, &t);
 	rec->current = t;
 	new_program(rec, t);
@@ -350,5 +354,7 @@ struct err *rec_exec(struct recorder *rec, struct rec_task *t)
 	t->birth = regs;
 	t->at_syscall = false;
 	rec_task_ready(t);
-	return tracee_sigmask_get(t->tid, &t->sigmask);
+	TRY(tracee_sigmask_get(t->tid, &t->sigmask));
+	rec_pt_execed(rec, t, former);
+	return NULL;
 }

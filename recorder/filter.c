@@ -35,7 +35,7 @@
 
 #include "abi/bpf.h"
 #include "recorder/filter_code.h"
-#include "recorder/internal.h"
+#include "recorder/ptrace.h"
 
 #ifndef SYS_USER_DISPATCH
 #define SYS_USER_DISPATCH 2
@@ -311,8 +311,9 @@ struct err *rec_filter_entry(struct recorder *rec, struct rec_task *t, bool *don
 		else
 			answer_with(call, -ENOSYS);
 		return NULL;
-	case SECCOMP_RET_TRACE:	/* there is no tracer */
-		answer_with(call, -ENOSYS);
+	case SECCOMP_RET_TRACE:
+		if (!rec_pt_seccomp(rec, t, data, done))
+			answer_with(call, -ENOSYS);	/* there is no tracer */
 		return NULL;
 	case SECCOMP_RET_ERRNO:
 		answer_with(call, -(int64_t)(data < 4095 ? data : 4095));

@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "recorder/internal.h"
+#include "recorder/ptrace.h"
 
 static void force(struct rec_call *call, int64_t ret)
 {
@@ -106,6 +106,14 @@ static struct err *write_exit(struct recorder *rec, struct rec_task *t, struct r
 	(void)regs;
 	if (ret > 0)
 		rec_fd_written(rec, t, call, ret);
+	return NULL;
+}
+
+static struct err *read_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+			     struct regs *regs, int64_t ret)
+{
+	(void)regs;
+	rec_status_read(rec, t, call, ret);
 	return NULL;
 }
 
@@ -434,15 +442,6 @@ static struct err *pkey_exit(struct recorder *rec, struct rec_task *t, struct re
 	return NULL;
 }
 
-/* ptrace of a recorded task by another: an outside tracer would fight with us. */
-static void ptrace_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
-{
-	(void)t;
-	if (rec_warn_once(rec, (uint64_t)SYS_ptrace << 32))
-		log_warn("the program uses ptrace: it is told EPERM, as under any debugger");
-	force(call, -EPERM);
-}
-
 static struct err *process_vm_writev_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 					  struct regs *regs, int64_t ret)
 {
@@ -484,6 +483,8 @@ static const struct rec_hook hooks[SYS_ROWS] = {
 	[SYS_dup2] = { NULL, dup_exit },
 	[SYS_dup3] = { NULL, dup_exit },
 	[SYS_close_range] = { NULL, close_range_exit },
+	[SYS_read] = { NULL, read_exit },
+	[SYS_pread64] = { NULL, read_exit },
 	[SYS_write] = { NULL, write_exit },
 	[SYS_writev] = { NULL, write_exit },
 	[SYS_pwrite64] = { NULL, write_exit },
@@ -516,7 +517,9 @@ static const struct rec_hook hooks[SYS_ROWS] = {
 	[SYS_arch_prctl] = { arch_prctl_enter, arch_prctl_exit },
 	[SYS_pkey_alloc] = { NULL, pkey_exit },
 	[SYS_pkey_free] = { NULL, pkey_exit },
-	[SYS_ptrace] = { ptrace_enter, NULL },
+	[SYS_ptrace] = { rec_pt_request_enter, rec_pt_request_exit },
+	[SYS_wait4] = { rec_pt_wait_enter, rec_pt_wait_exit },
+	[SYS_waitid] = { rec_pt_wait_enter, rec_pt_wait_exit },
 	[SYS_process_vm_writev] = { NULL, process_vm_writev_exit },
 };
 

@@ -77,6 +77,7 @@ struct rec_buffer {
 	bool on;		/* the hook is there */
 	bool closed;		/* all calls are traced until the next one is */
 	bool off;		/* ... for ever */
+	bool off_for_tracer;	/* ... or as long as a tracee has this memory: ptrace_bond.c */
 	uint64_t at;		/* what is before it is in the trace */
 	struct patches patches;
 	struct { uint64_t start; unsigned used; } area[BUF_AREAS];	/* stubs */
@@ -148,6 +149,7 @@ struct rec_call {
 	uint64_t *home;		/* redirected: where each span belongs */
 	bool force_ret;		/* do not run it; answer forced */
 	bool fresh;		/* shmat: of a segment that nobody has attached before */
+	bool pauses;		/* pause() sleeps in its place: ptrace_wait.c */
 	int64_t forced;
 	bool answered;	/* ... by a filter of the program's: it means nothing that the call should have done */
 	bool notifies;	/* a supervisor decides (SECCOMP_RET_USER_NOTIF) */
@@ -225,6 +227,9 @@ struct rec_task {
 	bool park_again;	/* its ENTER is written, and the call is made once more in the traced way */
 	unsigned park_place;
 	struct regs birth;	/* an early state, for the selectors */
+	struct rec_pt *pt;	/* ptrace.h: another recorded task traces it */
+	bool traced_outside;	/* it asked to be traced by a parent that is not recorded */
+	bool wait_pauses;	/* its next wait call sleeps in pause() */
 	bool dumpable_off;
 	bool tsc_free;		/* the counter does not trap in this thread: tsc.c */
 	uint64_t tsc_mode, cpuid_off;	/* PR_SET_TSC and ARCH_SET_CPUID as the program believes */
@@ -308,6 +313,7 @@ struct recorder {
 	bool dispatch;		/* ... and calls are stopped by system call user dispatch */
 	bool supervised;	/* there are listeners of filters in the tree */
 	uint64_t null_nr;	/* a call of this number does nothing, and no filter minds it: -1 when there is none */
+	struct rec_pt_dead *pt_dead;	/* tracees whose end is not reported yet */
 	/* buffer.c */
 	uint8_t mapped[BUF_FILTER];	/* files somebody has mapped: buf_file_bit() */
 	unsigned mapped_gen;
@@ -336,6 +342,7 @@ struct trace_effect *rec_effect(struct recorder *rec, enum trace_effect_kind kin
 void rec_effect_memory(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len);
 void rec_effect_regs(struct recorder *rec, const struct regs *regs);
 void rec_effect_xstate(struct recorder *rec, struct rec_task *t);
+void rec_effect_siginfo(struct recorder *rec, int sig, const siginfo_t *info, enum trace_signal_fate fate);
 void rec_effect_ret(struct recorder *rec, uint64_t ret);
 void rec_effect_strings(struct recorder *rec, struct rec_task *t);
 /* Put the effects collected so far aside, to write another event in between. */
@@ -517,6 +524,9 @@ struct err *rec_walk_out(struct recorder *rec, struct rec_task *t, unsigned step
  * or another stop has to be handled (state STOPPED). */
 struct err *rec_name_point(struct recorder *rec, struct rec_task *t, bool *named);
 
+/* The same right where it is, whatever the place; regs: its registers. */
+struct err *rec_name_here(struct recorder *rec, struct rec_task *t, const struct regs *regs);
+
 /* ---- count.c: ticks -------------------------------------------------------------- */
 /* An event of the task is being written: counts begin anew. */
 void rec_ticks_restart(struct rec_task *t);
@@ -685,6 +695,10 @@ int rec_fd_open(struct rec_task *t, int fd);
 void rec_fd_forget(struct rec_files *files, uint64_t first, uint64_t last);
 /* A file was mapped: descriptors that looked plain may be it. */
 void rec_fd_reclassify(struct recorder *rec);
+/* The task whose file in /proc this is, and its name there ("status"); 0: it is none. */
+pid_t rec_fd_proc(struct rec_task *t, int fd, char name[16]);
+/* A read of such a file has returned: what it says of the recorder is taken back. */
+void rec_status_read(struct recorder *rec, struct rec_task *t, const struct rec_call *call, int64_t ret);
 enum fd_class rec_fd_class(struct recorder *rec, struct rec_task *t, int fd);
 /* The size of the file behind fd (or of this name) may have changed, in a call of t's. */
 void rec_fd_cut(struct recorder *rec, struct rec_task *t, int fd);

@@ -21,7 +21,7 @@
 #include <linux/futex.h>
 #include <unistd.h>
 
-#include "recorder/internal.h"
+#include "recorder/ptrace.h"
 #include "tracee/blob.h"
 #include "tracee/cpu.h"
 
@@ -404,6 +404,15 @@ static bool before_call(const struct rec_task *t, struct regs *regs)
 	return true;
 }
 
+/* Asleep in the hook: it makes its call again, traced. */
+static struct err *make_again(struct rec_task *t, struct regs *regs)
+{
+	if (before_call(t, regs) || rec_buffer_interrupted(regs))
+		TRY(tracee_regs_set(t->tid, regs));
+	TRY(trap_later(t));
+	return rec_resume(t, PTRACE_CONT, 0);
+}
+
 static struct err *parked_signal(struct recorder *rec, struct rec_task *t, bool turn)
 {
 	int sig = WSTOPSIG(t->status);
@@ -437,10 +446,7 @@ static struct err *parked_signal(struct recorder *rec, struct rec_task *t, bool 
 	}
 	if (turn)
 		return rec_run_user(rec, t, 0);
-	if (before_call(t, &regs) || rec_buffer_interrupted(&regs))
-		TRY(tracee_regs_set(t->tid, &regs));
-	TRY(trap_later(t));
-	return rec_resume(t, PTRACE_CONT, 0);
+	return make_again(t, &regs);
 }
 
 struct err *rec_park_stop(struct recorder *rec, struct rec_task *t)
@@ -474,6 +480,12 @@ struct err *rec_park_stop(struct recorder *rec, struct rec_task *t)
 		return NULL;
 	default:
 		t->in_group_stop = false;
+		if (!turn && rec_pt_traced(t) && t->pt->interrupt) {
+			struct regs regs;
+
+			TRY(tracee_regs_get(t->tid, &regs));
+			return make_again(t, &regs);
+		}
 		return turn ? rec_run_user(rec, t, 0) : rec_resume(t, PTRACE_CONT, 0);
 	}
 }

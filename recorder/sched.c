@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "recorder/internal.h"
+#include "recorder/ptrace.h"
 
 enum { YIELDS = 3 };
 
@@ -262,7 +262,7 @@ static struct err *settle_in_kernel(struct recorder *rec, struct rec_task *t)
 	bool may_sleep = call_may_sleep(t);
 	int status;
 
-	if (t->state != TASK_RUNNING)
+	if (t->state != TASK_RUNNING || rec_pt_held(t))
 		return NULL;
 	if (t->vfork_sleeps)
 		return NULL;
@@ -309,10 +309,14 @@ static struct err *run_user(struct recorder *rec, struct rec_task *t)
 {
 	if (t->deferred_n && !t->parked)
 		rec_signals_resend(rec, t);
+	if (t->pt && rec_pt_before_user(rec, t))
+		return NULL;
 	bug_context.tid = t->tid;
 	rec_outside_look(rec, t);
 	TRY(rec_buffer_resume(rec, t, NULL));
 	TRY(rec_dispatch(t, true));
+	if (t->pt && rec_pt_steps(t))
+		return rec_pt_step(rec, t, 0);
 	if (rec->slices.steps && !t->deferred_n && !t->resent_n && !t->parked) {
 		unsigned steps = rec->slices.steps;
 
@@ -386,8 +390,10 @@ struct err *rec_run_user(struct recorder *rec, struct rec_task *t, int sig)
 	return NULL;
 }
 
-static struct err *group_stop(struct rec_task *t)
+static struct err *group_stop(struct recorder *rec, struct rec_task *t)
 {
+	if (t->pt && rec_pt_group_stop(rec, t))
+		return NULL;
 	t->in_group_stop = true;
 	return rec_resume(t, PTRACE_LISTEN, 0);
 }
@@ -436,6 +442,8 @@ static struct err *event_stop(struct recorder *rec, struct rec_task *t)
 	t->in_group_stop = false;
 	if (rec_dispatch_pending(t))
 		return rec_run_user(rec, t, 0);
+	if (t->pt && rec_pt_event_stop(rec, t))
+		return NULL;
 	TRY(rec_regs_get(t, &regs, &where));
 	if (where != PATCH_NOWHERE)
 		return event_in_hook(rec, t, &regs, where, ask);
@@ -511,14 +519,14 @@ static struct err *handle_stop(struct recorder *rec, struct rec_task *t)
 	case STOP_SECCOMP:
 		return syscall_stop(rec, t, true);
 	case STOP_CLONE:
-		TRY(rec_task_cloned(rec, t));
+		TRY(rec_pt_passed(t, PT_CLONE, NULL) ? rec_resume(t, PTRACE_SYSCALL, 0) : rec_task_cloned(rec, t));
 		return settle_in_kernel(rec, t);
 	case STOP_EXEC:
 		return rec_exec(rec, t);
 	case STOP_EXIT:
 		return rec_task_exiting(rec, t);
 	case STOP_GROUP:
-		return group_stop(t);
+		return group_stop(rec, t);
 	case STOP_EVENT:
 		return event_stop(rec, t);
 	case STOP_VFORK_DONE:

@@ -29,7 +29,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "recorder/internal.h"
+#include "recorder/ptrace.h"
 #include "tracee/mark.h"
 #include "tracee/own.h"
 
@@ -120,7 +120,7 @@ static enum fate fate_of(const struct rec_task *t, int sig, bool synchronous)
 
 bool rec_signal_matters(const struct rec_task *t, int sig)
 {
-	return fate_of(t, sig, false) != FATE_NOTHING;
+	return rec_pt_traced(t) || fate_of(t, sig, false) != FATE_NOTHING;
 }
 
 /* ---- rdtsc, rdtscp, cpuid ----------------------------------------------------------- */
@@ -234,6 +234,7 @@ static struct err *trap_handle(struct recorder *rec, struct rec_task *t, int sig
 		rec_buffer_site(rec, t, regs->rip, insn == TRAP_CPUID ? PATCH_CPUID : PATCH_TSC);
 	if (insn == TRAP_RDTSC || insn == TRAP_RDTSCP)
 		rec_tsc_trapped(rec, t);
+	rec_pt_stepped(rec, t);
 	return NULL;
 }
 
@@ -248,18 +249,6 @@ static struct err *as_trapped(struct rec_task *t, int *sig, siginfo_t *info)
 }
 
 /* ---- delivery ------------------------------------------------------------------------ */
-
-static void effect_siginfo(struct recorder *rec, int sig, const siginfo_t *info, enum trace_signal_fate fate)
-{
-	struct trace_effect *e = rec_effect(rec, TRACE_SIGINFO);
-	siginfo_t *copy = rec_alloc(rec, sizeof(*copy));
-
-	*copy = *info;
-	e->x = (uint64_t)sig;
-	e->y = fate;
-	e->data = copy;
-	e->data_len = sizeof(*copy);
-}
 
 /*
  * The frame the kernel pushed: from rsp up to the end of the saved vector state, whose place and
@@ -307,14 +296,14 @@ static struct err *deliver_to_handler(struct recorder *rec, struct rec_task *t, 
 	TRY(rec_wait_task(rec, t, &status));
 	if (tracee_stop_kind(status) != STOP_SIGNAL || WSTOPSIG(status) != SIGTRAP) {
 		/* no room for the frame, or killed meanwhile: that comes next as a stop of its own */
-		effect_siginfo(rec, sig, info, TRACE_SIGNAL_IGNORED);
+		rec_effect_siginfo(rec, sig, info, TRACE_SIGNAL_IGNORED);
 		rec_write(rec, t, TRACE_SIGNAL, place, regs, sig);
 		rec_left(t, regs, place == TRACE_AT_NOWHERE || t->last_computing);
 		return NULL;
 	}
 	TRY(tracee_regs_get(t->tid, &after));
 	TRY(frame_untrap(t, regs, &after));
-	effect_siginfo(rec, sig, info, TRACE_SIGNAL_HANDLED);
+	rec_effect_siginfo(rec, sig, info, TRACE_SIGNAL_HANDLED);
 	effect_frame(rec, t, &after);
 	rec_effect_xstate(rec, t);
 	rec_effect_regs(rec, &after);
@@ -326,13 +315,14 @@ static struct err *deliver_to_handler(struct recorder *rec, struct rec_task *t, 
 	rec_left(t, &after, false);
 	t->at_syscall = false;
 	rec_task_ready(t);
+	rec_pt_stepped(rec, t);
 	return NULL;
 }
 
 static struct err *deliver_fatal(struct recorder *rec, struct rec_task *t, int sig, const siginfo_t *info,
 				 enum trace_place place, const struct regs *regs)
 {
-	effect_siginfo(rec, sig, info, TRACE_SIGNAL_FATAL);
+	rec_effect_siginfo(rec, sig, info, TRACE_SIGNAL_FATAL);
 	rec_write(rec, t, TRACE_SIGNAL, place, regs, sig);
 	rec_left(t, regs, false);
 	if (place == TRACE_AT_FAULT && rec_is_init(t))
@@ -491,16 +481,80 @@ static bool hook_call_again(const struct rec_task *t, int sig, struct regs *regs
 	return true;
 }
 
+/* A tracee at a point that has a name: its tracer decides. */
+static struct err *show_tracer(struct recorder *rec, struct rec_task *t, int sig, const siginfo_t *info, enum trace_place place,
+			       const struct regs *regs)
+{
+	struct rec_sigaction *action = &t->sighand->action[sig];
+
+	if (is_synchronous(sig, info) && (action->handler == 1 || (t->sigmask & SIGBIT(sig)))) {
+		action->handler = 0;	/* force_sig: the kernel has let it through */
+		TRY(tracee_sigmask_get(t->tid, &t->sigmask));
+	}
+	t->signal_ns = rec_now_ns();
+	rec_effect_siginfo(rec, sig, info, TRACE_SIGNAL_TRACED);
+	rec_write(rec, t, TRACE_SIGNAL, place, regs, sig);
+	rec_left(t, regs, false);
+	t->at_syscall = false;
+	rec_pt_hold(rec, t, PT_SIGNAL, sig, info, 0);
+	return NULL;
+}
+
+/* ... and has decided: the tracee gets sig, or none (0). */
+static struct err *tracer_delivers(struct recorder *rec, struct rec_task *t, int sig)
+{
+	struct regs regs;
+	siginfo_t info;
+
+	if (!rec_pt_traced(t))
+		rec_pt_free(t);
+	rec_task_ready(t);
+	if (!sig)
+		return NULL;
+	if (ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) < 0)
+		return &err_gone;
+	if (info.si_signo != sig) {
+		memset(&info, 0, sizeof(info));
+		info.si_signo = sig;
+		info.si_pid = rec_pt_traced(t) ? t->pt->tracer->pid : 0;
+		info.si_uid = getuid();
+		if (ptrace(PTRACE_SETSIGINFO, t->tid, NULL, &info) < 0)
+			return &err_gone;
+	}
+	TRY(tracee_regs_get(t->tid, &regs));
+	if ((t->sigmask & SIGBIT(sig)) && sig != SIGKILL && sig != SIGSTOP) {
+		rec_pt_send(t, &info);	/* it stays pending, as in ptrace_signal() */
+		return NULL;
+	}
+	switch (fate_of(t, sig, false)) {
+	case FATE_NOTHING:
+		return rec_pt_steps(t) ? rec_pt_step(rec, t, sig) : rec_run_user(rec, t, sig);
+	case FATE_FATAL:
+		return deliver_fatal(rec, t, sig, &info, TRACE_AT_LAST, &regs);
+	default:
+		return deliver_to_handler(rec, t, sig, &info, TRACE_AT_LAST, &regs);
+	}
+}
+
+/* Of a debug register, which no instruction of the program has asked for. */
+static bool is_watchpoint(int sig, const siginfo_t *info)
+{
+	return sig == SIGTRAP && info->si_code == TRAP_HWBKPT;
+}
+
 struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 {
 	enum trace_place place;
 	enum patch_where where;
 	struct regs regs;
 	siginfo_t info;
-	bool sync, mine, resent;
+	bool sync, mine, resent, traced;
 	enum fate fate;
 	uint64_t own;
+	int chosen;
 
+	if (rec_pt_passed(t, PT_SIGNAL, &chosen))
+		return tracer_delivers(rec, t, chosen);
 	if (ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) < 0)
 		return &err_gone;
 	TRY(rec_regs_get(t, &regs, &where));
@@ -527,14 +581,17 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 		if (sig == SIGILL)
 			TRY(as_trapped(t, &sig, &info));
 	}
+	traced = rec_pt_traced(t) && !rec_pt_injected(t, &info);
 	resent = resent_take(t, &info);
-	if (resent && ptrace(PTRACE_SETSIGINFO, t->tid, NULL, &info) < 0)
+	if ((resent || rec_pt_sigchld(&info) || (t->pt && !traced)) && ptrace(PTRACE_SETSIGINFO, t->tid, NULL, &info) < 0)
 		return &err_gone;
+	if (traced && is_watchpoint(sig, &info))
+		return rec_pt_watched(rec, t, &regs, &info);
 	sync = is_synchronous(sig, &info);
 	fate = fate_of(t, sig, sync);
 	if (fate == FATE_FATAL && !sync && rec_is_init(t))
 		fate = FATE_NOTHING;
-	if (fate == FATE_NOTHING) {
+	if (fate == FATE_NOTHING && !traced) {
 		TRY(rec_buffer_resume(rec, t, &regs));
 		return rec_run_user(rec, t, sig);
 	}
@@ -542,9 +599,9 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 		place = sync ? TRACE_AT_FAULT : t->at_syscall ? TRACE_AT_SYSCALL : TRACE_AT_LAST;
 	else
 		place = sync ? TRACE_AT_FAULT : TRACE_AT_NOWHERE;
-	if (fate == FATE_FATAL && (place != TRACE_AT_NOWHERE || resent || t->deferred_n == DEFERRED_MAX))
+	if (fate == FATE_FATAL && !traced && (place != TRACE_AT_NOWHERE || resent || t->deferred_n == DEFERRED_MAX))
 		return deliver_fatal(rec, t, sig, &info, place, &regs);
-	if (fate == FATE_FATAL && !t->fatal_ns)
+	if (fate == FATE_FATAL && !traced && !t->fatal_ns)
 		t->fatal_ns = rec_now_ns();
 	own = info.si_code != SI_KERNEL && info.si_code != SI_TIMER ? 0 : own_time_due(t, place == TRACE_AT_LAST || place == TRACE_AT_SYSCALL);
 	if (own) {
@@ -553,6 +610,8 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 	}
 	if (place == TRACE_AT_NOWHERE && t->deferred_n < DEFERRED_MAX)
 		return defer(rec, t, &info, &regs, where);
+	if (traced)
+		return show_tracer(rec, t, sig, &info, place, &regs);
 	t->signal_ns = rec_now_ns();
 	return deliver_to_handler(rec, t, sig, &info, place, &regs);
 }

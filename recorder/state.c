@@ -344,13 +344,38 @@ static uint64_t computed_ns(struct rec_task *t)
 	return cpu && since < t->ran_ns ? since : t->ran_ns;
 }
 
+static void write_point(struct recorder *rec, struct rec_task *t, const struct regs *regs, const struct tracee_maps *maps)
+{
+	uint64_t computed = computed_ns(t);
+	bool whole = rec_witness(rec, t, regs, maps);
+	struct trace_effect *e;
+
+	rec_effect_xstate(rec, t);
+	e = rec_effect(rec, TRACE_POINT);
+	e->x = computed;
+	e->object = !whole;
+	if (rec_ticks_now(rec, t, &e->y))
+		e->len = 1 + rec->options->ticks;
+	rec_write(rec, t, TRACE_SWITCH, TRACE_AT_STATE, regs, 0);
+	rec_left(t, regs, true);
+	t->at_syscall = false;
+}
+
+struct err *rec_name_here(struct recorder *rec, struct rec_task *t, const struct regs *regs)
+{
+	struct tracee_maps maps;
+
+	TRY(tracee_maps_read(t->tid, &maps));
+	write_point(rec, t, regs, &maps);
+	tracee_maps_deinit(&maps);
+	return NULL;
+}
+
 static struct err *name_point(struct recorder *rec, struct rec_task *t, bool *named)
 {
-	struct trace_effect *e;
 	struct regs regs;
-	bool good = false, met = false, whole;
+	bool good = false, met = false;
 	struct tracee_maps maps;
-	uint64_t computed;
 	struct err *err;
 
 	*named = false;
@@ -373,18 +398,8 @@ static struct err *name_point(struct recorder *rec, struct rec_task *t, bool *na
 		tracee_maps_deinit(&maps);
 		return err;
 	}
-	computed = computed_ns(t);
-	whole = rec_witness(rec, t, &regs, &maps);
+	write_point(rec, t, &regs, &maps);
 	tracee_maps_deinit(&maps);
-	rec_effect_xstate(rec, t);
-	e = rec_effect(rec, TRACE_POINT);
-	e->x = computed;
-	e->object = !whole;
-	if (rec_ticks_now(rec, t, &e->y))
-		e->len = 1 + rec->options->ticks;
-	rec_write(rec, t, TRACE_SWITCH, TRACE_AT_STATE, &regs, 0);
-	rec_left(t, &regs, true);
-	t->at_syscall = false;
 	t->standing = 0;
 	rec->first = NULL;	/* what it did is written: others may run */
 	*named = true;

@@ -16,7 +16,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "recorder/internal.h"
+#include "recorder/ptrace.h"
 
 enum { ERESTARTSYS = 512, ERESTARTNOINTR = 513, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516 };
 enum { SCRATCH_MIN = 65536, PIECE = 8 << 20 };
@@ -265,7 +265,7 @@ static struct err *plan_outputs(struct recorder *rec, struct rec_task *t, bool *
 	need = scratch_need(&plan);
 	if (scratch_take(t, need))
 		return redirect(rec, t);
-	if (!t->scratch_refused) {
+	if (!t->scratch_refused && !t->enter_written) {
 		*again = true;
 		TRY(rec_syscall_abort(rec, t, &call->entry));
 		if (t->state != TASK_READY)
@@ -292,9 +292,11 @@ static struct err *entry_apply(struct recorder *rec, struct rec_task *t)
 		regs.r10 = call->seen_args[3];
 		regs.r8 = call->seen_args[4];
 		regs.r9 = call->seen_args[5];
-	} else if (!call->stub) {
+	} else if (!call->stub && !call->pauses) {
 		return NULL;
 	}
+	if (call->pauses)
+		regs.orig_rax = SYS_pause;
 	return tracee_regs_set(t->tid, &regs);
 }
 
@@ -368,15 +370,81 @@ static struct err *vsyscall(struct recorder *rec, struct rec_task *t)
 	return NULL;
 }
 
-struct err *rec_syscall_entry(struct recorder *rec, struct rec_task *t)
+/* The call as it is to be made: hooks, outputs, and off it goes. */
+static struct err *entry_go(struct recorder *rec, struct rec_task *t)
 {
 	struct rec_call *call = &t->call;
 	const struct rec_hook *hook;
-	enum patch_where where;
-	struct regs regs;
 	bool again = false, done;
 
+	if (!call->force_ret && (t->filters.last || t->filters.strict || t->filters.dispatch.on || rec->outer_filter)) {
+		TRY(rec_filter_entry(rec, t, &done));
+		if (done)
+			return NULL;
+	}
+	if (call->nr == SYS_sched_yield && !t->every_call && !t->by_dispatch && !call->answered && !t->pt)
+		return yield(rec, t);
+	hook = call->force_ret ? NULL : rec_hook_for(call->nr);
+	if (hook && hook->enter)
+		hook->enter(rec, t, call);
+	if (!call->force_ret || !call->answered)
+		rec_cores_enter(rec, t, call);
+	/* Calls that are newer than the table: as on a kernel that is as old. */
+	if (!call->force_ret && (call->known || !call->row->sub) && call->row->replay == REPLAY_UNSUPPORTED) {
+		call->force_ret = true;
+		call->forced = -ENOSYS;
+	}
+	if (!call->force_ret && !call->pauses && call->nr != SYS_restart_syscall)
+		TRY(plan_outputs(rec, t, &again));
+	if (again)
+		return NULL;
+	if (call->nr == SYS_futex) {
+		rec_handoff_wait(rec, t, call->args);
+		rec_handoff_wakes(rec, t, call->args);
+	}
+	TRY(entry_apply(rec, t));
+	if (rec->entered && rec->entered != t)
+		rec_write_enter(rec);
+	rec->entered = t;
+	return rec_resume(t, PTRACE_SYSCALL, 0);
+}
+
+/* Its tracer looks at it first.  *held; scratch must be there by then, since the call's beginning is in the trace. */
+static struct err *entry_traced(struct recorder *rec, struct rec_task *t, const struct regs *regs, bool *held)
+{
+	*held = false;
+	TRY(plan_outputs(rec, t, held));
+	if (*held)
+		return NULL;
+	call_begin(t, regs);
+	*held = rec_pt_entry(rec, t);
+	return NULL;
+}
+
+/* Its tracer has looked, and may have changed registers: the number -1 makes no call. */
+static struct err *entry_after_tracer(struct recorder *rec, struct rec_task *t, const struct regs *regs)
+{
+	bool emulated = t->pt->entry_mode != PTRACE_SYSCALL;
+
+	call_begin(t, regs);
+	t->enter_written = true;
+	t->call.force_ret = emulated || (int32_t)regs->orig_rax == -1;
+	t->call.answered = t->call.force_ret;
+	t->call.forced = (int64_t)regs->rax;
+	if (!rec_pt_traced(t))
+		rec_pt_free(t);
+	return entry_go(rec, t);
+}
+
+struct err *rec_syscall_entry(struct recorder *rec, struct rec_task *t)
+{
+	struct rec_call *call = &t->call;
+	enum patch_where where;
+	struct regs regs;
+
 	TRY(rec_regs_get(t, &regs, &where));
+	if (rec_pt_entry_passed(t))
+		return entry_after_tracer(rec, t, &regs);
 	call_begin(t, &regs);
 	call->stub = where == PATCH_MOVED;
 	if (is_vsyscall(&regs))
@@ -393,35 +461,14 @@ struct err *rec_syscall_entry(struct recorder *rec, struct rec_task *t)
 		return NULL;
 	}
 	t->at_syscall = false;
-	if (t->filters.last || t->filters.strict || t->filters.dispatch.on || rec->outer_filter) {
-		TRY(rec_filter_entry(rec, t, &done));
-		if (done)
+	if (rec_pt_traced(t)) {
+		bool held;
+
+		TRY(entry_traced(rec, t, &regs, &held));
+		if (held)
 			return NULL;
 	}
-	if (call->nr == SYS_sched_yield && !t->every_call && !t->by_dispatch && !call->answered)
-		return yield(rec, t);
-	hook = call->answered ? NULL : rec_hook_for(call->nr);
-	if (hook && hook->enter)
-		hook->enter(rec, t, call);
-	rec_cores_enter(rec, t, call);
-	/* Calls that are newer than the table: as on a kernel that is as old. */
-	if (!call->force_ret && (call->known || !call->row->sub) && call->row->replay == REPLAY_UNSUPPORTED) {
-		call->force_ret = true;
-		call->forced = -ENOSYS;
-	}
-	if (!call->force_ret && call->nr != SYS_restart_syscall)
-		TRY(plan_outputs(rec, t, &again));
-	if (again)
-		return NULL;
-	if (call->nr == SYS_futex) {
-		rec_handoff_wait(rec, t, call->args);
-		rec_handoff_wakes(rec, t, call->args);
-	}
-	TRY(entry_apply(rec, t));
-	if (rec->entered && rec->entered != t)
-		rec_write_enter(rec);
-	rec->entered = t;
-	return rec_resume(t, PTRACE_SYSCALL, 0);
+	return entry_go(rec, t);
 }
 
 /* ---- exit ------------------------------------------------------------------------- */
@@ -577,6 +624,8 @@ struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t)
 	struct regs regs, before;
 	int64_t ret;
 
+	if (t->vfork_sleeps && t->pt && rec_pt_vfork_done(rec, t))
+		return NULL;
 	TRY(tracee_regs_get(t->tid, &regs));
 	before = regs;
 	t->park_again = false;
@@ -594,6 +643,11 @@ struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t)
 		rec_changes_audit(rec, t, call->changes);
 	if (!sigreturn)
 		rec_effect_ret(rec, regs.rax);
+	if (t->pt) {	/* its tracer may have changed others */
+		if (call->force_ret)
+			regs.orig_rax = call->nr;
+		rec_effect_regs(rec, &regs);
+	}
 	if (memcmp(&regs, &before, sizeof(regs)))
 		TRY(tracee_regs_set(t->tid, &regs));
 	restart_keep(t, ret);
@@ -610,7 +664,8 @@ struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t)
 	rec_task_ready(t);
 	if (call->nr == SYS_futex)
 		rec_handoff_woken(rec, t, call->args, ret);
-	if (begins_again(ret))
+	rec_pt_exit(rec, t);
+	if (begins_again(ret) || t->pt)
 		return NULL;
 	if (t->call.stub)
 		rec_park_consider(rec, t);

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "recorder/internal.h"
+#include "recorder/ptrace.h"
 
 static struct rec_task **hash_slot(struct recorder *rec, pid_t tid)
 {
@@ -96,6 +96,7 @@ void rec_task_remove(struct recorder *rec, struct rec_task *t)
 	if (rec->entered == t)
 		rec->entered = NULL;
 	rec_park_gone(rec, t);
+	rec_pt_gone(rec, t);
 	rec_task_call_drop(&t->call);
 	rec_task_call_drop(&t->restart);
 	rec_filters_drop(&t->filters);
@@ -214,7 +215,7 @@ struct rec_sighand *rec_sighand_copy(const struct rec_sighand *sighand)
 
 /* ---- birth ---------------------------------------------------------------------- */
 
-struct clone_request { uint64_t flags, parent_tid, child_tid, pidfd; };
+struct clone_request { uint64_t flags, parent_tid, child_tid, pidfd, exit_signal; };
 
 static struct clone_request clone_request(struct rec_task *t)
 {
@@ -225,6 +226,7 @@ static struct clone_request clone_request(struct rec_task *t)
 	switch (call->nr) {
 	case SYS_clone:
 		r.flags = call->args[0];
+		r.exit_signal = call->args[0] & CSIGNAL;
 		r.parent_tid = call->args[2];
 		r.child_tid = call->args[3];
 		r.pidfd = call->args[2];
@@ -232,12 +234,13 @@ static struct clone_request clone_request(struct rec_task *t)
 	case SYS_clone3:
 		err_free(tracee_read(t->tid, call->args[0], &args,
 				     call->args[1] < sizeof(args) ? call->args[1] : sizeof(args)));
-		r = (struct clone_request){ args.flags, args.parent_tid, args.child_tid, args.pidfd };
+		r = (struct clone_request){ args.flags, args.parent_tid, args.child_tid, args.pidfd, args.exit_signal };
 		break;
 	case SYS_vfork:
 		r.flags = CLONE_VM | CLONE_VFORK;
-		break;
+		/* fallthrough */
 	default:
+		r.exit_signal = SIGCHLD;
 		break;
 	}
 	return r;
@@ -346,6 +349,8 @@ struct err *rec_task_cloned(struct recorder *rec, struct rec_task *parent)
 	if (parent->started)
 		write_new_task(rec, parent, child, &req);
 	parent->vfork_sleeps = (req.flags & CLONE_VFORK) != 0;
+	if (rec_pt_cloned(rec, parent, child, req.flags, req.exit_signal))
+		return NULL;
 	return rec_resume(parent, PTRACE_SYSCALL, 0);
 }
 
@@ -489,6 +494,8 @@ struct err *rec_task_exiting(struct recorder *rec, struct rec_task *t)
 
 	if (ptrace(PTRACE_GETEVENTMSG, t->tid, NULL, &status) < 0)
 		return &err_gone;
+	if (t->pt && rec_pt_dying(rec, t, status))
+		return NULL;
 	t->exiting = true;
 	t->exit_status = (int)status;
 	n = exit_writes(t, addr);
@@ -500,6 +507,7 @@ struct err *rec_task_exiting(struct recorder *rec, struct rec_task *t)
 		rec_effect_memory(rec, witness, addr[i], 4);
 	write_exit(rec, t);
 	rec_pi_woken(rec);
+	rec_pt_tracer_gone(rec, t);
 	return NULL;
 }
 
@@ -513,5 +521,6 @@ void rec_task_exited(struct recorder *rec, struct rec_task *t, int status)
 		rec->root_status = status;
 		rec->root_done = true;
 	}
+	rec_pt_ended(rec, t, status);
 	rec_task_remove(rec, t);
 }

@@ -58,6 +58,10 @@ struct err *calls_patch(struct replay *r, struct rp_task *t, const struct trace_
 
 	if (!e->len)
 		return NULL;	/* a note: it was refused */
+	if (!e->data_len) {	/* the program's own code is there again */
+		patches_cut(&t->mm->patches, e->addr, e->len);
+		return NULL;
+	}
 	if (e->data_len != sizeof(p))
 		return bad(ev, "has a patch of another size");
 	memcpy(&p, e->data, sizeof(p));

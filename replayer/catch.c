@@ -273,7 +273,7 @@ bool rp_catch_entry_view(const struct replay *r, const struct rp_task *t)
 static int signal_of(const struct trace_event *ev)
 {
 	for (uint32_t i = 0; i < ev->effects_len; i++) {
-		if (ev->effects[i].kind == TRACE_SIGINFO)
+		if (ev->effects[i].kind == TRACE_SIGINFO && ev->effects[i].y != TRACE_SIGNAL_TRACED)
 			return (int)ev->effects[i].x;
 	}
 	return 0;

@@ -530,6 +530,7 @@ struct err *effect_one(struct replay *r, struct rp_task *t, const struct trace_e
 		if (e->data_len != sizeof(t->regs))
 			return bad_effect(ev, "sets registers of another size");
 		memcpy(&t->regs, e->data, sizeof(t->regs));
+		rp_restart_set(t);
 		t->regs.orig_rax = (uint64_t)-1;
 		t->dirty = true;
 		return NULL;

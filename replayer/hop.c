@@ -129,7 +129,8 @@ bool rp_event_runs(const struct trace_event *ev, const struct rp_task *t)
 		return true;
 	case TRACE_SIGNAL:
 	case TRACE_SWITCH:
-		return ev->place == TRACE_AT_SYSCALL || ev->place == TRACE_AT_FAULT || ev->place == TRACE_AT_STATE;
+		return ev->place == TRACE_AT_SYSCALL || ev->place == TRACE_AT_FAULT || ev->place == TRACE_AT_STATE ||
+		       ev->place == TRACE_AT_STEP;
 	case TRACE_CALLS:		/* buffered calls that are left over */
 	case TRACE_EXIT:
 		return t && t->mm && t->mm->calls == t->serial;

@@ -334,6 +334,7 @@ enum rp_run { RUN_SYSCALL, RUN_SIGNAL };
 struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event *ev, enum rp_run *stop, siginfo_t *info);
 /* Registers as they will be when it goes on. */
 void rp_restart_call(struct rp_task *t);
+void rp_restart_set(struct rp_task *t);
 extern struct err rp_stopped;
 
 #include "replayer/debug.h"

@@ -15,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tracee/ticks.h"
+
 #include "replayer/internal.h"
 #include "tracee/own.h"
 
@@ -134,6 +136,16 @@ static bool at_vsyscall(struct rp_task *t, const siginfo_t *info)
 	t->dirty = true;
 	t->raw_known = false;
 	return true;
+}
+
+/* Registers as somebody has set them who traces the task: does the kernel make a call again by them? */
+void rp_restart_set(struct rp_task *t)
+{
+	int64_t ret = (int64_t)t->regs.rax;
+
+	t->restartable = (int64_t)t->regs.orig_rax >= 0 && ret <= -ERESTARTSYS && ret >= -ERESTART_RESTARTBLOCK;
+	if (t->restartable)
+		t->nr = t->regs.orig_rax;
 }
 
 struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event *ev, enum rp_run *stop, siginfo_t *info)
@@ -461,6 +473,57 @@ static struct err *debug_to_state(struct replay *r, struct rp_task *t, const str
 	return d->turns.wanted ? &rp_stopped : run_to_state(r, t, ev);
 }
 
+static struct err *step_once(struct replay *r, struct rp_task *t)
+{
+	uint8_t code[16] = { 0 };
+	int status;
+
+	tracee_read_some(t->real, t->regs.rip, code, sizeof(code));
+	if (r->debug)
+		rp_int3_out(r);
+	TRY(rp_raw_step(t, &status));
+	step_hide(t->real, code);
+	return NULL;
+}
+
+/* One instruction; with a debugger's breakpoints in the way, to where it leads. */
+static struct err *debug_step(struct replay *r, struct rp_task *t, const struct trace_event *ev)
+{
+	enum rp_run stop;
+	siginfo_t info;
+	struct err *err;
+	bool again;
+
+	while (!regs_equal(&t->regs, &ev->regs)) {
+		if (t->regs.rip == ev->regs.rip)	/* a string instruction's turn */
+			return step_once(r, t);
+		rp_debug_also(r, t, ev->regs.rip);
+		err = rp_run(r, t, ev, &stop, &info);
+		if (rp_debug_also_done(r, t) && err == &rp_stopped)
+			continue;
+		if (err)
+			return err;
+		if (stop == RUN_SYSCALL)
+			return diverge(t, ev, "expected one instruction, found system call %" PRId64, (int64_t)t->regs.orig_rax);
+		TRY(unexpected_signal(r, t, ev, &info, &again));
+	}
+	rp_int3_out(r);
+	return NULL;
+}
+
+static struct err *reach_step(struct replay *r, struct rp_task *t, const struct trace_event *ev)
+{
+	struct err *err;
+
+	rp_restart_call(t);
+	if (!r->debug || !rp_debug_wants_stops(r))
+		return regs_equal(&t->regs, &ev->regs) ? NULL : step_once(r, t);
+	r->debug->slow = true;	/* stubs would take it further */
+	err = debug_step(r, t, ev);
+	r->debug->slow = false;
+	return err;
+}
+
 static struct err *reach_signal(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
 	t->raw_known = false;	/* it may be run by others than rp_run() */
@@ -493,7 +556,11 @@ static struct err *reach_signal(struct replay *r, struct rp_task *t, const struc
 		else
 			TRY(landmark_find(r, t, ev));
 		break;
-	case TRACE_AT_NOWHERE:
+	case TRACE_AT_STEP:
+		TRY(reach_step(r, t, ev));
+		TRY(compare(r, t, ev));
+		break;
+	default:
 		break;
 	}
 	t->restartable = t->restartable && ev->place == TRACE_AT_LAST;

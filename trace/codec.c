@@ -404,7 +404,7 @@ const char *codec_decode(struct codec *c, const uint8_t **pos, const uint8_t *en
 		get_regs(&in, codec_base(c, ev->task), &ev->regs);
 	if (in.bad)
 		return "cut off event or impossible number";
-	if (ev->place > TRACE_AT_NOWHERE)
+	if (ev->place >= TRACE_PLACE_COUNT)
 		return "unknown place";
 	what = get_effects(&in, ev, out);
 	*pos = in.at;

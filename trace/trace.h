@@ -81,6 +81,8 @@ enum trace_place {
 	TRACE_AT_FAULT,		/* raised by the task's own next faulting instruction */
 	TRACE_AT_STATE,		/* anywhere: the point is named by registers and witness effects */
 	TRACE_AT_NOWHERE,	/* the point was not recorded; nothing after it depends on it */
+	TRACE_AT_STEP,		/* one instruction after the task's last event */
+	TRACE_PLACE_COUNT
 };
 
 enum trace_effect_kind {
@@ -112,7 +114,8 @@ enum trace_effect_kind {
 				 * object = 1: there is memory that the witness does not cover */
 	TRACE_RECORDS,		/* data = struct buf_record, one after the other */
 	TRACE_PATCH,		/* addr, len: code that a WRITE replaced; x = address of its stub, y = enum patch_kind; data = struct
-				 * patch (tracee/patch.h).  len = 0: it was refused, offset = enum patch_refusal */
+				 * patch (tracee/patch.h).  len = 0: it was refused, offset = enum patch_refusal.  No data: WRITEs
+				 * have given the program its own code back */
 	TRACE_CPUID,		/* data = struct buf_cpuid[]: what the hook answers to cpuid in this process */
 	TRACE_SIZE,		/* object has len bytes from now on, as a file that was cut or has grown: pages behind that end are gone from all
 				 * mappings, private copies too, and mapping it no longer makes it longer */
@@ -139,7 +142,8 @@ enum trace_object_kind {
 	TRACE_OBJECT_SHARED,	/* shared memory: starts with the content in files/ */
 };
 
-enum trace_signal_fate { TRACE_SIGNAL_HANDLED = 0, TRACE_SIGNAL_IGNORED, TRACE_SIGNAL_FATAL };
+/* TRACED: a recorded tracer is shown it; what it lets through is an event of its own. */
+enum trace_signal_fate { TRACE_SIGNAL_HANDLED = 0, TRACE_SIGNAL_IGNORED, TRACE_SIGNAL_FATAL, TRACE_SIGNAL_TRACED };
 
 struct trace_effect {
 	enum trace_effect_kind kind;

@@ -298,7 +298,7 @@ static void write_to_tail(struct trace_writer *w, const struct trace_event *ev)
 /* Our own mistakes, caught here and not by whoever reads the trace. */
 static void check_event(const struct trace_event *ev)
 {
-	BUG_ON(!ev->kind || ev->kind >= TRACE_KIND_COUNT || ev->place > TRACE_AT_NOWHERE,
+	BUG_ON(!ev->kind || ev->kind >= TRACE_KIND_COUNT || ev->place >= TRACE_PLACE_COUNT,
 	       "event kind %d, place %d", ev->kind, ev->place);
 	for (uint32_t i = 0; i < ev->effects_len; i++) {
 		const struct trace_effect *e = &ev->effects[i];

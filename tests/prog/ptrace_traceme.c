@@ -1,5 +1,4 @@
-// test: warns
-/* PTRACE_TRACEME in a child: works, or is refused with EPERM as under any debugger; no hang. */
+/* PTRACE_TRACEME in a child and a request for a task that is not there. */
 #include "test.h"
 #include <sys/ptrace.h>
 

@@ -176,7 +176,7 @@ static inline void gen_event(struct gen *g, struct trace_event *ev)
 	if (!gen_below(g, 20))
 		ev->effects_len = gen_below(g, GEN_EFFECTS);
 	if (ev->kind == TRACE_SIGNAL || ev->kind == TRACE_SWITCH)
-		ev->place = gen_below(g, TRACE_AT_NOWHERE + 1);
+		ev->place = gen_below(g, TRACE_PLACE_COUNT);
 	if (ev->kind < TRACE_SYSCALL_EXIT) {
 		for (int i = gen_below(g, 8); i > 0; i--)
 			regs[gen_below(g, REGS_WORDS)] = gen_number(g);
