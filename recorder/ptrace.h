@@ -47,6 +47,7 @@ struct rec_pt {
 	uint64_t options;
 	int mode;			/* the request that resumed it, PTRACE_CONT at first */
 	int entry_mode;			/* the same at PT_ENTRY */
+	int group_sig;			/* it goes on although its group is stopped by this: the kernel calls all of its traps group stops */
 	bool rechecked;			/* the call has been shown for a filter: SECCOMP_RET_TRACE lets it pass now */
 	bool quiet;			/* in a call that the vdso makes only in a recording */
 	enum pt_stop stop;
@@ -100,6 +101,8 @@ bool rec_pt_vfork_done(struct recorder *rec, struct rec_task *t);
 void rec_pt_execed(struct recorder *rec, struct rec_task *t, pid_t former);
 bool rec_pt_dying(struct recorder *rec, struct rec_task *t, uint64_t status);
 bool rec_pt_group_stop(struct recorder *rec, struct rec_task *t);
+/* Is this STOP_GROUP only an interrupt of the recorder's? */
+bool rec_pt_past_group(const struct rec_task *t);
 bool rec_pt_event_stop(struct recorder *rec, struct rec_task *t);
 /* The parent at STOP_CLONE; the child's birth is in the trace. */
 bool rec_pt_cloned(struct recorder *rec, struct rec_task *parent, struct rec_task *child, uint64_t flags, uint64_t exit_signal);

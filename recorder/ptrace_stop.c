@@ -304,6 +304,7 @@ bool rec_pt_group_stop(struct recorder *rec, struct rec_task *t)
 			rec_pt_free(t);
 			return false;
 		}
+		t->pt->group_sig = sig;
 		rec_task_ready(t);
 		return true;
 	}
@@ -318,9 +319,16 @@ bool rec_pt_group_stop(struct recorder *rec, struct rec_task *t)
 	return true;
 }
 
+bool rec_pt_past_group(const struct rec_task *t)
+{
+	return rec_pt_traced(t) && t->pt->group_sig && !t->pt->resumed && !t->pt->listening;
+}
+
 /* PTRACE_EVENT_STOP of the recorder's own, at a point that has a name. */
 bool rec_pt_event_stop(struct recorder *rec, struct rec_task *t)
 {
+	if (t->pt && tracee_stop_kind(t->status) == STOP_EVENT)
+		t->pt->group_sig = 0;
 	if (!rec_pt_traced(t) || !t->pt->listening)
 		return false;
 	hold_event(rec, t, PT_TRAP, SIGTRAP | PTRACE_EVENT_STOP << 8, 0);
@@ -336,7 +344,10 @@ bool rec_pt_before_user(struct recorder *rec, struct rec_task *t)
 		rec_write(rec, t, TRACE_SWITCH, TRACE_AT_SYSCALL, &t->last, 0);
 		t->at_syscall = false;
 	}
-	hold_event(rec, t, PT_TRAP, SIGTRAP | PTRACE_EVENT_STOP << 8, 0);
+	if (t->pt->group_sig)
+		hold_event(rec, t, PT_TRAP, t->pt->group_sig | PTRACE_EVENT_STOP << 8, 0);
+	else
+		hold_event(rec, t, PT_TRAP, SIGTRAP | PTRACE_EVENT_STOP << 8, 0);
 	return true;
 }
 

@@ -526,6 +526,8 @@ static struct err *handle_stop(struct recorder *rec, struct rec_task *t)
 	case STOP_EXIT:
 		return rec_task_exiting(rec, t);
 	case STOP_GROUP:
+		if (rec_pt_past_group(t))
+			return event_stop(rec, t);
 		return group_stop(rec, t);
 	case STOP_EVENT:
 		return event_stop(rec, t);

@@ -508,6 +508,8 @@ static struct err *tracer_delivers(struct recorder *rec, struct rec_task *t, int
 
 	if (!rec_pt_traced(t))
 		rec_pt_free(t);
+	else if (sig)
+		t->pt->group_sig = 0;	/* SIGSTOP and its kin stop it again */
 	rec_task_ready(t);
 	if (!sig)
 		return NULL;

@@ -112,9 +112,9 @@ static void end_of_tracer(long options)
 		}
 		CHECK_EQ(ptrace(PTRACE_SEIZE, pid, 0, options), 0);
 		put1(ready[1]);
-		put1(ready[1]);
 		CHECK_EQ(ptrace(PTRACE_INTERRUPT, pid, 0, 0), 0);
 		CHECK_EQ(waitpid(pid, NULL, __WALL), pid);
+		put1(ready[1]);
 		_exit(3);
 	}
 	close(back[1]);
