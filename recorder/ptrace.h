@@ -42,6 +42,7 @@ enum { PT_INJECTED_MAX = 8 };
 
 struct rec_pt {
 	struct rec_task *tracer;	/* NULL: let go, and one more stop has to be handled */
+	bool watches;			/* debug registers have been set */
 	bool seized, interrupt;		/* interrupt: to stop before it runs on */
 	bool listening;			/* PTRACE_LISTEN: neither stopped nor resumed */
 	uint64_t options;
@@ -111,6 +112,8 @@ bool rec_pt_steps(const struct rec_task *t);
 struct err *rec_pt_step(struct recorder *rec, struct rec_task *t, int sig);
 /* Something that counts as one step has been done. */
 void rec_pt_stepped(struct recorder *rec, struct rec_task *t);
+/* Did a debug register of its tracer's cause this SIGTRAP, alone or at the end of a step of the recorder's? */
+bool rec_pt_is_watch(const struct rec_task *t, int sig, siginfo_t *info);
 /* A debug register has stopped it. */
 struct err *rec_pt_watched(struct recorder *rec, struct rec_task *t, const struct regs *regs, const siginfo_t *info);
 

@@ -141,6 +141,8 @@ static int64_t poke_user(struct recorder *rec, struct rec_task *of, uint64_t add
 
 	if (ret >= 0 && addr < sizeof(struct regs))
 		regs_set(rec, of, false);
+	else if (ret >= 0 && word)
+		of->pt->watches = true;
 	return ret;
 }
 

@@ -3,9 +3,11 @@
  */
 #include <errno.h>
 #include <sched.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -413,6 +415,24 @@ struct err *rec_pt_step(struct recorder *rec, struct rec_task *t, int sig)
 	if (!(regs.eflags & 0x100))
 		step_hide(t->tid, code);
 	return step_done(rec, t, &info);
+}
+
+bool rec_pt_is_watch(const struct rec_task *t, int sig, siginfo_t *info)
+{
+	long hits;
+
+	if (sig != SIGTRAP || !rec_pt_traced(t))
+		return false;
+	if (info->si_code == TRAP_HWBKPT)
+		return true;
+	if (info->si_code != TRAP_TRACE || !t->pt->watches)
+		return false;
+	errno = 0;
+	hits = ptrace(PTRACE_PEEKUSER, t->tid, offsetof(struct user, u_debugreg) + 6 * 8, NULL);
+	if (errno || !(hits & 15))
+		return false;
+	info->si_code = TRAP_HWBKPT;
+	return true;
 }
 
 struct err *rec_pt_watched(struct recorder *rec, struct rec_task *t, const struct regs *regs, const siginfo_t *info)

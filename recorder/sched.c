@@ -357,7 +357,7 @@ struct err *rec_run_user(struct recorder *rec, struct rec_task *t, int sig)
 	bool asked = false;
 
 	TRY(rec_dispatch(t, true));
-	if (rec->options->ticks == TICKS_STEP && !rec_trap_blocked(t))
+	if (rec->options->ticks == TICKS_STEP && !rec_trap_blocked(t) && !t->pt)
 		return rec_run_steps(rec, t, sig);
 	t->ticks_unknown |= rec->options->ticks == TICKS_STEP;
 

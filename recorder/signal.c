@@ -538,12 +538,6 @@ static struct err *tracer_delivers(struct recorder *rec, struct rec_task *t, int
 	}
 }
 
-/* Of a debug register, which no instruction of the program has asked for. */
-static bool is_watchpoint(int sig, const siginfo_t *info)
-{
-	return sig == SIGTRAP && info->si_code == TRAP_HWBKPT;
-}
-
 struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 {
 	enum trace_place place;
@@ -587,7 +581,7 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 	resent = resent_take(t, &info);
 	if ((resent || rec_pt_sigchld(&info) || (t->pt && !traced)) && ptrace(PTRACE_SETSIGINFO, t->tid, NULL, &info) < 0)
 		return &err_gone;
-	if (traced && is_watchpoint(sig, &info))
+	if (traced && rec_pt_is_watch(t, sig, &info))
 		return rec_pt_watched(rec, t, &regs, &info);
 	sync = is_synchronous(sig, &info);
 	fate = fate_of(t, sig, sync);

@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "recorder/internal.h"
+#include "recorder/ptrace.h"
 #include "tracee/pun.h"
 
 enum { TICK_US = 5000, TICK_OFTEN_US = 250, STEPS_MAX = 12, TRAP_FLAG = 0x100 };
@@ -121,6 +121,14 @@ bool rec_trap_blocked(const struct rec_task *t)
 	return (t->sigmask >> (SIGTRAP - 1) & 1) || t->sighand->action[SIGTRAP].handler == 1;
 }
 
+/* Has it come to what its tracer watches? */
+static bool watched(const struct rec_task *t)
+{
+	siginfo_t info;
+
+	return t->pt && t->pt->watches && ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) == 0 && rec_pt_is_watch(t, SIGTRAP, &info);
+}
+
 /* Resume to a SIGTRAP; *met: another stop came first, and is to be handled as any. */
 static struct err *go_on(struct recorder *rec, struct rec_task *t, int request, bool *met)
 {
@@ -137,7 +145,7 @@ static struct err *go_on(struct recorder *rec, struct rec_task *t, int request, 
 		TRY(rec_resume(t, request, 0));
 		TRY(rec_wait_task(rec, t, &status));
 	} while (request == PTRACE_SINGLESTEP && tracee_stop_kind(status) == STOP_EVENT);
-	*met = tracee_stop_kind(status) != STOP_SIGNAL || WSTOPSIG(status) != SIGTRAP;
+	*met = tracee_stop_kind(status) != STOP_SIGNAL || WSTOPSIG(status) != SIGTRAP || watched(t);
 	if (*met)
 		t->ticks_unknown = true;
 	else if (request == PTRACE_SINGLESTEP && !(regs.eflags & TRAP_FLAG))
