@@ -8,6 +8,7 @@
 #include "test.h"
 #include <elf.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <ucontext.h>
