@@ -83,7 +83,6 @@ enum buf_class {
 	BUF_FD_UNKNOWN = 0,
 	BUF_FD_FILE,		/* never sleeps; nobody has it mapped */
 	BUF_FD_WATCHED,		/* never sleeps; a write to it must be traced */
-	BUF_FD_PROC,		/* of /proc: reads are traced, too, for some must not show the recorder */
 	BUF_FD_STREAM,		/* may sleep */
 	BUF_FD_NONBLOCK,	/* O_NONBLOCK */
 	BUF_FD_PROC,		/* a file of /proc: the recorder looks at what is read, once (recorder/status.c) */

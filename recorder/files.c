@@ -44,29 +44,19 @@ void rec_fd_forget(struct rec_files *files, uint64_t first, uint64_t last)
 		memset(files->class + first, FD_UNKNOWN, last - first + 1);
 }
 
-pid_t rec_fd_proc(struct rec_task *t, int fd, char name[16])
-{
-	char link[64], path[64];
-	ssize_t n;
-	int pid;
-
-	name[0] = '\0';
-	snprintf(link, sizeof(link), "/proc/%d/fd/%d", t->tid, fd);
-	n = readlink(link, path, sizeof(path) - 1);
-	path[n < 0 ? 0 : n] = '\0';
-	if (sscanf(path, "/proc/%d/task/%d/%15[a-z]", &pid, &pid, name) == 3 || sscanf(path, "/proc/%d/%15[a-z]", &pid, name) == 2)
-		return pid;
-	name[0] = '\0';
-	return 0;
-}
-
 /* The number of the process whose memory it is, or 0. */
 static pid_t is_mem_file(struct rec_task *t, int fd)
 {
-	char name[16];
-	pid_t pid = rec_fd_proc(t, fd, name);
+	char link[64], path[64], end;
+	ssize_t n;
+	int pid;
 
-	return strcmp(name, "mem") ? 0 : pid;
+	snprintf(link, sizeof(link), "/proc/%d/fd/%d", t->tid, fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	path[n < 0 ? 0 : n] = '\0';
+	if (sscanf(path, "/proc/%d/task/%d/me%c", &pid, &pid, &end) != 3 && sscanf(path, "/proc/%d/me%c", &pid, &end) != 2)
+		return 0;
+	return pid;
 }
 
 static enum fd_class classify(struct recorder *rec, struct rec_task *t, int fd)
@@ -75,12 +65,8 @@ static enum fd_class classify(struct recorder *rec, struct rec_task *t, int fd)
 
 	if (!fd_stat(t, fd, &st))
 		return FD_PLAIN;
-	if (S_ISREG(st.st_mode) && st.st_dev == rec->proc_dev) {
-		char name[16];
-
-		rec_fd_proc(t, fd, name);
-		return !strcmp(name, "mem") ? FD_MEM : !strcmp(name, "status") ? FD_STATUS : !strcmp(name, "stat") ? FD_STAT : FD_PLAIN;
-	}
+	if (S_ISREG(st.st_mode) && is_mem_file(t, fd))
+		return FD_MEM;
 	for (int i = 1; i <= 2; i++) {
 		/* where both are one file, the descriptor's number decides */
 		int k = fd == 2 ? 3 - i : i;

@@ -109,14 +109,6 @@ static struct err *write_exit(struct recorder *rec, struct rec_task *t, struct r
 	return NULL;
 }
 
-static struct err *read_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
-			     struct regs *regs, int64_t ret)
-{
-	(void)regs;
-	rec_status_read(rec, t, call, ret);
-	return NULL;
-}
-
 static struct err *ftruncate_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 				  struct regs *regs, int64_t ret)
 {
@@ -483,8 +475,6 @@ static const struct rec_hook hooks[SYS_ROWS] = {
 	[SYS_dup2] = { NULL, dup_exit },
 	[SYS_dup3] = { NULL, dup_exit },
 	[SYS_close_range] = { NULL, close_range_exit },
-	[SYS_read] = { NULL, read_exit },
-	[SYS_pread64] = { NULL, read_exit },
 	[SYS_write] = { NULL, write_exit },
 	[SYS_writev] = { NULL, write_exit },
 	[SYS_pwrite64] = { NULL, write_exit },

@@ -695,10 +695,6 @@ int rec_fd_open(struct rec_task *t, int fd);
 void rec_fd_forget(struct rec_files *files, uint64_t first, uint64_t last);
 /* A file was mapped: descriptors that looked plain may be it. */
 void rec_fd_reclassify(struct recorder *rec);
-/* The task whose file in /proc this is, and its name there ("status"); 0: it is none. */
-pid_t rec_fd_proc(struct rec_task *t, int fd, char name[16]);
-/* A read of such a file has returned: what it says of the recorder is taken back. */
-void rec_status_read(struct recorder *rec, struct rec_task *t, const struct rec_call *call, int64_t ret);
 enum fd_class rec_fd_class(struct recorder *rec, struct rec_task *t, int fd);
 /* The size of the file behind fd (or of this name) may have changed, in a call of t's. */
 void rec_fd_cut(struct recorder *rec, struct rec_task *t, int fd);

@@ -1,5 +1,5 @@
 /*
- * status.c - what /proc/PID/status says of seccomp: the program's filters, and nothing of ours.
+ * status.c - what /proc/PID/status says of seccomp and tracers: the program's own, and nothing of ours.
  *
  * The kernel speaks of our filter, of the no_new_privs that it needed, and of none of the program's filters.  What a recorded
  * task reads is put right where the kernel has written it, before it goes into the trace.  A file of /proc is read in one
@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "recorder/internal.h"
+#include "recorder/ptrace.h"
 
 enum { TEXT_MAX = 8192 };
 
@@ -141,8 +141,10 @@ static void put_number(struct rec_task *t, const char *text, const char *name, u
 	size_t digits = line ? strspn(text + at, "0123456789") : 0;
 
 	for (size_t i = digits; i-- > 0; value /= 10) {
+		char digit = value || i == digits - 1 ? (char)('0' + value % 10) : ' ';
+
 		if (at + i >= from && at + i < from + len)
-			put(t, &t->call, at + i - from, (char)('0' + value % 10));
+			put(t, &t->call, at + i - from, digit);
 	}
 }
 
@@ -176,6 +178,7 @@ void rec_status_read(struct recorder *rec, struct rec_task *t, int64_t ret)
 		as_running(text);
 	from = end - ret + shift_of(t, ret, text, end - ret);
 	put_number(t, text, "\nNoNewPrivs:\t", of->filters.no_new_privs, (uint64_t)from, (uint64_t)ret);
+	put_number(t, text, "\nTracerPid:\t", rec_pt_traced(of) ? (uint64_t)of->pt->tracer->pid : 0, (uint64_t)from, (uint64_t)ret);
 	put_number(t, text, "\nSeccomp:\t", (uint64_t)rec_filter_mode(rec, of), (uint64_t)from, (uint64_t)ret);
 	put_number(t, text, "\nSeccomp_filters:\t", rec_filter_count(rec, of), (uint64_t)from, (uint64_t)ret);
 }

@@ -46,7 +46,7 @@ static int is_watched(const struct buf_state *s, const struct stat_head *st)
 {
 	uint32_t bit = buf_file_bit(st->dev, st->ino);
 
-	return s->filter[bit / 8] >> bit % 8 & 1;
+	return st->dev == s->proc_dev || (s->filter[bit / 8] >> bit % 8 & 1);
 }
 
 static enum buf_class look(const struct buf_state *s, uint64_t fd)
