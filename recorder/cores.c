@@ -21,6 +21,7 @@
 
 #include "recorder/filter.h"
 #include "recorder/internal.h"
+#include "recorder/ptrace.h"
 
 enum { PATH_BYTES = 512, PATH_AT = FIXED_STACK - 0x8000 /* the hook's stack, which nobody uses now */, DIR_MODE = 0755, CHAOS_MOST = 8 };
 
@@ -185,6 +186,8 @@ static bool status_line(struct recorder *rec, const struct rec_task *t, const ch
 		affinity_text(&t->affinity, out);
 	else if (!strncmp(line, "State:\t", 7))
 		fputs("State:\tR (running)\n", out);		/* it is stopped while we read */
+	else if (!strncmp(line, "TracerPid:", 10))
+		fprintf(out, "TracerPid:\t%d\n", rec_pt_traced(t) ? (int)t->pt->tracer->pid : 0);
 	else if (!strncmp(line, "NoNewPrivs:", 11))
 		fprintf(out, "NoNewPrivs:\t%d\n", t->filters.no_new_privs);
 	else if (!strncmp(line, "Seccomp:", 8))

@@ -113,7 +113,7 @@ static size_t get(const struct rec_task *t, int64_t ret, char buf[TEXT_MAX])
 /* A number may have got or lost a digit meanwhile (signals queued): by how much does what follows stand elsewhere in text? */
 static int64_t shift_of(const struct rec_task *t, int64_t ret, const char *text, int64_t from)
 {
-	enum { SHIFTS = 4, ENOUGH = 32 };
+	enum { SHIFTS = 8, ENOUGH = 32 };	/* "R (running)" is five shorter than "t (tracing stop)" */
 	char bytes[TEXT_MAX];
 	int64_t n = (int64_t)get(t, ret, bytes), len = (int64_t)strlen(text), best = 0, most = -1;
 
@@ -133,18 +133,34 @@ static int64_t shift_of(const struct rec_task *t, int64_t ret, const char *text,
 	return best;
 }
 
-/* One number of the text, of which the call has read [from, from + len). */
-static void put_number(struct rec_task *t, const char *text, const char *name, uint64_t value, uint64_t from, uint64_t len)
+/* What a call has read of the text: [from, from + len) of it, and the bytes themselves. */
+struct part {
+	const char *text, *bytes;
+	uint64_t from, len;
+};
+
+/* The digits from `at` of what was read on become value. */
+static void put_digits(struct rec_task *t, uint64_t at, size_t digits, size_t i, uint64_t value)
 {
-	const char *line = strstr(text, name);
-	uint64_t at = line ? (uint64_t)(line - text) + strlen(name) : 0;
-	size_t digits = line ? strspn(text + at, "0123456789") : 0;
+	char digit = value || i == digits - 1 ? (char)('0' + value % 10) : ' ';
+
+	put(t, &t->call, at + i, digit);
+}
+
+/*
+ * One number of the text.  Where its name was read, too, as nearly always, that says where it is; else its place in the
+ * whole text does, which may have moved a little since (shift_of()).
+ */
+static void put_number(struct rec_task *t, const struct part *p, const char *name, uint64_t value)
+{
+	const char *here = strstr(p->bytes, name), *line = here ? here : strstr(p->text, name);
+	const char *base = here ? p->bytes : p->text;
+	uint64_t at = line ? (uint64_t)(line - base) + strlen(name) : 0, from = here ? 0 : p->from;
+	size_t digits = line ? strspn(base + at, "0123456789") : 0;
 
 	for (size_t i = digits; i-- > 0; value /= 10) {
-		char digit = value || i == digits - 1 ? (char)('0' + value % 10) : ' ';
-
-		if (at + i >= from && at + i < from + len)
-			put(t, &t->call, at + i - from, digit);
+		if (at + i >= from && at + i < from + p->len)
+			put_digits(t, at - from, digits, i, value);
 	}
 }
 
@@ -154,8 +170,9 @@ void rec_status_read(struct recorder *rec, struct rec_task *t, int64_t ret)
 	int fd = (int)call->args[0], own;
 	static const uint8_t known = BUF_FD_WATCHED;
 	enum fd_class class = rec_fd_class(rec, t, fd);
-	char path[64], text[TEXT_MAX];
+	char path[64], text[TEXT_MAX], bytes[TEXT_MAX + 1];
 	const struct rec_task *of;
+	struct part part;
 	int64_t end, from;
 	ssize_t n;
 
@@ -177,8 +194,10 @@ void rec_status_read(struct recorder *rec, struct rec_task *t, int64_t ret)
 	if (of == t)
 		as_running(text);
 	from = end - ret + shift_of(t, ret, text, end - ret);
-	put_number(t, text, "\nNoNewPrivs:\t", of->filters.no_new_privs, (uint64_t)from, (uint64_t)ret);
-	put_number(t, text, "\nTracerPid:\t", rec_pt_traced(of) ? (uint64_t)of->pt->tracer->pid : 0, (uint64_t)from, (uint64_t)ret);
-	put_number(t, text, "\nSeccomp:\t", (uint64_t)rec_filter_mode(rec, of), (uint64_t)from, (uint64_t)ret);
-	put_number(t, text, "\nSeccomp_filters:\t", rec_filter_count(rec, of), (uint64_t)from, (uint64_t)ret);
+	bytes[get(t, ret, bytes)] = '\0';
+	part = (struct part){ text, bytes, (uint64_t)from, (uint64_t)ret };
+	put_number(t, &part, "\nNoNewPrivs:\t", of->filters.no_new_privs);
+	put_number(t, &part, "\nTracerPid:\t", rec_pt_traced(of) ? (uint64_t)of->pt->tracer->pid : 0);
+	put_number(t, &part, "\nSeccomp:\t", (uint64_t)rec_filter_mode(rec, of));
+	put_number(t, &part, "\nSeccomp_filters:\t", rec_filter_count(rec, of));
 }
