@@ -491,7 +491,7 @@ static struct err *search_int3(struct landmark *l, bool *found)
 
 static void begin(struct landmark *l, struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
-	*l = (struct landmark){ .r = r, .t = t, .ev = ev };
+	*l = (struct landmark){ .r = r, .t = t, .ev = ev, .began_ns = rp_now_ns() };
 	for (uint32_t i = 0; i < ev->effects_len; i++) {
 		if (ev->effects[i].kind == TRACE_POINT)
 			l->point = &ev->effects[i];
@@ -674,6 +674,7 @@ static struct err *again(struct landmark *l, struct rp_snapshot **back, bool kee
 	fresh.prot = l->prot;
 	fresh.past = l->past;
 	fresh.anew = l->anew;
+	fresh.began_ns = l->began_ns;
 	*l = fresh;
 	if (keep)
 		TRY(snapshot(l, back));
@@ -746,7 +747,9 @@ struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trac
 	doubtful = l.point && l.point->object && !r->debug && !r->probes;
 	if (!r->debug && !r->probes)	/* what a probe has logged cannot be taken back */
 		TRY(prepare(&l, doubtful, how != SEARCH_FIRST, &blind, &back));
+	landmark_progress(&l);
 	err = find(&l, blind, &back);
+	landmark_progress(NULL);
 	l.timed = false;
 	if (err == &err_late)
 		err = missed(&l, "its time was over");

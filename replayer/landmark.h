@@ -38,6 +38,10 @@ struct landmark {
 /* Run to a SIGTRAP of ours; a growing stack is let grow, anything else is an error.  &landmark_costly: it is time for another way. */
 struct err *landmark_run_to_trap(struct landmark *l, int request) __must_check;
 
+/* ---- progress.c ---- */
+/* A search begins, or (NULL) is over: now and then a line about it goes to stderr, where somebody may look. */
+void landmark_progress(const struct landmark *l);
+
 /* ---- translate.c ---- */
 /* From where the task is (which is not the point) to the point, in copies of its code.  *found false without an error: from where it is
  * now it must be looked for in another way. */
