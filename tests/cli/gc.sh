@@ -31,15 +31,16 @@ EOF2
 "$REC" -o killed /usr/bin/python3 -S map.py big > /dev/null 2>&1 & p=$!
 for i in $(seq 200); do t=$(find "$store" -maxdepth 1 -name '.tmp-*' -size +10M 2>/dev/null | head -1); [ -n "$t" ] && break; sleep 0.02; done
 [ -n "$t" ] || { kill -9 $p; skip 'nothing was copied'; }
+r=${t##*/.tmp-} r=${r%%-*}	# the recorder, which need not be the process that we started
 # While it lives it is left alone, however old it looks.
-kill -STOP $p
-for i in $(seq 200); do grep -q '^State:.T' /proc/$p/status && break; sleep 0.05; done	# a busy machine stops it later
-[ -e "$t" ] || { kill -9 $p; skip 'it was copied too quickly'; }
+kill -STOP "$r"
+for i in $(seq 200); do grep -q '^State:.T' "/proc/$r/status" && break; sleep 0.05; done	# a busy machine stops it later
+[ -e "$t" ] || { kill -9 "$r"; skip 'it was copied too quickly'; }
 old=$(find "$store" -maxdepth 1 -name '.tmp-*' | wc -l)
 sleep 12		# nobody can set a ctime back
 [ "$(number temporary_removed)" = 0 ] || fail "gc takes a live recorder's file"
 [ "$(find "$store" -maxdepth 1 -name '.tmp-*' | wc -l)" = "$old" ] || fail 'it is gone'
-kill -9 $p; wait $p 2>/dev/null
+kill -9 "$r"; wait $p 2>/dev/null
 [ "$(number temporary_removed --dry-run)" -ge 1 ] || fail 'it is not seen'
 exits 0 'the next rec' "$REC" true
 [ -z "$(find "$store" -maxdepth 1 -name '.tmp-*')" ] || fail 'the next recording does not remove it'
