@@ -19,7 +19,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -106,16 +108,20 @@ static void become_recorder(struct front *f, int sockets[2])
 /* ---- rec's side ------------------------------------------------------------------------------------ */
 
 static volatile sig_atomic_t asked_to_end;	/* by this signal */
+static volatile pid_t asked_by;			/* 0: by the kernel */
 
-static void on_signal(int sig)
+static void on_signal(int sig, siginfo_t *info, void *context)
 {
-	if (sig != SIGCHLD)
-		asked_to_end = sig;
+	(void)context;
+	if (sig == SIGCHLD)
+		return;
+	asked_to_end = sig;
+	asked_by = info->si_code <= 0 ? info->si_pid : 0;
 }
 
 static void own_signals(void)
 {
-	struct sigaction sa = { .sa_handler = on_signal };
+	struct sigaction sa = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
 
 	for (int sig = 1; sig < SIGRTMAX; sig++) {
 		if (sig != SIGCHLD && sig != SIGTERM && sig != SIGINT && sig != SIGQUIT && sig != SIGCONT)
@@ -133,11 +139,42 @@ struct watch {
 	int end;		/* SIGTERM has come, but not yet been passed on */
 };
 
+/* Parent of a process, 0 when there is none: /proc/PID/stat, fourth field. */
+static pid_t parent_of(pid_t pid)
+{
+	char path[64], text[512], *end;
+	int parent = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	end = fgets(text, sizeof(text), f) ? strrchr(text, ')') : NULL;
+	if (!end || sscanf(end + 1, " %*c %d", &parent) != 1)
+		parent = 0;
+	fclose(f);
+	return parent;
+}
+
+/* The program, or one it started: then it has sent the signal to its group, and got it by itself. */
+static bool is_recorded(const struct watch *w, pid_t pid)
+{
+	for (int depth = 0; depth < 64 && pid > 1; depth++) {
+		if (pid == w->program)
+			return true;
+		pid = parent_of(pid);
+	}
+	return false;
+}
+
 static void pass_on(struct watch *w)
 {
 	int sig = asked_to_end;
 
 	asked_to_end = 0;
+	if (sig && asked_by && is_recorded(w, asked_by))
+		sig = 0;
 	/* From the terminal the program gets these two by itself, and may go on. */
 	if (sig && (sig == SIGTERM || w->ended))
 		w->end = sig;
