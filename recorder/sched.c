@@ -486,12 +486,43 @@ static struct err *stop_before_start(struct recorder *rec, struct rec_task *t)
 	}
 }
 
+/* 32-bit calls have other numbers.  Our filter answers them; where we have none, their instruction tells. */
+static bool is_int80(struct rec_task *t, struct regs *regs)
+{
+	uint8_t text[2];
+
+	return tracee_regs_get(t->tid, regs) == NULL && tracee_read_some(t->tid, regs->rip - 2, text, 2) == 2 &&
+	       text[0] == 0xcd && text[1] == 0x80;
+}
+
+/* ENOSYS, and no event: replay knows it too. */
+static struct err *refuse_int80(struct recorder *rec, struct rec_task *t, struct regs *regs)
+{
+	int status;
+
+	if (rec_warn_once(rec, 0x80))
+		log_warn("32-bit system calls (int 0x80) cannot be recorded: they are answered ENOSYS");
+	regs->orig_rax = (uint64_t)-1;
+	regs->rax = (uint64_t)-ENOSYS;
+	TRY(tracee_regs_set(t->tid, regs));
+	TRY(rec_resume(t, PTRACE_SYSCALL, 0));
+	TRY(rec_wait_task(rec, t, &status));
+	if (tracee_stop_kind(status) != STOP_SYSCALL)
+		return NULL;
+	TRY(tracee_regs_set(t->tid, regs));
+	return rec_run_user(rec, t, 0);
+}
+
 static struct err *syscall_stop(struct recorder *rec, struct rec_task *t, bool seccomp)
 {
+	struct regs regs;
+
 	if (t->in_syscall && seccomp)	/* our filter after a PTRACE_SYSCALL entry stop */
 		return rec_resume(t, PTRACE_SYSCALL, 0);
 	if (t->in_syscall)
 		return rec_syscall_exit(rec, t);
+	if (!seccomp && is_int80(t, &regs))
+		return refuse_int80(rec, t, &regs);
 	TRY(rec_syscall_entry(rec, t));
 	return settle_in_kernel(rec, t);
 }
