@@ -1,5 +1,5 @@
 #!/bin/bash
-# test: timeout=240
+# test: timeout=240 soak
 # Python's threads take the interpreter's lock from one another: timers, queues, computing, sleeping, events, pools.
 . "$LIB"
 [ -x /usr/bin/python3 ] || skip '/usr/bin/python3 is not installed'
