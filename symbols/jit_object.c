@@ -118,7 +118,8 @@ struct err *symbols_jit_add(struct symbols *s, const void *image, size_t len, ui
 		free(copy);
 		return &err_nomem;
 	}
-	memcpy(copy, image, len);
+	if (len)
+		memcpy(copy, image, len);
 	if (!elf_init(&m->elf, (struct span){ copy, len }, false, true)) {
 		free(m);
 		return err_new(ERR_TRACE, "what the program registered as JIT code is not an x86-64 ELF object");
