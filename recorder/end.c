@@ -50,25 +50,6 @@ void rec_end_signals(struct recorder *rec)
 	hangup = 1;		/* it may have died before this */
 }
 
-/* SIGKILL is on its way, or has done its work: /proc/PID/stat, third and ninth field. */
-static bool is_killed(pid_t pid)
-{
-	enum { PF_EXITING = 4, PF_SIGNALED = 0x400 };
-	char path[64], text[512], *end;
-	unsigned flags = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	f = fopen(path, "re");
-	if (!f)
-		return true;
-	end = fgets(text, sizeof(text), f) ? strrchr(text, ')') : NULL;
-	fclose(f);
-	if (!end || sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
-		return true;
-	return end[2] == 'Z' || end[2] == 'X' || (flags & (PF_EXITING | PF_SIGNALED));
-}
-
 static bool front_is_gone(const struct recorder *rec)
 {
 	struct pollfd p = { rec->options->front, 0, 0 };
@@ -89,7 +70,7 @@ static void front_signal(struct recorder *rec)
 	if (rec->end.left || !front_is_gone(rec))
 		return;
 	usleep(DYING_US);
-	if (!rec->root_done && !is_killed(rec->root))
+	if (!rec->root_done && !rec_task_is_dying(rec->root))
 		kill(getpid(), SIGKILL);
 	leave(rec);
 }

@@ -14,7 +14,7 @@
 
 #include "recorder/internal.h"
 
-enum { PF_EXITING = 4, PF_SIGNALED = 0x400, TRIES = 2000, YIELDS = 50, STEP_US = 500 };
+enum { TRIES = 2000, YIELDS = 50, STEP_US = 500 };
 
 bool rec_is_init(const struct rec_task *t)
 {
@@ -41,24 +41,6 @@ bool rec_is_init(const struct rec_task *t)
 	return numbers > 1 && last == 1;
 }
 
-/* It is on its way out, or gone: /proc/TID/stat, third and ninth field. */
-static bool is_dying(pid_t tid)
-{
-	char path[64], text[512], *end;
-	unsigned flags = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
-	f = fopen(path, "re");
-	if (!f)
-		return true;
-	end = fgets(text, sizeof(text), f) ? strrchr(text, ')') : NULL;
-	fclose(f);
-	if (!end || sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
-		return true;
-	return end[2] == 'Z' || end[2] == 'X' || (flags & (PF_EXITING | PF_SIGNALED));
-}
-
 /* A breakpoint instruction has been executed when its signal comes: back to it. */
 static struct err *back_to_fault(struct rec_task *t, int sig)
 {
@@ -82,13 +64,13 @@ struct err *rec_init_dies(struct recorder *rec, struct rec_task *t, int sig)
 	rec_task_dying(rec, t, sig);
 	if (ptrace(PTRACE_DETACH, t->tid, NULL, NULL) < 0)
 		return &err_gone;
-	for (unsigned i = 0; i < TRIES && !is_dying(t->tid); i++) {
+	for (unsigned i = 0; i < TRIES && !rec_task_is_dying(t->tid); i++) {
 		if (i < YIELDS)
 			sched_yield();
 		else
 			usleep(STEP_US);
 	}
-	if (!is_dying(t->tid))		/* somebody has mended what it had faulted at */
+	if (!rec_task_is_dying(t->tid))		/* somebody has mended what it had faulted at */
 		kill(t->pid, SIGKILL);
 	rec_task_exited(rec, t, sig);
 	return NULL;

@@ -398,6 +398,7 @@ void rec_task_stopped(struct rec_task *t, int status);
 void rec_task_ready(struct rec_task *t);
 /* A zombie, or gone.  A leader is not reported while other threads are there. */
 bool rec_task_is_dead(pid_t tid);
+bool rec_task_is_dying(pid_t tid);
 /* Wait until this task stops, however long.  False when it died instead. */
 struct err *rec_wait_task(struct recorder *rec, struct rec_task *t, int *status_ret);
 /* Let it go on in user mode, with a signal or 0, until it stops. */

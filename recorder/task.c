@@ -385,6 +385,25 @@ static unsigned exit_writes(struct rec_task *t, uint64_t *addr)
 	return n;
 }
 
+/* SIGKILL is on its way, or it is on its way out, or gone: /proc/TID/stat, third and ninth field. */
+bool rec_task_is_dying(pid_t tid)
+{
+	enum { PF_EXITING = 4, PF_SIGNALED = 0x400 };	/* include/linux/sched.h */
+	char path[64], text[512], *end;
+	unsigned flags = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
+	f = fopen(path, "re");
+	if (!f)
+		return true;
+	end = fgets(text, sizeof(text), f) ? strrchr(text, ')') : NULL;
+	fclose(f);
+	if (!end || sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
+		return true;
+	return end[2] == 'Z' || end[2] == 'X' || (flags & (PF_EXITING | PF_SIGNALED));
+}
+
 /* Zombie or gone: /proc/TID/stat, third field. */
 bool rec_task_is_dead(pid_t tid)
 {
