@@ -2,7 +2,7 @@
  * process.c - the processes that the debugger has inferiors for.
  *
  * It learns of one from a fork, a stop or a list of threads, and forgets it when it is told of its end or lets go of it.  Where time
- * has gone back over that end the process is there again (replayer/shown.c): a stop for "libraries have changed" in one of its
+ * has gone back over that end the process is there again (replayer/timeline/shown.c): a stop for "libraries have changed" in one of its
  * threads, which is none for the user, makes gdb take it in, put its breakpoints there, and go on.  The same stop makes gdb look at the
  * libraries when a move has jumped over the places where it does so by itself.
  */

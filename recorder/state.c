@@ -4,7 +4,7 @@
  * A task that computes for long without a system call must let others run, and take its signals.  The
  * recorder interrupts it after some milliseconds and writes a SWITCH event that names the point by the
  * task's state: registers, vector state and memory (witness.c).  Between two events a task is a deterministic
- * function of its state, so replay comes through this very state; replayer/landmark.c looks for
+ * function of its state, so replay comes through this very state; replayer/landmark/search.c looks for
  * it inside the process.
  *
  * For that search the point must be one where a jump can be put (tracee/pun.h): nearly all are.  Not in the middle

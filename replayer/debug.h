@@ -3,23 +3,23 @@
  *
  * Layers, lowest first:
  *   condition.c   conditions of breakpoints
- *   gate.c       breakpoints that are decided inside the process: counted, or with a condition
- *   guard.c       watchpoints by protected pages
- *   written.c     ... and breakpoints where the program writes code
- *   alias.c       ... that are written to all the time
- *   code.c        writes them by the page
- *   breaks.c      puts breakpoints and watchpoints into processes while they run, and only then
- *   turns.c       to a point in computing code that landmark.c cannot look for, because breakpoints are there
- *   hop.c         the smallest move there is: to the next stop of a set, or one instruction, or one event
+ *   inprocess.c       breakpoints that are decided inside the process: counted, or with a condition
+ *   page_watch.c       watchpoints by protected pages
+ *   written_code.c     ... and breakpoints where the program writes code
+ *   dual.c       ... that are written to all the time
+ *   page.c        writes them by the page
+ *   breakpoints.c      puts breakpoints and watchpoints into processes while they run, and only then
+ *   iterations.c       to a point in computing code that search.c cannot look for, because breakpoints are there
+ *   advance.c         the smallest move there is: to the next stop of a set, or one instruction, or one event
  *   checkpoint.c  copies of all processes
  *   string.c      over a repeated string instruction
- *   timeline.c    positions and how to get to one again
- *   parallel.c    ... looking for the last stop on several processors
- *   back.c        backwards
+ *   position.c    positions and how to get to one again
+ *   workers.c    ... looking for the last stop on several processors
+ *   scan.c        backwards
  *   intervals.c   ... between which checkpoints
- *   empty.c       ... and where it need not be looked for again
- *   survey.c      ... nor because of what is known of the program's stores
- *   lent.c        memory that debuggers ask for
+ *   scanned.c       ... and where it need not be looked for again
+ *   write_log.c      ... nor because of what is known of the program's stores
+ *   debugger_memory.c        memory that debuggers ask for
  *   point.c       positions that debuggers keep, and as text
  *   range.c       the ways out of a line's code
  *   catch.c       stops that are no breakpoints: system calls, forks, execs, signals, ends
@@ -30,7 +30,7 @@
 #ifndef REPLAYER_DEBUG_H
 #define REPLAYER_DEBUG_H
 
-#include "replayer/marks.h"
+#include "replayer/store_bitmap.h"
 
 #include <signal.h>
 
@@ -56,7 +56,7 @@ struct rp_set {
 	uint64_t dr[WATCHES_MAX / 64];	/* watchpoints that have registers, by index */
 };
 
-/* Memory of a debugger's in copies of the program: lent.c. */
+/* Memory of a debugger's in copies of the program: debugger_memory.c. */
 struct rp_lent { int pid, prot; uint64_t addr, len; uint8_t *bytes; };
 
 struct rp_cond { uint8_t *bytes; unsigned len; };
@@ -136,7 +136,7 @@ struct rp_checkpoint {
 	uint64_t clock_ns;
 };
 
-/* turns.c: how often an instruction is executed until shortly before the point that event n describes. */
+/* iterations.c: how often an instruction is executed until shortly before the point that event n describes. */
 struct rp_turns_kept { struct rp_pos pos; uint64_t at, left; };
 struct rp_turns {
 	uint64_t event, failed;		/* n; of an event where nothing could be counted */
@@ -197,7 +197,7 @@ struct rp_debug {
 	uint64_t last_pc;
 	struct rp_pos pos;
 	bool nameless;			/* pos is a point before the present one */
-	bool diverted;			/* the live processes are a copy to be thrown away: divert.c */
+	bool diverted;			/* the live processes are a copy to be thrown away: diversion.c */
 	struct rp_pos divert_pos;
 	struct regs divert_regs;
 	int divert_tid;
@@ -214,16 +214,16 @@ struct rp_debug {
 	uint64_t cost_ns;		/* of a checkpoint */
 	struct rp_spent spent;		/* up to the last checkpoint */
 	uint64_t clock_ns;		/* replay time of the present position, roughly */
-	struct rp_chained *chain;	/* what chain.c counts; not in rp_hop.fast */
+	struct rp_chained *chain;	/* what periodic.c counts; not in rp_hop.fast */
 	uint64_t samples[RP_SAMPLES];	/* where the timer found the task */
 	unsigned samples_n;
 	unsigned names_made;
-	struct rp_renamed { struct rp_pos old, now; } renamed[RP_RENAMED];	/* timeline.c: a ring of the last */
+	struct rp_renamed { struct rp_pos old, now; } renamed[RP_RENAMED];	/* position.c: a ring of the last */
 	unsigned renamed_n;
-	struct rp_empty { uint64_t key; struct rp_pos from, end; bool inclusive; } empty[RP_EMPTY];	/* empty.c; key 0: none; inclusive: nor at the end */
+	struct rp_empty { uint64_t key; struct rp_pos from, end; bool inclusive; } empty[RP_EMPTY];	/* scanned.c; key 0: none; inclusive: nor at the end */
 	unsigned empty_next;
 	struct rp_survey *survey;
-	struct rp_marks *marks;		/* while stores to its pages are noted, in a worker of survey.c */
+	struct rp_marks *marks;		/* while stores to its pages are noted, in a worker of write_log.c */
 	bool skip;			/* the next run begins at a point whose instruction has been counted */
 	bool ran;			/* the task has been run since the hop began */
 	bool still;			/* it was not, in the last one, which was interrupted: the next begins at that point, too */
@@ -236,13 +236,13 @@ struct rp_debug {
 	struct rp_end { uint64_t where; unsigned left; bool only; int status; } end;	/* end.c: is there the end of so many tasks (0: unknown), and the process's status */
 	struct rp_back_step back_step;
 	bool in_strings;		/* step through them */
-	struct rp_late { unsigned set; uint64_t hit[WATCHES_MAX / 64]; bool any; } late;	/* hits of steps in the middle of a string instruction: hop.c */
+	struct rp_late { unsigned set; uint64_t hit[WATCHES_MAX / 64]; bool any; } late;	/* hits of steps in the middle of a string instruction: advance.c */
 	struct rp_shown *shown;
 	unsigned shown_n;
 	struct rp_turns turns;
 };
 
-/* deal.c */
+/* debug_registers.c */
 /* How many debug registers there are to use. */
 unsigned rp_registers(void);
 /* So many bytes at addr, and not beyond end, one register can watch: 1, 2, 4 or 8 aligned ones. */
@@ -258,7 +258,7 @@ void rp_deal_hit(struct rp_debug *d, const struct rp_set *s, const struct rp_hop
 /* If it is due.  Tasks stopped. */
 void rp_deal_anew(struct replay *r);
 
-/* breaks.c */
+/* breakpoints.c */
 unsigned rp_set_intern(struct replay *r, const struct replay_break *b, unsigned n);
 unsigned rp_set_union(struct replay *r, unsigned a, unsigned b);
 struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request);
@@ -283,7 +283,7 @@ bool rp_debug_interrupted(struct replay *r);
 bool rp_debug_wants_stops(struct replay *r);
 /* No trace of debugging in the task and its memory. */
 void rp_debug_clear(struct replay *r, struct rp_task *t);
-/* Is a breakpoint in [start, end), or a data watchpoint anywhere: so that landmark.c's jump cannot be used? */
+/* Is a breakpoint in [start, end), or a data watchpoint anywhere: so that search.c's jump cannot be used? */
 bool rp_debug_in_the_way(struct replay *r, struct rp_task *t, uint64_t at, uint64_t start, uint64_t end);
 /* For the next run, also stop at addr; afterwards: was that all it stopped for? */
 void rp_debug_also(struct replay *r, struct rp_task *t, uint64_t addr);
@@ -317,7 +317,7 @@ bool rp_is_int3(const struct replay_break *b, pid_t pid);
 bool rp_set_has(const struct rp_set *s, pid_t pid, uint64_t pc);
 bool rp_set_breaks(const struct replay *r, const struct rp_set *s, const struct rp_task *t);
 
-/* code.c: bytes of code.  Between these two they are read and written by the page, and nothing else may be done with that task. */
+/* page.c: bytes of code.  Between these two they are read and written by the page, and nothing else may be done with that task. */
 void rp_code_begin(pid_t real);
 void rp_code_end(void);
 size_t rp_code_read(pid_t real, uint64_t addr, void *buf, size_t len);
@@ -332,7 +332,7 @@ bool rp_cond_true(const struct rp_cond *c, pid_t tid, const struct regs *regs);
 unsigned rp_cond_compile(const struct rp_cond *cond, uint8_t *out, unsigned room, uint64_t at, const uint64_t reg[REGS_WORDS],
 			 unsigned hit[33]);
 
-/* gate.c */
+/* inprocess.c */
 struct tracee_maps;
 bool rp_gate_reaches(uint64_t area, uint64_t addr);
 /* A free place, a page and 128 KB around it, that a jump from addr reaches; 0: none. */
@@ -376,7 +376,7 @@ bool rp_gate_moved(const struct rp_mm *mm, uint64_t addr);
 struct err *rp_gate_make_room(struct rp_task *t, uint64_t at, uint64_t len);
 struct err *rp_gate_make_room_for(struct rp_task *t, const struct trace_effect *e);
 
-/* divert.c */
+/* diversion.c */
 bool rp_diverted(const struct replay *r);
 /* Does going on mean the copy? */
 bool rp_divert_runs(const struct replay *r);
@@ -384,7 +384,7 @@ struct err *rp_divert_run(struct replay *r, bool step, struct replay_stop *ret);
 /* Back to the recording. */
 struct err *rp_divert_end(struct replay *r);
 
-/* lent.c */
+/* debugger_memory.c */
 /* t is in a copy, which gets memory of this length. */
 struct err *rp_lent_new(struct replay *r, struct rp_task *t, uint64_t len, int prot, uint64_t *ret);
 struct err *rp_lent_give_back(struct replay *r, struct rp_task *t, uint64_t addr);
@@ -417,7 +417,7 @@ bool rp_catch_entry_view(const struct replay *r, const struct rp_task *t);
 /* The patch whose system call instruction is at addr. */
 const struct patch *rp_patch_of_call(const struct rp_mm *mm, uint64_t addr);
 
-/* guard.c */
+/* page_watch.c */
 struct err *rp_page_protect(pid_t real, uint64_t page, int prot) __must_check;
 struct err *rp_guard_in(struct replay *r, struct rp_task *t, const struct rp_set *s, unsigned gen);
 /* Is anything of that kind needed for the run that begins? */
@@ -443,10 +443,10 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info);
 /* Before watchpoints' are added: the page at addr, where breakpoints are. */
 void rp_guard_add_code(struct rp_mm *mm, const struct tracee_maps *maps, uint64_t addr);
 
-/* written.c */
+/* written_code.c */
 /* May some of the set's breakpoints be where the program can write?  Else it is known that none are. */
 bool rp_written_any(const struct rp_mm *mm, const struct rp_set *s, pid_t pid);
-/* Their pages, for guard.c. */
+/* Their pages, for page_watch.c. */
 void rp_written_pages(struct rp_mm *mm, const struct tracee_maps *maps, const struct rp_set *s, pid_t pid);
 /* What is shared there, and may not be written to, takes rp_written_poke(): its protection, and another of its addresses; else 0. */
 int rp_written_shared(const struct tracee_maps *maps, uint64_t addr, uint64_t *other);
@@ -456,7 +456,7 @@ void rp_written_forget(struct rp_mm *mm, uint64_t addr, uint64_t len);
 /* ... while the task runs: where breakpoints of the set are? */
 void rp_written_mapped(struct replay *r, struct rp_task *t, const struct trace_effect *e);
 
-/* alias.c */
+/* dual.c */
 /* A store to a protected page that a stub is going to do?  Then run on. */
 bool rp_alias_fault(struct replay *r, struct rp_task *t, const siginfo_t *info);
 /* How many of them there have been, ever. */
@@ -494,7 +494,7 @@ void rp_alias_bare(struct rp_task *t, uint64_t rip, bool back);
 /* To the program's memory, while pages are protected. */
 struct err *rp_guard_write(struct rp_task *t, uint64_t addr, const void *bytes, size_t len);
 
-/* turns.c */
+/* iterations.c */
 /* The task is somewhere else, and has not run there. */
 void rp_turns_lost(struct replay *r);
 void rp_turns_free(struct replay *r);
@@ -510,7 +510,7 @@ bool rp_turns_count(const struct rp_debug *d, const struct replay_break *b);
 bool rp_turns_near(const struct replay *r);
 bool rp_turns_possible(const struct replay *r, const struct rp_task *t);
 
-/* hop.c */
+/* advance.c */
 struct err *rp_hop(struct replay *r, unsigned set, bool step, struct rp_hop *ret);
 /* The same without step; chain is counted too. */
 struct err *rp_hop_counting(struct replay *r, unsigned set, struct rp_chained *chain, struct rp_hop *ret);
@@ -577,7 +577,7 @@ struct rp_found {
 	struct replay_stop stop;
 };
 
-/* back.c */
+/* scan.c */
 /* From where r is, a checkpoint, to end, which counts when it is not the present (inclusive). */
 struct err *rp_scan(struct replay *r, const struct rp_pos *end, bool inclusive, struct rp_found *ret) __must_check;
 
@@ -585,13 +585,13 @@ struct err *rp_scan(struct replay *r, const struct rp_pos *end, bool inclusive, 
 /* Before the present.  Interrupts end it. */
 struct err *rp_last_stop(struct replay *r, struct rp_found *ret) __must_check;
 
-/* empty.c: what has been looked through in vain, for what is a stop at present. */
+/* scanned.c: what has been looked through in vain, for what is a stop at present. */
 void rp_empty_add(struct replay *r, const struct rp_pos *from, const struct rp_pos *end, bool inclusive);
 /* Is nothing before end (or, inclusive, at it)?  Then up to here; else NULL. */
 const struct rp_pos *rp_empty_before(const struct replay *r, const struct rp_pos *end, bool inclusive);
 void rp_empty_free(struct rp_debug *d);
 
-/* parallel.c */
+/* workers.c */
 enum { RP_WORKERS_MAX = 7, RP_WORKERS_ANY = 1000 };
 struct rp_worker;
 /* How many can work besides us.  HINDSIGHT_WORKERS in the environment: so many, on whatever processor. */
@@ -613,7 +613,7 @@ int rp_worker_fd(const struct rp_worker *w);
 bool rp_worker_is_here(const struct rp_worker *w);
 void rp_worker_end(struct rp_worker *w);
 
-/* solib.c */
+/* loader.c */
 /* Is at addr a place of the dynamic loader for debuggers, where t only comes when libraries come or go? */
 bool rp_solib_place(const struct rp_task *t, uint64_t addr);
 
@@ -622,7 +622,7 @@ bool rp_solib_place(const struct rp_task *t, uint64_t addr);
 bool rp_at_end(struct replay *r);
 
 /*
- * survey.c: on an idle processor, while the replayer computes forward, it is noted which bytes of a program's busy data pages each
+ * write_log.c: on an idle processor, while the replayer computes forward, it is noted which bytes of a program's busy data pages each
  * stretch of it writes to; a search backwards passes those that do not write to what is watched.
  */
 /* After a checkpoint going forward, where t computes: an answer is heard, a new stretch given out. */
@@ -636,7 +636,7 @@ void rp_survey_free(struct rp_debug *d);
 void rp_survey_event(struct replay *r, bool after);		/* before and after one: what it writes is noted */
 struct err *rp_survey_run(struct replay *r, struct rp_marks *m, const struct rp_pos *end, bool *good) __must_check;
 
-/* unwritten.c */
+/* clean.c */
 /* Pages from start to end that have been written to between the two, at most max; all of them where the kernel does not tell. */
 unsigned rp_pages_written(const struct rp_task *older, const struct rp_task *newer, uint64_t start, uint64_t end, uint64_t *ret, unsigned max);
 /* Is the debugger only interested in writes to memory, so that the next has sense? */
@@ -650,7 +650,7 @@ struct err *rp_events_any(struct replay *r, uint64_t from, uint64_t to, bool (*s
 /* The same: does any of them stop a debugger by itself, whatever is watched? */
 struct err *rp_events_stop(struct replay *r, uint64_t from, uint64_t to, bool *any) __must_check;
 
-/* timeline.c */
+/* position.c */
 /* The last checkpoint at p, or (before) before it. */
 struct rp_checkpoint *rp_checkpoint_before(struct replay *r, const struct rp_pos *p, bool before);
 void rp_pos_copy(struct rp_pos *to, const struct rp_pos *from);
@@ -682,12 +682,12 @@ uint64_t rp_first(const struct replay *r);
 /* Is this event the process's end, and has the debugger been told of it? */
 bool rp_told_end(const struct replay *r, int pid, uint64_t event);
 
-/* chain.c */
+/* periodic.c */
 /* As rp_tracked_hop() without step, with checkpoints in long computations.  An interrupt ends it at a point with a name where
  * there is one near.  hop->fast and r->debug->limit are of set alone. */
 struct err *rp_chain_hop(struct replay *r, unsigned set, struct rp_hop *hop);
 
-/* places.c: for set, in whose way they are not */
+/* sites.c: for set, in whose way they are not */
 enum { RP_PLACES = 20 };
 struct rp_places {
 	uint64_t addr[RP_PLACES];

@@ -9,7 +9,7 @@
 #include "abi/layout.h"
 #include "base/bug.h"
 #include "base/log.h"
-#include "replayer/marks.h"
+#include "replayer/store_bitmap.h"
 #include "replayer/replay.h"
 #include "tracee/cpu.h"
 #include "tracee/inject.h"
@@ -54,28 +54,28 @@ struct rp_mm {
 	uint32_t calls;		/* serial of the task whose records were put into its buffer; 0: all are used up, for certain */
 	void *auxv;		/* of its exec, for debuggers */
 	size_t auxv_len;
-	struct rp_int3 *int3;	/* breakpoints that are in its memory now: breaks.c */
+	struct rp_int3 *int3;	/* breakpoints that are in its memory now: breakpoints.c */
 	unsigned int3_n, int3_gen;
 	pid_t int3_pid;
 	struct rp_probed *probed;	/* probes that are in its memory: probe.c */
-	/* stubs of breakpoints that are decided in the process: gate.c */
+	/* stubs of breakpoints that are decided in the process: inprocess.c */
 	struct rp_area { uint64_t at, fs_base; unsigned used, slots; } areas[RP_AREAS];	/* fs_base: rp_gate_thread() */
 	struct rp_gate *gate;
 	struct rp_carried *carried;
 	unsigned gate_n, gate_gen, gates_in;
 	uint64_t solid_start, solid_end;
-	/* pages protected for watchpoints: guard.c */
+	/* pages protected for watchpoints: page_watch.c */
 	struct rp_guard *guard;
 	unsigned guard_n, guard_gen;
-	/* landmark.c's stub for a debugger, who has the same point looked for again and again: its map, 0: none; where in it; of what code */
+	/* search.c's stub for a debugger, who has the same point looked for again and again: its map, 0: none; where in it; of what code */
 	struct rp_kept { uint64_t map, at, rip; unsigned len; uint8_t bytes[PUN_MAX]; } kept;
-	/* where nobody can write code: written.c */
+	/* where nobody can write code: written_code.c */
 	struct rp_range { uint64_t start, end; } known[RP_KNOWN];
 	unsigned known_next;
-	/* and doubled: alias.c */
+	/* and doubled: dual.c */
 	struct rp_alias *alias;
 	uint64_t alias_area[RP_AREAS];
-	/* alias_blind.c: how far off the other mappings of these pages are, 0: not chosen; from there to the marks; stale: something has been mapped since it was chosen */
+	/* dual_unchecked.c: how far off the other mappings of these pages are, 0: not chosen; from there to the marks; stale: something has been mapped since it was chosen */
 	struct rp_blind { int64_t shift; unsigned marks_at, pages_n; bool refused, stale; uint64_t page[MARKS_PAGES]; } blind;
 };
 
@@ -125,7 +125,7 @@ struct replay {
 	bool root_done;
 	struct mem_sum *sum;
 	bool cpuid_trapped;
-	struct rp_machine *machine;	/* machine.c */
+	struct rp_machine *machine;	/* processor.c */
 	/* the event being worked on */
 	struct trace_event ev;
 	bool ev_read;		/* ev is event where+1 */
@@ -135,15 +135,15 @@ struct replay {
 	int guard_prot;
 	struct rp_debug *debug;	/* NULL without a debugger */
 	struct rp_probes *probes;	/* NULL without an analysis */
-	/* landmark.c */
+	/* search.c */
 	unsigned blind_share;	/* percent of a computation's recorded time that runs without looking for its end */
 	unsigned blind_missed, blind_good;	/* the share that was too much; how often it has been good since */
 	uint64_t snapshot_ns;	/* what a snapshot costs */
 	uint8_t costly[64];	/* by page of code: so many searches more there begin with copies of the code (translate.c) */
-	struct rp_doubts *doubts;	/* doubt.c; NULL: none so far */
+	struct rp_doubts *doubts;	/* mismatch.c; NULL: none so far */
 };
 
-/* ---- machine.c: recordings of other processors -------------------------------- */
+/* ---- processor.c: recordings of other processors -------------------------------- */
 
 /* Can what was recorded there be replayed here?  Prepares what differs. */
 struct err *rp_machine_open(struct replay *r);
@@ -288,7 +288,7 @@ enum calls_trap calls_trap(struct replay *r, struct rp_task *t, const struct tra
 /* The same by counting branches, where the recording and this machine can; else *found = false and nothing has run. */
 struct err *count_find(struct replay *r, struct rp_task *t, const struct trace_event *ev, const struct trace_effect *point, bool *found);
 
-/* ---- landmark.c ----------------------------------------------------------------------- */
+/* ---- search.c ----------------------------------------------------------------------- */
 /* Run the task to the point whose state the event describes (TRACE_AT_STATE). */
 struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trace_event *ev);
 /* Is its stub there, kept for the next time? */
@@ -298,7 +298,7 @@ struct err *rp_landmark_make_room(struct rp_task *t, uint64_t at, uint64_t len);
 /* Is the task there now? */
 struct err *landmark_here(struct replay *r, struct rp_task *t, const struct trace_event *ev, bool *ret);
 
-/* ---- doubt.c: matches that may be wrong ------------------------------------------------ */
+/* ---- mismatch.c: matches that may be wrong ------------------------------------------------ */
 enum rp_search {
 	SEARCH_FIRST,		/* as usual */
 	SEARCH_NEXT,		/* the task is at a match that was wrong: the next one */
@@ -322,7 +322,7 @@ bool rp_doubt_echo(struct replay *r, int fd, const void *bytes, size_t len);
 /* It is over: let the output out. */
 void rp_doubts_end(struct replay *r);
 
-/* ---- replay.c, in the steps that a debugger needs ------------------------------------- */
+/* ---- event.c, in the steps that a debugger needs ------------------------------------- */
 /* r->ev = the next event; err_end */
 struct err *rp_next(struct replay *r);
 /* Run the event's task to where the event happens: r->pending.  &rp_stopped: not there yet. */

@@ -14,8 +14,8 @@
  *	+8	POS	where the next record goes, counted from the ring's end: negative
  *	+16	RCX, RAX, XMM: the program's, while a stub runs
  *	+104	DEREF	not 0: an entry has said that its result will be in memory
- *	+128	WEIGHTS	of the words of a fingerprint (probe_stack.c)
- *	+4096	RING	two halves: probe_ring.c
+ *	+128	WEIGHTS	of the words of a fingerprint (stack.c)
+ *	+4096	RING	two halves: ring.c
  *	SITES, STACKS	hashes, addresses in the POOL
  */
 #define PROBE_AREA	0x72000000
@@ -108,7 +108,7 @@ struct rp_probes {
 	unsigned known_n, known_room;
 };
 
-/* probe_stub.c: fills patch->bytes, len, insn and the code of its stub, for address patch->stub.  False: cannot be patched. */
+/* stub.c: fills patch->bytes, len, insn and the code of its stub, for address patch->stub.  False: cannot be patched. */
 struct rp_stub_code {
 	uint8_t bytes[PROBE_STUB_MAX];
 	unsigned len;
@@ -122,13 +122,13 @@ bool rp_stub_build(struct rp_patch *p, const struct replay_probe *def, bool quie
  */
 uint64_t rp_stub_later(const struct rp_task *t, uint64_t addr);
 
-/* probe_stack.c: the code that finds the number of a stack, in eax; rcx and rax are free behind it. */
+/* stack.c: the code that finds the number of a stack, in eax; rcx and rax are free behind it. */
 extern const uint8_t rp_lookup[], rp_lookup_again[], rp_lookup_miss[], rp_lookup_end[];
 void rp_stacks_reset(struct rp_probes *p);
 /* The task is at the first instruction of a function, with these registers, and its stack has no number yet. */
 struct err *rp_stack_learn(struct replay *r, struct rp_task *t, const struct regs *regs) __must_check;
 
-/* probe_ring.c: records of one half of the ring to the analysis, soon or at once. */
+/* ring.c: records of one half of the ring to the analysis, soon or at once. */
 void rp_ring_take(struct rp_probes *p, int tid, const struct replay_hit *from, const struct replay_hit *to);
 /* The analysis has seen all that was taken, and is not at work. */
 void rp_ring_sync(struct rp_probes *p);

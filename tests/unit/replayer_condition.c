@@ -1,5 +1,5 @@
 /*
- * condition.c and gate_stub.c: a condition that names threads is one that is decided inside the process, not a stop each time.
+ * condition.c and inprocess_stub.c: a condition that names threads is one that is decided inside the process, not a stop each time.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "replayer/gate.h"
+#include "replayer/stops/inprocess.h"
 
 /* !($rsp < 0x1000): as callee.c has it */
 static const uint8_t stack[] = { 0, 14, 0x26, 0, 7, 0x25, 0, 0, 0, 0, 0, 0, 0x10, 0, 0x15, 0x27 };

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/decode.h"
-#include "replayer/alias_stub.h"
+#include "replayer/stops/dual_stub.h"
 
 #define CODE 0x555555555000ull
 #define PAGE 0x555555558000ull

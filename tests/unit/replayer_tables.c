@@ -1,5 +1,5 @@
 /*
- * tables.c: which jumps go where a table says, and what is found in the tables of a program: this one.
+ * jump_tables.c: which jumps go where a table says, and what is found in the tables of a program: this one.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "replayer/far.h"
-#include "replayer/tables.h"
+#include "replayer/code/branches.h"
+#include "replayer/code/jump_tables.h"
 #include "tracee/maps.h"
 
 struct sample {
@@ -72,7 +72,7 @@ two:	sum += 3;
 	return sum;
 }
 
-/* A page of this file a long way off, as alias.c puts pages aside, is not part of what is mapped of it. */
+/* A page of this file a long way off, as dual.c puts pages aside, is not part of what is mapped of it. */
 static void page_elsewhere(uint64_t code)
 {
 	int fd = open("/proc/self/exe", O_RDONLY);

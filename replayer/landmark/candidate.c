@@ -1,0 +1,316 @@
+/*
+ * candidate.c - is a task at the point that an event describes, and what tells the point from other passes?
+ *
+ * Compared are all registers, vector state, the words that the recorder saw change, and sums of memory.  A word or lane that
+ * differs joins the test inside the process; the quick test is the register or word that differed in the
+ * first passes.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "replayer/landmark/search.h"
+
+enum { GENERAL = 15, R11 = 6, RSP = 19 };
+#define NO_WORD (~0ull)
+
+/* ---- is this the point? ------------------------------------------------------------------- */
+
+static bool general_equal(const struct landmark *l, const struct regs *have)
+{
+	enum { ARITHMETIC = 0x8d5, RF_TF = 0x10100 };
+	struct regs a = *have, b = l->ev->regs;
+	/* the stub has used the flags where nobody reads them any more */
+	uint64_t ours = RF_TF | (l->patched && l->stub.pun.flags_dead ? ARITHMETIC : 0);
+
+	a.orig_rax = b.orig_rax = 0;
+	a.eflags &= ~ours;
+	b.eflags &= ~ours;
+	return !memcmp(&a, &b, sizeof(a)) || rp_machine_alike(l->r, &a, &b);
+}
+
+/* Something of ours may be there while the task runs: a test in the process would see that, and never the program's. */
+static bool is_ours(const struct landmark *l, uint64_t addr)
+{
+	const struct pun *jump = &l->stub.pun;
+	uint64_t now, hidden;
+
+	if ((addr < jump->addr + PUN_JUMP && addr + 8 > jump->addr) || tracee_read_some(l->t->real, addr, &now, 8) != 8)
+		return true;
+	hidden = now;
+	rp_probe_hide(l->t->mm, addr, &hidden, 8);
+	return hidden != now || (l->r->debug && rp_debug_in_the_way(l->r, l->t, addr, addr, addr + 8));
+}
+
+/* As the program has them. */
+static void hide_ours(const struct landmark *l, uint64_t addr, unsigned char *bytes, size_t len)
+{
+	rp_probe_hide(l->t->mm, addr, bytes, len);
+	rp_machine_hide(l->r, l->t->mm, addr, bytes, len);
+	if (l->r->debug)
+		rp_int3_hide(l->t->mm, addr, bytes, len);
+	landmark_hide_jump(l, addr, bytes, len);
+}
+
+/* The first 8-byte word of recorded bytes that memory does not have; NO_WORD: it cannot be tested. */
+static bool bytes_equal(const struct landmark *l, const struct trace_effect *e, struct stub_word *word)
+{
+	unsigned char small[512], *have = e->data_len <= sizeof(small) ? small : malloc(e->data_len);
+	const unsigned char *want = e->data;
+	size_t n = have ? tracee_read_some(l->t->real, e->addr, have, e->data_len) : 0, i = 0;
+
+	if (have)
+		hide_ours(l, e->addr, have, n);
+	if (n == e->data_len && !memcmp(have, want, n))
+		i = n;
+	while (i < n && have[i] == want[i])
+		i++;
+	if (have != small)
+		free(have);
+	if (i == e->data_len)
+		return true;
+	i &= ~(size_t)7;	/* a whole word inside the recorded bytes */
+	if (i + 8 > e->data_len)
+		i = e->data_len >= 8 ? e->data_len - 8 : 0;
+	word->addr = e->data_len >= 8 && !is_ours(l, e->addr + i) ? e->addr + i : NO_WORD;
+	if (word->addr != NO_WORD)
+		memcpy(&word->value, want + i, 8);
+	return false;
+}
+
+/* Registers agree.  Memory?  If not, *word is one to test from now on (NO_WORD: none is known). */
+static struct err *memory_equal(struct landmark *l, bool *equal, struct stub_word *word)
+{
+	*equal = false;
+	word->addr = NO_WORD;
+	for (uint32_t i = 0; i < l->ev->effects_len; i++) {
+		const struct trace_effect *e = &l->ev->effects[i];
+
+		if (e->kind == TRACE_WITNESS && !bytes_equal(l, e, word))
+			return NULL;
+	}
+	for (uint32_t i = 0; i < l->ev->effects_len; i++) {
+		const struct trace_effect *e = &l->ev->effects[i];
+		uint64_t sum;
+
+		if (e->kind != TRACE_SUM)
+			continue;
+		TRY(effect_sum(l->r, l->t, e, &sum));
+		if (sum != e->x)
+			return NULL;
+	}
+	*equal = true;
+	return NULL;
+}
+
+/* Our jump is not the program's. */
+static struct err *memory_equal_unpatched(struct landmark *l, bool *equal, struct stub_word *word)
+{
+	if (!l->patched)
+		return memory_equal(l, equal, word);
+	TRY(landmark_jump_out(l));
+	TRY(memory_equal(l, equal, word));
+	return tracee_write(l->t->real, l->stub.pun.addr, l->jump, PUN_JUMP);
+}
+
+/*
+ * Vector and x87 state, but for what the program cannot see or the processor does not keep: the place of the last
+ * x87 instruction, and which parts are in use (the kernel shows parts that are not as their initial values).
+ */
+enum { X_ST = 32, X_XMM = 160, X_HEADER_END = 576, X_AVX = 2, X_K = 5, X_ZMM = 6, X_ZMM16 = 7, X_PKRU = 9, X_LAST = 19 };
+
+/* Where each kind of lane lies: from this byte of the state (0: where cpuid says that this part is), so many, so long, so far apart. */
+static const struct lanes { uint16_t first, at; uint8_t part, n, bytes, step; } lanes[] = {
+	{ STUB_LOW, X_XMM, 0, 32, 8, 8 }, { STUB_YMM, 0, X_AVX, 32, 8, 8 }, { STUB_ST, X_ST, 0, 8, 8, 16 },
+	{ STUB_ST_TOP, X_ST + 8, 0, 8, 2, 16 }, { STUB_FCW, 0, 0, 1, 4, 4 }, { STUB_FTW, 4, 0, 1, 1, 1 },
+	{ STUB_MXCSR, 24, 0, 1, 4, 4 }, { STUB_K, 0, X_K, 8, 8, 8 }, { STUB_ZMM, 0, X_ZMM, 64, 8, 8 }, { STUB_ZMM16, 0, X_ZMM16, 128, 8, 8 },
+};
+
+/* Offset of a part of the state; 0: it is not there. */
+static unsigned part_at(unsigned part, unsigned *len)
+{
+	struct cpuid_leaf leaf = cpuid_here(0xd, part);
+
+	*len = leaf.eax;
+	return leaf.ebx < X_HEADER_END || leaf.ebx + leaf.eax > TRACEE_XSTATE_MAX ? 0 : leaf.ebx;
+}
+
+static bool lanes_equal(const struct lanes *l, const unsigned char *want, const unsigned char *have, struct stub_word *word)
+{
+	unsigned len = 0, at = l->part ? part_at(l->part, &len) : l->at;
+
+	if (l->part && (!at || len < (unsigned)l->n * l->step))
+		return true;
+	for (unsigned i = 0; i < l->n; i++, at += l->step) {
+		if (!memcmp(want + at, have + at, l->bytes))
+			continue;
+		*word = (struct stub_word){ .addr = l->first + i };
+		memcpy(&word->value, want + at, l->bytes);
+		return false;
+	}
+	return true;
+}
+
+static bool part_equal(const unsigned char *want, const unsigned char *have, unsigned part)
+{
+	unsigned len, at = part_at(part, &len);
+
+	return !at || !memcmp(want + at, have + at, len);
+}
+
+static struct err *vectors_equal(struct landmark *l, bool *equal, struct stub_word *word)
+{
+	unsigned char have[TRACEE_XSTATE_MAX] = { 0 }, want[TRACEE_XSTATE_MAX] = { 0 };
+	uint64_t xcr0 = cpu_xcr0();
+	size_t len;
+
+	*equal = true;
+	for (uint32_t i = 0; i < l->ev->effects_len; i++) {
+		const struct trace_effect *e = &l->ev->effects[i];
+
+		if (e->kind != TRACE_XSTATE)
+			continue;
+		memcpy(want, e->data, e->data_len < sizeof(want) ? e->data_len : sizeof(want));
+		TRY(tracee_xstate_get(l->t->real, have, &len));
+		for (unsigned k = 0; k < sizeof(lanes) / sizeof(lanes[0]) && *equal; k++)
+			*equal = (lanes[k].part && !(xcr0 >> lanes[k].part & 1)) || lanes_equal(&lanes[k], want, have, word);
+		for (unsigned part = X_AVX + 1; part <= X_LAST && *equal; part++) {
+			if (part != X_PKRU && (xcr0 >> part & 1))
+				*equal = part_equal(want, have, part);
+		}
+	}
+	return NULL;
+}
+
+/* Everything agrees here (t->regs.rip is at the point). */
+struct err *landmark_is_point(struct landmark *l, bool *found)
+{
+	struct stub_word word = { NO_WORD, 0 };
+	bool good;
+
+	l->traps++;
+	*found = general_equal(l, &l->t->regs);
+	if (*found && l->r->debug)
+		rp_int3_out(l->r);	/* code is compared too */
+	if (*found)
+		TRY(vectors_equal(l, found, &word));
+	if (*found)
+		TRY(memory_equal_unpatched(l, found, &word));
+	if (*found || word.addr == NO_WORD || l->stub.words == STUB_WORDS || !l->stub.addr)
+		return NULL;
+	l->stub.word[l->stub.words++] = word;
+	return landmark_stub_write(l, &good);
+}
+
+/* ---- which test tells best? ------------------------------------------------------------------- */
+
+static bool word_now(const struct landmark *l, uint64_t addr, uint64_t *ret)
+{
+	return tracee_read_some(l->t->real, addr, ret, 8) == 8;
+}
+
+/* A register whose low half differs in all samples, rather one that changes between them. */
+static bool quick_register(struct landmark *l)
+{
+	const uint64_t *want = l->stub.value;
+	int best = -1, best_score = -1;
+
+	for (int i = 0; i <= GENERAL; i++) {
+		int w = i == GENERAL ? RSP : i, score = w == R11 && rp_machine_flags(l->r) ? -1 : 0;
+
+		for (unsigned k = 0; k < l->samples && score >= 0; k++) {
+			uint32_t have = (uint32_t)((const uint64_t *)&l->sample[k])[w];
+
+			if (have == (uint32_t)want[w])
+				score = -1;
+			else
+				score += k && have != (uint32_t)((const uint64_t *)&l->sample[k - 1])[w];
+		}
+		if (score > best_score) {
+			best = w;
+			best_score = score;
+		}
+	}
+	if (best < 0)
+		return false;
+	l->stub.quick = QUICK_REG;
+	l->stub.quick_reg = (unsigned)best;
+	return best_score > 0;
+}
+
+/* A lane, or one of the words that changed, that is not yet what it shall be. */
+static struct err *quick_word(struct landmark *l, bool *good)
+{
+	struct stub_word word = { NO_WORD, 0 };
+	bool equal;
+
+	*good = false;
+	for (unsigned i = 0; i < l->stub.words; i++) {
+		uint64_t now;
+
+		word = l->stub.word[i];
+		if (word.addr >= STUB_LANES && word_now(l, word.addr, &now) && (uint32_t)now != (uint32_t)word.value)
+			*good = true;
+		if (*good)
+			break;
+	}
+	if (!*good) {
+		TRY(vectors_equal(l, &equal, &word));
+		*good = !equal && word.addr != NO_WORD;
+	}
+	for (uint32_t i = 0; i < l->ev->effects_len && !*good; i++) {
+		const struct trace_effect *e = &l->ev->effects[i];
+		uint64_t now;
+
+		if (e->kind != TRACE_WITNESS || e->data_len > 512 || bytes_equal(l, e, &word) || word.addr == NO_WORD)
+			continue;
+		*good = word_now(l, word.addr, &now) && (uint32_t)now != (uint32_t)word.value;
+	}
+	if (*good) {
+		l->stub.quick = QUICK_WORD;
+		l->stub.quick_word = word;
+	}
+	return NULL;
+}
+
+/* From the samples; the task is stopped at the place. */
+static struct err *choose_quick(struct landmark *l)
+{
+	bool good = quick_register(l);
+	enum stub_quick reg = l->stub.quick;
+
+	l->stub.regs = 0;
+	for (uint8_t i = 0; i <= GENERAL; i++) {
+		if (i == R11 && rp_machine_flags(l->r))
+			continue;	/* may be flags of another processor */
+		l->stub.order[l->stub.regs++] = i == GENERAL ? RSP : i;
+	}
+	if (good)
+		return NULL;
+	/* no register moves: then memory does, or a vector register */
+	TRY(quick_word(l, &good));
+	if (!good)
+		l->stub.quick = reg;
+	if (l->stub.quick == QUICK_WORD && l->stub.words < STUB_WORDS && !l->stub.words)
+		l->stub.word[l->stub.words++] = l->stub.quick_word;
+	return NULL;
+}
+
+/* Sample, or choose anew. */
+struct err *landmark_learn(struct landmark *l, bool tripped)
+{
+	bool good;
+
+	if (tripped) {
+		l->trips++;
+		l->samples = 0;
+	}
+	if (l->samples < LANDMARK_SAMPLES)
+		l->sample[l->samples++] = l->t->regs;
+	if (!tripped && l->samples < LANDMARK_SAMPLES)
+		return NULL;
+	l->stub.quick = QUICK_NONE;
+	TRY(choose_quick(l));
+	if (l->trips > 50)
+		l->stub.quick = QUICK_NONE;	/* nothing tells quickly */
+	return landmark_stub_write(l, &good);
+}

@@ -1,0 +1,174 @@
+/*
+ * jump.c - the jump at the point that is looked for, and the stub that it leads to: mapped, written, taken away.
+ *
+ * For a debugger, which comes to the same points again, the stub stays mapped (mm->kept).
+ */
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "replayer/landmark/search.h"
+
+enum { STUB_ROOM = 4096, TRIP_AFTER = 4000 };
+
+static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3)
+{
+	TRY(cage_call(t->real, &t->regs, ret, nr, a0, a1, a2, a3, (uint64_t)-1, 0));
+	t->dirty = false;
+	return NULL;
+}
+
+static void stub_at(struct stub *s, uint64_t map, uint64_t at)
+{
+	s->map = map;
+	s->addr = at;
+	s->data = map + (STUB_PAGES - 1) * PAGE_BYTES;
+}
+
+/* The one there is, if it is for this code; else it goes. */
+static struct err *stub_kept(struct landmark *l)
+{
+	struct rp_kept *k = &l->t->mm->kept;
+	const struct pun *p = &l->stub.pun;
+	int64_t ret;
+
+	if (k->map && k->rip == p->addr && k->len == p->len && !memcmp(k->bytes, p->bytes, p->len))
+		stub_at(&l->stub, k->map, k->at);
+	else if (k->map)
+		TRY(call(l->t, &ret, SYS_munmap, k->map, STUB_PAGES * PAGE_BYTES, 0, 0));
+	k->map = l->stub.map;
+	return NULL;
+}
+
+static void stub_keep(struct landmark *l)
+{
+	const struct stub *s = &l->stub;
+	struct rp_kept k = { .map = s->map, .at = s->addr, .rip = s->pun.addr, .len = s->pun.len };
+
+	memcpy(k.bytes, s->pun.bytes, s->pun.len);
+	l->t->mm->kept = k;
+}
+
+bool rp_landmark_area(const struct rp_mm *mm, uint64_t addr)
+{
+	return mm->kept.map && addr - mm->kept.map < STUB_PAGES * PAGE_BYTES;
+}
+
+struct err *rp_landmark_make_room(struct rp_task *t, uint64_t at, uint64_t len)
+{
+	struct rp_kept *k = &t->mm->kept;
+	int64_t ret;
+
+	if (!k->map || at >= k->map + STUB_PAGES * PAGE_BYTES || at + len <= k->map)
+		return NULL;
+	TRY(cage_call_now(t->real, &ret, SYS_munmap, k->map, STUB_PAGES * PAGE_BYTES, 0, 0, 0));
+	k->map = 0;
+	return NULL;
+}
+
+static struct err *stub_map(struct landmark *l)
+{
+	struct stub *s = &l->stub;
+	struct tracee_maps maps;
+	uint64_t at, page;
+	int64_t ret;
+
+	TRY(stub_kept(l));
+	if (s->map)
+		return NULL;
+	TRY(tracee_maps_read(l->t->real, &maps));
+	at = pun_place(&s->pun, &maps, STUB_PAGES * PAGE_BYTES);
+	tracee_maps_deinit(&maps);
+	if (!at)
+		return NULL;
+	page = at & ~(uint64_t)(PAGE_BYTES - 1);
+	TRY(call(l->t, &ret, SYS_mmap, page, STUB_PAGES * PAGE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE));
+	if (ret != (int64_t)page)
+		return NULL;
+	stub_at(s, page, at);
+	l->t->mm->blind.stale = true;
+	if (l->r->debug)
+		stub_keep(l);
+	return NULL;
+}
+
+struct err *landmark_stub_write(struct landmark *l, bool *good)
+{
+	const uint64_t count = l->stub.quick == QUICK_NONE ? INT64_MAX : TRIP_AFTER;
+	uint8_t code[STUB_ROOM];
+	unsigned len = stub_build(&l->stub, code, sizeof(code));
+
+	*good = len && l->stub.addr + len <= l->stub.data;
+	if (!*good)
+		return NULL;
+	TRY(tracee_write(l->t->real, l->stub.data + STUB_COUNT_AT, &count, sizeof(count)));
+	return tracee_write(l->t->real, l->stub.addr, code, len);
+}
+
+struct err *landmark_protect(struct landmark *l, int prot)
+{
+	uint64_t first = l->stub.pun.addr & ~(uint64_t)(PAGE_BYTES - 1);
+	uint64_t end = (l->stub.pun.addr + PUN_MAX + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+	int64_t ret;
+
+	return call(l->t, &ret, SYS_mprotect, first, end - first, (uint64_t)prot, 0);
+}
+
+struct err *landmark_patch(struct landmark *l)
+{
+	struct err *err;
+	bool good;
+
+	if (!pun_decode(l->t->real, l->ev->regs.rip, &l->stub.pun))
+		return NULL;
+	TRY(stub_map(l));
+	if (!l->stub.addr)
+		return NULL;
+	memcpy(l->stub.value, &l->ev->regs, sizeof(l->stub.value));
+	TRY(landmark_stub_write(l, &good));
+	if (!good || !pun_jump(l->stub.pun.addr, l->stub.addr, l->jump))
+		return NULL;
+	err = tracee_write(l->t->real, l->stub.pun.addr, l->jump, PUN_JUMP);
+	if (err_catch(&err, ERR_OS))	/* code in a shared mapping that this process cannot write to */
+		return NULL;
+	if (err)
+		return err;
+	l->patched = true;
+	return l->prot ? landmark_protect(l, l->prot & ~PROT_WRITE) : NULL;
+}
+
+void landmark_hide_jump(const struct landmark *l, uint64_t addr, uint8_t *bytes, size_t len)
+{
+	for (unsigned i = 0; l->patched && i < PUN_JUMP; i++) {
+		uint64_t at = l->stub.pun.addr + i - addr;
+
+		if (at < len && bytes[at] == l->jump[i])
+			bytes[at] = l->stub.pun.bytes[i];
+	}
+}
+
+struct err *landmark_jump_out(struct landmark *l)
+{
+	uint8_t now[PUN_JUMP];
+
+	TRY(tracee_read(l->t->real, l->stub.pun.addr, now, PUN_JUMP));
+	landmark_hide_jump(l, l->stub.pun.addr, now, PUN_JUMP);
+	return tracee_write(l->t->real, l->stub.pun.addr, now, PUN_JUMP);
+}
+
+struct err *landmark_unpatch(struct landmark *l)
+{
+	int64_t ret;
+
+	if (l->patched) {
+		TRY(landmark_jump_out(l));
+		if (l->prot)
+			TRY(landmark_protect(l, l->prot));
+	}
+	l->patched = false;
+	if (l->stub.map && !l->r->debug)
+		TRY(call(l->t, &ret, SYS_munmap, l->stub.map, STUB_PAGES * PAGE_BYTES, 0, 0));
+	l->stub.map = l->stub.addr = 0;
+	return NULL;
+}

@@ -1,0 +1,334 @@
+/*
+ * mismatch.c - matches that may be wrong, and the way back from them.
+ *
+ * A point in computing code is found by its state (search.c).  Where the recorder could not look at all of a program's
+ * memory, an earlier pass may look just like the point: then a later event does not agree, and the replay goes back to the match to
+ * look for the next one.  For that, copies of all processes are kept (checkpoint.c): of each such match, and where the search ran
+ * blind for a while, and so may have passed the point, of its beginning.
+ *
+ *	match, next match, ... until the task's next call;  then from the beginning without running blind;  then the doubt before
+ *
+ * Bounds: the last DOUBTS_MAX doubts; no copies while replay takes longer than one and a half times the recording; and going back on
+ * behalf of one failure ends after BACK_NS: what failed first is what is reported then.
+ *
+ * Output that a wrong way has made cannot be taken back: it waits as long as there is a doubt in front of it.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "replayer/internal.h"
+
+enum { DOUBTS_MAX = 12, OUTPUT_MAX = 4 << 20, TRIES_MAX = 3000, TRIES_BLIND = 60 };
+#define FREE_NS 100000000ull
+#define BACK_NS 30000000000ull
+
+struct doubt {
+	uint64_t event;
+	struct rp_checkpoint *match, *start;	/* either may be NULL */
+	size_t output;				/* how much there was before it */
+	unsigned tries;
+};
+
+struct output { int fd; size_t len; };
+
+struct rp_doubts {
+	struct doubt d[DOUBTS_MAX];
+	unsigned n;
+	uint64_t began_ns, began_recorded_ns, copy_ns;	/* a copy takes so long */
+	/* going back */
+	struct err *failure;			/* the first, or NULL */
+	uint64_t failed_at, back_ns;
+	enum rp_search how;			/* at event how_at */
+	uint64_t how_at;
+	/* held back: each piece as a struct output and its bytes */
+	char *output;
+	size_t output_len, output_room;
+};
+
+static struct rp_doubts *doubts(struct replay *r)
+{
+	if (!r->doubts) {
+		r->doubts = calloc(1, sizeof(*r->doubts));
+		BUG_ON(!r->doubts, "out of memory for a doubt");
+		r->doubts->began_ns = rp_now_ns();
+		r->doubts->began_recorded_ns = r->ev.time_ns;
+	}
+	return r->doubts;
+}
+
+/* ---- output ---------------------------------------------------------------------------- */
+
+/* What is before at in the buffer cannot be wrong any more. */
+static void let_out(struct rp_doubts *b, size_t at)
+{
+	size_t done = 0;
+
+	while (done < at) {
+		struct output o;
+
+		memcpy(&o, b->output + done, sizeof(o));
+		rp_write_all(o.fd, b->output + done + sizeof(o), o.len);
+		done += sizeof(o) + o.len;
+	}
+	memmove(b->output, b->output + at, b->output_len - at);
+	b->output_len -= at;
+	for (unsigned i = 0; i < b->n; i++)
+		b->d[i].output -= b->d[i].output < at ? b->d[i].output : at;
+}
+
+/* ---- the list, oldest first --------------------------------------------------------------- */
+
+static void copies_drop(struct replay *r, struct doubt *d)
+{
+	if (d->match)
+		rp_checkpoint_drop(r, d->match);
+	if (d->start)
+		rp_checkpoint_drop(r, d->start);
+	d->match = d->start = NULL;
+}
+
+static void newest_drop(struct replay *r)
+{
+	struct rp_doubts *b = r->doubts;
+
+	copies_drop(r, &b->d[--b->n]);
+}
+
+static void oldest_drop(struct replay *r)
+{
+	struct rp_doubts *b = r->doubts;
+
+	copies_drop(r, &b->d[0]);
+	memmove(&b->d[0], &b->d[1], --b->n * sizeof(b->d[0]));
+	let_out(b, b->n ? b->d[0].output : b->output_len);
+}
+
+static void all_drop(struct replay *r)
+{
+	while (r->doubts->n)
+		oldest_drop(r);
+}
+
+/* Is there any sense in a look at the next match?  A search that ran blind may have passed the point: then soon from the start. */
+static bool next_left(const struct doubt *d)
+{
+	return d->match && d->tries < (d->start ? TRIES_BLIND : TRIES_MAX);
+}
+
+static struct doubt *newest_of(struct replay *r, uint64_t n)
+{
+	struct rp_doubts *b = doubts(r);
+	struct doubt *d = b->n ? &b->d[b->n - 1] : NULL;
+
+	return d && d->event == n ? d : NULL;
+}
+
+static struct doubt *add(struct replay *r, uint64_t n)
+{
+	struct rp_doubts *b = doubts(r);
+
+	if (b->n == DOUBTS_MAX)
+		oldest_drop(r);
+	b->d[b->n] = (struct doubt){ .event = n, .output = b->output_len };
+	return &b->d[b->n++];
+}
+
+/* Is there time for a copy, which may save so much?  Most of what it costs comes later: the first write to each page. */
+static bool affordable(struct replay *r, uint64_t saves_ns)
+{
+	struct rp_doubts *b = doubts(r);
+	uint64_t recorded = r->ev.time_ns - b->began_recorded_ns;
+
+	return b->failure || 8 * b->copy_ns < saves_ns || rp_now_ns() - b->began_ns < FREE_NS + recorded + recorded / 2;
+}
+
+static struct err *take(struct replay *r, uint64_t saves_ns, struct rp_checkpoint **ret)
+{
+	uint64_t start = rp_now_ns();
+
+	*ret = NULL;
+	if (!affordable(r, saves_ns)) {
+		r->doubts->copy_ns -= r->doubts->copy_ns / 8;	/* some day it is tried again */
+		return NULL;
+	}
+	TRY(rp_copy_take(r, ret));
+	r->doubts->copy_ns = (r->doubts->copy_ns * 3 + (rp_now_ns() - start) * 2) / 4;
+	return NULL;
+}
+
+/* ---- what search.c asks and tells --------------------------------------------------------- */
+
+enum rp_search rp_doubt_how(struct replay *r, uint64_t n)
+{
+	struct rp_doubts *b = r->doubts;
+	enum rp_search how = b && b->how_at == n ? b->how : SEARCH_FIRST;
+
+	if (b)
+		b->how_at = 0;
+	return how;
+}
+
+struct err *rp_doubt_start(struct replay *r, uint64_t n, uint64_t saves_ns, bool *kept)
+{
+	struct rp_checkpoint *start;
+
+	TRY(take(r, saves_ns, &start));
+	*kept = start != NULL;
+	if (start)
+		add(r, n)->start = start;
+	return NULL;
+}
+
+struct err *rp_doubt_match(struct replay *r, uint64_t n)
+{
+	struct rp_checkpoint *match = NULL;
+	struct doubt *d = newest_of(r, n);
+
+	TRY(take(r, 0, &match));
+	if (!d && match)
+		d = add(r, n);
+	if (d) {
+		d->match = match;
+		d->tries++;
+	}
+	return NULL;
+}
+
+void rp_doubt_settle(struct replay *r, uint64_t n)
+{
+	if (!r->doubts || !newest_of(r, n))
+		return;
+	newest_drop(r);
+	if (!r->doubts->n)
+		let_out(r->doubts, r->doubts->output_len);
+}
+
+bool rp_doubt_left(const struct replay *r)
+{
+	const struct rp_doubts *b = r->doubts;
+	bool left = false;
+
+	for (unsigned i = 0; b && i < b->n; i++)
+		left |= next_left(&b->d[i]) || b->d[i].start;
+	return left;
+}
+
+bool rp_doubt_failed(const struct replay *r)
+{
+	return r->doubts && r->doubts->failure && r->where < r->doubts->failed_at;
+}
+
+bool rp_doubt_echo(struct replay *r, int fd, const void *bytes, size_t len)
+{
+	struct output o = { fd, len };
+	struct rp_doubts *b = r->doubts;
+
+	if (!b || !b->n)
+		return false;
+	if (b->output_len + len > OUTPUT_MAX) {
+		all_drop(r);
+		return false;
+	}
+	if (b->output_len + sizeof(o) + len > b->output_room) {
+		b->output_room = (b->output_len + sizeof(o) + len) * 2;
+		b->output = realloc(b->output, b->output_room);
+		BUG_ON(!b->output, "out of memory for output");
+	}
+	memcpy(b->output + b->output_len, &o, sizeof(o));
+	memcpy(b->output + b->output_len + sizeof(o), bytes, len);
+	b->output_len += sizeof(o) + len;
+	return true;
+}
+
+/* ---- back -------------------------------------------------------------------------------------- */
+
+static void give_up(struct replay *r, struct err **err)
+{
+	struct rp_doubts *b = r->doubts;
+
+	if (b->failure) {
+		err_free(*err);
+		*err = b->failure;
+		b->failure = NULL;
+	}
+	all_drop(r);
+}
+
+/* The newest doubt that leaves another way to go; NULL: none. */
+static struct doubt *choose(struct replay *r)
+{
+	struct rp_doubts *b = r->doubts;
+
+	while (b->n) {
+		struct doubt *d = &b->d[b->n - 1];
+
+		if (next_left(d) || d->start)
+			return d;
+		newest_drop(r);
+	}
+	return NULL;
+}
+
+static struct err *go_back(struct replay *r, struct doubt *d)
+{
+	struct rp_doubts *b = r->doubts;
+	bool next = next_left(d);
+	struct rp_checkpoint **from = next ? &d->match : &d->start;
+	struct err *err = rp_checkpoint_restore(r, *from);
+
+	log_debug("event %" PRIu64 ": back to %s the point of event %" PRIu64 " (%u)", r->ev.n, next ? "behind" : "before",
+		  d->event, d->tries);
+	rp_checkpoint_drop(r, *from);
+	*from = NULL;
+	if (!next) {
+		copies_drop(r, d);
+		d->tries = 0;
+	}
+	b->how = next ? SEARCH_NEXT : SEARCH_ANEW;
+	b->how_at = d->event;
+	b->output_len = d->output;
+	return err;
+}
+
+bool rp_doubt_back(struct replay *r, struct err **err)
+{
+	struct rp_doubts *b = r->doubts;
+	uint64_t now = rp_now_ns();
+	struct doubt *d;
+
+	if (!b || r->debug || r->probes)
+		return false;
+	if (b->failure && r->where >= b->failed_at) {	/* that one is overcome */
+		err_free(b->failure);
+		b->failure = NULL;
+	}
+	if ((*err)->code != ERR_DIVERGED || (b->failure && now - b->back_ns > BACK_NS) || !(d = choose(r))) {
+		if ((*err)->code == ERR_DIVERGED)
+			give_up(r, err);
+		return false;
+	}
+	if (!b->failure) {
+		b->failure = *err;
+		b->failed_at = r->where + 1;
+		b->back_ns = now;
+	} else {
+		err_free(*err);
+	}
+	*err = go_back(r, d);
+	return *err == NULL;
+}
+
+void rp_doubts_end(struct replay *r)
+{
+	struct rp_doubts *b = r->doubts;
+
+	if (!b)
+		return;
+	all_drop(r);
+	let_out(b, b->output_len);
+	err_free(b->failure);
+	free(b->output);
+	free(b);
+	r->doubts = NULL;
+}

@@ -1,0 +1,766 @@
+/*
+ * search.c - find the point in a task's computing that has a given state.
+ *
+ * The instruction at the point becomes a jump to a stub (stub.h) that compares registers and words, and
+ * traps when all agree; a miss costs a nanosecond or a few.  The first passes trap all: they
+ * show which register or word tells best.  When everything the stub looks at agrees, the replayer compares the rest: vector
+ * state, words that changed, sums of memory.  A word that differs joins the test, so each kind of false hit is seen once.
+ *
+ * The recording says how long the task had computed.  A long computation runs without the test for most of that time; that
+ * can be too long, on a machine that was busy, so a copy of the address space is kept (snapshot.c) from which
+ * the search begins anew, with the test from the start.  The same copy is the way back when a program writes or
+ * reads the very code that the jump lies in: then a debug register finds the point, at 17 us a pass.
+ *
+ * Rejected: int3 and a comparison by ptrace at each turn (35 us instead of some ns).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/time.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "replayer/landmark/search.h"
+
+enum { MS = 1000000 };
+
+/* How the point is looked for. */
+enum how { BY_JUMP, BY_DEBUG_REGISTER, BY_INT3 };
+
+/* The time for a search is over; or the task has got to its next event without passing the point. */
+static struct err err_late;
+/* The stops of this search cost more than copies of the code would (translate.c). */
+static struct err err_costly;
+
+/* ---- time limits ---------------------------------------------------------------------- */
+
+static volatile pid_t alarm_target;
+
+static void on_alarm(int sig)
+{
+	int saved = errno;
+
+	(void)sig;
+	if (alarm_target > 0)
+		ptrace(PTRACE_INTERRUPT, alarm_target, NULL, NULL);
+	errno = saved;
+}
+
+/* Stop the task after so long; 0 = never.  It may stop a little later than the call that switches it off. */
+static void set_alarm(pid_t pid, uint64_t ns)
+{
+	struct sigaction sa = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
+	struct itimerval it = { { 0, 0 }, { (time_t)(ns / 1000000000), (suseconds_t)(ns % 1000000000 / 1000) } };
+
+	if (ns && !it.it_value.tv_sec && !it.it_value.tv_usec)
+		it.it_value.tv_usec = 1;
+	alarm_target = ns ? pid : 0;
+	if (ns)
+		sigaction(SIGALRM, &sa, NULL);
+	setitimer(ITIMER_REAL, &it, NULL);
+}
+
+/* Processor time of the task and of ours, for it; 0: the system does not tell. */
+static uint64_t processor_ns(pid_t pid)
+{
+	struct timespec own;
+	char path[64], text[64];
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, text, sizeof(text) - 1);
+		close(fd);
+	}
+	if (n <= 0 || clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own))
+		return 0;
+	text[n] = '\0';
+	return strtoull(text, NULL, 10) + (uint64_t)own.tv_sec * 1000000000 + (uint64_t)own.tv_nsec;
+}
+
+/* Stop the task (err_late) when so much processor time is gone: a busy machine gives it no less. */
+static void set_budget(struct landmark *l, uint64_t ns)
+{
+	l->budget_ns = ns;
+	l->spent_ns = processor_ns(l->t->real);
+	set_alarm(l->t->real, ns);
+}
+
+/* The alarm has gone off.  True: it was too early, and goes off again. */
+static bool budget_left(struct landmark *l)
+{
+	uint64_t now = l->spent_ns ? processor_ns(l->t->real) : 0, left;
+
+	if (!now || now - l->spent_ns >= l->budget_ns)
+		return false;
+	left = l->budget_ns - (now - l->spent_ns);
+	set_alarm(l->t->real, left < MS / 10 ? MS / 10 : left);
+	return true;
+}
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+static struct err *set_regs(struct rp_task *t)
+{
+	t->dirty = true;
+	return rp_regs_flush(t);
+}
+
+static bool in_stub(const struct landmark *l, uint64_t rip)
+{
+	return l->stub.map && rip - l->stub.map < STUB_PAGES * PAGE_BYTES;
+}
+
+/* A jump of the program's into the middle of ours: on in the moved instruction. */
+static bool redirected(struct landmark *l, int sig)
+{
+	uint64_t rip = l->t->regs.rip;
+	const struct pun_insn *i;
+
+	if (!l->patched || (sig != SIGTRAP && sig != SIGSEGV && sig != SIGILL))
+		return false;
+	if (sig == SIGTRAP)
+		rip--;
+	if (rip <= l->stub.pun.addr || rip >= l->stub.pun.addr + PUN_JUMP)
+		return false;
+	i = pun_insn_at(&l->stub.pun, rip);
+	if (!i)
+		return false;
+	l->t->regs.rip = l->stub.moved + i->out;
+	l->t->dirty = true;
+	return true;
+}
+
+static struct err *missed(struct landmark *l, const char *what)
+{
+	if (l->timed)
+		return &err_late;
+	return diverge(l->t, l->ev, "the point that was recorded inside computing code was not found before %s "
+		       "(%" PRIu64 " candidates)", what, l->traps);
+}
+
+static bool is_code_write(const struct landmark *l, const siginfo_t *info)
+{
+	uint64_t first = l->stub.pun.addr & ~(uint64_t)(PAGE_BYTES - 1);
+	uint64_t end = (l->stub.pun.addr + PUN_MAX + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+	uint64_t at = (uint64_t)(uintptr_t)info->si_addr;
+
+	return l->prot && l->patched && info->si_signo == SIGSEGV && info->si_code == SEGV_ACCERR && at >= first && at < end;
+}
+
+/* Where the program is when it is in a moved instruction. */
+static void out_of_stub(struct landmark *l)
+{
+	for (unsigned i = 0; i < l->stub.pun.n; i++) {
+		if (l->t->regs.rip == l->stub.moved + l->stub.pun.insn[i].out)
+			l->t->regs.rip = l->stub.pun.addr + l->stub.pun.insn[i].at;
+	}
+	if (l->stub.pun.n) {
+		const struct pun_insn *last = &l->stub.pun.insn[l->stub.pun.n - 1];
+
+		if (last->kind == PUN_PLAIN && l->t->regs.rip == l->stub.moved + last->out + last->len)
+			l->t->regs.rip = l->stub.pun.addr + l->stub.pun.len;
+	}
+}
+
+static void into_stub(struct landmark *l)
+{
+	const struct pun_insn *i = pun_insn_at(&l->stub.pun, l->t->regs.rip);
+
+	if (i && i->at)
+		l->t->regs.rip = l->stub.moved + i->out;
+}
+
+/* Are the bytes of the jump at which instructions begin still ones that trap? */
+static bool same_edges(const struct landmark *l)
+{
+	for (unsigned i = 1; i < l->stub.pun.n; i++) {
+		unsigned at = l->stub.pun.insn[i].at, k = 0;
+
+		while (at < PUN_JUMP && pun_trap_byte(k) && pun_trap_byte(k) != l->jump[at])
+			k++;
+		if (at < PUN_JUMP && !pun_trap_byte(k))
+			return false;
+	}
+	return true;
+}
+
+/* ---- when copies of the code are better ---------------------------------------------------- */
+
+enum { STOP_NS = 6000, COSTLY_NS = 10 * MS, COSTLY_TRIES = 16 };
+
+static bool copies_possible(const struct landmark *l)
+{
+	return !l->no_copies && !l->r->debug && !l->r->probes;
+}
+
+static uint8_t *costly_code(const struct landmark *l)
+{
+	return &l->r->costly[l->ev->regs.rip / PAGE_BYTES % (sizeof(l->r->costly) / sizeof(l->r->costly[0]))];
+}
+
+/* Have the stops cost more than the whole computation took? */
+static bool costly(struct landmark *l)
+{
+	if (!copies_possible(l) || l->stops * STOP_NS < COSTLY_NS + (l->point ? l->point->x : 0))
+		return false;
+	*costly_code(l) = COSTLY_TRIES;
+	return true;
+}
+
+/* Points in the same page of code are like each other; now and then that is tried anew. */
+static bool copies_first(struct landmark *l)
+{
+	static int forced = -1;
+	uint8_t *known = costly_code(l);
+
+	if (forced < 0)
+		forced = getenv("HINDSIGHT_COPIES") != NULL;
+	if (!copies_possible(l))
+		return false;
+	if (*known)
+		--*known;
+	return *known || forced;
+}
+
+/* The jump is out, and cannot be put in again. */
+static struct err *code_changed(struct landmark *l)
+{
+	if (!copies_possible(l))
+		return missed(l, "the code there was changed");
+	l->patched = false;
+	l->t->dirty = true;
+	*costly_code(l) = COSTLY_TRIES;
+	return &err_costly;
+}
+
+/* The program writes to the code: let it, and put the jump over what is there then. */
+static struct err *code_write(struct landmark *l)
+{
+	struct pun now;
+	bool good;
+	int status;
+
+	out_of_stub(l);
+	TRY(landmark_jump_out(l));
+	TRY(landmark_protect(l, l->prot));
+	TRY(set_regs(l->t));
+	TRY(tracee_resume(l->t->real, PTRACE_SYSEMU_SINGLESTEP, 0));
+	TRY(tracee_wait(l->t->real, &status));
+	if (!WIFSTOPPED(status))
+		return &err_gone;
+	TRY(tracee_regs_get(l->t->real, &l->t->regs));
+	if (!pun_decode(l->t->real, l->stub.pun.addr, &now))
+		return code_changed(l);
+	l->stub.pun = now;
+	TRY(landmark_stub_write(l, &good));
+	if (!good || !same_edges(l))
+		return code_changed(l);
+	TRY(tracee_write(l->t->real, l->stub.pun.addr, l->jump, PUN_JUMP));
+	TRY(landmark_protect(l, l->prot & ~PROT_WRITE));
+	into_stub(l);
+	return set_regs(l->t);
+}
+
+/* A signal stop that is no SIGTRAP of ours: *err NULL = go on. */
+static struct err *other_signal(struct landmark *l, const siginfo_t *info)
+{
+	bool grown = false;
+
+	if (is_code_write(l, info))
+		return code_write(l);
+	if (redirected(l, info->si_signo))
+		return NULL;
+	if (info->si_signo == SIGSEGV && info->si_code != SI_KERNEL)
+		TRY(effect_grow(l->t, (uint64_t)(uintptr_t)info->si_addr, &grown));
+	if (grown || info->si_signo == SIGSTOP || info->si_code <= 0)
+		return NULL;
+	return missed(l, "a fault that the recording did not see there");
+}
+
+/* Run to a SIGTRAP; a growing stack is let grow, anything else is a divergence. */
+struct err *landmark_run_to_trap(struct landmark *l, int request)
+{
+	struct rp_task *t = l->t;
+
+	for (;;) {
+		siginfo_t info;
+		int status;
+
+		TRY(rp_regs_flush(t));
+		if (l->r->debug)
+			TRY(rp_debug_before(l->r, t, &request));
+		TRY(tracee_resume(t->real, request, 0));
+		TRY(tracee_wait(t->real, &status));
+		l->stops++;
+		if (!WIFSTOPPED(status))
+			return &err_gone;
+		TRY(tracee_regs_get(t->real, &t->regs));
+		if (l->r->debug)
+			rp_alias_leave(t);
+		if (l->r->debug && t->mm->gate_n)
+			tracee_stop_kind(status) == STOP_SIGNAL ? rp_gate_leave(t) : rp_gate_interrupted(t);
+		if (tracee_stop_kind(status) == STOP_SYSCALL)
+			return missed(l, "the next system call");
+		t->regs.orig_rax = (uint64_t)-1;
+		if (tracee_stop_kind(status) != STOP_SIGNAL) {
+			if (l->timed && !l->r->debug && !alarm_target)
+				continue;
+			if (l->timed && !l->r->debug && budget_left(l))
+				continue;
+			if (l->timed && !l->r->debug)
+				return &err_late;
+			out_of_stub(l);
+			/* inside the stub the task is nowhere: the next interrupt will do */
+			if (l->r->debug && !in_stub(l, t->regs.rip) && !rp_alias_inside(t)) {
+				bool end;
+
+				TRY(rp_debug_pause(l->r, t, &end));
+				if (end || l->r->debug->trapped)
+					return &rp_stopped;
+			}
+			into_stub(l);
+			t->dirty = true;
+			continue;
+		}
+		if (ptrace(PTRACE_GETSIGINFO, t->real, NULL, &info) < 0)
+			return &err_gone;
+		if (l->r->probes) {
+			enum rp_probe_stop probe;
+
+			TRY(rp_probe_signal(l->r, t, &info, &probe));
+			if (probe == PROBE_STOPPED)
+				return &rp_stopped;
+			if (probe == PROBE_GO_ON)
+				continue;
+		}
+		if (info.si_signo == SIGTRAP && !redirected(l, SIGTRAP)) {
+			if (!l->r->debug || t->regs.rip == l->stub.trap || t->regs.rip == l->stub.trip)
+				return NULL;
+			if (!rp_debug_trap(l->r, t, &info)) {
+				if ((info.si_code != TRAP_TRACE && info.si_code != TRAP_BRKPT) || request == PTRACE_SYSEMU_SINGLESTEP)
+					return NULL;
+				/* of a step that an interrupt overtook; as in unexpected_signal() */
+				rp_clear_trace_flag(t);
+				continue;
+			}
+			out_of_stub(l);
+			t->dirty = true;
+			if (!in_stub(l, t->regs.rip))
+				return &rp_stopped;
+			l->r->debug->trapped = false;	/* our own test has touched what a register watches */
+			continue;
+		}
+		if (l->r->debug && !in_stub(l, t->regs.rip) && rp_alias_fault(l->r, t, &info))
+			continue;
+		if (info.si_signo == SIGSEGV && l->r->debug && rp_debug_trap(l->r, t, &info)) {
+			if (rp_guard_passes(l->r, t))
+				continue;
+			out_of_stub(l);
+			t->dirty = true;
+			return &rp_stopped;
+		}
+		if (info.si_signo != SIGTRAP)
+			TRY(other_signal(l, &info));
+		if (l->patched && costly(l)) {
+			out_of_stub(l);
+			t->dirty = true;
+			return &err_costly;
+		}
+	}
+}
+
+/* Inside the process: traps only where all registers agree. */
+static struct err *search_patched(struct landmark *l, bool *found)
+{
+	struct rp_task *t = l->t;
+
+	into_stub(l);		/* in the middle of what the jump replaces */
+	if (l->past && t->regs.rip == l->stub.pun.addr)
+		t->regs.rip = l->stub.miss;
+	TRY(set_regs(t));
+	while (!*found) {
+		struct regs at_trap;
+		bool tripped;
+
+		TRY(landmark_run_to_trap(l, PTRACE_SYSEMU));
+		tripped = t->regs.rip == l->stub.trip;
+		if (t->regs.rip != l->stub.trap && !tripped)
+			return diverge(t, l->ev, "a breakpoint in computing code that the recording did not see");
+		at_trap = t->regs;
+		t->regs.rip = l->stub.pun.addr;
+		TRY(landmark_is_point(l, found));
+		if (*found) {
+			t->regs.eflags = l->ev->regs.eflags;
+			break;
+		}
+		if (tripped || l->samples < LANDMARK_SAMPLES)
+			TRY(landmark_learn(l, tripped));
+		t->regs = at_trap;
+		if (costly(l)) {
+			t->regs.rip = l->stub.pun.addr;
+			t->dirty = true;
+			return &err_costly;
+		}
+		t->regs.rip = l->stub.miss;	/* the stub may have been written anew: where it goes on now */
+		TRY(set_regs(t));
+	}
+	return NULL;
+}
+
+static struct err *poke_debug(pid_t pid, unsigned n, uint64_t value)
+{
+	if (ptrace(PTRACE_POKEUSER, pid, offsetof(struct user, u_debugreg) + 8 * n, value) < 0)
+		return err_os(errno, "cannot set a debug register");
+	return NULL;
+}
+
+/* With a debug register and a look at each turn: nothing in memory changes. */
+static struct err *search_debug_register(struct landmark *l, bool *found)
+{
+	enum { EXECUTE_LOCAL_0 = 1 };
+	struct rp_task *t = l->t;
+
+	while (!*found) {
+		TRY(poke_debug(t->real, 0, l->ev->regs.rip));
+		TRY(poke_debug(t->real, 7, EXECUTE_LOCAL_0));
+		t->regs.eflags |= 0x10000;	/* RF: not this time */
+		TRY(set_regs(t));
+		TRY(landmark_run_to_trap(l, PTRACE_SYSEMU));
+		if (t->regs.rip != l->ev->regs.rip)
+			return diverge(t, l->ev, "a breakpoint in computing code that the recording did not see");
+		TRY(landmark_is_point(l, found));
+	}
+	return poke_debug(t->real, 7, 0);
+}
+
+/* Instruction by instruction: in code of a shared mapping, where nothing of ours can be written. */
+static struct err *search_steps(struct landmark *l, bool *found)
+{
+	while (!*found) {
+		TRY(landmark_run_to_trap(l, PTRACE_SYSEMU_SINGLESTEP));
+		if (l->t->regs.rip == l->ev->regs.rip)
+			TRY(landmark_is_point(l, found));
+	}
+	return NULL;
+}
+
+/* With int3: a debugger needs the debug registers, or there are none. */
+static struct err *search_int3(struct landmark *l, bool *found)
+{
+	static const uint8_t int3 = 0xcc;
+	struct rp_task *t = l->t;
+	uint64_t at = l->ev->regs.rip;
+	uint8_t saved;
+
+	TRY(tracee_read(t->real, at, &saved, 1));
+	while (!*found) {
+		if (t->regs.rip == at)	/* off the breakpoint first */
+			TRY(landmark_run_to_trap(l, PTRACE_SYSEMU_SINGLESTEP));
+		if (t->regs.rip != at) {
+			struct err *err = tracee_write(t->real, at, &int3, 1);
+
+			if (err_catch(&err, ERR_OS))
+				return search_steps(l, found);
+			if (err)
+				return err;
+			err = landmark_run_to_trap(l, PTRACE_SYSEMU);
+			TRY(tracee_write(t->real, at, &saved, 1));
+			if (err)
+				return err;
+			t->regs.rip = at;
+			TRY(set_regs(t));
+		}
+		TRY(landmark_is_point(l, found));
+	}
+	return NULL;
+}
+
+/* ---- the whole search ---------------------------------------------------------------------------- */
+
+static void begin(struct landmark *l, struct replay *r, struct rp_task *t, const struct trace_event *ev)
+{
+	*l = (struct landmark){ .r = r, .t = t, .ev = ev, .began_ns = rp_now_ns() };
+	for (uint32_t i = 0; i < ev->effects_len; i++) {
+		if (ev->effects[i].kind == TRACE_POINT)
+			l->point = &ev->effects[i];
+	}
+}
+
+struct err *landmark_here(struct replay *r, struct rp_task *t, const struct trace_event *ev, bool *ret)
+{
+	struct landmark l;
+
+	begin(&l, r, t, ev);
+	return landmark_is_point(&l, ret);
+}
+
+/* Run without any test for so long. */
+static struct err *run_blind(struct landmark *l, uint64_t ns)
+{
+	struct err *err;
+
+	set_budget(l, ns);
+	err = landmark_run_to_trap(l, PTRACE_SYSEMU);
+	set_alarm(0, 0);
+	if (err == &err_late && l->t->regs.orig_rax == (uint64_t)-1)
+		return NULL;	/* where it should be: still computing */
+	return err ? err : &err_late;
+}
+
+/* The jump is, or may be, in the code; the task is not at the point. */
+static struct err *search_in_copies(struct landmark *l, bool *found)
+{
+	TRY(landmark_unpatch(l));
+	log_debug("event %" PRIu64 ": in copies of the code, after %" PRIu64 " stops", l->ev->n, l->stops);
+	l->no_copies = true;
+	if (l->timed)
+		set_budget(l, 4 * l->budget_ns + 1000 * MS);
+	TRY(landmark_search_copies(l, found));
+	if (*found)
+		return NULL;
+	return rp_registers() ? search_debug_register(l, found) : search_int3(l, found);
+}
+
+static struct err *search(struct landmark *l, enum how how)
+{
+	bool found = false;
+	struct err *err;
+
+	if (!l->past)
+		TRY(landmark_is_point(l, &found));
+	if (l->r->debug)
+		rp_debug_clear(l->r, l->t);
+	if (!found && how == BY_JUMP && !copies_first(l))
+		TRY(landmark_patch(l));
+	if (!found && l->r->debug &&
+	    rp_debug_in_the_way(l->r, l->t, l->ev->regs.rip, l->patched ? l->stub.pun.addr : l->ev->regs.rip,
+				l->patched ? l->stub.pun.addr + l->stub.pun.len : l->ev->regs.rip + 1)) {
+		TRY(landmark_unpatch(l));
+		return &rp_stopped;
+	}
+	if (found)
+		return landmark_unpatch(l);
+	if (l->patched)
+		err = search_patched(l, &found);
+	else if (copies_possible(l))
+		err = &err_costly;
+	else
+		err = l->r->debug || !rp_registers() ? search_int3(l, &found) : search_debug_register(l, &found);
+	if (err == &err_costly)
+		err = search_in_copies(l, &found);
+	if (err == &rp_stopped) {	/* a debugger's breakpoint: the search begins anew when it goes on */
+		rp_int3_out(l->r);
+		l->t->dirty = true;
+		TRY(landmark_unpatch(l));
+	}
+	if (err)
+		return err;
+	if (l->r->debug)
+		rp_debug_clear(l->r, l->t);
+	l->t->dirty = true;
+	return landmark_unpatch(l);
+}
+
+/* Its protection if the program can change the code where the jump goes, else 0. */
+static int changing_code(struct landmark *l)
+{
+	struct tracee_maps maps;
+	const struct tracee_map *m;
+	struct err *err;
+	int prot = 0;
+
+	if (l->r->debug && rp_gate_solid(l->t, l->ev->regs.rip))	/* most often known already */
+		return 0;
+	err = tracee_maps_read(l->t->real, &maps);
+	if (err) {
+		err_free(err);
+		return 0;
+	}
+	m = tracee_maps_find(&maps, l->ev->regs.rip);
+	if (m && (m->prot & PROT_WRITE))
+		prot = m->prot;
+	tracee_maps_deinit(&maps);
+	return prot;
+}
+
+/*
+ * How long to run before the test is armed.  The share of the recorded time grows while it works, and shrinks when
+ * the point was missed; from then on it comes near the share that was too large but slowly.
+ */
+enum { SHARE_START = 50, SHARE_MAX = 92, SHARE_MIN = 15, SHARE_SLOWLY = 48, BLIND_MIN_NS = 3 * MS };
+
+static void share_good(struct replay *r)
+{
+	if (r->blind_share + 4 < r->blind_missed || ++r->blind_good % SHARE_SLOWLY == 0)
+		r->blind_share += r->blind_share < SHARE_MAX;
+}
+
+static void share_missed(struct replay *r)
+{
+	r->blind_missed = r->blind_share;
+	r->blind_good = 0;
+	r->blind_share = r->blind_share * 3 / 4 < SHARE_MIN ? SHARE_MIN : r->blind_share * 3 / 4;
+}
+
+static uint64_t blind_time(const struct landmark *l)
+{
+	uint64_t hint = l->point ? l->point->x : 0;
+
+	if (!l->r->blind_share) {
+		l->r->blind_share = SHARE_START;
+		l->r->blind_missed = 100;
+	}
+	return hint < BLIND_MIN_NS || hint < 8 * l->r->snapshot_ns ? 0 : hint * l->r->blind_share / 100;
+}
+
+/*
+ * A point that was run past, or that is not to come after a wrong match: how long a search may take before that is plain.
+ * Where the program jumps into the middle of our jump each time costs a trap: a search from the start, which is to find it, waits for that.
+ * In code that changes, each store costs some stops; without debug registers there is no better way to turn to.
+ */
+static uint64_t patience(const struct landmark *l, uint64_t blind)
+{
+	if (!blind && !l->prot)		/* how long it computed is not always known */
+		return rp_doubt_failed(l->r) && !l->anew ? l->point->x * 20 + (l->point->x ? 50 : 1000) * MS : l->point->x * 200 + 2000 * MS;
+	return (l->point->x - blind) * 15 + l->point->x + (l->prot ? rp_registers() ? 1500 : 60000 : 20) * MS;
+}
+
+static struct err *attempt(struct landmark *l, enum how how, uint64_t blind)
+{
+	struct err *err = NULL;
+
+	l->timed = l->point && ((l->back && (blind || (l->prot && how == BY_JUMP))) || rp_doubt_left(l->r));
+	if (blind)
+		TRY(run_blind(l, blind));
+	if (l->timed)
+		set_budget(l, patience(l, blind));
+	err = search(l, how);
+	if (l->timed)
+		set_alarm(0, 0);
+	l->timed = false;
+	return err;
+}
+
+static struct err *snapshot(struct landmark *l, struct rp_snapshot **ret)
+{
+	uint64_t start = rp_now_ns();
+
+	TRY(rp_snapshot_take(l->t, ret));
+	if (*ret)
+		l->r->snapshot_ns = (l->r->snapshot_ns * 3 + (rp_now_ns() - start) * 2) / 4;
+	return NULL;
+}
+
+/* Back to the beginning, for another attempt. */
+static struct err *again(struct landmark *l, struct rp_snapshot **back, bool keep)
+{
+	struct landmark fresh;
+
+	TRY(rp_snapshot_restore(l->r, l->t, *back));
+	*back = NULL;
+	begin(&fresh, l->r, l->t, l->ev);
+	fresh.prot = l->prot;
+	fresh.past = l->past;
+	fresh.anew = l->anew;
+	fresh.began_ns = l->began_ns;
+	*l = fresh;
+	if (keep)
+		TRY(snapshot(l, back));
+	l->back = *back != NULL;
+	return NULL;
+}
+
+static struct err *find(struct landmark *l, uint64_t blind, struct rp_snapshot **back)
+{
+	struct replay *r = l->r;
+	struct err *err = attempt(l, BY_JUMP, blind);
+
+	if (!err && blind)
+		share_good(r);
+	if (err == &err_late && blind) {
+		log_debug("event %" PRIu64 ": run past the point", l->ev->n);
+		share_missed(r);
+	}
+	if (*back && err == &err_late && blind) {
+		TRY(again(l, back, l->prot != 0));
+		err = attempt(l, BY_JUMP, 0);
+	}
+	for (unsigned i = 0; err && l->prot && *back && i < 2; i++) {	/* it looks at the code, perhaps */
+		log_debug("event %" PRIu64 ": by debug register: %s", l->ev->n, err->msg);
+		if (err != &err_late)
+			err_free(err);
+		TRY(again(l, back, i == 0));
+		err = attempt(l, BY_DEBUG_REGISTER, i == 0 ? blind : 0);
+	}
+	return err;
+}
+
+/*
+ * Where the witness does not cover all memory, the match may be wrong: mismatch.c keeps copies, of the beginning too if the search
+ * runs blind.  That one also serves where memory is shared, which a snapshot cannot keep.
+ */
+static struct err *prepare(struct landmark *l, bool doubtful, bool anew, uint64_t *blind, struct rp_snapshot **back)
+{
+	bool kept = false;
+
+	*blind = anew ? 0 : blind_time(l);
+	if (*blind && !l->prot && (doubtful || l->t->mm->shared))
+		TRY(rp_doubt_start(l->r, l->ev->n, *blind, &kept));
+	else if (*blind || l->prot)
+		TRY(snapshot(l, back));
+	l->back = kept || *back;
+	if (!l->back)
+		*blind = 0;
+	return NULL;
+}
+
+struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trace_event *ev)
+{
+	struct rp_snapshot *back = NULL;
+	enum rp_search how = rp_doubt_how(r, ev->n);
+	struct landmark l;
+	uint64_t blind = 0;
+	uint64_t began = rp_now_ns();
+	bool found, doubtful;
+	struct err *err;
+
+	begin(&l, r, t, ev);
+	TRY(count_find(r, t, ev, l.point, &found));
+	if (found)
+		return NULL;
+	l.prot = changing_code(&l);
+	l.past = how == SEARCH_NEXT;
+	l.anew = how == SEARCH_ANEW;
+	rp_probe_narrow(t, r, ev->regs.rip);
+	doubtful = l.point && l.point->object && !r->debug && !r->probes;
+	if (!r->debug && !r->probes)	/* what a probe has logged cannot be taken back */
+		TRY(prepare(&l, doubtful, how != SEARCH_FIRST, &blind, &back));
+	landmark_progress(&l);
+	err = find(&l, blind, &back);
+	landmark_progress(NULL);
+	l.timed = false;
+	if (err == &err_late)
+		err = missed(&l, "its time was over");
+	rp_snapshot_drop(back);
+	log_debug("event %" PRIu64 ": point found after %" PRIu64 " traps, %" PRIu64 " trips, %u words in the test, %" PRIu64 " us (%" PRIu64 " blind) for %" PRIu64,
+		  ev->n, l.traps, l.trips, l.stub.words, (rp_now_ns() - began) / 1000, blind / 1000, l.point ? l.point->x / 1000 : 0);
+	t->dirty = true;
+	if (err)
+		return err;
+	if (doubtful)
+		return rp_doubt_match(r, ev->n);
+	rp_doubt_settle(r, ev->n);
+	return NULL;
+}

@@ -1,0 +1,68 @@
+/*
+ * search.h - the search for one point in computing code: search.c runs the task, jump.c has the jump there, candidate.c looks whether
+ * it is the point.
+ */
+#ifndef REPLAYER_LANDMARK_H
+#define REPLAYER_LANDMARK_H
+
+#include "replayer/internal.h"
+#include "replayer/landmark/stub.h"
+
+#include "replayer/landmark/translate.h"
+
+enum { LANDMARK_SAMPLES = 3 };
+
+struct landmark {
+	struct replay *r;
+	struct rp_task *t;
+	const struct trace_event *ev;
+	const struct trace_effect *point;	/* TRACE_POINT, or NULL in an old trace */
+	struct stub stub;
+	bool patched;
+	uint8_t jump[PUN_JUMP];
+	unsigned samples;
+	struct regs sample[LANDMARK_SAMPLES];
+	uint64_t traps, trips;
+	uint64_t stops;			/* all of them; what they cost decides whether copies.c is better */
+	uint64_t began_ns;
+	bool no_copies;			/* they cannot be made here */
+	bool back;			/* there is a way back to where the search began */
+	bool timed;			/* the search has an end: err_late */
+	uint64_t budget_ns, spent_ns;	/* it ends when so much processor time is gone; what was gone at its beginning */
+	bool past;			/* not the state that the task is in now: the next one */
+	bool anew;			/* from the start once more, without running blind */
+	int prot;			/* of the code, where the program may write to it; else 0 */
+};
+
+/* ---- search.c ---- */
+/* Run to a SIGTRAP of ours; a growing stack is let grow, anything else is an error.  &landmark_costly: it is time for another way. */
+struct err *landmark_run_to_trap(struct landmark *l, int request) __must_check;
+
+/* ---- progress.c ---- */
+/* A search begins, or (NULL) is over: now and then a line about it goes to stderr, where somebody may look. */
+void landmark_progress(const struct landmark *l);
+
+/* ---- translate.c ---- */
+/* From where the task is (which is not the point) to the point, in copies of its code.  *found false without an error: from where it is
+ * now it must be looked for in another way. */
+struct err *landmark_search_copies(struct landmark *l, bool *found) __must_check;
+
+/* ---- jump.c: the stub in the process ---- */
+/* The stub, and (l->patched) the jump: not where there is no place for them, or the code cannot be written to. */
+struct err *landmark_patch(struct landmark *l);
+struct err *landmark_unpatch(struct landmark *l);
+/* Code that the program may write to is write-protected while the jump is in it. */
+struct err *landmark_protect(struct landmark *l, int prot);
+struct err *landmark_stub_write(struct landmark *l, bool *good);
+/* The program's own bytes; what it has written over the jump meanwhile is its own. */
+struct err *landmark_jump_out(struct landmark *l);
+/* Of bytes that were read at addr: the program's, where its jump is. */
+void landmark_hide_jump(const struct landmark *l, uint64_t addr, uint8_t *bytes, size_t len);
+
+/* ---- candidate.c ---- */
+/* Does everything agree here (t->regs.rip is at the point)?  If not, the stub may have got one more word to test. */
+struct err *landmark_is_point(struct landmark *l, bool *found);
+/* At a candidate that was none, t->regs as there: sample, or choose the quick test anew.  Writes the stub. */
+struct err *landmark_learn(struct landmark *l, bool tripped);
+
+#endif

@@ -1,0 +1,789 @@
+/*
+ * probe.c - log what a replayed process does at chosen addresses, without stopping it.
+ *
+ * A probed instruction becomes a jump to a stub (stub.c) that writes a record into a ring which the process shares
+ * with us; only a full ring stops it.  Replay counts nothing, so extra code does no harm as long as registers and
+ * memory stay the program's: the patched bytes are put back wherever memory is summed or compared.
+ *
+ * The result of a call is caught at the place it returns to, patched like any other when the function is first called
+ * from there (the entry's stub knows the patched ones and traps for others).  Rejected: a return address of ours on the
+ * stack, which the program sees, which breaks C++ exceptions out of operator new, and which differs from the recording in
+ * a system call made inside; and patching `ret`, of which a function has many, some in other functions that it jumps to.
+ * The place may be reached by other calls too (call *%rax): whoever reads the records pairs them by stack pointer.
+ *
+ * A place that cannot be patched (too short, branched into) gets an int3 whose handler sends the task to the same stub.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "replayer/internal.h"
+#include "tracee/site.h"
+
+enum { STUBS_BYTES = 65536, REACH = 0x70000000, CLOCK_BATCH = PROBE_RING_HALF / PROBE_RECORD_MAX - 1 };
+
+static uint64_t *word(struct replay *r, uint64_t addr)
+{
+	return (uint64_t *)(void *)(r->probes->area + (addr - PROBE_AREA));
+}
+
+/* ---- memory for stubs -------------------------------------------------------------------- */
+
+static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4)
+{
+	TRY(cage_call(t->real, &t->regs, ret, nr, a0, a1, a2, a3, a4, 0));
+	t->dirty = t->mm->patches.n != 0;	/* as in effect.c */
+	return NULL;
+}
+
+static bool near(uint64_t a, uint64_t b)
+{
+	return (a > b ? a - b : b - a) < REACH;
+}
+
+/*
+ * A hole that the program is not likely to map: below an executable, else the highest one in reach (for libraries that
+ * is above the loader, where only the stack could come).
+ */
+static uint64_t find_hole(const struct tracee_maps *maps, uint64_t site)
+{
+	const uint64_t need = STUBS_BYTES + 2 * PAGE_BYTES, libraries = 0x7e0000000000;
+
+	for (size_t i = 0; i < maps->n && site < libraries; i++) {
+		uint64_t before = i ? maps->map[i - 1].end : 0x10000, start = maps->map[i].start;
+
+		if (near(start, site) && maps->map[i].name[0] == '/' && start > before && start - before >= need &&
+		    (start < FIXED_PAGE || start > PROBE_END + need))
+			return start - STUBS_BYTES - PAGE_BYTES;
+	}
+	for (size_t i = maps->n; i--;) {
+		uint64_t end = maps->map[i].end, next = i + 1 < maps->n ? maps->map[i + 1].start : 0x7ffffffff000;
+
+		if (near(end, site) && next > end && next - end >= need && end < 0x7fffff000000 &&
+		    (end + need < FIXED_PAGE || end > PROBE_END))
+			return end + PAGE_BYTES;
+	}
+	return 0;
+}
+
+static struct err *area_map(struct replay *r, struct rp_task *t)
+{
+	struct rp_probed *pd = t->mm->probed;
+	int64_t ret;
+
+	if (pd->mapped)
+		return NULL;
+	TRY(call(t, &ret, SYS_mmap, PROBE_AREA, PROBE_AREA_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE,
+		 (uint64_t)r->probes->fd));
+	if (ret != PROBE_AREA)
+		return err_new(ERR_UNSUPPORTED, "the program has mapped memory at 0x%x, where probes need some", PROBE_AREA);
+	pd->mapped = true;
+	return NULL;
+}
+
+/* Room for a stub near addr; 0 when there is none. */
+static struct err *stub_room(struct rp_task *t, uint64_t addr, struct rp_stubs **ret)
+{
+	struct rp_probed *pd = t->mm->probed;
+	struct tracee_maps maps;
+	uint64_t hole;
+	int64_t got;
+
+	*ret = NULL;
+	for (unsigned i = 0; i < pd->stubs_n; i++) {
+		if (near(pd->stubs[i].start, addr) && pd->stubs[i].used + PROBE_STUB_MAX <= STUBS_BYTES) {
+			*ret = &pd->stubs[i];
+			return NULL;
+		}
+	}
+	TRY(tracee_maps_read(t->real, &maps));
+	hole = find_hole(&maps, addr);
+	tracee_maps_deinit(&maps);
+	if (!hole)
+		return NULL;
+	TRY(call(t, &got, SYS_mmap, hole, STUBS_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, (uint64_t)-1));
+	if (got != (int64_t)hole)
+		return NULL;
+	pd->stubs = realloc(pd->stubs, (pd->stubs_n + 1) * sizeof(*pd->stubs));
+	BUG_ON(!pd->stubs, "out of memory for probes");
+	pd->stubs[pd->stubs_n] = (struct rp_stubs){ hole, 0 };
+	*ret = &pd->stubs[pd->stubs_n++];
+	return NULL;
+}
+
+/* ---- patches ------------------------------------------------------------------------------- */
+
+static struct rp_patch *patch_at(const struct rp_probed *pd, uint64_t addr)
+{
+	for (unsigned i = 0; pd && i < pd->n; i++) {
+		if (pd->patch[i].addr == addr)
+			return &pd->patch[i];
+	}
+	return NULL;
+}
+
+static struct rp_patch *patch_of_stub(const struct rp_probed *pd, uint64_t pc)
+{
+	for (unsigned i = 0; pd && i < pd->n; i++) {
+		if (pc - pd->patch[i].stub < pd->patch[i].stub_len)
+			return &pd->patch[i];
+	}
+	return NULL;
+}
+
+static void patch_write(struct rp_patch *p, pid_t real, bool in)
+{
+	uint8_t jump[SITE_JUMP] = { 0xcc };
+
+	if (p->in == in)
+		return;
+	if (in && p->jump)
+		site_jump(p->addr, p->stub + p->body, jump);
+	err_free(tracee_write(real, p->addr, in ? jump : p->bytes, p->jump ? SITE_JUMP : 1));
+	p->in = in;
+}
+
+/* May addr and what follows change under the feet of a task, or of another patch? */
+static bool jump_possible(struct replay *r, const struct rp_task *t, const struct rp_patch *p)
+{
+	const struct rp_probed *pd = t->mm->probed;
+
+	for (const struct rp_task *o = r->tasks; o; o = o->next) {
+		if (o->mm == t->mm && o->regs.rip > p->addr && o->regs.rip < p->addr + p->len)
+			return false;
+	}
+	for (unsigned i = 0; i < pd->n; i++) {
+		uint64_t a = pd->patch[i].addr, end = a + (pd->patch[i].jump ? pd->patch[i].len : 1);
+
+		if (a < p->addr + p->len && p->addr < end)
+			return false;
+	}
+	return true;
+}
+
+static void patch_decode(struct replay *r, struct rp_task *t, struct rp_patch *p, uint64_t start, uint64_t end)
+{
+	p->jump = rp_stub_site(t, p->addr, start, end, p) && jump_possible(r, t, p);
+	if (p->jump)
+		return;
+	if (p->n > 1)
+		p->n = 1;
+	p->len = 1;
+}
+
+/* Where the return to addr is seen best: there, or a little later where a jump fits. */
+static uint64_t return_place(struct replay *r, struct rp_task *t, uint64_t addr)
+{
+	enum { TRIES = 6 };
+	uint64_t at = addr;
+
+	for (unsigned i = 0; i < TRIES && at; i++) {
+		const struct rp_patch *there = patch_at(t->mm->probed, at);
+		struct rp_patch p = { .addr = at };
+		uint64_t start = 0, end = 0;
+
+		if (there && there->probe < 0 && there->jump)
+			return at;
+		if (!r->probes->range || !r->probes->range(r->probes->ctx, at, &start, &end))
+			start = end = 0;
+		patch_decode(r, t, &p, start, end);
+		if (p.jump)
+			return at;
+		at = rp_stub_later(t, at);
+	}
+	return addr;
+}
+
+static struct err *patch_add(struct replay *r, struct rp_task *t, uint64_t addr, int probe)
+{
+	struct rp_probed *pd = t->mm->probed;
+	const struct replay_probe *def = probe >= 0 ? &r->probes->probe[probe].def : NULL;
+	struct rp_patch p = { .addr = addr, .probe = probe, .quiet = r->probes->quiet };
+	struct rp_stub_code code;
+	struct rp_stubs *room;
+	uint64_t start = 0, end = 0;
+	uint8_t byte;
+
+	if (patch_at(pd, addr) || tracee_read_some(t->real, addr, &byte, 1) != 1)
+		return NULL;
+	TRY(stub_room(t, addr, &room));
+	if (!room)
+		return NULL;
+	if (!r->probes->range || !r->probes->range(r->probes->ctx, addr, &start, &end))
+		start = end = 0;
+	p.stub = room->start + room->used;
+	patch_decode(r, t, &p, start, end);
+	if (!p.n || !rp_stub_build(&p, def, r->probes->quiet, &code)) {
+		log_warn("the instruction at 0x%lx cannot be probed", (unsigned long)addr);
+		return NULL;
+	}
+	TRY(tracee_write(t->real, p.stub, code.bytes, code.len));
+	room->used += (code.len + 63u) & ~63u;
+	if (pd->n == pd->room) {
+		pd->room = pd->room * 2 + 32;
+		pd->patch = realloc(pd->patch, pd->room * sizeof(*pd->patch));
+		BUG_ON(!pd->patch, "out of memory for probes");
+	}
+	pd->patch[pd->n++] = p;
+	log_debug("probe at 0x%lx: %s", (unsigned long)addr, p.jump ? "jump" : "int3");
+	return NULL;
+}
+
+void rp_probe_out(struct replay *r, struct rp_mm *mm, pid_t real)
+{
+	(void)r;
+	for (unsigned i = 0; mm && mm->probed && i < mm->probed->n; i++)
+		patch_write(&mm->probed->patch[i], real, false);
+}
+
+void rp_probe_in(struct replay *r, struct rp_mm *mm, pid_t real)
+{
+	for (unsigned i = 0; mm && mm->probed && !r->probes->off && i < mm->probed->n; i++)
+		patch_write(&mm->probed->patch[i], real, true);
+}
+
+/* A copy from before: its stubs log. */
+static struct err *make_quiet(struct replay *r, struct rp_task *t)
+{
+	struct rp_probed *pd = t->mm->probed;
+
+	for (unsigned i = 0; i < pd->n; i++) {
+		struct rp_patch *p = &pd->patch[i];
+		struct rp_stub_code code;
+
+		if (p->quiet || p->probe < 0)
+			continue;
+		BUG_ON(!rp_stub_build(p, &r->probes->probe[p->probe].def, true, &code), "a probe that was built cannot be built again");
+		TRY(tracee_write(t->real, p->stub, code.bytes, code.len));
+		p->quiet = true;
+	}
+	for (unsigned i = 0; i < pd->n;) {
+		if (pd->patch[i].probe >= 0) {
+			i++;
+			continue;
+		}
+		patch_write(&pd->patch[i], t->real, false);
+		pd->patch[i] = pd->patch[--pd->n];
+	}
+	return NULL;
+}
+
+/* Is there something to be probed in the task's memory? Then it is. */
+static struct err *probe_task(struct replay *r, struct rp_task *t)
+{
+	struct rp_probes *p = r->probes;
+
+	if (!t || !t->real || !t->mm || !p->n)
+		return NULL;
+	if (!t->mm->probed) {
+		t->mm->probed = calloc(1, sizeof(*t->mm->probed));
+		BUG_ON(!t->mm->probed, "out of memory for probes");
+	}
+	TRY(area_map(r, t));
+	if (p->quiet)
+		TRY(make_quiet(r, t));
+	for (unsigned i = 0; i < p->n; i++)
+		TRY(patch_add(r, t, p->probe[i].def.addr, (int)i));
+	for (unsigned i = 0; i < p->known_n && !p->quiet; i++)
+		TRY(patch_add(r, t, return_place(r, t, p->known_return[i]), -1));
+	rp_probe_in(r, t->mm, t->real);
+	return NULL;
+}
+
+struct rp_task *rp_probed_task(const struct replay *r)
+{
+	struct rp_task *found = NULL;
+
+	for (struct rp_task *t = r->tasks; t; t = t->next) {
+		if (t->rec_pid == r->probes->pid && t->real && (!found || t->rec_tid == t->rec_pid))
+			found = t;
+	}
+	return found;
+}
+
+/* ---- the ring -------------------------------------------------------------------------------- */
+
+static uint64_t ring_start(const struct rp_probes *p)
+{
+	return (uint64_t)-(p->second ? PROBE_RING_HALF : PROBE_RING_BYTES);
+}
+
+static void set_count(struct replay *r)
+{
+	struct rp_probes *p = r->probes;
+	uint64_t left, batch = p->quiet ? (uint64_t)INT64_MAX : CLOCK_BATCH;
+
+	if (p->bound >= p->stop_at)
+		rp_ring_sync(p);
+	left = p->derefs ? 0 : p->stop_at - p->bound;
+	*word(r, PROBE_COUNT) = p->count_was = -(left < batch ? left : batch);
+}
+
+/* Calls whose results will be in memory. */
+static void find_derefs(struct rp_probes *p, int tid, const struct replay_hit *h, const struct replay_hit *end)
+{
+	for (; h < end; h = replay_hit_next(h)) {
+		if (h->probe >= 0 && p->probe[h->probe].def.deref && tid && p->derefs < sizeof(p->deref) / sizeof(*p->deref))
+			p->deref[p->derefs++] = (struct rp_deref){ tid, h->rsp, h->a };
+	}
+}
+
+static void drain(struct replay *r, const struct rp_task *t)
+{
+	struct rp_probes *p = r->probes;
+	const char *start = (char *)word(r, PROBE_RING_END) + (int64_t)ring_start(p);
+	const struct replay_hit *from = (const void *)start, *to = (const void *)(start + (*word(r, PROBE_POS) - ring_start(p)));
+
+	if (p->quiet) {
+		p->clock = p->bound = p->clock + *word(r, PROBE_COUNT) - p->count_was;
+		set_count(r);
+		return;
+	}
+	if (from == to)
+		return;
+	if (*word(r, PROBE_DEREF)) {
+		*word(r, PROBE_DEREF) = 0;
+		find_derefs(p, t ? t->rec_tid : 0, from, to);
+	}
+	rp_ring_take(p, t ? t->rec_tid : 0, from, to);
+	p->second = !p->second;
+	*word(r, PROBE_POS) = ring_start(p);
+	set_count(r);
+}
+
+static void set_rip(struct rp_task *t, uint64_t rip)
+{
+	t->regs.rip = rip;
+	t->regs.orig_rax = (uint64_t)-1;
+	t->dirty = true;
+}
+
+/* The place where a call will return is to be patched. */
+static struct err *learn_return(struct replay *r, struct rp_task *t, uint64_t addr)
+{
+	struct rp_probes *p = r->probes;
+
+	if (patch_at(t->mm->probed, addr))
+		return NULL;
+	for (unsigned i = 0; i < p->known_n; i++) {
+		if (p->known_return[i] == addr)
+			goto known;
+	}
+	if (p->known_n == p->known_room) {
+		p->known_room = p->known_room * 2 + 64;
+		p->known_return = realloc(p->known_return, p->known_room * sizeof(*p->known_return));
+		BUG_ON(!p->known_return, "out of memory for probes");
+	}
+	p->known_return[p->known_n++] = addr;
+known:
+	TRY(patch_add(r, t, return_place(r, t, addr), -1));
+	rp_probe_in(r, t->mm, t->real);
+	return NULL;
+}
+
+/* A stack without a number: it gets one, and the lookup is done again. */
+static struct err *learn_stack(struct replay *r, struct rp_task *t, const struct rp_patch *patch)
+{
+	struct regs regs = t->regs;
+	uint64_t ret;
+
+	regs.rip = patch->addr;
+	regs.rcx = *word(r, PROBE_RCX);
+	regs.rax = *word(r, PROBE_RAX);
+	set_rip(t, patch->stub + patch->again);
+	TRY(tracee_read(t->real, regs.rsp, &ret, 8));
+	rp_ring_sync(r->probes);
+	TRY(rp_stack_learn(r, t, &regs));
+	return learn_return(r, t, ret);
+}
+
+/* At a return: of a call whose result is in memory? Then say what it is. */
+static void report_deref(struct replay *r, const struct rp_task *t)
+{
+	struct rp_probes *p = r->probes;
+
+	for (unsigned i = 0; i < p->derefs; i++) {
+		struct replay_hit hit = { .probe = REPLAY_HIT_DEREF, .size = sizeof(hit), .rsp = p->deref[i].rsp };
+
+		if (p->deref[i].tid != t->rec_tid || p->deref[i].rsp + 8 != t->regs.rsp)
+			continue;
+		if (tracee_read_some(t->real, p->deref[i].addr, &hit.a, 8) == 8) {
+			rp_ring_sync(p);
+			p->hits(p->ctx, t->rec_tid, &hit, &hit + 1);
+		}
+		p->deref[i] = p->deref[--p->derefs];
+		return;
+	}
+}
+
+static struct err *stub_trap(struct replay *r, struct rp_task *t, const struct rp_patch *at, enum rp_probe_stop *ret)
+{
+	struct rp_probes *p = r->probes;
+	const struct rp_patch patch = *at;	/* learning may move it */
+	uint64_t offset = t->regs.rip - 1 - at->stub;
+
+	*ret = PROBE_GO_ON;
+	if (offset == patch.trap_stack && patch.trap_stack)
+		return learn_stack(r, t, &patch);
+	t->regs.rcx = *word(r, PROBE_RCX);
+	set_rip(t, patch.stub + patch.body);
+	drain(r, t);
+	if (patch.probe < 0)
+		report_deref(r, t);
+	set_count(r);
+	if (p->bound < p->stop_at && !p->derefs)
+		return NULL;
+	rp_ring_sync(p);
+	if (patch.probe < 0 || p->clock < p->stop_at) {		/* a return: the next entry is to stop, not this */
+		*word(r, PROBE_COUNT) = (uint64_t)-1;
+		p->count_was = (uint64_t)-1;
+		return NULL;
+	}
+	set_rip(t, patch.addr);
+	p->stopped = true;
+	*ret = PROBE_STOPPED;
+	return NULL;
+}
+
+struct err *rp_probe_signal(struct replay *r, struct rp_task *t, const siginfo_t *info, enum rp_probe_stop *ret)
+{
+	struct rp_patch *p;
+
+	*ret = PROBE_NOT_OURS;
+	if (!t->mm || !t->mm->probed)
+		return NULL;
+	if (info->si_signo != SIGTRAP || info->si_code != SI_KERNEL)
+		return NULL;
+	p = patch_at(t->mm->probed, t->regs.rip - 1);
+	if (p && p->in && !p->jump) {
+		set_rip(t, p->stub + p->body);
+		*ret = PROBE_GO_ON;
+		return NULL;
+	}
+	p = patch_of_stub(t->mm->probed, t->regs.rip - 1);
+	if (!p)
+		return NULL;
+	return stub_trap(r, t, p, ret);
+}
+
+bool rp_probe_translate(const struct rp_task *t, struct regs *ret)
+{
+	const struct rp_patch *p = t->mm ? patch_of_stub(t->mm->probed, t->regs.rip) : NULL;
+
+	for (unsigned i = 0; p && i < p->n; i++) {
+		if (t->regs.rip != p->stub + p->moved + p->insn[i].to)
+			continue;
+		*ret = t->regs;
+		ret->rip = p->addr + p->insn[i].from;
+		return true;
+	}
+	return false;
+}
+
+void rp_probe_narrow(struct rp_task *t, const struct replay *r, uint64_t rip)
+{
+	struct rp_probed *pd = t->mm ? t->mm->probed : NULL;
+
+	for (unsigned i = 0; pd && i < pd->n; i++) {
+		struct rp_patch *p = &pd->patch[i];
+		const struct replay_probe *def = p->probe >= 0 ? &r->probes->probe[p->probe].def : NULL;
+		struct rp_stub_code code;
+		bool in = p->in;
+
+		if (!p->jump || rip <= p->addr || rip >= p->addr + p->len)
+			continue;
+		patch_write(p, t->real, false);
+		p->jump = false;
+		p->len = p->n = 1;
+		BUG_ON(!rp_stub_build(p, def, r->probes->quiet, &code), "a probe that was built cannot be built again");
+		err_free(tracee_write(t->real, p->stub, code.bytes, code.len));
+		patch_write(p, t->real, in);
+	}
+}
+
+/* ---- what else happens to memory ------------------------------------------------------------------ */
+
+static bool meets(uint64_t a, uint64_t alen, uint64_t b, uint64_t blen)
+{
+	return a < b + blen && b < a + alen;
+}
+
+void rp_probe_yield(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t len)
+{
+	struct rp_probed *pd = t->mm ? t->mm->probed : NULL;
+	bool stubs = false, returns = false;
+
+	if (!r->probes)
+		return;
+	for (unsigned i = 0; pd && i < pd->stubs_n; i++)
+		stubs |= meets(addr, len, pd->stubs[i].start, STUBS_BYTES);
+	if (stubs)
+		rp_probe_out(r, t->mm, t->real);
+	for (unsigned i = 0; pd && i < pd->n;) {
+		struct rp_patch *p = &pd->patch[i];
+
+		if (!stubs && !meets(addr, len, p->addr, p->jump ? SITE_JUMP : 1)) {
+			i++;
+			continue;
+		}
+		returns |= p->probe < 0;
+		*p = pd->patch[--pd->n];
+	}
+	for (unsigned i = 0; i < r->probes->known_n;) {
+		if (r->probes->known_return[i] - addr < len)
+			r->probes->known_return[i] = r->probes->known_return[--r->probes->known_n];
+		else
+			i++;
+	}
+	if (returns)		/* known stacks are taken to have theirs patched */
+		rp_stacks_reset(r->probes);
+	for (unsigned i = 0; pd && stubs && i < pd->stubs_n; i++) {
+		int64_t ret;
+
+		err_free(call(t, &ret, SYS_munmap, pd->stubs[i].start, STUBS_BYTES, 0, 0, 0));
+	}
+	if (stubs)
+		pd->stubs_n = 0;
+	if (stubs && t->rec_pid == r->probes->pid)
+		r->probes->maps_changed = true;		/* in again after the event */
+}
+
+/* Nothing is patched any more; what was mapped stays. */
+static void forget(struct replay *r, struct rp_task *t)
+{
+	rp_probe_out(r, t->mm, t->real);
+	t->mm->probed->n = 0;
+}
+
+void rp_probe_forked(struct replay *r, struct rp_task *child, const struct rp_mm *parent)
+{
+	(void)parent;
+	if (!r->probes || !child->mm->probed)
+		return;
+	forget(r, child);
+}
+
+void rp_probe_restored(struct replay *r, uint64_t clock)
+{
+	rp_ring_sync(r->probes);
+	r->probes->clock = r->probes->bound = clock;
+	r->probes->stopped = false;
+	*word(r, PROBE_POS) = ring_start(r->probes);
+	set_count(r);
+}
+
+/* ---- for analyses ------------------------------------------------------------------------------------ */
+
+struct err *replay_probes_start(struct replay *r, int pid, replay_hits_fn *hits, replay_stack_fn *stacks, replay_range_fn *range,
+				void *ctx)
+{
+	struct rp_probes *p = calloc(1, sizeof(*p));
+
+	r->debug = calloc(1, sizeof(*r->debug));
+	if (!p || !r->debug)
+		return &err_nomem;
+	rp_set_intern(r, NULL, 0);
+	r->probes = p;
+	*p = (struct rp_probes){ .pid = pid, .hits = hits, .stacks = stacks, .range = range, .ctx = ctx, .stop_at = UINT64_MAX };
+	p->fd = memfd_create("hindsight-probes", MFD_CLOEXEC);
+	if (p->fd < 0 || ftruncate(p->fd, PROBE_AREA_BYTES) < 0)
+		return err_os(errno, "cannot make shared memory");
+	p->area = mmap(NULL, PROBE_AREA_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, p->fd, 0);
+	if (p->area == MAP_FAILED)
+		return err_os(errno, "cannot map shared memory");
+	*word(r, PROBE_POS) = ring_start(p);
+	rp_stacks_reset(p);
+	set_count(r);
+	if (pid)
+		replay_show(r, pid, true);
+	return NULL;
+}
+
+void rp_probes_free(struct replay *r)
+{
+	struct rp_probes *p = r->probes;
+
+	if (!p)
+		return;
+	rp_ring_free(p);
+	if (p->area && p->area != MAP_FAILED)
+		munmap(p->area, PROBE_AREA_BYTES);
+	if (p->fd >= 0)
+		close(p->fd);
+	free(p->known_return);
+	free(p->probe);
+	free(p);
+	r->probes = NULL;
+}
+
+int replay_probe_add(struct replay *r, const struct replay_probe *probe)
+{
+	struct rp_probes *p = r->probes;
+	struct rp_task *t = rp_probed_task(r);
+	struct err *err;
+
+	p->probe = realloc(p->probe, (p->n + 1) * sizeof(*p->probe));
+	BUG_ON(!p->probe, "out of memory for probes");
+	p->probe[p->n++].def = *probe;
+	err = t ? probe_task(r, t) : NULL;
+	if (err) {
+		log_warn("%s", err->msg ? err->msg : "cannot probe");
+		err_free(err);
+		return -1;
+	}
+	return (int)p->n - 1;
+}
+
+void replay_probes_drop(struct replay *r)
+{
+	struct rp_task *t = rp_probed_task(r);
+	struct rp_probes *p = r->probes;
+
+	if (t) {
+		rp_probe_out(r, t->mm, t->real);
+		if (t->mm->probed)
+			t->mm->probed->n = 0;
+		for (unsigned i = 0; t->mm->probed && i < t->mm->probed->stubs_n; i++)
+			t->mm->probed->stubs[i].used = 0;
+	}
+	p->n = p->known_n = 0;
+	rp_stacks_reset(p);
+}
+
+void replay_probes_quiet(struct replay *r) { r->probes->quiet = true; }
+
+uint64_t replay_clock(const struct replay *r) { return r->probes->clock; }
+
+void replay_clock_set(struct replay *r, uint64_t clock) { r->probes->clock = r->probes->bound = clock; }
+
+int replay_probe_pid(const struct replay *r) { return r->probes->pid; }
+
+void replay_probe_follow(struct replay *r, int pid)
+{
+	for (struct rp_task *t = r->tasks; t; t = t->next) {
+		if (t->rec_pid != r->probes->pid || !t->real || !t->mm || !t->mm->probed)
+			continue;
+		forget(r, t);
+	}
+	r->probes->pid = pid;
+	replay_show(r, pid, true);
+}
+
+void replay_probe_events(struct replay *r, replay_event_fn *fn) { r->probes->events = fn; }
+
+static bool maps_text(const struct trace_event *ev)
+{
+	for (uint32_t i = 0; i < ev->effects_len; i++) {
+		const struct trace_effect *e = &ev->effects[i];
+
+		if ((e->kind == TRACE_MAP && (e->x & PROT_EXEC)) || (e->kind == TRACE_PROTECT && (e->x & PROT_EXEC)))
+			return true;
+	}
+	return ev->kind == TRACE_EXEC;
+}
+
+static bool calls(const struct rp_task *t, int64_t nr)
+{
+	return t->in_call && t->in_nr == nr;
+}
+
+/* The process is about to go: its last task, or all at once (exit_group, a fatal signal). */
+bool rp_probe_end(struct replay *r)
+{
+	const struct rp_task *t;
+	bool last = true, all;
+
+	if (!r->ev_read || r->ev.kind != TRACE_EXIT)
+		return false;
+	t = rp_task_find(r, r->ev.task);
+	if (!t || t->rec_pid != r->probes->pid)
+		return false;
+	all = WIFSIGNALED((int)r->ev.ret) || calls(t, SYS_exit_group);
+	for (const struct rp_task *o = r->tasks; o; o = o->next) {
+		if (o == t || o->rec_pid != t->rec_pid)
+			continue;
+		last = false;
+		all |= calls(o, SYS_exit_group);
+		if (calls(o, SYS_execve) || calls(o, SYS_execveat))
+			return false;	/* that ends its process's other tasks */
+	}
+	return last || all;
+}
+
+/* After an event: what changed for the probes? */
+static struct err *after_event(struct replay *r, int tid, bool *stop)
+{
+	struct rp_probes *p = r->probes;
+	struct rp_task *t = rp_task_find(r, r->ev.task);
+	bool ours;
+
+	if (!p->pid && t) {
+		p->pid = t->rec_pid;
+		replay_show(r, p->pid, true);
+	}
+	ours = t ? t->rec_pid == p->pid : tid != 0;
+	if (ours && p->events)
+		p->events(p->ctx, &r->ev, tid ? tid : t->rec_tid);
+	*stop = ours && maps_text(&r->ev);
+	if (p->maps_changed && !*stop) {	/* after a stop it is done before going on: our caller knows more by then */
+		p->maps_changed = false;
+		TRY(probe_task(r, rp_probed_task(r)));
+	}
+	return NULL;
+}
+
+static struct err *probe_run(struct replay *r, uint64_t clock, uint64_t event, enum replay_probe_stop *ret)
+{
+	struct rp_probes *p = r->probes;
+	struct rp_task *t;
+	struct rp_hop hop;
+	struct err *err;
+	bool stop = false;
+
+	p->stop_at = clock;
+	p->stopped = p->off = false;
+	set_count(r);
+	if (p->pid)
+		TRY(probe_task(r, rp_probed_task(r)));
+	for (;;) {
+		int tid;
+
+		*ret = REPLAY_PROBE_EVENT;
+		if (r->where >= event && !r->pending)
+			return NULL;
+		*ret = REPLAY_PROBE_END;
+		err = rp_next(r);
+		if (err_catch(&err, ERR_END) || (!err && rp_probe_end(r)))
+			return NULL;
+		TRY(err);
+		t = rp_task_find(r, r->ev.task);
+		tid = t && t->rec_pid == p->pid ? t->rec_tid : 0;
+		TRY(rp_hop(r, 0, false, &hop));
+		t = rp_task_find(r, r->ev.task);
+		drain(r, t);
+		*ret = REPLAY_PROBE_CLOCK;
+		if (p->stopped) {
+			r->debug->current = t->serial;
+			return NULL;
+		}
+		if (hop.kind == HOP_EVENT)
+			TRY(after_event(r, tid, &stop));
+		*ret = REPLAY_PROBE_MAPS;
+		if (stop)
+			return NULL;
+	}
+}
+
+struct err *replay_probe_run(struct replay *r, uint64_t clock, uint64_t event, enum replay_probe_stop *ret)
+{
+	struct err *err = probe_run(r, clock, event, ret);
+
+	rp_ring_sync(r->probes);
+	return err;
+}

@@ -1,0 +1,57 @@
+/*
+ * space.c - the probes of one address space, as the rest of the replayer has to do with them.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "replayer/internal.h"
+#include "tracee/site.h"
+
+void rp_probe_hide(const struct rp_mm *mm, uint64_t addr, void *bytes, size_t len)
+{
+	for (unsigned i = 0; mm && mm->probed && i < mm->probed->n; i++) {
+		const struct rp_patch *p = &mm->probed->patch[i];
+
+		for (unsigned k = 0; p->in && k < (p->jump ? SITE_JUMP : 1u); k++) {
+			if (p->addr + k - addr < len)
+				((uint8_t *)bytes)[p->addr + k - addr] = p->bytes[k];
+		}
+	}
+}
+
+bool rp_probe_mapping(const struct rp_mm *mm, uint64_t start)
+{
+	for (unsigned i = 0; mm && mm->probed && i < mm->probed->stubs_n; i++) {
+		if (mm->probed->stubs[i].start == start)
+			return true;
+	}
+	return start == PROBE_AREA;
+}
+
+struct rp_probed *rp_probed_copy(const struct rp_probed *from)
+{
+	struct rp_probed *c;
+
+	if (!from)
+		return NULL;
+	c = malloc(sizeof(*c));
+	BUG_ON(!c, "out of memory for probes");
+	*c = *from;
+	c->patch = malloc((from->room + 1) * sizeof(*c->patch));
+	c->stubs = malloc((from->stubs_n + 1) * sizeof(*c->stubs));
+	BUG_ON(!c->patch || !c->stubs, "out of memory for probes");
+	if (from->n)
+		memcpy(c->patch, from->patch, from->n * sizeof(*c->patch));
+	if (from->stubs_n)
+		memcpy(c->stubs, from->stubs, from->stubs_n * sizeof(*c->stubs));
+	return c;
+}
+
+void rp_probed_free(struct rp_probed *p)
+{
+	if (!p)
+		return;
+	free(p->patch);
+	free(p->stubs);
+	free(p);
+}

@@ -1,0 +1,186 @@
+/*
+ * approach.c - a point with a name a few instructions before a given one.
+ *
+ * Candidates are instructions that were probably executed shortly before: those that lie before it in its function; where a timer found
+ * the task on the way there; where single steps from the nearest known point led.  All are counted at once in one run to the
+ * target (inprocess.c), which also tells which was executed last.  "Its last execution" is the new, nearer point.  Again from
+ * there, until single steps do the rest.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "replayer/internal.h"
+
+/* A step costs 30 to 60 us: few, until the target is known to be near. */
+enum { STEPS_NEAR = 2500, STEPS_SHORT = 200, STEPS_LOOK = 60, ROUNDS_SHORT = 6, ROUNDS = 14, BEHIND = 100,
+       SAMPLE_MIN_US = 100, SAMPLE_MAX_US = 1000, FAR_NS = 8000000 };
+
+/* ---- runs to the target --------------------------------------------------------------------- */
+
+static bool at_target(struct replay *r, const struct rp_target *to, const struct rp_hop *hop)
+{
+	return to->event ? hop->kind == HOP_PENDING : hop->kind == HOP_MOVED && rp_hop_hits(r, hop, to->set, NULL);
+}
+
+/* With samples on the way. */
+static struct err *sampled_run(struct replay *r, const struct rp_pos *base, const struct rp_target *to, long us)
+{
+	struct rp_hop hop = { 0 };
+	struct err *err = rp_goto(r, base);
+
+	rp_timer_samples(r, us);
+	do {
+		r->debug->limit = 1;
+		if (!err)
+			err = rp_tracked_hop(r, to->set, false, &hop);
+	} while (!err && !at_target(r, to, &hop) && hop.kind == HOP_MOVED && !rp_debug_interrupted(r));
+	rp_timer(RP_TIME_USER);
+	return err;
+}
+
+/* Which of the places was executed last, and for the how manieth time?  *n = 0: none. */
+static struct err *last_of(struct replay *r, const struct rp_pos *base, const struct rp_target *to, const struct rp_places *p,
+			   struct replay_break *ret, uint64_t *n)
+{
+	struct rp_chained chain = { .n = p->n };
+	struct rp_hop hop = { 0 };
+	uint64_t turn = 0;
+	struct rp_task *t;
+	unsigned both;
+
+	*n = 0;
+	TRY(rp_goto(r, base));
+	TRY(rp_next(r));
+	t = rp_task_find(r, r->ev.task);
+	if (!t)
+		return NULL;
+	for (unsigned i = 0; i < p->n; i++)
+		chain.b[i] = rp_place_break(t, p->addr[i]);
+	both = rp_set_union(r, to->set, rp_places_set(r, t, p));
+	do {
+		r->debug->limit = 1;
+		TRY(rp_hop_counting(r, both, &chain, &hop));
+	} while (hop.kind == HOP_MOVED && !at_target(r, to, &hop));
+	r->debug->nameless = true;
+	if (hop.chained >= 0)	/* the target is at a place: its own arrival is not before it */
+		chain.count[hop.chained]--;
+	t = rp_task_find(r, r->ev.task);
+	for (unsigned i = 0; i < p->n && at_target(r, to, &hop); i++) {
+		if (!chain.count[i] || chain.last[i] < turn || (to->event && t && t->regs.rip == p->addr[i]))	/* a fault has counted its own */
+			continue;
+		turn = chain.last[i];
+		*ret = chain.b[i];
+		*n = chain.count[i];
+	}
+	return NULL;
+}
+
+/* A checkpoint a little before the n-th execution, and base = that execution. */
+static struct err *move_base(struct replay *r, struct rp_pos *base, const struct replay_break *b, uint64_t n)
+{
+	unsigned set = rp_set_intern(r, b, 1);
+	struct rp_pos before = { 0 };
+	struct err *err = NULL;
+
+	if (n > 2 * BEHIND) {
+		rp_pos_copy(&before, base);
+		rp_pos_leg(&before, set, n - BEHIND);
+		err = rp_goto(r, &before);
+		if (!err)
+			err = rp_checkpoint_take(r);
+		rp_pos_copy(base, &r->debug->pos);
+		n = BEHIND;
+		free(before.legs);
+	}
+	rp_pos_leg(base, set, n);
+	if (!err)
+		err = rp_goto(r, base);
+	if (!err)
+		rp_pos_copy(base, &r->debug->pos);
+	if (!err)
+		err = rp_checkpoint_take(r);
+	return err;
+}
+
+/* ---- the search -------------------------------------------------------------------------------- */
+
+/* To base, and where that was a long way, a checkpoint: all that follows begins there. */
+static struct err *settle(struct replay *r, struct rp_pos *base)
+{
+	uint64_t start = rp_now_ns();
+
+	TRY(rp_goto(r, base));
+	rp_pos_copy(base, &r->debug->pos);	/* it may have got a better name */
+	return rp_now_ns() - start > FAR_NS ? rp_checkpoint_take(r) : NULL;
+}
+
+/* Instructions of p's own function that lie before it, and those after the calls that led there. */
+static struct err *add_near(struct replay *r, const struct rp_pos *p, const struct rp_target *to, struct rp_places *places)
+{
+	struct rp_task *t;
+
+	TRY(rp_goto(r, p));	/* most often: there already */
+	TRY(rp_next(r));
+	t = rp_task_find(r, r->ev.task);
+	if (t)
+		rp_places_near(r, t, places, to->set);
+	return NULL;
+}
+
+/* Where a timer finds the task on the way. */
+static struct err *add_samples(struct replay *r, const struct rp_pos *base, const struct rp_target *to, long us, struct rp_places *places)
+{
+	struct rp_debug *d = r->debug;
+	struct rp_task *t;
+
+	TRY(sampled_run(r, base, to, us));
+	TRY(rp_next(r));
+	t = rp_task_find(r, r->ev.task);
+	for (unsigned i = 0; t && i < d->samples_n && i < RP_SAMPLES; i++)
+		rp_places_at(r, t, places, d->samples[(d->samples_n - 1 - i) % RP_SAMPLES], to->set);
+	return NULL;
+}
+
+static struct err *add_steps(struct replay *r, const uint64_t *pcs, uint64_t n, struct rp_places *places, unsigned set)
+{
+	struct rp_task *t = NULL;
+
+	TRY(rp_next(r));
+	t = rp_task_find(r, r->ev.task);
+	for (uint64_t step = n / 8 + 1, i = n; t && i > step; i -= step)
+		rp_places_at(r, t, places, pcs[i - 1], set);
+	return NULL;
+}
+
+struct err *rp_approach(struct replay *r, struct rp_pos *base, const struct rp_pos *p, const struct rp_target *to, uint64_t *steps,
+			bool *found)
+{
+	static uint64_t pcs[STEPS_NEAR];
+	struct rp_places places = { .n = 0 };
+	struct replay_break b;
+
+	*found = false;
+	TRY(add_near(r, p, to, &places));
+	TRY(settle(r, base));
+	for (unsigned round = 0; round < ROUNDS && !rp_debug_interrupted(r); round++) {
+		uint64_t max = round > ROUNDS_SHORT ? STEPS_NEAR : round ? STEPS_SHORT : STEPS_LOOK, n = 0;
+
+		/* it is near, or was moved near */
+		TRY(rp_count_steps(r, base, to, max, steps, found, pcs));
+		if (*found || rp_debug_interrupted(r))
+			return NULL;
+		if (!round && places.n)
+			TRY(last_of(r, base, to, &places, &b, &n));
+		if (!n) {
+			TRY(add_samples(r, base, to, round ? SAMPLE_MIN_US : SAMPLE_MAX_US, &places));
+			TRY(add_steps(r, pcs, max, &places, to->set));
+			if (places.n)
+				TRY(last_of(r, base, to, &places, &b, &n));
+		}
+		if (!n)
+			return NULL;
+		TRY(move_base(r, base, &b, n));
+		places.n = 0;
+	}
+	return NULL;
+}

@@ -1,0 +1,504 @@
+/*
+ * catch.c - stops that are no breakpoints: system calls, forks, execs, signals, ends, forwards and backwards.
+ *
+ * A traced system call has two places by itself: its event, reached (entry) and applied (return).  A buffered one is no
+ * event, and nobody may be stopped in the hook; it gets a breakpoint at the program's own instruction, in the stub that the
+ * instruction was displaced to, with the condition that a record is there for it; one step further is its return.  These
+ * breakpoints are part of the user's set, so positions, counting and going back work on them as on any other.
+ *
+ * At its entry the task stands on the system call instruction; a debugger expects to see what the kernel shows there: the
+ * address behind it, the number in orig_rax.  That is a way to look at a position (struct rp_view), not another position:
+ * going on from it makes the call, going back first shows the instruction.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "replayer/internal.h"
+#include "tracee/site.h"
+
+enum { CLONE_VFORK_FLAG = 0x4000, CONDITION_MAX = 64 + 8 * REPLAY_CALLS };
+
+static bool bit(const uint64_t *bits, uint64_t n)
+{
+	return n < REPLAY_CALLS && (bits[n / 64] >> (n % 64) & 1);
+}
+
+void replay_catch(struct replay *r, const struct replay_catch *c)
+{
+	r->debug->catching = *c;
+}
+
+/* ---- which calls ------------------------------------------------------------------------------ */
+
+static struct rp_caught *caught_of(const struct rp_debug *d, int pid)
+{
+	for (unsigned i = 0; i < d->caught_n; i++) {
+		if (d->caught[i].pid == pid)
+			return (struct rp_caught *)&d->caught[i];
+	}
+	return NULL;
+}
+
+static bool is_caught(const struct replay *r, int pid, uint64_t nr)
+{
+	const struct rp_caught *c = caught_of(r->debug, pid);
+
+	return c && (c->all || bit(c->nr, nr));
+}
+
+static uint8_t *put(uint8_t *p, uint8_t op, uint64_t v, unsigned n)
+{
+	*p++ = op;
+	while (n--)
+		*p++ = (uint8_t)(v >> (8 * n));
+	return p;
+}
+
+/* gdb's bytecode for "there is a record for the hook, and rax is one of these". */
+static unsigned call_condition(struct replay *r, const struct rp_caught *c)
+{
+	enum { LESS_U = 0x15, OR = 0x10, EQUAL = 0x13, REF64 = 0x1a, IF_GOTO = 0x20, CONST8 = 0x22, CONST16, CONST64 = 0x25, REG, END };
+	static uint8_t code[2 + CONDITION_MAX];
+	uint8_t *p = code + 2;
+
+	p = put(p, CONST64, FIXED_STATE + offsetof(struct buf_state, pos), 8);
+	*p++ = REF64;
+	p = put(p, CONST64, FIXED_STATE + offsetof(struct buf_state, end), 8);
+	*p++ = REF64;
+	*p++ = LESS_U;
+	p = put(p, IF_GOTO, (uint64_t)(p + 6 - (code + 2)), 2);
+	p = put(p, CONST8, 0, 1);
+	*p++ = END;
+	p = put(p, CONST8, c->all, 1);
+	for (unsigned nr = 0; nr < REPLAY_CALLS && !c->all; nr++) {
+		if (!bit(c->nr, nr))
+			continue;
+		p = put(p, REG, 0, 2);
+		p = put(p, CONST16, nr, 2);
+		*p++ = EQUAL;
+		*p++ = OR;
+	}
+	*p++ = END;
+	code[0] = (uint8_t)((p - code - 2) >> 8);
+	code[1] = (uint8_t)(p - code - 2);
+	return replay_condition(r, code, (unsigned)(p - code));
+}
+
+struct err *replay_catch_calls(struct replay *r, int pid, const uint64_t nr[REPLAY_CALLS / 64], bool all, bool on)
+{
+	struct rp_debug *d = r->debug;
+	struct rp_caught *c = caught_of(d, pid);
+
+	d->catch_all_anew = true;
+	if (c)
+		*c = d->caught[--d->caught_n];
+	if (!on)
+		return NULL;
+	if (d->caught_n == sizeof(d->caught) / sizeof(d->caught[0]))
+		return err_new(ERR_UNSUPPORTED, "system calls of too many processes are caught");
+	c = &d->caught[d->caught_n++];
+	*c = (struct rp_caught){ .pid = pid, .all = all };
+	memcpy(c->nr, nr, sizeof(c->nr));
+	c->cond = call_condition(r, c);
+	return NULL;
+}
+
+/*
+ * The number that a site's calls have, where `mov $number,%eax' stands in front of the instruction and nothing branches to
+ * it: most of libc's.  Others are not stopped at, then (30 us a call).  -1: any.
+ */
+static int number_of(const struct rp_task *t, const struct patch *p)
+{
+	enum { MOV = 5 };
+	uint64_t call = p->addr + p->call_at;
+	uint8_t code[MOV];
+	uint32_t nr;
+
+	if (tracee_read_some(t->real, call - MOV, code, MOV) != MOV)
+		return -1;
+	patch_hide(&t->mm->patches, call - MOV, code, MOV);
+	memcpy(&nr, code + 1, 4);
+	if (code[0] != 0xb8 || nr >= REPLAY_CALLS || !site_nobody_branches(t->real, call - MOV, call + 1))
+		return -1;
+	return (int)nr;
+}
+
+static bool add_site(struct rp_debug *d, const struct rp_task *t, const struct patch *p)
+{
+	uint64_t addr = p->addr + p->call_at;
+	int pid = t->rec_pid;
+	unsigned lo = 0, hi = d->sites_n;
+
+	while (lo < hi) {
+		unsigned mid = (lo + hi) / 2;
+		const struct rp_call_site *s = &d->sites[mid];
+
+		if (s->pid < pid || (s->pid == pid && s->addr < addr))
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo < d->sites_n && d->sites[lo].pid == pid && d->sites[lo].addr == addr)
+		return false;
+	d->sites = realloc(d->sites, (d->sites_n + 1) * sizeof(*d->sites));
+	BUG_ON(!d->sites, "out of memory for catchpoints");
+	memmove(d->sites + lo + 1, d->sites + lo, (d->sites_n - lo) * sizeof(*d->sites));
+	d->sites[lo] = (struct rp_call_site){ pid, number_of(t, p), addr };
+	d->sites_n++;
+	return true;
+}
+
+/* Sites that have been patched since the last look.  They are kept for good: a breakpoint goes in only where a patch is. */
+static bool new_sites(struct replay *r)
+{
+	struct rp_debug *d = r->debug;
+	bool any = false;
+
+	for (struct rp_task *t = r->tasks; t; t = t->next) {
+		const struct patches *ps = t->mm && t->real ? &t->mm->patches : NULL;
+
+		if (!ps || !ps->n || !(t->mm->new_patches || d->catch_all_anew) || !caught_of(d, t->rec_pid))
+			continue;
+		for (unsigned i = 0; i < ps->n; i++) {
+			if (ps->p[i].kind == PATCH_SYSCALL)
+				any |= add_site(d, t, &ps->p[i]);
+		}
+		t->mm->new_patches = false;
+	}
+	return any;
+}
+
+void rp_catch_refresh(struct replay *r)
+{
+	struct rp_debug *d = r->debug;
+	struct replay_break *b;
+	unsigned n = 0;
+	const struct rp_set *own;
+
+	if (!d->catch_all_anew && (!d->caught_n || !new_sites(r)))
+		return;
+	new_sites(r);
+	d->catch_all_anew = false;
+	own = d->sets[d->own];
+	b = calloc(own->n + d->sites_n + 1, sizeof(*b));
+	BUG_ON(!b, "out of memory for catchpoints");
+	for (unsigned i = 0; i < own->n; i++)
+		b[n++] = own->b[i];
+	for (unsigned i = 0; i < d->sites_n; i++) {
+		const struct rp_caught *c = caught_of(d, d->sites[i].pid);
+
+		if (c && (c->all || d->sites[i].nr < 0 || bit(c->nr, (uint64_t)d->sites[i].nr)))
+			b[n++] = (struct replay_break){ .kind = REPLAY_BREAK, .pid = c->pid, .addr = d->sites[i].addr, .len = 1,
+							.cond = c->cond, .call = 1 };
+	}
+	d->user = rp_set_intern(r, b, n);
+	free(b);
+}
+
+/* ---- where we are -------------------------------------------------------------------------------- */
+
+/* Does one of the user's own breakpoints stop the task here, not only a caught call? */
+static bool own_break(struct replay *r, const struct rp_task *t)
+{
+	return rp_set_breaks(r, r->debug->sets[r->debug->own], t);
+}
+
+/* Is the task about to make a buffered call that is caught? */
+static bool at_buffered(struct replay *r, const struct rp_task *t)
+{
+	const struct rp_set *s = r->debug->sets[r->debug->user];
+
+	if (!r->debug->caught_n || !t->mm || !t->mm->patches.n)
+		return false;
+	for (unsigned i = 0; i < s->n; i++) {
+		if (s->b[i].call && s->b[i].addr == t->regs.rip && s->b[i].pid == t->rec_pid && rp_patch_of_call(t->mm, s->b[i].addr) &&
+		    rp_cond_true(&r->debug->conds[s->b[i].cond - 1], t->real, &t->regs))
+			return true;
+	}
+	return false;
+}
+
+static bool at_traced(const struct replay *r, const struct rp_task *t)
+{
+	return r->pending && r->ev.task == t->serial && (r->ev.kind == TRACE_SYSCALL || r->ev.kind == TRACE_SYSCALL_ENTER) &&
+		is_caught(r, t->rec_pid, t->nr);
+}
+
+static bool entered(struct replay *r, struct rp_task *t, uint64_t nr, struct replay_stop *ret)
+{
+	struct rp_debug *d = r->debug;
+
+	d->view = (struct rp_view){ .kind = RP_VIEW_ENTRY, .serial = t->serial, .nr = nr, .buffered = !r->pending };
+	d->current = t->serial;
+	*ret = (struct replay_stop){ .kind = REPLAY_STOP_CALL_ENTRY, .call = (int)nr };
+	return true;
+}
+
+static bool returned(struct replay *r, const struct rp_task *t, uint64_t nr, bool buffered, struct replay_stop *ret)
+{
+	struct rp_debug *d = r->debug;
+
+	d->view = (struct rp_view){ .kind = RP_VIEW_RETURN, .serial = t->serial, .nr = nr, .buffered = buffered };
+	d->current = t->serial;
+	*ret = (struct replay_stop){ .kind = REPLAY_STOP_CALL_RETURN, .call = (int)nr };
+	return true;
+}
+
+void rp_catch_regs(const struct replay *r, const struct rp_task *t, struct regs *regs)
+{
+	const struct rp_view *v = &r->debug->view;
+
+	if (v->kind == RP_VIEW_PLAIN || v->serial != t->serial)
+		return;
+	regs->orig_rax = v->nr;
+	if (v->kind == RP_VIEW_RETURN)
+		return;
+	if (v->buffered) {
+		regs->rip += 2;
+		regs->rcx = regs->rip;
+		regs->r11 = regs->eflags;
+	}
+	regs->rax = (uint64_t)-ENOSYS;
+}
+
+bool rp_catch_entry_view(const struct replay *r, const struct rp_task *t)
+{
+	return r->debug->view.kind == RP_VIEW_ENTRY && r->debug->view.serial == t->serial;
+}
+
+/* ---- events -------------------------------------------------------------------------------------- */
+
+static int signal_of(const struct trace_event *ev)
+{
+	for (uint32_t i = 0; i < ev->effects_len; i++) {
+		if (ev->effects[i].kind == TRACE_SIGINFO && ev->effects[i].y != TRACE_SIGNAL_TRACED)
+			return (int)ev->effects[i].x;
+	}
+	return 0;
+}
+
+static bool signal_stop(const struct replay *r, struct replay_stop *ret)
+{
+	int sig = r->ev.kind == TRACE_SIGNAL ? signal_of(&r->ev) : 0;
+
+	if (!sig || (sig > 0 && sig <= 64 && (r->debug->catching.pass_signals >> (sig - 1) & 1)))
+		return false;
+	*ret = (struct replay_stop){ .kind = REPLAY_STOP_SIGNAL, .signal = sig };
+	return true;
+}
+
+/* A task that was made by this event; pid of its maker. */
+static bool birth_stop(const struct replay *r, const struct rp_before *b, struct replay_stop *ret)
+{
+	const struct replay_catch *c = &r->debug->catching;
+	const struct rp_task *child = r->tasks, *t = rp_task_find((struct replay *)(uintptr_t)r, b->serial);
+
+	if (!t || !child || child->serial <= b->newest)
+		return false;
+	ret->child_pid = child->rec_pid;
+	ret->child_tid = child->rec_tid;
+	ret->vfork = child->rec_pid != b->pid && child->mm == t->mm;
+	ret->kind = child->rec_pid == b->pid ? REPLAY_STOP_THREAD : REPLAY_STOP_FORK;
+	return ret->kind == REPLAY_STOP_THREAD ? c->threads : c->fork;
+}
+
+static bool last_of_process(const struct replay *r, int pid)
+{
+	for (const struct rp_task *t = r->tasks; t; t = t->next) {
+		if (t->rec_pid == pid && t->real)
+			return false;
+	}
+	return true;
+}
+
+static bool any_shown(const struct replay *r)
+{
+	for (const struct rp_task *t = r->tasks; t; t = t->next) {
+		if (replay_shown(r, t->rec_pid))
+			return true;
+	}
+	return false;
+}
+
+static bool exit_stop(const struct replay *r, const struct rp_before *b, struct replay_stop *ret)
+{
+	ret->child_pid = b->pid;
+	ret->child_tid = b->tid;
+	ret->status = b->status;
+	ret->kind = last_of_process(r, b->pid) ? REPLAY_STOP_EXIT : REPLAY_STOP_THREAD_EXIT;
+	return any_shown(r) && (ret->kind == REPLAY_STOP_EXIT || r->debug->catching.threads);
+}
+
+static bool is_vfork(const struct rp_before *b)
+{
+	return b->nr == SYS_vfork || ((b->nr == SYS_clone || b->nr == SYS_clone3) && b->vfork);
+}
+
+static bool applied_stop(struct replay *r, const struct rp_hop *hop, const struct rp_before *b, bool back, struct replay_stop *ret)
+{
+	const struct replay_catch *c = &r->debug->catching;
+
+	*ret = (struct replay_stop){ .kind = REPLAY_STOP_STEP };
+	if (hop->event == TRACE_EXIT)
+		return !back && b->shown && exit_stop(r, b, ret);
+	if (!hop->t || !b->shown)
+		return false;
+	if (hop->event == TRACE_EXEC) {
+		ret->kind = REPLAY_STOP_EXEC;
+		return c->exec && !back;	/* back: in the program before, which a debugger must be told of (scan.c) */
+	}
+	if (birth_stop(r, b, ret))
+		return true;
+	if (hop->event != TRACE_SYSCALL && hop->event != TRACE_SYSCALL_EXIT)
+		return false;
+	if (hop->event == TRACE_SYSCALL_EXIT && c->vfork_done && is_vfork(b)) {
+		ret->kind = REPLAY_STOP_VFORK_DONE;
+		return !back;
+	}
+	if (!is_caught(r, b->pid, b->nr))
+		return false;
+	if (!back)
+		return returned(r, hop->t, b->nr, false, ret);
+	*ret = (struct replay_stop){ .kind = REPLAY_STOP_CALL_RETURN, .call = (int)b->nr };
+	return true;
+}
+
+/* The call clone or clone3 that t is in. */
+static bool made_by_vfork(const struct rp_task *t, uint64_t nr)
+{
+	uint64_t flags = nr == SYS_clone ? t->regs.rdi : 0;	/* clone3's are the first word of what it is given */
+
+	if (nr == SYS_clone3 && t->real)
+		tracee_read_some(t->real, t->regs.rdi, &flags, sizeof(flags));
+	return flags & CLONE_VFORK_FLAG;
+}
+
+void rp_catch_before(struct replay *r, struct rp_before *b)
+{
+	const struct rp_task *t;
+
+	*b = (struct rp_before){ .newest = r->tasks ? r->tasks->serial : 0 };
+	if (!r->ev_read)
+		return;
+	t = rp_task_find(r, r->ev.task);
+	b->serial = r->ev.task;
+	b->status = r->ev.kind == TRACE_EXIT ? (int)r->ev.ret : 0;
+	b->exec = r->ev.kind == TRACE_EXEC;
+	if (!t)
+		return;
+	b->pid = t->rec_pid;
+	b->tid = t->rec_tid;
+	b->shown = replay_shown(r, t->rec_pid);
+	b->told_end = r->ev.kind == TRACE_EXIT && rp_told_end(r, t->rec_pid, r->ev.n);
+	b->nr = r->ev.nr >= 0 ? (uint64_t)r->ev.nr : t->nr;
+	b->vfork = r->ev.kind == TRACE_SYSCALL_EXIT && made_by_vfork(t, b->nr);
+}
+
+bool rp_catch_hop(struct replay *r, const struct rp_hop *hop, const struct rp_before *b, bool back, struct replay_stop *ret)
+{
+	if (hop->kind == HOP_EVENT)
+		return applied_stop(r, hop, b, back, ret);
+	if (hop->kind != HOP_PENDING || !hop->t || !b->shown)
+		return false;
+	if (signal_stop(r, ret))
+		return true;
+	if (!at_traced(r, hop->t))
+		return false;
+	if (!back)
+		return entered(r, hop->t, hop->t->nr, ret);
+	*ret = (struct replay_stop){ .kind = REPLAY_STOP_CALL_ENTRY, .call = (int)hop->t->nr };
+	return true;
+}
+
+bool rp_catch_moved(struct replay *r, struct rp_task *t, struct replay_stop *ret)
+{
+	return r->debug->caught_n && !own_break(r, t) && at_buffered(r, t) && entered(r, t, t->regs.rax, ret);
+}
+
+/* ---- moving on from a view --------------------------------------------------------------------------- */
+
+struct rp_view rp_catch_leave(struct replay *r)
+{
+	struct rp_view v = r->debug->view;
+
+	r->debug->view = (struct rp_view){ .kind = RP_VIEW_PLAIN };
+	return v;
+}
+
+struct err *rp_catch_now(struct replay *r, const struct rp_view *v, struct replay_stop *ret, bool *done)
+{
+	struct rp_task *t;
+	struct rp_hop hop;
+	struct err *err;
+
+	*done = false;
+	if (!r->debug->caught_n)
+		return NULL;
+	rp_catch_refresh(r);
+	err = rp_next(r);
+	if (err_catch(&err, ERR_END))
+		return NULL;
+	if (err)
+		return err;
+	t = rp_task_find(r, r->ev.task);
+	if (!t || !t->real || !replay_shown(r, t->rec_pid))
+		return NULL;
+	if (v->kind == RP_VIEW_PLAIN && (at_traced(r, t) || (!r->pending && at_buffered(r, t)))) {
+		*done = entered(r, t, r->pending ? t->nr : t->regs.rax, ret);
+		return NULL;
+	}
+	if (v->kind != RP_VIEW_ENTRY || !v->buffered || r->pending || v->serial != t->serial)
+		return NULL;
+	TRY(rp_tracked_hop(r, r->debug->user, true, &hop));
+	if (hop.kind == HOP_MOVED && hop.t)
+		*done = returned(r, hop.t, v->nr, true, ret);
+	return NULL;
+}
+
+bool rp_catch_back_here(struct replay *r, const struct rp_view *v, struct replay_stop *ret)
+{
+	const struct rp_task *t = v->kind == RP_VIEW_ENTRY ? rp_task_find(r, v->serial) : NULL;
+
+	if (!t || r->pending || !own_break(r, t))
+		return false;
+	*ret = (struct replay_stop){ .kind = REPLAY_STOP_BREAK };
+	return true;
+}
+
+/* Is `at' what t's registers will be behind the call that it is about to make? */
+static bool just_behind(const struct regs *t, const struct regs *at)
+{
+	struct regs a = *t, b = *at;
+
+	a.rip += 2;
+	a.rax = b.rax = a.rcx = b.rcx = a.r11 = b.r11 = a.orig_rax = b.orig_rax = a.eflags = b.eflags = 0;
+	return !memcmp(&a, &b, sizeof(a));
+}
+
+struct err *rp_catch_arrived(struct replay *r, uint32_t serial, const struct rp_start *from, struct replay_stop *ret)
+{
+	struct rp_task *t = rp_task_find(r, serial);
+	struct rp_debug *d = r->debug;
+	struct rp_hop hop;
+	uint64_t nr;
+
+	if (!t || !d->caught_n)
+		return NULL;
+	if (ret->kind == REPLAY_STOP_CALL_ENTRY) {
+		entered(r, t, (uint64_t)ret->call, ret);
+	} else if (ret->kind == REPLAY_STOP_CALL_RETURN) {
+		returned(r, t, (uint64_t)ret->call, false, ret);
+	} else if (ret->kind == REPLAY_STOP_BREAK && !r->pending && at_buffered(r, t)) {
+		nr = t->regs.rax;
+		if (from->serial == serial && from->where == r->where && just_behind(&t->regs, &from->regs)) {
+			entered(r, t, nr, ret);
+			return NULL;
+		}
+		TRY(rp_tracked_hop(r, d->user, true, &hop));
+		if (hop.kind == HOP_MOVED && hop.t)
+			returned(r, hop.t, nr, true, ret);
+	}
+	return NULL;
+}

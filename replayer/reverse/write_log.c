@@ -1,0 +1,435 @@
+/*
+ * write_log.c - which bytes of its data a program writes to, and when, found out while nobody waits for it.
+ *
+ * Two words on one page are often written at very different times, and a page is all that clean.c can tell.  So while the replayer
+ * computes forward, and while its debugger waits for the user, a worker on an idle processor goes through what has been computed, half a second after the
+ * other, with the program's busy data pages
+ * doubled (dual.c), where each store leaves a mark: nothing stops, so that is nearly as fast as the program.  A search backwards for
+ * the last write of a variable then passes what holds no store to it.
+ *
+ * Few pages can be looked at so fast, and arrays, which fill many, are seldom what is watched: if the debugger has told where the program's
+ * variables are (replay_variables()), it is only these pages.
+ *
+ * What an event writes is what differs behind it, as for a watchpoint.  What could not be surveyed (no idle processor, too slow, beyond so many
+ * pages, processes that come and go) is looked through, as everything was before.
+ */
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "replayer/internal.h"
+
+/* After some failures the program is given time to do something else, and others who have the processors are. */
+#define REST_NS 5000000000ull
+#define BUSY_NS 200000000ull
+/* So far behind, some is left out. */
+#define BEHIND_NS 4000000000ull
+enum { STRETCH_NS = 500000000, STRETCH_MIN_NS = 150000000, SLOWER = 4, LATE_NS = 300000000, FAILURES_MAX = 3, STRETCHES = 256, LOOKED_AT = 256 };
+
+struct stretch {
+	struct rp_pos from, end;
+	pid_t pid;
+	unsigned n;
+	uint64_t page[MARKS_PAGES];
+	uint8_t written[MARKS_PAGES][MARKS_PAGE / 8];		/* a bit for each byte */
+};
+
+struct rp_survey {
+	struct rp_worker *worker;
+	struct rp_pos from, end;	/* what it looks at */
+	struct rp_marks marks;
+	uint64_t began_ns, length_ns;
+	unsigned failures;		/* one after the other */
+	uint64_t rests_until_ns;
+	struct stretch *done[STRETCHES];	/* a ring */
+	unsigned done_n;
+	struct variables { pid_t pid; uint64_t *page; unsigned n; } variables;	/* where there are some, by address; pid 0: not told */
+};
+
+static void drop(struct stretch *s)
+{
+	if (!s)
+		return;
+	free(s->from.legs);
+	free(s->end.legs);
+	free(s);
+}
+
+/* known: or it may have been anything. */
+static void note(struct rp_survey *s, bool known)
+{
+	struct stretch *new = calloc(1, sizeof(*new)), **place = &s->done[s->done_n % STRETCHES];
+
+	BUG_ON(!new, "out of memory for a survey");
+	*new = (struct stretch){ .from = s->from, .end = s->end, .pid = s->marks.pid, .n = known ? s->marks.n : 0 };
+	s->from = s->end = (struct rp_pos){ 0 };
+	memcpy(new->page, s->marks.page, sizeof(new->page));
+	for (unsigned i = 0; i < new->n; i++) {
+		for (unsigned k = 0; k < MARKS_PAGE; k++)
+			new->written[i][k / 8] |= (uint8_t)(!!s->marks.byte[i][k] << k % 8);
+	}
+	drop(*place);
+	*place = new;
+	s->done_n++;
+}
+
+static void forget(struct rp_survey *s)
+{
+	rp_worker_end(s->worker);
+	s->worker = NULL;
+	free(s->from.legs);
+	free(s->end.legs);
+	s->from = s->end = (struct rp_pos){ 0 };
+}
+
+/* HINDSIGHT_PATIENT=1: a survey may take as long as it likes (tests: on a machine that others keep busy there would be none). */
+static bool is_late(const struct rp_survey *s)
+{
+	static int patient = -1;
+
+	if (patient < 0)
+		patient = getenv("HINDSIGHT_PATIENT") != NULL;
+	return !patient && rp_now_ns() - s->began_ns >= SLOWER * s->length_ns + LATE_NS;
+}
+
+/* Its answer, if it is there, or else when it is late: then there is none. */
+static void hear(struct rp_survey *s, bool wait)
+{
+	struct pollfd p = { s->worker ? rp_worker_fd(s->worker) : -1, POLLIN, 0 };
+	bool there = s->worker && poll(&p, 1, 0) > 0;
+
+	if (!s->worker || (!there && wait && !is_late(s)))
+		return;
+	if (there && rp_worker_surveyed(s->worker, &s->marks)) {
+		s->failures = 0;
+		log_debug("surveyed: %.0f ms of computing in %.0f ms", (double)s->length_ns / 1e6, (double)(rp_now_ns() - s->began_ns) / 1e6);
+		note(s, true);
+	} else {
+		s->failures += wait;
+		if (s->failures >= FAILURES_MAX)
+			s->rests_until_ns = rp_now_ns() + REST_NS;
+		log_debug(there ? "a survey failed" : "a survey was given up");
+		if (wait)
+			note(s, false);		/* it would be again */
+	}
+	forget(s);
+}
+
+/* ---- what is to be looked at ------------------------------------------------------------------------- */
+
+static bool is_known(const struct rp_survey *s, const struct rp_pos *p)
+{
+	for (unsigned i = 0; i < STRETCHES; i++) {
+		if (s->done[i] && rp_pos_within(&s->done[i]->from, p, &s->done[i]->end))
+			return true;
+	}
+	return false;
+}
+
+/* The oldest checkpoint with something behind it that is not known, not longer ago than that; NULL: there is none. */
+static struct rp_checkpoint *beginning(struct replay *r, const struct rp_survey *s, uint64_t ago_ns, bool *more)
+{
+	const struct rp_debug *d = r->debug;
+	struct rp_checkpoint *c = rp_checkpoint_before(r, &d->pos, true), *first = NULL;
+
+	*more = false;
+	for (; c && !c->pos.pending && c->clock_ns <= d->clock_ns; c = rp_checkpoint_before(r, &c->pos, true)) {	/* not `older': that may be on another way */
+		if (c->clock_ns + ago_ns < d->clock_ns && first) {
+			*more = true;
+			return first;
+		}
+		first = c;
+		if (is_known(s, &c->pos))
+			break;
+	}
+	return first;
+}
+
+/* What is looked at next, half a second or so; *from is NULL when there is nothing. */
+static void choose(struct replay *r, const struct rp_survey *s, struct rp_checkpoint **from, const struct rp_pos **end, uint64_t *length_ns)
+{
+	const struct rp_debug *d = r->debug;
+	struct rp_checkpoint *c;
+	bool more;
+
+	*from = beginning(r, s, BEHIND_NS, &more);
+	if (more)
+		*from = beginning(r, s, STRETCH_NS, &more);
+	*end = &d->pos;
+	if (!*from)
+		return;
+	*length_ns = d->clock_ns - (*from)->clock_ns;
+	for (c = rp_checkpoint_before(r, &d->pos, true); c && c != *from && *length_ns > STRETCH_NS; c = rp_checkpoint_before(r, &c->pos, true)) {
+		*end = &c->pos;
+		*length_ns = c->clock_ns - (*from)->clock_ns;
+	}
+	if (*end == &d->pos && *length_ns < STRETCH_MIN_NS)
+		*from = NULL;
+}
+
+/* Private data of a file, and what follows it without one. */
+static bool is_data(const struct tracee_map *m, const struct tracee_map *before)
+{
+	if (!(m->prot & PROT_WRITE) || m->shared)
+		return false;
+	return m->inode || (before && before->end == m->start && before->inode && (before->prot & PROT_WRITE) && !before->shared);
+}
+
+/* An ordinary user is not told by the kernel what has been written to, and gets all pages. */
+static bool differs(const struct rp_task *older, const struct rp_task *newer, uint64_t page)
+{
+	uint8_t was[PAGE_BYTES], is[PAGE_BYTES];
+
+	return tracee_read_some(older->real, page, was, PAGE_BYTES) == PAGE_BYTES && tracee_read_some(newer->real, page, is, PAGE_BYTES) == PAGE_BYTES &&
+		memcmp(was, is, PAGE_BYTES);
+}
+
+static void add_busy(const struct rp_task *older, const struct rp_task *newer, uint64_t start, uint64_t end, struct rp_marks *m)
+{
+	uint64_t page[LOOKED_AT];
+	unsigned n = rp_pages_written(older, newer, start, end, page, LOOKED_AT);
+
+	for (unsigned i = 0; i < n && m->n < MARKS_PAGES; i++) {
+		if (differs(older, newer, page[i]))
+			m->page[m->n++] = page[i];
+	}
+}
+
+static void busy_pages(const struct rp_survey *s, const struct rp_task *older, const struct rp_task *newer, const struct tracee_maps *maps, struct rp_marks *m)
+{
+	const struct variables *v = &s->variables;
+	unsigned told = v->pid == newer->rec_pid ? v->n : 0, next;
+
+	*m = (struct rp_marks){ .pid = newer->rec_pid };
+	for (unsigned i = 0; i < told && m->n < MARKS_PAGES; i = next) {
+		for (next = i + 1; next < told && v->page[next] == v->page[next - 1] + PAGE_BYTES; next++)
+			;
+		add_busy(older, newer, v->page[i], v->page[next - 1] + PAGE_BYTES, m);
+	}
+	for (size_t i = 0; !m->n && i < maps->n; i++) {
+		const struct tracee_map *at = &maps->map[i];
+		uint64_t end = at->end < at->start + LOOKED_AT * PAGE_BYTES ? at->end : at->start + LOOKED_AT * PAGE_BYTES;
+
+		if (is_data(at, i ? at - 1 : NULL))
+			add_busy(older, newer, at->start, end, m);
+	}
+}
+
+/* *worth: there is something to look at. */
+static struct err *give_out(struct replay *r, const struct rp_task *t, struct rp_survey *s, struct rp_checkpoint *c, bool *worth)
+{
+	const struct rp_task *older = rp_task_with_memory(c->tasks, t->rec_pid);
+	struct tracee_maps maps;
+	bool can = false, stops = false;
+
+	*worth = false;
+	s->marks = (struct rp_marks){ .pid = t->rec_pid };
+	if (older)
+		TRY(rp_worker_can(r, c, &s->end, &can));
+	if (can)
+		TRY(rp_events_stop(r, c->pos.where, s->end.where, &stops));
+	if (can && !stops) {
+		TRY(tracee_maps_read(t->real, &maps));
+		busy_pages(s, older, t, &maps, &s->marks);
+		tracee_maps_deinit(&maps);
+	}
+	*worth = s->marks.n != 0;
+	if (*worth)
+		return rp_worker_survey(r, c, &s->end, &s->marks, &s->worker);
+	note(s, false);
+	return NULL;
+}
+
+static void next_one(struct replay *r, const struct rp_task *t, struct rp_survey *s)
+{
+	struct rp_checkpoint *c;
+	const struct rp_pos *end;
+	struct err *err;
+	bool worth;
+
+	choose(r, s, &c, &end, &s->length_ns);
+	if (!c || !rp_pos_leads(&c->pos, end))
+		return;
+	rp_pos_copy(&s->from, &c->pos);
+	rp_pos_copy(&s->end, end);
+	s->began_ns = rp_now_ns();
+	err = give_out(r, t, s, c, &worth);
+	if (err) {
+		log_debug("no survey: %s", err->msg);
+		note(s, false);
+	}
+	if (worth && !s->worker) {
+		log_debug("no survey: no processor is idle");
+		s->rests_until_ns = rp_now_ns() + BUSY_NS;
+	}
+	if (!s->worker)
+		forget(s);
+	err_free(err);
+}
+
+void rp_survey_feed(struct replay *r, const struct rp_task *t)
+{
+	struct rp_debug *d = r->debug;
+	struct rp_survey *s = d->survey;
+
+	if (d->marks || d->breakable || !rp_workers() || d->pos.pending)	/* going back, workers and we have the processors */
+		return;
+	if (!s)
+		s = d->survey = calloc(1, sizeof(*s));
+	if (!s)
+		return;
+	hear(s, true);
+	if (!s->worker && rp_now_ns() >= s->rests_until_ns && !is_known(s, &d->pos))
+		next_one(r, t, s);
+}
+
+bool replay_idle(struct replay *r)
+{
+	const struct rp_task *t = rp_task_find(r, r->debug->current);
+	const struct rp_survey *s = r->debug->survey;
+	bool had;
+
+	if (!s || !t || t->real <= 0 || r->debug->diverted || r->pending)
+		return false;
+	had = r->ev_read;
+	rp_survey_feed(r, t);
+	if (had && !r->ev_read)		/* others may ask about it */
+		err_free(rp_next(r));
+	return s->worker || (rp_now_ns() < s->rests_until_ns && !is_known(s, &r->debug->pos));
+}
+
+void replay_variables(struct replay *r, int pid, const uint64_t *page, unsigned n)
+{
+	struct rp_debug *d = r->debug;
+	uint64_t *copy = malloc(n * sizeof(*copy) + 1);
+
+	if (!d->survey)
+		d->survey = calloc(1, sizeof(*d->survey));
+	if (!d->survey || !copy) {
+		free(copy);
+		return;
+	}
+	if (n)
+		memcpy(copy, page, n * sizeof(*copy));
+	free(d->survey->variables.page);
+	d->survey->variables = (struct variables){ pid, copy, n };
+}
+
+void rp_survey_pause(struct replay *r)
+{
+	if (r->debug->survey)
+		hear(r->debug->survey, false);
+}
+
+void rp_survey_free(struct rp_debug *d)
+{
+	struct rp_survey *s = d->survey;
+
+	if (!s)
+		return;
+	forget(s);
+	for (unsigned i = 0; i < STRETCHES; i++)
+		drop(s->done[i]);
+	free(s->variables.page);
+	free(s);
+	d->survey = NULL;
+}
+
+/* ---- what is known of it ---------------------------------------------------------------------------- */
+
+static bool is_written(const struct stretch *s, const struct replay_break *b)
+{
+	for (uint64_t at = b->addr; at < b->addr + b->len; at++) {
+		unsigned i = 0;
+
+		while (i < s->n && at - s->page[i] >= MARKS_PAGE)
+			i++;
+		if (i == s->n || s->written[i][(at - s->page[i]) / 8] >> (at - s->page[i]) % 8 & 1)
+			return true;
+	}
+	return false;
+}
+
+static bool passes(const struct stretch *s, const struct rp_set *user)
+{
+	for (unsigned i = 0; i < user->n; i++) {
+		if (user->b[i].kind == REPLAY_WRITE && (user->b[i].pid != s->pid || is_written(s, &user->b[i])))
+			return false;
+	}
+	return true;
+}
+
+const struct rp_pos *rp_survey_before(const struct replay *r, const struct rp_pos *end)
+{
+	const struct rp_debug *d = r->debug;
+	const struct rp_survey *s = d->survey;
+
+	for (unsigned i = 0; s && i < STRETCHES; i++) {
+		const struct stretch *x = s->done[i];
+
+		if (x && rp_pos_within(&x->from, end, &x->end) && passes(x, d->sets[d->user]))
+			return &x->from;
+	}
+	return NULL;
+}
+
+/* ---- the worker ---------------------------------------------------------------------------------------- */
+
+static void read_pages(const struct replay *r, const struct rp_marks *m, uint8_t bytes[MARKS_PAGES][MARKS_PAGE], bool there[MARKS_PAGES])
+{
+	const struct rp_task *t = rp_task_with_memory(r->tasks, m->pid);
+
+	for (unsigned i = 0; i < m->n; i++)
+		there[i] = t && tracee_read_some(t->real, m->page[i], bytes[i], MARKS_PAGE) == MARKS_PAGE;
+}
+
+static bool makes_or_ends(const struct trace_event *ev)
+{
+	bool makes = ev->kind == TRACE_EXEC || ev->kind == TRACE_EXIT;
+
+	for (uint32_t i = 0; i < ev->effects_len; i++)
+		makes |= ev->effects[i].kind == TRACE_TASK;
+	return makes;
+}
+
+void rp_survey_event(struct replay *r, bool after)
+{
+	static uint8_t was[MARKS_PAGES][MARKS_PAGE], is[MARKS_PAGES][MARKS_PAGE];
+	static bool there[MARKS_PAGES];
+	bool still[MARKS_PAGES];
+	struct rp_marks *m = r->debug->marks;
+
+	if (!after) {
+		if (makes_or_ends(&r->ev))
+			rp_marks_all(m);
+		read_pages(r, m, was, there);
+		return;
+	}
+	read_pages(r, m, is, still);
+	for (unsigned i = 0; i < m->n; i++) {
+		for (unsigned k = 0; k < MARKS_PAGE; k++)
+			m->byte[i][k] |= !there[i] || !still[i] || was[i][k] != is[i][k];
+	}
+}
+
+struct err *rp_survey_run(struct replay *r, struct rp_marks *m, const struct rp_pos *end, bool *good)
+{
+	struct rp_debug *d = r->debug;
+	struct replay_break b[MARKS_PAGES];
+	struct rp_found found = { 0 };
+
+	*good = false;
+	d->marks = m;
+	for (unsigned i = 0; i < m->n; i++)	/* of no length: nothing stops there */
+		b[i] = (struct replay_break){ .kind = REPLAY_WRITE, .pid = m->pid, .addr = m->page[i] };
+	d->user = rp_set_intern(r, b, m->n);
+	TRY(rp_scan(r, end, true, &found));
+	rp_int3_out(r);
+	for (struct rp_task *t = r->tasks; t; t = t->next) {
+		if (t->real && t->rec_pid == m->pid)
+			TRY(rp_alias_marks(t, m));
+	}
+	*good = !found.found && !rp_debug_interrupted(r);
+	return NULL;
+}

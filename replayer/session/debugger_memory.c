@@ -1,0 +1,128 @@
+/*
+ * debugger_memory.c - memory that a debugger has asked for (lldb does, for its expressions): it is in no recording, and only in copies of
+ * the program (diversion.c).  A debugger thinks that it lasts, so its bytes outlive the copy, and the next one has them
+ * again, at the same address.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "replayer/internal.h"
+
+/* Where programs map nothing: neither the kernel's choice nor anybody's idea of a heap. */
+#define LENT_AREA 0x3a0000000000ull
+enum { LENT_MAX = 256, LENT_STEP = 16 << 20, LENT_TRIES = 64, LENT_BYTES_MAX = LENT_STEP };
+
+static struct err *map(struct rp_task *t, const struct rp_lent *l, bool *done)
+{
+	int64_t ret;
+
+	TRY(cage_call(t->real, &t->regs, &ret, SYS_mmap, l->addr, l->len, (uint64_t)l->prot,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0));
+	if (ret > 0 && ret != (int64_t)l->addr) {	/* before Linux 4.17 the flag is only a hint */
+		TRY(cage_call(t->real, &t->regs, &ret, SYS_munmap, (uint64_t)ret, l->len, 0, 0, 0, 0));
+		ret = -1;
+	}
+	*done = ret == (int64_t)l->addr;
+	return NULL;
+}
+
+struct err *rp_lent_new(struct replay *r, struct rp_task *t, uint64_t len, int prot, uint64_t *ret)
+{
+	struct rp_debug *d = r->debug;
+	struct rp_lent l = { .pid = t->rec_pid, .len = (len + 4095) & ~4095ull, .prot = prot | PROT_READ | PROT_WRITE };
+	bool done = false;
+
+	if (!len || len > LENT_BYTES_MAX || d->lent_n == LENT_MAX)
+		return &err_nomem;
+	if (!d->lent)
+		d->lent = malloc(LENT_MAX * sizeof(*d->lent));
+	l.bytes = calloc(1, l.len);
+	if (!d->lent || !l.bytes) {
+		free(l.bytes);
+		return &err_nomem;
+	}
+	for (unsigned i = 0; i < LENT_TRIES && !done; i++) {
+		struct err *err;
+
+		l.addr = LENT_AREA + (uint64_t)d->lent_next++ * LENT_STEP;
+		err = map(t, &l, &done);
+		if (err) {
+			free(l.bytes);
+			return err;
+		}
+	}
+	if (!done) {
+		free(l.bytes);
+		return &err_nomem;
+	}
+	d->lent[d->lent_n++] = l;
+	*ret = l.addr;
+	return NULL;
+}
+
+struct err *rp_lent_give_back(struct replay *r, struct rp_task *t, uint64_t addr)
+{
+	struct rp_debug *d = r->debug;
+	int64_t ret;
+
+	for (unsigned i = 0; i < d->lent_n; i++) {
+		if (d->lent[i].addr != addr || d->lent[i].pid != t->rec_pid)
+			continue;
+		if (d->diverted)
+			TRY(cage_call(t->real, &t->regs, &ret, SYS_munmap, addr, d->lent[i].len, 0, 0, 0, 0));
+		free(d->lent[i].bytes);
+		d->lent[i] = d->lent[--d->lent_n];
+		return NULL;
+	}
+	return err_new(ERR_UNSUPPORTED, "no memory was asked for at 0x%llx", (unsigned long long)addr);
+}
+
+struct err *rp_lent_in(struct replay *r, struct rp_task *t)
+{
+	for (unsigned i = 0; i < r->debug->lent_n; i++) {
+		const struct rp_lent *l = &r->debug->lent[i];
+		bool done = false;
+
+		if (l->pid != t->rec_pid)
+			continue;
+		TRY(map(t, l, &done));
+		if (done)
+			TRY(tracee_write(t->real, l->addr, l->bytes, l->len));
+	}
+	return NULL;
+}
+
+void rp_lent_keep(struct replay *r, const struct rp_task *t)
+{
+	for (unsigned i = 0; i < r->debug->lent_n; i++) {
+		const struct rp_lent *l = &r->debug->lent[i];
+
+		if (l->pid == t->rec_pid)
+			tracee_read_some(t->real, l->addr, l->bytes, l->len);
+	}
+}
+
+size_t rp_lent_read(const struct replay *r, int pid, uint64_t addr, void *buf, size_t len)
+{
+	for (unsigned i = 0; i < r->debug->lent_n; i++) {
+		const struct rp_lent *l = &r->debug->lent[i];
+		uint64_t off = addr - l->addr;
+
+		if (l->pid != pid || off >= l->len)
+			continue;
+		if (len > l->len - off)
+			len = l->len - off;
+		memcpy(buf, l->bytes + off, len);
+		return len;
+	}
+	return 0;
+}
+
+void rp_lent_deinit(struct rp_debug *d)
+{
+	for (unsigned i = 0; i < d->lent_n; i++)
+		free(d->lent[i].bytes);
+	free(d->lent);
+}

@@ -1,0 +1,378 @@
+/*
+ * diversion.c - a throw-away copy of the program: what gdb's `call', `print f(x)' and `set var' work on.
+ *
+ * The first change starts it: the present gets a checkpoint, and the live processes are free to be changed.  A debugger that
+ * calls a function sets registers, lets the task run, and puts its registers back; so a run that starts with
+ * other registers than the recording's is one of the copy, and one that starts with the recording's ends it: the
+ * recording goes on where it was.
+ *
+ * In the copy system calls have no recorded results.  The few that functions need to work are done here, harmlessly;
+ * the others fail with ENOSYS.  What is written to stdout and stderr is written to ours.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "replayer/internal.h"
+
+enum { WRITE_MAX = 1 << 16 };
+
+static struct rp_task *find_tid(const struct replay *r, int tid)
+{
+	struct rp_task *t = rp_task_of_tid(r, tid);
+
+	return t && t->real ? t : NULL;
+}
+
+static bool same_regs(const struct regs *a, const struct regs *b)
+{
+	struct regs x = *a, y = *b;
+
+	x.orig_rax = y.orig_rax = 0;
+	x.eflags &= ~0x10100ull;
+	y.eflags &= ~0x10100ull;
+	return !memcmp(&x, &y, sizeof(x));
+}
+
+bool rp_diverted(const struct replay *r) { return r->debug->diverted; }
+
+static struct err *begin(struct replay *r, struct rp_task *t)
+{
+	struct rp_debug *d = r->debug;
+
+	if (d->diverted)
+		return NULL;
+	rp_int3_out(r);
+	TRY(rp_checkpoint_take(r));
+	rp_pos_copy(&d->divert_pos, &d->pos);
+	TRY(replay_regs(r, t->rec_tid, &d->divert_regs));
+	/* what the debugger has been shown is what it will put back */
+	t->regs = d->divert_regs;
+	t->dirty = true;
+	t->restartable = false;
+	d->divert_tid = t->rec_tid;
+	d->diverted = true;
+	d->divert_told = false;
+	d->divert_fault = (struct regs){ 0 };
+	if (t->mm->patches.n) {		/* no records for the hook: calls come to us */
+		uint64_t end;
+
+		TRY(tracee_read(t->real, FIXED_STATE + offsetof(struct buf_state, pos) + 8, &end, 8));
+		TRY(tracee_write(t->real, FIXED_STATE + offsetof(struct buf_state, pos), &end, 8));
+	}
+	return rp_lent_in(r, t);
+}
+
+struct err *rp_divert_end(struct replay *r)
+{
+	struct rp_debug *d = r->debug;
+	const struct rp_task *t = d->diverted ? find_tid(r, d->divert_tid) : NULL;
+
+	if (!d->diverted)
+		return NULL;
+	if (t)
+		rp_lent_keep(r, t);
+	d->diverted = false;
+	d->nameless = true;
+	r->pending = false;
+	return rp_goto(r, &d->divert_pos);
+}
+
+bool rp_divert_runs(const struct replay *r)
+{
+	const struct rp_task *t = r->debug->diverted ? find_tid(r, r->debug->divert_tid) : NULL;
+
+	return t && !same_regs(&t->regs, &r->debug->divert_regs);
+}
+
+/* A function that a debugger calls returns to a breakpoint, and not to where it was called from. */
+static bool is_call(const struct replay *r, const struct rp_task *t)
+{
+	const struct rp_debug *d = r->debug;
+	uint64_t ret = 0;
+
+	return t->regs.rip != d->divert_regs.rip && t->regs.rsp != d->divert_regs.rsp &&
+		tracee_read_some(t->real, t->regs.rsp, &ret, 8) == 8 && rp_set_has(d->sets[d->own], t->rec_pid, ret);
+}
+
+bool replay_copy_goes_on(struct replay *r)
+{
+	const struct rp_task *t = rp_divert_runs(r) ? find_tid(r, r->debug->divert_tid) : NULL;
+
+	if (!t || r->debug->divert_told || is_call(r, t))
+		return false;
+	return r->debug->divert_told = true;
+}
+
+struct err *replay_set_memory(struct replay *r, int tid, uint64_t addr, const void *bytes, size_t len)
+{
+	struct rp_task *t = find_tid(r, tid);
+
+	if (!t)
+		return &err_gone;
+	TRY(begin(r, t));
+	return tracee_write(t->real, addr, bytes, len);
+}
+
+struct err *replay_set_regs(struct replay *r, int tid, const struct regs *regs)
+{
+	struct rp_task *t = find_tid(r, tid);
+
+	if (!t)
+		return &err_gone;
+	TRY(begin(r, t));
+	if (t->rec_tid != r->debug->divert_tid)
+		return err_new(ERR_UNSUPPORTED, "only one thread's registers can be changed at a time");
+	TRY(tracee_regs_set(t->real, regs));	/* it may refuse: a segment or flags that cannot be */
+	t->regs = *regs;
+	t->dirty = true;
+	return NULL;
+}
+
+struct err *replay_set_xstate(struct replay *r, int tid, const void *bytes, size_t len)
+{
+	struct rp_task *t = find_tid(r, tid);
+
+	if (!t)
+		return &err_gone;
+	TRY(begin(r, t));
+	return tracee_xstate_set(t->real, bytes, len);
+}
+
+struct err *replay_memory_new(struct replay *r, int tid, uint64_t len, int prot, uint64_t *addr_ret)
+{
+	struct rp_task *t = find_tid(r, tid);
+
+	if (!t)
+		return &err_gone;
+	TRY(begin(r, t));
+	return rp_lent_new(r, t, len, prot, addr_ret);
+}
+
+struct err *replay_memory_drop(struct replay *r, int tid, uint64_t addr)
+{
+	struct rp_task *t = find_tid(r, tid);
+
+	return t ? rp_lent_give_back(r, t, addr) : &err_gone;
+}
+
+/* ---- running ----------------------------------------------------------------------------- */
+
+static int64_t do_write(struct rp_task *t, const struct regs *regs)
+{
+	static char buf[WRITE_MAX];
+	size_t len = regs->rdx < sizeof(buf) ? regs->rdx : sizeof(buf);
+
+	if (regs->rdi != 1 && regs->rdi != 2)
+		return -EBADF;
+	len = tracee_read_some(t->real, regs->rsi, buf, len);
+	return write((int)regs->rdi, buf, len) < 0 ? -errno : (int64_t)len;
+}
+
+static int64_t inject(struct rp_task *t, const struct regs *regs, long nr)
+{
+	int64_t ret = -ENOSYS;
+	struct err *err = cage_call(t->real, regs, &ret, nr, regs->rdi, regs->rsi, regs->rdx, regs->r10, regs->r8, regs->r9);
+
+	if (err) {
+		err_free(err);
+		return -ENOMEM;
+	}
+	return ret;
+}
+
+static int64_t zeros(struct rp_task *t, uint64_t addr, size_t len)
+{
+	static const char none[256];
+	struct err *err = tracee_write(t->real, addr, none, len < sizeof(none) ? len : sizeof(none));
+
+	if (!err)
+		return 0;
+	err_free(err);
+	return -EFAULT;
+}
+
+static int64_t answer(struct rp_task *t, const struct regs *regs)
+{
+	switch (regs->orig_rax) {
+	case SYS_write:
+		return do_write(t, regs);
+	case SYS_mmap:
+		return regs->r10 & MAP_ANONYMOUS ? inject(t, regs, SYS_mmap) : -ENODEV;
+	case SYS_munmap:
+	case SYS_mprotect:
+	case SYS_mremap:
+	case SYS_madvise:
+		return inject(t, regs, (long)regs->orig_rax);
+	case SYS_brk:
+		return 0;		/* no room: malloc uses mmap */
+	case SYS_getpid:
+		return t->rec_pid;
+	case SYS_gettid:
+		return t->rec_tid;
+	case SYS_rt_sigprocmask:
+	case SYS_rt_sigaction:
+	case SYS_futex:
+	case SYS_sched_yield:
+		return 0;
+	case SYS_clock_gettime:
+		return zeros(t, regs->rsi, 16);
+	case SYS_gettimeofday:
+		return zeros(t, regs->rdi, 16);
+	case SYS_time:
+		return 0;
+	case SYS_getrandom:
+		return zeros(t, regs->rdi, regs->rsi) ? -EFAULT : (int64_t)(regs->rsi < 256 ? regs->rsi : 256);
+	case SYS_ioctl:
+		return -ENOTTY;
+	default:
+		return -ENOSYS;
+	}
+}
+
+/* rdtsc and cpuid trap here. */
+static bool trapped_instruction(struct rp_task *t)
+{
+	uint8_t code[3] = { 0 };
+	unsigned len = 2;
+
+	tracee_read_some(t->real, t->regs.rip, code, sizeof(code));
+	patch_hide(&t->mm->patches, t->regs.rip, code, sizeof(code));
+	if (code[0] != 0x0f || (code[1] != 0x31 && code[1] != 0xa2 && (code[1] != 0x01 || code[2] != 0xf9)))
+		return false;
+	if (code[1] == 0x01)
+		len = 3;
+	t->regs.rax = t->regs.rdx = 0;
+	if (code[1] != 0x31)
+		t->regs.rcx = 0;
+	if (code[1] == 0xa2)
+		t->regs.rbx = 0;
+	t->regs.rip += len;
+	t->dirty = true;
+	return true;
+}
+
+/* A signal stop.  *done: the debugger is told. */
+static struct err *on_signal(struct replay *r, struct rp_task *t, struct replay_stop *ret, bool *done)
+{
+	struct rp_debug *d = r->debug;
+	siginfo_t info;
+	bool grown = false;
+
+	*done = true;
+	if (ptrace(PTRACE_GETSIGINFO, t->real, NULL, &info) < 0)
+		return &err_gone;
+	if (rp_debug_trap(r, t, &info)) {
+		*done = !rp_debug_leave(r, t, true);
+		ret->kind = d->step ? REPLAY_STOP_STEP : REPLAY_STOP_BREAK;
+		return NULL;
+	}
+	/* The address a call returns to is on the stack, where nothing can be executed. */
+	if (info.si_signo == SIGSEGV && rp_set_has(d->sets[d->user], t->rec_pid, t->regs.rip)) {
+		ret->kind = REPLAY_STOP_BREAK;
+		return NULL;
+	}
+	if ((info.si_signo == SIGSEGV || info.si_signo == SIGILL) && trapped_instruction(t)) {
+		*done = false;
+		return NULL;
+	}
+	if (info.si_signo == SIGSEGV && info.si_code != SI_KERNEL)
+		TRY(effect_grow(t, (uint64_t)(uintptr_t)info.si_addr, &grown));
+	*done = !grown;
+	ret->kind = REPLAY_STOP_SIGNAL;
+	ret->signal = info.si_signo;
+	if (grown || info.si_code <= 0)
+		return NULL;
+	/* No handler runs in the copy, so it ends there.  A debugger that stops at no such signal would go on for ever. */
+	if (same_regs(&t->regs, &d->divert_fault))
+		ret->signal = SIGKILL;
+	d->divert_fault = t->regs;
+	return NULL;
+}
+
+static struct err *on_call(struct replay *r, struct rp_task *t, struct replay_stop *ret, bool *done)
+{
+	struct regs at_call = t->regs;
+
+	if (r->debug->leaving)
+		rp_debug_left(r, t);
+	*done = at_call.orig_rax == SYS_exit || at_call.orig_rax == SYS_exit_group;
+	if (*done) {		/* not in the copy */
+		t->regs.rip -= 2;
+		*ret = (struct replay_stop){ .kind = REPLAY_STOP_SIGNAL, .signal = SIGKILL };
+	} else {
+		t->regs.rax = (uint64_t)answer(t, &at_call);
+	}
+	t->regs.orig_rax = (uint64_t)-1;
+	t->dirty = true;
+	return NULL;
+}
+
+static struct err *run(struct replay *r, struct rp_task *t, struct replay_stop *ret)
+{
+	struct rp_debug *d = r->debug;
+	bool done = false;
+	int status;
+
+	d->skip = d->skip_int3 = true;
+	d->quiet = d->leaving = d->left_trap = false;
+	while (!done) {
+		int request = PTRACE_SYSEMU;
+
+		d->trapped = d->at_limit = false;
+		TRY(rp_regs_flush(t));
+		TRY(rp_debug_before(r, t, &request));
+		TRY(tracee_resume(t->real, request, 0));
+		TRY(tracee_wait(t->real, &status));
+		if (!WIFSTOPPED(status))
+			return &err_gone;
+		TRY(tracee_regs_get(t->real, &t->regs));
+		rp_alias_leave(t);
+		if (t->mm->gate_n)
+			rp_gate_leave(t);
+		t->stub = 0;
+		if (!(WSTOPSIG(status) == SIGTRAP && rp_int3_hit(t)))
+			rp_task_normal(t);
+		if (tracee_stop_kind(status) == STOP_SYSCALL) {
+			TRY(on_call(r, t, ret, &done));
+		} else if (tracee_stop_kind(status) == STOP_SIGNAL) {
+			TRY(on_signal(r, t, ret, &done));
+		} else if (rp_debug_user_interrupt(r) && !d->leaving) {
+			TRY(rp_debug_pause(r, t, &done));
+			ret->kind = REPLAY_STOP_INTERRUPT;
+		}
+	}
+	return NULL;
+}
+
+struct err *rp_divert_run(struct replay *r, bool step, struct replay_stop *ret)
+{
+	struct rp_debug *d = r->debug;
+	struct rp_task *t = find_tid(r, d->divert_tid);
+	struct err *err;
+
+	*ret = (struct replay_stop){ .kind = REPLAY_STOP_BREAK };
+	if (!t)
+		return &err_gone;
+	d->now = d->user;
+	d->step = step || rp_set_has(d->sets[d->user], t->rec_pid, t->regs.rip);
+	err = run(r, t, ret);
+	/* the step was only to get off a breakpoint */
+	if (!err && d->step && !step && ret->kind == REPLAY_STOP_STEP) {
+		d->step = false;
+		*ret = (struct replay_stop){ .kind = REPLAY_STOP_BREAK };
+		err = run(r, t, ret);
+	}
+	d->step = false;
+	rp_int3_out(r);
+	d->current = t->serial;
+	if (err_catch(&err, ERR_GONE)) {
+		*ret = (struct replay_stop){ .kind = REPLAY_STOP_SIGNAL, .signal = SIGKILL };
+		return rp_divert_end(r);
+	}
+	return err;
+}

@@ -1,0 +1,98 @@
+/*
+ * probe_fine.c - for analyses, between probes: points to come back to, and moves in small steps with no probe in memory.
+ */
+#include <stdlib.h>
+
+#include "replayer/internal.h"
+
+/* ---- points to come back to ---------------------------------------------------------------------------- */
+
+struct replay_mark {
+	struct rp_checkpoint *copy;
+	uint64_t clock;
+};
+
+struct err *replay_mark_take(struct replay *r, struct replay_mark **ret)
+{
+	struct replay_mark *m = calloc(1, sizeof(*m));
+	struct err *err;
+
+	if (!m)
+		return &err_nomem;
+	m->clock = r->probes->clock;
+	err = rp_copy_take(r, &m->copy);
+	if (err) {
+		free(m);
+		return err;
+	}
+	*ret = m;
+	return NULL;
+}
+
+struct err *replay_mark_restore(struct replay *r, struct replay_mark *m)
+{
+	TRY(rp_checkpoint_restore(r, m->copy));
+	rp_probe_restored(r, m->clock);
+	return NULL;
+}
+
+void replay_mark_drop(struct replay *r, struct replay_mark *m)
+{
+	if (!m)
+		return;
+	rp_checkpoint_drop(r, m->copy);
+	free(m);
+}
+
+/* ---- without probes -------------------------------------------------------------------------------------- */
+
+int replay_next_task(struct replay *r)
+{
+	struct err *err = rp_next(r);
+	const struct rp_task *t;
+
+	if (err) {
+		err_free(err);
+		return 0;
+	}
+	t = rp_task_find(r, r->ev.task);
+	return t ? t->rec_tid : 0;
+}
+
+struct err *replay_fine(struct replay *r, const struct replay_break *b, unsigned n, bool step, struct replay_fine *ret)
+{
+	struct rp_task *t = rp_probed_task(r);
+	const struct replay_break *watch;
+	unsigned set = rp_set_intern(r, b, n);
+	struct rp_hop hop;
+	struct err *err;
+
+	*ret = (struct replay_fine){ .kind = REPLAY_FINE_END, .nr = -1 };
+	r->probes->off = true;
+	if (t)
+		rp_probe_out(r, t->mm, t->real);
+	do {
+		err = rp_next(r);
+		if (err_catch(&err, ERR_END) || (!err && rp_probe_end(r)))
+			return NULL;
+		TRY(err);
+		t = rp_task_find(r, r->ev.task);
+		ret->tid = t ? t->rec_tid : 0;
+		ret->pc = t ? t->regs.rip : 0;
+		r->debug->slow = true;		/* stubs of breakpoints are for moves that have names (inprocess.c) */
+		TRY(rp_hop(r, set, step, &hop));
+	} while (hop.kind == HOP_PENDING || hop.kind == HOP_INTERRUPTED);
+	rp_int3_out(r);
+	if (hop.kind == HOP_END)
+		return NULL;
+	ret->kind = hop.kind == HOP_EVENT ? REPLAY_FINE_EVENT : REPLAY_FINE_MOVED;
+	rp_hop_hits(r, &hop, set, &watch);
+	ret->watch = watch != NULL;
+	if (hop.kind == HOP_EVENT) {
+		ret->nr = r->ev.nr;
+		ret->exit = r->ev.kind == TRACE_EXIT;
+	}
+	if (hop.t)
+		r->debug->current = hop.t->serial;
+	return NULL;
+}

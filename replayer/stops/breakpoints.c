@@ -1,0 +1,752 @@
+/*
+ * breakpoints.c - breakpoints and watchpoints in replayed processes.
+ *
+ * They are there only while a task runs.  int3 is put into an address space when one of its
+ * tasks is about to run and taken out before anything else looks at, copies or changes that memory;
+ * a task that stands on one is stepped off it by advance.c, so none is skipped.  Data watchpoints use
+ * the debug registers while these last, where they work (debug_registers.c); beyond, page_watch.c.
+ *
+ * A write watchpoint counts only when the value changed: the registers trigger on any write, but the
+ * name of a position must not depend on how it was watched.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/time.h>
+#include <sys/user.h>
+#include <poll.h>
+
+#include "replayer/internal.h"
+
+/* OVERDUE_NS: who interrupts waits no longer than this for a point that has a name. */
+enum { TICK_US = 25000, OVERDUE_NS = 60000000 };
+/* rp_mm.int3_gen, while what is in is not a set's. */
+#define LEAVING UINT32_MAX
+
+static bool is_watch(const struct replay_break *b)
+{
+	return b->kind >= REPLAY_WRITE;
+}
+
+bool rp_is_int3(const struct replay_break *b, pid_t pid)
+{
+	return b->kind <= REPLAY_COUNT && b->pid == pid;
+}
+
+static void set_count(const struct rp_debug *d, struct rp_set *s)
+{
+	s->watches = s->gates = s->counts = 0;
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct replay_break *b = &s->b[i];
+
+		s->watches += is_watch(b);
+		s->counts += b->kind == REPLAY_COUNT;
+		s->gates += b->kind == REPLAY_COUNT || (b->kind == REPLAY_BREAK && b->cond && !b->call);
+	}
+	rp_deal(d, s);
+}
+
+static int order(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct replay_break));
+}
+
+unsigned rp_set_intern(struct replay *r, const struct replay_break *b, unsigned n)
+{
+	struct rp_debug *d = r->debug;
+	struct rp_set s = { .b = calloc(n + 1, sizeof(*b)) };
+
+	BUG_ON(!s.b, "out of memory for breakpoints");
+	for (unsigned i = 0; i < n; i++) {	/* member by member: padding must compare equal */
+		s.b[i].kind = b[i].kind == REPLAY_BREAK_HW && !rp_registers() ? REPLAY_BREAK : b[i].kind;
+		s.b[i].pid = b[i].pid;
+		s.b[i].addr = b[i].addr;
+		s.b[i].len = b[i].len;
+		s.b[i].cond = b[i].cond;
+		s.b[i].call = b[i].call;
+	}
+	qsort(s.b, n, sizeof(*b), order);
+	for (unsigned i = 0; i < n; i++) {
+		if (!s.n || memcmp(&s.b[s.n - 1], &s.b[i], sizeof(*b)))
+			s.b[s.n++] = s.b[i];
+	}
+	for (unsigned i = 0; i < d->sets_n; i++) {
+		if (d->sets[i]->n == s.n && !memcmp(d->sets[i]->b, s.b, s.n * sizeof(*b))) {
+			free(s.b);
+			return i;
+		}
+	}
+	set_count(d, &s);
+	d->sets = realloc(d->sets, (d->sets_n + 1) * sizeof(*d->sets));
+	BUG_ON(!d->sets, "out of memory for breakpoints");
+	d->sets[d->sets_n] = malloc(sizeof(s));
+	BUG_ON(!d->sets[d->sets_n], "out of memory for breakpoints");
+	*d->sets[d->sets_n] = s;
+	return d->sets_n++;
+}
+
+unsigned rp_set_union(struct replay *r, unsigned a, unsigned b)
+{
+	const struct rp_set *x = r->debug->sets[a], *y = r->debug->sets[b];
+	struct replay_break *all;
+	unsigned ret;
+
+	if (a == b || !y->n)
+		return a;
+	all = calloc(x->n + y->n, sizeof(*all));
+	BUG_ON(!all, "out of memory for breakpoints");
+	if (x->n)
+		memcpy(all, x->b, x->n * sizeof(*all));
+	memcpy(all + x->n, y->b, y->n * sizeof(*all));
+	ret = rp_set_intern(r, all, x->n + y->n);
+	free(all);
+	return ret;
+}
+
+bool rp_set_has(const struct rp_set *s, pid_t pid, uint64_t pc)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		if (!is_watch(&s->b[i]) && s->b[i].addr == pc && s->b[i].pid == pid)
+			return true;
+	}
+	return false;
+}
+
+bool rp_set_breaks(const struct replay *r, const struct rp_set *s, const struct rp_task *t)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct replay_break *b = &s->b[i];
+
+		if (!is_watch(b) && b->addr == t->regs.rip && b->pid == t->rec_pid &&
+		    (!b->cond || rp_cond_true(&r->debug->conds[b->cond - 1], t->real, &t->regs)))
+			return true;
+	}
+	return false;
+}
+
+/* ---- int3 ------------------------------------------------------------------------------ */
+
+void rp_int3_out_mm(struct rp_mm *mm, pid_t real)
+{
+	if (mm->guard_n)	/* first: shared pages that are protected cannot be written to */
+		rp_guard_out(mm, real);
+	if (mm->int3_n || mm->gates_in)
+		rp_code_begin(real);
+	while (mm->int3_n) {
+		struct rp_int3 *i = &mm->int3[--mm->int3_n];
+
+		if (i->shared)
+			rp_written_poke(real, i->at, i->byte, i->shared);
+		else if (rp_code_has(real, i->at, 0xcc))
+			rp_code_write(real, i->at, &i->byte, 1);
+	}
+	rp_gate_out(mm, real);
+	rp_code_end();
+	mm->int3_gen = mm->guard_gen = 0;
+}
+
+void rp_int3_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t len)
+{
+	rp_alias_hide(mm, addr, bytes, len);
+	for (unsigned i = 0; i < mm->int3_n; i++) {
+		const struct rp_int3 *x = &mm->int3[i];
+
+		if (x->at - addr < len)
+			bytes[x->at - addr] = x->byte;
+		if (x->other && x->other - addr < len)
+			bytes[x->other - addr] = x->byte;
+	}
+	rp_gate_hide(mm, addr, bytes, len);
+}
+
+void rp_int3_out(struct replay *r)
+{
+	for (struct rp_task *t = r->tasks; t; t = t->next) {
+		if (t->mm && t->real)
+			rp_int3_out_mm(t->mm, t->real);
+	}
+}
+
+static bool int3_at(const struct rp_mm *mm, uint64_t addr)
+{
+	for (unsigned i = 0; i < mm->int3_n; i++) {
+		if (mm->int3[i].at == addr)
+			return true;
+	}
+	return false;
+}
+
+const struct patch *rp_patch_of_call(const struct rp_mm *mm, uint64_t addr)
+{
+	for (unsigned i = 0; i < mm->patches.n; i++) {
+		if (mm->patches.p[i].addr + mm->patches.p[i].call_at == addr && mm->patches.p[i].kind == PATCH_SYSCALL)
+			return &mm->patches.p[i];
+	}
+	return NULL;
+}
+
+/* Inside bytes that a jump to the hook has replaced, the instruction is in its stub. */
+static uint64_t place_of(const struct rp_mm *mm, uint64_t addr)
+{
+	const struct patch *p = mm->patches.n ? patches_with(&mm->patches, addr) : NULL;
+
+	for (unsigned i = 0; p && addr != p->addr && i < p->n; i++) {
+		if (p->addr + p->insn[i].site == addr)
+			return p->stub + (p->insn[i].site == p->call_at ? p->hook_at : p->insn[i].stub);
+	}
+	return addr;
+}
+
+static void int3_put(struct rp_mm *mm, struct rp_task *t, uint64_t addr, uint64_t at, int shared, uint64_t other)
+{
+	struct rp_int3 *x = &mm->int3[mm->int3_n];
+	const uint8_t int3 = 0xcc;
+
+	x->addr = addr;
+	x->at = at;
+	x->shared = shared;
+	x->other = other;
+	if (int3_at(mm, at) || rp_code_read(t->real, at, &x->byte, 1) != 1)
+		return;		/* not mapped yet, or no more */
+	mm->int3_n += shared ? rp_written_poke(t->real, at, int3, shared) : rp_code_write(t->real, at, &int3, 1);
+}
+
+/* Where patched calls go on behind the hook. */
+static void leave_in(struct rp_mm *mm, struct rp_task *t)
+{
+	free(mm->int3);
+	mm->int3 = calloc(mm->patches.n + 1, sizeof(*mm->int3));
+	BUG_ON(!mm->int3, "out of memory for breakpoints");
+	for (unsigned i = 0; i < mm->patches.n; i++) {
+		struct stub_info info;
+
+		if (mm->patches.p[i].kind != PATCH_MARK &&
+		    tracee_read_some(t->real, mm->patches.p[i].stub - STUB_INFO, &info, sizeof(info)) == sizeof(info))
+			int3_put(mm, t, info.cont, info.cont, 0, 0);
+	}
+	mm->int3_pid = t->rec_pid;
+	mm->int3_gen = LEAVING;
+}
+
+static struct err *int3_in(const struct rp_debug *d, struct rp_mm *mm, struct rp_task *t, const struct rp_set *s, unsigned gen)
+{
+	struct tracee_maps maps = { 0 };
+
+	free(mm->int3);
+	mm->int3 = calloc(2 * s->n + 1, sizeof(*mm->int3));
+	BUG_ON(!mm->int3, "out of memory for breakpoints");
+	if (rp_written_any(mm, s, t->rec_pid))
+		TRY(tracee_maps_read(t->real, &maps));
+	rp_code_begin(t->real);
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct patch *call;
+		uint64_t addr = s->b[i].addr, at;
+		uint64_t other = 0;
+		int shared;
+
+		if (!rp_is_int3(&s->b[i], t->rec_pid))
+			continue;
+		shared = maps.n ? rp_written_shared(&maps, addr, &other) : 0;
+		call = s->b[i].call ? rp_patch_of_call(mm, s->b[i].addr) : NULL;
+		if (s->b[i].call && !call)
+			continue;
+		if (!d->slow && !call && !shared && rp_gate_in(mm, t->real, &s->b[i]))
+			continue;
+		at = call ? call->stub + call->hook_at : place_of(mm, addr);
+		int3_put(mm, t, addr, at, at == addr ? shared : 0, other);
+		if (!call && at != addr && !patches_at(&mm->patches, addr))	/* a call that can also be come to without the hook */
+			int3_put(mm, t, addr, addr, shared, other);
+	}
+	rp_code_end();
+	tracee_maps_deinit(&maps);
+	mm->int3_gen = gen;
+	mm->int3_pid = t->rec_pid;
+	return NULL;
+}
+
+/* ---- debug registers --------------------------------------------------------------------- */
+
+static bool poke_dr(struct rp_task *t, unsigned n, uint64_t value)
+{
+	return ptrace(PTRACE_POKEUSER, t->real, offsetof(struct user, u_debugreg) + 8ul * n, value) == 0;
+}
+
+static uint64_t dr7_bits(unsigned n, unsigned type, unsigned len)
+{
+	static const unsigned len_code[9] = { 0, 0, 1, 0, 3, 0, 0, 0, 2 };
+
+	return 1ull << (2 * n) | (uint64_t)(type | len_code[len] << 2) << (16 + 4 * n);
+}
+
+static struct err *set_debug_registers(struct rp_debug *d, struct rp_task *t, const struct rp_set *s)
+{
+	enum { TYPE_EXECUTE = 0, TYPE_WRITE = 1, TYPE_ACCESS = 3 };
+	uint64_t dr7 = 0;
+	unsigned n = 0;
+	bool ok = poke_dr(t, 7, 0);
+
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct replay_break *b = &s->b[i];
+		uint64_t a = b->addr, end = b->addr + (b->kind == REPLAY_BREAK_HW ? 1 : b->len);
+
+		if (b->pid != t->rec_pid || !rp_set_register(s, i))
+			continue;
+		while (a < end && n < DEBUG_REGISTERS) {
+			unsigned len = b->kind == REPLAY_BREAK_HW ? 1 : rp_register_bytes(a, end);
+			unsigned type = b->kind == REPLAY_BREAK_HW ? TYPE_EXECUTE : b->kind == REPLAY_WRITE ? TYPE_WRITE : TYPE_ACCESS;
+
+			ok = ok && poke_dr(t, n, a);
+			dr7 |= dr7_bits(n++, type, len);
+			a += len;
+		}
+	}
+	if (!ok || !poke_dr(t, 7, dr7))
+		return err_new(ERR_UNSUPPORTED, "cannot set a hardware watchpoint here");
+	t->dr_gen = d->dr_gen;
+	return NULL;
+}
+
+/* ---- around a run -------------------------------------------------------------------------- */
+
+/* The handler may find it stopped already: then the next run stops at once, and we look again. */
+static volatile pid_t running;
+static volatile sig_atomic_t interrupted;
+static volatile sig_atomic_t missed;	/* the handler found nothing running: the next run is interrupted as it begins */
+static volatile uint64_t interrupted_ns;
+static volatile int interrupt_fd = -1;
+
+/* What the timer is for, besides looking for a debugger's interrupt. */
+static volatile sig_atomic_t timing;	/* enum rp_timing */
+static volatile sig_atomic_t ticked;
+static volatile sig_atomic_t late;	/* samples are wanted too often */
+
+static void on_alarm(int sig)
+{
+	struct pollfd p = { interrupt_fd, POLLIN, 0 };
+	bool now = timing != RP_TIME_USER;
+	int saved = errno;
+
+	(void)sig;
+	if (now)
+		ticked = 1;
+	if (interrupt_fd >= 0 && poll(&p, 1, 0) > 0) {
+		if (!interrupted)
+			interrupted_ns = rp_now_ns();
+		interrupted = now = true;
+	}
+	if (now && running > 0)
+		ptrace(PTRACE_INTERRUPT, running, NULL, NULL);
+	else if (now && (timing != RP_TIME_SAMPLES || interrupted))
+		missed = 1;
+	else if (now)		/* what goes on between two runs takes longer than a sample: with `missed' nothing would ever run */
+		late = 1;
+	errno = saved;
+}
+
+void replay_interrupt_from(struct replay *r, int fd)
+{
+	struct sigaction sa = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
+
+	(void)r;
+	interrupt_fd = fd;
+	interrupted = 0;
+	sigaction(SIGALRM, &sa, NULL);
+}
+
+static long timer_us;
+
+static void timer_set(long us)
+{
+	struct itimerval t = { { us / 1000000, us % 1000000 }, { us / 1000000, us % 1000000 } };
+
+	if (us != timer_us)
+		setitimer(ITIMER_REAL, &t, NULL);
+	timer_us = us;
+}
+
+void rp_timer_forked(void)
+{
+	interrupt_fd = -1;
+	interrupted = ticked = 0;
+	running = 0;
+	timer_us = 0;
+}
+
+/* What has just been done may take longer than a tick (a thousand breakpoints): the program would never run. */
+static void tick_anew(void)
+{
+	long us = timer_us;
+
+	if (!missed || interrupted)
+		return;
+	missed = ticked = 0;
+	timer_us = 0;
+	timer_set(us);
+}
+
+/* Tests want many interrupts: they may come anywhere. */
+static long tick_us(void)
+{
+	static long us;
+
+	if (!us) {
+		const char *asked = getenv("HINDSIGHT_TICK_US");
+
+		us = asked && atol(asked) > 0 ? atol(asked) : TICK_US;
+	}
+	return us;
+}
+
+void rp_timer(enum rp_timing what)
+{
+	timing = what;
+	ticked = missed = 0;
+	timer_set(tick_us());
+}
+
+void rp_timer_samples(struct replay *r, long us)
+{
+	r->debug->samples_n = 0;
+	timing = RP_TIME_SAMPLES;
+	ticked = late = 0;
+	timer_set(us);
+}
+
+void rp_timer_off(void)
+{
+	timing = RP_TIME_USER;
+	timer_set(0);
+}
+
+bool rp_debug_user_interrupt(struct replay *r)
+{
+	return interrupted && (!r->debug->shielded || r->debug->breakable);
+}
+
+bool rp_debug_overdue(struct replay *r)
+{
+	return rp_debug_user_interrupt(r) && rp_now_ns() - interrupted_ns > OVERDUE_NS;
+}
+
+static bool ticks_wait;
+
+bool rp_ticked(void)
+{
+	return timing == RP_TIME_TICK && ticked && !ticks_wait;
+}
+
+void rp_ticks_wait(bool on)
+{
+	ticks_wait = on;
+	ticked = 0;
+}
+
+bool rp_debug_interrupted(struct replay *r)
+{
+	return rp_ticked() || rp_debug_user_interrupt(r);
+}
+
+/* A step from where replaced bytes begin is one of the instruction that was there, not of the jump. */
+static void stub_of_first(struct rp_task *t)
+{
+	const struct patch *p = t->mm->patches.n ? patches_at(&t->mm->patches, t->regs.rip) : NULL;
+
+	if (!p || p->kind == PATCH_MARK || t->regs.rip != p->addr || !p->n || p->insn[0].site)
+		return;
+	t->regs.rip = p->stub + p->insn[0].stub;
+	t->dirty = true;
+}
+
+/*
+ * A patch that replaces only the `mov' in front of the call leaves the instruction where it is: stopped there, on through
+ * the hook as the program would have gone, while there is a record for it.
+ */
+static struct err *hook_of_call(struct rp_task *t)
+{
+	const struct patch *p = t->mm->patches.n ? patches_at(&t->mm->patches, t->regs.rip - 1) : NULL;
+	uint64_t ends[2];
+
+	if (!p || p->kind != PATCH_SYSCALL || p->call_at < p->len || t->regs.rip != p->addr + p->call_at)
+		return NULL;
+	TRY(tracee_read(t->real, FIXED_STATE + offsetof(struct buf_state, pos), ends, sizeof(ends)));
+	if (ends[0] >= ends[1])
+		return NULL;
+	t->regs.rip = p->stub + p->hook_at;
+	t->dirty = true;
+	return NULL;
+}
+
+void rp_debug_left(struct replay *r, struct rp_task *t)
+{
+	rp_int3_out_mm(t->mm, t->real);
+	r->debug->leaving = false;
+}
+
+bool rp_debug_left_by_us(struct replay *r, struct rp_task *t)
+{
+	rp_debug_left(r, t);
+	return r->debug->trapped = r->debug->left_trap;
+}
+
+bool rp_debug_leave(struct replay *r, struct rp_task *t, bool trapped)
+{
+	struct rp_debug *d = r->debug;
+	struct regs regs = t->regs;
+
+	if (!t->mm->patches.n || patch_normal(&t->mm->patches, &regs) != PATCH_IN_HOOK)
+		return false;
+	d->left_trap |= trapped;
+	d->trapped = false;	/* not yet: an interrupt on the way must not end it here */
+	return d->leaving = true;
+}
+
+struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
+{
+	struct rp_debug *d = r->debug;
+	const struct rp_set *s = d->sets[d->now];
+	struct rp_mm *mm = t->mm;
+	unsigned gen = (d->now * 2 + d->quiet) * 2 + d->slow + 1;
+
+	if (d->leaving) {
+		/* Once: a call of ours would take the place of an int3's signal that is still to come. */
+		if (mm->int3_gen != LEAVING) {
+			rp_int3_out_mm(mm, t->real);
+			leave_in(mm, t);
+		}
+	} else if (d->step) {
+		stub_of_first(t);
+		if (mm->int3_n || mm->gates_in || rp_alias_jumps(mm))
+			rp_int3_out_mm(mm, t->real);
+	} else if (mm->int3_gen != gen || mm->int3_pid != t->rec_pid) {
+		rp_int3_out_mm(mm, t->real);
+		if (!d->slow)
+			TRY(rp_gate_build(r, t, d->now));
+		TRY(int3_in(d, mm, t, s, gen));
+		tick_anew();
+	}
+	if (mm->guard_gen != gen && rp_guard_wanted(r, t, s))
+		TRY(rp_guard_in(r, t, s, gen));
+	if (mm->gates_in) {
+		TRY(rp_gate_thread(t));
+		rp_gate_enter(t, d->skip, d->skip_int3);
+	}
+	rp_alias_enter(t);
+	d->skip = d->skip_int3 = false;
+	TRY(hook_of_call(t));
+	TRY(rp_regs_flush(t));
+	if (d->dr_set != d->now) {
+		/* a new generation only when what is in the registers changes */
+		if (s->registers || d->sets[d->dr_set]->registers)
+			d->dr_gen++;
+		d->dr_set = d->now;
+	}
+	if (t->dr_gen != d->dr_gen)
+		TRY(set_debug_registers(d, t, s));
+	if (d->step && !d->leaving)
+		*request = PTRACE_SYSEMU_SINGLESTEP;
+	if (!d->overtaken)
+		d->stepped_from = t->regs.rip;
+	d->overtaken = false;
+	d->dr_hit = 0;
+	d->guard_size = 0;
+	d->ran = true;
+	running = t->real;
+	if (missed) {		/* faults of watched pages keep us from running nearly all the time */
+		missed = 0;
+		ptrace(PTRACE_INTERRUPT, running, NULL, NULL);
+	}
+	return NULL;
+}
+
+/* Has an int3 of ours been executed (a breakpoint, or in a stub), and its signal not been seen yet?  Then the registers are no place. */
+static bool trap_is_coming(const struct rp_task *t)
+{
+	struct __ptrace_peeksiginfo_args first = { .nr = 1 };
+	siginfo_t info;
+
+	return ptrace(PTRACE_PEEKSIGINFO, t->real, &first, &info) == 1 && info.si_signo == SIGTRAP;
+}
+
+struct err *rp_debug_pause(struct replay *r, struct rp_task *t, bool *end)
+{
+	struct rp_debug *d = r->debug;
+	bool hit = false;
+
+	running = 0;
+	if (timing == RP_TIME_SAMPLES && ticked) {
+		ticked = 0;
+		if (late && timer_us < TICK_US)
+			timer_set(timer_us * 2);
+		late = 0;
+		if (!trap_is_coming(t))		/* else no instruction may begin there */
+			d->samples[d->samples_n++ % RP_SAMPLES] = t->regs.rip;
+	}
+	d->overtaken = d->step && trap_is_coming(t);
+	/* a step is over soon, and then the place has a name */
+	*end = rp_debug_interrupted(r) && !d->leaving && !d->step && !trap_is_coming(t);
+	if (*end)
+		TRY(rp_alias_step_out(t));
+	if (*end && t->mm->gate_n)
+		TRY(rp_gate_step_out(r, t, &hit));
+	if (hit)
+		d->trapped = d->at_limit = true;
+	d->unvisited = *end && !d->trapped;
+	return NULL;
+}
+
+void rp_clear_trace_flag(struct rp_task *t)
+{
+	t->dirty |= (t->regs.eflags & 0x100) != 0;
+	t->regs.eflags &= ~0x100ull;
+}
+
+/*
+ * A stepped pushf has pushed the trace flag, which the program must not see.  At the step after a popf, Linux takes the flag that it has
+ * set itself for the program's (enable_single_step(), 6.18): it would stay, and every instruction trap.
+ */
+void rp_hide_trace_flag(struct rp_task *t, uint64_t from)
+{
+	enum { FLAG = 0x100 };
+	uint8_t text[16];
+	bool push = false;
+	unsigned len = flags_insn(text, tracee_read_some(t->real, from, text, sizeof(text)), &push);
+	uint16_t word;
+
+	if (t->regs.eflags & FLAG && (!len || push))
+		rp_clear_trace_flag(t);
+	if (!len || !push || t->regs.rip - from != len)
+		return;
+	if (tracee_read_some(t->real, t->regs.rsp, &word, 2) != 2 || !(word & FLAG))
+		return;
+	word &= (uint16_t)~(unsigned)FLAG;
+	err_free(rp_guard_write(t, t->regs.rsp, &word, 2));
+}
+
+bool rp_int3_hit(const struct rp_task *t)
+{
+	return t->mm->int3_n && int3_at(t->mm, t->regs.rip - 1);
+}
+
+/* At a breakpoint that is in a stub: where the program thinks it is. */
+static void in_stub_of(struct rp_task *t)
+{
+	for (unsigned i = 0; i < t->mm->int3_n; i++) {
+		const struct rp_int3 *x = &t->mm->int3[i];
+
+		if (x->at != t->regs.rip || x->at == x->addr)
+			continue;
+		t->stub = x->at;
+		t->shown = t->regs.rip = x->addr;
+	}
+}
+
+uint64_t rp_debug_hits(struct rp_task *t)
+{
+	uint64_t hits = (uint64_t)ptrace(PTRACE_PEEKUSER, t->real, offsetof(struct user, u_debugreg) + 8 * 6, NULL) & 15;
+
+	if (hits)
+		poke_dr(t, 6, 0);
+	return hits;
+}
+
+bool rp_debug_trap(struct replay *r, struct rp_task *t, siginfo_t *info)
+{
+	struct rp_debug *d = r->debug;
+	bool counted = false;
+
+	running = 0;
+	if (d->leaving && info->si_signo == SIGTRAP && info->si_code == SI_KERNEL && int3_at(t->mm, t->regs.rip - 1)) {
+		t->regs.rip--;
+		patch_normal(&t->mm->patches, &t->regs);
+		t->dirty = true;
+		rp_int3_out_mm(t->mm, t->real);
+		d->leaving = false;
+		d->trapped = d->left_trap;
+		return true;
+	}
+	if (t->mm->gate_n && (info->si_signo == SIGSEGV || info->si_signo == SIGFPE || info->si_signo == SIGBUS) && rp_gate_fault(t))
+		return d->trapped = true;
+	if (t->mm->guard_n && info->si_signo == SIGSEGV && rp_guard_fault(r, t, info))
+		return d->trapped = true;
+	if (info->si_signo != SIGTRAP)
+		return false;
+	if (info->si_code == SI_KERNEL && t->mm->gate_n && rp_gate_trap(t, &counted)) {
+		d->at_limit = counted;
+		return d->trapped = true;
+	}
+	if (info->si_code == SI_KERNEL && int3_at(t->mm, t->regs.rip - 1)) {
+		t->regs.rip--;
+		in_stub_of(t);
+		t->dirty = true;
+		return d->trapped = true;
+	}
+	if (d->dr_gen) {
+		d->dr_hit = rp_debug_hits(t);
+		if ((d->dr_hit || d->sets[d->now]->registers) && !d->step)
+			err_free(rp_guard_finish_string(r, t));
+		if (d->dr_hit && t->mm->gate_n && rp_gate_inside(t))	/* a displaced call's push */
+			err_free(rp_gate_step_out(r, t, &counted));
+	}
+	if (d->step && info->si_code == TRAP_TRACE) {
+		rp_hide_trace_flag(t, d->stepped_from);
+		return d->trapped = true;
+	}
+	/* Under KVM a #DB may come without its reason (seen with Linux 6.18): an instruction was done all the same. */
+	return d->trapped = d->dr_hit != 0 || info->si_code == TRAP_HWBKPT ||
+		(info->si_code == TRAP_BRKPT && (d->step || d->sets[d->now]->registers));
+}
+
+/* ---- points in computing code ------------------------------------------------------------------ */
+
+bool rp_debug_wants_stops(struct replay *r)
+{
+	return r->debug->step || r->debug->sets[r->debug->now]->n;
+}
+
+bool rp_debug_in_the_way(struct replay *r, struct rp_task *t, uint64_t at, uint64_t start, uint64_t end)
+{
+	const struct rp_set *s = r->debug->sets[r->debug->now];
+
+	if (r->debug->step)
+		return true;
+	/* without any breakpoint the stubs are an older set's, and not used: that is no reason to stop, again and again */
+	if (s->n > s->watches && rp_gate_overlaps(t->mm, start, end))
+		return true;
+	for (unsigned i = 0; i < s->n; i++) {
+		if (!is_watch(&s->b[i]) && s->b[i].pid == t->rec_pid && (s->b[i].addr == at || (s->b[i].addr >= start && s->b[i].addr < end)))
+			return true;
+	}
+	return false;
+}
+
+void rp_debug_clear(struct replay *r, struct rp_task *t)
+{
+	rp_int3_out(r);
+	if (t->dr_gen)
+		poke_dr(t, 7, 0);
+	t->dr_gen = 0;
+	running = 0;
+}
+
+void rp_debug_also(struct replay *r, struct rp_task *t, uint64_t addr)
+{
+	struct replay_break b = { .kind = REPLAY_BREAK, .pid = t->rec_pid, .addr = addr, .len = 1 };
+	struct rp_debug *d = r->debug;
+
+	d->now_asked = d->now;
+	d->step_asked = d->step;
+	d->now = rp_set_union(r, d->now, rp_set_intern(r, &b, 1));
+	d->step = d->step || rp_set_has(d->sets[d->now], t->rec_pid, t->regs.rip);
+	d->trapped = false;
+}
+
+bool rp_debug_also_done(struct replay *r, struct rp_task *t)
+{
+	struct rp_debug *d = r->debug;
+
+	d->now = d->now_asked;
+	d->step = d->step_asked;
+	return d->trapped && !d->step && !d->dr_hit && !d->guard_size && !rp_set_breaks(r, d->sets[d->now], t);
+}

@@ -1,0 +1,192 @@
+/*
+ * debug_registers.c - which data watchpoints of a set get the debug registers; the others are watched by pages (page_watch.c, dual.c).
+ *
+ * A register costs a stop for each write, also for one that changes nothing.  A watchpoint that has had many of those for nothing does not
+ * get one any more, in any set: in doubled pages such a store is not even a stop.  Stops that are none for nothing cost more there (up to some
+ * milliseconds, for what has been put into the program comes out and in again), so that after some of them it gets its register back, and
+ * then keeps it longer.  Names of positions do not depend on any of this (breakpoints.c).
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "replayer/internal.h"
+
+/* SILENT_MOST: 20 to 50 us each, for each stop that was one, when there have been SILENT_FEW; HITS_MOST: of those without a register. */
+enum { SILENT_FEW = 2048, SILENT_MOST = 256, HITS_MOST = 64 };
+
+unsigned rp_registers(void)
+{
+	return debug_registers_work() ? DEBUG_REGISTERS : 0;
+}
+
+unsigned rp_register_bytes(uint64_t addr, uint64_t end)
+{
+	unsigned n = 8;
+
+	while (n > 1 && ((addr & (n - 1)) || addr + n > end))
+		n /= 2;
+	return n;
+}
+
+/* How many registers it needs. */
+static unsigned chunks(const struct replay_break *b)
+{
+	unsigned n = 0;
+
+	for (uint64_t a = b->addr; a < b->addr + b->len && n <= DEBUG_REGISTERS; n++)
+		a += rp_register_bytes(a, b->addr + b->len);
+	return n;
+}
+
+static bool is_watch(const struct replay_break *b)
+{
+	return b->kind >= REPLAY_WRITE;
+}
+
+/* How many watchpoints share the page of this one. */
+static unsigned neighbours(const struct rp_set *s, unsigned which)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < s->n; i++)
+		n += is_watch(&s->b[i]) && s->b[i].pid == s->b[which].pid && s->b[i].addr / PAGE_BYTES == s->b[which].addr / PAGE_BYTES;
+	return n;
+}
+
+static struct rp_silent *silent_of(const struct rp_debug *d, const struct replay_break *b)
+{
+	for (unsigned i = 0; i < d->silent_n; i++) {
+		if (!memcmp(&d->silent[i].b, b, sizeof(*b)))
+			return &d->silent[i];
+	}
+	return NULL;
+}
+
+static bool is_silent(const struct rp_debug *d, const struct replay_break *b)
+{
+	const struct rp_silent *x = silent_of(d, b);
+
+	return x && x->out;
+}
+
+static struct rp_silent *silent_new(struct rp_debug *d, const struct replay_break *b)
+{
+	struct rp_silent *x;
+
+	d->silent = realloc(d->silent, (d->silent_n + 1) * sizeof(*d->silent));
+	BUG_ON(!d->silent, "out of memory for watchpoints");
+	x = &d->silent[d->silent_n++];
+	memset(x, 0, sizeof(*x));
+	memcpy(&x->b, b, sizeof(*b));
+	return x;
+}
+
+void rp_deal(const struct rp_debug *d, struct rp_set *s)
+{
+	unsigned dealt = 0;
+
+	memset(s->dr, 0, sizeof(s->dr));
+	s->registers = 0;
+	for (unsigned i = 0; i < s->n; i++)
+		s->registers += s->b[i].kind == REPLAY_BREAK_HW;
+	/* Registers go to those that are alone on their pages first: a page less to protect. */
+	for (;;) {
+		unsigned best = UINT32_MAX, least = UINT32_MAX;
+
+		for (unsigned i = 0; i < s->n && i < WATCHES_MAX; i++) {
+			unsigned n;
+
+			if (!is_watch(&s->b[i]) || !s->b[i].len /* write_log.c */ || rp_set_register(s, i) || s->registers + chunks(&s->b[i]) > rp_registers() || is_silent(d, &s->b[i]))
+				continue;
+			n = neighbours(s, i);
+			if (n < least) {
+				least = n;
+				best = i;
+			}
+		}
+		if (best == UINT32_MAX)
+			break;
+		s->dr[best / 64] |= 1ull << (best % 64);
+		s->registers += chunks(&s->b[best]);
+		dealt++;
+	}
+	s->soft = dealt < s->watches;
+}
+
+bool rp_set_register(const struct rp_set *s, unsigned i)
+{
+	return s->b[i].kind == REPLAY_BREAK_HW || (i < WATCHES_MAX && (s->dr[i / 64] >> (i % 64) & 1));
+}
+
+uint64_t rp_registers_of(const struct rp_set *s, unsigned which, int pid)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i <= which; i++) {
+		const struct replay_break *b = &s->b[i];
+		uint64_t end = b->addr + (b->kind == REPLAY_BREAK_HW ? 1 : b->len), bits = 0;
+
+		if (b->pid != pid || !rp_set_register(s, i))
+			continue;
+		for (uint64_t a = b->addr; a < end && n < DEBUG_REGISTERS; bits |= 1u << n++)
+			a += b->kind == REPLAY_BREAK_HW ? 1 : rp_register_bytes(a, end);
+		if (i == which)
+			return bits;
+	}
+	return 0;
+}
+
+bool rp_deal_silent(struct rp_debug *d, const struct rp_set *s, int pid)
+{
+	bool many = false;
+
+	for (unsigned i = 0; i < s->n && i < WATCHES_MAX; i++) {
+		const struct replay_break *b = &s->b[i];
+		struct rp_silent *x;
+
+		if (b->kind != REPLAY_WRITE || b->pid != pid || !rp_set_register(s, i) || !(d->dr_hit & rp_registers_of(s, i, pid)))
+			continue;
+		x = silent_of(d, b);
+		if (!x)
+			x = silent_new(d, b);
+		if (++x->n < SILENT_FEW || x->n / SILENT_MOST <= x->hits)
+			continue;
+		x->out = many = true;
+		x->since = 0;
+	}
+	d->deal |= many;
+	return many;
+}
+
+void rp_deal_hit(struct rp_debug *d, const struct rp_set *s, const struct rp_hop *hop)
+{
+	for (unsigned i = 0; d->silent_n && i < s->n && i < WATCHES_MAX; i++) {
+		struct rp_silent *x = hop->hit[i / 64] >> (i % 64) & 1 ? silent_of(d, &s->b[i]) : NULL;
+
+		if (!x)
+			continue;
+		x->hits++;
+		if (!x->out || ++x->since < HITS_MOST)
+			continue;
+		x->out = false;
+		x->n = 0;
+		d->deal = true;
+	}
+}
+
+void rp_deal_anew(struct replay *r)
+{
+	struct rp_debug *d = r->debug;
+
+	if (!d->deal)
+		return;
+	d->deal = false;
+	rp_int3_out(r);
+	for (unsigned i = 0; i < d->sets_n; i++) {
+		if (d->sets[i]->watches)
+			rp_deal(d, d->sets[i]);
+	}
+	d->dr_gen++;
+	log_debug("event %" PRIu64 ": debug registers are dealt anew", r->ev.n);
+}

@@ -1,0 +1,745 @@
+/*
+ * dual.c - watched pages that are written to all the time: stores beside the watched bytes go on without a stop.
+ *
+ * A page protected by page_watch.c that was written to a few times is doubled: the program's own page moves out of the way, and at its place there
+ * is a copy in shared memory, read-only, that is also mapped in an area of ours, where it can be written to.  An instruction that
+ * faulted is then run by a stub (dual_stub.c), which tests the address and stores through the other mapping.  One that
+ * faults again and again is replaced by a jump to its stub, if it lies in code that nobody changes and no breakpoint is near: some
+ * nanoseconds instead of a stop.  One that always stores to the same place (a global variable) stays where it is, with another displacement,
+ * and costs nothing.  A plain store that finds in watched bytes what it is going to put there goes on, too; whatever has no such form,
+ * and all else that touches watched bytes, faults as before.
+ *
+ * All of it comes and goes with the protection of the pages: nobody else sees a jump, a doubled page, or a task in a stub.
+ * The areas stay mapped, as those of inprocess.c.  Stubs rest there while the pages are the program's again, and in copies of the
+ * process too, until other pages or other bytes of them are watched: to find a site for a jump takes a millisecond,
+ * and protection comes and goes with each event.
+ *
+ * Rejected: copying the page back and forth (a store can be a microsecond away from the next); emulation (flags, vectors).
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "replayer/stops/dual.h"
+#include "replayer/internal.h"
+
+enum { AREAS = RP_AREAS, CODE_PAGES = 400, DATA = CODE_PAGES * PAGE_BYTES, ALIASES = DATA + PAGE_BYTES,
+       SAVED = ALIASES + ALIAS_PAGES * PAGE_BYTES, MARKS = SAVED + ALIAS_PAGES * PAGE_BYTES, AREA = MARKS + ALIAS_PAGES * PAGE_BYTES,
+       HEAT = 12, HEAT_AGAIN = 3, PATCH_AFTER = 6, STEPS_OUT = 400, STUBS_MAX = 8192, STUBS_MORE = 128 };
+
+static uint64_t faults_ever;
+
+static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4)
+{
+	return cage_call_now(t->real, ret, nr, a0, a1, a2, a3, a4);
+}
+
+/* ---- areas ------------------------------------------------------------------------------------- */
+
+static bool within(uint64_t area, uint64_t addr)
+{
+	return area && addr - area < AREA;
+}
+
+bool rp_alias_area(const struct rp_mm *mm, uint64_t addr)
+{
+	for (unsigned i = 0; i < AREAS; i++) {
+		if (within(mm->alias_area[i], addr))
+			return true;
+	}
+	return alias_blind_area(mm, addr);
+}
+
+uint64_t rp_alias_scratch(const struct rp_mm *mm)
+{
+	return mm->alias_area[0] ? mm->alias_area[0] + DATA + PAGE_BYTES / 2 : 0;
+}
+
+/* The index of an area near addr; AREAS: there is none. */
+static struct err *area_for(struct rp_task *t, uint64_t addr, unsigned *ret)
+{
+	struct rp_mm *mm = t->mm;
+	struct tracee_maps maps;
+	uint64_t found;
+	int64_t got;
+
+	for (*ret = 0; *ret < AREAS && mm->alias_area[*ret]; ++*ret) {
+		if (rp_gate_reaches(mm->alias_area[*ret], addr))
+			return NULL;
+	}
+	if (*ret == AREAS)
+		return NULL;
+	TRY(tracee_maps_read(t->real, &maps));
+	found = rp_gate_loneliest(&maps, addr);
+	tracee_maps_deinit(&maps);
+	got = -1;
+	if (found)
+		TRY(call(t, &got, SYS_mmap, found, AREA, PROT_READ | PROT_WRITE | PROT_EXEC,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, (uint64_t)-1));
+	if (!found || got != (int64_t)found)
+		*ret = AREAS;
+	else
+		mm->alias_area[*ret] = found, mm->blind.stale = true;
+	return NULL;
+}
+
+/* The words that stubs look at. */
+static struct err *tell_area(struct rp_task *t, unsigned which)
+{
+	const struct alias_view *v = &t->mm->alias->view;
+	uint64_t words[2][ALIAS_ALIAS_AT / 8] = { 0 };
+
+	memcpy(words[0], v->page, sizeof(v->page));
+	memcpy(words[1], v->alias, sizeof(v->alias));
+	return tracee_write(t->real, t->mm->alias_area[which] + DATA, words, sizeof(words));
+}
+
+static void begin_anew(struct rp_alias *a)
+{
+	a->stubs_n = a->wanting = a->index_n = 0;
+	memset(a->index, 0, sizeof(a->index));
+	a->made = a->view;
+	memset(a->used, 0, sizeof(a->used));
+	memset(a->seen, 0, sizeof(a->seen));
+}
+
+struct err *rp_alias_make_room(struct rp_task *t, uint64_t at, uint64_t len)
+{
+	struct rp_mm *mm = t->mm;
+	int64_t ret;
+
+	TRY(alias_blind_make_room(t, at, len));
+	for (unsigned i = 0; i < AREAS; i++) {
+		uint64_t area = mm->alias_area[i];
+
+		if (!area || at >= area + AREA || at + len <= area)
+			continue;
+		rp_int3_out_mm(mm, t->real);
+		if (mm->alias && mm->alias->view.marks)
+			rp_marks_all(mm->alias->view.marks);
+		TRY(call(t, &ret, SYS_munmap, area, AREA, 0, 0, 0));
+		for (unsigned k = i--; k < AREAS; k++)
+			mm->alias_area[k] = k + 1 < AREAS ? mm->alias_area[k + 1] : 0;
+		if (mm->alias)
+			begin_anew(mm->alias);
+	}
+	return NULL;
+}
+
+/* ---- pages -------------------------------------------------------------------------------------- */
+
+static struct err *double_page(struct rp_task *t, unsigned k, int prot, bool *good)
+{
+	struct alias_view *v = &t->mm->alias->view;
+	uint64_t alias = v->alias[k], saved = t->mm->alias_area[0] + SAVED + k * PAGE_BYTES;
+	uint8_t bytes[PAGE_BYTES];
+	int64_t ret;
+
+	*good = false;
+	TRY(tracee_read(t->real, v->page[k], bytes, sizeof(bytes)));
+	TRY(call(t, &ret, SYS_mmap, alias, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, (uint64_t)-1));
+	if (ret != (int64_t)alias)
+		return NULL;
+	TRY(tracee_write(t->real, alias, bytes, sizeof(bytes)));
+	TRY(call(t, &ret, SYS_mremap, v->page[k], PAGE_BYTES, PAGE_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, saved));
+	if (ret != (int64_t)saved)
+		return NULL;
+	TRY(call(t, &ret, SYS_mremap, alias, 0, PAGE_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, v->page[k]));
+	if (ret == (int64_t)v->page[k])
+		TRY(call(t, &ret, SYS_mprotect, v->page[k], PAGE_BYTES, (uint64_t)prot, 0, 0));
+	*good = ret == 0;
+	if (!*good)
+		TRY(call(t, &ret, SYS_mremap, saved, PAGE_BYTES, PAGE_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, v->page[k]));
+	return NULL;
+}
+
+/* The program's own page, with what has been written since. */
+static struct err *single_page(struct rp_mm *mm, pid_t real, unsigned k)
+{
+	uint64_t page = mm->alias->view.page[k], saved = mm->alias_area[0] + SAVED + k * PAGE_BYTES;
+	uint8_t now[PAGE_BYTES], was[PAGE_BYTES];
+	struct regs regs;
+	int64_t ret;
+
+	TRY(tracee_read(real, page, now, sizeof(now)));
+	TRY(tracee_read(real, saved, was, sizeof(was)));
+	if (memcmp(now, was, sizeof(now)))
+		TRY(tracee_write(real, saved, now, sizeof(now)));
+	TRY(tracee_regs_get(real, &regs));
+	TRY(cage_call(real, &regs, &ret, SYS_mremap, saved, PAGE_BYTES, PAGE_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, page, 0));
+	BUG_ON(ret != (int64_t)page, "a doubled page cannot be put back (%d)", (int)ret);
+	/* nobody else's, while the area is there */
+	return cage_call(real, &regs, &ret, SYS_mmap, saved, PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, (uint64_t)-1, 0);
+}
+
+static void jumps_out(struct rp_alias *a, pid_t real)
+{
+	for (unsigned i = 0; i < a->jumps; i++) {
+		struct stub *s = &a->stub[a->jump[i]];
+
+		err_free(alias_patch(real, s, false));
+		s->kind = STUB_RESTS;
+	}
+	a->jumps = a->pushed = 0;
+}
+
+void rp_alias_out(struct rp_mm *mm, pid_t real)
+{
+	struct rp_alias *a = mm->alias;
+
+	if (!a)
+		return;
+	if (a->in)
+		log_debug("%u doubled pages: %u stubs, %u of them with jumps, %u faults", a->view.pages_n, a->stubs_n, a->jumps, a->faults);
+	jumps_out(a, real);
+	for (unsigned k = 0; a->in && k < a->view.pages_n; k++)
+		err_free(single_page(mm, real, k));
+	a->heat = a->faults = 0;
+	a->in = a->refused = a->from_stub = false;
+}
+
+bool rp_alias_other(const struct rp_mm *mm, uint64_t addr, uint64_t *off)
+{
+	const struct rp_alias *a = mm->alias;
+
+	for (unsigned k = 0; a && a->in && k < a->view.pages_n; k++) {
+		if (addr - a->view.page[k] >= PAGE_BYTES)
+			continue;
+		*off = a->view.alias[k] - a->view.page[k];
+		return true;
+	}
+	return false;
+}
+
+struct err *rp_guard_write(struct rp_task *t, uint64_t addr, const void *bytes, size_t len)
+{
+	uint64_t off = 0;
+
+	if (!rp_alias_other(t->mm, addr, &off) || addr % PAGE_BYTES + len > PAGE_BYTES)
+		off = 0;
+	return tracee_write(t->real, addr + off, bytes, len);
+}
+
+/* ---- stubs ---------------------------------------------------------------------------------------------- */
+
+static size_t program_bytes(struct rp_task *t, uint64_t addr, uint8_t bytes[SITE_MAX])
+{
+	size_t n = tracee_read_some(t->real, addr, bytes, SITE_MAX);
+
+	rp_alias_hide(t->mm, addr, bytes, n);
+	return n;
+}
+
+/* The one for an instruction alone, if that is still what is there: a JIT compiler writes other code without an event. */
+static struct stub *stub_of(struct rp_task *t, uint64_t addr)
+{
+	uint8_t bytes[SITE_MAX];
+	struct stub *s;
+	unsigned which;
+
+	while ((s = alias_find(t->mm->alias, addr, STUB_ALONE, &which))) {
+		if (program_bytes(t, addr, bytes) >= s->site.len && !memcmp(bytes, s->site.bytes, s->site.len))
+			return s;
+		s->kind = STUB_GONE;
+	}
+	return NULL;
+}
+
+struct err *alias_write_code(struct rp_task *t, unsigned area, struct alias_code *c, struct stub *s)
+{
+	s->from = c->at;
+	s->to = c->at + c->len;
+	t->mm->alias->used[area] += (c->len + 15u) & ~15u;
+	return tracee_write(t->real, c->at, c->bytes, c->len);
+}
+
+struct err *alias_begin_code(struct rp_task *t, uint64_t addr, struct alias_code *c, unsigned *area)
+{
+	struct rp_alias *a = t->mm->alias;
+	bool had;
+
+	c->len = c->first = 0;
+	c->blind = ALIAS_PAGES;
+	c->at = 0;
+	had = t->mm->alias_area[AREAS - 1] != 0;
+	for (unsigned i = 0; i < AREAS && !had; i++)
+		had = t->mm->alias_area[i] && rp_gate_reaches(t->mm->alias_area[i], addr);
+	TRY(area_for(t, addr, area));
+	if (*area == AREAS || a->used[*area] + ALIAS_CODE > DATA)
+		return NULL;
+	if (!had)
+		TRY(tell_area(t, *area));
+	c->at = t->mm->alias_area[*area] + a->used[*area];
+	c->data = t->mm->alias_area[*area] + DATA;
+	return NULL;
+}
+
+static struct err *stub_make(struct rp_task *t, uint64_t addr, struct stub **ret)
+{
+	static struct alias_code c;
+	struct rp_alias *a = t->mm->alias;
+	struct stub *s = &a->stub[a->stubs_n];
+	unsigned area;
+
+	*ret = NULL;
+	*s = (struct stub){ .n = 1 };
+	program_bytes(t, addr, s->site.bytes);
+	TRY(alias_begin_code(t, addr, &c, &area));
+	if (!c.at)
+		return NULL;
+	c.first = a->hit;
+	if (!alias_put(&c, &a->view, t->real, addr, &s->insn[0]) || !s->insn[0].stores || !alias_put_jump(&c, addr + s->insn[0].len))
+		s->insn[0] = (struct alias_insn){ .addr = addr, .len = s->insn[0].len }, c.len = 0;	/* remembered: none */
+	s->site.len = s->insn[0].len ? s->insn[0].len : 1;
+	TRY(alias_write_code(t, area, &c, s));
+	a->stubs_n++;
+	alias_index(a, s);
+	*ret = s;
+	return NULL;
+}
+
+/* ---- coming in --------------------------------------------------------------------------------------------- */
+
+static bool nearly_full(const struct rp_alias *a)
+{
+	for (unsigned i = 0; i < AREAS; i++) {
+		if (a->used[i] > DATA * 3 / 4)
+			return true;
+	}
+	return a->stubs_n > STUBS_MAX * 3 / 4 || a->index_n > ALIAS_INDEX * 3 / 4;
+}
+
+/* In a debug register, which does not see what is stored to the page by its other address? */
+static bool unseen(const struct rp_mm *mm, const struct replay_break *b)
+{
+	uint64_t page;
+	int prot;
+
+	for (unsigned i = 0; rp_guard_page(mm, i, &page, &prot); i++) {
+		if (page < b->addr + b->len && page + PAGE_BYTES > b->addr)
+			return true;
+	}
+	return false;
+}
+
+struct err *rp_alias_marks(struct rp_task *t, struct rp_marks *m)
+{
+	const struct rp_alias *a = t->mm->alias;
+	uint8_t bytes[PAGE_BYTES];
+
+	for (unsigned k = 0; a && k < a->view.pages_n && a->view.marks; k++) {
+		TRY(tracee_read(t->real, a->view.alias[k] + a->view.marks_at, bytes, sizeof(bytes)));
+		for (unsigned i = 0; i < PAGE_BYTES; i++) {
+			if (bytes[i])
+				rp_marks_note(m, a->view.page[k] + i, 1);
+		}
+	}
+	return NULL;
+}
+
+static struct err *double_pages(struct replay *r, struct rp_task *t, const struct rp_set *s)
+{
+	struct rp_mm *mm = t->mm;
+	struct rp_alias *a = mm->alias;
+	unsigned area, n = 0;
+	int prot[ALIAS_PAGES];
+	bool good;
+
+	a->refused = true;
+	a->view = (struct alias_view){ 0 };
+	a->view.marks = r->debug->marks;
+	a->view.marks_at = MARKS - ALIASES;
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct replay_break *b = &s->b[i];
+
+		bool in_register = rp_set_register(s, i);
+
+		if (b->kind < REPLAY_WRITE || b->pid != t->rec_pid || (in_register && !unseen(mm, b)))
+			continue;
+		if (a->view.ranges_n == ALIAS_RANGES)
+			return NULL;
+		a->view.range[a->view.ranges_n].always = b->kind != REPLAY_WRITE;
+		a->view.range[a->view.ranges_n].start = b->addr;
+		a->view.range[a->view.ranges_n++].end = b->addr + b->len;
+	}
+	TRY(area_for(t, t->regs.rip, &area));
+	if (!mm->alias_area[0])
+		return NULL;
+	/* more than that fault */
+	for (; n < ALIAS_PAGES && rp_guard_page(mm, n, &a->view.page[n], &prot[n]); n++)
+		a->view.loads |= prot[n] == PROT_NONE;
+	a->view.blind = a->view.marks && !a->view.loads && alias_blind_place(t, a->view.page, n);
+	if (a->view.blind)
+		a->view.marks_at = mm->blind.marks_at;
+	for (unsigned k = 0; k < n; k++)
+		a->view.alias[k] = a->view.blind ? a->view.page[k] + (uint64_t)mm->blind.shift : mm->alias_area[0] + ALIASES + k * PAGE_BYTES;
+	for (unsigned k = 0; k < n; k++) {
+		TRY(double_page(t, k, prot[k], &good));
+		n = good ? n : k;
+	}
+	a->view.pages_n = n;
+	a->in = n != 0;
+	a->refused = !a->in;
+	if (memcmp(&a->view, &a->made, sizeof(a->view)) || nearly_full(a))
+		begin_anew(a);
+	for (unsigned i = 0; a->in && i < AREAS && mm->alias_area[i]; i++)
+		TRY(tell_area(t, i));
+	return NULL;
+}
+
+static struct err *come_in(struct replay *r, struct rp_task *t, const struct rp_set *s)
+{
+	const struct alias_view *now = &t->mm->alias->view, was = *now;
+	struct err *err = double_pages(r, t, s);
+
+	/* marks lie by the order of pages, and are read at the end */
+	if (was.marks && was.pages_n && (was.pages_n != now->pages_n || was.marks_at != now->marks_at ||
+					 memcmp(was.page, now->page, sizeof(was.page)) || memcmp(was.alias, now->alias, sizeof(was.alias))))
+		rp_marks_all(was.marks);
+	return err;
+}
+
+/* What is mapped there changes: nothing is known of that code any more. */
+void rp_alias_forget(struct rp_task *t, uint64_t at, uint64_t len)
+{
+	struct rp_alias *a = t->mm->alias;
+
+	for (unsigned i = 0; a && i < a->stubs_n; i++) {
+		struct stub *s = &a->stub[i];
+
+		if ((s->kind != STUB_RESTS && s->kind != STUB_JUMP) || at >= s->solid_end || at + len <= s->solid_start)
+			continue;
+		if (s->kind == STUB_JUMP)
+			rp_int3_out_mm(t->mm, t->real);
+		s->kind = STUB_GONE;
+	}
+}
+
+static void room_for_more(struct rp_alias *a, unsigned more)
+{
+	if (a->stubs_n + more <= a->stubs_max)
+		return;
+	a->stubs_max = (a->stubs_n + more) * 3 / 2;
+	a->stub = realloc(a->stub, a->stubs_max * sizeof(*a->stub));
+	BUG_ON(!a->stub, "out of memory for watchpoints");
+}
+
+static struct rp_alias *alias_create(unsigned stubs)
+{
+	struct rp_alias *a = calloc(1, sizeof(*a));
+
+	BUG_ON(!a, "out of memory for watchpoints");
+	room_for_more(a, stubs + STUBS_MORE);
+	return a;
+}
+
+/* For a copy of the process, whose areas have the same stubs in them. */
+void rp_alias_copy(struct rp_mm *copy, const struct rp_mm *mm)
+{
+	const struct rp_alias *a = mm->alias;
+
+	if (!a || a->in || !a->stubs_n)
+		return;
+	copy->alias = alias_create(a->stubs_n);
+	copy->alias->made = a->made;
+	copy->alias->stubs_n = a->stubs_n;
+	copy->alias->wanting = a->wanting;
+	memcpy(copy->alias->stub, a->stub, a->stubs_n * sizeof(a->stub[0]));
+	memcpy(copy->alias->used, a->used, sizeof(a->used));
+	memcpy(copy->alias->index, a->index, sizeof(a->index));
+	copy->alias->index_n = a->index_n;
+}
+
+/* ---- tasks in stubs --------------------------------------------------------------------------------------- */
+
+static struct stub *inside(struct rp_alias *a, uint64_t rip)
+{
+	for (unsigned i = 0; i < a->stubs_n; i++) {
+		if (rip >= a->stub[i].from && rip < a->stub[i].to)
+			return &a->stub[i];
+	}
+	return NULL;
+}
+
+/* Where the program is when the task is at rip in its stub; 0: nowhere. */
+static uint64_t place_of(const struct stub *s, uint64_t rip)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct alias_insn *in = &s->insn[i];
+
+		if (rip == in->stub || rip == in->orig || (in->early && rip == in->early))
+			return in->addr;
+		if (rip == in->next)
+			return in->addr + in->len;
+		if (in->target && rip == in->target)
+			return in->to;
+	}
+	for (unsigned i = 0; s->run.n && i <= s->run.n; i++) {
+		const struct run_places *p = &s->run;
+		uint64_t at = rip - s->from;
+
+		if (at == p->at[i] || (i < p->n && ((p->orig[i] && at == p->orig[i]) || (p->back[i] && at == p->back[i]))))
+			return s->site.addr + p->where[i];
+	}
+	return s->run.n && rip == s->from ? s->site.addr : 0;
+}
+
+void rp_alias_leave(struct rp_task *t)
+{
+	struct rp_alias *a = t->mm->alias;
+	uint64_t place;
+	struct stub *s;
+
+	if (!a || !a->stubs_n)
+		return;
+	a->from_stub = false;
+	a->left = 0;
+	if (!rp_alias_area(t->mm, t->regs.rip))
+		return;
+	a->left = t->regs.rip;
+	s = inside(a, t->regs.rip);
+	place = s ? place_of(s, t->regs.rip) : 0;
+	a->from_stub = true;
+	if (!place)
+		return;
+	t->regs.rip = place;
+	t->dirty = true;
+}
+
+/* An instruction that a jump has replaced: in its stub. */
+static void into_site(struct rp_alias *a, struct rp_task *t, uint64_t addr)
+{
+	unsigned which;
+	struct stub *s = a->jumps ? alias_find(a, addr, STUB_JUMP, &which) : NULL;
+
+	if (!s || s->in_place)
+		return;
+	t->regs.rip = s->insn[which].stub;
+	t->dirty = true;
+}
+
+/* Something of ours may be where nothing should be. */
+static void look_again(struct rp_task *t, struct rp_alias *a)
+{
+	if (alias_blind_holds(t))
+		return;
+	rp_alias_leave(t);
+	jumps_out(a, t->real);
+	a->view.blind = false;
+	begin_anew(a);
+}
+
+void rp_alias_enter(struct rp_task *t)
+{
+	if (t->mm->alias && t->mm->alias->in && t->mm->alias->view.blind && t->mm->blind.stale)
+		look_again(t, t->mm->alias);
+	if (t->mm->alias)
+		into_site(t->mm->alias, t, t->regs.rip);
+}
+
+bool rp_alias_inside(const struct rp_task *t)
+{
+	return t->mm->alias && t->mm->alias->stubs_n && rp_alias_area(t->mm, t->regs.rip);
+}
+
+struct err *rp_alias_step_out(struct rp_task *t)
+{
+	for (unsigned i = 0; i < STEPS_OUT && rp_alias_inside(t); i++) {
+		int status;
+
+		TRY(rp_raw_step(t, &status));
+		rp_alias_leave(t);
+		if (t->mm->gate_n)
+			rp_gate_interrupted(t);		/* it may be one that inprocess.c has moved, and counted */
+	}
+	return NULL;
+}
+
+bool rp_alias_jumps(const struct rp_mm *mm)
+{
+	return mm->alias && mm->alias->jumps;
+}
+
+void rp_alias_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t len)
+{
+	const struct rp_alias *a = mm->alias;
+
+	for (unsigned i = 0; a && i < a->jumps; i++) {
+		const struct stub *s = &a->stub[a->jump[i]];
+
+		for (unsigned k = s->patch_at; k < s->patch_at + s->patch_len; k++) {
+			if (s->site.addr + k - addr < len)
+				bytes[s->site.addr + k - addr] = s->site.bytes[k];
+		}
+	}
+}
+
+/* The bytes of the program around rip, or (back) the jump again. */
+void rp_alias_bare(struct rp_task *t, uint64_t rip, bool back)
+{
+	struct rp_alias *a = t->mm->alias;
+
+	for (unsigned i = 0; a && i < a->jumps; i++) {
+		const struct stub *s = &a->stub[a->jump[i]];
+
+		if (rip >= s->site.addr && rip < s->site.addr + s->site.len)
+			err_free(alias_patch(t->real, s, back));
+	}
+}
+
+/* ---- faults ------------------------------------------------------------------------------------------------- */
+
+static bool may_run_elsewhere(struct replay *r, struct rp_task *t)
+{
+	uint64_t rip = t->regs.rip;
+
+	return !r->debug->step && !r->debug->leaving && !r->debug->slow && !r->debug->diverted && !r->probes && (rip < FIXED_PAGE || rip >= FIXED_END) &&
+		!rp_alias_area(t->mm, rip) && !patches_stub(&t->mm->patches, rip) && !patches_at(&t->mm->patches, rip);
+}
+
+/* A run that rests, and that the instruction is in: for the next time, when the program comes to its beginning. */
+static void wake_run(struct replay *r, struct rp_task *t, struct rp_alias *a, uint64_t rip)
+{
+	for (unsigned i = 0; i < a->stubs_n; i++) {
+		struct stub *s = &a->stub[i];
+
+		if (s->kind == STUB_RESTS && s->run.n && rip - s->site.addr < s->run.where[s->run.n])
+			alias_wake(r, t, s);
+	}
+}
+
+static void note_registers(struct stub *s, const struct regs *g)
+{
+	const uint64_t reg[16] = { g->rax, g->rcx, g->rdx, g->rbx, g->rsp, g->rbp, g->rsi, g->rdi,
+				   g->r8, g->r9, g->r10, g->r11, g->r12, g->r13, g->r14, g->r15 };
+
+	memcpy(s->reg, reg, sizeof(reg));
+}
+
+static struct err *fault(struct replay *r, struct rp_task *t, uint64_t page, bool *ret)
+{
+	struct rp_mm *mm = t->mm;
+	struct rp_alias *a = mm->alias;
+	uint64_t place = t->regs.rip;
+	struct stub *s;
+	unsigned which;
+
+	if (!a)
+		a = mm->alias = alias_create(0);
+	rp_gate_enter(t, true, true);		/* moved by inprocess.c: from where it is now */
+	if (a->from_stub || !may_run_elsewhere(r, t) || a->refused)
+		return NULL;
+	if (!a->in && !a->stubs_n && a->heat++ < (alias_any_hot() ? HEAT_AGAIN : HEAT))
+		return NULL;
+	TRY(rp_regs_flush(t));
+	if (!a->in)
+		TRY(come_in(r, t, r->debug->sets[r->debug->now]));
+	if (!a->in)
+		return NULL;
+	if (nearly_full(a)) {		/* of what the program does not do any more, most likely */
+		jumps_out(a, t->real);
+		begin_anew(a);
+	}
+	room_for_more(a, STUBS_MORE);
+	for (a->hit = 0; a->hit + 1 < a->view.pages_n && a->view.page[a->hit] != page; a->hit++)
+		;
+	s = alias_find(a, t->regs.rip, STUB_RESTS, &which);
+	if (s)
+		alias_wake(r, t, s);
+	else
+		wake_run(r, t, a, t->regs.rip);
+	if (s && s->kind == STUB_JUMP) {	/* the program's bytes are not there any more */
+		into_site(a, t, t->regs.rip);
+		a->faults++;
+		faults_ever++;
+		*ret = true;
+		return NULL;
+	}
+	s = stub_of(t, t->regs.rip);
+	if (!s && a->stubs_n < STUBS_MAX)
+		TRY(stub_make(t, t->regs.rip, &s));
+	if (!s || !s->insn[0].stub)
+		return NULL;
+	note_registers(s, &t->regs);
+	s->page = (uint8_t)a->hit;
+	if (!s->tried && (++s->faults >= PATCH_AFTER || alias_was_hot(place)))
+		TRY(alias_want(r, t, s, place));
+	t->regs.rip = s->insn[0].stub;
+	t->dirty = true;
+	into_site(a, t, s->insn[0].addr);
+	*ret = true;
+	a->faults++;
+	faults_ever++;
+	return NULL;
+}
+
+/* Where the instruction (*addr: of the program) is as it was, that has faulted at rip; 0: it was no blind one. */
+static uint64_t as_it_was(const struct stub *s, uint64_t rip, uint64_t *addr)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		*addr = s->insn[i].addr;
+		if (s->insn[i].blind && rip >= s->insn[i].stub && rip <= s->insn[i].early)
+			return s->insn[i].orig;
+	}
+	for (unsigned i = 0; i < s->run.n; i++) {
+		*addr = s->site.addr + s->run.where[i];
+		if (s->run.back[i] && rip >= s->from + s->run.at[i] && rip <= s->from + s->run.orig[i])
+			return s->from + s->run.back[i];
+	}
+	return 0;
+}
+
+/* A blind access to something else: as it was. */
+static bool missed(struct rp_task *t)
+{
+	struct rp_alias *a = t->mm->alias;
+	const struct stub *s = a && a->from_stub && a->left ? inside(a, a->left) : NULL;
+	uint64_t addr, to = s ? as_it_was(s, a->left, &addr) : 0;
+
+	if (!to)
+		return false;
+	t->regs.rip = to;
+	t->dirty = true;
+	if (alias_note_miss(addr) && s->kind == STUB_JUMP)
+		alias_jump_out(t, s);
+	return true;
+}
+
+uint64_t rp_alias_faults(void)
+{
+	return faults_ever;
+}
+
+bool rp_alias_fault(struct replay *r, struct rp_task *t, const siginfo_t *info)
+{
+	uint64_t addr = (uint64_t)(uintptr_t)info->si_addr, page;
+	bool done = false;
+	int prot;
+
+	if (!t->mm->guard_n || info->si_signo != SIGSEGV || r->debug->step)
+		return false;
+	if (missed(t))
+		return true;
+	if (info->si_code == SI_KERNEL)
+		return false;
+	for (unsigned i = 0; rp_guard_page(t->mm, i, &page, &prot); i++) {
+		if (page != (addr & ~(PAGE_BYTES - 1ull)))
+			continue;
+		err_free(fault(r, t, page, &done));
+		if (!done && t->mm->gate_n)
+			rp_gate_leave(t);
+		return done;
+	}
+	return false;
+}
+
+void rp_alias_free(struct rp_mm *mm)
+{
+	if (mm->alias)
+		free(mm->alias->stub);
+	free(mm->alias);
+	mm->alias = NULL;
+}

@@ -1,0 +1,420 @@
+/*
+ * dual_form.c - what an instruction does to memory, and where its operand is: which ones dual_stub.c can write with another operand.
+ */
+#include "replayer/stops/dual_form.h"
+
+#include <capstone/capstone.h>
+#include <string.h>
+
+#include "base/decode.h"
+#include "tracee/site.h"
+
+bool alias_is_near(uint64_t end, uint64_t to)
+{
+	return (int64_t)(to - end) == (int32_t)(to - end);
+}
+
+static bool is_one_of(const uint16_t *ids, unsigned n, unsigned id)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (ids[i] == id)
+			return true;
+	}
+	return false;
+}
+#define IS_ONE_OF(ids, id) is_one_of(ids, sizeof(ids) / sizeof((ids)[0]), id)
+
+/* Moves, or in AVX-512 form moves, a whole vector. */
+static bool moves_vector(unsigned id)
+{
+	static const uint16_t ids[] = {
+		X86_INS_VMOVDQU8, X86_INS_VMOVDQU16, X86_INS_VMOVDQU32, X86_INS_VMOVDQU64, X86_INS_VMOVDQA32, X86_INS_VMOVDQA64,
+		X86_INS_VMOVUPS, X86_INS_VMOVUPD, X86_INS_VMOVAPS, X86_INS_VMOVAPD,
+		X86_INS_MOVNTDQ, X86_INS_MOVNTPS, X86_INS_MOVNTPD, X86_INS_VMOVNTDQ, X86_INS_VMOVNTPS, X86_INS_VMOVNTPD,
+	};
+
+	return IS_ONE_OF(ids, id);
+}
+
+/* With an operand in memory, and no other access to any. */
+static bool known_form(unsigned id)
+{
+	static const uint16_t ids[] = {
+		X86_INS_MOV, X86_INS_ADD, X86_INS_SUB, X86_INS_INC, X86_INS_DEC, X86_INS_AND, X86_INS_OR, X86_INS_XOR, X86_INS_ADC,
+		X86_INS_SBB, X86_INS_NEG, X86_INS_NOT, X86_INS_XCHG, X86_INS_XADD, X86_INS_CMPXCHG, X86_INS_SHL, X86_INS_SHR,
+		X86_INS_SAR, X86_INS_SAL, X86_INS_ROL, X86_INS_ROR, X86_INS_MOVBE, X86_INS_MOVNTI,
+		X86_INS_SETAE, X86_INS_SETA, X86_INS_SETBE, X86_INS_SETB, X86_INS_SETE, X86_INS_SETGE, X86_INS_SETG, X86_INS_SETLE,
+		X86_INS_SETL, X86_INS_SETNE, X86_INS_SETNO, X86_INS_SETNP, X86_INS_SETNS, X86_INS_SETO, X86_INS_SETP, X86_INS_SETS,
+		X86_INS_MOVSS, X86_INS_MOVSD, X86_INS_MOVAPS, X86_INS_MOVAPD, X86_INS_MOVUPS, X86_INS_MOVUPD, X86_INS_MOVDQA,
+		X86_INS_MOVDQU, X86_INS_MOVQ, X86_INS_MOVD, X86_INS_MOVHPS, X86_INS_MOVHPD, X86_INS_MOVLPS, X86_INS_MOVLPD,
+		X86_INS_VMOVSS, X86_INS_VMOVSD, X86_INS_VMOVAPS, X86_INS_VMOVAPD, X86_INS_VMOVUPS, X86_INS_VMOVUPD, X86_INS_VMOVDQA,
+		X86_INS_VMOVDQU, X86_INS_VMOVQ, X86_INS_VMOVD, X86_INS_VMOVHPS, X86_INS_VMOVHPD, X86_INS_VMOVLPS, X86_INS_VMOVLPD,
+		X86_INS_FST, X86_INS_FSTP, X86_INS_FISTP, X86_INS_FIST,
+	};
+
+	return IS_ONE_OF(ids, id) || moves_vector(id);
+}
+
+/* ... and never stores there. */
+static bool known_load(unsigned id)
+{
+	static const uint16_t ids[] = {
+		X86_INS_MOVZX, X86_INS_MOVSX, X86_INS_MOVSXD, X86_INS_CMP, X86_INS_TEST, X86_INS_IMUL, X86_INS_MUL, X86_INS_DIV, X86_INS_IDIV,
+		X86_INS_CMOVA, X86_INS_CMOVAE, X86_INS_CMOVB, X86_INS_CMOVBE, X86_INS_CMOVE, X86_INS_CMOVNE, X86_INS_CMOVG, X86_INS_CMOVGE,
+		X86_INS_CMOVL, X86_INS_CMOVLE, X86_INS_CMOVO, X86_INS_CMOVNO, X86_INS_CMOVP, X86_INS_CMOVNP, X86_INS_CMOVS, X86_INS_CMOVNS,
+		X86_INS_ADDSD, X86_INS_SUBSD, X86_INS_MULSD, X86_INS_DIVSD, X86_INS_SQRTSD, X86_INS_ADDSS, X86_INS_SUBSS, X86_INS_MULSS,
+		X86_INS_DIVSS, X86_INS_SQRTSS, X86_INS_UCOMISD, X86_INS_UCOMISS, X86_INS_COMISD, X86_INS_COMISS, X86_INS_CVTSI2SD,
+		X86_INS_CVTSI2SS, X86_INS_CVTTSD2SI, X86_INS_CVTTSS2SI, X86_INS_CVTSD2SS, X86_INS_CVTSS2SD,
+		X86_INS_PXOR, X86_INS_POR, X86_INS_PAND, X86_INS_PANDN, X86_INS_PCMPEQB, X86_INS_PMINUB, X86_INS_PADDD, X86_INS_PADDQ,
+		X86_INS_ADDPD, X86_INS_MULPD, X86_INS_ADDPS, X86_INS_MULPS, X86_INS_XORPS, X86_INS_ANDPS, X86_INS_ANDPD, X86_INS_XORPD,
+		X86_INS_VADDSD, X86_INS_VSUBSD, X86_INS_VMULSD, X86_INS_VDIVSD, X86_INS_VADDSS, X86_INS_VSUBSS, X86_INS_VMULSS, X86_INS_VDIVSS,
+		X86_INS_VUCOMISD, X86_INS_VUCOMISS, X86_INS_VCOMISD, X86_INS_VCOMISS, X86_INS_VPXOR, X86_INS_VPOR, X86_INS_VPAND,
+		X86_INS_VPCMPEQB, X86_INS_VPMINUB,
+		X86_INS_FLD, X86_INS_FILD, X86_INS_FADD, X86_INS_FSUB, X86_INS_FMUL, X86_INS_FDIV, X86_INS_FSUBR, X86_INS_FDIVR, X86_INS_FCOM,
+	};
+
+	return IS_ONE_OF(ids, id);
+}
+
+int alias_register(unsigned reg)
+{
+	static const uint16_t names[] = { X86_REG_RAX, X86_REG_RCX, X86_REG_RDX, X86_REG_RBX, X86_REG_RSP, X86_REG_RBP, X86_REG_RSI, X86_REG_RDI,
+					  X86_REG_R8, X86_REG_R9, X86_REG_R10, X86_REG_R11, X86_REG_R12, X86_REG_R13, X86_REG_R14, X86_REG_R15 };
+	unsigned whole = site_register(reg);
+
+	for (int i = 0; whole && i < 16; i++) {
+		if (names[i] == whole)
+			return i;
+	}
+	return -1;
+}
+
+uint16_t alias_register_bit(unsigned reg)
+{
+	int n = alias_register(reg);
+
+	return n >= 0 ? (uint16_t)(1u << n) : 0;
+}
+
+int alias_free_register(uint16_t used)
+{
+	static const uint8_t choice[] = { RBX, RSI, RDI, RDX, RCX };
+
+	for (unsigned i = 0; i < sizeof(choice); i++) {
+		if (!(used >> choice[i] & 1))
+			return choice[i];
+	}
+	return -1;
+}
+
+/* Two registers that it has nothing to do with; one is enough for a plain store. */
+static bool choose_scratch(csh cs, const cs_insn *insn, struct store *s, unsigned want)
+{
+	cs_regs read, written;
+	uint8_t read_n, written_n;
+	uint16_t used = 0;
+
+	if (cs_regs_access(cs, insn, read, &read_n, written, &written_n))
+		return false;
+	for (unsigned i = 0; i < read_n; i++)
+		used |= alias_register_bit(read[i]);
+	for (unsigned i = 0; i < written_n; i++)
+		used |= alias_register_bit(written[i]);
+	while (want--) {
+		int free = alias_free_register(used);
+
+		if (free < 0)
+			return false;
+		s->second = s->scratch;
+		s->scratch = (unsigned)free;
+		used |= (uint16_t)(1u << free);
+	}
+	return true;
+}
+
+/* Where prefixes, ModRM and displacement are; false: a form that is left alone. */
+static bool parse(const uint8_t *b, unsigned len, unsigned modrm, struct store *s)
+{
+	unsigned at = 0;
+	uint8_t mod, rm;
+
+	while (at < len && (b[at] == 0x66 || b[at] == 0xf2 || b[at] == 0xf3 || b[at] == 0xf0))
+		at++;
+	if (at >= len || b[at] == 0x67 || b[at] == 0x64 || b[at] == 0x65 || b[at] == 0x2e || b[at] == 0x36 || b[at] == 0x3e ||
+	    b[at] == 0x26)
+		return false;
+	s->rex = at;
+	s->has_rex = (b[at] & 0xf0) == 0x40;
+	s->vector = 0;
+	if (b[at] == 0x62) {		/* EVEX: not with a mask, or one element for all */
+		if (at + 4 > len || b[at + 3] & 0x97 || (b[at + 3] >> 5 & 3) == 3)
+			return false;
+		s->vector = 16u << (b[at + 3] >> 5 & 3);
+	}
+	s->vex3 = b[at] == 0xc4 || s->vector;
+	if (modrm <= at || modrm >= len)
+		return false;
+	mod = b[modrm] >> 6;
+	rm = b[modrm] & 7;
+	if (mod == 3)
+		return false;
+	s->modrm = modrm;
+	s->tail = modrm + 1;
+	s->disp_at = 0;
+	if (rm == 4) {
+		if (mod == 0 && (b[s->tail] & 7) == 5)
+			s->tail += 4;
+		s->tail++;
+	} else if (mod == 0 && rm == 5) {
+		s->disp_at = s->tail;
+		s->tail += 4;
+	}
+	s->tail += mod == 1 ? 1 : mod == 2 ? 4 : 0;
+	return s->tail <= len;
+}
+
+static bool pushes(const uint8_t *b, unsigned len, struct store *s)
+{
+	int8_t small;
+
+	s->size = 8;
+	s->kind = STORE_PUSH;
+	s->reg = 16;
+	if (len == 1 && (b[0] & 0xf8) == 0x50)
+		s->reg = b[0] & 7;
+	else if (len == 2 && b[0] == 0x41 && (b[1] & 0xf8) == 0x50)
+		s->reg = 8 + (b[1] & 7);
+	else if (len == 5 && b[0] == 0x68)
+		memcpy(&s->imm, b + 1, 4);
+	else if (len == 2 && b[0] == 0x6a)
+		memcpy(&small, b + 1, 1), s->imm = small;
+	else if (len == 5 && b[0] == 0xe8)
+		s->kind = STORE_CALL;
+	else
+		s->kind = STORE_NONE;
+	s->scratch = s->reg == RBX ? RSI : RBX;
+	if (s->reg == 4)
+		s->kind = STORE_NONE;
+	return s->kind != STORE_NONE;
+}
+
+static bool pops(const uint8_t *b, unsigned len, struct store *s)
+{
+	*s = (struct store){ .size = 8, .reg = 16, .scratch = RBX };
+	if (len == 1 && (b[0] & 0xf8) == 0x58)
+		s->kind = LOAD_POP, s->reg = b[0] & 7;
+	else if (len == 2 && b[0] == 0x41 && (b[1] & 0xf8) == 0x58)
+		s->kind = LOAD_POP, s->reg = 8 + (b[1] & 7);
+	else if ((len == 1 && b[0] == 0xc3) || (len == 2 && b[0] == 0xf3 && b[1] == 0xc3))
+		s->kind = LOAD_RET;
+	else if (len == 1 && b[0] == 0xc9)
+		s->kind = LOAD_LEAVE;
+	if (s->reg == RBX)
+		s->scratch = RSI;
+	if (s->reg == 4)
+		s->kind = STORE_NONE;
+	return s->kind != STORE_NONE;
+}
+
+/* ff /6, ff /2; ff /4 where loads matter */
+static bool through(csh cs, const cs_insn *insn, const uint8_t *b, bool loads, struct store *s)
+{
+	unsigned rex = (b[0] & 0xf0) == 0x40, reg = b[rex + 1] >> 3 & 7;
+
+	*s = (struct store){ .kind = STORE_NONE };
+	if (insn->size < rex + 2u || b[rex] != 0xff || (rex && b[0] & 8))
+		return false;
+	if (reg == 4 && loads && b[rex + 1] >> 6 != 3 && parse(b, insn->size, rex + 1, s) && choose_scratch(cs, insn, s, 1)) {
+		s->size = 8;
+		s->kind = LOAD_JUMP;
+		return true;
+	}
+	if (reg != 2 && reg != 6)
+		return false;
+	s->reg = 16;
+	if (b[rex + 1] >> 6 == 3) {
+		s->reg = (uint8_t)((b[rex + 1] & 7) + (rex ? (b[0] & 1) * 8 : 0));
+		if (reg == 6 || s->reg == 4)
+			return false;
+	} else if (!parse(b, insn->size, rex + 1, s)) {
+		return false;
+	}
+	if (!choose_scratch(cs, insn, s, 2))
+		return false;
+	s->size = 8;
+	s->kind = reg == 6 ? STORE_PUSH_MEMORY : STORE_CALL_TO;
+	return true;
+}
+
+void alias_classify(size_t cs, const cs_insn *insn, const uint8_t *b, bool loads, struct store *s)
+{
+	const cs_x86 *x = &insn->detail->x86;
+	bool written = false, known = known_form(insn->id) || (loads && known_load(insn->id));
+	unsigned mem = 0;
+
+	*s = (struct store){ .kind = STORE_NONE };
+	if (pushes(b, insn->size, s) || (loads && pops(b, insn->size, s)) || through(cs, insn, b, loads, s))
+		return;
+	*s = (struct store){ .kind = STORE_NONE };
+	for (unsigned i = 0; i < x->op_count; i++) {
+		if (x->operands[i].type == X86_OP_MEM) {
+			mem++;
+			written |= i == 0 || x->operands[i].access & CS_AC_WRITE;	/* (Capstone 4 does not say it of all) */
+			s->size = x->operands[i].size;
+		}
+	}
+	if (mem != 1 || !(written || loads) || !s->size || s->size > 64 || !known || !parse(b, insn->size, x->encoding.modrm_offset, s) ||
+	    !choose_scratch(cs, insn, s, 1) || (s->vector && !moves_vector(insn->id)))
+		return;
+	if (s->vector)
+		s->size = s->vector;
+	s->kind = STORE_OPERAND;
+	s->moves = insn->id == X86_INS_MOV && !s->vex3 && ((b[s->modrm - 1] & 0xfe) == 0x88 || (b[s->modrm - 1] & 0xfe) == 0xc6);
+}
+
+/* ---- where its operand is ------------------------------------------------------------------------ */
+
+uint64_t alias_named(const struct store *s, const uint8_t *b, uint64_t end)
+{
+	int32_t rel;
+
+	memcpy(&rel, b + s->disp_at, 4);
+	return end + (uint64_t)(int64_t)rel;
+}
+
+bool alias_place(const cs_insn *insn, struct place *ret)
+{
+	const cs_x86_op *mem = NULL;
+
+	for (unsigned i = 0; i < insn->detail->x86.op_count; i++) {
+		if (insn->detail->x86.operands[i].type == X86_OP_MEM)
+			mem = &insn->detail->x86.operands[i];
+	}
+	if (!mem || insn->detail->x86.addr_size != 8 || mem->mem.segment != X86_REG_INVALID)
+		return false;
+	ret->base = alias_register(mem->mem.base);
+	ret->index = alias_register(mem->mem.index);
+	ret->scale = mem->mem.scale == 8 ? 3 : mem->mem.scale == 4 ? 2 : mem->mem.scale == 2 ? 1 : 0;
+	return ret->base >= 0 && (!mem->mem.index || ret->index >= 0);
+}
+
+int32_t alias_displacement(const struct store *s, const uint8_t *b)
+{
+	unsigned mod = b[s->modrm] >> 6;
+	int32_t disp = 0;
+	int8_t small;
+
+	if (mod == 2) {
+		memcpy(&disp, b + s->tail - 4, 4);
+	} else if (mod == 1) {
+		memcpy(&small, b + s->tail - 1, 1);
+		disp = small * (s->vector ? (int32_t)s->vector : 1);	/* EVEX: in units of what it accesses */
+	}
+	return disp;
+}
+
+unsigned alias_page_of(const struct alias_view *v, uint64_t addr, unsigned size, uint64_t *to)
+{
+	unsigned i = 0;
+
+	while (i < v->pages_n && (addr + size <= v->page[i] || addr >= v->page[i] + ALIAS_PAGE_SIZE))
+		i++;
+	*to = i < v->pages_n ? addr - v->page[i] + v->alias[i] : addr;
+	return i;
+}
+
+static bool is_whole(uint64_t page, uint64_t addr, unsigned size)
+{
+	return addr >= page && addr + size <= page + ALIAS_PAGE_SIZE;
+}
+
+bool alias_fixed_place(const struct alias_view *v, const struct store *s, const uint8_t *b, uint64_t end, uint64_t *to)
+{
+	uint64_t addr;
+	unsigned page;
+
+	if (!s->disp_at)
+		return false;
+	addr = alias_named(s, b, end);
+	page = alias_page_of(v, addr, s->size, to);
+	for (unsigned i = 0; i < v->ranges_n; i++) {
+		if (addr < v->range[i].end && addr + s->size > v->range[i].start)
+			return false;
+	}
+	if (page == v->pages_n)
+		return true;
+	if (v->marks)
+		rp_marks_note(v->marks, addr, s->size);
+	return is_whole(v->page[page], addr, s->size);
+}
+
+bool alias_has_other_place(const struct store *s)
+{
+	return s->kind == STORE_OPERAND || s->kind == LOAD_JUMP;
+}
+
+bool alias_fixed(const struct alias_view *v, const uint8_t *bytes, unsigned len, uint64_t addr, unsigned *disp_at, int32_t *disp)
+{
+	csh cs = decoder();
+	struct store s;
+	cs_insn *insn;
+	uint64_t to;
+
+	if (!cs || cs_disasm(cs, bytes, len, addr, 1, &insn) != 1)
+		return false;
+	alias_classify(cs, insn, bytes, v->loads, &s);
+	cs_free(insn, 1);
+	if (!alias_has_other_place(&s) || !alias_fixed_place(v, &s, bytes, addr + len, &to))
+		return false;
+	*disp_at = s.disp_at;
+	*disp = (int32_t)(to - (addr + len));
+	return alias_is_near(addr + len, to);
+}
+
+/* Of what known_form() tells, that which a load can be, with its operand behind the register. */
+static bool loads_too(unsigned id)
+{
+	static const uint16_t ids[] = {
+		X86_INS_MOV, X86_INS_ADD, X86_INS_SUB, X86_INS_AND, X86_INS_OR, X86_INS_XOR, X86_INS_ADC, X86_INS_SBB,
+		X86_INS_MOVSS, X86_INS_MOVSD, X86_INS_MOVAPS, X86_INS_MOVAPD, X86_INS_MOVUPS, X86_INS_MOVUPD, X86_INS_MOVDQA,
+		X86_INS_MOVDQU, X86_INS_MOVQ, X86_INS_MOVD, X86_INS_VMOVSS, X86_INS_VMOVSD, X86_INS_VMOVAPS, X86_INS_VMOVAPD,
+		X86_INS_VMOVUPS, X86_INS_VMOVUPD, X86_INS_VMOVDQA, X86_INS_VMOVDQU, X86_INS_VMOVQ, X86_INS_VMOVD,
+	};
+
+	return IS_ONE_OF(ids, id) || moves_vector(id);
+}
+
+/* Of what known_form() tells, that which is the same whatever the flags are: no adc, sbb, set... */
+bool alias_ignores_flags(unsigned id)
+{
+	return loads_too(id) ? id != X86_INS_ADC && id != X86_INS_SBB : id == X86_INS_INC || id == X86_INS_DEC || id == X86_INS_XCHG;
+}
+
+bool alias_fixed_load(const struct alias_view *v, const cs_insn *insn, unsigned *disp_at, int32_t *disp)
+{
+	const cs_x86 *x = &insn->detail->x86;
+	struct store s = { .kind = STORE_NONE };
+	uint64_t end = insn->address + insn->size, addr, to;
+	unsigned mem = 0, which = 0, page;
+
+	for (unsigned i = 0; i < x->op_count; i++) {
+		if (x->operands[i].type == X86_OP_MEM)
+			mem++, which = i;
+	}
+	if (v->loads || mem != 1 || x->operands[which].mem.base != X86_REG_RIP || x->operands[which].access & CS_AC_WRITE ||
+	    !(known_load(insn->id) || (which > 0 && loads_too(insn->id))) || !parse(insn->bytes, insn->size, x->encoding.modrm_offset, &s) || !s.disp_at ||
+	    (s.vector && !moves_vector(insn->id)))
+		return false;
+	s.size = s.vector ? s.vector : x->operands[which].size;
+	addr = alias_named(&s, insn->bytes, end);
+	for (unsigned i = 0; i < v->ranges_n; i++) {
+		if (v->range[i].always && addr < v->range[i].end && addr + s.size > v->range[i].start)
+			return false;	/* a debug register would not see it */
+	}
+	page = alias_page_of(v, addr, s.size, &to);
+	if (page == v->pages_n || !is_whole(v->page[page], addr, s.size))
+		return false;
+	*disp_at = s.disp_at;
+	*disp = (int32_t)(to - end);
+	return alias_is_near(end, to);
+}

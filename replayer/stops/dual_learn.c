@@ -1,0 +1,176 @@
+/*
+ * dual_learn.c - what is known of the program's stores from before, in whatever process and checkpoints of it: which instructions are worth a
+ * jump, where there is a site for one, which store to other memory, too.
+ *
+ * To look for a site takes a millisecond, and a run that begins again from a checkpoint (periodic.c) wants the same ones again.  So does one survey after the
+ * other: what they learn is in memory that all of them share.  Some may be at it at the same time.
+ */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "replayer/stops/dual.h"
+#include "replayer/internal.h"
+
+enum { HOT = 4096, SITES = 1 << 12, MISSED = 1 << 12, MISSES = 8, BACK = ALIAS_SITE_BACK, AROUND = BACK + SITE_MAX };
+
+struct known {
+	uint64_t start, end, addr;
+	bool none;			/* nothing there can be a site */
+	struct displaced d;
+	uint8_t around[AROUND];		/* addr - BACK and on */
+};
+
+static struct learned {
+	uint64_t hot[HOT];
+	bool hot_fixed[HOT];		/* stays where it is: in_place() */
+	unsigned hot_n;
+	struct { uint64_t addr; unsigned n; } missed[MISSED];
+	struct { unsigned turn; struct known k; } site[SITES];	/* turn: odd while it is written to */
+} own, *shared, *learned = &own;
+
+void rp_alias_share(void)
+{
+	void *at;
+
+	if (shared)
+		return;
+	at = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (at != MAP_FAILED)
+		shared = at;
+}
+
+void rp_alias_learn_shared(void)
+{
+	if (shared)
+		learned = shared;
+}
+
+static unsigned at_of(uint64_t addr, unsigned n)
+{
+	return (unsigned)(addr * 0x9e3779b97f4a7c15ull >> 48) % n;
+}
+
+/* ---- worth a jump ------------------------------------------------------------------------------- */
+
+static unsigned hot_n(void)
+{
+	unsigned n = __atomic_load_n(&learned->hot_n, __ATOMIC_ACQUIRE);
+
+	return n < HOT ? n : HOT;
+}
+
+/* HOT: it is none of them. */
+static unsigned hot_at(uint64_t addr)
+{
+	unsigned i = 0, n = hot_n();
+
+	while (i < n && learned->hot[i] != addr)
+		i++;
+	return i < n ? i : HOT;
+}
+
+bool alias_was_hot(uint64_t addr)
+{
+	return hot_at(addr) < HOT;
+}
+
+bool alias_any_hot(void)
+{
+	return hot_n() != 0;
+}
+
+bool rp_alias_hot(uint64_t start, uint64_t end)
+{
+	enum { BEFORE = 4, BEHIND = 12 };
+
+	for (unsigned i = 0; i < hot_n(); i++) {
+		if (!learned->hot_fixed[i] && start < learned->hot[i] + BEHIND && end + BEFORE > learned->hot[i])
+			return true;
+	}
+	return false;
+}
+
+void alias_note_hot(uint64_t place, bool fixed)
+{
+	unsigned i = hot_at(place);
+
+	if (i == HOT && hot_n() < HOT)
+		i = __atomic_fetch_add(&learned->hot_n, 1, __ATOMIC_ACQ_REL);	/* it may be 0 for a moment, which is no instruction */
+	if (i >= HOT)
+		return;
+	learned->hot_fixed[i] = fixed;
+	learned->hot[i] = place;
+}
+
+/* ---- stores to something else, too --------------------------------------------------------------- */
+
+/* Where it is, or can be; when there is no room, it is taken for one of those that miss. */
+static unsigned missed_at(uint64_t addr)
+{
+	enum { TRIES = 16 };
+	unsigned at = at_of(addr, MISSED);
+
+	for (unsigned i = 0; i < TRIES && learned->missed[at].addr && learned->missed[at].addr != addr; i++)
+		at = (at + 1) % MISSED;
+	return at;
+}
+
+bool alias_sees(uint64_t addr)
+{
+	unsigned at = missed_at(addr);
+
+	return learned->missed[at].addr && learned->missed[at].n >= MISSES;
+}
+
+bool alias_note_miss(uint64_t addr)
+{
+	unsigned at = missed_at(addr);
+
+	if (!learned->missed[at].addr)
+		learned->missed[at].addr = addr;
+	return ++learned->missed[at].n >= MISSES;
+}
+
+/* ---- sites ------------------------------------------------------------------------------------------ */
+
+static bool read_site(uint64_t addr, struct known *ret)
+{
+	unsigned at = at_of(addr, SITES), turn = __atomic_load_n(&learned->site[at].turn, __ATOMIC_ACQUIRE);
+
+	*ret = learned->site[at].k;
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return !(turn & 1) && __atomic_load_n(&learned->site[at].turn, __ATOMIC_RELAXED) == turn && ret->addr == addr;
+}
+
+static void write_site(const struct known *k)
+{
+	unsigned at = at_of(k->addr, SITES), turn = __atomic_load_n(&learned->site[at].turn, __ATOMIC_RELAXED);
+
+	if (turn & 1 || !__atomic_compare_exchange_n(&learned->site[at].turn, &turn, turn + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return;		/* another's */
+	learned->site[at].k = *k;
+	__atomic_store_n(&learned->site[at].turn, turn + 2, __ATOMIC_RELEASE);
+}
+
+bool alias_site_known(struct rp_task *t, uint64_t addr, struct displaced *d, bool *none)
+{
+	uint8_t now[AROUND];
+	struct known k;
+
+	if (!read_site(addr, &k) || k.start != t->mm->solid_start || k.end != t->mm->solid_end ||
+	    tracee_read_some(t->real, addr - BACK, now, sizeof(now)) != sizeof(now) || memcmp(now, k.around, sizeof(now)))
+		return false;
+	*d = k.d;
+	*none = k.none;
+	return true;
+}
+
+void alias_site_keep(struct rp_task *t, uint64_t addr, const struct displaced *d)
+{
+	struct known k = { .start = t->mm->solid_start, .end = t->mm->solid_end, .addr = addr, .none = !d };
+
+	if (d)
+		k.d = *d;
+	if (tracee_read_some(t->real, addr - BACK, k.around, sizeof(k.around)) == sizeof(k.around))
+		write_site(&k);
+}

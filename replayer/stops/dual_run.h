@@ -1,0 +1,54 @@
+/*
+ * dual_run.h - a run of instructions that use the same few addresses, tested once: for dual_jump.c.
+ */
+#ifndef REPLAYER_ALIAS_RUN_H
+#define REPLAYER_ALIAS_RUN_H
+
+#include "replayer/stops/dual_emit.h"
+#include "replayer/stops/dual_form.h"
+
+enum { RUN_INSNS = 48, RUN_KEYS = 4, RUN_WINDOW = 128 };
+
+/* An address, and what is used from there on, from min to max. */
+struct run_key { struct place place; unsigned page; int32_t min, max; };
+
+struct run_insn {
+	uint64_t addr, target;		/* target: of a direct branch, 0: none */
+	uint8_t len, bytes[16];
+	bool ends;			/* no run goes over it */
+	bool stores, operand, stack;	/* operand: in memory, and can have another displacement; stack: by rsp, it stays as it is */
+	struct store s;
+	struct place place;
+	int32_t disp;
+	uint16_t writes;		/* registers, a bit each */
+};
+
+/* Code around an instruction that stores: what is straight on, before it and behind it. */
+struct run_code {
+	struct run_insn insn[RUN_WINDOW];
+	unsigned n, first, last, at;	/* first: where a run may begin; at: the store; last: behind where it may end */
+};
+
+struct alias_run {
+	const struct run_insn *insn;
+	unsigned n, keys_n, score;
+	struct run_key key[RUN_KEYS];
+	int8_t of[RUN_INSNS];		/* which key, or (blind) page; -1: none */
+	bool blind;
+};
+
+/*
+ * What of a run the program can be found in: offsets of the stub's code, and from the run's beginning.  back: where the instruction is as it
+ * was, if it faults from `at' to `orig'; 0: nowhere.
+ */
+struct run_places { uint16_t n, at[RUN_INSNS + 1], orig[RUN_INSNS], back[RUN_INSNS], where[RUN_INSNS + 1]; };
+
+/* Is the instruction to be left as it is? */
+typedef bool alias_seen_fn(uint64_t addr);
+
+/* reg: the registers as they are at insn[code->at].  The run from insn[first] on; score 0: it is of no use. */
+void alias_run_weigh(const struct run_code *code, unsigned first, const struct alias_view *v, const uint64_t reg[16], alias_seen_fn *sees, struct alias_run *ret);
+/* Its code; behind that, everything is as it was, and an address is none that it is for.  False: it has no such code.  Task stopped, with the program's bytes. */
+bool alias_run_put(struct alias_code *c, const struct alias_view *v, pid_t tid, const struct alias_run *run, struct run_places *ret);
+
+#endif

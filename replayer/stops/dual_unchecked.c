@@ -1,0 +1,197 @@
+/*
+ * dual_unchecked.c - stores that test nothing.
+ *
+ * Most instructions that store to a doubled page never store to anything else.  In a survey (write_log.c), where no byte is
+ * watched, such a one only needs another displacement, the distance to the other mapping, if what it would store to with any other address
+ * is no memory: then it faults, and is done as it was.  So that distance is chosen: all mappings of the program, moved by it, are where
+ * nothing is mapped; and moved by that to the marks, too.  It is looked at again whenever something has been mapped, before
+ * the program goes on.  (A fault of the program's own may become a store to something else: then its signal does not come, and the survey ends.)
+ * An instruction that has faulted a few times gets a stub that tests (dual_stub.c).
+ *
+ *	entry:	mov qword [the same, in the marks], -1
+ *		the instruction, with that displacement
+ *		jmp next
+ *	orig:	the instruction as it was
+ *	next:
+ */
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "replayer/stops/dual.h"
+#include "replayer/internal.h"
+
+enum { LOWEST = 0x10000, DISTANCE = 64 << 20, FARTHEST = 28, ADDRESSES_END = 47, WINDOWS = 3 };
+
+/* ---- the distance --------------------------------------------------------------------------------- */
+
+/* The i-th page of ours for the program's: its other mapping, and two for its marks. */
+static uint64_t window(const struct rp_blind *b, uint64_t page, unsigned i)
+{
+	return page + (uint64_t)b->shift + (i ? (b->marks_at & ~(PAGE_BYTES - 1u)) + (i - 1) * PAGE_BYTES : 0);
+}
+
+static bool is_window(const struct rp_blind *b, uint64_t page)
+{
+	for (unsigned k = 0; k < b->pages_n * WINDOWS; k++) {
+		if (page == window(b, b->page[k / WINDOWS], k % WINDOWS))
+			return true;
+	}
+	return false;
+}
+
+/* Ours: the other mappings and the marks. */
+static bool are_windows(const struct rp_blind *b, const struct tracee_map *m)
+{
+	uint64_t at = m->start;
+
+	if (m->end - m->start > (uint64_t)WINDOWS * MARKS_PAGES * PAGE_BYTES)
+		return false;
+	while (at < m->end && is_window(b, at))
+		at += PAGE_BYTES;
+	return at == m->end;
+}
+
+static bool is_free(const struct rp_blind *b, const struct tracee_maps *maps, uint64_t start, uint64_t end)
+{
+	for (size_t i = 0; i < maps->n && maps->map[i].start < end; i++) {
+		if (maps->map[i].end > start && !are_windows(b, &maps->map[i]))
+			return false;
+	}
+	return end <= FIXED_PAGE || start >= FIXED_END;
+}
+
+/* Is there nothing where the program's memory would be, moved so far? */
+static bool is_lonely(const struct rp_blind *b, const struct tracee_maps *maps, int64_t shift)
+{
+	for (size_t i = 0; i < maps->n; i++) {
+		const struct tracee_map *m = &maps->map[i];
+
+		if (m->start >> ADDRESSES_END || are_windows(b, m))
+			continue;
+		/* an access may begin before, and end behind it */
+		if ((int64_t)m->start + shift < LOWEST + PAGE_BYTES ||
+		    !is_free(b, maps, m->start + (uint64_t)shift - PAGE_BYTES, m->end + (uint64_t)shift + PAGE_BYTES))
+			return false;
+	}
+	return true;
+}
+
+/* The other mappings, and the marks, are neither so far from the program's memory as those are from each other. */
+static bool are_lonely(const struct rp_blind *b, const struct tracee_maps *maps, int64_t shift, int64_t marks)
+{
+	return is_lonely(b, maps, shift) && is_lonely(b, maps, shift + marks) && is_lonely(b, maps, marks);
+}
+
+static bool choose(struct rp_blind *b, const struct tracee_maps *maps)
+{
+	for (int64_t k = 1; k < FARTHEST; k++) {
+		for (int64_t sign = 1; sign >= -1; sign -= 2) {
+			int64_t shift = sign * k * DISTANCE;
+
+			if (!is_lonely(b, maps, shift))
+				continue;
+			for (int64_t m = 1; m < FARTHEST && shift + m * DISTANCE <= (int64_t)FARTHEST * DISTANCE; m++) {
+				if (shift + m * DISTANCE == 0 || !are_lonely(b, maps, shift, m * DISTANCE))
+					continue;
+				b->shift = shift;
+				b->marks_at = (unsigned)(m * DISTANCE) + PAGE_BYTES / 2;	/* a load waits for a store before it to an address that ends like its own */
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+bool alias_blind_holds(struct rp_task *t)
+{
+	struct rp_blind *b = &t->mm->blind;
+	struct tracee_maps maps;
+	struct err *err;
+
+	if (!b->shift || b->refused)
+		return false;
+	err = tracee_maps_read(t->real, &maps);
+	if (!err) {
+		b->refused = !are_lonely(b, &maps, b->shift, b->marks_at - PAGE_BYTES / 2);
+		tracee_maps_deinit(&maps);
+	}
+	b->refused |= err != NULL;
+	b->stale = false;
+	err_free(err);
+	return !b->refused;
+}
+
+/* Room for its marks, and for another mapping. */
+static bool add_page(struct rp_task *t, uint64_t page)
+{
+	struct rp_blind *b = &t->mm->blind;
+	struct err *err;
+	int64_t ret;
+
+	for (unsigned k = 0; k < b->pages_n; k++) {
+		if (b->page[k] == page)
+			return true;
+	}
+	if (b->pages_n == MARKS_PAGES)
+		return false;
+	for (unsigned i = 1; i < WINDOWS; i++) {
+		uint64_t at = window(b, page, i);
+
+		if (is_window(b, at))
+			continue;
+		err = cage_call_now(t->real, &ret, SYS_mmap, at, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, (uint64_t)-1);
+		if (err || ret != (int64_t)at) {
+			err_free(err);
+			return false;
+		}
+	}
+	b->page[b->pages_n++] = page;
+	return true;
+}
+
+bool alias_blind_place(struct rp_task *t, const uint64_t *page, unsigned n)
+{
+	struct rp_blind *b = &t->mm->blind;
+	struct tracee_maps maps;
+	struct err *err = NULL;
+
+	if (b->refused)
+		return false;
+	if (!b->shift) {
+		err = tracee_maps_read(t->real, &maps);
+		b->refused = err || !choose(b, &maps);
+		if (!err)
+			tracee_maps_deinit(&maps);
+		err_free(err);
+	}
+	for (unsigned k = 0; k < n && !b->refused; k++)
+		b->refused = !add_page(t, page[k]);
+	return alias_blind_holds(t);
+}
+
+bool alias_blind_area(const struct rp_mm *mm, uint64_t addr)
+{
+	return mm->blind.shift && is_window(&mm->blind, addr & ~(PAGE_BYTES - 1ull));
+}
+
+struct err *alias_blind_make_room(struct rp_task *t, uint64_t at, uint64_t len)
+{
+	struct rp_blind *b = &t->mm->blind;
+	bool there = false;
+	int64_t ret;
+
+	for (unsigned k = 0; k < b->pages_n * WINDOWS; k++) {
+		uint64_t page = window(b, b->page[k / WINDOWS], k % WINDOWS);
+
+		there |= at < page + PAGE_BYTES && at + len > page;
+	}
+	if (!there)
+		return NULL;
+	rp_int3_out_mm(t->mm, t->real);
+	for (unsigned k = 0; k < b->pages_n * WINDOWS; k++)
+		TRY(cage_call_now(t->real, &ret, SYS_munmap, window(b, b->page[k / WINDOWS], k % WINDOWS), PAGE_BYTES, 0, 0, 0));
+	*b = (struct rp_blind){ .refused = true };
+	if (t->mm->alias && t->mm->alias->view.marks)
+		rp_marks_all(t->mm->alias->view.marks);
+	return NULL;
+}

@@ -1,0 +1,669 @@
+/*
+ * inprocess.c - breakpoints that are decided inside the process.
+ *
+ * The instruction becomes a jump to a stub.  Two kinds, by what the breakpoint asks for:
+ *
+ *   count:     a counter in memory goes down; trap when it is 0; else remember when this was (for comparison with others)
+ *   condition: registers and flags to a stack of ours; the compiled condition (condition.c); back;
+ *              trap when it was true, or then count
+ *   both:      the displaced instructions ("copy") ; jmp back
+ *
+ * So counting to a billion is one trap, and that is what positions inside a long computation are named by
+ * (periodic.c, stepback.c); a breakpoint whose condition is false costs some 30 ns instead of 25 us.
+ *
+ * Stubs are written into an area of the process near the code, which stays mapped; the program cannot know of it.  The
+ * jumps themselves come and go with the int3s (breakpoints.c).  A task that stops inside a copy is told to be at the
+ * original (rp_gate_leave), and is put back when it goes on (rp_gate_enter), so nobody else knows of stubs.
+ *
+ * Places in the bytes of one jump share it: the stub of the first goes on to that of the next (decode_group()).  A place that is counted may be
+ * where a breakpoint is, too: it is counted in that one's stub (rp_gate.over).
+ *
+ * A place that cannot be patched, or whose page the program may write to or has made itself, gets an int3 as usual.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "replayer/stops/inprocess.h"
+
+enum { AREAS = RP_AREAS };
+#define REACH 0x7f000000ull
+
+/* ---- areas ------------------------------------------------------------------------------- */
+
+static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3)
+{
+	TRY(cage_call(t->real, &t->regs, ret, nr, a0, a1, a2, a3, (uint64_t)-1, 0));
+	t->dirty = t->mm->patches.n != 0;
+	return NULL;
+}
+
+bool rp_gate_reaches(uint64_t area, uint64_t addr)
+{
+	uint64_t far = area > addr ? area - addr : addr - area;
+
+	return far <= REACH;
+}
+
+/* The place in reach that is farthest from all mappings: what the program maps later is most often next to those. */
+uint64_t rp_gate_loneliest(const struct tracee_maps *maps, uint64_t addr)
+{
+	enum { MARGIN = 32 * PAGE_BYTES, LOWEST = 0x10000 };
+	uint64_t best = 0, most = 2 * MARGIN, low = addr > REACH + LOWEST ? addr - REACH : LOWEST, high = addr + REACH, end = 0;
+
+	for (size_t i = 0; i <= maps->n; i++) {
+		uint64_t from = end > low ? end : low, to = i < maps->n ? maps->map[i].start : 0x7fff00000000;
+
+		if (to > high)
+			to = high;
+		if (i < maps->n)
+			end = maps->map[i].end;
+		if (from >= to || to - from <= most || (from < FIXED_END && to > FIXED_PAGE))
+			continue;
+		most = to - from;
+		best = (from + (to - from) / 2) & ~(PAGE_BYTES - 1ull);
+	}
+	return best;
+}
+
+/* An area near addr; *ret = NULL when there is no room. */
+static struct err *area_for(struct rp_task *t, uint64_t addr, struct rp_area **ret)
+{
+	struct rp_area *a = t->mm->areas, *end = a + AREAS;
+	struct tracee_maps maps;
+	uint64_t found = 0;
+	int64_t got;
+
+	*ret = NULL;
+	for (; a < end && a->at; a++) {
+		if (rp_gate_reaches(a->at, addr)) {
+			*ret = a;
+			return NULL;
+		}
+	}
+	if (a == end)
+		return NULL;
+	TRY(tracee_maps_read(t->real, &maps));
+	found = rp_gate_loneliest(&maps, addr);
+	tracee_maps_deinit(&maps);
+	if (!found)
+		return NULL;
+	TRY(call(t, &got, SYS_mmap, found, PAGES * PAGE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE));
+	if (got != (int64_t)found)
+		return NULL;
+	*a = (struct rp_area){ .at = found };
+	t->mm->blind.stale = true;
+	*ret = a;
+	return NULL;
+}
+
+bool rp_gate_area(const struct rp_mm *mm, uint64_t addr)
+{
+	for (unsigned i = 0; i < AREAS; i++) {
+		if (mm->areas[i].at && addr - mm->areas[i].at < PAGES * PAGE_BYTES)
+			return true;
+	}
+	return rp_alias_area(mm, addr) || rp_landmark_area(mm, addr);
+}
+
+/* Counters, while the area that holds them is gone. */
+struct rp_carried {
+	uint64_t shared[2];	/* TURN, LEFT */
+	unsigned n, gen;
+	struct { uint64_t left, last; } gate[];
+};
+
+static void carry(struct rp_task *t)
+{
+	struct rp_mm *mm = t->mm;
+	struct rp_carried *c = calloc(1, sizeof(*c) + mm->gate_n * sizeof(c->gate[0]));
+
+	BUG_ON(!c, "out of memory for breakpoints");
+	free(mm->carried);
+	mm->carried = c;
+	c->n = mm->gate_n;
+	c->gen = mm->gate_gen;
+	tracee_read_some(t->real, mm->areas[0].at + DATA + TURN, c->shared, sizeof(c->shared));
+	for (unsigned i = 0; i < c->n; i++) {
+		if (mm->gate[i].built)
+			tracee_read_some(t->real, mm->gate[i].slot + SLOT_LEFT, &c->gate[i], sizeof(c->gate[i]));
+	}
+}
+
+/* Stubs are there again. */
+static struct err *put_down(struct rp_task *t)
+{
+	struct rp_mm *mm = t->mm;
+	struct rp_carried *c = mm->carried;
+
+	if (!c || c->gen != mm->gate_gen || !mm->areas[0].at)
+		return NULL;
+	TRY(tracee_write(t->real, mm->areas[0].at + DATA + TURN, c->shared, sizeof(c->shared)));
+	for (unsigned i = 0; i < c->n; i++) {
+		if (mm->gate[i].built)
+			TRY(tracee_write(t->real, mm->gate[i].slot + SLOT_LEFT, &c->gate[i], sizeof(c->gate[i])));
+	}
+	free(c);
+	mm->carried = NULL;
+	return NULL;
+}
+
+struct err *rp_gate_make_room(struct rp_task *t, uint64_t at, uint64_t len)
+{
+	struct rp_mm *mm = t->mm;
+	int64_t ret;
+
+	TRY(rp_landmark_make_room(t, at, len));
+	TRY(rp_alias_make_room(t, at, len));
+	for (unsigned k = 0; k < AREAS; k++) {
+		struct rp_area *a = &mm->areas[k];
+
+		if (!a->at || at >= a->at + PAGES * PAGE_BYTES || at + len <= a->at)
+			continue;
+		rp_int3_out_mm(mm, t->real);
+		if (mm->gate_n)
+			carry(t);
+		TRY(call(t, &ret, SYS_munmap, a->at, PAGES * PAGE_BYTES, 0, 0));
+		rp_gate_forget(mm);
+		a->at = 0;
+		for (unsigned i = k--; i + 1 < AREAS && mm->areas[i + 1].at; i++) {
+			mm->areas[i] = mm->areas[i + 1];
+			mm->areas[i + 1].at = 0;
+		}
+	}
+	return NULL;
+}
+
+struct err *rp_gate_make_room_for(struct rp_task *t, const struct trace_effect *e)
+{
+	uint64_t at = e->kind == TRACE_MOVE ? e->x : e->addr, len = e->kind == TRACE_MOVE ? e->y : e->len;
+
+	if (e->kind == TRACE_MAP || e->kind == TRACE_MOVE || e->kind == TRACE_UNMAP || e->kind == TRACE_PROTECT) {
+		t->mm->solid_end = 0;
+		rp_written_forget(t->mm, e->addr, e->len);
+		rp_alias_forget(t, e->addr, e->len);
+	}
+	if (e->kind == TRACE_MOVE) {
+		rp_written_forget(t->mm, at, len);
+		rp_alias_forget(t, at, len);
+	}
+	if (e->kind != TRACE_MAP && e->kind != TRACE_MOVE && e->kind != TRACE_UNMAP)
+		return NULL;
+	t->mm->blind.stale = true;
+	return rp_gate_make_room(t, at, len);
+}
+
+/* ---- probes of an address space ------------------------------------------------------------------ */
+
+/* Code that nobody is going to write to or move: private pages of a file. */
+static struct err *solid(struct rp_task *t, uint64_t addr, bool *ret)
+{
+	const struct tracee_map *m;
+	struct tracee_maps maps;
+
+	*ret = false;
+	for (uint64_t at = addr - 1; at <= addr + SITE_MAX; at++) {
+		if (patches_at(&t->mm->patches, at))
+			return NULL;
+	}
+	if (t->mm->solid_end > addr + SITE_MAX && addr >= t->mm->solid_start) {
+		*ret = true;
+		return NULL;
+	}
+	TRY(tracee_maps_read(t->real, &maps));
+	m = tracee_maps_find(&maps, addr);
+	if (m && m->inode && (m->prot & PROT_EXEC) && !(m->prot & PROT_WRITE) && !m->shared && addr + SITE_MAX < m->end) {
+		t->mm->solid_start = m->start;
+		t->mm->solid_end = m->end;
+		*ret = true;
+	}
+	tracee_maps_deinit(&maps);
+	return NULL;
+}
+
+bool rp_gate_solid(struct rp_task *t, uint64_t addr)
+{
+	bool good = false;
+	struct err *err = solid(t, addr, &good);
+
+	err_free(err);
+	return !err && good;
+}
+
+bool rp_gate_possible(struct rp_task *t, uint64_t addr, unsigned *len_ret)
+{
+	struct displaced d;
+	bool good;
+	struct err *err = solid(t, addr, &good);
+
+	if (err) {
+		err_free(err);
+		return false;
+	}
+	if (!good || !displace_decode(t->real, addr, SITE_JUMP, t->mm->solid_start, t->mm->solid_end, &d) || displace_repeats(&d))
+		return false;
+	*len_ret = d.site.len;
+	return true;
+}
+
+/* A chain's place has a counter of its own. */
+static bool alone(const struct rp_debug *d, const struct replay_break *b)
+{
+	for (unsigned i = 0; d->chain && i < d->chain->n; i++) {
+		if (!memcmp(b, &d->chain->b[i], sizeof(*b)))
+			return true;
+	}
+	return rp_turns_count(d, b);
+}
+
+/* ---- several in the bytes of one jump ------------------------------------------------------------- */
+
+/* A jump, or an int3? */
+static bool is_jump(const struct rp_debug *d, const struct replay_break *b)
+{
+	return b->kind == REPLAY_COUNT || b->cond || d->quiet;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct replay_break *x = &((const struct rp_gate *)a)->b, *y = &((const struct rp_gate *)b)->b;
+
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	if (x->addr != y->addr)
+		return x->addr < y->addr ? -1 : 1;
+	return (int)x->kind - (int)y->kind;
+}
+
+/* Each for itself. */
+static void dissolve(struct rp_mm *mm, const struct rp_gate *lead)
+{
+	for (unsigned i = 0; i < mm->gate_n; i++) {
+		struct rp_gate *p = &mm->gate[i];
+
+		if (p->lead != lead)
+			continue;
+		p->lead = p;
+		p->next = p->over = NULL;
+		p->built = false;
+	}
+}
+
+static void arrange(const struct rp_debug *d, struct rp_mm *mm)
+{
+	struct rp_gate *lead = NULL, *last = NULL;
+
+	qsort(mm->gate, mm->gate_n, sizeof(*mm->gate), by_address);
+	for (unsigned i = 0; i < mm->gate_n; i++) {
+		struct rp_gate *p = &mm->gate[i];
+		bool near = last && last->b.pid == p->b.pid, same = near && last->b.addr == p->b.addr;
+
+		p->alone = alone(d, &p->b);
+		p->lead = p;
+		if (same && p->alone && is_jump(d, &last->b) && !last->over) {
+			last->over = p;
+			p->lead = lead;
+			continue;
+		}
+		if (same)
+			dissolve(mm, lead);
+		if (near && !same && p->b.addr < lead->b.addr + SITE_JUMP && is_jump(d, &lead->b))
+			p->lead = lead;
+		else
+			lead = p;
+		if (p != lead)
+			last->next = p;
+		last = p;
+	}
+}
+
+static bool in_group(const struct rp_gate *lead, const struct replay_break *b)
+{
+	for (const struct rp_gate *p = lead; p; p = p->next) {
+		if (!memcmp(b, &p->b, sizeof(*b)) || (p->over && !memcmp(b, &p->over->b, sizeof(*b))))
+			return true;
+	}
+	return false;
+}
+
+static bool others_in_site(const struct rp_set *s, const struct rp_gate *lead, unsigned len)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct replay_break *b = &s->b[i];
+
+		if (b->kind < REPLAY_WRITE && b->pid == lead->b.pid && b->addr >= lead->b.addr && b->addr < lead->b.addr + len && !in_group(lead, b))
+			return true;
+	}
+	return false;
+}
+
+/* Which instructions each runs. */
+static bool decode_group(struct rp_task *t, const struct rp_set *s, struct rp_gate *lead)
+{
+	const struct rp_mm *mm = t->mm;
+	struct displaced whole;
+
+	if (!displace_decode(t->real, lead->b.addr, SITE_JUMP, mm->solid_start, mm->solid_end, &whole) ||
+	    others_in_site(s, lead, whole.site.len))
+		return false;
+	lead->span = whole.site.len;
+	for (struct rp_gate *p = lead; p; p = p->next) {
+		uint64_t end = p->next ? p->next->b.addr : lead->b.addr + SITE_JUMP;
+
+		p->d = whole;
+		if (lead->next && !displace_decode(t->real, p->b.addr, (unsigned)(end - p->b.addr), mm->solid_start, mm->solid_end, &p->d))
+			return false;
+		if (displace_repeats(&p->d) || (p->next && p->b.addr + p->d.site.len != end))
+			return false;
+	}
+	return true;
+}
+
+static struct err *build(struct replay *r, struct rp_task *t, struct rp_gate *p)
+{
+	uint64_t first;
+	struct gate_code c;
+	struct rp_area *a;
+	bool good;
+
+	p->site = p->d.site;
+	TRY(area_for(t, p->b.addr, &a));
+	if (!a || a->used + STUB_ROOM > CODE_END || DATA + SLOT * (3 + a->slots) > PAGES * PAGE_BYTES)
+		return NULL;
+	first = t->mm->areas[0].at + DATA;
+	p->area = a->at;
+	p->stub = a->at + a->used;
+	p->slot = a->at + DATA + SLOT * (1 + a->slots);
+	if (p->over) {
+		p->over->slot = p->slot + SLOT;
+		p->over->left = p->over->slot + SLOT_LEFT;
+		p->over->site.addr = p->b.addr;
+	}
+	c = (struct gate_code){ .at = p->stub, .turn = r->debug->chain && r->debug->chain->n > 1 ? first + TURN : 0, .counts = p->b.kind == REPLAY_COUNT || r->debug->quiet };
+	p->left = p->alone ? p->slot + SLOT_LEFT : first + LEFT;
+	good = p->trap_only ? gate_stub_trap(p, &c) : p->b.cond ? gate_stub_condition(p, &r->debug->conds[p->b.cond - 1], &c) : gate_stub_count(p, &c);
+	if (!good)
+		return NULL;
+	TRY(tracee_write(t->real, p->stub, c.bytes, c.len));
+	TRY(tracee_write(t->real, p->slot + SLOT_RIP, &p->b.addr, 8));
+	a->used += (c.len + 16u) & ~15u;	/* behind a trap is nobody's beginning */
+	a->slots += 1 + (p->over != NULL);
+	p->built = true;
+	if (p->over)
+		p->over->built = true;
+	return NULL;
+}
+
+/* The last first, since each goes on to the next. */
+static struct err *build_from(struct replay *r, struct rp_task *t, struct rp_gate *p)
+{
+	if (p->next)
+		TRY(build_from(r, t, p->next));
+	p->trap_only = !is_jump(r->debug, &p->b);
+	return p->next && !p->next->built ? NULL : build(r, t, p);
+}
+
+/* Only an int3 alone can be put there: rp_written_poke(). */
+static struct err *shared(struct rp_task *t, uint64_t addr, bool *ret)
+{
+	struct tracee_maps maps;
+	uint64_t other;
+
+	TRY(tracee_maps_read(t->real, &maps));
+	*ret = rp_written_shared(&maps, addr, &other);
+	tracee_maps_deinit(&maps);
+	return NULL;
+}
+
+static struct err *build_group(struct replay *r, struct rp_task *t, const struct rp_set *s, struct rp_gate *lead)
+{
+	struct rp_mm *mm = t->mm;
+	bool good, bare = false;
+
+	TRY(solid(t, lead->b.addr, &good));
+	if (!good)
+		TRY(shared(t, lead->b.addr, &bare));
+	if (good && is_jump(r->debug, &lead->b) && decode_group(t, s, lead))
+		TRY(build_from(r, t, lead));
+	if (lead->built)
+		return NULL;
+	if (lead->next || lead->over) {	/* it was no group, then; the others come later */
+		dissolve(mm, lead);
+		return build_group(r, t, s, lead);
+	}
+	lead->trap_only = true;
+	if (bare || !displace_decode(t->real, lead->b.addr, 1, mm->solid_start, mm->solid_end, &lead->d) || displace_repeats(&lead->d))
+		return NULL;
+	lead->span = lead->d.site.len;
+	return build(r, t, lead);
+}
+
+void rp_gate_forget(struct rp_mm *mm)
+{
+	free(mm->gate);
+	mm->gate = NULL;
+	mm->gate_n = mm->gate_gen = 0;
+	for (unsigned i = 0; i < AREAS; i++)
+		mm->areas[i].used = mm->areas[i].slots = 0;
+}
+
+static bool is_gate(const struct replay_break *b)
+{
+	return b->kind == REPLAY_COUNT || (b->kind == REPLAY_BREAK && !b->call);
+}
+
+/* Which stubs: they differ by what is counted, and where. */
+static unsigned generation(const struct rp_debug *d, unsigned set)
+{
+	return ((set * 2 + d->quiet) * 2 + (d->chain && d->chain->n)) * 2 + d->turns.on + 1;
+}
+
+/* The chain may be another one, of the same set. */
+static bool same_counters(const struct rp_debug *d, const struct rp_mm *mm)
+{
+	for (unsigned i = 0; i < mm->gate_n; i++) {
+		if (mm->gate[i].alone != alone(d, &mm->gate[i].b))
+			return false;
+	}
+	return true;
+}
+
+static void gates_of_set(const struct rp_debug *d, struct rp_mm *mm, const struct rp_set *s)
+{
+	rp_gate_forget(mm);
+	mm->gate = calloc(s->n + 1, sizeof(*mm->gate));
+	BUG_ON(!mm->gate, "out of memory for breakpoints");
+	for (unsigned i = 0; i < s->n; i++) {
+		if (is_gate(&s->b[i]))
+			mm->gate[mm->gate_n++].b = s->b[i];
+	}
+	arrange(d, mm);
+}
+
+/* Make those of the set, once; again where the code has changed. */
+struct err *rp_gate_build(struct replay *r, struct rp_task *t, unsigned set)
+{
+	const struct rp_set *s = r->debug->sets[set];
+	struct rp_mm *mm = t->mm;
+
+	if (s->n == s->watches)
+		return NULL;
+	if (mm->int3_n)		/* the code as it is, not int3s of ours, is what stubs are made of */
+		rp_int3_out_mm(mm, t->real);
+	if (mm->gate_gen != generation(r->debug, set) || !same_counters(r->debug, mm)) {
+		rp_int3_out_mm(mm, t->real);
+		gates_of_set(r->debug, mm, s);
+		mm->gate_gen = generation(r->debug, set);
+	}
+	rp_code_begin(t->real);
+	for (unsigned i = 0; i < mm->gate_n; i++) {
+		struct rp_gate *p = &mm->gate[i];
+		uint8_t now[SITE_MAX] = { 0 };
+
+		if (p->lead != p || p->in || p->b.pid != t->rec_pid || !rp_code_read(t->real, p->b.addr, now, sizeof(now)))
+			continue;
+		if (patches_with(&mm->patches, p->b.addr)) {	/* the instruction is in a stub already: breakpoints.c */
+			dissolve(mm, p);
+			p->tried = false;
+			continue;
+		}
+		rp_alias_hide(mm, p->b.addr, now, sizeof(now));
+		/* behind what a stub was made of search.c's jump may come and go */
+		if (p->tried && !memcmp(now, p->seen, p->built ? p->span : sizeof(now)))
+			continue;
+		rp_code_end();
+		if (rp_alias_jumps(mm))
+			rp_int3_out_mm(mm, t->real);
+		p->tried = true;
+		p->built = false;
+		memcpy(p->seen, now, sizeof(now));
+		TRY(build_group(r, t, s, p));
+		rp_code_begin(t->real);
+	}
+	rp_code_end();
+	return put_down(t);
+}
+
+static struct rp_gate *gate_of(const struct rp_mm *mm, const struct replay_break *b)
+{
+	for (unsigned i = 0; i < mm->gate_n; i++) {
+		if (!memcmp(&mm->gate[i].b, b, sizeof(*b)))
+			return &mm->gate[i];
+	}
+	return NULL;
+}
+
+bool rp_gate_overlaps(const struct rp_mm *mm, uint64_t start, uint64_t end)
+{
+	for (unsigned i = 0; i < mm->gate_n; i++) {
+		const struct rp_gate *p = &mm->gate[i];
+
+		if (p->built && (!p->trap_only || p->lead != p) && p->site.addr < end && p->site.addr + p->site.len > start)
+			return true;
+	}
+	return false;
+}
+
+bool rp_gate_has(const struct rp_mm *mm, const struct replay_break *b)
+{
+	const struct rp_gate *p = mm->gate_n ? gate_of(mm, b) : NULL;
+
+	return p && p->built;
+}
+
+bool rp_gate_decides(const struct rp_mm *mm, const struct replay_break *b)
+{
+	const struct rp_gate *p = mm->gate_n ? gate_of(mm, b) : NULL;
+
+	return p && p->in && !p->trap_only;
+}
+
+/* Its jump or int3, or the program's bytes. */
+static bool gate_write(const struct rp_gate *p, pid_t real, bool jumps)
+{
+	uint8_t jump[SITE_JUMP] = { 0xcc };
+
+	if (p->lead != p)
+		return p->lead->built;
+	if (jumps && !p->trap_only && !site_jump(p->site.addr, p->stub, jump))
+		return false;
+	if (p->trap_only && !rp_code_has(real, p->site.addr, jumps ? p->site.bytes[0] : 0xcc))
+		return !jumps;
+	return rp_code_write(real, p->site.addr, jumps ? jump : p->site.bytes, p->trap_only ? 1 : SITE_JUMP);
+}
+
+/* The jump for this breakpoint; false: it has to be an int3. */
+bool rp_gate_in(struct rp_mm *mm, pid_t real, const struct replay_break *b)
+{
+	struct rp_gate *p = mm->gate_n ? gate_of(mm, b) : NULL;
+
+	if (!p || !p->built || !gate_write(p, real, true))
+		return false;
+	p->in = true;
+	mm->gates_in++;
+	return true;
+}
+
+void rp_gate_out(struct rp_mm *mm, pid_t real)
+{
+	for (unsigned i = 0; mm->gates_in && i < mm->gate_n; i++) {
+		struct rp_gate *p = &mm->gate[i];
+
+		if (!p->in)
+			continue;
+		gate_write(p, real, false);
+		p->in = false;
+		mm->gates_in--;
+	}
+}
+
+void rp_gate_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t len)
+{
+	for (unsigned i = 0; mm->gates_in && i < mm->gate_n; i++) {
+		const struct rp_gate *p = &mm->gate[i];
+
+		for (unsigned k = 0; p->in && p->lead == p && k < (p->trap_only ? 1 : SITE_JUMP); k++) {
+			if (p->site.addr + k - addr < len)
+				bytes[p->site.addr + k - addr] = p->site.bytes[k];
+		}
+	}
+}
+
+void rp_gate_bare(struct rp_mm *mm, pid_t real, bool back)
+{
+	for (unsigned i = 0; mm->gates_in && i < mm->gate_n; i++) {
+		if (mm->gate[i].in)
+			gate_write(&mm->gate[i], real, back);
+	}
+}
+
+/* ---- counting ------------------------------------------------------------------------------------------ */
+
+/* All that share a counter. */
+struct err *rp_gate_limit_all(struct rp_task *t, uint64_t limit)
+{
+	uint64_t words[2] = { 0, limit };
+
+	return t->mm->areas[0].at ? tracee_write(t->real, t->mm->areas[0].at + DATA, words, sizeof(words)) : NULL;
+}
+
+uint64_t rp_gate_counted_all(const struct rp_task *t, uint64_t limit)
+{
+	uint64_t left = limit;
+
+	if (t->mm->carried)
+		return limit - t->mm->carried->shared[1];
+	if (!t->mm->gate_n || !t->mm->areas[0].at ||
+	    tracee_read_some(t->real, t->mm->areas[0].at + DATA + LEFT, &left, 8) != 8)
+		return 0;
+	return limit - left;
+}
+
+struct err *rp_gate_limit(struct rp_task *t, const struct replay_break *b, uint64_t limit)
+{
+	const struct rp_gate *p = t->mm->gate_n ? gate_of(t->mm, b) : NULL;
+	const uint64_t zero = 0;
+
+	if (!p || !p->built)
+		return NULL;
+	TRY(tracee_write(t->real, p->slot + SLOT_LEFT, &limit, 8));
+	return tracee_write(t->real, p->slot + SLOT_LAST, &zero, 8);
+}
+
+/* How often since rp_gate_limit(), and when last compared with others. */
+uint64_t rp_gate_counted(const struct rp_task *t, const struct replay_break *b, uint64_t limit, uint64_t *last)
+{
+	const struct rp_gate *p = t->mm->gate_n ? gate_of(t->mm, b) : NULL;
+	uint64_t left = limit;
+
+	*last = 0;
+	if (!p || !p->built || tracee_read_some(t->real, p->slot + SLOT_LEFT, &left, 8) != 8 ||
+	    tracee_read_some(t->real, p->slot + SLOT_LAST, last, 8) != 8)
+		return 0;
+	return limit - left;
+}

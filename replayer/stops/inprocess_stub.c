@@ -1,0 +1,289 @@
+/*
+ * inprocess_stub.c - the code of breakpoints that are decided inside the process: see inprocess.c.
+ */
+#include <string.h>
+
+#include "replayer/stops/inprocess.h"
+
+#define NEAR 0x7ff00000ll	/* bytes that an address relative to RIP reaches */
+
+static void put(struct gate_code *c, const void *bytes, unsigned n)
+{
+	BUG_ON(c->len + n > STUB_ROOM, "a stub of more than %u bytes", c->len);
+	memcpy(c->bytes + c->len, bytes, n);
+	c->len += n;
+}
+#define PUT(c, ...) put(c, (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
+
+/* three bytes of an instruction, and a RIP-relative address */
+static void put_rip(struct gate_code *c, uint8_t a, uint8_t b, uint8_t modrm, uint64_t addr)
+{
+	int32_t rel = (int32_t)(addr - (c->at + c->len + 7));
+
+	PUT(c, a, b, modrm);
+	put(c, &rel, 4);
+}
+
+static void put_saved(const struct rp_gate *p, struct gate_code *c, uint8_t opcode)
+{
+	put_rip(c, 0x48, opcode, 0x0d, p->slot + SLOT_SAVE);		/* rcx */
+}
+
+static void put_word(struct gate_code *c, uint8_t opcode, uint64_t addr)
+{
+	PUT(c, 0x48, opcode);					/* rax, a word of 64 bits of address */
+	put(c, &addr, 8);
+}
+
+/* rcx = the word at addr += displacement; flags and all other registers stay as they are. */
+static void put_add(const struct rp_gate *p, struct gate_code *c, uint64_t addr, uint8_t displacement)
+{
+	int64_t far = (int64_t)(addr - (c->at + c->len));
+
+	if (far > -NEAR && far < NEAR) {
+		put_rip(c, 0x48, 0x8b, 0x0d, addr);
+		PUT(c, 0x48, 0x8d, 0x49, displacement);		/* lea rcx, [rcx + displacement] */
+		put_rip(c, 0x48, 0x89, 0x0d, addr);
+		return;
+	}
+	put_rip(c, 0x48, 0x89, 0x05, p->slot + SLOT_SAVE_RAX);
+	put_word(c, 0xa1, addr);
+	PUT(c, 0x48, 0x8d, 0x40, displacement, 0x48, 0x89, 0xc1);	/* lea rax, [rax + displacement]; mov rcx, rax */
+	put_word(c, 0xa3, addr);
+	put_rip(c, 0x48, 0x8b, 0x05, p->slot + SLOT_SAVE_RAX);
+}
+
+/* A jump if rcx is 0, to another part of the stub: jumps_here() with what it returns. */
+static unsigned put_jump_if_0(struct gate_code *c)
+{
+	PUT(c, 0xe3, 2, 0xeb, SITE_JUMP, 0xe9, 0, 0, 0, 0);	/* jrcxz 1f; jmp 2f; 1: jmp there; 2: */
+	return c->len;
+}
+
+static void jumps_here(struct gate_code *c, unsigned jump)
+{
+	int32_t rel = (int32_t)(c->len - jump);
+
+	memcpy(c->bytes + jump - 4, &rel, 4);
+}
+
+/* The order of several that are counted: only these ask for it. */
+static void put_turn(const struct rp_gate *p, struct gate_code *c)
+{
+	if (!c->turn)
+		return;
+	put_add(p, c, c->turn, 0x01);
+	put_rip(c, 0x48, 0x89, 0x0d, p->slot + SLOT_LAST);
+}
+
+/* What is counted at the same address: at the beginning, whatever p itself decides. */
+static void put_over(const struct rp_gate *p, struct gate_code *c)
+{
+	if (!p->over)
+		return;
+	put_saved(p->over, c, 0x89);
+	put_add(p->over, c, p->over->left, 0xff);
+	put_turn(p->over, c);
+	put_saved(p->over, c, 0x8b);
+}
+
+/* Was that the last?  Then to put_over_trap(). */
+static unsigned put_over_test(const struct rp_gate *p, struct gate_code *c)
+{
+	unsigned jump;
+
+	if (!p->over)
+		return 0;
+	put_saved(p->over, c, 0x89);
+	PUT(c, 0x48, 0xb9);					/* mov rcx, addr */
+	put(c, &p->over->left, 8);
+	PUT(c, 0x48, 0x8b, 0x09);				/* mov rcx, [rcx] */
+	jump = put_jump_if_0(c);
+	put_saved(p->over, c, 0x8b);
+	return jump;
+}
+
+static void put_over_trap(const struct rp_gate *p, struct gate_code *c, unsigned jump)
+{
+	if (!p->over)
+		return;
+	jumps_here(c, jump);
+	p->over->stub = c->at + c->len;
+	put_saved(p->over, c, 0x8b);
+	PUT(c, 0xcc);
+	p->over->trap = c->at + c->len;
+}
+
+/* *over_ret: for put_over_trap(). */
+static bool put_copy(struct rp_gate *p, struct gate_code *c, unsigned *over_ret)
+{
+	unsigned len, last = p->d.last != DISPLACE_PLAIN ? p->site.insn[p->site.n - 1].len : 0;
+
+	*over_ret = put_over_test(p, c);
+	p->copy = c->at + c->len;
+	if (c->len + DISPLACE_MAX + 64 > STUB_ROOM || !displace_write(&p->d, p->copy, c->bytes + c->len, &len, &p->fall))
+		return false;
+	c->len += len;
+	p->end = p->copy + p->site.len - last;
+	return !p->next || site_jump(p->fall, p->next->stub, c->bytes + (p->fall - c->at));
+}
+
+bool gate_stub_trap(struct rp_gate *p, struct gate_code *c)
+{
+	bool inner = p->lead != p, good;
+	unsigned over;
+
+	if (inner) {
+		PUT(c, 0xcc, 0x90);	/* so that behind the trap is not where the copy begins */
+		p->trap = c->at + c->len - 1;
+	}
+	good = put_copy(p, c, &over);
+	if (!inner) {
+		PUT(c, 0xcc);
+		p->trap = c->at + c->len;
+	}
+	return good;
+}
+
+/* Flags stay as they are.  Returns the jump to the trap; near: a short one, see put_counted(). */
+static unsigned put_count(const struct rp_gate *p, struct gate_code *c, bool near)
+{
+	unsigned branch;
+
+	put_saved(p, c, 0x89);
+	put_add(p, c, p->left, 0xff);
+	if (near)
+		PUT(c, 0xe3, 0);
+	branch = near ? c->len : put_jump_if_0(c);
+	put_turn(p, c);
+	put_saved(p, c, 0x8b);
+	return branch;
+}
+
+static void put_trap(struct rp_gate *p, struct gate_code *c)
+{
+	put_saved(p, c, 0x8b);
+	PUT(c, 0xcc);
+	p->trap = c->at + c->len;
+}
+
+/* The trap behind the copy, in reach of a short jump or not: a loop of a nanosecond a turn notices the jump around a long one. */
+static bool put_counted(struct rp_gate *p, struct gate_code *c, bool near, bool *reached)
+{
+	unsigned branch = put_count(p, c, near), over;
+
+	if (!put_copy(p, c, &over))
+		return false;
+	*reached = !near || c->len - branch <= INT8_MAX;
+	if (!*reached)
+		return true;
+	if (near)
+		c->bytes[branch - 1] = (uint8_t)(c->len - branch);
+	else
+		jumps_here(c, branch);
+	put_trap(p, c);
+	put_over_trap(p, c, over);
+	return true;
+}
+
+bool gate_stub_count(struct rp_gate *p, struct gate_code *c)
+{
+	unsigned start;
+	bool reached, good;
+
+	put_over(p, c);
+	start = c->len;
+	good = put_counted(p, c, true, &reached);
+	if (!good || reached)
+		return good;
+	c->len = start;
+	return put_counted(p, c, false, &reached);
+}
+
+/* Where the condition finds the registers: as gate_stub_condition() pushes them. */
+void gate_saved_places(const struct rp_gate *p, uint64_t reg[REGS_WORDS])
+{
+	static const uint8_t order[] = { 18, 10, 11, 12, 5, 4, 13, 14, 9, 8, 7, 6, 3, 2, 1, 0 };
+
+	memset(reg, 0, REGS_WORDS * sizeof(*reg));
+	for (unsigned i = 0; i < sizeof(order); i++)
+		reg[order[i]] = p->area + STACK_TOP - 8 * (i + 1);
+	reg[19] = p->slot + SLOT_SAVE;
+	reg[16] = p->slot + SLOT_RIP;
+	reg[WORD_FS_BASE] = p->area + DATA + THREAD;
+}
+
+/* One thread runs at a time, and fs_base is its own for as long as it does: but for who sets it without the kernel, and there condition.c asks. */
+struct err *rp_gate_thread(struct rp_task *t)
+{
+	for (unsigned i = 0; i < RP_AREAS && t->mm->areas[i].at; i++) {
+		struct rp_area *a = &t->mm->areas[i];
+
+		if (a->fs_base == t->regs.fs_base)
+			continue;
+		TRY(tracee_write(t->real, a->at + DATA + THREAD, &t->regs.fs_base, sizeof(t->regs.fs_base)));
+		a->fs_base = t->regs.fs_base;
+	}
+	return NULL;
+}
+
+static void put_restore(const struct rp_gate *p, struct gate_code *c)
+{
+	put_rip(c, 0x48, 0x8d, 0x25, p->area + STACK_TOP - FRAME);	/* lea rsp, [frame] */
+	PUT(c, 0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x41, 0x5b, 0x41, 0x5a, 0x41, 0x59, 0x41, 0x58,	/* pop r15..r8 */
+	    0x5f, 0x5e, 0x5d, 0x5b, 0x5a, 0x59, 0x58, 0x9d);	/* rdi, rsi, rbp, rbx, rdx, rcx, rax, flags */
+	put_rip(c, 0x48, 0x8b, 0x25, p->slot + SLOT_SAVE);	/* mov rsp, [save] */
+}
+
+bool gate_stub_condition(struct rp_gate *p, const struct rp_cond *cond, struct gate_code *c)
+{
+	uint64_t reg[REGS_WORDS];
+	unsigned hit[33], n, after, over;
+
+	put_over(p, c);
+	put_rip(c, 0x48, 0x89, 0x25, p->slot + SLOT_SAVE);	/* mov [save], rsp */
+	put_rip(c, 0x48, 0x8d, 0x25, p->area + STACK_TOP);	/* lea rsp, [top] */
+	PUT(c, 0x9c, 0x50, 0x51, 0x52, 0x53, 0x55, 0x56, 0x57,	/* pushfq; push rax, rcx, rdx, rbx, rbp, rsi, rdi */
+	    0x41, 0x50, 0x41, 0x51, 0x41, 0x52, 0x41, 0x53, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57);
+	gate_saved_places(p, reg);
+	n = rp_cond_compile(cond, c->bytes + c->len, STUB_ROOM - c->len - 200, c->at + c->len, reg, hit);
+	if (!n)
+		return false;
+	for (unsigned i = 0; hit[i]; i++)
+		hit[i] += c->len;
+	c->len += n;
+	put_restore(p, c);
+	after = c->len;
+	if (!put_copy(p, c, &over))
+		return false;
+	for (unsigned i = 0; hit[i]; i++)
+		jumps_here(c, hit[i]);
+	put_restore(p, c);
+	if (c->counts) {
+		unsigned branch = put_count(p, c, false);
+		int32_t rel = (int32_t)(after - (c->len + 5));
+
+		PUT(c, 0xe9);
+		put(c, &rel, 4);
+		jumps_here(c, branch);
+		put_trap(p, c);
+	} else {
+		PUT(c, 0xcc);
+		p->trap = c->at + c->len;
+	}
+	put_over_trap(p, c, over);
+	return true;
+}
+
+bool rp_gate_moved(const struct rp_mm *mm, uint64_t addr)
+{
+	for (unsigned i = 0; i < mm->gate_n; i++) {
+		const struct rp_gate *p = &mm->gate[i];
+
+		for (unsigned k = 0; p->built && p->copy && k < p->site.n; k++) {
+			if (addr == p->copy + p->site.insn[k].at)
+				return true;
+		}
+	}
+	return false;
+}

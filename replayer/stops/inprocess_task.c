@@ -1,0 +1,163 @@
+/*
+ * inprocess_task.c - tasks in the stubs of inprocess.c: told to be at the program's own instructions, and put back when they go on.
+ */
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include "replayer/stops/inprocess.h"
+
+enum { STEPS_OUT = 2000 };
+
+void rp_gate_enter(struct rp_task *t, bool counted, bool seen)
+{
+	for (unsigned i = 0; t->mm->gates_in && i < t->mm->gate_n; i++) {
+		const struct rp_gate *p = &t->mm->gate[i];
+
+		uint64_t in = t->regs.rip - p->site.addr;
+		bool inner = p->lead != p, done = in || (p->trap_only ? seen : counted);
+
+		/* Just behind an int3 its signal is still to come: an interrupt was quicker. */
+		if (!p->in || !p->copy || in >= (p->trap_only && !inner ? 1u : p->site.len) || (!done && !inner))
+			continue;
+		/* where another one's jump is, the program's own way is not there */
+		t->regs.rip = done ? p->copy + in : p->stub;
+		t->dirty = true;
+		return;
+	}
+}
+
+/*
+ * At the start of the copy the stub has counted, or was not to count: at the place itself it would be counted (again) when it goes on.  So
+ * there an interrupt leaves it where it is.
+ */
+void rp_gate_interrupted(struct rp_task *t)
+{
+	for (unsigned i = 0; i < t->mm->gate_n; i++) {
+		if (t->mm->gate[i].built && t->mm->gate[i].copy && t->regs.rip == t->mm->gate[i].copy)
+			return;
+	}
+	rp_gate_leave(t);
+}
+
+uint64_t rp_gate_original(const struct rp_mm *mm, uint64_t rip)
+{
+	for (unsigned i = 0; i < mm->gate_n; i++) {
+		const struct rp_gate *p = &mm->gate[i];
+
+		if (p->built && p->copy && (rip == p->fall || (rip >= p->copy && rip <= p->end)))
+			return p->site.addr + (rip == p->fall ? p->site.len : rip - p->copy);
+	}
+	return 0;
+}
+
+void rp_gate_leave(struct rp_task *t)
+{
+	uint64_t rip = rp_gate_original(t->mm, t->regs.rip);
+
+	if (!rip)
+		return;
+	t->regs.rip = rip;
+	t->dirty = true;
+}
+
+static struct rp_gate *inside(const struct rp_mm *mm, uint64_t rip)
+{
+	for (unsigned i = 0; i < mm->gate_n; i++) {
+		struct rp_gate *p = &mm->gate[i];
+
+		if (p->built && rip >= p->stub && rip <= p->trap)
+			return p;
+	}
+	return NULL;
+}
+
+bool rp_gate_inside(const struct rp_task *t)
+{
+	return inside(t->mm, t->regs.rip) != NULL;
+}
+
+static void at_place(struct rp_task *t, const struct rp_gate *p)
+{
+	t->regs.rip = p->site.addr;
+	t->dirty = true;
+}
+
+/* counted: its stub has done so. */
+bool rp_gate_trap(struct rp_task *t, bool *counted)
+{
+	for (unsigned i = 0; i < t->mm->gate_n; i++) {
+		const struct rp_gate *p = &t->mm->gate[i];
+
+		bool int3 = p->trap_only && p->lead == p;
+
+		if (!p->built || t->regs.rip != (int3 ? p->site.addr + 1 : p->trap) || (int3 && !p->in))
+			continue;
+		at_place(t, p);
+		*counted = !p->trap_only;
+		return true;
+	}
+	return false;
+}
+
+/* A fault in a compiled condition: registers as they were. */
+bool rp_gate_fault(struct rp_task *t)
+{
+	const struct rp_gate *p = inside(t->mm, t->regs.rip);
+	uint64_t place[REGS_WORDS], *word = (uint64_t *)&t->regs;
+
+	if (!p || !p->b.cond || p->trap_only || (t->regs.rip >= p->copy && t->regs.rip <= p->end))
+		return false;
+	gate_saved_places(p, place);
+	for (unsigned i = 0; i < REGS_WORDS; i++) {
+		if (place[i] && i != WORD_FS_BASE)
+			err_free(tracee_read(t->real, place[i], &word[i], 8));
+	}
+	at_place(t, p);
+	return true;
+}
+
+/* A store to a protected page: it is made now, since the stub has counted already. */
+static bool guarded(struct replay *r, struct rp_task *t)
+{
+	siginfo_t info;
+
+	if (!t->mm->guard_n || ptrace(PTRACE_GETSIGINFO, t->real, NULL, &info) < 0 || info.si_signo != SIGSEGV || !rp_guard_fault(r, t, &info))
+		return false;
+	r->debug->trapped = !rp_guard_passes(r, t);
+	return true;
+}
+
+/* Interrupted in a stub: on to where the program is somewhere again.  *hit: that is the trap. */
+struct err *rp_gate_step_out(struct replay *r, struct rp_task *t, bool *hit)
+{
+	*hit = false;
+	for (unsigned i = 0; i < STEPS_OUT; i++) {
+		const struct rp_gate *p = inside(t->mm, t->regs.rip);
+		uint64_t from = t->regs.rip;
+		int status;
+
+		if (!p)
+			return NULL;
+		if (t->regs.rip == p->trap - 1) {
+			at_place(t, p);
+			*hit = true;
+			return NULL;
+		}
+		rp_alias_bare(t, from, false);
+		TRY(rp_raw_step(t, &status));
+		rp_alias_bare(t, from, true);
+		rp_hide_trace_flag(t, from);
+		if (WSTOPSIG(status) == SIGSEGV && guarded(r, t))
+			return NULL;
+		if (WSTOPSIG(status) == SIGSEGV || WSTOPSIG(status) == SIGFPE || WSTOPSIG(status) == SIGBUS) {
+			*hit = rp_gate_fault(t);
+			if (*hit)
+				return NULL;
+			rp_gate_leave(t);	/* a fault of the program's own: it comes again */
+			return NULL;
+		}
+		rp_gate_interrupted(t);
+	}
+	rp_gate_leave(t);
+	return NULL;
+}

@@ -1,0 +1,427 @@
+/*
+ * page_watch.c - watchpoints beyond the debug registers: their pages are protected, and each access that faults is
+ * looked at.
+ *
+ * Pages are protected only while a task runs, like int3s.  A fault is answered by lifting the protection of all,
+ * one single step, and protecting again: some 50 us, paid only for pages that are watched.
+ */
+#include <stddef.h>
+#include <stdlib.h>
+#include <capstone/capstone.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+
+#include "base/decode.h"
+#include "replayer/internal.h"
+#include "tracee/site.h"
+
+enum { STRING_MAX = 4096, TURNS_MIN = 8, OPERAND_MAX = 64, CALL_INSNS = 4 };
+
+struct rp_guard {
+	uint64_t page;
+	int prot, was;
+	bool code;		/* breakpoints are there: written_code.c */
+};
+
+struct err *rp_page_protect(pid_t real, uint64_t page, int prot)
+{
+	int64_t ret;
+
+	return cage_call_now(real, &ret, SYS_mprotect, page, PAGE_BYTES, (uint64_t)prot, 0, 0);
+}
+
+static void add_page(struct rp_mm *mm, const struct tracee_maps *maps, uint64_t page, bool reads)
+{
+	const struct tracee_map *m = tracee_maps_find(maps, page);
+	struct rp_guard *g = mm->guard, *end = g + mm->guard_n;
+
+	if (!m || !(m->prot & (reads ? PROT_READ | PROT_WRITE : PROT_WRITE)))
+		return;
+	while (g < end && g->page != page)
+		g++;
+	if (g == end) {
+		mm->guard = realloc(mm->guard, (mm->guard_n + 1) * sizeof(*mm->guard));
+		BUG_ON(!mm->guard, "out of memory for watchpoints");
+		g = &mm->guard[mm->guard_n++];
+		*g = (struct rp_guard){ page, m->prot & ~PROT_WRITE, m->prot, false };
+	}
+	if (reads)
+		g->prot = PROT_NONE;
+}
+
+void rp_guard_add_code(struct rp_mm *mm, const struct tracee_maps *maps, uint64_t addr)
+{
+	unsigned had = mm->guard_n;
+
+	add_page(mm, maps, addr, false);
+	if (mm->guard_n > had)
+		mm->guard[had].code = true;
+}
+
+static struct err *lift(struct rp_mm *mm, pid_t real, bool on)
+{
+	for (unsigned i = 0; i < mm->guard_n; i++)
+		TRY(rp_page_protect(real, mm->guard[i].page, on ? mm->guard[i].prot : mm->guard[i].was));
+	return NULL;
+}
+
+/* Does the run that begins have breakpoints in memory? */
+static bool has_int3s(const struct replay *r)
+{
+	return !r->debug->step && !r->debug->leaving && !r->debug->diverted;
+}
+
+bool rp_guard_wanted(const struct replay *r, const struct rp_task *t, const struct rp_set *s)
+{
+	return s->soft || (has_int3s(r) && rp_written_any(t->mm, s, t->rec_pid));
+}
+
+struct err *rp_guard_in(struct replay *r, struct rp_task *t, const struct rp_set *s, unsigned gen)
+{
+	struct rp_mm *mm = t->mm;
+	struct tracee_maps maps;
+
+	rp_guard_out(mm, t->real);	/* another set's: what is protected now must not pass for the program's own */
+	mm->guard_gen = gen;
+	TRY(tracee_maps_read(t->real, &maps));
+	if (has_int3s(r))
+		rp_written_pages(mm, &maps, s, t->rec_pid);
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct replay_break *b = &s->b[i];
+
+		if (b->kind < REPLAY_WRITE || b->pid != t->rec_pid || rp_set_register(s, i))
+			continue;
+		for (uint64_t page = b->addr & ~(PAGE_BYTES - 1ull); page < b->addr + b->len + !b->len; page += PAGE_BYTES)	/* of no length: write_log.c */
+			add_page(mm, &maps, page, b->kind != REPLAY_WRITE);
+	}
+	tracee_maps_deinit(&maps);
+	return lift(mm, t->real, true);
+}
+
+bool rp_guard_page(const struct rp_mm *mm, unsigned i, uint64_t *page, int *prot)
+{
+	for (unsigned k = 0; k < mm->guard_n && mm->guard[k].code; k++)	/* these come first */
+		i++;
+	if (i >= mm->guard_n)
+		return false;
+	*page = mm->guard[i].page;
+	*prot = mm->guard[i].prot;
+	return true;
+}
+
+void rp_guard_make_room(struct replay *r, struct rp_task *t, const struct trace_effect *e)
+{
+	for (unsigned i = 0; i < t->mm->guard_n; i++) {
+		uint64_t page = t->mm->guard[i].page;
+
+		if (e->kind && page + PAGE_BYTES > e->addr && page < e->addr + e->len) {
+			if (r->debug->marks)
+				rp_marks_all(r->debug->marks);
+			rp_guard_out(t->mm, t->real);
+			return;
+		}
+	}
+}
+
+void rp_guard_out(struct rp_mm *mm, pid_t real)
+{
+	rp_alias_out(mm, real);
+	if (mm->guard_n)
+		err_free(lift(mm, real, false));
+	mm->guard_n = mm->guard_gen = 0;
+}
+
+/* Some store more than their operand says, or say nothing of it. */
+static uint64_t size_by_name(const char *name, unsigned operand)
+{
+	static const struct { const char *name; uint64_t size; } wide[] = {
+		{ "fxsave", 512 }, { "fxrstor", 512 }, { "xsave", 1 << 14 }, { "xrstor", 1 << 14 }, { "fnsave", 108 }, { "frstor", 108 },
+		{ "fnstenv", 28 }, { "fldenv", 28 }, { "vscatter", UINT64_MAX }, { "vpscatter", UINT64_MAX }, { "vgather", UINT64_MAX },
+		{ "vpgather", UINT64_MAX },
+	};
+
+	for (unsigned i = 0; i < sizeof(wide) / sizeof(wide[0]); i++) {
+		if (!strncmp(name, wide[i].name, strlen(wide[i].name)))
+			return wide[i].size;
+	}
+	return operand ? operand : 1;
+}
+
+/* Without an operand in memory. */
+static unsigned implied_size(unsigned id)
+{
+	switch (id) {
+	case X86_INS_PUSH:
+	case X86_INS_POP:
+	case X86_INS_PUSHFQ:
+	case X86_INS_POPFQ:
+	case X86_INS_CALL:
+	case X86_INS_RET:
+	case X86_INS_LEAVE:
+		return 8;
+	default:
+		return 16;		/* maskmovdqu, for one */
+	}
+}
+
+/* Bytes an instruction may touch at once; UINT64_MAX: anywhere. */
+static uint64_t access_size(pid_t tid, uint64_t rip)
+{
+	uint64_t size = implied_size(X86_INS_INVALID);
+	uint8_t code[16] = { 0 };
+	csh cs = decoder();
+	unsigned operand;
+	cs_insn *insn;
+
+	tracee_read_some(tid, rip, code, sizeof(code));
+	if (!cs || cs_disasm(cs, code, sizeof(code), rip, 1, &insn) != 1)
+		return size;
+	operand = implied_size(insn->id);
+	for (unsigned i = 0; i < insn->detail->x86.op_count; i++) {
+		if (insn->detail->x86.operands[i].type == X86_OP_MEM)
+			operand = insn->detail->x86.operands[i].size;
+	}
+	size = size_by_name(insn->mnemonic, operand);
+	cs_free(insn, 1);
+	return size;
+}
+
+bool rp_guard_hits(const struct rp_debug *d, uint64_t addr, uint64_t len)
+{
+	if (d->guard_size > OPERAND_MAX)	/* the fault may name its last byte (fxsave does) */
+		return d->guard_size == UINT64_MAX || (d->guard_hit < addr + len + d->guard_size && d->guard_hit + d->guard_size > addr);
+	return d->guard_hit < addr + len && d->guard_hit + d->guard_size > addr;
+}
+
+/* Most accesses to a protected page are to something else on it. */
+bool rp_guard_misses(const struct replay *r, const struct rp_set *s)
+{
+	const struct rp_debug *d = r->debug;
+
+	if (!d->guard_size || d->step || d->dr_hit)
+		return false;
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct replay_break *b = &s->b[i];
+
+		if (b->kind >= REPLAY_WRITE && rp_guard_hits(d, b->addr, b->len))
+			return false;
+	}
+	return true;
+}
+
+bool rp_guard_at_break(const struct replay *r, const struct rp_set *s, const struct rp_task *t)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct replay_break *b = &s->b[i];
+
+		if (b->kind < REPLAY_WRITE && b->addr == t->regs.rip && b->pid == t->rec_pid && !rp_gate_decides(t->mm, b))
+			return rp_set_breaks(r, s, t);
+	}
+	return false;
+}
+
+bool rp_guard_passes(struct replay *r, struct rp_task *t)
+{
+	struct rp_debug *d = r->debug;
+	const struct rp_set *s = d->sets[d->now];
+
+	if (d->leaving || d->diverted || !rp_guard_misses(r, s) || rp_guard_at_break(r, s, t))
+		return false;
+	d->trapped = d->at_limit = false;
+	d->guard_size = 0;
+	return true;
+}
+
+/* A repeated string instruction faults for each of its stores: it goes on while the pages are open, up to one that is watched. */
+static bool goes_on(const struct rp_set *s, const struct rp_task *t, uint64_t from, unsigned size)
+{
+	enum { DOWN = 0x400 };
+
+	if (!size || t->regs.rip != from || t->regs.eflags & DOWN || s->registers)
+		return false;
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct replay_break *b = &s->b[i];
+
+		if (b->kind > REPLAY_WRITE || (b->kind == REPLAY_WRITE && t->regs.rdi < b->addr + b->len && t->regs.rdi + size > b->addr))
+			return false;
+	}
+	return true;
+}
+
+/* How many turns of it, from here, store to nothing that is watched? */
+static uint64_t turns_before(const struct rp_set *s, const struct rp_task *t, unsigned size)
+{
+	uint64_t turns = t->regs.rcx;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct replay_break *b = &s->b[i];
+		uint64_t free_turns = b->addr > t->regs.rdi ? (b->addr - t->regs.rdi) / size : 0;
+
+		if (b->kind >= REPLAY_WRITE && b->len && b->addr + b->len > t->regs.rdi && free_turns < turns)
+			turns = free_turns;
+	}
+	return turns;
+}
+
+/* At once, if at all; place: where the program has the instruction, and the run might end between two turns of it. */
+static uint64_t turns_at_once(const struct replay *r, const struct rp_set *s, struct rp_task *t, uint64_t place, unsigned size)
+{
+	bool ends = r->debug->step || (r->ev.place == TRACE_AT_STATE && r->ev.regs.rip == place);
+	uint64_t turns = !ends && goes_on(s, t, t->regs.rip, size) ? turns_before(s, t, size) : 0;
+
+	return turns >= TURNS_MIN && rp_string_runs(t) ? turns : 0;
+}
+
+/*
+ * Those of them that store to the other mapping of a doubled page, which need not be opened; 0: none.  *off: how far that is.  Not where it
+ * would read what it has just stored: the processor goes by addresses, and does not see that they are the same.
+ */
+static uint64_t turns_there(const struct rp_task *t, uint64_t turns, unsigned size, uint64_t *off)
+{
+	uint64_t room = (PAGE_BYTES - t->regs.rdi % PAGE_BYTES) / (size ? size : 1);
+
+	if (!turns || room < TURNS_MIN || t->regs.rdi - t->regs.rsi < 2 * PAGE_BYTES || !rp_alias_other(t->mm, t->regs.rdi, off))
+		return 0;
+	return turns < room ? turns : room;
+}
+
+static struct err *run_there(struct rp_task *t, unsigned len, uint64_t turns, uint64_t off, int *status)
+{
+	struct err *err;
+
+	t->regs.rdi += off;
+	err = rp_string_run(t, len, turns, status);	/* which has all registers written */
+	t->regs.rdi -= off;
+	return err;
+}
+
+/* For a survey: what was stored to.  A string instruction has come from `to' to where rdi is now. */
+static void note_store(struct rp_debug *d, const struct rp_task *t, bool string, uint64_t to)
+{
+	if (string && t->regs.rdi >= to)
+		rp_marks_note(d->marks, to, t->regs.rdi - to);
+	else if (!string && d->guard_size <= OPERAND_MAX)
+		rp_marks_note(d->marks, d->guard_hit, d->guard_size);
+	else
+		rp_marks_all(d->marks);
+}
+
+/* Breakpoints, where that may store. */
+static void bare_code(struct rp_task *t)
+{
+	bool code = false;
+
+	for (unsigned i = 0; i < t->mm->guard_n; i++)
+		code |= t->mm->guard[i].code;
+	if (code)
+		rp_int3_out_mm(t->mm, t->real);
+}
+
+/* Is there one that has to fault for each access? */
+static bool looks_at_loads(const struct rp_set *s)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		if (s->b[i].kind > REPLAY_WRITE && !rp_set_register(s, i))
+			return true;
+	}
+	return false;
+}
+
+/* On to its end, while the pages are open; place: where the program has it. */
+static struct err *finish_string(struct replay *r, struct rp_task *t, uint64_t place)
+{
+	if (looks_at_loads(r->debug->sets[r->debug->now]))
+		return NULL;
+	bare_code(t);
+	return rp_string_finish(r, t, place);
+}
+
+struct err *rp_guard_finish_string(struct replay *r, struct rp_task *t)
+{
+	struct err *err, *back;
+
+	if (!rp_string_hit(r->debug->sets[r->debug->now], t, r->debug->dr_hit))
+		return NULL;
+	err = lift(t->mm, t->real, false);
+	if (!err)
+		err = finish_string(r, t, t->regs.rip);
+	back = lift(t->mm, t->real, true);
+	if (err)
+		err_free(back);
+	return err ? err : back;
+}
+
+bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
+{
+	uint64_t addr = (uint64_t)(uintptr_t)info->si_addr, page = addr & ~(PAGE_BYTES - 1ull);
+	struct rp_debug *d = r->debug;
+	const struct rp_set *s = d->sets[d->now];
+	struct rp_mm *mm = t->mm;
+	unsigned string = 0, len;
+	struct err *err;
+	uint64_t from, place = t->regs.rip, turns, there, off = 0, to = t->regs.rdi;
+	bool ours = false, code = false, fixed;
+	int status = 0;
+
+	for (unsigned i = 0; i < mm->guard_n; i++) {
+		ours |= mm->guard[i].page == page;
+		code |= mm->guard[i].page == page && mm->guard[i].code;
+	}
+	if (!ours || info->si_code == SI_KERNEL)
+		return false;
+	d->guard_hit = addr;
+	rp_gate_enter(t, true, true);	/* where the instruction itself is */
+	from = t->regs.rip;
+	rp_alias_bare(t, from, false);
+	d->guard_size = access_size(t->real, from);
+	len = rp_string_at(t, &string, &fixed);
+	if (!len || !fixed)
+		string = 0;
+	err = rp_regs_flush(t);
+	if (!err && code)
+		rp_int3_out_mm(mm, t->real);
+	turns = turns_at_once(r, s, t, place, string);
+	there = turns_there(t, turns, string, &off);
+	if (!err && !there)
+		err = lift(mm, t->real, false);
+	if (!err && there)
+		err = run_there(t, len, there, off, &status);
+	else if (!err)
+		err = turns ? rp_string_run(t, len, turns, &status) : rp_raw_step(t, &status);
+	for (unsigned i = 0; i < STRING_MAX && string && !there && !err && WSTOPSIG(status) == SIGTRAP && rp_guard_misses(r, s) &&
+	     goes_on(s, t, from, string) && !rp_debug_interrupted(r); i++)
+		err = rp_raw_step(t, &status);
+	d->dr_hit = !err && WSTOPSIG(status) == SIGTRAP && len ? rp_debug_hits(t) : 0;
+	if (len && !there && !err && WSTOPSIG(status) == SIGTRAP && t->regs.rip == from && !d->step && (d->dr_hit || !rp_guard_misses(r, s)))
+		err = finish_string(r, t, place);
+	if (d->marks)
+		note_store(d, t, string, to);
+	/* a displaced call is several: on to where the program is somewhere */
+	for (unsigned i = 0; i < CALL_INSNS && !err && WSTOPSIG(status) == SIGTRAP && rp_gate_inside(t) && !rp_gate_original(mm, t->regs.rip); i++)
+		err = rp_raw_step(t, &status);
+	if (!err && WSTOPSIG(status) == SIGTRAP)
+		d->dr_hit |= rp_debug_hits(t);
+	if (!err && WSTOPSIG(status) != SIGTRAP)	/* while it is the last signal: calls of ours end with one, too */
+		ptrace(PTRACE_GETSIGINFO, t->real, NULL, info);
+	if (!err && !there)
+		err = lift(mm, t->real, true);
+	rp_alias_bare(t, from, true);
+	t->stub = 0;
+	rp_task_normal(t);	/* it may have been one that a system call's stub has in it */
+	if (!err)
+		rp_hide_trace_flag(t, from);
+	rp_gate_leave(t);
+	if (err) {
+		err_free(err);
+		return false;
+	}
+	if (WSTOPSIG(status) == SIGTRAP)
+		return true;
+	/* it would have faulted anyway */
+	d->guard_size = 0;
+	return false;
+}

@@ -1,0 +1,528 @@
+/*
+ * advance.c - the smallest move forward: a run to the next stop of a set, one instruction, or one event.
+ *
+ * Everything above is made of hops, and a hop is deterministic: from the same state, with the
+ * same set, it ends in the same state.  (Except when it is interrupted: HOP_INTERRUPTED.)
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "replayer/internal.h"
+
+enum { VALUE_MAX = 256 };
+
+struct values { uint8_t len[WATCHES_MAX]; uint8_t bytes[WATCHES_MAX][VALUE_MAX]; };
+
+/* Also from a page that is protected at the moment; without breakpoints. */
+static uint8_t value_read(const struct rp_task *t, const struct replay_break *b, uint8_t bytes[VALUE_MAX])
+{
+	size_t len = b->len < VALUE_MAX ? b->len : VALUE_MAX - 1, n = tracee_read_some(t->real, b->addr, bytes, len);
+	struct err *err;
+
+	if (n != len && t->mm->guard_n) {
+		err = tracee_read(t->real, b->addr, bytes, len);
+		n = err ? n : len;
+		err_free(err);
+	}
+	rp_int3_hide(t->mm, b->addr, bytes, n);
+	return (uint8_t)n;
+}
+
+static void values_read(const struct replay *r, const struct rp_set *s, struct values *v)
+{
+	const struct rp_task *t = NULL;
+
+	for (unsigned i = 0; s->watches && i < s->n && i < WATCHES_MAX; i++) {
+		const struct replay_break *b = &s->b[i];
+
+		v->len[i] = 0;
+		if (b->kind < REPLAY_WRITE)
+			continue;
+		if (!t || t->rec_pid != b->pid)
+			t = rp_task_with_memory(r->tasks, b->pid);
+		if (t)
+			v->len[i] = value_read(t, b, v->bytes[i]);
+	}
+}
+
+/* No stop, but what only readers are looked for at may have changed. */
+static void values_keep(const struct rp_set *s, struct values *to, const struct values *from)
+{
+	for (unsigned i = 0; s->watches && i < s->n && i < WATCHES_MAX; i++) {
+		if (s->b[i].kind != REPLAY_READ)
+			continue;
+		to->len[i] = from->len[i];
+		memcpy(to->bytes[i], from->bytes[i], from->len[i]);
+	}
+}
+
+static bool compare_values(const struct replay *r, const struct rp_set *s, const struct values *a,
+			   const struct values *b, struct rp_hop *hop)
+{
+	bool any = false;
+
+	for (unsigned i = 0; s->watches && i < s->n && i < WATCHES_MAX; i++) {
+		bool hit = false, changed;
+
+		if (s->b[i].kind < REPLAY_WRITE)
+			continue;
+		/* memory that comes or goes is no write; what changes was written, and a read watchpoint means those who only read */
+		changed = a->len[i] == b->len[i] && memcmp(a->bytes[i], b->bytes[i], a->len[i]);
+		if (s->b[i].kind != REPLAY_READ)
+			hit = changed;
+		if (s->b[i].kind != REPLAY_WRITE && !(s->b[i].kind == REPLAY_READ && changed) && hop->kind == HOP_MOVED && hop->t->rec_pid == s->b[i].pid)
+			hit |= rp_set_register(s, i) ? (r->debug->dr_hit & rp_registers_of(s, i, s->b[i].pid)) != 0 :
+				r->debug->guard_size && rp_guard_hits(r->debug, s->b[i].addr, s->b[i].len);
+		if (hit)
+			hop->hit[i / 64] |= 1ull << (i % 64);
+		any |= hit;
+	}
+	return any;
+}
+
+/* The index in s of that breakpoint; s->n: it has none. */
+static unsigned index_in(const struct rp_set *s, const struct replay_break *b)
+{
+	unsigned i = 0;
+
+	while (i < s->n && memcmp(&s->b[i], b, sizeof(*b)))
+		i++;
+	return i;
+}
+
+bool rp_hop_hits(struct replay *r, const struct rp_hop *hop, unsigned set, const struct replay_break **watch)
+{
+	const struct rp_set *s = r->debug->sets[set], *u = r->debug->sets[hop->set];
+
+	if (watch)
+		*watch = NULL;
+	for (unsigned i = 0; u->watches && i < u->n && i < WATCHES_MAX; i++) {
+		unsigned j = hop->hit[i / 64] >> (i % 64) & 1 ? index_in(s, &u->b[i]) : s->n;
+
+		if (j == s->n)
+			continue;
+		if (watch)
+			*watch = &s->b[j];
+		return true;
+	}
+	return hop->t && hop->arrived && rp_set_breaks(r, s, hop->t);
+}
+
+uint64_t rp_hop_count(struct replay *r, const struct rp_hop *hop, unsigned set)
+{
+	if (!r->debug->sets[set]->counts && !hop->quiet)
+		return rp_hop_hits(r, hop, set, NULL);
+	return hop->fast + (!hop->at_limit && rp_hop_hits(r, hop, set, NULL));
+}
+
+/* ---- one event ------------------------------------------------------------------------------ */
+
+bool rp_event_runs(const struct trace_event *ev, const struct rp_task *t)
+{
+	switch (ev->kind) {
+	case TRACE_SYSCALL:
+	case TRACE_SYSCALL_ENTER:
+	case TRACE_TRAP:
+		return true;
+	case TRACE_SIGNAL:
+	case TRACE_SWITCH:
+		return ev->place == TRACE_AT_SYSCALL || ev->place == TRACE_AT_FAULT || ev->place == TRACE_AT_STATE ||
+		       ev->place == TRACE_AT_STEP;
+	case TRACE_CALLS:		/* buffered calls that are left over */
+	case TRACE_EXIT:
+		return t && t->mm && t->mm->calls == t->serial;
+	default:
+		return false;
+	}
+}
+
+/* Effects that look at memory, copy it or change what is mapped must not meet an int3. */
+static bool touches_text(const struct trace_event *ev)
+{
+	for (uint32_t i = 0; i < ev->effects_len; i++) {
+		switch (ev->effects[i].kind) {
+		case TRACE_RET:
+		case TRACE_REGS:
+		case TRACE_XSTATE:
+		case TRACE_OBJECT:
+		case TRACE_STR:
+		case TRACE_SIGINFO:
+		case TRACE_NAME:
+			break;
+		default:
+			return true;
+		}
+	}
+	return false;
+}
+
+bool rp_will_restart(const struct rp_task *t)
+{
+	int64_t ret = (int64_t)t->regs.rax;
+
+	return t->restartable && ret <= -512 && ret >= -516 && ret != -515;
+}
+
+static struct err *hop_apply(struct replay *r, struct rp_hop *ret)
+{
+	static struct values before, after;
+	struct rp_debug *d = r->debug;
+	struct rp_task *t = rp_task_find(r, r->ev.task);
+	uint32_t serial = r->ev.task;
+	uint64_t pc = t ? t->regs.rip : 0;
+
+	ret->kind = HOP_EVENT;
+	ret->event = r->ev.kind;
+	if (touches_text(&r->ev)) {
+		rp_int3_out(r);
+		for (uint32_t i = 0; i < r->ev.effects_len && t && t->mm && t->real && r->ev.kind != TRACE_EXEC; i++)
+			TRY(rp_gate_make_room_for(t, &r->ev.effects[i]));
+	}
+	values_read(r, d->sets[d->now], &before);
+	if (d->marks)
+		rp_survey_event(r, false);
+	TRY(rp_apply(r));
+	if (d->marks)
+		rp_survey_event(r, true);
+	values_read(r, d->sets[d->now], &after);
+	d->last_task = serial;
+	ret->t = t = rp_task_find(r, serial);
+	if (t && ret->event != TRACE_NOTE && ret->event != TRACE_CALLS && ret->event != TRACE_SWITCH && ret->event != TRACE_SYSCALL_ENTER)
+		ret->arrived = ret->event != TRACE_SIGNAL ? !rp_will_restart(t) : t->regs.rip != pc;
+	if (ret->event != TRACE_EXEC)
+		compare_values(r, d->sets[d->now], &before, &after, ret);
+	return NULL;
+}
+
+/* ---- inside a segment ------------------------------------------------------------------------ */
+
+/* Is there a breakpoint here that has to be stepped off?  One with a stub has not. */
+static bool stands_on(const struct rp_task *t, const struct rp_set *s)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct replay_break *b = &s->b[i];
+
+		if (b->kind < REPLAY_WRITE && b->addr == t->regs.rip && b->pid == t->rec_pid && !rp_gate_has(t->mm, b))
+			return true;
+	}
+	return false;
+}
+
+static bool at_count(const struct rp_debug *d, const struct rp_task *t, const struct rp_set *s)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		if ((s->b[i].kind == REPLAY_COUNT || (d->quiet && s->b[i].kind == REPLAY_BREAK)) && s->b[i].addr == t->regs.rip)
+			return true;
+	}
+	return false;
+}
+
+/* Which of the chain's is it? */
+static int chain_index(const struct rp_debug *d, const struct replay_break *b)
+{
+	for (unsigned i = 0; d->chain && i < d->chain->n; i++) {
+		if (!memcmp(b, &d->chain->b[i], sizeof(*b)))
+			return (int)i;
+	}
+	return -1;
+}
+
+static struct err *set_limits(const struct rp_debug *d, struct rp_task *t, uint64_t limit)
+{
+	for (unsigned i = 0; d->chain && i < d->chain->n; i++)
+		TRY(rp_gate_limit(t, &d->chain->b[i], d->chain->limit[i] ? d->chain->limit[i] : RP_NO_LIMIT));
+	return rp_gate_limit_all(t, limit);
+}
+
+/* The hop is going to run on with other stubs: what it has counted so far. */
+static void count_so_far(struct rp_debug *d, struct rp_task *t, uint64_t *limit, struct rp_hop *ret)
+{
+	uint64_t n = rp_gate_counted_all(t, *limit), last;
+
+	ret->fast += n;
+	*limit -= n;
+	for (unsigned i = 0; d->chain && i < d->chain->n; i++) {
+		n = rp_gate_counted(t, &d->chain->b[i], d->chain->limit[i] ? d->chain->limit[i] : RP_NO_LIMIT, &last);
+		d->chain->count[i] += n;
+		d->chain->limit[i] -= d->chain->limit[i] ? n : 0;
+	}
+}
+
+/* The count of a run that has ended; at a place of the chain it ended there. */
+static void counted_chain(const struct rp_debug *d, struct rp_chained *chain, const struct rp_task *t, const struct rp_set *s,
+			  struct rp_hop *ret)
+{
+	ret->chained = -1;
+	for (unsigned i = 0; chain && i < s->n; i++) {
+		int k = s->b[i].kind == REPLAY_COUNT ? chain_index(d, &s->b[i]) : -1;
+
+		if (k < 0)
+			continue;
+		chain->count[k] += rp_gate_counted(t, &s->b[i], chain->limit[k] ? chain->limit[k] : RP_NO_LIMIT, &chain->last[k]);
+		if (ret->kind != HOP_MOVED || s->b[i].addr != t->regs.rip || !ret->arrived)
+			continue;
+		ret->chained = k;
+		chain->count[k] += !ret->at_limit;	/* come to in another way than through the stub */
+	}
+}
+
+static struct err *set_stubs(struct replay *r, struct rp_task *t, unsigned set, uint64_t limit)
+{
+	struct rp_debug *d = r->debug;
+
+	d->now = rp_turns_begin(r, t, set);
+	TRY(rp_gate_build(r, t, d->now));
+	TRY(set_limits(d, t, limit));
+	return rp_turns_limit(r, t);
+}
+
+/* Are there stubs that count?  (Else those of another set may still be known, with its counts.) */
+static bool has_stubs(const struct rp_debug *d, const struct rp_set *s, bool step)
+{
+	return s->n > s->watches && !step && !d->slow;
+}
+
+void rp_hop_add_late(struct replay *r, const struct rp_late *late, struct rp_hop *hop)
+{
+	const struct rp_set *from = r->debug->sets[late->set], *to = r->debug->sets[hop->set];
+
+	for (unsigned i = 0; late->any && i < from->n && i < WATCHES_MAX; i++) {
+		unsigned j = late->hit[i / 64] >> (i % 64) & 1 ? index_in(to, &from->b[i]) : to->n;
+
+		if (j < to->n && j < WATCHES_MAX)
+			hop->hit[j / 64] |= 1ull << (j % 64);
+	}
+}
+
+/*
+ * What a string instruction stores to is a stop behind it, also where it is stepped through: of the turns before, some may have been run at
+ * once, and a debug register tells no exact place there.  late: of the steps before this one.
+ */
+static void hits_late(struct replay *r, const struct rp_late *late, struct rp_hop *hop)
+{
+	unsigned size;
+	bool fixed, any = false;
+
+	rp_hop_add_late(r, late, hop);
+	for (unsigned i = 0; i < WATCHES_MAX / 64; i++)
+		any |= hop->hit[i] != 0;
+	if (!any || hop->arrived || !hop->t->regs.rcx || !rp_string_at(hop->t, &size, &fixed))
+		return;
+	r->debug->late = (struct rp_late){ .set = hop->set, .any = true };
+	memcpy(r->debug->late.hit, hop->hit, sizeof(hop->hit));
+	memset(hop->hit, 0, sizeof(hop->hit));
+	hop->late = true;
+}
+
+/* Until it stops; *again: with other stubs. */
+static struct err *run_stops(struct replay *r, struct rp_task *t, bool step, uint64_t limit, struct rp_hop *ret, bool *again)
+{
+	bool unvisited = r->debug->unvisited;
+	static struct values before, after;
+	struct rp_debug *d = r->debug;
+	const struct rp_set *s = d->sets[ret->set];
+	bool stubs = has_stubs(d, s, step);
+	uint64_t fast = ret->fast;
+
+	*again = d->unvisited = false;
+	values_read(r, s, &before);
+	for (bool first = true;; first = false) {
+		uint64_t pc = t->regs.rip;
+		struct err *err;
+		bool changed;
+
+		d->step = step || (!(first && unvisited) && stands_on(t, s));
+		d->skip_int3 = !(first && unvisited);
+		d->trapped = d->at_limit = d->leaving = d->left_trap = d->turns.wanted = false;
+		err = rp_reach(r);
+		*again = err == &rp_stopped && d->turns.wanted;
+		if (*again) {
+			ret->fast = fast;
+			return NULL;
+		}
+		ret->fast = fast + (stubs ? rp_gate_counted_all(t, limit) : 0);
+		if (!err)
+			ret->kind = HOP_PENDING;
+		if (err != &rp_stopped)
+			return err;
+		ret->kind = d->trapped ? HOP_MOVED : HOP_INTERRUPTED;
+		ret->stepped = d->step && (step || first);
+		ret->at_limit = d->at_limit && at_count(d, t, s);
+		ret->arrived = !d->step || t->regs.rip != pc;	/* a repeated string instruction stays where it is */
+		if (ret->kind != HOP_MOVED || !rp_guard_misses(r, s) || rp_set_breaks(r, s, t)) {
+			values_read(r, s, &after);
+			changed = compare_values(r, s, &before, &after, ret);
+			if (changed)
+				rp_deal_hit(d, s, ret);
+			if (ret->kind == HOP_INTERRUPTED || ret->stepped || changed ||
+			    (d->dr_hit || d->guard_size ? rp_guard_at_break(r, s, t) : rp_set_breaks(r, s, t)))
+				return NULL;
+			values_keep(s, &before, &after);
+			*again = d->dr_hit && rp_deal_silent(d, s, t->rec_pid);
+			if (*again) {
+				ret->fast = fast;
+				return NULL;
+			}
+		}
+		/* a write of the same value, or beside: not a place that has a name */
+		if (rp_debug_interrupted(r)) {
+			ret->kind = HOP_INTERRUPTED;
+			return NULL;
+		}
+	}
+}
+
+static struct err *hop_run(struct replay *r, struct rp_task *t, bool step, struct rp_hop *ret)
+{
+	struct rp_debug *d = r->debug;
+	const struct rp_set *s = d->sets[ret->set];
+	uint64_t limit = d->limit ? d->limit : RP_NO_LIMIT;
+	struct rp_late late = d->late;
+	bool again = true, skip = !d->nameless || d->still, unvisited = d->unvisited;
+	struct err *err = NULL;
+
+	d->late = (struct rp_late){ 0 };
+	d->limit = 0;
+	d->skip = skip;
+	d->ran = d->still = false;
+	d->turns.on = false;
+	rp_deal_anew(r);
+	rp_restart_call(t);
+	ret->quiet = d->quiet;
+	while (again && !err) {
+		free(t->mm->carried);
+		t->mm->carried = NULL;
+		if (has_stubs(d, s, step))
+			err = set_stubs(r, t, ret->set, limit);
+		if (!err)
+			err = run_stops(r, t, step, limit, ret, &again);
+		rp_turns_end(r, t, !err && ret->kind != HOP_PENDING);
+		if (err || !again)
+			continue;
+		if (has_stubs(d, s, step))
+			count_so_far(d, t, &limit, ret);
+		d->now = ret->set;
+		if (d->turns.wanted)
+			err = rp_turns_measure(r, t, ret->set);
+		rp_deal_anew(r);
+		if (rp_debug_user_interrupt(r)) {
+			ret->kind = HOP_INTERRUPTED;
+			return err;
+		}
+	}
+	if (!err && ret->kind == HOP_INTERRUPTED && !d->ran) {
+		d->still = skip;
+		d->unvisited = unvisited;
+	}
+	if (!err && ret->kind == HOP_MOVED && ret->stepped)
+		hits_late(r, &late, ret);
+	return err;
+}
+
+struct err *rp_hop_counting(struct replay *r, unsigned set, struct rp_chained *chain, struct rp_hop *ret)
+{
+	struct rp_debug *d = r->debug;
+	struct err *err;
+
+	d->chain = chain;
+	err = rp_hop(r, set, false, ret);
+	if (ret->t && ret->t->mm)
+		counted_chain(d, chain, ret->t, d->sets[set], ret);
+	d->chain = NULL;
+	return err;
+}
+
+struct err *rp_hop(struct replay *r, unsigned set, bool step, struct rp_hop *ret)
+{
+	struct rp_debug *d = r->debug;
+	struct err *err;
+
+	*ret = (struct rp_hop){ .kind = HOP_END, .set = set, .chained = -1 };
+	if (d->breakable && rp_debug_user_interrupt(r))
+		return &rp_stopped;
+	d->now = set;
+	err = rp_next(r);
+	if (err_catch(&err, ERR_END))
+		return NULL;
+	if (err)
+		return err;
+	ret->t = rp_task_find(r, r->ev.task);
+	if (!r->pending && rp_event_runs(&r->ev, ret->t) && ret->t) {
+		err = hop_run(r, ret->t, step, ret);
+	} else if (!r->pending && r->ev.kind == TRACE_SIGNAL) {
+		ret->kind = HOP_PENDING;
+		err = rp_reach(r);
+	} else {
+		if (!r->pending)
+			err = rp_reach(r);
+		if (!err)
+			err = hop_apply(r, ret);
+	}
+	if (err_catch(&err, ERR_GONE))
+		err = err_new(ERR_DIVERGED, "replay diverged at event %" PRIu64 ": a replayed process was killed", r->ev.n);
+	return err;
+}
+
+/* ---- its name ----------------------------------------------------------------------------------- */
+
+/* Did the hop look for all the watchpoints of s, too? */
+static bool has_watched(const struct rp_debug *d, const struct rp_hop *hop, const struct rp_set *s)
+{
+	const struct rp_set *had = d->sets[hop->set];
+
+	for (unsigned i = 0; i < s->n; i++) {
+		if (s->b[i].kind >= REPLAY_WRITE && index_in(had, &s->b[i]) == had->n)
+			return false;
+	}
+	return true;
+}
+
+/* Keep d->pos the name of where we are. */
+void rp_hop_track(struct replay *r, const struct rp_hop *hop)
+{
+	struct rp_debug *d = r->debug;
+	struct rp_pos *p = &d->pos;
+	const struct rp_set *s = d->sets[hop->set];
+
+	switch (hop->kind) {
+	case HOP_EVENT:
+	case HOP_PENDING:
+		p->where = r->where;
+		p->pending = hop->kind == HOP_PENDING;
+		p->legs_n = 0;
+		d->nameless = false;
+		break;
+	case HOP_MOVED:
+		if (hop->stepped) {
+			rp_pos_leg(p, 0, 1);
+			break;
+		}
+		/* The step off a breakpoint is what a run with that breakpoint begins with. */
+		if (p->legs_n && p->legs[p->legs_n - 1].set == 0 && d->last.stepped && !d->last.late && has_watched(d, &d->last, s) &&
+		    !rp_hop_hits(r, &d->last, hop->set, NULL) && !rp_set_has(s, hop->t->rec_pid, d->last_pc)) {
+			if (!--p->legs[p->legs_n - 1].n)
+				p->legs_n--;
+		}
+		rp_pos_leg(p, hop->set, rp_hop_count(r, hop, hop->set));
+		break;
+	case HOP_INTERRUPTED:
+		d->nameless = true;
+		break;
+	case HOP_END:
+		break;
+	}
+	d->last = *hop;
+	d->last.arrived = false;	/* its place is last_pc, t moves on */
+	d->last_pc = hop->t ? hop->t->regs.rip : 0;
+}
+
+uint64_t rp_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}

@@ -1,0 +1,330 @@
+/*
+ * iterations.c - to a point in computing code (TRACE_AT_STATE) where a debugger's breakpoints are in the way of search.c's jump.
+ *
+ * Without the jump each pass of the point costs a stop of some 10 us, and a loop may turn millions of times before.  So what is near the
+ * point is counted first, in a copy of the address space (snapshot.c) and without the debugger's breakpoints: search.c finds the point there,
+ * and the instruction that was executed last before it, of some that inprocess.c counts, has been executed n times.  Then
+ * the task runs with the breakpoints, stops at the n-th execution, and only the last turn is looked at pass by pass.
+ *
+ * Runs are broken off all the time (periodic.c's ticks, stops), so what is left of the n is kept as long as the task only runs on,
+ * and, by their names, for points with a name, from which it may go on again.
+ *
+ * Rejected: a stub that does both at one place (each may be at any byte of what the other replaces).
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "replayer/internal.h"
+#include "tracee/pun.h"
+
+enum { KEPT = 512, STEPS = 400 };
+
+static struct rp_turns *turns(struct replay *r)
+{
+	return &r->debug->turns;
+}
+
+void rp_turns_lost(struct replay *r)
+{
+	turns(r)->known = turns(r)->on = false;
+}
+
+void rp_turns_free(struct replay *r)
+{
+	for (unsigned i = 0; i < turns(r)->kept_n; i++)
+		free(turns(r)->kept[i].pos.legs);
+	free(turns(r)->kept);
+	turns(r)->kept = NULL;
+	turns(r)->kept_n = 0;
+}
+
+/* ---- what is known where ------------------------------------------------------------------------ */
+
+static struct rp_turns_kept *kept_at(struct replay *r, const struct rp_pos *pos)
+{
+	for (unsigned i = 0; i < turns(r)->kept_n; i++) {
+		if (rp_pos_same(&turns(r)->kept[i].pos, pos))
+			return &turns(r)->kept[i];
+	}
+	return NULL;
+}
+
+static void keep(struct replay *r)
+{
+	struct rp_turns *u = turns(r);
+	struct rp_turns_kept *k;
+
+	if (r->debug->nameless || kept_at(r, &r->debug->pos))
+		return;
+	if (!u->kept)
+		u->kept = calloc(KEPT, sizeof(*u->kept));
+	BUG_ON(!u->kept, "out of memory for breakpoints");
+	k = &u->kept[u->kept_next++ % KEPT];
+	if (u->kept_n < KEPT)
+		u->kept_n++;
+	k->at = u->at;
+	k->left = u->left;
+	rp_pos_copy(&k->pos, &r->debug->pos);
+}
+
+static void recall(struct replay *r)
+{
+	struct rp_turns *u = turns(r);
+	const struct rp_turns_kept *k = r->debug->nameless ? NULL : kept_at(r, &r->debug->pos);
+
+	if (!k)
+		return;
+	u->event = r->ev.n;
+	u->at = k->at;
+	u->left = k->left;
+	u->known = true;
+}
+
+/* ---- what is to be counted ------------------------------------------------------------------------ */
+
+/* What is counted must leave room to the debugger's breakpoints and to search.c's jump. */
+static bool good_place(struct rp_task *t, const struct rp_places *p, const struct rp_set *s, const struct pun *jump, uint64_t addr)
+{
+	unsigned len;
+
+	return p->n < RP_PLACES && rp_gate_possible(t, addr, &len) && (addr >= jump->addr + jump->len || addr + len <= jump->addr) &&
+		!rp_places_blocked(t, s, addr, len) && !rp_places_overlap(t, p, addr, len);
+}
+
+/* In the loop that the task is in, at the point's instruction for the first time; a copy that is thrown away. */
+static struct err *look_around(struct replay *r, struct rp_task *t, unsigned set, struct rp_places *p)
+{
+	const struct rp_set *s = r->debug->sets[set];
+	struct rp_places more = { .n = 0 };
+	struct pun jump;
+
+	rp_int3_out(r);
+	if (!pun_decode(t->real, r->ev.regs.rip, &jump))
+		return NULL;
+	rp_places_near(r, t, &more, set);
+	for (unsigned i = 0; i < STEPS; i++) {
+		int status;
+
+		if (good_place(t, p, s, &jump, t->regs.rip))
+			p->addr[p->n++] = t->regs.rip;
+		TRY(rp_raw_step(t, &status));
+		if (!WIFSTOPPED(status) || WSTOPSIG(status) != SIGTRAP || t->regs.rip == jump.addr)
+			break;
+	}
+	for (unsigned i = 0; i < more.n; i++) {
+		if (good_place(t, p, s, &jump, more.addr[i]))
+			p->addr[p->n++] = more.addr[i];
+	}
+	return NULL;
+}
+
+static struct err *to_first_pass(struct replay *r, struct rp_task *t, bool *there)
+{
+	struct replay_break b = { .kind = REPLAY_BREAK, .pid = t->rec_pid, .addr = r->ev.regs.rip, .len = 1 };
+	enum rp_run stop;
+	siginfo_t info;
+	struct err *err;
+
+	*there = t->regs.rip == b.addr;
+	if (*there)
+		return NULL;
+	r->debug->now = rp_set_intern(r, &b, 1);
+	r->debug->trapped = r->debug->at_limit = false;
+	err = rp_run(r, t, &r->ev, &stop, &info);
+	if (err != &rp_stopped)
+		return err;
+	*there = r->debug->trapped && t->regs.rip == b.addr;
+	return NULL;
+}
+
+/* From where the task is to the point, with the places counted. */
+static struct err *count(struct replay *r, struct rp_task *t, const struct rp_places *p, struct rp_turns *u)
+{
+	struct rp_chained chain = { .n = p->n };
+	struct rp_debug *d = r->debug;
+	struct err *err;
+
+	for (unsigned i = 0; i < p->n; i++)
+		chain.b[i] = rp_place_break(t, p->addr[i]);
+	d->now = rp_places_set(r, t, p);
+	d->chain = &chain;
+	d->trapped = d->at_limit = false;
+	err = rp_gate_build(r, t, d->now);
+	for (unsigned i = 0; i < p->n && !err; i++)
+		err = rp_gate_limit(t, &chain.b[i], RP_NO_LIMIT);
+	if (!err)
+		err = rp_gate_limit_all(t, RP_NO_LIMIT);
+	if (!err)
+		err = landmark_find(r, t, &r->ev);
+	for (unsigned i = 0, best = 0; i < p->n && !err; i++) {
+		chain.count[i] = rp_gate_counted(t, &chain.b[i], RP_NO_LIMIT, &chain.last[i]);
+		if (chain.count[i] && (!u->at || chain.last[i] > chain.last[best])) {
+			best = i;
+			u->at = p->addr[i];
+			u->left = chain.count[i];
+		}
+	}
+	d->chain = NULL;
+	return err;
+}
+
+/* ---- copies ------------------------------------------------------------------------------------------- */
+
+static struct err *back_to(struct replay *r, struct rp_task *t, struct rp_snapshot *s)
+{
+	struct rp_mm *mm = t->mm;
+
+	rp_debug_clear(r, t);
+	/* areas that were mapped meanwhile are not there any more */
+	rp_mm_ours(mm, s->mm);
+	rp_gate_forget(mm);
+	return rp_snapshot_restore(r, t, s);
+}
+
+/* One attempt in a copy; the task is where it was afterwards. */
+static struct err *in_copy(struct replay *r, struct rp_task *t, unsigned set, struct rp_places *p, struct rp_turns *u)
+{
+	struct rp_debug *d = r->debug;
+	struct rp_snapshot *back;
+	struct err *err, *other;
+	bool skip = d->skip, seen = d->skip_int3, ran = d->ran, there;
+
+	rp_debug_clear(r, t);
+	TRY(rp_regs_flush(t));
+	TRY(rp_snapshot_take(t, &back));
+	if (!back)
+		return NULL;
+	if (u) {
+		err = count(r, t, p, u);
+	} else {
+		err = to_first_pass(r, t, &there);
+		if (!err && there)
+			err = look_around(r, t, set, p);
+	}
+	if (err == &rp_stopped) {
+		log_debug("event %" PRIu64 ": the copy was stopped", r->ev.n);
+		err = NULL;
+		if (u)
+			u->at = 0;
+	}
+	other = back_to(r, t, back);
+	d->skip = skip;
+	d->skip_int3 = seen;
+	d->ran = ran;
+	err_catch(&err, ERR_DIVERGED);	/* no help; the run itself will say so */
+	if (!err)
+		return other;
+	err_free(other);
+	return err;
+}
+
+struct err *rp_turns_measure(struct replay *r, struct rp_task *t, unsigned set)
+{
+	struct rp_debug *d = r->debug;
+	struct rp_turns found = { 0 };
+	struct rp_places p = { .n = 0 };
+	unsigned now = d->now;
+	bool quiet = d->quiet, trapped = d->trapped, at_limit = d->at_limit;
+	struct rp_chained *chain = d->chain;
+	uint64_t stub = t->stub, shown = t->shown;
+	struct err *err;
+
+	d->chain = NULL;
+	d->quiet = d->step = d->slow = false;
+	rp_ticks_wait(true);
+	err = in_copy(r, t, set, &p, NULL);
+	if (!err && p.n && !rp_debug_interrupted(r))
+		err = in_copy(r, t, set, &p, &found);
+	rp_ticks_wait(false);
+	d->now = now;
+	d->quiet = quiet;
+	d->trapped = trapped;
+	d->at_limit = at_limit;
+	d->chain = chain;
+	t->stub = stub;
+	t->shown = shown;
+	log_debug("event %" PRIu64 ": %u places counted, %" PRIx64 " %" PRIu64 " times", r->ev.n, p.n, found.at, found.left);
+	turns(r)->failed = !err && !found.at && !rp_debug_interrupted(r) ? r->ev.n : 0;
+	if (err || !found.at)
+		return err;
+	turns(r)->event = r->ev.n;
+	turns(r)->at = found.at;
+	turns(r)->left = found.left;
+	turns(r)->known = true;
+	keep(r);
+	return NULL;
+}
+
+/* ---- around a hop ---------------------------------------------------------------------------------------- */
+
+unsigned rp_turns_begin(struct replay *r, struct rp_task *t, unsigned set)
+{
+	struct rp_turns *u = turns(r);
+	struct replay_break b;
+	unsigned len;
+
+	u->on = false;
+	if (u->event != r->ev.n)
+		u->known = false;
+	if (r->ev.place != TRACE_AT_STATE || t->mm->calls)
+		return set;
+	if (!u->known)
+		recall(r);
+	else
+		keep(r);
+	if (!u->known || !u->left)
+		return set;
+	if (u->set != set || u->checked != u->at) {
+		rp_int3_out_mm(t->mm, t->real);		/* the code as it is */
+		u->known = rp_gate_possible(t, u->at, &len) && !rp_places_blocked(t, r->debug->sets[set], u->at, len);
+	}
+	if (!u->known)
+		return set;
+	u->on = true;
+	u->set = set;
+	u->checked = u->at;
+	b = rp_place_break(t, u->at);
+	return rp_set_union(r, set, rp_set_intern(r, &b, 1));
+}
+
+bool rp_turns_count(const struct rp_debug *d, const struct replay_break *b)
+{
+	return d->turns.on && b->kind == REPLAY_COUNT && b->addr == d->turns.at;
+}
+
+struct err *rp_turns_limit(struct replay *r, struct rp_task *t)
+{
+	struct replay_break b = rp_place_break(t, turns(r)->at);
+
+	return turns(r)->on ? rp_gate_limit(t, &b, turns(r)->left) : NULL;
+}
+
+void rp_turns_end(struct replay *r, struct rp_task *t, bool same_event)
+{
+	struct rp_turns *u = turns(r);
+	struct replay_break b = rp_place_break(t, u->at);
+	uint64_t last;
+
+	if (u->on) {
+		u->left -= rp_gate_counted(t, &b, u->left, &last);
+		r->debug->now = u->set;
+	} else if (u->left) {
+		u->known = false;	/* nobody has counted */
+	}
+	u->on = false;
+	u->known = u->known && same_event;
+}
+
+bool rp_turns_near(const struct replay *r)
+{
+	const struct rp_turns *u = &r->debug->turns;
+
+	return u->known && u->event == r->ev.n && !u->left;
+}
+
+bool rp_turns_possible(const struct replay *r, const struct rp_task *t)
+{
+	return !t->mm->shared && !r->debug->turns.on && r->debug->turns.failed != r->ev.n;
+}

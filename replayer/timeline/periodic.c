@@ -1,0 +1,306 @@
+/*
+ * periodic.c - names and checkpoints inside long computations, made while running forward.
+ *
+ * Between two events there is nothing to count, so a point in seconds of computing would have no name that can be found
+ * again.  Here it gets one: after a tick the run begins again from the last named point (a tick away), now
+ * counting the executions of an instruction that the tick found running (inprocess.c, nanoseconds each).  At the
+ * next tick its next execution ends the run: "the n-th execution of A after the last named point" is a name, a checkpoint is
+ * taken, and so on from there.  When A is not executed any more (another phase of the program), another one is
+ * chosen, at the cost of running one tick again.
+ *
+ * So each place of a computation that was run through once is at most a tick behind a checkpoint, as far as these are kept.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "replayer/internal.h"
+#include "tracee/site.h"
+
+enum { WAITS_MAX = 3, FAILURES_MAX = 4, STOPS_MANY = 150, WARM_NS = 1000000000, SCAN_NS = 100000000 };
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+struct chain {
+	unsigned set, both;
+	struct rp_pos base;	/* the last point with a name */
+	struct rp_chained c;	/* counted since then */
+	uint64_t fast, in_base;	/* executions of set's counting breakpoint in this hop; of these, before base */
+	uint64_t limit, asked;	/* the hop's, 0 = none; as it was asked for */
+	bool own;		/* set is itself one place that is only counted: a stop there is a name on the way that is gone */
+	unsigned waits, failures;
+	uint64_t least;		/* how often a place must have been executed to be waited for; 0: the first time */
+	uint64_t since_ns;	/* when the run from base began */
+	uint64_t faults;	/* rp_alias_faults() at the last tick */
+};
+
+static void count_places(struct replay *r, struct chain *c, struct rp_task *t, const struct rp_places *p)
+{
+	c->c.n = p->n;
+	for (unsigned i = 0; i < p->n; i++) {
+		c->c.b[i] = rp_place_break(t, p->addr[i]);
+		c->c.limit[i] = c->c.count[i] = 0;
+	}
+	c->waits = 0;
+	c->least = 0;
+	c->both = p->n ? rp_set_union(r, c->set, rp_places_set(r, t, p)) : c->set;
+}
+
+static void count_here(struct replay *r, struct chain *c, struct rp_task *t)
+{
+	/* a watchpoint may come, or lose its register: a store beside a counted place cannot have a jump */
+	struct rp_places p = { .sparing = RP_SPARE_FAR };
+
+	while (t) {
+		rp_places_near(r, t, &p, c->set);
+		if (!p.sparing || (p.n && c->failures <= 1))
+			break;
+		p.sparing--;	/* rather these than no names */
+	}
+	count_places(r, c, t, &p);
+}
+
+static void start_counting(struct chain *c)
+{
+	memset(c->c.limit, 0, sizeof(c->c.limit));
+	memset(c->c.count, 0, sizeof(c->c.count));
+	c->since_ns = rp_now_ns();
+}
+
+/* Back to the last named point, which is a tick away. */
+static struct err *again(struct replay *r, struct chain *c)
+{
+	bool shielded = r->debug->shielded, hit = r->debug->hit_before;
+	struct err *err;
+
+	rp_timer(RP_TIME_USER);
+	r->debug->shielded = true;
+	r->debug->nameless = true;
+	err = rp_goto(r, &c->base);
+	r->debug->shielded = shielded;
+	r->debug->hit_before = hit;
+	rp_pos_copy(&c->base, &r->debug->pos);
+	c->fast = c->in_base;
+	start_counting(c);
+	return err;
+}
+
+/* The last of n stops for the hop's set since base, for a quiet hop. */
+static void note_hit(struct replay *r, struct chain *c, uint64_t n)
+{
+	struct rp_debug *d = r->debug;
+
+	if (!n || !d->quiet)
+		return;
+	d->hit_before = true;
+	rp_pos_copy(&d->last_hit, &c->base);
+	rp_pos_leg(&d->last_hit, c->set, n);
+}
+
+/*
+ * For tests (HINDSIGHT_CHECK_NAMES in the environment): does the name that was made lead here?  A wrong one shows only where its checkpoint
+ * has gone, or where a count is not reached.
+ */
+static struct err *check_name(struct replay *r, uint32_t serial)
+{
+	static bool checking;
+	struct rp_debug *d = r->debug;
+	struct regs was = rp_task_find(r, serial)->regs;
+	bool hit = d->hit_before;
+	struct rp_pos name = { 0 };
+	const struct rp_task *t;
+	struct err *err;
+
+	if (checking || !getenv("HINDSIGHT_CHECK_NAMES"))
+		return NULL;
+	checking = true;
+	rp_pos_copy(&name, &d->pos);
+	d->nameless = true;
+	err = rp_goto_by_name(r, &name);
+	t = rp_task_find(r, serial);
+	if (!err && (!t || memcmp(&t->regs, &was, sizeof(was))))
+		err = err_new(ERR_DIVERGED, "replay diverged after event %" PRIu64 ": the name of a place leads to another", r->where);
+	free(name.legs);
+	d->last = (struct rp_hop){ 0 };
+	d->hit_before = hit;
+	checking = false;
+	return err;
+}
+
+/* The task has come to the i-th place: a new base, and from there only this place is counted. */
+static struct err *named(struct replay *r, struct chain *c, struct rp_task *t, unsigned i)
+{
+	struct rp_places p = { .addr = { c->c.b[i].addr }, .n = 1 };
+	struct rp_debug *d = r->debug;
+	uint32_t serial = t->serial;
+
+	note_hit(r, c, c->fast - c->in_base);
+	rp_pos_copy(&d->pos, &c->base);
+	rp_pos_leg(&d->pos, rp_set_intern(r, &c->c.b[i], 1), c->c.count[i]);
+	d->nameless = false;
+	d->last = (struct rp_hop){ 0 };
+	rp_pos_copy(&c->base, &d->pos);
+	c->in_base = c->fast;
+	c->failures = 0;
+	d->names_made++;
+	TRY(check_name(r, serial));
+	TRY(rp_checkpoint_take(r));
+	t = rp_task_find(r, serial);
+	rp_survey_feed(r, t);
+	if (rp_alias_hot(p.addr[0], p.addr[0] + SITE_JUMP))	/* it keeps a store from being made without a stop */
+		count_here(r, c, t);
+	else
+		count_places(r, c, t, &p);
+	start_counting(c);
+	return NULL;
+}
+
+/* The end of the hop: a name for it. */
+static void name_end(struct replay *r, struct chain *c, struct rp_hop *hop)
+{
+	struct rp_debug *d = r->debug;
+
+	struct rp_hop since = *hop;
+
+	since.fast = c->fast - c->in_base;
+	note_hit(r, c, hop->kind == HOP_MOVED && !hop->stepped ? rp_hop_count(r, &since, c->set) : since.fast);
+	rp_hop_track(r, hop);
+	if (hop->kind == HOP_MOVED && !hop->stepped && (c->both != c->set || d->quiet)) {
+		rp_pos_copy(&d->pos, &c->base);
+		rp_pos_leg(&d->pos, c->set, rp_hop_count(r, &since, c->set));
+		d->nameless = false;
+	}
+	hop->fast = c->fast;
+}
+
+/* The place that was executed least, but so often. */
+static int rarest(const struct rp_chained *c, uint64_t least)
+{
+	int best = -1;
+
+	for (unsigned i = 0; i < c->n; i++) {
+		if (c->count[i] >= least && (best < 0 || c->count[i] < c->count[best]))
+			best = (int)i;
+	}
+	return best;
+}
+
+/* What costs next to nothing to count and is executed again soon: that often in a tick, most likely; and more often than the one waited for in vain. */
+static int choose(struct chain *c)
+{
+	enum { OFTEN = 16, TWICE = 2, DEAR = 100000 };
+	int best = rarest(&c->c, c->least > OFTEN ? c->least : OFTEN), other;
+
+	if (!c->least && (best < 0 || c->c.count[best] > DEAR)) {
+		other = rarest(&c->c, TWICE);
+		best = other < 0 ? best : other;
+	}
+	if (best < 0)
+		best = rarest(&c->c, c->least ? c->least : 1);
+	if (best >= 0)
+		c->least = c->c.count[best] + 1;
+	return best;
+}
+
+static bool counts_itself(const struct replay *r, unsigned set)
+{
+	const struct rp_set *s = r->debug->sets[set];
+
+	return r->debug->quiet && s->n == 1 && s->b[0].kind == REPLAY_COUNT;
+}
+
+static struct err *tick(struct replay *r, struct chain *c, struct rp_hop *hop)
+{
+	unsigned len;
+
+	if (c->own && c->waits++ < WAITS_MAX && hop->t && rp_gate_possible(hop->t, r->debug->sets[c->set]->b[0].addr, &len)) {
+		c->limit = c->fast + 1;
+		return NULL;
+	}
+	if (c->own)
+		c->waits = 0;
+	c->own = false;
+	c->limit = c->asked;
+	if (c->c.n && c->waits++ < WAITS_MAX) {
+		int best = choose(c);
+
+		/* the next execution of that one, or of any */
+		for (unsigned i = 0; i < c->c.n; i++)
+			c->c.limit[i] = c->waits == WAITS_MAX || best < 0 || (int)i == best;
+		return NULL;
+	}
+	c->c.n = 0;
+	c->both = c->set;
+	if (c->failures++ >= FAILURES_MAX)	/* code that cannot be counted in: only run */
+		return NULL;
+	count_here(r, c, hop->t);
+	return c->c.n ? again(r, c) : NULL;
+}
+
+/*
+ * Is it stopped by stores to watched pages most of the time?  Then code comes that has not been run since they are watched, and to begin there
+ * again, with a name, costs all of these stops again: as much as the tick itself, so that it would never get anywhere.
+ */
+static bool warms_up(struct chain *c)
+{
+	uint64_t last = c->faults;
+
+	c->faults = rp_alias_faults();
+	return c->faults - last > STOPS_MANY && rp_now_ns() - c->since_ns < WARM_NS;
+}
+
+/* Who looks for stops between two checkpoints is soon through: names would double the way, and most are not asked for. */
+static bool is_short(const struct replay *r, const struct chain *c)
+{
+	return r->debug->quiet && !c->own && !c->c.n && rp_now_ns() - c->since_ns < SCAN_NS;
+}
+
+static struct err *run(struct replay *r, struct chain *c, struct rp_hop *hop)
+{
+	struct rp_debug *d = r->debug;
+	bool over = false;
+
+	while (!over) {
+		bool give_up = !c->c.n && c->failures >= FAILURES_MAX;
+		struct err *err;
+
+		d->limit = c->limit ? c->limit - c->fast : 0;
+		rp_timer(give_up ? RP_TIME_USER : RP_TIME_TICK);
+		err = rp_hop_counting(r, c->both, &c->c, hop);
+		c->fast += hop->fast;
+		if (err)
+			return err;
+		if (hop->kind == HOP_MOVED && hop->chained >= 0 && !rp_hop_hits(r, hop, c->set, NULL)) {
+			if (hop->at_limit || hop->stepped == false)
+				TRY(named(r, c, hop->t, (unsigned)hop->chained));
+			over = rp_debug_user_interrupt(r);
+			if (over)
+				hop->kind = HOP_INTERRUPTED;
+			continue;
+		}
+		if (hop->kind != HOP_INTERRUPTED || give_up || rp_debug_overdue(r)) {
+			name_end(r, c, hop);
+			return NULL;
+		}
+		d->nameless = true;
+		d->last = (struct rp_hop){ 0 };
+		if ((!warms_up(c) && !is_short(r, c) && rp_checkpoint_due(r, c->own ? d->last_ns : c->since_ns, c->own ? 1 : 2)) || rp_debug_user_interrupt(r))
+			TRY(tick(r, c, hop));
+	}
+	return NULL;
+}
+
+struct err *rp_chain_hop(struct replay *r, unsigned set, struct rp_hop *hop)
+{
+	struct rp_debug *d = r->debug;
+	struct chain c = { .set = set, .both = set, .limit = d->limit, .asked = d->limit, .since_ns = rp_now_ns(), .faults = rp_alias_faults() };
+	struct err *err;
+
+	rp_pos_copy(&c.base, &d->pos);
+	c.own = counts_itself(r, set);
+	d->hit_before = false;
+	err = run(r, &c, hop);
+	rp_timer(RP_TIME_USER);
+	free(c.base.legs);
+	return err;
+}

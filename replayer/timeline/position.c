@@ -1,0 +1,283 @@
+/*
+ * position.c - positions, and going to one.
+ */
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "replayer/internal.h"
+
+enum { DENSE_NS = 10000000 };
+
+/* ---- positions ------------------------------------------------------------------------ */
+
+void rp_pos_copy(struct rp_pos *to, const struct rp_pos *from)
+{
+	struct rp_pos p = *from;
+
+	if (to == from)
+		return;
+	p.legs_room = from->legs_n;
+	p.legs = malloc((from->legs_n + 1) * sizeof(*p.legs));
+	BUG_ON(!p.legs, "out of memory for a position");
+	if (from->legs_n)
+		memcpy(p.legs, from->legs, from->legs_n * sizeof(*p.legs));
+	free(to->legs);
+	*to = p;
+}
+
+void rp_pos_leg(struct rp_pos *p, unsigned set, uint64_t n)
+{
+	if (!n)
+		return;
+	if (p->legs_n && p->legs[p->legs_n - 1].set == set) {
+		p->legs[p->legs_n - 1].n += n;
+		return;
+	}
+	if (p->legs_n == p->legs_room) {
+		p->legs_room = p->legs_room * 2 + 8;
+		p->legs = realloc(p->legs, p->legs_room * sizeof(*p->legs));
+		BUG_ON(!p->legs, "out of memory for a position");
+	}
+	p->legs[p->legs_n++] = (struct rp_leg){ set, n };
+}
+
+void rp_pos_shorten(struct rp_pos *p)
+{
+	if (p->legs_n && !--p->legs[p->legs_n - 1].n)
+		p->legs_n--;
+}
+
+bool rp_pos_leads(const struct rp_pos *a, const struct rp_pos *p)
+{
+	if (a->where != p->where)
+		return a->where < p->where;
+	if (a->pending || p->pending)
+		return p->pending;
+	for (unsigned i = 0; i < a->legs_n; i++) {
+		bool last = i + 1 == a->legs_n;
+
+		if (i >= p->legs_n || a->legs[i].set != p->legs[i].set || a->legs[i].n > p->legs[i].n ||
+		    (a->legs[i].n < p->legs[i].n && !last))
+			return false;
+	}
+	return true;
+}
+
+bool rp_pos_same(const struct rp_pos *a, const struct rp_pos *b)
+{
+	return rp_pos_leads(a, b) && rp_pos_leads(b, a);
+}
+
+bool rp_pos_within(const struct rp_pos *from, const struct rp_pos *p, const struct rp_pos *end)
+{
+	return rp_pos_leads(from, p) && !rp_pos_leads(p, from) && rp_pos_leads(p, end);
+}
+
+/* ---- forward to a position ---------------------------------------------------------------- */
+
+struct err *rp_lost(const struct replay *r)
+{
+	return err_new(ERR_DIVERGED, "replay diverged after event %" PRIu64 ": a place that was there before was not found again", r->where);
+}
+
+struct err *rp_tracked_hop(struct replay *r, unsigned set, bool step, struct rp_hop *hop)
+{
+	TRY(rp_hop(r, set, step, hop));
+	rp_hop_track(r, hop);
+	return NULL;
+}
+
+struct rp_checkpoint *rp_checkpoint_before(struct replay *r, const struct rp_pos *p, bool before)
+{
+	struct rp_checkpoint *c = r->debug->newest;
+
+	while (c && (!rp_pos_leads(&c->pos, p) || (before && rp_pos_leads(p, &c->pos))))
+		c = c->older;
+	return c;
+}
+
+/*
+ * Steps are slow (17 us), and the next step back comes the same way: copies on the way to the last of many, the
+ * denser the nearer.
+ */
+static bool near_end(const struct rp_pos *p, unsigned leg, uint64_t have)
+{
+	uint64_t left = p->legs[leg].n - have;
+
+	return leg + 1 == p->legs_n && have >= 12 && (left == 12 || left == 60 || left == 300 || left == 1200);
+}
+
+/* rp_go_ahead(): has what it was to bridge come? */
+static bool is_over(struct replay *r)
+{
+	struct rp_debug *d = r->debug;
+	struct pollfd p = { .fd = d->ahead.fd, .events = POLLIN };
+
+	d->ahead.over = d->ahead.on && (d->ahead.over || rp_debug_interrupted(r) || poll(&p, 1, 0) > 0);
+	return d->ahead.over;
+}
+
+static struct err *walk_legs(struct replay *r, const struct rp_pos *p)
+{
+	struct rp_debug *d = r->debug;
+	struct rp_pos from = { 0 };
+	struct err *err = NULL;
+	struct rp_hop hop;
+
+	rp_pos_copy(&from, &d->pos);
+	for (unsigned i = 0; i < p->legs_n && !err && !is_over(r); i++) {
+		uint64_t have = i < from.legs_n ? from.legs[i].n : 0;
+		unsigned set = p->legs[i].set, same = 0;
+
+		while (have < p->legs[i].n && !err && !is_over(r)) {
+			d->limit = p->legs[i].n - have;
+			d->quiet = set != 0;
+			err = set ? rp_chain_hop(r, set, &hop) : rp_tracked_hop(r, 0, true, &hop);
+			d->quiet = false;
+			if (!err && hop.kind != HOP_MOVED && hop.kind != HOP_INTERRUPTED)
+				err = rp_lost(r);
+			if (!err && hop.kind == HOP_MOVED)
+				have += set == 0 ? 1 : rp_hop_count(r, &hop, set);
+			if (!err && hop.kind == HOP_MOVED && (set || near_end(p, i, have)))
+				err = set ? rp_checkpoint_maybe(r) : rp_checkpoint_take(r);
+			if (!err && !set && rp_in_string(&same, &hop)) {
+				uint64_t n;
+
+				err = rp_skip_string(r, 0, p->legs[i].n - have, &n, NULL);
+				have += n;
+			}
+		}
+	}
+	free(from.legs);
+	return err;
+}
+
+static struct err *walk(struct replay *r, const struct rp_pos *p)
+{
+	struct rp_debug *d = r->debug;
+	struct rp_hop hop;
+
+	while (r->where < p->where && !is_over(r)) {
+		TRY(rp_chain_hop(r, 0, &hop));
+		if (hop.kind == HOP_END)
+			return rp_lost(r);
+		if (hop.kind == HOP_EVENT)
+			TRY(rp_checkpoint_maybe(r));
+	}
+	if (is_over(r))
+		return NULL;
+	/* what comes next is probably near */
+	if (!p->pending && !d->pos.legs_n && rp_now_ns() - d->last_ns > DENSE_NS)
+		TRY(rp_checkpoint_take(r));
+	while (p->pending && !r->pending && !is_over(r)) {
+		TRY(rp_chain_hop(r, 0, &hop));
+		if (hop.kind != HOP_PENDING && hop.kind != HOP_INTERRUPTED)
+			return rp_lost(r);
+	}
+	return walk_legs(r, p);
+}
+
+/* ---- other names ---------------------------------------------------------------------------- */
+
+/*
+ * A long way gets names on it (periodic.c), and the checkpoints there are named by these.  Who asks for the same point by its old name again, or for
+ * one a little later, would go all the way again: so the last few are known.
+ */
+static void note_renamed(struct rp_debug *d, const struct rp_pos *old)
+{
+	struct rp_renamed *x = &d->renamed[d->renamed_n++ % RP_RENAMED];
+
+	rp_pos_copy(&x->old, old);
+	rp_pos_copy(&x->now, &d->pos);
+}
+
+/* old leads to p: the same legs on from now. */
+static void rename_start(struct rp_pos *p, const struct rp_pos *old, const struct rp_pos *now)
+{
+	struct rp_pos to = { 0 };
+	unsigned last = old->legs_n - 1;
+
+	rp_pos_copy(&to, now);
+	rp_pos_leg(&to, p->legs[last].set, p->legs[last].n - old->legs[last].n);
+	for (unsigned i = old->legs_n; i < p->legs_n; i++)
+		rp_pos_leg(&to, p->legs[i].set, p->legs[i].n);
+	rp_pos_copy(p, &to);
+	free(to.legs);
+}
+
+/* Is there another name for p, or for a point on the way there that is later than the checkpoint? */
+static bool renamed(const struct rp_debug *d, struct rp_pos *p, const struct rp_checkpoint *c)
+{
+	for (unsigned i = 0; i < RP_RENAMED && i < d->renamed_n; i++) {
+		const struct rp_renamed *x = &d->renamed[(d->renamed_n - 1 - i) % RP_RENAMED];
+
+		if (p->pending || x->old.where != p->where || !rp_pos_leads(&x->old, p) || (c && rp_pos_leads(&x->old, &c->pos)))
+			continue;
+		if (!d->nameless && rp_pos_leads(&x->old, &d->pos) && rp_pos_leads(&d->pos, p))	/* there already, or on the way */
+			continue;
+		rename_start(p, &x->old, &x->now);
+		return true;
+	}
+	return false;
+}
+
+struct err *rp_goto(struct replay *r, const struct rp_pos *target)
+{
+	enum { RENAMES_MAX = 4 };
+	struct rp_debug *d = r->debug;
+	struct rp_checkpoint *c;
+	struct rp_pos p = { 0 };
+	struct err *err = NULL;
+	bool shielded = d->shielded, quiet = d->quiet, outer = d->ahead.on, over;
+	unsigned names;
+
+	d->ahead.on = d->ahead.next;	/* what is gone to on the way is reached */
+	d->ahead.next = false;
+
+	rp_pos_copy(&p, target);	/* it may be d->pos */
+	d->shielded = true;
+	d->quiet = false;
+	names = d->names_made;
+	c = rp_checkpoint_before(r, &p, false);
+	for (unsigned i = 0; i < RENAMES_MAX && renamed(d, &p, c); i++)
+		c = rp_checkpoint_before(r, &p, false);
+	if (d->nameless || !rp_pos_leads(&d->pos, &p) || (c && rp_pos_leads(&d->pos, &c->pos) && !rp_pos_same(&d->pos, &c->pos)))
+		err = c ? rp_checkpoint_restore(r, c) : rp_lost(r);
+	if (!err)
+		err = walk(r, &p);
+	over = d->ahead.on && d->ahead.over;
+	d->ahead.on = outer;
+	if (over)	/* somewhere on the way, which is named as it was gone */
+		;
+	else if (!err && names == d->names_made)
+		rp_pos_copy(&d->pos, &p);
+	else if (!err && p.legs_n && !d->nameless)	/* the way there has got a better name */
+		note_renamed(d, &p);
+	d->shielded = shielded;
+	d->quiet = quiet;
+	free(p.legs);
+	return err;
+}
+
+struct err *rp_go_ahead(struct replay *r, const struct rp_pos *from, const struct rp_pos *to, int fd)
+{
+	struct rp_debug *d = r->debug;
+	struct err *err;
+
+	d->ahead = (struct rp_ahead){ .next = true, .fd = fd };
+	err = rp_goto(r, from);
+	d->ahead.next = true;
+	if (!err && !d->ahead.over)
+		err = rp_goto(r, to);
+	d->ahead = (struct rp_ahead){ 0 };
+	return err;
+}
+
+struct err *rp_goto_by_name(struct replay *r, const struct rp_pos *to)
+{
+	TRY(rp_goto(r, to));
+	rp_pos_copy(&r->debug->pos, to);
+	return NULL;
+}
