@@ -184,7 +184,7 @@ static void alloc_fill(struct job *j, struct leaks_leak *l, const struct block *
 	l->type = name_type(j, b);
 	l->alloc.event = j->s.h.key[b->key].at_event;
 	if (u)
-		session_frames(&j->s, u->pc, u->n, true, &l->alloc.stack);
+		session_frames(&j->s, u->pc, u->n, true, l->alloc.event, &l->alloc.stack);
 }
 
 static void frames_free(struct leaks_stack *st)
@@ -559,6 +559,7 @@ struct err *leaks_find(const char *trace_dir, const struct leaks_options *option
 		err = look(&j);
 	if (!err)
 		err = explain(&j);
+	ret->maps = j.s.maps ? must(strdup(j.s.maps)) : NULL;
 	for (size_t i = 0; i < j.targets; i++) {
 		frames_free(&j.target[i].when.stack);
 		free(j.target[i].what);
@@ -604,5 +605,6 @@ void leaks_deinit(struct leaks *r)
 	}
 	free(r->leak);
 	free(r->note);
+	free(r->maps);
 	*r = (struct leaks){ 0 };
 }

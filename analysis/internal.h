@@ -16,6 +16,7 @@
 #ifndef ANALYSIS_INTERNAL_H
 #define ANALYSIS_INTERNAL_H
 
+#include "analysis/jit.h"
 #include "analysis/leaks.h"
 #include "base/bug.h"
 #include "base/log.h"
@@ -100,6 +101,7 @@ struct unwound {		/* a stack, once */
 };
 
 struct range { uint64_t start, end; };
+struct text { uint64_t start, end; bool file; };
 struct remain { uint64_t addr, born; };	/* a word in the block born then */
 
 /* Before this event it was another process: lineage.c. */
@@ -108,15 +110,18 @@ enum { STAGES_MAX = 32 };
 
 struct session {
 	const struct leaks_options *options;
+	const char *trace;
 	struct replay *r;
 	struct symbols *sym;
+	struct jit_view *jit;	/* from the first stack with code of no file on */
+	bool jit_tried;
 	int pid;		/* now */
 	struct stage stage[STAGES_MAX];
 	unsigned stages;
 	struct fn *fn;
 	unsigned fns;
-	struct range *text;	/* executable mappings, in order */
-	unsigned texts;
+	struct text *text;	/* executable mappings, in order */
+	unsigned texts, texts_read;
 	struct range *loader;	/* what the dynamic loader mapped for itself */
 	unsigned loaders;
 	struct history h;
@@ -159,7 +164,9 @@ size_t session_unwind(struct session *s, int tid, const struct regs *regs, struc
 /* Number of the stack of tid as it stands; regs NULL = now. */
 uint32_t session_stack(struct session *s, int tid, const struct regs *regs);
 struct symbols_memory session_memory(struct session *s, int tid);
-void session_frames(struct session *s, const struct symbols_pc *pc, size_t n, bool skip_allocator, struct leaks_stack *ret);
+/* event: when the stack was there. */
+void session_frames(struct session *s, const struct symbols_pc *pc, size_t n, bool skip_allocator, uint64_t event,
+		    struct leaks_stack *ret);
 int session_any_task(struct session *s);
 void session_progress(const struct session *s, const char *what, uint64_t done, uint64_t total);
 double now_seconds(void);

@@ -64,7 +64,12 @@ struct jit_log {
 	char **text;			/* strings of files' lines */
 	size_t texts, texts_room;
 	char *maps;
-	uint64_t looked_at;		/* event of the last time the mappings were read */
+	const char *wanted;		/* base name of a file; NULL = none */
+	int wanted_fd;			/* where it is open; -1 = nowhere */
+	uint64_t written;		/* event at which it was closed last */
+	uint32_t *by_start;		/* functions in order of their start; made when first needed */
+	uint64_t *end;			/* of any of the first so many of them, the greatest */
+	size_t sorted;
 };
 
 static void *sure(void *p)
@@ -239,6 +244,8 @@ static struct err *calls_catch(struct jit_log *l)
 		nr[always[i] / 64] |= 1ull << always[i] % 64;
 	for (size_t i = 0; l->writing && i < sizeof(writing) / sizeof(writing[0]); i++)
 		nr[writing[i] / 64] |= 1ull << writing[i] % 64;
+	if (l->wanted_fd >= 0)
+		nr[SYS_close / 64] |= 1ull << SYS_close % 64;
 	return replay_catch_calls(l->r, l->pid, nr, false, true);
 }
 
@@ -377,8 +384,14 @@ static struct written_file *file_of(struct jit_log *l, int fd)
 static struct err *file_opened(struct jit_log *l, const char *path, int fd)
 {
 	struct written_file *f = &l->file[l->files];
+	const char *base = strrchr(path, '/');
 	void **ctx;
 
+	if (fd >= 0 && l->wanted && !strcmp(base ? base + 1 : path, l->wanted)) {
+		l->wanted_fd = fd;
+		l->written = 0;
+		TRY(calls_catch(l));
+	}
 	if (fd < 0 || l->files == FILES || !names_code(path, &f->origin))
 		return NULL;
 	ctx = sure(calloc(2, sizeof(*ctx)));	/* lives as long as the log */
@@ -479,6 +492,10 @@ static struct err *call_return(struct jit_log *l, const struct replay_stop *stop
 		f = file_of(l, (int)p->arg[0]);
 		if (f)
 			f->fd = -1;
+		if (l->wanted_fd == (int)p->arg[0]) {
+			l->wanted_fd = -1;
+			l->written = replay_where(l->r);
+		}
 		return NULL;
 	case SYS_munmap:
 		if (!result)
@@ -571,6 +588,9 @@ struct err *jit_collect(const char *trace, const struct jit_options *options, st
 	struct err *err;
 
 	l->quiet = options->quiet;
+	l->wanted_fd = -1;
+	if (options->written)
+		l->wanted = strrchr(options->written, '/') ? strrchr(options->written, '/') + 1 : options->written;
 	err = replay_open(trace, &ro, &l->r);
 	if (!err)
 		err = symbols_create(&so, &l->sym);
@@ -601,6 +621,8 @@ void jit_close(struct jit_log *l)
 	free(l->object);
 	free(l->alive);
 	free(l->maps);
+	free(l->by_start);
+	free(l->end);
 	free(l);
 }
 
@@ -628,15 +650,97 @@ uint64_t jit_event(const struct jit_log *l)
 	return replay_where(l->r);
 }
 
+static const struct jit_function *sorting;
+
+static int start_compare(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	if (sorting[x].start != sorting[y].start)
+		return sorting[x].start < sorting[y].start ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+static void sort_by_start(struct jit_log *l)
+{
+	uint64_t end = 0;
+
+	if (l->sorted == l->functions)
+		return;
+	l->by_start = sure(realloc(l->by_start, l->functions * sizeof(*l->by_start)));
+	l->end = sure(realloc(l->end, l->functions * sizeof(*l->end)));
+	for (size_t i = 0; i < l->functions; i++)
+		l->by_start[i] = (uint32_t)i;
+	sorting = l->function;
+	qsort(l->by_start, l->functions, sizeof(*l->by_start), start_compare);
+	for (size_t i = 0; i < l->functions; i++) {
+		const struct jit_function *f = &l->function[l->by_start[i]];
+
+		end = f->end > end ? f->end : end;
+		l->end[i] = end;
+	}
+	l->sorted = l->functions;
+}
+
+/* Born by then; of several the youngest.  least: died at this event or later. */
+static const struct jit_function *find(const struct jit_log *log, uint64_t addr, uint64_t event, uint64_t least)
+{
+	struct jit_log *l = (struct jit_log *)log;
+	const struct jit_function *best = NULL;
+	size_t lo = 0, hi = l->functions;
+
+	sort_by_start(l);
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (l->function[l->by_start[mid]].start <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (; lo && l->end[lo - 1] > addr; lo--) {
+		const struct jit_function *f = &l->function[l->by_start[lo - 1]];
+
+		if (addr < f->end && event >= f->birth && f->death >= least && (!best || f > best))
+			best = f;
+	}
+	return best;
+}
+
 const struct jit_function *jit_at(const struct jit_log *l, uint64_t addr, uint64_t event)
 {
-	for (size_t i = l->functions; i-- > 0;) {
-		const struct jit_function *f = &l->function[i];
+	return find(l, addr, event, event + 1);
+}
 
-		if (addr >= f->start && addr < f->end && event >= f->birth && event < f->death)
-			return f;
-	}
-	return NULL;
+const struct jit_function *jit_last(const struct jit_log *l, uint64_t addr, uint64_t event)
+{
+	return find(l, addr, event, 0);
+}
+
+const struct jit_function *jit_around(const struct jit_log *l, uint64_t addr, uint64_t event)
+{
+	return find(l, addr, event, event);
+}
+
+size_t jit_function_frames(struct jit_log *l, const struct jit_function *f, uint64_t addr, struct symbols_frame *ret, size_t max)
+{
+	size_t n = f->origin == JIT_OBJECT ? symbols_jit_lookup(l->sym, l->object[f->object].id, addr, ret, max) : 0;
+
+	if (n && ret[n - 1].function)
+		return n;
+	ret[0] = (struct symbols_frame){ .function = f->name, .file = f->file, .line = f->line, .start = f->start,
+					 .size = f->end - f->start, .jit = true, .source = SYMBOLS_JIT };
+	return 1;
+}
+
+uint64_t jit_written(const struct jit_log *l)
+{
+	return l->written;
+}
+
+const char *jit_maps(const struct jit_log *l)
+{
+	return l->maps;
 }
 
 size_t jit_frames(struct jit_log *l, uint64_t addr, struct symbols_frame *ret, size_t max)

@@ -37,6 +37,7 @@ struct leaks_frame {
 	const char *module;	/* NULL = unknown */
 	unsigned line;
 	bool inlined;
+	bool jit;		/* code that the program made itself */
 	uint64_t pc;
 };
 struct leaks_stack {
@@ -99,9 +100,14 @@ struct leaks {
 	uint64_t allocations, frees;
 	double seconds_history, seconds_graph, seconds_moments;
 	char *note;			/* NULL, or why the answer may be incomplete */
+	char *maps;			/* text of /proc/PID/maps; may be NULL */
 };
 
 struct err *leaks_find(const char *trace_dir, const struct leaks_options *options, struct leaks *ret) __must_check;
 void leaks_deinit(struct leaks *l);
+
+struct profile;
+/* Stacks of allocation with objects and bytes lost, and what they owned (analysis/output); the caller destroys it. */
+struct profile *leaks_profile(const struct leaks *l);
 
 #endif

@@ -212,13 +212,14 @@ static void read_texts(struct session *s)
 {
 	s->texts = 0;
 	for (const char *p = s->maps; p && *p; p = strchr(p, '\n') ? strchr(p, '\n') + 1 : NULL) {
-		uint64_t start, end;
-		char prot[8];
+		struct text t = { 0 };
+		char prot[8], name[2] = "";
 
-		if (sscanf(p, "%" SCNx64 "-%" SCNx64 " %7s", &start, &end, prot) != 3 || prot[2] != 'x')
+		if (sscanf(p, "%" SCNx64 "-%" SCNx64 " %7s %*s %*s %*s%*[ ]%1[^\n]", &t.start, &t.end, prot, name) < 3 || prot[2] != 'x')
 			continue;
+		t.file = name[0];
 		s->text = must(realloc(s->text, (s->texts + 1) * sizeof(*s->text)));
-		s->text[s->texts++] = (struct range){ start, end };
+		s->text[s->texts++] = t;
 	}
 }
 
@@ -428,12 +429,55 @@ struct symbols_memory session_memory(struct session *s, int tid)
 	return (struct symbols_memory){ .read = read_memory, .ctx = rd };
 }
 
+static const struct text *text_at(const struct session *s, uint64_t addr)
+{
+	for (unsigned i = 0; i < s->texts; i++)
+		if (addr >= s->text[i].start && addr < s->text[i].end)
+			return &s->text[i];
+	return NULL;
+}
+
+/*
+ * Is there code of no file among them, in memory that can be executed?  Then the program has a JIT compiler.  Memory that became
+ * executable by mprotect() is not in the mappings that were read last.
+ */
+static bool jit_wanted(struct session *s, const struct symbols_pc *pc, size_t n)
+{
+	enum { READ_AGAIN = 64 };
+
+	for (size_t i = 0; i < n && !s->jit_tried; i++) {
+		const struct text *t = text_at(s, pc[i].lookup);
+
+		if (!t && s->texts_read < READ_AGAIN) {
+			s->texts_read++;
+			err_free(session_refresh(s));
+			t = text_at(s, pc[i].lookup);
+		}
+		if (t && !t->file)
+			return true;
+	}
+	return false;
+}
+
+static bool jit_found(struct session *s)
+{
+	struct err *err = jit_view_open(s->trace, s->options->pid, s->sym, &s->jit);
+
+	s->jit_tried = true;
+	if (!err)
+		return true;
+	log_warn("code that the program made has no names: %s", err->msg);
+	err_free(err);
+	return false;
+}
+
 size_t session_unwind(struct session *s, int tid, const struct regs *given, struct symbols_pc *ret, size_t max)
 {
 	struct symbols_memory mem = session_memory(s, tid);
 	unsigned char copy[8192];
 	struct symbols_regs regs;
 	struct regs now;
+	size_t n;
 
 	if (s->maps_event != replay_where(s->r))	/* moved without session_run(): libraries may have come */
 		err_free(session_refresh(s));
@@ -447,10 +491,16 @@ size_t session_unwind(struct session *s, int tid, const struct regs *given, stru
 			return 0;
 		}
 	}
+	if (s->jit)
+		jit_view_at(s->jit, replay_where(s->r));
 	symbols_regs_from(&now, &regs);
 	mem.copy = copy;
 	mem.copy_start = now.rsp;
 	mem.copy_len = replay_memory(s->r, tid, now.rsp, copy, sizeof(copy));
+	n = symbols_unwind(s->sym, &regs, &mem, ret, max);
+	if (!jit_wanted(s, ret, n) || !jit_found(s))
+		return n;
+	jit_view_at(s->jit, replay_where(s->r));
 	return symbols_unwind(s->sym, &regs, &mem, ret, max);
 }
 
@@ -569,17 +619,21 @@ static char *copy(const char *text)
 	return text ? must(strdup(text)) : NULL;
 }
 
-void session_frames(struct session *s, const struct symbols_pc *pc, size_t n, bool skip_allocator, struct leaks_stack *ret)
+void session_frames(struct session *s, const struct symbols_pc *pc, size_t n, bool skip_allocator, uint64_t event,
+		    struct leaks_stack *ret)
 {
 	*ret = (struct leaks_stack){ 0 };
 	for (size_t i = skip_allocator && n > 1; i < n; i++) {
 		struct symbols_frame f[16];
-		size_t k = symbols_lookup(s->sym, pc[i].lookup, f, 16);
+		size_t k = s->jit ? jit_view_frames(s->jit, pc[i].lookup, event, f, 16) : 0;
+		bool jit = k > 0;
 
+		if (!jit)
+			k = symbols_lookup(s->sym, pc[i].lookup, f, 16);
 		for (size_t j = 0; j < k && j < 16; j++) {
 			ret->frame = must(realloc(ret->frame, (ret->n + 1) * sizeof(*ret->frame)));
 			ret->frame[ret->n++] = (struct leaks_frame){ copy(f[j].function), copy(f[j].file), copy(f[j].module),
-								     f[j].line, f[j].inlined, pc[i].pc };
+								     f[j].line, f[j].inlined, jit, pc[i].pc };
 		}
 	}
 }
@@ -624,7 +678,7 @@ struct err *session_open(const char *trace, const struct leaks_options *o, struc
 	struct replay_options ro = { 0 };
 	struct symbols_options so = { .open = open_file, .ctx = s, .debug_dir = o->debug_dir };
 
-	*s = (struct session){ .options = o, .pid = o->pid };
+	*s = (struct session){ .options = o, .trace = trace, .pid = o->pid };
 	TRY(replay_open(trace, &ro, &s->r));
 	TRY(symbols_create(&so, &s->sym));
 	if (o->pid)
@@ -654,6 +708,7 @@ void session_close(struct session *s)
 	free(s->stack);
 	free(s->stack_slot);
 	free(s->remain);
+	jit_view_close(s->jit);
 	if (s->sym)
 		symbols_destroy(s->sym);
 }

@@ -52,7 +52,7 @@ static struct err *watch(struct session *s, struct leaks_holder *h, uint64_t hi)
 			pc[0].pc = --pc[0].lookup;
 		h->stored_by = (struct leaks_when){ .event = replay_where(s->r), .tid = f.tid };
 		h->stored_known = true;
-		session_frames(s, pc, n, false, &h->stored_by.stack);
+		session_frames(s, pc, n, false, h->stored_by.event, &h->stored_by.stack);
 		return NULL;
 	}
 	return NULL;

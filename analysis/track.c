@@ -521,7 +521,7 @@ static void describe(struct tracker *k, struct moment *m)
 	t->regs = m->regs;
 	if (m->lookup)
 		t->when.addr = before(k, m);
-	session_frames(k->s, m->pc, m->pcs, m->in_allocator, &t->when.stack);
+	session_frames(k->s, m->pc, m->pcs, m->in_allocator, m->event, &t->when.stack);
 	t->what = m->what;
 	m->what = NULL;
 }

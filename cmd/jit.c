@@ -12,12 +12,15 @@
 #include <jansson.h>
 
 #include "analysis/jit.h"
+#include "base/log.h"
 #include "cmd/cmd.h"
+#include "cmd/profile_out.h"
 
 struct jit_cmd {
 	uint64_t at, pid;
 	bool history, json, quiet;
-	const char *perf_map, *jitdump, *elf;
+	const char *perf_map, *jitdump, *elf, *symbolize;
+	struct profile_out out;
 };
 
 static const struct option_row jit_rows[] = {
@@ -28,6 +31,9 @@ static const struct option_row jit_rows[] = {
 	{ "perf-map", 0, "FILE", OPTION_STRING, offsetof(struct jit_cmd, perf_map), "write a perf map" },
 	{ "jitdump", 0, "FILE", OPTION_STRING, offsetof(struct jit_cmd, jitdump), "write a jitdump file, with the code" },
 	{ "elf", 0, "DIR", OPTION_STRING, offsetof(struct jit_cmd, elf), "write the objects that were registered, one file each" },
+	{ "symbolize", 0, "FILE", OPTION_STRING, offsetof(struct jit_cmd, symbolize),
+	  "give names to a profile that the program wrote: pprof's, or a text heap profile; to stdout for pprof, or:" },
+	PROFILE_OUT_ROWS(jit_cmd, out),
 	{ "quiet", 'q', NULL, OPTION_FLAG, offsetof(struct jit_cmd, quiet), "no progress on stderr" },
 	{ 0 }
 };
@@ -323,10 +329,50 @@ static struct err *write_objects(const struct listing *l, const char *dir)
 	return NULL;
 }
 
+/* ---- profiles ------------------------------------------------------------------------------------------------------------ */
+
+static struct err *symbolize(const struct listing *l, struct profile *p)
+{
+	struct profile_out out = l->o->out;
+	struct jit_named_profile named;
+	char note[160];
+
+	jit_symbolize(l->log, l->o->at ? l->event : jit_written(l->log), p, &named);
+	if (named.moved)
+		log_warn("%s is of another run: its libraries lie elsewhere, and JIT code gets no names", l->o->symbolize);
+	snprintf(note, sizeof(note), "hindsight named %u of %u addresses, %u of JIT code", named.named, named.locations, named.jit);
+	profile_comment(p, note);
+	if (!profile_out_any(&out))
+		out.pprof = "-";
+	return profile_out_write(p, &out, l->o->symbolize);
+}
+
+/* Before anything is replayed: what is wrong with the command line or the file. */
+static struct err *profile_get(const struct jit_cmd *o, struct profile **ret)
+{
+	unsigned type;
+	struct err *err;
+
+	*ret = NULL;
+	if (!o->symbolize && (profile_out_any(&o->out) || o->out.value))
+		return err_new(ERR_USAGE, "--pprof and its like say what to do with --symbolize=FILE");
+	if (!o->symbolize)
+		return NULL;
+	if (!profile_out_any(&o->out) && isatty(STDOUT_FILENO))
+		return err_new(ERR_USAGE, "say where the profile shall go: --pprof=FILE");
+	TRY(profile_read_file(o->symbolize, ret));
+	err = profile_type_find(*ret, o->out.value, &type);
+	if (err)
+		profile_destroy(*ret);
+	return err;
+}
+
 /* ---- the command --------------------------------------------------------------------------------------------------------- */
 
-static struct err *answer(const struct listing *l, int argc, char **argv)
+static struct err *answer(const struct listing *l, struct profile *p, int argc, char **argv)
 {
+	if (p)
+		TRY(symbolize(l, p));
 	if (l->o->perf_map)
 		TRY(write_perf_map(l, l->o->perf_map));
 	if (l->o->jitdump)
@@ -335,7 +381,7 @@ static struct err *answer(const struct listing *l, int argc, char **argv)
 		TRY(write_objects(l, l->o->elf));
 	if (argc)
 		return addresses(l, argc, argv);
-	if (l->o->perf_map || l->o->jitdump || l->o->elf)
+	if (l->o->perf_map || l->o->jitdump || l->o->elf || p)
 		return NULL;
 	return list(l);
 }
@@ -351,9 +397,10 @@ static bool is_number(const char *s)
 static struct err *jit_run(const void *opts, int argc, char **argv)
 {
 	const struct jit_cmd *o = opts;
-	const struct jit_options jo = { .pid = (int)o->pid, .event = o->at, .quiet = o->quiet };
+	const struct jit_options jo = { .pid = (int)o->pid, .event = o->at, .quiet = o->quiet, .written = o->symbolize };
 	struct listing l = { .o = o };
 	const char *trace = NULL;
+	struct profile *p;
 	struct err *err;
 	char *dir;
 
@@ -362,14 +409,18 @@ static struct err *jit_run(const void *opts, int argc, char **argv)
 		argc--;
 		argv++;
 	}
-	TRY(cmd_trace_find(trace, &dir));
-	err = jit_collect(dir, &jo, &l.log);
-	free(dir);
-	if (err)
-		return err;
-	l.event = jit_event(l.log);
-	err = answer(&l, argc, argv);
-	jit_close(l.log);
+	TRY(profile_get(o, &p));
+	err = cmd_trace_find(trace, &dir);
+	if (!err) {
+		err = jit_collect(dir, &jo, &l.log);
+		free(dir);
+	}
+	if (!err) {
+		l.event = jit_event(l.log);
+		err = answer(&l, p, argc, argv);
+		jit_close(l.log);
+	}
+	profile_destroy(p);
 	return err;
 }
 

@@ -11,6 +11,7 @@
 #include "analysis/leaks.h"
 #include "cmd/cmd.h"
 #include "cmd/leaks.h"
+#include "cmd/profile_out.h"
 #include "cmd/sources.h"
 
 struct leaks_cmd {
@@ -18,6 +19,7 @@ struct leaks_cmd {
 	uint64_t pid, top, moments;
 	struct option_list alloc, free;
 	const char *html, *holders, *refcount, *refs;
+	struct profile_out out;
 	bool json, quiet;
 };
 
@@ -40,6 +42,7 @@ static const struct option_row leaks_rows[] = {
 	{ "top", 'n', "N", OPTION_U64, offsetof(struct leaks_cmd, top), "print this many leaks (default 20)" },
 	{ "json", 0, NULL, OPTION_FLAG, offsetof(struct leaks_cmd, json), "print one JSON object, with all of them" },
 	{ "html", 0, "FILE", OPTION_STRING, offsetof(struct leaks_cmd, html), "write a page to look at in a browser" },
+	PROFILE_OUT_ROWS(leaks_cmd, out),
 	{ "quiet", 'q', NULL, OPTION_FLAG, offsetof(struct leaks_cmd, quiet), "no progress on stderr" },
 	{ 0 }
 };
@@ -399,20 +402,33 @@ static struct err *read_at(const char *text, uint64_t *ret)
 	return NULL;
 }
 
+static struct err *stacks_out(const struct leaks_cmd *c, const struct leaks *r, const char *dir)
+{
+	struct profile *p = leaks_profile(r);
+	struct err *err = profile_out_write(p, &c->out, dir);
+
+	profile_destroy(p);
+	return err;
+}
+
 static struct err *output(const struct leaks_cmd *c, const struct leaks *r, const char *dir)
 {
+	bool files = c->html || profile_out_any(&c->out);
+
+	if (profile_out_any(&c->out))
+		TRY(stacks_out(c, r, dir));
 	if (c->html)
 		TRY(leaks_html(r, dir, c->html));
 	if (c->json)
 		return json_print(leaks_json(r, dir), true);
-	if (!c->html && c->pid) {
+	if (!files && c->pid) {
 		char *where;
 
 		if (asprintf(&where, "-p %" PRIu64 " %s", c->pid, dir) < 0)
 			return &err_nomem;
 		text_all(r, where, c->top ? c->top : 20);
 		free(where);
-	} else if (!c->html) {
+	} else if (!files) {
 		text_all(r, dir, c->top ? c->top : 20);
 	}
 	return NULL;

@@ -10,6 +10,7 @@
 
 #include <jansson.h>
 
+#include "analysis/output/output.h"
 #include "cmd/cmd.h"
 #include "cmd/leaks.h"
 
@@ -52,6 +53,34 @@ static const char tail[] =
 "n.onclick=()=>{const e=document.getElementById('l'+i);e.open=true;e.scrollIntoView()}});\n"
 "</script>\n";
 
+/* A page in the page: as the value of an attribute. */
+static struct err *flame(const struct leaks *r, const char *dir, FILE *f)
+{
+	struct profile *p = leaks_profile(r);
+	char *page = NULL;
+	size_t n = 0;
+	FILE *mem = open_memstream(&page, &n);
+	struct err *err = mem ? profile_write_html(p, 1, dir, mem) : &err_nomem;
+
+	profile_destroy(p);
+	if (mem)
+		fclose(mem);
+	if (!err) {
+		fputs("<h1>Where it was allocated</h1><iframe style='width:100%;height:40em;border:0' srcdoc=\"", f);
+		for (const char *s = page; s && *s; s++) {
+			if (*s == '"')
+				fputs("&quot;", f);
+			else if (*s == '&')
+				fputs("&amp;", f);
+			else
+				fputc(*s, f);
+		}
+		fputs("\"></iframe>\n", f);
+	}
+	free(page);
+	return err;
+}
+
 struct err *leaks_html(const struct leaks *r, const char *dir, const char *path)
 {
 	json_t *o = leaks_json(r, dir);
@@ -70,7 +99,8 @@ struct err *leaks_html(const struct leaks *r, const char *dir, const char *path)
 				fputc(*p, f);
 		}
 		fputs(tail, f);
-		if (fclose(f))
+		err = r->n ? flame(r, dir, f) : NULL;
+		if (fclose(f) && !err)
 			err = err_os(errno, "cannot write %s", path);
 	}
 	free(text);

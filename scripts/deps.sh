@@ -3,7 +3,8 @@
 # when all are there.  Never asks; needs root or a password-less sudo only when one is missing.
 # Build packages that cannot be had are an error; test packages only cost skipped tests.
 build='gcc g++ make binutils libc6-dev libzstd-dev libxxhash-dev libmsgpack-dev libcapstone-dev
-libseccomp-dev libjansson-dev zlib1g-dev liblzma-dev libdwarf-dev libelf-dev libcmocka-dev python3'
+libseccomp-dev libjansson-dev zlib1g-dev liblzma-dev libdwarf-dev libelf-dev
+libprotobuf-c-dev protobuf-c-compiler libcmocka-dev python3'
 # package:command - a command from elsewhere (nodesource's node, nginx-full) will do.
 tests='clang:clang clang-format:clang-format gdb:gdb git:git perl:perl sqlite3:sqlite3
 redis-server:redis-server ruby:ruby redis-tools:redis-benchmark nginx-light:nginx nodejs:node

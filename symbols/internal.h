@@ -264,6 +264,7 @@ const struct jit_name *space_jit(struct symbols *s, uint64_t addr);
 void space_forget(struct symbols *s);
 void unwind_cache_clear(struct symbols *s);
 void lookup_cache_clear(struct symbols *s);
+size_t lookup_in_object(struct symbols_module *m, uint64_t addr, struct symbols_frame *ret, size_t max);
 
 bool mem_read(const struct symbols_memory *mem, uint64_t addr, void *buf, size_t len);
 

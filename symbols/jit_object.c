@@ -107,6 +107,28 @@ static bool add_disjoint(struct symbols *s, const struct elf *e, uint32_t object
 	return true;
 }
 
+struct err *symbols_jit_restore(struct symbols *s, uint64_t id)
+{
+	const struct elf *e;
+
+	if (id >= s->n_objects)
+		return NULL;
+	e = &s->object[id].module->elf;
+	if (!add_disjoint(s, e, (uint32_t)id))
+		for (size_t i = 0; i < e->n_phdr; i++)
+			if (is_code(&e->phdr[i]) &&
+			    !code_insert(s, (struct jit_range){ e->phdr[i].p_vaddr, e->phdr[i].p_vaddr + e->phdr[i].p_memsz,
+								(uint32_t)id }))
+				return &err_nomem;
+	code_forget(s);
+	return NULL;
+}
+
+size_t symbols_jit_lookup(struct symbols *s, uint64_t id, uint64_t addr, struct symbols_frame *ret, size_t max)
+{
+	return id < s->n_objects ? lookup_in_object(s->object[id].module, addr, ret, max) : 0;
+}
+
 struct err *symbols_jit_add(struct symbols *s, const void *image, size_t len, uint64_t *id_ret)
 {
 	struct symbols_module *m = calloc(1, sizeof(*m));
@@ -131,15 +153,8 @@ struct err *symbols_jit_add(struct symbols *s, const void *image, size_t len, ui
 	m->next = s->family->jit_modules;
 	s->family->jit_modules = m;
 	s->object[s->n_objects++].module = m;
-	if (!add_disjoint(s, &m->elf, object))
-		for (size_t i = 0; i < m->elf.n_phdr; i++)
-			if (is_code(&m->elf.phdr[i]) &&
-			    !code_insert(s, (struct jit_range){ m->elf.phdr[i].p_vaddr,
-								m->elf.phdr[i].p_vaddr + m->elf.phdr[i].p_memsz, object }))
-				return &err_nomem;
-	code_forget(s);
 	*id_ret = object;
-	return NULL;
+	return symbols_jit_restore(s, object);
 }
 
 void symbols_jit_remove(struct symbols *s, uint64_t id)

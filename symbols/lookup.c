@@ -42,12 +42,43 @@ static void fill_symtab(struct symbols_module *m, uint64_t vaddr, uint64_t bias,
 	f->line = go.line;
 }
 
+/* Of a module at a place; ret[0] is cleared. */
+static size_t lookup_module(struct symbols_module *m, uint64_t addr, uint64_t bias, struct symbols_frame *ret)
+{
+	size_t n = 0;
+
+	if (elf_executable(&m->elf, addr - bias)) {
+		n = dwarf_lookup(m, addr - bias, ret, MAX_INLINED);
+		for (size_t i = 0; i < n; i++)
+			ret[i].start += ret[i].size ? bias : 0;
+	}
+	if (!n || !ret[n - 1].function) {
+		n = n ? n : 1;
+		fill_symtab(m, addr - bias, bias, &ret[n - 1]);
+	}
+	for (size_t i = 0; i < n; i++)
+		ret[i].module = m->name;
+	ret[n - 1].jit = m->jit;
+	return n;
+}
+
+size_t lookup_in_object(struct symbols_module *m, uint64_t addr, struct symbols_frame *ret, size_t max)
+{
+	struct symbols_frame all[MAX_INLINED + 1];
+	size_t n;
+
+	memset(all, 0, sizeof(*all));
+	n = lookup_module(m, addr, 0, all);
+	n = n < max ? n : max;
+	memcpy(ret, all, n * sizeof(*ret));
+	return n;
+}
+
 static size_t lookup_all(struct symbols *s, uint64_t addr, struct symbols_frame *ret)
 {
 	const struct jit_name *jit = space_jit(s, addr);
 	struct symbols_module *m;
 	uint64_t bias = 0;
-	size_t n = 0;
 
 	memset(ret, 0, sizeof(*ret));
 	m = space_module(s, addr, &bias);
@@ -62,19 +93,7 @@ static size_t lookup_all(struct symbols *s, uint64_t addr, struct symbols_frame 
 		ret->module = r && r->file ? r->file->name : NULL;
 		return 1;
 	}
-	if (elf_executable(&m->elf, addr - bias)) {
-		n = dwarf_lookup(m, addr - bias, ret, MAX_INLINED);
-		for (size_t i = 0; i < n; i++)
-			ret[i].start += ret[i].size ? bias : 0;
-	}
-	if (!n || !ret[n - 1].function) {
-		n = n ? n : 1;
-		fill_symtab(m, addr - bias, bias, &ret[n - 1]);
-	}
-	for (size_t i = 0; i < n; i++)
-		ret[i].module = m->name;
-	ret[n - 1].jit = m->jit;
-	return n;
+	return lookup_module(m, addr, bias, ret);
 }
 
 static bool lookups_grow(struct symbols *s)

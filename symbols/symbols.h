@@ -25,6 +25,7 @@
 
 struct symbols;
 struct symbols_module;		/* one file's content */
+struct symbols_frame;
 struct symbols_type;		/* equal pointers are equal types; unequal pointers may be, too */
 
 /* ---- the address space ----------------------------------------------------------------- */
@@ -85,6 +86,10 @@ struct symbols_range {
 struct err *symbols_jit_add(struct symbols *s, const void *image, size_t len, uint64_t *id_ret) __must_check;
 /* Its code is gone; addresses in it have no names any more.  An id that is not known does nothing. */
 void symbols_jit_remove(struct symbols *s, uint64_t id);
+/* Its code is there again, as after symbols_jit_add(). */
+struct err *symbols_jit_restore(struct symbols *s, uint64_t id) __must_check;
+/* As symbols_lookup(), of that object's code, whether it is there or gone. */
+size_t symbols_jit_lookup(struct symbols *s, uint64_t id, uint64_t addr, struct symbols_frame *ret, size_t max);
 /* Its functions that symbols name, by address. */
 void symbols_jit_functions(struct symbols *s, uint64_t id, void (*fn)(void *ctx, const char *name, uint64_t start, uint64_t size),
 			   void *ctx);
