@@ -249,6 +249,8 @@ struct rec_slices {
 	enum slice_ask ask;	/* ... and what for */
 	bool over, walked;
 	unsigned steps;		/* instructions that current still has before it is over */
+	unsigned lingers;	/* how often it has been left running for a random time instead */
+	uint64_t linger_ns;	/* until then; 0: it has not */
 	struct regs probed;	/* at the last probe */
 };
 
@@ -663,6 +665,9 @@ enum slice_ask rec_slice_check(struct recorder *rec, const struct rec_task *t);
 bool rec_slice_look_asleep(struct recorder *rec, uint64_t now);
 /* Probed with these registers: does it wait, in a loop, for memory to change? */
 bool rec_slice_spins(struct recorder *rec, const struct rec_task *t, const struct regs *regs);
+/* Its slice is over, but not here: a random time from now.  False: not so. */
+bool rec_slice_linger(struct recorder *rec, const struct rec_task *t);
+uint64_t rec_slice_linger_left(const struct recorder *rec, uint64_t now);	/* UINT64_MAX: it does not */
 /* How many instructions beyond the call it has just made its slice is to end; 0: right there. */
 unsigned rec_slice_walk(struct recorder *rec, const struct rec_task *t);
 

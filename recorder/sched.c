@@ -367,6 +367,8 @@ struct err *rec_run_user(struct recorder *rec, struct rec_task *t, int sig)
 		rec_tick_in(rec, t->slice_ns);
 	else if (t->deferred_n)
 		rec_tick_in(rec, t->deferred_ns + t->patience_ns > start ? t->deferred_ns + t->patience_ns - start : 0);
+	else if (!rec->options->chaos && rec_slice_linger_left(rec, start) != UINT64_MAX)
+		rec_tick_in(rec, rec_slice_linger_left(rec, start));
 	else
 		rec_tick_as_usual(rec);
 	if (t->parked)
@@ -412,7 +414,8 @@ static struct err *event_in_hook(struct recorder *rec, struct rec_task *t, struc
 	unsigned steps = 0;
 	bool mine;
 
-	if (ask == SLICE_PROBE && !t->deferred_n) {	/* it does more than wait for memory to change */
+	/* it does more than wait for memory to change; or there is a better place to end */
+	if ((ask == SLICE_PROBE && !t->deferred_n) || (ask == SLICE_DUE && rec_slice_linger(rec, t))) {
 		if (rec_buffer_interrupted(regs))
 			TRY(tracee_regs_set(t->tid, regs));
 		return rec_run_user(rec, t, 0);

@@ -16,7 +16,9 @@
  *
  * Fairness to those who wait for a lock.  A thread that makes calls under a lock it hardly ever releases is interrupted with
  * the lock held nearly always, for its time goes by in calls.  When others, after such an end, get nowhere (hog), the task goes
- * on for a random number of instructions beyond the call before its slice ends.
+ * on for a random number of instructions beyond the call before its slice ends.  That does not reach out of a lock which is
+ * held for longer (an interpreter takes thousands of instructions to come to its unlock): a task that has been a hog for long goes
+ * on for a random time instead (linger), and its slice ends at the instruction where it is then, if that is none of the hook's.
  */
 #include <string.h>
 #include <sys/ptrace.h>
@@ -36,6 +38,7 @@ enum {
 	AGAIN_NS = 150000,		/* from one interrupt to the next */
 	ASLEEP_NS = 4000000,
 	HOG_MAX = 8, WALK_ORDERS = 7, LEAVE_STEPS = 64,
+	LINGER_HOG = 3, LINGERS_MAX = 12, LINGER_NS = 1000, LINGER_ORDERS = 8,
 };
 
 /* ---- virtual time --------------------------------------------------------------------------- */
@@ -112,6 +115,8 @@ static void begin(struct recorder *rec, const struct rec_task *t, uint64_t now)
 	s->asked_ns = s->slept_ns = 0;
 	s->ask = SLICE_NONE;
 	s->over = s->walked = false;
+	s->linger_ns = 0;
+	s->lingers = 0;
 	s->steps = 0;
 	s->probed.rip = 0;
 }
@@ -143,13 +148,36 @@ static void returned(const struct recorder *rec, struct rec_task *t, uint64_t no
 	t->left_ns = 0;
 }
 
+/* Short times and long ones (a microsecond, a quarter of a millisecond) alike: it is not known how long a turn of its loop takes. */
+bool rec_slice_linger(struct recorder *rec, const struct rec_task *t)
+{
+	struct rec_slices *s = &rec->slices;
+
+	if (t->hog < LINGER_HOG || s->lingers >= LINGERS_MAX || t->deferred_n || t->parked)
+		return false;
+	if (!s->lingers && rec_random(rec, HOG_MAX) >= t->hog)
+		return false;
+	s->lingers++;
+	s->linger_ns = rec_now_ns() + LINGER_NS + rec_random(rec, LINGER_NS << (1 + rec_random(rec, LINGER_ORDERS)));
+	return true;
+}
+
+uint64_t rec_slice_linger_left(const struct recorder *rec, uint64_t now)
+{
+	uint64_t end = rec->slices.linger_ns;
+
+	return !end ? UINT64_MAX : end > now ? end - now : 0;
+}
+
 /* Its slice is over, behind a call; or some instructions later. */
-static bool walk_first(struct recorder *rec, const struct rec_task *t)
+static bool walk_first(struct recorder *rec, const struct rec_task *t, uint64_t now)
 {
 	struct rec_slices *s = &rec->slices;
 
 	if (s->walked || !t->hog || t->state != TASK_READY || t->deferred_n || t->parked || !rec_others_ready(rec, t))
 		return false;
+	if (s->linger_ns > now || rec_slice_linger(rec, t))
+		return true;
 	s->walked = s->over = true;
 	s->steps = rec_slice_walk(rec, t);
 	return s->steps != 0;
@@ -163,7 +191,7 @@ struct rec_task *rec_slice_pick(struct recorder *rec, struct rec_task *current, 
 
 	if (ready && !s->over && now - s->start_ns < s->length_ns)
 		return current;
-	if (ready && walk_first(rec, current))
+	if (ready && walk_first(rec, current, now))
 		return current;
 	for (unsigned i = 0; i < rec->tasks_n; i++) {	/* from the next one on: of equal ones it is the first */
 		t = t && t->next ? t->next : rec->tasks;
@@ -214,6 +242,10 @@ enum slice_ask rec_slice_check(struct recorder *rec, const struct rec_task *t)
 		return SLICE_NONE;
 	}
 	rec_tick_often(rec, true);
+	if (s->linger_ns) {
+		s->ask = now < s->linger_ns ? SLICE_NONE : SLICE_DUE;
+		return s->ask;
+	}
 	if (now < s->asked_ns + AGAIN_NS)
 		return SLICE_NONE;
 	if (now >= end)
