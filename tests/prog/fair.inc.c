@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -471,11 +472,148 @@ static void shape_wake_compute(void)
 	}
 }
 
+/*
+ * The lock is held for a thousand instructions behind the call; who wants it looks now and then.  With much memory points in between
+ * are dear, so that slices end at calls.
+ */
+static char much[7 << 20];
+static int tries_left(void) { return __atomic_load_n(&left, __ATOMIC_SEQ_CST); }
+static void *hold_long(void *arg)
+{
+	while (tries_left() > 0) {
+		pthread_mutex_lock(&m);
+		now();
+		compute(200);
+		pthread_mutex_unlock(&m);
+		compute(60);
+		late();
+	}
+	return arg;
+}
+static void *look_worker(void *arg)
+{
+	for (int i = 0; i < 10; i++) {
+		while (pthread_mutex_trylock(&m))
+			usleep(300);
+		left -= WORKERS * ROUNDS / (WORKERS * 10);
+		pthread_mutex_unlock(&m);
+	}
+	return arg;
+}
+static void shape_look(void) { memset(much, 1, sizeof(much)); workers(look_worker, hold_long); }
+
+/*
+ * An interpreter: one thread runs at a time, and is asked to let others run by whoever has waited for 10 ms; it looks at the end of
+ * each of its functions.  The program's own lock is a word, that only the running thread touches.
+ */
+static pthread_cond_t gvl_free = PTHREAD_COND_INITIALIZER;
+static bool gvl_held;
+static int gvl_waiting;
+static atomic_bool gvl_asked;
+static int object;
+
+static void gvl_take(void)
+{
+	pthread_mutex_lock(&m);
+	gvl_waiting++;
+	while (gvl_held) {
+		struct timespec t;
+
+		clock_gettime(CLOCK_REALTIME, &t);
+		t.tv_nsec += 10000000;
+		if (t.tv_nsec >= 1000000000) {
+			t.tv_sec++;
+			t.tv_nsec -= 1000000000;
+		}
+		if (pthread_cond_timedwait(&gvl_free, &m, &t) == ETIMEDOUT && gvl_held)
+			atomic_store(&gvl_asked, true);
+	}
+	gvl_waiting--;
+	gvl_held = true;
+	atomic_store(&gvl_asked, false);
+	pthread_mutex_unlock(&m);
+}
+
+static void gvl_give(void)
+{
+	pthread_mutex_lock(&m);
+	gvl_held = false;
+	pthread_cond_signal(&gvl_free);
+	pthread_mutex_unlock(&m);
+}
+
+static void function_ends(void)
+{
+	if (atomic_load(&gvl_asked)) {
+		gvl_give();
+		if (gvl_waiting)
+			sched_yield();
+		gvl_take();
+	}
+}
+
+static void *gvl_worker(void *arg)
+{
+	gvl_take();
+	for (int i = 0; i < ROUNDS / 5; i++) {
+		while (object) {
+			gvl_give();
+			usleep(500);
+			gvl_take();
+		}
+		object = 1;
+		compute(2000);
+		left -= 5;
+		object = 0;
+		function_ends();
+	}
+	gvl_give();
+	return arg;
+}
+
+static void *gvl_main(void *arg)
+{
+	gvl_take();
+	while (left > 0) {
+		object = 1;
+		now();
+		compute(150);
+		function_ends();
+		object = 0;
+		compute(60);
+		late();
+		function_ends();
+	}
+	gvl_give();
+	return arg;
+}
+static void shape_interpreter(void) { memset(much, 1, sizeof(much)); workers(gvl_worker, gvl_main); }
+
+/* Many take turns by a condition; each looks at the clock under the lock. */
+static void *rounds_worker(void *arg)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		pthread_mutex_lock(&m);
+		while (turn % WORKERS != (int)(long)arg) {
+			now();
+			pthread_cond_wait(&c, &m);
+		}
+		now();
+		compute(1000);
+		turn++;
+		pthread_cond_broadcast(&c);
+		pthread_mutex_unlock(&m);
+	}
+	return arg;
+}
+static void shape_rounds(void) { workers(rounds_worker, NULL); }
+
 static const struct { const char *name; void (*fn)(void); } shapes[] = {
 #define S(n) { #n, shape_##n }
 	S(clock), S(yield), S(none), S(traced), S(several), S(sleep), S(two), S(try), S(spin_yield), S(spin), S(ticket), S(seqlock),
 	S(broadcast), S(poll_zero), S(sleep_zero), S(yield_loop), S(pause_loop), S(pure_loop), S(count_loop), S(pipe_loop), S(epoll_loop),
 	S(barrier_plain), S(barrier_pause), S(barrier_yield), S(barrier_mixed), S(sleeper), S(shared), S(rwlock), S(semaphore), S(wake_compute),
+	S(look), S(interpreter), S(rounds),
 };
 
 int main(int argc, char **argv)

@@ -1,0 +1,3 @@
+// test: timeout=40
+#define SHAPE "interpreter"
+#include "fair.inc.c"

@@ -1,0 +1,3 @@
+// test: timeout=40
+#define SHAPE "look"
+#include "fair.inc.c"
