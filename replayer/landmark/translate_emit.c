@@ -285,6 +285,30 @@ static bool is_far(const cs_insn *insn)
 		insn->id == X86_INS_XABORT;
 }
 
+/*
+ * The linker pads direct calls with prefixes that mean nothing: that of __tls_get_addr in all code for shared libraries (66 66 48 e8),
+ * `addr32 call' where it was one through the GOT.
+ */
+static bool is_padded_call(const cs_insn *insn)
+{
+	const uint8_t *b = insn->bytes, *end = b + insn->size;
+	bool narrow = false;
+
+	for (; b < end && (*b == 0x66 || *b == 0x67 || *b == 0x2e || *b == 0x3e || *b == 0xf2); b++)
+		narrow |= *b == 0x66;
+	if (b < end && (*b & 0xf0) == 0x40)
+		narrow &= !(*b++ & 8);		/* REX.W wins; else vendors differ */
+	return !narrow && end - b == 5 && *b == 0xe8;
+}
+
+static uint64_t call_target(const cs_insn *insn)
+{
+	int32_t rel;
+
+	memcpy(&rel, insn->bytes + insn->size - 4, 4);
+	return insn->address + insn->size + (uint64_t)(int64_t)rel;
+}
+
 static enum form form_of(csh handle, const cs_insn *insn)
 {
 	const cs_x86 *x = &insn->detail->x86;
@@ -300,7 +324,7 @@ static enum form form_of(csh handle, const cs_insn *insn)
 	if (cs_insn_group(handle, insn, CS_GRP_RET))
 		return *b == 0xf3 || *b == 0xc3 || *b == 0xc2 ? FORM_RETURN : FORM_ODD;
 	if (cs_insn_group(handle, insn, CS_GRP_CALL))
-		return !direct ? FORM_CALL_TO : *b == 0xe8 ? FORM_CALL : FORM_ODD;
+		return !direct ? FORM_CALL_TO : is_padded_call(insn) ? FORM_CALL : FORM_ODD;
 	if (!cs_insn_group(handle, insn, CS_GRP_JUMP))
 		return FORM_PLAIN;
 	if (!direct)
@@ -365,7 +389,8 @@ static bool put_insn(struct emit *e, const cs_insn *insn, enum form form)
 		return true;
 	case FORM_CALL:
 		put_push(e, insn->address + insn->size);
-		/* fallthrough */
+		put_exit(e, call_target(insn));
+		return true;
 	case FORM_JUMP:
 		put_exit(e, (uint64_t)insn->detail->x86.operands[0].imm);
 		return true;
