@@ -627,8 +627,11 @@ bool rp_at_end(struct replay *r);
  */
 /* After a checkpoint going forward, where t computes: an answer is heard, a new stretch given out. */
 void rp_survey_feed(struct replay *r, const struct rp_task *t);
-/* What is being looked at is given up; its answer, if it is there, is taken. */
-void rp_survey_pause(struct replay *r);
+/*
+ * While the replayer goes back no survey begins.  One that is under way goes on, as what it finds out
+ * is true wherever the replayer is; this takes its answer.
+ */
+void rp_survey_hear(struct replay *r);
 /* From where on up to `end', in the same computation, are no bytes written that the debugger watches?  NULL: not known. */
 const struct rp_pos *rp_survey_before(const struct replay *r, const struct rp_pos *end);
 void rp_survey_free(struct rp_debug *d);

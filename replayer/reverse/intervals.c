@@ -321,11 +321,11 @@ struct err *rp_last_stop(struct replay *r, struct rp_found *ret)
 	if (in.lanes > RP_WORKERS_MAX)
 		in.lanes = RP_WORKERS_MAX;
 	rp_pos_copy(&in.end, &r->debug->pos);
-	rp_survey_pause(r);
 	while (!err && !rp_debug_interrupted(r)) {
 		struct rp_checkpoint *c = NULL;
 		bool full = false;
 
+		rp_survey_hear(r);
 		err = hear_lanes(r, &in, false);
 		if (!err && !in.best.found && in.next && is_long(&in))
 			err = feed_lanes(r, &in, &full);

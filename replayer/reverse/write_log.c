@@ -94,24 +94,23 @@ static bool is_late(const struct rp_survey *s)
 }
 
 /* Its answer, if it is there, or else when it is late: then there is none. */
-static void hear(struct rp_survey *s, bool wait)
+static void hear(struct rp_survey *s)
 {
 	struct pollfd p = { s->worker ? rp_worker_fd(s->worker) : -1, POLLIN, 0 };
 	bool there = s->worker && poll(&p, 1, 0) > 0;
 
-	if (!s->worker || (!there && wait && !is_late(s)))
+	if (!s->worker || (!there && !is_late(s)))
 		return;
 	if (there && rp_worker_surveyed(s->worker, &s->marks)) {
 		s->failures = 0;
 		log_debug("surveyed: %.0f ms of computing in %.0f ms", (double)s->length_ns / 1e6, (double)(rp_now_ns() - s->began_ns) / 1e6);
 		note(s, true);
 	} else {
-		s->failures += wait;
+		s->failures++;
 		if (s->failures >= FAILURES_MAX)
 			s->rests_until_ns = rp_now_ns() + REST_NS;
 		log_debug(there ? "a survey failed" : "a survey was given up");
-		if (wait)
-			note(s, false);		/* it would be again */
+		note(s, false);		/* it would be again */
 	}
 	forget(s);
 }
@@ -279,7 +278,7 @@ void rp_survey_feed(struct replay *r, const struct rp_task *t)
 		s = d->survey = calloc(1, sizeof(*s));
 	if (!s)
 		return;
-	hear(s, true);
+	hear(s);
 	if (!s->worker && rp_now_ns() >= s->rests_until_ns && !is_known(s, &d->pos))
 		next_one(r, t, s);
 }
@@ -316,10 +315,10 @@ void replay_variables(struct replay *r, int pid, const uint64_t *page, unsigned 
 	d->survey->variables = (struct variables){ pid, copy, n };
 }
 
-void rp_survey_pause(struct replay *r)
+void rp_survey_hear(struct replay *r)
 {
 	if (r->debug->survey)
-		hear(r->debug->survey, false);
+		hear(r->debug->survey);
 }
 
 void rp_survey_free(struct rp_debug *d)

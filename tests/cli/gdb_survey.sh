@@ -1,5 +1,5 @@
 #!/bin/bash
-# test: soak timeout=600
+# test: timeout=600
 # What is known of a program's stores since it was run forward is right: each of many neighbours, stored to in its own way, is found where it was written last.
 . "$LIB"
 need gdb gcc
