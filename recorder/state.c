@@ -153,6 +153,111 @@ static struct err *go_on(struct recorder *rec, struct rec_task *t, int request, 
 	return NULL;
 }
 
+/* One more of a signal that waits already: the kernel would not even notice.  Signals faster than our steps would otherwise
+ * keep us from ever coming to the end of them. */
+static bool waits_already(const struct rec_task *t)
+{
+	if (tracee_stop_kind(t->status) != STOP_SIGNAL)
+		return false;
+	for (unsigned i = 0; i < t->deferred_n; i++) {
+		siginfo_t info;
+
+		if (t->deferred[i].si_signo == WSTOPSIG(t->status) && WSTOPSIG(t->status) < 32)
+			return ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) == 0 && info.si_code == t->deferred[i].si_code;
+	}
+	return false;
+}
+
+/* Processor time of a task in ns; 0 where the system does not tell. */
+static uint64_t cpu_ns(pid_t tid)
+{
+	char path[64], text[64];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n < 0 ? 0 : n] = '\0';
+	return strtoull(text, NULL, 10);
+}
+
+/* Resumed until it stops, or has had the processor for limit_ns: then it is interrupted. */
+static struct err *run_for(struct recorder *rec, struct rec_task *t, uint64_t limit_ns)
+{
+	uint64_t start = rec_now_ns(), cpu = cpu_ns(t->tid);
+	bool asked = false;
+	int status = 0;
+	pid_t tid;
+
+	rec_tick_in(rec, limit_ns);
+	TRY(rec_resume(t, PTRACE_CONT, 0));
+	while ((tid = waitpid(t->tid, &status, __WALL)) != t->tid) {
+		if (tid < 0 && errno != EINTR)
+			return &err_gone;
+		if (!asked && rec_now_ns() - start >= limit_ns && (!cpu || cpu_ns(t->tid) - cpu >= limit_ns))
+			asked = ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) == 0;
+	}
+	rec->first = t;
+	rec_task_stopped(t, status);
+	return NULL;
+}
+
+/*
+ * A stop that we, or another thread's group stop, asked for is reported first when the task has just executed our int3:
+ * the kernel has its SIGTRAP still.
+ */
+static bool trap_waits(const struct rec_task *t, uint64_t addr)
+{
+	enum { MANY = 16 };
+	struct __ptrace_peeksiginfo_args args = { .nr = MANY };
+	enum tracee_stop kind = tracee_stop_kind(t->status);
+	siginfo_t info[MANY];
+	struct regs regs;
+	struct err *err;
+	long n;
+
+	if (kind != STOP_EVENT && kind != STOP_GROUP)
+		return false;
+	err = tracee_regs_get(t->tid, &regs);
+	if (err_catch(&err, ERR_GONE) || err || regs.rip != addr + 1)
+		return false;
+	n = ptrace(PTRACE_PEEKSIGINFO, t->tid, &args, info);
+	for (long i = 0; i < n; i++) {
+		if (info[i].si_signo == SIGTRAP && info[i].si_code == SI_KERNEL)
+			return true;
+	}
+	return false;
+}
+
+/* ... and gives it first of all. */
+static struct err *take_trap(struct recorder *rec, struct rec_task *t)
+{
+	bool group = tracee_stop_kind(t->status) == STOP_GROUP;
+	int status;
+
+	TRY(rec_resume(t, PTRACE_CONT, 0));
+	TRY(rec_wait_task(rec, t, &status));
+	if (group)		/* it comes again */
+		ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL);
+	return NULL;
+}
+
+/* With an int3 at addr.  Signals that wait already do not end it: faster than the limit, they would have nothing ever end. */
+static struct err *run_to_trap(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t limit_ns)
+{
+	uint64_t end = rec_now_ns() + limit_ns, now;
+
+	do {
+		now = rec_now_ns();
+		TRY(run_for(rec, t, now < end ? end - now : 0));
+	} while (rec_now_ns() < end && waits_already(t));
+	return trap_waits(t, addr) ? take_trap(rec, t) : NULL;
+}
+
 /*
  * Run to addr, by a breakpoint (a step costs 17 us), for so long at most; the task is stopped then somewhere.  Nobody
  * else runs meanwhile.
@@ -160,31 +265,18 @@ static struct err *go_on(struct recorder *rec, struct rec_task *t, int request, 
 static struct err *run_to(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t limit_ns, bool *hit, bool *met)
 {
 	static const uint8_t int3 = 0xcc;
-	uint64_t start = rec_now_ns();
-	bool asked = false;
 	struct regs regs;
-	int status = 0;
 	uint8_t saved;
-	pid_t tid;
 
 	*hit = *met = false;
 	t->ticks_unknown = true;
 	TRY(tracee_read(t->tid, addr, &saved, 1));
 	TRY(tracee_write(t->tid, addr, &int3, 1));
-	rec_tick_in(rec, limit_ns);
-	TRY(rec_resume(t, PTRACE_CONT, 0));
-	while ((tid = waitpid(t->tid, &status, __WALL)) != t->tid) {
-		if (tid < 0 && errno != EINTR)
-			return &err_gone;
-		if (!asked && rec_now_ns() - start >= limit_ns)
-			asked = ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) == 0;
-	}
-	rec->first = t;
-	rec_task_stopped(t, status);
+	TRY(run_to_trap(rec, t, addr, limit_ns));
 	TRY(tracee_write(t->tid, addr, &saved, 1));
 	TRY(tracee_regs_get(t->tid, &regs));
-	*hit = tracee_stop_kind(status) == STOP_SIGNAL && WSTOPSIG(status) == SIGTRAP && regs.rip == addr + 1;
-	*met = !*hit && tracee_stop_kind(status) != STOP_EVENT;
+	*hit = tracee_stop_kind(t->status) == STOP_SIGNAL && WSTOPSIG(t->status) == SIGTRAP && regs.rip == addr + 1;
+	*met = !*hit && tracee_stop_kind(t->status) != STOP_EVENT && !waits_already(t);
 	if (!*hit)
 		return NULL;
 	regs.rip = addr;
@@ -232,21 +324,6 @@ static struct err *out_of_changing_code(struct recorder *rec, struct rec_task *t
 			return run_to(rec, t, word[i], LIMIT_NS, &hit, met);
 	}
 	return NULL;
-}
-
-/* One more of a signal that waits already: the kernel would not even notice.  Signals faster than our steps would otherwise
- * keep us from ever coming to the end of them. */
-static bool waits_already(const struct rec_task *t)
-{
-	if (tracee_stop_kind(t->status) != STOP_SIGNAL)
-		return false;
-	for (unsigned i = 0; i < t->deferred_n; i++) {
-		siginfo_t info;
-
-		if (t->deferred[i].si_signo == WSTOPSIG(t->status) && WSTOPSIG(t->status) < 32)
-			return ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) == 0 && info.si_code == t->deferred[i].si_code;
-	}
-	return false;
 }
 
 /* *good is false when there is no place near that replay can patch. */
@@ -325,23 +402,6 @@ struct err *rec_walk(struct recorder *rec, struct rec_task *t, unsigned steps)
 }
 
 /* ---- the event ----------------------------------------------------------------------------------- */
-
-/* Processor time of a task in ns; 0 where the system does not tell. */
-static uint64_t cpu_ns(pid_t tid)
-{
-	char path[64], text[64];
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/schedstat", tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n < 0 ? 0 : n] = '\0';
-	return strtoull(text, NULL, 10);
-}
 
 /* How long it has computed since its last event: hints for replay, not more. */
 static uint64_t computed_ns(struct rec_task *t)
