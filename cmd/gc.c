@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "cmd/cmd.h"
+#include "symbols/symbols.h"
 
 struct gc_options {
 	bool dry_run, json;
@@ -22,10 +23,10 @@ static const struct option_row gc_rows[] = {
 
 static const struct option_set gc_set = {
 	"hindsight gc", "[options] [DIR]",
-	"Remove file contents that no recording uses, and what killed recorders left.", gc_rows, true,
+	"Remove file contents that no recording uses, indexes of their symbols, and what killed recorders left.", gc_rows, true,
 };
 
-static struct err *print_json(const struct trace_garbage *g, const char *base, bool dry_run)
+static struct err *print_json(const struct trace_garbage *g, const struct symbols_index_garbage *ix, const char *base, bool dry_run)
 {
 	json_t *o = json_object();
 
@@ -38,10 +39,14 @@ static struct err *print_json(const struct trace_garbage *g, const char *base, b
 	json_object_set_new(o, "index_entries_removed", json_count(g->index));
 	json_object_set_new(o, "contents_kept", json_count(g->used));
 	json_object_set_new(o, "contents_kept_bytes", json_count(g->used_bytes));
+	json_object_set_new(o, "symbol_indexes_removed", json_count(ix->removed));
+	json_object_set_new(o, "symbol_indexes_removed_bytes", json_count(ix->removed_bytes));
+	json_object_set_new(o, "symbol_indexes_kept", json_count(ix->kept));
+	json_object_set_new(o, "symbol_indexes_kept_bytes", json_count(ix->kept_bytes));
 	return json_print(o, true);
 }
 
-static void print_text(const struct trace_garbage *g, bool dry_run)
+static void print_text(const struct trace_garbage *g, const struct symbols_index_garbage *ix, bool dry_run)
 {
 	char unused[24], temporary[24], used[24];
 
@@ -50,11 +55,33 @@ static void print_text(const struct trace_garbage *g, bool dry_run)
 	       dry_run ? "would remove" : "removed", g->unused, text_size(unused, g->unused_bytes),
 	       g->temporary, text_size(temporary, g->temporary_bytes), g->used,
 	       text_size(used, g->used_bytes));
+	if (ix->removed)
+		printf("%s %" PRIu64 " indexes of symbols that belong to none (%s)\n", dry_run ? "would remove" : "removed", ix->removed,
+		       text_size(unused, ix->removed_bytes));
+}
+
+static bool content_there(void *ctx, const uint8_t hash[16])
+{
+	return trace_content_used(ctx, hash);
+}
+
+static struct err *collect(char *base, bool dry_run, struct trace_garbage *g, struct symbols_index_garbage *ix)
+{
+	struct err *err;
+	char *dir;
+
+	TRY(trace_garbage(base, dry_run, g));
+	if (asprintf(&dir, "%s/symbols", base) < 0)
+		return &err_nomem;
+	err = symbols_index_collect(dir, dry_run, content_there, base, ix);
+	free(dir);
+	return err;
 }
 
 static struct err *gc_run(const void *opts, int argc, char **argv)
 {
 	const struct gc_options *o = opts;
+	struct symbols_index_garbage ix;
 	struct trace_garbage g;
 	struct err *err = NULL;
 	char *base;
@@ -68,11 +95,11 @@ static struct err *gc_run(const void *opts, int argc, char **argv)
 	} else {
 		TRY(cmd_trace_base(&base));
 	}
-	err = trace_garbage(base, o->dry_run, &g);
+	err = collect(base, o->dry_run, &g, &ix);
 	if (!err && o->json)
-		err = print_json(&g, base, o->dry_run);
+		err = print_json(&g, &ix, base, o->dry_run);
 	else if (!err)
-		print_text(&g, o->dry_run);
+		print_text(&g, &ix, o->dry_run);
 	free(base);
 	return err;
 }

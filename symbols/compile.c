@@ -328,6 +328,7 @@ static void index_write(struct compile *c, const struct worker_job *job)
 	static const uint8_t zero[8];
 
 	memcpy(h.key, job->key, sizeof(h.key));
+	memcpy(h.content, job->content, sizeof(h.content));
 	for (int i = 0; i < IX_SECTIONS; i++) {
 		h.section[i] = (struct ix_section){ at, c->section[i].n, XXH3_64bits(c->section[i].p, c->section[i].n) };
 		at += (c->section[i].n + 7) & ~7ull;

@@ -23,7 +23,7 @@
 
 enum {
 	/* Grows with each change of what is written; an index with another version is made again. */
-	IX_VERSION = 1,
+	IX_VERSION = 2,
 };
 
 enum ix_section_id {
@@ -57,6 +57,7 @@ struct ix_header {
 	char magic[8];
 	uint32_t version, parts;	/* parts: IX_PART_* that were asked for */
 	uint64_t key[2];		/* of the content it was made from (struct ix_key) */
+	uint8_t content[16];		/* the name of the main file's content in the store of traces; for collect.c only */
 	uint64_t n_eh;			/* how many of IX_FDES are of .eh_frame */
 	struct ix_section section[IX_SECTIONS];
 	uint64_t sum;			/* XXH3 of all before this */

@@ -250,5 +250,8 @@ struct index *index_open(struct symbols_module *m, uint32_t parts)
 	snprintf(path, sizeof(path), "%s/%016llx%016llx.%s", dir, (unsigned long long)job.key[1],
 		 (unsigned long long)job.key[0], parts == IX_PART_NAMES ? "names" : "frames");
 	ix = index_kept(path, job.key, parts);
-	return ix ? ix : index_make(m, &job, path);
+	if (ix)
+		return ix;
+	content_hash(job.main, job.content);
+	return index_make(m, &job, path);
 }

@@ -16,6 +16,8 @@ struct index;
  * there is just nothing in the file). */
 struct index *index_open(struct symbols_module *m, uint32_t parts);
 void index_close(struct index *ix);
+/* The name of a content in the store of traces (collect.c). */
+void content_hash(struct span s, uint8_t ret[16]);
 
 /* The section's elements of size bytes each; *n_ret how many.  Empty when its sum is wrong. */
 const void *index_array(struct index *ix, enum ix_section_id id, size_t size, size_t *n_ret);

@@ -46,6 +46,14 @@ struct symbols_options {
 	const char *index_dir;
 };
 struct err *symbols_create(const struct symbols_options *options, struct symbols **ret) __must_check;
+/*
+ * Removes (dry_run: only counts) indexes in a folder whose file there() does not know, by its name in the content store of traces, and those
+ * of other versions or damaged.
+ */
+typedef bool symbols_content_fn(void *ctx, const uint8_t hash[16]);
+struct symbols_index_garbage { uint64_t removed, removed_bytes, kept, kept_bytes; };
+struct err *symbols_index_collect(const char *dir, bool dry_run, symbols_content_fn *there, void *ctx,
+				  struct symbols_index_garbage *ret) __must_check;
 /* A second space with the same mappings and JIT symbols, as after fork(). */
 struct err *symbols_fork(struct symbols *s, struct symbols **ret) __must_check;
 void symbols_destroy(struct symbols *s);

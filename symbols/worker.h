@@ -17,6 +17,7 @@ struct worker_job {
 	uint64_t eh_addr;
 	uint32_t parts;		/* IX_PART_* */
 	uint64_t key[2];
+	uint8_t content[16];	/* the main file's name in the content store; zeros where the index is not kept */
 	int out;		/* the index is written here, from its current position */
 };
 

@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -191,4 +192,17 @@ struct err *trace_garbage(const char *base, bool dry_run, struct trace_garbage *
 	}
 	close(dir);
 	return NULL;
+}
+
+bool trace_content_used(const char *base, const uint8_t hash[16])
+{
+	char path[PATH_MAX], hex[HASH_HEX + 1];
+	struct content_hash h;
+	struct stat st;
+
+	memcpy(h.byte, hash, sizeof(h.byte));
+	hash_hex(&h, hex);
+	snprintf(path, sizeof(path), "%s/store/%.2s/%s", base, hex, hex);
+	/* What cannot be looked at may be there. */
+	return lstat(path, &st) ? errno != ENOENT : st.st_nlink > 1;
 }

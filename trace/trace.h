@@ -291,6 +291,8 @@ struct trace_garbage {
 };
 /* Removes (dry_run: only counts) what no trace needs in this directory of traces and in its store.  Safe while others record. */
 struct err *trace_garbage(const char *base, bool dry_run, struct trace_garbage *ret) __must_check;
+/* Does a trace have this content of the directory's store? */
+bool trace_content_used(const char *base, const uint8_t hash[16]);
 
 /* ---- shared by both ------------------------------------------------------------ */
 
