@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "analysis/jit.h"
@@ -542,14 +543,15 @@ static struct err *at_stop(struct jit_log *l, const struct replay_stop *stop)
 	}
 }
 
-static void progress(struct jit_log *l, uint64_t *shown)
+static void progress(struct jit_log *l, time_t *shown)
 {
-	uint64_t now = replay_elapsed_ns(l->r) / 1000000000;
+	struct timespec now;
 
-	if (l->quiet || now < *shown + 2 || !isatty(2))
+	if (l->quiet || clock_gettime(CLOCK_MONOTONIC_COARSE, &now) || now.tv_sec < *shown + 2)
 		return;
-	*shown = now;
-	fprintf(stderr, "\rhindsight: event %" PRIu64 ", %zu functions", replay_where(l->r), l->functions);
+	if (*shown)
+		fprintf(stderr, "\rhindsight: event %" PRIu64 ", %zu functions", replay_where(l->r), l->functions);
+	*shown = now.tv_sec;
 }
 
 static struct err *watch(struct jit_log *l, const struct jit_options *o)
@@ -557,7 +559,7 @@ static struct err *watch(struct jit_log *l, const struct jit_options *o)
 	const struct replay_catch c = { .exec = true, .pass_signals = UINT64_MAX };
 	struct replay_task t[1];
 	struct replay_stop stop;
-	uint64_t shown = 0;
+	time_t shown = 0;
 
 	TRY(replay_debug_start(l->r, o->pid, 0));
 	l->pid = o->pid;
@@ -573,7 +575,7 @@ static struct err *watch(struct jit_log *l, const struct jit_options *o)
 		TRY(at_stop(l, &stop));
 		progress(l, &shown);
 	}
-	if (shown)
+	if (!l->quiet)
 		fputs("\r\033[K", stderr);
 	if (o->event && replay_where(l->r) != o->event)
 		TRY(replay_seek(l->r, o->event, &stop));
@@ -587,7 +589,7 @@ struct err *jit_collect(const char *trace, const struct jit_options *options, st
 	struct replay_options ro = { 0 };
 	struct err *err;
 
-	l->quiet = options->quiet;
+	l->quiet = options->quiet || !isatty(2);
 	l->wanted_fd = -1;
 	if (options->written)
 		l->wanted = strrchr(options->written, '/') ? strrchr(options->written, '/') + 1 : options->written;

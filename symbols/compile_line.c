@@ -37,7 +37,7 @@ static uint32_t path_string(struct compile *c, const char *comp_dir, const char 
 		return compile_string(c, name);
 	if ((!dir || dir[0] != '/') && *comp_dir)
 		path_add(text, sizeof(text), comp_dir);
-	if (dir && *dir && strcmp(dir, comp_dir))
+	if (dir && *dir && (dir[0] == '/' || strcmp(dir, comp_dir)))
 		path_add(text, sizeof(text), dir);
 	path_add(text, sizeof(text), name);
 	return compile_string(c, text);

@@ -23,7 +23,7 @@
 
 enum {
 	/* Grows with each change of what is written; an index with another version is made again. */
-	IX_VERSION = 2,
+	IX_VERSION = 3,
 };
 
 enum ix_section_id {

@@ -22,7 +22,7 @@ library=$(ldd "$HINDSIGHT" | sed -n 's/.*libz\.so[^ ]* => \(.*\) (.*/\1/p')
 "$REC" -o t "$BUILD/tests/cli/jit_heap" make.o "$library" prof.heap >out || fail 'rec'
 "$HINDSIGHT" leaks -q --json t >leaks || fail 'leaks'
 python3 -c '
-import json
+import json, os
 found = json.load(open("leaks"))["leaks"]
 sizes = set()
 for l in found:
@@ -32,6 +32,7 @@ for l in found:
     assert names[:5] == ["allocate", "inner", "make", "run", "main"], names
     f = l["alloc"]["stack"]
     assert f[1]["line"] == 4 and f[1]["inlined"] and f[2]["line"] == 8, f
+    assert f[1]["file"] == os.getcwd() + "/make.c", f[1]
 assert {1001, 2001} <= sizes, sizes' || fail "stacks: $(cat leaks)"
 "$HINDSIGHT" leaks -q --pprof=p.pb.gz --collapsed=c --value=objects --svg=l.svg --dot=l.dot --flame=f.html --html=l.html t || fail 'files'
 grep -q 'main;run;make;inner;allocate [234]$' c || fail "collapsed: $(cat c)"
