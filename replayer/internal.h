@@ -289,6 +289,8 @@ enum calls_trap calls_trap(struct replay *r, struct rp_task *t, const struct tra
 struct err *count_find(struct replay *r, struct rp_task *t, const struct trace_event *ev, const struct trace_effect *point, bool *found);
 
 /* ---- search.c ----------------------------------------------------------------------- */
+/* Processor time of a task, or (0) of the replayer; 0: the system does not tell. */
+uint64_t rp_processor_ns(pid_t tid);
 /* Run the task to the point whose state the event describes (TRACE_AT_STATE). */
 struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trace_event *ev);
 /* Is its stub there, kept for the next time? */

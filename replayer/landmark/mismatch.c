@@ -8,7 +8,7 @@
  *
  *	match, next match, ... until the task's next call;  then from the beginning without running blind;  then the doubt before
  *
- * Bounds: the last DOUBTS_MAX doubts; no copies while replay takes longer than one and a half times the recording; and going back on
+ * Bounds, in processor time: the last DOUBTS_MAX doubts; no copies while replay takes longer than one and a half times the recording; and going back on
  * behalf of one failure ends after BACK_NS: what failed first is what is reported then.
  *
  * Output that a wrong way has made cannot be taken back: it waits as long as there is a doubt in front of it.
@@ -16,6 +16,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "replayer/internal.h"
 
@@ -35,10 +36,10 @@ struct output { int fd; size_t len; };
 struct rp_doubts {
 	struct doubt d[DOUBTS_MAX];
 	unsigned n;
-	uint64_t began_ns, began_recorded_ns, copy_ns;	/* a copy takes so long */
+	uint64_t began_ns, began_spent_ns, began_recorded_ns, copy_ns;	/* a copy takes so long */
 	/* going back */
 	struct err *failure;			/* the first, or NULL */
-	uint64_t failed_at, back_ns;
+	uint64_t failed_at, back_ns;		/* back_ns: processor time */
 	enum rp_search how;			/* at event how_at */
 	uint64_t how_at;
 	/* held back: each piece as a struct output and its bytes */
@@ -46,12 +47,35 @@ struct rp_doubts {
 	size_t output_len, output_room;
 };
 
+/*
+ * Processor time of the replayer and of what it replays: a machine that others keep busy leaves us no fewer ways to go.  Of tasks
+ * that have ended it is known where they were our own children.
+ */
+static uint64_t spent_ns(const struct replay *r)
+{
+	struct rusage ended;
+	uint64_t ns = rp_processor_ns(0);
+
+	if (!getrusage(RUSAGE_CHILDREN, &ended))
+		ns += (uint64_t)(ended.ru_utime.tv_sec + ended.ru_stime.tv_sec) * 1000000000 +
+		      (uint64_t)(ended.ru_utime.tv_usec + ended.ru_stime.tv_usec) * 1000;
+	for (const struct rp_task *t = r->tasks; t; t = t->next)
+		ns += t->real > 0 ? rp_processor_ns(t->real) : 0;
+	return ns;
+}
+
+static uint64_t since(uint64_t now, uint64_t then)
+{
+	return now > then ? now - then : 0;
+}
+
 static struct rp_doubts *doubts(struct replay *r)
 {
 	if (!r->doubts) {
 		r->doubts = calloc(1, sizeof(*r->doubts));
 		BUG_ON(!r->doubts, "out of memory for a doubt");
 		r->doubts->began_ns = rp_now_ns();
+		r->doubts->began_spent_ns = spent_ns(r);
 		r->doubts->began_recorded_ns = r->ev.time_ns;
 	}
 	return r->doubts;
@@ -138,9 +162,11 @@ static struct doubt *add(struct replay *r, uint64_t n)
 static bool affordable(struct replay *r, uint64_t saves_ns)
 {
 	struct rp_doubts *b = doubts(r);
-	uint64_t recorded = r->ev.time_ns - b->began_recorded_ns;
+	uint64_t recorded = r->ev.time_ns - b->began_recorded_ns, most = FREE_NS + recorded + recorded / 2;
 
-	return b->failure || 8 * b->copy_ns < saves_ns || rp_now_ns() - b->began_ns < FREE_NS + recorded + recorded / 2;
+	if (b->failure || 8 * b->copy_ns < saves_ns || rp_now_ns() - b->began_ns < most)
+		return true;
+	return since(spent_ns(r), b->began_spent_ns) < most;
 }
 
 static struct err *take(struct replay *r, uint64_t saves_ns, struct rp_checkpoint **ret)
@@ -294,16 +320,17 @@ static struct err *go_back(struct replay *r, struct doubt *d)
 bool rp_doubt_back(struct replay *r, struct err **err)
 {
 	struct rp_doubts *b = r->doubts;
-	uint64_t now = rp_now_ns();
 	struct doubt *d;
+	uint64_t now;
 
 	if (!b || r->debug || r->probes)
 		return false;
+	now = spent_ns(r);
 	if (b->failure && r->where >= b->failed_at) {	/* that one is overcome */
 		err_free(b->failure);
 		b->failure = NULL;
 	}
-	if ((*err)->code != ERR_DIVERGED || (b->failure && now - b->back_ns > BACK_NS) || !(d = choose(r))) {
+	if ((*err)->code != ERR_DIVERGED || (b->failure && since(now, b->back_ns) > BACK_NS) || !(d = choose(r))) {
 		if ((*err)->code == ERR_DIVERGED)
 			give_up(r, err);
 		return false;

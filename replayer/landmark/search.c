@@ -34,7 +34,7 @@
 enum { MS = 1000000 };
 
 /* How the point is looked for. */
-enum how { BY_JUMP, BY_DEBUG_REGISTER, BY_INT3 };
+enum how { BY_JUMP, BY_COPIES, BY_DEBUG_REGISTER };
 
 /* The time for a search is over; or the task has got to its next event without passing the point. */
 static struct err err_late;
@@ -69,24 +69,31 @@ static void set_alarm(pid_t pid, uint64_t ns)
 	setitimer(ITIMER_REAL, &it, NULL);
 }
 
-/* Processor time of the task and of ours, for it; 0: the system does not tell. */
-static uint64_t processor_ns(pid_t pid)
+uint64_t rp_processor_ns(pid_t tid)
 {
 	struct timespec own;
 	char path[64], text[64];
 	ssize_t n = -1;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/schedstat", pid);
+	if (!tid)
+		return clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own) ? 0 : (uint64_t)own.tv_sec * 1000000000 + (uint64_t)own.tv_nsec;
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", tid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		n = read(fd, text, sizeof(text) - 1);
 		close(fd);
 	}
-	if (n <= 0 || clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own))
-		return 0;
-	text[n] = '\0';
-	return strtoull(text, NULL, 10) + (uint64_t)own.tv_sec * 1000000000 + (uint64_t)own.tv_nsec;
+	text[n > 0 ? n : 0] = '\0';
+	return strtoull(text, NULL, 10);
+}
+
+/* Of the task and of ours, for it; 0: the system does not tell. */
+static uint64_t processor_ns(pid_t pid)
+{
+	uint64_t task = rp_processor_ns(pid);
+
+	return task ? task + rp_processor_ns(0) : 0;
 }
 
 /* Stop the task (err_late) when so much processor time is gone: a busy machine gives it no less. */
@@ -525,8 +532,8 @@ static struct err *search_in_copies(struct landmark *l, bool *found)
 	TRY(landmark_unpatch(l));
 	log_debug("event %" PRIu64 ": in copies of the code, after %" PRIu64 " stops", l->ev->n, l->stops);
 	l->no_copies = true;
-	if (l->timed)
-		set_budget(l, 4 * l->budget_ns + 1000 * MS);
+	if (l->timed)	/* run past the point it ends soon: the search from the start is cheap */
+		set_budget(l, l->blind_ns ? l->budget_ns + 100 * MS : 4 * l->budget_ns + 1000 * MS);
 	TRY(landmark_search_copies(l, found));
 	if (*found)
 		return NULL;
@@ -554,7 +561,7 @@ static struct err *search(struct landmark *l, enum how how)
 		return landmark_unpatch(l);
 	if (l->patched)
 		err = search_patched(l, &found);
-	else if (copies_possible(l))
+	else if (how != BY_DEBUG_REGISTER && copies_possible(l))
 		err = &err_costly;
 	else
 		err = l->r->debug || !rp_registers() ? search_int3(l, &found) : search_debug_register(l, &found);
@@ -628,20 +635,24 @@ static uint64_t blind_time(const struct landmark *l)
 /*
  * A point that was run past, or that is not to come after a wrong match: how long a search may take before that is plain.
  * Where the program jumps into the middle of our jump each time costs a trap: a search from the start, which is to find it, waits for that.
- * In code that changes, each store costs some stops; without debug registers there is no better way to turn to.
+ * In code that changes, each store costs some stops, until that costs so much that copies of the code do without.
  */
 static uint64_t patience(const struct landmark *l, uint64_t blind)
 {
-	if (!blind && !l->prot)		/* how long it computed is not always known */
-		return rp_doubt_failed(l->r) && !l->anew ? l->point->x * 20 + (l->point->x ? 50 : 1000) * MS : l->point->x * 200 + 2000 * MS;
-	return (l->point->x - blind) * 15 + l->point->x + (l->prot ? rp_registers() ? 1500 : 60000 : 20) * MS;
+	if (blind)
+		return (l->point->x - blind) * 15 + l->point->x + (l->prot ? 100 : 20) * MS;
+	if (l->prot)
+		return l->point->x * 16 + 1500 * MS;
+	/* how long it computed is not always known */
+	return rp_doubt_failed(l->r) && !l->anew ? l->point->x * 20 + (l->point->x ? 50 : 1000) * MS : l->point->x * 200 + 2000 * MS;
 }
 
 static struct err *attempt(struct landmark *l, enum how how, uint64_t blind)
 {
 	struct err *err = NULL;
 
-	l->timed = l->point && ((l->back && (blind || (l->prot && how == BY_JUMP))) || rp_doubt_left(l->r));
+	l->timed = l->point && ((l->back && (blind || (l->prot && how != BY_DEBUG_REGISTER))) || rp_doubt_left(l->r));
+	l->blind_ns = blind;
 	if (blind)
 		TRY(run_blind(l, blind));
 	if (l->timed)
@@ -682,6 +693,13 @@ static struct err *again(struct landmark *l, struct rp_snapshot **back, bool kee
 	return NULL;
 }
 
+/*
+ * The program looks at its code, perhaps, and has seen our jump: copies leave it as it is.  A debug register, the last resort, costs a
+ * stop at each pass: minutes, in a small loop.
+ */
+static const struct { enum how how; bool blind; } otherwise[] = { { BY_COPIES, false }, { BY_DEBUG_REGISTER, true }, { BY_DEBUG_REGISTER, false } };
+enum { OTHERWISE = sizeof(otherwise) / sizeof(otherwise[0]) };
+
 static struct err *find(struct landmark *l, uint64_t blind, struct rp_snapshot **back)
 {
 	struct replay *r = l->r;
@@ -697,12 +715,12 @@ static struct err *find(struct landmark *l, uint64_t blind, struct rp_snapshot *
 		TRY(again(l, back, l->prot != 0));
 		err = attempt(l, BY_JUMP, 0);
 	}
-	for (unsigned i = 0; err && l->prot && *back && i < 2; i++) {	/* it looks at the code, perhaps */
-		log_debug("event %" PRIu64 ": by debug register: %s", l->ev->n, err->msg);
+	for (unsigned i = 0; err && l->prot && *back && i < OTHERWISE; i++) {
+		log_debug("event %" PRIu64 ": by %s: %s", l->ev->n, otherwise[i].how == BY_COPIES ? "copies" : "debug register", err->msg);
 		if (err != &err_late)
 			err_free(err);
-		TRY(again(l, back, i == 0));
-		err = attempt(l, BY_DEBUG_REGISTER, i == 0 ? blind : 0);
+		TRY(again(l, back, i < OTHERWISE - 1));
+		err = attempt(l, otherwise[i].how, otherwise[i].blind ? blind : 0);
 	}
 	return err;
 }
