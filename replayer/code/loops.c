@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "base/decode.h"
-#include "replayer/internal.h"
+#include "replayer/code/code.h"
 #include "tracee/site.h"
 
 enum { TARGETS = 64 };

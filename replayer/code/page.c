@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "replayer/internal.h"
+#include "replayer/code/code.h"
 
 enum { SLOTS = 64 };
 

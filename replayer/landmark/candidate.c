@@ -37,17 +37,15 @@ static bool is_ours(const struct landmark *l, uint64_t addr)
 	if ((addr < jump->addr + PUN_JUMP && addr + 8 > jump->addr) || tracee_read_some(l->t->real, addr, &now, 8) != 8)
 		return true;
 	hidden = now;
-	rp_probe_hide(l->t->mm, addr, &hidden, 8);
-	return hidden != now || (l->r->debug && rp_debug_in_the_way(l->r, l->t, addr, addr, addr + 8));
+	rp_tools_hide(l->t->mm, addr, &hidden, 8);
+	return hidden != now || rp_tools_in_the_way(l->r, l->t, addr, addr, addr + 8);
 }
 
 /* As the program has them. */
 static void hide_ours(const struct landmark *l, uint64_t addr, unsigned char *bytes, size_t len)
 {
-	rp_probe_hide(l->t->mm, addr, bytes, len);
+	rp_tools_hide(l->t->mm, addr, bytes, len);
 	rp_machine_hide(l->r, l->t->mm, addr, bytes, len);
-	if (l->r->debug)
-		rp_int3_hide(l->t->mm, addr, bytes, len);
 	landmark_hide_jump(l, addr, bytes, len);
 }
 
@@ -189,8 +187,8 @@ struct err *landmark_is_point(struct landmark *l, bool *found)
 
 	l->traps++;
 	*found = general_equal(l, &l->t->regs);
-	if (*found && l->r->debug)
-		rp_int3_out(l->r);	/* code is compared too */
+	if (*found)
+		rp_tools_bare(l->r);	/* code is compared too */
 	if (*found)
 		TRY(vectors_equal(l, found, &word));
 	if (*found)

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "replayer/internal.h"
+#include "replayer/landmark/landmark.h"
 
 enum { COUNTER_SIGNAL = SIGSTKFLT, RF_TF = 0x10100 };
 
@@ -156,10 +156,10 @@ struct err *count_find(struct replay *r, struct rp_task *t, const struct trace_e
 	enum ticks_source s = source(r);
 
 	*found = false;
-	if (!point || !point->len || s == TICKS_LANDMARK || r->debug || r->probes)
+	if (!point || !point->len || s == TICKS_LANDMARK || r->watchers)
 		return NULL;
 	c.want = point->y;
-	if (s == TICKS_PMU && cpu && !rp_registers())
+	if (s == TICKS_PMU && cpu && !debug_registers_work())
 		return NULL;
 	if (s == TICKS_PMU && cpu)
 		TRY(by_counter(&c, cpu->skid));

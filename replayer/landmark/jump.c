@@ -1,8 +1,9 @@
 /*
  * jump.c - the jump at the point that is looked for, and the stub that it leads to: mapped, written, taken away.
  *
- * For a debugger, which comes to the same points again, the stub stays mapped (mm->kept).
+ * For a debugger, which comes to the same points again, the stub stays mapped (struct landmark_mm).
  */
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -25,10 +26,19 @@ static void stub_at(struct stub *s, uint64_t map, uint64_t at)
 	s->data = map + (STUB_PAGES - 1) * PAGE_BYTES;
 }
 
+static struct landmark_mm *kept_of(struct rp_mm *mm)
+{
+	if (!mm->tool[TOOL_LANDMARK]) {
+		mm->tool[TOOL_LANDMARK] = calloc(1, sizeof(struct landmark_mm));
+		BUG_ON(!mm->tool[TOOL_LANDMARK], "out of memory for a stub");
+	}
+	return mm->tool[TOOL_LANDMARK];
+}
+
 /* The one there is, if it is for this code; else it goes. */
 static struct err *stub_kept(struct landmark *l)
 {
-	struct rp_kept *k = &l->t->mm->kept;
+	struct landmark_mm *k = kept_of(l->t->mm);
 	const struct pun *p = &l->stub.pun;
 	int64_t ret;
 
@@ -43,27 +53,10 @@ static struct err *stub_kept(struct landmark *l)
 static void stub_keep(struct landmark *l)
 {
 	const struct stub *s = &l->stub;
-	struct rp_kept k = { .map = s->map, .at = s->addr, .rip = s->pun.addr, .len = s->pun.len };
+	struct landmark_mm *k = kept_of(l->t->mm);
 
-	memcpy(k.bytes, s->pun.bytes, s->pun.len);
-	l->t->mm->kept = k;
-}
-
-bool rp_landmark_area(const struct rp_mm *mm, uint64_t addr)
-{
-	return mm->kept.map && addr - mm->kept.map < STUB_PAGES * PAGE_BYTES;
-}
-
-struct err *rp_landmark_make_room(struct rp_task *t, uint64_t at, uint64_t len)
-{
-	struct rp_kept *k = &t->mm->kept;
-	int64_t ret;
-
-	if (!k->map || at >= k->map + STUB_PAGES * PAGE_BYTES || at + len <= k->map)
-		return NULL;
-	TRY(cage_call_now(t->real, &ret, SYS_munmap, k->map, STUB_PAGES * PAGE_BYTES, 0, 0, 0));
-	k->map = 0;
-	return NULL;
+	*k = (struct landmark_mm){ .map = s->map, .at = s->addr, .rip = s->pun.addr, .len = s->pun.len };
+	memcpy(k->bytes, s->pun.bytes, s->pun.len);
 }
 
 static struct err *stub_map(struct landmark *l)
@@ -87,8 +80,8 @@ static struct err *stub_map(struct landmark *l)
 	if (ret != (int64_t)page)
 		return NULL;
 	stub_at(s, page, at);
-	l->t->mm->blind.stale = true;
-	if (l->r->debug)
+	rp_tools_mapped(l->t->mm);
+	if (l->r->watchers)
 		stub_keep(l);
 	return NULL;
 }
@@ -167,7 +160,7 @@ struct err *landmark_unpatch(struct landmark *l)
 			TRY(landmark_protect(l, l->prot));
 	}
 	l->patched = false;
-	if (l->stub.map && !l->r->debug)
+	if (l->stub.map && !l->r->watchers)
 		TRY(call(l->t, &ret, SYS_munmap, l->stub.map, STUB_PAGES * PAGE_BYTES, 0, 0));
 	l->stub.map = l->stub.addr = 0;
 	return NULL;

@@ -3,7 +3,7 @@
  *
  * A point in computing code is found by its state (search.c).  Where the recorder could not look at all of a program's
  * memory, an earlier pass may look just like the point: then a later event does not agree, and the replay goes back to the match to
- * look for the next one.  For that, copies of all processes are kept (checkpoint.c): of each such match, and where the search ran
+ * look for the next one.  For that, copies of all processes are kept (machine/copy.c): of each such match, and where the search ran
  * blind for a while, and so may have passed the point, of its beginning.
  *
  *	match, next match, ... until the task's next call;  then from the beginning without running blind;  then the doubt before
@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "replayer/internal.h"
+#include "replayer/landmark/landmark.h"
 
 enum { DOUBTS_MAX = 12, OUTPUT_MAX = 4 << 20, TRIES_MAX = 3000, TRIES_BLIND = 60 };
 #define FREE_NS 100000000ull
@@ -26,7 +26,7 @@ enum { DOUBTS_MAX = 12, OUTPUT_MAX = 4 << 20, TRIES_MAX = 3000, TRIES_BLIND = 60
 
 struct doubt {
 	uint64_t event;
-	struct rp_checkpoint *match, *start;	/* either may be NULL */
+	struct rp_copy *match, *start;	/* either may be NULL */
 	size_t output;				/* how much there was before it */
 	unsigned tries;
 };
@@ -71,14 +71,14 @@ static uint64_t since(uint64_t now, uint64_t then)
 
 static struct rp_doubts *doubts(struct replay *r)
 {
-	if (!r->doubts) {
-		r->doubts = calloc(1, sizeof(*r->doubts));
-		BUG_ON(!r->doubts, "out of memory for a doubt");
-		r->doubts->began_ns = rp_now_ns();
-		r->doubts->began_spent_ns = spent_ns(r);
-		r->doubts->began_recorded_ns = r->ev.time_ns;
+	if (!landmarks_of(r)->doubts) {
+		landmarks_of(r)->doubts = calloc(1, sizeof(*landmarks_of(r)->doubts));
+		BUG_ON(!landmarks_of(r)->doubts, "out of memory for a doubt");
+		landmarks_of(r)->doubts->began_ns = now_ns();
+		landmarks_of(r)->doubts->began_spent_ns = spent_ns(r);
+		landmarks_of(r)->doubts->began_recorded_ns = r->ev.time_ns;
 	}
-	return r->doubts;
+	return landmarks_of(r)->doubts;
 }
 
 /* ---- output ---------------------------------------------------------------------------- */
@@ -103,34 +103,34 @@ static void let_out(struct rp_doubts *b, size_t at)
 
 /* ---- the list, oldest first --------------------------------------------------------------- */
 
-static void copies_drop(struct replay *r, struct doubt *d)
+static void copies_drop(struct doubt *d)
 {
 	if (d->match)
-		rp_checkpoint_drop(r, d->match);
+		rp_copy_drop(d->match);
 	if (d->start)
-		rp_checkpoint_drop(r, d->start);
+		rp_copy_drop(d->start);
 	d->match = d->start = NULL;
 }
 
 static void newest_drop(struct replay *r)
 {
-	struct rp_doubts *b = r->doubts;
+	struct rp_doubts *b = landmarks_of(r)->doubts;
 
-	copies_drop(r, &b->d[--b->n]);
+	copies_drop(&b->d[--b->n]);
 }
 
 static void oldest_drop(struct replay *r)
 {
-	struct rp_doubts *b = r->doubts;
+	struct rp_doubts *b = landmarks_of(r)->doubts;
 
-	copies_drop(r, &b->d[0]);
+	copies_drop(&b->d[0]);
 	memmove(&b->d[0], &b->d[1], --b->n * sizeof(b->d[0]));
 	let_out(b, b->n ? b->d[0].output : b->output_len);
 }
 
 static void all_drop(struct replay *r)
 {
-	while (r->doubts->n)
+	while (landmarks_of(r)->doubts->n)
 		oldest_drop(r);
 }
 
@@ -164,22 +164,22 @@ static bool affordable(struct replay *r, uint64_t saves_ns)
 	struct rp_doubts *b = doubts(r);
 	uint64_t recorded = r->ev.time_ns - b->began_recorded_ns, most = FREE_NS + recorded + recorded / 2;
 
-	if (b->failure || 8 * b->copy_ns < saves_ns || rp_now_ns() - b->began_ns < most)
+	if (b->failure || 8 * b->copy_ns < saves_ns || now_ns() - b->began_ns < most)
 		return true;
 	return since(spent_ns(r), b->began_spent_ns) < most;
 }
 
-static struct err *take(struct replay *r, uint64_t saves_ns, struct rp_checkpoint **ret)
+static struct err *take(struct replay *r, uint64_t saves_ns, struct rp_copy **ret)
 {
-	uint64_t start = rp_now_ns();
+	uint64_t start = now_ns();
 
 	*ret = NULL;
 	if (!affordable(r, saves_ns)) {
-		r->doubts->copy_ns -= r->doubts->copy_ns / 8;	/* some day it is tried again */
+		landmarks_of(r)->doubts->copy_ns -= landmarks_of(r)->doubts->copy_ns / 8;	/* some day it is tried again */
 		return NULL;
 	}
 	TRY(rp_copy_take(r, ret));
-	r->doubts->copy_ns = (r->doubts->copy_ns * 3 + (rp_now_ns() - start) * 2) / 4;
+	landmarks_of(r)->doubts->copy_ns = (landmarks_of(r)->doubts->copy_ns * 3 + (now_ns() - start) * 2) / 4;
 	return NULL;
 }
 
@@ -187,7 +187,7 @@ static struct err *take(struct replay *r, uint64_t saves_ns, struct rp_checkpoin
 
 enum rp_search rp_doubt_how(struct replay *r, uint64_t n)
 {
-	struct rp_doubts *b = r->doubts;
+	struct rp_doubts *b = landmarks_of(r)->doubts;
 	enum rp_search how = b && b->how_at == n ? b->how : SEARCH_FIRST;
 
 	if (b)
@@ -197,7 +197,7 @@ enum rp_search rp_doubt_how(struct replay *r, uint64_t n)
 
 struct err *rp_doubt_start(struct replay *r, uint64_t n, uint64_t saves_ns, bool *kept)
 {
-	struct rp_checkpoint *start;
+	struct rp_copy *start;
 
 	TRY(take(r, saves_ns, &start));
 	*kept = start != NULL;
@@ -208,7 +208,7 @@ struct err *rp_doubt_start(struct replay *r, uint64_t n, uint64_t saves_ns, bool
 
 struct err *rp_doubt_match(struct replay *r, uint64_t n)
 {
-	struct rp_checkpoint *match = NULL;
+	struct rp_copy *match = NULL;
 	struct doubt *d = newest_of(r, n);
 
 	TRY(take(r, 0, &match));
@@ -223,16 +223,16 @@ struct err *rp_doubt_match(struct replay *r, uint64_t n)
 
 void rp_doubt_settle(struct replay *r, uint64_t n)
 {
-	if (!r->doubts || !newest_of(r, n))
+	if (!landmarks_of(r)->doubts || !newest_of(r, n))
 		return;
 	newest_drop(r);
-	if (!r->doubts->n)
-		let_out(r->doubts, r->doubts->output_len);
+	if (!landmarks_of(r)->doubts->n)
+		let_out(landmarks_of(r)->doubts, landmarks_of(r)->doubts->output_len);
 }
 
 bool rp_doubt_left(const struct replay *r)
 {
-	const struct rp_doubts *b = r->doubts;
+	const struct rp_doubts *b = landmarks_of(r)->doubts;
 	bool left = false;
 
 	for (unsigned i = 0; b && i < b->n; i++)
@@ -242,13 +242,13 @@ bool rp_doubt_left(const struct replay *r)
 
 bool rp_doubt_failed(const struct replay *r)
 {
-	return r->doubts && r->doubts->failure && r->where < r->doubts->failed_at;
+	return landmarks_of(r)->doubts && landmarks_of(r)->doubts->failure && r->where < landmarks_of(r)->doubts->failed_at;
 }
 
 bool rp_doubt_echo(struct replay *r, int fd, const void *bytes, size_t len)
 {
 	struct output o = { fd, len };
-	struct rp_doubts *b = r->doubts;
+	struct rp_doubts *b = landmarks_of(r)->doubts;
 
 	if (!b || !b->n)
 		return false;
@@ -271,7 +271,7 @@ bool rp_doubt_echo(struct replay *r, int fd, const void *bytes, size_t len)
 
 static void give_up(struct replay *r, struct err **err)
 {
-	struct rp_doubts *b = r->doubts;
+	struct rp_doubts *b = landmarks_of(r)->doubts;
 
 	if (b->failure) {
 		err_free(*err);
@@ -284,7 +284,7 @@ static void give_up(struct replay *r, struct err **err)
 /* The newest doubt that leaves another way to go; NULL: none. */
 static struct doubt *choose(struct replay *r)
 {
-	struct rp_doubts *b = r->doubts;
+	struct rp_doubts *b = landmarks_of(r)->doubts;
 
 	while (b->n) {
 		struct doubt *d = &b->d[b->n - 1];
@@ -298,17 +298,17 @@ static struct doubt *choose(struct replay *r)
 
 static struct err *go_back(struct replay *r, struct doubt *d)
 {
-	struct rp_doubts *b = r->doubts;
+	struct rp_doubts *b = landmarks_of(r)->doubts;
 	bool next = next_left(d);
-	struct rp_checkpoint **from = next ? &d->match : &d->start;
-	struct err *err = rp_checkpoint_restore(r, *from);
+	struct rp_copy **from = next ? &d->match : &d->start;
+	struct err *err = rp_copy_restore(r, *from);
 
 	log_debug("event %" PRIu64 ": back to %s the point of event %" PRIu64 " (%u)", r->ev.n, next ? "behind" : "before",
 		  d->event, d->tries);
-	rp_checkpoint_drop(r, *from);
+	rp_copy_drop(*from);
 	*from = NULL;
 	if (!next) {
-		copies_drop(r, d);
+		copies_drop(d);
 		d->tries = 0;
 	}
 	b->how = next ? SEARCH_NEXT : SEARCH_ANEW;
@@ -319,11 +319,11 @@ static struct err *go_back(struct replay *r, struct doubt *d)
 
 bool rp_doubt_back(struct replay *r, struct err **err)
 {
-	struct rp_doubts *b = r->doubts;
+	struct rp_doubts *b = landmarks_of(r)->doubts;
 	struct doubt *d;
 	uint64_t now;
 
-	if (!b || r->debug || r->probes)
+	if (!b || r->watchers)
 		return false;
 	now = spent_ns(r);
 	if (b->failure && r->where >= b->failed_at) {	/* that one is overcome */
@@ -348,7 +348,7 @@ bool rp_doubt_back(struct replay *r, struct err **err)
 
 void rp_doubts_end(struct replay *r)
 {
-	struct rp_doubts *b = r->doubts;
+	struct rp_doubts *b = landmarks_of(r)->doubts;
 
 	if (!b)
 		return;
@@ -357,5 +357,5 @@ void rp_doubts_end(struct replay *r)
 	err_free(b->failure);
 	free(b->output);
 	free(b);
-	r->doubts = NULL;
+	landmarks_of(r)->doubts = NULL;
 }

@@ -209,12 +209,12 @@ enum { STOP_NS = 6000, COSTLY_NS = 10 * MS, COSTLY_TRIES = 16 };
 
 static bool copies_possible(const struct landmark *l)
 {
-	return !l->no_copies && !l->r->debug && !l->r->probes;
+	return !l->no_copies && !l->r->watchers;
 }
 
 static uint8_t *costly_code(const struct landmark *l)
 {
-	return &l->r->costly[l->ev->regs.rip / PAGE_BYTES % (sizeof(l->r->costly) / sizeof(l->r->costly[0]))];
+	return &landmarks_of(l->r)->costly[l->ev->regs.rip / PAGE_BYTES % (sizeof(landmarks_of(l->r)->costly) / sizeof(landmarks_of(l->r)->costly[0]))];
 }
 
 /* Have the stops cost more than the whole computation took? */
@@ -297,89 +297,111 @@ static struct err *other_signal(struct landmark *l, const siginfo_t *info)
 }
 
 /* Run to a SIGTRAP; a growing stack is let grow, anything else is a divergence. */
-struct err *landmark_run_to_trap(struct landmark *l, int request)
+/* An interrupt.  *end: what the run ends with, NULL: it goes on. */
+static struct err *interrupted(struct landmark *l, struct err **end)
 {
 	struct rp_task *t = l->t;
 
+	*end = NULL;
+	if (l->timed) {
+		if (alarm_target && !budget_left(l))
+			*end = &err_late;
+		return NULL;
+	}
+	out_of_stub(l);
+	/* inside the stub the task is nowhere: the next interrupt will do */
+	if (!in_stub(l, t->regs.rip) && !rp_tools_inside(l->r, t)) {
+		enum run_verdict verdict;
+
+		TRY(rp_tools_on_interrupt(l->r, t, &verdict));
+		if (verdict == RUN_STOP) {
+			*end = &rp_stopped;
+			return NULL;
+		}
+	}
+	into_stub(l);
+	t->dirty = true;
+	return NULL;
+}
+
+/* A SIGTRAP that is no jump's into the middle of ours.  *over: it is the search's, else the run goes on, or *end is what it ends with. */
+static struct err *trapped(struct landmark *l, siginfo_t *info, int request, bool *over, struct err **end)
+{
+	struct rp_task *t = l->t;
+	enum run_verdict verdict;
+
+	*over = t->regs.rip == l->stub.trap || t->regs.rip == l->stub.trip;
+	if (*over)
+		return NULL;
+	TRY(rp_tools_on_signal(l->r, t, info, in_stub(l, t->regs.rip), &verdict));
+	if (verdict == RUN_GO_ON)
+		return NULL;
+	if (verdict == RUN_NOT_MINE) {
+		*over = !l->r->watchers || (info->si_code != TRAP_TRACE && info->si_code != TRAP_BRKPT) || request == PTRACE_SYSEMU_SINGLESTEP;
+		if (!*over)	/* of a step that an interrupt overtook; as in rp_unexpected() */
+			rp_clear_trace_flag(t);
+		return NULL;
+	}
+	out_of_stub(l);
+	t->dirty = true;
+	if (!in_stub(l, t->regs.rip))
+		*end = &rp_stopped;
+	else	/* our own test has touched what a register watches */
+		rp_tools_forgive(l->r);
+	return NULL;
+}
+
+/* Any other signal: *end is what the run ends with, NULL: it goes on. */
+static struct err *signalled(struct landmark *l, siginfo_t *info, struct err **end)
+{
+	enum run_verdict verdict = RUN_NOT_MINE;
+
+	if (info->si_signo != SIGTRAP)
+		TRY(rp_tools_on_signal(l->r, l->t, info, in_stub(l, l->t->regs.rip), &verdict));
+	if (verdict == RUN_STOP) {
+		out_of_stub(l);
+		l->t->dirty = true;
+		*end = &rp_stopped;
+	}
+	if (verdict == RUN_NOT_MINE && info->si_signo != SIGTRAP)
+		TRY(other_signal(l, info));
+	return NULL;
+}
+
+struct err *landmark_run_to_trap(struct landmark *l, int request)
+{
+	struct rp_task *t = l->t;
+	const int asked = request;
+
 	for (;;) {
+		struct err *end = NULL;
 		siginfo_t info;
+		bool over;
 		int status;
 
-		TRY(rp_regs_flush(t));
-		if (l->r->debug)
-			TRY(rp_debug_before(l->r, t, &request));
-		TRY(tracee_resume(t->real, request, 0));
-		TRY(tracee_wait(t->real, &status));
+		request = asked;
+		TRY(rp_resume(l->r, t, &request, &status));
 		l->stops++;
-		if (!WIFSTOPPED(status))
-			return &err_gone;
-		TRY(tracee_regs_get(t->real, &t->regs));
-		if (l->r->debug)
-			rp_alias_leave(t);
-		if (l->r->debug && t->mm->gate_n)
-			tracee_stop_kind(status) == STOP_SIGNAL ? rp_gate_leave(t) : rp_gate_interrupted(t);
 		if (tracee_stop_kind(status) == STOP_SYSCALL)
 			return missed(l, "the next system call");
 		t->regs.orig_rax = (uint64_t)-1;
 		if (tracee_stop_kind(status) != STOP_SIGNAL) {
-			if (l->timed && !l->r->debug && !alarm_target)
-				continue;
-			if (l->timed && !l->r->debug && budget_left(l))
-				continue;
-			if (l->timed && !l->r->debug)
-				return &err_late;
-			out_of_stub(l);
-			/* inside the stub the task is nowhere: the next interrupt will do */
-			if (l->r->debug && !in_stub(l, t->regs.rip) && !rp_alias_inside(t)) {
-				bool end;
-
-				TRY(rp_debug_pause(l->r, t, &end));
-				if (end || l->r->debug->trapped)
-					return &rp_stopped;
-			}
-			into_stub(l);
-			t->dirty = true;
+			TRY(interrupted(l, &end));
+			if (end)
+				return end;
 			continue;
 		}
 		if (ptrace(PTRACE_GETSIGINFO, t->real, NULL, &info) < 0)
 			return &err_gone;
-		if (l->r->probes) {
-			enum rp_probe_stop probe;
-
-			TRY(rp_probe_signal(l->r, t, &info, &probe));
-			if (probe == PROBE_STOPPED)
-				return &rp_stopped;
-			if (probe == PROBE_GO_ON)
-				continue;
-		}
 		if (info.si_signo == SIGTRAP && !redirected(l, SIGTRAP)) {
-			if (!l->r->debug || t->regs.rip == l->stub.trap || t->regs.rip == l->stub.trip)
-				return NULL;
-			if (!rp_debug_trap(l->r, t, &info)) {
-				if ((info.si_code != TRAP_TRACE && info.si_code != TRAP_BRKPT) || request == PTRACE_SYSEMU_SINGLESTEP)
-					return NULL;
-				/* of a step that an interrupt overtook; as in unexpected_signal() */
-				rp_clear_trace_flag(t);
-				continue;
-			}
-			out_of_stub(l);
-			t->dirty = true;
-			if (!in_stub(l, t->regs.rip))
-				return &rp_stopped;
-			l->r->debug->trapped = false;	/* our own test has touched what a register watches */
+			TRY(trapped(l, &info, request, &over, &end));
+			if (over || end)
+				return end;
 			continue;
 		}
-		if (l->r->debug && !in_stub(l, t->regs.rip) && rp_alias_fault(l->r, t, &info))
-			continue;
-		if (info.si_signo == SIGSEGV && l->r->debug && rp_debug_trap(l->r, t, &info)) {
-			if (rp_guard_passes(l->r, t))
-				continue;
-			out_of_stub(l);
-			t->dirty = true;
-			return &rp_stopped;
-		}
-		if (info.si_signo != SIGTRAP)
-			TRY(other_signal(l, &info));
+		TRY(signalled(l, &info, &end));
+		if (end)
+			return end;
 		if (l->patched && costly(l)) {
 			out_of_stub(l);
 			t->dirty = true;
@@ -498,7 +520,7 @@ static struct err *search_int3(struct landmark *l, bool *found)
 
 static void begin(struct landmark *l, struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
-	*l = (struct landmark){ .r = r, .t = t, .ev = ev, .began_ns = rp_now_ns() };
+	*l = (struct landmark){ .r = r, .t = t, .ev = ev, .began_ns = now_ns() };
 	for (uint32_t i = 0; i < ev->effects_len; i++) {
 		if (ev->effects[i].kind == TRACE_POINT)
 			l->point = &ev->effects[i];
@@ -537,7 +559,7 @@ static struct err *search_in_copies(struct landmark *l, bool *found)
 	TRY(landmark_search_copies(l, found));
 	if (*found)
 		return NULL;
-	return rp_registers() ? search_debug_register(l, found) : search_int3(l, found);
+	return debug_registers_work() ? search_debug_register(l, found) : search_int3(l, found);
 }
 
 static struct err *search(struct landmark *l, enum how how)
@@ -547,12 +569,11 @@ static struct err *search(struct landmark *l, enum how how)
 
 	if (!l->past)
 		TRY(landmark_is_point(l, &found));
-	if (l->r->debug)
-		rp_debug_clear(l->r, l->t);
+	rp_tools_clear(l->r, l->t);
 	if (!found && how == BY_JUMP && !copies_first(l))
 		TRY(landmark_patch(l));
-	if (!found && l->r->debug &&
-	    rp_debug_in_the_way(l->r, l->t, l->ev->regs.rip, l->patched ? l->stub.pun.addr : l->ev->regs.rip,
+	if (!found &&
+	    rp_tools_in_the_way(l->r, l->t, l->ev->regs.rip, l->patched ? l->stub.pun.addr : l->ev->regs.rip,
 				l->patched ? l->stub.pun.addr + l->stub.pun.len : l->ev->regs.rip + 1)) {
 		TRY(landmark_unpatch(l));
 		return &rp_stopped;
@@ -564,18 +585,17 @@ static struct err *search(struct landmark *l, enum how how)
 	else if (how != BY_DEBUG_REGISTER && copies_possible(l))
 		err = &err_costly;
 	else
-		err = l->r->debug || !rp_registers() ? search_int3(l, &found) : search_debug_register(l, &found);
+		err = l->r->watchers || !debug_registers_work() ? search_int3(l, &found) : search_debug_register(l, &found);
 	if (err == &err_costly)
 		err = search_in_copies(l, &found);
 	if (err == &rp_stopped) {	/* a debugger's breakpoint: the search begins anew when it goes on */
-		rp_int3_out(l->r);
+		rp_tools_bare(l->r);
 		l->t->dirty = true;
 		TRY(landmark_unpatch(l));
 	}
 	if (err)
 		return err;
-	if (l->r->debug)
-		rp_debug_clear(l->r, l->t);
+	rp_tools_clear(l->r, l->t);
 	l->t->dirty = true;
 	return landmark_unpatch(l);
 }
@@ -588,7 +608,7 @@ static int changing_code(struct landmark *l)
 	struct err *err;
 	int prot = 0;
 
-	if (l->r->debug && rp_gate_solid(l->t, l->ev->regs.rip))	/* most often known already */
+	if (rp_tools_fixed_code(l->t, l->ev->regs.rip))	/* most often known already */
 		return 0;
 	err = tracee_maps_read(l->t->real, &maps);
 	if (err) {
@@ -610,26 +630,26 @@ enum { SHARE_START = 50, SHARE_MAX = 92, SHARE_MIN = 15, SHARE_SLOWLY = 48, BLIN
 
 static void share_good(struct replay *r)
 {
-	if (r->blind_share + 4 < r->blind_missed || ++r->blind_good % SHARE_SLOWLY == 0)
-		r->blind_share += r->blind_share < SHARE_MAX;
+	if (landmarks_of(r)->blind_share + 4 < landmarks_of(r)->blind_missed || ++landmarks_of(r)->blind_good % SHARE_SLOWLY == 0)
+		landmarks_of(r)->blind_share += landmarks_of(r)->blind_share < SHARE_MAX;
 }
 
 static void share_missed(struct replay *r)
 {
-	r->blind_missed = r->blind_share;
-	r->blind_good = 0;
-	r->blind_share = r->blind_share * 3 / 4 < SHARE_MIN ? SHARE_MIN : r->blind_share * 3 / 4;
+	landmarks_of(r)->blind_missed = landmarks_of(r)->blind_share;
+	landmarks_of(r)->blind_good = 0;
+	landmarks_of(r)->blind_share = landmarks_of(r)->blind_share * 3 / 4 < SHARE_MIN ? SHARE_MIN : landmarks_of(r)->blind_share * 3 / 4;
 }
 
 static uint64_t blind_time(const struct landmark *l)
 {
 	uint64_t hint = l->point ? l->point->x : 0;
 
-	if (!l->r->blind_share) {
-		l->r->blind_share = SHARE_START;
-		l->r->blind_missed = 100;
+	if (!landmarks_of(l->r)->blind_share) {
+		landmarks_of(l->r)->blind_share = SHARE_START;
+		landmarks_of(l->r)->blind_missed = 100;
 	}
-	return hint < BLIND_MIN_NS || hint < 8 * l->r->snapshot_ns ? 0 : hint * l->r->blind_share / 100;
+	return hint < BLIND_MIN_NS || hint < 8 * landmarks_of(l->r)->snapshot_ns ? 0 : hint * landmarks_of(l->r)->blind_share / 100;
 }
 
 /*
@@ -651,7 +671,7 @@ static struct err *attempt(struct landmark *l, enum how how, uint64_t blind)
 {
 	struct err *err = NULL;
 
-	l->timed = l->point && ((l->back && (blind || (l->prot && how != BY_DEBUG_REGISTER))) || rp_doubt_left(l->r));
+	l->timed = l->point && !l->r->watchers && ((l->back && (blind || (l->prot && how != BY_DEBUG_REGISTER))) || rp_doubt_left(l->r));
 	l->blind_ns = blind;
 	if (blind)
 		TRY(run_blind(l, blind));
@@ -666,11 +686,11 @@ static struct err *attempt(struct landmark *l, enum how how, uint64_t blind)
 
 static struct err *snapshot(struct landmark *l, struct rp_snapshot **ret)
 {
-	uint64_t start = rp_now_ns();
+	uint64_t start = now_ns();
 
 	TRY(rp_snapshot_take(l->t, ret));
 	if (*ret)
-		l->r->snapshot_ns = (l->r->snapshot_ns * 3 + (rp_now_ns() - start) * 2) / 4;
+		landmarks_of(l->r)->snapshot_ns = (landmarks_of(l->r)->snapshot_ns * 3 + (now_ns() - start) * 2) / 4;
 	return NULL;
 }
 
@@ -750,7 +770,7 @@ struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trac
 	enum rp_search how = rp_doubt_how(r, ev->n);
 	struct landmark l;
 	uint64_t blind = 0;
-	uint64_t began = rp_now_ns();
+	uint64_t began = now_ns();
 	bool found, doubtful;
 	struct err *err;
 
@@ -761,9 +781,9 @@ struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trac
 	l.prot = changing_code(&l);
 	l.past = how == SEARCH_NEXT;
 	l.anew = how == SEARCH_ANEW;
-	rp_probe_narrow(t, r, ev->regs.rip);
-	doubtful = l.point && l.point->object && !r->debug && !r->probes;
-	if (!r->debug && !r->probes)	/* what a probe has logged cannot be taken back */
+	rp_tools_before_search(r, t, ev->regs.rip);
+	doubtful = l.point && l.point->object && !r->watchers;
+	if (!r->watchers)	/* what a probe has logged cannot be taken back */
 		TRY(prepare(&l, doubtful, how != SEARCH_FIRST, &blind, &back));
 	landmark_progress(&l);
 	err = find(&l, blind, &back);
@@ -773,7 +793,7 @@ struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trac
 		err = missed(&l, "its time was over");
 	rp_snapshot_drop(back);
 	log_debug("event %" PRIu64 ": point found after %" PRIu64 " traps, %" PRIu64 " trips, %u words in the test, %" PRIu64 " us (%" PRIu64 " blind) for %" PRIu64,
-		  ev->n, l.traps, l.trips, l.stub.words, (rp_now_ns() - began) / 1000, blind / 1000, l.point ? l.point->x / 1000 : 0);
+		  ev->n, l.traps, l.trips, l.stub.words, (now_ns() - began) / 1000, blind / 1000, l.point ? l.point->x / 1000 : 0);
 	t->dirty = true;
 	if (err)
 		return err;

@@ -5,7 +5,7 @@
 #ifndef REPLAYER_LANDMARK_H
 #define REPLAYER_LANDMARK_H
 
-#include "replayer/internal.h"
+#include "replayer/landmark/landmark.h"
 #include "replayer/landmark/stub.h"
 
 #include "replayer/landmark/translate.h"
@@ -49,6 +49,8 @@ void landmark_progress(const struct landmark *l);
 struct err *landmark_search_copies(struct landmark *l, bool *found) __must_check;
 
 /* ---- jump.c: the stub in the process ---- */
+/* Of an address space, for a debugger, who has the same point looked for again and again: the stub's map, 0: none; where in it; of what code. */
+struct landmark_mm { uint64_t map, at, rip; unsigned len; uint8_t bytes[PUN_MAX]; };
 /* The stub, and (l->patched) the jump: not where there is no place for them, or the code cannot be written to. */
 struct err *landmark_patch(struct landmark *l);
 struct err *landmark_unpatch(struct landmark *l);

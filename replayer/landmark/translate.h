@@ -1,10 +1,14 @@
 /*
- * translate.h - lint: fragment of search.h: copies of the program's code, made as it runs, with the test for a point in them.
+ * translate.h - copies of the program's code, made as it runs, with the test for a point in them.
  *
  * translate.c has the search and the map of what was translated; translate_emit.c turns one block of the program's code into a copy.
  */
-#ifndef REPLAYER_TRANSLATE_H
-#define REPLAYER_TRANSLATE_H
+#ifndef REPLAYER_LANDMARK_TRANSLATE_H
+#define REPLAYER_LANDMARK_TRANSLATE_H
+
+#include "replayer/machine/machine.h"
+
+struct landmark;
 
 enum {
 	AREA_BYTES = 4 << 20, AREA_CODE_END = AREA_BYTES - 2 * PAGE_BYTES, AREA_DATA = AREA_BYTES - PAGE_BYTES,

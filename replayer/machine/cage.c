@@ -34,7 +34,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "replayer/internal.h"
+#include "replayer/machine/machine.h"
 #include "tracee/level.h"
 
 enum {

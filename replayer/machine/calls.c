@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
-#include "replayer/internal.h"
+#include "replayer/machine/machine.h"
 #include "tracee/blob.h"
 
 void calls_prepare(void)
@@ -163,11 +163,8 @@ static struct err *assist(struct replay *r, struct rp_task *t, const struct trac
 	if (rec.r.args > 6)
 		return bad(ev, "has a record with too many arguments");
 	assist_effect(&rec.r, rec.word, rec.word[rec.r.args + 1], &e);
-	if (r->debug && e.kind) {
-		TRY(rp_gate_make_room_for(t, &e));
-		rp_guard_make_room(r, t, &e);
-		rp_written_mapped(r, t, &e);
-	}
+	if (e.kind)
+		TRY(rp_tools_effect_begins(r, t, &e));
 	return e.kind ? effect_one(r, t, ev, &e) : NULL;
 }
 

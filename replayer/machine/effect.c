@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "replayer/internal.h"
+#include "replayer/machine/machine.h"
 
 enum { GROW_MAX = 1 << 30 };
 
@@ -119,7 +119,7 @@ static struct err *apply_map(struct replay *r, struct rp_task *t, const struct t
 		return bad_effect(ev, "maps a range that is not allowed");
 	shared_cut(t->mm, e->addr, e->len);
 	rp_nofork_cut(t->mm, e->addr, e->len);
-	rp_probe_yield(r, t, e->addr, e->len);
+	rp_tools_mapping_changes(r, t, e->addr, e->len);
 	patches_cut(&t->mm->patches, e->addr, e->len);
 	if ((e->y & 0xff) != TRACE_MAP_ANON)
 		return map_object(r, t, ev, e, flags);
@@ -140,7 +140,7 @@ static struct err *apply_unmap(struct replay *r, struct rp_task *t, const struct
 		return bad_effect(ev, "unmaps a range that is not allowed");
 	shared_cut(t->mm, e->addr, e->len);
 	rp_nofork_cut(t->mm, e->addr, e->len);
-	rp_probe_yield(r, t, e->addr, e->len);
+	rp_tools_mapping_changes(r, t, e->addr, e->len);
 	patches_cut(&t->mm->patches, e->addr, e->len);
 	while (*p) {
 		struct rp_grow *g = *p;
@@ -208,8 +208,8 @@ static struct err *apply_move(struct replay *r, struct rp_task *t, const struct 
 
 	if (!range_allowed(e->addr, e->len) || !range_allowed(e->x, e->y))
 		return bad_effect(ev, "moves a range that is not allowed");
-	rp_probe_yield(r, t, e->addr, e->len);
-	rp_probe_yield(r, t, e->x, e->y);
+	rp_tools_mapping_changes(r, t, e->addr, e->len);
+	rp_tools_mapping_changes(r, t, e->x, e->y);
 	rp_nofork_move(t->mm, e->addr, e->len, e->x, e->y);
 	if (e->x != e->addr) {	/* effects give the program its own bytes back */
 		patches_cut(&t->mm->patches, e->addr, e->len);
@@ -286,7 +286,7 @@ struct err *effect_grow(struct rp_task *t, uint64_t addr, bool *grown)
 		if (ret != (int64_t)page)
 			continue;
 		g->lowest = page;
-		t->mm->blind.stale = true;
+		rp_tools_mapped(t->mm);
 		*grown = true;
 		return NULL;
 	}
@@ -362,7 +362,7 @@ static void echo(struct replay *r, const struct trace_effect *e, const void *byt
 {
 	int fd = e->object == 2 ? 2 : 1;
 
-	if (r->options.echo && !rp_doubt_echo(r, fd, bytes, len))
+	if (r->options.echo && !rp_tools_echo(r, fd, bytes, len))
 		rp_write_all(fd, bytes, len);
 }
 
@@ -411,7 +411,7 @@ struct err *effect_sum(struct replay *r, struct rp_task *t, const struct trace_e
 	*ret = 0;
 	if (!range_allowed(e->addr, e->len))
 		return bad_effect(&r->ev, "sums a range that is not allowed");
-	rp_probe_out(r, t->mm, t->real);
+	rp_tools_sum_begins(r, t->mm, t->real);
 	TRY(rp_machine_out(r, t, e->addr, e->len));
 	if (e->y & TRACE_SUM_ALL)
 		err = rp_object_pages(r, t, e->addr, e->len, added ? add_page : sum_page, added ? (void *)ret : r->sum);
@@ -419,8 +419,7 @@ struct err *effect_sum(struct replay *r, struct rp_task *t, const struct trace_e
 		err = tracee_pages(t->real, e->addr, e->len, false, added ? add_page : sum_page, added ? (void *)ret : r->sum);
 	if (!err)
 		err = rp_machine_in(r, t, e->addr, e->len);
-	if (r->probes && t->mm->probed)
-		rp_probe_in(r, t->mm, t->real);
+	rp_tools_sum_ends(r, t->mm, t->real);
 	if (added)
 		return err;
 	*ret = mem_sum_finish(r->sum);
@@ -454,7 +453,7 @@ static struct err *apply_witness(struct replay *r, struct rp_task *t, const stru
 	if (!have)
 		return &err_nomem;
 	err = tracee_read(t->real, e->addr, have, e->data_len);
-	rp_probe_hide(t->mm, e->addr, have, e->data_len);
+	rp_tools_hide(t->mm, e->addr, have, e->data_len);
 	rp_machine_hide(r, t->mm, e->addr, have, e->data_len);
 	for (size_t i = 0; !err && i < e->data_len; i++) {
 		if (want[i] != have[i])
@@ -488,7 +487,7 @@ static struct err *apply_task(struct replay *r, struct rp_task *t, const struct 
 	child->mm = share ? t->mm : rp_mm_copy(t->mm);
 	child->mm->users += share;
 	if (!share) {
-		rp_probe_forked(r, child, t->mm);
+		rp_tools_process_forked(r, child);
 		TRY(rp_nofork_child(child));
 	}
 	memcpy(&child->regs, e->data, sizeof(child->regs));

@@ -7,7 +7,7 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
-#include "replayer/internal.h"
+#include "replayer/machine/machine.h"
 
 enum { ID = 0x200000 };
 

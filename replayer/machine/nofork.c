@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "replayer/internal.h"
+#include "replayer/machine/machine.h"
 
 static void add(struct rp_mm *mm, uint64_t addr, uint64_t end, int advice)
 {

@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "replayer/internal.h"
+#include "replayer/machine/machine.h"
 
 enum { OBJECTS_MAX = 1 << 20, COPY_BYTES = 1 << 20, SMALL = 256 << 10 };
 

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "replayer/internal.h"
+#include "replayer/machine/machine.h"
 #include "tracee/level.h"
 #include "tracee/mark.h"
 

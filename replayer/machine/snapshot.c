@@ -1,12 +1,12 @@
 /*
  * snapshot.c - a copy of one address space, to go back to when a search has gone wrong.
  *
- * Cheaper than a checkpoint (checkpoint.c): while a point in computing code is searched, only one task runs, so
+ * Cheaper than a checkpoint (copy.c): while a point in computing code is searched, only one task runs, so
  * only its address space changes.  Spaces with shared objects are left alone: a fork shares them.
  */
 #include <stdlib.h>
 
-#include "replayer/internal.h"
+#include "replayer/machine/machine.h"
 
 void rp_snapshot_drop(struct rp_snapshot *s)
 {
@@ -52,7 +52,7 @@ static struct err *move_thread(struct rp_task *first, struct rp_task *u)
 	first->dirty = true;
 	u->dirty = true;
 	u->raw_known = false;
-	u->dr_gen = 0;
+	rp_task_anew(u);
 	cage_kill(old);
 	TRY(tracee_xstate_set(u->real, xstate, len));
 	return rp_flags_set(u);
@@ -68,7 +68,7 @@ struct err *rp_snapshot_restore(struct replay *r, struct rp_task *t, struct rp_s
 	t->regs = s->regs;
 	t->dirty = true;
 	t->raw_known = false;
-	t->dr_gen = 0;
+	rp_task_anew(t);
 	mm->grow = s->mm->grow;
 	s->mm->grow = grow;
 	s->real = 0;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/ptrace.h>
 
-#include "replayer/internal.h"
+#include "replayer/machine/machine.h"
 
 struct rp_task *rp_task_find(struct replay *r, uint32_t serial)
 {
@@ -57,12 +57,9 @@ struct rp_mm *rp_mm_create(void)
 	return mm;
 }
 
-void rp_mm_ours(struct rp_mm *to, const struct rp_mm *from)
+void rp_task_anew(struct rp_task *t)
 {
-	memcpy(to->areas, from->areas, sizeof(to->areas));
-	memcpy(to->alias_area, from->alias_area, sizeof(to->alias_area));
-	to->kept = from->kept;
-	to->blind = from->blind;
+	memset(t->tool_word, 0, sizeof(t->tool_word));
 }
 
 struct rp_mm *rp_mm_copy(const struct rp_mm *mm)
@@ -89,16 +86,14 @@ struct rp_mm *rp_mm_copy(const struct rp_mm *mm)
 	patches_copy(&copy->patches, &mm->patches);
 	copy->calls = mm->calls;
 	copy->new_patches = mm->new_patches;
-	rp_mm_ours(copy, mm);	/* they are mapped in a copy too, stubs are made anew */
-	rp_alias_copy(copy, mm);
-	rp_gate_forget(copy);
 	if (mm->auxv) {
 		copy->auxv = malloc(mm->auxv_len + 1);
 		BUG_ON(!copy->auxv, "out of memory for a process");
 		memcpy(copy->auxv, mm->auxv, mm->auxv_len);
 		copy->auxv_len = mm->auxv_len;
 	}
-	copy->probed = rp_probed_copy(mm->probed);
+	rp_tools_memory_same(copy, mm);
+	rp_tools_memory_copied(copy, mm);
 	return copy;
 }
 
@@ -121,12 +116,7 @@ void rp_mm_put(struct rp_mm *mm)
 	rp_nofork_deinit(mm);
 	patches_deinit(&mm->patches);
 	free(mm->auxv);
-	free(mm->int3);
-	rp_probed_free(mm->probed);
-	free(mm->gate);
-	free(mm->carried);
-	free(mm->guard);
-	rp_alias_free(mm);
+	rp_tools_memory_freed(mm);
 	free(mm);
 }
 

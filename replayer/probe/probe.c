@@ -22,14 +22,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "replayer/internal.h"
+#include "replayer/probe/probe.h"
 #include "tracee/site.h"
 
 enum { STUBS_BYTES = 65536, REACH = 0x70000000, CLOCK_BATCH = PROBE_RING_HALF / PROBE_RECORD_MAX - 1 };
 
 static uint64_t *word(struct replay *r, uint64_t addr)
 {
-	return (uint64_t *)(void *)(r->probes->area + (addr - PROBE_AREA));
+	return (uint64_t *)(void *)(probes_of(r)->area + (addr - PROBE_AREA));
 }
 
 /* ---- memory for stubs -------------------------------------------------------------------- */
@@ -73,13 +73,13 @@ static uint64_t find_hole(const struct tracee_maps *maps, uint64_t site)
 
 static struct err *area_map(struct replay *r, struct rp_task *t)
 {
-	struct rp_probed *pd = t->mm->probed;
+	struct rp_probed *pd = probed_of(t->mm);
 	int64_t ret;
 
 	if (pd->mapped)
 		return NULL;
 	TRY(call(t, &ret, SYS_mmap, PROBE_AREA, PROBE_AREA_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE,
-		 (uint64_t)r->probes->fd));
+		 (uint64_t)probes_of(r)->fd));
 	if (ret != PROBE_AREA)
 		return err_new(ERR_UNSUPPORTED, "the program has mapped memory at 0x%x, where probes need some", PROBE_AREA);
 	pd->mapped = true;
@@ -89,7 +89,7 @@ static struct err *area_map(struct replay *r, struct rp_task *t)
 /* Room for a stub near addr; 0 when there is none. */
 static struct err *stub_room(struct rp_task *t, uint64_t addr, struct rp_stubs **ret)
 {
-	struct rp_probed *pd = t->mm->probed;
+	struct rp_probed *pd = probed_of(t->mm);
 	struct tracee_maps maps;
 	uint64_t hole;
 	int64_t got;
@@ -152,7 +152,7 @@ static void patch_write(struct rp_patch *p, pid_t real, bool in)
 /* May addr and what follows change under the feet of a task, or of another patch? */
 static bool jump_possible(struct replay *r, const struct rp_task *t, const struct rp_patch *p)
 {
-	const struct rp_probed *pd = t->mm->probed;
+	const struct rp_probed *pd = probed_of(t->mm);
 
 	for (const struct rp_task *o = r->tasks; o; o = o->next) {
 		if (o->mm == t->mm && o->regs.rip > p->addr && o->regs.rip < p->addr + p->len)
@@ -184,13 +184,13 @@ static uint64_t return_place(struct replay *r, struct rp_task *t, uint64_t addr)
 	uint64_t at = addr;
 
 	for (unsigned i = 0; i < TRIES && at; i++) {
-		const struct rp_patch *there = patch_at(t->mm->probed, at);
+		const struct rp_patch *there = patch_at(probed_of(t->mm), at);
 		struct rp_patch p = { .addr = at };
 		uint64_t start = 0, end = 0;
 
 		if (there && there->probe < 0 && there->jump)
 			return at;
-		if (!r->probes->range || !r->probes->range(r->probes->ctx, at, &start, &end))
+		if (!probes_of(r)->range || !probes_of(r)->range(probes_of(r)->ctx, at, &start, &end))
 			start = end = 0;
 		patch_decode(r, t, &p, start, end);
 		if (p.jump)
@@ -202,9 +202,9 @@ static uint64_t return_place(struct replay *r, struct rp_task *t, uint64_t addr)
 
 static struct err *patch_add(struct replay *r, struct rp_task *t, uint64_t addr, int probe)
 {
-	struct rp_probed *pd = t->mm->probed;
-	const struct replay_probe *def = probe >= 0 ? &r->probes->probe[probe].def : NULL;
-	struct rp_patch p = { .addr = addr, .probe = probe, .quiet = r->probes->quiet };
+	struct rp_probed *pd = probed_of(t->mm);
+	const struct replay_probe *def = probe >= 0 ? &probes_of(r)->probe[probe].def : NULL;
+	struct rp_patch p = { .addr = addr, .probe = probe, .quiet = probes_of(r)->quiet };
 	struct rp_stub_code code;
 	struct rp_stubs *room;
 	uint64_t start = 0, end = 0;
@@ -215,11 +215,11 @@ static struct err *patch_add(struct replay *r, struct rp_task *t, uint64_t addr,
 	TRY(stub_room(t, addr, &room));
 	if (!room)
 		return NULL;
-	if (!r->probes->range || !r->probes->range(r->probes->ctx, addr, &start, &end))
+	if (!probes_of(r)->range || !probes_of(r)->range(probes_of(r)->ctx, addr, &start, &end))
 		start = end = 0;
 	p.stub = room->start + room->used;
 	patch_decode(r, t, &p, start, end);
-	if (!p.n || !rp_stub_build(&p, def, r->probes->quiet, &code)) {
+	if (!p.n || !rp_stub_build(&p, def, probes_of(r)->quiet, &code)) {
 		log_warn("the instruction at 0x%lx cannot be probed", (unsigned long)addr);
 		return NULL;
 	}
@@ -238,20 +238,20 @@ static struct err *patch_add(struct replay *r, struct rp_task *t, uint64_t addr,
 void rp_probe_out(struct replay *r, struct rp_mm *mm, pid_t real)
 {
 	(void)r;
-	for (unsigned i = 0; mm && mm->probed && i < mm->probed->n; i++)
-		patch_write(&mm->probed->patch[i], real, false);
+	for (unsigned i = 0; mm && probed_of(mm) && i < probed_of(mm)->n; i++)
+		patch_write(&probed_of(mm)->patch[i], real, false);
 }
 
 void rp_probe_in(struct replay *r, struct rp_mm *mm, pid_t real)
 {
-	for (unsigned i = 0; mm && mm->probed && !r->probes->off && i < mm->probed->n; i++)
-		patch_write(&mm->probed->patch[i], real, true);
+	for (unsigned i = 0; mm && probed_of(mm) && !probes_of(r)->off && i < probed_of(mm)->n; i++)
+		patch_write(&probed_of(mm)->patch[i], real, true);
 }
 
 /* A copy from before: its stubs log. */
 static struct err *make_quiet(struct replay *r, struct rp_task *t)
 {
-	struct rp_probed *pd = t->mm->probed;
+	struct rp_probed *pd = probed_of(t->mm);
 
 	for (unsigned i = 0; i < pd->n; i++) {
 		struct rp_patch *p = &pd->patch[i];
@@ -259,7 +259,7 @@ static struct err *make_quiet(struct replay *r, struct rp_task *t)
 
 		if (p->quiet || p->probe < 0)
 			continue;
-		BUG_ON(!rp_stub_build(p, &r->probes->probe[p->probe].def, true, &code), "a probe that was built cannot be built again");
+		BUG_ON(!rp_stub_build(p, &probes_of(r)->probe[p->probe].def, true, &code), "a probe that was built cannot be built again");
 		TRY(tracee_write(t->real, p->stub, code.bytes, code.len));
 		p->quiet = true;
 	}
@@ -275,15 +275,15 @@ static struct err *make_quiet(struct replay *r, struct rp_task *t)
 }
 
 /* Is there something to be probed in the task's memory? Then it is. */
-static struct err *probe_task(struct replay *r, struct rp_task *t)
+struct err *rp_probe_task(struct replay *r, struct rp_task *t)
 {
-	struct rp_probes *p = r->probes;
+	struct rp_probes *p = probes_of(r);
 
 	if (!t || !t->real || !t->mm || !p->n)
 		return NULL;
-	if (!t->mm->probed) {
-		t->mm->probed = calloc(1, sizeof(*t->mm->probed));
-		BUG_ON(!t->mm->probed, "out of memory for probes");
+	if (!probed_of(t->mm)) {
+		t->mm->tool[TOOL_PROBE] = calloc(1, sizeof(struct rp_probed));
+		BUG_ON(!probed_of(t->mm), "out of memory for probes");
 	}
 	TRY(area_map(r, t));
 	if (p->quiet)
@@ -301,7 +301,7 @@ struct rp_task *rp_probed_task(const struct replay *r)
 	struct rp_task *found = NULL;
 
 	for (struct rp_task *t = r->tasks; t; t = t->next) {
-		if (t->rec_pid == r->probes->pid && t->real && (!found || t->rec_tid == t->rec_pid))
+		if (t->rec_pid == probes_of(r)->pid && t->real && (!found || t->rec_tid == t->rec_pid))
 			found = t;
 	}
 	return found;
@@ -314,9 +314,9 @@ static uint64_t ring_start(const struct rp_probes *p)
 	return (uint64_t)-(p->second ? PROBE_RING_HALF : PROBE_RING_BYTES);
 }
 
-static void set_count(struct replay *r)
+void rp_probe_set_count(struct replay *r)
 {
-	struct rp_probes *p = r->probes;
+	struct rp_probes *p = probes_of(r);
 	uint64_t left, batch = p->quiet ? (uint64_t)INT64_MAX : CLOCK_BATCH;
 
 	if (p->bound >= p->stop_at)
@@ -334,15 +334,15 @@ static void find_derefs(struct rp_probes *p, int tid, const struct replay_hit *h
 	}
 }
 
-static void drain(struct replay *r, const struct rp_task *t)
+void rp_probe_drain(struct replay *r, const struct rp_task *t)
 {
-	struct rp_probes *p = r->probes;
+	struct rp_probes *p = probes_of(r);
 	const char *start = (char *)word(r, PROBE_RING_END) + (int64_t)ring_start(p);
 	const struct replay_hit *from = (const void *)start, *to = (const void *)(start + (*word(r, PROBE_POS) - ring_start(p)));
 
 	if (p->quiet) {
 		p->clock = p->bound = p->clock + *word(r, PROBE_COUNT) - p->count_was;
-		set_count(r);
+		rp_probe_set_count(r);
 		return;
 	}
 	if (from == to)
@@ -354,7 +354,7 @@ static void drain(struct replay *r, const struct rp_task *t)
 	rp_ring_take(p, t ? t->rec_tid : 0, from, to);
 	p->second = !p->second;
 	*word(r, PROBE_POS) = ring_start(p);
-	set_count(r);
+	rp_probe_set_count(r);
 }
 
 static void set_rip(struct rp_task *t, uint64_t rip)
@@ -367,9 +367,9 @@ static void set_rip(struct rp_task *t, uint64_t rip)
 /* The place where a call will return is to be patched. */
 static struct err *learn_return(struct replay *r, struct rp_task *t, uint64_t addr)
 {
-	struct rp_probes *p = r->probes;
+	struct rp_probes *p = probes_of(r);
 
-	if (patch_at(t->mm->probed, addr))
+	if (patch_at(probed_of(t->mm), addr))
 		return NULL;
 	for (unsigned i = 0; i < p->known_n; i++) {
 		if (p->known_return[i] == addr)
@@ -398,7 +398,7 @@ static struct err *learn_stack(struct replay *r, struct rp_task *t, const struct
 	regs.rax = *word(r, PROBE_RAX);
 	set_rip(t, patch->stub + patch->again);
 	TRY(tracee_read(t->real, regs.rsp, &ret, 8));
-	rp_ring_sync(r->probes);
+	rp_ring_sync(probes_of(r));
 	TRY(rp_stack_learn(r, t, &regs));
 	return learn_return(r, t, ret);
 }
@@ -406,7 +406,7 @@ static struct err *learn_stack(struct replay *r, struct rp_task *t, const struct
 /* At a return: of a call whose result is in memory? Then say what it is. */
 static void report_deref(struct replay *r, const struct rp_task *t)
 {
-	struct rp_probes *p = r->probes;
+	struct rp_probes *p = probes_of(r);
 
 	for (unsigned i = 0; i < p->derefs; i++) {
 		struct replay_hit hit = { .probe = REPLAY_HIT_DEREF, .size = sizeof(hit), .rsp = p->deref[i].rsp };
@@ -424,7 +424,7 @@ static void report_deref(struct replay *r, const struct rp_task *t)
 
 static struct err *stub_trap(struct replay *r, struct rp_task *t, const struct rp_patch *at, enum rp_probe_stop *ret)
 {
-	struct rp_probes *p = r->probes;
+	struct rp_probes *p = probes_of(r);
 	const struct rp_patch patch = *at;	/* learning may move it */
 	uint64_t offset = t->regs.rip - 1 - at->stub;
 
@@ -433,10 +433,10 @@ static struct err *stub_trap(struct replay *r, struct rp_task *t, const struct r
 		return learn_stack(r, t, &patch);
 	t->regs.rcx = *word(r, PROBE_RCX);
 	set_rip(t, patch.stub + patch.body);
-	drain(r, t);
+	rp_probe_drain(r, t);
 	if (patch.probe < 0)
 		report_deref(r, t);
-	set_count(r);
+	rp_probe_set_count(r);
 	if (p->bound < p->stop_at && !p->derefs)
 		return NULL;
 	rp_ring_sync(p);
@@ -456,17 +456,17 @@ struct err *rp_probe_signal(struct replay *r, struct rp_task *t, const siginfo_t
 	struct rp_patch *p;
 
 	*ret = PROBE_NOT_OURS;
-	if (!t->mm || !t->mm->probed)
+	if (!t->mm || !probed_of(t->mm))
 		return NULL;
 	if (info->si_signo != SIGTRAP || info->si_code != SI_KERNEL)
 		return NULL;
-	p = patch_at(t->mm->probed, t->regs.rip - 1);
+	p = patch_at(probed_of(t->mm), t->regs.rip - 1);
 	if (p && p->in && !p->jump) {
 		set_rip(t, p->stub + p->body);
 		*ret = PROBE_GO_ON;
 		return NULL;
 	}
-	p = patch_of_stub(t->mm->probed, t->regs.rip - 1);
+	p = patch_of_stub(probed_of(t->mm), t->regs.rip - 1);
 	if (!p)
 		return NULL;
 	return stub_trap(r, t, p, ret);
@@ -474,7 +474,7 @@ struct err *rp_probe_signal(struct replay *r, struct rp_task *t, const siginfo_t
 
 bool rp_probe_translate(const struct rp_task *t, struct regs *ret)
 {
-	const struct rp_patch *p = t->mm ? patch_of_stub(t->mm->probed, t->regs.rip) : NULL;
+	const struct rp_patch *p = t->mm ? patch_of_stub(probed_of(t->mm), t->regs.rip) : NULL;
 
 	for (unsigned i = 0; p && i < p->n; i++) {
 		if (t->regs.rip != p->stub + p->moved + p->insn[i].to)
@@ -488,11 +488,11 @@ bool rp_probe_translate(const struct rp_task *t, struct regs *ret)
 
 void rp_probe_narrow(struct rp_task *t, const struct replay *r, uint64_t rip)
 {
-	struct rp_probed *pd = t->mm ? t->mm->probed : NULL;
+	struct rp_probed *pd = t->mm ? probed_of(t->mm) : NULL;
 
 	for (unsigned i = 0; pd && i < pd->n; i++) {
 		struct rp_patch *p = &pd->patch[i];
-		const struct replay_probe *def = p->probe >= 0 ? &r->probes->probe[p->probe].def : NULL;
+		const struct replay_probe *def = p->probe >= 0 ? &probes_of(r)->probe[p->probe].def : NULL;
 		struct rp_stub_code code;
 		bool in = p->in;
 
@@ -501,7 +501,7 @@ void rp_probe_narrow(struct rp_task *t, const struct replay *r, uint64_t rip)
 		patch_write(p, t->real, false);
 		p->jump = false;
 		p->len = p->n = 1;
-		BUG_ON(!rp_stub_build(p, def, r->probes->quiet, &code), "a probe that was built cannot be built again");
+		BUG_ON(!rp_stub_build(p, def, probes_of(r)->quiet, &code), "a probe that was built cannot be built again");
 		err_free(tracee_write(t->real, p->stub, code.bytes, code.len));
 		patch_write(p, t->real, in);
 	}
@@ -516,10 +516,10 @@ static bool meets(uint64_t a, uint64_t alen, uint64_t b, uint64_t blen)
 
 void rp_probe_yield(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t len)
 {
-	struct rp_probed *pd = t->mm ? t->mm->probed : NULL;
+	struct rp_probed *pd = t->mm ? probed_of(t->mm) : NULL;
 	bool stubs = false, returns = false;
 
-	if (!r->probes)
+	if (!probes_of(r))
 		return;
 	for (unsigned i = 0; pd && i < pd->stubs_n; i++)
 		stubs |= meets(addr, len, pd->stubs[i].start, STUBS_BYTES);
@@ -535,14 +535,14 @@ void rp_probe_yield(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t
 		returns |= p->probe < 0;
 		*p = pd->patch[--pd->n];
 	}
-	for (unsigned i = 0; i < r->probes->known_n;) {
-		if (r->probes->known_return[i] - addr < len)
-			r->probes->known_return[i] = r->probes->known_return[--r->probes->known_n];
+	for (unsigned i = 0; i < probes_of(r)->known_n;) {
+		if (probes_of(r)->known_return[i] - addr < len)
+			probes_of(r)->known_return[i] = probes_of(r)->known_return[--probes_of(r)->known_n];
 		else
 			i++;
 	}
 	if (returns)		/* known stacks are taken to have theirs patched */
-		rp_stacks_reset(r->probes);
+		rp_stacks_reset(probes_of(r));
 	for (unsigned i = 0; pd && stubs && i < pd->stubs_n; i++) {
 		int64_t ret;
 
@@ -550,46 +550,44 @@ void rp_probe_yield(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t
 	}
 	if (stubs)
 		pd->stubs_n = 0;
-	if (stubs && t->rec_pid == r->probes->pid)
-		r->probes->maps_changed = true;		/* in again after the event */
+	if (stubs && t->rec_pid == probes_of(r)->pid)
+		probes_of(r)->maps_changed = true;		/* in again after the event */
 }
 
 /* Nothing is patched any more; what was mapped stays. */
 static void forget(struct replay *r, struct rp_task *t)
 {
 	rp_probe_out(r, t->mm, t->real);
-	t->mm->probed->n = 0;
+	probed_of(t->mm)->n = 0;
 }
 
-void rp_probe_forked(struct replay *r, struct rp_task *child, const struct rp_mm *parent)
+void rp_probe_forked(struct replay *r, struct rp_task *child)
 {
-	(void)parent;
-	if (!r->probes || !child->mm->probed)
+	if (!probes_of(r) || !probed_of(child->mm))
 		return;
 	forget(r, child);
 }
 
 void rp_probe_restored(struct replay *r, uint64_t clock)
 {
-	rp_ring_sync(r->probes);
-	r->probes->clock = r->probes->bound = clock;
-	r->probes->stopped = false;
-	*word(r, PROBE_POS) = ring_start(r->probes);
-	set_count(r);
+	rp_ring_sync(probes_of(r));
+	probes_of(r)->clock = probes_of(r)->bound = clock;
+	probes_of(r)->stopped = false;
+	*word(r, PROBE_POS) = ring_start(probes_of(r));
+	rp_probe_set_count(r);
 }
 
 /* ---- for analyses ------------------------------------------------------------------------------------ */
 
-struct err *replay_probes_start(struct replay *r, int pid, replay_hits_fn *hits, replay_stack_fn *stacks, replay_range_fn *range,
-				void *ctx)
+struct err *rp_probe_open(struct replay *r, int pid, replay_hits_fn *hits, replay_stack_fn *stacks, replay_range_fn *range, void *ctx)
 {
 	struct rp_probes *p = calloc(1, sizeof(*p));
 
-	r->debug = calloc(1, sizeof(*r->debug));
-	if (!p || !r->debug)
+	if (!p)
 		return &err_nomem;
-	rp_set_intern(r, NULL, 0);
-	r->probes = p;
+	rp_tool_register(TOOL_PROBE, &rp_probe_ops);
+	r->tool[TOOL_PROBE] = p;
+	r->watchers++;
 	*p = (struct rp_probes){ .pid = pid, .hits = hits, .stacks = stacks, .range = range, .ctx = ctx, .stop_at = UINT64_MAX };
 	p->fd = memfd_create("hindsight-probes", MFD_CLOEXEC);
 	if (p->fd < 0 || ftruncate(p->fd, PROBE_AREA_BYTES) < 0)
@@ -599,15 +597,23 @@ struct err *replay_probes_start(struct replay *r, int pid, replay_hits_fn *hits,
 		return err_os(errno, "cannot map shared memory");
 	*word(r, PROBE_POS) = ring_start(p);
 	rp_stacks_reset(p);
-	set_count(r);
-	if (pid)
-		replay_show(r, pid, true);
+	rp_probe_set_count(r);
 	return NULL;
+}
+
+void rp_probe_follow(struct replay *r, int pid)
+{
+	for (struct rp_task *t = r->tasks; t; t = t->next) {
+		if (t->rec_pid != probes_of(r)->pid || !t->real || !t->mm || !probed_of(t->mm))
+			continue;
+		forget(r, t);
+	}
+	probes_of(r)->pid = pid;
 }
 
 void rp_probes_free(struct replay *r)
 {
-	struct rp_probes *p = r->probes;
+	struct rp_probes *p = probes_of(r);
 
 	if (!p)
 		return;
@@ -619,19 +625,20 @@ void rp_probes_free(struct replay *r)
 	free(p->known_return);
 	free(p->probe);
 	free(p);
-	r->probes = NULL;
+	r->tool[TOOL_PROBE] = NULL;
+	r->watchers--;
 }
 
 int replay_probe_add(struct replay *r, const struct replay_probe *probe)
 {
-	struct rp_probes *p = r->probes;
+	struct rp_probes *p = probes_of(r);
 	struct rp_task *t = rp_probed_task(r);
 	struct err *err;
 
 	p->probe = realloc(p->probe, (p->n + 1) * sizeof(*p->probe));
 	BUG_ON(!p->probe, "out of memory for probes");
 	p->probe[p->n++].def = *probe;
-	err = t ? probe_task(r, t) : NULL;
+	err = t ? rp_probe_task(r, t) : NULL;
 	if (err) {
 		log_warn("%s", err->msg ? err->msg : "cannot probe");
 		err_free(err);
@@ -643,50 +650,28 @@ int replay_probe_add(struct replay *r, const struct replay_probe *probe)
 void replay_probes_drop(struct replay *r)
 {
 	struct rp_task *t = rp_probed_task(r);
-	struct rp_probes *p = r->probes;
+	struct rp_probes *p = probes_of(r);
 
 	if (t) {
 		rp_probe_out(r, t->mm, t->real);
-		if (t->mm->probed)
-			t->mm->probed->n = 0;
-		for (unsigned i = 0; t->mm->probed && i < t->mm->probed->stubs_n; i++)
-			t->mm->probed->stubs[i].used = 0;
+		if (probed_of(t->mm))
+			probed_of(t->mm)->n = 0;
+		for (unsigned i = 0; probed_of(t->mm) && i < probed_of(t->mm)->stubs_n; i++)
+			probed_of(t->mm)->stubs[i].used = 0;
 	}
 	p->n = p->known_n = 0;
 	rp_stacks_reset(p);
 }
 
-void replay_probes_quiet(struct replay *r) { r->probes->quiet = true; }
+void replay_probes_quiet(struct replay *r) { probes_of(r)->quiet = true; }
 
-uint64_t replay_clock(const struct replay *r) { return r->probes->clock; }
+uint64_t replay_clock(const struct replay *r) { return probes_of(r)->clock; }
 
-void replay_clock_set(struct replay *r, uint64_t clock) { r->probes->clock = r->probes->bound = clock; }
+void replay_clock_set(struct replay *r, uint64_t clock) { probes_of(r)->clock = probes_of(r)->bound = clock; }
 
-int replay_probe_pid(const struct replay *r) { return r->probes->pid; }
+int replay_probe_pid(const struct replay *r) { return probes_of(r)->pid; }
 
-void replay_probe_follow(struct replay *r, int pid)
-{
-	for (struct rp_task *t = r->tasks; t; t = t->next) {
-		if (t->rec_pid != r->probes->pid || !t->real || !t->mm || !t->mm->probed)
-			continue;
-		forget(r, t);
-	}
-	r->probes->pid = pid;
-	replay_show(r, pid, true);
-}
-
-void replay_probe_events(struct replay *r, replay_event_fn *fn) { r->probes->events = fn; }
-
-static bool maps_text(const struct trace_event *ev)
-{
-	for (uint32_t i = 0; i < ev->effects_len; i++) {
-		const struct trace_effect *e = &ev->effects[i];
-
-		if ((e->kind == TRACE_MAP && (e->x & PROT_EXEC)) || (e->kind == TRACE_PROTECT && (e->x & PROT_EXEC)))
-			return true;
-	}
-	return ev->kind == TRACE_EXEC;
-}
+void replay_probe_events(struct replay *r, replay_event_fn *fn) { probes_of(r)->events = fn; }
 
 static bool calls(const struct rp_task *t, int64_t nr)
 {
@@ -702,7 +687,7 @@ bool rp_probe_end(struct replay *r)
 	if (!r->ev_read || r->ev.kind != TRACE_EXIT)
 		return false;
 	t = rp_task_find(r, r->ev.task);
-	if (!t || t->rec_pid != r->probes->pid)
+	if (!t || t->rec_pid != probes_of(r)->pid)
 		return false;
 	all = WIFSIGNALED((int)r->ev.ret) || calls(t, SYS_exit_group);
 	for (const struct rp_task *o = r->tasks; o; o = o->next) {
@@ -714,76 +699,4 @@ bool rp_probe_end(struct replay *r)
 			return false;	/* that ends its process's other tasks */
 	}
 	return last || all;
-}
-
-/* After an event: what changed for the probes? */
-static struct err *after_event(struct replay *r, int tid, bool *stop)
-{
-	struct rp_probes *p = r->probes;
-	struct rp_task *t = rp_task_find(r, r->ev.task);
-	bool ours;
-
-	if (!p->pid && t) {
-		p->pid = t->rec_pid;
-		replay_show(r, p->pid, true);
-	}
-	ours = t ? t->rec_pid == p->pid : tid != 0;
-	if (ours && p->events)
-		p->events(p->ctx, &r->ev, tid ? tid : t->rec_tid);
-	*stop = ours && maps_text(&r->ev);
-	if (p->maps_changed && !*stop) {	/* after a stop it is done before going on: our caller knows more by then */
-		p->maps_changed = false;
-		TRY(probe_task(r, rp_probed_task(r)));
-	}
-	return NULL;
-}
-
-static struct err *probe_run(struct replay *r, uint64_t clock, uint64_t event, enum replay_probe_stop *ret)
-{
-	struct rp_probes *p = r->probes;
-	struct rp_task *t;
-	struct rp_hop hop;
-	struct err *err;
-	bool stop = false;
-
-	p->stop_at = clock;
-	p->stopped = p->off = false;
-	set_count(r);
-	if (p->pid)
-		TRY(probe_task(r, rp_probed_task(r)));
-	for (;;) {
-		int tid;
-
-		*ret = REPLAY_PROBE_EVENT;
-		if (r->where >= event && !r->pending)
-			return NULL;
-		*ret = REPLAY_PROBE_END;
-		err = rp_next(r);
-		if (err_catch(&err, ERR_END) || (!err && rp_probe_end(r)))
-			return NULL;
-		TRY(err);
-		t = rp_task_find(r, r->ev.task);
-		tid = t && t->rec_pid == p->pid ? t->rec_tid : 0;
-		TRY(rp_hop(r, 0, false, &hop));
-		t = rp_task_find(r, r->ev.task);
-		drain(r, t);
-		*ret = REPLAY_PROBE_CLOCK;
-		if (p->stopped) {
-			r->debug->current = t->serial;
-			return NULL;
-		}
-		if (hop.kind == HOP_EVENT)
-			TRY(after_event(r, tid, &stop));
-		*ret = REPLAY_PROBE_MAPS;
-		if (stop)
-			return NULL;
-	}
-}
-
-struct err *replay_probe_run(struct replay *r, uint64_t clock, uint64_t event, enum replay_probe_stop *ret)
-{
-	struct err *err = probe_run(r, clock, event, ret);
-
-	rp_ring_sync(r->probes);
-	return err;
 }

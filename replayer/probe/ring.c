@@ -14,7 +14,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "replayer/internal.h"
+#include "replayer/probe/probe.h"
 
 enum { LITTLE = 32 * 1024, RECORD_MIN = 24, TURNS = 4000 };
 

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replayer/internal.h"
+#include "replayer/probe/probe.h"
 #include "tracee/site.h"
 
 void rp_probe_hide(const struct rp_mm *mm, uint64_t addr, void *bytes, size_t len)
 {
-	for (unsigned i = 0; mm && mm->probed && i < mm->probed->n; i++) {
-		const struct rp_patch *p = &mm->probed->patch[i];
+	for (unsigned i = 0; mm && probed_of(mm) && i < probed_of(mm)->n; i++) {
+		const struct rp_patch *p = &probed_of(mm)->patch[i];
 
 		for (unsigned k = 0; p->in && k < (p->jump ? SITE_JUMP : 1u); k++) {
 			if (p->addr + k - addr < len)
@@ -21,8 +21,8 @@ void rp_probe_hide(const struct rp_mm *mm, uint64_t addr, void *bytes, size_t le
 
 bool rp_probe_mapping(const struct rp_mm *mm, uint64_t start)
 {
-	for (unsigned i = 0; mm && mm->probed && i < mm->probed->stubs_n; i++) {
-		if (mm->probed->stubs[i].start == start)
+	for (unsigned i = 0; mm && probed_of(mm) && i < probed_of(mm)->stubs_n; i++) {
+		if (probed_of(mm)->stubs[i].start == start)
 			return true;
 	}
 	return start == PROBE_AREA;

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replayer/internal.h"
+#include "replayer/probe/probe.h"
 
 enum { LEARN_MAX = 100000 };
 
@@ -211,7 +211,7 @@ static uint64_t fingerprint(const struct rp_probes *p, const struct rp_task *t, 
 
 struct err *rp_stack_learn(struct replay *r, struct rp_task *t, const struct regs *regs)
 {
-	struct rp_probes *p = r->probes;
+	struct rp_probes *p = probes_of(r);
 	uint64_t ret, off[REPLAY_FRAMES] = { 0 };
 	struct rp_site *s;
 	uint32_t number;

@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "base/decode.h"
-#include "replayer/internal.h"
+#include "replayer/probe/probe.h"
 #include "tracee/site.h"
 
 enum { FUNCTION_MAX = 65536, WINDOW = 4096 };

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replayer/internal.h"
+#include "replayer/reverse/reverse.h"
 
 /* A step costs 30 to 60 us: few, until the target is known to be near. */
 enum { STEPS_NEAR = 2500, STEPS_SHORT = 200, STEPS_LOOK = 60, ROUNDS_SHORT = 6, ROUNDS = 14, BEHIND = 100,
@@ -30,7 +30,7 @@ static struct err *sampled_run(struct replay *r, const struct rp_pos *base, cons
 
 	rp_timer_samples(r, us);
 	do {
-		r->debug->limit = 1;
+		timeline_of(r)->limit = 1;
 		if (!err)
 			err = rp_tracked_hop(r, to->set, false, &hop);
 	} while (!err && !at_target(r, to, &hop) && hop.kind == HOP_MOVED && !rp_debug_interrupted(r));
@@ -58,10 +58,10 @@ static struct err *last_of(struct replay *r, const struct rp_pos *base, const st
 		chain.b[i] = rp_place_break(t, p->addr[i]);
 	both = rp_set_union(r, to->set, rp_places_set(r, t, p));
 	do {
-		r->debug->limit = 1;
+		timeline_of(r)->limit = 1;
 		TRY(rp_hop_counting(r, both, &chain, &hop));
 	} while (hop.kind == HOP_MOVED && !at_target(r, to, &hop));
-	r->debug->nameless = true;
+	timeline_of(r)->nameless = true;
 	if (hop.chained >= 0)	/* the target is at a place: its own arrival is not before it */
 		chain.count[hop.chained]--;
 	t = rp_task_find(r, r->ev.task);
@@ -88,7 +88,7 @@ static struct err *move_base(struct replay *r, struct rp_pos *base, const struct
 		err = rp_goto(r, &before);
 		if (!err)
 			err = rp_checkpoint_take(r);
-		rp_pos_copy(base, &r->debug->pos);
+		rp_pos_copy(base, &timeline_of(r)->pos);
 		n = BEHIND;
 		free(before.legs);
 	}
@@ -96,7 +96,7 @@ static struct err *move_base(struct replay *r, struct rp_pos *base, const struct
 	if (!err)
 		err = rp_goto(r, base);
 	if (!err)
-		rp_pos_copy(base, &r->debug->pos);
+		rp_pos_copy(base, &timeline_of(r)->pos);
 	if (!err)
 		err = rp_checkpoint_take(r);
 	return err;
@@ -107,11 +107,11 @@ static struct err *move_base(struct replay *r, struct rp_pos *base, const struct
 /* To base, and where that was a long way, a checkpoint: all that follows begins there. */
 static struct err *settle(struct replay *r, struct rp_pos *base)
 {
-	uint64_t start = rp_now_ns();
+	uint64_t start = now_ns();
 
 	TRY(rp_goto(r, base));
-	rp_pos_copy(base, &r->debug->pos);	/* it may have got a better name */
-	return rp_now_ns() - start > FAR_NS ? rp_checkpoint_take(r) : NULL;
+	rp_pos_copy(base, &timeline_of(r)->pos);	/* it may have got a better name */
+	return now_ns() - start > FAR_NS ? rp_checkpoint_take(r) : NULL;
 }
 
 /* Instructions of p's own function that lie before it, and those after the calls that led there. */
@@ -130,14 +130,14 @@ static struct err *add_near(struct replay *r, const struct rp_pos *p, const stru
 /* Where a timer finds the task on the way. */
 static struct err *add_samples(struct replay *r, const struct rp_pos *base, const struct rp_target *to, long us, struct rp_places *places)
 {
-	struct rp_debug *d = r->debug;
+	struct stops *stops = stops_of(r);
 	struct rp_task *t;
 
 	TRY(sampled_run(r, base, to, us));
 	TRY(rp_next(r));
 	t = rp_task_find(r, r->ev.task);
-	for (unsigned i = 0; t && i < d->samples_n && i < RP_SAMPLES; i++)
-		rp_places_at(r, t, places, d->samples[(d->samples_n - 1 - i) % RP_SAMPLES], to->set);
+	for (unsigned i = 0; t && i < stops->samples_n && i < RP_SAMPLES; i++)
+		rp_places_at(r, t, places, stops->samples[(stops->samples_n - 1 - i) % RP_SAMPLES], to->set);
 	return NULL;
 }
 

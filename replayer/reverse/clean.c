@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "replayer/internal.h"
+#include "replayer/reverse/reverse.h"
 
 /* Documentation/admin-guide/mm/pagemap.rst, Linux 4.2 and on: 0 in the low bits without the right to see it. */
 enum { PM_PFN_BITS = 55, PM_SWAPPED = 62, PM_PRESENT = 63 };
@@ -94,7 +94,7 @@ struct err *rp_events_any(struct replay *r, uint64_t from, uint64_t to, bool (*s
 	*any = false;
 	if (from == to)
 		return NULL;
-	r->debug->nameless |= r->pending;	/* an event that is only reached has no name any more; all else is as it was */
+	timeline_of(r)->nameless |= r->pending;	/* an event that is only reached has no name any more; all else is as it was */
 	r->ev_read = r->pending = false;	/* the reader's memory is about to change, as in stepback.c */
 	TRY(trace_reader_seek(r->reader, from + 1));
 	for (uint64_t n = from; n < to && !*any; n++) {
@@ -111,10 +111,11 @@ struct err *rp_events_stop(struct replay *r, uint64_t from, uint64_t to, bool *a
 
 bool rp_unwritten_possible(const struct replay *r)
 {
-	const struct rp_debug *d = r->debug;
-	const struct rp_set *s = d->sets[d->user];
+	const struct stops *stops = stops_of(r);
+	const struct timeline *timeline = timeline_of(r);
+	const struct rp_set *s = stops->sets[timeline->user];
 
-	if (d->caught_n || !s->watches)
+	if (timeline->caught_n || !s->watches)
 		return false;
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct rp_task *t = rp_task_with_memory(r->tasks, s->b[i].pid);
@@ -127,13 +128,14 @@ bool rp_unwritten_possible(const struct replay *r)
 
 struct err *rp_unwritten(struct replay *r, const struct rp_checkpoint *c, const struct rp_task *newer, uint64_t where, bool *ret)
 {
-	const struct rp_debug *d = r->debug;
-	const struct rp_set *s = d->sets[d->user];
+	const struct stops *stops = stops_of(r);
+	const struct timeline *timeline = timeline_of(r);
+	const struct rp_set *s = stops->sets[timeline->user];
 	bool any;
 
 	*ret = false;
 	for (unsigned i = 0; i < s->n; i++) {
-		if (s->b[i].kind == REPLAY_WRITE && !watch_unwritten(c->tasks, newer, &s->b[i]))
+		if (s->b[i].kind == REPLAY_WRITE && !watch_unwritten(c->copy->tasks, newer, &s->b[i]))
 			return NULL;
 	}
 	TRY(rp_events_any(r, c->pos.where, where, stops_or_maps, &any));

@@ -7,7 +7,7 @@
 #include <poll.h>
 #include <stdlib.h>
 
-#include "replayer/internal.h"
+#include "replayer/reverse/reverse.h"
 
 /*
  * So much time is worth a worker: as much as the search has taken until now, between these; or FORCED_NS, when they are asked for, as tests do.  Short
@@ -40,9 +40,9 @@ static const struct rp_task *tasks_at_end(struct replay *r, const struct interva
 	const struct rp_checkpoint *c;
 
 	if (!in->next)
-		return r->debug->nameless ? NULL : r->tasks;
+		return timeline_of(r)->nameless ? NULL : r->tasks;
 	c = rp_checkpoint_before(r, &in->end, false);
-	return c && rp_pos_same(&c->pos, &in->end) ? c->tasks : NULL;
+	return c && rp_pos_same(&c->pos, &in->end) ? c->copy->tasks : NULL;
 }
 
 static void give_out(struct intervals *in, const struct rp_checkpoint *c)
@@ -126,7 +126,7 @@ static struct err *lengthen(struct replay *r, const struct intervals *in, struct
 		bool unwritten = !older || empty_before(r, in, &(*c)->pos, true);
 
 		if (!unwritten && in->possible)
-			TRY(rp_unwritten(r, older, (*c)->tasks, (*c)->pos.where, &unwritten));
+			TRY(rp_unwritten(r, older, (*c)->copy->tasks, (*c)->pos.where, &unwritten));
 		if (unwritten)
 			break;
 		*c = older;
@@ -155,7 +155,7 @@ static bool next_is_here(const struct intervals *in)
 /* Has the search taken long enough for workers? */
 static bool is_long(struct intervals *in)
 {
-	uint64_t ns = rp_now_ns() - in->began_ns;
+	uint64_t ns = now_ns() - in->began_ns;
 
 	if (rp_workers_forced())
 		return true;
@@ -307,20 +307,20 @@ static struct err *wait_for_lanes(struct replay *r, struct intervals *in)
 	if (err && err->code == ERR_DIVERGED) {		/* nobody has asked for that */
 		err_free(err);
 		err = NULL;
-		r->debug->nameless = true;
+		timeline_of(r)->nameless = true;
 	}
 	return err ? err : hear_lanes(r, in, true);
 }
 
 struct err *rp_last_stop(struct replay *r, struct rp_found *ret)
 {
-	struct intervals in = { .end_ns = r->debug->clock_ns, .possible = rp_unwritten_possible(r), .lanes = rp_workers(),
-				.lane_ns = FORCED_NS, .began_ns = rp_now_ns() };
+	struct intervals in = { .end_ns = timeline_of(r)->clock_ns, .possible = rp_unwritten_possible(r), .lanes = rp_workers(),
+				.lane_ns = FORCED_NS, .began_ns = now_ns() };
 	struct err *err = NULL;
 
 	if (in.lanes > RP_WORKERS_MAX)
 		in.lanes = RP_WORKERS_MAX;
-	rp_pos_copy(&in.end, &r->debug->pos);
+	rp_pos_copy(&in.end, &timeline_of(r)->pos);
 	while (!err && !rp_debug_interrupted(r)) {
 		struct rp_checkpoint *c = NULL;
 		bool full = false;

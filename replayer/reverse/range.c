@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/decode.h"
-#include "replayer/internal.h"
+#include "replayer/reverse/reverse.h"
 #include "tracee/site.h"
 
 enum { RANGE_MAX = 16384, EXITS_MAX = 96 };

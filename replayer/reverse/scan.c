@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replayer/internal.h"
+#include "replayer/reverse/reverse.h"
 
 /*
  * HOT_STOPS: so many that had to be looked at one by one are too many to go on like that; or so long, since stores that change nothing may
@@ -38,8 +38,8 @@ static void scan_found(struct replay *r, struct scan *s, const struct rp_hop *ho
 {
 	const struct replay_break *watch = NULL;
 
-	if (pos == &r->debug->pos)	/* the stop itself, not one before */
-		rp_hop_hits(r, hop, r->debug->user, &watch);
+	if (pos == &timeline_of(r)->pos)	/* the stop itself, not one before */
+		rp_hop_hits(r, hop, timeline_of(r)->user, &watch);
 	s->f.found = true;
 	rp_pos_copy(&s->f.pos, pos);
 	s->f.serial = hop->t->serial;
@@ -59,51 +59,52 @@ static void scan_event(struct scan *s, uint32_t serial, const struct rp_pos *pos
 static void scan_stopped(struct scan *s)
 {
 	s->stops++;
-	s->hot |= (s->stops >= HOT_STOPS || (s->stops >= HOT_LEAST && rp_now_ns() - s->began_ns > HOT_NS)) && !s->all;
+	s->hot |= (s->stops >= HOT_STOPS || (s->stops >= HOT_LEAST && now_ns() - s->began_ns > HOT_NS)) && !s->all;
 }
 
 /* For a survey, which stops nowhere and needs no names on its way. */
 static struct err *survey_hop(struct replay *r, struct rp_hop *hop)
 {
-	TRY(rp_tracked_hop(r, r->debug->user, false, hop));
+	TRY(rp_tracked_hop(r, timeline_of(r)->user, false, hop));
 	return hop->kind == HOP_END ? rp_lost(r) : NULL;
 }
 
 /* Quietly: breakpoints are counted, not stopped at.  Notes the last stop of the hop. */
 static struct err *scan_hop(struct replay *r, struct scan *s, const struct rp_pos *end, struct rp_hop *hop)
 {
-	struct rp_debug *d = r->debug;
+	struct stops *stops = stops_of(r);
+	struct timeline *timeline = timeline_of(r);
 	const struct replay_break *watch;
 	struct rp_before before;
 	struct replay_stop stop;
 	struct err *err;
 
-	if (d->marks)
+	if (stops->marks)
 		return survey_hop(r, hop);
 	TRY(rp_next(r));
 	rp_catch_before(r, &before);
 	rp_catch_refresh(r);
-	if (before.exec && before.shown && d->catching.exec)	/* back to the program before */
-		scan_event(s, before.serial, &d->pos, &(struct replay_stop){ .kind = REPLAY_STOP_EXEC });
-	if (before.told_end && d->catching.ends)	/* back to where the process is still there */
-		scan_event(s, before.serial, &d->pos, &(struct replay_stop){ .kind = REPLAY_STOP_EXIT, .child_pid = before.pid });
-	d->quiet = true;
-	err = rp_chain_hop(r, d->user, hop);
-	d->quiet = false;
+	if (before.exec && before.shown && timeline->catching.exec)	/* back to the program before */
+		scan_event(s, before.serial, &timeline->pos, &(struct replay_stop){ .kind = REPLAY_STOP_EXEC });
+	if (before.told_end && timeline->catching.ends)	/* back to where the process is still there */
+		scan_event(s, before.serial, &timeline->pos, &(struct replay_stop){ .kind = REPLAY_STOP_EXIT, .child_pid = before.pid });
+	stops->quiet = true;
+	err = rp_chain_hop(r, timeline->user, hop);
+	stops->quiet = false;
 	if (err)
 		return err;
 	if (hop->kind == HOP_END)
 		return rp_lost(r);
 	if (hop->kind == HOP_INTERRUPTED || !hop->t)
 		return NULL;
-	if (d->hit_before)
-		scan_found(r, s, hop, &d->last_hit);
-	if (hop->kind != HOP_PENDING && rp_hop_hits(r, hop, d->user, &watch) && (watch || s->inclusive || !rp_pos_same(&d->pos, end))) {
-		scan_found(r, s, hop, &d->pos);
+	if (timeline->hit_before)
+		scan_found(r, s, hop, &timeline->last_hit);
+	if (hop->kind != HOP_PENDING && rp_hop_hits(r, hop, timeline->user, &watch) && (watch || s->inclusive || !rp_pos_same(&timeline->pos, end))) {
+		scan_found(r, s, hop, &timeline->pos);
 		scan_stopped(s);
 	}
-	if (rp_catch_hop(r, hop, &before, true, &stop) && (s->inclusive || !rp_pos_same(&d->pos, end)))
-		scan_event(s, hop->t->serial, &d->pos, &stop);
+	if (rp_catch_hop(r, hop, &before, true, &stop) && (s->inclusive || !rp_pos_same(&timeline->pos, end)))
+		scan_event(s, hop->t->serial, &timeline->pos, &stop);
 	if (hop->kind == HOP_EVENT || (hop->kind == HOP_MOVED && !hop->stepped))
 		return rp_checkpoint_maybe(r);
 	return NULL;
@@ -120,7 +121,7 @@ struct scan_leg {
 
 static void leg_note(struct replay *r, struct scan *s, struct scan_leg *l, const struct rp_hop *hop, bool at_end, bool more)
 {
-	unsigned user = r->debug->user;
+	unsigned user = timeline_of(r)->user;
 	uint64_t n = l->counted ? l->user : rp_hop_count(r, hop, user);
 	const struct replay_break *watch;
 	bool here = rp_hop_hits(r, hop, user, &watch), present;
@@ -175,79 +176,80 @@ static bool as_counts(const struct rp_task *t, const struct rp_set *s, struct rp
 /* One hop of a leg: *n = how far.  Where one of the two, the leg and the user's stops, is a place, it is counted inside the process. */
 static struct err *leg_hop(struct replay *r, struct scan_leg *l, uint64_t have, struct rp_hop *hop, uint64_t *n)
 {
-	struct rp_debug *d = r->debug;
-	const struct rp_set *leg = d->sets[l->leg->set], *user = d->sets[d->user];
+	struct stops *stops = stops_of(r);
+	struct timeline *timeline = timeline_of(r);
+	const struct rp_set *leg = stops->sets[l->leg->set], *user = stops->sets[timeline->user];
 	struct rp_chained chain = { .n = 1 };
-	bool same = l->leg->set == d->user;
+	bool same = l->leg->set == timeline->user;
 	struct err *err;
 
 	l->counted = false;
 	TRY(rp_next(r));
 	if (!l->leg->set) {
-		err = rp_tracked_hop(r, d->user, true, hop);
+		err = rp_tracked_hop(r, timeline->user, true, hop);
 		*n = 1;
 		return err;
 	}
 	if (!same && as_count(leg, &chain.b[0]) && as_count(user, &chain.b[1]) && chain.b[0].addr != chain.b[1].addr) {
 		chain.n = 2;
 		chain.limit[0] = l->leg->n - have;
-		d->quiet = l->counted = true;
+		stops->quiet = l->counted = true;
 		err = rp_hop_counting(r, rp_set_intern(r, chain.b, 2), &chain, hop);
 		*n = chain.count[0];
 		l->user = chain.count[1];
 	} else if (!same && as_count(leg, &chain.b[0])) {
 		chain.limit[0] = l->leg->n - have;
-		d->quiet = true;
-		err = rp_hop_counting(r, rp_set_union(r, d->user, rp_set_intern(r, chain.b, 1)), &chain, hop);
+		stops->quiet = true;
+		err = rp_hop_counting(r, rp_set_union(r, timeline->user, rp_set_intern(r, chain.b, 1)), &chain, hop);
 		*n = chain.count[0];
 	} else if (!same && !leg->watches && as_counts(rp_task_find(r, r->ev.task), user, &chain)) {
-		d->limit = l->leg->n - have;
-		d->quiet = l->counted = true;
+		timeline->limit = l->leg->n - have;
+		stops->quiet = l->counted = true;
 		err = rp_hop_counting(r, rp_set_union(r, l->leg->set, rp_set_intern(r, chain.b, chain.n)), &chain, hop);
 		*n = rp_hop_count(r, hop, l->leg->set);
 		l->user = 0;
 		for (unsigned i = 0; i < chain.n; i++)
 			l->user += chain.count[i];
 	} else {
-		d->limit = l->leg->n - have;
-		d->quiet = same;	/* all that is counted is this leg */
-		err = rp_hop(r, rp_set_union(r, d->user, l->leg->set), false, hop);
+		timeline->limit = l->leg->n - have;
+		stops->quiet = same;	/* all that is counted is this leg */
+		err = rp_hop(r, rp_set_union(r, timeline->user, l->leg->set), false, hop);
 		*n = rp_hop_count(r, hop, l->leg->set);
 	}
-	d->quiet = false;
-	d->nameless = true;
+	stops->quiet = false;
+	timeline->nameless = true;
 	if (!err && hop->kind == HOP_MOVED)
-		d->nameless = false;	/* not a name, but counted up to here */
+		timeline->nameless = false;	/* not a name, but counted up to here */
 	return err;
 }
 
 /* Have steps of the i-th leg of end led into a long string instruction?  Then on to its end, or that of the leg. */
 static struct err *scan_string(struct replay *r, const struct rp_pos *end, unsigned i, uint64_t *have, struct rp_hop *behind)
 {
-	struct rp_debug *d = r->debug;
+	struct timeline *timeline = timeline_of(r);
 	uint64_t n;
 
-	rp_pos_copy(&d->pos, end);	/* the name of where we are: union sets have been counted by */
-	d->pos.legs_n = i + 1;
-	d->pos.legs[i].n = *have;
-	d->nameless = false;
-	TRY(rp_skip_string(r, d->user, end->legs[i].n - *have, &n, behind));
+	rp_pos_copy(&timeline->pos, end);	/* the name of where we are: union sets have been counted by */
+	timeline->pos.legs_n = i + 1;
+	timeline->pos.legs[i].n = *have;
+	timeline->nameless = false;
+	TRY(rp_skip_string(r, timeline->user, end->legs[i].n - *have, &n, behind));
 	*have += n;
 	return NULL;
 }
 
 static struct err *scan_legs(struct replay *r, struct scan *s, const struct rp_pos *end)
 {
-	struct rp_debug *d = r->debug;
+	struct timeline *timeline = timeline_of(r);
 	struct rp_pos from = { 0 };
 	struct scan_leg l = { .stops = 0 };
 	struct err *err = NULL;
 	unsigned hops = 0;
 	struct rp_hop hop;
 
-	rp_pos_copy(&from, &d->pos);
-	rp_pos_copy(&l.base, &d->pos);
-	s->began_ns = rp_now_ns();
+	rp_pos_copy(&from, &timeline->pos);
+	rp_pos_copy(&l.base, &timeline->pos);
+	s->began_ns = now_ns();
 	for (unsigned i = 0; i < end->legs_n && !err; i++) {
 		uint64_t have = i < from.legs_n ? from.legs[i].n : 0, n;
 		unsigned same = 0;
@@ -276,8 +278,8 @@ static struct err *scan_legs(struct replay *r, struct scan *s, const struct rp_p
 			l.stops = 0;
 		}
 	}
-	d->nameless = true;	/* names of unions are of no use */
-	rp_pos_copy(&d->pos, &l.base);
+	timeline->nameless = true;	/* names of unions are of no use */
+	rp_pos_copy(&timeline->pos, &l.base);
 	free(from.legs);
 	free(l.base.legs);
 	return err;
@@ -290,14 +292,14 @@ static uint64_t ends_with(const struct rp_pos *p, unsigned set)
 
 struct err *rp_count_stops(struct replay *r, unsigned set, const struct rp_pos *from, const struct rp_pos *end, uint64_t *n_ret)
 {
-	unsigned user = r->debug->user;
+	unsigned user = timeline_of(r)->user;
 	struct scan s = { .all = true, .most = 512 };
 	struct err *err = rp_goto_by_name(r, from);
 
-	r->debug->user = set;
+	timeline_of(r)->user = set;
 	if (!err)
 		err = scan_legs(r, &s, end);
-	r->debug->user = user;
+	timeline_of(r)->user = user;
 	*n_ret = s.hot ? RP_NO_LIMIT : s.f.found ? ends_with(&s.f.pos, set) - ends_with(from, set) : 0;
 	free(s.f.pos.legs);
 	return err;
@@ -308,7 +310,7 @@ static struct err *scan_to(struct replay *r, struct scan *s, const struct rp_pos
 {
 	struct rp_hop hop;
 
-	s->began_ns = rp_now_ns();
+	s->began_ns = now_ns();
 	rp_catch_refresh(r);
 	while (r->where < end->where && !s->hot && !rp_debug_interrupted(r))
 		TRY(scan_hop(r, s, end, &hop));
@@ -331,11 +333,11 @@ static struct err *hot_set(struct replay *r, unsigned *set_ret, unsigned *count_
 	struct rp_task *t;
 
 	*set_ret = 0;
-	r->debug->nameless = true;
+	timeline_of(r)->nameless = true;
 	TRY(rp_next(r));
 	t = rp_task_find(r, r->ev.task);
 	for (unsigned i = 0; t && t->real && i < HOT_STEPS && !p.n; i++) {
-		rp_place_here(r, t, &p, r->debug->user);
+		rp_place_here(r, t, &p, timeline_of(r)->user);
 		TRY(rp_hop(r, 0, true, &hop));
 		t = hop.kind == HOP_MOVED ? hop.t : NULL;
 	}
@@ -352,13 +354,13 @@ static struct err *hot_set(struct replay *r, unsigned *set_ret, unsigned *count_
 /* Between from and end, for the stops of another set than the user's. */
 static struct err *scan_for(struct replay *r, struct scan *s, unsigned set, const struct rp_pos *from, const struct rp_pos *end)
 {
-	unsigned user = r->debug->user;
+	unsigned user = timeline_of(r)->user;
 	struct err *err = rp_goto_by_name(r, from);
 
-	r->debug->user = set;
+	timeline_of(r)->user = set;
 	if (!err)
 		err = scan_to(r, s, end);
-	r->debug->user = user;
+	timeline_of(r)->user = user;
 	return err;
 }
 
@@ -549,7 +551,7 @@ static bool counts_inside(struct replay *r, const struct rp_set *set)
 static bool counted_leg(struct replay *r, const struct rp_pos *from, const struct rp_pos *end, struct rp_pos *ret, uint64_t *n)
 {
 	for (unsigned i = end->legs_n; i-- > 0;) {
-		const struct rp_set *set = r->debug->sets[end->legs[i].set];
+		const struct rp_set *set = stops_of(r)->sets[end->legs[i].set];
 
 		rp_pos_copy(ret, end);
 		ret->legs_n = i + 1;
@@ -635,7 +637,7 @@ struct err *rp_scan(struct replay *r, const struct rp_pos *end, bool inclusive, 
 	struct rp_pos from = { 0 }, to = { 0 };
 	struct err *err;
 
-	rp_pos_copy(&from, &r->debug->pos);
+	rp_pos_copy(&from, &timeline_of(r)->pos);
 	rp_pos_copy(&to, end);
 	err = scan_to(r, &s, &to);
 	if (!err && s.hot)
@@ -661,7 +663,7 @@ static struct err *to_first(struct replay *r, struct replay_stop *ret)
 	*ret = (struct replay_stop){ .kind = REPLAY_STOP_BEGIN };
 	for (t = r->tasks; t; t = t->next) {
 		if (replay_shown(r, t->rec_pid))
-			r->debug->current = t->serial;
+			timeline_of(r)->current = t->serial;
 	}
 	return NULL;
 }
@@ -669,10 +671,10 @@ static struct err *to_first(struct replay *r, struct replay_stop *ret)
 /* To the last stop before the present. */
 static struct err *to_last_stop(struct replay *r, struct replay_stop *ret)
 {
-	struct rp_debug *d = r->debug;
+	struct timeline *timeline = timeline_of(r);
 	struct rp_found s = { 0 };
 	struct rp_start from = { .where = r->where };
-	const struct rp_task *t = rp_task_find(r, d->current);
+	const struct rp_task *t = rp_task_find(r, timeline->current);
 	struct err *err;
 	bool begin;
 
@@ -687,7 +689,7 @@ static struct err *to_last_stop(struct replay *r, struct replay_stop *ret)
 		err = to_first(r, ret);
 	if (!err && s.found) {
 		*ret = s.stop;
-		d->current = s.serial;
+		timeline->current = s.serial;
 		err = rp_goto(r, &s.pos);
 		/* the debugger wants to see it before the write */
 		if (!err && s.stop.kind == REPLAY_STOP_WATCH)
@@ -707,7 +709,7 @@ static struct err *no_back(struct replay *r, uint32_t serial, const struct rp_po
 	TRY(to_first(r, ret));
 	if (rp_task_find(r, serial))
 		return NULL;
-	r->debug->current = serial;
+	timeline_of(r)->current = serial;
 	return rp_goto(r, from);
 }
 
@@ -717,9 +719,9 @@ static struct err *one_back(struct replay *r, uint32_t serial, struct replay_sto
 	struct err *err;
 	bool begin = false;
 
-	rp_pos_copy(&from, &r->debug->pos);
+	rp_pos_copy(&from, &timeline_of(r)->pos);
 	err = rp_back_one(r, serial, &begin);
-	r->debug->current = serial;
+	timeline_of(r)->current = serial;
 	*ret = (struct replay_stop){ .kind = REPLAY_STOP_STEP };
 	if (!err && begin)
 		err = no_back(r, serial, &from, ret);
@@ -730,29 +732,30 @@ static struct err *one_back(struct replay *r, uint32_t serial, struct replay_sto
 /* A move that the user can interrupt at any time: then it has not begun.  serial: which task makes a step, 0 = none. */
 static struct err *breakable(struct replay *r, uint32_t serial, struct replay_stop *ret)
 {
-	struct rp_debug *d = r->debug;
-	uint32_t current = d->current;
+	struct stops *stops = stops_of(r);
+	struct timeline *timeline = timeline_of(r);
+	uint32_t current = timeline->current;
 	struct rp_pos start = { 0 };
 	struct rp_checkpoint *here;
 	struct err *err;
 	bool kept;
 
-	rp_pos_copy(&start, &d->pos);
+	rp_pos_copy(&start, &timeline->pos);
 	here = rp_checkpoint_before(r, &start, false);
 	kept = !here || here->keep;
 	if (here)
 		here->keep = true;	/* so that it is still there for the way back */
-	d->breakable = true;
+	stops->breakable = true;
 	err = serial ? one_back(r, serial, ret) : to_last_stop(r, ret);
-	d->breakable = false;
+	stops->breakable = false;
 	if (here)
 		here->keep = kept;
 	if (err == &rp_stopped) {
 		*ret = (struct replay_stop){ .kind = REPLAY_STOP_INTERRUPT };
 		r->pending = false;
-		d->limit = 0;
-		d->nameless = true;
-		d->current = current;
+		timeline->limit = 0;
+		timeline->nameless = true;
+		timeline->current = current;
 		err = rp_goto(r, &start);
 	}
 	free(start.legs);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-#include "replayer/internal.h"
+#include "replayer/reverse/reverse.h"
 
 static uint64_t mix(uint64_t hash, uint64_t word)
 {
@@ -28,20 +28,22 @@ static uint64_t breaks_key(const struct rp_set *s)
 }
 
 /* All that decides what is a stop. */
-static uint64_t stops_key(const struct rp_debug *d)
+static uint64_t stops_key(const struct replay *r)
 {
-	const struct replay_catch *c = &d->catching;
-	uint64_t h = mix(breaks_key(d->sets[d->user]), d->first);
+	const struct stops *stops = stops_of(r);
+	const struct timeline *timeline = timeline_of(r);
+	const struct replay_catch *c = &timeline->catching;
+	uint64_t h = mix(breaks_key(stops->sets[timeline->user]), timeline->first);
 
 	h = mix(h, c->fork | c->vfork_done << 1 | c->exec << 2 | c->ends << 3 | c->threads << 4);
 	h = mix(h, c->pass_signals);
-	for (unsigned i = 0; i < d->shown_n; i++) {
-		h = mix(h, (uint64_t)d->shown[i].pid);
-		h = mix(mix(h, d->shown[i].birth), d->shown[i].end);
+	for (unsigned i = 0; i < timeline->shown_n; i++) {
+		h = mix(h, (uint64_t)timeline->shown[i].pid);
+		h = mix(mix(h, timeline->shown[i].birth), timeline->shown[i].end);
 	}
-	for (unsigned i = 0; i < d->caught_n; i++) {
-		h = mix(mix(h, (uint64_t)d->caught[i].pid), d->caught[i].all | (uint64_t)d->caught[i].cond << 1);
-		h = XXH3_64bits_withSeed(d->caught[i].nr, sizeof(d->caught[i].nr), h);
+	for (unsigned i = 0; i < timeline->caught_n; i++) {
+		h = mix(mix(h, (uint64_t)timeline->caught[i].pid), timeline->caught[i].all | (uint64_t)timeline->caught[i].cond << 1);
+		h = XXH3_64bits_withSeed(timeline->caught[i].nr, sizeof(timeline->caught[i].nr), h);
 	}
 	return h | 1;		/* 0: there is none */
 }
@@ -74,14 +76,14 @@ static struct rp_empty join(const struct rp_empty *older, const struct rp_empty 
 
 void rp_empty_add(struct replay *r, const struct rp_pos *from, const struct rp_pos *end, bool inclusive)
 {
-	struct rp_debug *d = r->debug;
-	struct rp_empty new = { .key = stops_key(d), .inclusive = inclusive };
+	struct reverse *reverse = reverse_of(r);
+	struct rp_empty new = { .key = stops_key(r), .inclusive = inclusive };
 	unsigned at;
 
 	rp_pos_copy(&new.from, from);
 	rp_pos_copy(&new.end, end);
 	for (unsigned i = 0; i < RP_EMPTY; i++) {
-		struct rp_empty *e = &d->empty[i], both;
+		struct rp_empty *e = &reverse->empty[i], both;
 		bool newer = e->key == new.key && meets(&new, e);
 
 		if (!newer && (e->key != new.key || !meets(e, &new)))
@@ -92,21 +94,21 @@ void rp_empty_add(struct replay *r, const struct rp_pos *from, const struct rp_p
 		new = both;
 		i = -1u;		/* it may have closed a gap */
 	}
-	for (at = 0; at < RP_EMPTY && d->empty[at].key; )
+	for (at = 0; at < RP_EMPTY && reverse->empty[at].key; )
 		at++;
 	if (at == RP_EMPTY)
-		at = d->empty_next++ % RP_EMPTY;
-	drop(&d->empty[at]);
-	d->empty[at] = new;
+		at = reverse->empty_next++ % RP_EMPTY;
+	drop(&reverse->empty[at]);
+	reverse->empty[at] = new;
 }
 
 const struct rp_pos *rp_empty_before(const struct replay *r, const struct rp_pos *end, bool inclusive)
 {
-	const struct rp_debug *d = r->debug;
-	uint64_t key = stops_key(d);
+	const struct reverse *reverse = reverse_of(r);
+	uint64_t key = stops_key(r);
 
 	for (unsigned i = 0; i < RP_EMPTY; i++) {
-		const struct rp_empty *e = &d->empty[i];
+		const struct rp_empty *e = &reverse->empty[i];
 
 		if (e->key == key && rp_pos_within(&e->from, end, &e->end) &&
 		    (!inclusive || e->inclusive || !rp_pos_leads(&e->end, end)))
@@ -115,8 +117,8 @@ const struct rp_pos *rp_empty_before(const struct replay *r, const struct rp_pos
 	return NULL;
 }
 
-void rp_empty_free(struct rp_debug *d)
+void rp_empty_free(struct reverse *reverse)
 {
 	for (unsigned i = 0; i < RP_EMPTY; i++)
-		drop(&d->empty[i]);
+		drop(&reverse->empty[i]);
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/decode.h"
-#include "replayer/internal.h"
+#include "replayer/reverse/reverse.h"
 
 enum { STEPS_FAR = 30000, HITS_MAX = 5000 };
 
@@ -59,7 +59,7 @@ static struct err *count_hits(struct replay *r, const struct rp_pos *base, const
 
 	TRY(rp_goto(r, base));
 	for (*n = 0; !rp_debug_interrupted(r);) {
-		r->debug->limit = 1;
+		timeline_of(r)->limit = 1;
 		TRY(rp_tracked_hop(r, both, false, &hop));
 		if (hop.kind == HOP_PENDING)
 			return to->event ? NULL : rp_lost(r);
@@ -125,7 +125,7 @@ static unsigned candidates(struct replay *r, struct rp_task *t, uint64_t pc, uin
 static struct err *by_candidates(struct replay *r, const struct rp_pos *base, const struct rp_pos *p,
 				 const struct rp_target *to, struct rp_pos *back, bool *found)
 {
-	const struct rp_set *s = r->debug->sets[to->set];
+	const struct rp_set *s = stops_of(r)->sets[to->set];
 	unsigned n, used = s->soft ? 0 : s->registers, room = rp_registers() > used ? rp_registers() - used : 0;
 	struct rp_pos near = { 0 };
 	struct err *err = NULL;
@@ -169,7 +169,7 @@ static struct err *by_candidates(struct replay *r, const struct rp_pos *base, co
 /* The last checkpoint before p. */
 static const struct rp_checkpoint *nearest(const struct replay *r, const struct rp_pos *p)
 {
-	const struct rp_checkpoint *c = r->debug->newest;
+	const struct rp_checkpoint *c = timeline_of(r)->newest;
 
 	while (c && (!rp_pos_leads(&c->pos, p) || rp_pos_leads(p, &c->pos)))
 		c = c->older;
@@ -285,7 +285,7 @@ static struct err *last_event(struct replay *r, uint32_t serial, uint64_t n, boo
 static struct err *event_before(struct replay *r, uint32_t serial, uint64_t n, struct last_event *ret)
 {
 	r->pending = false;	/* a place in the middle of an event is found again from a checkpoint */
-	r->debug->nameless = true;
+	timeline_of(r)->nameless = true;
 	return last_event(r, serial, n, false, ret);
 }
 
@@ -404,7 +404,7 @@ struct err *rp_back_to_string(struct replay *r, uint32_t serial)
 	unsigned size, same = 0;
 	bool fixed;
 
-	rp_pos_copy(&p, &r->debug->pos);
+	rp_pos_copy(&p, &timeline_of(r)->pos);
 	if (p.pending || !p.legs_n || p.legs[p.legs_n - 1].set || !t || !rp_string_at(t, &size, &fixed)) {
 		free(p.legs);
 		return NULL;
@@ -439,13 +439,13 @@ struct err *rp_back_to_string(struct replay *r, uint32_t serial)
 struct err *rp_back_one(struct replay *r, uint32_t serial, bool *begin)
 {
 	struct last_event e = { 0 };
-	struct rp_debug *d = r->debug;
+	struct timeline *timeline = timeline_of(r);
 	struct rp_pos p = { 0 }, back = { 0 };
 	struct err *err = NULL;
 	bool none = true;
 
 	*begin = false;
-	rp_pos_copy(&p, &d->pos);
+	rp_pos_copy(&p, &timeline->pos);
 	if (p.pending || p.legs_n) {
 		err = rp_next(r);
 		if (!err && r->ev.task == serial && (!p.pending || r->ev.kind != TRACE_SIGNAL || r->ev.place != TRACE_AT_LAST))
@@ -460,7 +460,7 @@ struct err *rp_back_one(struct replay *r, uint32_t serial, bool *begin)
 	}
 	if (!err && none && !*begin) {
 		err = before_event(r, serial, &e, &back);
-		rp_pos_copy(&back, &d->pos);
+		rp_pos_copy(&back, &timeline->pos);
 	}
 	if (!err && !*begin && !back.pending && !back.legs_n)
 		err = end_of_last_turn(r, serial, &back);

@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "replayer/internal.h"
+#include "replayer/reverse/reverse.h"
 
 enum { BIRTHS = 16384, SETS_MAX = 4096 };
 
@@ -53,7 +53,7 @@ static void answer(const struct replay *r, int fd, const struct rp_found *f)
 
 	rp_write_all(fd, &a, sizeof(a));
 	for (unsigned i = 0; i < a.legs_n; i++) {
-		const struct rp_set *s = r->debug->sets[f->pos.legs[i].set];
+		const struct rp_set *s = stops_of(r)->sets[f->pos.legs[i].set];
 		struct answer_leg l = { f->pos.legs[i].n, s->n };
 
 		rp_write_all(fd, &l, sizeof(l));
@@ -122,11 +122,11 @@ static bool needs_us(const struct trace_event *ev)
 
 static bool shares(const struct rp_checkpoint *c)
 {
-	for (uint32_t i = 0; i < c->fds_n; i++) {
-		if (c->fds[i] >= 0)
+	for (uint32_t i = 0; i < c->copy->fds_n; i++) {
+		if (c->copy->fds[i] >= 0)
 			return true;
 	}
-	for (const struct rp_task *t = c->tasks; t; t = t->next) {
+	for (const struct rp_task *t = c->copy->tasks; t; t = t->next) {
 		if (t->mm->nofork)
 			return true;
 	}
@@ -197,7 +197,7 @@ static struct err *start(struct replay *r, struct rp_worker *w, struct rp_checkp
 	if (pipe2(fd, O_CLOEXEC) < 0)
 		return err_os(errno, "cannot make a pipe");
 	w->fd = fd[0];
-	err = rp_checkpoint_wake(c, &tasks);
+	err = rp_copy_wake(c->copy, &tasks);
 	if (!err) {
 		err = let_go(w, tasks);
 		if (!err && (w->pid = fork()) == 0) {

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "replayer/internal.h"
+#include "replayer/reverse/reverse.h"
 
 /* After some failures the program is given time to do something else, and others who have the processors are. */
 #define REST_NS 5000000000ull
@@ -90,7 +90,7 @@ static bool is_late(const struct rp_survey *s)
 
 	if (patient < 0)
 		patient = getenv("HINDSIGHT_PATIENT") != NULL;
-	return !patient && rp_now_ns() - s->began_ns >= SLOWER * s->length_ns + LATE_NS;
+	return !patient && now_ns() - s->began_ns >= SLOWER * s->length_ns + LATE_NS;
 }
 
 /* Its answer, if it is there, or else when it is late: then there is none. */
@@ -103,12 +103,12 @@ static void hear(struct rp_survey *s)
 		return;
 	if (there && rp_worker_surveyed(s->worker, &s->marks)) {
 		s->failures = 0;
-		log_debug("surveyed: %.0f ms of computing in %.0f ms", (double)s->length_ns / 1e6, (double)(rp_now_ns() - s->began_ns) / 1e6);
+		log_debug("surveyed: %.0f ms of computing in %.0f ms", (double)s->length_ns / 1e6, (double)(now_ns() - s->began_ns) / 1e6);
 		note(s, true);
 	} else {
 		s->failures++;
 		if (s->failures >= FAILURES_MAX)
-			s->rests_until_ns = rp_now_ns() + REST_NS;
+			s->rests_until_ns = now_ns() + REST_NS;
 		log_debug(there ? "a survey failed" : "a survey was given up");
 		note(s, false);		/* it would be again */
 	}
@@ -129,12 +129,12 @@ static bool is_known(const struct rp_survey *s, const struct rp_pos *p)
 /* The oldest checkpoint with something behind it that is not known, not longer ago than that; NULL: there is none. */
 static struct rp_checkpoint *beginning(struct replay *r, const struct rp_survey *s, uint64_t ago_ns, bool *more)
 {
-	const struct rp_debug *d = r->debug;
-	struct rp_checkpoint *c = rp_checkpoint_before(r, &d->pos, true), *first = NULL;
+	const struct timeline *timeline = timeline_of(r);
+	struct rp_checkpoint *c = rp_checkpoint_before(r, &timeline->pos, true), *first = NULL;
 
 	*more = false;
-	for (; c && !c->pos.pending && c->clock_ns <= d->clock_ns; c = rp_checkpoint_before(r, &c->pos, true)) {	/* not `older': that may be on another way */
-		if (c->clock_ns + ago_ns < d->clock_ns && first) {
+	for (; c && !c->pos.pending && c->clock_ns <= timeline->clock_ns; c = rp_checkpoint_before(r, &c->pos, true)) {	/* not `older': that may be on another way */
+		if (c->clock_ns + ago_ns < timeline->clock_ns && first) {
 			*more = true;
 			return first;
 		}
@@ -148,22 +148,22 @@ static struct rp_checkpoint *beginning(struct replay *r, const struct rp_survey 
 /* What is looked at next, half a second or so; *from is NULL when there is nothing. */
 static void choose(struct replay *r, const struct rp_survey *s, struct rp_checkpoint **from, const struct rp_pos **end, uint64_t *length_ns)
 {
-	const struct rp_debug *d = r->debug;
+	const struct timeline *timeline = timeline_of(r);
 	struct rp_checkpoint *c;
 	bool more;
 
 	*from = beginning(r, s, BEHIND_NS, &more);
 	if (more)
 		*from = beginning(r, s, STRETCH_NS, &more);
-	*end = &d->pos;
+	*end = &timeline->pos;
 	if (!*from)
 		return;
-	*length_ns = d->clock_ns - (*from)->clock_ns;
-	for (c = rp_checkpoint_before(r, &d->pos, true); c && c != *from && *length_ns > STRETCH_NS; c = rp_checkpoint_before(r, &c->pos, true)) {
+	*length_ns = timeline->clock_ns - (*from)->clock_ns;
+	for (c = rp_checkpoint_before(r, &timeline->pos, true); c && c != *from && *length_ns > STRETCH_NS; c = rp_checkpoint_before(r, &c->pos, true)) {
 		*end = &c->pos;
 		*length_ns = c->clock_ns - (*from)->clock_ns;
 	}
-	if (*end == &d->pos && *length_ns < STRETCH_MIN_NS)
+	if (*end == &timeline->pos && *length_ns < STRETCH_MIN_NS)
 		*from = NULL;
 }
 
@@ -218,7 +218,7 @@ static void busy_pages(const struct rp_survey *s, const struct rp_task *older, c
 /* *worth: there is something to look at. */
 static struct err *give_out(struct replay *r, const struct rp_task *t, struct rp_survey *s, struct rp_checkpoint *c, bool *worth)
 {
-	const struct rp_task *older = rp_task_with_memory(c->tasks, t->rec_pid);
+	const struct rp_task *older = rp_task_with_memory(c->copy->tasks, t->rec_pid);
 	struct tracee_maps maps;
 	bool can = false, stops = false;
 
@@ -252,7 +252,7 @@ static void next_one(struct replay *r, const struct rp_task *t, struct rp_survey
 		return;
 	rp_pos_copy(&s->from, &c->pos);
 	rp_pos_copy(&s->end, end);
-	s->began_ns = rp_now_ns();
+	s->began_ns = now_ns();
 	err = give_out(r, t, s, c, &worth);
 	if (err) {
 		log_debug("no survey: %s", err->msg);
@@ -260,7 +260,7 @@ static void next_one(struct replay *r, const struct rp_task *t, struct rp_survey
 	}
 	if (worth && !s->worker) {
 		log_debug("no survey: no processor is idle");
-		s->rests_until_ns = rp_now_ns() + BUSY_NS;
+		s->rests_until_ns = now_ns() + BUSY_NS;
 	}
 	if (!s->worker)
 		forget(s);
@@ -269,61 +269,63 @@ static void next_one(struct replay *r, const struct rp_task *t, struct rp_survey
 
 void rp_survey_feed(struct replay *r, const struct rp_task *t)
 {
-	struct rp_debug *d = r->debug;
-	struct rp_survey *s = d->survey;
+	struct stops *stops = stops_of(r);
+	struct timeline *timeline = timeline_of(r);
+	struct reverse *reverse = reverse_of(r);
+	struct rp_survey *s = reverse->survey;
 
-	if (d->marks || d->breakable || !rp_workers() || d->pos.pending)	/* going back, workers and we have the processors */
+	if (stops->marks || stops->breakable || !rp_workers() || timeline->pos.pending)	/* going back, workers and we have the processors */
 		return;
 	if (!s)
-		s = d->survey = calloc(1, sizeof(*s));
+		s = reverse->survey = calloc(1, sizeof(*s));
 	if (!s)
 		return;
 	hear(s);
-	if (!s->worker && rp_now_ns() >= s->rests_until_ns && !is_known(s, &d->pos))
+	if (!s->worker && now_ns() >= s->rests_until_ns && !is_known(s, &timeline->pos))
 		next_one(r, t, s);
 }
 
 bool replay_idle(struct replay *r)
 {
-	const struct rp_task *t = rp_task_find(r, r->debug->current);
-	const struct rp_survey *s = r->debug->survey;
+	const struct rp_task *t = rp_task_find(r, timeline_of(r)->current);
+	const struct rp_survey *s = reverse_of(r)->survey;
 	bool had;
 
-	if (!s || !t || t->real <= 0 || r->debug->diverted || r->pending)
+	if (!s || !t || t->real <= 0 || stops_of(r)->diverted || r->pending)
 		return false;
 	had = r->ev_read;
 	rp_survey_feed(r, t);
 	if (had && !r->ev_read)		/* others may ask about it */
 		err_free(rp_next(r));
-	return s->worker || (rp_now_ns() < s->rests_until_ns && !is_known(s, &r->debug->pos));
+	return s->worker || (now_ns() < s->rests_until_ns && !is_known(s, &timeline_of(r)->pos));
 }
 
 void replay_variables(struct replay *r, int pid, const uint64_t *page, unsigned n)
 {
-	struct rp_debug *d = r->debug;
+	struct reverse *reverse = reverse_of(r);
 	uint64_t *copy = malloc(n * sizeof(*copy) + 1);
 
-	if (!d->survey)
-		d->survey = calloc(1, sizeof(*d->survey));
-	if (!d->survey || !copy) {
+	if (!reverse->survey)
+		reverse->survey = calloc(1, sizeof(*reverse->survey));
+	if (!reverse->survey || !copy) {
 		free(copy);
 		return;
 	}
 	if (n)
 		memcpy(copy, page, n * sizeof(*copy));
-	free(d->survey->variables.page);
-	d->survey->variables = (struct variables){ pid, copy, n };
+	free(reverse->survey->variables.page);
+	reverse->survey->variables = (struct variables){ pid, copy, n };
 }
 
 void rp_survey_hear(struct replay *r)
 {
-	if (r->debug->survey)
-		hear(r->debug->survey);
+	if (reverse_of(r)->survey)
+		hear(reverse_of(r)->survey);
 }
 
-void rp_survey_free(struct rp_debug *d)
+void rp_survey_free(struct reverse *reverse)
 {
-	struct rp_survey *s = d->survey;
+	struct rp_survey *s = reverse->survey;
 
 	if (!s)
 		return;
@@ -332,7 +334,7 @@ void rp_survey_free(struct rp_debug *d)
 		drop(s->done[i]);
 	free(s->variables.page);
 	free(s);
-	d->survey = NULL;
+	reverse->survey = NULL;
 }
 
 /* ---- what is known of it ---------------------------------------------------------------------------- */
@@ -361,13 +363,15 @@ static bool passes(const struct stretch *s, const struct rp_set *user)
 
 const struct rp_pos *rp_survey_before(const struct replay *r, const struct rp_pos *end)
 {
-	const struct rp_debug *d = r->debug;
-	const struct rp_survey *s = d->survey;
+	const struct stops *stops = stops_of(r);
+	const struct timeline *timeline = timeline_of(r);
+	const struct reverse *reverse = reverse_of(r);
+	const struct rp_survey *s = reverse->survey;
 
 	for (unsigned i = 0; s && i < STRETCHES; i++) {
 		const struct stretch *x = s->done[i];
 
-		if (x && rp_pos_within(&x->from, end, &x->end) && passes(x, d->sets[d->user]))
+		if (x && rp_pos_within(&x->from, end, &x->end) && passes(x, stops->sets[timeline->user]))
 			return &x->from;
 	}
 	return NULL;
@@ -397,7 +401,7 @@ void rp_survey_event(struct replay *r, bool after)
 	static uint8_t was[MARKS_PAGES][MARKS_PAGE], is[MARKS_PAGES][MARKS_PAGE];
 	static bool there[MARKS_PAGES];
 	bool still[MARKS_PAGES];
-	struct rp_marks *m = r->debug->marks;
+	struct rp_marks *m = stops_of(r)->marks;
 
 	if (!after) {
 		if (makes_or_ends(&r->ev))
@@ -414,15 +418,16 @@ void rp_survey_event(struct replay *r, bool after)
 
 struct err *rp_survey_run(struct replay *r, struct rp_marks *m, const struct rp_pos *end, bool *good)
 {
-	struct rp_debug *d = r->debug;
+	struct stops *stops = stops_of(r);
+	struct timeline *timeline = timeline_of(r);
 	struct replay_break b[MARKS_PAGES];
 	struct rp_found found = { 0 };
 
 	*good = false;
-	d->marks = m;
+	stops->marks = m;
 	for (unsigned i = 0; i < m->n; i++)	/* of no length: nothing stops there */
 		b[i] = (struct replay_break){ .kind = REPLAY_WRITE, .pid = m->pid, .addr = m->page[i] };
-	d->user = rp_set_intern(r, b, m->n);
+	timeline->user = rp_set_intern(r, b, m->n);
 	TRY(rp_scan(r, end, true, &found));
 	rp_int3_out(r);
 	for (struct rp_task *t = r->tasks; t; t = t->next) {

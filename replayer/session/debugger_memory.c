@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "replayer/internal.h"
+#include "replayer/session/session.h"
 
 /* Where programs map nothing: neither the kernel's choice nor anybody's idea of a heap. */
 #define LENT_AREA 0x3a0000000000ull
@@ -30,23 +30,23 @@ static struct err *map(struct rp_task *t, const struct rp_lent *l, bool *done)
 
 struct err *rp_lent_new(struct replay *r, struct rp_task *t, uint64_t len, int prot, uint64_t *ret)
 {
-	struct rp_debug *d = r->debug;
+	struct session *session = session_of(r);
 	struct rp_lent l = { .pid = t->rec_pid, .len = (len + 4095) & ~4095ull, .prot = prot | PROT_READ | PROT_WRITE };
 	bool done = false;
 
-	if (!len || len > LENT_BYTES_MAX || d->lent_n == LENT_MAX)
+	if (!len || len > LENT_BYTES_MAX || session->lent_n == LENT_MAX)
 		return &err_nomem;
-	if (!d->lent)
-		d->lent = malloc(LENT_MAX * sizeof(*d->lent));
+	if (!session->lent)
+		session->lent = malloc(LENT_MAX * sizeof(*session->lent));
 	l.bytes = calloc(1, l.len);
-	if (!d->lent || !l.bytes) {
+	if (!session->lent || !l.bytes) {
 		free(l.bytes);
 		return &err_nomem;
 	}
 	for (unsigned i = 0; i < LENT_TRIES && !done; i++) {
 		struct err *err;
 
-		l.addr = LENT_AREA + (uint64_t)d->lent_next++ * LENT_STEP;
+		l.addr = LENT_AREA + (uint64_t)session->lent_next++ * LENT_STEP;
 		err = map(t, &l, &done);
 		if (err) {
 			free(l.bytes);
@@ -57,23 +57,24 @@ struct err *rp_lent_new(struct replay *r, struct rp_task *t, uint64_t len, int p
 		free(l.bytes);
 		return &err_nomem;
 	}
-	d->lent[d->lent_n++] = l;
+	session->lent[session->lent_n++] = l;
 	*ret = l.addr;
 	return NULL;
 }
 
 struct err *rp_lent_give_back(struct replay *r, struct rp_task *t, uint64_t addr)
 {
-	struct rp_debug *d = r->debug;
+	struct stops *stops = stops_of(r);
+	struct session *session = session_of(r);
 	int64_t ret;
 
-	for (unsigned i = 0; i < d->lent_n; i++) {
-		if (d->lent[i].addr != addr || d->lent[i].pid != t->rec_pid)
+	for (unsigned i = 0; i < session->lent_n; i++) {
+		if (session->lent[i].addr != addr || session->lent[i].pid != t->rec_pid)
 			continue;
-		if (d->diverted)
-			TRY(cage_call(t->real, &t->regs, &ret, SYS_munmap, addr, d->lent[i].len, 0, 0, 0, 0));
-		free(d->lent[i].bytes);
-		d->lent[i] = d->lent[--d->lent_n];
+		if (stops->diverted)
+			TRY(cage_call(t->real, &t->regs, &ret, SYS_munmap, addr, session->lent[i].len, 0, 0, 0, 0));
+		free(session->lent[i].bytes);
+		session->lent[i] = session->lent[--session->lent_n];
 		return NULL;
 	}
 	return err_new(ERR_UNSUPPORTED, "no memory was asked for at 0x%llx", (unsigned long long)addr);
@@ -81,8 +82,8 @@ struct err *rp_lent_give_back(struct replay *r, struct rp_task *t, uint64_t addr
 
 struct err *rp_lent_in(struct replay *r, struct rp_task *t)
 {
-	for (unsigned i = 0; i < r->debug->lent_n; i++) {
-		const struct rp_lent *l = &r->debug->lent[i];
+	for (unsigned i = 0; i < session_of(r)->lent_n; i++) {
+		const struct rp_lent *l = &session_of(r)->lent[i];
 		bool done = false;
 
 		if (l->pid != t->rec_pid)
@@ -96,8 +97,8 @@ struct err *rp_lent_in(struct replay *r, struct rp_task *t)
 
 void rp_lent_keep(struct replay *r, const struct rp_task *t)
 {
-	for (unsigned i = 0; i < r->debug->lent_n; i++) {
-		const struct rp_lent *l = &r->debug->lent[i];
+	for (unsigned i = 0; i < session_of(r)->lent_n; i++) {
+		const struct rp_lent *l = &session_of(r)->lent[i];
 
 		if (l->pid == t->rec_pid)
 			tracee_read_some(t->real, l->addr, l->bytes, l->len);
@@ -106,8 +107,8 @@ void rp_lent_keep(struct replay *r, const struct rp_task *t)
 
 size_t rp_lent_read(const struct replay *r, int pid, uint64_t addr, void *buf, size_t len)
 {
-	for (unsigned i = 0; i < r->debug->lent_n; i++) {
-		const struct rp_lent *l = &r->debug->lent[i];
+	for (unsigned i = 0; i < session_of(r)->lent_n; i++) {
+		const struct rp_lent *l = &session_of(r)->lent[i];
 		uint64_t off = addr - l->addr;
 
 		if (l->pid != pid || off >= l->len)
@@ -120,9 +121,9 @@ size_t rp_lent_read(const struct replay *r, int pid, uint64_t addr, void *buf, s
 	return 0;
 }
 
-void rp_lent_deinit(struct rp_debug *d)
+void rp_lent_deinit(struct session *session)
 {
-	for (unsigned i = 0; i < d->lent_n; i++)
-		free(d->lent[i].bytes);
-	free(d->lent);
+	for (unsigned i = 0; i < session->lent_n; i++)
+		free(session->lent[i].bytes);
+	free(session->lent);
 }

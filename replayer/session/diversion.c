@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "replayer/internal.h"
+#include "replayer/session/session.h"
 
 enum { WRITE_MAX = 1 << 16 };
 
@@ -38,26 +38,28 @@ static bool same_regs(const struct regs *a, const struct regs *b)
 	return !memcmp(&x, &y, sizeof(x));
 }
 
-bool rp_diverted(const struct replay *r) { return r->debug->diverted; }
+bool rp_diverted(const struct replay *r) { return stops_of(r)->diverted; }
 
 static struct err *begin(struct replay *r, struct rp_task *t)
 {
-	struct rp_debug *d = r->debug;
+	struct stops *stops = stops_of(r);
+	struct timeline *timeline = timeline_of(r);
+	struct session *session = session_of(r);
 
-	if (d->diverted)
+	if (stops->diverted)
 		return NULL;
 	rp_int3_out(r);
 	TRY(rp_checkpoint_take(r));
-	rp_pos_copy(&d->divert_pos, &d->pos);
-	TRY(replay_regs(r, t->rec_tid, &d->divert_regs));
+	rp_pos_copy(&session->divert_pos, &timeline->pos);
+	TRY(replay_regs(r, t->rec_tid, &session->divert_regs));
 	/* what the debugger has been shown is what it will put back */
-	t->regs = d->divert_regs;
+	t->regs = session->divert_regs;
 	t->dirty = true;
 	t->restartable = false;
-	d->divert_tid = t->rec_tid;
-	d->diverted = true;
-	d->divert_told = false;
-	d->divert_fault = (struct regs){ 0 };
+	session->divert_tid = t->rec_tid;
+	stops->diverted = true;
+	session->divert_told = false;
+	session->divert_fault = (struct regs){ 0 };
 	if (t->mm->patches.n) {		/* no records for the hook: calls come to us */
 		uint64_t end;
 
@@ -69,43 +71,47 @@ static struct err *begin(struct replay *r, struct rp_task *t)
 
 struct err *rp_divert_end(struct replay *r)
 {
-	struct rp_debug *d = r->debug;
-	const struct rp_task *t = d->diverted ? find_tid(r, d->divert_tid) : NULL;
+	struct stops *stops = stops_of(r);
+	struct timeline *timeline = timeline_of(r);
+	struct session *session = session_of(r);
+	const struct rp_task *t = stops->diverted ? find_tid(r, session->divert_tid) : NULL;
 
-	if (!d->diverted)
+	if (!stops->diverted)
 		return NULL;
 	if (t)
 		rp_lent_keep(r, t);
-	d->diverted = false;
-	d->nameless = true;
+	stops->diverted = false;
+	timeline->nameless = true;
 	r->pending = false;
-	return rp_goto(r, &d->divert_pos);
+	return rp_goto(r, &session->divert_pos);
 }
 
 bool rp_divert_runs(const struct replay *r)
 {
-	const struct rp_task *t = r->debug->diverted ? find_tid(r, r->debug->divert_tid) : NULL;
+	const struct rp_task *t = stops_of(r)->diverted ? find_tid(r, session_of(r)->divert_tid) : NULL;
 
-	return t && !same_regs(&t->regs, &r->debug->divert_regs);
+	return t && !same_regs(&t->regs, &session_of(r)->divert_regs);
 }
 
 /* A function that a debugger calls returns to a breakpoint, and not to where it was called from. */
 static bool is_call(const struct replay *r, const struct rp_task *t)
 {
-	const struct rp_debug *d = r->debug;
+	const struct stops *stops = stops_of(r);
+	const struct timeline *timeline = timeline_of(r);
+	const struct session *session = session_of(r);
 	uint64_t ret = 0;
 
-	return t->regs.rip != d->divert_regs.rip && t->regs.rsp != d->divert_regs.rsp &&
-		tracee_read_some(t->real, t->regs.rsp, &ret, 8) == 8 && rp_set_has(d->sets[d->own], t->rec_pid, ret);
+	return t->regs.rip != session->divert_regs.rip && t->regs.rsp != session->divert_regs.rsp &&
+		tracee_read_some(t->real, t->regs.rsp, &ret, 8) == 8 && rp_set_has(stops->sets[timeline->own], t->rec_pid, ret);
 }
 
 bool replay_copy_goes_on(struct replay *r)
 {
-	const struct rp_task *t = rp_divert_runs(r) ? find_tid(r, r->debug->divert_tid) : NULL;
+	const struct rp_task *t = rp_divert_runs(r) ? find_tid(r, session_of(r)->divert_tid) : NULL;
 
-	if (!t || r->debug->divert_told || is_call(r, t))
+	if (!t || session_of(r)->divert_told || is_call(r, t))
 		return false;
-	return r->debug->divert_told = true;
+	return session_of(r)->divert_told = true;
 }
 
 struct err *replay_set_memory(struct replay *r, int tid, uint64_t addr, const void *bytes, size_t len)
@@ -125,7 +131,7 @@ struct err *replay_set_regs(struct replay *r, int tid, const struct regs *regs)
 	if (!t)
 		return &err_gone;
 	TRY(begin(r, t));
-	if (t->rec_tid != r->debug->divert_tid)
+	if (t->rec_tid != session_of(r)->divert_tid)
 		return err_new(ERR_UNSUPPORTED, "only one thread's registers can be changed at a time");
 	TRY(tracee_regs_set(t->real, regs));	/* it may refuse: a segment or flags that cannot be */
 	t->regs = *regs;
@@ -259,7 +265,9 @@ static bool trapped_instruction(struct rp_task *t)
 /* A signal stop.  *done: the debugger is told. */
 static struct err *on_signal(struct replay *r, struct rp_task *t, struct replay_stop *ret, bool *done)
 {
-	struct rp_debug *d = r->debug;
+	struct stops *stops = stops_of(r);
+	struct timeline *timeline = timeline_of(r);
+	struct session *session = session_of(r);
 	siginfo_t info;
 	bool grown = false;
 
@@ -268,11 +276,11 @@ static struct err *on_signal(struct replay *r, struct rp_task *t, struct replay_
 		return &err_gone;
 	if (rp_debug_trap(r, t, &info)) {
 		*done = !rp_debug_leave(r, t, true);
-		ret->kind = d->step ? REPLAY_STOP_STEP : REPLAY_STOP_BREAK;
+		ret->kind = stops->step ? REPLAY_STOP_STEP : REPLAY_STOP_BREAK;
 		return NULL;
 	}
 	/* The address a call returns to is on the stack, where nothing can be executed. */
-	if (info.si_signo == SIGSEGV && rp_set_has(d->sets[d->user], t->rec_pid, t->regs.rip)) {
+	if (info.si_signo == SIGSEGV && rp_set_has(stops->sets[timeline->user], t->rec_pid, t->regs.rip)) {
 		ret->kind = REPLAY_STOP_BREAK;
 		return NULL;
 	}
@@ -288,9 +296,9 @@ static struct err *on_signal(struct replay *r, struct rp_task *t, struct replay_
 	if (grown || info.si_code <= 0)
 		return NULL;
 	/* No handler runs in the copy, so it ends there.  A debugger that stops at no such signal would go on for ever. */
-	if (same_regs(&t->regs, &d->divert_fault))
+	if (same_regs(&t->regs, &session->divert_fault))
 		ret->signal = SIGKILL;
-	d->divert_fault = t->regs;
+	session->divert_fault = t->regs;
 	return NULL;
 }
 
@@ -298,7 +306,7 @@ static struct err *on_call(struct replay *r, struct rp_task *t, struct replay_st
 {
 	struct regs at_call = t->regs;
 
-	if (r->debug->leaving)
+	if (stops_of(r)->leaving)
 		rp_debug_left(r, t);
 	*done = at_call.orig_rax == SYS_exit || at_call.orig_rax == SYS_exit_group;
 	if (*done) {		/* not in the copy */
@@ -314,34 +322,25 @@ static struct err *on_call(struct replay *r, struct rp_task *t, struct replay_st
 
 static struct err *run(struct replay *r, struct rp_task *t, struct replay_stop *ret)
 {
-	struct rp_debug *d = r->debug;
+	struct stops *stops = stops_of(r);
 	bool done = false;
 	int status;
 
-	d->skip = d->skip_int3 = true;
-	d->quiet = d->leaving = d->left_trap = false;
+	stops->skip = stops->skip_int3 = true;
+	stops->quiet = stops->leaving = stops->left_trap = false;
 	while (!done) {
 		int request = PTRACE_SYSEMU;
 
-		d->trapped = d->at_limit = false;
-		TRY(rp_regs_flush(t));
-		TRY(rp_debug_before(r, t, &request));
-		TRY(tracee_resume(t->real, request, 0));
-		TRY(tracee_wait(t->real, &status));
-		if (!WIFSTOPPED(status))
-			return &err_gone;
-		TRY(tracee_regs_get(t->real, &t->regs));
-		rp_alias_leave(t);
-		if (t->mm->gate_n)
-			rp_gate_leave(t);
+		stops->trapped = stops->at_limit = false;
+		TRY(rp_resume(r, t, &request, &status));
 		t->stub = 0;
-		if (!(WSTOPSIG(status) == SIGTRAP && rp_int3_hit(t)))
+		if (!rp_tools_keep_place(r, t, status))
 			rp_task_normal(t);
 		if (tracee_stop_kind(status) == STOP_SYSCALL) {
 			TRY(on_call(r, t, ret, &done));
 		} else if (tracee_stop_kind(status) == STOP_SIGNAL) {
 			TRY(on_signal(r, t, ret, &done));
-		} else if (rp_debug_user_interrupt(r) && !d->leaving) {
+		} else if (rp_debug_user_interrupt(r) && !stops->leaving) {
 			TRY(rp_debug_pause(r, t, &done));
 			ret->kind = REPLAY_STOP_INTERRUPT;
 		}
@@ -351,25 +350,27 @@ static struct err *run(struct replay *r, struct rp_task *t, struct replay_stop *
 
 struct err *rp_divert_run(struct replay *r, bool step, struct replay_stop *ret)
 {
-	struct rp_debug *d = r->debug;
-	struct rp_task *t = find_tid(r, d->divert_tid);
+	struct stops *stops = stops_of(r);
+	struct timeline *timeline = timeline_of(r);
+	struct session *session = session_of(r);
+	struct rp_task *t = find_tid(r, session->divert_tid);
 	struct err *err;
 
 	*ret = (struct replay_stop){ .kind = REPLAY_STOP_BREAK };
 	if (!t)
 		return &err_gone;
-	d->now = d->user;
-	d->step = step || rp_set_has(d->sets[d->user], t->rec_pid, t->regs.rip);
+	stops->now = timeline->user;
+	stops->step = step || rp_set_has(stops->sets[timeline->user], t->rec_pid, t->regs.rip);
 	err = run(r, t, ret);
 	/* the step was only to get off a breakpoint */
-	if (!err && d->step && !step && ret->kind == REPLAY_STOP_STEP) {
-		d->step = false;
+	if (!err && stops->step && !step && ret->kind == REPLAY_STOP_STEP) {
+		stops->step = false;
 		*ret = (struct replay_stop){ .kind = REPLAY_STOP_BREAK };
 		err = run(r, t, ret);
 	}
-	d->step = false;
+	stops->step = false;
 	rp_int3_out(r);
-	d->current = t->serial;
+	timeline->current = t->serial;
 	if (err_catch(&err, ERR_GONE)) {
 		*ret = (struct replay_stop){ .kind = REPLAY_STOP_SIGNAL, .signal = SIGKILL };
 		return rp_divert_end(r);

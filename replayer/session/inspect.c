@@ -17,7 +17,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "replayer/internal.h"
+#include "replayer/session/session.h"
 
 enum { WATCH_MAX = 255 };
 
@@ -40,10 +40,10 @@ static struct err *start_hop(struct replay *r, bool *end)
 
 	TRY(rp_chain_hop(r, 0, &hop));
 	*end = hop.kind == HOP_END;
-	if (hop.kind == HOP_EVENT && r->debug->newest)
+	if (hop.kind == HOP_EVENT && timeline_of(r)->newest)
 		return rp_checkpoint_maybe(r);
 	if (hop.kind == HOP_EVENT && hop.event == TRACE_EXEC) {
-		r->debug->first = r->where;
+		timeline_of(r)->first = r->where;
 		return rp_checkpoint_take(r);
 	}
 	return NULL;
@@ -51,66 +51,29 @@ static struct err *start_hop(struct replay *r, bool *end)
 
 struct err *replay_debug_start(struct replay *r, int pid, uint64_t event)
 {
-	struct rp_debug *d = r->debug = calloc(1, sizeof(*d));
+	struct timeline *timeline;
 	const struct rp_task *t;
 	bool end = false, there = false;
 	uint64_t birth = 0;
 
-	if (!d)
-		return &err_nomem;
+	TRY(rp_session_open(r));
+	timeline = timeline_of(r);
 	replay_interrupt_from(r, -1);	/* the handler, for our ticks */
-	rp_set_intern(r, NULL, 0);
-	d->last_ns = rp_now_ns();
 	while (!there && !end) {
 		TRY(start_hop(r, &end));
 		t = pid ? find_pid(r, pid) : rp_task_find(r, r->root);
-		if (d->newest && t && !birth)
+		if (timeline->newest && t && !birth)
 			birth = r->where;
 		there = birth && t && r->where >= event && !r->pending;
 	}
 	if (!there)
 		return pid ? err_new(ERR_USAGE, "the recording has no process %d (see hindsight ps)", pid) :
 			     err_new(ERR_USAGE, "the recording ends before event %" PRIu64, event);
-	d->current = t->serial;
+	timeline->current = t->serial;
 	replay_show(r, t->rec_pid, true);
-	d->shown[0].birth = birth;
+	timeline->shown[0].birth = birth;
 	rp_timer_off();
 	return NULL;
-}
-
-void rp_debug_stop(struct replay *r)
-{
-	struct rp_debug *d = r->debug;
-
-	if (!d)
-		return;
-	while (d->newest)
-		rp_checkpoint_drop(r, d->newest);
-	for (unsigned i = 0; i < d->sets_n; i++) {
-		free(d->sets[i]->b);
-		free(d->sets[i]);
-	}
-	free(d->sets);
-	rp_turns_free(r);
-	free(d->pos.legs);
-	free(d->last_hit.legs);
-	free(d->divert_pos.legs);
-	free(d->back_step.from.legs);
-	for (unsigned i = 0; i < RP_RENAMED; i++) {
-		free(d->renamed[i].old.legs);
-		free(d->renamed[i].now.legs);
-	}
-	rp_empty_free(d);
-	rp_survey_free(d);
-	rp_lent_deinit(d);
-	for (unsigned i = 0; i < d->conds_n; i++)
-		free(d->conds[i].bytes);
-	free(d->conds);
-	free(d->silent);
-	free(d->sites);
-	free(d->shown);
-	free(d);
-	r->debug = NULL;
 }
 
 /* ---- looking -------------------------------------------------------------------------------- */
@@ -133,7 +96,7 @@ unsigned replay_tasks(const struct replay *r, bool all, struct replay_task *ret,
 
 int replay_current(const struct replay *r)
 {
-	const struct rp_task *t = rp_task_find((struct replay *)(uintptr_t)r, r->debug->current);
+	const struct rp_task *t = rp_task_find((struct replay *)(uintptr_t)r, timeline_of(r)->current);
 
 	if (!t || !replay_shown(r, t->rec_pid)) {
 		for (t = r->tasks; t && !replay_shown(r, t->rec_pid); t = t->next)
@@ -149,7 +112,7 @@ struct err *replay_regs(const struct replay *r, int tid, struct regs *ret)
 	if (!t)
 		return &err_gone;
 	*ret = t->regs;
-	if (r->debug->diverted)
+	if (stops_of(r)->diverted)
 		return NULL;
 	ret->orig_rax = (uint64_t)-1;
 	ret->eflags &= ~0x10100ull;	/* RF, TF: how we came here */
@@ -320,7 +283,7 @@ static struct err *maps_file(struct replay *r, int pid, int *fd_ret)
 
 		if (patched_area(t->mm, m))
 			continue;
-		if ((m->start >= FIXED_PAGE && m->end <= FIXED_END) || rp_probe_mapping(t->mm, m->start) || rp_gate_area(t->mm, m->start))
+		if ((m->start >= FIXED_PAGE && m->end <= FIXED_END) || rp_tools_own(t->mm, m->start))
 			continue;
 		fprintf(f, "%" PRIx64 "-%" PRIx64 " %c%c%c%c %08" PRIx64 " 00:00 %d %s\n", m->start, m->end,
 			m->prot & PROT_READ ? 'r' : '-', m->prot & PROT_WRITE ? 'w' : '-', m->prot & PROT_EXEC ? 'x' : '-',
@@ -361,7 +324,7 @@ struct err *replay_file(struct replay *r, const char *path, int *fd_ret)
 
 void replay_where_text(const struct replay *r, char *buf, size_t size)
 {
-	const struct rp_pos *p = &r->debug->pos;
+	const struct rp_pos *p = &timeline_of(r)->pos;
 	uint64_t stops = 0, steps = 0;
 
 	for (unsigned i = 0; i < p->legs_n; i++)
@@ -382,8 +345,8 @@ struct err *replay_breaks(struct replay *r, const struct replay_break *b, unsign
 	}
 	if (watches && n > WATCHES_MAX)
 		return err_new(ERR_UNSUPPORTED, "more than %d breakpoints and watchpoints at once", WATCHES_MAX);
-	r->debug->own = r->debug->user = rp_set_intern(r, b, n);
-	r->debug->catch_all_anew = r->debug->caught_n > 0;
+	timeline_of(r)->own = timeline_of(r)->user = rp_set_intern(r, b, n);
+	timeline_of(r)->catch_all_anew = timeline_of(r)->caught_n > 0;
 	return NULL;
 }
 
@@ -403,7 +366,7 @@ static bool end_is_current(struct replay *r)
 {
 	for (const struct rp_task *t = r->tasks; t; t = t->next) {
 		if (t->in_call && t->in_nr == SYS_exit_group && replay_shown(r, t->rec_pid)) {
-			r->debug->current = t->serial;
+			timeline_of(r)->current = t->serial;
 			return true;
 		}
 	}
@@ -413,15 +376,15 @@ static bool end_is_current(struct replay *r)
 /* Whose place is it after an event?  The task's that did it, else the one's that goes on; none does at the end. */
 static void choose_current(struct replay *r, bool end)
 {
-	const struct rp_task *last = rp_task_find(r, r->debug->last_task);
+	const struct rp_task *last = rp_task_find(r, timeline_of(r)->last_task);
 	const struct rp_task *next = r->ev_read ? rp_task_find(r, r->ev.task) : NULL;
 
 	if (end && end_is_current(r))
 		return;
 	if (last && (!last->in_call || (end && !r->pending)) && replay_shown(r, last->rec_pid))
-		r->debug->current = last->serial;
+		timeline_of(r)->current = last->serial;
 	else if (next && replay_shown(r, next->rec_pid))
-		r->debug->current = next->serial;
+		timeline_of(r)->current = next->serial;
 }
 
 /* Is this hop a stop for the debugger? */
@@ -435,10 +398,10 @@ static bool is_stop(struct replay *r, const struct rp_hop *hop, const struct rp_
 		return true;
 	}
 	if (hop->t && replay_shown(r, hop->t->rec_pid))
-		r->debug->current = hop->t->serial;
+		timeline_of(r)->current = hop->t->serial;
 	if (rp_catch_hop(r, hop, before, false, ret))
 		return true;
-	if (hop->kind == HOP_PENDING || !hop->t || !replay_shown(r, hop->t->rec_pid) || !rp_hop_hits(r, hop, r->debug->user, &watch))
+	if (hop->kind == HOP_PENDING || !hop->t || !replay_shown(r, hop->t->rec_pid) || !rp_hop_hits(r, hop, timeline_of(r)->user, &watch))
 		return false;
 	*ret = (struct replay_stop){ .kind = watch ? REPLAY_STOP_WATCH : REPLAY_STOP_BREAK };
 	if (watch)
@@ -451,28 +414,28 @@ static bool is_stop(struct replay *r, const struct rp_hop *hop, const struct rp_
 /* The user's and these; 0: too many. */
 static unsigned user_and(struct replay *r, unsigned set)
 {
-	const struct rp_set *user = r->debug->sets[r->debug->user];
+	const struct rp_set *user = stops_of(r)->sets[timeline_of(r)->user];
 
-	if (user->watches && user->n + r->debug->sets[set]->n > WATCHES_MAX)
+	if (user->watches && user->n + stops_of(r)->sets[set]->n > WATCHES_MAX)
 		return 0;
-	return rp_set_union(r, r->debug->user, set);
+	return rp_set_union(r, timeline_of(r)->user, set);
 }
 
 /* In the middle of a string instruction, with a stop behind it: on, not past that. */
 static struct err *through_string(struct replay *r, struct rp_hop *hop)
 {
-	struct rp_debug *d = r->debug;
+	struct timeline *timeline = timeline_of(r);
 	struct rp_hop behind;
 	struct rp_late late;
 	uint64_t n;
 
-	TRY(rp_tracked_hop(r, d->user, true, hop));
-	late = d->late;
+	TRY(rp_tracked_hop(r, timeline->user, true, hop));
+	late = timeline->late;
 	if (hop->kind != HOP_MOVED || !late.any)
 		return NULL;
-	TRY(rp_skip_string(r, d->user, UINT64_MAX, &n, &behind));
+	TRY(rp_skip_string(r, timeline->user, UINT64_MAX, &n, &behind));
 	if (!n)
-		d->late = late;
+		timeline->late = late;
 	else if (behind.kind == HOP_MOVED)
 		*hop = behind;
 	return NULL;
@@ -498,20 +461,20 @@ static struct err *forward_hop(struct replay *r, bool step, unsigned exits, stru
 	if (exits)
 		exits = user_and(r, exits);
 	step = step && !exits;
-	if (!err && !step && r->debug->late.any)
+	if (!err && !step && timeline_of(r)->late.any)
 		err = through_string(r, hop);
 	else if (!err)
-		err = step ? rp_tracked_hop(r, r->debug->user, true, hop) : rp_chain_hop(r, exits ? exits : r->debug->user, hop);
+		err = step ? rp_tracked_hop(r, timeline_of(r)->user, true, hop) : rp_chain_hop(r, exits ? exits : timeline_of(r)->user, hop);
 	if (err)
 		return err;
 	*done = is_stop(r, hop, &before, ret);
 	if (!*done && !r->pending && rp_debug_interrupted(r)) {
-		if (r->debug->nameless)
-			TRY(rp_goto(r, &r->debug->pos));
+		if (timeline_of(r)->nameless)
+			TRY(rp_goto(r, &timeline_of(r)->pos));
 		*ret = (struct replay_stop){ .kind = REPLAY_STOP_INTERRUPT };
 		*done = true;
 	}
-	if (*done || r->debug->nameless)
+	if (*done || timeline_of(r)->nameless)
 		return NULL;
 	return hop->kind == HOP_EVENT || (hop->kind == HOP_MOVED && !step) ? rp_checkpoint_maybe(r) : NULL;
 }
@@ -527,7 +490,7 @@ struct err *replay_forward(struct replay *r, struct replay_stop *ret)
 	if (rp_divert_runs(r))
 		return moved(r, rp_divert_run(r, false, ret), ret);
 	err = rp_divert_end(r);
-	r->debug->back_step.set = false;
+	reverse_of(r)->back_step.set = false;
 	view = rp_catch_leave(r);
 	if (!err)
 		err = rp_catch_now(r, &view, ret, &done);
@@ -557,13 +520,13 @@ static unsigned range_exits(struct replay *r, struct range *x, uint32_t serial)
 	if (!x->looked)
 		x->exits = rp_range_exits(r, t, x->start, x->end);
 	x->looked = true;
-	return rp_set_has(r->debug->sets[x->exits], t->rec_pid, t->regs.rip) ? 0 : x->exits;
+	return rp_set_has(stops_of(r)->sets[x->exits], t->rec_pid, t->regs.rip) ? 0 : x->exits;
 }
 
 /* A step back begins: can a step forward lead here again? */
 static bool just_moved(struct replay *r, uint32_t serial)
 {
-	struct err *err = r->debug->pos.legs_n ? rp_next(r) : &err_end;
+	struct err *err = timeline_of(r)->pos.legs_n ? rp_next(r) : &err_end;
 
 	if (!err)
 		return r->ev.task == serial;
@@ -574,7 +537,7 @@ static bool just_moved(struct replay *r, uint32_t serial)
 /* The task has moved: to where a step back began? */
 static struct err *undo_back_step(struct replay *r, struct rp_hop *hop)
 {
-	struct rp_back_step *b = &r->debug->back_step;
+	struct rp_back_step *b = &reverse_of(r)->back_step;
 
 	if (hop->kind == HOP_MOVED && !hop->stepped)
 		b->set = false;		/* by any number of instructions */
@@ -588,11 +551,11 @@ static struct err *undo_back_step(struct replay *r, struct rp_hop *hop)
 
 static void note_back_step(struct replay *r, uint32_t serial, const struct rp_pos *from, bool in_call, bool again)
 {
-	struct rp_back_step *b = &r->debug->back_step;
+	struct rp_back_step *b = &reverse_of(r)->back_step;
 
 	b->more++;
 	b->set = b->set && b->serial == serial;
-	if (again || r->debug->nameless)
+	if (again || timeline_of(r)->nameless)
 		return;
 	rp_pos_copy(&b->from, from);
 	b->in_call = in_call;
@@ -617,9 +580,9 @@ struct err *replay_step(struct replay *r, int tid, uint64_t start, uint64_t end,
 	if (rp_divert_runs(r))
 		return moved(r, rp_divert_run(r, true, ret), ret);
 	err = rp_divert_end(r);
-	r->debug->back_step.set &= r->debug->back_step.serial == serial;
+	reverse_of(r)->back_step.set &= reverse_of(r)->back_step.serial == serial;
 	view = rp_catch_leave(r);
-	if (!err && r->debug->back_step.set && r->debug->back_step.in_call && !r->debug->back_step.more) {
+	if (!err && reverse_of(r)->back_step.set && reverse_of(r)->back_step.in_call && !reverse_of(r)->back_step.more) {
 		*ret = (struct replay_stop){ .kind = REPLAY_STOP_STEP };	/* the call may have no end */
 		hop.kind = HOP_EVENT;
 		return moved(r, undo_back_step(r, &hop), ret);
@@ -653,7 +616,7 @@ struct err *replay_backward(struct replay *r, struct replay_stop *ret)
 
 	rp_timer(RP_TIME_USER);
 	err = rp_divert_end(r);
-	r->debug->back_step.set = false;
+	reverse_of(r)->back_step.set = false;
 	view = rp_catch_leave(r);
 	if (!err && rp_catch_back_here(r, &view, ret))
 		return moved(r, NULL, ret);
@@ -679,13 +642,13 @@ struct err *replay_step_back(struct replay *r, int tid, struct replay_stop *ret)
 		return moved(r, NULL, ret);
 	}
 	again = err || just_moved(r, serial);
-	rp_pos_copy(&from, &r->debug->pos);
+	rp_pos_copy(&from, &timeline_of(r)->pos);
 	if (!err)
 		err = rp_step_back(r, serial, ret);
 	if (!err && ret->kind == REPLAY_STOP_STEP)
 		note_back_step(r, serial, &from, in_call, again);
 	else
-		r->debug->back_step.set = false;
+		reverse_of(r)->back_step.set = false;
 	free(from.legs);
 	return moved(r, err, ret);
 }
@@ -696,7 +659,7 @@ static struct rp_checkpoint *on_the_way(struct replay *r, const struct rp_pos *p
 	struct rp_checkpoint *c = rp_checkpoint_before(r, p, false);
 
 	for (; c && c->pos.where > r->where; c = c->older) {
-		for (const struct rp_task *t = c->tasks; t; t = t->next) {
+		for (const struct rp_task *t = c->copy->tasks; t; t = t->next) {
 			if (rp_shown_until(r, t->rec_pid) > c->pos.where)
 				return c;
 		}
@@ -706,7 +669,8 @@ static struct rp_checkpoint *on_the_way(struct replay *r, const struct rp_pos *p
 
 struct err *replay_seek(struct replay *r, uint64_t event, struct replay_stop *ret)
 {
-	struct rp_debug *d = r->debug;
+	struct timeline *timeline = timeline_of(r);
+	struct reverse *reverse = reverse_of(r);
 	struct rp_pos p = { .where = event < rp_first(r) ? rp_first(r) : event };
 	struct rp_checkpoint *c;
 	struct err *err = NULL;
@@ -715,9 +679,9 @@ struct err *replay_seek(struct replay *r, uint64_t event, struct replay_stop *re
 	*ret = (struct replay_stop){ .kind = REPLAY_STOP_STEP };
 	rp_timer(RP_TIME_USER);
 	TRY(rp_divert_end(r));
-	d->back_step.set = false;
+	reverse->back_step.set = false;
 	rp_catch_leave(r);
-	if (!rp_pos_leads(&d->pos, &p) || d->nameless) {
+	if (!rp_pos_leads(&timeline->pos, &p) || timeline->nameless) {
 		err = rp_goto(r, &p);
 	} else {
 		c = on_the_way(r, &p);
@@ -729,7 +693,7 @@ struct err *replay_seek(struct replay *r, uint64_t event, struct replay_stop *re
 				ret->kind = REPLAY_STOP_END;
 			else if (!err)
 				err = rp_chain_hop(r, 0, &hop);
-			if (!err && rp_debug_interrupted(r) && !d->nameless)
+			if (!err && rp_debug_interrupted(r) && !timeline->nameless)
 				ret->kind = REPLAY_STOP_INTERRUPT;
 			if (!err && hop.kind == HOP_EVENT && ret->kind == REPLAY_STOP_STEP)
 				err = rp_checkpoint_maybe(r);

@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "replayer/internal.h"
+#include "replayer/session/session.h"
 #include "tracee/cpu.h"
 
 bool replay_siginfo(const struct replay *r, int tid, siginfo_t *ret)

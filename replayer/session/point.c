@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "replayer/internal.h"
+#include "replayer/session/session.h"
 
 enum { SHORT_TEXT = 60, SHORT_BEGINNING = 40, SHORT_WAY_NS = 60000000, LEGS_MAX = 40, STOPS_MAX = 1000, PIECE = 128, PIECES = 128, PLACES_PARSED = 256, STEPS_PARSED = 100000000 };
 
@@ -35,7 +35,7 @@ struct replay_point {
 /* Of the recording, also while a copy of the program runs elsewhere. */
 static const struct rp_pos *present(const struct replay *r)
 {
-	return r->debug->diverted ? &r->debug->divert_pos : &r->debug->pos;
+	return stops_of(r)->diverted ? &session_of(r)->divert_pos : &timeline_of(r)->pos;
 }
 
 struct replay_point *replay_point_here(struct replay *r)
@@ -44,7 +44,7 @@ struct replay_point *replay_point_here(struct replay *r)
 
 	BUG_ON(!p, "out of memory for a point");
 	rp_pos_copy(&p->pos, present(r));
-	p->current = r->debug->current;
+	p->current = timeline_of(r)->current;
 	return p;
 }
 
@@ -77,7 +77,7 @@ uint64_t replay_point_event(const struct replay_point *p)
 
 static struct rp_checkpoint *checkpoint_at(struct replay *r, const struct rp_pos *pos)
 {
-	struct rp_checkpoint *c = r->debug->newest;
+	struct rp_checkpoint *c = timeline_of(r)->newest;
 
 	while (c && !rp_pos_same(&c->pos, pos))
 		c = c->older;
@@ -88,7 +88,7 @@ struct err *replay_point_keep(struct replay *r, const struct replay_point *p, bo
 {
 	struct rp_checkpoint *c;
 
-	if (keep && !r->debug->diverted && replay_point_is_here(r, p))
+	if (keep && !stops_of(r)->diverted && replay_point_is_here(r, p))
 		TRY(rp_checkpoint_take(r));
 	c = checkpoint_at(r, &p->pos);
 	if (c && c->older)	/* the first one stays */
@@ -120,7 +120,7 @@ static struct err *go(struct replay *r, const struct rp_pos *pos)
 	if (err && err->code == ERR_DIVERGED) {		/* no such point: nothing has happened */
 		err_free(err);
 		err = err_new(ERR_USAGE, "the recording has no such point");
-		r->debug->nameless = true;
+		timeline_of(r)->nameless = true;
 		back = rp_goto(r, &start);
 		if (back) {
 			err_free(err);
@@ -140,7 +140,7 @@ static struct err *no_point(struct replay *r, const struct replay_point *here, s
 		back = go(r, &here->pos);
 	rp_timer_off();
 	rp_int3_out(r);
-	r->debug->current = here->current;
+	timeline_of(r)->current = here->current;
 	if (!back)
 		return err;
 	err_free(err);
@@ -169,7 +169,7 @@ out:
 	if (ret->kind == REPLAY_STOP_STEP && (p->pos.legs_n || p->pos.pending) && !t)
 		t = running(r);
 	if (ret->kind == REPLAY_STOP_STEP && t && replay_shown(r, t->rec_pid))
-		r->debug->current = t->serial;
+		timeline_of(r)->current = t->serial;
 	ret->tid = replay_current(r);
 	return NULL;
 }
@@ -177,7 +177,7 @@ out:
 struct err *replay_point_go(struct replay *r, const struct replay_point *p, struct replay_stop *ret)
 {
 	struct replay_point *here = replay_point_here(r);
-	bool named = !r->debug->nameless && !r->debug->diverted;
+	bool named = !timeline_of(r)->nameless && !stops_of(r)->diverted;
 	struct err *err = point_go(r, p, ret);
 
 	if (err && err->code == ERR_USAGE && named)
@@ -196,7 +196,7 @@ static void put_place(FILE *f, const struct replay *r, const struct replay_break
 	if (b->kind >= REPLAY_WRITE)
 		fprintf(f, ".%" PRIx64, b->len);
 	if (b->cond) {
-		const struct rp_cond *c = &r->debug->conds[b->cond - 1];
+		const struct rp_cond *c = &stops_of(r)->conds[b->cond - 1];
 
 		fputc('I', f);
 		for (unsigned i = 0; i < c->len; i++)
@@ -214,7 +214,7 @@ static char *text_of(struct replay *r, const struct rp_pos *p)
 	BUG_ON(!f, "out of memory for a point");
 	fprintf(f, "%" PRIu64 "%s", p->where, p->pending ? ":next" : "");
 	for (unsigned i = 0; i < p->legs_n; i++) {
-		const struct rp_set *s = r->debug->sets[p->legs[i].set];
+		const struct rp_set *s = stops_of(r)->sets[p->legs[i].set];
 		const char *comma = "";
 
 		fputs(p->legs[i].set ? ":" : ":+", f);
@@ -293,28 +293,29 @@ static bool beginning(struct replay *r, const struct rp_pos *p, struct rp_pos *r
 
 struct err *replay_point_text(struct replay *r, char **ret)
 {
-	struct rp_debug *d = r->debug;
+	struct stops *stops = stops_of(r);
+	struct timeline *timeline = timeline_of(r);
 	struct rp_pos p = { 0 }, other = { 0 };
 	struct err *err = NULL;
 	bool shortened = false;
 
 	rp_pos_copy(&p, present(r));
 	*ret = text_of(r, &p);
-	if (strlen(*ret) > SHORT_TEXT && !d->diverted && !d->nameless && beginning(r, &p, &other)) {
-		bool shielded = d->shielded;
+	if (strlen(*ret) > SHORT_TEXT && !stops->diverted && !timeline->nameless && beginning(r, &p, &other)) {
+		bool shielded = stops->shielded;
 
 		rp_timer(RP_TIME_USER);
-		d->shielded = true;
+		stops->shielded = true;
 		err = rp_checkpoint_take(r);		/* the way back may be long */
 		if (!err)
 			err = shorter(r, &p, &other);
 		if (err_catch(&err, ERR_DIVERGED))
 			other.legs_n = 0;
 		if (!err) {
-			d->nameless |= !other.legs_n;
+			timeline->nameless |= !other.legs_n;
 			err = rp_goto(r, &p);
 		}
-		d->shielded = shielded;
+		stops->shielded = shielded;
 		rp_timer_off();
 		rp_int3_out(r);
 		shortened = other.legs_n > 0;
@@ -461,7 +462,7 @@ struct err *replay_point_parse(struct replay *r, const char *text, struct replay
 struct err *replay_last_write(struct replay *r, int tid, uint64_t addr, uint64_t len, struct replay_stop *ret)
 {
 	struct replay_break b[PIECES];
-	struct rp_debug *d = r->debug;
+	struct timeline *timeline = timeline_of(r);
 	const struct rp_task *task = rp_task_of_tid(r, tid);
 	struct replay_task t[1];
 	struct replay_point *here;
@@ -477,11 +478,11 @@ struct err *replay_last_write(struct replay *r, int tid, uint64_t addr, uint64_t
 		b[n++] = (struct replay_break){ .kind = REPLAY_WRITE, .pid = pid, .addr = addr + at,
 						.len = len - at < PIECE ? len - at : PIECE };
 	here = replay_point_here(r);
-	user = d->user;
+	user = timeline->user;
 	err = replay_breaks(r, b, n);
 	if (!err)
 		err = replay_backward(r, ret);
-	d->user = user;
+	timeline->user = user;
 	if (!err && ret->kind == REPLAY_STOP_BEGIN) {
 		err = replay_point_go(r, here, ret);
 		ret->kind = REPLAY_STOP_BEGIN;

@@ -3,7 +3,7 @@
  */
 #include <stdlib.h>
 
-#include "replayer/internal.h"
+#include "replayer/session/session.h"
 
 /* ---- points to come back to ---------------------------------------------------------------------------- */
 
@@ -19,8 +19,8 @@ struct err *replay_mark_take(struct replay *r, struct replay_mark **ret)
 
 	if (!m)
 		return &err_nomem;
-	m->clock = r->probes->clock;
-	err = rp_copy_take(r, &m->copy);
+	m->clock = probes_of(r)->clock;
+	err = rp_checkpoint_make(r, &m->copy);
 	if (err) {
 		free(m);
 		return err;
@@ -68,7 +68,7 @@ struct err *replay_fine(struct replay *r, const struct replay_break *b, unsigned
 	struct err *err;
 
 	*ret = (struct replay_fine){ .kind = REPLAY_FINE_END, .nr = -1 };
-	r->probes->off = true;
+	probes_of(r)->off = true;
 	if (t)
 		rp_probe_out(r, t->mm, t->real);
 	do {
@@ -79,7 +79,7 @@ struct err *replay_fine(struct replay *r, const struct replay_break *b, unsigned
 		t = rp_task_find(r, r->ev.task);
 		ret->tid = t ? t->rec_tid : 0;
 		ret->pc = t ? t->regs.rip : 0;
-		r->debug->slow = true;		/* stubs of breakpoints are for moves that have names (inprocess.c) */
+		stops_of(r)->slow = true;		/* stubs of breakpoints are for moves that have names (inprocess.c) */
 		TRY(rp_hop(r, set, step, &hop));
 	} while (hop.kind == HOP_PENDING || hop.kind == HOP_INTERRUPTED);
 	rp_int3_out(r);
@@ -93,6 +93,6 @@ struct err *replay_fine(struct replay *r, const struct replay_break *b, unsigned
 		ret->exit = r->ev.kind == TRACE_EXIT;
 	}
 	if (hop.t)
-		r->debug->current = hop.t->serial;
+		timeline_of(r)->current = hop.t->serial;
 	return NULL;
 }

@@ -18,7 +18,7 @@
 #include <sys/user.h>
 #include <poll.h>
 
-#include "replayer/internal.h"
+#include "replayer/stops/stops.h"
 
 /* OVERDUE_NS: who interrupts waits no longer than this for a point that has a name. */
 enum { TICK_US = 25000, OVERDUE_NS = 60000000 };
@@ -35,7 +35,7 @@ bool rp_is_int3(const struct replay_break *b, pid_t pid)
 	return b->kind <= REPLAY_COUNT && b->pid == pid;
 }
 
-static void set_count(const struct rp_debug *d, struct rp_set *s)
+static void set_count(const struct stops *stops, struct rp_set *s)
 {
 	s->watches = s->gates = s->counts = 0;
 	for (unsigned i = 0; i < s->n; i++) {
@@ -45,7 +45,7 @@ static void set_count(const struct rp_debug *d, struct rp_set *s)
 		s->counts += b->kind == REPLAY_COUNT;
 		s->gates += b->kind == REPLAY_COUNT || (b->kind == REPLAY_BREAK && b->cond && !b->call);
 	}
-	rp_deal(d, s);
+	rp_deal(stops, s);
 }
 
 static int order(const void *a, const void *b)
@@ -55,7 +55,7 @@ static int order(const void *a, const void *b)
 
 unsigned rp_set_intern(struct replay *r, const struct replay_break *b, unsigned n)
 {
-	struct rp_debug *d = r->debug;
+	struct stops *stops = stops_of(r);
 	struct rp_set s = { .b = calloc(n + 1, sizeof(*b)) };
 
 	BUG_ON(!s.b, "out of memory for breakpoints");
@@ -72,24 +72,24 @@ unsigned rp_set_intern(struct replay *r, const struct replay_break *b, unsigned 
 		if (!s.n || memcmp(&s.b[s.n - 1], &s.b[i], sizeof(*b)))
 			s.b[s.n++] = s.b[i];
 	}
-	for (unsigned i = 0; i < d->sets_n; i++) {
-		if (d->sets[i]->n == s.n && !memcmp(d->sets[i]->b, s.b, s.n * sizeof(*b))) {
+	for (unsigned i = 0; i < stops->sets_n; i++) {
+		if (stops->sets[i]->n == s.n && !memcmp(stops->sets[i]->b, s.b, s.n * sizeof(*b))) {
 			free(s.b);
 			return i;
 		}
 	}
-	set_count(d, &s);
-	d->sets = realloc(d->sets, (d->sets_n + 1) * sizeof(*d->sets));
-	BUG_ON(!d->sets, "out of memory for breakpoints");
-	d->sets[d->sets_n] = malloc(sizeof(s));
-	BUG_ON(!d->sets[d->sets_n], "out of memory for breakpoints");
-	*d->sets[d->sets_n] = s;
-	return d->sets_n++;
+	set_count(stops, &s);
+	stops->sets = realloc(stops->sets, (stops->sets_n + 1) * sizeof(*stops->sets));
+	BUG_ON(!stops->sets, "out of memory for breakpoints");
+	stops->sets[stops->sets_n] = malloc(sizeof(s));
+	BUG_ON(!stops->sets[stops->sets_n], "out of memory for breakpoints");
+	*stops->sets[stops->sets_n] = s;
+	return stops->sets_n++;
 }
 
 unsigned rp_set_union(struct replay *r, unsigned a, unsigned b)
 {
-	const struct rp_set *x = r->debug->sets[a], *y = r->debug->sets[b];
+	const struct rp_set *x = stops_of(r)->sets[a], *y = stops_of(r)->sets[b];
 	struct replay_break *all;
 	unsigned ret;
 
@@ -120,7 +120,7 @@ bool rp_set_breaks(const struct replay *r, const struct rp_set *s, const struct 
 		const struct replay_break *b = &s->b[i];
 
 		if (!is_watch(b) && b->addr == t->regs.rip && b->pid == t->rec_pid &&
-		    (!b->cond || rp_cond_true(&r->debug->conds[b->cond - 1], t->real, &t->regs)))
+		    (!b->cond || rp_cond_true(&stops_of(r)->conds[b->cond - 1], t->real, &t->regs)))
 			return true;
 	}
 	return false;
@@ -130,12 +130,12 @@ bool rp_set_breaks(const struct replay *r, const struct rp_set *s, const struct 
 
 void rp_int3_out_mm(struct rp_mm *mm, pid_t real)
 {
-	if (mm->guard_n)	/* first: shared pages that are protected cannot be written to */
+	if (stops_mm(mm)->guard_n)	/* first: shared pages that are protected cannot be written to */
 		rp_guard_out(mm, real);
-	if (mm->int3_n || mm->gates_in)
+	if (stops_mm(mm)->int3_n || stops_mm(mm)->gates_in)
 		rp_code_begin(real);
-	while (mm->int3_n) {
-		struct rp_int3 *i = &mm->int3[--mm->int3_n];
+	while (stops_mm(mm)->int3_n) {
+		struct rp_int3 *i = &stops_mm(mm)->int3[--stops_mm(mm)->int3_n];
 
 		if (i->shared)
 			rp_written_poke(real, i->at, i->byte, i->shared);
@@ -144,14 +144,14 @@ void rp_int3_out_mm(struct rp_mm *mm, pid_t real)
 	}
 	rp_gate_out(mm, real);
 	rp_code_end();
-	mm->int3_gen = mm->guard_gen = 0;
+	stops_mm(mm)->int3_gen = stops_mm(mm)->guard_gen = 0;
 }
 
 void rp_int3_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t len)
 {
 	rp_alias_hide(mm, addr, bytes, len);
-	for (unsigned i = 0; i < mm->int3_n; i++) {
-		const struct rp_int3 *x = &mm->int3[i];
+	for (unsigned i = 0; i < stops_mm(mm)->int3_n; i++) {
+		const struct rp_int3 *x = &stops_mm(mm)->int3[i];
 
 		if (x->at - addr < len)
 			bytes[x->at - addr] = x->byte;
@@ -171,8 +171,8 @@ void rp_int3_out(struct replay *r)
 
 static bool int3_at(const struct rp_mm *mm, uint64_t addr)
 {
-	for (unsigned i = 0; i < mm->int3_n; i++) {
-		if (mm->int3[i].at == addr)
+	for (unsigned i = 0; i < stops_mm(mm)->int3_n; i++) {
+		if (stops_mm(mm)->int3[i].at == addr)
 			return true;
 	}
 	return false;
@@ -201,7 +201,7 @@ static uint64_t place_of(const struct rp_mm *mm, uint64_t addr)
 
 static void int3_put(struct rp_mm *mm, struct rp_task *t, uint64_t addr, uint64_t at, int shared, uint64_t other)
 {
-	struct rp_int3 *x = &mm->int3[mm->int3_n];
+	struct rp_int3 *x = &stops_mm(mm)->int3[stops_mm(mm)->int3_n];
 	const uint8_t int3 = 0xcc;
 
 	x->addr = addr;
@@ -210,15 +210,15 @@ static void int3_put(struct rp_mm *mm, struct rp_task *t, uint64_t addr, uint64_
 	x->other = other;
 	if (int3_at(mm, at) || rp_code_read(t->real, at, &x->byte, 1) != 1)
 		return;		/* not mapped yet, or no more */
-	mm->int3_n += shared ? rp_written_poke(t->real, at, int3, shared) : rp_code_write(t->real, at, &int3, 1);
+	stops_mm(mm)->int3_n += shared ? rp_written_poke(t->real, at, int3, shared) : rp_code_write(t->real, at, &int3, 1);
 }
 
 /* Where patched calls go on behind the hook. */
 static void leave_in(struct rp_mm *mm, struct rp_task *t)
 {
-	free(mm->int3);
-	mm->int3 = calloc(mm->patches.n + 1, sizeof(*mm->int3));
-	BUG_ON(!mm->int3, "out of memory for breakpoints");
+	free(stops_mm(mm)->int3);
+	stops_mm(mm)->int3 = calloc(mm->patches.n + 1, sizeof(*stops_mm(mm)->int3));
+	BUG_ON(!stops_mm(mm)->int3, "out of memory for breakpoints");
 	for (unsigned i = 0; i < mm->patches.n; i++) {
 		struct stub_info info;
 
@@ -226,17 +226,17 @@ static void leave_in(struct rp_mm *mm, struct rp_task *t)
 		    tracee_read_some(t->real, mm->patches.p[i].stub - STUB_INFO, &info, sizeof(info)) == sizeof(info))
 			int3_put(mm, t, info.cont, info.cont, 0, 0);
 	}
-	mm->int3_pid = t->rec_pid;
-	mm->int3_gen = LEAVING;
+	stops_mm(mm)->int3_pid = t->rec_pid;
+	stops_mm(mm)->int3_gen = LEAVING;
 }
 
-static struct err *int3_in(const struct rp_debug *d, struct rp_mm *mm, struct rp_task *t, const struct rp_set *s, unsigned gen)
+static struct err *int3_in(const struct stops *stops, struct rp_mm *mm, struct rp_task *t, const struct rp_set *s, unsigned gen)
 {
 	struct tracee_maps maps = { 0 };
 
-	free(mm->int3);
-	mm->int3 = calloc(2 * s->n + 1, sizeof(*mm->int3));
-	BUG_ON(!mm->int3, "out of memory for breakpoints");
+	free(stops_mm(mm)->int3);
+	stops_mm(mm)->int3 = calloc(2 * s->n + 1, sizeof(*stops_mm(mm)->int3));
+	BUG_ON(!stops_mm(mm)->int3, "out of memory for breakpoints");
 	if (rp_written_any(mm, s, t->rec_pid))
 		TRY(tracee_maps_read(t->real, &maps));
 	rp_code_begin(t->real);
@@ -252,7 +252,7 @@ static struct err *int3_in(const struct rp_debug *d, struct rp_mm *mm, struct rp
 		call = s->b[i].call ? rp_patch_of_call(mm, s->b[i].addr) : NULL;
 		if (s->b[i].call && !call)
 			continue;
-		if (!d->slow && !call && !shared && rp_gate_in(mm, t->real, &s->b[i]))
+		if (!stops->slow && !call && !shared && rp_gate_in(mm, t->real, &s->b[i]))
 			continue;
 		at = call ? call->stub + call->hook_at : place_of(mm, addr);
 		int3_put(mm, t, addr, at, at == addr ? shared : 0, other);
@@ -261,8 +261,8 @@ static struct err *int3_in(const struct rp_debug *d, struct rp_mm *mm, struct rp
 	}
 	rp_code_end();
 	tracee_maps_deinit(&maps);
-	mm->int3_gen = gen;
-	mm->int3_pid = t->rec_pid;
+	stops_mm(mm)->int3_gen = gen;
+	stops_mm(mm)->int3_pid = t->rec_pid;
 	return NULL;
 }
 
@@ -280,7 +280,7 @@ static uint64_t dr7_bits(unsigned n, unsigned type, unsigned len)
 	return 1ull << (2 * n) | (uint64_t)(type | len_code[len] << 2) << (16 + 4 * n);
 }
 
-static struct err *set_debug_registers(struct rp_debug *d, struct rp_task *t, const struct rp_set *s)
+static struct err *set_debug_registers(struct stops *stops, struct rp_task *t, const struct rp_set *s)
 {
 	enum { TYPE_EXECUTE = 0, TYPE_WRITE = 1, TYPE_ACCESS = 3 };
 	uint64_t dr7 = 0;
@@ -304,7 +304,7 @@ static struct err *set_debug_registers(struct rp_debug *d, struct rp_task *t, co
 	}
 	if (!ok || !poke_dr(t, 7, dr7))
 		return err_new(ERR_UNSUPPORTED, "cannot set a hardware watchpoint here");
-	t->dr_gen = d->dr_gen;
+	t->tool_word[TOOL_STOPS] = stops->dr_gen;
 	return NULL;
 }
 
@@ -333,7 +333,7 @@ static void on_alarm(int sig)
 		ticked = 1;
 	if (interrupt_fd >= 0 && poll(&p, 1, 0) > 0) {
 		if (!interrupted)
-			interrupted_ns = rp_now_ns();
+			interrupted_ns = now_ns();
 		interrupted = now = true;
 	}
 	if (now && running > 0)
@@ -408,7 +408,7 @@ void rp_timer(enum rp_timing what)
 
 void rp_timer_samples(struct replay *r, long us)
 {
-	r->debug->samples_n = 0;
+	stops_of(r)->samples_n = 0;
 	timing = RP_TIME_SAMPLES;
 	ticked = late = 0;
 	timer_set(us);
@@ -422,12 +422,12 @@ void rp_timer_off(void)
 
 bool rp_debug_user_interrupt(struct replay *r)
 {
-	return interrupted && (!r->debug->shielded || r->debug->breakable);
+	return interrupted && (!stops_of(r)->shielded || stops_of(r)->breakable);
 }
 
 bool rp_debug_overdue(struct replay *r)
 {
-	return rp_debug_user_interrupt(r) && rp_now_ns() - interrupted_ns > OVERDUE_NS;
+	return rp_debug_user_interrupt(r) && now_ns() - interrupted_ns > OVERDUE_NS;
 }
 
 static bool ticks_wait;
@@ -481,77 +481,77 @@ static struct err *hook_of_call(struct rp_task *t)
 void rp_debug_left(struct replay *r, struct rp_task *t)
 {
 	rp_int3_out_mm(t->mm, t->real);
-	r->debug->leaving = false;
+	stops_of(r)->leaving = false;
 }
 
 bool rp_debug_left_by_us(struct replay *r, struct rp_task *t)
 {
 	rp_debug_left(r, t);
-	return r->debug->trapped = r->debug->left_trap;
+	return stops_of(r)->trapped = stops_of(r)->left_trap;
 }
 
 bool rp_debug_leave(struct replay *r, struct rp_task *t, bool trapped)
 {
-	struct rp_debug *d = r->debug;
+	struct stops *stops = stops_of(r);
 	struct regs regs = t->regs;
 
 	if (!t->mm->patches.n || patch_normal(&t->mm->patches, &regs) != PATCH_IN_HOOK)
 		return false;
-	d->left_trap |= trapped;
-	d->trapped = false;	/* not yet: an interrupt on the way must not end it here */
-	return d->leaving = true;
+	stops->left_trap |= trapped;
+	stops->trapped = false;	/* not yet: an interrupt on the way must not end it here */
+	return stops->leaving = true;
 }
 
 struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 {
-	struct rp_debug *d = r->debug;
-	const struct rp_set *s = d->sets[d->now];
+	struct stops *stops = stops_of(r);
+	const struct rp_set *s = stops->sets[stops->now];
 	struct rp_mm *mm = t->mm;
-	unsigned gen = (d->now * 2 + d->quiet) * 2 + d->slow + 1;
+	unsigned gen = (stops->now * 2 + stops->quiet) * 2 + stops->slow + 1;
 
-	if (d->leaving) {
+	if (stops->leaving) {
 		/* Once: a call of ours would take the place of an int3's signal that is still to come. */
-		if (mm->int3_gen != LEAVING) {
+		if (stops_mm(mm)->int3_gen != LEAVING) {
 			rp_int3_out_mm(mm, t->real);
 			leave_in(mm, t);
 		}
-	} else if (d->step) {
+	} else if (stops->step) {
 		stub_of_first(t);
-		if (mm->int3_n || mm->gates_in || rp_alias_jumps(mm))
+		if (stops_mm(mm)->int3_n || stops_mm(mm)->gates_in || rp_alias_jumps(mm))
 			rp_int3_out_mm(mm, t->real);
-	} else if (mm->int3_gen != gen || mm->int3_pid != t->rec_pid) {
+	} else if (stops_mm(mm)->int3_gen != gen || stops_mm(mm)->int3_pid != t->rec_pid) {
 		rp_int3_out_mm(mm, t->real);
-		if (!d->slow)
-			TRY(rp_gate_build(r, t, d->now));
-		TRY(int3_in(d, mm, t, s, gen));
+		if (!stops->slow)
+			TRY(rp_gate_build(r, t, stops->now));
+		TRY(int3_in(stops, mm, t, s, gen));
 		tick_anew();
 	}
-	if (mm->guard_gen != gen && rp_guard_wanted(r, t, s))
+	if (stops_mm(mm)->guard_gen != gen && rp_guard_wanted(r, t, s))
 		TRY(rp_guard_in(r, t, s, gen));
-	if (mm->gates_in) {
+	if (stops_mm(mm)->gates_in) {
 		TRY(rp_gate_thread(t));
-		rp_gate_enter(t, d->skip, d->skip_int3);
+		rp_gate_enter(t, stops->skip, stops->skip_int3);
 	}
 	rp_alias_enter(t);
-	d->skip = d->skip_int3 = false;
+	stops->skip = stops->skip_int3 = false;
 	TRY(hook_of_call(t));
 	TRY(rp_regs_flush(t));
-	if (d->dr_set != d->now) {
+	if (stops->dr_set != stops->now) {
 		/* a new generation only when what is in the registers changes */
-		if (s->registers || d->sets[d->dr_set]->registers)
-			d->dr_gen++;
-		d->dr_set = d->now;
+		if (s->registers || stops->sets[stops->dr_set]->registers)
+			stops->dr_gen++;
+		stops->dr_set = stops->now;
 	}
-	if (t->dr_gen != d->dr_gen)
-		TRY(set_debug_registers(d, t, s));
-	if (d->step && !d->leaving)
+	if (t->tool_word[TOOL_STOPS] != stops->dr_gen)
+		TRY(set_debug_registers(stops, t, s));
+	if (stops->step && !stops->leaving)
 		*request = PTRACE_SYSEMU_SINGLESTEP;
-	if (!d->overtaken)
-		d->stepped_from = t->regs.rip;
-	d->overtaken = false;
-	d->dr_hit = 0;
-	d->guard_size = 0;
-	d->ran = true;
+	if (!stops->overtaken)
+		stops->stepped_from = t->regs.rip;
+	stops->overtaken = false;
+	stops->dr_hit = 0;
+	stops->guard_size = 0;
+	stops->ran = true;
 	running = t->real;
 	if (missed) {		/* faults of watched pages keep us from running nearly all the time */
 		missed = 0;
@@ -571,7 +571,7 @@ static bool trap_is_coming(const struct rp_task *t)
 
 struct err *rp_debug_pause(struct replay *r, struct rp_task *t, bool *end)
 {
-	struct rp_debug *d = r->debug;
+	struct stops *stops = stops_of(r);
 	bool hit = false;
 
 	running = 0;
@@ -581,25 +581,19 @@ struct err *rp_debug_pause(struct replay *r, struct rp_task *t, bool *end)
 			timer_set(timer_us * 2);
 		late = 0;
 		if (!trap_is_coming(t))		/* else no instruction may begin there */
-			d->samples[d->samples_n++ % RP_SAMPLES] = t->regs.rip;
+			stops->samples[stops->samples_n++ % RP_SAMPLES] = t->regs.rip;
 	}
-	d->overtaken = d->step && trap_is_coming(t);
+	stops->overtaken = stops->step && trap_is_coming(t);
 	/* a step is over soon, and then the place has a name */
-	*end = rp_debug_interrupted(r) && !d->leaving && !d->step && !trap_is_coming(t);
+	*end = rp_debug_interrupted(r) && !stops->leaving && !stops->step && !trap_is_coming(t);
 	if (*end)
 		TRY(rp_alias_step_out(t));
-	if (*end && t->mm->gate_n)
+	if (*end && stops_mm(t->mm)->gate_n)
 		TRY(rp_gate_step_out(r, t, &hit));
 	if (hit)
-		d->trapped = d->at_limit = true;
-	d->unvisited = *end && !d->trapped;
+		stops->trapped = stops->at_limit = true;
+	stops->unvisited = *end && !stops->trapped;
 	return NULL;
-}
-
-void rp_clear_trace_flag(struct rp_task *t)
-{
-	t->dirty |= (t->regs.eflags & 0x100) != 0;
-	t->regs.eflags &= ~0x100ull;
 }
 
 /*
@@ -626,14 +620,14 @@ void rp_hide_trace_flag(struct rp_task *t, uint64_t from)
 
 bool rp_int3_hit(const struct rp_task *t)
 {
-	return t->mm->int3_n && int3_at(t->mm, t->regs.rip - 1);
+	return stops_mm(t->mm)->int3_n && int3_at(t->mm, t->regs.rip - 1);
 }
 
 /* At a breakpoint that is in a stub: where the program thinks it is. */
 static void in_stub_of(struct rp_task *t)
 {
-	for (unsigned i = 0; i < t->mm->int3_n; i++) {
-		const struct rp_int3 *x = &t->mm->int3[i];
+	for (unsigned i = 0; i < stops_mm(t->mm)->int3_n; i++) {
+		const struct rp_int3 *x = &stops_mm(t->mm)->int3[i];
 
 		if (x->at != t->regs.rip || x->at == x->addr)
 			continue;
@@ -653,63 +647,63 @@ uint64_t rp_debug_hits(struct rp_task *t)
 
 bool rp_debug_trap(struct replay *r, struct rp_task *t, siginfo_t *info)
 {
-	struct rp_debug *d = r->debug;
+	struct stops *stops = stops_of(r);
 	bool counted = false;
 
 	running = 0;
-	if (d->leaving && info->si_signo == SIGTRAP && info->si_code == SI_KERNEL && int3_at(t->mm, t->regs.rip - 1)) {
+	if (stops->leaving && info->si_signo == SIGTRAP && info->si_code == SI_KERNEL && int3_at(t->mm, t->regs.rip - 1)) {
 		t->regs.rip--;
 		patch_normal(&t->mm->patches, &t->regs);
 		t->dirty = true;
 		rp_int3_out_mm(t->mm, t->real);
-		d->leaving = false;
-		d->trapped = d->left_trap;
+		stops->leaving = false;
+		stops->trapped = stops->left_trap;
 		return true;
 	}
-	if (t->mm->gate_n && (info->si_signo == SIGSEGV || info->si_signo == SIGFPE || info->si_signo == SIGBUS) && rp_gate_fault(t))
-		return d->trapped = true;
-	if (t->mm->guard_n && info->si_signo == SIGSEGV && rp_guard_fault(r, t, info))
-		return d->trapped = true;
+	if (stops_mm(t->mm)->gate_n && (info->si_signo == SIGSEGV || info->si_signo == SIGFPE || info->si_signo == SIGBUS) && rp_gate_fault(t))
+		return stops->trapped = true;
+	if (stops_mm(t->mm)->guard_n && info->si_signo == SIGSEGV && rp_guard_fault(r, t, info))
+		return stops->trapped = true;
 	if (info->si_signo != SIGTRAP)
 		return false;
-	if (info->si_code == SI_KERNEL && t->mm->gate_n && rp_gate_trap(t, &counted)) {
-		d->at_limit = counted;
-		return d->trapped = true;
+	if (info->si_code == SI_KERNEL && stops_mm(t->mm)->gate_n && rp_gate_trap(t, &counted)) {
+		stops->at_limit = counted;
+		return stops->trapped = true;
 	}
 	if (info->si_code == SI_KERNEL && int3_at(t->mm, t->regs.rip - 1)) {
 		t->regs.rip--;
 		in_stub_of(t);
 		t->dirty = true;
-		return d->trapped = true;
+		return stops->trapped = true;
 	}
-	if (d->dr_gen) {
-		d->dr_hit = rp_debug_hits(t);
-		if ((d->dr_hit || d->sets[d->now]->registers) && !d->step)
+	if (stops->dr_gen) {
+		stops->dr_hit = rp_debug_hits(t);
+		if ((stops->dr_hit || stops->sets[stops->now]->registers) && !stops->step)
 			err_free(rp_guard_finish_string(r, t));
-		if (d->dr_hit && t->mm->gate_n && rp_gate_inside(t))	/* a displaced call's push */
+		if (stops->dr_hit && stops_mm(t->mm)->gate_n && rp_gate_inside(t))	/* a displaced call's push */
 			err_free(rp_gate_step_out(r, t, &counted));
 	}
-	if (d->step && info->si_code == TRAP_TRACE) {
-		rp_hide_trace_flag(t, d->stepped_from);
-		return d->trapped = true;
+	if (stops->step && info->si_code == TRAP_TRACE) {
+		rp_hide_trace_flag(t, stops->stepped_from);
+		return stops->trapped = true;
 	}
 	/* Under KVM a #DB may come without its reason (seen with Linux 6.18): an instruction was done all the same. */
-	return d->trapped = d->dr_hit != 0 || info->si_code == TRAP_HWBKPT ||
-		(info->si_code == TRAP_BRKPT && (d->step || d->sets[d->now]->registers));
+	return stops->trapped = stops->dr_hit != 0 || info->si_code == TRAP_HWBKPT ||
+		(info->si_code == TRAP_BRKPT && (stops->step || stops->sets[stops->now]->registers));
 }
 
 /* ---- points in computing code ------------------------------------------------------------------ */
 
 bool rp_debug_wants_stops(struct replay *r)
 {
-	return r->debug->step || r->debug->sets[r->debug->now]->n;
+	return stops_of(r)->step || stops_of(r)->sets[stops_of(r)->now]->n;
 }
 
 bool rp_debug_in_the_way(struct replay *r, struct rp_task *t, uint64_t at, uint64_t start, uint64_t end)
 {
-	const struct rp_set *s = r->debug->sets[r->debug->now];
+	const struct rp_set *s = stops_of(r)->sets[stops_of(r)->now];
 
-	if (r->debug->step)
+	if (stops_of(r)->step)
 		return true;
 	/* without any breakpoint the stubs are an older set's, and not used: that is no reason to stop, again and again */
 	if (s->n > s->watches && rp_gate_overlaps(t->mm, start, end))
@@ -724,29 +718,29 @@ bool rp_debug_in_the_way(struct replay *r, struct rp_task *t, uint64_t at, uint6
 void rp_debug_clear(struct replay *r, struct rp_task *t)
 {
 	rp_int3_out(r);
-	if (t->dr_gen)
+	if (t->tool_word[TOOL_STOPS])
 		poke_dr(t, 7, 0);
-	t->dr_gen = 0;
+	t->tool_word[TOOL_STOPS] = 0;
 	running = 0;
 }
 
 void rp_debug_also(struct replay *r, struct rp_task *t, uint64_t addr)
 {
 	struct replay_break b = { .kind = REPLAY_BREAK, .pid = t->rec_pid, .addr = addr, .len = 1 };
-	struct rp_debug *d = r->debug;
+	struct stops *stops = stops_of(r);
 
-	d->now_asked = d->now;
-	d->step_asked = d->step;
-	d->now = rp_set_union(r, d->now, rp_set_intern(r, &b, 1));
-	d->step = d->step || rp_set_has(d->sets[d->now], t->rec_pid, t->regs.rip);
-	d->trapped = false;
+	stops->now_asked = stops->now;
+	stops->step_asked = stops->step;
+	stops->now = rp_set_union(r, stops->now, rp_set_intern(r, &b, 1));
+	stops->step = stops->step || rp_set_has(stops->sets[stops->now], t->rec_pid, t->regs.rip);
+	stops->trapped = false;
 }
 
 bool rp_debug_also_done(struct replay *r, struct rp_task *t)
 {
-	struct rp_debug *d = r->debug;
+	struct stops *stops = stops_of(r);
 
-	d->now = d->now_asked;
-	d->step = d->step_asked;
-	return d->trapped && !d->step && !d->dr_hit && !d->guard_size && !rp_set_breaks(r, d->sets[d->now], t);
+	stops->now = stops->now_asked;
+	stops->step = stops->step_asked;
+	return stops->trapped && !stops->step && !stops->dr_hit && !stops->guard_size && !rp_set_breaks(r, stops->sets[stops->now], t);
 }

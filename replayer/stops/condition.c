@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replayer/internal.h"
+#include "replayer/stops/stops.h"
 #include "tracee/cpu.h"
 
 enum { DEPTH_MAX = 64, TURNS_MAX = 10000, CODE_MAX = 4096, FS_BASE = 58, GS_BASE = 59 };
@@ -431,21 +431,21 @@ unsigned rp_cond_compile(const struct rp_cond *cond, uint8_t *out, unsigned room
 
 unsigned replay_condition(struct replay *r, const void *bytes, unsigned len)
 {
-	struct rp_debug *d = r->debug;
+	struct stops *stops = stops_of(r);
 	struct rp_cond *c;
 
-	for (unsigned i = 0; i < d->conds_n; i++) {
-		if (d->conds[i].len == len && !memcmp(d->conds[i].bytes, bytes, len))
+	for (unsigned i = 0; i < stops->conds_n; i++) {
+		if (stops->conds[i].len == len && !memcmp(stops->conds[i].bytes, bytes, len))
 			return i + 1;
 	}
-	d->conds = realloc(d->conds, (d->conds_n + 1) * sizeof(*d->conds));
-	BUG_ON(!d->conds, "out of memory for conditions");
-	c = &d->conds[d->conds_n++];
+	stops->conds = realloc(stops->conds, (stops->conds_n + 1) * sizeof(*stops->conds));
+	BUG_ON(!stops->conds, "out of memory for conditions");
+	c = &stops->conds[stops->conds_n++];
 	c->len = len;
 	c->bytes = malloc(len + 1);
 	BUG_ON(!c->bytes, "out of memory for conditions");
 	memcpy(c->bytes, bytes, len);
-	return d->conds_n;
+	return stops->conds_n;
 }
 
 /* "... and fs_base is one of these": instead of the END of a condition, or alone. */
@@ -478,7 +478,7 @@ static unsigned put_threads(uint8_t *out, bool alone, const uint64_t *fs_base, u
 unsigned replay_condition_threads(struct replay *r, unsigned cond, const uint64_t *fs_base, unsigned n)
 {
 	static uint8_t out[1 << 17];
-	const struct rp_cond *c = cond ? &r->debug->conds[cond - 1] : NULL;
+	const struct rp_cond *c = cond ? &stops_of(r)->conds[cond - 1] : NULL;
 	unsigned at = 0, most = 8 + 14 * n;
 
 	if (!c) {

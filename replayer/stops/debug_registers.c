@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replayer/internal.h"
+#include "replayer/stops/stops.h"
 
 /* SILENT_MOST: 20 to 50 us each, for each stop that was one, when there have been SILENT_FEW; HITS_MOST: of those without a register. */
 enum { SILENT_FEW = 2048, SILENT_MOST = 256, HITS_MOST = 64 };
@@ -54,35 +54,35 @@ static unsigned neighbours(const struct rp_set *s, unsigned which)
 	return n;
 }
 
-static struct rp_silent *silent_of(const struct rp_debug *d, const struct replay_break *b)
+static struct rp_silent *silent_of(const struct stops *stops, const struct replay_break *b)
 {
-	for (unsigned i = 0; i < d->silent_n; i++) {
-		if (!memcmp(&d->silent[i].b, b, sizeof(*b)))
-			return &d->silent[i];
+	for (unsigned i = 0; i < stops->silent_n; i++) {
+		if (!memcmp(&stops->silent[i].b, b, sizeof(*b)))
+			return &stops->silent[i];
 	}
 	return NULL;
 }
 
-static bool is_silent(const struct rp_debug *d, const struct replay_break *b)
+static bool is_silent(const struct stops *stops, const struct replay_break *b)
 {
-	const struct rp_silent *x = silent_of(d, b);
+	const struct rp_silent *x = silent_of(stops, b);
 
 	return x && x->out;
 }
 
-static struct rp_silent *silent_new(struct rp_debug *d, const struct replay_break *b)
+static struct rp_silent *silent_new(struct stops *stops, const struct replay_break *b)
 {
 	struct rp_silent *x;
 
-	d->silent = realloc(d->silent, (d->silent_n + 1) * sizeof(*d->silent));
-	BUG_ON(!d->silent, "out of memory for watchpoints");
-	x = &d->silent[d->silent_n++];
+	stops->silent = realloc(stops->silent, (stops->silent_n + 1) * sizeof(*stops->silent));
+	BUG_ON(!stops->silent, "out of memory for watchpoints");
+	x = &stops->silent[stops->silent_n++];
 	memset(x, 0, sizeof(*x));
 	memcpy(&x->b, b, sizeof(*b));
 	return x;
 }
 
-void rp_deal(const struct rp_debug *d, struct rp_set *s)
+void rp_deal(const struct stops *stops, struct rp_set *s)
 {
 	unsigned dealt = 0;
 
@@ -97,7 +97,7 @@ void rp_deal(const struct rp_debug *d, struct rp_set *s)
 		for (unsigned i = 0; i < s->n && i < WATCHES_MAX; i++) {
 			unsigned n;
 
-			if (!is_watch(&s->b[i]) || !s->b[i].len /* write_log.c */ || rp_set_register(s, i) || s->registers + chunks(&s->b[i]) > rp_registers() || is_silent(d, &s->b[i]))
+			if (!is_watch(&s->b[i]) || !s->b[i].len /* write_log.c */ || rp_set_register(s, i) || s->registers + chunks(&s->b[i]) > rp_registers() || is_silent(stops, &s->b[i]))
 				continue;
 			n = neighbours(s, i);
 			if (n < least) {
@@ -137,7 +137,7 @@ uint64_t rp_registers_of(const struct rp_set *s, unsigned which, int pid)
 	return 0;
 }
 
-bool rp_deal_silent(struct rp_debug *d, const struct rp_set *s, int pid)
+bool rp_deal_silent(struct stops *stops, const struct rp_set *s, int pid)
 {
 	bool many = false;
 
@@ -145,24 +145,24 @@ bool rp_deal_silent(struct rp_debug *d, const struct rp_set *s, int pid)
 		const struct replay_break *b = &s->b[i];
 		struct rp_silent *x;
 
-		if (b->kind != REPLAY_WRITE || b->pid != pid || !rp_set_register(s, i) || !(d->dr_hit & rp_registers_of(s, i, pid)))
+		if (b->kind != REPLAY_WRITE || b->pid != pid || !rp_set_register(s, i) || !(stops->dr_hit & rp_registers_of(s, i, pid)))
 			continue;
-		x = silent_of(d, b);
+		x = silent_of(stops, b);
 		if (!x)
-			x = silent_new(d, b);
+			x = silent_new(stops, b);
 		if (++x->n < SILENT_FEW || x->n / SILENT_MOST <= x->hits)
 			continue;
 		x->out = many = true;
 		x->since = 0;
 	}
-	d->deal |= many;
+	stops->deal |= many;
 	return many;
 }
 
-void rp_deal_hit(struct rp_debug *d, const struct rp_set *s, const struct rp_hop *hop)
+void rp_deal_hit(struct stops *stops, const struct rp_set *s, const uint64_t hit[WATCHES_MAX / 64])
 {
-	for (unsigned i = 0; d->silent_n && i < s->n && i < WATCHES_MAX; i++) {
-		struct rp_silent *x = hop->hit[i / 64] >> (i % 64) & 1 ? silent_of(d, &s->b[i]) : NULL;
+	for (unsigned i = 0; stops->silent_n && i < s->n && i < WATCHES_MAX; i++) {
+		struct rp_silent *x = hit[i / 64] >> (i % 64) & 1 ? silent_of(stops, &s->b[i]) : NULL;
 
 		if (!x)
 			continue;
@@ -171,22 +171,22 @@ void rp_deal_hit(struct rp_debug *d, const struct rp_set *s, const struct rp_hop
 			continue;
 		x->out = false;
 		x->n = 0;
-		d->deal = true;
+		stops->deal = true;
 	}
 }
 
 void rp_deal_anew(struct replay *r)
 {
-	struct rp_debug *d = r->debug;
+	struct stops *stops = stops_of(r);
 
-	if (!d->deal)
+	if (!stops->deal)
 		return;
-	d->deal = false;
+	stops->deal = false;
 	rp_int3_out(r);
-	for (unsigned i = 0; i < d->sets_n; i++) {
-		if (d->sets[i]->watches)
-			rp_deal(d, d->sets[i]);
+	for (unsigned i = 0; i < stops->sets_n; i++) {
+		if (stops->sets[i]->watches)
+			rp_deal(stops, stops->sets[i]);
 	}
-	d->dr_gen++;
+	stops->dr_gen++;
 	log_debug("event %" PRIu64 ": debug registers are dealt anew", r->ev.n);
 }

@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 
 #include "replayer/stops/dual.h"
-#include "replayer/internal.h"
+#include "replayer/stops/stops.h"
 
 enum { AREAS = RP_AREAS, CODE_PAGES = 400, DATA = CODE_PAGES * PAGE_BYTES, ALIASES = DATA + PAGE_BYTES,
        SAVED = ALIASES + ALIAS_PAGES * PAGE_BYTES, MARKS = SAVED + ALIAS_PAGES * PAGE_BYTES, AREA = MARKS + ALIAS_PAGES * PAGE_BYTES,
@@ -47,7 +47,7 @@ static bool within(uint64_t area, uint64_t addr)
 bool rp_alias_area(const struct rp_mm *mm, uint64_t addr)
 {
 	for (unsigned i = 0; i < AREAS; i++) {
-		if (within(mm->alias_area[i], addr))
+		if (within(stops_mm(mm)->alias_area[i], addr))
 			return true;
 	}
 	return alias_blind_area(mm, addr);
@@ -55,7 +55,7 @@ bool rp_alias_area(const struct rp_mm *mm, uint64_t addr)
 
 uint64_t rp_alias_scratch(const struct rp_mm *mm)
 {
-	return mm->alias_area[0] ? mm->alias_area[0] + DATA + PAGE_BYTES / 2 : 0;
+	return stops_mm(mm)->alias_area[0] ? stops_mm(mm)->alias_area[0] + DATA + PAGE_BYTES / 2 : 0;
 }
 
 /* The index of an area near addr; AREAS: there is none. */
@@ -66,8 +66,8 @@ static struct err *area_for(struct rp_task *t, uint64_t addr, unsigned *ret)
 	uint64_t found;
 	int64_t got;
 
-	for (*ret = 0; *ret < AREAS && mm->alias_area[*ret]; ++*ret) {
-		if (rp_gate_reaches(mm->alias_area[*ret], addr))
+	for (*ret = 0; *ret < AREAS && stops_mm(mm)->alias_area[*ret]; ++*ret) {
+		if (rp_gate_reaches(stops_mm(mm)->alias_area[*ret], addr))
 			return NULL;
 	}
 	if (*ret == AREAS)
@@ -82,19 +82,19 @@ static struct err *area_for(struct rp_task *t, uint64_t addr, unsigned *ret)
 	if (!found || got != (int64_t)found)
 		*ret = AREAS;
 	else
-		mm->alias_area[*ret] = found, mm->blind.stale = true;
+		stops_mm(mm)->alias_area[*ret] = found, stops_mm(mm)->blind.stale = true;
 	return NULL;
 }
 
 /* The words that stubs look at. */
 static struct err *tell_area(struct rp_task *t, unsigned which)
 {
-	const struct alias_view *v = &t->mm->alias->view;
+	const struct alias_view *v = &stops_mm(t->mm)->alias->view;
 	uint64_t words[2][ALIAS_ALIAS_AT / 8] = { 0 };
 
 	memcpy(words[0], v->page, sizeof(v->page));
 	memcpy(words[1], v->alias, sizeof(v->alias));
-	return tracee_write(t->real, t->mm->alias_area[which] + DATA, words, sizeof(words));
+	return tracee_write(t->real, stops_mm(t->mm)->alias_area[which] + DATA, words, sizeof(words));
 }
 
 static void begin_anew(struct rp_alias *a)
@@ -113,18 +113,18 @@ struct err *rp_alias_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 
 	TRY(alias_blind_make_room(t, at, len));
 	for (unsigned i = 0; i < AREAS; i++) {
-		uint64_t area = mm->alias_area[i];
+		uint64_t area = stops_mm(mm)->alias_area[i];
 
 		if (!area || at >= area + AREA || at + len <= area)
 			continue;
 		rp_int3_out_mm(mm, t->real);
-		if (mm->alias && mm->alias->view.marks)
-			rp_marks_all(mm->alias->view.marks);
+		if (stops_mm(mm)->alias && stops_mm(mm)->alias->view.marks)
+			rp_marks_all(stops_mm(mm)->alias->view.marks);
 		TRY(call(t, &ret, SYS_munmap, area, AREA, 0, 0, 0));
 		for (unsigned k = i--; k < AREAS; k++)
-			mm->alias_area[k] = k + 1 < AREAS ? mm->alias_area[k + 1] : 0;
-		if (mm->alias)
-			begin_anew(mm->alias);
+			stops_mm(mm)->alias_area[k] = k + 1 < AREAS ? stops_mm(mm)->alias_area[k + 1] : 0;
+		if (stops_mm(mm)->alias)
+			begin_anew(stops_mm(mm)->alias);
 	}
 	return NULL;
 }
@@ -133,8 +133,8 @@ struct err *rp_alias_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 
 static struct err *double_page(struct rp_task *t, unsigned k, int prot, bool *good)
 {
-	struct alias_view *v = &t->mm->alias->view;
-	uint64_t alias = v->alias[k], saved = t->mm->alias_area[0] + SAVED + k * PAGE_BYTES;
+	struct alias_view *v = &stops_mm(t->mm)->alias->view;
+	uint64_t alias = v->alias[k], saved = stops_mm(t->mm)->alias_area[0] + SAVED + k * PAGE_BYTES;
 	uint8_t bytes[PAGE_BYTES];
 	int64_t ret;
 
@@ -159,7 +159,7 @@ static struct err *double_page(struct rp_task *t, unsigned k, int prot, bool *go
 /* The program's own page, with what has been written since. */
 static struct err *single_page(struct rp_mm *mm, pid_t real, unsigned k)
 {
-	uint64_t page = mm->alias->view.page[k], saved = mm->alias_area[0] + SAVED + k * PAGE_BYTES;
+	uint64_t page = stops_mm(mm)->alias->view.page[k], saved = stops_mm(mm)->alias_area[0] + SAVED + k * PAGE_BYTES;
 	uint8_t now[PAGE_BYTES], was[PAGE_BYTES];
 	struct regs regs;
 	int64_t ret;
@@ -188,7 +188,7 @@ static void jumps_out(struct rp_alias *a, pid_t real)
 
 void rp_alias_out(struct rp_mm *mm, pid_t real)
 {
-	struct rp_alias *a = mm->alias;
+	struct rp_alias *a = stops_mm(mm)->alias;
 
 	if (!a)
 		return;
@@ -203,7 +203,7 @@ void rp_alias_out(struct rp_mm *mm, pid_t real)
 
 bool rp_alias_other(const struct rp_mm *mm, uint64_t addr, uint64_t *off)
 {
-	const struct rp_alias *a = mm->alias;
+	const struct rp_alias *a = stops_mm(mm)->alias;
 
 	for (unsigned k = 0; a && a->in && k < a->view.pages_n; k++) {
 		if (addr - a->view.page[k] >= PAGE_BYTES)
@@ -240,7 +240,7 @@ static struct stub *stub_of(struct rp_task *t, uint64_t addr)
 	struct stub *s;
 	unsigned which;
 
-	while ((s = alias_find(t->mm->alias, addr, STUB_ALONE, &which))) {
+	while ((s = alias_find(stops_mm(t->mm)->alias, addr, STUB_ALONE, &which))) {
 		if (program_bytes(t, addr, bytes) >= s->site.len && !memcmp(bytes, s->site.bytes, s->site.len))
 			return s;
 		s->kind = STUB_GONE;
@@ -252,35 +252,35 @@ struct err *alias_write_code(struct rp_task *t, unsigned area, struct alias_code
 {
 	s->from = c->at;
 	s->to = c->at + c->len;
-	t->mm->alias->used[area] += (c->len + 15u) & ~15u;
+	stops_mm(t->mm)->alias->used[area] += (c->len + 15u) & ~15u;
 	return tracee_write(t->real, c->at, c->bytes, c->len);
 }
 
 struct err *alias_begin_code(struct rp_task *t, uint64_t addr, struct alias_code *c, unsigned *area)
 {
-	struct rp_alias *a = t->mm->alias;
+	struct rp_alias *a = stops_mm(t->mm)->alias;
 	bool had;
 
 	c->len = c->first = 0;
 	c->blind = ALIAS_PAGES;
 	c->at = 0;
-	had = t->mm->alias_area[AREAS - 1] != 0;
+	had = stops_mm(t->mm)->alias_area[AREAS - 1] != 0;
 	for (unsigned i = 0; i < AREAS && !had; i++)
-		had = t->mm->alias_area[i] && rp_gate_reaches(t->mm->alias_area[i], addr);
+		had = stops_mm(t->mm)->alias_area[i] && rp_gate_reaches(stops_mm(t->mm)->alias_area[i], addr);
 	TRY(area_for(t, addr, area));
 	if (*area == AREAS || a->used[*area] + ALIAS_CODE > DATA)
 		return NULL;
 	if (!had)
 		TRY(tell_area(t, *area));
-	c->at = t->mm->alias_area[*area] + a->used[*area];
-	c->data = t->mm->alias_area[*area] + DATA;
+	c->at = stops_mm(t->mm)->alias_area[*area] + a->used[*area];
+	c->data = stops_mm(t->mm)->alias_area[*area] + DATA;
 	return NULL;
 }
 
 static struct err *stub_make(struct rp_task *t, uint64_t addr, struct stub **ret)
 {
 	static struct alias_code c;
-	struct rp_alias *a = t->mm->alias;
+	struct rp_alias *a = stops_mm(t->mm)->alias;
 	struct stub *s = &a->stub[a->stubs_n];
 	unsigned area;
 
@@ -327,7 +327,7 @@ static bool unseen(const struct rp_mm *mm, const struct replay_break *b)
 
 struct err *rp_alias_marks(struct rp_task *t, struct rp_marks *m)
 {
-	const struct rp_alias *a = t->mm->alias;
+	const struct rp_alias *a = stops_mm(t->mm)->alias;
 	uint8_t bytes[PAGE_BYTES];
 
 	for (unsigned k = 0; a && k < a->view.pages_n && a->view.marks; k++) {
@@ -343,14 +343,14 @@ struct err *rp_alias_marks(struct rp_task *t, struct rp_marks *m)
 static struct err *double_pages(struct replay *r, struct rp_task *t, const struct rp_set *s)
 {
 	struct rp_mm *mm = t->mm;
-	struct rp_alias *a = mm->alias;
+	struct rp_alias *a = stops_mm(mm)->alias;
 	unsigned area, n = 0;
 	int prot[ALIAS_PAGES];
 	bool good;
 
 	a->refused = true;
 	a->view = (struct alias_view){ 0 };
-	a->view.marks = r->debug->marks;
+	a->view.marks = stops_of(r)->marks;
 	a->view.marks_at = MARKS - ALIASES;
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
@@ -366,16 +366,16 @@ static struct err *double_pages(struct replay *r, struct rp_task *t, const struc
 		a->view.range[a->view.ranges_n++].end = b->addr + b->len;
 	}
 	TRY(area_for(t, t->regs.rip, &area));
-	if (!mm->alias_area[0])
+	if (!stops_mm(mm)->alias_area[0])
 		return NULL;
 	/* more than that fault */
 	for (; n < ALIAS_PAGES && rp_guard_page(mm, n, &a->view.page[n], &prot[n]); n++)
 		a->view.loads |= prot[n] == PROT_NONE;
 	a->view.blind = a->view.marks && !a->view.loads && alias_blind_place(t, a->view.page, n);
 	if (a->view.blind)
-		a->view.marks_at = mm->blind.marks_at;
+		a->view.marks_at = stops_mm(mm)->blind.marks_at;
 	for (unsigned k = 0; k < n; k++)
-		a->view.alias[k] = a->view.blind ? a->view.page[k] + (uint64_t)mm->blind.shift : mm->alias_area[0] + ALIASES + k * PAGE_BYTES;
+		a->view.alias[k] = a->view.blind ? a->view.page[k] + (uint64_t)stops_mm(mm)->blind.shift : stops_mm(mm)->alias_area[0] + ALIASES + k * PAGE_BYTES;
 	for (unsigned k = 0; k < n; k++) {
 		TRY(double_page(t, k, prot[k], &good));
 		n = good ? n : k;
@@ -385,14 +385,14 @@ static struct err *double_pages(struct replay *r, struct rp_task *t, const struc
 	a->refused = !a->in;
 	if (memcmp(&a->view, &a->made, sizeof(a->view)) || nearly_full(a))
 		begin_anew(a);
-	for (unsigned i = 0; a->in && i < AREAS && mm->alias_area[i]; i++)
+	for (unsigned i = 0; a->in && i < AREAS && stops_mm(mm)->alias_area[i]; i++)
 		TRY(tell_area(t, i));
 	return NULL;
 }
 
 static struct err *come_in(struct replay *r, struct rp_task *t, const struct rp_set *s)
 {
-	const struct alias_view *now = &t->mm->alias->view, was = *now;
+	const struct alias_view *now = &stops_mm(t->mm)->alias->view, was = *now;
 	struct err *err = double_pages(r, t, s);
 
 	/* marks lie by the order of pages, and are read at the end */
@@ -405,7 +405,7 @@ static struct err *come_in(struct replay *r, struct rp_task *t, const struct rp_
 /* What is mapped there changes: nothing is known of that code any more. */
 void rp_alias_forget(struct rp_task *t, uint64_t at, uint64_t len)
 {
-	struct rp_alias *a = t->mm->alias;
+	struct rp_alias *a = stops_mm(t->mm)->alias;
 
 	for (unsigned i = 0; a && i < a->stubs_n; i++) {
 		struct stub *s = &a->stub[i];
@@ -439,18 +439,18 @@ static struct rp_alias *alias_create(unsigned stubs)
 /* For a copy of the process, whose areas have the same stubs in them. */
 void rp_alias_copy(struct rp_mm *copy, const struct rp_mm *mm)
 {
-	const struct rp_alias *a = mm->alias;
+	const struct rp_alias *a = stops_mm(mm)->alias;
 
 	if (!a || a->in || !a->stubs_n)
 		return;
-	copy->alias = alias_create(a->stubs_n);
-	copy->alias->made = a->made;
-	copy->alias->stubs_n = a->stubs_n;
-	copy->alias->wanting = a->wanting;
-	memcpy(copy->alias->stub, a->stub, a->stubs_n * sizeof(a->stub[0]));
-	memcpy(copy->alias->used, a->used, sizeof(a->used));
-	memcpy(copy->alias->index, a->index, sizeof(a->index));
-	copy->alias->index_n = a->index_n;
+	stops_mm(copy)->alias = alias_create(a->stubs_n);
+	stops_mm(copy)->alias->made = a->made;
+	stops_mm(copy)->alias->stubs_n = a->stubs_n;
+	stops_mm(copy)->alias->wanting = a->wanting;
+	memcpy(stops_mm(copy)->alias->stub, a->stub, a->stubs_n * sizeof(a->stub[0]));
+	memcpy(stops_mm(copy)->alias->used, a->used, sizeof(a->used));
+	memcpy(stops_mm(copy)->alias->index, a->index, sizeof(a->index));
+	stops_mm(copy)->alias->index_n = a->index_n;
 }
 
 /* ---- tasks in stubs --------------------------------------------------------------------------------------- */
@@ -489,7 +489,7 @@ static uint64_t place_of(const struct stub *s, uint64_t rip)
 
 void rp_alias_leave(struct rp_task *t)
 {
-	struct rp_alias *a = t->mm->alias;
+	struct rp_alias *a = stops_mm(t->mm)->alias;
 	uint64_t place;
 	struct stub *s;
 
@@ -534,15 +534,15 @@ static void look_again(struct rp_task *t, struct rp_alias *a)
 
 void rp_alias_enter(struct rp_task *t)
 {
-	if (t->mm->alias && t->mm->alias->in && t->mm->alias->view.blind && t->mm->blind.stale)
-		look_again(t, t->mm->alias);
-	if (t->mm->alias)
-		into_site(t->mm->alias, t, t->regs.rip);
+	if (stops_mm(t->mm)->alias && stops_mm(t->mm)->alias->in && stops_mm(t->mm)->alias->view.blind && stops_mm(t->mm)->blind.stale)
+		look_again(t, stops_mm(t->mm)->alias);
+	if (stops_mm(t->mm)->alias)
+		into_site(stops_mm(t->mm)->alias, t, t->regs.rip);
 }
 
 bool rp_alias_inside(const struct rp_task *t)
 {
-	return t->mm->alias && t->mm->alias->stubs_n && rp_alias_area(t->mm, t->regs.rip);
+	return stops_mm(t->mm)->alias && stops_mm(t->mm)->alias->stubs_n && rp_alias_area(t->mm, t->regs.rip);
 }
 
 struct err *rp_alias_step_out(struct rp_task *t)
@@ -552,7 +552,7 @@ struct err *rp_alias_step_out(struct rp_task *t)
 
 		TRY(rp_raw_step(t, &status));
 		rp_alias_leave(t);
-		if (t->mm->gate_n)
+		if (stops_mm(t->mm)->gate_n)
 			rp_gate_interrupted(t);		/* it may be one that inprocess.c has moved, and counted */
 	}
 	return NULL;
@@ -560,12 +560,12 @@ struct err *rp_alias_step_out(struct rp_task *t)
 
 bool rp_alias_jumps(const struct rp_mm *mm)
 {
-	return mm->alias && mm->alias->jumps;
+	return stops_mm(mm)->alias && stops_mm(mm)->alias->jumps;
 }
 
 void rp_alias_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t len)
 {
-	const struct rp_alias *a = mm->alias;
+	const struct rp_alias *a = stops_mm(mm)->alias;
 
 	for (unsigned i = 0; a && i < a->jumps; i++) {
 		const struct stub *s = &a->stub[a->jump[i]];
@@ -580,7 +580,7 @@ void rp_alias_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t
 /* The bytes of the program around rip, or (back) the jump again. */
 void rp_alias_bare(struct rp_task *t, uint64_t rip, bool back)
 {
-	struct rp_alias *a = t->mm->alias;
+	struct rp_alias *a = stops_mm(t->mm)->alias;
 
 	for (unsigned i = 0; a && i < a->jumps; i++) {
 		const struct stub *s = &a->stub[a->jump[i]];
@@ -596,7 +596,7 @@ static bool may_run_elsewhere(struct replay *r, struct rp_task *t)
 {
 	uint64_t rip = t->regs.rip;
 
-	return !r->debug->step && !r->debug->leaving && !r->debug->slow && !r->debug->diverted && !r->probes && (rip < FIXED_PAGE || rip >= FIXED_END) &&
+	return !stops_of(r)->step && !stops_of(r)->leaving && !stops_of(r)->slow && !stops_of(r)->diverted && !rp_others_watch(r) && (rip < FIXED_PAGE || rip >= FIXED_END) &&
 		!rp_alias_area(t->mm, rip) && !patches_stub(&t->mm->patches, rip) && !patches_at(&t->mm->patches, rip);
 }
 
@@ -622,13 +622,13 @@ static void note_registers(struct stub *s, const struct regs *g)
 static struct err *fault(struct replay *r, struct rp_task *t, uint64_t page, bool *ret)
 {
 	struct rp_mm *mm = t->mm;
-	struct rp_alias *a = mm->alias;
+	struct rp_alias *a = stops_mm(mm)->alias;
 	uint64_t place = t->regs.rip;
 	struct stub *s;
 	unsigned which;
 
 	if (!a)
-		a = mm->alias = alias_create(0);
+		a = stops_mm(mm)->alias = alias_create(0);
 	rp_gate_enter(t, true, true);		/* moved by inprocess.c: from where it is now */
 	if (a->from_stub || !may_run_elsewhere(r, t) || a->refused)
 		return NULL;
@@ -636,7 +636,7 @@ static struct err *fault(struct replay *r, struct rp_task *t, uint64_t page, boo
 		return NULL;
 	TRY(rp_regs_flush(t));
 	if (!a->in)
-		TRY(come_in(r, t, r->debug->sets[r->debug->now]));
+		TRY(come_in(r, t, stops_of(r)->sets[stops_of(r)->now]));
 	if (!a->in)
 		return NULL;
 	if (nearly_full(a)) {		/* of what the program does not do any more, most likely */
@@ -695,7 +695,7 @@ static uint64_t as_it_was(const struct stub *s, uint64_t rip, uint64_t *addr)
 /* A blind access to something else: as it was. */
 static bool missed(struct rp_task *t)
 {
-	struct rp_alias *a = t->mm->alias;
+	struct rp_alias *a = stops_mm(t->mm)->alias;
 	const struct stub *s = a && a->from_stub && a->left ? inside(a, a->left) : NULL;
 	uint64_t addr, to = s ? as_it_was(s, a->left, &addr) : 0;
 
@@ -719,7 +719,7 @@ bool rp_alias_fault(struct replay *r, struct rp_task *t, const siginfo_t *info)
 	bool done = false;
 	int prot;
 
-	if (!t->mm->guard_n || info->si_signo != SIGSEGV || r->debug->step)
+	if (!stops_mm(t->mm)->guard_n || info->si_signo != SIGSEGV || stops_of(r)->step)
 		return false;
 	if (missed(t))
 		return true;
@@ -729,7 +729,7 @@ bool rp_alias_fault(struct replay *r, struct rp_task *t, const siginfo_t *info)
 		if (page != (addr & ~(PAGE_BYTES - 1ull)))
 			continue;
 		err_free(fault(r, t, page, &done));
-		if (!done && t->mm->gate_n)
+		if (!done && stops_mm(t->mm)->gate_n)
 			rp_gate_leave(t);
 		return done;
 	}
@@ -738,8 +738,8 @@ bool rp_alias_fault(struct replay *r, struct rp_task *t, const siginfo_t *info)
 
 void rp_alias_free(struct rp_mm *mm)
 {
-	if (mm->alias)
-		free(mm->alias->stub);
-	free(mm->alias);
-	mm->alias = NULL;
+	if (stops_mm(mm)->alias)
+		free(stops_mm(mm)->alias->stub);
+	free(stops_mm(mm)->alias);
+	stops_mm(mm)->alias = NULL;
 }

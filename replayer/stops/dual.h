@@ -7,7 +7,7 @@
 #include "replayer/stops/dual_run.h"
 #include "replayer/stops/dual_stub.h"
 #include "replayer/code/displace.h"
-#include "replayer/internal.h"
+#include "replayer/stops/stops.h"
 #include "tracee/site.h"
 
 enum { ALIAS_JUMPS = 1024, ALIAS_INDEX = 1 << 14, ALIAS_SEEN = 1 << 11 };

@@ -59,7 +59,7 @@ static bool near_point(const struct replay *r, uint64_t start, uint64_t end)
 
 bool alias_in_the_way(struct replay *r, struct rp_task *t, uint64_t start, uint64_t end)
 {
-	const struct rp_set *s = r->debug->sets[r->debug->now];
+	const struct rp_set *s = stops_of(r)->sets[stops_of(r)->now];
 
 	for (unsigned i = 0; i < s->n; i++) {
 		if (s->b[i].kind < REPLAY_WRITE && s->b[i].pid == t->rec_pid && s->b[i].addr >= start && s->b[i].addr < end)
@@ -124,7 +124,7 @@ static bool covers(const struct rp_alias *a, uint64_t start, uint64_t end)
 /* Jumps there give way; what of theirs is not in the new one gets another. */
 static void push_aside(struct rp_task *t, uint64_t start, uint64_t end)
 {
-	struct rp_alias *a = t->mm->alias;
+	struct rp_alias *a = stops_mm(t->mm)->alias;
 
 	for (unsigned i = a->jumps; i--;) {
 		struct stub *s = &a->stub[a->jump[i]];
@@ -169,8 +169,8 @@ static bool takes_call(const struct displaced *d)
 /* A place for a jump (*none: never one) that has the instruction in it: it is the first; or the last, if what follows is branched to. */
 static bool look_for_site(struct replay *r, struct rp_task *t, const struct alias_insn *in, struct displaced *d, bool *none)
 {
-	struct rp_alias *a = t->mm->alias;
-	uint64_t start = t->mm->solid_start, end = t->mm->solid_end;
+	struct rp_alias *a = stops_mm(t->mm)->alias;
+	uint64_t start = stops_mm(t->mm)->solid_start, end = stops_mm(t->mm)->solid_end;
 	struct displaced first;
 	bool forward, alone;
 	unsigned len;
@@ -222,11 +222,11 @@ static bool is_bare(const struct bare *b, uint64_t addr)
  */
 static void make_bare(struct rp_task *t, const struct bare *b, bool back)
 {
-	const struct rp_alias *a = t->mm->alias;
+	const struct rp_alias *a = stops_mm(t->mm)->alias;
 	const uint8_t trap = 0xcc;
 
-	for (unsigned i = 0; i < t->mm->int3_n; i++)
-		err_free(tracee_write(t->real, t->mm->int3[i].at, back ? &trap : &t->mm->int3[i].byte, 1));
+	for (unsigned i = 0; i < stops_mm(t->mm)->int3_n; i++)
+		err_free(tracee_write(t->real, stops_mm(t->mm)->int3[i].at, back ? &trap : &stops_mm(t->mm)->int3[i].byte, 1));
 	rp_gate_bare(t->mm, t->real, back);
 	for (unsigned i = 0; i < a->jumps; i++) {
 		const struct stub *s = &a->stub[a->jump[i]];
@@ -240,14 +240,14 @@ static bool find_site(struct replay *r, struct rp_task *t, const struct alias_in
 {
 	bool none = false, found;
 
-	if (!r->probes && rp_gate_moved(t->mm, in->addr))	/* moved by inprocess.c, to where nobody jumps to */
-		return displace_decode_ours(t->real, in->addr, SITE_JUMP, d) && !others_there(t->mm->alias, in->addr, in->addr + d->site.len, false);
-	if (r->probes || !rp_gate_solid(t, in->addr - BACK) || !rp_gate_solid(t, in->addr))
+	if (!rp_others_watch(r) && rp_gate_moved(t->mm, in->addr))	/* moved by inprocess.c, to where nobody jumps to */
+		return displace_decode_ours(t->real, in->addr, SITE_JUMP, d) && !others_there(stops_mm(t->mm)->alias, in->addr, in->addr + d->site.len, false);
+	if (rp_others_watch(r) || !rp_gate_solid(t, in->addr - BACK) || !rp_gate_solid(t, in->addr))
 		return false;
 	if (alias_site_known(t, in->addr, d, &none)) {
 		if (none)
 			return false;
-		if (!alias_in_the_way(r, t, d->site.addr, d->site.addr + d->site.len) && !others_there(t->mm->alias, d->site.addr, d->site.addr + d->site.len, false))
+		if (!alias_in_the_way(r, t, d->site.addr, d->site.addr + d->site.len) && !others_there(stops_mm(t->mm)->alias, d->site.addr, d->site.addr + d->site.len, false))
 			return true;
 	}
 	found = look_for_site(r, t, in, d, &none);
@@ -266,10 +266,10 @@ static bool find_run(struct replay *r, struct rp_task *t, const struct stub *of,
 {
 	enum { TRIES = 4 };
 	static struct run_code code;
-	const struct alias_view *v = &t->mm->alias->view;
+	const struct alias_view *v = &stops_mm(t->mm)->alias->view;
 	unsigned below = UINT_MAX;
 
-	if (!v->marks || v->loads || r->probes || !alias_window(r, t, of->insn[0].addr, &code))
+	if (!v->marks || v->loads || rp_others_watch(r) || !alias_window(r, t, of->insn[0].addr, &code))
 		return false;
 	for (unsigned i = 0; i < TRIES; i++) {
 		uint64_t start, end;
@@ -287,8 +287,8 @@ static bool find_run(struct replay *r, struct rp_task *t, const struct stub *of,
 		below = run->score;
 		start = run->insn[0].addr;
 		end = start + SITE_JUMP;
-		if (displace_decode_any(t->real, start, SITE_JUMP, t->mm->solid_start, t->mm->solid_end, d) && start + d->site.len <= run_end(run) && !alias_in_the_way(r, t, start, end) &&
-		    !others_there(t->mm->alias, start, start + d->site.len, false) && !is_inside_site(t->mm->alias, run_end(run)))
+		if (displace_decode_any(t->real, start, SITE_JUMP, stops_mm(t->mm)->solid_start, stops_mm(t->mm)->solid_end, d) && start + d->site.len <= run_end(run) && !alias_in_the_way(r, t, start, end) &&
+		    !others_there(stops_mm(t->mm)->alias, start, start + d->site.len, false) && !is_inside_site(stops_mm(t->mm)->alias, run_end(run)))
 			return true;
 	}
 	return false;
@@ -307,8 +307,8 @@ static unsigned blind_page(struct rp_alias *a, uint64_t addr)
 static bool put_each(struct rp_task *t, struct alias_code *c, const struct displaced *d, struct stub *s)
 {
 	for (unsigned i = 0; i < s->n; i++) {
-		c->blind = blind_page(t->mm->alias, d->site.addr + d->site.insn[i].at);
-		if (!alias_put(c, &t->mm->alias->view, t->real, d->site.addr + d->site.insn[i].at, &s->insn[i]) || s->insn[i].len != d->site.insn[i].len)
+		c->blind = blind_page(stops_mm(t->mm)->alias, d->site.addr + d->site.insn[i].at);
+		if (!alias_put(c, &stops_mm(t->mm)->alias->view, t->real, d->site.addr + d->site.insn[i].at, &s->insn[i]) || s->insn[i].len != d->site.insn[i].len)
 			return false;
 	}
 	return alias_put_jump(c, d->site.addr + d->site.len);
@@ -317,7 +317,7 @@ static bool put_each(struct rp_task *t, struct alias_code *c, const struct displ
 static struct err *write_stub(struct replay *r, struct rp_task *t, struct stub *of, struct stub *s, bool *good)
 {
 	static struct alias_code c;
-	const struct alias_view *v = &t->mm->alias->view;
+	const struct alias_view *v = &stops_mm(t->mm)->alias->view;
 	struct alias_run run;
 	struct displaced d;
 	unsigned area;
@@ -327,7 +327,7 @@ static struct err *write_stub(struct replay *r, struct rp_task *t, struct stub *
 	if (!runs && !find_site(r, t, &of->insn[0], &d))
 		return NULL;
 	push_aside(t, d.site.addr, d.site.addr + d.site.len);	/* none, most often */
-	*s = (struct stub){ .site = d.site, .n = d.site.n, .solid_start = t->mm->solid_start, .solid_end = t->mm->solid_end, .patch_len = SITE_JUMP };
+	*s = (struct stub){ .site = d.site, .n = d.site.n, .solid_start = stops_mm(t->mm)->solid_start, .solid_end = stops_mm(t->mm)->solid_end, .patch_len = SITE_JUMP };
 	TRY(alias_begin_code(t, d.site.addr, &c, &area));
 	if (!c.at)
 		return NULL;
@@ -353,7 +353,7 @@ static bool in_run(const struct rp_alias *a, uint64_t addr)
 /* *ret, if it is: the new one. */
 static struct err *jump_in(struct replay *r, struct rp_task *t, struct stub *of, struct stub **ret)
 {
-	struct rp_alias *a = t->mm->alias;
+	struct rp_alias *a = stops_mm(t->mm)->alias;
 	struct stub *s = &a->stub[a->stubs_n];
 	uint8_t now[SITE_MAX];
 	bool good = false;
@@ -385,25 +385,25 @@ static struct err *jump_in(struct replay *r, struct rp_task *t, struct stub *of,
 
 static void bare_near(struct rp_task *t, struct bare *b, unsigned of[TOGETHER], const struct stub *s)
 {
-	of[b->n] = (unsigned)(s - t->mm->alias->stub);
+	of[b->n] = (unsigned)(s - stops_mm(t->mm)->alias->stub);
 	b->at[b->n++] = s->insn[0].addr;
 	if (rp_gate_solid(t, s->insn[0].addr))
-		b->all |= !far_known(t->real, t->mm->solid_start, t->mm->solid_end);
+		b->all |= !far_known(t->real, stops_mm(t->mm)->solid_start, stops_mm(t->mm)->solid_end);
 }
 
 struct stub *alias_displace(struct replay *r, struct rp_task *t, const struct site *site, unsigned disp_at, int32_t disp)
 {
-	struct rp_alias *a = t->mm->alias;
+	struct rp_alias *a = stops_mm(t->mm)->alias;
 	uint64_t addr = site->addr, end = addr + site->len;
 	struct stub *s = &a->stub[a->stubs_n];
 	struct err *err;
 
-	if (a->stubs_n == a->stubs_max || a->jumps == ALIAS_JUMPS || r->probes || others_there(a, addr, end, true))
+	if (a->stubs_n == a->stubs_max || a->jumps == ALIAS_JUMPS || rp_others_watch(r) || others_there(a, addr, end, true))
 		return NULL;
 	if (!rp_gate_moved(t->mm, addr) && (!rp_gate_solid(t, addr) || alias_in_the_way(r, t, addr, end)))
 		return NULL;
 	*s = (struct stub){ .kind = STUB_JUMP, .site = *site, .n = 1, .insn[0] = { .addr = addr, .len = site->len, .stores = true },
-			    .solid_start = t->mm->solid_start, .solid_end = t->mm->solid_end,
+			    .solid_start = stops_mm(t->mm)->solid_start, .solid_end = stops_mm(t->mm)->solid_end,
 			    .in_place = true, .patch_at = (uint8_t)disp_at, .patch_len = sizeof(disp) };
 	memcpy(s->bytes, &disp, sizeof(disp));
 	err = alias_patch(t->real, s, true);
@@ -418,7 +418,7 @@ struct stub *alias_displace(struct replay *r, struct rp_task *t, const struct si
 /* What always stores to the same place needs no stub: it stores through the other mapping from where it is, as fast as ever. */
 static bool in_place(struct replay *r, struct rp_task *t, struct stub *of)
 {
-	struct rp_alias *a = t->mm->alias;
+	struct rp_alias *a = stops_mm(t->mm)->alias;
 	struct site site = of->site;
 	struct stub *s;
 	unsigned disp_at;
@@ -438,7 +438,7 @@ static bool in_place(struct replay *r, struct rp_task *t, struct stub *of)
 
 struct err *alias_want(struct replay *r, struct rp_task *t, struct stub *s, uint64_t place)
 {
-	struct rp_alias *a = t->mm->alias;
+	struct rp_alias *a = stops_mm(t->mm)->alias;
 	struct bare bare = { .n = 0 };
 	bool fixed = in_place(r, t, s);
 	struct err *err = NULL;
@@ -482,8 +482,8 @@ static bool wake(struct replay *r, struct rp_task *t, struct stub *s)
 	uint8_t bytes[SITE_MAX];
 	struct err *err;
 
-	if (s->kind != STUB_RESTS || t->mm->alias->jumps == ALIAS_JUMPS || (rp_gate_area(t->mm, start) && !rp_gate_moved(t->mm, start)) || r->probes || alias_in_the_way(r, t, start, run_end > end ? run_end : end) ||
-	    others_there(t->mm->alias, start, end, true) || (s->run.n && is_inside_site(t->mm->alias, run_end)) ||
+	if (s->kind != STUB_RESTS || stops_mm(t->mm)->alias->jumps == ALIAS_JUMPS || (rp_tools_own(t->mm, start) && !rp_gate_moved(t->mm, start)) || rp_others_watch(r) || alias_in_the_way(r, t, start, run_end > end ? run_end : end) ||
+	    others_there(stops_mm(t->mm)->alias, start, end, true) || (s->run.n && is_inside_site(stops_mm(t->mm)->alias, run_end)) ||
 	    tracee_read_some(t->real, start, bytes, s->site.len) != s->site.len || memcmp(bytes, s->site.bytes, s->site.len))
 		return false;
 	err = alias_patch(t->real, s, true);
@@ -492,7 +492,7 @@ static bool wake(struct replay *r, struct rp_task *t, struct stub *s)
 		return false;
 	}
 	s->kind = STUB_JUMP;
-	t->mm->alias->jump[t->mm->alias->jumps++] = (uint16_t)(s - t->mm->alias->stub);
+	stops_mm(t->mm)->alias->jump[stops_mm(t->mm)->alias->jumps++] = (uint16_t)(s - stops_mm(t->mm)->alias->stub);
 	return true;
 }
 
@@ -501,5 +501,5 @@ void alias_wake(struct replay *r, struct rp_task *t, struct stub *s)
 	if (!wake(r, t, s))
 		return;
 	for (unsigned i = 0; i < s->loads_n; i++)
-		wake(r, t, &t->mm->alias->stub[s->loads + i]);
+		wake(r, t, &stops_mm(t->mm)->alias->stub[s->loads + i]);
 }

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 #include "replayer/stops/dual.h"
-#include "replayer/internal.h"
+#include "replayer/stops/stops.h"
 
 enum { HOT = 4096, SITES = 1 << 12, MISSED = 1 << 12, MISSES = 8, BACK = ALIAS_SITE_BACK, AROUND = BACK + SITE_MAX };
 
@@ -157,7 +157,7 @@ bool alias_site_known(struct rp_task *t, uint64_t addr, struct displaced *d, boo
 	uint8_t now[AROUND];
 	struct known k;
 
-	if (!read_site(addr, &k) || k.start != t->mm->solid_start || k.end != t->mm->solid_end ||
+	if (!read_site(addr, &k) || k.start != stops_mm(t->mm)->solid_start || k.end != stops_mm(t->mm)->solid_end ||
 	    tracee_read_some(t->real, addr - BACK, now, sizeof(now)) != sizeof(now) || memcmp(now, k.around, sizeof(now)))
 		return false;
 	*d = k.d;
@@ -167,7 +167,7 @@ bool alias_site_known(struct rp_task *t, uint64_t addr, struct displaced *d, boo
 
 void alias_site_keep(struct rp_task *t, uint64_t addr, const struct displaced *d)
 {
-	struct known k = { .start = t->mm->solid_start, .end = t->mm->solid_end, .addr = addr, .none = !d };
+	struct known k = { .start = stops_mm(t->mm)->solid_start, .end = stops_mm(t->mm)->solid_end, .addr = addr, .none = !d };
 
 	if (d)
 		k.d = *d;

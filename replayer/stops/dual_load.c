@@ -51,7 +51,7 @@ static uint64_t behind(struct queue *q, csh cs, const cs_insn *insn)
 
 static void displace(struct replay *r, struct rp_task *t, struct stub *s, const cs_insn *insn)
 {
-	struct rp_alias *a = t->mm->alias;
+	struct rp_alias *a = stops_mm(t->mm)->alias;
 	struct site site = { .addr = insn->address, .len = insn->size, .n = 1 };
 	struct stub *new;
 	unsigned disp_at;
@@ -120,14 +120,14 @@ static void look_before(struct replay *r, struct rp_task *t, struct stub *s, csh
 	unsigned n;
 
 	for (unsigned at = alias_in_step(code, len, start); at < len && (n = length(cs, code + at, len - at, start + at, insn)); at += n) {
-		if (!was_seen(t->mm->alias, start + at))
+		if (!was_seen(stops_mm(t->mm)->alias, start + at))
 			displace(r, t, s, insn);
 	}
 }
 
 void alias_loads(struct replay *r, struct rp_task *t, struct stub *s, uint64_t addr)
 {
-	struct rp_alias *a = t->mm->alias;
+	struct rp_alias *a = stops_mm(t->mm)->alias;
 	struct queue q = { { addr }, 1, 0 };
 	csh cs = decoder();
 	cs_insn *insn = cs && !a->view.loads && !s->loads_n ? cs_malloc(cs) : NULL;
@@ -153,7 +153,7 @@ void alias_loads(struct replay *r, struct rp_task *t, struct stub *s, uint64_t a
 	}
 	start = 0;
 	if (rp_gate_solid(t, addr))
-		start = t->mm->solid_start + ALIAS_BEFORE < addr ? addr - ALIAS_BEFORE : t->mm->solid_start;
+		start = stops_mm(t->mm)->solid_start + ALIAS_BEFORE < addr ? addr - ALIAS_BEFORE : stops_mm(t->mm)->solid_start;
 	if (start && start <= addr && tracee_read_some(t->real, start, before, addr - start) == addr - start) {
 		rp_alias_hide(t->mm, start, before, addr - start);
 		look_before(r, t, s, cs, insn, before, (unsigned)(addr - start), start);

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "replayer/store_bitmap.h"
+#include "replayer/stops/store_bitmap.h"
 
 enum { ALIAS_PAGES = MARKS_PAGES, ALIAS_RANGES = 64, ALIAS_CODE = 8192, ALIAS_ROOM = 3000,
        /* (ROOM: for the code of one instruction, at most) */

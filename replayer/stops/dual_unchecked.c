@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 
 #include "replayer/stops/dual.h"
-#include "replayer/internal.h"
+#include "replayer/stops/stops.h"
 
 enum { LOWEST = 0x10000, DISTANCE = 64 << 20, FARTHEST = 28, ADDRESSES_END = 47, WINDOWS = 3 };
 
@@ -104,7 +104,7 @@ static bool choose(struct rp_blind *b, const struct tracee_maps *maps)
 
 bool alias_blind_holds(struct rp_task *t)
 {
-	struct rp_blind *b = &t->mm->blind;
+	struct rp_blind *b = &stops_mm(t->mm)->blind;
 	struct tracee_maps maps;
 	struct err *err;
 
@@ -124,7 +124,7 @@ bool alias_blind_holds(struct rp_task *t)
 /* Room for its marks, and for another mapping. */
 static bool add_page(struct rp_task *t, uint64_t page)
 {
-	struct rp_blind *b = &t->mm->blind;
+	struct rp_blind *b = &stops_mm(t->mm)->blind;
 	struct err *err;
 	int64_t ret;
 
@@ -151,7 +151,7 @@ static bool add_page(struct rp_task *t, uint64_t page)
 
 bool alias_blind_place(struct rp_task *t, const uint64_t *page, unsigned n)
 {
-	struct rp_blind *b = &t->mm->blind;
+	struct rp_blind *b = &stops_mm(t->mm)->blind;
 	struct tracee_maps maps;
 	struct err *err = NULL;
 
@@ -171,12 +171,12 @@ bool alias_blind_place(struct rp_task *t, const uint64_t *page, unsigned n)
 
 bool alias_blind_area(const struct rp_mm *mm, uint64_t addr)
 {
-	return mm->blind.shift && is_window(&mm->blind, addr & ~(PAGE_BYTES - 1ull));
+	return stops_mm(mm)->blind.shift && is_window(&stops_mm(mm)->blind, addr & ~(PAGE_BYTES - 1ull));
 }
 
 struct err *alias_blind_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 {
-	struct rp_blind *b = &t->mm->blind;
+	struct rp_blind *b = &stops_mm(t->mm)->blind;
 	bool there = false;
 	int64_t ret;
 
@@ -191,7 +191,7 @@ struct err *alias_blind_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 	for (unsigned k = 0; k < b->pages_n * WINDOWS; k++)
 		TRY(cage_call_now(t->real, &ret, SYS_munmap, window(b, b->page[k / WINDOWS], k % WINDOWS), PAGE_BYTES, 0, 0, 0));
 	*b = (struct rp_blind){ .refused = true };
-	if (t->mm->alias && t->mm->alias->view.marks)
-		rp_marks_all(t->mm->alias->view.marks);
+	if (stops_mm(t->mm)->alias && stops_mm(t->mm)->alias->view.marks)
+		rp_marks_all(stops_mm(t->mm)->alias->view.marks);
 	return NULL;
 }

@@ -6,7 +6,7 @@
 
 #include "base/decode.h"
 #include "replayer/stops/dual.h"
-#include "replayer/internal.h"
+#include "replayer/stops/stops.h"
 
 enum { BACK = 200, FORWARD = 400 };
 
@@ -97,10 +97,10 @@ bool alias_window(struct replay *r, struct rp_task *t, uint64_t addr, struct run
 	ret->at = RUN_WINDOW;
 	if (!insn || !rp_gate_solid(t, addr))
 		return false;
-	at = t->mm->solid_start + BACK < addr ? addr - BACK : t->mm->solid_start;
+	at = stops_mm(t->mm)->solid_start + BACK < addr ? addr - BACK : stops_mm(t->mm)->solid_start;
 	len = tracee_read_some(t->real, at, bytes, sizeof(bytes));
-	if (len > t->mm->solid_end - at)
-		len = t->mm->solid_end - at;
+	if (len > stops_mm(t->mm)->solid_end - at)
+		len = stops_mm(t->mm)->solid_end - at;
 	if (len > addr - at) {
 		unsigned begin = alias_in_step(bytes, (unsigned)(addr - at), at);
 

@@ -73,7 +73,7 @@ uint64_t rp_gate_loneliest(const struct tracee_maps *maps, uint64_t addr)
 /* An area near addr; *ret = NULL when there is no room. */
 static struct err *area_for(struct rp_task *t, uint64_t addr, struct rp_area **ret)
 {
-	struct rp_area *a = t->mm->areas, *end = a + AREAS;
+	struct rp_area *a = stops_mm(t->mm)->areas, *end = a + AREAS;
 	struct tracee_maps maps;
 	uint64_t found = 0;
 	int64_t got;
@@ -97,7 +97,7 @@ static struct err *area_for(struct rp_task *t, uint64_t addr, struct rp_area **r
 	if (got != (int64_t)found)
 		return NULL;
 	*a = (struct rp_area){ .at = found };
-	t->mm->blind.stale = true;
+	stops_mm(t->mm)->blind.stale = true;
 	*ret = a;
 	return NULL;
 }
@@ -105,10 +105,10 @@ static struct err *area_for(struct rp_task *t, uint64_t addr, struct rp_area **r
 bool rp_gate_area(const struct rp_mm *mm, uint64_t addr)
 {
 	for (unsigned i = 0; i < AREAS; i++) {
-		if (mm->areas[i].at && addr - mm->areas[i].at < PAGES * PAGE_BYTES)
+		if (stops_mm(mm)->areas[i].at && addr - stops_mm(mm)->areas[i].at < PAGES * PAGE_BYTES)
 			return true;
 	}
-	return rp_alias_area(mm, addr) || rp_landmark_area(mm, addr);
+	return rp_alias_area(mm, addr);
 }
 
 /* Counters, while the area that holds them is gone. */
@@ -121,17 +121,17 @@ struct rp_carried {
 static void carry(struct rp_task *t)
 {
 	struct rp_mm *mm = t->mm;
-	struct rp_carried *c = calloc(1, sizeof(*c) + mm->gate_n * sizeof(c->gate[0]));
+	struct rp_carried *c = calloc(1, sizeof(*c) + stops_mm(mm)->gate_n * sizeof(c->gate[0]));
 
 	BUG_ON(!c, "out of memory for breakpoints");
-	free(mm->carried);
-	mm->carried = c;
-	c->n = mm->gate_n;
-	c->gen = mm->gate_gen;
-	tracee_read_some(t->real, mm->areas[0].at + DATA + TURN, c->shared, sizeof(c->shared));
+	free(stops_mm(mm)->carried);
+	stops_mm(mm)->carried = c;
+	c->n = stops_mm(mm)->gate_n;
+	c->gen = stops_mm(mm)->gate_gen;
+	tracee_read_some(t->real, stops_mm(mm)->areas[0].at + DATA + TURN, c->shared, sizeof(c->shared));
 	for (unsigned i = 0; i < c->n; i++) {
-		if (mm->gate[i].built)
-			tracee_read_some(t->real, mm->gate[i].slot + SLOT_LEFT, &c->gate[i], sizeof(c->gate[i]));
+		if (stops_mm(mm)->gate[i].built)
+			tracee_read_some(t->real, stops_mm(mm)->gate[i].slot + SLOT_LEFT, &c->gate[i], sizeof(c->gate[i]));
 	}
 }
 
@@ -139,17 +139,17 @@ static void carry(struct rp_task *t)
 static struct err *put_down(struct rp_task *t)
 {
 	struct rp_mm *mm = t->mm;
-	struct rp_carried *c = mm->carried;
+	struct rp_carried *c = stops_mm(mm)->carried;
 
-	if (!c || c->gen != mm->gate_gen || !mm->areas[0].at)
+	if (!c || c->gen != stops_mm(mm)->gate_gen || !stops_mm(mm)->areas[0].at)
 		return NULL;
-	TRY(tracee_write(t->real, mm->areas[0].at + DATA + TURN, c->shared, sizeof(c->shared)));
+	TRY(tracee_write(t->real, stops_mm(mm)->areas[0].at + DATA + TURN, c->shared, sizeof(c->shared)));
 	for (unsigned i = 0; i < c->n; i++) {
-		if (mm->gate[i].built)
-			TRY(tracee_write(t->real, mm->gate[i].slot + SLOT_LEFT, &c->gate[i], sizeof(c->gate[i])));
+		if (stops_mm(mm)->gate[i].built)
+			TRY(tracee_write(t->real, stops_mm(mm)->gate[i].slot + SLOT_LEFT, &c->gate[i], sizeof(c->gate[i])));
 	}
 	free(c);
-	mm->carried = NULL;
+	stops_mm(mm)->carried = NULL;
 	return NULL;
 }
 
@@ -158,22 +158,21 @@ struct err *rp_gate_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 	struct rp_mm *mm = t->mm;
 	int64_t ret;
 
-	TRY(rp_landmark_make_room(t, at, len));
 	TRY(rp_alias_make_room(t, at, len));
 	for (unsigned k = 0; k < AREAS; k++) {
-		struct rp_area *a = &mm->areas[k];
+		struct rp_area *a = &stops_mm(mm)->areas[k];
 
 		if (!a->at || at >= a->at + PAGES * PAGE_BYTES || at + len <= a->at)
 			continue;
 		rp_int3_out_mm(mm, t->real);
-		if (mm->gate_n)
+		if (stops_mm(mm)->gate_n)
 			carry(t);
 		TRY(call(t, &ret, SYS_munmap, a->at, PAGES * PAGE_BYTES, 0, 0));
 		rp_gate_forget(mm);
 		a->at = 0;
-		for (unsigned i = k--; i + 1 < AREAS && mm->areas[i + 1].at; i++) {
-			mm->areas[i] = mm->areas[i + 1];
-			mm->areas[i + 1].at = 0;
+		for (unsigned i = k--; i + 1 < AREAS && stops_mm(mm)->areas[i + 1].at; i++) {
+			stops_mm(mm)->areas[i] = stops_mm(mm)->areas[i + 1];
+			stops_mm(mm)->areas[i + 1].at = 0;
 		}
 	}
 	return NULL;
@@ -184,7 +183,7 @@ struct err *rp_gate_make_room_for(struct rp_task *t, const struct trace_effect *
 	uint64_t at = e->kind == TRACE_MOVE ? e->x : e->addr, len = e->kind == TRACE_MOVE ? e->y : e->len;
 
 	if (e->kind == TRACE_MAP || e->kind == TRACE_MOVE || e->kind == TRACE_UNMAP || e->kind == TRACE_PROTECT) {
-		t->mm->solid_end = 0;
+		stops_mm(t->mm)->solid_end = 0;
 		rp_written_forget(t->mm, e->addr, e->len);
 		rp_alias_forget(t, e->addr, e->len);
 	}
@@ -194,8 +193,8 @@ struct err *rp_gate_make_room_for(struct rp_task *t, const struct trace_effect *
 	}
 	if (e->kind != TRACE_MAP && e->kind != TRACE_MOVE && e->kind != TRACE_UNMAP)
 		return NULL;
-	t->mm->blind.stale = true;
-	return rp_gate_make_room(t, at, len);
+	stops_mm(t->mm)->blind.stale = true;
+	return rp_tools_make_room(t, at, len);
 }
 
 /* ---- probes of an address space ------------------------------------------------------------------ */
@@ -211,15 +210,15 @@ static struct err *solid(struct rp_task *t, uint64_t addr, bool *ret)
 		if (patches_at(&t->mm->patches, at))
 			return NULL;
 	}
-	if (t->mm->solid_end > addr + SITE_MAX && addr >= t->mm->solid_start) {
+	if (stops_mm(t->mm)->solid_end > addr + SITE_MAX && addr >= stops_mm(t->mm)->solid_start) {
 		*ret = true;
 		return NULL;
 	}
 	TRY(tracee_maps_read(t->real, &maps));
 	m = tracee_maps_find(&maps, addr);
 	if (m && m->inode && (m->prot & PROT_EXEC) && !(m->prot & PROT_WRITE) && !m->shared && addr + SITE_MAX < m->end) {
-		t->mm->solid_start = m->start;
-		t->mm->solid_end = m->end;
+		stops_mm(t->mm)->solid_start = m->start;
+		stops_mm(t->mm)->solid_end = m->end;
 		*ret = true;
 	}
 	tracee_maps_deinit(&maps);
@@ -245,28 +244,28 @@ bool rp_gate_possible(struct rp_task *t, uint64_t addr, unsigned *len_ret)
 		err_free(err);
 		return false;
 	}
-	if (!good || !displace_decode(t->real, addr, SITE_JUMP, t->mm->solid_start, t->mm->solid_end, &d) || displace_repeats(&d))
+	if (!good || !displace_decode(t->real, addr, SITE_JUMP, stops_mm(t->mm)->solid_start, stops_mm(t->mm)->solid_end, &d) || displace_repeats(&d))
 		return false;
 	*len_ret = d.site.len;
 	return true;
 }
 
 /* A chain's place has a counter of its own. */
-static bool alone(const struct rp_debug *d, const struct replay_break *b)
+static bool alone(const struct stops *stops, const struct replay_break *b)
 {
-	for (unsigned i = 0; d->chain && i < d->chain->n; i++) {
-		if (!memcmp(b, &d->chain->b[i], sizeof(*b)))
+	for (unsigned i = 0; stops->chain && i < stops->chain->n; i++) {
+		if (!memcmp(b, &stops->chain->b[i], sizeof(*b)))
 			return true;
 	}
-	return rp_turns_count(d, b);
+	return stops->iteration_site && b->kind == REPLAY_COUNT && b->addr == stops->iteration_site;
 }
 
 /* ---- several in the bytes of one jump ------------------------------------------------------------- */
 
 /* A jump, or an int3? */
-static bool is_jump(const struct rp_debug *d, const struct replay_break *b)
+static bool is_jump(const struct stops *stops, const struct replay_break *b)
 {
-	return b->kind == REPLAY_COUNT || b->cond || d->quiet;
+	return b->kind == REPLAY_COUNT || b->cond || stops->quiet;
 }
 
 static int by_address(const void *a, const void *b)
@@ -283,8 +282,8 @@ static int by_address(const void *a, const void *b)
 /* Each for itself. */
 static void dissolve(struct rp_mm *mm, const struct rp_gate *lead)
 {
-	for (unsigned i = 0; i < mm->gate_n; i++) {
-		struct rp_gate *p = &mm->gate[i];
+	for (unsigned i = 0; i < stops_mm(mm)->gate_n; i++) {
+		struct rp_gate *p = &stops_mm(mm)->gate[i];
 
 		if (p->lead != lead)
 			continue;
@@ -294,25 +293,25 @@ static void dissolve(struct rp_mm *mm, const struct rp_gate *lead)
 	}
 }
 
-static void arrange(const struct rp_debug *d, struct rp_mm *mm)
+static void arrange(const struct stops *stops, struct rp_mm *mm)
 {
 	struct rp_gate *lead = NULL, *last = NULL;
 
-	qsort(mm->gate, mm->gate_n, sizeof(*mm->gate), by_address);
-	for (unsigned i = 0; i < mm->gate_n; i++) {
-		struct rp_gate *p = &mm->gate[i];
+	qsort(stops_mm(mm)->gate, stops_mm(mm)->gate_n, sizeof(*stops_mm(mm)->gate), by_address);
+	for (unsigned i = 0; i < stops_mm(mm)->gate_n; i++) {
+		struct rp_gate *p = &stops_mm(mm)->gate[i];
 		bool near = last && last->b.pid == p->b.pid, same = near && last->b.addr == p->b.addr;
 
-		p->alone = alone(d, &p->b);
+		p->alone = alone(stops, &p->b);
 		p->lead = p;
-		if (same && p->alone && is_jump(d, &last->b) && !last->over) {
+		if (same && p->alone && is_jump(stops, &last->b) && !last->over) {
 			last->over = p;
 			p->lead = lead;
 			continue;
 		}
 		if (same)
 			dissolve(mm, lead);
-		if (near && !same && p->b.addr < lead->b.addr + SITE_JUMP && is_jump(d, &lead->b))
+		if (near && !same && p->b.addr < lead->b.addr + SITE_JUMP && is_jump(stops, &lead->b))
 			p->lead = lead;
 		else
 			lead = p;
@@ -348,7 +347,7 @@ static bool decode_group(struct rp_task *t, const struct rp_set *s, struct rp_ga
 	const struct rp_mm *mm = t->mm;
 	struct displaced whole;
 
-	if (!displace_decode(t->real, lead->b.addr, SITE_JUMP, mm->solid_start, mm->solid_end, &whole) ||
+	if (!displace_decode(t->real, lead->b.addr, SITE_JUMP, stops_mm(mm)->solid_start, stops_mm(mm)->solid_end, &whole) ||
 	    others_in_site(s, lead, whole.site.len))
 		return false;
 	lead->span = whole.site.len;
@@ -356,7 +355,7 @@ static bool decode_group(struct rp_task *t, const struct rp_set *s, struct rp_ga
 		uint64_t end = p->next ? p->next->b.addr : lead->b.addr + SITE_JUMP;
 
 		p->d = whole;
-		if (lead->next && !displace_decode(t->real, p->b.addr, (unsigned)(end - p->b.addr), mm->solid_start, mm->solid_end, &p->d))
+		if (lead->next && !displace_decode(t->real, p->b.addr, (unsigned)(end - p->b.addr), stops_mm(mm)->solid_start, stops_mm(mm)->solid_end, &p->d))
 			return false;
 		if (displace_repeats(&p->d) || (p->next && p->b.addr + p->d.site.len != end))
 			return false;
@@ -375,7 +374,7 @@ static struct err *build(struct replay *r, struct rp_task *t, struct rp_gate *p)
 	TRY(area_for(t, p->b.addr, &a));
 	if (!a || a->used + STUB_ROOM > CODE_END || DATA + SLOT * (3 + a->slots) > PAGES * PAGE_BYTES)
 		return NULL;
-	first = t->mm->areas[0].at + DATA;
+	first = stops_mm(t->mm)->areas[0].at + DATA;
 	p->area = a->at;
 	p->stub = a->at + a->used;
 	p->slot = a->at + DATA + SLOT * (1 + a->slots);
@@ -384,9 +383,9 @@ static struct err *build(struct replay *r, struct rp_task *t, struct rp_gate *p)
 		p->over->left = p->over->slot + SLOT_LEFT;
 		p->over->site.addr = p->b.addr;
 	}
-	c = (struct gate_code){ .at = p->stub, .turn = r->debug->chain && r->debug->chain->n > 1 ? first + TURN : 0, .counts = p->b.kind == REPLAY_COUNT || r->debug->quiet };
+	c = (struct gate_code){ .at = p->stub, .turn = stops_of(r)->chain && stops_of(r)->chain->n > 1 ? first + TURN : 0, .counts = p->b.kind == REPLAY_COUNT || stops_of(r)->quiet };
 	p->left = p->alone ? p->slot + SLOT_LEFT : first + LEFT;
-	good = p->trap_only ? gate_stub_trap(p, &c) : p->b.cond ? gate_stub_condition(p, &r->debug->conds[p->b.cond - 1], &c) : gate_stub_count(p, &c);
+	good = p->trap_only ? gate_stub_trap(p, &c) : p->b.cond ? gate_stub_condition(p, &stops_of(r)->conds[p->b.cond - 1], &c) : gate_stub_count(p, &c);
 	if (!good)
 		return NULL;
 	TRY(tracee_write(t->real, p->stub, c.bytes, c.len));
@@ -404,7 +403,7 @@ static struct err *build_from(struct replay *r, struct rp_task *t, struct rp_gat
 {
 	if (p->next)
 		TRY(build_from(r, t, p->next));
-	p->trap_only = !is_jump(r->debug, &p->b);
+	p->trap_only = !is_jump(stops_of(r), &p->b);
 	return p->next && !p->next->built ? NULL : build(r, t, p);
 }
 
@@ -428,7 +427,7 @@ static struct err *build_group(struct replay *r, struct rp_task *t, const struct
 	TRY(solid(t, lead->b.addr, &good));
 	if (!good)
 		TRY(shared(t, lead->b.addr, &bare));
-	if (good && is_jump(r->debug, &lead->b) && decode_group(t, s, lead))
+	if (good && is_jump(stops_of(r), &lead->b) && decode_group(t, s, lead))
 		TRY(build_from(r, t, lead));
 	if (lead->built)
 		return NULL;
@@ -437,7 +436,7 @@ static struct err *build_group(struct replay *r, struct rp_task *t, const struct
 		return build_group(r, t, s, lead);
 	}
 	lead->trap_only = true;
-	if (bare || !displace_decode(t->real, lead->b.addr, 1, mm->solid_start, mm->solid_end, &lead->d) || displace_repeats(&lead->d))
+	if (bare || !displace_decode(t->real, lead->b.addr, 1, stops_mm(mm)->solid_start, stops_mm(mm)->solid_end, &lead->d) || displace_repeats(&lead->d))
 		return NULL;
 	lead->span = lead->d.site.len;
 	return build(r, t, lead);
@@ -445,11 +444,11 @@ static struct err *build_group(struct replay *r, struct rp_task *t, const struct
 
 void rp_gate_forget(struct rp_mm *mm)
 {
-	free(mm->gate);
-	mm->gate = NULL;
-	mm->gate_n = mm->gate_gen = 0;
+	free(stops_mm(mm)->gate);
+	stops_mm(mm)->gate = NULL;
+	stops_mm(mm)->gate_n = stops_mm(mm)->gate_gen = 0;
 	for (unsigned i = 0; i < AREAS; i++)
-		mm->areas[i].used = mm->areas[i].slots = 0;
+		stops_mm(mm)->areas[i].used = stops_mm(mm)->areas[i].slots = 0;
 }
 
 static bool is_gate(const struct replay_break *b)
@@ -458,51 +457,51 @@ static bool is_gate(const struct replay_break *b)
 }
 
 /* Which stubs: they differ by what is counted, and where. */
-static unsigned generation(const struct rp_debug *d, unsigned set)
+static unsigned generation(const struct stops *stops, unsigned set)
 {
-	return ((set * 2 + d->quiet) * 2 + (d->chain && d->chain->n)) * 2 + d->turns.on + 1;
+	return ((set * 2 + stops->quiet) * 2 + (stops->chain && stops->chain->n)) * 2 + (stops->iteration_site != 0) + 1;
 }
 
 /* The chain may be another one, of the same set. */
-static bool same_counters(const struct rp_debug *d, const struct rp_mm *mm)
+static bool same_counters(const struct stops *stops, const struct rp_mm *mm)
 {
-	for (unsigned i = 0; i < mm->gate_n; i++) {
-		if (mm->gate[i].alone != alone(d, &mm->gate[i].b))
+	for (unsigned i = 0; i < stops_mm(mm)->gate_n; i++) {
+		if (stops_mm(mm)->gate[i].alone != alone(stops, &stops_mm(mm)->gate[i].b))
 			return false;
 	}
 	return true;
 }
 
-static void gates_of_set(const struct rp_debug *d, struct rp_mm *mm, const struct rp_set *s)
+static void gates_of_set(const struct stops *stops, struct rp_mm *mm, const struct rp_set *s)
 {
 	rp_gate_forget(mm);
-	mm->gate = calloc(s->n + 1, sizeof(*mm->gate));
-	BUG_ON(!mm->gate, "out of memory for breakpoints");
+	stops_mm(mm)->gate = calloc(s->n + 1, sizeof(*stops_mm(mm)->gate));
+	BUG_ON(!stops_mm(mm)->gate, "out of memory for breakpoints");
 	for (unsigned i = 0; i < s->n; i++) {
 		if (is_gate(&s->b[i]))
-			mm->gate[mm->gate_n++].b = s->b[i];
+			stops_mm(mm)->gate[stops_mm(mm)->gate_n++].b = s->b[i];
 	}
-	arrange(d, mm);
+	arrange(stops, mm);
 }
 
 /* Make those of the set, once; again where the code has changed. */
 struct err *rp_gate_build(struct replay *r, struct rp_task *t, unsigned set)
 {
-	const struct rp_set *s = r->debug->sets[set];
+	const struct rp_set *s = stops_of(r)->sets[set];
 	struct rp_mm *mm = t->mm;
 
 	if (s->n == s->watches)
 		return NULL;
-	if (mm->int3_n)		/* the code as it is, not int3s of ours, is what stubs are made of */
+	if (stops_mm(mm)->int3_n)		/* the code as it is, not int3s of ours, is what stubs are made of */
 		rp_int3_out_mm(mm, t->real);
-	if (mm->gate_gen != generation(r->debug, set) || !same_counters(r->debug, mm)) {
+	if (stops_mm(mm)->gate_gen != generation(stops_of(r), set) || !same_counters(stops_of(r), mm)) {
 		rp_int3_out_mm(mm, t->real);
-		gates_of_set(r->debug, mm, s);
-		mm->gate_gen = generation(r->debug, set);
+		gates_of_set(stops_of(r), mm, s);
+		stops_mm(mm)->gate_gen = generation(stops_of(r), set);
 	}
 	rp_code_begin(t->real);
-	for (unsigned i = 0; i < mm->gate_n; i++) {
-		struct rp_gate *p = &mm->gate[i];
+	for (unsigned i = 0; i < stops_mm(mm)->gate_n; i++) {
+		struct rp_gate *p = &stops_mm(mm)->gate[i];
 		uint8_t now[SITE_MAX] = { 0 };
 
 		if (p->lead != p || p->in || p->b.pid != t->rec_pid || !rp_code_read(t->real, p->b.addr, now, sizeof(now)))
@@ -531,17 +530,17 @@ struct err *rp_gate_build(struct replay *r, struct rp_task *t, unsigned set)
 
 static struct rp_gate *gate_of(const struct rp_mm *mm, const struct replay_break *b)
 {
-	for (unsigned i = 0; i < mm->gate_n; i++) {
-		if (!memcmp(&mm->gate[i].b, b, sizeof(*b)))
-			return &mm->gate[i];
+	for (unsigned i = 0; i < stops_mm(mm)->gate_n; i++) {
+		if (!memcmp(&stops_mm(mm)->gate[i].b, b, sizeof(*b)))
+			return &stops_mm(mm)->gate[i];
 	}
 	return NULL;
 }
 
 bool rp_gate_overlaps(const struct rp_mm *mm, uint64_t start, uint64_t end)
 {
-	for (unsigned i = 0; i < mm->gate_n; i++) {
-		const struct rp_gate *p = &mm->gate[i];
+	for (unsigned i = 0; i < stops_mm(mm)->gate_n; i++) {
+		const struct rp_gate *p = &stops_mm(mm)->gate[i];
 
 		if (p->built && (!p->trap_only || p->lead != p) && p->site.addr < end && p->site.addr + p->site.len > start)
 			return true;
@@ -551,14 +550,14 @@ bool rp_gate_overlaps(const struct rp_mm *mm, uint64_t start, uint64_t end)
 
 bool rp_gate_has(const struct rp_mm *mm, const struct replay_break *b)
 {
-	const struct rp_gate *p = mm->gate_n ? gate_of(mm, b) : NULL;
+	const struct rp_gate *p = stops_mm(mm)->gate_n ? gate_of(mm, b) : NULL;
 
 	return p && p->built;
 }
 
 bool rp_gate_decides(const struct rp_mm *mm, const struct replay_break *b)
 {
-	const struct rp_gate *p = mm->gate_n ? gate_of(mm, b) : NULL;
+	const struct rp_gate *p = stops_mm(mm)->gate_n ? gate_of(mm, b) : NULL;
 
 	return p && p->in && !p->trap_only;
 }
@@ -580,32 +579,32 @@ static bool gate_write(const struct rp_gate *p, pid_t real, bool jumps)
 /* The jump for this breakpoint; false: it has to be an int3. */
 bool rp_gate_in(struct rp_mm *mm, pid_t real, const struct replay_break *b)
 {
-	struct rp_gate *p = mm->gate_n ? gate_of(mm, b) : NULL;
+	struct rp_gate *p = stops_mm(mm)->gate_n ? gate_of(mm, b) : NULL;
 
 	if (!p || !p->built || !gate_write(p, real, true))
 		return false;
 	p->in = true;
-	mm->gates_in++;
+	stops_mm(mm)->gates_in++;
 	return true;
 }
 
 void rp_gate_out(struct rp_mm *mm, pid_t real)
 {
-	for (unsigned i = 0; mm->gates_in && i < mm->gate_n; i++) {
-		struct rp_gate *p = &mm->gate[i];
+	for (unsigned i = 0; stops_mm(mm)->gates_in && i < stops_mm(mm)->gate_n; i++) {
+		struct rp_gate *p = &stops_mm(mm)->gate[i];
 
 		if (!p->in)
 			continue;
 		gate_write(p, real, false);
 		p->in = false;
-		mm->gates_in--;
+		stops_mm(mm)->gates_in--;
 	}
 }
 
 void rp_gate_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t len)
 {
-	for (unsigned i = 0; mm->gates_in && i < mm->gate_n; i++) {
-		const struct rp_gate *p = &mm->gate[i];
+	for (unsigned i = 0; stops_mm(mm)->gates_in && i < stops_mm(mm)->gate_n; i++) {
+		const struct rp_gate *p = &stops_mm(mm)->gate[i];
 
 		for (unsigned k = 0; p->in && p->lead == p && k < (p->trap_only ? 1 : SITE_JUMP); k++) {
 			if (p->site.addr + k - addr < len)
@@ -616,9 +615,9 @@ void rp_gate_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t 
 
 void rp_gate_bare(struct rp_mm *mm, pid_t real, bool back)
 {
-	for (unsigned i = 0; mm->gates_in && i < mm->gate_n; i++) {
-		if (mm->gate[i].in)
-			gate_write(&mm->gate[i], real, back);
+	for (unsigned i = 0; stops_mm(mm)->gates_in && i < stops_mm(mm)->gate_n; i++) {
+		if (stops_mm(mm)->gate[i].in)
+			gate_write(&stops_mm(mm)->gate[i], real, back);
 	}
 }
 
@@ -629,24 +628,24 @@ struct err *rp_gate_limit_all(struct rp_task *t, uint64_t limit)
 {
 	uint64_t words[2] = { 0, limit };
 
-	return t->mm->areas[0].at ? tracee_write(t->real, t->mm->areas[0].at + DATA, words, sizeof(words)) : NULL;
+	return stops_mm(t->mm)->areas[0].at ? tracee_write(t->real, stops_mm(t->mm)->areas[0].at + DATA, words, sizeof(words)) : NULL;
 }
 
 uint64_t rp_gate_counted_all(const struct rp_task *t, uint64_t limit)
 {
 	uint64_t left = limit;
 
-	if (t->mm->carried)
-		return limit - t->mm->carried->shared[1];
-	if (!t->mm->gate_n || !t->mm->areas[0].at ||
-	    tracee_read_some(t->real, t->mm->areas[0].at + DATA + LEFT, &left, 8) != 8)
+	if (stops_mm(t->mm)->carried)
+		return limit - stops_mm(t->mm)->carried->shared[1];
+	if (!stops_mm(t->mm)->gate_n || !stops_mm(t->mm)->areas[0].at ||
+	    tracee_read_some(t->real, stops_mm(t->mm)->areas[0].at + DATA + LEFT, &left, 8) != 8)
 		return 0;
 	return limit - left;
 }
 
 struct err *rp_gate_limit(struct rp_task *t, const struct replay_break *b, uint64_t limit)
 {
-	const struct rp_gate *p = t->mm->gate_n ? gate_of(t->mm, b) : NULL;
+	const struct rp_gate *p = stops_mm(t->mm)->gate_n ? gate_of(t->mm, b) : NULL;
 	const uint64_t zero = 0;
 
 	if (!p || !p->built)
@@ -658,7 +657,7 @@ struct err *rp_gate_limit(struct rp_task *t, const struct replay_break *b, uint6
 /* How often since rp_gate_limit(), and when last compared with others. */
 uint64_t rp_gate_counted(const struct rp_task *t, const struct replay_break *b, uint64_t limit, uint64_t *last)
 {
-	const struct rp_gate *p = t->mm->gate_n ? gate_of(t->mm, b) : NULL;
+	const struct rp_gate *p = stops_mm(t->mm)->gate_n ? gate_of(t->mm, b) : NULL;
 	uint64_t left = limit;
 
 	*last = 0;

@@ -4,7 +4,7 @@
 #ifndef REPLAYER_GATE_H
 #define REPLAYER_GATE_H
 
-#include "replayer/internal.h"
+#include "replayer/stops/stops.h"
 #include "replayer/code/displace.h"
 
 /* struct regs as words */

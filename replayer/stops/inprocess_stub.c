@@ -216,8 +216,8 @@ void gate_saved_places(const struct rp_gate *p, uint64_t reg[REGS_WORDS])
 /* One thread runs at a time, and fs_base is its own for as long as it does: but for who sets it without the kernel, and there condition.c asks. */
 struct err *rp_gate_thread(struct rp_task *t)
 {
-	for (unsigned i = 0; i < RP_AREAS && t->mm->areas[i].at; i++) {
-		struct rp_area *a = &t->mm->areas[i];
+	for (unsigned i = 0; i < RP_AREAS && stops_mm(t->mm)->areas[i].at; i++) {
+		struct rp_area *a = &stops_mm(t->mm)->areas[i];
 
 		if (a->fs_base == t->regs.fs_base)
 			continue;
@@ -277,8 +277,8 @@ bool gate_stub_condition(struct rp_gate *p, const struct rp_cond *cond, struct g
 
 bool rp_gate_moved(const struct rp_mm *mm, uint64_t addr)
 {
-	for (unsigned i = 0; i < mm->gate_n; i++) {
-		const struct rp_gate *p = &mm->gate[i];
+	for (unsigned i = 0; i < stops_mm(mm)->gate_n; i++) {
+		const struct rp_gate *p = &stops_mm(mm)->gate[i];
 
 		for (unsigned k = 0; p->built && p->copy && k < p->site.n; k++) {
 			if (addr == p->copy + p->site.insn[k].at)

@@ -10,8 +10,8 @@ enum { STEPS_OUT = 2000 };
 
 void rp_gate_enter(struct rp_task *t, bool counted, bool seen)
 {
-	for (unsigned i = 0; t->mm->gates_in && i < t->mm->gate_n; i++) {
-		const struct rp_gate *p = &t->mm->gate[i];
+	for (unsigned i = 0; stops_mm(t->mm)->gates_in && i < stops_mm(t->mm)->gate_n; i++) {
+		const struct rp_gate *p = &stops_mm(t->mm)->gate[i];
 
 		uint64_t in = t->regs.rip - p->site.addr;
 		bool inner = p->lead != p, done = in || (p->trap_only ? seen : counted);
@@ -32,8 +32,8 @@ void rp_gate_enter(struct rp_task *t, bool counted, bool seen)
  */
 void rp_gate_interrupted(struct rp_task *t)
 {
-	for (unsigned i = 0; i < t->mm->gate_n; i++) {
-		if (t->mm->gate[i].built && t->mm->gate[i].copy && t->regs.rip == t->mm->gate[i].copy)
+	for (unsigned i = 0; i < stops_mm(t->mm)->gate_n; i++) {
+		if (stops_mm(t->mm)->gate[i].built && stops_mm(t->mm)->gate[i].copy && t->regs.rip == stops_mm(t->mm)->gate[i].copy)
 			return;
 	}
 	rp_gate_leave(t);
@@ -41,8 +41,8 @@ void rp_gate_interrupted(struct rp_task *t)
 
 uint64_t rp_gate_original(const struct rp_mm *mm, uint64_t rip)
 {
-	for (unsigned i = 0; i < mm->gate_n; i++) {
-		const struct rp_gate *p = &mm->gate[i];
+	for (unsigned i = 0; i < stops_mm(mm)->gate_n; i++) {
+		const struct rp_gate *p = &stops_mm(mm)->gate[i];
 
 		if (p->built && p->copy && (rip == p->fall || (rip >= p->copy && rip <= p->end)))
 			return p->site.addr + (rip == p->fall ? p->site.len : rip - p->copy);
@@ -62,8 +62,8 @@ void rp_gate_leave(struct rp_task *t)
 
 static struct rp_gate *inside(const struct rp_mm *mm, uint64_t rip)
 {
-	for (unsigned i = 0; i < mm->gate_n; i++) {
-		struct rp_gate *p = &mm->gate[i];
+	for (unsigned i = 0; i < stops_mm(mm)->gate_n; i++) {
+		struct rp_gate *p = &stops_mm(mm)->gate[i];
 
 		if (p->built && rip >= p->stub && rip <= p->trap)
 			return p;
@@ -85,8 +85,8 @@ static void at_place(struct rp_task *t, const struct rp_gate *p)
 /* counted: its stub has done so. */
 bool rp_gate_trap(struct rp_task *t, bool *counted)
 {
-	for (unsigned i = 0; i < t->mm->gate_n; i++) {
-		const struct rp_gate *p = &t->mm->gate[i];
+	for (unsigned i = 0; i < stops_mm(t->mm)->gate_n; i++) {
+		const struct rp_gate *p = &stops_mm(t->mm)->gate[i];
 
 		bool int3 = p->trap_only && p->lead == p;
 
@@ -121,9 +121,9 @@ static bool guarded(struct replay *r, struct rp_task *t)
 {
 	siginfo_t info;
 
-	if (!t->mm->guard_n || ptrace(PTRACE_GETSIGINFO, t->real, NULL, &info) < 0 || info.si_signo != SIGSEGV || !rp_guard_fault(r, t, &info))
+	if (!stops_mm(t->mm)->guard_n || ptrace(PTRACE_GETSIGINFO, t->real, NULL, &info) < 0 || info.si_signo != SIGSEGV || !rp_guard_fault(r, t, &info))
 		return false;
-	r->debug->trapped = !rp_guard_passes(r, t);
+	stops_of(r)->trapped = !rp_guard_passes(r, t);
 	return true;
 }
 

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "replayer/internal.h"
+#include "replayer/stops/stops.h"
 
 enum { NOTES_MAX = 64 << 10, SECTIONS_MAX = 256, NOTE_STAPSDT = 3 };
 

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 
 #include "base/decode.h"
-#include "replayer/internal.h"
+#include "replayer/stops/stops.h"
 #include "tracee/site.h"
 
 enum { STRING_MAX = 4096, TURNS_MIN = 8, OPERAND_MAX = 64, CALL_INSNS = 4 };
@@ -37,16 +37,16 @@ struct err *rp_page_protect(pid_t real, uint64_t page, int prot)
 static void add_page(struct rp_mm *mm, const struct tracee_maps *maps, uint64_t page, bool reads)
 {
 	const struct tracee_map *m = tracee_maps_find(maps, page);
-	struct rp_guard *g = mm->guard, *end = g + mm->guard_n;
+	struct rp_guard *g = stops_mm(mm)->guard, *end = g + stops_mm(mm)->guard_n;
 
 	if (!m || !(m->prot & (reads ? PROT_READ | PROT_WRITE : PROT_WRITE)))
 		return;
 	while (g < end && g->page != page)
 		g++;
 	if (g == end) {
-		mm->guard = realloc(mm->guard, (mm->guard_n + 1) * sizeof(*mm->guard));
-		BUG_ON(!mm->guard, "out of memory for watchpoints");
-		g = &mm->guard[mm->guard_n++];
+		stops_mm(mm)->guard = realloc(stops_mm(mm)->guard, (stops_mm(mm)->guard_n + 1) * sizeof(*stops_mm(mm)->guard));
+		BUG_ON(!stops_mm(mm)->guard, "out of memory for watchpoints");
+		g = &stops_mm(mm)->guard[stops_mm(mm)->guard_n++];
 		*g = (struct rp_guard){ page, m->prot & ~PROT_WRITE, m->prot, false };
 	}
 	if (reads)
@@ -55,24 +55,24 @@ static void add_page(struct rp_mm *mm, const struct tracee_maps *maps, uint64_t 
 
 void rp_guard_add_code(struct rp_mm *mm, const struct tracee_maps *maps, uint64_t addr)
 {
-	unsigned had = mm->guard_n;
+	unsigned had = stops_mm(mm)->guard_n;
 
 	add_page(mm, maps, addr, false);
-	if (mm->guard_n > had)
-		mm->guard[had].code = true;
+	if (stops_mm(mm)->guard_n > had)
+		stops_mm(mm)->guard[had].code = true;
 }
 
 static struct err *lift(struct rp_mm *mm, pid_t real, bool on)
 {
-	for (unsigned i = 0; i < mm->guard_n; i++)
-		TRY(rp_page_protect(real, mm->guard[i].page, on ? mm->guard[i].prot : mm->guard[i].was));
+	for (unsigned i = 0; i < stops_mm(mm)->guard_n; i++)
+		TRY(rp_page_protect(real, stops_mm(mm)->guard[i].page, on ? stops_mm(mm)->guard[i].prot : stops_mm(mm)->guard[i].was));
 	return NULL;
 }
 
 /* Does the run that begins have breakpoints in memory? */
 static bool has_int3s(const struct replay *r)
 {
-	return !r->debug->step && !r->debug->leaving && !r->debug->diverted;
+	return !stops_of(r)->step && !stops_of(r)->leaving && !stops_of(r)->diverted;
 }
 
 bool rp_guard_wanted(const struct replay *r, const struct rp_task *t, const struct rp_set *s)
@@ -86,7 +86,7 @@ struct err *rp_guard_in(struct replay *r, struct rp_task *t, const struct rp_set
 	struct tracee_maps maps;
 
 	rp_guard_out(mm, t->real);	/* another set's: what is protected now must not pass for the program's own */
-	mm->guard_gen = gen;
+	stops_mm(mm)->guard_gen = gen;
 	TRY(tracee_maps_read(t->real, &maps));
 	if (has_int3s(r))
 		rp_written_pages(mm, &maps, s, t->rec_pid);
@@ -104,23 +104,23 @@ struct err *rp_guard_in(struct replay *r, struct rp_task *t, const struct rp_set
 
 bool rp_guard_page(const struct rp_mm *mm, unsigned i, uint64_t *page, int *prot)
 {
-	for (unsigned k = 0; k < mm->guard_n && mm->guard[k].code; k++)	/* these come first */
+	for (unsigned k = 0; k < stops_mm(mm)->guard_n && stops_mm(mm)->guard[k].code; k++)	/* these come first */
 		i++;
-	if (i >= mm->guard_n)
+	if (i >= stops_mm(mm)->guard_n)
 		return false;
-	*page = mm->guard[i].page;
-	*prot = mm->guard[i].prot;
+	*page = stops_mm(mm)->guard[i].page;
+	*prot = stops_mm(mm)->guard[i].prot;
 	return true;
 }
 
 void rp_guard_make_room(struct replay *r, struct rp_task *t, const struct trace_effect *e)
 {
-	for (unsigned i = 0; i < t->mm->guard_n; i++) {
-		uint64_t page = t->mm->guard[i].page;
+	for (unsigned i = 0; i < stops_mm(t->mm)->guard_n; i++) {
+		uint64_t page = stops_mm(t->mm)->guard[i].page;
 
 		if (e->kind && page + PAGE_BYTES > e->addr && page < e->addr + e->len) {
-			if (r->debug->marks)
-				rp_marks_all(r->debug->marks);
+			if (stops_of(r)->marks)
+				rp_marks_all(stops_of(r)->marks);
 			rp_guard_out(t->mm, t->real);
 			return;
 		}
@@ -130,9 +130,9 @@ void rp_guard_make_room(struct replay *r, struct rp_task *t, const struct trace_
 void rp_guard_out(struct rp_mm *mm, pid_t real)
 {
 	rp_alias_out(mm, real);
-	if (mm->guard_n)
+	if (stops_mm(mm)->guard_n)
 		err_free(lift(mm, real, false));
-	mm->guard_n = mm->guard_gen = 0;
+	stops_mm(mm)->guard_n = stops_mm(mm)->guard_gen = 0;
 }
 
 /* Some store more than their operand says, or say nothing of it. */
@@ -190,24 +190,24 @@ static uint64_t access_size(pid_t tid, uint64_t rip)
 	return size;
 }
 
-bool rp_guard_hits(const struct rp_debug *d, uint64_t addr, uint64_t len)
+bool rp_guard_hits(const struct stops *stops, uint64_t addr, uint64_t len)
 {
-	if (d->guard_size > OPERAND_MAX)	/* the fault may name its last byte (fxsave does) */
-		return d->guard_size == UINT64_MAX || (d->guard_hit < addr + len + d->guard_size && d->guard_hit + d->guard_size > addr);
-	return d->guard_hit < addr + len && d->guard_hit + d->guard_size > addr;
+	if (stops->guard_size > OPERAND_MAX)	/* the fault may name its last byte (fxsave does) */
+		return stops->guard_size == UINT64_MAX || (stops->guard_hit < addr + len + stops->guard_size && stops->guard_hit + stops->guard_size > addr);
+	return stops->guard_hit < addr + len && stops->guard_hit + stops->guard_size > addr;
 }
 
 /* Most accesses to a protected page are to something else on it. */
 bool rp_guard_misses(const struct replay *r, const struct rp_set *s)
 {
-	const struct rp_debug *d = r->debug;
+	const struct stops *stops = stops_of(r);
 
-	if (!d->guard_size || d->step || d->dr_hit)
+	if (!stops->guard_size || stops->step || stops->dr_hit)
 		return false;
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
 
-		if (b->kind >= REPLAY_WRITE && rp_guard_hits(d, b->addr, b->len))
+		if (b->kind >= REPLAY_WRITE && rp_guard_hits(stops, b->addr, b->len))
 			return false;
 	}
 	return true;
@@ -226,13 +226,13 @@ bool rp_guard_at_break(const struct replay *r, const struct rp_set *s, const str
 
 bool rp_guard_passes(struct replay *r, struct rp_task *t)
 {
-	struct rp_debug *d = r->debug;
-	const struct rp_set *s = d->sets[d->now];
+	struct stops *stops = stops_of(r);
+	const struct rp_set *s = stops->sets[stops->now];
 
-	if (d->leaving || d->diverted || !rp_guard_misses(r, s) || rp_guard_at_break(r, s, t))
+	if (stops->leaving || stops->diverted || !rp_guard_misses(r, s) || rp_guard_at_break(r, s, t))
 		return false;
-	d->trapped = d->at_limit = false;
-	d->guard_size = 0;
+	stops->trapped = stops->at_limit = false;
+	stops->guard_size = 0;
 	return true;
 }
 
@@ -270,7 +270,7 @@ static uint64_t turns_before(const struct rp_set *s, const struct rp_task *t, un
 /* At once, if at all; place: where the program has the instruction, and the run might end between two turns of it. */
 static uint64_t turns_at_once(const struct replay *r, const struct rp_set *s, struct rp_task *t, uint64_t place, unsigned size)
 {
-	bool ends = r->debug->step || (r->ev.place == TRACE_AT_STATE && r->ev.regs.rip == place);
+	bool ends = stops_of(r)->step || (r->ev.place == TRACE_AT_STATE && r->ev.regs.rip == place);
 	uint64_t turns = !ends && goes_on(s, t, t->regs.rip, size) ? turns_before(s, t, size) : 0;
 
 	return turns >= TURNS_MIN && rp_string_runs(t) ? turns : 0;
@@ -300,14 +300,14 @@ static struct err *run_there(struct rp_task *t, unsigned len, uint64_t turns, ui
 }
 
 /* For a survey: what was stored to.  A string instruction has come from `to' to where rdi is now. */
-static void note_store(struct rp_debug *d, const struct rp_task *t, bool string, uint64_t to)
+static void note_store(struct stops *stops, const struct rp_task *t, bool string, uint64_t to)
 {
 	if (string && t->regs.rdi >= to)
-		rp_marks_note(d->marks, to, t->regs.rdi - to);
-	else if (!string && d->guard_size <= OPERAND_MAX)
-		rp_marks_note(d->marks, d->guard_hit, d->guard_size);
+		rp_marks_note(stops->marks, to, t->regs.rdi - to);
+	else if (!string && stops->guard_size <= OPERAND_MAX)
+		rp_marks_note(stops->marks, stops->guard_hit, stops->guard_size);
 	else
-		rp_marks_all(d->marks);
+		rp_marks_all(stops->marks);
 }
 
 /* Breakpoints, where that may store. */
@@ -315,8 +315,8 @@ static void bare_code(struct rp_task *t)
 {
 	bool code = false;
 
-	for (unsigned i = 0; i < t->mm->guard_n; i++)
-		code |= t->mm->guard[i].code;
+	for (unsigned i = 0; i < stops_mm(t->mm)->guard_n; i++)
+		code |= stops_mm(t->mm)->guard[i].code;
 	if (code)
 		rp_int3_out_mm(t->mm, t->real);
 }
@@ -334,7 +334,7 @@ static bool looks_at_loads(const struct rp_set *s)
 /* On to its end, while the pages are open; place: where the program has it. */
 static struct err *finish_string(struct replay *r, struct rp_task *t, uint64_t place)
 {
-	if (looks_at_loads(r->debug->sets[r->debug->now]))
+	if (looks_at_loads(stops_of(r)->sets[stops_of(r)->now]))
 		return NULL;
 	bare_code(t);
 	return rp_string_finish(r, t, place);
@@ -344,7 +344,7 @@ struct err *rp_guard_finish_string(struct replay *r, struct rp_task *t)
 {
 	struct err *err, *back;
 
-	if (!rp_string_hit(r->debug->sets[r->debug->now], t, r->debug->dr_hit))
+	if (!rp_string_hit(stops_of(r)->sets[stops_of(r)->now], t, stops_of(r)->dr_hit))
 		return NULL;
 	err = lift(t->mm, t->real, false);
 	if (!err)
@@ -358,8 +358,8 @@ struct err *rp_guard_finish_string(struct replay *r, struct rp_task *t)
 bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 {
 	uint64_t addr = (uint64_t)(uintptr_t)info->si_addr, page = addr & ~(PAGE_BYTES - 1ull);
-	struct rp_debug *d = r->debug;
-	const struct rp_set *s = d->sets[d->now];
+	struct stops *stops = stops_of(r);
+	const struct rp_set *s = stops->sets[stops->now];
 	struct rp_mm *mm = t->mm;
 	unsigned string = 0, len;
 	struct err *err;
@@ -367,17 +367,17 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	bool ours = false, code = false, fixed;
 	int status = 0;
 
-	for (unsigned i = 0; i < mm->guard_n; i++) {
-		ours |= mm->guard[i].page == page;
-		code |= mm->guard[i].page == page && mm->guard[i].code;
+	for (unsigned i = 0; i < stops_mm(mm)->guard_n; i++) {
+		ours |= stops_mm(mm)->guard[i].page == page;
+		code |= stops_mm(mm)->guard[i].page == page && stops_mm(mm)->guard[i].code;
 	}
 	if (!ours || info->si_code == SI_KERNEL)
 		return false;
-	d->guard_hit = addr;
+	stops->guard_hit = addr;
 	rp_gate_enter(t, true, true);	/* where the instruction itself is */
 	from = t->regs.rip;
 	rp_alias_bare(t, from, false);
-	d->guard_size = access_size(t->real, from);
+	stops->guard_size = access_size(t->real, from);
 	len = rp_string_at(t, &string, &fixed);
 	if (!len || !fixed)
 		string = 0;
@@ -395,16 +395,16 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	for (unsigned i = 0; i < STRING_MAX && string && !there && !err && WSTOPSIG(status) == SIGTRAP && rp_guard_misses(r, s) &&
 	     goes_on(s, t, from, string) && !rp_debug_interrupted(r); i++)
 		err = rp_raw_step(t, &status);
-	d->dr_hit = !err && WSTOPSIG(status) == SIGTRAP && len ? rp_debug_hits(t) : 0;
-	if (len && !there && !err && WSTOPSIG(status) == SIGTRAP && t->regs.rip == from && !d->step && (d->dr_hit || !rp_guard_misses(r, s)))
+	stops->dr_hit = !err && WSTOPSIG(status) == SIGTRAP && len ? rp_debug_hits(t) : 0;
+	if (len && !there && !err && WSTOPSIG(status) == SIGTRAP && t->regs.rip == from && !stops->step && (stops->dr_hit || !rp_guard_misses(r, s)))
 		err = finish_string(r, t, place);
-	if (d->marks)
-		note_store(d, t, string, to);
+	if (stops->marks)
+		note_store(stops, t, string, to);
 	/* a displaced call is several: on to where the program is somewhere */
 	for (unsigned i = 0; i < CALL_INSNS && !err && WSTOPSIG(status) == SIGTRAP && rp_gate_inside(t) && !rp_gate_original(mm, t->regs.rip); i++)
 		err = rp_raw_step(t, &status);
 	if (!err && WSTOPSIG(status) == SIGTRAP)
-		d->dr_hit |= rp_debug_hits(t);
+		stops->dr_hit |= rp_debug_hits(t);
 	if (!err && WSTOPSIG(status) != SIGTRAP)	/* while it is the last signal: calls of ours end with one, too */
 		ptrace(PTRACE_GETSIGINFO, t->real, NULL, info);
 	if (!err && !there)
@@ -422,6 +422,6 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	if (WSTOPSIG(status) == SIGTRAP)
 		return true;
 	/* it would have faulted anyway */
-	d->guard_size = 0;
+	stops->guard_size = 0;
 	return false;
 }

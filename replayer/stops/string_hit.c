@@ -10,7 +10,7 @@
  */
 #include <string.h>
 
-#include "replayer/internal.h"
+#include "replayer/stops/stops.h"
 #include "tracee/registers.h"
 
 enum { LATE_MAX = 256, ELEMENT_MAX = 8, DOWN = 0x400, RESUME = 0x10000 };

@@ -11,12 +11,12 @@
  */
 #include <sys/mman.h>
 
-#include "replayer/internal.h"
+#include "replayer/stops/stops.h"
 
 static bool known(const struct rp_mm *mm, uint64_t addr)
 {
 	for (unsigned i = 0; i < RP_KNOWN; i++) {
-		if (addr - mm->known[i].start < mm->known[i].end - mm->known[i].start)
+		if (addr - stops_mm(mm)->known[i].start < stops_mm(mm)->known[i].end - stops_mm(mm)->known[i].start)
 			return true;
 	}
 	return false;
@@ -34,14 +34,14 @@ bool rp_written_any(const struct rp_mm *mm, const struct rp_set *s, pid_t pid)
 void rp_written_forget(struct rp_mm *mm, uint64_t addr, uint64_t len)
 {
 	for (unsigned i = 0; i < RP_KNOWN; i++) {
-		if (mm->known[i].start < addr + len && mm->known[i].end > addr)
-			mm->known[i] = (struct rp_range){ 0 };
+		if (stops_mm(mm)->known[i].start < addr + len && stops_mm(mm)->known[i].end > addr)
+			stops_mm(mm)->known[i] = (struct rp_range){ 0 };
 	}
 }
 
 static void know(struct rp_mm *mm, uint64_t start, uint64_t end)
 {
-	mm->known[mm->known_next++ % RP_KNOWN] = (struct rp_range){ start, end };
+	stops_mm(mm)->known[stops_mm(mm)->known_next++ % RP_KNOWN] = (struct rp_range){ start, end };
 }
 
 /* Nothing is mapped at addr: from where to where? */
@@ -127,9 +127,9 @@ bool rp_written_poke(pid_t real, uint64_t addr, uint8_t byte, int prot)
 
 void rp_written_mapped(struct replay *r, struct rp_task *t, const struct trace_effect *e)
 {
-	const struct rp_set *s = r->debug->sets[r->debug->now];
+	const struct rp_set *s = stops_of(r)->sets[stops_of(r)->now];
 
-	for (unsigned i = 0; i < s->n && t->mm->int3_gen; i++) {
+	for (unsigned i = 0; i < s->n && stops_mm(t->mm)->int3_gen; i++) {
 		if (rp_is_int3(&s->b[i], t->rec_pid) && s->b[i].addr - e->addr < e->len)
 			rp_int3_out_mm(t->mm, t->real);
 	}

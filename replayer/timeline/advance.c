@@ -8,9 +8,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "replayer/internal.h"
+#include "replayer/timeline/timeline.h"
 
 enum { VALUE_MAX = 256 };
 
@@ -22,7 +21,7 @@ static uint8_t value_read(const struct rp_task *t, const struct replay_break *b,
 	size_t len = b->len < VALUE_MAX ? b->len : VALUE_MAX - 1, n = tracee_read_some(t->real, b->addr, bytes, len);
 	struct err *err;
 
-	if (n != len && t->mm->guard_n) {
+	if (n != len && stops_mm(t->mm)->guard_n) {
 		err = tracee_read(t->real, b->addr, bytes, len);
 		n = err ? n : len;
 		err_free(err);
@@ -74,8 +73,8 @@ static bool compare_values(const struct replay *r, const struct rp_set *s, const
 		if (s->b[i].kind != REPLAY_READ)
 			hit = changed;
 		if (s->b[i].kind != REPLAY_WRITE && !(s->b[i].kind == REPLAY_READ && changed) && hop->kind == HOP_MOVED && hop->t->rec_pid == s->b[i].pid)
-			hit |= rp_set_register(s, i) ? (r->debug->dr_hit & rp_registers_of(s, i, s->b[i].pid)) != 0 :
-				r->debug->guard_size && rp_guard_hits(r->debug, s->b[i].addr, s->b[i].len);
+			hit |= rp_set_register(s, i) ? (stops_of(r)->dr_hit & rp_registers_of(s, i, s->b[i].pid)) != 0 :
+				stops_of(r)->guard_size && rp_guard_hits(stops_of(r), s->b[i].addr, s->b[i].len);
 		if (hit)
 			hop->hit[i / 64] |= 1ull << (i % 64);
 		any |= hit;
@@ -95,7 +94,7 @@ static unsigned index_in(const struct rp_set *s, const struct replay_break *b)
 
 bool rp_hop_hits(struct replay *r, const struct rp_hop *hop, unsigned set, const struct replay_break **watch)
 {
-	const struct rp_set *s = r->debug->sets[set], *u = r->debug->sets[hop->set];
+	const struct rp_set *s = stops_of(r)->sets[set], *u = stops_of(r)->sets[hop->set];
 
 	if (watch)
 		*watch = NULL;
@@ -113,7 +112,7 @@ bool rp_hop_hits(struct replay *r, const struct rp_hop *hop, unsigned set, const
 
 uint64_t rp_hop_count(struct replay *r, const struct rp_hop *hop, unsigned set)
 {
-	if (!r->debug->sets[set]->counts && !hop->quiet)
+	if (!stops_of(r)->sets[set]->counts && !hop->quiet)
 		return rp_hop_hits(r, hop, set, NULL);
 	return hop->fast + (!hop->at_limit && rp_hop_hits(r, hop, set, NULL));
 }
@@ -169,7 +168,8 @@ bool rp_will_restart(const struct rp_task *t)
 static struct err *hop_apply(struct replay *r, struct rp_hop *ret)
 {
 	static struct values before, after;
-	struct rp_debug *d = r->debug;
+	struct stops *stops = stops_of(r);
+	struct timeline *timeline = timeline_of(r);
 	struct rp_task *t = rp_task_find(r, r->ev.task);
 	uint32_t serial = r->ev.task;
 	uint64_t pc = t ? t->regs.rip : 0;
@@ -181,19 +181,19 @@ static struct err *hop_apply(struct replay *r, struct rp_hop *ret)
 		for (uint32_t i = 0; i < r->ev.effects_len && t && t->mm && t->real && r->ev.kind != TRACE_EXEC; i++)
 			TRY(rp_gate_make_room_for(t, &r->ev.effects[i]));
 	}
-	values_read(r, d->sets[d->now], &before);
-	if (d->marks)
-		rp_survey_event(r, false);
+	values_read(r, stops->sets[stops->now], &before);
+	if (stops->marks)
+		timeline->observer->event(r, false);
 	TRY(rp_apply(r));
-	if (d->marks)
-		rp_survey_event(r, true);
-	values_read(r, d->sets[d->now], &after);
-	d->last_task = serial;
+	if (stops->marks)
+		timeline->observer->event(r, true);
+	values_read(r, stops->sets[stops->now], &after);
+	timeline->last_task = serial;
 	ret->t = t = rp_task_find(r, serial);
 	if (t && ret->event != TRACE_NOTE && ret->event != TRACE_CALLS && ret->event != TRACE_SWITCH && ret->event != TRACE_SYSCALL_ENTER)
 		ret->arrived = ret->event != TRACE_SIGNAL ? !rp_will_restart(t) : t->regs.rip != pc;
 	if (ret->event != TRACE_EXEC)
-		compare_values(r, d->sets[d->now], &before, &after, ret);
+		compare_values(r, stops->sets[stops->now], &before, &after, ret);
 	return NULL;
 }
 
@@ -211,53 +211,53 @@ static bool stands_on(const struct rp_task *t, const struct rp_set *s)
 	return false;
 }
 
-static bool at_count(const struct rp_debug *d, const struct rp_task *t, const struct rp_set *s)
+static bool at_count(const struct stops *stops, const struct rp_task *t, const struct rp_set *s)
 {
 	for (unsigned i = 0; i < s->n; i++) {
-		if ((s->b[i].kind == REPLAY_COUNT || (d->quiet && s->b[i].kind == REPLAY_BREAK)) && s->b[i].addr == t->regs.rip)
+		if ((s->b[i].kind == REPLAY_COUNT || (stops->quiet && s->b[i].kind == REPLAY_BREAK)) && s->b[i].addr == t->regs.rip)
 			return true;
 	}
 	return false;
 }
 
 /* Which of the chain's is it? */
-static int chain_index(const struct rp_debug *d, const struct replay_break *b)
+static int chain_index(const struct stops *stops, const struct replay_break *b)
 {
-	for (unsigned i = 0; d->chain && i < d->chain->n; i++) {
-		if (!memcmp(b, &d->chain->b[i], sizeof(*b)))
+	for (unsigned i = 0; stops->chain && i < stops->chain->n; i++) {
+		if (!memcmp(b, &stops->chain->b[i], sizeof(*b)))
 			return (int)i;
 	}
 	return -1;
 }
 
-static struct err *set_limits(const struct rp_debug *d, struct rp_task *t, uint64_t limit)
+static struct err *set_limits(const struct stops *stops, struct rp_task *t, uint64_t limit)
 {
-	for (unsigned i = 0; d->chain && i < d->chain->n; i++)
-		TRY(rp_gate_limit(t, &d->chain->b[i], d->chain->limit[i] ? d->chain->limit[i] : RP_NO_LIMIT));
+	for (unsigned i = 0; stops->chain && i < stops->chain->n; i++)
+		TRY(rp_gate_limit(t, &stops->chain->b[i], stops->chain->limit[i] ? stops->chain->limit[i] : RP_NO_LIMIT));
 	return rp_gate_limit_all(t, limit);
 }
 
 /* The hop is going to run on with other stubs: what it has counted so far. */
-static void count_so_far(struct rp_debug *d, struct rp_task *t, uint64_t *limit, struct rp_hop *ret)
+static void count_so_far(struct stops *stops, struct rp_task *t, uint64_t *limit, struct rp_hop *ret)
 {
 	uint64_t n = rp_gate_counted_all(t, *limit), last;
 
 	ret->fast += n;
 	*limit -= n;
-	for (unsigned i = 0; d->chain && i < d->chain->n; i++) {
-		n = rp_gate_counted(t, &d->chain->b[i], d->chain->limit[i] ? d->chain->limit[i] : RP_NO_LIMIT, &last);
-		d->chain->count[i] += n;
-		d->chain->limit[i] -= d->chain->limit[i] ? n : 0;
+	for (unsigned i = 0; stops->chain && i < stops->chain->n; i++) {
+		n = rp_gate_counted(t, &stops->chain->b[i], stops->chain->limit[i] ? stops->chain->limit[i] : RP_NO_LIMIT, &last);
+		stops->chain->count[i] += n;
+		stops->chain->limit[i] -= stops->chain->limit[i] ? n : 0;
 	}
 }
 
 /* The count of a run that has ended; at a place of the chain it ended there. */
-static void counted_chain(const struct rp_debug *d, struct rp_chained *chain, const struct rp_task *t, const struct rp_set *s,
+static void counted_chain(const struct stops *stops, struct rp_chained *chain, const struct rp_task *t, const struct rp_set *s,
 			  struct rp_hop *ret)
 {
 	ret->chained = -1;
 	for (unsigned i = 0; chain && i < s->n; i++) {
-		int k = s->b[i].kind == REPLAY_COUNT ? chain_index(d, &s->b[i]) : -1;
+		int k = s->b[i].kind == REPLAY_COUNT ? chain_index(stops, &s->b[i]) : -1;
 
 		if (k < 0)
 			continue;
@@ -271,23 +271,23 @@ static void counted_chain(const struct rp_debug *d, struct rp_chained *chain, co
 
 static struct err *set_stubs(struct replay *r, struct rp_task *t, unsigned set, uint64_t limit)
 {
-	struct rp_debug *d = r->debug;
+	struct stops *stops = stops_of(r);
 
-	d->now = rp_turns_begin(r, t, set);
-	TRY(rp_gate_build(r, t, d->now));
-	TRY(set_limits(d, t, limit));
+	stops->now = rp_turns_begin(r, t, set);
+	TRY(rp_gate_build(r, t, stops->now));
+	TRY(set_limits(stops, t, limit));
 	return rp_turns_limit(r, t);
 }
 
 /* Are there stubs that count?  (Else those of another set may still be known, with its counts.) */
-static bool has_stubs(const struct rp_debug *d, const struct rp_set *s, bool step)
+static bool has_stubs(const struct stops *stops, const struct rp_set *s, bool step)
 {
-	return s->n > s->watches && !step && !d->slow;
+	return s->n > s->watches && !step && !stops->slow;
 }
 
 void rp_hop_add_late(struct replay *r, const struct rp_late *late, struct rp_hop *hop)
 {
-	const struct rp_set *from = r->debug->sets[late->set], *to = r->debug->sets[hop->set];
+	const struct rp_set *from = stops_of(r)->sets[late->set], *to = stops_of(r)->sets[hop->set];
 
 	for (unsigned i = 0; late->any && i < from->n && i < WATCHES_MAX; i++) {
 		unsigned j = late->hit[i / 64] >> (i % 64) & 1 ? index_in(to, &from->b[i]) : to->n;
@@ -311,8 +311,8 @@ static void hits_late(struct replay *r, const struct rp_late *late, struct rp_ho
 		any |= hop->hit[i] != 0;
 	if (!any || hop->arrived || !hop->t->regs.rcx || !rp_string_at(hop->t, &size, &fixed))
 		return;
-	r->debug->late = (struct rp_late){ .set = hop->set, .any = true };
-	memcpy(r->debug->late.hit, hop->hit, sizeof(hop->hit));
+	timeline_of(r)->late = (struct rp_late){ .set = hop->set, .any = true };
+	memcpy(timeline_of(r)->late.hit, hop->hit, sizeof(hop->hit));
 	memset(hop->hit, 0, sizeof(hop->hit));
 	hop->late = true;
 }
@@ -320,25 +320,26 @@ static void hits_late(struct replay *r, const struct rp_late *late, struct rp_ho
 /* Until it stops; *again: with other stubs. */
 static struct err *run_stops(struct replay *r, struct rp_task *t, bool step, uint64_t limit, struct rp_hop *ret, bool *again)
 {
-	bool unvisited = r->debug->unvisited;
+	bool unvisited = stops_of(r)->unvisited;
 	static struct values before, after;
-	struct rp_debug *d = r->debug;
-	const struct rp_set *s = d->sets[ret->set];
-	bool stubs = has_stubs(d, s, step);
+	struct stops *stops = stops_of(r);
+	struct timeline *timeline = timeline_of(r);
+	const struct rp_set *s = stops->sets[ret->set];
+	bool stubs = has_stubs(stops, s, step);
 	uint64_t fast = ret->fast;
 
-	*again = d->unvisited = false;
+	*again = stops->unvisited = false;
 	values_read(r, s, &before);
 	for (bool first = true;; first = false) {
 		uint64_t pc = t->regs.rip;
 		struct err *err;
 		bool changed;
 
-		d->step = step || (!(first && unvisited) && stands_on(t, s));
-		d->skip_int3 = !(first && unvisited);
-		d->trapped = d->at_limit = d->leaving = d->left_trap = d->turns.wanted = false;
+		stops->step = step || (!(first && unvisited) && stands_on(t, s));
+		stops->skip_int3 = !(first && unvisited);
+		stops->trapped = stops->at_limit = stops->leaving = stops->left_trap = timeline->turns.wanted = false;
 		err = rp_reach(r);
-		*again = err == &rp_stopped && d->turns.wanted;
+		*again = err == &rp_stopped && timeline->turns.wanted;
 		if (*again) {
 			ret->fast = fast;
 			return NULL;
@@ -348,20 +349,20 @@ static struct err *run_stops(struct replay *r, struct rp_task *t, bool step, uin
 			ret->kind = HOP_PENDING;
 		if (err != &rp_stopped)
 			return err;
-		ret->kind = d->trapped ? HOP_MOVED : HOP_INTERRUPTED;
-		ret->stepped = d->step && (step || first);
-		ret->at_limit = d->at_limit && at_count(d, t, s);
-		ret->arrived = !d->step || t->regs.rip != pc;	/* a repeated string instruction stays where it is */
+		ret->kind = stops->trapped ? HOP_MOVED : HOP_INTERRUPTED;
+		ret->stepped = stops->step && (step || first);
+		ret->at_limit = stops->at_limit && at_count(stops, t, s);
+		ret->arrived = !stops->step || t->regs.rip != pc;	/* a repeated string instruction stays where it is */
 		if (ret->kind != HOP_MOVED || !rp_guard_misses(r, s) || rp_set_breaks(r, s, t)) {
 			values_read(r, s, &after);
 			changed = compare_values(r, s, &before, &after, ret);
 			if (changed)
-				rp_deal_hit(d, s, ret);
+				rp_deal_hit(stops, s, ret->hit);
 			if (ret->kind == HOP_INTERRUPTED || ret->stepped || changed ||
-			    (d->dr_hit || d->guard_size ? rp_guard_at_break(r, s, t) : rp_set_breaks(r, s, t)))
+			    (stops->dr_hit || stops->guard_size ? rp_guard_at_break(r, s, t) : rp_set_breaks(r, s, t)))
 				return NULL;
 			values_keep(s, &before, &after);
-			*again = d->dr_hit && rp_deal_silent(d, s, t->rec_pid);
+			*again = stops->dr_hit && rp_deal_silent(stops, s, t->rec_pid);
 			if (*again) {
 				ret->fast = fast;
 				return NULL;
@@ -377,35 +378,37 @@ static struct err *run_stops(struct replay *r, struct rp_task *t, bool step, uin
 
 static struct err *hop_run(struct replay *r, struct rp_task *t, bool step, struct rp_hop *ret)
 {
-	struct rp_debug *d = r->debug;
-	const struct rp_set *s = d->sets[ret->set];
-	uint64_t limit = d->limit ? d->limit : RP_NO_LIMIT;
-	struct rp_late late = d->late;
-	bool again = true, skip = !d->nameless || d->still, unvisited = d->unvisited;
+	struct stops *stops = stops_of(r);
+	struct timeline *timeline = timeline_of(r);
+	const struct rp_set *s = stops->sets[ret->set];
+	uint64_t limit = timeline->limit ? timeline->limit : RP_NO_LIMIT;
+	struct rp_late late = timeline->late;
+	bool again = true, skip = !timeline->nameless || timeline->still, unvisited = stops->unvisited;
 	struct err *err = NULL;
 
-	d->late = (struct rp_late){ 0 };
-	d->limit = 0;
-	d->skip = skip;
-	d->ran = d->still = false;
-	d->turns.on = false;
+	timeline->late = (struct rp_late){ 0 };
+	timeline->limit = 0;
+	stops->skip = skip;
+	stops->ran = timeline->still = false;
+	timeline->turns.on = false;
+	stops->iteration_site = 0;
 	rp_deal_anew(r);
 	rp_restart_call(t);
-	ret->quiet = d->quiet;
+	ret->quiet = stops->quiet;
 	while (again && !err) {
-		free(t->mm->carried);
-		t->mm->carried = NULL;
-		if (has_stubs(d, s, step))
+		free(stops_mm(t->mm)->carried);
+		stops_mm(t->mm)->carried = NULL;
+		if (has_stubs(stops, s, step))
 			err = set_stubs(r, t, ret->set, limit);
 		if (!err)
 			err = run_stops(r, t, step, limit, ret, &again);
 		rp_turns_end(r, t, !err && ret->kind != HOP_PENDING);
 		if (err || !again)
 			continue;
-		if (has_stubs(d, s, step))
-			count_so_far(d, t, &limit, ret);
-		d->now = ret->set;
-		if (d->turns.wanted)
+		if (has_stubs(stops, s, step))
+			count_so_far(stops, t, &limit, ret);
+		stops->now = ret->set;
+		if (timeline->turns.wanted)
 			err = rp_turns_measure(r, t, ret->set);
 		rp_deal_anew(r);
 		if (rp_debug_user_interrupt(r)) {
@@ -413,9 +416,9 @@ static struct err *hop_run(struct replay *r, struct rp_task *t, bool step, struc
 			return err;
 		}
 	}
-	if (!err && ret->kind == HOP_INTERRUPTED && !d->ran) {
-		d->still = skip;
-		d->unvisited = unvisited;
+	if (!err && ret->kind == HOP_INTERRUPTED && !stops->ran) {
+		timeline->still = skip;
+		stops->unvisited = unvisited;
 	}
 	if (!err && ret->kind == HOP_MOVED && ret->stepped)
 		hits_late(r, &late, ret);
@@ -424,26 +427,26 @@ static struct err *hop_run(struct replay *r, struct rp_task *t, bool step, struc
 
 struct err *rp_hop_counting(struct replay *r, unsigned set, struct rp_chained *chain, struct rp_hop *ret)
 {
-	struct rp_debug *d = r->debug;
+	struct stops *stops = stops_of(r);
 	struct err *err;
 
-	d->chain = chain;
+	stops->chain = chain;
 	err = rp_hop(r, set, false, ret);
 	if (ret->t && ret->t->mm)
-		counted_chain(d, chain, ret->t, d->sets[set], ret);
-	d->chain = NULL;
+		counted_chain(stops, chain, ret->t, stops->sets[set], ret);
+	stops->chain = NULL;
 	return err;
 }
 
 struct err *rp_hop(struct replay *r, unsigned set, bool step, struct rp_hop *ret)
 {
-	struct rp_debug *d = r->debug;
+	struct stops *stops = stops_of(r);
 	struct err *err;
 
 	*ret = (struct rp_hop){ .kind = HOP_END, .set = set, .chained = -1 };
-	if (d->breakable && rp_debug_user_interrupt(r))
+	if (stops->breakable && rp_debug_user_interrupt(r))
 		return &rp_stopped;
-	d->now = set;
+	stops->now = set;
 	err = rp_next(r);
 	if (err_catch(&err, ERR_END))
 		return NULL;
@@ -469,9 +472,9 @@ struct err *rp_hop(struct replay *r, unsigned set, bool step, struct rp_hop *ret
 /* ---- its name ----------------------------------------------------------------------------------- */
 
 /* Did the hop look for all the watchpoints of s, too? */
-static bool has_watched(const struct rp_debug *d, const struct rp_hop *hop, const struct rp_set *s)
+static bool has_watched(const struct stops *stops, const struct rp_hop *hop, const struct rp_set *s)
 {
-	const struct rp_set *had = d->sets[hop->set];
+	const struct rp_set *had = stops->sets[hop->set];
 
 	for (unsigned i = 0; i < s->n; i++) {
 		if (s->b[i].kind >= REPLAY_WRITE && index_in(had, &s->b[i]) == had->n)
@@ -483,9 +486,10 @@ static bool has_watched(const struct rp_debug *d, const struct rp_hop *hop, cons
 /* Keep d->pos the name of where we are. */
 void rp_hop_track(struct replay *r, const struct rp_hop *hop)
 {
-	struct rp_debug *d = r->debug;
-	struct rp_pos *p = &d->pos;
-	const struct rp_set *s = d->sets[hop->set];
+	struct stops *stops = stops_of(r);
+	struct timeline *timeline = timeline_of(r);
+	struct rp_pos *p = &timeline->pos;
+	const struct rp_set *s = stops->sets[hop->set];
 
 	switch (hop->kind) {
 	case HOP_EVENT:
@@ -493,7 +497,7 @@ void rp_hop_track(struct replay *r, const struct rp_hop *hop)
 		p->where = r->where;
 		p->pending = hop->kind == HOP_PENDING;
 		p->legs_n = 0;
-		d->nameless = false;
+		timeline->nameless = false;
 		break;
 	case HOP_MOVED:
 		if (hop->stepped) {
@@ -501,28 +505,20 @@ void rp_hop_track(struct replay *r, const struct rp_hop *hop)
 			break;
 		}
 		/* The step off a breakpoint is what a run with that breakpoint begins with. */
-		if (p->legs_n && p->legs[p->legs_n - 1].set == 0 && d->last.stepped && !d->last.late && has_watched(d, &d->last, s) &&
-		    !rp_hop_hits(r, &d->last, hop->set, NULL) && !rp_set_has(s, hop->t->rec_pid, d->last_pc)) {
+		if (p->legs_n && p->legs[p->legs_n - 1].set == 0 && timeline->last.stepped && !timeline->last.late && has_watched(stops, &timeline->last, s) &&
+		    !rp_hop_hits(r, &timeline->last, hop->set, NULL) && !rp_set_has(s, hop->t->rec_pid, timeline->last_pc)) {
 			if (!--p->legs[p->legs_n - 1].n)
 				p->legs_n--;
 		}
 		rp_pos_leg(p, hop->set, rp_hop_count(r, hop, hop->set));
 		break;
 	case HOP_INTERRUPTED:
-		d->nameless = true;
+		timeline->nameless = true;
 		break;
 	case HOP_END:
 		break;
 	}
-	d->last = *hop;
-	d->last.arrived = false;	/* its place is last_pc, t moves on */
-	d->last_pc = hop->t ? hop->t->regs.rip : 0;
-}
-
-uint64_t rp_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+	timeline->last = *hop;
+	timeline->last.arrived = false;	/* its place is last_pc, t moves on */
+	timeline->last_pc = hop->t ? hop->t->regs.rip : 0;
 }

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "replayer/internal.h"
+#include "replayer/timeline/timeline.h"
 
 enum { ENDS_MAX = 4096 };	/* so many events are looked at */
 
@@ -42,7 +42,7 @@ static struct err *look(struct replay *r, unsigned left, struct rp_end *ret)
 /* Is nothing left of the shown tasks, `left' of them, but that they end? */
 static bool only_ends(struct replay *r, unsigned left)
 {
-	struct rp_end *e = &r->debug->end;
+	struct rp_end *e = &timeline_of(r)->end;
 	struct err *err;
 
 	if (e->left == left && e->where == r->where)
@@ -73,7 +73,7 @@ bool rp_at_end(struct replay *r)
 
 bool replay_end_status(const struct replay *r, int *status_ret)
 {
-	const struct rp_end *e = &r->debug->end;
+	const struct rp_end *e = &timeline_of(r)->end;
 
 	if (!e->left || e->where != r->where || !e->only)
 		return false;

@@ -16,19 +16,20 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "replayer/internal.h"
+#include "replayer/timeline/timeline.h"
 #include "tracee/pun.h"
 
 enum { KEPT = 512, STEPS = 400 };
 
 static struct rp_turns *turns(struct replay *r)
 {
-	return &r->debug->turns;
+	return &timeline_of(r)->turns;
 }
 
 void rp_turns_lost(struct replay *r)
 {
 	turns(r)->known = turns(r)->on = false;
+	stops_of(r)->iteration_site = 0;
 }
 
 void rp_turns_free(struct replay *r)
@@ -56,7 +57,7 @@ static void keep(struct replay *r)
 	struct rp_turns *u = turns(r);
 	struct rp_turns_kept *k;
 
-	if (r->debug->nameless || kept_at(r, &r->debug->pos))
+	if (timeline_of(r)->nameless || kept_at(r, &timeline_of(r)->pos))
 		return;
 	if (!u->kept)
 		u->kept = calloc(KEPT, sizeof(*u->kept));
@@ -66,13 +67,13 @@ static void keep(struct replay *r)
 		u->kept_n++;
 	k->at = u->at;
 	k->left = u->left;
-	rp_pos_copy(&k->pos, &r->debug->pos);
+	rp_pos_copy(&k->pos, &timeline_of(r)->pos);
 }
 
 static void recall(struct replay *r)
 {
 	struct rp_turns *u = turns(r);
-	const struct rp_turns_kept *k = r->debug->nameless ? NULL : kept_at(r, &r->debug->pos);
+	const struct rp_turns_kept *k = timeline_of(r)->nameless ? NULL : kept_at(r, &timeline_of(r)->pos);
 
 	if (!k)
 		return;
@@ -96,7 +97,7 @@ static bool good_place(struct rp_task *t, const struct rp_places *p, const struc
 /* In the loop that the task is in, at the point's instruction for the first time; a copy that is thrown away. */
 static struct err *look_around(struct replay *r, struct rp_task *t, unsigned set, struct rp_places *p)
 {
-	const struct rp_set *s = r->debug->sets[set];
+	const struct rp_set *s = stops_of(r)->sets[set];
 	struct rp_places more = { .n = 0 };
 	struct pun jump;
 
@@ -130,12 +131,12 @@ static struct err *to_first_pass(struct replay *r, struct rp_task *t, bool *ther
 	*there = t->regs.rip == b.addr;
 	if (*there)
 		return NULL;
-	r->debug->now = rp_set_intern(r, &b, 1);
-	r->debug->trapped = r->debug->at_limit = false;
+	stops_of(r)->now = rp_set_intern(r, &b, 1);
+	stops_of(r)->trapped = stops_of(r)->at_limit = false;
 	err = rp_run(r, t, &r->ev, &stop, &info);
 	if (err != &rp_stopped)
 		return err;
-	*there = r->debug->trapped && t->regs.rip == b.addr;
+	*there = stops_of(r)->trapped && t->regs.rip == b.addr;
 	return NULL;
 }
 
@@ -143,15 +144,15 @@ static struct err *to_first_pass(struct replay *r, struct rp_task *t, bool *ther
 static struct err *count(struct replay *r, struct rp_task *t, const struct rp_places *p, struct rp_turns *u)
 {
 	struct rp_chained chain = { .n = p->n };
-	struct rp_debug *d = r->debug;
+	struct stops *stops = stops_of(r);
 	struct err *err;
 
 	for (unsigned i = 0; i < p->n; i++)
 		chain.b[i] = rp_place_break(t, p->addr[i]);
-	d->now = rp_places_set(r, t, p);
-	d->chain = &chain;
-	d->trapped = d->at_limit = false;
-	err = rp_gate_build(r, t, d->now);
+	stops->now = rp_places_set(r, t, p);
+	stops->chain = &chain;
+	stops->trapped = stops->at_limit = false;
+	err = rp_gate_build(r, t, stops->now);
 	for (unsigned i = 0; i < p->n && !err; i++)
 		err = rp_gate_limit(t, &chain.b[i], RP_NO_LIMIT);
 	if (!err)
@@ -166,7 +167,7 @@ static struct err *count(struct replay *r, struct rp_task *t, const struct rp_pl
 			u->left = chain.count[i];
 		}
 	}
-	d->chain = NULL;
+	stops->chain = NULL;
 	return err;
 }
 
@@ -178,7 +179,7 @@ static struct err *back_to(struct replay *r, struct rp_task *t, struct rp_snapsh
 
 	rp_debug_clear(r, t);
 	/* areas that were mapped meanwhile are not there any more */
-	rp_mm_ours(mm, s->mm);
+	rp_tools_memory_same(mm, s->mm);
 	rp_gate_forget(mm);
 	return rp_snapshot_restore(r, t, s);
 }
@@ -186,10 +187,10 @@ static struct err *back_to(struct replay *r, struct rp_task *t, struct rp_snapsh
 /* One attempt in a copy; the task is where it was afterwards. */
 static struct err *in_copy(struct replay *r, struct rp_task *t, unsigned set, struct rp_places *p, struct rp_turns *u)
 {
-	struct rp_debug *d = r->debug;
+	struct stops *stops = stops_of(r);
 	struct rp_snapshot *back;
 	struct err *err, *other;
-	bool skip = d->skip, seen = d->skip_int3, ran = d->ran, there;
+	bool skip = stops->skip, seen = stops->skip_int3, ran = stops->ran, there;
 
 	rp_debug_clear(r, t);
 	TRY(rp_regs_flush(t));
@@ -210,9 +211,9 @@ static struct err *in_copy(struct replay *r, struct rp_task *t, unsigned set, st
 			u->at = 0;
 	}
 	other = back_to(r, t, back);
-	d->skip = skip;
-	d->skip_int3 = seen;
-	d->ran = ran;
+	stops->skip = skip;
+	stops->skip_int3 = seen;
+	stops->ran = ran;
 	err_catch(&err, ERR_DIVERGED);	/* no help; the run itself will say so */
 	if (!err)
 		return other;
@@ -222,27 +223,27 @@ static struct err *in_copy(struct replay *r, struct rp_task *t, unsigned set, st
 
 struct err *rp_turns_measure(struct replay *r, struct rp_task *t, unsigned set)
 {
-	struct rp_debug *d = r->debug;
+	struct stops *stops = stops_of(r);
 	struct rp_turns found = { 0 };
 	struct rp_places p = { .n = 0 };
-	unsigned now = d->now;
-	bool quiet = d->quiet, trapped = d->trapped, at_limit = d->at_limit;
-	struct rp_chained *chain = d->chain;
+	unsigned now = stops->now;
+	bool quiet = stops->quiet, trapped = stops->trapped, at_limit = stops->at_limit;
+	struct rp_chained *chain = stops->chain;
 	uint64_t stub = t->stub, shown = t->shown;
 	struct err *err;
 
-	d->chain = NULL;
-	d->quiet = d->step = d->slow = false;
+	stops->chain = NULL;
+	stops->quiet = stops->step = stops->slow = false;
 	rp_ticks_wait(true);
 	err = in_copy(r, t, set, &p, NULL);
 	if (!err && p.n && !rp_debug_interrupted(r))
 		err = in_copy(r, t, set, &p, &found);
 	rp_ticks_wait(false);
-	d->now = now;
-	d->quiet = quiet;
-	d->trapped = trapped;
-	d->at_limit = at_limit;
-	d->chain = chain;
+	stops->now = now;
+	stops->quiet = quiet;
+	stops->trapped = trapped;
+	stops->at_limit = at_limit;
+	stops->chain = chain;
 	t->stub = stub;
 	t->shown = shown;
 	log_debug("event %" PRIu64 ": %u places counted, %" PRIx64 " %" PRIu64 " times", r->ev.n, p.n, found.at, found.left);
@@ -266,6 +267,7 @@ unsigned rp_turns_begin(struct replay *r, struct rp_task *t, unsigned set)
 	unsigned len;
 
 	u->on = false;
+	stops_of(r)->iteration_site = 0;
 	if (u->event != r->ev.n)
 		u->known = false;
 	if (r->ev.place != TRACE_AT_STATE || t->mm->calls)
@@ -278,20 +280,16 @@ unsigned rp_turns_begin(struct replay *r, struct rp_task *t, unsigned set)
 		return set;
 	if (u->set != set || u->checked != u->at) {
 		rp_int3_out_mm(t->mm, t->real);		/* the code as it is */
-		u->known = rp_gate_possible(t, u->at, &len) && !rp_places_blocked(t, r->debug->sets[set], u->at, len);
+		u->known = rp_gate_possible(t, u->at, &len) && !rp_places_blocked(t, stops_of(r)->sets[set], u->at, len);
 	}
 	if (!u->known)
 		return set;
 	u->on = true;
+	stops_of(r)->iteration_site = u->at;
 	u->set = set;
 	u->checked = u->at;
 	b = rp_place_break(t, u->at);
 	return rp_set_union(r, set, rp_set_intern(r, &b, 1));
-}
-
-bool rp_turns_count(const struct rp_debug *d, const struct replay_break *b)
-{
-	return d->turns.on && b->kind == REPLAY_COUNT && b->addr == d->turns.at;
 }
 
 struct err *rp_turns_limit(struct replay *r, struct rp_task *t)
@@ -309,22 +307,23 @@ void rp_turns_end(struct replay *r, struct rp_task *t, bool same_event)
 
 	if (u->on) {
 		u->left -= rp_gate_counted(t, &b, u->left, &last);
-		r->debug->now = u->set;
+		stops_of(r)->now = u->set;
 	} else if (u->left) {
 		u->known = false;	/* nobody has counted */
 	}
 	u->on = false;
+	stops_of(r)->iteration_site = 0;
 	u->known = u->known && same_event;
 }
 
 bool rp_turns_near(const struct replay *r)
 {
-	const struct rp_turns *u = &r->debug->turns;
+	const struct rp_turns *u = &timeline_of(r)->turns;
 
 	return u->known && u->event == r->ev.n && !u->left;
 }
 
 bool rp_turns_possible(const struct replay *r, const struct rp_task *t)
 {
-	return !t->mm->shared && !r->debug->turns.on && r->debug->turns.failed != r->ev.n;
+	return !t->mm->shared && !timeline_of(r)->turns.on && timeline_of(r)->turns.failed != r->ev.n;
 }

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replayer/internal.h"
+#include "replayer/timeline/timeline.h"
 #include "tracee/site.h"
 
 enum { WAITS_MAX = 3, FAILURES_MAX = 4, STOPS_MANY = 150, WARM_NS = 1000000000, SCAN_NS = 100000000 };
@@ -64,22 +64,22 @@ static void start_counting(struct chain *c)
 {
 	memset(c->c.limit, 0, sizeof(c->c.limit));
 	memset(c->c.count, 0, sizeof(c->c.count));
-	c->since_ns = rp_now_ns();
+	c->since_ns = now_ns();
 }
 
 /* Back to the last named point, which is a tick away. */
 static struct err *again(struct replay *r, struct chain *c)
 {
-	bool shielded = r->debug->shielded, hit = r->debug->hit_before;
+	bool shielded = stops_of(r)->shielded, hit = timeline_of(r)->hit_before;
 	struct err *err;
 
 	rp_timer(RP_TIME_USER);
-	r->debug->shielded = true;
-	r->debug->nameless = true;
+	stops_of(r)->shielded = true;
+	timeline_of(r)->nameless = true;
 	err = rp_goto(r, &c->base);
-	r->debug->shielded = shielded;
-	r->debug->hit_before = hit;
-	rp_pos_copy(&c->base, &r->debug->pos);
+	stops_of(r)->shielded = shielded;
+	timeline_of(r)->hit_before = hit;
+	rp_pos_copy(&c->base, &timeline_of(r)->pos);
 	c->fast = c->in_base;
 	start_counting(c);
 	return err;
@@ -88,13 +88,14 @@ static struct err *again(struct replay *r, struct chain *c)
 /* The last of n stops for the hop's set since base, for a quiet hop. */
 static void note_hit(struct replay *r, struct chain *c, uint64_t n)
 {
-	struct rp_debug *d = r->debug;
+	struct stops *stops = stops_of(r);
+	struct timeline *timeline = timeline_of(r);
 
-	if (!n || !d->quiet)
+	if (!n || !stops->quiet)
 		return;
-	d->hit_before = true;
-	rp_pos_copy(&d->last_hit, &c->base);
-	rp_pos_leg(&d->last_hit, c->set, n);
+	timeline->hit_before = true;
+	rp_pos_copy(&timeline->last_hit, &c->base);
+	rp_pos_leg(&timeline->last_hit, c->set, n);
 }
 
 /*
@@ -104,9 +105,9 @@ static void note_hit(struct replay *r, struct chain *c, uint64_t n)
 static struct err *check_name(struct replay *r, uint32_t serial)
 {
 	static bool checking;
-	struct rp_debug *d = r->debug;
+	struct timeline *timeline = timeline_of(r);
 	struct regs was = rp_task_find(r, serial)->regs;
-	bool hit = d->hit_before;
+	bool hit = timeline->hit_before;
 	struct rp_pos name = { 0 };
 	const struct rp_task *t;
 	struct err *err;
@@ -114,15 +115,15 @@ static struct err *check_name(struct replay *r, uint32_t serial)
 	if (checking || !getenv("HINDSIGHT_CHECK_NAMES"))
 		return NULL;
 	checking = true;
-	rp_pos_copy(&name, &d->pos);
-	d->nameless = true;
+	rp_pos_copy(&name, &timeline->pos);
+	timeline->nameless = true;
 	err = rp_goto_by_name(r, &name);
 	t = rp_task_find(r, serial);
 	if (!err && (!t || memcmp(&t->regs, &was, sizeof(was))))
 		err = err_new(ERR_DIVERGED, "replay diverged after event %" PRIu64 ": the name of a place leads to another", r->where);
 	free(name.legs);
-	d->last = (struct rp_hop){ 0 };
-	d->hit_before = hit;
+	timeline->last = (struct rp_hop){ 0 };
+	timeline->hit_before = hit;
 	checking = false;
 	return err;
 }
@@ -131,22 +132,22 @@ static struct err *check_name(struct replay *r, uint32_t serial)
 static struct err *named(struct replay *r, struct chain *c, struct rp_task *t, unsigned i)
 {
 	struct rp_places p = { .addr = { c->c.b[i].addr }, .n = 1 };
-	struct rp_debug *d = r->debug;
+	struct timeline *timeline = timeline_of(r);
 	uint32_t serial = t->serial;
 
 	note_hit(r, c, c->fast - c->in_base);
-	rp_pos_copy(&d->pos, &c->base);
-	rp_pos_leg(&d->pos, rp_set_intern(r, &c->c.b[i], 1), c->c.count[i]);
-	d->nameless = false;
-	d->last = (struct rp_hop){ 0 };
-	rp_pos_copy(&c->base, &d->pos);
+	rp_pos_copy(&timeline->pos, &c->base);
+	rp_pos_leg(&timeline->pos, rp_set_intern(r, &c->c.b[i], 1), c->c.count[i]);
+	timeline->nameless = false;
+	timeline->last = (struct rp_hop){ 0 };
+	rp_pos_copy(&c->base, &timeline->pos);
 	c->in_base = c->fast;
 	c->failures = 0;
-	d->names_made++;
+	timeline->names_made++;
 	TRY(check_name(r, serial));
 	TRY(rp_checkpoint_take(r));
 	t = rp_task_find(r, serial);
-	rp_survey_feed(r, t);
+	timeline_of(r)->observer->computes(r, t);
 	if (rp_alias_hot(p.addr[0], p.addr[0] + SITE_JUMP))	/* it keeps a store from being made without a stop */
 		count_here(r, c, t);
 	else
@@ -158,17 +159,18 @@ static struct err *named(struct replay *r, struct chain *c, struct rp_task *t, u
 /* The end of the hop: a name for it. */
 static void name_end(struct replay *r, struct chain *c, struct rp_hop *hop)
 {
-	struct rp_debug *d = r->debug;
+	struct stops *stops = stops_of(r);
+	struct timeline *timeline = timeline_of(r);
 
 	struct rp_hop since = *hop;
 
 	since.fast = c->fast - c->in_base;
 	note_hit(r, c, hop->kind == HOP_MOVED && !hop->stepped ? rp_hop_count(r, &since, c->set) : since.fast);
 	rp_hop_track(r, hop);
-	if (hop->kind == HOP_MOVED && !hop->stepped && (c->both != c->set || d->quiet)) {
-		rp_pos_copy(&d->pos, &c->base);
-		rp_pos_leg(&d->pos, c->set, rp_hop_count(r, &since, c->set));
-		d->nameless = false;
+	if (hop->kind == HOP_MOVED && !hop->stepped && (c->both != c->set || stops->quiet)) {
+		rp_pos_copy(&timeline->pos, &c->base);
+		rp_pos_leg(&timeline->pos, c->set, rp_hop_count(r, &since, c->set));
+		timeline->nameless = false;
 	}
 	hop->fast = c->fast;
 }
@@ -204,16 +206,16 @@ static int choose(struct chain *c)
 
 static bool counts_itself(const struct replay *r, unsigned set)
 {
-	const struct rp_set *s = r->debug->sets[set];
+	const struct rp_set *s = stops_of(r)->sets[set];
 
-	return r->debug->quiet && s->n == 1 && s->b[0].kind == REPLAY_COUNT;
+	return stops_of(r)->quiet && s->n == 1 && s->b[0].kind == REPLAY_COUNT;
 }
 
 static struct err *tick(struct replay *r, struct chain *c, struct rp_hop *hop)
 {
 	unsigned len;
 
-	if (c->own && c->waits++ < WAITS_MAX && hop->t && rp_gate_possible(hop->t, r->debug->sets[c->set]->b[0].addr, &len)) {
+	if (c->own && c->waits++ < WAITS_MAX && hop->t && rp_gate_possible(hop->t, stops_of(r)->sets[c->set]->b[0].addr, &len)) {
 		c->limit = c->fast + 1;
 		return NULL;
 	}
@@ -246,25 +248,25 @@ static bool warms_up(struct chain *c)
 	uint64_t last = c->faults;
 
 	c->faults = rp_alias_faults();
-	return c->faults - last > STOPS_MANY && rp_now_ns() - c->since_ns < WARM_NS;
+	return c->faults - last > STOPS_MANY && now_ns() - c->since_ns < WARM_NS;
 }
 
 /* Who looks for stops between two checkpoints is soon through: names would double the way, and most are not asked for. */
 static bool is_short(const struct replay *r, const struct chain *c)
 {
-	return r->debug->quiet && !c->own && !c->c.n && rp_now_ns() - c->since_ns < SCAN_NS;
+	return stops_of(r)->quiet && !c->own && !c->c.n && now_ns() - c->since_ns < SCAN_NS;
 }
 
 static struct err *run(struct replay *r, struct chain *c, struct rp_hop *hop)
 {
-	struct rp_debug *d = r->debug;
+	struct timeline *timeline = timeline_of(r);
 	bool over = false;
 
 	while (!over) {
 		bool give_up = !c->c.n && c->failures >= FAILURES_MAX;
 		struct err *err;
 
-		d->limit = c->limit ? c->limit - c->fast : 0;
+		timeline->limit = c->limit ? c->limit - c->fast : 0;
 		rp_timer(give_up ? RP_TIME_USER : RP_TIME_TICK);
 		err = rp_hop_counting(r, c->both, &c->c, hop);
 		c->fast += hop->fast;
@@ -282,9 +284,9 @@ static struct err *run(struct replay *r, struct chain *c, struct rp_hop *hop)
 			name_end(r, c, hop);
 			return NULL;
 		}
-		d->nameless = true;
-		d->last = (struct rp_hop){ 0 };
-		if ((!warms_up(c) && !is_short(r, c) && rp_checkpoint_due(r, c->own ? d->last_ns : c->since_ns, c->own ? 1 : 2)) || rp_debug_user_interrupt(r))
+		timeline->nameless = true;
+		timeline->last = (struct rp_hop){ 0 };
+		if ((!warms_up(c) && !is_short(r, c) && rp_checkpoint_due(r, c->own ? timeline->last_ns : c->since_ns, c->own ? 1 : 2)) || rp_debug_user_interrupt(r))
 			TRY(tick(r, c, hop));
 	}
 	return NULL;
@@ -292,13 +294,13 @@ static struct err *run(struct replay *r, struct chain *c, struct rp_hop *hop)
 
 struct err *rp_chain_hop(struct replay *r, unsigned set, struct rp_hop *hop)
 {
-	struct rp_debug *d = r->debug;
-	struct chain c = { .set = set, .both = set, .limit = d->limit, .asked = d->limit, .since_ns = rp_now_ns(), .faults = rp_alias_faults() };
+	struct timeline *timeline = timeline_of(r);
+	struct chain c = { .set = set, .both = set, .limit = timeline->limit, .asked = timeline->limit, .since_ns = now_ns(), .faults = rp_alias_faults() };
 	struct err *err;
 
-	rp_pos_copy(&c.base, &d->pos);
+	rp_pos_copy(&c.base, &timeline->pos);
 	c.own = counts_itself(r, set);
-	d->hit_before = false;
+	timeline->hit_before = false;
 	err = run(r, &c, hop);
 	rp_timer(RP_TIME_USER);
 	free(c.base.legs);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replayer/internal.h"
+#include "replayer/timeline/timeline.h"
 
 enum { DENSE_NS = 10000000 };
 
@@ -91,7 +91,7 @@ struct err *rp_tracked_hop(struct replay *r, unsigned set, bool step, struct rp_
 
 struct rp_checkpoint *rp_checkpoint_before(struct replay *r, const struct rp_pos *p, bool before)
 {
-	struct rp_checkpoint *c = r->debug->newest;
+	struct rp_checkpoint *c = timeline_of(r)->newest;
 
 	while (c && (!rp_pos_leads(&c->pos, p) || (before && rp_pos_leads(p, &c->pos))))
 		c = c->older;
@@ -112,30 +112,31 @@ static bool near_end(const struct rp_pos *p, unsigned leg, uint64_t have)
 /* rp_go_ahead(): has what it was to bridge come? */
 static bool is_over(struct replay *r)
 {
-	struct rp_debug *d = r->debug;
-	struct pollfd p = { .fd = d->ahead.fd, .events = POLLIN };
+	struct timeline *timeline = timeline_of(r);
+	struct pollfd p = { .fd = timeline->ahead.fd, .events = POLLIN };
 
-	d->ahead.over = d->ahead.on && (d->ahead.over || rp_debug_interrupted(r) || poll(&p, 1, 0) > 0);
-	return d->ahead.over;
+	timeline->ahead.over = timeline->ahead.on && (timeline->ahead.over || rp_debug_interrupted(r) || poll(&p, 1, 0) > 0);
+	return timeline->ahead.over;
 }
 
 static struct err *walk_legs(struct replay *r, const struct rp_pos *p)
 {
-	struct rp_debug *d = r->debug;
+	struct stops *stops = stops_of(r);
+	struct timeline *timeline = timeline_of(r);
 	struct rp_pos from = { 0 };
 	struct err *err = NULL;
 	struct rp_hop hop;
 
-	rp_pos_copy(&from, &d->pos);
+	rp_pos_copy(&from, &timeline->pos);
 	for (unsigned i = 0; i < p->legs_n && !err && !is_over(r); i++) {
 		uint64_t have = i < from.legs_n ? from.legs[i].n : 0;
 		unsigned set = p->legs[i].set, same = 0;
 
 		while (have < p->legs[i].n && !err && !is_over(r)) {
-			d->limit = p->legs[i].n - have;
-			d->quiet = set != 0;
+			timeline->limit = p->legs[i].n - have;
+			stops->quiet = set != 0;
 			err = set ? rp_chain_hop(r, set, &hop) : rp_tracked_hop(r, 0, true, &hop);
-			d->quiet = false;
+			stops->quiet = false;
 			if (!err && hop.kind != HOP_MOVED && hop.kind != HOP_INTERRUPTED)
 				err = rp_lost(r);
 			if (!err && hop.kind == HOP_MOVED)
@@ -156,7 +157,7 @@ static struct err *walk_legs(struct replay *r, const struct rp_pos *p)
 
 static struct err *walk(struct replay *r, const struct rp_pos *p)
 {
-	struct rp_debug *d = r->debug;
+	struct timeline *timeline = timeline_of(r);
 	struct rp_hop hop;
 
 	while (r->where < p->where && !is_over(r)) {
@@ -169,7 +170,7 @@ static struct err *walk(struct replay *r, const struct rp_pos *p)
 	if (is_over(r))
 		return NULL;
 	/* what comes next is probably near */
-	if (!p->pending && !d->pos.legs_n && rp_now_ns() - d->last_ns > DENSE_NS)
+	if (!p->pending && !timeline->pos.legs_n && now_ns() - timeline->last_ns > DENSE_NS)
 		TRY(rp_checkpoint_take(r));
 	while (p->pending && !r->pending && !is_over(r)) {
 		TRY(rp_chain_hop(r, 0, &hop));
@@ -185,12 +186,12 @@ static struct err *walk(struct replay *r, const struct rp_pos *p)
  * A long way gets names on it (periodic.c), and the checkpoints there are named by these.  Who asks for the same point by its old name again, or for
  * one a little later, would go all the way again: so the last few are known.
  */
-static void note_renamed(struct rp_debug *d, const struct rp_pos *old)
+static void note_renamed(struct timeline *timeline, const struct rp_pos *old)
 {
-	struct rp_renamed *x = &d->renamed[d->renamed_n++ % RP_RENAMED];
+	struct rp_renamed *x = &timeline->renamed[timeline->renamed_n++ % RP_RENAMED];
 
 	rp_pos_copy(&x->old, old);
-	rp_pos_copy(&x->now, &d->pos);
+	rp_pos_copy(&x->now, &timeline->pos);
 }
 
 /* old leads to p: the same legs on from now. */
@@ -208,14 +209,14 @@ static void rename_start(struct rp_pos *p, const struct rp_pos *old, const struc
 }
 
 /* Is there another name for p, or for a point on the way there that is later than the checkpoint? */
-static bool renamed(const struct rp_debug *d, struct rp_pos *p, const struct rp_checkpoint *c)
+static bool renamed(const struct timeline *timeline, struct rp_pos *p, const struct rp_checkpoint *c)
 {
-	for (unsigned i = 0; i < RP_RENAMED && i < d->renamed_n; i++) {
-		const struct rp_renamed *x = &d->renamed[(d->renamed_n - 1 - i) % RP_RENAMED];
+	for (unsigned i = 0; i < RP_RENAMED && i < timeline->renamed_n; i++) {
+		const struct rp_renamed *x = &timeline->renamed[(timeline->renamed_n - 1 - i) % RP_RENAMED];
 
 		if (p->pending || x->old.where != p->where || !rp_pos_leads(&x->old, p) || (c && rp_pos_leads(&x->old, &c->pos)))
 			continue;
-		if (!d->nameless && rp_pos_leads(&x->old, &d->pos) && rp_pos_leads(&d->pos, p))	/* there already, or on the way */
+		if (!timeline->nameless && rp_pos_leads(&x->old, &timeline->pos) && rp_pos_leads(&timeline->pos, p))	/* there already, or on the way */
 			continue;
 		rename_start(p, &x->old, &x->now);
 		return true;
@@ -226,58 +227,59 @@ static bool renamed(const struct rp_debug *d, struct rp_pos *p, const struct rp_
 struct err *rp_goto(struct replay *r, const struct rp_pos *target)
 {
 	enum { RENAMES_MAX = 4 };
-	struct rp_debug *d = r->debug;
+	struct stops *stops = stops_of(r);
+	struct timeline *timeline = timeline_of(r);
 	struct rp_checkpoint *c;
 	struct rp_pos p = { 0 };
 	struct err *err = NULL;
-	bool shielded = d->shielded, quiet = d->quiet, outer = d->ahead.on, over;
+	bool shielded = stops->shielded, quiet = stops->quiet, outer = timeline->ahead.on, over;
 	unsigned names;
 
-	d->ahead.on = d->ahead.next;	/* what is gone to on the way is reached */
-	d->ahead.next = false;
+	timeline->ahead.on = timeline->ahead.next;	/* what is gone to on the way is reached */
+	timeline->ahead.next = false;
 
-	rp_pos_copy(&p, target);	/* it may be d->pos */
-	d->shielded = true;
-	d->quiet = false;
-	names = d->names_made;
+	rp_pos_copy(&p, target);	/* it may be timeline->pos */
+	stops->shielded = true;
+	stops->quiet = false;
+	names = timeline->names_made;
 	c = rp_checkpoint_before(r, &p, false);
-	for (unsigned i = 0; i < RENAMES_MAX && renamed(d, &p, c); i++)
+	for (unsigned i = 0; i < RENAMES_MAX && renamed(timeline, &p, c); i++)
 		c = rp_checkpoint_before(r, &p, false);
-	if (d->nameless || !rp_pos_leads(&d->pos, &p) || (c && rp_pos_leads(&d->pos, &c->pos) && !rp_pos_same(&d->pos, &c->pos)))
+	if (timeline->nameless || !rp_pos_leads(&timeline->pos, &p) || (c && rp_pos_leads(&timeline->pos, &c->pos) && !rp_pos_same(&timeline->pos, &c->pos)))
 		err = c ? rp_checkpoint_restore(r, c) : rp_lost(r);
 	if (!err)
 		err = walk(r, &p);
-	over = d->ahead.on && d->ahead.over;
-	d->ahead.on = outer;
+	over = timeline->ahead.on && timeline->ahead.over;
+	timeline->ahead.on = outer;
 	if (over)	/* somewhere on the way, which is named as it was gone */
 		;
-	else if (!err && names == d->names_made)
-		rp_pos_copy(&d->pos, &p);
-	else if (!err && p.legs_n && !d->nameless)	/* the way there has got a better name */
-		note_renamed(d, &p);
-	d->shielded = shielded;
-	d->quiet = quiet;
+	else if (!err && names == timeline->names_made)
+		rp_pos_copy(&timeline->pos, &p);
+	else if (!err && p.legs_n && !timeline->nameless)	/* the way there has got a better name */
+		note_renamed(timeline, &p);
+	stops->shielded = shielded;
+	stops->quiet = quiet;
 	free(p.legs);
 	return err;
 }
 
 struct err *rp_go_ahead(struct replay *r, const struct rp_pos *from, const struct rp_pos *to, int fd)
 {
-	struct rp_debug *d = r->debug;
+	struct timeline *timeline = timeline_of(r);
 	struct err *err;
 
-	d->ahead = (struct rp_ahead){ .next = true, .fd = fd };
+	timeline->ahead = (struct rp_ahead){ .next = true, .fd = fd };
 	err = rp_goto(r, from);
-	d->ahead.next = true;
-	if (!err && !d->ahead.over)
+	timeline->ahead.next = true;
+	if (!err && !timeline->ahead.over)
 		err = rp_goto(r, to);
-	d->ahead = (struct rp_ahead){ 0 };
+	timeline->ahead = (struct rp_ahead){ 0 };
 	return err;
 }
 
 struct err *rp_goto_by_name(struct replay *r, const struct rp_pos *to)
 {
 	TRY(rp_goto(r, to));
-	rp_pos_copy(&r->debug->pos, to);
+	rp_pos_copy(&timeline_of(r)->pos, to);
 	return NULL;
 }

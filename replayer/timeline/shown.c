@@ -6,13 +6,13 @@
  */
 #include <stdlib.h>
 
-#include "replayer/internal.h"
+#include "replayer/timeline/timeline.h"
 
 static struct rp_shown *entry_of(const struct replay *r, int pid)
 {
-	for (unsigned i = 0; i < r->debug->shown_n; i++) {
-		if (r->debug->shown[i].pid == pid)
-			return &r->debug->shown[i];
+	for (unsigned i = 0; i < timeline_of(r)->shown_n; i++) {
+		if (timeline_of(r)->shown[i].pid == pid)
+			return &timeline_of(r)->shown[i];
 	}
 	return NULL;
 }
@@ -31,22 +31,22 @@ bool replay_shown(const struct replay *r, int pid)
 
 void replay_show(struct replay *r, int pid, bool on)
 {
-	struct rp_debug *d = r->debug;
+	struct timeline *timeline = timeline_of(r);
 	struct rp_shown *s = entry_of(r, pid);
 
-	d->catch_all_anew = d->caught_n > 0;
+	timeline->catch_all_anew = timeline->caught_n > 0;
 	if (!on) {
 		if (s)
-			*s = d->shown[--d->shown_n];
+			*s = timeline->shown[--timeline->shown_n];
 		return;
 	}
 	if (s && r->where < s->end)
 		return;
 	if (!s) {
-		if (!(d->shown_n & (d->shown_n - 1)))
-			d->shown = realloc(d->shown, (d->shown_n ? 2 * d->shown_n : 1) * sizeof(*d->shown));
-		BUG_ON(!d->shown, "out of memory for processes");
-		s = &d->shown[d->shown_n++];
+		if (!(timeline->shown_n & (timeline->shown_n - 1)))
+			timeline->shown = realloc(timeline->shown, (timeline->shown_n ? 2 * timeline->shown_n : 1) * sizeof(*timeline->shown));
+		BUG_ON(!timeline->shown, "out of memory for processes");
+		s = &timeline->shown[timeline->shown_n++];
 	}
 	*s = (struct rp_shown){ .pid = pid, .birth = r->where, .end = UINT64_MAX };
 }
@@ -68,12 +68,12 @@ bool rp_told_end(const struct replay *r, int pid, uint64_t event)
 
 uint64_t rp_first(const struct replay *r)
 {
-	const struct rp_debug *d = r->debug;
-	uint64_t first = d->shown_n ? UINT64_MAX : d->first;
+	const struct timeline *timeline = timeline_of(r);
+	uint64_t first = timeline->shown_n ? UINT64_MAX : timeline->first;
 
-	for (unsigned i = 0; i < d->shown_n; i++)
-		first = d->shown[i].birth < first ? d->shown[i].birth : first;
-	return first < d->first ? d->first : first;
+	for (unsigned i = 0; i < timeline->shown_n; i++)
+		first = timeline->shown[i].birth < first ? timeline->shown[i].birth : first;
+	return first < timeline->first ? timeline->first : first;
 }
 
 int replay_shares_memory(const struct replay *r, int pid)

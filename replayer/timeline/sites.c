@@ -11,7 +11,7 @@
 
 #include "base/decode.h"
 #include "replayer/code/displace.h"
-#include "replayer/internal.h"
+#include "replayer/timeline/timeline.h"
 #include "tracee/pun.h"
 #include "tracee/site.h"
 
@@ -67,10 +67,10 @@ static bool in_search(const struct replay *r, const struct rp_task *t, uint64_t 
 
 static bool good_place(struct replay *r, struct rp_task *t, uint64_t pc, unsigned set)
 {
-	const struct rp_turns *turns = &r->debug->turns;
+	const struct rp_turns *turns = &timeline_of(r)->turns;
 	unsigned len;
 
-	if (!rp_gate_possible(t, pc, &len) || rp_places_blocked(t, r->debug->sets[set], pc, len) || rp_alias_hot(pc, pc + len))
+	if (!rp_gate_possible(t, pc, &len) || rp_places_blocked(t, stops_of(r)->sets[set], pc, len) || rp_alias_hot(pc, pc + len))
 		return false;
 	if (turns->known && overlaps(t, turns->at, pc, len))
 		return false;
@@ -166,7 +166,7 @@ static bool calls_in(const struct rp_task *t, uint64_t at)
 {
 	struct displaced d;
 
-	return displace_decode(t->real, at, SITE_JUMP, t->mm->solid_start, t->mm->solid_end, &d) &&
+	return displace_decode(t->real, at, SITE_JUMP, stops_mm(t->mm)->solid_start, stops_mm(t->mm)->solid_end, &d) &&
 		(d.last == DISPLACE_CALL || d.last == DISPLACE_CALL_TO);
 }
 
@@ -238,9 +238,9 @@ static bool from_stack(struct replay *r, struct rp_task *t, struct rp_places *p,
 			continue;
 		start = decode_call(call, words[i]);
 		/* a call goes to the same file's code; what only looks like one goes anywhere */
-		if (!rp_gate_possible(t, start, &len) && (start < t->mm->solid_start || start >= t->mm->solid_end))
+		if (!rp_gate_possible(t, start, &len) && (start < stops_mm(t->mm)->solid_start || start >= stops_mm(t->mm)->solid_end))
 			continue;
-		if (words[i] < t->mm->solid_start || words[i] >= t->mm->solid_end)
+		if (words[i] < stops_mm(t->mm)->solid_start || words[i] >= stops_mm(t->mm)->solid_end)
 			continue;
 		if (callers < 2 && start < pc && pc - start < FUNCTION_MAX) {
 			from_function(r, t, p, start, pc, set);

@@ -17,8 +17,8 @@ static const uint8_t stack[] = { 0, 14, 0x26, 0, 7, 0x25, 0, 0, 0, 0, 0, 0, 0x10
 static void compiled(bool with_stack, unsigned threads)
 {
 	static const uint64_t fs_base[3] = { 0x7f0000001740, 0x7f0000002740, 0 };
-	struct rp_debug *d = calloc(1, sizeof(*d));
-	struct replay r = { .debug = d };
+	struct stops *d = calloc(1, sizeof(*d));
+	struct replay r = { .tool = { [TOOL_STOPS] = d } };
 	struct rp_gate gate = { .area = 0x10000000, .slot = 0x10000000 + DATA + SLOT };
 	uint64_t reg[REGS_WORDS];
 	uint8_t code[STUB_ROOM];

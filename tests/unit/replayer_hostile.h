@@ -28,7 +28,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "replayer/internal.h"
+#include "replayer/session/session.h"
 #include "tests/unit/trace_common.h"
 #include "tracee/mark.h"
 

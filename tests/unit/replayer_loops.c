@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "replayer/internal.h"
+#include "replayer/code/code.h"
 
 /*	 0	push %rbx; mov %rdi,%rbx
  *	 4  1:	xor %ecx,%ecx

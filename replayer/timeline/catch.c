@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "replayer/internal.h"
+#include "replayer/timeline/timeline.h"
 #include "tracee/site.h"
 
 enum { CLONE_VFORK_FLAG = 0x4000, CONDITION_MAX = 64 + 8 * REPLAY_CALLS };
@@ -27,23 +27,23 @@ static bool bit(const uint64_t *bits, uint64_t n)
 
 void replay_catch(struct replay *r, const struct replay_catch *c)
 {
-	r->debug->catching = *c;
+	timeline_of(r)->catching = *c;
 }
 
 /* ---- which calls ------------------------------------------------------------------------------ */
 
-static struct rp_caught *caught_of(const struct rp_debug *d, int pid)
+static struct rp_caught *caught_of(const struct timeline *timeline, int pid)
 {
-	for (unsigned i = 0; i < d->caught_n; i++) {
-		if (d->caught[i].pid == pid)
-			return (struct rp_caught *)&d->caught[i];
+	for (unsigned i = 0; i < timeline->caught_n; i++) {
+		if (timeline->caught[i].pid == pid)
+			return (struct rp_caught *)&timeline->caught[i];
 	}
 	return NULL;
 }
 
 static bool is_caught(const struct replay *r, int pid, uint64_t nr)
 {
-	const struct rp_caught *c = caught_of(r->debug, pid);
+	const struct rp_caught *c = caught_of(timeline_of(r), pid);
 
 	return c && (c->all || bit(c->nr, nr));
 }
@@ -88,17 +88,17 @@ static unsigned call_condition(struct replay *r, const struct rp_caught *c)
 
 struct err *replay_catch_calls(struct replay *r, int pid, const uint64_t nr[REPLAY_CALLS / 64], bool all, bool on)
 {
-	struct rp_debug *d = r->debug;
-	struct rp_caught *c = caught_of(d, pid);
+	struct timeline *timeline = timeline_of(r);
+	struct rp_caught *c = caught_of(timeline, pid);
 
-	d->catch_all_anew = true;
+	timeline->catch_all_anew = true;
 	if (c)
-		*c = d->caught[--d->caught_n];
+		*c = timeline->caught[--timeline->caught_n];
 	if (!on)
 		return NULL;
-	if (d->caught_n == sizeof(d->caught) / sizeof(d->caught[0]))
+	if (timeline->caught_n == sizeof(timeline->caught) / sizeof(timeline->caught[0]))
 		return err_new(ERR_UNSUPPORTED, "system calls of too many processes are caught");
-	c = &d->caught[d->caught_n++];
+	c = &timeline->caught[timeline->caught_n++];
 	*c = (struct rp_caught){ .pid = pid, .all = all };
 	memcpy(c->nr, nr, sizeof(c->nr));
 	c->cond = call_condition(r, c);
@@ -125,45 +125,45 @@ static int number_of(const struct rp_task *t, const struct patch *p)
 	return (int)nr;
 }
 
-static bool add_site(struct rp_debug *d, const struct rp_task *t, const struct patch *p)
+static bool add_site(struct timeline *timeline, const struct rp_task *t, const struct patch *p)
 {
 	uint64_t addr = p->addr + p->call_at;
 	int pid = t->rec_pid;
-	unsigned lo = 0, hi = d->sites_n;
+	unsigned lo = 0, hi = timeline->sites_n;
 
 	while (lo < hi) {
 		unsigned mid = (lo + hi) / 2;
-		const struct rp_call_site *s = &d->sites[mid];
+		const struct rp_call_site *s = &timeline->sites[mid];
 
 		if (s->pid < pid || (s->pid == pid && s->addr < addr))
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	if (lo < d->sites_n && d->sites[lo].pid == pid && d->sites[lo].addr == addr)
+	if (lo < timeline->sites_n && timeline->sites[lo].pid == pid && timeline->sites[lo].addr == addr)
 		return false;
-	d->sites = realloc(d->sites, (d->sites_n + 1) * sizeof(*d->sites));
-	BUG_ON(!d->sites, "out of memory for catchpoints");
-	memmove(d->sites + lo + 1, d->sites + lo, (d->sites_n - lo) * sizeof(*d->sites));
-	d->sites[lo] = (struct rp_call_site){ pid, number_of(t, p), addr };
-	d->sites_n++;
+	timeline->sites = realloc(timeline->sites, (timeline->sites_n + 1) * sizeof(*timeline->sites));
+	BUG_ON(!timeline->sites, "out of memory for catchpoints");
+	memmove(timeline->sites + lo + 1, timeline->sites + lo, (timeline->sites_n - lo) * sizeof(*timeline->sites));
+	timeline->sites[lo] = (struct rp_call_site){ pid, number_of(t, p), addr };
+	timeline->sites_n++;
 	return true;
 }
 
 /* Sites that have been patched since the last look.  They are kept for good: a breakpoint goes in only where a patch is. */
 static bool new_sites(struct replay *r)
 {
-	struct rp_debug *d = r->debug;
+	struct timeline *timeline = timeline_of(r);
 	bool any = false;
 
 	for (struct rp_task *t = r->tasks; t; t = t->next) {
 		const struct patches *ps = t->mm && t->real ? &t->mm->patches : NULL;
 
-		if (!ps || !ps->n || !(t->mm->new_patches || d->catch_all_anew) || !caught_of(d, t->rec_pid))
+		if (!ps || !ps->n || !(t->mm->new_patches || timeline->catch_all_anew) || !caught_of(timeline, t->rec_pid))
 			continue;
 		for (unsigned i = 0; i < ps->n; i++) {
 			if (ps->p[i].kind == PATCH_SYSCALL)
-				any |= add_site(d, t, &ps->p[i]);
+				any |= add_site(timeline, t, &ps->p[i]);
 		}
 		t->mm->new_patches = false;
 	}
@@ -172,28 +172,29 @@ static bool new_sites(struct replay *r)
 
 void rp_catch_refresh(struct replay *r)
 {
-	struct rp_debug *d = r->debug;
+	struct stops *stops = stops_of(r);
+	struct timeline *timeline = timeline_of(r);
 	struct replay_break *b;
 	unsigned n = 0;
 	const struct rp_set *own;
 
-	if (!d->catch_all_anew && (!d->caught_n || !new_sites(r)))
+	if (!timeline->catch_all_anew && (!timeline->caught_n || !new_sites(r)))
 		return;
 	new_sites(r);
-	d->catch_all_anew = false;
-	own = d->sets[d->own];
-	b = calloc(own->n + d->sites_n + 1, sizeof(*b));
+	timeline->catch_all_anew = false;
+	own = stops->sets[timeline->own];
+	b = calloc(own->n + timeline->sites_n + 1, sizeof(*b));
 	BUG_ON(!b, "out of memory for catchpoints");
 	for (unsigned i = 0; i < own->n; i++)
 		b[n++] = own->b[i];
-	for (unsigned i = 0; i < d->sites_n; i++) {
-		const struct rp_caught *c = caught_of(d, d->sites[i].pid);
+	for (unsigned i = 0; i < timeline->sites_n; i++) {
+		const struct rp_caught *c = caught_of(timeline, timeline->sites[i].pid);
 
-		if (c && (c->all || d->sites[i].nr < 0 || bit(c->nr, (uint64_t)d->sites[i].nr)))
-			b[n++] = (struct replay_break){ .kind = REPLAY_BREAK, .pid = c->pid, .addr = d->sites[i].addr, .len = 1,
+		if (c && (c->all || timeline->sites[i].nr < 0 || bit(c->nr, (uint64_t)timeline->sites[i].nr)))
+			b[n++] = (struct replay_break){ .kind = REPLAY_BREAK, .pid = c->pid, .addr = timeline->sites[i].addr, .len = 1,
 							.cond = c->cond, .call = 1 };
 	}
-	d->user = rp_set_intern(r, b, n);
+	timeline->user = rp_set_intern(r, b, n);
 	free(b);
 }
 
@@ -202,19 +203,19 @@ void rp_catch_refresh(struct replay *r)
 /* Does one of the user's own breakpoints stop the task here, not only a caught call? */
 static bool own_break(struct replay *r, const struct rp_task *t)
 {
-	return rp_set_breaks(r, r->debug->sets[r->debug->own], t);
+	return rp_set_breaks(r, stops_of(r)->sets[timeline_of(r)->own], t);
 }
 
 /* Is the task about to make a buffered call that is caught? */
 static bool at_buffered(struct replay *r, const struct rp_task *t)
 {
-	const struct rp_set *s = r->debug->sets[r->debug->user];
+	const struct rp_set *s = stops_of(r)->sets[timeline_of(r)->user];
 
-	if (!r->debug->caught_n || !t->mm || !t->mm->patches.n)
+	if (!timeline_of(r)->caught_n || !t->mm || !t->mm->patches.n)
 		return false;
 	for (unsigned i = 0; i < s->n; i++) {
 		if (s->b[i].call && s->b[i].addr == t->regs.rip && s->b[i].pid == t->rec_pid && rp_patch_of_call(t->mm, s->b[i].addr) &&
-		    rp_cond_true(&r->debug->conds[s->b[i].cond - 1], t->real, &t->regs))
+		    rp_cond_true(&stops_of(r)->conds[s->b[i].cond - 1], t->real, &t->regs))
 			return true;
 	}
 	return false;
@@ -228,27 +229,27 @@ static bool at_traced(const struct replay *r, const struct rp_task *t)
 
 static bool entered(struct replay *r, struct rp_task *t, uint64_t nr, struct replay_stop *ret)
 {
-	struct rp_debug *d = r->debug;
+	struct timeline *timeline = timeline_of(r);
 
-	d->view = (struct rp_view){ .kind = RP_VIEW_ENTRY, .serial = t->serial, .nr = nr, .buffered = !r->pending };
-	d->current = t->serial;
+	timeline->view = (struct rp_view){ .kind = RP_VIEW_ENTRY, .serial = t->serial, .nr = nr, .buffered = !r->pending };
+	timeline->current = t->serial;
 	*ret = (struct replay_stop){ .kind = REPLAY_STOP_CALL_ENTRY, .call = (int)nr };
 	return true;
 }
 
 static bool returned(struct replay *r, const struct rp_task *t, uint64_t nr, bool buffered, struct replay_stop *ret)
 {
-	struct rp_debug *d = r->debug;
+	struct timeline *timeline = timeline_of(r);
 
-	d->view = (struct rp_view){ .kind = RP_VIEW_RETURN, .serial = t->serial, .nr = nr, .buffered = buffered };
-	d->current = t->serial;
+	timeline->view = (struct rp_view){ .kind = RP_VIEW_RETURN, .serial = t->serial, .nr = nr, .buffered = buffered };
+	timeline->current = t->serial;
 	*ret = (struct replay_stop){ .kind = REPLAY_STOP_CALL_RETURN, .call = (int)nr };
 	return true;
 }
 
 void rp_catch_regs(const struct replay *r, const struct rp_task *t, struct regs *regs)
 {
-	const struct rp_view *v = &r->debug->view;
+	const struct rp_view *v = &timeline_of(r)->view;
 
 	if (v->kind == RP_VIEW_PLAIN || v->serial != t->serial)
 		return;
@@ -265,7 +266,7 @@ void rp_catch_regs(const struct replay *r, const struct rp_task *t, struct regs 
 
 bool rp_catch_entry_view(const struct replay *r, const struct rp_task *t)
 {
-	return r->debug->view.kind == RP_VIEW_ENTRY && r->debug->view.serial == t->serial;
+	return timeline_of(r)->view.kind == RP_VIEW_ENTRY && timeline_of(r)->view.serial == t->serial;
 }
 
 /* ---- events -------------------------------------------------------------------------------------- */
@@ -283,7 +284,7 @@ static bool signal_stop(const struct replay *r, struct replay_stop *ret)
 {
 	int sig = r->ev.kind == TRACE_SIGNAL ? signal_of(&r->ev) : 0;
 
-	if (!sig || (sig > 0 && sig <= 64 && (r->debug->catching.pass_signals >> (sig - 1) & 1)))
+	if (!sig || (sig > 0 && sig <= 64 && (timeline_of(r)->catching.pass_signals >> (sig - 1) & 1)))
 		return false;
 	*ret = (struct replay_stop){ .kind = REPLAY_STOP_SIGNAL, .signal = sig };
 	return true;
@@ -292,7 +293,7 @@ static bool signal_stop(const struct replay *r, struct replay_stop *ret)
 /* A task that was made by this event; pid of its maker. */
 static bool birth_stop(const struct replay *r, const struct rp_before *b, struct replay_stop *ret)
 {
-	const struct replay_catch *c = &r->debug->catching;
+	const struct replay_catch *c = &timeline_of(r)->catching;
 	const struct rp_task *child = r->tasks, *t = rp_task_find((struct replay *)(uintptr_t)r, b->serial);
 
 	if (!t || !child || child->serial <= b->newest)
@@ -328,7 +329,7 @@ static bool exit_stop(const struct replay *r, const struct rp_before *b, struct 
 	ret->child_tid = b->tid;
 	ret->status = b->status;
 	ret->kind = last_of_process(r, b->pid) ? REPLAY_STOP_EXIT : REPLAY_STOP_THREAD_EXIT;
-	return any_shown(r) && (ret->kind == REPLAY_STOP_EXIT || r->debug->catching.threads);
+	return any_shown(r) && (ret->kind == REPLAY_STOP_EXIT || timeline_of(r)->catching.threads);
 }
 
 static bool is_vfork(const struct rp_before *b)
@@ -338,7 +339,7 @@ static bool is_vfork(const struct rp_before *b)
 
 static bool applied_stop(struct replay *r, const struct rp_hop *hop, const struct rp_before *b, bool back, struct replay_stop *ret)
 {
-	const struct replay_catch *c = &r->debug->catching;
+	const struct replay_catch *c = &timeline_of(r)->catching;
 
 	*ret = (struct replay_stop){ .kind = REPLAY_STOP_STEP };
 	if (hop->event == TRACE_EXIT)
@@ -414,16 +415,16 @@ bool rp_catch_hop(struct replay *r, const struct rp_hop *hop, const struct rp_be
 
 bool rp_catch_moved(struct replay *r, struct rp_task *t, struct replay_stop *ret)
 {
-	return r->debug->caught_n && !own_break(r, t) && at_buffered(r, t) && entered(r, t, t->regs.rax, ret);
+	return timeline_of(r)->caught_n && !own_break(r, t) && at_buffered(r, t) && entered(r, t, t->regs.rax, ret);
 }
 
 /* ---- moving on from a view --------------------------------------------------------------------------- */
 
 struct rp_view rp_catch_leave(struct replay *r)
 {
-	struct rp_view v = r->debug->view;
+	struct rp_view v = timeline_of(r)->view;
 
-	r->debug->view = (struct rp_view){ .kind = RP_VIEW_PLAIN };
+	timeline_of(r)->view = (struct rp_view){ .kind = RP_VIEW_PLAIN };
 	return v;
 }
 
@@ -434,7 +435,7 @@ struct err *rp_catch_now(struct replay *r, const struct rp_view *v, struct repla
 	struct err *err;
 
 	*done = false;
-	if (!r->debug->caught_n)
+	if (!timeline_of(r)->caught_n)
 		return NULL;
 	rp_catch_refresh(r);
 	err = rp_next(r);
@@ -451,7 +452,7 @@ struct err *rp_catch_now(struct replay *r, const struct rp_view *v, struct repla
 	}
 	if (v->kind != RP_VIEW_ENTRY || !v->buffered || r->pending || v->serial != t->serial)
 		return NULL;
-	TRY(rp_tracked_hop(r, r->debug->user, true, &hop));
+	TRY(rp_tracked_hop(r, timeline_of(r)->user, true, &hop));
 	if (hop.kind == HOP_MOVED && hop.t)
 		*done = returned(r, hop.t, v->nr, true, ret);
 	return NULL;
@@ -480,11 +481,11 @@ static bool just_behind(const struct regs *t, const struct regs *at)
 struct err *rp_catch_arrived(struct replay *r, uint32_t serial, const struct rp_start *from, struct replay_stop *ret)
 {
 	struct rp_task *t = rp_task_find(r, serial);
-	struct rp_debug *d = r->debug;
+	struct timeline *timeline = timeline_of(r);
 	struct rp_hop hop;
 	uint64_t nr;
 
-	if (!t || !d->caught_n)
+	if (!t || !timeline->caught_n)
 		return NULL;
 	if (ret->kind == REPLAY_STOP_CALL_ENTRY) {
 		entered(r, t, (uint64_t)ret->call, ret);
@@ -496,7 +497,7 @@ struct err *rp_catch_arrived(struct replay *r, uint32_t serial, const struct rp_
 			entered(r, t, nr, ret);
 			return NULL;
 		}
-		TRY(rp_tracked_hop(r, d->user, true, &hop));
+		TRY(rp_tracked_hop(r, timeline->user, true, &hop));
 		if (hop.kind == HOP_MOVED && hop.t)
 			returned(r, hop.t, nr, true, ret);
 	}

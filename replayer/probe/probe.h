@@ -1,10 +1,13 @@
 /*
- * probe.h - lint: fragment of internal.h: code patched into a replayed process that logs and goes on.
+ * probe.h - code patched into a replayed process that logs and goes on.
  */
-#ifndef REPLAYER_PROBE_H
-#define REPLAYER_PROBE_H
+#ifndef REPLAYER_PROBE_PROBE_H
+#define REPLAYER_PROBE_PROBE_H
 
 #include <signal.h>
+
+#include "replayer/code/code.h"
+#include "replayer/machine/machine.h"
 
 /*
  * One shared mapping at the same low address in every probed process, and somewhere in ours.  Low, so that
@@ -108,6 +111,30 @@ struct rp_probes {
 	unsigned known_n, known_room;
 };
 
+static inline struct rp_probes *probes_of(const struct replay *r)
+{
+	return (struct rp_probes *)r->tool[TOOL_PROBE];
+}
+
+/* NULL: there are none in that memory. */
+static inline struct rp_probed *probed_of(const struct rp_mm *mm)
+{
+	return (struct rp_probed *)mm->tool[TOOL_PROBE];
+}
+
+/* tool.c: the room as a tool of the machine's (tool.h), registered by rp_probe_open(). */
+extern const struct run_ops rp_probe_ops;
+/* From now on the replay can have probes, of this process (0: the first there is). */
+struct err *rp_probe_open(struct replay *r, int pid, replay_hits_fn *hits, replay_stack_fn *stacks, replay_range_fn *range, void *ctx) __must_check;
+/* Of another process. */
+void rp_probe_follow(struct replay *r, int pid);
+/* Probes into the task's process, where they are not yet; NULL: no task. */
+struct err *rp_probe_task(struct replay *r, struct rp_task *t) __must_check;
+/* What the ring holds to the analysis. */
+void rp_probe_drain(struct replay *r, const struct rp_task *t);
+/* The ring's count, so that the run stops where probes->stop_at says. */
+void rp_probe_set_count(struct replay *r);
+
 /* stub.c: fills patch->bytes, len, insn and the code of its stub, for address patch->stub.  False: cannot be patched. */
 struct rp_stub_code {
 	uint8_t bytes[PROBE_STUB_MAX];
@@ -152,7 +179,7 @@ void rp_probe_narrow(struct rp_task *t, const struct replay *r, uint64_t rip);
 /* An event is about to change mappings in [addr, addr+len). */
 void rp_probe_yield(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t len);
 /* child is a new process, with a copy of the patched memory. */
-void rp_probe_forked(struct replay *r, struct rp_task *child, const struct rp_mm *parent);
+void rp_probe_forked(struct replay *r, struct rp_task *child);
 /* For probe_fine.c.  The next event is the end of the probed process; its first task; processes are as they were at this clock. */
 bool rp_probe_end(struct replay *r);
 struct rp_task *rp_probed_task(const struct replay *r);

@@ -1,15 +1,16 @@
 /*
- * internal.h - the replayer's own structures.
+ * machine.h - caged processes that do again what was recorded: run to the next event, compare, apply.  Knows no tool (tool.h).
  */
-#ifndef REPLAYER_INTERNAL_H
-#define REPLAYER_INTERNAL_H
+#ifndef REPLAYER_MACHINE_MACHINE_H
+#define REPLAYER_MACHINE_MACHINE_H
 
 #include <sys/types.h>
 
 #include "abi/layout.h"
 #include "base/bug.h"
+#include "base/clock.h"
 #include "base/log.h"
-#include "replayer/store_bitmap.h"
+#include "replayer/machine/tool.h"
 #include "replayer/replay.h"
 #include "tracee/cpu.h"
 #include "tracee/inject.h"
@@ -21,7 +22,7 @@
 #include "tracee/registers.h"
 #include "tracee/ticks.h"
 
-enum { PAGE_BYTES = 4096, RP_AREAS = 4, RP_KNOWN = 32 };
+enum { PAGE_BYTES = 4096 };
 
 /* A range backed by a shared object: writes that the mapping's protection refuses go to the object. */
 struct rp_shared {
@@ -50,33 +51,11 @@ struct rp_mm {
 	struct rp_shared *shared;
 	struct rp_grow *grow;
 	struct patches patches;	/* calls that jump to the hook: abi/buffer.h */
-	bool new_patches;	/* catch.c has not seen them all */
+	bool new_patches;	/* some have come since somebody has last cleared this */
 	uint32_t calls;		/* serial of the task whose records were put into its buffer; 0: all are used up, for certain */
 	void *auxv;		/* of its exec, for debuggers */
 	size_t auxv_len;
-	struct rp_int3 *int3;	/* breakpoints that are in its memory now: breakpoints.c */
-	unsigned int3_n, int3_gen;
-	pid_t int3_pid;
-	struct rp_probed *probed;	/* probes that are in its memory: probe.c */
-	/* stubs of breakpoints that are decided in the process: inprocess.c */
-	struct rp_area { uint64_t at, fs_base; unsigned used, slots; } areas[RP_AREAS];	/* fs_base: rp_gate_thread() */
-	struct rp_gate *gate;
-	struct rp_carried *carried;
-	unsigned gate_n, gate_gen, gates_in;
-	uint64_t solid_start, solid_end;
-	/* pages protected for watchpoints: page_watch.c */
-	struct rp_guard *guard;
-	unsigned guard_n, guard_gen;
-	/* search.c's stub for a debugger, who has the same point looked for again and again: its map, 0: none; where in it; of what code */
-	struct rp_kept { uint64_t map, at, rip; unsigned len; uint8_t bytes[PUN_MAX]; } kept;
-	/* where nobody can write code: written_code.c */
-	struct rp_range { uint64_t start, end; } known[RP_KNOWN];
-	unsigned known_next;
-	/* and doubled: dual.c */
-	struct rp_alias *alias;
-	uint64_t alias_area[RP_AREAS];
-	/* dual_unchecked.c: how far off the other mappings of these pages are, 0: not chosen; from there to the marks; stale: something has been mapped since it was chosen */
-	struct rp_blind { int64_t shift; unsigned marks_at, pages_n; bool refused, stale; uint64_t page[MARKS_PAGES]; } blind;
+	void *tool[TOOLS];	/* see tool.h */
 };
 
 struct rp_task {
@@ -87,18 +66,17 @@ struct rp_task {
 	struct rp_mm *mm;
 	struct regs regs;	/* what it will go on with */
 	bool dirty;		/* regs differ from the kernel's copy */
-	/* without a debugger: the kernel's copy, while nothing has changed it since its last stop */
+	/* with no watchers: the kernel's copy, while nothing has changed it since its last stop */
 	struct regs raw;
 	bool raw_known;
 	bool from_hook;		/* it stopped at a call that the hook left to us */
 	bool restartable;	/* its last event was the end of a call: see restart_call() */
 	uint64_t nr;		/* number of its last system call */
 	char name[17];
-	/* only with a debugger */
-	uint64_t shown, stub;	/* while regs.rip is shown, it goes on at stub, where patch_resume() would not say so */
+	uint64_t shown, stub;	/* while regs.rip is shown, it goes on at stub, where patch_resume() would not say so; stub 0: no such place */
 	bool in_call;		/* between TRACE_SYSCALL_ENTER and TRACE_SYSCALL_EXIT */
 	int64_t in_nr;		/* of that call */
-	unsigned dr_gen;	/* which watchpoints its debug registers hold */
+	uint32_t tool_word[TOOLS];	/* of tools, for this very thread: 0 in a new one */
 };
 
 /* What replay knows of an object of the trace. */
@@ -133,14 +111,15 @@ struct replay {
 	bool guarded;		/* effect_guard() has protected a page for it: no checkpoints */
 	uint64_t guard_page;
 	int guard_prot;
-	struct rp_debug *debug;	/* NULL without a debugger */
-	struct rp_probes *probes;	/* NULL without an analysis */
-	/* search.c */
-	unsigned blind_share;	/* percent of a computation's recorded time that runs without looking for its end */
-	unsigned blind_missed, blind_good;	/* the share that was too much; how often it has been good since */
-	uint64_t snapshot_ns;	/* what a snapshot costs */
-	uint8_t costly[64];	/* by page of code: so many searches more there begin with copies of the code (translate.c) */
-	struct rp_doubts *doubts;	/* mismatch.c; NULL: none so far */
+	/* tools (tool.h) */
+	void *tool[TOOLS];
+	unsigned watchers;	/* so many tools may stop a task where there is no event, and have the debug registers */
+	/*
+	 * Run the task to the point inside computing code that the event describes (TRACE_AT_STATE), or that is one instruction on
+	 * (TRACE_AT_STEP).  &rp_stopped: a tool has stopped it before.
+	 */
+	struct err *(*find_point)(struct replay *r, struct rp_task *t, const struct trace_event *ev);
+	struct err *(*find_step)(struct replay *r, struct rp_task *t, const struct trace_event *ev);
 };
 
 /* ---- processor.c: recordings of other processors -------------------------------- */
@@ -216,8 +195,6 @@ struct rp_task *rp_task_of_tid(const struct replay *r, int tid);
 struct rp_task *rp_task_add(struct replay *r, uint32_t serial);
 void rp_task_remove(struct replay *r, struct rp_task *t);
 struct rp_mm *rp_mm_create(void);
-/* What is mapped for us, not for the program: as in a copy of the process, which it is or was. */
-void rp_mm_ours(struct rp_mm *to, const struct rp_mm *from);
 struct rp_mm *rp_mm_copy(const struct rp_mm *mm);
 void rp_mm_put(struct rp_mm *mm);
 struct err *rp_regs_flush(struct rp_task *t);
@@ -226,6 +203,8 @@ struct err *rp_raw_step(struct rp_task *t, int *status_ret) __must_check;
 struct err *rp_raw_run(struct rp_task *t, int *status_ret) __must_check;	/* to its next stop, whatever that is */
 /* The first of the list that has memory of this recorded process, or NULL. */
 const struct rp_task *rp_task_with_memory(const struct rp_task *list, int pid);
+/* A new thread runs it: no tool knows anything of that one. */
+void rp_task_anew(struct rp_task *t);
 /* It may have stopped in a patch's stub: where the program is. */
 void rp_task_normal(struct rp_task *t);
 
@@ -269,6 +248,34 @@ struct err *rp_snapshot_take(struct rp_task *t, struct rp_snapshot **ret);
 /* Only this task has run since.  Frees s. */
 struct err *rp_snapshot_restore(struct replay *r, struct rp_task *t, struct rp_snapshot *s);
 void rp_snapshot_drop(struct rp_snapshot *s);
+/* ---- copy.c: all processes, to go back to ---------------------------------------------- */
+struct rp_xstate;
+struct rp_copy {
+	uint64_t where;			/* r->where then */
+	struct rp_task *tasks;		/* real is 0 for all but one of each address space */
+	struct rp_xstate *xstate;	/* of the others */
+	int *fds;			/* copies of the shared objects, -1 for none */
+	uint32_t fds_n;
+	uint32_t root;
+	int root_status;
+	bool root_done;
+};
+/* Nothing of a tool's may be in the code of any task (rp_tools_bare()).  The caller owns *ret. */
+struct err *rp_copy_take(struct replay *r, struct rp_copy **ret) __must_check;
+/* Any number of times.  The present tasks go; on failure there may be none. */
+struct err *rp_copy_restore(struct replay *r, struct rp_copy *c) __must_check;
+void rp_copy_drop(struct rp_copy *c);
+/* Processes and descriptors that it keeps: of both there are only so many. */
+unsigned rp_copy_parts(const struct rp_copy *c);
+/* Is t the first task of its address space in the list? */
+bool rp_first_of_mm(const struct rp_task *list, const struct rp_task *t);
+/* All its tasks, made as by rp_copy_restore(), beside those of the present. */
+struct err *rp_copy_wake(struct rp_copy *c, struct rp_task **ret) __must_check;
+/* Another process has them now: only our data goes. */
+void rp_tasks_forget(struct rp_task *list);
+/* In a fork: nothing is ours but these, which rp_copy_wake() made of c. */
+struct err *rp_copy_become(struct replay *r, const struct rp_copy *c, struct rp_task *tasks) __must_check;
+
 /* ---- calls.c: system calls that need no stop ---------------------------------------------- */
 /* The fixed part of an empty process, which has room there. */
 void calls_prepare(void);
@@ -284,63 +291,43 @@ struct err *calls_drain(struct replay *r, struct rp_task *t, const struct trace_
 enum calls_trap { CALLS_NONE = 0, CALLS_STOPPED, CALLS_GO_ON };
 enum calls_trap calls_trap(struct replay *r, struct rp_task *t, const struct trace_event *ev, struct err **err_ret);
 
-/* ---- count.c ------------------------------------------------------------------------- */
-/* The same by counting branches, where the recording and this machine can; else *found = false and nothing has run. */
-struct err *count_find(struct replay *r, struct rp_task *t, const struct trace_event *ev, const struct trace_effect *point, bool *found);
+/* ---- run.c: one task, to its next stop -------------------------------------------------- */
+extern struct err rp_stopped;
+/*
+ * Resumes the task by request (tools may make that a step) and waits for its next stop, whatever that is: t->regs are the
+ * kernel's then.  &err_gone: it has been killed.
+ */
+struct err *rp_resume(struct replay *r, struct rp_task *t, int *request, int *status_ret) __must_check;
+/*
+ * Run the task to its next system call or fault; t->regs are as the program would have them.  &rp_stopped: a tool has stopped it
+ * before.  Divergence is an error.
+ */
+enum rp_run { RUN_SYSCALL, RUN_SIGNAL };
+struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event *ev, enum rp_run *stop, siginfo_t *info);
+/*
+ * A signal that the recording did not see: NULL where the task can go on (a stack has grown, a tool's step was overtaken), else what
+ * differs from what ev says.
+ */
+struct err *rp_unexpected(struct replay *r, struct rp_task *t, const struct trace_event *ev, const siginfo_t *info) __must_check;
+/* One instruction; nothing of a tool's is in code then. */
+struct err *rp_step_once(struct replay *r, struct rp_task *t) __must_check;
+/* Equal but for orig_rax and RF? */
+bool rp_regs_equal(const struct regs *a, const struct regs *b);
+/* Registers as they will be when it goes on. */
+void rp_restart_call(struct rp_task *t);
+void rp_restart_set(struct rp_task *t);
+/* The trace flag is on, and not the program's. */
+void rp_clear_trace_flag(struct rp_task *t);
 
-/* ---- search.c ----------------------------------------------------------------------- */
-/* Processor time of a task, or (0) of the replayer; 0: the system does not tell. */
-uint64_t rp_processor_ns(pid_t tid);
-/* Run the task to the point whose state the event describes (TRACE_AT_STATE). */
-struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trace_event *ev);
-/* Is its stub there, kept for the next time? */
-bool rp_landmark_area(const struct rp_mm *mm, uint64_t addr);
-/* Something is about to be mapped where its stub may be kept. */
-struct err *rp_landmark_make_room(struct rp_task *t, uint64_t at, uint64_t len);
-/* Is the task there now? */
-struct err *landmark_here(struct replay *r, struct rp_task *t, const struct trace_event *ev, bool *ret);
-
-/* ---- mismatch.c: matches that may be wrong ------------------------------------------------ */
-enum rp_search {
-	SEARCH_FIRST,		/* as usual */
-	SEARCH_NEXT,		/* the task is at a match that was wrong: the next one */
-	SEARCH_ANEW,		/* from the start, without running blind */
-};
-/* How the point of event n is to be looked for now. */
-enum rp_search rp_doubt_how(struct replay *r, uint64_t n);
-/* A search that may run past its point begins: *kept when there will be a way back to here.  It saves so much time if all goes well. */
-struct err *rp_doubt_start(struct replay *r, uint64_t n, uint64_t saves_ns, bool *kept);
-/* The point of event n was found, as far as the witness tells. */
-struct err *rp_doubt_match(struct replay *r, uint64_t n);
-/* It was found, and cannot be wrong. */
-void rp_doubt_settle(struct replay *r, uint64_t n);
-/* Is there another way to go if this one fails?  Is replay on its way back because of a doubt? */
-bool rp_doubt_left(const struct replay *r);
-bool rp_doubt_failed(const struct replay *r);
-/* Replay of r->ev has failed.  True: *err is gone, and r is at an earlier event, to go on another way. */
-bool rp_doubt_back(struct replay *r, struct err **err);
-/* Output waits while what wrote it is in doubt.  False: it does not. */
-bool rp_doubt_echo(struct replay *r, int fd, const void *bytes, size_t len);
-/* It is over: let the output out. */
-void rp_doubts_end(struct replay *r);
-
-/* ---- event.c, in the steps that a debugger needs ------------------------------------- */
+/* ---- event.c ---------------------------------------------------------------------------- */
 /* r->ev = the next event; err_end */
 struct err *rp_next(struct replay *r);
 /* Run the event's task to where the event happens: r->pending.  &rp_stopped: not there yet. */
 struct err *rp_reach(struct replay *r);
 /* Apply it. */
 struct err *rp_apply(struct replay *r);
-/* Run the task to its next system call or fault; t->regs are as the program would have them. */
-enum rp_run { RUN_SYSCALL, RUN_SIGNAL };
-struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event *ev, enum rp_run *stop, siginfo_t *info);
-/* Registers as they will be when it goes on. */
-void rp_restart_call(struct rp_task *t);
-void rp_restart_set(struct rp_task *t);
-extern struct err rp_stopped;
-
-#include "replayer/debug.h"
-#include "replayer/probe.h"
+/* One instruction further, where the event is: for replay.find_step, without tools. */
+struct err *rp_find_step(struct replay *r, struct rp_task *t, const struct trace_event *ev) __must_check;
 
 /* ---- diverge.c ---------------------------------------------------------------------- */
 /* NULL when equal. */

@@ -1,0 +1,106 @@
+/*
+ * probe_run.c - for analyses: a replay with probes, forward to its next stop.
+ */
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "replayer/session/session.h"
+
+struct err *replay_probes_start(struct replay *r, int pid, replay_hits_fn *hits, replay_stack_fn *stacks, replay_range_fn *range,
+				void *ctx)
+{
+	TRY(rp_session_open(r));
+	TRY(rp_probe_open(r, pid, hits, stacks, range, ctx));
+	if (pid)
+		replay_show(r, pid, true);
+	return NULL;
+}
+
+void replay_probe_follow(struct replay *r, int pid)
+{
+	rp_probe_follow(r, pid);
+	replay_show(r, pid, true);
+}
+
+static bool maps_text(const struct trace_event *ev)
+{
+	for (uint32_t i = 0; i < ev->effects_len; i++) {
+		const struct trace_effect *e = &ev->effects[i];
+
+		if ((e->kind == TRACE_MAP && (e->x & PROT_EXEC)) || (e->kind == TRACE_PROTECT && (e->x & PROT_EXEC)))
+			return true;
+	}
+	return ev->kind == TRACE_EXEC;
+}
+
+/* After an event: what changed for the probes? */
+static struct err *after_event(struct replay *r, int tid, bool *stop)
+{
+	struct rp_probes *p = probes_of(r);
+	struct rp_task *t = rp_task_find(r, r->ev.task);
+	bool ours;
+
+	if (!p->pid && t) {
+		p->pid = t->rec_pid;
+		replay_show(r, p->pid, true);
+	}
+	ours = t ? t->rec_pid == p->pid : tid != 0;
+	if (ours && p->events)
+		p->events(p->ctx, &r->ev, tid ? tid : t->rec_tid);
+	*stop = ours && maps_text(&r->ev);
+	if (p->maps_changed && !*stop) {	/* after a stop it is done before going on: our caller knows more by then */
+		p->maps_changed = false;
+		TRY(rp_probe_task(r, rp_probed_task(r)));
+	}
+	return NULL;
+}
+
+static struct err *probe_run(struct replay *r, uint64_t clock, uint64_t event, enum replay_probe_stop *ret)
+{
+	struct rp_probes *p = probes_of(r);
+	struct rp_task *t;
+	struct rp_hop hop;
+	struct err *err;
+	bool stop = false;
+
+	p->stop_at = clock;
+	p->stopped = p->off = false;
+	rp_probe_set_count(r);
+	if (p->pid)
+		TRY(rp_probe_task(r, rp_probed_task(r)));
+	for (;;) {
+		int tid;
+
+		*ret = REPLAY_PROBE_EVENT;
+		if (r->where >= event && !r->pending)
+			return NULL;
+		*ret = REPLAY_PROBE_END;
+		err = rp_next(r);
+		if (err_catch(&err, ERR_END) || (!err && rp_probe_end(r)))
+			return NULL;
+		TRY(err);
+		t = rp_task_find(r, r->ev.task);
+		tid = t && t->rec_pid == p->pid ? t->rec_tid : 0;
+		TRY(rp_hop(r, 0, false, &hop));
+		t = rp_task_find(r, r->ev.task);
+		rp_probe_drain(r, t);
+		*ret = REPLAY_PROBE_CLOCK;
+		if (p->stopped) {
+			timeline_of(r)->current = t->serial;
+			return NULL;
+		}
+		if (hop.kind == HOP_EVENT)
+			TRY(after_event(r, tid, &stop));
+		*ret = REPLAY_PROBE_MAPS;
+		if (stop)
+			return NULL;
+	}
+}
+
+struct err *replay_probe_run(struct replay *r, uint64_t clock, uint64_t event, enum replay_probe_stop *ret)
+{
+	struct err *err = probe_run(r, clock, event, ret);
+
+	rp_ring_sync(probes_of(r));
+	return err;
+}

@@ -1,0 +1,51 @@
+/*
+ * session.h - what a debugger or an analysis asks of a stopped replay.
+ */
+#ifndef REPLAYER_SESSION_SESSION_H
+#define REPLAYER_SESSION_SESSION_H
+
+#include "replayer/probe/probe.h"
+#include "replayer/reverse/reverse.h"
+
+/* Memory of a debugger's in copies of the program: debugger_memory.c. */
+struct rp_lent { int pid, prot; uint64_t addr, len; uint8_t *bytes; };
+
+/* What this room keeps for a replay: in replay.tool[TOOL_SESSION]. */
+struct session {
+	struct rp_pos divert_pos;
+	struct regs divert_regs;
+	int divert_tid;
+	bool divert_told;
+	struct regs divert_fault;	/* of the copy's last fault */
+	struct rp_lent *lent;
+	unsigned lent_n, lent_next;
+};
+
+static inline struct session *session_of(const struct replay *r)
+{
+	return (struct session *)r->tool[TOOL_SESSION];
+}
+
+/* tool.c: all that a replay needs for stops: this room, and those below it. */
+struct err *rp_session_open(struct replay *r) __must_check;
+
+/* diversion.c */
+bool rp_diverted(const struct replay *r);
+/* Does going on mean the copy? */
+bool rp_divert_runs(const struct replay *r);
+struct err *rp_divert_run(struct replay *r, bool step, struct replay_stop *ret);
+/* Back to the recording. */
+struct err *rp_divert_end(struct replay *r);
+
+/* debugger_memory.c */
+/* t is in a copy, which gets memory of this length. */
+struct err *rp_lent_new(struct replay *r, struct rp_task *t, uint64_t len, int prot, uint64_t *ret);
+struct err *rp_lent_give_back(struct replay *r, struct rp_task *t, uint64_t addr);
+/* A copy begins; it ends. */
+struct err *rp_lent_in(struct replay *r, struct rp_task *t);
+void rp_lent_keep(struct replay *r, const struct rp_task *t);
+/* What it holds while there is no copy. */
+size_t rp_lent_read(const struct replay *r, int pid, uint64_t addr, void *buf, size_t len);
+void rp_lent_deinit(struct session *session);
+
+#endif

@@ -1,0 +1,91 @@
+/*
+ * string_skip.c - over a repeated string instruction at full speed (memset, memcpy: single steps take one for each byte).
+ *
+ * Steps from one point to another are counted, so it must be known how many were saved: as many as rcx says.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "replayer/timeline/timeline.h"
+
+enum { STRING_MIN = 100 };
+
+/* Run to behind it, left = rcx to begin with.  *n: how many turns that was; 0: it did not come there. */
+static struct err *run_behind(struct replay *r, struct rp_task *t, unsigned set, unsigned len, uint64_t left, uint64_t *n, struct rp_hop *behind)
+{
+	struct replay_break b = { .kind = REPLAY_BREAK, .pid = t->rec_pid, .addr = t->regs.rip + len, .len = 1 };
+	uint64_t rcx = t->regs.rcx, start = t->regs.rip, flags = t->regs.eflags;
+	struct rp_late late = timeline_of(r)->late;
+	struct rp_hop hop;
+
+	*n = 0;
+	t->dirty |= left != rcx;
+	t->regs.rcx = left;
+	TRY(rp_hop(r, rp_set_union(r, set, rp_set_intern(r, &b, 1)), false, &hop));
+	if (hop.kind != HOP_MOVED || hop.t->regs.rip != b.addr || hop.t->regs.rcx >= left)
+		return NULL;
+	if (left == rcx)
+		rp_hop_add_late(r, &late, &hop);
+	if (rp_hop_hits(r, &hop, set, NULL) && (!behind || left < rcx))
+		return NULL;
+	if (left < rcx && hop.t->regs.rcx)
+		return NULL;
+	*n = left - hop.t->regs.rcx;
+	if (left == rcx && behind)
+		*behind = hop;
+	if (left == rcx)
+		return NULL;
+	timeline_of(r)->late = late;
+	hop.t->regs.rip = start;	/* only part of it */
+	hop.t->regs.rcx = rcx - left;
+	hop.t->regs.eflags = flags;
+	hop.t->dirty = true;
+	return NULL;
+}
+
+bool rp_in_string(unsigned *same, const struct rp_hop *hop)
+{
+	*same = hop->arrived ? 0 : *same + 1;
+	return *same == 2;
+}
+
+struct err *rp_skip_string(struct replay *r, unsigned set, uint64_t max, uint64_t *n, struct rp_hop *behind)
+{
+	struct timeline *timeline = timeline_of(r);
+	struct rp_pos here = { 0 };
+	struct rp_task *t;
+	struct err *err;
+	unsigned len, size;
+	bool fixed;
+
+	*n = 0;
+	if (behind)
+		*behind = (struct rp_hop){ .kind = HOP_END };
+	TRY(rp_next(r));
+	t = rp_task_find(r, r->ev.task);
+	if (!t || r->pending || timeline->nameless || timeline->in_strings || t->regs.rcx < STRING_MIN || max < STRING_MIN)
+		return NULL;
+	if (rp_event_runs(&r->ev, t) && r->ev.regs.rip == t->regs.rip)	/* that may be in the middle of it */
+		return NULL;
+	rp_int3_out(r);
+	len = rp_string_at(t, &size, &fixed);
+	if (!len)
+		return NULL;
+	rp_pos_copy(&here, &timeline->pos);
+	/* in the middle of comparing, the flags are those of a real step */
+	err = run_behind(r, t, set, len, max < t->regs.rcx ? max - !fixed : t->regs.rcx, n, behind);
+	timeline->nameless = true;
+	if (!err && *n) {
+		rp_pos_leg(&here, 0, *n);
+		rp_pos_copy(&timeline->pos, &here);
+		timeline->nameless = false;
+		timeline->last = (struct rp_hop){ 0 };
+		err = rp_checkpoint_take(r);
+	} else if (!err) {
+		timeline->in_strings = true;
+		err = rp_goto(r, &here);
+		timeline->in_strings = false;
+	}
+	free(here.legs);
+	return err;
+}

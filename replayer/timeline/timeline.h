@@ -1,0 +1,285 @@
+/*
+ * timeline.h - positions in a recording, checkpoints, and going forward from one to another.
+ */
+#ifndef REPLAYER_TIMELINE_TIMELINE_H
+#define REPLAYER_TIMELINE_TIMELINE_H
+
+#include "replayer/landmark/landmark.h"
+#include "replayer/stops/stops.h"
+
+/*
+ * A name for a point in time that needs no counter: between two events a task is deterministic, so
+ * "the third time it stops for set 5, then 2 single steps" is one point.
+ */
+struct rp_leg {
+	unsigned set;		/* 0 = the empty one: single steps */
+	uint64_t n;
+};
+
+struct rp_pos {
+	uint64_t where;		/* events done */
+	bool pending;		/* the task is at the next event; legs is empty */
+	unsigned legs_n, legs_room;
+	struct rp_leg *legs;
+};
+
+enum rp_hop_kind {
+	HOP_MOVED,		/* the task of the next event moved, and not to that event */
+	HOP_PENDING,		/* it is there now, nothing applied */
+	HOP_EVENT,		/* applied */
+	HOP_INTERRUPTED,	/* somewhere: has no name */
+	HOP_END,
+};
+
+struct rp_hop {
+	enum rp_hop_kind kind;
+	struct rp_task *t;	/* NULL when it is gone */
+	bool stepped;		/* MOVED by exactly one instruction */
+	bool arrived;		/* t is at another instruction than before */
+	bool late;		/* ... not, and there will be a stop behind this one, for what it has stored: rp_debug.late */
+	bool at_limit;		/* stopped by rp_debug.limit */
+	bool quiet;
+	uint64_t fast;		/* executions counted inside the process, that one included */
+	int chained;		/* MOVED: at this one of rp_debug.chain, -1 = none */
+	enum trace_event_kind event;
+	uint64_t hit[WATCHES_MAX / 64];	/* watchpoints of the set, by index, that were triggered */
+	unsigned set;
+};
+
+/* How the present is shown: see catch.c. */
+enum rp_view_kind { RP_VIEW_PLAIN, RP_VIEW_ENTRY, RP_VIEW_RETURN };
+struct rp_view { enum rp_view_kind kind; bool buffered; uint32_t serial; uint64_t nr; };
+struct rp_caught { int pid; bool all; unsigned cond; uint64_t nr[REPLAY_CALLS / 64]; };
+struct rp_call_site { int pid, nr; uint64_t addr; };	/* nr: -1 where not known */
+/* Nothing of the process before its birth; not shown from `end' on. */
+struct rp_shown { int pid; uint64_t birth, end; };
+/* Where a backward move began. */
+struct rp_start { uint32_t serial; uint64_t where; struct regs regs; };
+/* What an event that is about to be applied is, for afterwards. */
+struct rp_before { uint32_t newest, serial; int pid, tid, status; bool shown, exec, vfork, told_end; uint64_t nr; };
+
+/* By processes: page faults and time; and how many pages they have. */
+struct rp_spent { uint64_t faults, ns, pages; };
+
+struct rp_checkpoint {
+	struct rp_checkpoint *older;
+	struct rp_pos pos;
+	struct rp_copy *copy;
+	uint32_t last_task;
+	bool keep;			/* the first, and the user's own: never thinned out */
+	uint64_t clock_ns;
+};
+
+/* iterations.c: how often an instruction is executed until shortly before the point that event n describes. */
+struct rp_turns_kept { struct rp_pos pos; uint64_t at, left; };
+struct rp_turns {
+	uint64_t event, failed;		/* n; of an event where nothing could be counted */
+	uint64_t slow_event;		/* n; that without counting has come by the point so often (passes), whatever else it stopped for */
+	unsigned passes;
+	bool known;			/* at and left are right where the task is now */
+	bool on;			/* the run that is going on counts it */
+	bool wanted;			/* the run ended because it should be known */
+	unsigned set;			/* without it */
+	uint64_t checked;		/* leaves room to that set */
+	uint64_t at, left;		/* so many executions from now on, the last one included; 0: that has been */
+	struct rp_turns_kept *kept;
+	unsigned kept_n, kept_next;
+};
+
+enum { RP_RENAMED = 16 };
+
+/* What this room keeps for a replay: in replay.tool[TOOL_TIMELINE]. */
+struct timeline {
+	struct rp_ahead { bool next, on, over; int fd; } ahead;	/* rp_go_ahead() */
+	/* what is shown, and what is a stop */
+	unsigned user;			/* what the debugger has set, and breakpoints for the calls it catches */
+	unsigned own;			/* without these */
+	struct replay_catch catching;
+	struct rp_caught caught[64];
+	unsigned caught_n;
+	struct rp_call_site *sites;	/* sorted: patched calls of processes whose calls are caught */
+	unsigned sites_n;
+	bool catch_all_anew;		/* user has to be made again */
+	struct rp_view view;
+	uint64_t first;			/* nothing before this event is shown */
+	uint32_t current;
+	struct rp_shown *shown;
+	unsigned shown_n;
+	struct rp_end { uint64_t where; unsigned left; bool only; int status; } end;	/* end.c: is there the end of so many tasks (0: unknown), and the process's status */
+	/* where the present is */
+	struct rp_pos pos;
+	bool nameless;			/* pos is a point before the present one */
+	uint64_t limit;			/* for the next hop: stop at so many executions of what is counted; 0 = never */
+	struct rp_pos last_hit;		/* of a quiet rp_chain_hop() that counted any: the last */
+	bool hit_before;
+	struct rp_hop last;
+	uint64_t last_pc;
+	bool still;			/* the task was not run in the last hop, which was interrupted: the next begins at that point, too */
+	uint32_t last_task;		/* of the last event that was applied */
+	bool in_strings;		/* step through them */
+	struct rp_late { unsigned set; uint64_t hit[WATCHES_MAX / 64]; bool any; } late;	/* hits of steps in the middle of a string instruction: advance.c */
+	struct rp_turns turns;
+	/* checkpoints */
+	struct rp_checkpoint *newest;
+	uint64_t memory_floor;		/* less than this available: checkpoints give way; 0: not yet known */
+	unsigned checkpoints;
+	uint64_t last_ns;		/* when clock_ns was right */
+	uint64_t asked_ns;		/* when copies were last found to prevail */
+	uint64_t cost_ns;		/* of a checkpoint */
+	struct rp_spent spent;		/* up to the last checkpoint */
+	uint64_t clock_ns;		/* replay time of the present position, roughly */
+	unsigned names_made;
+	struct rp_renamed { struct rp_pos old, now; } renamed[RP_RENAMED];	/* position.c: a ring of the last */
+	unsigned renamed_n;
+	/* who looks on: reverse/write_log.c */
+	const struct timeline_observer *observer;
+};
+
+/* Of a room above. */
+struct timeline_observer {
+	void (*computes)(struct replay *r, const struct rp_task *t);	/* after a checkpoint going forward, where t computes */
+	void (*event)(struct replay *r, bool after);			/* before and after one, while stores are noted */
+};
+
+static inline struct timeline *timeline_of(const struct replay *r)
+{
+	return (struct timeline *)r->tool[TOOL_TIMELINE];
+}
+
+/* tool.c: from now on the replay can be moved in; needs rp_stops_open(). */
+struct err *rp_timeline_open(struct replay *r) __must_check;
+
+/* iterations.c */
+/* The task is somewhere else, and has not run there. */
+void rp_turns_lost(struct replay *r);
+void rp_turns_free(struct replay *r);
+/* Run the task to the point in a copy, to find out what to count.  It is where it was afterwards. */
+struct err *rp_turns_measure(struct replay *r, struct rp_task *t, unsigned set);
+/* A run with set begins, to the event's point: the set with what else is to be counted, if that is known. */
+unsigned rp_turns_begin(struct replay *r, struct rp_task *t, unsigned set);
+struct err *rp_turns_limit(struct replay *r, struct rp_task *t);
+void rp_turns_end(struct replay *r, struct rp_task *t, bool same_event);
+/* In the last turn?  Could it be found out how many are left? */
+bool rp_turns_near(const struct replay *r);
+bool rp_turns_possible(const struct replay *r, const struct rp_task *t);
+
+/* to_point.c */
+/* For replay.find_point and replay.find_step: with what the debugger wants stops for. */
+struct err *rp_find_point_stopping(struct replay *r, struct rp_task *t, const struct trace_event *ev) __must_check;
+struct err *rp_find_step_stopping(struct replay *r, struct rp_task *t, const struct trace_event *ev) __must_check;
+
+/* advance.c */
+struct err *rp_hop(struct replay *r, unsigned set, bool step, struct rp_hop *ret);
+/* The same without step; chain is counted too. */
+struct err *rp_hop_counting(struct replay *r, unsigned set, struct rp_chained *chain, struct rp_hop *ret);
+/* What steps in the middle of a string instruction have hit, too. */
+void rp_hop_add_late(struct replay *r, const struct rp_late *late, struct rp_hop *hop);
+/* Did this hop stop for one of s?  *watch (may be NULL) = which watchpoint. */
+bool rp_hop_hits(struct replay *r, const struct rp_hop *hop, unsigned set, const struct replay_break **watch);
+/* Does the task run before the event? */
+bool rp_event_runs(const struct trace_event *ev, const struct rp_task *t);
+/* Will the task, when it goes on, make its last call again? */
+bool rp_will_restart(const struct rp_task *t);
+/* How many of its stops for set, as legs count them? */
+uint64_t rp_hop_count(struct replay *r, const struct rp_hop *hop, unsigned set);
+void rp_hop_track(struct replay *r, const struct rp_hop *hop);
+
+/* checkpoint.c */
+struct err *rp_checkpoint_take(struct replay *r);
+struct err *rp_checkpoint_maybe(struct replay *r);
+/* Is since_ns, with nothing taken since then, long enough ago, or a part of that? */
+bool rp_checkpoint_due(const struct replay *r, uint64_t since_ns, unsigned part);
+struct err *rp_checkpoint_restore(struct replay *r, struct rp_checkpoint *c);
+void rp_checkpoint_drop(struct replay *r, struct rp_checkpoint *c);
+/* One that belongs to the caller; restored and dropped like the others. */
+struct err *rp_checkpoint_make(struct replay *r, struct rp_checkpoint **ret) __must_check;
+/* In a fork: nothing is ours but these, which rp_copy_wake() made of c. */
+struct err *rp_checkpoint_become(struct replay *r, const struct rp_checkpoint *c, struct rp_task *tasks) __must_check;
+
+/* string_skip.c */
+/*
+ * The task is in the middle of a repeated string instruction, after steps: on by up to max steps, at full speed.  *n: so many; 0: it is
+ * where it was.  Not where an event may be in the middle.  behind: the hop to behind it, which may have hits; NULL, or when it does not come
+ * there: where it has any, it stays where it was.
+ */
+struct err *rp_skip_string(struct replay *r, unsigned set, uint64_t max, uint64_t *n, struct rp_hop *behind);
+/* Counts steps that stayed at their instruction: is this the second one running, so that it may be such an instruction? */
+bool rp_in_string(unsigned *same, const struct rp_hop *hop);
+
+/* position.c */
+/* The last checkpoint at p, or (before) before it. */
+struct rp_checkpoint *rp_checkpoint_before(struct replay *r, const struct rp_pos *p, bool before);
+void rp_pos_copy(struct rp_pos *to, const struct rp_pos *from);
+void rp_pos_leg(struct rp_pos *p, unsigned set, uint64_t n);
+/* a is p or a point on the way to it */
+bool rp_pos_leads(const struct rp_pos *a, const struct rp_pos *p);
+struct err *rp_goto(struct replay *r, const struct rp_pos *p);
+/* Through `from' towards `to', as far as one gets until fd can be read: there are checkpoints then on the way. */
+struct err *rp_go_ahead(struct replay *r, const struct rp_pos *from, const struct rp_pos *to, int fd);
+/* There, and by that name: rp_goto() may have found a better one, which what comes later is not named from. */
+struct err *rp_goto_by_name(struct replay *r, const struct rp_pos *to) __must_check;
+
+bool rp_pos_same(const struct rp_pos *a, const struct rp_pos *b);
+/* Behind from, and on the way to end or there */
+bool rp_pos_within(const struct rp_pos *from, const struct rp_pos *p, const struct rp_pos *end);
+void rp_pos_shorten(struct rp_pos *p);
+struct err *rp_tracked_hop(struct replay *r, unsigned set, bool step, struct rp_hop *hop);
+struct err *rp_lost(const struct replay *r);
+
+/* shown.c */
+/* The event from which on the process is not shown; 0: never. */
+uint64_t rp_shown_until(const struct replay *r, int pid);
+/* The first event after which a shown process is there. */
+uint64_t rp_first(const struct replay *r);
+/* Is this event the process's end, and has the debugger been told of it? */
+bool rp_told_end(const struct replay *r, int pid, uint64_t event);
+
+/* periodic.c */
+/* As rp_tracked_hop() without step, with checkpoints in long computations.  An interrupt ends it at a point with a name where
+ * there is one near.  hop->fast and r->debug->limit are of set alone. */
+struct err *rp_chain_hop(struct replay *r, unsigned set, struct rp_hop *hop);
+
+/* sites.c: for set, in whose way they are not */
+struct rp_places {
+	uint64_t addr[RP_PLACES];
+	unsigned n;
+	enum rp_sparing { RP_SPARE_NOT = 0, RP_SPARE_NEAR, RP_SPARE_FAR } sparing;	/* none where a store could not have a jump; none near stores at all */
+};
+/* At pc or a little behind. */
+void rp_places_at(struct replay *r, struct rp_task *t, struct rp_places *p, uint64_t pc, unsigned set);
+/* Is in [addr, addr + len) a breakpoint of s, or the jump for it?  Code as it is. */
+bool rp_places_blocked(struct rp_task *t, const struct rp_set *s, uint64_t addr, unsigned len);
+/* Would the jumps of any of p be in the way of one there? */
+bool rp_places_overlap(struct rp_task *t, const struct rp_places *p, uint64_t addr, unsigned len);
+/* Where the task is, and nowhere else: rp_places_at() may be beyond the end of the loop. */
+void rp_place_here(struct replay *r, struct rp_task *t, struct rp_places *p, unsigned set);
+/* Around where the task is. */
+void rp_places_near(struct replay *r, struct rp_task *t, struct rp_places *p, unsigned set);
+unsigned rp_places_set(struct replay *r, const struct rp_task *t, const struct rp_places *p);
+struct replay_break rp_place_break(const struct rp_task *t, uint64_t addr);
+
+/* end.c */
+/* Is the event that has been read (and reached, if there is a way to it) the end of all that is shown? */
+bool rp_at_end(struct replay *r);
+
+/* catch.c */
+/* Before a hop that is to meet catchpoints: breakpoints for calls that have been patched since. */
+void rp_catch_refresh(struct replay *r);
+/* rp_next() has been done. */
+void rp_catch_before(struct replay *r, struct rp_before *b);
+/* Did a hop to or over an event end at a stop?  back: only asked, on the way from a checkpoint. */
+bool rp_catch_hop(struct replay *r, const struct rp_hop *hop, const struct rp_before *b, bool back, struct replay_stop *ret);
+/* At a breakpoint: is it only a caught call? */
+bool rp_catch_moved(struct replay *r, struct rp_task *t, struct replay_stop *ret);
+/* A move begins: nothing special is shown any more. */
+struct rp_view rp_catch_leave(struct replay *r);
+/* ... forward: is the next stop right here, or one step away? */
+struct err *rp_catch_now(struct replay *r, const struct rp_view *v, struct replay_stop *ret, bool *done) __must_check;
+/* ... backward: is the breakpoint here the stop? */
+bool rp_catch_back_here(struct replay *r, const struct rp_view *v, struct replay_stop *ret);
+/* A backward move has arrived at ret: as that is to be shown. */
+struct err *rp_catch_arrived(struct replay *r, uint32_t serial, const struct rp_start *from, struct replay_stop *ret) __must_check;
+void rp_catch_regs(const struct replay *r, const struct rp_task *t, struct regs *regs);
+bool rp_catch_entry_view(const struct replay *r, const struct rp_task *t);
+
+#endif

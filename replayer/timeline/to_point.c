@@ -1,0 +1,143 @@
+/*
+ * to_point.c - to a point in computing code, or one instruction further, with a debugger's breakpoints on the way.
+ *
+ * The search of landmark/ puts a jump where the point is, and may run code of the program elsewhere: where a breakpoint is in the way of that, the
+ * task goes from stop to stop instead, and each pass of the point is looked at.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "replayer/timeline/timeline.h"
+
+/*
+ * The same point as landmark_find() finds, with a debugger's breakpoints on the way: a breakpoint there and
+ * a look at each turn, some 10 us each: for the last turns, see iterations.c.
+ */
+enum { PASSES_MAX = 300 };
+
+static struct err *slowly_to_state(struct replay *r, struct rp_task *t, const struct trace_event *ev)
+{
+	enum rp_run stop;
+	siginfo_t info;
+	struct err *err;
+	struct rp_turns *turns = &timeline_of(r)->turns;
+	bool found;
+
+	if (turns->slow_event != ev->n)
+		turns->passes = 0;
+	turns->slow_event = ev->n;
+	stops_of(r)->slow = true;
+	for (;;) {
+		if (rp_regs_equal(&t->regs, &ev->regs) || rp_machine_alike(r, &t->regs, &ev->regs)) {
+			rp_int3_out(r);
+			TRY(landmark_here(r, t, ev, &found));
+			if (found)
+				return NULL;
+		}
+		rp_debug_also(r, t, ev->regs.rip);
+		err = rp_run(r, t, ev, &stop, &info);
+		if (rp_debug_also_done(r, t) && err == &rp_stopped) {
+			turns->wanted = ++turns->passes >= PASSES_MAX && rp_turns_possible(r, t);
+			if (!turns->wanted)
+				continue;
+			turns->passes = 0;
+			return err;
+		}
+		if (err)
+			return err;
+		if (stop == RUN_SYSCALL)
+			return diverge(t, ev, "expected a point in computing code, found system call %" PRId64, (int64_t)t->regs.orig_rax);
+		TRY(rp_unexpected(r, t, ev, &info));
+	}
+}
+
+/* To the last turn; rp_stopped: stopped before. */
+static struct err *turns_to_state(struct replay *r, struct rp_task *t, const struct trace_event *ev)
+{
+	const struct stops *stops = stops_of(r);
+	const struct timeline *timeline = timeline_of(r);
+	enum rp_run stop;
+	siginfo_t info;
+
+	for (;;) {
+		struct err *err = rp_run(r, t, ev, &stop, &info);
+
+		if (err)
+			return err == &rp_stopped && stops->trapped && stops->at_limit && t->regs.rip == timeline->turns.at ? NULL : err;
+		if (stop == RUN_SYSCALL)
+			return diverge(t, ev, "expected a point in computing code, found system call %" PRId64, (int64_t)t->regs.orig_rax);
+		TRY(rp_unexpected(r, t, ev, &info));
+	}
+}
+
+static struct err *run_to_state(struct replay *r, struct rp_task *t, const struct trace_event *ev)
+{
+	struct err *err = slowly_to_state(r, t, ev);
+
+	stops_of(r)->slow = false;
+	return err;
+}
+
+/* With search.c's jump where nothing is in its way. */
+struct err *rp_find_point_stopping(struct replay *r, struct rp_task *t, const struct trace_event *ev)
+{
+	struct stops *stops = stops_of(r);
+	struct timeline *timeline = timeline_of(r);
+	struct err *err;
+
+	if (!rp_debug_wants_stops(r))
+		return landmark_find(r, t, ev);
+	if (stops->step)
+		return run_to_state(r, t, ev);
+	stops->trapped = false;
+	if (timeline->turns.on) {
+		TRY(turns_to_state(r, t, ev));
+		stops->at_limit = stops->trapped = false;
+		rp_turns_end(r, t, true);
+	}
+	if (rp_turns_near(r))
+		return run_to_state(r, t, ev);
+	err = landmark_find(r, t, ev);
+	if (err != &rp_stopped || stops->trapped || rp_debug_interrupted(r))
+		return err;
+	timeline->turns.wanted = stops->quiet && rp_turns_possible(r, t);
+	return timeline->turns.wanted ? &rp_stopped : run_to_state(r, t, ev);
+}
+
+/* One instruction; with a debugger's breakpoints in the way, to where it leads. */
+static struct err *debug_step(struct replay *r, struct rp_task *t, const struct trace_event *ev)
+{
+	enum rp_run stop;
+	siginfo_t info;
+	struct err *err;
+
+	while (!rp_regs_equal(&t->regs, &ev->regs)) {
+		if (t->regs.rip == ev->regs.rip)	/* a string instruction's turn */
+			return rp_step_once(r, t);
+		rp_debug_also(r, t, ev->regs.rip);
+		err = rp_run(r, t, ev, &stop, &info);
+		if (rp_debug_also_done(r, t) && err == &rp_stopped)
+			continue;
+		if (err)
+			return err;
+		if (stop == RUN_SYSCALL)
+			return diverge(t, ev, "expected one instruction, found system call %" PRId64, (int64_t)t->regs.orig_rax);
+		TRY(rp_unexpected(r, t, ev, &info));
+	}
+	rp_int3_out(r);
+	return NULL;
+}
+
+struct err *rp_find_step_stopping(struct replay *r, struct rp_task *t, const struct trace_event *ev)
+{
+	struct stops *stops = stops_of(r);
+	struct err *err;
+
+	if (!rp_debug_wants_stops(r))
+		return rp_find_step(r, t, ev);
+	stops->slow = true;	/* stubs would take it further */
+	err = debug_step(r, t, ev);
+	stops->slow = false;
+	return err;
+}
