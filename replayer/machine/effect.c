@@ -18,29 +18,12 @@
 
 #include "replayer/machine/machine.h"
 
-enum { GROW_MAX = 1 << 30 };
-
 static struct err *bad_effect(const struct trace_event *ev, const char *what)
 {
 	return err_new(ERR_TRACE, "the trace is not sound: event %" PRIu64 " %s", ev->n, what);
 }
 
 /* ---- mappings ----------------------------------------------------------------------- */
-
-static bool range_allowed(uint64_t addr, uint64_t len)
-{
-	if (addr + len < addr || addr + len > 0x00fffffffffff000ull)
-		return false;
-	return addr + len <= FIXED_PAGE || addr >= FIXED_END;
-}
-
-static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2,
-			uint64_t a3, uint64_t a4, uint64_t a5)
-{
-	TRY(cage_call(t->real, &t->regs, ret, nr, a0, a1, a2, a3, a4, a5));
-	t->dirty = t->mm->patches.n != 0;	/* the kernel has them now, but for what patch_resume() says */
-	return NULL;
-}
 
 static void shared_put(struct rp_mm *mm, uint64_t addr, uint64_t len, uint64_t offset, uint32_t object)
 {
@@ -75,15 +58,6 @@ static void shared_cut(struct rp_mm *mm, uint64_t addr, uint64_t len)
 	}
 }
 
-static void grow_add(struct rp_mm *mm, const struct trace_effect *e)
-{
-	struct rp_grow *g = malloc(sizeof(*g));
-
-	BUG_ON(!g, "out of memory for a mapping");
-	*g = (struct rp_grow){ mm->grow, e->addr, e->addr + e->len, (int)e->x };
-	mm->grow = g;
-}
-
 static struct err *map_object(struct replay *r, struct rp_task *t, const struct trace_event *ev,
 			      const struct trace_effect *e, uint64_t flags)
 {
@@ -96,11 +70,11 @@ static struct err *map_object(struct replay *r, struct rp_task *t, const struct 
 		return bad_effect(ev, "maps a plain file as shared memory");
 	if (shared)
 		TRY(rp_object_reach(o, e->offset + e->len));
-	TRY(call(t, &ret, SYS_mmap, e->addr, e->len, e->x, flags | (shared ? MAP_SHARED : MAP_PRIVATE),
+	TRY(rp_call(t, &ret, SYS_mmap, e->addr, e->len, e->x, flags | (shared ? MAP_SHARED : MAP_PRIVATE),
 		 (uint64_t)o->fd, e->offset));
 	if ((ret == -EPERM || ret == -EACCES) && !shared) {	/* the trace is on a noexec filesystem */
 		TRY(rp_object_memfd(r, o));
-		TRY(call(t, &ret, SYS_mmap, e->addr, e->len, e->x, flags | MAP_PRIVATE, (uint64_t)o->fd, e->offset));
+		TRY(rp_call(t, &ret, SYS_mmap, e->addr, e->len, e->x, flags | MAP_PRIVATE, (uint64_t)o->fd, e->offset));
 	}
 	if (ret != (int64_t)e->addr)
 		return err_os((int)-ret, "event %" PRIu64 ": cannot map 0x%" PRIx64 "+0x%" PRIx64, ev->n, e->addr, e->len);
@@ -115,7 +89,7 @@ static struct err *apply_map(struct replay *r, struct rp_task *t, const struct t
 	uint64_t recorded = e->y >> 8, flags = MAP_FIXED | MAP_NORESERVE;
 	int64_t ret;
 
-	if (!range_allowed(e->addr, e->len) || (e->x & ~(uint64_t)(PROT_READ | PROT_WRITE | PROT_EXEC)))
+	if (!rp_range_allowed(e->addr, e->len) || (e->x & ~(uint64_t)(PROT_READ | PROT_WRITE | PROT_EXEC)))
 		return bad_effect(ev, "maps a range that is not allowed");
 	shared_cut(t->mm, e->addr, e->len);
 	rp_nofork_cut(t->mm, e->addr, e->len);
@@ -123,11 +97,11 @@ static struct err *apply_map(struct replay *r, struct rp_task *t, const struct t
 	patches_cut(&t->mm->patches, e->addr, e->len);
 	if ((e->y & 0xff) != TRACE_MAP_ANON)
 		return map_object(r, t, ev, e, flags);
-	TRY(call(t, &ret, SYS_mmap, e->addr, e->len, e->x, flags | MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0));
+	TRY(rp_call(t, &ret, SYS_mmap, e->addr, e->len, e->x, flags | MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0));
 	if (ret != (int64_t)e->addr)
 		return err_os((int)-ret, "event %" PRIu64 ": cannot map 0x%" PRIx64 "+0x%" PRIx64, ev->n, e->addr, e->len);
 	if (recorded & MAP_GROWSDOWN)
-		grow_add(t->mm, e);
+		rp_grow_add(t->mm, e);
 	return NULL;
 }
 
@@ -136,7 +110,7 @@ static struct err *apply_unmap(struct replay *r, struct rp_task *t, const struct
 	struct rp_grow **p = &t->mm->grow;
 	int64_t ret;
 
-	if (!range_allowed(e->addr, e->len))
+	if (!rp_range_allowed(e->addr, e->len))
 		return bad_effect(ev, "unmaps a range that is not allowed");
 	shared_cut(t->mm, e->addr, e->len);
 	rp_nofork_cut(t->mm, e->addr, e->len);
@@ -152,7 +126,7 @@ static struct err *apply_unmap(struct replay *r, struct rp_task *t, const struct
 			p = &g->next;
 		}
 	}
-	return call(t, &ret, SYS_munmap, e->addr, e->len, 0, 0, 0, 0);
+	return rp_call(t, &ret, SYS_munmap, e->addr, e->len, 0, 0, 0, 0);
 }
 
 /* Errors are as recorded: mprotect may fail half way through a range with a hole. */
@@ -169,11 +143,11 @@ static struct err *apply_protect(struct rp_task *t, const struct trace_event *ev
 			break;
 		}
 	}
-	if (!range_allowed(addr, len))
+	if (!rp_range_allowed(addr, len))
 		return bad_effect(ev, "protects a range that is not allowed");
 	if (e->x & PROT_WRITE)	/* the recorder has put the code's own bytes back */
 		patches_cut(&t->mm->patches, addr, len);
-	return call(t, &ret, SYS_mprotect, addr, len, e->x & ~(uint64_t)(GROWSDOWN | GROWSUP), 0, 0, 0);
+	return rp_call(t, &ret, SYS_mprotect, addr, len, e->x & ~(uint64_t)(GROWSDOWN | GROWSUP), 0, 0, 0);
 }
 
 /* mremap moves what is behind mappings with them; what gets longer reaches further into it. */
@@ -206,7 +180,7 @@ static struct err *apply_move(struct replay *r, struct rp_task *t, const struct 
 	uint64_t flags = e->x == e->addr ? 0 : MREMAP_MAYMOVE | MREMAP_FIXED;
 	int64_t ret;
 
-	if (!range_allowed(e->addr, e->len) || !range_allowed(e->x, e->y))
+	if (!rp_range_allowed(e->addr, e->len) || !rp_range_allowed(e->x, e->y))
 		return bad_effect(ev, "moves a range that is not allowed");
 	rp_tools_mapping_changes(r, t, e->addr, e->len);
 	rp_tools_mapping_changes(r, t, e->x, e->y);
@@ -216,7 +190,7 @@ static struct err *apply_move(struct replay *r, struct rp_task *t, const struct 
 		patches_cut(&t->mm->patches, e->x, e->y);
 	}
 	TRY(shared_move(r, t, ev, e));
-	TRY(call(t, &ret, SYS_mremap, e->addr, e->len, e->y, flags | (e->object ? MREMAP_DONTUNMAP : 0), e->x, 0));
+	TRY(rp_call(t, &ret, SYS_mremap, e->addr, e->len, e->y, flags | (e->object ? MREMAP_DONTUNMAP : 0), e->x, 0));
 	if (ret != (int64_t)e->x)
 		return err_os((int)-ret, "event %" PRIu64 ": cannot move a mapping from 0x%" PRIx64 " to 0x%" PRIx64,
 			      ev->n, e->addr, e->x);
@@ -233,11 +207,11 @@ static struct err *apply_advise(struct rp_task *t, const struct trace_event *ev,
 
 	for (unsigned i = 0; i < sizeof(known); i++)
 		allowed |= e->x == known[i];
-	if (!allowed || !range_allowed(e->addr, e->len))
+	if (!allowed || !rp_range_allowed(e->addr, e->len))
 		return bad_effect(ev, "advises on a range that is not allowed");
 	if (rp_nofork_advise(t->mm, e->addr, e->len, e->x))
 		return NULL;
-	return call(t, &ret, SYS_madvise, e->addr, e->len, e->x, 0, 0, 0);
+	return rp_call(t, &ret, SYS_madvise, e->addr, e->len, e->x, 0, 0, 0);
 }
 
 struct err *effect_guard(struct rp_task *t, uint64_t addr, uint64_t *page_ret, int *prot_ret)
@@ -253,14 +227,14 @@ struct err *effect_guard(struct rp_task *t, uint64_t addr, uint64_t *page_ret, i
 		if (page >= s->addr && page < s->addr + s->len)
 			break;
 	}
-	if (!s || !range_allowed(page, PAGE_BYTES))
+	if (!s || !rp_range_allowed(page, PAGE_BYTES))
 		return NULL;
 	TRY(tracee_maps_read(t->real, &maps));
 	m = tracee_maps_find(&maps, page);
 	*prot_ret = m ? m->prot : PROT_NONE;
 	*page_ret = page;
 	tracee_maps_deinit(&maps);
-	return call(t, &ret, SYS_mprotect, page, PAGE_BYTES, PROT_NONE, 0, 0, 0);
+	return rp_call(t, &ret, SYS_mprotect, page, PAGE_BYTES, PROT_NONE, 0, 0, 0);
 }
 
 struct err *effect_unguard(struct rp_task *t, uint64_t page, int prot)
@@ -269,28 +243,7 @@ struct err *effect_unguard(struct rp_task *t, uint64_t page, int prot)
 
 	if (!page)
 		return NULL;
-	return call(t, &ret, SYS_mprotect, page, PAGE_BYTES, (uint64_t)prot, 0, 0, 0);
-}
-
-struct err *effect_grow(struct rp_task *t, uint64_t addr, bool *grown)
-{
-	uint64_t page = addr & ~(uint64_t)(PAGE_BYTES - 1);
-	int64_t ret;
-
-	*grown = false;
-	for (struct rp_grow *g = t->mm->grow; g; g = g->next) {
-		if (addr >= g->lowest || g->lowest - addr > GROW_MAX || !range_allowed(page, g->lowest - page))
-			continue;
-		TRY(call(t, &ret, SYS_mmap, page, g->lowest - page, (uint64_t)g->prot,
-			 MAP_FIXED_NOREPLACE | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, (uint64_t)-1, 0));
-		if (ret != (int64_t)page)
-			continue;
-		g->lowest = page;
-		rp_tools_mapped(t->mm);
-		*grown = true;
-		return NULL;
-	}
-	return NULL;
+	return rp_call(t, &ret, SYS_mprotect, page, PAGE_BYTES, (uint64_t)prot, 0, 0, 0);
 }
 
 /* ---- memory ------------------------------------------------------------------------- */
@@ -320,7 +273,7 @@ static struct err *apply_write(struct replay *r, struct rp_task *t, const struct
 
 	if (e->object)
 		return rp_object_write(r, ev, e);
-	if (!range_allowed(e->addr, e->data_len))
+	if (!rp_range_allowed(e->addr, e->data_len))
 		return bad_effect(ev, "writes where it may not");
 	err = tracee_write(t->real, e->addr, e->data, e->data_len);
 	if (!err)
@@ -409,7 +362,7 @@ struct err *effect_sum(struct replay *r, struct rp_task *t, const struct trace_e
 	struct err *err;
 
 	*ret = 0;
-	if (!range_allowed(e->addr, e->len))
+	if (!rp_range_allowed(e->addr, e->len))
 		return bad_effect(&r->ev, "sums a range that is not allowed");
 	rp_tools_sum_begins(r, t->mm, t->real);
 	TRY(rp_machine_out(r, t, e->addr, e->len));

@@ -198,6 +198,8 @@ struct rp_mm *rp_mm_create(void);
 struct rp_mm *rp_mm_copy(const struct rp_mm *mm);
 void rp_mm_put(struct rp_mm *mm);
 struct err *rp_regs_flush(struct rp_task *t);
+/* A system call of ours in the task; its registers are as they were. */
+struct err *rp_call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5) __must_check;
 /* One instruction of whatever is at rip, stubs of ours too; t->regs are then what the kernel has. */
 struct err *rp_raw_step(struct rp_task *t, int *status_ret) __must_check;
 struct err *rp_raw_run(struct rp_task *t, int *status_ret) __must_check;	/* to its next stop, whatever that is */
@@ -208,12 +210,16 @@ void rp_task_anew(struct rp_task *t);
 /* It may have stopped in a patch's stub: where the program is. */
 void rp_task_normal(struct rp_task *t);
 
+/* ---- restart.c ---------------------------------------------------------------------------- */
+/* What the kernel does with an interrupted call when no handler runs: make it again.  Registers as they will be when the task goes on. */
+void rp_restart_call(struct rp_task *t);
+/* Registers as somebody has set them who traces the task: does the kernel make a call again by them? */
+void rp_restart_set(struct rp_task *t);
+
 /* ---- effect.c: apply what an event changed ---------------------------------------- */
 struct err *effect_apply(struct replay *r, struct rp_task *t, const struct trace_event *ev);
 /* One effect that is no part of ev. */
 struct err *effect_one(struct replay *r, struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e);
-/* An access at addr failed: is it a stack that grows?  Then *grown and it has. */
-struct err *effect_grow(struct rp_task *t, uint64_t addr, bool *grown);
 
 /* All of it, to a descriptor of ours; failures are not our business. */
 void rp_write_all(int fd, const void *what, size_t len);
@@ -225,6 +231,18 @@ struct err *effect_sum(struct replay *r, struct rp_task *t, const struct trace_e
  */
 struct err *effect_guard(struct rp_task *t, uint64_t addr, uint64_t *page_ret, int *prot_ret);
 struct err *effect_unguard(struct rp_task *t, uint64_t page, int prot);
+
+/* ---- grow.c ------------------------------------------------------------------------------ */
+/* May the program map that?  Not where the fixed part of every process is. */
+bool rp_range_allowed(uint64_t addr, uint64_t len);
+/* A TRACE_MAP effect's mapping grows down. */
+void rp_grow_add(struct rp_mm *mm, const struct trace_effect *e);
+/* An access at addr failed: is it a stack that grows?  Then *grown and it has. */
+struct err *effect_grow(struct rp_task *t, uint64_t addr, bool *grown);
+
+/* ---- hook.c ------------------------------------------------------------------------------ */
+/* The fixed part of an empty process, which has room there. */
+void calls_prepare(void);
 
 /* ---- flags.c ----------------------------------------------------------------------- */
 /* A clone gets those of t->regs.eflags that tracee_regs_set() does not set. */
@@ -277,8 +295,6 @@ void rp_tasks_forget(struct rp_task *list);
 struct err *rp_copy_become(struct replay *r, const struct rp_copy *c, struct rp_task *tasks) __must_check;
 
 /* ---- calls.c: system calls that need no stop ---------------------------------------------- */
-/* The fixed part of an empty process, which has room there. */
-void calls_prepare(void);
 /* The records of a TRACE_CALLS event into the task's buffer. */
 struct err *calls_fill(struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e);
 struct err *calls_patch(struct replay *r, struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e);
@@ -313,9 +329,6 @@ struct err *rp_unexpected(struct replay *r, struct rp_task *t, const struct trac
 struct err *rp_step_once(struct replay *r, struct rp_task *t) __must_check;
 /* Equal but for orig_rax and RF? */
 bool rp_regs_equal(const struct regs *a, const struct regs *b);
-/* Registers as they will be when it goes on. */
-void rp_restart_call(struct rp_task *t);
-void rp_restart_set(struct rp_task *t);
 /* The trace flag is on, and not the program's. */
 void rp_clear_trace_flag(struct rp_task *t);
 

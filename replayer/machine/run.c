@@ -14,35 +14,7 @@
 
 #include "replayer/machine/machine.h"
 
-enum { ERESTARTSYS = 512, ERESTARTNOINTR = 513, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516,
-       NR_RESTART_SYSCALL = 219 };
-
 struct err rp_stopped;
-
-/* What the kernel does with an interrupted call when no handler runs: make it again. */
-void rp_restart_call(struct rp_task *t)
-{
-	int64_t ret = (int64_t)t->regs.rax;
-
-	if (!t->restartable)
-		return;
-	t->restartable = false;
-	if (ret != -ERESTARTSYS && ret != -ERESTARTNOINTR && ret != -ERESTARTNOHAND && ret != -ERESTART_RESTARTBLOCK)
-		return;
-	t->regs.rax = ret == -ERESTART_RESTARTBLOCK ? NR_RESTART_SYSCALL : t->nr;
-	t->regs.rip -= 2;
-	t->dirty = true;
-}
-
-/* Registers as somebody has set them who traces the task: does the kernel make a call again by them? */
-void rp_restart_set(struct rp_task *t)
-{
-	int64_t ret = (int64_t)t->regs.rax;
-
-	t->restartable = (int64_t)t->regs.orig_rax >= 0 && ret <= -ERESTARTSYS && ret >= -ERESTART_RESTARTBLOCK;
-	if (t->restartable)
-		t->nr = t->regs.orig_rax;
-}
 
 /*
  * A jump to the vsyscall page: the kernel has refused the call (cage.c), and returned to the caller.  The registers are

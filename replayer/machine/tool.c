@@ -115,6 +115,12 @@ void rp_tools_bare(struct replay *r)
 		tools[n]->bare(r);
 }
 
+void rp_tools_bare_memory(struct rp_mm *mm, pid_t real)
+{
+	EACH(bare_memory)
+		tools[n]->bare_memory(mm, real);
+}
+
 bool rp_tools_in_the_way(struct replay *r, struct rp_task *t, uint64_t at, uint64_t start, uint64_t end)
 {
 	EACH(in_the_way) {

@@ -64,6 +64,8 @@ struct run_ops {
 	void (*clear)(struct replay *r, struct rp_task *t);
 	/* Nothing of the tool's may be in the code of any task. */
 	void (*bare)(struct replay *r);
+	/* The same for one address space. */
+	void (*bare_memory)(struct rp_mm *mm, pid_t real);
 	/* Does the tool need the instruction at `at', or any byte in [start, end), so that nobody else may replace them? */
 	bool (*in_the_way)(struct replay *r, struct rp_task *t, uint64_t at, uint64_t start, uint64_t end);
 	/* Is the task in code of the tool's own, so that its registers are no place of the program's? */
@@ -118,6 +120,7 @@ void rp_tools_on_fault(struct replay *r, struct rp_task *t, const struct trace_e
 void rp_tools_before_search(struct replay *r, struct rp_task *t, uint64_t rip);
 void rp_tools_clear(struct replay *r, struct rp_task *t);
 void rp_tools_bare(struct replay *r);
+void rp_tools_bare_memory(struct rp_mm *mm, pid_t real);
 bool rp_tools_in_the_way(struct replay *r, struct rp_task *t, uint64_t at, uint64_t start, uint64_t end);
 bool rp_tools_inside(const struct replay *r, const struct rp_task *t);
 void rp_tools_hide(const struct rp_mm *mm, uint64_t addr, void *bytes, size_t len);

@@ -105,27 +105,6 @@ int replay_current(const struct replay *r)
 	return t ? t->rec_tid : 0;
 }
 
-struct err *replay_regs(const struct replay *r, int tid, struct regs *ret)
-{
-	const struct rp_task *t = rp_task_of_tid(r, tid);
-
-	if (!t)
-		return &err_gone;
-	*ret = t->regs;
-	if (stops_of(r)->diverted)
-		return NULL;
-	ret->orig_rax = (uint64_t)-1;
-	ret->eflags &= ~0x10100ull;	/* RF, TF: how we came here */
-	/* stopped at a system call that has not been made: show the instruction, not what is behind it */
-	if (r->pending && r->ev.task == t->serial && !rp_catch_entry_view(r, t) &&
-	    (r->ev.kind == TRACE_SYSCALL || r->ev.kind == TRACE_SYSCALL_ENTER)) {
-		ret->rip -= 2;
-		ret->rax = t->nr;
-	}
-	rp_catch_regs(r, t, ret);
-	return NULL;
-}
-
 struct err *replay_xstate(const struct replay *r, int tid, void *buf, size_t *len_ret)
 {
 	struct iovec iov = { buf, TRACEE_XSTATE_MAX };

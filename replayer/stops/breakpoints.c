@@ -20,110 +20,12 @@
 
 #include "replayer/stops/stops.h"
 
-/* OVERDUE_NS: who interrupts waits no longer than this for a point that has a name. */
-enum { TICK_US = 25000, OVERDUE_NS = 60000000 };
 /* rp_mm.int3_gen, while what is in is not a set's. */
 #define LEAVING UINT32_MAX
 
 static bool is_watch(const struct replay_break *b)
 {
 	return b->kind >= REPLAY_WRITE;
-}
-
-bool rp_is_int3(const struct replay_break *b, pid_t pid)
-{
-	return b->kind <= REPLAY_COUNT && b->pid == pid;
-}
-
-static void set_count(const struct stops *stops, struct rp_set *s)
-{
-	s->watches = s->gates = s->counts = 0;
-	for (unsigned i = 0; i < s->n; i++) {
-		const struct replay_break *b = &s->b[i];
-
-		s->watches += is_watch(b);
-		s->counts += b->kind == REPLAY_COUNT;
-		s->gates += b->kind == REPLAY_COUNT || (b->kind == REPLAY_BREAK && b->cond && !b->call);
-	}
-	rp_deal(stops, s);
-}
-
-static int order(const void *a, const void *b)
-{
-	return memcmp(a, b, sizeof(struct replay_break));
-}
-
-unsigned rp_set_intern(struct replay *r, const struct replay_break *b, unsigned n)
-{
-	struct stops *stops = stops_of(r);
-	struct rp_set s = { .b = calloc(n + 1, sizeof(*b)) };
-
-	BUG_ON(!s.b, "out of memory for breakpoints");
-	for (unsigned i = 0; i < n; i++) {	/* member by member: padding must compare equal */
-		s.b[i].kind = b[i].kind == REPLAY_BREAK_HW && !rp_registers() ? REPLAY_BREAK : b[i].kind;
-		s.b[i].pid = b[i].pid;
-		s.b[i].addr = b[i].addr;
-		s.b[i].len = b[i].len;
-		s.b[i].cond = b[i].cond;
-		s.b[i].call = b[i].call;
-	}
-	qsort(s.b, n, sizeof(*b), order);
-	for (unsigned i = 0; i < n; i++) {
-		if (!s.n || memcmp(&s.b[s.n - 1], &s.b[i], sizeof(*b)))
-			s.b[s.n++] = s.b[i];
-	}
-	for (unsigned i = 0; i < stops->sets_n; i++) {
-		if (stops->sets[i]->n == s.n && !memcmp(stops->sets[i]->b, s.b, s.n * sizeof(*b))) {
-			free(s.b);
-			return i;
-		}
-	}
-	set_count(stops, &s);
-	stops->sets = realloc(stops->sets, (stops->sets_n + 1) * sizeof(*stops->sets));
-	BUG_ON(!stops->sets, "out of memory for breakpoints");
-	stops->sets[stops->sets_n] = malloc(sizeof(s));
-	BUG_ON(!stops->sets[stops->sets_n], "out of memory for breakpoints");
-	*stops->sets[stops->sets_n] = s;
-	return stops->sets_n++;
-}
-
-unsigned rp_set_union(struct replay *r, unsigned a, unsigned b)
-{
-	const struct rp_set *x = stops_of(r)->sets[a], *y = stops_of(r)->sets[b];
-	struct replay_break *all;
-	unsigned ret;
-
-	if (a == b || !y->n)
-		return a;
-	all = calloc(x->n + y->n, sizeof(*all));
-	BUG_ON(!all, "out of memory for breakpoints");
-	if (x->n)
-		memcpy(all, x->b, x->n * sizeof(*all));
-	memcpy(all + x->n, y->b, y->n * sizeof(*all));
-	ret = rp_set_intern(r, all, x->n + y->n);
-	free(all);
-	return ret;
-}
-
-bool rp_set_has(const struct rp_set *s, pid_t pid, uint64_t pc)
-{
-	for (unsigned i = 0; i < s->n; i++) {
-		if (!is_watch(&s->b[i]) && s->b[i].addr == pc && s->b[i].pid == pid)
-			return true;
-	}
-	return false;
-}
-
-bool rp_set_breaks(const struct replay *r, const struct rp_set *s, const struct rp_task *t)
-{
-	for (unsigned i = 0; i < s->n; i++) {
-		const struct replay_break *b = &s->b[i];
-
-		if (!is_watch(b) && b->addr == t->regs.rip && b->pid == t->rec_pid &&
-		    (!b->cond || rp_cond_true(&stops_of(r)->conds[b->cond - 1], t->real, &t->regs)))
-			return true;
-	}
-	return false;
 }
 
 /* ---- int3 ------------------------------------------------------------------------------ */
@@ -176,15 +78,6 @@ static bool int3_at(const struct rp_mm *mm, uint64_t addr)
 			return true;
 	}
 	return false;
-}
-
-const struct patch *rp_patch_of_call(const struct rp_mm *mm, uint64_t addr)
-{
-	for (unsigned i = 0; i < mm->patches.n; i++) {
-		if (mm->patches.p[i].addr + mm->patches.p[i].call_at == addr && mm->patches.p[i].kind == PATCH_SYSCALL)
-			return &mm->patches.p[i];
-	}
-	return NULL;
 }
 
 /* Inside bytes that a jump to the hook has replaced, the instruction is in its stub. */
@@ -268,11 +161,6 @@ static struct err *int3_in(const struct stops *stops, struct rp_mm *mm, struct r
 
 /* ---- debug registers --------------------------------------------------------------------- */
 
-static bool poke_dr(struct rp_task *t, unsigned n, uint64_t value)
-{
-	return ptrace(PTRACE_POKEUSER, t->real, offsetof(struct user, u_debugreg) + 8ul * n, value) == 0;
-}
-
 static uint64_t dr7_bits(unsigned n, unsigned type, unsigned len)
 {
 	static const unsigned len_code[9] = { 0, 0, 1, 0, 3, 0, 0, 0, 2 };
@@ -285,7 +173,7 @@ static struct err *set_debug_registers(struct stops *stops, struct rp_task *t, c
 	enum { TYPE_EXECUTE = 0, TYPE_WRITE = 1, TYPE_ACCESS = 3 };
 	uint64_t dr7 = 0;
 	unsigned n = 0;
-	bool ok = poke_dr(t, 7, 0);
+	bool ok = rp_debug_register_set(t->real, 7, 0);
 
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
@@ -297,156 +185,18 @@ static struct err *set_debug_registers(struct stops *stops, struct rp_task *t, c
 			unsigned len = b->kind == REPLAY_BREAK_HW ? 1 : rp_register_bytes(a, end);
 			unsigned type = b->kind == REPLAY_BREAK_HW ? TYPE_EXECUTE : b->kind == REPLAY_WRITE ? TYPE_WRITE : TYPE_ACCESS;
 
-			ok = ok && poke_dr(t, n, a);
+			ok = ok && rp_debug_register_set(t->real, n, a);
 			dr7 |= dr7_bits(n++, type, len);
 			a += len;
 		}
 	}
-	if (!ok || !poke_dr(t, 7, dr7))
+	if (!ok || !rp_debug_register_set(t->real, 7, dr7))
 		return err_new(ERR_UNSUPPORTED, "cannot set a hardware watchpoint here");
 	t->tool_word[TOOL_STOPS] = stops->dr_gen;
 	return NULL;
 }
 
 /* ---- around a run -------------------------------------------------------------------------- */
-
-/* The handler may find it stopped already: then the next run stops at once, and we look again. */
-static volatile pid_t running;
-static volatile sig_atomic_t interrupted;
-static volatile sig_atomic_t missed;	/* the handler found nothing running: the next run is interrupted as it begins */
-static volatile uint64_t interrupted_ns;
-static volatile int interrupt_fd = -1;
-
-/* What the timer is for, besides looking for a debugger's interrupt. */
-static volatile sig_atomic_t timing;	/* enum rp_timing */
-static volatile sig_atomic_t ticked;
-static volatile sig_atomic_t late;	/* samples are wanted too often */
-
-static void on_alarm(int sig)
-{
-	struct pollfd p = { interrupt_fd, POLLIN, 0 };
-	bool now = timing != RP_TIME_USER;
-	int saved = errno;
-
-	(void)sig;
-	if (now)
-		ticked = 1;
-	if (interrupt_fd >= 0 && poll(&p, 1, 0) > 0) {
-		if (!interrupted)
-			interrupted_ns = now_ns();
-		interrupted = now = true;
-	}
-	if (now && running > 0)
-		ptrace(PTRACE_INTERRUPT, running, NULL, NULL);
-	else if (now && (timing != RP_TIME_SAMPLES || interrupted))
-		missed = 1;
-	else if (now)		/* what goes on between two runs takes longer than a sample: with `missed' nothing would ever run */
-		late = 1;
-	errno = saved;
-}
-
-void replay_interrupt_from(struct replay *r, int fd)
-{
-	struct sigaction sa = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
-
-	(void)r;
-	interrupt_fd = fd;
-	interrupted = 0;
-	sigaction(SIGALRM, &sa, NULL);
-}
-
-static long timer_us;
-
-static void timer_set(long us)
-{
-	struct itimerval t = { { us / 1000000, us % 1000000 }, { us / 1000000, us % 1000000 } };
-
-	if (us != timer_us)
-		setitimer(ITIMER_REAL, &t, NULL);
-	timer_us = us;
-}
-
-void rp_timer_forked(void)
-{
-	interrupt_fd = -1;
-	interrupted = ticked = 0;
-	running = 0;
-	timer_us = 0;
-}
-
-/* What has just been done may take longer than a tick (a thousand breakpoints): the program would never run. */
-static void tick_anew(void)
-{
-	long us = timer_us;
-
-	if (!missed || interrupted)
-		return;
-	missed = ticked = 0;
-	timer_us = 0;
-	timer_set(us);
-}
-
-/* Tests want many interrupts: they may come anywhere. */
-static long tick_us(void)
-{
-	static long us;
-
-	if (!us) {
-		const char *asked = getenv("HINDSIGHT_TICK_US");
-
-		us = asked && atol(asked) > 0 ? atol(asked) : TICK_US;
-	}
-	return us;
-}
-
-void rp_timer(enum rp_timing what)
-{
-	timing = what;
-	ticked = missed = 0;
-	timer_set(tick_us());
-}
-
-void rp_timer_samples(struct replay *r, long us)
-{
-	stops_of(r)->samples_n = 0;
-	timing = RP_TIME_SAMPLES;
-	ticked = late = 0;
-	timer_set(us);
-}
-
-void rp_timer_off(void)
-{
-	timing = RP_TIME_USER;
-	timer_set(0);
-}
-
-bool rp_debug_user_interrupt(struct replay *r)
-{
-	return interrupted && (!stops_of(r)->shielded || stops_of(r)->breakable);
-}
-
-bool rp_debug_overdue(struct replay *r)
-{
-	return rp_debug_user_interrupt(r) && now_ns() - interrupted_ns > OVERDUE_NS;
-}
-
-static bool ticks_wait;
-
-bool rp_ticked(void)
-{
-	return timing == RP_TIME_TICK && ticked && !ticks_wait;
-}
-
-void rp_ticks_wait(bool on)
-{
-	ticks_wait = on;
-	ticked = 0;
-}
-
-bool rp_debug_interrupted(struct replay *r)
-{
-	return rp_ticked() || rp_debug_user_interrupt(r);
-}
 
 /* A step from where replaced bytes begin is one of the instruction that was there, not of the jump. */
 static void stub_of_first(struct rp_task *t)
@@ -524,7 +274,7 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 		if (!stops->slow)
 			TRY(rp_gate_build(r, t, stops->now));
 		TRY(int3_in(stops, mm, t, s, gen));
-		tick_anew();
+		rp_tick_anew();
 	}
 	if (stops_mm(mm)->guard_gen != gen && rp_guard_wanted(r, t, s))
 		TRY(rp_guard_in(r, t, s, gen));
@@ -552,11 +302,7 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 	stops->dr_hit = 0;
 	stops->guard_size = 0;
 	stops->ran = true;
-	running = t->real;
-	if (missed) {		/* faults of watched pages keep us from running nearly all the time */
-		missed = 0;
-		ptrace(PTRACE_INTERRUPT, running, NULL, NULL);
-	}
+	rp_interrupt_run(t->real);
 	return NULL;
 }
 
@@ -574,15 +320,9 @@ struct err *rp_debug_pause(struct replay *r, struct rp_task *t, bool *end)
 	struct stops *stops = stops_of(r);
 	bool hit = false;
 
-	running = 0;
-	if (timing == RP_TIME_SAMPLES && ticked) {
-		ticked = 0;
-		if (late && timer_us < TICK_US)
-			timer_set(timer_us * 2);
-		late = 0;
-		if (!trap_is_coming(t))		/* else no instruction may begin there */
-			stops->samples[stops->samples_n++ % RP_SAMPLES] = t->regs.rip;
-	}
+	rp_interrupt_run(0);
+	if (rp_sample_due() && !trap_is_coming(t))	/* else no instruction may begin there */
+		stops->samples[stops->samples_n++ % RP_SAMPLES] = t->regs.rip;
 	stops->overtaken = stops->step && trap_is_coming(t);
 	/* a step is over soon, and then the place has a name */
 	*end = rp_debug_interrupted(r) && !stops->leaving && !stops->step && !trap_is_coming(t);
@@ -594,28 +334,6 @@ struct err *rp_debug_pause(struct replay *r, struct rp_task *t, bool *end)
 		stops->trapped = stops->at_limit = true;
 	stops->unvisited = *end && !stops->trapped;
 	return NULL;
-}
-
-/*
- * A stepped pushf has pushed the trace flag, which the program must not see.  At the step after a popf, Linux takes the flag that it has
- * set itself for the program's (enable_single_step(), 6.18): it would stay, and every instruction trap.
- */
-void rp_hide_trace_flag(struct rp_task *t, uint64_t from)
-{
-	enum { FLAG = 0x100 };
-	uint8_t text[16];
-	bool push = false;
-	unsigned len = flags_insn(text, tracee_read_some(t->real, from, text, sizeof(text)), &push);
-	uint16_t word;
-
-	if (t->regs.eflags & FLAG && (!len || push))
-		rp_clear_trace_flag(t);
-	if (!len || !push || t->regs.rip - from != len)
-		return;
-	if (tracee_read_some(t->real, t->regs.rsp, &word, 2) != 2 || !(word & FLAG))
-		return;
-	word &= (uint16_t)~(unsigned)FLAG;
-	err_free(rp_guard_write(t, t->regs.rsp, &word, 2));
 }
 
 bool rp_int3_hit(const struct rp_task *t)
@@ -636,21 +354,12 @@ static void in_stub_of(struct rp_task *t)
 	}
 }
 
-uint64_t rp_debug_hits(struct rp_task *t)
-{
-	uint64_t hits = (uint64_t)ptrace(PTRACE_PEEKUSER, t->real, offsetof(struct user, u_debugreg) + 8 * 6, NULL) & 15;
-
-	if (hits)
-		poke_dr(t, 6, 0);
-	return hits;
-}
-
 bool rp_debug_trap(struct replay *r, struct rp_task *t, siginfo_t *info)
 {
 	struct stops *stops = stops_of(r);
 	bool counted = false;
 
-	running = 0;
+	rp_interrupt_run(0);
 	if (stops->leaving && info->si_signo == SIGTRAP && info->si_code == SI_KERNEL && int3_at(t->mm, t->regs.rip - 1)) {
 		t->regs.rip--;
 		patch_normal(&t->mm->patches, &t->regs);
@@ -719,9 +428,9 @@ void rp_debug_clear(struct replay *r, struct rp_task *t)
 {
 	rp_int3_out(r);
 	if (t->tool_word[TOOL_STOPS])
-		poke_dr(t, 7, 0);
+		rp_debug_register_set(t->real, 7, 0);
 	t->tool_word[TOOL_STOPS] = 0;
-	running = 0;
+	rp_interrupt_run(0);
 }
 
 void rp_debug_also(struct replay *r, struct rp_task *t, uint64_t addr)

@@ -7,8 +7,11 @@
  * then keeps it longer.  Names of positions do not depend on any of this (breakpoints.c).
  */
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
 
 #include "replayer/stops/stops.h"
 
@@ -182,11 +185,25 @@ void rp_deal_anew(struct replay *r)
 	if (!stops->deal)
 		return;
 	stops->deal = false;
-	rp_int3_out(r);
+	rp_tools_bare(r);
 	for (unsigned i = 0; i < stops->sets_n; i++) {
 		if (stops->sets[i]->watches)
 			rp_deal(stops, stops->sets[i]);
 	}
 	stops->dr_gen++;
 	log_debug("event %" PRIu64 ": debug registers are dealt anew", r->ev.n);
+}
+
+bool rp_debug_register_set(pid_t real, unsigned n, uint64_t value)
+{
+	return ptrace(PTRACE_POKEUSER, real, offsetof(struct user, u_debugreg) + 8ul * n, value) == 0;
+}
+
+uint64_t rp_debug_hits(struct rp_task *t)
+{
+	uint64_t hits = (uint64_t)ptrace(PTRACE_PEEKUSER, t->real, offsetof(struct user, u_debugreg) + 8 * 6, NULL) & 15;
+
+	if (hits)
+		rp_debug_register_set(t->real, 6, 0);
+	return hits;
 }

@@ -26,9 +26,7 @@
 #include "replayer/stops/dual.h"
 #include "replayer/stops/stops.h"
 
-enum { AREAS = RP_AREAS, CODE_PAGES = 400, DATA = CODE_PAGES * PAGE_BYTES, ALIASES = DATA + PAGE_BYTES,
-       SAVED = ALIASES + ALIAS_PAGES * PAGE_BYTES, MARKS = SAVED + ALIAS_PAGES * PAGE_BYTES, AREA = MARKS + ALIAS_PAGES * PAGE_BYTES,
-       HEAT = 12, HEAT_AGAIN = 3, PATCH_AFTER = 6, STEPS_OUT = 400, STUBS_MAX = 8192, STUBS_MORE = 128 };
+enum { HEAT = 12, HEAT_AGAIN = 3, PATCH_AFTER = 6, STEPS_OUT = 400, STUBS_MAX = 8192, STUBS_MORE = 128 };
 
 static uint64_t faults_ever;
 
@@ -38,25 +36,6 @@ static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, u
 }
 
 /* ---- areas ------------------------------------------------------------------------------------- */
-
-static bool within(uint64_t area, uint64_t addr)
-{
-	return area && addr - area < AREA;
-}
-
-bool rp_alias_area(const struct rp_mm *mm, uint64_t addr)
-{
-	for (unsigned i = 0; i < AREAS; i++) {
-		if (within(stops_mm(mm)->alias_area[i], addr))
-			return true;
-	}
-	return alias_blind_area(mm, addr);
-}
-
-uint64_t rp_alias_scratch(const struct rp_mm *mm)
-{
-	return stops_mm(mm)->alias_area[0] ? stops_mm(mm)->alias_area[0] + DATA + PAGE_BYTES / 2 : 0;
-}
 
 /* The index of an area near addr; AREAS: there is none. */
 static struct err *area_for(struct rp_task *t, uint64_t addr, unsigned *ret)
@@ -117,7 +96,7 @@ struct err *rp_alias_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 
 		if (!area || at >= area + AREA || at + len <= area)
 			continue;
-		rp_int3_out_mm(mm, t->real);
+		rp_tools_bare_memory(mm, t->real);
 		if (stops_mm(mm)->alias && stops_mm(mm)->alias->view.marks)
 			rp_marks_all(stops_mm(mm)->alias->view.marks);
 		TRY(call(t, &ret, SYS_munmap, area, AREA, 0, 0, 0));
@@ -199,28 +178,6 @@ void rp_alias_out(struct rp_mm *mm, pid_t real)
 		err_free(single_page(mm, real, k));
 	a->heat = a->faults = 0;
 	a->in = a->refused = a->from_stub = false;
-}
-
-bool rp_alias_other(const struct rp_mm *mm, uint64_t addr, uint64_t *off)
-{
-	const struct rp_alias *a = stops_mm(mm)->alias;
-
-	for (unsigned k = 0; a && a->in && k < a->view.pages_n; k++) {
-		if (addr - a->view.page[k] >= PAGE_BYTES)
-			continue;
-		*off = a->view.alias[k] - a->view.page[k];
-		return true;
-	}
-	return false;
-}
-
-struct err *rp_guard_write(struct rp_task *t, uint64_t addr, const void *bytes, size_t len)
-{
-	uint64_t off = 0;
-
-	if (!rp_alias_other(t->mm, addr, &off) || addr % PAGE_BYTES + len > PAGE_BYTES)
-		off = 0;
-	return tracee_write(t->real, addr + off, bytes, len);
 }
 
 /* ---- stubs ---------------------------------------------------------------------------------------------- */
@@ -413,7 +370,7 @@ void rp_alias_forget(struct rp_task *t, uint64_t at, uint64_t len)
 		if ((s->kind != STUB_RESTS && s->kind != STUB_JUMP) || at >= s->solid_end || at + len <= s->solid_start)
 			continue;
 		if (s->kind == STUB_JUMP)
-			rp_int3_out_mm(t->mm, t->real);
+			rp_tools_bare_memory(t->mm, t->real);
 		s->kind = STUB_GONE;
 	}
 }
@@ -556,38 +513,6 @@ struct err *rp_alias_step_out(struct rp_task *t)
 			rp_gate_interrupted(t);		/* it may be one that inprocess.c has moved, and counted */
 	}
 	return NULL;
-}
-
-bool rp_alias_jumps(const struct rp_mm *mm)
-{
-	return stops_mm(mm)->alias && stops_mm(mm)->alias->jumps;
-}
-
-void rp_alias_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t len)
-{
-	const struct rp_alias *a = stops_mm(mm)->alias;
-
-	for (unsigned i = 0; a && i < a->jumps; i++) {
-		const struct stub *s = &a->stub[a->jump[i]];
-
-		for (unsigned k = s->patch_at; k < s->patch_at + s->patch_len; k++) {
-			if (s->site.addr + k - addr < len)
-				bytes[s->site.addr + k - addr] = s->site.bytes[k];
-		}
-	}
-}
-
-/* The bytes of the program around rip, or (back) the jump again. */
-void rp_alias_bare(struct rp_task *t, uint64_t rip, bool back)
-{
-	struct rp_alias *a = stops_mm(t->mm)->alias;
-
-	for (unsigned i = 0; a && i < a->jumps; i++) {
-		const struct stub *s = &a->stub[a->jump[i]];
-
-		if (rip >= s->site.addr && rip < s->site.addr + s->site.len)
-			err_free(alias_patch(t->real, s, back));
-	}
 }
 
 /* ---- faults ------------------------------------------------------------------------------------------------- */

@@ -12,6 +12,10 @@
 
 enum { ALIAS_JUMPS = 1024, ALIAS_INDEX = 1 << 14, ALIAS_SEEN = 1 << 11 };
 
+/* An area: code of stubs, their data, the other mappings, saved pages, marks. */
+enum { AREAS = RP_AREAS, CODE_PAGES = 400, DATA = CODE_PAGES * PAGE_BYTES, ALIASES = DATA + PAGE_BYTES,
+       SAVED = ALIASES + ALIAS_PAGES * PAGE_BYTES, MARKS = SAVED + ALIAS_PAGES * PAGE_BYTES, AREA = MARKS + ALIAS_PAGES * PAGE_BYTES };
+
 struct stub {
 	uint64_t from, to;		/* its code */
 	unsigned n, faults;

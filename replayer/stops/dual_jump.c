@@ -43,11 +43,6 @@ struct stub *alias_find(struct rp_alias *a, uint64_t addr, enum stub_kind kind, 
 	return NULL;
 }
 
-struct err *alias_patch(pid_t real, const struct stub *s, bool ours)
-{
-	return tracee_write(real, s->site.addr + s->patch_at, ours ? s->bytes : s->site.bytes + s->patch_at, s->patch_len);
-}
-
 /* ---- jumps ----------------------------------------------------------------------------------------- */
 
 static bool near_point(const struct replay *r, uint64_t start, uint64_t end)

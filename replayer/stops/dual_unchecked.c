@@ -39,6 +39,7 @@ static bool is_window(const struct rp_blind *b, uint64_t page)
 	return false;
 }
 
+
 /* Ours: the other mappings and the marks. */
 static bool are_windows(const struct rp_blind *b, const struct tracee_map *m)
 {
@@ -169,11 +170,6 @@ bool alias_blind_place(struct rp_task *t, const uint64_t *page, unsigned n)
 	return alias_blind_holds(t);
 }
 
-bool alias_blind_area(const struct rp_mm *mm, uint64_t addr)
-{
-	return stops_mm(mm)->blind.shift && is_window(&stops_mm(mm)->blind, addr & ~(PAGE_BYTES - 1ull));
-}
-
 struct err *alias_blind_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 {
 	struct rp_blind *b = &stops_mm(t->mm)->blind;
@@ -187,11 +183,16 @@ struct err *alias_blind_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 	}
 	if (!there)
 		return NULL;
-	rp_int3_out_mm(t->mm, t->real);
+	rp_tools_bare_memory(t->mm, t->real);
 	for (unsigned k = 0; k < b->pages_n * WINDOWS; k++)
 		TRY(cage_call_now(t->real, &ret, SYS_munmap, window(b, b->page[k / WINDOWS], k % WINDOWS), PAGE_BYTES, 0, 0, 0));
 	*b = (struct rp_blind){ .refused = true };
 	if (stops_mm(t->mm)->alias && stops_mm(t->mm)->alias->view.marks)
 		rp_marks_all(stops_mm(t->mm)->alias->view.marks);
 	return NULL;
+}
+
+bool alias_blind_area(const struct rp_mm *mm, uint64_t addr)
+{
+	return stops_mm(mm)->blind.shift && is_window(&stops_mm(mm)->blind, addr & ~(PAGE_BYTES - 1ull));
 }

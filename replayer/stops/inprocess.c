@@ -108,7 +108,7 @@ bool rp_gate_area(const struct rp_mm *mm, uint64_t addr)
 		if (stops_mm(mm)->areas[i].at && addr - stops_mm(mm)->areas[i].at < PAGES * PAGE_BYTES)
 			return true;
 	}
-	return rp_alias_area(mm, addr);
+	return false;
 }
 
 /* Counters, while the area that holds them is gone. */
@@ -158,13 +158,12 @@ struct err *rp_gate_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 	struct rp_mm *mm = t->mm;
 	int64_t ret;
 
-	TRY(rp_alias_make_room(t, at, len));
 	for (unsigned k = 0; k < AREAS; k++) {
 		struct rp_area *a = &stops_mm(mm)->areas[k];
 
 		if (!a->at || at >= a->at + PAGES * PAGE_BYTES || at + len <= a->at)
 			continue;
-		rp_int3_out_mm(mm, t->real);
+		rp_tools_bare_memory(mm, t->real);
 		if (stops_mm(mm)->gate_n)
 			carry(t);
 		TRY(call(t, &ret, SYS_munmap, a->at, PAGES * PAGE_BYTES, 0, 0));
@@ -176,25 +175,6 @@ struct err *rp_gate_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 		}
 	}
 	return NULL;
-}
-
-struct err *rp_gate_make_room_for(struct rp_task *t, const struct trace_effect *e)
-{
-	uint64_t at = e->kind == TRACE_MOVE ? e->x : e->addr, len = e->kind == TRACE_MOVE ? e->y : e->len;
-
-	if (e->kind == TRACE_MAP || e->kind == TRACE_MOVE || e->kind == TRACE_UNMAP || e->kind == TRACE_PROTECT) {
-		stops_mm(t->mm)->solid_end = 0;
-		rp_written_forget(t->mm, e->addr, e->len);
-		rp_alias_forget(t, e->addr, e->len);
-	}
-	if (e->kind == TRACE_MOVE) {
-		rp_written_forget(t->mm, at, len);
-		rp_alias_forget(t, at, len);
-	}
-	if (e->kind != TRACE_MAP && e->kind != TRACE_MOVE && e->kind != TRACE_UNMAP)
-		return NULL;
-	stops_mm(t->mm)->blind.stale = true;
-	return rp_tools_make_room(t, at, len);
 }
 
 /* ---- probes of an address space ------------------------------------------------------------------ */
@@ -493,9 +473,9 @@ struct err *rp_gate_build(struct replay *r, struct rp_task *t, unsigned set)
 	if (s->n == s->watches)
 		return NULL;
 	if (stops_mm(mm)->int3_n)		/* the code as it is, not int3s of ours, is what stubs are made of */
-		rp_int3_out_mm(mm, t->real);
+		rp_tools_bare_memory(mm, t->real);
 	if (stops_mm(mm)->gate_gen != generation(stops_of(r), set) || !same_counters(stops_of(r), mm)) {
-		rp_int3_out_mm(mm, t->real);
+		rp_tools_bare_memory(mm, t->real);
 		gates_of_set(stops_of(r), mm, s);
 		stops_mm(mm)->gate_gen = generation(stops_of(r), set);
 	}
@@ -517,7 +497,7 @@ struct err *rp_gate_build(struct replay *r, struct rp_task *t, unsigned set)
 			continue;
 		rp_code_end();
 		if (rp_alias_jumps(mm))
-			rp_int3_out_mm(mm, t->real);
+			rp_tools_bare_memory(mm, t->real);
 		p->tried = true;
 		p->built = false;
 		memcpy(p->seen, now, sizeof(now));

@@ -27,13 +27,6 @@ struct rp_guard {
 	bool code;		/* breakpoints are there: written_code.c */
 };
 
-struct err *rp_page_protect(pid_t real, uint64_t page, int prot)
-{
-	int64_t ret;
-
-	return cage_call_now(real, &ret, SYS_mprotect, page, PAGE_BYTES, (uint64_t)prot, 0, 0);
-}
-
 static void add_page(struct rp_mm *mm, const struct tracee_maps *maps, uint64_t page, bool reads)
 {
 	const struct tracee_map *m = tracee_maps_find(maps, page);
@@ -53,7 +46,7 @@ static void add_page(struct rp_mm *mm, const struct tracee_maps *maps, uint64_t 
 		g->prot = PROT_NONE;
 }
 
-void rp_guard_add_code(struct rp_mm *mm, const struct tracee_maps *maps, uint64_t addr)
+static void add_code(struct rp_mm *mm, const struct tracee_maps *maps, uint64_t addr)
 {
 	unsigned had = stops_mm(mm)->guard_n;
 
@@ -89,7 +82,7 @@ struct err *rp_guard_in(struct replay *r, struct rp_task *t, const struct rp_set
 	stops_mm(mm)->guard_gen = gen;
 	TRY(tracee_maps_read(t->real, &maps));
 	if (has_int3s(r))
-		rp_written_pages(mm, &maps, s, t->rec_pid);
+		rp_written_pages(mm, &maps, s, t->rec_pid, add_code);
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
 
@@ -318,7 +311,7 @@ static void bare_code(struct rp_task *t)
 	for (unsigned i = 0; i < stops_mm(t->mm)->guard_n; i++)
 		code |= stops_mm(t->mm)->guard[i].code;
 	if (code)
-		rp_int3_out_mm(t->mm, t->real);
+		rp_tools_bare_memory(t->mm, t->real);
 }
 
 /* Is there one that has to fault for each access? */
@@ -383,7 +376,7 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 		string = 0;
 	err = rp_regs_flush(t);
 	if (!err && code)
-		rp_int3_out_mm(mm, t->real);
+		rp_tools_bare_memory(mm, t->real);
 	turns = turns_at_once(r, s, t, place, string);
 	there = turns_there(t, turns, string, &off);
 	if (!err && !there)

@@ -148,6 +148,7 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request);
 void rp_hide_trace_flag(struct rp_task *t, uint64_t from);
 /* A SIGTRAP of ours? */
 bool rp_debug_trap(struct replay *r, struct rp_task *t, siginfo_t *info);
+bool rp_debug_register_set(pid_t real, unsigned n, uint64_t value);
 /* Debug registers that have hit since they were last asked for. */
 uint64_t rp_debug_hits(struct rp_task *t);
 /* The task stopped for us, inside the hook: on until it is out of it.  False: it is not there. */
@@ -168,6 +169,13 @@ bool rp_debug_in_the_way(struct replay *r, struct rp_task *t, uint64_t at, uint6
 /* For the next run, also stop at addr; afterwards: was that all it stopped for? */
 void rp_debug_also(struct replay *r, struct rp_task *t, uint64_t addr);
 bool rp_debug_also_done(struct replay *r, struct rp_task *t);
+/* interrupt.c */
+/* A task is about to run, or (0) has stopped. */
+void rp_interrupt_run(pid_t pid);
+/* The timer has interrupted the task for a sample: once for each. */
+bool rp_sample_due(void);
+/* What has just been done may take longer than a tick: the next one is a whole one. */
+void rp_tick_anew(void);
 /* Look for interrupts from now on, or (sample) interrupt what runs once, after so long; 0 = never. */
 /* The timer looks for a debugger's interrupt; a tick also ends the run; or it takes samples. */
 enum rp_timing { RP_TIME_USER, RP_TIME_TICK, RP_TIME_SAMPLES };
@@ -248,7 +256,8 @@ uint64_t rp_gate_original(const struct rp_mm *mm, uint64_t rip);
 bool rp_gate_moved(const struct rp_mm *mm, uint64_t addr);
 /* Something is about to be mapped where our areas are. */
 struct err *rp_gate_make_room(struct rp_task *t, uint64_t at, uint64_t len);
-struct err *rp_gate_make_room_for(struct rp_task *t, const struct trace_effect *e);
+/* tool.c: an effect is about to change mappings. */
+struct err *rp_stops_effect(struct rp_task *t, const struct trace_effect *e) __must_check;
 
 /* page_watch.c */
 struct err *rp_page_protect(pid_t real, uint64_t page, int prot) __must_check;
@@ -273,14 +282,13 @@ struct err *rp_guard_finish_string(struct replay *r, struct rp_task *t) __must_c
 /* An access to a protected page?  Then it has been done. */
 bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info);
 
-/* Before watchpoints' are added: the page at addr, where breakpoints are. */
-void rp_guard_add_code(struct rp_mm *mm, const struct tracee_maps *maps, uint64_t addr);
 
 /* written_code.c */
 /* May some of the set's breakpoints be where the program can write?  Else it is known that none are. */
 bool rp_written_any(const struct rp_mm *mm, const struct rp_set *s, pid_t pid);
-/* Their pages, for page_watch.c. */
-void rp_written_pages(struct rp_mm *mm, const struct tracee_maps *maps, const struct rp_set *s, pid_t pid);
+/* add() is called for their pages, which are to be watched. */
+void rp_written_pages(struct rp_mm *mm, const struct tracee_maps *maps, const struct rp_set *s, pid_t pid,
+		      void (*add)(struct rp_mm *mm, const struct tracee_maps *maps, uint64_t page));
 /* What is shared there, and may not be written to, takes rp_written_poke(): its protection, and another of its addresses; else 0. */
 int rp_written_shared(const struct tracee_maps *maps, uint64_t addr, uint64_t *other);
 bool rp_written_poke(pid_t real, uint64_t addr, uint8_t byte, int prot);

@@ -7,17 +7,6 @@
 
 #include "replayer/stops/stops.h"
 
-struct stops_mm *stops_mm(const struct rp_mm *mm)
-{
-	struct rp_mm *own = (struct rp_mm *)(uintptr_t)mm;
-
-	if (!own->tool[TOOL_STOPS]) {
-		own->tool[TOOL_STOPS] = calloc(1, sizeof(struct stops_mm));
-		BUG_ON(!own->tool[TOOL_STOPS], "out of memory for breakpoints");
-	}
-	return own->tool[TOOL_STOPS];
-}
-
 /* ---- around a run ---------------------------------------------------------------------------- */
 
 static struct err *before_run(struct replay *r, struct rp_task *t, int *request)
@@ -141,14 +130,33 @@ static void hide(const struct rp_mm *mm, uint64_t addr, void *bytes, size_t len)
 
 static bool owns(const struct rp_mm *mm, uint64_t addr)
 {
-	return mm->tool[TOOL_STOPS] && rp_gate_area(mm, addr);
+	return mm->tool[TOOL_STOPS] && (rp_gate_area(mm, addr) || rp_alias_area(mm, addr));
+}
+
+struct err *rp_stops_effect(struct rp_task *t, const struct trace_effect *e)
+{
+	uint64_t at = e->kind == TRACE_MOVE ? e->x : e->addr, len = e->kind == TRACE_MOVE ? e->y : e->len;
+
+	if (e->kind == TRACE_MAP || e->kind == TRACE_MOVE || e->kind == TRACE_UNMAP || e->kind == TRACE_PROTECT) {
+		stops_mm(t->mm)->solid_end = 0;
+		rp_written_forget(t->mm, e->addr, e->len);
+		rp_alias_forget(t, e->addr, e->len);
+	}
+	if (e->kind == TRACE_MOVE) {
+		rp_written_forget(t->mm, at, len);
+		rp_alias_forget(t, at, len);
+	}
+	if (e->kind != TRACE_MAP && e->kind != TRACE_MOVE && e->kind != TRACE_UNMAP)
+		return NULL;
+	stops_mm(t->mm)->blind.stale = true;
+	return rp_tools_make_room(t, at, len);
 }
 
 static struct err *effect_begins(struct replay *r, struct rp_task *t, const struct trace_effect *e)
 {
 	if (!stops_of(r))
 		return NULL;
-	TRY(rp_gate_make_room_for(t, e));
+	TRY(rp_stops_effect(t, e));
 	rp_guard_make_room(r, t, e);
 	rp_written_mapped(r, t, e);
 	return NULL;
@@ -156,7 +164,10 @@ static struct err *effect_begins(struct replay *r, struct rp_task *t, const stru
 
 static struct err *make_room(struct rp_task *t, uint64_t addr, uint64_t len)
 {
-	return t->mm->tool[TOOL_STOPS] ? rp_gate_make_room(t, addr, len) : NULL;
+	if (!t->mm->tool[TOOL_STOPS])
+		return NULL;
+	TRY(rp_alias_make_room(t, addr, len));
+	return rp_gate_make_room(t, addr, len);
 }
 
 static void mapped(struct rp_mm *mm)
@@ -242,6 +253,7 @@ static const struct run_ops stops_ops = {
 	.forgive = forgive,
 	.clear = clear,
 	.bare = bare,
+	.bare_memory = rp_int3_out_mm,
 	.in_the_way = in_the_way,
 	.inside = inside,
 	.hide = hide,

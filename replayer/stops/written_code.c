@@ -70,17 +70,19 @@ static uint64_t address_in(const struct tracee_map *o, const struct tracee_map *
 }
 
 /* The page at addr in m, wherever it can be written to. */
-static void add_others(struct rp_mm *mm, const struct tracee_maps *maps, const struct tracee_map *m, uint64_t page)
+static void add_others(struct rp_mm *mm, const struct tracee_maps *maps, const struct tracee_map *m, uint64_t page,
+		       void (*add)(struct rp_mm *mm, const struct tracee_maps *maps, uint64_t page))
 {
 	for (size_t i = 0; i < maps->n; i++) {
 		uint64_t other = maps->map[i].prot & PROT_WRITE ? address_in(&maps->map[i], m, page) : 0;
 
 		if (other)
-			rp_guard_add_code(mm, maps, other);
+			add(mm, maps, other);
 	}
 }
 
-void rp_written_pages(struct rp_mm *mm, const struct tracee_maps *maps, const struct rp_set *s, pid_t pid)
+void rp_written_pages(struct rp_mm *mm, const struct tracee_maps *maps, const struct rp_set *s, pid_t pid,
+		      void (*add)(struct rp_mm *mm, const struct tracee_maps *maps, uint64_t page))
 {
 	for (unsigned i = 0; i < s->n; i++) {
 		uint64_t page = s->b[i].addr & ~(PAGE_BYTES - 1ull);
@@ -92,9 +94,9 @@ void rp_written_pages(struct rp_mm *mm, const struct tracee_maps *maps, const st
 		if (!m)
 			know_gap(mm, maps, page);
 		else if (m->shared)
-			add_others(mm, maps, m, page);
+			add_others(mm, maps, m, page, add);
 		else if (m->prot & PROT_WRITE)
-			rp_guard_add_code(mm, maps, page);
+			add(mm, maps, page);
 		else
 			know(mm, m->start, m->end);
 	}
@@ -131,6 +133,6 @@ void rp_written_mapped(struct replay *r, struct rp_task *t, const struct trace_e
 
 	for (unsigned i = 0; i < s->n && stops_mm(t->mm)->int3_gen; i++) {
 		if (rp_is_int3(&s->b[i], t->rec_pid) && s->b[i].addr - e->addr < e->len)
-			rp_int3_out_mm(t->mm, t->real);
+			rp_tools_bare_memory(t->mm, t->real);
 	}
 }

@@ -179,7 +179,7 @@ static struct err *hop_apply(struct replay *r, struct rp_hop *ret)
 	if (touches_text(&r->ev)) {
 		rp_int3_out(r);
 		for (uint32_t i = 0; i < r->ev.effects_len && t && t->mm && t->real && r->ev.kind != TRACE_EXEC; i++)
-			TRY(rp_gate_make_room_for(t, &r->ev.effects[i]));
+			TRY(rp_stops_effect(t, &r->ev.effects[i]));
 	}
 	values_read(r, stops->sets[stops->now], &before);
 	if (stops->marks)

@@ -88,3 +88,24 @@ int replay_shares_memory(const struct replay *r, int pid)
 	}
 	return 0;
 }
+
+struct err *replay_regs(const struct replay *r, int tid, struct regs *ret)
+{
+	const struct rp_task *t = rp_task_of_tid(r, tid);
+
+	if (!t)
+		return &err_gone;
+	*ret = t->regs;
+	if (stops_of(r)->diverted)
+		return NULL;
+	ret->orig_rax = (uint64_t)-1;
+	ret->eflags &= ~0x10100ull;	/* RF, TF: how we came here */
+	/* stopped at a system call that has not been made: show the instruction, not what is behind it */
+	if (r->pending && r->ev.task == t->serial && !rp_catch_entry_view(r, t) &&
+	    (r->ev.kind == TRACE_SYSCALL || r->ev.kind == TRACE_SYSCALL_ENTER)) {
+		ret->rip -= 2;
+		ret->rax = t->nr;
+	}
+	rp_catch_regs(r, t, ret);
+	return NULL;
+}

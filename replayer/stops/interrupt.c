@@ -1,0 +1,172 @@
+/*
+ * interrupt.c - what ends a run from outside: a debugger's interrupt, and ticks of a timer.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/time.h>
+
+#include "replayer/stops/stops.h"
+
+enum { TICK_US = 25000, OVERDUE_NS = 60000000 };	/* OVERDUE_NS: who interrupts waits no longer than this for a point that has a name. */
+
+/* The handler may find it stopped already: then the next run stops at once, and we look again. */
+static volatile pid_t running;
+static volatile sig_atomic_t interrupted;
+static volatile sig_atomic_t missed;	/* the handler found nothing running: the next run is interrupted as it begins */
+static volatile uint64_t interrupted_ns;
+static volatile int interrupt_fd = -1;
+
+/* What the timer is for, besides looking for a debugger's interrupt. */
+static volatile sig_atomic_t timing;	/* enum rp_timing */
+static volatile sig_atomic_t ticked;
+static volatile sig_atomic_t late;	/* samples are wanted too often */
+
+static void on_alarm(int sig)
+{
+	struct pollfd p = { interrupt_fd, POLLIN, 0 };
+	bool now = timing != RP_TIME_USER;
+	int saved = errno;
+
+	(void)sig;
+	if (now)
+		ticked = 1;
+	if (interrupt_fd >= 0 && poll(&p, 1, 0) > 0) {
+		if (!interrupted)
+			interrupted_ns = now_ns();
+		interrupted = now = true;
+	}
+	if (now && running > 0)
+		ptrace(PTRACE_INTERRUPT, running, NULL, NULL);
+	else if (now && (timing != RP_TIME_SAMPLES || interrupted))
+		missed = 1;
+	else if (now)		/* what goes on between two runs takes longer than a sample: with `missed' nothing would ever run */
+		late = 1;
+	errno = saved;
+}
+
+void replay_interrupt_from(struct replay *r, int fd)
+{
+	struct sigaction sa = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
+
+	(void)r;
+	interrupt_fd = fd;
+	interrupted = 0;
+	sigaction(SIGALRM, &sa, NULL);
+}
+
+static long timer_us;
+
+static void timer_set(long us)
+{
+	struct itimerval t = { { us / 1000000, us % 1000000 }, { us / 1000000, us % 1000000 } };
+
+	if (us != timer_us)
+		setitimer(ITIMER_REAL, &t, NULL);
+	timer_us = us;
+}
+
+void rp_timer_forked(void)
+{
+	interrupt_fd = -1;
+	interrupted = ticked = 0;
+	running = 0;
+	timer_us = 0;
+}
+
+/* What has just been done may take longer than a tick (a thousand breakpoints): the program would never run. */
+void rp_tick_anew(void)
+{
+	long us = timer_us;
+
+	if (!missed || interrupted)
+		return;
+	missed = ticked = 0;
+	timer_us = 0;
+	timer_set(us);
+}
+
+/* Tests want many interrupts: they may come anywhere. */
+static long tick_us(void)
+{
+	static long us;
+
+	if (!us) {
+		const char *asked = getenv("HINDSIGHT_TICK_US");
+
+		us = asked && atol(asked) > 0 ? atol(asked) : TICK_US;
+	}
+	return us;
+}
+
+void rp_timer(enum rp_timing what)
+{
+	timing = what;
+	ticked = missed = 0;
+	timer_set(tick_us());
+}
+
+void rp_timer_samples(struct replay *r, long us)
+{
+	stops_of(r)->samples_n = 0;
+	timing = RP_TIME_SAMPLES;
+	ticked = late = 0;
+	timer_set(us);
+}
+
+void rp_timer_off(void)
+{
+	timing = RP_TIME_USER;
+	timer_set(0);
+}
+
+bool rp_debug_user_interrupt(struct replay *r)
+{
+	return interrupted && (!stops_of(r)->shielded || stops_of(r)->breakable);
+}
+
+bool rp_debug_overdue(struct replay *r)
+{
+	return rp_debug_user_interrupt(r) && now_ns() - interrupted_ns > OVERDUE_NS;
+}
+
+static bool ticks_wait;
+
+bool rp_ticked(void)
+{
+	return timing == RP_TIME_TICK && ticked && !ticks_wait;
+}
+
+void rp_ticks_wait(bool on)
+{
+	ticks_wait = on;
+	ticked = 0;
+}
+
+bool rp_debug_interrupted(struct replay *r)
+{
+	return rp_ticked() || rp_debug_user_interrupt(r);
+}
+
+void rp_interrupt_run(pid_t pid)
+{
+	running = pid;
+	if (!pid || !missed)
+		return;
+	/* faults of watched pages keep us from running nearly all the time */
+	missed = 0;
+	ptrace(PTRACE_INTERRUPT, pid, NULL, NULL);
+}
+
+bool rp_sample_due(void)
+{
+	if (timing != RP_TIME_SAMPLES || !ticked)
+		return false;
+	ticked = 0;
+	if (late && timer_us < TICK_US)
+		timer_set(timer_us * 2);
+	late = 0;
+	return true;
+}
