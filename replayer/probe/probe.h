@@ -46,7 +46,7 @@ enum { PROBE_MOVED = 48, PROBE_INSNS = 6, PROBE_SITE_MAX = 24 };
 /* A place in one address space where a probe is. */
 struct rp_patch {
 	uint64_t addr;
-	int probe;		/* index of r->probes->probe; -1: return of a call */
+	int probe;		/* index of probes->probe; -1: return of a call */
 	bool jump;		/* else int3 */
 	bool quiet;		/* its stub only counts */
 	bool in;		/* in memory now */

@@ -236,7 +236,7 @@ bool rp_told_end(const struct replay *r, int pid, uint64_t event);
 
 /* periodic.c */
 /* As rp_tracked_hop() without step, with checkpoints in long computations.  An interrupt ends it at a point with a name where
- * there is one near.  hop->fast and r->debug->limit are of set alone. */
+ * there is one near.  hop->fast and timeline->limit are of set alone. */
 struct err *rp_chain_hop(struct replay *r, unsigned set, struct rp_hop *hop);
 
 /* sites.c: for set, in whose way they are not */

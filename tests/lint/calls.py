@@ -57,6 +57,8 @@ def main():
     for room in uses:
         for path in sorted(glob.glob(f"{build}/{room}/*.o")):
             name = os.path.relpath(path, build)[:-2]
+            if not os.path.exists(name + ".c") and not os.path.exists(name + ".S"):
+                continue    # of a file that was there before
             defined, wants[name] = symbols(path)
             for s in sorted(defined - {"main"}):
                 if s in owner:
