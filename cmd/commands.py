@@ -3,11 +3,15 @@
 # The work is done by the server: `monitor' commands (gdbserver/monitor.c).  One that moves is only prepared there; the step
 # that follows does it, so that gdb, its front ends and breakpoint lists see an ordinary stop.  It is a step backwards: forwards
 # gdb may be stepping off a breakpoint, and cannot bear to find itself in another thread then.
+import atexit
 import gdb
 import glob
 import os
 import re
+import shutil
+import struct
 import sys
+import tempfile
 
 
 def _ask(command):
@@ -799,6 +803,7 @@ def _connect(socket, sysroot):
         except gdb.error:               # of a version that does not have it
             pass
     gdb.events.stop.connect(_on_stop)
+    gdb.events.stop.connect(_jit_on_stop)
     gdb.events.new_objfile.connect(_on_objfile)
     gdb.events.cont.connect(_on_resume)
     if hasattr(gdb.events, 'free_objfile') and hasattr(gdb, 'BP_CATCHPOINT'):
