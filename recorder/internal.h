@@ -542,6 +542,12 @@ bool rec_trap_blocked(const struct rec_task *t);
 /* ---- witness.c: all of a task's memory, as effects of the event being built ------------- */
 struct rec_copies;
 void rec_copies_drop(struct rec_copies *c);
+/* near.c: pages in mappings of more than `large' bytes. */
+enum { NEAR_MAX = 256 };
+struct rec_near { uint64_t large, page[NEAR_MAX]; size_t n; };
+void rec_near_find(struct rec_near *near, const struct rec_task *t, const struct regs *regs, const struct tracee_maps *maps);
+void rec_near_add(struct rec_near *near, const struct tracee_maps *maps, uint64_t page);
+void rec_near_sort(struct rec_near *near);
 /* False: some memory is not covered. */
 bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *regs, const struct tracee_maps *maps);
 /* At the exit stop of a call after which there will be such points. */

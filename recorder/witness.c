@@ -8,8 +8,8 @@
  * among these words (or comes to light by the sum), and replay can test it inside the process.
  *
  * For that the recorder keeps a copy of the pages.  Unchanged pages cost a comparison.  When there is more
- * memory than may be read in a twentieth of the time that has passed, large mappings are left out and the event
- * says so (TRACE_POINT, object = 1): replay then keeps a way back.
+ * memory than may be read in a twentieth of the time that has passed, large mappings are left out, but for pages that are near (near.c)
+ * or have changed before, and the event says so (TRACE_POINT, object = 1): replay then keeps a way back.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,11 +27,13 @@ enum {
 	PAGES_PER_MS = 38,		/* 3 GB/s, and a twentieth of the time */
 	SMALL_PAGES = 256,
 	RUNS_MAX = 600, RUNS_PAGE = 40, NEW_MAX = 128,	/* pages of which all words are given */
+	HOT_POINTS = 16,
 	STACK_BELOW = 128, STACK_ABOVE = 1920, POINTED = 256, GENERAL = 15,
 };
 
 struct copy {
 	uint64_t addr, sum;
+	unsigned hot;			/* for so many points to come it is looked at, for it has changed */
 	uint64_t word[PAGE_WORDS];
 };
 
@@ -62,6 +64,7 @@ struct pass {
 	size_t room;
 	unsigned runs, new_pages, budget;
 	uint64_t sum;
+	struct rec_near near;		/* of mappings that are left out */
 };
 
 static void witness(struct recorder *rec, uint64_t addr, const void *bytes, size_t len)
@@ -119,6 +122,7 @@ static void on_page(void *ctx, uint64_t addr, const void *bytes)
 			memcpy(before, p->word, PAGE_BYTES);
 			memcpy(p->word, bytes, PAGE_BYTES);
 			p->sum = mem_sum_one(addr / PAGE_BYTES, bytes);
+			p->hot = HOT_POINTS;
 			changed_words(s, p, before);
 		}
 		s->sum += p->sum;
@@ -133,6 +137,7 @@ static void on_page(void *ctx, uint64_t addr, const void *bytes)
 	BUG_ON(!p, "out of memory for copies of pages");
 	copies_in_use++;
 	p->addr = addr;
+	p->hot = HOT_POINTS;
 	memcpy(p->word, bytes, PAGE_BYTES);
 	p->sum = mem_sum_one(addr / PAGE_BYTES, bytes);
 	s->sum += p->sum;
@@ -177,18 +182,53 @@ static void sum_mapping(struct pass *s, struct rec_task *t, const struct tracee_
 }
 
 /* Left out this time: the old copies stay, so that the next time tells what has changed since. */
-static void keep_mapping(struct pass *s, const struct tracee_map *m)
+static void keep_range(struct pass *s, uint64_t start, uint64_t end)
 {
-	while (s->at < s->old.n && s->old.page[s->at]->addr < m->end) {
+	while (s->at < s->old.n && s->old.page[s->at]->addr < end) {
 		struct copy *p = s->old.page[s->at++];
 
-		if (p->addr >= m->start) {
+		if (p->addr >= start) {
 			keep(s, p);
 		} else {
 			free(p);
 			copies_in_use--;
 		}
 	}
+}
+
+/* Left out but for the pages that are near. */
+static void keep_mapping(struct pass *s, struct rec_task *t, const struct tracee_map *m)
+{
+	struct tracee_map part = *m;
+	uint64_t at = m->start;
+
+	for (size_t i = 0; i < s->near.n; i++) {
+		part.start = s->near.page[i];
+		part.end = part.start + PAGE_BYTES;
+		if (part.start < at || part.end > m->end)
+			continue;
+		while (i + 1 < s->near.n && s->near.page[i + 1] == part.end && part.end < m->end) {
+			part.end += PAGE_BYTES;
+			i++;
+		}
+		keep_range(s, at, part.start);
+		sum_mapping(s, t, &part);
+		at = part.end;
+	}
+	keep_range(s, at, m->end);
+}
+
+static void find_near(struct pass *s, const struct rec_task *t, const struct regs *regs, const struct tracee_maps *maps)
+{
+	s->near.large = (uint64_t)SMALL_PAGES * PAGE_BYTES;
+	rec_near_find(&s->near, t, regs, maps);
+	for (size_t i = 0; i < s->old.n; i++) {
+		struct copy *p = s->old.page[i];
+
+		if (p->hot && p->hot--)
+			rec_near_add(&s->near, maps, p->addr);
+	}
+	rec_near_sort(&s->near);
 }
 
 /* Registers' surroundings: only where memory as a whole is not there. */
@@ -255,8 +295,10 @@ bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *re
 	s.budget = (unsigned)((now - s.old.last_ns) / 1000000 < PAGES_MAX ? (now - s.old.last_ns) / 1000000 * PAGES_PER_MS : PAGES_MAX);
 	s.budget = s.budget < PAGES_MIN ? PAGES_MIN : s.budget > PAGES_MAX ? PAGES_MAX : s.budget;
 	few = resident_pages(t) <= s.budget;
-	if (!few)
+	if (!few) {
 		windows(rec, t, regs);
+		find_near(&s, t, regs, maps);
+	}
 	for (size_t i = 0; i < maps->n; i++) {
 		const struct tracee_map *m = &maps->map[i];
 
@@ -265,7 +307,7 @@ bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *re
 		if (rec_map_readable(t, m) && choose(&s, m, regs, few)) {
 			sum_mapping(&s, t, m);
 		} else {
-			keep_mapping(&s, m);
+			keep_mapping(&s, t, m);
 			whole = false;
 		}
 	}
