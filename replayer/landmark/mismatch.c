@@ -8,8 +8,9 @@
  *
  *	match, next match, ... until the task's next call;  then from the beginning without running blind;  then the doubt before
  *
- * Bounds, in processor time: the last DOUBTS_MAX doubts; no copies while replay takes longer than one and a half times the recording; and going back on
- * behalf of one failure ends after BACK_NS: what failed first is what is reported then.
+ * Bounds, in processor time: the last DOUBTS_MAX doubts; going back on behalf of one failure ends after BACK_NS: what failed first is what is reported
+ * then.  And as long as no match has proved wrong, there are no copies while replay takes longer than one and a half times the recording, or
+ * when all copies have taken a sixth of it (those of a browser's processes take a tenth of a second, and there are hundreds of such points).
  *
  * Output that a wrong way has made cannot be taken back: it waits as long as there is a doubt in front of it.
  */
@@ -37,6 +38,8 @@ struct rp_doubts {
 	struct doubt d[DOUBTS_MAX];
 	unsigned n;
 	uint64_t began_ns, began_spent_ns, began_recorded_ns, copy_ns;	/* a copy takes so long */
+	uint64_t copies_ns;			/* processor time of all of them */
+	bool wrong;				/* a match was, at least one */
 	/* going back */
 	struct err *failure;			/* the first, or NULL */
 	uint64_t failed_at, back_ns;		/* back_ns: processor time */
@@ -158,20 +161,28 @@ static struct doubt *add(struct replay *r, uint64_t n)
 	return &b->d[b->n++];
 }
 
+/* Before where the failure was that one has gone back for: once it is overcome, all is as before. */
+bool rp_doubt_failed(const struct replay *r)
+{
+	return landmarks_of(r)->doubts && landmarks_of(r)->doubts->failure && r->where < landmarks_of(r)->doubts->failed_at;
+}
+
 /* Is there time for a copy, which may save so much?  Most of what it costs comes later: the first write to each page. */
 static bool affordable(struct replay *r, uint64_t saves_ns)
 {
 	struct rp_doubts *b = doubts(r);
 	uint64_t recorded = r->ev.time_ns - b->began_recorded_ns, most = FREE_NS + recorded + recorded / 2;
 
-	if (b->failure || 8 * b->copy_ns < saves_ns || now_ns() - b->began_ns < most)
+	if (b->wrong || rp_doubt_failed(r) || 8 * b->copy_ns < saves_ns)
 		return true;
-	return since(spent_ns(r), b->began_spent_ns) < most;
+	if (b->copies_ns >= FREE_NS + recorded / 6)
+		return false;
+	return now_ns() - b->began_ns < most || since(spent_ns(r), b->began_spent_ns) < most;
 }
 
 static struct err *take(struct replay *r, uint64_t saves_ns, struct rp_copy **ret)
 {
-	uint64_t start = now_ns();
+	uint64_t start = now_ns(), spent = spent_ns(r);
 
 	*ret = NULL;
 	if (!affordable(r, saves_ns)) {
@@ -180,6 +191,7 @@ static struct err *take(struct replay *r, uint64_t saves_ns, struct rp_copy **re
 	}
 	TRY(rp_copy_take(r, ret));
 	landmarks_of(r)->doubts->copy_ns = (landmarks_of(r)->doubts->copy_ns * 3 + (now_ns() - start) * 2) / 4;
+	landmarks_of(r)->doubts->copies_ns += since(spent_ns(r), spent);
 	return NULL;
 }
 
@@ -238,11 +250,6 @@ bool rp_doubt_left(const struct replay *r)
 	for (unsigned i = 0; b && i < b->n; i++)
 		left |= next_left(&b->d[i]) || b->d[i].start;
 	return left;
-}
-
-bool rp_doubt_failed(const struct replay *r)
-{
-	return landmarks_of(r)->doubts && landmarks_of(r)->doubts->failure && r->where < landmarks_of(r)->doubts->failed_at;
 }
 
 bool rp_doubt_echo(struct replay *r, int fd, const void *bytes, size_t len)
@@ -307,6 +314,7 @@ static struct err *go_back(struct replay *r, struct doubt *d)
 		  d->event, d->tries);
 	rp_copy_drop(*from);
 	*from = NULL;
+	b->wrong |= next;
 	if (!next) {
 		copies_drop(d);
 		d->tries = 0;
