@@ -14,3 +14,7 @@ object=$(ls -S objects/* | head -1)
 [ "$(readelf -SW "$object" 2>/dev/null | grep -c ' AX')" -gt $((3 * n)) ] || fail "sections: $(readelf -hW "$object")"
 "$BUILD/tests/unit/symbols_jit" "$object" >names 2>&1 || fail "names: $(head -c 2000 names)"
 grep 'sections' names
+# ORC's code comes and goes in the same way
+python3 "$ROOT/tests/cli/mcjit-templates.py" 10 >few.cc
+clang++-14 -O1 -g -S -emit-llvm -o few.ll few.cc && "$REC" -o orc lli-14 --jit-kind=orc few.ll >out 2>err || fail "rec orc: $(cat err)"
+[ "$("$HINDSIGHT" jit -q --history orc | grep -c ' object  *\(top\|middle\|leaf\)<')" = 30 ] || fail "orc: $("$HINDSIGHT" jit -q --history orc)"
