@@ -293,27 +293,29 @@ static void object_end(struct jit_log *l, size_t i, uint64_t event)
 
 static void object_begin(struct jit_log *l, uint64_t addr, uint64_t size, uint64_t event)
 {
-	struct jit_object o = { .birth = event, .death = JIT_ALIVE, .addr = addr, .len = size };
+	struct jit_object o = { .birth = event, .death = JIT_ALIVE, .addr = addr };
 	struct adding a = { l, (uint32_t)l->objects, event };
+	uint8_t *image;
 	struct err *err;
 
 	/* The same object once more: what was known of it is old. */
 	for (size_t i = l->objects; i-- > 0;)
 		if (l->object[i].addr == addr && l->object[i].death == JIT_ALIVE)
 			object_end(l, i, event);
-	o.image = size && size <= OBJECT_MAX ? malloc(size) : NULL;
-	if (!o.image || !memory(l, addr, o.image, size)) {
+	image = size && size <= OBJECT_MAX ? malloc(size) : NULL;
+	if (!image || !memory(l, addr, image, size)) {
 		log_warn("event %" PRIu64 ": a JIT object of %" PRIu64 " bytes at 0x%" PRIx64 " cannot be read", event, size, addr);
-		free(o.image);
+		free(image);
 		return;
 	}
-	err = symbols_jit_add(l->sym, o.image, o.len, &o.id);
+	err = symbols_jit_add(l->sym, image, size, &o.id);
+	free(image);
 	if (err) {
 		log_warn("event %" PRIu64 ": %s", event, err->msg);
 		err_free(err);
-		free(o.image);
 		return;
 	}
+	o.image = symbols_jit_image(l->sym, o.id, &o.len);
 	room(&l->object, &l->objects_room, l->objects, sizeof(o));
 	l->object[l->objects++] = o;
 	symbols_jit_functions(l->sym, o.id, object_function, &a);
@@ -610,8 +612,6 @@ void jit_close(struct jit_log *l)
 {
 	for (unsigned i = 0; i < l->files; i++)
 		jit_parser_destroy(l->file[i].parser);
-	for (size_t i = 0; i < l->objects; i++)
-		free(l->object[i].image);
 	for (size_t i = 0; i < l->texts; i++)
 		free(l->text[i]);
 	if (l->sym)

@@ -29,7 +29,7 @@ struct jit_function {
 struct jit_object {
 	uint64_t birth, death, id;	/* id: of symbols_jit_add() */
 	uint64_t addr;			/* where the program kept it */
-	uint8_t *image;
+	const uint8_t *image;		/* what it was when it was registered */
 	size_t len;
 };
 

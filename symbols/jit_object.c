@@ -124,6 +124,12 @@ struct err *symbols_jit_restore(struct symbols *s, uint64_t id)
 	return NULL;
 }
 
+const void *symbols_jit_image(struct symbols *s, uint64_t id, size_t *len_ret)
+{
+	*len_ret = id < s->n_objects ? s->object[id].module->elf.file.n : 0;
+	return id < s->n_objects ? s->object[id].module->elf.file.p : NULL;
+}
+
 size_t symbols_jit_lookup(struct symbols *s, uint64_t id, uint64_t addr, struct symbols_frame *ret, size_t max)
 {
 	return id < s->n_objects ? lookup_in_object(s->object[id].module, addr, ret, max) : 0;

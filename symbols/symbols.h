@@ -94,6 +94,8 @@ struct symbols_range {
 struct err *symbols_jit_add(struct symbols *s, const void *image, size_t len, uint64_t *id_ret) __must_check;
 /* Its code is gone; addresses in it have no names any more.  An id that is not known does nothing. */
 void symbols_jit_remove(struct symbols *s, uint64_t id);
+/* Its bytes, kept as long as the family. */
+const void *symbols_jit_image(struct symbols *s, uint64_t id, size_t *len_ret);
 /* Its code is there again, as after symbols_jit_add(). */
 struct err *symbols_jit_restore(struct symbols *s, uint64_t id) __must_check;
 /* As symbols_lookup(), of that object's code, whether it is there or gone. */
