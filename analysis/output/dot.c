@@ -38,10 +38,10 @@ static void sum(struct graph *g)
 			at = next;
 			i->name = t->node[at].name;
 			i->jit |= t->node[at].jit;
-			i->self += t->self[(size_t)at * t->types + g->type];
+			tree_add(&i->self, t->self[(size_t)at * t->types + g->type]);
 			counts[at] = !i->open;
 			if (counts[at])
-				i->total += *tree_total(t, at, g->type);
+				tree_add(&i->total, *tree_total(t, at, g->type));
 			i->open = true;
 			next = t->node[at].child;
 		} else {
@@ -100,7 +100,7 @@ static void edges_find(struct graph *g)
 	qsort(g->edge, g->edges, sizeof(*g->edge), edge_compare);
 	for (size_t i = 0; i < g->edges; i++) {
 		if (out && !edge_compare(&g->edge[out - 1], &g->edge[i]))
-			g->edge[out - 1].v += g->edge[i].v;
+			tree_add(&g->edge[out - 1].v, g->edge[i].v);
 		else
 			g->edge[out++] = g->edge[i];
 	}

@@ -83,6 +83,12 @@ static inline int64_t *tree_total(const struct tree *t, uint32_t node, unsigned 
 {
 	return &t->total[(size_t)node * t->types + type];
 }
+/* Saturates: what strangers write may add up to anything. */
+static inline void tree_add(int64_t *to, int64_t v)
+{
+	if (__builtin_add_overflow(*to, v, to))
+		*to = v < 0 ? INT64_MIN : INT64_MAX;
+}
 /* "12,345 bytes" */
 const char *tree_value_text(char buf[64], int64_t v, const char *unit);
 /* Colour of a node's box, by its name: "rgb(...)" */

@@ -60,12 +60,6 @@ static uint32_t child(struct tree *t, uint32_t parent, uint32_t name, bool jit)
 	return t->slot[at];
 }
 
-static void add(int64_t *to, int64_t v)
-{
-	if (__builtin_add_overflow(*to, v, to))
-		*to = v < 0 ? INT64_MIN : INT64_MAX;
-}
-
 static uint32_t frame_name(struct profile *p, const struct location *l, uint32_t i)
 {
 	uint32_t name = i < l->n ? p->function[p->line[l->first + i].function - 1].name : 0;
@@ -88,7 +82,7 @@ static void sample_add(struct profile *p, const struct sample *s, struct tree *t
 			at = child(t, at, frame_name(p, &l, k), p->jit && l.mapping == p->jit);
 	}
 	for (unsigned v = 0; v < t->types; v++)
-		add(&t->self[(size_t)at * t->types + v], p->value[s->value + v]);
+		tree_add(&t->self[(size_t)at * t->types + v], p->value[s->value + v]);
 }
 
 void tree_build(struct profile *p, struct tree *t)
@@ -100,9 +94,9 @@ void tree_build(struct profile *p, struct tree *t)
 	/* A node is younger than its parent. */
 	for (size_t i = t->n; i-- > 0;)
 		for (unsigned v = 0; v < t->types; v++) {
-			add(tree_total(t, (uint32_t)i, v), t->self[i * t->types + v]);
+			tree_add(tree_total(t, (uint32_t)i, v), t->self[i * t->types + v]);
 			if (i)
-				add(tree_total(t, t->node[i].parent, v), *tree_total(t, (uint32_t)i, v));
+				tree_add(tree_total(t, t->node[i].parent, v), *tree_total(t, (uint32_t)i, v));
 		}
 }
 
