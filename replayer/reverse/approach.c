@@ -30,9 +30,8 @@ static struct err *sampled_run(struct replay *r, const struct rp_pos *base, cons
 
 	rp_timer_samples(r, us);
 	do {
-		timeline_of(r)->limit = 1;
 		if (!err)
-			err = rp_tracked_hop(r, to->set, false, &hop);
+			err = rp_tracked_hop(r, &(struct advance){ .set = to->set, .limit = 1 }, &hop);
 	} while (!err && !at_target(r, to, &hop) && hop.kind == HOP_MOVED && !rp_debug_interrupted(r));
 	rp_timer(RP_TIME_USER);
 	return err;
@@ -58,8 +57,7 @@ static struct err *last_of(struct replay *r, const struct rp_pos *base, const st
 		chain.b[i] = rp_place_break(t, p->addr[i]);
 	both = rp_set_union(r, to->set, rp_places_set(r, t, p));
 	do {
-		timeline_of(r)->limit = 1;
-		TRY(rp_hop_counting(r, both, &chain, &hop));
+		TRY(rp_hop(r, &(struct advance){ .set = both, .limit = 1, .sites = &chain }, &hop));
 	} while (hop.kind == HOP_MOVED && !at_target(r, to, &hop));
 	timeline_of(r)->nameless = true;
 	if (hop.chained >= 0)	/* the target is at a place: its own arrival is not before it */

@@ -101,7 +101,7 @@ bool rp_unwritten_possible(const struct replay *r);
  * `where', and is nothing else on the way that would stop it?  False also where that cannot be told. */
 struct err *rp_unwritten(struct replay *r, const struct rp_checkpoint *c, const struct rp_task *newer, uint64_t where, bool *ret) __must_check;
 
-/* Is any event of (from, to] such?  Where r has only reached an event, it is then, as otherwise, anywhere (rp_debug.nameless). */
+/* Is any event of (from, to] such?  Where r has only reached an event, it is then, as otherwise, anywhere (timeline.nameless). */
 struct err *rp_events_any(struct replay *r, uint64_t from, uint64_t to, bool (*such)(const struct trace_event *ev), bool *any) __must_check;
 /* The same: does any of them stop a debugger by itself, whatever is watched? */
 struct err *rp_events_stop(struct replay *r, uint64_t from, uint64_t to, bool *any) __must_check;

@@ -65,7 +65,7 @@ static void scan_stopped(struct scan *s)
 /* For a survey, which stops nowhere and needs no names on its way. */
 static struct err *survey_hop(struct replay *r, struct rp_hop *hop)
 {
-	TRY(rp_tracked_hop(r, timeline_of(r)->user, false, hop));
+	TRY(rp_tracked_hop(r, &(struct advance){ .set = timeline_of(r)->user }, hop));
 	return hop->kind == HOP_END ? rp_lost(r) : NULL;
 }
 
@@ -88,9 +88,7 @@ static struct err *scan_hop(struct replay *r, struct scan *s, const struct rp_po
 		scan_event(s, before.serial, &timeline->pos, &(struct replay_stop){ .kind = REPLAY_STOP_EXEC });
 	if (before.told_end && timeline->catching.ends)	/* back to where the process is still there */
 		scan_event(s, before.serial, &timeline->pos, &(struct replay_stop){ .kind = REPLAY_STOP_EXIT, .child_pid = before.pid });
-	stops->quiet = true;
-	err = rp_chain_hop(r, timeline->user, hop);
-	stops->quiet = false;
+	err = rp_chain_hop(r, &(struct advance){ .set = timeline->user, .counting = true }, hop);
 	if (err)
 		return err;
 	if (hop->kind == HOP_END)
@@ -186,37 +184,35 @@ static struct err *leg_hop(struct replay *r, struct scan_leg *l, uint64_t have, 
 	l->counted = false;
 	TRY(rp_next(r));
 	if (!l->leg->set) {
-		err = rp_tracked_hop(r, timeline->user, true, hop);
+		err = rp_tracked_hop(r, &(struct advance){ .set = timeline->user, .step = true }, hop);
 		*n = 1;
 		return err;
 	}
 	if (!same && as_count(leg, &chain.b[0]) && as_count(user, &chain.b[1]) && chain.b[0].addr != chain.b[1].addr) {
 		chain.n = 2;
 		chain.limit[0] = l->leg->n - have;
-		stops->quiet = l->counted = true;
-		err = rp_hop_counting(r, rp_set_intern(r, chain.b, 2), &chain, hop);
+		l->counted = true;
+		err = rp_hop(r, &(struct advance){ .set = rp_set_intern(r, chain.b, 2), .counting = true, .sites = &chain }, hop);
 		*n = chain.count[0];
 		l->user = chain.count[1];
 	} else if (!same && as_count(leg, &chain.b[0])) {
 		chain.limit[0] = l->leg->n - have;
-		stops->quiet = true;
-		err = rp_hop_counting(r, rp_set_union(r, timeline->user, rp_set_intern(r, chain.b, 1)), &chain, hop);
+		err = rp_hop(r, &(struct advance){ .set = rp_set_union(r, timeline->user, rp_set_intern(r, chain.b, 1)),
+						   .counting = true, .sites = &chain }, hop);
 		*n = chain.count[0];
 	} else if (!same && !leg->watches && as_counts(rp_task_find(r, r->ev.task), user, &chain)) {
-		timeline->limit = l->leg->n - have;
-		stops->quiet = l->counted = true;
-		err = rp_hop_counting(r, rp_set_union(r, l->leg->set, rp_set_intern(r, chain.b, chain.n)), &chain, hop);
+		l->counted = true;
+		err = rp_hop(r, &(struct advance){ .set = rp_set_union(r, l->leg->set, rp_set_intern(r, chain.b, chain.n)), .counting = true,
+						   .limit = l->leg->n - have, .sites = &chain }, hop);
 		*n = rp_hop_count(r, hop, l->leg->set);
 		l->user = 0;
 		for (unsigned i = 0; i < chain.n; i++)
 			l->user += chain.count[i];
 	} else {
-		timeline->limit = l->leg->n - have;
-		stops->quiet = same;	/* all that is counted is this leg */
-		err = rp_hop(r, rp_set_union(r, timeline->user, l->leg->set), false, hop);
+		/* all that is counted is this leg */
+		err = rp_hop(r, &(struct advance){ .set = rp_set_union(r, timeline->user, l->leg->set), .counting = same, .limit = l->leg->n - have }, hop);
 		*n = rp_hop_count(r, hop, l->leg->set);
 	}
-	stops->quiet = false;
 	timeline->nameless = true;
 	if (!err && hop->kind == HOP_MOVED)
 		timeline->nameless = false;	/* not a name, but counted up to here */
@@ -338,7 +334,7 @@ static struct err *hot_set(struct replay *r, unsigned *set_ret, unsigned *count_
 	t = rp_task_find(r, r->ev.task);
 	for (unsigned i = 0; t && t->real && i < HOT_STEPS && !p.n; i++) {
 		rp_place_here(r, t, &p, timeline_of(r)->user);
-		TRY(rp_hop(r, 0, true, &hop));
+		TRY(rp_hop(r, &(struct advance){ .step = true }, &hop));
 		t = hop.kind == HOP_MOVED ? hop.t : NULL;
 	}
 	t = rp_task_find(r, r->ev.task);
@@ -753,7 +749,6 @@ static struct err *breakable(struct replay *r, uint32_t serial, struct replay_st
 	if (err == &rp_stopped) {
 		*ret = (struct replay_stop){ .kind = REPLAY_STOP_INTERRUPT };
 		r->pending = false;
-		timeline->limit = 0;
 		timeline->nameless = true;
 		timeline->current = current;
 		err = rp_goto(r, &start);

@@ -24,7 +24,7 @@ struct err *rp_count_steps(struct replay *r, const struct rp_pos *base, const st
 	TRY(rp_goto(r, base));
 	*found = false;
 	for (*steps = 0; looked < max && !rp_debug_interrupted(r);) {
-		TRY(rp_tracked_hop(r, to->set, true, &hop));
+		TRY(rp_tracked_hop(r, &(struct advance){ .set = to->set, .step = true }, &hop));
 		if (hop.kind == HOP_PENDING) {
 			*found = to->event;
 			return to->event ? NULL : rp_lost(r);
@@ -59,8 +59,7 @@ static struct err *count_hits(struct replay *r, const struct rp_pos *base, const
 
 	TRY(rp_goto(r, base));
 	for (*n = 0; !rp_debug_interrupted(r);) {
-		timeline_of(r)->limit = 1;
-		TRY(rp_tracked_hop(r, both, false, &hop));
+		TRY(rp_tracked_hop(r, &(struct advance){ .set = both, .limit = 1 }, &hop));
 		if (hop.kind == HOP_PENDING)
 			return to->event ? NULL : rp_lost(r);
 		if (hop.kind != HOP_MOVED)
@@ -322,13 +321,13 @@ static struct err *before_event(struct replay *r, uint32_t serial, const struct 
 		t = rp_task_find(r, serial);
 		if (!t || t->regs.rip == e->call)
 			return NULL;
-		return rp_tracked_hop(r, 0, true, &hop);	/* onto the instruction */
+		return rp_tracked_hop(r, &(struct advance){ .step = true }, &hop);	/* onto the instruction */
 	}
 	if (!t || t->regs.rip == e->call || (rp_will_restart(t) && t->regs.rip == e->call + 2))
 		return NULL;
 	b.pid = t->rec_pid;
 	do {
-		TRY(rp_chain_hop(r, rp_set_intern(r, &b, 1), &hop));
+		TRY(rp_chain_hop(r, &(struct advance){ .set = rp_set_intern(r, &b, 1) }, &hop));
 	} while (hop.kind == HOP_MOVED && hop.stepped);
 	if (hop.kind == HOP_MOVED)
 		return NULL;
@@ -362,7 +361,7 @@ static struct err *at_once(struct replay *r, uint32_t serial, const struct rp_po
 	if (r->ev.task != serial)
 		return NULL;
 	if (rp_event_runs(&r->ev, rp_task_find(r, serial)))
-		TRY(rp_tracked_hop(r, 0, true, &hop));
+		TRY(rp_tracked_hop(r, &(struct advance){ .step = true }, &hop));
 	*ret = hop.kind != HOP_MOVED;
 	return NULL;
 }
@@ -412,7 +411,7 @@ struct err *rp_back_to_string(struct replay *r, uint32_t serial)
 	steps = p.legs[--p.legs_n].n;
 	err = rp_goto(r, &p);
 	while (!err && have < steps) {
-		err = rp_tracked_hop(r, 0, true, &hop);
+		err = rp_tracked_hop(r, &(struct advance){ .step = true }, &hop);
 		if (!err && hop.kind != HOP_MOVED)
 			err = rp_lost(r);
 		have++;

@@ -38,7 +38,7 @@ static struct err *start_hop(struct replay *r, bool *end)
 {
 	struct rp_hop hop;
 
-	TRY(rp_chain_hop(r, 0, &hop));
+	TRY(rp_chain_hop(r, &(struct advance){ 0 }, &hop));
 	*end = hop.kind == HOP_END;
 	if (hop.kind == HOP_EVENT && timeline_of(r)->newest)
 		return rp_checkpoint_maybe(r);
@@ -408,7 +408,7 @@ static struct err *through_string(struct replay *r, struct rp_hop *hop)
 	struct rp_late late;
 	uint64_t n;
 
-	TRY(rp_tracked_hop(r, timeline->user, true, hop));
+	TRY(rp_tracked_hop(r, &(struct advance){ .set = timeline->user, .step = true }, hop));
 	late = timeline->late;
 	if (hop->kind != HOP_MOVED || !late.any)
 		return NULL;
@@ -443,7 +443,11 @@ static struct err *forward_hop(struct replay *r, bool step, unsigned exits, stru
 	if (!err && !step && timeline_of(r)->late.any)
 		err = through_string(r, hop);
 	else if (!err)
-		err = step ? rp_tracked_hop(r, timeline_of(r)->user, true, hop) : rp_chain_hop(r, exits ? exits : timeline_of(r)->user, hop);
+		{
+			struct advance a = { .set = step || !exits ? timeline_of(r)->user : exits, .step = step };
+
+			err = step ? rp_tracked_hop(r, &a, hop) : rp_chain_hop(r, &a, hop);
+		}
 	if (err)
 		return err;
 	*done = is_stop(r, hop, &before, ret);
@@ -671,7 +675,7 @@ struct err *replay_seek(struct replay *r, uint64_t event, struct replay_stop *re
 			if (err_catch(&err, ERR_END) || (!err && rp_at_end(r)))
 				ret->kind = REPLAY_STOP_END;
 			else if (!err)
-				err = rp_chain_hop(r, 0, &hop);
+				err = rp_chain_hop(r, &(struct advance){ 0 }, &hop);
 			if (!err && rp_debug_interrupted(r) && !timeline->nameless)
 				ret->kind = REPLAY_STOP_INTERRUPT;
 			if (!err && hop.kind == HOP_EVENT && ret->kind == REPLAY_STOP_STEP)

@@ -80,7 +80,7 @@ struct err *replay_fine(struct replay *r, const struct replay_break *b, unsigned
 		ret->tid = t ? t->rec_tid : 0;
 		ret->pc = t ? t->regs.rip : 0;
 		stops_of(r)->slow = true;		/* stubs of breakpoints are for moves that have names (inprocess.c) */
-		TRY(rp_hop(r, set, step, &hop));
+		TRY(rp_hop(r, &(struct advance){ .set = set, .step = step }, &hop));
 	} while (hop.kind == HOP_PENDING || hop.kind == HOP_INTERRUPTED);
 	rp_int3_out(r);
 	if (hop.kind == HOP_END)

@@ -81,7 +81,7 @@ static struct err *probe_run(struct replay *r, uint64_t clock, uint64_t event, e
 		TRY(err);
 		t = rp_task_find(r, r->ev.task);
 		tid = t && t->rec_pid == p->pid ? t->rec_tid : 0;
-		TRY(rp_hop(r, 0, false, &hop));
+		TRY(rp_hop(r, &(struct advance){ 0 }, &hop));
 		t = rp_task_find(r, r->ev.task);
 		rp_probe_drain(r, t);
 		*ret = REPLAY_PROBE_CLOCK;

@@ -324,7 +324,7 @@ void rp_alias_learn_shared(void);
 /* Does a jump belong there, for a store that is made all the time? */
 bool rp_alias_hot(uint64_t start, uint64_t end);
 bool rp_alias_jumps(const struct rp_mm *mm);
-/* What stubs have noted since the process began (rp_debug.marks). */
+/* What stubs have noted since the process began (stops.marks). */
 struct err *rp_alias_marks(struct rp_task *t, struct rp_marks *m) __must_check;
 /* Room for some bytes of code that nobody else uses: half a page.  0: none. */
 uint64_t rp_alias_scratch(const struct rp_mm *mm);
@@ -349,7 +349,7 @@ bool rp_string_runs(struct rp_task *t);
 struct err *rp_string_run(struct rp_task *t, unsigned len, uint64_t turns, int *status) __must_check;
 /*
  * On to its end: what it stores to a watched place is a stop behind it.  (A debug register reports it some turns late, how many depends
- * on where it began and was interrupted: Intel's string stores go in groups of 64 bytes.)  place: where the program has it.  More of rp_debug.dr_hit may be set.
+ * on where it began and was interrupted: Intel's string stores go in groups of 64 bytes.)  place: where the program has it.  More of stops.dr_hit may be set.
  */
 struct err *rp_string_finish(struct replay *r, struct rp_task *t, uint64_t place) __must_check;
 

@@ -376,36 +376,35 @@ static struct err *run_stops(struct replay *r, struct rp_task *t, bool step, uin
 	}
 }
 
-static struct err *hop_run(struct replay *r, struct rp_task *t, bool step, struct rp_hop *ret)
+static struct err *hop_run(struct replay *r, struct rp_task *t, const struct advance *a, struct rp_hop *ret)
 {
 	struct stops *stops = stops_of(r);
 	struct timeline *timeline = timeline_of(r);
 	const struct rp_set *s = stops->sets[ret->set];
-	uint64_t limit = timeline->limit ? timeline->limit : RP_NO_LIMIT;
+	uint64_t limit = a->limit ? a->limit : RP_NO_LIMIT;
 	struct rp_late late = timeline->late;
 	bool again = true, skip = !timeline->nameless || timeline->still, unvisited = stops->unvisited;
 	struct err *err = NULL;
 
 	timeline->late = (struct rp_late){ 0 };
-	timeline->limit = 0;
 	stops->skip = skip;
 	stops->ran = timeline->still = false;
 	timeline->turns.on = false;
 	stops->iteration_site = 0;
 	rp_deal_anew(r);
 	rp_restart_call(t);
-	ret->quiet = stops->quiet;
+	ret->quiet = a->counting;
 	while (again && !err) {
 		free(stops_mm(t->mm)->carried);
 		stops_mm(t->mm)->carried = NULL;
-		if (has_stubs(stops, s, step))
+		if (has_stubs(stops, s, a->step))
 			err = set_stubs(r, t, ret->set, limit);
 		if (!err)
-			err = run_stops(r, t, step, limit, ret, &again);
+			err = run_stops(r, t, a->step, limit, ret, &again);
 		rp_turns_end(r, t, !err && ret->kind != HOP_PENDING);
 		if (err || !again)
 			continue;
-		if (has_stubs(stops, s, step))
+		if (has_stubs(stops, s, a->step))
 			count_so_far(stops, t, &limit, ret);
 		stops->now = ret->set;
 		if (timeline->turns.wanted)
@@ -425,28 +424,14 @@ static struct err *hop_run(struct replay *r, struct rp_task *t, bool step, struc
 	return err;
 }
 
-struct err *rp_hop_counting(struct replay *r, unsigned set, struct rp_chained *chain, struct rp_hop *ret)
+static struct err *advance(struct replay *r, const struct advance *a, struct rp_hop *ret)
 {
-	struct stops *stops = stops_of(r);
 	struct err *err;
 
-	stops->chain = chain;
-	err = rp_hop(r, set, false, ret);
-	if (ret->t && ret->t->mm)
-		counted_chain(stops, chain, ret->t, stops->sets[set], ret);
-	stops->chain = NULL;
-	return err;
-}
-
-struct err *rp_hop(struct replay *r, unsigned set, bool step, struct rp_hop *ret)
-{
-	struct stops *stops = stops_of(r);
-	struct err *err;
-
-	*ret = (struct rp_hop){ .kind = HOP_END, .set = set, .chained = -1 };
-	if (stops->breakable && rp_debug_user_interrupt(r))
+	*ret = (struct rp_hop){ .kind = HOP_END, .set = a->set, .chained = -1 };
+	if (stops_of(r)->breakable && rp_debug_user_interrupt(r))
 		return &rp_stopped;
-	stops->now = set;
+	stops_of(r)->now = a->set;
 	err = rp_next(r);
 	if (err_catch(&err, ERR_END))
 		return NULL;
@@ -454,7 +439,7 @@ struct err *rp_hop(struct replay *r, unsigned set, bool step, struct rp_hop *ret
 		return err;
 	ret->t = rp_task_find(r, r->ev.task);
 	if (!r->pending && rp_event_runs(&r->ev, ret->t) && ret->t) {
-		err = hop_run(r, ret->t, step, ret);
+		err = hop_run(r, ret->t, a, ret);
 	} else if (!r->pending && r->ev.kind == TRACE_SIGNAL) {
 		ret->kind = HOP_PENDING;
 		err = rp_reach(r);
@@ -466,6 +451,21 @@ struct err *rp_hop(struct replay *r, unsigned set, bool step, struct rp_hop *ret
 	}
 	if (err_catch(&err, ERR_GONE))
 		err = err_new(ERR_DIVERGED, "replay diverged at event %" PRIu64 ": a replayed process was killed", r->ev.n);
+	return err;
+}
+
+struct err *rp_hop(struct replay *r, const struct advance *a, struct rp_hop *ret)
+{
+	struct stops *stops = stops_of(r);
+	struct err *err;
+
+	stops->quiet = a->counting;
+	stops->chain = a->sites;
+	err = advance(r, a, ret);
+	if (a->sites && ret->t && ret->t->mm)
+		counted_chain(stops, a->sites, ret->t, stops->sets[a->set], ret);
+	stops->quiet = false;
+	stops->chain = NULL;
 	return err;
 }
 

@@ -452,7 +452,7 @@ struct err *rp_catch_now(struct replay *r, const struct rp_view *v, struct repla
 	}
 	if (v->kind != RP_VIEW_ENTRY || !v->buffered || r->pending || v->serial != t->serial)
 		return NULL;
-	TRY(rp_tracked_hop(r, timeline_of(r)->user, true, &hop));
+	TRY(rp_tracked_hop(r, &(struct advance){ .set = timeline_of(r)->user, .step = true }, &hop));
 	if (hop.kind == HOP_MOVED && hop.t)
 		*done = returned(r, hop.t, v->nr, true, ret);
 	return NULL;
@@ -497,7 +497,7 @@ struct err *rp_catch_arrived(struct replay *r, uint32_t serial, const struct rp_
 			entered(r, t, nr, ret);
 			return NULL;
 		}
-		TRY(rp_tracked_hop(r, timeline->user, true, &hop));
+		TRY(rp_tracked_hop(r, &(struct advance){ .set = timeline->user, .step = true }, &hop));
 		if (hop.kind == HOP_MOVED && hop.t)
 			returned(r, hop.t, nr, true, ret);
 	}

@@ -17,9 +17,9 @@ struct err *rp_lost(const struct replay *r)
 	return err_new(ERR_DIVERGED, "replay diverged after event %" PRIu64 ": a place that was there before was not found again", r->where);
 }
 
-struct err *rp_tracked_hop(struct replay *r, unsigned set, bool step, struct rp_hop *hop)
+struct err *rp_tracked_hop(struct replay *r, const struct advance *a, struct rp_hop *hop)
 {
-	TRY(rp_hop(r, set, step, hop));
+	TRY(rp_hop(r, a, hop));
 	rp_hop_track(r, hop);
 	return NULL;
 }
@@ -56,7 +56,6 @@ static bool is_over(struct replay *r)
 
 static struct err *walk_legs(struct replay *r, const struct rp_pos *p)
 {
-	struct stops *stops = stops_of(r);
 	struct timeline *timeline = timeline_of(r);
 	struct rp_pos from = { 0 };
 	struct err *err = NULL;
@@ -68,10 +67,9 @@ static struct err *walk_legs(struct replay *r, const struct rp_pos *p)
 		unsigned set = p->legs[i].set, same = 0;
 
 		while (have < p->legs[i].n && !err && !is_over(r)) {
-			timeline->limit = p->legs[i].n - have;
-			stops->quiet = set != 0;
-			err = set ? rp_chain_hop(r, set, &hop) : rp_tracked_hop(r, 0, true, &hop);
-			stops->quiet = false;
+			struct advance a = { .set = set, .step = !set, .counting = set != 0, .limit = p->legs[i].n - have };
+
+			err = set ? rp_chain_hop(r, &a, &hop) : rp_tracked_hop(r, &a, &hop);
 			if (!err && hop.kind != HOP_MOVED && hop.kind != HOP_INTERRUPTED)
 				err = rp_lost(r);
 			if (!err && hop.kind == HOP_MOVED)
@@ -96,7 +94,7 @@ static struct err *walk(struct replay *r, const struct rp_pos *p)
 	struct rp_hop hop;
 
 	while (r->where < p->where && !is_over(r)) {
-		TRY(rp_chain_hop(r, 0, &hop));
+		TRY(rp_chain_hop(r, &(struct advance){ 0 }, &hop));
 		if (hop.kind == HOP_END)
 			return rp_lost(r);
 		if (hop.kind == HOP_EVENT)
@@ -108,7 +106,7 @@ static struct err *walk(struct replay *r, const struct rp_pos *p)
 	if (!p->pending && !timeline->pos.legs_n && now_ns() - timeline->last_ns > DENSE_NS)
 		TRY(rp_checkpoint_take(r));
 	while (p->pending && !r->pending && !is_over(r)) {
-		TRY(rp_chain_hop(r, 0, &hop));
+		TRY(rp_chain_hop(r, &(struct advance){ 0 }, &hop));
 		if (hop.kind != HOP_PENDING && hop.kind != HOP_INTERRUPTED)
 			return rp_lost(r);
 	}
@@ -167,7 +165,7 @@ struct err *rp_goto(struct replay *r, const struct rp_pos *target)
 	struct rp_checkpoint *c;
 	struct rp_pos p = { 0 };
 	struct err *err = NULL;
-	bool shielded = stops->shielded, quiet = stops->quiet, outer = timeline->ahead.on, over;
+	bool shielded = stops->shielded, outer = timeline->ahead.on, over;
 	unsigned names;
 
 	timeline->ahead.on = timeline->ahead.next;	/* what is gone to on the way is reached */
@@ -175,7 +173,6 @@ struct err *rp_goto(struct replay *r, const struct rp_pos *target)
 
 	rp_pos_copy(&p, target);	/* it may be timeline->pos */
 	stops->shielded = true;
-	stops->quiet = false;
 	names = timeline->names_made;
 	c = rp_checkpoint_before(r, &p, false);
 	for (unsigned i = 0; i < RENAMES_MAX && renamed(timeline, &p, c); i++)
@@ -193,7 +190,6 @@ struct err *rp_goto(struct replay *r, const struct rp_pos *target)
 	else if (!err && p.legs_n && !timeline->nameless)	/* the way there has got a better name */
 		note_renamed(timeline, &p);
 	stops->shielded = shielded;
-	stops->quiet = quiet;
 	free(p.legs);
 	return err;
 }

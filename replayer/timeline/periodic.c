@@ -23,6 +23,7 @@ enum { WAITS_MAX = 3, FAILURES_MAX = 4, STOPS_MANY = 150, WARM_NS = 1000000000, 
 
 struct chain {
 	unsigned set, both;
+	bool counting;		/* as in struct advance */
 	struct rp_pos base;	/* the last point with a name */
 	struct rp_chained c;	/* counted since then */
 	uint64_t fast, in_base;	/* executions of set's counting breakpoint in this hop; of these, before base */
@@ -88,10 +89,9 @@ static struct err *again(struct replay *r, struct chain *c)
 /* The last of n stops for the hop's set since base, for a quiet hop. */
 static void note_hit(struct replay *r, struct chain *c, uint64_t n)
 {
-	struct stops *stops = stops_of(r);
 	struct timeline *timeline = timeline_of(r);
 
-	if (!n || !stops->quiet)
+	if (!n || !c->counting)
 		return;
 	timeline->hit_before = true;
 	rp_pos_copy(&timeline->last_hit, &c->base);
@@ -159,7 +159,6 @@ static struct err *named(struct replay *r, struct chain *c, struct rp_task *t, u
 /* The end of the hop: a name for it. */
 static void name_end(struct replay *r, struct chain *c, struct rp_hop *hop)
 {
-	struct stops *stops = stops_of(r);
 	struct timeline *timeline = timeline_of(r);
 
 	struct rp_hop since = *hop;
@@ -167,7 +166,7 @@ static void name_end(struct replay *r, struct chain *c, struct rp_hop *hop)
 	since.fast = c->fast - c->in_base;
 	note_hit(r, c, hop->kind == HOP_MOVED && !hop->stepped ? rp_hop_count(r, &since, c->set) : since.fast);
 	rp_hop_track(r, hop);
-	if (hop->kind == HOP_MOVED && !hop->stepped && (c->both != c->set || stops->quiet)) {
+	if (hop->kind == HOP_MOVED && !hop->stepped && (c->both != c->set || c->counting)) {
 		rp_pos_copy(&timeline->pos, &c->base);
 		rp_pos_leg(&timeline->pos, c->set, rp_hop_count(r, &since, c->set));
 		timeline->nameless = false;
@@ -204,11 +203,11 @@ static int choose(struct chain *c)
 	return best;
 }
 
-static bool counts_itself(const struct replay *r, unsigned set)
+static bool counts_itself(const struct replay *r, const struct chain *c)
 {
-	const struct rp_set *s = stops_of(r)->sets[set];
+	const struct rp_set *s = stops_of(r)->sets[c->set];
 
-	return stops_of(r)->quiet && s->n == 1 && s->b[0].kind == REPLAY_COUNT;
+	return c->counting && s->n == 1 && s->b[0].kind == REPLAY_COUNT;
 }
 
 static struct err *tick(struct replay *r, struct chain *c, struct rp_hop *hop)
@@ -252,9 +251,9 @@ static bool warms_up(struct chain *c)
 }
 
 /* Who looks for stops between two checkpoints is soon through: names would double the way, and most are not asked for. */
-static bool is_short(const struct replay *r, const struct chain *c)
+static bool is_short(const struct chain *c)
 {
-	return stops_of(r)->quiet && !c->own && !c->c.n && now_ns() - c->since_ns < SCAN_NS;
+	return c->counting && !c->own && !c->c.n && now_ns() - c->since_ns < SCAN_NS;
 }
 
 static struct err *run(struct replay *r, struct chain *c, struct rp_hop *hop)
@@ -264,11 +263,11 @@ static struct err *run(struct replay *r, struct chain *c, struct rp_hop *hop)
 
 	while (!over) {
 		bool give_up = !c->c.n && c->failures >= FAILURES_MAX;
+		struct advance a = { .set = c->both, .counting = c->counting, .limit = c->limit ? c->limit - c->fast : 0, .sites = &c->c };
 		struct err *err;
 
-		timeline->limit = c->limit ? c->limit - c->fast : 0;
 		rp_timer(give_up ? RP_TIME_USER : RP_TIME_TICK);
-		err = rp_hop_counting(r, c->both, &c->c, hop);
+		err = rp_hop(r, &a, hop);
 		c->fast += hop->fast;
 		if (err)
 			return err;
@@ -286,20 +285,20 @@ static struct err *run(struct replay *r, struct chain *c, struct rp_hop *hop)
 		}
 		timeline->nameless = true;
 		timeline->last = (struct rp_hop){ 0 };
-		if ((!warms_up(c) && !is_short(r, c) && rp_checkpoint_due(r, c->own ? timeline->last_ns : c->since_ns, c->own ? 1 : 2)) || rp_debug_user_interrupt(r))
+		if ((!warms_up(c) && !is_short(c) && rp_checkpoint_due(r, c->own ? timeline->last_ns : c->since_ns, c->own ? 1 : 2)) || rp_debug_user_interrupt(r))
 			TRY(tick(r, c, hop));
 	}
 	return NULL;
 }
 
-struct err *rp_chain_hop(struct replay *r, unsigned set, struct rp_hop *hop)
+struct err *rp_chain_hop(struct replay *r, const struct advance *a, struct rp_hop *hop)
 {
 	struct timeline *timeline = timeline_of(r);
-	struct chain c = { .set = set, .both = set, .limit = timeline->limit, .asked = timeline->limit, .since_ns = now_ns(), .faults = rp_alias_faults() };
+	struct chain c = { .set = a->set, .both = a->set, .counting = a->counting, .limit = a->limit, .asked = a->limit, .since_ns = now_ns(), .faults = rp_alias_faults() };
 	struct err *err;
 
 	rp_pos_copy(&c.base, &timeline->pos);
-	c.own = counts_itself(r, set);
+	c.own = counts_itself(r, &c);
 	timeline->hit_before = false;
 	err = run(r, &c, hop);
 	rp_timer(RP_TIME_USER);

@@ -21,7 +21,7 @@ static struct err *run_behind(struct replay *r, struct rp_task *t, unsigned set,
 	*n = 0;
 	t->dirty |= left != rcx;
 	t->regs.rcx = left;
-	TRY(rp_hop(r, rp_set_union(r, set, rp_set_intern(r, &b, 1)), false, &hop));
+	TRY(rp_hop(r, &(struct advance){ .set = rp_set_union(r, set, rp_set_intern(r, &b, 1)) }, &hop));
 	if (hop.kind != HOP_MOVED || hop.t->regs.rip != b.addr || hop.t->regs.rcx >= left)
 		return NULL;
 	if (left == rcx)

@@ -31,16 +31,25 @@ enum rp_hop_kind {
 	HOP_END,
 };
 
+/* What an advance is to do: an argument, for this one only. */
+struct advance {
+	unsigned set;			/* stop for these */
+	bool step;			/* one instruction of the task */
+	bool counting;			/* breakpoints of the set do not stop it, they are counted */
+	uint64_t limit;			/* it stops at so many executions of what is counted; 0: never */
+	struct rp_chained *sites;	/* have counters and limits of their own; are no part of .limit and rp_hop.fast.  May be NULL */
+};
+
 struct rp_hop {
 	enum rp_hop_kind kind;
 	struct rp_task *t;	/* NULL when it is gone */
 	bool stepped;		/* MOVED by exactly one instruction */
 	bool arrived;		/* t is at another instruction than before */
-	bool late;		/* ... not, and there will be a stop behind this one, for what it has stored: rp_debug.late */
-	bool at_limit;		/* stopped by rp_debug.limit */
+	bool late;		/* ... not, and there will be a stop behind this one, for what it has stored: timeline.late */
+	bool at_limit;		/* stopped by advance.limit */
 	bool quiet;
 	uint64_t fast;		/* executions counted inside the process, that one included */
-	int chained;		/* MOVED: at this one of rp_debug.chain, -1 = none */
+	int chained;		/* MOVED: at this one of advance.sites, -1 = none */
 	enum trace_event_kind event;
 	uint64_t hit[WATCHES_MAX / 64];	/* watchpoints of the set, by index, that were triggered */
 	unsigned set;
@@ -109,7 +118,6 @@ struct timeline {
 	/* where the present is */
 	struct rp_pos pos;
 	bool nameless;			/* pos is a point before the present one */
-	uint64_t limit;			/* for the next hop: stop at so many executions of what is counted; 0 = never */
 	struct rp_pos last_hit;		/* of a quiet rp_chain_hop() that counted any: the last */
 	bool hit_before;
 	struct rp_hop last;
@@ -169,9 +177,7 @@ struct err *rp_find_point_stopping(struct replay *r, struct rp_task *t, const st
 struct err *rp_find_step_stopping(struct replay *r, struct rp_task *t, const struct trace_event *ev) __must_check;
 
 /* advance.c */
-struct err *rp_hop(struct replay *r, unsigned set, bool step, struct rp_hop *ret);
-/* The same without step; chain is counted too. */
-struct err *rp_hop_counting(struct replay *r, unsigned set, struct rp_chained *chain, struct rp_hop *ret);
+struct err *rp_hop(struct replay *r, const struct advance *a, struct rp_hop *ret) __must_check;
 /* What steps in the middle of a string instruction have hit, too. */
 void rp_hop_add_late(struct replay *r, const struct rp_late *late, struct rp_hop *hop);
 /* Did this hop stop for one of s?  *watch (may be NULL) = which watchpoint. */
@@ -223,7 +229,7 @@ bool rp_pos_same(const struct rp_pos *a, const struct rp_pos *b);
 /* Behind from, and on the way to end or there */
 bool rp_pos_within(const struct rp_pos *from, const struct rp_pos *p, const struct rp_pos *end);
 void rp_pos_shorten(struct rp_pos *p);
-struct err *rp_tracked_hop(struct replay *r, unsigned set, bool step, struct rp_hop *hop);
+struct err *rp_tracked_hop(struct replay *r, const struct advance *a, struct rp_hop *hop) __must_check;
 struct err *rp_lost(const struct replay *r);
 
 /* shown.c */
@@ -236,8 +242,8 @@ bool rp_told_end(const struct replay *r, int pid, uint64_t event);
 
 /* periodic.c */
 /* As rp_tracked_hop() without step, with checkpoints in long computations.  An interrupt ends it at a point with a name where
- * there is one near.  hop->fast and timeline->limit are of set alone. */
-struct err *rp_chain_hop(struct replay *r, unsigned set, struct rp_hop *hop);
+ * there is one near.  hop->fast and a->limit are of a->set alone; a->sites is not looked at. */
+struct err *rp_chain_hop(struct replay *r, const struct advance *a, struct rp_hop *hop) __must_check;
 
 /* sites.c: for set, in whose way they are not */
 struct rp_places {
