@@ -28,8 +28,7 @@
 #include "tracee/blob.h"
 #include "tracee/mark.h"
 
-enum { PEEK_BYTES = 4096, WRAP_BYTES = 16 << 10, AREA_BYTES = 16 << 10, SITES_MAX = 512, CODES_MAX = 256,
-       ERESTARTSYS = 512, ERESTARTNOINTR = 513, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516 };
+enum { PEEK_BYTES = 4096, WRAP_BYTES = 16 << 10, AREA_BYTES = 16 << 10, SITES_MAX = 512, CODES_MAX = 256 };
 
 /* A call site of a file, by the offset of its instruction. */
 struct known_site {
@@ -311,8 +310,7 @@ static bool restarts(const struct regs *regs)
 {
 	int64_t ret = (int64_t)regs->rax;
 
-	return (int64_t)regs->orig_rax >= 0 && (ret == -ERESTARTSYS || ret == -ERESTARTNOINTR || ret == -ERESTARTNOHAND ||
-						ret == -ERESTART_RESTARTBLOCK);
+	return (int64_t)regs->orig_rax >= 0 && is_restart(ret);
 }
 
 struct err *rec_buffer_resume(struct recorder *rec, struct rec_task *t, const struct regs *at)

@@ -57,10 +57,10 @@ static bool is_step(pid_t tid, int status)
 
 struct err *rec_run_steps(struct recorder *rec, struct rec_task *t, int sig)
 {
-	uint64_t start = rec_now_ns();
+	uint64_t start = now_ns();
 
 	for (;;) {
-		uint64_t now = rec_now_ns();
+		uint64_t now = now_ns();
 		uint8_t code[16] = { 0 };
 		bool call, named;
 		struct regs regs;
@@ -89,6 +89,6 @@ struct err *rec_run_steps(struct recorder *rec, struct rec_task *t, int sig)
 		if (named)
 			break;
 	}
-	t->ran_ns += rec_now_ns() - start;
+	t->ran_ns += now_ns() - start;
 	return NULL;
 }

@@ -119,7 +119,7 @@ void rec_term_check(struct recorder *rec)
 		front_signal(rec);
 	if (!rec->root_done && !terms)
 		return;
-	now = rec_now_ns();
+	now = now_ns();
 	if (terms != e->terms)
 		asked(rec, now);
 	if (e->kill || (e->term_ns && now - e->term_ns > GRACE_MS * MS))

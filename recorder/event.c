@@ -18,14 +18,6 @@
 
 enum { ARENA_BLOCK = 256 << 10 };
 
-uint64_t rec_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 void *rec_alloc(struct recorder *rec, size_t len)
 {
 	struct rec_arena *a = rec->arena;
@@ -221,7 +213,7 @@ void rec_write_enter(struct recorder *rec)
 	t->enter_written = true;
 	rec_pending_save(rec, &others);	/* somebody's effects may be half collected */
 	rec_effect_strings(rec, t);
-	ev.time_ns = rec_now_ns() - rec->start_ns;
+	ev.time_ns = now_ns() - rec->start_ns;
 	ev.task = t->serial;
 	ev.nr = (int32_t)t->call.nr;
 	ev.regs = t->call.entry;
@@ -269,7 +261,7 @@ void rec_write(struct recorder *rec, struct rec_task *t, enum trace_event_kind k
 		rec_sums(rec, t);
 	if (kind != TRACE_NOTE)
 		rec_ticks_restart(t);
-	ev.time_ns = rec_now_ns() - rec->start_ns;
+	ev.time_ns = now_ns() - rec->start_ns;
 	ev.task = t->serial;
 	if (regs && ev.kind != TRACE_SYSCALL_EXIT)
 		ev.regs = *regs;
@@ -336,7 +328,7 @@ static void sums_collect(struct recorder *rec, struct rec_task *t, const struct 
 
 void rec_sums(struct recorder *rec, struct rec_task *t)
 {
-	uint64_t start = rec_now_ns();
+	uint64_t start = now_ns();
 	struct tracee_maps maps;
 	struct err *err;
 
@@ -355,7 +347,7 @@ void rec_sums(struct recorder *rec, struct rec_task *t)
 	sums_collect(rec, t, &maps);
 	tracee_maps_deinit(&maps);
 	rec->sum_events++;
-	rec->sum_spent_ns += rec_now_ns() - start;
+	rec->sum_spent_ns += now_ns() - start;
 }
 
 bool rec_warn_once(struct recorder *rec, uint64_t key)

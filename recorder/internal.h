@@ -20,6 +20,9 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include "abi/page.h"
+#include "abi/restart.h"
+#include "base/clock.h"
 #include "abi/layout.h"
 #include "abi/syscall.h"
 #include "base/bug.h"
@@ -34,7 +37,7 @@
 #include "tracee/patch.h"
 #include "tracee/ptrace.h"
 
-enum { SPANS_MAX = 8192, DEFERRED_MAX = 64, SIGNALS = 65, PAGE_BYTES = 4096 };
+enum { SPANS_MAX = 8192, DEFERRED_MAX = 64, SIGNALS = 65 };
 
 static inline uint64_t page_up(uint64_t x) { return (x + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1); }
 static inline uint64_t page_down(uint64_t x) { return x & ~(uint64_t)(PAGE_BYTES - 1); }
@@ -337,7 +340,6 @@ struct recorder {
 };
 
 /* ---- event.c: build and write one event -------------------------------------- */
-uint64_t rec_now_ns(void);
 void *rec_alloc(struct recorder *rec, size_t len);	/* lives until the event is written */
 struct trace_effect *rec_effect(struct recorder *rec, enum trace_effect_kind kind);
 /* Bytes that are now in the task's memory: read them and add a WRITE. */

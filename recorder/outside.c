@@ -411,7 +411,7 @@ static void look_for_strangers(struct recorder *rec, struct rec_task *t, uint64_
 	forget_unmapped(rec);
 	rec->outside_spent_ns += spent_ns() - start;
 	rec->outside_wait_ns = rec->outside_wait_ns * 2 < PERIOD_NS ? rec->outside_wait_ns * 2 : PERIOD_NS;
-	rec->outside_next_ns = rec_now_ns() + rec->outside_wait_ns;
+	rec->outside_next_ns = now_ns() + rec->outside_wait_ns;
 }
 
 static void watch_file(int fd, const struct stat *st, bool writable)
@@ -454,7 +454,7 @@ void rec_outside_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr,
 	watch_file(fd, st, writable);
 	rec->outside_wait_ns = SOON_NS;		/* who shares it may map it a little later */
 	rec->outside_upto = 0;
-	look_for_strangers(rec, t, rec_now_ns());
+	look_for_strangers(rec, t, now_ns());
 }
 
 /* ---- SysV segments ------------------------------------------------------------------------------------ */
@@ -517,7 +517,7 @@ void rec_outside_look(struct recorder *rec, struct rec_task *t)
 		return;
 	look_at_segments(rec, t);
 	look_at_times(rec, t);
-	now = rec->outside_next_ns ? rec_now_ns() : 0;
+	now = rec->outside_next_ns ? now_ns() : 0;
 	if (rec->outside_next_ns && now > rec->outside_next_ns)
 		look_for_strangers(rec, t, now);
 	for (struct rec_outside *o = t->mm->outside; o; o = o->next)

@@ -441,7 +441,7 @@ static struct err *parked_signal(struct recorder *rec, struct rec_task *t, bool 
 	}
 	if (t->deferred_n < DEFERRED_MAX) {
 		if (!t->deferred_n)
-			t->deferred_ns = rec_now_ns();
+			t->deferred_ns = now_ns();
 		t->deferred[t->deferred_n++] = info;
 	}
 	if (turn)

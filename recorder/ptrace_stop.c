@@ -383,9 +383,7 @@ static struct err *step_done(struct recorder *rec, struct rec_task *t, const sig
 
 static bool begins_again(const struct regs *regs)
 {
-	enum { ERESTARTSYS = 512, ERESTART_LAST = 516 };
-
-	return (int64_t)regs->orig_rax >= 0 && (int64_t)regs->rax <= -ERESTARTSYS && (int64_t)regs->rax >= -ERESTART_LAST;
+	return (int64_t)regs->orig_rax >= 0 && (int64_t)regs->rax <= -ERESTARTSYS && (int64_t)regs->rax >= -ERESTART_RESTARTBLOCK;
 }
 
 struct err *rec_pt_step(struct recorder *rec, struct rec_task *t, int sig)

@@ -23,7 +23,7 @@
 #include "abi/kernel.h"
 #include "recorder/ptrace.h"
 
-enum { ERESTARTSYS = 512, ERESTART_LAST = 516, NOTHREAD = 0x20000000, KIND_PIDFD = 3 };
+enum { NOTHREAD = 0x20000000, KIND_PIDFD = 3 };
 
 struct want {
 	int type;		/* P_ALL, P_PID, P_PGID */
@@ -292,7 +292,7 @@ static bool nobody_answered(const struct rec_task *t, const struct want *w, int6
 
 struct err *rec_pt_wait_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call, struct regs *regs, int64_t ret)
 {
-	bool interrupted = ret <= -ERESTARTSYS && ret >= -ERESTART_LAST;
+	bool interrupted = ret <= -ERESTARTSYS && ret >= -ERESTART_RESTARTBLOCK;
 	struct report r;
 	struct want w;
 

@@ -166,7 +166,7 @@ static bool call_must_finish(struct recorder *rec, struct rec_task *t)
 /* t, which has run since start, is to be interrupted. */
 static bool is_wanted(struct recorder *rec, struct rec_task *t, uint64_t start)
 {
-	uint64_t now = rec_now_ns();
+	uint64_t now = now_ns();
 
 	if (t->deferred_n && now - t->deferred_ns >= t->patience_ns)
 		return true;
@@ -201,7 +201,7 @@ static bool wait_parking(struct recorder *rec, uint64_t start)
 		t = stopped ? NULL : rec_park_turn(rec);
 		if ((stopped || rec->shared->seq != rec->park_seq || (t && rec_task_is_dead(t->tid))) && rec_park_take(rec)) {
 			if (rec->first)
-				rec->first->ran_ns += rec_now_ns() - start;
+				rec->first->ran_ns += now_ns() - start;
 			rec_park_events(rec);
 			return true;
 		}
@@ -223,9 +223,9 @@ static bool wait_for_turn(struct recorder *rec)
 		good = wait_any(rec, true, false);
 	} else {
 		rec_park_give(rec, NULL);
-		good = wait_parking(rec, rec_now_ns());
+		good = wait_parking(rec, now_ns());
 	}
-	rec_slice_charge(rec, NULL, rec_now_ns());
+	rec_slice_charge(rec, NULL, now_ns());
 	return good;
 }
 
@@ -236,10 +236,10 @@ static bool wait_for_turn(struct recorder *rec)
 static bool wait_unlisted(struct recorder *rec, struct rec_task *t)
 {
 	enum { PATIENCE_NS = 200000000, LESS_NS = 5000000, NAP_US = 200 };
-	uint64_t end = rec_now_ns() + (rec->unlisted_slept ? LESS_NS : PATIENCE_NS);
+	uint64_t end = now_ns() + (rec->unlisted_slept ? LESS_NS : PATIENCE_NS);
 	int status;
 
-	while (rec_now_ns() < end) {
+	while (now_ns() < end) {
 		pid_t tid = waitpid(t->tid, &status, __WALL | WNOHANG);
 
 		if (tid == t->tid) {
@@ -353,7 +353,7 @@ static bool wait_for(struct recorder *rec, struct rec_task *t)
  */
 struct err *rec_run_user(struct recorder *rec, struct rec_task *t, int sig)
 {
-	uint64_t start = rec_now_ns();
+	uint64_t start = now_ns();
 	bool asked = false;
 
 	TRY(rec_dispatch(t, true));
@@ -388,7 +388,7 @@ struct err *rec_run_user(struct recorder *rec, struct rec_task *t, int sig)
 			asked = ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) == 0;
 	}
 	rec->first = t;
-	t->ran_ns += rec_now_ns() - start;
+	t->ran_ns += now_ns() - start;
 	return NULL;
 }
 
@@ -587,7 +587,7 @@ static struct rec_task *pick(struct recorder *rec)
 	rec->first = NULL;
 	if (t && t->state != TASK_RUNNING && rec->tasks_n == 1)
 		return t;
-	now = rec_now_ns();
+	now = now_ns();
 	if (rec->options->chaos)
 		return rec_chaos_pick(rec, t, now);
 	rec_slice_charge(rec, t, now);

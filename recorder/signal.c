@@ -399,7 +399,7 @@ void rec_signals_resend(struct recorder *rec, struct rec_task *t)
 
 bool rec_signal_overdue(const struct rec_task *t)
 {
-	return t->deferred_n && t->fatal_ns && rec_now_ns() - t->fatal_ns > FATAL_MAX_NS;
+	return t->deferred_n && t->fatal_ns && now_ns() - t->fatal_ns > FATAL_MAX_NS;
 }
 
 void rec_signal_waited(struct rec_task *t, bool found)
@@ -418,7 +418,7 @@ void rec_signal_waited(struct rec_task *t, bool found)
  */
 static uint64_t own_time_due(struct rec_task *t, bool not_moved)
 {
-	uint64_t took = rec_now_ns() - t->signal_ns;
+	uint64_t took = now_ns() - t->signal_ns;
 
 	if (!not_moved || took < SLOW_NS || took > MUCH_NS)
 		return 0;
@@ -440,7 +440,7 @@ static struct err *defer(struct recorder *rec, struct rec_task *t, const siginfo
 	for (unsigned i = 0; i < t->deferred_n; i++)
 		pending |= t->deferred[i].si_signo == info->si_signo && info->si_signo < SIGRTMIN_KERNEL;
 	if (!t->deferred_n)
-		t->deferred_ns = rec_now_ns();
+		t->deferred_ns = now_ns();
 	if (!pending)
 		t->deferred[t->deferred_n++] = *info;
 	if (rec->options->chaos)
@@ -449,13 +449,13 @@ static struct err *defer(struct recorder *rec, struct rec_task *t, const siginfo
 		t->patience_ns = 2 * PATIENCE_MIN_NS;
 	rec_buffer_close(t);	/* its next call will be a point that has a name */
 	TRY(rec_buffer_resume(rec, t, regs));
-	if (where != PATCH_NOWHERE || rec_now_ns() - t->deferred_ns < t->patience_ns)
+	if (where != PATCH_NOWHERE || now_ns() - t->deferred_ns < t->patience_ns)
 		return rec_run_user(rec, t, 0);
 	rec_signal_waited(t, false);
 	TRY(rec_name_point(rec, t, &named));
 	if (named || t->state != TASK_READY)
 		return NULL;
-	t->deferred_ns = rec_now_ns();	/* a place that will not do */
+	t->deferred_ns = now_ns();	/* a place that will not do */
 	t->patience_ns = PATIENCE_MIN_NS;
 	return rec_run_user(rec, t, 0);
 }
@@ -491,7 +491,7 @@ static struct err *show_tracer(struct recorder *rec, struct rec_task *t, int sig
 		action->handler = 0;	/* force_sig: the kernel has let it through */
 		TRY(tracee_sigmask_get(t->tid, &t->sigmask));
 	}
-	t->signal_ns = rec_now_ns();
+	t->signal_ns = now_ns();
 	rec_effect_siginfo(rec, sig, info, TRACE_SIGNAL_TRACED);
 	rec_write(rec, t, TRACE_SIGNAL, place, regs, sig);
 	rec_left(t, regs, false);
@@ -598,7 +598,7 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 	if (fate == FATE_FATAL && !traced && (place != TRACE_AT_NOWHERE || resent || t->deferred_n == DEFERRED_MAX))
 		return deliver_fatal(rec, t, sig, &info, place, &regs);
 	if (fate == FATE_FATAL && !traced && !t->fatal_ns)
-		t->fatal_ns = rec_now_ns();
+		t->fatal_ns = now_ns();
 	own = info.si_code != SI_KERNEL && info.si_code != SI_TIMER ? 0 : own_time_due(t, place == TRACE_AT_LAST || place == TRACE_AT_SYSCALL);
 	if (own) {
 		t->patience_ns = own;
@@ -608,6 +608,6 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 		return defer(rec, t, &info, &regs, where);
 	if (traced)
 		return show_tracer(rec, t, sig, &info, place, &regs);
-	t->signal_ns = rec_now_ns();
+	t->signal_ns = now_ns();
 	return deliver_to_handler(rec, t, sig, &info, place, &regs);
 }

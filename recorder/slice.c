@@ -62,7 +62,7 @@ void rec_slice_born(struct recorder *rec, struct rec_task *t)
 void rec_slice_woke(struct recorder *rec, struct rec_task *t)
 {
 	t->woke = true;
-	t->ready_ns = rec_now_ns();
+	t->ready_ns = now_ns();
 	if (t->v_ns + BONUS_NS < rec->slices.floor_ns)
 		t->v_ns = rec->slices.floor_ns - BONUS_NS;
 }
@@ -123,7 +123,7 @@ static void begin(struct recorder *rec, const struct rec_task *t, uint64_t now)
 
 void rec_slice_begin(struct recorder *rec, const struct rec_task *t)
 {
-	begin(rec, t, rec_now_ns());
+	begin(rec, t, now_ns());
 }
 
 /* t's slice ends although it could go on. */
@@ -158,7 +158,7 @@ bool rec_slice_linger(struct recorder *rec, const struct rec_task *t)
 	if (!s->lingers && rec_random(rec, HOG_MAX) >= t->hog)
 		return false;
 	s->lingers++;
-	s->linger_ns = rec_now_ns() + LINGER_NS + rec_random(rec, LINGER_NS << (1 + rec_random(rec, LINGER_ORDERS)));
+	s->linger_ns = now_ns() + LINGER_NS + rec_random(rec, LINGER_NS << (1 + rec_random(rec, LINGER_ORDERS)));
 	return true;
 }
 
@@ -235,7 +235,7 @@ static uint64_t end_of_slice(const struct recorder *rec, const struct rec_task *
 enum slice_ask rec_slice_check(struct recorder *rec, const struct rec_task *t)
 {
 	struct rec_slices *s = &rec->slices;
-	uint64_t now = rec_now_ns(), end = end_of_slice(rec, t);
+	uint64_t now = now_ns(), end = end_of_slice(rec, t);
 
 	if (end == UINT64_MAX) {
 		rec_tick_often(rec, false);
@@ -300,7 +300,7 @@ bool rec_slice_spins(struct recorder *rec, const struct rec_task *t, const struc
 		return false;
 	if (!same_registers(&before, regs) && !pause_near(t, regs->rip))
 		return false;
-	s->wasted_ns += rec_now_ns() - s->start_ns;
+	s->wasted_ns += now_ns() - s->start_ns;
 	return true;
 }
 

@@ -359,7 +359,7 @@ struct err *recorder_run(const struct recorder_options *options, int *status_ret
 	cpu_pin(&rec->affinity);
 	rec_cores_start(rec);
 	own_trap(rec->meta.cpuid_trapped && !rec->meta.marked);
-	rec->start_ns = rec_now_ns();
+	rec->start_ns = now_ns();
 	err = record(rec);
 	close_err = trace_writer_close(rec->writer, rec->root_status);
 	if (!err && !rec->failed)

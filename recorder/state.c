@@ -188,7 +188,7 @@ static uint64_t cpu_ns(pid_t tid)
 /* Resumed until it stops, or has had the processor for limit_ns: then it is interrupted. */
 static struct err *run_for(struct recorder *rec, struct rec_task *t, uint64_t limit_ns)
 {
-	uint64_t start = rec_now_ns(), cpu = cpu_ns(t->tid);
+	uint64_t start = now_ns(), cpu = cpu_ns(t->tid);
 	bool asked = false;
 	int status = 0;
 	pid_t tid;
@@ -198,7 +198,7 @@ static struct err *run_for(struct recorder *rec, struct rec_task *t, uint64_t li
 	while ((tid = waitpid(t->tid, &status, __WALL)) != t->tid) {
 		if (tid < 0 && errno != EINTR)
 			return &err_gone;
-		if (!asked && rec_now_ns() - start >= limit_ns && (!cpu || cpu_ns(t->tid) - cpu >= limit_ns))
+		if (!asked && now_ns() - start >= limit_ns && (!cpu || cpu_ns(t->tid) - cpu >= limit_ns))
 			asked = ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) == 0;
 	}
 	rec->first = t;
@@ -249,12 +249,12 @@ static struct err *take_trap(struct recorder *rec, struct rec_task *t)
 /* With an int3 at addr.  Signals that wait already do not end it: faster than the limit, they would have nothing ever end. */
 static struct err *run_to_trap(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t limit_ns)
 {
-	uint64_t end = rec_now_ns() + limit_ns, now;
+	uint64_t end = now_ns() + limit_ns, now;
 
 	do {
-		now = rec_now_ns();
+		now = now_ns();
 		TRY(run_for(rec, t, now < end ? end - now : 0));
-	} while (rec_now_ns() < end && waits_already(t));
+	} while (now_ns() < end && waits_already(t));
 	return trap_waits(t, addr) ? take_trap(rec, t) : NULL;
 }
 
@@ -476,10 +476,10 @@ static struct err *name_point(struct recorder *rec, struct rec_task *t, bool *na
 
 struct err *rec_name_point(struct recorder *rec, struct rec_task *t, bool *named)
 {
-	uint64_t start = rec_now_ns();
+	uint64_t start = now_ns();
 
 	TRY(name_point(rec, t, named));
-	t->name_cost_ns = (3 * t->name_cost_ns + (rec_now_ns() - start)) / 4;
+	t->name_cost_ns = (3 * t->name_cost_ns + (now_ns() - start)) / 4;
 	return NULL;
 }
 

@@ -18,7 +18,6 @@
 
 #include "recorder/ptrace.h"
 
-enum { ERESTARTSYS = 512, ERESTARTNOINTR = 513, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516 };
 enum { SCRATCH_MIN = 65536, PIECE = 8 << 20 };
 
 static void call_begin(struct rec_task *t, const struct regs *regs)

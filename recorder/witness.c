@@ -284,7 +284,7 @@ void rec_witness_expect(struct recorder *rec, struct rec_task *t)
 
 bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *regs, const struct tracee_maps *maps)
 {
-	uint64_t now = rec_now_ns();
+	uint64_t now = now_ns();
 	struct pass s = { .rec = rec };
 	bool whole = true, few;
 
@@ -316,7 +316,7 @@ bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *re
 		copies_in_use--;
 	}
 	free(s.old.page);
-	s.now.last_ns = rec_now_ns();
+	s.now.last_ns = now_ns();
 	*t->mm->copies = s.now;
 	return whole;
 }

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "abi/layout.h"
+#include "abi/page.h"
 #include "base/bug.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -22,7 +23,6 @@
 #include "tracee/registers.h"
 #include "tracee/ticks.h"
 
-enum { PAGE_BYTES = 4096 };
 
 /* A range backed by a shared object: writes that the mapping's protection refuses go to the object. */
 struct rp_shared {

@@ -1,10 +1,10 @@
 /*
  * restart.c - calls that the kernel makes again by itself.
  */
+#include "abi/restart.h"
 #include "replayer/machine/machine.h"
 
-enum { ERESTARTSYS = 512, ERESTARTNOINTR = 513, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516,
-       NR_RESTART_SYSCALL = 219 };
+enum { NR_RESTART_SYSCALL = 219 };
 
 /* What the kernel does with an interrupted call when no handler runs: make it again. */
 void rp_restart_call(struct rp_task *t)
@@ -14,7 +14,7 @@ void rp_restart_call(struct rp_task *t)
 	if (!t->restartable)
 		return;
 	t->restartable = false;
-	if (ret != -ERESTARTSYS && ret != -ERESTARTNOINTR && ret != -ERESTARTNOHAND && ret != -ERESTART_RESTARTBLOCK)
+	if (!is_restart(ret))
 		return;
 	t->regs.rax = ret == -ERESTART_RESTARTBLOCK ? NR_RESTART_SYSCALL : t->nr;
 	t->regs.rip -= 2;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "abi/restart.h"
 #include "replayer/timeline/timeline.h"
 
 enum { VALUE_MAX = 256 };
@@ -162,7 +163,7 @@ bool rp_will_restart(const struct rp_task *t)
 {
 	int64_t ret = (int64_t)t->regs.rax;
 
-	return t->restartable && ret <= -512 && ret >= -516 && ret != -515;
+	return t->restartable && is_restart(ret);
 }
 
 static struct err *hop_apply(struct replay *r, struct rp_hop *ret)
