@@ -514,6 +514,26 @@ bool rec_filter_writes(const struct recorder *rec, const struct rec_task *t)
 	return false;
 }
 
+static bool writes_between(const struct rec_call *call, uint64_t start, uint64_t end)
+{
+	for (unsigned i = 0; i < call->spans; i++) {
+		const struct sys_span *s = &call->span[i];
+
+		if ((s->dir & D_OUT) && s->addr < end && s->addr + s->cap > start)
+			return true;
+	}
+	return call->guessed && !call->planned;
+}
+
+bool rec_filter_writes_between(const struct recorder *rec, const struct rec_task *t, uint64_t start, uint64_t end)
+{
+	for (const struct rec_task *o = rec->supervised ? rec->tasks : NULL; o; o = o->next) {
+		if (o != t && o->mm == t->mm && o->in_syscall && o->call.notifies && writes_between(&o->call, start, end))
+			return true;
+	}
+	return false;
+}
+
 /* prctl(PR_SET_SYSCALL_USER_DISPATCH, mode, offset, len, selector). */
 void rec_filter_dispatch(struct recorder *rec, struct rec_task *t, struct rec_call *call)
 {

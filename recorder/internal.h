@@ -169,6 +169,7 @@ struct rec_task {
 	int status;		/* STOPPED: what waitpid said */
 	bool vfork_sleeps;	/* waits in the kernel for its vfork child */
 	bool in_syscall, enter_written, exiting, exit_written, in_group_stop;
+	bool asked;		/* to stop, by rec_interrupt(); the stop for that has not come */
 	bool ended;		/* state and status are of its end, which whoever waited for another stop has met */
 	bool every_call;	/* there is a seccomp filter that we have not made: stop by PTRACE_SYSCALL */
 	bool by_dispatch, dispatched;	/* ... or by system call user dispatch, which is on now: outer.c */
@@ -397,6 +398,8 @@ struct err *rec_loop(struct recorder *rec);
 /* Resume; it is RUNNING then, or about to die. */
 struct err *rec_resume(struct rec_task *t, int request, int sig);
 /* So waitpid said.  A last stop is not told again: what is being done then fails with &err_gone, and the end is handled next. */
+/* It is to stop soon.  One that had stopped already, unheard, stops once more when it goes on. */
+bool rec_interrupt(struct rec_task *t);
 void rec_task_stopped(struct rec_task *t, int status);
 /* It can go on in user mode; not after its last stop. */
 void rec_task_ready(struct rec_task *t);

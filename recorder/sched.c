@@ -32,8 +32,18 @@ struct err *rec_resume(struct rec_task *t, int request, int sig)
 	return err;
 }
 
+bool rec_interrupt(struct rec_task *t)
+{
+	bool good = ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) == 0;
+
+	t->asked |= good;
+	return good;
+}
+
 void rec_task_stopped(struct rec_task *t, int status)
 {
+	if (tracee_stop_kind(status) == STOP_EVENT || tracee_stop_kind(status) == STOP_GROUP)
+		t->asked = false;
 	t->state = TASK_STOPPED;
 	t->status = status;
 	t->ended = tracee_stop_kind(status) == STOP_EXIT || tracee_stop_kind(status) == STOP_EXITED;
@@ -209,7 +219,7 @@ static bool wait_parking(struct recorder *rec, uint64_t start)
 		if (t && t != rec->current && holder != t->serial)
 			rec_slice_begin(rec, t);
 		holder = t ? t->serial : 0;
-		if (t && asked != t->serial && is_wanted(rec, t, start) && ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) == 0)
+		if (t && asked != t->serial && is_wanted(rec, t, start) && rec_interrupt(t))
 			asked = t->serial;
 	}
 }
@@ -385,7 +395,7 @@ struct err *rec_run_user(struct recorder *rec, struct rec_task *t, int sig)
 				;
 		}
 		if (t->state == TASK_RUNNING && !asked && is_wanted(rec, t, start))
-			asked = ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) == 0;
+			asked = rec_interrupt(t);
 	}
 	rec->first = t;
 	t->ran_ns += now_ns() - start;

@@ -199,7 +199,7 @@ static struct err *run_for(struct recorder *rec, struct rec_task *t, uint64_t li
 		if (tid < 0 && errno != EINTR)
 			return &err_gone;
 		if (!asked && now_ns() - start >= limit_ns && (!cpu || cpu_ns(t->tid) - cpu >= limit_ns))
-			asked = ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) == 0;
+			asked = rec_interrupt(t);
 	}
 	rec->first = t;
 	rec_task_stopped(t, status);
@@ -242,7 +242,7 @@ static struct err *take_trap(struct recorder *rec, struct rec_task *t)
 	TRY(rec_resume(t, PTRACE_CONT, 0));
 	TRY(rec_wait_task(rec, t, &status));
 	if (group)		/* it comes again */
-		ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL);
+		rec_interrupt(t);
 	return NULL;
 }
 

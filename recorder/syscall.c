@@ -381,6 +381,11 @@ static struct err *entry_go(struct recorder *rec, struct rec_task *t)
 		if (done)
 			return NULL;
 	}
+	/* The supervisor would be told of the call, and that it is gone: no interrupt of ours may wait for it.  The way back takes it. */
+	if (call->notifies && t->asked && !t->enter_written) {
+		t->asked = false;
+		return rec_syscall_abort(rec, t, &call->entry);
+	}
 	if (call->nr == SYS_sched_yield && !t->every_call && !t->by_dispatch && !call->answered && !t->pt)
 		return yield(rec, t);
 	hook = call->force_ret ? NULL : rec_hook_for(call->nr);

@@ -242,18 +242,25 @@ static void windows(struct recorder *rec, struct rec_task *t, const struct regs 
 
 		if (i >= 0 && (word[i] < 0x10000 || word[i] - regs->rsp <= STACK_ABOVE))
 			continue;
+		if (rec_filter_writes_between(rec, t, addr, addr + STACK_BELOW + STACK_ABOVE))
+			continue;
 		rec_effect_memory(rec, t, addr, i < 0 ? STACK_BELOW + STACK_ABOVE : POINTED);
 		if (rec->effects > before)
 			rec->effect[before].kind = TRACE_WITNESS;
 	}
 }
 
-/* Small mappings always, large ones as long as there is time; file mappings count as a whole. */
-static bool choose(struct pass *s, const struct tracee_map *m, const struct regs *regs, bool few)
+/*
+ * Small mappings always, large ones as long as there is time; file mappings count as a whole.  Not what a call of another thread is
+ * writing to: what it has written belongs to that call's event, which comes later.
+ */
+static bool choose(struct pass *s, const struct rec_task *t, const struct tracee_map *m, const struct regs *regs, bool few)
 {
 	uint64_t pages = (m->end - m->start) / PAGE_BYTES;
 	bool all = m->inode != 0 || m->shared;
 
+	if (rec_filter_writes_between(s->rec, t, m->start, m->end))
+		return false;
 	if (pages <= SMALL_PAGES || (regs->rsp >= m->start && regs->rsp < m->end))
 		return true;
 	return (few && (!all || pages <= s->budget));
@@ -304,7 +311,7 @@ bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *re
 
 		if (!wanted(t, m))
 			continue;
-		if (rec_map_readable(t, m) && choose(&s, m, regs, few)) {
+		if (rec_map_readable(t, m) && choose(&s, t, m, regs, few)) {
 			sum_mapping(&s, t, m);
 		} else {
 			keep_mapping(&s, t, m);
