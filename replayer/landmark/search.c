@@ -41,81 +41,6 @@ static struct err err_late;
 /* The stops of this search cost more than copies of the code would (translate.c). */
 static struct err err_costly;
 
-/* ---- time limits ---------------------------------------------------------------------- */
-
-static volatile pid_t alarm_target;
-
-static void on_alarm(int sig)
-{
-	int saved = errno;
-
-	(void)sig;
-	if (alarm_target > 0)
-		ptrace(PTRACE_INTERRUPT, alarm_target, NULL, NULL);
-	errno = saved;
-}
-
-/* Stop the task after so long; 0 = never.  It may stop a little later than the call that switches it off. */
-static void set_alarm(pid_t pid, uint64_t ns)
-{
-	struct sigaction sa = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
-	struct itimerval it = { { 0, 0 }, { (time_t)(ns / 1000000000), (suseconds_t)(ns % 1000000000 / 1000) } };
-
-	if (ns && !it.it_value.tv_sec && !it.it_value.tv_usec)
-		it.it_value.tv_usec = 1;
-	alarm_target = ns ? pid : 0;
-	if (ns)
-		sigaction(SIGALRM, &sa, NULL);
-	setitimer(ITIMER_REAL, &it, NULL);
-}
-
-uint64_t rp_processor_ns(pid_t tid)
-{
-	struct timespec own;
-	char path[64], text[64];
-	ssize_t n = -1;
-	int fd;
-
-	if (!tid)
-		return clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own) ? 0 : (uint64_t)own.tv_sec * 1000000000 + (uint64_t)own.tv_nsec;
-	snprintf(path, sizeof(path), "/proc/%d/schedstat", tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		n = read(fd, text, sizeof(text) - 1);
-		close(fd);
-	}
-	text[n > 0 ? n : 0] = '\0';
-	return strtoull(text, NULL, 10);
-}
-
-/* Of the task and of ours, for it; 0: the system does not tell. */
-static uint64_t processor_ns(pid_t pid)
-{
-	uint64_t task = rp_processor_ns(pid);
-
-	return task ? task + rp_processor_ns(0) : 0;
-}
-
-/* Stop the task (err_late) when so much processor time is gone: a busy machine gives it no less. */
-static void set_budget(struct landmark *l, uint64_t ns)
-{
-	l->budget_ns = ns;
-	l->spent_ns = processor_ns(l->t->real);
-	set_alarm(l->t->real, ns);
-}
-
-/* The alarm has gone off.  True: it was too early, and goes off again. */
-static bool budget_left(struct landmark *l)
-{
-	uint64_t now = l->spent_ns ? processor_ns(l->t->real) : 0, left;
-
-	if (!now || now - l->spent_ns >= l->budget_ns)
-		return false;
-	left = l->budget_ns - (now - l->spent_ns);
-	set_alarm(l->t->real, left < MS / 10 ? MS / 10 : left);
-	return true;
-}
-
 /* ---- running -------------------------------------------------------------------------------- */
 
 static struct err *set_regs(struct rp_task *t)
@@ -304,7 +229,7 @@ static struct err *interrupted(struct landmark *l, struct err **end)
 
 	*end = NULL;
 	if (l->timed) {
-		if (alarm_target && !budget_left(l))
+		if (landmark_budget_runs() && !landmark_budget_left(l))
 			*end = &err_late;
 		return NULL;
 	}
@@ -540,9 +465,9 @@ static struct err *run_blind(struct landmark *l, uint64_t ns)
 {
 	struct err *err;
 
-	set_budget(l, ns);
+	landmark_budget(l, ns);
 	err = landmark_run_to_trap(l, PTRACE_SYSEMU);
-	set_alarm(0, 0);
+	landmark_budget_over();
 	if (err == &err_late && l->t->regs.orig_rax == (uint64_t)-1)
 		return NULL;	/* where it should be: still computing */
 	return err ? err : &err_late;
@@ -555,7 +480,7 @@ static struct err *search_in_copies(struct landmark *l, bool *found)
 	log_debug("event %" PRIu64 ": in copies of the code, after %" PRIu64 " stops", l->ev->n, l->stops);
 	l->no_copies = true;
 	if (l->timed)	/* run past the point it ends soon: the search from the start is cheap */
-		set_budget(l, l->blind_ns ? l->budget_ns + 100 * MS : 4 * l->budget_ns + 1000 * MS);
+		landmark_budget(l, l->blind_ns ? l->budget_ns + 100 * MS : 4 * l->budget_ns + 1000 * MS);
 	TRY(landmark_search_copies(l, found));
 	if (*found)
 		return NULL;
@@ -676,10 +601,10 @@ static struct err *attempt(struct landmark *l, enum how how, uint64_t blind)
 	if (blind)
 		TRY(run_blind(l, blind));
 	if (l->timed)
-		set_budget(l, patience(l, blind));
+		landmark_budget(l, patience(l, blind));
 	err = search(l, how);
 	if (l->timed)
-		set_alarm(0, 0);
+		landmark_budget_over();
 	l->timed = false;
 	return err;
 }

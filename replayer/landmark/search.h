@@ -39,6 +39,14 @@ struct landmark {
 /* Run to a SIGTRAP of ours; a growing stack is let grow, anything else is an error.  &landmark_costly: it is time for another way. */
 struct err *landmark_run_to_trap(struct landmark *l, int request) __must_check;
 
+/* ---- budget.c ---- */
+/* Stop the task (an interrupt) when so much processor time is gone, its own and ours: a busy machine gives it no less. */
+void landmark_budget(struct landmark *l, uint64_t ns);
+void landmark_budget_over(void);
+bool landmark_budget_runs(void);
+/* The alarm has gone off.  True: it was too early, and goes off again. */
+bool landmark_budget_left(struct landmark *l);
+
 /* ---- progress.c ---- */
 /* A search begins, or (NULL) is over: now and then a line about it goes to stderr, where somebody may look. */
 void landmark_progress(const struct landmark *l);

@@ -1,13 +1,12 @@
 /*
  * interrupt.c - what ends a run from outside: a debugger's interrupt, and ticks of a timer.
  */
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/ptrace.h>
-#include <sys/time.h>
 
+#include "replayer/machine/alarm.h"
 #include "replayer/stops/stops.h"
 
 enum { TICK_US = 25000, OVERDUE_NS = 60000000 };	/* OVERDUE_NS: who interrupts waits no longer than this for a point that has a name. */
@@ -24,13 +23,11 @@ static volatile sig_atomic_t timing;	/* enum rp_timing */
 static volatile sig_atomic_t ticked;
 static volatile sig_atomic_t late;	/* samples are wanted too often */
 
-static void on_alarm(int sig)
+static void ring(void)
 {
 	struct pollfd p = { interrupt_fd, POLLIN, 0 };
 	bool now = timing != RP_TIME_USER;
-	int saved = errno;
 
-	(void)sig;
 	if (now)
 		ticked = 1;
 	if (interrupt_fd >= 0 && poll(&p, 1, 0) > 0) {
@@ -44,27 +41,21 @@ static void on_alarm(int sig)
 		missed = 1;
 	else if (now)		/* what goes on between two runs takes longer than a sample: with `missed' nothing would ever run */
 		late = 1;
-	errno = saved;
 }
 
 void replay_interrupt_from(struct replay *r, int fd)
 {
-	struct sigaction sa = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
-
 	(void)r;
 	interrupt_fd = fd;
 	interrupted = 0;
-	sigaction(SIGALRM, &sa, NULL);
 }
 
 static long timer_us;
 
 static void timer_set(long us)
 {
-	struct itimerval t = { { us / 1000000, us % 1000000 }, { us / 1000000, us % 1000000 } };
-
 	if (us != timer_us)
-		setitimer(ITIMER_REAL, &t, NULL);
+		rp_alarm(ring, (uint64_t)us * 1000, (uint64_t)us * 1000);
 	timer_us = us;
 }
 
