@@ -7,13 +7,13 @@
 #include "replayer/machine/machine.h"
 
 /* What this room keeps for a replay: in replay.tool[TOOL_LANDMARK]. */
-struct rp_doubts;
+struct mismatches;
 struct landmarks {
-	unsigned blind_share;	/* percent of a computation's recorded time that runs without looking for its end */
-	unsigned blind_missed, blind_good;	/* the share that was too much; how often it has been good since */
+	unsigned untested_share;	/* percent of a computation's recorded time that runs without looking for its end */
+	unsigned untested_missed, untested_good;	/* the share that was too much; how often it has been good since */
 	uint64_t snapshot_ns;	/* what a snapshot costs */
 	uint8_t costly[64];	/* by page of code: so many searches more there begin with copies of the code (translate.c) */
-	struct rp_doubts *doubts;	/* mismatch.c; NULL: none so far */
+	struct mismatches *mismatches;	/* mismatch.c; NULL: none so far */
 };
 struct landmarks *landmarks_of(const struct replay *r);
 /* The room becomes a tool of the machine's (tool.h), and r->find_point is landmark_find(). */
@@ -38,21 +38,21 @@ enum rp_search {
 	SEARCH_ANEW,		/* from the start, without running blind */
 };
 /* How the point of event n is to be looked for now. */
-enum rp_search rp_doubt_how(struct replay *r, uint64_t n);
+enum rp_search mismatch_how(struct replay *r, uint64_t n);
 /* A search that may run past its point begins: *kept when there will be a way back to here.  It saves so much time if all goes well. */
-struct err *rp_doubt_start(struct replay *r, uint64_t n, uint64_t saves_ns, bool *kept);
+struct err *mismatch_start(struct replay *r, uint64_t n, uint64_t saves_ns, bool *kept);
 /* The point of event n was found, as far as the witness tells. */
-struct err *rp_doubt_match(struct replay *r, uint64_t n);
+struct err *mismatch_match(struct replay *r, uint64_t n);
 /* It was found, and cannot be wrong. */
-void rp_doubt_settle(struct replay *r, uint64_t n);
-/* Is there another way to go if this one fails?  Is replay on its way back because of a doubt? */
-bool rp_doubt_left(const struct replay *r);
-bool rp_doubt_failed(const struct replay *r);
+void mismatch_settle(struct replay *r, uint64_t n);
+/* Is there another way to go if this one fails?  Is replay on its way back because of a mismatch? */
+bool mismatch_left(const struct replay *r);
+bool mismatch_failed(const struct replay *r);
 /* Replay of r->ev has failed.  True: *err is gone, and r is at an earlier event, to go on another way. */
-bool rp_doubt_back(struct replay *r, struct err **err);
+bool mismatch_back(struct replay *r, struct err **err);
 /* It is over: let the output out. */
-void rp_doubts_end(struct replay *r);
-/* Output waits while what wrote it is in doubt.  False: it does not. */
-bool rp_doubt_echo(struct replay *r, int fd, const void *bytes, size_t len);
+void mismatches_end(struct replay *r);
+/* Output waits while what wrote it is in mismatch.  False: it does not. */
+bool mismatch_echo(struct replay *r, int fd, const void *bytes, size_t len);
 
 #endif

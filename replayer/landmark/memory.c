@@ -54,7 +54,7 @@ static void landmark_close(struct replay *r)
 {
 	if (!r->tool[TOOL_LANDMARK])
 		return;
-	rp_doubts_end(r);
+	mismatches_end(r);
 	free(r->tool[TOOL_LANDMARK]);
 	r->tool[TOOL_LANDMARK] = NULL;
 }
@@ -64,7 +64,7 @@ static const struct run_ops landmark_ops = {
 	.make_room = make_room,
 	.memory_same = memory_same,
 	.memory_freed = memory_freed,
-	.echo = rp_doubt_echo,
+	.echo = mismatch_echo,
 	.close = landmark_close,
 };
 

@@ -6,13 +6,13 @@
  * look for the next one.  For that, copies of all processes are kept (machine/copy.c): of each such match, and where the search ran
  * blind for a while, and so may have passed the point, of its beginning.
  *
- *	match, next match, ... until the task's next call;  then from the beginning without running blind;  then the doubt before
+ *	match, next match, ... until the task's next call;  then from the beginning without running blind;  then the mismatch before
  *
- * Bounds, in processor time: the last DOUBTS_MAX doubts; going back on behalf of one failure ends after BACK_NS: what failed first is what is reported
+ * Bounds, in processor time: the last MISMATCHES_MAX mismatches; going back on behalf of one failure ends after BACK_NS: what failed first is what is reported
  * then.  And as long as no match has proved wrong, there are no copies while replay takes longer than one and a half times the recording, or
  * when all copies have taken a sixth of it (those of a browser's processes take a tenth of a second, and there are hundreds of such points).
  *
- * Output that a wrong way has made cannot be taken back: it waits as long as there is a doubt in front of it.
+ * Output that a wrong way has made cannot be taken back: it waits as long as there is a mismatch in front of it.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,11 +21,11 @@
 
 #include "replayer/landmark/landmark.h"
 
-enum { DOUBTS_MAX = 12, OUTPUT_MAX = 4 << 20, TRIES_MAX = 3000, TRIES_BLIND = 60 };
+enum { MISMATCHES_MAX = 12, OUTPUT_MAX = 4 << 20, TRIES_MAX = 3000, TRIES_BLIND = 60 };
 #define FREE_NS 100000000ull
 #define BACK_NS 30000000000ull
 
-struct doubt {
+struct mismatch {
 	uint64_t event;
 	struct rp_copy *match, *start;	/* either may be NULL */
 	size_t output;				/* how much there was before it */
@@ -34,8 +34,8 @@ struct doubt {
 
 struct output { int fd; size_t len; };
 
-struct rp_doubts {
-	struct doubt d[DOUBTS_MAX];
+struct mismatches {
+	struct mismatch d[MISMATCHES_MAX];
 	unsigned n;
 	uint64_t began_ns, began_spent_ns, began_recorded_ns, copy_ns;	/* a copy takes so long */
 	uint64_t copies_ns;			/* processor time of all of them */
@@ -72,22 +72,22 @@ static uint64_t since(uint64_t now, uint64_t then)
 	return now > then ? now - then : 0;
 }
 
-static struct rp_doubts *doubts(struct replay *r)
+static struct mismatches *mismatches(struct replay *r)
 {
-	if (!landmarks_of(r)->doubts) {
-		landmarks_of(r)->doubts = calloc(1, sizeof(*landmarks_of(r)->doubts));
-		BUG_ON(!landmarks_of(r)->doubts, "out of memory for a doubt");
-		landmarks_of(r)->doubts->began_ns = now_ns();
-		landmarks_of(r)->doubts->began_spent_ns = spent_ns(r);
-		landmarks_of(r)->doubts->began_recorded_ns = r->ev.time_ns;
+	if (!landmarks_of(r)->mismatches) {
+		landmarks_of(r)->mismatches = calloc(1, sizeof(*landmarks_of(r)->mismatches));
+		BUG_ON(!landmarks_of(r)->mismatches, "out of memory for a doubt");
+		landmarks_of(r)->mismatches->began_ns = now_ns();
+		landmarks_of(r)->mismatches->began_spent_ns = spent_ns(r);
+		landmarks_of(r)->mismatches->began_recorded_ns = r->ev.time_ns;
 	}
-	return landmarks_of(r)->doubts;
+	return landmarks_of(r)->mismatches;
 }
 
 /* ---- output ---------------------------------------------------------------------------- */
 
 /* What is before at in the buffer cannot be wrong any more. */
-static void let_out(struct rp_doubts *b, size_t at)
+static void let_out(struct mismatches *b, size_t at)
 {
 	size_t done = 0;
 
@@ -106,7 +106,7 @@ static void let_out(struct rp_doubts *b, size_t at)
 
 /* ---- the list, oldest first --------------------------------------------------------------- */
 
-static void copies_drop(struct doubt *d)
+static void copies_drop(struct mismatch *d)
 {
 	if (d->match)
 		rp_copy_drop(d->match);
@@ -117,14 +117,14 @@ static void copies_drop(struct doubt *d)
 
 static void newest_drop(struct replay *r)
 {
-	struct rp_doubts *b = landmarks_of(r)->doubts;
+	struct mismatches *b = landmarks_of(r)->mismatches;
 
 	copies_drop(&b->d[--b->n]);
 }
 
 static void oldest_drop(struct replay *r)
 {
-	struct rp_doubts *b = landmarks_of(r)->doubts;
+	struct mismatches *b = landmarks_of(r)->mismatches;
 
 	copies_drop(&b->d[0]);
 	memmove(&b->d[0], &b->d[1], --b->n * sizeof(b->d[0]));
@@ -133,47 +133,47 @@ static void oldest_drop(struct replay *r)
 
 static void all_drop(struct replay *r)
 {
-	while (landmarks_of(r)->doubts->n)
+	while (landmarks_of(r)->mismatches->n)
 		oldest_drop(r);
 }
 
 /* Is there any sense in a look at the next match?  A search that ran blind may have passed the point: then soon from the start. */
-static bool next_left(const struct doubt *d)
+static bool next_left(const struct mismatch *d)
 {
 	return d->match && d->tries < (d->start ? TRIES_BLIND : TRIES_MAX);
 }
 
-static struct doubt *newest_of(struct replay *r, uint64_t n)
+static struct mismatch *newest_of(struct replay *r, uint64_t n)
 {
-	struct rp_doubts *b = doubts(r);
-	struct doubt *d = b->n ? &b->d[b->n - 1] : NULL;
+	struct mismatches *b = mismatches(r);
+	struct mismatch *d = b->n ? &b->d[b->n - 1] : NULL;
 
 	return d && d->event == n ? d : NULL;
 }
 
-static struct doubt *add(struct replay *r, uint64_t n)
+static struct mismatch *add(struct replay *r, uint64_t n)
 {
-	struct rp_doubts *b = doubts(r);
+	struct mismatches *b = mismatches(r);
 
-	if (b->n == DOUBTS_MAX)
+	if (b->n == MISMATCHES_MAX)
 		oldest_drop(r);
-	b->d[b->n] = (struct doubt){ .event = n, .output = b->output_len };
+	b->d[b->n] = (struct mismatch){ .event = n, .output = b->output_len };
 	return &b->d[b->n++];
 }
 
 /* Before where the failure was that one has gone back for: once it is overcome, all is as before. */
-bool rp_doubt_failed(const struct replay *r)
+bool mismatch_failed(const struct replay *r)
 {
-	return landmarks_of(r)->doubts && landmarks_of(r)->doubts->failure && r->where < landmarks_of(r)->doubts->failed_at;
+	return landmarks_of(r)->mismatches && landmarks_of(r)->mismatches->failure && r->where < landmarks_of(r)->mismatches->failed_at;
 }
 
 /* Is there time for a copy, which may save so much?  Most of what it costs comes later: the first write to each page. */
 static bool affordable(struct replay *r, uint64_t saves_ns)
 {
-	struct rp_doubts *b = doubts(r);
+	struct mismatches *b = mismatches(r);
 	uint64_t recorded = r->ev.time_ns - b->began_recorded_ns, most = FREE_NS + recorded + recorded / 2;
 
-	if (b->wrong || rp_doubt_failed(r) || 8 * b->copy_ns < saves_ns)
+	if (b->wrong || mismatch_failed(r) || 8 * b->copy_ns < saves_ns)
 		return true;
 	if (b->copies_ns >= FREE_NS + recorded / 6)
 		return false;
@@ -186,20 +186,20 @@ static struct err *take(struct replay *r, uint64_t saves_ns, struct rp_copy **re
 
 	*ret = NULL;
 	if (!affordable(r, saves_ns)) {
-		landmarks_of(r)->doubts->copy_ns -= landmarks_of(r)->doubts->copy_ns / 8;	/* some day it is tried again */
+		landmarks_of(r)->mismatches->copy_ns -= landmarks_of(r)->mismatches->copy_ns / 8;	/* some day it is tried again */
 		return NULL;
 	}
 	TRY(rp_copy_take(r, ret));
-	landmarks_of(r)->doubts->copy_ns = (landmarks_of(r)->doubts->copy_ns * 3 + (now_ns() - start) * 2) / 4;
-	landmarks_of(r)->doubts->copies_ns += since(spent_ns(r), spent);
+	landmarks_of(r)->mismatches->copy_ns = (landmarks_of(r)->mismatches->copy_ns * 3 + (now_ns() - start) * 2) / 4;
+	landmarks_of(r)->mismatches->copies_ns += since(spent_ns(r), spent);
 	return NULL;
 }
 
 /* ---- what search.c asks and tells --------------------------------------------------------- */
 
-enum rp_search rp_doubt_how(struct replay *r, uint64_t n)
+enum rp_search mismatch_how(struct replay *r, uint64_t n)
 {
-	struct rp_doubts *b = landmarks_of(r)->doubts;
+	struct mismatches *b = landmarks_of(r)->mismatches;
 	enum rp_search how = b && b->how_at == n ? b->how : SEARCH_FIRST;
 
 	if (b)
@@ -207,7 +207,7 @@ enum rp_search rp_doubt_how(struct replay *r, uint64_t n)
 	return how;
 }
 
-struct err *rp_doubt_start(struct replay *r, uint64_t n, uint64_t saves_ns, bool *kept)
+struct err *mismatch_start(struct replay *r, uint64_t n, uint64_t saves_ns, bool *kept)
 {
 	struct rp_copy *start;
 
@@ -218,10 +218,10 @@ struct err *rp_doubt_start(struct replay *r, uint64_t n, uint64_t saves_ns, bool
 	return NULL;
 }
 
-struct err *rp_doubt_match(struct replay *r, uint64_t n)
+struct err *mismatch_match(struct replay *r, uint64_t n)
 {
 	struct rp_copy *match = NULL;
-	struct doubt *d = newest_of(r, n);
+	struct mismatch *d = newest_of(r, n);
 
 	TRY(take(r, 0, &match));
 	if (!d && match)
@@ -233,18 +233,18 @@ struct err *rp_doubt_match(struct replay *r, uint64_t n)
 	return NULL;
 }
 
-void rp_doubt_settle(struct replay *r, uint64_t n)
+void mismatch_settle(struct replay *r, uint64_t n)
 {
-	if (!landmarks_of(r)->doubts || !newest_of(r, n))
+	if (!landmarks_of(r)->mismatches || !newest_of(r, n))
 		return;
 	newest_drop(r);
-	if (!landmarks_of(r)->doubts->n)
-		let_out(landmarks_of(r)->doubts, landmarks_of(r)->doubts->output_len);
+	if (!landmarks_of(r)->mismatches->n)
+		let_out(landmarks_of(r)->mismatches, landmarks_of(r)->mismatches->output_len);
 }
 
-bool rp_doubt_left(const struct replay *r)
+bool mismatch_left(const struct replay *r)
 {
-	const struct rp_doubts *b = landmarks_of(r)->doubts;
+	const struct mismatches *b = landmarks_of(r)->mismatches;
 	bool left = false;
 
 	for (unsigned i = 0; b && i < b->n; i++)
@@ -252,10 +252,10 @@ bool rp_doubt_left(const struct replay *r)
 	return left;
 }
 
-bool rp_doubt_echo(struct replay *r, int fd, const void *bytes, size_t len)
+bool mismatch_echo(struct replay *r, int fd, const void *bytes, size_t len)
 {
 	struct output o = { fd, len };
-	struct rp_doubts *b = landmarks_of(r)->doubts;
+	struct mismatches *b = landmarks_of(r)->mismatches;
 
 	if (!b || !b->n)
 		return false;
@@ -278,7 +278,7 @@ bool rp_doubt_echo(struct replay *r, int fd, const void *bytes, size_t len)
 
 static void give_up(struct replay *r, struct err **err)
 {
-	struct rp_doubts *b = landmarks_of(r)->doubts;
+	struct mismatches *b = landmarks_of(r)->mismatches;
 
 	if (b->failure) {
 		err_free(*err);
@@ -288,13 +288,13 @@ static void give_up(struct replay *r, struct err **err)
 	all_drop(r);
 }
 
-/* The newest doubt that leaves another way to go; NULL: none. */
-static struct doubt *choose(struct replay *r)
+/* The newest mismatch that leaves another way to go; NULL: none. */
+static struct mismatch *choose(struct replay *r)
 {
-	struct rp_doubts *b = landmarks_of(r)->doubts;
+	struct mismatches *b = landmarks_of(r)->mismatches;
 
 	while (b->n) {
-		struct doubt *d = &b->d[b->n - 1];
+		struct mismatch *d = &b->d[b->n - 1];
 
 		if (next_left(d) || d->start)
 			return d;
@@ -303,9 +303,9 @@ static struct doubt *choose(struct replay *r)
 	return NULL;
 }
 
-static struct err *go_back(struct replay *r, struct doubt *d)
+static struct err *go_back(struct replay *r, struct mismatch *d)
 {
-	struct rp_doubts *b = landmarks_of(r)->doubts;
+	struct mismatches *b = landmarks_of(r)->mismatches;
 	bool next = next_left(d);
 	struct rp_copy **from = next ? &d->match : &d->start;
 	struct err *err = rp_copy_restore(r, *from);
@@ -325,10 +325,10 @@ static struct err *go_back(struct replay *r, struct doubt *d)
 	return err;
 }
 
-bool rp_doubt_back(struct replay *r, struct err **err)
+bool mismatch_back(struct replay *r, struct err **err)
 {
-	struct rp_doubts *b = landmarks_of(r)->doubts;
-	struct doubt *d;
+	struct mismatches *b = landmarks_of(r)->mismatches;
+	struct mismatch *d;
 	uint64_t now;
 
 	if (!b || r->watchers)
@@ -354,9 +354,9 @@ bool rp_doubt_back(struct replay *r, struct err **err)
 	return *err == NULL;
 }
 
-void rp_doubts_end(struct replay *r)
+void mismatches_end(struct replay *r)
 {
-	struct rp_doubts *b = landmarks_of(r)->doubts;
+	struct mismatches *b = landmarks_of(r)->mismatches;
 
 	if (!b)
 		return;
@@ -365,5 +365,5 @@ void rp_doubts_end(struct replay *r)
 	err_free(b->failure);
 	free(b->output);
 	free(b);
-	landmarks_of(r)->doubts = NULL;
+	landmarks_of(r)->mismatches = NULL;
 }

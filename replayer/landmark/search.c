@@ -461,7 +461,7 @@ struct err *landmark_here(struct replay *r, struct rp_task *t, const struct trac
 }
 
 /* Run without any test for so long. */
-static struct err *run_blind(struct landmark *l, uint64_t ns)
+static struct err *run_untested(struct landmark *l, uint64_t ns)
 {
 	struct err *err;
 
@@ -480,7 +480,7 @@ static struct err *search_in_copies(struct landmark *l, bool *found)
 	log_debug("event %" PRIu64 ": in copies of the code, after %" PRIu64 " stops", l->ev->n, l->stops);
 	l->no_copies = true;
 	if (l->timed)	/* run past the point it ends soon: the search from the start is cheap */
-		landmark_budget(l, l->blind_ns ? l->budget_ns + 100 * MS : 4 * l->budget_ns + 1000 * MS);
+		landmark_budget(l, l->untested_ns ? l->budget_ns + 100 * MS : 4 * l->budget_ns + 1000 * MS);
 	TRY(landmark_search_copies(l, found));
 	if (*found)
 		return NULL;
@@ -551,30 +551,30 @@ static int changing_code(struct landmark *l)
  * How long to run before the test is armed.  The share of the recorded time grows while it works, and shrinks when
  * the point was missed; from then on it comes near the share that was too large but slowly.
  */
-enum { SHARE_START = 50, SHARE_MAX = 92, SHARE_MIN = 15, SHARE_SLOWLY = 48, BLIND_MIN_NS = 3 * MS };
+enum { SHARE_START = 50, SHARE_MAX = 92, SHARE_MIN = 15, SHARE_SLOWLY = 48, UNTESTED_MIN_NS = 3 * MS };
 
 static void share_good(struct replay *r)
 {
-	if (landmarks_of(r)->blind_share + 4 < landmarks_of(r)->blind_missed || ++landmarks_of(r)->blind_good % SHARE_SLOWLY == 0)
-		landmarks_of(r)->blind_share += landmarks_of(r)->blind_share < SHARE_MAX;
+	if (landmarks_of(r)->untested_share + 4 < landmarks_of(r)->untested_missed || ++landmarks_of(r)->untested_good % SHARE_SLOWLY == 0)
+		landmarks_of(r)->untested_share += landmarks_of(r)->untested_share < SHARE_MAX;
 }
 
 static void share_missed(struct replay *r)
 {
-	landmarks_of(r)->blind_missed = landmarks_of(r)->blind_share;
-	landmarks_of(r)->blind_good = 0;
-	landmarks_of(r)->blind_share = landmarks_of(r)->blind_share * 3 / 4 < SHARE_MIN ? SHARE_MIN : landmarks_of(r)->blind_share * 3 / 4;
+	landmarks_of(r)->untested_missed = landmarks_of(r)->untested_share;
+	landmarks_of(r)->untested_good = 0;
+	landmarks_of(r)->untested_share = landmarks_of(r)->untested_share * 3 / 4 < SHARE_MIN ? SHARE_MIN : landmarks_of(r)->untested_share * 3 / 4;
 }
 
-static uint64_t blind_time(const struct landmark *l)
+static uint64_t untested_time(const struct landmark *l)
 {
 	uint64_t hint = l->point ? l->point->x : 0;
 
-	if (!landmarks_of(l->r)->blind_share) {
-		landmarks_of(l->r)->blind_share = SHARE_START;
-		landmarks_of(l->r)->blind_missed = 100;
+	if (!landmarks_of(l->r)->untested_share) {
+		landmarks_of(l->r)->untested_share = SHARE_START;
+		landmarks_of(l->r)->untested_missed = 100;
 	}
-	return hint < BLIND_MIN_NS || hint < 8 * landmarks_of(l->r)->snapshot_ns ? 0 : hint * landmarks_of(l->r)->blind_share / 100;
+	return hint < UNTESTED_MIN_NS || hint < 8 * landmarks_of(l->r)->snapshot_ns ? 0 : hint * landmarks_of(l->r)->untested_share / 100;
 }
 
 /*
@@ -589,17 +589,17 @@ static uint64_t patience(const struct landmark *l, uint64_t blind)
 	if (l->prot)
 		return l->point->x * 16 + 1500 * MS;
 	/* how long it computed is not always known */
-	return rp_doubt_failed(l->r) && !l->anew ? l->point->x * 20 + (l->point->x ? 50 : 1000) * MS : l->point->x * 200 + 2000 * MS;
+	return mismatch_failed(l->r) && !l->anew ? l->point->x * 20 + (l->point->x ? 50 : 1000) * MS : l->point->x * 200 + 2000 * MS;
 }
 
 static struct err *attempt(struct landmark *l, enum how how, uint64_t blind)
 {
 	struct err *err = NULL;
 
-	l->timed = l->point && !l->r->watchers && ((l->back && (blind || (l->prot && how != BY_DEBUG_REGISTER))) || rp_doubt_left(l->r));
-	l->blind_ns = blind;
+	l->timed = l->point && !l->r->watchers && ((l->back && (blind || (l->prot && how != BY_DEBUG_REGISTER))) || mismatch_left(l->r));
+	l->untested_ns = blind;
 	if (blind)
-		TRY(run_blind(l, blind));
+		TRY(run_untested(l, blind));
 	if (l->timed)
 		landmark_budget(l, patience(l, blind));
 	err = search(l, how);
@@ -674,13 +674,13 @@ static struct err *find(struct landmark *l, uint64_t blind, struct rp_snapshot *
  * Where the witness does not cover all memory, the match may be wrong: mismatch.c keeps copies, of the beginning too if the search
  * runs blind.  That one also serves where memory is shared, which a snapshot cannot keep.
  */
-static struct err *prepare(struct landmark *l, bool doubtful, bool anew, uint64_t *blind, struct rp_snapshot **back)
+static struct err *prepare(struct landmark *l, bool may_mismatch, bool anew, uint64_t *blind, struct rp_snapshot **back)
 {
 	bool kept = false;
 
-	*blind = anew ? 0 : blind_time(l);
-	if (*blind && !l->prot && (doubtful || l->t->mm->shared))
-		TRY(rp_doubt_start(l->r, l->ev->n, *blind, &kept));
+	*blind = anew ? 0 : untested_time(l);
+	if (*blind && !l->prot && (may_mismatch || l->t->mm->shared))
+		TRY(mismatch_start(l->r, l->ev->n, *blind, &kept));
 	else if (*blind || l->prot)
 		TRY(snapshot(l, back));
 	l->back = kept || *back;
@@ -692,11 +692,11 @@ static struct err *prepare(struct landmark *l, bool doubtful, bool anew, uint64_
 struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
 	struct rp_snapshot *back = NULL;
-	enum rp_search how = rp_doubt_how(r, ev->n);
+	enum rp_search how = mismatch_how(r, ev->n);
 	struct landmark l;
 	uint64_t blind = 0;
 	uint64_t began = now_ns();
-	bool found, doubtful;
+	bool found, may_mismatch;
 	struct err *err;
 
 	begin(&l, r, t, ev);
@@ -707,9 +707,9 @@ struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trac
 	l.past = how == SEARCH_NEXT;
 	l.anew = how == SEARCH_ANEW;
 	rp_tools_before_search(r, t, ev->regs.rip);
-	doubtful = l.point && l.point->object && !r->watchers;
+	may_mismatch = l.point && l.point->object && !r->watchers;
 	if (!r->watchers)	/* what a probe has logged cannot be taken back */
-		TRY(prepare(&l, doubtful, how != SEARCH_FIRST, &blind, &back));
+		TRY(prepare(&l, may_mismatch, how != SEARCH_FIRST, &blind, &back));
 	landmark_progress(&l);
 	err = find(&l, blind, &back);
 	landmark_progress(NULL);
@@ -722,8 +722,8 @@ struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trac
 	t->dirty = true;
 	if (err)
 		return err;
-	if (doubtful)
-		return rp_doubt_match(r, ev->n);
-	rp_doubt_settle(r, ev->n);
+	if (may_mismatch)
+		return mismatch_match(r, ev->n);
+	mismatch_settle(r, ev->n);
 	return NULL;
 }

@@ -29,7 +29,7 @@ struct landmark {
 	bool back;			/* there is a way back to where the search began */
 	bool timed;			/* the search has an end: err_late */
 	uint64_t budget_ns, spent_ns;	/* it ends when so much processor time is gone; what was gone at its beginning */
-	uint64_t blind_ns;		/* this attempt has run so long without a test: it may be past the point */
+	uint64_t untested_ns;		/* this attempt has run so long without a test: it may be past the point */
 	bool past;			/* not the state that the task is in now: the next one */
 	bool anew;			/* from the start once more, without running blind */
 	int prot;			/* of the code, where the program may write to it; else 0 */

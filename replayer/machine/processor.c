@@ -154,9 +154,9 @@ static struct err *mark(struct rp_task *t, uint64_t addr, uint64_t len)
 	struct mark_site *site;
 	struct patch p;
 	unsigned n;
-	bool good = true, doubts;
+	bool good = true, mismatches;
 
-	TRY(marks_find(t->real, addr, len, &site, &n, &doubts));
+	TRY(marks_find(t->real, addr, len, &site, &n, &mismatches));
 	for (unsigned i = 0; i < n && good; i++) {
 		if (!patches_at(&t->mm->patches, addr + site[i].offset) && mark_put(t->real, addr + site[i].offset, &site[i], &p))
 			good = patches_add(&t->mm->patches, &p);

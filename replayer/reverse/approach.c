@@ -17,32 +17,32 @@ enum { STEPS_NEAR = 2500, STEPS_SHORT = 200, STEPS_LOOK = 60, ROUNDS_SHORT = 6, 
 
 /* ---- runs to the target --------------------------------------------------------------------- */
 
-static bool at_target(struct replay *r, const struct rp_target *to, const struct rp_hop *hop)
+static bool at_target(struct replay *r, const struct rp_target *to, const struct advance_result *result)
 {
-	return to->event ? hop->kind == HOP_PENDING : hop->kind == HOP_MOVED && rp_hop_hits(r, hop, to->set, NULL);
+	return to->event ? result->kind == ADVANCE_PENDING : result->kind == ADVANCE_MOVED && rp_advance_hits(r, result, to->set, NULL);
 }
 
 /* With samples on the way. */
-static struct err *sampled_run(struct replay *r, const struct rp_pos *base, const struct rp_target *to, long us)
+static struct err *sampled_run(struct replay *r, const struct position *base, const struct rp_target *to, long us)
 {
-	struct rp_hop hop = { 0 };
+	struct advance_result result = { 0 };
 	struct err *err = rp_goto(r, base);
 
 	rp_timer_samples(r, us);
 	do {
 		if (!err)
-			err = rp_tracked_hop(r, &(struct advance){ .set = to->set, .limit = 1 }, &hop);
-	} while (!err && !at_target(r, to, &hop) && hop.kind == HOP_MOVED && !rp_debug_interrupted(r));
+			err = rp_advance_tracked(r, &(struct advance){ .set = to->set, .limit = 1 }, &result);
+	} while (!err && !at_target(r, to, &result) && result.kind == ADVANCE_MOVED && !rp_debug_interrupted(r));
 	rp_timer(RP_TIME_USER);
 	return err;
 }
 
 /* Which of the places was executed last, and for the how manieth time?  *n = 0: none. */
-static struct err *last_of(struct replay *r, const struct rp_pos *base, const struct rp_target *to, const struct rp_places *p,
+static struct err *last_of(struct replay *r, const struct position *base, const struct rp_target *to, const struct counting_sites *p,
 			   struct replay_break *ret, uint64_t *n)
 {
-	struct rp_chained chain = { .n = p->n };
-	struct rp_hop hop = { 0 };
+	struct counted_sites chain = { .n = p->n };
+	struct advance_result result = { 0 };
 	uint64_t turn = 0;
 	struct rp_task *t;
 	unsigned both;
@@ -54,16 +54,16 @@ static struct err *last_of(struct replay *r, const struct rp_pos *base, const st
 	if (!t)
 		return NULL;
 	for (unsigned i = 0; i < p->n; i++)
-		chain.b[i] = rp_place_break(t, p->addr[i]);
-	both = rp_set_union(r, to->set, rp_places_set(r, t, p));
+		chain.b[i] = counting_site_break(t, p->addr[i]);
+	both = rp_set_union(r, to->set, counting_sites_set(r, t, p));
 	do {
-		TRY(rp_hop(r, &(struct advance){ .set = both, .limit = 1, .sites = &chain }, &hop));
-	} while (hop.kind == HOP_MOVED && !at_target(r, to, &hop));
+		TRY(rp_advance(r, &(struct advance){ .set = both, .limit = 1, .sites = &chain }, &result));
+	} while (result.kind == ADVANCE_MOVED && !at_target(r, to, &result));
 	timeline_of(r)->nameless = true;
-	if (hop.chained >= 0)	/* the target is at a place: its own arrival is not before it */
-		chain.count[hop.chained]--;
+	if (result.at_site >= 0)	/* the target is at a place: its own arrival is not before it */
+		chain.count[result.at_site]--;
 	t = rp_task_find(r, r->ev.task);
-	for (unsigned i = 0; i < p->n && at_target(r, to, &hop); i++) {
+	for (unsigned i = 0; i < p->n && at_target(r, to, &result); i++) {
 		if (!chain.count[i] || chain.last[i] < turn || (to->event && t && t->regs.rip == p->addr[i]))	/* a fault has counted its own */
 			continue;
 		turn = chain.last[i];
@@ -74,27 +74,27 @@ static struct err *last_of(struct replay *r, const struct rp_pos *base, const st
 }
 
 /* A checkpoint a little before the n-th execution, and base = that execution. */
-static struct err *move_base(struct replay *r, struct rp_pos *base, const struct replay_break *b, uint64_t n)
+static struct err *move_base(struct replay *r, struct position *base, const struct replay_break *b, uint64_t n)
 {
 	unsigned set = rp_set_intern(r, b, 1);
-	struct rp_pos before = { 0 };
+	struct position before = { 0 };
 	struct err *err = NULL;
 
 	if (n > 2 * BEHIND) {
-		rp_pos_copy(&before, base);
-		rp_pos_leg(&before, set, n - BEHIND);
+		position_copy(&before, base);
+		position_add(&before, set, n - BEHIND);
 		err = rp_goto(r, &before);
 		if (!err)
 			err = rp_checkpoint_take(r);
-		rp_pos_copy(base, &timeline_of(r)->pos);
+		position_copy(base, &timeline_of(r)->pos);
 		n = BEHIND;
-		free(before.legs);
+		free(before.steps);
 	}
-	rp_pos_leg(base, set, n);
+	position_add(base, set, n);
 	if (!err)
 		err = rp_goto(r, base);
 	if (!err)
-		rp_pos_copy(base, &timeline_of(r)->pos);
+		position_copy(base, &timeline_of(r)->pos);
 	if (!err)
 		err = rp_checkpoint_take(r);
 	return err;
@@ -103,17 +103,17 @@ static struct err *move_base(struct replay *r, struct rp_pos *base, const struct
 /* ---- the search -------------------------------------------------------------------------------- */
 
 /* To base, and where that was a long way, a checkpoint: all that follows begins there. */
-static struct err *settle(struct replay *r, struct rp_pos *base)
+static struct err *settle(struct replay *r, struct position *base)
 {
 	uint64_t start = now_ns();
 
 	TRY(rp_goto(r, base));
-	rp_pos_copy(base, &timeline_of(r)->pos);	/* it may have got a better name */
+	position_copy(base, &timeline_of(r)->pos);	/* it may have got a better name */
 	return now_ns() - start > FAR_NS ? rp_checkpoint_take(r) : NULL;
 }
 
 /* Instructions of p's own function that lie before it, and those after the calls that led there. */
-static struct err *add_near(struct replay *r, const struct rp_pos *p, const struct rp_target *to, struct rp_places *places)
+static struct err *add_near(struct replay *r, const struct position *p, const struct rp_target *to, struct counting_sites *places)
 {
 	struct rp_task *t;
 
@@ -121,12 +121,12 @@ static struct err *add_near(struct replay *r, const struct rp_pos *p, const stru
 	TRY(rp_next(r));
 	t = rp_task_find(r, r->ev.task);
 	if (t)
-		rp_places_near(r, t, places, to->set);
+		counting_sites_near(r, t, places, to->set);
 	return NULL;
 }
 
 /* Where a timer finds the task on the way. */
-static struct err *add_samples(struct replay *r, const struct rp_pos *base, const struct rp_target *to, long us, struct rp_places *places)
+static struct err *add_samples(struct replay *r, const struct position *base, const struct rp_target *to, long us, struct counting_sites *places)
 {
 	struct stops *stops = stops_of(r);
 	struct rp_task *t;
@@ -135,26 +135,26 @@ static struct err *add_samples(struct replay *r, const struct rp_pos *base, cons
 	TRY(rp_next(r));
 	t = rp_task_find(r, r->ev.task);
 	for (unsigned i = 0; t && i < stops->samples_n && i < RP_SAMPLES; i++)
-		rp_places_at(r, t, places, stops->samples[(stops->samples_n - 1 - i) % RP_SAMPLES], to->set);
+		counting_sites_at(r, t, places, stops->samples[(stops->samples_n - 1 - i) % RP_SAMPLES], to->set);
 	return NULL;
 }
 
-static struct err *add_steps(struct replay *r, const uint64_t *pcs, uint64_t n, struct rp_places *places, unsigned set)
+static struct err *add_steps(struct replay *r, const uint64_t *pcs, uint64_t n, struct counting_sites *places, unsigned set)
 {
 	struct rp_task *t = NULL;
 
 	TRY(rp_next(r));
 	t = rp_task_find(r, r->ev.task);
 	for (uint64_t step = n / 8 + 1, i = n; t && i > step; i -= step)
-		rp_places_at(r, t, places, pcs[i - 1], set);
+		counting_sites_at(r, t, places, pcs[i - 1], set);
 	return NULL;
 }
 
-struct err *rp_approach(struct replay *r, struct rp_pos *base, const struct rp_pos *p, const struct rp_target *to, uint64_t *steps,
+struct err *rp_approach(struct replay *r, struct position *base, const struct position *p, const struct rp_target *to, uint64_t *steps,
 			bool *found)
 {
 	static uint64_t pcs[STEPS_NEAR];
-	struct rp_places places = { .n = 0 };
+	struct counting_sites places = { .n = 0 };
 	struct replay_break b;
 
 	*found = false;

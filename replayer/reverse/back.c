@@ -12,7 +12,7 @@
 
 static struct err *to_first(struct replay *r, struct replay_stop *ret)
 {
-	struct rp_pos p = { .where = rp_first(r) };
+	struct position p = { .where = rp_first(r) };
 	struct rp_task *t;
 
 	TRY(rp_goto(r, &p));
@@ -55,12 +55,12 @@ static struct err *to_last_stop(struct replay *r, struct replay_stop *ret)
 		if (!err)
 			err = rp_catch_arrived(r, s.serial, &from, ret);
 	}
-	free(s.pos.legs);
+	free(s.pos.steps);
 	return err;
 }
 
 /* There is nothing of the task before `from': the beginning, or that of a thread or process made later, which stays where it is. */
-static struct err *no_back(struct replay *r, uint32_t serial, const struct rp_pos *from, struct replay_stop *ret)
+static struct err *no_back(struct replay *r, uint32_t serial, const struct position *from, struct replay_stop *ret)
 {
 	TRY(to_first(r, ret));
 	if (rp_task_find(r, serial))
@@ -71,17 +71,17 @@ static struct err *no_back(struct replay *r, uint32_t serial, const struct rp_po
 
 static struct err *one_back(struct replay *r, uint32_t serial, struct replay_stop *ret)
 {
-	struct rp_pos from = { 0 };
+	struct position from = { 0 };
 	struct err *err;
 	bool begin = false;
 
-	rp_pos_copy(&from, &timeline_of(r)->pos);
+	position_copy(&from, &timeline_of(r)->pos);
 	err = rp_back_one(r, serial, &begin);
 	timeline_of(r)->current = serial;
 	*ret = (struct replay_stop){ .kind = REPLAY_STOP_STEP };
 	if (!err && begin)
 		err = no_back(r, serial, &from, ret);
-	free(from.legs);
+	free(from.steps);
 	return err;
 }
 
@@ -91,12 +91,12 @@ static struct err *breakable(struct replay *r, uint32_t serial, struct replay_st
 	struct stops *stops = stops_of(r);
 	struct timeline *timeline = timeline_of(r);
 	uint32_t current = timeline->current;
-	struct rp_pos start = { 0 };
+	struct position start = { 0 };
 	struct rp_checkpoint *here;
 	struct err *err;
 	bool kept;
 
-	rp_pos_copy(&start, &timeline->pos);
+	position_copy(&start, &timeline->pos);
 	here = rp_checkpoint_before(r, &start, false);
 	kept = !here || here->keep;
 	if (here)
@@ -113,7 +113,7 @@ static struct err *breakable(struct replay *r, uint32_t serial, struct replay_st
 		timeline->current = current;
 		err = rp_goto(r, &start);
 	}
-	free(start.legs);
+	free(start.steps);
 	return err;
 }
 

@@ -109,7 +109,7 @@ struct err *rp_events_stop(struct replay *r, uint64_t from, uint64_t to, bool *a
 	return rp_events_any(r, from, to, stops, any);
 }
 
-bool rp_unwritten_possible(const struct replay *r)
+bool interval_clean_possible(const struct replay *r)
 {
 	const struct stops *stops = stops_of(r);
 	const struct timeline *timeline = timeline_of(r);
@@ -126,7 +126,7 @@ bool rp_unwritten_possible(const struct replay *r)
 	return true;
 }
 
-struct err *rp_unwritten(struct replay *r, const struct rp_checkpoint *c, const struct rp_task *newer, uint64_t where, bool *ret)
+struct err *interval_clean(struct replay *r, const struct rp_checkpoint *c, const struct rp_task *newer, uint64_t where, bool *ret)
 {
 	const struct stops *stops = stops_of(r);
 	const struct timeline *timeline = timeline_of(r);

@@ -19,15 +19,15 @@ enum { LANE_MIN_NS = 30000000, LANE_NS = 120000000, FORCED_NS = 5000000, POLL_MS
 /* Numbers count from the newest. */
 struct lane {
 	struct rp_worker *worker;	/* NULL: idle */
-	struct rp_pos from, end;
+	struct position from, end;
 	unsigned number;
 };
 
 struct intervals {
-	struct rp_pos end;		/* of the next to be given out */
+	struct position end;		/* of the next to be given out */
 	uint64_t end_ns;
 	unsigned next;			/* its number; 0: it ends at the present */
-	bool possible;			/* rp_unwritten() */
+	bool possible;			/* interval_clean() */
 	struct rp_found best;
 	unsigned best_number;
 	struct lane lane[RP_WORKERS_MAX];
@@ -42,33 +42,33 @@ static const struct rp_task *tasks_at_end(struct replay *r, const struct interva
 	if (!in->next)
 		return timeline_of(r)->nameless ? NULL : r->tasks;
 	c = rp_checkpoint_before(r, &in->end, false);
-	return c && rp_pos_same(&c->pos, &in->end) ? c->copy->tasks : NULL;
+	return c && position_same(&c->pos, &in->end) ? c->copy->tasks : NULL;
 }
 
 static void give_out(struct intervals *in, const struct rp_checkpoint *c)
 {
-	rp_pos_copy(&in->end, &c->pos);
+	position_copy(&in->end, &c->pos);
 	in->end_ns = c->clock_ns;
 	in->next++;
 }
 
 /* From where on up to end is nothing, as is known without looking?  NULL: it is not known. */
-static const struct rp_pos *empty_before(const struct replay *r, const struct intervals *in, const struct rp_pos *end, bool inclusive)
+static const struct position *empty_before(const struct replay *r, const struct intervals *in, const struct position *end, bool inclusive)
 {
-	const struct rp_pos *from = rp_empty_before(r, end, inclusive);
+	const struct position *from = scanned_before(r, end, inclusive);
 
-	return from || !in->possible ? from : rp_survey_before(r, end);
+	return from || !in->possible ? from : write_log_before(r, end);
 }
 
 /* What need not be looked through is passed. */
 static void pass_empty(struct replay *r, struct intervals *in)
 {
 	const struct rp_checkpoint *c;
-	const struct rp_pos *from;
+	const struct position *from;
 
 	while ((from = empty_before(r, in, &in->end, in->next))) {
 		c = rp_checkpoint_before(r, from, false);
-		rp_pos_copy(&in->end, from);
+		position_copy(&in->end, from);
 		in->end_ns = c ? c->clock_ns : 0;
 		in->next++;
 	}
@@ -90,7 +90,7 @@ static struct err *next_interval(struct replay *r, struct intervals *in, struct 
 		unwritten = false;
 		newer = in->possible ? tasks_at_end(r, in) : NULL;
 		if (newer)
-			TRY(rp_unwritten(r, c, newer, in->end.where, &unwritten));
+			TRY(interval_clean(r, c, newer, in->end.where, &unwritten));
 		if (unwritten)
 			give_out(in, c);
 		else
@@ -102,10 +102,10 @@ static struct err *next_interval(struct replay *r, struct intervals *in, struct 
 static void found(struct intervals *in, const struct rp_found *f, unsigned number)
 {
 	if (!f->found || (in->best.found && in->best_number < number)) {
-		free(f->pos.legs);
+		free(f->pos.steps);
 		return;
 	}
-	free(in->best.pos.legs);
+	free(in->best.pos.steps);
 	in->best = *f;
 	in->best_number = number;
 }
@@ -113,8 +113,8 @@ static void found(struct intervals *in, const struct rp_found *f, unsigned numbe
 static void lane_end(struct lane *l)
 {
 	rp_worker_end(l->worker);
-	free(l->from.legs);
-	free(l->end.legs);
+	free(l->from.steps);
+	free(l->end.steps);
 	*l = (struct lane){ 0 };
 }
 
@@ -126,7 +126,7 @@ static struct err *lengthen(struct replay *r, const struct intervals *in, struct
 		bool unwritten = !older || empty_before(r, in, &(*c)->pos, true);
 
 		if (!unwritten && in->possible)
-			TRY(rp_unwritten(r, older, (*c)->copy->tasks, (*c)->pos.where, &unwritten));
+			TRY(interval_clean(r, older, (*c)->copy->tasks, (*c)->pos.where, &unwritten));
 		if (unwritten)
 			break;
 		*c = older;
@@ -182,8 +182,8 @@ static struct err *feed_lanes(struct replay *r, struct intervals *in, bool *full
 		TRY(rp_worker_start(r, c, &in->end, next_is_here(in), &l->worker));
 		if (!l->worker)
 			return NULL;
-		rp_pos_copy(&l->from, &c->pos);
-		rp_pos_copy(&l->end, &in->end);
+		position_copy(&l->from, &c->pos);
+		position_copy(&l->end, &in->end);
 		l->number = in->next;
 		give_out(in, c);
 	}
@@ -192,7 +192,7 @@ static struct err *feed_lanes(struct replay *r, struct intervals *in, bool *full
 }
 
 /* From `from' or a checkpoint before it to end. */
-static struct err *look_here(struct replay *r, struct intervals *in, const struct rp_pos *from, const struct rp_pos *end, unsigned number)
+static struct err *look_here(struct replay *r, struct intervals *in, const struct position *from, const struct position *end, unsigned number)
 {
 	struct rp_checkpoint *c = rp_checkpoint_before(r, from, false);
 	struct rp_found f;
@@ -201,7 +201,7 @@ static struct err *look_here(struct replay *r, struct intervals *in, const struc
 	if (!err)
 		err = rp_scan(r, end, number != 0, &f);
 	if (!err && !f.found && !rp_debug_interrupted(r))
-		rp_empty_add(r, from, end, number != 0);
+		scanned_add(r, from, end, number != 0);
 	if (!err)
 		found(in, &f, number);
 	return err;
@@ -216,7 +216,7 @@ static struct err *lane_done(struct replay *r, struct intervals *in, struct lane
 	if (rp_worker_answer(r, l->worker, &f)) {
 		log_debug("worker %u answers", l->number);
 		if (!f.found && !rp_debug_interrupted(r))
-			rp_empty_add(r, &l->from, &l->end, true);
+			scanned_add(r, &l->from, &l->end, true);
 		found(in, &f, l->number);
 	} else {
 		log_debug("a worker failed");
@@ -261,19 +261,19 @@ static bool lanes_busy(const struct intervals *in)
 
 static struct err *look(struct replay *r, struct intervals *in, const struct rp_checkpoint *c)
 {
-	struct rp_pos from = { 0 }, end = { 0 };
+	struct position from = { 0 }, end = { 0 };
 	unsigned number = in->next;
 	bool longer = is_long(in) || in->end_ns > c->clock_ns + LANE_NS, full;
 	struct err *err;
 
-	rp_pos_copy(&from, &c->pos);	/* it may be thinned out meanwhile */
-	rp_pos_copy(&end, &in->end);
+	position_copy(&from, &c->pos);	/* it may be thinned out meanwhile */
+	position_copy(&end, &in->end);
 	give_out(in, c);
 	err = longer ? feed_lanes(r, in, &full) : NULL;
 	if (!err)
 		err = look_here(r, in, &from, &end, number);
-	free(from.legs);
-	free(end.legs);
+	free(from.steps);
+	free(end.steps);
 	return err;
 }
 
@@ -296,13 +296,13 @@ static const struct lane *only_lane(const struct intervals *in)
 static struct err *wait_for_lanes(struct replay *r, struct intervals *in)
 {
 	const struct lane *l = only_lane(in);
-	struct rp_pos to = { 0 };
+	struct position to = { 0 };
 	struct err *err = NULL;
 
 	if (l) {
-		rp_pos_copy(&to, in->best.found ? &in->best.pos : &l->end);
+		position_copy(&to, in->best.found ? &in->best.pos : &l->end);
 		err = rp_go_ahead(r, in->best.found ? &to : &l->from, &to, rp_worker_fd(l->worker));
-		free(to.legs);
+		free(to.steps);
 	}
 	if (err && err->code == ERR_DIVERGED) {		/* nobody has asked for that */
 		err_free(err);
@@ -314,18 +314,18 @@ static struct err *wait_for_lanes(struct replay *r, struct intervals *in)
 
 struct err *rp_last_stop(struct replay *r, struct rp_found *ret)
 {
-	struct intervals in = { .end_ns = timeline_of(r)->clock_ns, .possible = rp_unwritten_possible(r), .lanes = rp_workers(),
+	struct intervals in = { .end_ns = timeline_of(r)->clock_ns, .possible = interval_clean_possible(r), .lanes = rp_workers(),
 				.lane_ns = FORCED_NS, .began_ns = now_ns() };
 	struct err *err = NULL;
 
 	if (in.lanes > RP_WORKERS_MAX)
 		in.lanes = RP_WORKERS_MAX;
-	rp_pos_copy(&in.end, &timeline_of(r)->pos);
+	position_copy(&in.end, &timeline_of(r)->pos);
 	while (!err && !rp_debug_interrupted(r)) {
 		struct rp_checkpoint *c = NULL;
 		bool full = false;
 
-		rp_survey_hear(r);
+		write_log_hear(r);
 		err = hear_lanes(r, &in, false);
 		if (!err && !in.best.found && in.next && is_long(&in))
 			err = feed_lanes(r, &in, &full);
@@ -341,6 +341,6 @@ struct err *rp_last_stop(struct replay *r, struct rp_found *ret)
 	for (unsigned i = 0; i < RP_WORKERS_MAX; i++)
 		lane_end(&in.lane[i]);
 	*ret = in.best;
-	free(in.end.legs);
+	free(in.end.steps);
 	return err;
 }

@@ -49,41 +49,41 @@ static uint64_t stops_key(const struct replay *r)
 }
 
 /* Do the two meet or overlap, the older's end with the newer's beginning? */
-static bool meets(const struct rp_empty *older, const struct rp_empty *newer)
+static bool meets(const struct scanned *older, const struct scanned *newer)
 {
-	if (!rp_pos_leads(&older->from, &newer->from) || !rp_pos_leads(&newer->from, &older->end))
+	if (!position_leads(&older->from, &newer->from) || !position_leads(&newer->from, &older->end))
 		return false;
-	return older->inclusive || !rp_pos_same(&newer->from, &older->end);
+	return older->inclusive || !position_same(&newer->from, &older->end);
 }
 
-static void drop(struct rp_empty *e)
+static void drop(struct scanned *e)
 {
-	free(e->from.legs);
-	free(e->end.legs);
-	*e = (struct rp_empty){ 0 };
+	free(e->from.steps);
+	free(e->end.steps);
+	*e = (struct scanned){ 0 };
 }
 
 /* Of two that meet. */
-static struct rp_empty join(const struct rp_empty *older, const struct rp_empty *newer)
+static struct scanned join(const struct scanned *older, const struct scanned *newer)
 {
-	const struct rp_empty *last = rp_pos_leads(&newer->end, &older->end) ? older : newer;
-	struct rp_empty e = { .key = older->key, .inclusive = last->inclusive || (newer->inclusive && rp_pos_same(&newer->end, &last->end)) };
+	const struct scanned *last = position_leads(&newer->end, &older->end) ? older : newer;
+	struct scanned e = { .key = older->key, .inclusive = last->inclusive || (newer->inclusive && position_same(&newer->end, &last->end)) };
 
-	rp_pos_copy(&e.from, &older->from);
-	rp_pos_copy(&e.end, &last->end);
+	position_copy(&e.from, &older->from);
+	position_copy(&e.end, &last->end);
 	return e;
 }
 
-void rp_empty_add(struct replay *r, const struct rp_pos *from, const struct rp_pos *end, bool inclusive)
+void scanned_add(struct replay *r, const struct position *from, const struct position *end, bool inclusive)
 {
 	struct reverse *reverse = reverse_of(r);
-	struct rp_empty new = { .key = stops_key(r), .inclusive = inclusive };
+	struct scanned new = { .key = stops_key(r), .inclusive = inclusive };
 	unsigned at;
 
-	rp_pos_copy(&new.from, from);
-	rp_pos_copy(&new.end, end);
+	position_copy(&new.from, from);
+	position_copy(&new.end, end);
 	for (unsigned i = 0; i < RP_EMPTY; i++) {
-		struct rp_empty *e = &reverse->empty[i], both;
+		struct scanned *e = &reverse->scanned[i], both;
 		bool newer = e->key == new.key && meets(&new, e);
 
 		if (!newer && (e->key != new.key || !meets(e, &new)))
@@ -94,31 +94,31 @@ void rp_empty_add(struct replay *r, const struct rp_pos *from, const struct rp_p
 		new = both;
 		i = -1u;		/* it may have closed a gap */
 	}
-	for (at = 0; at < RP_EMPTY && reverse->empty[at].key; )
+	for (at = 0; at < RP_EMPTY && reverse->scanned[at].key; )
 		at++;
 	if (at == RP_EMPTY)
-		at = reverse->empty_next++ % RP_EMPTY;
-	drop(&reverse->empty[at]);
-	reverse->empty[at] = new;
+		at = reverse->scanned_next++ % RP_EMPTY;
+	drop(&reverse->scanned[at]);
+	reverse->scanned[at] = new;
 }
 
-const struct rp_pos *rp_empty_before(const struct replay *r, const struct rp_pos *end, bool inclusive)
+const struct position *scanned_before(const struct replay *r, const struct position *end, bool inclusive)
 {
 	const struct reverse *reverse = reverse_of(r);
 	uint64_t key = stops_key(r);
 
 	for (unsigned i = 0; i < RP_EMPTY; i++) {
-		const struct rp_empty *e = &reverse->empty[i];
+		const struct scanned *e = &reverse->scanned[i];
 
-		if (e->key == key && rp_pos_within(&e->from, end, &e->end) &&
-		    (!inclusive || e->inclusive || !rp_pos_leads(&e->end, end)))
+		if (e->key == key && position_within(&e->from, end, &e->end) &&
+		    (!inclusive || e->inclusive || !position_leads(&e->end, end)))
 			return &e->from;
 	}
 	return NULL;
 }
 
-void rp_empty_free(struct reverse *reverse)
+void scanned_free(struct reverse *reverse)
 {
 	for (unsigned i = 0; i < RP_EMPTY; i++)
-		drop(&reverse->empty[i]);
+		drop(&reverse->scanned[i]);
 }

@@ -14,36 +14,36 @@
 
 enum { STEPS_FAR = 30000, HITS_MAX = 5000 };
 
-struct err *rp_count_steps(struct replay *r, const struct rp_pos *base, const struct rp_target *to, uint64_t max,
+struct err *rp_count_steps(struct replay *r, const struct position *base, const struct rp_target *to, uint64_t max,
 			   uint64_t *steps, bool *found, uint64_t *pcs)
 {
 	uint64_t looked = 0, n;
 	unsigned same = 0;
-	struct rp_hop hop;
+	struct advance_result result;
 
 	TRY(rp_goto(r, base));
 	*found = false;
 	for (*steps = 0; looked < max && !rp_debug_interrupted(r);) {
-		TRY(rp_tracked_hop(r, &(struct advance){ .set = to->set, .step = true }, &hop));
-		if (hop.kind == HOP_PENDING) {
+		TRY(rp_advance_tracked(r, &(struct advance){ .set = to->set, .step = true }, &result));
+		if (result.kind == ADVANCE_PENDING) {
 			*found = to->event;
 			return to->event ? NULL : rp_lost(r);
 		}
-		if (hop.kind != HOP_MOVED)
+		if (result.kind != ADVANCE_MOVED)
 			continue;
 		if (pcs)
-			pcs[looked] = hop.t->regs.rip;
+			pcs[looked] = result.t->regs.rip;
 		++looked;
 		++*steps;
-		if (!to->event && rp_hop_hits(r, &hop, to->set, NULL)) {
+		if (!to->event && rp_advance_hits(r, &result, to->set, NULL)) {
 			*found = true;
 			return NULL;
 		}
-		if (!rp_in_string(&same, &hop))
+		if (!rp_in_string(&same, &result))
 			continue;
-		TRY(rp_skip_string(r, to->set, UINT64_MAX, &n, to->event ? NULL : &hop));
+		TRY(rp_skip_string(r, to->set, UINT64_MAX, &n, to->event ? NULL : &result));
 		*steps += n;
-		*found = n && !to->event && hop.kind == HOP_MOVED && rp_hop_hits(r, &hop, to->set, NULL);
+		*found = n && !to->event && result.kind == ADVANCE_MOVED && rp_advance_hits(r, &result, to->set, NULL);
 		if (*found)
 			return NULL;
 	}
@@ -51,22 +51,22 @@ struct err *rp_count_steps(struct replay *r, const struct rp_pos *base, const st
 }
 
 /* How often was one of the set met before the target?  0 also when more than max times. */
-static struct err *count_hits(struct replay *r, const struct rp_pos *base, const struct rp_target *to, unsigned set,
+static struct err *count_hits(struct replay *r, const struct position *base, const struct rp_target *to, unsigned set,
 			      uint64_t max, uint64_t *n)
 {
 	unsigned both = rp_set_union(r, to->set, set);
-	struct rp_hop hop;
+	struct advance_result result;
 
 	TRY(rp_goto(r, base));
 	for (*n = 0; !rp_debug_interrupted(r);) {
-		TRY(rp_tracked_hop(r, &(struct advance){ .set = both, .limit = 1 }, &hop));
-		if (hop.kind == HOP_PENDING)
+		TRY(rp_advance_tracked(r, &(struct advance){ .set = both, .limit = 1 }, &result));
+		if (result.kind == ADVANCE_PENDING)
 			return to->event ? NULL : rp_lost(r);
-		if (hop.kind != HOP_MOVED)
+		if (result.kind != ADVANCE_MOVED)
 			continue;
-		if (!to->event && rp_hop_hits(r, &hop, to->set, NULL))
+		if (!to->event && rp_advance_hits(r, &result, to->set, NULL))
 			return NULL;
-		*n += rp_hop_hits(r, &hop, set, NULL);
+		*n += rp_advance_hits(r, &result, set, NULL);
 		if (*n > max)
 			break;
 	}
@@ -121,12 +121,12 @@ static unsigned candidates(struct replay *r, struct rp_task *t, uint64_t pc, uin
 	return n;
 }
 
-static struct err *by_candidates(struct replay *r, const struct rp_pos *base, const struct rp_pos *p,
-				 const struct rp_target *to, struct rp_pos *back, bool *found)
+static struct err *by_candidates(struct replay *r, const struct position *base, const struct position *p,
+				 const struct rp_target *to, struct position *back, bool *found)
 {
 	const struct rp_set *s = stops_of(r)->sets[to->set];
 	unsigned n, used = s->soft ? 0 : s->registers, room = rp_registers() > used ? rp_registers() - used : 0;
-	struct rp_pos near = { 0 };
+	struct position near = { 0 };
 	struct err *err = NULL;
 	uint64_t addr[20], steps;
 	struct regs regs;
@@ -153,24 +153,24 @@ static struct err *by_candidates(struct replay *r, const struct rp_pos *base, co
 		t = rp_task_find(r, r->ev.task);
 		if (err || !hits || !t)
 			continue;
-		rp_pos_copy(&near, base);
-		rp_pos_leg(&near, set, hits);
+		position_copy(&near, base);
+		position_add(&near, set, hits);
 		err = rp_count_steps(r, &near, to, STEPS_FAR, &steps, found, NULL);
 		if (!err && *found) {
-			rp_pos_copy(back, &near);
-			rp_pos_leg(back, 0, steps - 1);
+			position_copy(back, &near);
+			position_add(back, 0, steps - 1);
 		}
 	}
-	free(near.legs);
+	free(near.steps);
 	return err;
 }
 
 /* The last checkpoint before p. */
-static const struct rp_checkpoint *nearest(const struct replay *r, const struct rp_pos *p)
+static const struct rp_checkpoint *nearest(const struct replay *r, const struct position *p)
 {
 	const struct rp_checkpoint *c = timeline_of(r)->newest;
 
-	while (c && (!rp_pos_leads(&c->pos, p) || rp_pos_leads(p, &c->pos)))
+	while (c && (!position_leads(&c->pos, p) || position_leads(p, &c->pos)))
 		c = c->older;
 	return c;
 }
@@ -178,29 +178,29 @@ static const struct rp_checkpoint *nearest(const struct replay *r, const struct 
 /*
  * One instruction before p, in the same segment.  *none: p is its first.
  */
-static struct err *back_in_segment(struct replay *r, const struct rp_pos *p, struct rp_pos *back, bool *none)
+static struct err *back_in_segment(struct replay *r, const struct position *p, struct position *back, bool *none)
 {
 	struct rp_target to = { .event = p->pending };
 	const struct rp_checkpoint *near;
-	struct rp_pos base = { 0 };
+	struct position base = { 0 };
 	struct err *err;
 	uint64_t steps;
 	bool found;
 
 	*none = false;
-	rp_pos_copy(&base, p);
+	position_copy(&base, p);
 	base.pending = false;
-	rp_pos_shorten(&base);
-	if (!p->pending && p->legs[p->legs_n - 1].set == 0) {
-		rp_pos_copy(back, &base);
-		free(base.legs);
+	position_shorten(&base);
+	if (!p->pending && p->steps[p->steps_n - 1].set == 0) {
+		position_copy(back, &base);
+		free(base.steps);
 		return NULL;
 	}
 	if (!p->pending)
-		to.set = p->legs[p->legs_n - 1].set;
+		to.set = p->steps[p->steps_n - 1].set;
 	near = nearest(r, p);
-	if (near && rp_pos_leads(&base, &near->pos))
-		rp_pos_copy(&base, &near->pos);
+	if (near && position_leads(&base, &near->pos))
+		position_copy(&base, &near->pos);
 	err = rp_approach(r, &base, p, &to, &steps, &found);
 	if (!err && !found && !rp_debug_interrupted(r)) {
 		err = by_candidates(r, &base, p, &to, back, &found);
@@ -210,14 +210,14 @@ static struct err *back_in_segment(struct replay *r, const struct rp_pos *p, str
 	}
 	if (!err && found) {
 		*none = steps == 0;
-		rp_pos_copy(back, &base);
+		position_copy(back, &base);
 		if (steps)
-			rp_pos_leg(back, 0, steps - 1);
+			position_add(back, 0, steps - 1);
 	}
 	if (!err && !found)
-		rp_pos_copy(back, p);	/* interrupted */
+		position_copy(back, p);	/* interrupted */
 out:
-	free(base.legs);
+	free(base.steps);
 	return err;
 }
 
@@ -292,16 +292,16 @@ static struct err *event_before(struct replay *r, uint32_t serial, uint64_t n, s
  * Just before an event.  Where that is a system call, the registers at its stop are no longer those before the
  * instruction: the place is where the task comes to the instruction, which it does once, or stands on it.
  */
-static struct err *before_event(struct replay *r, uint32_t serial, const struct last_event *e, struct rp_pos *back)
+static struct err *before_event(struct replay *r, uint32_t serial, const struct last_event *e, struct position *back)
 {
 	struct replay_break b = { .kind = REPLAY_BREAK, .addr = e->call, .len = 1 };
 	const struct rp_checkpoint *near;
-	struct rp_hop hop = { 0 };
+	struct advance_result result = { 0 };
 	struct rp_task *t;
 
 	back->where = e->n - 1;
 	back->pending = true;
-	back->legs_n = 0;
+	back->steps_n = 0;
 	if (!e->call)
 		return rp_goto(r, back);
 	near = nearest(r, back);	/* the task comes there once, at the end of its computing */
@@ -309,7 +309,7 @@ static struct err *before_event(struct replay *r, uint32_t serial, const struct 
 	TRY(rp_goto(r, near && near->pos.where == back->where ? &near->pos : back));
 	t = rp_task_find(r, serial);
 	if (t && patches_with(&t->mm->patches, e->call)) {	/* it is come to for each buffered call, too */
-		struct rp_pos p = { .where = e->n - 1, .pending = true };
+		struct position p = { .where = e->n - 1, .pending = true };
 		bool none;
 
 		TRY(rp_goto(r, &p));
@@ -321,25 +321,25 @@ static struct err *before_event(struct replay *r, uint32_t serial, const struct 
 		t = rp_task_find(r, serial);
 		if (!t || t->regs.rip == e->call)
 			return NULL;
-		return rp_tracked_hop(r, &(struct advance){ .step = true }, &hop);	/* onto the instruction */
+		return rp_advance_tracked(r, &(struct advance){ .step = true }, &result);	/* onto the instruction */
 	}
 	if (!t || t->regs.rip == e->call || (rp_will_restart(t) && t->regs.rip == e->call + 2))
 		return NULL;
 	b.pid = t->rec_pid;
 	do {
-		TRY(rp_chain_hop(r, &(struct advance){ .set = rp_set_intern(r, &b, 1) }, &hop));
-	} while (hop.kind == HOP_MOVED && hop.stepped);
-	if (hop.kind == HOP_MOVED)
+		TRY(rp_advance_periodic(r, &(struct advance){ .set = rp_set_intern(r, &b, 1) }, &result));
+	} while (result.kind == ADVANCE_MOVED && result.stepped);
+	if (result.kind == ADVANCE_MOVED)
 		return NULL;
 	back->pending = true;
 	return rp_goto(r, back);
 }
 
 /* The event after n does not move the task.  What it computed before that may. */
-static struct err *back_from_still(struct replay *r, uint32_t serial, uint64_t n, struct rp_pos *p, struct rp_pos *back, bool *none)
+static struct err *back_from_still(struct replay *r, uint32_t serial, uint64_t n, struct position *p, struct position *back, bool *none)
 {
 	p->where = n;
-	p->legs_n = 0;
+	p->steps_n = 0;
 	p->pending = false;
 	TRY(rp_goto(r, p));
 	TRY(rp_next(r));
@@ -351,9 +351,9 @@ static struct err *back_from_still(struct replay *r, uint32_t serial, uint64_t n
 }
 
 /* Does the task come from p, behind an event, to the next without any instruction? */
-static struct err *at_once(struct replay *r, uint32_t serial, const struct rp_pos *p, bool *ret)
+static struct err *at_once(struct replay *r, uint32_t serial, const struct position *p, bool *ret)
 {
-	struct rp_hop hop = { 0 };
+	struct advance_result result = { 0 };
 
 	*ret = false;
 	TRY(rp_goto(r, p));
@@ -361,8 +361,8 @@ static struct err *at_once(struct replay *r, uint32_t serial, const struct rp_po
 	if (r->ev.task != serial)
 		return NULL;
 	if (rp_event_runs(&r->ev, rp_task_find(r, serial)))
-		TRY(rp_tracked_hop(r, &(struct advance){ .step = true }, &hop));
-	*ret = hop.kind != HOP_MOVED;
+		TRY(rp_advance_tracked(r, &(struct advance){ .step = true }, &result));
+	*ret = result.kind != ADVANCE_MOVED;
 	return NULL;
 }
 
@@ -370,9 +370,9 @@ static struct err *at_once(struct replay *r, uint32_t serial, const struct rp_po
  * Where a task is when its turn begins, it was already when its last one ended, before others ran.  Steps forward end there (a step
  * is over when its instruction is), so steps back do.  Only then do both lead through the same places.
  */
-static struct err *end_of_last_turn(struct replay *r, uint32_t serial, struct rp_pos *p)
+static struct err *end_of_last_turn(struct replay *r, uint32_t serial, struct position *p)
 {
-	struct rp_pos at = { .where = p->where }, found = { 0 };
+	struct position at = { .where = p->where }, found = { 0 };
 	bool others = false, none = true;
 	struct last_event e;
 
@@ -381,15 +381,15 @@ static struct err *end_of_last_turn(struct replay *r, uint32_t serial, struct rp
 		others |= e.others;
 		if (e.n <= rp_first(r))
 			return NULL;
-		found = (struct rp_pos){ .where = e.n };
+		found = (struct position){ .where = e.n };
 		if (!e.still)
 			break;
-		found = (struct rp_pos){ .where = e.n - 1, .pending = true };
+		found = (struct position){ .where = e.n - 1, .pending = true };
 		at.where = e.n - 1;
 		TRY(at_once(r, serial, &at, &none));
 	}
 	if (others)
-		rp_pos_copy(p, &found);
+		position_copy(p, &found);
 	return NULL;
 }
 
@@ -397,28 +397,28 @@ struct err *rp_back_to_string(struct replay *r, uint32_t serial)
 {
 	struct rp_task *t = rp_task_find(r, serial);
 	uint64_t first = 0, have = 0, n, steps;
-	struct rp_pos p = { 0 };
+	struct position p = { 0 };
 	struct err *err;
-	struct rp_hop hop;
+	struct advance_result result;
 	unsigned size, same = 0;
 	bool fixed;
 
-	rp_pos_copy(&p, &timeline_of(r)->pos);
-	if (p.pending || !p.legs_n || p.legs[p.legs_n - 1].set || !t || !rp_string_at(t, &size, &fixed)) {
-		free(p.legs);
+	position_copy(&p, &timeline_of(r)->pos);
+	if (p.pending || !p.steps_n || p.steps[p.steps_n - 1].set || !t || !rp_string_at(t, &size, &fixed)) {
+		free(p.steps);
 		return NULL;
 	}
-	steps = p.legs[--p.legs_n].n;
+	steps = p.steps[--p.steps_n].n;
 	err = rp_goto(r, &p);
 	while (!err && have < steps) {
-		err = rp_tracked_hop(r, &(struct advance){ .step = true }, &hop);
-		if (!err && hop.kind != HOP_MOVED)
+		err = rp_advance_tracked(r, &(struct advance){ .step = true }, &result);
+		if (!err && result.kind != ADVANCE_MOVED)
 			err = rp_lost(r);
 		have++;
-		if (!err && hop.arrived)
+		if (!err && result.arrived)
 			first = have;
-		if (!err && rp_in_string(&same, &hop) && have < steps) {
-			uint64_t at = hop.t->regs.rip;
+		if (!err && rp_in_string(&same, &result) && have < steps) {
+			uint64_t at = result.t->regs.rip;
 
 			err = rp_skip_string(r, 0, steps - have, &n, NULL);
 			have += n;
@@ -428,10 +428,10 @@ struct err *rp_back_to_string(struct replay *r, uint32_t serial)
 		}
 	}
 	if (!err && first)
-		rp_pos_leg(&p, 0, first);
+		position_add(&p, 0, first);
 	if (!err)
 		err = rp_goto(r, &p);
-	free(p.legs);
+	free(p.steps);
 	return err;
 }
 
@@ -439,13 +439,13 @@ struct err *rp_back_one(struct replay *r, uint32_t serial, bool *begin)
 {
 	struct last_event e = { 0 };
 	struct timeline *timeline = timeline_of(r);
-	struct rp_pos p = { 0 }, back = { 0 };
+	struct position p = { 0 }, back = { 0 };
 	struct err *err = NULL;
 	bool none = true;
 
 	*begin = false;
-	rp_pos_copy(&p, &timeline->pos);
-	if (p.pending || p.legs_n) {
+	position_copy(&p, &timeline->pos);
+	if (p.pending || p.steps_n) {
 		err = rp_next(r);
 		if (!err && r->ev.task == serial && (!p.pending || r->ev.kind != TRACE_SIGNAL || r->ev.place != TRACE_AT_LAST))
 			err = back_in_segment(r, &p, &back, &none);
@@ -459,13 +459,13 @@ struct err *rp_back_one(struct replay *r, uint32_t serial, bool *begin)
 	}
 	if (!err && none && !*begin) {
 		err = before_event(r, serial, &e, &back);
-		rp_pos_copy(&back, &timeline->pos);
+		position_copy(&back, &timeline->pos);
 	}
-	if (!err && !*begin && !back.pending && !back.legs_n)
+	if (!err && !*begin && !back.pending && !back.steps_n)
 		err = end_of_last_turn(r, serial, &back);
 	if (!err)
 		err = rp_goto(r, *begin ? &p : &back);
-	free(p.legs);
-	free(back.legs);
+	free(p.steps);
+	free(back.steps);
 	return err;
 }

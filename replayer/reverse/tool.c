@@ -11,15 +11,15 @@ static void reverse_close(struct replay *r)
 
 	if (!reverse)
 		return;
-	free(reverse->back_step.from.legs);
-	rp_empty_free(reverse);
-	rp_survey_free(reverse);
+	free(reverse->back_step.from.steps);
+	scanned_free(reverse);
+	write_log_free(reverse);
 	free(reverse);
 	r->tool[TOOL_REVERSE] = NULL;
 }
 
 static const struct run_ops reverse_ops = { .close = reverse_close };
-static const struct timeline_observer observer = { .computes = rp_survey_feed, .event = rp_survey_event };
+static const struct timeline_observer observer = { .computes = write_log_feed, .event = write_log_event };
 
 struct err *rp_reverse_open(struct replay *r)
 {

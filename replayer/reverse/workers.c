@@ -41,27 +41,27 @@ struct answer {
 	struct replay_stop stop;
 	uint64_t where;
 	bool pending;
-	unsigned legs_n;
+	unsigned steps_n;
 };
-struct answer_leg { uint64_t n; unsigned breaks_n; };
+struct answer_pos_step { uint64_t n; unsigned breaks_n; };
 
 /* ---- the worker ---------------------------------------------------------------------------------- */
 
 static void answer(const struct replay *r, int fd, const struct rp_found *f)
 {
-	struct answer a = { true, f->found, f->serial, f->stop, f->pos.where, f->pos.pending, f->found ? f->pos.legs_n : 0 };
+	struct answer a = { true, f->found, f->serial, f->stop, f->pos.where, f->pos.pending, f->found ? f->pos.steps_n : 0 };
 
 	rp_write_all(fd, &a, sizeof(a));
-	for (unsigned i = 0; i < a.legs_n; i++) {
-		const struct rp_set *s = stops_of(r)->sets[f->pos.legs[i].set];
-		struct answer_leg l = { f->pos.legs[i].n, s->n };
+	for (unsigned i = 0; i < a.steps_n; i++) {
+		const struct rp_set *s = stops_of(r)->sets[f->pos.steps[i].set];
+		struct answer_pos_step l = { f->pos.steps[i].n, s->n };
 
 		rp_write_all(fd, &l, sizeof(l));
 		rp_write_all(fd, s->b, s->n * sizeof(*s->b));
 	}
 }
 
-static struct err *look_for_stops(struct replay *r, int fd, const struct rp_pos *end)
+static struct err *look_for_stops(struct replay *r, int fd, const struct position *end)
 {
 	struct rp_found found = { 0 };
 
@@ -70,12 +70,12 @@ static struct err *look_for_stops(struct replay *r, int fd, const struct rp_pos 
 	return NULL;
 }
 
-static struct err *look_at_stores(struct replay *r, int fd, const struct rp_pos *end, struct rp_marks *m)
+static struct err *look_at_stores(struct replay *r, int fd, const struct position *end, struct store_bitmap *m)
 {
 	bool good;
 
-	rp_alias_learn_shared();
-	TRY(rp_survey_run(r, m, end, &good));
+	dual_learn_shared();
+	TRY(write_log_run(r, m, end, &good));
 	if (good)
 		rp_write_all(fd, m->byte, sizeof(m->byte));
 	return NULL;
@@ -83,7 +83,7 @@ static struct err *look_at_stores(struct replay *r, int fd, const struct rp_pos 
 
 /* m: NULL, or what to look at instead of for stops. */
 static _Noreturn void work(struct replay *r, struct rp_worker *w, int fd, const struct rp_checkpoint *c, struct rp_task *tasks,
-			   const struct rp_pos *end, struct rp_marks *m)
+			   const struct position *end, struct store_bitmap *m)
 {
 	struct err *err = NULL;
 
@@ -181,7 +181,7 @@ void rp_worker_end(struct rp_worker *w)
 	free(w);
 }
 
-static struct err *start(struct replay *r, struct rp_worker *w, struct rp_checkpoint *c, const struct rp_pos *end, struct rp_marks *m)
+static struct err *start(struct replay *r, struct rp_worker *w, struct rp_checkpoint *c, const struct position *end, struct store_bitmap *m)
 {
 	struct rp_task *tasks;
 	struct err *err;
@@ -237,7 +237,7 @@ unsigned rp_workers(void)
 	return n;
 }
 
-struct err *rp_worker_can(struct replay *r, const struct rp_checkpoint *c, const struct rp_pos *end, bool *can)
+struct err *rp_worker_can(struct replay *r, const struct rp_checkpoint *c, const struct position *end, bool *can)
 {
 	bool any = true;
 
@@ -247,7 +247,7 @@ struct err *rp_worker_can(struct replay *r, const struct rp_checkpoint *c, const
 	return NULL;
 }
 
-static struct err *begin(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, bool here, struct rp_marks *m,
+static struct err *begin(struct replay *r, struct rp_checkpoint *c, const struct position *end, bool here, struct store_bitmap *m,
 			 struct rp_worker **ret)
 {
 	struct rp_worker *w;
@@ -273,7 +273,7 @@ static struct err *begin(struct replay *r, struct rp_checkpoint *c, const struct
 	return NULL;
 }
 
-struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, bool here, struct rp_worker **ret)
+struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const struct position *end, bool here, struct rp_worker **ret)
 {
 	bool can;
 
@@ -282,9 +282,9 @@ struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const str
 	return can ? begin(r, c, end, here, NULL, ret) : NULL;
 }
 
-struct err *rp_worker_survey(struct replay *r, struct rp_checkpoint *c, const struct rp_pos *end, struct rp_marks *m, struct rp_worker **ret)
+struct err *rp_worker_write_log(struct replay *r, struct rp_checkpoint *c, const struct position *end, struct store_bitmap *m, struct rp_worker **ret)
 {
-	rp_alias_share();
+	dual_share();
 	return begin(r, c, end, false, m, ret);
 }
 
@@ -305,10 +305,10 @@ static bool hear(int fd, void *buf, size_t len)
 	return true;
 }
 
-static bool hear_leg(struct replay *r, int fd, struct rp_pos *pos)
+static bool hear_pos_step(struct replay *r, int fd, struct position *pos)
 {
 	struct replay_break *b;
-	struct answer_leg l;
+	struct answer_pos_step l;
 	bool good;
 
 	if (!hear(fd, &l, sizeof(l)) || l.breaks_n > SETS_MAX)
@@ -316,7 +316,7 @@ static bool hear_leg(struct replay *r, int fd, struct rp_pos *pos)
 	b = calloc(l.breaks_n + 1, sizeof(*b));
 	good = b && hear(fd, b, l.breaks_n * sizeof(*b));
 	if (good)
-		rp_pos_leg(pos, rp_set_intern(r, b, l.breaks_n), l.n);
+		position_add(pos, rp_set_intern(r, b, l.breaks_n), l.n);
 	free(b);
 	return good;
 }
@@ -329,9 +329,9 @@ bool rp_worker_answer(struct replay *r, struct rp_worker *w, struct rp_found *re
 	if (!hear(w->fd, &a, sizeof(a)) || !a.good)
 		return false;
 	*ret = (struct rp_found){ .found = a.found, .serial = a.serial, .stop = a.stop, .pos = { .where = a.where, .pending = a.pending } };
-	for (unsigned i = 0; i < a.legs_n; i++) {
-		if (!hear_leg(r, w->fd, &ret->pos)) {
-			free(ret->pos.legs);
+	for (unsigned i = 0; i < a.steps_n; i++) {
+		if (!hear_pos_step(r, w->fd, &ret->pos)) {
+			free(ret->pos.steps);
 			*ret = (struct rp_found){ 0 };
 			return false;
 		}
@@ -339,7 +339,7 @@ bool rp_worker_answer(struct replay *r, struct rp_worker *w, struct rp_found *re
 	return true;
 }
 
-bool rp_worker_surveyed(struct rp_worker *w, struct rp_marks *m)
+bool rp_worker_write_log_done(struct rp_worker *w, struct store_bitmap *m)
 {
 	return hear(w->fd, m->byte, sizeof(m->byte));
 }

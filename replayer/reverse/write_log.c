@@ -4,7 +4,7 @@
  * Two words on one page are often written at very different times, and a page is all that clean.c can tell.  So while the replayer
  * computes forward, and while its debugger waits for the user, a worker on an idle processor goes through what has been computed, half a second after the
  * other, with the program's busy data pages
- * doubled (dual.c), where each store leaves a mark: nothing stops, so that is nearly as fast as the program.  A search backwards for
+ * dual-mapped (dual.c), where each store leaves a mark: nothing stops, so that is nearly as fast as the program.  A search backwards for
  * the last write of a variable then passes what holds no store to it.
  *
  * Few pages can be looked at so fast, and arrays, which fill many, are seldom what is watched: if the debugger has told where the program's
@@ -28,17 +28,17 @@
 enum { STRETCH_NS = 500000000, STRETCH_MIN_NS = 150000000, SLOWER = 4, LATE_NS = 300000000, FAILURES_MAX = 3, STRETCHES = 256, LOOKED_AT = 256 };
 
 struct stretch {
-	struct rp_pos from, end;
+	struct position from, end;
 	pid_t pid;
 	unsigned n;
-	uint64_t page[MARKS_PAGES];
-	uint8_t written[MARKS_PAGES][MARKS_PAGE / 8];		/* a bit for each byte */
+	uint64_t page[STORE_BITMAP_PAGES];
+	uint8_t written[STORE_BITMAP_PAGES][STORE_BITMAP_PAGE / 8];		/* a bit for each byte */
 };
 
-struct rp_survey {
+struct write_log {
 	struct rp_worker *worker;
-	struct rp_pos from, end;	/* what it looks at */
-	struct rp_marks marks;
+	struct position from, end;	/* what it looks at */
+	struct store_bitmap marks;
 	uint64_t began_ns, length_ns;
 	unsigned failures;		/* one after the other */
 	uint64_t rests_until_ns;
@@ -51,22 +51,22 @@ static void drop(struct stretch *s)
 {
 	if (!s)
 		return;
-	free(s->from.legs);
-	free(s->end.legs);
+	free(s->from.steps);
+	free(s->end.steps);
 	free(s);
 }
 
 /* known: or it may have been anything. */
-static void note(struct rp_survey *s, bool known)
+static void note(struct write_log *s, bool known)
 {
 	struct stretch *new = calloc(1, sizeof(*new)), **place = &s->done[s->done_n % STRETCHES];
 
 	BUG_ON(!new, "out of memory for a survey");
 	*new = (struct stretch){ .from = s->from, .end = s->end, .pid = s->marks.pid, .n = known ? s->marks.n : 0 };
-	s->from = s->end = (struct rp_pos){ 0 };
+	s->from = s->end = (struct position){ 0 };
 	memcpy(new->page, s->marks.page, sizeof(new->page));
 	for (unsigned i = 0; i < new->n; i++) {
-		for (unsigned k = 0; k < MARKS_PAGE; k++)
+		for (unsigned k = 0; k < STORE_BITMAP_PAGE; k++)
 			new->written[i][k / 8] |= (uint8_t)(!!s->marks.byte[i][k] << k % 8);
 	}
 	drop(*place);
@@ -74,17 +74,17 @@ static void note(struct rp_survey *s, bool known)
 	s->done_n++;
 }
 
-static void forget(struct rp_survey *s)
+static void forget(struct write_log *s)
 {
 	rp_worker_end(s->worker);
 	s->worker = NULL;
-	free(s->from.legs);
-	free(s->end.legs);
-	s->from = s->end = (struct rp_pos){ 0 };
+	free(s->from.steps);
+	free(s->end.steps);
+	s->from = s->end = (struct position){ 0 };
 }
 
-/* HINDSIGHT_PATIENT=1: a survey may take as long as it likes (tests: on a machine that others keep busy there would be none). */
-static bool is_late(const struct rp_survey *s)
+/* HINDSIGHT_PATIENT=1: a write log may take as long as it likes (tests: on a machine that others keep busy there would be none). */
+static bool is_late(const struct write_log *s)
 {
 	static int patient = -1;
 
@@ -94,14 +94,14 @@ static bool is_late(const struct rp_survey *s)
 }
 
 /* Its answer, if it is there, or else when it is late: then there is none. */
-static void hear(struct rp_survey *s)
+static void hear(struct write_log *s)
 {
 	struct pollfd p = { s->worker ? rp_worker_fd(s->worker) : -1, POLLIN, 0 };
 	bool there = s->worker && poll(&p, 1, 0) > 0;
 
 	if (!s->worker || (!there && !is_late(s)))
 		return;
-	if (there && rp_worker_surveyed(s->worker, &s->marks)) {
+	if (there && rp_worker_write_log_done(s->worker, &s->marks)) {
 		s->failures = 0;
 		log_debug("surveyed: %.0f ms of computing in %.0f ms", (double)s->length_ns / 1e6, (double)(now_ns() - s->began_ns) / 1e6);
 		note(s, true);
@@ -117,17 +117,17 @@ static void hear(struct rp_survey *s)
 
 /* ---- what is to be looked at ------------------------------------------------------------------------- */
 
-static bool is_known(const struct rp_survey *s, const struct rp_pos *p)
+static bool is_known(const struct write_log *s, const struct position *p)
 {
 	for (unsigned i = 0; i < STRETCHES; i++) {
-		if (s->done[i] && rp_pos_within(&s->done[i]->from, p, &s->done[i]->end))
+		if (s->done[i] && position_within(&s->done[i]->from, p, &s->done[i]->end))
 			return true;
 	}
 	return false;
 }
 
 /* The oldest checkpoint with something behind it that is not known, not longer ago than that; NULL: there is none. */
-static struct rp_checkpoint *beginning(struct replay *r, const struct rp_survey *s, uint64_t ago_ns, bool *more)
+static struct rp_checkpoint *beginning(struct replay *r, const struct write_log *s, uint64_t ago_ns, bool *more)
 {
 	const struct timeline *timeline = timeline_of(r);
 	struct rp_checkpoint *c = rp_checkpoint_before(r, &timeline->pos, true), *first = NULL;
@@ -146,7 +146,7 @@ static struct rp_checkpoint *beginning(struct replay *r, const struct rp_survey 
 }
 
 /* What is looked at next, half a second or so; *from is NULL when there is nothing. */
-static void choose(struct replay *r, const struct rp_survey *s, struct rp_checkpoint **from, const struct rp_pos **end, uint64_t *length_ns)
+static void choose(struct replay *r, const struct write_log *s, struct rp_checkpoint **from, const struct position **end, uint64_t *length_ns)
 {
 	const struct timeline *timeline = timeline_of(r);
 	struct rp_checkpoint *c;
@@ -184,24 +184,24 @@ static bool differs(const struct rp_task *older, const struct rp_task *newer, ui
 		memcmp(was, is, PAGE_BYTES);
 }
 
-static void add_busy(const struct rp_task *older, const struct rp_task *newer, uint64_t start, uint64_t end, struct rp_marks *m)
+static void add_busy(const struct rp_task *older, const struct rp_task *newer, uint64_t start, uint64_t end, struct store_bitmap *m)
 {
 	uint64_t page[LOOKED_AT];
 	unsigned n = rp_pages_written(older, newer, start, end, page, LOOKED_AT);
 
-	for (unsigned i = 0; i < n && m->n < MARKS_PAGES; i++) {
+	for (unsigned i = 0; i < n && m->n < STORE_BITMAP_PAGES; i++) {
 		if (differs(older, newer, page[i]))
 			m->page[m->n++] = page[i];
 	}
 }
 
-static void busy_pages(const struct rp_survey *s, const struct rp_task *older, const struct rp_task *newer, const struct tracee_maps *maps, struct rp_marks *m)
+static void busy_pages(const struct write_log *s, const struct rp_task *older, const struct rp_task *newer, const struct tracee_maps *maps, struct store_bitmap *m)
 {
 	const struct variables *v = &s->variables;
 	unsigned told = v->pid == newer->rec_pid ? v->n : 0, next;
 
-	*m = (struct rp_marks){ .pid = newer->rec_pid };
-	for (unsigned i = 0; i < told && m->n < MARKS_PAGES; i = next) {
+	*m = (struct store_bitmap){ .pid = newer->rec_pid };
+	for (unsigned i = 0; i < told && m->n < STORE_BITMAP_PAGES; i = next) {
 		for (next = i + 1; next < told && v->page[next] == v->page[next - 1] + PAGE_BYTES; next++)
 			;
 		add_busy(older, newer, v->page[i], v->page[next - 1] + PAGE_BYTES, m);
@@ -216,14 +216,14 @@ static void busy_pages(const struct rp_survey *s, const struct rp_task *older, c
 }
 
 /* *worth: there is something to look at. */
-static struct err *give_out(struct replay *r, const struct rp_task *t, struct rp_survey *s, struct rp_checkpoint *c, bool *worth)
+static struct err *give_out(struct replay *r, const struct rp_task *t, struct write_log *s, struct rp_checkpoint *c, bool *worth)
 {
 	const struct rp_task *older = rp_task_with_memory(c->copy->tasks, t->rec_pid);
 	struct tracee_maps maps;
 	bool can = false, stops = false;
 
 	*worth = false;
-	s->marks = (struct rp_marks){ .pid = t->rec_pid };
+	s->marks = (struct store_bitmap){ .pid = t->rec_pid };
 	if (older)
 		TRY(rp_worker_can(r, c, &s->end, &can));
 	if (can)
@@ -235,23 +235,23 @@ static struct err *give_out(struct replay *r, const struct rp_task *t, struct rp
 	}
 	*worth = s->marks.n != 0;
 	if (*worth)
-		return rp_worker_survey(r, c, &s->end, &s->marks, &s->worker);
+		return rp_worker_write_log(r, c, &s->end, &s->marks, &s->worker);
 	note(s, false);
 	return NULL;
 }
 
-static void next_one(struct replay *r, const struct rp_task *t, struct rp_survey *s)
+static void next_one(struct replay *r, const struct rp_task *t, struct write_log *s)
 {
 	struct rp_checkpoint *c;
-	const struct rp_pos *end;
+	const struct position *end;
 	struct err *err;
 	bool worth;
 
 	choose(r, s, &c, &end, &s->length_ns);
-	if (!c || !rp_pos_leads(&c->pos, end))
+	if (!c || !position_leads(&c->pos, end))
 		return;
-	rp_pos_copy(&s->from, &c->pos);
-	rp_pos_copy(&s->end, end);
+	position_copy(&s->from, &c->pos);
+	position_copy(&s->end, end);
 	s->began_ns = now_ns();
 	err = give_out(r, t, s, c, &worth);
 	if (err) {
@@ -267,17 +267,17 @@ static void next_one(struct replay *r, const struct rp_task *t, struct rp_survey
 	err_free(err);
 }
 
-void rp_survey_feed(struct replay *r, const struct rp_task *t)
+void write_log_feed(struct replay *r, const struct rp_task *t)
 {
 	struct stops *stops = stops_of(r);
 	struct timeline *timeline = timeline_of(r);
 	struct reverse *reverse = reverse_of(r);
-	struct rp_survey *s = reverse->survey;
+	struct write_log *s = reverse->write_log;
 
 	if (stops->marks || stops->breakable || !rp_workers() || timeline->pos.pending)	/* going back, workers and we have the processors */
 		return;
 	if (!s)
-		s = reverse->survey = calloc(1, sizeof(*s));
+		s = reverse->write_log = calloc(1, sizeof(*s));
 	if (!s)
 		return;
 	hear(s);
@@ -288,13 +288,13 @@ void rp_survey_feed(struct replay *r, const struct rp_task *t)
 bool replay_idle(struct replay *r)
 {
 	const struct rp_task *t = rp_task_find(r, timeline_of(r)->current);
-	const struct rp_survey *s = reverse_of(r)->survey;
+	const struct write_log *s = reverse_of(r)->write_log;
 	bool had;
 
 	if (!s || !t || t->real <= 0 || stops_of(r)->diverted || r->pending)
 		return false;
 	had = r->ev_read;
-	rp_survey_feed(r, t);
+	write_log_feed(r, t);
 	if (had && !r->ev_read)		/* others may ask about it */
 		err_free(rp_next(r));
 	return s->worker || (now_ns() < s->rests_until_ns && !is_known(s, &timeline_of(r)->pos));
@@ -305,27 +305,27 @@ void replay_variables(struct replay *r, int pid, const uint64_t *page, unsigned 
 	struct reverse *reverse = reverse_of(r);
 	uint64_t *copy = malloc(n * sizeof(*copy) + 1);
 
-	if (!reverse->survey)
-		reverse->survey = calloc(1, sizeof(*reverse->survey));
-	if (!reverse->survey || !copy) {
+	if (!reverse->write_log)
+		reverse->write_log = calloc(1, sizeof(*reverse->write_log));
+	if (!reverse->write_log || !copy) {
 		free(copy);
 		return;
 	}
 	if (n)
 		memcpy(copy, page, n * sizeof(*copy));
-	free(reverse->survey->variables.page);
-	reverse->survey->variables = (struct variables){ pid, copy, n };
+	free(reverse->write_log->variables.page);
+	reverse->write_log->variables = (struct variables){ pid, copy, n };
 }
 
-void rp_survey_hear(struct replay *r)
+void write_log_hear(struct replay *r)
 {
-	if (reverse_of(r)->survey)
-		hear(reverse_of(r)->survey);
+	if (reverse_of(r)->write_log)
+		hear(reverse_of(r)->write_log);
 }
 
-void rp_survey_free(struct reverse *reverse)
+void write_log_free(struct reverse *reverse)
 {
-	struct rp_survey *s = reverse->survey;
+	struct write_log *s = reverse->write_log;
 
 	if (!s)
 		return;
@@ -334,7 +334,7 @@ void rp_survey_free(struct reverse *reverse)
 		drop(s->done[i]);
 	free(s->variables.page);
 	free(s);
-	reverse->survey = NULL;
+	reverse->write_log = NULL;
 }
 
 /* ---- what is known of it ---------------------------------------------------------------------------- */
@@ -344,7 +344,7 @@ static bool is_written(const struct stretch *s, const struct replay_break *b)
 	for (uint64_t at = b->addr; at < b->addr + b->len; at++) {
 		unsigned i = 0;
 
-		while (i < s->n && at - s->page[i] >= MARKS_PAGE)
+		while (i < s->n && at - s->page[i] >= STORE_BITMAP_PAGE)
 			i++;
 		if (i == s->n || s->written[i][(at - s->page[i]) / 8] >> (at - s->page[i]) % 8 & 1)
 			return true;
@@ -361,17 +361,17 @@ static bool passes(const struct stretch *s, const struct rp_set *user)
 	return true;
 }
 
-const struct rp_pos *rp_survey_before(const struct replay *r, const struct rp_pos *end)
+const struct position *write_log_before(const struct replay *r, const struct position *end)
 {
 	const struct stops *stops = stops_of(r);
 	const struct timeline *timeline = timeline_of(r);
 	const struct reverse *reverse = reverse_of(r);
-	const struct rp_survey *s = reverse->survey;
+	const struct write_log *s = reverse->write_log;
 
 	for (unsigned i = 0; s && i < STRETCHES; i++) {
 		const struct stretch *x = s->done[i];
 
-		if (x && rp_pos_within(&x->from, end, &x->end) && passes(x, stops->sets[timeline->user]))
+		if (x && position_within(&x->from, end, &x->end) && passes(x, stops->sets[timeline->user]))
 			return &x->from;
 	}
 	return NULL;
@@ -379,12 +379,12 @@ const struct rp_pos *rp_survey_before(const struct replay *r, const struct rp_po
 
 /* ---- the worker ---------------------------------------------------------------------------------------- */
 
-static void read_pages(const struct replay *r, const struct rp_marks *m, uint8_t bytes[MARKS_PAGES][MARKS_PAGE], bool there[MARKS_PAGES])
+static void read_pages(const struct replay *r, const struct store_bitmap *m, uint8_t bytes[STORE_BITMAP_PAGES][STORE_BITMAP_PAGE], bool there[STORE_BITMAP_PAGES])
 {
 	const struct rp_task *t = rp_task_with_memory(r->tasks, m->pid);
 
 	for (unsigned i = 0; i < m->n; i++)
-		there[i] = t && tracee_read_some(t->real, m->page[i], bytes[i], MARKS_PAGE) == MARKS_PAGE;
+		there[i] = t && tracee_read_some(t->real, m->page[i], bytes[i], STORE_BITMAP_PAGE) == STORE_BITMAP_PAGE;
 }
 
 static bool makes_or_ends(const struct trace_event *ev)
@@ -396,31 +396,31 @@ static bool makes_or_ends(const struct trace_event *ev)
 	return makes;
 }
 
-void rp_survey_event(struct replay *r, bool after)
+void write_log_event(struct replay *r, bool after)
 {
-	static uint8_t was[MARKS_PAGES][MARKS_PAGE], is[MARKS_PAGES][MARKS_PAGE];
-	static bool there[MARKS_PAGES];
-	bool still[MARKS_PAGES];
-	struct rp_marks *m = stops_of(r)->marks;
+	static uint8_t was[STORE_BITMAP_PAGES][STORE_BITMAP_PAGE], is[STORE_BITMAP_PAGES][STORE_BITMAP_PAGE];
+	static bool there[STORE_BITMAP_PAGES];
+	bool still[STORE_BITMAP_PAGES];
+	struct store_bitmap *m = stops_of(r)->marks;
 
 	if (!after) {
 		if (makes_or_ends(&r->ev))
-			rp_marks_all(m);
+			store_bitmap_all(m);
 		read_pages(r, m, was, there);
 		return;
 	}
 	read_pages(r, m, is, still);
 	for (unsigned i = 0; i < m->n; i++) {
-		for (unsigned k = 0; k < MARKS_PAGE; k++)
+		for (unsigned k = 0; k < STORE_BITMAP_PAGE; k++)
 			m->byte[i][k] |= !there[i] || !still[i] || was[i][k] != is[i][k];
 	}
 }
 
-struct err *rp_survey_run(struct replay *r, struct rp_marks *m, const struct rp_pos *end, bool *good)
+struct err *write_log_run(struct replay *r, struct store_bitmap *m, const struct position *end, bool *good)
 {
 	struct stops *stops = stops_of(r);
 	struct timeline *timeline = timeline_of(r);
-	struct replay_break b[MARKS_PAGES];
+	struct replay_break b[STORE_BITMAP_PAGES];
 	struct rp_found found = { 0 };
 
 	*good = false;
@@ -432,7 +432,7 @@ struct err *rp_survey_run(struct replay *r, struct rp_marks *m, const struct rp_
 	rp_int3_out(r);
 	for (struct rp_task *t = r->tasks; t; t = t->next) {
 		if (t->real && t->rec_pid == m->pid)
-			TRY(rp_alias_marks(t, m));
+			TRY(dual_marks(t, m));
 	}
 	*good = !found.found && !rp_debug_interrupted(r);
 	return NULL;

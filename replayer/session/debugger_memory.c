@@ -14,7 +14,7 @@
 #define LENT_AREA 0x3a0000000000ull
 enum { LENT_MAX = 256, LENT_STEP = 16 << 20, LENT_TRIES = 64, LENT_BYTES_MAX = LENT_STEP };
 
-static struct err *map(struct rp_task *t, const struct rp_lent *l, bool *done)
+static struct err *map(struct rp_task *t, const struct debugger_memory *l, bool *done)
 {
 	int64_t ret;
 
@@ -28,25 +28,25 @@ static struct err *map(struct rp_task *t, const struct rp_lent *l, bool *done)
 	return NULL;
 }
 
-struct err *rp_lent_new(struct replay *r, struct rp_task *t, uint64_t len, int prot, uint64_t *ret)
+struct err *debugger_memory_new(struct replay *r, struct rp_task *t, uint64_t len, int prot, uint64_t *ret)
 {
 	struct session *session = session_of(r);
-	struct rp_lent l = { .pid = t->rec_pid, .len = (len + 4095) & ~4095ull, .prot = prot | PROT_READ | PROT_WRITE };
+	struct debugger_memory l = { .pid = t->rec_pid, .len = (len + 4095) & ~4095ull, .prot = prot | PROT_READ | PROT_WRITE };
 	bool done = false;
 
-	if (!len || len > LENT_BYTES_MAX || session->lent_n == LENT_MAX)
+	if (!len || len > LENT_BYTES_MAX || session->memory_n == LENT_MAX)
 		return &err_nomem;
-	if (!session->lent)
-		session->lent = malloc(LENT_MAX * sizeof(*session->lent));
+	if (!session->memory)
+		session->memory = malloc(LENT_MAX * sizeof(*session->memory));
 	l.bytes = calloc(1, l.len);
-	if (!session->lent || !l.bytes) {
+	if (!session->memory || !l.bytes) {
 		free(l.bytes);
 		return &err_nomem;
 	}
 	for (unsigned i = 0; i < LENT_TRIES && !done; i++) {
 		struct err *err;
 
-		l.addr = LENT_AREA + (uint64_t)session->lent_next++ * LENT_STEP;
+		l.addr = LENT_AREA + (uint64_t)session->memory_next++ * LENT_STEP;
 		err = map(t, &l, &done);
 		if (err) {
 			free(l.bytes);
@@ -57,33 +57,33 @@ struct err *rp_lent_new(struct replay *r, struct rp_task *t, uint64_t len, int p
 		free(l.bytes);
 		return &err_nomem;
 	}
-	session->lent[session->lent_n++] = l;
+	session->memory[session->memory_n++] = l;
 	*ret = l.addr;
 	return NULL;
 }
 
-struct err *rp_lent_give_back(struct replay *r, struct rp_task *t, uint64_t addr)
+struct err *debugger_memory_give_back(struct replay *r, struct rp_task *t, uint64_t addr)
 {
 	struct stops *stops = stops_of(r);
 	struct session *session = session_of(r);
 	int64_t ret;
 
-	for (unsigned i = 0; i < session->lent_n; i++) {
-		if (session->lent[i].addr != addr || session->lent[i].pid != t->rec_pid)
+	for (unsigned i = 0; i < session->memory_n; i++) {
+		if (session->memory[i].addr != addr || session->memory[i].pid != t->rec_pid)
 			continue;
 		if (stops->diverted)
-			TRY(cage_call(t->real, &t->regs, &ret, SYS_munmap, addr, session->lent[i].len, 0, 0, 0, 0));
-		free(session->lent[i].bytes);
-		session->lent[i] = session->lent[--session->lent_n];
+			TRY(cage_call(t->real, &t->regs, &ret, SYS_munmap, addr, session->memory[i].len, 0, 0, 0, 0));
+		free(session->memory[i].bytes);
+		session->memory[i] = session->memory[--session->memory_n];
 		return NULL;
 	}
 	return err_new(ERR_UNSUPPORTED, "no memory was asked for at 0x%llx", (unsigned long long)addr);
 }
 
-struct err *rp_lent_in(struct replay *r, struct rp_task *t)
+struct err *debugger_memory_in(struct replay *r, struct rp_task *t)
 {
-	for (unsigned i = 0; i < session_of(r)->lent_n; i++) {
-		const struct rp_lent *l = &session_of(r)->lent[i];
+	for (unsigned i = 0; i < session_of(r)->memory_n; i++) {
+		const struct debugger_memory *l = &session_of(r)->memory[i];
 		bool done = false;
 
 		if (l->pid != t->rec_pid)
@@ -95,20 +95,20 @@ struct err *rp_lent_in(struct replay *r, struct rp_task *t)
 	return NULL;
 }
 
-void rp_lent_keep(struct replay *r, const struct rp_task *t)
+void debugger_memory_keep(struct replay *r, const struct rp_task *t)
 {
-	for (unsigned i = 0; i < session_of(r)->lent_n; i++) {
-		const struct rp_lent *l = &session_of(r)->lent[i];
+	for (unsigned i = 0; i < session_of(r)->memory_n; i++) {
+		const struct debugger_memory *l = &session_of(r)->memory[i];
 
 		if (l->pid == t->rec_pid)
 			tracee_read_some(t->real, l->addr, l->bytes, l->len);
 	}
 }
 
-size_t rp_lent_read(const struct replay *r, int pid, uint64_t addr, void *buf, size_t len)
+size_t debugger_memory_read(const struct replay *r, int pid, uint64_t addr, void *buf, size_t len)
 {
-	for (unsigned i = 0; i < session_of(r)->lent_n; i++) {
-		const struct rp_lent *l = &session_of(r)->lent[i];
+	for (unsigned i = 0; i < session_of(r)->memory_n; i++) {
+		const struct debugger_memory *l = &session_of(r)->memory[i];
 		uint64_t off = addr - l->addr;
 
 		if (l->pid != pid || off >= l->len)
@@ -121,9 +121,9 @@ size_t rp_lent_read(const struct replay *r, int pid, uint64_t addr, void *buf, s
 	return 0;
 }
 
-void rp_lent_deinit(struct session *session)
+void debugger_memory_deinit(struct session *session)
 {
-	for (unsigned i = 0; i < session->lent_n; i++)
-		free(session->lent[i].bytes);
-	free(session->lent);
+	for (unsigned i = 0; i < session->memory_n; i++)
+		free(session->memory[i].bytes);
+	free(session->memory);
 }

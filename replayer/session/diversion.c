@@ -38,7 +38,7 @@ static bool same_regs(const struct regs *a, const struct regs *b)
 	return !memcmp(&x, &y, sizeof(x));
 }
 
-bool rp_diverted(const struct replay *r) { return stops_of(r)->diverted; }
+bool diversion_on(const struct replay *r) { return stops_of(r)->diverted; }
 
 static struct err *begin(struct replay *r, struct rp_task *t)
 {
@@ -50,47 +50,47 @@ static struct err *begin(struct replay *r, struct rp_task *t)
 		return NULL;
 	rp_int3_out(r);
 	TRY(rp_checkpoint_take(r));
-	rp_pos_copy(&session->divert_pos, &timeline->pos);
-	TRY(replay_regs(r, t->rec_tid, &session->divert_regs));
+	position_copy(&session->diversion_pos, &timeline->pos);
+	TRY(replay_regs(r, t->rec_tid, &session->diversion_regs));
 	/* what the debugger has been shown is what it will put back */
-	t->regs = session->divert_regs;
+	t->regs = session->diversion_regs;
 	t->dirty = true;
 	t->restartable = false;
-	session->divert_tid = t->rec_tid;
+	session->diversion_tid = t->rec_tid;
 	stops->diverted = true;
-	session->divert_told = false;
-	session->divert_fault = (struct regs){ 0 };
+	session->diversion_told = false;
+	session->diversion_fault = (struct regs){ 0 };
 	if (t->mm->patches.n) {		/* no records for the hook: calls come to us */
 		uint64_t end;
 
 		TRY(tracee_read(t->real, FIXED_STATE + offsetof(struct buf_state, pos) + 8, &end, 8));
 		TRY(tracee_write(t->real, FIXED_STATE + offsetof(struct buf_state, pos), &end, 8));
 	}
-	return rp_lent_in(r, t);
+	return debugger_memory_in(r, t);
 }
 
-struct err *rp_divert_end(struct replay *r)
+struct err *diversion_end(struct replay *r)
 {
 	struct stops *stops = stops_of(r);
 	struct timeline *timeline = timeline_of(r);
 	struct session *session = session_of(r);
-	const struct rp_task *t = stops->diverted ? find_tid(r, session->divert_tid) : NULL;
+	const struct rp_task *t = stops->diverted ? find_tid(r, session->diversion_tid) : NULL;
 
 	if (!stops->diverted)
 		return NULL;
 	if (t)
-		rp_lent_keep(r, t);
+		debugger_memory_keep(r, t);
 	stops->diverted = false;
 	timeline->nameless = true;
 	r->pending = false;
-	return rp_goto(r, &session->divert_pos);
+	return rp_goto(r, &session->diversion_pos);
 }
 
-bool rp_divert_runs(const struct replay *r)
+bool diversion_runs(const struct replay *r)
 {
-	const struct rp_task *t = stops_of(r)->diverted ? find_tid(r, session_of(r)->divert_tid) : NULL;
+	const struct rp_task *t = stops_of(r)->diverted ? find_tid(r, session_of(r)->diversion_tid) : NULL;
 
-	return t && !same_regs(&t->regs, &session_of(r)->divert_regs);
+	return t && !same_regs(&t->regs, &session_of(r)->diversion_regs);
 }
 
 /* A function that a debugger calls returns to a breakpoint, and not to where it was called from. */
@@ -101,17 +101,17 @@ static bool is_call(const struct replay *r, const struct rp_task *t)
 	const struct session *session = session_of(r);
 	uint64_t ret = 0;
 
-	return t->regs.rip != session->divert_regs.rip && t->regs.rsp != session->divert_regs.rsp &&
+	return t->regs.rip != session->diversion_regs.rip && t->regs.rsp != session->diversion_regs.rsp &&
 		tracee_read_some(t->real, t->regs.rsp, &ret, 8) == 8 && rp_set_has(stops->sets[timeline->own], t->rec_pid, ret);
 }
 
 bool replay_copy_goes_on(struct replay *r)
 {
-	const struct rp_task *t = rp_divert_runs(r) ? find_tid(r, session_of(r)->divert_tid) : NULL;
+	const struct rp_task *t = diversion_runs(r) ? find_tid(r, session_of(r)->diversion_tid) : NULL;
 
-	if (!t || session_of(r)->divert_told || is_call(r, t))
+	if (!t || session_of(r)->diversion_told || is_call(r, t))
 		return false;
-	return session_of(r)->divert_told = true;
+	return session_of(r)->diversion_told = true;
 }
 
 struct err *replay_set_memory(struct replay *r, int tid, uint64_t addr, const void *bytes, size_t len)
@@ -131,7 +131,7 @@ struct err *replay_set_regs(struct replay *r, int tid, const struct regs *regs)
 	if (!t)
 		return &err_gone;
 	TRY(begin(r, t));
-	if (t->rec_tid != session_of(r)->divert_tid)
+	if (t->rec_tid != session_of(r)->diversion_tid)
 		return err_new(ERR_UNSUPPORTED, "only one thread's registers can be changed at a time");
 	TRY(tracee_regs_set(t->real, regs));	/* it may refuse: a segment or flags that cannot be */
 	t->regs = *regs;
@@ -156,14 +156,14 @@ struct err *replay_memory_new(struct replay *r, int tid, uint64_t len, int prot,
 	if (!t)
 		return &err_gone;
 	TRY(begin(r, t));
-	return rp_lent_new(r, t, len, prot, addr_ret);
+	return debugger_memory_new(r, t, len, prot, addr_ret);
 }
 
 struct err *replay_memory_drop(struct replay *r, int tid, uint64_t addr)
 {
 	struct rp_task *t = find_tid(r, tid);
 
-	return t ? rp_lent_give_back(r, t, addr) : &err_gone;
+	return t ? debugger_memory_give_back(r, t, addr) : &err_gone;
 }
 
 /* ---- running ----------------------------------------------------------------------------- */
@@ -296,9 +296,9 @@ static struct err *on_signal(struct replay *r, struct rp_task *t, struct replay_
 	if (grown || info.si_code <= 0)
 		return NULL;
 	/* No handler runs in the copy, so it ends there.  A debugger that stops at no such signal would go on for ever. */
-	if (same_regs(&t->regs, &session->divert_fault))
+	if (same_regs(&t->regs, &session->diversion_fault))
 		ret->signal = SIGKILL;
-	session->divert_fault = t->regs;
+	session->diversion_fault = t->regs;
 	return NULL;
 }
 
@@ -348,12 +348,12 @@ static struct err *run(struct replay *r, struct rp_task *t, struct replay_stop *
 	return NULL;
 }
 
-struct err *rp_divert_run(struct replay *r, bool step, struct replay_stop *ret)
+struct err *diversion_run(struct replay *r, bool step, struct replay_stop *ret)
 {
 	struct stops *stops = stops_of(r);
 	struct timeline *timeline = timeline_of(r);
 	struct session *session = session_of(r);
-	struct rp_task *t = find_tid(r, session->divert_tid);
+	struct rp_task *t = find_tid(r, session->diversion_tid);
 	struct err *err;
 
 	*ret = (struct replay_stop){ .kind = REPLAY_STOP_BREAK };
@@ -373,7 +373,7 @@ struct err *rp_divert_run(struct replay *r, bool step, struct replay_stop *ret)
 	timeline->current = t->serial;
 	if (err_catch(&err, ERR_GONE)) {
 		*ret = (struct replay_stop){ .kind = REPLAY_STOP_SIGNAL, .signal = SIGKILL };
-		return rp_divert_end(r);
+		return diversion_end(r);
 	}
 	return err;
 }

@@ -34,15 +34,15 @@ static struct rp_task *find_pid(const struct replay *r, int pid)
 	return found;
 }
 
-static struct err *start_hop(struct replay *r, bool *end)
+static struct err *start_advance(struct replay *r, bool *end)
 {
-	struct rp_hop hop;
+	struct advance_result result;
 
-	TRY(rp_chain_hop(r, &(struct advance){ 0 }, &hop));
-	*end = hop.kind == HOP_END;
-	if (hop.kind == HOP_EVENT && timeline_of(r)->newest)
+	TRY(rp_advance_periodic(r, &(struct advance){ 0 }, &result));
+	*end = result.kind == ADVANCE_END;
+	if (result.kind == ADVANCE_EVENT && timeline_of(r)->newest)
 		return rp_checkpoint_maybe(r);
-	if (hop.kind == HOP_EVENT && hop.event == TRACE_EXEC) {
+	if (result.kind == ADVANCE_EVENT && result.event == TRACE_EXEC) {
 		timeline_of(r)->first = r->where;
 		return rp_checkpoint_take(r);
 	}
@@ -60,7 +60,7 @@ struct err *replay_debug_start(struct replay *r, int pid, uint64_t event)
 	timeline = timeline_of(r);
 	replay_interrupt_from(r, -1);	/* the handler, for our ticks */
 	while (!there && !end) {
-		TRY(start_hop(r, &end));
+		TRY(start_advance(r, &end));
 		t = pid ? find_pid(r, pid) : rp_task_find(r, r->root);
 		if (timeline->newest && t && !birth)
 			birth = r->where;
@@ -136,7 +136,7 @@ size_t replay_memory(const struct replay *r, int tid, uint64_t addr, void *buf, 
 		}
 		n += want;
 	}
-	return n || rp_diverted(r) ? n : rp_lent_read(r, t->rec_pid, addr, buf, len);
+	return n || diversion_on(r) ? n : debugger_memory_read(r, t->rec_pid, addr, buf, len);
 }
 
 const void *replay_auxv(const struct replay *r, int tid, size_t *len_ret)
@@ -303,11 +303,11 @@ struct err *replay_file(struct replay *r, const char *path, int *fd_ret)
 
 void replay_where_text(const struct replay *r, char *buf, size_t size)
 {
-	const struct rp_pos *p = &timeline_of(r)->pos;
+	const struct position *p = &timeline_of(r)->pos;
 	uint64_t stops = 0, steps = 0;
 
-	for (unsigned i = 0; i < p->legs_n; i++)
-		*(p->legs[i].set ? &stops : &steps) += p->legs[i].n;
+	for (unsigned i = 0; i < p->steps_n; i++)
+		*(p->steps[i].set ? &stops : &steps) += p->steps[i].n;
 	snprintf(buf, size, "event %" PRIu64 "%s", p->where, p->pending ? ", just before the next" : "");
 	if (stops || steps)
 		snprintf(buf, size, "event %" PRIu64 ", %" PRIu64 " stops and %" PRIu64 " steps later", p->where, stops, steps);
@@ -366,27 +366,27 @@ static void choose_current(struct replay *r, bool end)
 		timeline_of(r)->current = next->serial;
 }
 
-/* Is this hop a stop for the debugger? */
-static bool is_stop(struct replay *r, const struct rp_hop *hop, const struct rp_before *before, struct replay_stop *ret)
+/* Is this advance a stop for the debugger? */
+static bool is_stop(struct replay *r, const struct advance_result *result, const struct rp_before *before, struct replay_stop *ret)
 {
 	const struct replay_break *watch;
 
 	*ret = (struct replay_stop){ .kind = REPLAY_STOP_END };
-	if (hop->kind == HOP_END) {
+	if (result->kind == ADVANCE_END) {
 		end_is_current(r);
 		return true;
 	}
-	if (hop->t && replay_shown(r, hop->t->rec_pid))
-		timeline_of(r)->current = hop->t->serial;
-	if (rp_catch_hop(r, hop, before, false, ret))
+	if (result->t && replay_shown(r, result->t->rec_pid))
+		timeline_of(r)->current = result->t->serial;
+	if (rp_catch_hop(r, result, before, false, ret))
 		return true;
-	if (hop->kind == HOP_PENDING || !hop->t || !replay_shown(r, hop->t->rec_pid) || !rp_hop_hits(r, hop, timeline_of(r)->user, &watch))
+	if (result->kind == ADVANCE_PENDING || !result->t || !replay_shown(r, result->t->rec_pid) || !rp_advance_hits(r, result, timeline_of(r)->user, &watch))
 		return false;
 	*ret = (struct replay_stop){ .kind = watch ? REPLAY_STOP_WATCH : REPLAY_STOP_BREAK };
 	if (watch)
 		ret->watch = *watch;
 	else
-		rp_catch_moved(r, hop->t, ret);
+		rp_catch_moved(r, result->t, ret);
 	return true;
 }
 
@@ -401,36 +401,36 @@ static unsigned user_and(struct replay *r, unsigned set)
 }
 
 /* In the middle of a string instruction, with a stop behind it: on, not past that. */
-static struct err *through_string(struct replay *r, struct rp_hop *hop)
+static struct err *through_string(struct replay *r, struct advance_result *result)
 {
 	struct timeline *timeline = timeline_of(r);
-	struct rp_hop behind;
+	struct advance_result behind;
 	struct rp_late late;
 	uint64_t n;
 
-	TRY(rp_tracked_hop(r, &(struct advance){ .set = timeline->user, .step = true }, hop));
+	TRY(rp_advance_tracked(r, &(struct advance){ .set = timeline->user, .step = true }, result));
 	late = timeline->late;
-	if (hop->kind != HOP_MOVED || !late.any)
+	if (result->kind != ADVANCE_MOVED || !late.any)
 		return NULL;
 	TRY(rp_skip_string(r, timeline->user, UINT64_MAX, &n, &behind));
 	if (!n)
 		timeline->late = late;
-	else if (behind.kind == HOP_MOVED)
-		*hop = behind;
+	else if (behind.kind == ADVANCE_MOVED)
+		*result = behind;
 	return NULL;
 }
 
 /*
- * One hop with everything around it: a step, or to the next stop, for exits (a set, 0: none) too.  *done: ret says why.
+ * One advance with everything around it: a step, or to the next stop, for exits (a set, 0: none) too.  *done: ret says why.
  */
-static struct err *forward_hop(struct replay *r, bool step, unsigned exits, struct rp_hop *hop, struct replay_stop *ret, bool *done)
+static struct err *forward_hop(struct replay *r, bool step, unsigned exits, struct advance_result *result, struct replay_stop *ret, bool *done)
 {
 	struct err *err = rp_next(r);
 	struct rp_before before;
 
 	if (err_catch(&err, ERR_END) || (!err && rp_at_end(r))) {
 		*ret = (struct replay_stop){ .kind = REPLAY_STOP_END };
-		*hop = (struct rp_hop){ .kind = HOP_END };
+		*result = (struct advance_result){ .kind = ADVANCE_END };
 		*done = true;
 		end_is_current(r);
 		return NULL;
@@ -441,16 +441,16 @@ static struct err *forward_hop(struct replay *r, bool step, unsigned exits, stru
 		exits = user_and(r, exits);
 	step = step && !exits;
 	if (!err && !step && timeline_of(r)->late.any)
-		err = through_string(r, hop);
+		err = through_string(r, result);
 	else if (!err)
 		{
 			struct advance a = { .set = step || !exits ? timeline_of(r)->user : exits, .step = step };
 
-			err = step ? rp_tracked_hop(r, &a, hop) : rp_chain_hop(r, &a, hop);
+			err = step ? rp_advance_tracked(r, &a, result) : rp_advance_periodic(r, &a, result);
 		}
 	if (err)
 		return err;
-	*done = is_stop(r, hop, &before, ret);
+	*done = is_stop(r, result, &before, ret);
 	if (!*done && !r->pending && rp_debug_interrupted(r)) {
 		if (timeline_of(r)->nameless)
 			TRY(rp_goto(r, &timeline_of(r)->pos));
@@ -459,35 +459,35 @@ static struct err *forward_hop(struct replay *r, bool step, unsigned exits, stru
 	}
 	if (*done || timeline_of(r)->nameless)
 		return NULL;
-	return hop->kind == HOP_EVENT || (hop->kind == HOP_MOVED && !step) ? rp_checkpoint_maybe(r) : NULL;
+	return result->kind == ADVANCE_EVENT || (result->kind == ADVANCE_MOVED && !step) ? rp_checkpoint_maybe(r) : NULL;
 }
 
 struct err *replay_forward(struct replay *r, struct replay_stop *ret)
 {
 	struct err *err = NULL;
-	struct rp_hop hop;
+	struct advance_result result;
 	bool done = false;
 	struct rp_view view;
 
 	rp_timer(RP_TIME_USER);
-	if (rp_divert_runs(r))
-		return moved(r, rp_divert_run(r, false, ret), ret);
-	err = rp_divert_end(r);
+	if (diversion_runs(r))
+		return moved(r, diversion_run(r, false, ret), ret);
+	err = diversion_end(r);
 	reverse_of(r)->back_step.set = false;
 	view = rp_catch_leave(r);
 	if (!err)
 		err = rp_catch_now(r, &view, ret, &done);
 	while (!err && !done)
-		err = forward_hop(r, false, 0, &hop, ret, &done);
+		err = forward_hop(r, false, 0, &result, ret, &done);
 	return moved(r, err, ret);
 }
 
-static bool has_moved(const struct rp_hop *hop, uint32_t serial)
+static bool has_moved(const struct advance_result *result, uint32_t serial)
 {
-	if (!hop->t || hop->t->serial != serial || hop->t->in_call)
+	if (!result->t || result->t->serial != serial || result->t->in_call)
 		return false;
-	return hop->kind == HOP_MOVED || (hop->kind == HOP_EVENT && (hop->arrived || hop->event == TRACE_SYSCALL ||
-								    hop->event == TRACE_SYSCALL_EXIT));
+	return result->kind == ADVANCE_MOVED || (result->kind == ADVANCE_EVENT && (result->arrived || result->event == TRACE_SYSCALL ||
+								    result->event == TRACE_SYSCALL_EXIT));
 }
 
 /* A range that single steps did not get out of. */
@@ -509,7 +509,7 @@ static unsigned range_exits(struct replay *r, struct range *x, uint32_t serial)
 /* A step back begins: can a step forward lead here again? */
 static bool just_moved(struct replay *r, uint32_t serial)
 {
-	struct err *err = timeline_of(r)->pos.legs_n ? rp_next(r) : &err_end;
+	struct err *err = timeline_of(r)->pos.steps_n ? rp_next(r) : &err_end;
 
 	if (!err)
 		return r->ev.task == serial;
@@ -518,21 +518,21 @@ static bool just_moved(struct replay *r, uint32_t serial)
 }
 
 /* The task has moved: to where a step back began? */
-static struct err *undo_back_step(struct replay *r, struct rp_hop *hop)
+static struct err *undo_back_step(struct replay *r, struct advance_result *result)
 {
 	struct rp_back_step *b = &reverse_of(r)->back_step;
 
-	if (hop->kind == HOP_MOVED && !hop->stepped)
+	if (result->kind == ADVANCE_MOVED && !result->stepped)
 		b->set = false;		/* by any number of instructions */
 	if (!b->set || b->more--)
 		return NULL;
 	b->set = false;
 	TRY(rp_goto(r, &b->from));
-	hop->t = rp_task_find(r, b->serial);
-	return hop->t ? NULL : rp_lost(r);
+	result->t = rp_task_find(r, b->serial);
+	return result->t ? NULL : rp_lost(r);
 }
 
-static void note_back_step(struct replay *r, uint32_t serial, const struct rp_pos *from, bool in_call, bool again)
+static void note_back_step(struct replay *r, uint32_t serial, const struct position *from, bool in_call, bool again)
 {
 	struct rp_back_step *b = &reverse_of(r)->back_step;
 
@@ -540,7 +540,7 @@ static void note_back_step(struct replay *r, uint32_t serial, const struct rp_po
 	b->set = b->set && b->serial == serial;
 	if (again || timeline_of(r)->nameless)
 		return;
-	rp_pos_copy(&b->from, from);
+	position_copy(&b->from, from);
 	b->in_call = in_call;
 	b->serial = serial;
 	b->more = 0;
@@ -553,22 +553,22 @@ struct err *replay_step(struct replay *r, int tid, uint64_t start, uint64_t end,
 	uint32_t serial = t ? t->serial : 0;
 	struct range range = { .start = start, .end = end };
 	struct err *err = NULL;
-	struct rp_hop hop;
+	struct advance_result result;
 	bool done = false;
 	struct rp_view view;
 
 	if (!t)
 		return &err_gone;
 	rp_timer(RP_TIME_USER);
-	if (rp_divert_runs(r))
-		return moved(r, rp_divert_run(r, true, ret), ret);
-	err = rp_divert_end(r);
+	if (diversion_runs(r))
+		return moved(r, diversion_run(r, true, ret), ret);
+	err = diversion_end(r);
 	reverse_of(r)->back_step.set &= reverse_of(r)->back_step.serial == serial;
 	view = rp_catch_leave(r);
 	if (!err && reverse_of(r)->back_step.set && reverse_of(r)->back_step.in_call && !reverse_of(r)->back_step.more) {
 		*ret = (struct replay_stop){ .kind = REPLAY_STOP_STEP };	/* the call may have no end */
-		hop.kind = HOP_EVENT;
-		return moved(r, undo_back_step(r, &hop), ret);
+		result.kind = ADVANCE_EVENT;
+		return moved(r, undo_back_step(r, &result), ret);
 	}
 	if (!err)
 		err = rp_catch_now(r, &view, ret, &done);
@@ -580,11 +580,11 @@ struct err *replay_step(struct replay *r, int tid, uint64_t start, uint64_t end,
 			break;
 		err_free(err);
 		mine = r->ev_read && r->ev.task == serial;
-		err = forward_hop(r, mine, mine ? range_exits(r, &range, serial) : 0, &hop, ret, &done);
-		if (err || !has_moved(&hop, serial) || (done && ret->kind != REPLAY_STOP_BREAK))
+		err = forward_hop(r, mine, mine ? range_exits(r, &range, serial) : 0, &result, ret, &done);
+		if (err || !has_moved(&result, serial) || (done && ret->kind != REPLAY_STOP_BREAK))
 			continue;
-		err = undo_back_step(r, &hop);
-		if (err || done || (hop.t->regs.rip >= start && hop.t->regs.rip < end))
+		err = undo_back_step(r, &result);
+		if (err || done || (result.t->regs.rip >= start && result.t->regs.rip < end))
 			continue;
 		*ret = (struct replay_stop){ .kind = REPLAY_STOP_STEP };
 		done = true;
@@ -598,7 +598,7 @@ struct err *replay_backward(struct replay *r, struct replay_stop *ret)
 	struct err *err;
 
 	rp_timer(RP_TIME_USER);
-	err = rp_divert_end(r);
+	err = diversion_end(r);
 	reverse_of(r)->back_step.set = false;
 	view = rp_catch_leave(r);
 	if (!err && rp_catch_back_here(r, &view, ret))
@@ -612,32 +612,32 @@ struct err *replay_step_back(struct replay *r, int tid, struct replay_stop *ret)
 	struct err *err;
 	uint32_t serial = t ? t->serial : 0;
 	struct rp_view view;
-	struct rp_pos from = { 0 };
+	struct position from = { 0 };
 	bool again, in_call = t && t->in_call;
 
 	if (!t)
 		return &err_gone;
 	rp_timer(RP_TIME_USER);
-	err = rp_divert_end(r);
+	err = diversion_end(r);
 	view = rp_catch_leave(r);
 	if (!err && view.kind == RP_VIEW_ENTRY && view.serial == serial) {	/* onto the instruction */
 		*ret = (struct replay_stop){ .kind = REPLAY_STOP_STEP };
 		return moved(r, NULL, ret);
 	}
 	again = err || just_moved(r, serial);
-	rp_pos_copy(&from, &timeline_of(r)->pos);
+	position_copy(&from, &timeline_of(r)->pos);
 	if (!err)
 		err = rp_step_back(r, serial, ret);
 	if (!err && ret->kind == REPLAY_STOP_STEP)
 		note_back_step(r, serial, &from, in_call, again);
 	else
 		reverse_of(r)->back_step.set = false;
-	free(from.legs);
+	free(from.steps);
 	return moved(r, err, ret);
 }
 
 /* The nearest to an event that has something to show, which is before the end then. */
-static struct rp_checkpoint *on_the_way(struct replay *r, const struct rp_pos *p)
+static struct rp_checkpoint *on_the_way(struct replay *r, const struct position *p)
 {
 	struct rp_checkpoint *c = rp_checkpoint_before(r, p, false);
 
@@ -654,17 +654,17 @@ struct err *replay_seek(struct replay *r, uint64_t event, struct replay_stop *re
 {
 	struct timeline *timeline = timeline_of(r);
 	struct reverse *reverse = reverse_of(r);
-	struct rp_pos p = { .where = event < rp_first(r) ? rp_first(r) : event };
+	struct position p = { .where = event < rp_first(r) ? rp_first(r) : event };
 	struct rp_checkpoint *c;
 	struct err *err = NULL;
-	struct rp_hop hop;
+	struct advance_result result;
 
 	*ret = (struct replay_stop){ .kind = REPLAY_STOP_STEP };
 	rp_timer(RP_TIME_USER);
-	TRY(rp_divert_end(r));
+	TRY(diversion_end(r));
 	reverse->back_step.set = false;
 	rp_catch_leave(r);
-	if (!rp_pos_leads(&timeline->pos, &p) || timeline->nameless) {
+	if (!position_leads(&timeline->pos, &p) || timeline->nameless) {
 		err = rp_goto(r, &p);
 	} else {
 		c = on_the_way(r, &p);
@@ -675,10 +675,10 @@ struct err *replay_seek(struct replay *r, uint64_t event, struct replay_stop *re
 			if (err_catch(&err, ERR_END) || (!err && rp_at_end(r)))
 				ret->kind = REPLAY_STOP_END;
 			else if (!err)
-				err = rp_chain_hop(r, &(struct advance){ 0 }, &hop);
+				err = rp_advance_periodic(r, &(struct advance){ 0 }, &result);
 			if (!err && rp_debug_interrupted(r) && !timeline->nameless)
 				ret->kind = REPLAY_STOP_INTERRUPT;
-			if (!err && hop.kind == HOP_EVENT && ret->kind == REPLAY_STOP_STEP)
+			if (!err && result.kind == ADVANCE_EVENT && ret->kind == REPLAY_STOP_STEP)
 				err = rp_checkpoint_maybe(r);
 		}
 	}

@@ -28,14 +28,14 @@ static const char kinds[] = { [REPLAY_BREAK] = 0, [REPLAY_COUNT] = 'C', [REPLAY_
 _Static_assert(REPLAY_LAST_MAX == PIECE * PIECES, "what can be watched at once");
 
 struct replay_point {
-	struct rp_pos pos;
+	struct position pos;
 	uint32_t current;
 };
 
 /* Of the recording, also while a copy of the program runs elsewhere. */
-static const struct rp_pos *present(const struct replay *r)
+static const struct position *present(const struct replay *r)
 {
-	return stops_of(r)->diverted ? &session_of(r)->divert_pos : &timeline_of(r)->pos;
+	return stops_of(r)->diverted ? &session_of(r)->diversion_pos : &timeline_of(r)->pos;
 }
 
 struct replay_point *replay_point_here(struct replay *r)
@@ -43,7 +43,7 @@ struct replay_point *replay_point_here(struct replay *r)
 	struct replay_point *p = calloc(1, sizeof(*p));
 
 	BUG_ON(!p, "out of memory for a point");
-	rp_pos_copy(&p->pos, present(r));
+	position_copy(&p->pos, present(r));
 	p->current = timeline_of(r)->current;
 	return p;
 }
@@ -53,7 +53,7 @@ struct replay_point *replay_point_copy(const struct replay_point *p)
 	struct replay_point *copy = calloc(1, sizeof(*copy));
 
 	BUG_ON(!copy, "out of memory for a point");
-	rp_pos_copy(&copy->pos, &p->pos);
+	position_copy(&copy->pos, &p->pos);
 	copy->current = p->current;
 	return copy;
 }
@@ -61,13 +61,13 @@ struct replay_point *replay_point_copy(const struct replay_point *p)
 void replay_point_drop(struct replay_point *p)
 {
 	if (p)
-		free(p->pos.legs);
+		free(p->pos.steps);
 	free(p);
 }
 
 bool replay_point_is_here(const struct replay *r, const struct replay_point *p)
 {
-	return rp_pos_same(present(r), &p->pos);
+	return position_same(present(r), &p->pos);
 }
 
 uint64_t replay_point_event(const struct replay_point *p)
@@ -75,11 +75,11 @@ uint64_t replay_point_event(const struct replay_point *p)
 	return p->pos.where;
 }
 
-static struct rp_checkpoint *checkpoint_at(struct replay *r, const struct rp_pos *pos)
+static struct rp_checkpoint *checkpoint_at(struct replay *r, const struct position *pos)
 {
 	struct rp_checkpoint *c = timeline_of(r)->newest;
 
-	while (c && !rp_pos_same(&c->pos, pos))
+	while (c && !position_same(&c->pos, pos))
 		c = c->older;
 	return c;
 }
@@ -110,12 +110,12 @@ static struct rp_task *running(struct replay *r)
 	return rp_task_find(r, r->ev.task);
 }
 
-static struct err *go(struct replay *r, const struct rp_pos *pos)
+static struct err *go(struct replay *r, const struct position *pos)
 {
-	struct rp_pos start = { 0 };
+	struct position start = { 0 };
 	struct err *err, *back;
 
-	rp_pos_copy(&start, present(r));
+	position_copy(&start, present(r));
 	err = rp_goto(r, pos);
 	if (err && err->code == ERR_DIVERGED) {		/* no such point: nothing has happened */
 		err_free(err);
@@ -127,7 +127,7 @@ static struct err *go(struct replay *r, const struct rp_pos *pos)
 			err = back;
 		}
 	}
-	free(start.legs);
+	free(start.steps);
 	return err;
 }
 
@@ -166,7 +166,7 @@ static struct err *point_go(struct replay *r, const struct replay_point *p, stru
 		return err;
 out:
 	t = rp_task_find(r, p->current);
-	if (ret->kind == REPLAY_STOP_STEP && (p->pos.legs_n || p->pos.pending) && !t)
+	if (ret->kind == REPLAY_STOP_STEP && (p->pos.steps_n || p->pos.pending) && !t)
 		t = running(r);
 	if (ret->kind == REPLAY_STOP_STEP && t && replay_shown(r, t->rec_pid))
 		timeline_of(r)->current = t->serial;
@@ -204,20 +204,20 @@ static void put_place(FILE *f, const struct replay *r, const struct replay_break
 	}
 }
 
-static char *text_of(struct replay *r, const struct rp_pos *p)
+static char *text_of(struct replay *r, const struct position *p)
 {
-	const struct rp_task *t = p->legs_n ? running(r) : NULL;
+	const struct rp_task *t = p->steps_n ? running(r) : NULL;
 	char *text = NULL;
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
 
 	BUG_ON(!f, "out of memory for a point");
 	fprintf(f, "%" PRIu64 "%s", p->where, p->pending ? ":next" : "");
-	for (unsigned i = 0; i < p->legs_n; i++) {
-		const struct rp_set *s = stops_of(r)->sets[p->legs[i].set];
+	for (unsigned i = 0; i < p->steps_n; i++) {
+		const struct rp_set *s = stops_of(r)->sets[p->steps[i].set];
 		const char *comma = "";
 
-		fputs(p->legs[i].set ? ":" : ":+", f);
+		fputs(p->steps[i].set ? ":" : ":+", f);
 		for (unsigned j = 0; j < s->n; j++) {
 			if (t && s->b[j].pid != t->rec_pid)
 				continue;
@@ -225,36 +225,36 @@ static char *text_of(struct replay *r, const struct rp_pos *p)
 			put_place(f, r, &s->b[j]);
 			comma = ",";
 		}
-		fprintf(f, "%s%" PRIu64, p->legs[i].set ? "x" : "", p->legs[i].n);
+		fprintf(f, "%s%" PRIu64, p->steps[i].set ? "x" : "", p->steps[i].n);
 	}
 	fclose(f);
 	return text;
 }
 
-/* The same point as "the n-th time at this instruction" after *ret; *ret->legs_n = 0 when it cannot be named so. */
-static struct err *shorter(struct replay *r, const struct rp_pos *p, struct rp_pos *ret)
+/* The same point as "the n-th time at this instruction" after *ret; *ret->steps_n = 0 when it cannot be named so. */
+static struct err *shorter(struct replay *r, const struct position *p, struct position *ret)
 {
 	struct rp_task *t = running(r);
 	struct regs there, here;
 	struct replay_break b;
 	uint64_t before;
 	unsigned set, len;
-	struct rp_pos base = { 0 };
+	struct position base = { 0 };
 	struct err *err = NULL;
 	bool counted;
 
-	rp_pos_copy(&base, ret);
-	ret->legs_n = 0;
+	position_copy(&base, ret);
+	ret->steps_n = 0;
 	if (!t)
 		goto out;
-	counted = rp_gate_possible(t, t->regs.rip, &len);	/* else it takes a stop each to get there */
+	counted = inprocess_possible(t, t->regs.rip, &len);	/* else it takes a stop each to get there */
 	b = (struct replay_break){ .kind = REPLAY_BREAK, .pid = t->rec_pid, .addr = t->regs.rip, .len = 1 };
 	there = t->regs;
 	set = rp_set_intern(r, &b, 1);
 	err = rp_count_stops(r, set, &base, p, &before);
 	if (err || before == RP_NO_LIMIT || (before > STOPS_MAX && !counted))
 		goto out;
-	rp_pos_leg(&base, set, before + 1);
+	position_add(&base, set, before + 1);
 	err = rp_goto(r, &base);
 	if (err)
 		goto out;
@@ -263,24 +263,24 @@ static struct err *shorter(struct replay *r, const struct rp_pos *p, struct rp_p
 	there.eflags &= ~0x10100ull;	/* RF, TF: how we came here */
 	here.eflags &= ~0x10100ull;
 	if (!memcmp(&there, &here, sizeof(here)))	/* else in the middle of a repeated string instruction */
-		rp_pos_copy(ret, &base);
+		position_copy(ret, &base);
 out:
-	free(base.legs);
+	free(base.steps);
 	return err;
 }
 
 /* As much of the beginning of p as is short.  Is the way from there to p short, too?  It is gone twice. */
-static bool beginning(struct replay *r, const struct rp_pos *p, struct rp_pos *ret)
+static bool beginning(struct replay *r, const struct position *p, struct position *ret)
 {
 	const struct rp_checkpoint *near = rp_checkpoint_before(r, p, false), *c;
-	unsigned n = p->legs_n - 1;
+	unsigned n = p->steps_n - 1;
 
 	for (;; n--) {
 		char *text;
 		bool fits;
 
-		rp_pos_copy(ret, p);
-		ret->legs_n = n;
+		position_copy(ret, p);
+		ret->steps_n = n;
 		text = text_of(r, ret);
 		fits = strlen(text) <= SHORT_BEGINNING;
 		free(text);
@@ -288,18 +288,18 @@ static bool beginning(struct replay *r, const struct rp_pos *p, struct rp_pos *r
 			break;
 	}
 	c = rp_checkpoint_before(r, ret, false);
-	return c && near && (near->clock_ns < c->clock_ns + SHORT_WAY_NS || p->legs_n > LEGS_MAX);
+	return c && near && (near->clock_ns < c->clock_ns + SHORT_WAY_NS || p->steps_n > LEGS_MAX);
 }
 
 struct err *replay_point_text(struct replay *r, char **ret)
 {
 	struct stops *stops = stops_of(r);
 	struct timeline *timeline = timeline_of(r);
-	struct rp_pos p = { 0 }, other = { 0 };
+	struct position p = { 0 }, other = { 0 };
 	struct err *err = NULL;
 	bool shortened = false;
 
-	rp_pos_copy(&p, present(r));
+	position_copy(&p, present(r));
 	*ret = text_of(r, &p);
 	if (strlen(*ret) > SHORT_TEXT && !stops->diverted && !timeline->nameless && beginning(r, &p, &other)) {
 		bool shielded = stops->shielded;
@@ -310,22 +310,22 @@ struct err *replay_point_text(struct replay *r, char **ret)
 		if (!err)
 			err = shorter(r, &p, &other);
 		if (err_catch(&err, ERR_DIVERGED))
-			other.legs_n = 0;
+			other.steps_n = 0;
 		if (!err) {
-			timeline->nameless |= !other.legs_n;
+			timeline->nameless |= !other.steps_n;
 			err = rp_goto(r, &p);
 		}
 		stops->shielded = shielded;
 		rp_timer_off();
 		rp_int3_out(r);
-		shortened = other.legs_n > 0;
+		shortened = other.steps_n > 0;
 	}
 	if (!err && shortened) {
 		free(*ret);
 		*ret = text_of(r, &other);
 	}
-	free(p.legs);
-	free(other.legs);
+	free(p.steps);
+	free(other.steps);
 	return err;
 }
 
@@ -394,7 +394,7 @@ static bool take_place(struct replay *r, const char **p, struct replay_break *b)
 	return b->kind == REPLAY_BREAK && take_condition(r, p, &b->cond);
 }
 
-static bool take_leg(struct replay *r, const char **p, int pid, struct rp_pos *pos)
+static bool take_pos_step(struct replay *r, const char **p, int pid, struct position *pos)
 {
 	struct replay_break b[PLACES_PARSED];
 	unsigned n = 0, watches = 0;
@@ -404,7 +404,7 @@ static bool take_leg(struct replay *r, const char **p, int pid, struct rp_pos *p
 		++*p;
 		if (!take_decimal(p, &count) || !count || count > STEPS_PARSED)
 			return false;
-		rp_pos_leg(pos, 0, count);
+		position_add(pos, 0, count);
 		return true;
 	}
 	do {
@@ -415,7 +415,7 @@ static bool take_leg(struct replay *r, const char **p, int pid, struct rp_pos *p
 	} while (*(*p)++ == ',');
 	if ((*p)[-1] != 'x' || !take_decimal(p, &count) || !count || (watches && n > WATCHES_MAX))
 		return false;
-	rp_pos_leg(pos, rp_set_intern(r, b, n), count);
+	position_add(pos, rp_set_intern(r, b, n), count);
 	return true;
 }
 
@@ -445,7 +445,7 @@ struct err *replay_point_parse(struct replay *r, const char *text, struct replay
 		}
 		while (sound && *p == ':') {
 			p++;
-			sound = pid && take_leg(r, &p, pid, &point->pos);
+			sound = pid && take_pos_step(r, &p, pid, &point->pos);
 		}
 		sound = sound && !*p;
 	}

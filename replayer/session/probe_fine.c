@@ -64,7 +64,7 @@ struct err *replay_fine(struct replay *r, const struct replay_break *b, unsigned
 	struct rp_task *t = rp_probed_task(r);
 	const struct replay_break *watch;
 	unsigned set = rp_set_intern(r, b, n);
-	struct rp_hop hop;
+	struct advance_result result;
 	struct err *err;
 
 	*ret = (struct replay_fine){ .kind = REPLAY_FINE_END, .nr = -1 };
@@ -80,19 +80,19 @@ struct err *replay_fine(struct replay *r, const struct replay_break *b, unsigned
 		ret->tid = t ? t->rec_tid : 0;
 		ret->pc = t ? t->regs.rip : 0;
 		stops_of(r)->slow = true;		/* stubs of breakpoints are for moves that have names (inprocess.c) */
-		TRY(rp_hop(r, &(struct advance){ .set = set, .step = step }, &hop));
-	} while (hop.kind == HOP_PENDING || hop.kind == HOP_INTERRUPTED);
+		TRY(rp_advance(r, &(struct advance){ .set = set, .step = step }, &result));
+	} while (result.kind == ADVANCE_PENDING || result.kind == ADVANCE_INTERRUPTED);
 	rp_int3_out(r);
-	if (hop.kind == HOP_END)
+	if (result.kind == ADVANCE_END)
 		return NULL;
-	ret->kind = hop.kind == HOP_EVENT ? REPLAY_FINE_EVENT : REPLAY_FINE_MOVED;
-	rp_hop_hits(r, &hop, set, &watch);
+	ret->kind = result.kind == ADVANCE_EVENT ? REPLAY_FINE_EVENT : REPLAY_FINE_MOVED;
+	rp_advance_hits(r, &result, set, &watch);
 	ret->watch = watch != NULL;
-	if (hop.kind == HOP_EVENT) {
+	if (result.kind == ADVANCE_EVENT) {
 		ret->nr = r->ev.nr;
 		ret->exit = r->ev.kind == TRACE_EXIT;
 	}
-	if (hop.t)
-		timeline_of(r)->current = hop.t->serial;
+	if (result.t)
+		timeline_of(r)->current = result.t->serial;
 	return NULL;
 }

@@ -59,7 +59,7 @@ static struct err *probe_run(struct replay *r, uint64_t clock, uint64_t event, e
 {
 	struct rp_probes *p = probes_of(r);
 	struct rp_task *t;
-	struct rp_hop hop;
+	struct advance_result result;
 	struct err *err;
 	bool stop = false;
 
@@ -81,7 +81,7 @@ static struct err *probe_run(struct replay *r, uint64_t clock, uint64_t event, e
 		TRY(err);
 		t = rp_task_find(r, r->ev.task);
 		tid = t && t->rec_pid == p->pid ? t->rec_tid : 0;
-		TRY(rp_hop(r, &(struct advance){ 0 }, &hop));
+		TRY(rp_advance(r, &(struct advance){ 0 }, &result));
 		t = rp_task_find(r, r->ev.task);
 		rp_probe_drain(r, t);
 		*ret = REPLAY_PROBE_CLOCK;
@@ -89,7 +89,7 @@ static struct err *probe_run(struct replay *r, uint64_t clock, uint64_t event, e
 			timeline_of(r)->current = t->serial;
 			return NULL;
 		}
-		if (hop.kind == HOP_EVENT)
+		if (result.kind == ADVANCE_EVENT)
 			TRY(after_event(r, tid, &stop));
 		*ret = REPLAY_PROBE_MAPS;
 		if (stop)

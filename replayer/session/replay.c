@@ -104,8 +104,8 @@ struct err *replay_event(struct replay *r)
 			err_free(err);
 			err = err_new(ERR_DIVERGED, "replay diverged at event %" PRIu64 ": a replayed process was killed", r->ev.n);
 		}
-		if (err && !rp_doubt_back(r, &err)) {
-			rp_doubts_end(r);
+		if (err && !mismatch_back(r, &err)) {
+			mismatches_end(r);
 			return err;
 		}
 	} while (r->where < goal);

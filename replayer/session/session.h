@@ -8,17 +8,17 @@
 #include "replayer/reverse/reverse.h"
 
 /* Memory of a debugger's in copies of the program: debugger_memory.c. */
-struct rp_lent { int pid, prot; uint64_t addr, len; uint8_t *bytes; };
+struct debugger_memory { int pid, prot; uint64_t addr, len; uint8_t *bytes; };
 
 /* What this room keeps for a replay: in replay.tool[TOOL_SESSION]. */
 struct session {
-	struct rp_pos divert_pos;
-	struct regs divert_regs;
-	int divert_tid;
-	bool divert_told;
-	struct regs divert_fault;	/* of the copy's last fault */
-	struct rp_lent *lent;
-	unsigned lent_n, lent_next;
+	struct position diversion_pos;
+	struct regs diversion_regs;
+	int diversion_tid;
+	bool diversion_told;
+	struct regs diversion_fault;	/* of the copy's last fault */
+	struct debugger_memory *memory;
+	unsigned memory_n, memory_next;
 };
 
 static inline struct session *session_of(const struct replay *r)
@@ -30,22 +30,22 @@ static inline struct session *session_of(const struct replay *r)
 struct err *rp_session_open(struct replay *r) __must_check;
 
 /* diversion.c */
-bool rp_diverted(const struct replay *r);
+bool diversion_on(const struct replay *r);
 /* Does going on mean the copy? */
-bool rp_divert_runs(const struct replay *r);
-struct err *rp_divert_run(struct replay *r, bool step, struct replay_stop *ret);
+bool diversion_runs(const struct replay *r);
+struct err *diversion_run(struct replay *r, bool step, struct replay_stop *ret);
 /* Back to the recording. */
-struct err *rp_divert_end(struct replay *r);
+struct err *diversion_end(struct replay *r);
 
 /* debugger_memory.c */
 /* t is in a copy, which gets memory of this length. */
-struct err *rp_lent_new(struct replay *r, struct rp_task *t, uint64_t len, int prot, uint64_t *ret);
-struct err *rp_lent_give_back(struct replay *r, struct rp_task *t, uint64_t addr);
+struct err *debugger_memory_new(struct replay *r, struct rp_task *t, uint64_t len, int prot, uint64_t *ret);
+struct err *debugger_memory_give_back(struct replay *r, struct rp_task *t, uint64_t addr);
 /* A copy begins; it ends. */
-struct err *rp_lent_in(struct replay *r, struct rp_task *t);
-void rp_lent_keep(struct replay *r, const struct rp_task *t);
+struct err *debugger_memory_in(struct replay *r, struct rp_task *t);
+void debugger_memory_keep(struct replay *r, const struct rp_task *t);
 /* What it holds while there is no copy. */
-size_t rp_lent_read(const struct replay *r, int pid, uint64_t addr, void *buf, size_t len);
-void rp_lent_deinit(struct session *session);
+size_t debugger_memory_read(const struct replay *r, int pid, uint64_t addr, void *buf, size_t len);
+void debugger_memory_deinit(struct session *session);
 
 #endif

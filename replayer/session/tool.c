@@ -11,8 +11,8 @@ static void session_close(struct replay *r)
 
 	if (!session)
 		return;
-	free(session->divert_pos.legs);
-	rp_lent_deinit(session);
+	free(session->diversion_pos.steps);
+	debugger_memory_deinit(session);
 	free(session);
 	r->tool[TOOL_SESSION] = NULL;
 }

@@ -32,9 +32,9 @@ static bool is_watch(const struct replay_break *b)
 
 void rp_int3_out_mm(struct rp_mm *mm, pid_t real)
 {
-	if (stops_mm(mm)->guard_n)	/* first: shared pages that are protected cannot be written to */
-		rp_guard_out(mm, real);
-	if (stops_mm(mm)->int3_n || stops_mm(mm)->gates_in)
+	if (stops_mm(mm)->page_watch_n)	/* first: shared pages that are protected cannot be written to */
+		page_watch_out(mm, real);
+	if (stops_mm(mm)->int3_n || stops_mm(mm)->inprocess_in)
 		rp_code_begin(real);
 	while (stops_mm(mm)->int3_n) {
 		struct rp_int3 *i = &stops_mm(mm)->int3[--stops_mm(mm)->int3_n];
@@ -44,14 +44,14 @@ void rp_int3_out_mm(struct rp_mm *mm, pid_t real)
 		else if (rp_code_has(real, i->at, 0xcc))
 			rp_code_write(real, i->at, &i->byte, 1);
 	}
-	rp_gate_out(mm, real);
+	inprocess_out(mm, real);
 	rp_code_end();
-	stops_mm(mm)->int3_gen = stops_mm(mm)->guard_gen = 0;
+	stops_mm(mm)->int3_gen = stops_mm(mm)->page_watch_gen = 0;
 }
 
 void rp_int3_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t len)
 {
-	rp_alias_hide(mm, addr, bytes, len);
+	dual_hide(mm, addr, bytes, len);
 	for (unsigned i = 0; i < stops_mm(mm)->int3_n; i++) {
 		const struct rp_int3 *x = &stops_mm(mm)->int3[i];
 
@@ -60,7 +60,7 @@ void rp_int3_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t 
 		if (x->other && x->other - addr < len)
 			bytes[x->other - addr] = x->byte;
 	}
-	rp_gate_hide(mm, addr, bytes, len);
+	inprocess_hide(mm, addr, bytes, len);
 }
 
 void rp_int3_out(struct replay *r)
@@ -145,7 +145,7 @@ static struct err *int3_in(const struct stops *stops, struct rp_mm *mm, struct r
 		call = s->b[i].call ? rp_patch_of_call(mm, s->b[i].addr) : NULL;
 		if (s->b[i].call && !call)
 			continue;
-		if (!stops->slow && !call && !shared && rp_gate_in(mm, t->real, &s->b[i]))
+		if (!stops->slow && !call && !shared && inprocess_in(mm, t->real, &s->b[i]))
 			continue;
 		at = call ? call->stub + call->hook_at : place_of(mm, addr);
 		int3_put(mm, t, addr, at, at == addr ? shared : 0, other);
@@ -267,22 +267,22 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 		}
 	} else if (stops->step) {
 		stub_of_first(t);
-		if (stops_mm(mm)->int3_n || stops_mm(mm)->gates_in || rp_alias_jumps(mm))
+		if (stops_mm(mm)->int3_n || stops_mm(mm)->inprocess_in || dual_jumps(mm))
 			rp_int3_out_mm(mm, t->real);
 	} else if (stops_mm(mm)->int3_gen != gen || stops_mm(mm)->int3_pid != t->rec_pid) {
 		rp_int3_out_mm(mm, t->real);
 		if (!stops->slow)
-			TRY(rp_gate_build(r, t, stops->now));
+			TRY(inprocess_build(r, t, stops->now));
 		TRY(int3_in(stops, mm, t, s, gen));
 		rp_tick_anew();
 	}
-	if (stops_mm(mm)->guard_gen != gen && rp_guard_wanted(r, t, s))
-		TRY(rp_guard_in(r, t, s, gen));
-	if (stops_mm(mm)->gates_in) {
-		TRY(rp_gate_thread(t));
-		rp_gate_enter(t, stops->skip, stops->skip_int3);
+	if (stops_mm(mm)->page_watch_gen != gen && page_watch_wanted(r, t, s))
+		TRY(page_watch_in(r, t, s, gen));
+	if (stops_mm(mm)->inprocess_in) {
+		TRY(inprocess_thread(t));
+		inprocess_enter(t, stops->skip, stops->skip_int3);
 	}
-	rp_alias_enter(t);
+	dual_enter(t);
 	stops->skip = stops->skip_int3 = false;
 	TRY(hook_of_call(t));
 	TRY(rp_regs_flush(t));
@@ -300,7 +300,7 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 		stops->stepped_from = t->regs.rip;
 	stops->overtaken = false;
 	stops->dr_hit = 0;
-	stops->guard_size = 0;
+	stops->page_watch_size = 0;
 	stops->ran = true;
 	rp_interrupt_run(t->real);
 	return NULL;
@@ -327,9 +327,9 @@ struct err *rp_debug_pause(struct replay *r, struct rp_task *t, bool *end)
 	/* a step is over soon, and then the place has a name */
 	*end = rp_debug_interrupted(r) && !stops->leaving && !stops->step && !trap_is_coming(t);
 	if (*end)
-		TRY(rp_alias_step_out(t));
-	if (*end && stops_mm(t->mm)->gate_n)
-		TRY(rp_gate_step_out(r, t, &hit));
+		TRY(dual_step_out(t));
+	if (*end && stops_mm(t->mm)->inprocess_n)
+		TRY(inprocess_step_out(r, t, &hit));
 	if (hit)
 		stops->trapped = stops->at_limit = true;
 	stops->unvisited = *end && !stops->trapped;
@@ -369,13 +369,13 @@ bool rp_debug_trap(struct replay *r, struct rp_task *t, siginfo_t *info)
 		stops->trapped = stops->left_trap;
 		return true;
 	}
-	if (stops_mm(t->mm)->gate_n && (info->si_signo == SIGSEGV || info->si_signo == SIGFPE || info->si_signo == SIGBUS) && rp_gate_fault(t))
+	if (stops_mm(t->mm)->inprocess_n && (info->si_signo == SIGSEGV || info->si_signo == SIGFPE || info->si_signo == SIGBUS) && inprocess_fault(t))
 		return stops->trapped = true;
-	if (stops_mm(t->mm)->guard_n && info->si_signo == SIGSEGV && rp_guard_fault(r, t, info))
+	if (stops_mm(t->mm)->page_watch_n && info->si_signo == SIGSEGV && page_watch_fault(r, t, info))
 		return stops->trapped = true;
 	if (info->si_signo != SIGTRAP)
 		return false;
-	if (info->si_code == SI_KERNEL && stops_mm(t->mm)->gate_n && rp_gate_trap(t, &counted)) {
+	if (info->si_code == SI_KERNEL && stops_mm(t->mm)->inprocess_n && inprocess_trap(t, &counted)) {
 		stops->at_limit = counted;
 		return stops->trapped = true;
 	}
@@ -388,9 +388,9 @@ bool rp_debug_trap(struct replay *r, struct rp_task *t, siginfo_t *info)
 	if (stops->dr_gen) {
 		stops->dr_hit = rp_debug_hits(t);
 		if ((stops->dr_hit || stops->sets[stops->now]->registers) && !stops->step)
-			err_free(rp_guard_finish_string(r, t));
-		if (stops->dr_hit && stops_mm(t->mm)->gate_n && rp_gate_inside(t))	/* a displaced call's push */
-			err_free(rp_gate_step_out(r, t, &counted));
+			err_free(page_watch_finish_string(r, t));
+		if (stops->dr_hit && stops_mm(t->mm)->inprocess_n && inprocess_inside(t))	/* a displaced call's push */
+			err_free(inprocess_step_out(r, t, &counted));
 	}
 	if (stops->step && info->si_code == TRAP_TRACE) {
 		rp_hide_trace_flag(t, stops->stepped_from);
@@ -415,7 +415,7 @@ bool rp_debug_in_the_way(struct replay *r, struct rp_task *t, uint64_t at, uint6
 	if (stops_of(r)->step)
 		return true;
 	/* without any breakpoint the stubs are an older set's, and not used: that is no reason to stop, again and again */
-	if (s->n > s->watches && rp_gate_overlaps(t->mm, start, end))
+	if (s->n > s->watches && inprocess_overlaps(t->mm, start, end))
 		return true;
 	for (unsigned i = 0; i < s->n; i++) {
 		if (!is_watch(&s->b[i]) && s->b[i].pid == t->rec_pid && (s->b[i].addr == at || (s->b[i].addr >= start && s->b[i].addr < end)))
@@ -451,5 +451,5 @@ bool rp_debug_also_done(struct replay *r, struct rp_task *t)
 
 	stops->now = stops->now_asked;
 	stops->step = stops->step_asked;
-	return stops->trapped && !stops->step && !stops->dr_hit && !stops->guard_size && !rp_set_breaks(r, stops->sets[stops->now], t);
+	return stops->trapped && !stops->step && !stops->dr_hit && !stops->page_watch_size && !rp_set_breaks(r, stops->sets[stops->now], t);
 }

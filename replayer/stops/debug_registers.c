@@ -2,7 +2,7 @@
  * debug_registers.c - which data watchpoints of a set get the debug registers; the others are watched by pages (page_watch.c, dual.c).
  *
  * A register costs a stop for each write, also for one that changes nothing.  A watchpoint that has had many of those for nothing does not
- * get one any more, in any set: in doubled pages such a store is not even a stop.  Stops that are none for nothing cost more there (up to some
+ * get one any more, in any set: in dual-mapped pages such a store is not even a stop.  Stops that are none for nothing cost more there (up to some
  * milliseconds, for what has been put into the program comes out and in again), so that after some of them it gets its register back, and
  * then keeps it longer.  Names of positions do not depend on any of this (breakpoints.c).
  */
@@ -85,7 +85,7 @@ static struct rp_silent *silent_new(struct stops *stops, const struct replay_bre
 	return x;
 }
 
-void rp_deal(const struct stops *stops, struct rp_set *s)
+void debug_registers_allocate(const struct stops *stops, struct rp_set *s)
 {
 	unsigned dealt = 0;
 
@@ -140,7 +140,7 @@ uint64_t rp_registers_of(const struct rp_set *s, unsigned which, int pid)
 	return 0;
 }
 
-bool rp_deal_silent(struct stops *stops, const struct rp_set *s, int pid)
+bool debug_registers_silent(struct stops *stops, const struct rp_set *s, int pid)
 {
 	bool many = false;
 
@@ -158,11 +158,11 @@ bool rp_deal_silent(struct stops *stops, const struct rp_set *s, int pid)
 		x->out = many = true;
 		x->since = 0;
 	}
-	stops->deal |= many;
+	stops->reallocate |= many;
 	return many;
 }
 
-void rp_deal_hit(struct stops *stops, const struct rp_set *s, const uint64_t hit[WATCHES_MAX / 64])
+void debug_registers_hit(struct stops *stops, const struct rp_set *s, const uint64_t hit[WATCHES_MAX / 64])
 {
 	for (unsigned i = 0; stops->silent_n && i < s->n && i < WATCHES_MAX; i++) {
 		struct rp_silent *x = hit[i / 64] >> (i % 64) & 1 ? silent_of(stops, &s->b[i]) : NULL;
@@ -174,21 +174,21 @@ void rp_deal_hit(struct stops *stops, const struct rp_set *s, const uint64_t hit
 			continue;
 		x->out = false;
 		x->n = 0;
-		stops->deal = true;
+		stops->reallocate = true;
 	}
 }
 
-void rp_deal_anew(struct replay *r)
+void debug_registers_reallocate(struct replay *r)
 {
 	struct stops *stops = stops_of(r);
 
-	if (!stops->deal)
+	if (!stops->reallocate)
 		return;
-	stops->deal = false;
+	stops->reallocate = false;
 	rp_tools_bare(r);
 	for (unsigned i = 0; i < stops->sets_n; i++) {
 		if (stops->sets[i]->watches)
-			rp_deal(stops, stops->sets[i]);
+			debug_registers_allocate(stops, stops->sets[i]);
 	}
 	stops->dr_gen++;
 	log_debug("event %" PRIu64 ": debug registers are dealt anew", r->ev.n);

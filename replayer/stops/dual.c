@@ -1,7 +1,7 @@
 /*
  * dual.c - watched pages that are written to all the time: stores beside the watched bytes go on without a stop.
  *
- * A page protected by page_watch.c that was written to a few times is doubled: the program's own page moves out of the way, and at its place there
+ * A page protected by page_watch.c that was written to a few times is dual-mapped: the program's own page moves out of the way, and at its place there
  * is a copy in shared memory, read-only, that is also mapped in an area of ours, where it can be written to.  An instruction that
  * faulted is then run by a stub (dual_stub.c), which tests the address and stores through the other mapping.  One that
  * faults again and again is replaced by a jump to its stub, if it lies in code that nobody changes and no breakpoint is near: some
@@ -9,7 +9,7 @@
  * and costs nothing.  A plain store that finds in watched bytes what it is going to put there goes on, too; whatever has no such form,
  * and all else that touches watched bytes, faults as before.
  *
- * All of it comes and goes with the protection of the pages: nobody else sees a jump, a doubled page, or a task in a stub.
+ * All of it comes and goes with the protection of the pages: nobody else sees a jump, a dual-mapped page, or a task in a stub.
  * The areas stay mapped, as those of inprocess.c.  Stubs rest there while the pages are the program's again, and in copies of the
  * process too, until other pages or other bytes of them are watched: to find a site for a jump takes a millisecond,
  * and protection comes and goes with each event.
@@ -45,14 +45,14 @@ static struct err *area_for(struct rp_task *t, uint64_t addr, unsigned *ret)
 	uint64_t found;
 	int64_t got;
 
-	for (*ret = 0; *ret < AREAS && stops_mm(mm)->alias_area[*ret]; ++*ret) {
-		if (rp_gate_reaches(stops_mm(mm)->alias_area[*ret], addr))
+	for (*ret = 0; *ret < AREAS && stops_mm(mm)->dual_area[*ret]; ++*ret) {
+		if (inprocess_reaches(stops_mm(mm)->dual_area[*ret], addr))
 			return NULL;
 	}
 	if (*ret == AREAS)
 		return NULL;
 	TRY(tracee_maps_read(t->real, &maps));
-	found = rp_gate_loneliest(&maps, addr);
+	found = inprocess_loneliest(&maps, addr);
 	tracee_maps_deinit(&maps);
 	got = -1;
 	if (found)
@@ -61,22 +61,22 @@ static struct err *area_for(struct rp_task *t, uint64_t addr, unsigned *ret)
 	if (!found || got != (int64_t)found)
 		*ret = AREAS;
 	else
-		stops_mm(mm)->alias_area[*ret] = found, stops_mm(mm)->blind.stale = true;
+		stops_mm(mm)->dual_area[*ret] = found, stops_mm(mm)->blind.stale = true;
 	return NULL;
 }
 
 /* The words that stubs look at. */
 static struct err *tell_area(struct rp_task *t, unsigned which)
 {
-	const struct alias_view *v = &stops_mm(t->mm)->alias->view;
-	uint64_t words[2][ALIAS_ALIAS_AT / 8] = { 0 };
+	const struct dual_view *v = &stops_mm(t->mm)->dual->view;
+	uint64_t words[2][DUAL_ALIAS_AT / 8] = { 0 };
 
 	memcpy(words[0], v->page, sizeof(v->page));
-	memcpy(words[1], v->alias, sizeof(v->alias));
-	return tracee_write(t->real, stops_mm(t->mm)->alias_area[which] + DATA, words, sizeof(words));
+	memcpy(words[1], v->dual, sizeof(v->dual));
+	return tracee_write(t->real, stops_mm(t->mm)->dual_area[which] + DATA, words, sizeof(words));
 }
 
-static void begin_anew(struct rp_alias *a)
+static void begin_anew(struct dual *a)
 {
 	a->stubs_n = a->wanting = a->index_n = 0;
 	memset(a->index, 0, sizeof(a->index));
@@ -85,25 +85,25 @@ static void begin_anew(struct rp_alias *a)
 	memset(a->seen, 0, sizeof(a->seen));
 }
 
-struct err *rp_alias_make_room(struct rp_task *t, uint64_t at, uint64_t len)
+struct err *dual_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 {
 	struct rp_mm *mm = t->mm;
 	int64_t ret;
 
-	TRY(alias_blind_make_room(t, at, len));
+	TRY(dual_unchecked_make_room(t, at, len));
 	for (unsigned i = 0; i < AREAS; i++) {
-		uint64_t area = stops_mm(mm)->alias_area[i];
+		uint64_t area = stops_mm(mm)->dual_area[i];
 
 		if (!area || at >= area + AREA || at + len <= area)
 			continue;
 		rp_tools_bare_memory(mm, t->real);
-		if (stops_mm(mm)->alias && stops_mm(mm)->alias->view.marks)
-			rp_marks_all(stops_mm(mm)->alias->view.marks);
+		if (stops_mm(mm)->dual && stops_mm(mm)->dual->view.marks)
+			store_bitmap_all(stops_mm(mm)->dual->view.marks);
 		TRY(call(t, &ret, SYS_munmap, area, AREA, 0, 0, 0));
 		for (unsigned k = i--; k < AREAS; k++)
-			stops_mm(mm)->alias_area[k] = k + 1 < AREAS ? stops_mm(mm)->alias_area[k + 1] : 0;
-		if (stops_mm(mm)->alias)
-			begin_anew(stops_mm(mm)->alias);
+			stops_mm(mm)->dual_area[k] = k + 1 < AREAS ? stops_mm(mm)->dual_area[k + 1] : 0;
+		if (stops_mm(mm)->dual)
+			begin_anew(stops_mm(mm)->dual);
 	}
 	return NULL;
 }
@@ -112,21 +112,21 @@ struct err *rp_alias_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 
 static struct err *double_page(struct rp_task *t, unsigned k, int prot, bool *good)
 {
-	struct alias_view *v = &stops_mm(t->mm)->alias->view;
-	uint64_t alias = v->alias[k], saved = stops_mm(t->mm)->alias_area[0] + SAVED + k * PAGE_BYTES;
+	struct dual_view *v = &stops_mm(t->mm)->dual->view;
+	uint64_t dual = v->dual[k], saved = stops_mm(t->mm)->dual_area[0] + SAVED + k * PAGE_BYTES;
 	uint8_t bytes[PAGE_BYTES];
 	int64_t ret;
 
 	*good = false;
 	TRY(tracee_read(t->real, v->page[k], bytes, sizeof(bytes)));
-	TRY(call(t, &ret, SYS_mmap, alias, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, (uint64_t)-1));
-	if (ret != (int64_t)alias)
+	TRY(call(t, &ret, SYS_mmap, dual, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, (uint64_t)-1));
+	if (ret != (int64_t)dual)
 		return NULL;
-	TRY(tracee_write(t->real, alias, bytes, sizeof(bytes)));
+	TRY(tracee_write(t->real, dual, bytes, sizeof(bytes)));
 	TRY(call(t, &ret, SYS_mremap, v->page[k], PAGE_BYTES, PAGE_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, saved));
 	if (ret != (int64_t)saved)
 		return NULL;
-	TRY(call(t, &ret, SYS_mremap, alias, 0, PAGE_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, v->page[k]));
+	TRY(call(t, &ret, SYS_mremap, dual, 0, PAGE_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, v->page[k]));
 	if (ret == (int64_t)v->page[k])
 		TRY(call(t, &ret, SYS_mprotect, v->page[k], PAGE_BYTES, (uint64_t)prot, 0, 0));
 	*good = ret == 0;
@@ -138,7 +138,7 @@ static struct err *double_page(struct rp_task *t, unsigned k, int prot, bool *go
 /* The program's own page, with what has been written since. */
 static struct err *single_page(struct rp_mm *mm, pid_t real, unsigned k)
 {
-	uint64_t page = stops_mm(mm)->alias->view.page[k], saved = stops_mm(mm)->alias_area[0] + SAVED + k * PAGE_BYTES;
+	uint64_t page = stops_mm(mm)->dual->view.page[k], saved = stops_mm(mm)->dual_area[0] + SAVED + k * PAGE_BYTES;
 	uint8_t now[PAGE_BYTES], was[PAGE_BYTES];
 	struct regs regs;
 	int64_t ret;
@@ -154,20 +154,20 @@ static struct err *single_page(struct rp_mm *mm, pid_t real, unsigned k)
 	return cage_call(real, &regs, &ret, SYS_mmap, saved, PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, (uint64_t)-1, 0);
 }
 
-static void jumps_out(struct rp_alias *a, pid_t real)
+static void jumps_out(struct dual *a, pid_t real)
 {
 	for (unsigned i = 0; i < a->jumps; i++) {
 		struct stub *s = &a->stub[a->jump[i]];
 
-		err_free(alias_patch(real, s, false));
+		err_free(dual_patch(real, s, false));
 		s->kind = STUB_RESTS;
 	}
 	a->jumps = a->pushed = 0;
 }
 
-void rp_alias_out(struct rp_mm *mm, pid_t real)
+void dual_out(struct rp_mm *mm, pid_t real)
 {
-	struct rp_alias *a = stops_mm(mm)->alias;
+	struct dual *a = stops_mm(mm)->dual;
 
 	if (!a)
 		return;
@@ -186,7 +186,7 @@ static size_t program_bytes(struct rp_task *t, uint64_t addr, uint8_t bytes[SITE
 {
 	size_t n = tracee_read_some(t->real, addr, bytes, SITE_MAX);
 
-	rp_alias_hide(t->mm, addr, bytes, n);
+	dual_hide(t->mm, addr, bytes, n);
 	return n;
 }
 
@@ -197,7 +197,7 @@ static struct stub *stub_of(struct rp_task *t, uint64_t addr)
 	struct stub *s;
 	unsigned which;
 
-	while ((s = alias_find(stops_mm(t->mm)->alias, addr, STUB_ALONE, &which))) {
+	while ((s = dual_find(stops_mm(t->mm)->dual, addr, STUB_ALONE, &which))) {
 		if (program_bytes(t, addr, bytes) >= s->site.len && !memcmp(bytes, s->site.bytes, s->site.len))
 			return s;
 		s->kind = STUB_GONE;
@@ -205,68 +205,68 @@ static struct stub *stub_of(struct rp_task *t, uint64_t addr)
 	return NULL;
 }
 
-struct err *alias_write_code(struct rp_task *t, unsigned area, struct alias_code *c, struct stub *s)
+struct err *dual_write_code(struct rp_task *t, unsigned area, struct dual_code *c, struct stub *s)
 {
 	s->from = c->at;
 	s->to = c->at + c->len;
-	stops_mm(t->mm)->alias->used[area] += (c->len + 15u) & ~15u;
+	stops_mm(t->mm)->dual->used[area] += (c->len + 15u) & ~15u;
 	return tracee_write(t->real, c->at, c->bytes, c->len);
 }
 
-struct err *alias_begin_code(struct rp_task *t, uint64_t addr, struct alias_code *c, unsigned *area)
+struct err *dual_begin_code(struct rp_task *t, uint64_t addr, struct dual_code *c, unsigned *area)
 {
-	struct rp_alias *a = stops_mm(t->mm)->alias;
+	struct dual *a = stops_mm(t->mm)->dual;
 	bool had;
 
 	c->len = c->first = 0;
-	c->blind = ALIAS_PAGES;
+	c->blind = DUAL_PAGES;
 	c->at = 0;
-	had = stops_mm(t->mm)->alias_area[AREAS - 1] != 0;
+	had = stops_mm(t->mm)->dual_area[AREAS - 1] != 0;
 	for (unsigned i = 0; i < AREAS && !had; i++)
-		had = stops_mm(t->mm)->alias_area[i] && rp_gate_reaches(stops_mm(t->mm)->alias_area[i], addr);
+		had = stops_mm(t->mm)->dual_area[i] && inprocess_reaches(stops_mm(t->mm)->dual_area[i], addr);
 	TRY(area_for(t, addr, area));
-	if (*area == AREAS || a->used[*area] + ALIAS_CODE > DATA)
+	if (*area == AREAS || a->used[*area] + DUAL_CODE > DATA)
 		return NULL;
 	if (!had)
 		TRY(tell_area(t, *area));
-	c->at = stops_mm(t->mm)->alias_area[*area] + a->used[*area];
-	c->data = stops_mm(t->mm)->alias_area[*area] + DATA;
+	c->at = stops_mm(t->mm)->dual_area[*area] + a->used[*area];
+	c->data = stops_mm(t->mm)->dual_area[*area] + DATA;
 	return NULL;
 }
 
 static struct err *stub_make(struct rp_task *t, uint64_t addr, struct stub **ret)
 {
-	static struct alias_code c;
-	struct rp_alias *a = stops_mm(t->mm)->alias;
+	static struct dual_code c;
+	struct dual *a = stops_mm(t->mm)->dual;
 	struct stub *s = &a->stub[a->stubs_n];
 	unsigned area;
 
 	*ret = NULL;
 	*s = (struct stub){ .n = 1 };
 	program_bytes(t, addr, s->site.bytes);
-	TRY(alias_begin_code(t, addr, &c, &area));
+	TRY(dual_begin_code(t, addr, &c, &area));
 	if (!c.at)
 		return NULL;
 	c.first = a->hit;
-	if (!alias_put(&c, &a->view, t->real, addr, &s->insn[0]) || !s->insn[0].stores || !alias_put_jump(&c, addr + s->insn[0].len))
-		s->insn[0] = (struct alias_insn){ .addr = addr, .len = s->insn[0].len }, c.len = 0;	/* remembered: none */
+	if (!dual_put(&c, &a->view, t->real, addr, &s->insn[0]) || !s->insn[0].stores || !dual_put_jump(&c, addr + s->insn[0].len))
+		s->insn[0] = (struct dual_insn){ .addr = addr, .len = s->insn[0].len }, c.len = 0;	/* remembered: none */
 	s->site.len = s->insn[0].len ? s->insn[0].len : 1;
-	TRY(alias_write_code(t, area, &c, s));
+	TRY(dual_write_code(t, area, &c, s));
 	a->stubs_n++;
-	alias_index(a, s);
+	dual_index(a, s);
 	*ret = s;
 	return NULL;
 }
 
 /* ---- coming in --------------------------------------------------------------------------------------------- */
 
-static bool nearly_full(const struct rp_alias *a)
+static bool nearly_full(const struct dual *a)
 {
 	for (unsigned i = 0; i < AREAS; i++) {
 		if (a->used[i] > DATA * 3 / 4)
 			return true;
 	}
-	return a->stubs_n > STUBS_MAX * 3 / 4 || a->index_n > ALIAS_INDEX * 3 / 4;
+	return a->stubs_n > STUBS_MAX * 3 / 4 || a->index_n > DUAL_INDEX * 3 / 4;
 }
 
 /* In a debug register, which does not see what is stored to the page by its other address? */
@@ -275,23 +275,23 @@ static bool unseen(const struct rp_mm *mm, const struct replay_break *b)
 	uint64_t page;
 	int prot;
 
-	for (unsigned i = 0; rp_guard_page(mm, i, &page, &prot); i++) {
+	for (unsigned i = 0; page_watch_page(mm, i, &page, &prot); i++) {
 		if (page < b->addr + b->len && page + PAGE_BYTES > b->addr)
 			return true;
 	}
 	return false;
 }
 
-struct err *rp_alias_marks(struct rp_task *t, struct rp_marks *m)
+struct err *dual_marks(struct rp_task *t, struct store_bitmap *m)
 {
-	const struct rp_alias *a = stops_mm(t->mm)->alias;
+	const struct dual *a = stops_mm(t->mm)->dual;
 	uint8_t bytes[PAGE_BYTES];
 
 	for (unsigned k = 0; a && k < a->view.pages_n && a->view.marks; k++) {
-		TRY(tracee_read(t->real, a->view.alias[k] + a->view.marks_at, bytes, sizeof(bytes)));
+		TRY(tracee_read(t->real, a->view.dual[k] + a->view.marks_at, bytes, sizeof(bytes)));
 		for (unsigned i = 0; i < PAGE_BYTES; i++) {
 			if (bytes[i])
-				rp_marks_note(m, a->view.page[k] + i, 1);
+				store_bitmap_note(m, a->view.page[k] + i, 1);
 		}
 	}
 	return NULL;
@@ -300,13 +300,13 @@ struct err *rp_alias_marks(struct rp_task *t, struct rp_marks *m)
 static struct err *double_pages(struct replay *r, struct rp_task *t, const struct rp_set *s)
 {
 	struct rp_mm *mm = t->mm;
-	struct rp_alias *a = stops_mm(mm)->alias;
+	struct dual *a = stops_mm(mm)->dual;
 	unsigned area, n = 0;
-	int prot[ALIAS_PAGES];
+	int prot[DUAL_PAGES];
 	bool good;
 
 	a->refused = true;
-	a->view = (struct alias_view){ 0 };
+	a->view = (struct dual_view){ 0 };
 	a->view.marks = stops_of(r)->marks;
 	a->view.marks_at = MARKS - ALIASES;
 	for (unsigned i = 0; i < s->n; i++) {
@@ -316,23 +316,23 @@ static struct err *double_pages(struct replay *r, struct rp_task *t, const struc
 
 		if (b->kind < REPLAY_WRITE || b->pid != t->rec_pid || (in_register && !unseen(mm, b)))
 			continue;
-		if (a->view.ranges_n == ALIAS_RANGES)
+		if (a->view.ranges_n == DUAL_RANGES)
 			return NULL;
 		a->view.range[a->view.ranges_n].always = b->kind != REPLAY_WRITE;
 		a->view.range[a->view.ranges_n].start = b->addr;
 		a->view.range[a->view.ranges_n++].end = b->addr + b->len;
 	}
 	TRY(area_for(t, t->regs.rip, &area));
-	if (!stops_mm(mm)->alias_area[0])
+	if (!stops_mm(mm)->dual_area[0])
 		return NULL;
 	/* more than that fault */
-	for (; n < ALIAS_PAGES && rp_guard_page(mm, n, &a->view.page[n], &prot[n]); n++)
+	for (; n < DUAL_PAGES && page_watch_page(mm, n, &a->view.page[n], &prot[n]); n++)
 		a->view.loads |= prot[n] == PROT_NONE;
-	a->view.blind = a->view.marks && !a->view.loads && alias_blind_place(t, a->view.page, n);
+	a->view.blind = a->view.marks && !a->view.loads && dual_unchecked_place(t, a->view.page, n);
 	if (a->view.blind)
 		a->view.marks_at = stops_mm(mm)->blind.marks_at;
 	for (unsigned k = 0; k < n; k++)
-		a->view.alias[k] = a->view.blind ? a->view.page[k] + (uint64_t)stops_mm(mm)->blind.shift : stops_mm(mm)->alias_area[0] + ALIASES + k * PAGE_BYTES;
+		a->view.dual[k] = a->view.blind ? a->view.page[k] + (uint64_t)stops_mm(mm)->blind.shift : stops_mm(mm)->dual_area[0] + ALIASES + k * PAGE_BYTES;
 	for (unsigned k = 0; k < n; k++) {
 		TRY(double_page(t, k, prot[k], &good));
 		n = good ? n : k;
@@ -342,27 +342,27 @@ static struct err *double_pages(struct replay *r, struct rp_task *t, const struc
 	a->refused = !a->in;
 	if (memcmp(&a->view, &a->made, sizeof(a->view)) || nearly_full(a))
 		begin_anew(a);
-	for (unsigned i = 0; a->in && i < AREAS && stops_mm(mm)->alias_area[i]; i++)
+	for (unsigned i = 0; a->in && i < AREAS && stops_mm(mm)->dual_area[i]; i++)
 		TRY(tell_area(t, i));
 	return NULL;
 }
 
 static struct err *come_in(struct replay *r, struct rp_task *t, const struct rp_set *s)
 {
-	const struct alias_view *now = &stops_mm(t->mm)->alias->view, was = *now;
+	const struct dual_view *now = &stops_mm(t->mm)->dual->view, was = *now;
 	struct err *err = double_pages(r, t, s);
 
 	/* marks lie by the order of pages, and are read at the end */
 	if (was.marks && was.pages_n && (was.pages_n != now->pages_n || was.marks_at != now->marks_at ||
-					 memcmp(was.page, now->page, sizeof(was.page)) || memcmp(was.alias, now->alias, sizeof(was.alias))))
-		rp_marks_all(was.marks);
+					 memcmp(was.page, now->page, sizeof(was.page)) || memcmp(was.dual, now->dual, sizeof(was.dual))))
+		store_bitmap_all(was.marks);
 	return err;
 }
 
 /* What is mapped there changes: nothing is known of that code any more. */
-void rp_alias_forget(struct rp_task *t, uint64_t at, uint64_t len)
+void dual_forget(struct rp_task *t, uint64_t at, uint64_t len)
 {
-	struct rp_alias *a = stops_mm(t->mm)->alias;
+	struct dual *a = stops_mm(t->mm)->dual;
 
 	for (unsigned i = 0; a && i < a->stubs_n; i++) {
 		struct stub *s = &a->stub[i];
@@ -375,7 +375,7 @@ void rp_alias_forget(struct rp_task *t, uint64_t at, uint64_t len)
 	}
 }
 
-static void room_for_more(struct rp_alias *a, unsigned more)
+static void room_for_more(struct dual *a, unsigned more)
 {
 	if (a->stubs_n + more <= a->stubs_max)
 		return;
@@ -384,9 +384,9 @@ static void room_for_more(struct rp_alias *a, unsigned more)
 	BUG_ON(!a->stub, "out of memory for watchpoints");
 }
 
-static struct rp_alias *alias_create(unsigned stubs)
+static struct dual *dual_create(unsigned stubs)
 {
-	struct rp_alias *a = calloc(1, sizeof(*a));
+	struct dual *a = calloc(1, sizeof(*a));
 
 	BUG_ON(!a, "out of memory for watchpoints");
 	room_for_more(a, stubs + STUBS_MORE);
@@ -394,25 +394,25 @@ static struct rp_alias *alias_create(unsigned stubs)
 }
 
 /* For a copy of the process, whose areas have the same stubs in them. */
-void rp_alias_copy(struct rp_mm *copy, const struct rp_mm *mm)
+void dual_copy(struct rp_mm *copy, const struct rp_mm *mm)
 {
-	const struct rp_alias *a = stops_mm(mm)->alias;
+	const struct dual *a = stops_mm(mm)->dual;
 
 	if (!a || a->in || !a->stubs_n)
 		return;
-	stops_mm(copy)->alias = alias_create(a->stubs_n);
-	stops_mm(copy)->alias->made = a->made;
-	stops_mm(copy)->alias->stubs_n = a->stubs_n;
-	stops_mm(copy)->alias->wanting = a->wanting;
-	memcpy(stops_mm(copy)->alias->stub, a->stub, a->stubs_n * sizeof(a->stub[0]));
-	memcpy(stops_mm(copy)->alias->used, a->used, sizeof(a->used));
-	memcpy(stops_mm(copy)->alias->index, a->index, sizeof(a->index));
-	stops_mm(copy)->alias->index_n = a->index_n;
+	stops_mm(copy)->dual = dual_create(a->stubs_n);
+	stops_mm(copy)->dual->made = a->made;
+	stops_mm(copy)->dual->stubs_n = a->stubs_n;
+	stops_mm(copy)->dual->wanting = a->wanting;
+	memcpy(stops_mm(copy)->dual->stub, a->stub, a->stubs_n * sizeof(a->stub[0]));
+	memcpy(stops_mm(copy)->dual->used, a->used, sizeof(a->used));
+	memcpy(stops_mm(copy)->dual->index, a->index, sizeof(a->index));
+	stops_mm(copy)->dual->index_n = a->index_n;
 }
 
 /* ---- tasks in stubs --------------------------------------------------------------------------------------- */
 
-static struct stub *inside(struct rp_alias *a, uint64_t rip)
+static struct stub *inside(struct dual *a, uint64_t rip)
 {
 	for (unsigned i = 0; i < a->stubs_n; i++) {
 		if (rip >= a->stub[i].from && rip < a->stub[i].to)
@@ -425,7 +425,7 @@ static struct stub *inside(struct rp_alias *a, uint64_t rip)
 static uint64_t place_of(const struct stub *s, uint64_t rip)
 {
 	for (unsigned i = 0; i < s->n; i++) {
-		const struct alias_insn *in = &s->insn[i];
+		const struct dual_insn *in = &s->insn[i];
 
 		if (rip == in->stub || rip == in->orig || (in->early && rip == in->early))
 			return in->addr;
@@ -444,9 +444,9 @@ static uint64_t place_of(const struct stub *s, uint64_t rip)
 	return s->run.n && rip == s->from ? s->site.addr : 0;
 }
 
-void rp_alias_leave(struct rp_task *t)
+void dual_leave(struct rp_task *t)
 {
-	struct rp_alias *a = stops_mm(t->mm)->alias;
+	struct dual *a = stops_mm(t->mm)->dual;
 	uint64_t place;
 	struct stub *s;
 
@@ -454,7 +454,7 @@ void rp_alias_leave(struct rp_task *t)
 		return;
 	a->from_stub = false;
 	a->left = 0;
-	if (!rp_alias_area(t->mm, t->regs.rip))
+	if (!dual_area(t->mm, t->regs.rip))
 		return;
 	a->left = t->regs.rip;
 	s = inside(a, t->regs.rip);
@@ -467,10 +467,10 @@ void rp_alias_leave(struct rp_task *t)
 }
 
 /* An instruction that a jump has replaced: in its stub. */
-static void into_site(struct rp_alias *a, struct rp_task *t, uint64_t addr)
+static void into_site(struct dual *a, struct rp_task *t, uint64_t addr)
 {
 	unsigned which;
-	struct stub *s = a->jumps ? alias_find(a, addr, STUB_JUMP, &which) : NULL;
+	struct stub *s = a->jumps ? dual_find(a, addr, STUB_JUMP, &which) : NULL;
 
 	if (!s || s->in_place)
 		return;
@@ -479,38 +479,38 @@ static void into_site(struct rp_alias *a, struct rp_task *t, uint64_t addr)
 }
 
 /* Something of ours may be where nothing should be. */
-static void look_again(struct rp_task *t, struct rp_alias *a)
+static void look_again(struct rp_task *t, struct dual *a)
 {
-	if (alias_blind_holds(t))
+	if (dual_unchecked_holds(t))
 		return;
-	rp_alias_leave(t);
+	dual_leave(t);
 	jumps_out(a, t->real);
 	a->view.blind = false;
 	begin_anew(a);
 }
 
-void rp_alias_enter(struct rp_task *t)
+void dual_enter(struct rp_task *t)
 {
-	if (stops_mm(t->mm)->alias && stops_mm(t->mm)->alias->in && stops_mm(t->mm)->alias->view.blind && stops_mm(t->mm)->blind.stale)
-		look_again(t, stops_mm(t->mm)->alias);
-	if (stops_mm(t->mm)->alias)
-		into_site(stops_mm(t->mm)->alias, t, t->regs.rip);
+	if (stops_mm(t->mm)->dual && stops_mm(t->mm)->dual->in && stops_mm(t->mm)->dual->view.blind && stops_mm(t->mm)->blind.stale)
+		look_again(t, stops_mm(t->mm)->dual);
+	if (stops_mm(t->mm)->dual)
+		into_site(stops_mm(t->mm)->dual, t, t->regs.rip);
 }
 
-bool rp_alias_inside(const struct rp_task *t)
+bool dual_inside(const struct rp_task *t)
 {
-	return stops_mm(t->mm)->alias && stops_mm(t->mm)->alias->stubs_n && rp_alias_area(t->mm, t->regs.rip);
+	return stops_mm(t->mm)->dual && stops_mm(t->mm)->dual->stubs_n && dual_area(t->mm, t->regs.rip);
 }
 
-struct err *rp_alias_step_out(struct rp_task *t)
+struct err *dual_step_out(struct rp_task *t)
 {
-	for (unsigned i = 0; i < STEPS_OUT && rp_alias_inside(t); i++) {
+	for (unsigned i = 0; i < STEPS_OUT && dual_inside(t); i++) {
 		int status;
 
 		TRY(rp_raw_step(t, &status));
-		rp_alias_leave(t);
-		if (stops_mm(t->mm)->gate_n)
-			rp_gate_interrupted(t);		/* it may be one that inprocess.c has moved, and counted */
+		dual_leave(t);
+		if (stops_mm(t->mm)->inprocess_n)
+			inprocess_interrupted(t);		/* it may be one that inprocess.c has moved, and counted */
 	}
 	return NULL;
 }
@@ -522,17 +522,17 @@ static bool may_run_elsewhere(struct replay *r, struct rp_task *t)
 	uint64_t rip = t->regs.rip;
 
 	return !stops_of(r)->step && !stops_of(r)->leaving && !stops_of(r)->slow && !stops_of(r)->diverted && !rp_others_watch(r) && (rip < FIXED_PAGE || rip >= FIXED_END) &&
-		!rp_alias_area(t->mm, rip) && !patches_stub(&t->mm->patches, rip) && !patches_at(&t->mm->patches, rip);
+		!dual_area(t->mm, rip) && !patches_stub(&t->mm->patches, rip) && !patches_at(&t->mm->patches, rip);
 }
 
 /* A run that rests, and that the instruction is in: for the next time, when the program comes to its beginning. */
-static void wake_run(struct replay *r, struct rp_task *t, struct rp_alias *a, uint64_t rip)
+static void wake_run(struct replay *r, struct rp_task *t, struct dual *a, uint64_t rip)
 {
 	for (unsigned i = 0; i < a->stubs_n; i++) {
 		struct stub *s = &a->stub[i];
 
 		if (s->kind == STUB_RESTS && s->run.n && rip - s->site.addr < s->run.where[s->run.n])
-			alias_wake(r, t, s);
+			dual_wake(r, t, s);
 	}
 }
 
@@ -547,17 +547,17 @@ static void note_registers(struct stub *s, const struct regs *g)
 static struct err *fault(struct replay *r, struct rp_task *t, uint64_t page, bool *ret)
 {
 	struct rp_mm *mm = t->mm;
-	struct rp_alias *a = stops_mm(mm)->alias;
+	struct dual *a = stops_mm(mm)->dual;
 	uint64_t place = t->regs.rip;
 	struct stub *s;
 	unsigned which;
 
 	if (!a)
-		a = stops_mm(mm)->alias = alias_create(0);
-	rp_gate_enter(t, true, true);		/* moved by inprocess.c: from where it is now */
+		a = stops_mm(mm)->dual = dual_create(0);
+	inprocess_enter(t, true, true);		/* moved by inprocess.c: from where it is now */
 	if (a->from_stub || !may_run_elsewhere(r, t) || a->refused)
 		return NULL;
-	if (!a->in && !a->stubs_n && a->heat++ < (alias_any_hot() ? HEAT_AGAIN : HEAT))
+	if (!a->in && !a->stubs_n && a->heat++ < (dual_any_hot() ? HEAT_AGAIN : HEAT))
 		return NULL;
 	TRY(rp_regs_flush(t));
 	if (!a->in)
@@ -571,9 +571,9 @@ static struct err *fault(struct replay *r, struct rp_task *t, uint64_t page, boo
 	room_for_more(a, STUBS_MORE);
 	for (a->hit = 0; a->hit + 1 < a->view.pages_n && a->view.page[a->hit] != page; a->hit++)
 		;
-	s = alias_find(a, t->regs.rip, STUB_RESTS, &which);
+	s = dual_find(a, t->regs.rip, STUB_RESTS, &which);
 	if (s)
-		alias_wake(r, t, s);
+		dual_wake(r, t, s);
 	else
 		wake_run(r, t, a, t->regs.rip);
 	if (s && s->kind == STUB_JUMP) {	/* the program's bytes are not there any more */
@@ -590,8 +590,8 @@ static struct err *fault(struct replay *r, struct rp_task *t, uint64_t page, boo
 		return NULL;
 	note_registers(s, &t->regs);
 	s->page = (uint8_t)a->hit;
-	if (!s->tried && (++s->faults >= PATCH_AFTER || alias_was_hot(place)))
-		TRY(alias_want(r, t, s, place));
+	if (!s->tried && (++s->faults >= PATCH_AFTER || dual_was_hot(place)))
+		TRY(dual_want(r, t, s, place));
 	t->regs.rip = s->insn[0].stub;
 	t->dirty = true;
 	into_site(a, t, s->insn[0].addr);
@@ -620,7 +620,7 @@ static uint64_t as_it_was(const struct stub *s, uint64_t rip, uint64_t *addr)
 /* A blind access to something else: as it was. */
 static bool missed(struct rp_task *t)
 {
-	struct rp_alias *a = stops_mm(t->mm)->alias;
+	struct dual *a = stops_mm(t->mm)->dual;
 	const struct stub *s = a && a->from_stub && a->left ? inside(a, a->left) : NULL;
 	uint64_t addr, to = s ? as_it_was(s, a->left, &addr) : 0;
 
@@ -628,43 +628,43 @@ static bool missed(struct rp_task *t)
 		return false;
 	t->regs.rip = to;
 	t->dirty = true;
-	if (alias_note_miss(addr) && s->kind == STUB_JUMP)
-		alias_jump_out(t, s);
+	if (dual_note_miss(addr) && s->kind == STUB_JUMP)
+		dual_jump_out(t, s);
 	return true;
 }
 
-uint64_t rp_alias_faults(void)
+uint64_t dual_faults(void)
 {
 	return faults_ever;
 }
 
-bool rp_alias_fault(struct replay *r, struct rp_task *t, const siginfo_t *info)
+bool dual_fault(struct replay *r, struct rp_task *t, const siginfo_t *info)
 {
 	uint64_t addr = (uint64_t)(uintptr_t)info->si_addr, page;
 	bool done = false;
 	int prot;
 
-	if (!stops_mm(t->mm)->guard_n || info->si_signo != SIGSEGV || stops_of(r)->step)
+	if (!stops_mm(t->mm)->page_watch_n || info->si_signo != SIGSEGV || stops_of(r)->step)
 		return false;
 	if (missed(t))
 		return true;
 	if (info->si_code == SI_KERNEL)
 		return false;
-	for (unsigned i = 0; rp_guard_page(t->mm, i, &page, &prot); i++) {
+	for (unsigned i = 0; page_watch_page(t->mm, i, &page, &prot); i++) {
 		if (page != (addr & ~(PAGE_BYTES - 1ull)))
 			continue;
 		err_free(fault(r, t, page, &done));
-		if (!done && stops_mm(t->mm)->gate_n)
-			rp_gate_leave(t);
+		if (!done && stops_mm(t->mm)->inprocess_n)
+			inprocess_leave(t);
 		return done;
 	}
 	return false;
 }
 
-void rp_alias_free(struct rp_mm *mm)
+void dual_free(struct rp_mm *mm)
 {
-	if (stops_mm(mm)->alias)
-		free(stops_mm(mm)->alias->stub);
-	free(stops_mm(mm)->alias);
-	stops_mm(mm)->alias = NULL;
+	if (stops_mm(mm)->dual)
+		free(stops_mm(mm)->dual->stub);
+	free(stops_mm(mm)->dual);
+	stops_mm(mm)->dual = NULL;
 }

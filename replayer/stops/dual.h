@@ -10,16 +10,16 @@
 #include "replayer/stops/stops.h"
 #include "tracee/site.h"
 
-enum { ALIAS_JUMPS = 1024, ALIAS_INDEX = 1 << 14, ALIAS_SEEN = 1 << 11 };
+enum { DUAL_JUMPS = 1024, DUAL_INDEX = 1 << 14, DUAL_SEEN = 1 << 11 };
 
 /* An area: code of stubs, their data, the other mappings, saved pages, marks. */
 enum { AREAS = RP_AREAS, CODE_PAGES = 400, DATA = CODE_PAGES * PAGE_BYTES, ALIASES = DATA + PAGE_BYTES,
-       SAVED = ALIASES + ALIAS_PAGES * PAGE_BYTES, MARKS = SAVED + ALIAS_PAGES * PAGE_BYTES, AREA = MARKS + ALIAS_PAGES * PAGE_BYTES };
+       SAVED = ALIASES + DUAL_PAGES * PAGE_BYTES, MARKS = SAVED + DUAL_PAGES * PAGE_BYTES, AREA = MARKS + DUAL_PAGES * PAGE_BYTES };
 
 struct stub {
 	uint64_t from, to;		/* its code */
 	unsigned n, faults;
-	struct alias_insn insn[SITE_INSNS];
+	struct dual_insn insn[SITE_INSNS];
 	enum stub_kind { STUB_ALONE = 0, STUB_JUMP, STUB_RESTS, STUB_GONE } kind;	/* entered by faults only; `site' jumps to it; ... will again */
 	bool tried, wants;		/* ALONE: a jump was tried for; is worth having */
 	struct site site;		/* ALONE: the instruction's bytes */
@@ -34,8 +34,8 @@ struct stub {
 	uint16_t loads, loads_n;	/* JUMP, RESTS: instructions near it that have another displacement while it is in; the first stub, and how many */
 };
 
-struct rp_alias {
-	struct alias_view view, made;	/* made: what the stubs are for */
+struct dual {
+	struct dual_view view, made;	/* made: what the stubs are for */
 	unsigned heat, faults, pushed;
 	bool in, refused;
 	unsigned hit;			/* the page that the last fault was in */
@@ -44,68 +44,68 @@ struct rp_alias {
 	unsigned stubs_n, jumps;
 	struct stub *stub;		/* there is always room for STUBS_MORE */
 	unsigned stubs_max;
-	uint16_t jump[ALIAS_JUMPS];	/* those that are in: indices of stubs, `jumps' of them */
+	uint16_t jump[DUAL_JUMPS];	/* those that are in: indices of stubs, `jumps' of them */
 	unsigned wanting;		/* stubs that a jump is worth having for */
-	struct { uint16_t stub, insn; } index[ALIAS_INDEX];	/* of instructions; stub: index + 1, 0: free.  See alias_find() */
+	struct { uint16_t stub, insn; } index[DUAL_INDEX];	/* of instructions; stub: index + 1, 0: free.  See dual_find() */
 	unsigned index_n;
 	unsigned used[RP_AREAS];	/* bytes of code in each area */
-	uint64_t seen[ALIAS_SEEN];	/* instructions that alias_loads() has looked at: some of them */
+	uint64_t seen[DUAL_SEEN];	/* instructions that dual_loads() has looked at: some of them */
 };
 
 /* Room for a stub near addr: c->at is where; 0: there is none.  Write: into it, once its code is known. */
-struct err *alias_begin_code(struct rp_task *t, uint64_t addr, struct alias_code *c, unsigned *area);
-struct err *alias_write_code(struct rp_task *t, unsigned area, struct alias_code *c, struct stub *s);
+struct err *dual_begin_code(struct rp_task *t, uint64_t addr, struct dual_code *c, unsigned *area);
+struct err *dual_write_code(struct rp_task *t, unsigned area, struct dual_code *c, struct stub *s);
 
 /* dual_jump.c */
 /* Ours, or the program's bytes. */
-struct err *alias_patch(pid_t real, const struct stub *s, bool ours) __must_check;
+struct err *dual_patch(pid_t real, const struct stub *s, bool ours) __must_check;
 /* The stub of that kind that has the instruction at addr; *insn: which one of its. */
-struct stub *alias_find(struct rp_alias *a, uint64_t addr, enum stub_kind kind, unsigned *insn);
-void alias_index(struct rp_alias *a, const struct stub *s);
+struct stub *dual_find(struct dual *a, uint64_t addr, enum stub_kind kind, unsigned *insn);
+void dual_index(struct dual *a, const struct stub *s);
 /* The instruction gets another displacement, where it is; site: its bytes.  NULL: it cannot be changed there (breakpoints, other jumps). */
-struct stub *alias_displace(struct replay *r, struct rp_task *t, const struct site *site, unsigned disp_at, int32_t disp);
+struct stub *dual_displace(struct replay *r, struct rp_task *t, const struct site *site, unsigned disp_at, int32_t disp);
 /* A jump would be worth having for that instruction (place: where the program has it): now, or with the next ones. */
-struct err *alias_want(struct replay *r, struct rp_task *t, struct stub *s, uint64_t place);
+struct err *dual_want(struct replay *r, struct rp_task *t, struct stub *s, uint64_t place);
 /* One that rests is put in again, if it can be, with its loads. */
-void alias_wake(struct replay *r, struct rp_task *t, struct stub *s);
+void dual_wake(struct replay *r, struct rp_task *t, struct stub *s);
 /* The jump of a stub is taken out for good; what it did gets others. */
-void alias_jump_out(struct rp_task *t, const struct stub *s);
+void dual_jump_out(struct rp_task *t, const struct stub *s);
 
-bool alias_in_the_way(struct replay *r, struct rp_task *t, uint64_t start, uint64_t end);
+bool dual_in_the_way(struct replay *r, struct rp_task *t, uint64_t start, uint64_t end);
 
 /* dual_unchecked.c */
 /* Places for other mappings of these pages, all as far from them, and for their marks: of the program's memory, all else is so far from nothing.  False: none. */
-bool alias_blind_place(struct rp_task *t, const uint64_t *page, unsigned n);
+bool dual_unchecked_place(struct rp_task *t, const uint64_t *page, unsigned n);
 /* Is it so still? */
-bool alias_blind_holds(struct rp_task *t);
-bool alias_blind_area(const struct rp_mm *mm, uint64_t addr);
+bool dual_unchecked_holds(struct rp_task *t);
+bool dual_unchecked_area(const struct rp_mm *mm, uint64_t addr);
 /* For something that the program is going to have there. */
-struct err *alias_blind_make_room(struct rp_task *t, uint64_t at, uint64_t len) __must_check;
+struct err *dual_unchecked_make_room(struct rp_task *t, uint64_t at, uint64_t len) __must_check;
 
 /* dual_learn.c */
-enum { ALIAS_SITE_BACK = 12 };		/* so many bytes before an instruction a site for it may begin */
-bool alias_was_hot(uint64_t addr);
-bool alias_any_hot(void);
-void alias_note_hot(uint64_t place, bool fixed);
-/* The instruction has stored to something else.  True: it is to be tested from now on, and alias_sees() tells so. */
-bool alias_note_miss(uint64_t addr);
-bool alias_sees(uint64_t addr);
-/* What was found for the instruction at addr, in the code that rp_gate_solid() has just looked at, as it is now; *none: there is no site. */
-bool alias_site_known(struct rp_task *t, uint64_t addr, struct displaced *d, bool *none);
-void alias_site_keep(struct rp_task *t, uint64_t addr, const struct displaced *d);
+enum { DUAL_SITE_BACK = 12 };		/* so many bytes before an instruction a site for it may begin */
+bool dual_was_hot(uint64_t addr);
+bool dual_any_hot(void);
+void dual_note_hot(uint64_t place, bool fixed);
+/* The instruction has stored to something else.  True: it is to be tested from now on, and dual_sees() tells so. */
+bool dual_note_miss(uint64_t addr);
+bool dual_sees(uint64_t addr);
+/* What was found for the instruction at addr, in the code that inprocess_solid() has just looked at, as it is now; *none: there is no site. */
+bool dual_site_known(struct rp_task *t, uint64_t addr, struct displaced *d, bool *none);
+void dual_site_keep(struct rp_task *t, uint64_t addr, const struct displaced *d);
 
 /* dual_window.c */
 /* Solid code around addr; false: it cannot be told where instructions begin.  Task stopped, with the program's bytes. */
-bool alias_window(struct replay *r, struct rp_task *t, uint64_t addr, struct run_code *ret);
+bool dual_window(struct replay *r, struct rp_task *t, uint64_t addr, struct run_code *ret);
 
 /* dual_load.c */
 /*
- * Where in code[0..len), len <= ALIAS_BEFORE, instructions surely begin: of a reading from its beginning, where others, begun a few bytes later, all have
+ * Where in code[0..len), len <= DUAL_BEFORE, instructions surely begin: of a reading from its beginning, where others, begun a few bytes later, all have
  * met it; len: nowhere.  An instruction begins behind it.
  */
-enum { ALIAS_BEFORE = 400 };
-unsigned alias_in_step(const uint8_t *code, unsigned len, uint64_t start);
-/* What loads from doubled pages near addr does so by the other mapping, too, as the stores of `s' there: see dual_load.c. */
-void alias_loads(struct replay *r, struct rp_task *t, struct stub *s, uint64_t addr);
+enum { DUAL_BEFORE = 400 };
+unsigned dual_in_step(const uint8_t *code, unsigned len, uint64_t start);
+/* What loads from dual-mapped pages near addr does so by the other mapping, too, as the stores of `s' there: see dual_load.c. */
+void dual_loads(struct replay *r, struct rp_task *t, struct stub *s, uint64_t addr);
 
 #endif

@@ -9,30 +9,30 @@
 #include "replayer/stops/dual_form.h"
 #include "tracee/site.h"
 
-void emit(struct alias_code *c, const void *bytes, unsigned n)
+void emit(struct dual_code *c, const void *bytes, unsigned n)
 {
-	BUG_ON(c->len + n > ALIAS_CODE, "a stub of more than %u bytes", c->len);
+	BUG_ON(c->len + n > DUAL_CODE, "a stub of more than %u bytes", c->len);
 	memcpy(c->bytes + c->len, bytes, n);
 	c->len += n;
 }
 
-void emit32(struct alias_code *c, uint32_t v)
+void emit32(struct dual_code *c, uint32_t v)
 {
 	emit(c, &v, 4);
 }
 
-uint64_t emit_at(const struct alias_code *c)
+uint64_t emit_at(const struct dual_code *c)
 {
 	return c->at + c->len;
 }
 
-void emit_word(struct alias_code *c, uint8_t op, unsigned reg, uint64_t addr)
+void emit_word(struct dual_code *c, uint8_t op, unsigned reg, uint64_t addr)
 {
 	EMIT(c, 0x48, op, (uint8_t)(0x05 | reg << 3));
 	emit32(c, (uint32_t)(addr - (emit_at(c) + 4)));
 }
 
-void emit_with_place(struct alias_code *c, uint8_t rex, uint8_t op, unsigned reg, const struct place *p, int32_t disp)
+void emit_with_place(struct dual_code *c, uint8_t rex, uint8_t op, unsigned reg, const struct place *p, int32_t disp)
 {
 	enum { SIB = 4 };		/* in place of a base: another byte tells; in that byte, of an index: none */
 
@@ -47,7 +47,7 @@ void emit_with_place(struct alias_code *c, uint8_t rex, uint8_t op, unsigned reg
 	emit32(c, (uint32_t)disp);
 }
 
-void emit_marks(struct alias_code *c, const struct place *p, int32_t disp, unsigned size)
+void emit_marks(struct dual_code *c, const struct place *p, int32_t disp, unsigned size)
 {
 	unsigned at = 0;
 
@@ -65,7 +65,7 @@ void emit_marks(struct alias_code *c, const struct place *p, int32_t disp, unsig
 	}
 }
 
-bool emit_displaced(struct alias_code *c, const struct store *s, const uint8_t *b, unsigned len, int32_t disp)
+bool emit_displaced(struct dual_code *c, const struct store *s, const uint8_t *b, unsigned len, int32_t disp)
 {
 	enum { INSN_MAX = 15 };
 	unsigned has_sib = (b[s->modrm] & 7) == 4, head = s->modrm + 1 + has_sib;
@@ -81,7 +81,7 @@ bool emit_displaced(struct alias_code *c, const struct store *s, const uint8_t *
 	return true;
 }
 
-bool alias_put_jump(struct alias_code *c, uint64_t to)
+bool dual_put_jump(struct dual_code *c, uint64_t to)
 {
 	uint8_t jump[SITE_JUMP];
 	bool near = site_jump(emit_at(c), to, jump);
@@ -90,7 +90,7 @@ bool alias_put_jump(struct alias_code *c, uint64_t to)
 	return near;
 }
 
-void emit_later(struct alias_code *c, struct fixes *f, int condition)
+void emit_later(struct dual_code *c, struct fixes *f, int condition)
 {
 	if (condition >= 0)
 		EMIT(c, 0x0f, (uint8_t)(0x80 | condition));
@@ -101,7 +101,7 @@ void emit_later(struct alias_code *c, struct fixes *f, int condition)
 	f->at[f->n++] = c->len;
 }
 
-void emit_come_to(struct alias_code *c, struct fixes *f, unsigned where)
+void emit_come_to(struct dual_code *c, struct fixes *f, unsigned where)
 {
 	for (unsigned i = 0; i < f->n; i++) {
 		uint32_t rel = where - f->at[i];
@@ -111,21 +111,21 @@ void emit_come_to(struct alias_code *c, struct fixes *f, unsigned where)
 	f->n = 0;
 }
 
-void emit_come_here(struct alias_code *c, struct fixes *f)
+void emit_come_here(struct dual_code *c, struct fixes *f)
 {
 	emit_come_to(c, f, c->len);
 }
 
-void emit_flags(struct alias_code *c)
+void emit_flags(struct dual_code *c)
 {
-	emit_word(c, 0x89, RAX, c->data + ALIAS_SAVE_AT + 8);
+	emit_word(c, 0x89, RAX, c->data + DUAL_SAVE_AT + 8);
 	EMIT(c, 0x9f, 0x0f, 0x90, 0xc0);	/* lahf; seto al */
 }
 
-void emit_flags_back(struct alias_code *c, bool dead)
+void emit_flags_back(struct dual_code *c, bool dead)
 {
 	if (dead)
 		return;
 	EMIT(c, 0x04, 0x7f, 0x9e);	/* add al, 127: the overflow flag; sahf: the others */
-	emit_word(c, 0x8b, RAX, c->data + ALIAS_SAVE_AT + 8);
+	emit_word(c, 0x8b, RAX, c->data + DUAL_SAVE_AT + 8);
 }

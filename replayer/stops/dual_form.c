@@ -9,7 +9,7 @@
 #include "base/decode.h"
 #include "tracee/site.h"
 
-bool alias_is_near(uint64_t end, uint64_t to)
+bool dual_is_near(uint64_t end, uint64_t to)
 {
 	return (int64_t)(to - end) == (int32_t)(to - end);
 }
@@ -76,7 +76,7 @@ static bool known_load(unsigned id)
 	return IS_ONE_OF(ids, id);
 }
 
-int alias_register(unsigned reg)
+int dual_register(unsigned reg)
 {
 	static const uint16_t names[] = { X86_REG_RAX, X86_REG_RCX, X86_REG_RDX, X86_REG_RBX, X86_REG_RSP, X86_REG_RBP, X86_REG_RSI, X86_REG_RDI,
 					  X86_REG_R8, X86_REG_R9, X86_REG_R10, X86_REG_R11, X86_REG_R12, X86_REG_R13, X86_REG_R14, X86_REG_R15 };
@@ -89,14 +89,14 @@ int alias_register(unsigned reg)
 	return -1;
 }
 
-uint16_t alias_register_bit(unsigned reg)
+uint16_t dual_register_bit(unsigned reg)
 {
-	int n = alias_register(reg);
+	int n = dual_register(reg);
 
 	return n >= 0 ? (uint16_t)(1u << n) : 0;
 }
 
-int alias_free_register(uint16_t used)
+int dual_free_register(uint16_t used)
 {
 	static const uint8_t choice[] = { RBX, RSI, RDI, RDX, RCX };
 
@@ -117,11 +117,11 @@ static bool choose_scratch(csh cs, const cs_insn *insn, struct store *s, unsigne
 	if (cs_regs_access(cs, insn, read, &read_n, written, &written_n))
 		return false;
 	for (unsigned i = 0; i < read_n; i++)
-		used |= alias_register_bit(read[i]);
+		used |= dual_register_bit(read[i]);
 	for (unsigned i = 0; i < written_n; i++)
-		used |= alias_register_bit(written[i]);
+		used |= dual_register_bit(written[i]);
 	while (want--) {
-		int free = alias_free_register(used);
+		int free = dual_free_register(used);
 
 		if (free < 0)
 			return false;
@@ -246,7 +246,7 @@ static bool through(csh cs, const cs_insn *insn, const uint8_t *b, bool loads, s
 	return true;
 }
 
-void alias_classify(size_t cs, const cs_insn *insn, const uint8_t *b, bool loads, struct store *s)
+void dual_classify(size_t cs, const cs_insn *insn, const uint8_t *b, bool loads, struct store *s)
 {
 	const cs_x86 *x = &insn->detail->x86;
 	bool written = false, known = known_form(insn->id) || (loads && known_load(insn->id));
@@ -274,7 +274,7 @@ void alias_classify(size_t cs, const cs_insn *insn, const uint8_t *b, bool loads
 
 /* ---- where its operand is ------------------------------------------------------------------------ */
 
-uint64_t alias_named(const struct store *s, const uint8_t *b, uint64_t end)
+uint64_t dual_named(const struct store *s, const uint8_t *b, uint64_t end)
 {
 	int32_t rel;
 
@@ -282,7 +282,7 @@ uint64_t alias_named(const struct store *s, const uint8_t *b, uint64_t end)
 	return end + (uint64_t)(int64_t)rel;
 }
 
-bool alias_place(const cs_insn *insn, struct place *ret)
+bool dual_place(const cs_insn *insn, struct place *ret)
 {
 	const cs_x86_op *mem = NULL;
 
@@ -292,13 +292,13 @@ bool alias_place(const cs_insn *insn, struct place *ret)
 	}
 	if (!mem || insn->detail->x86.addr_size != 8 || mem->mem.segment != X86_REG_INVALID)
 		return false;
-	ret->base = alias_register(mem->mem.base);
-	ret->index = alias_register(mem->mem.index);
+	ret->base = dual_register(mem->mem.base);
+	ret->index = dual_register(mem->mem.index);
 	ret->scale = mem->mem.scale == 8 ? 3 : mem->mem.scale == 4 ? 2 : mem->mem.scale == 2 ? 1 : 0;
 	return ret->base >= 0 && (!mem->mem.index || ret->index >= 0);
 }
 
-int32_t alias_displacement(const struct store *s, const uint8_t *b)
+int32_t dual_displacement(const struct store *s, const uint8_t *b)
 {
 	unsigned mod = b[s->modrm] >> 6;
 	int32_t disp = 0;
@@ -313,30 +313,30 @@ int32_t alias_displacement(const struct store *s, const uint8_t *b)
 	return disp;
 }
 
-unsigned alias_page_of(const struct alias_view *v, uint64_t addr, unsigned size, uint64_t *to)
+unsigned dual_page_of(const struct dual_view *v, uint64_t addr, unsigned size, uint64_t *to)
 {
 	unsigned i = 0;
 
-	while (i < v->pages_n && (addr + size <= v->page[i] || addr >= v->page[i] + ALIAS_PAGE_SIZE))
+	while (i < v->pages_n && (addr + size <= v->page[i] || addr >= v->page[i] + DUAL_PAGE_SIZE))
 		i++;
-	*to = i < v->pages_n ? addr - v->page[i] + v->alias[i] : addr;
+	*to = i < v->pages_n ? addr - v->page[i] + v->dual[i] : addr;
 	return i;
 }
 
 static bool is_whole(uint64_t page, uint64_t addr, unsigned size)
 {
-	return addr >= page && addr + size <= page + ALIAS_PAGE_SIZE;
+	return addr >= page && addr + size <= page + DUAL_PAGE_SIZE;
 }
 
-bool alias_fixed_place(const struct alias_view *v, const struct store *s, const uint8_t *b, uint64_t end, uint64_t *to)
+bool dual_fixed_place(const struct dual_view *v, const struct store *s, const uint8_t *b, uint64_t end, uint64_t *to)
 {
 	uint64_t addr;
 	unsigned page;
 
 	if (!s->disp_at)
 		return false;
-	addr = alias_named(s, b, end);
-	page = alias_page_of(v, addr, s->size, to);
+	addr = dual_named(s, b, end);
+	page = dual_page_of(v, addr, s->size, to);
 	for (unsigned i = 0; i < v->ranges_n; i++) {
 		if (addr < v->range[i].end && addr + s->size > v->range[i].start)
 			return false;
@@ -344,16 +344,16 @@ bool alias_fixed_place(const struct alias_view *v, const struct store *s, const 
 	if (page == v->pages_n)
 		return true;
 	if (v->marks)
-		rp_marks_note(v->marks, addr, s->size);
+		store_bitmap_note(v->marks, addr, s->size);
 	return is_whole(v->page[page], addr, s->size);
 }
 
-bool alias_has_other_place(const struct store *s)
+bool dual_has_other_place(const struct store *s)
 {
 	return s->kind == STORE_OPERAND || s->kind == LOAD_JUMP;
 }
 
-bool alias_fixed(const struct alias_view *v, const uint8_t *bytes, unsigned len, uint64_t addr, unsigned *disp_at, int32_t *disp)
+bool dual_fixed(const struct dual_view *v, const uint8_t *bytes, unsigned len, uint64_t addr, unsigned *disp_at, int32_t *disp)
 {
 	csh cs = decoder();
 	struct store s;
@@ -362,13 +362,13 @@ bool alias_fixed(const struct alias_view *v, const uint8_t *bytes, unsigned len,
 
 	if (!cs || cs_disasm(cs, bytes, len, addr, 1, &insn) != 1)
 		return false;
-	alias_classify(cs, insn, bytes, v->loads, &s);
+	dual_classify(cs, insn, bytes, v->loads, &s);
 	cs_free(insn, 1);
-	if (!alias_has_other_place(&s) || !alias_fixed_place(v, &s, bytes, addr + len, &to))
+	if (!dual_has_other_place(&s) || !dual_fixed_place(v, &s, bytes, addr + len, &to))
 		return false;
 	*disp_at = s.disp_at;
 	*disp = (int32_t)(to - (addr + len));
-	return alias_is_near(addr + len, to);
+	return dual_is_near(addr + len, to);
 }
 
 /* Of what known_form() tells, that which a load can be, with its operand behind the register. */
@@ -385,12 +385,12 @@ static bool loads_too(unsigned id)
 }
 
 /* Of what known_form() tells, that which is the same whatever the flags are: no adc, sbb, set... */
-bool alias_ignores_flags(unsigned id)
+bool dual_ignores_flags(unsigned id)
 {
 	return loads_too(id) ? id != X86_INS_ADC && id != X86_INS_SBB : id == X86_INS_INC || id == X86_INS_DEC || id == X86_INS_XCHG;
 }
 
-bool alias_fixed_load(const struct alias_view *v, const cs_insn *insn, unsigned *disp_at, int32_t *disp)
+bool dual_fixed_load(const struct dual_view *v, const cs_insn *insn, unsigned *disp_at, int32_t *disp)
 {
 	const cs_x86 *x = &insn->detail->x86;
 	struct store s = { .kind = STORE_NONE };
@@ -406,15 +406,15 @@ bool alias_fixed_load(const struct alias_view *v, const cs_insn *insn, unsigned 
 	    (s.vector && !moves_vector(insn->id)))
 		return false;
 	s.size = s.vector ? s.vector : x->operands[which].size;
-	addr = alias_named(&s, insn->bytes, end);
+	addr = dual_named(&s, insn->bytes, end);
 	for (unsigned i = 0; i < v->ranges_n; i++) {
 		if (v->range[i].always && addr < v->range[i].end && addr + s.size > v->range[i].start)
 			return false;	/* a debug register would not see it */
 	}
-	page = alias_page_of(v, addr, s.size, &to);
+	page = dual_page_of(v, addr, s.size, &to);
 	if (page == v->pages_n || !is_whole(v->page[page], addr, s.size))
 		return false;
 	*disp_at = s.disp_at;
 	*disp = (int32_t)(to - end);
-	return alias_is_near(end, to);
+	return dual_is_near(end, to);
 }

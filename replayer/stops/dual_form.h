@@ -6,7 +6,7 @@
 
 #include "replayer/stops/dual_stub.h"
 
-enum { RAX = 0, RCX = 1, RDX = 2, RBX = 3, RSI = 6, RDI = 7, ALIAS_PAGE_SIZE = 4096 };
+enum { RAX = 0, RCX = 1, RDX = 2, RBX = 3, RSI = 6, RDI = 7, DUAL_PAGE_SIZE = 4096 };
 
 /* What an instruction stores, and how it would be written with another operand. */
 struct store {
@@ -27,27 +27,27 @@ struct store {
 /* Registers that an operand's address is made of, by number; -1: none.  A base there always is. */
 struct place { int base, index; unsigned scale; };
 /* Those of its operand in memory; false: it has none with a base, or with another form. */
-bool alias_place(const struct cs_insn *insn, struct place *ret);
+bool dual_place(const struct cs_insn *insn, struct place *ret);
 /* b: the instruction's bytes.  loads: what only loads counts, too. */
-void alias_classify(size_t cs, const struct cs_insn *insn, const uint8_t *b, bool loads, struct store *s);
+void dual_classify(size_t cs, const struct cs_insn *insn, const uint8_t *b, bool loads, struct store *s);
 /* Is it the same whatever the flags are?  Of some, only. */
-bool alias_ignores_flags(unsigned id);
+bool dual_ignores_flags(unsigned id);
 /* It accesses its operand, and nothing else. */
-bool alias_has_other_place(const struct store *s);
+bool dual_has_other_place(const struct store *s);
 /* What a RIP-relative operand names; end: of the instruction. */
-uint64_t alias_named(const struct store *s, const uint8_t *b, uint64_t end);
-/* Where an operand of a fixed address is in the other mapping (*to; marked, as if it were at once); its own address when that is on no doubled page. */
-bool alias_fixed_place(const struct alias_view *v, const struct store *s, const uint8_t *b, uint64_t end, uint64_t *to);
+uint64_t dual_named(const struct store *s, const uint8_t *b, uint64_t end);
+/* Where an operand of a fixed address is in the other mapping (*to; marked, as if it were at once); its own address when that is on no dual-mapped page. */
+bool dual_fixed_place(const struct dual_view *v, const struct store *s, const uint8_t *b, uint64_t end, uint64_t *to);
 /* The number of the register that this one of Capstone's is part of; -1, and no bit: of none of the sixteen. */
-int alias_register(unsigned reg);
-uint16_t alias_register_bit(unsigned reg);
+int dual_register(unsigned reg);
+uint16_t dual_register_bit(unsigned reg);
 /* One that is not used, and takes no REX bit and no special form as a base; -1: none. */
-int alias_free_register(uint16_t used);
+int dual_free_register(uint16_t used);
 /* What is added to its registers. */
-int32_t alias_displacement(const struct store *s, const uint8_t *b);
-/* The doubled page that has any of these bytes; *to: where they are in the other mapping.  pages_n: none, and *to is addr. */
-unsigned alias_page_of(const struct alias_view *v, uint64_t addr, unsigned size, uint64_t *to);
+int32_t dual_displacement(const struct store *s, const uint8_t *b);
+/* The dual-mapped page that has any of these bytes; *to: where they are in the other mapping.  pages_n: none, and *to is addr. */
+unsigned dual_page_of(const struct dual_view *v, uint64_t addr, unsigned size, uint64_t *to);
 /* Is it reached from behind an instruction by what is relative to that? */
-bool alias_is_near(uint64_t end, uint64_t to);
+bool dual_is_near(uint64_t end, uint64_t to);
 
 #endif

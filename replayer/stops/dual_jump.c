@@ -8,31 +8,31 @@
 #include "replayer/code/displace.h"
 #include "replayer/code/branches.h"
 
-enum { NEAR = 64, BACK = ALIAS_SITE_BACK, PUSHES = 50, TOGETHER = 8, PATIENCE = 24 };
+enum { NEAR = 64, BACK = DUAL_SITE_BACK, PUSHES = 50, TOGETHER = 8, PATIENCE = 24 };
 
 /* ---- which stub ------------------------------------------------------------------------------------ */
 
 static unsigned first_of(uint64_t addr)
 {
-	return (unsigned)(addr * 0x9e3779b97f4a7c15ull >> 50) % ALIAS_INDEX;
+	return (unsigned)(addr * 0x9e3779b97f4a7c15ull >> 50) % DUAL_INDEX;
 }
 
-void alias_index(struct rp_alias *a, const struct stub *s)
+void dual_index(struct dual *a, const struct stub *s)
 {
-	for (unsigned k = 0; k < s->n && a->index_n < ALIAS_INDEX - 1; k++) {
+	for (unsigned k = 0; k < s->n && a->index_n < DUAL_INDEX - 1; k++) {
 		unsigned at = first_of(s->insn[k].addr);
 
 		while (a->index[at].stub)
-			at = (at + 1) % ALIAS_INDEX;
+			at = (at + 1) % DUAL_INDEX;
 		a->index[at].stub = (uint16_t)(s - a->stub + 1);
 		a->index[at].insn = (uint16_t)k;
 		a->index_n++;
 	}
 }
 
-struct stub *alias_find(struct rp_alias *a, uint64_t addr, enum stub_kind kind, unsigned *insn)
+struct stub *dual_find(struct dual *a, uint64_t addr, enum stub_kind kind, unsigned *insn)
 {
-	for (unsigned at = first_of(addr); a->index[at].stub; at = (at + 1) % ALIAS_INDEX) {
+	for (unsigned at = first_of(addr); a->index[at].stub; at = (at + 1) % DUAL_INDEX) {
 		struct stub *s = &a->stub[a->index[at].stub - 1];
 
 		if (s->kind != kind || s->insn[a->index[at].insn].addr != addr)
@@ -52,7 +52,7 @@ static bool near_point(const struct replay *r, uint64_t start, uint64_t end)
 	return ev->place == TRACE_AT_STATE && start < ev->regs.rip + NEAR && end + NEAR > ev->regs.rip;
 }
 
-bool alias_in_the_way(struct replay *r, struct rp_task *t, uint64_t start, uint64_t end)
+bool dual_in_the_way(struct replay *r, struct rp_task *t, uint64_t start, uint64_t end)
 {
 	const struct rp_set *s = stops_of(r)->sets[stops_of(r)->now];
 
@@ -60,7 +60,7 @@ bool alias_in_the_way(struct replay *r, struct rp_task *t, uint64_t start, uint6
 		if (s->b[i].kind < REPLAY_WRITE && s->b[i].pid == t->rec_pid && s->b[i].addr >= start && s->b[i].addr < end)
 			return true;
 	}
-	return rp_gate_overlaps(t->mm, start, end) || near_point(r, start, end);
+	return inprocess_overlaps(t->mm, start, end) || near_point(r, start, end);
 }
 
 static bool overlaps(const struct stub *s, uint64_t start, uint64_t end)
@@ -69,7 +69,7 @@ static bool overlaps(const struct stub *s, uint64_t start, uint64_t end)
 }
 
 /* Behind a run the program goes on: not in the middle of a jump. */
-static bool run_ends_in(const struct rp_alias *a, uint64_t start, uint64_t end)
+static bool run_ends_in(const struct dual *a, uint64_t start, uint64_t end)
 {
 	for (unsigned i = 0; i < a->jumps; i++) {
 		const struct stub *s = &a->stub[a->jump[i]];
@@ -81,7 +81,7 @@ static bool run_ends_in(const struct rp_alias *a, uint64_t start, uint64_t end)
 	return false;
 }
 
-static bool is_inside_site(const struct rp_alias *a, uint64_t addr)
+static bool is_inside_site(const struct dual *a, uint64_t addr)
 {
 	for (unsigned i = 0; i < a->jumps; i++) {
 		const struct stub *s = &a->stub[a->jump[i]];
@@ -93,7 +93,7 @@ static bool is_inside_site(const struct rp_alias *a, uint64_t addr)
 }
 
 /* loads: they count, too; else not, as they give way to any jump. */
-static bool others_there(const struct rp_alias *a, uint64_t start, uint64_t end, bool loads)
+static bool others_there(const struct dual *a, uint64_t start, uint64_t end, bool loads)
 {
 	for (unsigned i = 0; i < a->jumps; i++) {
 		const struct stub *s = &a->stub[a->jump[i]];
@@ -105,7 +105,7 @@ static bool others_there(const struct rp_alias *a, uint64_t start, uint64_t end,
 }
 
 /* Would one there do for all that are there? */
-static bool covers(const struct rp_alias *a, uint64_t start, uint64_t end)
+static bool covers(const struct dual *a, uint64_t start, uint64_t end)
 {
 	for (unsigned i = 0; i < a->jumps; i++) {
 		const struct site *s = &a->stub[a->jump[i]].site;
@@ -119,14 +119,14 @@ static bool covers(const struct rp_alias *a, uint64_t start, uint64_t end)
 /* Jumps there give way; what of theirs is not in the new one gets another. */
 static void push_aside(struct rp_task *t, uint64_t start, uint64_t end)
 {
-	struct rp_alias *a = stops_mm(t->mm)->alias;
+	struct dual *a = stops_mm(t->mm)->dual;
 
 	for (unsigned i = a->jumps; i--;) {
 		struct stub *s = &a->stub[a->jump[i]];
 
 		if (!overlaps(s, start, end))
 			continue;
-		err_free(alias_patch(t->real, s, false));
+		err_free(dual_patch(t->real, s, false));
 		s->kind = STUB_GONE;
 		a->jump[i] = a->jump[--a->jumps];
 		for (unsigned k = 0; k < a->stubs_n; k++) {
@@ -136,7 +136,7 @@ static void push_aside(struct rp_task *t, uint64_t start, uint64_t end)
 	}
 }
 
-void alias_jump_out(struct rp_task *t, const struct stub *s)
+void dual_jump_out(struct rp_task *t, const struct stub *s)
 {
 	push_aside(t, s->site.addr, s->site.addr + s->site.len);
 }
@@ -162,9 +162,9 @@ static bool takes_call(const struct displaced *d)
 }
 
 /* A place for a jump (*none: never one) that has the instruction in it: it is the first; or the last, if what follows is branched to. */
-static bool look_for_site(struct replay *r, struct rp_task *t, const struct alias_insn *in, struct displaced *d, bool *none)
+static bool look_for_site(struct replay *r, struct rp_task *t, const struct dual_insn *in, struct displaced *d, bool *none)
 {
-	struct rp_alias *a = stops_mm(t->mm)->alias;
+	struct dual *a = stops_mm(t->mm)->dual;
 	uint64_t start = stops_mm(t->mm)->solid_start, end = stops_mm(t->mm)->solid_end;
 	struct displaced first;
 	bool forward, alone;
@@ -173,7 +173,7 @@ static bool look_for_site(struct replay *r, struct rp_task *t, const struct alia
 	forward = displace_decode_any(t->real, in->addr, SITE_JUMP, start, end, d);
 	forward = forward && !displace_repeats(d);
 	*none = !forward;
-	forward = forward && !alias_in_the_way(r, t, in->addr, in->addr + d->site.len);
+	forward = forward && !dual_in_the_way(r, t, in->addr, in->addr + d->site.len);
 	alone = forward && !others_there(a, in->addr, in->addr + d->site.len, false);
 	if (alone && !takes_call(d))
 		return true;
@@ -187,7 +187,7 @@ static bool look_for_site(struct replay *r, struct rp_task *t, const struct alia
 		if (d->site.len != len || from_padding(d) || displace_repeats(d))
 			continue;
 		*none = false;
-		if (alias_in_the_way(r, t, at, at + len) || !covers(a, at, at + len) || run_ends_in(a, at, at + len))
+		if (dual_in_the_way(r, t, at, at + len) || !covers(a, at, at + len) || run_ends_in(a, at, at + len))
 			continue;
 		return true;
 	}
@@ -217,63 +217,63 @@ static bool is_bare(const struct bare *b, uint64_t addr)
  */
 static void make_bare(struct rp_task *t, const struct bare *b, bool back)
 {
-	const struct rp_alias *a = stops_mm(t->mm)->alias;
+	const struct dual *a = stops_mm(t->mm)->dual;
 	const uint8_t trap = 0xcc;
 
 	for (unsigned i = 0; i < stops_mm(t->mm)->int3_n; i++)
 		err_free(tracee_write(t->real, stops_mm(t->mm)->int3[i].at, back ? &trap : &stops_mm(t->mm)->int3[i].byte, 1));
-	rp_gate_bare(t->mm, t->real, back);
+	inprocess_bare(t->mm, t->real, back);
 	for (unsigned i = 0; i < a->jumps; i++) {
 		const struct stub *s = &a->stub[a->jump[i]];
 
 		if (is_bare(b, s->site.addr))
-			err_free(alias_patch(t->real, s, back));
+			err_free(dual_patch(t->real, s, back));
 	}
 }
 
-static bool find_site(struct replay *r, struct rp_task *t, const struct alias_insn *in, struct displaced *d)
+static bool find_site(struct replay *r, struct rp_task *t, const struct dual_insn *in, struct displaced *d)
 {
 	bool none = false, found;
 
-	if (!rp_others_watch(r) && rp_gate_moved(t->mm, in->addr))	/* moved by inprocess.c, to where nobody jumps to */
-		return displace_decode_ours(t->real, in->addr, SITE_JUMP, d) && !others_there(stops_mm(t->mm)->alias, in->addr, in->addr + d->site.len, false);
-	if (rp_others_watch(r) || !rp_gate_solid(t, in->addr - BACK) || !rp_gate_solid(t, in->addr))
+	if (!rp_others_watch(r) && inprocess_moved(t->mm, in->addr))	/* moved by inprocess.c, to where nobody jumps to */
+		return displace_decode_ours(t->real, in->addr, SITE_JUMP, d) && !others_there(stops_mm(t->mm)->dual, in->addr, in->addr + d->site.len, false);
+	if (rp_others_watch(r) || !inprocess_solid(t, in->addr - BACK) || !inprocess_solid(t, in->addr))
 		return false;
-	if (alias_site_known(t, in->addr, d, &none)) {
+	if (dual_site_known(t, in->addr, d, &none)) {
 		if (none)
 			return false;
-		if (!alias_in_the_way(r, t, d->site.addr, d->site.addr + d->site.len) && !others_there(stops_mm(t->mm)->alias, d->site.addr, d->site.addr + d->site.len, false))
+		if (!dual_in_the_way(r, t, d->site.addr, d->site.addr + d->site.len) && !others_there(stops_mm(t->mm)->dual, d->site.addr, d->site.addr + d->site.len, false))
 			return true;
 	}
 	found = look_for_site(r, t, in, d, &none);
 	if (found || none)
-		alias_site_keep(t, in->addr, found ? d : NULL);
+		dual_site_keep(t, in->addr, found ? d : NULL);
 	return found;
 }
 
-static uint64_t run_end(const struct alias_run *run)
+static uint64_t run_end(const struct dual_run *run)
 {
 	return run->insn[run->n - 1].addr + run->insn[run->n - 1].len;
 }
 
 /* A run that the instruction is in, and a site at its beginning: the best that there is. */
-static bool find_run(struct replay *r, struct rp_task *t, const struct stub *of, struct alias_run *run, struct displaced *d)
+static bool find_run(struct replay *r, struct rp_task *t, const struct stub *of, struct dual_run *run, struct displaced *d)
 {
 	enum { TRIES = 4 };
 	static struct run_code code;
-	const struct alias_view *v = &stops_mm(t->mm)->alias->view;
+	const struct dual_view *v = &stops_mm(t->mm)->dual->view;
 	unsigned below = UINT_MAX;
 
-	if (!v->marks || v->loads || rp_others_watch(r) || !alias_window(r, t, of->insn[0].addr, &code))
+	if (!v->marks || v->loads || rp_others_watch(r) || !dual_window(r, t, of->insn[0].addr, &code))
 		return false;
 	for (unsigned i = 0; i < TRIES; i++) {
 		uint64_t start, end;
 
 		run->score = 0;
 		for (unsigned k = code.first; k <= code.at; k++) {
-			struct alias_run one;
+			struct dual_run one;
 
-			alias_run_weigh(&code, k, v, of->reg, alias_sees, &one);
+			dual_run_weigh(&code, k, v, of->reg, dual_sees, &one);
 			if (one.score >= run->score && one.score < below)
 				*run = one;
 		}
@@ -282,38 +282,38 @@ static bool find_run(struct replay *r, struct rp_task *t, const struct stub *of,
 		below = run->score;
 		start = run->insn[0].addr;
 		end = start + SITE_JUMP;
-		if (displace_decode_any(t->real, start, SITE_JUMP, stops_mm(t->mm)->solid_start, stops_mm(t->mm)->solid_end, d) && start + d->site.len <= run_end(run) && !alias_in_the_way(r, t, start, end) &&
-		    !others_there(stops_mm(t->mm)->alias, start, start + d->site.len, false) && !is_inside_site(stops_mm(t->mm)->alias, run_end(run)))
+		if (displace_decode_any(t->real, start, SITE_JUMP, stops_mm(t->mm)->solid_start, stops_mm(t->mm)->solid_end, d) && start + d->site.len <= run_end(run) && !dual_in_the_way(r, t, start, end) &&
+		    !others_there(stops_mm(t->mm)->dual, start, start + d->site.len, false) && !is_inside_site(stops_mm(t->mm)->dual, run_end(run)))
 			return true;
 	}
 	return false;
 }
 
-/* The only page that it stores to, most likely; ALIAS_PAGES: none. */
-static unsigned blind_page(struct rp_alias *a, uint64_t addr)
+/* The only page that it stores to, most likely; DUAL_PAGES: none. */
+static unsigned untested_page(struct dual *a, uint64_t addr)
 {
 	unsigned which;
-	const struct stub *alone = a->view.blind && !alias_sees(addr) ? alias_find(a, addr, STUB_ALONE, &which) : NULL;
+	const struct stub *alone = a->view.blind && !dual_sees(addr) ? dual_find(a, addr, STUB_ALONE, &which) : NULL;
 
-	return alone && alone->faults ? alone->page : ALIAS_PAGES;
+	return alone && alone->faults ? alone->page : DUAL_PAGES;
 }
 
 /* The site's instructions, each by itself. */
-static bool put_each(struct rp_task *t, struct alias_code *c, const struct displaced *d, struct stub *s)
+static bool put_each(struct rp_task *t, struct dual_code *c, const struct displaced *d, struct stub *s)
 {
 	for (unsigned i = 0; i < s->n; i++) {
-		c->blind = blind_page(stops_mm(t->mm)->alias, d->site.addr + d->site.insn[i].at);
-		if (!alias_put(c, &stops_mm(t->mm)->alias->view, t->real, d->site.addr + d->site.insn[i].at, &s->insn[i]) || s->insn[i].len != d->site.insn[i].len)
+		c->blind = untested_page(stops_mm(t->mm)->dual, d->site.addr + d->site.insn[i].at);
+		if (!dual_put(c, &stops_mm(t->mm)->dual->view, t->real, d->site.addr + d->site.insn[i].at, &s->insn[i]) || s->insn[i].len != d->site.insn[i].len)
 			return false;
 	}
-	return alias_put_jump(c, d->site.addr + d->site.len);
+	return dual_put_jump(c, d->site.addr + d->site.len);
 }
 
 static struct err *write_stub(struct replay *r, struct rp_task *t, struct stub *of, struct stub *s, bool *good)
 {
-	static struct alias_code c;
-	const struct alias_view *v = &stops_mm(t->mm)->alias->view;
-	struct alias_run run;
+	static struct dual_code c;
+	const struct dual_view *v = &stops_mm(t->mm)->dual->view;
+	struct dual_run run;
 	struct displaced d;
 	unsigned area;
 	bool runs = find_run(r, t, of, &run, &d);
@@ -323,18 +323,18 @@ static struct err *write_stub(struct replay *r, struct rp_task *t, struct stub *
 		return NULL;
 	push_aside(t, d.site.addr, d.site.addr + d.site.len);	/* none, most often */
 	*s = (struct stub){ .site = d.site, .n = d.site.n, .solid_start = stops_mm(t->mm)->solid_start, .solid_end = stops_mm(t->mm)->solid_end, .patch_len = SITE_JUMP };
-	TRY(alias_begin_code(t, d.site.addr, &c, &area));
+	TRY(dual_begin_code(t, d.site.addr, &c, &area));
 	if (!c.at)
 		return NULL;
 	c.first = of->page;
-	if (runs && !alias_run_put(&c, v, t->real, &run, &s->run))
+	if (runs && !dual_run_put(&c, v, t->real, &run, &s->run))
 		c.len = s->run.n = 0;
 	*good = put_each(t, &c, &d, s) && site_jump(d.site.addr, c.at, s->bytes);
-	return *good ? alias_write_code(t, area, &c, s) : NULL;
+	return *good ? dual_write_code(t, area, &c, s) : NULL;
 }
 
 /* Does a run have it, which would be there when it comes to the run's beginning? */
-static bool in_run(const struct rp_alias *a, uint64_t addr)
+static bool in_run(const struct dual *a, uint64_t addr)
 {
 	for (unsigned i = 0; i < a->jumps; i++) {
 		const struct stub *s = &a->stub[a->jump[i]];
@@ -348,7 +348,7 @@ static bool in_run(const struct rp_alias *a, uint64_t addr)
 /* *ret, if it is: the new one. */
 static struct err *jump_in(struct replay *r, struct rp_task *t, struct stub *of, struct stub **ret)
 {
-	struct rp_alias *a = stops_mm(t->mm)->alias;
+	struct dual *a = stops_mm(t->mm)->dual;
 	struct stub *s = &a->stub[a->stubs_n];
 	uint8_t now[SITE_MAX];
 	bool good = false;
@@ -361,14 +361,14 @@ static struct err *jump_in(struct replay *r, struct rp_task *t, struct stub *of,
 	of->tried = true;
 	if (tracee_read_some(t->real, of->insn[0].addr, now, of->site.len) != of->site.len || memcmp(now, of->site.bytes, of->site.len))
 		return NULL;	/* it has waited; inprocess.c's copies are others since, or the program's code is */
-	if (a->stubs_n == a->stubs_max || a->jumps == ALIAS_JUMPS)
+	if (a->stubs_n == a->stubs_max || a->jumps == DUAL_JUMPS)
 		return NULL;
 	TRY(write_stub(r, t, of, s, &good));
 	if (!good)
 		return NULL;
 	s->kind = STUB_JUMP;
 	a->jump[a->jumps++] = (uint16_t)a->stubs_n++;
-	alias_index(a, s);
+	dual_index(a, s);
 	*ret = s;
 	if (of->insn[0].addr >= s->site.addr + s->site.len) {	/* in its run; where that is of no use, it faults again */
 		of->tried = false;
@@ -380,28 +380,28 @@ static struct err *jump_in(struct replay *r, struct rp_task *t, struct stub *of,
 
 static void bare_near(struct rp_task *t, struct bare *b, unsigned of[TOGETHER], const struct stub *s)
 {
-	of[b->n] = (unsigned)(s - stops_mm(t->mm)->alias->stub);
+	of[b->n] = (unsigned)(s - stops_mm(t->mm)->dual->stub);
 	b->at[b->n++] = s->insn[0].addr;
-	if (rp_gate_solid(t, s->insn[0].addr))
+	if (inprocess_solid(t, s->insn[0].addr))
 		b->all |= !far_known(t->real, stops_mm(t->mm)->solid_start, stops_mm(t->mm)->solid_end);
 }
 
-struct stub *alias_displace(struct replay *r, struct rp_task *t, const struct site *site, unsigned disp_at, int32_t disp)
+struct stub *dual_displace(struct replay *r, struct rp_task *t, const struct site *site, unsigned disp_at, int32_t disp)
 {
-	struct rp_alias *a = stops_mm(t->mm)->alias;
+	struct dual *a = stops_mm(t->mm)->dual;
 	uint64_t addr = site->addr, end = addr + site->len;
 	struct stub *s = &a->stub[a->stubs_n];
 	struct err *err;
 
-	if (a->stubs_n == a->stubs_max || a->jumps == ALIAS_JUMPS || rp_others_watch(r) || others_there(a, addr, end, true))
+	if (a->stubs_n == a->stubs_max || a->jumps == DUAL_JUMPS || rp_others_watch(r) || others_there(a, addr, end, true))
 		return NULL;
-	if (!rp_gate_moved(t->mm, addr) && (!rp_gate_solid(t, addr) || alias_in_the_way(r, t, addr, end)))
+	if (!inprocess_moved(t->mm, addr) && (!inprocess_solid(t, addr) || dual_in_the_way(r, t, addr, end)))
 		return NULL;
 	*s = (struct stub){ .kind = STUB_JUMP, .site = *site, .n = 1, .insn[0] = { .addr = addr, .len = site->len, .stores = true },
 			    .solid_start = stops_mm(t->mm)->solid_start, .solid_end = stops_mm(t->mm)->solid_end,
 			    .in_place = true, .patch_at = (uint8_t)disp_at, .patch_len = sizeof(disp) };
 	memcpy(s->bytes, &disp, sizeof(disp));
-	err = alias_patch(t->real, s, true);
+	err = dual_patch(t->real, s, true);
 	if (err) {
 		err_free(err);
 		return NULL;
@@ -413,34 +413,34 @@ struct stub *alias_displace(struct replay *r, struct rp_task *t, const struct si
 /* What always stores to the same place needs no stub: it stores through the other mapping from where it is, as fast as ever. */
 static bool in_place(struct replay *r, struct rp_task *t, struct stub *of)
 {
-	struct rp_alias *a = stops_mm(t->mm)->alias;
+	struct dual *a = stops_mm(t->mm)->dual;
 	struct site site = of->site;
 	struct stub *s;
 	unsigned disp_at;
 	int32_t disp;
 
 	site.addr = of->insn[0].addr;
-	if (!alias_fixed(&a->view, site.bytes, site.len, site.addr, &disp_at, &disp))
+	if (!dual_fixed(&a->view, site.bytes, site.len, site.addr, &disp_at, &disp))
 		return false;
-	s = alias_displace(r, t, &site, disp_at, disp);
+	s = dual_displace(r, t, &site, disp_at, disp);
 	if (!s)
 		return false;
 	of->tried = true;
-	alias_index(a, s);
-	alias_loads(r, t, s, site.addr);
+	dual_index(a, s);
+	dual_loads(r, t, s, site.addr);
 	return true;
 }
 
-struct err *alias_want(struct replay *r, struct rp_task *t, struct stub *s, uint64_t place)
+struct err *dual_want(struct replay *r, struct rp_task *t, struct stub *s, uint64_t place)
 {
-	struct rp_alias *a = stops_mm(t->mm)->alias;
+	struct dual *a = stops_mm(t->mm)->dual;
 	struct bare bare = { .n = 0 };
 	bool fixed = in_place(r, t, s);
 	struct err *err = NULL;
 	struct stub *new[TOGETHER] = { NULL };
 	unsigned of[TOGETHER];
 
-	alias_note_hot(place, fixed);
+	dual_note_hot(place, fixed);
 	if (fixed)
 		return NULL;
 	a->wanting += !s->wants;
@@ -465,7 +465,7 @@ struct err *alias_want(struct replay *r, struct rp_task *t, struct stub *s, uint
 	make_bare(t, &bare, true);		/* with the new ones */
 	for (unsigned i = 0; i < bare.n && !err; i++) {
 		if (new[i])
-			alias_loads(r, t, new[i], a->stub[of[i]].insn[0].addr);
+			dual_loads(r, t, new[i], a->stub[of[i]].insn[0].addr);
 	}
 	return err;
 }
@@ -477,24 +477,24 @@ static bool wake(struct replay *r, struct rp_task *t, struct stub *s)
 	uint8_t bytes[SITE_MAX];
 	struct err *err;
 
-	if (s->kind != STUB_RESTS || stops_mm(t->mm)->alias->jumps == ALIAS_JUMPS || (rp_tools_own(t->mm, start) && !rp_gate_moved(t->mm, start)) || rp_others_watch(r) || alias_in_the_way(r, t, start, run_end > end ? run_end : end) ||
-	    others_there(stops_mm(t->mm)->alias, start, end, true) || (s->run.n && is_inside_site(stops_mm(t->mm)->alias, run_end)) ||
+	if (s->kind != STUB_RESTS || stops_mm(t->mm)->dual->jumps == DUAL_JUMPS || (rp_tools_own(t->mm, start) && !inprocess_moved(t->mm, start)) || rp_others_watch(r) || dual_in_the_way(r, t, start, run_end > end ? run_end : end) ||
+	    others_there(stops_mm(t->mm)->dual, start, end, true) || (s->run.n && is_inside_site(stops_mm(t->mm)->dual, run_end)) ||
 	    tracee_read_some(t->real, start, bytes, s->site.len) != s->site.len || memcmp(bytes, s->site.bytes, s->site.len))
 		return false;
-	err = alias_patch(t->real, s, true);
+	err = dual_patch(t->real, s, true);
 	if (err) {
 		err_free(err);
 		return false;
 	}
 	s->kind = STUB_JUMP;
-	stops_mm(t->mm)->alias->jump[stops_mm(t->mm)->alias->jumps++] = (uint16_t)(s - stops_mm(t->mm)->alias->stub);
+	stops_mm(t->mm)->dual->jump[stops_mm(t->mm)->dual->jumps++] = (uint16_t)(s - stops_mm(t->mm)->dual->stub);
 	return true;
 }
 
-void alias_wake(struct replay *r, struct rp_task *t, struct stub *s)
+void dual_wake(struct replay *r, struct rp_task *t, struct stub *s)
 {
 	if (!wake(r, t, s))
 		return;
 	for (unsigned i = 0; i < s->loads_n; i++)
-		wake(r, t, &stops_mm(t->mm)->alias->stub[s->loads + i]);
+		wake(r, t, &stops_mm(t->mm)->dual->stub[s->loads + i]);
 }

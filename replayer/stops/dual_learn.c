@@ -2,7 +2,7 @@
  * dual_learn.c - what is known of the program's stores from before, in whatever process and checkpoints of it: which instructions are worth a
  * jump, where there is a site for one, which store to other memory, too.
  *
- * To look for a site takes a millisecond, and a run that begins again from a checkpoint (periodic.c) wants the same ones again.  So does one survey after the
+ * To look for a site takes a millisecond, and a run that begins again from a checkpoint (periodic.c) wants the same ones again.  So does one write log after the
  * other: what they learn is in memory that all of them share.  Some may be at it at the same time.
  */
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "replayer/stops/dual.h"
 #include "replayer/stops/stops.h"
 
-enum { HOT = 4096, SITES = 1 << 12, MISSED = 1 << 12, MISSES = 8, BACK = ALIAS_SITE_BACK, AROUND = BACK + SITE_MAX };
+enum { HOT = 4096, SITES = 1 << 12, MISSED = 1 << 12, MISSES = 8, BACK = DUAL_SITE_BACK, AROUND = BACK + SITE_MAX };
 
 struct known {
 	uint64_t start, end, addr;
@@ -28,7 +28,7 @@ static struct learned {
 	struct { unsigned turn; struct known k; } site[SITES];	/* turn: odd while it is written to */
 } own, *shared, *learned = &own;
 
-void rp_alias_share(void)
+void dual_share(void)
 {
 	void *at;
 
@@ -39,7 +39,7 @@ void rp_alias_share(void)
 		shared = at;
 }
 
-void rp_alias_learn_shared(void)
+void dual_learn_shared(void)
 {
 	if (shared)
 		learned = shared;
@@ -69,17 +69,17 @@ static unsigned hot_at(uint64_t addr)
 	return i < n ? i : HOT;
 }
 
-bool alias_was_hot(uint64_t addr)
+bool dual_was_hot(uint64_t addr)
 {
 	return hot_at(addr) < HOT;
 }
 
-bool alias_any_hot(void)
+bool dual_any_hot(void)
 {
 	return hot_n() != 0;
 }
 
-bool rp_alias_hot(uint64_t start, uint64_t end)
+bool dual_hot(uint64_t start, uint64_t end)
 {
 	enum { BEFORE = 4, BEHIND = 12 };
 
@@ -90,7 +90,7 @@ bool rp_alias_hot(uint64_t start, uint64_t end)
 	return false;
 }
 
-void alias_note_hot(uint64_t place, bool fixed)
+void dual_note_hot(uint64_t place, bool fixed)
 {
 	unsigned i = hot_at(place);
 
@@ -115,14 +115,14 @@ static unsigned missed_at(uint64_t addr)
 	return at;
 }
 
-bool alias_sees(uint64_t addr)
+bool dual_sees(uint64_t addr)
 {
 	unsigned at = missed_at(addr);
 
 	return learned->missed[at].addr && learned->missed[at].n >= MISSES;
 }
 
-bool alias_note_miss(uint64_t addr)
+bool dual_note_miss(uint64_t addr)
 {
 	unsigned at = missed_at(addr);
 
@@ -152,7 +152,7 @@ static void write_site(const struct known *k)
 	__atomic_store_n(&learned->site[at].turn, turn + 2, __ATOMIC_RELEASE);
 }
 
-bool alias_site_known(struct rp_task *t, uint64_t addr, struct displaced *d, bool *none)
+bool dual_site_known(struct rp_task *t, uint64_t addr, struct displaced *d, bool *none)
 {
 	uint8_t now[AROUND];
 	struct known k;
@@ -165,7 +165,7 @@ bool alias_site_known(struct rp_task *t, uint64_t addr, struct displaced *d, boo
 	return true;
 }
 
-void alias_site_keep(struct rp_task *t, uint64_t addr, const struct displaced *d)
+void dual_site_keep(struct rp_task *t, uint64_t addr, const struct displaced *d)
 {
 	struct known k = { .start = stops_mm(t->mm)->solid_start, .end = stops_mm(t->mm)->solid_end, .addr = addr, .none = !d };
 

@@ -1,9 +1,9 @@
 /*
- * dual_load.c - loads from doubled pages, by the mapping that is stored to.
+ * dual_load.c - loads from dual-mapped pages, by the mapping that is stored to.
  *
  * A processor hands on what was just stored to a load that follows, at once; but only when both use the same address.  Where a store
  * goes through the other mapping of a page (dual.c) and the load through the program's, the load waits until the
- * store has got to the cache: 5 ns instead of 0.3, for each step of a sum in a global variable.  So what loads from a fixed place in a doubled page gets
+ * store has got to the cache: 5 ns instead of 0.3, for each step of a sum in a global variable.  So what loads from a fixed place in a dual-mapped page gets
  * another displacement, too, where it is found near a store: in what runs on from there, over branches and calls, and in what
  * is before it, where readings of the code from any place on have fallen into step.
  *
@@ -27,9 +27,9 @@ static void add(struct queue *q, uint64_t addr)
 		q->at[q->n++] = addr;
 }
 
-static bool was_seen(struct rp_alias *a, uint64_t addr)
+static bool was_seen(struct dual *a, uint64_t addr)
 {
-	uint64_t *slot = &a->seen[(addr * 0x9e3779b97f4a7c15ull >> 48) % ALIAS_SEEN];
+	uint64_t *slot = &a->seen[(addr * 0x9e3779b97f4a7c15ull >> 48) % DUAL_SEEN];
 	bool was = *slot == addr;
 
 	*slot = addr;
@@ -51,18 +51,18 @@ static uint64_t behind(struct queue *q, csh cs, const cs_insn *insn)
 
 static void displace(struct replay *r, struct rp_task *t, struct stub *s, const cs_insn *insn)
 {
-	struct rp_alias *a = stops_mm(t->mm)->alias;
+	struct dual *a = stops_mm(t->mm)->dual;
 	struct site site = { .addr = insn->address, .len = insn->size, .n = 1 };
 	struct stub *new;
 	unsigned disp_at;
 	int32_t disp;
 
-	if (s->loads_n == LOADS || a->jumps >= ALIAS_JUMPS / 2 || !alias_fixed_load(&a->view, insn, &disp_at, &disp))
+	if (s->loads_n == LOADS || a->jumps >= DUAL_JUMPS / 2 || !dual_fixed_load(&a->view, insn, &disp_at, &disp))
 		return;
 	memcpy(site.bytes, insn->bytes, insn->size);
 	if (!s->loads_n)
 		s->loads = (uint16_t)a->stubs_n;
-	new = alias_displace(r, t, &site, disp_at, disp);
+	new = dual_displace(r, t, &site, disp_at, disp);
 	if (!new)
 		return;
 	new->load = true;
@@ -76,7 +76,7 @@ static unsigned length(csh cs, const uint8_t *code, size_t room, uint64_t addr, 
 }
 
 /* Behind what is at each offset: an instruction, or a byte that is none; more than len: an instruction that is not all there. */
-static void read_all(const uint8_t *code, unsigned len, uint64_t start, csh cs, cs_insn *insn, uint16_t behind[ALIAS_BEFORE])
+static void read_all(const uint8_t *code, unsigned len, uint64_t start, csh cs, cs_insn *insn, uint16_t behind[DUAL_BEFORE])
 {
 	for (unsigned at = 0; at < len; at++) {
 		unsigned n = length(cs, code + at, len - at, start + at, insn);
@@ -85,15 +85,15 @@ static void read_all(const uint8_t *code, unsigned len, uint64_t start, csh cs, 
 	}
 }
 
-unsigned alias_in_step(const uint8_t *code, unsigned len, uint64_t start)
+unsigned dual_in_step(const uint8_t *code, unsigned len, uint64_t start)
 {
 	csh cs = decoder();
 	cs_insn *insn = cs ? cs_malloc(cs) : NULL;
-	uint16_t behind[ALIAS_BEFORE];
-	uint8_t passes[ALIAS_BEFORE] = { 0 }, runs = 0;
+	uint16_t behind[DUAL_BEFORE];
+	uint8_t passes[DUAL_BEFORE] = { 0 }, runs = 0;
 	unsigned met = len, at;
 
-	BUG_ON(len > ALIAS_BEFORE, "so much code is not read at once: %u", len);
+	BUG_ON(len > DUAL_BEFORE, "so much code is not read at once: %u", len);
 	if (!insn)
 		return len;
 	read_all(code, len, start, cs, insn, behind);
@@ -119,19 +119,19 @@ static void look_before(struct replay *r, struct rp_task *t, struct stub *s, csh
 {
 	unsigned n;
 
-	for (unsigned at = alias_in_step(code, len, start); at < len && (n = length(cs, code + at, len - at, start + at, insn)); at += n) {
-		if (!was_seen(stops_mm(t->mm)->alias, start + at))
+	for (unsigned at = dual_in_step(code, len, start); at < len && (n = length(cs, code + at, len - at, start + at, insn)); at += n) {
+		if (!was_seen(stops_mm(t->mm)->dual, start + at))
 			displace(r, t, s, insn);
 	}
 }
 
-void alias_loads(struct replay *r, struct rp_task *t, struct stub *s, uint64_t addr)
+void dual_loads(struct replay *r, struct rp_task *t, struct stub *s, uint64_t addr)
 {
-	struct rp_alias *a = stops_mm(t->mm)->alias;
+	struct dual *a = stops_mm(t->mm)->dual;
 	struct queue q = { { addr }, 1, 0 };
 	csh cs = decoder();
 	cs_insn *insn = cs && !a->view.loads && !s->loads_n ? cs_malloc(cs) : NULL;
-	uint8_t before[ALIAS_BEFORE];
+	uint8_t before[DUAL_BEFORE];
 	uint64_t start;
 
 	if (!insn)
@@ -144,18 +144,18 @@ void alias_loads(struct replay *r, struct rp_task *t, struct stub *s, uint64_t a
 			const uint8_t *p = bytes;
 			size_t n = tracee_read_some(t->real, at, bytes, sizeof(bytes));
 
-			rp_alias_hide(t->mm, at, bytes, n);
-			if (rp_alias_area(t->mm, at) || !cs_disasm_iter(cs, &p, &n, &at, insn))
+			dual_hide(t->mm, at, bytes, n);
+			if (dual_area(t->mm, at) || !cs_disasm_iter(cs, &p, &n, &at, insn))
 				break;
 			displace(r, t, s, insn);
 			at = behind(&q, cs, insn);
 		}
 	}
 	start = 0;
-	if (rp_gate_solid(t, addr))
-		start = stops_mm(t->mm)->solid_start + ALIAS_BEFORE < addr ? addr - ALIAS_BEFORE : stops_mm(t->mm)->solid_start;
+	if (inprocess_solid(t, addr))
+		start = stops_mm(t->mm)->solid_start + DUAL_BEFORE < addr ? addr - DUAL_BEFORE : stops_mm(t->mm)->solid_start;
 	if (start && start <= addr && tracee_read_some(t->real, start, before, addr - start) == addr - start) {
-		rp_alias_hide(t->mm, start, before, addr - start);
+		dual_hide(t->mm, start, before, addr - start);
 		look_before(r, t, s, cs, insn, before, (unsigned)(addr - start), start);
 	}
 	cs_free(insn, 1);

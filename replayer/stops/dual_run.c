@@ -2,8 +2,8 @@
  * dual_run.c - a run of instructions that use the same few addresses, tested once.
  *
  * A stub (dual_stub.c) costs two dozen instructions for each store, and what loads by an address in a register still waits until a
- * store through the other mapping has got to the cache (dual_load.c).  In a loop over an array in a doubled page that is most of the time.  Here, for
- * surveys (write_log.c), which watch no bytes: straight code from some instruction on, moved as a whole.  Before it the
+ * store through the other mapping has got to the cache (dual_load.c).  In a loop over an array in a dual-mapped page that is most of the time.  Here, for
+ * write logs (write_log.c), which watch no bytes: straight code from some instruction on, moved as a whole.  Before it the
  * addresses that it uses are tested, registers that are not changed before their use; then what loads and stores by them has only another
  * displacement, the distance to the other mapping, and each store is followed by a mark:
  *
@@ -31,7 +31,7 @@
 #include "replayer/code/displace.h"
 #include "tracee/pun.h"
 
-enum { SPAN_MAX = ALIAS_PAGE_SIZE / 2,
+enum { SPAN_MAX = DUAL_PAGE_SIZE / 2,
        /* what an access is worth, and a test costs; a run has so many of the former, at least */
        STORE = 3, LOAD = 2, KEY = 2, LEAST = 2 };
 
@@ -47,8 +47,8 @@ static uint16_t bits(const struct place *p)
 	return (uint16_t)(1u << p->base | index_bit(p));
 }
 
-/* The doubled page that it is probably on: as registers are now, at insn[code->at], or by the base when the index is another since. */
-static unsigned probable_page(const struct run_code *code, unsigned k, const struct alias_view *v, const uint64_t reg[16])
+/* The dual-mapped page that it is probably on: as registers are now, at insn[code->at], or by the base when the index is another since. */
+static unsigned probable_page(const struct run_code *code, unsigned k, const struct dual_view *v, const uint64_t reg[16])
 {
 	const struct run_insn *in = &code->insn[k];
 	uint64_t addr = reg[in->place.base] + (uint64_t)(int64_t)in->disp, to;
@@ -59,21 +59,21 @@ static unsigned probable_page(const struct run_code *code, unsigned k, const str
 		written |= code->insn[i].writes;
 	if (in->place.index >= 0 && !(written & index_bit(&in->place)))
 		addr += reg[in->place.index] << in->place.scale;
-	page = alias_page_of(v, addr, in->s.size, &to);
-	if (page < v->pages_n && (addr < v->page[page] || addr + in->s.size > v->page[page] + ALIAS_PAGE_SIZE))
+	page = dual_page_of(v, addr, in->s.size, &to);
+	if (page < v->pages_n && (addr < v->page[page] || addr + in->s.size > v->page[page] + DUAL_PAGE_SIZE))
 		page = v->pages_n;
 	return page;
 }
 
 /* In both mappings, and the marks. */
-static bool can_be_displaced(const struct alias_view *v, unsigned page, int32_t disp)
+static bool can_be_displaced(const struct dual_view *v, unsigned page, int32_t disp)
 {
-	int64_t to = (int64_t)(v->alias[page] - v->page[page]) + disp;
+	int64_t to = (int64_t)(v->dual[page] - v->page[page]) + disp;
 
 	return to == (int32_t)to && to + v->marks_at + 64 == (int32_t)(to + v->marks_at + 64);
 }
 
-static int key_of(struct alias_run *run, const struct run_code *code, unsigned k, const struct alias_view *v, const uint64_t reg[16])
+static int key_of(struct dual_run *run, const struct run_code *code, unsigned k, const struct dual_view *v, const uint64_t reg[16])
 {
 	const struct run_insn *in = &code->insn[k];
 	int32_t min = in->disp, max = in->disp + (int32_t)in->s.size;
@@ -103,7 +103,7 @@ static int key_of(struct alias_run *run, const struct run_code *code, unsigned k
 }
 
 /* Nothing is tested: each for itself. */
-static void weigh_blind(const struct run_code *code, unsigned first, const struct alias_view *v, const uint64_t reg[16], alias_seen_fn *sees, struct alias_run *ret)
+static void weigh_blind(const struct run_code *code, unsigned first, const struct dual_view *v, const uint64_t reg[16], dual_seen_fn *sees, struct dual_run *ret)
 {
 	unsigned n = code->last - first < RUN_INSNS ? code->last - first : RUN_INSNS, used = 0;
 	uint16_t written = 0;
@@ -127,12 +127,12 @@ static void weigh_blind(const struct run_code *code, unsigned first, const struc
 		ret->score = 0;
 }
 
-void alias_run_weigh(const struct run_code *code, unsigned first, const struct alias_view *v, const uint64_t reg[16], alias_seen_fn *sees, struct alias_run *ret)
+void dual_run_weigh(const struct run_code *code, unsigned first, const struct dual_view *v, const uint64_t reg[16], dual_seen_fn *sees, struct dual_run *ret)
 {
 	unsigned n = code->last - first < RUN_INSNS ? code->last - first : RUN_INSNS, used = 0, score = 0;
 	uint16_t written = 0;
 
-	*ret = (struct alias_run){ .insn = &code->insn[first], .blind = v->blind };
+	*ret = (struct dual_run){ .insn = &code->insn[first], .blind = v->blind };
 	if (v->blind) {
 		weigh_blind(code, first, v, reg, sees, ret);
 		return;
@@ -156,13 +156,13 @@ void alias_run_weigh(const struct run_code *code, unsigned first, const struct a
 
 /* ---- its code -------------------------------------------------------------------------------------------- */
 
-static int choose_scratch(const struct alias_run *run)
+static int choose_scratch(const struct dual_run *run)
 {
 	uint16_t used = 0;
 
 	for (unsigned i = 0; i < run->keys_n; i++)
 		used |= bits(&run->key[i].place);
-	return alias_free_register(used);
+	return dual_free_register(used);
 }
 
 static bool uses_rax(const struct run_key *key)
@@ -171,7 +171,7 @@ static bool uses_rax(const struct run_key *key)
 }
 
 /* False: rax is wanted for two things. */
-static bool emit_tests(struct alias_code *c, const struct alias_run *run, unsigned scratch, bool dead, struct fixes *no)
+static bool emit_tests(struct dual_code *c, const struct dual_run *run, unsigned scratch, bool dead, struct fixes *no)
 {
 	bool kept = dead;
 
@@ -187,21 +187,21 @@ static bool emit_tests(struct alias_code *c, const struct alias_run *run, unsign
 			if (!kept)
 				emit_flags(c);
 			kept = true;
-			emit_word(c, 0x2b, scratch, c->data + ALIAS_PAGE_AT + 8 * key->page);
+			emit_word(c, 0x2b, scratch, c->data + DUAL_PAGE_AT + 8 * key->page);
 			EMIT(c, 0x48, 0x81, (uint8_t)(0xf8 | scratch));
-			emit32(c, (uint32_t)(ALIAS_PAGE_SIZE - (key->max - key->min)));
+			emit32(c, (uint32_t)(DUAL_PAGE_SIZE - (key->max - key->min)));
 			emit_later(c, no, IF_ABOVE);
 		}
 	}
 	return true;
 }
 
-static bool emit_insn(struct alias_code *c, const struct alias_view *v, pid_t tid, const struct alias_run *run, unsigned k, uint16_t *orig)
+static bool emit_insn(struct dual_code *c, const struct dual_view *v, pid_t tid, const struct dual_run *run, unsigned k, uint16_t *orig)
 {
 	const struct run_insn *in = &run->insn[k];
 	unsigned page = run->of[k] < 0 ? 0 : run->blind ? (unsigned)run->of[k] : run->key[run->of[k]].page;
-	int32_t disp = in->disp + (int32_t)(v->alias[page] - v->page[page]);
-	struct alias_insn moved;
+	int32_t disp = in->disp + (int32_t)(v->dual[page] - v->page[page]);
+	struct dual_insn moved;
 
 	if (run->of[k] >= 0) {
 		if (in->stores)
@@ -213,14 +213,14 @@ static bool emit_insn(struct alias_code *c, const struct alias_view *v, pid_t ti
 		emit(c, in->bytes, in->len);
 		return true;
 	}
-	if (!alias_put(c, v, tid, in->addr, &moved))
+	if (!dual_put(c, v, tid, in->addr, &moved))
 		return false;
 	*orig = (uint16_t)(moved.orig - c->at);
 	return true;
 }
 
 /* As it was, for those that fault. */
-static void emit_backs(struct alias_code *c, const struct alias_run *run, struct run_places *ret)
+static void emit_backs(struct dual_code *c, const struct dual_run *run, struct run_places *ret)
 {
 	for (unsigned k = 0; k < run->n; k++) {
 		struct fixes next = { 0 };
@@ -234,11 +234,11 @@ static void emit_backs(struct alias_code *c, const struct alias_run *run, struct
 	}
 }
 
-bool alias_run_put(struct alias_code *c, const struct alias_view *v, pid_t tid, const struct alias_run *run, struct run_places *ret)
+bool dual_run_put(struct dual_code *c, const struct dual_view *v, pid_t tid, const struct dual_run *run, struct run_places *ret)
 {
-	uint64_t start = run->insn[0].addr, save = c->data + ALIAS_SAVE_AT, end = start;
+	uint64_t start = run->insn[0].addr, save = c->data + DUAL_SAVE_AT, end = start;
 	int scratch = choose_scratch(run);
-	bool dead = !run->blind && pun_flags_dead(tid, start);		/* as in alias_put() */
+	bool dead = !run->blind && pun_flags_dead(tid, start);		/* as in dual_put() */
 	struct fixes no = { 0 };
 
 	if (scratch < 0)
@@ -254,18 +254,18 @@ bool alias_run_put(struct alias_code *c, const struct alias_view *v, pid_t tid, 
 	for (unsigned k = 0; k < run->n; k++) {
 		ret->at[k] = (uint16_t)c->len;
 		ret->where[k] = (uint16_t)(run->insn[k].addr - start);
-		if (c->len + ALIAS_ROOM > ALIAS_CODE || !emit_insn(c, v, tid, run, k, &ret->orig[k]))
+		if (c->len + DUAL_ROOM > DUAL_CODE || !emit_insn(c, v, tid, run, k, &ret->orig[k]))
 			return false;
 		end = run->insn[k].addr + run->insn[k].len;
 	}
 	ret->at[run->n] = (uint16_t)c->len;
 	ret->where[run->n] = (uint16_t)(end - start);
 	ret->n = (uint16_t)run->n;
-	if (!alias_put_jump(c, end))
+	if (!dual_put_jump(c, end))
 		return false;
 	if (run->blind) {
 		emit_backs(c, run, ret);
-		return c->len + ALIAS_ROOM <= ALIAS_CODE;
+		return c->len + DUAL_ROOM <= DUAL_CODE;
 	}
 	emit_come_here(c, &no);
 	emit_flags_back(c, dead);

@@ -29,7 +29,7 @@ struct run_code {
 	unsigned n, first, last, at;	/* first: where a run may begin; at: the store; last: behind where it may end */
 };
 
-struct alias_run {
+struct dual_run {
 	const struct run_insn *insn;
 	unsigned n, keys_n, score;
 	struct run_key key[RUN_KEYS];
@@ -44,11 +44,11 @@ struct alias_run {
 struct run_places { uint16_t n, at[RUN_INSNS + 1], orig[RUN_INSNS], back[RUN_INSNS], where[RUN_INSNS + 1]; };
 
 /* Is the instruction to be left as it is? */
-typedef bool alias_seen_fn(uint64_t addr);
+typedef bool dual_seen_fn(uint64_t addr);
 
 /* reg: the registers as they are at insn[code->at].  The run from insn[first] on; score 0: it is of no use. */
-void alias_run_weigh(const struct run_code *code, unsigned first, const struct alias_view *v, const uint64_t reg[16], alias_seen_fn *sees, struct alias_run *ret);
+void dual_run_weigh(const struct run_code *code, unsigned first, const struct dual_view *v, const uint64_t reg[16], dual_seen_fn *sees, struct dual_run *ret);
 /* Its code; behind that, everything is as it was, and an address is none that it is for.  False: it has no such code.  Task stopped, with the program's bytes. */
-bool alias_run_put(struct alias_code *c, const struct alias_view *v, pid_t tid, const struct alias_run *run, struct run_places *ret);
+bool dual_run_put(struct dual_code *c, const struct dual_view *v, pid_t tid, const struct dual_run *run, struct run_places *ret);
 
 #endif

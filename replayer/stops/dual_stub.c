@@ -1,8 +1,8 @@
 /*
- * dual_stub.c - the code of one instruction that stores to a doubled page (dual.c).
+ * dual_stub.c - the code of one instruction that stores to a dual-mapped page (dual.c).
  *
  *	entry:	save S; lea S, [where it stores]; save rax; flags to rax
- *		S on a doubled page, all its bytes, and no watched byte among them?  else jmp orig (or same)
+ *		S on a dual-mapped page, all its bytes, and no watched byte among them?  else jmp orig (or same)
  *		S = the same byte in the other mapping
  *		flags, rax from where they are saved
  *		the instruction, with [S] for its operand; S back
@@ -30,7 +30,7 @@
 /* ---- its code ------------------------------------------------------------------------------------------- */
 
 /* op reg, [its operand], 64 bits */
-static void put_with_operand(struct alias_code *c, uint8_t op, unsigned reg, const struct store *s, const uint8_t *b, uint64_t end)
+static void put_with_operand(struct dual_code *c, uint8_t op, unsigned reg, const struct store *s, const uint8_t *b, uint64_t end)
 {
 	uint8_t rex = 0x48;
 
@@ -41,7 +41,7 @@ static void put_with_operand(struct alias_code *c, uint8_t op, unsigned reg, con
 	if (s->vector && b[s->modrm] >> 6 == 1) {	/* 8 bits in units of its own: 32 */
 		EMIT(c, rex, op, (uint8_t)(0x80 | (b[s->modrm] & 7) | reg << 3));
 		emit(c, b + s->modrm + 1, s->tail - s->modrm - 2);
-		emit32(c, (uint32_t)alias_displacement(s, b));
+		emit32(c, (uint32_t)dual_displacement(s, b));
 		return;
 	}
 	EMIT(c, rex, op, (uint8_t)((b[s->modrm] & 0xc7) | reg << 3));
@@ -49,11 +49,11 @@ static void put_with_operand(struct alias_code *c, uint8_t op, unsigned reg, con
 		emit(c, b + s->modrm + 1, s->tail - s->modrm - 1);
 		return;
 	}
-	emit32(c, (uint32_t)(alias_named(s, b, end) - (emit_at(c) + 4)));
+	emit32(c, (uint32_t)(dual_named(s, b, end) - (emit_at(c) + 4)));
 }
 
 /* lea S, [where it stores, or what it loads] */
-static void put_address(struct alias_code *c, const struct store *s, const uint8_t *b, uint64_t end)
+static void put_address(struct dual_code *c, const struct store *s, const uint8_t *b, uint64_t end)
 {
 	if (s->kind == STORE_OPERAND || s->kind == LOAD_JUMP)
 		put_with_operand(c, 0x8d, s->scratch, s, b, end);
@@ -66,9 +66,9 @@ static void put_address(struct alias_code *c, const struct store *s, const uint8
 }
 
 /* What is pushed, or called, to its word. */
-static void put_fetch(struct alias_code *c, const struct alias_view *v, const struct store *s, const uint8_t *b, uint64_t end, struct alias_insn *ret)
+static void put_fetch(struct dual_code *c, const struct dual_view *v, const struct store *s, const uint8_t *b, uint64_t end, struct dual_insn *ret)
 {
-	uint64_t word = c->data + ALIAS_SAVE_AT + 24, save = c->data + ALIAS_SAVE_AT + 16, to;
+	uint64_t word = c->data + DUAL_SAVE_AT + 24, save = c->data + DUAL_SAVE_AT + 16, to;
 
 	if (s->reg < 16) {
 		EMIT(c, (uint8_t)(0x48 | (s->reg >> 3) << 2), 0x89, (uint8_t)(0x05 | (s->reg & 7) << 3));
@@ -77,7 +77,7 @@ static void put_fetch(struct alias_code *c, const struct alias_view *v, const st
 	}
 	emit_word(c, 0x89, s->second, save);
 	ret->early = emit_at(c);
-	if (v->loads && alias_fixed_place(v, s, b, end, &to) && alias_is_near(emit_at(c) + 7, to))
+	if (v->loads && dual_fixed_place(v, s, b, end, &to) && dual_is_near(emit_at(c) + 7, to))
 		emit_word(c, 0x8b, s->second, to);
 	else
 		put_with_operand(c, 0x8b, s->second, s, b, end);
@@ -85,14 +85,14 @@ static void put_fetch(struct alias_code *c, const struct alias_view *v, const st
 	emit_word(c, 0x8b, s->second, save);
 }
 
-static void put_jump_fetched(struct alias_code *c)
+static void put_jump_fetched(struct dual_code *c)
 {
 	EMIT(c, 0xff, 0x25);
-	emit32(c, (uint32_t)(c->data + ALIAS_SAVE_AT + 24 - (emit_at(c) + 4)));
+	emit32(c, (uint32_t)(c->data + DUAL_SAVE_AT + 24 - (emit_at(c) + 4)));
 }
 
 /* The instruction, or one of the same form with this opcode and reg field, with [S] for its operand. */
-static void put_with_s(struct alias_code *c, const struct store *s, const uint8_t *b, unsigned len, uint8_t op, unsigned reg)
+static void put_with_s(struct dual_code *c, const struct store *s, const uint8_t *b, unsigned len, uint8_t op, unsigned reg)
 {
 	uint8_t other[16];
 
@@ -108,7 +108,7 @@ static void put_with_s(struct alias_code *c, const struct store *s, const uint8_
 }
 
 /* The instruction with [S] instead. */
-static void put_other(struct alias_code *c, const struct store *s, const uint8_t *b, unsigned len, uint64_t ret)
+static void put_other(struct dual_code *c, const struct store *s, const uint8_t *b, unsigned len, uint64_t ret)
 {
 	if (s->kind == STORE_CALL || s->kind == STORE_CALL_TO) {		/* mov dword [S], low; mov dword [S + 4], high */
 		EMIT(c, 0xc7, (uint8_t)s->scratch);
@@ -118,10 +118,10 @@ static void put_other(struct alias_code *c, const struct store *s, const uint8_t
 		return;
 	}
 	if (s->kind == STORE_PUSH_MEMORY) {
-		emit_word(c, 0x89, s->second, c->data + ALIAS_SAVE_AT + 16);
-		emit_word(c, 0x8b, s->second, c->data + ALIAS_SAVE_AT + 24);
+		emit_word(c, 0x89, s->second, c->data + DUAL_SAVE_AT + 16);
+		emit_word(c, 0x8b, s->second, c->data + DUAL_SAVE_AT + 24);
 		EMIT(c, 0x48, 0x89, (uint8_t)(s->second << 3 | s->scratch));
-		emit_word(c, 0x8b, s->second, c->data + ALIAS_SAVE_AT + 16);
+		emit_word(c, 0x8b, s->second, c->data + DUAL_SAVE_AT + 16);
 		return;
 	}
 	if (s->kind == STORE_PUSH && s->reg == 16) {
@@ -138,7 +138,7 @@ static void put_other(struct alias_code *c, const struct store *s, const uint8_t
 		if (s->kind == LOAD_LEAVE)
 			EMIT(c, 0x48, 0x8d, 0x65, 8, 0x48, 0x89, (uint8_t)(0xc5 | s->scratch << 3));	/* lea rsp, [rbp + 8]; mov rbp, S */
 		else
-			emit_word(c, 0x89, s->scratch, c->data + ALIAS_SAVE_AT + 24);
+			emit_word(c, 0x89, s->scratch, c->data + DUAL_SAVE_AT + 24);
 		return;
 	}
 	if (s->kind == STORE_PUSH) {
@@ -148,20 +148,20 @@ static void put_other(struct alias_code *c, const struct store *s, const uint8_t
 	put_with_s(c, s, b, len, b[s->modrm - 1], b[s->modrm] >> 3 & 7);
 }
 
-static void put_compare(struct alias_code *c, const struct store *s, int32_t value)
+static void put_compare(struct dual_code *c, const struct store *s, int32_t value)
 {
 	EMIT(c, 0x48, 0x81, (uint8_t)(0xf8 | s->scratch));
 	emit32(c, (uint32_t)value);
 }
 
-/* Jumps to what is seldom needed: no doubled page, watched bytes on the i-th, the instruction as it was (S an offset or an address: it is not used). */
-struct cold { struct fixes other, same[ALIAS_PAGES], orig; };
+/* Jumps to what is seldom needed: no dual-mapped page, watched bytes on the i-th, the instruction as it was (S an offset or an address: it is not used). */
+struct cold { struct fixes other, same[DUAL_PAGES], orig; };
 
 /* What is stored, and by which instruction. */
 struct stored { const struct store *s; const uint8_t *b; unsigned len; uint64_t after; };
 
 /* cmp [S], what is going to be there; false: that is not known before.  All registers but S as they were. */
-static bool put_equal(struct alias_code *c, const struct stored *w, struct fixes *no)
+static bool put_equal(struct dual_code *c, const struct stored *w, struct fixes *no)
 {
 	const struct store *s = w->s;
 
@@ -188,14 +188,14 @@ static bool put_equal(struct alias_code *c, const struct stored *w, struct fixes
 }
 
 /* S is an offset in the i-th page, where watched bytes are: to good (S as there) when they stay the same. */
-static void put_same(struct alias_code *c, const struct stored *w, unsigned i, struct fixes *orig, struct fixes *good)
+static void put_same(struct dual_code *c, const struct stored *w, unsigned i, struct fixes *orig, struct fixes *good)
 {
-	uint64_t flags = c->data + ALIAS_SAVE_AT + 32;
+	uint64_t flags = c->data + DUAL_SAVE_AT + 32;
 	struct fixes no = { 0 };
 
-	emit_word(c, 0x03, w->s->scratch, c->data + ALIAS_ALIAS_AT + 8 * i);
+	emit_word(c, 0x03, w->s->scratch, c->data + DUAL_ALIAS_AT + 8 * i);
 	emit_word(c, 0x89, RAX, flags);
-	emit_word(c, 0x8b, RAX, c->data + ALIAS_SAVE_AT + 8);
+	emit_word(c, 0x8b, RAX, c->data + DUAL_SAVE_AT + 8);
 	if (put_equal(c, w, &no)) {
 		emit_word(c, 0x8b, RAX, flags);
 		emit_later(c, good, ALWAYS);
@@ -206,16 +206,16 @@ static void put_same(struct alias_code *c, const struct stored *w, unsigned i, s
 }
 
 /* S is an offset in the page: to orig, or same, when a watched byte would be stored to. */
-static void put_ranges(struct alias_code *c, const struct alias_view *v, const struct store *s, uint64_t page, struct fixes *orig,
+static void put_ranges(struct dual_code *c, const struct dual_view *v, const struct store *s, uint64_t page, struct fixes *orig,
 		       struct fixes *same)
 {
 	for (unsigned i = 0; i < v->ranges_n; i++) {
 		int64_t from = (int64_t)(v->range[i].start - page), to = (int64_t)(v->range[i].end - page);
 		struct fixes past = { 0 }, *there = v->range[i].always ? orig : same;
 
-		if (to <= 0 || from >= ALIAS_PAGE_SIZE)
+		if (to <= 0 || from >= DUAL_PAGE_SIZE)
 			continue;
-		if (to < ALIAS_PAGE_SIZE) {
+		if (to < DUAL_PAGE_SIZE) {
 			put_compare(c, s, (int32_t)to);
 			emit_later(c, &past, IF_BELOW_NOT);
 		}
@@ -231,24 +231,24 @@ static void put_ranges(struct alias_code *c, const struct alias_view *v, const s
 }
 
 /* S to the other mapping, if it is on that page; else on, with S an offset in it. */
-static void put_page(struct alias_code *c, const struct alias_view *v, const struct store *s, unsigned i, struct cold *cold, struct fixes *other)
+static void put_page(struct dual_code *c, const struct dual_view *v, const struct store *s, unsigned i, struct cold *cold, struct fixes *other)
 {
-	emit_word(c, 0x2b, s->scratch, c->data + ALIAS_PAGE_AT + 8 * i);
-	put_compare(c, s, (int32_t)(ALIAS_PAGE_SIZE - s->size));
+	emit_word(c, 0x2b, s->scratch, c->data + DUAL_PAGE_AT + 8 * i);
+	put_compare(c, s, (int32_t)(DUAL_PAGE_SIZE - s->size));
 	emit_later(c, other, IF_ABOVE);
 	put_ranges(c, v, s, v->page[i], &cold->orig, &cold->same[i]);
-	emit_word(c, 0x03, s->scratch, c->data + ALIAS_ALIAS_AT + 8 * i);
+	emit_word(c, 0x03, s->scratch, c->data + DUAL_ALIAS_AT + 8 * i);
 	if (v->marks)
 		emit_marks(c, &(struct place){ (int)s->scratch, -1, 0 }, (int32_t)v->marks_at, s->size);
 }
 
-/* S to the other mapping, where it is on a doubled page.  The most probable falls through; good: where the instruction with [S] is. */
-static void put_cold(struct alias_code *c, const struct alias_view *v, const struct stored *w, struct cold *cold, unsigned good)
+/* S to the other mapping, where it is on a dual-mapped page.  The most probable falls through; good: where the instruction with [S] is. */
+static void put_cold(struct dual_code *c, const struct dual_view *v, const struct stored *w, struct cold *cold, unsigned good)
 {
 	const struct store *s = w->s;
 
 	emit_come_here(c, &cold->other);
-	emit_word(c, 0x03, s->scratch, c->data + ALIAS_PAGE_AT + 8 * c->first);
+	emit_word(c, 0x03, s->scratch, c->data + DUAL_PAGE_AT + 8 * c->first);
 	for (unsigned i = 0; i < v->pages_n; i++) {
 		struct fixes other = { 0 }, there = { 0 };
 
@@ -258,7 +258,7 @@ static void put_cold(struct alias_code *c, const struct alias_view *v, const str
 		emit_later(c, &there, ALWAYS);
 		emit_come_to(c, &there, good);
 		emit_come_here(c, &other);
-		emit_word(c, 0x03, s->scratch, c->data + ALIAS_PAGE_AT + 8 * i);
+		emit_word(c, 0x03, s->scratch, c->data + DUAL_PAGE_AT + 8 * i);
 	}
 	emit_later(c, &cold->orig, ALWAYS);
 	for (unsigned i = 0; i < v->pages_n; i++) {
@@ -273,7 +273,7 @@ static void put_cold(struct alias_code *c, const struct alias_view *v, const str
 	emit_come_here(c, &cold->orig);
 }
 
-static bool put_original(struct alias_code *c, const struct store *s, const struct displaced *d, struct alias_insn *ret)
+static bool put_original(struct dual_code *c, const struct store *s, const struct displaced *d, struct dual_insn *ret)
 {
 	uint64_t fall;
 	unsigned len;
@@ -294,9 +294,9 @@ static bool put_original(struct alias_code *c, const struct store *s, const stru
 }
 
 /* dual_unchecked.c: without a test. */
-static bool put_blind(struct alias_code *c, const struct alias_view *v, const struct store *s, const struct place *p, const struct displaced *d, struct alias_insn *ret)
+static bool put_blind(struct dual_code *c, const struct dual_view *v, const struct store *s, const struct place *p, const struct displaced *d, struct dual_insn *ret)
 {
-	int64_t disp = alias_displacement(s, d->site.bytes) + (int64_t)(v->alias[c->blind] - v->page[c->blind]), marks = disp + v->marks_at;
+	int64_t disp = dual_displacement(s, d->site.bytes) + (int64_t)(v->dual[c->blind] - v->page[c->blind]), marks = disp + v->marks_at;
 	struct fixes next = { 0 };
 	unsigned begin = c->len;
 
@@ -318,7 +318,7 @@ static bool put_blind(struct alias_code *c, const struct alias_view *v, const st
 	return true;
 }
 
-bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint64_t addr, struct alias_insn *ret)
+bool dual_put(struct dual_code *c, const struct dual_view *v, pid_t tid, uint64_t addr, struct dual_insn *ret)
 {
 	struct fixes next = { 0 };
 	struct cold cold = { 0 };
@@ -332,17 +332,17 @@ bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint
 	cs_insn *insn;
 	uint64_t to;
 
-	if (!cs || c->len + ALIAS_ROOM > ALIAS_CODE || !displace_decode_any(tid, addr, 1, 0, 0, &d) ||
+	if (!cs || c->len + DUAL_ROOM > DUAL_CODE || !displace_decode_any(tid, addr, 1, 0, 0, &d) ||
 	    cs_disasm(cs, d.site.bytes, d.site.len, addr, 1, &insn) != 1)
 		return false;
-	alias_classify(cs, insn, d.site.bytes, v->loads, &s);
-	dead = alias_ignores_flags(insn->id);
-	blind = v->blind && c->blind < v->pages_n && s.kind == STORE_OPERAND && !s.disp_at && alias_place(insn, &place);
-	load = s.kind == STORE_NONE && alias_fixed_load(v, insn, &s.disp_at, &disp) && alias_is_near(emit_at(c) + d.site.len, addr + d.site.len + (uint64_t)(int64_t)disp);
+	dual_classify(cs, insn, d.site.bytes, v->loads, &s);
+	dead = dual_ignores_flags(insn->id);
+	blind = v->blind && c->blind < v->pages_n && s.kind == STORE_OPERAND && !s.disp_at && dual_place(insn, &place);
+	load = s.kind == STORE_NONE && dual_fixed_load(v, insn, &s.disp_at, &disp) && dual_is_near(emit_at(c) + d.site.len, addr + d.site.len + (uint64_t)(int64_t)disp);
 	cs_free(insn, 1);
-	*ret = (struct alias_insn){ .addr = addr, .len = d.site.len, .stub = emit_at(c), .stores = s.kind != STORE_NONE };
+	*ret = (struct dual_insn){ .addr = addr, .len = d.site.len, .stub = emit_at(c), .stores = s.kind != STORE_NONE };
 	to = addr + d.site.len + (uint64_t)(int64_t)disp;
-	if (load || (alias_has_other_place(&s) && alias_fixed_place(v, &s, d.site.bytes, addr + d.site.len, &to) && alias_is_near(emit_at(c) + d.site.len, to))) {
+	if (load || (dual_has_other_place(&s) && dual_fixed_place(v, &s, d.site.bytes, addr + d.site.len, &to) && dual_is_near(emit_at(c) + d.site.len, to))) {
 		emit(c, d.site.bytes, s.disp_at);
 		emit32(c, (uint32_t)(to - ret->stub - d.site.len));
 		emit(c, d.site.bytes + s.disp_at + 4, d.site.len - s.disp_at - 4);
@@ -354,10 +354,10 @@ bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint
 		return true;
 	if (s.kind == STORE_PUSH_MEMORY || s.kind == STORE_CALL_TO)
 		put_fetch(c, v, &s, d.site.bytes, addr + d.site.len, ret);
-	/* in a survey: if the program is interrupted right behind it, where they would be others, it fails, or nothing comes of it */
+	/* in a write log: if the program is interrupted right behind it, where they would be others, it fails, or nothing comes of it */
 	dead = dead && v->marks && s.kind == STORE_OPERAND && pun_flags_dead(tid, addr + d.site.len);
 	if (s.kind != STORE_NONE) {
-		emit_word(c, 0x89, s.scratch, c->data + ALIAS_SAVE_AT);
+		emit_word(c, 0x89, s.scratch, c->data + DUAL_SAVE_AT);
 		put_address(c, &s, d.site.bytes, addr + d.site.len);
 		if (!dead)
 			emit_flags(c);
@@ -365,7 +365,7 @@ bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint
 		at_good = c->len;
 		emit_flags_back(c, dead);
 		put_other(c, &s, d.site.bytes, d.site.len, addr + d.site.len);
-		emit_word(c, 0x8b, s.scratch, c->data + ALIAS_SAVE_AT);
+		emit_word(c, 0x8b, s.scratch, c->data + DUAL_SAVE_AT);
 		if (s.kind == LOAD_POP || s.kind == LOAD_RET)
 			EMIT(c, 0x48, 0x8d, 0x64, 0x24, 8);	/* lea rsp, [rsp + 8] */
 		else if (s.kind != STORE_OPERAND && s.kind < LOAD_POP)
@@ -375,14 +375,14 @@ bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint
 		} else if (s.kind == STORE_CALL) {
 			ret->target = emit_at(c);
 			ret->to = d.target;
-			if (!alias_put_jump(c, d.target))
+			if (!dual_put_jump(c, d.target))
 				return false;
 		} else {
 			emit_later(c, &next, ALWAYS);
 		}
 		put_cold(c, v, &(struct stored){ &s, d.site.bytes, d.site.len, addr + d.site.len }, &cold, at_good);
 		emit_flags_back(c, dead);
-		emit_word(c, 0x8b, s.scratch, c->data + ALIAS_SAVE_AT);
+		emit_word(c, 0x8b, s.scratch, c->data + DUAL_SAVE_AT);
 	}
 	if (!put_original(c, &s, &d, ret))
 		return false;

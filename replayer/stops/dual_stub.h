@@ -1,5 +1,5 @@
 /*
- * dual_stub.h - instructions that store to a doubled page through its other mapping: the code, for dual.c.
+ * dual_stub.h - instructions that store to a dual-mapped page through its other mapping: the code, for dual.c.
  */
 #ifndef REPLAYER_ALIAS_STUB_H
 #define REPLAYER_ALIAS_STUB_H
@@ -10,28 +10,28 @@
 
 #include "replayer/stops/store_bitmap.h"
 
-enum { ALIAS_PAGES = MARKS_PAGES, ALIAS_RANGES = 64, ALIAS_CODE = 8192, ALIAS_ROOM = 3000,
+enum { DUAL_PAGES = STORE_BITMAP_PAGES, DUAL_RANGES = 64, DUAL_CODE = 8192, DUAL_ROOM = 3000,
        /* (ROOM: for the code of one instruction, at most) */
        /* words in the data page of each area: the pages, where else they are, saved registers */
-       ALIAS_PAGE_AT = 0, ALIAS_ALIAS_AT = 64, ALIAS_SAVE_AT = 128 };
+       DUAL_PAGE_AT = 0, DUAL_ALIAS_AT = 64, DUAL_SAVE_AT = 128 };
 
 /* What the code has to know. */
-struct alias_view {
+struct dual_view {
 	unsigned pages_n, ranges_n;
-	uint64_t page[ALIAS_PAGES], alias[ALIAS_PAGES];
+	uint64_t page[DUAL_PAGES], dual[DUAL_PAGES];
 	bool loads;			/* a page can not be read, either */
 	bool blind;			/* it need not be tested what is stored to: dual_unchecked.c */
-	struct { uint64_t start, end; bool always; } range[ALIAS_RANGES];	/* watched; always: a store that changes nothing counts, too */
+	struct { uint64_t start, end; bool always; } range[DUAL_RANGES];	/* watched; always: a store that changes nothing counts, too */
 	unsigned marks_at;		/* so far behind the other mapping of a byte is its mark */
-	struct rp_marks *marks;		/* NULL, or what is stored to is noted: by the stub in the area, where that always is the same place here */
+	struct store_bitmap *marks;		/* NULL, or what is stored to is noted: by the stub in the area, where that always is the same place here */
 };
 
 struct cs_insn;
 
-/* first: the page that is tested first; blind: the only page that the next one stores to, most likely, or ALIAS_PAGES. */
-struct alias_code { uint8_t bytes[ALIAS_CODE]; unsigned len, first, blind; uint64_t at, data; };
+/* first: the page that is tested first; blind: the only page that the next one stores to, most likely, or DUAL_PAGES. */
+struct dual_code { uint8_t bytes[DUAL_CODE]; unsigned len, first, blind; uint64_t at, data; };
 
-struct alias_insn {
+struct dual_insn {
 	uint64_t addr;			/* the program's instruction */
 	unsigned len;
 	bool stores;			/* it is one that has another form */
@@ -45,15 +45,15 @@ struct alias_insn {
  * One instruction of the program at addr, running on behind its code.  False: it cannot be run elsewhere.  Code is from start
  * to end.  Task stopped.
  */
-bool alias_put(struct alias_code *c, const struct alias_view *v, pid_t tid, uint64_t addr, struct alias_insn *ret);
+bool dual_put(struct dual_code *c, const struct dual_view *v, pid_t tid, uint64_t addr, struct dual_insn *ret);
 /*
  * Does the instruction always store to the same place, none that is watched?  Then it can stay where it is, with another displacement:
  * *disp, 4 bytes at *disp_at.
  */
-bool alias_fixed(const struct alias_view *v, const uint8_t *bytes, unsigned len, uint64_t addr, unsigned *disp_at, int32_t *disp);
+bool dual_fixed(const struct dual_view *v, const uint8_t *bytes, unsigned len, uint64_t addr, unsigned *disp_at, int32_t *disp);
 /* The same for one that always loads from the same place (watched for stores or not), and stores nothing. */
-bool alias_fixed_load(const struct alias_view *v, const struct cs_insn *insn, unsigned *disp_at, int32_t *disp);
+bool dual_fixed_load(const struct dual_view *v, const struct cs_insn *insn, unsigned *disp_at, int32_t *disp);
 /* "jmp to"; false: too far. */
-bool alias_put_jump(struct alias_code *c, uint64_t to);
+bool dual_put_jump(struct dual_code *c, uint64_t to);
 
 #endif

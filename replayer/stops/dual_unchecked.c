@@ -1,11 +1,11 @@
 /*
  * dual_unchecked.c - stores that test nothing.
  *
- * Most instructions that store to a doubled page never store to anything else.  In a survey (write_log.c), where no byte is
+ * Most instructions that store to a dual-mapped page never store to anything else.  In a write log (write_log.c), where no byte is
  * watched, such a one only needs another displacement, the distance to the other mapping, if what it would store to with any other address
  * is no memory: then it faults, and is done as it was.  So that distance is chosen: all mappings of the program, moved by it, are where
  * nothing is mapped; and moved by that to the marks, too.  It is looked at again whenever something has been mapped, before
- * the program goes on.  (A fault of the program's own may become a store to something else: then its signal does not come, and the survey ends.)
+ * the program goes on.  (A fault of the program's own may become a store to something else: then its signal does not come, and the write log ends.)
  * An instruction that has faulted a few times gets a stub that tests (dual_stub.c).
  *
  *	entry:	mov qword [the same, in the marks], -1
@@ -25,12 +25,12 @@ enum { LOWEST = 0x10000, DISTANCE = 64 << 20, FARTHEST = 28, ADDRESSES_END = 47,
 /* ---- the distance --------------------------------------------------------------------------------- */
 
 /* The i-th page of ours for the program's: its other mapping, and two for its marks. */
-static uint64_t window(const struct rp_blind *b, uint64_t page, unsigned i)
+static uint64_t window(const struct dual_unchecked *b, uint64_t page, unsigned i)
 {
 	return page + (uint64_t)b->shift + (i ? (b->marks_at & ~(PAGE_BYTES - 1u)) + (i - 1) * PAGE_BYTES : 0);
 }
 
-static bool is_window(const struct rp_blind *b, uint64_t page)
+static bool is_window(const struct dual_unchecked *b, uint64_t page)
 {
 	for (unsigned k = 0; k < b->pages_n * WINDOWS; k++) {
 		if (page == window(b, b->page[k / WINDOWS], k % WINDOWS))
@@ -41,18 +41,18 @@ static bool is_window(const struct rp_blind *b, uint64_t page)
 
 
 /* Ours: the other mappings and the marks. */
-static bool are_windows(const struct rp_blind *b, const struct tracee_map *m)
+static bool are_windows(const struct dual_unchecked *b, const struct tracee_map *m)
 {
 	uint64_t at = m->start;
 
-	if (m->end - m->start > (uint64_t)WINDOWS * MARKS_PAGES * PAGE_BYTES)
+	if (m->end - m->start > (uint64_t)WINDOWS * STORE_BITMAP_PAGES * PAGE_BYTES)
 		return false;
 	while (at < m->end && is_window(b, at))
 		at += PAGE_BYTES;
 	return at == m->end;
 }
 
-static bool is_free(const struct rp_blind *b, const struct tracee_maps *maps, uint64_t start, uint64_t end)
+static bool is_free(const struct dual_unchecked *b, const struct tracee_maps *maps, uint64_t start, uint64_t end)
 {
 	for (size_t i = 0; i < maps->n && maps->map[i].start < end; i++) {
 		if (maps->map[i].end > start && !are_windows(b, &maps->map[i]))
@@ -62,7 +62,7 @@ static bool is_free(const struct rp_blind *b, const struct tracee_maps *maps, ui
 }
 
 /* Is there nothing where the program's memory would be, moved so far? */
-static bool is_lonely(const struct rp_blind *b, const struct tracee_maps *maps, int64_t shift)
+static bool is_lonely(const struct dual_unchecked *b, const struct tracee_maps *maps, int64_t shift)
 {
 	for (size_t i = 0; i < maps->n; i++) {
 		const struct tracee_map *m = &maps->map[i];
@@ -78,12 +78,12 @@ static bool is_lonely(const struct rp_blind *b, const struct tracee_maps *maps, 
 }
 
 /* The other mappings, and the marks, are neither so far from the program's memory as those are from each other. */
-static bool are_lonely(const struct rp_blind *b, const struct tracee_maps *maps, int64_t shift, int64_t marks)
+static bool are_lonely(const struct dual_unchecked *b, const struct tracee_maps *maps, int64_t shift, int64_t marks)
 {
 	return is_lonely(b, maps, shift) && is_lonely(b, maps, shift + marks) && is_lonely(b, maps, marks);
 }
 
-static bool choose(struct rp_blind *b, const struct tracee_maps *maps)
+static bool choose(struct dual_unchecked *b, const struct tracee_maps *maps)
 {
 	for (int64_t k = 1; k < FARTHEST; k++) {
 		for (int64_t sign = 1; sign >= -1; sign -= 2) {
@@ -103,9 +103,9 @@ static bool choose(struct rp_blind *b, const struct tracee_maps *maps)
 	return false;
 }
 
-bool alias_blind_holds(struct rp_task *t)
+bool dual_unchecked_holds(struct rp_task *t)
 {
-	struct rp_blind *b = &stops_mm(t->mm)->blind;
+	struct dual_unchecked *b = &stops_mm(t->mm)->blind;
 	struct tracee_maps maps;
 	struct err *err;
 
@@ -125,7 +125,7 @@ bool alias_blind_holds(struct rp_task *t)
 /* Room for its marks, and for another mapping. */
 static bool add_page(struct rp_task *t, uint64_t page)
 {
-	struct rp_blind *b = &stops_mm(t->mm)->blind;
+	struct dual_unchecked *b = &stops_mm(t->mm)->blind;
 	struct err *err;
 	int64_t ret;
 
@@ -133,7 +133,7 @@ static bool add_page(struct rp_task *t, uint64_t page)
 		if (b->page[k] == page)
 			return true;
 	}
-	if (b->pages_n == MARKS_PAGES)
+	if (b->pages_n == STORE_BITMAP_PAGES)
 		return false;
 	for (unsigned i = 1; i < WINDOWS; i++) {
 		uint64_t at = window(b, page, i);
@@ -150,9 +150,9 @@ static bool add_page(struct rp_task *t, uint64_t page)
 	return true;
 }
 
-bool alias_blind_place(struct rp_task *t, const uint64_t *page, unsigned n)
+bool dual_unchecked_place(struct rp_task *t, const uint64_t *page, unsigned n)
 {
-	struct rp_blind *b = &stops_mm(t->mm)->blind;
+	struct dual_unchecked *b = &stops_mm(t->mm)->blind;
 	struct tracee_maps maps;
 	struct err *err = NULL;
 
@@ -167,12 +167,12 @@ bool alias_blind_place(struct rp_task *t, const uint64_t *page, unsigned n)
 	}
 	for (unsigned k = 0; k < n && !b->refused; k++)
 		b->refused = !add_page(t, page[k]);
-	return alias_blind_holds(t);
+	return dual_unchecked_holds(t);
 }
 
-struct err *alias_blind_make_room(struct rp_task *t, uint64_t at, uint64_t len)
+struct err *dual_unchecked_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 {
-	struct rp_blind *b = &stops_mm(t->mm)->blind;
+	struct dual_unchecked *b = &stops_mm(t->mm)->blind;
 	bool there = false;
 	int64_t ret;
 
@@ -186,13 +186,13 @@ struct err *alias_blind_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 	rp_tools_bare_memory(t->mm, t->real);
 	for (unsigned k = 0; k < b->pages_n * WINDOWS; k++)
 		TRY(cage_call_now(t->real, &ret, SYS_munmap, window(b, b->page[k / WINDOWS], k % WINDOWS), PAGE_BYTES, 0, 0, 0));
-	*b = (struct rp_blind){ .refused = true };
-	if (stops_mm(t->mm)->alias && stops_mm(t->mm)->alias->view.marks)
-		rp_marks_all(stops_mm(t->mm)->alias->view.marks);
+	*b = (struct dual_unchecked){ .refused = true };
+	if (stops_mm(t->mm)->dual && stops_mm(t->mm)->dual->view.marks)
+		store_bitmap_all(stops_mm(t->mm)->dual->view.marks);
 	return NULL;
 }
 
-bool alias_blind_area(const struct rp_mm *mm, uint64_t addr)
+bool dual_unchecked_area(const struct rp_mm *mm, uint64_t addr)
 {
 	return stops_mm(mm)->blind.shift && is_window(&stops_mm(mm)->blind, addr & ~(PAGE_BYTES - 1ull));
 }

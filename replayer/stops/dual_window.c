@@ -22,13 +22,13 @@ static uint16_t written_by(csh cs, const cs_insn *insn)
 	if (cs_regs_access(cs, insn, read, &read_n, written, &written_n) || insn->id == X86_INS_ENTER)
 		return UINT16_MAX;
 	for (unsigned i = 0; i < written_n; i++)
-		ret |= alias_register_bit(written[i]);
+		ret |= dual_register_bit(written[i]);
 	if (!reads && x->op_count && x->operands[0].type == X86_OP_REG)
-		ret |= alias_register_bit(x->operands[0].reg);
+		ret |= dual_register_bit(x->operands[0].reg);
 	if (insn->id == X86_INS_CMPXCHG)
 		ret |= 1u << RAX;
 	if ((insn->id == X86_INS_XCHG || insn->id == X86_INS_XADD || insn->id == X86_INS_MULX) && x->operands[1].type == X86_OP_REG)
-		ret |= alias_register_bit(x->operands[1].reg);
+		ret |= dual_register_bit(x->operands[1].reg);
 	return ret;
 }
 
@@ -42,15 +42,15 @@ static void note_operand(csh cs, const cs_insn *insn, struct run_insn *in)
 		if (insn->detail->x86.operands[i].type == X86_OP_MEM)
 			mem = &insn->detail->x86.operands[i];
 	}
-	alias_classify(cs, insn, in->bytes, false, &stores);
-	alias_classify(cs, insn, in->bytes, true, &in->s);
+	dual_classify(cs, insn, in->bytes, false, &stores);
+	dual_classify(cs, insn, in->bytes, true, &in->s);
 	in->stores = stores.kind == STORE_OPERAND;
 	in->ends |= stores.kind != STORE_NONE && stores.kind != STORE_OPERAND && stores.kind != STORE_PUSH;
 	in->stack = stores.kind == STORE_PUSH || (mem && mem->mem.base == X86_REG_RSP);
 	if (in->s.kind != STORE_OPERAND || in->stack || !mem || in->s.disp_at)
 		return;
-	in->disp = alias_displacement(&in->s, in->bytes);
-	in->operand = alias_place(insn, &in->place);
+	in->disp = dual_displacement(&in->s, in->bytes);
+	in->operand = dual_place(insn, &in->place);
 }
 
 static void note(csh cs, const cs_insn *insn, struct run_insn *in)
@@ -84,7 +84,7 @@ static void find_bounds(struct run_code *code)
 	}
 }
 
-bool alias_window(struct replay *r, struct rp_task *t, uint64_t addr, struct run_code *ret)
+bool dual_window(struct replay *r, struct rp_task *t, uint64_t addr, struct run_code *ret)
 {
 	csh cs = decoder();
 	cs_insn *insn = cs ? cs_malloc(cs) : NULL;
@@ -95,14 +95,14 @@ bool alias_window(struct replay *r, struct rp_task *t, uint64_t addr, struct run
 
 	ret->n = 0;
 	ret->at = RUN_WINDOW;
-	if (!insn || !rp_gate_solid(t, addr))
+	if (!insn || !inprocess_solid(t, addr))
 		return false;
 	at = stops_mm(t->mm)->solid_start + BACK < addr ? addr - BACK : stops_mm(t->mm)->solid_start;
 	len = tracee_read_some(t->real, at, bytes, sizeof(bytes));
 	if (len > stops_mm(t->mm)->solid_end - at)
 		len = stops_mm(t->mm)->solid_end - at;
 	if (len > addr - at) {
-		unsigned begin = alias_in_step(bytes, (unsigned)(addr - at), at);
+		unsigned begin = dual_in_step(bytes, (unsigned)(addr - at), at);
 
 		p += begin;
 		at += begin;
@@ -112,7 +112,7 @@ bool alias_window(struct replay *r, struct rp_task *t, uint64_t addr, struct run
 		struct run_insn *in = &ret->insn[ret->n];
 
 		note(cs, insn, in);
-		in->ends |= alias_in_the_way(r, t, in->addr, in->addr + in->len);
+		in->ends |= dual_in_the_way(r, t, in->addr, in->addr + in->len);
 		if (in->addr == addr)
 			ret->at = ret->n;
 		ret->n++;

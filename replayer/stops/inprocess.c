@@ -16,7 +16,7 @@
  * original (rp_gate_leave), and is put back when it goes on (rp_gate_enter), so nobody else knows of stubs.
  *
  * Places in the bytes of one jump share it: the stub of the first goes on to that of the next (decode_group()).  A place that is counted may be
- * where a breakpoint is, too: it is counted in that one's stub (rp_gate.over).
+ * where a breakpoint is, too: it is counted in that one's stub (inprocess.over).
  *
  * A place that cannot be patched, or whose page the program may write to or has made itself, gets an int3 as usual.
  */
@@ -42,7 +42,7 @@ static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, u
 	return NULL;
 }
 
-bool rp_gate_reaches(uint64_t area, uint64_t addr)
+bool inprocess_reaches(uint64_t area, uint64_t addr)
 {
 	uint64_t far = area > addr ? area - addr : addr - area;
 
@@ -50,7 +50,7 @@ bool rp_gate_reaches(uint64_t area, uint64_t addr)
 }
 
 /* The place in reach that is farthest from all mappings: what the program maps later is most often next to those. */
-uint64_t rp_gate_loneliest(const struct tracee_maps *maps, uint64_t addr)
+uint64_t inprocess_loneliest(const struct tracee_maps *maps, uint64_t addr)
 {
 	enum { MARGIN = 32 * PAGE_BYTES, LOWEST = 0x10000 };
 	uint64_t best = 0, most = 2 * MARGIN, low = addr > REACH + LOWEST ? addr - REACH : LOWEST, high = addr + REACH, end = 0;
@@ -80,7 +80,7 @@ static struct err *area_for(struct rp_task *t, uint64_t addr, struct rp_area **r
 
 	*ret = NULL;
 	for (; a < end && a->at; a++) {
-		if (rp_gate_reaches(a->at, addr)) {
+		if (inprocess_reaches(a->at, addr)) {
 			*ret = a;
 			return NULL;
 		}
@@ -88,7 +88,7 @@ static struct err *area_for(struct rp_task *t, uint64_t addr, struct rp_area **r
 	if (a == end)
 		return NULL;
 	TRY(tracee_maps_read(t->real, &maps));
-	found = rp_gate_loneliest(&maps, addr);
+	found = inprocess_loneliest(&maps, addr);
 	tracee_maps_deinit(&maps);
 	if (!found)
 		return NULL;
@@ -102,7 +102,7 @@ static struct err *area_for(struct rp_task *t, uint64_t addr, struct rp_area **r
 	return NULL;
 }
 
-bool rp_gate_area(const struct rp_mm *mm, uint64_t addr)
+bool inprocess_area(const struct rp_mm *mm, uint64_t addr)
 {
 	for (unsigned i = 0; i < AREAS; i++) {
 		if (stops_mm(mm)->areas[i].at && addr - stops_mm(mm)->areas[i].at < PAGES * PAGE_BYTES)
@@ -115,23 +115,23 @@ bool rp_gate_area(const struct rp_mm *mm, uint64_t addr)
 struct rp_carried {
 	uint64_t shared[2];	/* TURN, LEFT */
 	unsigned n, gen;
-	struct { uint64_t left, last; } gate[];
+	struct { uint64_t left, last; } inprocess[];
 };
 
 static void carry(struct rp_task *t)
 {
 	struct rp_mm *mm = t->mm;
-	struct rp_carried *c = calloc(1, sizeof(*c) + stops_mm(mm)->gate_n * sizeof(c->gate[0]));
+	struct rp_carried *c = calloc(1, sizeof(*c) + stops_mm(mm)->inprocess_n * sizeof(c->inprocess[0]));
 
 	BUG_ON(!c, "out of memory for breakpoints");
 	free(stops_mm(mm)->carried);
 	stops_mm(mm)->carried = c;
-	c->n = stops_mm(mm)->gate_n;
-	c->gen = stops_mm(mm)->gate_gen;
+	c->n = stops_mm(mm)->inprocess_n;
+	c->gen = stops_mm(mm)->inprocess_gen;
 	tracee_read_some(t->real, stops_mm(mm)->areas[0].at + DATA + TURN, c->shared, sizeof(c->shared));
 	for (unsigned i = 0; i < c->n; i++) {
-		if (stops_mm(mm)->gate[i].built)
-			tracee_read_some(t->real, stops_mm(mm)->gate[i].slot + SLOT_LEFT, &c->gate[i], sizeof(c->gate[i]));
+		if (stops_mm(mm)->inprocess[i].built)
+			tracee_read_some(t->real, stops_mm(mm)->inprocess[i].slot + SLOT_LEFT, &c->inprocess[i], sizeof(c->inprocess[i]));
 	}
 }
 
@@ -141,19 +141,19 @@ static struct err *put_down(struct rp_task *t)
 	struct rp_mm *mm = t->mm;
 	struct rp_carried *c = stops_mm(mm)->carried;
 
-	if (!c || c->gen != stops_mm(mm)->gate_gen || !stops_mm(mm)->areas[0].at)
+	if (!c || c->gen != stops_mm(mm)->inprocess_gen || !stops_mm(mm)->areas[0].at)
 		return NULL;
 	TRY(tracee_write(t->real, stops_mm(mm)->areas[0].at + DATA + TURN, c->shared, sizeof(c->shared)));
 	for (unsigned i = 0; i < c->n; i++) {
-		if (stops_mm(mm)->gate[i].built)
-			TRY(tracee_write(t->real, stops_mm(mm)->gate[i].slot + SLOT_LEFT, &c->gate[i], sizeof(c->gate[i])));
+		if (stops_mm(mm)->inprocess[i].built)
+			TRY(tracee_write(t->real, stops_mm(mm)->inprocess[i].slot + SLOT_LEFT, &c->inprocess[i], sizeof(c->inprocess[i])));
 	}
 	free(c);
 	stops_mm(mm)->carried = NULL;
 	return NULL;
 }
 
-struct err *rp_gate_make_room(struct rp_task *t, uint64_t at, uint64_t len)
+struct err *inprocess_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 {
 	struct rp_mm *mm = t->mm;
 	int64_t ret;
@@ -164,10 +164,10 @@ struct err *rp_gate_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 		if (!a->at || at >= a->at + PAGES * PAGE_BYTES || at + len <= a->at)
 			continue;
 		rp_tools_bare_memory(mm, t->real);
-		if (stops_mm(mm)->gate_n)
+		if (stops_mm(mm)->inprocess_n)
 			carry(t);
 		TRY(call(t, &ret, SYS_munmap, a->at, PAGES * PAGE_BYTES, 0, 0));
-		rp_gate_forget(mm);
+		inprocess_forget(mm);
 		a->at = 0;
 		for (unsigned i = k--; i + 1 < AREAS && stops_mm(mm)->areas[i + 1].at; i++) {
 			stops_mm(mm)->areas[i] = stops_mm(mm)->areas[i + 1];
@@ -205,7 +205,7 @@ static struct err *solid(struct rp_task *t, uint64_t addr, bool *ret)
 	return NULL;
 }
 
-bool rp_gate_solid(struct rp_task *t, uint64_t addr)
+bool inprocess_solid(struct rp_task *t, uint64_t addr)
 {
 	bool good = false;
 	struct err *err = solid(t, addr, &good);
@@ -214,7 +214,7 @@ bool rp_gate_solid(struct rp_task *t, uint64_t addr)
 	return !err && good;
 }
 
-bool rp_gate_possible(struct rp_task *t, uint64_t addr, unsigned *len_ret)
+bool inprocess_possible(struct rp_task *t, uint64_t addr, unsigned *len_ret)
 {
 	struct displaced d;
 	bool good;
@@ -250,7 +250,7 @@ static bool is_jump(const struct stops *stops, const struct replay_break *b)
 
 static int by_address(const void *a, const void *b)
 {
-	const struct replay_break *x = &((const struct rp_gate *)a)->b, *y = &((const struct rp_gate *)b)->b;
+	const struct replay_break *x = &((const struct inprocess *)a)->b, *y = &((const struct inprocess *)b)->b;
 
 	if (x->pid != y->pid)
 		return x->pid < y->pid ? -1 : 1;
@@ -260,10 +260,10 @@ static int by_address(const void *a, const void *b)
 }
 
 /* Each for itself. */
-static void dissolve(struct rp_mm *mm, const struct rp_gate *lead)
+static void dissolve(struct rp_mm *mm, const struct inprocess *lead)
 {
-	for (unsigned i = 0; i < stops_mm(mm)->gate_n; i++) {
-		struct rp_gate *p = &stops_mm(mm)->gate[i];
+	for (unsigned i = 0; i < stops_mm(mm)->inprocess_n; i++) {
+		struct inprocess *p = &stops_mm(mm)->inprocess[i];
 
 		if (p->lead != lead)
 			continue;
@@ -275,11 +275,11 @@ static void dissolve(struct rp_mm *mm, const struct rp_gate *lead)
 
 static void arrange(const struct stops *stops, struct rp_mm *mm)
 {
-	struct rp_gate *lead = NULL, *last = NULL;
+	struct inprocess *lead = NULL, *last = NULL;
 
-	qsort(stops_mm(mm)->gate, stops_mm(mm)->gate_n, sizeof(*stops_mm(mm)->gate), by_address);
-	for (unsigned i = 0; i < stops_mm(mm)->gate_n; i++) {
-		struct rp_gate *p = &stops_mm(mm)->gate[i];
+	qsort(stops_mm(mm)->inprocess, stops_mm(mm)->inprocess_n, sizeof(*stops_mm(mm)->inprocess), by_address);
+	for (unsigned i = 0; i < stops_mm(mm)->inprocess_n; i++) {
+		struct inprocess *p = &stops_mm(mm)->inprocess[i];
 		bool near = last && last->b.pid == p->b.pid, same = near && last->b.addr == p->b.addr;
 
 		p->alone = alone(stops, &p->b);
@@ -301,16 +301,16 @@ static void arrange(const struct stops *stops, struct rp_mm *mm)
 	}
 }
 
-static bool in_group(const struct rp_gate *lead, const struct replay_break *b)
+static bool in_group(const struct inprocess *lead, const struct replay_break *b)
 {
-	for (const struct rp_gate *p = lead; p; p = p->next) {
+	for (const struct inprocess *p = lead; p; p = p->next) {
 		if (!memcmp(b, &p->b, sizeof(*b)) || (p->over && !memcmp(b, &p->over->b, sizeof(*b))))
 			return true;
 	}
 	return false;
 }
 
-static bool others_in_site(const struct rp_set *s, const struct rp_gate *lead, unsigned len)
+static bool others_in_site(const struct rp_set *s, const struct inprocess *lead, unsigned len)
 {
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
@@ -322,7 +322,7 @@ static bool others_in_site(const struct rp_set *s, const struct rp_gate *lead, u
 }
 
 /* Which instructions each runs. */
-static bool decode_group(struct rp_task *t, const struct rp_set *s, struct rp_gate *lead)
+static bool decode_group(struct rp_task *t, const struct rp_set *s, struct inprocess *lead)
 {
 	const struct rp_mm *mm = t->mm;
 	struct displaced whole;
@@ -331,7 +331,7 @@ static bool decode_group(struct rp_task *t, const struct rp_set *s, struct rp_ga
 	    others_in_site(s, lead, whole.site.len))
 		return false;
 	lead->span = whole.site.len;
-	for (struct rp_gate *p = lead; p; p = p->next) {
+	for (struct inprocess *p = lead; p; p = p->next) {
 		uint64_t end = p->next ? p->next->b.addr : lead->b.addr + SITE_JUMP;
 
 		p->d = whole;
@@ -343,10 +343,10 @@ static bool decode_group(struct rp_task *t, const struct rp_set *s, struct rp_ga
 	return true;
 }
 
-static struct err *build(struct replay *r, struct rp_task *t, struct rp_gate *p)
+static struct err *build(struct replay *r, struct rp_task *t, struct inprocess *p)
 {
 	uint64_t first;
-	struct gate_code c;
+	struct inprocess_code c;
 	struct rp_area *a;
 	bool good;
 
@@ -363,9 +363,9 @@ static struct err *build(struct replay *r, struct rp_task *t, struct rp_gate *p)
 		p->over->left = p->over->slot + SLOT_LEFT;
 		p->over->site.addr = p->b.addr;
 	}
-	c = (struct gate_code){ .at = p->stub, .turn = stops_of(r)->chain && stops_of(r)->chain->n > 1 ? first + TURN : 0, .counts = p->b.kind == REPLAY_COUNT || stops_of(r)->quiet };
+	c = (struct inprocess_code){ .at = p->stub, .turn = stops_of(r)->chain && stops_of(r)->chain->n > 1 ? first + TURN : 0, .counts = p->b.kind == REPLAY_COUNT || stops_of(r)->quiet };
 	p->left = p->alone ? p->slot + SLOT_LEFT : first + LEFT;
-	good = p->trap_only ? gate_stub_trap(p, &c) : p->b.cond ? gate_stub_condition(p, &stops_of(r)->conds[p->b.cond - 1], &c) : gate_stub_count(p, &c);
+	good = p->trap_only ? inprocess_stub_trap(p, &c) : p->b.cond ? inprocess_stub_condition(p, &stops_of(r)->conds[p->b.cond - 1], &c) : inprocess_stub_count(p, &c);
 	if (!good)
 		return NULL;
 	TRY(tracee_write(t->real, p->stub, c.bytes, c.len));
@@ -379,7 +379,7 @@ static struct err *build(struct replay *r, struct rp_task *t, struct rp_gate *p)
 }
 
 /* The last first, since each goes on to the next. */
-static struct err *build_from(struct replay *r, struct rp_task *t, struct rp_gate *p)
+static struct err *build_from(struct replay *r, struct rp_task *t, struct inprocess *p)
 {
 	if (p->next)
 		TRY(build_from(r, t, p->next));
@@ -399,7 +399,7 @@ static struct err *shared(struct rp_task *t, uint64_t addr, bool *ret)
 	return NULL;
 }
 
-static struct err *build_group(struct replay *r, struct rp_task *t, const struct rp_set *s, struct rp_gate *lead)
+static struct err *build_group(struct replay *r, struct rp_task *t, const struct rp_set *s, struct inprocess *lead)
 {
 	struct rp_mm *mm = t->mm;
 	bool good, bare = false;
@@ -422,16 +422,16 @@ static struct err *build_group(struct replay *r, struct rp_task *t, const struct
 	return build(r, t, lead);
 }
 
-void rp_gate_forget(struct rp_mm *mm)
+void inprocess_forget(struct rp_mm *mm)
 {
-	free(stops_mm(mm)->gate);
-	stops_mm(mm)->gate = NULL;
-	stops_mm(mm)->gate_n = stops_mm(mm)->gate_gen = 0;
+	free(stops_mm(mm)->inprocess);
+	stops_mm(mm)->inprocess = NULL;
+	stops_mm(mm)->inprocess_n = stops_mm(mm)->inprocess_gen = 0;
 	for (unsigned i = 0; i < AREAS; i++)
 		stops_mm(mm)->areas[i].used = stops_mm(mm)->areas[i].slots = 0;
 }
 
-static bool is_gate(const struct replay_break *b)
+static bool is_inprocess(const struct replay_break *b)
 {
 	return b->kind == REPLAY_COUNT || (b->kind == REPLAY_BREAK && !b->call);
 }
@@ -445,27 +445,27 @@ static unsigned generation(const struct stops *stops, unsigned set)
 /* The chain may be another one, of the same set. */
 static bool same_counters(const struct stops *stops, const struct rp_mm *mm)
 {
-	for (unsigned i = 0; i < stops_mm(mm)->gate_n; i++) {
-		if (stops_mm(mm)->gate[i].alone != alone(stops, &stops_mm(mm)->gate[i].b))
+	for (unsigned i = 0; i < stops_mm(mm)->inprocess_n; i++) {
+		if (stops_mm(mm)->inprocess[i].alone != alone(stops, &stops_mm(mm)->inprocess[i].b))
 			return false;
 	}
 	return true;
 }
 
-static void gates_of_set(const struct stops *stops, struct rp_mm *mm, const struct rp_set *s)
+static void inprocess_of_set(const struct stops *stops, struct rp_mm *mm, const struct rp_set *s)
 {
-	rp_gate_forget(mm);
-	stops_mm(mm)->gate = calloc(s->n + 1, sizeof(*stops_mm(mm)->gate));
-	BUG_ON(!stops_mm(mm)->gate, "out of memory for breakpoints");
+	inprocess_forget(mm);
+	stops_mm(mm)->inprocess = calloc(s->n + 1, sizeof(*stops_mm(mm)->inprocess));
+	BUG_ON(!stops_mm(mm)->inprocess, "out of memory for breakpoints");
 	for (unsigned i = 0; i < s->n; i++) {
-		if (is_gate(&s->b[i]))
-			stops_mm(mm)->gate[stops_mm(mm)->gate_n++].b = s->b[i];
+		if (is_inprocess(&s->b[i]))
+			stops_mm(mm)->inprocess[stops_mm(mm)->inprocess_n++].b = s->b[i];
 	}
 	arrange(stops, mm);
 }
 
 /* Make those of the set, once; again where the code has changed. */
-struct err *rp_gate_build(struct replay *r, struct rp_task *t, unsigned set)
+struct err *inprocess_build(struct replay *r, struct rp_task *t, unsigned set)
 {
 	const struct rp_set *s = stops_of(r)->sets[set];
 	struct rp_mm *mm = t->mm;
@@ -474,14 +474,14 @@ struct err *rp_gate_build(struct replay *r, struct rp_task *t, unsigned set)
 		return NULL;
 	if (stops_mm(mm)->int3_n)		/* the code as it is, not int3s of ours, is what stubs are made of */
 		rp_tools_bare_memory(mm, t->real);
-	if (stops_mm(mm)->gate_gen != generation(stops_of(r), set) || !same_counters(stops_of(r), mm)) {
+	if (stops_mm(mm)->inprocess_gen != generation(stops_of(r), set) || !same_counters(stops_of(r), mm)) {
 		rp_tools_bare_memory(mm, t->real);
-		gates_of_set(stops_of(r), mm, s);
-		stops_mm(mm)->gate_gen = generation(stops_of(r), set);
+		inprocess_of_set(stops_of(r), mm, s);
+		stops_mm(mm)->inprocess_gen = generation(stops_of(r), set);
 	}
 	rp_code_begin(t->real);
-	for (unsigned i = 0; i < stops_mm(mm)->gate_n; i++) {
-		struct rp_gate *p = &stops_mm(mm)->gate[i];
+	for (unsigned i = 0; i < stops_mm(mm)->inprocess_n; i++) {
+		struct inprocess *p = &stops_mm(mm)->inprocess[i];
 		uint8_t now[SITE_MAX] = { 0 };
 
 		if (p->lead != p || p->in || p->b.pid != t->rec_pid || !rp_code_read(t->real, p->b.addr, now, sizeof(now)))
@@ -491,12 +491,12 @@ struct err *rp_gate_build(struct replay *r, struct rp_task *t, unsigned set)
 			p->tried = false;
 			continue;
 		}
-		rp_alias_hide(mm, p->b.addr, now, sizeof(now));
+		dual_hide(mm, p->b.addr, now, sizeof(now));
 		/* behind what a stub was made of search.c's jump may come and go */
 		if (p->tried && !memcmp(now, p->seen, p->built ? p->span : sizeof(now)))
 			continue;
 		rp_code_end();
-		if (rp_alias_jumps(mm))
+		if (dual_jumps(mm))
 			rp_tools_bare_memory(mm, t->real);
 		p->tried = true;
 		p->built = false;
@@ -508,19 +508,19 @@ struct err *rp_gate_build(struct replay *r, struct rp_task *t, unsigned set)
 	return put_down(t);
 }
 
-static struct rp_gate *gate_of(const struct rp_mm *mm, const struct replay_break *b)
+static struct inprocess *inprocess_of(const struct rp_mm *mm, const struct replay_break *b)
 {
-	for (unsigned i = 0; i < stops_mm(mm)->gate_n; i++) {
-		if (!memcmp(&stops_mm(mm)->gate[i].b, b, sizeof(*b)))
-			return &stops_mm(mm)->gate[i];
+	for (unsigned i = 0; i < stops_mm(mm)->inprocess_n; i++) {
+		if (!memcmp(&stops_mm(mm)->inprocess[i].b, b, sizeof(*b)))
+			return &stops_mm(mm)->inprocess[i];
 	}
 	return NULL;
 }
 
-bool rp_gate_overlaps(const struct rp_mm *mm, uint64_t start, uint64_t end)
+bool inprocess_overlaps(const struct rp_mm *mm, uint64_t start, uint64_t end)
 {
-	for (unsigned i = 0; i < stops_mm(mm)->gate_n; i++) {
-		const struct rp_gate *p = &stops_mm(mm)->gate[i];
+	for (unsigned i = 0; i < stops_mm(mm)->inprocess_n; i++) {
+		const struct inprocess *p = &stops_mm(mm)->inprocess[i];
 
 		if (p->built && (!p->trap_only || p->lead != p) && p->site.addr < end && p->site.addr + p->site.len > start)
 			return true;
@@ -528,22 +528,22 @@ bool rp_gate_overlaps(const struct rp_mm *mm, uint64_t start, uint64_t end)
 	return false;
 }
 
-bool rp_gate_has(const struct rp_mm *mm, const struct replay_break *b)
+bool inprocess_has(const struct rp_mm *mm, const struct replay_break *b)
 {
-	const struct rp_gate *p = stops_mm(mm)->gate_n ? gate_of(mm, b) : NULL;
+	const struct inprocess *p = stops_mm(mm)->inprocess_n ? inprocess_of(mm, b) : NULL;
 
 	return p && p->built;
 }
 
-bool rp_gate_decides(const struct rp_mm *mm, const struct replay_break *b)
+bool inprocess_decides(const struct rp_mm *mm, const struct replay_break *b)
 {
-	const struct rp_gate *p = stops_mm(mm)->gate_n ? gate_of(mm, b) : NULL;
+	const struct inprocess *p = stops_mm(mm)->inprocess_n ? inprocess_of(mm, b) : NULL;
 
 	return p && p->in && !p->trap_only;
 }
 
 /* Its jump or int3, or the program's bytes. */
-static bool gate_write(const struct rp_gate *p, pid_t real, bool jumps)
+static bool inprocess_write(const struct inprocess *p, pid_t real, bool jumps)
 {
 	uint8_t jump[SITE_JUMP] = { 0xcc };
 
@@ -557,34 +557,34 @@ static bool gate_write(const struct rp_gate *p, pid_t real, bool jumps)
 }
 
 /* The jump for this breakpoint; false: it has to be an int3. */
-bool rp_gate_in(struct rp_mm *mm, pid_t real, const struct replay_break *b)
+bool inprocess_in(struct rp_mm *mm, pid_t real, const struct replay_break *b)
 {
-	struct rp_gate *p = stops_mm(mm)->gate_n ? gate_of(mm, b) : NULL;
+	struct inprocess *p = stops_mm(mm)->inprocess_n ? inprocess_of(mm, b) : NULL;
 
-	if (!p || !p->built || !gate_write(p, real, true))
+	if (!p || !p->built || !inprocess_write(p, real, true))
 		return false;
 	p->in = true;
-	stops_mm(mm)->gates_in++;
+	stops_mm(mm)->inprocess_in++;
 	return true;
 }
 
-void rp_gate_out(struct rp_mm *mm, pid_t real)
+void inprocess_out(struct rp_mm *mm, pid_t real)
 {
-	for (unsigned i = 0; stops_mm(mm)->gates_in && i < stops_mm(mm)->gate_n; i++) {
-		struct rp_gate *p = &stops_mm(mm)->gate[i];
+	for (unsigned i = 0; stops_mm(mm)->inprocess_in && i < stops_mm(mm)->inprocess_n; i++) {
+		struct inprocess *p = &stops_mm(mm)->inprocess[i];
 
 		if (!p->in)
 			continue;
-		gate_write(p, real, false);
+		inprocess_write(p, real, false);
 		p->in = false;
-		stops_mm(mm)->gates_in--;
+		stops_mm(mm)->inprocess_in--;
 	}
 }
 
-void rp_gate_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t len)
+void inprocess_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t len)
 {
-	for (unsigned i = 0; stops_mm(mm)->gates_in && i < stops_mm(mm)->gate_n; i++) {
-		const struct rp_gate *p = &stops_mm(mm)->gate[i];
+	for (unsigned i = 0; stops_mm(mm)->inprocess_in && i < stops_mm(mm)->inprocess_n; i++) {
+		const struct inprocess *p = &stops_mm(mm)->inprocess[i];
 
 		for (unsigned k = 0; p->in && p->lead == p && k < (p->trap_only ? 1 : SITE_JUMP); k++) {
 			if (p->site.addr + k - addr < len)
@@ -593,39 +593,39 @@ void rp_gate_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t 
 	}
 }
 
-void rp_gate_bare(struct rp_mm *mm, pid_t real, bool back)
+void inprocess_bare(struct rp_mm *mm, pid_t real, bool back)
 {
-	for (unsigned i = 0; stops_mm(mm)->gates_in && i < stops_mm(mm)->gate_n; i++) {
-		if (stops_mm(mm)->gate[i].in)
-			gate_write(&stops_mm(mm)->gate[i], real, back);
+	for (unsigned i = 0; stops_mm(mm)->inprocess_in && i < stops_mm(mm)->inprocess_n; i++) {
+		if (stops_mm(mm)->inprocess[i].in)
+			inprocess_write(&stops_mm(mm)->inprocess[i], real, back);
 	}
 }
 
 /* ---- counting ------------------------------------------------------------------------------------------ */
 
 /* All that share a counter. */
-struct err *rp_gate_limit_all(struct rp_task *t, uint64_t limit)
+struct err *inprocess_limit_all(struct rp_task *t, uint64_t limit)
 {
 	uint64_t words[2] = { 0, limit };
 
 	return stops_mm(t->mm)->areas[0].at ? tracee_write(t->real, stops_mm(t->mm)->areas[0].at + DATA, words, sizeof(words)) : NULL;
 }
 
-uint64_t rp_gate_counted_all(const struct rp_task *t, uint64_t limit)
+uint64_t inprocess_counted_all(const struct rp_task *t, uint64_t limit)
 {
 	uint64_t left = limit;
 
 	if (stops_mm(t->mm)->carried)
 		return limit - stops_mm(t->mm)->carried->shared[1];
-	if (!stops_mm(t->mm)->gate_n || !stops_mm(t->mm)->areas[0].at ||
+	if (!stops_mm(t->mm)->inprocess_n || !stops_mm(t->mm)->areas[0].at ||
 	    tracee_read_some(t->real, stops_mm(t->mm)->areas[0].at + DATA + LEFT, &left, 8) != 8)
 		return 0;
 	return limit - left;
 }
 
-struct err *rp_gate_limit(struct rp_task *t, const struct replay_break *b, uint64_t limit)
+struct err *inprocess_limit(struct rp_task *t, const struct replay_break *b, uint64_t limit)
 {
-	const struct rp_gate *p = stops_mm(t->mm)->gate_n ? gate_of(t->mm, b) : NULL;
+	const struct inprocess *p = stops_mm(t->mm)->inprocess_n ? inprocess_of(t->mm, b) : NULL;
 	const uint64_t zero = 0;
 
 	if (!p || !p->built)
@@ -634,10 +634,10 @@ struct err *rp_gate_limit(struct rp_task *t, const struct replay_break *b, uint6
 	return tracee_write(t->real, p->slot + SLOT_LAST, &zero, 8);
 }
 
-/* How often since rp_gate_limit(), and when last compared with others. */
-uint64_t rp_gate_counted(const struct rp_task *t, const struct replay_break *b, uint64_t limit, uint64_t *last)
+/* How often since inprocess_limit(), and when last compared with others. */
+uint64_t inprocess_counted(const struct rp_task *t, const struct replay_break *b, uint64_t limit, uint64_t *last)
 {
-	const struct rp_gate *p = stops_mm(t->mm)->gate_n ? gate_of(t->mm, b) : NULL;
+	const struct inprocess *p = stops_mm(t->mm)->inprocess_n ? inprocess_of(t->mm, b) : NULL;
 	uint64_t left = limit;
 
 	*last = 0;

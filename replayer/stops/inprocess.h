@@ -15,7 +15,7 @@ enum { PAGES = 16, STACK_TOP = 15 * PAGE_BYTES, DATA = 15 * PAGE_BYTES, CODE_END
        /* the data page: shared words, then a slot for each stub */
        TURN = 0, LEFT = 8, THREAD = 16, SLOT = 64, SLOT_SAVE = 0, SLOT_LEFT = 8, SLOT_LAST = 16, SLOT_RIP = 24, SLOT_SAVE_RAX = 32 };
 
-struct rp_gate {
+struct inprocess {
 	struct replay_break b;
 	struct displaced d;
 	struct site site;		/* d.site */
@@ -25,20 +25,20 @@ struct rp_gate {
 	unsigned span;
 	bool tried, built, in;
 	/* Those in the bytes of one jump: lead has it, each runs the instructions up to the next, where it goes on. */
-	struct rp_gate *lead, *next;
-	struct rp_gate *over;		/* at the same address, counted in this one's stub; its own is only a trap */
+	struct inprocess *lead, *next;
+	struct inprocess *over;		/* at the same address, counted in this one's stub; its own is only a trap */
 	uint64_t area, stub, copy, end, fall, trap, slot;	/* copy to end: as the original; trap: behind the int3 */
 	uint64_t left;			/* where its counter is: in its slot, or shared by all of a set */
 };
 
 /* A stub that is being written; at: where it is going to be; turn: the word that says when, 0: it does not matter; counts: what is true, instead of a trap each time. */
-struct gate_code { uint8_t bytes[STUB_ROOM]; unsigned len; uint64_t at, turn; bool counts; };
+struct inprocess_code { uint8_t bytes[STUB_ROOM]; unsigned len; uint64_t at, turn; bool counts; };
 
 /* The three kinds; false: not possible. */
-bool gate_stub_trap(struct rp_gate *p, struct gate_code *c);
-bool gate_stub_count(struct rp_gate *p, struct gate_code *c);
-bool gate_stub_condition(struct rp_gate *p, const struct rp_cond *cond, struct gate_code *c);
+bool inprocess_stub_trap(struct inprocess *p, struct inprocess_code *c);
+bool inprocess_stub_count(struct inprocess *p, struct inprocess_code *c);
+bool inprocess_stub_condition(struct inprocess *p, const struct rp_cond *cond, struct inprocess_code *c);
 /* Where a compiled condition finds the registers. */
-void gate_saved_places(const struct rp_gate *p, uint64_t reg[REGS_WORDS]);
+void inprocess_saved_places(const struct inprocess *p, uint64_t reg[REGS_WORDS]);
 
 #endif

@@ -7,7 +7,7 @@
 
 #define NEAR 0x7ff00000ll	/* bytes that an address relative to RIP reaches */
 
-static void put(struct gate_code *c, const void *bytes, unsigned n)
+static void put(struct inprocess_code *c, const void *bytes, unsigned n)
 {
 	BUG_ON(c->len + n > STUB_ROOM, "a stub of more than %u bytes", c->len);
 	memcpy(c->bytes + c->len, bytes, n);
@@ -16,7 +16,7 @@ static void put(struct gate_code *c, const void *bytes, unsigned n)
 #define PUT(c, ...) put(c, (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
 
 /* three bytes of an instruction, and a RIP-relative address */
-static void put_rip(struct gate_code *c, uint8_t a, uint8_t b, uint8_t modrm, uint64_t addr)
+static void put_rip(struct inprocess_code *c, uint8_t a, uint8_t b, uint8_t modrm, uint64_t addr)
 {
 	int32_t rel = (int32_t)(addr - (c->at + c->len + 7));
 
@@ -24,19 +24,19 @@ static void put_rip(struct gate_code *c, uint8_t a, uint8_t b, uint8_t modrm, ui
 	put(c, &rel, 4);
 }
 
-static void put_saved(const struct rp_gate *p, struct gate_code *c, uint8_t opcode)
+static void put_saved(const struct inprocess *p, struct inprocess_code *c, uint8_t opcode)
 {
 	put_rip(c, 0x48, opcode, 0x0d, p->slot + SLOT_SAVE);		/* rcx */
 }
 
-static void put_word(struct gate_code *c, uint8_t opcode, uint64_t addr)
+static void put_word(struct inprocess_code *c, uint8_t opcode, uint64_t addr)
 {
 	PUT(c, 0x48, opcode);					/* rax, a word of 64 bits of address */
 	put(c, &addr, 8);
 }
 
 /* rcx = the word at addr += displacement; flags and all other registers stay as they are. */
-static void put_add(const struct rp_gate *p, struct gate_code *c, uint64_t addr, uint8_t displacement)
+static void put_add(const struct inprocess *p, struct inprocess_code *c, uint64_t addr, uint8_t displacement)
 {
 	int64_t far = (int64_t)(addr - (c->at + c->len));
 
@@ -54,13 +54,13 @@ static void put_add(const struct rp_gate *p, struct gate_code *c, uint64_t addr,
 }
 
 /* A jump if rcx is 0, to another part of the stub: jumps_here() with what it returns. */
-static unsigned put_jump_if_0(struct gate_code *c)
+static unsigned put_jump_if_0(struct inprocess_code *c)
 {
 	PUT(c, 0xe3, 2, 0xeb, SITE_JUMP, 0xe9, 0, 0, 0, 0);	/* jrcxz 1f; jmp 2f; 1: jmp there; 2: */
 	return c->len;
 }
 
-static void jumps_here(struct gate_code *c, unsigned jump)
+static void jumps_here(struct inprocess_code *c, unsigned jump)
 {
 	int32_t rel = (int32_t)(c->len - jump);
 
@@ -68,7 +68,7 @@ static void jumps_here(struct gate_code *c, unsigned jump)
 }
 
 /* The order of several that are counted: only these ask for it. */
-static void put_turn(const struct rp_gate *p, struct gate_code *c)
+static void put_turn(const struct inprocess *p, struct inprocess_code *c)
 {
 	if (!c->turn)
 		return;
@@ -77,7 +77,7 @@ static void put_turn(const struct rp_gate *p, struct gate_code *c)
 }
 
 /* What is counted at the same address: at the beginning, whatever p itself decides. */
-static void put_over(const struct rp_gate *p, struct gate_code *c)
+static void put_over(const struct inprocess *p, struct inprocess_code *c)
 {
 	if (!p->over)
 		return;
@@ -88,7 +88,7 @@ static void put_over(const struct rp_gate *p, struct gate_code *c)
 }
 
 /* Was that the last?  Then to put_over_trap(). */
-static unsigned put_over_test(const struct rp_gate *p, struct gate_code *c)
+static unsigned put_over_test(const struct inprocess *p, struct inprocess_code *c)
 {
 	unsigned jump;
 
@@ -103,7 +103,7 @@ static unsigned put_over_test(const struct rp_gate *p, struct gate_code *c)
 	return jump;
 }
 
-static void put_over_trap(const struct rp_gate *p, struct gate_code *c, unsigned jump)
+static void put_over_trap(const struct inprocess *p, struct inprocess_code *c, unsigned jump)
 {
 	if (!p->over)
 		return;
@@ -115,7 +115,7 @@ static void put_over_trap(const struct rp_gate *p, struct gate_code *c, unsigned
 }
 
 /* *over_ret: for put_over_trap(). */
-static bool put_copy(struct rp_gate *p, struct gate_code *c, unsigned *over_ret)
+static bool put_copy(struct inprocess *p, struct inprocess_code *c, unsigned *over_ret)
 {
 	unsigned len, last = p->d.last != DISPLACE_PLAIN ? p->site.insn[p->site.n - 1].len : 0;
 
@@ -128,7 +128,7 @@ static bool put_copy(struct rp_gate *p, struct gate_code *c, unsigned *over_ret)
 	return !p->next || site_jump(p->fall, p->next->stub, c->bytes + (p->fall - c->at));
 }
 
-bool gate_stub_trap(struct rp_gate *p, struct gate_code *c)
+bool inprocess_stub_trap(struct inprocess *p, struct inprocess_code *c)
 {
 	bool inner = p->lead != p, good;
 	unsigned over;
@@ -146,7 +146,7 @@ bool gate_stub_trap(struct rp_gate *p, struct gate_code *c)
 }
 
 /* Flags stay as they are.  Returns the jump to the trap; near: a short one, see put_counted(). */
-static unsigned put_count(const struct rp_gate *p, struct gate_code *c, bool near)
+static unsigned put_count(const struct inprocess *p, struct inprocess_code *c, bool near)
 {
 	unsigned branch;
 
@@ -160,7 +160,7 @@ static unsigned put_count(const struct rp_gate *p, struct gate_code *c, bool nea
 	return branch;
 }
 
-static void put_trap(struct rp_gate *p, struct gate_code *c)
+static void put_trap(struct inprocess *p, struct inprocess_code *c)
 {
 	put_saved(p, c, 0x8b);
 	PUT(c, 0xcc);
@@ -168,7 +168,7 @@ static void put_trap(struct rp_gate *p, struct gate_code *c)
 }
 
 /* The trap behind the copy, in reach of a short jump or not: a loop of a nanosecond a turn notices the jump around a long one. */
-static bool put_counted(struct rp_gate *p, struct gate_code *c, bool near, bool *reached)
+static bool put_counted(struct inprocess *p, struct inprocess_code *c, bool near, bool *reached)
 {
 	unsigned branch = put_count(p, c, near), over;
 
@@ -186,7 +186,7 @@ static bool put_counted(struct rp_gate *p, struct gate_code *c, bool near, bool 
 	return true;
 }
 
-bool gate_stub_count(struct rp_gate *p, struct gate_code *c)
+bool inprocess_stub_count(struct inprocess *p, struct inprocess_code *c)
 {
 	unsigned start;
 	bool reached, good;
@@ -200,8 +200,8 @@ bool gate_stub_count(struct rp_gate *p, struct gate_code *c)
 	return put_counted(p, c, false, &reached);
 }
 
-/* Where the condition finds the registers: as gate_stub_condition() pushes them. */
-void gate_saved_places(const struct rp_gate *p, uint64_t reg[REGS_WORDS])
+/* Where the condition finds the registers: as inprocess_stub_condition() pushes them. */
+void inprocess_saved_places(const struct inprocess *p, uint64_t reg[REGS_WORDS])
 {
 	static const uint8_t order[] = { 18, 10, 11, 12, 5, 4, 13, 14, 9, 8, 7, 6, 3, 2, 1, 0 };
 
@@ -214,7 +214,7 @@ void gate_saved_places(const struct rp_gate *p, uint64_t reg[REGS_WORDS])
 }
 
 /* One thread runs at a time, and fs_base is its own for as long as it does: but for who sets it without the kernel, and there condition.c asks. */
-struct err *rp_gate_thread(struct rp_task *t)
+struct err *inprocess_thread(struct rp_task *t)
 {
 	for (unsigned i = 0; i < RP_AREAS && stops_mm(t->mm)->areas[i].at; i++) {
 		struct rp_area *a = &stops_mm(t->mm)->areas[i];
@@ -227,7 +227,7 @@ struct err *rp_gate_thread(struct rp_task *t)
 	return NULL;
 }
 
-static void put_restore(const struct rp_gate *p, struct gate_code *c)
+static void put_restore(const struct inprocess *p, struct inprocess_code *c)
 {
 	put_rip(c, 0x48, 0x8d, 0x25, p->area + STACK_TOP - FRAME);	/* lea rsp, [frame] */
 	PUT(c, 0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x41, 0x5b, 0x41, 0x5a, 0x41, 0x59, 0x41, 0x58,	/* pop r15..r8 */
@@ -235,7 +235,7 @@ static void put_restore(const struct rp_gate *p, struct gate_code *c)
 	put_rip(c, 0x48, 0x8b, 0x25, p->slot + SLOT_SAVE);	/* mov rsp, [save] */
 }
 
-bool gate_stub_condition(struct rp_gate *p, const struct rp_cond *cond, struct gate_code *c)
+bool inprocess_stub_condition(struct inprocess *p, const struct rp_cond *cond, struct inprocess_code *c)
 {
 	uint64_t reg[REGS_WORDS];
 	unsigned hit[33], n, after, over;
@@ -245,7 +245,7 @@ bool gate_stub_condition(struct rp_gate *p, const struct rp_cond *cond, struct g
 	put_rip(c, 0x48, 0x8d, 0x25, p->area + STACK_TOP);	/* lea rsp, [top] */
 	PUT(c, 0x9c, 0x50, 0x51, 0x52, 0x53, 0x55, 0x56, 0x57,	/* pushfq; push rax, rcx, rdx, rbx, rbp, rsi, rdi */
 	    0x41, 0x50, 0x41, 0x51, 0x41, 0x52, 0x41, 0x53, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57);
-	gate_saved_places(p, reg);
+	inprocess_saved_places(p, reg);
 	n = rp_cond_compile(cond, c->bytes + c->len, STUB_ROOM - c->len - 200, c->at + c->len, reg, hit);
 	if (!n)
 		return false;
@@ -275,10 +275,10 @@ bool gate_stub_condition(struct rp_gate *p, const struct rp_cond *cond, struct g
 	return true;
 }
 
-bool rp_gate_moved(const struct rp_mm *mm, uint64_t addr)
+bool inprocess_moved(const struct rp_mm *mm, uint64_t addr)
 {
-	for (unsigned i = 0; i < stops_mm(mm)->gate_n; i++) {
-		const struct rp_gate *p = &stops_mm(mm)->gate[i];
+	for (unsigned i = 0; i < stops_mm(mm)->inprocess_n; i++) {
+		const struct inprocess *p = &stops_mm(mm)->inprocess[i];
 
 		for (unsigned k = 0; p->built && p->copy && k < p->site.n; k++) {
 			if (addr == p->copy + p->site.insn[k].at)

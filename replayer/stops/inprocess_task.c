@@ -8,10 +8,10 @@
 
 enum { STEPS_OUT = 2000 };
 
-void rp_gate_enter(struct rp_task *t, bool counted, bool seen)
+void inprocess_enter(struct rp_task *t, bool counted, bool seen)
 {
-	for (unsigned i = 0; stops_mm(t->mm)->gates_in && i < stops_mm(t->mm)->gate_n; i++) {
-		const struct rp_gate *p = &stops_mm(t->mm)->gate[i];
+	for (unsigned i = 0; stops_mm(t->mm)->inprocess_in && i < stops_mm(t->mm)->inprocess_n; i++) {
+		const struct inprocess *p = &stops_mm(t->mm)->inprocess[i];
 
 		uint64_t in = t->regs.rip - p->site.addr;
 		bool inner = p->lead != p, done = in || (p->trap_only ? seen : counted);
@@ -30,19 +30,19 @@ void rp_gate_enter(struct rp_task *t, bool counted, bool seen)
  * At the start of the copy the stub has counted, or was not to count: at the place itself it would be counted (again) when it goes on.  So
  * there an interrupt leaves it where it is.
  */
-void rp_gate_interrupted(struct rp_task *t)
+void inprocess_interrupted(struct rp_task *t)
 {
-	for (unsigned i = 0; i < stops_mm(t->mm)->gate_n; i++) {
-		if (stops_mm(t->mm)->gate[i].built && stops_mm(t->mm)->gate[i].copy && t->regs.rip == stops_mm(t->mm)->gate[i].copy)
+	for (unsigned i = 0; i < stops_mm(t->mm)->inprocess_n; i++) {
+		if (stops_mm(t->mm)->inprocess[i].built && stops_mm(t->mm)->inprocess[i].copy && t->regs.rip == stops_mm(t->mm)->inprocess[i].copy)
 			return;
 	}
-	rp_gate_leave(t);
+	inprocess_leave(t);
 }
 
-uint64_t rp_gate_original(const struct rp_mm *mm, uint64_t rip)
+uint64_t inprocess_original(const struct rp_mm *mm, uint64_t rip)
 {
-	for (unsigned i = 0; i < stops_mm(mm)->gate_n; i++) {
-		const struct rp_gate *p = &stops_mm(mm)->gate[i];
+	for (unsigned i = 0; i < stops_mm(mm)->inprocess_n; i++) {
+		const struct inprocess *p = &stops_mm(mm)->inprocess[i];
 
 		if (p->built && p->copy && (rip == p->fall || (rip >= p->copy && rip <= p->end)))
 			return p->site.addr + (rip == p->fall ? p->site.len : rip - p->copy);
@@ -50,9 +50,9 @@ uint64_t rp_gate_original(const struct rp_mm *mm, uint64_t rip)
 	return 0;
 }
 
-void rp_gate_leave(struct rp_task *t)
+void inprocess_leave(struct rp_task *t)
 {
-	uint64_t rip = rp_gate_original(t->mm, t->regs.rip);
+	uint64_t rip = inprocess_original(t->mm, t->regs.rip);
 
 	if (!rip)
 		return;
@@ -60,10 +60,10 @@ void rp_gate_leave(struct rp_task *t)
 	t->dirty = true;
 }
 
-static struct rp_gate *inside(const struct rp_mm *mm, uint64_t rip)
+static struct inprocess *inside(const struct rp_mm *mm, uint64_t rip)
 {
-	for (unsigned i = 0; i < stops_mm(mm)->gate_n; i++) {
-		struct rp_gate *p = &stops_mm(mm)->gate[i];
+	for (unsigned i = 0; i < stops_mm(mm)->inprocess_n; i++) {
+		struct inprocess *p = &stops_mm(mm)->inprocess[i];
 
 		if (p->built && rip >= p->stub && rip <= p->trap)
 			return p;
@@ -71,22 +71,22 @@ static struct rp_gate *inside(const struct rp_mm *mm, uint64_t rip)
 	return NULL;
 }
 
-bool rp_gate_inside(const struct rp_task *t)
+bool inprocess_inside(const struct rp_task *t)
 {
 	return inside(t->mm, t->regs.rip) != NULL;
 }
 
-static void at_place(struct rp_task *t, const struct rp_gate *p)
+static void at_place(struct rp_task *t, const struct inprocess *p)
 {
 	t->regs.rip = p->site.addr;
 	t->dirty = true;
 }
 
 /* counted: its stub has done so. */
-bool rp_gate_trap(struct rp_task *t, bool *counted)
+bool inprocess_trap(struct rp_task *t, bool *counted)
 {
-	for (unsigned i = 0; i < stops_mm(t->mm)->gate_n; i++) {
-		const struct rp_gate *p = &stops_mm(t->mm)->gate[i];
+	for (unsigned i = 0; i < stops_mm(t->mm)->inprocess_n; i++) {
+		const struct inprocess *p = &stops_mm(t->mm)->inprocess[i];
 
 		bool int3 = p->trap_only && p->lead == p;
 
@@ -100,14 +100,14 @@ bool rp_gate_trap(struct rp_task *t, bool *counted)
 }
 
 /* A fault in a compiled condition: registers as they were. */
-bool rp_gate_fault(struct rp_task *t)
+bool inprocess_fault(struct rp_task *t)
 {
-	const struct rp_gate *p = inside(t->mm, t->regs.rip);
+	const struct inprocess *p = inside(t->mm, t->regs.rip);
 	uint64_t place[REGS_WORDS], *word = (uint64_t *)&t->regs;
 
 	if (!p || !p->b.cond || p->trap_only || (t->regs.rip >= p->copy && t->regs.rip <= p->end))
 		return false;
-	gate_saved_places(p, place);
+	inprocess_saved_places(p, place);
 	for (unsigned i = 0; i < REGS_WORDS; i++) {
 		if (place[i] && i != WORD_FS_BASE)
 			err_free(tracee_read(t->real, place[i], &word[i], 8));
@@ -121,18 +121,18 @@ static bool guarded(struct replay *r, struct rp_task *t)
 {
 	siginfo_t info;
 
-	if (!stops_mm(t->mm)->guard_n || ptrace(PTRACE_GETSIGINFO, t->real, NULL, &info) < 0 || info.si_signo != SIGSEGV || !rp_guard_fault(r, t, &info))
+	if (!stops_mm(t->mm)->page_watch_n || ptrace(PTRACE_GETSIGINFO, t->real, NULL, &info) < 0 || info.si_signo != SIGSEGV || !page_watch_fault(r, t, &info))
 		return false;
-	stops_of(r)->trapped = !rp_guard_passes(r, t);
+	stops_of(r)->trapped = !page_watch_passes(r, t);
 	return true;
 }
 
 /* Interrupted in a stub: on to where the program is somewhere again.  *hit: that is the trap. */
-struct err *rp_gate_step_out(struct replay *r, struct rp_task *t, bool *hit)
+struct err *inprocess_step_out(struct replay *r, struct rp_task *t, bool *hit)
 {
 	*hit = false;
 	for (unsigned i = 0; i < STEPS_OUT; i++) {
-		const struct rp_gate *p = inside(t->mm, t->regs.rip);
+		const struct inprocess *p = inside(t->mm, t->regs.rip);
 		uint64_t from = t->regs.rip;
 		int status;
 
@@ -143,21 +143,21 @@ struct err *rp_gate_step_out(struct replay *r, struct rp_task *t, bool *hit)
 			*hit = true;
 			return NULL;
 		}
-		rp_alias_bare(t, from, false);
+		dual_bare(t, from, false);
 		TRY(rp_raw_step(t, &status));
-		rp_alias_bare(t, from, true);
+		dual_bare(t, from, true);
 		rp_hide_trace_flag(t, from);
 		if (WSTOPSIG(status) == SIGSEGV && guarded(r, t))
 			return NULL;
 		if (WSTOPSIG(status) == SIGSEGV || WSTOPSIG(status) == SIGFPE || WSTOPSIG(status) == SIGBUS) {
-			*hit = rp_gate_fault(t);
+			*hit = inprocess_fault(t);
 			if (*hit)
 				return NULL;
-			rp_gate_leave(t);	/* a fault of the program's own: it comes again */
+			inprocess_leave(t);	/* a fault of the program's own: it comes again */
 			return NULL;
 		}
-		rp_gate_interrupted(t);
+		inprocess_interrupted(t);
 	}
-	rp_gate_leave(t);
+	inprocess_leave(t);
 	return NULL;
 }

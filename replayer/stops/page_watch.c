@@ -21,7 +21,7 @@
 
 enum { STRING_MAX = 4096, TURNS_MIN = 8, OPERAND_MAX = 64, CALL_INSNS = 4 };
 
-struct rp_guard {
+struct page_watch {
 	uint64_t page;
 	int prot, was;
 	bool code;		/* breakpoints are there: written_code.c */
@@ -30,17 +30,17 @@ struct rp_guard {
 static void add_page(struct rp_mm *mm, const struct tracee_maps *maps, uint64_t page, bool reads)
 {
 	const struct tracee_map *m = tracee_maps_find(maps, page);
-	struct rp_guard *g = stops_mm(mm)->guard, *end = g + stops_mm(mm)->guard_n;
+	struct page_watch *g = stops_mm(mm)->page_watch, *end = g + stops_mm(mm)->page_watch_n;
 
 	if (!m || !(m->prot & (reads ? PROT_READ | PROT_WRITE : PROT_WRITE)))
 		return;
 	while (g < end && g->page != page)
 		g++;
 	if (g == end) {
-		stops_mm(mm)->guard = realloc(stops_mm(mm)->guard, (stops_mm(mm)->guard_n + 1) * sizeof(*stops_mm(mm)->guard));
-		BUG_ON(!stops_mm(mm)->guard, "out of memory for watchpoints");
-		g = &stops_mm(mm)->guard[stops_mm(mm)->guard_n++];
-		*g = (struct rp_guard){ page, m->prot & ~PROT_WRITE, m->prot, false };
+		stops_mm(mm)->page_watch = realloc(stops_mm(mm)->page_watch, (stops_mm(mm)->page_watch_n + 1) * sizeof(*stops_mm(mm)->page_watch));
+		BUG_ON(!stops_mm(mm)->page_watch, "out of memory for watchpoints");
+		g = &stops_mm(mm)->page_watch[stops_mm(mm)->page_watch_n++];
+		*g = (struct page_watch){ page, m->prot & ~PROT_WRITE, m->prot, false };
 	}
 	if (reads)
 		g->prot = PROT_NONE;
@@ -48,17 +48,17 @@ static void add_page(struct rp_mm *mm, const struct tracee_maps *maps, uint64_t 
 
 static void add_code(struct rp_mm *mm, const struct tracee_maps *maps, uint64_t addr)
 {
-	unsigned had = stops_mm(mm)->guard_n;
+	unsigned had = stops_mm(mm)->page_watch_n;
 
 	add_page(mm, maps, addr, false);
-	if (stops_mm(mm)->guard_n > had)
-		stops_mm(mm)->guard[had].code = true;
+	if (stops_mm(mm)->page_watch_n > had)
+		stops_mm(mm)->page_watch[had].code = true;
 }
 
 static struct err *lift(struct rp_mm *mm, pid_t real, bool on)
 {
-	for (unsigned i = 0; i < stops_mm(mm)->guard_n; i++)
-		TRY(rp_page_protect(real, stops_mm(mm)->guard[i].page, on ? stops_mm(mm)->guard[i].prot : stops_mm(mm)->guard[i].was));
+	for (unsigned i = 0; i < stops_mm(mm)->page_watch_n; i++)
+		TRY(rp_page_protect(real, stops_mm(mm)->page_watch[i].page, on ? stops_mm(mm)->page_watch[i].prot : stops_mm(mm)->page_watch[i].was));
 	return NULL;
 }
 
@@ -68,18 +68,18 @@ static bool has_int3s(const struct replay *r)
 	return !stops_of(r)->step && !stops_of(r)->leaving && !stops_of(r)->diverted;
 }
 
-bool rp_guard_wanted(const struct replay *r, const struct rp_task *t, const struct rp_set *s)
+bool page_watch_wanted(const struct replay *r, const struct rp_task *t, const struct rp_set *s)
 {
 	return s->soft || (has_int3s(r) && rp_written_any(t->mm, s, t->rec_pid));
 }
 
-struct err *rp_guard_in(struct replay *r, struct rp_task *t, const struct rp_set *s, unsigned gen)
+struct err *page_watch_in(struct replay *r, struct rp_task *t, const struct rp_set *s, unsigned gen)
 {
 	struct rp_mm *mm = t->mm;
 	struct tracee_maps maps;
 
-	rp_guard_out(mm, t->real);	/* another set's: what is protected now must not pass for the program's own */
-	stops_mm(mm)->guard_gen = gen;
+	page_watch_out(mm, t->real);	/* another set's: what is protected now must not pass for the program's own */
+	stops_mm(mm)->page_watch_gen = gen;
 	TRY(tracee_maps_read(t->real, &maps));
 	if (has_int3s(r))
 		rp_written_pages(mm, &maps, s, t->rec_pid, add_code);
@@ -95,37 +95,37 @@ struct err *rp_guard_in(struct replay *r, struct rp_task *t, const struct rp_set
 	return lift(mm, t->real, true);
 }
 
-bool rp_guard_page(const struct rp_mm *mm, unsigned i, uint64_t *page, int *prot)
+bool page_watch_page(const struct rp_mm *mm, unsigned i, uint64_t *page, int *prot)
 {
-	for (unsigned k = 0; k < stops_mm(mm)->guard_n && stops_mm(mm)->guard[k].code; k++)	/* these come first */
+	for (unsigned k = 0; k < stops_mm(mm)->page_watch_n && stops_mm(mm)->page_watch[k].code; k++)	/* these come first */
 		i++;
-	if (i >= stops_mm(mm)->guard_n)
+	if (i >= stops_mm(mm)->page_watch_n)
 		return false;
-	*page = stops_mm(mm)->guard[i].page;
-	*prot = stops_mm(mm)->guard[i].prot;
+	*page = stops_mm(mm)->page_watch[i].page;
+	*prot = stops_mm(mm)->page_watch[i].prot;
 	return true;
 }
 
-void rp_guard_make_room(struct replay *r, struct rp_task *t, const struct trace_effect *e)
+void page_watch_make_room(struct replay *r, struct rp_task *t, const struct trace_effect *e)
 {
-	for (unsigned i = 0; i < stops_mm(t->mm)->guard_n; i++) {
-		uint64_t page = stops_mm(t->mm)->guard[i].page;
+	for (unsigned i = 0; i < stops_mm(t->mm)->page_watch_n; i++) {
+		uint64_t page = stops_mm(t->mm)->page_watch[i].page;
 
 		if (e->kind && page + PAGE_BYTES > e->addr && page < e->addr + e->len) {
 			if (stops_of(r)->marks)
-				rp_marks_all(stops_of(r)->marks);
-			rp_guard_out(t->mm, t->real);
+				store_bitmap_all(stops_of(r)->marks);
+			page_watch_out(t->mm, t->real);
 			return;
 		}
 	}
 }
 
-void rp_guard_out(struct rp_mm *mm, pid_t real)
+void page_watch_out(struct rp_mm *mm, pid_t real)
 {
-	rp_alias_out(mm, real);
-	if (stops_mm(mm)->guard_n)
+	dual_out(mm, real);
+	if (stops_mm(mm)->page_watch_n)
 		err_free(lift(mm, real, false));
-	stops_mm(mm)->guard_n = stops_mm(mm)->guard_gen = 0;
+	stops_mm(mm)->page_watch_n = stops_mm(mm)->page_watch_gen = 0;
 }
 
 /* Some store more than their operand says, or say nothing of it. */
@@ -183,49 +183,49 @@ static uint64_t access_size(pid_t tid, uint64_t rip)
 	return size;
 }
 
-bool rp_guard_hits(const struct stops *stops, uint64_t addr, uint64_t len)
+bool page_watch_hits(const struct stops *stops, uint64_t addr, uint64_t len)
 {
-	if (stops->guard_size > OPERAND_MAX)	/* the fault may name its last byte (fxsave does) */
-		return stops->guard_size == UINT64_MAX || (stops->guard_hit < addr + len + stops->guard_size && stops->guard_hit + stops->guard_size > addr);
-	return stops->guard_hit < addr + len && stops->guard_hit + stops->guard_size > addr;
+	if (stops->page_watch_size > OPERAND_MAX)	/* the fault may name its last byte (fxsave does) */
+		return stops->page_watch_size == UINT64_MAX || (stops->page_watch_hit < addr + len + stops->page_watch_size && stops->page_watch_hit + stops->page_watch_size > addr);
+	return stops->page_watch_hit < addr + len && stops->page_watch_hit + stops->page_watch_size > addr;
 }
 
 /* Most accesses to a protected page are to something else on it. */
-bool rp_guard_misses(const struct replay *r, const struct rp_set *s)
+bool page_watch_misses(const struct replay *r, const struct rp_set *s)
 {
 	const struct stops *stops = stops_of(r);
 
-	if (!stops->guard_size || stops->step || stops->dr_hit)
+	if (!stops->page_watch_size || stops->step || stops->dr_hit)
 		return false;
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
 
-		if (b->kind >= REPLAY_WRITE && rp_guard_hits(stops, b->addr, b->len))
+		if (b->kind >= REPLAY_WRITE && page_watch_hits(stops, b->addr, b->len))
 			return false;
 	}
 	return true;
 }
 
-bool rp_guard_at_break(const struct replay *r, const struct rp_set *s, const struct rp_task *t)
+bool page_watch_at_break(const struct replay *r, const struct rp_set *s, const struct rp_task *t)
 {
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
 
-		if (b->kind < REPLAY_WRITE && b->addr == t->regs.rip && b->pid == t->rec_pid && !rp_gate_decides(t->mm, b))
+		if (b->kind < REPLAY_WRITE && b->addr == t->regs.rip && b->pid == t->rec_pid && !inprocess_decides(t->mm, b))
 			return rp_set_breaks(r, s, t);
 	}
 	return false;
 }
 
-bool rp_guard_passes(struct replay *r, struct rp_task *t)
+bool page_watch_passes(struct replay *r, struct rp_task *t)
 {
 	struct stops *stops = stops_of(r);
 	const struct rp_set *s = stops->sets[stops->now];
 
-	if (stops->leaving || stops->diverted || !rp_guard_misses(r, s) || rp_guard_at_break(r, s, t))
+	if (stops->leaving || stops->diverted || !page_watch_misses(r, s) || page_watch_at_break(r, s, t))
 		return false;
 	stops->trapped = stops->at_limit = false;
-	stops->guard_size = 0;
+	stops->page_watch_size = 0;
 	return true;
 }
 
@@ -248,59 +248,59 @@ static bool goes_on(const struct rp_set *s, const struct rp_task *t, uint64_t fr
 /* How many turns of it, from here, store to nothing that is watched? */
 static uint64_t turns_before(const struct rp_set *s, const struct rp_task *t, unsigned size)
 {
-	uint64_t turns = t->regs.rcx;
+	uint64_t iterations = t->regs.rcx;
 
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
 		uint64_t free_turns = b->addr > t->regs.rdi ? (b->addr - t->regs.rdi) / size : 0;
 
-		if (b->kind >= REPLAY_WRITE && b->len && b->addr + b->len > t->regs.rdi && free_turns < turns)
-			turns = free_turns;
+		if (b->kind >= REPLAY_WRITE && b->len && b->addr + b->len > t->regs.rdi && free_turns < iterations)
+			iterations = free_turns;
 	}
-	return turns;
+	return iterations;
 }
 
 /* At once, if at all; place: where the program has the instruction, and the run might end between two turns of it. */
 static uint64_t turns_at_once(const struct replay *r, const struct rp_set *s, struct rp_task *t, uint64_t place, unsigned size)
 {
 	bool ends = stops_of(r)->step || (r->ev.place == TRACE_AT_STATE && r->ev.regs.rip == place);
-	uint64_t turns = !ends && goes_on(s, t, t->regs.rip, size) ? turns_before(s, t, size) : 0;
+	uint64_t iterations = !ends && goes_on(s, t, t->regs.rip, size) ? turns_before(s, t, size) : 0;
 
-	return turns >= TURNS_MIN && rp_string_runs(t) ? turns : 0;
+	return iterations >= TURNS_MIN && rp_string_runs(t) ? iterations : 0;
 }
 
 /*
- * Those of them that store to the other mapping of a doubled page, which need not be opened; 0: none.  *off: how far that is.  Not where it
+ * Those of them that store to the other mapping of a dual-mapped page, which need not be opened; 0: none.  *off: how far that is.  Not where it
  * would read what it has just stored: the processor goes by addresses, and does not see that they are the same.
  */
-static uint64_t turns_there(const struct rp_task *t, uint64_t turns, unsigned size, uint64_t *off)
+static uint64_t turns_there(const struct rp_task *t, uint64_t iterations, unsigned size, uint64_t *off)
 {
 	uint64_t room = (PAGE_BYTES - t->regs.rdi % PAGE_BYTES) / (size ? size : 1);
 
-	if (!turns || room < TURNS_MIN || t->regs.rdi - t->regs.rsi < 2 * PAGE_BYTES || !rp_alias_other(t->mm, t->regs.rdi, off))
+	if (!iterations || room < TURNS_MIN || t->regs.rdi - t->regs.rsi < 2 * PAGE_BYTES || !dual_other(t->mm, t->regs.rdi, off))
 		return 0;
-	return turns < room ? turns : room;
+	return iterations < room ? iterations : room;
 }
 
-static struct err *run_there(struct rp_task *t, unsigned len, uint64_t turns, uint64_t off, int *status)
+static struct err *run_there(struct rp_task *t, unsigned len, uint64_t iterations, uint64_t off, int *status)
 {
 	struct err *err;
 
 	t->regs.rdi += off;
-	err = rp_string_run(t, len, turns, status);	/* which has all registers written */
+	err = rp_string_run(t, len, iterations, status);	/* which has all registers written */
 	t->regs.rdi -= off;
 	return err;
 }
 
-/* For a survey: what was stored to.  A string instruction has come from `to' to where rdi is now. */
+/* For a write log: what was stored to.  A string instruction has come from `to' to where rdi is now. */
 static void note_store(struct stops *stops, const struct rp_task *t, bool string, uint64_t to)
 {
 	if (string && t->regs.rdi >= to)
-		rp_marks_note(stops->marks, to, t->regs.rdi - to);
-	else if (!string && stops->guard_size <= OPERAND_MAX)
-		rp_marks_note(stops->marks, stops->guard_hit, stops->guard_size);
+		store_bitmap_note(stops->marks, to, t->regs.rdi - to);
+	else if (!string && stops->page_watch_size <= OPERAND_MAX)
+		store_bitmap_note(stops->marks, stops->page_watch_hit, stops->page_watch_size);
 	else
-		rp_marks_all(stops->marks);
+		store_bitmap_all(stops->marks);
 }
 
 /* Breakpoints, where that may store. */
@@ -308,8 +308,8 @@ static void bare_code(struct rp_task *t)
 {
 	bool code = false;
 
-	for (unsigned i = 0; i < stops_mm(t->mm)->guard_n; i++)
-		code |= stops_mm(t->mm)->guard[i].code;
+	for (unsigned i = 0; i < stops_mm(t->mm)->page_watch_n; i++)
+		code |= stops_mm(t->mm)->page_watch[i].code;
 	if (code)
 		rp_tools_bare_memory(t->mm, t->real);
 }
@@ -333,7 +333,7 @@ static struct err *finish_string(struct replay *r, struct rp_task *t, uint64_t p
 	return rp_string_finish(r, t, place);
 }
 
-struct err *rp_guard_finish_string(struct replay *r, struct rp_task *t)
+struct err *page_watch_finish_string(struct replay *r, struct rp_task *t)
 {
 	struct err *err, *back;
 
@@ -348,7 +348,7 @@ struct err *rp_guard_finish_string(struct replay *r, struct rp_task *t)
 	return err ? err : back;
 }
 
-bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
+bool page_watch_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 {
 	uint64_t addr = (uint64_t)(uintptr_t)info->si_addr, page = addr & ~(PAGE_BYTES - 1ull);
 	struct stops *stops = stops_of(r);
@@ -356,45 +356,45 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	struct rp_mm *mm = t->mm;
 	unsigned string = 0, len;
 	struct err *err;
-	uint64_t from, place = t->regs.rip, turns, there, off = 0, to = t->regs.rdi;
+	uint64_t from, place = t->regs.rip, iterations, there, off = 0, to = t->regs.rdi;
 	bool ours = false, code = false, fixed;
 	int status = 0;
 
-	for (unsigned i = 0; i < stops_mm(mm)->guard_n; i++) {
-		ours |= stops_mm(mm)->guard[i].page == page;
-		code |= stops_mm(mm)->guard[i].page == page && stops_mm(mm)->guard[i].code;
+	for (unsigned i = 0; i < stops_mm(mm)->page_watch_n; i++) {
+		ours |= stops_mm(mm)->page_watch[i].page == page;
+		code |= stops_mm(mm)->page_watch[i].page == page && stops_mm(mm)->page_watch[i].code;
 	}
 	if (!ours || info->si_code == SI_KERNEL)
 		return false;
-	stops->guard_hit = addr;
-	rp_gate_enter(t, true, true);	/* where the instruction itself is */
+	stops->page_watch_hit = addr;
+	inprocess_enter(t, true, true);	/* where the instruction itself is */
 	from = t->regs.rip;
-	rp_alias_bare(t, from, false);
-	stops->guard_size = access_size(t->real, from);
+	dual_bare(t, from, false);
+	stops->page_watch_size = access_size(t->real, from);
 	len = rp_string_at(t, &string, &fixed);
 	if (!len || !fixed)
 		string = 0;
 	err = rp_regs_flush(t);
 	if (!err && code)
 		rp_tools_bare_memory(mm, t->real);
-	turns = turns_at_once(r, s, t, place, string);
-	there = turns_there(t, turns, string, &off);
+	iterations = turns_at_once(r, s, t, place, string);
+	there = turns_there(t, iterations, string, &off);
 	if (!err && !there)
 		err = lift(mm, t->real, false);
 	if (!err && there)
 		err = run_there(t, len, there, off, &status);
 	else if (!err)
-		err = turns ? rp_string_run(t, len, turns, &status) : rp_raw_step(t, &status);
-	for (unsigned i = 0; i < STRING_MAX && string && !there && !err && WSTOPSIG(status) == SIGTRAP && rp_guard_misses(r, s) &&
+		err = iterations ? rp_string_run(t, len, iterations, &status) : rp_raw_step(t, &status);
+	for (unsigned i = 0; i < STRING_MAX && string && !there && !err && WSTOPSIG(status) == SIGTRAP && page_watch_misses(r, s) &&
 	     goes_on(s, t, from, string) && !rp_debug_interrupted(r); i++)
 		err = rp_raw_step(t, &status);
 	stops->dr_hit = !err && WSTOPSIG(status) == SIGTRAP && len ? rp_debug_hits(t) : 0;
-	if (len && !there && !err && WSTOPSIG(status) == SIGTRAP && t->regs.rip == from && !stops->step && (stops->dr_hit || !rp_guard_misses(r, s)))
+	if (len && !there && !err && WSTOPSIG(status) == SIGTRAP && t->regs.rip == from && !stops->step && (stops->dr_hit || !page_watch_misses(r, s)))
 		err = finish_string(r, t, place);
 	if (stops->marks)
 		note_store(stops, t, string, to);
 	/* a displaced call is several: on to where the program is somewhere */
-	for (unsigned i = 0; i < CALL_INSNS && !err && WSTOPSIG(status) == SIGTRAP && rp_gate_inside(t) && !rp_gate_original(mm, t->regs.rip); i++)
+	for (unsigned i = 0; i < CALL_INSNS && !err && WSTOPSIG(status) == SIGTRAP && inprocess_inside(t) && !inprocess_original(mm, t->regs.rip); i++)
 		err = rp_raw_step(t, &status);
 	if (!err && WSTOPSIG(status) == SIGTRAP)
 		stops->dr_hit |= rp_debug_hits(t);
@@ -402,12 +402,12 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 		ptrace(PTRACE_GETSIGINFO, t->real, NULL, info);
 	if (!err && !there)
 		err = lift(mm, t->real, true);
-	rp_alias_bare(t, from, true);
+	dual_bare(t, from, true);
 	t->stub = 0;
 	rp_task_normal(t);	/* it may have been one that a system call's stub has in it */
 	if (!err)
 		rp_hide_trace_flag(t, from);
-	rp_gate_leave(t);
+	inprocess_leave(t);
 	if (err) {
 		err_free(err);
 		return false;
@@ -415,6 +415,6 @@ bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	if (WSTOPSIG(status) == SIGTRAP)
 		return true;
 	/* it would have faulted anyway */
-	stops->guard_size = 0;
+	stops->page_watch_size = 0;
 	return false;
 }

@@ -18,15 +18,15 @@ bool rp_is_int3(const struct replay_break *b, pid_t pid)
 
 static void set_count(const struct stops *stops, struct rp_set *s)
 {
-	s->watches = s->gates = s->counts = 0;
+	s->watches = s->inprocess = s->counts = 0;
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
 
 		s->watches += is_watch(b);
 		s->counts += b->kind == REPLAY_COUNT;
-		s->gates += b->kind == REPLAY_COUNT || (b->kind == REPLAY_BREAK && b->cond && !b->call);
+		s->inprocess += b->kind == REPLAY_COUNT || (b->kind == REPLAY_BREAK && b->cond && !b->call);
 	}
-	rp_deal(stops, s);
+	debug_registers_allocate(stops, s);
 }
 
 static int order(const void *a, const void *b)

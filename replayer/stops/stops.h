@@ -8,7 +8,7 @@
 #include "replayer/machine/machine.h"
 #include "replayer/stops/store_bitmap.h"
 
-enum { WATCHES_MAX = 1024, DEBUG_REGISTERS = 4, RP_SAMPLES = 8, RP_AREAS = 4, RP_KNOWN = 32, RP_PLACES = 20 };
+enum { WATCHES_MAX = 1024, DEBUG_REGISTERS = 4, RP_SAMPLES = 8, RP_AREAS = 4, RP_KNOWN = 32, COUNTING_SITES = 20 };
 
 #define RP_NO_LIMIT (1ull << 62)
 
@@ -25,7 +25,7 @@ struct rp_set {
 	struct replay_break *b;
 	unsigned n;
 	unsigned watches, registers;	/* of these: data watchpoints; debug registers used */
-	unsigned gates, counts;	/* of these: decided inside the process; of those: REPLAY_COUNT */
+	unsigned inprocess, counts;	/* of these: decided inside the process; of those: REPLAY_COUNT */
 	bool soft;			/* too many for the registers: the rest by protected pages */
 	uint64_t dr[WATCHES_MAX / 64];	/* watchpoints that have registers, by index */
 };
@@ -36,11 +36,11 @@ struct rp_cond { uint8_t *bytes; unsigned len; };
 struct rp_silent { struct replay_break b; unsigned n, hits, since; bool out; };
 
 /* Places that a chain counts, and how often from now on each may be executed (0 = any number). */
-struct rp_chained {
+struct counted_sites {
 	unsigned n;
-	struct replay_break b[RP_PLACES];
-	uint64_t limit[RP_PLACES], count[RP_PLACES];
-	uint64_t last[RP_PLACES];	/* in the last hop: the greatest was executed last (of those in one area of stubs) */
+	struct replay_break b[COUNTING_SITES];
+	uint64_t limit[COUNTING_SITES], count[COUNTING_SITES];
+	uint64_t last[COUNTING_SITES];	/* in the last advance: the greatest was executed last (of those in one area of stubs) */
 };
 
 /* What this room keeps for a replay: in replay.tool[TOOL_STOPS]. */
@@ -57,29 +57,29 @@ struct stops {
 	bool at_limit;			/* a stub trapped */
 	bool leaving;			/* on to the end of the hook (syscallbuf/): a stop there is none for the program */
 	bool left_trap;
-	uint64_t guard_hit;		/* address of an access to a protected page */
-	uint64_t guard_size;		/* 0: none */
+	uint64_t page_watch_hit;		/* address of an access to a protected page */
+	uint64_t page_watch_size;		/* 0: none */
 	unsigned now_asked;		/* what rp_debug_also() added to */
 	bool step_asked;
 	unsigned dr_gen, dr_set;
 	struct rp_silent *silent;
 	unsigned silent_n;
-	bool deal;			/* rp_deal_anew() is due */
+	bool reallocate;			/* debug_registers_reallocate() is due */
 	uint64_t dr_hit;		/* debug registers that triggered, bits */
 	bool trapped;
 	uint64_t stepped_from;
 	bool overtaken;			/* an interrupt has come before the signal of a step that was made from there */
-	struct rp_chained *chain;	/* sites that have counters of their own */
+	struct counted_sites *chain;	/* sites that have counters of their own */
 	uint64_t iteration_site;	/* and one more (timeline/iterations.c); 0: none */
 	uint64_t samples[RP_SAMPLES];	/* where the timer found the task */
 	unsigned samples_n;
-	struct rp_marks *marks;		/* while stores to its pages are noted, in a worker of reverse/write_log.c */
+	struct store_bitmap *marks;		/* while stores to its pages are noted, in a worker of reverse/write_log.c */
 	bool skip;			/* the next run begins at a point whose instruction has been counted */
 	bool skip_int3;			/* ... whose breakpoint, if there is one, has been looked at */
 	bool ran;			/* the task has been run since somebody has last cleared this */
 	bool unvisited;			/* the last run ended by an interrupt, maybe at a breakpoint that nobody has looked at */
 	bool shielded;			/* finish what was begun: no interrupts */
-	bool breakable;			/* or not: after one the next hop fails with rp_stopped, and the move is given up */
+	bool breakable;			/* or not: after one the next advance fails with rp_stopped, and the move is given up */
 	bool diverted;			/* the live processes are a copy to be thrown away: session/diversion.c */
 };
 
@@ -89,22 +89,22 @@ struct stops_mm {
 	unsigned int3_n, int3_gen;
 	pid_t int3_pid;
 	/* stubs of breakpoints that are decided in the process: inprocess.c */
-	struct rp_area { uint64_t at, fs_base; unsigned used, slots; } areas[RP_AREAS];	/* fs_base: rp_gate_thread() */
-	struct rp_gate *gate;
+	struct rp_area { uint64_t at, fs_base; unsigned used, slots; } areas[RP_AREAS];	/* fs_base: inprocess_thread() */
+	struct inprocess *inprocess;
 	struct rp_carried *carried;
-	unsigned gate_n, gate_gen, gates_in;
+	unsigned inprocess_n, inprocess_gen, inprocess_in;
 	uint64_t solid_start, solid_end;
 	/* pages protected for watchpoints: page_watch.c */
-	struct rp_guard *guard;
-	unsigned guard_n, guard_gen;
+	struct page_watch *page_watch;
+	unsigned page_watch_n, page_watch_gen;
 	/* where nobody can write code: written_code.c */
 	struct rp_range { uint64_t start, end; } known[RP_KNOWN];
 	unsigned known_next;
-	/* and doubled: dual.c */
-	struct rp_alias *alias;
-	uint64_t alias_area[RP_AREAS];
+	/* and dual-mapped: dual.c */
+	struct dual *dual;
+	uint64_t dual_area[RP_AREAS];
 	/* dual_unchecked.c: how far off the other mappings of these pages are, 0: not chosen; from there to the marks; stale: something has been mapped since it was chosen */
-	struct rp_blind { int64_t shift; unsigned marks_at, pages_n; bool refused, stale; uint64_t page[MARKS_PAGES]; } blind;
+	struct dual_unchecked { int64_t shift; unsigned marks_at, pages_n; bool refused, stale; uint64_t page[STORE_BITMAP_PAGES]; } blind;
 };
 
 static inline struct stops *stops_of(const struct replay *r)
@@ -129,16 +129,16 @@ struct err *rp_stops_open(struct replay *r) __must_check;
 unsigned rp_registers(void);
 /* So many bytes at addr, and not beyond end, one register can watch: 1, 2, 4 or 8 aligned ones. */
 unsigned rp_register_bytes(uint64_t addr, uint64_t end);
-void rp_deal(const struct stops *stops, struct rp_set *s);
+void debug_registers_allocate(const struct stops *stops, struct rp_set *s);
 /* Does the i-th use debug registers?  And which in that process, as bits? */
 bool rp_set_register(const struct rp_set *s, unsigned i);
 uint64_t rp_registers_of(const struct rp_set *s, unsigned which, int pid);
-/* Debug registers have triggered in that process, and nothing has changed.  True: that often that rp_deal_anew() is due. */
-bool rp_deal_silent(struct stops *stops, const struct rp_set *s, int pid);
+/* Debug registers have triggered in that process, and nothing has changed.  True: that often that debug_registers_reallocate() is due. */
+bool debug_registers_silent(struct stops *stops, const struct rp_set *s, int pid);
 /* A run has ended at these watchpoints of the set, by index. */
-void rp_deal_hit(struct stops *stops, const struct rp_set *s, const uint64_t hit[WATCHES_MAX / 64]);
+void debug_registers_hit(struct stops *stops, const struct rp_set *s, const uint64_t hit[WATCHES_MAX / 64]);
 /* If it is due.  Tasks stopped. */
-void rp_deal_anew(struct replay *r);
+void debug_registers_reallocate(struct replay *r);
 
 /* breakpoints.c */
 unsigned rp_set_intern(struct replay *r, const struct replay_break *b, unsigned n);
@@ -216,71 +216,71 @@ unsigned rp_cond_compile(const struct rp_cond *cond, uint8_t *out, unsigned room
 
 /* inprocess.c */
 struct tracee_maps;
-bool rp_gate_reaches(uint64_t area, uint64_t addr);
+bool inprocess_reaches(uint64_t area, uint64_t addr);
 /* A free place, a page and 128 KB around it, that a jump from addr reaches; 0: none. */
-uint64_t rp_gate_loneliest(const struct tracee_maps *maps, uint64_t addr);
+uint64_t inprocess_loneliest(const struct tracee_maps *maps, uint64_t addr);
 /* Code that nobody is going to write to or move?  Then solid_start and solid_end are its mapping. */
-bool rp_gate_solid(struct rp_task *t, uint64_t addr);
-struct err *rp_gate_build(struct replay *r, struct rp_task *t, unsigned set);
-void rp_gate_forget(struct rp_mm *mm);
-bool rp_gate_possible(struct rp_task *t, uint64_t addr, unsigned *len_ret);
-bool rp_gate_has(const struct rp_mm *mm, const struct replay_break *b);
+bool inprocess_solid(struct rp_task *t, uint64_t addr);
+struct err *inprocess_build(struct replay *r, struct rp_task *t, unsigned set);
+void inprocess_forget(struct rp_mm *mm);
+bool inprocess_possible(struct rp_task *t, uint64_t addr, unsigned *len_ret);
+bool inprocess_has(const struct rp_mm *mm, const struct replay_break *b);
 /* Is a jump there, whose stub counts or compares when the task goes on? */
-bool rp_gate_decides(const struct rp_mm *mm, const struct replay_break *b);
-bool rp_gate_in(struct rp_mm *mm, pid_t real, const struct replay_break *b);
-void rp_gate_out(struct rp_mm *mm, pid_t real);
-void rp_gate_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t len);
+bool inprocess_decides(const struct rp_mm *mm, const struct replay_break *b);
+bool inprocess_in(struct rp_mm *mm, pid_t real, const struct replay_break *b);
+void inprocess_out(struct rp_mm *mm, pid_t real);
+void inprocess_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t len);
 /* The program's bytes where jumps are, or (back) the jumps again. */
-void rp_gate_bare(struct rp_mm *mm, pid_t real, bool back);
+void inprocess_bare(struct rp_mm *mm, pid_t real, bool back);
 /* first: also where the first instruction of a place is the next one, so that it is not counted. */
-void rp_gate_enter(struct rp_task *t, bool counted, bool seen);
+void inprocess_enter(struct rp_task *t, bool counted, bool seen);
 /* Which thread it is that runs: for conditions. */
-struct err *rp_gate_thread(struct rp_task *t);
-void rp_gate_leave(struct rp_task *t);
-/* The same when no signal has stopped it: it may stay in the stub, see rp_gate_inside(). */
-void rp_gate_interrupted(struct rp_task *t);
-bool rp_gate_trap(struct rp_task *t, bool *counted);
-bool rp_gate_fault(struct rp_task *t);
+struct err *inprocess_thread(struct rp_task *t);
+void inprocess_leave(struct rp_task *t);
+/* The same when no signal has stopped it: it may stay in the stub, see inprocess_inside(). */
+void inprocess_interrupted(struct rp_task *t);
+bool inprocess_trap(struct rp_task *t, bool *counted);
+bool inprocess_fault(struct rp_task *t);
 /* In a stub, and nowhere that the program knows? */
-bool rp_gate_inside(const struct rp_task *t);
-struct err *rp_gate_step_out(struct replay *r, struct rp_task *t, bool *hit);
-bool rp_gate_overlaps(const struct rp_mm *mm, uint64_t start, uint64_t end);
-struct err *rp_gate_limit(struct rp_task *t, const struct replay_break *b, uint64_t limit);
-struct err *rp_gate_limit_all(struct rp_task *t, uint64_t limit);
-uint64_t rp_gate_counted_all(const struct rp_task *t, uint64_t limit);
-uint64_t rp_gate_counted(const struct rp_task *t, const struct replay_break *b, uint64_t limit, uint64_t *last);
-bool rp_gate_area(const struct rp_mm *mm, uint64_t addr);
+bool inprocess_inside(const struct rp_task *t);
+struct err *inprocess_step_out(struct replay *r, struct rp_task *t, bool *hit);
+bool inprocess_overlaps(const struct rp_mm *mm, uint64_t start, uint64_t end);
+struct err *inprocess_limit(struct rp_task *t, const struct replay_break *b, uint64_t limit);
+struct err *inprocess_limit_all(struct rp_task *t, uint64_t limit);
+uint64_t inprocess_counted_all(const struct rp_task *t, uint64_t limit);
+uint64_t inprocess_counted(const struct rp_task *t, const struct replay_break *b, uint64_t limit, uint64_t *last);
+bool inprocess_area(const struct rp_mm *mm, uint64_t addr);
 /* Of an instruction that a stub has in it: where the program has it; 0: there is none. */
-uint64_t rp_gate_original(const struct rp_mm *mm, uint64_t rip);
+uint64_t inprocess_original(const struct rp_mm *mm, uint64_t rip);
 /* Does an instruction begin there that a stub has in it?  (Stubs are made anew, at the same addresses.) */
-bool rp_gate_moved(const struct rp_mm *mm, uint64_t addr);
+bool inprocess_moved(const struct rp_mm *mm, uint64_t addr);
 /* Something is about to be mapped where our areas are. */
-struct err *rp_gate_make_room(struct rp_task *t, uint64_t at, uint64_t len);
+struct err *inprocess_make_room(struct rp_task *t, uint64_t at, uint64_t len);
 /* tool.c: an effect is about to change mappings. */
 struct err *rp_stops_effect(struct rp_task *t, const struct trace_effect *e) __must_check;
 
 /* page_watch.c */
 struct err *rp_page_protect(pid_t real, uint64_t page, int prot) __must_check;
-struct err *rp_guard_in(struct replay *r, struct rp_task *t, const struct rp_set *s, unsigned gen);
+struct err *page_watch_in(struct replay *r, struct rp_task *t, const struct rp_set *s, unsigned gen);
 /* Is anything of that kind needed for the run that begins? */
-bool rp_guard_wanted(const struct replay *r, const struct rp_task *t, const struct rp_set *s);
-void rp_guard_out(struct rp_mm *mm, pid_t real);
+bool page_watch_wanted(const struct replay *r, const struct rp_task *t, const struct rp_set *s);
+void page_watch_out(struct rp_mm *mm, pid_t real);
 /* Was the last such access to no watched place? */
-bool rp_guard_misses(const struct replay *r, const struct rp_set *s);
+bool page_watch_misses(const struct replay *r, const struct rp_set *s);
 /* At a breakpoint that no stub is going to look at? */
-bool rp_guard_at_break(const struct replay *r, const struct rp_set *s, const struct rp_task *t);
+bool page_watch_at_break(const struct replay *r, const struct rp_set *s, const struct rp_task *t);
 /* Has the access that faulted touched any of addr to addr + len? */
-bool rp_guard_hits(const struct stops *stops, uint64_t addr, uint64_t len);
+bool page_watch_hits(const struct stops *stops, uint64_t addr, uint64_t len);
 /* So that the run may go on: nothing else is to stop for. */
-bool rp_guard_passes(struct replay *r, struct rp_task *t);
+bool page_watch_passes(struct replay *r, struct rp_task *t);
 /* The i-th page protected for a watchpoint alone, and how; false: there are fewer. */
-bool rp_guard_page(const struct rp_mm *mm, unsigned i, uint64_t *page, int *prot);
+bool page_watch_page(const struct rp_mm *mm, unsigned i, uint64_t *page, int *prot);
 /* Something that only concerns other memory happens to the program's mappings? */
-void rp_guard_make_room(struct replay *r, struct rp_task *t, const struct trace_effect *e);
+void page_watch_make_room(struct replay *r, struct rp_task *t, const struct trace_effect *e);
 /* A debug register has hit.  In the middle of a string instruction?  On to its end. */
-struct err *rp_guard_finish_string(struct replay *r, struct rp_task *t) __must_check;
+struct err *page_watch_finish_string(struct replay *r, struct rp_task *t) __must_check;
 /* An access to a protected page?  Then it has been done. */
-bool rp_guard_fault(struct replay *r, struct rp_task *t, siginfo_t *info);
+bool page_watch_fault(struct replay *r, struct rp_task *t, siginfo_t *info);
 
 
 /* written_code.c */
@@ -299,41 +299,41 @@ void rp_written_mapped(struct replay *r, struct rp_task *t, const struct trace_e
 
 /* dual.c */
 /* A store to a protected page that a stub is going to do?  Then run on. */
-bool rp_alias_fault(struct replay *r, struct rp_task *t, const siginfo_t *info);
+bool dual_fault(struct replay *r, struct rp_task *t, const siginfo_t *info);
 /* How many of them there have been, ever. */
-uint64_t rp_alias_faults(void);
-void rp_alias_out(struct rp_mm *mm, pid_t real);
-void rp_alias_free(struct rp_mm *mm);
-bool rp_alias_area(const struct rp_mm *mm, uint64_t addr);
+uint64_t dual_faults(void);
+void dual_out(struct rp_mm *mm, pid_t real);
+void dual_free(struct rp_mm *mm);
+bool dual_area(const struct rp_mm *mm, uint64_t addr);
 /* What is mapped there changes. */
-void rp_alias_forget(struct rp_task *t, uint64_t at, uint64_t len);
+void dual_forget(struct rp_task *t, uint64_t at, uint64_t len);
 /* For a copy of the process. */
-void rp_alias_copy(struct rp_mm *copy, const struct rp_mm *mm);
-struct err *rp_alias_make_room(struct rp_task *t, uint64_t at, uint64_t len);
-/* After each stop and before each run: as rp_gate_leave(), rp_gate_enter(). */
-void rp_alias_leave(struct rp_task *t);
-void rp_alias_enter(struct rp_task *t);
+void dual_copy(struct rp_mm *copy, const struct rp_mm *mm);
+struct err *dual_make_room(struct rp_task *t, uint64_t at, uint64_t len);
+/* After each stop and before each run: as inprocess_leave(), inprocess_enter(). */
+void dual_leave(struct rp_task *t);
+void dual_enter(struct rp_task *t);
 /* In a stub, and nowhere that the program knows? */
-bool rp_alias_inside(const struct rp_task *t);
-struct err *rp_alias_step_out(struct rp_task *t);
-/* Is it on a page that is doubled at the moment?  *off: how far off the other mapping is, which can be stored to. */
-bool rp_alias_other(const struct rp_mm *mm, uint64_t addr, uint64_t *off);
-/* Before the first survey; in each. */
-void rp_alias_share(void);
-void rp_alias_learn_shared(void);
+bool dual_inside(const struct rp_task *t);
+struct err *dual_step_out(struct rp_task *t);
+/* Is it on a page that is dual-mapped at the moment?  *off: how far off the other mapping is, which can be stored to. */
+bool dual_other(const struct rp_mm *mm, uint64_t addr, uint64_t *off);
+/* Before the first write log; in each. */
+void dual_share(void);
+void dual_learn_shared(void);
 /* Does a jump belong there, for a store that is made all the time? */
-bool rp_alias_hot(uint64_t start, uint64_t end);
-bool rp_alias_jumps(const struct rp_mm *mm);
+bool dual_hot(uint64_t start, uint64_t end);
+bool dual_jumps(const struct rp_mm *mm);
 /* What stubs have noted since the process began (stops.marks). */
-struct err *rp_alias_marks(struct rp_task *t, struct rp_marks *m) __must_check;
+struct err *dual_marks(struct rp_task *t, struct store_bitmap *m) __must_check;
 /* Room for some bytes of code that nobody else uses: half a page.  0: none. */
-uint64_t rp_alias_scratch(const struct rp_mm *mm);
+uint64_t dual_scratch(const struct rp_mm *mm);
 /* Code that was read: without our jumps. */
-void rp_alias_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t len);
+void dual_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t len);
 /* The program's bytes around rip, or (back) what was there instead. */
-void rp_alias_bare(struct rp_task *t, uint64_t rip, bool back);
+void dual_bare(struct rp_task *t, uint64_t rip, bool back);
 /* To the program's memory, while pages are protected. */
-struct err *rp_guard_write(struct rp_task *t, uint64_t addr, const void *bytes, size_t len);
+struct err *page_watch_write(struct rp_task *t, uint64_t addr, const void *bytes, size_t len);
 
 /* string.c */
 /*
@@ -346,7 +346,7 @@ bool rp_string_hit(const struct rp_set *s, struct rp_task *t, uint64_t hits);
 /* Is there room for a trap behind it, or behind a copy of it? */
 bool rp_string_runs(struct rp_task *t);
 /* So many turns of it (len bytes) at once, where there is room; registers are then as they would be. */
-struct err *rp_string_run(struct rp_task *t, unsigned len, uint64_t turns, int *status) __must_check;
+struct err *rp_string_run(struct rp_task *t, unsigned len, uint64_t iterations, int *status) __must_check;
 /*
  * On to its end: what it stores to a watched place is a stop behind it.  (A debug register reports it some turns late, how many depends
  * on where it began and was interrupted: Intel's string stores go in groups of 64 bytes.)  place: where the program has it.  More of stops.dr_hit may be set.

@@ -8,26 +8,26 @@
 #include <string.h>
 #include <sys/types.h>
 
-enum { MARKS_PAGES = 4, MARKS_PAGE = 4096 };
+enum { STORE_BITMAP_PAGES = 4, STORE_BITMAP_PAGE = 4096 };
 
-struct rp_marks {
+struct store_bitmap {
 	pid_t pid;
 	unsigned n;
-	uint64_t page[MARKS_PAGES];
-	uint8_t byte[MARKS_PAGES][MARKS_PAGE];	/* 0: not stored to */
+	uint64_t page[STORE_BITMAP_PAGES];
+	uint8_t byte[STORE_BITMAP_PAGES][STORE_BITMAP_PAGE];	/* 0: not stored to */
 };
 
-static inline void rp_marks_note(struct rp_marks *m, uint64_t addr, uint64_t size)
+static inline void store_bitmap_note(struct store_bitmap *m, uint64_t addr, uint64_t size)
 {
 	for (unsigned i = 0; i < m->n; i++) {
 		uint64_t page = m->page[i], from = addr > page ? addr - page : 0, to = addr + size > page ? addr + size - page : 0;
 
-		if (from < MARKS_PAGE && to > from)
-			memset(m->byte[i] + from, 1, (to < MARKS_PAGE ? to : MARKS_PAGE) - from);
+		if (from < STORE_BITMAP_PAGE && to > from)
+			memset(m->byte[i] + from, 1, (to < STORE_BITMAP_PAGE ? to : STORE_BITMAP_PAGE) - from);
 	}
 }
 
-static inline void rp_marks_all(struct rp_marks *m)
+static inline void store_bitmap_all(struct store_bitmap *m)
 {
 	memset(m->byte, 1, sizeof(m->byte));
 }

@@ -32,12 +32,12 @@ unsigned rp_string_at(const struct rp_task *t, unsigned *size, bool *fixed)
 
 bool rp_string_runs(struct rp_task *t)
 {
-	return rp_alias_scratch(t->mm) || (rp_gate_solid(t, t->regs.rip) && !rp_gate_overlaps(t->mm, t->regs.rip, t->regs.rip + SITE_MAX));
+	return dual_scratch(t->mm) || (inprocess_solid(t, t->regs.rip) && !inprocess_overlaps(t->mm, t->regs.rip, t->regs.rip + SITE_MAX));
 }
 
-struct err *rp_string_run(struct rp_task *t, unsigned len, uint64_t turns, int *status)
+struct err *rp_string_run(struct rp_task *t, unsigned len, uint64_t iterations, int *status)
 {
-	uint64_t from = t->regs.rip, left = t->regs.rcx - turns, at = rp_alias_scratch(t->mm);
+	uint64_t from = t->regs.rip, left = t->regs.rcx - iterations, at = dual_scratch(t->mm);
 	uint8_t code[16], was;
 
 	if (tracee_read_some(t->real, from, code, len) != len)
@@ -47,7 +47,7 @@ struct err *rp_string_run(struct rp_task *t, unsigned len, uint64_t turns, int *
 	TRY(tracee_read(t->real, at + len, &was, 1));
 	TRY(tracee_write(t->real, at, code, len + 1));
 	t->regs.rip = at;
-	t->regs.rcx = turns;
+	t->regs.rcx = iterations;
 	t->dirty = true;
 	TRY(rp_raw_run(t, status));
 	TRY(tracee_write(t->real, at + len, &was, 1));
@@ -61,11 +61,11 @@ struct err *rp_string_run(struct rp_task *t, unsigned len, uint64_t turns, int *
 static uint64_t turns_left(const struct replay *r, const struct rp_task *t, uint64_t place, unsigned size, bool fixed)
 {
 	const struct regs *to = &r->ev.regs;
-	uint64_t turns = t->regs.rcx - to->rcx, way = to->rdi - t->regs.rdi;
+	uint64_t iterations = t->regs.rcx - to->rcx, way = to->rdi - t->regs.rdi;
 
-	if (!fixed || r->ev.place != TRACE_AT_STATE || to->rip != place || turns >= t->regs.rcx || (way != turns * size && way != -turns * size))
+	if (!fixed || r->ev.place != TRACE_AT_STATE || to->rip != place || iterations >= t->regs.rcx || (way != iterations * size && way != -iterations * size))
 		return t->regs.rcx;
-	return turns;
+	return iterations;
 }
 
 struct err *rp_string_finish(struct replay *r, struct rp_task *t, uint64_t place)

@@ -18,13 +18,13 @@ static void after_stop(struct replay *r, struct rp_task *t, int status)
 {
 	if (!stops_of(r))
 		return;
-	rp_alias_leave(t);
-	if (!stops_mm(t->mm)->gate_n)
+	dual_leave(t);
+	if (!stops_mm(t->mm)->inprocess_n)
 		return;
 	if (tracee_stop_kind(status) == STOP_SIGNAL)
-		rp_gate_leave(t);
+		inprocess_leave(t);
 	else
-		rp_gate_interrupted(t);
+		inprocess_interrupted(t);
 }
 
 /* Behind an int3 of ours, which may be in a stub of the buffer. */
@@ -64,13 +64,13 @@ static struct err *on_signal(struct replay *r, struct rp_task *t, siginfo_t *inf
 	if (!stops_of(r))
 		return NULL;
 	*ret = RUN_GO_ON;
-	if (!ours && rp_alias_fault(r, t, info))
+	if (!ours && dual_fault(r, t, info))
 		return NULL;
 	*ret = RUN_NOT_MINE;
 	if (!rp_debug_trap(r, t, info))
 		return NULL;
 	*ret = RUN_GO_ON;
-	if (rp_guard_passes(r, t) || rp_debug_leave(r, t, stops_of(r)->trapped))
+	if (page_watch_passes(r, t) || rp_debug_leave(r, t, stops_of(r)->trapped))
 		return NULL;
 	*ret = RUN_STOP;
 	return NULL;
@@ -117,7 +117,7 @@ static bool in_the_way(struct replay *r, struct rp_task *t, uint64_t at, uint64_
 
 static bool inside(const struct replay *r, const struct rp_task *t)
 {
-	return stops_of(r) && rp_alias_inside(t);
+	return stops_of(r) && dual_inside(t);
 }
 
 /* ---- memory -------------------------------------------------------------------------------------- */
@@ -130,7 +130,7 @@ static void hide(const struct rp_mm *mm, uint64_t addr, void *bytes, size_t len)
 
 static bool owns(const struct rp_mm *mm, uint64_t addr)
 {
-	return mm->tool[TOOL_STOPS] && (rp_gate_area(mm, addr) || rp_alias_area(mm, addr));
+	return mm->tool[TOOL_STOPS] && (inprocess_area(mm, addr) || dual_area(mm, addr));
 }
 
 struct err *rp_stops_effect(struct rp_task *t, const struct trace_effect *e)
@@ -140,11 +140,11 @@ struct err *rp_stops_effect(struct rp_task *t, const struct trace_effect *e)
 	if (e->kind == TRACE_MAP || e->kind == TRACE_MOVE || e->kind == TRACE_UNMAP || e->kind == TRACE_PROTECT) {
 		stops_mm(t->mm)->solid_end = 0;
 		rp_written_forget(t->mm, e->addr, e->len);
-		rp_alias_forget(t, e->addr, e->len);
+		dual_forget(t, e->addr, e->len);
 	}
 	if (e->kind == TRACE_MOVE) {
 		rp_written_forget(t->mm, at, len);
-		rp_alias_forget(t, at, len);
+		dual_forget(t, at, len);
 	}
 	if (e->kind != TRACE_MAP && e->kind != TRACE_MOVE && e->kind != TRACE_UNMAP)
 		return NULL;
@@ -157,7 +157,7 @@ static struct err *effect_begins(struct replay *r, struct rp_task *t, const stru
 	if (!stops_of(r))
 		return NULL;
 	TRY(rp_stops_effect(t, e));
-	rp_guard_make_room(r, t, e);
+	page_watch_make_room(r, t, e);
 	rp_written_mapped(r, t, e);
 	return NULL;
 }
@@ -166,8 +166,8 @@ static struct err *make_room(struct rp_task *t, uint64_t addr, uint64_t len)
 {
 	if (!t->mm->tool[TOOL_STOPS])
 		return NULL;
-	TRY(rp_alias_make_room(t, addr, len));
-	return rp_gate_make_room(t, addr, len);
+	TRY(dual_make_room(t, addr, len));
+	return inprocess_make_room(t, addr, len);
 }
 
 static void mapped(struct rp_mm *mm)
@@ -178,7 +178,7 @@ static void mapped(struct rp_mm *mm)
 
 static bool fixed_code(struct rp_task *t, uint64_t addr)
 {
-	return t->mm->tool[TOOL_STOPS] && rp_gate_solid(t, addr);
+	return t->mm->tool[TOOL_STOPS] && inprocess_solid(t, addr);
 }
 
 static void memory_same(struct rp_mm *to, const struct rp_mm *from)
@@ -191,7 +191,7 @@ static void memory_same(struct rp_mm *to, const struct rp_mm *from)
 	a = stops_mm(to);
 	b = stops_mm(from);
 	memcpy(a->areas, b->areas, sizeof(a->areas));
-	memcpy(a->alias_area, b->alias_area, sizeof(a->alias_area));
+	memcpy(a->dual_area, b->dual_area, sizeof(a->dual_area));
 	a->blind = b->blind;
 }
 
@@ -200,8 +200,8 @@ static void memory_copied(struct rp_mm *copy, const struct rp_mm *mm)
 {
 	if (!mm->tool[TOOL_STOPS])
 		return;
-	rp_alias_copy(copy, mm);
-	rp_gate_forget(copy);
+	dual_copy(copy, mm);
+	inprocess_forget(copy);
 }
 
 static void memory_freed(struct rp_mm *mm)
@@ -211,10 +211,10 @@ static void memory_freed(struct rp_mm *mm)
 	if (!s)
 		return;
 	free(s->int3);
-	free(s->gate);
+	free(s->inprocess);
 	free(s->carried);
-	free(s->guard);
-	rp_alias_free(mm);
+	free(s->page_watch);
+	dual_free(mm);
 	free(s);
 	mm->tool[TOOL_STOPS] = NULL;
 }

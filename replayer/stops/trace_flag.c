@@ -23,5 +23,5 @@ void rp_hide_trace_flag(struct rp_task *t, uint64_t from)
 	if (tracee_read_some(t->real, t->regs.rsp, &word, 2) != 2 || !(word & FLAG))
 		return;
 	word &= (uint16_t)~(unsigned)FLAG;
-	err_free(rp_guard_write(t, t->regs.rsp, &word, 2));
+	err_free(page_watch_write(t, t->regs.rsp, &word, 2));
 }

@@ -1,8 +1,8 @@
 /*
  * advance.c - the smallest move forward: a run to the next stop of a set, one instruction, or one event.
  *
- * Everything above is made of hops, and a hop is deterministic: from the same state, with the
- * same set, it ends in the same state.  (Except when it is interrupted: HOP_INTERRUPTED.)
+ * Everything above is made of advances, and an advance is deterministic: from the same state, with the
+ * same set, it ends in the same state.  (Except when it is interrupted: ADVANCE_INTERRUPTED.)
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,7 +22,7 @@ static uint8_t value_read(const struct rp_task *t, const struct replay_break *b,
 	size_t len = b->len < VALUE_MAX ? b->len : VALUE_MAX - 1, n = tracee_read_some(t->real, b->addr, bytes, len);
 	struct err *err;
 
-	if (n != len && stops_mm(t->mm)->guard_n) {
+	if (n != len && stops_mm(t->mm)->page_watch_n) {
 		err = tracee_read(t->real, b->addr, bytes, len);
 		n = err ? n : len;
 		err_free(err);
@@ -60,7 +60,7 @@ static void values_keep(const struct rp_set *s, struct values *to, const struct 
 }
 
 static bool compare_values(const struct replay *r, const struct rp_set *s, const struct values *a,
-			   const struct values *b, struct rp_hop *hop)
+			   const struct values *b, struct advance_result *result)
 {
 	bool any = false;
 
@@ -73,11 +73,11 @@ static bool compare_values(const struct replay *r, const struct rp_set *s, const
 		changed = a->len[i] == b->len[i] && memcmp(a->bytes[i], b->bytes[i], a->len[i]);
 		if (s->b[i].kind != REPLAY_READ)
 			hit = changed;
-		if (s->b[i].kind != REPLAY_WRITE && !(s->b[i].kind == REPLAY_READ && changed) && hop->kind == HOP_MOVED && hop->t->rec_pid == s->b[i].pid)
+		if (s->b[i].kind != REPLAY_WRITE && !(s->b[i].kind == REPLAY_READ && changed) && result->kind == ADVANCE_MOVED && result->t->rec_pid == s->b[i].pid)
 			hit |= rp_set_register(s, i) ? (stops_of(r)->dr_hit & rp_registers_of(s, i, s->b[i].pid)) != 0 :
-				stops_of(r)->guard_size && rp_guard_hits(stops_of(r), s->b[i].addr, s->b[i].len);
+				stops_of(r)->page_watch_size && page_watch_hits(stops_of(r), s->b[i].addr, s->b[i].len);
 		if (hit)
-			hop->hit[i / 64] |= 1ull << (i % 64);
+			result->hit[i / 64] |= 1ull << (i % 64);
 		any |= hit;
 	}
 	return any;
@@ -93,14 +93,14 @@ static unsigned index_in(const struct rp_set *s, const struct replay_break *b)
 	return i;
 }
 
-bool rp_hop_hits(struct replay *r, const struct rp_hop *hop, unsigned set, const struct replay_break **watch)
+bool rp_advance_hits(struct replay *r, const struct advance_result *result, unsigned set, const struct replay_break **watch)
 {
-	const struct rp_set *s = stops_of(r)->sets[set], *u = stops_of(r)->sets[hop->set];
+	const struct rp_set *s = stops_of(r)->sets[set], *u = stops_of(r)->sets[result->set];
 
 	if (watch)
 		*watch = NULL;
 	for (unsigned i = 0; u->watches && i < u->n && i < WATCHES_MAX; i++) {
-		unsigned j = hop->hit[i / 64] >> (i % 64) & 1 ? index_in(s, &u->b[i]) : s->n;
+		unsigned j = result->hit[i / 64] >> (i % 64) & 1 ? index_in(s, &u->b[i]) : s->n;
 
 		if (j == s->n)
 			continue;
@@ -108,14 +108,14 @@ bool rp_hop_hits(struct replay *r, const struct rp_hop *hop, unsigned set, const
 			*watch = &s->b[j];
 		return true;
 	}
-	return hop->t && hop->arrived && rp_set_breaks(r, s, hop->t);
+	return result->t && result->arrived && rp_set_breaks(r, s, result->t);
 }
 
-uint64_t rp_hop_count(struct replay *r, const struct rp_hop *hop, unsigned set)
+uint64_t rp_advance_count(struct replay *r, const struct advance_result *result, unsigned set)
 {
-	if (!stops_of(r)->sets[set]->counts && !hop->quiet)
-		return rp_hop_hits(r, hop, set, NULL);
-	return hop->fast + (!hop->at_limit && rp_hop_hits(r, hop, set, NULL));
+	if (!stops_of(r)->sets[set]->counts && !result->quiet)
+		return rp_advance_hits(r, result, set, NULL);
+	return result->fast + (!result->at_limit && rp_advance_hits(r, result, set, NULL));
 }
 
 /* ---- one event ------------------------------------------------------------------------------ */
@@ -166,7 +166,7 @@ bool rp_will_restart(const struct rp_task *t)
 	return t->restartable && is_restart(ret);
 }
 
-static struct err *hop_apply(struct replay *r, struct rp_hop *ret)
+static struct err *advance_apply(struct replay *r, struct advance_result *ret)
 {
 	static struct values before, after;
 	struct stops *stops = stops_of(r);
@@ -175,7 +175,7 @@ static struct err *hop_apply(struct replay *r, struct rp_hop *ret)
 	uint32_t serial = r->ev.task;
 	uint64_t pc = t ? t->regs.rip : 0;
 
-	ret->kind = HOP_EVENT;
+	ret->kind = ADVANCE_EVENT;
 	ret->event = r->ev.kind;
 	if (touches_text(&r->ev)) {
 		rp_int3_out(r);
@@ -206,7 +206,7 @@ static bool stands_on(const struct rp_task *t, const struct rp_set *s)
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
 
-		if (b->kind < REPLAY_WRITE && b->addr == t->regs.rip && b->pid == t->rec_pid && !rp_gate_has(t->mm, b))
+		if (b->kind < REPLAY_WRITE && b->addr == t->regs.rip && b->pid == t->rec_pid && !inprocess_has(t->mm, b))
 			return true;
 	}
 	return false;
@@ -222,7 +222,7 @@ static bool at_count(const struct stops *stops, const struct rp_task *t, const s
 }
 
 /* Which of the chain's is it? */
-static int chain_index(const struct stops *stops, const struct replay_break *b)
+static int site_index(const struct stops *stops, const struct replay_break *b)
 {
 	for (unsigned i = 0; stops->chain && i < stops->chain->n; i++) {
 		if (!memcmp(b, &stops->chain->b[i], sizeof(*b)))
@@ -234,38 +234,38 @@ static int chain_index(const struct stops *stops, const struct replay_break *b)
 static struct err *set_limits(const struct stops *stops, struct rp_task *t, uint64_t limit)
 {
 	for (unsigned i = 0; stops->chain && i < stops->chain->n; i++)
-		TRY(rp_gate_limit(t, &stops->chain->b[i], stops->chain->limit[i] ? stops->chain->limit[i] : RP_NO_LIMIT));
-	return rp_gate_limit_all(t, limit);
+		TRY(inprocess_limit(t, &stops->chain->b[i], stops->chain->limit[i] ? stops->chain->limit[i] : RP_NO_LIMIT));
+	return inprocess_limit_all(t, limit);
 }
 
-/* The hop is going to run on with other stubs: what it has counted so far. */
-static void count_so_far(struct stops *stops, struct rp_task *t, uint64_t *limit, struct rp_hop *ret)
+/* The advance is going to run on with other stubs: what it has counted so far. */
+static void count_so_far(struct stops *stops, struct rp_task *t, uint64_t *limit, struct advance_result *ret)
 {
-	uint64_t n = rp_gate_counted_all(t, *limit), last;
+	uint64_t n = inprocess_counted_all(t, *limit), last;
 
 	ret->fast += n;
 	*limit -= n;
 	for (unsigned i = 0; stops->chain && i < stops->chain->n; i++) {
-		n = rp_gate_counted(t, &stops->chain->b[i], stops->chain->limit[i] ? stops->chain->limit[i] : RP_NO_LIMIT, &last);
+		n = inprocess_counted(t, &stops->chain->b[i], stops->chain->limit[i] ? stops->chain->limit[i] : RP_NO_LIMIT, &last);
 		stops->chain->count[i] += n;
 		stops->chain->limit[i] -= stops->chain->limit[i] ? n : 0;
 	}
 }
 
 /* The count of a run that has ended; at a place of the chain it ended there. */
-static void counted_chain(const struct stops *stops, struct rp_chained *chain, const struct rp_task *t, const struct rp_set *s,
-			  struct rp_hop *ret)
+static void count_sites(const struct stops *stops, struct counted_sites *chain, const struct rp_task *t, const struct rp_set *s,
+			  struct advance_result *ret)
 {
-	ret->chained = -1;
+	ret->at_site = -1;
 	for (unsigned i = 0; chain && i < s->n; i++) {
-		int k = s->b[i].kind == REPLAY_COUNT ? chain_index(stops, &s->b[i]) : -1;
+		int k = s->b[i].kind == REPLAY_COUNT ? site_index(stops, &s->b[i]) : -1;
 
 		if (k < 0)
 			continue;
-		chain->count[k] += rp_gate_counted(t, &s->b[i], chain->limit[k] ? chain->limit[k] : RP_NO_LIMIT, &chain->last[k]);
-		if (ret->kind != HOP_MOVED || s->b[i].addr != t->regs.rip || !ret->arrived)
+		chain->count[k] += inprocess_counted(t, &s->b[i], chain->limit[k] ? chain->limit[k] : RP_NO_LIMIT, &chain->last[k]);
+		if (ret->kind != ADVANCE_MOVED || s->b[i].addr != t->regs.rip || !ret->arrived)
 			continue;
-		ret->chained = k;
+		ret->at_site = k;
 		chain->count[k] += !ret->at_limit;	/* come to in another way than through the stub */
 	}
 }
@@ -274,10 +274,10 @@ static struct err *set_stubs(struct replay *r, struct rp_task *t, unsigned set, 
 {
 	struct stops *stops = stops_of(r);
 
-	stops->now = rp_turns_begin(r, t, set);
-	TRY(rp_gate_build(r, t, stops->now));
+	stops->now = iterations_begin(r, t, set);
+	TRY(inprocess_build(r, t, stops->now));
 	TRY(set_limits(stops, t, limit));
-	return rp_turns_limit(r, t);
+	return iterations_limit(r, t);
 }
 
 /* Are there stubs that count?  (Else those of another set may still be known, with its counts.) */
@@ -286,15 +286,15 @@ static bool has_stubs(const struct stops *stops, const struct rp_set *s, bool st
 	return s->n > s->watches && !step && !stops->slow;
 }
 
-void rp_hop_add_late(struct replay *r, const struct rp_late *late, struct rp_hop *hop)
+void rp_advance_add_late(struct replay *r, const struct rp_late *late, struct advance_result *result)
 {
-	const struct rp_set *from = stops_of(r)->sets[late->set], *to = stops_of(r)->sets[hop->set];
+	const struct rp_set *from = stops_of(r)->sets[late->set], *to = stops_of(r)->sets[result->set];
 
 	for (unsigned i = 0; late->any && i < from->n && i < WATCHES_MAX; i++) {
 		unsigned j = late->hit[i / 64] >> (i % 64) & 1 ? index_in(to, &from->b[i]) : to->n;
 
 		if (j < to->n && j < WATCHES_MAX)
-			hop->hit[j / 64] |= 1ull << (j % 64);
+			result->hit[j / 64] |= 1ull << (j % 64);
 	}
 }
 
@@ -302,24 +302,24 @@ void rp_hop_add_late(struct replay *r, const struct rp_late *late, struct rp_hop
  * What a string instruction stores to is a stop behind it, also where it is stepped through: of the turns before, some may have been run at
  * once, and a debug register tells no exact place there.  late: of the steps before this one.
  */
-static void hits_late(struct replay *r, const struct rp_late *late, struct rp_hop *hop)
+static void hits_late(struct replay *r, const struct rp_late *late, struct advance_result *result)
 {
 	unsigned size;
 	bool fixed, any = false;
 
-	rp_hop_add_late(r, late, hop);
+	rp_advance_add_late(r, late, result);
 	for (unsigned i = 0; i < WATCHES_MAX / 64; i++)
-		any |= hop->hit[i] != 0;
-	if (!any || hop->arrived || !hop->t->regs.rcx || !rp_string_at(hop->t, &size, &fixed))
+		any |= result->hit[i] != 0;
+	if (!any || result->arrived || !result->t->regs.rcx || !rp_string_at(result->t, &size, &fixed))
 		return;
-	timeline_of(r)->late = (struct rp_late){ .set = hop->set, .any = true };
-	memcpy(timeline_of(r)->late.hit, hop->hit, sizeof(hop->hit));
-	memset(hop->hit, 0, sizeof(hop->hit));
-	hop->late = true;
+	timeline_of(r)->late = (struct rp_late){ .set = result->set, .any = true };
+	memcpy(timeline_of(r)->late.hit, result->hit, sizeof(result->hit));
+	memset(result->hit, 0, sizeof(result->hit));
+	result->late = true;
 }
 
 /* Until it stops; *again: with other stubs. */
-static struct err *run_stops(struct replay *r, struct rp_task *t, bool step, uint64_t limit, struct rp_hop *ret, bool *again)
+static struct err *run_stops(struct replay *r, struct rp_task *t, bool step, uint64_t limit, struct advance_result *ret, bool *again)
 {
 	bool unvisited = stops_of(r)->unvisited;
 	static struct values before, after;
@@ -338,32 +338,32 @@ static struct err *run_stops(struct replay *r, struct rp_task *t, bool step, uin
 
 		stops->step = step || (!(first && unvisited) && stands_on(t, s));
 		stops->skip_int3 = !(first && unvisited);
-		stops->trapped = stops->at_limit = stops->leaving = stops->left_trap = timeline->turns.wanted = false;
+		stops->trapped = stops->at_limit = stops->leaving = stops->left_trap = timeline->iterations.wanted = false;
 		err = rp_reach(r);
-		*again = err == &rp_stopped && timeline->turns.wanted;
+		*again = err == &rp_stopped && timeline->iterations.wanted;
 		if (*again) {
 			ret->fast = fast;
 			return NULL;
 		}
-		ret->fast = fast + (stubs ? rp_gate_counted_all(t, limit) : 0);
+		ret->fast = fast + (stubs ? inprocess_counted_all(t, limit) : 0);
 		if (!err)
-			ret->kind = HOP_PENDING;
+			ret->kind = ADVANCE_PENDING;
 		if (err != &rp_stopped)
 			return err;
-		ret->kind = stops->trapped ? HOP_MOVED : HOP_INTERRUPTED;
+		ret->kind = stops->trapped ? ADVANCE_MOVED : ADVANCE_INTERRUPTED;
 		ret->stepped = stops->step && (step || first);
 		ret->at_limit = stops->at_limit && at_count(stops, t, s);
 		ret->arrived = !stops->step || t->regs.rip != pc;	/* a repeated string instruction stays where it is */
-		if (ret->kind != HOP_MOVED || !rp_guard_misses(r, s) || rp_set_breaks(r, s, t)) {
+		if (ret->kind != ADVANCE_MOVED || !page_watch_misses(r, s) || rp_set_breaks(r, s, t)) {
 			values_read(r, s, &after);
 			changed = compare_values(r, s, &before, &after, ret);
 			if (changed)
-				rp_deal_hit(stops, s, ret->hit);
-			if (ret->kind == HOP_INTERRUPTED || ret->stepped || changed ||
-			    (stops->dr_hit || stops->guard_size ? rp_guard_at_break(r, s, t) : rp_set_breaks(r, s, t)))
+				debug_registers_hit(stops, s, ret->hit);
+			if (ret->kind == ADVANCE_INTERRUPTED || ret->stepped || changed ||
+			    (stops->dr_hit || stops->page_watch_size ? page_watch_at_break(r, s, t) : rp_set_breaks(r, s, t)))
 				return NULL;
 			values_keep(s, &before, &after);
-			*again = stops->dr_hit && rp_deal_silent(stops, s, t->rec_pid);
+			*again = stops->dr_hit && debug_registers_silent(stops, s, t->rec_pid);
 			if (*again) {
 				ret->fast = fast;
 				return NULL;
@@ -371,13 +371,13 @@ static struct err *run_stops(struct replay *r, struct rp_task *t, bool step, uin
 		}
 		/* a write of the same value, or beside: not a place that has a name */
 		if (rp_debug_interrupted(r)) {
-			ret->kind = HOP_INTERRUPTED;
+			ret->kind = ADVANCE_INTERRUPTED;
 			return NULL;
 		}
 	}
 }
 
-static struct err *hop_run(struct replay *r, struct rp_task *t, const struct advance *a, struct rp_hop *ret)
+static struct err *advance_run(struct replay *r, struct rp_task *t, const struct advance *a, struct advance_result *ret)
 {
 	struct stops *stops = stops_of(r);
 	struct timeline *timeline = timeline_of(r);
@@ -390,9 +390,9 @@ static struct err *hop_run(struct replay *r, struct rp_task *t, const struct adv
 	timeline->late = (struct rp_late){ 0 };
 	stops->skip = skip;
 	stops->ran = timeline->still = false;
-	timeline->turns.on = false;
+	timeline->iterations.on = false;
 	stops->iteration_site = 0;
-	rp_deal_anew(r);
+	debug_registers_reallocate(r);
 	rp_restart_call(t);
 	ret->quiet = a->counting;
 	while (again && !err) {
@@ -402,34 +402,34 @@ static struct err *hop_run(struct replay *r, struct rp_task *t, const struct adv
 			err = set_stubs(r, t, ret->set, limit);
 		if (!err)
 			err = run_stops(r, t, a->step, limit, ret, &again);
-		rp_turns_end(r, t, !err && ret->kind != HOP_PENDING);
+		iterations_end(r, t, !err && ret->kind != ADVANCE_PENDING);
 		if (err || !again)
 			continue;
 		if (has_stubs(stops, s, a->step))
 			count_so_far(stops, t, &limit, ret);
 		stops->now = ret->set;
-		if (timeline->turns.wanted)
-			err = rp_turns_measure(r, t, ret->set);
-		rp_deal_anew(r);
+		if (timeline->iterations.wanted)
+			err = iterations_measure(r, t, ret->set);
+		debug_registers_reallocate(r);
 		if (rp_debug_user_interrupt(r)) {
-			ret->kind = HOP_INTERRUPTED;
+			ret->kind = ADVANCE_INTERRUPTED;
 			return err;
 		}
 	}
-	if (!err && ret->kind == HOP_INTERRUPTED && !stops->ran) {
+	if (!err && ret->kind == ADVANCE_INTERRUPTED && !stops->ran) {
 		timeline->still = skip;
 		stops->unvisited = unvisited;
 	}
-	if (!err && ret->kind == HOP_MOVED && ret->stepped)
+	if (!err && ret->kind == ADVANCE_MOVED && ret->stepped)
 		hits_late(r, &late, ret);
 	return err;
 }
 
-static struct err *advance(struct replay *r, const struct advance *a, struct rp_hop *ret)
+static struct err *advance(struct replay *r, const struct advance *a, struct advance_result *ret)
 {
 	struct err *err;
 
-	*ret = (struct rp_hop){ .kind = HOP_END, .set = a->set, .chained = -1 };
+	*ret = (struct advance_result){ .kind = ADVANCE_END, .set = a->set, .at_site = -1 };
 	if (stops_of(r)->breakable && rp_debug_user_interrupt(r))
 		return &rp_stopped;
 	stops_of(r)->now = a->set;
@@ -440,22 +440,22 @@ static struct err *advance(struct replay *r, const struct advance *a, struct rp_
 		return err;
 	ret->t = rp_task_find(r, r->ev.task);
 	if (!r->pending && rp_event_runs(&r->ev, ret->t) && ret->t) {
-		err = hop_run(r, ret->t, a, ret);
+		err = advance_run(r, ret->t, a, ret);
 	} else if (!r->pending && r->ev.kind == TRACE_SIGNAL) {
-		ret->kind = HOP_PENDING;
+		ret->kind = ADVANCE_PENDING;
 		err = rp_reach(r);
 	} else {
 		if (!r->pending)
 			err = rp_reach(r);
 		if (!err)
-			err = hop_apply(r, ret);
+			err = advance_apply(r, ret);
 	}
 	if (err_catch(&err, ERR_GONE))
 		err = err_new(ERR_DIVERGED, "replay diverged at event %" PRIu64 ": a replayed process was killed", r->ev.n);
 	return err;
 }
 
-struct err *rp_hop(struct replay *r, const struct advance *a, struct rp_hop *ret)
+struct err *rp_advance(struct replay *r, const struct advance *a, struct advance_result *ret)
 {
 	struct stops *stops = stops_of(r);
 	struct err *err;
@@ -464,7 +464,7 @@ struct err *rp_hop(struct replay *r, const struct advance *a, struct rp_hop *ret
 	stops->chain = a->sites;
 	err = advance(r, a, ret);
 	if (a->sites && ret->t && ret->t->mm)
-		counted_chain(stops, a->sites, ret->t, stops->sets[a->set], ret);
+		count_sites(stops, a->sites, ret->t, stops->sets[a->set], ret);
 	stops->quiet = false;
 	stops->chain = NULL;
 	return err;
@@ -472,10 +472,10 @@ struct err *rp_hop(struct replay *r, const struct advance *a, struct rp_hop *ret
 
 /* ---- its name ----------------------------------------------------------------------------------- */
 
-/* Did the hop look for all the watchpoints of s, too? */
-static bool has_watched(const struct stops *stops, const struct rp_hop *hop, const struct rp_set *s)
+/* Did the advance look for all the watchpoints of s, too? */
+static bool has_watched(const struct stops *stops, const struct advance_result *result, const struct rp_set *s)
 {
-	const struct rp_set *had = stops->sets[hop->set];
+	const struct rp_set *had = stops->sets[result->set];
 
 	for (unsigned i = 0; i < s->n; i++) {
 		if (s->b[i].kind >= REPLAY_WRITE && index_in(had, &s->b[i]) == had->n)
@@ -485,41 +485,41 @@ static bool has_watched(const struct stops *stops, const struct rp_hop *hop, con
 }
 
 /* Keep d->pos the name of where we are. */
-void rp_hop_track(struct replay *r, const struct rp_hop *hop)
+void rp_advance_track(struct replay *r, const struct advance_result *result)
 {
 	struct stops *stops = stops_of(r);
 	struct timeline *timeline = timeline_of(r);
-	struct rp_pos *p = &timeline->pos;
-	const struct rp_set *s = stops->sets[hop->set];
+	struct position *p = &timeline->pos;
+	const struct rp_set *s = stops->sets[result->set];
 
-	switch (hop->kind) {
-	case HOP_EVENT:
-	case HOP_PENDING:
+	switch (result->kind) {
+	case ADVANCE_EVENT:
+	case ADVANCE_PENDING:
 		p->where = r->where;
-		p->pending = hop->kind == HOP_PENDING;
-		p->legs_n = 0;
+		p->pending = result->kind == ADVANCE_PENDING;
+		p->steps_n = 0;
 		timeline->nameless = false;
 		break;
-	case HOP_MOVED:
-		if (hop->stepped) {
-			rp_pos_leg(p, 0, 1);
+	case ADVANCE_MOVED:
+		if (result->stepped) {
+			position_add(p, 0, 1);
 			break;
 		}
 		/* The step off a breakpoint is what a run with that breakpoint begins with. */
-		if (p->legs_n && p->legs[p->legs_n - 1].set == 0 && timeline->last.stepped && !timeline->last.late && has_watched(stops, &timeline->last, s) &&
-		    !rp_hop_hits(r, &timeline->last, hop->set, NULL) && !rp_set_has(s, hop->t->rec_pid, timeline->last_pc)) {
-			if (!--p->legs[p->legs_n - 1].n)
-				p->legs_n--;
+		if (p->steps_n && p->steps[p->steps_n - 1].set == 0 && timeline->last.stepped && !timeline->last.late && has_watched(stops, &timeline->last, s) &&
+		    !rp_advance_hits(r, &timeline->last, result->set, NULL) && !rp_set_has(s, result->t->rec_pid, timeline->last_pc)) {
+			if (!--p->steps[p->steps_n - 1].n)
+				p->steps_n--;
 		}
-		rp_pos_leg(p, hop->set, rp_hop_count(r, hop, hop->set));
+		position_add(p, result->set, rp_advance_count(r, result, result->set));
 		break;
-	case HOP_INTERRUPTED:
+	case ADVANCE_INTERRUPTED:
 		timeline->nameless = true;
 		break;
-	case HOP_END:
+	case ADVANCE_END:
 		break;
 	}
-	timeline->last = *hop;
+	timeline->last = *result;
 	timeline->last.arrived = false;	/* its place is last_pc, t moves on */
-	timeline->last_pc = hop->t ? hop->t->regs.rip : 0;
+	timeline->last_pc = result->t ? result->t->regs.rip : 0;
 }

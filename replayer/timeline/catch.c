@@ -337,31 +337,31 @@ static bool is_vfork(const struct rp_before *b)
 	return b->nr == SYS_vfork || ((b->nr == SYS_clone || b->nr == SYS_clone3) && b->vfork);
 }
 
-static bool applied_stop(struct replay *r, const struct rp_hop *hop, const struct rp_before *b, bool back, struct replay_stop *ret)
+static bool applied_stop(struct replay *r, const struct advance_result *result, const struct rp_before *b, bool back, struct replay_stop *ret)
 {
 	const struct replay_catch *c = &timeline_of(r)->catching;
 
 	*ret = (struct replay_stop){ .kind = REPLAY_STOP_STEP };
-	if (hop->event == TRACE_EXIT)
+	if (result->event == TRACE_EXIT)
 		return !back && b->shown && exit_stop(r, b, ret);
-	if (!hop->t || !b->shown)
+	if (!result->t || !b->shown)
 		return false;
-	if (hop->event == TRACE_EXEC) {
+	if (result->event == TRACE_EXEC) {
 		ret->kind = REPLAY_STOP_EXEC;
 		return c->exec && !back;	/* back: in the program before, which a debugger must be told of (scan.c) */
 	}
 	if (birth_stop(r, b, ret))
 		return true;
-	if (hop->event != TRACE_SYSCALL && hop->event != TRACE_SYSCALL_EXIT)
+	if (result->event != TRACE_SYSCALL && result->event != TRACE_SYSCALL_EXIT)
 		return false;
-	if (hop->event == TRACE_SYSCALL_EXIT && c->vfork_done && is_vfork(b)) {
+	if (result->event == TRACE_SYSCALL_EXIT && c->vfork_done && is_vfork(b)) {
 		ret->kind = REPLAY_STOP_VFORK_DONE;
 		return !back;
 	}
 	if (!is_caught(r, b->pid, b->nr))
 		return false;
 	if (!back)
-		return returned(r, hop->t, b->nr, false, ret);
+		return returned(r, result->t, b->nr, false, ret);
 	*ret = (struct replay_stop){ .kind = REPLAY_STOP_CALL_RETURN, .call = (int)b->nr };
 	return true;
 }
@@ -397,19 +397,19 @@ void rp_catch_before(struct replay *r, struct rp_before *b)
 	b->vfork = r->ev.kind == TRACE_SYSCALL_EXIT && made_by_vfork(t, b->nr);
 }
 
-bool rp_catch_hop(struct replay *r, const struct rp_hop *hop, const struct rp_before *b, bool back, struct replay_stop *ret)
+bool rp_catch_hop(struct replay *r, const struct advance_result *result, const struct rp_before *b, bool back, struct replay_stop *ret)
 {
-	if (hop->kind == HOP_EVENT)
-		return applied_stop(r, hop, b, back, ret);
-	if (hop->kind != HOP_PENDING || !hop->t || !b->shown)
+	if (result->kind == ADVANCE_EVENT)
+		return applied_stop(r, result, b, back, ret);
+	if (result->kind != ADVANCE_PENDING || !result->t || !b->shown)
 		return false;
 	if (signal_stop(r, ret))
 		return true;
-	if (!at_traced(r, hop->t))
+	if (!at_traced(r, result->t))
 		return false;
 	if (!back)
-		return entered(r, hop->t, hop->t->nr, ret);
-	*ret = (struct replay_stop){ .kind = REPLAY_STOP_CALL_ENTRY, .call = (int)hop->t->nr };
+		return entered(r, result->t, result->t->nr, ret);
+	*ret = (struct replay_stop){ .kind = REPLAY_STOP_CALL_ENTRY, .call = (int)result->t->nr };
 	return true;
 }
 
@@ -431,7 +431,7 @@ struct rp_view rp_catch_leave(struct replay *r)
 struct err *rp_catch_now(struct replay *r, const struct rp_view *v, struct replay_stop *ret, bool *done)
 {
 	struct rp_task *t;
-	struct rp_hop hop;
+	struct advance_result result;
 	struct err *err;
 
 	*done = false;
@@ -452,9 +452,9 @@ struct err *rp_catch_now(struct replay *r, const struct rp_view *v, struct repla
 	}
 	if (v->kind != RP_VIEW_ENTRY || !v->buffered || r->pending || v->serial != t->serial)
 		return NULL;
-	TRY(rp_tracked_hop(r, &(struct advance){ .set = timeline_of(r)->user, .step = true }, &hop));
-	if (hop.kind == HOP_MOVED && hop.t)
-		*done = returned(r, hop.t, v->nr, true, ret);
+	TRY(rp_advance_tracked(r, &(struct advance){ .set = timeline_of(r)->user, .step = true }, &result));
+	if (result.kind == ADVANCE_MOVED && result.t)
+		*done = returned(r, result.t, v->nr, true, ret);
 	return NULL;
 }
 
@@ -482,7 +482,7 @@ struct err *rp_catch_arrived(struct replay *r, uint32_t serial, const struct rp_
 {
 	struct rp_task *t = rp_task_find(r, serial);
 	struct timeline *timeline = timeline_of(r);
-	struct rp_hop hop;
+	struct advance_result result;
 	uint64_t nr;
 
 	if (!t || !timeline->caught_n)
@@ -497,9 +497,9 @@ struct err *rp_catch_arrived(struct replay *r, uint32_t serial, const struct rp_
 			entered(r, t, nr, ret);
 			return NULL;
 		}
-		TRY(rp_tracked_hop(r, &(struct advance){ .set = timeline->user, .step = true }, &hop));
-		if (hop.kind == HOP_MOVED && hop.t)
-			returned(r, hop.t, nr, true, ret);
+		TRY(rp_advance_tracked(r, &(struct advance){ .set = timeline->user, .step = true }, &result));
+		if (result.kind == ADVANCE_MOVED && result.t)
+			returned(r, result.t, nr, true, ret);
 	}
 	return NULL;
 }

@@ -34,7 +34,7 @@ void rp_checkpoint_drop(struct replay *r, struct rp_checkpoint *c)
 		timeline_of(r)->checkpoints--;
 	}
 	rp_copy_drop(c->copy);
-	free(c->pos.legs);
+	free(c->pos.steps);
 	free(c);
 }
 
@@ -46,7 +46,7 @@ struct err *rp_checkpoint_make(struct replay *r, struct rp_checkpoint **ret)
 	if (!c)
 		return &err_nomem;
 	if (timeline_of(r))
-		rp_pos_copy(&c->pos, &timeline_of(r)->pos);
+		position_copy(&c->pos, &timeline_of(r)->pos);
 	c->pos.where = r->where;
 	err = rp_copy_take(r, &c->copy);
 	if (err) {
@@ -66,13 +66,13 @@ static void insert(struct timeline *timeline, struct rp_checkpoint *c)
 {
 	struct rp_checkpoint **p = &timeline->newest, *newer = NULL;
 
-	for (struct rp_checkpoint *other = timeline->newest; other && !rp_pos_leads(&other->pos, &c->pos); other = other->older) {
-		if (rp_pos_leads(&c->pos, &other->pos))
+	for (struct rp_checkpoint *other = timeline->newest; other && !position_leads(&other->pos, &c->pos); other = other->older) {
+		if (position_leads(&c->pos, &other->pos))
 			newer = other;
 	}
 	if (newer)
 		p = &newer->older;
-	while (*p && !rp_pos_leads(&(*p)->pos, &c->pos) && (*p)->clock_ns > c->clock_ns) {
+	while (*p && !position_leads(&(*p)->pos, &c->pos) && (*p)->clock_ns > c->clock_ns) {
 		newer = *p;
 		p = &newer->older;
 	}
@@ -207,8 +207,8 @@ static uint64_t fault_ns(void)
 /* Maybe: from there on, nobody would know what the instruction has stored to before, for which there is a stop behind it (advance.c). */
 static bool stepped_into_string(struct replay *r)
 {
-	const struct rp_pos *p = &timeline_of(r)->pos;
-	const struct rp_task *t = p->legs_n && !p->legs[p->legs_n - 1].set ? rp_task_find(r, r->ev.task) : NULL;
+	const struct position *p = &timeline_of(r)->pos;
+	const struct rp_task *t = p->steps_n && !p->steps[p->steps_n - 1].set ? rp_task_find(r, r->ev.task) : NULL;
 	unsigned size;
 	bool fixed;
 
@@ -225,7 +225,7 @@ struct err *rp_checkpoint_take(struct replay *r)
 	if (r->pending || r->guarded || timeline->nameless || stepped_into_string(r))
 		return NULL;
 	for (c = timeline->newest; c; c = c->older) {
-		if (rp_pos_leads(&c->pos, &timeline->pos) && rp_pos_leads(&timeline->pos, &c->pos))
+		if (position_leads(&c->pos, &timeline->pos) && position_leads(&timeline->pos, &c->pos))
 			return NULL;
 	}
 	rp_int3_out(r);
@@ -233,7 +233,7 @@ struct err *rp_checkpoint_take(struct replay *r)
 	if (err)
 		return err;
 	/* single steps take long, but little happens in them */
-	timeline->clock_ns += timeline->pos.legs_n && !timeline->pos.legs[timeline->pos.legs_n - 1].set ? 1000 : now - timeline->last_ns;
+	timeline->clock_ns += timeline->pos.steps_n && !timeline->pos.steps[timeline->pos.steps_n - 1].set ? 1000 : now - timeline->last_ns;
 	c->clock_ns = timeline->clock_ns;
 	c->keep = !timeline->newest;
 	c->last_task = timeline->last_task;
@@ -307,10 +307,10 @@ static void arrived(struct replay *r, const struct rp_checkpoint *c)
 	if (!timeline)
 		return;
 	timeline->last_task = c->last_task;
-	rp_pos_copy(&timeline->pos, &c->pos);
-	rp_turns_lost(r);
+	position_copy(&timeline->pos, &c->pos);
+	iterations_lost(r);
 	timeline->nameless = stops->unvisited = timeline->still = false;
-	timeline->last = (struct rp_hop){ 0 };
+	timeline->last = (struct advance_result){ 0 };
 	timeline->late = (struct rp_late){ 0 };
 	timeline->last_ns = now_ns();
 	timeline->spent = spent_by(r);

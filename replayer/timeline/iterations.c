@@ -21,41 +21,41 @@
 
 enum { KEPT = 512, STEPS = 400 };
 
-static struct rp_turns *turns(struct replay *r)
+static struct iterations *iterations(struct replay *r)
 {
-	return &timeline_of(r)->turns;
+	return &timeline_of(r)->iterations;
 }
 
-void rp_turns_lost(struct replay *r)
+void iterations_lost(struct replay *r)
 {
-	turns(r)->known = turns(r)->on = false;
+	iterations(r)->known = iterations(r)->on = false;
 	stops_of(r)->iteration_site = 0;
 }
 
-void rp_turns_free(struct replay *r)
+void iterations_free(struct replay *r)
 {
-	for (unsigned i = 0; i < turns(r)->kept_n; i++)
-		free(turns(r)->kept[i].pos.legs);
-	free(turns(r)->kept);
-	turns(r)->kept = NULL;
-	turns(r)->kept_n = 0;
+	for (unsigned i = 0; i < iterations(r)->kept_n; i++)
+		free(iterations(r)->kept[i].pos.steps);
+	free(iterations(r)->kept);
+	iterations(r)->kept = NULL;
+	iterations(r)->kept_n = 0;
 }
 
 /* ---- what is known where ------------------------------------------------------------------------ */
 
-static struct rp_turns_kept *kept_at(struct replay *r, const struct rp_pos *pos)
+static struct iterations_kept *kept_at(struct replay *r, const struct position *pos)
 {
-	for (unsigned i = 0; i < turns(r)->kept_n; i++) {
-		if (rp_pos_same(&turns(r)->kept[i].pos, pos))
-			return &turns(r)->kept[i];
+	for (unsigned i = 0; i < iterations(r)->kept_n; i++) {
+		if (position_same(&iterations(r)->kept[i].pos, pos))
+			return &iterations(r)->kept[i];
 	}
 	return NULL;
 }
 
 static void keep(struct replay *r)
 {
-	struct rp_turns *u = turns(r);
-	struct rp_turns_kept *k;
+	struct iterations *u = iterations(r);
+	struct iterations_kept *k;
 
 	if (timeline_of(r)->nameless || kept_at(r, &timeline_of(r)->pos))
 		return;
@@ -67,13 +67,13 @@ static void keep(struct replay *r)
 		u->kept_n++;
 	k->at = u->at;
 	k->left = u->left;
-	rp_pos_copy(&k->pos, &timeline_of(r)->pos);
+	position_copy(&k->pos, &timeline_of(r)->pos);
 }
 
 static void recall(struct replay *r)
 {
-	struct rp_turns *u = turns(r);
-	const struct rp_turns_kept *k = timeline_of(r)->nameless ? NULL : kept_at(r, &timeline_of(r)->pos);
+	struct iterations *u = iterations(r);
+	const struct iterations_kept *k = timeline_of(r)->nameless ? NULL : kept_at(r, &timeline_of(r)->pos);
 
 	if (!k)
 		return;
@@ -86,25 +86,25 @@ static void recall(struct replay *r)
 /* ---- what is to be counted ------------------------------------------------------------------------ */
 
 /* What is counted must leave room to the debugger's breakpoints and to search.c's jump. */
-static bool good_place(struct rp_task *t, const struct rp_places *p, const struct rp_set *s, const struct pun *jump, uint64_t addr)
+static bool good_place(struct rp_task *t, const struct counting_sites *p, const struct rp_set *s, const struct pun *jump, uint64_t addr)
 {
 	unsigned len;
 
-	return p->n < RP_PLACES && rp_gate_possible(t, addr, &len) && (addr >= jump->addr + jump->len || addr + len <= jump->addr) &&
-		!rp_places_blocked(t, s, addr, len) && !rp_places_overlap(t, p, addr, len);
+	return p->n < COUNTING_SITES && inprocess_possible(t, addr, &len) && (addr >= jump->addr + jump->len || addr + len <= jump->addr) &&
+		!counting_sites_blocked(t, s, addr, len) && !counting_sites_overlap(t, p, addr, len);
 }
 
 /* In the loop that the task is in, at the point's instruction for the first time; a copy that is thrown away. */
-static struct err *look_around(struct replay *r, struct rp_task *t, unsigned set, struct rp_places *p)
+static struct err *look_around(struct replay *r, struct rp_task *t, unsigned set, struct counting_sites *p)
 {
 	const struct rp_set *s = stops_of(r)->sets[set];
-	struct rp_places more = { .n = 0 };
+	struct counting_sites more = { .n = 0 };
 	struct pun jump;
 
 	rp_int3_out(r);
 	if (!pun_decode(t->real, r->ev.regs.rip, &jump))
 		return NULL;
-	rp_places_near(r, t, &more, set);
+	counting_sites_near(r, t, &more, set);
 	for (unsigned i = 0; i < STEPS; i++) {
 		int status;
 
@@ -141,26 +141,26 @@ static struct err *to_first_pass(struct replay *r, struct rp_task *t, bool *ther
 }
 
 /* From where the task is to the point, with the places counted. */
-static struct err *count(struct replay *r, struct rp_task *t, const struct rp_places *p, struct rp_turns *u)
+static struct err *count(struct replay *r, struct rp_task *t, const struct counting_sites *p, struct iterations *u)
 {
-	struct rp_chained chain = { .n = p->n };
+	struct counted_sites chain = { .n = p->n };
 	struct stops *stops = stops_of(r);
 	struct err *err;
 
 	for (unsigned i = 0; i < p->n; i++)
-		chain.b[i] = rp_place_break(t, p->addr[i]);
-	stops->now = rp_places_set(r, t, p);
+		chain.b[i] = counting_site_break(t, p->addr[i]);
+	stops->now = counting_sites_set(r, t, p);
 	stops->chain = &chain;
 	stops->trapped = stops->at_limit = false;
-	err = rp_gate_build(r, t, stops->now);
+	err = inprocess_build(r, t, stops->now);
 	for (unsigned i = 0; i < p->n && !err; i++)
-		err = rp_gate_limit(t, &chain.b[i], RP_NO_LIMIT);
+		err = inprocess_limit(t, &chain.b[i], RP_NO_LIMIT);
 	if (!err)
-		err = rp_gate_limit_all(t, RP_NO_LIMIT);
+		err = inprocess_limit_all(t, RP_NO_LIMIT);
 	if (!err)
 		err = landmark_find(r, t, &r->ev);
 	for (unsigned i = 0, best = 0; i < p->n && !err; i++) {
-		chain.count[i] = rp_gate_counted(t, &chain.b[i], RP_NO_LIMIT, &chain.last[i]);
+		chain.count[i] = inprocess_counted(t, &chain.b[i], RP_NO_LIMIT, &chain.last[i]);
 		if (chain.count[i] && (!u->at || chain.last[i] > chain.last[best])) {
 			best = i;
 			u->at = p->addr[i];
@@ -180,12 +180,12 @@ static struct err *back_to(struct replay *r, struct rp_task *t, struct rp_snapsh
 	rp_debug_clear(r, t);
 	/* areas that were mapped meanwhile are not there any more */
 	rp_tools_memory_same(mm, s->mm);
-	rp_gate_forget(mm);
+	inprocess_forget(mm);
 	return rp_snapshot_restore(r, t, s);
 }
 
 /* One attempt in a copy; the task is where it was afterwards. */
-static struct err *in_copy(struct replay *r, struct rp_task *t, unsigned set, struct rp_places *p, struct rp_turns *u)
+static struct err *in_copy(struct replay *r, struct rp_task *t, unsigned set, struct counting_sites *p, struct iterations *u)
 {
 	struct stops *stops = stops_of(r);
 	struct rp_snapshot *back;
@@ -221,14 +221,14 @@ static struct err *in_copy(struct replay *r, struct rp_task *t, unsigned set, st
 	return err;
 }
 
-struct err *rp_turns_measure(struct replay *r, struct rp_task *t, unsigned set)
+struct err *iterations_measure(struct replay *r, struct rp_task *t, unsigned set)
 {
 	struct stops *stops = stops_of(r);
-	struct rp_turns found = { 0 };
-	struct rp_places p = { .n = 0 };
+	struct iterations found = { 0 };
+	struct counting_sites p = { .n = 0 };
 	unsigned now = stops->now;
 	bool quiet = stops->quiet, trapped = stops->trapped, at_limit = stops->at_limit;
-	struct rp_chained *chain = stops->chain;
+	struct counted_sites *chain = stops->chain;
 	uint64_t stub = t->stub, shown = t->shown;
 	struct err *err;
 
@@ -247,22 +247,22 @@ struct err *rp_turns_measure(struct replay *r, struct rp_task *t, unsigned set)
 	t->stub = stub;
 	t->shown = shown;
 	log_debug("event %" PRIu64 ": %u places counted, %" PRIx64 " %" PRIu64 " times", r->ev.n, p.n, found.at, found.left);
-	turns(r)->failed = !err && !found.at && !rp_debug_interrupted(r) ? r->ev.n : 0;
+	iterations(r)->failed = !err && !found.at && !rp_debug_interrupted(r) ? r->ev.n : 0;
 	if (err || !found.at)
 		return err;
-	turns(r)->event = r->ev.n;
-	turns(r)->at = found.at;
-	turns(r)->left = found.left;
-	turns(r)->known = true;
+	iterations(r)->event = r->ev.n;
+	iterations(r)->at = found.at;
+	iterations(r)->left = found.left;
+	iterations(r)->known = true;
 	keep(r);
 	return NULL;
 }
 
-/* ---- around a hop ---------------------------------------------------------------------------------------- */
+/* ---- around an advance ---------------------------------------------------------------------------------------- */
 
-unsigned rp_turns_begin(struct replay *r, struct rp_task *t, unsigned set)
+unsigned iterations_begin(struct replay *r, struct rp_task *t, unsigned set)
 {
-	struct rp_turns *u = turns(r);
+	struct iterations *u = iterations(r);
 	struct replay_break b;
 	unsigned len;
 
@@ -280,7 +280,7 @@ unsigned rp_turns_begin(struct replay *r, struct rp_task *t, unsigned set)
 		return set;
 	if (u->set != set || u->checked != u->at) {
 		rp_int3_out_mm(t->mm, t->real);		/* the code as it is */
-		u->known = rp_gate_possible(t, u->at, &len) && !rp_places_blocked(t, stops_of(r)->sets[set], u->at, len);
+		u->known = inprocess_possible(t, u->at, &len) && !counting_sites_blocked(t, stops_of(r)->sets[set], u->at, len);
 	}
 	if (!u->known)
 		return set;
@@ -288,25 +288,25 @@ unsigned rp_turns_begin(struct replay *r, struct rp_task *t, unsigned set)
 	stops_of(r)->iteration_site = u->at;
 	u->set = set;
 	u->checked = u->at;
-	b = rp_place_break(t, u->at);
+	b = counting_site_break(t, u->at);
 	return rp_set_union(r, set, rp_set_intern(r, &b, 1));
 }
 
-struct err *rp_turns_limit(struct replay *r, struct rp_task *t)
+struct err *iterations_limit(struct replay *r, struct rp_task *t)
 {
-	struct replay_break b = rp_place_break(t, turns(r)->at);
+	struct replay_break b = counting_site_break(t, iterations(r)->at);
 
-	return turns(r)->on ? rp_gate_limit(t, &b, turns(r)->left) : NULL;
+	return iterations(r)->on ? inprocess_limit(t, &b, iterations(r)->left) : NULL;
 }
 
-void rp_turns_end(struct replay *r, struct rp_task *t, bool same_event)
+void iterations_end(struct replay *r, struct rp_task *t, bool same_event)
 {
-	struct rp_turns *u = turns(r);
-	struct replay_break b = rp_place_break(t, u->at);
+	struct iterations *u = iterations(r);
+	struct replay_break b = counting_site_break(t, u->at);
 	uint64_t last;
 
 	if (u->on) {
-		u->left -= rp_gate_counted(t, &b, u->left, &last);
+		u->left -= inprocess_counted(t, &b, u->left, &last);
 		stops_of(r)->now = u->set;
 	} else if (u->left) {
 		u->known = false;	/* nobody has counted */
@@ -316,14 +316,14 @@ void rp_turns_end(struct replay *r, struct rp_task *t, bool same_event)
 	u->known = u->known && same_event;
 }
 
-bool rp_turns_near(const struct replay *r)
+bool iterations_near(const struct replay *r)
 {
-	const struct rp_turns *u = &timeline_of(r)->turns;
+	const struct iterations *u = &timeline_of(r)->iterations;
 
 	return u->known && u->event == r->ev.n && !u->left;
 }
 
-bool rp_turns_possible(const struct replay *r, const struct rp_task *t)
+bool iterations_possible(const struct replay *r, const struct rp_task *t)
 {
-	return !t->mm->shared && !timeline_of(r)->turns.on && timeline_of(r)->turns.failed != r->ev.n;
+	return !t->mm->shared && !timeline_of(r)->iterations.on && timeline_of(r)->iterations.failed != r->ev.n;
 }

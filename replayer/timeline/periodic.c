@@ -24,36 +24,36 @@ enum { WAITS_MAX = 3, FAILURES_MAX = 4, STOPS_MANY = 150, WARM_NS = 1000000000, 
 struct chain {
 	unsigned set, both;
 	bool counting;		/* as in struct advance */
-	struct rp_pos base;	/* the last point with a name */
-	struct rp_chained c;	/* counted since then */
-	uint64_t fast, in_base;	/* executions of set's counting breakpoint in this hop; of these, before base */
-	uint64_t limit, asked;	/* the hop's, 0 = none; as it was asked for */
+	struct position base;	/* the last point with a name */
+	struct counted_sites c;	/* counted since then */
+	uint64_t fast, in_base;	/* executions of set's counting breakpoint in this advance; of these, before base */
+	uint64_t limit, asked;	/* the advance's, 0 = none; as it was asked for */
 	bool own;		/* set is itself one place that is only counted: a stop there is a name on the way that is gone */
 	unsigned waits, failures;
 	uint64_t least;		/* how often a place must have been executed to be waited for; 0: the first time */
 	uint64_t since_ns;	/* when the run from base began */
-	uint64_t faults;	/* rp_alias_faults() at the last tick */
+	uint64_t faults;	/* dual_faults() at the last tick */
 };
 
-static void count_places(struct replay *r, struct chain *c, struct rp_task *t, const struct rp_places *p)
+static void count_places(struct replay *r, struct chain *c, struct rp_task *t, const struct counting_sites *p)
 {
 	c->c.n = p->n;
 	for (unsigned i = 0; i < p->n; i++) {
-		c->c.b[i] = rp_place_break(t, p->addr[i]);
+		c->c.b[i] = counting_site_break(t, p->addr[i]);
 		c->c.limit[i] = c->c.count[i] = 0;
 	}
 	c->waits = 0;
 	c->least = 0;
-	c->both = p->n ? rp_set_union(r, c->set, rp_places_set(r, t, p)) : c->set;
+	c->both = p->n ? rp_set_union(r, c->set, counting_sites_set(r, t, p)) : c->set;
 }
 
 static void count_here(struct replay *r, struct chain *c, struct rp_task *t)
 {
 	/* a watchpoint may come, or lose its register: a store beside a counted place cannot have a jump */
-	struct rp_places p = { .sparing = RP_SPARE_FAR };
+	struct counting_sites p = { .sparing = RP_SPARE_FAR };
 
 	while (t) {
-		rp_places_near(r, t, &p, c->set);
+		counting_sites_near(r, t, &p, c->set);
 		if (!p.sparing || (p.n && c->failures <= 1))
 			break;
 		p.sparing--;	/* rather these than no names */
@@ -80,13 +80,13 @@ static struct err *again(struct replay *r, struct chain *c)
 	err = rp_goto(r, &c->base);
 	stops_of(r)->shielded = shielded;
 	timeline_of(r)->hit_before = hit;
-	rp_pos_copy(&c->base, &timeline_of(r)->pos);
+	position_copy(&c->base, &timeline_of(r)->pos);
 	c->fast = c->in_base;
 	start_counting(c);
 	return err;
 }
 
-/* The last of n stops for the hop's set since base, for a quiet hop. */
+/* The last of n stops for the advance's set since base, for a quiet advance. */
 static void note_hit(struct replay *r, struct chain *c, uint64_t n)
 {
 	struct timeline *timeline = timeline_of(r);
@@ -94,8 +94,8 @@ static void note_hit(struct replay *r, struct chain *c, uint64_t n)
 	if (!n || !c->counting)
 		return;
 	timeline->hit_before = true;
-	rp_pos_copy(&timeline->last_hit, &c->base);
-	rp_pos_leg(&timeline->last_hit, c->set, n);
+	position_copy(&timeline->last_hit, &c->base);
+	position_add(&timeline->last_hit, c->set, n);
 }
 
 /*
@@ -108,21 +108,21 @@ static struct err *check_name(struct replay *r, uint32_t serial)
 	struct timeline *timeline = timeline_of(r);
 	struct regs was = rp_task_find(r, serial)->regs;
 	bool hit = timeline->hit_before;
-	struct rp_pos name = { 0 };
+	struct position name = { 0 };
 	const struct rp_task *t;
 	struct err *err;
 
 	if (checking || !getenv("HINDSIGHT_CHECK_NAMES"))
 		return NULL;
 	checking = true;
-	rp_pos_copy(&name, &timeline->pos);
+	position_copy(&name, &timeline->pos);
 	timeline->nameless = true;
 	err = rp_goto_by_name(r, &name);
 	t = rp_task_find(r, serial);
 	if (!err && (!t || memcmp(&t->regs, &was, sizeof(was))))
 		err = err_new(ERR_DIVERGED, "replay diverged after event %" PRIu64 ": the name of a place leads to another", r->where);
-	free(name.legs);
-	timeline->last = (struct rp_hop){ 0 };
+	free(name.steps);
+	timeline->last = (struct advance_result){ 0 };
 	timeline->hit_before = hit;
 	checking = false;
 	return err;
@@ -131,16 +131,16 @@ static struct err *check_name(struct replay *r, uint32_t serial)
 /* The task has come to the i-th place: a new base, and from there only this place is counted. */
 static struct err *named(struct replay *r, struct chain *c, struct rp_task *t, unsigned i)
 {
-	struct rp_places p = { .addr = { c->c.b[i].addr }, .n = 1 };
+	struct counting_sites p = { .addr = { c->c.b[i].addr }, .n = 1 };
 	struct timeline *timeline = timeline_of(r);
 	uint32_t serial = t->serial;
 
 	note_hit(r, c, c->fast - c->in_base);
-	rp_pos_copy(&timeline->pos, &c->base);
-	rp_pos_leg(&timeline->pos, rp_set_intern(r, &c->c.b[i], 1), c->c.count[i]);
+	position_copy(&timeline->pos, &c->base);
+	position_add(&timeline->pos, rp_set_intern(r, &c->c.b[i], 1), c->c.count[i]);
 	timeline->nameless = false;
-	timeline->last = (struct rp_hop){ 0 };
-	rp_pos_copy(&c->base, &timeline->pos);
+	timeline->last = (struct advance_result){ 0 };
+	position_copy(&c->base, &timeline->pos);
 	c->in_base = c->fast;
 	c->failures = 0;
 	timeline->names_made++;
@@ -148,7 +148,7 @@ static struct err *named(struct replay *r, struct chain *c, struct rp_task *t, u
 	TRY(rp_checkpoint_take(r));
 	t = rp_task_find(r, serial);
 	timeline_of(r)->observer->computes(r, t);
-	if (rp_alias_hot(p.addr[0], p.addr[0] + SITE_JUMP))	/* it keeps a store from being made without a stop */
+	if (dual_hot(p.addr[0], p.addr[0] + SITE_JUMP))	/* it keeps a store from being made without a stop */
 		count_here(r, c, t);
 	else
 		count_places(r, c, t, &p);
@@ -156,26 +156,26 @@ static struct err *named(struct replay *r, struct chain *c, struct rp_task *t, u
 	return NULL;
 }
 
-/* The end of the hop: a name for it. */
-static void name_end(struct replay *r, struct chain *c, struct rp_hop *hop)
+/* The end of the advance: a name for it. */
+static void name_end(struct replay *r, struct chain *c, struct advance_result *result)
 {
 	struct timeline *timeline = timeline_of(r);
 
-	struct rp_hop since = *hop;
+	struct advance_result since = *result;
 
 	since.fast = c->fast - c->in_base;
-	note_hit(r, c, hop->kind == HOP_MOVED && !hop->stepped ? rp_hop_count(r, &since, c->set) : since.fast);
-	rp_hop_track(r, hop);
-	if (hop->kind == HOP_MOVED && !hop->stepped && (c->both != c->set || c->counting)) {
-		rp_pos_copy(&timeline->pos, &c->base);
-		rp_pos_leg(&timeline->pos, c->set, rp_hop_count(r, &since, c->set));
+	note_hit(r, c, result->kind == ADVANCE_MOVED && !result->stepped ? rp_advance_count(r, &since, c->set) : since.fast);
+	rp_advance_track(r, result);
+	if (result->kind == ADVANCE_MOVED && !result->stepped && (c->both != c->set || c->counting)) {
+		position_copy(&timeline->pos, &c->base);
+		position_add(&timeline->pos, c->set, rp_advance_count(r, &since, c->set));
 		timeline->nameless = false;
 	}
-	hop->fast = c->fast;
+	result->fast = c->fast;
 }
 
 /* The place that was executed least, but so often. */
-static int rarest(const struct rp_chained *c, uint64_t least)
+static int rarest(const struct counted_sites *c, uint64_t least)
 {
 	int best = -1;
 
@@ -210,11 +210,11 @@ static bool counts_itself(const struct replay *r, const struct chain *c)
 	return c->counting && s->n == 1 && s->b[0].kind == REPLAY_COUNT;
 }
 
-static struct err *tick(struct replay *r, struct chain *c, struct rp_hop *hop)
+static struct err *tick(struct replay *r, struct chain *c, struct advance_result *result)
 {
 	unsigned len;
 
-	if (c->own && c->waits++ < WAITS_MAX && hop->t && rp_gate_possible(hop->t, stops_of(r)->sets[c->set]->b[0].addr, &len)) {
+	if (c->own && c->waits++ < WAITS_MAX && result->t && inprocess_possible(result->t, stops_of(r)->sets[c->set]->b[0].addr, &len)) {
 		c->limit = c->fast + 1;
 		return NULL;
 	}
@@ -234,7 +234,7 @@ static struct err *tick(struct replay *r, struct chain *c, struct rp_hop *hop)
 	c->both = c->set;
 	if (c->failures++ >= FAILURES_MAX)	/* code that cannot be counted in: only run */
 		return NULL;
-	count_here(r, c, hop->t);
+	count_here(r, c, result->t);
 	return c->c.n ? again(r, c) : NULL;
 }
 
@@ -246,7 +246,7 @@ static bool warms_up(struct chain *c)
 {
 	uint64_t last = c->faults;
 
-	c->faults = rp_alias_faults();
+	c->faults = dual_faults();
 	return c->faults - last > STOPS_MANY && now_ns() - c->since_ns < WARM_NS;
 }
 
@@ -256,7 +256,7 @@ static bool is_short(const struct chain *c)
 	return c->counting && !c->own && !c->c.n && now_ns() - c->since_ns < SCAN_NS;
 }
 
-static struct err *run(struct replay *r, struct chain *c, struct rp_hop *hop)
+static struct err *run(struct replay *r, struct chain *c, struct advance_result *result)
 {
 	struct timeline *timeline = timeline_of(r);
 	bool over = false;
@@ -267,41 +267,41 @@ static struct err *run(struct replay *r, struct chain *c, struct rp_hop *hop)
 		struct err *err;
 
 		rp_timer(give_up ? RP_TIME_USER : RP_TIME_TICK);
-		err = rp_hop(r, &a, hop);
-		c->fast += hop->fast;
+		err = rp_advance(r, &a, result);
+		c->fast += result->fast;
 		if (err)
 			return err;
-		if (hop->kind == HOP_MOVED && hop->chained >= 0 && !rp_hop_hits(r, hop, c->set, NULL)) {
-			if (hop->at_limit || hop->stepped == false)
-				TRY(named(r, c, hop->t, (unsigned)hop->chained));
+		if (result->kind == ADVANCE_MOVED && result->at_site >= 0 && !rp_advance_hits(r, result, c->set, NULL)) {
+			if (result->at_limit || result->stepped == false)
+				TRY(named(r, c, result->t, (unsigned)result->at_site));
 			over = rp_debug_user_interrupt(r);
 			if (over)
-				hop->kind = HOP_INTERRUPTED;
+				result->kind = ADVANCE_INTERRUPTED;
 			continue;
 		}
-		if (hop->kind != HOP_INTERRUPTED || give_up || rp_debug_overdue(r)) {
-			name_end(r, c, hop);
+		if (result->kind != ADVANCE_INTERRUPTED || give_up || rp_debug_overdue(r)) {
+			name_end(r, c, result);
 			return NULL;
 		}
 		timeline->nameless = true;
-		timeline->last = (struct rp_hop){ 0 };
+		timeline->last = (struct advance_result){ 0 };
 		if ((!warms_up(c) && !is_short(c) && rp_checkpoint_due(r, c->own ? timeline->last_ns : c->since_ns, c->own ? 1 : 2)) || rp_debug_user_interrupt(r))
-			TRY(tick(r, c, hop));
+			TRY(tick(r, c, result));
 	}
 	return NULL;
 }
 
-struct err *rp_chain_hop(struct replay *r, const struct advance *a, struct rp_hop *hop)
+struct err *rp_advance_periodic(struct replay *r, const struct advance *a, struct advance_result *result)
 {
 	struct timeline *timeline = timeline_of(r);
-	struct chain c = { .set = a->set, .both = a->set, .counting = a->counting, .limit = a->limit, .asked = a->limit, .since_ns = now_ns(), .faults = rp_alias_faults() };
+	struct chain c = { .set = a->set, .both = a->set, .counting = a->counting, .limit = a->limit, .asked = a->limit, .since_ns = now_ns(), .faults = dual_faults() };
 	struct err *err;
 
-	rp_pos_copy(&c.base, &timeline->pos);
+	position_copy(&c.base, &timeline->pos);
 	c.own = counts_itself(r, &c);
 	timeline->hit_before = false;
-	err = run(r, &c, hop);
+	err = run(r, &c, result);
 	rp_timer(RP_TIME_USER);
-	free(c.base.legs);
+	free(c.base.steps);
 	return err;
 }

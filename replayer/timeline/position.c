@@ -6,65 +6,65 @@
 
 #include "replayer/timeline/timeline.h"
 
-void rp_pos_copy(struct rp_pos *to, const struct rp_pos *from)
+void position_copy(struct position *to, const struct position *from)
 {
-	struct rp_pos p = *from;
+	struct position p = *from;
 
 	if (to == from)
 		return;
-	p.legs_room = from->legs_n;
-	p.legs = malloc((from->legs_n + 1) * sizeof(*p.legs));
-	BUG_ON(!p.legs, "out of memory for a position");
-	if (from->legs_n)
-		memcpy(p.legs, from->legs, from->legs_n * sizeof(*p.legs));
-	free(to->legs);
+	p.steps_room = from->steps_n;
+	p.steps = malloc((from->steps_n + 1) * sizeof(*p.steps));
+	BUG_ON(!p.steps, "out of memory for a position");
+	if (from->steps_n)
+		memcpy(p.steps, from->steps, from->steps_n * sizeof(*p.steps));
+	free(to->steps);
 	*to = p;
 }
 
-void rp_pos_leg(struct rp_pos *p, unsigned set, uint64_t n)
+void position_add(struct position *p, unsigned set, uint64_t n)
 {
 	if (!n)
 		return;
-	if (p->legs_n && p->legs[p->legs_n - 1].set == set) {
-		p->legs[p->legs_n - 1].n += n;
+	if (p->steps_n && p->steps[p->steps_n - 1].set == set) {
+		p->steps[p->steps_n - 1].n += n;
 		return;
 	}
-	if (p->legs_n == p->legs_room) {
-		p->legs_room = p->legs_room * 2 + 8;
-		p->legs = realloc(p->legs, p->legs_room * sizeof(*p->legs));
-		BUG_ON(!p->legs, "out of memory for a position");
+	if (p->steps_n == p->steps_room) {
+		p->steps_room = p->steps_room * 2 + 8;
+		p->steps = realloc(p->steps, p->steps_room * sizeof(*p->steps));
+		BUG_ON(!p->steps, "out of memory for a position");
 	}
-	p->legs[p->legs_n++] = (struct rp_leg){ set, n };
+	p->steps[p->steps_n++] = (struct position_step){ set, n };
 }
 
-void rp_pos_shorten(struct rp_pos *p)
+void position_shorten(struct position *p)
 {
-	if (p->legs_n && !--p->legs[p->legs_n - 1].n)
-		p->legs_n--;
+	if (p->steps_n && !--p->steps[p->steps_n - 1].n)
+		p->steps_n--;
 }
 
-bool rp_pos_leads(const struct rp_pos *a, const struct rp_pos *p)
+bool position_leads(const struct position *a, const struct position *p)
 {
 	if (a->where != p->where)
 		return a->where < p->where;
 	if (a->pending || p->pending)
 		return p->pending;
-	for (unsigned i = 0; i < a->legs_n; i++) {
-		bool last = i + 1 == a->legs_n;
+	for (unsigned i = 0; i < a->steps_n; i++) {
+		bool last = i + 1 == a->steps_n;
 
-		if (i >= p->legs_n || a->legs[i].set != p->legs[i].set || a->legs[i].n > p->legs[i].n ||
-		    (a->legs[i].n < p->legs[i].n && !last))
+		if (i >= p->steps_n || a->steps[i].set != p->steps[i].set || a->steps[i].n > p->steps[i].n ||
+		    (a->steps[i].n < p->steps[i].n && !last))
 			return false;
 	}
 	return true;
 }
 
-bool rp_pos_same(const struct rp_pos *a, const struct rp_pos *b)
+bool position_same(const struct position *a, const struct position *b)
 {
-	return rp_pos_leads(a, b) && rp_pos_leads(b, a);
+	return position_leads(a, b) && position_leads(b, a);
 }
 
-bool rp_pos_within(const struct rp_pos *from, const struct rp_pos *p, const struct rp_pos *end)
+bool position_within(const struct position *from, const struct position *p, const struct position *end)
 {
-	return rp_pos_leads(from, p) && !rp_pos_leads(p, from) && rp_pos_leads(p, end);
+	return position_leads(from, p) && !position_leads(p, from) && position_leads(p, end);
 }

@@ -25,7 +25,7 @@ static unsigned place_len(struct rp_task *t, uint64_t addr)
 {
 	unsigned len;
 
-	return rp_gate_possible(t, addr, &len) ? len : 1;
+	return inprocess_possible(t, addr, &len) ? len : 1;
 }
 
 /* Are bytes of [addr, addr + len) among those that a jump at `place' would replace? */
@@ -34,7 +34,7 @@ static bool overlaps(struct rp_task *t, uint64_t place, uint64_t addr, unsigned 
 	return place + PLACE_BYTES > addr && place < addr + len && place + place_len(t, place) > addr;
 }
 
-bool rp_places_overlap(struct rp_task *t, const struct rp_places *p, uint64_t addr, unsigned len)
+bool counting_sites_overlap(struct rp_task *t, const struct counting_sites *p, uint64_t addr, unsigned len)
 {
 	for (unsigned i = 0; i < p->n; i++) {
 		if (overlaps(t, p->addr[i], addr, len))
@@ -43,7 +43,7 @@ bool rp_places_overlap(struct rp_task *t, const struct rp_places *p, uint64_t ad
 	return false;
 }
 
-bool rp_places_blocked(struct rp_task *t, const struct rp_set *s, uint64_t addr, unsigned len)
+bool counting_sites_blocked(struct rp_task *t, const struct rp_set *s, uint64_t addr, unsigned len)
 {
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
@@ -67,12 +67,12 @@ static bool in_search(const struct replay *r, const struct rp_task *t, uint64_t 
 
 static bool good_place(struct replay *r, struct rp_task *t, uint64_t pc, unsigned set)
 {
-	const struct rp_turns *turns = &timeline_of(r)->turns;
+	const struct iterations *iterations = &timeline_of(r)->iterations;
 	unsigned len;
 
-	if (!rp_gate_possible(t, pc, &len) || rp_places_blocked(t, stops_of(r)->sets[set], pc, len) || rp_alias_hot(pc, pc + len))
+	if (!inprocess_possible(t, pc, &len) || counting_sites_blocked(t, stops_of(r)->sets[set], pc, len) || dual_hot(pc, pc + len))
 		return false;
-	if (turns->known && overlaps(t, turns->at, pc, len))
+	if (iterations->known && overlaps(t, iterations->at, pc, len))
 		return false;
 	return !in_search(r, t, pc, len);
 }
@@ -170,11 +170,11 @@ static bool calls_in(const struct rp_task *t, uint64_t at)
 		(d.last == DISPLACE_CALL || d.last == DISPLACE_CALL_TO);
 }
 
-static bool add(struct replay *r, struct rp_task *t, struct rp_places *p, uint64_t at, const struct code *c, unsigned set)
+static bool add(struct replay *r, struct rp_task *t, struct counting_sites *p, uint64_t at, const struct code *c, unsigned set)
 {
 	unsigned room = place_len(t, at);
 
-	if (p->n == RP_PLACES || rp_places_overlap(t, p, at, room) || !good_place(r, t, at, set) ||
+	if (p->n == COUNTING_SITES || counting_sites_overlap(t, p, at, room) || !good_place(r, t, at, set) ||
 	    (p->sparing && (calls_in(t, at) || !spares_stores(t, at, room, c, p->sparing))))
 		return false;
 	p->addr[p->n++] = at;
@@ -182,7 +182,7 @@ static bool add(struct replay *r, struct rp_task *t, struct rp_places *p, uint64
 }
 
 /* head: where code that leads to pc begins (a loop); 0: not known. */
-static void places_from(struct replay *r, struct rp_task *t, struct rp_places *p, uint64_t head, uint64_t pc, unsigned set)
+static void places_from(struct replay *r, struct rp_task *t, struct counting_sites *p, uint64_t head, uint64_t pc, unsigned set)
 {
 	static uint64_t at[INSNS_MAX];
 	unsigned n, first = 0;
@@ -192,25 +192,25 @@ static void places_from(struct replay *r, struct rp_task *t, struct rp_places *p
 		first = disassemble(t, head, pc, false, at, INSNS_MAX - SEARCH);
 	first = first && at[first - 1] == pc ? first - 1 : 0;
 	n = first + disassemble(t, pc, pc + SEARCH, true, at + first, SEARCH);
-	for (unsigned i = first; i < n && p->n < RP_PLACES; i++) {
+	for (unsigned i = first; i < n && p->n < COUNTING_SITES; i++) {
 		if (add(r, t, p, at[i], &(struct code){ at, n }, set))
 			return;
 	}
 }
 
-void rp_places_at(struct replay *r, struct rp_task *t, struct rp_places *p, uint64_t pc, unsigned set)
+void counting_sites_at(struct replay *r, struct rp_task *t, struct counting_sites *p, uint64_t pc, unsigned set)
 {
 	places_from(r, t, p, 0, pc, set);
 }
 
-void rp_place_here(struct replay *r, struct rp_task *t, struct rp_places *p, unsigned set)
+void counting_site_here(struct replay *r, struct rp_task *t, struct counting_sites *p, unsigned set)
 {
 	rp_int3_out(r);
 	add(r, t, p, t->regs.rip, &(struct code){ NULL, 0 }, set);
 }
 
 /* start: where the function that pc is in begins. */
-static void from_function(struct replay *r, struct rp_task *t, struct rp_places *p, uint64_t start, uint64_t pc, unsigned set)
+static void from_function(struct replay *r, struct rp_task *t, struct counting_sites *p, uint64_t start, uint64_t pc, unsigned set)
 {
 	static uint64_t at[INSNS_MAX];
 	unsigned n = disassemble(t, start, pc, false, at, INSNS_MAX);
@@ -223,7 +223,7 @@ static void from_function(struct replay *r, struct rp_task *t, struct rp_places 
 }
 
 /* Return addresses; the innermost tells where the function begins.  True: it did. */
-static bool from_stack(struct replay *r, struct rp_task *t, struct rp_places *p, unsigned set)
+static bool from_stack(struct replay *r, struct rp_task *t, struct counting_sites *p, unsigned set)
 {
 	uint64_t words[STACK_WORDS], pc = t->regs.rip;	/* pc: and then that of the call that led there */
 	size_t n = tracee_read_some(t->real, t->regs.rsp, words, sizeof(words)) / 8;
@@ -238,7 +238,7 @@ static bool from_stack(struct replay *r, struct rp_task *t, struct rp_places *p,
 			continue;
 		start = decode_call(call, words[i]);
 		/* a call goes to the same file's code; what only looks like one goes anywhere */
-		if (!rp_gate_possible(t, start, &len) && (start < stops_mm(t->mm)->solid_start || start >= stops_mm(t->mm)->solid_end))
+		if (!inprocess_possible(t, start, &len) && (start < stops_mm(t->mm)->solid_start || start >= stops_mm(t->mm)->solid_end))
 			continue;
 		if (words[i] < stops_mm(t->mm)->solid_start || words[i] >= stops_mm(t->mm)->solid_end)
 			continue;
@@ -246,7 +246,7 @@ static bool from_stack(struct replay *r, struct rp_task *t, struct rp_places *p,
 			from_function(r, t, p, start, pc, set);
 			own |= callers == 0;
 		}
-		rp_places_at(r, t, p, words[i], set);
+		counting_sites_at(r, t, p, words[i], set);
 		pc = words[i] - sizeof(call);
 		callers++;
 	}
@@ -266,7 +266,7 @@ static unsigned loops(struct rp_task *t, struct rp_loop ret[LOOPS])
 	return rp_loops(code, n, pc, ret, LOOPS);
 }
 
-void rp_places_near(struct replay *r, struct rp_task *t, struct rp_places *p, unsigned set)
+void counting_sites_near(struct replay *r, struct rp_task *t, struct counting_sites *p, unsigned set)
 {
 	struct rp_loop loop[LOOPS];
 	unsigned n;
@@ -284,16 +284,16 @@ void rp_places_near(struct replay *r, struct rp_task *t, struct rp_places *p, un
 		from_function(r, t, p, loop[0].head, t->regs.rip, set);
 }
 
-unsigned rp_places_set(struct replay *r, const struct rp_task *t, const struct rp_places *p)
+unsigned counting_sites_set(struct replay *r, const struct rp_task *t, const struct counting_sites *p)
 {
-	struct replay_break b[RP_PLACES];
+	struct replay_break b[COUNTING_SITES];
 
 	for (unsigned i = 0; i < p->n; i++)
-		b[i] = rp_place_break(t, p->addr[i]);
+		b[i] = counting_site_break(t, p->addr[i]);
 	return rp_set_intern(r, b, p->n);
 }
 
-struct replay_break rp_place_break(const struct rp_task *t, uint64_t addr)
+struct replay_break counting_site_break(const struct rp_task *t, uint64_t addr)
 {
 	return (struct replay_break){ .kind = REPLAY_COUNT, .pid = t->rec_pid, .addr = addr, .len = 1 };
 }

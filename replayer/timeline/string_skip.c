@@ -11,48 +11,48 @@
 enum { STRING_MIN = 100 };
 
 /* Run to behind it, left = rcx to begin with.  *n: how many turns that was; 0: it did not come there. */
-static struct err *run_behind(struct replay *r, struct rp_task *t, unsigned set, unsigned len, uint64_t left, uint64_t *n, struct rp_hop *behind)
+static struct err *run_behind(struct replay *r, struct rp_task *t, unsigned set, unsigned len, uint64_t left, uint64_t *n, struct advance_result *behind)
 {
 	struct replay_break b = { .kind = REPLAY_BREAK, .pid = t->rec_pid, .addr = t->regs.rip + len, .len = 1 };
 	uint64_t rcx = t->regs.rcx, start = t->regs.rip, flags = t->regs.eflags;
 	struct rp_late late = timeline_of(r)->late;
-	struct rp_hop hop;
+	struct advance_result result;
 
 	*n = 0;
 	t->dirty |= left != rcx;
 	t->regs.rcx = left;
-	TRY(rp_hop(r, &(struct advance){ .set = rp_set_union(r, set, rp_set_intern(r, &b, 1)) }, &hop));
-	if (hop.kind != HOP_MOVED || hop.t->regs.rip != b.addr || hop.t->regs.rcx >= left)
+	TRY(rp_advance(r, &(struct advance){ .set = rp_set_union(r, set, rp_set_intern(r, &b, 1)) }, &result));
+	if (result.kind != ADVANCE_MOVED || result.t->regs.rip != b.addr || result.t->regs.rcx >= left)
 		return NULL;
 	if (left == rcx)
-		rp_hop_add_late(r, &late, &hop);
-	if (rp_hop_hits(r, &hop, set, NULL) && (!behind || left < rcx))
+		rp_advance_add_late(r, &late, &result);
+	if (rp_advance_hits(r, &result, set, NULL) && (!behind || left < rcx))
 		return NULL;
-	if (left < rcx && hop.t->regs.rcx)
+	if (left < rcx && result.t->regs.rcx)
 		return NULL;
-	*n = left - hop.t->regs.rcx;
+	*n = left - result.t->regs.rcx;
 	if (left == rcx && behind)
-		*behind = hop;
+		*behind = result;
 	if (left == rcx)
 		return NULL;
 	timeline_of(r)->late = late;
-	hop.t->regs.rip = start;	/* only part of it */
-	hop.t->regs.rcx = rcx - left;
-	hop.t->regs.eflags = flags;
-	hop.t->dirty = true;
+	result.t->regs.rip = start;	/* only part of it */
+	result.t->regs.rcx = rcx - left;
+	result.t->regs.eflags = flags;
+	result.t->dirty = true;
 	return NULL;
 }
 
-bool rp_in_string(unsigned *same, const struct rp_hop *hop)
+bool rp_in_string(unsigned *same, const struct advance_result *result)
 {
-	*same = hop->arrived ? 0 : *same + 1;
+	*same = result->arrived ? 0 : *same + 1;
 	return *same == 2;
 }
 
-struct err *rp_skip_string(struct replay *r, unsigned set, uint64_t max, uint64_t *n, struct rp_hop *behind)
+struct err *rp_skip_string(struct replay *r, unsigned set, uint64_t max, uint64_t *n, struct advance_result *behind)
 {
 	struct timeline *timeline = timeline_of(r);
-	struct rp_pos here = { 0 };
+	struct position here = { 0 };
 	struct rp_task *t;
 	struct err *err;
 	unsigned len, size;
@@ -60,7 +60,7 @@ struct err *rp_skip_string(struct replay *r, unsigned set, uint64_t max, uint64_
 
 	*n = 0;
 	if (behind)
-		*behind = (struct rp_hop){ .kind = HOP_END };
+		*behind = (struct advance_result){ .kind = ADVANCE_END };
 	TRY(rp_next(r));
 	t = rp_task_find(r, r->ev.task);
 	if (!t || r->pending || timeline->nameless || timeline->in_strings || t->regs.rcx < STRING_MIN || max < STRING_MIN)
@@ -71,21 +71,21 @@ struct err *rp_skip_string(struct replay *r, unsigned set, uint64_t max, uint64_
 	len = rp_string_at(t, &size, &fixed);
 	if (!len)
 		return NULL;
-	rp_pos_copy(&here, &timeline->pos);
+	position_copy(&here, &timeline->pos);
 	/* in the middle of comparing, the flags are those of a real step */
 	err = run_behind(r, t, set, len, max < t->regs.rcx ? max - !fixed : t->regs.rcx, n, behind);
 	timeline->nameless = true;
 	if (!err && *n) {
-		rp_pos_leg(&here, 0, *n);
-		rp_pos_copy(&timeline->pos, &here);
+		position_add(&here, 0, *n);
+		position_copy(&timeline->pos, &here);
 		timeline->nameless = false;
-		timeline->last = (struct rp_hop){ 0 };
+		timeline->last = (struct advance_result){ 0 };
 		err = rp_checkpoint_take(r);
 	} else if (!err) {
 		timeline->in_strings = true;
 		err = rp_goto(r, &here);
 		timeline->in_strings = false;
 	}
-	free(here.legs);
+	free(here.steps);
 	return err;
 }

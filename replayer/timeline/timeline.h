@@ -11,24 +11,24 @@
  * A name for a point in time that needs no counter: between two events a task is deterministic, so
  * "the third time it stops for set 5, then 2 single steps" is one point.
  */
-struct rp_leg {
+struct position_step {
 	unsigned set;		/* 0 = the empty one: single steps */
 	uint64_t n;
 };
 
-struct rp_pos {
+struct position {
 	uint64_t where;		/* events done */
-	bool pending;		/* the task is at the next event; legs is empty */
-	unsigned legs_n, legs_room;
-	struct rp_leg *legs;
+	bool pending;		/* the task is at the next event; position steps is empty */
+	unsigned steps_n, steps_room;
+	struct position_step *steps;
 };
 
-enum rp_hop_kind {
-	HOP_MOVED,		/* the task of the next event moved, and not to that event */
-	HOP_PENDING,		/* it is there now, nothing applied */
-	HOP_EVENT,		/* applied */
-	HOP_INTERRUPTED,	/* somewhere: has no name */
-	HOP_END,
+enum advance_kind {
+	ADVANCE_MOVED,		/* the task of the next event moved, and not to that event */
+	ADVANCE_PENDING,		/* it is there now, nothing applied */
+	ADVANCE_EVENT,		/* applied */
+	ADVANCE_INTERRUPTED,	/* somewhere: has no name */
+	ADVANCE_END,
 };
 
 /* What an advance is to do: an argument, for this one only. */
@@ -37,11 +37,11 @@ struct advance {
 	bool step;			/* one instruction of the task */
 	bool counting;			/* breakpoints of the set do not stop it, they are counted */
 	uint64_t limit;			/* it stops at so many executions of what is counted; 0: never */
-	struct rp_chained *sites;	/* have counters and limits of their own; are no part of .limit and rp_hop.fast.  May be NULL */
+	struct counted_sites *sites;	/* have counters and limits of their own; are no part of .limit and rp_advance.fast.  May be NULL */
 };
 
-struct rp_hop {
-	enum rp_hop_kind kind;
+struct advance_result {
+	enum advance_kind kind;
 	struct rp_task *t;	/* NULL when it is gone */
 	bool stepped;		/* MOVED by exactly one instruction */
 	bool arrived;		/* t is at another instruction than before */
@@ -49,7 +49,7 @@ struct rp_hop {
 	bool at_limit;		/* stopped by advance.limit */
 	bool quiet;
 	uint64_t fast;		/* executions counted inside the process, that one included */
-	int chained;		/* MOVED: at this one of advance.sites, -1 = none */
+	int at_site;		/* MOVED: at this one of advance.sites, -1 = none */
 	enum trace_event_kind event;
 	uint64_t hit[WATCHES_MAX / 64];	/* watchpoints of the set, by index, that were triggered */
 	unsigned set;
@@ -72,7 +72,7 @@ struct rp_spent { uint64_t faults, ns, pages; };
 
 struct rp_checkpoint {
 	struct rp_checkpoint *older;
-	struct rp_pos pos;
+	struct position pos;
 	struct rp_copy *copy;
 	uint32_t last_task;
 	bool keep;			/* the first, and the user's own: never thinned out */
@@ -80,8 +80,8 @@ struct rp_checkpoint {
 };
 
 /* iterations.c: how often an instruction is executed until shortly before the point that event n describes. */
-struct rp_turns_kept { struct rp_pos pos; uint64_t at, left; };
-struct rp_turns {
+struct iterations_kept { struct position pos; uint64_t at, left; };
+struct iterations {
 	uint64_t event, failed;		/* n; of an event where nothing could be counted */
 	uint64_t slow_event;		/* n; that without counting has come by the point so often (passes), whatever else it stopped for */
 	unsigned passes;
@@ -91,7 +91,7 @@ struct rp_turns {
 	unsigned set;			/* without it */
 	uint64_t checked;		/* leaves room to that set */
 	uint64_t at, left;		/* so many executions from now on, the last one included; 0: that has been */
-	struct rp_turns_kept *kept;
+	struct iterations_kept *kept;
 	unsigned kept_n, kept_next;
 };
 
@@ -116,17 +116,17 @@ struct timeline {
 	unsigned shown_n;
 	struct rp_end { uint64_t where; unsigned left; bool only; int status; } end;	/* end.c: is there the end of so many tasks (0: unknown), and the process's status */
 	/* where the present is */
-	struct rp_pos pos;
+	struct position pos;
 	bool nameless;			/* pos is a point before the present one */
-	struct rp_pos last_hit;		/* of a quiet rp_chain_hop() that counted any: the last */
+	struct position last_hit;		/* of a quiet rp_advance_periodic() that counted any: the last */
 	bool hit_before;
-	struct rp_hop last;
+	struct advance_result last;
 	uint64_t last_pc;
-	bool still;			/* the task was not run in the last hop, which was interrupted: the next begins at that point, too */
+	bool still;			/* the task was not run in the last advance, which was interrupted: the next begins at that point, too */
 	uint32_t last_task;		/* of the last event that was applied */
 	bool in_strings;		/* step through them */
 	struct rp_late { unsigned set; uint64_t hit[WATCHES_MAX / 64]; bool any; } late;	/* hits of steps in the middle of a string instruction: advance.c */
-	struct rp_turns turns;
+	struct iterations iterations;
 	/* checkpoints */
 	struct rp_checkpoint *newest;
 	uint64_t memory_floor;		/* less than this available: checkpoints give way; 0: not yet known */
@@ -137,7 +137,7 @@ struct timeline {
 	struct rp_spent spent;		/* up to the last checkpoint */
 	uint64_t clock_ns;		/* replay time of the present position, roughly */
 	unsigned names_made;
-	struct rp_renamed { struct rp_pos old, now; } renamed[RP_RENAMED];	/* position.c: a ring of the last */
+	struct rp_renamed { struct position old, now; } renamed[RP_RENAMED];	/* position.c: a ring of the last */
 	unsigned renamed_n;
 	/* who looks on: reverse/write_log.c */
 	const struct timeline_observer *observer;
@@ -159,17 +159,17 @@ struct err *rp_timeline_open(struct replay *r) __must_check;
 
 /* iterations.c */
 /* The task is somewhere else, and has not run there. */
-void rp_turns_lost(struct replay *r);
-void rp_turns_free(struct replay *r);
+void iterations_lost(struct replay *r);
+void iterations_free(struct replay *r);
 /* Run the task to the point in a copy, to find out what to count.  It is where it was afterwards. */
-struct err *rp_turns_measure(struct replay *r, struct rp_task *t, unsigned set);
+struct err *iterations_measure(struct replay *r, struct rp_task *t, unsigned set);
 /* A run with set begins, to the event's point: the set with what else is to be counted, if that is known. */
-unsigned rp_turns_begin(struct replay *r, struct rp_task *t, unsigned set);
-struct err *rp_turns_limit(struct replay *r, struct rp_task *t);
-void rp_turns_end(struct replay *r, struct rp_task *t, bool same_event);
+unsigned iterations_begin(struct replay *r, struct rp_task *t, unsigned set);
+struct err *iterations_limit(struct replay *r, struct rp_task *t);
+void iterations_end(struct replay *r, struct rp_task *t, bool same_event);
 /* In the last turn?  Could it be found out how many are left? */
-bool rp_turns_near(const struct replay *r);
-bool rp_turns_possible(const struct replay *r, const struct rp_task *t);
+bool iterations_near(const struct replay *r);
+bool iterations_possible(const struct replay *r, const struct rp_task *t);
 
 /* to_point.c */
 /* For replay.find_point and replay.find_step: with what the debugger wants stops for. */
@@ -177,18 +177,18 @@ struct err *rp_find_point_stopping(struct replay *r, struct rp_task *t, const st
 struct err *rp_find_step_stopping(struct replay *r, struct rp_task *t, const struct trace_event *ev) __must_check;
 
 /* advance.c */
-struct err *rp_hop(struct replay *r, const struct advance *a, struct rp_hop *ret) __must_check;
+struct err *rp_advance(struct replay *r, const struct advance *a, struct advance_result *ret) __must_check;
 /* What steps in the middle of a string instruction have hit, too. */
-void rp_hop_add_late(struct replay *r, const struct rp_late *late, struct rp_hop *hop);
-/* Did this hop stop for one of s?  *watch (may be NULL) = which watchpoint. */
-bool rp_hop_hits(struct replay *r, const struct rp_hop *hop, unsigned set, const struct replay_break **watch);
+void rp_advance_add_late(struct replay *r, const struct rp_late *late, struct advance_result *result);
+/* Did this advance stop for one of s?  *watch (may be NULL) = which watchpoint. */
+bool rp_advance_hits(struct replay *r, const struct advance_result *result, unsigned set, const struct replay_break **watch);
 /* Does the task run before the event? */
 bool rp_event_runs(const struct trace_event *ev, const struct rp_task *t);
 /* Will the task, when it goes on, make its last call again? */
 bool rp_will_restart(const struct rp_task *t);
-/* How many of its stops for set, as legs count them? */
-uint64_t rp_hop_count(struct replay *r, const struct rp_hop *hop, unsigned set);
-void rp_hop_track(struct replay *r, const struct rp_hop *hop);
+/* How many of its stops for set, as position steps count them? */
+uint64_t rp_advance_count(struct replay *r, const struct advance_result *result, unsigned set);
+void rp_advance_track(struct replay *r, const struct advance_result *result);
 
 /* checkpoint.c */
 struct err *rp_checkpoint_take(struct replay *r);
@@ -205,31 +205,31 @@ struct err *rp_checkpoint_become(struct replay *r, const struct rp_checkpoint *c
 /* string_skip.c */
 /*
  * The task is in the middle of a repeated string instruction, after steps: on by up to max steps, at full speed.  *n: so many; 0: it is
- * where it was.  Not where an event may be in the middle.  behind: the hop to behind it, which may have hits; NULL, or when it does not come
+ * where it was.  Not where an event may be in the middle.  behind: the advance to behind it, which may have hits; NULL, or when it does not come
  * there: where it has any, it stays where it was.
  */
-struct err *rp_skip_string(struct replay *r, unsigned set, uint64_t max, uint64_t *n, struct rp_hop *behind);
+struct err *rp_skip_string(struct replay *r, unsigned set, uint64_t max, uint64_t *n, struct advance_result *behind);
 /* Counts steps that stayed at their instruction: is this the second one running, so that it may be such an instruction? */
-bool rp_in_string(unsigned *same, const struct rp_hop *hop);
+bool rp_in_string(unsigned *same, const struct advance_result *result);
 
 /* position.c */
 /* The last checkpoint at p, or (before) before it. */
-struct rp_checkpoint *rp_checkpoint_before(struct replay *r, const struct rp_pos *p, bool before);
-void rp_pos_copy(struct rp_pos *to, const struct rp_pos *from);
-void rp_pos_leg(struct rp_pos *p, unsigned set, uint64_t n);
+struct rp_checkpoint *rp_checkpoint_before(struct replay *r, const struct position *p, bool before);
+void position_copy(struct position *to, const struct position *from);
+void position_add(struct position *p, unsigned set, uint64_t n);
 /* a is p or a point on the way to it */
-bool rp_pos_leads(const struct rp_pos *a, const struct rp_pos *p);
-struct err *rp_goto(struct replay *r, const struct rp_pos *p);
+bool position_leads(const struct position *a, const struct position *p);
+struct err *rp_goto(struct replay *r, const struct position *p);
 /* Through `from' towards `to', as far as one gets until fd can be read: there are checkpoints then on the way. */
-struct err *rp_go_ahead(struct replay *r, const struct rp_pos *from, const struct rp_pos *to, int fd);
+struct err *rp_go_ahead(struct replay *r, const struct position *from, const struct position *to, int fd);
 /* There, and by that name: rp_goto() may have found a better one, which what comes later is not named from. */
-struct err *rp_goto_by_name(struct replay *r, const struct rp_pos *to) __must_check;
+struct err *rp_goto_by_name(struct replay *r, const struct position *to) __must_check;
 
-bool rp_pos_same(const struct rp_pos *a, const struct rp_pos *b);
+bool position_same(const struct position *a, const struct position *b);
 /* Behind from, and on the way to end or there */
-bool rp_pos_within(const struct rp_pos *from, const struct rp_pos *p, const struct rp_pos *end);
-void rp_pos_shorten(struct rp_pos *p);
-struct err *rp_tracked_hop(struct replay *r, const struct advance *a, struct rp_hop *hop) __must_check;
+bool position_within(const struct position *from, const struct position *p, const struct position *end);
+void position_shorten(struct position *p);
+struct err *rp_advance_tracked(struct replay *r, const struct advance *a, struct advance_result *result) __must_check;
 struct err *rp_lost(const struct replay *r);
 
 /* shown.c */
@@ -241,40 +241,40 @@ uint64_t rp_first(const struct replay *r);
 bool rp_told_end(const struct replay *r, int pid, uint64_t event);
 
 /* periodic.c */
-/* As rp_tracked_hop() without step, with checkpoints in long computations.  An interrupt ends it at a point with a name where
- * there is one near.  hop->fast and a->limit are of a->set alone; a->sites is not looked at. */
-struct err *rp_chain_hop(struct replay *r, const struct advance *a, struct rp_hop *hop) __must_check;
+/* As rp_advance_tracked() without step, with checkpoints in long computations.  An interrupt ends it at a point with a name where
+ * there is one near.  advance->fast and a->limit are of a->set alone; a->sites is not looked at. */
+struct err *rp_advance_periodic(struct replay *r, const struct advance *a, struct advance_result *result) __must_check;
 
 /* sites.c: for set, in whose way they are not */
-struct rp_places {
-	uint64_t addr[RP_PLACES];
+struct counting_sites {
+	uint64_t addr[COUNTING_SITES];
 	unsigned n;
 	enum rp_sparing { RP_SPARE_NOT = 0, RP_SPARE_NEAR, RP_SPARE_FAR } sparing;	/* none where a store could not have a jump; none near stores at all */
 };
 /* At pc or a little behind. */
-void rp_places_at(struct replay *r, struct rp_task *t, struct rp_places *p, uint64_t pc, unsigned set);
+void counting_sites_at(struct replay *r, struct rp_task *t, struct counting_sites *p, uint64_t pc, unsigned set);
 /* Is in [addr, addr + len) a breakpoint of s, or the jump for it?  Code as it is. */
-bool rp_places_blocked(struct rp_task *t, const struct rp_set *s, uint64_t addr, unsigned len);
+bool counting_sites_blocked(struct rp_task *t, const struct rp_set *s, uint64_t addr, unsigned len);
 /* Would the jumps of any of p be in the way of one there? */
-bool rp_places_overlap(struct rp_task *t, const struct rp_places *p, uint64_t addr, unsigned len);
-/* Where the task is, and nowhere else: rp_places_at() may be beyond the end of the loop. */
-void rp_place_here(struct replay *r, struct rp_task *t, struct rp_places *p, unsigned set);
+bool counting_sites_overlap(struct rp_task *t, const struct counting_sites *p, uint64_t addr, unsigned len);
+/* Where the task is, and nowhere else: counting_sites_at() may be beyond the end of the loop. */
+void counting_site_here(struct replay *r, struct rp_task *t, struct counting_sites *p, unsigned set);
 /* Around where the task is. */
-void rp_places_near(struct replay *r, struct rp_task *t, struct rp_places *p, unsigned set);
-unsigned rp_places_set(struct replay *r, const struct rp_task *t, const struct rp_places *p);
-struct replay_break rp_place_break(const struct rp_task *t, uint64_t addr);
+void counting_sites_near(struct replay *r, struct rp_task *t, struct counting_sites *p, unsigned set);
+unsigned counting_sites_set(struct replay *r, const struct rp_task *t, const struct counting_sites *p);
+struct replay_break counting_site_break(const struct rp_task *t, uint64_t addr);
 
 /* end.c */
 /* Is the event that has been read (and reached, if there is a way to it) the end of all that is shown? */
 bool rp_at_end(struct replay *r);
 
 /* catch.c */
-/* Before a hop that is to meet catchpoints: breakpoints for calls that have been patched since. */
+/* Before an advance that is to meet catchpoints: breakpoints for calls that have been patched since. */
 void rp_catch_refresh(struct replay *r);
 /* rp_next() has been done. */
 void rp_catch_before(struct replay *r, struct rp_before *b);
-/* Did a hop to or over an event end at a stop?  back: only asked, on the way from a checkpoint. */
-bool rp_catch_hop(struct replay *r, const struct rp_hop *hop, const struct rp_before *b, bool back, struct replay_stop *ret);
+/* Did an advance to or over an event end at a stop?  back: only asked, on the way from a checkpoint. */
+bool rp_catch_hop(struct replay *r, const struct advance_result *result, const struct rp_before *b, bool back, struct replay_stop *ret);
 /* At a breakpoint: is it only a caught call? */
 bool rp_catch_moved(struct replay *r, struct rp_task *t, struct replay_stop *ret);
 /* A move begins: nothing special is shown any more. */

@@ -21,12 +21,12 @@ static struct err *slowly_to_state(struct replay *r, struct rp_task *t, const st
 	enum rp_run stop;
 	siginfo_t info;
 	struct err *err;
-	struct rp_turns *turns = &timeline_of(r)->turns;
+	struct iterations *iterations = &timeline_of(r)->iterations;
 	bool found;
 
-	if (turns->slow_event != ev->n)
-		turns->passes = 0;
-	turns->slow_event = ev->n;
+	if (iterations->slow_event != ev->n)
+		iterations->passes = 0;
+	iterations->slow_event = ev->n;
 	stops_of(r)->slow = true;
 	for (;;) {
 		if (rp_regs_equal(&t->regs, &ev->regs) || rp_machine_alike(r, &t->regs, &ev->regs)) {
@@ -38,10 +38,10 @@ static struct err *slowly_to_state(struct replay *r, struct rp_task *t, const st
 		rp_debug_also(r, t, ev->regs.rip);
 		err = rp_run(r, t, ev, &stop, &info);
 		if (rp_debug_also_done(r, t) && err == &rp_stopped) {
-			turns->wanted = ++turns->passes >= PASSES_MAX && rp_turns_possible(r, t);
-			if (!turns->wanted)
+			iterations->wanted = ++iterations->passes >= PASSES_MAX && iterations_possible(r, t);
+			if (!iterations->wanted)
 				continue;
-			turns->passes = 0;
+			iterations->passes = 0;
 			return err;
 		}
 		if (err)
@@ -53,7 +53,7 @@ static struct err *slowly_to_state(struct replay *r, struct rp_task *t, const st
 }
 
 /* To the last turn; rp_stopped: stopped before. */
-static struct err *turns_to_state(struct replay *r, struct rp_task *t, const struct trace_event *ev)
+static struct err *iterations_to_state(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
 	const struct stops *stops = stops_of(r);
 	const struct timeline *timeline = timeline_of(r);
@@ -64,7 +64,7 @@ static struct err *turns_to_state(struct replay *r, struct rp_task *t, const str
 		struct err *err = rp_run(r, t, ev, &stop, &info);
 
 		if (err)
-			return err == &rp_stopped && stops->trapped && stops->at_limit && t->regs.rip == timeline->turns.at ? NULL : err;
+			return err == &rp_stopped && stops->trapped && stops->at_limit && t->regs.rip == timeline->iterations.at ? NULL : err;
 		if (stop == RUN_SYSCALL)
 			return diverge(t, ev, "expected a point in computing code, found system call %" PRId64, (int64_t)t->regs.orig_rax);
 		TRY(rp_unexpected(r, t, ev, &info));
@@ -91,18 +91,18 @@ struct err *rp_find_point_stopping(struct replay *r, struct rp_task *t, const st
 	if (stops->step)
 		return run_to_state(r, t, ev);
 	stops->trapped = false;
-	if (timeline->turns.on) {
-		TRY(turns_to_state(r, t, ev));
+	if (timeline->iterations.on) {
+		TRY(iterations_to_state(r, t, ev));
 		stops->at_limit = stops->trapped = false;
-		rp_turns_end(r, t, true);
+		iterations_end(r, t, true);
 	}
-	if (rp_turns_near(r))
+	if (iterations_near(r))
 		return run_to_state(r, t, ev);
 	err = landmark_find(r, t, ev);
 	if (err != &rp_stopped || stops->trapped || rp_debug_interrupted(r))
 		return err;
-	timeline->turns.wanted = stops->quiet && rp_turns_possible(r, t);
-	return timeline->turns.wanted ? &rp_stopped : run_to_state(r, t, ev);
+	timeline->iterations.wanted = stops->quiet && iterations_possible(r, t);
+	return timeline->iterations.wanted ? &rp_stopped : run_to_state(r, t, ev);
 }
 
 /* One instruction; with a debugger's breakpoints in the way, to where it leads. */

@@ -13,12 +13,12 @@ static void timeline_close(struct replay *r)
 		return;
 	while (timeline->newest)
 		rp_checkpoint_drop(r, timeline->newest);
-	rp_turns_free(r);
-	free(timeline->pos.legs);
-	free(timeline->last_hit.legs);
+	iterations_free(r);
+	free(timeline->pos.steps);
+	free(timeline->last_hit.steps);
 	for (unsigned i = 0; i < RP_RENAMED; i++) {
-		free(timeline->renamed[i].old.legs);
-		free(timeline->renamed[i].now.legs);
+		free(timeline->renamed[i].old.steps);
+		free(timeline->renamed[i].now.steps);
 	}
 	free(timeline->sites);
 	free(timeline->shown);

@@ -19,7 +19,7 @@ static void compiled(bool with_stack, unsigned threads)
 	static const uint64_t fs_base[3] = { 0x7f0000001740, 0x7f0000002740, 0 };
 	struct stops *d = calloc(1, sizeof(*d));
 	struct replay r = { .tool = { [TOOL_STOPS] = d } };
-	struct rp_gate gate = { .area = 0x10000000, .slot = 0x10000000 + DATA + SLOT };
+	struct inprocess inprocess = { .area = 0x10000000, .slot = 0x10000000 + DATA + SLOT };
 	uint64_t reg[REGS_WORDS];
 	uint8_t code[STUB_ROOM];
 	unsigned hit[33], cond = 0;
@@ -28,8 +28,8 @@ static void compiled(bool with_stack, unsigned threads)
 	if (with_stack)
 		cond = replay_condition(&r, stack, sizeof(stack));
 	cond = replay_condition_threads(&r, cond, fs_base, threads);
-	gate_saved_places(&gate, reg);
-	assert_true(rp_cond_compile(&d->conds[cond - 1], code, sizeof(code), gate.area + PAGE_BYTES, reg, hit) > 0);
+	inprocess_saved_places(&inprocess, reg);
+	assert_true(rp_cond_compile(&d->conds[cond - 1], code, sizeof(code), inprocess.area + PAGE_BYTES, reg, hit) > 0);
 	assert_true(hit[0] > 0);
 	for (unsigned i = 0; i < d->conds_n; i++)
 		free(d->conds[i].bytes);

@@ -1,5 +1,5 @@
 /*
- * replayer_fixed.c - stores to a fixed address and loads from one, as they are where its page is doubled: alias_fixed(), alias_fixed_load().
+ * replayer_fixed.c - stores to a fixed address and loads from one, as they are where its page is dual-mapped: dual_fixed(), dual_fixed_load().
  */
 #include <capstone/capstone.h>
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 #define PAGE 0x555555558000ull
 #define ALIAS 0x555575558000ull
 
-static struct alias_view view = { .pages_n = 1, .ranges_n = 1, .page = { PAGE }, .alias = { ALIAS }, .range = { { PAGE + 0x30, PAGE + 0x38, false } } };
+static struct dual_view view = { .pages_n = 1, .ranges_n = 1, .page = { PAGE }, .dual = { ALIAS }, .range = { { PAGE + 0x30, PAGE + 0x38, false } } };
 
 /* "mov [rip + ...], rax" to that address: where it would store, 0: no other form. */
 static uint64_t stores_to(uint64_t addr)
@@ -24,7 +24,7 @@ static uint64_t stores_to(uint64_t addr)
 	unsigned at;
 
 	code[3] = (uint8_t)rel, code[4] = (uint8_t)(rel >> 8), code[5] = (uint8_t)(rel >> 16), code[6] = (uint8_t)(rel >> 24);
-	if (!alias_fixed(&view, code, sizeof(code), CODE, &at, &disp))
+	if (!dual_fixed(&view, code, sizeof(code), CODE, &at, &disp))
 		return 0;
 	assert_int_equal(at, 3);
 	return CODE + sizeof(code) + (uint64_t)(int64_t)disp;
@@ -37,7 +37,7 @@ static void test_places(void **state)
 	assert_int_equal(stores_to(PAGE + 0x28), ALIAS + 0x28);
 	assert_int_equal(stores_to(PAGE + 0x38), ALIAS + 0x38);
 	assert_int_equal(stores_to(PAGE + 0xff8), ALIAS + 0xff8);
-	assert_int_equal(stores_to(PAGE - 8), PAGE - 8);	/* not doubled: as it is */
+	assert_int_equal(stores_to(PAGE - 8), PAGE - 8);	/* not dual-mapped: as it is */
 	assert_int_equal(stores_to(PAGE + 0x1000), PAGE + 0x1000);
 }
 
@@ -73,15 +73,15 @@ static void test_others(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		assert_int_equal(alias_fixed(&view, all[i].code, all[i].len, CODE, &at, &disp), all[i].good);
+		assert_int_equal(dual_fixed(&view, all[i].code, all[i].len, CODE, &at, &disp), all[i].good);
 }
 
 static void test_too_far(void **state)
 {
 	(void)state;
-	view.alias[0] = CODE + (1ull << 32);
+	view.dual[0] = CODE + (1ull << 32);
 	assert_int_equal(stores_to(PAGE), 0);
-	view.alias[0] = ALIAS;
+	view.dual[0] = ALIAS;
 }
 
 /* 0: no other form. */
@@ -93,7 +93,7 @@ static uint64_t loads_from(const uint8_t *code, size_t len)
 	unsigned at;
 
 	assert_int_equal(cs_disasm(decoder(), code, len, CODE, 1, &insn), 1);
-	if (alias_fixed_load(&view, insn, &at, &disp)) {
+	if (dual_fixed_load(&view, insn, &at, &disp)) {
 		assert_in_range(at, 2, len - 4);
 		ret = CODE + len + (uint64_t)(int64_t)disp;
 	}
