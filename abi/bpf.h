@@ -49,7 +49,10 @@ static inline int bpf_test(uint16_t op, uint32_t a, uint32_t b)
 	}
 }
 
-/* The answer of a program that has been checked (recorder/filter_code.c) to struct seccomp_data as words. */
+/*
+ * The answer of a program that has been checked (recorder/filter_code.c) to struct seccomp_data as
+ * words.
+ */
 static inline uint32_t bpf_run(const struct sock_filter *p, const uint32_t data[BPF_DATA_WORDS])
 {
 	uint32_t a = 0, x = 0, m[BPF_MEMWORDS];
@@ -59,11 +62,15 @@ static inline uint32_t bpf_run(const struct sock_filter *p, const uint32_t data[
 
 		switch (BPF_CLASS(p->code)) {
 		case BPF_LD:
-			a = BPF_MODE(p->code) == BPF_IMM ? p->k : BPF_MODE(p->code) == BPF_MEM ? m[p->k] :
-			    BPF_MODE(p->code) == BPF_LEN ? 4 * BPF_DATA_WORDS : data[p->k / 4];
+			a = BPF_MODE(p->code) == BPF_IMM   ? p->k
+			    : BPF_MODE(p->code) == BPF_MEM ? m[p->k]
+			    : BPF_MODE(p->code) == BPF_LEN ? 4 * BPF_DATA_WORDS
+							   : data[p->k / 4];
 			break;
 		case BPF_LDX:
-			x = BPF_MODE(p->code) == BPF_IMM ? p->k : BPF_MODE(p->code) == BPF_MEM ? m[p->k] : 4 * BPF_DATA_WORDS;
+			x = BPF_MODE(p->code) == BPF_IMM   ? p->k
+			    : BPF_MODE(p->code) == BPF_MEM ? m[p->k]
+							   : 4 * BPF_DATA_WORDS;
 			break;
 		case BPF_ST:
 			m[p->k] = a;

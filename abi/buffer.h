@@ -1,37 +1,46 @@
 /*
  * buffer.h - what recorder, replayer and the code in the tracee (syscallbuf/) agree on.
  *
- * A patched call site jumps to a stub of its own; the stub jumps to the hook, which lies at FIXED_BLOB:
+ * A patched call site jumps to a stub of its own; the stub jumps to the hook, which lies at
+ * FIXED_BLOB:
  *
  *      site                stub (near the site)                      hook
  *      jmp stub  ------->  displaced instructions before the call
- *                          mov %rsp,(STATE); ...; jmp *STATE.hook --> registers saved on its own stack
+ *                          mov %rsp,(STATE); ...; jmp *STATE.hook --> registers saved on its own
+ *                          stack
  *                          syscall   <-------- "this one traced" ---- by a jump to STATE.jump
  *                          displaced instructions after  <-- "done" -
  *      next insn <-------  jmp back
  *
- * While recording, the hook makes the call by the instruction at FIXED_UNTRACED, which the seccomp filter lets
- * through, and appends a record to the buffer.  In replay another hook takes the next record, puts its bytes
- * where they belong and returns its result; when there is none left it goes the traced way, and that call is an
- * event of the trace.  So replay makes no decision that recording made: what may block, what fits, which
- * descriptor is what.  (The two hooks run different instructions, on purpose: the replay one costs a tenth. A tick
- * counter must not count inside FIXED_PAGE..FIXED_END; state witnesses do not care.)
+ * While recording, the hook makes the call by the instruction at FIXED_UNTRACED, which the seccomp
+ * filter lets through, and appends a record to the buffer.  In replay another hook takes the next
+ * record, puts its bytes where they belong and returns its result; when there is none left it goes
+ * the traced way, and that call is an event of the trace.  So replay makes no decision that
+ * recording made: what may block, what fits, which descriptor is what.  (The two hooks run
+ * different instructions, on purpose: the replay one costs a tenth. A tick counter must not count
+ * inside FIXED_PAGE..FIXED_END; state witnesses do not care.)
  *
- * One task of the whole tree is in user mode at a time, the recorder reads the buffer at every stop, and
- * nobody is switched to while a task is inside the hook; so one buffer and one stack for each address space do.
+ * One task of the whole tree is in user mode at a time, the recorder reads the buffer at every
+ * stop, and nobody is switched to while a task is inside the hook; so one buffer and one stack for
+ * each address space do.
  *
- * A call that would sleep is traced; but between tasks that do that often the processor goes from one to the other
- * without a stop (syscallbuf/park.c, recorder/park.c).  One word in memory shared by the whole tree, the baton, says
- * whose turn it is: a task's serial number, BATON_RECORDER, or 0.  Who would sleep notes the call (BUF_NR_PARK), lays down the
- * baton and sleeps in a place of its own; who wakes up takes it, or waits, and notes the result (BUF_NR_UNPARK).  The
- * recorder makes of these notes the events that it would have written itself, so replay knows nothing of all this.
+ * A call that would sleep is traced; but between tasks that do that often the processor goes from
+ * one to the other without a stop (syscallbuf/park.c, recorder/park.c).  One word in memory shared
+ * by the whole tree, the baton, says whose turn it is: a task's serial number, BATON_RECORDER, or
+ * 0.  Who would sleep notes the call (BUF_NR_PARK), lays down the baton and sleeps in a place of
+ * its own; who wakes up takes it, or waits, and notes the result (BUF_NR_UNPARK).  The recorder
+ * makes of these notes the events that it would have written itself, so replay knows nothing of all
+ * this.
  */
 #ifndef ABI_BUFFER_H
 #define ABI_BUFFER_H
 
 #include "abi/layout.h"
 
-/* Offsets in struct buf_state that stubs and assembly use; part of the trace format (stubs are recorded). */
+/*
+ * Offsets in struct buf_state that stubs and assembly use; part of the trace format (stubs are
+ * recorded).
+ */
 #define STATE_RSP	0
 #define STATE_HOOK	8
 #define STATE_CPUID	16
@@ -40,16 +49,17 @@
 #define STATE_PARK	40
 
 /* In front of a stub's code, at the address that the stub passes in rcx: */
-#define STUB_AFTER	0	/* u64: what the kernel leaves in rcx: address behind the syscall instruction */
-#define STUB_TRACED	8	/* u64: where to jump to make the call in the traced way */
-#define STUB_CONT	16	/* u64: ... behind it */
-#define STUB_FLAGS	24	/* u64: STUB_LOADER */
-#define STUB_INFO	32
+#define STUB_AFTER \
+	0 /* u64: what the kernel leaves in rcx: address behind the syscall instruction */
+#define STUB_TRACED 8 /* u64: where to jump to make the call in the traced way */
+#define STUB_CONT   16 /* u64: ... behind it */
+#define STUB_FLAGS  24 /* u64: STUB_LOADER */
+#define STUB_INFO   32
 
-#define STUB_LOADER	1	/* in the dynamic loader: cpuid tells it less (recorder/signal.c) */
-#define STUB_MARKED	2	/* its own cpuid or rdtsc is ud2 (tracee/mark.h) */
-#define STUB_TSCP	8	/* it is rdtscp */
-#define STUB_VDSO	4	/* in the vdso: no call of the program's */
+#define STUB_LOADER 1 /* in the dynamic loader: cpuid tells it less (recorder/signal.c) */
+#define STUB_MARKED 2 /* its own cpuid or rdtsc is ud2 (tracee/mark.h) */
+#define STUB_TSCP   8 /* it is rdtscp */
+#define STUB_VDSO   4 /* in the vdso: no call of the program's */
 
 #ifndef __ASSEMBLER__
 #include <linux/filter.h>
@@ -59,21 +69,36 @@
 #include "abi/regs.h"
 
 enum {
-	STUB_SIZE = 160, BUF_FDS = 1024, BUF_FILTER = 1024, BUF_CPUIDS = 96,
-	BUF_CALLS = 512,	/* more than SYS_ROWS */
-	BUF_PARKS = 16, PARK_SIZE = (FIXED_END - FIXED_PARKS) / BUF_PARKS, PARK_BYTES = 4096,
+	STUB_SIZE = 160,
+	BUF_FDS = 1024,
+	BUF_FILTER = 1024,
+	BUF_CPUIDS = 96,
+	BUF_CALLS = 512, /* more than SYS_ROWS */
+	BUF_PARKS = 16,
+	PARK_SIZE = (FIXED_END - FIXED_PARKS) / BUF_PARKS,
+	PARK_BYTES = 4096,
 	/* what all that sleep may need for their results is kept free */
-	PARK_ROOM = BUF_PARKS * (PARK_BYTES + 256), BUF_MAX = (FIXED_PARKS - FIXED_BUFFER - PARK_ROOM) & ~1023,
+	PARK_ROOM = BUF_PARKS * (PARK_BYTES + 256),
+	BUF_MAX = (FIXED_PARKS - FIXED_BUFFER - PARK_ROOM) & ~1023,
 	BUF_DEFAULT = 256 << 10,
-	/* A result from FIXED_UNTRACED that the recorder puts there: it would sleep, make it a traced call. */
+	/*
+	 * A result from FIXED_UNTRACED that the recorder puts there: it would sleep, make it a
+	 * traced call.
+	 */
 	BUF_WOULD_BLOCK = -1133,
-	BUF_TRACED = -1134,	/* ... make it a traced call at once */
-	/* A record of rdtsc: ret is the counter.  With an input span, of several: its bytes are by how much each is more than the one before (u32); room that is not used is behind them. */
+	BUF_TRACED = -1134, /* ... make it a traced call at once */
+	/*
+	 * A record of rdtsc: ret is the counter.  With an input span, of several: its bytes are by
+	 * how much each is more than the one before (u32); room that is not used is behind them.
+	 */
 	BUF_NR_TSC = 0xfff0,
-	BUF_TSC_FIRST = 64, BUF_TSC_MOST = 8192,	/* bytes of room for them, at first and at most */
-	BUF_TSC_TRAPS = 200,	/* rdtsc is let through so often before the recorder is asked whether it need trap at all */
-	BUF_NR_PARK = 0xfff1,	/* a task falls asleep: struct buf_park */
-	BUF_NR_UNPARK = 0xfff2,	/* ... has woken up: struct buf_unpark, then spans as below */
+	/* bytes of room for them, at first and at most */
+	BUF_TSC_FIRST = 64,
+	BUF_TSC_MOST = 8192,
+	/* rdtsc is let through so often before the recorder is asked whether it need trap at all */
+	BUF_TSC_TRAPS = 200,
+	BUF_NR_PARK = 0xfff1, /* a task falls asleep: struct buf_park */
+	BUF_NR_UNPARK = 0xfff2, /* ... has woken up: struct buf_unpark, then spans as below */
 };
 
 struct stub_info { uint64_t after, traced, cont, flags; };
@@ -85,7 +110,8 @@ enum buf_class {
 	BUF_FD_WATCHED,		/* never sleeps; a write to it must be traced */
 	BUF_FD_STREAM,		/* may sleep */
 	BUF_FD_NONBLOCK,	/* O_NONBLOCK */
-	BUF_FD_PROC,		/* a file of /proc: the recorder looks at what is read, once (recorder/status.c) */
+	/* a file of /proc: the recorder looks at what is read, once (recorder/status.c) */
+	BUF_FD_PROC,
 	BUF_FD_STDIO,		/* our stdout or stderr: a write is echoed by replay */
 };
 
@@ -101,43 +127,57 @@ struct buf_state {
 	uint64_t tsc;		/* where stubs of rdtsc jump to */
 	uint64_t park;		/* recording: top of the stack of the place to sleep in */
 	uint64_t pos;		/* the next record's address */
-	uint64_t end;		/* recording: records end below it, 0 = all calls traced; replay: behind the last record */
+	/* recording: records end below it, 0 = all calls traced; replay: behind the last record */
+	uint64_t end;
 	uint64_t stop;		/* replay: int3 after the last record */
 	uint64_t last;		/* replay: the record with assist set that has just been used */
 	uint64_t proc_dev;	/* st_dev of /proc */
 	uint64_t stdio_dev[3], stdio_ino[3];
-	uint64_t code[2][2];	/* recording: patched code lies in [0] to [1], low and high addresses apart */
+	/* recording: patched code lies in [0] to [1], low and high addresses apart */
+	uint64_t code[2][2];
 	uint8_t parks;		/* recording: calls that would sleep are made; 0: they are traced */
-	uint8_t marked;		/* recording: code to be executed has to be looked at first (tracee/mark.h) */
+	/* recording: code to be executed has to be looked at first (tracee/mark.h) */
+	uint8_t marked;
 	uint8_t cpu_asked;	/* recording: getcpu is traced; else the answer is 0 */
 	uint8_t tsc_traps;	/* recording: rdtsc does, until it is allowed */
 	uint8_t tsc_open;	/* recording: it need not any more (recorder/tsc.c) */
 	uint8_t parked[BUF_PARKS];	/* places taken */
 	uint8_t wakes;		/* recording: wake-ups of futexes are traced */
 	uint64_t tsc_left;	/* recording: it is let through so often still */
-	uint64_t tsc_run;	/* recording: the last record, when it is of rdtsc and not in the trace yet; replay: values used of the next record */
-	uint64_t tsc_seen;	/* recording: when tsc_run has been set to 0, so many more values of it are in the trace */
+	/*
+	 * recording: the last record, when it is of rdtsc and not in the trace yet; replay: values
+	 * used of the next record
+	 */
+	uint64_t tsc_run;
+	/* recording: when tsc_run has been set to 0, so many more values of it are in the trace */
+	uint64_t tsc_seen;
 	uint64_t tsc_value;	/* the last one */
 	uint64_t cpuids;
 	struct buf_cpuid cpuid_table[BUF_CPUIDS];
-	uint8_t filter[BUF_FILTER];	/* a bit by buf_file_bit() for each file that somebody has mapped */
+	/* a bit by buf_file_bit() for each file that somebody has mapped */
+	uint8_t filter[BUF_FILTER];
 	uint8_t fd[BUF_FDS];		/* enum buf_class */
-	/* recording: the program has seccomp filters of its own.  Calls with a bit here are traced, unless struct buf_filters
-	 * says how to find out that they are allowed. */
+	/*
+	 * recording: the program has seccomp filters of its own.  Calls with a bit here are traced,
+	 * unless struct buf_filters says how to find out that they are allowed. */
 	uint8_t filtered;
 	uint8_t traced[BUF_CALLS / 8];
 };
 
-_Static_assert(offsetof(struct buf_state, rsp) == STATE_RSP && offsetof(struct buf_state, hook) == STATE_HOOK &&
-	       offsetof(struct buf_state, cpuid) == STATE_CPUID && offsetof(struct buf_state, jump) == STATE_JUMP &&
-	       offsetof(struct buf_state, tsc) == STATE_TSC && offsetof(struct buf_state, park) == STATE_PARK,
+_Static_assert(offsetof(struct buf_state, rsp) == STATE_RSP &&
+		       offsetof(struct buf_state, hook) == STATE_HOOK &&
+		       offsetof(struct buf_state, cpuid) == STATE_CPUID &&
+		       offsetof(struct buf_state, jump) == STATE_JUMP &&
+		       offsetof(struct buf_state, tsc) == STATE_TSC &&
+		       offsetof(struct buf_state, park) == STATE_PARK,
 	       "stubs know these");
 _Static_assert(sizeof(struct stub_info) == STUB_INFO, "stubs know it");
 _Static_assert(sizeof(struct buf_state) <= FIXED_FILTERS - FIXED_STATE, "that is behind it");
 
 /*
- * At FIXED_FILTERS: what the program's filters do with calls that they allow for some arguments.  code[at[nr] - 1] is a head whose
- * k says how many programs follow, each with a head whose k is its length.
+ * At FIXED_FILTERS: what the program's filters do with calls that they allow for some arguments.
+ * code[at[nr] - 1] is a head whose k says how many programs follow, each with a head whose k is its
+ * length.
  */
 enum { BUF_FILTER_CODE = (FIXED_SHARED - FIXED_FILTERS - 2 * BUF_CALLS) / 8 };
 struct buf_filters {
@@ -148,14 +188,17 @@ _Static_assert(sizeof(struct buf_filters) <= FIXED_SHARED - FIXED_FILTERS, "ther
 
 static inline uint32_t buf_file_bit(uint64_t dev, uint64_t ino)
 {
-	return (uint32_t)(((dev * 0x9e3779b97f4a7c15ull) ^ ino) * 0x9e3779b97f4a7c15ull >> 51);	/* 13 bits */
+	/* 13 bits */
+	return (uint32_t)(((dev * 0x9e3779b97f4a7c15ull) ^ ino) * 0x9e3779b97f4a7c15ull >> 51);
 }
 
 /*
- * A record, 8-byte aligned:  head | args, 8 bytes each | span words | bytes of the spans, each padded to 8
+ * A record, 8-byte aligned:
+ *	head | args, 8 bytes each | span words | bytes of the spans, each padded to 8
  * A span word is address | length << 47; BUF_SPANS_IN of them, the last ones, are input: notes for
- * the recorder and for people, which replay skips.  assist: replay stops behind it, for the replayer to do the same to the
- * address space (mmap without a file, munmap, mprotect, brk, madvise); brk has its old end as input, at address 0.
+ * the recorder and for people, which replay skips.  assist: replay stops behind it, for the
+ * replayer to do the same to the address space (mmap without a file, munmap, mprotect, brk,
+ * madvise); brk has its old end as input, at address 0.
  */
 struct buf_record {
 	uint16_t nr;
@@ -177,7 +220,11 @@ struct buf_shared {
 };
 
 /* At the start of each place; its stack is at its end. */
-struct buf_place { uint64_t trap; /* the recorder wants to see it before it goes on */ uint64_t pad[7]; uint8_t bytes[PARK_BYTES]; };
+struct buf_place {
+	uint64_t trap; /* the recorder wants to see it before it goes on */
+	uint64_t pad[7];
+	uint8_t bytes[PARK_BYTES];
+};
 _Static_assert(sizeof(struct buf_place) + 7000 <= PARK_SIZE, "a stack for syscallbuf/park.c");
 
 /* regs: as at the traced call, without the selectors. */
@@ -192,13 +239,23 @@ enum { BUF_SPAN_SHIFT = 47, BUF_SPAN_MAX = (1 << 17) - 1 };
 /* Stands at FIXED_BLOB: addresses. */
 struct blob_head {
 	uint64_t record, replay, cpuid, tsc_record, tsc_replay;	/* hooks */
-	uint64_t fault;		/* recording: a task that faults in the hook goes on here, and makes its call in the traced way */
-	uint64_t differs;	/* replay: address behind the int3 when the call is not the recorded one */
+	/*
+	 * recording: a task that faults in the hook goes on here, and makes its call in the traced
+	 * way
+	 */
+	uint64_t fault;
+	/* replay: address behind the int3 when the call is not the recorded one */
+	uint64_t differs;
 	uint64_t assist;	/* ... behind the int3 after a record with assist set */
-	/* recording: between checked and made a task sees no more that it is to trap: it goes on at not_made */
+	/*
+	 * recording: between checked and made a task sees no more that it is to trap: it goes on at
+	 * not_made
+	 */
 	uint64_t checked, made, not_made;
-	uint64_t waits;		/* recording: address behind the call by which a task says that it waits for the baton */
-	uint64_t stopped, tsc_stopped;	/* ... behind the int3 when buf_state.stop is set and the records are used up */
+	/* recording: address behind the call by which a task says that it waits for the baton */
+	uint64_t waits;
+	/* ... behind the int3 when buf_state.stop is set and the records are used up */
+	uint64_t stopped, tsc_stopped;
 };
 #endif
 

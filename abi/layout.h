@@ -11,9 +11,9 @@
  *   FIXED_PARKS   data: a place for each task that sleeps in a call of the hook's
  *   FIXED_END
  *
- * All of it is reserved in every recorded process, so nothing of the program's can be there. The addresses fit
- * 32 bits because seccomp filters compare words and stubs use absolute operands, and are the same in
- * every process because filters cannot be changed later.
+ * All of it is reserved in every recorded process, so nothing of the program's can be there. The
+ * addresses fit 32 bits because seccomp filters compare words and stubs use absolute operands, and
+ * are the same in every process because filters cannot be changed later.
  */
 #ifndef ABI_LAYOUT_H
 #define ABI_LAYOUT_H

@@ -31,8 +31,8 @@ static bool record_ok(const uint8_t *p, uint64_t left, struct buf_record *r)
 		return false;
 	memcpy(r, p, sizeof(*r));
 	words = sizeof(*r) + 8ull * r->args;
-	if (r->args > RECORD_ARGS || r->in_spans > r->spans || r->size > left || r->size % 8 || r->head > r->size ||
-	    r->head < words + 8ull * r->spans)
+	if (r->args > RECORD_ARGS || r->in_spans > r->spans || r->size > left || r->size % 8 ||
+	    r->head > r->size || r->head < words + 8ull * r->spans)
 		return false;
 	sum = r->head;
 	for (unsigned i = 0; i < r->spans; i++)
@@ -52,8 +52,14 @@ bool record_next(struct record_walk *w, struct record_call *ret)
 		return false;
 	}
 	*ret = (struct record_call){
-		.nr = r.nr, .nargs = r.args, .spans = r.spans, .outs = (unsigned)r.spans - r.in_spans, .size = r.size, .ret = r.ret,
-		.words = p + sizeof(r) + 8ull * r.args, .data = p + r.head,
+		.nr = r.nr,
+		.nargs = r.args,
+		.spans = r.spans,
+		.outs = (unsigned)r.spans - r.in_spans,
+		.size = r.size,
+		.ret = r.ret,
+		.words = p + sizeof(r) + 8ull * r.args,
+		.data = p + r.head,
 	};
 	memcpy(ret->args, p + sizeof(r), 8ull * r.args);
 	w->at += r.size;

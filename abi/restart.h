@@ -1,5 +1,6 @@
 /*
- * restart.h - what the kernel leaves in rax of a call that a signal has interrupted, and that it may make again.
+ * restart.h - what the kernel leaves in rax of a call that a signal has interrupted, and that it
+ * may make again.
  *
  * include/linux/errno.h of the kernel, not for programs: only who traces a task sees these.
  */

@@ -32,7 +32,8 @@ enum sys_buffer {		/* may the in-process buffer run it untraced? */
 	BUFFER_NEVER = 0,	/* always a ptrace stop */
 	BUFFER_FAST,		/* yes; cannot block */
 	BUFFER_BLOCK,		/* yes, once it is sure not to block; else traced */
-	BUFFER_ASK,		/* yes, when syscallbuf/record.c finds these arguments harmless; else traced */
+	/* yes, when syscallbuf/record.c finds these arguments harmless; else traced */
+	BUFFER_ASK,
 };
 
 enum sys_wait {			/* can the call sleep until another task acts? (from the row) */
@@ -68,7 +69,8 @@ enum sys_len {		/* bytes at a W_MEM / W_IOV argument */
 	L_RET,		/* at most args[arg] * unit; ret * unit after success */
 	L_VALRES,	/* at most *(uint32_t *)args[arg] at entry; its exit value after */
 	L_FDSET,	/* fd_set of args[arg] bits, rounded up to 8 bytes */
-	L_INTR,		/* unit bytes, written only when the call was interrupted (nanosleep's rem) */
+	/* unit bytes, written only when the call was interrupted (nanosleep's rem) */
+	L_INTR,
 	L_NUL,		/* at most args[arg] (unit where arg > 5), up to and with the NUL */
 
 	/* The kernel writes these before it knows the result: they count on failure too. */
@@ -76,7 +78,8 @@ enum sys_len {		/* bytes at a W_MEM / W_IOV argument */
 	L_ARG_ANY,	/* args[arg] * unit */
 	L_PAGES,	/* a byte for each page of args[arg] bytes (mincore) */
 
-	L_PINNED,	/* as L_FIXED; never redirect it, the address itself matters (futex, vmsplice) */
+	/* as L_FIXED; never redirect it, the address itself matters (futex, vmsplice) */
+	L_PINNED,
 	L_FIXED_POS,	/* unit, when the result is above 0 (wait4: a child was found) */
 	L_RET_FITS,	/* as L_RET, but nothing at all when the result exceeds the room */
 	L_RET_PLUS,	/* at most unit + args[arg]; unit + ret after success (msgrcv) */
@@ -90,7 +93,9 @@ enum sys_len {		/* bytes at a W_MEM / W_IOV argument */
 	L_CAPDATA,	/* capget's data: the version at args[arg] says how much */
 	L_COUNTED,	/* fixed head + count * element, the count stands in the head (COUNTED) */
 
-	/* Slots after the last argument: buffers that the structure at args[arg] points at (NEST). */
+	/*
+	 * Slots after the last argument: buffers that the structure at args[arg] points at (NEST).
+	 */
 	L_NEST,		/* at most the length word's value at entry; its exit value after */
 	L_NEST_RET,	/* ... ; ret elements after */
 	L_NEST_ANY,	/* ... ; the length word's value, on failure too */
@@ -128,7 +133,8 @@ struct sys_span {
 	 * array or msghdr, listed as D_IN or D_INOUT for this purpose).
 	 */
 	uint64_t at;
-	uint8_t dir;		/* enum sys_dir: IN bytes must be copied to scratch, OUT bytes back */
+	/* enum sys_dir: IN bytes must be copied to scratch, OUT bytes back */
+	uint8_t dir;
 	uint8_t len_kind;	/* enum sys_len, plus private kinds for msghdr parts */
 	uint8_t arg;		/* the argument that L_VALRES and so on refer to */
 	uint32_t unit;
@@ -137,7 +143,8 @@ struct sys_span {
 struct sys_plan {
 	unsigned n, max;
 	struct sys_span *span;	/* caller's array of max */
-	bool unknown;		/* the row does not know this command (ioctl): spans are a guess from _IOC bits or empty */
+	/* the row does not know this command (ioctl): spans are a guess from _IOC bits or empty */
+	bool unknown;
 };
 
 /* Read tracee memory: 0, or -1 when any of it is not mapped. */

@@ -8,8 +8,17 @@
 
 #include "analysis/internal.h"
 
-enum { MOMENTS = 500, UNKNOWN_MAX = 5000, HOLDERS_LISTED = 8, CYCLE_LISTED = 16, STORED_MAX = 300, MANY_ALIKE = 10, COUNTED = 100, ALIKE_MAX = 20000, ALIKE_MOMENTS = 50 };
-
+enum {
+	MOMENTS = 500,
+	UNKNOWN_MAX = 5000,
+	HOLDERS_LISTED = 8,
+	CYCLE_LISTED = 16,
+	STORED_MAX = 300,
+	MANY_ALIKE = 10,
+	COUNTED = 100,
+	ALIKE_MAX = 20000,
+	ALIKE_MOMENTS = 50
+};
 
 /* ---- stacks of allocations ------------------------------------------------------------------ */
 
@@ -17,12 +26,16 @@ static const struct block *sort_block;
 
 static int by_born(const void *a, const void *b)
 {
-	const struct block *x = &sort_block[*(const uint32_t *)a], *y = &sort_block[*(const uint32_t *)b];
+	const struct block *x = &sort_block[*(const uint32_t *)a],
+			   *y = &sort_block[*(const uint32_t *)b];
 
 	return x->born < y->born ? -1 : x->born > y->born;
 }
 
-/* After very many different stacks the probes learn no more: those of blocks that are alive are looked up one by one. */
+/*
+ * After very many different stacks the probes learn no more: those of blocks that are alive are
+ * looked up one by one.
+ */
 static struct err *unwind_unknown(struct job *j)
 {
 	struct session *s = &j->s;
@@ -32,7 +45,8 @@ static struct err *unwind_unknown(struct job *j)
 
 	for (int pass = 0; pass < 2; pass++) {		/* the lost first */
 		for (size_t i = 0; i < j->g.n && n < UNKNOWN_MAX; i++) {
-			if (j->g.node[i].reachable == (pass == 1) && !s->h.block[j->g.node[i].block].key)
+			if (j->g.node[i].reachable == (pass == 1) &&
+			    !s->h.block[j->g.node[i].block].key)
 				list[n++] = j->g.node[i].block;
 		}
 	}
@@ -53,13 +67,14 @@ static struct err *unwind_unknown(struct job *j)
 	return err;
 }
 
-/* ---- targets ----------------------------------------------------------------------------------- */
+/* ---- targets --------------------------------------------------------------------------------- */
 
 static const struct graph *sort_graph;
 
 static int by_bytes(const void *a, const void *b)
 {
-	const struct scc *x = &sort_graph->scc[*(const uint32_t *)a], *y = &sort_graph->scc[*(const uint32_t *)b];
+	const struct scc *x = &sort_graph->scc[*(const uint32_t *)a],
+			 *y = &sort_graph->scc[*(const uint32_t *)b];
 	uint64_t p = x->bytes + x->owned_bytes, q = y->bytes + y->owned_bytes;
 
 	return p > q ? -1 : p < q;
@@ -82,7 +97,8 @@ static void target_fill(struct job *j, struct target *t, uint32_t c)
 		const struct block *b = &j->s.h.block[n->block];
 
 		t->range[t->ranges++] = (struct range){ n->addr, n->addr + n->size };
-		if (!t->block || b->born > t->block->born)	/* a cycle is whole with its last block */
+		/* a cycle is whole with its last block */
+		if (!t->block || b->born > t->block->born)
 			t->block = b;
 	}
 	qsort(t->range, t->ranges, sizeof(*t->range), by_range);
@@ -93,7 +109,8 @@ static const struct block *first_block(const struct job *j, uint32_t c)
 	const struct block *first = NULL;
 
 	for (uint32_t k = 0; k < j->g.scc[c].nodes; k++) {
-		const struct block *b = &j->s.h.block[j->g.node[j->g.member[j->g.scc[c].first + k]].block];
+		const struct block *b =
+			&j->s.h.block[j->g.node[j->g.member[j->g.scc[c].first + k]].block];
 
 		if (!first || b->born < first->born)
 			first = b;
@@ -102,19 +119,21 @@ static const struct block *first_block(const struct job *j, uint32_t c)
 }
 
 /*
- * Whose moments to look for: of very many blocks with the same stack only some, spread evenly; the others are taken to
- * have gone the same way.  They come first in list; returns how many.
+ * Whose moments to look for: of very many blocks with the same stack only some, spread evenly; the
+ * others are taken to have gone the same way.  They come first in list; returns how many.
  */
 static size_t choose(struct job *j, uint32_t *list, size_t n, size_t max)
 {
-	uint32_t *count = must(calloc(j->s.stacks + 1, sizeof(*count))), *seen = must(calloc(j->s.stacks + 1, sizeof(*seen)));
+	uint32_t *count = must(calloc(j->s.stacks + 1, sizeof(*count))),
+		 *seen = must(calloc(j->s.stacks + 1, sizeof(*seen)));
 	uint32_t *rest = must(malloc((n + 1) * sizeof(*rest)));
 	size_t k = 0, left = 0;
 
 	for (size_t i = 0; i < n; i++)
 		count[first_block(j, list[i])->key]++;
 	for (size_t i = 0; i < n; i++) {
-		uint32_t stack = first_block(j, list[i])->key, every = count[stack] / ALIKE_MOMENTS + 1;
+		uint32_t stack = first_block(j, list[i])->key,
+			 every = count[stack] / ALIKE_MOMENTS + 1;
 
 		if (k < max && (!stack || seen[stack]++ % every == 0))
 			list[k++] = list[i];
@@ -148,7 +167,7 @@ static void targets(struct job *j)
 	j->roots = n;
 }
 
-/* ---- groups ------------------------------------------------------------------------------------------ */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 static bool same_stack(const struct leaks_stack *a, const struct leaks_stack *b)
 {
@@ -198,7 +217,8 @@ static void frames_free(struct leaks_stack *st)
 	*st = (struct leaks_stack){ 0 };
 }
 
-static struct leaks_leak *group_of(struct job *j, enum leaks_kind kind, const struct block *b, const struct target *t)
+static struct leaks_leak *group_of(struct job *j, enum leaks_kind kind, const struct block *b,
+				   const struct target *t)
 {
 	for (size_t i = 0; i < j->ret->n; i++) {
 		struct leaks_leak *l = &j->ret->leak[i];
@@ -235,15 +255,18 @@ static void cycle_fill(struct job *j, struct leaks_leak *l, uint32_t c)
 	l->cycle = must(calloc(CYCLE_LISTED, sizeof(*l->cycle)));
 	for (uint32_t k = 0; k < scc->nodes && l->cycles < CYCLE_LISTED; k++) {
 		uint64_t addr[16], value[16];
-		size_t i = j->g.member[scc->first + k], n = graph_references(&j->g, i, SIZE_MAX, addr, value, 16);
+		size_t i = j->g.member[scc->first + k],
+		       n = graph_references(&j->g, i, SIZE_MAX, addr, value, 16);
 
 		for (size_t r = 0; r < n && r < 16 && l->cycles < CYCLE_LISTED; r++) {
 			size_t to = graph_find(&j->g, value[r]);
 
 			if (to == SIZE_MAX || j->g.node[to].scc != c)
 				continue;
-			l->cycle[l->cycles++] = (struct leaks_holder){ LEAKS_BLOCK, addr[r], value[r], name_address(j, addr[r]),
-								       false, { 0 } };
+			l->cycle[l->cycles++] =
+				(struct leaks_holder){ LEAKS_BLOCK, addr[r],
+						       value[r],    name_address(j, addr[r]),
+						       false,	    { 0 } };
 		}
 	}
 }
@@ -275,14 +298,15 @@ static void group_root(struct job *j, uint32_t c, struct target *t)
 	l->freed = stack_frees(j, b);
 }
 
-/* ---- held ---------------------------------------------------------------------------------------------- */
+/* ---- held ------------------------------------------------------------------------------------ */
 
 struct alike {			/* by stack */
 	uint64_t live, bytes, frees;
 	uint32_t first;		/* node + 1 */
 };
 
-static void holder_add(struct leaks_leak *l, enum leaks_where where, uint64_t addr, uint64_t value, char *name)
+static void holder_add(struct leaks_leak *l, enum leaks_where where, uint64_t addr, uint64_t value,
+		       char *name)
 {
 	if (l->holders == HOLDERS_LISTED) {
 		l->holders_more++;
@@ -301,13 +325,16 @@ static void holder_registers(struct job *j, struct leaks_leak *l, const struct t
 		for (unsigned k = 0; k < 15; k++) {
 			char *name;
 
-			if (target_has(t, reg[k]) && asprintf(&name, "%s of thread %d", regs_names[k], j->m.task[i].tid) > 0)
+			if (target_has(t, reg[k]) &&
+			    asprintf(&name, "%s of thread %d", regs_names[k], j->m.task[i].tid) > 0)
 				holder_add(l, LEAKS_REGISTER, 0, reg[k], name);
 		}
 	}
 }
 
-/* Who holds blocks of the group, from outside of it: globals first, then stacks, then other blocks. */
+/*
+ * Who holds blocks of the group, from outside of it: globals first, then stacks, then other blocks.
+ */
 static void holders_of(struct job *j, struct leaks_leak *l, const struct target *t)
 {
 	struct reference *ref = NULL;
@@ -321,14 +348,19 @@ static void holders_of(struct job *j, struct leaks_leak *l, const struct target 
 		for (size_t i = 0; i < n; i++) {
 			const struct area *a = memory_area(&j->m, ref[i].addr);
 			size_t in = graph_find(&j->g, ref[i].addr);
-			enum leaks_where where = in != SIZE_MAX ? LEAKS_BLOCK : a && a->kind == AREA_STACK ? LEAKS_STACK : LEAKS_GLOBAL;
+			enum leaks_where where = in != SIZE_MAX		      ? LEAKS_BLOCK
+						 : a && a->kind == AREA_STACK ? LEAKS_STACK
+									      : LEAKS_GLOBAL;
 
-			if (where != order[pass] || !a || a->kind == AREA_OTHER || (a->kind == AREA_STACK && ref[i].addr < a->sp))
+			if (where != order[pass] || !a || a->kind == AREA_OTHER ||
+			    (a->kind == AREA_STACK && ref[i].addr < a->sp))
 				continue;
-			if (in == SIZE_MAX ? a->kind == AREA_HEAP : !j->g.node[in].reachable && !j->s.options->holders)
+			if (in == SIZE_MAX ? a->kind == AREA_HEAP
+					   : !j->g.node[in].reachable && !j->s.options->holders)
 				continue;
 			holder_add(l, where, ref[i].addr, ref[i].value,
-				   l->holders < HOLDERS_LISTED ? name_address(j, ref[i].addr) : NULL);
+				   l->holders < HOLDERS_LISTED ? name_address(j, ref[i].addr)
+							       : NULL);
 		}
 		if (pass == 1)
 			holder_registers(j, l, t);
@@ -349,7 +381,8 @@ static void alike_target(struct job *j, uint32_t stack, struct target *t)
 		if (t->ranges == ALIKE_MAX)
 			return;
 		if (!(t->ranges & (t->ranges - 1)))
-			t->range = must(realloc(t->range, (t->ranges ? 2 * t->ranges : 1) * sizeof(*t->range)));
+			t->range = must(realloc(t->range, (t->ranges ? 2 * t->ranges : 1) *
+								  sizeof(*t->range)));
 		t->range[t->ranges++] = (struct range){ n->addr, n->addr + n->size };
 	}
 }
@@ -375,7 +408,8 @@ static void held(struct job *j)
 		struct leaks_leak *l;
 		struct target t;
 
-		if (!a[i].live || !(a[i].frees > a[i].live || (!a[i].frees && a[i].live >= MANY_ALIKE)))
+		if (!a[i].live ||
+		    !(a[i].frees > a[i].live || (!a[i].frees && a[i].live >= MANY_ALIKE)))
 			continue;
 		l = group_new(j, LEAKS_HELD, &s->h.block[j->g.node[a[i].first - 1].block]);
 		l->bytes = a[i].bytes;
@@ -388,7 +422,7 @@ static void held(struct job *j)
 	free(a);
 }
 
-/* ---- all together ------------------------------------------------------------------------------------------ */
+/* ---- all together ---------------------------------------------------------------------------- */
 
 static int leak_order(const void *a, const void *b)
 {
@@ -405,7 +439,8 @@ static struct err *stored(struct job *j)
 	struct leaks_holder *list[STORED_MAX];
 	size_t n = 0;
 
-	for (size_t k = 0; k < CYCLE_LISTED; k++) {	/* the first of each, then the second: some of all rather than all of some */
+	/* the first of each, then the second: some of all rather than all of some */
+	for (size_t k = 0; k < CYCLE_LISTED; k++) {
 		for (size_t i = 0; i < j->ret->n && n < STORED_MAX; i++) {
 			struct leaks_leak *l = &j->ret->leak[i];
 
@@ -443,12 +478,15 @@ static struct err *look(struct job *j)
 
 	TRY(session_first_run(&j->s, o->at ? o->at : NEVER, &stop));
 	if (o->at && stop != REPLAY_PROBE_EVENT)
-		return err_new(ERR_USAGE, "the recording of the process ends before event %" PRIu64, o->at);
+		return err_new(ERR_USAGE, "the recording of the process ends before event %" PRIu64,
+			       o->at);
 	if (!j->s.start)
-		return err_new(ERR_USAGE, "the recording has no process %d (see hindsight ps)", o->pid);
+		return err_new(ERR_USAGE, "the recording has no process %d (see hindsight ps)",
+			       o->pid);
 	TRY(session_check_own(&j->s));
 	if (!j->s.fns)
-		return err_new(ERR_UNSUPPORTED, "no allocator was found in the program: it has no symbol malloc "
+		return err_new(ERR_UNSUPPORTED,
+			       "no allocator was found in the program: it has no symbol malloc "
 			       "(name its own functions with --alloc=FN and --free=FN)");
 	j->s.end_clock = replay_clock(j->s.r);
 	j->s.end_event = replay_where(j->s.r);
@@ -479,17 +517,20 @@ static struct err *explain_one(struct job *j)
 
 	err = replay_regs(j->s.r, session_any_task(&j->s), &now);
 	if (!err)
-		regs.fs_base = now.fs_base;	/* for thread-local variables; no frame, so no locals */
+		/* for thread-local variables; no frame, so no locals */
+		regs.fs_base = now.fs_base;
 	err_free(err);
 	TRY(symbols_eval(j->s.sym, text, &regs, 0, &mem, &addr, &type));
 	if (type && symbols_type_kind(symbols_type_strip(type)) == SYMBOLS_T_POINTER)
-		replay_memory(j->s.r, session_any_task(&j->s), addr, &addr, 8);	/* what it points to */
+		/* what it points to */
+		replay_memory(j->s.r, session_any_task(&j->s), addr, &addr, 8);
 	node = graph_find(&j->g, addr);
 	range = (struct range){ addr, addr + 1 };
 	if (node != SIZE_MAX) {
 		b = j->s.h.block[j->g.node[node].block];
 		range = (struct range){ b.addr, b.addr + j->g.node[node].size };
-	} else if (type && symbols_type_kind(symbols_type_strip(type)) != SYMBOLS_T_POINTER && symbols_type_size(type)) {
+	} else if (type && symbols_type_kind(symbols_type_strip(type)) != SYMBOLS_T_POINTER &&
+		   symbols_type_size(type)) {
 		range.end = addr + symbols_type_size(type);
 	}
 	replay_probes_quiet(j->s.r);
@@ -499,7 +540,8 @@ static struct err *explain_one(struct job *j)
 		TRY(session_restore(&j->s, j->end));
 		group_new(j, LEAKS_HELD, &b);
 	} else {
-		leak_new(j, LEAKS_HELD, &(struct block){ .addr = range.start, .size = range.end - range.start });
+		leak_new(j, LEAKS_HELD,
+			 &(struct block){ .addr = range.start, .size = range.end - range.start });
 	}
 	j->ret->leak[0].bytes = range.end - range.start;
 	j->ret->leak[0].blocks = 1;
@@ -548,7 +590,8 @@ static struct err *explain(struct job *j)
 	return NULL;
 }
 
-struct err *leaks_find(const char *trace_dir, const struct leaks_options *options, struct leaks *ret)
+struct err *leaks_find(const char *trace_dir, const struct leaks_options *options,
+		       struct leaks *ret)
 {
 	struct job j = { .ret = ret };
 	struct err *err;

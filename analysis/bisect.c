@@ -1,9 +1,10 @@
 /*
  * bisect.c - between which two hits of an allocator did each of many things change?
  *
- * The clock of hits is the fine scale of the recording.  All questions are asked together: run to the middle, keep a copy
- * of the processes, ask who is still so, and go on in both halves with those whose answer lies there.  A stretch where
- * nothing changed is run once; with m changes among n hits it is about (log2(m) + 2) replays in all, however many there are.
+ * The clock of hits is the fine scale of the recording.  All questions are asked together: run to
+ * the middle, keep a copy of the processes, ask who is still so, and go on in both halves with
+ * those whose answer lies there.  A stretch where nothing changed is run once; with m changes among
+ * n hits it is about (log2(m) + 2) replays in all, however many there are.
  */
 #include <stdlib.h>
 
@@ -17,10 +18,12 @@ struct bisection {
 	uint64_t done, total;
 };
 
-static struct err *halve(struct bisection *q, struct replay_mark *from, uint64_t lo, uint64_t hi, const uint32_t *list, size_t n);
+static struct err *halve(struct bisection *q, struct replay_mark *from, uint64_t lo, uint64_t hi,
+			 const uint32_t *list, size_t n);
 
-static struct err *halves(struct bisection *q, struct replay_mark *from, uint64_t lo, uint64_t mid, uint64_t hi,
-			  const uint32_t *list, size_t n, uint32_t *left, uint32_t *right)
+static struct err *halves(struct bisection *q, struct replay_mark *from, uint64_t lo, uint64_t mid,
+			  uint64_t hi, const uint32_t *list, size_t n, uint32_t *left,
+			  uint32_t *right)
 {
 	struct replay_mark *mark = NULL;
 	size_t asked = 0, l = 0, r = 0;
@@ -59,7 +62,8 @@ static struct err *halves(struct bisection *q, struct replay_mark *from, uint64_
 	return err;
 }
 
-static struct err *halve(struct bisection *q, struct replay_mark *from, uint64_t lo, uint64_t hi, const uint32_t *list, size_t n)
+static struct err *halve(struct bisection *q, struct replay_mark *from, uint64_t lo, uint64_t hi,
+			 const uint32_t *list, size_t n)
 {
 	uint32_t *left, *right;
 	uint64_t min = hi, max = lo;

@@ -1,22 +1,30 @@
 /*
  * graph.c - which live blocks can still be reached, and how the others hang together.
  *
- * Blocks are nodes in order of address.  A word that points into one, at its start or anywhere inside, is an edge.  Edges
- * are not kept: contents are copied once, and looked at again when needed.  To find the node of an address: the address
- * space is cut into pieces of 2 MB, and each piece that has a node has a table of its 4 KB pages, with the number of the
- * first node that begins in or behind the page.
+ * Blocks are nodes in order of address.  A word that points into one, at its start or anywhere
+ * inside, is an edge.  Edges are not kept: contents are copied once, and looked at again when
+ * needed.  To find the node of an address: the address space is cut into pieces of 2 MB, and each
+ * piece that has a node has a table of its 4 KB pages, with the number of the first node that
+ * begins in or behind the page.
  *
  *	a node 28 bytes, a piece 2 KB, contents once: about 100 bytes for a block of 64
  *
- * The unreachable ones are condensed into strongly connected components (Tarjan, without recursion).  A component that no
- * other refers to is a leak root: all else that is unreachable is owned by one.
+ * The unreachable ones are condensed into strongly connected components (Tarjan, without
+ * recursion).  A component that no other refers to is a leak root: all else that is unreachable is
+ * owned by one.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/internal.h"
 
-enum { PIECE_BITS = 21, PAGE_BITS = 12, PIECE_PAGES = 1 << (PIECE_BITS - PAGE_BITS), NONE = 0xffffffff, CHUNK = 1 << 20 };
+enum {
+	PIECE_BITS = 21,
+	PAGE_BITS = 12,
+	PIECE_PAGES = 1 << (PIECE_BITS - PAGE_BITS),
+	NONE = 0xffffffff,
+	CHUNK = 1 << 20
+};
 
 /* ---- nodes ------------------------------------------------------------------------------- */
 
@@ -46,7 +54,9 @@ static void collect(struct session *s, const struct memory *m, struct graph *g)
 		const struct block *b = &h->block[i];
 
 		if (b->died == NEVER && b->addr && is_plain_memory(m, b))
-			g->node[g->n++] = (struct node){ .addr = b->addr, .size = b->size ? b->size : 1, .block = (uint32_t)i };
+			g->node[g->n++] = (struct node){ .addr = b->addr,
+							 .size = b->size ? b->size : 1,
+							 .block = (uint32_t)i };
 	}
 	qsort(g->node, g->n, sizeof(*g->node), by_addr);
 }
@@ -78,7 +88,8 @@ static void pieces(struct graph *g)
 	for (size_t i = 0; i < g->n; i++) {
 		const struct node *n = &g->node[i];
 
-		for (uint64_t k = n->addr >> PIECE_BITS; k <= (n->addr + n->size) >> PIECE_BITS; k++) {
+		for (uint64_t k = n->addr >> PIECE_BITS; k <= (n->addr + n->size) >> PIECE_BITS;
+		     k++) {
 			if (last != UINT64_MAX && k <= last)
 				continue;
 			if (g->pieces == room) {
@@ -123,7 +134,9 @@ size_t graph_find(const struct graph *g, uint64_t v)
 
 	if (!g->n || v < g->node[0].addr || v >= g->end)
 		return SIZE_MAX;
-	p = cached < g->pieces && g->piece[cached] == v >> PIECE_BITS ? cached : piece_of(g, v >> PIECE_BITS);
+	p = cached < g->pieces && g->piece[cached] == v >> PIECE_BITS
+		    ? cached
+		    : piece_of(g, v >> PIECE_BITS);
 	if (p == SIZE_MAX)
 		return SIZE_MAX;
 	cached = p;
@@ -176,20 +189,25 @@ static void read_contents(struct session *s, struct graph *g)
 		size_t j = i, got;
 
 		if (g->node[i].size > CHUNK) {
-			replay_memory(s->r, tid, start, g->content + 8ull * g->content_at[i], g->node[i].size);
+			replay_memory(s->r, tid, start, g->content + 8ull * g->content_at[i],
+				      g->node[i].size);
 			i++;
 			continue;
 		}
 		while (j < g->n && g->node[j].addr + g->node[j].size - start <= CHUNK)
 			j++;
-		got = replay_memory(s->r, tid, start, buf, g->node[j - 1].addr + g->node[j - 1].size - start);
+		got = replay_memory(s->r, tid, start, buf,
+				    g->node[j - 1].addr + g->node[j - 1].size - start);
 		for (; i < j; i++) {
 			uint64_t at = g->node[i].addr - start;
 
 			if (at + g->node[i].size <= got)
-				memcpy(g->content + 8ull * g->content_at[i], buf + at, g->node[i].size);
+				memcpy(g->content + 8ull * g->content_at[i], buf + at,
+				       g->node[i].size);
 			else
-				replay_memory(s->r, tid, g->node[i].addr, g->content + 8ull * g->content_at[i], g->node[i].size);
+				replay_memory(s->r, tid, g->node[i].addr,
+					      g->content + 8ull * g->content_at[i],
+					      g->node[i].size);
 		}
 	}
 }
@@ -207,7 +225,9 @@ static void walk_start(const struct graph *g, size_t i, struct walk *w)
 	const struct node *n = &g->node[i];
 	uint64_t skew = -n->addr & 7;	/* words are aligned, blocks usually, too */
 
-	*w = (struct walk){ g, i, 0, n->size > skew ? (n->size - skew) / 8 : 0, NULL, n->addr + skew };
+	*w = (struct walk){
+		g, i, 0, n->size > skew ? (n->size - skew) / 8 : 0, NULL, n->addr + skew
+	};
 	w->word = (const uint64_t *)(const void *)(g->content + 8ull * g->content_at[i]);
 	if (skew)
 		w->words = 0;
@@ -233,7 +253,8 @@ static size_t walk_next(struct walk *w)
 	return SIZE_MAX;
 }
 
-size_t graph_references(const struct graph *g, size_t i, size_t to, uint64_t *addr, uint64_t *value, size_t max)
+size_t graph_references(const struct graph *g, size_t i, size_t to, uint64_t *addr, uint64_t *value,
+			size_t max)
 {
 	struct walk w;
 	size_t n = 0, hit;
@@ -251,7 +272,7 @@ size_t graph_references(const struct graph *g, size_t i, size_t to, uint64_t *ad
 	return n;
 }
 
-/* ---- what can be reached ------------------------------------------------------------------------ */
+/* ---- what can be reached --------------------------------------------------------------------- */
 
 struct marker {
 	struct graph *g;
@@ -269,12 +290,15 @@ static void mark(struct marker *mk, uint64_t v)
 	mk->todo[mk->n++] = (uint32_t)i;
 }
 
-/* glibc's arena points to headers of free chunks, whose first word is the last of the block before. */
+/*
+ * glibc's arena points to headers of free chunks, whose first word is the last of the block before.
+ */
 static bool is_free_chunk(const struct graph *g, uint64_t v)
 {
 	size_t i = graph_find(g, v);
 
-	return i != SIZE_MAX && !(v & 15) && v != g->node[i].addr && g->node[i].addr + g->node[i].size - v <= 8;
+	return i != SIZE_MAX && !(v & 15) && v != g->node[i].addr &&
+	       g->node[i].addr + g->node[i].size - v <= 8;
 }
 
 static void mark_area(struct session *s, struct marker *mk, const struct area *a)
@@ -291,7 +315,10 @@ static void mark_area(struct session *s, struct marker *mk, const struct area *a
 				continue;
 			if (a->kind == AREA_GLOBAL && is_free_chunk(mk->g, words[i]))
 				continue;
-			/* a root area may contain blocks (static programs): they speak for themselves */
+			/*
+			 * a root area may contain blocks (static programs): they speak for
+			 * themselves
+			 */
 			if (graph_find(mk->g, at + 8 * i) == SIZE_MAX)
 				mark(mk, words[i]);
 		}
@@ -310,13 +337,15 @@ static void reach(struct session *s, struct memory *m, struct graph *g)
 			mark_area(s, &mk, &m->area[i]);
 	}
 	for (size_t i = 0; i < g->n && g->around; i++) {
-		if (g->around[i] != NONE)	/* what is handed out in parts belongs to an allocator */
+		/* what is handed out in parts belongs to an allocator */
+		if (g->around[i] != NONE)
 			mark(&mk, g->node[g->around[i]].addr);
 	}
 	for (size_t i = 0; i < g->n; i++) {
 		const struct key *k = &s->h.key[s->h.block[g->node[i].block].key];
 
-		if (k->loader)		/* thread-local storage of threads, for example: it knows when to free that */
+		/* thread-local storage of threads, for example: it knows when to free that */
+		if (k->loader)
 			mark(&mk, g->node[i].addr);
 	}
 	for (unsigned i = 0; i < m->tasks; i++) {
@@ -340,7 +369,7 @@ static void reach(struct session *s, struct memory *m, struct graph *g)
 	free(mk.todo);
 }
 
-/* ---- components of the unreachable ------------------------------------------------------------------ */
+/* ---- components of the unreachable ----------------------------------------------------------- */
 
 struct tarjan {
 	struct graph *g;
@@ -493,7 +522,9 @@ struct err *graph_build(struct session *s, struct memory *m, struct graph *g)
 		return NULL;
 	nest(g);
 	for (size_t i = 0; i < g->n; i++)
-		g->end = g->node[i].addr + g->node[i].size > g->end ? g->node[i].addr + g->node[i].size : g->end;
+		g->end = g->node[i].addr + g->node[i].size > g->end
+				 ? g->node[i].addr + g->node[i].size
+				 : g->end;
 	pieces(g);
 	read_contents(s, g);
 	reach(s, m, g);

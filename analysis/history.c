@@ -1,9 +1,10 @@
 /*
  * history.c - what the probes said, as blocks with birth and death.
  *
- * An entry of an allocating function waits on its thread's stack of calls until a return with its stack pointer comes.
- * Allocators call each other (realloc calls malloc, operator new calls malloc): the result of the outermost counts, and
- * takes over what an inner one made.  Calls that were left by longjmp or an exception are found by their stack pointer.
+ * An entry of an allocating function waits on its thread's stack of calls until a return with its
+ * stack pointer comes. Allocators call each other (realloc calls malloc, operator new calls
+ * malloc): the result of the outermost counts, and takes over what an inner one made.  Calls that
+ * were left by longjmp or an exception are found by their stack pointer.
  *
  * Blocks that lived and died long ago are forgotten when there are very many.
  */
@@ -35,7 +36,7 @@ void history_reset(struct history *h)
 		h->thread[i]->n = 0;
 }
 
-/* ---- live blocks by address ------------------------------------------------------------------- */
+/* ---- live blocks by address ------------------------------------------------------------------ */
 
 static size_t slot_of(const struct history *h, uint64_t addr)
 {
@@ -93,7 +94,7 @@ static void slot_remove(struct history *h, size_t i)
 	}
 }
 
-/* ---- birth and death ----------------------------------------------------------------------------- */
+/* ---- birth and death ------------------------------------------------------------------------- */
 
 static uint32_t block_new(struct history *h)
 {
@@ -132,7 +133,8 @@ static bool is_forgotten(const struct history *h, const struct block *b)
 {
 	unsigned more = (unsigned)(h->n / KEEP_ALL);
 
-	return more && b->died - b->born < (uint64_t)SHORT_LIFE << (more < 16 ? 2 * (more - 1) : 30);
+	return more && b->died - b->born < (uint64_t)SHORT_LIFE
+						   << (more < 16 ? 2 * (more - 1) : 30);
 }
 
 /* kept: as if it had never been, another takes its place */
@@ -172,7 +174,7 @@ static void block_free(struct session *s, uint64_t addr, uint64_t clock)
 		block_end(s, slot, clock, false);
 }
 
-/* ---- records --------------------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static struct thread *thread_of(struct history *h, int tid)
 {
@@ -195,7 +197,8 @@ static void unmapped(struct session *s, uint64_t addr, uint64_t len)
 {
 	size_t slot = slot_find(&s->h, addr);
 
-	if (slot != SIZE_MAX && s->h.block[s->h.slot[slot] - 1].mmap && s->h.block[s->h.slot[slot] - 1].size <= len + 4095)
+	if (slot != SIZE_MAX && s->h.block[s->h.slot[slot] - 1].mmap &&
+	    s->h.block[s->h.slot[slot] - 1].size <= len + 4095)
 		block_end(s, slot, s->clock, false);
 }
 
@@ -210,13 +213,15 @@ static void entry(struct session *s, struct thread *t, const struct replay_hit *
 		unmapped(s, hit->a, hit->b);
 		return;
 	}
-	if (fn->kind == FN_MMAP && (t->n || !(hit->c & PROT_WRITE) || s->h.key[hit->stack].allocator))
-		return;		/* an allocator's, or a reserve of addresses, a thread's stack */
+	if (fn->kind == FN_MMAP &&
+	    (t->n || !(hit->c & PROT_WRITE) || s->h.key[hit->stack].allocator))
+		return; /* an allocator's, or a reserve of addresses, a thread's stack */
 	if (fn->kind == FN_FREE) {
 		uint64_t addr = fn->size == 2 ? hit->b : fn->size == 3 ? hit->c : hit->a;
 
 		/* inside realloc it is the outer call that says what is freed when */
-		if (!t->n || t->pending[t->n - 1].fn->kind != FN_REALLOC || t->pending[t->n - 1].a != addr)
+		if (!t->n || t->pending[t->n - 1].fn->kind != FN_REALLOC ||
+		    t->pending[t->n - 1].a != addr)
 			block_free(s, addr, s->clock);
 		return;
 	}
@@ -224,7 +229,13 @@ static void entry(struct session *s, struct thread *t, const struct replay_hit *
 		return;
 	p = &t->pending[t->n++];
 	/* b and c are there only where the probe asked for them */
-	*p = (struct pending){ fn, hit->a, hit->size > 24 ? hit->b : 0, hit->size > 32 ? hit->c : 0, hit->rsp, s->clock, hit->stack };
+	*p = (struct pending){ fn,
+			       hit->a,
+			       hit->size > 24 ? hit->b : 0,
+			       hit->size > 32 ? hit->c : 0,
+			       hit->rsp,
+			       s->clock,
+			       hit->stack };
 }
 
 static uint64_t size_of(const struct pending *p)
@@ -235,7 +246,10 @@ static uint64_t size_of(const struct pending *p)
 	case FN_REALLOCARRAY:
 		return p->b * p->c;
 	default:
-		return p->fn->size == 1 ? p->a : p->fn->size == 2 ? p->b : p->fn->size == 3 ? p->c : 1;
+		return p->fn->size == 1	  ? p->a
+		       : p->fn->size == 2 ? p->b
+		       : p->fn->size == 3 ? p->c
+					  : 1;
 	}
 }
 
@@ -248,7 +262,8 @@ static void take_over(struct session *s, const struct pending *p, uint64_t addr)
 		struct block *b = &h->block[i];
 		size_t slot;
 
-		if (b->died != NEVER || b->born <= p->clock || addr < b->addr || addr >= b->addr + b->size + !b->size)
+		if (b->died != NEVER || b->born <= p->clock || addr < b->addr ||
+		    addr >= b->addr + b->size + !b->size)
 			continue;
 		if (p->fn->own && b->size > size_of(p) + WRAPPING)
 			continue;	/* a pool's, that will be cut into more */
@@ -261,8 +276,13 @@ static void take_over(struct session *s, const struct pending *p, uint64_t addr)
 static void result(struct session *s, const struct pending *p, uint64_t value)
 {
 	uint64_t age = s->clock - p->clock;
-	struct block b = { .addr = value, .size = size_of(p), .born = p->clock, .died = NEVER, .key = p->key,
-			   .ready = age > 255 ? 255 : (uint8_t)age, .own = p->fn->own };
+	struct block b = { .addr = value,
+			   .size = size_of(p),
+			   .born = p->clock,
+			   .died = NEVER,
+			   .key = p->key,
+			   .ready = age > 255 ? 255 : (uint8_t)age,
+			   .own = p->fn->own };
 	size_t slot;
 
 	if (p->fn->kind == FN_MMAP) {
@@ -273,10 +293,12 @@ static void result(struct session *s, const struct pending *p, uint64_t value)
 	}
 	if (p->fn->kind == FN_POSIX_MEMALIGN) {
 		if ((uint32_t)value || p->b != UINT64_MAX)
-			return;		/* failed, or another allocator inside has been seen returning it */
+			/* failed, or another allocator inside has been seen returning it */
+			return;
 		b.addr = p->a;
 	}
-	if ((p->fn->kind == FN_REALLOC || p->fn->kind == FN_REALLOCARRAY) && p->a && (b.addr || !b.size))
+	if ((p->fn->kind == FN_REALLOC || p->fn->kind == FN_REALLOCARRAY) && p->a &&
+	    (b.addr || !b.size))
 		block_free(s, p->a, p->clock);
 	if (!b.addr)
 		return;
@@ -288,7 +310,8 @@ static void result(struct session *s, const struct pending *p, uint64_t value)
 	block_add(s, &b);
 }
 
-uint64_t history_hits(void *ctx, int tid, const struct replay_hit *hit, const struct replay_hit *end)
+uint64_t history_hits(void *ctx, int tid, const struct replay_hit *hit,
+		      const struct replay_hit *end)
 {
 	struct session *s = ctx;
 	uint64_t before = s->clock;
@@ -316,14 +339,18 @@ uint64_t history_hits(void *ctx, int tid, const struct replay_hit *hit, const st
 	return s->clock - before;
 }
 
-/* ---- blocks of the past ------------------------------------------------------------------------------------------ */
+/* ---- blocks of the past ---------------------------------------------------------------------- */
 
-/* From now on the hash is an index of all blocks, by address; of the same address the older comes first. */
+/*
+ * From now on the hash is an index of all blocks, by address; of the same address the older comes
+ * first.
+ */
 void history_index(struct session *s)
 {
 	enum { DIGIT = 16, DIGITS = 1 << DIGIT };
 	struct history *h = &s->h;
-	uint32_t *a = must(malloc((h->n + 1) * sizeof(*a))), *b = must(malloc((h->n + 1) * sizeof(*b)));
+	uint32_t *a = must(malloc((h->n + 1) * sizeof(*a))),
+		 *b = must(malloc((h->n + 1) * sizeof(*b)));
 	uint32_t *count = must(malloc(DIGITS * sizeof(*count)));
 	size_t n = 0;
 
@@ -331,7 +358,8 @@ void history_index(struct session *s)
 		if (h->block[i].addr)
 			a[n++] = (uint32_t)i;
 	}
-	for (unsigned shift = 0; shift < 48; shift += DIGIT) {	/* radix sort: the order of birth is kept */
+	/* radix sort: the order of birth is kept */
+	for (unsigned shift = 0; shift < 48; shift += DIGIT) {
 		uint32_t sum = 0, *swap = a;
 
 		memset(count, 0, DIGITS * sizeof(*count));

@@ -83,11 +83,14 @@ static void operands(struct insn *in, const cs_insn *insn, const struct regs *re
 		}
 		if (op->type != X86_OP_MEM)
 			continue;
-		if ((word = register_word(op->mem.base)) >= 0 && insn->id != X86_INS_LEA && insn->id != X86_INS_NOP)
+		if ((word = register_word(op->mem.base)) >= 0 && insn->id != X86_INS_LEA &&
+		    insn->id != X86_INS_NOP)
 			in->uses |= 1u << word;
-		if ((word = register_word(op->mem.index)) >= 0 && insn->id != X86_INS_LEA && insn->id != X86_INS_NOP)
+		if ((word = register_word(op->mem.index)) >= 0 && insn->id != X86_INS_LEA &&
+		    insn->id != X86_INS_NOP)
 			in->uses |= 1u << word;
-		if (written && insn->id != X86_INS_LEA && insn->id != X86_INS_NOP && insn->id != X86_INS_CMP && insn->id != X86_INS_TEST)
+		if (written && insn->id != X86_INS_LEA && insn->id != X86_INS_NOP &&
+		    insn->id != X86_INS_CMP && insn->id != X86_INS_TEST)
 			write_add(in, operand_address(regs, op, next), op->size);
 	}
 }
@@ -132,7 +135,8 @@ bool insn_decode(const uint8_t *code, size_t room, const struct regs *regs, stru
 	case X86_INS_XOR:
 	case X86_INS_SUB:
 		/* xor eax, eax */
-		if (insn->detail->x86.op_count == 2 && insn->detail->x86.operands[0].type == X86_OP_REG &&
+		if (insn->detail->x86.op_count == 2 &&
+		    insn->detail->x86.operands[0].type == X86_OP_REG &&
 		    insn->detail->x86.operands[1].type == X86_OP_REG &&
 		    insn->detail->x86.operands[0].reg == insn->detail->x86.operands[1].reg)
 			ret->uses = 0;

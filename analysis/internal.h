@@ -38,7 +38,8 @@ enum fn_kind {
 };
 struct fn {
 	enum fn_kind kind;
-	uint8_t size;		/* argument: 1 = rdi, 2 = rsi, 3 = rdx, 0 = unknown; of FN_FREE the block */
+	/* argument: 1 = rdi, 2 = rsi, 3 = rdx, 0 = unknown; of FN_FREE the block */
+	uint8_t size;
 	bool own;		/* named by --alloc, --free */
 	uint64_t addr;
 	const char *name;
@@ -57,7 +58,10 @@ struct block {
 	bool own, mmap;
 };
 
-/* What came of one allocation stack; its number is that of the stack.  [0]: stacks that are not known. */
+/*
+ * What came of one allocation stack; its number is that of the stack.  [0]: stacks that are not
+ * known.
+ */
 struct key {
 	uint64_t allocs, frees, live, live_bytes;
 	uint64_t at_event;	/* where it was first */
@@ -144,29 +148,35 @@ struct session {
 	size_t remains;
 };
 
-struct err *session_open(const char *trace, const struct leaks_options *o, struct session *s) __must_check;
+struct err *session_open(const char *trace, const struct leaks_options *o,
+			 struct session *s) __must_check;
 void session_close(struct session *s);
 /* Forward to a clock or event, keeping maps and probes up to date. */
-struct err *session_run(struct session *s, uint64_t clock, uint64_t event, enum replay_probe_stop *ret) __must_check;
+struct err *session_run(struct session *s, uint64_t clock, uint64_t event,
+			enum replay_probe_stop *ret) __must_check;
 /* Were the functions found that the user named? At the end. */
 struct err *session_check_own(struct session *s) __must_check;
 /* Maps and symbols as they are now. */
 struct err *session_refresh(struct session *s) __must_check;
 /* replay_fine(), with the breakpoints in the process that it is by now. */
-struct err *session_fine(struct session *s, struct replay_break *b, unsigned n, bool step, struct replay_fine *ret) __must_check;
+struct err *session_fine(struct session *s, struct replay_break *b, unsigned n, bool step,
+			 struct replay_fine *ret) __must_check;
 struct err *session_restore(struct session *s, struct replay_mark *m) __must_check;
 /* To a clock, from m (at m_clock) or a better mark of the session's; NULL = from where we are. */
-struct err *session_goto(struct session *s, struct replay_mark *m, uint64_t m_clock, uint64_t clock) __must_check;
+struct err *session_goto(struct session *s, struct replay_mark *m, uint64_t m_clock,
+			 uint64_t clock) __must_check;
 /* Forward to the end (or event), leaving marks. */
-struct err *session_first_run(struct session *s, uint64_t event, enum replay_probe_stop *ret) __must_check;
+struct err *session_first_run(struct session *s, uint64_t event,
+			      enum replay_probe_stop *ret) __must_check;
 const struct fn *session_fn_at(const struct session *s, uint64_t addr);
-size_t session_unwind(struct session *s, int tid, const struct regs *regs, struct symbols_pc *ret, size_t max);
+size_t session_unwind(struct session *s, int tid, const struct regs *regs, struct symbols_pc *ret,
+		      size_t max);
 /* Number of the stack of tid as it stands; regs NULL = now. */
 uint32_t session_stack(struct session *s, int tid, const struct regs *regs);
 struct symbols_memory session_memory(struct session *s, int tid);
 /* event: when the stack was there. */
-void session_frames(struct session *s, const struct symbols_pc *pc, size_t n, bool skip_allocator, uint64_t event,
-		    struct leaks_stack *ret);
+void session_frames(struct session *s, const struct symbols_pc *pc, size_t n, bool skip_allocator,
+		    uint64_t event, struct leaks_stack *ret);
 int session_any_task(struct session *s);
 void session_progress(const struct session *s, const char *what, uint64_t done, uint64_t total);
 double now_seconds(void);
@@ -176,10 +186,12 @@ void *must(void *p);		/* or we are out of memory */
 uint32_t session_learn(void *ctx, int tid, const struct regs *regs, uint64_t off[REPLAY_FRAMES]);
 
 /* lineage.c: the processes that became pid by forking, the first of them first. */
-struct err *lineage_find(const char *trace, int pid, struct stage *ret, unsigned max, unsigned *n_ret) __must_check;
+struct err *lineage_find(const char *trace, int pid, struct stage *ret, unsigned max,
+			 unsigned *n_ret) __must_check;
 
 /* history.c */
-uint64_t history_hits(void *ctx, int tid, const struct replay_hit *hit, const struct replay_hit *end);
+uint64_t history_hits(void *ctx, int tid, const struct replay_hit *hit,
+		      const struct replay_hit *end);
 void history_reset(struct history *h);
 /* The block live now that addr lies in. */
 const struct block *history_around(const struct session *s, uint64_t addr);
@@ -187,7 +199,7 @@ const struct block *history_around(const struct session *s, uint64_t addr);
 struct block *history_at(const struct session *s, uint64_t addr, uint64_t clock);
 void history_index(struct session *s);
 
-/* ---- memory of a moment ------------------------------------------------------------------------ */
+/* ---- memory of a moment ---------------------------------------------------------------------- */
 
 enum area_kind { AREA_GLOBAL, AREA_STACK, AREA_TLS, AREA_HEAP, AREA_OTHER };
 struct area {
@@ -209,7 +221,7 @@ void memory_trim(struct session *s, struct memory *m);
 void memory_deinit(struct memory *m);
 const struct area *memory_area(const struct memory *m, uint64_t addr);
 
-/* ---- the graph ----------------------------------------------------------------------------------- */
+/* ---- the graph ------------------------------------------------------------------------------- */
 
 struct node {			/* a live block, in order of address */
 	uint64_t addr, size;
@@ -240,10 +252,14 @@ struct err *graph_build(struct session *s, struct memory *m, struct graph *g) __
 void graph_deinit(struct graph *g);
 /* Number of the node that v points into, or SIZE_MAX. */
 size_t graph_find(const struct graph *g, uint64_t v);
-/* Words of node i that point into node `to` (SIZE_MAX: any other); how many there are, at most max are filled in. */
-size_t graph_references(const struct graph *g, size_t i, size_t to, uint64_t *addr, uint64_t *value, size_t max);
+/*
+ * Words of node i that point into node `to` (SIZE_MAX: any other); how many there are, at most max
+ * are filled in.
+ */
+size_t graph_references(const struct graph *g, size_t i, size_t to, uint64_t *addr, uint64_t *value,
+			size_t max);
 
-/* ---- instructions (insn.c) ---------------------------------------------------------------------------- */
+/* ---- instructions (insn.c) ------------------------------------------------------------------- */
 
 struct insn {
 	unsigned len;
@@ -260,7 +276,7 @@ uint64_t insn_last(const uint8_t *code, size_t len, uint64_t start, uint64_t end
 /* Addresses of the return instructions in a function; at most max. */
 size_t insn_returns(const uint8_t *code, size_t len, uint64_t start, uint64_t *ret, size_t max);
 
-/* ---- loss ------------------------------------------------------------------------------------------ */
+/* ---- loss ------------------------------------------------------------------------------------ */
 
 struct bound {
 	uint64_t lo, hi;	/* clock: it is so at lo, not at hi */
@@ -276,27 +292,32 @@ struct target {			/* a leak root: one block, or the blocks of a cycle */
 	size_t leak;		/* number of the leak it stands for, plus one */
 	enum leaks_how how;
 	char *what;
-	struct remain suspect[SUSPECTS];	/* words in younger blocks that decided the moment */
+	/* words in younger blocks that decided the moment */
+	struct remain suspect[SUSPECTS];
 	unsigned suspects;
 };
 bool target_has(const struct target *t, uint64_t value);
 
 struct reference { uint64_t addr, value; };
 /* Words of live memory that point into one of the targets; which[] = number of the target. */
-struct err *memory_references(struct session *s, const struct memory *m, uint64_t clock, const struct target *t, size_t n,
-			      struct reference **ret, uint32_t **which, size_t *n_ret) __must_check;
+struct err *memory_references(struct session *s, const struct memory *m, uint64_t clock,
+			      const struct target *t, size_t n, struct reference **ret,
+			      uint32_t **which, size_t *n_ret) __must_check;
 
 /* Sets yes[i] for those of list that are so at the present clock. */
-typedef struct err *bisect_fn(void *ctx, struct session *s, const uint32_t *list, size_t n, bool *yes);
+typedef struct err *bisect_fn(void *ctx, struct session *s, const uint32_t *list, size_t n,
+			      bool *yes);
 /* Make all bounds that list names one hit wide, sharing the replays. */
-struct err *bisect(struct session *s, struct bound *b, size_t n, bisect_fn *fn, void *ctx) __must_check;
+struct err *bisect(struct session *s, struct bound *b, size_t n, bisect_fn *fn,
+		   void *ctx) __must_check;
 
 /* The moments of loss of all targets. */
 struct err *loss_find(struct session *s, struct target *t, size_t n) __must_check;
 /* How often is when.addr passed from when.event on, until it is the moment? */
 struct err *loss_count(struct session *s, struct target *t, size_t n) __must_check;
 /* From b->lo, where we are, to the loss.  *again: b is to be made narrower and tracked again. */
-struct err *track_loss(struct session *s, struct target *t, struct bound *b, bool *again) __must_check;
+struct err *track_loss(struct session *s, struct target *t, struct bound *b,
+		       bool *again) __must_check;
 /* remains.c */
 bool remains_on_stack(struct session *s, int tid, const struct regs *now, uint64_t addr);
 void remains_add(struct session *s, uint64_t addr, uint64_t born);
@@ -305,7 +326,7 @@ bool remains_in_block(const struct session *s, uint64_t addr, uint64_t born);
 /* Who stored these values that are at these addresses now (at s->end_clock)? */
 struct err *stored_find(struct session *s, struct leaks_holder **h, size_t n) __must_check;
 
-/* ---- the answer ------------------------------------------------------------------------------------------ */
+/* ---- the answer ------------------------------------------------------------------------------ */
 
 struct job {
 	struct session s;

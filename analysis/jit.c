@@ -1,16 +1,18 @@
 /*
  * jit.c - a replay that stops wherever the program says something of code it made.
  *
- * GDB's JIT interface is a function, __jit_debug_register_code(), that does nothing: a program calls it after each change of
- * __jit_debug_descriptor, and a debugger has a breakpoint there.  So has this replay, in every copy (a process may have several LLVMs,
- * each with its own), and reads the entry that the descriptor calls relevant, never the whole list: the cost of a registration does
- * not depend on how many there were.  The layout is built in, since release builds of LLVM have no types for it:
+ * GDB's JIT interface is a function, __jit_debug_register_code(), that does nothing: a program
+ * calls it after each change of __jit_debug_descriptor, and a debugger has a breakpoint there.  So
+ * has this replay, in every copy (a process may have several LLVMs, each with its own), and reads
+ * the entry that the descriptor calls relevant, never the whole list: the cost of a registration
+ * does not depend on how many there were.  The layout is built in, since release builds of LLVM
+ * have no types for it:
  *
  *	struct jit_descriptor	u32 version (1), u32 action (1 register, 2 unregister), u64 relevant entry, u64 first entry
  *	struct jit_code_entry	u64 next, u64 previous, u64 address of the object, u64 its size
  *
- * Files that name code (perf maps, jitdump) are noticed when they are opened; from then on the calls that write are
- * stops, so each line is dated by the call that wrote it.
+ * Files that name code (perf maps, jitdump) are noticed when they are opened; from then on the
+ * calls that write are stops, so each line is dated by the call that wrote it.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,7 +29,16 @@
 #include "base/log.h"
 #include "replayer/replay.h"
 
-enum { COPIES = 64, FILES = 32, TASKS = 256, NO_TASK = 0, VERSION = 1, REGISTER = 1, UNREGISTER = 2, IOVECS = 64 };
+enum {
+	COPIES = 64,
+	FILES = 32,
+	TASKS = 256,
+	NO_TASK = 0,
+	VERSION = 1,
+	REGISTER = 1,
+	UNREGISTER = 2,
+	IOVECS = 64
+};
 #define OBJECT_MAX (1ull << 30)
 #define WRITE_MAX (64ull << 20)
 
@@ -68,7 +79,8 @@ struct jit_log {
 	const char *wanted;		/* base name of a file; NULL = none */
 	int wanted_fd;			/* where it is open; -1 = nowhere */
 	uint64_t written;		/* event at which it was closed last */
-	uint32_t *by_start;		/* functions in order of their start; made when first needed */
+	/* functions in order of their start; made when first needed */
+	uint32_t *by_start;
 	uint64_t *end;			/* of any of the first so many of them, the greatest */
 	size_t sorted;
 };
@@ -97,7 +109,7 @@ static const char *keep_text(struct jit_log *l, const char *s)
 	return l->text[l->texts++] = sure(strdup(s));
 }
 
-/* ---- what is there --------------------------------------------------------------------------------------- */
+/* ---- what is there --------------------------------------------------------------------------- */
 
 static size_t alive_from(const struct jit_log *l, uint64_t addr)
 {
@@ -131,7 +143,8 @@ static bool is_known(struct jit_log *l, const struct jit_function *f)
 	size_t at = alive_from(l, f->start);
 	struct jit_function *old = at < l->n_alive ? &l->function[l->alive[at].function] : NULL;
 
-	if (!old || old->start != f->start || old->origin == f->origin || !old->name || !f->name || strcmp(old->name, f->name))
+	if (!old || old->start != f->start || old->origin == f->origin || !old->name || !f->name ||
+	    strcmp(old->name, f->name))
 		return false;
 	if (!old->file) {
 		old->file = f->file;
@@ -156,7 +169,7 @@ static void function_begin(struct jit_log *l, const struct jit_function *f)
 	l->function[l->functions++] = *f;
 }
 
-/* ---- the process -------------------------------------------------------------------------------------------- */
+/* ---- the process ----------------------------------------------------------------------------- */
 
 static struct err *open_file(void *ctx, const char *name, int *fd_ret)
 {
@@ -231,7 +244,9 @@ static struct err *breaks_set(struct jit_log *l)
 	struct replay_break b[COPIES];
 
 	for (unsigned i = 0; i < l->copies; i++)
-		b[i] = (struct replay_break){ .kind = REPLAY_BREAK, .pid = l->pid, .addr = l->copy[i].code };
+		b[i] = (struct replay_break){ .kind = REPLAY_BREAK,
+					      .pid = l->pid,
+					      .addr = l->copy[i].code };
 	return replay_breaks(l->r, b, l->copies);
 }
 
@@ -259,7 +274,7 @@ static struct err *look_again(struct jit_log *l)
 	return breaks_set(l);
 }
 
-/* ---- registered objects ------------------------------------------------------------------------------------------ */
+/* ---- registered objects ---------------------------------------------------------------------- */
 
 struct adding {
 	struct jit_log *l;
@@ -270,8 +285,13 @@ struct adding {
 static void object_function(void *ctx, const char *name, uint64_t start, uint64_t size)
 {
 	struct adding *a = ctx;
-	struct jit_function f = { .start = start, .end = start + (size ? size : 1), .birth = a->event, .death = JIT_ALIVE,
-				  .origin = JIT_OBJECT, .name = name, .object = a->object };
+	struct jit_function f = { .start = start,
+				  .end = start + (size ? size : 1),
+				  .birth = a->event,
+				  .death = JIT_ALIVE,
+				  .origin = JIT_OBJECT,
+				  .name = name,
+				  .object = a->object };
 
 	if (f.end > f.start)
 		function_begin(a->l, &f);
@@ -304,7 +324,9 @@ static void object_begin(struct jit_log *l, uint64_t addr, uint64_t size, uint64
 			object_end(l, i, event);
 	image = size && size <= OBJECT_MAX ? malloc(size) : NULL;
 	if (!image || !memory(l, addr, image, size)) {
-		log_warn("event %" PRIu64 ": a JIT object of %" PRIu64 " bytes at 0x%" PRIx64 " cannot be read", event, size, addr);
+		log_warn("event %" PRIu64 ": a JIT object of %" PRIu64 " bytes at 0x%" PRIx64
+			 " cannot be read",
+			 event, size, addr);
 		free(image);
 		return;
 	}
@@ -338,14 +360,18 @@ static void registered(struct jit_log *l, uint64_t descriptor)
 	}
 }
 
-/* ---- files -------------------------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static void named(void *ctx, const struct jit_named *n)
 {
 	struct written_file *file = ((void **)ctx)[1];
 	struct jit_log *l = ((void **)ctx)[0];
-	struct jit_function f = { .start = n->start, .end = n->start + n->size, .birth = replay_where(l->r), .death = JIT_ALIVE,
-				  .origin = file->origin, .line = n->line };
+	struct jit_function f = { .start = n->start,
+				  .end = n->start + n->size,
+				  .birth = replay_where(l->r),
+				  .death = JIT_ALIVE,
+				  .origin = file->origin,
+				  .line = n->line };
 
 	if (n->moved_from) {
 		size_t at = alive_from(l, n->moved_from);
@@ -442,7 +468,7 @@ static void file_written(struct jit_log *l, const struct pending *p, uint64_t do
 	}
 }
 
-/* ---- stops ------------------------------------------------------------------------------------------------------------------ */
+/* ---- stops ----------------------------------------------------------------------------------- */
 
 static struct pending *pending_of(struct jit_log *l, int tid)
 {
@@ -461,7 +487,9 @@ static struct err *call_entry(struct jit_log *l, const struct replay_stop *stop)
 	if (!p)
 		return NULL;
 	TRY(replay_regs(l->r, stop->tid, &regs));
-	*p = (struct pending){ .tid = stop->tid, .nr = stop->call, .arg = { regs.rdi, regs.rsi, regs.rdx } };
+	*p = (struct pending){ .tid = stop->tid,
+			       .nr = stop->call,
+			       .arg = { regs.rdi, regs.rsi, regs.rdx } };
 	if (p->nr == SYS_mmap)
 		p->arg[0] = regs.r8;
 	path = p->nr == SYS_open ? regs.rdi : regs.rsi;
@@ -488,7 +516,8 @@ static struct err *call_return(struct jit_log *l, const struct replay_stop *stop
 	switch (stop->call) {
 	case SYS_mmap:
 		/* A library: executable, of a file. */
-		return (p->arg[2] & PROT_EXEC) && (int)p->arg[0] >= 0 && result > 0 ? look_again(l) : NULL;
+		return (p->arg[2] & PROT_EXEC) && (int)p->arg[0] >= 0 && result > 0 ? look_again(l)
+										    : NULL;
 	case SYS_open: case SYS_openat:
 		return file_opened(l, p->path, (int)result);
 	case SYS_close:
@@ -552,7 +581,8 @@ static void progress(struct jit_log *l, time_t *shown)
 	if (l->quiet || clock_gettime(CLOCK_MONOTONIC_COARSE, &now) || now.tv_sec < *shown + 2)
 		return;
 	if (*shown)
-		fprintf(stderr, "\rhindsight: event %" PRIu64 ", %zu functions", replay_where(l->r), l->functions);
+		fprintf(stderr, "\rhindsight: event %" PRIu64 ", %zu functions", replay_where(l->r),
+			l->functions);
 	*shown = now.tv_sec;
 }
 
@@ -594,7 +624,8 @@ struct err *jit_collect(const char *trace, const struct jit_options *options, st
 	l->quiet = options->quiet || !isatty(2);
 	l->wanted_fd = -1;
 	if (options->written)
-		l->wanted = strrchr(options->written, '/') ? strrchr(options->written, '/') + 1 : options->written;
+		l->wanted = strrchr(options->written, '/') ? strrchr(options->written, '/') + 1
+							   : options->written;
 	err = replay_open(trace, &ro, &l->r);
 	if (!err)
 		err = symbols_create(&so, &l->sym);
@@ -628,7 +659,7 @@ void jit_close(struct jit_log *l)
 	free(l);
 }
 
-/* ---- answers ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 const struct jit_function *jit_functions(const struct jit_log *l, size_t *n_ret)
 {
@@ -685,7 +716,8 @@ static void sort_by_start(struct jit_log *l)
 }
 
 /* Born by then; of several the youngest.  least: died at this event or later. */
-static const struct jit_function *find(const struct jit_log *log, uint64_t addr, uint64_t event, uint64_t least)
+static const struct jit_function *find(const struct jit_log *log, uint64_t addr, uint64_t event,
+				       uint64_t least)
 {
 	struct jit_log *l = (struct jit_log *)log;
 	const struct jit_function *best = NULL;
@@ -724,14 +756,22 @@ const struct jit_function *jit_around(const struct jit_log *l, uint64_t addr, ui
 	return find(l, addr, event, event);
 }
 
-size_t jit_function_frames(struct jit_log *l, const struct jit_function *f, uint64_t addr, struct symbols_frame *ret, size_t max)
+size_t jit_function_frames(struct jit_log *l, const struct jit_function *f, uint64_t addr,
+			   struct symbols_frame *ret, size_t max)
 {
-	size_t n = f->origin == JIT_OBJECT ? symbols_jit_lookup(l->sym, l->object[f->object].id, addr, ret, max) : 0;
+	size_t n = f->origin == JIT_OBJECT
+			   ? symbols_jit_lookup(l->sym, l->object[f->object].id, addr, ret, max)
+			   : 0;
 
 	if (n && ret[n - 1].function)
 		return n;
-	ret[0] = (struct symbols_frame){ .function = f->name, .file = f->file, .line = f->line, .start = f->start,
-					 .size = f->end - f->start, .jit = true, .source = SYMBOLS_JIT };
+	ret[0] = (struct symbols_frame){ .function = f->name,
+					 .file = f->file,
+					 .line = f->line,
+					 .start = f->start,
+					 .size = f->end - f->start,
+					 .jit = true,
+					 .source = SYMBOLS_JIT };
 	return 1;
 }
 
@@ -750,7 +790,8 @@ size_t jit_frames(struct jit_log *l, uint64_t addr, struct symbols_frame *ret, s
 	return symbols_lookup(l->sym, addr, ret, max);
 }
 
-struct err *jit_writer(struct jit_log *l, uint64_t addr, uint64_t *event_ret, char *function_ret, size_t size)
+struct err *jit_writer(struct jit_log *l, uint64_t addr, uint64_t *event_ret, char *function_ret,
+		       size_t size)
 {
 	struct symbols_frame f[16];
 	struct replay_stop stop;
@@ -759,9 +800,11 @@ struct err *jit_writer(struct jit_log *l, uint64_t addr, uint64_t *event_ret, ch
 	size_t n;
 
 	if (!tid)
-		return err_new(ERR_USAGE, "process %d does not live at event %" PRIu64, l->pid, replay_where(l->r));
+		return err_new(ERR_USAGE, "process %d does not live at event %" PRIu64, l->pid,
+			       replay_where(l->r));
 	/* Nothing else is a stop now. */
-	TRY(replay_catch_calls(l->r, l->pid, (const uint64_t[REPLAY_CALLS / 64]){ 0 }, false, false));
+	TRY(replay_catch_calls(l->r, l->pid, (const uint64_t[REPLAY_CALLS / 64]){ 0 }, false,
+			       false));
 	TRY(replay_breaks(l->r, NULL, 0));
 	/* A byte of an instruction may be what was there before; sixteen are not. */
 	TRY(replay_last_write(l->r, tid, addr & ~15ull, 16, &stop));

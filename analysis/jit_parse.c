@@ -1,8 +1,9 @@
 /*
  * jit_parse.c - perf maps and jitdump files, as the program writes them: piece by piece.
  *
- * perf map: a line each, "START SIZE NAME", hexadecimal, with or without 0x (perf's jit-interface.txt).  jitdump: a header of 40 bytes,
- * then records, each with its size (perf's jitdump-specification.txt); numbers are little endian here.
+ * perf map: a line each, "START SIZE NAME", hexadecimal, with or without 0x (perf's
+ * jit-interface.txt).  jitdump: a header of 40 bytes, then records, each with its size (perf's
+ * jitdump-specification.txt); numbers are little endian here.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -45,13 +46,14 @@ void jit_parser_destroy(struct jit_parser *p)
 	free(p);
 }
 
-/* ---- perf map --------------------------------------------------------------------------------------- */
+/* ---- perf map -------------------------------------------------------------------------------- */
 
 static bool hex(char **p, uint64_t *ret)
 {
 	char *end;
 
-	if (!((**p >= '0' && **p <= '9') || (**p >= 'a' && **p <= 'f') || (**p >= 'A' && **p <= 'F')))
+	if (!((**p >= '0' && **p <= '9') || (**p >= 'a' && **p <= 'f') ||
+	      (**p >= 'A' && **p <= 'F')))
 		return false;
 	*ret = strtoull(*p, &end, 16);
 	if (*end != ' ' || end - *p > 18)
@@ -87,7 +89,7 @@ static size_t map_lines(struct jit_parser *p)
 	return p->n - at > LINE_MAX_BYTES ? p->n : at;
 }
 
-/* ---- jitdump ------------------------------------------------------------------------------------------ */
+/* ---- jitdump --------------------------------------------------------------------------------- */
 
 static uint64_t u64(const uint8_t *p)
 {
@@ -137,7 +139,10 @@ static void record_move(struct jit_parser *p, const uint8_t *b, size_t n)
 		p->fn(p->ctx, &named);
 }
 
-/* u64 address, count, then for each u64 address, u32 line, discriminator, file name: the first line counts. */
+/*
+ * u64 address, count, then for each u64 address, u32 line, discriminator, file name: the first line
+ * counts.
+ */
 static void record_debug(struct jit_parser *p, const uint8_t *b, size_t n)
 {
 	if (n < 33 || !u64(b + 8) || !memchr(b + 32, 0, n - 32))
@@ -181,7 +186,7 @@ static size_t dump_records(struct jit_parser *p)
 	return at;
 }
 
-/* ---- both ------------------------------------------------------------------------------------------------ */
+/* ---- both ------------------------------------------------------------------------------------ */
 
 bool jit_parser_feed(struct jit_parser *p, const void *bytes, size_t len)
 {

@@ -1,13 +1,17 @@
 /*
- * jit_profile.c - names for a profile that the recorded program wrote: of its libraries, and of code it made itself.
+ * jit_profile.c - names for a profile that the recorded program wrote: of its libraries, and of
+ * code it made itself.
  *
- * A profile has addresses and the mappings they were in.  Where the recording has the same file at the same place the address means the
- * same; where it has the file elsewhere (a profile of another run) the address is moved along, and nothing is said of JIT code,
- * whose addresses mean something in their own run only.
+ * A profile has addresses and the mappings they were in.  Where the recording has the same file at
+ * the same place the address means the same; where it has the file elsewhere (a profile of another
+ * run) the address is moved along, and nothing is said of JIT code, whose addresses mean something
+ * in their own run only.
  *
- * An address in no file, or in none that the recording has there, is looked up in the history of JIT code: what was there last before
- * the profile was written, since stacks of a heap profile are older than the file.  Readers and writers in Go join JIT code's anonymous
- * mapping to the library before it, so what a profile says of an address in a library is believed only where the recording agrees.
+ * An address in no file, or in none that the recording has there, is looked up in the history of
+ * JIT code: what was there last before the profile was written, since stacks of a heap profile are
+ * older than the file.  Readers and writers in Go join JIT code's anonymous mapping to the library
+ * before it, so what a profile says of an address in a library is believed only where the recording
+ * agrees.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -35,15 +39,21 @@ static bool same_file(const char *a, const char *b)
 	return *a == '/' && *b == '/' && !strcmp(x, y);
 }
 
-/* The recording's mapping of the same file that holds the address of the profile's mapping m; *ret = where that is in the recording. */
-static const struct profile_mapping *moved_to(const struct naming *n, const struct profile_mapping *m, uint64_t addr, uint64_t *ret)
+/*
+ * The recording's mapping of the same file that holds the address of the profile's mapping m; *ret
+ * = where that is in the recording.
+ */
+static const struct profile_mapping *moved_to(const struct naming *n,
+					      const struct profile_mapping *m, uint64_t addr,
+					      uint64_t *ret)
 {
 	uint64_t offset = addr - m->start + m->offset;
 
 	for (uint32_t i = 1; i <= profile_mappings(n->maps); i++) {
 		const struct profile_mapping *r = profile_mapping(n->maps, i);
 
-		if (!same_file(r->file, m->file) || offset < r->offset || offset - r->offset >= r->limit - r->start)
+		if (!same_file(r->file, m->file) || offset < r->offset ||
+		    offset - r->offset >= r->limit - r->start)
 			continue;
 		*ret = r->start + (offset - r->offset);
 		return r;
@@ -64,7 +74,8 @@ static bool is_moved(const struct naming *n)
 			if (!same_file(r->file, m->file))
 				continue;
 			known = true;
-			here |= r->start < m->limit && m->start < r->limit && r->start - r->offset == m->start - m->offset;
+			here |= r->start < m->limit && m->start < r->limit &&
+				r->start - r->offset == m->start - m->offset;
 		}
 		if (known && !here)
 			return true;
@@ -72,14 +83,18 @@ static bool is_moved(const struct naming *n)
 	return false;
 }
 
-static bool name_as(struct naming *n, uint32_t location, uint32_t mapping, const struct symbols_frame *f, size_t count)
+static bool name_as(struct naming *n, uint32_t location, uint32_t mapping,
+		    const struct symbols_frame *f, size_t count)
 {
 	struct profile_frame to[FRAMES];
 
 	if (!count || !f[count - 1].function)
 		return false;
 	for (size_t i = 0; i < count; i++)
-		to[i] = (struct profile_frame){ .function = f[i].function, .linkage = f[i].linkage, .file = f[i].file, .line = f[i].line,
+		to[i] = (struct profile_frame){ .function = f[i].function,
+						.linkage = f[i].linkage,
+						.file = f[i].file,
+						.line = f[i].line,
 						.column = f[i].column };
 	profile_location_name(n->p, location, mapping, to, count);
 	return true;
@@ -115,15 +130,20 @@ static bool location_name(struct naming *n, uint32_t location, bool *jit_ret)
 	jit = jit_last(n->l, addr, n->event);
 	if (jit && !here) {
 		*jit_ret = true;
-		return name_as(n, location, profile_mapping_jit(n->p), f, jit_function_frames(n->l, jit, addr, f, FRAMES));
+		return name_as(n, location, profile_mapping_jit(n->p), f,
+			       jit_function_frames(n->l, jit, addr, f, FRAMES));
 	}
-	return here && name_as(n, location, mapping ? mapping : mapping_like(n, profile_mapping(n->maps, here)), f,
-			       jit_frames(n->l, addr, f, FRAMES));
+	return here && name_as(n, location,
+			       mapping ? mapping : mapping_like(n, profile_mapping(n->maps, here)),
+			       f, jit_frames(n->l, addr, f, FRAMES));
 }
 
-void jit_symbolize(struct jit_log *l, uint64_t event, struct profile *p, struct jit_named_profile *ret)
+void jit_symbolize(struct jit_log *l, uint64_t event, struct profile *p,
+		   struct jit_named_profile *ret)
 {
-	struct naming n = { .l = l, .p = p, .event = event ? event : UINT64_MAX, .maps = profile_create() };
+	struct naming n = {
+		.l = l, .p = p, .event = event ? event : UINT64_MAX, .maps = profile_create()
+	};
 
 	*ret = (struct jit_named_profile){ .locations = profile_locations(p) };
 	profile_maps_text(n.maps, jit_maps(l));

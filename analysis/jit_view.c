@@ -1,8 +1,10 @@
 /*
- * jit_view.c - JIT code for an analysis that replays by itself: which objects its symbols know at an event.
+ * jit_view.c - JIT code for an analysis that replays by itself: which objects its symbols know at
+ * an event.
  *
- * The history comes from a replay of its own (jit.c), made when an analysis first meets code of no file.  Events are coarse: between
- * two of them code may come, run and go.  So what lived at any moment between an event and the next counts as there.
+ * The history comes from a replay of its own (jit.c), made when an analysis first meets code of no
+ * file.  Events are coarse: between two of them code may come, run and go.  So what lived at any
+ * moment between an event and the next counts as there.
  */
 #include <stdlib.h>
 
@@ -32,7 +34,10 @@ struct err *jit_view_open(const char *trace, int pid, struct symbols *sym, struc
 	jit_objects(log, &n);
 	v = calloc(1, sizeof(*v));
 	BUG_ON(!v, "out of memory for JIT code");
-	*v = (struct jit_view){ .log = log, .sym = sym, .id = malloc((n + 1) * sizeof(*v->id)), .there = calloc(n + 1, 1) };
+	*v = (struct jit_view){ .log = log,
+				.sym = sym,
+				.id = malloc((n + 1) * sizeof(*v->id)),
+				.there = calloc(n + 1, 1) };
 	BUG_ON(!v->id || !v->there, "out of memory for JIT code");
 	for (size_t i = 0; i < n; i++)
 		v->id[i] = NOT_ADDED;
@@ -52,8 +57,9 @@ void jit_view_close(struct jit_view *v)
 
 static void appear(struct jit_view *v, const struct jit_object *o, size_t i)
 {
-	struct err *err = v->id[i] == NOT_ADDED ? symbols_jit_add(v->sym, o->image, o->len, &v->id[i]) :
-						  symbols_jit_restore(v->sym, v->id[i]);
+	struct err *err = v->id[i] == NOT_ADDED
+				  ? symbols_jit_add(v->sym, o->image, o->len, &v->id[i])
+				  : symbols_jit_restore(v->sym, v->id[i]);
 
 	v->there[i] = true;
 	err_free(err);		/* jit.c has said what is wrong with it */
@@ -78,7 +84,8 @@ void jit_view_at(struct jit_view *v, uint64_t event)
 			appear(v, &o[i], i);
 }
 
-size_t jit_view_frames(struct jit_view *v, uint64_t addr, uint64_t event, struct symbols_frame *ret, size_t max)
+size_t jit_view_frames(struct jit_view *v, uint64_t addr, uint64_t event, struct symbols_frame *ret,
+		       size_t max)
 {
 	const struct jit_function *f = jit_around(v->log, addr, event);
 

@@ -1,5 +1,6 @@
 /*
- * leaks.h - leak roots of a recording: which blocks nobody can free any more, and when that came about.
+ * leaks.h - leak roots of a recording: which blocks nobody can free any more, and when that came
+ * about.
  *
  * One call does it all; the result is plain data for cmd/ to print.
  */
@@ -21,12 +22,15 @@ struct leaks_options {
 	const char *const *free;	/* "FN" */
 	unsigned frees;
 	unsigned moments;		/* most moments of loss to look for; 0 = 500 */
-	const char *debug_dir;		/* where separate debug information is; NULL = /usr/lib/debug */
+	/* where separate debug information is; NULL = /usr/lib/debug */
+	const char *debug_dir;
 	bool reachable;			/* report live blocks whose like were never freed, too */
 	const char *holders;		/* ADDR or EXPR: only who holds this */
-	const char *refcount;		/* TYPE.FIELD: the ledger of that count, of the biggest leaks */
+	/* TYPE.FIELD: the ledger of that count, of the biggest leaks */
+	const char *refcount;
 	const char *refs_take, *refs_give;	/* the same by the calls of two functions */
-	void (*progress)(void *ctx, const char *what, uint64_t done, uint64_t total);	/* may be NULL */
+	/* may be NULL */
+	void (*progress)(void *ctx, const char *what, uint64_t done, uint64_t total);
 	void *ctx;
 };
 
@@ -44,7 +48,10 @@ struct leaks_stack {
 	struct leaks_frame *frame;
 	size_t n;
 };
-/* A point in the recording: `replay -e EVENT`, then, when count is not 0, to addr for the count-th time. */
+/*
+ * A point in the recording: `replay -e EVENT`, then, when count is not 0, to addr for the count-th
+ * time.
+ */
 struct leaks_when {
 	uint64_t event, addr, count;
 	int tid;
@@ -86,7 +93,8 @@ struct leaks_leak {
 	char *lost_what;		/* "global", "p (local of main)"; may be NULL */
 	struct leaks_holder *holder;
 	size_t holders, holders_more;	/* more: not listed */
-	struct leaks_holder *cycle;	/* the references that close the cycle: address in one block, value in the next */
+	/* the references that close the cycle: address in one block, value in the next */
+	struct leaks_holder *cycle;
 	size_t cycles;
 	struct leaks_ref *ref;		/* of the first block, when asked for */
 	size_t refs;
@@ -103,11 +111,15 @@ struct leaks {
 	char *maps;			/* text of /proc/PID/maps; may be NULL */
 };
 
-struct err *leaks_find(const char *trace_dir, const struct leaks_options *options, struct leaks *ret) __must_check;
+struct err *leaks_find(const char *trace_dir, const struct leaks_options *options,
+		       struct leaks *ret) __must_check;
 void leaks_deinit(struct leaks *l);
 
 struct profile;
-/* Stacks of allocation with objects and bytes lost, and what they owned (analysis/output); the caller destroys it. */
+/*
+ * Stacks of allocation with objects and bytes lost, and what they owned (analysis/output); the
+ * caller destroys it.
+ */
 struct profile *leaks_profile(const struct leaks *l);
 
 #endif

@@ -1,11 +1,14 @@
 /*
- * ledger.c - the history of a reference count: who took each reference, who gave it back, who never did.
+ * ledger.c - the history of a reference count: who took each reference, who gave it back, who never
+ * did.
  *
- * Either every call of two functions is looked at (--refs=ADDREF,RELEASE; the object is the first argument), or every
- * change of a member (--refcount=TYPE.FIELD), by debug registers, for the blocks at the top of the answer.
+ * Either every call of two functions is looked at (--refs=ADDREF,RELEASE; the object is the first
+ * argument), or every change of a member (--refcount=TYPE.FIELD), by debug registers, for the
+ * blocks at the top of the answer.
  *
- * Taking and giving back are paired by who does it: the same function, else functions one of which is on the other's
- * stack; the latest first.  What is left over is the leak, or the creation when nobody else is left to have given it back.
+ * Taking and giving back are paired by who does it: the same function, else functions one of which
+ * is on the other's stack; the latest first.  What is left over is the leak, or the creation when
+ * nobody else is left to have given it back.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +30,8 @@ struct ledger {
 	uint64_t takes, gives;	/* functions; 0 = by field */
 };
 
-static void entry_add(struct ledger *g, struct object *o, int64_t delta, uint64_t value, int tid, bool behind)
+static void entry_add(struct ledger *g, struct object *o, int64_t delta, uint64_t value, int tid,
+		      bool behind)
 {
 	struct symbols_pc pc[STACK_MAX];
 	struct leaks_leak *l = o->l;
@@ -135,9 +139,14 @@ static void pair_off(struct leaks_leak *l, int pass)
 		if (l->ref[d].delta > 0 || l->ref[d].paired)
 			continue;
 		for (size_t i = 0; i < d; i++) {
-			size_t f = l->ref[i].delta < 0 || l->ref[i].paired ? 0 : fit(&l->ref[i], &l->ref[d], pass);
+			size_t f = l->ref[i].delta < 0 || l->ref[i].paired
+					   ? 0
+					   : fit(&l->ref[i], &l->ref[d], pass);
 
-			/* of equals the latest, but a caller gives back first what it was given by whoever made the object */
+			/*
+			 * of equals the latest, but a caller gives back first what it was given by
+			 * whoever made the object
+			 */
 			if (f && (pass >= 2 ? f > best_fit : f >= best_fit)) {
 				best = i;
 				best_fit = f;
@@ -151,7 +160,7 @@ static void pair_off(struct leaks_leak *l, int pass)
 	}
 }
 
-/* ---- by functions ----------------------------------------------------------------------------- */
+/* ---- by functions ---------------------------------------------------------------------------- */
 
 static struct object *object_of(struct ledger *g, uint64_t addr)
 {
@@ -165,8 +174,10 @@ static struct object *object_of(struct ledger *g, uint64_t addr)
 static struct err *by_functions(struct ledger *g)
 {
 	struct session *s = &g->j->s;
-	struct replay_break b[2] = { { .kind = REPLAY_BREAK, .pid = s->pid, .addr = g->takes, .len = 1 },
-				     { .kind = REPLAY_BREAK, .pid = s->pid, .addr = g->gives, .len = 1 } };
+	struct replay_break b[2] = {
+		{ .kind = REPLAY_BREAK, .pid = s->pid, .addr = g->takes, .len = 1 },
+		{ .kind = REPLAY_BREAK, .pid = s->pid, .addr = g->gives, .len = 1 }
+	};
 
 	for (unsigned i = 0; i < g->n; i++)
 		entry_creation(g->o[i].l);
@@ -188,7 +199,7 @@ static struct err *by_functions(struct ledger *g)
 	return NULL;
 }
 
-/* ---- by a member --------------------------------------------------------------------------------- */
+/* ---- by a member ----------------------------------------------------------------------------- */
 
 static uint64_t field_now(struct ledger *g, const struct object *o)
 {
@@ -204,7 +215,10 @@ static struct err *by_field(struct ledger *g)
 	struct replay_break b[OBJECTS];
 
 	for (unsigned i = 0; i < g->n; i++) {
-		b[i] = (struct replay_break){ .kind = REPLAY_WRITE, .pid = s->pid, .addr = g->o[i].field, .len = g->o[i].size };
+		b[i] = (struct replay_break){ .kind = REPLAY_WRITE,
+					      .pid = s->pid,
+					      .addr = g->o[i].field,
+					      .len = g->o[i].size };
 		g->o[i].value = field_now(g, &g->o[i]);
 	}
 	for (unsigned stops = 0; stops < STOPS_MAX; stops++) {
@@ -233,20 +247,25 @@ static struct err *by_field(struct ledger *g)
 	return NULL;
 }
 
-/* CPython puts a header in front of objects that its collector knows: the count is then 16 bytes later. */
-static uint64_t field_of(struct ledger *g, const struct leaks_leak *l, uint64_t offset, unsigned size)
+/*
+ * CPython puts a header in front of objects that its collector knows: the count is then 16 bytes
+ * later.
+ */
+static uint64_t field_of(struct ledger *g, const struct leaks_leak *l, uint64_t offset,
+			 unsigned size)
 {
 	uint64_t here = 0, there = 0;
 	int tid = session_any_task(&g->j->s);
 
 	replay_memory(g->j->s.r, tid, l->address + offset, &here, size);
 	replay_memory(g->j->s.r, tid, l->address + PYTHON_HEAD + offset, &there, size);
-	if ((!here || here > 1u << 20) && there && there < 1u << 20 && l->size > PYTHON_HEAD + offset)
+	if ((!here || here > 1u << 20) && there && there < 1u << 20 &&
+	    l->size > PYTHON_HEAD + offset)
 		return l->address + PYTHON_HEAD + offset;
 	return l->address + offset;
 }
 
-/* ---- what was asked for ------------------------------------------------------------------------------ */
+/* ---- what was asked for ---------------------------------------------------------------------- */
 
 static struct err *find_function(struct session *s, const char *name, uint64_t *ret)
 {
@@ -273,7 +292,9 @@ static struct err *find_field(struct session *s, const char *text, uint64_t *off
 	t = symbols_type_find(s->sym, name, NULL);
 	t = t ? symbols_type_strip(t) : NULL;
 	if (!t)
-		return err_new(ERR_USAGE, "--refcount: no type '%s' is known (is there debug information?)", name);
+		return err_new(ERR_USAGE,
+			       "--refcount: no type '%s' is known (is there debug information?)",
+			       name);
 	m = symbols_type_members(t, &n);
 	for (size_t i = 0; i < n; i++) {
 		if (m[i].name && !strcmp(m[i].name, dot + 1)) {
@@ -301,7 +322,9 @@ static struct err *some(struct ledger *g, size_t from, uint64_t offset, unsigned
 
 		if (!b)
 			continue;
-		g->o[g->n++] = (struct object){ .l = l, .size = size, .field = field_of(g, l, offset, size) };
+		g->o[g->n++] = (struct object){ .l = l,
+						.size = size,
+						.field = field_of(g, l, offset, size) };
 		first = b->born < first ? b->born : first;
 	}
 	if (!g->n)
@@ -331,7 +354,8 @@ struct err *ledger_fill(struct job *j)
 		TRY(find_function(&j->s, o->refs_give, &g.gives));
 	}
 	for (size_t i = 0; i < j->ret->n && i < LEAKS; i += OBJECTS) {
-		session_progress(&j->s, "reference counts", i, j->ret->n < LEAKS ? j->ret->n : LEAKS);
+		session_progress(&j->s, "reference counts", i,
+				 j->ret->n < LEAKS ? j->ret->n : LEAKS);
 		TRY(some(&g, i, offset, size));
 	}
 	return NULL;

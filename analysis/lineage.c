@@ -1,8 +1,9 @@
 /*
- * lineage.c - where a process's memory comes from: which process was it before it was forked, and that one before?
+ * lineage.c - where a process's memory comes from: which process was it before it was forked, and
+ * that one before?
  *
- * A child that never execs has its parent's blocks.  So the analysis begins with the ancestor that did, and goes over to
- * the child at each fork.
+ * A child that never execs has its parent's blocks.  So the analysis begins with the ancestor that
+ * did, and goes over to the child at each fork.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -64,7 +65,9 @@ static void note(struct lineage *l, const struct trace_event *ev)
 		if (parent && parent != (int)e->y) {
 			struct process *p = process_of(l, (int)e->y);
 
-			*p = (struct process){ .pid = (int)e->y, .parent = parent, .forked = ev->n };
+			*p = (struct process){ .pid = (int)e->y,
+					       .parent = parent,
+					       .forked = ev->n };
 		}
 	}
 	if (ev->kind == TRACE_EXEC && *serial(l, ev->task)) {
@@ -74,7 +77,8 @@ static void note(struct lineage *l, const struct trace_event *ev)
 	}
 }
 
-struct err *lineage_find(const char *trace, int pid, struct stage *ret, unsigned max, unsigned *n_ret)
+struct err *lineage_find(const char *trace, int pid, struct stage *ret, unsigned max,
+			 unsigned *n_ret)
 {
 	struct lineage l = { 0 };
 	struct trace_reader *r;

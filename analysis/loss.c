@@ -1,10 +1,11 @@
 /*
  * loss.c - when was each leak root lost?
  *
- * First roughly, for all together (bisect.c): the last hit of an allocator at which something strong referred to the
- * block: a global, thread-local storage, a live block.  Words on stacks are left out here: most are remains of calls
- * that have returned, in frames that have not written there yet.  Then exactly, one by one in order of time (track.c),
- * from that hit on, or from its allocation when nothing strong ever referred to it.
+ * First roughly, for all together (bisect.c): the last hit of an allocator at which something
+ * strong referred to the block: a global, thread-local storage, a live block.  Words on stacks are
+ * left out here: most are remains of calls that have returned, in frames that have not written
+ * there yet.  Then exactly, one by one in order of time (track.c), from that hit on, or from its
+ * allocation when nothing strong ever referred to it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,8 @@ enum { ROUNDS = 6, PASSES = 3000, TOGETHER = 32 };
 
 struct question { struct target *t; };
 
-static struct err *strongly_referenced(void *ctx, struct session *s, const uint32_t *list, size_t n, bool *yes)
+static struct err *strongly_referenced(void *ctx, struct session *s, const uint32_t *list, size_t n,
+				       bool *yes)
 {
 	struct target *all = ((struct question *)ctx)->t, *some = must(malloc(n * sizeof(*some)));
 	struct reference *ref = NULL;
@@ -45,13 +47,15 @@ static const struct bound *sort_bound;
 
 static int by_lo(const void *a, const void *b)
 {
-	const struct bound *x = &sort_bound[*(const uint32_t *)a], *y = &sort_bound[*(const uint32_t *)b];
+	const struct bound *x = &sort_bound[*(const uint32_t *)a],
+			   *y = &sort_bound[*(const uint32_t *)b];
 
 	return x->lo < y->lo ? -1 : x->lo > y->lo;
 }
 
 /* Forward from one target to the next: a single replay. */
-static struct err *track_all(struct session *s, struct target *t, struct bound *b, const uint32_t *list, size_t n, bool *again)
+static struct err *track_all(struct session *s, struct target *t, struct bound *b,
+			     const uint32_t *list, size_t n, bool *again)
 {
 	struct replay_mark *mark = NULL;
 	uint64_t mark_clock = 0;
@@ -84,8 +88,12 @@ static int by_born(const void *a, const void *b)
 	return x->what.born < y->what.born ? -1 : x->what.born > y->what.born;
 }
 
-/* Which words that decided moments were there before their blocks were? Then the targets are to be looked at again. */
-static struct err *check_suspects(struct session *s, struct target *t, size_t n, struct bound *b, bool *again)
+/*
+ * Which words that decided moments were there before their blocks were? Then the targets are to be
+ * looked at again.
+ */
+static struct err *check_suspects(struct session *s, struct target *t, size_t n, struct bound *b,
+				  bool *again)
 {
 	struct check *c = must(malloc((n * SUSPECTS + 1) * sizeof(*c)));
 	struct err *err = NULL;
@@ -104,7 +112,9 @@ static struct err *check_suspects(struct session *s, struct target *t, size_t n,
 
 		session_progress(s, "remains", i, checks);
 		err = session_goto(s, NULL, 0, c[i].what.born);
-		if (err || replay_memory(s->r, session_any_task(s), c[i].what.addr, &value, 8) != 8 || !target_has(&t[c[i].target], value))
+		if (err ||
+		    replay_memory(s->r, session_any_task(s), c[i].what.addr, &value, 8) != 8 ||
+		    !target_has(&t[c[i].target], value))
 			continue;
 		remains_add(s, c[i].what.addr, c[i].what.born);
 		b[c[i].target] = (struct bound){ t[c[i].target].block->born, s->end_clock, false };
@@ -154,13 +164,15 @@ static const struct target *sort_target;
 
 static int by_event(const void *a, const void *b)
 {
-	const struct target *x = &sort_target[*(const uint32_t *)a], *y = &sort_target[*(const uint32_t *)b];
+	const struct target *x = &sort_target[*(const uint32_t *)a],
+			    *y = &sort_target[*(const uint32_t *)b];
 
 	return x->when.event < y->when.event ? -1 : x->when.event > y->when.event;
 }
 
 /* Breakpoints at the instructions of all of the targets that are still wanted. */
-static unsigned count_breaks(const struct session *s, struct target **t, size_t n, const unsigned *passed, struct replay_break *b)
+static unsigned count_breaks(const struct session *s, struct target **t, size_t n,
+			     const unsigned *passed, struct replay_break *b)
 {
 	unsigned breaks = 0;
 
@@ -170,13 +182,17 @@ static unsigned count_breaks(const struct session *s, struct target **t, size_t 
 		for (unsigned k = 0; k < breaks && !there; k++)
 			there = b[k].addr == t[i]->when.addr;
 		if (!there)
-			b[breaks++] = (struct replay_break){ .kind = REPLAY_BREAK, .pid = s->pid, .addr = t[i]->when.addr, .len = 1 };
+			b[breaks++] = (struct replay_break){ .kind = REPLAY_BREAK,
+							     .pid = s->pid,
+							     .addr = t[i]->when.addr,
+							     .len = 1 };
 	}
 	return breaks;
 }
 
 /* regs: before the instruction, or behind it where that is what the target has. */
-static bool is_moment(struct session *s, const struct target *t, struct regs regs, int tid, bool *stepped, struct err **err)
+static bool is_moment(struct session *s, const struct target *t, struct regs regs, int tid,
+		      bool *stepped, struct err **err)
 {
 	struct replay_fine f;
 
@@ -217,12 +233,15 @@ static struct err *count_some(struct session *s, struct target **t, size_t n)
 		if (f.kind != REPLAY_FINE_MOVED || !f.tid)
 			continue;
 		TRY(replay_regs(s->r, f.tid, &regs));
-		for (int pass = 0; pass < 2; pass++) {		/* those before the instruction first: then it is done */
+		/* those before the instruction first: then it is done */
+		for (int pass = 0; pass < 2; pass++) {
 			for (size_t i = 0; i < n && !err; i++) {
-				if (regs.rip != t[i]->when.addr || t[i]->when.count || (t[i]->regs.rip != t[i]->when.addr) != (pass == 1))
+				if (regs.rip != t[i]->when.addr || t[i]->when.count ||
+				    (t[i]->regs.rip != t[i]->when.addr) != (pass == 1))
 					continue;
 				passed[i]++;
-				if (passed[i] < PASSES && is_moment(s, t[i], regs, f.tid, &stepped, &err))
+				if (passed[i] < PASSES &&
+				    is_moment(s, t[i], regs, f.tid, &stepped, &err))
 					t[i]->when.count = passed[i];
 			}
 		}

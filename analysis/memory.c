@@ -1,9 +1,9 @@
 /*
  * memory.c - the writable memory of a moment, and what of it counts.
  *
- * What can hold a reference: data of modules, stacks from the stack pointer (and the red zone) up, thread-local storage,
- * what the loader keeps for itself, registers, and live blocks.  Not: free memory, allocators' own, stacks of threads
- * that have ended.
+ * What can hold a reference: data of modules, stacks from the stack pointer (and the red zone) up,
+ * thread-local storage, what the loader keeps for itself, registers, and live blocks.  Not: free
+ * memory, allocators' own, stacks of threads that have ended.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -44,8 +44,8 @@ static unsigned task_with_sp(const struct memory *m, uint64_t start, uint64_t en
 }
 
 /*
- * A stack's mapping may have become one with others that came to lie beside it: a thread's ends behind its thread-local
- * storage, one that the program made itself with the block it is in.
+ * A stack's mapping may have become one with others that came to lie beside it: a thread's ends
+ * behind its thread-local storage, one that the program made itself with the block it is in.
  */
 static uint64_t stack_end(struct session *s, const struct regs *regs, uint64_t end)
 {
@@ -111,8 +111,8 @@ static void add_global(struct session *s, struct memory *m, const struct area *w
 }
 
 /* One line of maps. */
-static void classify(struct session *s, struct memory *m, uint64_t start, uint64_t end, bool file, bool shared,
-		     uint64_t *file_end)
+static void classify(struct session *s, struct memory *m, uint64_t start, uint64_t end, bool file,
+		     bool shared, uint64_t *file_end)
 {
 	struct area a = { .start = start, .end = end, .kind = AREA_OTHER };
 	unsigned i = task_with_sp(m, start, end);
@@ -167,17 +167,24 @@ struct err *memory_map(struct session *s, struct memory *ret)
 		char prot[8];
 		int at = 0;
 
-		if (sscanf(p, "%" SCNx64 "-%" SCNx64 " %7s %*s %*s %u %n", &start, &end, prot, &inode, &at) < 4)
+		if (sscanf(p, "%" SCNx64 "-%" SCNx64 " %7s %*s %*s %u %n", &start, &end, prot,
+			   &inode, &at) < 4)
 			continue;
-		if (!strncmp(p + at, "[stack]", 7) && task_with_sp(m, start, end) == m->tasks && m->tasks) {
+		if (!strncmp(p + at, "[stack]", 7) && task_with_sp(m, start, end) == m->tasks &&
+		    m->tasks) {
 			/* the program runs on another: coroutines, a signal's */
-			area_add(m, &(struct area){ start, end, AREA_STACK, m->task[0].tid, start });
+			area_add(m,
+				 &(struct area){ start, end, AREA_STACK, m->task[0].tid, start });
 		} else if (prot[0] == 'r' && prot[1] == 'w') {
 			if (relro.end == start && inode)	/* data that is read-only by now */
 				area_add(m, &relro);
 			classify(s, m, start, end, inode != 0, prot[3] == 's', &file_end);
 		}
-		relro = (struct area){ .start = start, .end = prot[0] == 'r' && prot[1] == '-' && prot[2] == '-' && inode ? end : 0,
+		relro = (struct area){ .start = start,
+				       .end = prot[0] == 'r' && prot[1] == '-' && prot[2] == '-' &&
+							      inode
+						      ? end
+						      : 0,
 				       .kind = AREA_GLOBAL };
 		if (inode)
 			file_end = end;
@@ -189,7 +196,8 @@ struct err *memory_map(struct session *s, struct memory *ret)
 
 static bool ends_program(const char *function)
 {
-	static const char *const names[] = { "exit", "__GI_exit", "_exit", "__GI__exit", "_Exit", "quick_exit", "abort" };
+	static const char *const names[] = { "exit",  "__GI_exit",  "_exit", "__GI__exit",
+					     "_Exit", "quick_exit", "abort" };
 
 	for (size_t i = 0; function && i < sizeof(names) / sizeof(*names); i++) {
 		if (!strcmp(function, names[i]))
@@ -199,8 +207,9 @@ static bool ends_program(const char *function)
 }
 
 /*
- * A thread that is ending the program: in the frames of exit() nothing of the program's lives any more, only what earlier
- * calls left behind there; and of the registers only what its caller had kept.
+ * A thread that is ending the program: in the frames of exit() nothing of the program's lives any
+ * more, only what earlier calls left behind there; and of the registers only what its caller had
+ * kept.
  */
 static void trim_exit(struct session *s, struct memory *m, unsigned i)
 {
@@ -237,7 +246,8 @@ static void trim_exit(struct session *s, struct memory *m, unsigned i)
 		return;
 	m->regs[i] = kept;
 	for (size_t a = 0; a < m->n; a++) {
-		if (m->area[a].kind == AREA_STACK && m->area[a].tid == m->task[i].tid && sp < m->area[a].end)
+		if (m->area[a].kind == AREA_STACK && m->area[a].tid == m->task[i].tid &&
+		    sp < m->area[a].end)
 			m->area[a].start = m->area[a].sp = sp;
 	}
 }
@@ -249,7 +259,8 @@ void memory_trim(struct session *s, struct memory *m)
 
 		trim_exit(s, m, i);
 		if (m->task[i].in_call)		/* what a function call does not keep */
-			r->rcx = r->rdx = r->rsi = r->rdi = r->r8 = r->r9 = r->r10 = r->r11 = r->rax = 0;
+			r->rcx = r->rdx = r->rsi = r->rdi = r->r8 = r->r9 = r->r10 = r->r11 =
+				r->rax = 0;
 	}
 }
 
@@ -272,7 +283,7 @@ const struct area *memory_area(const struct memory *m, uint64_t addr)
 	return found;
 }
 
-/* ---- who refers to the targets? ------------------------------------------------------------------- */
+/* ---- who refers to the targets? -------------------------------------------------------------- */
 
 bool target_has(const struct target *t, uint64_t value)
 {
@@ -358,7 +369,8 @@ static void search_area(struct search *q, const struct area *a, const struct tar
 			if (!l || target_has(&t[l->target], addr))
 				continue;
 			/* glibc's arena: see graph.c */
-			if (a->kind == AREA_GLOBAL && !(words[i] & 15) && words[i] != l->range.start && l->range.end - words[i] <= 8)
+			if (a->kind == AREA_GLOBAL && !(words[i] & 15) &&
+			    words[i] != l->range.start && l->range.end - words[i] <= 8)
 				continue;
 			if (a->kind == AREA_HEAP) {
 				const struct block *b = history_at(q->s, addr, q->clock);
@@ -374,8 +386,9 @@ static void search_area(struct search *q, const struct area *a, const struct tar
 	}
 }
 
-struct err *memory_references(struct session *s, const struct memory *m, uint64_t clock, const struct target *t, size_t n,
-			      struct reference **ret, uint32_t **which, size_t *n_ret)
+struct err *memory_references(struct session *s, const struct memory *m, uint64_t clock,
+			      const struct target *t, size_t n, struct reference **ret,
+			      uint32_t **which, size_t *n_ret)
 {
 	struct search q = { .s = s, .m = m, .clock = clock, .min = UINT64_MAX };
 	size_t ranges = 0;

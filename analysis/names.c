@@ -16,7 +16,8 @@ static bool is_beginning(const struct symbols_type *t, uint64_t size)
 	return one && size > one && size % one;
 }
 
-static const struct symbols_type *block_type(struct job *j, const struct block *b, const char **class)
+static const struct symbols_type *block_type(struct job *j, const struct block *b,
+					     const char **class)
 {
 	struct symbols_memory mem = session_memory(&j->s, session_any_task(&j->s));
 	uint32_t stack = b->key;
@@ -63,7 +64,8 @@ static char *name_variable(const struct symbols_variable *v, uint64_t addr, cons
 		symbols_type_path(v->type, addr - v->addr, true, path, sizeof(path));
 	else if (addr != v->addr)
 		snprintf(path, sizeof(path), "+%" PRIu64, addr - v->addr);
-	if (asprintf(&text, "%s%s%s%s%s", v->name ? v->name : "?", path, in ? " (local of " : "", in ? in : "", in ? ")" : "") < 0)
+	if (asprintf(&text, "%s%s%s%s%s", v->name ? v->name : "?", path, in ? " (local of " : "",
+		     in ? in : "", in ? ")" : "") < 0)
 		return NULL;
 	return must(text);
 }
@@ -136,7 +138,8 @@ static char *name_tls(struct job *j, const struct area *a, uint64_t addr)
 	}
 	n = symbols_tls_blocks(j->s.sym, regs.fs_base, &mem, block, 64);
 	for (size_t i = 0; i < n && i < 64; i++) {
-		if (addr - block[i].start < block[i].size && symbols_tls_variable_at(j->s.sym, &block[i], addr, &v))
+		if (addr - block[i].start < block[i].size &&
+		    symbols_tls_variable_at(j->s.sym, &block[i], addr, &v))
 			return name_variable(&v, addr, NULL);
 	}
 	return must(strdup("thread-local storage"));
@@ -155,9 +158,11 @@ static char *name_block(struct job *j, size_t node, uint64_t addr)
 	else if (t && size)
 		symbols_type_path(t, offset % size, true, path, sizeof(path));
 	if (t && size && b->size >= 2 * size)
-		asprintf(&text, "%s at 0x%" PRIx64 " [%" PRIu64 "]%s", class ? class : symbols_type_name(t), b->addr, offset / size, path);
+		asprintf(&text, "%s at 0x%" PRIx64 " [%" PRIu64 "]%s",
+			 class ? class : symbols_type_name(t), b->addr, offset / size, path);
 	else if (class)
-		asprintf(&text, "%s at 0x%" PRIx64 "%s%s", class, b->addr, path[0] ? " " : "", path);
+		asprintf(&text, "%s at 0x%" PRIx64 "%s%s", class, b->addr, path[0] ? " " : "",
+			 path);
 	else
 		asprintf(&text, "block 0x%" PRIx64 "+%" PRIu64, b->addr, offset);
 	return must(text);

@@ -1,13 +1,14 @@
 /*
  * remains.c - words that look like references and are only what somebody left behind.
  *
- * On a stack: the remains of calls that have returned, in frames that have not written there yet.  Where there is debug
- * information a word counts when a variable or parameter of its frame lives there.  (What a compiler keeps in
- * a register over a call is found by the call frame information: track.c.)
+ * On a stack: the remains of calls that have returned, in frames that have not written there yet.
+ * Where there is debug information a word counts when a variable or parameter of its frame lives
+ * there.  (What a compiler keeps in a register over a call is found by the call frame information:
+ * track.c.)
  *
- * In a block: what its memory held before it was allocated.  A word that had the value when its block was born is such
- * a one.  That can only be looked at there: loss.c does for those that decide a moment of loss, and looks again
- * without them.
+ * In a block: what its memory held before it was allocated.  A word that had the value when its
+ * block was born is such a one.  That can only be looked at there: loss.c does for those that
+ * decide a moment of loss, and looks again without them.
  */
 #include <stdlib.h>
 

@@ -1,9 +1,10 @@
 /*
  * session.c - a replay with symbols, and probes on everything that allocates.
  *
- * Which functions those are is decided by name, in every module: malloc and its kin wherever they are defined (several of
- * them may be, one calling the other: history.c takes the outermost).  operator new and delete only where the module has
- * a malloc of its own (jemalloc, tcmalloc, static programs): libstdc++'s call malloc, whose stack shows them anyway.
+ * Which functions those are is decided by name, in every module: malloc and its kin wherever they
+ * are defined (several of them may be, one calling the other: history.c takes the outermost).
+ * operator new and delete only where the module has a malloc of its own (jemalloc, tcmalloc, static
+ * programs): libstdc++'s call malloc, whose stack shows them anyway.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,34 +16,70 @@
 
 #include "analysis/internal.h"
 
-static const struct { const char *name; enum fn_kind kind; uint8_t size; bool operator; } known[] = {
-	{ "malloc", FN_MALLOC, 1, false }, { "calloc", FN_CALLOC, 0, false }, { "realloc", FN_REALLOC, 2, false },
-	{ "reallocarray", FN_REALLOCARRAY, 0, false }, { "free", FN_FREE, 0, false }, { "cfree", FN_FREE, 0, false },
-	{ "posix_memalign", FN_POSIX_MEMALIGN, 3, false }, { "aligned_alloc", FN_MALLOC, 2, false },
-	{ "memalign", FN_MALLOC, 2, false }, { "valloc", FN_MALLOC, 1, false }, { "pvalloc", FN_MALLOC, 1, false },
-	{ "free_sized", FN_FREE, 0, false }, { "free_aligned_sized", FN_FREE, 0, false },
-	{ "__libc_malloc", FN_MALLOC, 1, false }, { "__libc_calloc", FN_CALLOC, 0, false },
-	{ "__libc_realloc", FN_REALLOC, 2, false }, { "__libc_free", FN_FREE, 0, false },
+static const struct {
+	const char *name;
+	enum fn_kind kind;
+	uint8_t size;
+	bool operator;
+} known[] = {
+	{ "malloc", FN_MALLOC, 1, false },
+	{ "calloc", FN_CALLOC, 0, false },
+	{ "realloc", FN_REALLOC, 2, false },
+	{ "reallocarray", FN_REALLOCARRAY, 0, false },
+	{ "free", FN_FREE, 0, false },
+	{ "cfree", FN_FREE, 0, false },
+	{ "posix_memalign", FN_POSIX_MEMALIGN, 3, false },
+	{ "aligned_alloc", FN_MALLOC, 2, false },
+	{ "memalign", FN_MALLOC, 2, false },
+	{ "valloc", FN_MALLOC, 1, false },
+	{ "pvalloc", FN_MALLOC, 1, false },
+	{ "free_sized", FN_FREE, 0, false },
+	{ "free_aligned_sized", FN_FREE, 0, false },
+	{ "__libc_malloc", FN_MALLOC, 1, false },
+	{ "__libc_calloc", FN_CALLOC, 0, false },
+	{ "__libc_realloc", FN_REALLOC, 2, false },
+	{ "__libc_free", FN_FREE, 0, false },
 	{ "__libc_memalign", FN_MALLOC, 2, false },
-	{ "mallocx", FN_MALLOC, 1, false }, { "rallocx", FN_REALLOC, 2, false }, { "dallocx", FN_FREE, 0, false },
+	{ "mallocx", FN_MALLOC, 1, false },
+	{ "rallocx", FN_REALLOC, 2, false },
+	{ "dallocx", FN_FREE, 0, false },
 	{ "sdallocx", FN_FREE, 0, false },
-	{ "je_malloc", FN_MALLOC, 1, false }, { "je_calloc", FN_CALLOC, 0, false }, { "je_realloc", FN_REALLOC, 2, false },
-	{ "je_free", FN_FREE, 0, false }, { "je_posix_memalign", FN_POSIX_MEMALIGN, 3, false },
-	{ "je_aligned_alloc", FN_MALLOC, 2, false }, { "je_mallocx", FN_MALLOC, 1, false },
-	{ "je_rallocx", FN_REALLOC, 2, false }, { "je_dallocx", FN_FREE, 0, false }, { "je_sdallocx", FN_FREE, 0, false },
-	{ "tc_malloc", FN_MALLOC, 1, false }, { "tc_calloc", FN_CALLOC, 0, false }, { "tc_realloc", FN_REALLOC, 2, false },
+	{ "je_malloc", FN_MALLOC, 1, false },
+	{ "je_calloc", FN_CALLOC, 0, false },
+	{ "je_realloc", FN_REALLOC, 2, false },
+	{ "je_free", FN_FREE, 0, false },
+	{ "je_posix_memalign", FN_POSIX_MEMALIGN, 3, false },
+	{ "je_aligned_alloc", FN_MALLOC, 2, false },
+	{ "je_mallocx", FN_MALLOC, 1, false },
+	{ "je_rallocx", FN_REALLOC, 2, false },
+	{ "je_dallocx", FN_FREE, 0, false },
+	{ "je_sdallocx", FN_FREE, 0, false },
+	{ "tc_malloc", FN_MALLOC, 1, false },
+	{ "tc_calloc", FN_CALLOC, 0, false },
+	{ "tc_realloc", FN_REALLOC, 2, false },
 	{ "tc_free", FN_FREE, 0, false },
-	{ "mmap", FN_MMAP, 2, false }, { "mmap64", FN_MMAP, 2, false }, { "munmap", FN_MUNMAP, 0, false },
-	{ "_Znwm", FN_MALLOC, 1, true }, { "_Znam", FN_MALLOC, 1, true },
-	{ "_ZnwmRKSt9nothrow_t", FN_MALLOC, 1, true }, { "_ZnamRKSt9nothrow_t", FN_MALLOC, 1, true },
-	{ "_ZnwmSt11align_val_t", FN_MALLOC, 1, true }, { "_ZnamSt11align_val_t", FN_MALLOC, 1, true },
+	{ "mmap", FN_MMAP, 2, false },
+	{ "mmap64", FN_MMAP, 2, false },
+	{ "munmap", FN_MUNMAP, 0, false },
+	{ "_Znwm", FN_MALLOC, 1, true },
+	{ "_Znam", FN_MALLOC, 1, true },
+	{ "_ZnwmRKSt9nothrow_t", FN_MALLOC, 1, true },
+	{ "_ZnamRKSt9nothrow_t", FN_MALLOC, 1, true },
+	{ "_ZnwmSt11align_val_t", FN_MALLOC, 1, true },
+	{ "_ZnamSt11align_val_t", FN_MALLOC, 1, true },
 	{ "_ZnwmSt11align_val_tRKSt9nothrow_t", FN_MALLOC, 1, true },
 	{ "_ZnamSt11align_val_tRKSt9nothrow_t", FN_MALLOC, 1, true },
-	{ "_ZdlPv", FN_FREE, 0, true }, { "_ZdaPv", FN_FREE, 0, true }, { "_ZdlPvm", FN_FREE, 0, true },
-	{ "_ZdaPvm", FN_FREE, 0, true }, { "_ZdlPvRKSt9nothrow_t", FN_FREE, 0, true },
-	{ "_ZdaPvRKSt9nothrow_t", FN_FREE, 0, true }, { "_ZdlPvSt11align_val_t", FN_FREE, 0, true },
-	{ "_ZdaPvSt11align_val_t", FN_FREE, 0, true }, { "_ZdlPvmSt11align_val_t", FN_FREE, 0, true },
-	{ "_ZdaPvmSt11align_val_t", FN_FREE, 0, true }, { "_ZdlPvSt11align_val_tRKSt9nothrow_t", FN_FREE, 0, true },
+	{ "_ZdlPv", FN_FREE, 0, true },
+	{ "_ZdaPv", FN_FREE, 0, true },
+	{ "_ZdlPvm", FN_FREE, 0, true },
+	{ "_ZdaPvm", FN_FREE, 0, true },
+	{ "_ZdlPvRKSt9nothrow_t", FN_FREE, 0, true },
+	{ "_ZdaPvRKSt9nothrow_t", FN_FREE, 0, true },
+	{ "_ZdlPvSt11align_val_t", FN_FREE, 0, true },
+	{ "_ZdaPvSt11align_val_t", FN_FREE, 0, true },
+	{ "_ZdlPvmSt11align_val_t", FN_FREE, 0, true },
+	{ "_ZdaPvmSt11align_val_t", FN_FREE, 0, true },
+	{ "_ZdlPvSt11align_val_tRKSt9nothrow_t", FN_FREE, 0, true },
 	{ "_ZdaPvSt11align_val_tRKSt9nothrow_t", FN_FREE, 0, true },
 };
 
@@ -80,9 +117,14 @@ const struct fn *session_fn_at(const struct session *s, uint64_t addr)
 static void fn_add(struct session *s, const struct fn *fn)
 {
 	bool alloc = fn->kind != FN_FREE && fn->kind != FN_MUNMAP;
-	bool three = fn->kind == FN_REALLOCARRAY || fn->kind == FN_POSIX_MEMALIGN || fn->kind == FN_MMAP || fn->size == 3;
-	bool two = fn->kind == FN_CALLOC || fn->kind == FN_REALLOC || fn->kind == FN_MUNMAP || fn->size == 2;
-	struct replay_probe probe = { fn->addr, alloc, fn->kind == FN_POSIX_MEMALIGN, three ? 3 : two ? 2 : 1 };
+	bool three = fn->kind == FN_REALLOCARRAY || fn->kind == FN_POSIX_MEMALIGN ||
+		     fn->kind == FN_MMAP || fn->size == 3;
+	bool two = fn->kind == FN_CALLOC || fn->kind == FN_REALLOC || fn->kind == FN_MUNMAP ||
+		   fn->size == 2;
+	struct replay_probe probe = { fn->addr, alloc, fn->kind == FN_POSIX_MEMALIGN,
+				      three ? 3
+				      : two ? 2
+					    : 1 };
 
 	if (session_fn_at(s, fn->addr))
 		return;
@@ -105,8 +147,9 @@ static bool defines_malloc(struct session *s, const struct symbols_found *f)
 }
 
 /*
- * While the loader is still mapping a library, the file's first mapping stands where other segments will come: an address
- * worked out from one of those is wrong.  Where the library really is, its ELF header is.
+ * While the loader is still mapping a library, the file's first mapping stands where other segments
+ * will come: an address worked out from one of those is wrong.  Where the library really is, its
+ * ELF header is.
  */
 static bool is_loaded_at(struct session *s, uint64_t bias)
 {
@@ -114,7 +157,8 @@ static bool is_loaded_at(struct session *s, uint64_t bias)
 
 	if (!bias)
 		return true;
-	return replay_memory(s->r, session_any_task(s), bias, magic, 4) == 4 && !memcmp(magic, "\177ELF", 4);
+	return replay_memory(s->r, session_any_task(s), bias, magic, 4) == 4 &&
+	       !memcmp(magic, "\177ELF", 4);
 }
 
 static void find_named(struct session *s, const char *name, const struct fn *like, bool operator)
@@ -141,10 +185,13 @@ static void find_named(struct session *s, const char *name, const struct fn *lik
 static uint8_t own_name(const char *text, char *name, size_t size)
 {
 	const char *colon = strrchr(text, ':');
-	bool number = colon && colon > text && colon[-1] != ':' && colon[1] >= '0' && colon[1] <= '9';
+	bool number =
+		colon && colon > text && colon[-1] != ':' && colon[1] >= '0' && colon[1] <= '9';
 
 	snprintf(name, size, "%.*s", number ? (int)(colon - text) : 255, text);
-	return !number ? 1 : colon[1] >= '1' && colon[1] <= '3' && !colon[2] ? (uint8_t)(colon[1] - '0') : 0;
+	return !number						 ? 1
+	       : colon[1] >= '1' && colon[1] <= '3' && !colon[2] ? (uint8_t)(colon[1] - '0')
+								 : 0;
 }
 
 struct err *session_check_own(struct session *s)
@@ -152,17 +199,20 @@ struct err *session_check_own(struct session *s)
 	const struct leaks_options *o = s->options;
 
 	for (unsigned i = 0; i < o->allocs + o->frees; i++) {
-		const char *option = i < o->allocs ? "--alloc" : "--free", *text = i < o->allocs ? o->alloc[i] : o->free[i - o->allocs];
+		const char *option = i < o->allocs ? "--alloc" : "--free",
+			   *text = i < o->allocs ? o->alloc[i] : o->free[i - o->allocs];
 		struct symbols_found found;
 		bool there = false;
 		char name[256];
 
 		if (!own_name(text, name, sizeof(name)))
-			return err_new(ERR_USAGE, "%s=%s: the argument's number is 1, 2 or 3", option, text);
+			return err_new(ERR_USAGE, "%s=%s: the argument's number is 1, 2 or 3",
+				       option, text);
 		for (unsigned k = 0; k < s->fns && !there; k++)
 			there = s->fn[k].name == text;
 		if (!there && !symbols_find(s->sym, name, SYMBOLS_FUNC, &found, 1))
-			return err_new(ERR_USAGE, "%s: the program has no function '%s'", option, name);
+			return err_new(ERR_USAGE, "%s: the program has no function '%s'", option,
+				       name);
 	}
 	return NULL;
 }
@@ -215,7 +265,9 @@ static void read_texts(struct session *s)
 		struct text t = { 0 };
 		char prot[8], name[2] = "";
 
-		if (sscanf(p, "%" SCNx64 "-%" SCNx64 " %7s %*s %*s %*s%*[ ]%1[^\n]", &t.start, &t.end, prot, name) < 3 || prot[2] != 'x')
+		if (sscanf(p, "%" SCNx64 "-%" SCNx64 " %7s %*s %*s %*s%*[ ]%1[^\n]", &t.start,
+			   &t.end, prot, name) < 3 ||
+		    prot[2] != 'x')
 			continue;
 		t.file = name[0];
 		s->text = must(realloc(s->text, (s->texts + 1) * sizeof(*s->text)));
@@ -247,7 +299,8 @@ static void find_loaders(struct session *s)
 		unsigned inode;
 		char prot[8];
 
-		if (sscanf(p, "%" SCNx64 "-%" SCNx64 " %7s %*s %*s %u", &start, &end, prot, &inode) < 4)
+		if (sscanf(p, "%" SCNx64 "-%" SCNx64 " %7s %*s %*s %u", &start, &end, prot,
+			   &inode) < 4)
 			continue;
 		if (!inode && prot[1] == 'w' && start != file_end) {
 			s->loader = must(realloc(s->loader, (s->loaders + 1) * sizeof(*s->loader)));
@@ -264,7 +317,8 @@ static struct err *maps_changed(struct session *s)
 	if (!s->clock && !s->looked)
 		find_loaders(s);
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-		find_named(s, known[i].name, &(struct fn){ known[i].kind, known[i].size, false, 0, known[i].name },
+		find_named(s, known[i].name,
+			   &(struct fn){ known[i].kind, known[i].size, false, 0, known[i].name },
 			   known[i].operator);
 	find_own(s);
 	return NULL;
@@ -314,7 +368,8 @@ static uint64_t stage_now(struct session *s)
 	return i + 1 < s->stages ? s->stage[i + 1].event : NEVER;
 }
 
-struct err *session_run(struct session *s, uint64_t clock, uint64_t event, enum replay_probe_stop *ret)
+struct err *session_run(struct session *s, uint64_t clock, uint64_t event,
+			enum replay_probe_stop *ret)
 {
 	for (;;) {
 		uint64_t fork = stage_now(s);
@@ -335,7 +390,8 @@ struct err *session_run(struct session *s, uint64_t clock, uint64_t event, enum 
 	}
 }
 
-struct err *session_fine(struct session *s, struct replay_break *b, unsigned n, bool step, struct replay_fine *ret)
+struct err *session_fine(struct session *s, struct replay_break *b, unsigned n, bool step,
+			 struct replay_fine *ret)
 {
 	for (unsigned i = 0; i < n; i++)
 		b[i].pid = s->pid;
@@ -408,7 +464,7 @@ struct err *session_first_run(struct session *s, uint64_t event, enum replay_pro
 	}
 }
 
-/* ---- stacks ------------------------------------------------------------------------------------ */
+/* ---- stacks ---------------------------------------------------------------------------------- */
 
 struct reader { struct session *s; int tid; };
 
@@ -438,8 +494,9 @@ static const struct text *text_at(const struct session *s, uint64_t addr)
 }
 
 /*
- * Is there code of no file among them, in memory that can be executed?  Then the program has a JIT compiler.  Memory that became
- * executable by mprotect() is not in the mappings that were read last.
+ * Is there code of no file among them, in memory that can be executed?  Then the program has a JIT
+ * compiler.  Memory that became executable by mprotect() is not in the mappings that were read
+ * last.
  */
 static bool jit_wanted(struct session *s, const struct symbols_pc *pc, size_t n)
 {
@@ -471,7 +528,8 @@ static bool jit_found(struct session *s)
 	return false;
 }
 
-size_t session_unwind(struct session *s, int tid, const struct regs *given, struct symbols_pc *ret, size_t max)
+size_t session_unwind(struct session *s, int tid, const struct regs *given, struct symbols_pc *ret,
+		      size_t max)
 {
 	struct symbols_memory mem = session_memory(s, tid);
 	unsigned char copy[8192];
@@ -479,7 +537,8 @@ size_t session_unwind(struct session *s, int tid, const struct regs *given, stru
 	struct regs now;
 	size_t n;
 
-	if (s->maps_event != replay_where(s->r))	/* moved without session_run(): libraries may have come */
+	/* moved without session_run(): libraries may have come */
+	if (s->maps_event != replay_where(s->r))
 		err_free(session_refresh(s));
 	if (given) {
 		now = *given;
@@ -549,11 +608,20 @@ static bool in_loader(struct session *s, uint64_t pc)
 	return n && f[0].module && strstr(f[0].module, "/ld-linux");
 }
 
-/* Memory that a library with an allocator maps is its own business; in a program that has one built in, names tell. */
+/*
+ * Memory that a library with an allocator maps is its own business; in a program that has one built
+ * in, names tell.
+ */
 static bool in_allocator(struct session *s, uint64_t ret)
 {
-	static const char *const names[] = { "os_pages_map", "pages_map", "je_pages_map", "unix_mmap_prim", "unix_mmap", "_mi_prim_alloc",
-					     "MmapSysAllocator::Alloc", "tcmalloc::MmapSysAllocator::Alloc" };
+	static const char *const names[] = { "os_pages_map",
+					     "pages_map",
+					     "je_pages_map",
+					     "unix_mmap_prim",
+					     "unix_mmap",
+					     "_mi_prim_alloc",
+					     "MmapSysAllocator::Alloc",
+					     "tcmalloc::MmapSysAllocator::Alloc" };
 	uint64_t bias;
 	const struct symbols_module *m = symbols_module_at(s->sym, ret, &bias);
 	struct symbols_frame f[16];
@@ -566,7 +634,8 @@ static bool in_allocator(struct session *s, uint64_t ret)
 		}
 	}
 	for (unsigned i = 0; i < s->fns && m && strstr(symbols_module_name(m), ".so"); i++) {
-		if (s->fn[i].kind == FN_MALLOC && symbols_module_at(s->sym, s->fn[i].addr, &bias) == m)
+		if (s->fn[i].kind == FN_MALLOC &&
+		    symbols_module_at(s->sym, s->fn[i].addr, &bias) == m)
 			return true;
 	}
 	return false;
@@ -578,7 +647,8 @@ static uint32_t stack_number(struct session *s, struct unwound *u)
 	size_t slot = 0;
 
 	u->hash = 0xcbf29ce484222325;
-	for (size_t i = 0; i < u->n; i++)	/* of the callers: the first is the allocator itself */
+	/* of the callers: the first is the allocator itself */
+	for (size_t i = 0; i < u->n; i++)
 		u->hash = (u->hash ^ (i ? u->pc[i].pc : 0)) * 0x100000001b3;
 	u->hash ^= u->hash >> 32;
 	if (s->stacks >= s->stacks_room)
@@ -588,8 +658,10 @@ static uint32_t stack_number(struct session *s, struct unwound *u)
 		return have;
 	s->stack_slot[slot] = (uint32_t)s->stacks;
 	s->stack[s->stacks] = *u;
-	s->h.key[s->h.keys++] = (struct key){ .at_event = replay_where(s->r), .loader = u->n > 1 && in_loader(s, u->pc[1].lookup),
-					      .allocator = u->n > 1 && in_allocator(s, u->pc[1].pc) };
+	s->h.key[s->h.keys++] =
+		(struct key){ .at_event = replay_where(s->r),
+			      .loader = u->n > 1 && in_loader(s, u->pc[1].lookup),
+			      .allocator = u->n > 1 && in_allocator(s, u->pc[1].pc) };
 	return (uint32_t)s->stacks++;
 }
 
@@ -607,7 +679,8 @@ uint32_t session_learn(void *ctx, int tid, const struct regs *regs, uint64_t off
 	struct unwound u = { .n = 0 };
 	unsigned n = 0;
 
-	s->maps_event = replay_where(s->r);	/* text has not changed since session_run() looked */
+	/* text has not changed since session_run() looked */
+	s->maps_event = replay_where(s->r);
 	u.n = session_unwind(s, tid, regs, u.pc, STACK_MAX);
 	for (size_t i = 1; i < u.n && n < REPLAY_FRAMES && u.pc[i].cfa; i++)
 		off[n++] = u.pc[i].cfa - 8 - regs->rsp;
@@ -619,8 +692,8 @@ static char *copy(const char *text)
 	return text ? must(strdup(text)) : NULL;
 }
 
-void session_frames(struct session *s, const struct symbols_pc *pc, size_t n, bool skip_allocator, uint64_t event,
-		    struct leaks_stack *ret)
+void session_frames(struct session *s, const struct symbols_pc *pc, size_t n, bool skip_allocator,
+		    uint64_t event, struct leaks_stack *ret)
 {
 	*ret = (struct leaks_stack){ 0 };
 	for (size_t i = skip_allocator && n > 1; i < n; i++) {
@@ -632,8 +705,13 @@ void session_frames(struct session *s, const struct symbols_pc *pc, size_t n, bo
 			k = symbols_lookup(s->sym, pc[i].lookup, f, 16);
 		for (size_t j = 0; j < k && j < 16; j++) {
 			ret->frame = must(realloc(ret->frame, (ret->n + 1) * sizeof(*ret->frame)));
-			ret->frame[ret->n++] = (struct leaks_frame){ copy(f[j].function), copy(f[j].file), copy(f[j].module),
-								     f[j].line, f[j].inlined, jit, pc[i].pc };
+			ret->frame[ret->n++] = (struct leaks_frame){ copy(f[j].function),
+								     copy(f[j].file),
+								     copy(f[j].module),
+								     f[j].line,
+								     f[j].inlined,
+								     jit,
+								     pc[i].pc };
 		}
 	}
 }
@@ -651,7 +729,7 @@ int session_any_task(struct session *s)
 	return any;
 }
 
-/* ---- beginning and end --------------------------------------------------------------------------- */
+/* ---- beginning and end ----------------------------------------------------------------------- */
 
 static struct err *open_file(void *ctx, const char *name, int *fd_ret)
 {
@@ -683,7 +761,8 @@ struct err *session_open(const char *trace, const struct leaks_options *o, struc
 	TRY(symbols_create(&so, &s->sym));
 	if (o->pid)
 		TRY(lineage_find(trace, o->pid, s->stage, STAGES_MAX, &s->stages));
-	TRY(replay_probes_start(s->r, s->stages ? s->stage[0].pid : o->pid, history_hits, session_learn, function_range, s));
+	TRY(replay_probes_start(s->r, s->stages ? s->stage[0].pid : o->pid, history_hits,
+				session_learn, function_range, s));
 	replay_probe_events(s->r, on_event);
 	return NULL;
 }

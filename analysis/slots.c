@@ -44,7 +44,9 @@ bool weak_left(struct tracker *k, const struct regs *regs)
 	for (unsigned i = 0; i < k->weaks;) {
 		uint64_t value = 0;
 
-		if (k->weak[i] >= regs->rsp - RED_ZONE && replay_memory(k->s->r, k->tid, k->weak[i], &value, 8) == 8 && target_has(k->t, value))
+		if (k->weak[i] >= regs->rsp - RED_ZONE &&
+		    replay_memory(k->s->r, k->tid, k->weak[i], &value, 8) == 8 &&
+		    target_has(k->t, value))
 			i++;
 		else
 			k->weak[i] = k->weak[--k->weaks];
@@ -76,7 +78,9 @@ void slot_add(struct tracker *k, uint64_t addr)
 	sl = &k->slot[k->n++];
 	*sl = (struct slot){ addr, a ? a->kind : AREA_STACK, a ? a->tid : k->tid };
 	if (!a || a->kind == AREA_STACK)
-		sl->kind = addr >= k->after.rsp - (1 << 24) && addr < k->after.rsp + (1 << 26) ? AREA_STACK : AREA_HEAP;
+		sl->kind = addr >= k->after.rsp - (1 << 24) && addr < k->after.rsp + (1 << 26)
+				   ? AREA_STACK
+				   : AREA_HEAP;
 	if (sl->kind == AREA_STACK && !sl->tid)
 		sl->tid = k->tid;
 	if (sl->kind == AREA_STACK && sl->tid == k->tid && addr > k->top)
@@ -111,8 +115,8 @@ static size_t frame_of(const struct moment *m, uint64_t addr)
 }
 
 /*
- * Left by an exception or longjmp(): the frame that had it is not the innermost, or is gone.  What is told is the stack of the
- * throw, from that frame on.
+ * Left by an exception or longjmp(): the frame that had it is not the innermost, or is gone.  What
+ * is told is the stack of the throw, from that frame on.
  */
 static void left_frame(struct tracker *k, struct moment *m, const struct slot *sl)
 {
@@ -131,20 +135,26 @@ static void left_frame(struct tracker *k, struct moment *m, const struct slot *s
 }
 
 /* The last slot is going: remember everything about it. */
-void moment_take(struct tracker *k, int tid, const struct regs *regs, enum leaks_how how, const struct slot *sl,
-			uint64_t lookup, bool in_allocator)
+void moment_take(struct tracker *k, int tid, const struct regs *regs, enum leaks_how how,
+		 const struct slot *sl, uint64_t lookup, bool in_allocator)
 {
 	struct moment *m = &k->loss;
 
 	moment_free(m);
-	*m = (struct moment){ .set = true, .event = replay_where(k->s->r), .tid = tid, .how = how, .regs = *regs,
-			      .lookup = lookup, .in_allocator = in_allocator };
+	*m = (struct moment){ .set = true,
+			      .event = replay_where(k->s->r),
+			      .tid = tid,
+			      .how = how,
+			      .regs = *regs,
+			      .lookup = lookup,
+			      .in_allocator = in_allocator };
 	if (sl)
 		m->slot = *sl;
 	m->pcs = session_unwind(k->s, tid, regs, m->pc, STACK_MAX);
 	if (m->pcs && lookup)
 		m->pc[0].lookup = m->pc[0].pc = lookup;
-	k->by_register = !sl || (sl->kind == AREA_STACK && frame_of(m, sl->addr) < frame_of(m, k->top));
+	k->by_register =
+		!sl || (sl->kind == AREA_STACK && frame_of(m, sl->addr) < frame_of(m, k->top));
 	if (sl && how == LEAKS_RETURNED && sl->kind == AREA_STACK)
 		left_frame(k, m, sl);
 	if (sl && sl->kind != AREA_STACK)
@@ -153,8 +163,8 @@ void moment_take(struct tracker *k, int tid, const struct regs *regs, enum leaks
 	k->idle = 0;
 }
 
-void slot_remove(struct tracker *k, unsigned i, int tid, const struct regs *regs, enum leaks_how how, uint64_t lookup,
-			bool in_allocator)
+void slot_remove(struct tracker *k, unsigned i, int tid, const struct regs *regs,
+		 enum leaks_how how, uint64_t lookup, bool in_allocator)
 {
 	struct slot gone = k->slot[i];
 
@@ -164,12 +174,14 @@ void slot_remove(struct tracker *k, unsigned i, int tid, const struct regs *regs
 }
 
 /* Slots that no longer hold the value. */
-void slots_check(struct tracker *k, int tid, const struct regs *regs, enum leaks_how how, uint64_t lookup)
+void slots_check(struct tracker *k, int tid, const struct regs *regs, enum leaks_how how,
+		 uint64_t lookup)
 {
 	for (unsigned i = 0; i < k->n;) {
 		uint64_t value = 0;
 
-		if (replay_memory(k->s->r, tid, k->slot[i].addr, &value, 8) == 8 && target_has(k->t, value))
+		if (replay_memory(k->s->r, tid, k->slot[i].addr, &value, 8) == 8 &&
+		    target_has(k->t, value))
 			i++;
 		else
 			slot_remove(k, i, tid, regs, how, lookup, false);
@@ -177,7 +189,8 @@ void slots_check(struct tracker *k, int tid, const struct regs *regs, enum leaks
 }
 
 /* After a return nothing below the stack pointer is anybody's; else what was popped. */
-void slots_popped(struct tracker *k, int tid, const struct regs *before, uint64_t rsp, bool returned)
+void slots_popped(struct tracker *k, int tid, const struct regs *before, uint64_t rsp,
+		  bool returned)
 {
 	if (rsp <= before->rsp || rsp - before->rsp > 1 << 23)
 		return;
@@ -192,7 +205,8 @@ void slots_popped(struct tracker *k, int tid, const struct regs *before, uint64_
 	}
 }
 
-static void slots_freed(struct tracker *k, int tid, const struct regs *regs, uint64_t start, uint64_t size)
+static void slots_freed(struct tracker *k, int tid, const struct regs *regs, uint64_t start,
+			uint64_t size)
 {
 	for (unsigned i = 0; i < k->n;) {
 		if (k->slot[i].kind != AREA_STACK && k->slot[i].addr - start < size)
@@ -223,7 +237,8 @@ void slots_thrown(struct tracker *k, int tid, const struct regs *regs)
 	for (unsigned i = 0; i < k->n;) {
 		size_t frame = thrown_frame(k, tid, &k->slot[i]);
 
-		if (frame && regs->rsp + CALLS >= k->thrown[frame].cfa && regs->rsp > k->slot[i].addr - 64)
+		if (frame && regs->rsp + CALLS >= k->thrown[frame].cfa &&
+		    regs->rsp > k->slot[i].addr - 64)
 			slot_remove(k, i, tid, regs, LEAKS_RETURNED, 0, false);
 		else
 			i++;
@@ -247,7 +262,8 @@ struct err *slots_search(struct tracker *k, bool stacks)
 
 		if (!a || a->kind == AREA_OTHER || (stack && (!stacks || ref[i].addr < a->sp)))
 			continue;
-		if (stack && get_regs(k, a->tid, &regs) && remains_on_stack(k->s, a->tid, &regs, ref[i].addr))
+		if (stack && get_regs(k, a->tid, &regs) &&
+		    remains_on_stack(k->s, a->tid, &regs, ref[i].addr))
 			continue;
 		slot_add(k, ref[i].addr);
 	}
@@ -256,9 +272,12 @@ struct err *slots_search(struct tracker *k, bool stacks)
 	return NULL;
 }
 
-/* ---- allocators -------------------------------------------------------------------------------- */
+/* ---- allocators ------------------------------------------------------------------------------ */
 
-/* A block that the history has forgotten (there were very many): slots behind addr that are in no other block go with it. */
+/*
+ * A block that the history has forgotten (there were very many): slots behind addr that are in no
+ * other block go with it.
+ */
 static void forgotten_freed(struct tracker *k, int tid, const struct regs *regs, uint64_t addr)
 {
 	enum { LARGE = 65536 };
@@ -266,7 +285,8 @@ static void forgotten_freed(struct tracker *k, int tid, const struct regs *regs,
 	for (unsigned i = 0; i < k->n;) {
 		const struct slot *sl = &k->slot[i];
 
-		if (sl->kind == AREA_HEAP && sl->addr - addr < LARGE && !history_at(k->s, sl->addr, k->clock))
+		if (sl->kind == AREA_HEAP && sl->addr - addr < LARGE &&
+		    !history_at(k->s, sl->addr, k->clock))
 			slot_remove(k, i, tid, regs, LEAKS_FREED, 0, true);
 		else
 			i++;
@@ -282,7 +302,9 @@ void at_function(struct tracker *k, int tid, const struct regs *regs)
 
 	if (!fn)
 		return;
-	addr = fn->kind != FN_FREE || fn->size < 2 ? regs->rdi : fn->size == 2 ? regs->rsi : regs->rdx;
+	addr = fn->kind != FN_FREE || fn->size < 2 ? regs->rdi
+	       : fn->size == 2			   ? regs->rsi
+						   : regs->rdx;
 	b = addr ? history_at(k->s, addr, k->clock) : NULL;
 	k->clock++;
 	if (!b && fn->kind == FN_FREE && addr)

@@ -1,8 +1,8 @@
 /*
  * stored.c - who stored a reference that is still there at the end.
  *
- * The same two steps as for a loss: bisect.c finds the hit of an allocator before which the word had another value, for
- * all words together; from there a debug register finds the instruction.
+ * The same two steps as for a loss: bisect.c finds the hit of an allocator before which the word
+ * had another value, for all words together; from there a debug register finds the instruction.
  */
 #include <stdlib.h>
 
@@ -18,7 +18,8 @@ static struct err *not_yet(void *ctx, struct session *s, const uint32_t *list, s
 	for (size_t i = 0; i < n; i++) {
 		uint64_t value = 0;
 
-		yes[i] = replay_memory(s->r, tid, h[list[i]]->address, &value, 8) != 8 || value != h[list[i]]->value;
+		yes[i] = replay_memory(s->r, tid, h[list[i]]->address, &value, 8) != 8 ||
+			 value != h[list[i]]->value;
 	}
 	return NULL;
 }
@@ -26,12 +27,15 @@ static struct err *not_yet(void *ctx, struct session *s, const uint32_t *list, s
 static struct err *watch(struct session *s, struct leaks_holder *h, uint64_t hi)
 {
 	enum { STOPS = 2000 };
-	struct replay_break b[2] = { { .kind = REPLAY_WRITE, .pid = s->pid, .addr = h->address, .len = 8 } };
+	struct replay_break b[2] = {
+		{ .kind = REPLAY_WRITE, .pid = s->pid, .addr = h->address, .len = 8 }
+	};
 	uint64_t value = 0;
 
 	(void)hi;
-	if (replay_memory(s->r, session_any_task(s), h->address, &value, 8) == 8 && value == h->value)
-		return NULL;	/* it was there before: nobody knows since when */
+	if (replay_memory(s->r, session_any_task(s), h->address, &value, 8) == 8 &&
+	    value == h->value)
+		return NULL; /* it was there before: nobody knows since when */
 	for (unsigned i = 0; i < STOPS; i++) {
 		struct symbols_pc pc[STACK_MAX];
 		struct replay_fine f;
@@ -42,7 +46,8 @@ static struct err *watch(struct session *s, struct leaks_holder *h, uint64_t hi)
 		TRY(session_fine(s, b, 1, false, &f));
 		if (f.kind == REPLAY_FINE_END)
 			return NULL;
-		if (!f.tid || replay_memory(s->r, f.tid, h->address, &value, 8) != 8 || value != h->value)
+		if (!f.tid || replay_memory(s->r, f.tid, h->address, &value, 8) != 8 ||
+		    value != h->value)
 			continue;
 		err = replay_regs(s->r, f.tid, &regs);
 		if (err)
@@ -62,14 +67,16 @@ static const struct bound *sort_bound;
 
 static int by_lo(const void *a, const void *b)
 {
-	const struct bound *x = &sort_bound[*(const uint32_t *)a], *y = &sort_bound[*(const uint32_t *)b];
+	const struct bound *x = &sort_bound[*(const uint32_t *)a],
+			   *y = &sort_bound[*(const uint32_t *)b];
 
 	return x->lo < y->lo ? -1 : x->lo > y->lo;
 }
 
 static uint64_t earliest(const struct session *s, const struct leaks_holder *h)
 {
-	const struct block *to = history_at(s, h->value, s->end_clock), *in = history_at(s, h->address, s->end_clock);
+	const struct block *to = history_at(s, h->value, s->end_clock),
+			   *in = history_at(s, h->address, s->end_clock);
 	uint64_t lo = to ? to->born : 0;
 
 	return in && in->born > lo ? in->born : lo;

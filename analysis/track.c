@@ -1,16 +1,18 @@
 /*
  * track.c - follow the references to a block, instruction by instruction, to the last.
  *
- * Kept is the set of words (slots) that hold a reference, each because an instruction wrote it, so what lies about on the
- * stack from earlier calls never gets in.  While one is in memory the program runs at full speed, with a debug register on
- * some of them, and breakpoints where their frames return and where memory is freed.  Only when the last one is gone,
- * and right after the allocation, it is stepped: does a register still hold the block, and is it used?  What is only left
- * behind in a register does not count.  So the loss is
+ * Kept is the set of words (slots) that hold a reference, each because an instruction wrote it, so
+ * what lies about on the stack from earlier calls never gets in.  While one is in memory the
+ * program runs at full speed, with a debug register on some of them, and breakpoints where their
+ * frames return and where memory is freed.  Only when the last one is gone, and right after the
+ * allocation, it is stepped: does a register still hold the block, and is it used?  What is only
+ * left behind in a register does not count.  So the loss is
  *
  *	the store, free or return that removed the last slot, or
  *	when a register was used after that: what became of that register.
  *
- * A slot copied without our noticing is found by looking through memory when the last known one goes.
+ * A slot copied without our noticing is found by looking through memory when the last known one
+ * goes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,21 +21,24 @@
 #include "analysis/internal.h"
 #include "analysis/track.h"
 
-static const uint32_t caller_saved = 1u << 6 | 1u << 7 | 1u << 8 | 1u << 9 | 1u << 10 | 1u << 11 | 1u << 12 | 1u << 13 | 1u << 14;
+static const uint32_t caller_saved = 1u << 6 | 1u << 7 | 1u << 8 | 1u << 9 | 1u << 10 | 1u << 11 |
+				     1u << 12 | 1u << 13 | 1u << 14;
 
-/* ---- who has it in a register? -------------------------------------------------------------------- */
+/* ---- who has it in a register? --------------------------------------------------------------- */
 
 struct outer {
-	uint64_t pc, cfa;	/* where control will be, and the stack pointer then; cfa 0 = there is none */
+	/* where control will be, and the stack pointer then; cfa 0 = there is none */
+	uint64_t pc, cfa;
 };
 
 /*
- * The innermost outer frame that will have the block in a register when control is back in it, and the frame that owned
- * it: that read it from a register, of all frames the outermost.
+ * The innermost outer frame that will have the block in a register when control is back in it, and
+ * the frame that owned it: that read it from a register, of all frames the outermost.
  */
 static void outer_frames(struct tracker *k, struct outer *holder, struct outer *owner)
 {
-	static const unsigned kept[] = { SYMBOLS_RBX, SYMBOLS_RBP, SYMBOLS_R12, SYMBOLS_R13, SYMBOLS_R14, SYMBOLS_R15 };
+	static const unsigned kept[] = { SYMBOLS_RBX, SYMBOLS_RBP, SYMBOLS_R12,
+					 SYMBOLS_R13, SYMBOLS_R14, SYMBOLS_R15 };
 	struct symbols_memory mem = session_memory(k->s, k->tid);
 	enum symbols_how how = SYMBOLS_FIRST;
 	struct symbols_regs regs;
@@ -55,15 +60,19 @@ static void outer_frames(struct tracker *k, struct outer *holder, struct outer *
 	}
 }
 
-/* ---- one instruction ------------------------------------------------------------------------------ */
+/* ---- one instruction ------------------------------------------------------------------------- */
 
 static void written(struct tracker *k, int tid)
 {
 	uint64_t words[66];
 
 	for (unsigned i = 0; i < k->insn.writes && !k->insn.saves; i++) {
-		uint64_t start = k->insn.write[i].start & ~7ull, end = (k->insn.write[i].end + 7) & ~7ull;
-		size_t n = replay_memory(k->s->r, tid, start, words, end - start > sizeof(words) ? sizeof(words) : end - start) / 8;
+		uint64_t start = k->insn.write[i].start & ~7ull,
+			 end = (k->insn.write[i].end + 7) & ~7ull;
+		size_t n =
+			replay_memory(k->s->r, tid, start, words,
+				      end - start > sizeof(words) ? sizeof(words) : end - start) /
+			8;
 
 		for (size_t j = 0; j < n; j++) {
 			if (target_has(k->t, words[j]))
@@ -72,7 +81,10 @@ static void written(struct tracker *k, int tid)
 	}
 }
 
-/* The last register that had it is gone: a loss, when it was in use and no outer frame has saved it. */
+/*
+ * The last register that had it is gone: a loss, when it was in use and no outer frame has saved
+ * it.
+ */
 static void register_gone(struct tracker *k, int tid, enum leaks_how how)
 {
 	struct outer holder, owner;
@@ -82,7 +94,10 @@ static void register_gone(struct tracker *k, int tid, enum leaks_how how)
 		moment_take(k, tid, &k->before, how, NULL, 0, false);
 }
 
-/* Put on the stack, where it is no variable (then it would be a slot): whether it matters is seen when it comes back. */
+/*
+ * Put on the stack, where it is no variable (then it would be a slot): whether it matters is seen
+ * when it comes back.
+ */
 static bool is_spill(const struct tracker *k)
 {
 	for (unsigned i = 0; i < k->insn.writes; i++) {
@@ -107,7 +122,8 @@ static void registers_after(struct tracker *k, int tid)
 	if (k->insn.ret && k->used && before && !(before & ~caller_saved))
 		register_gone(k, tid, LEAKS_RETURNED);
 	else if (before && !after && (k->used || !k->loss.set))
-		register_gone(k, tid, k->insn.pop || k->insn.ret ? LEAKS_RETURNED : LEAKS_OVERWRITTEN);
+		register_gone(k, tid,
+			      k->insn.pop || k->insn.ret ? LEAKS_RETURNED : LEAKS_OVERWRITTEN);
 }
 
 static struct err *event_done(struct tracker *k, const struct replay_fine *f)
@@ -115,14 +131,16 @@ static struct err *event_done(struct tracker *k, const struct replay_fine *f)
 	int tid = session_any_task(k->s);
 	struct regs regs = k->before;
 
-	if (k->pid != k->s->pid) {	/* forked: its only thread was the one that is looked at, or that one is gone */
+	/* forked: its only thread was the one that is looked at, or that one is gone */
+	if (k->pid != k->s->pid) {
 		for (unsigned i = 0; i < k->n; i++)
 			k->slot[i].tid = k->slot[i].tid ? k->s->pid : 0;
 		k->pid = k->tid = k->s->pid;
 	}
 	if (f->exit) {
 		for (unsigned i = 0; i < k->n;) {
-			if ((k->slot[i].kind == AREA_STACK || k->slot[i].kind == AREA_TLS) && k->slot[i].tid == f->tid)
+			if ((k->slot[i].kind == AREA_STACK || k->slot[i].kind == AREA_TLS) &&
+			    k->slot[i].tid == f->tid)
 				slot_remove(k, i, tid, &regs, LEAKS_EXITED, 0, false);
 			else
 				i++;
@@ -137,7 +155,10 @@ static struct err *event_done(struct tracker *k, const struct replay_fine *f)
 
 static void trace_step(const struct tracker *k, const char *what)
 {
-	log_debug("%s: rip %lx rsp %lx slots %u (first %lx) held %x uses %x used %d loss %d how %d", what, (unsigned long)k->after.rip, (unsigned long)k->after.rsp, k->n, (unsigned long)k->slot[0].addr, held_registers(k, &k->after), k->insn.uses, k->used, k->loss.set, k->loss.how);
+	log_debug("%s: rip %lx rsp %lx slots %u (first %lx) held %x uses %x used %d loss %d how %d",
+		  what, (unsigned long)k->after.rip, (unsigned long)k->after.rsp, k->n,
+		  (unsigned long)k->slot[0].addr, held_registers(k, &k->after), k->insn.uses,
+		  k->used, k->loss.set, k->loss.how);
 }
 
 static struct err *step(struct tracker *k)
@@ -174,7 +195,7 @@ static struct err *step(struct tracker *k)
 	return NULL;
 }
 
-/* ---- a run --------------------------------------------------------------------------------------------- */
+/* ---- a run ----------------------------------------------------------------------------------- */
 
 struct frame_end { int tid; uint64_t cfa, ret; };
 
@@ -184,18 +205,24 @@ struct stops {
 	unsigned n;
 	struct frame_end end[BREAKS_MAX];
 	unsigned ends;
-	struct leave { uint64_t addr; enum { LEAVE_THROW, LEAVE_CATCH, LEAVE_JUMP } how; } leave[LEAVES];
+	struct leave {
+		uint64_t addr;
+		enum { LEAVE_THROW, LEAVE_CATCH, LEAVE_JUMP } how;
+	} leave[LEAVES];
 	unsigned leaves;
 };
 
-static void stop_add(struct tracker *k, struct stops *st, enum replay_break_kind kind, uint64_t addr, uint64_t len)
+static void stop_add(struct tracker *k, struct stops *st, enum replay_break_kind kind,
+		     uint64_t addr, uint64_t len)
 {
 	for (unsigned i = 0; i < st->n; i++) {
 		if (st->b[i].kind == kind && st->b[i].addr == addr)
 			return;
 	}
 	if (st->n < BREAKS_MAX + WATCHED)
-		st->b[st->n++] = (struct replay_break){ .kind = kind, .pid = k->s->pid, .addr = addr, .len = len };
+		st->b[st->n++] = (struct replay_break){
+			.kind = kind, .pid = k->s->pid, .addr = addr, .len = len
+		};
 }
 
 /* Where the frame that holds the slot returns. */
@@ -232,7 +259,9 @@ static void frame_stops(struct tracker *k, struct stops *st, const struct slot *
 /* Frames are also left from the inside. */
 static void leave_stops(struct tracker *k, struct stops *st)
 {
-	static const char *const names[] = { "__cxa_throw", "__cxa_rethrow", "__cxa_begin_catch", "longjmp", "_longjmp", "siglongjmp",
+	static const char *const names[] = { "__cxa_throw",	  "__cxa_rethrow",
+					     "__cxa_begin_catch", "longjmp",
+					     "_longjmp",	  "siglongjmp",
 					     "__libc_siglongjmp", "__longjmp_chk" };
 	struct symbols_found f[4];
 
@@ -240,7 +269,10 @@ static void leave_stops(struct tracker *k, struct stops *st)
 		size_t n = symbols_find(k->s->sym, names[i], SYMBOLS_FUNC, f, 4);
 
 		for (size_t j = 0; j < n && j < 4 && st->leaves < LEAVES; j++) {
-			st->leave[st->leaves++] = (struct leave){ f[j].addr, i < 2 ? LEAVE_THROW : i == 2 ? LEAVE_CATCH : LEAVE_JUMP };
+			st->leave[st->leaves++] =
+				(struct leave){ f[j].addr, i < 2    ? LEAVE_THROW
+							   : i == 2 ? LEAVE_CATCH
+								    : LEAVE_JUMP };
 			stop_add(k, st, REPLAY_BREAK, f[j].addr, 1);
 		}
 	}
@@ -265,7 +297,8 @@ static void stops_for(struct tracker *k, struct stops *st)
 	for (unsigned i = 0; i < k->s->fns && heap; i++) {
 		enum fn_kind kind = k->s->fn[i].kind;
 
-		if (kind == FN_FREE || kind == FN_MUNMAP || kind == FN_REALLOC || kind == FN_REALLOCARRAY)
+		if (kind == FN_FREE || kind == FN_MUNMAP || kind == FN_REALLOC ||
+		    kind == FN_REALLOCARRAY)
 			stop_add(k, st, REPLAY_BREAK, k->s->fn[i].addr, 1);
 	}
 	for (unsigned i = 0; i < k->n; i++) {
@@ -294,14 +327,16 @@ static struct err *leaving(struct tracker *k, const struct stops *st, int tid)
 	k->thrown_n = session_unwind(k->s, tid, &k->after, k->thrown, STACK_MAX);
 	k->thrown_tid = tid;
 	if (st->leave[i].how == LEAVE_JUMP) {
-		for (unsigned n = 0; n < JUMP_STEPS && !k->end && k->n && k->after.rsp <= rsp + 256; n++)
+		for (unsigned n = 0; n < JUMP_STEPS && !k->end && k->n && k->after.rsp <= rsp + 256;
+		     n++)
 			TRY(step(k));
 		k->thrown_n = 0;
 	}
 	return NULL;
 }
 
-static bool returns_now(const struct tracker *k, const struct stops *st, int tid, const struct regs *regs)
+static bool returns_now(const struct tracker *k, const struct stops *st, int tid,
+			const struct regs *regs)
 {
 	uint8_t byte = 0;
 
@@ -344,7 +379,8 @@ static struct err *run(struct tracker *k)
 		if (!was_watch && returns_now(k, &st, f.tid, &k->after))
 			return step(k);		/* the ret itself */
 		slots_thrown(k, f.tid, &k->after);
-		slots_check(k, f.tid, &k->after, LEAKS_OVERWRITTEN, was_watch ? k->after.rip - 1 : 0);
+		slots_check(k, f.tid, &k->after, LEAKS_OVERWRITTEN,
+			    was_watch ? k->after.rip - 1 : 0);
 		slots_below(k, f.tid, &k->after);
 		if (!was_watch)
 			TRY(leaving(k, &st, f.tid));
@@ -365,7 +401,7 @@ static struct err *run(struct tracker *k)
 	}
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 /* From the entry of the allocator to its return. */
 static struct err *to_return(struct tracker *k)
@@ -375,15 +411,17 @@ static struct err *to_return(struct tracker *k)
 	struct regs regs;
 
 	k->tid = replay_current(k->s->r);
-	if (!get_regs(k, k->tid, &regs) || replay_memory(k->s->r, k->tid, regs.rsp, &b.addr, 8) != 8)
+	if (!get_regs(k, k->tid, &regs) ||
+	    replay_memory(k->s->r, k->tid, regs.rsp, &b.addr, 8) != 8)
 		return NULL;
 	for (;;) {
 		TRY(session_fine(k->s, &b, 1, false, &f));
 		k->end = f.kind == REPLAY_FINE_END;
 		if (k->end)
 			return NULL;
-		if (f.kind == REPLAY_FINE_MOVED && f.tid == k->tid && get_regs(k, k->tid, &k->after) &&
-		    k->after.rip == b.addr && k->after.rsp == regs.rsp + 8)
+		if (f.kind == REPLAY_FINE_MOVED && f.tid == k->tid &&
+		    get_regs(k, k->tid, &k->after) && k->after.rip == b.addr &&
+		    k->after.rsp == regs.rsp + 8)
 			return NULL;
 	}
 }
@@ -393,10 +431,13 @@ static void suspect(struct tracker *k)
 {
 	k->t->suspects = 0;
 	for (unsigned i = 0; i < k->n && k->t->suspects < SUSPECTS; i++) {
-		const struct block *b = k->slot[i].kind == AREA_HEAP ? history_at(k->s, k->slot[i].addr, k->clock) : NULL;
+		const struct block *b = k->slot[i].kind == AREA_HEAP
+						? history_at(k->s, k->slot[i].addr, k->clock)
+						: NULL;
 
 		if (b && b->born > k->t->block->born)
-			k->t->suspect[k->t->suspects++] = (struct remain){ k->slot[i].addr, b->born };
+			k->t->suspect[k->t->suspects++] =
+				(struct remain){ k->slot[i].addr, b->born };
 	}
 }
 
@@ -419,7 +460,7 @@ static struct err *begin(struct tracker *k, const struct bound *b)
 	return k->t->ranges > 1 ? slots_search(k, true) : NULL;
 }
 
-/* ---- registers of outer frames ------------------------------------------------------------------------------ */
+/* ---- registers of outer frames --------------------------------------------------------------- */
 
 /* Full speed, until control is back there; k->end when it never is. */
 static struct err *run_to(struct tracker *k, const struct outer *o)
@@ -433,7 +474,8 @@ static struct err *run_to(struct tracker *k, const struct outer *o)
 		k->end = f.kind == REPLAY_FINE_END;
 		if (k->end)
 			return NULL;
-		if (f.kind == REPLAY_FINE_MOVED && f.tid == k->tid && get_regs(k, k->tid, &k->after) && k->after.rip == o->pc &&
+		if (f.kind == REPLAY_FINE_MOVED && f.tid == k->tid &&
+		    get_regs(k, k->tid, &k->after) && k->after.rip == o->pc &&
 		    k->after.rsp >= o->cfa)
 			break;
 	}
@@ -441,7 +483,8 @@ static struct err *run_to(struct tracker *k, const struct outer *o)
 	if (k->after.rsp > o->cfa + 64)
 		return NULL;
 	/* what a call does not keep is not in use, only left behind */
-	k->after.rcx = k->after.rdx = k->after.rsi = k->after.rdi = k->after.r8 = k->after.r9 = k->after.r10 = k->after.r11 = 0;
+	k->after.rcx = k->after.rdx = k->after.rsi = k->after.rdi = k->after.r8 = k->after.r9 =
+		k->after.r10 = k->after.r11 = 0;
 	return NULL;
 }
 
@@ -484,7 +527,8 @@ static struct err *follow(struct tracker *k, struct bound *b)
 				TRY(slots_search(k, true));
 			continue;
 		}
-		if (k->idle > PATIENCE || (!held_registers(k, &k->after) && !weak_left(k, &k->after))) {
+		if (k->idle > PATIENCE ||
+		    (!held_registers(k, &k->after) && !weak_left(k, &k->after))) {
 			bool done;
 
 			TRY(outer(k, &done));
@@ -541,7 +585,8 @@ struct err *track_loss(struct session *s, struct target *t, struct bound *b, boo
 	if (!err && !*again) {
 		if (!k->loss.set && k->end && session_any_task(s)) {
 			get_regs(k, session_any_task(s), &k->after);
-			moment_take(k, session_any_task(s), &k->after, LEAKS_EXITED, NULL, 0, false);
+			moment_take(k, session_any_task(s), &k->after, LEAKS_EXITED, NULL, 0,
+				    false);
 		}
 		if (k->loss.set)
 			describe(k, &k->loss);

@@ -4,8 +4,19 @@
 #ifndef ANALYSIS_TRACK_H
 #define ANALYSIS_TRACK_H
 
-enum { SLOTS_MAX = 256, WATCHED = 4, BREAKS_MAX = 60, PATIENCE = 300, STEPS_MAX = 60000, RUNS_MAX = 4000, HITS_MAX = 64, RED_ZONE = 128,
-       ROUNDS = 8, WEAK_MAX = 16, THROWN = 16 };
+enum {
+	SLOTS_MAX = 256,
+	WATCHED = 4,
+	BREAKS_MAX = 60,
+	PATIENCE = 300,
+	STEPS_MAX = 60000,
+	RUNS_MAX = 4000,
+	HITS_MAX = 64,
+	RED_ZONE = 128,
+	ROUNDS = 8,
+	WEAK_MAX = 16,
+	THROWN = 16
+};
 
 struct slot {
 	uint64_t addr;
@@ -45,11 +56,17 @@ struct tracker {
 	struct moment loss;	/* the last slot's end */
 	bool used;		/* a register was used since */
 	bool by_register;	/* loss is the end of a register */
-	uint64_t top;		/* highest stack pointer at which a register was read, or variable: in the frame that owns it */
+	/*
+	 * highest stack pointer at which a register was read, or variable: in the frame that owns
+	 * it
+	 */
+	uint64_t top;
 	unsigned rounds;	/* runs to outer frames */
-	uint64_t weak[WEAK_MAX];	/* words of the stack that are no variable: registers kept over a call, used or not */
+	/* words of the stack that are no variable: registers kept over a call, used or not */
+	uint64_t weak[WEAK_MAX];
 	unsigned weaks;
-	struct symbols_pc thrown[STACK_MAX];	/* the stack where an exception was thrown that has not been caught */
+	/* the stack where an exception was thrown that has not been caught */
+	struct symbols_pc thrown[STACK_MAX];
 	size_t thrown_n;
 	int thrown_tid;
 	unsigned idle;		/* steps since the last use */
@@ -65,13 +82,15 @@ bool get_regs(struct tracker *k, int tid, struct regs *ret);
 void slot_add(struct tracker *k, uint64_t addr);
 void moment_free(struct moment *m);
 /* The last slot (sl; NULL: register) is going: remember everything about it. */
-void moment_take(struct tracker *k, int tid, const struct regs *regs, enum leaks_how how, const struct slot *sl,
-			uint64_t lookup, bool in_allocator);
-void slot_remove(struct tracker *k, unsigned i, int tid, const struct regs *regs, enum leaks_how how, uint64_t lookup,
-			bool in_allocator);
+void moment_take(struct tracker *k, int tid, const struct regs *regs, enum leaks_how how,
+		 const struct slot *sl, uint64_t lookup, bool in_allocator);
+void slot_remove(struct tracker *k, unsigned i, int tid, const struct regs *regs,
+		 enum leaks_how how, uint64_t lookup, bool in_allocator);
 /* Those that no longer hold the value go. */
-void slots_check(struct tracker *k, int tid, const struct regs *regs, enum leaks_how how, uint64_t lookup);
-void slots_popped(struct tracker *k, int tid, const struct regs *before, uint64_t rsp, bool returned);
+void slots_check(struct tracker *k, int tid, const struct regs *regs, enum leaks_how how,
+		 uint64_t lookup);
+void slots_popped(struct tracker *k, int tid, const struct regs *before, uint64_t rsp,
+		  bool returned);
 void slots_below(struct tracker *k, int tid, const struct regs *regs);
 /* References that nobody saw being made. */
 struct err *slots_search(struct tracker *k, bool stacks) __must_check;

@@ -1,9 +1,11 @@
 /*
  * types.c - types carried along pointers.
  *
- * A variable says what it points to, and the type of what it points to says what that points to: from every global, thread-local and local
- * variable with a type, and from every C++ object with a vtable, pointers are followed through the blocks of the graph.  Where two types meet in
- * one block the larger one that fits is kept: a pointer to a base, or to a list head that a structure begins with, knows less.
+ * A variable says what it points to, and the type of what it points to says what that points to:
+ * from every global, thread-local and local variable with a type, and from every C++ object with a
+ * vtable, pointers are followed through the blocks of the graph.  Where two types meet in one block
+ * the larger one that fits is kept: a pointer to a base, or to a list head that a structure begins
+ * with, knows less.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +31,8 @@ static void learn(struct carry *c, uint64_t value, const struct symbols_type *t)
 	size_t i = graph_find(&c->j->g, value);
 	uint64_t size = symbols_type_size(t);
 
-	if (!t || !size || i == SIZE_MAX || c->j->g.node[i].addr != value || size > c->j->g.node[i].size)
+	if (!t || !size || i == SIZE_MAX || c->j->g.node[i].addr != value ||
+	    size > c->j->g.node[i].size)
 		return;
 	if (c->type[i] && symbols_type_size(c->type[i]) >= size)
 		return;
@@ -53,7 +56,8 @@ static void follow(void *ctx, uint64_t offset, const struct symbols_type *target
 	learn(c, value, target);
 }
 
-static void follow_all(struct carry *c, const struct symbols_type *t, const unsigned char *bytes, uint64_t len)
+static void follow_all(struct carry *c, const struct symbols_type *t, const unsigned char *bytes,
+		       uint64_t len)
 {
 	uint64_t size = symbols_type_size(t);
 
@@ -93,7 +97,8 @@ static bool from_local(void *ctx, const struct symbols_variable *v)
 
 	if (v->known && v->reg < 0)
 		return from_variable(f->c, v);
-	if (v->known && v->reg < SYMBOLS_RIP && (f->regs->known >> v->reg & 1) && t && symbols_type_kind(t) == SYMBOLS_T_POINTER)
+	if (v->known && v->reg < SYMBOLS_RIP && (f->regs->known >> v->reg & 1) && t &&
+	    symbols_type_kind(t) == SYMBOLS_T_POINTER)
 		learn(f->c, f->regs->r[v->reg], symbols_type_target(t));
 	return true;
 }
@@ -156,7 +161,8 @@ const struct symbols_type *types_carried(struct job *j, size_t node)
 			c.head = (c.head + 1) % g->n;
 			c.waiting--;
 			c.queued[i] = false;
-			follow_all(&c, c.type[i], g->content + 8ull * g->content_at[i], g->node[i].size);
+			follow_all(&c, c.type[i], g->content + 8ull * g->content_at[i],
+				   g->node[i].size);
 		}
 		free(c.queue);
 		free(c.queued);

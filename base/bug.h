@@ -21,7 +21,10 @@ extern struct bug_context bug_context;
 _Noreturn void bug_report(const char *file, int line, const char *cond, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-#define BUG_ON(cond, ...) \
-	do { if (__builtin_expect(!!(cond), 0)) bug_report(__FILE__, __LINE__, #cond, __VA_ARGS__); } while (0)
+#define BUG_ON(cond, ...)                                                   \
+	do {                                                                \
+		if (__builtin_expect(!!(cond), 0))                          \
+			bug_report(__FILE__, __LINE__, #cond, __VA_ARGS__); \
+	} while (0)
 
 #endif

@@ -30,7 +30,8 @@ static unsigned length_at_end(csh cs, cs_insn *insn, const uint8_t *p, uint64_t 
 	return 0;
 }
 
-void decode_votes(const uint8_t *code, unsigned len, uint64_t addr, unsigned runs, unsigned votes[DECODE_LONGEST + 1])
+void decode_votes(const uint8_t *code, unsigned len, uint64_t addr, unsigned runs,
+		  unsigned votes[DECODE_LONGEST + 1])
 {
 	csh cs = decoder();
 	cs_insn *insn = cs ? cs_malloc(cs) : NULL;

@@ -49,7 +49,8 @@ void log_debug(const char *fmt, ...)
 	if (!log_debugging())
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	snprintf(head, sizeof(head), "hindsight: %lld.%06ld ", (long long)now.tv_sec, now.tv_nsec / 1000);
+	snprintf(head, sizeof(head), "hindsight: %lld.%06ld ", (long long)now.tv_sec,
+		 now.tv_nsec / 1000);
 	va_start(ap, fmt);
 	log_line(head, fmt, ap);
 	va_end(ap);

@@ -1,6 +1,7 @@
 /*
- * memory.c - MemAvailable (Documentation/filesystems/proc.rst, Linux 3.14 and on), and the limits of cgroups
- * (Documentation/admin-guide/cgroup-v1/memory.rst, cgroup-v2.rst): a container's is below the machine's.
+ * memory.c - MemAvailable (Documentation/filesystems/proc.rst, Linux 3.14 and on), and the limits
+ * of cgroups (Documentation/admin-guide/cgroup-v1/memory.rst, cgroup-v2.rst): a container's is
+ * below the machine's.
  */
 #include "base/memory.h"
 
@@ -15,7 +16,8 @@ enum { TEXT = 8192, PATH = 600, GROUPS = 16 };
 
 /* How a version calls its files. */
 struct names { const char *limit, *used, *cache; };
-static const struct names v1 = { "memory.limit_in_bytes", "memory.usage_in_bytes", "\ntotal_inactive_file " },
+static const struct names v1 = { "memory.limit_in_bytes", "memory.usage_in_bytes",
+				 "\ntotal_inactive_file " },
 			  v2 = { "memory.max", "memory.current", "\ninactive_file " };
 
 struct group { char dir[PATH]; const struct names *names; };
@@ -63,7 +65,10 @@ static bool limit_of(const struct group *g, uint64_t *ret)
 	return *ret < 1ull << 60;
 }
 
-/* A group and those around it.  Where groups have a namespace, or the path is the host's, what is mounted is the group. */
+/*
+ * A group and those around it.  Where groups have a namespace, or the path is the host's, what is
+ * mounted is the group.
+ */
 static void add_groups(const char *mount, const char *path, size_t len, const struct names *names)
 {
 	for (size_t n = len + 1; n-- > 0 && groups_n < GROUPS;) {
@@ -83,7 +88,9 @@ static void add_groups(const char *mount, const char *path, size_t len, const st
 /* A line of proc_pid_cgroup(5): ID:CONTROLLERS:PATH */
 static void add_line(const char *line, size_t len)
 {
-	const char *first = memchr(line, ':', len), *second = first ? memchr(first + 1, ':', len - (size_t)(first + 1 - line)) : NULL;
+	const char *first = memchr(line, ':', len),
+		   *second =
+			   first ? memchr(first + 1, ':', len - (size_t)(first + 1 - line)) : NULL;
 	const char *path = second ? second + 1 : NULL;
 	size_t path_len = path ? len - (size_t)(path - line) : 0;
 

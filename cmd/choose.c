@@ -1,7 +1,8 @@
 /*
  * choose.c - which process of a recording, and from where: replay -p, -f, -e.
  *
- * One pass over the events, as far as needed: a recording knows a process by its number, or by what it runs.
+ * One pass over the events, as far as needed: a recording knows a process by its number, or by what
+ * it runs.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -24,8 +25,10 @@ static bool runs(const struct task_info *t, const char *command)
 	const char *first = t->words && t->words->len ? t->words->bytes : "";
 	char word[4096];
 
-	snprintf(word, sizeof(word), "%.*s", t->words ? (int)strnlen(first, t->words->len) : 0, first);
-	return !strcmp(word, command) || !strcmp(base_name(word), command) || !strcmp(t->name, command);
+	snprintf(word, sizeof(word), "%.*s", t->words ? (int)strnlen(first, t->words->len) : 0,
+		 first);
+	return !strcmp(word, command) || !strcmp(base_name(word), command) ||
+	       !strcmp(t->name, command);
 }
 
 static bool is_number(const char *s)
@@ -69,15 +72,21 @@ static bool event_found(struct search *q, const struct trace_event *ev, const st
 static struct err *forked(struct search *q, const char *which, bool any)
 {
 	for (const struct task_info *t = q->tasks.first; t; t = t->next) {
-		if (t->thread || !t->parent || !(is_process(t, which) || (!t->face->execed && !is_number(which) && runs(t, which))))
+		if (t->thread || !t->parent ||
+		    !(is_process(t, which) ||
+		      (!t->face->execed && !is_number(which) && runs(t, which))))
 			continue;
 		*q->ret = (struct start){ t->pid, 0 };
 		return NULL;
 	}
 	if (any && is_number(which))
-		return err_new(ERR_USAGE, "the recording has no process %s: see 'hindsight ps'", which);
-	return err_new(ERR_USAGE, any ? "no process of the recording runs '%s': see 'hindsight ps'" :
-		       "no process of the recording was forked from '%s' and stayed so: see 'hindsight ps'", which);
+		return err_new(ERR_USAGE, "the recording has no process %s: see 'hindsight ps'",
+			       which);
+	return err_new(
+		ERR_USAGE,
+		any ? "no process of the recording runs '%s': see 'hindsight ps'"
+		    : "no process of the recording was forked from '%s' and stayed so: see 'hindsight ps'",
+		which);
 }
 
 static struct err *search(struct search *q, struct trace_reader *r)
@@ -93,7 +102,8 @@ static struct err *search(struct search *q, struct trace_reader *r)
 	}
 	if (found)
 		return NULL;
-	if (!err_catch(&err, ERR_END)) {	/* the end is missing: what there is can be debugged */
+	/* the end is missing: what there is can be debugged */
+	if (!err_catch(&err, ERR_END)) {
 		if (!q->tasks.n)
 			return err;
 		err_free(err);
@@ -111,7 +121,9 @@ static struct err *first_event(const char *text, uint64_t *event, bool *exact)
 	*event = strtoull(text, &end, 10);
 	*exact = *end == ':';
 	if (!isdigit((unsigned char)*text) || errno || (*end && *end != ':'))
-		return err_new(ERR_USAGE, "-e %.60s: give an event number, or a position as `when' prints it", text);
+		return err_new(ERR_USAGE,
+			       "-e %.60s: give an event number, or a position as `when' prints it",
+			       text);
 	return NULL;
 }
 

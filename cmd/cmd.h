@@ -57,7 +57,8 @@ enum option_store {		/* type of the field at option_row.at */
 	OPTION_STRING,		/* const char *: points into argv; the last one counts */
 	OPTION_LIST,		/* struct option_list: every one given, in order (--ex A --ex B) */
 	OPTION_U64,		/* uint64_t: decimal, or 0x hex */
-	OPTION_SIZE,		/* uint64_t, bytes: decimal, with K, M, G or T behind it (of 1024) */
+	/* uint64_t, bytes: decimal, with K, M, G or T behind it (of 1024) */
+	OPTION_SIZE,
 	OPTION_RANGE,		/* struct option_range: N or N-M, or N- */
 	OPTION_CHOICE,		/* int: index into the words of arg, "auto|pmu|step" */
 };
@@ -148,7 +149,8 @@ struct cmd {
 	struct err *(*run)(const void *opts, int argc, char **argv);
 };
 
-extern const struct cmd cmd_ls, cmd_gc, cmd_ps, cmd_info, cmd_dump, cmd_stats, cmd_pack, cmd_unpack, cmd_leaks, cmd_jit;
+extern const struct cmd cmd_ls, cmd_gc, cmd_ps, cmd_info, cmd_dump, cmd_stats, cmd_pack, cmd_unpack,
+	cmd_leaks, cmd_jit;
 
 /* ---- writing results (info.c) ----------------------------------------------------- */
 

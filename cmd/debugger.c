@@ -2,9 +2,10 @@
  * debugger.c - gdb on one end of a socket, the replay on the other.
  *
  * This process is the server: gdb runs as its child in the same process group, so that the
- * terminal is gdb's, and talks to it through a socket in a private directory that is gone as soon as
- * gdb has connected.  When gdb ends, or the connection does, so do the server and all replayed processes;
- * when the server is killed, the kernel takes gdb (PDEATHSIG) and the replayed processes (EXITKILL).
+ * terminal is gdb's, and talks to it through a socket in a private directory that is gone as soon
+ * as gdb has connected.  When gdb ends, or the connection does, so do the server and all replayed
+ * processes; when the server is killed, the kernel takes gdb (PDEATHSIG) and the replayed processes
+ * (EXITKILL).
  */
 #include "cmd/debugger.h"
 #include "cmd/sources.h"
@@ -49,7 +50,8 @@ static struct err *listen_unix(const char *path, int *ret)
 
 	if (strlen(path) >= sizeof(un.sun_path)) {
 		close(fd);
-		return err_new(ERR_USAGE, "%s: the path of a socket may have %zu characters", path, sizeof(un.sun_path) - 1);
+		return err_new(ERR_USAGE, "%s: the path of a socket may have %zu characters", path,
+			       sizeof(un.sun_path) - 1);
 	}
 	memcpy(un.sun_path, path, strlen(path) + 1);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&un, sizeof(un)) < 0 || listen(fd, 1) < 0) {
@@ -68,9 +70,11 @@ static struct err *place_make(struct place *p, const char *trace_dir, int *liste
 	FILE *f;
 
 	memset(p, 0, sizeof(*p));
-	snprintf(p->dir, sizeof(p->dir), "%s/hindsight-XXXXXX", tmp && *tmp && strlen(tmp) < 40 ? tmp : "/tmp");
+	snprintf(p->dir, sizeof(p->dir), "%s/hindsight-XXXXXX",
+		 tmp && *tmp && strlen(tmp) < 40 ? tmp : "/tmp");
 	if (!mkdtemp(p->dir))		/* mode 0700 */
-		return err_os(errno, "cannot make a directory for a socket in %s (set TMPDIR?)", p->dir);
+		return err_os(errno, "cannot make a directory for a socket in %s (set TMPDIR?)",
+			      p->dir);
 	snprintf(p->socket, sizeof(p->socket), "%s/gdb", p->dir);
 	snprintf(p->script, sizeof(p->script), "%s/hindsight.py", p->dir);
 	f = fopen(p->script, "we");
@@ -106,17 +110,25 @@ static void add_sources(char **argv, unsigned *n, const char *trace)
 	}
 	if (sources_dir(trace, true, &path)) {
 		add(argv, n, "-iex");
-		add(argv, n, asprintf(&line, "set debug-file-directory %s:/usr/lib/debug", path) < 0 ? "" : line);
+		add(argv, n,
+		    asprintf(&line, "set debug-file-directory %s:/usr/lib/debug", path) < 0 ? ""
+											    : line);
 	}
 }
 
-static _Noreturn void exec_gdb(const char *dir, const struct replay_args *o, const struct place *p, const cpu_set_t *cpus, pid_t parent)
+static _Noreturn void exec_gdb(const char *dir, const struct replay_args *o, const struct place *p,
+			       const cpu_set_t *cpus, pid_t parent)
 {
 	/* a gdb of the user's choice, such as rust-gdb, knows of scripts of its own */
 	const char *const settings[] = {
-		"set confirm off", o->gdb ? "add-auto-load-safe-path /usr/lib:/usr/share/gdb" : "set auto-load safe-path /usr/lib:/usr/share/gdb",
-		"set index-cache enabled off", "set debuginfod enabled off", "set startup-with-shell off",
-		"set remotetimeout 100000", "set tcp auto-retry off",
+		"set confirm off",
+		o->gdb ? "add-auto-load-safe-path /usr/lib:/usr/share/gdb"
+		       : "set auto-load safe-path /usr/lib:/usr/share/gdb",
+		"set index-cache enabled off",
+		"set debuginfod enabled off",
+		"set startup-with-shell off",
+		"set remotetimeout 100000",
+		"set tcp auto-retry off",
 	};
 	char *argv[160], line[160];
 	unsigned n = 0;
@@ -144,7 +156,8 @@ static _Noreturn void exec_gdb(const char *dir, const struct replay_args *o, con
 	add_sources(argv, &n, dir);
 	snprintf(line, sizeof(line), "source %s", p->script);
 	add_ex(argv, &n, line);
-	snprintf(line, sizeof(line), "python _connect('%s', '%s')", p->socket, local_files(dir) ? "/" : "target:");
+	snprintf(line, sizeof(line), "python _connect('%s', '%s')", p->socket,
+		 local_files(dir) ? "/" : "target:");
 	add_ex(argv, &n, line);
 	for (unsigned i = 0; i < o->files.n; i++) {
 		add(argv, &n, "-x");
@@ -171,7 +184,8 @@ static bool have_program(const char *name)
 	char *copy = strdup(path ? path : "/usr/bin:/bin"), *save = NULL, file[4096];
 	bool found = strchr(name, '/') && executable(name);
 
-	for (char *dir = strtok_r(copy, ":", &save); dir && !found && !strchr(name, '/'); dir = strtok_r(NULL, ":", &save)) {
+	for (char *dir = strtok_r(copy, ":", &save); dir && !found && !strchr(name, '/');
+	     dir = strtok_r(NULL, ":", &save)) {
 		snprintf(file, sizeof(file), "%s/%s", dir, name);
 		found = executable(file);
 	}
@@ -213,7 +227,8 @@ static struct err *go_to(struct replay *r, const char *position)
 	return err;
 }
 
-static struct err *open_for_debugging(const char *dir, const struct replay_args *o, struct replay **ret)
+static struct err *open_for_debugging(const char *dir, const struct replay_args *o,
+				      struct replay **ret)
 {
 	struct replay_options options = { .echo = false };
 	struct start start;
@@ -229,8 +244,8 @@ static struct err *open_for_debugging(const char *dir, const struct replay_args 
 	return err;
 }
 
-static struct err *serve_gdb(struct replay *r, const char *dir, const struct replay_args *o, struct place *p, int listening,
-			     const cpu_set_t *cpus, int *status_ret)
+static struct err *serve_gdb(struct replay *r, const char *dir, const struct replay_args *o,
+			     struct place *p, int listening, const cpu_set_t *cpus, int *status_ret)
 {
 	pid_t parent = getpid(), gdb = fork();
 	struct err *err;
@@ -270,8 +285,9 @@ struct err *debugger_gdb(const char *dir, const struct replay_args *o, int *stat
 	int listening = -1;
 
 	if (!have_program(o->gdb ? o->gdb : "gdb")) {
-		return o->gdb ? err_new(ERR_USAGE, "--gdb=%s: there is no such program", o->gdb) :
-			err_new(ERR_USAGE, "gdb is not installed (apt-get install gdb); without it: replay -a, or replay --serve");
+		return o->gdb ? err_new(ERR_USAGE, "--gdb=%s: there is no such program", o->gdb)
+			      : err_new(ERR_USAGE,
+					"gdb is not installed (apt-get install gdb); without it: replay -a, or replay --serve");
 	}
 	sched_getaffinity(0, sizeof(cpus), &cpus);
 	TRY(open_for_debugging(dir, o, &r));
@@ -285,7 +301,7 @@ struct err *debugger_gdb(const char *dir, const struct replay_args *o, int *stat
 	return err;
 }
 
-/* ---- --serve ------------------------------------------------------------------------------------ */
+/* ---- --serve --------------------------------------------------------------------------------- */
 
 static struct err *listen_tcp(const char *addr, int *ret)
 {
@@ -302,8 +318,10 @@ static struct err *listen_tcp(const char *addr, int *ret)
 		host[colon - addr] = 0;
 		port = strtoul(colon + 1, &end, 10);
 	}
-	if (!end || *end || end == (colon ? colon + 1 : addr) || port > 65535 || inet_pton(AF_INET, host, &in.sin_addr) != 1)
-		return err_new(ERR_USAGE, "--serve=%s: give unix:/PATH, 127.0.0.1:PORT or PORT", addr);
+	if (!end || *end || end == (colon ? colon + 1 : addr) || port > 65535 ||
+	    inet_pton(AF_INET, host, &in.sin_addr) != 1)
+		return err_new(ERR_USAGE, "--serve=%s: give unix:/PATH, 127.0.0.1:PORT or PORT",
+			       addr);
 	in.sin_port = htons((uint16_t)port);
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));

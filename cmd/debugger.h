@@ -15,13 +15,17 @@ struct replay_args {
 };
 
 /* Start gdb on the recording and serve it; *status_ret = gdb's wait status. */
-struct err *debugger_gdb(const char *dir, const struct replay_args *o, int *status_ret) __must_check;
-/* choose.c: the process to show (0 = the first) and the event to start after, from -p, -f and -e. */
+struct err *debugger_gdb(const char *dir, const struct replay_args *o,
+			 int *status_ret) __must_check;
+/*
+ * choose.c: the process to show (0 = the first) and the event to start after, from -p, -f and -e.
+ */
 struct start {
 	int pid;
 	uint64_t event;
 };
-struct err *choose_start(const char *dir, const struct replay_args *o, struct start *ret) __must_check;
+struct err *choose_start(const char *dir, const struct replay_args *o,
+			 struct start *ret) __must_check;
 /* local.c: are all programs and libraries of the trace on this machine, unchanged? */
 bool local_files(const char *dir);
 /* Serve one debugger on o->serve. */

@@ -1,7 +1,8 @@
 /*
  * dump.c - `hindsight dump`: events one per line, system calls in the manner of strace.
  *
- * A CALLS event is shown as its buffered calls, one per line, numbered as parts of it: 120.1, 120.2, ...
+ * A CALLS event is shown as its buffered calls, one per line, numbered as parts of it: 120.1,
+ * 120.2, ...
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -96,7 +97,8 @@ static void print_event(FILE *out, const struct trace_event *ev, const struct ta
 		break;
 	case TRACE_CALLS:
 		e = find_effect(ev, TRACE_RECORDS);
-		fprintf(out, e ? "buffered calls, %zu bytes" : "no buffered calls", e ? e->data_len : 0);
+		fprintf(out, e ? "buffered calls, %zu bytes" : "no buffered calls",
+			e ? e->data_len : 0);
 		break;
 	default:
 		fprintf(out, "%u effects", ev->effects_len);
@@ -168,8 +170,8 @@ static void dump_regs(const struct regs *regs)
 static bool is_binary(enum trace_effect_kind kind)
 {
 	return kind == TRACE_REGS || kind == TRACE_XSTATE || kind == TRACE_TASK ||
-	       kind == TRACE_SIGINFO || kind == TRACE_AUXV || kind == TRACE_RECORDS || kind == TRACE_PATCH ||
-	       kind == TRACE_CPUID;
+	       kind == TRACE_SIGINFO || kind == TRACE_AUXV || kind == TRACE_RECORDS ||
+	       kind == TRACE_PATCH || kind == TRACE_CPUID;
 }
 
 static void dump_effect(const struct dump_options *o, const struct trace_effect *e)
@@ -196,8 +198,8 @@ static void dump_columns(const struct trace_event *ev, const struct task_info *t
 	char number[40];
 
 	snprintf(number, sizeof(number), part ? "%" PRIu64 ".%u" : "%" PRIu64, ev->n, part);
-	printf("%8s %5" PRIu64 ".%06" PRIu64 " %7d %-13s ", number, ev->time_ns / 1000000000, ev->time_ns / 1000 % 1000000,
-	       t->tid, trace_event_name(ev->kind));
+	printf("%8s %5" PRIu64 ".%06" PRIu64 " %7d %-13s ", number, ev->time_ns / 1000000000,
+	       ev->time_ns / 1000 % 1000000, t->tid, trace_event_name(ev->kind));
 }
 
 /* With these the event itself is shown, not only its buffered calls. */
@@ -257,7 +259,8 @@ static json_t *json_effect(const struct dump_options *o, const struct trace_effe
 static void json_call(json_t *j, const struct call *c)
 {
 	bool entry = c->state == CALL_ENTRY;
-	const char *name = !entry && c->ret < 0 && c->ret >= -4095 ? sys_errno_name((int)-c->ret) : NULL;
+	const char *name =
+		!entry && c->ret < 0 && c->ret >= -4095 ? sys_errno_name((int)-c->ret) : NULL;
 	unsigned n = c->record ? c->record->nargs : 6;
 	json_t *list = json_array();
 
@@ -372,14 +375,16 @@ static json_t *json_outputs(const struct dump_options *o, const struct record_ca
 		json_object_set_new(j, "len", json_count(s.len));
 		json_object_set_new(j, "input", json_boolean(i >= r->outs));
 		if (o->raw)
-			json_object_set_new(j, "data", json_bytes(s.data, s.len < o->bytes ? s.len : (size_t)o->bytes));
+			json_object_set_new(
+				j, "data",
+				json_bytes(s.data, s.len < o->bytes ? s.len : (size_t)o->bytes));
 		json_array_append_new(list, j);
 	}
 	return list;
 }
 
-static struct err *dump_part(const struct dump_options *o, const struct trace_event *ev, const struct task_info *t,
-			     const struct record_call *r, unsigned part)
+static struct err *dump_part(const struct dump_options *o, const struct trace_event *ev,
+			     const struct task_info *t, const struct record_call *r, unsigned part)
 {
 	struct call c = call_of_record(r, o->bytes);
 	json_t *j;
@@ -400,7 +405,8 @@ static struct err *dump_part(const struct dump_options *o, const struct trace_ev
 }
 
 /* All of one CALLS event.  A record that cannot be is reported, and ends its effect's part. */
-static struct err *dump_parts(const struct dump_options *o, const struct trace_event *ev, const struct task_info *t)
+static struct err *dump_parts(const struct dump_options *o, const struct trace_event *ev,
+			      const struct task_info *t)
 {
 	struct record_call r;
 	unsigned part = 0;
@@ -415,8 +421,11 @@ static struct err *dump_parts(const struct dump_options *o, const struct trace_e
 				TRY(dump_part(o, ev, t, &r, part));
 		}
 		if (w.damaged)
-			return err_new(ERR_TRACE, "the trace is damaged: event %" PRIu64 ", buffered call %u, byte %" PRIu64
-				       " of %zu: a record that cannot be", ev->n, part + 1, w.at, e->data_len);
+			return err_new(ERR_TRACE,
+				       "the trace is damaged: event %" PRIu64
+				       ", buffered call %u, byte %" PRIu64
+				       " of %zu: a record that cannot be",
+				       ev->n, part + 1, w.at, e->data_len);
 	}
 	return NULL;
 }

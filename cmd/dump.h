@@ -31,7 +31,8 @@ void print_names(FILE *out, const struct name *names, uint64_t v);
 enum call_state { CALL_WHOLE = 0, CALL_ENTRY, CALL_RESUMED };	/* ENTRY: nothing came out yet */
 
 struct call {
-	const struct trace_event *ev;		/* whose effects say what went in and came out; or */
+	/* whose effects say what went in and came out; or */
+	const struct trace_event *ev;
 	const struct record_call *record;	/* ... the record does */
 	int32_t nr;
 	uint64_t args[6];

@@ -1,8 +1,9 @@
 /*
  * dump_call.c - a system call in words, in the manner of strace.
  *
- * How an argument prints comes from its kind in the syscall table.  What it pointed to comes, for a traced call, from
- * the trace's TRACE_STR notes (input) and TRACE_WRITE effects (output), for a buffered one from the spans of its record.
+ * How an argument prints comes from its kind in the syscall table.  What it pointed to comes, for a
+ * traced call, from the trace's TRACE_STR notes (input) and TRACE_WRITE effects (output), for a
+ * buffered one from the spans of its record.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -43,7 +44,8 @@ const char *call_name(int32_t nr)
 static const void *find_input(const struct call *c, unsigned arg, size_t *len_ret)
 {
 	if (c->record)
-		return c->args[arg] ? record_bytes_at(c->record, c->args[arg], true, len_ret) : NULL;
+		return c->args[arg] ? record_bytes_at(c->record, c->args[arg], true, len_ret)
+				    : NULL;
 	for (uint32_t i = 0; i < c->ev->effects_len; i++) {
 		const struct trace_effect *e = &c->ev->effects[i];
 
@@ -169,7 +171,8 @@ static void print_arg(FILE *out, const struct call *c, const struct sys_arg *a, 
 	if (a->what == W_STRV)
 		print_strv(out, c, arg);
 	else if (in && (!c->record || a->what == W_STR || (a->what == W_MEM && a->dir == D_IN)))
-		text_quoted(out, in, a->what == W_STR ? str_len(in, len) : len, a->what == W_STR ? len : c->bytes);
+		text_quoted(out, in, a->what == W_STR ? str_len(in, len) : len,
+			    a->what == W_STR ? len : c->bytes);
 	else if (names)
 		print_names(out, names, v);
 	else if (a->what == W_DIRFD && (int32_t)v == AT_FDCWD)

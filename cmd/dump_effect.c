@@ -68,7 +68,9 @@ static void print_records(FILE *out, const struct trace_effect *e)
 
 static void print_patch(FILE *out, const struct trace_effect *e)
 {
-	static const char *const kinds[] = { [PATCH_SYSCALL] = "syscall", [PATCH_CPUID] = "cpuid", [PATCH_TSC] = "rdtsc" };
+	static const char *const kinds[] = {
+		[PATCH_SYSCALL] = "syscall", [PATCH_CPUID] = "cpuid", [PATCH_TSC] = "rdtsc"
+	};
 
 	fprintf(out, " %#" PRIx64 " %s", e->addr, NAME_IN(kinds, e->y));
 	if (e->len && !e->data_len)
@@ -76,7 +78,10 @@ static void print_patch(FILE *out, const struct trace_effect *e)
 	else if (e->len)
 		fprintf(out, " %" PRIu64 " bytes, stub %#" PRIx64, e->len, e->x);
 	else
-		fprintf(out, " refused: %s", e->offset < PATCH_REFUSALS ? patch_refusal_name((enum patch_refusal)e->offset) : "?");
+		fprintf(out, " refused: %s",
+			e->offset < PATCH_REFUSALS
+				? patch_refusal_name((enum patch_refusal)e->offset)
+				: "?");
 }
 
 void print_effect(FILE *out, const struct trace_effect *e)
@@ -108,7 +113,8 @@ void print_effect(FILE *out, const struct trace_effect *e)
 		fprintf(out, " of object %" PRIu32 ": %" PRIu64, e->object, e->len);
 		break;
 	case TRACE_ZERO:
-		fprintf(out, " in object %" PRIu32 " %#" PRIx64 "+%#" PRIx64, e->object, e->addr, e->len);
+		fprintf(out, " in object %" PRIu32 " %#" PRIx64 "+%#" PRIx64, e->object, e->addr,
+			e->len);
 		break;
 	case TRACE_LIVE:
 		fprintf(out, " object %" PRIu32, e->object);

@@ -7,13 +7,15 @@
  *	  (init)
  *	    recorder          session of its own; traces the program and all it starts
  *
- * ptrace ties tracees to the thread that traces them, so the recorder cannot leave the foreground later: it is
- * forked off first.  Then rec can return when the program does, and what it has left behind goes on being recorded.  No signal
- * to a process group and no key reaches the recorder.  rec itself ignores what a program sends to its own group.
+ * ptrace ties tracees to the thread that traces them, so the recorder cannot leave the foreground
+ * later: it is forked off first.  Then rec can return when the program does, and what it has left
+ * behind goes on being recorded.  No signal to a process group and no key reaches the recorder.
+ * rec itself ignores what a program sends to its own group.
  *
- * Both know of each other's end by a socket.  The recorder says: my process ID; all is recorded; the program has ended, but
- * others live.  When rec dies without having been told that (kill -9), the recorder dies too, and the program with it: but not when
- * the program has sent that signal to its group and died as well.
+ * Both know of each other's end by a socket.  The recorder says: my process ID; all is recorded;
+ * the program has ended, but others live.  When rec dies without having been told that (kill -9),
+ * the recorder dies too, and the program with it: but not when the program has sent that signal to
+ * its group and died as well.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +54,7 @@ static void close_stream(int fd)
 	}
 }
 
-/* ---- the recorder's side ------------------------------------------------------------------------ */
+/* ---- the recorder's side --------------------------------------------------------------------- */
 
 void front_left(void *front, int status)
 {
@@ -105,7 +107,7 @@ static void become_recorder(struct front *f, int sockets[2])
 	tell(f, NEWS_PID, getpid());
 }
 
-/* ---- rec's side ------------------------------------------------------------------------------------ */
+/* ---- rec's side ------------------------------------------------------------------------------ */
 
 static volatile sig_atomic_t asked_to_end;	/* by this signal */
 static volatile pid_t asked_by;			/* 0: by the kernel */
@@ -124,8 +126,9 @@ static void own_signals(void)
 	struct sigaction sa = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
 
 	for (int sig = 1; sig < SIGRTMAX; sig++) {
-		if (sig != SIGCHLD && sig != SIGTERM && sig != SIGINT && sig != SIGQUIT && sig != SIGCONT)
-			signal(sig, SIG_IGN);	/* fails for some */
+		if (sig != SIGCHLD && sig != SIGTERM && sig != SIGINT && sig != SIGQUIT &&
+		    sig != SIGCONT)
+			signal(sig, SIG_IGN); /* fails for some */
 	}
 	sigaction(SIGCHLD, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
@@ -157,7 +160,9 @@ static pid_t parent_of(pid_t pid)
 	return parent;
 }
 
-/* The program, or one it started: then it has sent the signal to its group, and got it by itself. */
+/*
+ * The program, or one it started: then it has sent the signal to its group, and got it by itself.
+ */
 static bool is_recorded(const struct watch *w, pid_t pid)
 {
 	for (int depth = 0; depth < 64 && pid > 1; depth++) {
@@ -184,7 +189,10 @@ static void pass_on(struct watch *w)
 	}
 }
 
-/* The program is stopped: so are we, for the shell waits for us.  Whoever continues it continues its group. */
+/*
+ * The program is stopped: so are we, for the shell waits for us.  Whoever continues it continues
+ * its group.
+ */
 static void watch_program(struct watch *w)
 {
 	int status;
@@ -225,11 +233,15 @@ static int wait_for_recorder(const struct front *f, pid_t program, const sigset_
 			return news.value;
 		if (news.kind == NEWS_LEFT) {
 			if (isatty(STDERR_FILENO))
-				fprintf(stderr, "rec: what the program has left behind goes on being recorded (kill %d ends it)\n", (int)w.recorder);
+				fprintf(stderr,
+					"rec: what the program has left behind goes on being recorded (kill %d ends it)\n",
+					(int)w.recorder);
 			return news.value;
 		}
 	}
-	return cmd_fail("rec", err_new(ERR_OS, "the recorder has died; what it has recorded replays up to there"));
+	return cmd_fail(
+		"rec",
+		err_new(ERR_OS, "the recorder has died; what it has recorded replays up to there"));
 }
 
 static void set_back(struct recorder_child *child, const sigset_t *before)
@@ -257,7 +269,8 @@ static pid_t fork_recorder(void)
 	return status ? -1 : pid;
 }
 
-struct err *front_start(struct front *f, const struct recorder_options *o, struct recorder_child *child, int *code)
+struct err *front_start(struct front *f, const struct recorder_options *o,
+			struct recorder_child *child, int *code)
 {
 	int sockets[2];
 	sigset_t all, before;

@@ -14,10 +14,12 @@ struct front {
 };
 
 /*
- * Fork the program's process, which waits, and the recorder.  Returns NULL in the recorder, which records child and ends by
- * front_done(); &err_end in rec, when all is over: *code is its exit status.  Other errors: nothing was started.
+ * Fork the program's process, which waits, and the recorder.  Returns NULL in the recorder, which
+ * records child and ends by front_done(); &err_end in rec, when all is over: *code is its exit
+ * status.  Other errors: nothing was started.
  */
-struct err *front_start(struct front *f, const struct recorder_options *o, struct recorder_child *child, int *code) __must_check;
+struct err *front_start(struct front *f, const struct recorder_options *o,
+			struct recorder_child *child, int *code) __must_check;
 /* In the recorder: the program has ended with this wait status, others live. */
 void front_left(void *front, int code);
 /* In the recorder: the end.  code is rec's exit status. */

@@ -1,5 +1,6 @@
 /*
- * gc.c - `hindsight gc`: removes what no recording needs from the content store, and what killed recorders left.
+ * gc.c - `hindsight gc`: removes what no recording needs from the content store, and what killed
+ * recorders left.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,16 +18,21 @@ struct gc_options {
 static const struct option_row gc_rows[] = {
 	{ "dry-run", 'n', NULL, OPTION_FLAG, offsetof(struct gc_options, dry_run),
 	  "remove nothing, only say what would be" },
-	{ "json", 0, NULL, OPTION_FLAG, offsetof(struct gc_options, json), "print one JSON object" },
+	{ "json", 0, NULL, OPTION_FLAG, offsetof(struct gc_options, json),
+	  "print one JSON object" },
 	{ 0 }
 };
 
 static const struct option_set gc_set = {
-	"hindsight gc", "[options] [DIR]",
-	"Remove file contents that no recording uses, indexes of their symbols, and what killed recorders left.", gc_rows, true,
+	"hindsight gc",
+	"[options] [DIR]",
+	"Remove file contents that no recording uses, indexes of their symbols, and what killed recorders left.",
+	gc_rows,
+	true,
 };
 
-static struct err *print_json(const struct trace_garbage *g, const struct symbols_index_garbage *ix, const char *base, bool dry_run)
+static struct err *print_json(const struct trace_garbage *g, const struct symbols_index_garbage *ix,
+			      const char *base, bool dry_run)
 {
 	json_t *o = json_object();
 
@@ -46,7 +52,8 @@ static struct err *print_json(const struct trace_garbage *g, const struct symbol
 	return json_print(o, true);
 }
 
-static void print_text(const struct trace_garbage *g, const struct symbols_index_garbage *ix, bool dry_run)
+static void print_text(const struct trace_garbage *g, const struct symbols_index_garbage *ix,
+		       bool dry_run)
 {
 	char unused[24], temporary[24], used[24];
 
@@ -56,7 +63,8 @@ static void print_text(const struct trace_garbage *g, const struct symbols_index
 	       g->temporary, text_size(temporary, g->temporary_bytes), g->used,
 	       text_size(used, g->used_bytes));
 	if (ix->removed)
-		printf("%s %" PRIu64 " indexes of symbols that belong to none (%s)\n", dry_run ? "would remove" : "removed", ix->removed,
+		printf("%s %" PRIu64 " indexes of symbols that belong to none (%s)\n",
+		       dry_run ? "would remove" : "removed", ix->removed,
 		       text_size(unused, ix->removed_bytes));
 }
 
@@ -65,7 +73,8 @@ static bool content_there(void *ctx, const uint8_t hash[16])
 	return trace_content_used(ctx, hash);
 }
 
-static struct err *collect(char *base, bool dry_run, struct trace_garbage *g, struct symbols_index_garbage *ix)
+static struct err *collect(char *base, bool dry_run, struct trace_garbage *g,
+			   struct symbols_index_garbage *ix)
 {
 	struct err *err;
 	char *dir;

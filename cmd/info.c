@@ -240,8 +240,9 @@ static void count_files(const char *dir, struct trace_totals *t)
 		    !S_ISREG(st.st_mode))
 			continue;
 		t->files++;
-		t->file_bytes += st.st_size <= 64 << 20 || st.st_blocks * 512 > st.st_size ? (uint64_t)st.st_size :
-				 (uint64_t)st.st_blocks * 512;	/* holes take up nothing */
+		t->file_bytes += st.st_size <= 64 << 20 || st.st_blocks * 512 > st.st_size
+					 ? (uint64_t)st.st_size
+					 : (uint64_t)st.st_blocks * 512; /* holes take up nothing */
 	}
 	if (files)
 		closedir(files);

@@ -1,5 +1,6 @@
 /*
- * jit.c - `hindsight jit`: code that the program made itself, with birth and death, and exports of it.
+ * jit.c - `hindsight jit`: code that the program made itself, with birth and death, and exports of
+ * it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,17 +25,24 @@ struct jit_cmd {
 };
 
 static const struct option_row jit_rows[] = {
-	{ "at", 0, "EVENT", OPTION_U64, offsetof(struct jit_cmd, at), "what was there after this event (default: at the end)" },
-	{ "history", 0, NULL, OPTION_FLAG, offsetof(struct jit_cmd, history), "also what was gone by then" },
-	{ "pid", 'p', "PID", OPTION_U64, offsetof(struct jit_cmd, pid), "of this process (default: the first)" },
+	{ "at", 0, "EVENT", OPTION_U64, offsetof(struct jit_cmd, at),
+	  "what was there after this event (default: at the end)" },
+	{ "history", 0, NULL, OPTION_FLAG, offsetof(struct jit_cmd, history),
+	  "also what was gone by then" },
+	{ "pid", 'p', "PID", OPTION_U64, offsetof(struct jit_cmd, pid),
+	  "of this process (default: the first)" },
 	{ "json", 0, NULL, OPTION_FLAG, offsetof(struct jit_cmd, json), "print one JSON object" },
-	{ "perf-map", 0, "FILE", OPTION_STRING, offsetof(struct jit_cmd, perf_map), "write a perf map" },
-	{ "jitdump", 0, "FILE", OPTION_STRING, offsetof(struct jit_cmd, jitdump), "write a jitdump file, with the code" },
-	{ "elf", 0, "DIR", OPTION_STRING, offsetof(struct jit_cmd, elf), "write the objects that were registered, one file each" },
+	{ "perf-map", 0, "FILE", OPTION_STRING, offsetof(struct jit_cmd, perf_map),
+	  "write a perf map" },
+	{ "jitdump", 0, "FILE", OPTION_STRING, offsetof(struct jit_cmd, jitdump),
+	  "write a jitdump file, with the code" },
+	{ "elf", 0, "DIR", OPTION_STRING, offsetof(struct jit_cmd, elf),
+	  "write the objects that were registered, one file each" },
 	{ "symbolize", 0, "FILE", OPTION_STRING, offsetof(struct jit_cmd, symbolize),
 	  "give names to a profile that the program wrote: pprof's, or a text heap profile; to stdout for pprof, or:" },
 	PROFILE_OUT_ROWS(jit_cmd, out),
-	{ "quiet", 'q', NULL, OPTION_FLAG, offsetof(struct jit_cmd, quiet), "no progress on stderr" },
+	{ "quiet", 'q', NULL, OPTION_FLAG, offsetof(struct jit_cmd, quiet),
+	  "no progress on stderr" },
 	{ 0 }
 };
 
@@ -57,7 +65,7 @@ static bool is_listed(const struct listing *l, const struct jit_function *f)
 	return f->birth <= l->event && (l->o->history || f->death > l->event);
 }
 
-/* ---- text and JSON --------------------------------------------------------------------------------------- */
+/* ---- text and JSON --------------------------------------------------------------------------- */
 
 static void text_function(const struct jit_function *f)
 {
@@ -65,8 +73,8 @@ static void text_function(const struct jit_function *f)
 
 	if (f->death != JIT_ALIVE)
 		snprintf(death, sizeof(death), "%" PRIu64, f->death);
-	printf("%10" PRIu64 " %10s %#18" PRIx64 " %8" PRIu64 "  %-8s  ", f->birth, death, f->start, f->end - f->start,
-	       origin_name[f->origin]);
+	printf("%10" PRIu64 " %10s %#18" PRIx64 " %8" PRIu64 "  %-8s  ", f->birth, death, f->start,
+	       f->end - f->start, origin_name[f->origin]);
 	text_plain(stdout, f->name ? f->name : "?");
 	if (f->file) {
 		fputs("  ", stdout);
@@ -105,15 +113,16 @@ static struct err *list(const struct listing *l)
 		if (all)
 			json_array_append_new(all, json_function(&f[i]));
 		else if (!shown)
-			printf("%10s %10s %18s %8s  %-8s  %s\n", "BIRTH", "DEATH", "ADDRESS", "SIZE", "ORIGIN", "NAME");
+			printf("%10s %10s %18s %8s  %-8s  %s\n", "BIRTH", "DEATH", "ADDRESS",
+			       "SIZE", "ORIGIN", "NAME");
 		if (!all)
 			text_function(&f[i]);
 		shown++;
 	}
 	if (!all) {
 		if (!shown)
-			printf("no named JIT code in process %d %s event %" PRIu64 "\n", jit_pid(l->log),
-			       l->o->history ? "up to" : "after", l->event);
+			printf("no named JIT code in process %d %s event %" PRIu64 "\n",
+			       jit_pid(l->log), l->o->history ? "up to" : "after", l->event);
 		return NULL;
 	}
 	root = json_object();
@@ -123,7 +132,7 @@ static struct err *list(const struct listing *l)
 	return json_print(root, true);
 }
 
-/* ---- addresses ------------------------------------------------------------------------------------------------ */
+/* ---- addresses ------------------------------------------------------------------------------- */
 
 static void text_frames(const struct symbols_frame *f, size_t n)
 {
@@ -189,7 +198,8 @@ static struct err *address(const struct listing *l, uint64_t addr, json_t *all)
 	if (n_frames && frame[0].function && !j)
 		text_frames(frame, n_frames);
 	else if (n_frames && frame[0].function)
-		json_object_set_new(j, "function", json_text(frame[0].function, strlen(frame[0].function)));
+		json_object_set_new(j, "function",
+				    json_text(frame[0].function, strlen(frame[0].function)));
 	else if (!now)
 		err = address_written(l, addr, j);
 	if (j) {
@@ -211,14 +221,15 @@ static struct err *addresses(const struct listing *l, int argc, char **argv)
 		addr = strtoull(argv[i], &end, 0);
 		if (*end || end == argv[i] || errno) {
 			json_decref(all);
-			return err_new(ERR_USAGE, "'%s' is no address: give a number, 0x7f...", argv[i]);
+			return err_new(ERR_USAGE, "'%s' is no address: give a number, 0x7f...",
+				       argv[i]);
 		}
 		TRY(address(l, addr, all));
 	}
 	return all ? json_print(all, true) : NULL;
 }
 
-/* ---- files ----------------------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static struct err *file_close(FILE *f, const char *path)
 {
@@ -239,7 +250,8 @@ static struct err *write_perf_map(const struct listing *l, const char *path)
 		return err_os(errno, "cannot write %s", path);
 	for (size_t i = 0; i < n; i++)
 		if (is_listed(l, &f[i]))
-			fprintf(out, "%" PRIx64 " %" PRIx64 " %s\n", f[i].start, f[i].end - f[i].start, f[i].name ? f[i].name : "?");
+			fprintf(out, "%" PRIx64 " %" PRIx64 " %s\n", f[i].start,
+				f[i].end - f[i].start, f[i].name ? f[i].name : "?");
 	return file_close(out, path);
 }
 
@@ -249,7 +261,8 @@ static void put(FILE *out, uint64_t v, size_t size)
 }
 
 /* perf's jitdump-specification.txt, version 1. */
-static void dump_function(const struct listing *l, const struct jit_function *f, uint64_t index, FILE *out)
+static void dump_function(const struct listing *l, const struct jit_function *f, uint64_t index,
+			  FILE *out)
 {
 	const char *name = f->name ? f->name : "?";
 	size_t size = f->end - f->start;
@@ -329,7 +342,7 @@ static struct err *write_objects(const struct listing *l, const char *dir)
 	return NULL;
 }
 
-/* ---- profiles ------------------------------------------------------------------------------------------------------------ */
+/* ---- profiles -------------------------------------------------------------------------------- */
 
 static struct err *symbolize(const struct listing *l, struct profile *p)
 {
@@ -339,8 +352,11 @@ static struct err *symbolize(const struct listing *l, struct profile *p)
 
 	jit_symbolize(l->log, l->o->at ? l->event : jit_written(l->log), p, &named);
 	if (named.moved)
-		log_warn("%s is of another run: its libraries lie elsewhere, and JIT code gets no names", l->o->symbolize);
-	snprintf(note, sizeof(note), "hindsight named %u of %u addresses, %u of JIT code", named.named, named.locations, named.jit);
+		log_warn(
+			"%s is of another run: its libraries lie elsewhere, and JIT code gets no names",
+			l->o->symbolize);
+	snprintf(note, sizeof(note), "hindsight named %u of %u addresses, %u of JIT code",
+		 named.named, named.locations, named.jit);
 	profile_comment(p, note);
 	if (!profile_out_any(&out))
 		out.pprof = "-";
@@ -355,7 +371,8 @@ static struct err *profile_get(const struct jit_cmd *o, struct profile **ret)
 
 	*ret = NULL;
 	if (!o->symbolize && (profile_out_any(&o->out) || o->out.value))
-		return err_new(ERR_USAGE, "--pprof and its like say what to do with --symbolize=FILE");
+		return err_new(ERR_USAGE,
+			       "--pprof and its like say what to do with --symbolize=FILE");
 	if (!o->symbolize)
 		return NULL;
 	if (!profile_out_any(&o->out) && isatty(STDOUT_FILENO))
@@ -367,7 +384,7 @@ static struct err *profile_get(const struct jit_cmd *o, struct profile **ret)
 	return err;
 }
 
-/* ---- the command --------------------------------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static struct err *answer(const struct listing *l, struct profile *p, int argc, char **argv)
 {
@@ -397,7 +414,9 @@ static bool is_number(const char *s)
 static struct err *jit_run(const void *opts, int argc, char **argv)
 {
 	const struct jit_cmd *o = opts;
-	const struct jit_options jo = { .pid = (int)o->pid, .event = o->at, .quiet = o->quiet, .written = o->symbolize };
+	const struct jit_options jo = {
+		.pid = (int)o->pid, .event = o->at, .quiet = o->quiet, .written = o->symbolize
+	};
 	struct listing l = { .o = o };
 	const char *trace = NULL;
 	struct profile *p;

@@ -26,7 +26,8 @@ struct leaks_cmd {
 static const struct option_row leaks_rows[] = {
 	{ "at", 0, "EVENT|exit", OPTION_STRING, offsetof(struct leaks_cmd, at),
 	  "look at the heap after this event (default: exit)" },
-	{ "pid", 'p', "PID", OPTION_U64, offsetof(struct leaks_cmd, pid), "of this process (default: the first)" },
+	{ "pid", 'p', "PID", OPTION_U64, offsetof(struct leaks_cmd, pid),
+	  "of this process (default: the first)" },
 	{ "alloc", 0, "FN[:SIZEARG]", OPTION_LIST, offsetof(struct leaks_cmd, alloc),
 	  "FN allocates, too: its result is a block of as many bytes as argument SIZEARG says (default 1)" },
 	{ "free", 0, "FN[:ARG]", OPTION_LIST, offsetof(struct leaks_cmd, free),
@@ -39,11 +40,15 @@ static const struct option_row leaks_rows[] = {
 	  "the same by the calls of these two functions" },
 	{ "moments", 0, "N", OPTION_U64, offsetof(struct leaks_cmd, moments),
 	  "look for at most this many moments of loss, those of the biggest leaks (default 500)" },
-	{ "top", 'n', "N", OPTION_U64, offsetof(struct leaks_cmd, top), "print this many leaks (default 20)" },
-	{ "json", 0, NULL, OPTION_FLAG, offsetof(struct leaks_cmd, json), "print one JSON object, with all of them" },
-	{ "html", 0, "FILE", OPTION_STRING, offsetof(struct leaks_cmd, html), "write a page to look at in a browser" },
+	{ "top", 'n', "N", OPTION_U64, offsetof(struct leaks_cmd, top),
+	  "print this many leaks (default 20)" },
+	{ "json", 0, NULL, OPTION_FLAG, offsetof(struct leaks_cmd, json),
+	  "print one JSON object, with all of them" },
+	{ "html", 0, "FILE", OPTION_STRING, offsetof(struct leaks_cmd, html),
+	  "write a page to look at in a browser" },
 	PROFILE_OUT_ROWS(leaks_cmd, out),
-	{ "quiet", 'q', NULL, OPTION_FLAG, offsetof(struct leaks_cmd, quiet), "no progress on stderr" },
+	{ "quiet", 'q', NULL, OPTION_FLAG, offsetof(struct leaks_cmd, quiet),
+	  "no progress on stderr" },
 	{ 0 }
 };
 
@@ -100,7 +105,8 @@ static void text_source(const struct leaks_frame *f)
 {
 	char line[120];
 
-	if (sources_of && f->file && sources_line(sources_of, f->file, f->line, line, sizeof(line))) {
+	if (sources_of && f->file &&
+	    sources_line(sources_of, f->file, f->line, line, sizeof(line))) {
 		fputs(": ", stdout);
 		text_plain(stdout, line);
 	}
@@ -185,7 +191,8 @@ static void text_refs(const struct leaks_leak *l)
 			if (e->paired != (pass == 1) || (pass == 1 && e->delta < 0))
 				continue;
 			if (pass == 0)
-				text_stack(&e->when.stack, e->delta > 0 ? "NOT RETURNED" : "NOT TAKEN");
+				text_stack(&e->when.stack,
+					   e->delta > 0 ? "NOT RETURNED" : "NOT TAKEN");
 			else
 				text_pair(e, &l->ref[e->partner]);
 			listed++;
@@ -210,12 +217,14 @@ static void text_leak(const struct leaks_leak *l, size_t number, const char *dir
 		fputs(" lost, holding each other", stdout);
 		break;
 	case LEAKS_HELD:
-		printf(" still held, though %s", l->freed ? plural(c, l->freed, "block") : "nothing");
+		printf(" still held, though %s",
+		       l->freed ? plural(c, l->freed, "block") : "nothing");
 		fputs(l->freed ? " like it were freed" : " like it was ever freed", stdout);
 		break;
 	}
 	if (l->owned_blocks)
-		printf(", with %s in %s that they owned", plural(a, l->owned_bytes, "byte"), plural(b, l->owned_blocks, "block"));
+		printf(", with %s in %s that they owned", plural(a, l->owned_bytes, "byte"),
+		       plural(b, l->owned_blocks, "block"));
 	putchar('\n');
 	text_stack(&l->alloc.stack, "allocated");
 	if (l->kind != LEAKS_HELD && l->how) {
@@ -242,9 +251,11 @@ static void text_all(const struct leaks *r, const char *dir, uint64_t top)
 		text_leak(&r->leak[i], i + 1, dir);
 	if (r->n > top)
 		printf("... %zu more (--top)\n\n", r->n - (size_t)top);
-	printf("At event %" PRIu64 " %s live (%s)", r->event, plural(a, r->live_blocks, "block"), plural(b, r->live_bytes, "byte"));
+	printf("At event %" PRIu64 " %s live (%s)", r->event, plural(a, r->live_blocks, "block"),
+	       plural(b, r->live_bytes, "byte"));
 	if (r->leaked_blocks)
-		printf(", of which %s cannot be reached (%s).\n", plural(c, r->leaked_blocks, "block"), plural(d, r->leaked_bytes, "byte"));
+		printf(", of which %s cannot be reached (%s).\n",
+		       plural(c, r->leaked_blocks, "block"), plural(d, r->leaked_bytes, "byte"));
 	else
 		printf("; all can be reached.\n");
 	if (r->note) {
@@ -297,7 +308,8 @@ static json_t *json_lost(const struct leaks_leak *l)
 	o = json_when(&l->lost_at);
 	json_object_set_new(o, "how", json_string(leaks_how_name[l->how]));
 	json_object_set_new(o, "thread", json_integer(l->lost_at.tid));
-	json_object_set_new(o, "address", l->lost_at.addr ? json_hex(l->lost_at.addr) : json_null());
+	json_object_set_new(o, "address",
+			    l->lost_at.addr ? json_hex(l->lost_at.addr) : json_null());
 	json_object_set_new(o, "count", json_count(l->lost_at.count));
 	return o;
 }
@@ -313,7 +325,8 @@ static json_t *json_holders(const struct leaks_holder *h, size_t n)
 		json_object_set_new(o, "name", json_string_or_null(h[i].name));
 		json_object_set_new(o, "address", json_hex(h[i].address));
 		json_object_set_new(o, "value", json_hex(h[i].value));
-		json_object_set_new(o, "stored_by", h[i].stored_known ? json_when(&h[i].stored_by) : json_null());
+		json_object_set_new(o, "stored_by",
+				    h[i].stored_known ? json_when(&h[i].stored_by) : json_null());
 		json_array_append_new(list, o);
 	}
 	return list;
@@ -327,8 +340,10 @@ static json_t *json_refs(const struct leaks_leak *l)
 		json_t *o = json_when(&l->ref[i].when);
 
 		json_object_set_new(o, "delta", json_integer(l->ref[i].delta));
-		json_object_set_new(o, "count", l->ref[i].value ? json_count(l->ref[i].value) : json_null());
-		json_object_set_new(o, "paired_with", l->ref[i].paired ? json_count(l->ref[i].partner) : json_null());
+		json_object_set_new(o, "count",
+				    l->ref[i].value ? json_count(l->ref[i].value) : json_null());
+		json_object_set_new(o, "paired_with",
+				    l->ref[i].paired ? json_count(l->ref[i].partner) : json_null());
 		json_array_append_new(list, o);
 	}
 	return list;
@@ -351,13 +366,16 @@ static json_t *json_leak(const struct leaks_leak *l)
 	json_object_set_new(o, "holders", json_holders(l->holder, l->holders));
 	if (l->refs)
 		json_object_set_new(o, "references", json_refs(l));
-	json_object_set_new(o, "cycle", l->kind == LEAKS_CYCLE ? json_holders(l->cycle, l->cycles) : json_null());
+	json_object_set_new(o, "cycle",
+			    l->kind == LEAKS_CYCLE ? json_holders(l->cycle, l->cycles)
+						   : json_null());
 	return o;
 }
 
 struct json_t *leaks_json(const struct leaks *r, const char *dir)
 {
-	json_t *o = json_object(), *list = json_array(), *at = json_object(), *sum = json_object(), *cost = json_object();
+	json_t *o = json_object(), *list = json_array(), *at = json_object(), *sum = json_object(),
+	       *cost = json_object();
 
 	json_object_set_new(at, "event", json_count(r->event));
 	for (size_t i = 0; i < r->n; i++)
@@ -379,7 +397,7 @@ struct json_t *leaks_json(const struct leaks *r, const char *dir)
 	return o;
 }
 
-/* ---- all of it -------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static void progress(void *ctx, const char *what, uint64_t done, uint64_t total)
 {
@@ -438,7 +456,9 @@ static struct err *leaks_run(const void *opts, int argc, char **argv)
 {
 	const struct leaks_cmd *c = opts;
 	bool shown = false;
-	struct leaks_options o = { .pid = (int)c->pid, .moments = (unsigned)c->moments, .ctx = &shown };
+	struct leaks_options o = { .pid = (int)c->pid,
+				   .moments = (unsigned)c->moments,
+				   .ctx = &shown };
 	struct leaks found;
 	struct err *err;
 	char take[256], *debug_dir = NULL, *dir;
@@ -456,7 +476,9 @@ static struct err *leaks_run(const void *opts, int argc, char **argv)
 		char *comma = strchr(c->refs, ',');
 
 		if (!comma)
-			return err_new(ERR_USAGE, "--refs takes two functions, ADDREF,RELEASE, not '%s'", c->refs);
+			return err_new(ERR_USAGE,
+				       "--refs takes two functions, ADDREF,RELEASE, not '%s'",
+				       c->refs);
 		snprintf(take, sizeof(take), "%.*s", (int)(comma - c->refs), c->refs);
 		o.refs_take = take;
 		o.refs_give = comma + 1;

@@ -1,9 +1,10 @@
 /*
  * local.c - are the files of a recording still on this machine, as they were?
  *
- * Then gdb may read them where they are: by their own names, with their pretty-printers, and without a word about each.
- * Otherwise it asks the server for those of the trace.  All files of the trace count, also those mapped later,
- * and a link that leads to a library by its shorter name must still lead to that one.
+ * Then gdb may read them where they are: by their own names, with their pretty-printers, and
+ * without a word about each. Otherwise it asks the server for those of the trace.  All files of the
+ * trace count, also those mapped later, and a link that leads to a library by its shorter name must
+ * still lead to that one.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -64,13 +65,15 @@ static bool is_local(struct trace_reader *r, const struct trace_effect *e)
 		err_free(err);
 		return false;
 	}
-	if (pread(content, magic, sizeof(magic), 0) != sizeof(magic) || memcmp(magic, "\177ELF", sizeof(magic))) {
+	if (pread(content, magic, sizeof(magic), 0) != sizeof(magic) ||
+	    memcmp(magic, "\177ELF", sizeof(magic))) {
 		close(content);		/* gdb does not read that */
 		return true;
 	}
 	file = path[0] == '/' ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
-	same = file >= 0 && !fstat(file, &st) && S_ISREG(st.st_mode) && !fstat(content, &own) && st.st_size == own.st_size &&
-	       same_content(file, content, (size_t)st.st_size) && links_lead_to(path);
+	same = file >= 0 && !fstat(file, &st) && S_ISREG(st.st_mode) && !fstat(content, &own) &&
+	       st.st_size == own.st_size && same_content(file, content, (size_t)st.st_size) &&
+	       links_lead_to(path);
 	if (file >= 0)
 		close(file);
 	close(content);

@@ -4,8 +4,9 @@
  * A trace is read through once to count its processes; one of more than SCAN_MAX stored bytes
  * is not, and shows "-" there, so that ls stays quick.
  *
- * FILES is what the trace's copies of mapped files take: most are shared with other traces, and their bytes are
- * free only when the last of these and the store's own link have gone (hindsight gc).
+ * FILES is what the trace's copies of mapped files take: most are shared with other traces, and
+ * their bytes are free only when the last of these and the store's own link have gone (hindsight
+ * gc).
  */
 #include <dirent.h>
 #include <errno.h>
@@ -91,7 +92,8 @@ static void file_bytes(const char *dir, struct entry *e)
 	files = opendir(path);
 	free(path);
 	while (files && (d = readdir(files))) {
-		if (fstatat(dirfd(files), d->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+		if (fstatat(dirfd(files), d->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
+		    !S_ISREG(st.st_mode))
 			continue;
 		e->files++;
 		e->file_bytes += (uint64_t)st.st_blocks * 512;
@@ -272,16 +274,16 @@ static void print_text(const struct listing *l, const struct trace_garbage *g)
 	uint64_t sum = 0;
 
 	if (l->n)
-		printf("%-9s  %-19s %10s %9s %6s %8s %8s  %s\n", "STATE", "RECORDED", "LENGTH", "EVENTS", "PROCS", "SIZE",
-		       "FILES", "NAME  PROGRAM");
+		printf("%-9s  %-19s %10s %9s %6s %8s %8s  %s\n", "STATE", "RECORDED", "LENGTH",
+		       "EVENTS", "PROCS", "SIZE", "FILES", "NAME  PROGRAM");
 	for (size_t i = 0; i < l->n; i++) {
 		print_entry(&l->entry[i]);
 		sum += l->entry[i].bytes;
 	}
 	if (!l->n && !g->unused_bytes && !g->temporary_bytes)
 		return;
-	printf("%zu recordings of %s; mapped files, each kept once: %s", l->n, text_size(bytes, sum),
-	       text_size(store, g->used_bytes));
+	printf("%zu recordings of %s; mapped files, each kept once: %s", l->n,
+	       text_size(bytes, sum), text_size(store, g->used_bytes));
 	if (g->unused_bytes + g->temporary_bytes)
 		printf(", and %s that no recording uses ('hindsight gc' removes them)",
 		       text_size(unused, g->unused_bytes + g->temporary_bytes));

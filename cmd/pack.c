@@ -12,7 +12,8 @@
  *	0      8     bytes of the member
  *	8      8     bytes of it in this file
  *	16     8     XXH3_64 of the member
- *	24     4     0 = as it is, 1 = one zstd frame, 2 = a zstd frame of a file with holes (sparse.h): bytes, sum are those of the frame's content
+ *	24 4 0 = as it is, 1 = one zstd frame, 2 = a zstd frame of a file with holes (sparse.h):
+ *	bytes, sum are those of the frame's content
  *	28     4     bytes of the name
  *	32     ...   name: a file of the trace directory
  *
@@ -250,7 +251,8 @@ static struct err *pack_chunk(struct pack *p, struct member *m, size_t len, bool
 
 static struct err *pack_member(struct pack *p, struct member *m)
 {
-	int fd = m->from ? open(m->from, O_RDONLY | O_CLOEXEC) : openat(p->dir, m->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = m->from ? open(m->from, O_RDONLY | O_CLOEXEC)
+			 : openat(p->dir, m->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	struct err *err = NULL;
 	struct sparse_in sparse;
 	size_t n = CHUNK;

@@ -31,16 +31,21 @@ static struct err *out_close(FILE *f, const char *path, struct err *err)
 
 typedef struct err *draw_fn(const struct profile *p, unsigned type, const char *title, FILE *out);
 
-static struct err *draw_collapsed(const struct profile *p, unsigned type, const char *title, FILE *out)
+static struct err *draw_collapsed(const struct profile *p, unsigned type, const char *title,
+				  FILE *out)
 {
 	(void)title;
 	return profile_write_collapsed(p, type, out);
 }
 
-struct err *profile_out_write(const struct profile *p, const struct profile_out *o, const char *title)
+struct err *profile_out_write(const struct profile *p, const struct profile_out *o,
+			      const char *title)
 {
-	const struct { const char *path; draw_fn *fn; } form[] = {
-		{ o->collapsed, draw_collapsed }, { o->svg, profile_write_svg }, { o->flame, profile_write_html },
+	const struct { const char *path; draw_fn *fn;
+	} form[] = {
+		{ o->collapsed, draw_collapsed },
+		{ o->svg, profile_write_svg },
+		{ o->flame, profile_write_html },
 		{ o->dot, profile_write_dot },
 	};
 	unsigned type;

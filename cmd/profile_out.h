@@ -8,7 +8,8 @@
 #include "cmd/cmd.h"
 
 struct profile_out {
-	const char *pprof, *collapsed, *svg, *flame, *dot, *value;	/* files, "-" = stdout; value: a column's name */
+	/* files, "-" = stdout; value: a column's name */
+	const char *pprof, *collapsed, *svg, *flame, *dot, *value;
 };
 
 #define PROFILE_OUT_ROWS(type, field) \
@@ -22,6 +23,7 @@ struct profile_out {
 
 bool profile_out_any(const struct profile_out *o);
 /* Writes what was asked for. */
-struct err *profile_out_write(const struct profile *p, const struct profile_out *o, const char *title) __must_check;
+struct err *profile_out_write(const struct profile *p, const struct profile_out *o,
+			      const char *title) __must_check;
 
 #endif

@@ -411,7 +411,8 @@ static struct err *ps_run(const void *opts, int argc, char **argv)
 	if (o->json) {
 		print_err = ps_json(&l, trace_reader_dir(r), o->threads);
 	} else if (l.n) {
-		printf("%7s %7s  %-12s %9s %9s  %s\n", "PID", "PARENT", "EXIT", "START", "END", "COMMAND");
+		printf("%7s %7s  %-12s %9s %9s  %s\n", "PID", "PARENT", "EXIT", "START", "END",
+		       "COMMAND");
 		for (struct task_info *t = l.first; t; t = t->next)
 			if (!task_up(t))
 				print_tree(t, o->threads);

@@ -29,23 +29,39 @@ struct rec_options {
 
 #define AT(field) offsetof(struct rec_options, field)
 static const struct option_row rec_rows[] = {
-	{ "output", 'o', "DIR", OPTION_STRING, AT(output), "write the trace to DIR, which must not exist" },
-	{ "max-size", 0, "SIZE", OPTION_SIZE, AT(max_size), "end the recording when events and data take SIZE bytes (500K, 2G); the program goes on" },
-	{ "wait", 0, NULL, OPTION_FLAG, AT(wait_all), "return when all has ended that PROGRAM has started, not when PROGRAM has" },
-	{ "kill", 0, NULL, OPTION_FLAG, AT(kill_rest), "when PROGRAM has ended, end what it has left behind" },
-	{ "ticks", 0, "auto|pmu|landmark|step", OPTION_CHOICE, AT(ticks), "how to name a point in time" },
-	{ "cpu", 0, "host|x86-64-v2|x86-64-v3|x86-64-v4", OPTION_CHOICE, AT(cpu), "what processor the program sees: at a level the recording replays on every processor that has it" },
+	{ "output", 'o', "DIR", OPTION_STRING, AT(output),
+	  "write the trace to DIR, which must not exist" },
+	{ "max-size", 0, "SIZE", OPTION_SIZE, AT(max_size),
+	  "end the recording when events and data take SIZE bytes (500K, 2G); the program goes on" },
+	{ "wait", 0, NULL, OPTION_FLAG, AT(wait_all),
+	  "return when all has ended that PROGRAM has started, not when PROGRAM has" },
+	{ "kill", 0, NULL, OPTION_FLAG, AT(kill_rest),
+	  "when PROGRAM has ended, end what it has left behind" },
+	{ "ticks", 0, "auto|pmu|landmark|step", OPTION_CHOICE, AT(ticks),
+	  "how to name a point in time" },
+	{ "cpu", 0, "host|x86-64-v2|x86-64-v3|x86-64-v4", OPTION_CHOICE, AT(cpu),
+	  "what processor the program sees: at a level the recording replays on every processor that has it" },
 	{ "no-syscallbuf", 0, NULL, OPTION_FLAG, AT(no_syscallbuf), "stop at every system call" },
-	{ "syscallbuf-size", 0, "KB", OPTION_U64, AT(syscallbuf_kb), "room for records of system calls in each process (default 256, 4 to 444)" },
-	{ "checksum", 0, NULL, OPTION_FLAG, AT(checksum), "record sums of all memory, as often as takes a fifth of the time" },
-	{ "chaos", 0, NULL, OPTION_FLAG, AT(chaos), "schedule threads at random, to make rare races happen" },
-	{ "seed", 0, "N", OPTION_U64, AT(seed), "with --chaos: where its choices begin (default: another each time)" },
-	{ "num-cores", 0, "N", OPTION_U64, AT(num_cores), "let the program see N processors (default 1, with --chaos any number; up to 64)" },
-	{ "checksum-all", 0, NULL, OPTION_FLAG, AT(checksum_all), "record sums of all memory at every event" },
+	{ "syscallbuf-size", 0, "KB", OPTION_U64, AT(syscallbuf_kb),
+	  "room for records of system calls in each process (default 256, 4 to 444)" },
+	{ "checksum", 0, NULL, OPTION_FLAG, AT(checksum),
+	  "record sums of all memory, as often as takes a fifth of the time" },
+	{ "chaos", 0, NULL, OPTION_FLAG, AT(chaos),
+	  "schedule threads at random, to make rare races happen" },
+	{ "seed", 0, "N", OPTION_U64, AT(seed),
+	  "with --chaos: where its choices begin (default: another each time)" },
+	{ "num-cores", 0, "N", OPTION_U64, AT(num_cores),
+	  "let the program see N processors (default 1, with --chaos any number; up to 64)" },
+	{ "checksum-all", 0, NULL, OPTION_FLAG, AT(checksum_all),
+	  "record sums of all memory at every event" },
 	{ 0 }
 };
 static const struct option_set rec_set = {
-	"rec", "[options] [--] PROGRAM [ARG...]", "Record a run of PROGRAM and everything it starts.", rec_rows, false,
+	"rec",
+	"[options] [--] PROGRAM [ARG...]",
+	"Record a run of PROGRAM and everything it starts.",
+	rec_rows,
+	false,
 };
 
 /* Could exec(2) run it?  The usual mistakes get a sentence of their own. */
@@ -68,7 +84,10 @@ static struct err *check_program(const char *path)
 	n = read(fd, ident, sizeof(ident));
 	close(fd);
 	if (n == sizeof(ident) && !memcmp(ident, ELFMAG, SELFMAG) && ident[EI_CLASS] == ELFCLASS32)
-		return err_new(ERR_UNSUPPORTED, "cannot record %s: it is a 32-bit program; only x86-64 programs can be recorded", path);
+		return err_new(
+			ERR_UNSUPPORTED,
+			"cannot record %s: it is a 32-bit program; only x86-64 programs can be recorded",
+			path);
 	return NULL;
 }
 
@@ -95,24 +114,28 @@ static struct err *find_program(const char *name, char **ret)
 		return *ret ? check_program(*ret) : &err_nomem;
 	}
 	copy = strdup(path ? path : "/usr/local/bin:/usr/bin:/bin");
-	for (char *dir = strtok_r(copy, ":", &save); dir && !found; dir = strtok_r(NULL, ":", &save)) {
+	for (char *dir = strtok_r(copy, ":", &save); dir && !found;
+	     dir = strtok_r(NULL, ":", &save)) {
 		struct stat st;
 
 		if (asprintf(&found, "%s/%s", dir, name) < 0)
 			found = NULL;
-		if (found && (stat(found, &st) < 0 || !S_ISREG(st.st_mode) || access(found, X_OK) < 0)) {
+		if (found &&
+		    (stat(found, &st) < 0 || !S_ISREG(st.st_mode) || access(found, X_OK) < 0)) {
 			free(found);
 			found = NULL;
 		}
 	}
 	free(copy);
 	if (!found)
-		return err_new(ERR_USAGE, "cannot find the program %s: give its path, or check PATH", name);
+		return err_new(ERR_USAGE,
+			       "cannot find the program %s: give its path, or check PATH", name);
 	*ret = found;
 	return check_program(found);
 }
 
-static struct err *trace_place(const struct rec_options *o, const char *exe, char **dir, char **store)
+static struct err *trace_place(const struct rec_options *o, const char *exe, char **dir,
+			       char **store)
 {
 	const char *name = strrchr(exe, '/');
 	struct err *err;
@@ -122,7 +145,9 @@ static struct err *trace_place(const struct rec_options *o, const char *exe, cha
 		if (!*dir)
 			return &err_nomem;
 		if (access(o->output, F_OK) == 0)
-			return err_new(ERR_USAGE, "%s exists: name a directory that does not, or remove it", o->output);
+			return err_new(ERR_USAGE,
+				       "%s exists: name a directory that does not, or remove it",
+				       o->output);
 	} else {
 		TRY(trace_dir_new(name ? name + 1 : exe, dir));
 	}
@@ -222,10 +247,15 @@ static struct err *prepare(struct recording *r, char **argv, struct recorder_opt
 	TRY(find_program(argv[0], &r->exe));
 	TRY(trace_place(o, r->exe, &r->dir, &r->store));
 	if (o->syscallbuf_kb < 4 || o->syscallbuf_kb > BUF_MAX >> 10)
-		return err_new(ERR_USAGE, "--syscallbuf-size=%llu: must be 4 to %d (KB)", (unsigned long long)o->syscallbuf_kb, BUF_MAX >> 10);
-	ro->buffer_bytes = o->no_syscallbuf || o->chaos || ro->ticks == TICKS_STEP /* they look at each call */ ? 0 : (unsigned)o->syscallbuf_kb << 10;
+		return err_new(ERR_USAGE, "--syscallbuf-size=%llu: must be 4 to %d (KB)",
+			       (unsigned long long)o->syscallbuf_kb, BUF_MAX >> 10);
+	ro->buffer_bytes =
+		o->no_syscallbuf || o->chaos || ro->ticks == TICKS_STEP /* they look at each call */
+			? 0
+			: (unsigned)o->syscallbuf_kb << 10;
 	if (o->num_cores > CORES_MAX)
-		return err_new(ERR_USAGE, "--num-cores=%llu: must be 1 to %d", (unsigned long long)o->num_cores, CORES_MAX);
+		return err_new(ERR_USAGE, "--num-cores=%llu: must be 1 to %d",
+			       (unsigned long long)o->num_cores, CORES_MAX);
 	ro->num_cores = (unsigned)o->num_cores;
 	ro->exe = r->exe;
 	ro->level = (enum cpu_level)o->cpu;
@@ -235,7 +265,8 @@ static struct err *prepare(struct recording *r, char **argv, struct recorder_opt
 	ro->max_bytes = o->max_size;
 	ro->store_dir = r->store;
 	ro->sums = o->checksum_all ? SUMS_ALL : o->checksum ? SUMS_SOME : SUMS_NONE;
-	ro->wait_all = o->wait_all || getpid() == 1;	/* when the first process of a container ends, so do all */
+	/* when the first process of a container ends, so do all */
+	ro->wait_all = o->wait_all || getpid() == 1;
 	ro->kill_rest = o->kill_rest;
 	return NULL;
 }
@@ -281,7 +312,10 @@ int main(int argc, char **argv)
 	if (!argv)
 		return 0;
 	if (argc == 0)
-		return cmd_fail("rec", err_new(ERR_USAGE, "no program given: rec [options] PROGRAM [ARG...] (rec --help)"));
+		return cmd_fail(
+			"rec",
+			err_new(ERR_USAGE,
+				"no program given: rec [options] PROGRAM [ARG...] (rec --help)"));
 	err = run(&o, argv, &code);
 	if (err)
 		return cmd_fail("rec", err);

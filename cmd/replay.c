@@ -13,22 +13,34 @@
 
 #define AT(field) offsetof(struct replay_args, field)
 static const struct option_row replay_rows[] = {
-	{ "autopilot", 'a', NULL, OPTION_FLAG, AT(autopilot), "replay to the end without a debugger, echoing the output" },
+	{ "autopilot", 'a', NULL, OPTION_FLAG, AT(autopilot),
+	  "replay to the end without a debugger, echoing the output" },
 	{ "command", 'x', "FILE", OPTION_LIST, AT(files), "let gdb run the commands in FILE" },
 	{ "ex", 0, "CMD", OPTION_LIST, AT(commands), "let gdb run CMD, after the files" },
-	{ "batch", 0, NULL, OPTION_FLAG, AT(batch), "end gdb after that; your .gdbinit is not read" },
-	{ "pid", 'p', "PID|COMMAND", OPTION_STRING, AT(pid), "debug this process of the recording (see hindsight ps), from its exec on" },
-	{ "forked", 'f', "PID|COMMAND", OPTION_STRING, AT(fork), "the same, from its fork on; COMMAND: one that did not exec" },
-	{ "event", 'e', "EVENT", OPTION_STRING, AT(event), "start after this event (see hindsight dump), or at a position that `when' printed" },
+	{ "batch", 0, NULL, OPTION_FLAG, AT(batch),
+	  "end gdb after that; your .gdbinit is not read" },
+	{ "pid", 'p', "PID|COMMAND", OPTION_STRING, AT(pid),
+	  "debug this process of the recording (see hindsight ps), from its exec on" },
+	{ "forked", 'f', "PID|COMMAND", OPTION_STRING, AT(fork),
+	  "the same, from its fork on; COMMAND: one that did not exec" },
+	{ "event", 'e', "EVENT", OPTION_STRING, AT(event),
+	  "start after this event (see hindsight dump), or at a position that `when' printed" },
 	{ "gdb", 0, "PATH", OPTION_STRING, AT(gdb), "which gdb" },
-	{ "interpreter", 'i', "MI", OPTION_STRING, AT(interpreter), "gdb's interpreter, for editors: mi" },
-	{ "ticks", 0, "auto|pmu|landmark|step", OPTION_CHOICE, AT(ticks), "how to find a point in computing code (with -a)" },
-	{ "serve", 's', "ADDR", OPTION_STRING, AT(serve), "only serve a debugger on unix:/PATH, 127.0.0.1:PORT, or PORT" },
+	{ "interpreter", 'i', "MI", OPTION_STRING, AT(interpreter),
+	  "gdb's interpreter, for editors: mi" },
+	{ "ticks", 0, "auto|pmu|landmark|step", OPTION_CHOICE, AT(ticks),
+	  "how to find a point in computing code (with -a)" },
+	{ "serve", 's', "ADDR", OPTION_STRING, AT(serve),
+	  "only serve a debugger on unix:/PATH, 127.0.0.1:PORT, or PORT" },
 	{ 0 }
 };
 static const struct option_set replay_set = {
-	"replay", "[options] [TRACE]", "Replay a recording under gdb, ready at the first instruction of the program; "
-	"TRACE defaults to the latest.", replay_rows, true,
+	"replay",
+	"[options] [TRACE]",
+	"Replay a recording under gdb, ready at the first instruction of the program; "
+	"TRACE defaults to the latest.",
+	replay_rows,
+	true,
 };
 
 static struct err *replay_all(const char *dir, int ticks, int *status)
@@ -55,9 +67,11 @@ static struct err *check_args(const struct replay_args *o)
 	bool gdb = o->files.n || o->commands.n || o->batch || o->gdb || o->interpreter;
 
 	if (o->autopilot && (gdb || o->serve || o->pid || o->fork || o->event))
-		return err_new(ERR_USAGE, "-a runs without a debugger: leave out the other options");
+		return err_new(ERR_USAGE,
+			       "-a runs without a debugger: leave out the other options");
 	if (o->serve && gdb)
-		return err_new(ERR_USAGE, "--serve starts no gdb: leave out -x, --ex, --batch, --gdb and -i");
+		return err_new(ERR_USAGE,
+			       "--serve starts no gdb: leave out -x, --ex, --batch, --gdb and -i");
 	if (o->pid && o->fork)
 		return err_new(ERR_USAGE, "-p and -f: one of them");
 	return NULL;
@@ -85,7 +99,8 @@ static void await_recorder(const char *dir, bool say)
 		usleep(STEP_US);
 	}
 	if (say)
-		fprintf(stderr, "replay: %s is still being recorded; this is what there is so far\n", dir);
+		fprintf(stderr,
+			"replay: %s is still being recorded; this is what there is so far\n", dir);
 }
 
 int main(int argc, char **argv)
@@ -114,7 +129,9 @@ int main(int argc, char **argv)
 	if (!err)
 		await_recorder(dir, !o.autopilot);
 	if (!err)
-		err = o.autopilot ? replay_all(dir, o.ticks, &status) : o.serve ? debugger_serve(dir, &o) : debugger_gdb(dir, &o, &status);
+		err = o.autopilot ? replay_all(dir, o.ticks, &status)
+		      : o.serve	  ? debugger_serve(dir, &o)
+				  : debugger_gdb(dir, &o, &status);
 	free(dir);
 	if (err)
 		return cmd_fail("replay", err);

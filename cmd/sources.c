@@ -7,8 +7,9 @@
  *	d HASH .build-id/ab/cdef.debug		below a directory of debug files
  *	p /a/directory				that paths lead through ("/a/directory/../b.c")
  *
- * HASH is 32 hex digits, XXH3_128 of the content, which is in files/HASH.  `unpack` makes sources.d/src and sources.d/debug of it, trees of links
- * into files/, and gdb and the analyses are told about them.  A pack may come from a stranger: paths are absolute or below, without "." and
+ * HASH is 32 hex digits, XXH3_128 of the content, which is in files/HASH.  `unpack` makes
+ * sources.d/src and sources.d/debug of it, trees of links into files/, and gdb and the analyses are
+ * told about them.  A pack may come from a stranger: paths are absolute or below, without "." and
  * "..", the tree is made anew, and a link only ever leads to files/ of the same trace.
  */
 #include <errno.h>
@@ -31,13 +32,17 @@
 enum { HASH_LEN = 32, MODULES_MAX = 4096, FILE_MAX = 1 << 30 };
 static const char debug_root[] = "/usr/lib/debug/";
 
-/* ---- collecting ------------------------------------------------------------------------------------ */
+/* ---- collecting ------------------------------------------------------------------------------ */
 
 struct names { char **name; size_t n, room; };		/* a hash table of strings */
 
 struct collect {
 	struct trace_reader *reader;
-	struct { const char *path; const struct trace_effect *effect; struct trace_effect copy; } module[MODULES_MAX];
+	struct {
+		const char *path;
+		const struct trace_effect *effect;
+		struct trace_effect copy;
+	} module[MODULES_MAX];
 	unsigned modules;
 	struct names paths, hashes;
 	FILE *index;
@@ -52,7 +57,8 @@ static bool names_add(struct names *t, const char *name)
 	size_t i;
 
 	if (2 * (t->n + 1) > t->room) {
-		struct names more = { calloc(t->room * 2 + 1024, sizeof(char *)), 0, t->room * 2 + 1024 };
+		struct names more = { calloc(t->room * 2 + 1024, sizeof(char *)), 0,
+				      t->room * 2 + 1024 };
 
 		for (size_t k = 0; more.name && k < t->room; k++) {
 			if (!t->name[k])
@@ -93,7 +99,8 @@ static bool content_hash(const char *path, char hex[HASH_LEN + 1])
 	struct stat st;
 	void *p = MAP_FAILED;
 
-	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0 && st.st_size < FILE_MAX)
+	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0 &&
+	    st.st_size < FILE_MAX)
 		p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (fd >= 0)
 		close(fd);
@@ -106,7 +113,10 @@ static bool content_hash(const char *path, char hex[HASH_LEN + 1])
 	return true;
 }
 
-/* "/a/../b//./c" is "/b/c" to people; directories that it leads through are noted, as gdb goes that way. */
+/*
+ * "/a/../b//./c" is "/b/c" to people; directories that it leads through are noted, as gdb goes that
+ * way.
+ */
 static bool normalize(struct collect *c, const char *path, char out[PATH_MAX])
 {
 	size_t len = 0;
@@ -172,7 +182,8 @@ static struct err *note_object(struct collect *c, const struct trace_effect *e)
 	const char *path = trace_object_path(e);
 	void *data;
 
-	if (e->kind != TRACE_OBJECT || e->x != TRACE_OBJECT_FILE || !path || path[0] != '/' || c->modules == MODULES_MAX)
+	if (e->kind != TRACE_OBJECT || e->x != TRACE_OBJECT_FILE || !path || path[0] != '/' ||
+	    c->modules == MODULES_MAX)
 		return NULL;
 	for (unsigned i = 0; i < c->modules; i++) {
 		if (!strcmp(c->module[i].path, path))
@@ -209,11 +220,14 @@ static struct err *look_at_modules(struct collect *c)
 
 	TRY(symbols_create(&options, &s));
 	for (unsigned i = 0; i < c->modules && !err; i++) {
-		struct symbols_mapping m = { 0x10000, 0x20000, 0, PROT_READ | PROT_EXEC, c->module[i].path, NULL, 0 };
+		struct symbols_mapping m = { 0x10000,		0x20000, 0, PROT_READ | PROT_EXEC,
+					     c->module[i].path, NULL,	 0 };
 		struct symbols_module *module;
 
 		err = symbols_map(s, &m);
-		module = err ? NULL : (struct symbols_module *)(uintptr_t)symbols_module_at(s, m.start, NULL);
+		module = err ? NULL
+			     : (struct symbols_module *)(uintptr_t)symbols_module_at(s, m.start,
+										     NULL);
 		if (module)
 			symbols_module_files(module, file_named, c);
 		symbols_unmap(s, m.start, m.end);
@@ -224,7 +238,8 @@ static struct err *look_at_modules(struct collect *c)
 	return err;
 }
 
-struct err *sources_collect(const char *trace, sources_add_fn *add, void *ctx, int *index_fd_ret, unsigned *files_ret)
+struct err *sources_collect(const char *trace, sources_add_fn *add, void *ctx, int *index_fd_ret,
+			    unsigned *files_ret)
 {
 	struct collect *c = calloc(1, sizeof(*c));
 	int fd = memfd_create("sources", MFD_CLOEXEC), copy = fd < 0 ? -1 : dup(fd);
@@ -256,7 +271,7 @@ struct err *sources_collect(const char *trace, sources_add_fn *add, void *ctx, i
 	return err;
 }
 
-/* ---- unfolding ------------------------------------------------------------------------------------------ */
+/* ---- unfolding ------------------------------------------------------------------------------- */
 
 static bool hash_ok(const char *s)
 {
@@ -272,7 +287,9 @@ static bool make_parents(int dir, char *path, unsigned *depth_ret)
 		bool good;
 
 		*slash = '\0';
-		good = !mkdirat(dir, path, 0777) || (errno == EEXIST && !fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) && S_ISDIR(st.st_mode));
+		good = !mkdirat(dir, path, 0777) ||
+		       (errno == EEXIST && !fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) &&
+			S_ISDIR(st.st_mode));
 		*slash = '/';
 		if (!good)
 			return false;
@@ -324,7 +341,8 @@ static void unfold_line(int src, int debug, char *line)
 
 struct err *sources_unfold(const char *trace)
 {
-	int dir = open(trace, O_RDONLY | O_DIRECTORY | O_CLOEXEC), index = dir < 0 ? -1 : openat(dir, "sources", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	int dir = open(trace, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+	    index = dir < 0 ? -1 : openat(dir, "sources", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	FILE *f = index < 0 ? NULL : fdopen(index, "r");
 	int src = -1, debug = -1;
 	char *line = NULL;
@@ -333,12 +351,15 @@ struct err *sources_unfold(const char *trace)
 	struct err *err = NULL;
 
 	if (f) {
-		if (mkdirat(dir, "sources.d", 0777) || mkdirat(dir, "sources.d/src", 0777) || mkdirat(dir, "sources.d/debug", 0777))
+		if (mkdirat(dir, "sources.d", 0777) || mkdirat(dir, "sources.d/src", 0777) ||
+		    mkdirat(dir, "sources.d/debug", 0777))
 			err = err_os(errno, "cannot create %s/sources.d", trace);
 		src = openat(dir, "sources.d/src", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		debug = openat(dir, "sources.d/debug", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		debug = openat(dir, "sources.d/debug",
+			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		while (!err && src >= 0 && debug >= 0 && (n = getline(&line, &room, f)) > 0) {
-			if (line[n - 1] != '\n' || n > PATH_MAX || (n > 2 && strlen(line) != (size_t)n))
+			if (line[n - 1] != '\n' || n > PATH_MAX ||
+			    (n > 2 && strlen(line) != (size_t)n))
 				continue;
 			line[n - 1] = '\0';
 			if (n > 3)
@@ -354,7 +375,8 @@ struct err *sources_unfold(const char *trace)
 	if (debug >= 0)
 		close(debug);
 	if (dir >= 0) {
-		unlinkat(dir, "sources.d/debug", AT_REMOVEDIR);	/* if it is empty: this machine's may do */
+		/* if it is empty: this machine's may do */
+		unlinkat(dir, "sources.d/debug", AT_REMOVEDIR);
 		close(dir);
 	}
 	return err;

@@ -77,7 +77,9 @@ struct err *sparse_read(struct sparse_in *s, const char *name, void *to, size_t 
 			memcpy(at + *ret, s->head + SPARSE_HEAD - s->head_left, n);
 			s->head_left -= n;
 		} else if (s->at < s->end) {
-			ssize_t got = pread(s->fd, at + *ret, n < s->end - s->at ? n : (size_t)(s->end - s->at), (off_t)s->at);
+			ssize_t got = pread(s->fd, at + *ret,
+					    n < s->end - s->at ? n : (size_t)(s->end - s->at),
+					    (off_t)s->at);
 
 			if (got < 0 && errno == EINTR)
 				continue;
@@ -124,7 +126,8 @@ struct err *sparse_write(struct sparse_out *s, const char *name, const void *fro
 		if (s->done)
 			return unsound(name);
 		if (s->left) {
-			ssize_t put = pwrite(s->fd, at, n < s->left ? n : (size_t)s->left, (off_t)s->at);
+			ssize_t put =
+				pwrite(s->fd, at, n < s->left ? n : (size_t)s->left, (off_t)s->at);
 
 			if (put < 0 && errno == EINTR)
 				continue;

@@ -39,8 +39,10 @@ struct sparse_out {
 bool sparse_wanted(int fd);
 struct err *sparse_in_init(struct sparse_in *s, int fd, const char *name) __must_check;
 /* At most len bytes of the stream; *ret < len only at its end. */
-struct err *sparse_read(struct sparse_in *s, const char *name, void *to, size_t len, size_t *ret) __must_check;
+struct err *sparse_read(struct sparse_in *s, const char *name, void *to, size_t len,
+			size_t *ret) __must_check;
 /* More of the stream, for the empty file s->fd.  ERR_TRACE when it is not sound. */
-struct err *sparse_write(struct sparse_out *s, const char *name, const void *from, size_t len) __must_check;
+struct err *sparse_write(struct sparse_out *s, const char *name, const void *from,
+			 size_t len) __must_check;
 
 #endif

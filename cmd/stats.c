@@ -4,8 +4,8 @@
  * "bytes" is what events carry in their effects, before compression.  What an event costs beside
  * that (its number, time, changed registers) shows as the difference to the size of the streams.
  *
- * A call is a call, whether it was traced (an event or two) or buffered (a record in a CALLS event, whose bytes
- * are those of the record).
+ * A call is a call, whether it was traced (an event or two) or buffered (a record in a CALLS event,
+ * whose bytes are those of the record).
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -48,7 +48,9 @@ struct count {
 enum { CALLS = SYS_ROWS + 1 };	/* the last: numbers beyond the table */
 enum { PATCH_KINDS = PATCH_TSC + 1 };
 
-/* Records are compressed by themselves as the trace compresses its data stream: in blocks, level 1. */
+/*
+ * Records are compressed by themselves as the trace compresses its data stream: in blocks, level 1.
+ */
 enum { ZIP_BLOCK = 1 << 20, ZIP_LEVEL = 1 };
 
 struct zip {
@@ -57,7 +59,9 @@ struct zip {
 	uint64_t bytes;			/* that came out */
 };
 
-static const char *const patch_kinds[PATCH_KINDS] = { [PATCH_SYSCALL] = "syscall", [PATCH_CPUID] = "cpuid", [PATCH_TSC] = "rdtsc" };
+static const char *const patch_kinds[PATCH_KINDS] = {
+	[PATCH_SYSCALL] = "syscall", [PATCH_CPUID] = "cpuid", [PATCH_TSC] = "rdtsc"
+};
 
 struct stats {
 	struct count kinds[TRACE_KIND_COUNT], effects[TRACE_EFFECT_COUNT], calls[CALLS];
@@ -68,8 +72,12 @@ struct stats {
 	struct task_list tasks;
 	uint64_t traced, buffered, record_bytes;	/* calls, calls, of their records */
 	uint64_t tsc;					/* records of rdtsc */
-	uint64_t damaged;				/* CALLS events with a record that cannot be */
-	/* Call sites: [kind][PATCH_OK] patched, [kind][why] refused. In the order of the trace, every mapping anew. */
+	/* CALLS events with a record that cannot be */
+	uint64_t damaged;
+	/*
+	 * Call sites: [kind][PATCH_OK] patched, [kind][why] refused. In the order of the trace,
+	 * every mapping anew.
+	 */
 	uint64_t sites[PATCH_KINDS][PATCH_REFUSALS];
 	struct zip zip;
 };
@@ -90,7 +98,9 @@ static uint64_t file_size(const char *dir, const char *name)
 
 static void zip_flush(struct zip *z)
 {
-	size_t n = z->used ? ZSTD_compress(z->out, ZSTD_compressBound(ZIP_BLOCK), z->raw, z->used, ZIP_LEVEL) : 0;
+	size_t n = z->used ? ZSTD_compress(z->out, ZSTD_compressBound(ZIP_BLOCK), z->raw, z->used,
+					   ZIP_LEVEL)
+			   : 0;
 
 	z->bytes += ZSTD_isError(n) || n > z->used ? z->used : n;
 	z->used = 0;
@@ -140,7 +150,8 @@ static void stats_records(struct stats *s, const struct trace_effect *e)
 
 static void stats_patch(struct stats *s, const struct trace_effect *e)
 {
-	if (e->y < PATCH_KINDS && ((e->len && e->data_len) || (!e->len && e->offset && e->offset < PATCH_REFUSALS)))
+	if (e->y < PATCH_KINDS &&
+	    ((e->len && e->data_len) || (!e->len && e->offset && e->offset < PATCH_REFUSALS)))
 		s->sites[e->y][e->len ? PATCH_OK : e->offset]++;
 }
 
@@ -202,7 +213,10 @@ static struct err *stats_read(struct stats *s, struct trace_reader *r)
 	err_catch(&err, ERR_END);
 	zip_flush(&s->zip);
 	if (!err && s->damaged)
-		return err_new(ERR_TRACE, "the trace is damaged: %" PRIu64 " events have buffered calls that cannot be", s->damaged);
+		return err_new(ERR_TRACE,
+			       "the trace is damaged: %" PRIu64
+			       " events have buffered calls that cannot be",
+			       s->damaged);
 	return err;
 }
 
@@ -272,15 +286,18 @@ static void print_counts(const char *title, const struct count *c, size_t n, uin
 		       per(c[i].bytes, (double)c[i].n));
 }
 
-static void print_calls(const char *title, const struct count *c, size_t n, uint64_t top, uint64_t all_bytes)
+static void print_calls(const char *title, const struct count *c, size_t n, uint64_t top,
+			uint64_t all_bytes)
 {
 	char size[24];
 
-	printf("\n%-24s %10s %10s %10s %6s %10s\n", title, "COUNT", "BUFFERED %", "BYTES", "%", "PER CALL");
+	printf("\n%-24s %10s %10s %10s %6s %10s\n", title, "COUNT", "BUFFERED %", "BYTES", "%",
+	       "PER CALL");
 	for (size_t i = 0; i < n && i < top && c[i].n + c[i].bytes; i++)
-		printf("%-24s %10" PRIu64 " %10.1f %10s %6.1f %10.1f\n", syscall_name(c[i].id), c[i].n,
-		       100 * per(c[i].buffered, (double)c[i].n), text_size(size, c[i].bytes),
-		       100 * per(c[i].bytes, (double)all_bytes), per(c[i].bytes, (double)c[i].n));
+		printf("%-24s %10" PRIu64 " %10.1f %10s %6.1f %10.1f\n", syscall_name(c[i].id),
+		       c[i].n, 100 * per(c[i].buffered, (double)c[i].n),
+		       text_size(size, c[i].bytes), 100 * per(c[i].bytes, (double)all_bytes),
+		       per(c[i].bytes, (double)c[i].n));
 }
 
 static uint64_t sites_refused(const struct stats *s, unsigned kind)
@@ -312,7 +329,8 @@ static void print_buffer(const struct stats *s)
 
 		if (!s->sites[kind][PATCH_OK] && !refused)
 			continue;
-		printf("%s sites: %" PRIu64 " patched, %" PRIu64 " refused", patch_kinds[kind], s->sites[kind][PATCH_OK], refused);
+		printf("%s sites: %" PRIu64 " patched, %" PRIu64 " refused", patch_kinds[kind],
+		       s->sites[kind][PATCH_OK], refused);
 		for (unsigned why = PATCH_OK + 1; why < PATCH_REFUSALS; why++) {
 			if (s->sites[kind][why])
 				printf("%s%" PRIu64 " %s", n++ ? ", " : " (", s->sites[kind][why],

@@ -1,19 +1,23 @@
 /*
  * callee.c - a step back over a call, in one move.
  *
- * gdb steps back onto the return of what was called, sets a breakpoint at its first instruction, and goes back to there; calls inside it
- * (recursion) stop there first, and gdb sends each back after a look at its frame.  Those have less stack than the one it looks for: the
- * breakpoint gets that as a condition, for this one move, and a million of them cost no more than other false conditions.  Nor are calls by
- * other threads any stop.
+ * gdb steps back onto the return of what was called, sets a breakpoint at its first instruction,
+ * and goes back to there; calls inside it (recursion) stop there first, and gdb sends each back
+ * after a look at its frame.  Those have less stack than the one it looks for: the breakpoint gets
+ * that as a condition, for this one move, and a million of them cost no more than other false
+ * conditions.  Nor are calls by other threads any stop.
  *
- * A user's own breakpoint must stop in all of them.  gdb's is known by this: since the user saw a stop there was a step back, from behind
- * a call onto a return, and after it one breakpoint was set, none removed.  Going back from a breakpoint looks nearly so: there the one that
- * is set (again) is where the step began.
+ * A user's own breakpoint must stop in all of them.  gdb's is known by this: since the user saw a
+ * stop there was a step back, from behind a call onto a return, and after it one breakpoint was
+ * set, none removed.  Going back from a breakpoint looks nearly so: there the one that is set
+ * (again) is where the step began.
  *
- * A call may lead into the middle of a function (Go's runtime.duffzero+0xfd), to a function whose name gdb does not know (in stripped
- * programs: it waits at 0 then), or to one that jumps to the one that has returned: where gdb waits was not executed for it, or never, and gdb
- * would come out at the beginning of the recording.  The breakpoint is put at the call itself, for the same stack; from there it is one
- * step to where the call leads, and that is shown to gdb as the place where it waits.  From that it takes one step back, over the call.
+ * A call may lead into the middle of a function (Go's runtime.duffzero+0xfd), to a function whose
+ * name gdb does not know (in stripped programs: it waits at 0 then), or to one that jumps to the
+ * one that has returned: where gdb waits was not executed for it, or never, and gdb would come out
+ * at the beginning of the recording.  The breakpoint is put at the call itself, for the same stack;
+ * from there it is one step to where the call leads, and that is shown to gdb as the place where it
+ * waits.  From that it takes one step back, over the call.
  */
 #include <capstone/capstone.h>
 #include <string.h>
@@ -23,7 +27,8 @@
 
 static bool is_return(const uint8_t *code)
 {
-	return code[0] == 0xc3 || code[0] == 0xc2 || ((code[0] == 0xf3 || code[0] == 0xf2) && code[1] == 0xc3);
+	return code[0] == 0xc3 || code[0] == 0xc2 ||
+	       ((code[0] == 0xf3 || code[0] == 0xf2) && code[1] == 0xc3);
 }
 
 /* Where the call before `back_to' leads, 0: not known. */
@@ -48,7 +53,10 @@ static bool is_call(const uint8_t *code, unsigned len)
 	return ret;
 }
 
-/* A breakpoint is going to be there, which must not be inside an instruction: most readings must agree. */
+/*
+ * A breakpoint is going to be there, which must not be inside an instruction: most readings must
+ * agree.
+ */
 uint64_t callee_call_before(const struct server *s, int tid, uint64_t back_to)
 {
 	enum { BEFORE = 96, RUNS = 32 };
@@ -56,9 +64,11 @@ uint64_t callee_call_before(const struct server *s, int tid, uint64_t back_to)
 	unsigned votes[DECODE_LONGEST + 1], len;
 	uint8_t code[BEFORE];
 
-	if (replay_memory(s->r, tid, from, code, sizeof(code)) != sizeof(code)) {	/* the page before is not there */
+	/* the page before is not there */
+	if (replay_memory(s->r, tid, from, code, sizeof(code)) != sizeof(code)) {
 		from = back_to & ~4095ull;
-		if (back_to - from > BEFORE || replay_memory(s->r, tid, from, code, back_to - from) != back_to - from)
+		if (back_to - from > BEFORE ||
+		    replay_memory(s->r, tid, from, code, back_to - from) != back_to - from)
 			from = back_to;
 	}
 	len = (unsigned)(back_to - from);
@@ -83,7 +93,10 @@ static bool leads_on(const struct server *s, int tid, uint64_t addr)
 	return p[0] == 0xff && p[1] == 0x25;
 }
 
-/* Is it where a function is entered?  What gdb takes for the first instruction may be that of a part of one that is only jumped to. */
+/*
+ * Is it where a function is entered?  What gdb takes for the first instruction may be that of a
+ * part of one that is only jumped to.
+ */
 static bool is_entry(const struct server *s, int tid, uint64_t addr, uint64_t back_to)
 {
 	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
@@ -91,7 +104,8 @@ static bool is_entry(const struct server *s, int tid, uint64_t addr, uint64_t ba
 
 	if (call_target(s, tid, back_to) == addr)
 		return true;
-	return replay_memory(s->r, tid, addr, code, sizeof(code)) == sizeof(code) && (code[0] == 0x55 || !memcmp(code, endbr, sizeof(endbr)));
+	return replay_memory(s->r, tid, addr, code, sizeof(code)) == sizeof(code) &&
+	       (code[0] == 0x55 || !memcmp(code, endbr, sizeof(endbr)));
 }
 
 void callee_user_stop(struct server *s)
@@ -112,7 +126,9 @@ void callee_stepped(struct server *s, int tid, uint64_t from)
 		err_free(err);
 		return;
 	}
-	c->returns = s->places_told && replay_memory(s->r, tid, regs.rip, code, sizeof(code)) == sizeof(code) && is_return(code);
+	c->returns = s->places_told &&
+		     replay_memory(s->r, tid, regs.rip, code, sizeof(code)) == sizeof(code) &&
+		     is_return(code);
 	if (c->returns && s->lines.mode == LINES_STEP)
 		s->lines.asked = 0;	/* another frame, perhaps of the same function */
 	c->tid = tid;
@@ -140,7 +156,8 @@ bool callee_is_set(const struct server *s, uint64_t addr)
 unsigned callee_condition(struct server *s, int tid, bool stack, uint64_t rsp, bool same)
 {
 	enum { LESS = 0x15, NOT = 0x0e, EQUAL = 0x13, END = 0x27 };
-	uint8_t cond[] = { 0, 15, 0x26, 0, 7, 0x25, 0, 0, 0, 0, 0, 0, 0, 0, LESS, NOT, END };	/* !($rsp < rsp) */
+	/* !($rsp < rsp) */
+	uint8_t cond[] = { 0, 15, 0x26, 0, 7, 0x25, 0, 0, 0, 0, 0, 0, 0, 0, LESS, NOT, END };
 	struct regs regs = { 0 };
 
 	err_free(replay_regs(s->r, tid, &regs));
@@ -148,7 +165,8 @@ unsigned callee_condition(struct server *s, int tid, bool stack, uint64_t rsp, b
 		cond[6 + i] = (uint8_t)(rsp >> (56 - 8 * i));
 	if (same)
 		memcpy(cond + 14, (uint8_t[]){ EQUAL, END }, 2), cond[1] = 14;
-	return replay_condition_threads(s->r, stack ? replay_condition(s->r, cond, 2u + cond[1]) : 0, &regs.fs_base, 1);
+	return replay_condition_threads(
+		s->r, stack ? replay_condition(s->r, cond, 2u + cond[1]) : 0, &regs.fs_base, 1);
 }
 
 static bool change(struct server *s, uint64_t addr, uint64_t new_addr, unsigned cond)
@@ -193,7 +211,8 @@ bool callee_begin(struct server *s)
 	if (!c->returns || c->set != 1 || !c->plain || c->addr == c->from)
 		return false;
 	entry = where_to_wait(s, c, &same);
-	return change(s, c->addr, c->at, callee_condition(s, c->tid, entry, same ? c->rsp + 8 : c->rsp, same));
+	return change(s, c->addr, c->at,
+		      callee_condition(s, c->tid, entry, same ? c->rsp + 8 : c->rsp, same));
 }
 
 /* From a call into what it calls. */

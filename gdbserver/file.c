@@ -1,11 +1,12 @@
 /*
  * file.c - vFile: the recorded program's files, read-only, from the trace.
  *
- * Only content that was mapped is there, by the path the program saw, and what /proc says of a process; nothing of the
- * live file system.
+ * Only content that was mapped is there, by the path the program saw, and what /proc says of a
+ * process; nothing of the live file system.
  *
- * gdb keeps a descriptor for each library whose symbols it has read from here, so a program with many libraries needs many:
- * as many as the system gives this process, but for FILES_OWN that the replay needs itself.
+ * gdb keeps a descriptor for each library whose symbols it has read from here, so a program with
+ * many libraries needs many: as many as the system gives this process, but for FILES_OWN that the
+ * replay needs itself.
  */
 #include <endian.h>
 #include <errno.h>
@@ -33,7 +34,10 @@ static bool same_name(const char *a, const char *b)
 	return !strcmp(x ? x : a, y ? y : b);
 }
 
-/* What is not in a trace but everybody knows: /proc/PID/NAME of a process.  *out is one file's content. */
+/*
+ * What is not in a trace but everybody knows: /proc/PID/NAME of a process.  *out is one file's
+ * content.
+ */
 static bool proc_file(struct server *s, const char *path, struct reply *out)
 {
 	struct replay_task t;
@@ -57,7 +61,8 @@ static bool proc_file(struct server *s, const char *path, struct reply *out)
 			reply_text(out, " 0");
 		reply_text(out, "\n");
 	} else if (!strcmp(name, "status")) {
-		reply_text(out, "Name:\t%s\nState:\tt (tracing stop)\nTgid:\t%d\nPid:\t%d\n", t.name, pid, tid);
+		reply_text(out, "Name:\t%s\nState:\tt (tracing stop)\nTgid:\t%d\nPid:\t%d\n",
+			   t.name, pid, tid);
 	} else if (!strcmp(name, "cmdline") && same_name(exe, meta->exe)) {
 		for (char **arg = meta->argv; *arg; arg++)
 			reply_bytes(out, *arg, strlen(*arg) + 1);
@@ -115,7 +120,8 @@ static unsigned descriptors_limit(void)
 		limit = raised;
 	if (limit.rlim_cur > INT32_MAX)
 		limit.rlim_cur = INT32_MAX;
-	return limit.rlim_cur > FILES_OWN + FILES_FEW ? (unsigned)limit.rlim_cur - FILES_OWN : FILES_FEW;
+	return limit.rlim_cur > FILES_OWN + FILES_FEW ? (unsigned)limit.rlim_cur - FILES_OWN
+						      : FILES_FEW;
 }
 
 /* A free number for gdb; -1: there are too many. */
@@ -150,7 +156,8 @@ static void file_open(struct server *s, const char *p)
 	uint64_t flags;
 	int fd, number;
 
-	if (!parse_hex_bytes(&p, path, sizeof(path), &len) || !parse_char(&p, ',') || !parse_hex(&p, &flags)) {
+	if (!parse_hex_bytes(&p, path, sizeof(path), &len) || !parse_char(&p, ',') ||
+	    !parse_hex(&p, &flags)) {
 		failed(s, EINVAL);
 		return;
 	}
@@ -187,8 +194,8 @@ static void file_pread(struct server *s, const char *p)
 	uint64_t n, count, offset;
 	ssize_t got;
 
-	if (!parse_file(s, &p, &n) || !parse_char(&p, ',') || !parse_hex(&p, &count) || !parse_char(&p, ',') ||
-	    !parse_hex(&p, &offset)) {
+	if (!parse_file(s, &p, &n) || !parse_char(&p, ',') || !parse_hex(&p, &count) ||
+	    !parse_char(&p, ',') || !parse_hex(&p, &offset)) {
 		failed(s, EBADF);
 		return;
 	}
@@ -201,7 +208,9 @@ static void file_pread(struct server *s, const char *p)
 	reply_bytes(&s->out, buf, (size_t)got);
 }
 
-/* gdb's own struct fst_stat, big-endian (gdb doc, "Protocol-specific Representation of Datatypes") */
+/*
+ * gdb's own struct fst_stat, big-endian (gdb doc, "Protocol-specific Representation of Datatypes")
+ */
 struct __attribute__((packed)) gdb_stat {
 	uint32_t dev, ino, mode, nlink, uid, gid, rdev;
 	uint64_t size, blksize, blocks;
@@ -242,9 +251,12 @@ static void file_close(struct server *s, const char *p)
 
 void file_command(struct server *s, const char *args)
 {
-	static const struct { const char *name; void (*run)(struct server *s, const char *p); } commands[] = {
-		{ "open:", file_open }, { "pread:", file_pread }, { "fstat:", file_fstat }, { "close:", file_close },
-		{ "readlink:", file_readlink },
+	static const struct {
+		const char *name;
+		void (*run)(struct server *s, const char *p);
+	} commands[] = {
+		{ "open:", file_open },	  { "pread:", file_pread },	  { "fstat:", file_fstat },
+		{ "close:", file_close }, { "readlink:", file_readlink },
 	};
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {

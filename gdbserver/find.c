@@ -1,8 +1,10 @@
 /*
- * find.c - all places that hold a value: registers, and every page of the process that holds anything.
+ * find.c - all places that hold a value: registers, and every page of the process that holds
+ * anything.
  *
- * Memory is searched in blocks that stay in the cache; only blocks with a hit are looked at again.  What a place is
- * part of is then worked out in order of address: heap blocks by walking over glibc's chunks, from one hit to the next.
+ * Memory is searched in blocks that stay in the cache; only blocks with a hit are looked at again.
+ * What a place is part of is then worked out in order of address: heap blocks by walking over
+ * glibc's chunks, from one hit to the next.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,8 +14,17 @@
 #include "base/bug.h"
 #include "gdbserver/internal.h"
 
-enum { BLOCK = 1 << 18, HITS_SHOWN = 1000, THREADS_MAX = 256, RED_ZONE = 128, WINDOW = 1 << 16, ARENA = 64 << 20, ARENA_TOP = 96,
-       ARENA_FIRST_MAX = 0xc00, THREAD_BLOCK = 0x900 /* struct pthread */ };
+enum {
+	BLOCK = 1 << 18,
+	HITS_SHOWN = 1000,
+	THREADS_MAX = 256,
+	RED_ZONE = 128,
+	WINDOW = 1 << 16,
+	ARENA = 64 << 20,
+	ARENA_TOP = 96,
+	ARENA_FIRST_MAX = 0xc00,
+	THREAD_BLOCK = 0x900 /* struct pthread */
+};
 
 struct map {
 	uint64_t start, end;
@@ -110,9 +121,11 @@ static bool mapped_block(struct find *f, const struct map *m, uint64_t addr, cha
 	for (unsigned i = 0; i < BACK && page >= m->start; i++, page -= PAGE) {
 		if (replay_memory(f->s->r, f->tid, page, head, 16) != 16)
 			return false;
-		if (head[0] || (head[1] & 0xfff) != 2 || head[1] - 2 > m->end - page || addr - page >= head[1] - 2 || addr < page + 16)
+		if (head[0] || (head[1] & 0xfff) != 2 || head[1] - 2 > m->end - page ||
+		    addr - page >= head[1] - 2 || addr < page + 16)
 			continue;
-		snprintf(buf, size, "heap block 0x%" PRIx64 " of %" PRIu64 " bytes, + %" PRIu64, page + 16, head[1] - 2 - 16, addr - page - 16);
+		snprintf(buf, size, "heap block 0x%" PRIx64 " of %" PRIu64 " bytes, + %" PRIu64,
+			 page + 16, head[1] - 2 - 16, addr - page - 16);
 		return true;
 	}
 	return false;
@@ -134,7 +147,8 @@ static bool heap_block(struct find *f, const struct map *m, uint64_t addr, char 
 		len = chunk_size(f, f->chunk, m->end);
 		if (!len)
 			f->walk_lost = true;
-		else if (addr < f->chunk + len + (chunk_mapped(f) ? 0 : 8))	/* a block has the first word of the next chunk, too */
+		/* a block has the first word of the next chunk, too */
+		else if (addr < f->chunk + len + (chunk_mapped(f) ? 0 : 8))
 			break;
 		else
 			f->chunk += len;
@@ -149,12 +163,14 @@ static bool heap_block(struct find *f, const struct map *m, uint64_t addr, char 
 	if (addr < f->chunk + 16)
 		snprintf(buf, size, "heap, between blocks (before 0x%" PRIx64 ")", f->chunk + 16);
 	else
-		snprintf(buf, size, "heap block 0x%" PRIx64 " of %" PRIu64 " bytes, + %" PRIu64 "%s", f->chunk + 16, len - (mapped ? 16 : 8),
-			 addr - f->chunk - 16, next & 1 ? "" : " (free)");
+		snprintf(buf, size,
+			 "heap block 0x%" PRIx64 " of %" PRIu64 " bytes, + %" PRIu64 "%s",
+			 f->chunk + 16, len - (mapped ? 16 : 8), addr - f->chunk - 16,
+			 next & 1 ? "" : " (free)");
 	return true;
 }
 
-/* ---- what a place is ----------------------------------------------------------------------------- */
+/* ---- what a place is ------------------------------------------------------------------------- */
 
 static char *of_thread(struct find *f, const struct map *m, uint64_t addr)
 {
@@ -176,11 +192,17 @@ static char *of_thread(struct find *f, const struct map *m, uint64_t addr)
 			BUG_ON(n < 0, "out of memory for a name");
 			return text;
 		}
-		if (sp < m->start || sp >= m->end || (f->regs[i].fs_base >= m->start && addr >= f->regs[i].fs_base))
+		if (sp < m->start || sp >= m->end ||
+		    (f->regs[i].fs_base >= m->start && addr >= f->regs[i].fs_base))
 			continue;
-		name = addr < sp - RED_ZONE ? NULL : names_stack(f->s, f->sym, f->task[i].tid, &f->regs[i], addr);
-		n = asprintf(&text, "stack of thread %d%s%s", f->task[i].tid, addr < sp - RED_ZONE ? ", below its stack pointer: left over" :
-			     name ? ": " : "", name ? name : "");
+		name = addr < sp - RED_ZONE
+			       ? NULL
+			       : names_stack(f->s, f->sym, f->task[i].tid, &f->regs[i], addr);
+		n = asprintf(&text, "stack of thread %d%s%s", f->task[i].tid,
+			     addr < sp - RED_ZONE ? ", below its stack pointer: left over"
+			     : name		  ? ": "
+						  : "",
+			     name ? name : "");
 		BUG_ON(n < 0, "out of memory for a name");
 		free(name);
 		return text;
@@ -207,11 +229,12 @@ static void hit(struct find *f, const struct map *m, uint64_t addr, uint64_t val
 	else if (m->write && heap_block(f, m, addr, buf, sizeof(buf)))
 		reply_text(f->o, ": %s\n", buf);
 	else
-		reply_text(f->o, ": memory 0x%" PRIx64 "-0x%" PRIx64 " + %" PRIu64 "\n", m->start, m->end, addr - m->start);
+		reply_text(f->o, ": memory 0x%" PRIx64 "-0x%" PRIx64 " + %" PRIu64 "\n", m->start,
+			   m->end, addr - m->start);
 	free(name);
 }
 
-/* ---- searching -------------------------------------------------------------------------------------- */
+/* ---- searching ------------------------------------------------------------------------------- */
 
 static inline uint64_t load(const unsigned char *p)
 {
@@ -245,7 +268,9 @@ static void search_block(struct find *f, const struct map *m, uint64_t addr, siz
 		bool any = false;
 
 		for (unsigned shift = 0; shift < 8 && !any; shift += (unsigned)f->step)
-			any = any_in(f->block + at + shift, (n - at - shift) / 8 < words ? (n - at - shift) / 8 : words, f->value, f->size);
+			any = any_in(f->block + at + shift,
+				     (n - at - shift) / 8 < words ? (n - at - shift) / 8 : words,
+				     f->value, f->size);
 		for (size_t i = at; any && i < at + PART && i + 8 <= n; i += f->step) {
 			if (load(f->block + i) - f->value < f->size)
 				hit(f, m, addr + i, load(f->block + i));
@@ -256,7 +281,8 @@ static void search_block(struct find *f, const struct map *m, uint64_t addr, siz
 static void search_range(struct find *f, const struct map *m, uint64_t start, uint64_t end)
 {
 	while (start < end) {
-		size_t over = f->step == 8 ? 0 : 7, want = end - start < BLOCK ? (size_t)(end - start) : BLOCK;
+		size_t over = f->step == 8 ? 0 : 7,
+		       want = end - start < BLOCK ? (size_t)(end - start) : BLOCK;
 		size_t got;
 
 		if (m->end - start - want < over)	/* a value across the end of the block */
@@ -294,7 +320,9 @@ static void search_maps(struct find *f, char *maps)
 		char prot[8];
 		int at = 0;
 
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %*s %*s %u %n", &m.start, &m.end, prot, &inode, &at) < 4 || prot[0] != 'r')
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %*s %*s %u %n", &m.start, &m.end,
+			   prot, &inode, &at) < 4 ||
+		    prot[0] != 'r')
 			continue;
 		m.write = prot[1] == 'w';
 		m.shared = prot[3] == 's';
@@ -306,10 +334,12 @@ static void search_maps(struct find *f, char *maps)
 
 static void search_registers(struct find *f)
 {
-	static const struct { const char *name; size_t at; } regs[] = {
+	static const struct { const char *name; size_t at;
+	} regs[] = {
 #define R(name) { #name, offsetof(struct regs, name) }
-		R(rax), R(rbx), R(rcx), R(rdx), R(rsi), R(rdi), R(rbp), R(rsp), R(r8), R(r9), R(r10), R(r11), R(r12), R(r13), R(r14),
-		R(r15), R(rip), R(fs_base), R(gs_base),
+		R(rax), R(rbx), R(rcx), R(rdx),	    R(rsi),	R(rdi), R(rbp),
+		R(rsp), R(r8),	R(r9),	R(r10),	    R(r11),	R(r12), R(r13),
+		R(r14), R(r15), R(rip), R(fs_base), R(gs_base),
 #undef R
 	};
 
@@ -399,7 +429,8 @@ const char *find_pointer(struct server *s, const char *args, struct reply *o)
 		if (f->hits > HITS_SHOWN)
 			reply_text(o, "... and %" PRIu64 " more\n", f->hits - HITS_SHOWN);
 		if (!f->hits)
-			reply_text(o, "Nothing holds 0x%" PRIx64 "%s.\n", f->value, f->step == 8 ? " (at aligned addresses; -u: at any)" : "");
+			reply_text(o, "Nothing holds 0x%" PRIx64 "%s.\n", f->value,
+				   f->step == 8 ? " (at aligned addresses; -u: at any)" : "");
 	}
 	free(f);
 	return wrong;

@@ -75,7 +75,8 @@ struct server {
 	int fd;
 	bool no_ack, done, extended;
 	bool lldb, suffix;		/* lldb.c */
-	bool told, gone_back;		/* a move has been made, and the next resume says so; has said so */
+	/* a move has been made, and the next resume says so; has said so */
+	bool told, gone_back;
 	uint64_t libraries_sum;		/* of the list that was told last */
 	bool fork_events, vfork_events;
 	bool vfork_open;		/* the debugger waits for "vforkdone" */
@@ -84,28 +85,35 @@ struct server {
 	int tid;			/* Hg */
 	int tid_go;			/* Hc; 0 or -1 = any */
 	int tid_chosen, tid_before;	/* by the user, 0 = none: do_alive() */
-	int tid_told;			/* ... as commands.py says, until the user sees a stop; 0 = it has not */
-	int tid_named;			/* by the last Hc, which gdb does not repeat after a stop; 0: any */
+	/* ... as commands.py says, until the user sees a stop; 0 = it has not */
+	int tid_told;
+	/* by the last Hc, which gdb does not repeat after a stop; 0: any */
+	int tid_named;
 	bool lock_told;			/* scheduler-locking is on */
 	bool over;			/* the next step is one off a breakpoint */
-	bool libraries_late;		/* nobody minds if a move back tells of libraries where it ends only */
-	bool backwards;			/* the last move was, and the replay's breakpoints are those for it */
+	/* nobody minds if a move back tells of libraries where it ends only */
+	bool libraries_late;
+	/* the last move was, and the replay's breakpoints are those for it */
+	bool backwards;
 	int tid_locked;			/* during a move: stops in other threads are none */
 	bool listing;			/* the last packet asked the same of another thread */
 	struct replay_stop last;	/* what `?' answers */
 	struct armed armed;
 	bool last_found;		/* by the last ARMED_LAST */
-	char went[256];			/* why what was armed last did not go anywhere; "": it did */
+	/* why what was armed last did not go anywhere; "": it did */
+	char went[256];
 	struct replay_point *mark;	/* of commands.py; NULL: none */
 	struct kept_list checkpoints, places;
 	unsigned checkpoint_id, place;	/* of the newest; of places, the present one */
 	struct known *known;
 	unsigned known_n;
 	bool shared;			/* some have the same memory */
-	struct { bool set, arrived; struct replay_stop stop; } later;	/* after libraries were told */
+	/* after libraries were told */
+	struct { bool set, arrived; struct replay_stop stop; } later;
 	struct callee callee;
 	struct lines lines;
-	struct { int tid; uint64_t rip; } shown;	/* until the next move; tid 0: what is true */
+	/* until the next move; tid 0: what is true */
+	struct { int tid; uint64_t rip; } shown;
 	bool places_told;		/* the debugger says which stops its user sees */
 	struct { unsigned at, size; } component[XSTATE_COMPONENTS];	/* of the XSAVE area */
 	struct symbols *symbols;	/* names.c */
@@ -142,7 +150,10 @@ bool process_known(const struct server *s, int pid);
 /* The debugger has just been told of its end; has let go of it. */
 void process_ended(struct server *s, int pid);
 void process_let_go(struct server *s, int pid);
-/* What was set goes to the replay; again before a move, where processes have come to share their memory, or no longer do. */
+/*
+ * What was set goes to the replay; again before a move, where processes have come to share their
+ * memory, or no longer do.
+ */
 struct err *process_breaks(struct server *s) __must_check;
 void process_going(struct server *s, bool back);
 /* Those that have not been forked yet, where this is: "_gone PID" lines. */
@@ -174,7 +185,8 @@ void put_stop(struct server *s, const struct replay_stop *stop);
 /* The answer to a resume. */
 void stop_reply(struct server *s, const struct replay_stop *stop);
 /* lldb.c */
-handler do_host_info, do_process_info, do_thread_suffix, do_threads_json, do_thread_stop, do_memory_binary, do_memory_new, do_memory_drop;
+handler do_host_info, do_process_info, do_thread_suffix, do_threads_json, do_thread_stop,
+	do_memory_binary, do_memory_new, do_memory_drop;
 void lldb_stop(struct server *s);
 bool lldb_told(struct server *s);
 struct err *lldb_back(struct server *s, bool step, struct reply *o) __must_check;
@@ -184,37 +196,59 @@ void catch_supported(struct server *s, const char *features);
 /* thread.c */
 handler do_choose, do_alive, do_current, do_threads, do_threads_end, do_thread_info, do_attached;
 /* state.c */
-handler do_register, do_registers, do_set_register, do_set_registers, do_set_memory, do_set_memory_binary, do_memory, do_search, do_memory_info;
+handler do_register, do_registers, do_set_register, do_set_registers, do_set_memory,
+	do_set_memory_binary, do_memory, do_search, do_memory_info;
 /* points.c */
 handler do_insert, do_remove;
-/* "TID[+] [ADDRESS:TID,TID...]...": the user's thread; is scheduler-locking on; where breakpoints are for some threads only.  False: nothing new. */
+/*
+ * "TID[+] [ADDRESS:TID,TID...]...": the user's thread; is scheduler-locking on; where breakpoints
+ * are for some threads only.  False: nothing new.
+ */
 bool points_threads(struct server *s, const char *text);
 /* The condition of a breakpoint, with its threads. */
 unsigned points_condition(struct server *s, const struct replay_break *b);
 /* Is there a watchpoint? */
 bool points_watch(const struct server *s);
-/* callee.c: the debugger's user has seen a stop; a thread was stepped back from there; a new breakpoint was set; any was removed. */
+/*
+ * callee.c: the debugger's user has seen a stop; a thread was stepped back from there; a new
+ * breakpoint was set; any was removed.
+ */
 void callee_user_stop(struct server *s);
 void callee_stepped(struct server *s, int tid, uint64_t from);
 void callee_inserted(struct server *s, const struct replay_break *b);
-/* Is a breakpoint set there?  A condition for thread tid: (stack) with no more on its stack than at rsp, or (same) just so much. */
+/*
+ * Is a breakpoint set there?  A condition for thread tid: (stack) with no more on its stack than at
+ * rsp, or (same) just so much.
+ */
 bool callee_is_set(const struct server *s, uint64_t addr);
 unsigned callee_condition(struct server *s, int tid, bool stack, uint64_t rsp, bool same);
-/* The call that comes back to `back_to', direct or not; 0: what is there cannot be told, or is none. */
+/*
+ * The call that comes back to `back_to', direct or not; 0: what is there cannot be told, or is
+ * none.
+ */
 uint64_t callee_call_before(const struct server *s, int tid, uint64_t back_to);
-/* Around a move back.  true: to the entry of what has returned; its own calls are no stops until callee_end(). */
+/*
+ * Around a move back.  true: to the entry of what has returned; its own calls are no stops until
+ * callee_end().
+ */
 bool callee_begin(struct server *s);
 void callee_end(struct server *s, bool at_break);
-/* lines.c: steps back are by lines from now on; what lines there are; such a step (*done: made, farther than one instruction). */
+/*
+ * lines.c: steps back are by lines from now on; what lines there are; such a step (*done: made,
+ * farther than one instruction).
+ */
 void lines_mode(struct server *s, enum lines_mode mode);
 bool lines_table(struct server *s, const char *p);
-struct err *lines_back(struct server *s, int tid, struct replay_stop *stop, bool *done) __must_check;
+struct err *lines_back(struct server *s, int tid, struct replay_stop *stop,
+		       bool *done) __must_check;
 void lines_wanted(struct server *s, struct reply *o);
 /* A step back from there has come onto a return: on to the call, for reverse-next. */
-struct err *lines_over_call(struct server *s, int tid, const struct regs *from, struct replay_stop *stop) __must_check;
+struct err *lines_over_call(struct server *s, int tid, const struct regs *from,
+			    struct replay_stop *stop) __must_check;
 void lines_deinit(struct server *s);
 /* xfer.c */
-handler do_features, do_auxv, do_exec_file, do_threads_xml, do_file, do_siginfo, do_siginfo_write, do_osdata, do_memory_map;
+handler do_features, do_auxv, do_exec_file, do_threads_xml, do_file, do_siginfo, do_siginfo_write,
+	do_osdata, do_memory_map;
 void xfer(struct server *s, const char *args, const char *bytes, size_t len);
 /* The file that is mapped at addr; name stays as it is where none is. */
 void memory_name(struct server *s, uint64_t addr, char *name, size_t size);
@@ -225,7 +259,10 @@ bool link_changed(struct server *s);
 /* Over its libraries. */
 uint64_t link_sum(struct server *s);
 bool link_settled(struct server *s);
-/* Where the loader stops for debuggers in the process of that thread, 0: not known; and a condition that holds where it does so for an unloading. */
+/*
+ * Where the loader stops for debuggers in the process of that thread, 0: not known; and a condition
+ * that holds where it does so for an unloading.
+ */
 uint64_t link_place(struct server *s, int tid, unsigned *unloading);
 /* monitor.c */
 handler do_monitor;
@@ -259,7 +296,8 @@ void target_xml(const struct server *s, struct reply *o);
 bool target_registers(struct server *s, int tid, struct reply *o);
 bool target_register(struct server *s, int tid, uint64_t n, struct reply *o);
 struct err *target_set_registers(struct server *s, int tid, const char *hex) __must_check;
-struct err *target_set_register(struct server *s, int tid, uint64_t n, const char *hex) __must_check;
+struct err *target_set_register(struct server *s, int tid, uint64_t n,
+				const char *hex) __must_check;
 void target_threads_xml(struct server *s, struct reply *o);
 /* Fills TASKS_MAX, returns how many. */
 unsigned target_tasks(struct server *s, bool all, struct replay_task *tasks);
@@ -283,10 +321,13 @@ void names_deinit(struct server *s);
 /* These are strings for the caller to free. */
 char *names_maps(struct server *s, int pid);
 char *names_code(struct symbols *sym, uint64_t pc);		/* "work at t.c:9", "0x1234" */
-char *names_variable(struct symbols *sym, uint64_t addr);	/* "variable table[3].name"; NULL = none is there */
+/* "variable table[3].name"; NULL = none is there */
+char *names_variable(struct symbols *sym, uint64_t addr);
 /* "local p of main, frame of main at t.c:20"; NULL when the stack cannot be walked that far */
-char *names_stack(struct server *s, struct symbols *sym, int tid, const struct regs *regs, uint64_t addr);
-char *names_tls(struct server *s, struct symbols *sym, int tid, const struct regs *regs, uint64_t addr);
+char *names_stack(struct server *s, struct symbols *sym, int tid, const struct regs *regs,
+		  uint64_t addr);
+char *names_tls(struct server *s, struct symbols *sym, int tid, const struct regs *regs,
+		uint64_t addr);
 
 /* ---- find.c ---------------------------------------------------------------------------- */
 /* "[-u] [-s SIZE] VALUE": appends to o, or says what is wrong. */

@@ -1,22 +1,25 @@
 /*
  * lines.c - backwards by lines, over a loop that is one line, in one move.
  *
- * gdb steps back over a line instruction by instruction, a millisecond each, until it is where the line begins, or outside it.
- * cmd/commands.py says which lines there are in the function (gdb's own ranges of addresses), and that a step by lines begins.
- * When gdb has asked for many instructions of one line, it gets all that are left at once: back to the last place from which the
- * program came into the line.  Such are
+ * gdb steps back over a line instruction by instruction, a millisecond each, until it is where the
+ * line begins, or outside it. cmd/commands.py says which lines there are in the function (gdb's own
+ * ranges of addresses), and that a step by lines begins. When gdb has asked for many instructions
+ * of one line, it gets all that are left at once: back to the last place from which the program
+ * came into the line.  Such are
  *
  *   where the line begins: gdb stops there itself;
  *   jumps elsewhere in the function that lead into it, and jumps that may lead anywhere;
  *   for reverse-step, where calls in the line come back to: what was called is stepped into.
  *
- * Breakpoints there have the condition that no more is on the stack than was at the instructions seen so far: calls of the function itself, from
- * the line, are no such places (unless the function has arrays of variable length on the stack: then nothing is known of it).
- * For reverse-next a step back onto a return goes on to the call in the same way: gdb would wait at the beginning of the function, and knows no
- * beginning of one without a name.
+ * Breakpoints there have the condition that no more is on the stack than was at the instructions
+ * seen so far: calls of the function itself, from the line, are no such places (unless the function
+ * has arrays of variable length on the stack: then nothing is known of it). For reverse-next a step
+ * back onto a return goes on to the call in the same way: gdb would wait at the beginning of the
+ * function, and knows no beginning of one without a name.
  *
- * One may come into a line in other ways (longjmp, an exception's landing).  Then the last place of these is one from before the line was left;
- * so breakpoints are where it can be left to, too, and when one of them comes last gdb steps as before.
+ * One may come into a line in other ways (longjmp, an exception's landing).  Then the last place of
+ * these is one from before the line was left; so breakpoints are where it can be left to, too, and
+ * when one of them comes last gdb steps as before.
  *
  * To stop too early is no harm: gdb looks where it is, and goes on.
  */
@@ -139,7 +142,7 @@ static bool line_at(struct server *s, int pid, uint64_t pc)
 	return false;
 }
 
-/* ---- ways into a line, and out of it ---------------------------------------------------------------- */
+/* ---- ways into a line, and out of it --------------------------------------------------------- */
 
 struct ways {
 	struct replay_break b[WAYS_MAX];
@@ -164,7 +167,9 @@ static void add(struct ways *w, uint64_t addr, bool out)
 		return;
 	}
 	w->out[w->n] = out;
-	w->b[w->n++] = (struct replay_break){ .kind = REPLAY_BREAK, .pid = w->pid, .addr = addr, .len = 1 };
+	w->b[w->n++] = (struct replay_break){
+		.kind = REPLAY_BREAK, .pid = w->pid, .addr = addr, .len = 1
+	};
 }
 
 static void look_at(void *ctx, csh cs, const cs_insn *insn)
@@ -172,10 +177,12 @@ static void look_at(void *ctx, csh cs, const cs_insn *insn)
 	struct ways *w = ctx;
 	const struct lines *l = w->l;
 	bool within = insn->address >= l->start && insn->address < l->end;
-	bool direct = insn->detail->x86.op_count && insn->detail->x86.operands[0].type == X86_OP_IMM;
+	bool direct =
+		insn->detail->x86.op_count && insn->detail->x86.operands[0].type == X86_OP_IMM;
 	uint64_t to = direct ? (uint64_t)insn->detail->x86.operands[0].imm : 0;
 
-	w->dynamic |= insn->id == X86_INS_SUB && insn->detail->x86.operands[0].reg == X86_REG_RSP && insn->detail->x86.operands[1].type == X86_OP_REG;
+	w->dynamic |= insn->id == X86_INS_SUB && insn->detail->x86.operands[0].reg == X86_REG_RSP &&
+		      insn->detail->x86.operands[1].type == X86_OP_REG;
 	if (cs_insn_group(cs, insn, CS_GRP_CALL) && within && l->mode == LINES_STEP)
 		add(w, insn->address + insn->size, false);
 	if (!cs_insn_group(cs, insn, CS_GRP_JUMP))
@@ -226,12 +233,15 @@ static void look_for_call(void *ctx, csh cs, const cs_insn *insn)
 	const cs_x86_op *op = insn->detail->x86.operands;
 	const struct callees *c = ctx;
 
-	if (cs_insn_group(cs, insn, CS_GRP_CALL) && insn->detail->x86.op_count && op->type == X86_OP_IMM &&
-	    !find_table(c->s, c->pid, (uint64_t)op->imm))
+	if (cs_insn_group(cs, insn, CS_GRP_CALL) && insn->detail->x86.op_count &&
+	    op->type == X86_OP_IMM && !find_table(c->s, c->pid, (uint64_t)op->imm))
 		reply_text(c->o, "%" PRIx64 "\n", (uint64_t)op->imm);
 }
 
-/* Functions that the present one calls, and whose lines are not known: reverse-step may step into one. */
+/*
+ * Functions that the present one calls, and whose lines are not known: reverse-step may step into
+ * one.
+ */
 void lines_wanted(struct server *s, struct reply *o)
 {
 	struct callees c = { .s = s, .o = o };
@@ -248,7 +258,7 @@ void lines_wanted(struct server *s, struct reply *o)
 	err_free(err);
 }
 
-/* ---- the move ------------------------------------------------------------------------------------------ */
+/* ---- the move -------------------------------------------------------------------------------- */
 
 static int way_at(const struct ways *w, uint64_t addr)
 {
@@ -259,7 +269,8 @@ static int way_at(const struct ways *w, uint64_t addr)
 	return -1;
 }
 
-static struct err *back_to_a_way(struct server *s, int tid, uint64_t rsp, const struct ways *w, struct replay_stop *stop, bool *good)
+static struct err *back_to_a_way(struct server *s, int tid, uint64_t rsp, const struct ways *w,
+				 struct replay_stop *stop, bool *good)
 {
 	for (unsigned others = 0; others < OTHERS_MAX; others++) {
 		struct regs regs;
@@ -271,7 +282,8 @@ static struct err *back_to_a_way(struct server *s, int tid, uint64_t rsp, const 
 			return NULL;
 		TRY(replay_regs(s->r, replay_current(s->r), &regs));
 		way = way_at(w, regs.rip);
-		if (callee_is_set(s, regs.rip) || way < 0)	/* the user's, or gdb's for longjmp: for gdb to meet in its own way */
+		/* the user's, or gdb's for longjmp: for gdb to meet in its own way */
+		if (callee_is_set(s, regs.rip) || way < 0)
 			return NULL;
 		if (replay_current(s->r) != tid || regs.rsp < rsp)
 			continue;
@@ -283,8 +295,12 @@ static struct err *back_to_a_way(struct server *s, int tid, uint64_t rsp, const 
 	return NULL;
 }
 
-/* Back to a way, with at least (or just) so much stack; *done false: there is none, and nothing has moved. */
-static struct err *go_back(struct server *s, int tid, uint64_t rsp, bool same, const struct ways *w, struct replay_stop *stop, bool *done)
+/*
+ * Back to a way, with at least (or just) so much stack; *done false: there is none, and nothing has
+ * moved.
+ */
+static struct err *go_back(struct server *s, int tid, uint64_t rsp, bool same, const struct ways *w,
+			   struct replay_stop *stop, bool *done)
 {
 	unsigned condition, had = s->breaks_n;
 	struct replay_point *here;
@@ -342,14 +358,16 @@ struct err *lines_back(struct server *s, int tid, struct replay_stop *stop, bool
 	return NULL;
 }
 
-struct err *lines_over_call(struct server *s, int tid, const struct regs *from, struct replay_stop *stop)
+struct err *lines_over_call(struct server *s, int tid, const struct regs *from,
+			    struct replay_stop *stop)
 {
 	struct replay_task task;
 	static struct ways w;
 	uint64_t call;
 	bool done;
 
-	if (s->lines.mode != LINES_NEXT || !s->callee.returns || s->callee.rsp + 8 != from->rsp || !target_task(s, tid, &task))
+	if (s->lines.mode != LINES_NEXT || !s->callee.returns || s->callee.rsp + 8 != from->rsp ||
+	    !target_task(s, tid, &task))
 		return NULL;
 	call = callee_call_before(s, tid, from->rip);
 	if (!call)

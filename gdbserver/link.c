@@ -1,10 +1,13 @@
 /*
- * link.c - shared libraries and thread-local storage, read out of the process: what the dynamic loader keeps there.
+ * link.c - shared libraries and thread-local storage, read out of the process: what the dynamic
+ * loader keeps there.
  *
- * The list of libraries hangs on the program's DT_DEBUG (struct r_debug of <link.h>).  A thread-local block is found through the
- * thread's vector (dtv) by the module's number, or at a fixed distance from the thread pointer.  glibc says where in its link_map
- * number and distance are by symbols that are meant for libthread_db (_thread_db_link_map_l_tls_*), which are looked
- * up in the process; without them (musl, old glibc) modules have the numbers of their order.  No file is needed for that.
+ * The list of libraries hangs on the program's DT_DEBUG (struct r_debug of <link.h>).  A
+ * thread-local block is found through the thread's vector (dtv) by the module's number, or at a
+ * fixed distance from the thread pointer.  glibc says where in its link_map number and distance are
+ * by symbols that are meant for libthread_db (_thread_db_link_map_l_tls_*), which are looked up in
+ * the process; without them (musl, old glibc) modules have the numbers of their order.  No file is
+ * needed for that.
  *
  * Nothing here trusts the process: lists end after a while, and what cannot be read ends them too.
  */
@@ -66,7 +69,8 @@ static bool program_segments(struct server *s, struct segments *ret)
 	self = segment(ret, PT_PHDR);
 	if (self)
 		ret->bias = at - self->p_vaddr;
-	else if (ret->n && ret->ph[0].p_vaddr < 0x10000)	/* position-independent, and linked without one */
+	/* position-independent, and linked without one */
+	else if (ret->n && ret->ph[0].p_vaddr < 0x10000)
 		ret->bias = (at & ~0xfffull) - (ret->ph[0].p_vaddr & ~0xfffull);
 	return true;
 }
@@ -76,7 +80,8 @@ static bool library_segments(struct server *s, uint64_t l_addr, struct segments 
 {
 	Elf64_Ehdr eh;
 
-	if (!get(s, l_addr, &eh, sizeof(eh)) || memcmp(eh.e_ident, ELFMAG, SELFMAG) || eh.e_phentsize != sizeof(Elf64_Phdr))
+	if (!get(s, l_addr, &eh, sizeof(eh)) || memcmp(eh.e_ident, ELFMAG, SELFMAG) ||
+	    eh.e_phentsize != sizeof(Elf64_Phdr))
 		return false;
 	ret->n = eh.e_phnum < PHDRS_MAX ? eh.e_phnum : PHDRS_MAX;
 	ret->bias = l_addr;
@@ -120,14 +125,15 @@ static void libraries(struct server *s, library_fn *fn, void *ctx)
 		memset(&d, 0, sizeof(d));
 		if (!get(s, space, &d, 40) || (d.version > 1 && !get(s, space, &d, sizeof(d))))
 			return;
-		for (uint64_t lm = d.map; lm && guard++ < MODULES_MAX && get(s, lm, &m, sizeof(m)); lm = m.l_next) {
+		for (uint64_t lm = d.map; lm && guard++ < MODULES_MAX && get(s, lm, &m, sizeof(m));
+		     lm = m.l_next) {
 			if (!fn(ctx, lm, &m, space))
 				return;
 		}
 	}
 }
 
-/* ---- qXfer:libraries-svr4 ----------------------------------------------------------------------- */
+/* ---- qXfer:libraries-svr4 -------------------------------------------------------------------- */
 
 struct list {
 	struct server *s;
@@ -154,8 +160,10 @@ static bool put_library(void *ctx, uint64_t lm, const struct link_map_words *m, 
 		memory_name(l->s, m->l_ld, name, sizeof(name));
 	reply_text(&l->xml, "<library name=\"");
 	reply_xml(&l->xml, name);
-	reply_text(&l->xml, "\" lm=\"0x%" PRIx64 "\" l_addr=\"0x%" PRIx64 "\" l_ld=\"0x%" PRIx64 "\" lmid=\"0x%" PRIx64 "\"/>", lm, m->l_addr,
-		   m->l_ld, space);
+	reply_text(&l->xml,
+		   "\" lm=\"0x%" PRIx64 "\" l_addr=\"0x%" PRIx64 "\" l_ld=\"0x%" PRIx64
+		   "\" lmid=\"0x%" PRIx64 "\"/>",
+		   lm, m->l_addr, m->l_ld, space);
 	return true;
 }
 
@@ -200,8 +208,17 @@ bool link_settled(struct server *s)
 
 uint64_t link_place(struct server *s, int tid, unsigned *unloading)
 {
-	enum { EQUAL = 0x13, REF32 = 0x19, CONST8 = 0x22, CONST64 = 0x25, END = 0x27, LEN = 14, RT_DELETING = 2 };
-	uint8_t cond[2 + LEN] = { 0, LEN, CONST64, 0, 0, 0, 0, 0, 0, 0, 0, REF32, CONST8, RT_DELETING, EQUAL, END };
+	enum {
+		EQUAL = 0x13,
+		REF32 = 0x19,
+		CONST8 = 0x22,
+		CONST64 = 0x25,
+		END = 0x27,
+		LEN = 14,
+		RT_DELETING = 2
+	};
+	uint8_t cond[2 + LEN] = { 0, LEN, CONST64, 0,	  0,	  0,	       0,     0,
+				  0, 0,	  0,	   REF32, CONST8, RT_DELETING, EQUAL, END };
 	uint64_t space, brk = 0, next;
 	int before = s->tid;
 	int32_t version;
@@ -211,7 +228,8 @@ uint64_t link_place(struct server *s, int tid, unsigned *unloading)
 	if (!space || !get(s, space + 16, &brk, sizeof(brk)))
 		brk = 0;
 	/* dlmopen(): each name space has a state of its own */
-	if (brk && get(s, space, &version, sizeof(version)) && version > 1 && get(s, space + 40, &next, sizeof(next)) && next)
+	if (brk && get(s, space, &version, sizeof(version)) && version > 1 &&
+	    get(s, space + 40, &next, sizeof(next)) && next)
 		brk = 0;
 	s->tid = before;
 	for (unsigned i = 0; i < 8; i++)
@@ -227,7 +245,8 @@ bool link_changed(struct server *s)
 	bool changed;
 
 	/* lldb's own breakpoint is there, and goes when it loads the list anew */
-	if (space && get(s, space + 16, &brk, 8) && !err_catch(&(struct err *){ replay_regs(s->r, thread_to_read(s), &regs) }, ERR_GONE) &&
+	if (space && get(s, space + 16, &brk, 8) &&
+	    !err_catch(&(struct err *){ replay_regs(s->r, thread_to_read(s), &regs) }, ERR_GONE) &&
 	    regs.rip == brk)
 		return false;
 	sum = link_sum(s);
@@ -236,7 +255,7 @@ bool link_changed(struct server *s)
 	return changed;
 }
 
-/* ---- thread-local storage -------------------------------------------------------------------------- */
+/* ---- thread-local storage -------------------------------------------------------------------- */
 
 static uint32_t gnu_hash(const char *name)
 {
@@ -255,7 +274,8 @@ static uint64_t absolute(const struct link_map_words *m, uint64_t v)
 /* A defined dynamic symbol of one library, 0: none. */
 static uint64_t symbol(struct server *s, const struct link_map_words *m, const char *name)
 {
-	uint64_t hash = absolute(m, dynamic_value(s, m->l_ld, DT_GNU_HASH)), symtab = absolute(m, dynamic_value(s, m->l_ld, DT_SYMTAB));
+	uint64_t hash = absolute(m, dynamic_value(s, m->l_ld, DT_GNU_HASH)),
+		 symtab = absolute(m, dynamic_value(s, m->l_ld, DT_SYMTAB));
 	uint64_t strtab = absolute(m, dynamic_value(s, m->l_ld, DT_STRTAB)), buckets, chain;
 	uint32_t h = gnu_hash(name), head[4], i, value;
 
@@ -271,7 +291,8 @@ static uint64_t symbol(struct server *s, const struct link_map_words *m, const c
 
 		if (!get(s, chain + 4ull * (i - head[1]), &value, 4))
 			return 0;
-		if ((value | 1) == (h | 1) && get(s, symtab + i * sizeof(sym), &sym, sizeof(sym)) && sym.st_shndx != SHN_UNDEF &&
+		if ((value | 1) == (h | 1) && get(s, symtab + i * sizeof(sym), &sym, sizeof(sym)) &&
+		    sym.st_shndx != SHN_UNDEF &&
 		    get(s, strtab + sym.st_name, text, strlen(name) + 1) && !strcmp(text, name))
 			return m->l_addr + sym.st_value;
 		if (value & 1)
@@ -296,7 +317,9 @@ static uint32_t member_at(struct server *s, const struct link_map_words *m, cons
 	uint64_t at = symbol(s, m, name);
 	uint32_t field[3];
 
-	return at && get(s, at, field, sizeof(field)) && field[0] == 64 && field[2] < 0x10000 ? field[2] : 0;
+	return at && get(s, at, field, sizeof(field)) && field[0] == 64 && field[2] < 0x10000
+		       ? field[2]
+		       : 0;
 }
 
 static bool look_at_library(void *ctx, uint64_t lm, const struct link_map_words *m, uint64_t space)
@@ -306,7 +329,8 @@ static bool look_at_library(void *ctx, uint64_t lm, const struct link_map_words 
 	bool program = t->seen++ == 0, tls;
 
 	(void)space;
-	tls = (program ? program_segments(t->s, &g) : library_segments(t->s, m->l_addr, &g)) && segment(&g, PT_TLS);
+	tls = (program ? program_segments(t->s, &g) : library_segments(t->s, m->l_addr, &g)) &&
+	      segment(&g, PT_TLS);
 	t->number += tls && !t->found;
 	if (lm == t->lm) {
 		t->found = true;
@@ -344,10 +368,14 @@ static bool block(struct tls *t, uint64_t fs, uint64_t *ret)
 	if (t->modid_at && (!get(t->s, t->lm + t->modid_at, &number, 8) || !number))
 		return false;
 	entry = t->glibc ? 16 : 8;
-	if (number < 0x100000 && get(t->s, fs + 8, &dtv, 8) && get(t->s, dtv + number * entry, ret, 8) && *ret && *ret != UINT64_MAX)
+	if (number < 0x100000 && get(t->s, fs + 8, &dtv, 8) &&
+	    get(t->s, dtv + number * entry, ret, 8) && *ret && *ret != UINT64_MAX)
 		return true;
-	/* not yet used by this thread: at a fixed place all the same, if it was loaded at the start */
-	if (t->offset_at && get(t->s, t->lm + t->offset_at, &offset, 8) && offset && offset < UINT64_MAX - 1) {
+	/*
+	 * not yet used by this thread: at a fixed place all the same, if it was loaded at the start
+	 */
+	if (t->offset_at && get(t->s, t->lm + t->offset_at, &offset, 8) && offset &&
+	    offset < UINT64_MAX - 1) {
 		*ret = fs - offset;
 		return true;
 	}
@@ -355,8 +383,9 @@ static bool block(struct tls *t, uint64_t fs, uint64_t *ret)
 }
 
 /*
- * "THREAD,OFFSET,LINK-MAP".  Where a thread has none (yet) the answer is an address that nothing is ever mapped at: after an error gdb gives up
- * the move that has come by there, when it looks at its watchpoints.
+ * "THREAD,OFFSET,LINK-MAP".  Where a thread has none (yet) the answer is an address that nothing is
+ * ever mapped at: after an error gdb gives up the move that has come by there, when it looks at its
+ * watchpoints.
  */
 void do_tls_address(struct server *s, const char *p, size_t len)
 {
@@ -369,8 +398,8 @@ void do_tls_address(struct server *s, const char *p, size_t len)
 	bool good;
 
 	(void)len;
-	if (!parse_thread(&p, &pid, &tid) || tid <= 0 || !parse_char(&p, ',') || !parse_hex(&p, &offset) || !parse_char(&p, ',') ||
-	    !parse_hex(&p, &t.lm)) {
+	if (!parse_thread(&p, &pid, &tid) || tid <= 0 || !parse_char(&p, ',') ||
+	    !parse_hex(&p, &offset) || !parse_char(&p, ',') || !parse_hex(&p, &t.lm)) {
 		reply_bad(s);
 		return;
 	}
@@ -382,7 +411,8 @@ void do_tls_address(struct server *s, const char *p, size_t len)
 	s->tid = (int)tid;
 	if (t.lm)
 		libraries(s, look_at_library, &t);
-	good = t.found ? block(&t, regs.fs_base, &start) : !t.lm && program_block(s, regs.fs_base, &start);
+	good = t.found ? block(&t, regs.fs_base, &start)
+		       : !t.lm && program_block(s, regs.fs_base, &start);
 	s->tid = before;
 	reply_text(&s->out, "%" PRIx64, good ? start + offset : offset % 4096);
 }

@@ -1,8 +1,9 @@
 /*
  * lldb.c - what lldb asks besides gdb's packets.
  *
- * lldb 14 knows no way back: `monitor reverse-stepi' and `monitor reverse-continue' (process plugin packet monitor ...) move at
- * once, and the next step or continue only says where that has led (told()).  Newer ones send bs and bc themselves.
+ * lldb 14 knows no way back: `monitor reverse-stepi' and `monitor reverse-continue' (process plugin
+ * packet monitor ...) move at once, and the next step or continue only says where that has led
+ * (told()).  Newer ones send bs and bc themselves.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -35,7 +36,10 @@ void do_process_info(struct server *s, const char *p, size_t len)
 		return;
 	}
 	replay_exe(s->r, t.tid, exe, sizeof(exe));
-	reply_text(&s->out, "pid:%x;parent-pid:0;real-uid:0;real-gid:0;effective-uid:0;effective-gid:0;triple:", (unsigned)t.pid);
+	reply_text(
+		&s->out,
+		"pid:%x;parent-pid:0;real-uid:0;real-gid:0;effective-uid:0;effective-gid:0;triple:",
+		(unsigned)t.pid);
 	reply_hex(&s->out, triple, sizeof(triple) - 1);
 	reply_text(&s->out, ";ostype:linux;endian:little;ptrsize:8;name:");
 	reply_hex(&s->out, exe, strlen(exe));
@@ -79,9 +83,11 @@ static const char *description(const struct server *s)
 	if (s->gone_back && s->last.kind == REPLAY_STOP_BREAK)
 		return "gone back to a breakpoint";
 	if (s->gone_back && s->last.kind != REPLAY_STOP_BEGIN)
-		return s->last.kind == REPLAY_STOP_WATCH ? "gone back to a watchpoint" : "gone back";
-	return s->last.kind == REPLAY_STOP_BEGIN ? "the recording begins here" : s->last.kind == REPLAY_STOP_END ?
-		"the recording ends here" : NULL;
+		return s->last.kind == REPLAY_STOP_WATCH ? "gone back to a watchpoint"
+							 : "gone back";
+	return s->last.kind == REPLAY_STOP_BEGIN ? "the recording begins here"
+	       : s->last.kind == REPLAY_STOP_END ? "the recording ends here"
+						 : NULL;
 }
 
 void lldb_stop(struct server *s)
@@ -190,7 +196,8 @@ void do_memory_new(struct server *s, const char *p, size_t len)
 		reply_bad(s);
 		return;
 	}
-	prot = (strchr(p, 'r') ? PROT_READ : 0) | (strchr(p, 'w') ? PROT_WRITE : 0) | (strchr(p, 'x') ? PROT_EXEC : 0);
+	prot = (strchr(p, 'r') ? PROT_READ : 0) | (strchr(p, 'w') ? PROT_WRITE : 0) |
+	       (strchr(p, 'x') ? PROT_EXEC : 0);
 	err = replay_memory_new(s->r, thread_to_read(s), n, prot, &addr);
 	if (err)
 		reply_done(s, err);
@@ -209,7 +216,7 @@ void do_memory_drop(struct server *s, const char *p, size_t len)
 		reply_bad(s);
 }
 
-/* ---- back --------------------------------------------------------------------------------------------- */
+/* ---- back ------------------------------------------------------------------------------------ */
 
 struct err *lldb_back(struct server *s, bool step, struct reply *o)
 {
@@ -222,8 +229,10 @@ struct err *lldb_back(struct server *s, bool step, struct reply *o)
 		TRY(replay_backward(s->r, &stop));
 	s->last = stop;
 	s->told = true;
-	reply_text(o, "gone back%s; the next step (si) or continue shows where\n", stop.kind == REPLAY_STOP_BEGIN ?
-		   " to where the recording begins" : stop.kind == REPLAY_STOP_INTERRUPT ? ", interrupted" : "");
+	reply_text(o, "gone back%s; the next step (si) or continue shows where\n",
+		   stop.kind == REPLAY_STOP_BEGIN	? " to where the recording begins"
+		   : stop.kind == REPLAY_STOP_INTERRUPT ? ", interrupted"
+							: "");
 	return NULL;
 }
 

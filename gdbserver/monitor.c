@@ -1,9 +1,10 @@
 /*
  * monitor.c - commands of ours: qRcmd, which gdb calls `monitor'.
  *
- * A command that moves cannot stop the program itself: the debugger would not know.  It is kept, and the next step or
- * continue, in whatever direction, goes there and stops at once (monitor_go()).  cmd/commands.py gives gdb commands
- * that do both.  Answers that begin with "error: " are failures; those with "goes there" wait for the step.
+ * A command that moves cannot stop the program itself: the debugger would not know.  It is kept,
+ * and the next step or continue, in whatever direction, goes there and stops at once
+ * (monitor_go()).  cmd/commands.py gives gdb commands that do both.  Answers that begin with
+ * "error: " are failures; those with "goes there" wait for the step.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -121,7 +122,8 @@ static void do_last(struct monitor *m)
 		return;
 	}
 	if (a.len > REPLAY_LAST_MAX)
-		failed(m, "%" PRIu64 " bytes are more than can be watched (%d): name a part of it", a.len, REPLAY_LAST_MAX);
+		failed(m, "%" PRIu64 " bytes are more than can be watched (%d): name a part of it",
+		       a.len, REPLAY_LAST_MAX);
 	else
 		arm(m, a);
 }
@@ -144,7 +146,8 @@ static void do_mark(struct monitor *m)
 static void do_marked(struct monitor *m)
 {
 	if (m->s->mark)
-		arm(m, (struct armed){ .kind = ARMED_POINT, .point = replay_point_copy(m->s->mark) });
+		arm(m,
+		    (struct armed){ .kind = ARMED_POINT, .point = replay_point_copy(m->s->mark) });
 	else
 		failed(m, "there is no mark");
 }
@@ -181,7 +184,8 @@ struct err *monitor_go(struct server *s, struct replay_stop *stop)
 		err = replay_point_go(s->r, a.point, stop);
 		break;
 	case ARMED_LAST:
-		err = replay_last_write(s->r, s->tid > 0 ? s->tid : replay_current(s->r), a.addr, a.len, stop);
+		err = replay_last_write(s->r, s->tid > 0 ? s->tid : replay_current(s->r), a.addr,
+					a.len, stop);
 		s->last_found = !err && stop->kind == REPLAY_STOP_WATCH;
 		break;
 	}
@@ -190,14 +194,17 @@ struct err *monitor_go(struct server *s, struct replay_stop *stop)
 	s->went[0] = '\0';
 	if (err)
 		snprintf(s->went, sizeof(s->went), "%s", err->msg);
-	if (err_catch(&err, ERR_USAGE) || err_catch(&err, ERR_UNSUPPORTED) || err_catch(&err, ERR_GONE))
-		*stop = (struct replay_stop){ .kind = REPLAY_STOP_STEP, .tid = replay_current(s->r) };
+	if (err_catch(&err, ERR_USAGE) || err_catch(&err, ERR_UNSUPPORTED) ||
+	    err_catch(&err, ERR_GONE))
+		*stop = (struct replay_stop){ .kind = REPLAY_STOP_STEP,
+					      .tid = replay_current(s->r) };
 	if (!err && (stop->kind == REPLAY_STOP_WATCH || a.kind != ARMED_END))
-		stop->kind = stop->kind == REPLAY_STOP_INTERRUPT ? REPLAY_STOP_INTERRUPT : REPLAY_STOP_STEP;
+		stop->kind = stop->kind == REPLAY_STOP_INTERRUPT ? REPLAY_STOP_INTERRUPT
+								 : REPLAY_STOP_STEP;
 	return err;
 }
 
-/* ---- where and when ------------------------------------------------------------------------------- */
+/* ---- where and when -------------------------------------------------------------------------- */
 
 static void do_when(struct monitor *m)
 {
@@ -206,7 +213,8 @@ static void do_when(struct monitor *m)
 
 	if (!no_args(m, "when") || went_wrong(m, replay_point_text(s->r, &text)))
 		return;
-	reply_text(m->o, "event %" PRIu64 ", thread %d, position %s\n", replay_where(s->r), thread_to_read(s), text);
+	reply_text(m->o, "event %" PRIu64 ", thread %d, position %s\n", replay_where(s->r),
+		   thread_to_read(s), text);
 	free(text);
 }
 
@@ -237,18 +245,20 @@ static void do_ps(struct monitor *m)
 	if (!no_args(m, "ps"))
 		return;
 	for (unsigned i = n < TASKS_MAX ? n : TASKS_MAX; i--;)
-		reply_text(m->o, "process %d thread %d %s%s%s\n", tasks[i].pid, tasks[i].tid, tasks[i].name,
-			   tasks[i].in_call ? " (in a system call)" : "", replay_shown(m->s->r, tasks[i].pid) ? "" : " (not shown)");
+		reply_text(m->o, "process %d thread %d %s%s%s\n", tasks[i].pid, tasks[i].tid,
+			   tasks[i].name, tasks[i].in_call ? " (in a system call)" : "",
+			   replay_shown(m->s->r, tasks[i].pid) ? "" : " (not shown)");
 }
 
-/* ---- checkpoints ------------------------------------------------------------------------------------ */
+/* ---- checkpoints ----------------------------------------------------------------------------- */
 
 static struct kept *checkpoint_find(struct monitor *m)
 {
 	char *end;
 	unsigned long id = strtoul(m->args, &end, 10);
 
-	for (unsigned i = 0; i < m->s->checkpoints.n && isdigit((unsigned char)*m->args) && !*end; i++) {
+	for (unsigned i = 0; i < m->s->checkpoints.n && isdigit((unsigned char)*m->args) && !*end;
+	     i++) {
 		if (m->s->checkpoints.kept[i].id == id)
 			return &m->s->checkpoints.kept[i];
 	}
@@ -289,7 +299,8 @@ static void do_checkpoint(struct monitor *m)
 	k->text = text;
 	k->where = names_of_here(s);
 	if (!went_wrong(m, replay_point_keep(s->r, k->point, true)))
-		reply_text(m->o, "Checkpoint %u at %s, event %" PRIu64 "\n", k->id, k->where, replay_where(s->r));
+		reply_text(m->o, "Checkpoint %u at %s, event %" PRIu64 "\n", k->id, k->where,
+			   replay_where(s->r));
 }
 
 static void do_checkpoints(struct monitor *m)
@@ -304,8 +315,8 @@ static void do_checkpoints(struct monitor *m)
 	}
 	reply_text(m->o, "%-4s %-10s %s\n", "Num", "Event", "Where");
 	for (unsigned i = 0; i < l->n; i++)
-		reply_text(m->o, "%-4u %-10" PRIu64 " %s, position %s\n", l->kept[i].id, replay_point_event(l->kept[i].point),
-			   l->kept[i].where, l->kept[i].text);
+		reply_text(m->o, "%-4u %-10" PRIu64 " %s, position %s\n", l->kept[i].id,
+			   replay_point_event(l->kept[i].point), l->kept[i].where, l->kept[i].text);
 }
 
 static void do_delete_checkpoint(struct monitor *m)
@@ -335,7 +346,7 @@ static void do_restart(struct monitor *m)
 		arm(m, (struct armed){ .kind = ARMED_POINT, .point = replay_point_copy(k->point) });
 }
 
-/* ---- places that were visited ---------------------------------------------------------------------------- */
+/* ---- places that were visited ---------------------------------------------------------------- */
 
 void monitor_note_place(struct server *s)
 {
@@ -351,7 +362,10 @@ void monitor_note_place(struct server *s)
 	s->place = l->n - 1;
 }
 
-/* gdb says which stops its user sees (commands.py), and wants to know which program that is, and whether its libraries are others. */
+/*
+ * gdb says which stops its user sees (commands.py), and wants to know which program that is, and
+ * whether its libraries are others.
+ */
 static void do_place(struct monitor *m)
 {
 	char exe[4096];
@@ -406,7 +420,8 @@ static void visit(struct monitor *m, int by)
 		return;
 	}
 	s->place = by < 0 ? s->place - (unsigned)n : s->place + (unsigned)n;
-	arm(m, (struct armed){ .kind = ARMED_POINT, .point = replay_point_copy(s->places.kept[s->place].point) });
+	arm(m, (struct armed){ .kind = ARMED_POINT,
+			       .point = replay_point_copy(s->places.kept[s->place].point) });
 }
 
 static void do_back_place(struct monitor *m) { visit(m, -1); }
@@ -420,7 +435,7 @@ static void do_find_pointer(struct monitor *m)
 		failed(m, "%s", wrong);
 }
 
-/* ---- the table ----------------------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static monitor_fn do_help;
 
@@ -462,8 +477,10 @@ static void do_lines(struct monitor *m)
 		failed(m, "no lines");
 }
 
-static const struct { const char *name; monitor_fn *run; const char *args, *help; } commands[] = {
-	{ "when", do_when, "", "event, thread and position; a position is good for seek and replay -e" },
+static const struct { const char *name; monitor_fn *run; const char *args, *help;
+} commands[] = {
+	{ "when", do_when, "",
+	  "event, thread and position; a position is good for seek and replay -e" },
 	{ "elapsed", do_elapsed, "", "time from the start of the recording to the last event" },
 	{ "real-tid", do_real_tid, "", "the thread's number as recorded" },
 	{ "ps", do_ps, "", "processes and threads at this point" },
@@ -476,8 +493,10 @@ static const struct { const char *name; monitor_fn *run; const char *args, *help
 	{ "back", do_back_place, " [N]", "go to the place visited before this one" },
 	{ "forward", do_forward_place, " [N]", "and back again" },
 	{ "last", do_last, " ADDRESS LENGTH", "go to where that memory was changed last" },
-	{ "find-pointer", do_find_pointer, " [-u] [-s SIZE] VALUE", "who holds it: registers, stacks, variables, heap blocks" },
-	{ "reverse-stepi", do_reverse_stepi, "", "for debuggers that cannot: one instruction back; the next step shows where that is" },
+	{ "find-pointer", do_find_pointer, " [-u] [-s SIZE] VALUE",
+	  "who holds it: registers, stacks, variables, heap blocks" },
+	{ "reverse-stepi", do_reverse_stepi, "",
+	  "for debuggers that cannot: one instruction back; the next step shows where that is" },
 	{ "reverse-continue", do_reverse_continue, "", "the same, to the stop before" },
 	{ "help", do_help, "", "this list" },
 	/* for commands.py */
@@ -496,7 +515,8 @@ static void do_help(struct monitor *m)
 {
 	for (unsigned i = 0; i < COMMANDS; i++) {
 		if (commands[i].help)
-			reply_text(m->o, "monitor %s%s - %s\n", commands[i].name, commands[i].args, commands[i].help);
+			reply_text(m->o, "monitor %s%s - %s\n", commands[i].name, commands[i].args,
+				   commands[i].help);
 	}
 	reply_text(m->o, "After one that goes somewhere, the next step or continue does.\n");
 }

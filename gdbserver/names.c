@@ -1,5 +1,6 @@
 /*
- * names.c - addresses in words: function and line, variable, frame of a stack, thread-local variable.
+ * names.c - addresses in words: function and line, variable, frame of a stack, thread-local
+ * variable.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,7 +21,10 @@ static struct err *open_file(void *ctx, const char *name, int *fd_ret)
 	return replay_file(((struct server *)ctx)->r, name, fd_ret);
 }
 
-/* The text of /proc/PID/maps as the program had it; NULL when it cannot be had.  The caller frees it. */
+/*
+ * The text of /proc/PID/maps as the program had it; NULL when it cannot be had.  The caller frees
+ * it.
+ */
 char *names_maps(struct server *s, int pid)
 {
 	char path[64], *text = NULL;
@@ -70,7 +74,7 @@ struct symbols *names_of(struct server *s, int tid)
 	return NULL;
 }
 
-/* ---- where variables are ------------------------------------------------------------------------- */
+/* ---- where variables are --------------------------------------------------------------------- */
 
 struct pages { uint64_t *page; size_t n, room; };
 
@@ -106,7 +110,9 @@ void names_tell(struct server *s, int tid)
 	struct replay_task t;
 	size_t n = 0;
 
-	if (!target_task(s, tid, &t) || (t.pid == s->told_pid && (replay_where(s->r) == s->told_event || time(NULL) == s->told_at)))
+	if (!target_task(s, tid, &t) ||
+	    (t.pid == s->told_pid &&
+	     (replay_where(s->r) == s->told_event || time(NULL) == s->told_at)))
 		return;
 	sym = names_of(s, tid);
 	if (sym)
@@ -146,7 +152,8 @@ char *names_code(struct symbols *sym, uint64_t pc)
 	int len;
 
 	if (n && f[0].function && f[0].file)
-		len = asprintf(&text, "%s at %s:%u", f[0].function, base_name(f[0].file), f[0].line);
+		len = asprintf(&text, "%s at %s:%u", f[0].function, base_name(f[0].file),
+			       f[0].line);
 	else if (n && f[0].function)
 		len = asprintf(&text, "%s", f[0].function);
 	else if (n && f[0].module)
@@ -177,8 +184,9 @@ static char *variable_name(const struct symbols_variable *v, uint64_t addr, cons
 		if (offset)
 			snprintf(path, sizeof(path), " + %" PRIu64, offset);
 	}
-	n = asprintf(&text, "%s %s%s%s%s%s", kind, v->name ? v->name : "?", path, v->function ? " of " : "",
-		     v->function ? v->function : "", v->tls ? " (thread-local)" : "");
+	n = asprintf(&text, "%s %s%s%s%s%s", kind, v->name ? v->name : "?", path,
+		     v->function ? " of " : "", v->function ? v->function : "",
+		     v->tls ? " (thread-local)" : "");
 	BUG_ON(n < 0, "out of memory for a name");
 	return text;
 }
@@ -190,7 +198,7 @@ char *names_variable(struct symbols *sym, uint64_t addr)
 	return symbols_variable_at(sym, addr, &v) ? variable_name(&v, addr, "variable") : NULL;
 }
 
-/* ---- of threads ------------------------------------------------------------------------------- */
+/* ---- of threads ------------------------------------------------------------------------------ */
 
 struct reading { struct server *s; int tid; };
 
@@ -213,7 +221,8 @@ static bool is_local(void *ctx, const struct symbols_variable *v)
 	return false;
 }
 
-char *names_stack(struct server *s, struct symbols *sym, int tid, const struct regs *at, uint64_t addr)
+char *names_stack(struct server *s, struct symbols *sym, int tid, const struct regs *at,
+		  uint64_t addr)
 {
 	struct reading reading = { s, tid };
 	struct symbols_memory mem = { .read = read_memory, .ctx = &reading };
@@ -245,7 +254,8 @@ char *names_stack(struct server *s, struct symbols *sym, int tid, const struct r
 	return text;
 }
 
-char *names_tls(struct server *s, struct symbols *sym, int tid, const struct regs *regs, uint64_t addr)
+char *names_tls(struct server *s, struct symbols *sym, int tid, const struct regs *regs,
+		uint64_t addr)
 {
 	struct reading reading = { s, tid };
 	struct symbols_memory mem = { .read = read_memory, .ctx = &reading };

@@ -120,7 +120,11 @@ void reply_hex(struct reply *o, const void *bytes, size_t len)
 static bool is_utf8(const char *text)
 {
 	for (const unsigned char *p = (const unsigned char *)text; *p;) {
-		unsigned more = *p < 0x80 ? 0 : *p >= 0xc2 && *p < 0xe0 ? 1 : *p >= 0xe0 && *p < 0xf0 ? 2 : *p >= 0xf0 && *p < 0xf5 ? 3 : 9;
+		unsigned more = *p < 0x80		  ? 0
+				: *p >= 0xc2 && *p < 0xe0 ? 1
+				: *p >= 0xe0 && *p < 0xf0 ? 2
+				: *p >= 0xf0 && *p < 0xf5 ? 3
+							  : 9;
 
 		if (more == 9)
 			return false;
@@ -140,7 +144,10 @@ void reply_xml(struct reply *o, const char *text)
 		if (strchr("<>&\"'", *text))
 			reply_text(o, "&#x%x;", (unsigned char)*text);
 		else
-			reply_bytes(o, (*text >= ' ' && *text <= '~') || (utf8 && *text < 0) ? text : "?", 1);
+			reply_bytes(o,
+				    (*text >= ' ' && *text <= '~') || (utf8 && *text < 0) ? text
+											  : "?",
+				    1);
 	}
 }
 
@@ -275,7 +282,8 @@ bool packet_read(struct server *s, char *buf, size_t *len_ret)
 				return false;
 			continue;
 		}
-		good = hex_digit(s->in[end + 1]) == sum >> 4 && hex_digit(s->in[end + 2]) == (sum & 15);
+		good = hex_digit(s->in[end + 1]) == sum >> 4 &&
+		       hex_digit(s->in[end + 2]) == (sum & 15);
 		if (!s->no_ack && !send_all(s->fd, good ? "+" : "-", 1))
 			return false;
 		if (good || s->no_ack)

@@ -10,7 +10,10 @@
 #include "base/bug.h"
 #include "gdbserver/internal.h"
 
-/* ";X<length>,<bytecode>X..." as replay_condition() wants it.  What cannot be parsed is no condition. */
+/*
+ * ";X<length>,<bytecode>X..." as replay_condition() wants it.  What cannot be parsed is no
+ * condition.
+ */
 static unsigned parse_conditions(struct server *s, const char *p)
 {
 	static char bytes[PACKET_MAX];
@@ -21,7 +24,8 @@ static unsigned parse_conditions(struct server *s, const char *p)
 	while (parse_char(&p, 'X')) {
 		uint64_t n;
 
-		if (!parse_hex(&p, &n) || !parse_char(&p, ',') || n > UINT16_MAX || strlen(p) < 2 * n || len + 2 + n + 1 > sizeof(bytes))
+		if (!parse_hex(&p, &n) || !parse_char(&p, ',') || n > UINT16_MAX ||
+		    strlen(p) < 2 * n || len + 2 + n + 1 > sizeof(bytes))
 			return 0;
 		bytes[len++] = (char)(n >> 8);
 		bytes[len++] = (char)n;
@@ -40,9 +44,10 @@ static unsigned parse_conditions(struct server *s, const char *p)
 /* ---- for some threads ---------------------------------------------------------------------- */
 
 /*
- * gdb tells nobody that a breakpoint is for one thread (`break f thread 3'), and goes on by itself where another comes to it: with many
- * threads, seconds.  commands.py knows, and says so before each move.  The thread that the user moves is always one of them, as gdb may have
- * its own breakpoints at the same place, which are for that one.
+ * gdb tells nobody that a breakpoint is for one thread (`break f thread 3'), and goes on by itself
+ * where another comes to it: with many threads, seconds.  commands.py knows, and says so before
+ * each move.  The thread that the user moves is always one of them, as gdb may have its own
+ * breakpoints at the same place, which are for that one.
  */
 bool points_threads(struct server *s, const char *text)
 {
@@ -78,7 +83,8 @@ bool points_threads(struct server *s, const char *text)
 
 unsigned points_condition(struct server *s, const struct replay_break *b)
 {
-	uint64_t fs_base[sizeof(s->only->tid) / sizeof(s->only->tid[0]) + 1] = { 0 };	/* the first thread has none until its loader sets it */
+	/* the first thread has none until its loader sets it */
+	uint64_t fs_base[sizeof(s->only->tid) / sizeof(s->only->tid[0]) + 1] = { 0 };
 	const struct only locked = { .n = 1, .tid = { s->tid_locked } }, *o;
 	unsigned n = 1;
 
@@ -117,7 +123,8 @@ static bool same_place(const struct replay_break *a, const struct replay_break *
 
 static bool parse_break(struct server *s, const char *p, struct replay_break *b)
 {
-	static const enum replay_break_kind kinds[] = { REPLAY_BREAK, REPLAY_BREAK_HW, REPLAY_WRITE, REPLAY_READ, REPLAY_ACCESS };
+	static const enum replay_break_kind kinds[] = { REPLAY_BREAK, REPLAY_BREAK_HW, REPLAY_WRITE,
+							REPLAY_READ, REPLAY_ACCESS };
 	struct replay_task t;
 
 	memset(b, 0, sizeof(*b));
@@ -127,7 +134,8 @@ static bool parse_break(struct server *s, const char *p, struct replay_break *b)
 	b->kind = *p == '1' ? REPLAY_BREAK : kinds[*p - '0'];
 	b->pid = t.pid;
 	p++;
-	if (!parse_char(&p, ',') || !parse_hex(&p, &b->addr) || !parse_char(&p, ',') || !parse_hex(&p, &b->len))
+	if (!parse_char(&p, ',') || !parse_hex(&p, &b->addr) || !parse_char(&p, ',') ||
+	    !parse_hex(&p, &b->len))
 		return false;
 	b->cond = b->kind == REPLAY_BREAK ? parse_conditions(s, p) : 0;
 	return true;
@@ -142,7 +150,10 @@ bool points_watch(const struct server *s)
 	return false;
 }
 
-/* gdb takes a thousand out after each stop, one by one, and sets them again: the replay need not know before it moves, if nothing can be too much. */
+/*
+ * gdb takes a thousand out after each stop, one by one, and sets them again: the replay need not
+ * know before it moves, if nothing can be too much.
+ */
 static bool can_wait(const struct server *s)
 {
 	return !points_watch(s) && s->breaks_n < BREAKS_MAX;

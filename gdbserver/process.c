@@ -1,10 +1,12 @@
 /*
  * process.c - the processes that the debugger has inferiors for.
  *
- * It learns of one from a fork, a stop or a list of threads, and forgets it when it is told of its end or lets go of it.  Where time
- * has gone back over that end the process is there again (replayer/timeline/shown.c): a stop for "libraries have changed" in one of its
- * threads, which is none for the user, makes gdb take it in, put its breakpoints there, and go on.  The same stop makes gdb look at the
- * libraries when a move has jumped over the places where it does so by itself.
+ * It learns of one from a fork, a stop or a list of threads, and forgets it when it is told of its
+ * end or lets go of it.  Where time has gone back over that end the process is there again
+ * (replayer/timeline/shown.c): a stop for "libraries have changed" in one of its threads, which is
+ * none for the user, makes gdb take it in, put its breakpoints there, and go on.  The same stop
+ * makes gdb look at the libraries when a move has jumped over the places where it does so by
+ * itself.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -53,8 +55,9 @@ static int thread_of(const struct server *s, int pid)
 }
 
 /*
- * gdb's breakpoint in the loader, which is for libraries to come.  On the way back they only go, mostly: each stop there would be a search of its
- * own, and what has gone can be told at the end (resume.c: tell_later()).  Those that come, where they were unloaded, are told there.
+ * gdb's breakpoint in the loader, which is for libraries to come.  On the way back they only go,
+ * mostly: each stop there would be a search of its own, and what has gone can be told at the end
+ * (resume.c: tell_later()).  Those that come, where they were unloaded, are told there.
  */
 struct loader { int pid; uint64_t place; unsigned unloading; };
 
@@ -72,14 +75,18 @@ static unsigned loader_condition(struct server *s, const struct replay_break *b,
 }
 
 /* A large watchpoint is several. */
-static struct err *add(struct server *s, struct replay_break *all, unsigned *n, const struct replay_break *b, int pid, struct loader *l)
+static struct err *add(struct server *s, struct replay_break *all, unsigned *n,
+		       const struct replay_break *b, int pid, struct loader *l)
 {
-	uint64_t most = b->kind >= REPLAY_WRITE && b->len > WATCH_PIECE ? WATCH_PIECE : b->len, at = 0;
+	uint64_t most = b->kind >= REPLAY_WRITE && b->len > WATCH_PIECE ? WATCH_PIECE : b->len,
+		 at = 0;
 	unsigned cond = loader_condition(s, b, l);
 
 	do {
 		if (*n == ALL_MAX)
-			return err_new(ERR_UNSUPPORTED, "more than %d breakpoints and pieces of watchpoints at once", ALL_MAX);
+			return err_new(ERR_UNSUPPORTED,
+				       "more than %d breakpoints and pieces of watchpoints at once",
+				       ALL_MAX);
 		all[*n] = *b;
 		all[*n].pid = pid;
 		all[*n].cond = cond ? cond : points_condition(s, b);
@@ -115,7 +122,8 @@ struct err *process_breaks(struct server *s)
 
 void process_going(struct server *s, bool back)
 {
-	bool late = back && s->libraries_late && !s->lock_told, shared = s->shared || s->breaks_later || s->backwards != late;
+	bool late = back && s->libraries_late && !s->lock_told,
+	     shared = s->shared || s->breaks_later || s->backwards != late;
 
 	s->backwards = late;
 	for (unsigned k = 0; k < s->known_n && !shared; k++)
@@ -159,7 +167,7 @@ void process_gone(struct server *s, struct reply *o)
 	}
 }
 
-/* ---- libraries --------------------------------------------------------------------------------------- */
+/* ---- libraries ------------------------------------------------------------------------------- */
 
 void process_libraries_told(struct server *s)
 {
@@ -193,8 +201,10 @@ int process_libraries_changed(struct server *s)
 			continue;
 		sum = link_sum(s);
 		/*
-		 * The beginning.  gdb 13 takes the type of `watch -l' from where it finds it first, which may be a library; when that is gone, with
-		 * nothing else there instead, it goes on with what is not there any more, and crashes now and then.  Told as soon as it does no harm.
+		 * The beginning.  gdb 13 takes the type of `watch -l' from where it finds it first,
+		 * which may be a library; when that is gone, with nothing else there instead, it
+		 * goes on with what is not there any more, and crashes now and then.  Told as soon
+		 * as it does no harm.
 		 */
 		if (!sum && points_watch(s))
 			continue;

@@ -16,8 +16,9 @@
 /* gdb numbers signals its own way (gdb/signals.def); these differ from Linux's. */
 int gdb_signal(int sig)
 {
-	static const uint8_t map[32] = { 0, 1, 2, 3, 4, 5, 6, 10, 8, 9, 30, 11, 31, 13, 14, 15, 0, 20, 19, 17, 18, 21, 22, 16, 24, 25,
-					 26, 27, 28, 23, 32, 12 };
+	static const uint8_t map[32] = { 0,  1,	 2,  3,	 4,  5,	 6,  10, 8,  9,	 30,
+					 11, 31, 13, 14, 15, 0,	 20, 19, 17, 18, 21,
+					 22, 16, 24, 25, 26, 27, 28, 23, 32, 12 };
 
 	if (sig == 16)
 		return 143;	/* SIGSTKFLT has no number there: unknown */
@@ -33,12 +34,15 @@ int gdb_signal(int sig)
 static void put_end(struct server *s, const struct replay_stop *stop)
 {
 	bool killed = WIFSIGNALED(stop->status);
-	unsigned code = killed ? (unsigned)gdb_signal(WTERMSIG(stop->status)) : (unsigned)WEXITSTATUS(stop->status);
+	unsigned code = killed ? (unsigned)gdb_signal(WTERMSIG(stop->status))
+			       : (unsigned)WEXITSTATUS(stop->status);
 
 	if (stop->kind == REPLAY_STOP_THREAD_EXIT)
-		reply_text(&s->out, "w%02x;p%x.%x", code, (unsigned)stop->child_pid, (unsigned)stop->child_tid);
+		reply_text(&s->out, "w%02x;p%x.%x", code, (unsigned)stop->child_pid,
+			   (unsigned)stop->child_tid);
 	else
-		reply_text(&s->out, "%c%02x;process:%x", killed ? 'X' : 'W', code, (unsigned)stop->child_pid);
+		reply_text(&s->out, "%c%02x;process:%x", killed ? 'X' : 'W', code,
+			   (unsigned)stop->child_pid);
 }
 
 int stop_signal(const struct server *s, const struct replay_stop *stop)
@@ -48,11 +52,12 @@ int stop_signal(const struct server *s, const struct replay_stop *stop)
 	return stop->kind == REPLAY_STOP_INTERRUPT ? SIGINT : SIGTRAP;
 }
 
-/* ---- scheduler-locking ------------------------------------------------------------------------ */
+/* ---- scheduler-locking ----------------------------------------------------------------------- */
 
 /*
- * What runs is the recording's choice, but a debugger that lets one thread go on bears no stop in another (gdb 13 fails an assertion, later).
- * Those are passed, and where all ends it is that thread's.
+ * What runs is the recording's choice, but a debugger that lets one thread go on bears no stop in
+ * another (gdb 13 fails an assertion, later). Those are passed, and where all ends it is that
+ * thread's.
  */
 static void lock(struct server *s, int tid)
 {
@@ -79,7 +84,8 @@ static bool locked_is_here(struct server *s)
 
 static bool is_for_all(const struct replay_stop *stop)
 {
-	return stop->kind == REPLAY_STOP_BEGIN || stop->kind == REPLAY_STOP_END || stop->kind == REPLAY_STOP_INTERRUPT;
+	return stop->kind == REPLAY_STOP_BEGIN || stop->kind == REPLAY_STOP_END ||
+	       stop->kind == REPLAY_STOP_INTERRUPT;
 }
 
 static bool is_others(struct server *s, const struct replay_stop *stop)
@@ -99,13 +105,17 @@ static bool is_others(struct server *s, const struct replay_stop *stop)
 /* A stop before which a debugger may be told of libraries: it is about no process. */
 static bool is_plain(const struct replay_stop *stop)
 {
-	return is_for_all(stop) || stop->kind == REPLAY_STOP_BREAK || stop->kind == REPLAY_STOP_WATCH || stop->kind == REPLAY_STOP_SIGNAL ||
-		stop->kind == REPLAY_STOP_STEP || stop->kind == REPLAY_STOP_CALL_ENTRY || stop->kind == REPLAY_STOP_CALL_RETURN;
+	return is_for_all(stop) || stop->kind == REPLAY_STOP_BREAK ||
+	       stop->kind == REPLAY_STOP_WATCH || stop->kind == REPLAY_STOP_SIGNAL ||
+	       stop->kind == REPLAY_STOP_STEP || stop->kind == REPLAY_STOP_CALL_ENTRY ||
+	       stop->kind == REPLAY_STOP_CALL_RETURN;
 }
 
 void put_stop(struct server *s, const struct replay_stop *stop)
 {
-	static const char *const watch_names[] = { [REPLAY_WRITE] = "watch", [REPLAY_READ] = "rwatch", [REPLAY_ACCESS] = "awatch" };
+	static const char *const watch_names[] = {
+		[REPLAY_WRITE] = "watch", [REPLAY_READ] = "rwatch", [REPLAY_ACCESS] = "awatch"
+	};
 	int sig = stop_signal(s, stop);
 	char exe[4096];
 
@@ -114,7 +124,9 @@ void put_stop(struct server *s, const struct replay_stop *stop)
 		return;
 	}
 	reply_text(&s->out, "T%02xthread:", sig);
-	put_thread(s, stop->kind == REPLAY_STOP_THREAD ? stop->child_tid : is_for_all(stop) && locked_is_here(s) ? s->tid_locked : replay_current(s->r));
+	put_thread(s, stop->kind == REPLAY_STOP_THREAD	      ? stop->child_tid
+		      : is_for_all(stop) && locked_is_here(s) ? s->tid_locked
+							      : replay_current(s->r));
 	reply_text(&s->out, ";");
 	if (s->lldb)
 		lldb_stop(s);
@@ -123,7 +135,8 @@ void put_stop(struct server *s, const struct replay_stop *stop)
 		reply_text(&s->out, "swbreak:;");
 		break;
 	case REPLAY_STOP_WATCH:
-		reply_text(&s->out, "%s:%" PRIx64 ";", watch_names[stop->watch.kind], stop->watch.addr);
+		reply_text(&s->out, "%s:%" PRIx64 ";", watch_names[stop->watch.kind],
+			   stop->watch.addr);
 		break;
 	case REPLAY_STOP_BEGIN:
 		reply_text(&s->out, "replaylog:begin;");
@@ -133,8 +146,8 @@ void put_stop(struct server *s, const struct replay_stop *stop)
 		break;
 	case REPLAY_STOP_FORK:
 		process_told(s, stop->child_pid);
-		reply_text(&s->out, "%s:p%x.%x;", stop->vfork && s->vfork_events ? "vfork" : "fork", (unsigned)stop->child_pid,
-			   (unsigned)stop->child_tid);
+		reply_text(&s->out, "%s:p%x.%x;", stop->vfork && s->vfork_events ? "vfork" : "fork",
+			   (unsigned)stop->child_pid, (unsigned)stop->child_tid);
 		break;
 	case REPLAY_STOP_VFORK_DONE:
 		reply_text(&s->out, "vforkdone:;");
@@ -144,7 +157,9 @@ void put_stop(struct server *s, const struct replay_stop *stop)
 		break;
 	case REPLAY_STOP_CALL_ENTRY:
 	case REPLAY_STOP_CALL_RETURN:
-		reply_text(&s->out, "syscall_%s:%x;", stop->kind == REPLAY_STOP_CALL_ENTRY ? "entry" : "return", (unsigned)stop->call);
+		reply_text(&s->out, "syscall_%s:%x;",
+			   stop->kind == REPLAY_STOP_CALL_ENTRY ? "entry" : "return",
+			   (unsigned)stop->call);
 		break;
 	case REPLAY_STOP_EXEC:
 		replay_exe(s->r, replay_current(s->r), exe, sizeof(exe));
@@ -186,8 +201,8 @@ static void stopped(struct server *s, struct err *err, const struct replay_stop 
 }
 
 /*
- * Between vfork and vforkdone a debugger has no breakpoints in, and waits.  Elsewhere than forward that end never comes:
- * it is told at once, and resumes again.
+ * Between vfork and vforkdone a debugger has no breakpoints in, and waits.  Elsewhere than forward
+ * that end never comes: it is told at once, and resumes again.
  */
 static bool close_vfork(struct server *s)
 {
@@ -209,7 +224,7 @@ static void arrived(struct server *s, const struct replay_stop *stop)
 	reply_text(&s->out, ";");
 }
 
-/* ---- what a debugger must see before a stop ----------------------------------------------------- */
+/* ---- what a debugger must see before a stop -------------------------------------------------- */
 
 static void tell_process(struct server *s, int tid)
 {
@@ -247,7 +262,10 @@ static void stopped_later(struct server *s, const struct replay_stop *stop, bool
 	tell_later(s);
 }
 
-/* A fork whose child the debugger has already: it went back over it, or saw it before.  The end of a process that it has never seen. */
+/*
+ * A fork whose child the debugger has already: it went back over it, or saw it before.  The end of
+ * a process that it has never seen.
+ */
 static bool is_known(const struct server *s, const struct replay_stop *stop)
 {
 	if (stop->kind == REPLAY_STOP_EXIT)
@@ -260,7 +278,8 @@ void stop_reply(struct server *s, const struct replay_stop *stop)
 	stopped(s, NULL, stop);
 }
 
-static const char copy_note[] = "With other registers than the recording's this is a copy of the program, to be thrown away: its system calls "
+static const char copy_note[] =
+	"With other registers than the recording's this is a copy of the program, to be thrown away: its system calls "
 	"fail.  Any step back leads to the recording, as it was.\n";
 
 /* alone: this thread, no other */
@@ -291,9 +310,11 @@ static void go(struct server *s, int tid, bool alone, bool step, uint64_t start,
 		names_tell(s, tid);
 	lock(s, alone ? tid : 0);
 	do {
-		err = step ? replay_step(s->r, tid, start, end, &stop) : replay_forward(s->r, &stop);
+		err = step ? replay_step(s->r, tid, start, end, &stop)
+			   : replay_forward(s->r, &stop);
 	} while (!err && (is_known(s, &stop) || is_others(s, &stop)));
-	if (!err && step && s->over && stop.kind == REPLAY_STOP_END)	/* gdb 13 would wait for the end of this step for ever */
+	/* gdb 13 would wait for the end of this step for ever */
+	if (!err && step && s->over && stop.kind == REPLAY_STOP_END)
 		arrived(s, &stop);
 	else
 		stopped(s, err, &stop);
@@ -331,7 +352,8 @@ void do_vcont(struct server *s, const char *p, size_t len)
 		reply_bad(s);
 		return;
 	}
-	if (action == 'r' && (!parse_hex(&p, &start) || !parse_char(&p, ',') || !parse_hex(&p, &end))) {
+	if (action == 'r' &&
+	    (!parse_hex(&p, &start) || !parse_char(&p, ',') || !parse_hex(&p, &end))) {
 		reply_bad(s);
 		return;
 	}
@@ -415,7 +437,9 @@ void do_back(struct server *s, const char *p, size_t len)
 	lock(s, s->lock_told ? s->tid_named : 0);
 	do {
 		err = p[-1] == 'c' ? go_back(s, &stop) : step_back(s, &stop);
-	} while (!err && stop.kind == REPLAY_STOP_EXIT ? process_known(s, stop.child_pid) : !err && (is_known(s, &stop) || is_others(s, &stop)));
+	} while (!err && stop.kind == REPLAY_STOP_EXIT
+			 ? process_known(s, stop.child_pid)
+			 : !err && (is_known(s, &stop) || is_others(s, &stop)));
 	s->catching.ends = false;
 	replay_catch(s->r, &s->catching);
 	if (!err && stop.kind == REPLAY_STOP_EXIT)
@@ -446,7 +470,7 @@ void do_why(struct server *s, const char *p, size_t len)
 }
 
 
-/* ---- target extended-remote ------------------------------------------------------------------- */
+/* ---- target extended-remote ------------------------------------------------------------------ */
 
 /* "run" and "start over": to the beginning. */
 void do_run_again(struct server *s, const char *p, size_t len)

@@ -33,7 +33,7 @@ void reply_done(struct server *s, struct err *err)
 	reply_bad(s);
 }
 
-/* ---- the connection ------------------------------------------------------------------------------------ */
+/* ---- the connection -------------------------------------------------------------------------- */
 
 static void do_no_ack(struct server *s, const char *p, size_t len)
 {
@@ -167,7 +167,8 @@ static size_t take_suffix(struct server *s, char *packet, size_t len)
 	const char *p = at ? at + 8 : NULL;
 	int64_t pid, tid;
 
-	if (!at || !strchr("gGpPmMxX", *packet) || !parse_thread(&p, &pid, &tid) || !parse_char(&p, ';') || *p || tid <= 0)
+	if (!at || !strchr("gGpPmMxX", *packet) || !parse_thread(&p, &pid, &tid) ||
+	    !parse_char(&p, ';') || *p || tid <= 0)
 		return len;
 	s->tid = (int)tid;
 	*at = '\0';

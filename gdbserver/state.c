@@ -90,7 +90,7 @@ void do_memory(struct server *s, const char *p, size_t len)
 }
 
 
-/* ---- more about memory -------------------------------------------------------------------------- */
+/* ---- more about memory ----------------------------------------------------------------------- */
 
 struct region {
 	uint64_t start, end;
@@ -102,13 +102,16 @@ struct region {
 static void region_at(struct server *s, uint64_t addr, struct region *ret)
 {
 	struct replay_task t;
-	char *maps = target_task(s, thread_to_read(s), &t) ? names_maps(s, t.pid) : NULL, *save = NULL;
+	char *maps = target_task(s, thread_to_read(s), &t) ? names_maps(s, t.pid) : NULL,
+	     *save = NULL;
 
 	*ret = (struct region){ .start = 0, .end = UINT64_MAX };
-	for (char *line = maps ? strtok_r(maps, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save)) {
+	for (char *line = maps ? strtok_r(maps, "\n", &save) : NULL; line;
+	     line = strtok_r(NULL, "\n", &save)) {
 		struct region m = { 0 };
 
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*s %*s %*s %4095[^\n]", &m.start, &m.end, m.prot, m.name) < 3)
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*s %*s %*s %4095[^\n]", &m.start,
+			   &m.end, m.prot, m.name) < 3)
 			continue;
 		if (m.end <= addr) {
 			ret->start = m.end;
@@ -132,7 +135,10 @@ void memory_name(struct server *s, uint64_t addr, char *name, size_t size)
 		snprintf(name, size, "%s", m.name);
 }
 
-/* "ADDR;LENGTH;PATTERN": "1,ADDR" where it is, "0" where it is not.  Pages that cannot be read hold nothing. */
+/*
+ * "ADDR;LENGTH;PATTERN": "1,ADDR" where it is, "0" where it is not.  Pages that cannot be read hold
+ * nothing.
+ */
 void do_search(struct server *s, const char *p, size_t len)
 {
 	enum { BLOCK = 1 << 16, PAGE = 4096 };
@@ -141,14 +147,16 @@ void do_search(struct server *s, const char *p, size_t len)
 	uint64_t addr, end, n;
 	size_t want;
 
-	if (!parse_hex(&p, &addr) || !parse_char(&p, ';') || !parse_hex(&p, &n) || !parse_char(&p, ';') || start + len <= p) {
+	if (!parse_hex(&p, &addr) || !parse_char(&p, ';') || !parse_hex(&p, &n) ||
+	    !parse_char(&p, ';') || start + len <= p) {
 		reply_bad(s);
 		return;
 	}
 	want = len - (size_t)(p - start);
 	end = addr + n < addr ? UINT64_MAX : addr + n;
 	while (addr < end && end - addr >= want) {
-		size_t room = end - addr < BLOCK + want - 1 ? (size_t)(end - addr) : BLOCK + want - 1;
+		size_t room =
+			end - addr < BLOCK + want - 1 ? (size_t)(end - addr) : BLOCK + want - 1;
 		size_t got = replay_memory(s->r, thread_to_read(s), addr, buf, room);
 		struct region gap;
 
@@ -186,7 +194,8 @@ void do_memory_info(struct server *s, const char *p, size_t len)
 	reply_text(&s->out, "start:%" PRIx64 ";size:%" PRIx64 ";", m.start, m.end - m.start);
 	if (!m.prot[0])
 		return;
-	reply_text(&s->out, "permissions:%s%s%s;", m.prot[0] == 'r' ? "r" : "", m.prot[1] == 'w' ? "w" : "", m.prot[2] == 'x' ? "x" : "");
+	reply_text(&s->out, "permissions:%s%s%s;", m.prot[0] == 'r' ? "r" : "",
+		   m.prot[1] == 'w' ? "w" : "", m.prot[2] == 'x' ? "x" : "");
 	if (m.name[0]) {
 		reply_text(&s->out, "name:");
 		reply_hex(&s->out, m.name, strlen(m.name));

@@ -22,29 +22,74 @@ struct reg {
 #define R(field, type) { #field, type, 64, GENERAL, offsetof(struct regs, field), 8, X87 }
 #define S(field) { #field, "int32", 32, GENERAL, offsetof(struct regs, field), 4, X87 }
 static const struct reg core[] = {
-	R(rax, "int64"), R(rbx, "int64"), R(rcx, "int64"), R(rdx, "int64"), R(rsi, "int64"), R(rdi, "int64"),
-	R(rbp, "data_ptr"), R(rsp, "data_ptr"), R(r8, "int64"), R(r9, "int64"), R(r10, "int64"), R(r11, "int64"),
-	R(r12, "int64"), R(r13, "int64"), R(r14, "int64"), R(r15, "int64"), R(rip, "code_ptr"),
+	R(rax, "int64"),
+	R(rbx, "int64"),
+	R(rcx, "int64"),
+	R(rdx, "int64"),
+	R(rsi, "int64"),
+	R(rdi, "int64"),
+	R(rbp, "data_ptr"),
+	R(rsp, "data_ptr"),
+	R(r8, "int64"),
+	R(r9, "int64"),
+	R(r10, "int64"),
+	R(r11, "int64"),
+	R(r12, "int64"),
+	R(r13, "int64"),
+	R(r14, "int64"),
+	R(r15, "int64"),
+	R(rip, "code_ptr"),
 	{ "eflags", "i386_eflags", 32, GENERAL, offsetof(struct regs, eflags), 4, X87 },
-	S(cs), S(ss), S(ds), S(es), S(fs), S(gs),
-	{ "st0", "i387_ext", 80, LEGACY, 32, 10, X87 }, { "st1", "i387_ext", 80, LEGACY, 48, 10, X87 },
-	{ "st2", "i387_ext", 80, LEGACY, 64, 10, X87 }, { "st3", "i387_ext", 80, LEGACY, 80, 10, X87 },
-	{ "st4", "i387_ext", 80, LEGACY, 96, 10, X87 }, { "st5", "i387_ext", 80, LEGACY, 112, 10, X87 },
-	{ "st6", "i387_ext", 80, LEGACY, 128, 10, X87 }, { "st7", "i387_ext", 80, LEGACY, 144, 10, X87 },
-	{ "fctrl", "int", 32, LEGACY, 0, 2, X87 }, { "fstat", "int", 32, LEGACY, 2, 2, X87 }, { "ftag", "int", 32, FTAG, 4, 2, X87 },
-	{ "fiseg", "int", 32, LEGACY, 12, 2, X87 }, { "fioff", "int", 32, LEGACY, 8, 4, X87 }, { "foseg", "int", 32, LEGACY, 20, 2, X87 },
-	{ "fooff", "int", 32, LEGACY, 16, 4, X87 }, { "fop", "int", 32, LEGACY, 6, 2, X87 },
+	S(cs),
+	S(ss),
+	S(ds),
+	S(es),
+	S(fs),
+	S(gs),
+	{ "st0", "i387_ext", 80, LEGACY, 32, 10, X87 },
+	{ "st1", "i387_ext", 80, LEGACY, 48, 10, X87 },
+	{ "st2", "i387_ext", 80, LEGACY, 64, 10, X87 },
+	{ "st3", "i387_ext", 80, LEGACY, 80, 10, X87 },
+	{ "st4", "i387_ext", 80, LEGACY, 96, 10, X87 },
+	{ "st5", "i387_ext", 80, LEGACY, 112, 10, X87 },
+	{ "st6", "i387_ext", 80, LEGACY, 128, 10, X87 },
+	{ "st7", "i387_ext", 80, LEGACY, 144, 10, X87 },
+	{ "fctrl", "int", 32, LEGACY, 0, 2, X87 },
+	{ "fstat", "int", 32, LEGACY, 2, 2, X87 },
+	{ "ftag", "int", 32, FTAG, 4, 2, X87 },
+	{ "fiseg", "int", 32, LEGACY, 12, 2, X87 },
+	{ "fioff", "int", 32, LEGACY, 8, 4, X87 },
+	{ "foseg", "int", 32, LEGACY, 20, 2, X87 },
+	{ "fooff", "int", 32, LEGACY, 16, 4, X87 },
+	{ "fop", "int", 32, LEGACY, 6, 2, X87 },
 };
 #define X(n) { "xmm" #n, "vec128", 128, LEGACY, 160 + 16 * n, 16, SSE }
 static const struct reg sse[] = {
-	X(0), X(1), X(2), X(3), X(4), X(5), X(6), X(7), X(8), X(9), X(10), X(11), X(12), X(13), X(14), X(15),
+	X(0),
+	X(1),
+	X(2),
+	X(3),
+	X(4),
+	X(5),
+	X(6),
+	X(7),
+	X(8),
+	X(9),
+	X(10),
+	X(11),
+	X(12),
+	X(13),
+	X(14),
+	X(15),
 	{ "mxcsr", "i386_mxcsr", 32, LEGACY, 24, 4, SSE },
 };
-static const struct reg system_regs[] = { { "orig_rax", "int", 64, GENERAL, offsetof(struct regs, orig_rax), 8, X87 } };
+static const struct reg system_regs[] = { { "orig_rax", "int", 64, GENERAL,
+					    offsetof(struct regs, orig_rax), 8, X87 } };
 static const struct reg segments[] = { R(fs_base, "int"), R(gs_base, "int") };
 #define Y(n) { "ymm" #n "h", "uint128", 128, XSAVE, 16 * n, 16, AVX }
 static const struct reg avx[] = {
-	Y(0), Y(1), Y(2), Y(3), Y(4), Y(5), Y(6), Y(7), Y(8), Y(9), Y(10), Y(11), Y(12), Y(13), Y(14), Y(15),
+	Y(0), Y(1), Y(2),  Y(3),  Y(4),	 Y(5),	Y(6),  Y(7),
+	Y(8), Y(9), Y(10), Y(11), Y(12), Y(13), Y(14), Y(15),
 };
 
 #define HIGH16(F) F(16, 0), F(17, 1), F(18, 2), F(19, 3), F(20, 4), F(21, 5), F(22, 6), F(23, 7), F(24, 8), F(25, 9), F(26, 10), \
@@ -55,9 +100,9 @@ static const struct reg avx[] = {
 #define ZL(n) { "zmm" #n "h", "v2ui128", 256, XSAVE, 32 * n, 32, ZMM_HIGH }
 #define K(n) { "k" #n, "uint64", 64, XSAVE, 8 * n, 8, OPMASK }
 static const struct reg avx512[] = {
-	HIGH16(XH), HIGH16(YH), K(0), K(1), K(2), K(3), K(4), K(5), K(6), K(7),
-	ZL(0), ZL(1), ZL(2), ZL(3), ZL(4), ZL(5), ZL(6), ZL(7), ZL(8), ZL(9), ZL(10), ZL(11), ZL(12), ZL(13), ZL(14), ZL(15),
-	HIGH16(ZH),
+	HIGH16(XH), HIGH16(YH), K(0),	K(1),	K(2),	K(3),	K(4),	K(5),	K(6),
+	K(7),	    ZL(0),	ZL(1),	ZL(2),	ZL(3),	ZL(4),	ZL(5),	ZL(6),	ZL(7),
+	ZL(8),	    ZL(9),	ZL(10), ZL(11), ZL(12), ZL(13), ZL(14), ZL(15), HIGH16(ZH),
 };
 static const struct reg pkeys[] = { { "pkru", "uint32", 32, XSAVE, 0, 4, PKRU } };
 
@@ -94,7 +139,8 @@ static const struct feature {
 	{ "org.gnu.gdb.i386.linux", "", system_regs, 1, 0 },
 	{ "org.gnu.gdb.i386.segments", "", segments, 2, 0 },
 	{ "org.gnu.gdb.i386.avx", "", avx, sizeof(avx) / sizeof(avx[0]), 1u << AVX },
-	{ "org.gnu.gdb.i386.avx512", types_avx512, avx512, sizeof(avx512) / sizeof(avx512[0]), 1u << OPMASK | 1u << ZMM_HIGH | 1u << ZMM_16 },
+	{ "org.gnu.gdb.i386.avx512", types_avx512, avx512, sizeof(avx512) / sizeof(avx512[0]),
+	  1u << OPMASK | 1u << ZMM_HIGH | 1u << ZMM_16 },
 	{ "org.gnu.gdb.i386.pkeys", "", pkeys, 1, 1u << PKRU },
 };
 enum { FEATURES = sizeof(features) / sizeof(features[0]) };
@@ -140,8 +186,9 @@ void target_xml(const struct server *s, struct reply *o)
 			continue;
 		reply_text(o, "<feature name=\"%s\">%s", features[f].name, features[f].types);
 		for (unsigned i = 0; i < features[f].n; i++)
-			reply_text(o, "<reg name=\"%s\" bitsize=\"%u\" type=\"%s\" regnum=\"%u\"/>", features[f].regs[i].name,
-				   features[f].regs[i].bits, features[f].regs[i].type, n++);
+			reply_text(o, "<reg name=\"%s\" bitsize=\"%u\" type=\"%s\" regnum=\"%u\"/>",
+				   features[f].regs[i].name, features[f].regs[i].bits,
+				   features[f].regs[i].type, n++);
 		reply_text(o, "</feature>");
 	}
 	reply_text(o, "</target>");
@@ -175,7 +222,8 @@ static bool machine_get(struct server *s, int tid, struct machine *m)
 	if (!err)
 		return true;
 	err_free(err);
-	if (!target_task(s, tid, &t) || (err = replay_xstate(s->r, replay_current(s->r), m->xstate, &m->len))) {
+	if (!target_task(s, tid, &t) ||
+	    (err = replay_xstate(s->r, replay_current(s->r), m->xstate, &m->len))) {
 		err_free(err);
 		return false;
 	}
@@ -193,7 +241,8 @@ static unsigned place(const struct server *s, const struct machine *m, const str
 	return r->at + r->bytes <= size && at + size <= m->len ? at + r->at : UINT32_MAX;
 }
 
-static void put(const struct server *s, const struct machine *m, const struct reg *r, struct reply *o)
+static void put(const struct server *s, const struct machine *m, const struct reg *r,
+		struct reply *o)
 {
 	unsigned char bytes[32] = { 0 };
 	unsigned at = place(s, m, r);
@@ -268,15 +317,19 @@ static bool take(const struct server *s, struct machine *m, const struct reg *r,
 	}
 	if (r->where == GENERAL) {
 		memcpy((char *)&m->regs + at, bytes, r->bytes);
-	} else if (r->where != FTAG && at != UINT32_MAX && at + r->bytes <= m->len && memcmp(m->xstate + at, bytes, r->bytes)) {
+	} else if (r->where != FTAG && at != UINT32_MAX && at + r->bytes <= m->len &&
+		   memcmp(m->xstate + at, bytes, r->bytes)) {
 		memcpy(m->xstate + at, bytes, r->bytes);
-		if (m->len > XSTATE_BV + 1)	/* else the kernel takes it as being in its initial state */
-			m->xstate[XSTATE_BV + r->component / 8] |= (unsigned char)(1u << (r->component % 8));
+		/* else the kernel takes it as being in its initial state */
+		if (m->len > XSTATE_BV + 1)
+			m->xstate[XSTATE_BV + r->component / 8] |=
+				(unsigned char)(1u << (r->component % 8));
 	}
 	return true;
 }
 
-static struct err *machine_set(struct server *s, int tid, const struct machine *m, const struct machine *was)
+static struct err *machine_set(struct server *s, int tid, const struct machine *m,
+			       const struct machine *was)
 {
 	if (memcmp(&m->regs, &was->regs, sizeof(m->regs)))
 		TRY(replay_set_regs(s->r, tid, &m->regs));
@@ -316,8 +369,9 @@ struct err *target_set_register(struct server *s, int tid, uint64_t n, const cha
 }
 
 /*
- * A process that a debugger knows stays until it is told of its end, also where it has not been forked yet, or where a jump over its
- * end has led: gdb cannot forget one.  There it has one thread, with nothing in its registers.
+ * A process that a debugger knows stays until it is told of its end, also where it has not been
+ * forked yet, or where a jump over its end has led: gdb cannot forget one.  There it has one
+ * thread, with nothing in its registers.
  */
 unsigned target_tasks(struct server *s, bool all, struct replay_task *tasks)
 {
@@ -331,7 +385,9 @@ unsigned target_tasks(struct server *s, bool all, struct replay_task *tasks)
 		while (k < there && tasks[k].pid != pid)
 			k++;
 		if (k == there)
-			tasks[n++] = (struct replay_task){ .tid = pid, .pid = pid, .name = "(not here)" };
+			tasks[n++] = (struct replay_task){ .tid = pid,
+							   .pid = pid,
+							   .name = "(not here)" };
 	}
 	return n;
 }
@@ -357,7 +413,8 @@ void target_threads_xml(struct server *s, struct reply *o)
 	reply_text(o, "<threads>");
 	for (unsigned i = target_tasks(s, false, tasks); i--;) {
 		process_told(s, tasks[i].pid);
-		reply_text(o, "<thread id=\"p%x.%x\" name=\"", (unsigned)tasks[i].pid, (unsigned)tasks[i].tid);
+		reply_text(o, "<thread id=\"p%x.%x\" name=\"", (unsigned)tasks[i].pid,
+			   (unsigned)tasks[i].tid);
 		reply_xml(o, tasks[i].name);
 		reply_text(o, "\"/>");
 	}

@@ -98,8 +98,9 @@ void do_choose(struct server *s, const char *p, size_t len)
 }
 
 /*
- * Before a step back gdb only says "any thread of the process" (Hc), and means the user's.  commands.py tells which that is.  Without it: the
- * one where we are, unless `thread N' has chosen another: then gdb asks whether that is alive, and not for one after the other, as for a list.
+ * Before a step back gdb only says "any thread of the process" (Hc), and means the user's.
+ * commands.py tells which that is.  Without it: the one where we are, unless `thread N' has chosen
+ * another: then gdb asks whether that is alive, and not for one after the other, as for a list.
  */
 static void maybe_chosen(struct server *s, int tid)
 {
@@ -114,7 +115,8 @@ void do_alive(struct server *s, const char *p, size_t len)
 	int64_t pid, tid;
 
 	(void)len;
-	if (parse_thread(&p, &pid, &tid) && tid > 0 && target_task(s, (int)tid, &t) && (process_known(s, t.pid) || replay_shown(s->r, t.pid))) {
+	if (parse_thread(&p, &pid, &tid) && tid > 0 && target_task(s, (int)tid, &t) &&
+	    (process_known(s, t.pid) || replay_shown(s->r, t.pid))) {
 		maybe_chosen(s, (int)tid);
 		reply_ok(s);
 	} else {
@@ -140,7 +142,8 @@ void do_threads(struct server *s, const char *p, size_t len)
 	reply_text(&s->out, "%s", n ? "m" : "l");
 	for (unsigned i = n; i--;) {
 		process_told(s, tasks[i].pid);
-		reply_text(&s->out, "p%x.%x%s", (unsigned)tasks[i].pid, (unsigned)tasks[i].tid, i ? "," : "");
+		reply_text(&s->out, "p%x.%x%s", (unsigned)tasks[i].pid, (unsigned)tasks[i].tid,
+			   i ? "," : "");
 	}
 }
 
@@ -157,7 +160,8 @@ void do_thread_info(struct server *s, const char *p, size_t len)
 	int64_t pid, tid;
 
 	(void)len;
-	if (!parse_char(&p, ',') || !parse_thread(&p, &pid, &tid) || !target_task(s, (int)tid, &t)) {
+	if (!parse_char(&p, ',') || !parse_thread(&p, &pid, &tid) ||
+	    !target_task(s, (int)tid, &t)) {
 		reply_bad(s);
 		return;
 	}

@@ -9,7 +9,7 @@
 
 #include "gdbserver/internal.h"
 
-/* ---- qXfer --------------------------------------------------------------------------------------- */
+/* ---- qXfer ----------------------------------------------------------------------------------- */
 
 /* args: "ANNEX:OFFSET,LENGTH" */
 void xfer(struct server *s, const char *args, const char *bytes, size_t len)
@@ -82,9 +82,10 @@ void do_threads_xml(struct server *s, const char *p, size_t len)
 /* One byte range for everything: what is there changes all the time, and debuggers ask once. */
 void do_memory_map(struct server *s, const char *p, size_t len)
 {
-	static const char map[] = "<?xml version=\"1.0\"?><!DOCTYPE memory-map PUBLIC \"+//IDN gnu.org//DTD GDB Memory Map V1.0//EN\" "
-				  "\"http://sourceware.org/gdb/gdb-memory-map.dtd\"><memory-map>"
-				  "<memory type=\"ram\" start=\"0x0\" length=\"0xffffffffffffffff\"/></memory-map>";
+	static const char map[] =
+		"<?xml version=\"1.0\"?><!DOCTYPE memory-map PUBLIC \"+//IDN gnu.org//DTD GDB Memory Map V1.0//EN\" "
+		"\"http://sourceware.org/gdb/gdb-memory-map.dtd\"><memory-map>"
+		"<memory type=\"ram\" start=\"0x0\" length=\"0xffffffffffffffff\"/></memory-map>";
 
 	(void)len;
 	xfer(s, p, map, sizeof(map) - 1);
@@ -101,7 +102,8 @@ void do_siginfo(struct server *s, const char *p, size_t len)
 		reply_bad(s);
 }
 
-static void os_row(struct reply *o, const char *a, const char *va, const char *b, const char *vb, const char *c, const char *vc)
+static void os_row(struct reply *o, const char *a, const char *va, const char *b, const char *vb,
+		   const char *c, const char *vc)
 {
 	reply_text(o, "<item><column name=\"%s\">%s</column><column name=\"%s\">", a, va, b);
 	reply_xml(o, vb);
@@ -119,10 +121,15 @@ void do_osdata(struct server *s, const char *p, size_t len)
 	struct reply xml = { 0 };
 
 	(void)len;
-	reply_text(&xml, "<?xml version=\"1.0\"?><!DOCTYPE target SYSTEM \"osdata.dtd\"><osdata type=\"%s\">",
-		   threads ? "threads" : processes ? "processes" : "types");
+	reply_text(
+		&xml,
+		"<?xml version=\"1.0\"?><!DOCTYPE target SYSTEM \"osdata.dtd\"><osdata type=\"%s\">",
+		threads	    ? "threads"
+		: processes ? "processes"
+			    : "types");
 	if (!threads && !processes) {
-		os_row(&xml, "Type", "processes", "Description", "processes of the recording at this point", "Title", "Processes");
+		os_row(&xml, "Type", "processes", "Description",
+		       "processes of the recording at this point", "Title", "Processes");
 		os_row(&xml, "Type", "threads", "Description", "their threads", "Title", "Threads");
 		n = 0;
 	}
@@ -134,14 +141,18 @@ void do_osdata(struct server *s, const char *p, size_t len)
 		snprintf(pid, sizeof(pid), "%d", tasks[i].pid);
 		snprintf(tid, sizeof(tid), "%d", tasks[i].tid);
 		replay_exe(s->r, tasks[i].tid, exe, sizeof(exe));
-		os_row(&xml, "pid", pid, threads ? "tid" : "command", threads ? tid : exe, "name", tasks[i].name);
+		os_row(&xml, "pid", pid, threads ? "tid" : "command", threads ? tid : exe, "name",
+		       tasks[i].name);
 	}
 	reply_text(&xml, "</osdata>");
 	xfer(s, p, xml.bytes, xml.len);
 	free(xml.bytes);
 }
 
-/* A debugger puts back what it has read after calling a function: the recording's own is there by itself. */
+/*
+ * A debugger puts back what it has read after calling a function: the recording's own is there by
+ * itself.
+ */
 void do_siginfo_write(struct server *s, const char *p, size_t len)
 {
 	const char *offset = memchr(p, ':', len), *data = offset ? strchr(offset + 1, ':') : NULL;

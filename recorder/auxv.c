@@ -1,8 +1,9 @@
 /*
- * auxv.c - what the auxiliary vector says of the processor, below the machine's own level (rec --cpu).
+ * auxv.c - what the auxiliary vector says of the processor, below the machine's own level (rec
+ * --cpu).
  *
- * The kernel puts AT_HWCAP (cpuid 1.edx) and AT_HWCAP2 (FSGSBASE, MWAIT in user mode) on the new program's stack; the C library and its
- * loader take them from there.
+ * The kernel puts AT_HWCAP (cpuid 1.edx) and AT_HWCAP2 (FSGSBASE, MWAIT in user mode) on the new
+ * program's stack; the C library and its loader take them from there.
  */
 #include <elf.h>
 
@@ -43,7 +44,8 @@ struct err *rec_auxv_level(struct rec_task *t, uint64_t rsp)
 
 	if (cpu_level_shown() == CPU_HOST || !behind_zero(t->tid, &at) || !behind_zero(t->tid, &at))
 		return NULL;
-	while (tracee_read_some(t->tid, at, pair, sizeof(pair)) == sizeof(pair) && pair[0] != AT_NULL) {
+	while (tracee_read_some(t->tid, at, pair, sizeof(pair)) == sizeof(pair) &&
+	       pair[0] != AT_NULL) {
 		TRY(set_one(t->tid, at, pair));
 		at += sizeof(pair);
 	}

@@ -1,17 +1,20 @@
 /*
  * buffer.c - system calls that the code in the tracee makes by itself (abi/buffer.h, syscallbuf/).
  *
- * Whenever a task stops on its way through user mode, the records it has left are written as one event (CALLS),
- * before anything else that this stop means.  The buffer is private memory of the program, read by
- * process_vm_readv: no descriptor, no path, no shared mapping is needed, so it works in a chroot, without /proc and when
- * the program has closed everything, fork copies it, and replay's checkpoints copy it too.
+ * Whenever a task stops on its way through user mode, the records it has left are written as one
+ * event (CALLS), before anything else that this stop means.  The buffer is private memory of the
+ * program, read by process_vm_readv: no descriptor, no path, no shared mapping is needed, so it
+ * works in a chroot, without /proc and when the program has closed everything, fork copies it, and
+ * replay's checkpoints copy it too.
  *
- * Call sites are patched after their second traced call.  What has been learned about a site is kept by file, so that a later
- * process that maps the file (the loader, libc) starts with its sites patched.  Only code of files is patched, and
- * the vdso: code that a program makes for itself may change at any time.
+ * Call sites are patched after their second traced call.  What has been learned about a site is
+ * kept by file, so that a later process that maps the file (the loader, libc) starts with its sites
+ * patched.  Only code of files is patched, and the vdso: code that a program makes for itself may
+ * change at any time.
  *
- * A task is never left inside the hook: there is one buffer and one stack for all threads of an address space.
- * A signal or an interrupt that finds it there closes the buffer, so that the next call is traced, and lets it go on.
+ * A task is never left inside the hook: there is one buffer and one stack for all threads of an
+ * address space. A signal or an interrupt that finds it there closes the buffer, so that the next
+ * call is traced, and lets it go on.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +31,13 @@
 #include "tracee/blob.h"
 #include "tracee/mark.h"
 
-enum { PEEK_BYTES = 4096, WRAP_BYTES = 16 << 10, AREA_BYTES = 16 << 10, SITES_MAX = 512, CODES_MAX = 256 };
+enum {
+	PEEK_BYTES = 4096,
+	WRAP_BYTES = 16 << 10,
+	AREA_BYTES = 16 << 10,
+	SITES_MAX = 512,
+	CODES_MAX = 256
+};
 
 /* A call site of a file, by the offset of its instruction. */
 struct known_site {
@@ -50,14 +59,17 @@ struct rec_known {
 
 struct rec_code { uint64_t start, end, offset; struct rec_known *known; };
 
-/* ---- the state in the tracee --------------------------------------------------------------------- */
+/* ---- the state in the tracee ----------------------------------------------------------------- */
 
 struct err *rec_buffer_state(struct rec_task *t, size_t offset, const void *bytes, size_t len)
 {
 	return tracee_write(t->tid, FIXED_STATE + offset, bytes, len);
 }
 
-static uint64_t buffer_end(const struct recorder *rec) { return FIXED_BUFFER + rec->options->buffer_bytes; }
+static uint64_t buffer_end(const struct recorder *rec)
+{
+	return FIXED_BUFFER + rec->options->buffer_bytes;
+}
 
 /* What it knows of files and descriptors is stale. */
 struct err *rec_buffer_tell_files(struct recorder *rec, struct rec_task *t)
@@ -66,7 +78,8 @@ struct err *rec_buffer_tell_files(struct recorder *rec, struct rec_task *t)
 	struct rec_buffer *buf = &t->mm->buf;
 
 	if (buf->mapped_gen != rec->mapped_gen)
-		TRY(rec_buffer_state(t, offsetof(struct buf_state, filter), rec->mapped, sizeof(rec->mapped)));
+		TRY(rec_buffer_state(t, offsetof(struct buf_state, filter), rec->mapped,
+				     sizeof(rec->mapped)));
 	buf->mapped_gen = rec->mapped_gen;
 	buf->files = t->files;
 	return rec_buffer_state(t, offsetof(struct buf_state, fd), none, sizeof(none));
@@ -76,13 +89,23 @@ struct err *rec_buffer_exec(struct recorder *rec, struct rec_task *t)
 {
 	struct rec_buffer *buf = &t->mm->buf;
 	struct buf_state s = {
-		.hook = blob()->record, .cpuid = blob()->cpuid, .tsc = blob()->tsc_record, .pos = FIXED_BUFFER, .end = buffer_end(rec), .proc_dev = rec->proc_dev,
-		.cpuids = rec->cpuids, .marked = rec->meta.marked, .tsc_traps = tsc_can_trap(), .cpu_asked = rec_cores_current(t) != 0, .tsc_left = BUF_TSC_TRAPS,
+		.hook = blob()->record,
+		.cpuid = blob()->cpuid,
+		.tsc = blob()->tsc_record,
+		.pos = FIXED_BUFFER,
+		.end = buffer_end(rec),
+		.proc_dev = rec->proc_dev,
+		.cpuids = rec->cpuids,
+		.marked = rec->meta.marked,
+		.tsc_traps = tsc_can_trap(),
+		.cpu_asked = rec_cores_current(t) != 0,
+		.tsc_left = BUF_TSC_TRAPS,
 	};
 	uint8_t text[FIXED_UNTRACED - FIXED_PAGE + sizeof(fixed_untraced_text)] = { 0 };
 
 	memcpy(text, fixed_page_text, sizeof(fixed_page_text));
-	memcpy(text + (FIXED_UNTRACED - FIXED_PAGE), fixed_untraced_text, sizeof(fixed_untraced_text));
+	memcpy(text + (FIXED_UNTRACED - FIXED_PAGE), fixed_untraced_text,
+	       sizeof(fixed_untraced_text));
 	TRY(tracee_write(t->tid, FIXED_PAGE, text, sizeof(text)));
 	if (!rec->options->buffer_bytes || t->every_call || rec_pt_traced(t))
 		return NULL;
@@ -92,7 +115,9 @@ struct err *rec_buffer_exec(struct recorder *rec, struct rec_task *t)
 	memcpy(s.filter, rec->mapped, sizeof(s.filter));
 	memcpy(s.cpuid_table, rec->cpuid, rec->cpuids * sizeof(rec->cpuid[0]));
 	TRY(rec_buffer_state(t, 0, &s, offsetof(struct buf_state, fd)));
-	*buf = (struct rec_buffer){ .on = true, .at = FIXED_BUFFER, .files = t->files, .mapped_gen = rec->mapped_gen };
+	*buf = (struct rec_buffer){
+		.on = true, .at = FIXED_BUFFER, .files = t->files, .mapped_gen = rec->mapped_gen
+	};
 	return rec_filter_tell(rec, t);
 }
 
@@ -136,7 +161,7 @@ void rec_buffer_deinit(struct recorder *rec)
 	}
 }
 
-/* ---- records ---------------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 /* rt_sigprocmask(how, set). */
 static void note_mask(struct rec_task *t, uint64_t how, const uint8_t *bytes)
@@ -154,7 +179,8 @@ static void note_mask(struct rec_task *t, uint64_t how, const uint8_t *bytes)
 }
 
 /* What the recorder keeps account of. */
-static void note_call(struct rec_task *t, const struct buf_record *r, const uint64_t args[2], const uint8_t *record)
+static void note_call(struct rec_task *t, const struct buf_record *r, const uint64_t args[2],
+		      const uint8_t *record)
 {
 	switch (r->nr) {
 	case SYS_close:
@@ -177,7 +203,9 @@ static void note_call(struct rec_task *t, const struct buf_record *r, const uint
 		break;
 	case SYS_rt_sigaction:
 		if (r->ret == 0 && r->in_spans && args[0] < SIGNALS)
-			memcpy(&t->sighand->action[args[0]], record + r->size - sizeof(struct rec_sigaction), sizeof(struct rec_sigaction));
+			memcpy(&t->sighand->action[args[0]],
+			       record + r->size - sizeof(struct rec_sigaction),
+			       sizeof(struct rec_sigaction));
 		break;
 	case SYS_rt_sigprocmask:
 		if (r->ret == 0 && r->in_spans)
@@ -223,7 +251,8 @@ static void note_calls(struct rec_task *t, const uint8_t *bytes, uint64_t len)
 		rec_tsc_seen(t, tsc_more(bytes, len, &r));
 }
 
-void rec_buffer_records(struct recorder *rec, struct rec_task *t, const uint8_t *bytes, uint64_t len)
+void rec_buffer_records(struct recorder *rec, struct rec_task *t, const uint8_t *bytes,
+			uint64_t len)
 {
 	struct trace_effect *e;
 
@@ -242,8 +271,10 @@ struct err *rec_buffer_flush(struct recorder *rec, struct rec_task *t, bool at_c
 	uint8_t first[PEEK_BYTES], *bytes;
 	uint64_t pos, len;
 	struct iovec local[2] = { { &pos, 8 }, { first, sizeof(first) } };
-	struct iovec remote[2] = { { (void *)(uintptr_t)(FIXED_STATE + offsetof(struct buf_state, pos)), 8 },
-				   { (void *)(uintptr_t)buf->at, sizeof(first) } };
+	struct iovec remote[2] = {
+		{ (void *)(uintptr_t)(FIXED_STATE + offsetof(struct buf_state, pos)), 8 },
+		{ (void *)(uintptr_t)buf->at, sizeof(first) }
+	};
 
 	if (!buf->on)
 		return NULL;
@@ -252,13 +283,15 @@ struct err *rec_buffer_flush(struct recorder *rec, struct rec_task *t, bool at_c
 	if (process_vm_readv(t->tid, local, 2, remote, 2, 0) < 8)
 		return &err_gone;
 	if (pos < buf->at || pos > FIXED_END)	/* the program has written there: its own fault */
-		return err_new(ERR_UNSUPPORTED, "task %d has overwritten the system call buffer", t->tid);
+		return err_new(ERR_UNSUPPORTED, "task %d has overwritten the system call buffer",
+			       t->tid);
 	len = pos - buf->at;
 	if (len) {
 		bytes = rec_alloc(rec, len);
 		memcpy(bytes, first, len < sizeof(first) ? len : sizeof(first));
 		if (len > sizeof(first))
-			TRY(tracee_read(t->tid, buf->at + sizeof(first), bytes + sizeof(first), len - sizeof(first)));
+			TRY(tracee_read(t->tid, buf->at + sizeof(first), bytes + sizeof(first),
+					len - sizeof(first)));
 		rec_buffer_records(rec, t, bytes, len);
 		buf->at = pos;
 	}
@@ -294,7 +327,7 @@ void rec_buffer_off(struct rec_task *t)
 	t->mm->buf.off = true;
 }
 
-/* ---- where a task is ----------------------------------------------------------------------------------- */
+/* ---- where a task is ------------------------------------------------------------------------- */
 
 struct err *rec_regs_get(struct rec_task *t, struct regs *regs, enum patch_where *where)
 {
@@ -341,12 +374,13 @@ bool rec_buffer_interrupted(struct regs *regs)
 	return true;
 }
 
-struct err *rec_buffer_in_hook(struct recorder *rec, struct rec_task *t, struct regs *regs, const siginfo_t *info, bool *mine)
+struct err *rec_buffer_in_hook(struct recorder *rec, struct rec_task *t, struct regs *regs,
+			       const siginfo_t *info, bool *mine)
 {
 	(void)rec;
 	*mine = false;
-	if (info && (info->si_signo == SIGSEGV || info->si_signo == SIGBUS) && info->si_code > 0 && regs->rip >= FIXED_BLOB &&
-	    regs->rip < FIXED_STATE) {
+	if (info && (info->si_signo == SIGSEGV || info->si_signo == SIGBUS) && info->si_code > 0 &&
+	    regs->rip >= FIXED_BLOB && regs->rip < FIXED_STATE) {
 		*mine = true;
 		regs->rip = blob()->fault;
 		return tracee_regs_set(t->tid, regs);
@@ -371,12 +405,13 @@ bool rec_buffer_asleep(struct rec_task *t)
 	if (read(fd, text, sizeof(text) - 1) < 0)
 		text[0] = '\0';
 	close(fd);
-	if (sscanf(text, "%llu %llx %llx %llx %llx %llx %llx %llx %llx", &nr, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5], &sp, &pc) != 9)
-		return false;	/* "running" */
+	if (sscanf(text, "%llu %llx %llx %llx %llx %llx %llx %llx %llx", &nr, &a[0], &a[1], &a[2],
+		   &a[3], &a[4], &a[5], &sp, &pc) != 9)
+		return false; /* "running" */
 	return pc == FIXED_UNTRACED_AFTER;
 }
 
-/* ---- sites ----------------------------------------------------------------------------------------------- */
+/* ---- sites ----------------------------------------------------------------------------------- */
 
 void rec_buffer_file_mapped(struct recorder *rec, uint64_t dev, uint64_t ino)
 {
@@ -428,11 +463,13 @@ static struct err *area_new(struct recorder *rec, struct rec_task *t, uint64_t a
 		uint64_t hint = area_hint(addr, i);
 
 		TRY(rec_inject(rec, t, &ret, SYS_mmap, hint, AREA_BYTES, PROT_READ | PROT_EXEC,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0));
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+			       (uint64_t)-1, 0));
 		if (ret == (int64_t)hint)
 			break;
 		if (ret > 0)	/* before Linux 4.17 the flag is only a hint */
-			TRY(rec_inject(rec, t, &ret, SYS_munmap, (uint64_t)ret, AREA_BYTES, 0, 0, 0, 0));
+			TRY(rec_inject(rec, t, &ret, SYS_munmap, (uint64_t)ret, AREA_BYTES, 0, 0, 0,
+				       0));
 		ret = -1;
 	}
 	if (ret < 0)
@@ -458,7 +495,8 @@ static struct err *stub_room(struct recorder *rec, struct rec_task *t, uint64_t 
 			uint64_t at = buf->area[i].start + buf->area[i].used;
 			int64_t far = (int64_t)(at - addr);
 
-			if (buf->area[i].used + STUB_SIZE > AREA_BYTES || far > 0x7fff0000 || far < -0x7fff0000)
+			if (buf->area[i].used + STUB_SIZE > AREA_BYTES || far > 0x7fff0000 ||
+			    far < -0x7fff0000)
 				continue;
 			buf->area[i].used += STUB_SIZE;
 			*ret = at;
@@ -495,7 +533,8 @@ void rec_effect_patch(struct recorder *rec, const struct patch *p)
 	e->data_len = sizeof(*copy);
 }
 
-static void effect_refused(struct recorder *rec, uint64_t addr, enum patch_kind kind, enum patch_refusal why)
+static void effect_refused(struct recorder *rec, uint64_t addr, enum patch_kind kind,
+			   enum patch_refusal why)
 {
 	struct trace_effect *e = rec_effect(rec, TRACE_PATCH);
 
@@ -526,7 +565,8 @@ static struct err *tell_patched(struct rec_task *t)
 	if (!buf->patched_more)
 		return NULL;
 	buf->patched_more = false;
-	return rec_buffer_state(t, offsetof(struct buf_state, code), buf->patched, sizeof(buf->patched));
+	return rec_buffer_state(t, offsetof(struct buf_state, code), buf->patched,
+				sizeof(buf->patched));
 }
 
 struct err *rec_buffer_marked(struct rec_task *t, uint64_t addr, uint64_t len)
@@ -559,8 +599,12 @@ static bool is_taken(const struct patches *ps, uint64_t addr, const struct known
 	return false;
 }
 
-/* One site of a mapping: decided at its first time.  mem: /proc/TID/mem, for the text is not writable. */
-static struct err *site_patch(struct recorder *rec, struct rec_task *t, struct known_site *k, uint64_t addr, int mem)
+/*
+ * One site of a mapping: decided at its first time.  mem: /proc/TID/mem, for the text is not
+ * writable.
+ */
+static struct err *site_patch(struct recorder *rec, struct rec_task *t, struct known_site *k,
+			      uint64_t addr, int mem)
 {
 	uint8_t stub[STUB_SIZE], jump[PATCH_BYTES];
 	bool first = !k->decided;
@@ -582,14 +626,20 @@ static struct err *site_patch(struct recorder *rec, struct rec_task *t, struct k
 		effect_refused(rec, addr, k->kind, PATCH_FAR);
 		return NULL;
 	}
-	k->why = patch_make(&k->site, addr - k->back, at, (addr >= t->mm->loader_start && addr < t->mm->loader_end ? STUB_LOADER : 0) |
-			    (rec->meta.marked || (t->mm->tsc_open && k->kind == PATCH_TSC) ? STUB_MARKED : 0) |
-			    (k->kind == PATCH_TSC && k->site.call_len == 3 ? STUB_TSCP : 0) | (addr >= t->mm->vdso_start && addr < t->mm->vdso_end ? STUB_VDSO : 0), stub, jump, &p);
+	k->why = patch_make(
+		&k->site, addr - k->back, at,
+		(addr >= t->mm->loader_start && addr < t->mm->loader_end ? STUB_LOADER : 0) |
+			(rec->meta.marked || (t->mm->tsc_open && k->kind == PATCH_TSC) ? STUB_MARKED
+										       : 0) |
+			(k->kind == PATCH_TSC && k->site.call_len == 3 ? STUB_TSCP : 0) |
+			(addr >= t->mm->vdso_start && addr < t->mm->vdso_end ? STUB_VDSO : 0),
+		stub, jump, &p);
 	if (k->why) {
 		effect_refused(rec, addr, k->kind, k->why);
 		return NULL;
 	}
-	if (pwrite(mem, stub, sizeof(stub), (off_t)at) != sizeof(stub) || pwrite(mem, jump, p.len, (off_t)p.addr) != p.len)
+	if (pwrite(mem, stub, sizeof(stub), (off_t)at) != sizeof(stub) ||
+	    pwrite(mem, jump, p.len, (off_t)p.addr) != p.len)
 		return NULL;
 	patches_cut(&t->mm->buf.patches, p.addr, p.len);
 	if (!patches_add(&t->mm->buf.patches, &p))
@@ -618,7 +668,8 @@ static struct err *tell_cpuid(struct recorder *rec, struct rec_task *t)
 	if (t->mm->buf.cpuids == n || t->cpuid_off)
 		return NULL;
 	t->mm->buf.cpuids = rec->cpuids;
-	TRY(rec_buffer_state(t, offsetof(struct buf_state, cpuid_table), rec->cpuid, n * sizeof(rec->cpuid[0])));
+	TRY(rec_buffer_state(t, offsetof(struct buf_state, cpuid_table), rec->cpuid,
+			     n * sizeof(rec->cpuid[0])));
 	TRY(rec_buffer_state(t, offsetof(struct buf_state, cpuids), &n, 8));
 	copy = rec_alloc(rec, n * sizeof(rec->cpuid[0]));
 	memcpy(copy, rec->cpuid, n * sizeof(rec->cpuid[0]));
@@ -689,8 +740,8 @@ void rec_buffer_site(struct recorder *rec, struct rec_task *t, uint64_t addr, en
 	err_free(err);
 }
 
-void rec_buffer_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len, uint64_t offset,
-		       const struct stat *st, bool to_run)
+void rec_buffer_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len,
+		       uint64_t offset, const struct stat *st, bool to_run)
 {
 	struct rec_buffer *buf = &t->mm->buf;
 	struct rec_known *known;
@@ -708,7 +759,8 @@ void rec_buffer_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr, 
 	for (unsigned i = 0; to_run && i < known->n && !err; i++) {
 		struct known_site *k = &known->site[i];
 
-		if (k->offset < offset || k->offset >= offset + len || !k->hits || (k->decided && k->why))
+		if (k->offset < offset || k->offset >= offset + len || !k->hits ||
+		    (k->decided && k->why))
 			continue;
 		if (mem < 0)
 			mem = mem_open(t);

@@ -1,13 +1,15 @@
 /*
  * changes.c - what a call did to memory, where no row of the table says it.
  *
- * The kernel can write wherever the program can: behind pointers in structures, at addresses it was told in an
- * earlier call.  So all writable pages that are there are noted before the call (a copy of each, or only a sum
- * where there are many), and compared with what is there after it.  Mappings are compared too: some drivers map
- * memory in an ioctl.  The cost is that of reading the process's memory twice.
+ * The kernel can write wherever the program can: behind pointers in structures, at addresses it was
+ * told in an earlier call.  So all writable pages that are there are noted before the call (a copy
+ * of each, or only a sum where there are many), and compared with what is there after it.  Mappings
+ * are compared too: some drivers map memory in an ioctl.  The cost is that of reading the process's
+ * memory twice.
  *
- * A page is written to the trace as it is after the call.  Other threads may have run meanwhile: what they wrote
- * is in the page as well, and replay, which has it from running them, writes the same bytes once more.
+ * A page is written to the trace as it is after the call.  Other threads may have run meanwhile:
+ * what they wrote is in the page as well, and replay, which has it from running them, writes the
+ * same bytes once more.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +17,8 @@
 
 #include "recorder/internal.h"
 
-enum { COPY_PAGES = 8192 };	/* 32 MB for one call; beyond that a changed page is written whole */
+/* 32 MB for one call; beyond that a changed page is written whole */
+enum { COPY_PAGES = 8192 };
 
 struct seen_page {
 	uint64_t addr, sum;
@@ -68,10 +71,12 @@ static void note_page(void *ctx, uint64_t addr, const void *bytes)
 /* The kernel respects the protection of pages, and what is ours is nobody's business. */
 static bool is_watched(const struct rec_task *t, const struct tracee_map *m)
 {
-	return (m->prot & PROT_WRITE) && !rec_is_scratch(t->mm, m) && (m->start < FIXED_PAGE || m->start >= FIXED_END);
+	return (m->prot & PROT_WRITE) && !rec_is_scratch(t->mm, m) &&
+	       (m->start < FIXED_PAGE || m->start >= FIXED_END);
 }
 
-static void each_page(struct rec_task *t, const struct tracee_maps *maps, tracee_page_fn *fn, struct rec_changes *c)
+static void each_page(struct rec_task *t, const struct tracee_maps *maps, tracee_page_fn *fn,
+		      struct rec_changes *c)
 {
 	for (size_t i = 0; i < maps->n; i++) {
 		const struct tracee_map *m = &maps->map[i];
@@ -97,7 +102,8 @@ struct rec_changes *rec_changes_before(struct rec_task *t)
 	return c;
 }
 
-static void write_bytes(struct rec_changes *c, uint64_t addr, const unsigned char *bytes, size_t len)
+static void write_bytes(struct rec_changes *c, uint64_t addr, const unsigned char *bytes,
+			size_t len)
 {
 	struct trace_effect *e = rec_effect(c->rec, TRACE_WRITE);
 
@@ -106,7 +112,8 @@ static void write_bytes(struct rec_changes *c, uint64_t addr, const unsigned cha
 	e->data = memcpy(rec_alloc(c->rec, len), bytes, len);
 }
 
-static void compare_page(struct rec_changes *c, const struct seen_page *old, const unsigned char *now)
+static void compare_page(struct rec_changes *c, const struct seen_page *old,
+			 const unsigned char *now)
 {
 	size_t first = 0, end = PAGE_BYTES;
 
@@ -124,7 +131,10 @@ static void compare_page(struct rec_changes *c, const struct seen_page *old, con
 	write_bytes(c, old->addr + first, now + first, end - first);
 }
 
-/* It was there and is not in the page table any more: dropped, so that it now reads as zeros or as its file. */
+/*
+ * It was there and is not in the page table any more: dropped, so that it now reads as zeros or as
+ * its file.
+ */
 static void compare_gone(struct rec_changes *c, const struct seen_page *old)
 {
 	unsigned char now[PAGE_BYTES];
@@ -149,7 +159,8 @@ static void compare(void *ctx, uint64_t addr, const void *bytes)
 
 static bool same_memory(const struct tracee_map *a, const struct tracee_map *b)
 {
-	return a->inode == b->inode && a->major == b->major && a->minor == b->minor && a->shared == b->shared &&
+	return a->inode == b->inode && a->major == b->major && a->minor == b->minor &&
+	       a->shared == b->shared &&
 	       (!a->inode || a->offset - a->start == b->offset - b->start);
 }
 
@@ -185,15 +196,17 @@ static void protect(struct rec_changes *c, const struct tracee_map *m, uint64_t 
 }
 
 /* Hand out the parts of m that lie in no mapping of `in` (NULL), or in which one. */
-static void each_part(const struct tracee_map *m, const struct tracee_maps *in, struct rec_changes *c,
-		      void (*fn)(struct rec_changes *c, const struct tracee_map *m, uint64_t start, uint64_t end,
-				 const struct tracee_map *other))
+static void each_part(const struct tracee_map *m, const struct tracee_maps *in,
+		      struct rec_changes *c,
+		      void (*fn)(struct rec_changes *c, const struct tracee_map *m, uint64_t start,
+				 uint64_t end, const struct tracee_map *other))
 {
 	uint64_t at = m->start;
 
 	for (size_t i = 0; i < in->n && at < m->end; i++) {
 		const struct tracee_map *o = &in->map[i];
-		uint64_t start = o->start > at ? o->start : at, end = o->end < m->end ? o->end : m->end;
+		uint64_t start = o->start > at ? o->start : at,
+			 end = o->end < m->end ? o->end : m->end;
 
 		if (start >= end)
 			continue;
@@ -206,21 +219,22 @@ static void each_part(const struct tracee_map *m, const struct tracee_maps *in, 
 		fn(c, m, at, m->end, NULL);
 }
 
-static void part_before(struct rec_changes *c, const struct tracee_map *m, uint64_t start, uint64_t end,
-			const struct tracee_map *now)
+static void part_before(struct rec_changes *c, const struct tracee_map *m, uint64_t start,
+			uint64_t end, const struct tracee_map *now)
 {
 	(void)m;
 	if (!now)
 		unmap(c, start, end);
 }
 
-static void part_after(struct rec_changes *c, const struct tracee_map *m, uint64_t start, uint64_t end,
-		       const struct tracee_map *before)
+static void part_after(struct rec_changes *c, const struct tracee_map *m, uint64_t start,
+		       uint64_t end, const struct tracee_map *before)
 {
 	if (before && same_memory(before, m)) {
 		if (before->prot != m->prot)
 			protect(c, m, start, end);
-	} else if (before || strcmp(m->name, "[stack]")) {	/* the stack grows by itself, in replay too */
+	/* the stack grows by itself, in replay too */
+	} else if (before || strcmp(m->name, "[stack]")) {
 		map_new(c, m, start, end);
 	}
 }
@@ -259,13 +273,17 @@ static bool is_covered(const struct recorder *rec, unsigned known, uint64_t addr
 	for (unsigned i = 0; i < known; i++) {
 		const struct trace_effect *e = &rec->effect[i];
 
-		if (e->kind == TRACE_WRITE && !e->object && addr >= e->addr && addr - e->addr < e->len)
+		if (e->kind == TRACE_WRITE && !e->object && addr >= e->addr &&
+		    addr - e->addr < e->len)
 			return true;
 	}
 	return false;
 }
 
-/* Bytes in the effects from `known` on that are not in those before; e has what changed, and some between. */
+/*
+ * Bytes in the effects from `known` on that are not in those before; e has what changed, and some
+ * between.
+ */
 static void audit_effect(const struct rec_changes *c, unsigned known, const struct trace_effect *e)
 {
 	const struct rec_call *call = &c->t->call;
@@ -287,9 +305,10 @@ static void audit_effect(const struct rec_changes *c, unsigned known, const stru
 			first = e->addr + i;
 	}
 	if (n)
-		log_warn("audit: %s(0x%lx, 0x%lx, 0x%lx) changed %zu bytes from 0x%lx on that its row does not list",
-			 sys_name(call->nr) ? sys_name(call->nr) : "?", (long)call->args[0], (long)call->args[1],
-			 (long)call->args[2], n, (long)first);
+		log_warn(
+			"audit: %s(0x%lx, 0x%lx, 0x%lx) changed %zu bytes from 0x%lx on that its row does not list",
+			sys_name(call->nr) ? sys_name(call->nr) : "?", (long)call->args[0],
+			(long)call->args[1], (long)call->args[2], n, (long)first);
 }
 
 /* The effects so far are what the row says.  Nothing is added. */

@@ -1,18 +1,28 @@
 /*
  * chaos.c - rec --chaos: choices at random, to make rare races happen.
  *
- * Three things that a machine rarely does are done often.  A thread is left without the processor for long while others
- * go on (for 4 to 256 ms, or by priorities, drawn anew now and then).  A thread is interrupted in the middle of computing, after
- * 5 us to 80 ms, as many of each order of magnitude, or after 1 to 2048 instructions, which no timer could do.  Of several that could go
+ * Three things that a machine rarely does are done often.  A thread is left without the processor
+ * for long while others go on (for 4 to 256 ms, or by priorities, drawn anew now and then).  A
+ * thread is interrupted in the middle of computing, after 5 us to 80 ms, as many of each order of
+ * magnitude, or after 1 to 2048 instructions, which no timer could do.  Of several that could go
  * on, any is chosen.  And a signal strikes at once, or just in front of a call that waits for it.
  *
- * The choices are those of a generator that --seed starts; the same seed makes the same choices as long as
- * the machine does the same, which it does not quite.
+ * The choices are those of a generator that --seed starts; the same seed makes the same choices as
+ * long as the machine does the same, which it does not quite.
  */
 #include "recorder/internal.h"
 
-enum { SLICE_MIN_NS = 5000, ORDERS = 14, PRIORITIES = 1000,
-       STARVE_MIN_NS = 4000000, STARVE_ORDERS = 6, STEP_OFTEN = 3, STEP_SELDOM = 40, YOUNG = 60, STEP_ORDERS = 11 };
+enum {
+	SLICE_MIN_NS = 5000,
+	ORDERS = 14,
+	PRIORITIES = 1000,
+	STARVE_MIN_NS = 4000000,
+	STARVE_ORDERS = 6,
+	STEP_OFTEN = 3,
+	STEP_SELDOM = 40,
+	YOUNG = 60,
+	STEP_ORDERS = 11
+};
 
 /* xorshift64* (Marsaglia 2003, Vigna 2016) */
 uint32_t rec_random(struct recorder *rec, uint32_t below)
@@ -59,7 +69,8 @@ static void starve(struct recorder *rec, struct rec_task *t, uint64_t now)
 {
 	uint64_t order = (uint64_t)STARVE_MIN_NS << rec_random(rec, STARVE_ORDERS);
 
-	t->starved_until_ns = rec_random(rec, 4) ? now + order + rec_random(rec, (uint32_t)order) : 0;
+	t->starved_until_ns =
+		rec_random(rec, 4) ? now + order + rec_random(rec, (uint32_t)order) : 0;
 	t->preempted = false;
 }
 
@@ -68,20 +79,23 @@ struct rec_task *rec_chaos_pick(struct recorder *rec, struct rec_task *current, 
 {
 	struct rec_task *best = NULL;
 
-	if (current && current->state != TASK_RUNNING && now - current->run_since_ns < current->slice_ns && rec_random(rec, 4))
+	if (current && current->state != TASK_RUNNING &&
+	    now - current->run_since_ns < current->slice_ns && rec_random(rec, 4))
 		return current;
 	if (current && current->preempted)
 		starve(rec, current, now);
 	else if (current && !rec_random(rec, 4))
 		current->priority = 1 + rec_random(rec, PRIORITIES);
 	for (struct rec_task *t = rec->tasks; t; t = t->next) {
-		bool starved = t->starved_until_ns > now, other = best && best->starved_until_ns > now;
+		bool starved = t->starved_until_ns > now,
+		     other = best && best->starved_until_ns > now;
 
 		if (t->state == TASK_RUNNING)
 			continue;
 		if (!t->priority)
 			t->priority = 1 + rec_random(rec, PRIORITIES);
-		if (!best || (other && !starved) || (other == starved && (t->priority > best->priority || !rec_random(rec, 16))))
+		if (!best || (other && !starved) ||
+		    (other == starved && (t->priority > best->priority || !rec_random(rec, 16))))
 			best = t;
 	}
 	if (!best)

@@ -1,13 +1,16 @@
 /*
  * cores.c - how many processors the program sees (rec --num-cores).
  *
- * Everything recorded runs on one processor.  A program that believes there are 16 starts 16 threads, which take turns there,
- * and spin while they wait for one another; so it is told that there is one, or as many as were asked for, in each place it can
- * look: sched_getaffinity, getcpu and rdtscp, and the files of /proc, /sys and cgroups.
+ * Everything recorded runs on one processor.  A program that believes there are 16 starts 16
+ * threads, which take turns there, and spin while they wait for one another; so it is told that
+ * there is one, or as many as were asked for, in each place it can look: sched_getaffinity, getcpu
+ * and rdtscp, and the files of /proc, /sys and cgroups.
  *
- * The path of a call on such a file is replaced, for the kernel only, by that of a file of ours: in a directory that is made when
- * it is first needed, and removed at the end.  /sys/devices/system/cpu is a directory there, whose cpuN lead to the real ones.
- * A path is replaced where it is written out as it is known here, and where our directory can be reached from the task.
+ * The path of a call on such a file is replaced, for the kernel only, by that of a file of ours: in
+ * a directory that is made when it is first needed, and removed at the end.
+ * /sys/devices/system/cpu is a directory there, whose cpuN lead to the real ones. A path is
+ * replaced where it is written out as it is known here, and where our directory can be reached from
+ * the task.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +26,12 @@
 #include "recorder/internal.h"
 #include "recorder/ptrace.h"
 
-enum { PATH_BYTES = 512, PATH_AT = FIXED_STACK - 0x8000 /* the hook's stack, which nobody uses now */, DIR_MODE = 0755, CHAOS_MOST = 8 };
+enum {
+	PATH_BYTES = 512,
+	PATH_AT = FIXED_STACK - 0x8000 /* the hook's stack, which nobody uses now */,
+	DIR_MODE = 0755,
+	CHAOS_MOST = 8
+};
 
 #define CPU_DIR "/sys/devices/system/cpu"
 
@@ -63,7 +71,7 @@ static char *file_get(const char *path)
 	return text;
 }
 
-/* ---- contents -------------------------------------------------------------------------------------- */
+/* ---- contents -------------------------------------------------------------------------------- */
 
 static void list_put(const char *dir, const char *name, unsigned cores)
 {
@@ -96,7 +104,8 @@ static void cpuinfo_one(FILE *out, const char *from, const char *end, unsigned i
 		const char *colon = memchr(from, ':', (size_t)(end - from));
 
 		next = next ? next + 1 : end;
-		if (line_is(from, "processor") || line_is(from, "core id") || line_is(from, "apicid") || line_is(from, "initial apicid"))
+		if (line_is(from, "processor") || line_is(from, "core id") ||
+		    line_is(from, "apicid") || line_is(from, "initial apicid"))
 			fprintf(out, "%.*s: %u\n", (int)(colon - from), from, i);
 		else if (line_is(from, "siblings") || line_is(from, "cpu cores"))
 			fprintf(out, "%.*s: %u\n", (int)(colon - from), from, n);
@@ -129,7 +138,8 @@ static void stat_make(const struct rec_cores *c, unsigned cores)
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	for (char *line = real ? strtok_r(real, "\n", &save) : NULL; line && out; line = strtok_r(NULL, "\n", &save)) {
+	for (char *line = real ? strtok_r(real, "\n", &save) : NULL; line && out;
+	     line = strtok_r(NULL, "\n", &save)) {
 		bool one = !strncmp(line, "cpu", 3) && line[3] >= '0' && line[3] <= '9';
 
 		if (one && n < 64)
@@ -179,7 +189,10 @@ static void affinity_text(const cpu_set_t *set, FILE *out)
 	fputc('\n', out);
 }
 
-/* What the kernel says of us (status.c does the same where the real file is read).  False: the line stays as it is. */
+/*
+ * What the kernel says of us (status.c does the same where the real file is read).  False: the line
+ * stays as it is.
+ */
 static bool status_line(struct recorder *rec, const struct rec_task *t, const char *line, FILE *out)
 {
 	if (!strncmp(line, "Cpus_allowed:", 13))
@@ -199,7 +212,8 @@ static bool status_line(struct recorder *rec, const struct rec_task *t, const ch
 	return true;
 }
 
-static void status_make(struct recorder *rec, const struct rec_cores *c, const struct rec_task *t, bool thread)
+static void status_make(struct recorder *rec, const struct rec_cores *c, const struct rec_task *t,
+			bool thread)
 {
 	char path[64], *real, *text = NULL, *save = NULL;
 	size_t size;
@@ -208,7 +222,8 @@ static void status_make(struct recorder *rec, const struct rec_cores *c, const s
 	snprintf(path, sizeof(path), "/proc/%d/status", thread ? t->tid : t->pid);
 	real = file_get(path);
 	out = open_memstream(&text, &size);
-	for (char *line = real ? strtok_r(real, "\n", &save) : NULL; line && out; line = strtok_r(NULL, "\n", &save)) {
+	for (char *line = real ? strtok_r(real, "\n", &save) : NULL; line && out;
+	     line = strtok_r(NULL, "\n", &save)) {
 		if (!status_line(rec, t, line, out))
 			fprintf(out, "%s\n", line);
 	}
@@ -218,10 +233,15 @@ static void status_make(struct recorder *rec, const struct rec_cores *c, const s
 	free(real);
 }
 
-/* /sys/devices/system/cpu: what is there leads to the real one, but for what tells of the number. */
+/*
+ * /sys/devices/system/cpu: what is there leads to the real one, but for what tells of the number.
+ */
 static void sys_make(const struct rec_cores *c, unsigned cores)
 {
-	static const char *const same[] = { "kernel_max", "smt", "vulnerabilities", "modalias", "cpuidle", "cpufreq", "isolated", "nohz_full" };
+	static const char *const same[] = {
+		"kernel_max", "smt",	 "vulnerabilities", "modalias",
+		"cpuidle",    "cpufreq", "isolated",	    "nohz_full"
+	};
 	char dir[96], path[192], to[192];
 
 	snprintf(dir, sizeof(dir), "%s/cpu", c->dir);
@@ -263,7 +283,8 @@ static bool dir_make(struct recorder *rec)
 	}
 	if (!c->real)
 		c->real = 1;
-	snprintf(c->dir, sizeof(c->dir), "%s/hindsight-cpus-XXXXXX", tmp && *tmp == '/' && strlen(tmp) < 36 ? tmp : "/tmp");
+	snprintf(c->dir, sizeof(c->dir), "%s/hindsight-cpus-XXXXXX",
+		 tmp && *tmp == '/' && strlen(tmp) < 36 ? tmp : "/tmp");
 	c->failed = !mkdtemp(c->dir) || chmod(c->dir, DIR_MODE) < 0;
 	if (c->failed)
 		return false;
@@ -293,7 +314,7 @@ void rec_cores_deinit(struct recorder *rec)
 	rec->cores_files = NULL;
 }
 
-/* ---- calls ----------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 static bool ends_with(const char *path, const char *end)
 {
@@ -329,7 +350,10 @@ static const char *ours_for(struct recorder *rec, const struct rec_task *t, cons
 		return "cpu.max";
 	if (ends_with(path, "/cpu.cfs_quota_us"))
 		return "quota";
-	return ends_with(path, "/cpuset.cpus.effective") || ends_with(path, "/cpuset.effective_cpus") ? "cpus" : NULL;
+	return ends_with(path, "/cpuset.cpus.effective") ||
+			       ends_with(path, "/cpuset.effective_cpus")
+		       ? "cpus"
+		       : NULL;
 }
 
 /* The argument of a call that is a path to look at; -1: it has none. */
@@ -362,11 +386,13 @@ static bool reaches(const struct rec_task *t, const char *real, const char *ours
 	struct stat here, there, sys;
 
 	snprintf(path, sizeof(path), "/proc/%d/root%s", t->tid, ours);
-	if (stat(ours, &here) < 0 || stat(path, &there) < 0 || here.st_ino != there.st_ino || here.st_dev != there.st_dev)
+	if (stat(ours, &here) < 0 || stat(path, &there) < 0 || here.st_ino != there.st_ino ||
+	    here.st_dev != there.st_dev)
 		return false;
 	if (stat(!strncmp(real, "/proc/", 6) ? "/proc" : "/sys", &sys) < 0)
 		return false;
-	snprintf(path, sizeof(path), "/proc/%d/root%s", t->tid, !strncmp(real, "/proc/", 6) ? "/proc" : "/sys");
+	snprintf(path, sizeof(path), "/proc/%d/root%s", t->tid,
+		 !strncmp(real, "/proc/", 6) ? "/proc" : "/sys");
 	return stat(path, &there) == 0 && there.st_dev == sys.st_dev && there.st_ino == sys.st_ino;
 }
 
@@ -379,9 +405,11 @@ void rec_cores_enter(struct recorder *rec, struct rec_task *t, struct rec_call *
 
 	if (arg < 0 || call->force_ret || !rec->cores)
 		return;
-	if (tracee_read_some(t->tid, call->args[arg], path, sizeof(path) - 1) < 6 || !memchr(path, '\0', sizeof(path) - 1))
+	if (tracee_read_some(t->tid, call->args[arg], path, sizeof(path) - 1) < 6 ||
+	    !memchr(path, '\0', sizeof(path) - 1))
 		return;
-	if ((strncmp(path, "/proc/", 6) != 0 && strncmp(path, "/sys/", 5) != 0) || strstr(path, "/.."))
+	if ((strncmp(path, "/proc/", 6) != 0 && strncmp(path, "/sys/", 5) != 0) ||
+	    strstr(path, "/.."))
 		return;
 	if (!dir_make(rec))
 		return;

@@ -1,8 +1,8 @@
 /*
  * count.c - how many conditional branches a task has retired since its last event.
  *
- * By a hardware counter for each task, which runs along; or by single steps (--ticks=step), where the task does nothing that
- * is not looked at: 17 us an instruction.
+ * By a hardware counter for each task, which runs along; or by single steps (--ticks=step), where
+ * the task does nothing that is not looked at: 17 us an instruction.
  */
 #include <signal.h>
 #include <sys/ptrace.h>
@@ -20,7 +20,10 @@ void rec_ticks_restart(struct rec_task *t)
 		ticks_reset(t->ticks_fd);
 }
 
-/* The counter is opened at the first event that finds the task without; what came before is not known. */
+/*
+ * The counter is opened at the first event that finds the task without; what came before is not
+ * known.
+ */
 static bool counter_now(struct rec_task *t, uint64_t *ret)
 {
 	struct err *err;
@@ -52,7 +55,8 @@ static bool is_step(pid_t tid, int status)
 	siginfo_t info;
 
 	return tracee_stop_kind(status) == STOP_SIGNAL && WSTOPSIG(status) == SIGTRAP &&
-	       ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) == 0 && (info.si_code == TRAP_TRACE || info.si_code == TRAP_BRKPT);
+	       ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) == 0 &&
+	       (info.si_code == TRAP_TRACE || info.si_code == TRAP_BRKPT);
 }
 
 struct err *rec_run_steps(struct recorder *rec, struct rec_task *t, int sig)
@@ -68,9 +72,14 @@ struct err *rec_run_steps(struct recorder *rec, struct rec_task *t, int sig)
 
 		TRY(tracee_regs_get(t->tid, &regs));
 		tracee_read_some(t->tid, regs.rip, code, sizeof(code));
-		call = code[0] == 0x0f && code[1] == 0x05;	/* a step would show the trap flag in r11 */
+		/* a step would show the trap flag in r11 */
+		call = code[0] == 0x0f && code[1] == 0x05;
 		t->ticks += ticks_is_branch(code);
-		TRY(rec_resume(t, !call ? PTRACE_SINGLESTEP : t->every_call ? PTRACE_SYSCALL : PTRACE_CONT, sig));
+		TRY(rec_resume(t,
+			       !call	       ? PTRACE_SINGLESTEP
+			       : t->every_call ? PTRACE_SYSCALL
+					       : PTRACE_CONT,
+			       sig));
 		sig = 0;
 		TRY(rec_wait_task(rec, t, &status));
 		if (!is_step(t->tid, status)) {
@@ -81,7 +90,8 @@ struct err *rec_run_steps(struct recorder *rec, struct rec_task *t, int sig)
 			step_hide(t->tid, code);
 		if (now - start > SLICE_NS)
 			rec_hear_others(rec);
-		if (!(t->deferred_n && now - t->deferred_ns >= t->patience_ns) && !(now - start > SLICE_NS && rec_others_ready(rec, t)))
+		if (!(t->deferred_n && now - t->deferred_ns >= t->patience_ns) &&
+		    !(now - start > SLICE_NS && rec_others_ready(rec, t)))
 			continue;
 		TRY(rec_name_point(rec, t, &named));
 		if (t->state != TASK_READY)

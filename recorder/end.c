@@ -1,9 +1,10 @@
 /*
  * end.c - the end of a recording: requests to end it, and what the program leaves behind.
  *
- * When the first process has ended and others live, rec is told after a moment, and returns (cmd/front.c); we go on.  SIGTERM or
- * SIGINT to the recorder ends all in order: the program gets SIGTERM; when it has ended, so does what it has left behind; what is
- * still there some seconds later is killed.  The trace is whole in any case.
+ * When the first process has ended and others live, rec is told after a moment, and returns
+ * (cmd/front.c); we go on.  SIGTERM or SIGINT to the recorder ends all in order: the program gets
+ * SIGTERM; when it has ended, so does what it has left behind; what is still there some seconds
+ * later is killed.  The trace is whole in any case.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -34,8 +35,10 @@ static void on_front(int sig)
 
 void rec_end_signals(struct recorder *rec)
 {
-	static const int ignored[] = { SIGHUP, SIGQUIT, SIGTTIN, SIGTTOU, SIGTSTP, SIGPIPE, SIGXFSZ, SIGUSR1, SIGUSR2 };
-	struct sigaction term = { .sa_handler = on_term, .sa_flags = SA_RESTART }, front = { .sa_handler = on_front };
+	static const int ignored[] = { SIGHUP,	SIGQUIT, SIGTTIN, SIGTTOU, SIGTSTP,
+				       SIGPIPE, SIGXFSZ, SIGUSR1, SIGUSR2 };
+	struct sigaction term = { .sa_handler = on_term, .sa_flags = SA_RESTART },
+			 front = { .sa_handler = on_front };
 	sigset_t none;
 
 	for (unsigned i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
@@ -63,7 +66,10 @@ static void leave(struct recorder *rec)
 	rec->options->left(rec->options->front_ctx, rec->root_status);
 }
 
-/* rec was killed, and its program with it; but not when the program has killed its own process group. */
+/*
+ * rec was killed, and its program with it; but not when the program has killed its own process
+ * group.
+ */
 static void front_signal(struct recorder *rec)
 {
 	hangup = 0;
@@ -104,7 +110,8 @@ static void asked(struct recorder *rec, uint64_t now)
 		e->term_ns = now;
 		if (!rec->root_done)
 			kill(rec->root, SIGTERM);
-	} else if (now - e->term_ns > AGAIN_MS * MS) {	/* sooner it is one request that came by two ways: timeout(1) */
+	/* sooner it is one request that came by two ways: timeout(1) */
+	} else if (now - e->term_ns > AGAIN_MS * MS) {
 		e->kill = true;
 	}
 	e->terms = terms;

@@ -125,7 +125,8 @@ void rec_effect_xstate(struct recorder *rec, struct rec_task *t)
 	e->data_len = len;
 }
 
-void rec_effect_siginfo(struct recorder *rec, int sig, const siginfo_t *info, enum trace_signal_fate fate)
+void rec_effect_siginfo(struct recorder *rec, int sig, const siginfo_t *info,
+			enum trace_signal_fate fate)
 {
 	struct trace_effect *e = rec_effect(rec, TRACE_SIGINFO);
 	siginfo_t *copy = rec_alloc(rec, sizeof(*copy));
@@ -256,8 +257,10 @@ void rec_write(struct recorder *rec, struct rec_task *t, enum trace_event_kind k
 		rec->entered = NULL;
 		ev.nr = (int32_t)t->call.nr;
 	}
-	if (!(kind == TRACE_NOTE && in_exec(t)) && kind != TRACE_EXIT && kind != TRACE_SYSCALL_ENTER && kind != TRACE_SWITCH && kind != TRACE_CALLS &&
-	    (kind != TRACE_SIGNAL || place != TRACE_AT_NOWHERE))	/* there the task is not where replay has it */
+	if (!(kind == TRACE_NOTE && in_exec(t)) && kind != TRACE_EXIT &&
+	    kind != TRACE_SYSCALL_ENTER && kind != TRACE_SWITCH && kind != TRACE_CALLS &&
+	    /* there the task is not where replay has it */
+	    (kind != TRACE_SIGNAL || place != TRACE_AT_NOWHERE))
 		rec_sums(rec, t);
 	if (kind != TRACE_NOTE)
 		rec_ticks_restart(t);
@@ -332,10 +335,12 @@ void rec_sums(struct recorder *rec, struct rec_task *t)
 	struct tracee_maps maps;
 	struct err *err;
 
-	if (rec->options->sums == SUMS_NONE || !rec->started || t->exiting || rec->no_sums || rec_filter_writes(rec, t))
+	if (rec->options->sums == SUMS_NONE || !rec->started || t->exiting || rec->no_sums ||
+	    rec_filter_writes(rec, t))
 		return;
-	/* As often as costs about a fifth of the run so far (more, and a timer of 1 kHz leaves no time to compute in); the
-	 * first hundred always. */
+	/*
+	 * As often as costs about a fifth of the run so far (more, and a timer of 1 kHz leaves no
+	 * time to compute in); the first hundred always. */
 	if (rec->options->sums == SUMS_SOME && rec->sum_events > 100 &&
 	    rec->sum_spent_ns > (start - rec->start_ns) / 5)
 		return;

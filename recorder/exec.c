@@ -28,7 +28,8 @@ static void take_over_leader(struct recorder *rec, struct rec_task **t)
 	struct rec_task *leader = *t, *caller;
 	unsigned long former;
 
-	if (ptrace(PTRACE_GETEVENTMSG, leader->tid, NULL, &former) < 0 || (pid_t)former == leader->tid)
+	if (ptrace(PTRACE_GETEVENTMSG, leader->tid, NULL, &former) < 0 ||
+	    (pid_t)former == leader->tid)
 		return;
 	caller = rec_task_find(rec, (pid_t)former);
 	if (!caller)
@@ -80,7 +81,8 @@ static struct err *to_first_instruction(struct recorder *rec, struct rec_task *t
 	do {
 		TRY(rec_resume(t, PTRACE_SYSCALL, 0));
 		TRY(rec_wait_task(rec, t, &status));
-		if (tracee_stop_kind(status) == STOP_EXITED || tracee_stop_kind(status) == STOP_EXIT)
+		if (tracee_stop_kind(status) == STOP_EXITED ||
+		    tracee_stop_kind(status) == STOP_EXIT)
 			return &err_gone;
 	} while (tracee_stop_kind(status) != STOP_SYSCALL);
 	return tracee_regs_get(t->tid, regs);
@@ -96,15 +98,19 @@ static struct err *prepare(struct recorder *rec, struct rec_task *t, const struc
 	TRY(tracee_read(t->tid, regs->rip, saved, sizeof(saved)));
 	TRY(tracee_write(t->tid, regs->rip, insn, sizeof(insn)));
 	if (rec->meta.cpuid_trapped && !rec->meta.marked)
-		TRY(rec_inject_at(rec, t, regs->rip, &ret, SYS_arch_prctl, (const uint64_t[6]){ ARCH_SET_CPUID }));
+		TRY(rec_inject_at(rec, t, regs->rip, &ret, SYS_arch_prctl,
+				  (const uint64_t[6]){ ARCH_SET_CPUID }));
 	if (t->tsc_free)	/* exec keeps it */
-		TRY(rec_inject_at(rec, t, regs->rip, &ret, SYS_prctl, (const uint64_t[6]){ PR_SET_TSC, PR_TSC_SIGSEGV }));
+		TRY(rec_inject_at(rec, t, regs->rip, &ret, SYS_prctl,
+				  (const uint64_t[6]){ PR_SET_TSC, PR_TSC_SIGSEGV }));
 	t->tsc_free = false;
 	TRY(rec_inject_at(rec, t, regs->rip, &brk, SYS_brk, (const uint64_t[6]){ 0 }));
 	t->mm->brk = (uint64_t)brk;
-	TRY(rec_inject_at(rec, t, regs->rip, &ret, SYS_mmap, (const uint64_t[6]){
-			  FIXED_PAGE, FIXED_END - FIXED_PAGE, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, (uint64_t)-1 }));
+	TRY(rec_inject_at(rec, t, regs->rip, &ret, SYS_mmap,
+			  (const uint64_t[6]){
+				  FIXED_PAGE, FIXED_END - FIXED_PAGE, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+				  (uint64_t)-1 }));
 	if (ret == FIXED_PAGE) {
 		TRY(rec_buffer_exec(rec, t));
 		TRY(rec_inject_at(rec, t, regs->rip, &ret, SYS_mprotect, (const uint64_t[6]){
@@ -112,7 +118,9 @@ static struct err *prepare(struct recorder *rec, struct rec_task *t, const struc
 	}
 	TRY(tracee_write(t->tid, regs->rip, saved, sizeof(saved)));
 	if (ret != 0)
-		return err_new(ERR_UNSUPPORTED, "the program has the page at 0x%x mapped: it cannot be recorded", FIXED_PAGE);
+		return err_new(ERR_UNSUPPORTED,
+			       "the program has the page at 0x%x mapped: it cannot be recorded",
+			       FIXED_PAGE);
 	return NULL;
 }
 
@@ -172,7 +180,8 @@ static int open_mapped(struct rec_task *t, const struct tracee_map *m, struct st
 	return -1;
 }
 
-static struct trace_effect *image_map(struct recorder *rec, const struct tracee_map *m, enum trace_map_kind kind)
+static struct trace_effect *image_map(struct recorder *rec, const struct tracee_map *m,
+				      enum trace_map_kind kind)
 {
 	struct trace_effect *e = rec_effect(rec, TRACE_MAP);
 	uint64_t flags = MAP_PRIVATE | (kind == TRACE_MAP_ANON ? MAP_ANONYMOUS : 0);
@@ -217,13 +226,17 @@ static struct err *image_one(struct recorder *rec, struct rec_task *t, const str
 		image_map(rec, m, TRACE_MAP_ANON);
 	}
 	if (c.fd < 0 || (m->prot & PROT_WRITE))
-		err = c.fd >= 0 ? pages_of_file(t->tid, m->start, m->end - m->start, c.fd, m->offset, collect_page, &c) :
-		      tracee_pages(t->tid, m->start, m->end - m->start, m->name[0] == '[', collect_page, &c);
+		err = c.fd >= 0 ? pages_of_file(t->tid, m->start, m->end - m->start, c.fd,
+						m->offset, collect_page, &c)
+				: tracee_pages(t->tid, m->start, m->end - m->start,
+					       m->name[0] == '[', collect_page, &c);
 	if (!err && (m->prot & PROT_EXEC) && (c.fd >= 0 || !strcmp(m->name, "[vdso]"))) {
 		if (c.fd < 0)
-			st = (struct stat){ .st_ino = 1, .st_size = (off_t)(m->end - m->start) };	/* the same in all processes */
+			/* the same in all processes */
+			st = (struct stat){ .st_ino = 1, .st_size = (off_t)(m->end - m->start) };
 		if (c.fd >= 0)
-			err = rec_mark_code(rec, t, m->start, m->end - m->start, m->offset, m->prot & PROT_WRITE ? NULL : &st);
+			err = rec_mark_code(rec, t, m->start, m->end - m->start, m->offset,
+					    m->prot & PROT_WRITE ? NULL : &st);
 		rec_buffer_mapped(rec, t, m->start, m->end - m->start, m->offset, &st, true);
 	}
 	if (c.fd >= 0)
@@ -282,7 +295,8 @@ static struct err *image(struct recorder *rec, struct rec_task *t, uint64_t star
 }
 
 /* A file of /proc/TID as an effect. */
-static void proc_effect(struct recorder *rec, struct rec_task *t, const char *file, enum trace_effect_kind kind)
+static void proc_effect(struct recorder *rec, struct rec_task *t, const char *file,
+			enum trace_effect_kind kind)
 {
 	size_t size = 16384, len = 0;
 	char path[64], *buf = malloc(size), *copy;

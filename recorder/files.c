@@ -54,7 +54,8 @@ static pid_t is_mem_file(struct rec_task *t, int fd)
 	snprintf(link, sizeof(link), "/proc/%d/fd/%d", t->tid, fd);
 	n = readlink(link, path, sizeof(path) - 1);
 	path[n < 0 ? 0 : n] = '\0';
-	if (sscanf(path, "/proc/%d/task/%d/me%c", &pid, &pid, &end) != 3 && sscanf(path, "/proc/%d/me%c", &pid, &end) != 2)
+	if (sscanf(path, "/proc/%d/task/%d/me%c", &pid, &pid, &end) != 3 &&
+	    sscanf(path, "/proc/%d/me%c", &pid, &end) != 2)
 		return 0;
 	return pid;
 }
@@ -71,7 +72,8 @@ static enum fd_class classify(struct recorder *rec, struct rec_task *t, int fd)
 		/* where both are one file, the descriptor's number decides */
 		int k = fd == 2 ? 3 - i : i;
 
-		if (rec->stdio_ino[k] && st.st_dev == rec->stdio_dev[k] && st.st_ino == rec->stdio_ino[k])
+		if (rec->stdio_ino[k] && st.st_dev == rec->stdio_dev[k] &&
+		    st.st_ino == rec->stdio_ino[k])
 			return k == 1 ? FD_STDOUT : FD_STDERR;
 	}
 	if (S_ISREG(st.st_mode) && !st.st_size && st.st_blksize == PROC_BLOCK && !major(st.st_dev))
@@ -128,7 +130,8 @@ static uint64_t bytes_sum(struct rec_task *t, uint64_t addr, uint64_t len)
 	return sum;
 }
 
-static void echo_memory(struct recorder *rec, struct rec_task *t, enum fd_class class, uint64_t addr, uint64_t len)
+static void echo_memory(struct recorder *rec, struct rec_task *t, enum fd_class class,
+			uint64_t addr, uint64_t len)
 {
 	struct trace_effect *e = rec_effect(rec, TRACE_ECHO);
 
@@ -198,7 +201,8 @@ static void echo_file(struct recorder *rec, struct rec_task *t, enum fd_class cl
 		close(fd);
 	if (n <= 0) {
 		if (rec_warn_once(rec, (uint64_t)SYS_splice << 32))
-			log_warn("output that was spliced to stdout is not in the recording: replay will not echo it");
+			log_warn(
+				"output that was spliced to stdout is not in the recording: replay will not echo it");
 		return;
 	}
 	e = rec_effect(rec, TRACE_ECHO);
@@ -210,7 +214,8 @@ static void echo_file(struct recorder *rec, struct rec_task *t, enum fd_class cl
 /* ---- what a call wrote ------------------------------------------------------------------ */
 
 /* A write to /proc/PID/mem. */
-static void memory_poked(struct recorder *rec, struct rec_task *t, int fd, uint64_t addr, uint64_t len)
+static void memory_poked(struct recorder *rec, struct rec_task *t, int fd, uint64_t addr,
+			 uint64_t len)
 {
 	struct rec_task *target = rec_task_find(rec, is_mem_file(t, fd));
 	struct rec_pending mine;
@@ -228,7 +233,8 @@ static void memory_poked(struct recorder *rec, struct rec_task *t, int fd, uint6
 }
 
 /* Where in the file the written bytes end; st: as it is now. */
-static int64_t written_end(struct rec_task *t, const struct rec_call *call, int out, uint64_t pointer, const struct stat *st, uint64_t len)
+static int64_t written_end(struct rec_task *t, const struct rec_call *call, int out,
+			   uint64_t pointer, const struct stat *st, uint64_t len)
 {
 	enum { APPEND = 0x10, NOAPPEND = 0x20 };	/* RWF_*, Linux 4.16 and 6.9 */
 	bool at = call->nr == SYS_pwrite64 || call->nr == SYS_pwritev || call->nr == SYS_pwritev2;
@@ -237,13 +243,17 @@ static int64_t written_end(struct rec_task *t, const struct rec_call *call, int 
 
 	if (pointer || !fd_info(t, out, &pos, &flags))
 		return rec_fd_position(t, out, pointer);
-	if ((rwf & APPEND) || ((flags & O_APPEND) && !(rwf & NOAPPEND)))	/* whatever offset was given */
+	/* whatever offset was given */
+	if ((rwf & APPEND) || ((flags & O_APPEND) && !(rwf & NOAPPEND)))
 		return st->st_size;
-	return at && (call->nr != SYS_pwritev2 || call->args[3] != UINT64_MAX) ? (int64_t)(call->args[3] + len) : pos;
+	return at && (call->nr != SYS_pwritev2 || call->args[3] != UINT64_MAX)
+		       ? (int64_t)(call->args[3] + len)
+		       : pos;
 }
 
 /* Bytes went into a file that somebody may have mapped. */
-static void file_written(struct recorder *rec, struct rec_task *t, const struct rec_call *call, int out, uint64_t pointer, uint64_t len)
+static void file_written(struct recorder *rec, struct rec_task *t, const struct rec_call *call,
+			 int out, uint64_t pointer, uint64_t len)
 {
 	struct stat st;
 	int64_t end;
@@ -273,7 +283,8 @@ void rec_fd_cut(struct recorder *rec, struct rec_task *t, int fd)
 	struct stat st;
 	int file;
 
-	if (rec_fd_class(rec, t, fd) == FD_PLAIN || !fd_stat(t, fd, &st) || !S_ISREG(st.st_mode) || !rec_file_find(&st))
+	if (rec_fd_class(rec, t, fd) == FD_PLAIN || !fd_stat(t, fd, &st) || !S_ISREG(st.st_mode) ||
+	    !rec_file_find(&st))
 		return;
 	file = rec_fd_open(t, fd);
 	rec_file_resized(rec, &st, file);
@@ -293,7 +304,8 @@ void rec_path_cut(struct recorder *rec, struct rec_task *t, uint64_t path)
 	if (!strncmp(name, "/proc/self/", 11))
 		snprintf(real, sizeof(real), "/proc/%d/%s", t->tid, name + 11);
 	else
-		snprintf(real, sizeof(real), "/proc/%d/%s%s", t->tid, name[0] == '/' ? "root" : "cwd/", name);
+		snprintf(real, sizeof(real), "/proc/%d/%s%s", t->tid,
+			 name[0] == '/' ? "root" : "cwd/", name);
 	if (stat(real, &st) < 0 || !rec_file_find(&st))
 		return;
 	file = open(real, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -302,13 +314,15 @@ void rec_path_cut(struct recorder *rec, struct rec_task *t, uint64_t path)
 		close(file);
 }
 
-void rec_fd_allocated(struct recorder *rec, struct rec_task *t, int fd, uint64_t mode, uint64_t off, uint64_t len)
+void rec_fd_allocated(struct recorder *rec, struct rec_task *t, int fd, uint64_t mode, uint64_t off,
+		      uint64_t len)
 {
 	enum { PUNCH = 2, COLLAPSE = 8, ZERO = 16, INSERT = 32 };
 	struct stat st;
 	int file;
 
-	if (rec_fd_class(rec, t, fd) == FD_PLAIN || !fd_stat(t, fd, &st) || !S_ISREG(st.st_mode) || !rec_file_find(&st))
+	if (rec_fd_class(rec, t, fd) == FD_PLAIN || !fd_stat(t, fd, &st) || !S_ISREG(st.st_mode) ||
+	    !rec_file_find(&st))
 		return;
 	file = rec_fd_open(t, fd);
 	if (mode & (COLLAPSE | INSERT))
@@ -326,7 +340,8 @@ void rec_fd_cloned(struct recorder *rec, struct rec_task *t, int fd)
 	struct stat st;
 	int file;
 
-	if (rec_fd_class(rec, t, fd) == FD_PLAIN || !fd_stat(t, fd, &st) || !S_ISREG(st.st_mode) || !rec_file_find(&st))
+	if (rec_fd_class(rec, t, fd) == FD_PLAIN || !fd_stat(t, fd, &st) || !S_ISREG(st.st_mode) ||
+	    !rec_file_find(&st))
 		return;
 	file = rec_fd_open(t, fd);
 	rec_file_shifted(rec, &st, file, 0);
@@ -359,8 +374,10 @@ void rec_fd_written(struct recorder *rec, struct rec_task *t, struct rec_call *c
 	if (class == FD_PLAIN || class == FD_PROC || class == FD_STATUS)
 		return;
 	if (class == FD_MEM) {
-		bool at = call->nr == SYS_pwrite64 || call->nr == SYS_pwritev || (call->nr == SYS_pwritev2 && call->args[3] != UINT64_MAX);
-		int64_t end = at ? (int64_t)(call->args[3] + len) : rec_fd_position(t, out, out_offset);
+		bool at = call->nr == SYS_pwrite64 || call->nr == SYS_pwritev ||
+			  (call->nr == SYS_pwritev2 && call->args[3] != UINT64_MAX);
+		int64_t end =
+			at ? (int64_t)(call->args[3] + len) : rec_fd_position(t, out, out_offset);
 
 		memory_poked(rec, t, out, (uint64_t)end - len, len);
 		return;

@@ -1,22 +1,25 @@
 /*
  * filter.c - seccomp filters of the program's own, carried out by the recorder.
  *
- * The kernel would show a filter what the recorder does to calls: numbers changed to -1 for calls that are answered or
- * made again, arguments that point to scratch memory, calls of the recorder's own.  So the program's filters stay here,
- * and the kernel gets none of them.  Each task has the list of its filters, which children inherit and TSYNC hands to
- * other threads, as in the kernel; at the entry stop of a call they are run on the call as the program made it, and the
- * strictest answer is carried out: an errno is forced, SIGSYS is sent with the siginfo of the kernel's
+ * The kernel would show a filter what the recorder does to calls: numbers changed to -1 for calls
+ * that are answered or made again, arguments that point to scratch memory, calls of the recorder's
+ * own.  So the program's filters stay here, and the kernel gets none of them.  Each task has the
+ * list of its filters, which children inherit and TSYNC hands to other threads, as in the kernel;
+ * at the entry stop of a call they are run on the call as the program made it, and the strictest
+ * answer is carried out: an errno is forced, SIGSYS is sent with the siginfo of the kernel's
  * (kernel/seccomp.c, seccomp_run_filters() and __seccomp_filter()).
  *
  * Two answers need the kernel after all.
  *
- *   KILL        a filter that kills at any call is injected and the call is made again: so the kernel does it, with
+ *   KILL a filter that kills at any call is injected and the call is made again: so the kernel does
+ *   it, with
  *               registers, core dump and the exit of a single thread as they should be.
- *   USER_NOTIF  of a filter with a listener: the kernel gets the filter too, rewritten so that it says USER_NOTIF
+ *   USER_NOTIF of a filter with a listener: the kernel gets the filter too, rewritten so that it
+ *   says USER_NOTIF
  *               or nothing (filter_code_wrap()).
  *
- * LOG allows, and nothing is logged.  The functions of the vdso are system calls in a recorded process, but not the program's:
- * no filter sees them.
+ * LOG allows, and nothing is logged.  The functions of the vdso are system calls in a recorded
+ * process, but not the program's: no filter sees them.
  */
 #include "recorder/filter.h"
 
@@ -40,7 +43,13 @@
 #ifndef SYS_USER_DISPATCH
 #define SYS_USER_DISPATCH 2
 #endif
-enum { SIGSYS_FILTER = 1 /* SYS_SECCOMP */, PR_DISPATCH = 59, DISPATCH_INCLUSIVE = 2, CALLS_MAX = 32768, CAP_SYS_ADMIN_BIT = 21 };
+enum {
+	SIGSYS_FILTER = 1 /* SYS_SECCOMP */,
+	PR_DISPATCH = 59,
+	DISPATCH_INCLUSIVE = 2,
+	CALLS_MAX = 32768,
+	CAP_SYS_ADMIN_BIT = 21
+};
 /* Memory of ours in every recorded process, for what is handed to the kernel. */
 #define HAND_OVER ((uint64_t)FIXED_PARKS - 0xa000)
 
@@ -50,13 +59,14 @@ struct rec_filter {
 	struct rec_filter *prev;	/* installed before it */
 	unsigned users;
 	bool listener;			/* the kernel has it, as far as it says USER_NOTIF */
-	struct rec_filter_plan *plan;	/* for the hook, of this one and those before it; NULL: not made yet */
+	/* for the hook, of this one and those before it; NULL: not made yet */
+	struct rec_filter_plan *plan;
 	unsigned len;
 	uint8_t outlook[SYS_ROWS];	/* enum filter_outlook */
 	struct sock_filter code[];
 };
 
-/* ---- the list ------------------------------------------------------------------------------------------ */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 static void filter_put(struct rec_filter *f)
 {
@@ -106,12 +116,14 @@ int64_t rec_filter_mode(const struct recorder *rec, const struct rec_task *t)
 	return t->filters.last || rec->outer_filter ? SECCOMP_MODE_FILTER : SECCOMP_MODE_DISABLED;
 }
 
-/* ---- what a filter says ---------------------------------------------------------------------------------- */
+/* ---- what a filter says ---------------------------------------------------------------------- */
 
 static uint32_t filters_run(const struct rec_task *t, const struct rec_filter **match)
 {
 	const struct rec_call *call = &t->call;
-	struct seccomp_data data = { .nr = (int)call->nr, .arch = AUDIT_ARCH_X86_64, .instruction_pointer = call->entry.rip };
+	struct seccomp_data data = { .nr = (int)call->nr,
+				     .arch = AUDIT_ARCH_X86_64,
+				     .instruction_pointer = call->entry.rip };
 	uint32_t answer = SECCOMP_RET_ALLOW, words[BPF_DATA_WORDS];
 
 	memcpy(data.args, call->args, sizeof(data.args));
@@ -120,7 +132,8 @@ static uint32_t filters_run(const struct rec_task *t, const struct rec_filter **
 	for (const struct rec_filter *f = t->filters.last; f; f = f->prev) {
 		uint32_t now = bpf_run(f->code, words);
 
-		if ((int32_t)(now & SECCOMP_RET_ACTION_FULL) >= (int32_t)(answer & SECCOMP_RET_ACTION_FULL))
+		if ((int32_t)(now & SECCOMP_RET_ACTION_FULL) >=
+		    (int32_t)(answer & SECCOMP_RET_ACTION_FULL))
 			continue;
 		answer = now;
 		*match = f;
@@ -128,7 +141,7 @@ static uint32_t filters_run(const struct rec_task *t, const struct rec_filter **
 	return answer;
 }
 
-/* ---- answers ----------------------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 static void answer_with(struct rec_call *call, int64_t ret)
 {
@@ -139,8 +152,10 @@ static void answer_with(struct rec_call *call, int64_t ret)
 /* The kernel is to kill it as a filter that answers so would. */
 static struct err *doom(struct recorder *rec, struct rec_task *t, uint32_t answer)
 {
-	struct { struct sock_fprog prog; struct sock_filter code; } kill = {
-		{ 1, (struct sock_filter *)(uintptr_t)(HAND_OVER + sizeof(struct sock_fprog)) }, BPF_STMT(BPF_RET | BPF_K, answer),
+	struct { struct sock_fprog prog; struct sock_filter code;
+	} kill = {
+		{ 1, (struct sock_filter *)(uintptr_t)(HAND_OVER + sizeof(struct sock_fprog)) },
+		BPF_STMT(BPF_RET | BPF_K, answer),
 	};
 	int64_t ret;
 
@@ -226,13 +241,17 @@ static struct err *force_fatal(struct recorder *rec, struct rec_task *t, int sig
 /* The vdso's functions ask the kernel for these clocks and no others. */
 static bool is_vdso_call(const struct rec_task *t)
 {
-	enum { CLOCKS = 1 << CLOCK_REALTIME | 1 << CLOCK_MONOTONIC | 1 << CLOCK_MONOTONIC_RAW | 1 << CLOCK_REALTIME_COARSE |
-		       1 << CLOCK_MONOTONIC_COARSE | 1 << CLOCK_BOOTTIME | 1 << CLOCK_TAI };
+	enum {
+		CLOCKS = 1 << CLOCK_REALTIME | 1 << CLOCK_MONOTONIC | 1 << CLOCK_MONOTONIC_RAW |
+			 1 << CLOCK_REALTIME_COARSE | 1 << CLOCK_MONOTONIC_COARSE |
+			 1 << CLOCK_BOOTTIME | 1 << CLOCK_TAI
+	};
 	const struct rec_call *call = &t->call;
 
 	if (call->entry.rip < t->mm->vdso_start || call->entry.rip >= t->mm->vdso_end)
 		return false;
-	return (call->nr != SYS_clock_gettime && call->nr != SYS_clock_getres) || (call->args[0] < 31 && (CLOCKS >> call->args[0] & 1));
+	return (call->nr != SYS_clock_gettime && call->nr != SYS_clock_getres) ||
+	       (call->args[0] < 31 && (CLOCKS >> call->args[0] & 1));
 }
 
 static bool strict_allows(uint64_t nr)
@@ -270,8 +289,9 @@ static bool is_ours(const struct rec_call *call)
 	case SYS_arch_prctl:
 		return true;
 	case SYS_prctl:
-		return call->args[0] == PR_SET_TSC || call->args[0] == PR_SET_DUMPABLE || call->args[0] == PR_SET_SECCOMP ||
-		       call->args[0] == PR_GET_SECCOMP || call->args[0] == PR_DISPATCH;
+		return call->args[0] == PR_SET_TSC || call->args[0] == PR_SET_DUMPABLE ||
+		       call->args[0] == PR_SET_SECCOMP || call->args[0] == PR_GET_SECCOMP ||
+		       call->args[0] == PR_DISPATCH;
 	default:
 		return call->known && call->row->replay == REPLAY_UNSUPPORTED;
 	}
@@ -284,7 +304,8 @@ struct err *rec_filter_entry(struct recorder *rec, struct rec_task *t, bool *don
 	uint32_t answer, data;
 
 	*done = false;
-	if (is_vdso_call(t) || (call->nr == SYS_restart_syscall && t->has_restart))	/* the latter: our interruptions cause more of them */
+	/* the latter: our interruptions cause more of them */
+	if (is_vdso_call(t) || (call->nr == SYS_restart_syscall && t->has_restart))
 		return NULL;
 	if (t->filters.dispatch.on) {
 		TRY(dispatch_entry(rec, t, done));
@@ -294,10 +315,12 @@ struct err *rec_filter_entry(struct recorder *rec, struct rec_task *t, bool *don
 	if (t->filters.strict && !strict_allows(call->nr))
 		syscall(SYS_tgkill, t->pid, t->tid, SIGKILL);
 	answer = filters_run(t, &match);
-	if (rec->outer_filter && ((answer & SECCOMP_RET_ACTION_FULL) < SECCOMP_RET_LOG || is_ours(call))) {
+	if (rec->outer_filter &&
+	    ((answer & SECCOMP_RET_ACTION_FULL) < SECCOMP_RET_LOG || is_ours(call))) {
 		uint32_t outer = rec_outer_answer(call->nr, call->args);
 
-		if ((int32_t)(outer & SECCOMP_RET_ACTION_FULL) < (int32_t)(answer & SECCOMP_RET_ACTION_FULL))
+		if ((int32_t)(outer & SECCOMP_RET_ACTION_FULL) <
+		    (int32_t)(answer & SECCOMP_RET_ACTION_FULL))
 			answer = outer;
 	}
 	data = answer & SECCOMP_RET_DATA;
@@ -327,7 +350,7 @@ struct err *rec_filter_entry(struct recorder *rec, struct rec_task *t, bool *don
 	}
 }
 
-/* ---- installing ------------------------------------------------------------------------------------------- */
+/* ---- installing ------------------------------------------------------------------------------ */
 
 /* Read and checked, as the kernel does it and in its order.  *ret has no place in a list yet. */
 static int64_t filter_read(const struct rec_task *t, uint64_t addr, struct rec_filter **ret)
@@ -341,7 +364,8 @@ static int64_t filter_read(const struct rec_task *t, uint64_t addr, struct rec_f
 	prog.len &= 0xffff;
 	if (!prog.len || prog.len > BPF_MAXINSNS)
 		return -EINVAL;
-	if (!t->filters.no_new_privs && !(rec_status_number(t->tid, "CapEff:", 16) >> CAP_SYS_ADMIN_BIT & 1))
+	if (!t->filters.no_new_privs &&
+	    !(rec_status_number(t->tid, "CapEff:", 16) >> CAP_SYS_ADMIN_BIT & 1))
 		return -EACCES;
 	if (!prog.code)
 		return -EINVAL;
@@ -375,13 +399,15 @@ static bool descends(const struct rec_filter *f, const struct rec_filter *from)
 static const struct rec_task *sync_obstacle(const struct recorder *rec, const struct rec_task *t)
 {
 	for (const struct rec_task *o = rec->tasks; o; o = o->next) {
-		if (o != t && o->pid == t->pid && !o->exiting && (o->filters.strict || !descends(t->filters.last, o->filters.last)))
+		if (o != t && o->pid == t->pid && !o->exiting &&
+		    (o->filters.strict || !descends(t->filters.last, o->filters.last)))
 			return o;
 	}
 	return NULL;
 }
 
-static int64_t chain_check(const struct recorder *rec, const struct rec_task *t, const struct rec_filter *f, uint64_t flags)
+static int64_t chain_check(const struct recorder *rec, const struct rec_task *t,
+			   const struct rec_filter *f, uint64_t flags)
 {
 	const struct rec_task *obstacle = NULL;
 	uint64_t total = f->len;
@@ -396,17 +422,21 @@ static int64_t chain_check(const struct recorder *rec, const struct rec_task *t,
 		obstacle = sync_obstacle(rec, t);
 	if (!obstacle)
 		return 0;
-	return flags & SECCOMP_FILTER_FLAG_TSYNC_ESRCH ? -ESRCH : (int64_t)rec_status_number(obstacle->tid, "NSpid:", 10);
+	return flags & SECCOMP_FILTER_FLAG_TSYNC_ESRCH
+		       ? -ESRCH
+		       : (int64_t)rec_status_number(obstacle->tid, "NSpid:", 10);
 }
 
 /* For every thread that the caller's filters are for now. */
-static void filter_append(struct recorder *rec, struct rec_task *t, struct rec_filter *f, uint64_t flags)
+static void filter_append(struct recorder *rec, struct rec_task *t, struct rec_filter *f,
+			  uint64_t flags)
 {
 	f->prev = t->filters.last;	/* the list's own reference passes on to f */
 	f->users = 1;
 	t->filters.last = f;
 	for (struct rec_task *o = rec->tasks; o; o = o->next) {
-		if (o != t && (o->pid != t->pid || o->exiting || !(flags & SECCOMP_FILTER_FLAG_TSYNC)))
+		if (o != t &&
+		    (o->pid != t->pid || o->exiting || !(flags & SECCOMP_FILTER_FLAG_TSYNC)))
 			continue;
 		if (o != t)
 			filter_set(&o->filters, f);
@@ -425,7 +455,8 @@ static void hand_over(struct rec_task *t, struct rec_call *call, const struct re
 {
 	static const uint32_t ours[2] = { FIXED_UNTRACED_AFTER, FIXED_INJECT_AFTER };
 	struct sock_filter *code = malloc((f->len + FILTER_WRAP) * sizeof(*code));
-	struct sock_fprog prog = { .filter = (struct sock_filter *)(uintptr_t)(HAND_OVER + sizeof(prog)) };
+	struct sock_fprog prog = { .filter = (struct sock_filter *)(uintptr_t)(HAND_OVER +
+									       sizeof(prog)) };
 	struct err *err;
 
 	if (!code) {
@@ -435,7 +466,8 @@ static void hand_over(struct rec_task *t, struct rec_call *call, const struct re
 	prog.len = (unsigned short)filter_code_wrap(f->code, f->len, ours, code);
 	err = tracee_write(t->tid, HAND_OVER, &prog, sizeof(prog));
 	if (!err)
-		err = tracee_write(t->tid, HAND_OVER + sizeof(prog), code, prog.len * sizeof(*code));
+		err = tracee_write(t->tid, HAND_OVER + sizeof(prog), code,
+				   prog.len * sizeof(*code));
 	if (err)
 		answer_with(call, -ENOMEM);
 	err_free(err);
@@ -444,12 +476,14 @@ static void hand_over(struct rec_task *t, struct rec_call *call, const struct re
 	call->changed_args = true;
 }
 
-static int64_t filter_install(struct recorder *rec, struct rec_task *t, struct rec_call *call, uint64_t flags, uint64_t addr)
+static int64_t filter_install(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+			      uint64_t flags, uint64_t addr)
 {
 	struct rec_filter *f = NULL;
 	int64_t ret;
 
-	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, NULL) < 0 && errno == EINVAL)	/* flags that it does not know or allow */
+	/* flags that it does not know or allow */
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, NULL) < 0 && errno == EINVAL)
 		return -EINVAL;
 	ret = filter_read(t, addr, &f);
 	if (!ret)
@@ -468,7 +502,8 @@ static int64_t filter_install(struct recorder *rec, struct rec_task *t, struct r
 	return ret;
 }
 
-void rec_filter_seccomp(struct recorder *rec, struct rec_task *t, struct rec_call *call, uint64_t op, uint64_t flags, uint64_t addr)
+void rec_filter_seccomp(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+			uint64_t op, uint64_t flags, uint64_t addr)
 {
 	int64_t ret;
 
@@ -487,7 +522,8 @@ void rec_filter_seccomp(struct recorder *rec, struct rec_task *t, struct rec_cal
 	}
 }
 
-void rec_filter_seccomp_exit(struct recorder *rec, struct rec_task *t, const struct rec_call *call, int64_t ret)
+void rec_filter_seccomp_exit(struct recorder *rec, struct rec_task *t, const struct rec_call *call,
+			     int64_t ret)
 {
 	if (!t->filters_new)
 		return;
@@ -504,7 +540,10 @@ static bool knows_inclusive(void)
 	return prctl(PR_DISPATCH, DISPATCH_INCLUSIVE, 0, 16, -1L) < 0 && errno == EFAULT;
 }
 
-/* The results of such calls do not go to scratch memory, whose addresses their supervisor would see. */
+/*
+ * The results of such calls do not go to scratch memory, whose addresses their supervisor would
+ * see.
+ */
 bool rec_filter_writes(const struct recorder *rec, const struct rec_task *t)
 {
 	for (const struct rec_task *o = rec->supervised ? rec->tasks : NULL; o; o = o->next) {
@@ -525,10 +564,12 @@ static bool writes_between(const struct rec_call *call, uint64_t start, uint64_t
 	return call->guessed && !call->planned;
 }
 
-bool rec_filter_writes_between(const struct recorder *rec, const struct rec_task *t, uint64_t start, uint64_t end)
+bool rec_filter_writes_between(const struct recorder *rec, const struct rec_task *t, uint64_t start,
+			       uint64_t end)
 {
 	for (const struct rec_task *o = rec->supervised ? rec->tasks : NULL; o; o = o->next) {
-		if (o != t && o->mm == t->mm && o->in_syscall && o->call.notifies && writes_between(&o->call, start, end))
+		if (o != t && o->mm == t->mm && o->in_syscall && o->call.notifies &&
+		    writes_between(&o->call, start, end))
 			return true;
 	}
 	return false;
@@ -563,9 +604,12 @@ void rec_filter_dispatch(struct recorder *rec, struct rec_task *t, struct rec_ca
 	err_free(rec_filter_tell(rec, t));
 }
 
-/* ---- what the hook may do ------------------------------------------------------------------------------------ */
+/* ---- what the hook may do -------------------------------------------------------------------- */
 
-/* For the hook, of a list of filters: calls that are not always allowed, and how to decide about these. */
+/*
+ * For the hook, of a list of filters: calls that are not always allowed, and how to decide about
+ * these.
+ */
 struct rec_filter_plan {
 	uint8_t traced[BUF_CALLS / 8];
 	struct buf_filters filters;
@@ -577,7 +621,8 @@ static void deny(struct rec_filter_plan *plan, unsigned nr)
 }
 
 /* What the list does with call nr, at code[at] and on.  Returns the end; 0: it is traced. */
-static unsigned plan_call(struct rec_filter_plan *plan, const struct rec_filter *last, unsigned nr, unsigned at)
+static unsigned plan_call(struct rec_filter_plan *plan, const struct rec_filter *last, unsigned nr,
+			  unsigned at)
 {
 	struct sock_filter *code = plan->filters.code;
 	unsigned head = at++;
@@ -606,8 +651,10 @@ static unsigned plan_call(struct rec_filter_plan *plan, const struct rec_filter 
 /* The calls made most often come first, as room is short. */
 static struct rec_filter_plan *plan_make(const struct rec_filter *last)
 {
-	static const uint16_t often[] = { SYS_futex, SYS_clock_gettime, SYS_madvise, SYS_mprotect, SYS_mmap, SYS_munmap, SYS_sendmsg,
-					  SYS_recvmsg, SYS_read, SYS_write, SYS_poll, SYS_epoll_wait, SYS_fcntl, SYS_openat };
+	static const uint16_t often[] = { SYS_futex, SYS_clock_gettime, SYS_madvise, SYS_mprotect,
+					  SYS_mmap,  SYS_munmap,	SYS_sendmsg, SYS_recvmsg,
+					  SYS_read,  SYS_write,		SYS_poll,    SYS_epoll_wait,
+					  SYS_fcntl, SYS_openat };
 	const unsigned firsts = sizeof(often) / sizeof(often[0]);
 	struct rec_filter_plan *plan = calloc(1, sizeof(*plan));
 	unsigned at = 0;
@@ -635,7 +682,8 @@ static const struct rec_filter_plan *plan_of(struct rec_filter *last)
 }
 
 /* The filters of all tasks of an address space, when one of them has those of all others. */
-static struct rec_filter *common_filters(const struct recorder *rec, const struct rec_mm *mm, bool *apart)
+static struct rec_filter *common_filters(const struct recorder *rec, const struct rec_mm *mm,
+					 bool *apart)
 {
 	struct rec_filter *most = NULL;
 
@@ -682,7 +730,8 @@ struct err *rec_filter_tell(struct recorder *rec, struct rec_task *t)
 		memset(all.traced, 0xff, sizeof(all.traced));
 		plan = &all;
 	}
-	TRY(rec_buffer_state(t, offsetof(struct buf_state, traced), plan->traced, sizeof(plan->traced)));
+	TRY(rec_buffer_state(t, offsetof(struct buf_state, traced), plan->traced,
+			     sizeof(plan->traced)));
 	TRY(tracee_write(t->tid, FIXED_FILTERS, &plan->filters, sizeof(plan->filters)));
 	return rec_buffer_state(t, offsetof(struct buf_state, filtered), &yes, 1);
 }

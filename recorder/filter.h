@@ -1,5 +1,6 @@
 /*
- * filter.h - the program's own seccomp filters and system call dispatch, which the recorder carries out.
+ * filter.h - the program's own seccomp filters and system call dispatch, which the recorder carries
+ * out.
  */
 #ifndef RECORDER_FILTER_H
 #define RECORDER_FILTER_H
@@ -15,7 +16,10 @@ struct rec_call;
 struct rec_filter;
 struct regs;
 
-/* PR_SET_SYSCALL_USER_DISPATCH: calls from outside [offset, offset + len) raise SIGSYS while the byte at selector says so. */
+/*
+ * PR_SET_SYSCALL_USER_DISPATCH: calls from outside [offset, offset + len) raise SIGSYS while the
+ * byte at selector says so.
+ */
 struct rec_dispatch {
 	bool on;
 	uint64_t offset, len, selector;
@@ -29,23 +33,35 @@ struct rec_filters {
 	struct rec_dispatch dispatch;
 };
 
-/* Task at the entry stop of t->call.  May force the call's result; *done: the call is dealt with, and not made. */
+/*
+ * Task at the entry stop of t->call.  May force the call's result; *done: the call is dealt with,
+ * and not made.
+ */
 struct err *rec_filter_entry(struct recorder *rec, struct rec_task *t, bool *done) __must_check;
-/* seccomp(op, flags, addr), PR_SET_SECCOMP and PR_SET_SYSCALL_USER_DISPATCH at their entry: carried out, the result forced. */
-void rec_filter_seccomp(struct recorder *rec, struct rec_task *t, struct rec_call *call, uint64_t op, uint64_t flags, uint64_t addr);
+/*
+ * seccomp(op, flags, addr), PR_SET_SECCOMP and PR_SET_SYSCALL_USER_DISPATCH at their entry: carried
+ * out, the result forced.
+ */
+void rec_filter_seccomp(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+			uint64_t op, uint64_t flags, uint64_t addr);
 void rec_filter_dispatch(struct recorder *rec, struct rec_task *t, struct rec_call *call);
 /* At its exit: a filter with a listener, which the kernel has too, is installed now. */
-void rec_filter_seccomp_exit(struct recorder *rec, struct rec_task *t, const struct rec_call *call, int64_t ret);
+void rec_filter_seccomp_exit(struct recorder *rec, struct rec_task *t, const struct rec_call *call,
+			     int64_t ret);
 /* May a call that a supervisor has let go on be writing to the task's memory just now? */
 bool rec_filter_writes(const struct recorder *rec, const struct rec_task *t);
 /* ... to this part of it? */
-bool rec_filter_writes_between(const struct recorder *rec, const struct rec_task *t, uint64_t start, uint64_t end);
+bool rec_filter_writes_between(const struct recorder *rec, const struct rec_task *t, uint64_t start,
+			       uint64_t end);
 /* What /proc/PID/status and PR_GET_SECCOMP say. */
 unsigned rec_filter_count(const struct recorder *rec, const struct rec_task *t);
 int64_t rec_filter_mode(const struct recorder *rec, const struct rec_task *t);
 void rec_filters_inherit(struct rec_filters *child, const struct rec_filters *parent);
 void rec_filters_drop(struct rec_filters *fs);
-/* The task's address space is new, or what its tasks have installed has changed: the hook is told which calls it may make. */
+/*
+ * The task's address space is new, or what its tasks have installed has changed: the hook is told
+ * which calls it may make.
+ */
 struct err *rec_filter_tell(struct recorder *rec, struct rec_task *t) __must_check;
 
 #endif

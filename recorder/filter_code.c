@@ -1,9 +1,10 @@
 /*
  * filter_code.c - classic BPF programs of seccomp filters.
  *
- * Jumps only go forward, so one pass over the program in the order of its instructions foresees what it does with
- * some of its input known (system call number and architecture) and the rest unknown: at each instruction the values
- * that A, X and the memory words have on all paths that reach the instruction.
+ * Jumps only go forward, so one pass over the program in the order of its instructions foresees
+ * what it does with some of its input known (system call number and architecture) and the rest
+ * unknown: at each instruction the values that A, X and the memory words have on all paths that
+ * reach the instruction.
  */
 #include "recorder/filter_code.h"
 
@@ -15,7 +16,7 @@
 
 #include "abi/bpf.h"
 
-/* ---- what the kernel takes ------------------------------------------------------------------------- */
+/* ---- what the kernel takes ------------------------------------------------------------------- */
 
 /* One instruction; its jumps are looked at elsewhere. */
 static bool insn_valid(const struct sock_filter *p)
@@ -119,7 +120,7 @@ bool filter_code_valid(const struct sock_filter *code, unsigned len)
 	return loads_valid(code, len);
 }
 
-/* ---- foreseen ---------------------------------------------------------------------------------------- */
+/* ---- foreseen -------------------------------------------------------------------------------- */
 
 enum { REG_A, REG_X, REG_M, REGS = REG_M + BPF_MEMWORDS };
 
@@ -159,7 +160,8 @@ static void state_load(struct state *s, uint32_t offset, uint32_t nr)
 	if (offset == offsetof(struct seccomp_data, nr))
 		state_set(s, REG_A, true, nr);
 	else
-		state_set(s, REG_A, offset == offsetof(struct seccomp_data, arch), AUDIT_ARCH_X86_64);
+		state_set(s, REG_A, offset == offsetof(struct seccomp_data, arch),
+			  AUDIT_ARCH_X86_64);
 }
 
 static void state_alu(struct state *s, const struct sock_filter *p)
@@ -187,7 +189,9 @@ static void state_step(struct state *s, const struct sock_filter *p, uint32_t nr
 		else if (BPF_MODE(p->code) == BPF_MEM)
 			state_move(s, reg, REG_M + p->k);
 		else
-			state_set(s, reg, true, BPF_MODE(p->code) == BPF_IMM ? p->k : sizeof(struct seccomp_data));
+			state_set(s, reg, true,
+				  BPF_MODE(p->code) == BPF_IMM ? p->k
+							       : sizeof(struct seccomp_data));
 		break;
 	case BPF_ST:
 		state_move(s, REG_M + p->k, REG_A);
@@ -258,7 +262,8 @@ static bool action_allows(uint32_t answer)
 /* A division by X may be one by 0, whose answer is 0. */
 static bool may_divide_by_0(const struct state *s, const struct sock_filter *p)
 {
-	return p->code == (BPF_ALU | BPF_DIV | BPF_X) && !((s->known >> REG_X & 1) && s->value[REG_X]);
+	return p->code == (BPF_ALU | BPF_DIV | BPF_X) &&
+	       !((s->known >> REG_X & 1) && s->value[REG_X]);
 }
 
 enum filter_outlook filter_code_outlook(const struct sock_filter *code, unsigned len, uint32_t nr)
@@ -276,7 +281,8 @@ enum filter_outlook filter_code_outlook(const struct sock_filter *code, unsigned
 			yes = no = true;
 			continue;
 		}
-		if (action_allows(BPF_RVAL(code[pc].code) == BPF_A ? s[pc].value[REG_A] : code[pc].k))
+		if (action_allows(BPF_RVAL(code[pc].code) == BPF_A ? s[pc].value[REG_A]
+								   : code[pc].k))
 			yes = true;
 		else
 			no = true;
@@ -285,7 +291,7 @@ enum filter_outlook filter_code_outlook(const struct sock_filter *code, unsigned
 	return !no ? FILTER_ALWAYS : yes ? FILTER_DEPENDS : FILTER_NEVER;
 }
 
-/* ---- cut down to one system call ------------------------------------------------------------------------ */
+/* ---- cut down to one system call ------------------------------------------------------------- */
 
 /* Is it left out, and what follows it instead?  Only jumps whose way is known are. */
 static unsigned follow(const struct sock_filter *code, const struct state *s, unsigned pc)
@@ -308,11 +314,11 @@ static unsigned follow(const struct sock_filter *code, const struct state *s, un
 }
 
 /*
- * What stays keeps its order.  Where the next instruction to run is not the next that stays, a jump to it is put in; so a
- * first pass counts, and places[] says where each instruction goes.
+ * What stays keeps its order.  Where the next instruction to run is not the next that stays, a jump
+ * to it is put in; so a first pass counts, and places[] says where each instruction goes.
  */
-static unsigned cut_place(const struct sock_filter *code, unsigned len, const struct state *s, const bool *stays, uint16_t *places,
-			  bool *jumps)
+static unsigned cut_place(const struct sock_filter *code, unsigned len, const struct state *s,
+			  const bool *stays, uint16_t *places, bool *jumps)
 {
 	unsigned at = 0;
 
@@ -335,7 +341,8 @@ static unsigned cut_place(const struct sock_filter *code, unsigned len, const st
 }
 
 /* All that is still reached when jumps with one way are gone. */
-static void cut_mark(const struct sock_filter *code, unsigned len, const struct state *s, bool *stays)
+static void cut_mark(const struct sock_filter *code, unsigned len, const struct state *s,
+		     bool *stays)
 {
 	stays[follow(code, s, 0)] = true;
 	for (unsigned pc = 0; pc < len; pc++) {
@@ -350,8 +357,9 @@ static void cut_mark(const struct sock_filter *code, unsigned len, const struct 
 	}
 }
 
-static bool cut_write(const struct sock_filter *code, unsigned len, const struct state *s, const bool *stays, const uint16_t *places,
-		      const bool *jumps, struct sock_filter *out)
+static bool cut_write(const struct sock_filter *code, unsigned len, const struct state *s,
+		      const bool *stays, const uint16_t *places, const bool *jumps,
+		      struct sock_filter *out)
 {
 	for (unsigned pc = 0; pc < len; pc++) {
 		struct sock_filter *o = &out[places[pc]];
@@ -362,7 +370,8 @@ static bool cut_write(const struct sock_filter *code, unsigned len, const struct
 		*o = code[pc];
 		if (jumps[pc]) {
 			t = places[follow(code, s, pc + 1)];
-			o[1] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JA, t - (places[pc] + 2u), 0, 0);
+			o[1] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JA, t - (places[pc] + 2u),
+							    0, 0);
 		} else if (BPF_CLASS(o->code) == BPF_JMP) {
 			t = places[follow(code, s, pc + 1 + o->jt)] - (places[pc] + 1u);
 			f = places[follow(code, s, pc + 1 + o->jf)] - (places[pc] + 1u);
@@ -375,7 +384,8 @@ static bool cut_write(const struct sock_filter *code, unsigned len, const struct
 	return true;
 }
 
-unsigned filter_code_cut(const struct sock_filter *code, unsigned len, uint32_t nr, struct sock_filter *out, unsigned max)
+unsigned filter_code_cut(const struct sock_filter *code, unsigned len, uint32_t nr,
+			 struct sock_filter *out, unsigned max)
 {
 	struct state *s = foresee(code, len, nr);
 	bool *stays = calloc(len + 1, sizeof(*stays)), *jumps = calloc(len + 1, sizeof(*jumps));
@@ -395,25 +405,30 @@ unsigned filter_code_cut(const struct sock_filter *code, unsigned len, uint32_t 
 	return n;
 }
 
-/* ---- for the kernel, about USER_NOTIF only ----------------------------------------------------------------- */
+/* ---- for the kernel, about USER_NOTIF only --------------------------------------------------- */
 
 static uint32_t wrap_answer(uint32_t answer)
 {
-	return (answer & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_USER_NOTIF ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW;
+	return (answer & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_USER_NOTIF ? SECCOMP_RET_USER_NOTIF
+									    : SECCOMP_RET_ALLOW;
 }
 
-unsigned filter_code_wrap(const struct sock_filter *code, unsigned len, const uint32_t ours[2], struct sock_filter *out)
+unsigned filter_code_wrap(const struct sock_filter *code, unsigned len, const uint32_t ours[2],
+			  struct sock_filter *out)
 {
 	const struct sock_filter head[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0xffffffff, 5, 0),	/* a call that the recorder has answered */
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, instruction_pointer) + 4),
+		/* a call that the recorder has answered */
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0xffffffff, 5, 0),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, instruction_pointer) + 4),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 4),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, instruction_pointer)),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, instruction_pointer)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ours[0], 1, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ours[1], 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-		BPF_STMT(BPF_LD | BPF_IMM, 0),	/* as every program begins */
+		BPF_STMT(BPF_LD | BPF_IMM, 0), /* as every program begins */
 	};
 	const struct sock_filter tail[] = {
 		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, SECCOMP_RET_ACTION_FULL),
@@ -421,7 +436,8 @@ unsigned filter_code_wrap(const struct sock_filter *code, unsigned len, const ui
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	const unsigned heads = sizeof(head) / sizeof(head[0]), tails = sizeof(tail) / sizeof(tail[0]);
+	const unsigned heads = sizeof(head) / sizeof(head[0]),
+		       tails = sizeof(tail) / sizeof(tail[0]);
 
 	_Static_assert(sizeof(head) + sizeof(tail) <= FILTER_WRAP * sizeof(*out), "room for it");
 	memcpy(out, head, sizeof(head));

@@ -13,17 +13,26 @@ bool filter_code_valid(const struct sock_filter *code, unsigned len);
 
 enum filter_outlook { FILTER_NEVER, FILTER_DEPENDS, FILTER_ALWAYS };
 
-/* Does it allow this system call of the x86-64 architecture?  It depends: on arguments, or the instruction's address. */
+/*
+ * Does it allow this system call of the x86-64 architecture?  It depends: on arguments, or the
+ * instruction's address.
+ */
 enum filter_outlook filter_code_outlook(const struct sock_filter *code, unsigned len, uint32_t nr);
 
-/* What is left of it for this system call, into out (room for max instructions).  Returns the length; 0: no room. */
-unsigned filter_code_cut(const struct sock_filter *code, unsigned len, uint32_t nr, struct sock_filter *out, unsigned max);
+/*
+ * What is left of it for this system call, into out (room for max instructions).  Returns the
+ * length; 0: no room.
+ */
+unsigned filter_code_cut(const struct sock_filter *code, unsigned len, uint32_t nr,
+			 struct sock_filter *out, unsigned max);
 
 /*
- * A program for the kernel that answers USER_NOTIF where code does, and allows everything else, calls of ours first of
- * all (instructions whose end is at one of ours, low halves of addresses below 4 GB).  Room for len + FILTER_WRAP.
+ * A program for the kernel that answers USER_NOTIF where code does, and allows everything else,
+ * calls of ours first of all (instructions whose end is at one of ours, low halves of addresses
+ * below 4 GB).  Room for len + FILTER_WRAP.
  */
 enum { FILTER_WRAP = 16 };
-unsigned filter_code_wrap(const struct sock_filter *code, unsigned len, const uint32_t ours[2], struct sock_filter *out);
+unsigned filter_code_wrap(const struct sock_filter *code, unsigned len, const uint32_t ours[2],
+			  struct sock_filter *out);
 
 #endif

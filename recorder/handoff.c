@@ -1,13 +1,15 @@
 /*
  * handoff.c - a lock is handed to those who wait for it in vain.
  *
- * A thread that unlocks, wakes a waiter and locks again at once starves the waiter: alone on one processor the kernel
- * switches to who wakes up, and the lock is free then.  Here the waker goes on, for its slice lasts.  So threads that wait for
- * a lock, are woken, and have to wait again are noticed (two times is enough); from then on the hook leaves wake-ups of the
- * process to us, and the slice of who wakes such a thread ends right there.
+ * A thread that unlocks, wakes a waiter and locks again at once starves the waiter: alone on one
+ * processor the kernel switches to who wakes up, and the lock is free then.  Here the waker goes
+ * on, for its slice lasts.  So threads that wait for a lock, are woken, and have to wait again are
+ * noticed (two times is enough); from then on the hook leaves wake-ups of the process to us, and
+ * the slice of who wakes such a thread ends right there.
  *
- * Locks are told from other uses of futexes by the word they wait for: it stays the same, "locked, and somebody waits" (2 in glibc,
- * Go, Rust; the uppermost bit in musl), and who gets the lock wakes the next one when it unlocks.
+ * Locks are told from other uses of futexes by the word they wait for: it stays the same, "locked,
+ * and somebody waits" (2 in glibc, Go, Rust; the uppermost bit in musl), and who gets the lock
+ * wakes the next one when it unlocks.
  */
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -81,7 +83,8 @@ void rec_handoff_wakes(struct recorder *rec, struct rec_task *t, const uint64_t 
 		tell(t, 0);
 	for (struct rec_task *o = rec->tasks; o; o = o->next) {
 		if (o->parked && wants(o, t, args))
-			rec_park_call_back(o);	/* it comes to us when it wakes up, instead of waiting for the baton */
+			/* it comes to us when it wakes up, instead of waiting for the baton */
+			rec_park_call_back(o);
 	}
 }
 

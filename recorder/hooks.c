@@ -34,8 +34,9 @@ static void fd_forget(struct rec_task *t, uint64_t first, uint64_t last)
 }
 
 /*
- * A virtual machine's memory is written by its guest while KVM_RUN runs, and by the kernel afterwards: nothing of that
- * can be recorded.  So there is no KVM, as on a machine whose processor has none.
+ * A virtual machine's memory is written by its guest while KVM_RUN runs, and by the kernel
+ * afterwards: nothing of that can be recorded.  So there is no KVM, as on a machine whose processor
+ * has none.
  */
 static void ioctl_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
 {
@@ -51,7 +52,8 @@ static void ioctl_enter(struct recorder *rec, struct rec_task *t, struct rec_cal
 	if (strcmp(path, "/dev/kvm") && strncmp(path, "anon_inode:kvm-", 15))
 		return;
 	if (rec_warn_once(rec, (uint64_t)SYS_ioctl << 32 | KVM_CREATE_VM))
-		log_warn("virtual machines with KVM cannot be recorded: the program is told ENODEV");
+		log_warn(
+			"virtual machines with KVM cannot be recorded: the program is told ENODEV");
 	force(call, -ENODEV);
 }
 
@@ -62,7 +64,8 @@ static struct err *flags_exit(struct recorder *rec, struct rec_task *t, struct r
 	(void)regs;
 	if (ret >= 0)
 		rec_buffer_forget(t);
-	if (ret >= 0 && call->nr == SYS_ioctl && (uint32_t)call->args[1] == SECCOMP_IOCTL_NOTIF_ADDFD) {
+	if (ret >= 0 && call->nr == SYS_ioctl &&
+	    (uint32_t)call->args[1] == SECCOMP_IOCTL_NOTIF_ADDFD) {
 		for (struct rec_task *o = rec->tasks; o; o = o->next)
 			fd_forget(o, (uint64_t)ret, (uint64_t)ret);
 	}
@@ -132,7 +135,8 @@ static struct err *fallocate_exit(struct recorder *rec, struct rec_task *t, stru
 				  struct regs *regs, int64_t ret)
 {
 	(void)regs;
-	rec_fd_allocated(rec, t, (int)call->args[0], ret == 0 ? call->args[1] : 0, call->args[2], call->args[3]);
+	rec_fd_allocated(rec, t, (int)call->args[0], ret == 0 ? call->args[1] : 0, call->args[2],
+			 call->args[3]);
 	return NULL;
 }
 
@@ -151,7 +155,9 @@ static struct err *ioctl_exit(struct recorder *rec, struct rec_task *t, struct r
 static struct err *open_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 			     struct regs *regs, int64_t ret)
 {
-	uint64_t flags = call->nr == SYS_open ? call->args[1] : call->nr == SYS_creat ? O_TRUNC : call->args[2];
+	uint64_t flags = call->nr == SYS_open	 ? call->args[1]
+			 : call->nr == SYS_creat ? O_TRUNC
+						 : call->args[2];
 
 	(void)regs;
 	if (call->nr == SYS_openat2 && tracee_read_some(t->tid, call->args[2], &flags, 8) < 8)
@@ -184,8 +190,8 @@ static void written_enter(struct recorder *rec, struct rec_task *t, struct rec_c
 	rec_write_enter(rec);
 }
 
-static struct err *set_tid_address_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
-					struct regs *regs, int64_t ret)
+static struct err *set_tid_address_exit(struct recorder *rec, struct rec_task *t,
+					struct rec_call *call, struct regs *regs, int64_t ret)
 {
 	(void)rec;
 	(void)regs;
@@ -194,8 +200,8 @@ static struct err *set_tid_address_exit(struct recorder *rec, struct rec_task *t
 	return NULL;
 }
 
-static struct err *set_robust_list_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
-					struct regs *regs, int64_t ret)
+static struct err *set_robust_list_exit(struct recorder *rec, struct rec_task *t,
+					struct rec_call *call, struct regs *regs, int64_t ret)
 {
 	(void)rec;
 	(void)regs;
@@ -214,7 +220,8 @@ static void ask_for_cpu(struct rec_task *t)
 		err_free(rec_buffer_state(t, offsetof(struct buf_state, cpu_asked), &yes, 1));
 }
 
-static struct err *getcpu_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call, struct regs *regs, int64_t ret)
+static struct err *getcpu_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+			       struct regs *regs, int64_t ret)
 {
 	const uint32_t told[2] = { rec_cores_current(t), 0 };	/* processor, node */
 
@@ -342,8 +349,10 @@ static void prctl_enter(struct recorder *rec, struct rec_task *t, struct rec_cal
 		force(call, 0);
 		break;
 	case PR_SET_SECCOMP:
-		if (call->args[1] == 1 || call->args[1] == 2)	/* SECCOMP_MODE_STRICT, _FILTER: one more than the operations */
-			rec_filter_seccomp(rec, t, call, call->args[1] - 1, 0, call->args[1] == 2 ? call->args[2] : 0);
+		/* SECCOMP_MODE_STRICT, _FILTER: one more than the operations */
+		if (call->args[1] == 1 || call->args[1] == 2)
+			rec_filter_seccomp(rec, t, call, call->args[1] - 1, 0,
+					   call->args[1] == 2 ? call->args[2] : 0);
 		break;
 	case PR_GET_SECCOMP:
 		force(call, rec_filter_mode(rec, t));
@@ -391,7 +400,8 @@ static struct err *prctl_exit(struct recorder *rec, struct rec_task *t, struct r
 
 static void seccomp_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
 {
-	rec_filter_seccomp(rec, t, call, (uint32_t)call->args[0], (uint32_t)call->args[1], call->args[2]);
+	rec_filter_seccomp(rec, t, call, (uint32_t)call->args[0], (uint32_t)call->args[1],
+			   call->args[2]);
 }
 
 static struct err *seccomp_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
@@ -434,8 +444,8 @@ static struct err *pkey_exit(struct recorder *rec, struct rec_task *t, struct re
 	return NULL;
 }
 
-static struct err *process_vm_writev_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
-					  struct regs *regs, int64_t ret)
+static struct err *process_vm_writev_exit(struct recorder *rec, struct rec_task *t,
+					  struct rec_call *call, struct regs *regs, int64_t ret)
 {
 	struct rec_task *target = rec_task_find(rec, (pid_t)call->args[0]);
 	uint64_t iov[2], left = ret > 0 ? (uint64_t)ret : 0;

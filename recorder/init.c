@@ -1,9 +1,10 @@
 /*
  * init.c - the first process of a pid namespace, which no default action of a signal ends.
  *
- * The kernel keeps that from it (SIGNAL_UNKILLABLE), but not when the process itself faults: then it takes the protection away,
- * and the process dies (force_sig_info_to_task(), kernel/signal.c).  Except when the thread is traced: the signal is told to the tracer,
- * and then ignored; the fault repeats for ever.  So a thread that dies of a fault is let go, and faults once more, alone.
+ * The kernel keeps that from it (SIGNAL_UNKILLABLE), but not when the process itself faults: then
+ * it takes the protection away, and the process dies (force_sig_info_to_task(), kernel/signal.c).
+ * Except when the thread is traced: the signal is told to the tracer, and then ignored; the fault
+ * repeats for ever.  So a thread that dies of a fault is let go, and faults once more, alone.
  */
 #include <signal.h>
 #include <stdio.h>

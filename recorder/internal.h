@@ -39,11 +39,15 @@
 
 enum { SPANS_MAX = 8192, DEFERRED_MAX = 64, SIGNALS = 65 };
 
-static inline uint64_t page_up(uint64_t x) { return (x + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1); }
+static inline uint64_t page_up(uint64_t x)
+{
+	return (x + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+}
 static inline uint64_t page_down(uint64_t x) { return x & ~(uint64_t)(PAGE_BYTES - 1); }
 
-/* A range that maps a file (a write to the file shows in it, in private pages too as long as they are
- * untouched), or SysV shared memory. */
+/*
+ * A range that maps a file (a write to the file shows in it, in private pages too as long as they
+ * are untouched), or SysV shared memory. */
 /* A file that somebody has mapped: mapped.c. */
 struct rec_file {
 	struct rec_file *next;
@@ -94,7 +98,8 @@ struct rec_buffer {
 	/* park.c */
 	uint8_t parks;		/* buf_state.parks */
 	unsigned sleeps;	/* calls that it made in the traced way because they slept */
-	uint8_t *unread;	/* while notes are turned into events: records that are not in the trace */
+	/* while notes are turned into events: records that are not in the trace */
+	uint8_t *unread;
 	uint64_t unread_len, read;
 	uint64_t patched[2][2];	/* buf_state.code */
 	bool patched_more;	/* ... of which the process does not know yet */
@@ -104,12 +109,14 @@ struct rec_mm {
 	unsigned users;
 	struct rec_buffer buf;
 	uint64_t brk;		/* current end of the heap */
-	bool tsc_open, tsc_tried;	/* tsc.c: the counter need not trap; that has been looked at */
+	/* tsc.c: the counter need not trap; that has been looked at */
+	bool tsc_open, tsc_tried;
 	struct rec_shared *shared;
 	struct rec_scratch *scratch;
 	struct rec_outside *outside;	/* outside.c */
 	struct rec_copies *copies;	/* witness.c */
-	uint64_t loader_start, loader_end;	/* the dynamic loader's mappings; 0 where there is none */
+	/* the dynamic loader's mappings; 0 where there is none */
+	uint64_t loader_start, loader_end;
 	uint64_t vdso_start, vdso_end;
 };
 
@@ -146,7 +153,8 @@ struct rec_call {
 	const struct sys_row *row;
 	uint64_t seen_args[6];	/* as the kernel sees it: some point to scratch */
 	bool redirected, changed_args, planned, known, guessed;
-	bool stub;		/* made by a stub: the registers have to be set to what they would be without */
+	/* made by a stub: the registers have to be set to what they would be without */
+	bool stub;
 	unsigned spans;
 	struct sys_span *span;	/* in the task's memory, or scratch when redirected */
 	uint64_t *home;		/* redirected: where each span belongs */
@@ -154,9 +162,11 @@ struct rec_call {
 	bool fresh;		/* shmat: of a segment that nobody has attached before */
 	bool pauses;		/* pause() sleeps in its place: ptrace_wait.c */
 	int64_t forced;
-	bool answered;	/* ... by a filter of the program's: it means nothing that the call should have done */
+	/* ... by a filter of the program's: it means nothing that the call should have done */
+	bool answered;
 	bool notifies;	/* a supervisor decides (SECCOMP_RET_USER_NOTIF) */
-	struct rec_changes *changes;	/* what it writes is not known: all memory before it; else NULL */
+	/* what it writes is not known: all memory before it; else NULL */
+	struct rec_changes *changes;
 };
 
 enum { REC_BEHIND = 4 };
@@ -170,9 +180,12 @@ struct rec_task {
 	bool vfork_sleeps;	/* waits in the kernel for its vfork child */
 	bool in_syscall, enter_written, exiting, exit_written, in_group_stop;
 	bool asked;		/* to stop, by rec_interrupt(); the stop for that has not come */
-	bool ended;		/* state and status are of its end, which whoever waited for another stop has met */
-	bool every_call;	/* there is a seccomp filter that we have not made: stop by PTRACE_SYSCALL */
-	bool by_dispatch, dispatched;	/* ... or by system call user dispatch, which is on now: outer.c */
+	/* state and status are of its end, which whoever waited for another stop has met */
+	bool ended;
+	/* there is a seccomp filter that we have not made: stop by PTRACE_SYSCALL */
+	bool every_call;
+	/* ... or by system call user dispatch, which is on now: outer.c */
+	bool by_dispatch, dispatched;
 	struct rec_filters filters;	/* the program's own: filter.c */
 	struct rec_filter *filters_new;	/* ... being installed */
 	bool started;		/* its first exec is done: what it does is recorded */
@@ -180,11 +193,15 @@ struct rec_task {
 	struct rec_files *files;
 	struct rec_sighand *sighand;
 	struct rec_call call;
-	struct rec_call restart;	/* interrupted with ERESTART_RESTARTBLOCK: restart_syscall ends it */
+	/* interrupted with ERESTART_RESTARTBLOCK: restart_syscall ends it */
+	struct rec_call restart;
 	bool has_restart;
-	struct regs last;	/* registers after its last event: where it resumes in user mode; rec_left() */
-	bool last_computing;	/* that is in computing code: a point there, or back there from a handler */
-	uint64_t behind[REC_BEHIND];	/* handlers have interrupted it behind system calls there; 0: none */
+	/* registers after its last event: where it resumes in user mode; rec_left() */
+	struct regs last;
+	/* that is in computing code: a point there, or back there from a handler */
+	bool last_computing;
+	/* handlers have interrupted it behind system calls there; 0: none */
+	uint64_t behind[REC_BEHIND];
 	unsigned behind_n;
 	bool at_syscall;	/* last is the rewound state in front of a syscall instruction */
 	siginfo_t deferred[DEFERRED_MAX];	/* signals that wait for the next system call */
@@ -207,7 +224,8 @@ struct rec_task {
 	unsigned priority;		/* only with chaos; 0: not drawn yet */
 	uint64_t patience_ns;		/* how long a signal may wait for a point that has a name */
 	uint64_t signal_ns;		/* when it got its last signal */
-	unsigned standing;		/* signals that came one after the other, each as soon as the one before was handled */
+	/* signals that came one after the other, each as soon as the one before was handled */
+	unsigned standing;
 	uint64_t deferred_ns;		/* when the first of deferred came */
 	uint64_t fatal_ns;		/* ... and the first that is going to end it; 0: none */
 	unsigned impatient;
@@ -228,7 +246,8 @@ struct rec_task {
 	bool parked;		/* asleep in a call that the hook made */
 	bool park_waits;	/* ... woken up, stopped, and wants the baton */
 	bool park_turn;		/* ... woken up with the baton, which it has not noted yet */
-	bool park_again;	/* its ENTER is written, and the call is made once more in the traced way */
+	/* its ENTER is written, and the call is made once more in the traced way */
+	bool park_again;
 	unsigned park_place;
 	struct regs birth;	/* an early state, for the selectors */
 	struct rec_pt *pt;	/* ptrace.h: another recorded task traces it */
@@ -283,9 +302,10 @@ struct recorder {
 	pid_t root;
 	int root_status;
 	bool root_done, started;
-	const char *witness;	/* HINDSIGHT_WITNESS=NAME: with sums of mappings of that name ("heap", "" = all)
+	const char *
+		witness; /* HINDSIGHT_WITNESS=NAME: with sums of mappings of that name ("heap", "" = all)
 				 * the bytes too, to find the one that differs */
-	cpu_set_t affinity;	/* that the program sees */
+	cpu_set_t affinity; /* that the program sees */
 	unsigned cores;
 	struct rec_cores *cores_files;
 	uint64_t stdio_dev[3], stdio_ino[3];
@@ -300,10 +320,12 @@ struct recorder {
 	struct mem_sum *sum;
 	uint64_t sum_spent_ns, sum_events, start_ns;
 	bool audit;		/* HINDSIGHT_AUDIT: changes.c */
-	bool file_written;	/* by a recorded task: a file that is mapped, since outside.c looked */
+	/* by a recorded task: a file that is mapped, since outside.c looked */
+	bool file_written;
 	uint64_t outside_spent_ns, outside_next_ns, outside_wait_ns;
 	int outside_upto;
-	bool unlisted_slept;	/* a call whose outputs are not known has slept while others ran: sched.c */
+	/* a call whose outputs are not known has slept while others ran: sched.c */
+	bool unlisted_slept;
 	uint64_t warned[WARNED_MAX];
 	unsigned warned_n;
 	bool no_sums;			/* memory is half way between two events */
@@ -318,7 +340,8 @@ struct recorder {
 	unsigned outer_filters;	/* how many */
 	bool dispatch;		/* ... and calls are stopped by system call user dispatch */
 	bool supervised;	/* there are listeners of filters in the tree */
-	uint64_t null_nr;	/* a call of this number does nothing, and no filter minds it: -1 when there is none */
+	/* a call of this number does nothing, and no filter minds it: -1 when there is none */
+	uint64_t null_nr;
 	struct rec_pt_dead *pt_dead;	/* tracees whose end is not reported yet */
 	/* buffer.c */
 	uint8_t mapped[BUF_FILTER];	/* files somebody has mapped: buf_file_bit() */
@@ -337,7 +360,8 @@ struct recorder {
 	struct rec_task *park_held;	/* had the baton when we took it */
 	struct rec_slices slices;
 	struct rec_end end;
-	bool files_apart;	/* tasks share descriptors but no memory: what a buffer knows of them may be stale */
+	/* tasks share descriptors but no memory: what a buffer knows of them may be stale */
+	bool files_apart;
 };
 
 /* ---- event.c: build and write one event -------------------------------------- */
@@ -347,11 +371,16 @@ struct trace_effect *rec_effect(struct recorder *rec, enum trace_effect_kind kin
 void rec_effect_memory(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len);
 void rec_effect_regs(struct recorder *rec, const struct regs *regs);
 void rec_effect_xstate(struct recorder *rec, struct rec_task *t);
-void rec_effect_siginfo(struct recorder *rec, int sig, const siginfo_t *info, enum trace_signal_fate fate);
+void rec_effect_siginfo(struct recorder *rec, int sig, const siginfo_t *info,
+			enum trace_signal_fate fate);
 void rec_effect_ret(struct recorder *rec, uint64_t ret);
 void rec_effect_strings(struct recorder *rec, struct rec_task *t);
 /* Put the effects collected so far aside, to write another event in between. */
-struct rec_pending { struct trace_effect *effect; unsigned effects, effects_size; struct rec_arena *arena; };
+struct rec_pending {
+	struct trace_effect *effect;
+	unsigned effects, effects_size;
+	struct rec_arena *arena;
+};
 void rec_pending_save(struct recorder *rec, struct rec_pending *saved);
 void rec_pending_restore(struct recorder *rec, const struct rec_pending *saved);
 /* Write it with the effects added since the last one, and drop these.  Writes the ENTER of another
@@ -390,14 +419,20 @@ struct rec_sighand *rec_sighand_copy(const struct rec_sighand *sighand);
 struct err *rec_task_cloned(struct recorder *rec, struct rec_task *parent);
 struct err *rec_task_exiting(struct recorder *rec, struct rec_task *t);
 void rec_task_exited(struct recorder *rec, struct rec_task *t, int status);
-/* It is going to die with this status, and we shall not be told: what its exit writes, and the event. */
+/*
+ * It is going to die with this status, and we shall not be told: what its exit writes, and the
+ * event.
+ */
 void rec_task_dying(struct recorder *rec, struct rec_task *t, int status);
 
 /* ---- sched.c ------------------------------------------------------------------ */
 struct err *rec_loop(struct recorder *rec);
 /* Resume; it is RUNNING then, or about to die. */
 struct err *rec_resume(struct rec_task *t, int request, int sig);
-/* So waitpid said.  A last stop is not told again: what is being done then fails with &err_gone, and the end is handled next. */
+/*
+ * So waitpid said.  A last stop is not told again: what is being done then fails with &err_gone,
+ * and the end is handled next.
+ */
 /* It is to stop soon.  One that had stopped already, unheard, stops once more when it goes on. */
 bool rec_interrupt(struct rec_task *t);
 void rec_task_stopped(struct rec_task *t, int status);
@@ -419,8 +454,12 @@ struct err *rec_syscall_entry(struct recorder *rec, struct rec_task *t);
 struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t);
 /* From an entry stop: do not make the call; the task is READY in front of the instruction. */
 struct err *rec_syscall_abort(struct recorder *rec, struct rec_task *t, const struct regs *entry);
-/* Run a call of ours, by the instruction at site, or in our page; the task is stopped on its way to user mode. */
-struct err *rec_inject_at(struct recorder *rec, struct rec_task *t, uint64_t site, int64_t *ret, long nr, const uint64_t args[6]);
+/*
+ * Run a call of ours, by the instruction at site, or in our page; the task is stopped on its way to
+ * user mode.
+ */
+struct err *rec_inject_at(struct recorder *rec, struct rec_task *t, uint64_t site, int64_t *ret,
+			  long nr, const uint64_t args[6]);
 struct err *rec_inject(struct recorder *rec, struct rec_task *t, int64_t *ret, long nr, uint64_t a0,
 		       uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5);
 void rec_stash(void *ctx, pid_t tid, int sig, const siginfo_t *info);
@@ -436,26 +475,36 @@ void rec_changes_audit(struct recorder *rec, struct rec_task *t, struct rec_chan
 void rec_changes_drop(struct rec_changes *c);
 
 /* ---- partial.c: calls that failed half way ------------------------------------------------ */
-/* Effects for the range as it is now, after a failed madvise of this kind; mprotect (fn for each mapping in it);
- * mmap or mremap, which may have unmapped what was there. */
-struct err *rec_partial_advise(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len, uint64_t advice);
-typedef struct err *rec_protect_fn(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len, uint64_t prot);
-struct err *rec_partial_protect(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len,
-				rec_protect_fn *fn);
-struct err *rec_partial_unmap(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len);
+/*
+ * Effects for the range as it is now, after a failed madvise of this kind; mprotect (fn for each
+ * mapping in it); mmap or mremap, which may have unmapped what was there. */
+struct err *rec_partial_advise(struct recorder *rec, struct rec_task *t, uint64_t addr,
+			       uint64_t len, uint64_t advice);
+typedef struct err *rec_protect_fn(struct recorder *rec, struct rec_task *t, uint64_t addr,
+				   uint64_t len, uint64_t prot);
+struct err *rec_partial_protect(struct recorder *rec, struct rec_task *t, uint64_t addr,
+				uint64_t len, rec_protect_fn *fn);
+struct err *rec_partial_unmap(struct recorder *rec, struct rec_task *t, uint64_t addr,
+			      uint64_t len);
 
-/* ---- pi.c: futexes with priority inheritance -------------------------------------------------- */
-/* t has been resumed in the kernel.  True: it is in such a call and has come back; false after a NOTE if it sleeps in one. */
+/* ---- pi.c: futexes with priority inheritance ------------------------------------------------- */
+/*
+ * t has been resumed in the kernel.  True: it is in such a call and has come back; false after a
+ * NOTE if it sleeps in one.
+ */
 bool rec_pi_sleeps(struct recorder *rec, struct rec_task *t);
 /* Somebody who may have had such a lock has died: whoever gets it is handled next. */
 void rec_pi_woken(struct recorder *rec);
 
 /* ---- outside.c: memory that is shared with what is not recorded ------------------------------ */
-/* [addr, addr + len) has been mapped, of what is no file: effects for the event that is being made. */
-void rec_outside_device(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len, const char *name);
+/*
+ * [addr, addr + len) has been mapped, of what is no file: effects for the event that is being made.
+ */
+void rec_outside_device(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len,
+			const char *name);
 /* ... of a file, MAP_SHARED.  fd: open for reading, of ours. */
-void rec_outside_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len, int fd,
-			const struct stat *st, bool writable);
+void rec_outside_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len,
+			int fd, const struct stat *st, bool writable);
 /* t is about to go on in user mode; no event is being made.  What has changed becomes a NOTE. */
 void rec_outside_look(struct recorder *rec, struct rec_task *t);
 void rec_outside_cut(struct rec_mm *mm, uint64_t addr, uint64_t end);
@@ -465,8 +514,9 @@ void rec_outside_copy(struct rec_mm *to, const struct rec_mm *from);
 bool rec_is_outside(const struct rec_mm *mm, const struct tracee_map *m);
 
 /* ---- lengths.c ---------------------------------------------------------------------------- */
-/* The task is at the entry of a call that cannot be planned: list its outputs after asking the kernel.  False: they
- * remain unknown. */
+/*
+ * The task is at the entry of a call that cannot be planned: list its outputs after asking the
+ * kernel.  False: they remain unknown. */
 bool rec_lengths(struct rec_task *t, struct sys_plan *plan);
 
 /* ---- outer.c: inside somebody else's sandbox ---------------------------------------- */
@@ -487,7 +537,9 @@ struct err *rec_dispatch_stop(struct recorder *rec, struct rec_task *t);
 struct rec_hook {
 	/* Entry stop: may force a result or change call->seen_args.  May be NULL. */
 	void (*enter)(struct recorder *rec, struct rec_task *t, struct rec_call *call);
-	/* Exit stop, result known: adds effects.  May be NULL.  regs may be changed: they are set. */
+	/*
+	 * Exit stop, result known: adds effects.  May be NULL.  regs may be changed: they are set.
+	 */
 	struct err *(*exit)(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 			    struct regs *regs, int64_t ret);
 };
@@ -497,7 +549,10 @@ extern const struct rec_hook rec_memory_hooks[SYS_ROWS];	/* memory.c */
 
 /* ---- signal.c ------------------------------------------------------------------ */
 struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig);
-/* A signal that the kernel forced was ours: where it was blocked or ignored, it is again (force_sig_info_to_task()). */
+/*
+ * A signal that the kernel forced was ours: where it was blocked or ignored, it is again
+ * (force_sig_info_to_task()).
+ */
 struct err *rec_signal_unforce(struct recorder *rec, struct rec_task *t, int sig);
 /* It wants to know of it, or will die of it. */
 bool rec_signal_matters(const struct rec_task *t, int sig);
@@ -523,13 +578,17 @@ void rec_ticks_start(struct recorder *rec);
 void rec_tick_in(struct recorder *rec, uint64_t first_ns);
 void rec_tick_as_usual(struct recorder *rec);
 void rec_tick_often(struct recorder *rec, bool often);	/* while others are ready */
-/* Let a READY task do so many instructions, fewer if it comes to a call, and name the point as below. */
+/*
+ * Let a READY task do so many instructions, fewer if it comes to a call, and name the point as
+ * below.
+ */
 struct err *rec_walk(struct recorder *rec, struct rec_task *t, unsigned steps);
 /* The same, from inside the hook and behind its call. */
 struct err *rec_walk_out(struct recorder *rec, struct rec_task *t, unsigned steps);
-/* The task has been interrupted in user mode: write a SWITCH event, after which it is READY at a point
- * that replay can find.  *named = false: no good place here; let it go on, and try again (state READY),
- * or another stop has to be handled (state STOPPED). */
+/*
+ * The task has been interrupted in user mode: write a SWITCH event, after which it is READY at a
+ * point that replay can find.  *named = false: no good place here; let it go on, and try again
+ * (state READY), or another stop has to be handled (state STOPPED). */
 struct err *rec_name_point(struct recorder *rec, struct rec_task *t, bool *named);
 
 /* The same right where it is, whatever the place; regs: its registers. */
@@ -550,11 +609,13 @@ void rec_copies_drop(struct rec_copies *c);
 /* near.c: pages in mappings of more than `large' bytes. */
 enum { NEAR_MAX = 256 };
 struct rec_near { uint64_t large, page[NEAR_MAX]; size_t n; };
-void rec_near_find(struct rec_near *near, const struct rec_task *t, const struct regs *regs, const struct tracee_maps *maps);
+void rec_near_find(struct rec_near *near, const struct rec_task *t, const struct regs *regs,
+		   const struct tracee_maps *maps);
 void rec_near_add(struct rec_near *near, const struct tracee_maps *maps, uint64_t page);
 void rec_near_sort(struct rec_near *near);
 /* False: some memory is not covered. */
-bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *regs, const struct tracee_maps *maps);
+bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *regs,
+		 const struct tracee_maps *maps);
 /* At the exit stop of a call after which there will be such points. */
 void rec_witness_expect(struct recorder *rec, struct rec_task *t);
 /* ---- buffer.c: the system call buffer ---------------------------------------------------- */
@@ -564,8 +625,9 @@ void rec_buffer_copy(struct rec_buffer *to, const struct rec_buffer *from);
 void rec_buffer_put(struct rec_buffer *buf);
 /* The mapping at addr has gone or been replaced. */
 void rec_buffer_cut(struct rec_buffer *buf, uint64_t addr, uint64_t len);
-/* The task has stopped on its way through user mode: the calls it made are written as an event.  at_call: outside of
- * the hook, so the buffer may start again. */
+/*
+ * The task has stopped on its way through user mode: the calls it made are written as an event.
+ * at_call: outside of the hook, so the buffer may start again. */
 struct err *rec_buffer_flush(struct recorder *rec, struct rec_task *t, bool at_call);
 /* Descriptors have changed behind the hook's back. */
 void rec_buffer_forget(struct rec_task *t);
@@ -575,15 +637,21 @@ void rec_buffer_close(struct rec_task *t);
 struct err *rec_regs_get(struct rec_task *t, struct regs *regs, enum patch_where *where);
 /* Before it goes on in user mode: regs (or t->last) to where the code now is. */
 struct err *rec_buffer_resume(struct recorder *rec, struct rec_task *t, const struct regs *regs);
-/* It stopped inside the hook for a signal or our interrupt: see to it that it comes out soon.  *mine: the signal was a
- * fault of the hook's own. */
-struct err *rec_buffer_in_hook(struct recorder *rec, struct rec_task *t, struct regs *regs, const siginfo_t *info, bool *mine);
-/* At a traced call (regs behind the instruction) or a trapped cpuid (regs in front of it): patch it if that pays. */
+/*
+ * It stopped inside the hook for a signal or our interrupt: see to it that it comes out soon.
+ * *mine: the signal was a fault of the hook's own. */
+struct err *rec_buffer_in_hook(struct recorder *rec, struct rec_task *t, struct regs *regs,
+			       const siginfo_t *info, bool *mine);
+/*
+ * At a traced call (regs behind the instruction) or a trapped cpuid (regs in front of it): patch it
+ * if that pays.
+ */
 void rec_buffer_site(struct recorder *rec, struct rec_task *t, uint64_t addr, enum patch_kind kind);
-/* Code of a file is now at addr.  to_run: by exec or the loader, so patch what is known of it; others (valgrind) map
- * code to look at it. */
-void rec_buffer_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len, uint64_t offset,
-		       const struct stat *st, bool to_run);
+/*
+ * Code of a file is now at addr.  to_run: by exec or the loader, so patch what is known of it;
+ * others (valgrind) map code to look at it. */
+void rec_buffer_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len,
+		       uint64_t offset, const struct stat *st, bool to_run);
 /* Effects: these bytes went there; this patch (with bytes of its own) was made. */
 void rec_effect_bytes(struct recorder *rec, uint64_t addr, const void *bytes, size_t len);
 void rec_effect_patch(struct recorder *rec, const struct patch *p);
@@ -594,33 +662,51 @@ void rec_buffer_off(struct rec_task *t);
 /* Patched cpuid instructions trap from now on. */
 void rec_buffer_no_cpuid(struct recorder *rec, struct rec_task *t);
 bool rec_buffer_asleep(struct rec_task *t);
-/* regs of a task that stopped in the hook: a call that the kernel would begin again returns BUF_WOULD_BLOCK.  False: none. */
+/*
+ * regs of a task that stopped in the hook: a call that the kernel would begin again returns
+ * BUF_WOULD_BLOCK.  False: none.
+ */
 bool rec_buffer_interrupted(struct regs *regs);
 struct err *rec_buffer_state(struct rec_task *t, size_t offset, const void *bytes, size_t len);
 /* What its address space knows of files is t's view of now. */
 struct err *rec_buffer_tell_files(struct recorder *rec, struct rec_task *t);
 /* These records were the task's. */
-void rec_buffer_records(struct recorder *rec, struct rec_task *t, const uint8_t *bytes, uint64_t len);
+void rec_buffer_records(struct recorder *rec, struct rec_task *t, const uint8_t *bytes,
+			uint64_t len);
 
 /* A file, as it was when it was looked at. */
 struct rec_version { uint64_t dev, ino, size, mtime_s, mtime_ns; };
 static inline struct rec_version rec_version_of(const struct stat *st)
 {
-	return (struct rec_version){ st->st_dev, st->st_ino, (uint64_t)st->st_size, (uint64_t)st->st_mtim.tv_sec, (uint64_t)st->st_mtim.tv_nsec };
+	return (struct rec_version){ st->st_dev, st->st_ino, (uint64_t)st->st_size,
+				     (uint64_t)st->st_mtim.tv_sec, (uint64_t)st->st_mtim.tv_nsec };
 }
 
 /* ---- mark.c -------------------------------------------------------------------------------- */
-/* Code is at [addr, addr + len) now, of a file (from offset on) or of nobody (st NULL): where cpuid and rdtsc do not trap they are marked, with
- * effects for the event that is being made.  Before rec_buffer_mapped(). */
-struct err *rec_mark_code(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len, uint64_t offset, const struct stat *st);
-/* At an exec, rsp at the first instruction: AT_HWCAP and AT_HWCAP2 as of the level that the program sees (auxv.c). */
+/*
+ * Code is at [addr, addr + len) now, of a file (from offset on) or of nobody (st NULL): where cpuid
+ * and rdtsc do not trap they are marked, with effects for the event that is being made.  Before
+ * rec_buffer_mapped(). */
+struct err *rec_mark_code(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len,
+			  uint64_t offset, const struct stat *st);
+/*
+ * At an exec, rsp at the first instruction: AT_HWCAP and AT_HWCAP2 as of the level that the program
+ * sees (auxv.c).
+ */
 struct err *rec_auxv_level(struct rec_task *t, uint64_t rsp);
-/* A marked xgetbv, xsave or xrstor (xsave.c), whose original bytes are text: done, with its effects; *done false: it faults. */
-struct err *rec_xsave_trap(struct recorder *rec, struct rec_task *t, struct regs *regs, enum trap_insn insn, const uint8_t *text, unsigned len, bool *done);
+/*
+ * A marked xgetbv, xsave or xrstor (xsave.c), whose original bytes are text: done, with its
+ * effects; *done false: it faults.
+ */
+struct err *rec_xsave_trap(struct recorder *rec, struct rec_task *t, struct regs *regs,
+			   enum trap_insn insn, const uint8_t *text, unsigned len, bool *done);
 void rec_marks_deinit(struct recorder *rec);
 
 /* ---- park.c: tasks that sleep in the hook ------------------------------------------------- */
-/* At the exit of a call that the hook left to us: does this process do that so often that it should sleep by itself? */
+/*
+ * At the exit of a call that the hook left to us: does this process do that so often that it should
+ * sleep by itself?
+ */
 void rec_park_consider(struct recorder *rec, struct rec_task *t);
 /* t (or NULL: whoever wakes up first) has the baton; it is about to run. */
 void rec_park_give(struct recorder *rec, struct rec_task *t);
@@ -678,7 +764,8 @@ bool rec_slice_look_asleep(struct recorder *rec, uint64_t now);
 bool rec_slice_spins(struct recorder *rec, const struct rec_task *t, const struct regs *regs);
 /* Its slice is over, but not here: a random time from now.  False: not so. */
 bool rec_slice_linger(struct recorder *rec, const struct rec_task *t);
-uint64_t rec_slice_linger_left(const struct recorder *rec, uint64_t now);	/* UINT64_MAX: it does not */
+/* UINT64_MAX: it does not */
+uint64_t rec_slice_linger_left(const struct recorder *rec, uint64_t now);
 /* How many instructions beyond the call it has just made its slice is to end; 0: right there. */
 unsigned rec_slice_walk(struct recorder *rec, const struct rec_task *t);
 
@@ -717,9 +804,12 @@ enum fd_class rec_fd_class(struct recorder *rec, struct rec_task *t, int fd);
 void rec_fd_cut(struct recorder *rec, struct rec_task *t, int fd);
 void rec_path_cut(struct recorder *rec, struct rec_task *t, uint64_t path);
 /* fallocate; FICLONE. */
-void rec_fd_allocated(struct recorder *rec, struct rec_task *t, int fd, uint64_t mode, uint64_t off, uint64_t len);
+void rec_fd_allocated(struct recorder *rec, struct rec_task *t, int fd, uint64_t mode, uint64_t off,
+		      uint64_t len);
 void rec_fd_cloned(struct recorder *rec, struct rec_task *t, int fd);
-/* File position of a descriptor: the offset that the pointer names, else from fdinfo; -1: unknown. */
+/*
+ * File position of a descriptor: the offset that the pointer names, else from fdinfo; -1: unknown.
+ */
 int64_t rec_fd_position(struct rec_task *t, int fd, uint64_t pointer);
 /* A call wrote ret bytes of these spans to fd: echo and changed mappings. */
 void rec_fd_written(struct recorder *rec, struct rec_task *t, struct rec_call *call, int64_t ret);
@@ -727,15 +817,23 @@ void rec_fd_written(struct recorder *rec, struct rec_task *t, struct rec_call *c
 /* ---- mapped.c: files and shared memory that are mapped --------------------------------------- */
 /* The file as it is mapped by somebody, or NULL; rather one that is live. */
 struct rec_file *rec_file_find(const struct stat *st);
-/* A new one, of a mapping that is being made; its object holds the file as st says.  keep: hold fd open to read it, -1: not. */
+/*
+ * A new one, of a mapping that is being made; its object holds the file as st says.  keep: hold fd
+ * open to read it, -1: not.
+ */
 struct rec_file *rec_file_add(const struct stat *st, uint32_t object, bool live, int keep);
 /* Replay is to follow it from now on: an effect, if that is news. */
 void rec_file_live(struct recorder *rec, struct rec_file *f);
 /* Nobody has mapped it after all. */
 void rec_file_unused(struct rec_file *f);
-/* What a call did to the file that st describes (if anybody has it mapped): effects.  fd: to read it, or -1. */
-void rec_file_changed(struct recorder *rec, const struct stat *st, int fd, uint64_t off, uint64_t len);
-void rec_file_zeroed(struct recorder *rec, const struct stat *st, int fd, uint64_t off, uint64_t len);
+/*
+ * What a call did to the file that st describes (if anybody has it mapped): effects.  fd: to read
+ * it, or -1.
+ */
+void rec_file_changed(struct recorder *rec, const struct stat *st, int fd, uint64_t off,
+		      uint64_t len);
+void rec_file_zeroed(struct recorder *rec, const struct stat *st, int fd, uint64_t off,
+		     uint64_t len);
 /* What was behind off has moved. */
 void rec_file_shifted(struct recorder *rec, const struct stat *st, int fd, uint64_t off);
 /* Is its size as replay has it?  Nothing else has changed. */
@@ -745,28 +843,35 @@ void rec_files_resized(struct recorder *rec);
 void rec_shared_add(struct rec_mm *mm, const struct rec_shared *s);
 void rec_shared_cut(struct rec_mm *mm, uint64_t addr, uint64_t len);
 /* mremap: what was at [addr, addr + len) is at [to, to + to_len); stays: at the old place, too. */
-void rec_shared_move(struct rec_mm *mm, uint64_t addr, uint64_t len, uint64_t to, uint64_t to_len, bool stays);
+void rec_shared_move(struct rec_mm *mm, uint64_t addr, uint64_t len, uint64_t to, uint64_t to_len,
+		     bool stays);
 /* False: reading it would bring pages into being (large, shared, and its holes are not known). */
 bool rec_map_readable(struct rec_task *t, const struct tracee_map *m);
 /* WRITE effects for all of its pages that are not zero. */
 void rec_effect_pages(struct recorder *rec, struct rec_task *t, const struct tracee_map *m);
 /* tracee_pages() for a mapping of a recorded process: holes are not read. */
-struct err *rec_map_pages(struct rec_task *t, const struct tracee_map *m, tracee_page_fn *fn, void *ctx);
+struct err *rec_map_pages(struct rec_task *t, const struct tracee_map *m, tracee_page_fn *fn,
+			  void *ctx);
 
-/* ---- tsc.c: a process that reads the time-stamp counter often does it without a trap ---------------- */
+/* ---- tsc.c: a process that reads the time-stamp counter often does it without a trap --------- */
 
 /* One more has trapped.  Between events, task stopped. */
 void rec_tsc_trapped(struct recorder *rec, struct rec_task *t);
-/* The last record in the buffer, which has just been read, is one of rdtsc, with so many more values. */
+/*
+ * The last record in the buffer, which has just been read, is one of rdtsc, with so many more
+ * values.
+ */
 void rec_tsc_seen(struct rec_task *t, uint64_t more);
 /* A signal in the hook; *mine: it is a thread's first rdtsc there, which it makes again. */
-struct err *rec_tsc_in_hook(struct recorder *rec, struct rec_task *t, const siginfo_t *info, const struct regs *regs, bool *mine) __must_check;
+struct err *rec_tsc_in_hook(struct recorder *rec, struct rec_task *t, const siginfo_t *info,
+			    const struct regs *regs, bool *mine) __must_check;
 /* There may be one in new code that no mark was made for. */
 struct err *rec_tsc_doubt(struct recorder *rec, struct rec_task *t) __must_check;
 /* A mapping of the process can now be executed with prot. */
-struct err *rec_tsc_mapped(struct recorder *rec, struct rec_task *t, uint64_t prot, bool shared) __must_check;
+struct err *rec_tsc_mapped(struct recorder *rec, struct rec_task *t, uint64_t prot,
+			   bool shared) __must_check;
 
-/* ---- cores.c: how many processors the program sees ------------------------------------------------ */
+/* ---- cores.c: how many processors the program sees ------------------------------------------- */
 
 void rec_cores_start(struct recorder *rec);
 void rec_cores_deinit(struct recorder *rec);

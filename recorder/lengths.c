@@ -1,7 +1,7 @@
 /*
- * lengths.c - outputs whose length only the kernel knows, where it can be asked before the call: how many
- * semaphores a set has, how large the elements of a BPF map are.  Everything else that the table calls
- * OUT_UNKNOWN is left to changes.c.
+ * lengths.c - outputs whose length only the kernel knows, where it can be asked before the call:
+ * how many semaphores a set has, how large the elements of a BPF map are.  Everything else that the
+ * table calls OUT_UNKNOWN is left to changes.c.
  */
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -17,8 +17,12 @@
 
 static void list(struct sys_plan *plan, uint64_t addr, uint64_t len)
 {
-	plan->span[plan->n++] = (struct sys_span){ .addr = addr, .cap = len, .at = 6, .dir = D_INOUT,
-						   .len_kind = L_FIXED, .unit = (uint32_t)len };
+	plan->span[plan->n++] = (struct sys_span){ .addr = addr,
+						   .cap = len,
+						   .at = 6,
+						   .dir = D_INOUT,
+						   .len_kind = L_FIXED,
+						   .unit = (uint32_t)len };
 }
 
 /* Numbers of semaphore sets are those of a namespace; ours may be another one. */
@@ -28,15 +32,16 @@ static bool same_ipc(const struct rec_task *t)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/ipc", t->tid);
-	return stat("/proc/self/ns/ipc", &ours) == 0 && stat(path, &its) == 0 && ours.st_dev == its.st_dev &&
-	       ours.st_ino == its.st_ino;
+	return stat("/proc/self/ns/ipc", &ours) == 0 && stat(path, &its) == 0 &&
+	       ours.st_dev == its.st_dev && ours.st_ino == its.st_ino;
 }
 
 static bool semaphores(struct rec_task *t, const uint64_t *args, struct sys_plan *plan)
 {
 	struct semid_ds set;
 
-	if (!same_ipc(t) || syscall(SYS_semctl, (int)args[0], 0, IPC_STAT, &set) < 0 || !set.sem_nsems)
+	if (!same_ipc(t) || syscall(SYS_semctl, (int)args[0], 0, IPC_STAT, &set) < 0 ||
+	    !set.sem_nsems)
 		return false;
 	list(plan, args[3], 2 * set.sem_nsems);
 	return true;

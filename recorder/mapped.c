@@ -1,16 +1,18 @@
 /*
  * mapped.c - files and shared memory that recorded processes have mapped, and what becomes of them.
  *
- * Memory that comes from a file changes when the file does: by a write to a descriptor, by a cut, by growing.
- * Replay has no files; what it maps is an object of the trace.  An object of kind SHARED is a memfd there, and follows
- * the file in all respects: size, content, holes.  So shared and private mappings of it, their untouched pages,
- * and SIGBUS behind its end are as in the recording by themselves, whoever changes the file.
+ * Memory that comes from a file changes when the file does: by a write to a descriptor, by a cut,
+ * by growing. Replay has no files; what it maps is an object of the trace.  An object of kind
+ * SHARED is a memfd there, and follows the file in all respects: size, content, holes.  So shared
+ * and private mappings of it, their untouched pages, and SIGBUS behind its end are as in the
+ * recording by themselves, whoever changes the file.
  *
- * Most mapped files never change (libraries).  Those are objects of kind FILE, which replay maps from the trace without
- * a copy; the first change makes a shared one of them (effect LIVE), before what changes it is told.
+ * Most mapped files never change (libraries).  Those are objects of kind FILE, which replay maps
+ * from the trace without a copy; the first change makes a shared one of them (effect LIVE), before
+ * what changes it is told.
  *
- * A struct rec_file stands for a file as long as somebody has it mapped: until then its inode number cannot be
- * another file's.
+ * A struct rec_file stands for a file as long as somebody has it mapped: until then its inode
+ * number cannot be another file's.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -48,7 +50,8 @@ struct rec_file *rec_file_add(const struct stat *st, uint32_t object, bool live,
 	}
 	f = calloc(1, sizeof(*f));
 	BUG_ON(!f, "out of memory for a mapped file");
-	*f = (struct rec_file){ files, 0, st->st_dev, st->st_ino, (uint64_t)st->st_size, object, live, -1 };
+	*f = (struct rec_file){ files,	0,    st->st_dev, st->st_ino, (uint64_t)st->st_size,
+				object, live, -1 };
 	if (keep >= 0)
 		f->fd = fcntl(keep, F_DUPFD_CLOEXEC, 3);
 	files = f;
@@ -89,7 +92,8 @@ void rec_file_live(struct recorder *rec, struct rec_file *f)
 
 /* ---- what calls do to files --------------------------------------------------------------- */
 
-static void effect_bytes(struct recorder *rec, const struct rec_file *f, uint64_t off, const void *bytes, size_t len)
+static void effect_bytes(struct recorder *rec, const struct rec_file *f, uint64_t off,
+			 const void *bytes, size_t len)
 {
 	struct trace_effect *e = rec_effect(rec, TRACE_WRITE);
 
@@ -100,25 +104,30 @@ static void effect_bytes(struct recorder *rec, const struct rec_file *f, uint64_
 }
 
 /* Where nobody lets us open it for reading: those who have it mapped can read it. */
-static size_t read_mapped(struct recorder *rec, const struct rec_file *f, uint64_t off, void *buf, size_t len)
+static size_t read_mapped(struct recorder *rec, const struct rec_file *f, uint64_t off, void *buf,
+			  size_t len)
 {
 	for (struct rec_task *t = rec->tasks; t; t = t->next) {
 		for (struct rec_shared *s = t->exiting ? NULL : t->mm->shared; s; s = s->next) {
 			if (s->file == f && off >= s->offset && off < s->offset + s->len)
 				return tracee_read_some(t->tid, s->addr + (off - s->offset), buf,
-							len < s->offset + s->len - off ? len : s->offset + s->len - off);
+							len < s->offset + s->len - off
+								? len
+								: s->offset + s->len - off);
 		}
 	}
 	return 0;
 }
 
 /* The file's data in [off, end), as it is now. */
-static void effect_content(struct recorder *rec, const struct rec_file *f, int fd, uint64_t off, uint64_t end)
+static void effect_content(struct recorder *rec, const struct rec_file *f, int fd, uint64_t off,
+			   uint64_t end)
 {
 	if (fd < 0)
 		fd = f->fd;
 	while (off < end) {
-		off_t data = fd < 0 || end - off <= SMALL ? (off_t)off : lseek(fd, (off_t)off, SEEK_DATA);
+		off_t data = fd < 0 || end - off <= SMALL ? (off_t)off
+							  : lseek(fd, (off_t)off, SEEK_DATA);
 		size_t want, got;
 		ssize_t n;
 		void *buf;
@@ -138,8 +147,8 @@ static void effect_content(struct recorder *rec, const struct rec_file *f, int f
 }
 
 /*
- * Bytes between the old end and the end of its page, which a mapping could write to: what they are now the kernel
- * decides, and not all file systems decide alike.
+ * Bytes between the old end and the end of its page, which a mapping could write to: what they are
+ * now the kernel decides, and not all file systems decide alike.
  */
 static void size_now(struct recorder *rec, struct rec_file *f, int fd, uint64_t size)
 {
@@ -171,7 +180,8 @@ static struct rec_file *next_of(struct recorder *rec, struct rec_file *f, const 
 void rec_file_resized(struct recorder *rec, const struct stat *st, int fd)
 {
 	for (struct rec_file *f = files; f; f = f->next) {
-		if (f->dev != st->st_dev || f->ino != st->st_ino || f->size == (uint64_t)st->st_size)
+		if (f->dev != st->st_dev || f->ino != st->st_ino ||
+		    f->size == (uint64_t)st->st_size)
 			continue;
 		rec->file_written = true;
 		rec_file_live(rec, f);
@@ -189,7 +199,8 @@ void rec_files_resized(struct recorder *rec)
 	}
 }
 
-void rec_file_changed(struct recorder *rec, const struct stat *st, int fd, uint64_t off, uint64_t len)
+void rec_file_changed(struct recorder *rec, const struct stat *st, int fd, uint64_t off,
+		      uint64_t len)
 {
 	uint64_t size = (uint64_t)st->st_size, end = len < size - off ? off + len : size;
 
@@ -200,9 +211,11 @@ void rec_file_changed(struct recorder *rec, const struct stat *st, int fd, uint6
 	}
 }
 
-void rec_file_zeroed(struct recorder *rec, const struct stat *st, int fd, uint64_t off, uint64_t len)
+void rec_file_zeroed(struct recorder *rec, const struct stat *st, int fd, uint64_t off,
+		     uint64_t len)
 {
-	uint64_t size = (uint64_t)st->st_size, end = off < size && len < size - off ? off + len : size;
+	uint64_t size = (uint64_t)st->st_size,
+		 end = off < size && len < size - off ? off + len : size;
 
 	for (struct rec_file *f = files; (f = next_of(rec, f, st)); f = f->next) {
 		struct trace_effect *e;
@@ -229,7 +242,7 @@ void rec_file_shifted(struct recorder *rec, const struct stat *st, int fd, uint6
 	}
 }
 
-/* ---- mappings ---------------------------------------------------------------------------------- */
+/* ---- mappings -------------------------------------------------------------------------------- */
 
 void rec_shared_add(struct rec_mm *mm, const struct rec_shared *s)
 {
@@ -293,9 +306,11 @@ void rec_shared_cut(struct rec_mm *mm, uint64_t addr, uint64_t len)
 	cut(mm, addr, end);
 }
 
-void rec_shared_move(struct rec_mm *mm, uint64_t addr, uint64_t len, uint64_t to, uint64_t to_len, bool stays)
+void rec_shared_move(struct rec_mm *mm, uint64_t addr, uint64_t len, uint64_t to, uint64_t to_len,
+		     bool stays)
 {
-	uint64_t from_len = len ? len : 1, end = addr + from_len;	/* 0: another mapping of the same */
+	/* 0: another mapping of the same */
+	uint64_t from_len = len ? len : 1, end = addr + from_len;
 	struct rec_shared *moved = NULL, *last = NULL, *next;
 
 	rec_outside_move(mm, addr, from_len, to, to_len);
@@ -310,7 +325,8 @@ void rec_shared_move(struct rec_mm *mm, uint64_t addr, uint64_t len, uint64_t to
 		BUG_ON(!copy, "out of memory for a mapping");
 		*copy = part_of(s, start - s->addr, stop - start);
 		copy->addr = to + (start - addr);
-		copy->len = copy->len < to_len - (start - addr) ? copy->len : to_len - (start - addr);
+		copy->len =
+			copy->len < to_len - (start - addr) ? copy->len : to_len - (start - addr);
 		copy->next = moved;
 		moved = copy;
 		if (copy->file)
@@ -330,7 +346,7 @@ void rec_shared_move(struct rec_mm *mm, uint64_t addr, uint64_t len, uint64_t to
 	}
 }
 
-/* ---- pages -------------------------------------------------------------------------------------- */
+/* ---- pages ----------------------------------------------------------------------------------- */
 
 static const struct rec_shared *shared_at(const struct rec_mm *mm, uint64_t addr)
 {
@@ -363,7 +379,8 @@ static int open_by_address(const struct rec_task *t, const struct tracee_map *m)
 {
 	char path[128];
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, t->tid, m->start, m->end);
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, t->tid, m->start,
+		 m->end);
 	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
@@ -395,7 +412,8 @@ bool rec_map_readable(struct rec_task *t, const struct tracee_map *m)
 	return fd >= 0;
 }
 
-struct err *rec_map_pages(struct rec_task *t, const struct tracee_map *m, tracee_page_fn *fn, void *ctx)
+struct err *rec_map_pages(struct rec_task *t, const struct tracee_map *m, tracee_page_fn *fn,
+			  void *ctx)
 {
 	bool all = m->inode != 0 || m->shared;
 	int fd = all ? map_fd(t, m) : -1;

@@ -1,8 +1,10 @@
 /*
- * mark.c - where cpuid and rdtsc cannot be made to trap, they become ud2 as code is mapped (tracee/mark.h).
+ * mark.c - where cpuid and rdtsc cannot be made to trap, they become ud2 as code is mapped
+ * (tracee/mark.h).
  *
- * What is found in a file is kept for its other mappings.  Code that the program writes itself is looked at when it becomes
- * executable; code in mappings that are writable and executable at once is not: what rdtsc gives there is not recorded.
+ * What is found in a file is kept for its other mappings.  Code that the program writes itself is
+ * looked at when it becomes executable; code in mappings that are writable and executable at once
+ * is not: what rdtsc gives there is not recorded.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,19 +24,22 @@ struct rec_marks {
 	bool doubts;
 };
 
-static struct rec_marks *found_before(struct recorder *rec, uint64_t offset, uint64_t len, const struct stat *st)
+static struct rec_marks *found_before(struct recorder *rec, uint64_t offset, uint64_t len,
+				      const struct stat *st)
 {
 	const struct rec_version version = rec_version_of(st);
 	struct rec_marks *m;
 
 	for (m = rec->marks; m; m = m->next) {
-		if (m->offset == offset && m->len == len && !memcmp(&m->version, &version, sizeof(version)))
+		if (m->offset == offset && m->len == len &&
+		    !memcmp(&m->version, &version, sizeof(version)))
 			return m;
 	}
 	return NULL;
 }
 
-static struct err *put_one(struct recorder *rec, struct rec_task *t, uint64_t addr, const struct mark_site *site)
+static struct err *put_one(struct recorder *rec, struct rec_task *t, uint64_t addr,
+			   const struct mark_site *site)
 {
 	struct patch p;
 
@@ -47,7 +52,8 @@ static struct err *put_one(struct recorder *rec, struct rec_task *t, uint64_t ad
 	return NULL;
 }
 
-struct err *rec_mark_code(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len, uint64_t offset, const struct stat *st)
+struct err *rec_mark_code(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len,
+			  uint64_t offset, const struct stat *st)
 {
 	struct rec_marks *m, own = { .len = len };
 	struct err *err = NULL;
@@ -64,7 +70,9 @@ struct err *rec_mark_code(struct recorder *rec, struct rec_task *t, uint64_t add
 				free(own.site);
 				return &err_nomem;
 			}
-			*m = (struct rec_marks){ rec->marks, rec_version_of(st), offset, len, own.site, own.n, own.doubts };
+			*m = (struct rec_marks){ rec->marks, rec_version_of(st), offset,
+						 len,	     own.site,		 own.n,
+						 own.doubts };
 			rec->marks = m;
 		}
 	}
@@ -74,7 +82,8 @@ struct err *rec_mark_code(struct recorder *rec, struct rec_task *t, uint64_t add
 		err = put_one(rec, t, addr + m->site[i].offset, &m->site[i]);
 	}
 	if (!err && m->n)
-		err = rec_buffer_marked(t, addr + m->site[0].offset, m->site[m->n - 1].offset - m->site[0].offset + 2);
+		err = rec_buffer_marked(t, addr + m->site[0].offset,
+					m->site[m->n - 1].offset - m->site[0].offset + 2);
 	if (!err && m->doubts)
 		err = rec_tsc_doubt(rec, t);
 	if (!st)

@@ -17,8 +17,8 @@
 
 #include "recorder/internal.h"
 
-static struct trace_effect *effect_map(struct recorder *rec, uint64_t addr, uint64_t len, uint64_t prot,
-				       enum trace_map_kind kind, uint64_t flags)
+static struct trace_effect *effect_map(struct recorder *rec, uint64_t addr, uint64_t len,
+				       uint64_t prot, enum trace_map_kind kind, uint64_t flags)
 {
 	struct trace_effect *e = rec_effect(rec, TRACE_MAP);
 
@@ -52,17 +52,23 @@ static void map_path(struct rec_task *t, int fd, char path[4096])
 }
 
 /* A file we may not open: what is in memory now, as private pages. */
-static void map_snapshot(struct recorder *rec, struct rec_task *t, uint64_t addr, const struct rec_call *call)
+static void map_snapshot(struct recorder *rec, struct rec_task *t, uint64_t addr,
+			 const struct rec_call *call)
 {
 	uint64_t len = page_up(call->args[1]);
 
 	effect_map(rec, addr, len, call->args[2], TRACE_MAP_ANON, call->args[3]);
-	for (uint64_t off = 0; (call->args[2] & PROT_READ) && off < len && off < 64 << 20; off += 1 << 20)
+	for (uint64_t off = 0; (call->args[2] & PROT_READ) && off < len && off < 64 << 20;
+	     off += 1 << 20)
 		rec_effect_memory(rec, t, addr + off, len - off < 1 << 20 ? len - off : 1 << 20);
 }
 
-/* A device, or memory of the kernel's behind a descriptor (perf, packets, BPF): others go on writing to it. */
-static void map_device(struct recorder *rec, struct rec_task *t, uint64_t addr, const struct rec_call *call)
+/*
+ * A device, or memory of the kernel's behind a descriptor (perf, packets, BPF): others go on
+ * writing to it.
+ */
+static void map_device(struct recorder *rec, struct rec_task *t, uint64_t addr,
+		       const struct rec_call *call)
 {
 	uint64_t len = page_up(call->args[1]);
 	char path[4096];
@@ -71,7 +77,8 @@ static void map_device(struct recorder *rec, struct rec_task *t, uint64_t addr, 
 		uint32_t object = trace_writer_memory(rec->writer);
 
 		effect_object(rec, object, "");
-		effect_map(rec, addr, len, call->args[2], TRACE_MAP_SHARED, call->args[3])->object = object;
+		effect_map(rec, addr, len, call->args[2], TRACE_MAP_SHARED, call->args[3])->object =
+			object;
 	} else {
 		effect_map(rec, addr, len, call->args[2], TRACE_MAP_ANON, call->args[3]);
 	}
@@ -92,13 +99,16 @@ static mode_t map_kind(struct rec_task *t, int fd, dev_t *device_ret)
 	return st.st_mode & S_IFMT;
 }
 
-static void map_shared_anon(struct recorder *rec, struct rec_task *t, uint64_t addr, const struct rec_call *call)
+static void map_shared_anon(struct recorder *rec, struct rec_task *t, uint64_t addr,
+			    const struct rec_call *call)
 {
 	uint32_t object = trace_writer_memory(rec->writer);
 
-	rec_shared_add(t->mm, &(struct rec_shared){ .addr = addr, .len = page_up(call->args[1]), .anon = true });
+	rec_shared_add(t->mm, &(struct rec_shared){
+				      .addr = addr, .len = page_up(call->args[1]), .anon = true });
 	effect_object(rec, object, "");
-	effect_map(rec, addr, call->args[1], call->args[2], TRACE_MAP_SHARED, call->args[3])->object = object;
+	effect_map(rec, addr, call->args[1], call->args[2], TRACE_MAP_SHARED, call->args[3])
+		->object = object;
 }
 
 /* Opened for writing: the mapping may be made writable later, or the file be written to. */
@@ -112,8 +122,8 @@ static bool fd_writes(const struct rec_task *t, int fd)
 }
 
 /* The file as an object of the trace (*ret), which is one to follow if own. */
-static struct err *take_file(struct recorder *rec, struct rec_task *t, const struct rec_call *call, int fd, const struct stat *st,
-			     bool own, struct rec_file **ret)
+static struct err *take_file(struct recorder *rec, struct rec_task *t, const struct rec_call *call,
+			     int fd, const struct stat *st, bool own, struct rec_file **ret)
 {
 	struct rec_file *f = rec_file_find(st);
 	char path[4096];
@@ -122,7 +132,8 @@ static struct err *take_file(struct recorder *rec, struct rec_task *t, const str
 
 	if (f && own)
 		rec_file_live(rec, f);
-	if (f && f->live) {	/* a private mapping sees what others store into a shared one of the same file */
+	/* a private mapping sees what others store into a shared one of the same file */
+	if (f && f->live) {
 		rec_file_resized(rec, st, fd);
 		*ret = f;
 		return NULL;
@@ -150,19 +161,20 @@ static bool opened_to_write(const struct rec_task *t, int fd)
 	struct stat st;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", t->tid, fd);
-	return lstat(path, &st) == 0 && (st.st_mode & S_IWUSR);	/* the link's rights are the descriptor's: proc(5) */
+	/* the link's rights are the descriptor's: proc(5) */
+	return lstat(path, &st) == 0 && (st.st_mode & S_IWUSR);
 }
 
 /*
- * Shared: others may write to the file.  A mapping that could write needs an object of its own at once; one that only
- * reads a file is taken as private content until the file changes (mapped.c).
+ * Shared: others may write to the file.  A mapping that could write needs an object of its own at
+ * once; one that only reads a file is taken as private content until the file changes (mapped.c).
  */
 static struct err *map_file(struct recorder *rec, struct rec_task *t, uint64_t addr,
 			    const struct rec_call *call, int fd, const struct stat *st)
 {
 	bool shared = (call->args[3] & MAP_TYPE) != MAP_PRIVATE;
-	bool own = shared && ((call->args[2] & PROT_WRITE) || st->st_nlink == 0 || major(st->st_dev) == 0 ||
-			      fd_writes(t, (int)call->args[4]));
+	bool own = shared && ((call->args[2] & PROT_WRITE) || st->st_nlink == 0 ||
+			      major(st->st_dev) == 0 || fd_writes(t, (int)call->args[4]));
 	struct rec_file *f = NULL;
 	struct trace_effect *e;
 	struct err *err;
@@ -174,7 +186,8 @@ static struct err *map_file(struct recorder *rec, struct rec_task *t, uint64_t a
 		return NULL;
 	}
 	own = shared && f->live;
-	e = effect_map(rec, addr, call->args[1], call->args[2], own ? TRACE_MAP_SHARED : TRACE_MAP_FILE, call->args[3]);
+	e = effect_map(rec, addr, call->args[1], call->args[2],
+		       own ? TRACE_MAP_SHARED : TRACE_MAP_FILE, call->args[3]);
 	e->object = f->object;
 	e->offset = call->args[5];
 	rec_fd_reclassify(rec);
@@ -183,11 +196,19 @@ static struct err *map_file(struct recorder *rec, struct rec_task *t, uint64_t a
 		TRY(rec_mark_code(rec, t, addr, page_up(call->args[1]), call->args[5], st));
 	if (call->args[2] & PROT_EXEC)
 		rec_buffer_mapped(rec, t, addr, page_up(call->args[1]), call->args[5], st,
-				  call->entry.rip >= t->mm->loader_start && call->entry.rip < t->mm->loader_end);
-	rec_shared_add(t->mm, &(struct rec_shared){ .addr = addr, .len = page_up(call->args[1]),
-		.offset = call->args[5], .dev = st->st_dev, .ino = st->st_ino, .own = own, .shared = shared, .file = f });
+				  call->entry.rip >= t->mm->loader_start &&
+					  call->entry.rip < t->mm->loader_end);
+	rec_shared_add(t->mm, &(struct rec_shared){ .addr = addr,
+						    .len = page_up(call->args[1]),
+						    .offset = call->args[5],
+						    .dev = st->st_dev,
+						    .ino = st->st_ino,
+						    .own = own,
+						    .shared = shared,
+						    .file = f });
 	if (shared)
-		rec_outside_mapped(rec, t, addr, page_up(call->args[1]), fd, st, opened_to_write(t, (int)call->args[4]));
+		rec_outside_mapped(rec, t, addr, page_up(call->args[1]), fd, st,
+				   opened_to_write(t, (int)call->args[4]));
 	return NULL;
 }
 
@@ -204,14 +225,17 @@ static struct err *mmap_exit(struct recorder *rec, struct rec_task *t, struct re
 
 	(void)regs;
 	if (ret < 0 && ret > -4096)
-		return (call->args[3] & MAP_FIXED) && !call->force_ret ? rec_partial_unmap(rec, t, call->args[0], page_up(call->args[1])) : NULL;
+		return (call->args[3] & MAP_FIXED) && !call->force_ret
+			       ? rec_partial_unmap(rec, t, call->args[0], page_up(call->args[1]))
+			       : NULL;
 	rec_shared_cut(t->mm, addr, page_up(call->args[1]));
 	TRY(rec_tsc_mapped(rec, t, call->args[2], shared));
 	if (call->args[3] & MAP_ANONYMOUS) {
 		if (shared)
 			map_shared_anon(rec, t, addr, call);
 		else
-			effect_map(rec, addr, call->args[1], call->args[2], TRACE_MAP_ANON, call->args[3]);
+			effect_map(rec, addr, call->args[1], call->args[2], TRACE_MAP_ANON,
+				   call->args[3]);
 		return NULL;
 	}
 	kind = map_kind(t, (int)call->args[4], &device);
@@ -219,7 +243,8 @@ static struct err *mmap_exit(struct recorder *rec, struct rec_task *t, struct re
 		if (shared)
 			map_shared_anon(rec, t, addr, call);
 		else
-			effect_map(rec, addr, call->args[1], call->args[2], TRACE_MAP_ANON, call->args[3]);
+			effect_map(rec, addr, call->args[1], call->args[2], TRACE_MAP_ANON,
+				   call->args[3]);
 		return NULL;
 	}
 	if (kind && kind != S_IFREG) {
@@ -286,8 +311,12 @@ static struct err *munmap_exit(struct recorder *rec, struct rec_task *t, struct 
 	return NULL;
 }
 
-/* Code that moves gets its own bytes back, for a jump is relative; and so does code that the program may write to now. */
-static struct err *unpatch(struct recorder *rec, struct rec_task *t, uint64_t from, uint64_t len, uint64_t to, uint64_t to_len)
+/*
+ * Code that moves gets its own bytes back, for a jump is relative; and so does code that the
+ * program may write to now.
+ */
+static struct err *unpatch(struct recorder *rec, struct rec_task *t, uint64_t from, uint64_t len,
+			   uint64_t to, uint64_t to_len)
 {
 	const struct patches *ps = &t->mm->buf.patches;
 
@@ -311,7 +340,8 @@ static struct err *unpatch(struct recorder *rec, struct rec_task *t, uint64_t fr
 	return NULL;
 }
 
-static struct err *protected(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len, uint64_t prot)
+static struct err *protected(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len,
+			     uint64_t prot)
 {
 	struct trace_effect *e = rec_effect(rec, TRACE_PROTECT);
 
@@ -366,7 +396,9 @@ static struct err *mremap_exit(struct recorder *rec, struct rec_task *t, struct 
 
 	(void)regs;
 	if (ret < 0 && ret > -4096)
-		return (call->args[3] & MREMAP_FIXED) && !call->force_ret ? rec_partial_unmap(rec, t, call->args[4], page_up(call->args[2])) : NULL;
+		return (call->args[3] & MREMAP_FIXED) && !call->force_ret
+			       ? rec_partial_unmap(rec, t, call->args[4], page_up(call->args[2]))
+			       : NULL;
 	e = rec_effect(rec, TRACE_MOVE);
 	e->addr = call->args[0];
 	e->len = page_up(call->args[1]);
@@ -381,7 +413,10 @@ static struct err *mremap_exit(struct recorder *rec, struct rec_task *t, struct 
 	return unpatch(rec, t, move.addr, move.len, move.x, move.y);
 }
 
-/* When pages given back by MADV_FREE vanish is the kernel's choice: not offered (like Linux before 4.5). */
+/*
+ * When pages given back by MADV_FREE vanish is the kernel's choice: not offered (like Linux before
+ * 4.5).
+ */
 static void madvise_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
 {
 	range_enter(rec, t, call);
@@ -408,7 +443,8 @@ static struct err *madvise_exit(struct recorder *rec, struct rec_task *t, struct
 	case MADV_WIPEONFORK:
 	case MADV_KEEPONFORK:
 		if (ret != 0)
-			return rec_partial_advise(rec, t, call->args[0], page_up(call->args[1]), call->args[2]);
+			return rec_partial_advise(rec, t, call->args[0], page_up(call->args[1]),
+						  call->args[2]);
 		e = rec_effect(rec, TRACE_ADVISE);
 		e->addr = call->args[0];
 		e->len = page_up(call->args[1]);
@@ -455,7 +491,8 @@ static bool same_ipc(const struct rec_task *t)
 	struct stat theirs, ours;
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/ipc", t->tid);
-	return stat(path, &theirs) == 0 && stat("/proc/self/ns/ipc", &ours) == 0 && theirs.st_ino == ours.st_ino;
+	return stat(path, &theirs) == 0 && stat("/proc/self/ns/ipc", &ours) == 0 &&
+	       theirs.st_ino == ours.st_ino;
 }
 
 /* A segment that nobody has attached yet has nothing in it. */
@@ -464,7 +501,8 @@ static void shmat_enter(struct recorder *rec, struct rec_task *t, struct rec_cal
 	struct shmid_ds ds;
 
 	(void)rec;
-	call->fresh = same_ipc(t) && shmctl((int)call->args[0], IPC_STAT, &ds) == 0 && !ds.shm_atime && !ds.shm_nattch;
+	call->fresh = same_ipc(t) && shmctl((int)call->args[0], IPC_STAT, &ds) == 0 &&
+		      !ds.shm_atime && !ds.shm_nattch;
 }
 
 static struct err *shmat_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
@@ -485,12 +523,14 @@ static struct err *shmat_exit(struct recorder *rec, struct rec_task *t, struct r
 
 		if (new)
 			effect_object(rec, object, "");
-		e = effect_map(rec, m->start, m->end - m->start, (uint64_t)m->prot, TRACE_MAP_SHARED, MAP_SHARED);
+		e = effect_map(rec, m->start, m->end - m->start, (uint64_t)m->prot,
+			       TRACE_MAP_SHARED, MAP_SHARED);
 		e->object = object;
 		if (new && !call->fresh)	/* strangers may have put something there before */
 			rec_effect_pages(rec, t, m);
-		rec_shared_add(t->mm, &(struct rec_shared){ .addr = m->start, .len = m->end - m->start,
-			.ino = call->args[0] });
+		rec_shared_add(t->mm, &(struct rec_shared){ .addr = m->start,
+							    .len = m->end - m->start,
+							    .ino = call->args[0] });
 	}
 	tracee_maps_deinit(&maps);
 	return NULL;

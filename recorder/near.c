@@ -1,8 +1,9 @@
 /*
  * near.c - which pages of a large program are looked at for each point all the same.
  *
- * What tells a point from an earlier pass is most often near: what registers and the innermost frames point to (a counter in an
- * interpreter's frame), and what those point to in turn; and pages that have changed between earlier points (witness.c).
+ * What tells a point from an earlier pass is most often near: what registers and the innermost
+ * frames point to (a counter in an interpreter's frame), and what those point to in turn; and pages
+ * that have changed between earlier points (witness.c).
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -63,7 +64,8 @@ void rec_near_sort(struct rec_near *near)
 	qsort(near->page, near->n, sizeof(near->page[0]), by_address);
 }
 
-void rec_near_find(struct rec_near *near, const struct rec_task *t, const struct regs *regs, const struct tracee_maps *maps)
+void rec_near_find(struct rec_near *near, const struct rec_task *t, const struct regs *regs,
+		   const struct tracee_maps *maps)
 {
 	const uint64_t *reg = (const uint64_t *)regs;
 	uint64_t word[FRAME_WORDS];

@@ -1,21 +1,26 @@
 /*
- * outer.c - recording inside a sandbox: a seccomp filter of somebody else's is in force (a container's, systemd's).
+ * outer.c - recording inside a sandbox: a seccomp filter of somebody else's is in force (a
+ * container's, systemd's).
  *
- * Such a filter answers some calls by itself, and then a filter of ours that says TRACE is not heard: the stricter answer
- * wins.  PTRACE_SYSCALL stops before any filter, but stops for the calls of the hook as well.  So tasks run under system
- * call user dispatch, which comes before filters and knows addresses: every call that is not made by one of the instructions
- * in FIXED_PAGE raises SIGSYS, whose stop is the task's coming to a call.  Dispatch is switched off then, and the call is made by
- * the program's own instruction between two PTRACE_SYSCALL stops; it is switched on again when the task goes on in user mode.
- * That is one stop more than elsewhere for a traced call, and none for a buffered one.
+ * Such a filter answers some calls by itself, and then a filter of ours that says TRACE is not
+ * heard: the stricter answer wins.  PTRACE_SYSCALL stops before any filter, but stops for the calls
+ * of the hook as well.  So tasks run under system call user dispatch, which comes before filters
+ * and knows addresses: every call that is not made by one of the instructions in FIXED_PAGE raises
+ * SIGSYS, whose stop is the task's coming to a call.  Dispatch is switched off then, and the call
+ * is made by the program's own instruction between two PTRACE_SYSCALL stops; it is switched on
+ * again when the task goes on in user mode. That is one stop more than elsewhere for a traced call,
+ * and none for a buffered one.
  *
- * The filter decides on the hook's calls as it would on the program's.  What it refuses is refused and recorded.  What raises
- * SIGSYS, or sleeps for a supervisor, is made again, traced.  The few calls that the hook makes for itself must be allowed:
- * that is tried out, by a child under a filter that says TRACE to all, so that none is made for real.
+ * The filter decides on the hook's calls as it would on the program's.  What it refuses is refused
+ * and recorded.  What raises SIGSYS, or sleeps for a supervisor, is made again, traced.  The few
+ * calls that the hook makes for itself must be allowed: that is tried out, by a child under a
+ * filter that says TRACE to all, so that none is made for real.
  *
- * The few that the recorder answers itself (sched_setaffinity, ptrace, ...) the filter does not see.  What it would say is found
- * out by a child in the same way.
+ * The few that the recorder answers itself (sched_setaffinity, ptrace, ...) the filter does not
+ * see.  What it would say is found out by a child in the same way.
  *
- * Without dispatch (it needs ptrace to set it: Linux 6.4), all calls are stopped, and none is buffered.
+ * Without dispatch (it needs ptrace to set it: Linux 6.4), all calls are stopped, and none is
+ * buffered.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -34,9 +39,14 @@
 
 #include "recorder/internal.h"
 
-enum { SET_DISPATCH = 0x4210 /* PTRACE_SET_SYSCALL_USER_DISPATCH_CONFIG */, SIGSYS_DISPATCH = 2 /* SYS_USER_DISPATCH */ };
+enum {
+	SET_DISPATCH = 0x4210 /* PTRACE_SET_SYSCALL_USER_DISPATCH_CONFIG */,
+	SIGSYS_DISPATCH = 2 /* SYS_USER_DISPATCH */
+};
 
-/* A child that must not leave a core dump behind.  Returns what became of it; -1: there was none. */
+/*
+ * A child that must not leave a core dump behind.  Returns what became of it; -1: there was none.
+ */
 static int try_in_child(int (*what)(void))
 {
 	static const struct rlimit none;
@@ -71,12 +81,14 @@ static bool make_none(void)
 	};
 	struct sock_fprog prog = { 4, code };
 
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog, 0, 0) == 0;
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog, 0, 0) == 0;
 }
 
 static int call_own(void)
 {
-	static const long own[] = { SYS_fstat, SYS_poll, SYS_fcntl, SYS_rt_sigpending, SYS_newfstatat, SYS_futex, SYS_brk, SYS_prctl };
+	static const long own[] = { SYS_fstat,	    SYS_poll,  SYS_fcntl, SYS_rt_sigpending,
+				    SYS_newfstatat, SYS_futex, SYS_brk,	  SYS_prctl };
 
 	if (!make_none())
 		return 1;
@@ -87,7 +99,7 @@ static int call_own(void)
 	return 0;
 }
 
-/* ---- what would it say? ------------------------------------------------------------------------------------- */
+/* ---- what would it say? ---------------------------------------------------------------------- */
 
 /* Between rec_outer_answer() and its child. */
 static struct question { uint64_t nr, args[6]; uint32_t answer; } *question;
@@ -111,7 +123,9 @@ static int call_it(void)
 		return 1;
 	errno = 0;
 	ret = syscall((long)question->nr, a[0], a[1], a[2], a[3], a[4], a[5]);
-	question->answer = ret == -1 && errno == ENOSYS ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | (ret == -1 ? (uint32_t)errno : 0);
+	question->answer = ret == -1 && errno == ENOSYS
+				   ? SECCOMP_RET_ALLOW
+				   : SECCOMP_RET_ERRNO | (ret == -1 ? (uint32_t)errno : 0);
 	return 0;
 }
 
@@ -129,7 +143,8 @@ uint32_t rec_outer_answer(uint64_t nr, const uint64_t args[6])
 			return known[i].answer;
 	}
 	if (!question) {
-		void *shared = mmap(NULL, sizeof(*question), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		void *shared = mmap(NULL, sizeof(*question), PROT_READ | PROT_WRITE,
+				    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 		if (shared == MAP_FAILED)
 			return SECCOMP_RET_ALLOW;
@@ -144,7 +159,7 @@ uint32_t rec_outer_answer(uint64_t nr, const uint64_t args[6])
 	return question->answer;
 }
 
-/* ---- dispatch --------------------------------------------------------------------------------------------------- */
+/* ---- dispatch -------------------------------------------------------------------------------- */
 
 static bool dispatch_set(pid_t tid, bool on)
 {
@@ -181,7 +196,8 @@ void rec_outer_try(struct recorder *rec, pid_t pid)
 
 	if (!rec->dispatch)
 		return;
-	rec->dispatch = ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) == 0 && waitpid(pid, &status, __WALL) == pid && dispatch_set(pid, false);
+	rec->dispatch = ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) == 0 &&
+			waitpid(pid, &status, __WALL) == pid && dispatch_set(pid, false);
 	ptrace(PTRACE_CONT, pid, NULL, NULL);
 }
 
@@ -199,8 +215,10 @@ bool rec_dispatch_stopped(const struct rec_task *t)
 {
 	siginfo_t info;
 
-	return t->dispatched && tracee_stop_kind(t->status) == STOP_SIGNAL && WSTOPSIG(t->status) == SIGSYS &&
-	       ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) == 0 && info.si_code == SIGSYS_DISPATCH;
+	return t->dispatched && tracee_stop_kind(t->status) == STOP_SIGNAL &&
+	       WSTOPSIG(t->status) == SIGSYS &&
+	       ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) == 0 &&
+	       info.si_code == SIGSYS_DISPATCH;
 }
 
 /* Our interrupt is told first.  Its registers are behind a call then that has not been made. */

@@ -1,16 +1,19 @@
 /*
- * outside.c - memory that the program shares with what is not recorded: devices, kernel rings, processes outside.
+ * outside.c - memory that the program shares with what is not recorded: devices, kernel rings,
+ * processes outside.
  *
- * What such a stranger writes has no event.  So this memory is read again each time before a task goes on in user
- * mode, and what has changed since the last time becomes effects of a NOTE: whoever learns by a system call that
- * there is something new (a message, a wake-up, the end of a sleep) sees in replay what it saw in the recording.
- * Not so who polls the memory without a system call: the line on stderr says it, and so does replay, when it
- * diverges later on.  Calls are not buffered in such a process, for a buffered call has no stop at which to read.
+ * What such a stranger writes has no event.  So this memory is read again each time before a task
+ * goes on in user mode, and what has changed since the last time becomes effects of a NOTE: whoever
+ * learns by a system call that there is something new (a message, a wake-up, the end of a sleep)
+ * sees in replay what it saw in the recording. Not so who polls the memory without a system call:
+ * the line on stderr says it, and so does replay, when it diverges later on.  Calls are not
+ * buffered in such a process, for a buffered call has no stop at which to read.
  *
  * A stranger is noticed
  *   - at mmap of anything but a file: the kernel or a device writes there;
  *   - by the number of attachments of a SysV segment, looked at before each such step;
- *   - by looking for the file among the writable mappings of other processes, when it is mapped, and now and then
+ *   - by looking for the file among the writable mappings of other processes, when it is mapped,
+ *   and now and then
  *     later, as long as that takes less than a hundredth of the time;
  *   - by a change of the file's time of modification that is not ours.
  */
@@ -31,8 +34,18 @@
 
 #include "recorder/internal.h"
 
-enum { AREA_MAX = 64 << 20, CHUNK_PAGES = 64, CANDIDATES = 64, WATCHES = 32, FILES_MAX = 256, NOTE_ARGUMENT = 6,
-       FIRST_NS = 100000000, SHARE = 100, SOON_NS = 5000000, PERIOD_NS = 1000000000 };
+enum {
+	AREA_MAX = 64 << 20,
+	CHUNK_PAGES = 64,
+	CANDIDATES = 64,
+	WATCHES = 32,
+	FILES_MAX = 256,
+	NOTE_ARGUMENT = 6,
+	FIRST_NS = 100000000,
+	SHARE = 100,
+	SOON_NS = 5000000,
+	PERIOD_NS = 1000000000
+};
 
 struct rec_outside {
 	struct rec_outside *next;
@@ -44,7 +57,7 @@ struct rec_outside {
 static struct identity { uint64_t dev, ino; } strangers[FILES_MAX];
 static unsigned strangers_n;
 
-/* ---- areas of an address space ------------------------------------------------------------------ */
+/* ---- areas of an address space --------------------------------------------------------------- */
 
 static void area_add(struct rec_mm *mm, uint64_t addr, uint64_t len)
 {
@@ -112,9 +125,12 @@ bool rec_is_outside(const struct rec_mm *mm, const struct tracee_map *m)
 	return false;
 }
 
-/* ---- who it is shared with -------------------------------------------------------------------------- */
+/* ---- who it is shared with ------------------------------------------------------------------- */
 
-/* One line, once for each thing; and a note in the trace for whoever replays it.  The next event of t has it. */
+/*
+ * One line, once for each thing; and a note in the trace for whoever replays it.  The next event of
+ * t has it.
+ */
 static void announce(struct recorder *rec, const char *name, const char *whom, bool read)
 {
 	static char (*said)[128];
@@ -134,14 +150,18 @@ static void announce(struct recorder *rec, const char *name, const char *whom, b
 	BUG_ON(!said, "out of memory for a name");
 	snprintf(said[said_n++], sizeof(*said), "%s", name);
 	if (read)
-		log_warn("%s is shared with %s, which is not recorded: it is read again at each step of the program; what it "
-			 "sees change between two system calls will not replay", name, whom);
+		log_warn(
+			"%s is shared with %s, which is not recorded: it is read again at each step of the program; what it "
+			"sees change between two system calls will not replay",
+			name, whom);
 	else
-		log_warn("%s is shared with %s, which is not recorded: what that changes there will not replay", name, whom);
+		log_warn(
+			"%s is shared with %s, which is not recorded: what that changes there will not replay",
+			name, whom);
 }
 
-static void area_share(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len, const char *name,
-		       const char *whom)
+static void area_share(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len,
+		       const char *name, const char *whom)
 {
 	char byte;
 	bool read = len <= AREA_MAX && tracee_read_some(t->tid, addr, &byte, 1) == 1;
@@ -152,13 +172,14 @@ static void area_share(struct recorder *rec, struct rec_task *t, uint64_t addr, 
 	rec_buffer_off(t);
 }
 
-void rec_outside_device(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len, const char *name)
+void rec_outside_device(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len,
+			const char *name)
 {
 	area_share(rec, t, addr, len, name[0] ? name : "a mapping",
 		   name[0] == '/' ? "a device" : "the kernel");
 }
 
-/* ---- files ------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static bool is_stranger(uint64_t dev, uint64_t ino)
 {
@@ -178,13 +199,17 @@ static bool seen_mm(struct recorder *rec, const struct rec_task *upto)
 	return false;
 }
 
-/* Files that recorded processes have mapped shared, without those that are known to be shared with strangers. */
+/*
+ * Files that recorded processes have mapped shared, without those that are known to be shared with
+ * strangers.
+ */
 static unsigned candidates(struct recorder *rec, struct identity *list)
 {
 	unsigned n = 0;
 
 	for (struct rec_task *t = rec->tasks; t; t = t->next) {
-		for (struct rec_shared *s = seen_mm(rec, t) ? NULL : t->mm->shared; s; s = s->next) {
+		for (struct rec_shared *s = seen_mm(rec, t) ? NULL : t->mm->shared; s;
+		     s = s->next) {
 			unsigned i = 0;
 
 			if (!s->shared || !s->dev || is_stranger(s->dev, s->ino))
@@ -198,7 +223,8 @@ static unsigned candidates(struct recorder *rec, struct identity *list)
 	return n;
 }
 
-static bool among(const struct identity *list, unsigned n, uint64_t dev, uint64_t ino, unsigned *i_ret)
+static bool among(const struct identity *list, unsigned n, uint64_t dev, uint64_t ino,
+		  unsigned *i_ret)
 {
 	for (*i_ret = 0; *i_ret < n; ++*i_ret) {
 		if (list[*i_ret].dev == dev && list[*i_ret].ino == ino)
@@ -211,9 +237,11 @@ static bool among(const struct identity *list, unsigned n, uint64_t dev, uint64_
 static bool line_names(const char *at, const struct identity *list, unsigned n, unsigned *i_ret)
 {
 	char *end;
-	unsigned long major_nr = strtoul(at, &end, 16), minor_nr = *end ? strtoul(end + 1, &end, 16) : 0;
+	unsigned long major_nr = strtoul(at, &end, 16),
+		      minor_nr = *end ? strtoul(end + 1, &end, 16) : 0;
 
-	return among(list, n, makedev((unsigned)major_nr, (unsigned)minor_nr), strtoull(end, NULL, 10), i_ret);
+	return among(list, n, makedev((unsigned)major_nr, (unsigned)minor_nr),
+		     strtoull(end, NULL, 10), i_ret);
 }
 
 /* A writable shared mapping of one of them: "START-END rw-s OFFSET MAJOR:MINOR INODE NAME". */
@@ -227,7 +255,8 @@ struct map_query {
 #define MAP_QUERY _IOWR('f', 17, struct map_query)
 
 /* The same, of an open /proc/PID/maps.  False: this kernel cannot be asked. */
-static bool query_maps(int fd, const struct identity *list, unsigned n, unsigned *i_ret, bool *found_ret)
+static bool query_maps(int fd, const struct identity *list, unsigned n, unsigned *i_ret,
+		       bool *found_ret)
 {
 	enum { WRITABLE = 2, SHARED = 8, NEXT = 16, FILE_BACKED = 32 };
 	struct map_query q = { .size = sizeof(q), .flags = WRITABLE | SHARED | NEXT | FILE_BACKED };
@@ -266,7 +295,9 @@ static bool maps_have(int pid, const struct identity *list, unsigned n, unsigned
 	close(fd);
 	text[len] = '\0';
 	for (const char *at = text; (at = strstr(at, "s ")); at++) {
-		const char *offset = at - text >= 4 && at[-4] == ' ' && at[-2] == 'w' ? strchr(at + 2, ' ') : NULL;
+		const char *offset = at - text >= 4 && at[-4] == ' ' && at[-2] == 'w'
+					     ? strchr(at + 2, ' ')
+					     : NULL;
 
 		if (offset && line_names(offset + 1, list, n, i_ret))
 			return true;
@@ -299,16 +330,20 @@ static void share_file(struct recorder *rec, struct rec_task *t, const struct id
 	if (strangers_n < FILES_MAX)
 		strangers[strangers_n++] = *id;
 	for (struct rec_task *o = rec->tasks; o; o = o->next) {
-		for (struct rec_shared *s = seen_mm(rec, o) ? NULL : o->mm->shared; s; s = s->next) {
+		for (struct rec_shared *s = seen_mm(rec, o) ? NULL : o->mm->shared; s;
+		     s = s->next) {
 			if (s->dev != id->dev || s->ino != id->ino)
 				continue;
-			snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, o->tid, s->addr, s->addr + s->len);
+			snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64,
+				 o->tid, s->addr, s->addr + s->len);
 			n = readlink(path, name, sizeof(name) - 1);
 			name[n < 0 ? 0 : n] = '\0';
 			if (o->mm == t->mm) {
-				area_share(rec, t, s->addr, s->len, n > 0 ? name : "a mapped file", whom);
+				area_share(rec, t, s->addr, s->len, n > 0 ? name : "a mapped file",
+					   whom);
 			} else {
-				announce(rec, n > 0 ? name : "a mapped file", whom, s->len <= AREA_MAX);
+				announce(rec, n > 0 ? name : "a mapped file", whom,
+					 s->len <= AREA_MAX);
 				if (s->len <= AREA_MAX)
 					area_add(o->mm, s->addr, s->len);
 				rec_buffer_off(o);
@@ -330,8 +365,9 @@ static int strange_process(struct recorder *rec, const char *name)
 }
 
 /*
- * Files whose time of modification tells that somebody outside wrote to them, as long as no recorded process has a mapping
- * that it can store to: the first store to a page changes that time, too (fault_dirty_shared_page() in mm/memory.c).
+ * Files whose time of modification tells that somebody outside wrote to them, as long as no
+ * recorded process has a mapping that it can store to: the first store to a page changes that time,
+ * too (fault_dirty_shared_page() in mm/memory.c).
  */
 static struct watch {
 	struct identity id;
@@ -368,7 +404,10 @@ static uint64_t spent_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* Numbers of other processes, the youngest first: who shares memory with the program was often started with it. */
+/*
+ * Numbers of other processes, the youngest first: who shares memory with the program was often
+ * started with it.
+ */
 static unsigned strange_processes(struct recorder *rec, int *list, unsigned room)
 {
 	DIR *dir = opendir("/proc");
@@ -396,10 +435,12 @@ static void look_for_strangers(struct recorder *rec, struct rec_task *t, uint64_
 	enum { PROCESSES = 8192 };
 	static int pid[PROCESSES];
 	struct identity list[CANDIDATES];
-	unsigned n = candidates(rec, list), processes = n ? strange_processes(rec, pid, PROCESSES) : 0, i, k;
+	unsigned n = candidates(rec, list),
+		 processes = n ? strange_processes(rec, pid, PROCESSES) : 0, i, k;
 	uint64_t allowed = FIRST_NS + (now - rec->start_ns) / SHARE, start = spent_ns();
 
-	for (k = 0; k < processes && n && rec->outside_spent_ns + (spent_ns() - start) < allowed; k++) {
+	for (k = 0; k < processes && n && rec->outside_spent_ns + (spent_ns() - start) < allowed;
+	     k++) {
 		if (rec->outside_upto && pid[k] >= rec->outside_upto)
 			continue;
 		while (n && maps_have(pid[k], list, n, &i)) {
@@ -410,7 +451,8 @@ static void look_for_strangers(struct recorder *rec, struct rec_task *t, uint64_
 	rec->outside_upto = k < processes ? pid[k] + 1 : 0;
 	forget_unmapped(rec);
 	rec->outside_spent_ns += spent_ns() - start;
-	rec->outside_wait_ns = rec->outside_wait_ns * 2 < PERIOD_NS ? rec->outside_wait_ns * 2 : PERIOD_NS;
+	rec->outside_wait_ns =
+		rec->outside_wait_ns * 2 < PERIOD_NS ? rec->outside_wait_ns * 2 : PERIOD_NS;
 	rec->outside_next_ns = now_ns() + rec->outside_wait_ns;
 }
 
@@ -419,12 +461,16 @@ static void watch_file(int fd, const struct stat *st, bool writable)
 	bool tells = !writable;
 	unsigned i = 0;
 
-	while (i < watches_n && (watches[i].id.dev != st->st_dev || watches[i].id.ino != st->st_ino))
+	while (i < watches_n &&
+	       (watches[i].id.dev != st->st_dev || watches[i].id.ino != st->st_ino))
 		i++;
 	if (i < watches_n) {
 		watches[i].tells &= tells;
 	} else if (i < WATCHES) {
-		watches[i] = (struct watch){ { st->st_dev, st->st_ino }, fcntl(fd, F_DUPFD_CLOEXEC, 100), tells, st->st_mtim };
+		watches[i] = (struct watch){ { st->st_dev, st->st_ino },
+					     fcntl(fd, F_DUPFD_CLOEXEC, 100),
+					     tells,
+					     st->st_mtim };
 		watches_n += watches[i].fd >= 0;
 	}
 }
@@ -444,8 +490,8 @@ static void look_at_times(struct recorder *rec, struct rec_task *t)
 	rec->file_written = false;
 }
 
-void rec_outside_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len, int fd,
-			const struct stat *st, bool writable)
+void rec_outside_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len,
+			int fd, const struct stat *st, bool writable)
 {
 	if (is_stranger(st->st_dev, st->st_ino)) {
 		area_share(rec, t, addr, len, "a mapped file", "another process");
@@ -457,14 +503,15 @@ void rec_outside_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr,
 	look_for_strangers(rec, t, now_ns());
 }
 
-/* ---- SysV segments ------------------------------------------------------------------------------------ */
+/* ---- SysV segments --------------------------------------------------------------------------- */
 
 static unsigned attached(struct recorder *rec, uint64_t id)
 {
 	unsigned n = 0;
 
 	for (struct rec_task *o = rec->tasks; o; o = o->next) {
-		for (const struct rec_shared *s = seen_mm(rec, o) ? NULL : o->mm->shared; s; s = s->next)
+		for (const struct rec_shared *s = seen_mm(rec, o) ? NULL : o->mm->shared; s;
+		     s = s->next)
 			n += !s->dev && !s->anon && s->ino == id;
 	}
 	return n;
@@ -477,7 +524,8 @@ static void look_at_segments(struct recorder *rec, struct rec_task *t)
 		char name[64];
 
 		if (s->dev || s->anon || s->outside || shmctl((int)s->ino, IPC_STAT, &ds) < 0 ||
-		    (ds.shm_segsz + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES < s->len || ds.shm_nattch <= attached(rec, s->ino))
+		    (ds.shm_segsz + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES < s->len ||
+		    ds.shm_nattch <= attached(rec, s->ino))
 			continue;
 		s->outside = true;
 		snprintf(name, sizeof(name), "SysV shared memory %d", (int)s->ino);
@@ -485,7 +533,7 @@ static void look_at_segments(struct recorder *rec, struct rec_task *t)
 	}
 }
 
-/* ---- before a task goes on --------------------------------------------------------------------------- */
+/* ---- before a task goes on ------------------------------------------------------------------- */
 
 static void area_look(struct recorder *rec, struct rec_task *t, struct rec_outside *o)
 {
@@ -495,7 +543,8 @@ static void area_look(struct recorder *rec, struct rec_task *t, struct rec_outsi
 	for (size_t at = 0; at < pages; at += CHUNK_PAGES) {
 		size_t n = pages - at < CHUNK_PAGES ? pages - at : CHUNK_PAGES;
 
-		n = tracee_read_some(t->tid, o->addr + at * PAGE_BYTES, buf, n * PAGE_BYTES) / PAGE_BYTES;
+		n = tracee_read_some(t->tid, o->addr + at * PAGE_BYTES, buf, n * PAGE_BYTES) /
+		    PAGE_BYTES;
 		for (size_t i = 0; i < n; i++) {
 			const unsigned char *page = buf + i * PAGE_BYTES;
 			uint64_t sum = mem_sum_one(at + i, page);

@@ -1,15 +1,17 @@
 /*
- * park.c - tasks that sleep in a call of the hook's and hand the processor on by themselves (abi/buffer.h).
+ * park.c - tasks that sleep in a call of the hook's and hand the processor on by themselves
+ * (abi/buffer.h).
  *
- * Two threads that wake each other by turns cost two stops a turn when we do the switching, 12 us; by themselves 3.  A
- * process begins to do so when it has slept in some calls in the traced way.
+ * Two threads that wake each other by turns cost two stops a turn when we do the switching, 12 us;
+ * by themselves 3.  A process begins to do so when it has slept in some calls in the traced way.
  *
- * The recorder resumes a task by giving it the baton, and has the processor back when the one who holds it then - it may be
- * another - stops, or when it can take the baton because everybody sleeps.  Before anything else that this means,
- * the notes in the buffers become events: ENTER for PARK, EXIT for UNPARK, CALLS for what is between.
+ * The recorder resumes a task by giving it the baton, and has the processor back when the one who
+ * holds it then - it may be another - stops, or when it can take the baton because everybody
+ * sleeps.  Before anything else that this means, the notes in the buffers become events: ENTER for
+ * PARK, EXIT for UNPARK, CALLS for what is between.
  *
- * The shared page is a SysV segment: no descriptor and no path in the tracee, any user namespace; where it cannot be
- * attached all goes on as before.
+ * The shared page is a SysV segment: no descriptor and no path in the tracee, any user namespace;
+ * where it cannot be attached all goes on as before.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -40,7 +42,8 @@ static bool shared_create(struct recorder *rec)
 	if (rec->shm < 0)
 		return false;
 	at = shmat(rec->shm, NULL, 0);
-	shmctl(rec->shm, IPC_RMID, NULL);	/* it goes when the last of us goes; Linux lets others attach it until then */
+	/* it goes when the last of us goes; Linux lets others attach it until then */
+	shmctl(rec->shm, IPC_RMID, NULL);
 	if (at == (void *)-1)
 		return false;
 	rec->shared = at;
@@ -63,16 +66,23 @@ void rec_park_consider(struct recorder *rec, struct rec_task *t)
 	static const uint8_t on = 1;
 	int64_t ret;
 
-	/* Others have run meanwhile: else it waits for somebody outside, and sleeps the better the longer (redis: a fifth). */
+	/*
+	 * Others have run meanwhile: else it waits for somebody outside, and sleeps the better the
+	 * longer (redis: a fifth).
+	 */
 	if (!t->enter_written)
 		return;
-	if (!buf->on || buf->off || buf->parks || t->every_call || rec->options->chaos || rec->options->ticks == TICKS_STEP ||
-	    rec->options->ticks == TICKS_PMU || !t->call.row || t->call.row->wait != SYS_WAIT_PARK || ++buf->sleeps != SLEEPS_ENOUGH || !shared_create(rec))
+	if (!buf->on || buf->off || buf->parks || t->every_call || rec->options->chaos ||
+	    rec->options->ticks == TICKS_STEP || rec->options->ticks == TICKS_PMU || !t->call.row ||
+	    t->call.row->wait != SYS_WAIT_PARK || ++buf->sleeps != SLEEPS_ENOUGH ||
+	    !shared_create(rec))
 		return;
 	/* Without these instructions the notes lack the bases of fs and gs. */
 	if (!cpu_has_fsgsbase())
 		return;
-	if (rec_inject(rec, t, &ret, SYS_shmat, (uint64_t)rec->shm, FIXED_SHARED, SHM_REMAP, 0, 0, 0) || ret != FIXED_SHARED)
+	if (rec_inject(rec, t, &ret, SYS_shmat, (uint64_t)rec->shm, FIXED_SHARED, SHM_REMAP, 0, 0,
+		       0) ||
+	    ret != FIXED_SHARED)
 		return;
 	buf->parks = on;
 	err_free(rec_buffer_state(t, offsetof(struct buf_state, parked), none, sizeof(none)));
@@ -84,14 +94,16 @@ void rec_park_forked(struct rec_task *child)
 	static const uint8_t none[BUF_PARKS];
 
 	if (child->mm->buf.parks)
-		err_free(rec_buffer_state(child, offsetof(struct buf_state, parked), none, sizeof(none)));
+		err_free(rec_buffer_state(child, offsetof(struct buf_state, parked), none,
+					  sizeof(none)));
 }
 
 /* ---- the baton ------------------------------------------------------------------------------- */
 
 /*
- * Those who wake up by themselves must know of files what they would be told when we resumed them.  False: tasks with
- * one memory and two tables of descriptors, who must not take turns by themselves.
+ * Those who wake up by themselves must know of files what they would be told when we resumed them.
+ * False: tasks with one memory and two tables of descriptors, who must not take turns by
+ * themselves.
  */
 static bool tell_parked(struct recorder *rec)
 {
@@ -102,7 +114,8 @@ static bool tell_parked(struct recorder *rec)
 
 		if (!buf->parks)
 			continue;
-		if (o->parked && (buf->files != o->files || buf->mapped_gen != rec->mapped_gen || rec->files_apart))
+		if (o->parked && (buf->files != o->files || buf->mapped_gen != rec->mapped_gen ||
+				  rec->files_apart))
 			err_free(rec_buffer_tell_files(rec, o));
 		if (o->mm->users > 1 && buf->files && buf->files != o->files) {
 			good = false;
@@ -121,7 +134,8 @@ void rec_park_give(struct recorder *rec, struct rec_task *t)
 		return;
 	good = tell_parked(rec);
 	rec->park_runs = t && !t->parked ? t : NULL;
-	__atomic_store_n(&sh->allowed, good && !rec_others_ready(rec, t) && !(t && t->deferred_n), __ATOMIC_SEQ_CST);
+	__atomic_store_n(&sh->allowed, good && !rec_others_ready(rec, t) && !(t && t->deferred_n),
+			 __ATOMIC_SEQ_CST);
 	__atomic_store_n(&sh->baton, t ? t->serial : 0, __ATOMIC_SEQ_CST);
 	if (!t && __atomic_load_n(&sh->waiting, __ATOMIC_SEQ_CST))
 		syscall(SYS_futex, &sh->baton, FUTEX_WAKE, 1, NULL, NULL, 0);
@@ -155,7 +169,8 @@ bool rec_park_take(struct recorder *rec)
 
 	if (t && t->state == TASK_RUNNING && !rec_task_is_dead(t->tid))
 		return false;
-	if (!baton && !__atomic_compare_exchange_n(&sh->baton, &baton, BATON_RECORDER, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+	if (!baton && !__atomic_compare_exchange_n(&sh->baton, &baton, BATON_RECORDER, 0,
+						   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		return false;
 	sh->baton = BATON_RECORDER;
 	sh->allowed = 0;
@@ -168,14 +183,15 @@ bool rec_park_take(struct recorder *rec)
 void rec_park_gone(struct recorder *rec, const struct rec_task *t)
 {
 	if (rec->park_held == t || rec->park_runs == t)
-		rec->park_seq = rec->shared ? rec->shared->seq : 0;	/* with what it was about to note */
+		/* with what it was about to note */
+		rec->park_seq = rec->shared ? rec->shared->seq : 0;
 	if (rec->park_held == t)
 		rec->park_held = NULL;
 	if (rec->park_runs == t)
 		rec->park_runs = NULL;
 }
 
-/* ---- notes to events ----------------------------------------------------------------------------- */
+/* ---- notes to events ------------------------------------------------------------------------- */
 
 static struct rec_task *somebody_of(const struct recorder *rec, const struct rec_mm *mm)
 {
@@ -197,7 +213,8 @@ static struct err *read_unread(struct recorder *rec, struct rec_mm *mm)
 		return NULL;
 	TRY(tracee_read(t->tid, FIXED_STATE + offsetof(struct buf_state, pos), &pos, 8));
 	if (pos < buf->at || pos > FIXED_END)
-		return err_new(ERR_UNSUPPORTED, "task %d has overwritten the system call buffer", t->tid);
+		return err_new(ERR_UNSUPPORTED, "task %d has overwritten the system call buffer",
+			       t->tid);
 	buf->unread_len = pos - buf->at;
 	buf->read = 0;
 	buf->unread = malloc(buf->unread_len + 1);
@@ -221,7 +238,8 @@ static void skip_unread(struct rec_buffer *buf, uint64_t len)
 }
 
 /* The next record in mm that is not in the trace; NULL: there is none. */
-static const struct buf_record *next_record(const struct rec_buffer *buf, uint64_t at, struct buf_record *r)
+static const struct buf_record *next_record(const struct rec_buffer *buf, uint64_t at,
+					    struct buf_record *r)
 {
 	at += buf->read;
 	if (!buf->unread || at + sizeof(*r) > buf->unread_len)
@@ -230,7 +248,8 @@ static const struct buf_record *next_record(const struct rec_buffer *buf, uint64
 	return r->size >= sizeof(*r) && at + r->size <= buf->unread_len ? r : NULL;
 }
 
-static void write_event(struct recorder *rec, struct rec_task *t, enum trace_event_kind kind, const struct regs *regs, int64_t ret)
+static void write_event(struct recorder *rec, struct rec_task *t, enum trace_event_kind kind,
+			const struct regs *regs, int64_t ret)
 {
 	bool sums = rec->no_sums;
 
@@ -281,7 +300,9 @@ static struct err *parks(struct recorder *rec, struct rec_task *t, bool *found)
 	rec_task_call_drop(&t->call);
 	t->call.entry = note.regs;
 	t->call.nr = note.regs.orig_rax;
-	memcpy(t->call.args, (const uint64_t[]){ note.regs.rdi, note.regs.rsi, note.regs.rdx, note.regs.r10, note.regs.r8, note.regs.r9 },
+	memcpy(t->call.args,
+	       (const uint64_t[]){ note.regs.rdi, note.regs.rsi, note.regs.rdx, note.regs.r10,
+				   note.regs.r8, note.regs.r9 },
 	       sizeof(t->call.args));
 	write_event(rec, t, TRACE_SYSCALL_ENTER, &t->call.entry, 0);
 	t->enter_written = true;
@@ -324,7 +345,8 @@ static bool unparks(struct recorder *rec, struct rec_mm *mm, uint64_t seq)
 	struct buf_unpark note;
 	struct buf_record r;
 
-	if (!mm->buf.parks || !next_record(&mm->buf, 0, &r) || r.nr != BUF_NR_UNPARK || r.size < sizeof(r) + sizeof(note))
+	if (!mm->buf.parks || !next_record(&mm->buf, 0, &r) || r.nr != BUF_NR_UNPARK ||
+	    r.size < sizeof(r) + sizeof(note))
 		return false;
 	memcpy(&note, mm->buf.unread + mm->buf.read + sizeof(r), sizeof(note));
 	if (note.seq != seq)
@@ -363,11 +385,13 @@ void rec_park_events(struct recorder *rec)
 
 	/* the last note may be half written */
 	while (!err && found && rec->park_seq < rec->shared->seq) {
-		err = rec->park_runs ? parks(rec, rec->park_runs, &found) : wakes(rec, rec->park_seq + 1, &found);
+		err = rec->park_runs ? parks(rec, rec->park_runs, &found)
+				     : wakes(rec, rec->park_seq + 1, &found);
 		rec->park_seq += found;
 	}
 	if (!err && rec->park_seq + 1 < rec->shared->seq) {
-		err = err_new(ERR_UNSUPPORTED, "a process died before what it did could be recorded");
+		err = err_new(ERR_UNSUPPORTED,
+			      "a process died before what it did could be recorded");
 		rec->park_seq = rec->shared->seq;
 	}
 	drop_unread(rec);
@@ -377,19 +401,22 @@ void rec_park_events(struct recorder *rec)
 		rec_trace_failed(rec, err);
 }
 
-/* ---- stops of the parked ------------------------------------------------------------------------------ */
+/* ---- stops of the parked --------------------------------------------------------------------- */
 
 /* It has laid the baton down or is about to take it, and wants or has to be seen first. */
 static struct err *trap_later(struct rec_task *t)
 {
 	static const uint64_t yes = 1;
 
-	return tracee_write(t->tid, FIXED_PARKS + (uint64_t)t->park_place * PARK_SIZE + offsetof(struct buf_place, trap), &yes, 8);
+	return tracee_write(t->tid,
+			    FIXED_PARKS + (uint64_t)t->park_place * PARK_SIZE +
+				    offsetof(struct buf_place, trap),
+			    &yes, 8);
 }
 
 /*
- * It is about to make the call that sleeps (or one to hand on the baton): not any more.  Results but that one's do not
- * matter, and a missed wake-up is found after some milliseconds.
+ * It is about to make the call that sleeps (or one to hand on the baton): not any more.  Results
+ * but that one's do not matter, and a missed wake-up is found after some milliseconds.
  */
 static bool before_call(const struct rec_task *t, struct regs *regs)
 {
@@ -471,7 +498,8 @@ struct err *rec_park_stop(struct recorder *rec, struct rec_task *t)
 		t->in_group_stop = true;
 		return rec_resume(t, PTRACE_LISTEN, 0);
 	case STOP_EXIT:
-		err_free(rec_buffer_state(t, offsetof(struct buf_state, parked) + t->park_place, &no, 1));
+		err_free(rec_buffer_state(t, offsetof(struct buf_state, parked) + t->park_place,
+					  &no, 1));
 		t->parked = false;
 		return rec_task_exiting(rec, t);
 	case STOP_EXITED:

@@ -1,8 +1,9 @@
 /*
  * partial.c - calls on ranges of memory that failed, and had done a part by then.
  *
- * The kernel goes from mapping to mapping and stops at the first that refuses.  How far it came cannot be told from
- * the error, but from what is there afterwards: the effects describe the range as it is now, whatever it was.
+ * The kernel goes from mapping to mapping and stops at the first that refuses.  How far it came
+ * cannot be told from the error, but from what is there afterwards: the effects describe the range
+ * as it is now, whatever it was.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,8 @@
 enum { CHUNK = 1 << 20 };
 
 /* The part of [addr, addr + len) that lies in m; 0: none. */
-static uint64_t part_of(const struct tracee_map *m, uint64_t addr, uint64_t len, uint64_t *start_ret)
+static uint64_t part_of(const struct tracee_map *m, uint64_t addr, uint64_t len,
+			uint64_t *start_ret)
 {
 	uint64_t end = addr + len < m->end ? addr + len : m->end;
 
@@ -42,18 +44,23 @@ static void advise(struct recorder *rec, uint64_t addr, uint64_t len, uint64_t a
 }
 
 /* MADV_DONTNEED and its like: all pages go, and those that are there come back. */
-static void dropped(struct recorder *rec, struct rec_task *t, const struct tracee_map *m, uint64_t start, uint64_t len)
+static void dropped(struct recorder *rec, struct rec_task *t, const struct tracee_map *m,
+		    uint64_t start, uint64_t len)
 {
 	if (m->shared) {	/* MADV_REMOVE: the object's content is what counts */
 		for (uint64_t off = 0; off < len; off += CHUNK)
-			rec_effect_memory(rec, t, start + off, len - off < CHUNK ? len - off : CHUNK);
+			rec_effect_memory(rec, t, start + off,
+					  len - off < CHUNK ? len - off : CHUNK);
 		return;
 	}
 	advise(rec, start, len, MADV_DONTNEED);
 	err_free(tracee_pages(t->tid, start, len, false, page_effect, rec));
 }
 
-/* The flags that a child's memory depends on, from /proc/TID/smaps: one line "VmFlags: rd wr ..." for each mapping. */
+/*
+ * The flags that a child's memory depends on, from /proc/TID/smaps: one line "VmFlags: rd wr ..."
+ * for each mapping.
+ */
 static void inherited(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len)
 {
 	struct tracee_map m = { 0 };
@@ -92,13 +99,15 @@ static bool in_one_mapping(const struct tracee_maps *maps, uint64_t addr, uint64
 	return m && addr + len <= m->end;
 }
 
-struct err *rec_partial_advise(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len, uint64_t advice)
+struct err *rec_partial_advise(struct recorder *rec, struct rec_task *t, uint64_t addr,
+			       uint64_t len, uint64_t advice)
 {
 	struct tracee_maps maps;
 
 	if (is_senseless(addr, len))
 		return NULL;
-	if (advice == MADV_DONTFORK || advice == MADV_DOFORK || advice == MADV_WIPEONFORK || advice == MADV_KEEPONFORK) {
+	if (advice == MADV_DONTFORK || advice == MADV_DOFORK || advice == MADV_WIPEONFORK ||
+	    advice == MADV_KEEPONFORK) {
 		inherited(rec, t, addr, len);
 		return NULL;
 	}
@@ -113,8 +122,8 @@ struct err *rec_partial_advise(struct recorder *rec, struct rec_task *t, uint64_
 	return NULL;
 }
 
-struct err *rec_partial_protect(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len,
-				rec_protect_fn *fn)
+struct err *rec_partial_protect(struct recorder *rec, struct rec_task *t, uint64_t addr,
+				uint64_t len, rec_protect_fn *fn)
 {
 	struct tracee_maps maps;
 	struct err *err = NULL;

@@ -1,11 +1,12 @@
 /*
  * pi.c - futexes with priority inheritance: the kernel stores into the lock.
  *
- * FUTEX_LOCK_PI sets FUTEX_WAITERS in the word when it goes to sleep, so that the owner's unlocking comes to the
- * kernel.  Others run then, and must find the bit in replay as well: the word as it is once the caller sleeps is a NOTE
- * behind the call's ENTER.  Who unlocks or requeues stores the new owner before his call returns, which is an output
- * of that call.  When an owner dies, the waiter that the kernel wakes stores his own number as he comes
- * back: nobody runs before that is in the trace.
+ * FUTEX_LOCK_PI sets FUTEX_WAITERS in the word when it goes to sleep, so that the owner's unlocking
+ * comes to the kernel.  Others run then, and must find the bit in replay as well: the word as it is
+ * once the caller sleeps is a NOTE behind the call's ENTER.  Who unlocks or requeues stores the new
+ * owner before his call returns, which is an output of that call.  When an owner dies, the waiter
+ * that the kernel wakes stores his own number as he comes back: nobody runs before that is in the
+ * trace.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -23,7 +24,8 @@ static bool is_locking(const struct rec_task *t)
 {
 	uint64_t op = t->call.args[1] & OP_MASK;
 
-	return t->in_syscall && t->call.nr == SYS_futex && !t->call.force_ret && (op == LOCK_PI || op == LOCK_PI2);
+	return t->in_syscall && t->call.nr == SYS_futex && !t->call.force_ret &&
+	       (op == LOCK_PI || op == LOCK_PI2);
 }
 
 /* The third field of /proc/TID/stat. */

@@ -1,10 +1,11 @@
 /*
  * ptrace.h - recorded programs that trace recorded programs.
  *
- * The kernel allows a task one tracer, and that is the recorder.  So the recorder plays the kernel's part for a
- * program that calls ptrace(): a *tracee* here is a recorded task that another recorded task, its *tracer*, believes
- * to trace.  A tracee that would stop for its tracer is left in the stop that the recorder sees, and is not resumed
- * (it is *held*: TASK_RUNNING to the scheduler, which waits for news of it).  The tracer's calls look at it there.
+ * The kernel allows a task one tracer, and that is the recorder.  So the recorder plays the
+ * kernel's part for a program that calls ptrace(): a *tracee* here is a recorded task that another
+ * recorded task, its *tracer*, believes to trace.  A tracee that would stop for its tracer is left
+ * in the stop that the recorder sees, and is not resumed (it is *held*: TASK_RUNNING to the
+ * scheduler, which waits for news of it).  The tracer's calls look at it there.
  *
  *	recorder's stop of the tracee	emulated stop	when the tracer resumes the tracee
  *	-----------------------------	-------------	---------------------------------
@@ -15,12 +16,13 @@
  *	whatever; READY at a point	PT_EXIT, PT_TRAP, PT_EXEC, PT_TOLD	READY
  *	that has a name
  *
- * Every emulated stop is at a point that replay can find, so what the tracer changes there are effects of NOTE events
- * of the tracee: WRITE for memory, REGS and XSTATE for registers.  Results of the tracer's own calls (registers it
- * reads, wait statuses) are effects of these calls, as for any other call.
+ * Every emulated stop is at a point that replay can find, so what the tracer changes there are
+ * effects of NOTE events of the tracee: WRITE for memory, REGS and XSTATE for registers.  Results
+ * of the tracer's own calls (registers it reads, wait statuses) are effects of these calls, as for
+ * any other call.
  *
- * A tracee's system calls are not buffered, and its code is as the program has it: its process is unpatched at its
- * first stop.
+ * A tracee's system calls are not buffered, and its code is as the program has it: its process is
+ * unpatched at its first stop.
  */
 #ifndef RECORDER_PTRACE_H
 #define RECORDER_PTRACE_H
@@ -30,7 +32,8 @@
 enum pt_stop {
 	PT_RUNS = 0,
 	PT_SIGNAL,	/* a signal is about to be delivered; the recorder's stop is the same */
-	PT_TOLD,	/* shown as such a stop, but there is no real one: a step, a new child's SIGSTOP */
+	/* shown as such a stop, but there is no real one: a step, a new child's SIGSTOP */
+	PT_TOLD,
 	PT_ENTRY, PT_EXIT,	/* of a system call */
 	PT_SECCOMP,	/* a filter of the program's has answered SECCOMP_RET_TRACE */
 	PT_CLONE, PT_VFORK_DONE, PT_EXEC, PT_DEATH,	/* PTRACE_EVENT_* */
@@ -48,8 +51,13 @@ struct rec_pt {
 	uint64_t options;
 	int mode;			/* the request that resumed it, PTRACE_CONT at first */
 	int entry_mode;			/* the same at PT_ENTRY */
-	int group_sig;			/* it goes on although its group is stopped by this: the kernel calls all of its traps group stops */
-	bool rechecked;			/* the call has been shown for a filter: SECCOMP_RET_TRACE lets it pass now */
+	/*
+	 * it goes on although its group is stopped by this: the kernel calls all of its traps group
+	 * stops
+	 */
+	int group_sig;
+	/* the call has been shown for a filter: SECCOMP_RET_TRACE lets it pass now */
+	bool rechecked;
 	bool quiet;			/* in a call that the vdso makes only in a recording */
 	enum pt_stop stop;
 	int status;			/* as wait4() shows it */
@@ -83,12 +91,17 @@ static inline bool rec_pt_held(const struct rec_task *t)
 }
 
 /* ---- ptrace_stop.c: a tracee's stops --------------------------------------------------------- */
-/* The tracee is at a point that has a name: hold it there, and tell its tracer. info: NULL or of the stop. */
-void rec_pt_hold(struct recorder *rec, struct rec_task *t, enum pt_stop stop, int code, const siginfo_t *info, uint64_t message);
+/*
+ * The tracee is at a point that has a name: hold it there, and tell its tracer. info: NULL or of
+ * the stop.
+ */
+void rec_pt_hold(struct recorder *rec, struct rec_task *t, enum pt_stop stop, int code,
+		 const siginfo_t *info, uint64_t message);
 /* Its tracer lets it go on with a signal, or 0. */
 void rec_pt_resume(struct recorder *rec, struct rec_task *t, int sig);
-/* The recorder's stop is being handled: for the second time, because the tracer has resumed the tracee from this stop?
- * *sig: the signal it is to get. */
+/*
+ * The recorder's stop is being handled: for the second time, because the tracer has resumed the
+ * tracee from this stop? *sig: the signal it is to get. */
 bool rec_pt_passed(struct rec_task *t, enum pt_stop stop, int *sig);
 /* The hooks; true: it is held now. */
 bool rec_pt_before_user(struct recorder *rec, struct rec_task *t);
@@ -106,19 +119,25 @@ bool rec_pt_group_stop(struct recorder *rec, struct rec_task *t);
 bool rec_pt_past_group(const struct rec_task *t);
 bool rec_pt_event_stop(struct recorder *rec, struct rec_task *t);
 /* The parent at STOP_CLONE; the child's birth is in the trace. */
-bool rec_pt_cloned(struct recorder *rec, struct rec_task *parent, struct rec_task *child, uint64_t flags, uint64_t exit_signal);
+bool rec_pt_cloned(struct recorder *rec, struct rec_task *parent, struct rec_task *child,
+		   uint64_t flags, uint64_t exit_signal);
 /* Does it go on by single steps? Makes one, with a signal or 0. */
 bool rec_pt_steps(const struct rec_task *t);
 struct err *rec_pt_step(struct recorder *rec, struct rec_task *t, int sig);
 /* Something that counts as one step has been done. */
 void rec_pt_stepped(struct recorder *rec, struct rec_task *t);
-/* Did a debug register of its tracer's cause this SIGTRAP, alone or at the end of a step of the recorder's? */
+/*
+ * Did a debug register of its tracer's cause this SIGTRAP, alone or at the end of a step of the
+ * recorder's?
+ */
 bool rec_pt_is_watch(const struct rec_task *t, int sig, siginfo_t *info);
 /* A debug register has stopped it. */
-struct err *rec_pt_watched(struct recorder *rec, struct rec_task *t, const struct regs *regs, const siginfo_t *info);
+struct err *rec_pt_watched(struct recorder *rec, struct rec_task *t, const struct regs *regs,
+			   const siginfo_t *info);
 
-/* ---- ptrace_bond.c: who traces whom ------------------------------------------------------------- */
-void rec_pt_attach(struct recorder *rec, struct rec_task *t, struct rec_task *tracer, bool seized, uint64_t options);
+/* ---- ptrace_bond.c: who traces whom ---------------------------------------------------------- */
+void rec_pt_attach(struct recorder *rec, struct rec_task *t, struct rec_task *tracer, bool seized,
+		   uint64_t options);
 void rec_pt_detach(struct recorder *rec, struct rec_task *t, int sig);
 void rec_pt_free(struct rec_task *t);
 /* A task has ended, with this wait status. */
@@ -132,20 +151,29 @@ pid_t rec_pt_parent(pid_t tid);
 /* Send it this signal, which passes without a stop (inject), or as any signal does. */
 void rec_pt_inject(struct rec_task *t, const siginfo_t *info);
 void rec_pt_send(struct rec_task *t, const siginfo_t *info);
-/* Was this signal sent by the above (then: its true siginfo, and it passes); or is it a SIGCHLD of ours to a tracer (*changed)? */
+/*
+ * Was this signal sent by the above (then: its true siginfo, and it passes); or is it a SIGCHLD of
+ * ours to a tracer (*changed)?
+ */
 bool rec_pt_injected(struct rec_task *t, siginfo_t *info);
 bool rec_pt_sigchld(siginfo_t *info);
 /* News of t for its tracer. code: CLD_*. */
-void rec_pt_notify(struct recorder *rec, const struct rec_task *t, struct rec_task *tracer, int code, int status);
-/* The address space of a tracee: its code is as the program has it from now on, and nothing is buffered. */
+void rec_pt_notify(struct recorder *rec, const struct rec_task *t, struct rec_task *tracer,
+		   int code, int status);
+/*
+ * The address space of a tracee: its code is as the program has it from now on, and nothing is
+ * buffered.
+ */
 void rec_pt_unpatch(struct recorder *rec, struct rec_task *t);
 void rec_pt_repatch(struct recorder *rec, struct rec_task *t);
 
-/* ---- ptrace_request.c, ptrace_wait.c: the calls ---------------------------------------------------- */
+/* ---- ptrace_request.c, ptrace_wait.c: the calls ---------------------------------------------- */
 void rec_pt_request_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call);
-struct err *rec_pt_request_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call, struct regs *regs, int64_t ret);
+struct err *rec_pt_request_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+				struct regs *regs, int64_t ret);
 void rec_pt_wait_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call);
-struct err *rec_pt_wait_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call, struct regs *regs, int64_t ret);
+struct err *rec_pt_wait_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+			     struct regs *regs, int64_t ret);
 /* Something may have changed for whoever waits in this process. */
 void rec_pt_wake(struct recorder *rec, pid_t pid);
 

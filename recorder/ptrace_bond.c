@@ -1,6 +1,6 @@
 /*
- * ptrace_bond.c - who traces whom among recorded tasks: the beginning and the end of it, and the signals that pass
- * between the two (ptrace.h).
+ * ptrace_bond.c - who traces whom among recorded tasks: the beginning and the end of it, and the
+ * signals that pass between the two (ptrace.h).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,10 +12,13 @@
 
 #include "recorder/ptrace.h"
 
-/* A SIGCHLD of ours is sent with this number instead of its si_code, which the kernel keeps to itself. */
+/*
+ * A SIGCHLD of ours is sent with this number instead of its si_code, which the kernel keeps to
+ * itself.
+ */
 enum { SIGCHLD_CODE = -7700 };
 
-/* ---- signals --------------------------------------------------------------------------------------- */
+/* ---- signals --------------------------------------------------------------------------------- */
 
 void rec_pt_send(struct rec_task *t, const siginfo_t *info)
 {
@@ -43,7 +46,8 @@ bool rec_pt_injected(struct rec_task *t, siginfo_t *info)
 		if (pt->injected[i].si_signo != info->si_signo)
 			continue;
 		*info = pt->injected[i];
-		memmove(&pt->injected[i], &pt->injected[i + 1], (--pt->injected_n - i) * sizeof(*info));
+		memmove(&pt->injected[i], &pt->injected[i + 1],
+			(--pt->injected_n - i) * sizeof(*info));
 		return true;
 	}
 	return false;
@@ -59,13 +63,15 @@ bool rec_pt_sigchld(siginfo_t *info)
 	return true;
 }
 
-void rec_pt_notify(struct recorder *rec, const struct rec_task *t, struct rec_task *tracer, int code, int status)
+void rec_pt_notify(struct recorder *rec, const struct rec_task *t, struct rec_task *tracer,
+		   int code, int status)
 {
 	const struct rec_sigaction *action = &tracer->sighand->action[SIGCHLD];
 	siginfo_t info;
 
 	rec_pt_wake(rec, tracer->pid);
-	if (action->handler == (uint64_t)(uintptr_t)SIG_IGN || (action->flags & SA_NOCLDSTOP && code >= CLD_TRAPPED))
+	if (action->handler == (uint64_t)(uintptr_t)SIG_IGN ||
+	    (action->flags & SA_NOCLDSTOP && code >= CLD_TRAPPED))
 		return;
 	memset(&info, 0, sizeof(info));
 	info.si_signo = SIGCHLD;
@@ -76,7 +82,7 @@ void rec_pt_notify(struct recorder *rec, const struct rec_task *t, struct rec_ta
 	syscall(SYS_rt_sigqueueinfo, tracer->pid, SIGCHLD, &info);
 }
 
-/* ---- the program's own code --------------------------------------------------------------------------- */
+/* ---- the program's own code ------------------------------------------------------------------ */
 
 void rec_pt_unpatch(struct recorder *rec, struct rec_task *t)
 {
@@ -110,7 +116,10 @@ void rec_pt_unpatch(struct recorder *rec, struct rec_task *t)
 	rec_pending_restore(rec, &others);
 }
 
-/* The last tracee of an address space has been let go: its calls may be buffered again, and sites are patched when they are met. */
+/*
+ * The last tracee of an address space has been let go: its calls may be buffered again, and sites
+ * are patched when they are met.
+ */
 void rec_pt_repatch(struct recorder *rec, struct rec_task *t)
 {
 	for (const struct rec_task *o = rec->tasks; o; o = o->next) {
@@ -122,9 +131,10 @@ void rec_pt_repatch(struct recorder *rec, struct rec_task *t)
 	t->mm->buf.off_for_tracer = false;
 }
 
-/* ---- the bond -------------------------------------------------------------------------------------------- */
+/* ---- the bond -------------------------------------------------------------------------------- */
 
-void rec_pt_attach(struct recorder *rec, struct rec_task *t, struct rec_task *tracer, bool seized, uint64_t options)
+void rec_pt_attach(struct recorder *rec, struct rec_task *t, struct rec_task *tracer, bool seized,
+		   uint64_t options)
 {
 	struct rec_pt *pt = t->pt ? t->pt : calloc(1, sizeof(*t->pt));
 
@@ -195,7 +205,8 @@ static void dead_add(struct recorder *rec, struct rec_task *t, int status)
 void rec_pt_ended(struct recorder *rec, struct rec_task *t, int status)
 {
 	for (struct rec_task *w = rec->tasks; w; w = w->next) {
-		if (w->in_syscall && w->call.pauses && w->state == TASK_RUNNING)	/* the kernel may know more now */
+		/* the kernel may know more now */
+		if (w->in_syscall && w->call.pauses && w->state == TASK_RUNNING)
 			ptrace(PTRACE_INTERRUPT, w->tid, NULL, NULL);
 	}
 	if (!rec_pt_traced(t))
@@ -206,7 +217,9 @@ void rec_pt_ended(struct recorder *rec, struct rec_task *t, int status)
 		      WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 }
 
-/* The tracees of a tracer that is gone go on (a signal they were stopped for reaches them), or die. */
+/*
+ * The tracees of a tracer that is gone go on (a signal they were stopped for reaches them), or die.
+ */
 void rec_pt_tracer_gone(struct recorder *rec, struct rec_task *tracer)
 {
 	struct rec_pt_dead **p = &rec->pt_dead;
@@ -216,7 +229,10 @@ void rec_pt_tracer_gone(struct recorder *rec, struct rec_task *tracer)
 			continue;
 		if (t->pt->options & PTRACE_O_EXITKILL)
 			syscall(SYS_tgkill, t->pid, t->tid, SIGKILL);
-		rec_pt_detach(rec, t, t->pt->stop == PT_SIGNAL || t->pt->stop == PT_TOLD ? t->pt->info.si_signo : 0);
+		rec_pt_detach(rec, t,
+			      t->pt->stop == PT_SIGNAL || t->pt->stop == PT_TOLD
+				      ? t->pt->info.si_signo
+				      : 0);
 	}
 	while (*p) {
 		struct rec_pt_dead *dead = *p;

@@ -1,9 +1,9 @@
 /*
  * ptrace_request.c - ptrace() of a recorded program, answered by the recorder (ptrace.h).
  *
- * The call itself is never made.  At its exit the request is done on the tracee, which the recorder holds stopped, by
- * the same request of the recorder's own; what the tracee has then is an event of the tracee, and what the tracer
- * is given an effect of the tracer's call.
+ * The call itself is never made.  At its exit the request is done on the tracee, which the recorder
+ * holds stopped, by the same request of the recorder's own; what the tracee has then is an event of
+ * the tracee, and what the tracer is given an effect of the tracer's call.
  */
 #include <asm/prctl.h>
 #include <elf.h>
@@ -24,14 +24,19 @@
 
 enum {
 	OPTIONS_ALL = 0x1000ff | PTRACE_O_EXITKILL | PTRACE_O_SUSPEND_SECCOMP,
-	SIGNAL_MAX = 64, REGSET_MAX = 1 << 16,
-	REQUEST_GET_RSEQ = 0x420f, REQUEST_SET_DISPATCH = 0x4210, REQUEST_GET_DISPATCH = 0x4211, REQUEST_SET_SYSCALL_INFO = 0x4212,
+	SIGNAL_MAX = 64,
+	REGSET_MAX = 1 << 16,
+	REQUEST_GET_RSEQ = 0x420f,
+	REQUEST_SET_DISPATCH = 0x4210,
+	REQUEST_GET_DISPATCH = 0x4211,
+	REQUEST_SET_SYSCALL_INFO = 0x4212,
 };
 
-/* ---- memory of the two ----------------------------------------------------------------------------- */
+/* ---- memory of the two ----------------------------------------------------------------------- */
 
 /* To the tracer's memory, as a result of its call. */
-static int64_t give(struct recorder *rec, struct rec_task *t, uint64_t addr, const void *bytes, size_t len)
+static int64_t give(struct recorder *rec, struct rec_task *t, uint64_t addr, const void *bytes,
+		    size_t len)
 {
 	struct iovec local = { (void *)(uintptr_t)bytes, len };
 	struct iovec remote = { (void *)(uintptr_t)addr, len };
@@ -77,9 +82,10 @@ static void regs_set(struct recorder *rec, struct rec_task *t, bool vector)
 	rec_pending_restore(rec, &mine);
 }
 
-/* ---- peek and poke ------------------------------------------------------------------------------------ */
+/* ---- peek and poke --------------------------------------------------------------------------- */
 
-static int64_t peek(struct recorder *rec, struct rec_task *t, struct rec_task *of, uint64_t addr, uint64_t data)
+static int64_t peek(struct recorder *rec, struct rec_task *t, struct rec_task *of, uint64_t addr,
+		    uint64_t data)
 {
 	uint64_t word;
 	int64_t ret = real(PTRACE_PEEKDATA, of, addr, &word);
@@ -90,7 +96,10 @@ static int64_t peek(struct recorder *rec, struct rec_task *t, struct rec_task *o
 	return give(rec, t, data, &word, sizeof(word));
 }
 
-/* Marks (tracee/mark.h) that the tracer overwrites with other bytes are gone; with what it believes to be there they stay. */
+/*
+ * Marks (tracee/mark.h) that the tracer overwrites with other bytes are gone; with what it believes
+ * to be there they stay.
+ */
 static uint64_t keep_marks(struct rec_task *of, uint64_t addr, uint64_t word)
 {
 	uint64_t now = word;
@@ -127,7 +136,8 @@ static int64_t poke(struct recorder *rec, struct rec_task *of, uint64_t addr, ui
 	return 0;
 }
 
-static int64_t peek_user(struct recorder *rec, struct rec_task *t, struct rec_task *of, uint64_t addr, uint64_t data)
+static int64_t peek_user(struct recorder *rec, struct rec_task *t, struct rec_task *of,
+			 uint64_t addr, uint64_t data)
 {
 	uint64_t word;
 	int64_t ret = real(PTRACE_PEEKUSER, of, addr, &word);
@@ -146,9 +156,10 @@ static int64_t poke_user(struct recorder *rec, struct rec_task *of, uint64_t add
 	return ret;
 }
 
-/* ---- registers ------------------------------------------------------------------------------------------- */
+/* ---- registers ------------------------------------------------------------------------------- */
 
-static int64_t get_block(struct recorder *rec, struct rec_task *t, struct rec_task *of, int request, size_t len, uint64_t data)
+static int64_t get_block(struct recorder *rec, struct rec_task *t, struct rec_task *of, int request,
+			 size_t len, uint64_t data)
 {
 	unsigned char buf[sizeof(struct user)];
 	int64_t ret = real(request, of, 0, buf);
@@ -156,7 +167,8 @@ static int64_t get_block(struct recorder *rec, struct rec_task *t, struct rec_ta
 	return ret < 0 ? ret : give(rec, t, data, buf, len);
 }
 
-static int64_t set_block(struct recorder *rec, struct rec_task *t, struct rec_task *of, int request, size_t len, uint64_t data)
+static int64_t set_block(struct recorder *rec, struct rec_task *t, struct rec_task *of, int request,
+			 size_t len, uint64_t data)
 {
 	unsigned char buf[sizeof(struct user)];
 	int64_t ret = take(t, data, buf, len);
@@ -168,7 +180,8 @@ static int64_t set_block(struct recorder *rec, struct rec_task *t, struct rec_ta
 	return ret;
 }
 
-static int64_t get_regset(struct recorder *rec, struct rec_task *t, struct rec_task *of, uint64_t type, uint64_t data)
+static int64_t get_regset(struct recorder *rec, struct rec_task *t, struct rec_task *of,
+			  uint64_t type, uint64_t data)
 {
 	struct iovec iov, local;
 	int64_t ret = take(t, data, &iov, sizeof(iov));
@@ -187,7 +200,8 @@ static int64_t get_regset(struct recorder *rec, struct rec_task *t, struct rec_t
 	return give(rec, t, data, &iov, sizeof(iov));
 }
 
-static int64_t set_regset(struct recorder *rec, struct rec_task *t, struct rec_task *of, uint64_t type, uint64_t data)
+static int64_t set_regset(struct recorder *rec, struct rec_task *t, struct rec_task *of,
+			  uint64_t type, uint64_t data)
 {
 	struct iovec iov, local;
 	int64_t ret = take(t, data, &iov, sizeof(iov));
@@ -210,7 +224,8 @@ static int64_t set_regset(struct recorder *rec, struct rec_task *t, struct rec_t
 }
 
 /* The kernel's structures of PTRACE_GET_SYSCALL_INFO, which stop at what the kind of stop has. */
-static int64_t syscall_info(struct recorder *rec, struct rec_task *t, struct rec_task *of, uint64_t size, uint64_t data)
+static int64_t syscall_info(struct recorder *rec, struct rec_task *t, struct rec_task *of,
+			    uint64_t size, uint64_t data)
 {
 	struct __ptrace_syscall_info info;
 	size_t len = offsetof(struct __ptrace_syscall_info, entry);
@@ -229,7 +244,9 @@ static int64_t syscall_info(struct recorder *rec, struct rec_task *t, struct rec
 	if (of->pt->stop == PT_ENTRY || of->pt->stop == PT_SECCOMP) {
 		info.op = PTRACE_SYSCALL_INFO_ENTRY;
 		info.entry.nr = regs.orig_rax;
-		memcpy(info.entry.args, (const uint64_t[]){ regs.rdi, regs.rsi, regs.rdx, regs.r10, regs.r8, regs.r9 },
+		memcpy(info.entry.args,
+		       (const uint64_t[]){ regs.rdi, regs.rsi, regs.rdx, regs.r10, regs.r8,
+					   regs.r9 },
 		       sizeof(info.entry.args));
 		len += sizeof(info.entry);
 		if (of->pt->stop == PT_SECCOMP) {
@@ -247,7 +264,8 @@ static int64_t syscall_info(struct recorder *rec, struct rec_task *t, struct rec
 	return ret < 0 ? ret : (int64_t)len;
 }
 
-static int64_t set_syscall_info(struct recorder *rec, struct rec_task *t, struct rec_task *of, uint64_t size, uint64_t data)
+static int64_t set_syscall_info(struct recorder *rec, struct rec_task *t, struct rec_task *of,
+				uint64_t size, uint64_t data)
 {
 	struct __ptrace_syscall_info info;
 	struct regs regs;
@@ -259,7 +277,8 @@ static int64_t set_syscall_info(struct recorder *rec, struct rec_task *t, struct
 	if (take(t, data, &info, size < sizeof(info) ? size : sizeof(info)) < 0)
 		return -EFAULT;
 	if ((info.op == PTRACE_SYSCALL_INFO_ENTRY) != (of->pt->stop == PT_ENTRY) ||
-	    (info.op == PTRACE_SYSCALL_INFO_EXIT) != (of->pt->stop == PT_EXIT) || info.op == PTRACE_SYSCALL_INFO_NONE)
+	    (info.op == PTRACE_SYSCALL_INFO_EXIT) != (of->pt->stop == PT_EXIT) ||
+	    info.op == PTRACE_SYSCALL_INFO_NONE)
 		return -EINVAL;
 	err = tracee_regs_get(of->tid, &regs);
 	if (!err && info.op == PTRACE_SYSCALL_INFO_ENTRY) {
@@ -280,9 +299,10 @@ static int64_t set_syscall_info(struct recorder *rec, struct rec_task *t, struct
 	return 0;
 }
 
-/* ---- signals ------------------------------------------------------------------------------------------------ */
+/* ---- signals --------------------------------------------------------------------------------- */
 
-static int64_t get_siginfo(struct recorder *rec, struct rec_task *t, struct rec_task *of, uint64_t data)
+static int64_t get_siginfo(struct recorder *rec, struct rec_task *t, struct rec_task *of,
+			   uint64_t data)
 {
 	return of->pt->has_info ? give(rec, t, data, &of->pt->info, sizeof(of->pt->info)) : -EINVAL;
 }
@@ -300,7 +320,8 @@ static int64_t set_siginfo(struct rec_task *t, struct rec_task *of, uint64_t dat
 	return of->pt->stop == PT_SIGNAL ? real(PTRACE_SETSIGINFO, of, 0, &info) : 0;
 }
 
-static int64_t get_sigmask(struct recorder *rec, struct rec_task *t, struct rec_task *of, uint64_t size, uint64_t data)
+static int64_t get_sigmask(struct recorder *rec, struct rec_task *t, struct rec_task *of,
+			   uint64_t size, uint64_t data)
 {
 	uint64_t mask;
 	int64_t ret = real(PTRACE_GETSIGMASK, of, size, &mask);
@@ -321,7 +342,8 @@ static int64_t set_sigmask(struct rec_task *t, struct rec_task *of, uint64_t siz
 }
 
 /* struct ptrace_peeksiginfo_args: offset, flags, count; the result counts what was given. */
-static int64_t peek_siginfo(struct recorder *rec, struct rec_task *t, struct rec_task *of, uint64_t args, uint64_t data)
+static int64_t peek_siginfo(struct recorder *rec, struct rec_task *t, struct rec_task *of,
+			    uint64_t args, uint64_t data)
 {
 	struct { uint64_t off; uint32_t flags; int32_t nr; } want;
 	siginfo_t *info;
@@ -339,7 +361,7 @@ static int64_t peek_siginfo(struct recorder *rec, struct rec_task *t, struct rec
 	return ret;
 }
 
-/* ---- to become a tracer ---------------------------------------------------------------------------------------- */
+/* ---- to become a tracer ---------------------------------------------------------------------- */
 
 static uint32_t uid_of(pid_t tid)
 {
@@ -350,7 +372,8 @@ static uint32_t uid_of(pid_t tid)
 	return stat(path, &st) == 0 ? st.st_uid : (uint32_t)-1;
 }
 
-static int64_t may_trace(struct recorder *rec, struct rec_task *t, struct rec_task *of, uint64_t number)
+static int64_t may_trace(struct recorder *rec, struct rec_task *t, struct rec_task *of,
+			 uint64_t number)
 {
 	uint32_t uid = uid_of(t->tid);
 
@@ -358,7 +381,9 @@ static int64_t may_trace(struct recorder *rec, struct rec_task *t, struct rec_ta
 		if (kill((pid_t)number, 0) < 0 && errno == ESRCH)
 			return -ESRCH;
 		if (rec_warn_once(rec, (uint64_t)SYS_ptrace << 32))
-			log_warn("the program traces process %d, which is not recorded: it is told EPERM", (int)number);
+			log_warn(
+				"the program traces process %d, which is not recorded: it is told EPERM",
+				(int)number);
 		return -EPERM;
 	}
 	if (of->pid == t->pid || rec_pt_traced(of) || of->exiting)
@@ -368,7 +393,8 @@ static int64_t may_trace(struct recorder *rec, struct rec_task *t, struct rec_ta
 	return 0;
 }
 
-static int64_t attach(struct recorder *rec, struct rec_task *t, struct rec_task *of, uint64_t number)
+static int64_t attach(struct recorder *rec, struct rec_task *t, struct rec_task *of,
+		      uint64_t number)
 {
 	int64_t ret = may_trace(rec, t, of, number);
 	siginfo_t stop;
@@ -386,7 +412,8 @@ static int64_t attach(struct recorder *rec, struct rec_task *t, struct rec_task 
 	return 0;
 }
 
-static int64_t seize(struct recorder *rec, struct rec_task *t, struct rec_task *of, uint64_t number, uint64_t addr, uint64_t options)
+static int64_t seize(struct recorder *rec, struct rec_task *t, struct rec_task *of, uint64_t number,
+		     uint64_t addr, uint64_t options)
 {
 	int64_t ret = may_trace(rec, t, of, number);
 
@@ -406,7 +433,8 @@ static int64_t traceme(struct recorder *rec, struct rec_task *t)
 
 	if (rec_pt_traced(t) || t->traced_outside)
 		return -EPERM;
-	if (!parent || parent->exiting) {	/* not recorded: it would wait for the one who has started us */
+	/* not recorded: it would wait for the one who has started us */
+	if (!parent || parent->exiting) {
 		t->traced_outside = true;
 		return 0;
 	}
@@ -455,15 +483,17 @@ static int64_t let_go_on(struct recorder *rec, struct rec_task *of, int request,
 	return 0;
 }
 
-/* ---- all of them --------------------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
-static int64_t arch_prctl(struct recorder *rec, struct rec_task *t, struct rec_task *of, uint64_t addr, int code)
+static int64_t arch_prctl(struct recorder *rec, struct rec_task *t, struct rec_task *of,
+			  uint64_t addr, int code)
 {
 	uint64_t word = 0;
 	int64_t ret;
 
 	if (code == ARCH_GET_FS || code == ARCH_GET_GS) {
-		ret = real(PTRACE_ARCH_PRCTL, of, (uint64_t)(uintptr_t)&word, (void *)(intptr_t)code);
+		ret = real(PTRACE_ARCH_PRCTL, of, (uint64_t)(uintptr_t)&word,
+			   (void *)(intptr_t)code);
 		return ret < 0 ? ret : give(rec, t, addr, &word, sizeof(word));
 	}
 	if (code != ARCH_SET_FS && code != ARCH_SET_GS)
@@ -475,7 +505,8 @@ static int64_t arch_prctl(struct recorder *rec, struct rec_task *t, struct rec_t
 }
 
 /* The tracee is stopped. */
-static int64_t on_stopped(struct recorder *rec, struct rec_task *t, struct rec_task *of, const uint64_t args[4])
+static int64_t on_stopped(struct recorder *rec, struct rec_task *t, struct rec_task *of,
+			  const uint64_t args[4])
 {
 	static const uint64_t no_rseq[3];	/* struct ptrace_rseq_configuration */
 	uint64_t addr = args[2], data = args[3];
@@ -496,9 +527,11 @@ static int64_t on_stopped(struct recorder *rec, struct rec_task *t, struct rec_t
 	case PTRACE_SETREGS:
 		return set_block(rec, t, of, PTRACE_SETREGS, sizeof(struct regs), data);
 	case PTRACE_GETFPREGS:
-		return get_block(rec, t, of, PTRACE_GETFPREGS, sizeof(struct user_fpregs_struct), data);
+		return get_block(rec, t, of, PTRACE_GETFPREGS, sizeof(struct user_fpregs_struct),
+				 data);
 	case PTRACE_SETFPREGS:
-		return set_block(rec, t, of, PTRACE_SETFPREGS, sizeof(struct user_fpregs_struct), data);
+		return set_block(rec, t, of, PTRACE_SETFPREGS, sizeof(struct user_fpregs_struct),
+				 data);
 	case PTRACE_GETREGSET:
 		return get_regset(rec, t, of, addr, data);
 	case PTRACE_SETREGSET:
@@ -541,7 +574,10 @@ static int64_t on_stopped(struct recorder *rec, struct rec_task *t, struct rec_t
 	case PTRACE_ARCH_PRCTL:
 		return arch_prctl(rec, t, of, addr, (int)data);
 	case REQUEST_GET_RSEQ:
-		return give(rec, t, data, no_rseq, addr < sizeof(no_rseq) ? addr : sizeof(no_rseq)) < 0 ? -EFAULT : (int64_t)sizeof(no_rseq);
+		return give(rec, t, data, no_rseq,
+			    addr < sizeof(no_rseq) ? addr : sizeof(no_rseq)) < 0
+			       ? -EFAULT
+			       : (int64_t)sizeof(no_rseq);
 	default:
 		return -EIO;
 	}
@@ -580,7 +616,8 @@ void rec_pt_request_enter(struct recorder *rec, struct rec_task *t, struct rec_c
 	call->forced = -EIO;
 }
 
-struct err *rec_pt_request_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call, struct regs *regs, int64_t ret)
+struct err *rec_pt_request_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+				struct regs *regs, int64_t ret)
 {
 	(void)ret;
 	regs->rax = (uint64_t)request(rec, t, call->args);

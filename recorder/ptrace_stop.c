@@ -27,7 +27,8 @@ static siginfo_t plain_info(const struct rec_task *t, int sig, int code)
 	return info;
 }
 
-void rec_pt_hold(struct recorder *rec, struct rec_task *t, enum pt_stop stop, int code, const siginfo_t *info, uint64_t message)
+void rec_pt_hold(struct recorder *rec, struct rec_task *t, enum pt_stop stop, int code,
+		 const siginfo_t *info, uint64_t message)
 {
 	struct rec_pt *pt = t->pt;
 
@@ -45,11 +46,13 @@ void rec_pt_hold(struct recorder *rec, struct rec_task *t, enum pt_stop stop, in
 	pt->real_status = t->status;
 	t->state = TASK_RUNNING;
 	rec_pt_unpatch(rec, t);
-	rec_pt_notify(rec, t, pt->tracer, stop == PT_GROUP && !pt->seized ? CLD_STOPPED : CLD_TRAPPED, code & 0x7f);
+	rec_pt_notify(rec, t, pt->tracer,
+		      stop == PT_GROUP && !pt->seized ? CLD_STOPPED : CLD_TRAPPED, code & 0x7f);
 }
 
 /* The stop of an event, or of a system call: its siginfo says which. */
-static void hold_event(struct recorder *rec, struct rec_task *t, enum pt_stop stop, int code, uint64_t message)
+static void hold_event(struct recorder *rec, struct rec_task *t, enum pt_stop stop, int code,
+		       uint64_t message)
 {
 	siginfo_t info = plain_info(t, code & 0x7f, code);
 
@@ -142,7 +145,7 @@ bool rec_pt_passed(struct rec_task *t, enum pt_stop stop, int *sig)
 	return true;
 }
 
-/* ---- system calls ------------------------------------------------------------------------------- */
+/* ---- system calls ---------------------------------------------------------------------------- */
 
 static int syscall_code(const struct rec_task *t)
 {
@@ -151,8 +154,9 @@ static int syscall_code(const struct rec_task *t)
 
 bool rec_pt_steps(const struct rec_task *t)
 {
-	return rec_pt_traced(t) && (t->pt->mode == PTRACE_SINGLESTEP || t->pt->mode == PTRACE_SYSEMU_SINGLESTEP ||
-				    t->pt->mode == PTRACE_SINGLEBLOCK);
+	return rec_pt_traced(t) &&
+	       (t->pt->mode == PTRACE_SINGLESTEP || t->pt->mode == PTRACE_SYSEMU_SINGLESTEP ||
+		t->pt->mode == PTRACE_SINGLEBLOCK);
 }
 
 /* The call's beginning is in the trace before anybody changes its registers. */
@@ -226,14 +230,17 @@ bool rec_pt_vfork_done(struct recorder *rec, struct rec_task *t)
 	return true;
 }
 
-/* ---- events --------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static int clone_event(uint64_t flags, uint64_t exit_signal)
 {
-	return flags & CLONE_VFORK ? PTRACE_EVENT_VFORK : exit_signal == SIGCHLD ? PTRACE_EVENT_FORK : PTRACE_EVENT_CLONE;
+	return flags & CLONE_VFORK	? PTRACE_EVENT_VFORK
+	       : exit_signal == SIGCHLD ? PTRACE_EVENT_FORK
+					: PTRACE_EVENT_CLONE;
 }
 
-bool rec_pt_cloned(struct recorder *rec, struct rec_task *parent, struct rec_task *child, uint64_t flags, uint64_t exit_signal)
+bool rec_pt_cloned(struct recorder *rec, struct rec_task *parent, struct rec_task *child,
+		   uint64_t flags, uint64_t exit_signal)
 {
 	int event = clone_event(flags, exit_signal);
 	bool told;
@@ -353,7 +360,7 @@ bool rec_pt_before_user(struct recorder *rec, struct rec_task *t)
 	return true;
 }
 
-/* ---- single steps, watchpoints ------------------------------------------------------------------------ */
+/* ---- single steps, watchpoints --------------------------------------------------------------- */
 
 void rec_pt_stepped(struct recorder *rec, struct rec_task *t)
 {
@@ -383,7 +390,8 @@ static struct err *step_done(struct recorder *rec, struct rec_task *t, const sig
 
 static bool begins_again(const struct regs *regs)
 {
-	return (int64_t)regs->orig_rax >= 0 && (int64_t)regs->rax <= -ERESTARTSYS && (int64_t)regs->rax >= -ERESTART_RESTARTBLOCK;
+	return (int64_t)regs->orig_rax >= 0 && (int64_t)regs->rax <= -ERESTARTSYS &&
+	       (int64_t)regs->rax >= -ERESTART_RESTARTBLOCK;
 }
 
 struct err *rec_pt_step(struct recorder *rec, struct rec_task *t, int sig)
@@ -433,7 +441,8 @@ bool rec_pt_is_watch(const struct rec_task *t, int sig, siginfo_t *info)
 	return true;
 }
 
-struct err *rec_pt_watched(struct recorder *rec, struct rec_task *t, const struct regs *regs, const siginfo_t *info)
+struct err *rec_pt_watched(struct recorder *rec, struct rec_task *t, const struct regs *regs,
+			   const siginfo_t *info)
 {
 	TRY(rec_name_here(rec, t, regs));
 	rec_effect_siginfo(rec, SIGTRAP, info, TRACE_SIGNAL_TRACED);

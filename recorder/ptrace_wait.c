@@ -1,13 +1,15 @@
 /*
  * ptrace_wait.c - wait4() and waitid() of programs that trace others (ptrace.h).
  *
- * The kernel knows of the caller's children, and the recorder of its tracees; a call may be answered by either.
- * When the recorder has something to report, the call is not made.  Else it is made, and while it sleeps the
- * recorder may interrupt it (PTRACE_INTERRUPT: it returns -ERESTARTSYS, which no program sees) to answer then.  A call
- * for which the kernel has no child left (ECHILD) sleeps in pause() instead.
+ * The kernel knows of the caller's children, and the recorder of its tracees; a call may be
+ * answered by either. When the recorder has something to report, the call is not made.  Else it is
+ * made, and while it sleeps the recorder may interrupt it (PTRACE_INTERRUPT: it returns
+ * -ERESTARTSYS, which no program sees) to answer then.  A call for which the kernel has no child
+ * left (ECHILD) sleeps in pause() instead.
  *
- * Of a child that is a tracee the kernel also reports the stops of its group, as to any parent; a tracer sees
- * them as stops of its tracee only, so such a result is dropped and the call begins again.
+ * Of a child that is a tracee the kernel also reports the stops of its group, as to any parent; a
+ * tracer sees them as stops of its tracee only, so such a result is dropped and the call begins
+ * again.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -94,20 +96,25 @@ static bool id_matches(const struct want *w, pid_t tid, pid_t pid, pid_t pgid)
 /* Does the call wait for this tracee? */
 static bool waits_for(const struct rec_task *t, const struct want *w, const struct rec_task *of)
 {
-	return rec_pt_traced(of) && is_mine(t, of->pt->tracer, w->flags) && id_matches(w, of->tid, of->pid, 0);
+	return rec_pt_traced(of) && is_mine(t, of->pt->tracer, w->flags) &&
+	       id_matches(w, of->tid, of->pid, 0);
 }
 
-static bool find_report(struct recorder *rec, const struct rec_task *t, const struct want *w, struct report *ret)
+static bool find_report(struct recorder *rec, const struct rec_task *t, const struct want *w,
+			struct report *ret)
 {
 	*ret = (struct report){ 0 };
 	for (struct rec_task *of = rec->tasks; of; of = of->next) {
-		if (!waits_for(t, w, of) || !of->pt->pending || (of->pt->taken && of->pt->taken != t))
+		if (!waits_for(t, w, of) || !of->pt->pending ||
+		    (of->pt->taken && of->pt->taken != t))
 			continue;
 		ret->of = of;
 		return true;
 	}
-	for (struct rec_pt_dead *dead = rec->pt_dead; dead && (w->flags & WEXITED); dead = dead->next) {
-		if (!is_mine(t, dead->tracer, w->flags) || !id_matches(w, dead->tid, dead->pid, dead->pgid) ||
+	for (struct rec_pt_dead *dead = rec->pt_dead; dead && (w->flags & WEXITED);
+	     dead = dead->next) {
+		if (!is_mine(t, dead->tracer, w->flags) ||
+		    !id_matches(w, dead->tid, dead->pid, dead->pgid) ||
 		    (dead->taken && dead->taken != t))
 			continue;
 		ret->dead = dead;
@@ -128,13 +135,13 @@ static bool has_tracee(struct recorder *rec, const struct rec_task *t, const str
 void rec_pt_wake(struct recorder *rec, pid_t pid)
 {
 	for (struct rec_task *w = rec->tasks; w; w = w->next) {
-		if (w->pid == pid && w->state == TASK_RUNNING && w->in_syscall && !w->parked && !rec_pt_held(w) &&
-		    (w->call.nr == SYS_wait4 || w->call.nr == SYS_waitid))
+		if (w->pid == pid && w->state == TASK_RUNNING && w->in_syscall && !w->parked &&
+		    !rec_pt_held(w) && (w->call.nr == SYS_wait4 || w->call.nr == SYS_waitid))
 			ptrace(PTRACE_INTERRUPT, w->tid, NULL, NULL);
 	}
 }
 
-/* ---- what is reported ------------------------------------------------------------------------------ */
+/* ---- what is reported ------------------------------------------------------------------------ */
 
 /* Processor time and faults, as far as /proc tells: fields 10 to 15 of stat. */
 static void fill_usage(const struct rec_task *of, struct rusage *u)
@@ -150,7 +157,8 @@ static void fill_usage(const struct rec_task *of, struct rusage *u)
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", of->pid, of->tid);
 	f = fopen(path, "re");
 	if (f && fgets(line, sizeof(line), f) && (end = strrchr(line, ')')) &&
-	    sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %lu %*u %lu %*u %lu %lu", &minor, &major, &user, &sys) == 4) {
+	    sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %lu %*u %lu %*u %lu %lu", &minor, &major,
+		   &user, &sys) == 4) {
 		u->ru_minflt = (long)minor;
 		u->ru_majflt = (long)major;
 		u->ru_utime.tv_sec = (long)user / hz;
@@ -162,7 +170,8 @@ static void fill_usage(const struct rec_task *of, struct rusage *u)
 		fclose(f);
 }
 
-static bool give(struct recorder *rec, struct rec_task *t, uint64_t addr, const void *bytes, size_t len)
+static bool give(struct recorder *rec, struct rec_task *t, uint64_t addr, const void *bytes,
+		 size_t len)
 {
 	if (!addr)
 		return true;
@@ -206,7 +215,8 @@ static void dead_remove(struct recorder *rec, struct rec_pt_dead *dead)
 	free(dead);
 }
 
-static int64_t answer(struct recorder *rec, struct rec_task *t, const struct want *w, const struct report *r)
+static int64_t answer(struct recorder *rec, struct rec_task *t, const struct want *w,
+		      const struct report *r)
 {
 	pid_t tid = r->of ? r->of->tid : r->dead->tid;
 	int status = r->of ? r->of->pt->status : r->dead->status;
@@ -215,8 +225,9 @@ static int64_t answer(struct recorder *rec, struct rec_task *t, const struct wan
 	bool good;
 
 	fill_usage(r->of, &usage);
-	good = give(rec, t, w->status, &status, sizeof(status)) && give(rec, t, w->usage, &usage, sizeof(usage)) &&
-	       give(rec, t, w->info, &info, 12) && give(rec, t, w->info ? w->info + 16 : 0, &info.pid, 12);
+	good = give(rec, t, w->status, &status, sizeof(status)) &&
+	       give(rec, t, w->usage, &usage, sizeof(usage)) && give(rec, t, w->info, &info, 12) &&
+	       give(rec, t, w->info ? w->info + 16 : 0, &info.pid, 12);
 	if (r->of)
 		r->of->pt->taken = NULL;
 	else
@@ -230,7 +241,7 @@ static int64_t answer(struct recorder *rec, struct rec_task *t, const struct wan
 	return !good ? -EFAULT : t->call.nr == SYS_waitid ? 0 : tid;
 }
 
-/* ---- the hooks --------------------------------------------------------------------------------------- */
+/* ---- the hooks ------------------------------------------------------------------------------- */
 
 void rec_pt_wait_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
 {
@@ -262,7 +273,8 @@ static void again(struct recorder *rec, struct rec_call *call, struct regs *regs
 }
 
 /* The kernel's answer is the stop of one's own tracee, as parents see it. */
-static bool is_stop_of_tracee(struct recorder *rec, struct rec_task *t, const struct want *w, int64_t ret)
+static bool is_stop_of_tracee(struct recorder *rec, struct rec_task *t, const struct want *w,
+			      int64_t ret)
 {
 	struct wait_info info = { 0 };
 	struct rec_task *of;
@@ -271,12 +283,16 @@ static bool is_stop_of_tracee(struct recorder *rec, struct rec_task *t, const st
 	if (t->call.nr == SYS_wait4) {
 		of = ret > 0 ? rec_task_find(rec, (pid_t)ret) : NULL;
 		return of && rec_pt_traced(of) && of->pt->tracer->pid == t->pid &&
-		       tracee_read_some(t->tid, w->status, &status, 4) == 4 && (WIFSTOPPED(status) || WIFCONTINUED(status));
+		       tracee_read_some(t->tid, w->status, &status, 4) == 4 &&
+		       (WIFSTOPPED(status) || WIFCONTINUED(status));
 	}
-	if (ret != 0 || !w->info || tracee_read_some(t->tid, w->info, &info, sizeof(info)) != sizeof(info) || info.signo != SIGCHLD)
+	if (ret != 0 || !w->info ||
+	    tracee_read_some(t->tid, w->info, &info, sizeof(info)) != sizeof(info) ||
+	    info.signo != SIGCHLD)
 		return false;
 	of = rec_task_find(rec, info.pid);
-	return of && rec_pt_traced(of) && of->pt->tracer->pid == t->pid && (info.code == CLD_STOPPED || info.code == CLD_CONTINUED);
+	return of && rec_pt_traced(of) && of->pt->tracer->pid == t->pid &&
+	       (info.code == CLD_STOPPED || info.code == CLD_CONTINUED);
 }
 
 static bool nobody_answered(const struct rec_task *t, const struct want *w, int64_t ret)
@@ -290,7 +306,8 @@ static bool nobody_answered(const struct rec_task *t, const struct want *w, int6
 	return tracee_read_some(t->tid, w->info, &signo, 4) == 4 && !signo;
 }
 
-struct err *rec_pt_wait_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call, struct regs *regs, int64_t ret)
+struct err *rec_pt_wait_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+			     struct regs *regs, int64_t ret)
 {
 	bool interrupted = ret <= -ERESTARTSYS && ret >= -ERESTART_RESTARTBLOCK;
 	struct report r;

@@ -29,29 +29,39 @@ struct recorder_options {
 	const char *trace_dir;	/* must not exist or be empty */
 	const char *store_dir;	/* or NULL */
 	uint64_t max_bytes;	/* trace_writer_limit() */
-	unsigned buffer_bytes;	/* of the system call buffer of each process; 0 = none, stop at every call */
+	/* of the system call buffer of each process; 0 = none, stop at every call */
+	unsigned buffer_bytes;
 	enum recorder_sums sums;	/* SOME: as often as takes about a fifth of the time */
 	enum ticks_source ticks;	/* AUTO is taken for LANDMARK */
 	enum cpu_level level;	/* what processor the program sees */
 	bool chaos;		/* schedule at random */
 	uint64_t seed;
-	unsigned num_cores;	/* processors that the program sees, up to CORES_MAX; 0: what is fast, with chaos any number */
+	/*
+	 * processors that the program sees, up to CORES_MAX; 0: what is fast, with chaos any number
+	 */
+	unsigned num_cores;
 	struct recorder_child child;
-	bool wait_all, kill_rest;	/* what the first process leaves behind: is waited for, is ended; else is left */
+	/* what the first process leaves behind: is waited for, is ended; else is left */
+	bool wait_all, kill_rest;
 	int front;		/* a socket; where its other end is closed, we have been killed */
-	void (*left)(void *front_ctx, int status);	/* the first process has ended, others live */
+	/* the first process has ended, others live */
+	void (*left)(void *front_ctx, int status);
 	void *front_ctx;
 };
 
-/* Fork the process that is going to be the program; it inherits everything from the caller.  options: exe, argv. */
-struct err *recorder_child_fork(const struct recorder_options *options, struct recorder_child *ret) __must_check;
+/*
+ * Fork the process that is going to be the program; it inherits everything from the caller.
+ * options: exe, argv.
+ */
+struct err *recorder_child_fork(const struct recorder_options *options,
+				struct recorder_child *ret) __must_check;
 /* Another process has it now; or it is not wanted any more. */
 void recorder_child_forget(struct recorder_child *child);
 void recorder_child_end(struct recorder_child *child);
 
 /*
- * Record options->child.  Returns when the last task has ended; *status_ret is the wait status of the first process.
- * The caller's own signal dispositions and CPU affinity are changed for good.
+ * Record options->child.  Returns when the last task has ended; *status_ret is the wait status of
+ * the first process. The caller's own signal dispositions and CPU affinity are changed for good.
  * Warnings go to stderr, each once.
  */
 struct err *recorder_run(const struct recorder_options *options, int *status_ret) __must_check;

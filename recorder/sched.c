@@ -63,15 +63,20 @@ static void note_status(struct recorder *rec, pid_t tid, int status)
 		if (t->in_syscall || t->parked)
 			rec_slice_woke(rec, t);
 		rec_task_stopped(t, status);
-	} else if (tracee_stop_kind(status) == STOP_EXIT) {	/* killed with who made it, of which we have not heard, nor shall */
+	/* killed with who made it, of which we have not heard, nor shall */
+	} else if (tracee_stop_kind(status) == STOP_EXIT) {
 		ptrace(PTRACE_CONT, tid, NULL, NULL);
-	} else if (WIFSTOPPED(status) && rec->early_n < sizeof(rec->early) / sizeof(rec->early[0])) {
+	} else if (WIFSTOPPED(status) &&
+		   rec->early_n < sizeof(rec->early) / sizeof(rec->early[0])) {
 		rec->early[rec->early_n].tid = tid;
 		rec->early[rec->early_n++].status = status;
 	}
 }
 
-/* Any stop of any task; false when there was none, or with ticks at the next one (EINTR), or nobody is left (ECHILD). */
+/*
+ * Any stop of any task; false when there was none, or with ticks at the next one (EINTR), or nobody
+ * is left (ECHILD).
+ */
 static bool wait_any(struct recorder *rec, bool block, bool ticks)
 {
 	int status;
@@ -88,8 +93,9 @@ static bool wait_any(struct recorder *rec, bool block, bool ticks)
 }
 
 /*
- * Killed between two of our requests, it may have come to its last stop unheard, and been sent on from there: of a leader one hears nothing more
- * then until its threads, which wait for us, have gone.
+ * Killed between two of our requests, it may have come to its last stop unheard, and been sent on
+ * from there: of a leader one hears nothing more then until its threads, which wait for us, have
+ * gone.
  */
 struct err *rec_wait_task(struct recorder *rec, struct rec_task *t, int *status_ret)
 {
@@ -188,8 +194,8 @@ static bool is_wanted(struct recorder *rec, struct rec_task *t, uint64_t start)
 }
 
 /*
- * Tasks may run one after the other without our doing (park.c), until it is our turn.  Their events are in the trace then.
- * False: nobody is left.
+ * Tasks may run one after the other without our doing (park.c), until it is our turn.  Their events
+ * are in the trace then. False: nobody is left.
  */
 static bool wait_parking(struct recorder *rec, uint64_t start)
 {
@@ -209,7 +215,9 @@ static bool wait_parking(struct recorder *rec, uint64_t start)
 				rec_park_hold(rec);
 		}
 		t = stopped ? NULL : rec_park_turn(rec);
-		if ((stopped || rec->shared->seq != rec->park_seq || (t && rec_task_is_dead(t->tid))) && rec_park_take(rec)) {
+		if ((stopped || rec->shared->seq != rec->park_seq ||
+		     (t && rec_task_is_dead(t->tid))) &&
+		    rec_park_take(rec)) {
 			if (rec->first)
 				rec->first->ran_ns += now_ns() - start;
 			rec_park_events(rec);
@@ -240,8 +248,8 @@ static bool wait_for_turn(struct recorder *rec)
 }
 
 /*
- * What this call writes is not known, so it cannot go to scratch memory: nobody runs before it is back, which may
- * be never, when it waits for somebody of the recorded tree.  True: it is back.
+ * What this call writes is not known, so it cannot go to scratch memory: nobody runs before it is
+ * back, which may be never, when it waits for somebody of the recorded tree.  True: it is back.
  */
 static bool wait_unlisted(struct recorder *rec, struct rec_task *t)
 {
@@ -260,8 +268,10 @@ static bool wait_unlisted(struct recorder *rec, struct rec_task *t)
 		usleep(NAP_US);
 	}
 	if (!rec->unlisted_slept)
-		log_warn("what %s writes is not known, and it sleeps while other tasks run: what they see of it before it "
-			 "returns may not replay", sys_name(t->call.nr) ? sys_name(t->call.nr) : "a new system call");
+		log_warn(
+			"what %s writes is not known, and it sleeps while other tasks run: what they see of it before it "
+			"returns may not replay",
+			sys_name(t->call.nr) ? sys_name(t->call.nr) : "a new system call");
 	rec->unlisted_slept = true;
 	return false;
 }
@@ -342,10 +352,14 @@ static struct err *run_user(struct recorder *rec, struct rec_task *t)
 	return rec_run_user(rec, t, 0);
 }
 
-/* For t, which runs in user mode, or anybody who wakes up meanwhile.  False: there was only a tick, or nobody is left. */
+/*
+ * For t, which runs in user mode, or anybody who wakes up meanwhile.  False: there was only a tick,
+ * or nobody is left.
+ */
 static bool wait_for(struct recorder *rec, struct rec_task *t)
 {
-	enum { MANY = 48 };	/* then the kernel takes long to look at all of them; ticks will do */
+	/* then the kernel takes long to look at all of them; ticks will do */
+	enum { MANY = 48 };
 	int status;
 
 	if (rec->tasks_n > 1 && rec->tasks_n < MANY)
@@ -358,8 +372,8 @@ static bool wait_for(struct recorder *rec, struct rec_task *t)
 }
 
 /*
- * Wait for a task that computes.  Every tick it is asked: has somebody else something to do and this one had
- * its slice, or is there a signal that waits for a system call in vain?
+ * Wait for a task that computes.  Every tick it is asked: has somebody else something to do and
+ * this one had its slice, or is there a signal that waits for a system call in vain?
  */
 struct err *rec_run_user(struct recorder *rec, struct rec_task *t, int sig)
 {
@@ -376,7 +390,9 @@ struct err *rec_run_user(struct recorder *rec, struct rec_task *t, int sig)
 	if (rec->options->chaos && rec->tasks_n > 1)
 		rec_tick_in(rec, t->slice_ns);
 	else if (t->deferred_n)
-		rec_tick_in(rec, t->deferred_ns + t->patience_ns > start ? t->deferred_ns + t->patience_ns - start : 0);
+		rec_tick_in(rec, t->deferred_ns + t->patience_ns > start
+					 ? t->deferred_ns + t->patience_ns - start
+					 : 0);
 	else if (!rec->options->chaos && rec_slice_linger_left(rec, start) != UINT64_MAX)
 		rec_tick_in(rec, rec_slice_linger_left(rec, start));
 	else
@@ -417,15 +433,20 @@ static void slice_over(struct recorder *rec, struct rec_task *t)
 	rec->slices.over = rec->slices.walked = true;
 }
 
-/* Interrupted among our own instructions.  Somebody else is to run: it will soon make a traced call. */
-static struct err *event_in_hook(struct recorder *rec, struct rec_task *t, struct regs *regs, enum patch_where where, enum slice_ask ask)
+/*
+ * Interrupted among our own instructions.  Somebody else is to run: it will soon make a traced
+ * call.
+ */
+static struct err *event_in_hook(struct recorder *rec, struct rec_task *t, struct regs *regs,
+				 enum patch_where where, enum slice_ask ask)
 {
 	struct regs copy = *regs;
 	unsigned steps = 0;
 	bool mine;
 
 	/* it does more than wait for memory to change; or there is a better place to end */
-	if ((ask == SLICE_PROBE && !t->deferred_n) || (ask == SLICE_DUE && rec_slice_linger(rec, t))) {
+	if ((ask == SLICE_PROBE && !t->deferred_n) ||
+	    (ask == SLICE_DUE && rec_slice_linger(rec, t))) {
 		if (rec_buffer_interrupted(regs))
 			TRY(tracee_regs_set(t->tid, regs));
 		return rec_run_user(rec, t, 0);
@@ -461,7 +482,8 @@ static struct err *event_stop(struct recorder *rec, struct rec_task *t)
 	if (where != PATCH_NOWHERE)
 		return event_in_hook(rec, t, &regs, where, ask);
 	spins = ask == SLICE_PROBE && rec_slice_spins(rec, t, &regs);
-	if (ask != SLICE_DUE && !spins && !t->deferred_n && !rec->options->chaos && !rec_not_moved(t, &regs))
+	if (ask != SLICE_DUE && !spins && !t->deferred_n && !rec->options->chaos &&
+	    !rec_not_moved(t, &regs))
 		return rec_run_user(rec, t, 0);
 	TRY(rec_name_point(rec, t, &named));
 	if (named && t->deferred_n)
@@ -499,13 +521,17 @@ static struct err *stop_before_start(struct recorder *rec, struct rec_task *t)
 	}
 }
 
-/* 32-bit calls have other numbers.  Our filter answers them; where we have none, their instruction tells. */
+/*
+ * 32-bit calls have other numbers.  Our filter answers them; where we have none, their instruction
+ * tells.
+ */
 static bool is_int80(struct rec_task *t, struct regs *regs)
 {
 	uint8_t text[2];
 
-	return tracee_regs_get(t->tid, regs) == NULL && tracee_read_some(t->tid, regs->rip - 2, text, 2) == 2 &&
-	       text[0] == 0xcd && text[1] == 0x80;
+	return tracee_regs_get(t->tid, regs) == NULL &&
+	       tracee_read_some(t->tid, regs->rip - 2, text, 2) == 2 && text[0] == 0xcd &&
+	       text[1] == 0x80;
 }
 
 /* ENOSYS, and no event: replay knows it too. */
@@ -514,7 +540,8 @@ static struct err *refuse_int80(struct recorder *rec, struct rec_task *t, struct
 	int status;
 
 	if (rec_warn_once(rec, 0x80))
-		log_warn("32-bit system calls (int 0x80) cannot be recorded: they are answered ENOSYS");
+		log_warn(
+			"32-bit system calls (int 0x80) cannot be recorded: they are answered ENOSYS");
 	regs->orig_rax = (uint64_t)-1;
 	regs->rax = (uint64_t)-ENOSYS;
 	TRY(tracee_regs_set(t->tid, regs));
@@ -549,7 +576,10 @@ static struct err *handle_stop(struct recorder *rec, struct rec_task *t)
 	bug_context.tid = t->tid;
 	if (t->parked)
 		return rec_park_stop(rec, t);
-	/* at exec the memory is the new program's: of a leader that was killed in user mode, whose number the caller has now */
+	/*
+	 * at exec the memory is the new program's: of a leader that was killed in user mode, whose
+	 * number the caller has now
+	 */
 	if (t->mm->buf.on && !t->in_syscall && kind != STOP_EXITED && kind != STOP_EXEC)
 		TRY(rec_buffer_flush(rec, t, kind == STOP_SECCOMP || kind == STOP_SYSCALL));
 	if (rec_dispatch_stopped(t))
@@ -563,7 +593,8 @@ static struct err *handle_stop(struct recorder *rec, struct rec_task *t)
 	case STOP_SECCOMP:
 		return syscall_stop(rec, t, true);
 	case STOP_CLONE:
-		TRY(rec_pt_passed(t, PT_CLONE, NULL) ? rec_resume(t, PTRACE_SYSCALL, 0) : rec_task_cloned(rec, t));
+		TRY(rec_pt_passed(t, PT_CLONE, NULL) ? rec_resume(t, PTRACE_SYSCALL, 0)
+						     : rec_task_cloned(rec, t));
 		return settle_in_kernel(rec, t);
 	case STOP_EXEC:
 		return rec_exec(rec, t);

@@ -10,9 +10,10 @@
  *                                                        system call, which is taken back:
  *                                                        AT_SYSCALL
  *
- * A signal without a handler changes nothing the program can see, so it passes at once, without an event.  A fatal one waits like those that are
- * handled: where a program hung that was ended from outside is what its user wants to see.  Where no point can be named for FATAL_MAX_NS,
- * it ends nowhere, that is, in the replay, after its last event.
+ * A signal without a handler changes nothing the program can see, so it passes at once, without an
+ * event.  A fatal one waits like those that are handled: where a program hung that was ended from
+ * outside is what its user wants to see.  Where no point can be named for FATAL_MAX_NS, it ends
+ * nowhere, that is, in the replay, after its last event.
  *
  * Delivery is real: the kernel builds the frame (PTRACE_SINGLESTEP with the signal stops at the
  * handler's first instruction), and frame and registers go into the trace.
@@ -81,14 +82,15 @@ static void note_interrupted(struct rec_task *t, enum trace_place place, const s
 }
 
 /*
- * Is the task still where its last event left it, with no instruction run since?  Equal registers do not say
- * so by themselves: a loop whose turns look alike comes by again with other memory.  Behind a system call
- * they do (rcx holds the address behind it, which is seldom there otherwise, and nobody comes to that address with it but from the call), and in
- * front of one.
+ * Is the task still where its last event left it, with no instruction run since?  Equal registers
+ * do not say so by themselves: a loop whose turns look alike comes by again with other memory.
+ * Behind a system call they do (rcx holds the address behind it, which is seldom there otherwise,
+ * and nobody comes to that address with it but from the call), and in front of one.
  */
 bool rec_not_moved(const struct rec_task *t, const struct regs *regs)
 {
-	return rec_same_point(regs, &t->last) && !t->last_computing && (t->at_syscall || t->last.rcx == t->last.rip);
+	return rec_same_point(regs, &t->last) && !t->last_computing &&
+	       (t->at_syscall || t->last.rcx == t->last.rip);
 }
 
 enum fate { FATE_HANDLER, FATE_NOTHING, FATE_FATAL };
@@ -127,14 +129,16 @@ bool rec_signal_matters(const struct rec_task *t, int sig)
 
 /*
  * glibc's lazy binding saves vector registers to the stack with XSAVEC, whose layout shows which
- * parts the processor takes for unused: that depends on sleep states and context switches, not on the
- * program, and would be the one thing in memory that cannot be replayed.  The loader, and nobody else,
- * is told that there is no XSAVE area (leaf 0xd, EBX = 0); it then uses FXSAVE, which has no such bits.  Its
- * own code touches no wider registers, so arguments in them pass unharmed.
+ * parts the processor takes for unused: that depends on sleep states and context switches, not on
+ * the program, and would be the one thing in memory that cannot be replayed.  The loader, and
+ * nobody else, is told that there is no XSAVE area (leaf 0xd, EBX = 0); it then uses FXSAVE, which
+ * has no such bits.  Its own code touches no wider registers, so arguments in them pass unharmed.
  */
 static void trap_emulate(struct recorder *rec, struct regs *regs, enum trap_insn insn, bool loader)
 {
-	struct buf_cpuid known = { (uint32_t)regs->rax, (uint32_t)regs->rcx, loader ? BUF_CPUID_LOADER : 0, 0, 0, 0, 0 };
+	struct buf_cpuid known = {
+		(uint32_t)regs->rax, (uint32_t)regs->rcx, loader ? BUF_CPUID_LOADER : 0, 0, 0, 0, 0
+	};
 
 	struct cpuid_leaf leaf;
 	uint32_t aux;
@@ -148,7 +152,8 @@ static void trap_emulate(struct recorder *rec, struct regs *regs, enum trap_insn
 		regs->rbx = leaf.ebx;
 		regs->rcx = leaf.ecx;
 		regs->rdx = leaf.edx;
-		if (!cpuid_has_subleaves(known.leaf)) {	/* else what happens to be in ecx would make a new entry each time */
+		/* else what happens to be in ecx would make a new entry each time */
+		if (!cpuid_has_subleaves(known.leaf)) {
 			known.subleaf = 0;
 			known.flags |= BUF_CPUID_ANY;
 		}
@@ -171,8 +176,9 @@ static void trap_emulate(struct recorder *rec, struct regs *regs, enum trap_insn
 		regs->rcx = aux;
 }
 
-/* The trap was ours: where its signal was blocked or ignored, the kernel has by now unblocked it and
- * reset its handler (force_sig_info_to_task). */
+/*
+ * The trap was ours: where its signal was blocked or ignored, the kernel has by now unblocked it
+ * and reset its handler (force_sig_info_to_task). */
 struct err *rec_signal_unforce(struct recorder *rec, struct rec_task *t, int sig)
 {
 	struct rec_sigaction *action = &t->sighand->action[sig];
@@ -195,7 +201,8 @@ struct err *rec_signal_unforce(struct recorder *rec, struct rec_task *t, int sig
 }
 
 /* *mine when sig comes from an instruction that we made trap. */
-static struct err *trap_handle(struct recorder *rec, struct rec_task *t, int sig, const struct regs *regs, bool *mine)
+static struct err *trap_handle(struct recorder *rec, struct rec_task *t, int sig,
+			       const struct regs *regs, bool *mine)
 {
 	struct regs after = *regs;
 	enum trap_insn insn;
@@ -218,7 +225,8 @@ static struct err *trap_handle(struct recorder *rec, struct rec_task *t, int sig
 	}
 	*mine = true;
 	if (insn < TRAP_XGETBV)
-		trap_emulate(rec, &after, insn, regs->rip >= t->mm->loader_start && regs->rip < t->mm->loader_end);
+		trap_emulate(rec, &after, insn,
+			     regs->rip >= t->mm->loader_start && regs->rip < t->mm->loader_end);
 	if (insn == TRAP_RDTSCP)
 		after.rcx = rec_cores_current(t);
 	after.rip += len;
@@ -272,21 +280,25 @@ static void effect_frame(struct recorder *rec, struct rec_task *t, const struct 
 }
 
 /*
- * PTRACE_SINGLESTEP looks at the bytes at rip: what may be popf it takes for the program setting its own trap flag (is_setting_trap_flag(),
- * arch/x86/kernel/step.c), and leaves that in the frame.  In the middle of a patch these bytes are a jump's distance.
+ * PTRACE_SINGLESTEP looks at the bytes at rip: what may be popf it takes for the program setting
+ * its own trap flag (is_setting_trap_flag(), arch/x86/kernel/step.c), and leaves that in the
+ * frame.  In the middle of a patch these bytes are a jump's distance.
  */
-static struct err *frame_untrap(const struct rec_task *t, const struct regs *regs, const struct regs *after)
+static struct err *frame_untrap(const struct rec_task *t, const struct regs *regs,
+				const struct regs *after)
 {
 	uint64_t at = after->rsp + 8 + offsetof(ucontext_t, uc_mcontext.gregs[REG_EFL]), flags;
 
-	if ((regs->eflags & EFLAGS_TF) || tracee_read_some(t->tid, at, &flags, 8) != 8 || !(flags & EFLAGS_TF))
+	if ((regs->eflags & EFLAGS_TF) || tracee_read_some(t->tid, at, &flags, 8) != 8 ||
+	    !(flags & EFLAGS_TF))
 		return NULL;
 	flags &= ~(uint64_t)EFLAGS_TF;
 	return tracee_write(t->tid, at, &flags, 8);
 }
 
-static struct err *deliver_to_handler(struct recorder *rec, struct rec_task *t, int sig, const siginfo_t *info,
-				      enum trace_place place, const struct regs *regs)
+static struct err *deliver_to_handler(struct recorder *rec, struct rec_task *t, int sig,
+				      const siginfo_t *info, enum trace_place place,
+				      const struct regs *regs)
 {
 	struct rec_sigaction *action = &t->sighand->action[sig];
 	struct regs after;
@@ -295,7 +307,9 @@ static struct err *deliver_to_handler(struct recorder *rec, struct rec_task *t, 
 	TRY(rec_resume(t, PTRACE_SINGLESTEP, sig));
 	TRY(rec_wait_task(rec, t, &status));
 	if (tracee_stop_kind(status) != STOP_SIGNAL || WSTOPSIG(status) != SIGTRAP) {
-		/* no room for the frame, or killed meanwhile: that comes next as a stop of its own */
+		/*
+		 * no room for the frame, or killed meanwhile: that comes next as a stop of its own
+		 */
 		rec_effect_siginfo(rec, sig, info, TRACE_SIGNAL_IGNORED);
 		rec_write(rec, t, TRACE_SIGNAL, place, regs, sig);
 		rec_left(t, regs, place == TRACE_AT_NOWHERE || t->last_computing);
@@ -319,8 +333,9 @@ static struct err *deliver_to_handler(struct recorder *rec, struct rec_task *t, 
 	return NULL;
 }
 
-static struct err *deliver_fatal(struct recorder *rec, struct rec_task *t, int sig, const siginfo_t *info,
-				 enum trace_place place, const struct regs *regs)
+static struct err *deliver_fatal(struct recorder *rec, struct rec_task *t, int sig,
+				 const siginfo_t *info, enum trace_place place,
+				 const struct regs *regs)
 {
 	rec_effect_siginfo(rec, sig, info, TRACE_SIGNAL_FATAL);
 	rec_write(rec, t, TRACE_SIGNAL, place, regs, sig);
@@ -330,7 +345,10 @@ static struct err *deliver_fatal(struct recorder *rec, struct rec_task *t, int s
 	return rec_run_user(rec, t, sig);
 }
 
-/* One of ours, sent again: its true siginfo is kept.  In a pid namespace of its own the task sees no sender (si_pid is 0). */
+/*
+ * One of ours, sent again: its true siginfo is kept.  In a pid namespace of its own the task sees
+ * no sender (si_pid is 0).
+ */
 static bool resent_take(struct rec_task *t, siginfo_t *info)
 {
 	if (info->si_code != SI_TKILL || (info->si_pid && info->si_pid != getpid()))
@@ -355,7 +373,8 @@ static uint64_t pending_signals(pid_t tid)
 	snprintf(path, sizeof(path), "/proc/%d/status", tid);
 	f = fopen(path, "re");
 	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "SigPnd: %" SCNx64, &some) == 1 || sscanf(line, "ShdPnd: %" SCNx64, &some) == 1)
+		if (sscanf(line, "SigPnd: %" SCNx64, &some) == 1 ||
+		    sscanf(line, "ShdPnd: %" SCNx64, &some) == 1)
 			all |= some;
 	}
 	if (f)
@@ -364,24 +383,35 @@ static uint64_t pending_signals(pid_t tid)
 }
 
 /*
- * SIGCONT takes pending stop signals away when it is sent, and they take it (prepare_signal(), kernel/signal.c).  Of a deferred one and one
- * that came later, the later must stay: as if the other had still been pending when it came.
+ * SIGCONT takes pending stop signals away when it is sent, and they take it (prepare_signal(),
+ * kernel/signal.c).  Of a deferred one and one that came later, the later must stay: as if the
+ * other had still been pending when it came.
  */
 static bool overtaken(const struct rec_task *t, int sig)
 {
-	const uint64_t stops = SIGBIT(SIGSTOP) | SIGBIT(SIGTSTP) | SIGBIT(SIGTTIN) | SIGBIT(SIGTTOU);
+	const uint64_t stops =
+		SIGBIT(SIGSTOP) | SIGBIT(SIGTSTP) | SIGBIT(SIGTTIN) | SIGBIT(SIGTTOU);
 
 	if (sig == SIGCONT)
 		return pending_signals(t->tid) & stops;
-	return sig < SIGRTMIN_KERNEL && (SIGBIT(sig) & stops) && (pending_signals(t->tid) & SIGBIT(SIGCONT));
+	return sig < SIGRTMIN_KERNEL && (SIGBIT(sig) & stops) &&
+	       (pending_signals(t->tid) & SIGBIT(SIGCONT));
 }
 
 /*
- * How long a signal that strikes in computing code waits for a point that has a name: up to PATIENCE_MAX_NS, less where
- * that was in vain before, and not at all in a task that only computes; now and then it is tried again.
+ * How long a signal that strikes in computing code waits for a point that has a name: up to
+ * PATIENCE_MAX_NS, less where that was in vain before, and not at all in a task that only computes;
+ * now and then it is tried again.
  */
-enum { PATIENCE_MAX_NS = 3000000, PATIENCE_MIN_NS = 100000, TRY_AGAIN = 64, SLOW_NS = 200000, MUCH_NS = 50000000, STANDING_MAX = 3,
-       FATAL_MAX_NS = 1000000000 };
+enum {
+	PATIENCE_MAX_NS = 3000000,
+	PATIENCE_MIN_NS = 100000,
+	TRY_AGAIN = 64,
+	SLOW_NS = 200000,
+	MUCH_NS = 50000000,
+	STANDING_MAX = 3,
+	FATAL_MAX_NS = 1000000000
+};
 
 void rec_signals_resend(struct recorder *rec, struct rec_task *t)
 {
@@ -413,8 +443,9 @@ void rec_signal_waited(struct rec_task *t, bool found)
 }
 
 /*
- * A timer that is faster than we can record its signals would leave the program no time of its own: there is always one more
- * when a handler returns.  After some of these the next has to wait, for a part of the time that the last took.
+ * A timer that is faster than we can record its signals would leave the program no time of its own:
+ * there is always one more when a handler returns.  After some of these the next has to wait, for a
+ * part of the time that the last took.
  */
 static uint64_t own_time_due(struct rec_task *t, bool not_moved)
 {
@@ -431,14 +462,15 @@ bool rec_signal_standing(const struct rec_task *t)
 }
 
 /* The task is at its signal stop, and the signal does not reach it yet. */
-static struct err *defer(struct recorder *rec, struct rec_task *t, const siginfo_t *info, const struct regs *regs,
-			 enum patch_where where)
+static struct err *defer(struct recorder *rec, struct rec_task *t, const siginfo_t *info,
+			 const struct regs *regs, enum patch_where where)
 {
 	bool pending = false, named = false;
 
 	/* like the kernel: one of a kind is pending, apart from real-time signals */
 	for (unsigned i = 0; i < t->deferred_n; i++)
-		pending |= t->deferred[i].si_signo == info->si_signo && info->si_signo < SIGRTMIN_KERNEL;
+		pending |= t->deferred[i].si_signo == info->si_signo &&
+			   info->si_signo < SIGRTMIN_KERNEL;
 	if (!t->deferred_n)
 		t->deferred_ns = now_ns();
 	if (!pending)
@@ -461,14 +493,16 @@ static struct err *defer(struct recorder *rec, struct rec_task *t, const siginfo
 }
 
 /*
- * A call that the hook made has failed and raised this signal, and has done nothing else: made again in the traced way, it
- * raises the signal where the program expects it, before the call returns.
+ * A call that the hook made has failed and raised this signal, and has done nothing else: made
+ * again in the traced way, it raises the signal where the program expects it, before the call
+ * returns.
  */
 static bool hook_call_again(const struct rec_task *t, int sig, struct regs *regs)
 {
 	int64_t ret = (int64_t)regs->rax;
 
-	if (regs->rip == FIXED_UNTRACED_AFTER && sig == SIGSYS) {	/* somebody else's filter has raised it: outer.c */
+	/* somebody else's filter has raised it: outer.c */
+	if (regs->rip == FIXED_UNTRACED_AFTER && sig == SIGSYS) {
 		regs->rax = (uint64_t)BUF_TRACED;
 		regs->orig_rax = (uint64_t)-1;
 		return true;
@@ -482,7 +516,8 @@ static bool hook_call_again(const struct rec_task *t, int sig, struct regs *regs
 }
 
 /* A tracee at a point that has a name: its tracer decides. */
-static struct err *show_tracer(struct recorder *rec, struct rec_task *t, int sig, const siginfo_t *info, enum trace_place place,
+static struct err *show_tracer(struct recorder *rec, struct rec_task *t, int sig,
+			       const siginfo_t *info, enum trace_place place,
 			       const struct regs *regs)
 {
 	struct rec_sigaction *action = &t->sighand->action[sig];
@@ -570,7 +605,8 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 	}
 	if (where == PATCH_MOVED)
 		TRY(tracee_regs_set(t->tid, &regs));
-	if ((sig == SIGSEGV && info.si_code == SI_KERNEL) || (sig == SIGILL && info.si_code > 0 && marks_at(&t->mm->buf.patches, regs.rip))) {
+	if ((sig == SIGSEGV && info.si_code == SI_KERNEL) ||
+	    (sig == SIGILL && info.si_code > 0 && marks_at(&t->mm->buf.patches, regs.rip))) {
 		TRY(trap_handle(rec, t, sig, &regs, &mine));
 		if (mine)
 			return NULL;
@@ -579,7 +615,8 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 	}
 	traced = rec_pt_traced(t) && !rec_pt_injected(t, &info);
 	resent = resent_take(t, &info);
-	if ((resent || rec_pt_sigchld(&info) || (t->pt && !traced)) && ptrace(PTRACE_SETSIGINFO, t->tid, NULL, &info) < 0)
+	if ((resent || rec_pt_sigchld(&info) || (t->pt && !traced)) &&
+	    ptrace(PTRACE_SETSIGINFO, t->tid, NULL, &info) < 0)
 		return &err_gone;
 	if (traced && rec_pt_is_watch(t, sig, &info))
 		return rec_pt_watched(rec, t, &regs, &info);
@@ -595,11 +632,14 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 		place = sync ? TRACE_AT_FAULT : t->at_syscall ? TRACE_AT_SYSCALL : TRACE_AT_LAST;
 	else
 		place = sync ? TRACE_AT_FAULT : TRACE_AT_NOWHERE;
-	if (fate == FATE_FATAL && !traced && (place != TRACE_AT_NOWHERE || resent || t->deferred_n == DEFERRED_MAX))
+	if (fate == FATE_FATAL && !traced &&
+	    (place != TRACE_AT_NOWHERE || resent || t->deferred_n == DEFERRED_MAX))
 		return deliver_fatal(rec, t, sig, &info, place, &regs);
 	if (fate == FATE_FATAL && !traced && !t->fatal_ns)
 		t->fatal_ns = now_ns();
-	own = info.si_code != SI_KERNEL && info.si_code != SI_TIMER ? 0 : own_time_due(t, place == TRACE_AT_LAST || place == TRACE_AT_SYSCALL);
+	own = info.si_code != SI_KERNEL && info.si_code != SI_TIMER
+		      ? 0
+		      : own_time_due(t, place == TRACE_AT_LAST || place == TRACE_AT_SYSCALL);
 	if (own) {
 		t->patience_ns = own;
 		place = TRACE_AT_NOWHERE;

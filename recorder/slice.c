@@ -1,24 +1,31 @@
 /*
  * slice.c - who runs next, and when a slice ends (not with --chaos).
  *
- * Each task has a virtual time, the processor time it has had.  The ready task with the least goes on; who wakes up
- * is set to a little less than the others at most, so that a sleeper is served soon and nobody starves.
+ * Each task has a virtual time, the processor time it has had.  The ready task with the least goes
+ * on; who wakes up is set to a little less than the others at most, so that a sleeper is served
+ * soon and nobody starves.
  *
  * A slice ends in one of three ways:
  *
  *   at an event   the task stops by itself after its slice (some milliseconds, of random length)
- *   due           the task did not stop: it is interrupted.  In a system call of the hook's its next call is a stop;
- *                 elsewhere the point must be named by its state (state.c), which takes time in the recording
- *                 and in the replay.  So a task that only computes is left alone for longer, unless somebody has woken up by
+ *   due the task did not stop: it is interrupted.  In a system call of the hook's its next call is
+ *   a stop;
+ *                 elsewhere the point must be named by its state (state.c), which takes time in the
+ *                 recording
+ *                 and in the replay.  So a task that only computes is left alone for longer, unless
+ *                 somebody has woken up by
  *                 himself, who would have run at once on a machine of its own
- *   probe         somebody else is ready, and the task is looked at from time to time: does it only wait, in a loop, for
+ *   probe somebody else is ready, and the task is looked at from time to time: does it only wait,
+ *   in a loop, for
  *                 memory to change?  Then whoever could change it runs
  *
- * Fairness to those who wait for a lock.  A thread that makes calls under a lock it hardly ever releases is interrupted with
- * the lock held nearly always, for its time goes by in calls.  When others, after such an end, get nowhere (hog), the task goes
- * on for a random number of instructions beyond the call before its slice ends.  That does not reach out of a lock which is
- * held for longer (an interpreter takes thousands of instructions to come to its unlock): a task that has been a hog for long goes
- * on for a random time instead (linger), and its slice ends at the instruction where it is then, if that is none of the hook's.
+ * Fairness to those who wait for a lock.  A thread that makes calls under a lock it hardly ever
+ * releases is interrupted with the lock held nearly always, for its time goes by in calls.  When
+ * others, after such an end, get nowhere (hog), the task goes on for a random number of
+ * instructions beyond the call before its slice ends.  That does not reach out of a lock which is
+ * held for longer (an interpreter takes thousands of instructions to come to its unlock): a task
+ * that has been a hog for long goes on for a random time instead (linger), and its slice ends at
+ * the instruction where it is then, if that is none of the hook's.
  */
 #include <string.h>
 #include <sys/ptrace.h>
@@ -29,7 +36,8 @@
 
 enum {
 	SLICE_MIN_NS = 2500000, SLICE_MORE_NS = 5000000,	/* ends at an event */
-	ALONE_MIN_NS = 10000000, ALONE_MORE_NS = 10000000,	/* computing, others that compute are ready */
+	/* computing, others that compute are ready */
+	ALONE_MIN_NS = 10000000, ALONE_MORE_NS = 10000000,
 	WOKEN_MIN_NS = 700000, WOKEN_MORE_NS = 600000,		/* ... somebody has woken up */
 	HOG_MIN_NS = 300000, HOG_MORE_NS = 700000,		/* of a hog, whatever it does */
 	NAMING_SHARE = 5,		/* a named point costs a fifth of the slice at most */
@@ -94,7 +102,7 @@ void rec_slice_yield(struct recorder *rec, struct rec_task *t)
 	rec->slices.over = true;
 }
 
-/* ---- slices ------------------------------------------------------------------------------------ */
+/* ---- slices ---------------------------------------------------------------------------------- */
 
 static uint64_t between(struct recorder *rec, uint64_t least, uint32_t more)
 {
@@ -148,7 +156,10 @@ static void returned(const struct recorder *rec, struct rec_task *t, uint64_t no
 	t->left_ns = 0;
 }
 
-/* Short times and long ones (a microsecond, a quarter of a millisecond) alike: it is not known how long a turn of its loop takes. */
+/*
+ * Short times and long ones (a microsecond, a quarter of a millisecond) alike: it is not known how
+ * long a turn of its loop takes.
+ */
 bool rec_slice_linger(struct recorder *rec, const struct rec_task *t)
 {
 	struct rec_slices *s = &rec->slices;
@@ -158,7 +169,8 @@ bool rec_slice_linger(struct recorder *rec, const struct rec_task *t)
 	if (!s->lingers && rec_random(rec, HOG_MAX) >= t->hog)
 		return false;
 	s->lingers++;
-	s->linger_ns = now_ns() + LINGER_NS + rec_random(rec, LINGER_NS << (1 + rec_random(rec, LINGER_ORDERS)));
+	s->linger_ns = now_ns() + LINGER_NS +
+		       rec_random(rec, LINGER_NS << (1 + rec_random(rec, LINGER_ORDERS)));
 	return true;
 }
 
@@ -174,7 +186,8 @@ static bool walk_first(struct recorder *rec, const struct rec_task *t, uint64_t 
 {
 	struct rec_slices *s = &rec->slices;
 
-	if (s->walked || !t->hog || t->state != TASK_READY || t->deferred_n || t->parked || !rec_others_ready(rec, t))
+	if (s->walked || !t->hog || t->state != TASK_READY || t->deferred_n || t->parked ||
+	    !rec_others_ready(rec, t))
 		return false;
 	if (s->linger_ns > now || rec_slice_linger(rec, t))
 		return true;
@@ -193,7 +206,8 @@ struct rec_task *rec_slice_pick(struct recorder *rec, struct rec_task *current, 
 		return current;
 	if (ready && walk_first(rec, current, now))
 		return current;
-	for (unsigned i = 0; i < rec->tasks_n; i++) {	/* from the next one on: of equal ones it is the first */
+	/* from the next one on: of equal ones it is the first */
+	for (unsigned i = 0; i < rec->tasks_n; i++) {
 		t = t && t->next ? t->next : rec->tasks;
 		if (t->state != TASK_RUNNING && (!best || t->v_ns < best->v_ns))
 			best = t;
@@ -209,7 +223,7 @@ struct rec_task *rec_slice_pick(struct recorder *rec, struct rec_task *current, 
 	return best;
 }
 
-/* ---- while it runs ------------------------------------------------------------------------------- */
+/* ---- while it runs --------------------------------------------------------------------------- */
 
 /* When t's slice is over, if it does not stop: who is ready matters.  UINT64_MAX: nobody is. */
 static uint64_t end_of_slice(const struct recorder *rec, const struct rec_task *t)
@@ -267,7 +281,7 @@ bool rec_slice_look_asleep(struct recorder *rec, uint64_t now)
 	return true;
 }
 
-/* ---- a task that only waits ------------------------------------------------------------------------ */
+/* ---- a task that only waits ------------------------------------------------------------------ */
 
 static bool pause_near(const struct rec_task *t, uint64_t rip)
 {
@@ -304,7 +318,7 @@ bool rec_slice_spins(struct recorder *rec, const struct rec_task *t, const struc
 	return true;
 }
 
-/* ---- beyond the call ---------------------------------------------------------------------------- */
+/* ---- beyond the call ------------------------------------------------------------------------- */
 
 unsigned rec_slice_walk(struct recorder *rec, const struct rec_task *t)
 {

@@ -1,9 +1,9 @@
 /*
  * start.c - from nothing to the first task under ptrace, and the end of it all.
  *
- * The child is forked by whoever wants it to be his (cmd/front.c).  It waits until it is seized, sets what its descendants inherit (time-stamp counter
- * traps, the seccomp filter) and execs the program.  The order matters: a filter that asks for a
- * tracer answers ENOSYS while there is none.
+ * The child is forked by whoever wants it to be his (cmd/front.c).  It waits until it is seized,
+ * sets what its descendants inherit (time-stamp counter traps, the seccomp filter) and execs the
+ * program.  The order matters: a filter that asks for a tracer answers ENOSYS while there is none.
  *
  * The filter is written by hand, not with libseccomp: it decides by instruction pointer,
  * which libseccomp cannot express.
@@ -32,41 +32,47 @@
 #include "tracee/own.h"
 
 enum {
-	OPTIONS = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |
-		  PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT | PTRACE_O_TRACESECCOMP | PTRACE_O_EXITKILL,
+	OPTIONS = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
+		  PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT |
+		  PTRACE_O_TRACESECCOMP | PTRACE_O_EXITKILL,
 };
 
-/* Everything stops, except calls made by the instructions at FIXED_UNTRACED and FIXED_INJECT. 32-bit calls (int 0x80)
- * get ENOSYS here and in replay. */
+/*
+ * Everything stops, except calls made by the instructions at FIXED_UNTRACED and FIXED_INJECT.
+ * 32-bit calls (int 0x80) get ENOSYS here and in replay. */
 static int install_filter(void)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, instruction_pointer)),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, instruction_pointer)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, FIXED_UNTRACED_AFTER, 1, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, FIXED_INJECT_AFTER, 0, 3),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, instruction_pointer) + 4),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, instruction_pointer) + 4),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE),
 	};
 	struct sock_fprog prog = { sizeof(code) / sizeof(code[0]), code };
 
-	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &prog) == 0)
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &prog) ==
+	    0)
 		return 0;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -1;
-	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &prog) == 0)
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &prog) ==
+	    0)
 		return 0;
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog, 0, 0);
 }
 
 /*
  * Where a filter is in force already (a container's), it answers some calls by itself, before
- * ours would stop them.  PTRACE_SYSCALL stops before any filter; ours is not installed then: it would
- * only add a third stop.
+ * ours would stop them.  PTRACE_SYSCALL stops before any filter; ours is not installed then: it
+ * would only add a third stop.
  */
 static bool filtered_already(void)
 {
@@ -76,18 +82,23 @@ static bool filtered_already(void)
 struct child_failure { int step, os_errno; };
 
 /* Runs in the child: nothing here may allocate or print. */
-static _Noreturn void child_main(const struct recorder_options *options, const struct recorder_child *child, int go, int report)
+static _Noreturn void child_main(const struct recorder_options *options,
+				 const struct recorder_child *child, int go, int report)
 {
 	bool outer_filter = filtered_already();
 	struct child_failure failure = { 1, 0 };
 	char byte = 'r';
 
-	/* Where only ancestors may trace (Yama): the recorder is none.  It reads the byte before it begins. */
+	/*
+	 * Where only ancestors may trace (Yama): the recorder is none.  It reads the byte before it
+	 * begins.
+	 */
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 	if (write(report, &byte, 1) == 1 && read(go, &byte, 1) == 1) {
 		prctl(PR_SET_PTRACER, 0, 0, 0, 0);
 		sigprocmask(SIG_SETMASK, &child->sigmask, NULL);
-		if ((cpu_emulated()->no_tsc || prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) == 0) && (outer_filter || install_filter() == 0)) {
+		if ((cpu_emulated()->no_tsc || prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) == 0) &&
+		    (outer_filter || install_filter() == 0)) {
 			failure.step = 2;
 			execv(options->exe, options->argv);
 		}
@@ -177,7 +188,8 @@ static struct err *spawn(struct recorder *rec)
 	if (cpu_own() >= 0)
 		cpu_move(rec->root, cpu_own());
 	/* without our filter, TRACE is an answer of somebody else's: ENOSYS, as without us */
-	if (ptrace(PTRACE_SEIZE, rec->root, NULL, rec->outer_filter ? OPTIONS & ~PTRACE_O_TRACESECCOMP : OPTIONS) < 0) {
+	if (ptrace(PTRACE_SEIZE, rec->root, NULL,
+		   rec->outer_filter ? OPTIONS & ~PTRACE_O_TRACESECCOMP : OPTIONS) < 0) {
 		int seize = errno;
 
 		kill(rec->root, SIGKILL);
@@ -212,7 +224,8 @@ static void remember_stdio(struct recorder *rec)
 	for (int i = 1; i <= 2; i++) {
 		struct stat st;
 
-		if (fstat(i, &st) < 0 || (S_ISCHR(st.st_mode) && st.st_rdev == 0x103))	/* /dev/null */
+		/* /dev/null */
+		if (fstat(i, &st) < 0 || (S_ISCHR(st.st_mode) && st.st_rdev == 0x103))
 			continue;
 		rec->stdio_dev[i] = st.st_dev;
 		rec->stdio_ino[i] = st.st_ino;
@@ -228,8 +241,9 @@ static void make_uuid(char uuid[37])
 		memset(b, 0x11, sizeof(b));
 	b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
 	b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
-	snprintf(uuid, 37, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
-		 b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+	snprintf(uuid, 37, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+		 b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12],
+		 b[13], b[14], b[15]);
 }
 
 struct meta_text { char uname[512], brand[49], cwd[4096]; };
@@ -242,7 +256,8 @@ static void fill_meta(struct recorder *rec, struct meta_text *text)
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	uname(&uts);
-	snprintf(text->uname, sizeof(text->uname), "%s %s %s", uts.sysname, uts.release, uts.machine);
+	snprintf(text->uname, sizeof(text->uname), "%s %s %s", uts.sysname, uts.release,
+		 uts.machine);
 	cpuid_brand(text->brand);
 	if (!getcwd(text->cwd, sizeof(text->cwd)))
 		snprintf(text->cwd, sizeof(text->cwd), "?");
@@ -278,7 +293,8 @@ static struct err *exec_failure(struct recorder *rec)
 	if (n != sizeof(failure))
 		return rec->started ? NULL : err_new(ERR_OS, "the program died before it started");
 	if (failure.step == 1)
-		return err_os(failure.os_errno, "cannot install the seccomp filter that recording needs");
+		return err_os(failure.os_errno,
+			      "cannot install the seccomp filter that recording needs");
 	return err_os(failure.os_errno, "cannot run %s", rec->options->exe);
 }
 
@@ -335,8 +351,10 @@ struct err *recorder_run(const struct recorder_options *options, int *status_ret
 		return &err_nomem;
 	if (options->level != CPU_HOST && !cpu_level_here(options->level, &lacks)) {
 		free(rec);
-		return err_new(ERR_UNSUPPORTED, "this processor is no %s: it has no %s; the most it can be is --cpu=%s", cpu_level_name(options->level),
-			       lacks, cpu_level_name(cpu_level_highest()));
+		return err_new(
+			ERR_UNSUPPORTED,
+			"this processor is no %s: it has no %s; the most it can be is --cpu=%s",
+			cpu_level_name(options->level), lacks, cpu_level_name(cpu_level_highest()));
 	}
 	rec->options = options;
 	rec->sum = mem_sum_create();

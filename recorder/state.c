@@ -1,14 +1,15 @@
 /*
  * state.c - name a point in the middle of computing.
  *
- * A task that computes for long without a system call must let others run, and take its signals.  The
- * recorder interrupts it after some milliseconds and writes a SWITCH event that names the point by the
- * task's state: registers, vector state and memory (witness.c).  Between two events a task is a deterministic
- * function of its state, so replay comes through this very state; replayer/landmark/search.c looks for
- * it inside the process.
+ * A task that computes for long without a system call must let others run, and take its signals.
+ * The recorder interrupts it after some milliseconds and writes a SWITCH event that names the point
+ * by the task's state: registers, vector state and memory (witness.c).  Between two events a task
+ * is a deterministic function of its state, so replay comes through this very state;
+ * replayer/landmark/search.c looks for it inside the process.
  *
- * For that search the point must be one where a jump can be put (tracee/pun.h): nearly all are.  Not in the middle
- * of a repeated string instruction, which has one address for all of its turns: the task goes on to its end.
+ * For that search the point must be one where a jump can be put (tracee/pun.h): nearly all are.
+ * Not in the middle of a repeated string instruction, which has one address for all of its turns:
+ * the task goes on to its end.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -60,8 +61,9 @@ void rec_tick_often(struct recorder *rec, bool often)
 }
 
 /*
- * A wake-up of ours takes the processor from the task at once, not when its slice ends: since Linux 6.12 the one with
- * the shorter slice goes first (EEVDF, sched_ext aside).  Where that is not to be had ticks come some milliseconds late.
+ * A wake-up of ours takes the processor from the task at once, not when its slice ends: since Linux
+ * 6.12 the one with the shorter slice goes first (EEVDF, sched_ext aside).  Where that is not to be
+ * had ticks come some milliseconds late.
  */
 static void prompt(void)
 {
@@ -104,8 +106,9 @@ static enum place place_of(pid_t tid, uint64_t rip, unsigned *len)
 	tracee_read_some(tid, rip, code, sizeof(code));
 	if ((code[0] == 0x0f && code[1] == 0x05) || trap_insn_at(code, &trap_len) != TRAP_NONE)
 		return PLACE_EVENT;
-	while (i < 8 && (code[i] == 0xf2 || code[i] == 0xf3 || code[i] == 0x66 || code[i] == 0x67 || code[i] == 0x2e ||
-			 code[i] == 0x3e || code[i] == 0x64 || code[i] == 0x65 || (code[i] & 0xf0) == 0x40)) {
+	while (i < 8 && (code[i] == 0xf2 || code[i] == 0xf3 || code[i] == 0x66 || code[i] == 0x67 ||
+			 code[i] == 0x2e || code[i] == 0x3e || code[i] == 0x64 || code[i] == 0x65 ||
+			 (code[i] & 0xf0) == 0x40)) {
 		rep |= code[i] == 0xf2 || code[i] == 0xf3;
 		i++;
 	}
@@ -126,7 +129,8 @@ static bool watched(const struct rec_task *t)
 {
 	siginfo_t info;
 
-	return t->pt && t->pt->watches && ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) == 0 && rec_pt_is_watch(t, SIGTRAP, &info);
+	return t->pt && t->pt->watches && ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) == 0 &&
+	       rec_pt_is_watch(t, SIGTRAP, &info);
 }
 
 /* Resume to a SIGTRAP; *met: another stop came first, and is to be handled as any. */
@@ -141,7 +145,11 @@ static struct err *go_on(struct recorder *rec, struct rec_task *t, int request, 
 		tracee_read_some(t->tid, regs.rip, code, sizeof(code));
 		t->ticks += rec->options->ticks == TICKS_STEP && ticks_is_branch(code);
 	}
-	do {	/* from the stop before a call: an interrupt that we asked for comes first, and behind it the trap waits */
+	/*
+	 * from the stop before a call: an interrupt that we asked for comes first, and behind it
+	 * the trap waits
+	 */
+	do {
 		TRY(rec_resume(t, request, 0));
 		TRY(rec_wait_task(rec, t, &status));
 	} while (request == PTRACE_SINGLESTEP && tracee_stop_kind(status) == STOP_EVENT);
@@ -153,8 +161,9 @@ static struct err *go_on(struct recorder *rec, struct rec_task *t, int request, 
 	return NULL;
 }
 
-/* One more of a signal that waits already: the kernel would not even notice.  Signals faster than our steps would otherwise
- * keep us from ever coming to the end of them. */
+/*
+ * One more of a signal that waits already: the kernel would not even notice.  Signals faster than
+ * our steps would otherwise keep us from ever coming to the end of them. */
 static bool waits_already(const struct rec_task *t)
 {
 	if (tracee_stop_kind(t->status) != STOP_SIGNAL)
@@ -163,7 +172,8 @@ static bool waits_already(const struct rec_task *t)
 		siginfo_t info;
 
 		if (t->deferred[i].si_signo == WSTOPSIG(t->status) && WSTOPSIG(t->status) < 32)
-			return ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) == 0 && info.si_code == t->deferred[i].si_code;
+			return ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) == 0 &&
+			       info.si_code == t->deferred[i].si_code;
 	}
 	return false;
 }
@@ -198,7 +208,8 @@ static struct err *run_for(struct recorder *rec, struct rec_task *t, uint64_t li
 	while ((tid = waitpid(t->tid, &status, __WALL)) != t->tid) {
 		if (tid < 0 && errno != EINTR)
 			return &err_gone;
-		if (!asked && now_ns() - start >= limit_ns && (!cpu || cpu_ns(t->tid) - cpu >= limit_ns))
+		if (!asked && now_ns() - start >= limit_ns &&
+		    (!cpu || cpu_ns(t->tid) - cpu >= limit_ns))
 			asked = rec_interrupt(t);
 	}
 	rec->first = t;
@@ -207,8 +218,8 @@ static struct err *run_for(struct recorder *rec, struct rec_task *t, uint64_t li
 }
 
 /*
- * A stop that we, or another thread's group stop, asked for is reported first when the task has just executed our int3:
- * the kernel has its SIGTRAP still.
+ * A stop that we, or another thread's group stop, asked for is reported first when the task has
+ * just executed our int3: the kernel has its SIGTRAP still.
  */
 static bool trap_waits(const struct rec_task *t, uint64_t addr)
 {
@@ -246,8 +257,12 @@ static struct err *take_trap(struct recorder *rec, struct rec_task *t)
 	return NULL;
 }
 
-/* With an int3 at addr.  Signals that wait already do not end it: faster than the limit, they would have nothing ever end. */
-static struct err *run_to_trap(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t limit_ns)
+/*
+ * With an int3 at addr.  Signals that wait already do not end it: faster than the limit, they would
+ * have nothing ever end.
+ */
+static struct err *run_to_trap(struct recorder *rec, struct rec_task *t, uint64_t addr,
+			       uint64_t limit_ns)
 {
 	uint64_t end = now_ns() + limit_ns, now;
 
@@ -259,10 +274,11 @@ static struct err *run_to_trap(struct recorder *rec, struct rec_task *t, uint64_
 }
 
 /*
- * Run to addr, by a breakpoint (a step costs 17 us), for so long at most; the task is stopped then somewhere.  Nobody
- * else runs meanwhile.
+ * Run to addr, by a breakpoint (a step costs 17 us), for so long at most; the task is stopped then
+ * somewhere.  Nobody else runs meanwhile.
  */
-static struct err *run_to(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t limit_ns, bool *hit, bool *met)
+static struct err *run_to(struct recorder *rec, struct rec_task *t, uint64_t addr,
+			  uint64_t limit_ns, bool *hit, bool *met)
 {
 	static const uint8_t int3 = 0xcc;
 	struct regs regs;
@@ -275,7 +291,8 @@ static struct err *run_to(struct recorder *rec, struct rec_task *t, uint64_t add
 	TRY(run_to_trap(rec, t, addr, limit_ns));
 	TRY(tracee_write(t->tid, addr, &saved, 1));
 	TRY(tracee_regs_get(t->tid, &regs));
-	*hit = tracee_stop_kind(t->status) == STOP_SIGNAL && WSTOPSIG(t->status) == SIGTRAP && regs.rip == addr + 1;
+	*hit = tracee_stop_kind(t->status) == STOP_SIGNAL && WSTOPSIG(t->status) == SIGTRAP &&
+	       regs.rip == addr + 1;
 	*met = !*hit && tracee_stop_kind(t->status) != STOP_EVENT && !waits_already(t);
 	if (!*hit)
 		return NULL;
@@ -290,8 +307,8 @@ static bool behind_call(pid_t tid, uint64_t at)
 
 	if (tracee_read_some(tid, at - 7, b, 7) != 7)
 		return false;
-	return b[2] == 0xe8 || (b[5] == 0xff && (b[6] & 0x38) == 0x10) || (b[4] == 0xff && (b[5] & 0x38) == 0x10) ||
-	       (b[1] == 0xff && (b[2] & 0x38) == 0x10);
+	return b[2] == 0xe8 || (b[5] == 0xff && (b[6] & 0x38) == 0x10) ||
+	       (b[4] == 0xff && (b[5] & 0x38) == 0x10) || (b[1] == 0xff && (b[2] & 0x38) == 0x10);
 }
 
 /* Here, or by another mapping of the same pages. */
@@ -301,10 +318,11 @@ static bool can_change(const struct tracee_map *m)
 }
 
 /*
- * Code that the program can write to is a bad place: it may change it, or look at it, while replay has a jump in it.  Go on to
- * where it returns into code that stays as it is, if that comes soon.
+ * Code that the program can write to is a bad place: it may change it, or look at it, while replay
+ * has a jump in it.  Go on to where it returns into code that stays as it is, if that comes soon.
  */
-static struct err *out_of_changing_code(struct recorder *rec, struct rec_task *t, const struct tracee_maps *maps, bool *met)
+static struct err *out_of_changing_code(struct recorder *rec, struct rec_task *t,
+					const struct tracee_maps *maps, bool *met)
 {
 	enum { WORDS = 256, LIMIT_NS = 6000000 };
 	uint64_t word[WORDS];
@@ -327,7 +345,8 @@ static struct err *out_of_changing_code(struct recorder *rec, struct rec_task *t
 }
 
 /* *good is false when there is no place near that replay can patch. */
-static struct err *to_good_place(struct recorder *rec, struct rec_task *t, struct regs *regs, bool *good, bool *met)
+static struct err *to_good_place(struct recorder *rec, struct rec_task *t, struct regs *regs,
+				 bool *good, bool *met)
 {
 	bool blocked = rec_trap_blocked(t), hit;
 	uint64_t first = 0;
@@ -339,16 +358,21 @@ static struct err *to_good_place(struct recorder *rec, struct rec_task *t, struc
 		enum place place;
 
 		TRY(tracee_regs_get(t->tid, regs));
-		place = patches_at(&t->mm->buf.patches, regs->rip) ? PLACE_EVENT : place_of(t->tid, regs->rip, &len);
+		place = patches_at(&t->mm->buf.patches, regs->rip)
+				? PLACE_EVENT
+				: place_of(t->tid, regs->rip, &len);
 		if (place == PLACE_EVENT) {
 			*good = false;
 			return NULL;
 		}
 		*good = place != PLACE_REP && pun_decode(t->tid, regs->rip, &pun);
-		if (blocked || place == PLACE_ODD || (*good && (i == STEPS_MAX - 1 || regs->rip == first || pun_quiet(t->tid, &pun))))
+		if (blocked || place == PLACE_ODD ||
+		    (*good &&
+		     (i == STEPS_MAX - 1 || regs->rip == first || pun_quiet(t->tid, &pun))))
 			return NULL;
 		if (*good && !first)
-			first = regs->rip;	/* back there again: there is nothing better in this loop */
+			/* back there again: there is nothing better in this loop */
+			first = regs->rip;
 		if (place == PLACE_REP)
 			TRY(run_to(rec, t, regs->rip + len, UINT64_MAX / 2, &hit, met));
 		else
@@ -373,8 +397,10 @@ struct err *rec_walk(struct recorder *rec, struct rec_task *t, unsigned steps)
 	for (unsigned i = 0; i < steps && !met && !rec_trap_blocked(t);) {
 		TRY(tracee_regs_get(t->tid, &raw));
 		TRY(rec_regs_get(t, &regs, &where));
-		if ((int64_t)raw.orig_rax >= 0 && (int64_t)raw.rax >= -530 && (int64_t)raw.rax <= -512)
-			break;		/* the kernel is about to begin the call again: a step would show in r11 */
+		if ((int64_t)raw.orig_rax >= 0 && (int64_t)raw.rax >= -530 &&
+		    (int64_t)raw.rax <= -512)
+			/* the kernel is about to begin the call again: a step would show in r11 */
+			break;
 		if (where == PATCH_IN_HOOK || patches_at(&t->mm->buf.patches, raw.rip) ||
 		    place_of(t->tid, raw.rip, &len) != PLACE_STEP)
 			break;
@@ -388,7 +414,8 @@ struct err *rec_walk(struct recorder *rec, struct rec_task *t, unsigned steps)
 	if (met)
 		return NULL;
 	rec_task_ready(t);
-	if (!moved) {	/* it is where its last event left it, or in front of a call that it was taken back to */
+	/* it is where its last event left it, or in front of a call that it was taken back to */
+	if (!moved) {
 		if (t->at_syscall)
 			rec->first = t;
 		return NULL;
@@ -397,11 +424,14 @@ struct err *rec_walk(struct recorder *rec, struct rec_task *t, unsigned steps)
 	if (where != PATCH_NOWHERE)
 		return rec_run_user(rec, t, 0);
 	TRY(rec_name_point(rec, t, &named));
-	/* in front of a call, say: what it has done is in no event yet, so nobody else may run before that one */
+	/*
+	 * in front of a call, say: what it has done is in no event yet, so nobody else may run
+	 * before that one
+	 */
 	return named || t->state != TASK_READY ? NULL : rec_run_user(rec, t, 0);
 }
 
-/* ---- the event ----------------------------------------------------------------------------------- */
+/* ---- the event ------------------------------------------------------------------------------- */
 
 /* How long it has computed since its last event: hints for replay, not more. */
 static uint64_t computed_ns(struct rec_task *t)
@@ -412,7 +442,8 @@ static uint64_t computed_ns(struct rec_task *t)
 	return cpu && since < t->ran_ns ? since : t->ran_ns;
 }
 
-static void write_point(struct recorder *rec, struct rec_task *t, const struct regs *regs, const struct tracee_maps *maps)
+static void write_point(struct recorder *rec, struct rec_task *t, const struct regs *regs,
+			const struct tracee_maps *maps)
 {
 	uint64_t computed = computed_ns(t);
 	bool whole = rec_witness(rec, t, regs, maps);
@@ -451,7 +482,8 @@ static struct err *name_point(struct recorder *rec, struct rec_task *t, bool *na
 	if (rec_not_moved(t, &regs)) {
 		*named = true;
 		rec_task_ready(t);
-		if (t->at_syscall)	/* what it did up to this call is in no event yet: nobody else may run */
+		/* what it did up to this call is in no event yet: nobody else may run */
+		if (t->at_syscall)
 			rec->first = t;
 		return NULL;
 	}
@@ -462,7 +494,8 @@ static struct err *name_point(struct recorder *rec, struct rec_task *t, bool *na
 		err = to_good_place(rec, t, &regs, &good, &met);
 	if (!met)	/* else stepping met something: it is handled as any stop */
 		rec_task_ready(t);
-	if (err || met || !good) {	/* !good: an event of its own comes next, or another place a little later */
+	/* !good: an event of its own comes next, or another place a little later */
+	if (err || met || !good) {
 		tracee_maps_deinit(&maps);
 		return err;
 	}
@@ -484,9 +517,10 @@ struct err *rec_name_point(struct recorder *rec, struct rec_task *t, bool *named
 }
 
 /*
- * The task is inside the hook.  It makes its call there, comes out, and goes on for so many instructions: then its slice is
- * over.  The stub's address is in the hook's frame (entry.S); where the task has just come in it is that of an earlier call, which
- * does no harm: the breakpoint is met later or not at all.
+ * The task is inside the hook.  It makes its call there, comes out, and goes on for so many
+ * instructions: then its slice is over.  The stub's address is in the hook's frame (entry.S); where
+ * the task has just come in it is that of an earlier call, which does no harm: the breakpoint is
+ * met later or not at all.
  */
 struct err *rec_walk_out(struct recorder *rec, struct rec_task *t, unsigned steps)
 {

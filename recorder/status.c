@@ -1,9 +1,11 @@
 /*
- * status.c - what /proc/PID/status says of seccomp and tracers: the program's own, and nothing of ours.
+ * status.c - what /proc/PID/status says of seccomp and tracers: the program's own, and nothing of
+ * ours.
  *
- * The kernel speaks of our filter, of the no_new_privs that it needed, and of none of the program's filters.  What a recorded
- * task reads is put right where the kernel has written it, before it goes into the trace.  A file of /proc is read in one
- * piece or in many; so the place of each number is found in the whole text, read through an open file of our own.
+ * The kernel speaks of our filter, of the no_new_privs that it needed, and of none of the program's
+ * filters.  What a recorded task reads is put right where the kernel has written it, before it goes
+ * into the trace.  A file of /proc is read in one piece or in many; so the place of each number is
+ * found in the whole text, read through an open file of our own.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,7 +18,10 @@
 
 enum { TEXT_MAX = 8192 };
 
-/* The task that /proc/PID/status or /proc/PID/task/TID/status is about; NULL: a stranger, or no such file. */
+/*
+ * The task that /proc/PID/status or /proc/PID/task/TID/status is about; NULL: a stranger, or no
+ * such file.
+ */
 static struct rec_task *subject(struct recorder *rec, const struct rec_task *t, int fd)
 {
 	char link[64], path[128], *last;
@@ -74,7 +79,8 @@ static void put(struct rec_task *t, const struct rec_call *call, uint64_t at, ch
 		if (!(call->span[i].dir & D_OUT))
 			continue;
 		if (at < call->span[i].cap) {
-			if (tracee_read_some(t->tid, call->span[i].addr + at, &old, 1) == 1 && old >= '0' && old <= '9')
+			if (tracee_read_some(t->tid, call->span[i].addr + at, &old, 1) == 1 &&
+			    old >= '0' && old <= '9')
 				err_free(tracee_write(t->tid, call->span[i].addr + at, &c, 1));
 			return;
 		}
@@ -110,10 +116,14 @@ static size_t get(const struct rec_task *t, int64_t ret, char buf[TEXT_MAX])
 	return n;
 }
 
-/* A number may have got or lost a digit meanwhile (signals queued): by how much does what follows stand elsewhere in text? */
+/*
+ * A number may have got or lost a digit meanwhile (signals queued): by how much does what follows
+ * stand elsewhere in text?
+ */
 static int64_t shift_of(const struct rec_task *t, int64_t ret, const char *text, int64_t from)
 {
-	enum { SHIFTS = 8, ENOUGH = 32 };	/* "R (running)" is five shorter than "t (tracing stop)" */
+	/* "R (running)" is five shorter than "t (tracing stop)" */
+	enum { SHIFTS = 8, ENOUGH = 32 };
 	char bytes[TEXT_MAX];
 	int64_t n = (int64_t)get(t, ret, bytes), len = (int64_t)strlen(text), best = 0, most = -1;
 
@@ -148,8 +158,8 @@ static void put_digits(struct rec_task *t, uint64_t at, size_t digits, size_t i,
 }
 
 /*
- * One number of the text.  Where its name was read, too, as nearly always, that says where it is; else its place in the
- * whole text does, which may have moved a little since (shift_of()).
+ * One number of the text.  Where its name was read, too, as nearly always, that says where it is;
+ * else its place in the whole text does, which may have moved a little since (shift_of()).
  */
 static void put_number(struct rec_task *t, const struct part *p, const char *name, uint64_t value)
 {
@@ -178,7 +188,8 @@ void rec_status_read(struct recorder *rec, struct rec_task *t, int64_t ret)
 
 	if (class != FD_STATUS) {	/* need not be looked at again */
 		if (class == FD_PROC && t->mm->buf.on && fd < BUF_FDS)
-			err_free(rec_buffer_state(t, offsetof(struct buf_state, fd) + (size_t)fd, &known, 1));
+			err_free(rec_buffer_state(t, offsetof(struct buf_state, fd) + (size_t)fd,
+						  &known, 1));
 		return;
 	}
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", t->tid, fd);
@@ -197,7 +208,8 @@ void rec_status_read(struct recorder *rec, struct rec_task *t, int64_t ret)
 	bytes[get(t, ret, bytes)] = '\0';
 	part = (struct part){ text, bytes, (uint64_t)from, (uint64_t)ret };
 	put_number(t, &part, "\nNoNewPrivs:\t", of->filters.no_new_privs);
-	put_number(t, &part, "\nTracerPid:\t", rec_pt_traced(of) ? (uint64_t)of->pt->tracer->pid : 0);
+	put_number(t, &part, "\nTracerPid:\t",
+		   rec_pt_traced(of) ? (uint64_t)of->pt->tracer->pid : 0);
 	put_number(t, &part, "\nSeccomp:\t", (uint64_t)rec_filter_mode(rec, of));
 	put_number(t, &part, "\nSeccomp_filters:\t", rec_filter_count(rec, of));
 }

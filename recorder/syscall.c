@@ -45,7 +45,8 @@ void rec_stash(void *ctx, pid_t tid, int sig, const siginfo_t *info)
 		t->deferred[t->deferred_n++] = *info;
 }
 
-struct err *rec_inject_at(struct recorder *rec, struct rec_task *t, uint64_t site, int64_t *ret, long nr, const uint64_t args[6])
+struct err *rec_inject_at(struct recorder *rec, struct rec_task *t, uint64_t site, int64_t *ret,
+			  long nr, const uint64_t args[6])
 {
 	struct inject in = { .tid = t->tid, .site = site, .stash = rec_stash, .ctx = rec };
 	struct err *err;
@@ -61,7 +62,8 @@ struct err *rec_inject_at(struct recorder *rec, struct rec_task *t, uint64_t sit
 struct err *rec_inject(struct recorder *rec, struct rec_task *t, int64_t *ret, long nr, uint64_t a0,
 		       uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5)
 {
-	return rec_inject_at(rec, t, FIXED_INJECT, ret, nr, (const uint64_t[]){ a0, a1, a2, a3, a4, a5 });
+	return rec_inject_at(rec, t, FIXED_INJECT, ret, nr,
+			     (const uint64_t[]){ a0, a1, a2, a3, a4, a5 });
 }
 
 struct err *rec_syscall_abort(struct recorder *rec, struct rec_task *t, const struct regs *entry)
@@ -123,7 +125,8 @@ static bool others_see(struct recorder *rec, struct rec_task *t, const struct sy
 		for (unsigned i = 0; i < plan->n; i++) {
 			const struct sys_span *span = &plan->span[i];
 
-			if ((span->dir & D_OUT) && span->addr < s->addr + s->len && span->addr + span->cap > s->addr)
+			if ((span->dir & D_OUT) && span->addr < s->addr + s->len &&
+			    span->addr + span->cap > s->addr)
 				return true;
 		}
 	}
@@ -154,14 +157,16 @@ static struct err *scratch_grow(struct recorder *rec, struct rec_task *t, uint64
 	int64_t addr;
 
 	if (t->scratch) {
-		TRY(rec_inject(rec, t, &addr, SYS_munmap, t->scratch->addr, t->scratch->len, 0, 0, 0, 0));
+		TRY(rec_inject(rec, t, &addr, SYS_munmap, t->scratch->addr, t->scratch->len, 0, 0,
+			       0, 0));
 		rec_scratch_drop(t->mm, t->scratch);
 		t->scratch = NULL;
 	}
 	TRY(rec_inject(rec, t, &addr, SYS_mmap, 0, len, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, (uint64_t)-1, 0));
 	if (addr < 0 && addr > -4096)
-		t->scratch_refused = true;	/* go on without: a race is possible, a failure is not */
+		/* go on without: a race is possible, a failure is not */
+		t->scratch_refused = true;
 	else
 		t->scratch = rec_scratch_add(t->mm, (uint64_t)addr, len, t->serial);
 	return NULL;
@@ -177,8 +182,8 @@ static uint64_t scratch_of(const struct rec_call *call, unsigned upto, uint64_t 
 	return 0;
 }
 
-static struct err *copy_to_scratch(struct recorder *rec, struct rec_task *t, uint64_t from, uint64_t to,
-				   uint64_t len)
+static struct err *copy_to_scratch(struct recorder *rec, struct rec_task *t, uint64_t from,
+				   uint64_t to, uint64_t len)
 {
 	void *buf = rec_alloc(rec, len);
 	size_t n = tracee_read_some(t->tid, from, buf, len);
@@ -245,7 +250,8 @@ static struct err *plan_outputs(struct recorder *rec, struct rec_task *t, bool *
 {
 	struct rec_call *call = &t->call;
 	struct sys_plan plan = { .max = SPANS_MAX, .span = rec->spans };
-	bool listed = sys_plan_entry(&plan, call->nr, call->args, tracee_peek, &t->tid) == 0 || rec_lengths(t, &plan);
+	bool listed = sys_plan_entry(&plan, call->nr, call->args, tracee_peek, &t->tid) == 0 ||
+		      rec_lengths(t, &plan);
 	uint64_t need;
 
 	call->guessed = !call->known || !listed || plan.unknown;
@@ -259,7 +265,8 @@ static struct err *plan_outputs(struct recorder *rec, struct rec_task *t, bool *
 	if (!call->span)
 		return &err_nomem;
 	memcpy(call->span, plan.span, plan.n * sizeof(*plan.span));
-	if (call->row->wait == SYS_WAIT_NO || t->park_again || call->notifies || !can_redirect(&plan) || !others_see(rec, t, &plan))
+	if (call->row->wait == SYS_WAIT_NO || t->park_again || call->notifies ||
+	    !can_redirect(&plan) || !others_see(rec, t, &plan))
 		return NULL;
 	need = scratch_need(&plan);
 	if (scratch_take(t, need))
@@ -274,7 +281,8 @@ static struct err *plan_outputs(struct recorder *rec, struct rec_task *t, bool *
 	return NULL;
 }
 
-static int64_t outputs(struct recorder *rec, struct rec_task *t, struct rec_call *call, int64_t ret);
+static int64_t outputs(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+		       int64_t ret);
 
 static struct err *entry_apply(struct recorder *rec, struct rec_task *t)
 {
@@ -317,7 +325,9 @@ static bool waits_for_signals(uint64_t nr)
 	}
 }
 
-/* The processor is ours to give: the call is not made, which saves a stop, and the slice is over. */
+/*
+ * The processor is ours to give: the call is not made, which saves a stop, and the slice is over.
+ */
 static struct err *yield(struct recorder *rec, struct rec_task *t)
 {
 	struct regs regs = t->call.entry;
@@ -341,8 +351,9 @@ static bool is_vsyscall(const struct regs *regs)
 }
 
 /*
- * No instruction makes this call, and it has no exit stop: the task comes back to its caller, where our interrupt awaits
- * it.  So it is an instruction that traps, with the number in rax, as replay's filter will have it.
+ * No instruction makes this call, and it has no exit stop: the task comes back to its caller, where
+ * our interrupt awaits it.  So it is an instruction that traps, with the number in rax, as replay's
+ * filter will have it.
  */
 static struct err *vsyscall(struct recorder *rec, struct rec_task *t)
 {
@@ -376,17 +387,22 @@ static struct err *entry_go(struct recorder *rec, struct rec_task *t)
 	const struct rec_hook *hook;
 	bool again = false, done;
 
-	if (!call->force_ret && (t->filters.last || t->filters.strict || t->filters.dispatch.on || rec->outer_filter)) {
+	if (!call->force_ret &&
+	    (t->filters.last || t->filters.strict || t->filters.dispatch.on || rec->outer_filter)) {
 		TRY(rec_filter_entry(rec, t, &done));
 		if (done)
 			return NULL;
 	}
-	/* The supervisor would be told of the call, and that it is gone: no interrupt of ours may wait for it.  The way back takes it. */
+	/*
+	 * The supervisor would be told of the call, and that it is gone: no interrupt of ours may
+	 * wait for it.  The way back takes it.
+	 */
 	if (call->notifies && t->asked && !t->enter_written) {
 		t->asked = false;
 		return rec_syscall_abort(rec, t, &call->entry);
 	}
-	if (call->nr == SYS_sched_yield && !t->every_call && !t->by_dispatch && !call->answered && !t->pt)
+	if (call->nr == SYS_sched_yield && !t->every_call && !t->by_dispatch && !call->answered &&
+	    !t->pt)
 		return yield(rec, t);
 	hook = call->force_ret ? NULL : rec_hook_for(call->nr);
 	if (hook && hook->enter)
@@ -394,7 +410,8 @@ static struct err *entry_go(struct recorder *rec, struct rec_task *t)
 	if (!call->force_ret || !call->answered)
 		rec_cores_enter(rec, t, call);
 	/* Calls that are newer than the table: as on a kernel that is as old. */
-	if (!call->force_ret && (call->known || !call->row->sub) && call->row->replay == REPLAY_UNSUPPORTED) {
+	if (!call->force_ret && (call->known || !call->row->sub) &&
+	    call->row->replay == REPLAY_UNSUPPORTED) {
 		call->force_ret = true;
 		call->forced = -ENOSYS;
 	}
@@ -413,8 +430,12 @@ static struct err *entry_go(struct recorder *rec, struct rec_task *t)
 	return rec_resume(t, PTRACE_SYSCALL, 0);
 }
 
-/* Its tracer looks at it first.  *held; scratch must be there by then, since the call's beginning is in the trace. */
-static struct err *entry_traced(struct recorder *rec, struct rec_task *t, const struct regs *regs, bool *held)
+/*
+ * Its tracer looks at it first.  *held; scratch must be there by then, since the call's beginning
+ * is in the trace.
+ */
+static struct err *entry_traced(struct recorder *rec, struct rec_task *t, const struct regs *regs,
+				bool *held)
 {
 	*held = false;
 	TRY(plan_outputs(rec, t, held));
@@ -426,7 +447,8 @@ static struct err *entry_traced(struct recorder *rec, struct rec_task *t, const 
 }
 
 /* Its tracer has looked, and may have changed registers: the number -1 makes no call. */
-static struct err *entry_after_tracer(struct recorder *rec, struct rec_task *t, const struct regs *regs)
+static struct err *entry_after_tracer(struct recorder *rec, struct rec_task *t,
+				      const struct regs *regs)
 {
 	bool emulated = t->pt->entry_mode != PTRACE_SYSCALL;
 
@@ -455,11 +477,14 @@ struct err *rec_syscall_entry(struct recorder *rec, struct rec_task *t)
 		return vsyscall(rec, t);
 	if (t->deferred_n)
 		rec_signal_waited(t, true);
-	if (t->deferred_n && (t->park_again || rec_signal_standing(t) || waits_for_signals(call->nr)) && !(rec->options->chaos && rec_random(rec, 2))) {
-		/* They strike in the call, or behind it.  In front of one that waits for them they would get lost: the
-		 * program has looked already whether one came. */
+	if (t->deferred_n &&
+	    (t->park_again || rec_signal_standing(t) || waits_for_signals(call->nr)) &&
+	    !(rec->options->chaos && rec_random(rec, 2))) {
+		/*
+		 * They strike in the call, or behind it.  In front of one that waits for them they
+		 * would get lost: the program has looked already whether one came. */
 		rec_signals_resend(rec, t);
-	} else if (t->deferred_n) {	/* asynchronous signals strike here, before the call */
+	} else if (t->deferred_n) { /* asynchronous signals strike here, before the call */
 		t->standing++;
 		TRY(rec_syscall_abort(rec, t, &regs));
 		return NULL;
@@ -504,8 +529,12 @@ static bool span_piece(struct recorder *rec, struct rec_task *t, struct rec_call
 	return home == n;
 }
 
-/* A large span goes into events of its own between the call's two halves, so that we never hold it whole. */
-static bool span_out(struct recorder *rec, struct rec_task *t, struct rec_call *call, unsigned i, uint64_t len)
+/*
+ * A large span goes into events of its own between the call's two halves, so that we never hold it
+ * whole.
+ */
+static bool span_out(struct recorder *rec, struct rec_task *t, struct rec_call *call, unsigned i,
+		     uint64_t len)
 {
 	struct rec_pending others;
 	bool good = true;
@@ -545,12 +574,15 @@ static void warn_guessed(struct recorder *rec, const struct rec_call *call)
 	if (!rec_warn_once(rec, call->nr << 32 | (call->args[1] & 0xffffffff)))
 		return;
 	if (command)
-		log_warn("what %s %s writes is not in the table: all memory is compared at each of these calls", name,
-			 command);
+		log_warn(
+			"what %s %s writes is not in the table: all memory is compared at each of these calls",
+			name, command);
 	else
-		log_warn("what %s(0x%lx, 0x%lx, ...), number %ld, writes is not in the table: all memory is compared at "
-			 "each of these calls", name ? name : "?", (long)call->args[0], (long)call->args[1],
-			 (long)call->nr);
+		log_warn(
+			"what %s(0x%lx, 0x%lx, ...), number %ld, writes is not in the table: all memory is compared at "
+			"each of these calls",
+			name ? name : "?", (long)call->args[0], (long)call->args[1],
+			(long)call->nr);
 }
 
 static int64_t outputs(struct recorder *rec, struct rec_task *t, struct rec_call *call, int64_t ret)
@@ -558,13 +590,17 @@ static int64_t outputs(struct recorder *rec, struct rec_task *t, struct rec_call
 	struct sys_plan plan = { .n = call->spans, .max = call->spans, .span = call->span };
 	bool good = true;
 
-	if (call->planned && sys_plan_exit(&plan, call->nr, call->seen_args, ret, tracee_peek, &t->tid) == 0) {
+	if (call->planned &&
+	    sys_plan_exit(&plan, call->nr, call->seen_args, ret, tracee_peek, &t->tid) == 0) {
 		if (call->redirected)
 			restore_pointers(t);
 		for (unsigned i = 0; i < call->spans; i++) {
 			uint64_t len = call->span[i].len;
 
-			/* a call may fail on its second output after writing the first, or in the middle of one */
+			/*
+			 * a call may fail on its second output after writing the first, or in the
+			 * middle of one
+			 */
 			if (ret == -EFAULT && !call->redirected)
 				len = readable(t, call->span[i].addr, call->span[i].cap);
 			good &= span_out(rec, t, call, i, len);
@@ -608,7 +644,10 @@ static void restart_keep(struct rec_task *t, int64_t ret)
 	t->has_restart = true;
 }
 
-/* The kernel's own results, none of which a program sees: on the way back it makes the call again, if nothing is injected before. */
+/*
+ * The kernel's own results, none of which a program sees: on the way back it makes the call again,
+ * if nothing is injected before.
+ */
 static bool begins_again(int64_t ret)
 {
 	return ret >= -530 && ret <= -ERESTARTSYS;
@@ -617,12 +656,14 @@ static bool begins_again(int64_t ret)
 /* Calls after which signals or switches strike in computing code. */
 static bool points_expected(uint64_t nr)
 {
-	return nr == SYS_setitimer || nr == SYS_alarm || nr == SYS_timer_settime || nr == SYS_clone3;
+	return nr == SYS_setitimer || nr == SYS_alarm || nr == SYS_timer_settime ||
+	       nr == SYS_clone3;
 }
 
 struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t)
 {
-	struct rec_call *call = t->call.nr == SYS_restart_syscall && t->has_restart ? &t->restart : &t->call;
+	struct rec_call *call =
+		t->call.nr == SYS_restart_syscall && t->has_restart ? &t->restart : &t->call;
 	const struct rec_hook *hook = call->answered ? NULL : rec_hook_for(call->nr);
 	bool sigreturn = t->call.nr == SYS_rt_sigreturn && !call->answered;
 	struct regs regs, before;
@@ -635,7 +676,8 @@ struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t)
 	t->park_again = false;
 	ret = call->force_ret ? call->forced : (int64_t)regs.rax;
 	t->in_syscall = false;
-	if (ret > 0 && !call->force_ret && (call->nr == SYS_read || call->nr == SYS_pread64 || call->nr == SYS_readv))
+	if (ret > 0 && !call->force_ret &&
+	    (call->nr == SYS_read || call->nr == SYS_pread64 || call->nr == SYS_readv))
 		rec_status_read(rec, t, ret);
 	if (!call->force_ret)
 		ret = outputs(rec, t, call, ret);
@@ -643,7 +685,8 @@ struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t)
 	if (hook && hook->exit)
 		TRY(hook->exit(rec, t, call, &regs, ret));
 	ret = (int64_t)regs.rax;
-	if (rec->audit && call->changes && !call->guessed && !t->enter_written && call->row->replay == REPLAY_EMULATE)
+	if (rec->audit && call->changes && !call->guessed && !t->enter_written &&
+	    call->row->replay == REPLAY_EMULATE)
 		rec_changes_audit(rec, t, call->changes);
 	if (!sigreturn)
 		rec_effect_ret(rec, regs.rax);
@@ -673,7 +716,8 @@ struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t)
 		return NULL;
 	if (t->call.stub)
 		rec_park_consider(rec, t);
-	else if (call == &t->call && (call->row->buffer != BUFFER_NEVER || call->row->replay == REPLAY_UNSUPPORTED))
+	else if (call == &t->call &&
+		 (call->row->buffer != BUFFER_NEVER || call->row->replay == REPLAY_UNSUPPORTED))
 		rec_buffer_site(rec, t, t->call.entry.rip - 2, PATCH_SYSCALL);
 	return NULL;
 }

@@ -234,7 +234,8 @@ static struct clone_request clone_request(struct rec_task *t)
 	case SYS_clone3:
 		err_free(tracee_read(t->tid, call->args[0], &args,
 				     call->args[1] < sizeof(args) ? call->args[1] : sizeof(args)));
-		r = (struct clone_request){ args.flags, args.parent_tid, args.child_tid, args.pidfd, args.exit_signal };
+		r = (struct clone_request){ args.flags, args.parent_tid, args.child_tid, args.pidfd,
+					    args.exit_signal };
 		break;
 	case SYS_vfork:
 		r.flags = CLONE_VM | CLONE_VFORK;
@@ -247,12 +248,14 @@ static struct clone_request clone_request(struct rec_task *t)
 }
 
 /* The child's structures: shared with the parent or copied, as the flags say. */
-static void child_inherit(struct recorder *rec, struct rec_task *child, struct rec_task *parent, uint64_t flags)
+static void child_inherit(struct recorder *rec, struct rec_task *child, struct rec_task *parent,
+			  uint64_t flags)
 {
 	child->mm = flags & CLONE_VM ? parent->mm : rec_mm_copy(parent->mm);
 	child->files = flags & CLONE_FILES ? parent->files : rec_files_copy(parent->files);
 	rec->files_apart |= (flags & (CLONE_FILES | CLONE_VM)) == CLONE_FILES;
-	child->sighand = flags & CLONE_SIGHAND ? parent->sighand : rec_sighand_copy(parent->sighand);
+	child->sighand =
+		flags & CLONE_SIGHAND ? parent->sighand : rec_sighand_copy(parent->sighand);
 	child->mm->users += (flags & CLONE_VM) != 0;
 	child->files->users += (flags & CLONE_FILES) != 0;
 	child->sighand->users += (flags & CLONE_SIGHAND) != 0;
@@ -343,7 +346,8 @@ struct err *rec_task_cloned(struct recorder *rec, struct rec_task *parent)
 		if (!(req.flags & CLONE_VM))
 			rec_park_forked(child);
 	}
-	if (err_catch(&err, ERR_GONE))	/* ... since: its end will have an event, so it must be known */
+	/* ... since: its end will have an event, so it must be known */
+	if (err_catch(&err, ERR_GONE))
 		child->state = TASK_RUNNING;
 	TRY(err);
 	if (parent->started)
@@ -369,7 +373,8 @@ static unsigned exit_writes(struct rec_task *t, uint64_t *addr)
 
 	if (t->clear_tid)
 		addr[n++] = t->clear_tid;
-	if (!t->robust_list || tracee_read_some(t->tid, t->robust_list, head, sizeof(head)) < sizeof(head))
+	if (!t->robust_list ||
+	    tracee_read_some(t->tid, t->robust_list, head, sizeof(head)) < sizeof(head))
 		return n;
 	if (head[2])
 		addr[n++] = (head[2] & ~1ull) + head[1];
@@ -385,7 +390,9 @@ static unsigned exit_writes(struct rec_task *t, uint64_t *addr)
 	return n;
 }
 
-/* SIGKILL is on its way, or it is on its way out, or gone: /proc/TID/stat, third and ninth field. */
+/*
+ * SIGKILL is on its way, or it is on its way out, or gone: /proc/TID/stat, third and ninth field.
+ */
 bool rec_task_is_dying(pid_t tid)
 {
 	enum { PF_EXITING = 4, PF_SIGNALED = 0x400 };	/* include/linux/sched.h */
@@ -439,7 +446,8 @@ static void exit_settle(struct rec_task *t)
 			return;
 		}
 		if (i >= 3 && rec_task_is_dead(t->tid)) {
-			if (t->tid != t->pid || waitpid(t->tid, &status, __WALL | WNOHANG) != t->tid)
+			if (t->tid != t->pid ||
+			    waitpid(t->tid, &status, __WALL | WNOHANG) != t->tid)
 				return;
 			rec_task_stopped(t, status);
 			return;
@@ -472,7 +480,8 @@ static void write_exit(struct recorder *rec, struct rec_task *t)
 
 /* Nobody is left to look at the memory afterwards, but locks may lie in memory shared with other
  * processes: write what the kernel is going to write. */
-static void robust_effects(struct recorder *rec, struct rec_task *t, const uint64_t *addr, unsigned n)
+static void robust_effects(struct recorder *rec, struct rec_task *t, const uint64_t *addr,
+			   unsigned n)
 {
 	enum { TID_MASK = 0x3fffffff, OWNER_DIED = 0x40000000 };
 

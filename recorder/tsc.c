@@ -1,12 +1,14 @@
 /*
  * tsc.c - a process that reads the time-stamp counter often does it without a trap.
  *
- * A patched rdtsc is answered by the hook, which lets the counter through for the moment: two system calls, and on some
- * virtual machines two exits from the guest.  After some hundreds of them, all code of the process is looked at.  If
- * none of it can be written to, each rdtsc and rdtscp in it becomes ud2 (tracee/mark.h), as where the counter cannot be made to
- * trap, and so does what is mapped from then on; then the counter need not trap any more.  (Where bytes are left that might be one, it stays.)  Each thread is let through
- * at its first rdtsc in the hook, which still traps.  Code that can be written to and executed at once is not looked at:
- * with such a mapping the process stays as it is, and a thread that makes one later traps again.
+ * A patched rdtsc is answered by the hook, which lets the counter through for the moment: two
+ * system calls, and on some virtual machines two exits from the guest.  After some hundreds of
+ * them, all code of the process is looked at.  If none of it can be written to, each rdtsc and
+ * rdtscp in it becomes ud2 (tracee/mark.h), as where the counter cannot be made to trap, and so
+ * does what is mapped from then on; then the counter need not trap any more.  (Where bytes are left
+ * that might be one, it stays.) Each thread is let through at its first rdtsc in the hook, which
+ * still traps.  Code that can be written to and executed at once is not looked at: with such a
+ * mapping the process stays as it is, and a thread that makes one later traps again.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -33,7 +35,8 @@ static struct err *set_mode(struct recorder *rec, struct rec_task *t, int mode)
 /* Is it code of the program's, not ours and not the kernel's? */
 static bool is_code(const struct rec_mm *mm, const struct tracee_map *m)
 {
-	if (!(m->prot & PROT_EXEC) || m->start >> 63 || (m->start < FIXED_END && m->end > FIXED_PAGE))
+	if (!(m->prot & PROT_EXEC) || m->start >> 63 ||
+	    (m->start < FIXED_END && m->end > FIXED_PAGE))
 		return false;
 	if (m->start >= mm->vdso_start && m->end <= mm->vdso_end)
 		return false;
@@ -60,7 +63,8 @@ static struct err *mark_stubs(struct recorder *rec, struct rec_task *t)
 	return NULL;
 }
 
-static struct err *mark_all(struct recorder *rec, struct rec_task *t, const struct tracee_maps *maps)
+static struct err *mark_all(struct recorder *rec, struct rec_task *t,
+			    const struct tracee_maps *maps)
 {
 	for (size_t i = 0; i < maps->n; i++) {
 		const struct tracee_map *m = &maps->map[i];
@@ -74,7 +78,8 @@ static struct err *mark_all(struct recorder *rec, struct rec_task *t, const stru
 static bool all_fixed(const struct rec_mm *mm, const struct tracee_maps *maps)
 {
 	for (size_t i = 0; i < maps->n; i++) {
-		if (is_code(mm, &maps->map[i]) && (maps->map[i].prot & PROT_WRITE || maps->map[i].shared))
+		if (is_code(mm, &maps->map[i]) &&
+		    (maps->map[i].prot & PROT_WRITE || maps->map[i].shared))
 			return false;
 	}
 	return true;
@@ -108,9 +113,12 @@ void rec_tsc_trapped(struct recorder *rec, struct rec_task *t)
 	uint64_t left = 1;
 	struct err *err;
 
-	if (!t->mm->buf.on || t->mm->buf.off || t->mm->tsc_tried || !tsc_can_trap() || t->tsc_mode != PR_TSC_ENABLE)
+	if (!t->mm->buf.on || t->mm->buf.off || t->mm->tsc_tried || !tsc_can_trap() ||
+	    t->tsc_mode != PR_TSC_ENABLE)
 		return;
-	if (tracee_read_some(t->tid, FIXED_STATE + offsetof(struct buf_state, tsc_left), &left, 8) != 8 || left)
+	if (tracee_read_some(t->tid, FIXED_STATE + offsetof(struct buf_state, tsc_left), &left,
+			     8) != 8 ||
+	    left)
 		return;
 	t->mm->tsc_tried = true;
 	err = open_now(rec, t);
@@ -123,19 +131,23 @@ void rec_tsc_seen(struct rec_task *t, uint64_t more)
 {
 	const uint64_t seen[2] = { 0, more };	/* tsc_run, tsc_seen */
 
-	_Static_assert(offsetof(struct buf_state, tsc_seen) == offsetof(struct buf_state, tsc_run) + 8, "written together");
+	_Static_assert(offsetof(struct buf_state, tsc_seen) ==
+			       offsetof(struct buf_state, tsc_run) + 8,
+		       "written together");
 	err_free(tell(t, offsetof(struct buf_state, tsc_run), seen, sizeof(seen)));
 }
 
-struct err *rec_tsc_in_hook(struct recorder *rec, struct rec_task *t, const siginfo_t *info, const struct regs *regs, bool *mine)
+struct err *rec_tsc_in_hook(struct recorder *rec, struct rec_task *t, const siginfo_t *info,
+			    const struct regs *regs, bool *mine)
 {
 	uint8_t text[16] = { 0 };
 	enum trap_insn insn;
 	unsigned len;
 
 	*mine = false;
-	if (!t->mm->tsc_open || t->tsc_free || info->si_signo != SIGSEGV || info->si_code != SI_KERNEL || regs->rip < FIXED_BLOB ||
-	    regs->rip >= FIXED_STATE || tracee_read_some(t->tid, regs->rip, text, sizeof(text)) != sizeof(text))
+	if (!t->mm->tsc_open || t->tsc_free || info->si_signo != SIGSEGV ||
+	    info->si_code != SI_KERNEL || regs->rip < FIXED_BLOB || regs->rip >= FIXED_STATE ||
+	    tracee_read_some(t->tid, regs->rip, text, sizeof(text)) != sizeof(text))
 		return NULL;
 	insn = trap_insn_at(text, &len);
 	if (insn != TRAP_RDTSC && insn != TRAP_RDTSCP)

@@ -1,15 +1,17 @@
 /*
  * witness.c - what a point in computing code is recognised by.
  *
- * Between two events a task is a deterministic function of its state, so a point is found again by its state:
- * registers, vector registers, and all memory that the task can write.  Memory is a sum for each mapping,
- * added up from sums of pages, and the words that changed since the last point that was
- * named in this address space: what tells the point from an earlier pass must have changed in between, so it is
- * among these words (or comes to light by the sum), and replay can test it inside the process.
+ * Between two events a task is a deterministic function of its state, so a point is found again by
+ * its state: registers, vector registers, and all memory that the task can write.  Memory is a sum
+ * for each mapping, added up from sums of pages, and the words that changed since the last point
+ * that was named in this address space: what tells the point from an earlier pass must have changed
+ * in between, so it is among these words (or comes to light by the sum), and replay can test it
+ * inside the process.
  *
- * For that the recorder keeps a copy of the pages.  Unchanged pages cost a comparison.  When there is more
- * memory than may be read in a twentieth of the time that has passed, large mappings are left out, but for pages that are near (near.c)
- * or have changed before, and the event says so (TRACE_POINT, object = 1): replay then keeps a way back.
+ * For that the recorder keeps a copy of the pages.  Unchanged pages cost a comparison.  When there
+ * is more memory than may be read in a twentieth of the time that has passed, large mappings are
+ * left out, but for pages that are near (near.c) or have changed before, and the event says so
+ * (TRACE_POINT, object = 1): replay then keeps a way back.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +25,8 @@ enum {
 	PAGE_WORDS = PAGE_BYTES / 8,
 	COPIES_MAX = 6144,		/* pages, 24 MB: of all address spaces together */
 	PAGES_MIN = 2048,		/* are always read */
-	PAGES_MAX = 3072,		/* never more: where there are no copies, there are no words */
+	/* never more: where there are no copies, there are no words */
+	PAGES_MAX = 3072,
 	PAGES_PER_MS = 38,		/* 3 GB/s, and a twentieth of the time */
 	SMALL_PAGES = 256,
 	RUNS_MAX = 600, RUNS_PAGE = 40, NEW_MAX = 128,	/* pages of which all words are given */
@@ -33,7 +36,8 @@ enum {
 
 struct copy {
 	uint64_t addr, sum;
-	unsigned hot;			/* for so many points to come it is looked at, for it has changed */
+	/* for so many points to come it is looked at, for it has changed */
+	unsigned hot;
 	uint64_t word[PAGE_WORDS];
 };
 
@@ -218,7 +222,8 @@ static void keep_mapping(struct pass *s, struct rec_task *t, const struct tracee
 	keep_range(s, at, m->end);
 }
 
-static void find_near(struct pass *s, const struct rec_task *t, const struct regs *regs, const struct tracee_maps *maps)
+static void find_near(struct pass *s, const struct rec_task *t, const struct regs *regs,
+		      const struct tracee_maps *maps)
 {
 	s->near.large = (uint64_t)SMALL_PAGES * PAGE_BYTES;
 	rec_near_find(&s->near, t, regs, maps);
@@ -251,10 +256,12 @@ static void windows(struct recorder *rec, struct rec_task *t, const struct regs 
 }
 
 /*
- * Small mappings always, large ones as long as there is time; file mappings count as a whole.  Not what a call of another thread is
- * writing to: what it has written belongs to that call's event, which comes later.
+ * Small mappings always, large ones as long as there is time; file mappings count as a whole.  Not
+ * what a call of another thread is writing to: what it has written belongs to that call's event,
+ * which comes later.
  */
-static bool choose(struct pass *s, const struct rec_task *t, const struct tracee_map *m, const struct regs *regs, bool few)
+static bool choose(struct pass *s, const struct rec_task *t, const struct tracee_map *m,
+		   const struct regs *regs, bool few)
 {
 	uint64_t pages = (m->end - m->start) / PAGE_BYTES;
 	bool all = m->inode != 0 || m->shared;
@@ -267,8 +274,8 @@ static bool choose(struct pass *s, const struct rec_task *t, const struct tracee
 }
 
 /*
- * The program has made a thread or set a timer: points in computing code are to be expected.  Copy its memory now, so that
- * the first of them has words that changed.
+ * The program has made a thread or set a timer: points in computing code are to be expected.  Copy
+ * its memory now, so that the first of them has words that changed.
  */
 void rec_witness_expect(struct recorder *rec, struct rec_task *t)
 {
@@ -289,7 +296,8 @@ void rec_witness_expect(struct recorder *rec, struct rec_task *t)
 	tracee_maps_deinit(&maps);
 }
 
-bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *regs, const struct tracee_maps *maps)
+bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *regs,
+		 const struct tracee_maps *maps)
 {
 	uint64_t now = now_ns();
 	struct pass s = { .rec = rec };
@@ -299,7 +307,9 @@ bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *re
 		t->mm->copies = calloc(1, sizeof(*t->mm->copies));
 	BUG_ON(!t->mm->copies, "out of memory for copies of pages");
 	s.old = *t->mm->copies;
-	s.budget = (unsigned)((now - s.old.last_ns) / 1000000 < PAGES_MAX ? (now - s.old.last_ns) / 1000000 * PAGES_PER_MS : PAGES_MAX);
+	s.budget = (unsigned)((now - s.old.last_ns) / 1000000 < PAGES_MAX
+				      ? (now - s.old.last_ns) / 1000000 * PAGES_PER_MS
+				      : PAGES_MAX);
 	s.budget = s.budget < PAGES_MIN ? PAGES_MIN : s.budget > PAGES_MAX ? PAGES_MAX : s.budget;
 	few = resident_pages(t) <= s.budget;
 	if (!few) {

@@ -1,9 +1,11 @@
 /*
- * xsave.c - fxsave where instructions are marked, and xgetbv, xsave and xrstor at a level below the machine's own (rec --cpu): they cannot be made to trap, so they are marked in
- * code as cpuid is, and done here.
+ * xsave.c - fxsave where instructions are marked, and xgetbv, xsave and xrstor at a level below the
+ * machine's own (rec --cpu): they cannot be made to trap, so they are marked in code as cpuid is,
+ * and done here.
  *
- * The processor would show all that its system has enabled, which cpuid says is not there, in a layout of its own.  Here XCR0 is the
- * level's, and which parts are in use is told by their content, not by what the processor remembers of them.  Replay has the bytes from the trace.
+ * The processor would show all that its system has enabled, which cpuid says is not there, in a
+ * layout of its own.  Here XCR0 is the level's, and which parts are in use is told by their
+ * content, not by what the processor remembers of them.  Replay has the bytes from the trace.
  */
 #include <capstone/capstone.h>
 #include <string.h>
@@ -14,7 +16,16 @@
 #include "tracee/mark.h"
 #include "tracee/site.h"
 
-enum { BV = 512, LEGACY = 512, HEADER_END = 576, X87 = 1, SSE = 2, MXCSR_AT = 24, XMM_AT = 160, XMM_END = 416 };
+enum {
+	BV = 512,
+	LEGACY = 512,
+	HEADER_END = 576,
+	X87 = 1,
+	SSE = 2,
+	MXCSR_AT = 24,
+	XMM_AT = 160,
+	XMM_END = 416
+};
 
 static uint64_t register_value(const struct regs *regs, unsigned reg)
 {
@@ -39,7 +50,8 @@ static uint64_t register_value(const struct regs *regs, unsigned reg)
 	}
 }
 
-static bool operand_address(const struct regs *regs, const uint8_t *text, unsigned len, uint64_t *ret)
+static bool operand_address(const struct regs *regs, const uint8_t *text, unsigned len,
+			    uint64_t *ret)
 {
 	const uint8_t *p = text;
 	size_t room = len;
@@ -53,9 +65,13 @@ static bool operand_address(const struct regs *regs, const uint8_t *text, unsign
 		op = &insn->detail->x86.operands[0];
 		good = insn->detail->x86.op_count == 1 && op->type == X86_OP_MEM;
 		if (good) {
-			*ret = (uint64_t)op->mem.disp + register_value(regs, op->mem.index) * (uint64_t)op->mem.scale;
-			*ret += op->mem.base == X86_REG_RIP ? at : register_value(regs, op->mem.base);
-			*ret += op->mem.segment == X86_REG_FS ? regs->fs_base : op->mem.segment == X86_REG_GS ? regs->gs_base : 0;
+			*ret = (uint64_t)op->mem.disp +
+			       register_value(regs, op->mem.index) * (uint64_t)op->mem.scale;
+			*ret += op->mem.base == X86_REG_RIP ? at
+							    : register_value(regs, op->mem.base);
+			*ret += op->mem.segment == X86_REG_FS	? regs->fs_base
+				: op->mem.segment == X86_REG_GS ? regs->gs_base
+								: 0;
 		}
 	}
 	if (insn)
@@ -78,7 +94,8 @@ static uint64_t in_use(const unsigned char *state, const xsave_layout layout)
 	static const unsigned char control[] = { 0x7f, 0x03 };
 	uint64_t used = 0;
 
-	if (memcmp(state, control, 2) || !is_zero(state + 2, 22) || !is_zero(state + 32, XMM_AT - 32))
+	if (memcmp(state, control, 2) || !is_zero(state + 2, 22) ||
+	    !is_zero(state + 32, XMM_AT - 32))
 		used |= X87;
 	if (!is_zero(state + XMM_AT, XMM_END - XMM_AT))
 		used |= SSE;
@@ -89,15 +106,20 @@ static uint64_t in_use(const unsigned char *state, const xsave_layout layout)
 	return used;
 }
 
-static struct err *put(struct recorder *rec, struct rec_task *t, uint64_t addr, const void *bytes, size_t len)
+static struct err *put(struct recorder *rec, struct rec_task *t, uint64_t addr, const void *bytes,
+		       size_t len)
 {
 	TRY(tracee_write(t->tid, addr, bytes, len));
 	rec_effect_bytes(rec, addr, bytes, len);
 	return NULL;
 }
 
-/* The first 512 bytes, but for what only tells makers apart: where the last x87 instruction was, and that AMD has one more bit of MXCSR. */
-static struct err *save_legacy(struct recorder *rec, struct rec_task *t, uint64_t addr, const unsigned char *state, uint64_t wanted)
+/*
+ * The first 512 bytes, but for what only tells makers apart: where the last x87 instruction was,
+ * and that AMD has one more bit of MXCSR.
+ */
+static struct err *save_legacy(struct recorder *rec, struct rec_task *t, uint64_t addr,
+			       const unsigned char *state, uint64_t wanted)
 {
 	unsigned char area[XMM_END];
 	const uint32_t mxcsr_mask = 0xffff;
@@ -136,7 +158,8 @@ static struct err *save(struct recorder *rec, struct rec_task *t, uint64_t addr,
 	TRY(save_legacy(rec, t, addr, state, wanted));
 	for (unsigned part = 2; part < XSAVE_PARTS; part++) {
 		if ((wanted & used) >> part & 1)
-			TRY(put(rec, t, addr + layout[part][0], state + layout[part][0], layout[part][1]));
+			TRY(put(rec, t, addr + layout[part][0], state + layout[part][0],
+				layout[part][1]));
 	}
 	TRY(tracee_read(t->tid, addr + BV, &bv, 8));
 	bv = (bv & ~wanted) | (used & wanted);
@@ -176,7 +199,8 @@ static struct err *restore(struct recorder *rec, struct rec_task *t, uint64_t ad
 		if (!(wanted >> part & 1) || !layout[part][1])
 			continue;
 		if (bv >> part & 1)
-			TRY(tracee_read(t->tid, addr + layout[part][0], state + layout[part][0], layout[part][1]));
+			TRY(tracee_read(t->tid, addr + layout[part][0], state + layout[part][0],
+					layout[part][1]));
 		else
 			memset(state + layout[part][0], 0, layout[part][1]);
 	}
@@ -189,9 +213,11 @@ static struct err *restore(struct recorder *rec, struct rec_task *t, uint64_t ad
 	return NULL;
 }
 
-struct err *rec_xsave_trap(struct recorder *rec, struct rec_task *t, struct regs *regs, enum trap_insn insn, const uint8_t *text, unsigned len, bool *done)
+struct err *rec_xsave_trap(struct recorder *rec, struct rec_task *t, struct regs *regs,
+			   enum trap_insn insn, const uint8_t *text, unsigned len, bool *done)
 {
-	uint64_t xcr0 = cpu_xcr0_shown(), wanted = xcr0 & (regs->rdx << 32 | (uint32_t)regs->rax), addr = 0;
+	uint64_t xcr0 = cpu_xcr0_shown(), wanted = xcr0 & (regs->rdx << 32 | (uint32_t)regs->rax),
+		 addr = 0;
 	struct err *err;
 
 	*done = false;
@@ -205,7 +231,9 @@ struct err *rec_xsave_trap(struct recorder *rec, struct rec_task *t, struct regs
 	}
 	if (!operand_address(regs, text, len, &addr) || addr & (insn == TRAP_FXSAVE ? 15 : 63))
 		return NULL;		/* a fault, as without us */
-	err = insn == TRAP_FXSAVE ? save_old(rec, t, addr) : insn == TRAP_XSAVE ? save(rec, t, addr, wanted) : restore(rec, t, addr, wanted);
+	err = insn == TRAP_FXSAVE  ? save_old(rec, t, addr)
+	      : insn == TRAP_XSAVE ? save(rec, t, addr, wanted)
+				   : restore(rec, t, addr, wanted);
 	if (err_catch(&err, ERR_OS))
 		return NULL;
 	*done = !err;

@@ -25,8 +25,8 @@ struct replay_options {
 };
 
 /* Opens the trace, starts no process yet.  ERR_UNSUPPORTED when this CPU cannot replay it. */
-struct err *replay_open(const char *trace_dir, const struct replay_options *options, struct replay **ret)
-	__must_check;
+struct err *replay_open(const char *trace_dir, const struct replay_options *options,
+			struct replay **ret) __must_check;
 void replay_close(struct replay *r);
 
 /*
@@ -43,12 +43,13 @@ const struct trace_meta *replay_meta(const struct replay *r);
 
 /* ---- debugging ------------------------------------------------------------------------
  *
- * After replay_debug_start() use the calls below instead of replay_event().  Between calls nothing runs
- * and no breakpoint is in any memory.  Tasks are named by their recorded numbers.
+ * After replay_debug_start() use the calls below instead of replay_event().  Between calls nothing
+ * runs and no breakpoint is in any memory.  Tasks are named by their recorded numbers.
  */
 
-/* Go to the first instruction of pid (0 = the first program), or with event != 0 to after that event.
- * pid, or if that is not alive the first program's, becomes the shown process. */
+/*
+ * Go to the first instruction of pid (0 = the first program), or with event != 0 to after that
+ * event. pid, or if that is not alive the first program's, becomes the shown process. */
 struct err *replay_debug_start(struct replay *r, int pid, uint64_t event) __must_check;
 
 /* Processes whose stops are reported. */
@@ -74,31 +75,52 @@ int replay_current(const struct replay *r);
 struct err *replay_regs(const struct replay *r, int tid, struct regs *ret) __must_check;
 /* NT_X86_XSTATE, whole; buf has room for 16384. */
 struct err *replay_xstate(const struct replay *r, int tid, void *buf, size_t *len_ret) __must_check;
-/* Where component n (2: AVX, 5 to 7: AVX-512, 9: PKRU; as of cpuid 13) is in it; false: neither here nor in the recording. */
-bool replay_xstate_component(const struct replay *r, unsigned n, unsigned *at_ret, unsigned *size_ret);
+/*
+ * Where component n (2: AVX, 5 to 7: AVX-512, 9: PKRU; as of cpuid 13) is in it; false: neither
+ * here nor in the recording.
+ */
+bool replay_xstate_component(const struct replay *r, unsigned n, unsigned *at_ret,
+			     unsigned *size_ret);
 /* Of the signal that the task is about to get; at other stops a SIGTRAP's. */
 bool replay_siginfo(const struct replay *r, int tid, siginfo_t *ret);
 /* Bytes read: fewer than len where memory ends. */
 size_t replay_memory(const struct replay *r, int tid, uint64_t addr, void *buf, size_t len);
-/* The next pages from *start on, before limit, that were ever touched: [*start, *end_ret).  False: there are none. */
-bool replay_populated(const struct replay *r, int tid, uint64_t *start, uint64_t limit, uint64_t *end_ret);
 /*
- * Changes: to a throw-away copy of the program.  Moving forward with registers other than the recording's runs the
- * copy (a function the debugger calls); any other move ends it, and the recording goes on as it was.
+ * The next pages from *start on, before limit, that were ever touched: [*start, *end_ret).  False:
+ * there are none.
  */
-struct err *replay_set_memory(struct replay *r, int tid, uint64_t addr, const void *bytes, size_t len) __must_check;
+bool replay_populated(const struct replay *r, int tid, uint64_t *start, uint64_t limit,
+		      uint64_t *end_ret);
+/*
+ * Changes: to a throw-away copy of the program.  Moving forward with registers other than the
+ * recording's runs the copy (a function the debugger calls); any other move ends it, and the
+ * recording goes on as it was.
+ */
+struct err *replay_set_memory(struct replay *r, int tid, uint64_t addr, const void *bytes,
+			      size_t len) __must_check;
 struct err *replay_set_regs(struct replay *r, int tid, const struct regs *regs) __must_check;
-struct err *replay_set_xstate(struct replay *r, int tid, const void *bytes, size_t len) __must_check;
-/* Memory for the debugger itself: it is in every copy from now on, and holds what it held in the one before. */
-struct err *replay_memory_new(struct replay *r, int tid, uint64_t len, int prot, uint64_t *addr_ret) __must_check;
+struct err *replay_set_xstate(struct replay *r, int tid, const void *bytes,
+			      size_t len) __must_check;
+/*
+ * Memory for the debugger itself: it is in every copy from now on, and holds what it held in the
+ * one before.
+ */
+struct err *replay_memory_new(struct replay *r, int tid, uint64_t len, int prot,
+			      uint64_t *addr_ret) __must_check;
 struct err *replay_memory_drop(struct replay *r, int tid, uint64_t addr) __must_check;
-/* Will the next move forward run the copy, and not for a function that the debugger calls?  True once for each copy. */
+/*
+ * Will the next move forward run the copy, and not for a function that the debugger calls?  True
+ * once for each copy.
+ */
 bool replay_copy_goes_on(struct replay *r);
 /* Owned by the replay, valid until the next move. */
 const void *replay_auxv(const struct replay *r, int tid, size_t *len_ret);
 /* Path of the program, as it was when recorded; "" when unknown. */
 void replay_exe(const struct replay *r, int tid, char *buf, size_t size);
-/* Content of a file that the program had mapped, by the path it saw; read-only, the caller closes it. */
+/*
+ * Content of a file that the program had mapped, by the path it saw; read-only, the caller closes
+ * it.
+ */
 struct err *replay_file(struct replay *r, const char *path, int *fd_ret) __must_check;
 
 enum replay_break_kind {
@@ -113,20 +135,39 @@ struct replay_break {
 	int pid;
 	uint64_t addr, len;
 	unsigned cond;		/* BREAK only: replay_condition(); 0 = none */
-	unsigned call;		/* the replayer's own: a patched system call (catch.c).  0: breakpoints are compared as bytes */
+	/*
+	 * the replayer's own: a patched system call (catch.c).  0: breakpoints are compared as
+	 * bytes
+	 */
+	unsigned call;
 };
-/* A number for a list of conditions, any of which must be true: (2 bytes length, big-endian; gdb's bytecode)... */
+/*
+ * A number for a list of conditions, any of which must be true: (2 bytes length, big-endian; gdb's
+ * bytecode)...
+ */
 unsigned replay_condition(struct replay *r, const void *bytes, unsigned len);
 /* One (cond, 0: none) that is true in threads with these fs_base only. */
-unsigned replay_condition_threads(struct replay *r, unsigned cond, const uint64_t *fs_base, unsigned n);
+unsigned replay_condition_threads(struct replay *r, unsigned cond, const uint64_t *fs_base,
+				  unsigned n);
 /* Replaces what was set. */
 struct err *replay_breaks(struct replay *r, const struct replay_break *b, unsigned n) __must_check;
 
 enum replay_stop_kind {
-	REPLAY_STOP_STEP = 1, REPLAY_STOP_BREAK, REPLAY_STOP_WATCH, REPLAY_STOP_SIGNAL, REPLAY_STOP_FORK, REPLAY_STOP_EXEC,
-	REPLAY_STOP_BEGIN, REPLAY_STOP_END, REPLAY_STOP_INTERRUPT,
-	REPLAY_STOP_CALL_ENTRY, REPLAY_STOP_CALL_RETURN, REPLAY_STOP_VFORK_DONE, REPLAY_STOP_THREAD, REPLAY_STOP_THREAD_EXIT,
-	REPLAY_STOP_EXIT,	/* of a process; others are still there */
+	REPLAY_STOP_STEP = 1,
+	REPLAY_STOP_BREAK,
+	REPLAY_STOP_WATCH,
+	REPLAY_STOP_SIGNAL,
+	REPLAY_STOP_FORK,
+	REPLAY_STOP_EXEC,
+	REPLAY_STOP_BEGIN,
+	REPLAY_STOP_END,
+	REPLAY_STOP_INTERRUPT,
+	REPLAY_STOP_CALL_ENTRY,
+	REPLAY_STOP_CALL_RETURN,
+	REPLAY_STOP_VFORK_DONE,
+	REPLAY_STOP_THREAD,
+	REPLAY_STOP_THREAD_EXIT,
+	REPLAY_STOP_EXIT, /* of a process; others are still there */
 };
 struct replay_stop {
 	enum replay_stop_kind kind;
@@ -142,34 +183,46 @@ struct replay_stop {
 /* Events of shown processes that are stops besides breakpoints and signals; nothing at first. */
 struct replay_catch {
 	bool fork, vfork_done, exec;
-	bool ends;			/* backwards, those of processes that were told to have ended: they are there again */
+	/* backwards, those of processes that were told to have ended: they are there again */
+	bool ends;
 	bool threads;			/* their beginnings and ends */
 	uint64_t pass_signals;		/* bit N-1: signal N is no stop */
 };
 void replay_catch(struct replay *r, const struct replay_catch *c);
 /*
- * System calls of a process, at entry and return, as the kernel would show them: rip behind the instruction, the number in
- * orig_rax.  Bits by number, or all.  Buffered calls look the same.
+ * System calls of a process, at entry and return, as the kernel would show them: rip behind the
+ * instruction, the number in orig_rax.  Bits by number, or all.  Buffered calls look the same.
  */
 enum { REPLAY_CALLS = 512 };
-struct err *replay_catch_calls(struct replay *r, int pid, const uint64_t nr[REPLAY_CALLS / 64], bool all, bool on) __must_check;
+struct err *replay_catch_calls(struct replay *r, int pid, const uint64_t nr[REPLAY_CALLS / 64],
+			       bool all, bool on) __must_check;
 
-/* At REPLAY_STOP_END: how the last process that is shown will end.  False where the recording just stops. */
+/*
+ * At REPLAY_STOP_END: how the last process that is shown will end.  False where the recording just
+ * stops.
+ */
 bool replay_end_status(const struct replay *r, int *status_ret);
 
-/* Moving.  Forward to the next stop; tid moves by one instruction, and on while its pc is in [start, end). */
+/*
+ * Moving.  Forward to the next stop; tid moves by one instruction, and on while its pc is in
+ * [start, end).
+ */
 struct err *replay_forward(struct replay *r, struct replay_stop *ret) __must_check;
-struct err *replay_step(struct replay *r, int tid, uint64_t start, uint64_t end, struct replay_stop *ret) __must_check;
+struct err *replay_step(struct replay *r, int tid, uint64_t start, uint64_t end,
+			struct replay_stop *ret) __must_check;
 struct err *replay_backward(struct replay *r, struct replay_stop *ret) __must_check;
 struct err *replay_step_back(struct replay *r, int tid, struct replay_stop *ret) __must_check;
 /* To after an event, or as near as the recording goes. */
 struct err *replay_seek(struct replay *r, uint64_t event, struct replay_stop *ret) __must_check;
 /*
- * Where variables are that somebody might watch: pages of pid, by address; the caller keeps them.  Else all that is written to counts, as far
- * as that can be looked at.
+ * Where variables are that somebody might watch: pages of pid, by address; the caller keeps them.
+ * Else all that is written to counts, as far as that can be looked at.
  */
 void replay_variables(struct replay *r, int pid, const uint64_t *page, unsigned n);
-/* Between calls, while the user thinks: call it again every now and then while it returns true, since something goes on on another processor. */
+/*
+ * Between calls, while the user thinks: call it again every now and then while it returns true,
+ * since something goes on on another processor.
+ */
 bool replay_idle(struct replay *r);
 /* While moving: stop soon when this descriptor has something to read or is closed; -1 = never. */
 void replay_interrupt_from(struct replay *r, int fd);
@@ -180,17 +233,24 @@ struct replay_point *replay_point_copy(const struct replay_point *p);
 void replay_point_drop(struct replay_point *p);
 bool replay_point_is_here(const struct replay *r, const struct replay_point *p);
 uint64_t replay_point_event(const struct replay_point *p);
-/* Keep a copy of all processes for the present point, so that going there is quick; or no longer. */
-struct err *replay_point_keep(struct replay *r, const struct replay_point *p, bool keep) __must_check;
+/*
+ * Keep a copy of all processes for the present point, so that going there is quick; or no longer.
+ */
+struct err *replay_point_keep(struct replay *r, const struct replay_point *p,
+			      bool keep) __must_check;
 /* ERR_USAGE when the recording has no such point: nothing has moved. */
-struct err *replay_point_go(struct replay *r, const struct replay_point *p, struct replay_stop *ret) __must_check;
+struct err *replay_point_go(struct replay *r, const struct replay_point *p,
+			    struct replay_stop *ret) __must_check;
 /* The present as text that means the same in other sessions: point.c.  The caller frees it. */
 struct err *replay_point_text(struct replay *r, char **ret) __must_check;
-struct err *replay_point_parse(struct replay *r, const char *text, struct replay_point **ret) __must_check;
+struct err *replay_point_parse(struct replay *r, const char *text,
+			       struct replay_point **ret) __must_check;
 enum { REPLAY_LAST_MAX = 16384 };
-/* To just before the instruction, of any thread, that changed this memory last.  STOP_BEGIN: none did, nothing has moved.
- * len is at most REPLAY_LAST_MAX. */
-struct err *replay_last_write(struct replay *r, int tid, uint64_t addr, uint64_t len, struct replay_stop *ret) __must_check;
+/*
+ * To just before the instruction, of any thread, that changed this memory last.  STOP_BEGIN: none
+ * did, nothing has moved. len is at most REPLAY_LAST_MAX. */
+struct err *replay_last_write(struct replay *r, int tid, uint64_t addr, uint64_t len,
+			      struct replay_stop *ret) __must_check;
 /* From the start of the recording to its last event that was done. */
 uint64_t replay_elapsed_ns(struct replay *r);
 
@@ -199,22 +259,31 @@ void replay_where_text(const struct replay *r, char *buf, size_t size);
 
 /* ---- probes ------------------------------------------------------------------------------
  *
- * For analyses: what one process does at chosen addresses, logged inside the process at some ten nanoseconds a hit.
- * After replay_probes_start() use replay_probe_run() and the calls below it instead of the ones that move
- * above; those that look (replay_tasks, replay_regs, replay_memory, replay_auxv, replay_file) work as ever.
- * The clock counts hits of entries: "when the clock is 31" is a point, just before the 32nd.
+ * For analyses: what one process does at chosen addresses, logged inside the process at some ten
+ * nanoseconds a hit. After replay_probes_start() use replay_probe_run() and the calls below it
+ * instead of the ones that move above; those that look (replay_tasks, replay_regs, replay_memory,
+ * replay_auxv, replay_file) work as ever. The clock counts hits of entries: "when the clock is 31"
+ * is a point, just before the 32nd.
  */
 enum { REPLAY_FRAMES = 8, REPLAY_HIT_DEREF = -2 };
 
 struct replay_probe {
 	uint64_t addr;		/* of an instruction; with returns the first of a function */
 	bool returns;		/* log the number of the stack and the result of the call too */
-	bool deref;		/* with returns: there is a REPLAY_HIT_DEREF with what *rdi is after the call before the return */
+	/*
+	 * with returns: there is a REPLAY_HIT_DEREF with what *rdi is after the call before the
+	 * return
+	 */
+	bool deref;
 	uint8_t args;		/* how many of rdi, rsi, rdx to log: at least one */
 };
 /* One record; the next is replay_hit_next(). */
 struct replay_hit {
-	int16_t probe;		/* as replay_probe_add() returned it; -1: some call returned; REPLAY_HIT_DEREF: a is what *rdi was */
+	/*
+	 * as replay_probe_add() returned it; -1: some call returned; REPLAY_HIT_DEREF: a is what
+	 * *rdi was
+	 */
+	int16_t probe;
 	uint16_t size;		/* of this record: b and c may be missing */
 	uint32_t stack;		/* of an entry with returns: what replay_stack_fn said */
 	uint64_t rsp;		/* of a return: that of the entry + 8 */
@@ -225,18 +294,23 @@ static inline const struct replay_hit *replay_hit_next(const struct replay_hit *
 	return (const struct replay_hit *)(const void *)((const char *)h + h->size);
 }
 /*
- * A stack that was not seen before: at the first instruction of a function, with these registers.  Returns its number, not 0;
- * off: how far above rsp the return addresses of the next frames are.
+ * A stack that was not seen before: at the first instruction of a function, with these registers.
+ * Returns its number, not 0; off: how far above rsp the return addresses of the next frames are.
  */
-typedef uint32_t replay_stack_fn(void *ctx, int tid, const struct regs *regs, uint64_t off[REPLAY_FRAMES]);
-/* Records from hit to end, all of one task (maybe in a thread of the replayer's, while nobody else is at work with it).  Returns how
- * many of them are entries.  A return may also be one of another call that comes back to the same address. */
-typedef uint64_t replay_hits_fn(void *ctx, int tid, const struct replay_hit *hit, const struct replay_hit *end);
+typedef uint32_t replay_stack_fn(void *ctx, int tid, const struct regs *regs,
+				 uint64_t off[REPLAY_FRAMES]);
+/*
+ * Records from hit to end, all of one task (maybe in a thread of the replayer's, while nobody else
+ * is at work with it).  Returns how many of them are entries.  A return may also be one of another
+ * call that comes back to the same address. */
+typedef uint64_t replay_hits_fn(void *ctx, int tid, const struct replay_hit *hit,
+				const struct replay_hit *end);
 /* The function that addr lies in; false when it is not known. */
 typedef bool replay_range_fn(void *ctx, uint64_t addr, uint64_t *start, uint64_t *end);
 
 /* Before the first event.  pid 0: the first process. */
-struct err *replay_probes_start(struct replay *r, int pid, replay_hits_fn *hits, replay_stack_fn *stacks, replay_range_fn *range,
+struct err *replay_probes_start(struct replay *r, int pid, replay_hits_fn *hits,
+				replay_stack_fn *stacks, replay_range_fn *range,
 				void *ctx) __must_check;
 /* At once, and whenever that memory is there again; -1 when it cannot be. Returns its number. */
 int replay_probe_add(struct replay *r, const struct replay_probe *probe);
@@ -251,10 +325,14 @@ enum replay_probe_stop {
 	REPLAY_PROBE_END,	/* the process's last event is next */
 };
 /* To whichever comes first; UINT64_MAX = never. */
-struct err *replay_probe_run(struct replay *r, uint64_t clock, uint64_t event, enum replay_probe_stop *ret) __must_check;
+struct err *replay_probe_run(struct replay *r, uint64_t clock, uint64_t event,
+			     enum replay_probe_stop *ret) __must_check;
 uint64_t replay_clock(const struct replay *r);
 int replay_probe_pid(const struct replay *r);
-/* From now on it is another process that is probed, one that the other forked: the same probes, the same memory. */
+/*
+ * From now on it is another process that is probed, one that the other forked: the same probes, the
+ * same memory.
+ */
 void replay_probe_follow(struct replay *r, int pid);
 /* Events of this process that are done, for a look at each while running; may be NULL. */
 typedef void replay_event_fn(void *ctx, const struct trace_event *ev, int tid);
@@ -266,9 +344,13 @@ struct err *replay_mark_take(struct replay *r, struct replay_mark **ret) __must_
 struct err *replay_mark_restore(struct replay *r, struct replay_mark *m) __must_check;
 void replay_mark_drop(struct replay *r, struct replay_mark *m);
 
-/* With no probe in memory: to the next breakpoint or changed watchpoint of the set, or one instruction, or over one event. */
+/*
+ * With no probe in memory: to the next breakpoint or changed watchpoint of the set, or one
+ * instruction, or over one event.
+ */
 enum replay_fine_stop {
-	REPLAY_FINE_MOVED = 1,	/* at a breakpoint, behind the instruction that changed a watched place, or one step on */
+	/* at a breakpoint, behind the instruction that changed a watched place, or one step on */
+	REPLAY_FINE_MOVED = 1,
 	REPLAY_FINE_EVENT,	/* an event was applied */
 	REPLAY_FINE_END,
 };
@@ -280,12 +362,15 @@ struct replay_fine {
 	bool watch;		/* a watchpoint changed */
 	uint64_t pc;		/* MOVED: where the task was before */
 };
-struct err *replay_fine(struct replay *r, const struct replay_break *b, unsigned n, bool step, struct replay_fine *ret)
-	__must_check;
+struct err *replay_fine(struct replay *r, const struct replay_break *b, unsigned n, bool step,
+			struct replay_fine *ret) __must_check;
 /* What replay_fine() does to the clock is the caller's to say. */
 void replay_clock_set(struct replay *r, uint64_t clock);
 /* The task whose turn it is, 0 at the end. */
 int replay_next_task(struct replay *r);
-/* Probes out of memory, or in again (replay_fine() takes them out, replay_probe_run() puts them in). */
+/*
+ * Probes out of memory, or in again (replay_fine() takes them out, replay_probe_run() puts them
+ * in).
+ */
 
 #endif

@@ -1,7 +1,8 @@
 /*
  * bytes.h - reading damaged files: a cursor that never leaves its bytes.
  *
- * Past the end every read gives 0 and sets bad; loops end because the cursor then stands at the end.
+ * Past the end every read gives 0 and sets bad; loops end because the cursor then stands at the
+ * end.
  */
 #ifndef SYMBOLS_BYTES_H
 #define SYMBOLS_BYTES_H
@@ -119,7 +120,8 @@ static inline int64_t cursor_sleb(struct cursor *c)
 /* The string here; "" and bad when it does not end inside. */
 static inline const char *cursor_str(struct cursor *c)
 {
-	const uint8_t *start = c->p, *nul = cursor_left(c) ? memchr(start, 0, cursor_left(c)) : NULL;
+	const uint8_t *start = c->p,
+		      *nul = cursor_left(c) ? memchr(start, 0, cursor_left(c)) : NULL;
 
 	if (!nul) {
 		cursor_fail(c);

@@ -1,7 +1,8 @@
 /*
  * cfi.c - rows of call frame information from the index (compile_frame.c made them).
  *
- * .debug_frame, also of a separate debug file, is asked where .eh_frame knows nothing of an address (C without unwind tables).
+ * .debug_frame, also of a separate debug file, is asked where .eh_frame knows nothing of an address
+ * (C without unwind tables).
  */
 #include "symbols/cfi.h"
 #include "symbols/index.h"
@@ -65,7 +66,8 @@ static bool rules_read(struct index *ix, const struct ix_rules *r, struct cfi_ro
 		return false;
 	for (int i = 0; i < SYMBOLS_REGS; i++) {
 		ret->rule[i] = (struct cfi_rule){ .kind = r->kind[i], .value = r->value[i] };
-		if (r->kind[i] > RULE_VAL_EXPR || (r->kind[i] == RULE_REG && (uint64_t)r->value[i] >= SYMBOLS_REGS))
+		if (r->kind[i] > RULE_VAL_EXPR ||
+		    (r->kind[i] == RULE_REG && (uint64_t)r->value[i] >= SYMBOLS_REGS))
 			ret->rule[i].kind = RULE_UNDEFINED;
 		if (r->kind[i] == RULE_EXPR || r->kind[i] == RULE_VAL_EXPR)
 			ret->rule[i].expr = expression(ix, (uint64_t)r->value[i]);

@@ -32,7 +32,10 @@ struct cfi_row {
 bool cfi_row_at(struct symbols_module *m, uint64_t vaddr, struct cfi_row *ret);
 /* The same from the function's instructions, where nothing covers it (infer.c). */
 bool infer_row_at(struct symbols_module *m, uint64_t vaddr, struct cfi_row *ret);
-/* Where the function at vaddr begins: by its symbol, else the nearest target of a call; 0 = unknown. */
+/*
+ * Where the function at vaddr begins: by its symbol, else the nearest target of a call; 0 =
+ * unknown.
+ */
 uint64_t infer_start(struct symbols_module *m, uint64_t vaddr);
 void cfi_free(struct cfi *c);
 

@@ -1,8 +1,9 @@
 /*
  * collect.c - removing indexes that nobody will open again.
  *
- * An index names the content it was made from as the content store does (trace/hash.c): XXH3_128 of the bytes, and for longer files of
- * (offset, bytes) of each block that is not all zeros, then of the length.  Who collects garbage knows which contents there are.
+ * An index names the content it was made from as the content store does (trace/hash.c): XXH3_128 of
+ * the bytes, and for longer files of (offset, bytes) of each block that is not all zeros, then of
+ * the length.  Who collects garbage knows which contents there are.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -67,13 +68,14 @@ static bool is_wanted(int dir, const char *name, symbols_content_fn *there, void
 
 	if (fd < 0)
 		return true;
-	good = read(fd, &h, sizeof(h)) == (ssize_t)sizeof(h) && !memcmp(h.magic, IX_MAGIC, sizeof(h.magic)) && h.version == IX_VERSION;
+	good = read(fd, &h, sizeof(h)) == (ssize_t)sizeof(h) &&
+	       !memcmp(h.magic, IX_MAGIC, sizeof(h.magic)) && h.version == IX_VERSION;
 	close(fd);
 	return good && there(ctx, h.content);
 }
 
-struct err *symbols_index_collect(const char *dir, bool dry_run, symbols_content_fn *there, void *ctx,
-				  struct symbols_index_garbage *ret)
+struct err *symbols_index_collect(const char *dir, bool dry_run, symbols_content_fn *there,
+				  void *ctx, struct symbols_index_garbage *ret)
 {
 	DIR *d = opendir(dir);
 	struct dirent *e;
@@ -86,10 +88,12 @@ struct err *symbols_index_collect(const char *dir, bool dry_run, symbols_content
 		struct stat st;
 		uint64_t bytes;
 
-		if (!is_ours(e->d_name, &unfinished) || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+		if (!is_ours(e->d_name, &unfinished) ||
+		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
 			continue;
 		bytes = (uint64_t)st.st_blocks * 512;
-		if (unfinished ? st.st_mtime + UNFINISHED_SECONDS > time(NULL) : is_wanted(dirfd(d), e->d_name, there, ctx)) {
+		if (unfinished ? st.st_mtime + UNFINISHED_SECONDS > time(NULL)
+			       : is_wanted(dirfd(d), e->d_name, there, ctx)) {
 			ret->kept += !unfinished;
 			ret->kept_bytes += unfinished ? 0 : bytes;
 		} else if (dry_run || !unlinkat(dirfd(d), e->d_name, 0)) {

@@ -1,6 +1,6 @@
 /*
- * compile.c - the worker's main part: buffers, strings and expressions that are kept once, references between entries, and
- * writing the index.
+ * compile.c - the worker's main part: buffers, strings and expressions that are kept once,
+ * references between entries, and writing the index.
  */
 #include <unistd.h>
 #include <xxhash.h>
@@ -8,7 +8,7 @@
 #include "symbols/compile.h"
 #include "symbols/worker.h"
 
-/* ---- bytes ------------------------------------------------------------------------------------------ */
+/* ---- bytes ----------------------------------------------------------------------------------- */
 
 void *buf_room(struct buf *b, size_t size)
 {
@@ -55,7 +55,7 @@ void dwarf_error_drop(Dwarf_Debug dbg, Dwarf_Error *e)
 	*e = NULL;
 }
 
-/* ---- strings ------------------------------------------------------------------------------------------ */
+/* ---- strings --------------------------------------------------------------------------------- */
 
 struct string_slot {
 	uint32_t hash, off;	/* off 0: free */
@@ -95,7 +95,8 @@ static uint32_t string_by_content(struct compile *c, const char *s)
 
 	if (c->n_strings * 2 >= c->cap_strings)
 		strings_grow(c);
-	for (at = hash & (c->cap_strings - 1); c->strings[at].off; at = (at + 1) & (c->cap_strings - 1))
+	for (at = hash & (c->cap_strings - 1); c->strings[at].off;
+	     at = (at + 1) & (c->cap_strings - 1))
 		if (c->strings[at].hash == hash && !strcmp((char *)b->p + c->strings[at].off, s))
 			return c->strings[at].off;
 	if (b->n + n + 1 > UINT32_MAX)
@@ -124,7 +125,7 @@ uint32_t compile_string(struct compile *c, const char *s)
 	return slot->off;
 }
 
-/* ---- expressions ---------------------------------------------------------------------------------------- */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 struct expr_slot {
 	uint64_t hash;
@@ -161,7 +162,8 @@ static uint32_t expression_keep(struct compile *c, const uint8_t *p, uint32_t n)
 	if (c->n_exprs * 2 >= c->cap_exprs)
 		exprs_grow(c);
 	for (at = hash & (c->cap_exprs - 1); c->exprs[at].len; at = (at + 1) & (c->cap_exprs - 1))
-		if (c->exprs[at].hash == hash && c->exprs[at].len == n && !memcmp(b->p + c->exprs[at].off, p, n))
+		if (c->exprs[at].hash == hash && c->exprs[at].len == n &&
+		    !memcmp(b->p + c->exprs[at].off, p, n))
 			return c->exprs[at].off;
 	if (b->n + n > UINT32_MAX)
 		return 0;
@@ -174,10 +176,12 @@ static uint32_t expression_keep(struct compile *c, const uint8_t *p, uint32_t n)
 /* DW_OP_addrx, constx and their GNU forerunners stand first in what compilers write. */
 static bool names_address(uint8_t op)
 {
-	return op == DW_OP_addrx || op == DW_OP_constx || op == DW_OP_GNU_addr_index || op == DW_OP_GNU_const_index;
+	return op == DW_OP_addrx || op == DW_OP_constx || op == DW_OP_GNU_addr_index ||
+	       op == DW_OP_GNU_const_index;
 }
 
-uint32_t compile_expression(struct compile *c, Dwarf_Die die, const void *p, size_t n, uint32_t *len_ret)
+uint32_t compile_expression(struct compile *c, Dwarf_Die die, const void *p, size_t n,
+			    uint32_t *len_ret)
 {
 	const uint8_t *bytes = p;
 	uint8_t text[64] = { DW_OP_addr };
@@ -208,7 +212,7 @@ uint32_t compile_expression(struct compile *c, Dwarf_Die die, const void *p, siz
 	return expression_keep(c, text, *len_ret);
 }
 
-/* ---- references ------------------------------------------------------------------------------------------- */
+/* ---- references ------------------------------------------------------------------------------ */
 
 enum { BUCKET = 512 };
 
@@ -261,7 +265,8 @@ static void references_resolve(struct compile *c)
 		if (f->space == SPACE_SIGNATURE && c->n_signature) {
 			struct signature key = { f->off, 0 }, *s;
 
-			s = bsearch(&key, c->signature, c->n_signature, sizeof(key), signature_compare);
+			s = bsearch(&key, c->signature, c->n_signature, sizeof(key),
+				    signature_compare);
 			entry = s ? s->entry : 0;
 		} else if (f->space < SPACES) {
 			entry = map_find(&c->map[f->space], f->off);
@@ -270,7 +275,7 @@ static void references_resolve(struct compile *c)
 	}
 }
 
-/* ---- order ------------------------------------------------------------------------------------------------- */
+/* ---- order ----------------------------------------------------------------------------------- */
 
 static int function_compare(const void *a, const void *b)
 {
@@ -301,13 +306,14 @@ static int type_compare(const void *a, const void *b)
 	return x->entry < y->entry ? -1 : x->entry > y->entry;
 }
 
-static void section_sort(struct compile *c, enum ix_section_id id, size_t size, int (*compare)(const void *, const void *))
+static void section_sort(struct compile *c, enum ix_section_id id, size_t size,
+			 int (*compare)(const void *, const void *))
 {
 	if (c->section[id].n)
 		qsort(c->section[id].p, c->section[id].n / size, size, compare);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------------ */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static void write_all(int fd, const void *bytes, size_t n)
 {
@@ -323,14 +329,17 @@ static void write_all(int fd, const void *bytes, size_t n)
 
 static void index_write(struct compile *c, const struct worker_job *job)
 {
-	struct ix_header h = { .magic = IX_MAGIC, .version = IX_VERSION, .parts = job->parts, .n_eh = c->n_eh };
+	struct ix_header h = {
+		.magic = IX_MAGIC, .version = IX_VERSION, .parts = job->parts, .n_eh = c->n_eh
+	};
 	uint64_t at = (sizeof(h) + 7) & ~7ull;
 	static const uint8_t zero[8];
 
 	memcpy(h.key, job->key, sizeof(h.key));
 	memcpy(h.content, job->content, sizeof(h.content));
 	for (int i = 0; i < IX_SECTIONS; i++) {
-		h.section[i] = (struct ix_section){ at, c->section[i].n, XXH3_64bits(c->section[i].p, c->section[i].n) };
+		h.section[i] = (struct ix_section){ at, c->section[i].n,
+						    XXH3_64bits(c->section[i].p, c->section[i].n) };
 		at += (c->section[i].n + 7) & ~7ull;
 	}
 	h.sum = XXH3_64bits(&h, offsetof(struct ix_header, sum));

@@ -1,8 +1,10 @@
 /*
- * compile.h - inside the caged worker: from a file's debug information, as libdwarf reads it, to an index (format.h).
+ * compile.h - inside the caged worker: from a file's debug information, as libdwarf reads it, to an
+ * index (format.h).
  *
- * Nothing here returns an error: what cannot be read is left out, and when memory ends the worker ends (its parent then has
- * no names for this file).  The worker must not be trusted, so nothing of this is called by anybody else.
+ * Nothing here returns an error: what cannot be read is left out, and when memory ends the worker
+ * ends (its parent then has no names for this file).  The worker must not be trusted, so nothing of
+ * this is called by anybody else.
  */
 #ifndef SYMBOLS_COMPILE_H
 #define SYMBOLS_COMPILE_H
@@ -28,13 +30,16 @@ void buf_uleb(struct buf *b, uint64_t v);
 struct object;
 /* fallback_eh: call frame information of a file without section headers; may be empty. */
 struct object *object_open(struct span image, struct span fallback_eh, uint64_t fallback_eh_addr);
-Dwarf_Debug object_dwarf(struct object *o);	/* NULL: libdwarf cannot read it, or there is nothing */
+/* NULL: libdwarf cannot read it, or there is nothing */
+Dwarf_Debug object_dwarf(struct object *o);
 /* The content of a section as libdwarf sees it; empty when there is none. */
 struct span object_section(const struct object *o, const char *name);
 bool object_executable(const struct object *o, uint64_t addr);
 bool object_mapped(const struct object *o, uint64_t addr);
 
-/* Which offsets of a section of debug information became which entries; filled in increasing order. */
+/*
+ * Which offsets of a section of debug information became which entries; filled in increasing order.
+ */
 struct offset_map {
 	struct offset_pair {
 		uint64_t off;
@@ -92,19 +97,26 @@ struct entry_values {
 	uint16_t tag;
 	uint8_t flags;
 	uint32_t has;			/* bit 1 << IX_A_x */
-	uint64_t num[IX_A_N];		/* numbers, strings, offsets referred to; pairs: first | second << 32 */
+	/* numbers, strings, offsets referred to; pairs: first | second << 32 */
+	uint64_t num[IX_A_N];
 	uint8_t space[IX_A_N];		/* of references */
 	uint32_t hash;			/* of the name, where the entry has one */
 };
 
 uint32_t compile_string(struct compile *c, const char *s);
-/* The expression, with addresses that are named by index replaced; *len_ret bytes at the returned offset. */
-uint32_t compile_expression(struct compile *c, Dwarf_Die die, const void *p, size_t n, uint32_t *len_ret);
+/*
+ * The expression, with addresses that are named by index replaced; *len_ret bytes at the returned
+ * offset.
+ */
+uint32_t compile_expression(struct compile *c, Dwarf_Die die, const void *p, size_t n,
+			    uint32_t *len_ret);
 void compile_units(struct compile *c, Dwarf_Debug dbg, bool is_info, bool alt);	/* compile_unit.c */
-void compile_attributes(struct compile *c, Dwarf_Die die, uint16_t tag, struct entry_values *v);	/* compile_attr.c */
+/* compile_attr.c */
+void compile_attributes(struct compile *c, Dwarf_Die die, uint16_t tag, struct entry_values *v);
 /* Files and rows of the line table that the unit names (compile_line.c). */
 void compile_lines(struct compile *c, Dwarf_Die root);
-void compile_frames(struct compile *c, Dwarf_Debug eh, Dwarf_Debug debug);	/* compile_frame.c */
+/* compile_frame.c */
+void compile_frames(struct compile *c, Dwarf_Debug eh, Dwarf_Debug debug);
 void dwarf_error_drop(Dwarf_Debug dbg, Dwarf_Error *e);
 
 #endif

@@ -1,15 +1,16 @@
 /*
  * compile_attr.c - an entry's attributes, from libdwarf's to the index's.
  *
- * Lists of locations are read in libdwarf's raw form: it gives where an expression stands, but not how long it is, in the
- * form that has operators decoded, and decoding a hundred thousand lists takes longer than all the rest.
+ * Lists of locations are read in libdwarf's raw form: it gives where an expression stands, but not
+ * how long it is, in the form that has operators decoded, and decoding a hundred thousand lists
+ * takes longer than all the rest.
  */
 #include "symbols/compile.h"
 
 static bool is_block(Dwarf_Half form)
 {
-	return form == DW_FORM_exprloc || form == DW_FORM_block || form == DW_FORM_block1 || form == DW_FORM_block2 ||
-	       form == DW_FORM_block4;
+	return form == DW_FORM_exprloc || form == DW_FORM_block || form == DW_FORM_block1 ||
+	       form == DW_FORM_block2 || form == DW_FORM_block4;
 }
 
 static bool number(struct compile *c, Dwarf_Attribute a, Dwarf_Half form, uint64_t *ret)
@@ -29,7 +30,11 @@ static bool number(struct compile *c, Dwarf_Attribute a, Dwarf_Half form, uint64
 		r = dwarf_formflag(a, &flag, &e);
 		*ret = flag;
 		break;
-	case DW_FORM_data1: case DW_FORM_data2: case DW_FORM_data4: case DW_FORM_data8: case DW_FORM_udata:
+	case DW_FORM_data1:
+	case DW_FORM_data2:
+	case DW_FORM_data4:
+	case DW_FORM_data8:
+	case DW_FORM_udata:
 		r = dwarf_formudata(a, &u, &e);
 		*ret = u;
 		break;
@@ -40,7 +45,8 @@ static bool number(struct compile *c, Dwarf_Attribute a, Dwarf_Half form, uint64
 	return r == DW_DLV_OK;
 }
 
-static bool block(struct compile *c, Dwarf_Attribute a, Dwarf_Half form, const void **p_ret, uint64_t *n_ret)
+static bool block(struct compile *c, Dwarf_Attribute a, Dwarf_Half form, const void **p_ret,
+		  uint64_t *n_ret)
 {
 	Dwarf_Error e = NULL;
 	Dwarf_Unsigned len;
@@ -62,9 +68,10 @@ static bool block(struct compile *c, Dwarf_Attribute a, Dwarf_Half form, const v
 	return false;
 }
 
-/* ---- locations ------------------------------------------------------------------------------------------- */
+/* ---- locations ------------------------------------------------------------------------------- */
 
-static void location_add(struct compile *c, Dwarf_Die die, uint64_t start, uint64_t end, const void *p, uint64_t n)
+static void location_add(struct compile *c, Dwarf_Die die, uint64_t start, uint64_t end,
+			 const void *p, uint64_t n)
 {
 	struct ix_location l = { .start = start, .end = end };
 
@@ -88,8 +95,12 @@ static bool address_by_index(struct compile *c, Dwarf_Die die, uint64_t index, u
 	return false;
 }
 
-/* Which table of .debug_loclists holds offset off of the section, or begins with this unit's index base. */
-static bool loclists_table(struct compile *c, uint64_t off, Dwarf_Unsigned *table_ret, Dwarf_Unsigned *end_ret)
+/*
+ * Which table of .debug_loclists holds offset off of the section, or begins with this unit's index
+ * base.
+ */
+static bool loclists_table(struct compile *c, uint64_t off, Dwarf_Unsigned *table_ret,
+			   Dwarf_Unsigned *end_ret)
 {
 	static Dwarf_Debug of;
 	static Dwarf_Unsigned tables, last;
@@ -102,13 +113,15 @@ static bool loclists_table(struct compile *c, uint64_t off, Dwarf_Unsigned *tabl
 			tables = 0;
 		dwarf_error_drop(c->dbg, &e);
 	}
-	for (Dwarf_Unsigned tried = 0; tried < tables; tried++, last = last + 1 < tables ? last + 1 : 0) {
+	for (Dwarf_Unsigned tried = 0; tried < tables;
+	     tried++, last = last + 1 < tables ? last + 1 : 0) {
 		Dwarf_Unsigned header, count, array, first, end;
 		Dwarf_Small offset_size, extension, address, segment;
 		unsigned version;
 
-		if (dwarf_get_loclist_context_basics(c->dbg, last, &header, &offset_size, &extension, &version, &address,
-						     &segment, &count, &array, &first, &end, &e) != DW_DLV_OK) {
+		if (dwarf_get_loclist_context_basics(
+			    c->dbg, last, &header, &offset_size, &extension, &version, &address,
+			    &segment, &count, &array, &first, &end, &e) != DW_DLV_OK) {
 			dwarf_error_drop(c->dbg, &e);
 			continue;
 		}
@@ -135,7 +148,8 @@ static void list_new(struct compile *c, Dwarf_Die die, uint64_t off)
 		unsigned len, kind;
 		uint64_t x, y;
 
-		if (dwarf_get_loclist_lle(c->dbg, table, off, end, &len, &kind, &a, &b, &n, &at, &p, &e) != DW_DLV_OK) {
+		if (dwarf_get_loclist_lle(c->dbg, table, off, end, &len, &kind, &a, &b, &n, &at, &p,
+					  &e) != DW_DLV_OK) {
 			dwarf_error_drop(c->dbg, &e);
 			return;
 		}
@@ -171,8 +185,12 @@ static void list_old(struct compile *c, Dwarf_Die die, uint64_t off)
 		Dwarf_Error e = NULL;
 		Dwarf_Ptr p;
 
-		/* The names of its parameters are the wrong way round: the first is what stands first. */
-		if (dwarf_get_loclist_entry(c->dbg, off, &high, &low, &p, &n, &next, &e) != DW_DLV_OK) {
+		/*
+		 * The names of its parameters are the wrong way round: the first is what stands
+		 * first.
+		 */
+		if (dwarf_get_loclist_entry(c->dbg, off, &high, &low, &p, &n, &next, &e) !=
+		    DW_DLV_OK) {
 			dwarf_error_drop(c->dbg, &e);
 			return;
 		}
@@ -188,7 +206,8 @@ static void list_old(struct compile *c, Dwarf_Die die, uint64_t off)
 	}
 }
 
-static bool location_list(struct compile *c, Dwarf_Die die, Dwarf_Attribute a, Dwarf_Half form, uint64_t *ret)
+static bool location_list(struct compile *c, Dwarf_Die die, Dwarf_Attribute a, Dwarf_Half form,
+			  uint64_t *ret)
 {
 	uint64_t first = c->section[IX_LOCATIONS].n / sizeof(struct ix_location), n;
 	Dwarf_Unsigned u, off, global, table, end;
@@ -205,7 +224,8 @@ static bool location_list(struct compile *c, Dwarf_Die die, Dwarf_Attribute a, D
 		if (c->loclists_base_of != c->unit + 1) {
 			c->loclists_base_of = c->unit + 1;
 			c->loclists_base = c->version >= 5 ? 12 : 0;
-			if (c->root && dwarf_attr(c->root, DW_AT_loclists_base, &base, &e) == DW_DLV_OK) {
+			if (c->root &&
+			    dwarf_attr(c->root, DW_AT_loclists_base, &base, &e) == DW_DLV_OK) {
 				if (dwarf_global_formref(base, &at, &e) == DW_DLV_OK)
 					c->loclists_base = at;
 				dwarf_dealloc_attribute(base);
@@ -213,7 +233,8 @@ static bool location_list(struct compile *c, Dwarf_Die die, Dwarf_Attribute a, D
 			dwarf_error_drop(c->dbg, &e);
 		}
 		if (!loclists_table(c, c->loclists_base - 1, &table, &end) ||
-		    dwarf_get_loclist_offset_index_value(c->dbg, table, u, &off, &global, &e) != DW_DLV_OK)
+		    dwarf_get_loclist_offset_index_value(c->dbg, table, u, &off, &global, &e) !=
+			    DW_DLV_OK)
 			goto bad;
 		off = global;
 	} else if (form == DW_FORM_sec_offset) {
@@ -239,7 +260,8 @@ bad:
 	return false;
 }
 
-static bool location(struct compile *c, Dwarf_Die die, Dwarf_Attribute a, Dwarf_Half form, uint64_t *ret)
+static bool location(struct compile *c, Dwarf_Die die, Dwarf_Attribute a, Dwarf_Half form,
+		     uint64_t *ret)
 {
 	const void *p;
 	uint64_t n;
@@ -256,7 +278,7 @@ static bool location(struct compile *c, Dwarf_Die die, Dwarf_Attribute a, Dwarf_
 	return len != 0;
 }
 
-/* ---- address ranges --------------------------------------------------------------------------------------- */
+/* ---- address ranges -------------------------------------------------------------------------- */
 
 static void range_add(struct compile *c, uint64_t start, uint64_t end)
 {
@@ -280,7 +302,8 @@ static void ranges_new(struct compile *c, Dwarf_Attribute a, Dwarf_Half form)
 		r = dwarf_global_formref(a, &off, &e);
 		u = off;
 	}
-	if (r != DW_DLV_OK || dwarf_rnglists_get_rle_head(a, form, u, &head, &n, &at, &e) != DW_DLV_OK) {
+	if (r != DW_DLV_OK ||
+	    dwarf_rnglists_get_rle_head(a, form, u, &head, &n, &at, &e) != DW_DLV_OK) {
 		dwarf_error_drop(c->dbg, &e);
 		return;
 	}
@@ -289,12 +312,14 @@ static void ranges_new(struct compile *c, Dwarf_Attribute a, Dwarf_Half form)
 		Dwarf_Bool unavailable;
 		unsigned len, kind;
 
-		if (dwarf_get_rnglists_entry_fields_a(head, i, &len, &kind, &raw1, &raw2, &unavailable, &start, &end, &e) !=
-		    DW_DLV_OK) {
+		if (dwarf_get_rnglists_entry_fields_a(head, i, &len, &kind, &raw1, &raw2,
+						      &unavailable, &start, &end,
+						      &e) != DW_DLV_OK) {
 			dwarf_error_drop(c->dbg, &e);
 			break;
 		}
-		if (!unavailable && kind != DW_RLE_base_address && kind != DW_RLE_base_addressx && kind != DW_RLE_end_of_list)
+		if (!unavailable && kind != DW_RLE_base_address && kind != DW_RLE_base_addressx &&
+		    kind != DW_RLE_end_of_list)
 			range_add(c, start, end);
 	}
 	dwarf_dealloc_rnglists_head(head);
@@ -316,7 +341,8 @@ static void ranges_old(struct compile *c, Dwarf_Die die, Dwarf_Attribute a, Dwar
 		got = dwarf_formudata(a, &u, &e);
 		off = u;
 	}
-	if (got != DW_DLV_OK || dwarf_get_ranges_b(c->dbg, off, die, &real, &r, &n, &bytes, &e) != DW_DLV_OK) {
+	if (got != DW_DLV_OK ||
+	    dwarf_get_ranges_b(c->dbg, off, die, &real, &r, &n, &bytes, &e) != DW_DLV_OK) {
 		dwarf_error_drop(c->dbg, &e);
 		return;
 	}
@@ -329,7 +355,7 @@ static void ranges_old(struct compile *c, Dwarf_Die die, Dwarf_Attribute a, Dwar
 	dwarf_ranges_dealloc(c->dbg, r, n);
 }
 
-/* ---- files -------------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static uint32_t file_string(const struct compile *c, uint64_t number)
 {
@@ -341,7 +367,7 @@ static uint32_t file_string(const struct compile *c, uint64_t number)
 	return off;
 }
 
-/* ---- all of an entry --------------------------------------------------------------------------------------------- */
+/* ---- all of an entry ------------------------------------------------------------------------- */
 
 struct reading {
 	struct compile *c;
@@ -395,7 +421,8 @@ static void put_reference(struct reading *r, enum ix_attr to, Dwarf_Attribute a,
 			set(r->v, to, u);
 		}
 	} else if (dwarf_global_formref(a, &off, &e) == DW_DLV_OK) {
-		if (form == DW_FORM_GNU_ref_alt || form == DW_FORM_ref_sup4 || form == DW_FORM_ref_sup8)
+		if (form == DW_FORM_GNU_ref_alt || form == DW_FORM_ref_sup4 ||
+		    form == DW_FORM_ref_sup8)
 			r->v->space[to] = SPACE_ALT;
 		else if (form == DW_FORM_ref_addr && !c->alt)
 			r->v->space[to] = SPACE_INFO;
@@ -502,7 +529,10 @@ static void attribute(struct reading *r, Dwarf_Attribute a, Dwarf_Half at, Dwarf
 {
 	switch (at) {
 	case DW_AT_name: put_string(r, IX_A_name, a); break;
-	case DW_AT_linkage_name: case DW_AT_MIPS_linkage_name: put_string(r, IX_A_linkage_name, a); break;
+	case DW_AT_linkage_name:
+	case DW_AT_MIPS_linkage_name:
+		put_string(r, IX_A_linkage_name, a);
+		break;
 	case DW_AT_type: put_reference(r, IX_A_type, a, form); break;
 	case DW_AT_abstract_origin: put_reference(r, IX_A_abstract_origin, a, form); break;
 	case DW_AT_specification: put_reference(r, IX_A_specification, a, form); break;

@@ -1,10 +1,12 @@
 /*
  * compile_elf.c - the sections of an ELF image that libdwarf is to see.
  *
- * libdwarf numbers sections by 16 bits, and an object that a JIT compiler made can have forty thousand; so it is shown those
- * with debug information only, numbered anew.  Several sections of one name (groups of -fdebug-types-section in an object
- * file) are shown as one.  Relocations of object files are applied here: a symbol in a section of code is at that section's
- * address, since compilers in memory fill that in; a reference to another section of debug information is an offset.
+ * libdwarf numbers sections by 16 bits, and an object that a JIT compiler made can have forty
+ * thousand; so it is shown those with debug information only, numbered anew.  Several sections of
+ * one name (groups of -fdebug-types-section in an object file) are shown as one.  Relocations of
+ * object files are applied here: a symbol in a section of code is at that section's address, since
+ * compilers in memory fill that in; a reference to another section of debug information is an
+ * offset.
  */
 #include <gelf.h>
 #include <libelf.h>
@@ -41,7 +43,7 @@ struct object {
 	Dwarf_Debug dbg;
 };
 
-/* ---- what libdwarf asks -------------------------------------------------------------------------- */
+/* ---- what libdwarf asks ---------------------------------------------------------------------- */
 
 static int section_info(void *obj, Dwarf_Half i, Dwarf_Obj_Access_Section *ret, int *error)
 {
@@ -50,7 +52,9 @@ static int section_info(void *obj, Dwarf_Half i, Dwarf_Obj_Access_Section *ret, 
 	(void)error;
 	if (i >= o->n_shown)
 		return DW_DLV_NO_ENTRY;
-	*ret = (Dwarf_Obj_Access_Section){ .addr = o->shown[i].addr, .size = o->shown[i].size, .name = o->shown[i].name };
+	*ret = (Dwarf_Obj_Access_Section){ .addr = o->shown[i].addr,
+					   .size = o->shown[i].size,
+					   .name = o->shown[i].name };
 	return DW_DLV_OK;
 }
 
@@ -83,19 +87,25 @@ static int load_section(void *obj, Dwarf_Half i, Dwarf_Small **ret, int *error)
 }
 
 static const Dwarf_Obj_Access_Methods methods = {
-	.get_section_info = section_info, .get_byte_order = byte_order, .get_length_size = eight, .get_pointer_size = eight,
-	.get_section_count = section_count, .load_section = load_section,
+	.get_section_info = section_info,
+	.get_byte_order = byte_order,
+	.get_length_size = eight,
+	.get_pointer_size = eight,
+	.get_section_count = section_count,
+	.load_section = load_section,
 };
 
-/* ---- sections ---------------------------------------------------------------------------------------- */
+/* ---- sections -------------------------------------------------------------------------------- */
 
 static bool wanted(const char *name)
 {
-	return !strncmp(name, ".debug_", 7) || !strncmp(name, ".zdebug_", 8) || !strcmp(name, ".eh_frame");
+	return !strncmp(name, ".debug_", 7) || !strncmp(name, ".zdebug_", 8) ||
+	       !strcmp(name, ".eh_frame");
 }
 
 /* The content, decompressed.  False: not to be had. */
-static bool section_bytes(Elf_Scn *scn, GElf_Shdr *sh, uint8_t **data_ret, uint64_t *size_ret, bool *owned_ret)
+static bool section_bytes(Elf_Scn *scn, GElf_Shdr *sh, uint8_t **data_ret, uint64_t *size_ret,
+			  bool *owned_ret)
 {
 	bool packed = sh->sh_flags & SHF_COMPRESSED;
 	GElf_Chdr ch;
@@ -111,7 +121,8 @@ static bool section_bytes(Elf_Scn *scn, GElf_Shdr *sh, uint8_t **data_ret, uint6
 		*data_ret = malloc(ch.ch_size ? ch.ch_size : 1);
 		*size_ret = ch.ch_size;
 		*owned_ret = true;
-		return *data_ret && ZSTD_decompress(*data_ret, ch.ch_size, (uint8_t *)d->d_buf + sizeof(Elf64_Chdr),
+		return *data_ret && ZSTD_decompress(*data_ret, ch.ch_size,
+						    (uint8_t *)d->d_buf + sizeof(Elf64_Chdr),
 						    d->d_size - sizeof(Elf64_Chdr)) == ch.ch_size;
 	}
 	if (packed && elf_compress(scn, 0, 0) < 0)
@@ -135,7 +146,8 @@ static struct shown *shown_find(struct object *o, const char *name)
 }
 
 /* Adds bytes to the section of that name; returns where they begin in it. */
-static uint64_t shown_add(struct object *o, const char *name, uint64_t addr, uint8_t *data, uint64_t size, bool owned)
+static uint64_t shown_add(struct object *o, const char *name, uint64_t addr, uint8_t *data,
+			  uint64_t size, bool owned)
 {
 	struct shown *s = shown_find(o, name);
 	uint8_t *both;
@@ -164,7 +176,8 @@ static uint64_t shown_add(struct object *o, const char *name, uint64_t addr, uin
 
 static void add_area(struct object *o, uint64_t start, uint64_t size, bool executable)
 {
-	if (size && start + size > start && grow(&o->area, &o->cap_area, o->n_area + 1, sizeof(*o->area)))
+	if (size && start + size > start &&
+	    grow(&o->area, &o->cap_area, o->n_area + 1, sizeof(*o->area)))
 		o->area[o->n_area++] = (struct area){ start, start + size, executable };
 }
 
@@ -172,7 +185,8 @@ static void sections_read(struct object *o)
 {
 	size_t names;
 
-	if (elf_getshdrstrndx(o->elf, &names) || elf_getshdrnum(o->elf, &o->n_sections) || !o->n_sections)
+	if (elf_getshdrstrndx(o->elf, &names) || elf_getshdrnum(o->elf, &o->n_sections) ||
+	    !o->n_sections)
 		return;
 	o->placed = calloc(o->n_sections, sizeof(*o->placed));
 	if (!o->placed)
@@ -203,7 +217,8 @@ static void sections_read(struct object *o)
 		if (!section_bytes(scn, &sh, &data, &size, &owned) || !size)
 			continue;
 		o->placed[index].base = shown_add(o, name, sh.sh_addr, data, size, owned);
-		o->placed[index].shown = (uint32_t)(shown_find(o, name) ? shown_find(o, name) - o->shown : 0);
+		o->placed[index].shown =
+			(uint32_t)(shown_find(o, name) ? shown_find(o, name) - o->shown : 0);
 	}
 }
 
@@ -255,7 +270,7 @@ bool object_mapped(const struct object *o, uint64_t addr)
 	return area_at(o, addr) != NULL;
 }
 
-/* ---- relocations of object files ------------------------------------------------------------------------ */
+/* ---- relocations of object files ------------------------------------------------------------- */
 
 struct relocating {
 	struct object *o;
@@ -281,7 +296,8 @@ static bool symbol_value(struct relocating *r, uint32_t number, uint64_t *ret)
 		in = sym.st_shndx < SHN_LORESERVE ? sym.st_shndx : SHN_UNDEF;
 	if (in == SHN_UNDEF || in >= r->o->n_sections)
 		return false;
-	if (r->o->placed[in].shown && strcmp(r->o->shown[r->o->placed[in].shown].name, ".eh_frame")) {
+	if (r->o->placed[in].shown &&
+	    strcmp(r->o->shown[r->o->placed[in].shown].name, ".eh_frame")) {
 		*ret += r->o->placed[in].base;
 		return true;
 	}
@@ -307,7 +323,8 @@ static void relocate(struct relocating *r, const GElf_Rela *rela)
 	case R_X86_64_PC32: v -= r->addr + rela->r_offset; break;
 	default: return;
 	}
-	if (rela->r_offset > r->target->size - r->base || r->target->size - r->base - rela->r_offset < size)
+	if (rela->r_offset > r->target->size - r->base ||
+	    r->target->size - r->base - rela->r_offset < size)
 		return;
 	memcpy(r->target->data + r->base + rela->r_offset, &v, size);
 }
@@ -348,8 +365,8 @@ static void relocations_apply(struct object *o)
 		GElf_Shdr sh, to;
 		Elf_Data *d;
 
-		if (!gelf_getshdr(scn, &sh) || sh.sh_type != SHT_RELA || sh.sh_info >= o->n_sections ||
-		    !o->placed[sh.sh_info].shown)
+		if (!gelf_getshdr(scn, &sh) || sh.sh_type != SHT_RELA ||
+		    sh.sh_info >= o->n_sections || !o->placed[sh.sh_info].shown)
 			continue;
 		symtab = elf_getscn(o->elf, sh.sh_link);
 		target = elf_getscn(o->elf, sh.sh_info);
@@ -370,7 +387,7 @@ static void relocations_apply(struct object *o)
 	}
 }
 
-/* ---- opening ------------------------------------------------------------------------------------------------ */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 struct object *object_open(struct span image, struct span fallback_eh, uint64_t fallback_eh_addr)
 {
@@ -393,11 +410,13 @@ struct object *object_open(struct span image, struct span fallback_eh, uint64_t 
 	if (o->n_area)
 		qsort(o->area, o->n_area, sizeof(*o->area), area_compare);
 	if (fallback_eh.n && !shown_find(o, ".eh_frame"))
-		shown_add(o, ".eh_frame", fallback_eh_addr, (uint8_t *)(uintptr_t)fallback_eh.p, fallback_eh.n, false);
+		shown_add(o, ".eh_frame", fallback_eh_addr, (uint8_t *)(uintptr_t)fallback_eh.p,
+			  fallback_eh.n, false);
 	if (o->n_shown == 1)
 		return o;
 	o->access = (Dwarf_Obj_Access_Interface){ o, &methods };
-	if (dwarf_object_init_b(&o->access, NULL, NULL, DW_GROUPNUMBER_ANY, &o->dbg, &e) != DW_DLV_OK)
+	if (dwarf_object_init_b(&o->access, NULL, NULL, DW_GROUPNUMBER_ANY, &o->dbg, &e) !=
+	    DW_DLV_OK)
 		o->dbg = NULL;
 	return o;
 }

@@ -1,5 +1,6 @@
 /*
- * compile_frame.c - call frame information as rows of rules: libdwarf runs the instructions, equal rules are kept once.
+ * compile_frame.c - call frame information as rows of rules: libdwarf runs the instructions, equal
+ * rules are kept once.
  */
 #include <unistd.h>
 #include <xxhash.h>
@@ -7,7 +8,10 @@
 #include "symbols/cfi.h"
 #include "symbols/compile.h"
 
-/* What libdwarf is told to answer for a register of which nothing was said: no number that it uses itself. */
+/*
+ * What libdwarf is told to answer for a register of which nothing was said: no number that it uses
+ * itself.
+ */
 enum { UNSAID = 1500, TABLE = 140, MAX_ROWS = 1 << 14 };
 
 struct rules_slot {
@@ -52,7 +56,8 @@ static uint32_t rules_keep(struct frames *f, const struct ix_rules *r)
 	if (f->n * 2 >= f->cap)
 		slots_grow(f);
 	for (at = hash & (f->cap - 1); f->slot[at].index; at = (at + 1) & (f->cap - 1))
-		if (f->slot[at].hash == hash && !memcmp((struct ix_rules *)b->p + f->slot[at].index - 1, r, sizeof(*r)))
+		if (f->slot[at].hash == hash &&
+		    !memcmp((struct ix_rules *)b->p + f->slot[at].index - 1, r, sizeof(*r)))
 			return f->slot[at].index - 1;
 	f->slot[at] = (struct rules_slot){ hash, (uint32_t)(b->n / sizeof(*r)) + 1 };
 	f->n++;
@@ -63,12 +68,14 @@ static uint32_t rules_keep(struct frames *f, const struct ix_rules *r)
 /* offset << 32 | length; 0: there is none */
 static int64_t expression(struct frames *f, const struct Dwarf_Regtable_Entry3_s *e)
 {
-	uint32_t len, off = compile_expression(f->c, NULL, e->dw_block_ptr, e->dw_offset_or_block_len, &len);
+	uint32_t len, off = compile_expression(f->c, NULL, e->dw_block_ptr,
+					       e->dw_offset_or_block_len, &len);
 
 	return (int64_t)((uint64_t)off << 32 | len);
 }
 
-static void rule(struct frames *f, const struct Dwarf_Regtable_Entry3_s *e, uint8_t *kind, int64_t *value)
+static void rule(struct frames *f, const struct Dwarf_Regtable_Entry3_s *e, uint8_t *kind,
+		 int64_t *value)
 {
 	if (e->dw_value_type == DW_EXPR_EXPRESSION || e->dw_value_type == DW_EXPR_VAL_EXPRESSION) {
 		*kind = e->dw_value_type == DW_EXPR_EXPRESSION ? RULE_EXPR : RULE_VAL_EXPR;
@@ -88,12 +95,14 @@ static void rule(struct frames *f, const struct Dwarf_Regtable_Entry3_s *e, uint
 	}
 }
 
-static void rules_make(struct frames *f, const Dwarf_Regtable3 *t, unsigned ra, bool signal, struct ix_rules *ret)
+static void rules_make(struct frames *f, const Dwarf_Regtable3 *t, unsigned ra, bool signal,
+		       struct ix_rules *ret)
 {
 	const struct Dwarf_Regtable_Entry3_s *cfa = &t->rt3_cfa_rule;
 
 	*ret = (struct ix_rules){ .cfa_reg = SYMBOLS_REGS, .ra = (uint8_t)ra, .signal = signal };
-	if (cfa->dw_value_type == DW_EXPR_EXPRESSION || cfa->dw_value_type == DW_EXPR_VAL_EXPRESSION) {
+	if (cfa->dw_value_type == DW_EXPR_EXPRESSION ||
+	    cfa->dw_value_type == DW_EXPR_VAL_EXPRESSION) {
 		ret->cfa_is_expr = 1;
 		ret->cfa = (uint64_t)expression(f, cfa);
 	} else if (cfa->dw_regnum < SYMBOLS_REGS) {
@@ -105,7 +114,8 @@ static void rules_make(struct frames *f, const Dwarf_Regtable3 *t, unsigned ra, 
 }
 
 /* All rows of one entry. */
-static void fde_rows(struct frames *f, Dwarf_Fde fde, uint64_t start, uint64_t end, unsigned ra, bool signal)
+static void fde_rows(struct frames *f, Dwarf_Fde fde, uint64_t start, uint64_t end, unsigned ra,
+		     bool signal)
 {
 	struct buf *rows = &f->c->section[IX_ROWS];
 	struct ix_fde out = { start, end, (uint32_t)(rows->n / sizeof(struct ix_row)), 0 };
@@ -122,8 +132,8 @@ static void fde_rows(struct frames *f, Dwarf_Fde fde, uint64_t start, uint64_t e
 		Dwarf_Ptr p;
 
 		if (dwarf_get_fde_info_for_all_regs3(fde, pc, &t, &row_pc, &e) != DW_DLV_OK ||
-		    dwarf_get_fde_info_for_cfa_reg3_b(fde, pc, &type, &relevant, &reg, &off, &p, &row_pc, &more, &next, &e) !=
-			    DW_DLV_OK) {
+		    dwarf_get_fde_info_for_cfa_reg3_b(fde, pc, &type, &relevant, &reg, &off, &p,
+						      &row_pc, &more, &next, &e) != DW_DLV_OK) {
 			dwarf_error_drop(f->dbg, &e);
 			return;
 		}
@@ -153,12 +163,14 @@ static void fdes(struct frames *f, Dwarf_Fde *fde, Dwarf_Signed n)
 		Dwarf_Cie cie;
 		Dwarf_Ptr p;
 
-		if (dwarf_get_fde_range(fde[i], &start, &len, &p, &bytes, &cie_off, &index, &off, &e) == DW_DLV_OK &&
+		if (dwarf_get_fde_range(fde[i], &start, &len, &p, &bytes, &cie_off, &index, &off,
+					&e) == DW_DLV_OK &&
 		    dwarf_get_cie_of_fde(fde[i], &cie, &e) == DW_DLV_OK &&
-		    dwarf_get_cie_info_b(cie, &bytes, &version, &augmentation, &align, &data, &ra, &p, &bytes, &size, &e) ==
-			    DW_DLV_OK &&
+		    dwarf_get_cie_info_b(cie, &bytes, &version, &augmentation, &align, &data, &ra,
+					 &p, &bytes, &size, &e) == DW_DLV_OK &&
 		    start && len && start + len > start && ra < SYMBOLS_REGS)
-			fde_rows(f, fde[i], start, start + len, ra, strchr(augmentation, 'S') != NULL);
+			fde_rows(f, fde[i], start, start + len, ra,
+				 strchr(augmentation, 'S') != NULL);
 		dwarf_error_drop(f->dbg, &e);
 	}
 }

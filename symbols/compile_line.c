@@ -13,7 +13,7 @@ struct lines_done {
 	uint32_t comp_dir, first_file, n_files, file_base;
 };
 
-/* ---- names of files -------------------------------------------------------------------------------------- */
+/* ---- names of files -------------------------------------------------------------------------- */
 
 /* Appends "/part" to text; too long is cut. */
 static void path_add(char *text, size_t size, const char *part)
@@ -29,7 +29,8 @@ static void path_add(char *text, size_t size, const char *part)
 }
 
 /* As an absolute path where the compiler said enough. */
-static uint32_t path_string(struct compile *c, const char *comp_dir, const char *dir, const char *name)
+static uint32_t path_string(struct compile *c, const char *comp_dir, const char *dir,
+			    const char *name)
 {
 	char text[8192] = "";
 
@@ -43,13 +44,16 @@ static uint32_t path_string(struct compile *c, const char *comp_dir, const char 
 	return compile_string(c, text);
 }
 
-static const char *directory(struct compile *c, Dwarf_Line_Context lines, uint64_t number, uint64_t version,
-			     const char *comp_dir)
+static const char *directory(struct compile *c, Dwarf_Line_Context lines, uint64_t number,
+			     uint64_t version, const char *comp_dir)
 {
 	Dwarf_Error e = NULL;
 	const char *dir = NULL;
 
-	/* libdwarf counts as the table does: from 0 in version 5, from 1 before, where 0 is the unit's directory. */
+	/*
+	 * libdwarf counts as the table does: from 0 in version 5, from 1 before, where 0 is the
+	 * unit's directory.
+	 */
 	if (version < 5 && !number)
 		return comp_dir;
 	if (dwarf_srclines_include_dir_data(lines, (Dwarf_Signed)number, &dir, &e) != DW_DLV_OK)
@@ -65,7 +69,8 @@ static void files_read(struct compile *c, Dwarf_Line_Context lines, uint64_t ver
 	Dwarf_Signed base, count, end;
 	Dwarf_Error e = NULL;
 
-	snprintf(comp_dir, sizeof(comp_dir), "%s", (char *)c->section[IX_STRINGS].p + c->u.comp_dir);
+	snprintf(comp_dir, sizeof(comp_dir), "%s",
+		 (char *)c->section[IX_STRINGS].p + c->u.comp_dir);
 	c->u.first_file = (uint32_t)(c->section[IX_FILES].n / 4);
 	if (dwarf_srclines_files_indexes(lines, &base, &count, &end, &e) != DW_DLV_OK) {
 		dwarf_error_drop(c->dbg, &e);
@@ -78,19 +83,23 @@ static void files_read(struct compile *c, Dwarf_Line_Context lines, uint64_t ver
 		const char *name;
 		uint32_t s = 0;
 
-		if (dwarf_srclines_files_data_b(lines, i, &name, &dir, &time, &length, &md5, &e) == DW_DLV_OK && name)
-			s = path_string(c, comp_dir, directory(c, lines, dir, version, comp_dir), name);
+		if (dwarf_srclines_files_data_b(lines, i, &name, &dir, &time, &length, &md5, &e) ==
+			    DW_DLV_OK &&
+		    name)
+			s = path_string(c, comp_dir, directory(c, lines, dir, version, comp_dir),
+					name);
 		dwarf_error_drop(c->dbg, &e);
 		buf_u32(&c->section[IX_FILES], s);
 	}
 	c->u.n_files = (uint32_t)(c->section[IX_FILES].n / 4) - c->u.first_file;
 }
 
-/* ---- the file register of version 5 ---------------------------------------------------------------------- */
+/* ---- the file register of version 5 ---------------------------------------------------------- */
 
 /*
- * libdwarf 20210528 begins each sequence of a version 5 table with file 0; the standard says 1.  They differ in what clang
- * writes.  So the program is walked once more, only to know which rows stand before the first set_file of their sequence.
+ * libdwarf 20210528 begins each sequence of a version 5 table with file 0; the standard says 1.
+ * They differ in what clang writes.  So the program is walked once more, only to know which rows
+ * stand before the first set_file of their sequence.
  */
 struct walk {
 	struct cursor c;
@@ -158,7 +167,10 @@ static void walk(struct walk *w)
 	}
 }
 
-/* Which rows have the file that a sequence begins with; the caller frees it.  NULL: it does not matter. */
+/*
+ * Which rows have the file that a sequence begins with; the caller frees it.  NULL: it does not
+ * matter.
+ */
 static bool *rows_unset(struct compile *c, uint64_t off, uint64_t version, size_t rows)
 {
 	struct walk w = { 0 };
@@ -176,14 +188,15 @@ static bool *rows_unset(struct compile *c, uint64_t off, uint64_t version, size_
 	return NULL;
 }
 
-/* ---- rows --------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static uint32_t row_file(const struct compile *c, Dwarf_Unsigned number)
 {
 	uint32_t s = 0;
 
 	if (number >= c->u.file_base && number - c->u.file_base < c->u.n_files)
-		memcpy(&s, c->section[IX_FILES].p + 4 * (c->u.first_file + number - c->u.file_base), 4);
+		memcpy(&s, c->section[IX_FILES].p + 4 * (c->u.first_file + number - c->u.file_base),
+		       4);
 	return s;
 }
 
@@ -193,8 +206,10 @@ static bool row_read(struct compile *c, Dwarf_Line line, struct ix_line *ret, bo
 	Dwarf_Error e = NULL;
 	Dwarf_Addr addr;
 	Dwarf_Bool end;
-	bool ok = dwarf_lineaddr(line, &addr, &e) == DW_DLV_OK && dwarf_lineendsequence(line, &end, &e) == DW_DLV_OK &&
-		  dwarf_lineno(line, &number, &e) == DW_DLV_OK && dwarf_line_srcfileno(line, &file, &e) == DW_DLV_OK &&
+	bool ok = dwarf_lineaddr(line, &addr, &e) == DW_DLV_OK &&
+		  dwarf_lineendsequence(line, &end, &e) == DW_DLV_OK &&
+		  dwarf_lineno(line, &number, &e) == DW_DLV_OK &&
+		  dwarf_line_srcfileno(line, &file, &e) == DW_DLV_OK &&
 		  dwarf_lineoff_b(line, &column, &e) == DW_DLV_OK;
 
 	dwarf_error_drop(c->dbg, &e);
@@ -206,7 +221,10 @@ static bool row_read(struct compile *c, Dwarf_Line line, struct ix_line *ret, bo
 	return true;
 }
 
-/* What a sequence whose rows begin at first comes to.  One whose code the linker dropped begins at 0 or -1. */
+/*
+ * What a sequence whose rows begin at first comes to.  One whose code the linker dropped begins at
+ * 0 or -1.
+ */
 static void sequence_end(struct compile *c, size_t first, uint64_t end)
 {
 	struct buf *rows = &c->section[IX_LINES];
@@ -223,7 +241,10 @@ static void sequence_end(struct compile *c, size_t first, uint64_t end)
 		rows->n = first * sizeof(struct ix_line);
 }
 
-/* The last row of an address is the one that holds; one that says what the row before said is left out. */
+/*
+ * The last row of an address is the one that holds; one that says what the row before said is left
+ * out.
+ */
 static void row_add(struct compile *c, size_t first, const struct ix_line *row)
 {
 	struct buf *rows = &c->section[IX_LINES];
@@ -232,7 +253,8 @@ static void row_add(struct compile *c, size_t first, const struct ix_line *row)
 
 	if (last && last->addr == row->addr)
 		*last = *row;
-	else if (!last || last->line != row->line || last->file != row->file || last->column != row->column)
+	else if (!last || last->line != row->line || last->file != row->file ||
+		 last->column != row->column)
 		buf_put(rows, row, sizeof(*row));
 }
 
@@ -269,7 +291,7 @@ static void rows_read(struct compile *c, Dwarf_Line_Context lines, uint64_t off,
 	rows->n = first * sizeof(struct ix_line);	/* what is left has no end */
 }
 
-/* ---- a unit ------------------------------------------------------------------------------------------------------ */
+/* ---- a unit ---------------------------------------------------------------------------------- */
 
 void compile_lines(struct compile *c, Dwarf_Die root)
 {
@@ -300,7 +322,8 @@ void compile_lines(struct compile *c, Dwarf_Die root)
 	if (!c->alt)
 		rows_read(c, lines, off, version);
 	if (!c->alt && grow(&c->lines_done, &c->cap_lines_done, c->n_lines_done + 1, sizeof(*d)))
-		c->lines_done[c->n_lines_done++] = (struct lines_done){ off, c->u.comp_dir, c->u.first_file, c->u.n_files,
-									 c->u.file_base };
+		c->lines_done[c->n_lines_done++] =
+			(struct lines_done){ off, c->u.comp_dir, c->u.first_file, c->u.n_files,
+					     c->u.file_base };
 	dwarf_srclines_dealloc_b(lines);
 }

@@ -1,5 +1,6 @@
 /*
- * compile_unit.c - units and their entries, in one walk: the entries themselves, and what is looked up by address or name.
+ * compile_unit.c - units and their entries, in one walk: the entries themselves, and what is looked
+ * up by address or name.
  */
 #include <unistd.h>
 
@@ -16,20 +17,23 @@ static bool is_cut(uint16_t tag)	/* and all that is in it: nobody asks */
 
 static bool is_scope(uint16_t tag)
 {
-	return tag == DW_TAG_namespace || tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type ||
-	       tag == DW_TAG_enumeration_type || tag == DW_TAG_subprogram || tag == DW_TAG_interface_type;
+	return tag == DW_TAG_namespace || tag == DW_TAG_structure_type ||
+	       tag == DW_TAG_class_type || tag == DW_TAG_union_type ||
+	       tag == DW_TAG_enumeration_type || tag == DW_TAG_subprogram ||
+	       tag == DW_TAG_interface_type;
 }
 
 static bool is_named_type(uint16_t tag)
 {
-	return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type ||
-	       tag == DW_TAG_enumeration_type || tag == DW_TAG_typedef || tag == DW_TAG_base_type ||
-	       tag == DW_TAG_interface_type;
+	return tag == DW_TAG_structure_type || tag == DW_TAG_class_type ||
+	       tag == DW_TAG_union_type || tag == DW_TAG_enumeration_type ||
+	       tag == DW_TAG_typedef || tag == DW_TAG_base_type || tag == DW_TAG_interface_type;
 }
 
-/* ---- one entry ------------------------------------------------------------------------------------------- */
+/* ---- one entry ------------------------------------------------------------------------------- */
 
-static void value_write(struct compile *c, const struct entry_values *v, unsigned a, enum ix_shape shape)
+static void value_write(struct compile *c, const struct entry_values *v, unsigned a,
+			enum ix_shape shape)
 {
 	struct buf *b = &c->section[IX_ENTRIES];
 
@@ -44,15 +48,18 @@ static void value_write(struct compile *c, const struct entry_values *v, unsigne
 		buf_put(b, &v->num[a], 8);
 		break;
 	case IX_REF:
-		if (a != IX_A_sibling && grow(&c->fixup, &c->cap_fixup, c->n_fixup + 1, sizeof(*c->fixup)))
-			c->fixup[c->n_fixup++] = (struct fixup){ v->num[a], (uint32_t)b->n, v->space[a] };
+		if (a != IX_A_sibling &&
+		    grow(&c->fixup, &c->cap_fixup, c->n_fixup + 1, sizeof(*c->fixup)))
+			c->fixup[c->n_fixup++] =
+				(struct fixup){ v->num[a], (uint32_t)b->n, v->space[a] };
 		buf_u32(b, 0);
 		break;
 	}
 }
 
 /* Returns where it stands; *sibling_ret is where its sibling has to be written. */
-static uint32_t entry_write(struct compile *c, struct entry_values *v, bool children, uint32_t *sibling_ret)
+static uint32_t entry_write(struct compile *c, struct entry_values *v, bool children,
+			    uint32_t *sibling_ret)
 {
 	static const uint8_t shape[IX_A_N] = {
 #define X(name, shape) [IX_A_##name] = IX_##shape,
@@ -77,7 +84,7 @@ static uint32_t entry_write(struct compile *c, struct entry_values *v, bool chil
 	return at;
 }
 
-/* ---- what is looked up ------------------------------------------------------------------------------------ */
+/* ---- what is looked up ----------------------------------------------------------------------- */
 
 static void note_function(struct compile *c, const struct entry_values *v, uint32_t entry)
 {
@@ -97,7 +104,8 @@ static void note_function(struct compile *c, const struct entry_values *v, uint3
 
 static void note_variable(struct compile *c, const struct entry_values *v, uint32_t entry)
 {
-	uint32_t off = (uint32_t)v->num[IX_A_location], len = (uint32_t)(v->num[IX_A_location] >> 32);
+	uint32_t off = (uint32_t)v->num[IX_A_location],
+		 len = (uint32_t)(v->num[IX_A_location] >> 32);
 	struct expr_env env = { 0 };
 	struct ix_variable var = { 0, entry, c->unit };
 	struct location l;
@@ -144,7 +152,7 @@ static void note_offset(struct compile *c, Dwarf_Die die, uint32_t entry)
 		m->v[m->n++] = (struct offset_pair){ off, entry };
 }
 
-/* ---- walking ------------------------------------------------------------------------------------------------- */
+/* ---- walking --------------------------------------------------------------------------------- */
 
 static void siblings(struct compile *c, Dwarf_Die first);
 
@@ -158,7 +166,8 @@ static int32_t scope_open(struct compile *c, const struct entry_values *v, uint3
 	return (int32_t)(c->section[IX_SCOPES].n / sizeof(s) - 1 - c->u.first_scope);
 }
 
-static void children_of(struct compile *c, const struct entry_values *v, Dwarf_Die child, uint32_t entry, uint32_t sibling_at)
+static void children_of(struct compile *c, const struct entry_values *v, Dwarf_Die child,
+			uint32_t entry, uint32_t sibling_at)
 {
 	static const uint16_t end;
 	int32_t outer = c->scope;
@@ -232,7 +241,8 @@ static void note_unit_ranges(struct compile *c, const struct entry_values *v, si
 	if (any || v->tag == DW_TAG_partial_unit)
 		return;
 	/* A unit that does not say (assemblers, old tools): by its functions. */
-	for (size_t i = first_function; i < c->section[IX_FUNCTIONS].n / sizeof(struct ix_function); i++) {
+	for (size_t i = first_function; i < c->section[IX_FUNCTIONS].n / sizeof(struct ix_function);
+	     i++) {
 		const struct ix_function *f = (struct ix_function *)c->section[IX_FUNCTIONS].p + i;
 		struct ix_unit_range u = { f->start, f->end, c->unit, 0 };
 
@@ -263,8 +273,11 @@ static void unit_begin(struct compile *c, Dwarf_Die root, uint16_t tag)
 	Dwarf_Addr low;
 
 	c->unit = (uint32_t)(c->section[IX_UNITS].n / sizeof(struct ix_unit));
-	c->u = (struct ix_unit){ .first = (uint32_t)c->section[IX_ENTRIES].n, .tag = tag, .flags = c->alt ? IX_UNIT_ALT : 0,
-				 .first_scope = (uint32_t)(c->section[IX_SCOPES].n / sizeof(struct ix_scope)) };
+	c->u = (struct ix_unit){ .first = (uint32_t)c->section[IX_ENTRIES].n,
+				 .tag = tag,
+				 .flags = c->alt ? IX_UNIT_ALT : 0,
+				 .first_scope = (uint32_t)(c->section[IX_SCOPES].n /
+							   sizeof(struct ix_scope)) };
 	c->u.root = c->u.first;
 	c->u.name = compile_string(c, die_string(c, root, DW_AT_name));
 	c->u.comp_dir = compile_string(c, die_string(c, root, DW_AT_comp_dir));
@@ -307,9 +320,11 @@ static void unit(struct compile *c, Dwarf_Die root, const Dwarf_Sig8 *sig, uint6
 		children_of(c, &v, child, c->u.root, sibling_at);
 	note_unit_ranges(c, &v, first_function);
 	c->u.end = (uint32_t)c->section[IX_ENTRIES].n;
-	c->u.n_scopes = (uint32_t)(c->section[IX_SCOPES].n / sizeof(struct ix_scope)) - c->u.first_scope;
+	c->u.n_scopes =
+		(uint32_t)(c->section[IX_SCOPES].n / sizeof(struct ix_scope)) - c->u.first_scope;
 	buf_put(&c->section[IX_UNITS], &c->u, sizeof(c->u));
-	if (sig && type_off && grow(&c->signature, &c->cap_signature, c->n_signature + 1, sizeof(*c->signature))) {
+	if (sig && type_off &&
+	    grow(&c->signature, &c->cap_signature, c->n_signature + 1, sizeof(*c->signature))) {
 		const struct offset_map *m = &c->map[c->is_info ? SPACE_INFO : SPACE_TYPES];
 		struct signature *s = &c->signature[c->n_signature];
 
@@ -336,8 +351,9 @@ void compile_units(struct compile *c, Dwarf_Debug dbg, bool is_info, bool alt)
 		Dwarf_Error e = NULL;
 		Dwarf_Die root;
 
-		if (dwarf_next_cu_header_d(dbg, is_info, &len, &version, &abbrev, &address, &offset_size, &extension, &sig,
-					   &type_off, &next, &kind, &e) != DW_DLV_OK) {
+		if (dwarf_next_cu_header_d(dbg, is_info, &len, &version, &abbrev, &address,
+					   &offset_size, &extension, &sig, &type_off, &next, &kind,
+					   &e) != DW_DLV_OK) {
 			dwarf_error_drop(dbg, &e);
 			return;
 		}

@@ -1,9 +1,11 @@
 /*
- * demangle.c - C++ names by libstdc++'s __cxa_demangle (the same code as binutils', with limits on recursion), each once.
+ * demangle.c - C++ names by libstdc++'s __cxa_demangle (the same code as binutils', with limits on
+ * recursion), each once.
  *
- * People say "Cache::insert", not "std::pair<...> Cache::insert(std::string const&)": parameters and the return type that
- * templates have in their mangled names are cut off, and so are template arguments of the standard library that are what one gets
- * without saying anything: "std::vector<int>", not "std::vector<int, std::allocator<int> >".
+ * People say "Cache::insert", not "std::pair<...> Cache::insert(std::string const&)": parameters
+ * and the return type that templates have in their mangled names are cut off, and so are template
+ * arguments of the standard library that are what one gets without saying anything:
+ * "std::vector<int>", not "std::vector<int, std::allocator<int> >".
  */
 #include "symbols/internal.h"
 
@@ -52,8 +54,8 @@ static void cut_qualifiers(char *s)
 		*clone = 0;
 		n = strlen(s);
 	}
-	while (cut_suffix(s, &n, " const") || cut_suffix(s, &n, " volatile") || cut_suffix(s, &n, "&") ||
-	       cut_suffix(s, &n, " ") || cut_suffix(s, &n, " noexcept"))
+	while (cut_suffix(s, &n, " const") || cut_suffix(s, &n, " volatile") ||
+	       cut_suffix(s, &n, "&") || cut_suffix(s, &n, " ") || cut_suffix(s, &n, " noexcept"))
 		;
 }
 
@@ -84,7 +86,8 @@ static size_t name_start(const char *s)
 	int depth = 0;
 
 	for (size_t i = 0; s[i]; i++) {
-		if (!depth && !strncmp(s + i, "operator", 8) && (!i || !(s[i - 1] == '_' || (s[i - 1] | 32) >= 'a')))
+		if (!depth && !strncmp(s + i, "operator", 8) &&
+		    (!i || !(s[i - 1] == '_' || (s[i - 1] | 32) >= 'a')))
 			break;
 		if (strchr("<({[", s[i]))
 			depth++;
@@ -107,8 +110,9 @@ static void cut_abi_tags(char *s)
 static void rust_unescape(char *s)
 {
 	static const char *const names[][2] = {
-		{ "$LT$", "<" }, { "$GT$", ">" }, { "$LP$", "(" }, { "$RP$", ")" }, { "$C$", "," }, { "$RF$", "&" },
-		{ "$BP$", "*" }, { "$SP$", "@" }, { "$u20$", " " }, { "$u27$", "'" }, { "$u5b$", "[" }, { "$u5d$", "]" },
+		{ "$LT$", "<" },  { "$GT$", ">" },  { "$LP$", "(" },  { "$RP$", ")" },
+		{ "$C$", "," },	  { "$RF$", "&" },  { "$BP$", "*" },  { "$SP$", "@" },
+		{ "$u20$", " " }, { "$u27$", "'" }, { "$u5b$", "[" }, { "$u5d$", "]" },
 		{ "$u7b$", "{" }, { "$u7d$", "}" }, { "$u7e$", "~" }, { "..", "::" },
 	};
 	char *out = s;
@@ -116,7 +120,9 @@ static void rust_unescape(char *s)
 	while (*s) {
 		size_t i, n = sizeof(names) / sizeof(names[0]);
 
-		/* "_$LT$impl..": the underscore is only there because a name may not begin with $ */
+		/*
+		 * "_$LT$impl..": the underscore is only there because a name may not begin with $
+		 */
 		if (s[0] == '_' && s[1] == '$') {
 			s++;
 			continue;
@@ -148,7 +154,8 @@ static void cut_hash(char *s)
 /* "vtable for X" and the like have no return type. */
 static bool is_special(const char *s)
 {
-	return strstr(s, " for ") || !strncmp(s, "non-virtual thunk to ", 21) || !strncmp(s, "virtual thunk to ", 17);
+	return strstr(s, " for ") || !strncmp(s, "non-virtual thunk to ", 21) ||
+	       !strncmp(s, "virtual thunk to ", 17);
 }
 
 static char *shorten(char *text)
@@ -170,7 +177,7 @@ static char *shorten(char *text)
 	return text;
 }
 
-/* ---- template arguments that go without saying ----------------------------------------------------------- */
+/* ---- template arguments that go without saying ----------------------------------------------- */
 
 struct text {
 	const char *in;
@@ -183,8 +190,11 @@ struct text {
 static bool is_default(const char *arg)
 {
 	static const char *const names[] = {
-		"std::allocator<", "std::char_traits<", "std::default_delete<", "std::less<", "std::hash<", "std::equal_to<",
-		"std::_Select1st<", "std::_Identity<", "std::__detail::_", "(__gnu_cxx::_Lock_policy)",
+		"std::allocator<",	"std::char_traits<",
+		"std::default_delete<", "std::less<",
+		"std::hash<",		"std::equal_to<",
+		"std::_Select1st<",	"std::_Identity<",
+		"std::__detail::_",	"(__gnu_cxx::_Lock_policy)",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -256,7 +266,8 @@ static void shorten_args(struct text *t)
 		while (t->n && t->out[t->n - 1] == ' ')
 			t->n--;
 		t->out[t->n] = 0;
-		if (args > 1 ? is_default(t->out + start + 2) : !strncmp(t->out + start, "(__gnu_cxx::_Lock_policy)", 25))
+		if (args > 1 ? is_default(t->out + start + 2)
+			     : !strncmp(t->out + start, "(__gnu_cxx::_Lock_policy)", 25))
 			t->n = start;
 		if (*t->in != ',')
 			break;
@@ -273,7 +284,8 @@ static void shorten_args(struct text *t)
 		t->n = open;
 		return;
 	}
-	if (!strcmp(t->out + open, "<char") && open >= 17 && !memcmp(t->out + open - 17, "std::basic_string", 17)) {
+	if (!strcmp(t->out + open, "<char") && open >= 17 &&
+	    !memcmp(t->out + open - 17, "std::basic_string", 17)) {
 		memcpy(t->out + open - 12, "string", 6);
 		t->n = open - 6;
 		return;
@@ -334,7 +346,8 @@ const char *family_demangle(struct family *f, const char *name)
 		return name;
 	if (f->n_demangled * 2 >= f->cap_demangled && !table_grow(f))
 		return name;
-	for (at = hash_str(name, strlen(name)) & (f->cap_demangled - 1);; at = (at + 1) & (f->cap_demangled - 1)) {
+	for (at = hash_str(name, strlen(name)) & (f->cap_demangled - 1);;
+	     at = (at + 1) & (f->cap_demangled - 1)) {
 		d = &f->demangled[at];
 		if (!d->name)
 			break;

@@ -1,11 +1,13 @@
 /*
  * elf.c - the parts of an ELF file that names and unwinding need.
  *
- * What runs outside the cage (worker.c) reads files from strangers through a cursor that knows its end: program headers,
- * symbol tables, code.  Debug information is read by libdwarf and libelf, in the cage.
+ * What runs outside the cage (worker.c) reads files from strangers through a cursor that knows its
+ * end: program headers, symbol tables, code.  Debug information is read by libdwarf and libelf, in
+ * the cage.
  *
- * An object file (ET_REL) that a JIT compiler made for itself has no program headers, but its sections have the addresses
- * they are at: they are kept as if each were a segment, sorted by address.
+ * An object file (ET_REL) that a JIT compiler made for itself has no program headers, but its
+ * sections have the addresses they are at: they are kept as if each were a segment, sorted by
+ * address.
  */
 #include <limits.h>
 #include <lzma.h>
@@ -39,7 +41,10 @@ static void elf_add_section(struct elf *e, const Elf64_Shdr *sh, const char *nam
 
 		if (s->there || (strcmp(name, section_names[i]) && !z))
 			continue;
-		*s = (struct section){ .addr = sh->sh_addr, .size = sh->sh_size, .flags = sh->sh_flags, .type = sh->sh_type,
+		*s = (struct section){ .addr = sh->sh_addr,
+				       .size = sh->sh_size,
+				       .flags = sh->sh_flags,
+				       .type = sh->sh_type,
 				       .there = true };
 		if (sh->sh_type != SHT_NOBITS)
 			s->raw = elf_slice(e->file, sh->sh_offset, sh->sh_size);
@@ -76,7 +81,8 @@ static void elf_read_sections(struct elf *e, const Elf64_Ehdr *eh)
 		if (sh.sh_type == SHT_SYMTAB_SHNDX)
 			e->symtab_index = elf_slice(e->file, sh.sh_offset, sh.sh_size);
 		/* Objects have tens of thousands of these. */
-		if (name && strncmp(name, ".text.", 6) && sh.sh_type != SHT_GROUP && (sh.sh_type != SHT_RELA || e->type != ET_REL))
+		if (name && strncmp(name, ".text.", 6) && sh.sh_type != SHT_GROUP &&
+		    (sh.sh_type != SHT_RELA || e->type != ET_REL))
 			elf_add_section(e, &sh, name);
 	}
 }
@@ -98,12 +104,17 @@ static void elf_place_sections(struct elf *e)
 		Elf64_Shdr sh;
 
 		memcpy(&sh, e->headers.p + i * sizeof(sh), sizeof(sh));
-		if (!(sh.sh_flags & SHF_ALLOC) || !sh.sh_addr || !sh.sh_size || sh.sh_addr + sh.sh_size < sh.sh_addr)
+		if (!(sh.sh_flags & SHF_ALLOC) || !sh.sh_addr || !sh.sh_size ||
+		    sh.sh_addr + sh.sh_size < sh.sh_addr)
 			continue;
 		e->phdr[e->n_phdr++] = (Elf64_Phdr){
-			.p_type = PT_LOAD, .p_offset = sh.sh_offset, .p_vaddr = sh.sh_addr, .p_memsz = sh.sh_size,
+			.p_type = PT_LOAD,
+			.p_offset = sh.sh_offset,
+			.p_vaddr = sh.sh_addr,
+			.p_memsz = sh.sh_size,
 			.p_filesz = sh.sh_type == SHT_NOBITS ? 0 : sh.sh_size,
-			.p_flags = PF_R | (sh.sh_flags & SHF_EXECINSTR ? PF_X : 0) | (sh.sh_flags & SHF_WRITE ? PF_W : 0),
+			.p_flags = PF_R | (sh.sh_flags & SHF_EXECINSTR ? PF_X : 0) |
+				   (sh.sh_flags & SHF_WRITE ? PF_W : 0),
 		};
 	}
 	if (e->n_phdr)
@@ -134,8 +145,12 @@ static void elf_read_segments(struct elf *e)
 		else
 			continue;
 		if (!s->there)
-			*s = (struct section){ .addr = ph->p_vaddr, .size = ph->p_memsz, .type = SHT_PROGBITS, .there = true,
-					       .raw = elf_slice(e->file, ph->p_offset, ph->p_filesz) };
+			*s = (struct section){ .addr = ph->p_vaddr,
+					       .size = ph->p_memsz,
+					       .type = SHT_PROGBITS,
+					       .there = true,
+					       .raw = elf_slice(e->file, ph->p_offset,
+								ph->p_filesz) };
 	}
 }
 
@@ -148,7 +163,8 @@ static void elf_read_build_id(struct elf *e, struct span notes)
 		struct span name = cursor_span(&c, ((uint64_t)namesz + 3) & ~3ull);
 		struct span desc = cursor_span(&c, ((uint64_t)descsz + 3) & ~3ull);
 
-		if (type == NT_GNU_BUILD_ID && namesz == 4 && name.n == 4 && !memcmp(name.p, "GNU", 4) && desc.n)
+		if (type == NT_GNU_BUILD_ID && namesz == 4 && name.n == 4 &&
+		    !memcmp(name.p, "GNU", 4) && desc.n)
 			e->build_id = (struct span){ desc.p, descsz };
 	}
 }
@@ -184,12 +200,16 @@ static void elf_read_dynamic(struct elf *e)
 	s->raw = elf_bytes(e, symtab);
 	if (n < s->raw.n / sizeof(Elf64_Sym))
 		s->raw.n = n * sizeof(Elf64_Sym);
-	*s = (struct section){ .addr = symtab, .size = s->raw.n, .type = SHT_DYNSYM, .there = true, .raw = s->raw };
+	*s = (struct section){
+		.addr = symtab, .size = s->raw.n, .type = SHT_DYNSYM, .there = true, .raw = s->raw
+	};
 	s = &e->sec[SEC_DYNSTR];
 	s->raw = elf_bytes(e, strtab);
 	if (strsz < s->raw.n)
 		s->raw.n = strsz;
-	*s = (struct section){ .addr = strtab, .size = s->raw.n, .type = SHT_STRTAB, .there = true, .raw = s->raw };
+	*s = (struct section){
+		.addr = strtab, .size = s->raw.n, .type = SHT_STRTAB, .there = true, .raw = s->raw
+	};
 }
 
 bool elf_init(struct elf *e, struct span file, bool mapped, bool owned)
@@ -222,7 +242,8 @@ bool elf_init(struct elf *e, struct span file, bool mapped, bool owned)
 	elf_read_build_id(e, elf_section(e, SEC_BUILD_ID));
 	for (size_t i = 0; i < e->n_phdr && !e->build_id.n; i++)
 		if (e->phdr[i].p_type == PT_NOTE)
-			elf_read_build_id(e, elf_slice(file, e->phdr[i].p_offset, e->phdr[i].p_filesz));
+			elf_read_build_id(
+				e, elf_slice(file, e->phdr[i].p_offset, e->phdr[i].p_filesz));
 	return true;
 bad:
 	elf_deinit(e);
@@ -278,7 +299,8 @@ uint8_t *unpack_xz(struct span in, size_t *n_ret)
 		if (!out)
 			return NULL;
 		in_pos = out_pos = 0;
-		r = lzma_stream_buffer_decode(&limit, 0, NULL, in.p, &in_pos, in.n, out, &out_pos, cap);
+		r = lzma_stream_buffer_decode(&limit, 0, NULL, in.p, &in_pos, in.n, out, &out_pos,
+					      cap);
 		if (r == LZMA_OK) {
 			*n_ret = out_pos;
 			return out;
@@ -334,7 +356,8 @@ const Elf64_Phdr *elf_segment(const struct elf *e, uint64_t vaddr)
 
 	if (e->type != ET_REL) {
 		for (size_t i = 0; i < e->n_phdr; i++)
-			if (e->phdr[i].p_type == PT_LOAD && vaddr - e->phdr[i].p_vaddr < e->phdr[i].p_memsz)
+			if (e->phdr[i].p_type == PT_LOAD &&
+			    vaddr - e->phdr[i].p_vaddr < e->phdr[i].p_memsz)
 				return &e->phdr[i];
 		return NULL;
 	}
@@ -346,7 +369,8 @@ const Elf64_Phdr *elf_segment(const struct elf *e, uint64_t vaddr)
 		else
 			hi = mid;
 	}
-	return lo && vaddr - e->phdr[lo - 1].p_vaddr < e->phdr[lo - 1].p_memsz ? &e->phdr[lo - 1] : NULL;
+	return lo && vaddr - e->phdr[lo - 1].p_vaddr < e->phdr[lo - 1].p_memsz ? &e->phdr[lo - 1]
+									       : NULL;
 }
 
 bool elf_executable(const struct elf *e, uint64_t vaddr)

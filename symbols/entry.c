@@ -1,5 +1,6 @@
 /*
- * entry.c - reading entries of an index.  Every number in it is compared with what it points into (format.h says why).
+ * entry.c - reading entries of an index.  Every number in it is compared with what it points into
+ * (format.h says why).
  */
 #include "symbols/entry.h"
 
@@ -46,7 +47,9 @@ uint32_t die_sibling(const struct die *die)
 	if (!die->children)
 		return die->next;
 	/* Only forwards: lists end. */
-	return die_has(die, IX_A_sibling) && die->v[IX_A_sibling] > die->off ? (uint32_t)die->v[IX_A_sibling] : die->cu->end;
+	return die_has(die, IX_A_sibling) && die->v[IX_A_sibling] > die->off
+		       ? (uint32_t)die->v[IX_A_sibling]
+		       : die->cu->end;
 }
 
 const char *die_str(const struct die *die, enum ix_attr a)
@@ -84,7 +87,8 @@ bool die_ref(const struct die *die, enum ix_attr a, struct ref *ret)
 	if (!off)
 		return false;
 	ret->off = off;
-	ret->cu = off >= die->cu->first && off < die->cu->end ? die->cu : dwarf_cu_of(die->cu->dw, off);
+	ret->cu = off >= die->cu->first && off < die->cu->end ? die->cu
+							      : dwarf_cu_of(die->cu->dw, off);
 	return ret->cu != NULL;
 }
 
@@ -92,7 +96,8 @@ static bool die_origin(const struct die *die, struct die *ret)
 {
 	struct ref ref;
 
-	return (die_ref(die, IX_A_abstract_origin, &ref) || die_ref(die, IX_A_specification, &ref)) &&
+	return (die_ref(die, IX_A_abstract_origin, &ref) ||
+		die_ref(die, IX_A_specification, &ref)) &&
 	       die_read(ref.cu, ref.off, ret);
 }
 
@@ -111,7 +116,7 @@ bool die_find(const struct die *die, enum ix_attr a, struct die *holder)
 	return false;
 }
 
-/* ---- ranges and locations -------------------------------------------------------------------------------- */
+/* ---- ranges and locations -------------------------------------------------------------------- */
 
 const struct ix_range *die_ranges(const struct die *die, size_t *n_ret)
 {
@@ -155,7 +160,8 @@ bool die_block(const struct die *die, enum ix_attr a, struct span *ret)
 {
 	uint64_t v = die_has(die, a) ? die->v[a] : 0;
 
-	return v >> 32 && !(v >> 32 & IX_LOC_LIST) && expression(die->cu->dw, (uint32_t)v, (uint32_t)(v >> 32), ret);
+	return v >> 32 && !(v >> 32 & IX_LOC_LIST) &&
+	       expression(die->cu->dw, (uint32_t)v, (uint32_t)(v >> 32), ret);
 }
 
 bool die_location(const struct die *die, enum ix_attr a, uint64_t pc, struct span *ret)
@@ -172,9 +178,11 @@ bool die_location(const struct die *die, enum ix_attr a, uint64_t pc, struct spa
 	if (first > all || n > all - first)
 		return false;
 	for (uint32_t i = first; i < first + n; i++) {
-		bool whole = !l[i].start && l[i].end == UINT64_MAX;	/* a default: anything else is better */
+		/* a default: anything else is better */
+		bool whole = !l[i].start && l[i].end == UINT64_MAX;
 
-		if (pc < l[i].start || pc >= l[i].end || (whole && any) || !expression(die->cu->dw, l[i].expr, l[i].len, ret))
+		if (pc < l[i].start || pc >= l[i].end || (whole && any) ||
+		    !expression(die->cu->dw, l[i].expr, l[i].len, ret))
 			continue;
 		any = true;
 		if (!whole)
@@ -183,7 +191,7 @@ bool die_location(const struct die *die, enum ix_attr a, uint64_t pc, struct spa
 	return any;
 }
 
-/* ---- a module ----------------------------------------------------------------------------------------------- */
+/* ---- a module -------------------------------------------------------------------------------- */
 
 static void scopes_of(struct cu *cu, const struct ix_unit *u, const struct ix_scope *all, size_t n)
 {
@@ -216,9 +224,14 @@ static struct dwarf *dwarf_create(struct symbols_module *m, struct index *ix)
 	for (size_t i = 0; i < n; i++) {
 		struct cu *cu = &d->cu[i];
 
-		*cu = (struct cu){ .dw = d, .number = (uint32_t)i, .first = u[i].first, .end = u[i].end, .root = u[i].root,
+		*cu = (struct cu){ .dw = d,
+				   .number = (uint32_t)i,
+				   .first = u[i].first,
+				   .end = u[i].end,
+				   .root = u[i].root,
 				   .language = u[i].language };
-		if (cu->end > d->entries.n || cu->first > cu->end || (i && cu->first < d->cu[i - 1].end))
+		if (cu->end > d->entries.n || cu->first > cu->end ||
+		    (i && cu->first < d->cu[i - 1].end))
 			cu->first = cu->end = i ? d->cu[i - 1].end : 0;
 		scopes_of(cu, &u[i], scope, n_scopes);
 	}

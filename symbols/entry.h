@@ -1,8 +1,9 @@
 /*
- * entry.h - the entries of a file's index, and what is found by them: functions, inlined calls, lines, types, variables.
+ * entry.h - the entries of a file's index, and what is found by them: functions, inlined calls,
+ * lines, types, variables.
  *
- * Entries are what DWARF calls debugging information entries, as the worker has written them (format.h); all are in memory,
- * mapped, and read one at a time into a struct die.
+ * Entries are what DWARF calls debugging information entries, as the worker has written them
+ * (format.h); all are in memory, mapped, and read one at a time into a struct die.
  */
 #ifndef SYMBOLS_ENTRY_H
 #define SYMBOLS_ENTRY_H
@@ -48,7 +49,7 @@ struct dwarf {
 struct dwarf *module_dwarf(struct symbols_module *m);
 void dwarf_free(struct dwarf *d);
 
-/* ---- entries (entry.c) ------------------------------------------------------------------------------------- */
+/* ---- entries (entry.c) ----------------------------------------------------------------------- */
 
 /* Reads the entry at off; false behind the unit's end, and where it is damaged. */
 bool die_read(struct cu *cu, uint32_t off, struct die *ret);
@@ -72,12 +73,15 @@ const struct ix_range *die_ranges(const struct die *die, size_t *n_ret);
 bool die_covers(const struct die *die, uint64_t pc);
 /* The location expression that holds at pc: by itself or from a location list. */
 bool die_location(const struct die *die, enum ix_attr a, uint64_t pc, struct span *ret);
-/* The attribute, own or through up to 8 origins (abstract origin, specification); *holder is where it was found. */
+/*
+ * The attribute, own or through up to 8 origins (abstract origin, specification); *holder is where
+ * it was found.
+ */
 bool die_find(const struct die *die, enum ix_attr a, struct die *holder);
 /* The entry that holds off of the module's entries. */
 struct cu *dwarf_cu_of(struct dwarf *d, uint32_t off);
 
-/* ---- looking up (entry_find.c) ------------------------------------------------------------------------------- */
+/* ---- looking up (entry_find.c) --------------------------------------------------------------- */
 
 /* The function at vaddr, *cu_ret its unit; NULL: none. */
 const struct ix_function *dwarf_function_at(struct dwarf *d, uint64_t vaddr, struct cu **cu_ret);
@@ -90,11 +94,13 @@ const char *die_qualify(const struct die *die, const char *name);
 const char *die_function_name(const struct die *die, const char **linkage_ret);
 /* The child of die that is (or holds) inlined code at pc; false: none. */
 bool die_inlined_child(const struct die *die, uint64_t pc, struct die *ret);
-size_t dwarf_lookup(struct symbols_module *m, uint64_t vaddr, struct symbols_frame *ret, size_t max);
-bool dwarf_line_at(struct dwarf *d, uint64_t vaddr, const char **file_ret, unsigned *line_ret, unsigned *column_ret);
+size_t dwarf_lookup(struct symbols_module *m, uint64_t vaddr, struct symbols_frame *ret,
+		    size_t max);
+bool dwarf_line_at(struct dwarf *d, uint64_t vaddr, const char **file_ret, unsigned *line_ret,
+		   unsigned *column_ret);
 bool is_cplusplus(const struct cu *cu);
 
-/* ---- types (type.c) --------------------------------------------------------------------------------------------- */
+/* ---- types (type.c) -------------------------------------------------------------------------- */
 
 struct type_table;
 const struct symbols_type *type_get(struct cu *cu, uint32_t off);
@@ -104,11 +110,11 @@ const struct symbols_type *die_type(const struct die *die);
 const struct symbols_type *type_pointer_to(const struct symbols_type *t);
 void type_table_free(struct type_table *t);
 
-/* ---- variables (variable.c) ---------------------------------------------------------------------------------------- */
+/* ---- variables (variable.c) ------------------------------------------------------------------ */
 
 /* The thread-local variable of that name in the thread of regs. */
-bool variable_in_thread(struct symbols *s, const char *name, const struct symbols_regs *regs, const struct symbols_memory *mem,
-			struct symbols_variable *ret);
+bool variable_in_thread(struct symbols *s, const char *name, const struct symbols_regs *regs,
+			const struct symbols_memory *mem, struct symbols_variable *ret);
 bool variable_fill(struct symbols_module *m, const struct die *die, struct symbols_variable *ret);
 
 #endif

@@ -10,12 +10,20 @@ enum { MAX_DEPTH = 256 };
 bool is_cplusplus(const struct cu *cu)
 {
 	switch (cu->language) {
-	case DW_LANG_C_plus_plus: case DW_LANG_C_plus_plus_11: case DW_LANG_C_plus_plus_14: case 0x2b: return true;	/* C++ 20 */
+	/* C++ 20 */
+	case DW_LANG_C_plus_plus:
+	case DW_LANG_C_plus_plus_11:
+	case DW_LANG_C_plus_plus_14:
+	case 0x2b:
+		return true;
 	}
 	return false;
 }
 
-/* How many of n elements of size bytes, each of which begins with its first address, begin at or before vaddr. */
+/*
+ * How many of n elements of size bytes, each of which begins with its first address, begin at or
+ * before vaddr.
+ */
 static size_t count_before(const void *array, size_t n, size_t size, uint64_t vaddr)
 {
 	size_t lo = 0, hi = n;
@@ -38,7 +46,8 @@ const struct ix_function *dwarf_function_at(struct dwarf *d, uint64_t vaddr, str
 	size_t n;
 	const struct ix_function *f = index_array(d->ix, IX_FUNCTIONS, sizeof(*f), &n);
 
-	for (size_t i = count_before(f, n, sizeof(*f), vaddr), tries = 0; i-- > 0 && tries < 16; tries++)
+	for (size_t i = count_before(f, n, sizeof(*f), vaddr), tries = 0; i-- > 0 && tries < 16;
+	     tries++)
 		if (vaddr < f[i].end && f[i].unit < d->n_cu) {
 			*cu_ret = &d->cu[f[i].unit];
 			return &f[i];
@@ -46,7 +55,7 @@ const struct ix_function *dwarf_function_at(struct dwarf *d, uint64_t vaddr, str
 	return NULL;
 }
 
-/* ---- scopes ------------------------------------------------------------------------------------------------- */
+/* ---- scopes ---------------------------------------------------------------------------------- */
 
 int32_t cu_scope_at(struct cu *cu, uint32_t off)
 {
@@ -62,7 +71,8 @@ int32_t cu_scope_at(struct cu *cu, uint32_t off)
 			hi = mid;
 	}
 	/* A parent stands before its children. */
-	for (i = (int32_t)lo - 1; i >= 0 && off >= cu->scope[i].end; i = cu->scope[i].parent < i ? cu->scope[i].parent : -1)
+	for (i = (int32_t)lo - 1; i >= 0 && off >= cu->scope[i].end;
+	     i = cu->scope[i].parent < i ? cu->scope[i].parent : -1)
 		;
 	return i;
 }
@@ -78,9 +88,12 @@ const char *cu_scope_name(struct cu *cu, int32_t scope)
 		const struct ix_scope *s = &cu->scope[scope];
 		const char *name = index_string(cu->dw->ix, s->name);
 
-		if (s->tag == DW_TAG_subprogram)	/* local types are found by their own name */
+		/* local types are found by their own name */
+		if (s->tag == DW_TAG_subprogram)
 			break;
-		part[n++] = name ? name : s->tag == DW_TAG_namespace ? "(anonymous namespace)" : "{anonymous}";
+		part[n++] = name			 ? name
+			    : s->tag == DW_TAG_namespace ? "(anonymous namespace)"
+							 : "{anonymous}";
 		scope = s->parent < scope ? s->parent : -1;
 	}
 	if (!n)
@@ -96,7 +109,8 @@ const char *die_qualify(const struct die *die, const char *name)
 	const char *scope = is_cplusplus(die->cu) || die->cu->language == DW_LANG_Rust ?
 				    cu_scope_name(die->cu, cu_scope_at(die->cu, die->off)) : "";
 	size_t n = strlen(scope);
-	char *text = n ? arena_alloc(&die->cu->dw->module->family->arena, n + strlen(name) + 1) : NULL;
+	char *text =
+		n ? arena_alloc(&die->cu->dw->module->family->arena, n + strlen(name) + 1) : NULL;
 
 	if (!text)
 		return name;
@@ -126,7 +140,7 @@ const char *die_function_name(const struct die *die, const char **linkage_ret)
 	return name ? die_qualify(&holder, name) : NULL;
 }
 
-/* ---- address to function and line ------------------------------------------------------------------------------ */
+/* ---- address to function and line ------------------------------------------------------------ */
 
 bool die_inlined_child(const struct die *die, uint64_t pc, struct die *ret)
 {
@@ -135,7 +149,8 @@ bool die_inlined_child(const struct die *die, uint64_t pc, struct die *ret)
 	if (!die->children)
 		return false;
 	while (die_read(die->cu, off, ret) && ret->tag) {
-		if ((ret->tag == DW_TAG_inlined_subroutine || ret->tag == DW_TAG_lexical_block) && die_covers(ret, pc))
+		if ((ret->tag == DW_TAG_inlined_subroutine || ret->tag == DW_TAG_lexical_block) &&
+		    die_covers(ret, pc))
 			return true;
 		off = die_sibling(ret);
 	}
@@ -153,14 +168,16 @@ static void frame_call_site(const struct die *inlined, struct symbols_frame *f)
 		f->column = (unsigned)v;
 }
 
-bool dwarf_line_at(struct dwarf *d, uint64_t vaddr, const char **file_ret, unsigned *line_ret, unsigned *column_ret)
+bool dwarf_line_at(struct dwarf *d, uint64_t vaddr, const char **file_ret, unsigned *line_ret,
+		   unsigned *column_ret)
 {
 	size_t n_seq, n_rows, at;
 	const struct ix_sequence *seq = index_array(d->ix, IX_SEQUENCES, sizeof(*seq), &n_seq);
 	const struct ix_line *row = index_array(d->ix, IX_LINES, sizeof(*row), &n_rows);
 
 	at = count_before(seq, n_seq, sizeof(*seq), vaddr);
-	if (!at || vaddr >= seq[at - 1].end || seq[at - 1].first > n_rows || seq[at - 1].n > n_rows - seq[at - 1].first)
+	if (!at || vaddr >= seq[at - 1].end || seq[at - 1].first > n_rows ||
+	    seq[at - 1].n > n_rows - seq[at - 1].first)
 		return false;
 	row += seq[at - 1].first;
 	at = count_before(row, seq[at - 1].n, sizeof(*row), vaddr);
@@ -176,7 +193,8 @@ bool dwarf_line_at(struct dwarf *d, uint64_t vaddr, const char **file_ret, unsig
 }
 
 /* From the function inwards, then turned round. */
-static size_t lookup_frames(struct cu *cu, const struct ix_function *func, uint64_t vaddr, struct symbols_frame *ret, size_t max)
+static size_t lookup_frames(struct cu *cu, const struct ix_function *func, uint64_t vaddr,
+			    struct symbols_frame *ret, size_t max)
 {
 	struct die die, child;
 	const struct ix_range *whole;
@@ -192,7 +210,8 @@ static size_t lookup_frames(struct cu *cu, const struct ix_function *func, uint6
 	}
 	ret[n].function = die_function_name(&die, &ret[n].linkage);
 	n++;
-	for (int depth = 0; depth < MAX_DEPTH && n < max && die_inlined_child(&die, vaddr, &child); depth++) {
+	for (int depth = 0; depth < MAX_DEPTH && n < max && die_inlined_child(&die, vaddr, &child);
+	     depth++) {
 		if (child.tag == DW_TAG_inlined_subroutine) {
 			frame_call_site(&child, &ret[n - 1]);
 			ret[n] = ret[0];

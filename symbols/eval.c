@@ -1,5 +1,6 @@
 /*
- * eval.c - the expressions people type: NAME, NAME.field, NAME->field, *NAME, NAME[3], (struct node *)0x1234, ...
+ * eval.c - the expressions people type: NAME, NAME.field, NAME->field, *NAME, NAME[3], (struct node
+ * *)0x1234, ...
  *
  *	unary	= ( '*' | '&' | '(' type '*'... ')' ) unary | postfix
  *	postfix	= primary ( '.' name | '->' name | '[' number ']' )...
@@ -69,10 +70,11 @@ static size_t name_len(const char *s)
 			break;
 		n++;
 	}
-	return depth ? strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") : n;
+	return depth ? strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
+		     : n;
 }
 
-/* ---- names ------------------------------------------------------------------------------------------------------ */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 struct naming {
 	const char *name, *file;
@@ -94,9 +96,13 @@ static bool match_variable(void *ctx, const struct symbols_variable *v)
 
 	if (n->file && !same_file(v->file, n->file))
 		return true;
-	/* "function::name" for a static in a function; its name alone will do when nothing else has it. */
+	/*
+	 * "function::name" for a static in a function; its name alone will do when nothing else has
+	 * it.
+	 */
 	if (strcmp(v->name, n->name) &&
-	    !(f && !strncmp(n->name, v->function, f) && !strncmp(n->name + f, "::", 2) && !strcmp(n->name + f + 2, v->name)))
+	    !(f && !strncmp(n->name, v->function, f) && !strncmp(n->name + f, "::", 2) &&
+	      !strcmp(n->name + f + 2, v->name)))
 		return true;
 	n->found = true;
 	n->v = *v;
@@ -114,7 +120,8 @@ static bool match_local(void *ctx, const struct symbols_variable *v)
 	return false;
 }
 
-static struct err *eval_name(struct parser *p, const char *name, const char *file, struct value *ret)
+static struct err *eval_name(struct parser *p, const char *name, const char *file,
+			     struct value *ret)
 {
 	struct naming n = { .name = name, .file = file };
 	struct symbols_found sym;
@@ -128,9 +135,11 @@ static struct err *eval_name(struct parser *p, const char *name, const char *fil
 	if (n.found) {
 		if (!n.v.known)
 			return err_new(ERR_USAGE, "%s has no value here (optimised away)", name);
-		*ret = (struct value){ n.v.reg < 0, n.v.reg < 0 ? n.v.addr : p->regs->r[n.v.reg], n.v.type, 0 };
+		*ret = (struct value){ n.v.reg < 0, n.v.reg < 0 ? n.v.addr : p->regs->r[n.v.reg],
+				       n.v.type, 0 };
 		if (n.v.reg >= 0 && !(p->regs->known & 1u << n.v.reg))
-			return err_new(ERR_USAGE, "%s is in a register that is not known in this frame", name);
+			return err_new(ERR_USAGE,
+				       "%s is in a register that is not known in this frame", name);
 		return NULL;
 	}
 	if (!file && symbols_find(p->s, name, SYMBOLS_OBJECT, &sym, 1)) {
@@ -138,11 +147,14 @@ static struct err *eval_name(struct parser *p, const char *name, const char *fil
 		return NULL;
 	}
 	if (!file && symbols_find(p->s, name, SYMBOLS_TLS, &sym, 1))
-		return err_new(ERR_USAGE, "%s is thread-local: say in which thread, or give its address", name);
-	return err_new(ERR_USAGE, "there is no variable %s%s%s", name, file ? " in " : "", file ? file : "");
+		return err_new(ERR_USAGE,
+			       "%s is thread-local: say in which thread, or give its address",
+			       name);
+	return err_new(ERR_USAGE, "there is no variable %s%s%s", name, file ? " in " : "",
+		       file ? file : "");
 }
 
-/* ---- operators ---------------------------------------------------------------------------------------------------- */
+/* ---- operators ------------------------------------------------------------------------------- */
 
 static const char *type_text(const struct value *v)
 {
@@ -163,7 +175,8 @@ static struct err *eval_deref(struct parser *p, struct value *v)
 	if (!v->stars && v->type && kind != SYMBOLS_T_POINTER && kind != SYMBOLS_T_REFERENCE)
 		return err_new(ERR_USAGE, "%s: not a pointer (%s)", p->text, type_text(v));
 	if (v->place && !mem_read(p->mem, v->v, &v->v, 8))
-		return err_new(ERR_USAGE, "%s: no memory at 0x%llx", p->text, (unsigned long long)v->v);
+		return err_new(ERR_USAGE, "%s: no memory at 0x%llx", p->text,
+			       (unsigned long long)v->v);
 	v->place = true;
 	if (v->stars)
 		v->stars--;
@@ -172,8 +185,8 @@ static struct err *eval_deref(struct parser *p, struct value *v)
 	return NULL;
 }
 
-static bool find_member(const struct symbols_type *t, const char *name, uint64_t *offset, const struct symbols_type **ret,
-			int depth)
+static bool find_member(const struct symbols_type *t, const char *name, uint64_t *offset,
+			const struct symbols_type **ret, int depth)
 {
 	const struct symbols_member *m;
 	size_t n;
@@ -188,7 +201,8 @@ static bool find_member(const struct symbols_type *t, const char *name, uint64_t
 	for (size_t i = 0; i < n && depth < 16; i++) {
 		uint64_t inner = *offset + m[i].offset;
 
-		if ((!m[i].name || m[i].base) && find_member(m[i].type, name, &inner, ret, depth + 1)) {
+		if ((!m[i].name || m[i].base) &&
+		    find_member(m[i].type, name, &inner, ret, depth + 1)) {
 			*offset = inner;
 			return true;
 		}
@@ -206,12 +220,15 @@ static struct err *eval_member(struct parser *p, struct value *v, bool arrow)
 	while (is_word(p->p[n]))
 		n++;
 	if (!n || n >= sizeof(name))
-		return err_new(ERR_USAGE, "%s: expected the name of a field at '%s'", p->text, p->p);
+		return err_new(ERR_USAGE, "%s: expected the name of a field at '%s'", p->text,
+			       p->p);
 	snprintf(name, sizeof(name), "%.*s", (int)n, p->p);
 	p->p += n;
 	t = v->type ? symbols_type_strip(v->type) : NULL;
 	/* As in gdb, a.b works for a pointer, too. */
-	if (arrow || v->stars || (t && (symbols_type_kind(t) == SYMBOLS_T_POINTER || symbols_type_kind(t) == SYMBOLS_T_REFERENCE)))
+	if (arrow || v->stars ||
+	    (t && (symbols_type_kind(t) == SYMBOLS_T_POINTER ||
+		   symbols_type_kind(t) == SYMBOLS_T_REFERENCE)))
 		TRY(eval_deref(p, v));
 	if (v->stars || !v->place || !find_member(v->type, name, &v->v, &v->type, 0))
 		return err_new(ERR_USAGE, "%s: %s has no field %s", p->text, type_text(v), name);
@@ -232,12 +249,13 @@ static struct err *eval_index(struct parser *p, struct value *v)
 	TRY(eval_deref(p, v));
 	size = v->stars ? 8 : symbols_type_size(v->type);
 	if (!size)
-		return err_new(ERR_USAGE, "%s: the size of an element (%s) is not known", p->text, type_text(v));
+		return err_new(ERR_USAGE, "%s: the size of an element (%s) is not known", p->text,
+			       type_text(v));
 	v->v += (uint64_t)i * size;
 	return NULL;
 }
 
-/* ---- grammar ------------------------------------------------------------------------------------------------------- */
+/* ---- grammar --------------------------------------------------------------------------------- */
 
 static struct err *parse_name(struct parser *p, struct value *ret)
 {
@@ -297,7 +315,8 @@ static struct err *parse_postfix(struct parser *p, struct value *ret)
 }
 
 /* "(struct node *)"; not a cast: nothing is taken, *ret stays 0. */
-static struct err *parse_cast(struct parser *p, const struct symbols_type **type_ret, int *stars_ret)
+static struct err *parse_cast(struct parser *p, const struct symbols_type **type_ret,
+			      int *stars_ret)
 {
 	const char *close;
 	char name[512];
@@ -344,13 +363,15 @@ static struct err *parse_unary(struct parser *p, struct value *ret)
 		return parse_postfix(p, ret);
 	TRY(parse_unary(p, ret));
 	if (ret->place && !mem_read(p->mem, ret->v, &ret->v, 8))
-		return err_new(ERR_USAGE, "%s: no memory at 0x%llx", p->text, (unsigned long long)ret->v);
+		return err_new(ERR_USAGE, "%s: no memory at 0x%llx", p->text,
+			       (unsigned long long)ret->v);
 	*ret = (struct value){ false, ret->v, type, stars };
 	return NULL;
 }
 
-struct err *symbols_eval(struct symbols *s, const char *text, const struct symbols_regs *regs, uint64_t cfa,
-			 const struct symbols_memory *mem, uint64_t *addr_ret, const struct symbols_type **type_ret)
+struct err *symbols_eval(struct symbols *s, const char *text, const struct symbols_regs *regs,
+			 uint64_t cfa, const struct symbols_memory *mem, uint64_t *addr_ret,
+			 const struct symbols_type **type_ret)
 {
 	struct parser p = { .s = s, .p = text, .text = text, .regs = regs, .mem = mem, .cfa = cfa };
 	struct value v = { 0 };

@@ -5,11 +5,57 @@
 enum { DEPTH = 64, STEPS = 10000 };
 
 enum {
-	OP_addr = 0x03, OP_deref = 0x06, OP_const1u = 0x08, OP_const8s = 0x0f, OP_constu, OP_consts, OP_dup, OP_drop, OP_over,
-	OP_pick, OP_swap, OP_rot, OP_xderef, OP_abs, OP_and, OP_div, OP_minus, OP_mod, OP_mul, OP_neg, OP_not, OP_or, OP_plus,
-	OP_plus_uconst, OP_shl, OP_shr, OP_shra, OP_xor, OP_bra, OP_eq, OP_ge, OP_gt, OP_le, OP_lt, OP_ne, OP_skip, OP_lit0,
-	OP_lit31 = 0x4f, OP_reg0, OP_reg31 = 0x6f, OP_breg0, OP_breg31 = 0x8f, OP_regx, OP_fbreg, OP_bregx, OP_piece, OP_deref_size,
-	OP_nop = 0x96, OP_form_tls_address = 0x9b, OP_call_frame_cfa, OP_stack_value = 0x9f,
+	OP_addr = 0x03,
+	OP_deref = 0x06,
+	OP_const1u = 0x08,
+	OP_const8s = 0x0f,
+	OP_constu,
+	OP_consts,
+	OP_dup,
+	OP_drop,
+	OP_over,
+	OP_pick,
+	OP_swap,
+	OP_rot,
+	OP_xderef,
+	OP_abs,
+	OP_and,
+	OP_div,
+	OP_minus,
+	OP_mod,
+	OP_mul,
+	OP_neg,
+	OP_not,
+	OP_or,
+	OP_plus,
+	OP_plus_uconst,
+	OP_shl,
+	OP_shr,
+	OP_shra,
+	OP_xor,
+	OP_bra,
+	OP_eq,
+	OP_ge,
+	OP_gt,
+	OP_le,
+	OP_lt,
+	OP_ne,
+	OP_skip,
+	OP_lit0,
+	OP_lit31 = 0x4f,
+	OP_reg0,
+	OP_reg31 = 0x6f,
+	OP_breg0,
+	OP_breg31 = 0x8f,
+	OP_regx,
+	OP_fbreg,
+	OP_bregx,
+	OP_piece,
+	OP_deref_size,
+	OP_nop = 0x96,
+	OP_form_tls_address = 0x9b,
+	OP_call_frame_cfa,
+	OP_stack_value = 0x9f,
 	OP_GNU_push_tls_address = 0xe0,
 };
 
@@ -181,7 +227,10 @@ static void step(struct machine *m, unsigned op)
 			cursor_u16(&m->c);
 		break;
 	case OP_fbreg: frame_base(m, cursor_sleb(&m->c)); break;
-	case OP_bregx: v = reg_value(m, cursor_uleb(&m->c)); push(m, v + (uint64_t)cursor_sleb(&m->c)); break;
+	case OP_bregx:
+		v = reg_value(m, cursor_uleb(&m->c));
+		push(m, v + (uint64_t)cursor_sleb(&m->c));
+		break;
 	case OP_call_frame_cfa:
 		m->bad |= !m->env->cfa;
 		push(m, m->env->cfa);
@@ -191,7 +240,10 @@ static void step(struct machine *m, unsigned op)
 	}
 }
 
-/* A register, a value, thread-local: these must be the last operation (pieces are not one place: not known). */
+/*
+ * A register, a value, thread-local: these must be the last operation (pieces are not one place:
+ * not known).
+ */
 static bool ending(struct machine *m, unsigned op, struct location *ret)
 {
 	if (op >= OP_reg0 && op <= OP_reg31)
@@ -208,7 +260,8 @@ static bool ending(struct machine *m, unsigned op, struct location *ret)
 	return true;
 }
 
-bool expr_eval(struct span expr, const struct expr_env *env, const uint64_t *initial, struct location *ret)
+bool expr_eval(struct span expr, const struct expr_env *env, const uint64_t *initial,
+	       struct location *ret)
 {
 	struct machine m = { .c = cursor_at(expr, 0), .code = expr, .env = env };
 

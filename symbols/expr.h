@@ -25,7 +25,11 @@ struct expr_env {
 	struct span frame_base;
 	bool in_frame_base;
 };
-/* initial: put on the stack before (the CFA, for CFI expressions); NULL = nothing.  False: not known, or damaged. */
-bool expr_eval(struct span expr, const struct expr_env *env, const uint64_t *initial, struct location *ret);
+/*
+ * initial: put on the stack before (the CFA, for CFI expressions); NULL = nothing.  False: not
+ * known, or damaged.
+ */
+bool expr_eval(struct span expr, const struct expr_env *env, const uint64_t *initial,
+	       struct location *ret);
 
 #endif

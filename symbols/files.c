@@ -1,5 +1,6 @@
 /*
- * files.c - the files that debug information names: sources, and those it is in itself, when that is outside the program.
+ * files.c - the files that debug information names: sources, and those it is in itself, when that
+ * is outside the program.
  */
 #include "symbols/entry.h"
 #include "symbols/internal.h"

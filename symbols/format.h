@@ -1,18 +1,20 @@
 /*
- * format.h - the index of one file: what the caged worker (compile.c) makes of its debug information, and what the
- * rest of the room reads (entry.c, frame.c).
+ * format.h - the index of one file: what the caged worker (compile.c) makes of its debug
+ * information, and what the rest of the room reads (entry.c, frame.c).
  *
  *	OFFSET	SIZE			DESCRIPTION
  *	0	sizeof(struct ix_header)	magic, version, what it was made from, the sections
  *	...	each section		at a multiple of 8, in the byte order of the machine (x86-64 only)
  *
- * The worker may have been taken over by the file it reads.  So a reader believes nothing: each number is compared with the
- * size of the section that it points into when it is used, and a wrong answer is the worst that can happen.  What does protect
- * against accidents: the header's sum (checked when the file is opened) and the sums of the sections (each checked once,
- * when the section is first used).
+ * The worker may have been taken over by the file it reads.  So a reader believes nothing: each
+ * number is compared with the size of the section that it points into when it is used, and a wrong
+ * answer is the worst that can happen.  What does protect against accidents: the header's sum
+ * (checked when the file is opened) and the sums of the sections (each checked once, when the
+ * section is first used).
  *
- * Addresses are the file's own.  References to entries are offsets in IX_ENTRIES; 0 is no reference, as is offset 0 in
- * IX_STRINGS no string (both sections begin with eight bytes of nothing).
+ * Addresses are the file's own.  References to entries are offsets in IX_ENTRIES; 0 is no
+ * reference, as is offset 0 in IX_STRINGS no string (both sections begin with eight bytes of
+ * nothing).
  */
 #ifndef SYMBOLS_FORMAT_H
 #define SYMBOLS_FORMAT_H
@@ -22,7 +24,9 @@
 #define IX_MAGIC "HSINDEX\n"
 
 enum {
-	/* Grows with each change of what is written; an index with another version is made again. */
+	/*
+	 * Grows with each change of what is written; an index with another version is made again.
+	 */
 	IX_VERSION = 3,
 };
 
@@ -32,8 +36,10 @@ enum ix_section_id {
 	IX_STRINGS,		/* each ends with a zero byte */
 	IX_RANGES,		/* struct ix_range, pieces of entries' address ranges */
 	IX_LOCATIONS,		/* struct ix_location, pieces of location lists */
-	IX_EXPRESSIONS,		/* bytes of DWARF expressions; operators that name an address by index are replaced */
-	IX_FUNCTIONS,		/* struct ix_function: concrete functions by start, the larger first */
+	/* bytes of DWARF expressions; operators that name an address by index are replaced */
+	IX_EXPRESSIONS,
+	/* struct ix_function: concrete functions by start, the larger first */
+	IX_FUNCTIONS,
 	IX_UNIT_RANGES,		/* struct ix_unit_range by start */
 	IX_FILES,		/* uint32_t: whole paths (strings) of the units' source files */
 	IX_SEQUENCES,		/* struct ix_sequence by start */
@@ -42,7 +48,8 @@ enum ix_section_id {
 	IX_TLS,			/* struct ix_variable by offset in the thread's block */
 	IX_TYPES,		/* struct ix_type by hash, definitions before declarations */
 	IX_SCOPES,		/* struct ix_scope, a unit's together, by entry */
-	IX_FDES,		/* struct ix_fde of .eh_frame, then of .debug_frame, each by start */
+	/* struct ix_fde of .eh_frame, then of .debug_frame, each by start */
+	IX_FDES,
 	IX_ROWS,		/* struct ix_row, grouped by ix_fde */
 	IX_RULES,		/* struct ix_rules: what to do, each once */
 	IX_SECTIONS
@@ -57,13 +64,17 @@ struct ix_header {
 	char magic[8];
 	uint32_t version, parts;	/* parts: IX_PART_* that were asked for */
 	uint64_t key[2];		/* of the content it was made from (struct ix_key) */
-	uint8_t content[16];		/* the name of the main file's content in the store of traces; for collect.c only */
+	/* the name of the main file's content in the store of traces; for collect.c only */
+	uint8_t content[16];
 	uint64_t n_eh;			/* how many of IX_FDES are of .eh_frame */
 	struct ix_section section[IX_SECTIONS];
 	uint64_t sum;			/* XXH3 of all before this */
 };
 
-/* What an index can hold; each kind is a file of its own, since stacks are asked for more often than names. */
+/*
+ * What an index can hold; each kind is a file of its own, since stacks are asked for more often
+ * than names.
+ */
 enum { IX_PART_NAMES = 1, IX_PART_FRAMES = 2 };
 
 struct ix_unit {
@@ -158,7 +169,10 @@ enum {
 	IX_FLAG_DECLARATION = 1, IX_FLAG_EXTERNAL = 2, IX_FLAG_ARTIFICIAL = 4, IX_FLAG_EXPORT = 8,
 	IX_FLAG_SIGNATURE = 16,		/* described in a type unit of its own */
 };
-/* In the second word of a location: the first is then an index in IX_LOCATIONS, the rest of the second how many. */
+/*
+ * In the second word of a location: the first is then an index in IX_LOCATIONS, the rest of the
+ * second how many.
+ */
 #define IX_LOC_LIST (1u << 31)
 
 #endif

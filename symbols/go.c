@@ -1,12 +1,15 @@
 /*
- * go.c - .gopclntab, which every Go program has, stripped or not: functions, lines, and how far rsp is below the CFA.
+ * go.c - .gopclntab, which every Go program has, stripped or not: functions, lines, and how far rsp
+ * is below the CFA.
  *
  *	header	magic(4) 0(2) quantum(1) pointer size(1) nfunc(8) nfiles(8) [text start(8)] then offsets of: names,
  *		units, files, pc tables, functions (8 each)
- *	1.18 and later (magic f0, f1): the function table has pairs of 32 bits, relative to the text start;
+ *	1.18 and later (magic f0, f1): the function table has pairs of 32 bits, relative to the text
+ *	start;
  *	1.16 (magic fa): no text start, pairs of 64 bits, a function begins with its address.
  *
- * A pc table says value by value: zigzag difference of the value, distance to where it ends; the first value is -1.
+ * A pc table says value by value: zigzag difference of the value, distance to where it ends; the
+ * first value is -1.
  */
 #include "symbols/go.h"
 
@@ -39,7 +42,8 @@ static bool go_open(struct go *g, struct span s, uint64_t text)
 	cursor_u64(&c);
 	if (!g->old)
 		start = cursor_u64(&c);
-	g->text = start ? start : text;		/* a relocation fills it in when position independent */
+	/* a relocation fills it in when position independent */
+	g->text = start ? start : text;
 	g->names = cursor_u64(&c);
 	g->units = cursor_u64(&c);
 	g->files = cursor_u64(&c);
@@ -112,7 +116,8 @@ static bool entry_find(const struct go *g, uint64_t vaddr, struct go_entry *e)
 	return lo && entry_read(g, lo - 1, e) && vaddr < e->end;
 }
 
-static bool pc_value(const struct go *g, uint32_t off, const struct go_entry *e, uint64_t vaddr, int64_t *ret)
+static bool pc_value(const struct go *g, uint32_t off, const struct go_entry *e, uint64_t vaddr,
+		     int64_t *ret)
 {
 	struct cursor c = cursor_at(g->s, g->pcs + off);
 	uint64_t pc = e->start;
@@ -163,7 +168,8 @@ bool go_frame_size(struct symbols_module *m, uint64_t vaddr, int64_t *ret)
 	return g && entry_find(g, vaddr, &e) && pc_value(g, e.pcsp, &e, vaddr, ret) && *ret >= 0;
 }
 
-void go_each(struct symbols_module *m, const char *name, void (*fn)(void *ctx, const struct sym *s), void *ctx)
+void go_each(struct symbols_module *m, const char *name, void (*fn)(void *ctx, const struct sym *s),
+	     void *ctx)
 {
 	struct go *g = elf_section(&m->elf, SEC_SYMTAB).n ? NULL : module_go(m);
 

@@ -1,20 +1,28 @@
 /*
  * guess.c - what type a block has, from what its allocator's caller does with the address.
  *
- * The instructions after the call are followed along the likely path (an allocation that did not fail) for a while, with what each
- * register is known to hold: the block's address (RESULT), or a pointer whose type a variable or member told.  The
- * block's type is known as soon as its address
+ * The instructions after the call are followed along the likely path (an allocation that did not
+ * fail) for a while, with what each register is known to hold: the block's address (RESULT), or a
+ * pointer whose type a variable or member told.  The block's type is known as soon as its address
  *   - is in a register where DWARF says a variable with a pointer type lives (optimised code),
  *   - is stored to a variable or member of pointer type (also unoptimised code),
  *   - is given as first argument to a constructor or a function that takes a pointer to something,
- *   - is returned by a function that returns a pointer to something; by one that returns void *: the same again in its caller.
+ *   - is returned by a function that returns a pointer to something; by one that returns void *:
+ *   the same again in its caller.
  */
 #include <capstone/capstone.h>
 
 #include "symbols/cfi.h"
 #include "symbols/entry.h"
 
-enum { MAX_INSNS = 80, MAX_BEFORE = 32, MAX_FUNCTION = 1 << 16, MAX_SLOTS = 8, MAX_BRANCHES = 16, MAX_OUT = 8 };
+enum {
+	MAX_INSNS = 80,
+	MAX_BEFORE = 32,
+	MAX_FUNCTION = 1 << 16,
+	MAX_SLOTS = 8,
+	MAX_BRANCHES = 16,
+	MAX_OUT = 8
+};
 enum what { UNKNOWN, RESULT, POINTER };
 
 struct holding {
@@ -34,7 +42,8 @@ struct flow {
 	uint64_t branch[MAX_BRANCHES];		/* conditional jumps passed */
 	bool branch_taken[MAX_BRANCHES];
 	unsigned n_branches;
-	int tested;				/* register compared with 0 by the last instruction; -1 = none */
+	/* register compared with 0 by the last instruction; -1 = none */
+	int tested;
 	bool returned;
 	const struct symbols_type *found;
 };
@@ -45,12 +54,16 @@ static int dwarf_number(unsigned reg)
 		unsigned short cs;
 		signed char number;
 	} map[] = {
-		{ X86_REG_RAX, 0 }, { X86_REG_RDX, 1 }, { X86_REG_RCX, 2 }, { X86_REG_RBX, 3 }, { X86_REG_RSI, 4 },
-		{ X86_REG_RDI, 5 }, { X86_REG_RBP, 6 }, { X86_REG_RSP, 7 }, { X86_REG_R8, 8 }, { X86_REG_R9, 9 },
-		{ X86_REG_R10, 10 }, { X86_REG_R11, 11 }, { X86_REG_R12, 12 }, { X86_REG_R13, 13 }, { X86_REG_R14, 14 },
-		{ X86_REG_R15, 15 }, { X86_REG_EAX, 0 }, { X86_REG_EDX, 1 }, { X86_REG_ECX, 2 }, { X86_REG_EBX, 3 },
-		{ X86_REG_ESI, 4 }, { X86_REG_EDI, 5 }, { X86_REG_EBP, 6 }, { X86_REG_ESP, 7 }, { X86_REG_R8D, 8 },
-		{ X86_REG_R9D, 9 }, { X86_REG_R10D, 10 }, { X86_REG_R11D, 11 }, { X86_REG_R12D, 12 }, { X86_REG_R13D, 13 },
+		{ X86_REG_RAX, 0 },   { X86_REG_RDX, 1 },   { X86_REG_RCX, 2 },
+		{ X86_REG_RBX, 3 },   { X86_REG_RSI, 4 },   { X86_REG_RDI, 5 },
+		{ X86_REG_RBP, 6 },   { X86_REG_RSP, 7 },   { X86_REG_R8, 8 },
+		{ X86_REG_R9, 9 },    { X86_REG_R10, 10 },  { X86_REG_R11, 11 },
+		{ X86_REG_R12, 12 },  { X86_REG_R13, 13 },  { X86_REG_R14, 14 },
+		{ X86_REG_R15, 15 },  { X86_REG_EAX, 0 },   { X86_REG_EDX, 1 },
+		{ X86_REG_ECX, 2 },   { X86_REG_EBX, 3 },   { X86_REG_ESI, 4 },
+		{ X86_REG_EDI, 5 },   { X86_REG_EBP, 6 },   { X86_REG_ESP, 7 },
+		{ X86_REG_R8D, 8 },   { X86_REG_R9D, 9 },   { X86_REG_R10D, 10 },
+		{ X86_REG_R11D, 11 }, { X86_REG_R12D, 12 }, { X86_REG_R13D, 13 },
 		{ X86_REG_R14D, 14 }, { X86_REG_R15D, 15 },
 	};
 
@@ -64,13 +77,19 @@ static int dwarf_number(unsigned reg)
 static const struct symbols_type *pointee(const struct symbols_type *t)
 {
 	t = symbols_type_strip(t);
-	if (!t || (symbols_type_kind(t) != SYMBOLS_T_POINTER && symbols_type_kind(t) != SYMBOLS_T_REFERENCE))
+	if (!t || (symbols_type_kind(t) != SYMBOLS_T_POINTER &&
+		   symbols_type_kind(t) != SYMBOLS_T_REFERENCE))
 		return NULL;
 	t = symbols_type_target(t);
-	return t && symbols_type_strip(t) && symbols_type_kind(symbols_type_strip(t)) != SYMBOLS_T_FUNCTION ? t : NULL;
+	return t && symbols_type_strip(t) &&
+			       symbols_type_kind(symbols_type_strip(t)) != SYMBOLS_T_FUNCTION
+		       ? t
+		       : NULL;
 }
 
-/* Of two answers at one place the one that fills the block: a derived class rather than its base. */
+/*
+ * Of two answers at one place the one that fills the block: a derived class rather than its base.
+ */
 static void found(struct flow *f, const struct symbols_type *t)
 {
 	uint64_t size = symbols_type_size(t), old = f->found ? symbols_type_size(f->found) : 0;
@@ -81,7 +100,7 @@ static void found(struct flow *f, const struct symbols_type *t)
 		f->found = t;
 }
 
-/* ---- variables ------------------------------------------------------------------------------------------------ */
+/* ---- variables ------------------------------------------------------------------------------- */
 
 struct place {
 	struct flow *f;
@@ -121,27 +140,30 @@ static bool local_in_reg(void *ctx, const struct symbols_variable *v)
 	return false;
 }
 
-static void each_local(struct flow *f, bool (*fn)(void *ctx, const struct symbols_variable *v), void *ctx)
+static void each_local(struct flow *f, bool (*fn)(void *ctx, const struct symbols_variable *v),
+		       void *ctx)
 {
 	f->regs.r[SYMBOLS_RIP] = f->pc;
 	symbols_locals(f->s, &f->regs, NULL, f->cfa, fn, ctx);
 }
 
-/* ---- memory operands ---------------------------------------------------------------------------------------------- */
+/* ---- memory operands ------------------------------------------------------------------------- */
 
 /* The frame's own memory: an address made of the made-up registers. */
 static bool frame_address(const struct flow *f, const x86_op_mem *m, uint64_t *ret)
 {
 	int base = dwarf_number(m->base);
 
-	if (m->index != X86_REG_INVALID || m->segment != X86_REG_INVALID || base < 0 || !(f->regs.known & 1u << base))
+	if (m->index != X86_REG_INVALID || m->segment != X86_REG_INVALID || base < 0 ||
+	    !(f->regs.known & 1u << base))
 		return false;
 	*ret = f->regs.r[base] + (uint64_t)m->disp;
 	return true;
 }
 
 /* What the operand's address lies in: the type and how far into it. */
-static const struct symbols_type *address_type(struct flow *f, const x86_op_mem *m, uint64_t next, uint64_t *offset_ret)
+static const struct symbols_type *address_type(struct flow *f, const x86_op_mem *m, uint64_t next,
+					       uint64_t *offset_ret)
 {
 	struct place p = { .f = f };
 	const struct symbols_type *t = NULL;
@@ -163,7 +185,8 @@ static const struct symbols_type *address_type(struct flow *f, const x86_op_mem 
 		p.reg = base;
 		struct holding h = f->reg[base];
 
-		if (h.what == UNKNOWN && m->index != X86_REG_INVALID && m->scale == 1 && dwarf_number(m->index) >= 0)
+		if (h.what == UNKNOWN && m->index != X86_REG_INVALID && m->scale == 1 &&
+		    dwarf_number(m->index) >= 0)
 			h = f->reg[dwarf_number(m->index)];
 		if (h.what == POINTER)
 			t = h.type;
@@ -210,7 +233,7 @@ static struct holding load(struct flow *f, const x86_op_mem *m, uint64_t next)
 	return (struct holding){ t ? POINTER : UNKNOWN, t, 0 };
 }
 
-/* ---- calls -------------------------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 /* "ns::Cache<int>::Cache": the class, when it is a constructor. */
 static const struct symbols_type *constructed(struct flow *f, const char *name)
@@ -248,7 +271,8 @@ static const struct symbols_type *constructed(struct flow *f, const char *name)
 /* Parameters of the function at addr that the block's address is given to. */
 static void parameters(struct flow *f, uint64_t addr)
 {
-	static const uint8_t order[] = { SYMBOLS_RDI, SYMBOLS_RSI, SYMBOLS_RDX, SYMBOLS_RCX, SYMBOLS_R8, SYMBOLS_R9 };
+	static const uint8_t order[] = { SYMBOLS_RDI, SYMBOLS_RSI, SYMBOLS_RDX,
+					 SYMBOLS_RCX, SYMBOLS_R8,  SYMBOLS_R9 };
 	uint64_t bias;
 	struct symbols_module *m = space_module(f->s, addr, &bias);
 	struct dwarf *d = m ? module_dwarf(m) : NULL;
@@ -257,9 +281,11 @@ static void parameters(struct flow *f, uint64_t addr)
 	struct die die, child;
 	size_t i = 0;
 
-	if (!func || func->start != addr - bias || !die_read(cu, func->entry, &die) || !die.children)
+	if (!func || func->start != addr - bias || !die_read(cu, func->entry, &die) ||
+	    !die.children)
 		return;
-	for (uint32_t off = die.next; i < 6 && die_read(cu, off, &child) && child.tag; off = die_sibling(&child))
+	for (uint32_t off = die.next; i < 6 && die_read(cu, off, &child) && child.tag;
+	     off = die_sibling(&child))
 		if (child.tag == DW_TAG_formal_parameter && f->reg[order[i++]].what == RESULT)
 			found(f, pointee(die_type(&child)));
 }
@@ -271,7 +297,8 @@ static void call(struct flow *f, const cs_insn *insn)
 	struct symbols_frame frame;
 	uint64_t target = op->type == X86_OP_IMM ? (uint64_t)op->imm : 0;
 
-	if (target && f->reg[SYMBOLS_RDI].what == RESULT && symbols_lookup(f->s, target, &frame, 1) && frame.function) {
+	if (target && f->reg[SYMBOLS_RDI].what == RESULT &&
+	    symbols_lookup(f->s, target, &frame, 1) && frame.function) {
 		const char *plt = strstr(frame.function, "@plt");
 		char name[512];
 
@@ -289,7 +316,7 @@ static void call(struct flow *f, const cs_insn *insn)
 		f->reg[clobbered[i]].what = UNKNOWN;
 }
 
-/* ---- instructions --------------------------------------------------------------------------------------------------- */
+/* ---- instructions ---------------------------------------------------------------------------- */
 
 static void kill_written(struct flow *f, const cs_insn *insn)
 {
@@ -311,7 +338,8 @@ static void kill_written(struct flow *f, const cs_insn *insn)
 
 static void mov(struct flow *f, const cs_insn *insn)
 {
-	const cs_x86_op *to = &insn->detail->x86.operands[0], *from = &insn->detail->x86.operands[1];
+	const cs_x86_op *to = &insn->detail->x86.operands[0],
+			*from = &insn->detail->x86.operands[1];
 	uint64_t next = f->pc + insn->size;
 	int reg;
 
@@ -367,7 +395,10 @@ static void add(struct flow *f, const cs_insn *insn)
 	f->reg[to] = h;
 }
 
-/* Conditional jumps: after a comparison of the address with 0, the way of success; else straight on. */
+/*
+ * Conditional jumps: after a comparison of the address with 0, the way of success; else straight
+ * on.
+ */
 static uint64_t branch(struct flow *f, const cs_insn *insn)
 {
 	const cs_x86_op *op = &insn->detail->x86.operands[0];
@@ -420,7 +451,8 @@ static uint64_t execute(struct flow *f, const cs_insn *insn)
 	case X86_INS_CMP:
 		if (op[0].type == X86_OP_REG && op[1].type == X86_OP_IMM && !op[1].imm)
 			tested = dwarf_number(op[0].reg);
-		else if (op[0].type == X86_OP_MEM && op[1].type == X86_OP_IMM && !op[1].imm && load(f, &op[0].mem, next).what == RESULT)
+		else if (op[0].type == X86_OP_MEM && op[1].type == X86_OP_IMM && !op[1].imm &&
+			 load(f, &op[0].mem, next).what == RESULT)
 			tested = SYMBOLS_RIP;
 		break;
 	default:
@@ -429,13 +461,14 @@ static uint64_t execute(struct flow *f, const cs_insn *insn)
 		else
 			kill_written(f, insn);
 	}
-	f->tested = tested == SYMBOLS_RIP || (tested >= 0 && f->reg[tested].what == RESULT) ? tested : -1;
+	f->tested = tested == SYMBOLS_RIP || (tested >= 0 && f->reg[tested].what == RESULT) ? tested
+											    : -1;
 	return next;
 }
 
 /*
- * What the registers hold at the call: the instructions right before it, in the order they stand (unoptimised code works
- * out where the result is to go before it calls).
+ * What the registers hold at the call: the instructions right before it, in the order they stand
+ * (unoptimised code works out where the result is to go before it calls).
  */
 static void approach(struct flow *f, csh handle, uint64_t ra)
 {
@@ -497,8 +530,12 @@ static void make_up_frame(struct flow *f)
 	f->regs.known = 1u << row.cfa_reg;
 }
 
-/* What the functions at addr, inlined ones first, return: a pointer to something, or *is_void (void *). */
-static const struct symbols_type *returns(struct flow *f, uint64_t addr, bool inlined_only, bool *is_void)
+/*
+ * What the functions at addr, inlined ones first, return: a pointer to something, or *is_void (void
+ * *).
+ */
+static const struct symbols_type *returns(struct flow *f, uint64_t addr, bool inlined_only,
+					  bool *is_void)
 {
 	struct dwarf *d = module_dwarf(f->m);
 	struct cu *cu = NULL;
@@ -514,7 +551,8 @@ static const struct symbols_type *returns(struct flow *f, uint64_t addr, bool in
 		best = pointee(t);
 		*is_void = !best && t;
 	}
-	for (int depth = 0; depth < 64 && die_inlined_child(&die, addr - f->bias, &child); depth++) {
+	for (int depth = 0; depth < 64 && die_inlined_child(&die, addr - f->bias, &child);
+	     depth++) {
 		t = child.tag == DW_TAG_inlined_subroutine ? pointee(die_type(&child)) : NULL;
 		if (t)
 			best = t;
@@ -523,7 +561,10 @@ static const struct symbols_type *returns(struct flow *f, uint64_t addr, bool in
 	return best;
 }
 
-/* What the function that was called at ra (by name) returns; it may have gone on to another by a jump. */
+/*
+ * What the function that was called at ra (by name) returns; it may have gone on to another by a
+ * jump.
+ */
 static const struct symbols_type *callee_returns(struct flow *f, uint64_t ra)
 {
 	struct span code = elf_bytes(&f->m->elf, ra - 5 - f->bias);
@@ -543,7 +584,10 @@ static const struct symbols_type *callee_returns(struct flow *f, uint64_t ra)
 	return returns(&callee, target, false, &is_void);
 }
 
-/* A number in front of what an allocating function gives out, its size: what is behind it is for its caller to say. */
+/*
+ * A number in front of what an allocating function gives out, its size: what is behind it is for
+ * its caller to say.
+ */
 static bool is_header(struct flow *f, uint64_t ra)
 {
 	const struct symbols_type *t = f->found ? symbols_type_strip(f->found) : NULL;
@@ -554,7 +598,8 @@ static bool is_header(struct flow *f, uint64_t ra)
 	return !returns(f, ra - 1, false, &is_void) && is_void;
 }
 
-static const struct symbols_type *guess_at(struct symbols *s, csh handle, uint64_t ra, uint64_t size, bool *outwards)
+static const struct symbols_type *guess_at(struct symbols *s, csh handle, uint64_t ra,
+					   uint64_t size, bool *outwards)
 {
 	struct flow f = { .s = s, .pc = ra, .size = size, .tested = -1 };
 	struct symbols_frame frame;
@@ -579,7 +624,8 @@ static const struct symbols_type *guess_at(struct symbols *s, csh handle, uint64
 	return f.found;
 }
 
-static const struct symbols_type *guess(struct symbols *s, const struct symbols_pc *pc, size_t n, uint64_t size)
+static const struct symbols_type *guess(struct symbols *s, const struct symbols_pc *pc, size_t n,
+					uint64_t size)
 {
 	const struct symbols_type *t = NULL;
 	bool outwards = true;
@@ -597,7 +643,8 @@ static const struct symbols_type *guess(struct symbols *s, const struct symbols_
 	return t;
 }
 
-const struct symbols_type *symbols_allocation_type(struct symbols *s, const struct symbols_pc *pc, size_t n, uint64_t size)
+const struct symbols_type *symbols_allocation_type(struct symbols *s, const struct symbols_pc *pc,
+						   size_t n, uint64_t size)
 {
 	uint64_t hash = hash_u64(size + 1);
 	struct guess *g;

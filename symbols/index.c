@@ -20,18 +20,21 @@ struct index {
 	bool tried[IX_SECTIONS], good[IX_SECTIONS];
 };
 
-/* ---- checking ------------------------------------------------------------------------------------------ */
+/* ---- checking -------------------------------------------------------------------------------- */
 
-static bool header_good(const struct span file, const uint64_t key[2], uint32_t parts, struct ix_header *h)
+static bool header_good(const struct span file, const uint64_t key[2], uint32_t parts,
+			struct ix_header *h)
 {
 	if (file.n < sizeof(*h))
 		return false;
 	memcpy(h, file.p, sizeof(*h));
-	if (memcmp(h->magic, IX_MAGIC, sizeof(h->magic)) || h->version != IX_VERSION || h->parts != parts ||
-	    memcmp(h->key, key, sizeof(h->key)) || h->sum != XXH3_64bits(h, offsetof(struct ix_header, sum)))
+	if (memcmp(h->magic, IX_MAGIC, sizeof(h->magic)) || h->version != IX_VERSION ||
+	    h->parts != parts || memcmp(h->key, key, sizeof(h->key)) ||
+	    h->sum != XXH3_64bits(h, offsetof(struct ix_header, sum)))
 		return false;
 	for (int i = 0; i < IX_SECTIONS; i++)
-		if (h->section[i].offset % 8 || h->section[i].offset > file.n || h->section[i].size > file.n - h->section[i].offset)
+		if (h->section[i].offset % 8 || h->section[i].offset > file.n ||
+		    h->section[i].size > file.n - h->section[i].offset)
 			return false;
 	return true;
 }
@@ -65,7 +68,7 @@ uint64_t index_eh_count(const struct index *ix)
 	return ix->h.n_eh;
 }
 
-/* ---- where they are kept ---------------------------------------------------------------------------------- */
+/* ---- where they are kept --------------------------------------------------------------------- */
 
 /* False: nowhere. */
 static bool index_dir(const struct family *f, char *ret, size_t size)
@@ -99,7 +102,7 @@ static bool make_dir(const char *path)
 	return !mkdir(path, 0777) || errno == EEXIST;
 }
 
-/* ---- opening ------------------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static struct index *index_map(int fd, const uint64_t key[2], uint32_t parts)
 {
@@ -216,7 +219,8 @@ static struct index *index_make(struct symbols_module *m, struct worker_job *job
 	struct err *err;
 
 	job->out = -1;
-	if (path && snprintf(temp, sizeof(temp), "%s.tmp-%d", path, (int)getpid()) < (int)sizeof(temp))
+	if (path &&
+	    snprintf(temp, sizeof(temp), "%s.tmp-%d", path, (int)getpid()) < (int)sizeof(temp))
 		job->out = open(temp, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
 	if (job->out < 0) {
 		path = NULL;
@@ -231,7 +235,9 @@ static struct index *index_make(struct symbols_module *m, struct worker_job *job
 		unlink(temp);
 	close(job->out);
 	if (err) {
-		log_warn("no %s from %s: %s", job->parts == IX_PART_NAMES ? "names and types" : "frames", m->name, err->msg);
+		log_warn("no %s from %s: %s",
+			 job->parts == IX_PART_NAMES ? "names and types" : "frames", m->name,
+			 err->msg);
 		err_free(err);
 	}
 	return ix;
@@ -243,7 +249,8 @@ struct index *index_open(struct symbols_module *m, uint32_t parts)
 	char dir[PATH_MAX], path[PATH_MAX + 64];
 	struct index *ix;
 
-	if (!(parts == IX_PART_NAMES ? job_names(m, &job) : job_frames(m, &job)) || (!m->jit && !key_make(&job)))
+	if (!(parts == IX_PART_NAMES ? job_names(m, &job) : job_frames(m, &job)) ||
+	    (!m->jit && !key_make(&job)))
 		return NULL;
 	if (m->jit || !index_dir(m->family, dir, sizeof(dir)) || !make_dir(dir))
 		return index_make(m, &job, NULL);

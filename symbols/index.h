@@ -1,8 +1,9 @@
 /*
  * index.h - the index of a file (format.h): made when it is first needed, kept, and opened again.
  *
- * Kept in the directory that symbols_options names, by the hash of what it was made from (the file and its separate debug
- * files).  Written under another name and renamed, so it is there whole or not at all.  Without such a directory it lives in memory.
+ * Kept in the directory that symbols_options names, by the hash of what it was made from (the file
+ * and its separate debug files).  Written under another name and renamed, so it is there whole or
+ * not at all.  Without such a directory it lives in memory.
  */
 #ifndef SYMBOLS_INDEX_H
 #define SYMBOLS_INDEX_H
@@ -12,8 +13,9 @@
 
 struct index;
 
-/* parts: IX_PART_NAMES or IX_PART_FRAMES.  NULL: nothing could be made of it (then one line has said so, unless
- * there is just nothing in the file). */
+/*
+ * parts: IX_PART_NAMES or IX_PART_FRAMES.  NULL: nothing could be made of it (then one line has
+ * said so, unless there is just nothing in the file). */
 struct index *index_open(struct symbols_module *m, uint32_t parts);
 void index_close(struct index *ix);
 /* The name of a content in the store of traces (collect.c). */

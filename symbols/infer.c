@@ -1,9 +1,12 @@
 /*
- * infer.c - a row for code that has no call frame information (musl has none), from the function's own instructions.
+ * infer.c - a row for code that has no call frame information (musl has none), from the function's
+ * own instructions.
  *
- * All ways through the function are followed from its first instruction, with how far rsp is below the CFA, whether rbp is
- * a frame pointer, and where callee-saved registers were pushed, until the address asked for is reached.  What calls do to rsp
- * they undo.  Where there are no symbols either, functions begin where calls in the same file go.  The unwinder checks the result: the return address must stand behind a call.
+ * All ways through the function are followed from its first instruction, with how far rsp is below
+ * the CFA, whether rbp is a frame pointer, and where callee-saved registers were pushed, until the
+ * address asked for is reached.  What calls do to rsp they undo.  Where there are no symbols
+ * either, functions begin where calls in the same file go.  The unwinder checks the result: the
+ * return address must stand behind a call.
  */
 #include <capstone/capstone.h>
 
@@ -94,7 +97,8 @@ static void change_rsp(struct frame_state *st, const cs_insn *insn)
 		st->depth += (int32_t)op[1].imm;
 	else if (insn->id == X86_INS_ADD && op[1].type == X86_OP_IMM)
 		st->depth -= (int32_t)op[1].imm;
-	else if (insn->id == X86_INS_LEA && op[1].mem.base == X86_REG_RSP && op[1].mem.index == X86_REG_INVALID)
+	else if (insn->id == X86_INS_LEA && op[1].mem.base == X86_REG_RSP &&
+		 op[1].mem.index == X86_REG_INVALID)
 		st->depth -= (int32_t)op[1].mem.disp;
 	else if (insn->id == X86_INS_LEA && op[1].mem.base == X86_REG_RBP && st->fp)
 		st->depth = st->fp - (int32_t)op[1].mem.disp, st->lost = false;
@@ -110,7 +114,9 @@ static void effect(struct frame_state *st, const cs_insn *insn)
 	const cs_x86_op *op = x->operands;
 
 	switch (insn->id) {
-	case X86_INS_PUSH: push(st, op[0].type == X86_OP_REG ? callee_saved(op[0].reg) : -1); return;
+	case X86_INS_PUSH:
+		push(st, op[0].type == X86_OP_REG ? callee_saved(op[0].reg) : -1);
+		return;
 	case X86_INS_PUSHFQ: push(st, -1); return;
 	case X86_INS_POP: pop(st, op[0].type == X86_OP_REG ? callee_saved(op[0].reg) : -1); return;
 	case X86_INS_POPFQ: pop(st, -1); return;
@@ -118,9 +124,11 @@ static void effect(struct frame_state *st, const cs_insn *insn)
 	}
 	if (x->op_count == 2 && is_reg(&op[0], X86_REG_RSP))
 		change_rsp(st, insn);
-	else if (x->op_count == 2 && is_reg(&op[0], X86_REG_RBP) && insn->id == X86_INS_MOV && is_reg(&op[1], X86_REG_RSP))
+	else if (x->op_count == 2 && is_reg(&op[0], X86_REG_RBP) && insn->id == X86_INS_MOV &&
+		 is_reg(&op[1], X86_REG_RSP))
 		st->fp = st->depth;
-	else if (x->op_count == 2 && is_reg(&op[0], X86_REG_RBP) && insn->id != X86_INS_CMP && insn->id != X86_INS_TEST)
+	else if (x->op_count == 2 && is_reg(&op[0], X86_REG_RBP) && insn->id != X86_INS_CMP &&
+		 insn->id != X86_INS_TEST)
 		st->fp = 0;
 }
 
@@ -132,7 +140,10 @@ static bool in_group(const cs_insn *insn, uint8_t group)
 	return false;
 }
 
-/* Straight on from off, until a way that was gone before.  True: the target was reached, *st holds there. */
+/*
+ * Straight on from off, until a way that was gone before.  True: the target was reached, *st holds
+ * there.
+ */
 static bool walk_from(struct walk *w, uint64_t off, struct frame_state *st)
 {
 	while (off < w->size && !w->seen[off]) {
@@ -151,12 +162,16 @@ static bool walk_from(struct walk *w, uint64_t off, struct frame_state *st)
 		op = w->insn->detail->x86.operands;
 		if (addr - w->start > w->last)
 			w->last = addr - w->start;
-		if (in_group(w->insn, CS_GRP_RET) || w->insn->id == X86_INS_HLT || w->insn->id == X86_INS_UD2)
+		if (in_group(w->insn, CS_GRP_RET) || w->insn->id == X86_INS_HLT ||
+		    w->insn->id == X86_INS_UD2)
 			return false;
 		if (in_group(w->insn, CS_GRP_JUMP)) {
 			if (op[0].type == X86_OP_IMM)
 				later(w, (uint64_t)op[0].imm, st);
-			/* A lazy PLT entry goes on behind its own jump, as long as the slot is not filled. */
+			/*
+			 * A lazy PLT entry goes on behind its own jump, as long as the slot is not
+			 * filled.
+			 */
 			if (w->insn->id == X86_INS_JMP && !(w->plt && op[0].type != X86_OP_IMM)) {
 				w->jumped |= op[0].type != X86_OP_IMM;
 				w->table = *st;
@@ -192,7 +207,10 @@ static uint64_t next_unseen(const struct walk *w, uint64_t off)
 		if (p[0] == 0x90 || p[0] == 0xcc)
 			off++;
 		else if (left - prefix >= 3 && p[prefix] == 0x0f && p[prefix + 1] == 0x1f)
-			off += prefix + 3 + ((p[prefix + 2] & 7) == 4) + (p[prefix + 2] >> 6 == 1 ? 1 : p[prefix + 2] >> 6 == 2 ? 4 : 0);
+			off += prefix + 3 + ((p[prefix + 2] & 7) == 4) +
+			       (p[prefix + 2] >> 6 == 1	  ? 1
+				: p[prefix + 2] >> 6 == 2 ? 4
+							  : 0);
 		else if (prefix && prefix < left && p[prefix] == 0x90)
 			off += prefix + 1;
 		else
@@ -207,13 +225,16 @@ static bool walk_all(struct walk *w, struct frame_state *ret)
 	if (walk_from(w, 0, ret) || walk_waiting(w, ret))
 		return true;
 	/*
-	 * What no way leads to: the cases of a switch, with the state their table was left with; or, where nothing says that the
-	 * function goes on, another one that is only called through pointers.
+	 * What no way leads to: the cases of a switch, with the state their table was left with;
+	 * or, where nothing says that the function goes on, another one that is only called through
+	 * pointers.
 	 */
-	for (uint64_t off = next_unseen(w, w->last); off < w->size && (w->jumped || w->guessed); off = next_unseen(w, w->last)) {
+	for (uint64_t off = next_unseen(w, w->last); off < w->size && (w->jumped || w->guessed);
+	     off = next_unseen(w, w->last)) {
 		bool apart = off != w->last || !((w->start + off) & 15);
 
-		*ret = w->guessed && (apart || !w->jumped) ? (struct frame_state){ .depth = 8 } : w->table;
+		*ret = w->guessed && (apart || !w->jumped) ? (struct frame_state){ .depth = 8 }
+							   : w->table;
 		if (walk_from(w, off, ret) || walk_waiting(w, ret))
 			return true;
 		if (w->last <= off)
@@ -232,7 +253,8 @@ static bool state_row(const struct frame_state *st, struct cfi_row *ret)
 	ret->rule[SYMBOLS_RIP] = (struct cfi_rule){ .kind = RULE_OFFSET, .value = -8 };
 	for (int i = 0; i < 16; i++)
 		if (st->saved[i])
-			ret->rule[i] = (struct cfi_rule){ .kind = RULE_OFFSET, .value = st->saved[i] };
+			ret->rule[i] =
+				(struct cfi_rule){ .kind = RULE_OFFSET, .value = st->saved[i] };
 	return true;
 }
 
@@ -272,10 +294,12 @@ static size_t starts_from(const uint64_t *v, size_t n, uint64_t vaddr)
 }
 
 /*
- * Bytes that look like a call to somewhere in the file's code are nearly always one.  A jump that passes over the start
- * of a function leaves its own: it is a call in the last place.  Looks among the first n starts.
+ * Bytes that look like a call to somewhere in the file's code are nearly always one.  A jump that
+ * passes over the start of a function leaves its own: it is a call in the last place.  Looks among
+ * the first n starts.
  */
-static void starts_scan(struct symbols_module *m, const Elf64_Phdr *ph, uint8_t opcode, size_t n, size_t *cap)
+static void starts_scan(struct symbols_module *m, const Elf64_Phdr *ph, uint8_t opcode, size_t n,
+			size_t *cap)
 {
 	struct span code = elf_bytes(&m->elf, ph->p_vaddr);
 	int32_t rel;
@@ -289,7 +313,8 @@ static void starts_scan(struct symbols_module *m, const Elf64_Phdr *ph, uint8_t 
 		target = site + 5 + (uint64_t)(int64_t)rel;
 		if (!elf_executable(&m->elf, target))
 			continue;
-		if (opcode == 0xe9 && starts_from(m->starts, n, site) == starts_from(m->starts, n, target))
+		if (opcode == 0xe9 &&
+		    starts_from(m->starts, n, site) == starts_from(m->starts, n, target))
 			continue;
 		if (grow(&m->starts, cap, m->n_starts + 1, sizeof(*m->starts)))
 			m->starts[m->n_starts++] = target;
@@ -337,10 +362,14 @@ uint64_t infer_start(struct symbols_module *m, uint64_t vaddr)
 	return i && vaddr - m->starts[i - 1] < MAX_FUNCTION ? m->starts[i - 1] : 0;
 }
 
-/* The first entry of .plt, to which the others jump with one more word pushed: lld writes no CFI for it. */
+/*
+ * The first entry of .plt, to which the others jump with one more word pushed: lld writes no CFI
+ * for it.
+ */
 static bool in_plt0(struct symbols_module *m, uint64_t vaddr, const struct sym *sym)
 {
-	return m->elf.sec[SEC_PLT].there && vaddr - m->elf.sec[SEC_PLT].addr < 16 && !(sym && sym->source == SYMBOLS_PLT);
+	return m->elf.sec[SEC_PLT].there && vaddr - m->elf.sec[SEC_PLT].addr < 16 &&
+	       !(sym && sym->source == SYMBOLS_PLT);
 }
 
 /* Which function is it, and where is its code? */

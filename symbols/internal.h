@@ -84,7 +84,9 @@ void elf_deinit(struct elf *e);
 struct span elf_section(struct elf *e, enum section_id id);
 /* Bytes of the file at a virtual address: at most what the segment holds from there. */
 struct span elf_bytes(const struct elf *e, uint64_t vaddr);
-/* .eh_frame where .eh_frame_hdr says, for a file without section headers; empty when there is none. */
+/*
+ * .eh_frame where .eh_frame_hdr says, for a file without section headers; empty when there is none.
+ */
 struct span elf_eh_frame(struct elf *e, uint64_t *addr_ret);
 const Elf64_Phdr *elf_segment(const struct elf *e, uint64_t vaddr);
 bool elf_executable(const struct elf *e, uint64_t vaddr);
@@ -128,7 +130,8 @@ struct symbols_module {
 	const char *name;
 	uint64_t dev, ino, size;	/* identity of the content */
 	struct elf elf;
-	struct elf *debug, *mini, *alt;	/* separate debug information, .gnu_debugdata, dwz's common file */
+	/* separate debug information, .gnu_debugdata, dwz's common file */
+	struct elf *debug, *mini, *alt;
 	bool debug_tried, mini_tried, alt_tried;
 	struct symtab symtab;
 	struct cfi *cfi;
@@ -166,7 +169,8 @@ struct family {
 
 struct symbols_module *file_module(struct family *f, struct file *file);
 /* A module of its own for these bytes (copied), or the one that has them already. */
-struct symbols_module *module_of_image(struct family *f, const char *name, const void *image, size_t len);
+struct symbols_module *module_of_image(struct family *f, const char *name, const void *image,
+				       size_t len);
 void module_free(struct symbols_module *m);
 /* The separate debug file, or NULL. */
 struct elf *module_debug(struct symbols_module *m);
@@ -179,7 +183,8 @@ const struct sym *symtab_code_at(struct symbols_module *m, uint64_t vaddr);
 const struct sym *symtab_data_at(struct symbols_module *m, uint64_t vaddr);
 const struct sym *symtab_tls_at(struct symbols_module *m, uint64_t offset);
 /* Calls fn for each symbol of that name (mangled or plain). */
-void symtab_each(struct symbols_module *m, const char *name, void (*fn)(void *ctx, const struct sym *s), void *ctx);
+void symtab_each(struct symbols_module *m, const char *name,
+		 void (*fn)(void *ctx, const struct sym *s), void *ctx);
 /* ---- demangling (demangle.c) ------------------------------------------------------------- */
 
 /* Without parameters; name itself when it is not mangled. */
@@ -243,7 +248,8 @@ struct symbols {
 	struct jit_range {
 		uint64_t start, end;
 		uint32_t object;
-	} *code;			/* of objects that are there, by address, without overlaps */
+	/* of objects that are there, by address, without overlaps */
+	} *code;
 	size_t n_code, cap_code;
 	struct unwind_cache *unwind;
 	struct vtable *vtables;	/* VTABLES of them, by hash of vptr */
@@ -264,7 +270,8 @@ const struct jit_name *space_jit(struct symbols *s, uint64_t addr);
 void space_forget(struct symbols *s);
 void unwind_cache_clear(struct symbols *s);
 void lookup_cache_clear(struct symbols *s);
-size_t lookup_in_object(struct symbols_module *m, uint64_t addr, struct symbols_frame *ret, size_t max);
+size_t lookup_in_object(struct symbols_module *m, uint64_t addr, struct symbols_frame *ret,
+			size_t max);
 
 bool mem_read(const struct symbols_memory *mem, uint64_t addr, void *buf, size_t len);
 

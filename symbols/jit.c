@@ -45,7 +45,8 @@ static bool jit_line(struct family *f, const char *line, const char *end, struct
 }
 
 /*
- * Sorted and without overlaps: of two that do, the later line is the newer code, and takes its part from the older.
+ * Sorted and without overlaps: of two that do, the later line is the newer code, and takes its part
+ * from the older.
  */
 static size_t jit_flatten(struct jit_name *v, size_t n)
 {
@@ -55,7 +56,8 @@ static size_t jit_flatten(struct jit_name *v, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		struct jit_name x = v[i];
 
-		while (out && v[out - 1].end > x.start && v[out - 1].order < x.order && v[out - 1].start >= x.start)
+		while (out && v[out - 1].end > x.start && v[out - 1].order < x.order &&
+		       v[out - 1].start >= x.start)
 			out--;
 		if (out && v[out - 1].end > x.start) {
 			if (v[out - 1].order < x.order)

@@ -1,8 +1,9 @@
 /*
  * jit_object.c - objects that JIT compilers register: which code is whose, now.
  *
- * All pieces of code of all objects stand in one array by address.  MCJIT puts each function into a section of its own, and
- * libraries lie between them, so an object is never one range from its lowest to its highest address.
+ * All pieces of code of all objects stand in one array by address.  MCJIT puts each function into a
+ * section of its own, and libraries lie between them, so an object is never one range from its
+ * lowest to its highest address.
  */
 #include "symbols/internal.h"
 
@@ -30,7 +31,8 @@ struct symbols_module *space_jit_object(struct symbols *s, uint64_t addr)
 {
 	size_t at = code_from(s, addr);
 
-	return at < s->n_code && s->code[at].start <= addr ? s->object[s->code[at].object].module : NULL;
+	return at < s->n_code && s->code[at].start <= addr ? s->object[s->code[at].object].module
+							   : NULL;
 }
 
 static void code_forget(struct symbols *s)
@@ -39,7 +41,10 @@ static void code_forget(struct symbols *s)
 	lookup_cache_clear(s);
 }
 
-/* Cuts [start, end) out, and makes room for one piece there: newer code has overwritten what was there. */
+/*
+ * Cuts [start, end) out, and makes room for one piece there: newer code has overwritten what was
+ * there.
+ */
 static bool code_insert(struct symbols *s, struct jit_range r)
 {
 	size_t at = code_from(s, r.start), last = at;
@@ -77,10 +82,13 @@ static int code_compare(const void *a, const void *b)
 
 static bool is_code(const Elf64_Phdr *ph)
 {
-	return ph->p_type == PT_LOAD && ph->p_flags & PF_X && ph->p_memsz && ph->p_vaddr + ph->p_memsz > ph->p_vaddr;
+	return ph->p_type == PT_LOAD && ph->p_flags & PF_X && ph->p_memsz &&
+	       ph->p_vaddr + ph->p_memsz > ph->p_vaddr;
 }
 
-/* Is nothing at the object's code, whose pieces stand in order?  Then many of them go in at once. */
+/*
+ * Is nothing at the object's code, whose pieces stand in order?  Then many of them go in at once.
+ */
 static bool add_disjoint(struct symbols *s, const struct elf *e, uint32_t object)
 {
 	size_t old = s->n_code, n = 0;
@@ -93,7 +101,8 @@ static bool add_disjoint(struct symbols *s, const struct elf *e, uint32_t object
 		if (!is_code(ph))
 			continue;
 		at = code_from(s, ph->p_vaddr);
-		if (ph->p_vaddr < end || (at < old && s->code[at].start < ph->p_vaddr + ph->p_memsz))
+		if (ph->p_vaddr < end ||
+		    (at < old && s->code[at].start < ph->p_vaddr + ph->p_memsz))
 			return false;
 		end = ph->p_vaddr + ph->p_memsz;
 		n++;
@@ -102,7 +111,9 @@ static bool add_disjoint(struct symbols *s, const struct elf *e, uint32_t object
 		return false;
 	for (size_t i = 0; i < e->n_phdr; i++)
 		if (is_code(&e->phdr[i]))
-			s->code[s->n_code++] = (struct jit_range){ e->phdr[i].p_vaddr, e->phdr[i].p_vaddr + e->phdr[i].p_memsz, object };
+			s->code[s->n_code++] = (struct jit_range){
+				e->phdr[i].p_vaddr, e->phdr[i].p_vaddr + e->phdr[i].p_memsz, object
+			};
 	qsort(s->code, s->n_code, sizeof(*s->code), code_compare);
 	return true;
 }
@@ -117,8 +128,10 @@ struct err *symbols_jit_restore(struct symbols *s, uint64_t id)
 	if (!add_disjoint(s, e, (uint32_t)id))
 		for (size_t i = 0; i < e->n_phdr; i++)
 			if (is_code(&e->phdr[i]) &&
-			    !code_insert(s, (struct jit_range){ e->phdr[i].p_vaddr, e->phdr[i].p_vaddr + e->phdr[i].p_memsz,
-								(uint32_t)id }))
+			    !code_insert(
+				    s, (struct jit_range){ e->phdr[i].p_vaddr,
+							   e->phdr[i].p_vaddr + e->phdr[i].p_memsz,
+							   (uint32_t)id }))
 				return &err_nomem;
 	code_forget(s);
 	return NULL;
@@ -130,7 +143,8 @@ const void *symbols_jit_image(struct symbols *s, uint64_t id, size_t *len_ret)
 	return id < s->n_objects ? s->object[id].module->elf.file.p : NULL;
 }
 
-size_t symbols_jit_lookup(struct symbols *s, uint64_t id, uint64_t addr, struct symbols_frame *ret, size_t max)
+size_t symbols_jit_lookup(struct symbols *s, uint64_t id, uint64_t addr, struct symbols_frame *ret,
+			  size_t max)
 {
 	return id < s->n_objects ? lookup_in_object(s->object[id].module, addr, ret, max) : 0;
 }
@@ -141,7 +155,8 @@ struct err *symbols_jit_add(struct symbols *s, const void *image, size_t len, ui
 	uint8_t *copy = malloc(len ? len : 1);
 	uint32_t object = (uint32_t)s->n_objects;
 
-	if (!m || !copy || !grow(&s->object, &s->cap_objects, s->n_objects + 1, sizeof(*s->object))) {
+	if (!m || !copy ||
+	    !grow(&s->object, &s->cap_objects, s->n_objects + 1, sizeof(*s->object))) {
 		free(m);
 		free(copy);
 		return &err_nomem;
@@ -150,7 +165,9 @@ struct err *symbols_jit_add(struct symbols *s, const void *image, size_t len, ui
 		memcpy(copy, image, len);
 	if (!elf_init(&m->elf, (struct span){ copy, len }, false, true)) {
 		free(m);
-		return err_new(ERR_TRACE, "what the program registered as JIT code is not an x86-64 ELF object");
+		return err_new(
+			ERR_TRACE,
+			"what the program registered as JIT code is not an x86-64 ELF object");
 	}
 	m->family = s->family;
 	m->name = "[jit]";
@@ -174,7 +191,8 @@ void symbols_jit_remove(struct symbols *s, uint64_t id)
 		const Elf64_Phdr *ph = &e->phdr[i];
 		size_t at = is_code(ph) ? code_from(s, ph->p_vaddr) : s->n_code, last = at;
 
-		while (last < s->n_code && s->code[last].start < ph->p_vaddr + ph->p_memsz && s->code[last].object == id)
+		while (last < s->n_code && s->code[last].start < ph->p_vaddr + ph->p_memsz &&
+		       s->code[last].object == id)
 			last++;
 		if (last == at)
 			continue;
@@ -192,7 +210,8 @@ size_t symbols_jit_code(struct symbols *s, uint64_t id, struct symbols_range *re
 		if (s->code[i].object != id)
 			continue;
 		if (n < max)
-			ret[n] = (struct symbols_range){ s->code[i].start, s->code[i].end, s->object[id].module };
+			ret[n] = (struct symbols_range){ s->code[i].start, s->code[i].end,
+							 s->object[id].module };
 		n++;
 	}
 	return n;
@@ -212,7 +231,8 @@ bool jit_objects_copy(struct symbols *to, const struct symbols *from)
 	return true;
 }
 
-void symbols_jit_functions(struct symbols *s, uint64_t id, void (*fn)(void *ctx, const char *name, uint64_t start, uint64_t size),
+void symbols_jit_functions(struct symbols *s, uint64_t id,
+			   void (*fn)(void *ctx, const char *name, uint64_t start, uint64_t size),
 			   void *ctx)
 {
 	struct symtab *t;
@@ -221,6 +241,8 @@ void symbols_jit_functions(struct symbols *s, uint64_t id, void (*fn)(void *ctx,
 		return;
 	t = module_symtab(s->object[id].module);
 	for (size_t i = 0; i < t->n_code; i++)
-		if (elf_executable(&s->object[id].module->elf, t->code[i].addr) && (!i || t->code[i].addr != t->code[i - 1].addr))
-			fn(ctx, family_demangle(s->family, t->code[i].name), t->code[i].addr, t->code[i].size);
+		if (elf_executable(&s->object[id].module->elf, t->code[i].addr) &&
+		    (!i || t->code[i].addr != t->code[i - 1].addr))
+			fn(ctx, family_demangle(s->family, t->code[i].name), t->code[i].addr,
+			   t->code[i].size);
 }

@@ -1,7 +1,9 @@
 /*
- * lookup.c - address to function, file and line: JIT names, then DWARF, then symbol tables, then Go's own table.
+ * lookup.c - address to function, file and line: JIT names, then DWARF, then symbol tables, then
+ * Go's own table.
  *
- * Answers are kept by address: an analysis asks for the same few thousand return addresses millions of times.
+ * Answers are kept by address: an analysis asks for the same few thousand return addresses millions
+ * of times.
  */
 #include "symbols/entry.h"
 #include "symbols/go.h"
@@ -18,7 +20,8 @@ void lookup_cache_clear(struct symbols *s)
 	arena_deinit(&s->lookup_arena);
 }
 
-static void fill_symtab(struct symbols_module *m, uint64_t vaddr, uint64_t bias, struct symbols_frame *f)
+static void fill_symtab(struct symbols_module *m, uint64_t vaddr, uint64_t bias,
+			struct symbols_frame *f)
 {
 	const struct sym *sym = symtab_code_at(m, vaddr);
 	struct go_func go;
@@ -43,7 +46,8 @@ static void fill_symtab(struct symbols_module *m, uint64_t vaddr, uint64_t bias,
 }
 
 /* Of a module at a place; ret[0] is cleared. */
-static size_t lookup_module(struct symbols_module *m, uint64_t addr, uint64_t bias, struct symbols_frame *ret)
+static size_t lookup_module(struct symbols_module *m, uint64_t addr, uint64_t bias,
+			    struct symbols_frame *ret)
 {
 	size_t n = 0;
 
@@ -62,7 +66,8 @@ static size_t lookup_module(struct symbols_module *m, uint64_t addr, uint64_t bi
 	return n;
 }
 
-size_t lookup_in_object(struct symbols_module *m, uint64_t addr, struct symbols_frame *ret, size_t max)
+size_t lookup_in_object(struct symbols_module *m, uint64_t addr, struct symbols_frame *ret,
+			size_t max)
 {
 	struct symbols_frame all[MAX_INLINED + 1];
 	size_t n;
@@ -83,8 +88,11 @@ static size_t lookup_all(struct symbols *s, uint64_t addr, struct symbols_frame 
 	memset(ret, 0, sizeof(*ret));
 	m = space_module(s, addr, &bias);
 	if (!m && jit) {
-		*ret = (struct symbols_frame){ .function = jit->name, .start = jit->start, .size = jit->end - jit->start,
-					       .source = SYMBOLS_JIT, .jit = true };
+		*ret = (struct symbols_frame){ .function = jit->name,
+					       .start = jit->start,
+					       .size = jit->end - jit->start,
+					       .source = SYMBOLS_JIT,
+					       .jit = true };
 		return 1;
 	}
 	if (!m) {

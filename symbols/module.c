@@ -1,5 +1,6 @@
 /*
- * module.c - files: opened when first needed, one module for each content, and where its separate debug information is.
+ * module.c - files: opened when first needed, one module for each content, and where its separate
+ * debug information is.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -13,7 +14,10 @@
 #include "symbols/go.h"
 #include "symbols/internal.h"
 
-/* The file's bytes, read only.  The trace's files never change while they are open; others are private copies of pages. */
+/*
+ * The file's bytes, read only.  The trace's files never change while they are open; others are
+ * private copies of pages.
+ */
 static struct span map_fd(int fd, struct stat *st)
 {
 	struct span s = { NULL, 0 };
@@ -27,7 +31,8 @@ static struct span map_fd(int fd, struct stat *st)
 	return (struct span){ p, (size_t)st->st_size };
 }
 
-static struct symbols_module *module_create(struct family *f, const char *name, struct span bytes, bool mapped)
+static struct symbols_module *module_create(struct family *f, const char *name, struct span bytes,
+					    bool mapped)
 {
 	struct symbols_module *m = calloc(1, sizeof(*m)), **tail;
 
@@ -37,7 +42,9 @@ static struct symbols_module *module_create(struct family *f, const char *name, 
 	}
 	m->family = f;
 	m->name = name;
-	/* In the order they were asked for, which is by address: the program before its libraries. */
+	/*
+	 * In the order they were asked for, which is by address: the program before its libraries.
+	 */
 	for (tail = &f->modules; *tail; tail = &(*tail)->next)
 		;
 	return *tail = m;
@@ -75,7 +82,8 @@ struct symbols_module *file_module(struct family *f, struct file *file)
 	if (!bytes.n)
 		return NULL;
 	for (m = f->modules; m; m = m->next)
-		if (m->ino && m->dev == st.st_dev && m->ino == st.st_ino && m->size == (uint64_t)st.st_size) {
+		if (m->ino && m->dev == st.st_dev && m->ino == st.st_ino &&
+		    m->size == (uint64_t)st.st_size) {
 			munmap((void *)(uintptr_t)bytes.p, bytes.n);
 			return file->module = m;
 		}
@@ -88,7 +96,8 @@ struct symbols_module *file_module(struct family *f, struct file *file)
 	return file->module = m;
 }
 
-struct symbols_module *module_of_image(struct family *f, const char *name, const void *image, size_t len)
+struct symbols_module *module_of_image(struct family *f, const char *name, const void *image,
+				       size_t len)
 {
 	uint8_t *copy;
 
@@ -184,8 +193,8 @@ static struct elf *open_debuglink(struct symbols_module *m)
 
 	if (!link || !*link || strchr(link, '/') || !slash || strstr(m->name, "/../"))
 		return NULL;
-	if (snprintf(path, sizeof(path), "%s%.*s/%s", debug_dir(m->family), (int)(slash - m->name), m->name, link) >=
-	    (int)sizeof(path))
+	if (snprintf(path, sizeof(path), "%s%.*s/%s", debug_dir(m->family), (int)(slash - m->name),
+		     m->name, link) >= (int)sizeof(path))
 		return NULL;
 	e = open_elf(path);
 	if (e && !same_build_id(e, &m->elf)) {
@@ -233,7 +242,10 @@ struct elf *module_mini(struct symbols_module *m)
 	return m->mini;
 }
 
-/* The file that dwz moved common entries to: its build-id stands behind the name in .gnu_debugaltlink. */
+/*
+ * The file that dwz moved common entries to: its build-id stands behind the name in
+ * .gnu_debugaltlink.
+ */
 struct elf *module_alt(struct symbols_module *m)
 {
 	struct elf *from = module_debug(m) ? m->debug : &m->elf;

@@ -1,8 +1,9 @@
 /*
  * space.c - one address space: which file is mapped where.
  *
- * Regions are the mappings of files, sorted.  Anonymous memory is not kept: what belongs to a module without being mapped from its
- * file (.bss) is found by the module's segments ("loaded"), worked out when first asked for.
+ * Regions are the mappings of files, sorted.  Anonymous memory is not kept: what belongs to a
+ * module without being mapped from its file (.bss) is found by the module's segments ("loaded"),
+ * worked out when first asked for.
  */
 #include <stdio.h>
 #include <sys/mman.h>
@@ -132,7 +133,7 @@ void space_forget(struct symbols *s)
 	lookup_cache_clear(s);
 }
 
-/* ---- mappings --------------------------------------------------------------------------------- */
+/* ---- mappings -------------------------------------------------------------------------------- */
 
 /* First region that ends behind addr. */
 static size_t region_from(const struct symbols *s, uint64_t addr)
@@ -227,13 +228,14 @@ static struct file *mapping_file(struct family *f, const struct symbols_mapping 
 		char text[64];
 
 		/* Two images may have one name: a vdso for each recorded kernel. */
-		snprintf(text, sizeof(text), "%.20s %08x %zx", m->name ? m->name : "", hash_str(m->image, m->image_len),
-			 m->image_len);
+		snprintf(text, sizeof(text), "%.20s %08x %zx", m->name ? m->name : "",
+			 hash_str(m->image, m->image_len), m->image_len);
 		file = family_file(f, text);
 		if (file && !file->tried) {
 			file->tried = true;
-			file->module = module_of_image(f, m->name ? arena_strn(&f->arena, m->name, strlen(m->name)) : "",
-						       m->image, m->image_len);
+			file->module = module_of_image(
+				f, m->name ? arena_strn(&f->arena, m->name, strlen(m->name)) : "",
+				m->image, m->image_len);
 		}
 		return file;
 	}
@@ -242,16 +244,19 @@ static struct file *mapping_file(struct family *f, const struct symbols_mapping 
 	return family_file(f, m->name);
 }
 
-static bool same_mapping(const struct region *r, const struct symbols_mapping *m, const struct file *file)
+static bool same_mapping(const struct region *r, const struct symbols_mapping *m,
+			 const struct file *file)
 {
-	return r->start == m->start && r->end == m->end && r->offset == m->offset && r->file == file &&
-	       (r->prot == m->prot || !m->prot);
+	return r->start == m->start && r->end == m->end && r->offset == m->offset &&
+	       r->file == file && (r->prot == m->prot || !m->prot);
 }
 
 struct err *symbols_map(struct symbols *s, const struct symbols_mapping *m)
 {
 	struct file *file = mapping_file(s->family, m);
-	struct region r = { .start = m->start, .end = m->end, .offset = m->offset, .prot = m->prot, .file = file };
+	struct region r = {
+		.start = m->start, .end = m->end, .offset = m->offset, .prot = m->prot, .file = file
+	};
 	size_t at = region_from(s, m->start);
 	bool cut;
 
@@ -309,7 +314,10 @@ static uint64_t hex(const char **p)
 	}
 }
 
-/* START-END PERMS OFFSET DEV INODE [NAME].  The name is not taken yet: *name is where it begins, up to the line's end. */
+/*
+ * START-END PERMS OFFSET DEV INODE [NAME].  The name is not taken yet: *name is where it begins, up
+ * to the line's end.
+ */
 static bool maps_line(const char *p, const char *end, struct symbols_mapping *m, const char **name)
 {
 	*m = (struct symbols_mapping){ .start = hex(&p) };
@@ -318,7 +326,8 @@ static bool maps_line(const char *p, const char *end, struct symbols_mapping *m,
 	m->end = hex(&p);
 	if (end - p < 6 || *p++ != ' ')
 		return false;
-	m->prot = (p[0] == 'r' ? PROT_READ : 0) | (p[1] == 'w' ? PROT_WRITE : 0) | (p[2] == 'x' ? PROT_EXEC : 0);
+	m->prot = (p[0] == 'r' ? PROT_READ : 0) | (p[1] == 'w' ? PROT_WRITE : 0) |
+		  (p[2] == 'x' ? PROT_EXEC : 0);
 	p += 5;
 	m->offset = hex(&p);
 	for (int field = 0; field < 2; field++) {
@@ -361,16 +370,20 @@ struct err *symbols_set_maps_text(struct symbols *s, const char *text)
 	return err;
 }
 
-/* ---- modules in the space ------------------------------------------------------------------------ */
+/* ---- modules in the space -------------------------------------------------------------------- */
 
-/* Which segment is mapped here?  Two segments may share a page of the file; then rights and the page decide. */
+/*
+ * Which segment is mapped here?  Two segments may share a page of the file; then rights and the
+ * page decide.
+ */
 static bool region_bias(const struct region *r, struct symbols_module *m, uint64_t *bias_ret)
 {
 	int best = -1;
 
 	for (size_t i = 0; i < m->elf.n_phdr; i++) {
 		const Elf64_Phdr *ph = &m->elf.phdr[i];
-		uint64_t lo = ph->p_offset & ~(uint64_t)(PAGE - 1), hi = ph->p_offset + ph->p_filesz;
+		uint64_t lo = ph->p_offset & ~(uint64_t)(PAGE - 1),
+			 hi = ph->p_offset + ph->p_filesz;
 		int score = 0;
 
 		if (ph->p_type != PT_LOAD || r->offset < lo || (r->offset >= hi && r->offset != lo))
@@ -472,7 +485,8 @@ struct symbols_module *space_module(struct symbols *s, uint64_t addr, uint64_t *
 	for (size_t i = 0; i < n && !r; i++) {
 		const struct loaded *l = &s->loaded[i];
 
-		if (addr - l->start >= l->end - l->start || !elf_segment(&l->module->elf, addr - l->bias))
+		if (addr - l->start >= l->end - l->start ||
+		    !elf_segment(&l->module->elf, addr - l->bias))
 			continue;
 		*bias_ret = l->bias;
 		return l->module;
@@ -500,7 +514,8 @@ bool space_executable(struct symbols *s, uint64_t addr)
 }
 
 /* Less RELRO: the loader makes that read-only before main(). */
-static void range_add(struct symbols_range *v, size_t *n, size_t max, const struct loaded *l, const Elf64_Phdr *ph)
+static void range_add(struct symbols_range *v, size_t *n, size_t max, const struct loaded *l,
+		      const Elf64_Phdr *ph)
 {
 	uint64_t start = ph->p_vaddr, end = ph->p_vaddr + ph->p_memsz;
 
@@ -544,7 +559,7 @@ size_t symbols_data_ranges(struct symbols *s, struct symbols_range *ret, size_t 
 	return n;
 }
 
-/* ---- names to addresses ---------------------------------------------------------------------------- */
+/* ---- names to addresses ---------------------------------------------------------------------- */
 
 struct finding {
 	struct symbols_found *ret;
@@ -556,25 +571,33 @@ struct finding {
 static void found_sym(void *ctx, const struct sym *sym)
 {
 	struct finding *f = ctx;
-	enum symbols_kind kind = sym->source == SYMBOLS_PLT ? SYMBOLS_PLT_ENTRY : sym->type == STT_GNU_IFUNC ? SYMBOLS_IFUNC :
-		sym->type == STT_TLS ? SYMBOLS_TLS : sym->type == STT_OBJECT || sym->type == STT_COMMON ? SYMBOLS_OBJECT :
-		elf_executable(&f->at->module->elf, sym->addr) ? SYMBOLS_FUNC : SYMBOLS_OBJECT;
-	struct symbols_found found = { sym->addr, sym->size, kind, sym->source == SYMBOLS_DYNSYM, sym->name,
-				       f->at->module, f->at->bias };
+	enum symbols_kind kind = sym->source == SYMBOLS_PLT   ? SYMBOLS_PLT_ENTRY
+				 : sym->type == STT_GNU_IFUNC ? SYMBOLS_IFUNC
+				 : sym->type == STT_TLS	      ? SYMBOLS_TLS
+				 : sym->type == STT_OBJECT || sym->type == STT_COMMON
+					 ? SYMBOLS_OBJECT
+				 : elf_executable(&f->at->module->elf, sym->addr) ? SYMBOLS_FUNC
+										  : SYMBOLS_OBJECT;
+	struct symbols_found found = { sym->addr,  sym->size,
+				       kind,	   sym->source == SYMBOLS_DYNSYM,
+				       sym->name,  f->at->module,
+				       f->at->bias };
 
 	if (!(kind & f->kinds))
 		return;
 	if (kind != SYMBOLS_TLS)
 		found.addr += f->at->bias;
 	for (size_t i = 0; i < f->n && i < f->max; i++)
-		if (f->ret[i].addr == found.addr && f->ret[i].kind == kind && f->ret[i].module == found.module)
+		if (f->ret[i].addr == found.addr && f->ret[i].kind == kind &&
+		    f->ret[i].module == found.module)
 			return;
 	if (f->n < f->max)
 		f->ret[f->n] = found;
 	f->n++;
 }
 
-size_t symbols_find(struct symbols *s, const char *name, unsigned kinds, struct symbols_found *ret, size_t max)
+size_t symbols_find(struct symbols *s, const char *name, unsigned kinds, struct symbols_found *ret,
+		    size_t max)
 {
 	struct finding f = { .ret = ret, .max = max, .kinds = kinds };
 	size_t n = space_loaded(s);

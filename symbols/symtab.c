@@ -1,7 +1,9 @@
 /*
- * symtab.c - .symtab, .dynsym, the symbols of debug files and .gnu_debugdata, and entries of procedure linkage tables.
+ * symtab.c - .symtab, .dynsym, the symbols of debug files and .gnu_debugdata, and entries of
+ * procedure linkage tables.
  *
- * One array for code and one for data, by address; where several names share an address the best comes first.
+ * One array for code and one for data, by address; where several names share an address the best
+ * comes first.
  */
 #include <stdio.h>
 
@@ -30,7 +32,8 @@ static bool symbol_place(const struct elf *e, size_t i, uint16_t shndx, uint64_t
 	return base != 0;
 }
 
-static void symtab_read(struct symtab *t, struct elf *e, enum section_id syms, enum section_id strs, int source)
+static void symtab_read(struct symtab *t, struct elf *e, enum section_id syms, enum section_id strs,
+			int source)
 {
 	struct span strings = elf_section(e, strs), s = elf_section(e, syms);
 
@@ -63,7 +66,8 @@ static void symtab_read(struct symtab *t, struct elf *e, enum section_id syms, e
 			 strncmp(sym.name, "__gnu_", 6) && strncmp(sym.name, "_GLOBAL_", 8))
 			symtab_push(elf_executable(e, sym.addr) ? &t->code : &t->data,
 				    elf_executable(e, sym.addr) ? &t->n_code : &t->n_data,
-				    elf_executable(e, sym.addr) ? &t->cap_code : &t->cap_data, &sym);
+				    elf_executable(e, sym.addr) ? &t->cap_code : &t->cap_data,
+				    &sym);
 	}
 }
 
@@ -81,7 +85,10 @@ static int slot_compare(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-/* Statically linked programs: the slot is filled by calling the resolver, which bears the function's name. */
+/*
+ * Statically linked programs: the slot is filled by calling the resolver, which bears the
+ * function's name.
+ */
 static const char *resolver_name(const struct symtab *t, uint64_t addr)
 {
 	for (size_t i = 0; i < t->n_code; i++)
@@ -90,10 +97,12 @@ static const char *resolver_name(const struct symtab *t, uint64_t addr)
 	return NULL;
 }
 
-static size_t slots_read(struct symbols_module *m, enum section_id id, struct slot **v, size_t n, size_t *cap)
+static size_t slots_read(struct symbols_module *m, enum section_id id, struct slot **v, size_t n,
+			 size_t *cap)
 {
 	struct elf *e = &m->elf;
-	struct span rela = elf_section(e, id), syms = elf_section(e, SEC_DYNSYM), strs = elf_section(e, SEC_DYNSTR);
+	struct span rela = elf_section(e, id), syms = elf_section(e, SEC_DYNSYM),
+		    strs = elf_section(e, SEC_DYNSTR);
 
 	for (size_t i = 0; i < rela.n / sizeof(Elf64_Rela); i++) {
 		const char *name = NULL;
@@ -103,7 +112,8 @@ static size_t slots_read(struct symbols_module *m, enum section_id id, struct sl
 		memcpy(&r, rela.p + i * sizeof(r), sizeof(r));
 		if (ELF64_R_TYPE(r.r_info) == R_X86_64_IRELATIVE)
 			name = resolver_name(&m->symtab, (uint64_t)r.r_addend);
-		else if (ELF64_R_TYPE(r.r_info) != R_X86_64_JUMP_SLOT && ELF64_R_TYPE(r.r_info) != R_X86_64_GLOB_DAT)
+		else if (ELF64_R_TYPE(r.r_info) != R_X86_64_JUMP_SLOT &&
+			 ELF64_R_TYPE(r.r_info) != R_X86_64_GLOB_DAT)
 			continue;
 		else if (ELF64_R_SYM(r.r_info) < syms.n / sizeof(s)) {
 			memcpy(&s, syms.p + ELF64_R_SYM(r.r_info) * sizeof(s), sizeof(s));
@@ -116,7 +126,10 @@ static size_t slots_read(struct symbols_module *m, enum section_id id, struct sl
 	return n;
 }
 
-/* Where the entry with its jmp at i begins (endbr64 and a bnd prefix belong to it), and how long it is. */
+/*
+ * Where the entry with its jmp at i begins (endbr64 and a bnd prefix belong to it), and how long it
+ * is.
+ */
 static uint64_t plt_entry(struct span code, size_t i, uint64_t *size_ret)
 {
 	size_t start = i;
@@ -130,7 +143,8 @@ static uint64_t plt_entry(struct span code, size_t i, uint64_t *size_ret)
 }
 
 /* Each jmp *slot(%rip) with a slot that a relocation fills. */
-static void plt_scan(struct symbols_module *m, enum section_id id, const struct slot *slots, size_t n)
+static void plt_scan(struct symbols_module *m, enum section_id id, const struct slot *slots,
+		     size_t n)
 {
 	struct span code = elf_section(&m->elf, id);
 	uint64_t base = m->elf.sec[id].addr;
@@ -174,7 +188,7 @@ static void symtab_add_plt(struct symbols_module *m)
 	free(slots);
 }
 
-/* ---- order ------------------------------------------------------------------------------------ */
+/* ---- order ----------------------------------------------------------------------------------- */
 
 static int sym_rank(const struct sym *s)
 {
@@ -252,13 +266,18 @@ void symtab_deinit(struct symtab *t)
 	free(t->mangled);
 }
 
-/* How far a symbol without a size may reach: crti's are a few instructions before or after other sections. */
+/*
+ * How far a symbol without a size may reach: crti's are a few instructions before or after other
+ * sections.
+ */
 static uint64_t open_limit(const char *name)
 {
 	return !strcmp(name, "_init") || !strcmp(name, "_fini") ? 32 : 1 << 16;
 }
 
-/* The last symbol that begins at or before addr and holds it; without a size, up to the next one. */
+/*
+ * The last symbol that begins at or before addr and holds it; without a size, up to the next one.
+ */
 static const struct sym *sym_at(const struct sym *v, size_t n, uint64_t addr)
 {
 	const struct sym *open = NULL;
@@ -290,7 +309,8 @@ const struct sym *symtab_code_at(struct symbols_module *m, uint64_t vaddr)
 	return elf_executable(&m->elf, vaddr) ? sym_at(t->code, t->n_code, vaddr) : NULL;
 }
 
-void symbols_data_symbols(struct symbols *s, void (*fn)(void *ctx, uint64_t addr, uint64_t size), void *ctx)
+void symbols_data_symbols(struct symbols *s, void (*fn)(void *ctx, uint64_t addr, uint64_t size),
+			  void *ctx)
 {
 	size_t n = space_loaded(s);
 
@@ -322,7 +342,7 @@ const struct sym *symtab_tls_at(struct symbols_module *m, uint64_t offset)
 	return sym_at(t->tls, t->n_tls, offset);
 }
 
-/* ---- by name ------------------------------------------------------------------------------------ */
+/* ---- by name --------------------------------------------------------------------------------- */
 
 static const struct sym *symtab_nth(const struct symtab *t, uint32_t i)
 {
@@ -359,7 +379,8 @@ static void symtab_index_names(struct symtab *t)
 		const char *name = symtab_nth(t, (uint32_t)i)->name;
 
 		t->names[i] = (struct sym_name){ hash_str(name, bare_len(name)), (uint32_t)i };
-		if (name[0] == '_' && name[1] == 'Z' && grow(&t->mangled, &t->cap_mangled, t->n_mangled + 1, sizeof(*t->mangled)))
+		if (name[0] == '_' && name[1] == 'Z' &&
+		    grow(&t->mangled, &t->cap_mangled, t->n_mangled + 1, sizeof(*t->mangled)))
 			t->mangled[t->n_mangled++] = (uint32_t)i;
 	}
 	t->n_names = n;
@@ -382,8 +403,8 @@ static size_t lower_bound(const void *v, size_t n, size_t elem, uint32_t hash)
 }
 
 /*
- * What every mangled name of that function contains, so that few need to be demangled: its last identifier, or the code of
- * the operator.
+ * What every mangled name of that function contains, so that few need to be demangled: its last
+ * identifier, or the code of the operator.
  */
 static const char *mangled_part(const char *name, char *buf, size_t size)
 {
@@ -400,20 +421,22 @@ static const char *mangled_part(const char *name, char *buf, size_t size)
 		return "_Z";
 	if (end == 0 || end > len)
 		return "_Z";
-	for (start = end; start > 0 && name[start - 1] != ':' && name[start - 1] != '~' && name[start - 1] != ' '; )
+	for (start = end; start > 0 && name[start - 1] != ':' && name[start - 1] != '~' &&
+			  name[start - 1] != ' ';)
 		start--;
 	snprintf(buf, size, "%.*s", (int)(end - start), name + start);
 	return buf;
 }
 
-static void symtab_each_plain(struct symbols_module *m, const char *name, void (*fn)(void *ctx, const struct sym *s),
-			      void *ctx)
+static void symtab_each_plain(struct symbols_module *m, const char *name,
+			      void (*fn)(void *ctx, const struct sym *s), void *ctx)
 {
 	struct symtab *t = &m->symtab;
 	char buf[256], *shorter = strdup(name);
 	const char *part = mangled_part(name, buf, sizeof(buf));
 	size_t len = strlen(name);
-	bool full = len && name[len - 1] == ')' && strcmp(name + (len > 10 ? len - 10 : 0), "operator()");
+	bool full = len && name[len - 1] == ')' &&
+		    strcmp(name + (len > 10 ? len - 10 : 0), "operator()");
 
 	if (!shorter)
 		return;
@@ -436,7 +459,8 @@ static void symtab_each_plain(struct symbols_module *m, const char *name, void (
 	free(shorter);
 }
 
-void symtab_each(struct symbols_module *m, const char *name, void (*fn)(void *ctx, const struct sym *s), void *ctx)
+void symtab_each(struct symbols_module *m, const char *name,
+		 void (*fn)(void *ctx, const struct sym *s), void *ctx)
 {
 	struct symtab *t = module_symtab(m);
 	size_t len = strlen(name);

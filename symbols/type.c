@@ -1,14 +1,20 @@
 /*
  * type.c - types, made from their entries when first asked for and kept by where they stand.
  *
- * A type's name, target and members are looked up when asked for, so that one pointer to a class does not read half of the
- * library.  Chains are walked with limits: damaged files may have loops.
+ * A type's name, target and members are looked up when asked for, so that one pointer to a class
+ * does not read half of the library.  Chains are walked with limits: damaged files may have loops.
  */
 #include <stdio.h>
 
 #include "symbols/entry.h"
 
-enum { MAX_CHAIN = 64, MAX_NAME_DEPTH = 8, MAX_MEMBERS = 1 << 16, MAX_ELEMENTS = 1000, MAX_NEST = 16 };
+enum {
+	MAX_CHAIN = 64,
+	MAX_NAME_DEPTH = 8,
+	MAX_MEMBERS = 1 << 16,
+	MAX_ELEMENTS = 1000,
+	MAX_NEST = 16
+};
 
 struct symbols_type {
 	struct cu *cu;
@@ -60,7 +66,8 @@ static bool table_grow(struct type_table *t)
 
 		if (!x)
 			continue;
-		for (at = type_hash(x->cu, x->off, x->dim) & (cap - 1); slot[at]; at = (at + 1) & (cap - 1))
+		for (at = type_hash(x->cu, x->off, x->dim) & (cap - 1); slot[at];
+		     at = (at + 1) & (cap - 1))
 			;
 		slot[at] = x;
 	}
@@ -83,7 +90,11 @@ static enum symbols_type_kind kind_of(uint16_t tag)
 	case DW_TAG_union_type: return SYMBOLS_T_UNION;
 	case DW_TAG_subroutine_type: case DW_TAG_subprogram: return SYMBOLS_T_FUNCTION;
 	case DW_TAG_typedef: return SYMBOLS_T_TYPEDEF;
-	case DW_TAG_const_type: case DW_TAG_volatile_type: case DW_TAG_restrict_type: case DW_TAG_atomic_type: return SYMBOLS_T_QUALIFIED;
+	case DW_TAG_const_type:
+	case DW_TAG_volatile_type:
+	case DW_TAG_restrict_type:
+	case DW_TAG_atomic_type:
+		return SYMBOLS_T_QUALIFIED;
 	case DW_TAG_ptr_to_member_type: return SYMBOLS_T_MEMBER_POINTER;
 	}
 	return SYMBOLS_T_OTHER;
@@ -99,7 +110,8 @@ static uint64_t array_count(const struct die *array, unsigned dim, bool *more)
 	*more = false;
 	if (!array->children)
 		return 0;
-	for (unsigned i = 0; die_read(array->cu, off, &child) && child.tag; off = die_sibling(&child)) {
+	for (unsigned i = 0; die_read(array->cu, off, &child) && child.tag;
+	     off = die_sibling(&child)) {
 		if (child.tag != DW_TAG_subrange_type)
 			continue;
 		if (i == dim) {
@@ -130,7 +142,9 @@ static struct symbols_type *type_create(struct cu *cu, uint32_t off, unsigned di
 	t = arena_alloc(&f->arena, sizeof(*t));
 	if (!t)
 		return NULL;
-	*t = (struct symbols_type){ .cu = cu, .off = off, .dim = dim, .kind = kind_of(die.tag), .tag = die.tag };
+	*t = (struct symbols_type){
+		.cu = cu, .off = off, .dim = dim, .kind = kind_of(die.tag), .tag = die.tag
+	};
 	t->declaration = die_flag(&die, IX_FLAG_DECLARATION | IX_FLAG_SIGNATURE);
 	t->plain = die_str(&die, IX_A_name);
 	if (die_uint(&die, IX_A_byte_size, &v))
@@ -146,7 +160,8 @@ static void type_in_own_unit(struct symbols_type *t)
 	struct die die;
 	struct ref ref;
 
-	if (!t->declaration || !die_read(t->cu, t->off, &die) || !die_ref(&die, IX_A_signature, &ref) || ref.cu == t->cu)
+	if (!t->declaration || !die_read(t->cu, t->off, &die) ||
+	    !die_ref(&die, IX_A_signature, &ref) || ref.cu == t->cu)
 		return;
 	t->definition_ready = true;
 	t->definition = type_get(ref.cu, ref.off);
@@ -200,13 +215,18 @@ const struct symbols_type *type_pointer_to(const struct symbols_type *t)
 	if (!x->pointer) {
 		x->pointer = arena_alloc(&t->cu->dw->module->family->arena, sizeof(*x));
 		if (x->pointer)
-			*x->pointer = (struct symbols_type){ .cu = t->cu, .off = UINT32_MAX, .kind = SYMBOLS_T_POINTER,
-				.tag = DW_TAG_pointer_type, .size = 8, .target = t, .target_ready = true };
+			*x->pointer = (struct symbols_type){ .cu = t->cu,
+							     .off = UINT32_MAX,
+							     .kind = SYMBOLS_T_POINTER,
+							     .tag = DW_TAG_pointer_type,
+							     .size = 8,
+							     .target = t,
+							     .target_ready = true };
 	}
 	return x->pointer;
 }
 
-/* ---- what one can ask ------------------------------------------------------------------------------------- */
+/* ---- what one can ask ------------------------------------------------------------------------ */
 
 enum symbols_type_kind symbols_type_kind(const struct symbols_type *t)
 {
@@ -282,20 +302,22 @@ uint64_t symbols_type_size(const struct symbols_type *t)
 	return type_size(t, 0);
 }
 
-/* ---- names ---------------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static void type_print(const struct symbols_type *t, char *buf, size_t size, int depth);
 
 static const char *tag_word(const struct symbols_type *t)
 {
-	if (is_cplusplus(t->cu) || (t->cu->language != 0x01 && t->cu->language != 0x02 && t->cu->language != 0x0c &&
-				    t->cu->language != 0x1d && t->cu->language != 0x2c && t->cu->language))
+	if (is_cplusplus(t->cu) ||
+	    (t->cu->language != 0x01 && t->cu->language != 0x02 && t->cu->language != 0x0c &&
+	     t->cu->language != 0x1d && t->cu->language != 0x2c && t->cu->language))
 		return "";
 	return t->kind == SYMBOLS_T_STRUCT ? "struct " : t->kind == SYMBOLS_T_UNION ? "union " :
 	       t->kind == SYMBOLS_T_ENUM ? "enum " : "";
 }
 
-static void print_target(const struct symbols_type *t, const char *suffix, char *buf, size_t size, int depth)
+static void print_target(const struct symbols_type *t, const char *suffix, char *buf, size_t size,
+			 int depth)
 {
 	size_t n;
 
@@ -306,7 +328,8 @@ static void print_target(const struct symbols_type *t, const char *suffix, char 
 		snprintf(buf + n - 3, size - n + 3, "%s)()", suffix);
 		return;
 	}
-	snprintf(buf + n, size - n, "%s%s", n && strchr("*&", buf[n - 1]) && strchr("*&", suffix[0]) ? "" : " ", suffix);
+	snprintf(buf + n, size - n, "%s%s",
+		 n && strchr("*&", buf[n - 1]) && strchr("*&", suffix[0]) ? "" : " ", suffix);
 }
 
 /* "int [2][3]": the first dimension first. */
@@ -316,11 +339,13 @@ static void print_array(const struct symbols_type *t, char *buf, size_t size, in
 	char dims[128] = "";
 	size_t n = 0;
 
-	for (int i = 0; element && element->kind == SYMBOLS_T_ARRAY && i < 16 && n < sizeof(dims) - 24; i++) {
+	for (int i = 0;
+	     element && element->kind == SYMBOLS_T_ARRAY && i < 16 && n < sizeof(dims) - 24; i++) {
 		uint64_t count = symbols_type_count(element);
 
-		n += (size_t)(count ? snprintf(dims + n, sizeof(dims) - n, "[%llu]", (unsigned long long)count) :
-			      snprintf(dims + n, sizeof(dims) - n, "[]"));
+		n += (size_t)(count ? snprintf(dims + n, sizeof(dims) - n, "[%llu]",
+					       (unsigned long long)count)
+				    : snprintf(dims + n, sizeof(dims) - n, "[]"));
 		element = symbols_type_target(element);
 	}
 	type_print(element, buf, size, depth + 1);
@@ -347,12 +372,17 @@ static void type_print(const struct symbols_type *t, char *buf, size_t size, int
 			print_target(t, "*", buf, size, depth);
 		}
 		break;
-	case SYMBOLS_T_REFERENCE: print_target(t, t->tag == DW_TAG_reference_type ? "&" : "&&", buf, size, depth); break;
+	case SYMBOLS_T_REFERENCE:
+		print_target(t, t->tag == DW_TAG_reference_type ? "&" : "&&", buf, size, depth);
+		break;
 	case SYMBOLS_T_ARRAY: print_array(t, buf, size, depth); break;
 	case SYMBOLS_T_FUNCTION: print_target(t, "()", buf, size, depth); break;
 	case SYMBOLS_T_QUALIFIED:
 		type_print(symbols_type_target(t), inner, sizeof(inner), depth + 1);
-		snprintf(buf, size, "%s%s", t->tag == DW_TAG_const_type ? "const " : t->tag == DW_TAG_volatile_type ? "volatile " : "",
+		snprintf(buf, size, "%s%s",
+			 t->tag == DW_TAG_const_type	  ? "const "
+			 : t->tag == DW_TAG_volatile_type ? "volatile "
+							  : "",
 			 inner);
 		break;
 	default:
@@ -360,7 +390,8 @@ static void type_print(const struct symbols_type *t, char *buf, size_t size, int
 			type_print(t->definition, buf, size, depth + 1);
 			break;
 		}
-		snprintf(buf, size, "%s%s%s", tag_word(t), cu_scope_name(t->cu, cu_scope_at(t->cu, t->off)),
+		snprintf(buf, size, "%s%s%s", tag_word(t),
+			 cu_scope_name(t->cu, cu_scope_at(t->cu, t->off)),
 			 t->plain ? t->plain : "{...}");
 	}
 }
@@ -379,7 +410,7 @@ const char *symbols_type_name(const struct symbols_type *t)
 	return t->name ? t->name : "?";
 }
 
-/* ---- finding one by its name ------------------------------------------------------------------------------------- */
+/* ---- finding one by its name ----------------------------------------------------------------- */
 
 /* Begin of the last part of "ns::Cache<a::b>". */
 static const char *last_part(const char *name)
@@ -405,8 +436,12 @@ static bool same_scope(struct cu *cu, uint32_t entry, const char *scope, size_t 
 	return strlen(have) == len && !memcmp(have, scope, len);
 }
 
-/* kind: only this one (what the word in front said), or OTHER for any.  A declaration only when nothing better is there. */
-static const struct symbols_type *module_type_find(struct symbols_module *m, const char *name, enum symbols_type_kind kind,
+/*
+ * kind: only this one (what the word in front said), or OTHER for any.  A declaration only when
+ * nothing better is there.
+ */
+static const struct symbols_type *module_type_find(struct symbols_module *m, const char *name,
+						   enum symbols_type_kind kind,
 						   const struct symbols_type *best)
 {
 	struct dwarf *d = module_dwarf(m);
@@ -450,7 +485,8 @@ static const struct symbols_type *module_type_find(struct symbols_module *m, con
 	return best;
 }
 
-static const struct symbols_type *family_type_find(struct family *f, const char *name, enum symbols_type_kind kind,
+static const struct symbols_type *family_type_find(struct family *f, const char *name,
+						   enum symbols_type_kind kind,
 						   struct symbols_module *first)
 {
 	const struct symbols_type *best = NULL;
@@ -463,13 +499,16 @@ static const struct symbols_type *family_type_find(struct family *f, const char 
 	return best;
 }
 
-const struct symbols_type *symbols_type_find(struct symbols *s, const char *name, const struct symbols_module *first)
+const struct symbols_type *symbols_type_find(struct symbols *s, const char *name,
+					     const struct symbols_module *first)
 {
 	static const struct {
 		const char *word;
 		enum symbols_type_kind kind;
 	} words[] = {
-		{ "struct ", SYMBOLS_T_STRUCT }, { "class ", SYMBOLS_T_CLASS }, { "union ", SYMBOLS_T_UNION },
+		{ "struct ", SYMBOLS_T_STRUCT },
+		{ "class ", SYMBOLS_T_CLASS },
+		{ "union ", SYMBOLS_T_UNION },
 		{ "enum ", SYMBOLS_T_ENUM },
 	};
 	enum symbols_type_kind kind = SYMBOLS_T_OTHER;
@@ -498,7 +537,9 @@ static const struct symbols_type *type_definition(const struct symbols_type *t)
 			const struct symbols_type *found;
 
 			snprintf(name, sizeof(name), "%s%s", scope, t->plain);
-			found = family_type_find(m->family, name, t->kind == SYMBOLS_T_STRUCT ? SYMBOLS_T_CLASS : t->kind, m);
+			found = family_type_find(
+				m->family, name,
+				t->kind == SYMBOLS_T_STRUCT ? SYMBOLS_T_CLASS : t->kind, m);
 			if (found && !found->declaration)
 				x->definition = found;
 		}
@@ -516,7 +557,7 @@ const struct symbols_type *symbols_type_strip(const struct symbols_type *t)
 	return NULL;
 }
 
-/* ---- members -------------------------------------------------------------------------------------------------------- */
+/* ---- members --------------------------------------------------------------------------------- */
 
 /* False: it has no place in the object (static member, virtual base). */
 static bool member_offset(const struct die *die, struct symbols_member *m)
@@ -548,17 +589,20 @@ static bool member_offset(const struct die *die, struct symbols_member *m)
 	return !die_flag(die, IX_FLAG_EXTERNAL) && !virtual;
 }
 
-static size_t members_read(const struct symbols_type *t, struct symbols_member *ret, size_t max, bool bases)
+static size_t members_read(const struct symbols_type *t, struct symbols_member *ret, size_t max,
+			   bool bases)
 {
 	struct die die, child;
 	size_t n = 0;
 
 	if (!die_read(t->cu, t->off, &die) || !die.children)
 		return 0;
-	for (uint32_t off = die.next; die_read(t->cu, off, &child) && child.tag; off = die_sibling(&child)) {
+	for (uint32_t off = die.next; die_read(t->cu, off, &child) && child.tag;
+	     off = die_sibling(&child)) {
 		struct symbols_member m = { 0 };
 
-		if (child.tag != (bases ? DW_TAG_inheritance : DW_TAG_member) || n >= MAX_MEMBERS || !member_offset(&child, &m))
+		if (child.tag != (bases ? DW_TAG_inheritance : DW_TAG_member) || n >= MAX_MEMBERS ||
+		    !member_offset(&child, &m))
 			continue;
 		if (n < max) {
 			m.type = die_type(&child);
@@ -576,10 +620,13 @@ static const struct symbols_type *stored_type(const struct symbols_type *t)
 {
 	struct die die, child;
 
-	if (!t->plain || (strncmp(t->plain, "__aligned_membuf<", 17) && strncmp(t->plain, "__aligned_buffer<", 17)) ||
+	if (!t->plain ||
+	    (strncmp(t->plain, "__aligned_membuf<", 17) &&
+	     strncmp(t->plain, "__aligned_buffer<", 17)) ||
 	    !die_read(t->cu, t->off, &die) || !die.children)
 		return NULL;
-	for (uint32_t off = die.next; die_read(t->cu, off, &child) && child.tag; off = die_sibling(&child))
+	for (uint32_t off = die.next; die_read(t->cu, off, &child) && child.tag;
+	     off = die_sibling(&child))
 		if (child.tag == DW_TAG_template_type_parameter)
 			return die_type(&child);
 	return NULL;
@@ -589,7 +636,8 @@ static void members_make(struct symbols_type *t)
 {
 	struct arena *a = &t->cu->dw->module->family->arena;
 	const struct symbols_type *stored = stored_type(t);
-	size_t bases = stored ? 0 : members_read(t, NULL, 0, true), n = stored ? 1 : bases + members_read(t, NULL, 0, false);
+	size_t bases = stored ? 0 : members_read(t, NULL, 0, true),
+	       n = stored ? 1 : bases + members_read(t, NULL, 0, false);
 
 	t->members_ready = true;
 	t->member = n ? arena_alloc(a, n * sizeof(*t->member)) : NULL;
@@ -608,7 +656,8 @@ const struct symbols_member *symbols_type_members(const struct symbols_type *t, 
 {
 	t = symbols_type_strip(t);
 	*n_ret = 0;
-	if (!t || (t->kind != SYMBOLS_T_STRUCT && t->kind != SYMBOLS_T_CLASS && t->kind != SYMBOLS_T_UNION))
+	if (!t || (t->kind != SYMBOLS_T_STRUCT && t->kind != SYMBOLS_T_CLASS &&
+		   t->kind != SYMBOLS_T_UNION))
 		return NULL;
 	if (!t->members_ready)
 		members_make(lazy(t));
@@ -624,11 +673,14 @@ static bool is_pointer(const struct symbols_type *t)
 
 static bool is_compound(const struct symbols_type *t)
 {
-	return t && (t->kind == SYMBOLS_T_STRUCT || t->kind == SYMBOLS_T_CLASS || t->kind == SYMBOLS_T_UNION ||
-		     t->kind == SYMBOLS_T_ARRAY);
+	return t && (t->kind == SYMBOLS_T_STRUCT || t->kind == SYMBOLS_T_CLASS ||
+		     t->kind == SYMBOLS_T_UNION || t->kind == SYMBOLS_T_ARRAY);
 }
 
-/* Does a pointer begin at this offset of t?  budget: how many members to look at, for types that hold themselves. */
+/*
+ * Does a pointer begin at this offset of t?  budget: how many members to look at, for types that
+ * hold themselves.
+ */
 static bool pointer_in(const struct symbols_type *t, uint64_t offset, int depth, int *budget)
 {
 	const struct symbols_member *m;
@@ -660,7 +712,8 @@ static bool pointer_at(const struct symbols_type *t, uint64_t offset)
 }
 
 /* The member that holds offset; of a union's the one with the pointer, when one is wanted. */
-static const struct symbols_member *member_at(const struct symbols_type *t, uint64_t offset, bool want_pointer)
+static const struct symbols_member *member_at(const struct symbols_type *t, uint64_t offset,
+					      bool want_pointer)
 {
 	const struct symbols_member *best = NULL, *m;
 	size_t n;
@@ -688,9 +741,12 @@ static void append(char **p, char *end, const char *text)
 		**p = 0;
 }
 
-/* One step inwards: the part that holds *offset, which becomes the offset in it.  NULL: nothing there. */
-static const struct symbols_type *path_step(const struct symbols_type *t, uint64_t *offset, bool want_pointer, char **p,
-					    char *end)
+/*
+ * One step inwards: the part that holds *offset, which becomes the offset in it.  NULL: nothing
+ * there.
+ */
+static const struct symbols_type *path_step(const struct symbols_type *t, uint64_t *offset,
+					    bool want_pointer, char **p, char *end)
 {
 	const struct symbols_member *m;
 	char text[32];
@@ -717,8 +773,8 @@ static const struct symbols_type *path_step(const struct symbols_type *t, uint64
 	return m->type;
 }
 
-const struct symbols_type *symbols_type_path(const struct symbols_type *t, uint64_t offset, bool want_pointer,
-					     char *buf, size_t size)
+const struct symbols_type *symbols_type_path(const struct symbols_type *t, uint64_t offset,
+					     bool want_pointer, char *buf, size_t size)
 {
 	char *p = buf, *end = buf + size;
 
@@ -760,7 +816,8 @@ static void pointers_in(const struct symbols_type *t, uint64_t at, struct pointe
 	if (is_pointer(t)) {
 		p->fn(p->ctx, at, symbols_type_target(t));
 	} else if (t->kind == SYMBOLS_T_ARRAY) {
-		uint64_t one = symbols_type_size(symbols_type_target(t)), count = symbols_type_count(t);
+		uint64_t one = symbols_type_size(symbols_type_target(t)),
+			 count = symbols_type_count(t);
 
 		for (uint64_t i = 0; one && i < count && i < MAX_ELEMENTS; i++)
 			pointers_in(symbols_type_target(t), at + i * one, p, depth + 1);
@@ -773,7 +830,9 @@ static void pointers_in(const struct symbols_type *t, uint64_t at, struct pointe
 }
 
 void symbols_type_pointers(const struct symbols_type *t,
-			   void (*fn)(void *ctx, uint64_t offset, const struct symbols_type *target), void *ctx)
+			   void (*fn)(void *ctx, uint64_t offset,
+				      const struct symbols_type *target),
+			   void *ctx)
 {
 	pointers_in(t, 0, &(struct pointers){ fn, ctx, 1 << 20 }, 0);
 }

@@ -1,15 +1,18 @@
 /*
  * unwind.c - from a frame to its caller.
  *
- * Nearly every row of call frame information says: CFA = register + constant, and some callee-saved registers at constants
- * below it.  Such a row is kept in 48 bytes, in a table hashed by address, so that a frame costs one lookup and
- * two to four reads.  Everything else (signal frames, PLT entries, expressions) keeps its full row.
+ * Nearly every row of call frame information says: CFA = register + constant, and some callee-saved
+ * registers at constants below it.  Such a row is kept in 48 bytes, in a table hashed by address,
+ * so that a frame costs one lookup and two to four reads.  Everything else (signal frames, PLT
+ * entries, expressions) keeps its full row.
  *
  * Where there is no CFI (musl, hand-written assembly, JIT code) in this order:
  *   - what the function's own instructions do to rsp (infer.c), if that leads to a return address;
- *   - the innermost frame may stand before its prologue: the word at rsp is a return address behind a call of this function;
+ *   - the innermost frame may stand before its prologue: the word at rsp is a return address behind
+ *   a call of this function;
  *   - a chain of frame pointers;
- *   - the first word above rsp that is a return address: better one behind a call that names this very function.
+ *   - the first word above rsp that is a return address: better one behind a call that names this
+ *   very function.
  * rbp == 0 without CFI is the outermost frame (ABI, 3.4.1).
  */
 #include "abi/buffer.h"
@@ -84,7 +87,8 @@ static bool row_shorten(struct row *r, const struct cfi_row *full)
 /* mov $15, %eax or %rax; syscall: what a handler returns to.  pc may be at either instruction. */
 static bool is_sigreturn(const struct symbols_module *m, uint64_t vaddr)
 {
-	static const uint8_t text[2][9] = { "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", "\xb8\x0f\x00\x00\x00\x0f\x05" };
+	static const uint8_t text[2][9] = { "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05",
+					    "\xb8\x0f\x00\x00\x00\x0f\x05" };
 	static const uint8_t len[2] = { 9, 7 };
 
 	for (int i = 0; i < 2; i++)
@@ -111,7 +115,8 @@ static void row_make(struct symbols *s, struct row *r, uint64_t pc, bool first)
 	if (!m)
 		return;
 	if (!cfi_row_at(m, pc - bias, &full)) {
-		if (!is_sigreturn(m, pc - bias + !first) && infer_row_at(m, pc - bias + !first, &full) && row_shorten(r, &full))
+		if (!is_sigreturn(m, pc - bias + !first) &&
+		    infer_row_at(m, pc - bias + !first, &full) && row_shorten(r, &full))
 			r->kind = ROW_INFERRED;
 		return;
 	}
@@ -142,7 +147,10 @@ static const struct row *row_at(struct symbols *s, uint64_t pc, bool first)
 	}
 	r = &s->unwind->row[hash_u64(pc) >> 8 & ((1 << CACHE_BITS) - 1)];
 	if (r->pc != pc || r->kind == ROW_EMPTY) {
-		/* Full rows that lost their place are freed when there are many; nobody holds one now. */
+		/*
+		 * Full rows that lost their place are freed when there are many; nobody holds one
+		 * now.
+		 */
 		if (s->unwind->n_owned > 4 << CACHE_BITS)
 			unwind_cache_clear(s);
 		s->unwind->used = true;
@@ -154,14 +162,16 @@ static const struct row *row_at(struct symbols *s, uint64_t pc, bool first)
 static bool read_word(const struct symbols_memory *mem, uint64_t addr, uint64_t *ret)
 {
 	/* The compiler makes these two loads and a comparison of the usual case. */
-	if (mem && addr - mem->copy_start < mem->copy_len && mem->copy_len - (addr - mem->copy_start) >= 8) {
+	if (mem && addr - mem->copy_start < mem->copy_len &&
+	    mem->copy_len - (addr - mem->copy_start) >= 8) {
 		memcpy(ret, (const uint8_t *)mem->copy + (addr - mem->copy_start), 8);
 		return true;
 	}
 	return mem_read(mem, addr, ret, 8);
 }
 
-static bool step_fast(const struct row *r, struct symbols_regs *regs, const struct symbols_memory *mem, uint64_t *cfa_ret)
+static bool step_fast(const struct row *r, struct symbols_regs *regs,
+		      const struct symbols_memory *mem, uint64_t *cfa_ret)
 {
 	uint64_t cfa = regs->r[r->cfa_reg] + (uint64_t)(int64_t)r->cfa_off;
 	unsigned saved = r->saved;
@@ -185,8 +195,9 @@ static bool step_fast(const struct row *r, struct symbols_regs *regs, const stru
 }
 
 /* One register of a full row; false: not known. */
-static bool rule_value(const struct cfi_rule *rule, int reg, uint64_t cfa, const struct symbols_regs *regs,
-		       const struct expr_env *env, bool signal, uint64_t *ret)
+static bool rule_value(const struct cfi_rule *rule, int reg, uint64_t cfa,
+		       const struct symbols_regs *regs, const struct expr_env *env, bool signal,
+		       uint64_t *ret)
 {
 	struct location l;
 
@@ -211,7 +222,8 @@ static bool rule_value(const struct cfi_rule *rule, int reg, uint64_t cfa, const
 		*ret = rule->value < SYMBOLS_REGS ? regs->r[rule->value] : 0;
 		return rule->value < SYMBOLS_REGS && (regs->known & 1u << rule->value);
 	case RULE_EXPR: case RULE_VAL_EXPR:
-		if (!expr_eval(rule->expr, env, &cfa, &l) || (l.kind != LOC_MEMORY && l.kind != LOC_VALUE))
+		if (!expr_eval(rule->expr, env, &cfa, &l) ||
+		    (l.kind != LOC_MEMORY && l.kind != LOC_VALUE))
 			return false;
 		*ret = l.value;
 		return rule->kind == RULE_VAL_EXPR || mem_read(env->mem, l.value, ret, 8);
@@ -219,8 +231,8 @@ static bool rule_value(const struct cfi_rule *rule, int reg, uint64_t cfa, const
 	return false;
 }
 
-static bool step_full(const struct cfi_row *row, struct symbols_regs *regs, const struct symbols_memory *mem,
-		      uint64_t *cfa_ret)
+static bool step_full(const struct cfi_row *row, struct symbols_regs *regs,
+		      const struct symbols_memory *mem, uint64_t *cfa_ret)
 {
 	struct symbols_regs old = *regs;
 	struct expr_env env = { .regs = &old, .mem = mem };
@@ -228,7 +240,8 @@ static bool step_full(const struct cfi_row *row, struct symbols_regs *regs, cons
 	uint64_t cfa;
 
 	if (row->cfa_expr.n) {
-		if (!expr_eval(row->cfa_expr, &env, NULL, &l) || (l.kind != LOC_MEMORY && l.kind != LOC_VALUE))
+		if (!expr_eval(row->cfa_expr, &env, NULL, &l) ||
+		    (l.kind != LOC_MEMORY && l.kind != LOC_VALUE))
 			return false;
 		cfa = l.value;
 	} else {
@@ -251,9 +264,12 @@ static bool step_full(const struct cfi_row *row, struct symbols_regs *regs, cons
 	return (regs->known & 1u << SYMBOLS_RIP) && (regs->known & 1u << SYMBOLS_RSP);
 }
 
-/* ---- without CFI --------------------------------------------------------------------------------------- */
+/* ---- without CFI ----------------------------------------------------------------------------- */
 
-/* Is there a call instruction right before addr?  2: one that says it calls `function`.  A handler's way back counts, too. */
+/*
+ * Is there a call instruction right before addr?  2: one that says it calls `function`.  A
+ * handler's way back counts, too.
+ */
 static int after_call(struct symbols *s, uint64_t addr, uint64_t function)
 {
 	uint64_t bias;
@@ -279,8 +295,10 @@ static int after_call(struct symbols *s, uint64_t addr, uint64_t function)
 	}
 	/* FF /2: through a register, [register], [register+disp8], [rsp+..], [disp32] */
 	if ((p[-2] == 0xff && (p[-1] & 0x38) == 0x10 && (p[-1] >= 0xd0 || (p[-1] & 0xc0) == 0)) ||
-	    (p[-3] == 0xff && ((p[-2] & 0xf8) == 0x50 || p[-2] == 0x14)) || (p[-4] == 0xff && p[-3] == 0x54) ||
-	    (p[-6] == 0xff && ((p[-5] & 0xf8) == 0x90 || p[-5] == 0x15)) || (p[-7] == 0xff && p[-6] == 0x94))
+	    (p[-3] == 0xff && ((p[-2] & 0xf8) == 0x50 || p[-2] == 0x14)) ||
+	    (p[-4] == 0xff && p[-3] == 0x54) ||
+	    (p[-6] == 0xff && ((p[-5] & 0xf8) == 0x90 || p[-5] == 0x15)) ||
+	    (p[-7] == 0xff && p[-6] == 0x94))
 		return 1;
 	return 0;
 }
@@ -293,8 +311,8 @@ static void regs_set_frame(struct symbols_regs *regs, uint64_t pc, uint64_t cfa)
 	regs->known |= 1u << SYMBOLS_RIP | 1u << SYMBOLS_RSP;
 }
 
-static bool step_frame_pointer(struct symbols *s, struct symbols_regs *regs, const struct symbols_memory *mem,
-			       bool known_code, uint64_t *cfa_ret)
+static bool step_frame_pointer(struct symbols *s, struct symbols_regs *regs,
+			       const struct symbols_memory *mem, bool known_code, uint64_t *cfa_ret)
 {
 	uint64_t rbp = regs->r[SYMBOLS_RBP], rsp = regs->r[SYMBOLS_RSP], next[2];
 
@@ -312,8 +330,8 @@ static bool step_frame_pointer(struct symbols *s, struct symbols_regs *regs, con
 	return true;
 }
 
-static bool step_scan(struct symbols *s, struct symbols_regs *regs, const struct symbols_memory *mem, uint64_t function,
-		      uint64_t *cfa_ret)
+static bool step_scan(struct symbols *s, struct symbols_regs *regs,
+		      const struct symbols_memory *mem, uint64_t function, uint64_t *cfa_ret)
 {
 	uint64_t rsp = regs->r[SYMBOLS_RSP], word, best = 0, best_pc = 0;
 
@@ -335,10 +353,13 @@ static bool step_scan(struct symbols *s, struct symbols_regs *regs, const struct
 }
 
 /* The registers of the interrupted code lie in the frame that the handler returned from. */
-static bool step_sigreturn(struct symbols *s, struct symbols_regs *regs, const struct symbols_memory *mem)
+static bool step_sigreturn(struct symbols *s, struct symbols_regs *regs,
+			   const struct symbols_memory *mem)
 {
 	/* struct sigcontext (arch/x86/include/uapi/asm/sigcontext.h) as DWARF numbers */
-	static const uint8_t order[17] = { 8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16 };
+	static const uint8_t order[17] = {
+		8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16
+	};
 	uint64_t bias, pc = regs->r[SYMBOLS_RIP], words[17];
 	struct symbols_module *m = space_module(s, pc, &bias);
 
@@ -362,8 +383,9 @@ static uint64_t function_at(struct symbols *s, uint64_t pc)
 	return start ? start + bias : 0;
 }
 
-static bool step_guess(struct symbols *s, struct symbols_regs *regs, const struct symbols_memory *mem, bool first,
-		       uint64_t *cfa_ret, enum symbols_how *how_ret)
+static bool step_guess(struct symbols *s, struct symbols_regs *regs,
+		       const struct symbols_memory *mem, bool first, uint64_t *cfa_ret,
+		       enum symbols_how *how_ret)
 {
 	uint64_t word, function = function_at(s, regs->r[SYMBOLS_RIP] - !first);
 	bool known_code = space_region(s, regs->r[SYMBOLS_RIP]) != NULL;
@@ -379,8 +401,12 @@ static bool step_guess(struct symbols *s, struct symbols_regs *regs, const struc
 		if (quality == 1 && after_call(s, word, regs->r[SYMBOLS_RIP]) == 2)
 			quality = 2;
 
-		/* At the function's first instruction any call will do, further on it must be a call of this one. */
-		if (quality == 2 || (quality && (!known_code || !function || regs->r[SYMBOLS_RIP] == function))) {
+		/*
+		 * At the function's first instruction any call will do, further on it must be a
+		 * call of this one.
+		 */
+		if (quality == 2 ||
+		    (quality && (!known_code || !function || regs->r[SYMBOLS_RIP] == function))) {
 			*cfa_ret = regs->r[SYMBOLS_RSP] + 8;
 			regs_set_frame(regs, word, *cfa_ret);
 			return true;
@@ -395,19 +421,21 @@ static bool step_guess(struct symbols *s, struct symbols_regs *regs, const struc
 	return known_code || first ? step_scan(s, regs, mem, function, cfa_ret) : false;
 }
 
-/* ---- in the system call buffer ---------------------------------------------------------------------------- */
+/* ---- in the system call buffer --------------------------------------------------------------- */
 
 /*
- * The hook that stands for a system call runs on a stack of its own (syscallbuf/entry.S): the program's rsp is in its state,
- * and where its stub was jumped from in front of the stub.  The registers that calls preserve are those of the hook's C code
- * by now: kept, because they are often still the program's.
+ * The hook that stands for a system call runs on a stack of its own (syscallbuf/entry.S): the
+ * program's rsp is in its state, and where its stub was jumped from in front of the stub.  The
+ * registers that calls preserve are those of the hook's C code by now: kept, because they are often
+ * still the program's.
  */
 static bool step_hook(struct symbols_regs *regs, const struct symbols_memory *mem)
 {
 	uint64_t info, after, rsp;
 
 	if (regs->r[SYMBOLS_RSP] > FIXED_STACK || regs->r[SYMBOLS_RSP] <= FIXED_STATE ||
-	    !mem_read(mem, FIXED_STACK - 80, &info, 8) || !mem_read(mem, info + STUB_AFTER, &after, 8) ||
+	    !mem_read(mem, FIXED_STACK - 80, &info, 8) ||
+	    !mem_read(mem, info + STUB_AFTER, &after, 8) ||
 	    !mem_read(mem, FIXED_STATE + STATE_RSP, &rsp, 8) || !after)
 		return false;
 	regs->r[SYMBOLS_RIP] = after;
@@ -417,10 +445,11 @@ static bool step_hook(struct symbols_regs *regs, const struct symbols_memory *me
 	return true;
 }
 
-/* ---- a frame, a chain -------------------------------------------------------------------------------------- */
+/* ---- a frame, a chain ------------------------------------------------------------------------ */
 
-bool symbols_unwind_step(struct symbols *s, struct symbols_regs *regs, const struct symbols_memory *mem, bool first,
-			 uint64_t *cfa_ret, enum symbols_how *how_ret)
+bool symbols_unwind_step(struct symbols *s, struct symbols_regs *regs,
+			 const struct symbols_memory *mem, bool first, uint64_t *cfa_ret,
+			 enum symbols_how *how_ret)
 {
 	const struct row *r = row_at(s, regs->r[SYMBOLS_RIP] - !first, first);
 	struct symbols_regs old;
@@ -431,7 +460,8 @@ bool symbols_unwind_step(struct symbols *s, struct symbols_regs *regs, const str
 	if (!r || r->kind == ROW_END)
 		return false;
 	if (r->kind == ROW_NONE && step_hook(regs, mem)) {
-		*how_ret = SYMBOLS_SIGNAL;	/* what comes next was interrupted, too: its address is exact */
+		/* what comes next was interrupted, too: its address is exact */
+		*how_ret = SYMBOLS_SIGNAL;
 		return true;
 	}
 	if (r->kind == ROW_NONE)
@@ -458,8 +488,8 @@ bool symbols_unwind_step(struct symbols *s, struct symbols_regs *regs, const str
 	return ok && regs->r[SYMBOLS_RIP];
 }
 
-size_t symbols_unwind(struct symbols *s, const struct symbols_regs *from, const struct symbols_memory *mem,
-		      struct symbols_pc *ret, size_t max)
+size_t symbols_unwind(struct symbols *s, const struct symbols_regs *from,
+		      const struct symbols_memory *mem, struct symbols_pc *ret, size_t max)
 {
 	struct symbols_regs regs = *from;
 	enum symbols_how how = SYMBOLS_FIRST;
@@ -469,7 +499,8 @@ size_t symbols_unwind(struct symbols *s, const struct symbols_regs *from, const 
 	while (n < max) {
 		struct symbols_pc *p = &ret[n++];
 
-		*p = (struct symbols_pc){ regs.r[SYMBOLS_RIP], regs.r[SYMBOLS_RIP] - !first, 0, how };
+		*p = (struct symbols_pc){ regs.r[SYMBOLS_RIP], regs.r[SYMBOLS_RIP] - !first, 0,
+					  how };
 		if (!symbols_unwind_step(s, &regs, mem, first, &p->cfa, &how))
 			break;
 		first = how == SYMBOLS_SIGNAL;
@@ -480,8 +511,9 @@ size_t symbols_unwind(struct symbols *s, const struct symbols_regs *from, const 
 void symbols_regs_from(const struct regs *regs, struct symbols_regs *ret)
 {
 	*ret = (struct symbols_regs){
-		.r = { regs->rax, regs->rdx, regs->rcx, regs->rbx, regs->rsi, regs->rdi, regs->rbp, regs->rsp,
-		       regs->r8, regs->r9, regs->r10, regs->r11, regs->r12, regs->r13, regs->r14, regs->r15, regs->rip },
+		.r = { regs->rax, regs->rdx, regs->rcx, regs->rbx, regs->rsi, regs->rdi, regs->rbp,
+		       regs->rsp, regs->r8, regs->r9, regs->r10, regs->r11, regs->r12, regs->r13,
+		       regs->r14, regs->r15, regs->rip },
 		.known = (1u << SYMBOLS_REGS) - 1,
 		.fs_base = regs->fs_base,
 	};

@@ -86,7 +86,8 @@ bool mem_read(const struct symbols_memory *mem, uint64_t addr, void *buf, size_t
 {
 	if (!mem)
 		return false;
-	if (addr - mem->copy_start < mem->copy_len && mem->copy_len - (addr - mem->copy_start) >= len) {
+	if (addr - mem->copy_start < mem->copy_len &&
+	    mem->copy_len - (addr - mem->copy_start) >= len) {
 		memcpy(buf, (const uint8_t *)mem->copy + (addr - mem->copy_start), len);
 		return true;
 	}

@@ -1,11 +1,12 @@
 /*
- * variable.c - globals, statics, thread-local variables, locals and parameters; the class of a C++ object.
+ * variable.c - globals, statics, thread-local variables, locals and parameters; the class of a C++
+ * object.
  */
 #include <stdio.h>
 
 #include "symbols/entry.h"
 
-/* ---- globals ------------------------------------------------------------------------------------------------ */
+/* ---- globals --------------------------------------------------------------------------------- */
 
 /* "ns::cache"; for a static in a function its plain name and the function's. */
 static void variable_name(const struct die *die, struct symbols_variable *ret)
@@ -16,7 +17,8 @@ static void variable_name(const struct die *die, struct symbols_variable *ret)
 
 	if (die_find(die, IX_A_name, &holder))
 		ret->name = die_str(&holder, IX_A_name);
-	for (int32_t i = scope; i >= 0; i = die->cu->scope[i].parent < i ? die->cu->scope[i].parent : -1)
+	for (int32_t i = scope; i >= 0;
+	     i = die->cu->scope[i].parent < i ? die->cu->scope[i].parent : -1)
 		if (die->cu->scope[i].tag == DW_TAG_subprogram) {
 			struct die func;
 
@@ -77,8 +79,8 @@ static bool var_die(const struct var_table *t, size_t i, struct die *ret)
 }
 
 /* The variable of t that holds addr. */
-static bool var_find(struct symbols_module *m, const struct var_table *t, uint64_t addr, struct symbols_variable *ret,
-		     uint64_t *at_ret)
+static bool var_find(struct symbols_module *m, const struct var_table *t, uint64_t addr,
+		     struct symbols_variable *ret, uint64_t *at_ret)
 {
 	size_t lo = 0, hi = t->n;
 
@@ -97,14 +99,18 @@ static bool var_find(struct symbols_module *m, const struct var_table *t, uint64
 		if (!t->size[i] && var_die(t, i, &die)) {
 			const struct sym *sym;
 
-			/* clang leaves out classes that another unit describes: then the symbol knows. */
+			/*
+			 * clang leaves out classes that another unit describes: then the symbol
+			 * knows.
+			 */
 			t->size[i] = symbols_type_size(die_type(&die));
 			sym = t->size[i] || t->tls ? NULL : symtab_data_at(m, t->v[i].addr);
 			if (sym && sym->addr == t->v[i].addr)
 				t->size[i] = sym->size;
 			t->size[i] = t->size[i] ? t->size[i] : 1;
 		}
-		if (addr - t->v[i].addr >= t->size[i] || !var_die(t, i, &die) || !variable_fill(m, &die, ret))
+		if (addr - t->v[i].addr >= t->size[i] || !var_die(t, i, &die) ||
+		    !variable_fill(m, &die, ret))
 			continue;
 		*at_ret = t->v[i].addr;
 		ret->size = t->size[i];
@@ -113,10 +119,15 @@ static bool var_find(struct symbols_module *m, const struct var_table *t, uint64
 	return false;
 }
 
-static void sym_variable(struct symbols_module *m, const struct sym *s, struct symbols_variable *ret)
+static void sym_variable(struct symbols_module *m, const struct sym *s,
+			 struct symbols_variable *ret)
 {
-	*ret = (struct symbols_variable){ .name = family_demangle(m->family, s->name), .addr = s->addr, .size = s->size,
-					  .reg = -1, .known = true, .module = m };
+	*ret = (struct symbols_variable){ .name = family_demangle(m->family, s->name),
+					  .addr = s->addr,
+					  .size = s->size,
+					  .reg = -1,
+					  .known = true,
+					  .module = m };
 }
 
 bool symbols_variable_at(struct symbols *s, uint64_t addr, struct symbols_variable *ret)
@@ -145,7 +156,8 @@ bool symbols_variable_at(struct symbols *s, uint64_t addr, struct symbols_variab
 	return true;
 }
 
-void symbols_variables(struct symbols *s, bool (*fn)(void *ctx, const struct symbols_variable *v), void *ctx)
+void symbols_variables(struct symbols *s, bool (*fn)(void *ctx, const struct symbols_variable *v),
+		       void *ctx)
 {
 	size_t n = space_loaded(s);
 
@@ -172,7 +184,7 @@ void symbols_variables(struct symbols *s, bool (*fn)(void *ctx, const struct sym
 	}
 }
 
-/* ---- locals ------------------------------------------------------------------------------------------------------ */
+/* ---- locals ---------------------------------------------------------------------------------- */
 
 struct locals {
 	struct symbols_module *module;
@@ -190,7 +202,8 @@ static void local_place(struct locals *l, const struct die *die, struct symbols_
 	struct span expr;
 	struct die holder;
 
-	if (!die_find(die, IX_A_location, &holder) || !die_location(&holder, IX_A_location, l->pc, &expr) ||
+	if (!die_find(die, IX_A_location, &holder) ||
+	    !die_location(&holder, IX_A_location, l->pc, &expr) ||
 	    !expr_eval(expr, &l->env, NULL, &place))
 		return;
 	if (place.kind == LOC_REG && place.value < SYMBOLS_REGS) {
@@ -202,7 +215,10 @@ static void local_place(struct locals *l, const struct die *die, struct symbols_
 	}
 }
 
-/* Variables of this block; then those of the blocks in it at pc are asked first, because they are innermost. */
+/*
+ * Variables of this block; then those of the blocks in it at pc are asked first, because they are
+ * innermost.
+ */
 static void locals_in(struct locals *l, const struct die *block, int depth)
 {
 	const char *function = l->function;
@@ -210,7 +226,8 @@ static void locals_in(struct locals *l, const struct die *block, int depth)
 
 	if (!block->children || depth > 64)
 		return;
-	for (uint32_t off = block->next; die_read(block->cu, off, &child) && child.tag && !l->stop; off = die_sibling(&child)) {
+	for (uint32_t off = block->next; die_read(block->cu, off, &child) && child.tag && !l->stop;
+	     off = die_sibling(&child)) {
 		if (child.tag != DW_TAG_lexical_block && child.tag != DW_TAG_inlined_subroutine)
 			continue;
 		if (!die_covers(&child, l->pc))
@@ -220,10 +237,12 @@ static void locals_in(struct locals *l, const struct die *block, int depth)
 		locals_in(l, &child, depth + 1);
 		l->function = function;
 	}
-	for (uint32_t off = block->next; die_read(block->cu, off, &child) && child.tag && !l->stop; off = die_sibling(&child)) {
+	for (uint32_t off = block->next; die_read(block->cu, off, &child) && child.tag && !l->stop;
+	     off = die_sibling(&child)) {
 		struct symbols_variable v;
 
-		if ((child.tag != DW_TAG_variable && child.tag != DW_TAG_formal_parameter) || !variable_fill(l->module, &child, &v))
+		if ((child.tag != DW_TAG_variable && child.tag != DW_TAG_formal_parameter) ||
+		    !variable_fill(l->module, &child, &v))
 			continue;
 		v.function = l->function;
 		v.parameter = child.tag == DW_TAG_formal_parameter;
@@ -232,7 +251,8 @@ static void locals_in(struct locals *l, const struct die *block, int depth)
 	}
 }
 
-void symbols_locals(struct symbols *s, const struct symbols_regs *regs, const struct symbols_memory *mem, uint64_t cfa,
+void symbols_locals(struct symbols *s, const struct symbols_regs *regs,
+		    const struct symbols_memory *mem, uint64_t cfa,
 		    bool (*fn)(void *ctx, const struct symbols_variable *v), void *ctx)
 {
 	uint64_t bias, pc = regs->r[SYMBOLS_RIP];
@@ -251,7 +271,7 @@ void symbols_locals(struct symbols *s, const struct symbols_regs *regs, const st
 	locals_in(&l, &die, 0);
 }
 
-/* ---- thread-local ---------------------------------------------------------------------------------------------------- */
+/* ---- thread-local ---------------------------------------------------------------------------- */
 
 static const Elf64_Phdr *tls_segment(const struct symbols_module *m)
 {
@@ -277,11 +297,12 @@ static bool is_main(struct symbols_module *m)
 }
 
 /*
- * Modules with thread-local storage in the order of the loader's list, which is the order of their numbers in the thread's
- * vector (dtv).  The list is r_debug's, through DT_DEBUG of the program.
+ * Modules with thread-local storage in the order of the loader's list, which is the order of their
+ * numbers in the thread's vector (dtv).  The list is r_debug's, through DT_DEBUG of the program.
  */
-static size_t link_map_order(struct symbols *s, const struct loaded *exe, const struct symbols_memory *mem,
-			     const struct loaded **ret, size_t max)
+static size_t link_map_order(struct symbols *s, const struct loaded *exe,
+			     const struct symbols_memory *mem, const struct loaded **ret,
+			     size_t max)
 {
 	struct span dyn = elf_section(&exe->module->elf, SEC_DYNAMIC);
 	uint64_t addr = exe->module->elf.sec[SEC_DYNAMIC].addr + exe->bias, debug = 0, map = 0;
@@ -316,7 +337,8 @@ static uint64_t round_up(uint64_t v, uint64_t align)
 }
 
 /* The program's own block lies right below the thread pointer. */
-static struct symbols_tls_block exe_block(const struct loaded *exe, const Elf64_Phdr *ph, uint64_t fs_base)
+static struct symbols_tls_block exe_block(const struct loaded *exe, const Elf64_Phdr *ph,
+					  uint64_t fs_base)
 {
 	uint64_t size = round_up(ph->p_memsz, ph->p_align);
 	uint64_t start = fs_base - size;
@@ -357,10 +379,12 @@ size_t symbols_tls_blocks(struct symbols *s, uint64_t fs_base, const struct symb
 	if (!n_order || !mem_read(mem, fs_base + 8, &dtv, 8))
 		return n;
 	for (size_t i = 0; i < n_order; i++) {
-		struct symbols_tls_block b = { 0, tls_segment(order[i]->module)->p_memsz, order[i]->module };
+		struct symbols_tls_block b = { 0, tls_segment(order[i]->module)->p_memsz,
+					       order[i]->module };
 
 		/* All ones: not used by this thread yet. */
-		if (order[i] == exe || !mem_read(mem, dtv + (i + 1) * entry, &b.start, 8) || !b.start || b.start == UINT64_MAX)
+		if (order[i] == exe || !mem_read(mem, dtv + (i + 1) * entry, &b.start, 8) ||
+		    !b.start || b.start == UINT64_MAX)
 			continue;
 		if (n < max)
 			ret[n] = b;
@@ -369,8 +393,8 @@ size_t symbols_tls_blocks(struct symbols *s, uint64_t fs_base, const struct symb
 	return n;
 }
 
-bool symbols_tls_variable_at(struct symbols *s, const struct symbols_tls_block *block, uint64_t addr,
-			     struct symbols_variable *ret)
+bool symbols_tls_variable_at(struct symbols *s, const struct symbols_tls_block *block,
+			     uint64_t addr, struct symbols_variable *ret)
 {
 	struct symbols_module *m = (struct symbols_module *)(uintptr_t)block->module;
 	struct dwarf *d = module_dwarf(m);
@@ -399,7 +423,8 @@ bool symbols_tls_variable_at(struct symbols *s, const struct symbols_tls_block *
 }
 
 /* Calls fn until it returns false; true when it did. */
-static bool block_variables(const struct symbols_tls_block *b, bool (*fn)(void *ctx, const struct symbols_variable *v), void *ctx)
+static bool block_variables(const struct symbols_tls_block *b,
+			    bool (*fn)(void *ctx, const struct symbols_variable *v), void *ctx)
 {
 	struct symbols_module *m = (struct symbols_module *)(uintptr_t)b->module;
 	struct dwarf *d = module_dwarf(m);
@@ -449,13 +474,14 @@ static bool is_wanted(void *ctx, const struct symbols_variable *v)
 	return false;
 }
 
-bool variable_in_thread(struct symbols *s, const char *name, const struct symbols_regs *regs, const struct symbols_memory *mem,
-			struct symbols_variable *ret)
+bool variable_in_thread(struct symbols *s, const char *name, const struct symbols_regs *regs,
+			const struct symbols_memory *mem, struct symbols_variable *ret)
 {
 	struct symbols_tls_block block[64];
 	struct symbols_found found[8];
 	struct wanted w = { name, ret, false };
-	size_t n = regs && regs->fs_base ? symbols_tls_blocks(s, regs->fs_base, mem, block, 64) : 0, syms;
+	size_t n = regs && regs->fs_base ? symbols_tls_blocks(s, regs->fs_base, mem, block, 64) : 0,
+	       syms;
 
 	n = n < 64 ? n : 64;
 	for (size_t i = 0; i < n; i++)
@@ -465,11 +491,12 @@ bool variable_in_thread(struct symbols *s, const char *name, const struct symbol
 	for (size_t k = 0; k < syms && k < 8; k++)
 		for (size_t i = 0; i < n; i++)
 			if (block[i].module == found[k].module)
-				return symbols_tls_variable_at(s, &block[i], block[i].start + found[k].addr, ret);
+				return symbols_tls_variable_at(s, &block[i],
+							       block[i].start + found[k].addr, ret);
 	return false;
 }
 
-/* ---- vtables ------------------------------------------------------------------------------------------------------------ */
+/* ---- vtables --------------------------------------------------------------------------------- */
 
 /* "vtable for X", "typeinfo name for X": the X, as DWARF has it; the caller frees the whole. */
 static char *special_name(const char *mangled, const char *prefix, const char **class_ret)
@@ -484,15 +511,18 @@ static char *special_name(const char *mangled, const char *prefix, const char **
 	return text;
 }
 
-/* Without symbols: vptr[-1] is the type_info, whose second word is the mangled name without _ZTS. */
-static char *class_by_typeinfo(struct symbols *s, uint64_t vptr, const struct symbols_memory *mem, const char **class_ret)
+/*
+ * Without symbols: vptr[-1] is the type_info, whose second word is the mangled name without _ZTS.
+ */
+static char *class_by_typeinfo(struct symbols *s, uint64_t vptr, const struct symbols_memory *mem,
+			       const char **class_ret)
 {
 	uint64_t info, name;
 	char text[512] = "_ZTS";
 	size_t n = 4;
 
-	if (!mem_read(mem, vptr - 8, &info, 8) || !symbols_module_at(s, info, NULL) || !mem_read(mem, info + 8, &name, 8) ||
-	    !symbols_module_at(s, name, NULL))
+	if (!mem_read(mem, vptr - 8, &info, 8) || !symbols_module_at(s, info, NULL) ||
+	    !mem_read(mem, info + 8, &name, 8) || !symbols_module_at(s, name, NULL))
 		return NULL;
 	while (n < sizeof(text) - 1 && mem_read(mem, name, &text[n], 1) && text[n]) {
 		if (text[n] < 0x21 || text[n] > 0x7e)
@@ -505,7 +535,8 @@ static char *class_by_typeinfo(struct symbols *s, uint64_t vptr, const struct sy
 	return special_name(text, "typeinfo name for ", class_ret);
 }
 
-static bool vtable_read(struct symbols *s, uint64_t vptr, const struct symbols_memory *mem, struct vtable *ret)
+static bool vtable_read(struct symbols *s, uint64_t vptr, const struct symbols_memory *mem,
+			struct vtable *ret)
 {
 	uint64_t bias, top = 0;
 	struct symbols_module *m = vptr & 7 ? NULL : space_module(s, vptr - 16, &bias);
@@ -520,11 +551,14 @@ static bool vtable_read(struct symbols *s, uint64_t vptr, const struct symbols_m
 		text = special_name(sym->name, "vtable for ", &class);
 	else if (!sym)
 		text = class_by_typeinfo(s, vptr, mem, &class);
-	if (!text || !mem_read(mem, vptr - 16, &top, 8) || (int64_t)top > 0 || (int64_t)top < -(1 << 24)) {
+	if (!text || !mem_read(mem, vptr - 16, &top, 8) || (int64_t)top > 0 ||
+	    (int64_t)top < -(1 << 24)) {
 		free(text);
 		return false;
 	}
-	*ret = (struct vtable){ .vptr = vptr, .top = (int64_t)top, .type = symbols_type_find(s, class, m) };
+	*ret = (struct vtable){ .vptr = vptr,
+				.top = (int64_t)top,
+				.type = symbols_type_find(s, class, m) };
 	ret->class = copy = arena_strn(&m->family->arena, class, strlen(class));
 	free(text);
 	if (copy)
@@ -532,8 +566,8 @@ static bool vtable_read(struct symbols *s, uint64_t vptr, const struct symbols_m
 	return copy != NULL;
 }
 
-const char *symbols_vtable_class(struct symbols *s, uint64_t vptr, const struct symbols_memory *mem, int64_t *top_ret,
-				 const struct symbols_type **type_ret)
+const char *symbols_vtable_class(struct symbols *s, uint64_t vptr, const struct symbols_memory *mem,
+				 int64_t *top_ret, const struct symbols_type **type_ret)
 {
 	struct vtable one = { 0 }, *v;
 

@@ -1,12 +1,14 @@
 /*
  * worker.c - the cage around libdwarf.
  *
- * A trace may come from a stranger, and with it programs whose debug information was made to take over whoever reads it.
- * So it is read in a process that can only compute: a fork of ours, in which all descriptors but the output's are closed and
- * a filter kills for any system call but read, write, anonymous memory and exit.  Memory and processor time are limited, and
- * the parent waits no longer than WALL_SECONDS.  What it writes is data, read with suspicion (format.h).
+ * A trace may come from a stranger, and with it programs whose debug information was made to take
+ * over whoever reads it. So it is read in a process that can only compute: a fork of ours, in which
+ * all descriptors but the output's are closed and a filter kills for any system call but read,
+ * write, anonymous memory and exit.  Memory and processor time are limited, and the parent waits no
+ * longer than WALL_SECONDS.  What it writes is data, read with suspicion (format.h).
  *
- * Rejected: a worker that lives on and is handed one file after the other, since one file could then lie about the next.
+ * Rejected: a worker that lives on and is handed one file after the other, since one file could
+ * then lie about the next.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,12 +40,28 @@ static bool allow(scmp_filter_ctx ctx, int nr)
 static bool cage(void)
 {
 	static const int calls[] = {
-		SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(exit), SCMP_SYS(exit_group), SCMP_SYS(brk), SCMP_SYS(munmap),
-		SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(rt_sigreturn), SCMP_SYS(futex),
+		SCMP_SYS(read),
+		SCMP_SYS(write),
+		SCMP_SYS(exit),
+		SCMP_SYS(exit_group),
+		SCMP_SYS(brk),
+		SCMP_SYS(munmap),
+		SCMP_SYS(mremap),
+		SCMP_SYS(madvise),
+		SCMP_SYS(rt_sigreturn),
+		SCMP_SYS(futex),
 #ifdef __SANITIZE_ADDRESS__
 		/* what AddressSanitizer's own allocator does; such a build is for our tests */
-		SCMP_SYS(mprotect), SCMP_SYS(sched_yield), SCMP_SYS(gettid), SCMP_SYS(prctl), SCMP_SYS(sigaltstack),
-		SCMP_SYS(clock_gettime), SCMP_SYS(getrlimit), SCMP_SYS(prlimit64), SCMP_SYS(rt_sigprocmask), SCMP_SYS(mincore),
+		SCMP_SYS(mprotect),
+		SCMP_SYS(sched_yield),
+		SCMP_SYS(gettid),
+		SCMP_SYS(prctl),
+		SCMP_SYS(sigaltstack),
+		SCMP_SYS(clock_gettime),
+		SCMP_SYS(getrlimit),
+		SCMP_SYS(prlimit64),
+		SCMP_SYS(rt_sigprocmask),
+		SCMP_SYS(mincore),
 #endif
 	};
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
@@ -51,8 +69,12 @@ static bool cage(void)
 
 	for (size_t i = 0; ok && i < sizeof(calls) / sizeof(calls[0]); i++)
 		ok = allow(ctx, calls[i]);
-	/* Memory of no file: the fourth argument has MAP_ANONYMOUS, and nothing can be made executable. */
-	ok = ok && seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2, SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_ANONYMOUS, MAP_ANONYMOUS),
+	/*
+	 * Memory of no file: the fourth argument has MAP_ANONYMOUS, and nothing can be made
+	 * executable.
+	 */
+	ok = ok && seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2,
+				    SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_ANONYMOUS, MAP_ANONYMOUS),
 				    SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)) == 0;
 	ok = ok && seccomp_load(ctx) == 0;
 	seccomp_release(ctx);
@@ -159,14 +181,23 @@ static struct err *ended(int status)
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return NULL;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
-		return err_new(ERR_UNSUPPORTED, "the process that reads debug information could not be caged (seccomp)");
+		return err_new(
+			ERR_UNSUPPORTED,
+			"the process that reads debug information could not be caged (seccomp)");
 	if (WIFEXITED(status))
-		return err_new(ERR_UNSUPPORTED, "the process that reads debug information ran out of memory or disk");
+		return err_new(
+			ERR_UNSUPPORTED,
+			"the process that reads debug information ran out of memory or disk");
 	if (WTERMSIG(status) == SIGSYS)
-		return err_new(ERR_UNSUPPORTED, "the process that reads debug information was killed for a forbidden system call");
+		return err_new(
+			ERR_UNSUPPORTED,
+			"the process that reads debug information was killed for a forbidden system call");
 	if (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL)
-		return err_new(ERR_UNSUPPORTED, "the process that reads debug information took too long");
-	return err_new(ERR_UNSUPPORTED, "the process that reads debug information crashed (signal %d)", WTERMSIG(status));
+		return err_new(ERR_UNSUPPORTED,
+			       "the process that reads debug information took too long");
+	return err_new(ERR_UNSUPPORTED,
+		       "the process that reads debug information crashed (signal %d)",
+		       WTERMSIG(status));
 }
 
 struct err *worker_run(const struct worker_job *job)

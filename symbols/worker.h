@@ -9,7 +9,8 @@
 
 struct worker_job {
 	const char *name;	/* of the file, for people */
-	struct span main;	/* the file's image; all images are in memory before the worker is made */
+	/* the file's image; all images are in memory before the worker is made */
+	struct span main;
 	struct span debug;	/* separate debug information; empty = in main */
 	struct span alt;	/* the file that dwz moved common entries to; may be empty */
 	struct span frames;	/* where .debug_frame is; empty = in main */
@@ -17,14 +18,16 @@ struct worker_job {
 	uint64_t eh_addr;
 	uint32_t parts;		/* IX_PART_* */
 	uint64_t key[2];
-	uint8_t content[16];	/* the main file's name in the content store; zeros where the index is not kept */
+	/* the main file's name in the content store; zeros where the index is not kept */
+	uint8_t content[16];
 	int out;		/* the index is written here, from its current position */
 };
 
 /*
- * Runs the job in a process that can do nothing but compute, read, write, get memory and exit; waits for it.  An error
- * (ERR_UNSUPPORTED) says how the worker ended if it did not end well: killed for a system call, crashed, too much memory or
- * time.  What is in job->out then is worthless.
+ * Runs the job in a process that can do nothing but compute, read, write, get memory and exit;
+ * waits for it.  An error (ERR_UNSUPPORTED) says how the worker ended if it did not end well:
+ * killed for a system call, crashed, too much memory or time.  What is in job->out then is
+ * worthless.
  */
 struct err *worker_run(const struct worker_job *job) __must_check;
 

@@ -1,8 +1,8 @@
 /*
  * hook.h - between entry.S and the C of the blob.
  *
- * Freestanding, no data of its own, no library, no vector registers.  An error here is never reported: when
- * in doubt the call goes the traced way.
+ * Freestanding, no data of its own, no library, no vector registers.  An error here is never
+ * reported: when in doubt the call goes the traced way.
  */
 #ifndef SYSCALLBUF_HOOK_H
 #define SYSCALLBUF_HOOK_H
@@ -22,7 +22,10 @@ struct cpuid_frame {
 	uint64_t rdi, rsi, r8, r9, r10, r11, rax, rbx, rdx, eflags, rcx;
 };
 
-static inline struct buf_shared *shared(void) { return (struct buf_shared *)(uintptr_t)FIXED_SHARED; }
+static inline struct buf_shared *shared(void)
+{
+	return (struct buf_shared *)(uintptr_t)FIXED_SHARED;
+}
 static inline struct buf_state *state(void) { return (struct buf_state *)(uintptr_t)FIXED_STATE; }
 
 static inline void copy(void *to, const void *from, uint64_t len)
@@ -42,7 +45,10 @@ static inline void copy(void *to, const void *from, uint64_t len)
 
 /* 0: make it traced; 1: done, frame->rax is the result; 2: it would sleep, go to buf_park(). */
 int buf_record(struct frame *f);
-/* The same; 2: done, and that was the last record; 3: the call is not the recorded one; 4: done, and needs assistance. */
+/*
+ * The same; 2: done, and that was the last record; 3: the call is not the recorded one; 4: done,
+ * and needs assistance.
+ */
 unsigned buf_replay(struct frame *f);
 int buf_cpuid(struct cpuid_frame *f);
 int buf_tsc_record(struct cpuid_frame *f);
@@ -55,8 +61,11 @@ static inline int64_t untraced(uint64_t nr, const uint64_t a[6])
 	register uint64_t r9 __asm__("r9") = a[5];
 	int64_t ret;
 
-	__asm__ volatile("call *%[fn]" : "=a"(ret) : "a"(nr), "D"(a[0]), "S"(a[1]), "d"(a[2]), "r"(r10), "r"(r8), "r"(r9),
-			 [fn] "r"((uint64_t)FIXED_UNTRACED) : "rcx", "r11", "memory");
+	__asm__ volatile("call *%[fn]"
+			 : "=a"(ret)
+			 : "a"(nr), "D"(a[0]), "S"(a[1]), "d"(a[2]), "r"(r10), "r"(r8),
+			   "r"(r9), [fn] "r"((uint64_t)FIXED_UNTRACED)
+			 : "rcx", "r11", "memory");
 	return ret;
 }
 

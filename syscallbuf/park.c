@@ -1,12 +1,19 @@
 /*
  * park.c - a recorded call that sleeps, without a stop: see abi/buffer.h.
  *
- * From the moment the baton is laid down until it is taken again, nothing may be touched but the own place
- * and the shared page: others run.  The kernel writes its results into the place.
+ * From the moment the baton is laid down until it is taken again, nothing may be touched but the
+ * own place and the shared page: others run.  The kernel writes its results into the place.
  */
 #include "syscallbuf/hook.h"
 
-enum { NR_futex = 202, NR_epoll_wait = 232, NR_epoll_pwait = 281, E_NOSYS = 38, FUTEX_WAITING = 0, FUTEX_WAKING = 1 };
+enum {
+	NR_futex = 202,
+	NR_epoll_wait = 232,
+	NR_epoll_pwait = 281,
+	E_NOSYS = 38,
+	FUTEX_WAITING = 0,
+	FUTEX_WAKING = 1
+};
 enum { KEPT = 128, PATIENCE_NS = 4000000, EVENT_BYTES = 12 };
 
 static uint32_t place_number(const struct buf_state *s)
@@ -14,16 +21,35 @@ static uint32_t place_number(const struct buf_state *s)
 	return (uint32_t)((s->park - FIXED_PARKS) / PARK_SIZE) - 1;
 }
 
-/* What the recorder would see at the entry of the traced call: hook.h and entry.S say where things are. */
+/*
+ * What the recorder would see at the entry of the traced call: hook.h and entry.S say where things
+ * are.
+ */
 static void note_regs(const struct buf_state *s, const struct frame *f, struct regs *r)
 {
 	const uint64_t *kept = (const uint64_t *)(uintptr_t)(FIXED_STACK - KEPT);
 
-	*r = (struct regs){ .r15 = kept[0], .r14 = kept[1], .r13 = kept[2], .r12 = kept[3], .rbp = kept[4], .rbx = kept[5],
-			    .r11 = f->eflags, .r10 = f->r10, .r9 = f->r9, .r8 = f->r8, .rax = (uint64_t)-E_NOSYS, .rcx = f->stub->after,
-			    .rdx = f->rdx, .rsi = f->rsi, .rdi = f->rdi, .orig_rax = f->rax, .rip = f->stub->after,
-			    .eflags = f->eflags, .rsp = s->rsp };
-	__asm__ volatile("rdfsbase %0" : "=r"(r->fs_base));	/* rec_park_consider() has seen that they may be used */
+	*r = (struct regs){ .r15 = kept[0],
+			    .r14 = kept[1],
+			    .r13 = kept[2],
+			    .r12 = kept[3],
+			    .rbp = kept[4],
+			    .rbx = kept[5],
+			    .r11 = f->eflags,
+			    .r10 = f->r10,
+			    .r9 = f->r9,
+			    .r8 = f->r8,
+			    .rax = (uint64_t)-E_NOSYS,
+			    .rcx = f->stub->after,
+			    .rdx = f->rdx,
+			    .rsi = f->rsi,
+			    .rdi = f->rdi,
+			    .orig_rax = f->rax,
+			    .rip = f->stub->after,
+			    .eflags = f->eflags,
+			    .rsp = s->rsp };
+	/* rec_park_consider() has seen that they may be used */
+	__asm__ volatile("rdfsbase %0" : "=r"(r->fs_base));
 	__asm__ volatile("rdgsbase %0" : "=r"(r->gs_base));
 }
 
@@ -31,13 +57,19 @@ static int take(struct buf_shared *sh, uint32_t me)
 {
 	uint32_t free = 0;
 
-	return __atomic_compare_exchange_n(&sh->baton, &free, me, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	return __atomic_compare_exchange_n(&sh->baton, &free, me, 0, __ATOMIC_SEQ_CST,
+					   __ATOMIC_SEQ_CST);
 }
 
 static void take_or_wait(struct buf_shared *sh, const struct buf_place *place, uint32_t me)
 {
 	uint64_t patience[2] = { 0, PATIENCE_NS };
-	uint64_t args[6] = { (uint64_t)(uintptr_t)&sh->baton, FUTEX_WAITING, 0, (uint64_t)(uintptr_t)patience, 0, 0 };
+	uint64_t args[6] = { (uint64_t)(uintptr_t)&sh->baton,
+			     FUTEX_WAITING,
+			     0,
+			     (uint64_t)(uintptr_t)patience,
+			     0,
+			     0 };
 	int waited = 0;
 
 	while (__atomic_load_n(&place->trap, __ATOMIC_SEQ_CST) || !take(sh, me)) {
@@ -54,12 +86,15 @@ static void take_or_wait(struct buf_shared *sh, const struct buf_place *place, u
 	}
 }
 
-static void note_park(struct buf_state *s, const struct frame *f, struct buf_shared *sh, uint32_t me)
+static void note_park(struct buf_state *s, const struct frame *f, struct buf_shared *sh,
+		      uint32_t me)
 {
 	struct buf_record *r = (struct buf_record *)(uintptr_t)s->pos;
 	struct buf_park *note = (struct buf_park *)(r + 1);
 
-	*r = (struct buf_record){ .nr = BUF_NR_PARK, .size = sizeof(*r) + sizeof(*note), .head = sizeof(*r) };
+	*r = (struct buf_record){ .nr = BUF_NR_PARK,
+				  .size = sizeof(*r) + sizeof(*note),
+				  .head = sizeof(*r) };
 	note->seq = ++sh->seq;
 	note->serial = me;
 	note->place = place_number(s);
@@ -68,7 +103,8 @@ static void note_park(struct buf_state *s, const struct frame *f, struct buf_sha
 }
 
 /* Back on turn: the result, and what the call wrote. */
-static void note_unpark(struct buf_state *s, struct buf_shared *sh, uint32_t me, struct plan *p, int64_t ret)
+static void note_unpark(struct buf_state *s, struct buf_shared *sh, uint32_t me, struct plan *p,
+			int64_t ret)
 {
 	struct buf_record *r = (struct buf_record *)(uintptr_t)s->pos;
 	struct buf_unpark *note = (struct buf_unpark *)(r + 1);
@@ -82,7 +118,10 @@ static void note_unpark(struct buf_state *s, struct buf_shared *sh, uint32_t me,
 		plan_bring_home(p, (uint64_t *)(note + 1), (char *)r + head);
 		size += plan_out_bytes(p);
 	}
-	*r = (struct buf_record){ .nr = BUF_NR_UNPARK, .spans = (uint8_t)p->outs, .head = (uint32_t)head, .size = (uint32_t)size,
+	*r = (struct buf_record){ .nr = BUF_NR_UNPARK,
+				  .spans = (uint8_t)p->outs,
+				  .head = (uint32_t)head,
+				  .size = (uint32_t)size,
 				  .ret = ret };
 	note->seq = ++sh->seq;	/* last, for the copying may have failed */
 	s->pos += size;
@@ -99,10 +138,11 @@ int buf_park(struct frame *f)
 	int64_t ret;
 
 	copy(args, &f->rdi, sizeof(args));
-	if ((nr == NR_epoll_wait || nr == NR_epoll_pwait) && (int32_t)args[2] > PARK_BYTES / EVENT_BYTES)
-		args[2] = PARK_BYTES / EVENT_BYTES;	/* more come with the next call */
-	if (s->pos + sizeof(struct buf_record) + sizeof(struct buf_park) > s->end || !plan_list(&p, nr, args, -1) || p.outs > 8 ||
-	    p.room > PARK_BYTES)
+	if ((nr == NR_epoll_wait || nr == NR_epoll_pwait) &&
+	    (int32_t)args[2] > PARK_BYTES / EVENT_BYTES)
+		args[2] = PARK_BYTES / EVENT_BYTES; /* more come with the next call */
+	if (s->pos + sizeof(struct buf_record) + sizeof(struct buf_park) > s->end ||
+	    !plan_list(&p, nr, args, -1) || p.outs > 8 || p.room > PARK_BYTES)
 		return 0;
 	if (p.outs && !plan_redirect(&p, args, (uint64_t)(uintptr_t)place->bytes))
 		return 0;
@@ -116,7 +156,9 @@ int buf_park(struct frame *f)
 		ret = BUF_WOULD_BLOCK;	/* the recorder has just got somebody to give it to */
 	} else {
 		if (__atomic_load_n(&sh->waiting, __ATOMIC_SEQ_CST)) {
-			const uint64_t wake[6] = { (uint64_t)(uintptr_t)&sh->baton, FUTEX_WAKING, 1, 0, 0, 0 };
+			const uint64_t wake[6] = {
+				(uint64_t)(uintptr_t)&sh->baton, FUTEX_WAKING, 1, 0, 0, 0
+			};
 
 			untraced(NR_futex, wake);
 		}

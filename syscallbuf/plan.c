@@ -62,7 +62,8 @@ int plan_redirect(struct plan *p, uint64_t *args, uint64_t at)
 		s->addr = at;
 		at += up8(s->cap);
 		if (s->dir & D_IN)
-			copy((void *)(uintptr_t)s->addr, (const void *)(uintptr_t)p->home[i], s->cap);
+			copy((void *)(uintptr_t)s->addr, (const void *)(uintptr_t)p->home[i],
+			     s->cap);
 		if (s->at < 6) {
 			args[s->at] = s->addr;
 		} else {
@@ -86,7 +87,8 @@ void plan_lengths(struct plan *p, uint64_t nr, const uint64_t *args, int64_t ret
 
 void plan_bring_home(struct plan *p, uint64_t *words, char *bytes)
 {
-	for (unsigned i = 0; i < p->sys.n; i++) {	/* pointers inside what the kernel wrote as a whole (msghdr) */
+	/* pointers inside what the kernel wrote as a whole (msghdr) */
+	for (unsigned i = 0; i < p->sys.n; i++) {
 		uint64_t word = p->span[i].at < 6 ? 0 : copy_of(p, i, p->span[i].at);
 
 		if (word)

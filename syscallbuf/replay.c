@@ -69,7 +69,8 @@ int buf_cpuid(struct cpuid_frame *f)
 	for (uint64_t i = 0; i < s->cpuids; i++) {
 		const struct buf_cpuid *c = &s->cpuid_table[i];
 
-		if (c->leaf != (uint32_t)f->rax || (c->flags & BUF_CPUID_LOADER) != (f->stub->flags & STUB_LOADER) ||
+		if (c->leaf != (uint32_t)f->rax ||
+		    (c->flags & BUF_CPUID_LOADER) != (f->stub->flags & STUB_LOADER) ||
 		    (c->subleaf != (uint32_t)f->rcx && !(c->flags & BUF_CPUID_ANY)))
 			continue;
 		f->rax = c->eax;

@@ -1,12 +1,15 @@
 /*
- * collect.c - what nobody needs in a content store and in traces: contents, index entries, temporary files.
+ * collect.c - what nobody needs in a content store and in traces: contents, index entries,
+ * temporary files.
  *
- * A trace keeps the files it needs in its own files/ (store.c): hard links to the store where that is possible, else
- * copies.  So a content of the store that has one link is used by no trace, wherever traces are, and removing any content
- * is always safe: a recorder that was about to link it finds it gone, and takes the live file again.
+ * A trace keeps the files it needs in its own files/ (store.c): hard links to the store where that
+ * is possible, else copies.  So a content of the store that has one link is used by no trace,
+ * wherever traces are, and removing any content is always safe: a recorder that was about to link
+ * it finds it gone, and takes the live file again.
  *
- * A temporary file belongs to whoever holds a lock on it (store_lock_temporary()), which ends with that process, in
- * whatever container.  TEMPORARY_AGE covers the moment between making a file and locking it.
+ * A temporary file belongs to whoever holds a lock on it (store_lock_temporary()), which ends with
+ * that process, in whatever container.  TEMPORARY_AGE covers the moment between making a file and
+ * locking it.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -35,7 +38,8 @@ static bool older(const struct stat *st, time_t seconds)
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	return st->st_ctim.tv_sec + seconds < now.tv_sec && st->st_mtim.tv_sec + seconds < now.tv_sec;
+	return st->st_ctim.tv_sec + seconds < now.tv_sec &&
+	       st->st_mtim.tv_sec + seconds < now.tv_sec;
 }
 
 static uint64_t disk_bytes(const struct stat *st)
@@ -86,7 +90,8 @@ static void sweep_one(int dir, const char *name, void *ctx)
 	struct sweep *s = ctx;
 	struct stat st;
 
-	if (strncmp(name, temporary, sizeof(temporary) - 1) && strncmp(name, latest, sizeof(latest) - 1))
+	if (strncmp(name, temporary, sizeof(temporary) - 1) &&
+	    strncmp(name, latest, sizeof(latest) - 1))
 		return;
 	if (!is_stray(dir, name, &st) || (!s->dry_run && unlinkat(dir, name, 0)))
 		return;
@@ -105,7 +110,8 @@ void store_sweep(int dir)
 /* ---- a whole trace directory, and its store -------------------------------------------------- */
 
 /* Calls fn for what is in the directory NAME of dir, if it is one. */
-static void each_below(int dir, const char *name, void (*fn)(int dir, const char *name, void *ctx), void *ctx)
+static void each_below(int dir, const char *name, void (*fn)(int dir, const char *name, void *ctx),
+		       void *ctx)
 {
 	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
@@ -134,8 +140,8 @@ static void content(int dir, const char *name, void *ctx)
 	struct sweep *s = ctx;
 	struct stat st;
 
-	if (strlen(name) != HASH_HEX || !hash_hex_ok(name) || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) ||
-	    !S_ISREG(st.st_mode))
+	if (strlen(name) != HASH_HEX || !hash_hex_ok(name) ||
+	    fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
 		return;
 	if (st.st_nlink > 1) {
 		s->found->used++;
@@ -162,7 +168,8 @@ static void index_entry(int dir, const char *name, void *ctx)
 	struct stat st;
 
 	sweep_one(dir, name, e->sweep);
-	if (name[0] == '.' || readlinkat(dir, name, hex, sizeof(hex)) != HASH_HEX || !hash_hex_ok(hex))
+	if (name[0] == '.' || readlinkat(dir, name, hex, sizeof(hex)) != HASH_HEX ||
+	    !hash_hex_ok(hex))
 		return;
 	hex[HASH_HEX] = 0;
 	snprintf(path, sizeof(path), "%.2s/%s", hex, hex);

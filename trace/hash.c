@@ -5,7 +5,8 @@
  *	longer				XXH3_128 of (offset, bytes) of each block of 64 KB that is not all zeros (the last
  *					may be shorter), then of the length
  *
- * So a sparse file of terabytes costs what is in it, and has the same name wherever its holes got lost.
+ * So a sparse file of terabytes costs what is in it, and has the same name wherever its holes got
+ * lost.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -93,7 +94,8 @@ static uint64_t hole_at(struct passing *p, uint64_t off, uint64_t end)
 }
 
 /* The content up to end; *done_ret: how far it got.  0 or errno. */
-static int pass_all(struct passing *p, uint8_t *buf, uint64_t end, uint64_t *done_ret, bool *reading_ret)
+static int pass_all(struct passing *p, uint8_t *buf, uint64_t end, uint64_t *done_ret,
+		    bool *reading_ret)
 {
 	uint64_t done = 0;
 	int e = 0;
@@ -140,7 +142,8 @@ static int pass_end(struct passing *p, uint64_t len, struct content_hash *ret)
 	return ftruncate(p->out, (off_t)len) ? errno : 0;
 }
 
-static int pass(int fd, uint64_t len, bool plain, int out, struct content_hash *ret, uint64_t *len_ret, bool *reading_ret)
+static int pass(int fd, uint64_t len, bool plain, int out, struct content_hash *ret,
+		uint64_t *len_ret, bool *reading_ret)
 {
 	struct passing p = { .fd = fd, .out = out };
 	off_t position = lseek(fd, 0, SEEK_CUR);	/* which looking for holes moves */
@@ -176,7 +179,8 @@ static int pass(int fd, uint64_t len, bool plain, int out, struct content_hash *
 	return e;
 }
 
-int hash_and_copy(int fd, uint64_t len, int out, struct content_hash *ret, uint64_t *len_ret, bool *reading_ret)
+int hash_and_copy(int fd, uint64_t len, int out, struct content_hash *ret, uint64_t *len_ret,
+		  bool *reading_ret)
 {
 	return pass(fd, len, false, out, ret, len_ret, reading_ret);
 }

@@ -227,9 +227,11 @@ void hash_hex(const struct content_hash *h, char hex[HASH_HEX + 1]);
 bool hash_hex_ok(const char *hex);	/* the first HASH_HEX characters */
 /* Hash len bytes of fd from offset 0.  0 or errno (ENODATA: too short). */
 int hash_fd(int fd, uint64_t len, bool plain, struct content_hash *ret);
-/* Hash fd from the start to len bytes (or to its end, when len is UINT64_MAX), and copy what was read to the empty file out when that is
- * not -1.  0 or errno; *reading_ret says on which side. */
-int hash_and_copy(int fd, uint64_t len, int out, struct content_hash *ret, uint64_t *len_ret, bool *reading_ret);
+/*
+ * Hash fd from the start to len bytes (or to its end, when len is UINT64_MAX), and copy what was
+ * read to the empty file out when that is not -1.  0 or errno; *reading_ret says on which side. */
+int hash_and_copy(int fd, uint64_t len, int out, struct content_hash *ret, uint64_t *len_ret,
+		  bool *reading_ret);
 void hash_from_hex(const char *hex, struct content_hash *h);
 /* Bytes of a file that is not all holes. */
 uint64_t file_allocated(const struct stat *st);

@@ -327,7 +327,8 @@ static const char *take_parts(const msgpack_object_map *map, struct trace_meta *
 	const msgpack_object *o = map_find(map, "xsave_layout", MSGPACK_OBJECT_ARRAY);
 
 	for (uint32_t i = 0; o && i + 3 <= o->via.array.size; i += 3) {
-		uint64_t part = number_at(&o->via.array, i), at = number_at(&o->via.array, i + 1), size = number_at(&o->via.array, i + 2);
+		uint64_t part = number_at(&o->via.array, i), at = number_at(&o->via.array, i + 1),
+			 size = number_at(&o->via.array, i + 2);
 
 		if (part >= XSAVE_PARTS_N || at > UINT16_MAX || size > UINT16_MAX || at < 576)
 			return "the layout of the vector state cannot be";

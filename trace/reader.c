@@ -346,10 +346,15 @@ static struct err *at_end(struct trace_reader *r)
 	uint64_t last = r->n - 1;
 
 	if (r->end_state == END_NONE && trace_dir_live(r->dir))
-		return err_new(ERR_TRACE, "%s: is still being recorded: up to now there are %" PRIu64 " events", r->dir, last);
+		return err_new(ERR_TRACE,
+			       "%s: is still being recorded: up to now there are %" PRIu64
+			       " events",
+			       r->dir, last);
 	if (r->end_state == END_NONE)
-		return err_new(ERR_TRACE, "%s: ends early after event %" PRIu64 ": the recorder "
-			       "was killed or ran out of disk, or --max-size was reached", r->dir, last);
+		return err_new(ERR_TRACE,
+			       "%s: ends early after event %" PRIu64 ": the recorder "
+			       "was killed or ran out of disk, or --max-size was reached",
+			       r->dir, last);
 	if (r->end_state == END_DAMAGED)
 		return err_new(ERR_TRACE, "%s: damaged: the file end is not readable: it replays "
 			       "up to event %" PRIu64, r->dir, last);

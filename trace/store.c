@@ -8,8 +8,8 @@
  * A file that was seen before costs one readlink, one link and one stat.  The live file is
  * never hard linked: somebody may write to it.  Whoever adds a content writes a file of
  * its own and renames it, so any number of recorders may share a store, and one that dies
- * leaves only a stray .tmp- file, which the next recorder removes (collect.c).  Nothing is synced: after a power failure a content may be short,
- * so its size is compared before it is used.
+ * leaves only a stray .tmp- file, which the next recorder removes (collect.c).  Nothing is synced:
+ * after a power failure a content may be short, so its size is compared before it is used.
  *
  * Time stamps move in ticks (up to 2 s on old file systems), so a file changed within the
  * last two seconds may change again unseen: the index neither gives nor takes it.  ctime is what
@@ -147,7 +147,8 @@ static int copy_fd(int from, int to)
 
 	if (!os.clone_file(to, from))
 		return 0;
-	if (os.fstat(from, &st) || file_allocated(&st) < (uint64_t)st.st_size)	/* holes, which copy_file_range() fills */
+	/* holes, which copy_file_range() fills */
+	if (os.fstat(from, &st) || file_allocated(&st) < (uint64_t)st.st_size)
 		return hash_and_copy(from, UINT64_MAX, to, &ignored, &len, &reading);
 	do
 		n = os.copy_file_range(from, &in, to, &out, 1 << 30, 0);

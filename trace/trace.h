@@ -39,13 +39,18 @@ struct trace_meta {
 	char *cwd;
 	char *uname;			/* "Linux 6.1.0 x86_64" */
 	char *cpu_model;		/* cpuid brand string */
-	uint32_t cpuid_features[8];	/* 1.ecx 1.edx 7.0.ebx 7.0.ecx 7.0.edx 7.1.eax d.1.eax 80000001.ecx, as the program saw them */
+	/*
+	 * 1.ecx 1.edx 7.0.ebx 7.0.ecx 7.0.edx 7.1.eax d.1.eax 80000001.ecx, as the program saw them
+	 */
+	uint32_t cpuid_features[8];
 	char cpu_vendor[13];		/* "GenuineIntel", of cpuid leaf 0; empty where unknown */
-	uint16_t xsave_part[20][2];	/* offset and size of each part of XSTATE effects; all 0 where unknown */
+	/* offset and size of each part of XSTATE effects; all 0 where unknown */
+	uint16_t xsave_part[20][2];
 	uint64_t xcr0;			/* 0 where unknown */
 	uint32_t xsave_size;		/* bytes of NT_X86_XSTATE */
 	bool cpuid_trapped;		/* the program saw the masked one */
-	bool marked;			/* cpuid, rdtsc and rdtscp are ud2: PATCH effects of kind 3 */
+	/* cpuid, rdtsc and rdtscp are ud2: PATCH effects of kind 3 */
+	bool marked;
 	char *ticks;			/* "landmark", "pmu", "step" */
 	bool syscallbuf, checksums;
 };
@@ -62,14 +67,18 @@ enum trace_event_kind {
 	TRACE_SIGNAL,
 	/* an instruction that traps (rdtsc, rdtscp, cpuid...); regs = before it */
 	TRACE_TRAP,
-	/* the other task runs from here on without a call of its own (pre-emption); place as for SIGNAL */
+	/*
+	 * the other task runs from here on without a call of its own (pre-emption); place as for
+	 * SIGNAL
+	 */
 	TRACE_SWITCH,
 	/* a task ends: ret = wait status as of waitpid(2) */
 	TRACE_EXIT,
 	/* nothing happened to the task: only effects (memory sums, notes) */
 	TRACE_NOTE,
-	/* system calls that the buffer made (abi/buffer.h): the task makes them on its way to its next event.  Memory and
-	 * registers are as before; effect RECORDS */
+	/*
+	 * system calls that the buffer made (abi/buffer.h): the task makes them on its way to its
+	 * next event.  Memory and registers are as before; effect RECORDS */
 	TRACE_CALLS,
 	TRACE_KIND_COUNT
 };
@@ -77,7 +86,8 @@ enum trace_event_kind {
 /* Where in the task's own run a SIGNAL or SWITCH strikes. */
 enum trace_place {
 	TRACE_AT_LAST = 0,	/* right after the task's last event: no instruction between */
-	TRACE_AT_SYSCALL,	/* at the next syscall instruction, not executed: regs.rip points to it */
+	/* at the next syscall instruction, not executed: regs.rip points to it */
+	TRACE_AT_SYSCALL,
 	TRACE_AT_FAULT,		/* raised by the task's own next faulting instruction */
 	TRACE_AT_STATE,		/* anywhere: the point is named by registers and witness effects */
 	TRACE_AT_NOWHERE,	/* the point was not recorded; nothing after it depends on it */
@@ -86,42 +96,83 @@ enum trace_place {
 };
 
 enum trace_effect_kind {
-	TRACE_RET = 1,		/* x = new rax */
-	TRACE_WRITE,		/* addr, data: bytes now in the task's memory; object != 0: in that object, addr = offset in it */
-	TRACE_MAP,		/* addr, len, x = prot, y = enum trace_map_kind | kernel MAP_* << 8, object, offset */
-	TRACE_UNMAP,		/* addr, len */
-	TRACE_PROTECT,		/* addr, len, x = prot */
-	TRACE_MOVE,		/* addr, len = old; x = new address, y = new length (mremap); object = 1 when the old stays (DONTUNMAP) */
-	TRACE_ADVISE,		/* addr, len, x = advice that changes contents (MADV_DONTNEED, ...) */
-	TRACE_REGS,		/* data = struct regs: all registers, replaces RET */
-	TRACE_XSTATE,		/* data = NT_X86_XSTATE bytes, trailing zeros cut */
-	TRACE_OBJECT,		/* defines object; x = enum trace_object_kind, len = size, data = path as seen by the program */
-	TRACE_TASK,		/* a new task: object = its serial, x = tid, y = pid, addr = clone flags, len = parent serial,
-				 * data = struct regs of its first stop */
-	TRACE_ECHO,		/* object = 1 or 2 (stdout, stderr); data, or, when that is empty, len bytes of memory at addr,
-				 * whose sum is x (mem_sum_bytes() of pieces of 64 KB, added; 0: not known) */
-	TRACE_STR,		/* a note for people: x = argument index, data = the string it pointed to (maybe cut) */
-	TRACE_SIGINFO,		/* data = siginfo_t, x = signal number, y = enum trace_signal_fate */
-	TRACE_ARGV,		/* data = NUL-separated command line of an exec'd program; object = 0 */
-	TRACE_ENV,		/* data = NUL-separated environment */
-	TRACE_AUXV,		/* data = the auxiliary vector */
-	TRACE_SUM,		/* addr, len, x = sum over the non-zero pages (replayer and recorder share mem_sum()),
-				 * y = enum trace_sum_flag */
-	TRACE_WITNESS,		/* addr, data: bytes that are in memory at a TRACE_AT_STATE point */
-	TRACE_NAME,		/* data = the task's comm as set by prctl(PR_SET_NAME) or exec */
-	TRACE_POINT,		/* about a TRACE_AT_STATE point: x = nanoseconds of computing since the task's last event (0: unknown),
-				 * y = ticks since then, len = 1 + enum ticks_source that counted them (0: none),
-				 * object = 1: there is memory that the witness does not cover */
-	TRACE_RECORDS,		/* data = struct buf_record, one after the other */
-	TRACE_PATCH,		/* addr, len: code that a WRITE replaced; x = address of its stub, y = enum patch_kind; data = struct
-				 * patch (tracee/patch.h).  len = 0: it was refused, offset = enum patch_refusal.  No data: WRITEs
-				 * have given the program its own code back */
-	TRACE_CPUID,		/* data = struct buf_cpuid[]: what the hook answers to cpuid in this process */
-	TRACE_SIZE,		/* object has len bytes from now on, as a file that was cut or has grown: pages behind that end are gone from all
-				 * mappings, private copies too, and mapping it no longer makes it longer */
-	TRACE_ZERO,		/* object: [addr, addr + len) are zeros (a hole) */
-	TRACE_LIVE,		/* object, of kind FILE: its file is about to change, so from now on it is one of kind SHARED: WRITE, SIZE and
-				 * ZERO change what its mappings show, but for private copies of pages */
+	TRACE_RET = 1, /* x = new rax */
+	/*
+	 * addr, data: bytes now in the task's memory; object != 0: in that object, addr = offset in
+	 * it
+	 */
+	TRACE_WRITE,
+	/* addr, len, x = prot, y = enum trace_map_kind | kernel MAP_* << 8, object, offset */
+	TRACE_MAP,
+	TRACE_UNMAP, /* addr, len */
+	TRACE_PROTECT, /* addr, len, x = prot */
+	/*
+	 * addr, len = old; x = new address, y = new length (mremap); object = 1 when the old stays
+	 * (DONTUNMAP)
+	 */
+	TRACE_MOVE,
+	/* addr, len, x = advice that changes contents (MADV_DONTNEED, ...) */
+	TRACE_ADVISE,
+	TRACE_REGS, /* data = struct regs: all registers, replaces RET */
+	TRACE_XSTATE, /* data = NT_X86_XSTATE bytes, trailing zeros cut */
+	/*
+	 * defines object; x = enum trace_object_kind, len = size, data = path as seen by the
+	 * program
+	 */
+	TRACE_OBJECT,
+	/*
+	 * a new task: object = its serial, x = tid, y = pid, addr = clone flags, len = parent
+	 * serial, data = struct regs of its first stop
+	 */
+	TRACE_TASK,
+	/*
+	 * object = 1 or 2 (stdout, stderr); data, or, when that is empty, len bytes of memory at
+	 * addr, whose sum is x (mem_sum_bytes() of pieces of 64 KB, added; 0: not known)
+	 */
+	TRACE_ECHO,
+	/* a note for people: x = argument index, data = the string it pointed to (maybe cut) */
+	TRACE_STR,
+	/* data = siginfo_t, x = signal number, y = enum trace_signal_fate */
+	TRACE_SIGINFO,
+	/* data = NUL-separated command line of an exec'd program; object = 0 */
+	TRACE_ARGV,
+	TRACE_ENV, /* data = NUL-separated environment */
+	TRACE_AUXV, /* data = the auxiliary vector */
+	/*
+	 * addr, len, x = sum over the non-zero pages (replayer and recorder share mem_sum()), y =
+	 * enum trace_sum_flag
+	 */
+	TRACE_SUM,
+	TRACE_WITNESS, /* addr, data: bytes that are in memory at a TRACE_AT_STATE point */
+	TRACE_NAME, /* data = the task's comm as set by prctl(PR_SET_NAME) or exec */
+	/*
+	 * about a TRACE_AT_STATE point: x = nanoseconds of computing since the task's last event
+	 * (0: unknown), y = ticks since then, len = 1 + enum ticks_source that counted them (0:
+	 * none), object = 1: there is memory that the witness does not cover
+	 */
+	TRACE_POINT,
+	TRACE_RECORDS, /* data = struct buf_record, one after the other */
+	/*
+	 * addr, len: code that a WRITE replaced; x = address of its stub, y = enum patch_kind; data
+	 * = struct patch (tracee/patch.h).  len = 0: it was refused, offset = enum patch_refusal.
+	 * No data: WRITEs have given the program its own code back
+	 */
+	TRACE_PATCH,
+	/* data = struct buf_cpuid[]: what the hook answers to cpuid in this process */
+	TRACE_CPUID,
+	/*
+	 * object has len bytes from now on, as a file that was cut or has grown: pages behind that
+	 * end are gone from all mappings, private copies too, and mapping it no longer makes it
+	 * longer
+	 */
+	TRACE_SIZE,
+	TRACE_ZERO, /* object: [addr, addr + len) are zeros (a hole) */
+	/*
+	 * object, of kind FILE: its file is about to change, so from now on it is one of kind
+	 * SHARED: WRITE, SIZE and ZERO change what its mappings show, but for private copies of
+	 * pages
+	 */
+	TRACE_LIVE,
 	TRACE_EFFECT_COUNT
 };
 
@@ -143,7 +194,12 @@ enum trace_object_kind {
 };
 
 /* TRACED: a recorded tracer is shown it; what it lets through is an event of its own. */
-enum trace_signal_fate { TRACE_SIGNAL_HANDLED = 0, TRACE_SIGNAL_IGNORED, TRACE_SIGNAL_FATAL, TRACE_SIGNAL_TRACED };
+enum trace_signal_fate {
+	TRACE_SIGNAL_HANDLED = 0,
+	TRACE_SIGNAL_IGNORED,
+	TRACE_SIGNAL_FATAL,
+	TRACE_SIGNAL_TRACED
+};
 
 struct trace_effect {
 	enum trace_effect_kind kind;
@@ -161,7 +217,8 @@ struct trace_event {
 	enum trace_place place;	/* SIGNAL and SWITCH only */
 	int32_t nr;		/* system call number, else -1 */
 	int64_t ret;		/* SYSCALL, SYSCALL_EXIT: result; EXIT: wait status */
-	struct regs regs;	/* what replay must find; all zero for NOTE, EXIT and SYSCALL_EXIT */
+	/* what replay must find; all zero for NOTE, EXIT and SYSCALL_EXIT */
+	struct regs regs;
 	uint32_t effects_len;
 	struct trace_effect *effects;
 };
@@ -178,7 +235,10 @@ struct err *trace_writer_create(const char *dir, const char *store_dir,
 				const struct trace_meta *meta, struct trace_writer **ret)
 	__must_check;
 
-/* The trace ends when events and data take more bytes than that on the disk; 0: no limit.  trace_writer_event() then says so, once. */
+/*
+ * The trace ends when events and data take more bytes than that on the disk; 0: no limit.
+ * trace_writer_event() then says so, once.
+ */
 void trace_writer_limit(struct trace_writer *w, uint64_t bytes);
 
 /*
@@ -211,7 +271,8 @@ void trace_writer_object_effect(struct trace_writer *w, uint32_t object, const c
 				struct trace_effect *effect_ret);
 
 struct trace_totals {
-	uint64_t events, raw_bytes, stored_bytes;	/* stored: after compression, without files */
+	/* stored: after compression, without files */
+	uint64_t events, raw_bytes, stored_bytes;
 	uint64_t files, file_bytes;
 	uint64_t duration_ns;
 	int32_t exit_status;	/* of the first process, wait status */
@@ -248,12 +309,12 @@ struct err *trace_reader_next(struct trace_reader *r, struct trace_event *ev) __
 struct err *trace_reader_seek(struct trace_reader *r, uint64_t n) __must_check;
 
 /*
- * Open the content of an object (kind FILE or SHARED) read-only.  effect is the TRACE_OBJECT effect,
- * which has been checked: a hash of hex digits only, so a hostile trace cannot name other files.
- * The caller closes *fd_ret.
+ * Open the content of an object (kind FILE or SHARED) read-only.  effect is the TRACE_OBJECT
+ * effect, which has been checked: a hash of hex digits only, so a hostile trace cannot name other
+ * files. The caller closes *fd_ret.
  */
-struct err *trace_reader_object(struct trace_reader *r, const struct trace_effect *effect, int *fd_ret)
-	__must_check;
+struct err *trace_reader_object(struct trace_reader *r, const struct trace_effect *effect,
+				int *fd_ret) __must_check;
 /* Path as the program saw it, from a TRACE_OBJECT effect; always NUL-terminated. */
 const char *trace_object_path(const struct trace_effect *effect);
 
@@ -286,10 +347,14 @@ struct err *trace_store_dir(char **ret) __must_check;
 struct trace_garbage {
 	uint64_t temporary, temporary_bytes;	/* files that a killed recorder left */
 	uint64_t unused, unused_bytes;		/* contents of the store that no trace has */
-	uint64_t index;				/* entries of the store's index whose content is gone */
+	/* entries of the store's index whose content is gone */
+	uint64_t index;
 	uint64_t used, used_bytes;		/* contents that stay */
 };
-/* Removes (dry_run: only counts) what no trace needs in this directory of traces and in its store.  Safe while others record. */
+/*
+ * Removes (dry_run: only counts) what no trace needs in this directory of traces and in its store.
+ * Safe while others record.
+ */
 struct err *trace_garbage(const char *base, bool dry_run, struct trace_garbage *ret) __must_check;
 /* Does a trace have this content of the directory's store? */
 bool trace_content_used(const char *base, const uint8_t hash[16]);

@@ -325,7 +325,8 @@ static uint64_t on_disk(const struct trace_writer *w)
 }
 
 /*
- * With what the tails hold, the trace may take more than its limit: compressed it takes a few times less.  NULL: it goes on.
+ * With what the tails hold, the trace may take more than its limit: compressed it takes a few times
+ * less.  NULL: it goes on.
  */
 static struct err *at_limit(struct trace_writer *w)
 {
@@ -340,8 +341,10 @@ static struct err *at_limit(struct trace_writer *w)
 	for (size_t i = 0; i < sizeof(tails) / sizeof(*tails); i++)
 		unlinkat(w->dir_fd, tails[i], 0);
 	w->dead = true;
-	return err_new(ERR_TRACE, "the trace %s has reached --max-size: recording ended at event %" PRIu64
-		       ", the program goes on unrecorded", w->dir, w->n);
+	return err_new(ERR_TRACE,
+		       "the trace %s has reached --max-size: recording ended at event %" PRIu64
+		       ", the program goes on unrecorded",
+		       w->dir, w->n);
 }
 
 struct err *trace_writer_event(struct trace_writer *w, struct trace_event *ev)
@@ -382,12 +385,15 @@ static uint64_t stored_bytes(struct trace_writer *w, const struct content_hash *
 	struct stat st;
 
 	hash_hex(hash, hex);
-	return size <= HASH_PLAIN_MAX || os.fstatat(w->files_fd, hex, &st, AT_SYMLINK_NOFOLLOW) ? size : file_allocated(&st);
+	return size <= HASH_PLAIN_MAX || os.fstatat(w->files_fd, hex, &st, AT_SYMLINK_NOFOLLOW)
+		       ? size
+		       : file_allocated(&st);
 }
 
 /* o: what the file was when it was taken before, or NULL. */
-static struct err *take_file(struct trace_writer *w, struct object *o, int fd, const struct stat *st, bool shared,
-			     uint32_t *object_ret, bool *new_ret)
+static struct err *take_file(struct trace_writer *w, struct object *o, int fd,
+			     const struct stat *st, bool shared, uint32_t *object_ret,
+			     bool *new_ret)
 {
 	bool stable = shared || store_stat_is_stable(st), added = false, reading = false;
 	struct content_hash hash;
@@ -423,7 +429,8 @@ static struct err *take_file(struct trace_writer *w, struct object *o, int fd, c
 struct err *trace_writer_file(struct trace_writer *w, int fd, const struct stat *st, bool shared,
 			      uint32_t *object_ret, bool *new_ret)
 {
-	return take_file(w, objects_find(&w->objects, st, shared), fd, st, shared, object_ret, new_ret);
+	return take_file(w, objects_find(&w->objects, st, shared), fd, st, shared, object_ret,
+			 new_ret);
 }
 
 struct err *trace_writer_shared_anew(struct trace_writer *w, int fd, const struct stat *st,
@@ -477,7 +484,8 @@ static int finish(struct trace_writer *w, int exit_status)
 	e = end_write(w->dir_fd, &end);
 	if (e)
 		return e;
-	for (size_t i = 0; i < sizeof(tails) / sizeof(*tails); i++)	/* ignored beside an end mark anyway */
+	/* ignored beside an end mark anyway */
+	for (size_t i = 0; i < sizeof(tails) / sizeof(*tails); i++)
 		unlinkat(w->dir_fd, tails[i], 0);
 	return 0;
 }

@@ -17,7 +17,10 @@ static int pinned = -1;
 enum { BORROWED = 256 };
 static struct { unsigned users; int lock; } borrowed[BORROWED];
 
-/* An abstract socket is a lock that needs no file, no rights and no clean-up: held until it is closed.  -1: somebody has it. */
+/*
+ * An abstract socket is a lock that needs no file, no rights and no clean-up: held until it is
+ * closed.  -1: somebody has it.
+ */
 static int cpu_claim(int cpu)
 {
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
@@ -26,7 +29,8 @@ static int cpu_claim(int cpu)
 
 	if (fd < 0)
 		return -1;
-	if (bind(fd, (struct sockaddr *)&un, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) == 0)
+	if (bind(fd, (struct sockaddr *)&un,
+		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) == 0)
 		return fd;
 	close(fd);
 	return -1;
@@ -43,7 +47,8 @@ void cpu_pin(cpu_set_t *before_ret)
 		/* From the current one on: its caches are warm. */
 		int cpu = (i + (chosen < 0 ? 0 : chosen)) % CPU_SETSIZE;
 
-		if (CPU_ISSET(cpu, before_ret) && cpu_claim(cpu) >= 0) {	/* until this process ends */
+		/* until this process ends */
+		if (CPU_ISSET(cpu, before_ret) && cpu_claim(cpu) >= 0) {
 			chosen = cpu;
 			break;
 		}
@@ -65,7 +70,8 @@ int cpu_borrow(bool anyway)
 	int best = -1;
 
 	for (int cpu = 0; pinned >= 0 && cpu < BORROWED; cpu++) {
-		if (cpu == pinned || !CPU_ISSET(cpu, &before_pin) || (best >= 0 && borrowed[cpu].users >= borrowed[best].users))
+		if (cpu == pinned || !CPU_ISSET(cpu, &before_pin) ||
+		    (best >= 0 && borrowed[cpu].users >= borrowed[best].users))
 			continue;
 		if (!borrowed[cpu].users)
 			borrowed[cpu].lock = cpu_claim(cpu);
@@ -115,7 +121,9 @@ struct cpuid_leaf cpuid_here(uint32_t leaf, uint32_t subleaf)
 	static unsigned n;
 	struct cpuid_leaf r;
 
-	/* It leaves the virtual machine, and we are pinned to one CPU: the answer does not change. */
+	/*
+	 * It leaves the virtual machine, and we are pinned to one CPU: the answer does not change.
+	 */
 	for (unsigned i = 0; i < n; i++) {
 		if (cache[i].leaf == leaf && cache[i].subleaf == subleaf)
 			return cache[i].r;
@@ -132,24 +140,34 @@ struct cpuid_leaf cpuid_here(uint32_t leaf, uint32_t subleaf)
 }
 
 /* Intel SDM vol. 2A, CPUID; AMD APM vol. 3, appendix E. */
-static const struct { uint32_t leaf, subleaf, eax, ebx, ecx, edx; } hidden[] = {
+static const struct { uint32_t leaf, subleaf, eax, ebx, ecx, edx;
+} hidden[] = {
 	{ 1, 0, 0, 0, 1u << 30 /* RDRAND */, 0 },
-	{ 7, 0, 0, 1u << 2 /* SGX */ | 1u << 4 /* HLE */ | 1u << 11 /* RTM */ | 1u << 18 /* RDSEED */,
+	{ 7, 0, 0,
+	  1u << 2 /* SGX */ | 1u << 4 /* HLE */ | 1u << 11 /* RTM */ | 1u << 18 /* RDSEED */,
 	  1u << 5 /* WAITPKG */ | 1u << 22 /* RDPID */ | 1u << 29 /* ENQCMD */ |
-	  1u << 13 /* TME */ | 1u << 25 /* CLDEMOTE */ | 1u << 27 /* MOVDIRI */ | 1u << 28 /* MOVDIR64B */,
-	  1u << 14 /* SERIALIZE */ | 1u << 11 /* RTM_ALWAYS_ABORT */ | 1u << 13 /* TSX_FORCE_ABORT */ | 1u << 16 /* TSXLDTRK */ |
-	  1u << 5 /* UINTR */ | 1u << 22 | 1u << 24 | 1u << 25 /* AMX */ },
+		  1u << 13 /* TME */ | 1u << 25 /* CLDEMOTE */ | 1u << 27 /* MOVDIRI */ |
+		  1u << 28 /* MOVDIR64B */,
+	  1u << 14 /* SERIALIZE */ | 1u << 11 /* RTM_ALWAYS_ABORT */ |
+		  1u << 13 /* TSX_FORCE_ABORT */ | 1u << 16 /* TSXLDTRK */ | 1u << 5 /* UINTR */ |
+		  1u << 22 | 1u << 24 | 1u << 25 /* AMX */ },
 	{ 7, 1, 1u << 21 /* AMX-FP16 */, 0, 0, 0 },
 	{ 0x80000008, 0, 0, 1u << 4 /* RDPRU */, 0, 0 },
-	{ 0x80000001, 0, 0, 0, 1u << 15 /* LWP */ | 1u << 29 /* MWAITX */ |
-	  1u << 6 /* SSE4A */ | 1u << 11 /* XOP */ | 1u << 16 /* FMA4 */ | 1u << 21 /* TBM: of one maker, and nearly unused */, 0 },
+	{ 0x80000001, 0, 0, 0,
+	  1u << 15 /* LWP */ | 1u << 29 /* MWAITX */ | 1u << 6 /* SSE4A */ | 1u << 11 /* XOP */ |
+		  1u << 16 /* FMA4 */ | 1u << 21 /* TBM: of one maker, and nearly unused */,
+	  0 },
 };
 
 bool cpuid_has_subleaves(uint32_t leaf)
 {
-	/* Intel SDM vol. 2A, CPUID; AMD APM vol. 3.  A leaf too many here costs a little, one too few would be wrong. */
-	return leaf == 4 || leaf == 7 || (leaf >= 0xa && leaf <= 0x14) || (leaf >= 0x17 && leaf < 0x1000) ||
-	       (leaf >= 0x4000000 && leaf < 0x80000000) || leaf > 0x80000008;
+	/*
+	 * Intel SDM vol. 2A, CPUID; AMD APM vol. 3.  A leaf too many here costs a little, one too
+	 * few would be wrong.
+	 */
+	return leaf == 4 || leaf == 7 || (leaf >= 0xa && leaf <= 0x14) ||
+	       (leaf >= 0x17 && leaf < 0x1000) || (leaf >= 0x4000000 && leaf < 0x80000000) ||
+	       leaf > 0x80000008;
 }
 
 struct cpuid_leaf cpuid_masked(uint32_t leaf, uint32_t subleaf)
@@ -225,7 +243,8 @@ bool cpuid_can_trap(void)
 	if (cpu_emulated()->no_cpuid)
 		return false;
 	/* Asking does not change anything: set what is already so. */
-	return syscall(SYS_arch_prctl, ARCH_SET_CPUID, syscall(SYS_arch_prctl, ARCH_GET_CPUID, 0)) == 0;
+	return syscall(SYS_arch_prctl, ARCH_SET_CPUID,
+		       syscall(SYS_arch_prctl, ARCH_GET_CPUID, 0)) == 0;
 }
 
 bool cpu_is_guest(void)
@@ -237,7 +256,8 @@ bool cpu_is_intel(void)
 {
 	struct cpuid_leaf l = cpuid_here(0, 0);
 
-	return l.ebx == 0x756e6547 && l.edx == 0x49656e69 && l.ecx == 0x6c65746e;	/* "GenuineIntel" */
+	/* "GenuineIntel" */
+	return l.ebx == 0x756e6547 && l.edx == 0x49656e69 && l.ecx == 0x6c65746e;
 }
 
 /* Prefixes that change nothing: operand size, repeat, segments, REX. */
@@ -245,9 +265,10 @@ static unsigned prefixes(const uint8_t *text)
 {
 	unsigned skip = 0;
 
-	while (skip < 8 && (text[skip] == 0x66 || text[skip] == 0x67 || text[skip] == 0xf2 || text[skip] == 0xf3 ||
-			    text[skip] == 0x2e || text[skip] == 0x36 || text[skip] == 0x3e || text[skip] == 0x26 ||
-			    text[skip] == 0x64 || text[skip] == 0x65 || (text[skip] & 0xf0) == 0x40))
+	while (skip < 8 && (text[skip] == 0x66 || text[skip] == 0x67 || text[skip] == 0xf2 ||
+			    text[skip] == 0xf3 || text[skip] == 0x2e || text[skip] == 0x36 ||
+			    text[skip] == 0x3e || text[skip] == 0x26 || text[skip] == 0x64 ||
+			    text[skip] == 0x65 || (text[skip] & 0xf0) == 0x40))
 		skip++;
 	return skip;
 }
@@ -297,5 +318,8 @@ enum trap_insn trap_insn_marked(const uint8_t *text, unsigned *len_ret)
 		return TRAP_NONE;
 	reg = text[2] >> 3 & 7;
 	*len_ret = skip + 2 + modrm_len(text + 2);
-	return reg == FXSAVE ? TRAP_FXSAVE : reg == XSAVE ? TRAP_XSAVE : reg == XRSTOR ? TRAP_XRSTOR : TRAP_NONE;
+	return reg == FXSAVE   ? TRAP_FXSAVE
+	       : reg == XSAVE  ? TRAP_XSAVE
+	       : reg == XRSTOR ? TRAP_XRSTOR
+			       : TRAP_NONE;
 }

@@ -19,7 +19,10 @@
 void cpu_pin(cpu_set_t *before_ret);
 /* How many more there are in that mask; 0 before cpu_pin(). */
 unsigned cpu_others(void);
-/* The one of these that was borrowed least often, if no other recorder or replayer is on it (anyway: even then); -1: there is none. */
+/*
+ * The one of these that was borrowed least often, if no other recorder or replayer is on it
+ * (anyway: even then); -1: there is none.
+ */
 int cpu_borrow(bool anyway);
 void cpu_give_back(int cpu);
 /* What was borrowed is the parent's, who gives it back. */
@@ -54,10 +57,23 @@ bool cpuid_can_trap(void);
 bool cpu_is_guest(void);
 bool cpu_is_intel(void);
 
-/* The instruction at text (up to 16 bytes) that a SIGSEGV may have come from because it is trapped. */
-enum trap_insn { TRAP_NONE = 0, TRAP_RDTSC, TRAP_RDTSCP, TRAP_CPUID, TRAP_XGETBV, TRAP_XSAVE, TRAP_XRSTOR, TRAP_FXSAVE };
+/*
+ * The instruction at text (up to 16 bytes) that a SIGSEGV may have come from because it is trapped.
+ */
+enum trap_insn {
+	TRAP_NONE = 0,
+	TRAP_RDTSC,
+	TRAP_RDTSCP,
+	TRAP_CPUID,
+	TRAP_XGETBV,
+	TRAP_XSAVE,
+	TRAP_XRSTOR,
+	TRAP_FXSAVE
+};
 enum trap_insn trap_insn_at(const uint8_t *text, unsigned *len_ret);
-/* The same of an instruction that is marked (tracee/mark.h): xgetbv, xsave, xrstor and fxsave, too. */
+/*
+ * The same of an instruction that is marked (tracee/mark.h): xgetbv, xsave, xrstor and fxsave, too.
+ */
 enum trap_insn trap_insn_marked(const uint8_t *text, unsigned *len_ret);
 
 #endif

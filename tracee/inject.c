@@ -19,9 +19,10 @@ static struct err *inject_new_child(struct inject *in)
 }
 
 /*
- * A trap or fault while our call is made: the int3 behind it, or what should not be.  A task that was interrupted may still have the
- * signal of its last instruction before it: that comes now, in front of our call.  A fault comes again when the instruction is made
- * again, so it may be dropped.  Once: what faults at the site itself would do so for ever.
+ * A trap or fault while our call is made: the int3 behind it, or what should not be.  A task that
+ * was interrupted may still have the signal of its last instruction before it: that comes now, in
+ * front of our call.  A fault comes again when the instruction is made again, so it may be
+ * dropped.  Once: what faults at the site itself would do so for ever.
  */
 static struct err *inject_trap(struct inject *in, const siginfo_t *sig, bool *done)
 {
@@ -37,7 +38,8 @@ static struct err *inject_trap(struct inject *in, const siginfo_t *sig, bool *do
 	}
 	if (sig->si_signo == SIGTRAP)
 		return NULL;
-	return err_new(ERR_TRACE, "the replayed process cannot run our calls any more (signal %d)", sig->si_signo);
+	return err_new(ERR_TRACE, "the replayed process cannot run our calls any more (signal %d)",
+		       sig->si_signo);
 }
 
 /*

@@ -20,7 +20,11 @@ struct inject {
 	void (*stash)(void *ctx, pid_t tid, int sig, const siginfo_t *info);
 	void *ctx;
 	pid_t child;		/* out: the task a clone made, stopped */
-	int end;		/* out, with &err_gone: its last stop, or how it ended, which nobody will hear of again; 0: neither yet */
+	/*
+	 * out, with &err_gone: its last stop, or how it ended, which nobody will hear of again; 0:
+	 * neither yet
+	 */
+	int end;
 };
 
 /* *ret = raw result (-4095..-1 = errno).  &err_gone when the task died meanwhile. */

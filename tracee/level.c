@@ -1,8 +1,9 @@
 /*
  * level.c - the psABI's levels as masks over cpuid, names of features, layouts of the XSAVE area.
  *
- * Feature bits not named in a mask are hidden at every level, those of later processors too; what describes the machine (sizes of caches and
- * addresses, numbers of processors, the maker's name) stays, as it is recorded and replay shows it again.
+ * Feature bits not named in a mask are hidden at every level, those of later processors too; what
+ * describes the machine (sizes of caches and addresses, numbers of processors, the maker's name)
+ * stays, as it is recorded and replay shows it again.
  */
 #include "tracee/level.h"
 
@@ -19,27 +20,65 @@ enum { W_1_ECX, W_1_EDX, W_7_EBX, W_7_ECX, W_7_EDX, W_71_EAX, W_D1_EAX, W_EXT_EC
 
 struct feature { uint8_t word, bit, level; const char *name; };
 
-/* Instructions that a program finds by cpuid, and uses: Intel SDM vol. 2A, CPUID; AMD APM vol. 3.  level 0: of none. */
+/*
+ * Instructions that a program finds by cpuid, and uses: Intel SDM vol. 2A, CPUID; AMD APM vol. 3.
+ * level 0: of none.
+ */
 static const struct feature features[] = {
-	{ W_1_ECX, 0, CPU_V2, "SSE3" }, { W_1_ECX, 9, CPU_V2, "SSSE3" }, { W_1_ECX, 13, CPU_V2, "CMPXCHG16B" },
-	{ W_1_ECX, 19, CPU_V2, "SSE4.1" }, { W_1_ECX, 20, CPU_V2, "SSE4.2" }, { W_1_ECX, 23, CPU_V2, "POPCNT" },
+	{ W_1_ECX, 0, CPU_V2, "SSE3" },
+	{ W_1_ECX, 9, CPU_V2, "SSSE3" },
+	{ W_1_ECX, 13, CPU_V2, "CMPXCHG16B" },
+	{ W_1_ECX, 19, CPU_V2, "SSE4.1" },
+	{ W_1_ECX, 20, CPU_V2, "SSE4.2" },
+	{ W_1_ECX, 23, CPU_V2, "POPCNT" },
 	{ W_EXT_ECX, 0, CPU_V2, "LAHF" },
-	{ W_1_ECX, 28, CPU_V3, "AVX" }, { W_7_EBX, 5, CPU_V3, "AVX2" }, { W_7_EBX, 3, CPU_V3, "BMI1" }, { W_7_EBX, 8, CPU_V3, "BMI2" },
-	{ W_1_ECX, 29, CPU_V3, "F16C" }, { W_1_ECX, 12, CPU_V3, "FMA" }, { W_1_ECX, 22, CPU_V3, "MOVBE" }, { W_EXT_ECX, 5, CPU_V3, "LZCNT" },
+	{ W_1_ECX, 28, CPU_V3, "AVX" },
+	{ W_7_EBX, 5, CPU_V3, "AVX2" },
+	{ W_7_EBX, 3, CPU_V3, "BMI1" },
+	{ W_7_EBX, 8, CPU_V3, "BMI2" },
+	{ W_1_ECX, 29, CPU_V3, "F16C" },
+	{ W_1_ECX, 12, CPU_V3, "FMA" },
+	{ W_1_ECX, 22, CPU_V3, "MOVBE" },
+	{ W_EXT_ECX, 5, CPU_V3, "LZCNT" },
 	{ W_1_ECX, 26, CPU_V3, "XSAVE" },
-	{ W_7_EBX, 16, CPU_V4, "AVX512F" }, { W_7_EBX, 17, CPU_V4, "AVX512DQ" }, { W_7_EBX, 28, CPU_V4, "AVX512CD" },
-	{ W_7_EBX, 30, CPU_V4, "AVX512BW" }, { W_7_EBX, 31, CPU_V4, "AVX512VL" },
-	{ W_1_ECX, 1, 0, "PCLMULQDQ" }, { W_1_ECX, 25, 0, "AES" }, { W_1_ECX, 30, 0, "RDRAND" },
-	{ W_7_EBX, 0, 0, "FSGSBASE" }, { W_7_EBX, 4, 0, "HLE" }, { W_7_EBX, 11, 0, "RTM" }, { W_7_EBX, 18, 0, "RDSEED" }, { W_7_EBX, 19, 0, "ADX" },
-	{ W_7_EBX, 21, 0, "AVX512_IFMA" }, { W_7_EBX, 23, 0, "CLFLUSHOPT" }, { W_7_EBX, 24, 0, "CLWB" }, { W_7_EBX, 26, 0, "AVX512PF" },
-	{ W_7_EBX, 27, 0, "AVX512ER" }, { W_7_EBX, 29, 0, "SHA" },
-	{ W_7_ECX, 1, 0, "AVX512_VBMI" }, { W_7_ECX, 6, 0, "AVX512_VBMI2" }, { W_7_ECX, 8, 0, "GFNI" },
-	{ W_7_ECX, 9, 0, "VAES" }, { W_7_ECX, 10, 0, "VPCLMULQDQ" }, { W_7_ECX, 11, 0, "AVX512_VNNI" }, { W_7_ECX, 12, 0, "AVX512_BITALG" },
+	{ W_7_EBX, 16, CPU_V4, "AVX512F" },
+	{ W_7_EBX, 17, CPU_V4, "AVX512DQ" },
+	{ W_7_EBX, 28, CPU_V4, "AVX512CD" },
+	{ W_7_EBX, 30, CPU_V4, "AVX512BW" },
+	{ W_7_EBX, 31, CPU_V4, "AVX512VL" },
+	{ W_1_ECX, 1, 0, "PCLMULQDQ" },
+	{ W_1_ECX, 25, 0, "AES" },
+	{ W_1_ECX, 30, 0, "RDRAND" },
+	{ W_7_EBX, 0, 0, "FSGSBASE" },
+	{ W_7_EBX, 4, 0, "HLE" },
+	{ W_7_EBX, 11, 0, "RTM" },
+	{ W_7_EBX, 18, 0, "RDSEED" },
+	{ W_7_EBX, 19, 0, "ADX" },
+	{ W_7_EBX, 21, 0, "AVX512_IFMA" },
+	{ W_7_EBX, 23, 0, "CLFLUSHOPT" },
+	{ W_7_EBX, 24, 0, "CLWB" },
+	{ W_7_EBX, 26, 0, "AVX512PF" },
+	{ W_7_EBX, 27, 0, "AVX512ER" },
+	{ W_7_EBX, 29, 0, "SHA" },
+	{ W_7_ECX, 1, 0, "AVX512_VBMI" },
+	{ W_7_ECX, 6, 0, "AVX512_VBMI2" },
+	{ W_7_ECX, 8, 0, "GFNI" },
+	{ W_7_ECX, 9, 0, "VAES" },
+	{ W_7_ECX, 10, 0, "VPCLMULQDQ" },
+	{ W_7_ECX, 11, 0, "AVX512_VNNI" },
+	{ W_7_ECX, 12, 0, "AVX512_BITALG" },
 	{ W_7_ECX, 14, 0, "AVX512_VPOPCNTDQ" },
-	{ W_7_EDX, 2, 0, "AVX512_4VNNIW" }, { W_7_EDX, 3, 0, "AVX512_4FMAPS" }, { W_7_EDX, 8, 0, "AVX512_VP2INTERSECT" },
+	{ W_7_EDX, 2, 0, "AVX512_4VNNIW" },
+	{ W_7_EDX, 3, 0, "AVX512_4FMAPS" },
+	{ W_7_EDX, 8, 0, "AVX512_VP2INTERSECT" },
 	{ W_7_EDX, 23, 0, "AVX512_FP16" },
-	{ W_71_EAX, 0, 0, "SHA512" }, { W_71_EAX, 1, 0, "SM3" }, { W_71_EAX, 2, 0, "SM4" }, { W_71_EAX, 4, 0, "AVX_VNNI" },
-	{ W_71_EAX, 5, 0, "AVX512_BF16" }, { W_71_EAX, 7, 0, "CMPCCXADD" }, { W_71_EAX, 23, 0, "AVX_IFMA" },
+	{ W_71_EAX, 0, 0, "SHA512" },
+	{ W_71_EAX, 1, 0, "SM3" },
+	{ W_71_EAX, 2, 0, "SM4" },
+	{ W_71_EAX, 4, 0, "AVX_VNNI" },
+	{ W_71_EAX, 5, 0, "AVX512_BF16" },
+	{ W_71_EAX, 7, 0, "CMPCCXADD" },
+	{ W_71_EAX, 23, 0, "AVX_IFMA" },
 };
 enum { FEATURES = sizeof(features) / sizeof(features[0]) };
 
@@ -87,7 +126,7 @@ const char *features_missing(const uint32_t recorded[WORDS], const uint32_t have
 	return NULL;
 }
 
-/* ---- what cpuid shows ----------------------------------------------------------------------------- */
+/* ---- what cpuid shows ------------------------------------------------------------------------ */
 
 static enum cpu_level shown;
 
@@ -142,22 +181,42 @@ static struct cpuid_leaf leaf_d(enum cpu_level level, uint32_t subleaf, struct c
 	return subleaf >= 2 && subleaf < 32 && xcr0 >> subleaf & 1 ? r : none;
 }
 
-struct cpuid_leaf level_leaf(enum cpu_level level, uint32_t leaf, uint32_t subleaf, struct cpuid_leaf r)
+struct cpuid_leaf level_leaf(enum cpu_level level, uint32_t leaf, uint32_t subleaf,
+			     struct cpuid_leaf r)
 {
 	enum { HYPERVISOR = 31, OSXSAVE = 27 };
 	const struct cpuid_leaf none = { 0 };
 
 	switch (leaf) {
 	case 1:
-		r.ecx &= of_level(level, W_1_ECX) | BIT(HYPERVISOR) | (level >= CPU_V3 ? BIT(OSXSAVE) : 0);
+		r.ecx &= of_level(level, W_1_ECX) | BIT(HYPERVISOR) |
+			 (level >= CPU_V3 ? BIT(OSXSAVE) : 0);
 		r.edx &= BASE_1_EDX;
 		return r;
 	case 7:
-		return subleaf ? none : (struct cpuid_leaf){ 0, r.ebx & of_level(level, W_7_EBX), 0, 0 };
+		return subleaf ? none
+			       : (struct cpuid_leaf){ 0, r.ebx & of_level(level, W_7_EBX), 0, 0 };
 	case 0xd:
 		return leaf_d(level, subleaf, r);
-	case 5: case 6: case 0xa: case 0xf: case 0x10: case 0x12: case 0x14: case 0x17: case 0x19: case 0x1c: case 0x1d: case 0x1e:
-	case 0x20: case 0x21: case 0x23: case 0x24: case 0x8000000a: case 0x80000021: case 0x80000022:
+	case 5:
+	case 6:
+	case 0xa:
+	case 0xf:
+	case 0x10:
+	case 0x12:
+	case 0x14:
+	case 0x17:
+	case 0x19:
+	case 0x1c:
+	case 0x1d:
+	case 0x1e:
+	case 0x20:
+	case 0x21:
+	case 0x23:
+	case 0x24:
+	case 0x8000000a:
+	case 0x80000021:
+	case 0x80000022:
 		return none;
 	case 0x80000001:
 		r.ecx &= of_level(level, W_EXT_ECX);
@@ -171,7 +230,7 @@ struct cpuid_leaf level_leaf(enum cpu_level level, uint32_t leaf, uint32_t suble
 	}
 }
 
-/* ---- layouts ---------------------------------------------------------------------------------------- */
+/* ---- layouts --------------------------------------------------------------------------------- */
 
 enum { LEGACY = 512, HEADER_END = 576, BV = 512, FIRST = 2 };
 
@@ -211,12 +270,18 @@ void xsave_layout_recorded(xsave_layout ret)
 		layout_hardware(ret);
 }
 
-/* AMD packs what there is; Intel's places are those of its first processors that had all (MPX at 960, 1024). */
+/*
+ * AMD packs what there is; Intel's places are those of its first processors that had all (MPX at
+ * 960, 1024).
+ */
 void xsave_layout_guess(uint64_t xcr0, bool amd, xsave_layout ret)
 {
 	static const uint16_t intel[XSAVE_PARTS][2] = {
-		[XSAVE_AVX] = { 576, 256 }, [3] = { 960, 64 }, [4] = { 1024, 64 }, [XSAVE_K] = { 1088, 64 }, [XSAVE_ZMM] = { 1152, 512 },
-		[XSAVE_ZMM16] = { 1664, 1024 }, [XSAVE_PKRU] = { 2688, 8 }, [17] = { 2752, 64 }, [18] = { 2816, 8192 },
+		[XSAVE_AVX] = { 576, 256 },  [3] = { 960, 64 },
+		[4] = { 1024, 64 },	     [XSAVE_K] = { 1088, 64 },
+		[XSAVE_ZMM] = { 1152, 512 }, [XSAVE_ZMM16] = { 1664, 1024 },
+		[XSAVE_PKRU] = { 2688, 8 },  [17] = { 2752, 64 },
+		[18] = { 2816, 8192 },
 	};
 	uint16_t at = HEADER_END;
 
@@ -239,7 +304,8 @@ static bool is_zero(const unsigned char *p, size_t n)
 	return !n;
 }
 
-bool xsave_convert(const xsave_layout from, const void *in, size_t in_len, const xsave_layout to, void *out, size_t max, size_t *len_ret)
+bool xsave_convert(const xsave_layout from, const void *in, size_t in_len, const xsave_layout to,
+		   void *out, size_t max, size_t *len_ret)
 {
 	const unsigned char *src = in;
 	unsigned char *dst = out;
@@ -268,7 +334,7 @@ bool xsave_convert(const xsave_layout from, const void *in, size_t in_len, const
 	return good;
 }
 
-/* ---- processors that are not here -------------------------------------------------------------------- */
+/* ---- processors that are not here ------------------------------------------------------------ */
 
 const struct cpu_emulated *cpu_emulated(void)
 {
@@ -295,30 +361,39 @@ bool cpu_emulates(void)
 }
 
 /* What an AMD processor says of itself and its caches, without which C libraries find none. */
-static const struct { uint32_t leaf, subleaf; struct cpuid_leaf r; } amd_leaves[] = {
+static const struct { uint32_t leaf, subleaf; struct cpuid_leaf r;
+} amd_leaves[] = {
 	{ 0x80000000, 0, { 0x80000020, 0x68747541, 0x444d4163, 0x69746e65 } },
-	{ 0x80000002, 0, { 0x20444d41, 0x43595045, 0x6d652820, 0x74616c75 } },	/* "AMD EPYC (emulat" */
-	{ 0x80000003, 0, { 0x00296465, 0, 0, 0 } }, { 0x80000004, 0, { 0, 0, 0, 0 } },
+	/* "AMD EPYC (emulat" */
+	{ 0x80000002, 0, { 0x20444d41, 0x43595045, 0x6d652820, 0x74616c75 } },
+	{ 0x80000003, 0, { 0x00296465, 0, 0, 0 } },
+	{ 0x80000004, 0, { 0, 0, 0, 0 } },
 	{ 0x80000005, 0, { 0xff48ff40, 0xff48ff40, 0x20080140, 0x20080140 } },
 	{ 0x80000006, 0, { 0x5c002200, 0x6c004200, 0x02006140, 0x00809140 } },
-	{ 0x8000001d, 0, { 0x121, 0x01c0003f, 63, 0 } }, { 0x8000001d, 1, { 0x122, 0x01c0003f, 63, 0 } },
-	{ 0x8000001d, 2, { 0x143, 0x01c0003f, 1023, 2 } }, { 0x8000001d, 3, { 0x163, 0x03c0003f, 32767, 1 } },
+	{ 0x8000001d, 0, { 0x121, 0x01c0003f, 63, 0 } },
+	{ 0x8000001d, 1, { 0x122, 0x01c0003f, 63, 0 } },
+	{ 0x8000001d, 2, { 0x143, 0x01c0003f, 1023, 2 } },
+	{ 0x8000001d, 3, { 0x163, 0x03c0003f, 32767, 1 } },
 	{ 0x8000001d, 4, { 0, 0, 0, 0 } },
 };
 
 static struct cpuid_leaf as_amd(uint32_t leaf, uint32_t subleaf, struct cpuid_leaf r)
 {
 	for (unsigned i = 0; i < sizeof(amd_leaves) / sizeof(amd_leaves[0]); i++) {
-		if (amd_leaves[i].leaf == leaf && (leaf != 0x8000001d || amd_leaves[i].subleaf == subleaf))
+		if (amd_leaves[i].leaf == leaf &&
+		    (leaf != 0x8000001d || amd_leaves[i].subleaf == subleaf))
 			return amd_leaves[i].r;
 	}
 	if (leaf == 0)
-		return (struct cpuid_leaf){ 0x10, 0x68747541, 0x444d4163, 0x69746e65 };	/* "AuthenticAMD" */
+		/* "AuthenticAMD" */
+		return (struct cpuid_leaf){ 0x10, 0x68747541, 0x444d4163, 0x69746e65 };
 	if (leaf == 1)		/* Zen 4 */
 		r.eax = 0xa10f11;
 	if (leaf == 7 && subleaf == 0) {
-		r.ecx &= ~(BIT(13) | BIT(25) | BIT(27) | BIT(28));	/* TME, CLDEMOTE, MOVDIRI, MOVDIR64B */
-		r.edx &= ~(BIT(14) | BIT(16) | BIT(20) | BIT(22) | BIT(23) | BIT(24) | BIT(25));	/* SERIALIZE, TSXLDTRK, IBT, AMX, AVX512_FP16 */
+		/* TME, CLDEMOTE, MOVDIRI, MOVDIR64B */
+		r.ecx &= ~(BIT(13) | BIT(25) | BIT(27) | BIT(28));
+		/* SERIALIZE, TSXLDTRK, IBT, AMX, AVX512_FP16 */
+		r.edx &= ~(BIT(14) | BIT(16) | BIT(20) | BIT(22) | BIT(23) | BIT(24) | BIT(25));
 	}
 	if (leaf == 7 && subleaf == 1)
 		r.eax &= BIT(5);

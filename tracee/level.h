@@ -1,8 +1,10 @@
 /*
- * level.h - what kind of processor a program is shown, and whether a recording can be replayed on this one.
+ * level.h - what kind of processor a program is shown, and whether a recording can be replayed on
+ * this one.
  *
- * The levels are those of the x86-64 psABI (x86-64-v2, v3, v4): at a level cpuid shows the level's features and nothing else, so that a program
- * uses only what every processor of that level has, whoever made it.
+ * The levels are those of the x86-64 psABI (x86-64-v2, v3, v4): at a level cpuid shows the level's
+ * features and nothing else, so that a program uses only what every processor of that level has,
+ * whoever made it.
  */
 #ifndef TRACEE_LEVEL_H
 #define TRACEE_LEVEL_H
@@ -26,21 +28,33 @@ enum cpu_level cpu_level_highest(void);
 void cpu_level_show(enum cpu_level level);
 enum cpu_level cpu_level_shown(void);
 /* What cpuid shows, of what this processor has. */
-struct cpuid_leaf level_leaf(enum cpu_level level, uint32_t leaf, uint32_t subleaf, struct cpuid_leaf r);
+struct cpuid_leaf level_leaf(enum cpu_level level, uint32_t leaf, uint32_t subleaf,
+			     struct cpuid_leaf r);
 /* XCR0 as the program sees it: all of it at CPU_HOST. */
 uint64_t cpu_xcr0_shown(void);
 
 /*
- * The first instruction set extension of recorded[] (as of cpuid_features()) that code of a program could use and have[] lacks; NULL: none.
- * What only a kernel uses, what describes the machine and what changes nothing but speed is left out.
+ * The first instruction set extension of recorded[] (as of cpuid_features()) that code of a program
+ * could use and have[] lacks; NULL: none. What only a kernel uses, what describes the machine and
+ * what changes nothing but speed is left out.
  */
 const char *features_missing(const uint32_t recorded[8], const uint32_t have[8]);
 
-/* ---- the XSAVE area: where its parts lie differs between makers ---------------------------------- */
+/* ---- the XSAVE area: where its parts lie differs between makers ------------------------------ */
 
-enum { XSAVE_PARTS = 20, XSAVE_AVX = 2, XSAVE_K = 5, XSAVE_ZMM = 6, XSAVE_ZMM16 = 7, XSAVE_PKRU = 9 };
+enum {
+	XSAVE_PARTS = 20,
+	XSAVE_AVX = 2,
+	XSAVE_K = 5,
+	XSAVE_ZMM = 6,
+	XSAVE_ZMM16 = 7,
+	XSAVE_PKRU = 9
+};
 
-/* Offset and size of each part in the area's standard format (the one of NT_X86_XSTATE), 0 0 where there is none. */
+/*
+ * Offset and size of each part in the area's standard format (the one of NT_X86_XSTATE), 0 0 where
+ * there is none.
+ */
 typedef uint16_t xsave_layout[XSAVE_PARTS][2];
 
 void xsave_layout_here(xsave_layout ret);
@@ -48,14 +62,19 @@ void xsave_layout_here(xsave_layout ret);
 void xsave_layout_recorded(xsave_layout ret);
 /* Of a recording that does not say: as its maker lays them out. */
 void xsave_layout_guess(uint64_t xcr0, bool amd, xsave_layout ret);
-/* An area in another layout.  out has room for max bytes.  False: something is in use for which there is no place. */
-bool xsave_convert(const xsave_layout from, const void *in, size_t in_len, const xsave_layout to, void *out, size_t max, size_t *len_ret);
+/*
+ * An area in another layout.  out has room for max bytes.  False: something is in use for which
+ * there is no place.
+ */
+bool xsave_convert(const xsave_layout from, const void *in, size_t in_len, const xsave_layout to,
+		   void *out, size_t max, size_t *len_ret);
 
-/* ---- processors that are not here (tests) --------------------------------------------------------- */
+/* ---- processors that are not here (tests) ---------------------------------------------------- */
 
 /*
- * HINDSIGHT_CPU=amd,cpuid,tsc,flags or intel,...: amd, intel = maker's name, layout of the XSAVE area in traces, features that only it has; nocpuid, notsc = cpuid, rdtsc
- * cannot be made to trap; flags = the flags that instructions leave undefined are others.
+ * HINDSIGHT_CPU=amd,cpuid,tsc,flags or intel,...: amd, intel = maker's name, layout of the XSAVE
+ * area in traces, features that only it has; nocpuid, notsc = cpuid, rdtsc cannot be made to trap;
+ * flags = the flags that instructions leave undefined are others.
  */
 struct cpu_emulated { bool amd, intel, no_cpuid, no_tsc, flags; };
 const struct cpu_emulated *cpu_emulated(void);

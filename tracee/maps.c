@@ -46,10 +46,12 @@ static bool maps_parse_line(char *line, struct tracee_map *m)
 	char r, w, x, s;
 	int name = 0;
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %c%c%c%c %" SCNx64 " %x:%x %" SCNu64 " %n", &m->start,
-		   &m->end, &r, &w, &x, &s, &m->offset, &m->major, &m->minor, &m->inode, &name) < 10)
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %c%c%c%c %" SCNx64 " %x:%x %" SCNu64 " %n",
+		   &m->start, &m->end, &r, &w, &x, &s, &m->offset, &m->major, &m->minor, &m->inode,
+		   &name) < 10)
 		return false;
-	m->prot = (r == 'r' ? PROT_READ : 0) | (w == 'w' ? PROT_WRITE : 0) | (x == 'x' ? PROT_EXEC : 0);
+	m->prot = (r == 'r' ? PROT_READ : 0) | (w == 'w' ? PROT_WRITE : 0) |
+		  (x == 'x' ? PROT_EXEC : 0);
 	m->shared = s == 's';
 	m->name = line + name;
 	return true;
@@ -63,9 +65,11 @@ struct err *tracee_maps_read(pid_t tid, struct tracee_maps *ret)
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", tid);
 	TRY(read_whole(path, &maps.text));
-	for (char *line = strtok_r(maps.text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+	for (char *line = strtok_r(maps.text, "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save)) {
 		if (maps.n == room) {
-			struct tracee_map *more = realloc(maps.map, (room = room * 2 + 64) * sizeof(*more));
+			struct tracee_map *more =
+				realloc(maps.map, (room = room * 2 + 64) * sizeof(*more));
 
 			if (!more) {
 				tracee_maps_deinit(&maps);

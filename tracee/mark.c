@@ -12,7 +12,7 @@
 
 enum { CHUNK = 1 << 20, BEFORE = 96, BEHIND = 48, PREFIXES = 4 };
 
-/* ---- is there a need? ------------------------------------------------------------------------------ */
+/* ---- is there a need? ------------------------------------------------------------------------ */
 
 static sigjmp_buf trapped;
 
@@ -68,15 +68,16 @@ bool marks_needed(void)
 	return (asked && *asked == '1') || marks_must();
 }
 
-/* ---- which bytes are one ----------------------------------------------------------------------------- */
+/* ---- which bytes are one --------------------------------------------------------------------- */
 
 static bool state_marked;
 
 void marks_of_state(void) { state_marked = true; }
 
 /*
- * fxsave stores what differs between makers (bits of MXCSR that may be set, where the last x87 instruction was), and the loader leaves that
- * on the stack.  Below the machine's own level, xgetbv, xsave and xrstor would show what it has.
+ * fxsave stores what differs between makers (bits of MXCSR that may be set, where the last x87
+ * instruction was), and the loader leaves that on the stack.  Below the machine's own level,
+ * xgetbv, xsave and xrstor would show what it has.
  */
 static bool looks_like_xsave(const uint8_t *p, struct mark_site *ret)
 {
@@ -119,12 +120,15 @@ static csh plain_decoder(void)
 
 static bool is_wanted(unsigned id)
 {
-	return id == X86_INS_CPUID || id == X86_INS_RDTSC || id == X86_INS_RDTSCP || id == X86_INS_XGETBV || id == X86_INS_XSAVE ||
-	       id == X86_INS_XSAVE64 || id == X86_INS_XRSTOR || id == X86_INS_XRSTOR64 || id == X86_INS_FXSAVE || id == X86_INS_FXSAVE64;
+	return id == X86_INS_CPUID || id == X86_INS_RDTSC || id == X86_INS_RDTSCP ||
+	       id == X86_INS_XGETBV || id == X86_INS_XSAVE || id == X86_INS_XSAVE64 ||
+	       id == X86_INS_XRSTOR || id == X86_INS_XRSTOR64 || id == X86_INS_FXSAVE ||
+	       id == X86_INS_FXSAVE64;
 }
 
 /* Going from one instruction to the next, is the one that ends at `end` met, prefixes or not? */
-static bool comes_by(csh handle, cs_insn *insn, const uint8_t *code, size_t n, size_t start, size_t at, size_t end)
+static bool comes_by(csh handle, cs_insn *insn, const uint8_t *code, size_t n, size_t start,
+		     size_t at, size_t end)
 {
 	size_t i = start;
 
@@ -144,21 +148,26 @@ static bool comes_by(csh handle, cs_insn *insn, const uint8_t *code, size_t n, s
 /* What no compiler makes and bytes that are data often spell. */
 static bool is_odd(const cs_insn *insn)
 {
-	static const uint8_t legacy[] = "\xa4\xa5\xa6\xa7\xaa\xab\xac\xad\xae\xaf\xc8\xca\xcb\xcd\xcf\xd7\xe0\xe1\xe2\xe4\xe5\xe6\xe7\xec\xed\xee\xef\xf1\xf4\xf5\xfa\xfb";
+	static const uint8_t legacy[] =
+		"\xa4\xa5\xa6\xa7\xaa\xab\xac\xad\xae\xaf\xc8\xca\xcb\xcd\xcf\xd7\xe0\xe1\xe2\xe4\xe5\xe6\xe7\xec\xed\xee\xef\xf1\xf4\xf5\xfa\xfb";
 	uint8_t first = insn->bytes[0];
 
-	if (first == 0x26 || first == 0x36 || first == 0x3e || (first == 0x2e && insn->id != X86_INS_NOP))
+	if (first == 0x26 || first == 0x36 || first == 0x3e ||
+	    (first == 0x2e && insn->id != X86_INS_NOP))
 		return insn->id != X86_INS_JMP && insn->id != X86_INS_CALL;
-	return first == 0 || (first >= 0xd8 && first <= 0xdf) || memchr(legacy, first, sizeof(legacy) - 1) != NULL;
+	return first == 0 || (first >= 0xd8 && first <= 0xdf) ||
+	       memchr(legacy, first, sizeof(legacy) - 1) != NULL;
 }
 
 static bool goes_on(const cs_insn *insn)
 {
-	return insn->id != X86_INS_RET && insn->id != X86_INS_JMP && insn->id != X86_INS_INT3 && insn->id != X86_INS_UD2;
+	return insn->id != X86_INS_RET && insn->id != X86_INS_JMP && insn->id != X86_INS_INT3 &&
+	       insn->id != X86_INS_UD2;
 }
 
 /* Tables lie among code: are the instructions before and behind it such as programs have? */
-static bool among_code(csh handle, cs_insn *insn, const uint8_t *code, size_t n, size_t start, size_t at, size_t end)
+static bool among_code(csh handle, cs_insn *insn, const uint8_t *code, size_t n, size_t start,
+		       size_t at, size_t end)
 {
 	enum { NEAR = 48, FEW = 8 };
 	unsigned odd = 0, behind = 0;
@@ -208,7 +217,8 @@ static enum verdict is_instruction(const uint8_t *code, size_t n, size_t at, siz
 			break;
 	}
 	seen = met || !insn;
-	is = met && met * 4 >= runs * 3 && among_code(handle, insn, code, n, good_start, at, at + len);
+	is = met && met * 4 >= runs * 3 &&
+	     among_code(handle, insn, code, n, good_start, at, at + len);
 	if (insn)
 		cs_free(insn, 1);
 	return is ? YES : seen ? MAYBE : NO;
@@ -227,8 +237,8 @@ static bool note(struct mark_site **sites, unsigned *n, const struct mark_site *
 	return true;
 }
 
-struct err *marks_find(pid_t tid, uint64_t addr, uint64_t len, struct mark_site **sites_ret, unsigned *n_ret,
-		       bool *doubts_ret)
+struct err *marks_find(pid_t tid, uint64_t addr, uint64_t len, struct mark_site **sites_ret,
+		       unsigned *n_ret, bool *doubts_ret)
 {
 	uint8_t *code = malloc(BEFORE + CHUNK + BEHIND);
 	struct mark_site site;
@@ -238,12 +248,17 @@ struct err *marks_find(pid_t tid, uint64_t addr, uint64_t len, struct mark_site 
 	*n_ret = 0;
 	*doubts_ret = false;
 	for (uint64_t at = 0; good && at < len; at += CHUNK) {
-		uint64_t from = at ? at - BEFORE : 0, end = len - at > CHUNK + BEHIND ? at + CHUNK + BEHIND : len;
+		uint64_t from = at ? at - BEFORE : 0,
+			 end = len - at > CHUNK + BEHIND ? at + CHUNK + BEHIND : len;
 		size_t n = tracee_read_some(tid, addr + from, code, (size_t)(end - from));
-		const uint8_t *p = code + (at - from), *stop = n > at - from + CHUNK ? p + CHUNK : code + n;
+		const uint8_t *p = code + (at - from),
+			      *stop = n > at - from + CHUNK ? p + CHUNK : code + n;
 
 		while (good && p < stop && (p = memchr(p, 0x0f, (size_t)(stop - p)))) {
-			enum verdict is = looks_like(p, (size_t)(code + n - p), &site) ? is_instruction(code, n, (size_t)(p - code), site.len) : NO;
+			enum verdict is =
+				looks_like(p, (size_t)(code + n - p), &site)
+					? is_instruction(code, n, (size_t)(p - code), site.len)
+					: NO;
 
 			*doubts_ret |= is == MAYBE && site.kind == PATCH_TSC;
 			if (is == YES) {
@@ -264,7 +279,7 @@ struct err *marks_find(pid_t tid, uint64_t addr, uint64_t len, struct mark_site 
 	return &err_nomem;
 }
 
-/* ---- in and out ------------------------------------------------------------------------------------- */
+/* ---- in and out ------------------------------------------------------------------------------ */
 
 bool mark_put(pid_t tid, uint64_t addr, const struct mark_site *site, struct patch *ret)
 {
@@ -272,7 +287,8 @@ bool mark_put(pid_t tid, uint64_t addr, const struct mark_site *site, struct pat
 	uint8_t bytes[16] = { 0 };
 	struct err *err;
 
-	if (tracee_read_some(tid, addr, bytes, site->len) != site->len || !looks_like(bytes, sizeof(bytes), &found) || found.kind != site->kind ||
+	if (tracee_read_some(tid, addr, bytes, site->len) != site->len ||
+	    !looks_like(bytes, sizeof(bytes), &found) || found.kind != site->kind ||
 	    found.len != site->len)
 		return false;
 	err = tracee_write(tid, addr, patch_mark, sizeof(patch_mark));

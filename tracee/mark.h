@@ -1,37 +1,51 @@
 /*
- * mark.h - rdtsc, rdtscp and cpuid where the system cannot make them trap: they are found in code before it runs, and become ud2.
+ * mark.h - rdtsc, rdtscp and cpuid where the system cannot make them trap: they are found in code
+ * before it runs, and become ud2.
  *
- * Processors without cpuid faulting (AMD, and many hypervisors) run cpuid as it is, and hypervisors that keep their guests in
- * ring 3 run rdtsc as well, whatever CR4.TSD says.
+ * Processors without cpuid faulting (AMD, and many hypervisors) run cpuid as it is, and hypervisors
+ * that keep their guests in ring 3 run rdtsc as well, whatever CR4.TSD says.
  */
 #ifndef TRACEE_MARK_H
 #define TRACEE_MARK_H
 
 #include "tracee/patch.h"
 
-/* Does PR_SET_TSC do what it says?  Then what no mark was made for traps all the same, in code that is generated. */
+/*
+ * Does PR_SET_TSC do what it says?  Then what no mark was made for traps all the same, in code that
+ * is generated.
+ */
 bool tsc_can_trap(void);
 /* Can one of them not be made to trap in this system? */
 bool marks_must(void);
 /* That, or HINDSIGHT_MARK=1 asks for marks (tests). */
 bool marks_needed(void);
 
-/* From now on fxsave is marked, too, and at a level below the machine's own xgetbv, xsave and xrstor (recordings; replay has what they did). */
+/*
+ * From now on fxsave is marked, too, and at a level below the machine's own xgetbv, xsave and
+ * xrstor (recordings; replay has what they did).
+ */
 void marks_of_state(void);
 
-struct mark_site { uint64_t offset; uint8_t kind, len; };	/* enum patch_kind, or of none: xsave... */
+/* enum patch_kind, or of none: xsave... */
+struct mark_site { uint64_t offset; uint8_t kind, len; };
 
 /*
- * The instructions in code [addr, addr + len) of a stopped task, by their distance from addr; *sites_ret is the caller's to free().  Bytes that look
- * like one in the middle of another instruction are told apart by decoding from several places before them.  *doubts_ret: bytes like
+ * The instructions in code [addr, addr + len) of a stopped task, by their distance from addr;
+ * *sites_ret is the caller's to free().  Bytes that look like one in the middle of another
+ * instruction are told apart by decoding from several places before them.  *doubts_ret: bytes like
  * rdtsc or rdtscp were left out although some way of decoding comes to them.
  */
-struct err *marks_find(pid_t tid, uint64_t addr, uint64_t len, struct mark_site **sites_ret, unsigned *n_ret,
-		       bool *doubts_ret);
+struct err *marks_find(pid_t tid, uint64_t addr, uint64_t len, struct mark_site **sites_ret,
+		       unsigned *n_ret, bool *doubts_ret);
 
-/* Put one in: *ret for patches_add(), patch_mark is there now.  False: the bytes there are others. */
+/*
+ * Put one in: *ret for patches_add(), patch_mark is there now.  False: the bytes there are others.
+ */
 bool mark_put(pid_t tid, uint64_t addr, const struct mark_site *site, struct patch *ret);
-/* The mark that made the instruction at addr (prefixes included) trap, or the jump that has taken its place; else NULL. */
+/*
+ * The mark that made the instruction at addr (prefixes included) trap, or the jump that has taken
+ * its place; else NULL.
+ */
 const struct patch *marks_at(const struct patches *ps, uint64_t addr);
 
 #endif

@@ -68,7 +68,8 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 		/* up to the end of the page: what is behind it may not be mapped */
 		size_t room = 4096 - (size_t)(g[REG_RIP] & 4095);
 
-		memcpy(text, (const void *)(uintptr_t)g[REG_RIP], room < sizeof(text) ? room : sizeof(text));
+		memcpy(text, (const void *)(uintptr_t)g[REG_RIP],
+		       room < sizeof(text) ? room : sizeof(text));
 		insn = trap_insn_at(text, &len);
 	}
 	switch (insn) {
@@ -136,7 +137,10 @@ bool own_tsc_wanted(void)
 
 	if (asked && *asked)
 		return *asked == '1' && tsc_can_trap();
-	/* Intel's virtual machines may own the bit of CR4 and write it without an exit; AMD's have no such thing. */
+	/*
+	 * Intel's virtual machines may own the bit of CR4 and write it without an exit; AMD's have
+	 * no such thing.
+	 */
 	return cpu_is_guest() && !cpu_is_intel() && tsc_can_trap();
 }
 

@@ -1,14 +1,15 @@
 /*
  * pages.c - which pages of a process have something in them, and what.
  *
- * A program may reserve terabytes and touch ten pages (AddressSanitizer, a garbage collector's heap).  So what
- * is not there must cost nothing: PAGEMAP_SCAN (Linux 6.7) skips empty page tables.  Before that there
- * is only /proc/PID/pagemap, eight bytes for each page whether it is there or not: 1.4 s for a terabyte.  There
- * smaps tells how many pages of a large range are resident (it skips empty tables, too), and reading ends when
- * so many have been found; where they were the last time is read first, so that a second pass reads little.
+ * A program may reserve terabytes and touch ten pages (AddressSanitizer, a garbage collector's
+ * heap).  So what is not there must cost nothing: PAGEMAP_SCAN (Linux 6.7) skips empty page
+ * tables.  Before that there is only /proc/PID/pagemap, eight bytes for each page whether it is
+ * there or not: 1.4 s for a terabyte.  There smaps tells how many pages of a large range are
+ * resident (it skips empty tables, too), and reading ends when so many have been found; where they
+ * were the last time is read first, so that a second pass reads little.
  *
- * Memory of a file is not only what is in the page table.  Pages that nobody has touched come from the file, whose
- * holes lseek() tells; so the caller passes the file where it has it.
+ * Memory of a file is not only what is in the page table.  Pages that nobody has touched come from
+ * the file, whose holes lseek() tells; so the caller passes the file where it has it.
  */
 #include "tracee/pages.h"
 
@@ -24,12 +25,17 @@
 #include "tracee/ptrace.h"
 
 enum { PAGE = 4096, CHUNK_PAGES = 512, BATCH = 64 };
-#define PAGEMAP_THERE (3ull << 62)	/* present or swapped: Documentation/admin-guide/mm/pagemap.rst */
-#define PAGEMAP_SURE (1ull << 62 | 1ull << 61 | 1ull << 56)	/* swapped, of a file, mapped once: not the page of zeros */
-#define LARGE ((uint64_t)64 << 20)	/* a range that is worth a look at smaps, or at the holes of its file */
-#define REGION ((uint64_t)1 << 30)	/* what the second pass reads first */
+#define PAGEMAP_THERE \
+	(3ull << 62) /* present or swapped: Documentation/admin-guide/mm/pagemap.rst */
+#define PAGEMAP_SURE               \
+	(1ull << 62 | 1ull << 61 | \
+	 1ull << 56) /* swapped, of a file, mapped once: not the page of zeros */
+#define LARGE         \
+	((uint64_t)64 \
+	 << 20) /* a range that is worth a look at smaps, or at the holes of its file */
+#define REGION ((uint64_t)1 << 30) /* what the second pass reads first */
 
-/* ---- Linux 6.7 -------------------------------------------------------------------------------------- */
+/* ---- Linux 6.7 ------------------------------------------------------------------------------- */
 
 /* linux/fs.h, which may be older than the kernel. */
 struct scan_region {
@@ -53,12 +59,18 @@ static int pagemap_open(pid_t tid)
 }
 
 /* False: this kernel has no such thing (nothing was handed out then). */
-static bool scan(int fd, uint64_t start, uint64_t end, bool own, pages_range_fn *fn, void *ctx, struct err **err)
+static bool scan(int fd, uint64_t start, uint64_t end, bool own, pages_range_fn *fn, void *ctx,
+		 struct err **err)
 {
 	struct scan_region found[BATCH];
 	struct scan_arg arg = {
-		.size = sizeof(arg), .start = start, .end = end, .vec = (uintptr_t)found, .vec_len = BATCH,
-		.category_inverted = SCAN_ZERO | (own ? SCAN_FILE : 0), .category_mask = SCAN_ZERO | (own ? SCAN_FILE : 0),
+		.size = sizeof(arg),
+		.start = start,
+		.end = end,
+		.vec = (uintptr_t)found,
+		.vec_len = BATCH,
+		.category_inverted = SCAN_ZERO | (own ? SCAN_FILE : 0),
+		.category_mask = SCAN_ZERO | (own ? SCAN_FILE : 0),
 		.category_anyof_mask = SCAN_PRESENT | SCAN_SWAPPED,
 		.return_mask = SCAN_PRESENT,
 	};
@@ -78,10 +90,11 @@ static bool scan(int fd, uint64_t start, uint64_t end, bool own, pages_range_fn 
 	return true;
 }
 
-/* ---- before ------------------------------------------------------------------------------------------ */
+/* ---- before ---------------------------------------------------------------------------------- */
 
-/* Resident and swapped pages of the mappings in [start, end), or only those of the process's own, by smaps; UINT64_MAX where it does
- * not tell. */
+/*
+ * Resident and swapped pages of the mappings in [start, end), or only those of the process's own,
+ * by smaps; UINT64_MAX where it does not tell. */
 static uint64_t pages_there(pid_t tid, uint64_t start, uint64_t end, bool own)
 {
 	char path[64], line[512];
@@ -96,8 +109,9 @@ static uint64_t pages_there(pid_t tid, uint64_t start, uint64_t end, bool own)
 	while (fgets(line, sizeof(line), f)) {
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " ", &from, &to) == 2)
 			in = from < end && to > start;
-		else if (in && (sscanf(line, own ? "Anonymous: %" SCNu64 : "Rss: %" SCNu64, &kb) == 1 ||
-				sscanf(line, "Swap: %" SCNu64, &kb) == 1))
+		else if (in &&
+			 (sscanf(line, own ? "Anonymous: %" SCNu64 : "Rss: %" SCNu64, &kb) == 1 ||
+			  sscanf(line, "Swap: %" SCNu64, &kb) == 1))
 			sum += kb / 4;
 	}
 	fclose(f);
@@ -136,13 +150,17 @@ static int by_start(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* One that smaps counts?  The page of zeros, which it does not, is present, too, and looks like a page that a fork has left shared. */
+/*
+ * One that smaps counts?  The page of zeros, which it does not, is present, too, and looks like a
+ * page that a fork has left shared.
+ */
 static bool is_counted(pid_t tid, uint64_t addr, uint64_t entry)
 {
 	static const unsigned char zeros[PAGE];
 	unsigned char bytes[PAGE];
 
-	return (entry & PAGEMAP_SURE) || (tracee_read_some(tid, addr, bytes, PAGE) == PAGE && memcmp(bytes, zeros, PAGE));
+	return (entry & PAGEMAP_SURE) ||
+	       (tracee_read_some(tid, addr, bytes, PAGE) == PAGE && memcmp(bytes, zeros, PAGE));
 }
 
 /* Where to look, and what for. */
@@ -154,7 +172,8 @@ struct looking {
 };
 
 /* Entries of [start, end), until so many pages have been found as are wanted. */
-static bool read_entries(const struct looking *l, uint64_t start, uint64_t end, struct ranges *found)
+static bool read_entries(const struct looking *l, uint64_t start, uint64_t end,
+			 struct ranges *found)
 {
 	uint64_t entries[CHUNK_PAGES];
 	uint64_t unwanted = l->own ? 1ull << 61 : 0;	/* a page of the file, or shared */
@@ -179,7 +198,10 @@ static bool read_entries(const struct looking *l, uint64_t start, uint64_t end, 
 	return true;
 }
 
-/* Regions in which something was found before; of whatever process, since only the order of reading depends on them. */
+/*
+ * Regions in which something was found before; of whatever process, since only the order of reading
+ * depends on them.
+ */
 enum { SEEN = 256 };
 static uint64_t seen[SEEN];
 static unsigned seen_n;
@@ -210,7 +232,8 @@ static bool read_large(const struct looking *l, uint64_t start, uint64_t end, st
 		uint64_t at = first[i] * REGION, stop = at + REGION;
 
 		if (stop > start && at < end)
-			good = read_entries(l, at > start ? at : start, stop < end ? stop : end, found);
+			good = read_entries(l, at > start ? at : start, stop < end ? stop : end,
+					    found);
 	}
 	for (uint64_t at = start, stop; good && at < end && found->sure < l->wanted; at = stop) {
 		size_t before = found->n;
@@ -226,7 +249,8 @@ static bool read_large(const struct looking *l, uint64_t start, uint64_t end, st
 	return good;
 }
 
-static struct err *read_pagemap(pid_t tid, int fd, uint64_t start, uint64_t end, bool own, pages_range_fn *fn, void *ctx)
+static struct err *read_pagemap(pid_t tid, int fd, uint64_t start, uint64_t end, bool own,
+				pages_range_fn *fn, void *ctx)
 {
 	struct looking l = { tid, fd, own, UINT64_MAX };
 	struct ranges found = { 0 };
@@ -257,7 +281,8 @@ static bool without_scan(void)
 	return without;
 }
 
-static struct err *find(pid_t tid, uint64_t start, uint64_t end, bool own, pages_range_fn *fn, void *ctx)
+static struct err *find(pid_t tid, uint64_t start, uint64_t end, bool own, pages_range_fn *fn,
+			void *ctx)
 {
 	int fd = pagemap_open(tid);
 	struct err *err = NULL;
@@ -280,7 +305,7 @@ struct err *pages_private(pid_t tid, uint64_t addr, uint64_t len, pages_range_fn
 	return find(tid, addr, addr + len, true, fn, ctx);
 }
 
-/* ---- their bytes ---------------------------------------------------------------------------------------- */
+/* ---- their bytes ----------------------------------------------------------------------------- */
 
 struct reading {
 	pid_t tid;
@@ -320,14 +345,16 @@ static struct err *read_range(void *ctx, uint64_t addr, uint64_t end)
 	return NULL;
 }
 
-struct err *tracee_pages(pid_t tid, uint64_t addr, uint64_t len, bool all, tracee_page_fn *fn, void *ctx)
+struct err *tracee_pages(pid_t tid, uint64_t addr, uint64_t len, bool all, tracee_page_fn *fn,
+			 void *ctx)
 {
 	struct reading s = { .tid = tid, .fn = fn, .ctx = ctx };
 
-	return all ? read_range(&s, addr, addr + len) : find(tid, addr, addr + len, false, read_range, &s);
+	return all ? read_range(&s, addr, addr + len)
+		   : find(tid, addr, addr + len, false, read_range, &s);
 }
 
-/* ---- of a file -------------------------------------------------------------------------------------------- */
+/* ---- of a file ------------------------------------------------------------------------------- */
 
 struct merging {
 	struct reading *reading;
@@ -348,7 +375,9 @@ static struct err *data_until(struct merging *m, uint64_t end)
 
 		if (at >= m->hole) {
 			m->data = at < m->size ? lseek(m->fd, at, SEEK_DATA) : m->size;
-			m->hole = m->data < 0 || m->data >= m->size ? INT64_MAX : lseek(m->fd, m->data, SEEK_HOLE);
+			m->hole = m->data < 0 || m->data >= m->size
+					  ? INT64_MAX
+					  : lseek(m->fd, m->data, SEEK_HOLE);
 			if (m->data < 0 || m->data >= m->size)
 				m->data = INT64_MAX;
 			if (m->hole < 0)
@@ -376,7 +405,8 @@ static struct err *own_range(void *ctx, uint64_t start, uint64_t end)
 	return read_range(m->reading, start, end);
 }
 
-struct err *pages_of_file(pid_t tid, uint64_t addr, uint64_t len, int fd, uint64_t offset, tracee_page_fn *fn, void *ctx)
+struct err *pages_of_file(pid_t tid, uint64_t addr, uint64_t len, int fd, uint64_t offset,
+			  tracee_page_fn *fn, void *ctx)
 {
 	struct reading s = { .tid = tid, .fn = fn, .ctx = ctx, .upto = addr };
 	struct merging m = { .reading = &s, .fd = fd, .addr = addr, .offset = offset };

@@ -21,13 +21,20 @@ typedef struct err *pages_range_fn(void *ctx, uint64_t start, uint64_t end);
 struct err *tracee_pages(pid_t tid, uint64_t addr, uint64_t len, bool all,
 			 tracee_page_fn *fn, void *ctx) __must_check;
 
-/* The same for a mapping of the file that is open as fd (-1: unknown), from offset on: its holes are not read. */
+/*
+ * The same for a mapping of the file that is open as fd (-1: unknown), from offset on: its holes
+ * are not read.
+ */
 struct err *pages_of_file(pid_t tid, uint64_t addr, uint64_t len, int fd, uint64_t offset,
 			  tracee_page_fn *fn, void *ctx) __must_check;
 
-/* Hand ranges of pages that are in memory to fn, in order; pages of zeros that were only read are left out where the
- * kernel tells.  pages_private: those that are the process's own, not the mapped file's. */
-struct err *pages_resident(pid_t tid, uint64_t addr, uint64_t len, pages_range_fn *fn, void *ctx) __must_check;
-struct err *pages_private(pid_t tid, uint64_t addr, uint64_t len, pages_range_fn *fn, void *ctx) __must_check;
+/*
+ * Hand ranges of pages that are in memory to fn, in order; pages of zeros that were only read are
+ * left out where the kernel tells.  pages_private: those that are the process's own, not the mapped
+ * file's. */
+struct err *pages_resident(pid_t tid, uint64_t addr, uint64_t len, pages_range_fn *fn,
+			   void *ctx) __must_check;
+struct err *pages_private(pid_t tid, uint64_t addr, uint64_t len, pages_range_fn *fn,
+			  void *ctx) __must_check;
 
 #endif

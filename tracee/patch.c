@@ -13,12 +13,13 @@ enum { BRANCH_NONE = 0, BRANCH_JMP, BRANCH_JCC, BRANCH_RET };
 
 const char *patch_refusal_name(enum patch_refusal why)
 {
-	static const char *const names[] = { "patched", "unreadable code", "no place for a jump", "a branch into it", "no room near it" };
+	static const char *const names[] = { "patched", "unreadable code", "no place for a jump",
+					     "a branch into it", "no room near it" };
 
 	return why < PATCH_REFUSALS ? names[why] : "?";
 }
 
-/* ---- what to replace ------------------------------------------------------------------------------ */
+/* ---- what to replace ------------------------------------------------------------------------- */
 
 /* Direct jumps can be made again elsewhere; calls cannot (they push their address). */
 static unsigned branch_kind(const uint8_t *p)
@@ -32,12 +33,14 @@ static unsigned branch_kind(const uint8_t *p)
 	return BRANCH_NONE;
 }
 
-static bool append(struct patch_site *s, const uint8_t *code, size_t room, uint64_t addr, unsigned *branch)
+static bool append(struct patch_site *s, const uint8_t *code, size_t room, uint64_t addr,
+		   unsigned *branch)
 {
 	struct site_insn insn;
 	unsigned at = s->n ? s->insn[s->n - 1].at + s->insn[s->n - 1].len : 0u;
 
-	if (s->n == PATCH_INSNS || !site_insn_at(code, room, addr, &insn) || at + insn.len > PATCH_BYTES)
+	if (s->n == PATCH_INSNS || !site_insn_at(code, room, addr, &insn) ||
+	    at + insn.len > PATCH_BYTES)
 		return false;
 	*branch = branch_kind(code);
 	if (!insn.movable && !*branch)
@@ -71,8 +74,9 @@ static unsigned length(const struct patch_site *s)
 static bool is_padding(const uint8_t *p, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (p[i] != 0x90 && p[i] != 0xcc && p[i] != 0x66 && p[i] != 0x2e && p[i] != 0x0f && p[i] != 0x1f && p[i] != 0x84 &&
-		    p[i] != 0x80 && p[i] != 0x40 && p[i] != 0x44 && p[i] != 0)
+		if (p[i] != 0x90 && p[i] != 0xcc && p[i] != 0x66 && p[i] != 0x2e && p[i] != 0x0f &&
+		    p[i] != 0x1f && p[i] != 0x84 && p[i] != 0x80 && p[i] != 0x40 && p[i] != 0x44 &&
+		    p[i] != 0)
 			return false;
 	}
 	return n == 0 || p[0] == 0x90 || p[0] == 0xcc || p[0] == 0x66 || p[0] == 0x0f;
@@ -104,11 +108,14 @@ static bool shape_after(struct patch_site *s, const uint8_t *code, size_t room, 
 	return true;
 }
 
-/* One instruction of five bytes or more in front of the call: mov of a number, small as calls' numbers are, to eax or rax.  It may
- * also be the end of another one (mov to r8d, a store): see site_insn_starts(). */
+/*
+ * One instruction of five bytes or more in front of the call: mov of a number, small as calls'
+ * numbers are, to eax or rax.  It may also be the end of another one (mov to r8d, a store): see
+ * site_insn_starts(). */
 static unsigned before_len(const uint8_t *call, size_t room)
 {
-	if (room >= 7 && call[-7] == 0x48 && call[-6] == 0xc7 && call[-5] == 0xc0 && call[-3] < 4 && !call[-2] && !call[-1])
+	if (room >= 7 && call[-7] == 0x48 && call[-6] == 0xc7 && call[-5] == 0xc0 && call[-3] < 4 &&
+	    !call[-2] && !call[-1])
 		return 7;
 	if (room >= 5 && call[-5] == 0xb8 && call[-3] < 4 && !call[-2] && !call[-1])
 		return 5;
@@ -128,7 +135,8 @@ static bool shape_number(struct patch_site *s, const uint8_t *code, size_t befor
 	return true;
 }
 
-enum patch_refusal patch_decide(pid_t tid, uint64_t addr, enum patch_kind kind, struct patch_site *ret, unsigned *back_ret)
+enum patch_refusal patch_decide(pid_t tid, uint64_t addr, enum patch_kind kind,
+				struct patch_site *ret, unsigned *back_ret)
 {
 	uint8_t code[8 + 40] = { 0 };
 	size_t before = tracee_read_some(tid, addr - 8, code, 8);
@@ -139,7 +147,9 @@ enum patch_refusal patch_decide(pid_t tid, uint64_t addr, enum patch_kind kind, 
 		before = 0;
 	if (room < 5)
 		return PATCH_UNREADABLE;
-	*ret = (struct patch_site){ .kind = kind, .call_len = kind == PATCH_TSC && code[9] == 0x01 ? 3 : 2 };	/* rdtscp */
+	/* rdtscp */
+	*ret = (struct patch_site){ .kind = kind,
+				    .call_len = kind == PATCH_TSC && code[9] == 0x01 ? 3 : 2 };
 	*back_ret = 0;
 	if (shape_after(ret, code + 8, room, addr)) {
 		if (site_nobody_branches(tid, addr, addr + ret->len))
@@ -149,14 +159,17 @@ enum patch_refusal patch_decide(pid_t tid, uint64_t addr, enum patch_kind kind, 
 	if (kind != PATCH_SYSCALL)
 		return why;
 	*ret = (struct patch_site){ .kind = kind, .call_len = 2 };
-	if (!shape_number(ret, code + 8, before, back_ret) || !site_insn_starts(tid, addr - *back_ret, addr)) {
+	if (!shape_number(ret, code + 8, before, back_ret) ||
+	    !site_insn_starts(tid, addr - *back_ret, addr)) {
 		*back_ret = 0;
 		return why;
 	}
-	return site_nobody_branches(tid, addr - *back_ret, addr - *back_ret + ret->len) ? PATCH_OK : PATCH_BRANCH;
+	return site_nobody_branches(tid, addr - *back_ret, addr - *back_ret + ret->len)
+		       ? PATCH_OK
+		       : PATCH_BRANCH;
 }
 
-/* ---- the stub -------------------------------------------------------------------------------------- */
+/* ---- the stub -------------------------------------------------------------------------------- */
 
 struct maker { uint8_t *out; unsigned at; uint64_t base; bool far; };
 
@@ -216,8 +229,8 @@ static void put_moved(struct maker *m, const struct patch_site *s, unsigned i, u
 /* From the stub to the hook, rcx = stub_info (see abi/buffer.h and syscallbuf/entry.S). */
 static void put_hook(struct maker *m, enum patch_kind kind)
 {
-	static const uint32_t rsp = FIXED_STATE + STATE_RSP, hook = FIXED_STATE + STATE_HOOK, cpuid = FIXED_STATE + STATE_CPUID,
-			      tsc = FIXED_STATE + STATE_TSC,
+	static const uint32_t rsp = FIXED_STATE + STATE_RSP, hook = FIXED_STATE + STATE_HOOK,
+			      cpuid = FIXED_STATE + STATE_CPUID, tsc = FIXED_STATE + STATE_TSC,
 			      stack = FIXED_STACK;
 	int32_t info;
 
@@ -235,16 +248,22 @@ static void put_hook(struct maker *m, enum patch_kind kind)
 	put(m, kind == PATCH_CPUID ? &cpuid : kind == PATCH_TSC ? &tsc : &hook, 4);
 }
 
-enum patch_refusal patch_make(const struct patch_site *s, uint64_t addr, uint64_t at, uint64_t flags,
-			      uint8_t stub[STUB_SIZE], uint8_t jump[PATCH_BYTES], struct patch *ret)
+enum patch_refusal patch_make(const struct patch_site *s, uint64_t addr, uint64_t at,
+			      uint64_t flags, uint8_t stub[STUB_SIZE], uint8_t jump[PATCH_BYTES],
+			      struct patch *ret)
 {
 	struct maker m = { stub + STUB_INFO, 0, at + STUB_INFO, false };
 	struct stub_info info = { .after = addr + s->call_at + s->call_len, .flags = flags };
 	unsigned i;
 
 	memset(stub, 0xcc, STUB_SIZE);
-	*ret = (struct patch){ .addr = addr, .stub = m.base, .kind = (uint8_t)s->kind, .len = s->len, .call_at = s->call_at,
-			       .call_len = s->call_len, .n = s->n };
+	*ret = (struct patch){ .addr = addr,
+			       .stub = m.base,
+			       .kind = (uint8_t)s->kind,
+			       .len = s->len,
+			       .call_at = s->call_at,
+			       .call_len = s->call_len,
+			       .n = s->n };
 	memcpy(ret->bytes, s->bytes, PATCH_BYTES);
 	for (i = 0; i < s->n; i++) {
 		ret->insn[i].site = s->insn[i].at;
@@ -274,7 +293,7 @@ enum patch_refusal patch_make(const struct patch_site *s, uint64_t addr, uint64_
 	return PATCH_OK;
 }
 
-/* ---- all of them ------------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static unsigned first_behind(const struct patches *ps, uint64_t addr)
 {

@@ -1,14 +1,16 @@
 /*
  * patch.h - a system call instruction (or cpuid) that jumps to the hook of syscallbuf/ instead.
  *
- * A jump needs five bytes and the instruction has two, so others are displaced into the stub.  The shapes, tried in this order:
+ * A jump needs five bytes and the instruction has two, so others are displaced into the stub.  The
+ * shapes, tried in this order:
  *
  *	after	syscall and the instructions behind it; a conditional jump may be the last, and so may `ret` or `jmp`
  *		when only padding follows
  *	number	mov $number,%eax in front of it is five bytes by itself; the syscall instruction stays where it is
  *
- * Nothing near may look like a branch into the replaced bytes.  A task found in the middle of them (it was in a
- * call there, or a signal handler returns to it) goes on in the stub: see patch_resume().
+ * Nothing near may look like a branch into the replaced bytes.  A task found in the middle of them
+ * (it was in a call there, or a signal handler returns to it) goes on in the stub: see
+ * patch_resume().
  */
 #ifndef TRACEE_PATCH_H
 #define TRACEE_PATCH_H
@@ -32,9 +34,11 @@ enum patch_refusal {
 struct patch_site {
 	enum patch_kind kind;
 	uint8_t len;			/* bytes replaced */
-	uint8_t call_at, call_len;	/* where the instruction is among bytes[]; may be behind len ("number") */
+	/* where the instruction is among bytes[]; may be behind len ("number") */
+	uint8_t call_at, call_len;
 	uint8_t n;			/* instructions in bytes[], the call among them */
-	struct { uint8_t at, len, disp_at; uint8_t branch; } insn[PATCH_INSNS];	/* branch: 1 jmp, 2 jcc, 3 ret */
+	/* branch: 1 jmp, 2 jcc, 3 ret */
+	struct { uint8_t at, len, disp_at; uint8_t branch; } insn[PATCH_INSNS];
 	uint8_t bytes[PATCH_BYTES];
 };
 
@@ -47,13 +51,21 @@ struct patch {
 	uint8_t bytes[PATCH_BYTES];	/* the original ones, len of them */
 };
 
-/* Decide for the instruction at addr; *back_ret: the first replaced byte is so many bytes before it. Task stopped. */
-enum patch_refusal patch_decide(pid_t tid, uint64_t addr, enum patch_kind kind, struct patch_site *ret, unsigned *back_ret);
+/*
+ * Decide for the instruction at addr; *back_ret: the first replaced byte is so many bytes before
+ * it. Task stopped.
+ */
+enum patch_refusal patch_decide(pid_t tid, uint64_t addr, enum patch_kind kind,
+				struct patch_site *ret, unsigned *back_ret);
 const char *patch_refusal_name(enum patch_refusal why);
 
-/* The stub for a site at addr, to be put at `at` (its stub_info first), and the bytes for the site (len of them). */
-enum patch_refusal patch_make(const struct patch_site *site, uint64_t addr, uint64_t at, uint64_t flags,
-			      uint8_t stub[STUB_SIZE], uint8_t jump[PATCH_BYTES], struct patch *ret);
+/*
+ * The stub for a site at addr, to be put at `at` (its stub_info first), and the bytes for the site
+ * (len of them).
+ */
+enum patch_refusal patch_make(const struct patch_site *site, uint64_t addr, uint64_t at,
+			      uint64_t flags, uint8_t stub[STUB_SIZE], uint8_t jump[PATCH_BYTES],
+			      struct patch *ret);
 
 /* ---- the patches of one address space -------------------------------------------------------- */
 
@@ -70,13 +82,17 @@ const struct patch *patches_with(const struct patches *ps, uint64_t addr);
 /* The one whose stub holds addr. */
 const struct patch *patches_stub(const struct patches *ps, uint64_t addr);
 
-/* Where the program is, when rip is in a stub's copies of its own instructions; *regs as if there were no
- * patch.  PATCH_IN_HOOK: neither here nor there. */
+/*
+ * Where the program is, when rip is in a stub's copies of its own instructions; *regs as if there
+ * were no patch.  PATCH_IN_HOOK: neither here nor there. */
 enum patch_where { PATCH_NOWHERE = 0, PATCH_MOVED, PATCH_IN_HOOK };
 enum patch_where patch_normal(const struct patches *ps, struct regs *regs);
 /* The other way round, before it runs: false when rip needs no change. */
 bool patch_resume(const struct patches *ps, struct regs *regs);
-/* The copy [addr, addr+len) of the program's memory, read by somebody, gets its original bytes back. */
+/*
+ * The copy [addr, addr+len) of the program's memory, read by somebody, gets its original bytes
+ * back.
+ */
 void patch_hide(const struct patches *ps, uint64_t addr, void *bytes, size_t len);
 
 #endif

@@ -12,7 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-_Static_assert(sizeof(struct regs) == sizeof(struct user_regs_struct), "abi/regs.h is the kernel's layout");
+_Static_assert(sizeof(struct regs) == sizeof(struct user_regs_struct),
+	       "abi/regs.h is the kernel's layout");
 
 static struct err *ptrace_failed(pid_t tid, const char *what)
 {
@@ -66,8 +67,10 @@ struct err *tracee_xstate_set(pid_t tid, const void *buf, size_t len)
 	struct iovec iov = { whole, xstate_size(tid) };
 
 	if (len > iov.iov_len)
-		return err_new(ERR_UNSUPPORTED, "the recording has %zu bytes of vector state, this CPU only %zu: "
-			       "replay it on a CPU with the same features", len, iov.iov_len);
+		return err_new(ERR_UNSUPPORTED,
+			       "the recording has %zu bytes of vector state, this CPU only %zu: "
+			       "replay it on a CPU with the same features",
+			       len, iov.iov_len);
 	memcpy(whole, buf, len);
 	if (ptrace(PTRACE_SETREGSET, tid, NT_X86_XSTATE, &iov) < 0)
 		return ptrace_failed(tid, "cannot set its vector registers");

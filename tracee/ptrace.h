@@ -54,7 +54,8 @@ enum tracee_stop {
 	STOP_EXEC,
 	STOP_EXIT,		/* about to die */
 	STOP_GROUP,		/* group stop: SIGSTOP and its kin took effect */
-	STOP_EVENT,		/* PTRACE_EVENT_STOP: a new task's first stop, PTRACE_INTERRUPT, SIGCONT */
+	/* PTRACE_EVENT_STOP: a new task's first stop, PTRACE_INTERRUPT, SIGCONT */
+	STOP_EVENT,
 	STOP_SIGNAL,		/* signal-delivery stop */
 };
 

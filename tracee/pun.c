@@ -9,10 +9,13 @@
 
 enum { PAGE = 4096, LOOK = 16, NEAR = 2048 };
 
-/* int3; then one-byte instructions that 64-bit mode does not have, or only for the kernel (in, out, hlt,
- * cli).  0x82 and 0xd4 to 0xd6 are #UD too, but a hypervisor that emulates may think otherwise. */
-static const uint8_t traps[] = { 0xcc, 0x06, 0x07, 0x0e, 0x16, 0x17, 0x1e, 0x1f, 0x27, 0x2f, 0x37, 0x3f, 0x60, 0x61, 0x6c,
-				 0x6d, 0x6e, 0x6f, 0xec, 0xed, 0xee, 0xef, 0xf4, 0xfa, 0xfb };
+/*
+ * int3; then one-byte instructions that 64-bit mode does not have, or only for the kernel (in, out,
+ * hlt, cli).  0x82 and 0xd4 to 0xd6 are #UD too, but a hypervisor that emulates may think
+ * otherwise. */
+static const uint8_t traps[] = { 0xcc, 0x06, 0x07, 0x0e, 0x16, 0x17, 0x1e, 0x1f, 0x27,
+				 0x2f, 0x37, 0x3f, 0x60, 0x61, 0x6c, 0x6d, 0x6e, 0x6f,
+				 0xec, 0xed, 0xee, 0xef, 0xf4, 0xfa, 0xfb };
 
 uint8_t pun_trap_byte(unsigned i)
 {
@@ -90,25 +93,52 @@ static bool decode_one(csh handle, const cs_insn *insn, struct pun *p)
 enum { FLAG_CF = 1, FLAGS_ALL = 63 };
 
 /*
- * What instructions do with the flags, the ones in whose answer we can trust: writes = those that they always
- * write (a shift by zero writes none).  None of these reads any.  AND and its like leave AF undefined,
- * which in silicon is zero.
+ * What instructions do with the flags, the ones in whose answer we can trust: writes = those that
+ * they always write (a shift by zero writes none).  None of these reads any.  AND and its like
+ * leave AF undefined, which in silicon is zero.
  */
-static const struct { unsigned id; uint8_t writes; } flag_table[] = {
-	{ X86_INS_ADD, FLAGS_ALL }, { X86_INS_SUB, FLAGS_ALL }, { X86_INS_CMP, FLAGS_ALL }, { X86_INS_NEG, FLAGS_ALL },
-	{ X86_INS_XADD, FLAGS_ALL }, { X86_INS_AND, FLAGS_ALL }, { X86_INS_OR, FLAGS_ALL }, { X86_INS_XOR, FLAGS_ALL },
-	{ X86_INS_TEST, FLAGS_ALL }, { X86_INS_INC, FLAGS_ALL & ~FLAG_CF }, { X86_INS_DEC, FLAGS_ALL & ~FLAG_CF },
-	{ X86_INS_MOV, 0 }, { X86_INS_MOVABS, 0 }, { X86_INS_LEA, 0 }, { X86_INS_MOVZX, 0 }, { X86_INS_MOVSX, 0 },
-	{ X86_INS_MOVSXD, 0 }, { X86_INS_NOP, 0 }, { X86_INS_PUSH, 0 }, { X86_INS_POP, 0 }, { X86_INS_IMUL, 0 },
-	{ X86_INS_MUL, 0 }, { X86_INS_SHL, 0 }, { X86_INS_SHR, 0 }, { X86_INS_SAR, 0 }, { X86_INS_ROL, 0 }, { X86_INS_ROR, 0 },
-	{ X86_INS_NOT, 0 }, { X86_INS_BSWAP, 0 }, { X86_INS_CDQ, 0 }, { X86_INS_CQO, 0 }, { X86_INS_CDQE, 0 },
-	{ X86_INS_CWDE, 0 }, { X86_INS_PAUSE, 0 },
+static const struct { unsigned id; uint8_t writes;
+} flag_table[] = {
+	{ X86_INS_ADD, FLAGS_ALL },
+	{ X86_INS_SUB, FLAGS_ALL },
+	{ X86_INS_CMP, FLAGS_ALL },
+	{ X86_INS_NEG, FLAGS_ALL },
+	{ X86_INS_XADD, FLAGS_ALL },
+	{ X86_INS_AND, FLAGS_ALL },
+	{ X86_INS_OR, FLAGS_ALL },
+	{ X86_INS_XOR, FLAGS_ALL },
+	{ X86_INS_TEST, FLAGS_ALL },
+	{ X86_INS_INC, FLAGS_ALL & ~FLAG_CF },
+	{ X86_INS_DEC, FLAGS_ALL & ~FLAG_CF },
+	{ X86_INS_MOV, 0 },
+	{ X86_INS_MOVABS, 0 },
+	{ X86_INS_LEA, 0 },
+	{ X86_INS_MOVZX, 0 },
+	{ X86_INS_MOVSX, 0 },
+	{ X86_INS_MOVSXD, 0 },
+	{ X86_INS_NOP, 0 },
+	{ X86_INS_PUSH, 0 },
+	{ X86_INS_POP, 0 },
+	{ X86_INS_IMUL, 0 },
+	{ X86_INS_MUL, 0 },
+	{ X86_INS_SHL, 0 },
+	{ X86_INS_SHR, 0 },
+	{ X86_INS_SAR, 0 },
+	{ X86_INS_ROL, 0 },
+	{ X86_INS_ROR, 0 },
+	{ X86_INS_NOT, 0 },
+	{ X86_INS_BSWAP, 0 },
+	{ X86_INS_CDQ, 0 },
+	{ X86_INS_CQO, 0 },
+	{ X86_INS_CDQE, 0 },
+	{ X86_INS_CWDE, 0 },
+	{ X86_INS_PAUSE, 0 },
 };
 
 static bool is_vector(csh handle, const cs_insn *insn)
 {
-	static const uint8_t groups[] = { X86_GRP_SSE1, X86_GRP_SSE2, X86_GRP_SSE3, X86_GRP_SSE41, X86_GRP_SSSE3,
-					  X86_GRP_AVX, X86_GRP_AVX2 };
+	static const uint8_t groups[] = { X86_GRP_SSE1,	 X86_GRP_SSE2, X86_GRP_SSE3, X86_GRP_SSE41,
+					  X86_GRP_SSSE3, X86_GRP_AVX,  X86_GRP_AVX2 };
 
 	for (unsigned i = 0; i < sizeof(groups); i++) {
 		if (cs_insn_group(handle, insn, groups[i]))
@@ -174,7 +204,8 @@ bool pun_decode(pid_t tid, uint64_t addr, struct pun *ret)
 	*ret = (struct pun){ .addr = addr };
 	insn = good ? cs_malloc(handle) : NULL;
 	while (good && insn && ret->len < PUN_JUMP)
-		good = ret->n < PUN_INSNS && cs_disasm_iter(handle, &p, &room, &at, insn) && decode_one(handle, insn, ret);
+		good = ret->n < PUN_INSNS && cs_disasm_iter(handle, &p, &room, &at, insn) &&
+		       decode_one(handle, insn, ret);
 	if (insn)
 		cs_free(insn, 1);
 	memcpy(ret->bytes, code, PUN_MAX);
@@ -192,8 +223,9 @@ const struct pun_insn *pun_insn_at(const struct pun *p, uint64_t at)
 	return NULL;
 }
 
-/* Could the bytes at p (address at) be a direct branch to within (first, last)?  Every offset is looked at,
- * so it does not matter where instructions begin. */
+/*
+ * Could the bytes at p (address at) be a direct branch to within (first, last)?  Every offset is
+ * looked at, so it does not matter where instructions begin. */
 static bool branch_into(const uint8_t *p, uint64_t at, uint64_t first, uint64_t last)
 {
 	uint64_t to = 0;
@@ -219,10 +251,12 @@ bool pun_quiet(pid_t tid, const struct pun *p)
 
 	if (p->n == 1)
 		return true;
-	for (unsigned i = 0; i + 1 < p->n; i++) {	/* what follows a jump is jumped to from somewhere */
+	/* what follows a jump is jumped to from somewhere */
+	for (unsigned i = 0; i + 1 < p->n; i++) {
 		const uint8_t *b = p->bytes + p->insn[i].at;
 
-		if (p->insn[i].kind == PUN_JMP || (b[0] & 0xfe) == 0xc2 || (b[0] == 0xff && (b[1] & 0x38) == 0x20))
+		if (p->insn[i].kind == PUN_JMP || (b[0] & 0xfe) == 0xc2 ||
+		    (b[0] == 0xff && (b[1] & 0x38) == 0x20))
 			return false;
 	}
 	n = tracee_read_some(tid, from, code, 2 * NEAR);
@@ -266,13 +300,15 @@ uint64_t pun_place(const struct pun *p, const struct tracee_maps *maps, uint64_t
 	}
 	/* the top byte decides where it is, the next one varies it, the others hardly matter */
 	for (unsigned top = 0; top < 256; top++) {
-		uint8_t b4 = edge[4] ? pun_trap_byte(top) : (uint8_t)((top + 2) ^ (top & 1 ? 0xff : 0));
+		uint8_t b4 =
+			edge[4] ? pun_trap_byte(top) : (uint8_t)((top + 2) ^ (top & 1 ? 0xff : 0));
 
 		if (edge[4] && !b4)
 			break;
 		for (unsigned next = 0; next < 16; next++) {
 			uint8_t b3 = edge[3] ? pun_trap_byte(next) : (uint8_t)(next * 16 + 5);
-			uint32_t rel = (uint32_t)b4 << 24 | (uint32_t)b3 << 16 | (edge[2] ? 0xcc00u : 0x1000u) | (edge[1] ? 0xcc : 0x00);
+			uint32_t rel = (uint32_t)b4 << 24 | (uint32_t)b3 << 16 |
+				       (edge[2] ? 0xcc00u : 0x1000u) | (edge[1] ? 0xcc : 0x00);
 			uint64_t to = back + (uint64_t)(int64_t)(int32_t)rel;
 
 			if (is_free(maps, (to & ~(uint64_t)(PAGE - 1)) - PAGE, to + len + PAGE))
@@ -301,7 +337,7 @@ uint64_t pun_place_near(uint64_t addr, const struct tracee_maps *maps, uint64_t 
 	return best;
 }
 
-/* ---- moving ------------------------------------------------------------------------------------ */
+/* ---- moving ---------------------------------------------------------------------------------- */
 
 bool pun_jump(uint64_t from, uint64_t to, uint8_t out[PUN_JUMP])
 {
@@ -336,13 +372,15 @@ static void put_push(uint8_t *out, unsigned *n, uint64_t value)
 	*n += 12;
 }
 
-static bool move_one(const struct pun *p, const struct pun_insn *i, uint64_t to, uint8_t *out, unsigned *n)
+static bool move_one(const struct pun *p, const struct pun_insn *i, uint64_t to, uint8_t *out,
+		     unsigned *n)
 {
 	const uint8_t *b = p->bytes + i->at;
 	uint64_t next = p->addr + i->at + i->len, target = i->target;
 	const struct pun_insn *near = i->kind == PUN_PLAIN ? NULL : pun_insn_at(p, target);
 
-	if (near && near->at)	/* a branch to another of the moved ones: not by way of what traps now */
+	/* a branch to another of the moved ones: not by way of what traps now */
+	if (near && near->at)
 		target = to + near->out;
 
 	switch ((enum pun_kind)i->kind) {

@@ -1,13 +1,17 @@
 /*
- * registers.c - do the processor's debug registers work here, and how do they report string instructions?
+ * registers.c - do the processor's debug registers work here, and how do they report string
+ * instructions?
  *
- * Under some hypervisors ptrace takes whatever is written to them, and nothing ever triggers (seen with a guest kernel in
- * ring 3, PVM).  So a child of ours tries: it writes to a word that DR0 watches, then comes to an instruction that DR1 is set to.
+ * Under some hypervisors ptrace takes whatever is written to them, and nothing ever triggers (seen
+ * with a guest kernel in ring 3, PVM).  So a child of ours tries: it writes to a word that DR0
+ * watches, then comes to an instruction that DR1 is set to.
  *
- * A repeated string instruction that stores to a watched word is reported between two of its iterations: after the one that
- * stored, or up to 192 bytes later (Intel's fast string stores).  Intel's processors push the flags with RF set then, which tells
- * this case from a store by the instruction before; an AMD guest whose hypervisor intercepts #DB does not see RF.  A second child
- * finds out which it is: a store in front of a string instruction, then a string instruction that stores to the word.
+ * A repeated string instruction that stores to a watched word is reported between two of its
+ * iterations: after the one that stored, or up to 192 bytes later (Intel's fast string stores).
+ * Intel's processors push the flags with RF set then, which tells this case from a store by the
+ * instruction before; an AMD guest whose hypervisor intercepts #DB does not see RF.  A second child
+ * finds out which it is: a store in front of a string instruction, then a string instruction that
+ * stores to the word.
  */
 #include "tracee/registers.h"
 
@@ -26,7 +30,11 @@ static volatile uint64_t watched;
 
 enum { BLOCK = 1024, RF = 0x10000 };
 
-static struct { uint8_t before[BLOCK]; volatile uint64_t word; uint8_t behind[BLOCK]; } block __attribute__((aligned(64)));
+static struct {
+	uint8_t before[BLOCK];
+	volatile uint64_t word;
+	uint8_t behind[BLOCK];
+} block __attribute__((aligned(64)));
 
 static __attribute__((noinline)) void executed(void)
 {
@@ -58,14 +66,16 @@ static _Noreturn void string_child(void)
 
 static bool poke(pid_t pid, unsigned n, uint64_t value)
 {
-	return ptrace(PTRACE_POKEUSER, pid, offsetof(struct user, u_debugreg) + 8ul * n, value) == 0;
+	return ptrace(PTRACE_POKEUSER, pid, offsetof(struct user, u_debugreg) + 8ul * n, value) ==
+	       0;
 }
 
 static bool stops_with(pid_t pid, int sig)
 {
 	int status;
 
-	return waitpid(pid, &status, __WALL) == pid && WIFSTOPPED(status) && WSTOPSIG(status) == sig;
+	return waitpid(pid, &status, __WALL) == pid && WIFSTOPPED(status) &&
+	       WSTOPSIG(status) == sig;
 }
 
 /* Is the next stop that of register n? */
@@ -73,7 +83,9 @@ static bool triggers(pid_t pid, unsigned n)
 {
 	if (ptrace(PTRACE_CONT, pid, NULL, NULL) < 0 || !stops_with(pid, SIGTRAP))
 		return false;
-	return ptrace(PTRACE_PEEKUSER, pid, offsetof(struct user, u_debugreg) + 8 * 6, NULL) & (1 << n) && poke(pid, 6, 0);
+	return ptrace(PTRACE_PEEKUSER, pid, offsetof(struct user, u_debugreg) + 8 * 6, NULL) &
+		       (1 << n) &&
+	       poke(pid, 6, 0);
 }
 
 static bool try(void)
@@ -85,8 +97,9 @@ static bool try(void)
 		child();
 	if (pid < 0)
 		return false;
-	good = stops_with(pid, SIGSTOP) && poke(pid, 0, (uint64_t)(uintptr_t)&watched) && poke(pid, 1, (uint64_t)(uintptr_t)executed) &&
-		poke(pid, 7, WRITE_0 | EXECUTE_1) && triggers(pid, 0) && triggers(pid, 1);
+	good = stops_with(pid, SIGSTOP) && poke(pid, 0, (uint64_t)(uintptr_t)&watched) &&
+	       poke(pid, 1, (uint64_t)(uintptr_t)executed) && poke(pid, 7, WRITE_0 | EXECUTE_1) &&
+	       triggers(pid, 0) && triggers(pid, 1);
 	kill(pid, SIGKILL);
 	while (waitpid(pid, &(int){ 0 }, __WALL) == pid)
 		;
@@ -114,8 +127,8 @@ static enum debug_strings try_strings(void)
 		string_child();
 	if (pid < 0)
 		return ret;
-	if (stops_with(pid, SIGSTOP) && poke(pid, 0, (uint64_t)(uintptr_t)&block.word) && poke(pid, 7, WRITE_8) &&
-	    at_string(pid, &in_front) && at_string(pid, &inside))
+	if (stops_with(pid, SIGSTOP) && poke(pid, 0, (uint64_t)(uintptr_t)&block.word) &&
+	    poke(pid, 7, WRITE_8) && at_string(pid, &in_front) && at_string(pid, &inside))
 		ret = inside && !in_front ? DEBUG_STRINGS_MARKED : DEBUG_STRINGS_LATE;
 	kill(pid, SIGKILL);
 	while (waitpid(pid, &(int){ 0 }, __WALL) == pid)
@@ -153,7 +166,9 @@ bool debug_registers_work(void)
 	static enum { UNKNOWN, GOOD, BAD } known;
 
 	if (known == UNKNOWN)
-		known = !asked_for("HINDSIGHT_NODR", "1") && try() && debug_registers_strings() != DEBUG_STRINGS_NEVER ?
-			GOOD : BAD;
+		known = !asked_for("HINDSIGHT_NODR", "1") && try() &&
+					debug_registers_strings() != DEBUG_STRINGS_NEVER
+				? GOOD
+				: BAD;
 	return known == GOOD;
 }

@@ -9,14 +9,22 @@ enum { WINDOW = 4096 };
 unsigned site_register(unsigned reg)
 {
 	static const uint16_t names[][5] = {
-		{ X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL, X86_REG_AH }, { X86_REG_RBX, X86_REG_EBX, X86_REG_BX, X86_REG_BL, X86_REG_BH },
-		{ X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL, X86_REG_CH }, { X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL, X86_REG_DH },
-		{ X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL }, { X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL },
-		{ X86_REG_RBP, X86_REG_EBP, X86_REG_BP, X86_REG_BPL }, { X86_REG_RSP, X86_REG_ESP, X86_REG_SP, X86_REG_SPL },
-		{ X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B }, { X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B },
-		{ X86_REG_R10, X86_REG_R10D, X86_REG_R10W, X86_REG_R10B }, { X86_REG_R11, X86_REG_R11D, X86_REG_R11W, X86_REG_R11B },
-		{ X86_REG_R12, X86_REG_R12D, X86_REG_R12W, X86_REG_R12B }, { X86_REG_R13, X86_REG_R13D, X86_REG_R13W, X86_REG_R13B },
-		{ X86_REG_R14, X86_REG_R14D, X86_REG_R14W, X86_REG_R14B }, { X86_REG_R15, X86_REG_R15D, X86_REG_R15W, X86_REG_R15B },
+		{ X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL, X86_REG_AH },
+		{ X86_REG_RBX, X86_REG_EBX, X86_REG_BX, X86_REG_BL, X86_REG_BH },
+		{ X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL, X86_REG_CH },
+		{ X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL, X86_REG_DH },
+		{ X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL },
+		{ X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL },
+		{ X86_REG_RBP, X86_REG_EBP, X86_REG_BP, X86_REG_BPL },
+		{ X86_REG_RSP, X86_REG_ESP, X86_REG_SP, X86_REG_SPL },
+		{ X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B },
+		{ X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B },
+		{ X86_REG_R10, X86_REG_R10D, X86_REG_R10W, X86_REG_R10B },
+		{ X86_REG_R11, X86_REG_R11D, X86_REG_R11W, X86_REG_R11B },
+		{ X86_REG_R12, X86_REG_R12D, X86_REG_R12W, X86_REG_R12B },
+		{ X86_REG_R13, X86_REG_R13D, X86_REG_R13W, X86_REG_R13B },
+		{ X86_REG_R14, X86_REG_R14D, X86_REG_R14W, X86_REG_R14B },
+		{ X86_REG_R15, X86_REG_R15D, X86_REG_R15W, X86_REG_R15B },
 	};
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]) && reg; i++) {
@@ -30,7 +38,8 @@ unsigned site_register(unsigned reg)
 
 bool site_can_move(csh handle, const cs_insn *insn)
 {
-	static const uint8_t groups[] = { CS_GRP_JUMP, CS_GRP_CALL, CS_GRP_RET, CS_GRP_INT, CS_GRP_IRET };
+	static const uint8_t groups[] = { CS_GRP_JUMP, CS_GRP_CALL, CS_GRP_RET, CS_GRP_INT,
+					  CS_GRP_IRET };
 
 	for (unsigned i = 0; i < sizeof(groups); i++) {
 		if (cs_insn_group(handle, insn, groups[i]))
@@ -51,14 +60,16 @@ bool site_can_move(csh handle, const cs_insn *insn)
 	}
 }
 
-/* Could the bytes at p (address at) be a direct branch to within (first, last)?  Every offset is looked at,
- * so it does not matter where instructions begin. */
+/*
+ * Could the bytes at p (address at) be a direct branch to within (first, last)?  Every offset is
+ * looked at, so it does not matter where instructions begin. */
 static bool branch_into(const uint8_t *p, size_t room, uint64_t at, uint64_t first, uint64_t last)
 {
 	int32_t rel;
 	uint64_t to;
 
-	if (room >= 2 && ((p[0] >= 0x70 && p[0] <= 0x7f) || p[0] == 0xeb || (p[0] >= 0xe0 && p[0] <= 0xe3))) {
+	if (room >= 2 &&
+	    ((p[0] >= 0x70 && p[0] <= 0x7f) || p[0] == 0xeb || (p[0] >= 0xe0 && p[0] <= 0xe3))) {
 		to = at + 2 + (uint64_t)(int64_t)(int8_t)p[1];
 		if (to > first && to < last)
 			return true;
@@ -78,13 +89,19 @@ static bool branch_into(const uint8_t *p, size_t room, uint64_t at, uint64_t fir
 	return false;
 }
 
-/* Does an instruction begin at code[at], as far as going from one to the next can tell?  One begins at code[first]. */
+/*
+ * Does an instruction begin at code[at], as far as going from one to the next can tell?  One begins
+ * at code[first].
+ */
 static bool insn_begins(const uint8_t *code, size_t n, size_t at, size_t first)
 {
 	enum { RUN_UP = 160 };		/* any start falls into step after a few instructions */
 	csh handle = decoder();
 	cs_insn *insn = handle ? cs_malloc(handle) : NULL;
-	size_t i = at > first ? first : at > RUN_UP ? at - RUN_UP : 0, end = at > first ? at : first;
+	size_t i = at > first	 ? first
+		   : at > RUN_UP ? at - RUN_UP
+				 : 0,
+	       end = at > first ? at : first;
 	bool met = false;
 
 	while (insn && i < end) {
@@ -106,7 +123,8 @@ bool site_insn_starts(pid_t tid, uint64_t at, uint64_t known)
 {
 	enum { BEFORE = 96, RUNS = 32 };
 	uint8_t code[BEFORE + 16];
-	size_t want = (size_t)(known - at) + BEFORE, n = tracee_read_some(tid, at - BEFORE, code, want);
+	size_t want = (size_t)(known - at) + BEFORE,
+	       n = tracee_read_some(tid, at - BEFORE, code, want);
 	uint64_t from = at - BEFORE;
 	csh handle = decoder();
 	cs_insn *insn = handle ? cs_malloc(handle) : NULL;
@@ -114,10 +132,13 @@ bool site_insn_starts(pid_t tid, uint64_t at, uint64_t known)
 
 	if (n < want) {		/* the page before is not there */
 		from = at & ~4095ull;
-		n = tracee_read_some(tid, from, code, (size_t)(known - from) < sizeof(code) ? (size_t)(known - from) : 0);
+		n = tracee_read_some(tid, from, code,
+				     (size_t)(known - from) < sizeof(code) ? (size_t)(known - from)
+									   : 0);
 	}
 	/* From many places, of which most fall into step. */
-	for (size_t start = 0; all && start < RUNS && from + start <= at && n >= known - from; start++) {
+	for (size_t start = 0; all && start < RUNS && from + start <= at && n >= known - from;
+	     start++) {
 		const uint8_t *p = code + start;
 		uint64_t addr = from + start;
 		size_t room = n - start;
@@ -150,7 +171,8 @@ bool site_nobody_branches(pid_t tid, uint64_t first, uint64_t last)
 		n = tracee_read_some(tid, from, code, sizeof(code));
 	}
 	for (size_t i = 0; i < n; i++) {
-		if (branch_into(code + i, n - i, from + i, first, last) && insn_begins(code, n, i, first - from))
+		if (branch_into(code + i, n - i, from + i, first, last) &&
+		    insn_begins(code, n, i, first - from))
 			return false;
 	}
 	return true;
@@ -175,7 +197,8 @@ bool site_insn_at(const uint8_t *code, size_t room, uint64_t addr, struct site_i
 	bool good = insn && cs_disasm_iter(handle, &code, &room, &addr, insn);
 
 	if (good)
-		*ret = (struct site_insn){ insn->id, insn->size, rip_operand(insn), site_can_move(handle, insn) };
+		*ret = (struct site_insn){ insn->id, insn->size, rip_operand(insn),
+					   site_can_move(handle, insn) };
 	if (insn)
 		cs_free(insn, 1);
 	return good;

@@ -15,9 +15,10 @@
 const char *const ticks_names[] = { "auto", "pmu", "landmark", "step" };
 
 /*
- * Intel: BR_INST_RETIRED.CONDITIONAL (event 0xc4, umask 0x01; since Ice Lake .COND is umask 0x11), AMD Zen: ex_ret_cond, event
- * 0xd1.  0x510000 = user mode, enabled, interrupt.  On Zen a locked instruction that the processor guesses at
- * (SpecLockMap) counts twice until a bit of a model-specific register forbids that.
+ * Intel: BR_INST_RETIRED.CONDITIONAL (event 0xc4, umask 0x01; since Ice Lake .COND is umask 0x11),
+ * AMD Zen: ex_ret_cond, event 0xd1.  0x510000 = user mode, enabled, interrupt.  On Zen a locked
+ * instruction that the processor guesses at (SpecLockMap) counts twice until a bit of a
+ * model-specific register forbids that.
  */
 static const struct ticks_cpu cpus[] = {
 	{ "GenuineIntel", 6, 0x2a, 0x69, 0x5101c4, 100, NULL },
@@ -36,7 +37,8 @@ const struct ticks_cpu *ticks_cpu_find(const char *vendor, unsigned family, unsi
 	for (unsigned i = 0; i < sizeof(cpus) / sizeof(cpus[0]); i++) {
 		const struct ticks_cpu *c = &cpus[i];
 
-		if (!strcmp(c->vendor, vendor) && c->family == family && model >= c->model_first && model <= c->model_last)
+		if (!strcmp(c->vendor, vendor) && c->family == family && model >= c->model_first &&
+		    model <= c->model_last)
 			return c;
 	}
 	return NULL;
@@ -75,7 +77,7 @@ const struct ticks_cpu *ticks_cpu_here(void)
 	return here;
 }
 
-/* ---- arithmetic ------------------------------------------------------------------------------- */
+/* ---- arithmetic ------------------------------------------------------------------------------ */
 
 uint64_t ticks_period(uint64_t left, unsigned skid)
 {
@@ -87,30 +89,42 @@ bool ticks_plausible(const uint64_t *counted, unsigned n, uint64_t expected)
 	enum { OVERHEAD = 64 };	/* branches around the loop: the same ones each time */
 
 	for (unsigned i = 0; i < n; i++) {
-		if (counted[i] < expected || counted[i] > expected + OVERHEAD || counted[i] != counted[0])
+		if (counted[i] < expected || counted[i] > expected + OVERHEAD ||
+		    counted[i] != counted[0])
 			return false;
 	}
 	return n > 0;
 }
 
-/* ---- the hardware counter -------------------------------------------------------------------------- */
+/* ---- the hardware counter -------------------------------------------------------------------- */
 
 struct err *ticks_open(pid_t tid, uint64_t period, int sig, int *fd_ret)
 {
 	const struct ticks_cpu *cpu = ticks_cpu_here();
-	struct perf_event_attr attr = { .size = sizeof(attr), .type = PERF_TYPE_RAW, .exclude_kernel = 1, .exclude_hv = 1,
-					.exclude_guest = 1, .pinned = 1, .disabled = 1 };
+	struct perf_event_attr attr = { .size = sizeof(attr),
+					.type = PERF_TYPE_RAW,
+					.exclude_kernel = 1,
+					.exclude_hv = 1,
+					.exclude_guest = 1,
+					.pinned = 1,
+					.disabled = 1 };
 	struct f_owner_ex owner = { F_OWNER_TID, tid };
 	int fd;
 
 	if (!cpu)
-		return err_new(ERR_UNSUPPORTED, "no counter of retired conditional branches is known for this processor; use --ticks=landmark");
+		return err_new(
+			ERR_UNSUPPORTED,
+			"no counter of retired conditional branches is known for this processor; use --ticks=landmark");
 	attr.config = cpu->config;
 	attr.sample_period = period ? period : INT64_MAX;
 	fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
-		return err_new(ERR_UNSUPPORTED, "the processor's counters cannot be used here (%s); use --ticks=landmark", strerror(errno));
-	if (sig && (fcntl(fd, F_SETOWN_EX, &owner) < 0 || fcntl(fd, F_SETSIG, sig) < 0 || fcntl(fd, F_SETFL, O_ASYNC) < 0)) {
+		return err_new(
+			ERR_UNSUPPORTED,
+			"the processor's counters cannot be used here (%s); use --ticks=landmark",
+			strerror(errno));
+	if (sig && (fcntl(fd, F_SETOWN_EX, &owner) < 0 || fcntl(fd, F_SETSIG, sig) < 0 ||
+		    fcntl(fd, F_SETFL, O_ASYNC) < 0)) {
 		close(fd);
 		return err_os(errno, "cannot be told of a counter's overflow");
 	}
@@ -137,7 +151,10 @@ static void branches(uint64_t n)
 	__asm__ volatile("1:\tdec %0\n\tjnz 1b" : "+r"(n) :: "cc");
 }
 
-/* Count ourselves, several times: a counter that miscounts, is multiplexed or virtualised badly shows it. */
+/*
+ * Count ourselves, several times: a counter that miscounts, is multiplexed or virtualised badly
+ * shows it.
+ */
 static struct err *self_test(void)
 {
 	enum { RUNS = 8, TURNS = 500000 };
@@ -155,8 +172,10 @@ static struct err *self_test(void)
 	}
 	if (ticks_plausible(counted, RUNS, TURNS))
 		return NULL;
-	return err_new(ERR_UNSUPPORTED, "the processor's branch counter miscounts (%lu instead of %d); use --ticks=landmark",
-		       (unsigned long)counted[0], TURNS);
+	return err_new(
+		ERR_UNSUPPORTED,
+		"the processor's branch counter miscounts (%lu instead of %d); use --ticks=landmark",
+		(unsigned long)counted[0], TURNS);
 }
 
 struct err *ticks_choose(enum ticks_source want, enum ticks_source *ret)
@@ -177,7 +196,7 @@ struct err *ticks_choose(enum ticks_source want, enum ticks_source *ret)
 	return err;
 }
 
-/* ---- steps ---------------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 bool ticks_is_branch(const uint8_t code[16])
 {
@@ -212,10 +231,12 @@ bool ticks_is_branch(const uint8_t code[16])
 unsigned flags_insn(const uint8_t *code, unsigned room, bool *push)
 {
 	enum { PUSHF = 0x9c, POPF = 0x9d };
-	static const uint8_t prefixes[] = { 0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3 };
+	static const uint8_t prefixes[] = { 0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65,
+					    0x66, 0x67, 0xf0, 0xf2, 0xf3 };
 	unsigned i = 0;
 
-	while (i < room && ((code[i] & 0xf0) == 0x40 || memchr(prefixes, code[i], sizeof(prefixes))))
+	while (i < room &&
+	       ((code[i] & 0xf0) == 0x40 || memchr(prefixes, code[i], sizeof(prefixes))))
 		i++;
 	if (i == room || (code[i] != PUSHF && code[i] != POPF))
 		return 0;
@@ -224,8 +245,9 @@ unsigned flags_insn(const uint8_t *code, unsigned room, bool *push)
 }
 
 /*
- * pushf has pushed the trap flag.  And a task that was stepped over popf, which the kernel takes for the program setting the flag itself
- * (is_setting_trap_flag(), arch/x86/kernel/step.c), has it for good from the next step on.
+ * pushf has pushed the trap flag.  And a task that was stepped over popf, which the kernel takes
+ * for the program setting the flag itself (is_setting_trap_flag(), arch/x86/kernel/step.c), has it
+ * for good from the next step on.
  */
 void step_hide(pid_t tid, const uint8_t code[16])
 {

@@ -1,9 +1,10 @@
 /*
- * ticks.h - count a task's retired conditional branches: a name for a point in time where it can be had.
+ * ticks.h - count a task's retired conditional branches: a name for a point in time where it can be
+ * had.
  *
  * Sources:
- *   pmu       a hardware counter (perf_event_open), when ticks_self_test() finds that it counts right
- *   step      single steps, each looked at: slow, exact, everywhere; it exercises what the counter needs
+ *   pmu a hardware counter (perf_event_open), when ticks_self_test() finds that it counts right
+ *   step single steps, each looked at: slow, exact, everywhere; it exercises what the counter needs
  *   landmark  none: points are named by state alone (recorder/state.c), as they are in any case
  */
 #ifndef TRACEE_TICKS_H
@@ -30,13 +31,14 @@ const struct ticks_cpu *ticks_cpu_find(const char *vendor, unsigned family, unsi
 const struct ticks_cpu *ticks_cpu_here(void);
 
 /*
- * What is used when `want` is asked for.  auto: pmu where it can be trusted, else landmark.  ERR_UNSUPPORTED: pmu was
- * asked for and cannot be had; the sentence says why.
+ * What is used when `want` is asked for.  auto: pmu where it can be trusted, else landmark.
+ * ERR_UNSUPPORTED: pmu was asked for and cannot be had; the sentence says why.
  */
 struct err *ticks_choose(enum ticks_source want, enum ticks_source *ret) __must_check;
 
-/* The distance to program a counter with, `left` ticks before the target, so that it stops short of it whatever the
- * skid; 0: too near, go there by breakpoint. */
+/*
+ * The distance to program a counter with, `left` ticks before the target, so that it stops short of
+ * it whatever the skid; 0: too near, go there by breakpoint. */
 uint64_t ticks_period(uint64_t left, unsigned skid);
 /* Does a counter that showed these counts for runs of `expected` branches each count right? */
 bool ticks_plausible(const uint64_t *counted, unsigned n, uint64_t expected);
@@ -44,17 +46,27 @@ bool ticks_plausible(const uint64_t *counted, unsigned n, uint64_t expected);
 /* Is the instruction at code (16 bytes) a conditional branch? */
 bool ticks_is_branch(const uint8_t code[16]);
 
-/* A hardware counter of a stopped task, counting from 0; sig != 0: sent to it after `period` ticks. */
+/*
+ * A hardware counter of a stopped task, counting from 0; sig != 0: sent to it after `period` ticks.
+ */
 struct err *ticks_open(pid_t tid, uint64_t period, int sig, int *fd_ret) __must_check;
 uint64_t ticks_read(int fd);
 void ticks_reset(int fd);
 
-/* How long the pushf (*push) or popf at code is; 0: another instruction, or not whole within room bytes. */
+/*
+ * How long the pushf (*push) or popf at code is; 0: another instruction, or not whole within room
+ * bytes.
+ */
 unsigned flags_insn(const uint8_t *code, unsigned room, bool *push);
-/* A step over code, begun without the trap flag, has ended: what it shows of that flag is taken back. */
+/*
+ * A step over code, begun without the trap flag, has ended: what it shows of that flag is taken
+ * back.
+ */
 void step_hide(pid_t tid, const uint8_t code[16]);
-/* One instruction of a stopped task by request (PTRACE_SINGLESTEP, PTRACE_SYSEMU_SINGLESTEP): *count is one more when it was a
- * conditional branch.  Waits for the stop. */
-struct err *ticks_step(pid_t tid, int request, uint64_t rip, uint64_t *count, int *status_ret) __must_check;
+/*
+ * One instruction of a stopped task by request (PTRACE_SINGLESTEP, PTRACE_SYSEMU_SINGLESTEP):
+ * *count is one more when it was a conditional branch.  Waits for the stop. */
+struct err *ticks_step(pid_t tid, int request, uint64_t rip, uint64_t *count,
+		       int *status_ret) __must_check;
 
 #endif

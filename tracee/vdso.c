@@ -8,7 +8,9 @@
 
 enum { VDSO_MAX = 64 << 10, FUNCTION_MAX = 2048, NO_CALL = -1 };
 
-/* Functions of arch/x86/entry/vdso/vdso.lds.S; getrandom is told to use its system call by ENOSYS. */
+/*
+ * Functions of arch/x86/entry/vdso/vdso.lds.S; getrandom is told to use its system call by ENOSYS.
+ */
 static const struct { const char *name; int nr; } functions[] = {
 	{ "__vdso_clock_gettime", SYS_clock_gettime },
 	{ "__vdso_gettimeofday", SYS_gettimeofday },
@@ -18,11 +20,16 @@ static const struct { const char *name; int nr; } functions[] = {
 	{ "__vdso_getrandom", NO_CALL },
 };
 
-/* What is left of the old function goes, so that its branches do not forbid a jump in ours (tracee/patch.h). */
+/*
+ * What is left of the old function goes, so that its branches do not forbid a jump in ours
+ * (tracee/patch.h).
+ */
 static struct err *patch_function(pid_t tid, uint64_t addr, uint64_t size, int nr)
 {
-	uint8_t call[] = { 0xb8, 0, 0, 0, 0, 0x0f, 0x05, 0xc3 };	/* mov $nr,%eax; syscall; ret */
-	uint8_t none[] = { 0x48, 0xc7, 0xc0, 0xda, 0xff, 0xff, 0xff, 0xc3 };	/* mov $-ENOSYS,%rax; ret */
+	/* mov $nr,%eax; syscall; ret */
+	uint8_t call[] = { 0xb8, 0, 0, 0, 0, 0x0f, 0x05, 0xc3 };
+	/* mov $-ENOSYS,%rax; ret */
+	uint8_t none[] = { 0x48, 0xc7, 0xc0, 0xda, 0xff, 0xff, 0xff, 0xc3 };
 
 	_Static_assert(ENOSYS == 0x26, "the constant in the code above");
 	memcpy(call + 1, &nr, 4);
@@ -43,12 +50,14 @@ static struct err *patch_symbols(pid_t tid, uint64_t addr, const uint8_t *image,
 		const char *name;
 
 		memcpy(&sym, image + syms->sh_offset + off, sizeof(sym));
-		if (sym.st_name >= strings->sh_size || sym.st_value >= len || sym.st_shndx == SHN_UNDEF)
+		if (sym.st_name >= strings->sh_size || sym.st_value >= len ||
+		    sym.st_shndx == SHN_UNDEF)
 			continue;
 		name = (const char *)image + strings->sh_offset + sym.st_name;
 		for (unsigned i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
 			if (!strcmp(name, functions[i].name))
-				TRY(patch_function(tid, addr + sym.st_value, sym.st_size, functions[i].nr));
+				TRY(patch_function(tid, addr + sym.st_value, sym.st_size,
+						   functions[i].nr));
 		}
 	}
 	return NULL;
@@ -76,7 +85,8 @@ struct err *vdso_patch(pid_t tid, uint64_t addr, uint64_t len)
 		if (at > len || len - at < sizeof(syms))
 			break;
 		memcpy(&syms, image + at, sizeof(syms));
-		if (syms.sh_type != SHT_DYNSYM || !section_fits(&syms, len) || syms.sh_link >= eh.e_shnum)
+		if (syms.sh_type != SHT_DYNSYM || !section_fits(&syms, len) ||
+		    syms.sh_link >= eh.e_shnum)
 			continue;
 		at = eh.e_shoff + (uint64_t)syms.sh_link * sizeof(strings);
 		if (at > len || len - at < sizeof(strings))

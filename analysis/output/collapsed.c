@@ -1,5 +1,6 @@
 /*
- * collapsed.c - stacks as lines of text: "outer;...;inner VALUE" (flamegraph.pl and its kin read them).
+ * collapsed.c - stacks as lines of text: "outer;...;inner VALUE" (flamegraph.pl and its kin read
+ * them).
  */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,7 +1,9 @@
 /*
- * dot.c - a call graph for graphviz: the functions that matter most, each with what is its own and what is below it.
+ * dot.c - a call graph for graphviz: the functions that matter most, each with what is its own and
+ * what is below it.
  *
- * A recursive function counts once for each stack: what is below it is the sum over its outermost nodes.
+ * A recursive function counts once for each stack: what is below it is the sum over its outermost
+ * nodes.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -95,7 +97,8 @@ static void edges_find(struct graph *g)
 		const struct tree_node *n = &g->t.node[i];
 
 		if (n->parent && g->item[n->name].shown && g->item[g->t.node[n->parent].name].shown)
-			g->edge[g->edges++] = (struct edge){ g->t.node[n->parent].name, n->name, *tree_total(&g->t, i, g->type) };
+			g->edge[g->edges++] = (struct edge){ g->t.node[n->parent].name, n->name,
+							     *tree_total(&g->t, i, g->type) };
 	}
 	qsort(g->edge, g->edges, sizeof(*g->edge), edge_compare);
 	for (size_t i = 0; i < g->edges; i++) {
@@ -129,8 +132,10 @@ static void nodes_print(const struct graph *g, int64_t all, FILE *out)
 			continue;
 		fprintf(out, "  n%zu [label=\"", i);
 		label(out, profile_text(g->p, it->name));
-		fprintf(out, "\\n%s of %s (%.1f%%)\",fontsize=%.0f,fillcolor=\"%s\"];\n", tree_value_text(self, it->self, unit),
-			tree_value_text(total, it->total, unit), 100 * part, 9 + 12 * part, it->jit ? "#d8f0d0" : "#f8e4d0");
+		fprintf(out, "\\n%s of %s (%.1f%%)\",fontsize=%.0f,fillcolor=\"%s\"];\n",
+			tree_value_text(self, it->self, unit),
+			tree_value_text(total, it->total, unit), 100 * part, 9 + 12 * part,
+			it->jit ? "#d8f0d0" : "#f8e4d0");
 	}
 }
 
@@ -151,10 +156,12 @@ struct err *profile_write_dot(const struct profile *p, unsigned type, const char
 	label(out, title);
 	fputs("\" {\n  node [shape=box,style=filled];\n  label=\"", out);
 	label(out, title);
-	fprintf(out, ": %s, %s\";\n", profile_type_name(p, type), tree_value_text(value, all, profile_type_unit(p, type)));
+	fprintf(out, ": %s, %s\";\n", profile_type_name(p, type),
+		tree_value_text(value, all, profile_type_unit(p, type)));
 	nodes_print(&g, all, out);
 	for (size_t i = 0; i < g.edges; i++)
-		fprintf(out, "  n%u -> n%u [label=\"%s\",penwidth=%.1f];\n", g.edge[i].from, g.edge[i].to,
+		fprintf(out, "  n%u -> n%u [label=\"%s\",penwidth=%.1f];\n", g.edge[i].from,
+			g.edge[i].to,
 			tree_value_text(value, g.edge[i].v, profile_type_unit(p, type)),
 			0.5 + (all > 0 ? 4 * (double)g.edge[i].v / (double)all : 0));
 	fputs("}\n", out);

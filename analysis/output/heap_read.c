@@ -6,9 +6,10 @@
  *	MAPPED_LIBRARIES:
  *	00400000-...							/proc/PID/maps
  *
- * A profile that was sampled ("heap_v2/RATE": an allocation for every RATE bytes on average) has too few small blocks; one of a stack's
- * blocks of average size A was seen with probability 1 - exp(-A/RATE), and the numbers are divided by that.  "heap/N" is the same with
- * half of N.  Addresses are return addresses: one less lies in the call.
+ * A profile that was sampled ("heap_v2/RATE": an allocation for every RATE bytes on average) has
+ * too few small blocks; one of a stack's blocks of average size A was seen with probability 1 -
+ * exp(-A/RATE), and the numbers are divided by that.  "heap/N" is the same with half of N.
+ * Addresses are return addresses: one less lies in the call.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -87,7 +88,8 @@ static struct err *rate_read(const char *kind, int64_t *ret)
 	kind += strspn(kind, " ");
 	slash = strchr(kind, '/');
 	*ret = 1;
-	if (!strncmp(kind, "heapprofile", 11) || !strncmp(kind, "growthz", 7) || !strncmp(kind, "fragmentationz", 14))
+	if (!strncmp(kind, "heapprofile", 11) || !strncmp(kind, "growthz", 7) ||
+	    !strncmp(kind, "fragmentationz", 14))
 		return NULL;
 	if (strncmp(kind, "heap", 4))
 		return err_new(ERR_USAGE, "it is a '%.30s', not a heap profile", kind);
@@ -111,7 +113,8 @@ static struct err *line_read(struct profile *p, char *line, size_t lineno, int64
 	if (!*line || *line == '#')
 		return NULL;
 	if (!counts_read(&line, &c))
-		return err_new(ERR_USAGE, "line %zu is not 'N: BYTES [N: BYTES] @ ADDRESS...'", lineno);
+		return err_new(ERR_USAGE, "line %zu is not 'N: BYTES [N: BYTES] @ ADDRESS...'",
+			       lineno);
 	for (char *end; n < STACK; line = end) {
 		uint64_t addr = strtoull(line, &end, 16);
 
@@ -121,11 +124,15 @@ static struct err *line_read(struct profile *p, char *line, size_t lineno, int64
 		stack[n++] = profile_location_add(p, addr, profile_mapping_at(p, addr), NULL, 0);
 	}
 	if (line[strspn(line, " \t\r")])
-		return err_new(ERR_USAGE, "line %zu: %s", lineno, n == STACK ? "its stack is too deep" : "an address is no number");
+		return err_new(ERR_USAGE, "line %zu: %s", lineno,
+			       n == STACK ? "its stack is too deep" : "an address is no number");
 	unsample(&c.live, &c.live_bytes, rate);
 	unsample(&c.all, &c.all_bytes, rate);
-	profile_sample_add(p, stack, n, (const int64_t[]){ c.all, c.all_bytes, c.live, c.live_bytes },
-			   c.live ? &(struct profile_label){ "bytes", NULL, c.live_bytes / c.live, "bytes" } : NULL, c.live ? 1 : 0);
+	profile_sample_add(
+		p, stack, n, (const int64_t[]){ c.all, c.all_bytes, c.live, c.live_bytes },
+		c.live ? &(struct profile_label){ "bytes", NULL, c.live_bytes / c.live, "bytes" }
+		       : NULL,
+		c.live ? 1 : 0);
 	return NULL;
 }
 
@@ -155,7 +162,8 @@ struct err *heap_read(char *bytes, size_t len, struct profile *p)
 	line = next_line(&at);
 	line += strlen(HEAD);
 	if (!counts_read(&line, &total))
-		return err_new(ERR_USAGE, "its first line is not 'heap profile: N: BYTES [N: BYTES] @ KIND'");
+		return err_new(ERR_USAGE,
+			       "its first line is not 'heap profile: N: BYTES [N: BYTES] @ KIND'");
 	TRY(rate_read(line, &rate));
 	profile_type_add(p, "alloc_objects", "count");
 	profile_type_add(p, "alloc_space", "bytes");

@@ -1,5 +1,6 @@
 /*
- * internal.h - a profile's tables.  Texts, functions, locations are stored once each and named by number.
+ * internal.h - a profile's tables.  Texts, functions, locations are stored once each and named by
+ * number.
  */
 #ifndef ANALYSIS_OUTPUT_INTERNAL_H
 #define ANALYSIS_OUTPUT_INTERNAL_H
@@ -10,7 +11,8 @@
 
 enum { TYPES_MAX = 16 };
 
-struct table {			/* of things that are equal when their bytes are: an open hash of numbers from 1 */
+/* of things that are equal when their bytes are: an open hash of numbers from 1 */
+struct table {
 	uint32_t *slot;
 	size_t slots, n;
 };
@@ -34,7 +36,8 @@ struct profile {
 	size_t location_cap;
 	struct profile_mapping *mapping;
 	size_t mappings, mapping_cap;
-	size_t first_map, from_maps;	/* those of profile_maps_text(), in order, without overlaps */
+	/* those of profile_maps_text(), in order, without overlaps */
+	size_t first_map, from_maps;
 	uint32_t jit;		/* its mapping; 0 = none yet */
 	struct { uint32_t type, unit; } type[TYPES_MAX];
 	unsigned types;
@@ -59,7 +62,7 @@ void profile_room(void *array, size_t *cap, size_t n, size_t size);
 uint32_t profile_string(struct profile *p, const char *s);	/* NULL = "" */
 const char *profile_text(const struct profile *p, uint32_t string);
 
-/* ---- stacks as a tree (tree.c) -------------------------------------------------------------------------- */
+/* ---- stacks as a tree (tree.c) --------------------------------------------------------------- */
 
 struct tree_node {
 	uint32_t name;		/* a string */

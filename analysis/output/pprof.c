@@ -1,9 +1,11 @@
 /*
  * pprof.c - writes profile.proto.
  *
- * A message is the same whether its fields come at once or one by one, so it is packed in pieces of one element each: memory does
- * not grow with the profile.  Readers take the first mapping for the main program and join mappings that touch when one of them has no
- * name; the mapping of JIT code touches nothing.  A mapping all of whose locations have names says so, and readers look no further.
+ * A message is the same whether its fields come at once or one by one, so it is packed in pieces of
+ * one element each: memory does not grow with the profile.  Readers take the first mapping for the
+ * main program and join mappings that touch when one of them has no name; the mapping of JIT code
+ * touches nothing.  A mapping all of whose locations have names says so, and readers look no
+ * further.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -101,7 +103,8 @@ static void write_head(const struct profile *p, struct sink *s)
 static void write_sample(const struct profile *p, const struct sample *from, struct sink *s)
 {
 	Hs__Pprof__Sample m = HS__PPROF__SAMPLE__INIT, *one = &m;
-	Hs__Pprof__Label *label = calloc(from->labels + 1, sizeof(*label)), **labels = calloc(from->labels + 1, sizeof(*labels));
+	Hs__Pprof__Label *label = calloc(from->labels + 1, sizeof(*label)),
+			 **labels = calloc(from->labels + 1, sizeof(*labels));
 	uint64_t *id = calloc(from->n + 1, sizeof(*id));
 
 	BUG_ON(!label || !labels || !id, "out of memory for a profile");
@@ -129,7 +132,10 @@ static void write_sample(const struct profile *p, const struct sample *from, str
 	free(labels);
 }
 
-/* What is known of all locations of each mapping: bit 0 names, 1 files, 2 lines; bit 3: calls are inlined somewhere. */
+/*
+ * What is known of all locations of each mapping: bit 0 names, 1 files, 2 lines; bit 3: calls are
+ * inlined somewhere.
+ */
 static uint8_t *knowledge(const struct profile *p)
 {
 	uint8_t *known = malloc(p->mappings + 1);
@@ -144,7 +150,8 @@ static uint8_t *knowledge(const struct profile *p)
 			const struct line *line = &p->line[l->first + k];
 			const struct function *f = &p->function[line->function - 1];
 
-			bits &= (uint8_t)((f->name ? 1 : 0) | (f->file ? 2 : 0) | (line->line ? 4 : 0));
+			bits &= (uint8_t)((f->name ? 1 : 0) | (f->file ? 2 : 0) |
+					  (line->line ? 4 : 0));
 		}
 		known[l->mapping] &= (uint8_t)(bits | 8);
 		known[l->mapping] |= l->n > 1 ? 8 : 0;
@@ -179,7 +186,8 @@ static void write_location(const struct profile *p, size_t i, struct sink *s)
 {
 	const struct location *l = &p->location[i];
 	Hs__Pprof__Location m = HS__PPROF__LOCATION__INIT, *one = &m;
-	Hs__Pprof__Line *line = calloc(l->n + 1, sizeof(*line)), **lines = calloc(l->n + 1, sizeof(*lines));
+	Hs__Pprof__Line *line = calloc(l->n + 1, sizeof(*line)),
+			**lines = calloc(l->n + 1, sizeof(*lines));
 
 	BUG_ON(!line || !lines, "out of memory for a profile");
 	for (uint32_t k = 0; k < l->n; k++) {

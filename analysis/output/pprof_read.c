@@ -1,8 +1,9 @@
 /*
  * pprof_read.c - reads profile.proto that others wrote.
  *
- * protobuf-c unpacks it with an allocator that has a budget: a few bytes can say "an empty sample", and a file full of them would
- * take fifty times its size.  Every number that names something is looked up here before it is used.
+ * protobuf-c unpacks it with an allocator that has a budget: a few bytes can say "an empty sample",
+ * and a file full of them would take fifty times its size.  Every number that names something is
+ * looked up here before it is used.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,7 +20,8 @@ union header { size_t size; long double align; };	/* before each piece */
 static void *budget_alloc(void *ctx, size_t size)
 {
 	struct budget *b = ctx;
-	size_t whole = size + sizeof(union header) + 16;	/* 16: what malloc keeps for itself */
+	/* 16: what malloc keeps for itself */
+	size_t whole = size + sizeof(union header) + 16;
 	union header *h;
 
 	if (size > b->left || whole > b->left) {
@@ -63,7 +65,8 @@ static int id_compare(const void *a, const void *b)
 
 static uint32_t id_find(const struct id *v, size_t n, uint64_t id)
 {
-	const struct id *at = n ? bsearch(&(struct id){ id, 0 }, v, n, sizeof(*v), id_compare) : NULL;
+	const struct id *at =
+		n ? bsearch(&(struct id){ id, 0 }, v, n, sizeof(*v), id_compare) : NULL;
 
 	return at ? at->number : 0;
 }
@@ -94,7 +97,8 @@ static struct err *read_head(struct reading *r)
 	struct profile *p = r->p;
 
 	if (m->n_sample_type > TYPES_MAX)
-		return err_new(ERR_USAGE, "it has %zu columns of values, more than %d", m->n_sample_type, TYPES_MAX);
+		return err_new(ERR_USAGE, "it has %zu columns of values, more than %d",
+			       m->n_sample_type, TYPES_MAX);
 	for (size_t i = 0; i < m->n_sample_type; i++) {
 		const char *name = text(r, m->sample_type[i]->type);
 
@@ -103,7 +107,8 @@ static struct err *read_head(struct reading *r)
 			profile_type_default(p, (unsigned)i);
 	}
 	if (m->period_type)
-		profile_period(p, text(r, m->period_type->type), text(r, m->period_type->unit), m->period);
+		profile_period(p, text(r, m->period_type->type), text(r, m->period_type->unit),
+			       m->period);
 	p->period = m->period;
 	p->time_ns = m->time_nanos;
 	p->duration_ns = m->duration_nanos;
@@ -120,8 +125,8 @@ static void read_mappings(struct reading *r)
 	r->mapping = ids_new(r->m->n_mapping);
 	for (size_t i = 0; i < r->m->n_mapping; i++) {
 		const Hs__Pprof__Mapping *m = r->m->mapping[i];
-		struct profile_mapping to = { m->memory_start, m->memory_limit, m->file_offset, text(r, m->filename),
-					      text(r, m->build_id) };
+		struct profile_mapping to = { m->memory_start, m->memory_limit, m->file_offset,
+					      text(r, m->filename), text(r, m->build_id) };
 
 		r->mapping[r->mappings++] = (struct id){ m->id, profile_mapping_add(r->p, &to) };
 	}
@@ -145,17 +150,26 @@ static struct err *read_locations(struct reading *r)
 		size_t n = l->n_line < FRAMES ? l->n_line : FRAMES;
 
 		for (size_t k = 0; k < n; k++) {
-			uint32_t number = id_find(r->function, r->functions, l->line[k]->function_id);
+			uint32_t number =
+				id_find(r->function, r->functions, l->line[k]->function_id);
 			const Hs__Pprof__Function *f = number ? r->m->function[number - 1] : NULL;
 
 			if (!f)
-				return err_new(ERR_USAGE, "location %" PRIu64 " names a function that is not in it", l->id);
-			frame[k] = (struct profile_frame){ text_or_null(r, f->name), text_or_null(r, f->system_name),
-							   text_or_null(r, f->filename), (uint64_t)l->line[k]->line,
-							   (uint64_t)l->line[k]->column, (uint64_t)f->start_line };
+				return err_new(ERR_USAGE,
+					       "location %" PRIu64
+					       " names a function that is not in it",
+					       l->id);
+			frame[k] = (struct profile_frame){
+				text_or_null(r, f->name),     text_or_null(r, f->system_name),
+				text_or_null(r, f->filename), (uint64_t)l->line[k]->line,
+				(uint64_t)l->line[k]->column, (uint64_t)f->start_line
+			};
 		}
-		r->location[r->locations++] = (struct id){ l->id, profile_location_add(r->p, l->address,
-							   id_find(r->mapping, r->mappings, l->mapping_id), frame, n) };
+		r->location[r->locations++] = (struct id){
+			l->id, profile_location_add(r->p, l->address,
+						    id_find(r->mapping, r->mappings, l->mapping_id),
+						    frame, n)
+		};
 	}
 	qsort(r->location, r->locations, sizeof(*r->location), id_compare);
 	return NULL;
@@ -167,19 +181,23 @@ static struct err *read_sample(struct reading *r, const Hs__Pprof__Sample *s, ui
 	size_t labels = s->n_label < LABELS ? s->n_label : LABELS;
 
 	if (s->n_value != r->p->types)
-		return err_new(ERR_USAGE, "a sample has %zu values, not %u", s->n_value, r->p->types);
+		return err_new(ERR_USAGE, "a sample has %zu values, not %u", s->n_value,
+			       r->p->types);
 	if (s->n_location_id > STACK)
-		return err_new(ERR_USAGE, "a stack has %zu frames, more than %d", s->n_location_id, STACK);
+		return err_new(ERR_USAGE, "a stack has %zu frames, more than %d", s->n_location_id,
+			       STACK);
 	for (size_t i = 0; i < s->n_location_id; i++) {
 		stack[i] = id_find(r->location, r->locations, s->location_id[i]);
 		if (!stack[i])
-			return err_new(ERR_USAGE, "a sample names location %" PRIu64 ", which is not in it", s->location_id[i]);
+			return err_new(ERR_USAGE,
+				       "a sample names location %" PRIu64 ", which is not in it",
+				       s->location_id[i]);
 	}
 	for (size_t i = 0; i < labels; i++) {
 		const Hs__Pprof__Label *l = s->label[i];
 
-		label[i] = (struct profile_label){ text(r, l->key), l->str ? text(r, l->str) : NULL, l->num,
-						   text_or_null(r, l->num_unit) };
+		label[i] = (struct profile_label){ text(r, l->key), l->str ? text(r, l->str) : NULL,
+						   l->num, text_or_null(r, l->num_unit) };
 	}
 	profile_sample_add(r->p, stack, s->n_location_id, s->value, label, labels);
 	return NULL;
@@ -216,7 +234,8 @@ struct err *pprof_read(const uint8_t *bytes, size_t len, struct profile *p)
 	struct err *err;
 
 	if (!m && budget.spent)
-		return err_new(ERR_USAGE, "it takes more than %d MB when it is unpacked", PROFILE_MEMORY_MAX >> 20);
+		return err_new(ERR_USAGE, "it takes more than %d MB when it is unpacked",
+			       PROFILE_MEMORY_MAX >> 20);
 	if (!m)
 		return err_new(ERR_USAGE, "it is cut or damaged, or no profile at all");
 	err = convert(&r);

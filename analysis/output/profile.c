@@ -1,8 +1,9 @@
 /*
  * profile.c - filling a profile and looking at it.
  *
- * Texts, functions and locations are looked up by content before they are added, so a profile is as large as what differs in it.
- * Two functions that were at one address at different times are two locations: their names are part of what is compared.
+ * Texts, functions and locations are looked up by content before they are added, so a profile is as
+ * large as what differs in it. Two functions that were at one address at different times are two
+ * locations: their names are part of what is compared.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -59,7 +60,7 @@ void profile_destroy(struct profile *p)
 	free(p);
 }
 
-/* ---- tables ------------------------------------------------------------------------------------------ */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 static uint64_t mix(uint64_t h, uint64_t v)
 {
@@ -110,7 +111,8 @@ uint32_t profile_string(struct profile *p, const char *s)
 	if (!s || !*s)
 		return 0;
 	table_grow(&p->strings, p, string_hash);
-	for (at = hash_text(s) & (p->strings.slots - 1); p->strings.slot[at]; at = (at + 1) & (p->strings.slots - 1))
+	for (at = hash_text(s) & (p->strings.slots - 1); p->strings.slot[at];
+	     at = (at + 1) & (p->strings.slots - 1))
 		if (!strcmp(p->text + p->string[p->strings.slot[at]], s))
 			return p->strings.slot[at];
 	len = strlen(s) + 1;
@@ -140,15 +142,18 @@ static uint64_t function_hash(const struct profile *p, uint32_t i)
 
 static uint32_t function_add(struct profile *p, const struct profile_frame *frame)
 {
-	struct function f = { profile_string(p, frame->function), 0, profile_string(p, frame->file), frame->start_line };
+	struct function f = { profile_string(p, frame->function), 0, profile_string(p, frame->file),
+			      frame->start_line };
 	size_t at;
 
 	f.system = frame->linkage ? profile_string(p, frame->linkage) : f.name;
 	table_grow(&p->functions, p, function_hash);
-	for (at = function_mix(&f) & (p->functions.slots - 1); p->functions.slot[at]; at = (at + 1) & (p->functions.slots - 1)) {
+	for (at = function_mix(&f) & (p->functions.slots - 1); p->functions.slot[at];
+	     at = (at + 1) & (p->functions.slots - 1)) {
 		const struct function *g = &p->function[p->functions.slot[at] - 1];
 
-		if (g->name == f.name && g->system == f.system && g->file == f.file && g->start_line == f.start_line)
+		if (g->name == f.name && g->system == f.system && g->file == f.file &&
+		    g->start_line == f.start_line)
 			return p->functions.slot[at];
 	}
 	profile_room(&p->function, &p->function_cap, p->functions.n + 1, sizeof(f));
@@ -167,7 +172,8 @@ static uint64_t location_hash(const struct profile *p, uint32_t i)
 	return h;
 }
 
-static bool location_same(const struct profile *p, const struct location *a, const struct location *b)
+static bool location_same(const struct profile *p, const struct location *a,
+			  const struct location *b)
 {
 	if (a->addr != b->addr || a->mapping != b->mapping || a->n != b->n)
 		return false;
@@ -180,17 +186,20 @@ static bool location_same(const struct profile *p, const struct location *a, con
 	return true;
 }
 
-static void lines_add(struct profile *p, struct location *l, const struct profile_frame *frame, size_t n)
+static void lines_add(struct profile *p, struct location *l, const struct profile_frame *frame,
+		      size_t n)
 {
 	l->first = (uint32_t)p->lines;
 	l->n = (uint32_t)n;
 	profile_room(&p->line, &p->line_cap, p->lines + n, sizeof(*p->line));
 	for (size_t i = 0; i < n; i++)
-		p->line[p->lines + i] = (struct line){ function_add(p, &frame[i]), frame[i].line, frame[i].column };
+		p->line[p->lines + i] =
+			(struct line){ function_add(p, &frame[i]), frame[i].line, frame[i].column };
 	p->lines += n;
 }
 
-uint32_t profile_location_add(struct profile *p, uint64_t addr, uint32_t mapping, const struct profile_frame *frame, size_t n)
+uint32_t profile_location_add(struct profile *p, uint64_t addr, uint32_t mapping,
+			      const struct profile_frame *frame, size_t n)
 {
 	struct location *l;
 	size_t at;
@@ -212,13 +221,14 @@ uint32_t profile_location_add(struct profile *p, uint64_t addr, uint32_t mapping
 }
 
 /* The table of locations is left as it was: nothing is added to a profile that is being named. */
-void profile_location_name(struct profile *p, uint32_t location, uint32_t mapping, const struct profile_frame *frame, size_t n)
+void profile_location_name(struct profile *p, uint32_t location, uint32_t mapping,
+			   const struct profile_frame *frame, size_t n)
 {
 	p->location[location - 1].mapping = mapping;
 	lines_add(p, &p->location[location - 1], frame, n);
 }
 
-/* ---- types --------------------------------------------------------------------------------------------- */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 unsigned profile_type_add(struct profile *p, const char *type, const char *unit)
 {
@@ -262,7 +272,8 @@ struct err *profile_type_find(const struct profile *p, const char *name, unsigne
 			*ret = i;
 			return NULL;
 		}
-		snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "", profile_type_name(p, i));
+		snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "",
+			 profile_type_name(p, i));
 	}
 	return err_new(ERR_USAGE, "the profile has no values '%s', only %s", name, list);
 }
@@ -280,7 +291,7 @@ void profile_comment(struct profile *p, const char *text)
 	p->comment[p->comments++] = profile_string(p, text);
 }
 
-/* ---- mappings -------------------------------------------------------------------------------------------- */
+/* ---- mappings -------------------------------------------------------------------------------- */
 
 static char *copy(const char *s)
 {
@@ -308,8 +319,10 @@ void profile_maps_text(struct profile *p, const char *text)
 		char prot[8], path[4096] = "";
 		const char *nl = strchr(text, '\n');
 
-		if (sscanf(text, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %4095[^\n]", &m.start, &m.limit, prot, &m.offset,
-			   path) >= 4 && prot[2] == 'x' && (path[0] == '/' || path[0] == '[') && m.start >= last && m.limit > m.start) {
+		if (sscanf(text, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %4095[^\n]",
+			   &m.start, &m.limit, prot, &m.offset, path) >= 4 &&
+		    prot[2] == 'x' && (path[0] == '/' || path[0] == '[') && m.start >= last &&
+		    m.limit > m.start) {
 			m.file = path;
 			if (!p->from_maps)
 				p->first_map = p->mappings;
@@ -340,7 +353,8 @@ uint32_t profile_mapping_at(const struct profile *p, uint64_t addr)
 		else
 			hi = mid;
 	}
-	return lo < p->first_map + p->from_maps && p->mapping[lo].start <= addr ? (uint32_t)lo + 1 : 0;
+	return lo < p->first_map + p->from_maps && p->mapping[lo].start <= addr ? (uint32_t)lo + 1
+										: 0;
 }
 
 const struct profile_mapping *profile_mapping(const struct profile *p, uint32_t number)
@@ -353,10 +367,10 @@ uint32_t profile_mappings(const struct profile *p)
 	return (uint32_t)p->mappings;
 }
 
-/* ---- samples ----------------------------------------------------------------------------------------------- */
+/* ---- samples --------------------------------------------------------------------------------- */
 
-void profile_sample_add(struct profile *p, const uint32_t *location, size_t n, const int64_t *value, const struct profile_label *label,
-			size_t labels)
+void profile_sample_add(struct profile *p, const uint32_t *location, size_t n, const int64_t *value,
+			const struct profile_label *label, size_t labels)
 {
 	struct sample s = { p->stacks, p->values, p->labels, (uint32_t)n, (uint32_t)labels };
 
@@ -369,8 +383,10 @@ void profile_sample_add(struct profile *p, const uint32_t *location, size_t n, c
 	if (p->types)
 		memcpy(p->value + p->values, value, p->types * sizeof(*value));
 	for (size_t i = 0; i < labels; i++)
-		p->label[p->labels + i] = (struct label){ profile_string(p, label[i].key), profile_string(p, label[i].str),
-							  profile_string(p, label[i].unit), label[i].num, label[i].str != NULL };
+		p->label[p->labels + i] = (struct label){ profile_string(p, label[i].key),
+							  profile_string(p, label[i].str),
+							  profile_string(p, label[i].unit),
+							  label[i].num, label[i].str != NULL };
 	p->stacks += n;
 	p->values += p->types;
 	p->labels += labels;
@@ -382,7 +398,7 @@ size_t profile_samples(const struct profile *p)
 	return p->samples;
 }
 
-/* ---- looking --------------------------------------------------------------------------------------------- */
+/* ---- looking --------------------------------------------------------------------------------- */
 
 uint32_t profile_locations(const struct profile *p)
 {
@@ -395,7 +411,8 @@ uint64_t profile_location_addr(const struct profile *p, uint32_t location, uint3
 	return p->location[location - 1].addr;
 }
 
-size_t profile_location_frames(const struct profile *p, uint32_t location, struct profile_frame *ret, size_t max)
+size_t profile_location_frames(const struct profile *p, uint32_t location,
+			       struct profile_frame *ret, size_t max)
 {
 	const struct location *l = &p->location[location - 1];
 
@@ -403,8 +420,12 @@ size_t profile_location_frames(const struct profile *p, uint32_t location, struc
 		const struct line *line = &p->line[l->first + i];
 		const struct function *f = &p->function[line->function - 1];
 
-		ret[i] = (struct profile_frame){ f->name ? profile_text(p, f->name) : NULL, profile_text(p, f->system),
-						 f->file ? profile_text(p, f->file) : NULL, line->line, line->column, f->start_line };
+		ret[i] = (struct profile_frame){ f->name ? profile_text(p, f->name) : NULL,
+						 profile_text(p, f->system),
+						 f->file ? profile_text(p, f->file) : NULL,
+						 line->line,
+						 line->column,
+						 f->start_line };
 	}
 	return l->n;
 }

@@ -30,7 +30,9 @@ static struct err *unpack(const uint8_t *bytes, size_t len, uint8_t **ret, size_
 			uint8_t *more = cap < PROFILE_INPUT_MAX ? realloc(out, cap * 2 + 1) : NULL;
 
 			if (!more) {
-				err = err_new(ERR_USAGE, "it is larger than %d MB when it is unpacked", PROFILE_INPUT_MAX >> 20);
+				err = err_new(ERR_USAGE,
+					      "it is larger than %d MB when it is unpacked",
+					      PROFILE_INPUT_MAX >> 20);
 				break;
 			}
 			out = more;
@@ -81,9 +83,11 @@ struct err *profile_read(const void *bytes, size_t len, struct profile **ret)
 		return err_new(ERR_USAGE, "it is larger than %d MB", PROFILE_INPUT_MAX >> 20);
 	if (!len)
 		return err_new(ERR_USAGE, "it is empty");
-	TRY(len > 2 && b[0] == 0x1f && b[1] == 0x8b ? unpack(b, len, &plain, &n) : copy(b, len, &plain, &n));
+	TRY(len > 2 && b[0] == 0x1f && b[1] == 0x8b ? unpack(b, len, &plain, &n)
+						    : copy(b, len, &plain, &n));
 	p = profile_create();
-	err = heap_is_text((char *)plain, n) ? heap_read((char *)plain, n, p) : pprof_read(plain, n, p);
+	err = heap_is_text((char *)plain, n) ? heap_read((char *)plain, n, p)
+					     : pprof_read(plain, n, p);
 	free(plain);
 	if (err) {
 		profile_destroy(p);

@@ -1,5 +1,6 @@
 /*
- * tree.c - stacks as a tree of functions, from the outermost in; what flame graphs, collapsed stacks and call graphs are drawn from.
+ * tree.c - stacks as a tree of functions, from the outermost in; what flame graphs, collapsed
+ * stacks and call graphs are drawn from.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,7 +13,8 @@ static size_t slot_of(const struct tree *t, uint32_t parent, uint32_t name)
 	uint64_t h = ((uint64_t)parent << 32 | name) * 0x9e3779b97f4a7c15ull;
 	size_t at = (h ^ h >> 31) & (t->slots - 1);
 
-	while (t->slot[at] && (t->node[t->slot[at]].parent != parent || t->node[t->slot[at]].name != name))
+	while (t->slot[at] &&
+	       (t->node[t->slot[at]].parent != parent || t->node[t->slot[at]].name != name))
 		at = (at + 1) & (t->slots - 1);
 	return at;
 }
@@ -96,7 +98,8 @@ void tree_build(struct profile *p, struct tree *t)
 		for (unsigned v = 0; v < t->types; v++) {
 			tree_add(tree_total(t, (uint32_t)i, v), t->self[i * t->types + v]);
 			if (i)
-				tree_add(tree_total(t, t->node[i].parent, v), *tree_total(t, (uint32_t)i, v));
+				tree_add(tree_total(t, t->node[i].parent, v),
+					 *tree_total(t, (uint32_t)i, v));
 		}
 }
 
@@ -131,9 +134,11 @@ const char *tree_colour(char buf[24], const struct profile *p, const struct tree
 	for (const char *s = profile_text(p, n->name); *s; s++)
 		h = h * 33 + (unsigned char)*s;
 	if (n->jit)
-		snprintf(buf, 24, "rgb(%u,%u,%u)", 120 + h % 40, 190 + h / 40 % 45, 90 + h / 7 % 40);
+		snprintf(buf, 24, "rgb(%u,%u,%u)", 120 + h % 40, 190 + h / 40 % 45,
+			 90 + h / 7 % 40);
 	else
-		snprintf(buf, 24, "rgb(%u,%u,%u)", 215 + h % 40, 110 + h / 40 % 100, 40 + h / 7 % 40);
+		snprintf(buf, 24, "rgb(%u,%u,%u)", 215 + h % 40, 110 + h / 40 % 100,
+			 40 + h / 7 % 40);
 	return buf;
 }
 

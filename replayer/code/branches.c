@@ -1,9 +1,11 @@
 /*
- * branches.c - branches from far away: compilers put what is seldom executed at another end of the code (.text.unlikely), and that
- * jumps back to anywhere in a function, also into bytes that a jump of ours would replace.
+ * branches.c - branches from far away: compilers put what is seldom executed at another end of the
+ * code (.text.unlikely), and that jumps back to anywhere in a function, also into bytes that a jump
+ * of ours would replace.
  *
- * All of the code is read once, and each place in it that bytes which look like a branch lead to is noted in a map of bits.
- * Where an instruction begins is not asked: a bit too many refuses a place, one too few breaks the program.
+ * All of the code is read once, and each place in it that bytes which look like a branch lead to is
+ * noted in a map of bits. Where an instruction begins is not asked: a bit too many refuses a place,
+ * one too few breaks the program.
  */
 #include "replayer/code/branches.h"
 
@@ -38,7 +40,9 @@ static uint64_t sum_of(pid_t tid, uint64_t start, uint64_t end)
 static void note(struct code *c, const uint8_t *p, size_t n, uint64_t at)
 {
 	for (size_t i = 0; i + LONGEST <= n; i++) {
-		unsigned len = (p[i] & 0xfe) == 0xe8 ? 5 : p[i] == 0x0f && (p[i + 1] & 0xf0) == 0x80 ? 6 : 0;
+		unsigned len = (p[i] & 0xfe) == 0xe8			   ? 5
+			       : p[i] == 0x0f && (p[i + 1] & 0xf0) == 0x80 ? 6
+									   : 0;
 		int32_t rel;
 		uint64_t to;
 
@@ -69,7 +73,8 @@ static struct code kept[KEPT];
 static struct code *find(uint64_t start, uint64_t end, uint64_t sum)
 {
 	for (unsigned i = 0; i < KEPT; i++) {
-		if (kept[i].bits && kept[i].start == start && kept[i].end == end && kept[i].sum == sum)
+		if (kept[i].bits && kept[i].start == start && kept[i].end == end &&
+		    kept[i].sum == sum)
 			return &kept[i];
 	}
 	return NULL;
@@ -92,7 +97,11 @@ static struct code *code_of(pid_t tid, uint64_t start, uint64_t end)
 	}
 	free(c->bits);
 	free(c->tables);
-	*c = (struct code){ .start = start, .end = end, .sum = sum, .used = ++now, .bits = calloc((end - start) / 8 + 1, 1) };
+	*c = (struct code){ .start = start,
+			    .end = end,
+			    .sum = sum,
+			    .used = ++now,
+			    .bits = calloc((end - start) / 8 + 1, 1) };
 	BUG_ON(!c->bits, "out of memory for branches");
 	read_all(c, tid);
 	return c;
@@ -116,7 +125,8 @@ bool far_branches_into(pid_t tid, uint64_t start, uint64_t end, uint64_t first, 
 
 bool far_known(pid_t tid, uint64_t start, uint64_t end)
 {
-	const struct code *c = end < start + EDGE ? NULL : find(start, end, sum_of(tid, start, end));
+	const struct code *c =
+		end < start + EDGE ? NULL : find(start, end, sum_of(tid, start, end));
 
 	return c && c->tables;
 }

@@ -8,8 +8,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Does anything in the code from start to end look like a branch by 32 bits to within (first, last)?  Task stopped, no
- * breakpoints in its memory.  True also where that cannot be told. */
+/*
+ * Does anything in the code from start to end look like a branch by 32 bits to within (first,
+ * last)?  Task stopped, no breakpoints in its memory.  True also where that cannot be told. */
 bool far_branches_into(pid_t tid, uint64_t start, uint64_t end, uint64_t first, uint64_t last);
 /* Are the answers known, without reading all of the code again?  Task stopped. */
 bool far_known(pid_t tid, uint64_t start, uint64_t end);

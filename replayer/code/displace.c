@@ -1,9 +1,10 @@
 /*
  * displace.c - the instructions that a probe replaces, run elsewhere.
  *
- * As tracee/site.c, and more: the last one may transfer control.  A direct branch gets its target again; a call pushes
- * the original's return address and jumps, through the same register or word.  (Not through any word: it may be missing, and
- * the fault must come before the push; or be found by rsp.)
+ * As tracee/site.c, and more: the last one may transfer control.  A direct branch gets its target
+ * again; a call pushes the original's return address and jumps, through the same register or word.
+ * (Not through any word: it may be missing, and the fault must come before the push; or be found by
+ * rsp.)
  */
 #include <capstone/capstone.h>
 #include <string.h>
@@ -21,28 +22,36 @@ static unsigned opcode_at(const uint8_t *code)
 	return prefix + ((code[prefix] & 0xf0) == 0x40);
 }
 
-/* call *...: ff /2; the jump through the same is ff /4, which needs no word in reach: nothing is pushed before its fault. */
+/*
+ * call *...: ff /2; the jump through the same is ff /4, which needs no word in reach: nothing is
+ * pushed before its fault.
+ */
 static enum displace_last indirect_kind(const uint8_t *code, unsigned size)
 {
 	unsigned at = opcode_at(code), modrm = at + 1;
 	bool jump = modrm < size && (code[modrm] >> 3 & 7) == 4;
 
-	if (modrm >= size || code[at] != 0xff || (!jump && ((code[modrm] >> 3 & 7) != 2 || code[0] == 0xf2 || code[0] == 0x3e)))
+	if (modrm >= size || code[at] != 0xff ||
+	    (!jump && ((code[modrm] >> 3 & 7) != 2 || code[0] == 0xf2 || code[0] == 0x3e)))
 		return DISPLACE_PLAIN;
-	if (code[modrm] >> 6 == 3 && (code[modrm] & 7) == 4 && !(at && code[at - 1] & 1 && (code[at - 1] & 0xf0) == 0x40))
-		return DISPLACE_PLAIN;	/* through rsp */
+	if (code[modrm] >> 6 == 3 && (code[modrm] & 7) == 4 &&
+	    !(at && code[at - 1] & 1 && (code[at - 1] & 0xf0) == 0x40))
+		return DISPLACE_PLAIN; /* through rsp */
 	if (jump)
 		return DISPLACE_JMP_TO;
-	return code[modrm] >> 6 == 3 || (code[modrm] & 0xc7) == 5 ? DISPLACE_CALL_TO : DISPLACE_CALL_MEMORY;
+	return code[modrm] >> 6 == 3 || (code[modrm] & 0xc7) == 5 ? DISPLACE_CALL_TO
+								  : DISPLACE_CALL_MEMORY;
 }
 
 static enum displace_last branch_kind(const uint8_t *code, unsigned size)
 {
-	if ((code[0] == 0xc3 && size == 1) || (code[0] == 0xc2 && size == 3) || (code[0] == 0xf3 && code[1] == 0xc3 && size == 2))
+	if ((code[0] == 0xc3 && size == 1) || (code[0] == 0xc2 && size == 3) ||
+	    (code[0] == 0xf3 && code[1] == 0xc3 && size == 2))
 		return DISPLACE_RET;
 	if ((code[0] == 0xeb && size == 2) || (code[0] == 0xe9 && size == 5))
 		return DISPLACE_JMP;
-	if ((code[0] >= 0x70 && code[0] <= 0x7f && size == 2) || (code[0] == 0x0f && code[1] >= 0x80 && code[1] <= 0x8f && size == 6))
+	if ((code[0] >= 0x70 && code[0] <= 0x7f && size == 2) ||
+	    (code[0] == 0x0f && code[1] >= 0x80 && code[1] <= 0x8f && size == 6))
 		return DISPLACE_JCC;
 	return code[0] == 0xe8 && size == 5 ? DISPLACE_CALL : indirect_kind(code, size);
 }
@@ -64,26 +73,35 @@ static void note(struct displaced *d, const cs_insn *insn)
 }
 
 /*
- * A switch jumps through a table, maybe to the second of the displaced instructions; a function may begin there that is only called
- * through its address.  True when neither is so, and no other indirect jump is near (ff 24, ff e0 to e7), which might go anywhere.
+ * A switch jumps through a table, maybe to the second of the displaced instructions; a function may
+ * begin there that is only called through its address.  True when neither is so, and no other
+ * indirect jump is near (ff 24, ff e0 to e7), which might go anywhere.
  */
 static bool nobody_jumps_into(pid_t tid, const struct site *s, uint64_t start, uint64_t end)
 {
 	enum { WINDOW = 4096, BEFORE = TABLES_BEFORE };
 	uint8_t code[2 * WINDOW + BEFORE];
-	uint64_t addr = s->addr, from = addr - start > WINDOW + BEFORE ? addr - WINDOW - BEFORE : start, to = end - addr > WINDOW ? addr + WINDOW : end;
+	uint64_t addr = s->addr,
+		 from = addr - start > WINDOW + BEFORE ? addr - WINDOW - BEFORE : start,
+		 to = end - addr > WINDOW ? addr + WINDOW : end;
 	size_t n = tracee_read_some(tid, from, code, to - from);
 
 	for (size_t i = from == start ? 0 : BEFORE; i + 1 < n; i++) {
 		if (i >= 10 && code[i] == 0xff && code[i + 1] == 0xe0 &&
-		    (!memcmp(code + i - 5, "\x48\x85\xc0\x74", 4) || (code[i - 5] == 0xbf && !memcmp(code + i - 10, "\x48\x85\xc0\x74", 4))))
-			continue;	/* crtstuff.c calls what may not be there: test; je; (mov $,%edi where code is not PIC) jmp *%rax */
+		    (!memcmp(code + i - 5, "\x48\x85\xc0\x74", 4) ||
+		     (code[i - 5] == 0xbf && !memcmp(code + i - 10, "\x48\x85\xc0\x74", 4))))
+			/*
+			 * crtstuff.c calls what may not be there: test; je; (mov $,%edi where code
+			 * is not PIC) jmp *%rax
+			 */
+			continue;
 		if (code[i] != 0xff || (code[i + 1] != 0x24 && (code[i + 1] & 0xf8) != 0xe0))
 			continue;
 		if (!tables_jump(code, i))
 			return false;
 	}
-	for (unsigned i = 1; i < s->n; i++) {	/* much looks like a table and is none; but its targets are instructions */
+	/* much looks like a table and is none; but its targets are instructions */
+	for (unsigned i = 1; i < s->n; i++) {
 		if (far_tables_to(tid, start, end, addr + s->insn[i].at))
 			return false;
 	}
@@ -106,13 +124,15 @@ static bool decode(pid_t tid, uint64_t addr, unsigned want, bool any, struct dis
 	while (good && ret->site.len < want) {
 		const uint8_t *text = p;
 
-		good = ret->last == DISPLACE_PLAIN && ret->site.n < SITE_INSNS && cs_disasm_iter(cs, &p, &room, &at, insn) &&
-			ret->site.len + insn->size <= SITE_MAX;
+		good = ret->last == DISPLACE_PLAIN && ret->site.n < SITE_INSNS &&
+		       cs_disasm_iter(cs, &p, &room, &at, insn) &&
+		       ret->site.len + insn->size <= SITE_MAX;
 		if (!good)
 			break;
 		if (!site_can_move(cs, insn)) {
 			ret->last = branch_kind(text, insn->size);
-			good = ret->last != DISPLACE_PLAIN && (any || ret->last != DISPLACE_CALL_MEMORY);
+			good = ret->last != DISPLACE_PLAIN &&
+			       (any || ret->last != DISPLACE_CALL_MEMORY);
 			if (good && ret->last != DISPLACE_RET && ret->last < DISPLACE_JMP_TO)
 				ret->target = (uint64_t)insn->detail->x86.operands[0].imm;
 		}
@@ -124,26 +144,34 @@ static bool decode(pid_t tid, uint64_t addr, unsigned want, bool any, struct dis
 	return good;
 }
 
-/* endbr64; (bnd) jmp *word(%rip): an entry of a linkage table, which is come to from its beginning. */
+/*
+ * endbr64; (bnd) jmp *word(%rip): an entry of a linkage table, which is come to from its beginning.
+ */
 static bool is_linkage(const struct site *s)
 {
 	const uint8_t *jump = s->bytes + 4;
 
-	return s->n == 2 && !memcmp(s->bytes, "\xf3\x0f\x1e\xfa", 4) && jump[opcode_at(jump)] == 0xff && jump[opcode_at(jump) + 1] == 0x25;
+	return s->n == 2 && !memcmp(s->bytes, "\xf3\x0f\x1e\xfa", 4) &&
+	       jump[opcode_at(jump)] == 0xff && jump[opcode_at(jump) + 1] == 0x25;
 }
 
 static bool nobody_comes_into(pid_t tid, const struct site *s, uint64_t start, uint64_t end)
 {
-	return s->n == 1 || is_linkage(s) || (site_nobody_branches(tid, s->addr, s->addr + s->len) && nobody_jumps_into(tid, s, start, end) &&
-			     !far_branches_into(tid, start, end, s->addr, s->addr + s->len));
+	return s->n == 1 || is_linkage(s) ||
+	       (site_nobody_branches(tid, s->addr, s->addr + s->len) &&
+		nobody_jumps_into(tid, s, start, end) &&
+		!far_branches_into(tid, start, end, s->addr, s->addr + s->len));
 }
 
-bool displace_decode(pid_t tid, uint64_t addr, unsigned want, uint64_t start, uint64_t end, struct displaced *ret)
+bool displace_decode(pid_t tid, uint64_t addr, unsigned want, uint64_t start, uint64_t end,
+		     struct displaced *ret)
 {
-	return decode(tid, addr, want, false, ret) && nobody_comes_into(tid, &ret->site, start, end);
+	return decode(tid, addr, want, false, ret) &&
+	       nobody_comes_into(tid, &ret->site, start, end);
 }
 
-bool displace_decode_any(pid_t tid, uint64_t addr, unsigned want, uint64_t start, uint64_t end, struct displaced *ret)
+bool displace_decode_any(pid_t tid, uint64_t addr, unsigned want, uint64_t start, uint64_t end,
+			 struct displaced *ret)
 {
 	return decode(tid, addr, want, true, ret) && nobody_comes_into(tid, &ret->site, start, end);
 }
@@ -162,7 +190,8 @@ static bool put_jump(uint8_t *out, unsigned *len, uint64_t at, uint64_t target)
 }
 
 /* The indirect call or jump of `size' bytes as a jump. */
-static bool put_jump_to(const struct displaced *d, const uint8_t *insn, unsigned size, uint64_t at, uint8_t *out, unsigned *len)
+static bool put_jump_to(const struct displaced *d, const uint8_t *insn, unsigned size, uint64_t at,
+			uint8_t *out, unsigned *len)
 {
 	unsigned modrm = opcode_at(insn) + 1;
 	int64_t word;
@@ -180,7 +209,8 @@ static bool put_jump_to(const struct displaced *d, const uint8_t *insn, unsigned
 	return rel == word;
 }
 
-static bool put_branch(const struct displaced *d, const uint8_t *insn, uint64_t at, uint8_t *out, unsigned *len, unsigned size)
+static bool put_branch(const struct displaced *d, const uint8_t *insn, uint64_t at, uint8_t *out,
+		       unsigned *len, unsigned size)
 {
 	uint64_t back = d->site.addr + d->site.len;
 	uint32_t low = (uint32_t)back, high = (uint32_t)(back >> 32);
@@ -215,7 +245,8 @@ static bool put_branch(const struct displaced *d, const uint8_t *insn, uint64_t 
 	}
 }
 
-bool displace_write(const struct displaced *d, uint64_t at, uint8_t out[DISPLACE_MAX], unsigned *len_ret, uint64_t *fall_ret)
+bool displace_write(const struct displaced *d, uint64_t at, uint8_t out[DISPLACE_MAX],
+		    unsigned *len_ret, uint64_t *fall_ret)
 {
 	struct site plain_part = d->site;
 	unsigned len, size = 0;
@@ -239,9 +270,12 @@ static bool repeats(const uint8_t *insn)
 {
 	bool prefix = false;
 
-	for (; *insn == 0xf2 || *insn == 0xf3 || *insn == 0x66 || *insn == 0x67 || (*insn & 0xf0) == 0x40 || *insn == 0x2e || *insn == 0x3e; insn++)
+	for (; *insn == 0xf2 || *insn == 0xf3 || *insn == 0x66 || *insn == 0x67 ||
+	       (*insn & 0xf0) == 0x40 || *insn == 0x2e || *insn == 0x3e;
+	     insn++)
 		prefix |= *insn == 0xf2 || *insn == 0xf3;
-	return prefix && ((*insn & 0xfc) == 0xa4 || (*insn >= 0xaa && *insn <= 0xaf) || (*insn & 0xfc) == 0x6c);
+	return prefix && ((*insn & 0xfc) == 0xa4 || (*insn >= 0xaa && *insn <= 0xaf) ||
+			  (*insn & 0xfc) == 0x6c);
 }
 
 bool displace_repeats(const struct displaced *d)

@@ -1,13 +1,14 @@
 /*
  * jump_tables.c - jumps through tables: a switch, or labels as values.
  *
- * What such a jump leads to must be written somewhere: as a word of eight bytes in the data of the same file (before
- * relocation as a distance from where the file is mapped), as a distance of four bytes from a table that some
- * instruction takes the address of, or as an address that an instruction has in it.  All of these are noted; what only looks like
- * one, too.
+ * What such a jump leads to must be written somewhere: as a word of eight bytes in the data of the
+ * same file (before relocation as a distance from where the file is mapped), as a distance of four
+ * bytes from a table that some instruction takes the address of, or as an address that an
+ * instruction has in it.  All of these are noted; what only looks like one, too.
  *
- * A jump whose target is computed (into the middle of unrolled code, say) is none of these: tables_jump() tells them apart.  What comes
- * from an argument or a call was taken from somewhere, too.
+ * A jump whose target is computed (into the middle of unrolled code, say) is none of these:
+ * tables_jump() tells them apart.  What comes from an argument or a call was taken from somewhere,
+ * too.
  */
 #include "replayer/code/jump_tables.h"
 
@@ -39,7 +40,7 @@ static void note(const struct where *w, uint64_t to)
 		w->bits[at / 8] |= (uint8_t)(1u << at % 8);
 }
 
-/* ---- the data ------------------------------------------------------------------------------------ */
+/* ---- the data -------------------------------------------------------------------------------- */
 
 /* Distances from a table at p (n bytes of it), which is at `at'. */
 static void distances(const struct where *w, const uint8_t *p, size_t n, uint64_t at)
@@ -59,16 +60,18 @@ static void distances(const struct where *w, const uint8_t *p, size_t n, uint64_
 	}
 }
 
-/* ---- the code -------------------------------------------------------------------------------------- */
+/* ---- the code -------------------------------------------------------------------------------- */
 
-struct file { uint64_t start, end; uint8_t *bytes; };	/* all that is mapped of it; holes are zero */
+/* all that is mapped of it; holes are zero */
+struct file { uint64_t start, end; uint8_t *bytes; };
 
 static void look_at(const struct where *w, const struct file *f, const uint8_t *p, uint64_t at)
 {
 	int32_t rel;
 	uint64_t to;
 
-	if ((p[0] & 0xf8) == 0x48 && p[1] == 0x8d && (p[2] & 0xc7) == 5) {	/* lea reg, [rip + rel] */
+	/* lea reg, [rip + rel] */
+	if ((p[0] & 0xf8) == 0x48 && p[1] == 0x8d && (p[2] & 0xc7) == 5) {
 		memcpy(&rel, p + 3, 4);
 		to = at + LEA + (uint64_t)(int64_t)rel;
 		note(w, to);
@@ -84,15 +87,23 @@ static void look_at(const struct where *w, const struct file *f, const uint8_t *
 	}
 }
 
-/* Of the same file, where it is mapped for the same time: not a page that dual.c has put aside, nor the file's next copy. */
+/*
+ * Of the same file, where it is mapped for the same time: not a page that dual.c has put aside, nor
+ * the file's next copy.
+ */
 static bool same_file(const struct tracee_map *a, const struct tracee_map *b)
 {
-	uint64_t shift = (a->start - a->offset) - (b->start - b->offset);	/* as large as what the linker aligns by */
+	/* as large as what the linker aligns by */
+	uint64_t shift = (a->start - a->offset) - (b->start - b->offset);
 
-	return a->inode == b->inode && a->major == b->major && a->minor == b->minor && (!a->inode || shift + SHIFT_MAX <= 2 * SHIFT_MAX);
+	return a->inode == b->inode && a->major == b->major && a->minor == b->minor &&
+	       (!a->inode || shift + SHIFT_MAX <= 2 * SHIFT_MAX);
 }
 
-/* Not in the holes: code that is mapped without a name has all that is so, up to the heap, for its file. */
+/*
+ * Not in the holes: code that is mapped without a name has all that is so, up to the heap, for its
+ * file.
+ */
 static void words(const struct where *w, const struct file *f, const struct tracee_map *m)
 {
 	for (uint64_t at = m->start; at + 8 <= m->end; at += 8) {
@@ -146,9 +157,15 @@ void tables_read(pid_t tid, uint64_t start, uint64_t end, uint8_t *bits)
 	tracee_maps_deinit(&maps);
 }
 
-/* ---- one jump --------------------------------------------------------------------------------------- */
+/* ---- one jump -------------------------------------------------------------------------------- */
 
-enum { WINDOW = TABLES_BEFORE, JUMP = 2, STREAMS = 24, INSNS_MAX = WINDOW, REST = 14 /* of an instruction */ };
+enum {
+	WINDOW = TABLES_BEFORE,
+	JUMP = 2,
+	STREAMS = 24,
+	INSNS_MAX = WINDOW,
+	REST = 14 /* of an instruction */
+};
 
 /* What an instruction before the jump does to a register. */
 struct step {
@@ -166,7 +183,8 @@ static void describe(csh cs, const cs_insn *insn, struct step *s)
 	uint8_t read_n, written_n;
 
 	*s = (struct step){ .kind = OTHER };
-	if (cs_insn_group(cs, insn, CS_GRP_CALL) || cs_insn_group(cs, insn, CS_GRP_RET) || insn->id == X86_INS_JMP ||
+	if (cs_insn_group(cs, insn, CS_GRP_CALL) || cs_insn_group(cs, insn, CS_GRP_RET) ||
+	    insn->id == X86_INS_JMP ||
 	    cs_regs_access(cs, insn, read, &read_n, written, &written_n)) {
 		s->kind = LEAVES;
 		return;
@@ -196,8 +214,10 @@ static void describe(csh cs, const cs_insn *insn, struct step *s)
 		s->kind = TAKES;
 	else if ((insn->id == X86_INS_MOV || insn->id == X86_INS_MOVABS) && b->type == X86_OP_IMM)
 		s->kind = TAKES;
-	else if (insn->id == X86_INS_LEA && a->size == 8 && b->mem.scale == 1 && !b->mem.disp && b->mem.index != X86_REG_INVALID)
-		s->kind = ADDS, s->from = site_register(b->mem.base), s->from2 = site_register(b->mem.index);
+	else if (insn->id == X86_INS_LEA && a->size == 8 && b->mem.scale == 1 && !b->mem.disp &&
+		 b->mem.index != X86_REG_INVALID)
+		s->kind = ADDS, s->from = site_register(b->mem.base),
+		s->from2 = site_register(b->mem.index);
 }
 
 /* The last of the n that writes to reg. */
@@ -237,8 +257,9 @@ static bool is_taken(const struct step *all, unsigned n, unsigned reg)
 }
 
 /*
- * Decoded from many places: of those that do not begin with an instruction, nearly all fall into step soon.  Where none of them comes to the jump,
- * but to an instruction with these bytes in it (a call so far away, e8 ff e4 00 00), there is no jump.
+ * Decoded from many places: of those that do not begin with an instruction, nearly all fall into
+ * step soon.  Where none of them comes to the jump, but to an instruction with these bytes in it (a
+ * call so far away, e8 ff e4 00 00), there is no jump.
  */
 static bool through_register(csh cs, const uint8_t *code, size_t at)
 {
@@ -261,8 +282,10 @@ static bool through_register(csh cs, const uint8_t *code, size_t at)
 				continue;
 			}
 			over += p - insn->size < jump;
-			if (insn->id == X86_INS_JMP && p == jump + JUMP && insn->detail->x86.operands[0].type == X86_OP_REG) {
-				bool is = is_taken(step, k, site_register(insn->detail->x86.operands[0].reg));
+			if (insn->id == X86_INS_JMP && p == jump + JUMP &&
+			    insn->detail->x86.operands[0].type == X86_OP_REG) {
+				bool is = is_taken(
+					step, k, site_register(insn->detail->x86.operands[0].reg));
 
 				good += is;
 				bad += !is;
@@ -276,7 +299,8 @@ static bool through_register(csh cs, const uint8_t *code, size_t at)
 
 bool tables_jump(const uint8_t *code, size_t at)
 {
-	static struct { uint8_t bytes[WINDOW + JUMP]; bool asked, through; } said[256];	/* the same jumps are asked for again and again */
+	/* the same jumps are asked for again and again */
+	static struct { uint8_t bytes[WINDOW + JUMP]; bool asked, through; } said[256];
 	uint64_t sum = 0, word;
 
 	if (code[at + 1] == 0x24)

@@ -1,8 +1,8 @@
 /*
  * loops.c - where the loops that an instruction is in begin, and where they end.
  *
- * Only by decoding on from it: what follows a conditional branch and what one goes to are instructions, what follows another jump may be
- * data.
+ * Only by decoding on from it: what follows a conditional branch and what one goes to are
+ * instructions, what follows another jump may be data.
  */
 #include <capstone/capstone.h>
 #include <stdbool.h>
@@ -29,7 +29,8 @@ static uint64_t nearest(const struct forward *f, uint64_t at)
 
 bool rp_goes_elsewhere(unsigned id)
 {
-	return id == X86_INS_JMP || id == X86_INS_RET || id == X86_INS_UD2 || id == X86_INS_HLT || id == X86_INS_INT3;
+	return id == X86_INS_JMP || id == X86_INS_RET || id == X86_INS_UD2 || id == X86_INS_HLT ||
+	       id == X86_INS_INT3;
 }
 
 /* Where a jump goes to; 0: it is none, or who knows. */
@@ -37,7 +38,8 @@ static uint64_t target(csh cs, const cs_insn *insn)
 {
 	const cs_x86_op *op = &insn->detail->x86.operands[0];
 
-	return cs_insn_group(cs, insn, CS_GRP_JUMP) && op->type == X86_OP_IMM ? (uint64_t)op->imm : 0;
+	return cs_insn_group(cs, insn, CS_GRP_JUMP) && op->type == X86_OP_IMM ? (uint64_t)op->imm
+									      : 0;
 }
 
 unsigned rp_loops(const uint8_t *code, size_t len, uint64_t pc, struct rp_loop *ret, unsigned max)

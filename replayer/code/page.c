@@ -1,9 +1,10 @@
 /*
  * page.c - breakpoints are written into code, and taken out of it, by the page.
  *
- * They go in before each run and out after it.  A thousand of them lie on some dozen pages: with calls of their own for each byte, a run
- * would cost 20 ms.  Between rp_code_begin() and rp_code_end() each page is read once, and what was changed in it is written at the end.
- * Nothing runs in between, and nobody else looks.
+ * They go in before each run and out after it.  A thousand of them lie on some dozen pages: with
+ * calls of their own for each byte, a run would cost 20 ms.  Between rp_code_begin() and
+ * rp_code_end() each page is read once, and what was changed in it is written at the end. Nothing
+ * runs in between, and nobody else looks.
  */
 #include <string.h>
 
@@ -21,7 +22,8 @@ static pid_t of;		/* 0: not begun */
 static void put_back(struct page *p)
 {
 	if (p->at && p->dirty < p->end)
-		err_free(tracee_write(of, p->at + p->dirty, p->bytes + p->dirty, p->end - p->dirty));
+		err_free(
+			tracee_write(of, p->at + p->dirty, p->bytes + p->dirty, p->end - p->dirty));
 	p->at = 0;
 }
 
@@ -61,7 +63,8 @@ size_t rp_code_read(pid_t real, uint64_t addr, void *buf, size_t len)
 	if (real != of)
 		return tracee_read_some(real, addr, buf, len);
 	while (done < len) {
-		size_t in = (addr + done) % PAGE_BYTES, n = PAGE_BYTES - in < len - done ? PAGE_BYTES - in : len - done;
+		size_t in = (addr + done) % PAGE_BYTES,
+		       n = PAGE_BYTES - in < len - done ? PAGE_BYTES - in : len - done;
 		const struct page *p = page_of(addr + done);
 
 		if (!p)
@@ -91,7 +94,8 @@ bool rp_code_write(pid_t real, uint64_t addr, const void *buf, size_t len)
 		p->end = in + len > p->end ? (unsigned)(in + len) : p->end;
 		return true;
 	}
-	for (size_t i = 0; i < len; i++) {	/* over the end of a page: what is known of both is old then */
+	/* over the end of a page: what is known of both is old then */
+	for (size_t i = 0; i < len; i++) {
 		p = &pages[(addr + i) / PAGE_BYTES % SLOTS];
 		if (real == of && p->at == ((addr + i) & ~(uint64_t)(PAGE_BYTES - 1)))
 			put_back(p);

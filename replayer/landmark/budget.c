@@ -21,7 +21,10 @@ static void ring(void)
 		ptrace(PTRACE_INTERRUPT, target, NULL, NULL);
 }
 
-/* Stop the task after so long; 0 = never.  It may stop a little later than the call that switches it off. */
+/*
+ * Stop the task after so long; 0 = never.  It may stop a little later than the call that switches
+ * it off.
+ */
 static void set_alarm(pid_t pid, uint64_t ns)
 {
 	target = ns ? pid : 0;
@@ -36,7 +39,9 @@ uint64_t rp_processor_ns(pid_t tid)
 	int fd;
 
 	if (!tid)
-		return clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own) ? 0 : (uint64_t)own.tv_sec * 1000000000 + (uint64_t)own.tv_nsec;
+		return clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own)
+			       ? 0
+			       : (uint64_t)own.tv_sec * 1000000000 + (uint64_t)own.tv_nsec;
 	snprintf(path, sizeof(path), "/proc/%d/schedstat", tid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {

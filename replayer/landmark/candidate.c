@@ -1,9 +1,10 @@
 /*
- * candidate.c - is a task at the point that an event describes, and what tells the point from other passes?
+ * candidate.c - is a task at the point that an event describes, and what tells the point from other
+ * passes?
  *
- * Compared are all registers, vector state, the words that the recorder saw change, and sums of memory.  A word or lane that
- * differs joins the test inside the process; the quick test is the register or word that differed in the
- * first passes.
+ * Compared are all registers, vector state, the words that the recorder saw change, and sums of
+ * memory.  A word or lane that differs joins the test inside the process; the quick test is the
+ * register or word that differed in the first passes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,13 +29,17 @@ static bool general_equal(const struct landmark *l, const struct regs *have)
 	return !memcmp(&a, &b, sizeof(a)) || rp_machine_alike(l->r, &a, &b);
 }
 
-/* Something of ours may be there while the task runs: a test in the process would see that, and never the program's. */
+/*
+ * Something of ours may be there while the task runs: a test in the process would see that, and
+ * never the program's.
+ */
 static bool is_ours(const struct landmark *l, uint64_t addr)
 {
 	const struct pun *jump = &l->stub.pun;
 	uint64_t now, hidden;
 
-	if ((addr < jump->addr + PUN_JUMP && addr + 8 > jump->addr) || tracee_read_some(l->t->real, addr, &now, 8) != 8)
+	if ((addr < jump->addr + PUN_JUMP && addr + 8 > jump->addr) ||
+	    tracee_read_some(l->t->real, addr, &now, 8) != 8)
 		return true;
 	hidden = now;
 	rp_tools_hide(l->t->mm, addr, &hidden, 8);
@@ -49,10 +54,14 @@ static void hide_ours(const struct landmark *l, uint64_t addr, unsigned char *by
 	landmark_hide_jump(l, addr, bytes, len);
 }
 
-/* The first 8-byte word of recorded bytes that memory does not have; NO_WORD: it cannot be tested. */
-static bool bytes_equal(const struct landmark *l, const struct trace_effect *e, struct stub_word *word)
+/*
+ * The first 8-byte word of recorded bytes that memory does not have; NO_WORD: it cannot be tested.
+ */
+static bool bytes_equal(const struct landmark *l, const struct trace_effect *e,
+			struct stub_word *word)
 {
-	unsigned char small[512], *have = e->data_len <= sizeof(small) ? small : malloc(e->data_len);
+	unsigned char small[512],
+		*have = e->data_len <= sizeof(small) ? small : malloc(e->data_len);
 	const unsigned char *want = e->data;
 	size_t n = have ? tracee_read_some(l->t->real, e->addr, have, e->data_len) : 0, i = 0;
 
@@ -111,16 +120,33 @@ static struct err *memory_equal_unpatched(struct landmark *l, bool *equal, struc
 }
 
 /*
- * Vector and x87 state, but for what the program cannot see or the processor does not keep: the place of the last
- * x87 instruction, and which parts are in use (the kernel shows parts that are not as their initial values).
+ * Vector and x87 state, but for what the program cannot see or the processor does not keep: the
+ * place of the last x87 instruction, and which parts are in use (the kernel shows parts that are
+ * not as their initial values).
  */
-enum { X_ST = 32, X_XMM = 160, X_HEADER_END = 576, X_AVX = 2, X_K = 5, X_ZMM = 6, X_ZMM16 = 7, X_PKRU = 9, X_LAST = 19 };
+enum {
+	X_ST = 32,
+	X_XMM = 160,
+	X_HEADER_END = 576,
+	X_AVX = 2,
+	X_K = 5,
+	X_ZMM = 6,
+	X_ZMM16 = 7,
+	X_PKRU = 9,
+	X_LAST = 19
+};
 
-/* Where each kind of lane lies: from this byte of the state (0: where cpuid says that this part is), so many, so long, so far apart. */
-static const struct lanes { uint16_t first, at; uint8_t part, n, bytes, step; } lanes[] = {
-	{ STUB_LOW, X_XMM, 0, 32, 8, 8 }, { STUB_YMM, 0, X_AVX, 32, 8, 8 }, { STUB_ST, X_ST, 0, 8, 8, 16 },
-	{ STUB_ST_TOP, X_ST + 8, 0, 8, 2, 16 }, { STUB_FCW, 0, 0, 1, 4, 4 }, { STUB_FTW, 4, 0, 1, 1, 1 },
-	{ STUB_MXCSR, 24, 0, 1, 4, 4 }, { STUB_K, 0, X_K, 8, 8, 8 }, { STUB_ZMM, 0, X_ZMM, 64, 8, 8 }, { STUB_ZMM16, 0, X_ZMM16, 128, 8, 8 },
+/*
+ * Where each kind of lane lies: from this byte of the state (0: where cpuid says that this part
+ * is), so many, so long, so far apart.
+ */
+static const struct lanes { uint16_t first, at; uint8_t part, n, bytes, step;
+} lanes[] = {
+	{ STUB_LOW, X_XMM, 0, 32, 8, 8 }, { STUB_YMM, 0, X_AVX, 32, 8, 8 },
+	{ STUB_ST, X_ST, 0, 8, 8, 16 },	  { STUB_ST_TOP, X_ST + 8, 0, 8, 2, 16 },
+	{ STUB_FCW, 0, 0, 1, 4, 4 },	  { STUB_FTW, 4, 0, 1, 1, 1 },
+	{ STUB_MXCSR, 24, 0, 1, 4, 4 },	  { STUB_K, 0, X_K, 8, 8, 8 },
+	{ STUB_ZMM, 0, X_ZMM, 64, 8, 8 }, { STUB_ZMM16, 0, X_ZMM16, 128, 8, 8 },
 };
 
 /* Offset of a part of the state; 0: it is not there. */
@@ -132,7 +158,8 @@ static unsigned part_at(unsigned part, unsigned *len)
 	return leaf.ebx < X_HEADER_END || leaf.ebx + leaf.eax > TRACEE_XSTATE_MAX ? 0 : leaf.ebx;
 }
 
-static bool lanes_equal(const struct lanes *l, const unsigned char *want, const unsigned char *have, struct stub_word *word)
+static bool lanes_equal(const struct lanes *l, const unsigned char *want, const unsigned char *have,
+			struct stub_word *word)
 {
 	unsigned len = 0, at = l->part ? part_at(l->part, &len) : l->at;
 
@@ -170,7 +197,8 @@ static struct err *vectors_equal(struct landmark *l, bool *equal, struct stub_wo
 		memcpy(want, e->data, e->data_len < sizeof(want) ? e->data_len : sizeof(want));
 		TRY(tracee_xstate_get(l->t->real, have, &len));
 		for (unsigned k = 0; k < sizeof(lanes) / sizeof(lanes[0]) && *equal; k++)
-			*equal = (lanes[k].part && !(xcr0 >> lanes[k].part & 1)) || lanes_equal(&lanes[k], want, have, word);
+			*equal = (lanes[k].part && !(xcr0 >> lanes[k].part & 1)) ||
+				 lanes_equal(&lanes[k], want, have, word);
 		for (unsigned part = X_AVX + 1; part <= X_LAST && *equal; part++) {
 			if (part != X_PKRU && (xcr0 >> part & 1))
 				*equal = part_equal(want, have, part);
@@ -199,7 +227,7 @@ struct err *landmark_is_point(struct landmark *l, bool *found)
 	return landmark_stub_write(l, &good);
 }
 
-/* ---- which test tells best? ------------------------------------------------------------------- */
+/* ---- which test tells best? ------------------------------------------------------------------ */
 
 static bool word_now(const struct landmark *l, uint64_t addr, uint64_t *ret)
 {
@@ -221,7 +249,8 @@ static bool quick_register(struct landmark *l)
 			if (have == (uint32_t)want[w])
 				score = -1;
 			else
-				score += k && have != (uint32_t)((const uint64_t *)&l->sample[k - 1])[w];
+				score += k &&
+					 have != (uint32_t)((const uint64_t *)&l->sample[k - 1])[w];
 		}
 		if (score > best_score) {
 			best = w;
@@ -246,7 +275,8 @@ static struct err *quick_word(struct landmark *l, bool *good)
 		uint64_t now;
 
 		word = l->stub.word[i];
-		if (word.addr >= STUB_LANES && word_now(l, word.addr, &now) && (uint32_t)now != (uint32_t)word.value)
+		if (word.addr >= STUB_LANES && word_now(l, word.addr, &now) &&
+		    (uint32_t)now != (uint32_t)word.value)
 			*good = true;
 		if (*good)
 			break;
@@ -259,7 +289,8 @@ static struct err *quick_word(struct landmark *l, bool *good)
 		const struct trace_effect *e = &l->ev->effects[i];
 		uint64_t now;
 
-		if (e->kind != TRACE_WITNESS || e->data_len > 512 || bytes_equal(l, e, &word) || word.addr == NO_WORD)
+		if (e->kind != TRACE_WITNESS || e->data_len > 512 || bytes_equal(l, e, &word) ||
+		    word.addr == NO_WORD)
 			continue;
 		*good = word_now(l, word.addr, &now) && (uint32_t)now != (uint32_t)word.value;
 	}

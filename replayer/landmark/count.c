@@ -1,9 +1,11 @@
 /*
- * count.c - find a point in a task's computing by how many conditional branches it takes to get there.
+ * count.c - find a point in a task's computing by how many conditional branches it takes to get
+ * there.
  *
- * Only where the recording has counted them (TRACE_POINT).  By steps: each instruction is looked at.  By a hardware counter: it
- * is programmed to stop the task short of the point by as much as it may be late, and a debug register stops it
- * at each pass from there on, until count and registers agree.
+ * Only where the recording has counted them (TRACE_POINT).  By steps: each instruction is looked
+ * at.  By a hardware counter: it is programmed to stop the task short of the point by as much as it
+ * may be late, and a debug register stops it at each pass from there on, until count and registers
+ * agree.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -38,8 +40,11 @@ static bool regs_there(const struct count *c)
 
 static struct err *too_far(struct count *c)
 {
-	return diverge(c->t, c->ev, "the point that was recorded after %" PRIu64 " conditional branches was not found; after %" PRIu64
-		       " the registers still differ", c->want, c->now);
+	return diverge(c->t, c->ev,
+		       "the point that was recorded after %" PRIu64
+		       " conditional branches was not found; after %" PRIu64
+		       " the registers still differ",
+		       c->want, c->now);
 }
 
 /* After a stop: *stop = the signal that it is for, 0 when the task is simply to go on. */
@@ -79,7 +84,8 @@ static struct err *by_steps(struct count *c)
 		if (c->now > c->want)
 			return too_far(c);
 		TRY(rp_regs_flush(c->t));
-		TRY(ticks_step(c->t->real, PTRACE_SYSEMU_SINGLESTEP, c->t->regs.rip, &c->now, &status));
+		TRY(ticks_step(c->t->real, PTRACE_SYSEMU_SINGLESTEP, c->t->regs.rip, &c->now,
+			       &status));
 		TRY(look(c, status, &stop));
 		if (stop != SIGTRAP)
 			c->now = before;	/* it has not been carried out */
@@ -89,7 +95,8 @@ static struct err *by_steps(struct count *c)
 
 static struct err *poke(struct count *c, unsigned n, uint64_t value)
 {
-	if (ptrace(PTRACE_POKEUSER, c->t->real, offsetof(struct user, u_debugreg) + 8 * n, value) < 0)
+	if (ptrace(PTRACE_POKEUSER, c->t->real, offsetof(struct user, u_debugreg) + 8 * n, value) <
+	    0)
 		return err_new(ERR_OS, "cannot set a debug register");
 	return NULL;
 }
@@ -149,7 +156,8 @@ static enum ticks_source source(struct replay *r)
 	return (enum ticks_source)r->options.ticks;
 }
 
-struct err *count_find(struct replay *r, struct rp_task *t, const struct trace_event *ev, const struct trace_effect *point, bool *found)
+struct err *count_find(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+		       const struct trace_effect *point, bool *found)
 {
 	struct count c = { .r = r, .t = t, .ev = ev };
 	const struct ticks_cpu *cpu = ticks_cpu_here();

@@ -1,5 +1,6 @@
 /*
- * jump.c - the jump at the point that is looked for, and the stub that it leads to: mapped, written, taken away.
+ * jump.c - the jump at the point that is looked for, and the stub that it leads to: mapped,
+ * written, taken away.
  *
  * For a debugger, which comes to the same points again, the stub stays mapped (struct landmark_mm).
  */
@@ -12,7 +13,8 @@
 
 enum { STUB_ROOM = 4096, TRIP_AFTER = 4000 };
 
-static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3)
+static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, uint64_t a1,
+			uint64_t a2, uint64_t a3)
 {
 	TRY(cage_call(t->real, &t->regs, ret, nr, a0, a1, a2, a3, (uint64_t)-1, 0));
 	t->dirty = false;
@@ -55,7 +57,9 @@ static void stub_keep(struct landmark *l)
 	const struct stub *s = &l->stub;
 	struct landmark_mm *k = kept_of(l->t->mm);
 
-	*k = (struct landmark_mm){ .map = s->map, .at = s->addr, .rip = s->pun.addr, .len = s->pun.len };
+	*k = (struct landmark_mm){
+		.map = s->map, .at = s->addr, .rip = s->pun.addr, .len = s->pun.len
+	};
 	memcpy(k->bytes, s->pun.bytes, s->pun.len);
 }
 
@@ -75,7 +79,8 @@ static struct err *stub_map(struct landmark *l)
 	if (!at)
 		return NULL;
 	page = at & ~(uint64_t)(PAGE_BYTES - 1);
-	TRY(call(l->t, &ret, SYS_mmap, page, STUB_PAGES * PAGE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
+	TRY(call(l->t, &ret, SYS_mmap, page, STUB_PAGES * PAGE_BYTES,
+		 PROT_READ | PROT_WRITE | PROT_EXEC,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE));
 	if (ret != (int64_t)page)
 		return NULL;
@@ -123,7 +128,8 @@ struct err *landmark_patch(struct landmark *l)
 	if (!good || !pun_jump(l->stub.pun.addr, l->stub.addr, l->jump))
 		return NULL;
 	err = tracee_write(l->t->real, l->stub.pun.addr, l->jump, PUN_JUMP);
-	if (err_catch(&err, ERR_OS))	/* code in a shared mapping that this process cannot write to */
+	/* code in a shared mapping that this process cannot write to */
+	if (err_catch(&err, ERR_OS))
 		return NULL;
 	if (err)
 		return err;

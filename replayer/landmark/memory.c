@@ -1,5 +1,6 @@
 /*
- * memory.c - the room as a tool of the machine: the stub that is kept in an address space, and output that waits.
+ * memory.c - the room as a tool of the machine: the stub that is kept in an address space, and
+ * output that waits.
  */
 #include <stdlib.h>
 #include <sys/syscall.h>

@@ -1,18 +1,23 @@
 /*
  * mismatch.c - matches that may be wrong, and the way back from them.
  *
- * A point in computing code is found by its state (search.c).  Where the recorder could not look at all of a program's
- * memory, an earlier pass may look just like the point: then a later event does not agree, and the replay goes back to the match to
- * look for the next one.  For that, copies of all processes are kept (machine/copy.c): of each such match, and where the search ran
- * blind for a while, and so may have passed the point, of its beginning.
+ * A point in computing code is found by its state (search.c).  Where the recorder could not look at
+ * all of a program's memory, an earlier pass may look just like the point: then a later event does
+ * not agree, and the replay goes back to the match to look for the next one.  For that, copies of
+ * all processes are kept (machine/copy.c): of each such match, and where the search ran blind for a
+ * while, and so may have passed the point, of its beginning.
  *
- *	match, next match, ... until the task's next call;  then from the beginning without running blind;  then the mismatch before
+ *	match, next match, ... until the task's next call;  then from the beginning without running
+ *	blind;  then the mismatch before
  *
- * Bounds, in processor time: the last MISMATCHES_MAX mismatches; going back on behalf of one failure ends after BACK_NS: what failed first is what is reported
- * then.  And as long as no match has proved wrong, there are no copies while replay takes longer than one and a half times the recording, or
- * when all copies have taken a sixth of it (those of a browser's processes take a tenth of a second, and there are hundreds of such points).
+ * Bounds, in processor time: the last MISMATCHES_MAX mismatches; going back on behalf of one
+ * failure ends after BACK_NS: what failed first is what is reported then.  And as long as no match
+ * has proved wrong, there are no copies while replay takes longer than one and a half times the
+ * recording, or when all copies have taken a sixth of it (those of a browser's processes take a
+ * tenth of a second, and there are hundreds of such points).
  *
- * Output that a wrong way has made cannot be taken back: it waits as long as there is a mismatch in front of it.
+ * Output that a wrong way has made cannot be taken back: it waits as long as there is a mismatch in
+ * front of it.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -51,8 +56,8 @@ struct mismatches {
 };
 
 /*
- * Processor time of the replayer and of what it replays: a machine that others keep busy leaves us no fewer ways to go.  Of tasks
- * that have ended it is known where they were our own children.
+ * Processor time of the replayer and of what it replays: a machine that others keep busy leaves us
+ * no fewer ways to go.  Of tasks that have ended it is known where they were our own children.
  */
 static uint64_t spent_ns(const struct replay *r)
 {
@@ -137,7 +142,10 @@ static void all_drop(struct replay *r)
 		oldest_drop(r);
 }
 
-/* Is there any sense in a look at the next match?  A search that ran blind may have passed the point: then soon from the start. */
+/*
+ * Is there any sense in a look at the next match?  A search that ran blind may have passed the
+ * point: then soon from the start.
+ */
 static bool next_left(const struct mismatch *d)
 {
 	return d->match && d->tries < (d->start ? TRIES_BLIND : TRIES_MAX);
@@ -161,17 +169,24 @@ static struct mismatch *add(struct replay *r, uint64_t n)
 	return &b->d[b->n++];
 }
 
-/* Before where the failure was that one has gone back for: once it is overcome, all is as before. */
+/*
+ * Before where the failure was that one has gone back for: once it is overcome, all is as before.
+ */
 bool mismatch_failed(const struct replay *r)
 {
-	return landmarks_of(r)->mismatches && landmarks_of(r)->mismatches->failure && r->where < landmarks_of(r)->mismatches->failed_at;
+	return landmarks_of(r)->mismatches && landmarks_of(r)->mismatches->failure &&
+	       r->where < landmarks_of(r)->mismatches->failed_at;
 }
 
-/* Is there time for a copy, which may save so much?  Most of what it costs comes later: the first write to each page. */
+/*
+ * Is there time for a copy, which may save so much?  Most of what it costs comes later: the first
+ * write to each page.
+ */
 static bool affordable(struct replay *r, uint64_t saves_ns)
 {
 	struct mismatches *b = mismatches(r);
-	uint64_t recorded = r->ev.time_ns - b->began_recorded_ns, most = FREE_NS + recorded + recorded / 2;
+	uint64_t recorded = r->ev.time_ns - b->began_recorded_ns,
+		 most = FREE_NS + recorded + recorded / 2;
 
 	if (b->wrong || mismatch_failed(r) || 8 * b->copy_ns < saves_ns)
 		return true;
@@ -186,11 +201,13 @@ static struct err *take(struct replay *r, uint64_t saves_ns, struct rp_copy **re
 
 	*ret = NULL;
 	if (!affordable(r, saves_ns)) {
-		landmarks_of(r)->mismatches->copy_ns -= landmarks_of(r)->mismatches->copy_ns / 8;	/* some day it is tried again */
+		/* some day it is tried again */
+		landmarks_of(r)->mismatches->copy_ns -= landmarks_of(r)->mismatches->copy_ns / 8;
 		return NULL;
 	}
 	TRY(rp_copy_take(r, ret));
-	landmarks_of(r)->mismatches->copy_ns = (landmarks_of(r)->mismatches->copy_ns * 3 + (now_ns() - start) * 2) / 4;
+	landmarks_of(r)->mismatches->copy_ns =
+		(landmarks_of(r)->mismatches->copy_ns * 3 + (now_ns() - start) * 2) / 4;
 	landmarks_of(r)->mismatches->copies_ns += since(spent_ns(r), spent);
 	return NULL;
 }
@@ -274,7 +291,7 @@ bool mismatch_echo(struct replay *r, int fd, const void *bytes, size_t len)
 	return true;
 }
 
-/* ---- back -------------------------------------------------------------------------------------- */
+/* ---- back ------------------------------------------------------------------------------------ */
 
 static void give_up(struct replay *r, struct err **err)
 {
@@ -310,8 +327,8 @@ static struct err *go_back(struct replay *r, struct mismatch *d)
 	struct rp_copy **from = next ? &d->match : &d->start;
 	struct err *err = rp_copy_restore(r, *from);
 
-	log_debug("event %" PRIu64 ": back to %s the point of event %" PRIu64 " (%u)", r->ev.n, next ? "behind" : "before",
-		  d->event, d->tries);
+	log_debug("event %" PRIu64 ": back to %s the point of event %" PRIu64 " (%u)", r->ev.n,
+		  next ? "behind" : "before", d->event, d->tries);
 	rp_copy_drop(*from);
 	*from = NULL;
 	b->wrong |= next;
@@ -338,7 +355,8 @@ bool mismatch_back(struct replay *r, struct err **err)
 		err_free(b->failure);
 		b->failure = NULL;
 	}
-	if ((*err)->code != ERR_DIVERGED || (b->failure && since(now, b->back_ns) > BACK_NS) || !(d = choose(r))) {
+	if ((*err)->code != ERR_DIVERGED || (b->failure && since(now, b->back_ns) > BACK_NS) ||
+	    !(d = choose(r))) {
 		if ((*err)->code == ERR_DIVERGED)
 			give_up(r, err);
 		return false;

@@ -1,7 +1,9 @@
 /*
- * progress.c - what a search for a point in computing code is doing, for people who wait for it: a line on stderr every two seconds.
+ * progress.c - what a search for a point in computing code is doing, for people who wait for it: a
+ * line on stderr every two seconds.
  *
- * Where stderr is a terminal, or HINDSIGHT_PROGRESS is set (0: never).  The timer's signal interrupts nothing: waits go on.
+ * Where stderr is a terminal, or HINDSIGHT_PROGRESS is set (0: never).  The timer's signal
+ * interrupts nothing: waits go on.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -29,9 +31,11 @@ static void on_timer(int sig)
 
 	(void)sig;
 	if (l) {
-		n = snprintf(line, sizeof(line), "replay: searching for the point of event %" PRIu64 ": %" PRIu64 " s, %" PRIu64
-			     " stops%s; the program took %.2f s to get there\n", l->ev->n, (now_ns() - l->began_ns) / 1000000000,
-			     l->stops, l->no_copies ? " (in copies of the code)" : "",
+		n = snprintf(line, sizeof(line),
+			     "replay: searching for the point of event %" PRIu64 ": %" PRIu64
+			     " s, %" PRIu64 " stops%s; the program took %.2f s to get there\n",
+			     l->ev->n, (now_ns() - l->began_ns) / 1000000000, l->stops,
+			     l->no_copies ? " (in copies of the code)" : "",
 			     l->point ? (double)l->point->x / 1e9 : 0.0);
 		if (write(STDERR_FILENO, line, (size_t)n) < 0)
 			searching = NULL;
@@ -55,7 +59,8 @@ void landmark_progress(const struct landmark *l)
 	struct sigaction sa = { .sa_handler = on_timer, .sa_flags = SA_RESTART };
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN + 3 };
 
-	if (!wanted() || (l && l->r->watchers && !getenv("HINDSIGHT_PROGRESS")))	/* a debugger's terminal is its own */
+	/* a debugger's terminal is its own */
+	if (!wanted() || (l && l->r->watchers && !getenv("HINDSIGHT_PROGRESS")))
 		return;
 	if (!ready) {
 		sigaction(event.sigev_signo, &sa, NULL);

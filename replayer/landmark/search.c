@@ -1,15 +1,17 @@
 /*
  * search.c - find the point in a task's computing that has a given state.
  *
- * The instruction at the point becomes a jump to a stub (stub.h) that compares registers and words, and
- * traps when all agree; a miss costs a nanosecond or a few.  The first passes trap all: they
- * show which register or word tells best.  When everything the stub looks at agrees, the replayer compares the rest: vector
- * state, words that changed, sums of memory.  A word that differs joins the test, so each kind of false hit is seen once.
+ * The instruction at the point becomes a jump to a stub (stub.h) that compares registers and words,
+ * and traps when all agree; a miss costs a nanosecond or a few.  The first passes trap all: they
+ * show which register or word tells best.  When everything the stub looks at agrees, the replayer
+ * compares the rest: vector state, words that changed, sums of memory.  A word that differs joins
+ * the test, so each kind of false hit is seen once.
  *
- * The recording says how long the task had computed.  A long computation runs without the test for most of that time; that
- * can be too long, on a machine that was busy, so a copy of the address space is kept (snapshot.c) from which
- * the search begins anew, with the test from the start.  The same copy is the way back when a program writes or
- * reads the very code that the jump lies in: then a debug register finds the point, at 17 us a pass.
+ * The recording says how long the task had computed.  A long computation runs without the test for
+ * most of that time; that can be too long, on a machine that was busy, so a copy of the address
+ * space is kept (snapshot.c) from which the search begins anew, with the test from the start.  The
+ * same copy is the way back when a program writes or reads the very code that the jump lies in:
+ * then a debug register finds the point, at 17 us a pass.
  *
  * Rejected: int3 and a comparison by ptrace at each turn (35 us instead of some ns).
  */
@@ -36,7 +38,9 @@ enum { MS = 1000000 };
 /* How the point is looked for. */
 enum how { BY_JUMP, BY_COPIES, BY_DEBUG_REGISTER };
 
-/* The time for a search is over; or the task has got to its next event without passing the point. */
+/*
+ * The time for a search is over; or the task has got to its next event without passing the point.
+ */
 static struct err err_late;
 /* The stops of this search cost more than copies of the code would (translate.c). */
 static struct err err_costly;
@@ -78,8 +82,10 @@ static struct err *missed(struct landmark *l, const char *what)
 {
 	if (l->timed)
 		return &err_late;
-	return diverge(l->t, l->ev, "the point that was recorded inside computing code was not found before %s "
-		       "(%" PRIu64 " candidates)", what, l->traps);
+	return diverge(l->t, l->ev,
+		       "the point that was recorded inside computing code was not found before %s "
+		       "(%" PRIu64 " candidates)",
+		       what, l->traps);
 }
 
 static bool is_code_write(const struct landmark *l, const siginfo_t *info)
@@ -88,7 +94,8 @@ static bool is_code_write(const struct landmark *l, const siginfo_t *info)
 	uint64_t end = (l->stub.pun.addr + PUN_MAX + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
 	uint64_t at = (uint64_t)(uintptr_t)info->si_addr;
 
-	return l->prot && l->patched && info->si_signo == SIGSEGV && info->si_code == SEGV_ACCERR && at >= first && at < end;
+	return l->prot && l->patched && info->si_signo == SIGSEGV && info->si_code == SEGV_ACCERR &&
+	       at >= first && at < end;
 }
 
 /* Where the program is when it is in a moved instruction. */
@@ -101,7 +108,8 @@ static void out_of_stub(struct landmark *l)
 	if (l->stub.pun.n) {
 		const struct pun_insn *last = &l->stub.pun.insn[l->stub.pun.n - 1];
 
-		if (last->kind == PUN_PLAIN && l->t->regs.rip == l->stub.moved + last->out + last->len)
+		if (last->kind == PUN_PLAIN &&
+		    l->t->regs.rip == l->stub.moved + last->out + last->len)
 			l->t->regs.rip = l->stub.pun.addr + l->stub.pun.len;
 	}
 }
@@ -139,7 +147,9 @@ static bool copies_possible(const struct landmark *l)
 
 static uint8_t *costly_code(const struct landmark *l)
 {
-	return &landmarks_of(l->r)->costly[l->ev->regs.rip / PAGE_BYTES % (sizeof(landmarks_of(l->r)->costly) / sizeof(landmarks_of(l->r)->costly[0]))];
+	return &landmarks_of(l->r)->costly[l->ev->regs.rip / PAGE_BYTES %
+					   (sizeof(landmarks_of(l->r)->costly) /
+					    sizeof(landmarks_of(l->r)->costly[0]))];
 }
 
 /* Have the stops cost more than the whole computation took? */
@@ -249,8 +259,12 @@ static struct err *interrupted(struct landmark *l, struct err **end)
 	return NULL;
 }
 
-/* A SIGTRAP that is no jump's into the middle of ours.  *over: it is the search's, else the run goes on, or *end is what it ends with. */
-static struct err *trapped(struct landmark *l, siginfo_t *info, int request, bool *over, struct err **end)
+/*
+ * A SIGTRAP that is no jump's into the middle of ours.  *over: it is the search's, else the run
+ * goes on, or *end is what it ends with.
+ */
+static struct err *trapped(struct landmark *l, siginfo_t *info, int request, bool *over,
+			   struct err **end)
 {
 	struct rp_task *t = l->t;
 	enum run_verdict verdict;
@@ -262,7 +276,9 @@ static struct err *trapped(struct landmark *l, siginfo_t *info, int request, boo
 	if (verdict == RUN_GO_ON)
 		return NULL;
 	if (verdict == RUN_NOT_MINE) {
-		*over = !l->r->watchers || (info->si_code != TRAP_TRACE && info->si_code != TRAP_BRKPT) || request == PTRACE_SYSEMU_SINGLESTEP;
+		*over = !l->r->watchers ||
+			(info->si_code != TRAP_TRACE && info->si_code != TRAP_BRKPT) ||
+			request == PTRACE_SYSEMU_SINGLESTEP;
 		if (!*over)	/* of a step that an interrupt overtook; as in rp_unexpected() */
 			rp_clear_trace_flag(t);
 		return NULL;
@@ -351,7 +367,9 @@ static struct err *search_patched(struct landmark *l, bool *found)
 		TRY(landmark_run_to_trap(l, PTRACE_SYSEMU));
 		tripped = t->regs.rip == l->stub.trip;
 		if (t->regs.rip != l->stub.trap && !tripped)
-			return diverge(t, l->ev, "a breakpoint in computing code that the recording did not see");
+			return diverge(
+				t, l->ev,
+				"a breakpoint in computing code that the recording did not see");
 		at_trap = t->regs;
 		t->regs.rip = l->stub.pun.addr;
 		TRY(landmark_is_point(l, found));
@@ -367,7 +385,8 @@ static struct err *search_patched(struct landmark *l, bool *found)
 			t->dirty = true;
 			return &err_costly;
 		}
-		t->regs.rip = l->stub.miss;	/* the stub may have been written anew: where it goes on now */
+		/* the stub may have been written anew: where it goes on now */
+		t->regs.rip = l->stub.miss;
 		TRY(set_regs(t));
 	}
 	return NULL;
@@ -393,7 +412,9 @@ static struct err *search_debug_register(struct landmark *l, bool *found)
 		TRY(set_regs(t));
 		TRY(landmark_run_to_trap(l, PTRACE_SYSEMU));
 		if (t->regs.rip != l->ev->regs.rip)
-			return diverge(t, l->ev, "a breakpoint in computing code that the recording did not see");
+			return diverge(
+				t, l->ev,
+				"a breakpoint in computing code that the recording did not see");
 		TRY(landmark_is_point(l, found));
 	}
 	return poke_debug(t->real, 7, 0);
@@ -441,9 +462,10 @@ static struct err *search_int3(struct landmark *l, bool *found)
 	return NULL;
 }
 
-/* ---- the whole search ---------------------------------------------------------------------------- */
+/* ---- the whole search ------------------------------------------------------------------------ */
 
-static void begin(struct landmark *l, struct replay *r, struct rp_task *t, const struct trace_event *ev)
+static void begin(struct landmark *l, struct replay *r, struct rp_task *t,
+		  const struct trace_event *ev)
 {
 	*l = (struct landmark){ .r = r, .t = t, .ev = ev, .began_ns = now_ns() };
 	for (uint32_t i = 0; i < ev->effects_len; i++) {
@@ -452,7 +474,8 @@ static void begin(struct landmark *l, struct replay *r, struct rp_task *t, const
 	}
 }
 
-struct err *landmark_here(struct replay *r, struct rp_task *t, const struct trace_event *ev, bool *ret)
+struct err *landmark_here(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+			  bool *ret)
 {
 	struct landmark l;
 
@@ -477,10 +500,12 @@ static struct err *run_untested(struct landmark *l, uint64_t ns)
 static struct err *search_in_copies(struct landmark *l, bool *found)
 {
 	TRY(landmark_unpatch(l));
-	log_debug("event %" PRIu64 ": in copies of the code, after %" PRIu64 " stops", l->ev->n, l->stops);
+	log_debug("event %" PRIu64 ": in copies of the code, after %" PRIu64 " stops", l->ev->n,
+		  l->stops);
 	l->no_copies = true;
 	if (l->timed)	/* run past the point it ends soon: the search from the start is cheap */
-		landmark_budget(l, l->untested_ns ? l->budget_ns + 100 * MS : 4 * l->budget_ns + 1000 * MS);
+		landmark_budget(l, l->untested_ns ? l->budget_ns + 100 * MS
+						  : 4 * l->budget_ns + 1000 * MS);
 	TRY(landmark_search_copies(l, found));
 	if (*found)
 		return NULL;
@@ -497,9 +522,10 @@ static struct err *search(struct landmark *l, enum how how)
 	rp_tools_clear(l->r, l->t);
 	if (!found && how == BY_JUMP && !copies_first(l))
 		TRY(landmark_patch(l));
-	if (!found &&
-	    rp_tools_in_the_way(l->r, l->t, l->ev->regs.rip, l->patched ? l->stub.pun.addr : l->ev->regs.rip,
-				l->patched ? l->stub.pun.addr + l->stub.pun.len : l->ev->regs.rip + 1)) {
+	if (!found && rp_tools_in_the_way(l->r, l->t, l->ev->regs.rip,
+					  l->patched ? l->stub.pun.addr : l->ev->regs.rip,
+					  l->patched ? l->stub.pun.addr + l->stub.pun.len
+						     : l->ev->regs.rip + 1)) {
 		TRY(landmark_unpatch(l));
 		return &rp_stopped;
 	}
@@ -510,10 +536,12 @@ static struct err *search(struct landmark *l, enum how how)
 	else if (how != BY_DEBUG_REGISTER && copies_possible(l))
 		err = &err_costly;
 	else
-		err = l->r->watchers || !debug_registers_work() ? search_int3(l, &found) : search_debug_register(l, &found);
+		err = l->r->watchers || !debug_registers_work() ? search_int3(l, &found)
+								: search_debug_register(l, &found);
 	if (err == &err_costly)
 		err = search_in_copies(l, &found);
-	if (err == &rp_stopped) {	/* a debugger's breakpoint: the search begins anew when it goes on */
+	/* a debugger's breakpoint: the search begins anew when it goes on */
+	if (err == &rp_stopped) {
 		rp_tools_bare(l->r);
 		l->t->dirty = true;
 		TRY(landmark_unpatch(l));
@@ -548,14 +576,22 @@ static int changing_code(struct landmark *l)
 }
 
 /*
- * How long to run before the test is armed.  The share of the recorded time grows while it works, and shrinks when
- * the point was missed; from then on it comes near the share that was too large but slowly.
+ * How long to run before the test is armed.  The share of the recorded time grows while it works,
+ * and shrinks when the point was missed; from then on it comes near the share that was too large
+ * but slowly.
  */
-enum { SHARE_START = 50, SHARE_MAX = 92, SHARE_MIN = 15, SHARE_SLOWLY = 48, UNTESTED_MIN_NS = 3 * MS };
+enum {
+	SHARE_START = 50,
+	SHARE_MAX = 92,
+	SHARE_MIN = 15,
+	SHARE_SLOWLY = 48,
+	UNTESTED_MIN_NS = 3 * MS
+};
 
 static void share_good(struct replay *r)
 {
-	if (landmarks_of(r)->untested_share + 4 < landmarks_of(r)->untested_missed || ++landmarks_of(r)->untested_good % SHARE_SLOWLY == 0)
+	if (landmarks_of(r)->untested_share + 4 < landmarks_of(r)->untested_missed ||
+	    ++landmarks_of(r)->untested_good % SHARE_SLOWLY == 0)
 		landmarks_of(r)->untested_share += landmarks_of(r)->untested_share < SHARE_MAX;
 }
 
@@ -563,7 +599,9 @@ static void share_missed(struct replay *r)
 {
 	landmarks_of(r)->untested_missed = landmarks_of(r)->untested_share;
 	landmarks_of(r)->untested_good = 0;
-	landmarks_of(r)->untested_share = landmarks_of(r)->untested_share * 3 / 4 < SHARE_MIN ? SHARE_MIN : landmarks_of(r)->untested_share * 3 / 4;
+	landmarks_of(r)->untested_share = landmarks_of(r)->untested_share * 3 / 4 < SHARE_MIN
+						  ? SHARE_MIN
+						  : landmarks_of(r)->untested_share * 3 / 4;
 }
 
 static uint64_t untested_time(const struct landmark *l)
@@ -574,13 +612,16 @@ static uint64_t untested_time(const struct landmark *l)
 		landmarks_of(l->r)->untested_share = SHARE_START;
 		landmarks_of(l->r)->untested_missed = 100;
 	}
-	return hint < UNTESTED_MIN_NS || hint < 8 * landmarks_of(l->r)->snapshot_ns ? 0 : hint * landmarks_of(l->r)->untested_share / 100;
+	return hint < UNTESTED_MIN_NS || hint < 8 * landmarks_of(l->r)->snapshot_ns
+		       ? 0
+		       : hint * landmarks_of(l->r)->untested_share / 100;
 }
 
 /*
- * A point that was run past, or that is not to come after a wrong match: how long a search may take before that is plain.
- * Where the program jumps into the middle of our jump each time costs a trap: a search from the start, which is to find it, waits for that.
- * In code that changes, each store costs some stops, until that costs so much that copies of the code do without.
+ * A point that was run past, or that is not to come after a wrong match: how long a search may take
+ * before that is plain. Where the program jumps into the middle of our jump each time costs a trap:
+ * a search from the start, which is to find it, waits for that. In code that changes, each store
+ * costs some stops, until that costs so much that copies of the code do without.
  */
 static uint64_t patience(const struct landmark *l, uint64_t blind)
 {
@@ -589,14 +630,17 @@ static uint64_t patience(const struct landmark *l, uint64_t blind)
 	if (l->prot)
 		return l->point->x * 16 + 1500 * MS;
 	/* how long it computed is not always known */
-	return mismatch_failed(l->r) && !l->anew ? l->point->x * 20 + (l->point->x ? 50 : 1000) * MS : l->point->x * 200 + 2000 * MS;
+	return mismatch_failed(l->r) && !l->anew ? l->point->x * 20 + (l->point->x ? 50 : 1000) * MS
+						 : l->point->x * 200 + 2000 * MS;
 }
 
 static struct err *attempt(struct landmark *l, enum how how, uint64_t blind)
 {
 	struct err *err = NULL;
 
-	l->timed = l->point && !l->r->watchers && ((l->back && (blind || (l->prot && how != BY_DEBUG_REGISTER))) || mismatch_left(l->r));
+	l->timed = l->point && !l->r->watchers &&
+		   ((l->back && (blind || (l->prot && how != BY_DEBUG_REGISTER))) ||
+		    mismatch_left(l->r));
 	l->untested_ns = blind;
 	if (blind)
 		TRY(run_untested(l, blind));
@@ -615,7 +659,8 @@ static struct err *snapshot(struct landmark *l, struct rp_snapshot **ret)
 
 	TRY(rp_snapshot_take(l->t, ret));
 	if (*ret)
-		landmarks_of(l->r)->snapshot_ns = (landmarks_of(l->r)->snapshot_ns * 3 + (now_ns() - start) * 2) / 4;
+		landmarks_of(l->r)->snapshot_ns =
+			(landmarks_of(l->r)->snapshot_ns * 3 + (now_ns() - start) * 2) / 4;
 	return NULL;
 }
 
@@ -639,10 +684,13 @@ static struct err *again(struct landmark *l, struct rp_snapshot **back, bool kee
 }
 
 /*
- * The program looks at its code, perhaps, and has seen our jump: copies leave it as it is.  A debug register, the last resort, costs a
- * stop at each pass: minutes, in a small loop.
+ * The program looks at its code, perhaps, and has seen our jump: copies leave it as it is.  A debug
+ * register, the last resort, costs a stop at each pass: minutes, in a small loop.
  */
-static const struct { enum how how; bool blind; } otherwise[] = { { BY_COPIES, false }, { BY_DEBUG_REGISTER, true }, { BY_DEBUG_REGISTER, false } };
+static const struct {
+	enum how how;
+	bool blind;
+} otherwise[] = { { BY_COPIES, false }, { BY_DEBUG_REGISTER, true }, { BY_DEBUG_REGISTER, false } };
 enum { OTHERWISE = sizeof(otherwise) / sizeof(otherwise[0]) };
 
 static struct err *find(struct landmark *l, uint64_t blind, struct rp_snapshot **back)
@@ -661,7 +709,8 @@ static struct err *find(struct landmark *l, uint64_t blind, struct rp_snapshot *
 		err = attempt(l, BY_JUMP, 0);
 	}
 	for (unsigned i = 0; err && l->prot && *back && i < OTHERWISE; i++) {
-		log_debug("event %" PRIu64 ": by %s: %s", l->ev->n, otherwise[i].how == BY_COPIES ? "copies" : "debug register", err->msg);
+		log_debug("event %" PRIu64 ": by %s: %s", l->ev->n,
+			  otherwise[i].how == BY_COPIES ? "copies" : "debug register", err->msg);
 		if (err != &err_late)
 			err_free(err);
 		TRY(again(l, back, i < OTHERWISE - 1));
@@ -671,10 +720,12 @@ static struct err *find(struct landmark *l, uint64_t blind, struct rp_snapshot *
 }
 
 /*
- * Where the witness does not cover all memory, the match may be wrong: mismatch.c keeps copies, of the beginning too if the search
- * runs blind.  That one also serves where memory is shared, which a snapshot cannot keep.
+ * Where the witness does not cover all memory, the match may be wrong: mismatch.c keeps copies, of
+ * the beginning too if the search runs blind.  That one also serves where memory is shared, which a
+ * snapshot cannot keep.
  */
-static struct err *prepare(struct landmark *l, bool may_mismatch, bool anew, uint64_t *blind, struct rp_snapshot **back)
+static struct err *prepare(struct landmark *l, bool may_mismatch, bool anew, uint64_t *blind,
+			   struct rp_snapshot **back)
 {
 	bool kept = false;
 
@@ -717,8 +768,10 @@ struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trac
 	if (err == &err_late)
 		err = missed(&l, "its time was over");
 	rp_snapshot_drop(back);
-	log_debug("event %" PRIu64 ": point found after %" PRIu64 " traps, %" PRIu64 " trips, %u words in the test, %" PRIu64 " us (%" PRIu64 " blind) for %" PRIu64,
-		  ev->n, l.traps, l.trips, l.stub.words, (now_ns() - began) / 1000, blind / 1000, l.point ? l.point->x / 1000 : 0);
+	log_debug("event %" PRIu64 ": point found after %" PRIu64 " traps, %" PRIu64
+		  " trips, %u words in the test, %" PRIu64 " us (%" PRIu64 " blind) for %" PRIu64,
+		  ev->n, l.traps, l.trips, l.stub.words, (now_ns() - began) / 1000, blind / 1000,
+		  l.point ? l.point->x / 1000 : 0);
 	t->dirty = true;
 	if (err)
 		return err;

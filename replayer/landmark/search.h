@@ -1,6 +1,6 @@
 /*
- * search.h - the search for one point in computing code: search.c runs the task, jump.c has the jump there, candidate.c looks whether
- * it is the point.
+ * search.h - the search for one point in computing code: search.c runs the task, jump.c has the
+ * jump there, candidate.c looks whether it is the point.
  */
 #ifndef REPLAYER_LANDMARK_H
 #define REPLAYER_LANDMARK_H
@@ -23,24 +23,33 @@ struct landmark {
 	unsigned samples;
 	struct regs sample[LANDMARK_SAMPLES];
 	uint64_t traps, trips;
-	uint64_t stops;			/* all of them; what they cost decides whether copies.c is better */
+	/* all of them; what they cost decides whether copies.c is better */
+	uint64_t stops;
 	uint64_t began_ns;
 	bool no_copies;			/* they cannot be made here */
 	bool back;			/* there is a way back to where the search began */
 	bool timed;			/* the search has an end: err_late */
-	uint64_t budget_ns, spent_ns;	/* it ends when so much processor time is gone; what was gone at its beginning */
-	uint64_t untested_ns;		/* this attempt has run so long without a test: it may be past the point */
+	/* it ends when so much processor time is gone; what was gone at its beginning */
+	uint64_t budget_ns, spent_ns;
+	/* this attempt has run so long without a test: it may be past the point */
+	uint64_t untested_ns;
 	bool past;			/* not the state that the task is in now: the next one */
 	bool anew;			/* from the start once more, without running blind */
 	int prot;			/* of the code, where the program may write to it; else 0 */
 };
 
 /* ---- search.c ---- */
-/* Run to a SIGTRAP of ours; a growing stack is let grow, anything else is an error.  &landmark_costly: it is time for another way. */
+/*
+ * Run to a SIGTRAP of ours; a growing stack is let grow, anything else is an error.
+ * &landmark_costly: it is time for another way.
+ */
 struct err *landmark_run_to_trap(struct landmark *l, int request) __must_check;
 
 /* ---- budget.c ---- */
-/* Stop the task (an interrupt) when so much processor time is gone, its own and ours: a busy machine gives it no less. */
+/*
+ * Stop the task (an interrupt) when so much processor time is gone, its own and ours: a busy
+ * machine gives it no less.
+ */
 void landmark_budget(struct landmark *l, uint64_t ns);
 void landmark_budget_over(void);
 bool landmark_budget_runs(void);
@@ -48,18 +57,28 @@ bool landmark_budget_runs(void);
 bool landmark_budget_left(struct landmark *l);
 
 /* ---- progress.c ---- */
-/* A search begins, or (NULL) is over: now and then a line about it goes to stderr, where somebody may look. */
+/*
+ * A search begins, or (NULL) is over: now and then a line about it goes to stderr, where somebody
+ * may look.
+ */
 void landmark_progress(const struct landmark *l);
 
 /* ---- translate.c ---- */
-/* From where the task is (which is not the point) to the point, in copies of its code.  *found false without an error: from where it is
- * now it must be looked for in another way. */
+/*
+ * From where the task is (which is not the point) to the point, in copies of its code.  *found
+ * false without an error: from where it is now it must be looked for in another way. */
 struct err *landmark_search_copies(struct landmark *l, bool *found) __must_check;
 
 /* ---- jump.c: the stub in the process ---- */
-/* Of an address space, for a debugger, who has the same point looked for again and again: the stub's map, 0: none; where in it; of what code. */
+/*
+ * Of an address space, for a debugger, who has the same point looked for again and again: the
+ * stub's map, 0: none; where in it; of what code.
+ */
 struct landmark_mm { uint64_t map, at, rip; unsigned len; uint8_t bytes[PUN_MAX]; };
-/* The stub, and (l->patched) the jump: not where there is no place for them, or the code cannot be written to. */
+/*
+ * The stub, and (l->patched) the jump: not where there is no place for them, or the code cannot be
+ * written to.
+ */
 struct err *landmark_patch(struct landmark *l);
 struct err *landmark_unpatch(struct landmark *l);
 /* Code that the program may write to is write-protected while the jump is in it. */
@@ -71,9 +90,15 @@ struct err *landmark_jump_out(struct landmark *l);
 void landmark_hide_jump(const struct landmark *l, uint64_t addr, uint8_t *bytes, size_t len);
 
 /* ---- candidate.c ---- */
-/* Does everything agree here (t->regs.rip is at the point)?  If not, the stub may have got one more word to test. */
+/*
+ * Does everything agree here (t->regs.rip is at the point)?  If not, the stub may have got one more
+ * word to test.
+ */
 struct err *landmark_is_point(struct landmark *l, bool *found);
-/* At a candidate that was none, t->regs as there: sample, or choose the quick test anew.  Writes the stub. */
+/*
+ * At a candidate that was none, t->regs as there: sample, or choose the quick test anew.  Writes
+ * the stub.
+ */
 struct err *landmark_learn(struct landmark *l, bool tripped);
 
 #endif

@@ -4,7 +4,16 @@
 
 #include "base/bug.h"
 
-enum { SAVE_RCX = 0, SAVE_RAX = 8, SAVE_VECTOR = 32, SAVE_FX = 64, SAVE_ZMM = 640, RAX = 0, RCX = 1, RSP = 4 };
+enum {
+	SAVE_RCX = 0,
+	SAVE_RAX = 8,
+	SAVE_VECTOR = 32,
+	SAVE_FX = 64,
+	SAVE_ZMM = 640,
+	RAX = 0,
+	RCX = 1,
+	RSP = 4
+};
 
 struct code { uint8_t *bytes; unsigned len, room; uint64_t at, data; };
 
@@ -28,7 +37,10 @@ static void put_saved(struct code *c, uint8_t opcode, bool rax, unsigned at)
 }
 
 static void save(struct code *c, bool rax) { put_saved(c, 0x89, rax, rax ? SAVE_RAX : SAVE_RCX); }
-static void restore(struct code *c, bool rax) { put_saved(c, 0x8b, rax, rax ? SAVE_RAX : SAVE_RCX); }
+static void restore(struct code *c, bool rax)
+{
+	put_saved(c, 0x8b, rax, rax ? SAVE_RAX : SAVE_RCX);
+}
 
 static void put_jump(struct code *c, uint64_t to)
 {
@@ -41,8 +53,9 @@ static void put_jump(struct code *c, uint64_t to)
 /* Encoding numbers (Intel SDM vol. 2A, tables 2-2 and 3-1) of struct regs' words. */
 static int reg_number(int word)
 {
-	static const int8_t number[REGS_WORDS] = { 15, 14, 13, 12, 5, 3, 11, 10, 9, 8, 0, 1, 2, 6, 7,
-		-1, -1, -1, -1, 4, -1, -1, -1, -1, -1, -1, -1 };
+	static const int8_t number[REGS_WORDS] = { 15, 14, 13, 12, 5,  3,  11, 10, 9,
+						   8,  0,  1,  2,  6,  7,  -1, -1, -1,
+						   -1, 4,  -1, -1, -1, -1, -1, -1, -1 };
 	return number[word];
 }
 
@@ -57,7 +70,8 @@ static void put_movabs(struct code *c, int reg, uint64_t value)
 /* rcx += rax - value */
 static void put_minus(struct code *c, uint64_t value)
 {
-	static const uint8_t lea[5] = { 0x48, 0x8d, 0x4c, 0x01, 0x00 };	/* lea rcx, [rcx + rax + 0] */
+	/* lea rcx, [rcx + rax + 0] */
+	static const uint8_t lea[5] = { 0x48, 0x8d, 0x4c, 0x01, 0x00 };
 
 	put_movabs(c, RAX, -value);
 	put(c, lea, 5);
@@ -67,7 +81,8 @@ static void put_minus(struct code *c, uint64_t value)
 static void put_reg(struct code *c, int word, uint64_t value)
 {
 	int reg = reg_number(word);
-	uint8_t lea[5] = { (uint8_t)(0x48 | (reg >= 8)), 0x8d, 0x4c, (uint8_t)(0x08 | (reg & 7)), 0x00 };
+	uint8_t lea[5] = { (uint8_t)(0x48 | (reg >= 8)), 0x8d, 0x4c, (uint8_t)(0x08 | (reg & 7)),
+			   0x00 };
 
 	if (reg == RCX) {
 		restore(c, false);
@@ -109,8 +124,9 @@ static void put_fx(struct code *c, unsigned lane)
 static void put_zmm(struct code *c, unsigned reg, unsigned word)
 {
 	/* vmovdqu64 zmm, data(%rip): EVEX.512.F3.0F.W1 7F */
-	uint8_t store[6] = { 0x62, (uint8_t)(0x61 | (reg & 8 ? 0 : 0x80) | (reg & 16 ? 0 : 0x10)), 0xfe, 0x48, 0x7f,
-			     (uint8_t)(0x05 | (reg & 7) << 3) };
+	uint8_t store[6] = { 0x62, (uint8_t)(0x61 | (reg & 8 ? 0 : 0x80) | (reg & 16 ? 0 : 0x10)),
+			     0xfe, 0x48,
+			     0x7f, (uint8_t)(0x05 | (reg & 7) << 3) };
 
 	put(c, store, sizeof(store));
 	put_data(c, SAVE_ZMM, 0);
@@ -121,12 +137,16 @@ static void put_zmm(struct code *c, unsigned reg, unsigned word)
 static void put_lane(struct code *c, unsigned lane)
 {
 	uint8_t reg = (uint8_t)(lane % STUB_YMM / 2);
-	uint8_t rex = (uint8_t)(0x48 | (reg >= 8 ? 4 : 0)), modrm = (uint8_t)(0xc1 | (reg & 7) << 3);
+	uint8_t rex = (uint8_t)(0x48 | (reg >= 8 ? 4 : 0)),
+		modrm = (uint8_t)(0xc1 | (reg & 7) << 3);
 	uint8_t low[5] = { 0x66, rex, 0x0f, 0x7e, modrm };		/* movq rcx, xmm */
-	uint8_t high[7] = { 0x66, rex, 0x0f, 0x3a, 0x16, modrm, 0x01 };	/* pextrq rcx, xmm, 1 (SSE4.1) */
+	/* pextrq rcx, xmm, 1 (SSE4.1) */
+	uint8_t high[7] = { 0x66, rex, 0x0f, 0x3a, 0x16, modrm, 0x01 };
 	/* vextractf128 data(%rip), ymm, 1 */
-	uint8_t upper[5] = { 0xc4, (uint8_t)(0x63 | (reg >= 8 ? 0 : 0x80)), 0x7d, 0x19, (uint8_t)(0x05 | (reg & 7) << 3) };
-	uint8_t mask[5] = { 0xc4, 0xe1, 0xfb, 0x93, (uint8_t)(0xc8 | (lane & 7)) };	/* kmovq rcx, k (AVX512BW) */
+	uint8_t upper[5] = { 0xc4, (uint8_t)(0x63 | (reg >= 8 ? 0 : 0x80)), 0x7d, 0x19,
+			     (uint8_t)(0x05 | (reg & 7) << 3) };
+	/* kmovq rcx, k (AVX512BW) */
+	uint8_t mask[5] = { 0xc4, 0xe1, 0xfb, 0x93, (uint8_t)(0xc8 | (lane & 7)) };
 
 	if (lane >= STUB_ZMM16) {
 		put_zmm(c, 16 + (lane - STUB_ZMM16) / 8, (lane - STUB_ZMM16) % 8);
@@ -161,7 +181,7 @@ static void put_load(struct code *c, uint64_t addr)
 	put(c, load, 3);
 }
 
-/* ---- the quick test ----------------------------------------------------------------------------- */
+/* ---- the quick test -------------------------------------------------------------------------- */
 
 /* je to a place that is filled in later; where */
 static unsigned put_je(struct code *c)
@@ -222,7 +242,8 @@ static bool quick_plain(struct code *c, const struct stub *s)
 {
 	int reg = reg_number((int)s->quick_reg);
 	uint64_t value = s->value[s->quick_reg];
-	uint8_t lea[5] = { (uint8_t)(0x48 | (reg >= 8)), 0x8d, 0x4c, (uint8_t)(0x08 | (reg & 7)), 0x00 };
+	uint8_t lea[5] = { (uint8_t)(0x48 | (reg >= 8)), 0x8d, 0x4c, (uint8_t)(0x08 | (reg & 7)),
+			   0x00 };
 	unsigned before = c->len;
 
 	if (s->quick != QUICK_REG)
@@ -239,7 +260,7 @@ static bool quick_plain(struct code *c, const struct stub *s)
 	return true;
 }
 
-/* ---- all tests ------------------------------------------------------------------------------------ */
+/* ---- all tests ------------------------------------------------------------------------------- */
 
 /* jrcxz over a jump to the miss, whose distance is filled in later: its place */
 static unsigned put_branch(struct code *c)
@@ -261,7 +282,8 @@ static void fill(struct code *c, unsigned at, unsigned target)
 static void put_count(struct code *c, struct stub *s)
 {
 	static const uint8_t less[4] = { 0x48, 0x8d, 0x49, 0xff };	/* lea rcx, [rcx - 1] */
-	static const uint8_t over[4] = { 0xe3, 0x02, 0xeb, 0x0f };	/* jrcxz +2 ; jmp behind the trap */
+	/* jrcxz +2 ; jmp behind the trap */
+	static const uint8_t over[4] = { 0xe3, 0x02, 0xeb, 0x0f };
 
 	put_saved(c, 0x8b, false, STUB_COUNT_AT);
 	put(c, less, 4);

@@ -8,9 +8,10 @@
  *	slow:	save rcx, rax ; count ; all tests, one after the other: different -> restore ; jmp miss
  *		restore ; int3						everything agrees: the replayer looks
  *
- * The slow tests need no flags: mov rcx, -value ; lea rcx, [rcx+reg] ; jrcxz.  Where flags are dead at the point, the quick
- * test is a comparison of 32 bits, else it is made the same way.  Saved words lie on a page of their own: a
- * store to the page of running code would cost hundreds of cycles.
+ * The slow tests need no flags: mov rcx, -value ; lea rcx, [rcx+reg] ; jrcxz.  Where flags are dead
+ * at the point, the quick test is a comparison of 32 bits, else it is made the same way.  Saved
+ * words lie on a page of their own: a store to the page of running code would cost hundreds of
+ * cycles.
  */
 #ifndef REPLAYER_STUB_H
 #define REPLAYER_STUB_H
@@ -18,7 +19,10 @@
 #include "tracee/pun.h"
 
 enum {
-	/* words below STUB_LANES are 64 bits of the vector and x87 state; each name is where its kind begins */
+	/*
+	 * words below STUB_LANES are 64 bits of the vector and x87 state; each name is where its
+	 * kind begins
+	 */
 	STUB_LOW = 0,		/* xmm0 low, xmm0 high, xmm1 low, ... */
 	STUB_YMM = 32,		/* ymm0 upper half low, high, ymm1 ... */
 	STUB_ST = 64,		/* mantissa of st(0), st(1) ... */
@@ -44,14 +48,16 @@ struct stub {
 	uint64_t data;			/* page of saved words */
 	uint64_t map;			/* STUB_PAGES pages are ours from here on */
 	uint64_t value[REGS_WORDS];	/* what registers shall be */
-	uint8_t order[STUB_REGS];	/* words of struct regs, most telling first; none when sampling */
+	/* words of struct regs, most telling first; none when sampling */
+	uint8_t order[STUB_REGS];
 	unsigned regs, words;
 	struct stub_word word[STUB_WORDS];
 	enum stub_quick quick;
 	unsigned quick_reg;
 	struct stub_word quick_word;
 	/* out */
-	uint64_t trap, trip, miss;	/* behind the int3 of a match; of too many slow tests; where it goes on */
+	/* behind the int3 of a match; of too many slow tests; where it goes on */
+	uint64_t trap, trip, miss;
 	uint64_t moved;			/* the displaced instructions */
 };
 

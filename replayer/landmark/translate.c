@@ -1,16 +1,20 @@
 /*
- * translate.c - look for a point in copies of the program's code, with the test for the point in them.
+ * translate.c - look for a point in copies of the program's code, with the test for the point in
+ * them.
  *
- * Where a jump at the point costs a stop at nearly each turn (something branches into its bytes, or the program writes to the
- * page that it is in), or cannot be put at all (a shared mapping, no room), the task runs copies of its code
- * instead: the original stays as it is, a branch in the copy leads to the copy of its target, and the copy of the instruction at the point
- * begins with the test of stub.c.  Copies are made block by block when the task first comes there, which costs a stop each; then the task
- * runs at one to three times its time.  Code that the program may change is compared each time before its copy runs (some
- * instructions for eight bytes), so copies are always of what is there.
+ * Where a jump at the point costs a stop at nearly each turn (something branches into its bytes, or
+ * the program writes to the page that it is in), or cannot be put at all (a shared mapping, no
+ * room), the task runs copies of its code instead: the original stays as it is, a branch in the
+ * copy leads to the copy of its target, and the copy of the instruction at the point begins with
+ * the test of stub.c.  Copies are made block by block when the task first comes there, which costs
+ * a stop each; then the task runs at one to three times its time.  Code that the program may change
+ * is compared each time before its copy runs (some instructions for eight bytes), so copies are
+ * always of what is there.
  *
  * A search can go over to this at any stop that has the program's own state, and back.
  *
- * Rejected: doing so from the start (a copy of all code that runs costs more than a jump at one place).
+ * Rejected: doing so from the start (a copy of all code that runs costs more than a jump at one
+ * place).
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -23,7 +27,10 @@
 
 enum { TABLE_BYTES = BUCKETS * BUCKET_BYTES, AREAS = 16 };
 
-/* How far an area may be from the code it has copies of.  What that refers to in its neighbourhood must be within 2 GB of both. */
+/*
+ * How far an area may be from the code it has copies of.  What that refers to in its neighbourhood
+ * must be within 2 GB of both.
+ */
 #define AREA_FAR (1536ull << 20)
 
 struct translation {
@@ -38,14 +45,15 @@ struct translation {
 	bool full;
 };
 
-static struct err *call(struct landmark *l, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3)
+static struct err *call(struct landmark *l, int64_t *ret, long nr, uint64_t a0, uint64_t a1,
+			uint64_t a2, uint64_t a3)
 {
 	TRY(cage_call(l->t->real, &l->t->regs, ret, nr, a0, a1, a2, a3, (uint64_t)-1, 0));
 	l->t->dirty = true;
 	return NULL;
 }
 
-/* ---- which copy is whose ----------------------------------------------------------------------- */
+/* ---- which copy is whose --------------------------------------------------------------------- */
 
 static struct block *slot_of(struct translation *x, uint64_t orig)
 {
@@ -82,7 +90,7 @@ static uint64_t copy_of(void *ctx, uint64_t orig)
 	return x->room ? slot_of(x, orig)->at : 0;
 }
 
-/* ---- areas ---------------------------------------------------------------------------------------- */
+/* ---- areas ----------------------------------------------------------------------------------- */
 
 static uint64_t distance(uint64_t a, uint64_t b)
 {
@@ -118,7 +126,8 @@ static struct err *area_new(struct translation *x, uint64_t addr, unsigned *ret)
 static struct err *area_for(struct translation *x, uint64_t addr, unsigned *ret)
 {
 	for (*ret = 0; *ret < x->areas; ++*ret) {
-		if (distance(x->area[*ret].at, addr) < AREA_FAR && x->area[*ret].used + BLOCK_CODE_MAX < AREA_CODE_END)
+		if (distance(x->area[*ret].at, addr) < AREA_FAR &&
+		    x->area[*ret].used + BLOCK_CODE_MAX < AREA_CODE_END)
 			return NULL;
 	}
 	return area_new(x, addr, ret);
@@ -133,7 +142,7 @@ static bool in_areas(const struct translation *x, uint64_t addr)
 	return false;
 }
 
-/* ---- making copies --------------------------------------------------------------------------------- */
+/* ---- making copies --------------------------------------------------------------------------- */
 
 /* Can the program change this code without a system call? */
 static bool can_change(const struct translation *x, uint64_t addr)
@@ -168,10 +177,18 @@ static struct err *translate(struct translation *x, uint64_t orig, struct block 
 	TRY(area_for(x, orig, &area));
 	if (area == AREAS)
 		return NULL;
-	e = (struct emit){ .tid = l->t->real, .orig = orig, .at = x->area[area].at + x->area[area].used, .area = x->area[area].at,
-			   .point = l->ev->regs.rip, .test = x->area[area].at + AREA_CODE_END, .checked = can_change(x, orig), .single = old.changes >= CHANGES_MANY,
-			   .copy_of = copy_of, .ctx = x };
-	if (old.at && distance(old.at, e.area) < AREA_BYTES)	/* often it fits in where the old one was */
+	e = (struct emit){ .tid = l->t->real,
+			   .orig = orig,
+			   .at = x->area[area].at + x->area[area].used,
+			   .area = x->area[area].at,
+			   .point = l->ev->regs.rip,
+			   .test = x->area[area].at + AREA_CODE_END,
+			   .checked = can_change(x, orig),
+			   .single = old.changes >= CHANGES_MANY,
+			   .copy_of = copy_of,
+			   .ctx = x };
+	/* often it fits in where the old one was */
+	if (old.at && distance(old.at, e.area) < AREA_BYTES)
 		e.at = old.at;
 	good = emit_block(&e);
 	if (good && e.at == old.at && e.len > old.size) {
@@ -180,8 +197,11 @@ static struct err *translate(struct translation *x, uint64_t orig, struct block 
 	}
 	if (!good)
 		return NULL;
-	*ret = (struct block){ .orig = orig, .at = e.at, .size = e.at == old.at ? old.size : e.len, .changes = old.changes + (old.at != 0),
-				.trampoline = e.trampoline };
+	*ret = (struct block){ .orig = orig,
+			       .at = e.at,
+			       .size = e.at == old.at ? old.size : e.len,
+			       .changes = old.changes + (old.at != 0),
+			       .trampoline = e.trampoline };
 	TRY(tracee_write(l->t->real, e.at, e.bytes, e.len));
 	if (old.at && old.at != e.at) {
 		uint8_t jump[14];
@@ -210,7 +230,7 @@ static struct err *block_at(struct translation *x, uint64_t orig, struct block *
 	return translate(x, orig, ret);
 }
 
-/* ---- stops --------------------------------------------------------------------------------------------- */
+/* ---- stops ----------------------------------------------------------------------------------- */
 
 /* The lookup did not know this target: the newest of its bucket comes first. */
 static struct err *table_put(struct translation *x, const struct block *b)
@@ -224,7 +244,10 @@ static struct err *table_put(struct translation *x, const struct block *b)
 	return tracee_write(x->l->t->real, bucket, pair, sizeof(pair));
 }
 
-/* At an int3 of ours, regs.rip behind it: where does the program go on?  *ret = where; regs.rip = where that is in the original. */
+/*
+ * At an int3 of ours, regs.rip behind it: where does the program go on?  *ret = where; regs.rip =
+ * where that is in the original.
+ */
 static struct err *on_trap(struct translation *x, struct block *ret)
 {
 	struct rp_task *t = x->l->t;
@@ -297,7 +320,9 @@ static struct err *run(struct translation *x, bool *found)
 			continue;
 		}
 		if (!in_areas(x, t->regs.rip))
-			return diverge(t, l->ev, "a breakpoint in computing code that the recording did not see");
+			return diverge(
+				t, l->ev,
+				"a breakpoint in computing code that the recording did not see");
 		TRY(on_trap(x, &b));
 		if (!b.at)
 			return NULL;
@@ -310,7 +335,8 @@ static struct err *begin(struct translation *x)
 {
 	int64_t ret = 0;
 
-	TRY(call(x->l, &ret, SYS_mmap, 0, TABLE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS));
+	TRY(call(x->l, &ret, SYS_mmap, 0, TABLE_BYTES, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS));
 	if (ret <= 0)
 		return NULL;
 	x->table = (uint64_t)ret;
@@ -339,7 +365,8 @@ static struct err *rounds(struct landmark *l, bool *found)
 
 		if (!err && x.table)
 			err = run(&x, found);
-		log_debug("event %" PRIu64 ": %" PRIu64 " copies of blocks in %u areas", l->ev->n, x.made, x.areas);
+		log_debug("event %" PRIu64 ": %" PRIu64 " copies of blocks in %u areas", l->ev->n,
+			  x.made, x.areas);
 		good = x.full && x.made > AREAS;
 		if (!err)
 			err = end(&x);

@@ -1,7 +1,8 @@
 /*
  * translate.h - copies of the program's code, made as it runs, with the test for a point in them.
  *
- * translate.c has the search and the map of what was translated; translate_emit.c turns one block of the program's code into a copy.
+ * translate.c has the search and the map of what was translated; translate_emit.c turns one block
+ * of the program's code into a copy.
  */
 #ifndef REPLAYER_LANDMARK_TRANSLATE_H
 #define REPLAYER_LANDMARK_TRANSLATE_H
@@ -11,16 +12,28 @@
 struct landmark;
 
 enum {
-	AREA_BYTES = 4 << 20, AREA_CODE_END = AREA_BYTES - 2 * PAGE_BYTES, AREA_DATA = AREA_BYTES - PAGE_BYTES,
-	BLOCK_INSNS = 24, CHANGES_MANY = 4, BLOCK_CODE_MAX = 8192, EXIT_BYTES = 24,
+	AREA_BYTES = 4 << 20,
+	AREA_CODE_END = AREA_BYTES - 2 * PAGE_BYTES,
+	AREA_DATA = AREA_BYTES - PAGE_BYTES,
+	BLOCK_INSNS = 24,
+	CHANGES_MANY = 4,
+	BLOCK_CODE_MAX = 8192,
+	EXIT_BYTES = 24,
 	/* words of an area's data page behind those of stub.c */
-	SLOT_RCX = 1024, SLOT_RAX = 1032, SLOT_RDX = 1040, SLOT_TARGET = 1048, SLOT_COPY = 1056,
-	WAYS = 2, BUCKETS = 1 << 16, BUCKET_BYTES = WAYS * 16,
+	SLOT_RCX = 1024,
+	SLOT_RAX = 1032,
+	SLOT_RDX = 1040,
+	SLOT_TARGET = 1048,
+	SLOT_COPY = 1056,
+	WAYS = 2,
+	BUCKETS = 1 << 16,
+	BUCKET_BYTES = WAYS * 16,
 };
 
 /* What an int3 in an area means: the byte behind it.  Eight bytes of address follow. */
 enum block_trap {
-	TRAP_EXIT = 1,		/* to code that has no copy yet: its address.  The jump's word is just before the int3 */
+	/* to code that has no copy yet: its address.  The jump's word is just before the int3 */
+	TRAP_EXIT = 1,
 	TRAP_CHANGED,		/* the program has changed the code of this block */
 	TRAP_STEP,		/* no copy of this instruction: carry out the original */
 	TRAP_INDIRECT,		/* the target, in SLOT_TARGET, is not in the table */
@@ -30,7 +43,8 @@ struct block {
 	uint64_t orig, at;	/* at: its copy; 0 in an unused entry */
 	unsigned size;		/* of the copy */
 	unsigned changes;	/* how often the program has changed its code */
-	unsigned trampoline;	/* bytes of the copy in front of what the test for the point goes on with */
+	/* bytes of the copy in front of what the test for the point goes on with */
+	unsigned trampoline;
 };
 
 /* What translate_emit.c needs to know. */
@@ -41,7 +55,10 @@ struct emit {
 	uint64_t area;
 	uint64_t point, test;	/* the block at `point' begins with a jump to `test' */
 	bool checked;		/* the program may change its code: it is compared each time */
-	bool single;		/* it does so all the time: a block of one instruction, whose constants are copied each time */
+	/*
+	 * it does so all the time: a block of one instruction, whose constants are copied each time
+	 */
+	bool single;
 	uint64_t (*copy_of)(void *ctx, uint64_t orig);	/* 0: none yet */
 	void *ctx;
 	uint8_t bytes[BLOCK_CODE_MAX];

@@ -6,13 +6,16 @@
  *		instructions				moved; none uses flags or registers that the original does not
  *		branch					to copies, see below
  *
- * A direct branch becomes an exit: `jmp *word', the word behind it, then int3, TRAP_EXIT and the target's address.  The word leads to the
- * int3 until the target has a copy.  Calls push the original's return address.  Returns and computed branches put their target into
- * rcx and go to the area's lookup (emit_lookup()), a table of two-way buckets by the lower 16 bits of the address.  System calls and
- * what traps is left to the original: a search ends there anyway.  What has no copy (far jumps, what the decoder does not know) is stepped.
+ * A direct branch becomes an exit: `jmp *word', the word behind it, then int3, TRAP_EXIT and the
+ * target's address.  The word leads to the int3 until the target has a copy.  Calls push the
+ * original's return address.  Returns and computed branches put their target into rcx and go to the
+ * area's lookup (emit_lookup()), a table of two-way buckets by the lower 16 bits of the address.
+ * System calls and what traps is left to the original: a search ends there anyway.  What has no
+ * copy (far jumps, what the decoder does not know) is stepped.
  *
- * An instruction that is changed all the time (a constant in it, that is) is a block of its own: compared are the bytes in front of the
- * constant, and the others are copied into the copy each time.
+ * An instruction that is changed all the time (a constant in it, that is) is a block of its own:
+ * compared are the bytes in front of the constant, and the others are copied into the copy each
+ * time.
  *
  * Nothing here touches flags: comparisons are lea and jrcxz, as in stub.c.
  */
@@ -26,7 +29,8 @@ enum { RAX = 0, RCX = 1, RDX = 2, LOAD = 0x8b, STORE = 0x89, CODE_BYTES_MAX = BL
 
 static void put(struct emit *e, const void *bytes, unsigned len)
 {
-	BUG_ON(e->len + len > sizeof(e->bytes), "the copy of a block has more than %zu bytes", sizeof(e->bytes));
+	BUG_ON(e->len + len > sizeof(e->bytes), "the copy of a block has more than %zu bytes",
+	       sizeof(e->bytes));
 	memcpy(e->bytes + e->len, bytes, len);
 	e->len += len;
 }
@@ -93,7 +97,7 @@ static void put_push(struct emit *e, uint64_t value)
 	put(e, &high, 4);
 }
 
-/* ---- indirect branches ------------------------------------------------------------------------ */
+/* ---- indirect branches ----------------------------------------------------------------------- */
 
 void emit_lookup(struct emit *e, uint64_t table)
 {
@@ -112,7 +116,8 @@ void emit_lookup(struct emit *e, uint64_t table)
 
 		if (i)
 			put_slot(e, LOAD, RCX, SLOT_TARGET);
-		put(e, load, 4);			/* mov 16*i(%rdx), %rax: minus the original's address */
+		/* mov 16*i(%rdx), %rax: minus the original's address */
+		put(e, load, 4);
 		put(e, "\x48\x8d\x0c\x01\xe3\x00", 6);	/* lea (%rcx,%rax), %rcx ; jrcxz hit */
 		hit[i] = e->len;
 	}
@@ -138,13 +143,18 @@ void emit_lookup(struct emit *e, uint64_t table)
 	put_rel32(e, e->area + AREA_DATA + SLOT_COPY);
 }
 
-/* mov from what an indirect branch (ff /2, ff /4) takes its target from, to rcx; false: it has a form of its own */
+/*
+ * mov from what an indirect branch (ff /2, ff /4) takes its target from, to rcx; false: it has a
+ * form of its own
+ */
 static bool put_target(struct emit *e, const cs_insn *insn)
 {
 	const uint8_t *b = insn->bytes, *end = b + insn->size;
 	uint8_t rex = 0x48, modrm;
 
-	for (; b < end && (*b == 0x64 || *b == 0x65 || *b == 0x3e || *b == 0x2e || *b == 0xf2 || *b == 0x67); b++) {
+	for (; b < end &&
+	       (*b == 0x64 || *b == 0x65 || *b == 0x3e || *b == 0x2e || *b == 0xf2 || *b == 0x67);
+	     b++) {
 		if (*b == 0x64 || *b == 0x65 || *b == 0x67)
 			put_byte(e, *b);
 	}
@@ -194,11 +204,12 @@ static bool put_return(struct emit *e, const cs_insn *insn)
 	return put_rel32(e, e->area);
 }
 
-/* ---- decoding -------------------------------------------------------------------------------------- */
+/* ---- decoding -------------------------------------------------------------------------------- */
 
 /*
- * How long is a VEX or EVEX instruction that Capstone does not know (4.0 knows few of AVX-512's)?  All have ModRM but one; constants of
- * one byte have those of map 3 and some of map 1.  None is a branch.  0: it is something else, or cut.
+ * How long is a VEX or EVEX instruction that Capstone does not know (4.0 knows few of AVX-512's)?
+ * All have ModRM but one; constants of one byte have those of map 3 and some of map 1.  None is a
+ * branch.  0: it is something else, or cut.
  */
 static unsigned vector_len(const uint8_t *b, size_t room, unsigned *modrm_at)
 {
@@ -257,9 +268,20 @@ static bool next_insn(csh handle, const uint8_t **p, size_t *room, uint64_t *at,
 	return cs_disasm_iter(handle, p, room, at, insn) || next_vector(p, room, at, insn);
 }
 
-/* ---- one instruction ---------------------------------------------------------------------------- */
+/* ---- one instruction ------------------------------------------------------------------------- */
 
-enum form { FORM_PLAIN, FORM_JUMP, FORM_BRANCH, FORM_LOOP, FORM_CALL, FORM_JUMP_TO, FORM_CALL_TO, FORM_RETURN, FORM_LEAVE, FORM_ODD };
+enum form {
+	FORM_PLAIN,
+	FORM_JUMP,
+	FORM_BRANCH,
+	FORM_LOOP,
+	FORM_CALL,
+	FORM_JUMP_TO,
+	FORM_CALL_TO,
+	FORM_RETURN,
+	FORM_LEAVE,
+	FORM_ODD
+};
 
 static bool stays(csh handle, const cs_insn *insn)
 {
@@ -275,19 +297,20 @@ static bool stays(csh handle, const cs_insn *insn)
 	case X86_INS_XBEGIN:
 		return true;
 	default:
-		return cs_insn_group(handle, insn, CS_GRP_INT) || cs_insn_group(handle, insn, CS_GRP_IRET);
+		return cs_insn_group(handle, insn, CS_GRP_INT) ||
+		       cs_insn_group(handle, insn, CS_GRP_IRET);
 	}
 }
 
 static bool is_far(const cs_insn *insn)
 {
-	return insn->id == X86_INS_LJMP || insn->id == X86_INS_LCALL || insn->id == X86_INS_RETF || insn->id == X86_INS_RETFQ ||
-		insn->id == X86_INS_XABORT;
+	return insn->id == X86_INS_LJMP || insn->id == X86_INS_LCALL || insn->id == X86_INS_RETF ||
+	       insn->id == X86_INS_RETFQ || insn->id == X86_INS_XABORT;
 }
 
 /*
- * The linker pads direct calls with prefixes that mean nothing: that of __tls_get_addr in all code for shared libraries (66 66 48 e8),
- * `addr32 call' where it was one through the GOT.
+ * The linker pads direct calls with prefixes that mean nothing: that of __tls_get_addr in all code
+ * for shared libraries (66 66 48 e8), `addr32 call' where it was one through the GOT.
  */
 static bool is_padded_call(const cs_insn *insn)
 {
@@ -429,21 +452,28 @@ static bool may_store(const cs_insn *insn)
 		break;
 	}
 	for (unsigned i = 0; i < x->op_count; i++) {
-		if (x->operands[i].type == X86_OP_MEM && (x->operands[i].access & CS_AC_WRITE || !x->operands[i].access))
+		if (x->operands[i].type == X86_OP_MEM &&
+		    (x->operands[i].access & CS_AC_WRITE || !x->operands[i].access))
 			return true;
 	}
 	return false;
 }
 
-/* ---- the block ------------------------------------------------------------------------------------ */
+/* ---- the block ------------------------------------------------------------------------------- */
 
 /* Pieces of memory by way of rcx. */
-static const struct { unsigned len, load_len, store_len; uint8_t load[3], store[3]; } pieces[] = {
-	{ 8, 3, 3, { 0x48, 0x8b, 0x0d }, { 0x48, 0x89, 0x0d } }, { 4, 2, 2, { 0x8b, 0x0d }, { 0x89, 0x0d } },
-	{ 2, 3, 3, { 0x0f, 0xb7, 0x0d }, { 0x66, 0x89, 0x0d } }, { 1, 3, 2, { 0x0f, 0xb6, 0x0d }, { 0x88, 0x0d } },
+static const struct { unsigned len, load_len, store_len; uint8_t load[3], store[3];
+} pieces[] = {
+	{ 8, 3, 3, { 0x48, 0x8b, 0x0d }, { 0x48, 0x89, 0x0d } },
+	{ 4, 2, 2, { 0x8b, 0x0d }, { 0x89, 0x0d } },
+	{ 2, 3, 3, { 0x0f, 0xb7, 0x0d }, { 0x66, 0x89, 0x0d } },
+	{ 1, 3, 2, { 0x0f, 0xb6, 0x0d }, { 0x88, 0x0d } },
 };
 
-/* How many bytes of an instruction are in front of its constants; 0: it has none that may be copied as they are. */
+/*
+ * How many bytes of an instruction are in front of its constants; 0: it has none that may be copied
+ * as they are.
+ */
 static unsigned constants_at(csh handle, const cs_insn *insn)
 {
 	const cs_x86 *x = &insn->detail->x86;
@@ -484,7 +514,9 @@ static bool put_constants(struct emit *e, const cs_insn *insn, unsigned from)
 	return near;
 }
 
-/* The bytes are still these: len at e->orig.  Ends behind an int3 that the copy does not come to. */
+/*
+ * The bytes are still these: len at e->orig.  Ends behind an int3 that the copy does not come to.
+ */
 static bool put_check(struct emit *e, const uint8_t *code, unsigned len)
 {
 	unsigned fail[CODE_BYTES_MAX], fails = 0, over;
@@ -502,7 +534,8 @@ static bool put_check(struct emit *e, const uint8_t *code, unsigned len)
 		near &= put_rel32(e, e->orig + i);
 		put(e, "\x48\xb8", 2);			/* movabs $-want, %rax */
 		put_u64(e, -want);
-		put(e, "\x48\x8d\x0c\x01\xe3\x05\xe9", 7);	/* lea (%rcx,%rax), %rcx ; jrcxz +5 ; jmp fail */
+		/* lea (%rcx,%rax), %rcx ; jrcxz +5 ; jmp fail */
+		put(e, "\x48\x8d\x0c\x01\xe3\x05\xe9", 7);
 		fail[fails++] = e->len;
 		put(e, "\0\0\0\0", 4);
 	}
@@ -522,16 +555,22 @@ static bool put_check(struct emit *e, const uint8_t *code, unsigned len)
 	return near;
 }
 
-/* How many bytes and instructions there are: up to the first branch, to the point, or (checked) behind the first store. */
-static unsigned measure(csh handle, cs_insn *insn, const struct emit *e, const uint8_t *code, size_t room, unsigned *len_ret)
+/*
+ * How many bytes and instructions there are: up to the first branch, to the point, or (checked)
+ * behind the first store.
+ */
+static unsigned measure(csh handle, cs_insn *insn, const struct emit *e, const uint8_t *code,
+			size_t room, unsigned *len_ret)
 {
 	const uint8_t *p = code;
 	uint64_t at = e->orig;
 	unsigned n = 0;
 
-	while (n < BLOCK_INSNS && (!n || at != e->point) && next_insn(handle, &p, &room, &at, insn)) {
+	while (n < BLOCK_INSNS && (!n || at != e->point) &&
+	       next_insn(handle, &p, &room, &at, insn)) {
 		n++;
-		if (form_of(handle, insn) != FORM_PLAIN || (e->checked && may_store(insn)) || e->single)
+		if (form_of(handle, insn) != FORM_PLAIN || (e->checked && may_store(insn)) ||
+		    e->single)
 			break;
 	}
 	*len_ret = (unsigned)(p - code);

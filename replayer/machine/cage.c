@@ -38,8 +38,8 @@
 #include "tracee/level.h"
 
 enum {
-	OPTIONS = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |
-		  PTRACE_O_EXITKILL,
+	OPTIONS = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
+		  PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL,
 };
 
 #define ALLOW_CALL(nr) \
@@ -51,13 +51,18 @@ static int install_cage(void)
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-		/* a jump to the vsyscall page, where nothing of ours is: it faults, in effect (event.c) */
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, instruction_pointer) + 4),
+		/*
+		 * a jump to the vsyscall page, where nothing of ours is: it faults, in effect
+		 * (event.c)
+		 */
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, instruction_pointer) + 4),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0xffffffff, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, instruction_pointer)),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, instruction_pointer)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, FIXED_INJECT_AFTER, 1, 0),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -73,7 +78,8 @@ static int install_cage(void)
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -1;
-	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &prog) == 0)
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &prog) ==
+	    0)
 		return 0;
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog, 0, 0);
 }
@@ -90,8 +96,9 @@ static _Noreturn void zygote_main(int go, bool trap_cpuid)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	/* The kernel would write to this area, which is about to go (glibc 2.35 registers one). */
-	if (__rseq_size && syscall(SYS_rseq, (char *)__builtin_thread_pointer() + __rseq_offset,
-				   __rseq_size < 32 ? 32 : __rseq_size, RSEQ_FLAG_UNREGISTER, RSEQ_SIG) < 0)
+	if (__rseq_size &&
+	    syscall(SYS_rseq, (char *)__builtin_thread_pointer() + __rseq_offset,
+		    __rseq_size < 32 ? 32 : __rseq_size, RSEQ_FLAG_UNREGISTER, RSEQ_SIG) < 0)
 		_exit(6);
 	setsid();		/* keys typed at the terminal are not for it */
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -100,7 +107,8 @@ static _Noreturn void zygote_main(int go, bool trap_cpuid)
 	if (page != (void *)(uintptr_t)FIXED_PAGE)
 		_exit(1);
 	calls_prepare();
-	if (mprotect(page, FIXED_STATE - FIXED_PAGE, PROT_READ | PROT_EXEC) < 0 || read(go, &byte, 1) != 1)
+	if (mprotect(page, FIXED_STATE - FIXED_PAGE, PROT_READ | PROT_EXEC) < 0 ||
+	    read(go, &byte, 1) != 1)
 		_exit(2);
 	if (!cpu_emulated()->no_tsc && prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) < 0)
 		_exit(3);
@@ -115,15 +123,24 @@ static _Noreturn void zygote_main(int go, bool trap_cpuid)
 
 static struct err *zygote_failed(int status)
 {
-	static const char *const why[] = { "?", "the fixed page is taken", "no page to run in", "the time-stamp counter cannot be trapped",
+	static const char *const why[] = {
+		"?",
+		"the fixed page is taken",
+		"no page to run in",
+		"the time-stamp counter cannot be trapped",
 		"the recording needs cpuid faulting, which this CPU or hypervisor does not have",
-		"seccomp filters are not allowed here", "restartable sequences cannot be switched off" };
+		"seccomp filters are not allowed here",
+		"restartable sequences cannot be switched off"
+	};
 	unsigned step = WIFEXITED(status) ? (unsigned)WEXITSTATUS(status) : 0;
 
-	return err_new(ERR_UNSUPPORTED, "cannot make a process to replay in: %s", why[step < 7 ? step : 0]);
+	return err_new(ERR_UNSUPPORTED, "cannot make a process to replay in: %s",
+		       why[step < 7 ? step : 0]);
 }
 
-/* Nothing of the replayer's memory stays: only the fixed pages (and the unremovable vsyscall page). */
+/*
+ * Nothing of the replayer's memory stays: only the fixed pages (and the unremovable vsyscall page).
+ */
 static struct err *zygote_empty(pid_t pid)
 {
 	const uint64_t end = 0x7ffffffff000;
@@ -134,7 +151,8 @@ static struct err *zygote_empty(pid_t pid)
 	TRY(cage_call(pid, &regs, &a, SYS_munmap, 0, FIXED_PAGE, 0, 0, 0, 0));
 	TRY(cage_call(pid, &regs, &b, SYS_munmap, FIXED_END, end - FIXED_END, 0, 0, 0, 0));
 	if (a || b)
-		return err_new(ERR_UNSUPPORTED, "cannot empty a process: munmap failed (%ld, %ld)", (long)a, (long)b);
+		return err_new(ERR_UNSUPPORTED, "cannot empty a process: munmap failed (%ld, %ld)",
+			       (long)a, (long)b);
 	return NULL;
 }
 
@@ -152,7 +170,8 @@ struct err *cage_start(struct replay *r)
 		zygote_main(go[0], r->cpuid_trapped);
 	r->zygote = (pid_t)pid;
 	if (ptrace(PTRACE_SEIZE, pid, NULL, OPTIONS) < 0)
-		return err_os(errno, "cannot trace a process of our own (is ptrace forbidden here?)");
+		return err_os(errno,
+			      "cannot trace a process of our own (is ptrace forbidden here?)");
 	if (write(go[1], "g", 1) != 1)
 		return err_os(errno, "cannot start a process");
 	TRY(tracee_wait(r->zygote, &status));
@@ -163,8 +182,8 @@ struct err *cage_start(struct replay *r)
 	return zygote_empty(r->zygote);
 }
 
-struct err *cage_call(pid_t pid, const struct regs *regs, int64_t *ret, long nr, uint64_t a0, uint64_t a1,
-		      uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5)
+struct err *cage_call(pid_t pid, const struct regs *regs, int64_t *ret, long nr, uint64_t a0,
+		      uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5)
 {
 	struct inject in = { .tid = pid, .site = FIXED_INJECT, .trap = true };
 	const uint64_t args[6] = { a0, a1, a2, a3, a4, a5 };
@@ -216,7 +235,8 @@ struct err *cage_clone(struct rp_task *t, bool share_memory, pid_t *ret)
 	return clone_of(t->real, &t->regs, share_memory, ret);
 }
 
-struct err *cage_call_now(pid_t pid, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4)
+struct err *cage_call_now(pid_t pid, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2,
+			  uint64_t a3, uint64_t a4)
 {
 	struct regs regs;
 

@@ -1,12 +1,13 @@
 /*
  * calls.c - system calls that replay makes without a stop (abi/buffer.h).
  *
- * The records of a TRACE_CALLS event are put into the task's buffer; the task then runs through any number of
- * patched calls, each of which takes one record, and stops at the first call that has none.  That must be the
- * task's next event.  Where the next event is not a call, the hook is asked to stop behind the last record.
+ * The records of a TRACE_CALLS event are put into the task's buffer; the task then runs through any
+ * number of patched calls, each of which takes one record, and stops at the first call that has
+ * none.  That must be the task's next event.  Where the next event is not a call, the hook is asked
+ * to stop behind the last record.
  *
- * Nothing here is trusted more than the rest of a trace: records lie in the task's own memory, and it is the caged
- * task itself that copies their bytes.
+ * Nothing here is trusted more than the rest of a trace: records lie in the task's own memory, and
+ * it is the caged task itself that copies their bytes.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,23 +24,30 @@ static struct err *bad(const struct trace_event *ev, const char *what)
 	return err_new(ERR_TRACE, "the trace is not sound: event %" PRIu64 " %s", ev->n, what);
 }
 
-struct err *calls_fill(struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e)
+struct err *calls_fill(struct rp_task *t, const struct trace_event *ev,
+		       const struct trace_effect *e)
 {
 	uint64_t ends[2] = { FIXED_BUFFER, FIXED_BUFFER + e->data_len };
-	struct iovec local[2] = { { (void *)(uintptr_t)e->data, e->data_len }, { ends, sizeof(ends) } };
-	struct iovec remote[2] = { { (void *)(uintptr_t)FIXED_BUFFER, e->data_len },
-				   { (void *)(uintptr_t)(FIXED_STATE + offsetof(struct buf_state, pos)), sizeof(ends) } };
+	struct iovec local[2] = { { (void *)(uintptr_t)e->data, e->data_len },
+				  { ends, sizeof(ends) } };
+	struct iovec remote[2] = {
+		{ (void *)(uintptr_t)FIXED_BUFFER, e->data_len },
+		{ (void *)(uintptr_t)(FIXED_STATE + offsetof(struct buf_state, pos)), sizeof(ends) }
+	};
 
 	if (!e->data_len || e->data_len > FIXED_END - FIXED_BUFFER)
 		return bad(ev, "has buffered calls of an absurd size");
 	TRY(calls_used(t, ev));
-	if (process_vm_writev(t->real, local, 2, remote, 2, 0) != (ssize_t)(e->data_len + sizeof(ends)))
-		return errno == ESRCH ? &err_gone : err_os(errno, "cannot write a replayed process's buffer");
+	if (process_vm_writev(t->real, local, 2, remote, 2, 0) !=
+	    (ssize_t)(e->data_len + sizeof(ends)))
+		return errno == ESRCH ? &err_gone
+				      : err_os(errno, "cannot write a replayed process's buffer");
 	t->mm->calls = t->serial;
 	return NULL;
 }
 
-struct err *calls_patch(struct replay *r, struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e)
+struct err *calls_patch(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+			const struct trace_effect *e)
 {
 	struct patch p;
 
@@ -61,14 +69,16 @@ struct err *calls_patch(struct replay *r, struct rp_task *t, const struct trace_
 	return patches_add(&t->mm->patches, &p) ? NULL : &err_nomem;
 }
 
-struct err *calls_cpuid(struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e)
+struct err *calls_cpuid(struct rp_task *t, const struct trace_event *ev,
+			const struct trace_effect *e)
 {
 	uint64_t n = e->data_len / sizeof(struct buf_cpuid);
 
 	if (n > BUF_CPUIDS || e->data_len % sizeof(struct buf_cpuid))
 		return bad(ev, "has a table of cpuid of an absurd size");
 	if (n)
-		TRY(tracee_write(t->real, FIXED_STATE + offsetof(struct buf_state, cpuid_table), e->data, e->data_len));
+		TRY(tracee_write(t->real, FIXED_STATE + offsetof(struct buf_state, cpuid_table),
+				 e->data, e->data_len));
 	return tracee_write(t->real, FIXED_STATE + offsetof(struct buf_state, cpuids), &n, 8);
 }
 
@@ -79,10 +89,12 @@ struct err *calls_used(struct rp_task *t, const struct trace_event *ev)
 
 	if (!t->mm->calls)
 		return NULL;
-	TRY(tracee_read(t->real, FIXED_STATE + offsetof(struct buf_state, pos), ends, sizeof(ends)));
+	TRY(tracee_read(t->real, FIXED_STATE + offsetof(struct buf_state, pos), ends,
+			sizeof(ends)));
 	if (ends[0] < ends[1]) {
 		TRY(tracee_read(t->real, ends[0], &next, sizeof(next)));
-		return diverge(t, ev, "before it, expected system call %d (buffered), found none", next.nr);
+		return diverge(t, ev, "before it, expected system call %d (buffered), found none",
+			       next.nr);
 	}
 	t->mm->calls = 0;
 	return NULL;
@@ -95,13 +107,16 @@ static void brk_effect(uint64_t old, uint64_t now, struct trace_effect *e)
 
 	old = (old + MASK) & ~(uint64_t)MASK;
 	now = (now + MASK) & ~(uint64_t)MASK;
-	*e = (struct trace_effect){ .kind = now > old ? TRACE_MAP : TRACE_UNMAP, .addr = now > old ? old : now,
-				    .len = now > old ? now - old : old - now, .x = now > old ? PROT_READ | PROT_WRITE : 0,
+	*e = (struct trace_effect){ .kind = now > old ? TRACE_MAP : TRACE_UNMAP,
+				    .addr = now > old ? old : now,
+				    .len = now > old ? now - old : old - now,
+				    .x = now > old ? PROT_READ | PROT_WRITE : 0,
 				    .y = now > old ? TRACE_MAP_ANON : 0 };
 }
 
 /* The record of a call that shaped the address space, as an effect; kind = 0: there is none. */
-static void assist_effect(const struct buf_record *rec, const uint64_t args[3], uint64_t old_brk, struct trace_effect *e)
+static void assist_effect(const struct buf_record *rec, const uint64_t args[3], uint64_t old_brk,
+			  struct trace_effect *e)
 {
 	uint64_t len = (args[1] + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
 
@@ -134,7 +149,8 @@ static void assist_effect(const struct buf_record *rec, const uint64_t args[3], 
 }
 
 /* The hook has just used a record of such a call. */
-static struct err *assist(struct replay *r, struct rp_task *t, const struct trace_event *ev, bool *last)
+static struct err *assist(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+			  bool *last)
 {
 	struct { uint64_t pos, end, stop; } s;
 	struct { struct buf_record r; uint64_t word[8]; } rec;
@@ -177,8 +193,9 @@ static void behind_stub(struct rp_task *t, const struct stub_info *stub)
 }
 
 /*
- * The records are used up, and the event to come may be another lot of them: a debugger looks at the task before that.  What is left of the
- * hook (syscallbuf/entry.S) is done here, so that nobody sees the task in it.
+ * The records are used up, and the event to come may be another lot of them: a debugger looks at
+ * the task before that.  What is left of the hook (syscallbuf/entry.S) is done here, so that nobody
+ * sees the task in it.
  */
 static struct err *finish_hook(struct rp_task *t)
 {
@@ -222,7 +239,8 @@ static struct err *finish_tsc(struct rp_task *t)
 	return NULL;
 }
 
-enum calls_trap calls_trap(struct replay *r, struct rp_task *t, const struct trace_event *ev, struct err **err_ret)
+enum calls_trap calls_trap(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+			   struct err **err_ret)
 {
 	struct buf_record next;
 	uint64_t pos, rax;
@@ -242,13 +260,16 @@ enum calls_trap calls_trap(struct replay *r, struct rp_task *t, const struct tra
 	if (t->regs.rip != blob()->differs)
 		return CALLS_NONE;
 	/* frame of syscallbuf/entry.S: rax at -72 */
-	if (tracee_read_some(t->real, FIXED_STATE + offsetof(struct buf_state, pos), &pos, 8) == 8 &&
+	if (tracee_read_some(t->real, FIXED_STATE + offsetof(struct buf_state, pos), &pos, 8) ==
+		    8 &&
 	    tracee_read_some(t->real, pos, &next, sizeof(next)) == sizeof(next) &&
 	    tracee_read_some(t->real, FIXED_STACK - 72, &rax, 8) == 8)
-		*err_ret = diverge(t, ev, "before it, expected system call %d (buffered), found %" PRId64 "%s", next.nr, (int64_t)rax,
-				   next.nr == rax ? " with other arguments" : "");
+		*err_ret = diverge(
+			t, ev, "before it, expected system call %d (buffered), found %" PRId64 "%s",
+			next.nr, (int64_t)rax, next.nr == rax ? " with other arguments" : "");
 	else
-		*err_ret = diverge(t, ev, "before it, a buffered system call is not the recorded one");
+		*err_ret =
+			diverge(t, ev, "before it, a buffered system call is not the recorded one");
 	return CALLS_STOPPED;
 }
 
@@ -259,9 +280,11 @@ struct err *calls_drain(struct replay *r, struct rp_task *t, const struct trace_
 	struct err *err;
 	siginfo_t info;
 
-	if (t->mm->calls != t->serial)	/* where all are killed, others may come to their ends first */
+	/* where all are killed, others may come to their ends first */
+	if (t->mm->calls != t->serial)
 		return NULL;
-	TRY(tracee_read(t->real, FIXED_STATE + offsetof(struct buf_state, pos), ends, sizeof(ends)));
+	TRY(tracee_read(t->real, FIXED_STATE + offsetof(struct buf_state, pos), ends,
+			sizeof(ends)));
 	while (ends[0] < ends[1]) {
 		bool grown;
 
@@ -275,9 +298,11 @@ struct err *calls_drain(struct replay *r, struct rp_task *t, const struct trace_
 		if (info.si_signo == SIGSEGV) {
 			TRY(effect_grow(t, (uint64_t)(uintptr_t)info.si_addr, &grown));
 			if (!grown)
-				return diverge(t, ev, "before it, signal %d at address %p", info.si_signo, info.si_addr);
+				return diverge(t, ev, "before it, signal %d at address %p",
+					       info.si_signo, info.si_addr);
 		}
-		TRY(tracee_read(t->real, FIXED_STATE + offsetof(struct buf_state, pos), ends, sizeof(ends)));
+		TRY(tracee_read(t->real, FIXED_STATE + offsetof(struct buf_state, pos), ends,
+				sizeof(ends)));
 	}
 	t->mm->calls = 0;
 	return NULL;

@@ -4,7 +4,8 @@
  * A copy keeps one clone of each address space; further threads are kept as registers and made
  * anew on the way back.  Going back clones the clones, so a copy can be used any
  * number of times.  A fork shares pages of shared mappings with its parent, which must not happen
- * here: their memfds are copied and the copies mapped in their place (a private mapping keeps its own pages).
+ * here: their memfds are copied and the copies mapped in their place (a private mapping keeps its
+ * own pages).
  */
 #include <errno.h>
 #include <signal.h>

@@ -1,8 +1,8 @@
 /*
  * effect.c - apply what an event of the trace changed: memory, mappings, registers, tasks.
  *
- * Nothing here looks at the live system: files come from the trace, shared memory is a memfd of ours,
- * addresses are the recorded ones.  The trace may come from a stranger: ranges are checked
+ * Nothing here looks at the live system: files come from the trace, shared memory is a memfd of
+ * ours, addresses are the recorded ones.  The trace may come from a stranger: ranges are checked
  * against the one page that is ours, numbers against what has been defined.
  */
 #include <errno.h>
@@ -25,7 +25,8 @@ static struct err *bad_effect(const struct trace_event *ev, const char *what)
 
 /* ---- mappings ----------------------------------------------------------------------- */
 
-static void shared_put(struct rp_mm *mm, uint64_t addr, uint64_t len, uint64_t offset, uint32_t object)
+static void shared_put(struct rp_mm *mm, uint64_t addr, uint64_t len, uint64_t offset,
+		       uint32_t object)
 {
 	struct rp_shared *s = malloc(sizeof(*s));
 
@@ -70,14 +71,17 @@ static struct err *map_object(struct replay *r, struct rp_task *t, const struct 
 		return bad_effect(ev, "maps a plain file as shared memory");
 	if (shared)
 		TRY(rp_object_reach(o, e->offset + e->len));
-	TRY(rp_call(t, &ret, SYS_mmap, e->addr, e->len, e->x, flags | (shared ? MAP_SHARED : MAP_PRIVATE),
-		 (uint64_t)o->fd, e->offset));
-	if ((ret == -EPERM || ret == -EACCES) && !shared) {	/* the trace is on a noexec filesystem */
+	TRY(rp_call(t, &ret, SYS_mmap, e->addr, e->len, e->x,
+		    flags | (shared ? MAP_SHARED : MAP_PRIVATE), (uint64_t)o->fd, e->offset));
+	/* the trace is on a noexec filesystem */
+	if ((ret == -EPERM || ret == -EACCES) && !shared) {
 		TRY(rp_object_memfd(r, o));
-		TRY(rp_call(t, &ret, SYS_mmap, e->addr, e->len, e->x, flags | MAP_PRIVATE, (uint64_t)o->fd, e->offset));
+		TRY(rp_call(t, &ret, SYS_mmap, e->addr, e->len, e->x, flags | MAP_PRIVATE,
+			    (uint64_t)o->fd, e->offset));
 	}
 	if (ret != (int64_t)e->addr)
-		return err_os((int)-ret, "event %" PRIu64 ": cannot map 0x%" PRIx64 "+0x%" PRIx64, ev->n, e->addr, e->len);
+		return err_os((int)-ret, "event %" PRIu64 ": cannot map 0x%" PRIx64 "+0x%" PRIx64,
+			      ev->n, e->addr, e->len);
 	if (shared)
 		shared_put(t->mm, e->addr, e->len, e->offset, e->object);
 	return NULL;
@@ -89,7 +93,8 @@ static struct err *apply_map(struct replay *r, struct rp_task *t, const struct t
 	uint64_t recorded = e->y >> 8, flags = MAP_FIXED | MAP_NORESERVE;
 	int64_t ret;
 
-	if (!rp_range_allowed(e->addr, e->len) || (e->x & ~(uint64_t)(PROT_READ | PROT_WRITE | PROT_EXEC)))
+	if (!rp_range_allowed(e->addr, e->len) ||
+	    (e->x & ~(uint64_t)(PROT_READ | PROT_WRITE | PROT_EXEC)))
 		return bad_effect(ev, "maps a range that is not allowed");
 	shared_cut(t->mm, e->addr, e->len);
 	rp_nofork_cut(t->mm, e->addr, e->len);
@@ -97,15 +102,18 @@ static struct err *apply_map(struct replay *r, struct rp_task *t, const struct t
 	patches_cut(&t->mm->patches, e->addr, e->len);
 	if ((e->y & 0xff) != TRACE_MAP_ANON)
 		return map_object(r, t, ev, e, flags);
-	TRY(rp_call(t, &ret, SYS_mmap, e->addr, e->len, e->x, flags | MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0));
+	TRY(rp_call(t, &ret, SYS_mmap, e->addr, e->len, e->x, flags | MAP_PRIVATE | MAP_ANONYMOUS,
+		    (uint64_t)-1, 0));
 	if (ret != (int64_t)e->addr)
-		return err_os((int)-ret, "event %" PRIu64 ": cannot map 0x%" PRIx64 "+0x%" PRIx64, ev->n, e->addr, e->len);
+		return err_os((int)-ret, "event %" PRIu64 ": cannot map 0x%" PRIx64 "+0x%" PRIx64,
+			      ev->n, e->addr, e->len);
 	if (recorded & MAP_GROWSDOWN)
 		rp_grow_add(t->mm, e);
 	return NULL;
 }
 
-static struct err *apply_unmap(struct replay *r, struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e)
+static struct err *apply_unmap(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+			       const struct trace_effect *e)
 {
 	struct rp_grow **p = &t->mm->grow;
 	int64_t ret;
@@ -130,7 +138,8 @@ static struct err *apply_unmap(struct replay *r, struct rp_task *t, const struct
 }
 
 /* Errors are as recorded: mprotect may fail half way through a range with a hole. */
-static struct err *apply_protect(struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e)
+static struct err *apply_protect(struct rp_task *t, const struct trace_event *ev,
+				 const struct trace_effect *e)
 {
 	enum { GROWSDOWN = 0x01000000, GROWSUP = 0x02000000 };
 	uint64_t addr = e->addr, len = e->len;
@@ -147,11 +156,13 @@ static struct err *apply_protect(struct rp_task *t, const struct trace_event *ev
 		return bad_effect(ev, "protects a range that is not allowed");
 	if (e->x & PROT_WRITE)	/* the recorder has put the code's own bytes back */
 		patches_cut(&t->mm->patches, addr, len);
-	return rp_call(t, &ret, SYS_mprotect, addr, len, e->x & ~(uint64_t)(GROWSDOWN | GROWSUP), 0, 0, 0);
+	return rp_call(t, &ret, SYS_mprotect, addr, len, e->x & ~(uint64_t)(GROWSDOWN | GROWSUP), 0,
+		       0, 0);
 }
 
 /* mremap moves what is behind mappings with them; what gets longer reaches further into it. */
-static struct err *shared_move(struct replay *r, struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e)
+static struct err *shared_move(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+			       const struct trace_effect *e)
 {
 	uint64_t len = e->len ? e->len : 1;	/* 0: another mapping of the same */
 	struct rp_shared moved = { 0 };
@@ -163,7 +174,8 @@ static struct err *shared_move(struct replay *r, struct rp_task *t, const struct
 		TRY(rp_object_open(r, ev, s->object, &o));
 		moved = *s;
 		moved.offset += e->addr - s->addr;
-		if (o->kind == TRACE_OBJECT_SHARED)	/* of an older recorder: it did not tell sizes */
+		/* of an older recorder: it did not tell sizes */
+		if (o->kind == TRACE_OBJECT_SHARED)
 			TRY(rp_object_reach(o, moved.offset + e->y));
 	}
 	if (e->len && !e->object)
@@ -190,19 +202,28 @@ static struct err *apply_move(struct replay *r, struct rp_task *t, const struct 
 		patches_cut(&t->mm->patches, e->x, e->y);
 	}
 	TRY(shared_move(r, t, ev, e));
-	TRY(rp_call(t, &ret, SYS_mremap, e->addr, e->len, e->y, flags | (e->object ? MREMAP_DONTUNMAP : 0), e->x, 0));
+	TRY(rp_call(t, &ret, SYS_mremap, e->addr, e->len, e->y,
+		    flags | (e->object ? MREMAP_DONTUNMAP : 0), e->x, 0));
 	if (ret != (int64_t)e->x)
-		return err_os((int)-ret, "event %" PRIu64 ": cannot move a mapping from 0x%" PRIx64 " to 0x%" PRIx64,
+		return err_os((int)-ret,
+			      "event %" PRIu64 ": cannot move a mapping from 0x%" PRIx64
+			      " to 0x%" PRIx64,
 			      ev->n, e->addr, e->x);
 	return NULL;
 }
 
-static struct err *apply_advise(struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e)
+static struct err *apply_advise(struct rp_task *t, const struct trace_event *ev,
+				const struct trace_effect *e)
 {
 	int64_t ret;
 
-	static const uint8_t known[] = { MADV_DONTNEED, MADV_REMOVE, MADV_DONTFORK, MADV_DOFORK, MADV_WIPEONFORK,
-					 MADV_KEEPONFORK, 24 /* MADV_DONTNEED_LOCKED */ };
+	static const uint8_t known[] = { MADV_DONTNEED,
+					 MADV_REMOVE,
+					 MADV_DONTFORK,
+					 MADV_DOFORK,
+					 MADV_WIPEONFORK,
+					 MADV_KEEPONFORK,
+					 24 /* MADV_DONTNEED_LOCKED */ };
 	bool allowed = false;
 
 	for (unsigned i = 0; i < sizeof(known); i++)
@@ -258,8 +279,8 @@ static struct err *write_shared(struct replay *r, struct rp_task *t, const struc
 		if (e->addr < s->addr || e->addr + e->data_len > s->addr + s->len)
 			continue;
 		TRY(rp_object_open(r, ev, s->object, &o));
-		*done = pwrite(o->fd, e->data, e->data_len, (off_t)(s->offset + e->addr - s->addr)) ==
-			(ssize_t)e->data_len;
+		*done = pwrite(o->fd, e->data, e->data_len,
+			       (off_t)(s->offset + e->addr - s->addr)) == (ssize_t)e->data_len;
 		return NULL;
 	}
 	return NULL;
@@ -319,7 +340,8 @@ static void echo(struct replay *r, const struct trace_effect *e, const void *byt
 		rp_write_all(fd, bytes, len);
 }
 
-static struct err *apply_echo(struct replay *r, struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e)
+static struct err *apply_echo(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+			      const struct trace_effect *e)
 {
 	char buf[65536];
 	uint64_t sum = 0;
@@ -330,7 +352,8 @@ static struct err *apply_echo(struct replay *r, struct rp_task *t, const struct 
 		echo(r, e, e->data, e->data_len);
 		return NULL;
 	}
-	for (unsigned pass = e->x ? 0 : 1; pass < 1u + r->options.echo; pass++) {	/* is it the recorded output?  Then let it out */
+	/* is it the recorded output?  Then let it out */
+	for (unsigned pass = e->x ? 0 : 1; pass < 1u + r->options.echo; pass++) {
 		for (uint64_t off = 0; off < e->len; off += sizeof(buf)) {
 			size_t n = e->len - off < sizeof(buf) ? e->len - off : sizeof(buf);
 
@@ -341,7 +364,10 @@ static struct err *apply_echo(struct replay *r, struct rp_task *t, const struct 
 				sum += mem_sum_bytes(off, buf, n);
 		}
 		if (!pass && sum != e->x)
-			return diverge(t, ev, "%" PRIu64 " bytes of output at 0x%" PRIx64 " are not what was recorded", e->len, e->addr);
+			return diverge(t, ev,
+				       "%" PRIu64 " bytes of output at 0x%" PRIx64
+				       " are not what was recorded",
+				       e->len, e->addr);
 	}
 	return NULL;
 }
@@ -356,7 +382,8 @@ static void add_page(void *ctx, uint64_t addr, const void *bytes)
 	*(uint64_t *)ctx += mem_sum_one(addr / PAGE_BYTES, bytes);
 }
 
-struct err *effect_sum(struct replay *r, struct rp_task *t, const struct trace_effect *e, uint64_t *ret)
+struct err *effect_sum(struct replay *r, struct rp_task *t, const struct trace_effect *e,
+		       uint64_t *ret)
 {
 	bool added = e->y & TRACE_SUM_ADDED;
 	struct err *err;
@@ -367,9 +394,11 @@ struct err *effect_sum(struct replay *r, struct rp_task *t, const struct trace_e
 	rp_tools_sum_begins(r, t->mm, t->real);
 	TRY(rp_machine_out(r, t, e->addr, e->len));
 	if (e->y & TRACE_SUM_ALL)
-		err = rp_object_pages(r, t, e->addr, e->len, added ? add_page : sum_page, added ? (void *)ret : r->sum);
+		err = rp_object_pages(r, t, e->addr, e->len, added ? add_page : sum_page,
+				      added ? (void *)ret : r->sum);
 	else
-		err = tracee_pages(t->real, e->addr, e->len, false, added ? add_page : sum_page, added ? (void *)ret : r->sum);
+		err = tracee_pages(t->real, e->addr, e->len, false, added ? add_page : sum_page,
+				   added ? (void *)ret : r->sum);
 	if (!err)
 		err = rp_machine_in(r, t, e->addr, e->len);
 	rp_tools_sum_ends(r, t->mm, t->real);
@@ -389,12 +418,15 @@ static struct err *apply_sum(struct replay *r, struct rp_task *t, const struct t
 	TRY(effect_sum(r, t, e, &sum));
 	if (sum == e->x)
 		return NULL;
-	return diverge(t, ev, "memory 0x%" PRIx64 "-0x%" PRIx64 " expected sum %016" PRIx64 ", found %016" PRIx64,
+	return diverge(t, ev,
+		       "memory 0x%" PRIx64 "-0x%" PRIx64 " expected sum %016" PRIx64
+		       ", found %016" PRIx64,
 		       e->addr, e->addr + e->len, e->x, sum);
 }
 
 /* Bytes that must be in memory: the first that is not is worth a thousand sums. */
-static struct err *apply_witness(struct replay *r, struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e)
+static struct err *apply_witness(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+				 const struct trace_effect *e)
 {
 	const unsigned char *want = e->data;
 	unsigned char *have;
@@ -410,7 +442,8 @@ static struct err *apply_witness(struct replay *r, struct rp_task *t, const stru
 	rp_machine_hide(r, t->mm, e->addr, have, e->data_len);
 	for (size_t i = 0; !err && i < e->data_len; i++) {
 		if (want[i] != have[i])
-			err = diverge(t, ev, "memory at 0x%" PRIx64 " expected 0x%02x, found 0x%02x",
+			err = diverge(t, ev,
+				      "memory at 0x%" PRIx64 " expected 0x%02x, found 0x%02x",
 				      e->addr + i, want[i], have[i]);
 	}
 	free(have);
@@ -471,7 +504,8 @@ static void apply_name(struct rp_task *t, const struct trace_effect *e)
 	t->name[n] = '\0';
 }
 
-struct err *effect_one(struct replay *r, struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e)
+struct err *effect_one(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+		       const struct trace_effect *e)
 {
 	switch (e->kind) {
 	case TRACE_RET:

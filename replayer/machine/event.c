@@ -1,9 +1,10 @@
 /*
  * event.c - one event: reach it, compare, apply.
  *
- * An event names a task and the registers it must be found with.  The task runs (under PTRACE_SYSEMU)
- * to its next system call, trap or fault, registers are compared, effects applied.  Between its
- * events a task does not run: the order of events is the order of everything that happened.
+ * An event names a task and the registers it must be found with.  The task runs (under
+ * PTRACE_SYSEMU) to its next system call, trap or fault, registers are compared, effects applied.
+ * Between its events a task does not run: the order of events is the order of everything that
+ * happened.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,7 +21,8 @@ static bool skip_int80(struct rp_task *t)
 {
 	uint8_t text[2];
 
-	if (tracee_read_some(t->real, t->regs.rip - 2, text, 2) != 2 || text[0] != 0xcd || text[1] != 0x80)
+	if (tracee_read_some(t->real, t->regs.rip - 2, text, 2) != 2 || text[0] != 0xcd ||
+	    text[1] != 0x80)
 		return false;
 	t->regs.rax = (uint64_t)-ENOSYS;
 	t->regs.orig_rax = (uint64_t)-1;
@@ -57,7 +59,9 @@ static struct err *run_to_fault(struct replay *r, struct rp_task *t, const struc
 		if (stop == RUN_SYSCALL) {
 			if (skip_int80(t))
 				continue;
-			return diverge(t, ev, "expected a fault at 0x%" PRIx64 ", found system call %" PRId64,
+			return diverge(t, ev,
+				       "expected a fault at 0x%" PRIx64
+				       ", found system call %" PRId64,
 				       ev->regs.rip, (int64_t)t->regs.orig_rax);
 		}
 		rp_tools_on_fault(r, t, ev);
@@ -85,7 +89,8 @@ static struct err *reach_syscall(struct replay *r, struct rp_task *t, const stru
 {
 	TRY(run_to_syscall(r, t, ev));
 	if (t->nr != (uint64_t)(int64_t)ev->nr && (uint32_t)t->nr != (uint32_t)ev->nr)
-		return diverge(t, ev, "expected system call %d, found %" PRId64, ev->nr, (int64_t)t->nr);
+		return diverge(t, ev, "expected system call %d, found %" PRId64, ev->nr,
+			       (int64_t)t->nr);
 	TRY(compare(r, t, ev));
 	t->restartable = true;
 	return NULL;
@@ -157,7 +162,10 @@ static struct err *event_exec(struct replay *r, const struct trace_event *ev)
 
 	if (!t) {
 		if (r->tasks)
-			return err_new(ERR_TRACE, "the trace is not sound: event %" PRIu64 " is of an unknown task", ev->n);
+			return err_new(ERR_TRACE,
+				       "the trace is not sound: event %" PRIu64
+				       " is of an unknown task",
+				       ev->n);
 		t = rp_task_add(r, ev->task);
 		r->root = ev->task;
 	}
@@ -202,7 +210,9 @@ static struct err *event_task(struct replay *r, const struct trace_event *ev, st
 {
 	*ret = rp_task_find(r, ev->task);
 	if (!*ret)
-		return err_new(ERR_TRACE, "the trace is not sound: event %" PRIu64 " is of an unknown task", ev->n);
+		return err_new(ERR_TRACE,
+			       "the trace is not sound: event %" PRIu64 " is of an unknown task",
+			       ev->n);
 	bug_context.tid = (*ret)->rec_tid;
 	return NULL;
 }
@@ -244,7 +254,8 @@ there:
 static bool registers_kept(const struct trace_event *ev)
 {
 	for (uint32_t i = 0; i < ev->effects_len; i++) {
-		if (ev->effects[i].kind != TRACE_RET && ev->effects[i].kind != TRACE_WRITE && ev->effects[i].kind != TRACE_RECORDS)
+		if (ev->effects[i].kind != TRACE_RET && ev->effects[i].kind != TRACE_WRITE &&
+		    ev->effects[i].kind != TRACE_RECORDS)
 			return false;
 	}
 	return true;
@@ -268,7 +279,8 @@ struct err *rp_apply(struct replay *r)
 		case TRACE_SIGNAL:
 		case TRACE_SWITCH:
 		case TRACE_CALLS:
-			t->in_call = ev->kind == TRACE_SYSCALL_ENTER || (ev->kind == TRACE_NOTE && t->in_call);
+			t->in_call = ev->kind == TRACE_SYSCALL_ENTER ||
+				     (ev->kind == TRACE_NOTE && t->in_call);
 			t->in_nr = ev->kind == TRACE_SYSCALL_ENTER ? ev->nr : t->in_nr;
 			t->raw_known = t->raw_known && registers_kept(ev);
 			TRY(effect_apply(r, t, ev));
@@ -277,7 +289,9 @@ struct err *rp_apply(struct replay *r)
 			TRY(event_exit(r, t, ev));
 			break;
 		default:
-			return err_new(ERR_TRACE, "the trace is not sound: event %" PRIu64 " has kind %d", ev->n, (int)ev->kind);
+			return err_new(ERR_TRACE,
+				       "the trace is not sound: event %" PRIu64 " has kind %d",
+				       ev->n, (int)ev->kind);
 		}
 	}
 	r->where = ev->n;

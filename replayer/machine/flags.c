@@ -1,8 +1,9 @@
 /*
  * flags.c - the ID flag of a new clone.
  *
- * PTRACE_SETREGS leaves the ID bit of the flags alone, and a clone has that of the task it was made from; programs that look
- * whether there is a cpuid instruction leave it set in one thread only.  So the task itself pops its flags.
+ * PTRACE_SETREGS leaves the ID bit of the flags alone, and a clone has that of the task it was made
+ * from; programs that look whether there is a cpuid instruction leave it set in one thread only.
+ * So the task itself pops its flags.
  */
 #include <sys/ptrace.h>
 #include <sys/wait.h>

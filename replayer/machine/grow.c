@@ -32,10 +32,12 @@ struct err *effect_grow(struct rp_task *t, uint64_t addr, bool *grown)
 
 	*grown = false;
 	for (struct rp_grow *g = t->mm->grow; g; g = g->next) {
-		if (addr >= g->lowest || g->lowest - addr > GROW_MAX || !rp_range_allowed(page, g->lowest - page))
+		if (addr >= g->lowest || g->lowest - addr > GROW_MAX ||
+		    !rp_range_allowed(page, g->lowest - page))
 			continue;
 		TRY(rp_call(t, &ret, SYS_mmap, page, g->lowest - page, (uint64_t)g->prot,
-			 MAP_FIXED_NOREPLACE | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, (uint64_t)-1, 0));
+			    MAP_FIXED_NOREPLACE | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			    (uint64_t)-1, 0));
 		if (ret != (int64_t)page)
 			continue;
 		g->lowest = page;

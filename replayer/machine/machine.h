@@ -1,5 +1,6 @@
 /*
- * machine.h - caged processes that do again what was recorded: run to the next event, compare, apply.  Knows no tool (tool.h).
+ * machine.h - caged processes that do again what was recorded: run to the next event, compare,
+ * apply.  Knows no tool (tool.h).
  */
 #ifndef REPLAYER_MACHINE_MACHINE_H
 #define REPLAYER_MACHINE_MACHINE_H
@@ -24,7 +25,9 @@
 #include "tracee/ticks.h"
 
 
-/* A range backed by a shared object: writes that the mapping's protection refuses go to the object. */
+/*
+ * A range backed by a shared object: writes that the mapping's protection refuses go to the object.
+ */
 struct rp_shared {
 	struct rp_shared *next;
 	uint64_t addr, len, offset;
@@ -52,7 +55,11 @@ struct rp_mm {
 	struct rp_grow *grow;
 	struct patches patches;	/* calls that jump to the hook: abi/buffer.h */
 	bool new_patches;	/* some have come since somebody has last cleared this */
-	uint32_t calls;		/* serial of the task whose records were put into its buffer; 0: all are used up, for certain */
+	/*
+	 * serial of the task whose records were put into its buffer; 0: all are used up, for
+	 * certain
+	 */
+	uint32_t calls;
 	void *auxv;		/* of its exec, for debuggers */
 	size_t auxv_len;
 	void *tool[TOOLS];	/* see tool.h */
@@ -73,7 +80,11 @@ struct rp_task {
 	bool restartable;	/* its last event was the end of a call: see restart_call() */
 	uint64_t nr;		/* number of its last system call */
 	char name[17];
-	uint64_t shown, stub;	/* while regs.rip is shown, it goes on at stub, where patch_resume() would not say so; stub 0: no such place */
+	/*
+	 * while regs.rip is shown, it goes on at stub, where patch_resume() would not say so; stub
+	 * 0: no such place
+	 */
+	uint64_t shown, stub;
 	bool in_call;		/* between TRACE_SYSCALL_ENTER and TRACE_SYSCALL_EXIT */
 	int64_t in_nr;		/* of that call */
 	uint32_t tool_word[TOOLS];	/* of tools, for this very thread: 0 in a new one */
@@ -113,12 +124,15 @@ struct replay {
 	int guard_prot;
 	/* tools (tool.h) */
 	void *tool[TOOLS];
-	unsigned watchers;	/* so many tools may stop a task where there is no event, and have the debug registers */
+	/* so many tools may stop a task where there is no event, and have the debug registers */
+	unsigned watchers;
 	/*
-	 * Run the task to the point inside computing code that the event describes (TRACE_AT_STATE), or that is one instruction on
-	 * (TRACE_AT_STEP).  &rp_stopped: a tool has stopped it before.
+	 * Run the task to the point inside computing code that the event describes
+	 * (TRACE_AT_STATE), or that is one instruction on (TRACE_AT_STEP).  &rp_stopped: a tool has
+	 * stopped it before.
 	 */
-	struct err *(*find_point)(struct replay *r, struct rp_task *t, const struct trace_event *ev);
+	struct err *(*find_point)(struct replay *r, struct rp_task *t,
+				  const struct trace_event *ev);
 	struct err *(*find_step)(struct replay *r, struct rp_task *t, const struct trace_event *ev);
 };
 
@@ -127,7 +141,9 @@ struct replay {
 /* Can what was recorded there be replayed here?  Prepares what differs. */
 struct err *rp_machine_open(struct replay *r);
 void rp_machine_close(struct replay *r);
-/* The event's vector state, as this processor lays it out; for every event that is to be applied. */
+/*
+ * The event's vector state, as this processor lays it out; for every event that is to be applied.
+ */
 struct err *rp_machine_event(struct replay *r, struct trace_event *ev);
 /* May this processor leave other flags, where instructions leave them undefined? */
 bool rp_machine_flags(const struct replay *r);
@@ -135,14 +151,18 @@ bool rp_machine_flags(const struct replay *r);
 bool rp_machine_alike(const struct replay *r, const struct regs *a, const struct regs *b);
 /* Registers found at the event: the same?  Then they become the recorded ones (*t dirty). */
 bool rp_machine_same(const struct replay *r, struct rp_task *t, const struct regs *want);
-/* Around an event's effects: what trapped in the recording and cannot be made to trap here is marked in code. */
+/*
+ * Around an event's effects: what trapped in the recording and cannot be made to trap here is
+ * marked in code.
+ */
 struct err *rp_machine_before(struct replay *r, struct rp_task *t, const struct trace_effect *e);
 struct err *rp_machine_after(struct replay *r, struct rp_task *t, const struct trace_event *ev);
 /* Out of a range whose sum is wanted, and back. */
 struct err *rp_machine_out(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t len);
 struct err *rp_machine_in(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t len);
 /* bytes, a copy of [addr, addr+len), as the recording has them. */
-void rp_machine_hide(const struct replay *r, const struct rp_mm *mm, uint64_t addr, void *bytes, size_t len);
+void rp_machine_hide(const struct replay *r, const struct rp_mm *mm, uint64_t addr, void *bytes,
+		     size_t len);
 /* ... and in the stubs of patched ones, which have the instruction itself. */
 struct err *rp_machine_stub(struct replay *r, struct rp_task *t, const struct patch *p);
 
@@ -153,22 +173,28 @@ struct err *cage_process(struct replay *r, pid_t *ret);
 /* A copy of task's process (or a thread of it, sharing memory), stopped. */
 struct err *cage_clone(struct rp_task *t, bool share_memory, pid_t *ret);
 /* Run a call in the task; its own registers are untouched. */
-struct err *cage_call(pid_t pid, const struct regs *regs, int64_t *ret, long nr, uint64_t a0, uint64_t a1,
-		      uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5);
+struct err *cage_call(pid_t pid, const struct regs *regs, int64_t *ret, long nr, uint64_t a0,
+		      uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5);
 /* ... whose registers are what the kernel has. */
 /* ---- object.c ---------------------------------------------------------------------- */
-struct err *rp_object_define(struct replay *r, const struct trace_event *ev, const struct trace_effect *e) __must_check;
+struct err *rp_object_define(struct replay *r, const struct trace_event *ev,
+			     const struct trace_effect *e) __must_check;
 /* With a descriptor, which stays the object's. */
-struct err *rp_object_open(struct replay *r, const struct trace_event *ev, uint32_t number, struct rp_object **ret) __must_check;
+struct err *rp_object_open(struct replay *r, const struct trace_event *ev, uint32_t number,
+			   struct rp_object **ret) __must_check;
 /* Of one of kind FILE: a memfd with its content instead. */
 struct err *rp_object_memfd(struct replay *r, struct rp_object *o) __must_check;
 /* A mapping goes as far as size: traces without SIZE effects make it so long. */
 struct err *rp_object_reach(struct rp_object *o, uint64_t size) __must_check;
 /* The effects of these names. */
-struct err *rp_object_resize(struct replay *r, const struct trace_event *ev, const struct trace_effect *e) __must_check;
-struct err *rp_object_zero(struct replay *r, const struct trace_event *ev, const struct trace_effect *e) __must_check;
-struct err *rp_object_write(struct replay *r, const struct trace_event *ev, const struct trace_effect *e) __must_check;
-struct err *rp_object_live(struct replay *r, const struct trace_event *ev, const struct trace_effect *e) __must_check;
+struct err *rp_object_resize(struct replay *r, const struct trace_event *ev,
+			     const struct trace_effect *e) __must_check;
+struct err *rp_object_zero(struct replay *r, const struct trace_event *ev,
+			   const struct trace_effect *e) __must_check;
+struct err *rp_object_write(struct replay *r, const struct trace_event *ev,
+			    const struct trace_effect *e) __must_check;
+struct err *rp_object_live(struct replay *r, const struct trace_event *ev,
+			   const struct trace_effect *e) __must_check;
 /* All of a file to an empty one; holes stay holes. */
 struct err *rp_object_copy(int from, int to) __must_check;
 /* In t's process the mapping m is one of fd from now on; private copies of pages stay. */
@@ -176,12 +202,16 @@ struct err *rp_object_remap(struct rp_task *t, const struct tracee_map *m, int f
 /* To what it was at a checkpoint: fd, or -1. */
 void rp_object_restored(struct rp_object *o, int fd);
 /* tracee_pages() of a mapping of an object: holes are not read. */
-struct err *rp_object_pages(const struct replay *r, const struct rp_task *t, uint64_t addr, uint64_t len, tracee_page_fn *fn,
-			    void *ctx) __must_check;
+struct err *rp_object_pages(const struct replay *r, const struct rp_task *t, uint64_t addr,
+			    uint64_t len, tracee_page_fn *fn, void *ctx) __must_check;
 
-struct err *cage_call_now(pid_t pid, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4) __must_check;
+struct err *cage_call_now(pid_t pid, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2,
+			  uint64_t a3, uint64_t a4) __must_check;
 void cage_kill(pid_t pid);
-/* It stops being ours to trace, and stays stopped; another replayer takes it, and where it is to run. */
+/*
+ * It stops being ours to trace, and stays stopped; another replayer takes it, and where it is to
+ * run.
+ */
 struct err *cage_let_go(pid_t pid) __must_check;
 struct err *cage_take(pid_t pid, int cpu) __must_check;
 /* Shared with the replayer that is the parent of all processes made here. */
@@ -199,10 +229,14 @@ struct rp_mm *rp_mm_copy(const struct rp_mm *mm);
 void rp_mm_put(struct rp_mm *mm);
 struct err *rp_regs_flush(struct rp_task *t);
 /* A system call of ours in the task; its registers are as they were. */
-struct err *rp_call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5) __must_check;
-/* One instruction of whatever is at rip, stubs of ours too; t->regs are then what the kernel has. */
+struct err *rp_call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2,
+		    uint64_t a3, uint64_t a4, uint64_t a5) __must_check;
+/*
+ * One instruction of whatever is at rip, stubs of ours too; t->regs are then what the kernel has.
+ */
 struct err *rp_raw_step(struct rp_task *t, int *status_ret) __must_check;
-struct err *rp_raw_run(struct rp_task *t, int *status_ret) __must_check;	/* to its next stop, whatever that is */
+/* to its next stop, whatever that is */
+struct err *rp_raw_run(struct rp_task *t, int *status_ret) __must_check;
 /* The first of the list that has memory of this recorded process, or NULL. */
 const struct rp_task *rp_task_with_memory(const struct rp_task *list, int pid);
 /* A new thread runs it: no tool knows anything of that one. */
@@ -211,20 +245,30 @@ void rp_task_anew(struct rp_task *t);
 void rp_task_normal(struct rp_task *t);
 
 /* ---- restart.c ---------------------------------------------------------------------------- */
-/* What the kernel does with an interrupted call when no handler runs: make it again.  Registers as they will be when the task goes on. */
+/*
+ * What the kernel does with an interrupted call when no handler runs: make it again.  Registers as
+ * they will be when the task goes on.
+ */
 void rp_restart_call(struct rp_task *t);
-/* Registers as somebody has set them who traces the task: does the kernel make a call again by them? */
+/*
+ * Registers as somebody has set them who traces the task: does the kernel make a call again by
+ * them?
+ */
 void rp_restart_set(struct rp_task *t);
 
 /* ---- effect.c: apply what an event changed ---------------------------------------- */
 struct err *effect_apply(struct replay *r, struct rp_task *t, const struct trace_event *ev);
 /* One effect that is no part of ev. */
-struct err *effect_one(struct replay *r, struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e);
+struct err *effect_one(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+		       const struct trace_effect *e);
 
 /* All of it, to a descriptor of ours; failures are not our business. */
 void rp_write_all(int fd, const void *what, size_t len);
-/* The sum of a TRACE_SUM effect's range as it is now; ERR_TRACE: a range that is not the program's. */
-struct err *effect_sum(struct replay *r, struct rp_task *t, const struct trace_effect *e, uint64_t *ret);
+/*
+ * The sum of a TRACE_SUM effect's range as it is now; ERR_TRACE: a range that is not the program's.
+ */
+struct err *effect_sum(struct replay *r, struct rp_task *t, const struct trace_effect *e,
+		       uint64_t *ret);
 /*
  * The recorded task got SIGBUS at addr, behind the end of a shared file.  Our copy of the file
  * has no such end: take the page away until the task has faulted.  *page_ret = 0: no need to.
@@ -292,39 +336,50 @@ struct err *rp_copy_wake(struct rp_copy *c, struct rp_task **ret) __must_check;
 /* Another process has them now: only our data goes. */
 void rp_tasks_forget(struct rp_task *list);
 /* In a fork: nothing is ours but these, which rp_copy_wake() made of c. */
-struct err *rp_copy_become(struct replay *r, const struct rp_copy *c, struct rp_task *tasks) __must_check;
+struct err *rp_copy_become(struct replay *r, const struct rp_copy *c,
+			   struct rp_task *tasks) __must_check;
 
 /* ---- calls.c: system calls that need no stop ---------------------------------------------- */
 /* The records of a TRACE_CALLS event into the task's buffer. */
-struct err *calls_fill(struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e);
-struct err *calls_patch(struct replay *r, struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e);
-struct err *calls_cpuid(struct rp_task *t, const struct trace_event *ev, const struct trace_effect *e);
+struct err *calls_fill(struct rp_task *t, const struct trace_event *ev,
+		       const struct trace_effect *e);
+struct err *calls_patch(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+			const struct trace_effect *e);
+struct err *calls_cpuid(struct rp_task *t, const struct trace_event *ev,
+			const struct trace_effect *e);
 /* The task is at its next event: it must have used all records. */
 struct err *calls_used(struct rp_task *t, const struct trace_event *ev);
 /* Run it until it has used them, for an event that is not a call. */
 struct err *calls_drain(struct replay *r, struct rp_task *t, const struct trace_event *ev);
-/* A SIGTRAP at t->regs: is it the hook's?  CALLS_STOPPED: the records are used up, or *err_ret says what differs. */
+/*
+ * A SIGTRAP at t->regs: is it the hook's?  CALLS_STOPPED: the records are used up, or *err_ret says
+ * what differs.
+ */
 enum calls_trap { CALLS_NONE = 0, CALLS_STOPPED, CALLS_GO_ON };
-enum calls_trap calls_trap(struct replay *r, struct rp_task *t, const struct trace_event *ev, struct err **err_ret);
+enum calls_trap calls_trap(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+			   struct err **err_ret);
 
 /* ---- run.c: one task, to its next stop -------------------------------------------------- */
 extern struct err rp_stopped;
 /*
- * Resumes the task by request (tools may make that a step) and waits for its next stop, whatever that is: t->regs are the
- * kernel's then.  &err_gone: it has been killed.
+ * Resumes the task by request (tools may make that a step) and waits for its next stop, whatever
+ * that is: t->regs are the kernel's then.  &err_gone: it has been killed.
  */
-struct err *rp_resume(struct replay *r, struct rp_task *t, int *request, int *status_ret) __must_check;
+struct err *rp_resume(struct replay *r, struct rp_task *t, int *request,
+		      int *status_ret) __must_check;
 /*
- * Run the task to its next system call or fault; t->regs are as the program would have them.  &rp_stopped: a tool has stopped it
- * before.  Divergence is an error.
+ * Run the task to its next system call or fault; t->regs are as the program would have them.
+ * &rp_stopped: a tool has stopped it before.  Divergence is an error.
  */
 enum rp_run { RUN_SYSCALL, RUN_SIGNAL };
-struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event *ev, enum rp_run *stop, siginfo_t *info);
+struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+		   enum rp_run *stop, siginfo_t *info);
 /*
- * A signal that the recording did not see: NULL where the task can go on (a stack has grown, a tool's step was overtaken), else what
- * differs from what ev says.
+ * A signal that the recording did not see: NULL where the task can go on (a stack has grown, a
+ * tool's step was overtaken), else what differs from what ev says.
  */
-struct err *rp_unexpected(struct replay *r, struct rp_task *t, const struct trace_event *ev, const siginfo_t *info) __must_check;
+struct err *rp_unexpected(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+			  const siginfo_t *info) __must_check;
 /* One instruction; nothing of a tool's is in code then. */
 struct err *rp_step_once(struct replay *r, struct rp_task *t) __must_check;
 /* Equal but for orig_rax and RF? */
@@ -340,11 +395,13 @@ struct err *rp_reach(struct replay *r);
 /* Apply it. */
 struct err *rp_apply(struct replay *r);
 /* One instruction further, where the event is: for replay.find_step, without tools. */
-struct err *rp_find_step(struct replay *r, struct rp_task *t, const struct trace_event *ev) __must_check;
+struct err *rp_find_step(struct replay *r, struct rp_task *t,
+			 const struct trace_event *ev) __must_check;
 
 /* ---- diverge.c ---------------------------------------------------------------------- */
 /* NULL when equal. */
-struct err *diverge_regs(const struct rp_task *t, const struct trace_event *ev, const struct regs *found);
+struct err *diverge_regs(const struct rp_task *t, const struct trace_event *ev,
+			 const struct regs *found);
 struct err *diverge(const struct rp_task *t, const struct trace_event *ev, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4))) __must_check;
 

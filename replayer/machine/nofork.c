@@ -1,9 +1,9 @@
 /*
  * nofork.c - memory that a fork leaves out (MADV_DONTFORK) or clears (MADV_WIPEONFORK).
  *
- * Checkpoints are forks, and a checkpoint without such memory is useless: V8 says it of its whole heap.  So the kernel
- * is never told; ranges are remembered here, as the kernel keeps them with its mappings, and a child of the
- * recording is given what the kernel would have left it.
+ * Checkpoints are forks, and a checkpoint without such memory is useless: V8 says it of its whole
+ * heap.  So the kernel is never told; ranges are remembered here, as the kernel keeps them with its
+ * mappings, and a child of the recording is given what the kernel would have left it.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -51,7 +51,8 @@ bool rp_nofork_advise(struct rp_mm *mm, uint64_t addr, uint64_t len, uint64_t ad
 {
 	int on = advice == MADV_DONTFORK || advice == MADV_DOFORK ? MADV_DONTFORK : MADV_WIPEONFORK;
 
-	if (advice != MADV_DONTFORK && advice != MADV_DOFORK && advice != MADV_WIPEONFORK && advice != MADV_KEEPONFORK)
+	if (advice != MADV_DONTFORK && advice != MADV_DOFORK && advice != MADV_WIPEONFORK &&
+	    advice != MADV_KEEPONFORK)
 		return false;
 	cut(mm, addr, addr + len, on);
 	if ((int)advice == on)
@@ -64,7 +65,8 @@ void rp_nofork_move(struct rp_mm *mm, uint64_t from, uint64_t len, uint64_t to, 
 	bool on[2] = { false, false };
 
 	for (const struct rp_nofork *n = mm->nofork; n; n = n->next) {
-		if (n->addr <= from && n->end > from)	/* a mapping that moves is one: what holds at its start holds for it */
+		/* a mapping that moves is one: what holds at its start holds for it */
+		if (n->addr <= from && n->end > from)
 			on[n->advice == MADV_WIPEONFORK] = true;
 	}
 	cut(mm, from, from + len, 0);
@@ -86,13 +88,15 @@ struct err *rp_nofork_child(struct rp_task *child)
 	TRY(tracee_regs_get(child->real, &regs));
 	for (const struct rp_nofork *n = mm->nofork; n; n = n->next) {
 		if (n->advice == MADV_WIPEONFORK)
-			TRY(cage_call(child->real, &regs, &ret, SYS_madvise, n->addr, n->end - n->addr, MADV_DONTNEED, 0, 0, 0));
+			TRY(cage_call(child->real, &regs, &ret, SYS_madvise, n->addr,
+				      n->end - n->addr, MADV_DONTNEED, 0, 0, 0));
 	}
 	for (struct rp_nofork *n = mm->nofork, *next; n; n = next) {
 		next = n->next;
 		if (n->advice != MADV_DONTFORK)
 			continue;
-		TRY(cage_call(child->real, &regs, &ret, SYS_munmap, n->addr, n->end - n->addr, 0, 0, 0, 0));
+		TRY(cage_call(child->real, &regs, &ret, SYS_munmap, n->addr, n->end - n->addr, 0, 0,
+			      0, 0));
 		cut(mm, n->addr, n->end, 0);
 		next = mm->nofork;
 	}

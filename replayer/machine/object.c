@@ -1,8 +1,10 @@
 /*
- * object.c - what is behind mappings: files of the trace, and memfds in the place of files that change.
+ * object.c - what is behind mappings: files of the trace, and memfds in the place of files that
+ * change.
  *
- * An object of kind FILE is a file of the trace, mapped from there.  All others are memfds of ours: they have the size
- * of the recorded file, its content and its holes, so that mappings of them, shared and private, behave as in the recording.
+ * An object of kind FILE is a file of the trace, mapped from there.  All others are memfds of ours:
+ * they have the size of the recorded file, its content and its holes, so that mappings of them,
+ * shared and private, behave as in the recording.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +25,8 @@ static struct err *bad_effect(const struct trace_event *ev, const char *what)
 	return err_new(ERR_TRACE, "the trace is not sound: event %" PRIu64 " %s", ev->n, what);
 }
 
-struct err *rp_object_define(struct replay *r, const struct trace_event *ev, const struct trace_effect *e)
+struct err *rp_object_define(struct replay *r, const struct trace_event *ev,
+			     const struct trace_effect *e)
 {
 	struct rp_object *o;
 
@@ -70,7 +73,9 @@ struct err *rp_object_copy(int from, int to)
 		if (at < 0 || end < 0)
 			return err_os(errno, "cannot copy shared memory");
 		while (at < end) {
-			ssize_t n = pread(from, buf, end - at < COPY_BYTES ? (size_t)(end - at) : COPY_BYTES, at);
+			ssize_t n =
+				pread(from, buf,
+				      end - at < COPY_BYTES ? (size_t)(end - at) : COPY_BYTES, at);
 
 			if (n <= 0 || pwrite(to, buf, (size_t)n, at) != n)
 				return err_os(n < 0 ? errno : ENOSPC, "cannot fill shared memory");
@@ -113,7 +118,8 @@ struct err *rp_object_memfd(struct replay *r, struct rp_object *o)
 	return NULL;
 }
 
-struct err *rp_object_open(struct replay *r, const struct trace_event *ev, uint32_t number, struct rp_object **ret)
+struct err *rp_object_open(struct replay *r, const struct trace_event *ev, uint32_t number,
+			   struct rp_object **ret)
 {
 	struct rp_object *o;
 
@@ -134,40 +140,51 @@ struct err *rp_object_reach(struct rp_object *o, uint64_t size)
 
 	if (o->sized)
 		return NULL;
-	if (fstat(o->fd, &st) < 0 || ((uint64_t)st.st_size < size && ftruncate(o->fd, (off_t)size) < 0))
+	if (fstat(o->fd, &st) < 0 ||
+	    ((uint64_t)st.st_size < size && ftruncate(o->fd, (off_t)size) < 0))
 		return err_os(errno, "cannot size shared memory of %" PRIu64 " bytes", size);
 	return NULL;
 }
 
-static struct err *open_changing(struct replay *r, const struct trace_event *ev, uint32_t number, struct rp_object **ret)
+static struct err *open_changing(struct replay *r, const struct trace_event *ev, uint32_t number,
+				 struct rp_object **ret)
 {
 	TRY(rp_object_open(r, ev, number, ret));
-	return (*ret)->kind == TRACE_OBJECT_FILE ? bad_effect(ev, "changes an object that does not change") : NULL;
+	return (*ret)->kind == TRACE_OBJECT_FILE
+		       ? bad_effect(ev, "changes an object that does not change")
+		       : NULL;
 }
 
-struct err *rp_object_resize(struct replay *r, const struct trace_event *ev, const struct trace_effect *e)
+struct err *rp_object_resize(struct replay *r, const struct trace_event *ev,
+			     const struct trace_effect *e)
 {
 	struct rp_object *o;
 
 	TRY(open_changing(r, ev, e->object, &o));
 	if (e->len > INT64_MAX || ftruncate(o->fd, (off_t)e->len) < 0)
-		return err_os(errno, "event %" PRIu64 ": cannot size shared memory of %" PRIu64 " bytes", ev->n, e->len);
+		return err_os(errno,
+			      "event %" PRIu64 ": cannot size shared memory of %" PRIu64 " bytes",
+			      ev->n, e->len);
 	o->sized = true;
 	return NULL;
 }
 
-struct err *rp_object_zero(struct replay *r, const struct trace_event *ev, const struct trace_effect *e)
+struct err *rp_object_zero(struct replay *r, const struct trace_event *ev,
+			   const struct trace_effect *e)
 {
 	struct rp_object *o;
 
 	TRY(open_changing(r, ev, e->object, &o));
 	if (e->len && (e->addr > INT64_MAX || e->len > INT64_MAX - e->addr ||
-		       fallocate(o->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)e->addr, (off_t)e->len) < 0))
-		return err_os(errno, "event %" PRIu64 ": cannot make a hole in shared memory", ev->n);
+		       fallocate(o->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)e->addr,
+				 (off_t)e->len) < 0))
+		return err_os(errno, "event %" PRIu64 ": cannot make a hole in shared memory",
+			      ev->n);
 	return NULL;
 }
 
-struct err *rp_object_write(struct replay *r, const struct trace_event *ev, const struct trace_effect *e)
+struct err *rp_object_write(struct replay *r, const struct trace_event *ev,
+			    const struct trace_effect *e)
 {
 	struct rp_object *o;
 
@@ -177,7 +194,7 @@ struct err *rp_object_write(struct replay *r, const struct trace_event *ev, cons
 	return NULL;
 }
 
-/* ---- private mappings of a file that changes ------------------------------------------------------ */
+/* ---- private mappings of a file that changes ------------------------------------------------- */
 
 struct saved {
 	struct saved *next;
@@ -226,7 +243,8 @@ struct err *rp_object_remap(struct rp_task *t, const struct tracee_map *m, int f
 	err = m->shared ? NULL : pages_private(t->real, m->start, len, save_range, &s);
 	if (!err)
 		err = cage_call(t->real, &t->regs, &ret, SYS_mmap, m->start, len, (uint64_t)m->prot,
-				(m->shared ? MAP_SHARED : MAP_PRIVATE) | MAP_FIXED | MAP_NORESERVE, (uint64_t)fd, m->offset);
+				(m->shared ? MAP_SHARED : MAP_PRIVATE) | MAP_FIXED | MAP_NORESERVE,
+				(uint64_t)fd, m->offset);
 	if (!err && ret != (int64_t)m->start)
 		err = err_os((int)-ret, "cannot map shared memory again");
 	while (s.list) {
@@ -271,7 +289,8 @@ static bool is_first(const struct replay *r, const struct rp_task *t)
 	return true;
 }
 
-struct err *rp_object_live(struct replay *r, const struct trace_event *ev, const struct trace_effect *e)
+struct err *rp_object_live(struct replay *r, const struct trace_event *ev,
+			   const struct trace_effect *e)
 {
 	struct rp_object *o;
 	struct stat st;
@@ -281,8 +300,10 @@ struct err *rp_object_live(struct replay *r, const struct trace_event *ev, const
 	TRY(rp_object_open(r, ev, e->object, &o));
 	if (o->kind != TRACE_OBJECT_FILE)
 		return bad_effect(ev, "lets an object change that does already");
-	TRY(trace_reader_object(r->reader, &o->effect, &file));	/* o->fd may be a memfd: noexec file systems */
-	err = fstat(file, &st) < 0 ? err_os(errno, "cannot look at a file of the trace") : new_memfd(r, o, &fd);
+	/* o->fd may be a memfd: noexec file systems */
+	TRY(trace_reader_object(r->reader, &o->effect, &file));
+	err = fstat(file, &st) < 0 ? err_os(errno, "cannot look at a file of the trace")
+				   : new_memfd(r, o, &fd);
 	close(file);
 	for (struct rp_task *t = r->tasks; t && !err; t = t->next) {
 		if (t->real && t->mm && is_first(r, t))
@@ -310,7 +331,7 @@ void rp_object_restored(struct rp_object *o, int fd)
 	}
 }
 
-/* ---- pages --------------------------------------------------------------------------------------------- */
+/* ---- pages ----------------------------------------------------------------------------------- */
 
 /* What is behind addr, and where in it: a descriptor that stays ours, or -1. */
 static int file_at(const struct replay *r, const struct rp_task *t, uint64_t addr, uint64_t *offset)
@@ -340,7 +361,8 @@ static int file_at(const struct replay *r, const struct rp_task *t, uint64_t add
 	return fd;
 }
 
-struct err *rp_object_pages(const struct replay *r, const struct rp_task *t, uint64_t addr, uint64_t len, tracee_page_fn *fn, void *ctx)
+struct err *rp_object_pages(const struct replay *r, const struct rp_task *t, uint64_t addr,
+			    uint64_t len, tracee_page_fn *fn, void *ctx)
 {
 	uint64_t offset = 0;
 	int fd = len <= SMALL ? -1 : file_at(r, t, addr, &offset);

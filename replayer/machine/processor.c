@@ -1,12 +1,14 @@
 /*
  * processor.c - recordings that another processor made.
  *
- * Replay follows what the recording did.  Where that marked rdtsc and cpuid (tracee/mark.h), the marks are in its effects.  Where they trapped, and
- * cannot be made to trap here, replay marks them as code is mapped: the trap then comes as SIGILL instead of SIGSEGV, at the same registers.
+ * Replay follows what the recording did.  Where that marked rdtsc and cpuid (tracee/mark.h), the
+ * marks are in its effects.  Where they trapped, and cannot be made to trap here, replay marks them
+ * as code is mapped: the trap then comes as SIGILL instead of SIGSEGV, at the same registers.
  *
- * What differs between makers is taken out of the way: the layout of the XSAVE area is converted; flags that
- * instructions leave undefined (AF after a shift, ZF after a multiplication) are not compared but taken from the recording, as is r11, where a system
- * call leaves them.  What a program could have used and this processor lacks is named at the start.
+ * What differs between makers is taken out of the way: the layout of the XSAVE area is converted;
+ * flags that instructions leave undefined (AF after a shift, ZF after a multiplication) are not
+ * compared but taken from the recording, as is r11, where a system call leaves them.  What a
+ * program could have used and this processor lacks is named at the start.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -25,11 +27,12 @@ struct rp_machine {
 	unsigned char state[STATES][TRACEE_XSTATE_MAX];	/* of the event's XSTATE effects */
 };
 
-/* ---- at the start ------------------------------------------------------------------------------------ */
+/* ---- at the start ---------------------------------------------------------------------------- */
 
 static bool made_by(const struct trace_meta *m, const char *vendor, const char *brand)
 {
-	return m->cpu_vendor[0] ? !strcmp(m->cpu_vendor, vendor) : strstr(m->cpu_model, brand) != NULL;
+	return m->cpu_vendor[0] ? !strcmp(m->cpu_vendor, vendor)
+				: strstr(m->cpu_model, brand) != NULL;
 }
 
 static struct err *check_features(const struct trace_meta *m)
@@ -41,13 +44,18 @@ static struct err *check_features(const struct trace_meta *m)
 	cpuid_features(false, have);
 	lacks = features_missing(m->cpuid_features, have);
 	if (!lacks && (m->xcr0 & ~cpu_xcr0() & 0xe6))
-		lacks = m->xcr0 & ~cpu_xcr0() & 6 ? "AVX's registers enabled" : "AVX-512's registers enabled";
+		lacks = m->xcr0 & ~cpu_xcr0() & 6 ? "AVX's registers enabled"
+						  : "AVX-512's registers enabled";
 	if (!lacks)
 		return NULL;
 	if (!level)
-		return err_new(ERR_UNSUPPORTED, "the program saw a processor with %s, which this one lacks (%s)", lacks, m->cpu_model);
-	return err_new(ERR_UNSUPPORTED, "the program saw a processor with %s, which this one lacks (%s): record it with --cpu=%s to replay it here",
-		       lacks, m->cpu_model, cpu_level_name(level));
+		return err_new(ERR_UNSUPPORTED,
+			       "the program saw a processor with %s, which this one lacks (%s)",
+			       lacks, m->cpu_model);
+	return err_new(
+		ERR_UNSUPPORTED,
+		"the program saw a processor with %s, which this one lacks (%s): record it with --cpu=%s to replay it here",
+		lacks, m->cpu_model, cpu_level_name(level));
 }
 
 static void compare_layouts(struct rp_machine *machine, const struct trace_meta *m)
@@ -62,7 +70,9 @@ static void compare_layouts(struct rp_machine *machine, const struct trace_meta 
 	else
 		xsave_layout_guess(m->xcr0, made_by(m, "AuthenticAMD", "AMD"), machine->there);
 	for (unsigned i = 0; i < XSAVE_PARTS; i++)
-		machine->other_layout |= machine->there[i][1] && memcmp(machine->there[i], machine->here[i], sizeof(machine->here[i]));
+		machine->other_layout |=
+			machine->there[i][1] &&
+			memcmp(machine->there[i], machine->here[i], sizeof(machine->here[i]));
 }
 
 struct err *rp_machine_open(struct replay *r)
@@ -77,7 +87,8 @@ struct err *rp_machine_open(struct replay *r)
 	TRY(check_features(m));
 	compare_layouts(machine, m);
 	cpu_vendor(vendor);
-	machine->other_flags = cpu_emulates() || !made_by(m, vendor, strstr(vendor, "AMD") ? "AMD" : "Intel");
+	machine->other_flags =
+		cpu_emulates() || !made_by(m, vendor, strstr(vendor, "AMD") ? "AMD" : "Intel");
 	machine->marks = !m->marked && ((m->cpuid_trapped && !cpuid_can_trap()) || !tsc_can_trap());
 	r->cpuid_trapped = m->cpuid_trapped && !m->marked && !machine->marks;
 	return NULL;
@@ -89,7 +100,7 @@ void rp_machine_close(struct replay *r)
 	r->machine = NULL;
 }
 
-/* ---- vector state -------------------------------------------------------------------------------------- */
+/* ---- vector state ---------------------------------------------------------------------------- */
 
 struct err *rp_machine_event(struct replay *r, struct trace_event *ev)
 {
@@ -102,15 +113,20 @@ struct err *rp_machine_event(struct replay *r, struct trace_event *ev)
 
 		if (e->kind != TRACE_XSTATE || n == STATES)
 			continue;
-		if (!xsave_convert(machine->there, e->data, e->data_len, machine->here, machine->state[n], TRACEE_XSTATE_MAX, &len))
-			return err_new(ERR_UNSUPPORTED, "event %" PRIu64 ": the program has used vector registers that this system does not have", ev->n);
+		if (!xsave_convert(machine->there, e->data, e->data_len, machine->here,
+				   machine->state[n], TRACEE_XSTATE_MAX, &len))
+			return err_new(
+				ERR_UNSUPPORTED,
+				"event %" PRIu64
+				": the program has used vector registers that this system does not have",
+				ev->n);
 		e->data = machine->state[n++];
 		e->data_len = len;
 	}
 	return NULL;
 }
 
-/* ---- flags ------------------------------------------------------------------------------------------------ */
+/* ---- flags ----------------------------------------------------------------------------------- */
 
 bool rp_machine_flags(const struct replay *r) { return r->machine->other_flags; }
 
@@ -119,7 +135,8 @@ static bool flags_alike(uint64_t a, uint64_t b)
 {
 	enum { IF_AND_ONE = 0x202, HIGHEST = 0x400000 };
 
-	return !((a ^ b) & ~(uint64_t)CF_PF_AF_ZF_SF_OF) && a < HIGHEST && (a & IF_AND_ONE) == IF_AND_ONE;
+	return !((a ^ b) & ~(uint64_t)CF_PF_AF_ZF_SF_OF) && a < HIGHEST &&
+	       (a & IF_AND_ONE) == IF_AND_ONE;
 }
 
 bool rp_machine_alike(const struct replay *r, const struct regs *a, const struct regs *b)
@@ -127,7 +144,8 @@ bool rp_machine_alike(const struct replay *r, const struct regs *a, const struct
 	enum { RF = 0x10000 };
 	struct regs x = *a, y = *b;
 
-	if (!r->machine->other_flags || ((x.eflags ^ y.eflags) & ~(uint64_t)(CF_PF_AF_ZF_SF_OF | RF)))
+	if (!r->machine->other_flags ||
+	    ((x.eflags ^ y.eflags) & ~(uint64_t)(CF_PF_AF_ZF_SF_OF | RF)))
 		return false;
 	if (x.r11 != y.r11 && !flags_alike(x.r11, y.r11))
 		return false;
@@ -141,13 +159,14 @@ bool rp_machine_same(const struct replay *r, struct rp_task *t, const struct reg
 		return false;
 	if (t->regs.r11 != want->r11 || ((t->regs.eflags ^ want->eflags) & CF_PF_AF_ZF_SF_OF)) {
 		t->regs.r11 = want->r11;
-		t->regs.eflags = (t->regs.eflags & ~(uint64_t)CF_PF_AF_ZF_SF_OF) | (want->eflags & CF_PF_AF_ZF_SF_OF);
+		t->regs.eflags = (t->regs.eflags & ~(uint64_t)CF_PF_AF_ZF_SF_OF) |
+				 (want->eflags & CF_PF_AF_ZF_SF_OF);
 		t->dirty = true;
 	}
 	return true;
 }
 
-/* ---- marks --------------------------------------------------------------------------------------------------- */
+/* ---- marks ----------------------------------------------------------------------------------- */
 
 static struct err *mark(struct rp_task *t, uint64_t addr, uint64_t len)
 {
@@ -158,7 +177,8 @@ static struct err *mark(struct rp_task *t, uint64_t addr, uint64_t len)
 
 	TRY(marks_find(t->real, addr, len, &site, &n, &mismatches));
 	for (unsigned i = 0; i < n && good; i++) {
-		if (!patches_at(&t->mm->patches, addr + site[i].offset) && mark_put(t->real, addr + site[i].offset, &site[i], &p))
+		if (!patches_at(&t->mm->patches, addr + site[i].offset) &&
+		    mark_put(t->real, addr + site[i].offset, &site[i], &p))
 			good = patches_add(&t->mm->patches, &p);
 	}
 	t->mm->new_patches |= n != 0;
@@ -172,7 +192,8 @@ static struct err *unmark(struct rp_task *t, uint64_t addr, uint64_t len)
 	const struct patches *ps = &t->mm->patches;
 
 	for (unsigned i = 0; i < ps->n; i++) {
-		if (ps->p[i].kind == PATCH_MARK && ps->p[i].addr >= addr && ps->p[i].addr < addr + len)
+		if (ps->p[i].kind == PATCH_MARK && ps->p[i].addr >= addr &&
+		    ps->p[i].addr < addr + len)
 			TRY(tracee_write(t->real, ps->p[i].addr, ps->p[i].bytes, PATCH_MARK_BYTES));
 	}
 	patches_cut(&t->mm->patches, addr, len);
@@ -211,7 +232,7 @@ struct err *rp_machine_stub(struct replay *r, struct rp_task *t, const struct pa
 	return tracee_write(t->real, p->stub + p->traced_at, patch_mark, sizeof(patch_mark));
 }
 
-/* ---- marks, and who looks at memory ---------------------------------------------------------------------------- */
+/* ---- marks, and who looks at memory ---------------------------------------------------------- */
 
 /* The two bytes of ours that belong to p, and what the recording has there; 0: none. */
 static uint64_t ours_at(const struct patch *p, const uint8_t **original)
@@ -226,7 +247,8 @@ static uint64_t ours_at(const struct patch *p, const uint8_t **original)
 	return p->stub + p->traced_at;
 }
 
-static struct err *put_all(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t len, bool mark)
+static struct err *put_all(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t len,
+			   bool mark)
 {
 	const struct patches *ps = &t->mm->patches;
 	const uint8_t *original;
@@ -235,15 +257,23 @@ static struct err *put_all(struct replay *r, struct rp_task *t, uint64_t addr, u
 		uint64_t at = ours_at(&ps->p[i], &original);
 
 		if (at && at + PATCH_MARK_BYTES > addr && at < addr + len)
-			TRY(tracee_write(t->real, at, mark ? patch_mark : original, PATCH_MARK_BYTES));
+			TRY(tracee_write(t->real, at, mark ? patch_mark : original,
+					 PATCH_MARK_BYTES));
 	}
 	return NULL;
 }
 
-struct err *rp_machine_out(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t len) { return put_all(r, t, addr, len, false); }
-struct err *rp_machine_in(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t len) { return put_all(r, t, addr, len, true); }
+struct err *rp_machine_out(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t len)
+{
+	return put_all(r, t, addr, len, false);
+}
+struct err *rp_machine_in(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t len)
+{
+	return put_all(r, t, addr, len, true);
+}
 
-void rp_machine_hide(const struct replay *r, const struct rp_mm *mm, uint64_t addr, void *bytes, size_t len)
+void rp_machine_hide(const struct replay *r, const struct rp_mm *mm, uint64_t addr, void *bytes,
+		     size_t len)
 {
 	const uint8_t *original;
 

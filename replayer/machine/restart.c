@@ -21,12 +21,16 @@ void rp_restart_call(struct rp_task *t)
 	t->dirty = true;
 }
 
-/* Registers as somebody has set them who traces the task: does the kernel make a call again by them? */
+/*
+ * Registers as somebody has set them who traces the task: does the kernel make a call again by
+ * them?
+ */
 void rp_restart_set(struct rp_task *t)
 {
 	int64_t ret = (int64_t)t->regs.rax;
 
-	t->restartable = (int64_t)t->regs.orig_rax >= 0 && ret <= -ERESTARTSYS && ret >= -ERESTART_RESTARTBLOCK;
+	t->restartable = (int64_t)t->regs.orig_rax >= 0 && ret <= -ERESTARTSYS &&
+			 ret >= -ERESTART_RESTARTBLOCK;
 	if (t->restartable)
 		t->nr = t->regs.orig_rax;
 }

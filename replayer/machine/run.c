@@ -1,9 +1,10 @@
 /*
  * run.c - run one task to its next stop, and say what the stop is.
  *
- * There is one way to resume a task while tools are at work: rp_resume(), for the way to the next event (rp_run()), for the search
- * for a point (landmark/) and for a debugger's diversions.  A stop is a system call, an interrupt or a signal; an
- * interrupt or signal that a tool explains never gets to whoever asked for the run.
+ * There is one way to resume a task while tools are at work: rp_resume(), for the way to the next
+ * event (rp_run()), for the search for a point (landmark/) and for a debugger's diversions.  A stop
+ * is a system call, an interrupt or a signal; an interrupt or signal that a tool explains never
+ * gets to whoever asked for the run.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,8 +18,8 @@
 struct err rp_stopped;
 
 /*
- * A jump to the vsyscall page: the kernel has refused the call (cage.c), and returned to the caller.  The registers are
- * made those of the jump again.
+ * A jump to the vsyscall page: the kernel has refused the call (cage.c), and returned to the
+ * caller.  The registers are made those of the jump again.
  */
 static bool at_vsyscall(struct rp_task *t, const siginfo_t *info)
 {
@@ -49,7 +50,8 @@ struct err *rp_resume(struct replay *r, struct rp_task *t, int *request, int *st
 }
 
 /* A SIGTRAP at the buffer's hook?  *ret RUN_STOP: the run is over, with *err. */
-static enum run_verdict hook_trap(struct replay *r, struct rp_task *t, const struct trace_event *ev, struct err **err)
+static enum run_verdict hook_trap(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+				  struct err **err)
 {
 	enum calls_trap trap = calls_trap(r, t, ev, err);
 
@@ -58,8 +60,12 @@ static enum run_verdict hook_trap(struct replay *r, struct rp_task *t, const str
 	return trap == CALLS_NONE ? RUN_NOT_MINE : trap == CALLS_GO_ON ? RUN_GO_ON : RUN_STOP;
 }
 
-/* The task has stopped with a signal.  RUN_STOP: the run is over, with *err; NOT_MINE: it is the recording's, or somebody else's. */
-static enum run_verdict signal_stop(struct replay *r, struct rp_task *t, const struct trace_event *ev, siginfo_t *info, struct err **err)
+/*
+ * The task has stopped with a signal.  RUN_STOP: the run is over, with *err; NOT_MINE: it is the
+ * recording's, or somebody else's.
+ */
+static enum run_verdict signal_stop(struct replay *r, struct rp_task *t,
+				    const struct trace_event *ev, siginfo_t *info, struct err **err)
 {
 	enum run_verdict verdict = RUN_NOT_MINE;
 
@@ -81,7 +87,8 @@ static bool is_fault(int sig)
 	return sig == SIGSEGV || sig == SIGBUS || sig == SIGILL || sig == SIGFPE || sig == SIGTRAP;
 }
 
-struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event *ev, enum rp_run *stop, siginfo_t *info)
+struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+		   enum rp_run *stop, siginfo_t *info)
 {
 	rp_restart_call(t);
 	for (;;) {
@@ -102,7 +109,8 @@ struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event
 		t->from_hook = t->raw_known && t->raw.rip != t->regs.rip;
 		if (tracee_stop_kind(status) == STOP_SYSCALL) {
 			if (request == PTRACE_SYSEMU_SINGLESTEP)
-				t->regs.r11 &= ~0x100ull;	/* the instruction has put the flags there, with our TF */
+				/* the instruction has put the flags there, with our TF */
+				t->regs.r11 &= ~0x100ull;
 			rp_tools_on_call(r, t);
 			*stop = RUN_SYSCALL;
 			return NULL;
@@ -121,7 +129,9 @@ struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event
 		*stop = RUN_SIGNAL;
 		if (verdict == RUN_STOP || at_vsyscall(t, info) || is_fault(info->si_signo))
 			return err;
-		/* somebody outside sent a signal to a replayed process: not part of the recording */
+		/*
+		 * somebody outside sent a signal to a replayed process: not part of the recording
+		 */
 	}
 }
 
@@ -135,7 +145,8 @@ bool rp_regs_equal(const struct regs *a, const struct regs *b)
 	return !memcmp(&x, &y, sizeof(x));
 }
 
-struct err *rp_unexpected(struct replay *r, struct rp_task *t, const struct trace_event *ev, const siginfo_t *info)
+struct err *rp_unexpected(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+			  const siginfo_t *info)
 {
 	bool grown = false;
 
@@ -146,7 +157,9 @@ struct err *rp_unexpected(struct replay *r, struct rp_task *t, const struct trac
 	if (t->regs.rip == ev->regs.rip && ev->kind == TRACE_TRAP)
 		return diverge_regs(t, ev, &t->regs);
 	return diverge(t, ev, "expected a %s, found signal %d (code %d) at address 0x%" PRIx64,
-		       ev->kind == TRACE_TRAP ? "trapped instruction" : ev->kind == TRACE_SIGNAL ? "signal" : "system call",
+		       ev->kind == TRACE_TRAP	  ? "trapped instruction"
+		       : ev->kind == TRACE_SIGNAL ? "signal"
+						  : "system call",
 		       info->si_signo, info->si_code, (uint64_t)(uintptr_t)info->si_addr);
 }
 

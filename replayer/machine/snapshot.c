@@ -1,8 +1,9 @@
 /*
  * snapshot.c - a copy of one address space, to go back to when a search has gone wrong.
  *
- * Cheaper than a checkpoint (copy.c): while a point in computing code is searched, only one task runs, so
- * only its address space changes.  Spaces with shared objects are left alone: a fork shares them.
+ * Cheaper than a checkpoint (copy.c): while a point in computing code is searched, only one task
+ * runs, so only its address space changes.  Spaces with shared objects are left alone: a fork
+ * shares them.
  */
 #include <stdlib.h>
 

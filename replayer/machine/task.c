@@ -121,8 +121,8 @@ void rp_mm_put(struct rp_mm *mm)
 }
 
 /*
- * After a call only rax differs, and rcx where a stub made it: two words are set in less time than all.  The kernel would take
- * a result of -512 to -516 for a call to be made again.
+ * After a call only rax differs, and rcx where a stub made it: two words are set in less time than
+ * all.  The kernel would take a result of -512 to -516 for a call to be made again.
  */
 static bool set_result(const struct rp_task *t, const struct regs *regs)
 {
@@ -131,21 +131,27 @@ static bool set_result(const struct rp_task *t, const struct regs *regs)
 	raw.rax = regs->rax;
 	raw.rcx = regs->rcx;
 	raw.orig_rax = regs->orig_rax;
-	if (memcmp(&raw, regs, sizeof(raw)) || ((int64_t)regs->rax >= -520 && (int64_t)regs->rax <= -500))
+	if (memcmp(&raw, regs, sizeof(raw)) ||
+	    ((int64_t)regs->rax >= -520 && (int64_t)regs->rax <= -500))
 		return false;
 	return ptrace(PTRACE_POKEUSER, t->real, offsetof(struct regs, rax), regs->rax) == 0 &&
-	       (t->raw.rcx == regs->rcx || ptrace(PTRACE_POKEUSER, t->real, offsetof(struct regs, rcx), regs->rcx) == 0);
+	       (t->raw.rcx == regs->rcx ||
+		ptrace(PTRACE_POKEUSER, t->real, offsetof(struct regs, rcx), regs->rcx) == 0);
 }
 
 void rp_task_normal(struct rp_task *t)
 {
-	const struct patch *p = t->mm->patches.n ? patches_stub(&t->mm->patches, t->regs.rip) : NULL;
+	const struct patch *p =
+		t->mm->patches.n ? patches_stub(&t->mm->patches, t->regs.rip) : NULL;
 	uint64_t at = t->regs.rip;
 
 	if (patch_normal(&t->mm->patches, &t->regs) != PATCH_MOVED)
 		return;
 	t->dirty = true;
-	/* on its way to the hook, while the same instruction of the program, come to in another way, is a call */
+	/*
+	 * on its way to the hook, while the same instruction of the program, come to in another
+	 * way, is a call
+	 */
 	if (p && at == p->stub + p->hook_at && p->call_at >= p->len) {
 		t->shown = t->regs.rip;
 		t->stub = at;
@@ -180,7 +186,8 @@ static struct err *raw(struct rp_task *t, int request, int *status_ret)
 		TRY(tracee_wait(t->real, status_ret));
 		if (!WIFSTOPPED(*status_ret))
 			return &err_gone;
-	} while (tracee_stop_kind(*status_ret) == STOP_EVENT);	/* an interrupt that came too late for the run before */
+	/* an interrupt that came too late for the run before */
+	} while (tracee_stop_kind(*status_ret) == STOP_EVENT);
 	TRY(tracee_regs_get(t->real, &t->regs));
 	t->regs.orig_rax = (uint64_t)-1;
 	return NULL;
@@ -209,6 +216,7 @@ struct err *rp_call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, uint6
 		    uint64_t a3, uint64_t a4, uint64_t a5)
 {
 	TRY(cage_call(t->real, &t->regs, ret, nr, a0, a1, a2, a3, a4, a5));
-	t->dirty = t->mm->patches.n != 0;	/* the kernel has them now, but for what patch_resume() says */
+	/* the kernel has them now, but for what patch_resume() says */
+	t->dirty = t->mm->patches.n != 0;
 	return NULL;
 }

@@ -65,7 +65,8 @@ struct err *rp_tools_on_interrupt(struct replay *r, struct rp_task *t, enum run_
 	return NULL;
 }
 
-struct err *rp_tools_on_signal(struct replay *r, struct rp_task *t, siginfo_t *info, bool ours, enum run_verdict *ret)
+struct err *rp_tools_on_signal(struct replay *r, struct rp_task *t, siginfo_t *info, bool ours,
+			       enum run_verdict *ret)
 {
 	*ret = RUN_NOT_MINE;
 	EACH(on_signal) {
@@ -121,7 +122,8 @@ void rp_tools_bare_memory(struct rp_mm *mm, pid_t real)
 		tools[n]->bare_memory(mm, real);
 }
 
-bool rp_tools_in_the_way(struct replay *r, struct rp_task *t, uint64_t at, uint64_t start, uint64_t end)
+bool rp_tools_in_the_way(struct replay *r, struct rp_task *t, uint64_t at, uint64_t start,
+			 uint64_t end)
 {
 	EACH(in_the_way) {
 		if (tools[n]->in_the_way(r, t, at, start, end))
@@ -166,7 +168,8 @@ bool rp_tools_own(const struct rp_mm *mm, uint64_t addr)
 	return false;
 }
 
-struct err *rp_tools_effect_begins(struct replay *r, struct rp_task *t, const struct trace_effect *e)
+struct err *rp_tools_effect_begins(struct replay *r, struct rp_task *t,
+				   const struct trace_effect *e)
 {
 	EACH(effect_begins)
 		TRY(tools[n]->effect_begins(r, t, e));

@@ -1,10 +1,12 @@
 /*
- * tool.h - how others take part when the machine runs a task: the search for a point, breakpoints, probes.
+ * tool.h - how others take part when the machine runs a task: the search for a point, breakpoints,
+ * probes.
  *
- * The machine runs tasks, applies events and knows no tool.  A tool registers a struct run_ops once in this process; each function
- * may be NULL.  The functions are called for every replay: a tool that is not in use in this replay has nothing in replay.tool[] and
- * answers RUN_NOT_MINE, false or nothing.  A tool keeps its data in three slots that the machine never looks into: replay.tool[] for a
- * replay, rp_mm.tool[] for an address space, rp_task.tool_word[] for a task.
+ * The machine runs tasks, applies events and knows no tool.  A tool registers a struct run_ops once
+ * in this process; each function may be NULL.  The functions are called for every replay: a tool
+ * that is not in use in this replay has nothing in replay.tool[] and answers RUN_NOT_MINE, false or
+ * nothing.  A tool keeps its data in three slots that the machine never looks into: replay.tool[]
+ * for a replay, rp_mm.tool[] for an address space, rp_task.tool_word[] for a task.
  *
  * In all of them the task is stopped.
  */
@@ -26,7 +28,15 @@ struct trace_effect;
 struct trace_event;
 
 /* In the order in which they are asked. */
-enum tool_number { TOOL_LANDMARK, TOOL_PROBE, TOOL_STOPS, TOOL_TIMELINE, TOOL_REVERSE, TOOL_SESSION, TOOLS };
+enum tool_number {
+	TOOL_LANDMARK,
+	TOOL_PROBE,
+	TOOL_STOPS,
+	TOOL_TIMELINE,
+	TOOL_REVERSE,
+	TOOL_SESSION,
+	TOOLS
+};
 
 enum run_verdict {
 	RUN_NOT_MINE,		/* the next tool, or the machine, decides */
@@ -36,25 +46,45 @@ enum run_verdict {
 
 struct run_ops {
 	/* ---- around a run ---- */
-	/* The task is about to be resumed by *request, PTRACE_SYSEMU; a tool may make that PTRACE_SYSEMU_SINGLESTEP. */
+	/*
+	 * The task is about to be resumed by *request, PTRACE_SYSEMU; a tool may make that
+	 * PTRACE_SYSEMU_SINGLESTEP.
+	 */
 	struct err *(*before_run)(struct replay *r, struct rp_task *t, int *request);
 	/* The task has stopped with this wait status, t->regs have just been read. */
 	void (*after_stop)(struct replay *r, struct rp_task *t, int status);
-	/* After that: does t->regs.rip mean something to the tool as it is, so that it is not translated out of a stub of the buffer? */
+	/*
+	 * After that: does t->regs.rip mean something to the tool as it is, so that it is not
+	 * translated out of a stub of the buffer?
+	 */
 	bool (*keeps_place)(const struct replay *r, const struct rp_task *t, int status);
 	/* The run has ended at a system call. */
 	void (*on_call)(struct replay *r, struct rp_task *t);
-	/* The machine has taken the task out of the buffer's hook.  True: the run is over for the tool. */
+	/*
+	 * The machine has taken the task out of the buffer's hook.  True: the run is over for the
+	 * tool.
+	 */
 	bool (*on_hook_end)(struct replay *r, struct rp_task *t);
 	/* A stop that is no signal's. */
 	struct err *(*on_interrupt)(struct replay *r, struct rp_task *t, enum run_verdict *ret);
-	/* A signal stop.  ours: the instruction is one of a search's stub (landmark/), not the program's. */
-	struct err *(*on_signal)(struct replay *r, struct rp_task *t, siginfo_t *info, bool ours, enum run_verdict *ret);
-	/* A signal that neither the recording nor on_signal() explains; grown: the machine has let a stack grow for it.  True: go on. */
-	bool (*on_unexpected)(struct replay *r, struct rp_task *t, const siginfo_t *info, bool grown);
+	/*
+	 * A signal stop.  ours: the instruction is one of a search's stub (landmark/), not the
+	 * program's.
+	 */
+	struct err *(*on_signal)(struct replay *r, struct rp_task *t, siginfo_t *info, bool ours,
+				 enum run_verdict *ret);
+	/*
+	 * A signal that neither the recording nor on_signal() explains; grown: the machine has let
+	 * a stack grow for it.  True: go on.
+	 */
+	bool (*on_unexpected)(struct replay *r, struct rp_task *t, const siginfo_t *info,
+			      bool grown);
 	/* The last RUN_STOP was for something that a search's stub did: forget it. */
 	void (*forgive)(struct replay *r);
-	/* A displaced instruction has faulted: t->regs become those of the program, if they are `want' then. */
+	/*
+	 * A displaced instruction has faulted: t->regs become those of the program, if they are
+	 * `want' then.
+	 */
 	void (*on_fault)(struct replay *r, struct rp_task *t, const struct trace_event *ev);
 
 	/* ---- around a search for a point ---- */
@@ -66,9 +96,16 @@ struct run_ops {
 	void (*bare)(struct replay *r);
 	/* The same for one address space. */
 	void (*bare_memory)(struct rp_mm *mm, pid_t real);
-	/* Does the tool need the instruction at `at', or any byte in [start, end), so that nobody else may replace them? */
-	bool (*in_the_way)(struct replay *r, struct rp_task *t, uint64_t at, uint64_t start, uint64_t end);
-	/* Is the task in code of the tool's own, so that its registers are no place of the program's? */
+	/*
+	 * Does the tool need the instruction at `at', or any byte in [start, end), so that nobody
+	 * else may replace them?
+	 */
+	bool (*in_the_way)(struct replay *r, struct rp_task *t, uint64_t at, uint64_t start,
+			   uint64_t end);
+	/*
+	 * Is the task in code of the tool's own, so that its registers are no place of the
+	 * program's?
+	 */
 	bool (*inside)(const struct replay *r, const struct rp_task *t);
 
 	/* ---- memory ---- */
@@ -80,16 +117,25 @@ struct run_ops {
 	/* Has the tool mapped something at addr? */
 	bool (*owns)(const struct rp_mm *mm, uint64_t addr);
 	/* An effect on mappings is about to be applied in the middle of a run. */
-	struct err *(*effect_begins)(struct replay *r, struct rp_task *t, const struct trace_effect *e);
+	struct err *(*effect_begins)(struct replay *r, struct rp_task *t,
+				     const struct trace_effect *e);
 	/* Mappings in [addr, addr + len) are about to change. */
 	void (*mapping_changes)(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t len);
-	/* What the program maps in [addr, addr + len) needs the place of something of the tool's. */
+	/*
+	 * What the program maps in [addr, addr + len) needs the place of something of the tool's.
+	 */
 	struct err *(*make_room)(struct rp_task *t, uint64_t addr, uint64_t len);
-	/* Something has been mapped that the program did not ask for just now: a stack has grown, a tool has got a page. */
+	/*
+	 * Something has been mapped that the program did not ask for just now: a stack has grown, a
+	 * tool has got a page.
+	 */
 	void (*mapped)(struct rp_mm *mm);
 	/* Is it known that nobody is going to write to the code at addr? */
 	bool (*fixed_code)(struct rp_task *t, uint64_t addr);
-	/* `to' is a copy of the process of `from', or the other way round: what is mapped for the tool is there, too. */
+	/*
+	 * `to' is a copy of the process of `from', or the other way round: what is mapped for the
+	 * tool is there, too.
+	 */
 	void (*memory_same)(struct rp_mm *to, const struct rp_mm *from);
 	/* copy has just been made of mm, after memory_same(). */
 	void (*memory_copied)(struct rp_mm *copy, const struct rp_mm *mm);
@@ -98,7 +144,10 @@ struct run_ops {
 	void (*process_forked)(struct replay *r, struct rp_task *child);
 
 	/* ---- the rest ---- */
-	/* The program has written this to its standard output or error.  True: the tool writes it out later. */
+	/*
+	 * The program has written this to its standard output or error.  True: the tool writes it
+	 * out later.
+	 */
 	bool (*echo)(struct replay *r, int fd, const void *bytes, size_t len);
 	/* The replay is being closed.  In the order of their numbers, from the highest on. */
 	void (*close)(struct replay *r);
@@ -112,8 +161,10 @@ void rp_tools_after_stop(struct replay *r, struct rp_task *t, int status);
 bool rp_tools_keep_place(const struct replay *r, const struct rp_task *t, int status);
 void rp_tools_on_call(struct replay *r, struct rp_task *t);
 bool rp_tools_on_hook_end(struct replay *r, struct rp_task *t);
-struct err *rp_tools_on_interrupt(struct replay *r, struct rp_task *t, enum run_verdict *ret) __must_check;
-struct err *rp_tools_on_signal(struct replay *r, struct rp_task *t, siginfo_t *info, bool ours, enum run_verdict *ret) __must_check;
+struct err *rp_tools_on_interrupt(struct replay *r, struct rp_task *t,
+				  enum run_verdict *ret) __must_check;
+struct err *rp_tools_on_signal(struct replay *r, struct rp_task *t, siginfo_t *info, bool ours,
+			       enum run_verdict *ret) __must_check;
 bool rp_tools_on_unexpected(struct replay *r, struct rp_task *t, const siginfo_t *info, bool grown);
 void rp_tools_forgive(struct replay *r);
 void rp_tools_on_fault(struct replay *r, struct rp_task *t, const struct trace_event *ev);
@@ -121,13 +172,15 @@ void rp_tools_before_search(struct replay *r, struct rp_task *t, uint64_t rip);
 void rp_tools_clear(struct replay *r, struct rp_task *t);
 void rp_tools_bare(struct replay *r);
 void rp_tools_bare_memory(struct rp_mm *mm, pid_t real);
-bool rp_tools_in_the_way(struct replay *r, struct rp_task *t, uint64_t at, uint64_t start, uint64_t end);
+bool rp_tools_in_the_way(struct replay *r, struct rp_task *t, uint64_t at, uint64_t start,
+			 uint64_t end);
 bool rp_tools_inside(const struct replay *r, const struct rp_task *t);
 void rp_tools_hide(const struct rp_mm *mm, uint64_t addr, void *bytes, size_t len);
 void rp_tools_sum_begins(struct replay *r, struct rp_mm *mm, pid_t real);
 void rp_tools_sum_ends(struct replay *r, struct rp_mm *mm, pid_t real);
 bool rp_tools_own(const struct rp_mm *mm, uint64_t addr);
-struct err *rp_tools_effect_begins(struct replay *r, struct rp_task *t, const struct trace_effect *e) __must_check;
+struct err *rp_tools_effect_begins(struct replay *r, struct rp_task *t,
+				   const struct trace_effect *e) __must_check;
 void rp_tools_mapping_changes(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t len);
 struct err *rp_tools_make_room(struct rp_task *t, uint64_t addr, uint64_t len) __must_check;
 void rp_tools_mapped(struct rp_mm *mm);

@@ -1,17 +1,21 @@
 /*
  * probe.c - log what a replayed process does at chosen addresses, without stopping it.
  *
- * A probed instruction becomes a jump to a stub (stub.c) that writes a record into a ring which the process shares
- * with us; only a full ring stops it.  Replay counts nothing, so extra code does no harm as long as registers and
- * memory stay the program's: the patched bytes are put back wherever memory is summed or compared.
+ * A probed instruction becomes a jump to a stub (stub.c) that writes a record into a ring which the
+ * process shares with us; only a full ring stops it.  Replay counts nothing, so extra code does no
+ * harm as long as registers and memory stay the program's: the patched bytes are put back wherever
+ * memory is summed or compared.
  *
- * The result of a call is caught at the place it returns to, patched like any other when the function is first called
- * from there (the entry's stub knows the patched ones and traps for others).  Rejected: a return address of ours on the
- * stack, which the program sees, which breaks C++ exceptions out of operator new, and which differs from the recording in
- * a system call made inside; and patching `ret`, of which a function has many, some in other functions that it jumps to.
- * The place may be reached by other calls too (call *%rax): whoever reads the records pairs them by stack pointer.
+ * The result of a call is caught at the place it returns to, patched like any other when the
+ * function is first called from there (the entry's stub knows the patched ones and traps for
+ * others).  Rejected: a return address of ours on the stack, which the program sees, which breaks
+ * C++ exceptions out of operator new, and which differs from the recording in a system call made
+ * inside; and patching `ret`, of which a function has many, some in other functions that it jumps
+ * to. The place may be reached by other calls too (call *%rax): whoever reads the records pairs
+ * them by stack pointer.
  *
- * A place that cannot be patched (too short, branched into) gets an int3 whose handler sends the task to the same stub.
+ * A place that cannot be patched (too short, branched into) gets an int3 whose handler sends the
+ * task to the same stub.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,7 +29,11 @@
 #include "replayer/probe/probe.h"
 #include "tracee/site.h"
 
-enum { STUBS_BYTES = 65536, REACH = 0x70000000, CLOCK_BATCH = PROBE_RING_HALF / PROBE_RECORD_MAX - 1 };
+enum {
+	STUBS_BYTES = 65536,
+	REACH = 0x70000000,
+	CLOCK_BATCH = PROBE_RING_HALF / PROBE_RECORD_MAX - 1
+};
 
 static uint64_t *word(struct replay *r, uint64_t addr)
 {
@@ -34,7 +42,8 @@ static uint64_t *word(struct replay *r, uint64_t addr)
 
 /* ---- memory for stubs -------------------------------------------------------------------- */
 
-static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4)
+static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, uint64_t a1,
+			uint64_t a2, uint64_t a3, uint64_t a4)
 {
 	TRY(cage_call(t->real, &t->regs, ret, nr, a0, a1, a2, a3, a4, 0));
 	t->dirty = t->mm->patches.n != 0;	/* as in effect.c */
@@ -47,8 +56,8 @@ static bool near(uint64_t a, uint64_t b)
 }
 
 /*
- * A hole that the program is not likely to map: below an executable, else the highest one in reach (for libraries that
- * is above the loader, where only the stack could come).
+ * A hole that the program is not likely to map: below an executable, else the highest one in reach
+ * (for libraries that is above the loader, where only the stack could come).
  */
 static uint64_t find_hole(const struct tracee_maps *maps, uint64_t site)
 {
@@ -57,12 +66,13 @@ static uint64_t find_hole(const struct tracee_maps *maps, uint64_t site)
 	for (size_t i = 0; i < maps->n && site < libraries; i++) {
 		uint64_t before = i ? maps->map[i - 1].end : 0x10000, start = maps->map[i].start;
 
-		if (near(start, site) && maps->map[i].name[0] == '/' && start > before && start - before >= need &&
-		    (start < FIXED_PAGE || start > PROBE_END + need))
+		if (near(start, site) && maps->map[i].name[0] == '/' && start > before &&
+		    start - before >= need && (start < FIXED_PAGE || start > PROBE_END + need))
 			return start - STUBS_BYTES - PAGE_BYTES;
 	}
 	for (size_t i = maps->n; i--;) {
-		uint64_t end = maps->map[i].end, next = i + 1 < maps->n ? maps->map[i + 1].start : 0x7ffffffff000;
+		uint64_t end = maps->map[i].end,
+			 next = i + 1 < maps->n ? maps->map[i + 1].start : 0x7ffffffff000;
 
 		if (near(end, site) && next > end && next - end >= need && end < 0x7fffff000000 &&
 		    (end + need < FIXED_PAGE || end > PROBE_END))
@@ -78,10 +88,12 @@ static struct err *area_map(struct replay *r, struct rp_task *t)
 
 	if (pd->mapped)
 		return NULL;
-	TRY(call(t, &ret, SYS_mmap, PROBE_AREA, PROBE_AREA_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE,
-		 (uint64_t)probes_of(r)->fd));
+	TRY(call(t, &ret, SYS_mmap, PROBE_AREA, PROBE_AREA_BYTES, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_FIXED_NOREPLACE, (uint64_t)probes_of(r)->fd));
 	if (ret != PROBE_AREA)
-		return err_new(ERR_UNSUPPORTED, "the program has mapped memory at 0x%x, where probes need some", PROBE_AREA);
+		return err_new(ERR_UNSUPPORTED,
+			       "the program has mapped memory at 0x%x, where probes need some",
+			       PROBE_AREA);
 	pd->mapped = true;
 	return NULL;
 }
@@ -96,7 +108,8 @@ static struct err *stub_room(struct rp_task *t, uint64_t addr, struct rp_stubs *
 
 	*ret = NULL;
 	for (unsigned i = 0; i < pd->stubs_n; i++) {
-		if (near(pd->stubs[i].start, addr) && pd->stubs[i].used + PROBE_STUB_MAX <= STUBS_BYTES) {
+		if (near(pd->stubs[i].start, addr) &&
+		    pd->stubs[i].used + PROBE_STUB_MAX <= STUBS_BYTES) {
 			*ret = &pd->stubs[i];
 			return NULL;
 		}
@@ -159,7 +172,8 @@ static bool jump_possible(struct replay *r, const struct rp_task *t, const struc
 			return false;
 	}
 	for (unsigned i = 0; i < pd->n; i++) {
-		uint64_t a = pd->patch[i].addr, end = a + (pd->patch[i].jump ? pd->patch[i].len : 1);
+		uint64_t a = pd->patch[i].addr,
+			 end = a + (pd->patch[i].jump ? pd->patch[i].len : 1);
 
 		if (a < p->addr + p->len && p->addr < end)
 			return false;
@@ -167,7 +181,8 @@ static bool jump_possible(struct replay *r, const struct rp_task *t, const struc
 	return true;
 }
 
-static void patch_decode(struct replay *r, struct rp_task *t, struct rp_patch *p, uint64_t start, uint64_t end)
+static void patch_decode(struct replay *r, struct rp_task *t, struct rp_patch *p, uint64_t start,
+			 uint64_t end)
 {
 	p->jump = rp_stub_site(t, p->addr, start, end, p) && jump_possible(r, t, p);
 	if (p->jump)
@@ -190,7 +205,8 @@ static uint64_t return_place(struct replay *r, struct rp_task *t, uint64_t addr)
 
 		if (there && there->probe < 0 && there->jump)
 			return at;
-		if (!probes_of(r)->range || !probes_of(r)->range(probes_of(r)->ctx, at, &start, &end))
+		if (!probes_of(r)->range ||
+		    !probes_of(r)->range(probes_of(r)->ctx, at, &start, &end))
 			start = end = 0;
 		patch_decode(r, t, &p, start, end);
 		if (p.jump)
@@ -259,7 +275,8 @@ static struct err *make_quiet(struct replay *r, struct rp_task *t)
 
 		if (p->quiet || p->probe < 0)
 			continue;
-		BUG_ON(!rp_stub_build(p, &probes_of(r)->probe[p->probe].def, true, &code), "a probe that was built cannot be built again");
+		BUG_ON(!rp_stub_build(p, &probes_of(r)->probe[p->probe].def, true, &code),
+		       "a probe that was built cannot be built again");
 		TRY(tracee_write(t->real, p->stub, code.bytes, code.len));
 		p->quiet = true;
 	}
@@ -301,7 +318,8 @@ struct rp_task *rp_probed_task(const struct replay *r)
 	struct rp_task *found = NULL;
 
 	for (struct rp_task *t = r->tasks; t; t = t->next) {
-		if (t->rec_pid == probes_of(r)->pid && t->real && (!found || t->rec_tid == t->rec_pid))
+		if (t->rec_pid == probes_of(r)->pid && t->real &&
+		    (!found || t->rec_tid == t->rec_pid))
 			found = t;
 	}
 	return found;
@@ -326,10 +344,12 @@ void rp_probe_set_count(struct replay *r)
 }
 
 /* Calls whose results will be in memory. */
-static void find_derefs(struct rp_probes *p, int tid, const struct replay_hit *h, const struct replay_hit *end)
+static void find_derefs(struct rp_probes *p, int tid, const struct replay_hit *h,
+			const struct replay_hit *end)
 {
 	for (; h < end; h = replay_hit_next(h)) {
-		if (h->probe >= 0 && p->probe[h->probe].def.deref && tid && p->derefs < sizeof(p->deref) / sizeof(*p->deref))
+		if (h->probe >= 0 && p->probe[h->probe].def.deref && tid &&
+		    p->derefs < sizeof(p->deref) / sizeof(*p->deref))
 			p->deref[p->derefs++] = (struct rp_deref){ tid, h->rsp, h->a };
 	}
 }
@@ -338,7 +358,8 @@ void rp_probe_drain(struct replay *r, const struct rp_task *t)
 {
 	struct rp_probes *p = probes_of(r);
 	const char *start = (char *)word(r, PROBE_RING_END) + (int64_t)ring_start(p);
-	const struct replay_hit *from = (const void *)start, *to = (const void *)(start + (*word(r, PROBE_POS) - ring_start(p)));
+	const struct replay_hit *from = (const void *)start,
+				*to = (const void *)(start + (*word(r, PROBE_POS) - ring_start(p)));
 
 	if (p->quiet) {
 		p->clock = p->bound = p->clock + *word(r, PROBE_COUNT) - p->count_was;
@@ -377,7 +398,8 @@ static struct err *learn_return(struct replay *r, struct rp_task *t, uint64_t ad
 	}
 	if (p->known_n == p->known_room) {
 		p->known_room = p->known_room * 2 + 64;
-		p->known_return = realloc(p->known_return, p->known_room * sizeof(*p->known_return));
+		p->known_return =
+			realloc(p->known_return, p->known_room * sizeof(*p->known_return));
 		BUG_ON(!p->known_return, "out of memory for probes");
 	}
 	p->known_return[p->known_n++] = addr;
@@ -409,7 +431,9 @@ static void report_deref(struct replay *r, const struct rp_task *t)
 	struct rp_probes *p = probes_of(r);
 
 	for (unsigned i = 0; i < p->derefs; i++) {
-		struct replay_hit hit = { .probe = REPLAY_HIT_DEREF, .size = sizeof(hit), .rsp = p->deref[i].rsp };
+		struct replay_hit hit = { .probe = REPLAY_HIT_DEREF,
+					  .size = sizeof(hit),
+					  .rsp = p->deref[i].rsp };
 
 		if (p->deref[i].tid != t->rec_tid || p->deref[i].rsp + 8 != t->regs.rsp)
 			continue;
@@ -422,7 +446,8 @@ static void report_deref(struct replay *r, const struct rp_task *t)
 	}
 }
 
-static struct err *stub_trap(struct replay *r, struct rp_task *t, const struct rp_patch *at, enum rp_probe_stop *ret)
+static struct err *stub_trap(struct replay *r, struct rp_task *t, const struct rp_patch *at,
+			     enum rp_probe_stop *ret)
 {
 	struct rp_probes *p = probes_of(r);
 	const struct rp_patch patch = *at;	/* learning may move it */
@@ -440,7 +465,8 @@ static struct err *stub_trap(struct replay *r, struct rp_task *t, const struct r
 	if (p->bound < p->stop_at && !p->derefs)
 		return NULL;
 	rp_ring_sync(p);
-	if (patch.probe < 0 || p->clock < p->stop_at) {		/* a return: the next entry is to stop, not this */
+	/* a return: the next entry is to stop, not this */
+	if (patch.probe < 0 || p->clock < p->stop_at) {
 		*word(r, PROBE_COUNT) = (uint64_t)-1;
 		p->count_was = (uint64_t)-1;
 		return NULL;
@@ -451,7 +477,8 @@ static struct err *stub_trap(struct replay *r, struct rp_task *t, const struct r
 	return NULL;
 }
 
-struct err *rp_probe_signal(struct replay *r, struct rp_task *t, const siginfo_t *info, enum rp_probe_stop *ret)
+struct err *rp_probe_signal(struct replay *r, struct rp_task *t, const siginfo_t *info,
+			    enum rp_probe_stop *ret)
 {
 	struct rp_patch *p;
 
@@ -492,7 +519,8 @@ void rp_probe_narrow(struct rp_task *t, const struct replay *r, uint64_t rip)
 
 	for (unsigned i = 0; pd && i < pd->n; i++) {
 		struct rp_patch *p = &pd->patch[i];
-		const struct replay_probe *def = p->probe >= 0 ? &probes_of(r)->probe[p->probe].def : NULL;
+		const struct replay_probe *def =
+			p->probe >= 0 ? &probes_of(r)->probe[p->probe].def : NULL;
 		struct rp_stub_code code;
 		bool in = p->in;
 
@@ -501,13 +529,14 @@ void rp_probe_narrow(struct rp_task *t, const struct replay *r, uint64_t rip)
 		patch_write(p, t->real, false);
 		p->jump = false;
 		p->len = p->n = 1;
-		BUG_ON(!rp_stub_build(p, def, probes_of(r)->quiet, &code), "a probe that was built cannot be built again");
+		BUG_ON(!rp_stub_build(p, def, probes_of(r)->quiet, &code),
+		       "a probe that was built cannot be built again");
 		err_free(tracee_write(t->real, p->stub, code.bytes, code.len));
 		patch_write(p, t->real, in);
 	}
 }
 
-/* ---- what else happens to memory ------------------------------------------------------------------ */
+/* ---- what else happens to memory ------------------------------------------------------------- */
 
 static bool meets(uint64_t a, uint64_t alen, uint64_t b, uint64_t blen)
 {
@@ -537,7 +566,8 @@ void rp_probe_yield(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t
 	}
 	for (unsigned i = 0; i < probes_of(r)->known_n;) {
 		if (probes_of(r)->known_return[i] - addr < len)
-			probes_of(r)->known_return[i] = probes_of(r)->known_return[--probes_of(r)->known_n];
+			probes_of(r)->known_return[i] =
+				probes_of(r)->known_return[--probes_of(r)->known_n];
 		else
 			i++;
 	}
@@ -577,9 +607,10 @@ void rp_probe_restored(struct replay *r, uint64_t clock)
 	rp_probe_set_count(r);
 }
 
-/* ---- for analyses ------------------------------------------------------------------------------------ */
+/* ---- for analyses ---------------------------------------------------------------------------- */
 
-struct err *rp_probe_open(struct replay *r, int pid, replay_hits_fn *hits, replay_stack_fn *stacks, replay_range_fn *range, void *ctx)
+struct err *rp_probe_open(struct replay *r, int pid, replay_hits_fn *hits, replay_stack_fn *stacks,
+			  replay_range_fn *range, void *ctx)
 {
 	struct rp_probes *p = calloc(1, sizeof(*p));
 
@@ -588,7 +619,12 @@ struct err *rp_probe_open(struct replay *r, int pid, replay_hits_fn *hits, repla
 	rp_tool_register(TOOL_PROBE, &rp_probe_ops);
 	r->tool[TOOL_PROBE] = p;
 	r->watchers++;
-	*p = (struct rp_probes){ .pid = pid, .hits = hits, .stacks = stacks, .range = range, .ctx = ctx, .stop_at = UINT64_MAX };
+	*p = (struct rp_probes){ .pid = pid,
+				 .hits = hits,
+				 .stacks = stacks,
+				 .range = range,
+				 .ctx = ctx,
+				 .stop_at = UINT64_MAX };
 	p->fd = memfd_create("hindsight-probes", MFD_CLOEXEC);
 	if (p->fd < 0 || ftruncate(p->fd, PROBE_AREA_BYTES) < 0)
 		return err_os(errno, "cannot make shared memory");
@@ -667,7 +703,10 @@ void replay_probes_quiet(struct replay *r) { probes_of(r)->quiet = true; }
 
 uint64_t replay_clock(const struct replay *r) { return probes_of(r)->clock; }
 
-void replay_clock_set(struct replay *r, uint64_t clock) { probes_of(r)->clock = probes_of(r)->bound = clock; }
+void replay_clock_set(struct replay *r, uint64_t clock)
+{
+	probes_of(r)->clock = probes_of(r)->bound = clock;
+}
 
 int replay_probe_pid(const struct replay *r) { return probes_of(r)->pid; }
 

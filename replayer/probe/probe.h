@@ -10,8 +10,9 @@
 #include "replayer/machine/machine.h"
 
 /*
- * One shared mapping at the same low address in every probed process, and somewhere in ours.  Low, so that
- * stubs can name its words by absolute 32-bit addresses; above what the fixed page reserves.
+ * One shared mapping at the same low address in every probed process, and somewhere in ours.  Low,
+ * so that stubs can name its words by absolute 32-bit addresses; above what the fixed page
+ * reserves.
  *
  *	+0	COUNT	records until a stop, negative; 0 = the next hit traps
  *	+8	POS	where the next record goes, counted from the ring's end: negative
@@ -32,8 +33,13 @@
 #define PROBE_POOL	0x72201000
 #define PROBE_END	0x73000000
 enum {
-	PROBE_COUNT = PROBE_AREA, PROBE_POS = PROBE_AREA + 8, PROBE_DEREF = PROBE_AREA + 104,
-	PROBE_RING_BYTES = 1024 * 1024, PROBE_RING_HALF = PROBE_RING_BYTES / 2, PROBE_RING_END = PROBE_RING + PROBE_RING_BYTES, PROBE_HASH = 65536,
+	PROBE_COUNT = PROBE_AREA,
+	PROBE_POS = PROBE_AREA + 8,
+	PROBE_DEREF = PROBE_AREA + 104,
+	PROBE_RING_BYTES = 1024 * 1024,
+	PROBE_RING_HALF = PROBE_RING_BYTES / 2,
+	PROBE_RING_END = PROBE_RING + PROBE_RING_BYTES,
+	PROBE_HASH = 65536,
 	PROBE_AREA_BYTES = PROBE_END - PROBE_AREA,
 	PROBE_RECORD_MAX = 40,
 	PROBE_STUB_MAX = 1024,
@@ -55,7 +61,8 @@ struct rp_patch {
 	uint64_t stub;		/* address; 0 = none */
 	unsigned stub_len;
 	uint16_t trap_count, trap_stack, again, body, moved;	/* offsets in the stub */
-	unsigned n;		/* displaced instructions: where they were and where they are, from .bytes and .moved */
+	/* displaced instructions: where they were and where they are, from .bytes and .moved */
+	unsigned n;
 	struct { uint8_t from, to; } insn[PROBE_INSNS];
 };
 
@@ -90,7 +97,8 @@ struct rp_probes {
 	unsigned n;
 	uint8_t *area;		/* ours */
 	int fd;
-	uint64_t clock;		/* entries whose records were handed out: the worker's, until rp_ring_sync() */
+	/* entries whose records were handed out: the worker's, until rp_ring_sync() */
+	uint64_t clock;
 	uint64_t bound;		/* it is at most this */
 	struct rp_worker *worker;
 	bool second;		/* the ring's second half is being filled */
@@ -125,7 +133,8 @@ static inline struct rp_probed *probed_of(const struct rp_mm *mm)
 /* tool.c: the room as a tool of the machine's (tool.h), registered by rp_probe_open(). */
 extern const struct run_ops rp_probe_ops;
 /* From now on the replay can have probes, of this process (0: the first there is). */
-struct err *rp_probe_open(struct replay *r, int pid, replay_hits_fn *hits, replay_stack_fn *stacks, replay_range_fn *range, void *ctx) __must_check;
+struct err *rp_probe_open(struct replay *r, int pid, replay_hits_fn *hits, replay_stack_fn *stacks,
+			  replay_range_fn *range, void *ctx) __must_check;
 /* Of another process. */
 void rp_probe_follow(struct replay *r, int pid);
 /* Probes into the task's process, where they are not yet; NULL: no task. */
@@ -135,28 +144,38 @@ void rp_probe_drain(struct replay *r, const struct rp_task *t);
 /* The ring's count, so that the run stops where probes->stop_at says. */
 void rp_probe_set_count(struct replay *r);
 
-/* stub.c: fills patch->bytes, len, insn and the code of its stub, for address patch->stub.  False: cannot be patched. */
+/*
+ * stub.c: fills patch->bytes, len, insn and the code of its stub, for address patch->stub.  False:
+ * cannot be patched.
+ */
 struct rp_stub_code {
 	uint8_t bytes[PROBE_STUB_MAX];
 	unsigned len;
 };
-bool rp_stub_site(const struct rp_task *t, uint64_t addr, uint64_t start, uint64_t end, struct rp_patch *p);
-bool rp_stub_build(struct rp_patch *p, const struct replay_probe *def, bool quiet, struct rp_stub_code *ret);
+bool rp_stub_site(const struct rp_task *t, uint64_t addr, uint64_t start, uint64_t end,
+		  struct rp_patch *p);
+bool rp_stub_build(struct rp_patch *p, const struct replay_probe *def, bool quiet,
+		   struct rp_stub_code *ret);
 
 /*
- * The result of a call can also be seen a little after its return, where the instruction there jumps away or does not
- * touch rax: the next place to try, 0 = none.
+ * The result of a call can also be seen a little after its return, where the instruction there
+ * jumps away or does not touch rax: the next place to try, 0 = none.
  */
 uint64_t rp_stub_later(const struct rp_task *t, uint64_t addr);
 
 /* stack.c: the code that finds the number of a stack, in eax; rcx and rax are free behind it. */
 extern const uint8_t rp_lookup[], rp_lookup_again[], rp_lookup_miss[], rp_lookup_end[];
 void rp_stacks_reset(struct rp_probes *p);
-/* The task is at the first instruction of a function, with these registers, and its stack has no number yet. */
-struct err *rp_stack_learn(struct replay *r, struct rp_task *t, const struct regs *regs) __must_check;
+/*
+ * The task is at the first instruction of a function, with these registers, and its stack has no
+ * number yet.
+ */
+struct err *rp_stack_learn(struct replay *r, struct rp_task *t,
+			   const struct regs *regs) __must_check;
 
 /* ring.c: records of one half of the ring to the analysis, soon or at once. */
-void rp_ring_take(struct rp_probes *p, int tid, const struct replay_hit *from, const struct replay_hit *to);
+void rp_ring_take(struct rp_probes *p, int tid, const struct replay_hit *from,
+		  const struct replay_hit *to);
 /* The analysis has seen all that was taken, and is not at work. */
 void rp_ring_sync(struct rp_probes *p);
 void rp_ring_free(struct rp_probes *p);
@@ -164,7 +183,8 @@ void rp_ring_free(struct rp_probes *p);
 /* probe.c, for the rest of the room */
 enum rp_probe_stop { PROBE_NOT_OURS, PROBE_GO_ON, PROBE_STOPPED };
 /* A signal stop.  GO_ON: resume the task. */
-struct err *rp_probe_signal(struct replay *r, struct rp_task *t, const siginfo_t *info, enum rp_probe_stop *ret) __must_check;
+struct err *rp_probe_signal(struct replay *r, struct rp_task *t, const siginfo_t *info,
+			    enum rp_probe_stop *ret) __must_check;
 /* Registers as the program would have them, when the task faulted on a displaced instruction. */
 bool rp_probe_translate(const struct rp_task *t, struct regs *ret);
 /* Patches out of memory and in again (idempotent). */
@@ -180,7 +200,10 @@ void rp_probe_narrow(struct rp_task *t, const struct replay *r, uint64_t rip);
 void rp_probe_yield(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t len);
 /* child is a new process, with a copy of the patched memory. */
 void rp_probe_forked(struct replay *r, struct rp_task *child);
-/* For probe_fine.c.  The next event is the end of the probed process; its first task; processes are as they were at this clock. */
+/*
+ * For probe_fine.c.  The next event is the end of the probed process; its first task; processes are
+ * as they were at this clock.
+ */
 bool rp_probe_end(struct replay *r);
 struct rp_task *rp_probed_task(const struct replay *r);
 void rp_probe_restored(struct replay *r, uint64_t clock);

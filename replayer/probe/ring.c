@@ -1,13 +1,15 @@
 /*
  * ring.c - what the stubs have written, to whom it may concern.
  *
- * The ring has two halves.  While the process fills one, a thread of ours on another CPU hands the other to the analysis: it
- * costs about as much as the process itself.  What is little is handed over at once, by the caller; and before anybody else looks,
- * rp_ring_sync() waits for the thread.
+ * The ring has two halves.  While the process fills one, a thread of ours on another CPU hands the
+ * other to the analysis: it costs about as much as the process itself.  What is little is handed
+ * over at once, by the caller; and before anybody else looks, rp_ring_sync() waits for the thread.
  *
- * Both sides wait by turning round for a while before they sleep: to wake somebody on another CPU takes as long as a batch.
+ * Both sides wait by turning round for a while before they sleep: to wake somebody on another CPU
+ * takes as long as a batch.
  *
- * The clock, how many entries there were, is known exactly only then: between, it is at most `bound`.
+ * The clock, how many entries there were, is known exactly only then: between, it is at most
+ * `bound`.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -29,7 +31,8 @@ struct rp_worker {
 	const struct replay_hit *from, *to;
 };
 
-static uint64_t hand_over(struct rp_probes *p, int tid, const struct replay_hit *from, const struct replay_hit *to)
+static uint64_t hand_over(struct rp_probes *p, int tid, const struct replay_hit *from,
+			  const struct replay_hit *to)
 {
 	uint64_t entries = 0;
 
@@ -126,7 +129,8 @@ void rp_ring_free(struct rp_probes *p)
 	p->worker = NULL;
 }
 
-void rp_ring_take(struct rp_probes *p, int tid, const struct replay_hit *from, const struct replay_hit *to)
+void rp_ring_take(struct rp_probes *p, int tid, const struct replay_hit *from,
+		  const struct replay_hit *to)
 {
 	size_t used = (size_t)((const char *)to - (const char *)from);
 	struct rp_worker *w = used > LITTLE ? worker(p) : NULL;

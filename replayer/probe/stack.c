@@ -1,19 +1,21 @@
 /*
  * stack.c - which stack is it?  Told inside the process, by a fingerprint.
  *
- * Stacks repeat: a program allocates ten million times from some hundred of them.  So a stub does not log the stack,
- * it looks its number up; only one that was never seen traps, is unwound by our caller, and gets the next number.
+ * Stacks repeat: a program allocates ten million times from some hundred of them.  So a stub does
+ * not log the stack, it looks its number up; only one that was never seen traps, is unwound by our
+ * caller, and gets the next number.
  *
  *	SITES[hash of rsp and return address] -> struct rp_site -> next ...
  *		rsp, ret	together nearly the whole stack: what differs is who called the callers,
  *		off[8]		so here are the places of the next return addresses: always the same for this rsp and ret, as
- *				long as no function between has a frame of changing size (then fewer of them count)
+ *				long as no function between has a frame of changing size (then fewer
+ *				of them count)
  *	fingerprint = salt + sum of off[k]'s words, each by a constant of its own
  *	STACKS[hash of that] -> struct rp_stack -> next ...
  *		the number
  *
- * Nothing in the lookup touches flags: pmuludq adds up, jrcxz decides.  Two stacks with the same fingerprint would be taken
- * for one: 64 bits, where a program has some thousand stacks.
+ * Nothing in the lookup touches flags: pmuludq adds up, jrcxz decides.  Two stacks with the same
+ * fingerprint would be taken for one: 64 bits, where a program has some thousand stacks.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -133,11 +135,13 @@ static uint64_t take(struct rp_probes *p, size_t bytes)
 
 void rp_stacks_reset(struct rp_probes *p)
 {
-	uint64_t *sites = at(p, PROBE_SITES), *stacks = at(p, PROBE_STACKS), *weight = at(p, PROBE_WEIGHTS);
+	uint64_t *sites = at(p, PROBE_SITES), *stacks = at(p, PROBE_STACKS),
+		 *weight = at(p, PROBE_WEIGHTS);
 	uint64_t none;
 
 	p->pool = PROBE_POOL;
-	none = take(p, sizeof(struct rp_site));		/* matches nothing: no return address is 1 */
+	/* matches nothing: no return address is 1 */
+	none = take(p, sizeof(struct rp_site));
 	*(struct rp_site *)at(p, none) = (struct rp_site){ .rsp = 1, .ret = 1 };
 	for (unsigned i = 0; i < PROBE_HASH; i++)
 		sites[i] = none;
@@ -163,7 +167,8 @@ static struct rp_site *site_find(const struct rp_probes *p, uint64_t rsp, uint64
 	return NULL;
 }
 
-static struct rp_site *site_add(struct rp_probes *p, uint64_t rsp, uint64_t ret, const uint64_t *off)
+static struct rp_site *site_add(struct rp_probes *p, uint64_t rsp, uint64_t ret,
+				const uint64_t *off)
 {
 	uint64_t *head = (uint64_t *)at(p, PROBE_SITES) + ((rsp + 8 * ret) & (PROBE_HASH - 1));
 	uint64_t addr = take(p, sizeof(struct rp_site));
@@ -191,11 +196,13 @@ static void stack_add(struct rp_probes *p, uint64_t print, uint32_t number)
 	uint64_t *head = (uint64_t *)at(p, PROBE_STACKS) + (print >> 40 & (PROBE_HASH - 1));
 	uint64_t addr = take(p, sizeof(struct rp_stack));
 
-	*(struct rp_stack *)at(p, addr) = (struct rp_stack){ .minus = -print, .next = *head, .number = number };
+	*(struct rp_stack *)at(p, addr) =
+		(struct rp_stack){ .minus = -print, .next = *head, .number = number };
 	*head = addr;
 }
 
-static uint64_t fingerprint(const struct rp_probes *p, const struct rp_task *t, const struct rp_site *s)
+static uint64_t fingerprint(const struct rp_probes *p, const struct rp_task *t,
+			    const struct rp_site *s)
 {
 	const uint64_t *weight = at(p, PROBE_WEIGHTS);
 	uint64_t print = s->salt;
@@ -220,7 +227,8 @@ struct err *rp_stack_learn(struct replay *r, struct rp_task *t, const struct reg
 	if (p->pool + 256 > PROBE_END)
 		rp_stacks_reset(p);
 	number = p->learned < LEARN_MAX ? p->stacks(p->ctx, t->rec_tid, regs, off) : 0;
-	for (unsigned i = 0; i < REPLAY_FRAMES; i++) {		/* those that cannot be read are not counted */
+	/* those that cannot be read are not counted */
+	for (unsigned i = 0; i < REPLAY_FRAMES; i++) {
 		uint64_t word;
 
 		if (tracee_read_some(t->real, regs->rsp + off[i], &word, 8) != 8)

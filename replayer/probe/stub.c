@@ -6,15 +6,17 @@
  *	stub:  mov [RCX], rcx ; mov rcx, [COUNT] ; jrcxz T1 ; lea rcx, [rcx+1] ; mov [COUNT], rcx
  *	       look the stack up: eax = its number				only with returns: stack.c
  *	       int3				T2: it has none yet
- *	       mov rcx, [POS] ; store record at [rcx + RING_END] ; lea rcx, [rcx + size] ; mov [POS], rcx
+ *	       mov rcx, [POS] ; store record at [rcx + RING_END] ; lea rcx, [rcx + size] ; mov
+ *	       [POS], rcx
  *	       mov rcx, [RCX]
  *	moved: the displaced instructions ; jmp back
  *
- * Nothing here touches flags or the stack; rcx, rax and xmm0 to xmm2 are put back.  Only one task of a replay runs at a time and
- * it is never stopped for good inside a stub, so one place to save to is enough.
+ * Nothing here touches flags or the stack; rcx, rax and xmm0 to xmm2 are put back.  Only one task
+ * of a replay runs at a time and it is never stopped for good inside a stub, so one place to save
+ * to is enough.
  *
- * The displaced instructions may contain direct and indirect branches, which a return site nearly always has
- * (`call malloc; test rax, rax; je`): site.c, made for system calls, refuses those.
+ * The displaced instructions may contain direct and indirect branches, which a return site nearly
+ * always has (`call malloc; test rax, rax; je`): site.c, made for system calls, refuses those.
  */
 #include <capstone/capstone.h>
 #include <string.h>
@@ -27,15 +29,32 @@ enum { FUNCTION_MAX = 65536, WINDOW = 4096 };
 
 /* ---- the place ------------------------------------------------------------------------ */
 
-enum move { MOVE_NOT, MOVE_COPY, MOVE_LAST };	/* LAST: nothing after it is reached by falling through */
+/* LAST: nothing after it is reached by falling through */
+enum move { MOVE_NOT, MOVE_COPY, MOVE_LAST };
 
 static enum move can_move(csh handle, const cs_insn *insn)
 {
 	switch (insn->id) {
-	case X86_INS_SYSCALL: case X86_INS_SYSENTER: case X86_INS_INT: case X86_INS_INT3: case X86_INS_INT1:
-	case X86_INS_RDTSC: case X86_INS_RDTSCP: case X86_INS_CPUID: case X86_INS_UD2: case X86_INS_XBEGIN:
-	case X86_INS_JRCXZ: case X86_INS_JECXZ: case X86_INS_LOOP: case X86_INS_LOOPE: case X86_INS_LOOPNE:
-	case X86_INS_HLT: case X86_INS_IRET: case X86_INS_IRETQ: case X86_INS_LJMP: case X86_INS_LCALL:
+	case X86_INS_SYSCALL:
+	case X86_INS_SYSENTER:
+	case X86_INS_INT:
+	case X86_INS_INT3:
+	case X86_INS_INT1:
+	case X86_INS_RDTSC:
+	case X86_INS_RDTSCP:
+	case X86_INS_CPUID:
+	case X86_INS_UD2:
+	case X86_INS_XBEGIN:
+	case X86_INS_JRCXZ:
+	case X86_INS_JECXZ:
+	case X86_INS_LOOP:
+	case X86_INS_LOOPE:
+	case X86_INS_LOOPNE:
+	case X86_INS_HLT:
+	case X86_INS_IRET:
+	case X86_INS_IRETQ:
+	case X86_INS_LJMP:
+	case X86_INS_LCALL:
 		return MOVE_NOT;
 	case X86_INS_CALL:
 		/* pushes an address: see put_call(); an operand on the stack would move */
@@ -85,8 +104,12 @@ static size_t text(const struct rp_task *t, uint64_t addr, void *buf, size_t len
 	return n;
 }
 
-/* Where a function begins its instructions can be told apart: does one branch to within (first, last)? */
-static bool function_branches_in(const struct rp_task *t, uint64_t start, uint64_t end, uint64_t first, uint64_t last)
+/*
+ * Where a function begins its instructions can be told apart: does one branch to within (first,
+ * last)?
+ */
+static bool function_branches_in(const struct rp_task *t, uint64_t start, uint64_t end,
+				 uint64_t first, uint64_t last)
 {
 	static uint8_t code[FUNCTION_MAX];
 	size_t room = text(t, start, code, end - start < sizeof(code) ? end - start : sizeof(code));
@@ -109,12 +132,14 @@ static bool function_branches_in(const struct rp_task *t, uint64_t start, uint64
 	return hit;
 }
 
-static bool branch_in_bytes(const uint8_t *p, size_t room, uint64_t at, uint64_t first, uint64_t last)
+static bool branch_in_bytes(const uint8_t *p, size_t room, uint64_t at, uint64_t first,
+			    uint64_t last)
 {
 	int32_t rel;
 	uint64_t to = 0;
 
-	if (room >= 2 && ((p[0] >= 0x70 && p[0] <= 0x7f) || p[0] == 0xeb || (p[0] >= 0xe0 && p[0] <= 0xe3)))
+	if (room >= 2 &&
+	    ((p[0] >= 0x70 && p[0] <= 0x7f) || p[0] == 0xeb || (p[0] >= 0xe0 && p[0] <= 0xe3)))
 		to = at + 2 + (uint64_t)(int64_t)(int8_t)p[1];
 	if (to > first && to < last)
 		return true;
@@ -147,7 +172,9 @@ static bool bytes_branch_in(const struct rp_task *t, uint64_t first, uint64_t la
 	return false;
 }
 
-/* Parts of one function may be anywhere in the module and jump back into it: by 32-bit distances. */
+/*
+ * Parts of one function may be anywhere in the module and jump back into it: by 32-bit distances.
+ */
 static bool others_branch_in(const struct rp_task *t, uint64_t first, uint64_t last)
 {
 	enum { AROUND = 1 << 17 };
@@ -155,14 +182,17 @@ static bool others_branch_in(const struct rp_task *t, uint64_t first, uint64_t l
 	uint64_t from = first - AROUND;
 	size_t n = text(t, from, code, sizeof(code));
 
-	for (unsigned shift = 16; n < AROUND && shift >= 12; shift--) {	/* the module begins nearer */
+	/* the module begins nearer */
+	for (unsigned shift = 16; n < AROUND && shift >= 12; shift--) {
 		from = first - (1ull << shift);
 		n = text(t, from, code, sizeof(code));
 		if (n >= 1ull << shift)
 			break;
 	}
 	for (size_t i = 0; i + 6 <= n; i++) {
-		size_t at = code[i] == 0x0f && (code[i + 1] & 0xf0) == 0x80 ? 2 : (code[i] & 0xfe) == 0xe8 ? 1 : 0;
+		size_t at = code[i] == 0x0f && (code[i + 1] & 0xf0) == 0x80 ? 2
+			    : (code[i] & 0xfe) == 0xe8			    ? 1
+									    : 0;
 		uint64_t to;
 		int32_t rel;
 
@@ -176,7 +206,8 @@ static bool others_branch_in(const struct rp_task *t, uint64_t first, uint64_t l
 	return false;
 }
 
-bool rp_stub_site(const struct rp_task *t, uint64_t addr, uint64_t start, uint64_t end, struct rp_patch *p)
+bool rp_stub_site(const struct rp_task *t, uint64_t addr, uint64_t start, uint64_t end,
+		  struct rp_patch *p)
 {
 	uint8_t code[PROBE_SITE_MAX + 16] = { 0 };
 	size_t room = text(t, addr, code, sizeof(code));
@@ -199,8 +230,12 @@ bool rp_stub_site(const struct rp_task *t, uint64_t addr, uint64_t start, uint64
 		p->n++;
 		p->len += insn->size;
 		if (move == MOVE_LAST && p->len < SITE_JUMP) {
-			/* what comes behind a call is where it returns to; behind others only padding will do */
-			good = insn->id != X86_INS_CALL && is_padding(code + p->len, SITE_JUMP - p->len);
+			/*
+			 * what comes behind a call is where it returns to; behind others only
+			 * padding will do
+			 */
+			good = insn->id != X86_INS_CALL &&
+			       is_padding(code + p->len, SITE_JUMP - p->len);
 			break;
 		}
 	}
@@ -212,7 +247,8 @@ bool rp_stub_site(const struct rp_task *t, uint64_t addr, uint64_t start, uint64
 	if (p->len < SITE_JUMP)
 		p->len = SITE_JUMP;
 	if (end > addr && start <= addr)
-		return !function_branches_in(t, start, end, addr, addr + SITE_JUMP) && !others_branch_in(t, addr, addr + SITE_JUMP);
+		return !function_branches_in(t, start, end, addr, addr + SITE_JUMP) &&
+		       !others_branch_in(t, addr, addr + SITE_JUMP);
 	return !bytes_branch_in(t, addr, addr + SITE_JUMP);
 }
 
@@ -222,12 +258,18 @@ static bool keeps_result(csh handle, const cs_insn *insn)
 	cs_regs read, write;
 	uint8_t reads, writes;
 
-	if (cs_insn_group(handle, insn, CS_GRP_JUMP) || cs_insn_group(handle, insn, CS_GRP_CALL) || can_move(handle, insn) != MOVE_COPY ||
+	if (cs_insn_group(handle, insn, CS_GRP_JUMP) || cs_insn_group(handle, insn, CS_GRP_CALL) ||
+	    can_move(handle, insn) != MOVE_COPY ||
 	    cs_regs_access(handle, insn, read, &reads, write, &writes))
 		return false;
 	for (unsigned i = 0; i < writes; i++) {
 		switch (write[i]) {
-		case X86_REG_RAX: case X86_REG_EAX: case X86_REG_AX: case X86_REG_AL: case X86_REG_AH: case X86_REG_RSP:
+		case X86_REG_RAX:
+		case X86_REG_EAX:
+		case X86_REG_AX:
+		case X86_REG_AL:
+		case X86_REG_AH:
+		case X86_REG_RSP:
 			return false;
 		default:
 			break;
@@ -274,7 +316,11 @@ static void put(struct code *c, const void *bytes, unsigned len)
 
 static void put32(struct code *c, uint32_t v) { put(c, &v, 4); }
 
-#define PUT(c, ...) do { static const uint8_t b_[] = { __VA_ARGS__ }; put(c, b_, sizeof(b_)); } while (0)
+#define PUT(c, ...)                                          \
+	do {                                                 \
+		static const uint8_t b_[] = { __VA_ARGS__ }; \
+		put(c, b_, sizeof(b_));                      \
+	} while (0)
 
 static void put_rel(struct code *c, uint64_t to)
 {
@@ -285,9 +331,21 @@ static void put_rel(struct code *c, uint64_t to)
 }
 
 /* mov between rcx and an absolute word */
-static void put_store_rcx(struct code *c, uint32_t word) { PUT(c, 0x48, 0x89, 0x0c, 0x25); put32(c, word); }
-static void put_load_rcx(struct code *c, uint32_t word) { PUT(c, 0x48, 0x8b, 0x0c, 0x25); put32(c, word); }
-static void put_load_rax(struct code *c, uint32_t word) { PUT(c, 0x48, 0x8b, 0x04, 0x25); put32(c, word); }
+static void put_store_rcx(struct code *c, uint32_t word)
+{
+	PUT(c, 0x48, 0x89, 0x0c, 0x25);
+	put32(c, word);
+}
+static void put_load_rcx(struct code *c, uint32_t word)
+{
+	PUT(c, 0x48, 0x8b, 0x0c, 0x25);
+	put32(c, word);
+}
+static void put_load_rax(struct code *c, uint32_t word)
+{
+	PUT(c, 0x48, 0x8b, 0x04, 0x25);
+	put32(c, word);
+}
 
 /* mov [rcx + RING_END + at], reg; modrm says which */
 static void put_field(struct code *c, uint8_t modrm, unsigned at)
@@ -374,7 +432,8 @@ static bool put_moved(csh handle, struct code *c, cs_insn *insn)
 		if (insn->id == X86_INS_CALL || insn->id == X86_INS_JMP) {
 			PUT(c, 0xe9);
 		} else {
-			uint8_t jcc[2] = { 0x0f, (uint8_t)(first == 0x0f ? insn->bytes[1] : 0x80 | (first & 15)) };
+			uint8_t jcc[2] = { 0x0f, (uint8_t)(first == 0x0f ? insn->bytes[1]
+									 : 0x80 | (first & 15)) };
 
 			if (first != 0x0f && (first & 0xf0) != 0x70)
 				return false;	/* a prefixed one */
@@ -414,7 +473,8 @@ static bool put_displaced(struct code *c, struct rp_patch *p)
 	return good && !c->far;
 }
 
-bool rp_stub_build(struct rp_patch *p, const struct replay_probe *def, bool quiet, struct rp_stub_code *ret)
+bool rp_stub_build(struct rp_patch *p, const struct replay_probe *def, bool quiet,
+		   struct rp_stub_code *ret)
 {
 	struct code c = { .bytes = ret->bytes, .at = p->stub };
 

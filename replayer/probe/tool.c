@@ -3,7 +3,8 @@
  */
 #include "replayer/probe/probe.h"
 
-static struct err *on_signal(struct replay *r, struct rp_task *t, siginfo_t *info, bool ours, enum run_verdict *ret)
+static struct err *on_signal(struct replay *r, struct rp_task *t, siginfo_t *info, bool ours,
+			     enum run_verdict *ret)
 {
 	enum rp_probe_stop stop;
 

@@ -1,9 +1,10 @@
 /*
  * approach.c - a point with a name a few instructions before a given one.
  *
- * Candidates are instructions that were probably executed shortly before: those that lie before it in its function; where a timer found
- * the task on the way there; where single steps from the nearest known point led.  All are counted at once in one run to the
- * target (inprocess.c), which also tells which was executed last.  "Its last execution" is the new, nearer point.  Again from
+ * Candidates are instructions that were probably executed shortly before: those that lie before it
+ * in its function; where a timer found the task on the way there; where single steps from the
+ * nearest known point led.  All are counted at once in one run to the target (inprocess.c), which
+ * also tells which was executed last.  "Its last execution" is the new, nearer point.  Again from
  * there, until single steps do the rest.
  */
 #include <stdlib.h>
@@ -12,18 +13,31 @@
 #include "replayer/reverse/reverse.h"
 
 /* A step costs 30 to 60 us: few, until the target is known to be near. */
-enum { STEPS_NEAR = 2500, STEPS_SHORT = 200, STEPS_LOOK = 60, ROUNDS_SHORT = 6, ROUNDS = 14, BEHIND = 100,
-       SAMPLE_MIN_US = 100, SAMPLE_MAX_US = 1000, FAR_NS = 8000000 };
+enum {
+	STEPS_NEAR = 2500,
+	STEPS_SHORT = 200,
+	STEPS_LOOK = 60,
+	ROUNDS_SHORT = 6,
+	ROUNDS = 14,
+	BEHIND = 100,
+	SAMPLE_MIN_US = 100,
+	SAMPLE_MAX_US = 1000,
+	FAR_NS = 8000000
+};
 
 /* ---- runs to the target --------------------------------------------------------------------- */
 
-static bool at_target(struct replay *r, const struct rp_target *to, const struct advance_result *result)
+static bool at_target(struct replay *r, const struct rp_target *to,
+		      const struct advance_result *result)
 {
-	return to->event ? result->kind == ADVANCE_PENDING : result->kind == ADVANCE_MOVED && rp_advance_hits(r, result, to->set, NULL);
+	return to->event
+		       ? result->kind == ADVANCE_PENDING
+		       : result->kind == ADVANCE_MOVED && rp_advance_hits(r, result, to->set, NULL);
 }
 
 /* With samples on the way. */
-static struct err *sampled_run(struct replay *r, const struct position *base, const struct rp_target *to, long us)
+static struct err *sampled_run(struct replay *r, const struct position *base,
+			       const struct rp_target *to, long us)
 {
 	struct advance_result result = { 0 };
 	struct err *err = rp_goto(r, base);
@@ -31,14 +45,17 @@ static struct err *sampled_run(struct replay *r, const struct position *base, co
 	rp_timer_samples(r, us);
 	do {
 		if (!err)
-			err = rp_advance_tracked(r, &(struct advance){ .set = to->set, .limit = 1 }, &result);
-	} while (!err && !at_target(r, to, &result) && result.kind == ADVANCE_MOVED && !rp_debug_interrupted(r));
+			err = rp_advance_tracked(r, &(struct advance){ .set = to->set, .limit = 1 },
+						 &result);
+	} while (!err && !at_target(r, to, &result) && result.kind == ADVANCE_MOVED &&
+		 !rp_debug_interrupted(r));
 	rp_timer(RP_TIME_USER);
 	return err;
 }
 
 /* Which of the places was executed last, and for the how manieth time?  *n = 0: none. */
-static struct err *last_of(struct replay *r, const struct position *base, const struct rp_target *to, const struct counting_sites *p,
+static struct err *last_of(struct replay *r, const struct position *base,
+			   const struct rp_target *to, const struct counting_sites *p,
 			   struct replay_break *ret, uint64_t *n)
 {
 	struct counted_sites chain = { .n = p->n };
@@ -57,14 +74,18 @@ static struct err *last_of(struct replay *r, const struct position *base, const 
 		chain.b[i] = counting_site_break(t, p->addr[i]);
 	both = rp_set_union(r, to->set, counting_sites_set(r, t, p));
 	do {
-		TRY(rp_advance(r, &(struct advance){ .set = both, .limit = 1, .sites = &chain }, &result));
+		TRY(rp_advance(r, &(struct advance){ .set = both, .limit = 1, .sites = &chain },
+			       &result));
 	} while (result.kind == ADVANCE_MOVED && !at_target(r, to, &result));
 	timeline_of(r)->nameless = true;
-	if (result.at_site >= 0)	/* the target is at a place: its own arrival is not before it */
+	/* the target is at a place: its own arrival is not before it */
+	if (result.at_site >= 0)
 		chain.count[result.at_site]--;
 	t = rp_task_find(r, r->ev.task);
 	for (unsigned i = 0; i < p->n && at_target(r, to, &result); i++) {
-		if (!chain.count[i] || chain.last[i] < turn || (to->event && t && t->regs.rip == p->addr[i]))	/* a fault has counted its own */
+		/* a fault has counted its own */
+		if (!chain.count[i] || chain.last[i] < turn ||
+		    (to->event && t && t->regs.rip == p->addr[i]))
 			continue;
 		turn = chain.last[i];
 		*ret = chain.b[i];
@@ -74,7 +95,8 @@ static struct err *last_of(struct replay *r, const struct position *base, const 
 }
 
 /* A checkpoint a little before the n-th execution, and base = that execution. */
-static struct err *move_base(struct replay *r, struct position *base, const struct replay_break *b, uint64_t n)
+static struct err *move_base(struct replay *r, struct position *base, const struct replay_break *b,
+			     uint64_t n)
 {
 	unsigned set = rp_set_intern(r, b, 1);
 	struct position before = { 0 };
@@ -100,7 +122,7 @@ static struct err *move_base(struct replay *r, struct position *base, const stru
 	return err;
 }
 
-/* ---- the search -------------------------------------------------------------------------------- */
+/* ---- the search ------------------------------------------------------------------------------ */
 
 /* To base, and where that was a long way, a checkpoint: all that follows begins there. */
 static struct err *settle(struct replay *r, struct position *base)
@@ -113,7 +135,8 @@ static struct err *settle(struct replay *r, struct position *base)
 }
 
 /* Instructions of p's own function that lie before it, and those after the calls that led there. */
-static struct err *add_near(struct replay *r, const struct position *p, const struct rp_target *to, struct counting_sites *places)
+static struct err *add_near(struct replay *r, const struct position *p, const struct rp_target *to,
+			    struct counting_sites *places)
 {
 	struct rp_task *t;
 
@@ -126,7 +149,8 @@ static struct err *add_near(struct replay *r, const struct position *p, const st
 }
 
 /* Where a timer finds the task on the way. */
-static struct err *add_samples(struct replay *r, const struct position *base, const struct rp_target *to, long us, struct counting_sites *places)
+static struct err *add_samples(struct replay *r, const struct position *base,
+			       const struct rp_target *to, long us, struct counting_sites *places)
 {
 	struct stops *stops = stops_of(r);
 	struct rp_task *t;
@@ -135,11 +159,13 @@ static struct err *add_samples(struct replay *r, const struct position *base, co
 	TRY(rp_next(r));
 	t = rp_task_find(r, r->ev.task);
 	for (unsigned i = 0; t && i < stops->samples_n && i < RP_SAMPLES; i++)
-		counting_sites_at(r, t, places, stops->samples[(stops->samples_n - 1 - i) % RP_SAMPLES], to->set);
+		counting_sites_at(r, t, places,
+				  stops->samples[(stops->samples_n - 1 - i) % RP_SAMPLES], to->set);
 	return NULL;
 }
 
-static struct err *add_steps(struct replay *r, const uint64_t *pcs, uint64_t n, struct counting_sites *places, unsigned set)
+static struct err *add_steps(struct replay *r, const uint64_t *pcs, uint64_t n,
+			     struct counting_sites *places, unsigned set)
 {
 	struct rp_task *t = NULL;
 
@@ -150,8 +176,8 @@ static struct err *add_steps(struct replay *r, const uint64_t *pcs, uint64_t n, 
 	return NULL;
 }
 
-struct err *rp_approach(struct replay *r, struct position *base, const struct position *p, const struct rp_target *to, uint64_t *steps,
-			bool *found)
+struct err *rp_approach(struct replay *r, struct position *base, const struct position *p,
+			const struct rp_target *to, uint64_t *steps, bool *found)
 {
 	static uint64_t pcs[STEPS_NEAR];
 	struct counting_sites places = { .n = 0 };
@@ -161,7 +187,10 @@ struct err *rp_approach(struct replay *r, struct position *base, const struct po
 	TRY(add_near(r, p, to, &places));
 	TRY(settle(r, base));
 	for (unsigned round = 0; round < ROUNDS && !rp_debug_interrupted(r); round++) {
-		uint64_t max = round > ROUNDS_SHORT ? STEPS_NEAR : round ? STEPS_SHORT : STEPS_LOOK, n = 0;
+		uint64_t max = round > ROUNDS_SHORT ? STEPS_NEAR
+			       : round		    ? STEPS_SHORT
+						    : STEPS_LOOK,
+			 n = 0;
 
 		/* it is near, or was moved near */
 		TRY(rp_count_steps(r, base, to, max, steps, found, pcs));
@@ -170,7 +199,8 @@ struct err *rp_approach(struct replay *r, struct position *base, const struct po
 		if (!round && places.n)
 			TRY(last_of(r, base, to, &places, &b, &n));
 		if (!n) {
-			TRY(add_samples(r, base, to, round ? SAMPLE_MIN_US : SAMPLE_MAX_US, &places));
+			TRY(add_samples(r, base, to, round ? SAMPLE_MIN_US : SAMPLE_MAX_US,
+					&places));
 			TRY(add_steps(r, pcs, max, &places, to->set));
 			if (places.n)
 				TRY(last_of(r, base, to, &places, &b, &n));

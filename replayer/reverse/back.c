@@ -1,9 +1,9 @@
 /*
  * back.c - going backwards.
  *
- * Backwards is forwards from a checkpoint: the last stop on the way to the present position is looked for (scan.c); when
- * there was none, between the checkpoint and the one before it (intervals.c).  Then the replay goes to that stop by its name
- * (struct rp_pos).
+ * Backwards is forwards from a checkpoint: the last stop on the way to the present position is
+ * looked for (scan.c); when there was none, between the checkpoint and the one before it
+ * (intervals.c).  Then the replay goes to that stop by its name (struct rp_pos).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -59,8 +59,12 @@ static struct err *to_last_stop(struct replay *r, struct replay_stop *ret)
 	return err;
 }
 
-/* There is nothing of the task before `from': the beginning, or that of a thread or process made later, which stays where it is. */
-static struct err *no_back(struct replay *r, uint32_t serial, const struct position *from, struct replay_stop *ret)
+/*
+ * There is nothing of the task before `from': the beginning, or that of a thread or process made
+ * later, which stays where it is.
+ */
+static struct err *no_back(struct replay *r, uint32_t serial, const struct position *from,
+			   struct replay_stop *ret)
 {
 	TRY(to_first(r, ret));
 	if (rp_task_find(r, serial))
@@ -85,7 +89,10 @@ static struct err *one_back(struct replay *r, uint32_t serial, struct replay_sto
 	return err;
 }
 
-/* A move that the user can interrupt at any time: then it has not begun.  serial: which task makes a step, 0 = none. */
+/*
+ * A move that the user can interrupt at any time: then it has not begun.  serial: which task makes
+ * a step, 0 = none.
+ */
 static struct err *breakable(struct replay *r, uint32_t serial, struct replay_stop *ret)
 {
 	struct stops *stops = stops_of(r);

@@ -1,8 +1,9 @@
 /*
  * intervals.c - the last stop before the present: between which checkpoints, and who looks there.
  *
- * The time between two checkpoints is an interval.  The newest are looked through first; several at once, where there are
- * processors (workers.c); and not at all, where nothing that is watched was written (clean.c, write_log.c), or where that was done before (scanned.c).
+ * The time between two checkpoints is an interval.  The newest are looked through first; several at
+ * once, where there are processors (workers.c); and not at all, where nothing that is watched was
+ * written (clean.c, write_log.c), or where that was done before (scanned.c).
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -10,9 +11,10 @@
 #include "replayer/reverse/reverse.h"
 
 /*
- * So much time is worth a worker: as much as the search has taken until now, between these; or FORCED_NS, when they are asked for, as tests do.  Short
- * intervals are put together.  Most stops are near: a long interval, looked through from its beginning, or a worker that has to be started, would
- * make those late.
+ * So much time is worth a worker: as much as the search has taken until now, between these; or
+ * FORCED_NS, when they are asked for, as tests do.  Short intervals are put together.  Most stops
+ * are near: a long interval, looked through from its beginning, or a worker that has to be started,
+ * would make those late.
  */
 enum { LANE_MIN_NS = 30000000, LANE_NS = 120000000, FORCED_NS = 5000000, POLL_MS = 20 };
 
@@ -53,7 +55,8 @@ static void give_out(struct intervals *in, const struct rp_checkpoint *c)
 }
 
 /* From where on up to end is nothing, as is known without looking?  NULL: it is not known. */
-static const struct position *empty_before(const struct replay *r, const struct intervals *in, const struct position *end, bool inclusive)
+static const struct position *empty_before(const struct replay *r, const struct intervals *in,
+					   const struct position *end, bool inclusive)
 {
 	const struct position *from = scanned_before(r, end, inclusive);
 
@@ -118,7 +121,10 @@ static void lane_end(struct lane *l)
 	*l = (struct lane){ 0 };
 }
 
-/* From c further back, as far as something is written in each interval, until that is worth a worker. */
+/*
+ * From c further back, as far as something is written in each interval, until that is worth a
+ * worker.
+ */
 static struct err *lengthen(struct replay *r, const struct intervals *in, struct rp_checkpoint **c)
 {
 	while (in->end_ns < (*c)->clock_ns + in->lane_ns && (*c)->pos.where >= rp_first(r)) {
@@ -126,7 +132,8 @@ static struct err *lengthen(struct replay *r, const struct intervals *in, struct
 		bool unwritten = !older || empty_before(r, in, &(*c)->pos, true);
 
 		if (!unwritten && in->possible)
-			TRY(interval_clean(r, older, (*c)->copy->tasks, (*c)->pos.where, &unwritten));
+			TRY(interval_clean(r, older, (*c)->copy->tasks, (*c)->pos.where,
+					   &unwritten));
 		if (unwritten)
 			break;
 		*c = older;
@@ -139,7 +146,10 @@ static bool runs(const struct intervals *in, const struct lane *l)
 	return l->worker && (!in->best.found || l->number < in->best_number);
 }
 
-/* On our own processor there is one, too, while another has others: we only wait, and none has to wait for us. */
+/*
+ * On our own processor there is one, too, while another has others: we only wait, and none has to
+ * wait for us.
+ */
 static bool next_is_here(const struct intervals *in)
 {
 	bool others = false;
@@ -163,7 +173,9 @@ static bool is_long(struct intervals *in)
 	return ns >= LANE_MIN_NS;
 }
 
-/* Intervals that are short are looked through sooner than given away.  *full: all lanes have work. */
+/*
+ * Intervals that are short are looked through sooner than given away.  *full: all lanes have work.
+ */
 static struct err *feed_lanes(struct replay *r, struct intervals *in, bool *full)
 {
 	struct rp_checkpoint *c;
@@ -192,7 +204,8 @@ static struct err *feed_lanes(struct replay *r, struct intervals *in, bool *full
 }
 
 /* From `from' or a checkpoint before it to end. */
-static struct err *look_here(struct replay *r, struct intervals *in, const struct position *from, const struct position *end, unsigned number)
+static struct err *look_here(struct replay *r, struct intervals *in, const struct position *from,
+			     const struct position *end, unsigned number)
 {
 	struct rp_checkpoint *c = rp_checkpoint_before(r, from, false);
 	struct rp_found f;
@@ -239,7 +252,8 @@ static struct err *hear_lanes(struct replay *r, struct intervals *in, bool wait)
 
 			if (l->worker && !runs(in, l))
 				lane_end(l);
-			p[i] = (struct pollfd){ l->worker ? rp_worker_fd(l->worker) : -1, POLLIN, 0 };
+			p[i] = (struct pollfd){ l->worker ? rp_worker_fd(l->worker) : -1, POLLIN,
+						0 };
 		}
 		n = poll(p, RP_WORKERS_MAX, wait ? POLL_MS : 0);
 	} while (wait && n <= 0 && !rp_debug_interrupted(r));
@@ -292,7 +306,10 @@ static const struct lane *only_lane(const struct intervals *in)
 	return only && !rp_worker_is_here(only->worker) ? only : NULL;
 }
 
-/* Nothing to do but wait: we go where its answer will probably lead, or (that of an older interval is there) where we go if it finds nothing. */
+/*
+ * Nothing to do but wait: we go where its answer will probably lead, or (that of an older interval
+ * is there) where we go if it finds nothing.
+ */
 static struct err *wait_for_lanes(struct replay *r, struct intervals *in)
 {
 	const struct lane *l = only_lane(in);
@@ -314,8 +331,11 @@ static struct err *wait_for_lanes(struct replay *r, struct intervals *in)
 
 struct err *rp_last_stop(struct replay *r, struct rp_found *ret)
 {
-	struct intervals in = { .end_ns = timeline_of(r)->clock_ns, .possible = interval_clean_possible(r), .lanes = rp_workers(),
-				.lane_ns = FORCED_NS, .began_ns = now_ns() };
+	struct intervals in = { .end_ns = timeline_of(r)->clock_ns,
+				.possible = interval_clean_possible(r),
+				.lanes = rp_workers(),
+				.lane_ns = FORCED_NS,
+				.began_ns = now_ns() };
 	struct err *err = NULL;
 
 	if (in.lanes > RP_WORKERS_MAX)

@@ -1,9 +1,10 @@
 /*
  * range.c - the ways out of a range of code, for steps by lines that run at full speed.
  *
- * A debugger steps over a line with "step while in [start, end)".  The code is decoded from start on.  Direct jumps and calls lead to places
- * outside, or behind the end: a breakpoint there.  What goes nobody knows where (returns, indirect jumps and calls) gets one
- * itself, and is stepped.  Then the task cannot leave without a stop.
+ * A debugger steps over a line with "step while in [start, end)".  The code is decoded from start
+ * on.  Direct jumps and calls lead to places outside, or behind the end: a breakpoint there.  What
+ * goes nobody knows where (returns, indirect jumps and calls) gets one itself, and is stepped.
+ * Then the task cannot leave without a stop.
  */
 #include <capstone/capstone.h>
 #include <stdlib.h>
@@ -20,7 +21,8 @@ struct exits {
 	unsigned n;
 	int pid;
 	uint64_t start, end;
-	bool whole, met;	/* all there is room for; the task's instruction is one of those decoded */
+	/* all there is room for; the task's instruction is one of those decoded */
+	bool whole, met;
 };
 
 static void add(struct exits *x, uint64_t addr)
@@ -29,7 +31,9 @@ static void add(struct exits *x, uint64_t addr)
 		x->whole = false;
 		return;
 	}
-	x->b[x->n++] = (struct replay_break){ .kind = REPLAY_BREAK, .pid = x->pid, .addr = addr, .len = 1 };
+	x->b[x->n++] = (struct replay_break){
+		.kind = REPLAY_BREAK, .pid = x->pid, .addr = addr, .len = 1
+	};
 }
 
 static void add_target(struct exits *x, const cs_insn *insn)

@@ -7,8 +7,9 @@
 #include "replayer/timeline/timeline.h"
 
 /*
- * The last step back of a task that began where this had not moved to just then (others had run since, or it was in a call): a step
- * forward from where it led does not end there by itself.  Since then there have been `more' such steps.
+ * The last step back of a task that began where this had not moved to just then (others had run
+ * since, or it was in a call): a step forward from where it led does not end there by itself.
+ * Since then there have been `more' such steps.
  */
 struct rp_back_step { bool set, in_call; uint32_t serial; uint64_t more; struct position from; };
 
@@ -16,7 +17,12 @@ enum { RP_EMPTY = 32 };
 
 /* What this room keeps for a replay: in replay.tool[TOOL_REVERSE]. */
 struct reverse {
-	struct scanned { uint64_t key; struct position from, end; bool inclusive; } scanned[RP_EMPTY];	/* scanned.c; key 0: none; inclusive: nor at the end */
+	/* scanned.c; key 0: none; inclusive: nor at the end */
+	struct scanned {
+		uint64_t key;
+		struct position from, end;
+		bool inclusive;
+	} scanned[RP_EMPTY];
 	unsigned scanned_next;
 	struct write_log *write_log;
 	struct rp_back_step back_step;
@@ -40,31 +46,48 @@ struct rp_found {
 
 /* scan.c */
 /* From where r is, a checkpoint, to end, which counts when it is not the present (inclusive). */
-struct err *rp_scan(struct replay *r, const struct position *end, bool inclusive, struct rp_found *ret) __must_check;
+struct err *rp_scan(struct replay *r, const struct position *end, bool inclusive,
+		    struct rp_found *ret) __must_check;
 
 /* intervals.c */
 /* Before the present.  Interrupts end it. */
 struct err *rp_last_stop(struct replay *r, struct rp_found *ret) __must_check;
 
 /* scanned.c: what has been looked through in vain, for what is a stop at present. */
-void scanned_add(struct replay *r, const struct position *from, const struct position *end, bool inclusive);
+void scanned_add(struct replay *r, const struct position *from, const struct position *end,
+		 bool inclusive);
 /* Is nothing before end (or, inclusive, at it)?  Then up to here; else NULL. */
-const struct position *scanned_before(const struct replay *r, const struct position *end, bool inclusive);
+const struct position *scanned_before(const struct replay *r, const struct position *end,
+				      bool inclusive);
 void scanned_free(struct reverse *reverse);
 
 /* workers.c */
 enum { RP_WORKERS_MAX = 7, RP_WORKERS_ANY = 1000 };
 struct rp_worker;
-/* How many can work besides us.  HINDSIGHT_WORKERS in the environment: so many, on whatever processor. */
+/*
+ * How many can work besides us.  HINDSIGHT_WORKERS in the environment: so many, on whatever
+ * processor.
+ */
 unsigned rp_workers(void);
 bool rp_workers_forced(void);
-/* Could another process come from c to end?  Not through events for which something is asked of ours (files, processes that are made).  r: as with
- * rp_events_any(). */
-struct err *rp_worker_can(struct replay *r, const struct rp_checkpoint *c, const struct position *end, bool *can) __must_check;
-/* It looks from c to end with rp_scan(), on another processor or (here) on ours.  *ret = NULL: cannot be done by a worker.  r: as with rp_events_any(). */
-struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const struct position *end, bool here, struct rp_worker **ret) __must_check;
-/* Another looks from c to end, where it can come, with write_log_run(): at the pages of m, which stays as it is here, on another processor that nobody uses. */
-struct err *rp_worker_write_log(struct replay *r, struct rp_checkpoint *c, const struct position *end, struct store_bitmap *m, struct rp_worker **ret) __must_check;
+/*
+ * Could another process come from c to end?  Not through events for which something is asked of
+ * ours (files, processes that are made).  r: as with rp_events_any(). */
+struct err *rp_worker_can(struct replay *r, const struct rp_checkpoint *c,
+			  const struct position *end, bool *can) __must_check;
+/*
+ * It looks from c to end with rp_scan(), on another processor or (here) on ours.  *ret = NULL:
+ * cannot be done by a worker.  r: as with rp_events_any().
+ */
+struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const struct position *end,
+			    bool here, struct rp_worker **ret) __must_check;
+/*
+ * Another looks from c to end, where it can come, with write_log_run(): at the pages of m, which
+ * stays as it is here, on another processor that nobody uses.
+ */
+struct err *rp_worker_write_log(struct replay *r, struct rp_checkpoint *c,
+				const struct position *end, struct store_bitmap *m,
+				struct rp_worker **ret) __must_check;
 /* Its answer, into m. */
 bool rp_worker_write_log_done(struct rp_worker *w, struct store_bitmap *m);
 /* Waits for it.  False: it failed; what it would have said is not known. */
@@ -75,39 +98,62 @@ bool rp_worker_is_here(const struct rp_worker *w);
 void rp_worker_end(struct rp_worker *w);
 
 /*
- * write_log.c: on an idle processor, while the replayer computes forward, it is noted which bytes of a program's busy data pages each
- * stretch of it writes to; a search backwards passes those that do not write to what is watched.
+ * write_log.c: on an idle processor, while the replayer computes forward, it is noted which bytes
+ * of a program's busy data pages each stretch of it writes to; a search backwards passes those that
+ * do not write to what is watched.
  */
-/* After a checkpoint going forward, where t computes: an answer is heard, a new stretch given out. */
+/*
+ * After a checkpoint going forward, where t computes: an answer is heard, a new stretch given out.
+ */
 void write_log_feed(struct replay *r, const struct rp_task *t);
 /*
- * While the replayer goes back no write log begins.  One that is under way goes on, as what it finds out
- * is true wherever the replayer is; this takes its answer.
+ * While the replayer goes back no write log begins.  One that is under way goes on, as what it
+ * finds out is true wherever the replayer is; this takes its answer.
  */
 void write_log_hear(struct replay *r);
-/* From where on up to `end', in the same computation, are no bytes written that the debugger watches?  NULL: not known. */
+/*
+ * From where on up to `end', in the same computation, are no bytes written that the debugger
+ * watches?  NULL: not known.
+ */
 const struct position *write_log_before(const struct replay *r, const struct position *end);
 void write_log_free(struct reverse *reverse);
 /* In a worker, from a checkpoint to end: *m has pages, and gets marks.  *good: all is known. */
-void write_log_event(struct replay *r, bool after);		/* before and after one: what it writes is noted */
-struct err *write_log_run(struct replay *r, struct store_bitmap *m, const struct position *end, bool *good) __must_check;
+/* before and after one: what it writes is noted */
+void write_log_event(struct replay *r, bool after);
+struct err *write_log_run(struct replay *r, struct store_bitmap *m, const struct position *end,
+			  bool *good) __must_check;
 
 /* clean.c */
-/* Pages from start to end that have been written to between the two, at most max; all of them where the kernel does not tell. */
-unsigned rp_pages_written(const struct rp_task *older, const struct rp_task *newer, uint64_t start, uint64_t end, uint64_t *ret, unsigned max);
+/*
+ * Pages from start to end that have been written to between the two, at most max; all of them where
+ * the kernel does not tell.
+ */
+unsigned rp_pages_written(const struct rp_task *older, const struct rp_task *newer, uint64_t start,
+			  uint64_t end, uint64_t *ret, unsigned max);
 /* Is the debugger only interested in writes to memory, so that the next has sense? */
 bool interval_clean_possible(const struct replay *r);
-/* Has nothing that the debugger watches been written since c, where newer are the tasks' processes now or in a later checkpoint after event
- * `where', and is nothing else on the way that would stop it?  False also where that cannot be told. */
-struct err *interval_clean(struct replay *r, const struct rp_checkpoint *c, const struct rp_task *newer, uint64_t where, bool *ret) __must_check;
+/*
+ * Has nothing that the debugger watches been written since c, where newer are the tasks' processes
+ * now or in a later checkpoint after event `where', and is nothing else on the way that would stop
+ * it?  False also where that cannot be told. */
+struct err *interval_clean(struct replay *r, const struct rp_checkpoint *c,
+			   const struct rp_task *newer, uint64_t where, bool *ret) __must_check;
 
-/* Is any event of (from, to] such?  Where r has only reached an event, it is then, as otherwise, anywhere (timeline.nameless). */
-struct err *rp_events_any(struct replay *r, uint64_t from, uint64_t to, bool (*such)(const struct trace_event *ev), bool *any) __must_check;
+/*
+ * Is any event of (from, to] such?  Where r has only reached an event, it is then, as otherwise,
+ * anywhere (timeline.nameless).
+ */
+struct err *rp_events_any(struct replay *r, uint64_t from, uint64_t to,
+			  bool (*such)(const struct trace_event *ev), bool *any) __must_check;
 /* The same: does any of them stop a debugger by itself, whatever is watched? */
 struct err *rp_events_stop(struct replay *r, uint64_t from, uint64_t to, bool *any) __must_check;
 
-/* How often the task stops for set between from and end, which does not count and to which from leads; RP_NO_LIMIT: it would take too long. */
-struct err *rp_count_stops(struct replay *r, unsigned set, const struct position *from, const struct position *end, uint64_t *n_ret);
+/*
+ * How often the task stops for set between from and end, which does not count and to which from
+ * leads; RP_NO_LIMIT: it would take too long.
+ */
+struct err *rp_count_stops(struct replay *r, unsigned set, const struct position *from,
+			   const struct position *end, uint64_t *n_ret);
 struct err *rp_back(struct replay *r, struct replay_stop *ret);
 struct err *rp_step_back(struct replay *r, uint32_t serial, struct replay_stop *ret);
 
@@ -120,16 +166,22 @@ unsigned rp_range_exits(struct replay *r, struct rp_task *t, uint64_t start, uin
 
 /* approach.c */
 /* Move base nearer to the target, to where `steps' single steps lead to it. */
-struct err *rp_approach(struct replay *r, struct position *base, const struct position *p, const struct rp_target *to, uint64_t *steps,
-			bool *found);
+struct err *rp_approach(struct replay *r, struct position *base, const struct position *p,
+			const struct rp_target *to, uint64_t *steps, bool *found);
 
 /* stepback.c */
-/* Steps from base to the target; *found = false after max of them (a long string instruction is one).  pcs (may be NULL): where they led, max of them. */
-struct err *rp_count_steps(struct replay *r, const struct position *base, const struct rp_target *to, uint64_t max,
-			   uint64_t *steps, bool *found, uint64_t *pcs);
+/*
+ * Steps from base to the target; *found = false after max of them (a long string instruction is
+ * one).  pcs (may be NULL): where they led, max of them.
+ */
+struct err *rp_count_steps(struct replay *r, const struct position *base,
+			   const struct rp_target *to, uint64_t max, uint64_t *steps, bool *found,
+			   uint64_t *pcs);
 /* One instruction of the task back.  *begin: there is nothing before. */
 struct err *rp_back_one(struct replay *r, uint32_t serial, bool *begin);
-/* Stopped in the middle of a repeated string instruction, where steps have led: to where it begins. */
+/*
+ * Stopped in the middle of a repeated string instruction, where steps have led: to where it begins.
+ */
 struct err *rp_back_to_string(struct replay *r, uint32_t serial) __must_check;
 
 #endif

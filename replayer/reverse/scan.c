@@ -1,9 +1,9 @@
 /*
- * scan.c - the last stop between a checkpoint and a position: run with the debugger's breakpoints up to the
- * position, remember the last stop on the way.
+ * scan.c - the last stop between a checkpoint and a position: run with the debugger's breakpoints
+ * up to the position, remember the last stop on the way.
  *
- * Where stops are so many that each would be met only to be forgotten (a variable that is written in a loop), the last one is
- * looked for at the end: see hot().
+ * Where stops are so many that each would be met only to be forgotten (a variable that is written
+ * in a loop), the last one is looked for at the end: see hot().
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,9 +12,10 @@
 #include "replayer/reverse/reverse.h"
 
 /*
- * HOT_STOPS: so many that had to be looked at one by one are too many to go on like that; or so long, since stores that change nothing may
- * have to be looked at, too.  HOT_STEPS: so far a loop is followed to find
- * instructions that can be counted.  HOT_DEPTH: so many loops one after the other, or one inside the other, are looked for.
+ * HOT_STOPS: so many that had to be looked at one by one are too many to go on like that; or so
+ * long, since stores that change nothing may have to be looked at, too.  HOT_STEPS: so far a loop
+ * is followed to find instructions that can be counted.  HOT_DEPTH: so many loops one after the
+ * other, or one inside the other, are looked for.
  */
 enum { HOT_STOPS = 256, HOT_LEAST = 3, HOT_STEPS = 200, HOT_DEPTH = 16 };
 
@@ -28,10 +29,15 @@ struct scan {
 	unsigned stops, depth;
 	unsigned most;		/* given up after so many advances in position steps; 0: never */
 	bool inclusive;		/* the end counts: it is a checkpoint on the way, not the present */
-	bool nearest;		/* stops are named from the last position step before them, where there may be a checkpoint; else all are counted from the beginning */
+	/*
+	 * stops are named from the last position step before them, where there may be a checkpoint;
+	 * else all are counted from the beginning
+	 */
+	bool nearest;
 };
 
-static void scan_found(struct replay *r, struct scan *s, const struct advance_result *result, const struct position *pos)
+static void scan_found(struct replay *r, struct scan *s, const struct advance_result *result,
+		       const struct position *pos)
 {
 	const struct replay_break *watch = NULL;
 
@@ -45,7 +51,8 @@ static void scan_found(struct replay *r, struct scan *s, const struct advance_re
 		s->f.stop.watch = *watch;
 }
 
-static void scan_event(struct scan *s, uint32_t serial, const struct position *pos, const struct replay_stop *stop)
+static void scan_event(struct scan *s, uint32_t serial, const struct position *pos,
+		       const struct replay_stop *stop)
 {
 	s->f.found = true;
 	position_copy(&s->f.pos, pos);
@@ -56,7 +63,9 @@ static void scan_event(struct scan *s, uint32_t serial, const struct position *p
 static void scan_stopped(struct scan *s)
 {
 	s->stops++;
-	s->hot |= (s->stops >= HOT_STOPS || (s->stops >= HOT_LEAST && now_ns() - s->began_ns > HOT_NS)) && !s->all;
+	s->hot |= (s->stops >= HOT_STOPS ||
+		   (s->stops >= HOT_LEAST && now_ns() - s->began_ns > HOT_NS)) &&
+		  !s->all;
 }
 
 /* For a write log, which stops nowhere and needs no names on its way. */
@@ -67,7 +76,8 @@ static struct err *survey_advance(struct replay *r, struct advance_result *resul
 }
 
 /* Quietly: breakpoints are counted, not stopped at.  Notes the last stop of the advance. */
-static struct err *scan_hop(struct replay *r, struct scan *s, const struct position *end, struct advance_result *result)
+static struct err *scan_hop(struct replay *r, struct scan *s, const struct position *end,
+			    struct advance_result *result)
 {
 	struct stops *stops = stops_of(r);
 	struct timeline *timeline = timeline_of(r);
@@ -81,11 +91,17 @@ static struct err *scan_hop(struct replay *r, struct scan *s, const struct posit
 	TRY(rp_next(r));
 	rp_catch_before(r, &before);
 	rp_catch_refresh(r);
-	if (before.exec && before.shown && timeline->catching.exec)	/* back to the program before */
-		scan_event(s, before.serial, &timeline->pos, &(struct replay_stop){ .kind = REPLAY_STOP_EXEC });
-	if (before.told_end && timeline->catching.ends)	/* back to where the process is still there */
-		scan_event(s, before.serial, &timeline->pos, &(struct replay_stop){ .kind = REPLAY_STOP_EXIT, .child_pid = before.pid });
-	err = rp_advance_periodic(r, &(struct advance){ .set = timeline->user, .counting = true }, result);
+	/* back to the program before */
+	if (before.exec && before.shown && timeline->catching.exec)
+		scan_event(s, before.serial, &timeline->pos,
+			   &(struct replay_stop){ .kind = REPLAY_STOP_EXEC });
+	/* back to where the process is still there */
+	if (before.told_end && timeline->catching.ends)
+		scan_event(
+			s, before.serial, &timeline->pos,
+			&(struct replay_stop){ .kind = REPLAY_STOP_EXIT, .child_pid = before.pid });
+	err = rp_advance_periodic(r, &(struct advance){ .set = timeline->user, .counting = true },
+				  result);
 	if (err)
 		return err;
 	if (result->kind == ADVANCE_END)
@@ -94,11 +110,13 @@ static struct err *scan_hop(struct replay *r, struct scan *s, const struct posit
 		return NULL;
 	if (timeline->hit_before)
 		scan_found(r, s, result, &timeline->last_hit);
-	if (result->kind != ADVANCE_PENDING && rp_advance_hits(r, result, timeline->user, &watch) && (watch || s->inclusive || !position_same(&timeline->pos, end))) {
+	if (result->kind != ADVANCE_PENDING && rp_advance_hits(r, result, timeline->user, &watch) &&
+	    (watch || s->inclusive || !position_same(&timeline->pos, end))) {
 		scan_found(r, s, result, &timeline->pos);
 		scan_stopped(s);
 	}
-	if (rp_catch_hop(r, result, &before, true, &stop) && (s->inclusive || !position_same(&timeline->pos, end)))
+	if (rp_catch_hop(r, result, &before, true, &stop) &&
+	    (s->inclusive || !position_same(&timeline->pos, end)))
 		scan_event(s, result->t->serial, &timeline->pos, &stop);
 	if (result->kind == ADVANCE_EVENT || (result->kind == ADVANCE_MOVED && !result->stepped))
 		return rp_checkpoint_maybe(r);
@@ -114,7 +132,8 @@ struct scan_pos_step {
 	uint64_t user;
 };
 
-static void pos_step_note(struct replay *r, struct scan *s, struct scan_pos_step *l, const struct advance_result *result, bool at_end, bool more)
+static void pos_step_note(struct replay *r, struct scan *s, struct scan_pos_step *l,
+			  const struct advance_result *result, bool at_end, bool more)
 {
 	unsigned user = timeline_of(r)->user;
 	uint64_t n = l->counted ? l->user : rp_advance_count(r, result, user);
@@ -125,7 +144,8 @@ static void pos_step_note(struct replay *r, struct scan *s, struct scan_pos_step
 	l->stops += n;
 	if (here && more)
 		scan_stopped(s);
-	present = at_end && here && !watch;	/* no stop before the present; but a write that led to it is undone */
+	/* no stop before the present; but a write that led to it is undone */
+	present = at_end && here && !watch;
 	n -= present;
 	if (!n)
 		return;
@@ -152,14 +172,18 @@ static bool as_count(const struct rp_set *s, struct replay_break *ret)
 	return s->n == 1 && is_count(&s->b[0], ret);
 }
 
-/* Or of several: each is counted.  Where t makes no calls, it does not come to the loader's place for debuggers (which has a condition). */
+/*
+ * Or of several: each is counted.  Where t makes no calls, it does not come to the loader's place
+ * for debuggers (which has a condition).
+ */
 static bool as_counts(const struct rp_task *t, const struct rp_set *s, struct counted_sites *ret)
 {
 	ret->n = 0;
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
 
-		if (b->kind == REPLAY_BREAK && b->cond && t && t->real && !t->mm->calls && rp_solib_place(t, b->addr))
+		if (b->kind == REPLAY_BREAK && b->cond && t && t->real && !t->mm->calls &&
+		    rp_solib_place(t, b->addr))
 			continue;
 		if (ret->n == COUNTING_SITES || !is_count(b, &ret->b[ret->n]))
 			return false;
@@ -168,12 +192,17 @@ static bool as_counts(const struct rp_task *t, const struct rp_set *s, struct co
 	return true;
 }
 
-/* One advance of a position step: *n = how far.  Where one of the two, the position step and the user's stops, is a place, it is counted inside the process. */
-static struct err *leg_advance(struct replay *r, struct scan_pos_step *l, uint64_t have, struct advance_result *result, uint64_t *n)
+/*
+ * One advance of a position step: *n = how far.  Where one of the two, the position step and the
+ * user's stops, is a place, it is counted inside the process.
+ */
+static struct err *leg_advance(struct replay *r, struct scan_pos_step *l, uint64_t have,
+			       struct advance_result *result, uint64_t *n)
 {
 	struct stops *stops = stops_of(r);
 	struct timeline *timeline = timeline_of(r);
-	const struct rp_set *pos_step = stops->sets[l->pos_step->set], *user = stops->sets[timeline->user];
+	const struct rp_set *pos_step = stops->sets[l->pos_step->set],
+			    *user = stops->sets[timeline->user];
 	struct counted_sites chain = { .n = 1 };
 	bool same = l->pos_step->set == timeline->user;
 	struct err *err;
@@ -181,33 +210,56 @@ static struct err *leg_advance(struct replay *r, struct scan_pos_step *l, uint64
 	l->counted = false;
 	TRY(rp_next(r));
 	if (!l->pos_step->set) {
-		err = rp_advance_tracked(r, &(struct advance){ .set = timeline->user, .step = true }, result);
+		err = rp_advance_tracked(
+			r, &(struct advance){ .set = timeline->user, .step = true }, result);
 		*n = 1;
 		return err;
 	}
-	if (!same && as_count(pos_step, &chain.b[0]) && as_count(user, &chain.b[1]) && chain.b[0].addr != chain.b[1].addr) {
+	if (!same && as_count(pos_step, &chain.b[0]) && as_count(user, &chain.b[1]) &&
+	    chain.b[0].addr != chain.b[1].addr) {
 		chain.n = 2;
 		chain.limit[0] = l->pos_step->n - have;
 		l->counted = true;
-		err = rp_advance(r, &(struct advance){ .set = rp_set_intern(r, chain.b, 2), .counting = true, .sites = &chain }, result);
+		err = rp_advance(r,
+				 &(struct advance){ .set = rp_set_intern(r, chain.b, 2),
+						    .counting = true,
+						    .sites = &chain },
+				 result);
 		*n = chain.count[0];
 		l->user = chain.count[1];
 	} else if (!same && as_count(pos_step, &chain.b[0])) {
 		chain.limit[0] = l->pos_step->n - have;
-		err = rp_advance(r, &(struct advance){ .set = rp_set_union(r, timeline->user, rp_set_intern(r, chain.b, 1)),
-						   .counting = true, .sites = &chain }, result);
+		err = rp_advance(
+			r,
+			&(struct advance){ .set = rp_set_union(r, timeline->user,
+							       rp_set_intern(r, chain.b, 1)),
+					   .counting = true,
+					   .sites = &chain },
+			result);
 		*n = chain.count[0];
-	} else if (!same && !pos_step->watches && as_counts(rp_task_find(r, r->ev.task), user, &chain)) {
+	} else if (!same && !pos_step->watches &&
+		   as_counts(rp_task_find(r, r->ev.task), user, &chain)) {
 		l->counted = true;
-		err = rp_advance(r, &(struct advance){ .set = rp_set_union(r, l->pos_step->set, rp_set_intern(r, chain.b, chain.n)), .counting = true,
-						   .limit = l->pos_step->n - have, .sites = &chain }, result);
+		err = rp_advance(
+			r,
+			&(struct advance){ .set = rp_set_union(r, l->pos_step->set,
+							       rp_set_intern(r, chain.b, chain.n)),
+					   .counting = true,
+					   .limit = l->pos_step->n - have,
+					   .sites = &chain },
+			result);
 		*n = rp_advance_count(r, result, l->pos_step->set);
 		l->user = 0;
 		for (unsigned i = 0; i < chain.n; i++)
 			l->user += chain.count[i];
 	} else {
 		/* all that is counted is this position step */
-		err = rp_advance(r, &(struct advance){ .set = rp_set_union(r, timeline->user, l->pos_step->set), .counting = same, .limit = l->pos_step->n - have }, result);
+		err = rp_advance(
+			r,
+			&(struct advance){ .set = rp_set_union(r, timeline->user, l->pos_step->set),
+					   .counting = same,
+					   .limit = l->pos_step->n - have },
+			result);
 		*n = rp_advance_count(r, result, l->pos_step->set);
 	}
 	timeline->nameless = true;
@@ -216,13 +268,18 @@ static struct err *leg_advance(struct replay *r, struct scan_pos_step *l, uint64
 	return err;
 }
 
-/* Have steps of the i-th position step of end led into a long string instruction?  Then on to its end, or that of the position step. */
-static struct err *scan_string(struct replay *r, const struct position *end, unsigned i, uint64_t *have, struct advance_result *behind)
+/*
+ * Have steps of the i-th position step of end led into a long string instruction?  Then on to its
+ * end, or that of the position step.
+ */
+static struct err *scan_string(struct replay *r, const struct position *end, unsigned i,
+			       uint64_t *have, struct advance_result *behind)
 {
 	struct timeline *timeline = timeline_of(r);
 	uint64_t n;
 
-	position_copy(&timeline->pos, end);	/* the name of where we are: union sets have been counted by */
+	/* the name of where we are: union sets have been counted by */
+	position_copy(&timeline->pos, end);
 	timeline->pos.steps_n = i + 1;
 	timeline->pos.steps[i].n = *have;
 	timeline->nameless = false;
@@ -258,12 +315,19 @@ static struct err *scan_steps(struct replay *r, struct scan *s, const struct pos
 				continue;
 			}
 			have += n;
-			pos_step_note(r, s, &l, &result, !s->inclusive && i + 1 == end->steps_n && have == l.pos_step->n, have < l.pos_step->n);
-			if (l.pos_step->set || !rp_in_string(&same, &result) || have >= l.pos_step->n)
+			pos_step_note(r, s, &l, &result,
+				      !s->inclusive && i + 1 == end->steps_n &&
+					      have == l.pos_step->n,
+				      have < l.pos_step->n);
+			if (l.pos_step->set || !rp_in_string(&same, &result) ||
+			    have >= l.pos_step->n)
 				continue;
 			err = scan_string(r, end, i, &have, &result);
 			if (!err && result.kind == ADVANCE_MOVED)
-				pos_step_note(r, s, &l, &result, !s->inclusive && i + 1 == end->steps_n && have == l.pos_step->n, have < l.pos_step->n);
+				pos_step_note(r, s, &l, &result,
+					      !s->inclusive && i + 1 == end->steps_n &&
+						      have == l.pos_step->n,
+					      have < l.pos_step->n);
 		}
 		if (s->nearest && i + 1 >= from.steps_n && have >= l.pos_step->n) {
 			position_copy(&l.base, end);
@@ -283,7 +347,8 @@ static uint64_t ends_with(const struct position *p, unsigned set)
 	return p->steps_n && p->steps[p->steps_n - 1].set == set ? p->steps[p->steps_n - 1].n : 0;
 }
 
-struct err *rp_count_stops(struct replay *r, unsigned set, const struct position *from, const struct position *end, uint64_t *n_ret)
+struct err *rp_count_stops(struct replay *r, unsigned set, const struct position *from,
+			   const struct position *end, uint64_t *n_ret)
 {
 	unsigned user = timeline_of(r)->user;
 	struct scan s = { .all = true, .most = 512 };
@@ -293,7 +358,9 @@ struct err *rp_count_stops(struct replay *r, unsigned set, const struct position
 	if (!err)
 		err = scan_steps(r, &s, end);
 	timeline_of(r)->user = user;
-	*n_ret = s.hot ? RP_NO_LIMIT : s.f.found ? ends_with(&s.f.pos, set) - ends_with(from, set) : 0;
+	*n_ret = s.hot	     ? RP_NO_LIMIT
+		 : s.f.found ? ends_with(&s.f.pos, set) - ends_with(from, set)
+			     : 0;
 	free(s.f.pos.steps);
 	return err;
 }
@@ -312,11 +379,12 @@ static struct err *scan_to(struct replay *r, struct scan *s, const struct positi
 	return end->steps_n && !s->hot ? scan_steps(r, s, end) : NULL;
 }
 
-/* ---- very many stops --------------------------------------------------------------------------- */
+/* ---- very many stops ------------------------------------------------------------------------- */
 
 /*
- * An instruction of the loop that we are in, which can be counted inside the process; 0: none.  count_ret: as places of a chain, for names, since
- * leg_advance() counts such beside the debugger's.  The former must be no such, or it would be taken for one.
+ * An instruction of the loop that we are in, which can be counted inside the process; 0: none.
+ * count_ret: as places of a chain, for names, since leg_advance() counts such beside the
+ * debugger's.  The former must be no such, or it would be taken for one.
  */
 static struct err *hot_set(struct replay *r, unsigned *set_ret, unsigned *count_ret)
 {
@@ -345,7 +413,8 @@ static struct err *hot_set(struct replay *r, unsigned *set_ret, unsigned *count_
 }
 
 /* Between from and end, for the stops of another set than the user's. */
-static struct err *scan_for(struct replay *r, struct scan *s, unsigned set, const struct position *from, const struct position *end)
+static struct err *scan_for(struct replay *r, struct scan *s, unsigned set,
+			    const struct position *from, const struct position *end)
 {
 	unsigned user = timeline_of(r)->user;
 	struct err *err = rp_goto_by_name(r, from);
@@ -365,7 +434,9 @@ static bool ends_in(const struct scan *s, unsigned set)
 }
 
 /* The last execution between from and end, or one near it; as position step of count. */
-static struct err *last_execution(struct replay *r, unsigned set, unsigned count, const struct position *from, const struct position *end, struct scan *ret)
+static struct err *last_execution(struct replay *r, unsigned set, unsigned count,
+				  const struct position *from, const struct position *end,
+				  struct scan *ret)
 {
 	struct err *err;
 
@@ -391,8 +462,12 @@ static struct err *last_execution(struct replay *r, unsigned set, unsigned count
 	return err;
 }
 
-/* How often `set' is met between from and end, where that is in the same computation as what it is compared with. */
-static struct err *met(struct replay *r, unsigned set, const struct position *from, const struct position *end, uint64_t *ret)
+/*
+ * How often `set' is met between from and end, where that is in the same computation as what it is
+ * compared with.
+ */
+static struct err *met(struct replay *r, unsigned set, const struct position *from,
+		       const struct position *end, uint64_t *ret)
 {
 	struct scan s = { .all = true, .inclusive = true };
 	struct err *err = scan_for(r, &s, set, from, end);
@@ -402,8 +477,12 @@ static struct err *met(struct replay *r, unsigned set, const struct position *fr
 	return err;
 }
 
-/* An instruction where executions up to p can be counted without a stop each, by which p can be named: where it is, or where the steps to it began. */
-static struct err *countable(struct replay *r, const struct position *p, unsigned *legs_ret, struct replay_break *ret)
+/*
+ * An instruction where executions up to p can be counted without a stop each, by which p can be
+ * named: where it is, or where the steps to it began.
+ */
+static struct err *countable(struct replay *r, const struct position *p, unsigned *legs_ret,
+			     struct replay_break *ret)
 {
 	struct position at = { 0 };
 	struct err *err = NULL;
@@ -426,7 +505,8 @@ static struct err *countable(struct replay *r, const struct position *p, unsigne
 		ret->pid = t->rec_pid;
 		ret->addr = t->regs.rip;
 		*legs_ret = at.steps_n;
-	} while (!err && !good && at.steps_n > 1 && at.steps[at.steps_n - 1].set == 0 && at.steps_n--);
+	} while (!err && !good && at.steps_n > 1 && at.steps[at.steps_n - 1].set == 0 &&
+		 at.steps_n--);
 	if (!good)
 		ret->pid = 0;
 	free(at.steps);
@@ -434,10 +514,12 @@ static struct err *countable(struct replay *r, const struct position *p, unsigne
 }
 
 /*
- * The way from last to end must be part of end's name, or a scan from last would not know where to stop: then end gets another, executions of
- * an instruction since last (see countable()), and steps.  *found: it has one.
+ * The way from last to end must be part of end's name, or a scan from last would not know where to
+ * stop: then end gets another, executions of an instruction since last (see countable()), and
+ * steps.  *found: it has one.
  */
-static struct err *name_from(struct replay *r, const struct position *from, const struct position *last, struct position *end, bool *found)
+static struct err *name_from(struct replay *r, const struct position *from,
+			     const struct position *last, struct position *end, bool *found)
 {
 	struct replay_break b;
 	struct position base = { 0 };
@@ -466,12 +548,17 @@ static struct err *name_from(struct replay *r, const struct position *from, cons
 	return err;
 }
 
-static struct err *hot(struct replay *r, struct scan *s, const struct position *from, struct position *end);
+static struct err *hot(struct replay *r, struct scan *s, const struct position *from,
+		       struct position *end);
 
 /* From `at' to end, which moves to there when there is no stop. */
-static struct err *scan_part(struct replay *r, struct scan *s, const struct position *at, struct position *end)
+static struct err *scan_part(struct replay *r, struct scan *s, const struct position *at,
+			     struct position *end)
 {
-	struct scan part = { .all = s->depth >= HOT_DEPTH, .depth = s->depth + 1, .inclusive = s->inclusive, .nearest = true };
+	struct scan part = { .all = s->depth >= HOT_DEPTH,
+			     .depth = s->depth + 1,
+			     .inclusive = s->inclusive,
+			     .nearest = true };
 	struct err *err = rp_goto_by_name(r, at);
 
 	if (!err)
@@ -492,7 +579,8 @@ static struct err *scan_part(struct replay *r, struct scan *s, const struct posi
 }
 
 /* From `back' of these before the last. */
-static struct err *scan_from(struct replay *r, struct scan *s, const struct position *last, uint64_t back, struct position *end)
+static struct err *scan_from(struct replay *r, struct scan *s, const struct position *last,
+			     uint64_t back, struct position *end)
 {
 	struct position at = { 0 };
 	struct err *err;
@@ -505,15 +593,18 @@ static struct err *scan_from(struct replay *r, struct scan *s, const struct posi
 }
 
 /*
- * The last position steps of end's name, where they are short: the stop is most often in there.  Besides, what is counted with a stop each time (a place
- * without room for a jump) would be all the way from `from' to end; without these position steps end is where it can be counted.
+ * The last position steps of end's name, where they are short: the stop is most often in there.
+ * Besides, what is counted with a stop each time (a place without room for a jump) would be all the
+ * way from `from' to end; without these position steps end is where it can be counted.
  */
-static struct err *scan_short_steps(struct replay *r, struct scan *s, const struct position *from, struct position *end)
+static struct err *scan_short_steps(struct replay *r, struct scan *s, const struct position *from,
+				    struct position *end)
 {
 	enum { SHORT = 512 };
 	struct err *err = NULL;
 
-	while (!err && !s->f.found && end->steps_n && end->steps[end->steps_n - 1].n <= SHORT && !rp_debug_interrupted(r)) {
+	while (!err && !s->f.found && end->steps_n && end->steps[end->steps_n - 1].n <= SHORT &&
+	       !rp_debug_interrupted(r)) {
 		struct position at = { 0 };
 
 		position_copy(&at, end);
@@ -537,11 +628,16 @@ static bool counts_inside(struct replay *r, const struct rp_set *set)
 
 	if (set->n != 1 || !is_count(&set->b[0], &b))
 		return false;
-	return set->b[0].kind == REPLAY_COUNT || (t && inprocess_possible(rp_task_find(r, t->serial), b.addr, &len));
+	return set->b[0].kind == REPLAY_COUNT ||
+	       (t && inprocess_possible(rp_task_find(r, t->serial), b.addr, &len));
 }
 
-/* The last position step of end's name that is counted inside the process, where that is behind from: *ret is end without what follows it, *n how far back there is any. */
-static bool counted_pos_step(struct replay *r, const struct position *from, const struct position *end, struct position *ret, uint64_t *n)
+/*
+ * The last position step of end's name that is counted inside the process, where that is behind
+ * from: *ret is end without what follows it, *n how far back there is any.
+ */
+static bool counted_pos_step(struct replay *r, const struct position *from,
+			     const struct position *end, struct position *ret, uint64_t *n)
 {
 	for (unsigned i = end->steps_n; i-- > 0;) {
 		const struct rp_set *set = stops_of(r)->sets[end->steps[i].set];
@@ -550,7 +646,8 @@ static bool counted_pos_step(struct replay *r, const struct position *from, cons
 		ret->steps_n = i + 1;
 		if (!position_leads(from, ret) || position_leads(ret, from))
 			return false;
-		*n = ret->steps[i].n - (from->where == ret->where && from->steps_n == i + 1 ? from->steps[i].n : 0);
+		*n = ret->steps[i].n -
+		     (from->where == ret->where && from->steps_n == i + 1 ? from->steps[i].n : 0);
 		if (end->steps[i].set && *n > 1 && counts_inside(r, set))
 			return true;
 	}
@@ -558,19 +655,24 @@ static bool counted_pos_step(struct replay *r, const struct position *from, cons
 }
 
 /*
- * By what end is named by itself, if that can be counted: earlier and earlier along the last of its position steps, then the one before that.  What is named so needs no
- * other name, which costs a stop for each execution of the instruction where end is, if there is no room for a jump.
+ * By what end is named by itself, if that can be counted: earlier and earlier along the last of its
+ * position steps, then the one before that.  What is named so needs no other name, which costs a
+ * stop for each execution of the instruction where end is, if there is no room for a jump.
  */
-static struct err *scan_counted_steps(struct replay *r, struct scan *s, const struct position *from, struct position *end)
+static struct err *scan_counted_steps(struct replay *r, struct scan *s, const struct position *from,
+				      struct position *end)
 {
 	struct position pos_step = { 0 };
 	struct err *err = NULL;
 	uint64_t n;
 
-	while (!err && !s->f.found && counted_pos_step(r, from, end, &pos_step, &n) && !rp_debug_interrupted(r)) {
-		for (uint64_t back = 1; back < n && !s->f.found && !err && !rp_debug_interrupted(r); back *= 8)
+	while (!err && !s->f.found && counted_pos_step(r, from, end, &pos_step, &n) &&
+	       !rp_debug_interrupted(r)) {
+		for (uint64_t back = 1; back < n && !s->f.found && !err && !rp_debug_interrupted(r);
+		     back *= 8)
 			err = scan_from(r, s, &pos_step, back, end);
-		if (from->where == pos_step.where && from->steps_n == pos_step.steps_n)	/* the rest is short, and begins there */
+		/* the rest is short, and begins there */
+		if (from->where == pos_step.where && from->steps_n == pos_step.steps_n)
 			break;
 		pos_step.steps_n--;
 		if (!err && !s->f.found)
@@ -581,10 +683,12 @@ static struct err *scan_counted_steps(struct replay *r, struct scan *s, const st
 }
 
 /*
- * A scan between from and end was given up.  The last stop is probably made by the same loop as those before: its last turns are found by
- * counting, and the scan begins there.  When that was wrong, it begins earlier and earlier, and where stops are many again, so are its parts.
+ * A scan between from and end was given up.  The last stop is probably made by the same loop as
+ * those before: its last turns are found by counting, and the scan begins there.  When that was
+ * wrong, it begins earlier and earlier, and where stops are many again, so are its parts.
  */
-static struct err *hot(struct replay *r, struct scan *s, const struct position *from, struct position *end)
+static struct err *hot(struct replay *r, struct scan *s, const struct position *from,
+		       struct position *end)
 {
 	struct scan last = { 0 };
 	struct err *err;
@@ -594,7 +698,9 @@ static struct err *hot(struct replay *r, struct scan *s, const struct position *
 	s->all = true;
 	s->stops = 0;
 	TRY(hot_set(r, &set, &count));
-	log_debug("too many stops at event %" PRIu64 ": %s", r->where, set ? "executions of an instruction beside them are counted" : "nothing beside them can be counted");
+	log_debug("too many stops at event %" PRIu64 ": %s", r->where,
+		  set ? "executions of an instruction beside them are counted"
+		      : "nothing beside them can be counted");
 	err = scan_short_steps(r, s, from, end);
 	if (!err && !s->f.found)
 		err = scan_counted_steps(r, s, from, end);
@@ -605,7 +711,8 @@ static struct err *hot(struct replay *r, struct scan *s, const struct position *
 	if (!err && last.f.found) {
 		uint64_t n = last.f.pos.steps[last.f.pos.steps_n - 1].n;
 
-		for (uint64_t back = 1; back < n && !s->f.found && !err && !rp_debug_interrupted(r); back *= 8)
+		for (uint64_t back = 1; back < n && !s->f.found && !err && !rp_debug_interrupted(r);
+		     back *= 8)
 			err = scan_from(r, s, &last.f.pos, back, end);
 		s->all = s->depth >= HOT_DEPTH;		/* what is left is shorter */
 	}
@@ -624,7 +731,8 @@ static struct err *hot(struct replay *r, struct scan *s, const struct position *
 	return err;
 }
 
-struct err *rp_scan(struct replay *r, const struct position *end, bool inclusive, struct rp_found *ret)
+struct err *rp_scan(struct replay *r, const struct position *end, bool inclusive,
+		    struct rp_found *ret)
 {
 	struct scan s = { .inclusive = inclusive, .nearest = true };
 	struct position from = { 0 }, to = { 0 };

@@ -1,8 +1,9 @@
 /*
  * scanned.c - between which points nothing stops the debugger.
  *
- * What a search backwards has looked through in vain need not be looked through again for the same breakpoints, whenever that is: a recording does
- * not change.  So the second reverse-finish out of main()'s loop costs what is new of the way, and not the whole program.
+ * What a search backwards has looked through in vain need not be looked through again for the same
+ * breakpoints, whenever that is: a recording does not change.  So the second reverse-finish out of
+ * main()'s loop costs what is new of the way, and not the whole program.
  */
 #include <stdlib.h>
 #include <xxhash.h>
@@ -22,7 +23,8 @@ static uint64_t breaks_key(const struct rp_set *s)
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
 
-		sum += mix(mix(mix((uint64_t)b->pid << 32 | b->kind, b->addr), b->len), (uint64_t)b->cond << 32 | b->call);
+		sum += mix(mix(mix((uint64_t)b->pid << 32 | b->kind, b->addr), b->len),
+			   (uint64_t)b->cond << 32 | b->call);
 	}
 	return sum;
 }
@@ -42,7 +44,8 @@ static uint64_t stops_key(const struct replay *r)
 		h = mix(mix(h, timeline->shown[i].birth), timeline->shown[i].end);
 	}
 	for (unsigned i = 0; i < timeline->caught_n; i++) {
-		h = mix(mix(h, (uint64_t)timeline->caught[i].pid), timeline->caught[i].all | (uint64_t)timeline->caught[i].cond << 1);
+		h = mix(mix(h, (uint64_t)timeline->caught[i].pid),
+			timeline->caught[i].all | (uint64_t)timeline->caught[i].cond << 1);
 		h = XXH3_64bits_withSeed(timeline->caught[i].nr, sizeof(timeline->caught[i].nr), h);
 	}
 	return h | 1;		/* 0: there is none */
@@ -51,7 +54,8 @@ static uint64_t stops_key(const struct replay *r)
 /* Do the two meet or overlap, the older's end with the newer's beginning? */
 static bool meets(const struct scanned *older, const struct scanned *newer)
 {
-	if (!position_leads(&older->from, &newer->from) || !position_leads(&newer->from, &older->end))
+	if (!position_leads(&older->from, &newer->from) ||
+	    !position_leads(&newer->from, &older->end))
 		return false;
 	return older->inclusive || !position_same(&newer->from, &older->end);
 }
@@ -67,14 +71,18 @@ static void drop(struct scanned *e)
 static struct scanned join(const struct scanned *older, const struct scanned *newer)
 {
 	const struct scanned *last = position_leads(&newer->end, &older->end) ? older : newer;
-	struct scanned e = { .key = older->key, .inclusive = last->inclusive || (newer->inclusive && position_same(&newer->end, &last->end)) };
+	struct scanned e = { .key = older->key,
+			     .inclusive =
+				     last->inclusive ||
+				     (newer->inclusive && position_same(&newer->end, &last->end)) };
 
 	position_copy(&e.from, &older->from);
 	position_copy(&e.end, &last->end);
 	return e;
 }
 
-void scanned_add(struct replay *r, const struct position *from, const struct position *end, bool inclusive)
+void scanned_add(struct replay *r, const struct position *from, const struct position *end,
+		 bool inclusive)
 {
 	struct reverse *reverse = reverse_of(r);
 	struct scanned new = { .key = stops_key(r), .inclusive = inclusive };
@@ -102,7 +110,8 @@ void scanned_add(struct replay *r, const struct position *from, const struct pos
 	reverse->scanned[at] = new;
 }
 
-const struct position *scanned_before(const struct replay *r, const struct position *end, bool inclusive)
+const struct position *scanned_before(const struct replay *r, const struct position *end,
+				      bool inclusive)
 {
 	const struct reverse *reverse = reverse_of(r);
 	uint64_t key = stops_key(r);

@@ -1,10 +1,11 @@
 /*
  * stepback.c - one instruction back.
  *
- * That needs the number of steps from a point that has a name and is near.  Most often the position is such a point plus
- * steps.  If not, approach.c looks for one; where it finds none (code that cannot be patched), the last
- * execution of an instruction that probably came just before is found with debug registers: the one in
- * memory before this one, or the call that led here; the last resort is stepping all the way, which can be interrupted.
+ * That needs the number of steps from a point that has a name and is near.  Most often the position
+ * is such a point plus steps.  If not, approach.c looks for one; where it finds none (code that
+ * cannot be patched), the last execution of an instruction that probably came just before is found
+ * with debug registers: the one in memory before this one, or the call that led here; the last
+ * resort is stepping all the way, which can be interrupted.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +15,9 @@
 
 enum { STEPS_FAR = 30000, HITS_MAX = 5000 };
 
-struct err *rp_count_steps(struct replay *r, const struct position *base, const struct rp_target *to, uint64_t max,
-			   uint64_t *steps, bool *found, uint64_t *pcs)
+struct err *rp_count_steps(struct replay *r, const struct position *base,
+			   const struct rp_target *to, uint64_t max, uint64_t *steps, bool *found,
+			   uint64_t *pcs)
 {
 	uint64_t looked = 0, n;
 	unsigned same = 0;
@@ -24,7 +26,8 @@ struct err *rp_count_steps(struct replay *r, const struct position *base, const 
 	TRY(rp_goto(r, base));
 	*found = false;
 	for (*steps = 0; looked < max && !rp_debug_interrupted(r);) {
-		TRY(rp_advance_tracked(r, &(struct advance){ .set = to->set, .step = true }, &result));
+		TRY(rp_advance_tracked(r, &(struct advance){ .set = to->set, .step = true },
+				       &result));
 		if (result.kind == ADVANCE_PENDING) {
 			*found = to->event;
 			return to->event ? NULL : rp_lost(r);
@@ -43,7 +46,8 @@ struct err *rp_count_steps(struct replay *r, const struct position *base, const 
 			continue;
 		TRY(rp_skip_string(r, to->set, UINT64_MAX, &n, to->event ? NULL : &result));
 		*steps += n;
-		*found = n && !to->event && result.kind == ADVANCE_MOVED && rp_advance_hits(r, &result, to->set, NULL);
+		*found = n && !to->event && result.kind == ADVANCE_MOVED &&
+			 rp_advance_hits(r, &result, to->set, NULL);
 		if (*found)
 			return NULL;
 	}
@@ -51,8 +55,8 @@ struct err *rp_count_steps(struct replay *r, const struct position *base, const 
 }
 
 /* How often was one of the set met before the target?  0 also when more than max times. */
-static struct err *count_hits(struct replay *r, const struct position *base, const struct rp_target *to, unsigned set,
-			      uint64_t max, uint64_t *n)
+static struct err *count_hits(struct replay *r, const struct position *base,
+			      const struct rp_target *to, unsigned set, uint64_t max, uint64_t *n)
 {
 	unsigned both = rp_set_union(r, to->set, set);
 	struct advance_result result;
@@ -75,7 +79,8 @@ static struct err *count_hits(struct replay *r, const struct position *base, con
 }
 
 /* Lengths an instruction that ends at the end of text may have, likeliest first. */
-static unsigned likely_lengths(const uint8_t *text, unsigned size, uint64_t at, unsigned ret[DECODE_LONGEST])
+static unsigned likely_lengths(const uint8_t *text, unsigned size, uint64_t at,
+			       unsigned ret[DECODE_LONGEST])
 {
 	unsigned votes[DECODE_LONGEST + 1], n = 0;
 
@@ -103,7 +108,8 @@ static unsigned candidates(struct replay *r, struct rp_task *t, uint64_t pc, uin
 
 	(void)r;
 	/* entered by a call? */
-	if (tracee_read_some(t->real, t->regs.rsp, words, 8) == 8 && tracee_read_some(t->real, words[0] - 6, text, 6) == 6) {
+	if (tracee_read_some(t->real, t->regs.rsp, words, 8) == 8 &&
+	    tracee_read_some(t->real, words[0] - 6, text, 6) == 6) {
 		if (text[1] == 0xe8)
 			ret[n++] = words[0] - 5;
 		else if (text[4] == 0xff)
@@ -121,11 +127,13 @@ static unsigned candidates(struct replay *r, struct rp_task *t, uint64_t pc, uin
 	return n;
 }
 
-static struct err *by_candidates(struct replay *r, const struct position *base, const struct position *p,
-				 const struct rp_target *to, struct position *back, bool *found)
+static struct err *by_candidates(struct replay *r, const struct position *base,
+				 const struct position *p, const struct rp_target *to,
+				 struct position *back, bool *found)
 {
 	const struct rp_set *s = stops_of(r)->sets[to->set];
-	unsigned n, used = s->soft ? 0 : s->registers, room = rp_registers() > used ? rp_registers() - used : 0;
+	unsigned n, used = s->soft ? 0 : s->registers,
+		    room = rp_registers() > used ? rp_registers() - used : 0;
 	struct position near = { 0 };
 	struct err *err = NULL;
 	uint64_t addr[20], steps;
@@ -133,7 +141,8 @@ static struct err *by_candidates(struct replay *r, const struct position *base, 
 	struct rp_task *t;
 
 	*found = false;
-	if (room > 2)	/* what is found becomes part of a name, and the next step back needs registers too */
+	/* what is found becomes part of a name, and the next step back needs registers too */
+	if (room > 2)
 		room = 2;
 	TRY(rp_goto(r, p));
 	t = rp_task_find(r, r->ev.task);
@@ -147,7 +156,10 @@ static struct err *by_candidates(struct replay *r, const struct position *base, 
 		uint64_t hits = 0;
 
 		for (unsigned j = 0; j < k; j++)
-			b[j] = (struct replay_break){ .kind = REPLAY_BREAK_HW, .pid = t->rec_pid, .addr = addr[i + j], .len = 1 };
+			b[j] = (struct replay_break){ .kind = REPLAY_BREAK_HW,
+						      .pid = t->rec_pid,
+						      .addr = addr[i + j],
+						      .len = 1 };
 		set = rp_set_intern(r, b, k);
 		err = count_hits(r, base, to, set, HITS_MAX, &hits);
 		t = rp_task_find(r, r->ev.task);
@@ -178,7 +190,8 @@ static const struct rp_checkpoint *nearest(const struct replay *r, const struct 
 /*
  * One instruction before p, in the same segment.  *none: p is its first.
  */
-static struct err *back_in_segment(struct replay *r, const struct position *p, struct position *back, bool *none)
+static struct err *back_in_segment(struct replay *r, const struct position *p,
+				   struct position *back, bool *none)
 {
 	struct rp_target to = { .event = p->pending };
 	const struct rp_checkpoint *near;
@@ -223,7 +236,8 @@ out:
 
 static bool moves(const struct trace_event *ev)
 {
-	return ev->kind != TRACE_NOTE && ev->kind != TRACE_EXIT && ev->kind != TRACE_SYSCALL_EXIT && ev->kind != TRACE_EXEC;
+	return ev->kind != TRACE_NOTE && ev->kind != TRACE_EXIT && ev->kind != TRACE_SYSCALL_EXIT &&
+	       ev->kind != TRACE_EXEC;
 }
 
 /* It may only be an end of computing: the event itself does not move the task. */
@@ -239,8 +253,9 @@ static bool still(const struct trace_event *ev)
 }
 
 /*
- * The last event up to n at which the task did something itself; n = 0: none.  call: the address of its system call
- * instruction, 0 if it was something else.  others: something of another task came after it.
+ * The last event up to n at which the task did something itself; n = 0: none.  call: the address of
+ * its system call instruction, 0 if it was something else.  others: something of another task came
+ * after it.
  */
 struct last_event { uint64_t n, call; bool still, others; };
 
@@ -249,12 +264,14 @@ static void event_noted(struct last_event *e, const struct trace_event *ev)
 	*e = (struct last_event){ .n = ev->n, .still = still(ev) };
 	if (ev->kind == TRACE_SYSCALL || ev->kind == TRACE_SYSCALL_ENTER)
 		e->call = ev->regs.rip - 2;
-	else if (ev->place == TRACE_AT_SYSCALL && (ev->kind == TRACE_SIGNAL || ev->kind == TRACE_SWITCH))
+	else if (ev->place == TRACE_AT_SYSCALL &&
+		 (ev->kind == TRACE_SIGNAL || ev->kind == TRACE_SWITCH))
 		e->call = ev->regs.rip;
 }
 
 /* ends: the end of its call is such an event, too. */
-static struct err *last_event(struct replay *r, uint32_t serial, uint64_t n, bool ends, struct last_event *ret)
+static struct err *last_event(struct replay *r, uint32_t serial, uint64_t n, bool ends,
+			      struct last_event *ret)
 {
 	uint64_t step = 64;
 	bool later = false;
@@ -271,7 +288,8 @@ static struct err *last_event(struct replay *r, uint32_t serial, uint64_t n, boo
 			TRY(trace_reader_next(r->reader, &ev));
 			if (ev.task != serial)
 				ret->others = true;
-			else if (moves(&ev) || (ends && (ev.kind == TRACE_SYSCALL_EXIT || ev.kind == TRACE_EXEC)))
+			else if (moves(&ev) ||
+				 (ends && (ev.kind == TRACE_SYSCALL_EXIT || ev.kind == TRACE_EXEC)))
 				event_noted(ret, &ev);
 		}
 		ret->others |= later;
@@ -281,18 +299,22 @@ static struct err *last_event(struct replay *r, uint32_t serial, uint64_t n, boo
 	return trace_reader_seek(r->reader, r->where + 1);
 }
 
-static struct err *event_before(struct replay *r, uint32_t serial, uint64_t n, struct last_event *ret)
+static struct err *event_before(struct replay *r, uint32_t serial, uint64_t n,
+				struct last_event *ret)
 {
-	r->pending = false;	/* a place in the middle of an event is found again from a checkpoint */
+	/* a place in the middle of an event is found again from a checkpoint */
+	r->pending = false;
 	timeline_of(r)->nameless = true;
 	return last_event(r, serial, n, false, ret);
 }
 
 /*
- * Just before an event.  Where that is a system call, the registers at its stop are no longer those before the
- * instruction: the place is where the task comes to the instruction, which it does once, or stands on it.
+ * Just before an event.  Where that is a system call, the registers at its stop are no longer those
+ * before the instruction: the place is where the task comes to the instruction, which it does once,
+ * or stands on it.
  */
-static struct err *before_event(struct replay *r, uint32_t serial, const struct last_event *e, struct position *back)
+static struct err *before_event(struct replay *r, uint32_t serial, const struct last_event *e,
+				struct position *back)
 {
 	struct replay_break b = { .kind = REPLAY_BREAK, .addr = e->call, .len = 1 };
 	const struct rp_checkpoint *near;
@@ -308,7 +330,8 @@ static struct err *before_event(struct replay *r, uint32_t serial, const struct 
 	back->pending = false;
 	TRY(rp_goto(r, near && near->pos.where == back->where ? &near->pos : back));
 	t = rp_task_find(r, serial);
-	if (t && patches_with(&t->mm->patches, e->call)) {	/* it is come to for each buffered call, too */
+	/* it is come to for each buffered call, too */
+	if (t && patches_with(&t->mm->patches, e->call)) {
 		struct position p = { .where = e->n - 1, .pending = true };
 		bool none;
 
@@ -321,13 +344,15 @@ static struct err *before_event(struct replay *r, uint32_t serial, const struct 
 		t = rp_task_find(r, serial);
 		if (!t || t->regs.rip == e->call)
 			return NULL;
-		return rp_advance_tracked(r, &(struct advance){ .step = true }, &result);	/* onto the instruction */
+		/* onto the instruction */
+		return rp_advance_tracked(r, &(struct advance){ .step = true }, &result);
 	}
 	if (!t || t->regs.rip == e->call || (rp_will_restart(t) && t->regs.rip == e->call + 2))
 		return NULL;
 	b.pid = t->rec_pid;
 	do {
-		TRY(rp_advance_periodic(r, &(struct advance){ .set = rp_set_intern(r, &b, 1) }, &result));
+		TRY(rp_advance_periodic(r, &(struct advance){ .set = rp_set_intern(r, &b, 1) },
+					&result));
 	} while (result.kind == ADVANCE_MOVED && result.stepped);
 	if (result.kind == ADVANCE_MOVED)
 		return NULL;
@@ -336,7 +361,8 @@ static struct err *before_event(struct replay *r, uint32_t serial, const struct 
 }
 
 /* The event after n does not move the task.  What it computed before that may. */
-static struct err *back_from_still(struct replay *r, uint32_t serial, uint64_t n, struct position *p, struct position *back, bool *none)
+static struct err *back_from_still(struct replay *r, uint32_t serial, uint64_t n,
+				   struct position *p, struct position *back, bool *none)
 {
 	p->where = n;
 	p->steps_n = 0;
@@ -367,8 +393,9 @@ static struct err *at_once(struct replay *r, uint32_t serial, const struct posit
 }
 
 /*
- * Where a task is when its turn begins, it was already when its last one ended, before others ran.  Steps forward end there (a step
- * is over when its instruction is), so steps back do.  Only then do both lead through the same places.
+ * Where a task is when its turn begins, it was already when its last one ended, before others ran.
+ * Steps forward end there (a step is over when its instruction is), so steps back do.  Only then do
+ * both lead through the same places.
  */
 static struct err *end_of_last_turn(struct replay *r, uint32_t serial, struct position *p)
 {
@@ -404,7 +431,8 @@ struct err *rp_back_to_string(struct replay *r, uint32_t serial)
 	bool fixed;
 
 	position_copy(&p, &timeline_of(r)->pos);
-	if (p.pending || !p.steps_n || p.steps[p.steps_n - 1].set || !t || !rp_string_at(t, &size, &fixed)) {
+	if (p.pending || !p.steps_n || p.steps[p.steps_n - 1].set || !t ||
+	    !rp_string_at(t, &size, &fixed)) {
 		free(p.steps);
 		return NULL;
 	}
@@ -447,7 +475,8 @@ struct err *rp_back_one(struct replay *r, uint32_t serial, bool *begin)
 	position_copy(&p, &timeline->pos);
 	if (p.pending || p.steps_n) {
 		err = rp_next(r);
-		if (!err && r->ev.task == serial && (!p.pending || r->ev.kind != TRACE_SIGNAL || r->ev.place != TRACE_AT_LAST))
+		if (!err && r->ev.task == serial &&
+		    (!p.pending || r->ev.kind != TRACE_SIGNAL || r->ev.place != TRACE_AT_LAST))
 			err = back_in_segment(r, &p, &back, &none);
 	}
 	while (!err && none) {

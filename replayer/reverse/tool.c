@@ -19,7 +19,8 @@ static void reverse_close(struct replay *r)
 }
 
 static const struct run_ops reverse_ops = { .close = reverse_close };
-static const struct timeline_observer observer = { .computes = write_log_feed, .event = write_log_event };
+static const struct timeline_observer observer = { .computes = write_log_feed,
+						   .event = write_log_event };
 
 struct err *rp_reverse_open(struct replay *r)
 {

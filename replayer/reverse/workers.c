@@ -1,13 +1,15 @@
 /*
  * workers.c - intervals of time that are looked through on other processors.
  *
- * A worker is a fork of the replayer with copies of a checkpoint's processes for its own.  Only one process can trace another, so the
- * replayer lets them go, stopped, and the worker takes them.  What it finds comes back through a pipe; positions are
- * names that both understand, but for the numbers of sets of breakpoints, which travel as what they hold.
+ * A worker is a fork of the replayer with copies of a checkpoint's processes for its own.  Only one
+ * process can trace another, so the replayer lets them go, stopped, and the worker takes them.
+ * What it finds comes back through a pipe; positions are names that both understand, but for the
+ * numbers of sets of breakpoints, which travel as what they hold.
  *
- * Descriptors are the reason why not every interval will do: replayed processes share the replayer's table (cage.c), not the worker's,
- * so nothing may be mapped from a file or be shared memory there; and the empty process that programs start from is the
- * replayer's.  Where a worker cannot be had (ptrace_scope of Yama, no processor free) all is looked through here.
+ * Descriptors are the reason why not every interval will do: replayed processes share the
+ * replayer's table (cage.c), not the worker's, so nothing may be mapped from a file or be shared
+ * memory there; and the empty process that programs start from is the replayer's.  Where a worker
+ * cannot be had (ptrace_scope of Yama, no processor free) all is looked through here.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,11 +47,17 @@ struct answer {
 };
 struct answer_pos_step { uint64_t n; unsigned breaks_n; };
 
-/* ---- the worker ---------------------------------------------------------------------------------- */
+/* ---- the worker ------------------------------------------------------------------------------ */
 
 static void answer(const struct replay *r, int fd, const struct rp_found *f)
 {
-	struct answer a = { true, f->found, f->serial, f->stop, f->pos.where, f->pos.pending, f->found ? f->pos.steps_n : 0 };
+	struct answer a = { true,
+			    f->found,
+			    f->serial,
+			    f->stop,
+			    f->pos.where,
+			    f->pos.pending,
+			    f->found ? f->pos.steps_n : 0 };
 
 	rp_write_all(fd, &a, sizeof(a));
 	for (unsigned i = 0; i < a.steps_n; i++) {
@@ -70,7 +78,8 @@ static struct err *look_for_stops(struct replay *r, int fd, const struct positio
 	return NULL;
 }
 
-static struct err *look_at_stores(struct replay *r, int fd, const struct position *end, struct store_bitmap *m)
+static struct err *look_at_stores(struct replay *r, int fd, const struct position *end,
+				  struct store_bitmap *m)
 {
 	bool good;
 
@@ -82,7 +91,8 @@ static struct err *look_at_stores(struct replay *r, int fd, const struct positio
 }
 
 /* m: NULL, or what to look at instead of for stops. */
-static _Noreturn void work(struct replay *r, struct rp_worker *w, int fd, const struct rp_checkpoint *c, struct rp_task *tasks,
+static _Noreturn void work(struct replay *r, struct rp_worker *w, int fd,
+			   const struct rp_checkpoint *c, struct rp_task *tasks,
 			   const struct position *end, struct store_bitmap *m)
 {
 	struct err *err = NULL;
@@ -104,7 +114,7 @@ static _Noreturn void work(struct replay *r, struct rp_worker *w, int fd, const 
 	_exit(0);	/* its tracees go with it */
 }
 
-/* ---- here ---------------------------------------------------------------------------------------- */
+/* ---- here ------------------------------------------------------------------------------------ */
 
 static bool needs_us(const struct trace_event *ev)
 {
@@ -113,7 +123,8 @@ static bool needs_us(const struct trace_event *ev)
 	for (uint32_t i = 0; i < ev->effects_len; i++) {
 		const struct trace_effect *e = &ev->effects[i];
 
-		if (e->kind == TRACE_TASK || e->kind == TRACE_OBJECT || (e->kind == TRACE_MAP && (e->y & 0xff) != TRACE_MAP_ANON) ||
+		if (e->kind == TRACE_TASK || e->kind == TRACE_OBJECT ||
+		    (e->kind == TRACE_MAP && (e->y & 0xff) != TRACE_MAP_ANON) ||
 		    (e->kind == TRACE_WRITE && e->object))
 			return true;
 	}
@@ -181,14 +192,16 @@ void rp_worker_end(struct rp_worker *w)
 	free(w);
 }
 
-static struct err *start(struct replay *r, struct rp_worker *w, struct rp_checkpoint *c, const struct position *end, struct store_bitmap *m)
+static struct err *start(struct replay *r, struct rp_worker *w, struct rp_checkpoint *c,
+			 const struct position *end, struct store_bitmap *m)
 {
 	struct rp_task *tasks;
 	struct err *err;
 	pid_t parent = getpid();
 	int fd[2];
 
-	w->births = mmap(NULL, sizeof(*w->births) + BIRTHS * sizeof(pid_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	w->births = mmap(NULL, sizeof(*w->births) + BIRTHS * sizeof(pid_t), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (w->births == MAP_FAILED) {
 		w->births = NULL;
 		return &err_nomem;
@@ -237,7 +250,8 @@ unsigned rp_workers(void)
 	return n;
 }
 
-struct err *rp_worker_can(struct replay *r, const struct rp_checkpoint *c, const struct position *end, bool *can)
+struct err *rp_worker_can(struct replay *r, const struct rp_checkpoint *c,
+			  const struct position *end, bool *can)
 {
 	bool any = true;
 
@@ -247,8 +261,8 @@ struct err *rp_worker_can(struct replay *r, const struct rp_checkpoint *c, const
 	return NULL;
 }
 
-static struct err *begin(struct replay *r, struct rp_checkpoint *c, const struct position *end, bool here, struct store_bitmap *m,
-			 struct rp_worker **ret)
+static struct err *begin(struct replay *r, struct rp_checkpoint *c, const struct position *end,
+			 bool here, struct store_bitmap *m, struct rp_worker **ret)
 {
 	struct rp_worker *w;
 
@@ -273,7 +287,8 @@ static struct err *begin(struct replay *r, struct rp_checkpoint *c, const struct
 	return NULL;
 }
 
-struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const struct position *end, bool here, struct rp_worker **ret)
+struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const struct position *end,
+			    bool here, struct rp_worker **ret)
 {
 	bool can;
 
@@ -282,7 +297,9 @@ struct err *rp_worker_start(struct replay *r, struct rp_checkpoint *c, const str
 	return can ? begin(r, c, end, here, NULL, ret) : NULL;
 }
 
-struct err *rp_worker_write_log(struct replay *r, struct rp_checkpoint *c, const struct position *end, struct store_bitmap *m, struct rp_worker **ret)
+struct err *rp_worker_write_log(struct replay *r, struct rp_checkpoint *c,
+				const struct position *end, struct store_bitmap *m,
+				struct rp_worker **ret)
 {
 	dual_share();
 	return begin(r, c, end, false, m, ret);
@@ -328,7 +345,10 @@ bool rp_worker_answer(struct replay *r, struct rp_worker *w, struct rp_found *re
 	*ret = (struct rp_found){ 0 };
 	if (!hear(w->fd, &a, sizeof(a)) || !a.good)
 		return false;
-	*ret = (struct rp_found){ .found = a.found, .serial = a.serial, .stop = a.stop, .pos = { .where = a.where, .pending = a.pending } };
+	*ret = (struct rp_found){ .found = a.found,
+				  .serial = a.serial,
+				  .stop = a.stop,
+				  .pos = { .where = a.where, .pending = a.pending } };
 	for (unsigned i = 0; i < a.steps_n; i++) {
 		if (!hear_pos_step(r, w->fd, &ret->pos)) {
 			free(ret->pos.steps);

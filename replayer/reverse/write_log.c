@@ -1,17 +1,21 @@
 /*
- * write_log.c - which bytes of its data a program writes to, and when, found out while nobody waits for it.
+ * write_log.c - which bytes of its data a program writes to, and when, found out while nobody waits
+ * for it.
  *
- * Two words on one page are often written at very different times, and a page is all that clean.c can tell.  So while the replayer
- * computes forward, and while its debugger waits for the user, a worker on an idle processor goes through what has been computed, half a second after the
- * other, with the program's busy data pages
- * dual-mapped (dual.c), where each store leaves a mark: nothing stops, so that is nearly as fast as the program.  A search backwards for
- * the last write of a variable then passes what holds no store to it.
+ * Two words on one page are often written at very different times, and a page is all that clean.c
+ * can tell.  So while the replayer computes forward, and while its debugger waits for the user, a
+ * worker on an idle processor goes through what has been computed, half a second after the other,
+ * with the program's busy data pages dual-mapped (dual.c), where each store leaves a mark: nothing
+ * stops, so that is nearly as fast as the program.  A search backwards for the last write of a
+ * variable then passes what holds no store to it.
  *
- * Few pages can be looked at so fast, and arrays, which fill many, are seldom what is watched: if the debugger has told where the program's
- * variables are (replay_variables()), it is only these pages.
+ * Few pages can be looked at so fast, and arrays, which fill many, are seldom what is watched: if
+ * the debugger has told where the program's variables are (replay_variables()), it is only these
+ * pages.
  *
- * What an event writes is what differs behind it, as for a watchpoint.  What could not be surveyed (no idle processor, too slow, beyond so many
- * pages, processes that come and go) is looked through, as everything was before.
+ * What an event writes is what differs behind it, as for a watchpoint.  What could not be surveyed
+ * (no idle processor, too slow, beyond so many pages, processes that come and go) is looked
+ * through, as everything was before.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -20,19 +24,31 @@
 
 #include "replayer/reverse/reverse.h"
 
-/* After some failures the program is given time to do something else, and others who have the processors are. */
+/*
+ * After some failures the program is given time to do something else, and others who have the
+ * processors are.
+ */
 #define REST_NS 5000000000ull
 #define BUSY_NS 200000000ull
 /* So far behind, some is left out. */
 #define BEHIND_NS 4000000000ull
-enum { STRETCH_NS = 500000000, STRETCH_MIN_NS = 150000000, SLOWER = 4, LATE_NS = 300000000, FAILURES_MAX = 3, STRETCHES = 256, LOOKED_AT = 256 };
+enum {
+	STRETCH_NS = 500000000,
+	STRETCH_MIN_NS = 150000000,
+	SLOWER = 4,
+	LATE_NS = 300000000,
+	FAILURES_MAX = 3,
+	STRETCHES = 256,
+	LOOKED_AT = 256
+};
 
 struct stretch {
 	struct position from, end;
 	pid_t pid;
 	unsigned n;
 	uint64_t page[STORE_BITMAP_PAGES];
-	uint8_t written[STORE_BITMAP_PAGES][STORE_BITMAP_PAGE / 8];		/* a bit for each byte */
+	/* a bit for each byte */
+	uint8_t written[STORE_BITMAP_PAGES][STORE_BITMAP_PAGE / 8];
 };
 
 struct write_log {
@@ -44,7 +60,8 @@ struct write_log {
 	uint64_t rests_until_ns;
 	struct stretch *done[STRETCHES];	/* a ring */
 	unsigned done_n;
-	struct variables { pid_t pid; uint64_t *page; unsigned n; } variables;	/* where there are some, by address; pid 0: not told */
+	/* where there are some, by address; pid 0: not told */
+	struct variables { pid_t pid; uint64_t *page; unsigned n; } variables;
 };
 
 static void drop(struct stretch *s)
@@ -62,7 +79,9 @@ static void note(struct write_log *s, bool known)
 	struct stretch *new = calloc(1, sizeof(*new)), **place = &s->done[s->done_n % STRETCHES];
 
 	BUG_ON(!new, "out of memory for a survey");
-	*new = (struct stretch){ .from = s->from, .end = s->end, .pid = s->marks.pid, .n = known ? s->marks.n : 0 };
+	*new = (struct stretch){
+		.from = s->from, .end = s->end, .pid = s->marks.pid, .n = known ? s->marks.n : 0
+	};
 	s->from = s->end = (struct position){ 0 };
 	memcpy(new->page, s->marks.page, sizeof(new->page));
 	for (unsigned i = 0; i < new->n; i++) {
@@ -83,7 +102,10 @@ static void forget(struct write_log *s)
 	s->from = s->end = (struct position){ 0 };
 }
 
-/* HINDSIGHT_PATIENT=1: a write log may take as long as it likes (tests: on a machine that others keep busy there would be none). */
+/*
+ * HINDSIGHT_PATIENT=1: a write log may take as long as it likes (tests: on a machine that others
+ * keep busy there would be none).
+ */
 static bool is_late(const struct write_log *s)
 {
 	static int patient = -1;
@@ -103,7 +125,8 @@ static void hear(struct write_log *s)
 		return;
 	if (there && rp_worker_write_log_done(s->worker, &s->marks)) {
 		s->failures = 0;
-		log_debug("surveyed: %.0f ms of computing in %.0f ms", (double)s->length_ns / 1e6, (double)(now_ns() - s->began_ns) / 1e6);
+		log_debug("surveyed: %.0f ms of computing in %.0f ms", (double)s->length_ns / 1e6,
+			  (double)(now_ns() - s->began_ns) / 1e6);
 		note(s, true);
 	} else {
 		s->failures++;
@@ -115,7 +138,7 @@ static void hear(struct write_log *s)
 	forget(s);
 }
 
-/* ---- what is to be looked at ------------------------------------------------------------------------- */
+/* ---- what is to be looked at ----------------------------------------------------------------- */
 
 static bool is_known(const struct write_log *s, const struct position *p)
 {
@@ -126,14 +149,20 @@ static bool is_known(const struct write_log *s, const struct position *p)
 	return false;
 }
 
-/* The oldest checkpoint with something behind it that is not known, not longer ago than that; NULL: there is none. */
-static struct rp_checkpoint *beginning(struct replay *r, const struct write_log *s, uint64_t ago_ns, bool *more)
+/*
+ * The oldest checkpoint with something behind it that is not known, not longer ago than that; NULL:
+ * there is none.
+ */
+static struct rp_checkpoint *beginning(struct replay *r, const struct write_log *s, uint64_t ago_ns,
+				       bool *more)
 {
 	const struct timeline *timeline = timeline_of(r);
 	struct rp_checkpoint *c = rp_checkpoint_before(r, &timeline->pos, true), *first = NULL;
 
 	*more = false;
-	for (; c && !c->pos.pending && c->clock_ns <= timeline->clock_ns; c = rp_checkpoint_before(r, &c->pos, true)) {	/* not `older': that may be on another way */
+	/* not `older': that may be on another way */
+	for (; c && !c->pos.pending && c->clock_ns <= timeline->clock_ns;
+	     c = rp_checkpoint_before(r, &c->pos, true)) {
 		if (c->clock_ns + ago_ns < timeline->clock_ns && first) {
 			*more = true;
 			return first;
@@ -146,7 +175,8 @@ static struct rp_checkpoint *beginning(struct replay *r, const struct write_log 
 }
 
 /* What is looked at next, half a second or so; *from is NULL when there is nothing. */
-static void choose(struct replay *r, const struct write_log *s, struct rp_checkpoint **from, const struct position **end, uint64_t *length_ns)
+static void choose(struct replay *r, const struct write_log *s, struct rp_checkpoint **from,
+		   const struct position **end, uint64_t *length_ns)
 {
 	const struct timeline *timeline = timeline_of(r);
 	struct rp_checkpoint *c;
@@ -159,7 +189,9 @@ static void choose(struct replay *r, const struct write_log *s, struct rp_checkp
 	if (!*from)
 		return;
 	*length_ns = timeline->clock_ns - (*from)->clock_ns;
-	for (c = rp_checkpoint_before(r, &timeline->pos, true); c && c != *from && *length_ns > STRETCH_NS; c = rp_checkpoint_before(r, &c->pos, true)) {
+	for (c = rp_checkpoint_before(r, &timeline->pos, true);
+	     c && c != *from && *length_ns > STRETCH_NS;
+	     c = rp_checkpoint_before(r, &c->pos, true)) {
 		*end = &c->pos;
 		*length_ns = c->clock_ns - (*from)->clock_ns;
 	}
@@ -172,7 +204,8 @@ static bool is_data(const struct tracee_map *m, const struct tracee_map *before)
 {
 	if (!(m->prot & PROT_WRITE) || m->shared)
 		return false;
-	return m->inode || (before && before->end == m->start && before->inode && (before->prot & PROT_WRITE) && !before->shared);
+	return m->inode || (before && before->end == m->start && before->inode &&
+			    (before->prot & PROT_WRITE) && !before->shared);
 }
 
 /* An ordinary user is not told by the kernel what has been written to, and gets all pages. */
@@ -180,11 +213,13 @@ static bool differs(const struct rp_task *older, const struct rp_task *newer, ui
 {
 	uint8_t was[PAGE_BYTES], is[PAGE_BYTES];
 
-	return tracee_read_some(older->real, page, was, PAGE_BYTES) == PAGE_BYTES && tracee_read_some(newer->real, page, is, PAGE_BYTES) == PAGE_BYTES &&
-		memcmp(was, is, PAGE_BYTES);
+	return tracee_read_some(older->real, page, was, PAGE_BYTES) == PAGE_BYTES &&
+	       tracee_read_some(newer->real, page, is, PAGE_BYTES) == PAGE_BYTES &&
+	       memcmp(was, is, PAGE_BYTES);
 }
 
-static void add_busy(const struct rp_task *older, const struct rp_task *newer, uint64_t start, uint64_t end, struct store_bitmap *m)
+static void add_busy(const struct rp_task *older, const struct rp_task *newer, uint64_t start,
+		     uint64_t end, struct store_bitmap *m)
 {
 	uint64_t page[LOOKED_AT];
 	unsigned n = rp_pages_written(older, newer, start, end, page, LOOKED_AT);
@@ -195,20 +230,25 @@ static void add_busy(const struct rp_task *older, const struct rp_task *newer, u
 	}
 }
 
-static void busy_pages(const struct write_log *s, const struct rp_task *older, const struct rp_task *newer, const struct tracee_maps *maps, struct store_bitmap *m)
+static void busy_pages(const struct write_log *s, const struct rp_task *older,
+		       const struct rp_task *newer, const struct tracee_maps *maps,
+		       struct store_bitmap *m)
 {
 	const struct variables *v = &s->variables;
 	unsigned told = v->pid == newer->rec_pid ? v->n : 0, next;
 
 	*m = (struct store_bitmap){ .pid = newer->rec_pid };
 	for (unsigned i = 0; i < told && m->n < STORE_BITMAP_PAGES; i = next) {
-		for (next = i + 1; next < told && v->page[next] == v->page[next - 1] + PAGE_BYTES; next++)
+		for (next = i + 1; next < told && v->page[next] == v->page[next - 1] + PAGE_BYTES;
+		     next++)
 			;
 		add_busy(older, newer, v->page[i], v->page[next - 1] + PAGE_BYTES, m);
 	}
 	for (size_t i = 0; !m->n && i < maps->n; i++) {
 		const struct tracee_map *at = &maps->map[i];
-		uint64_t end = at->end < at->start + LOOKED_AT * PAGE_BYTES ? at->end : at->start + LOOKED_AT * PAGE_BYTES;
+		uint64_t end = at->end < at->start + LOOKED_AT * PAGE_BYTES
+				       ? at->end
+				       : at->start + LOOKED_AT * PAGE_BYTES;
 
 		if (is_data(at, i ? at - 1 : NULL))
 			add_busy(older, newer, at->start, end, m);
@@ -216,7 +256,8 @@ static void busy_pages(const struct write_log *s, const struct rp_task *older, c
 }
 
 /* *worth: there is something to look at. */
-static struct err *give_out(struct replay *r, const struct rp_task *t, struct write_log *s, struct rp_checkpoint *c, bool *worth)
+static struct err *give_out(struct replay *r, const struct rp_task *t, struct write_log *s,
+			    struct rp_checkpoint *c, bool *worth)
 {
 	const struct rp_task *older = rp_task_with_memory(c->copy->tasks, t->rec_pid);
 	struct tracee_maps maps;
@@ -274,7 +315,8 @@ void write_log_feed(struct replay *r, const struct rp_task *t)
 	struct reverse *reverse = reverse_of(r);
 	struct write_log *s = reverse->write_log;
 
-	if (stops->marks || stops->breakable || !rp_workers() || timeline->pos.pending)	/* going back, workers and we have the processors */
+	/* going back, workers and we have the processors */
+	if (stops->marks || stops->breakable || !rp_workers() || timeline->pos.pending)
 		return;
 	if (!s)
 		s = reverse->write_log = calloc(1, sizeof(*s));
@@ -337,7 +379,7 @@ void write_log_free(struct reverse *reverse)
 	reverse->write_log = NULL;
 }
 
-/* ---- what is known of it ---------------------------------------------------------------------------- */
+/* ---- what is known of it --------------------------------------------------------------------- */
 
 static bool is_written(const struct stretch *s, const struct replay_break *b)
 {
@@ -355,7 +397,8 @@ static bool is_written(const struct stretch *s, const struct replay_break *b)
 static bool passes(const struct stretch *s, const struct rp_set *user)
 {
 	for (unsigned i = 0; i < user->n; i++) {
-		if (user->b[i].kind == REPLAY_WRITE && (user->b[i].pid != s->pid || is_written(s, &user->b[i])))
+		if (user->b[i].kind == REPLAY_WRITE &&
+		    (user->b[i].pid != s->pid || is_written(s, &user->b[i])))
 			return false;
 	}
 	return true;
@@ -371,20 +414,24 @@ const struct position *write_log_before(const struct replay *r, const struct pos
 	for (unsigned i = 0; s && i < STRETCHES; i++) {
 		const struct stretch *x = s->done[i];
 
-		if (x && position_within(&x->from, end, &x->end) && passes(x, stops->sets[timeline->user]))
+		if (x && position_within(&x->from, end, &x->end) &&
+		    passes(x, stops->sets[timeline->user]))
 			return &x->from;
 	}
 	return NULL;
 }
 
-/* ---- the worker ---------------------------------------------------------------------------------------- */
+/* ---- the worker ------------------------------------------------------------------------------ */
 
-static void read_pages(const struct replay *r, const struct store_bitmap *m, uint8_t bytes[STORE_BITMAP_PAGES][STORE_BITMAP_PAGE], bool there[STORE_BITMAP_PAGES])
+static void read_pages(const struct replay *r, const struct store_bitmap *m,
+		       uint8_t bytes[STORE_BITMAP_PAGES][STORE_BITMAP_PAGE],
+		       bool there[STORE_BITMAP_PAGES])
 {
 	const struct rp_task *t = rp_task_with_memory(r->tasks, m->pid);
 
 	for (unsigned i = 0; i < m->n; i++)
-		there[i] = t && tracee_read_some(t->real, m->page[i], bytes[i], STORE_BITMAP_PAGE) == STORE_BITMAP_PAGE;
+		there[i] = t && tracee_read_some(t->real, m->page[i], bytes[i],
+						 STORE_BITMAP_PAGE) == STORE_BITMAP_PAGE;
 }
 
 static bool makes_or_ends(const struct trace_event *ev)
@@ -398,7 +445,8 @@ static bool makes_or_ends(const struct trace_event *ev)
 
 void write_log_event(struct replay *r, bool after)
 {
-	static uint8_t was[STORE_BITMAP_PAGES][STORE_BITMAP_PAGE], is[STORE_BITMAP_PAGES][STORE_BITMAP_PAGE];
+	static uint8_t was[STORE_BITMAP_PAGES][STORE_BITMAP_PAGE],
+		is[STORE_BITMAP_PAGES][STORE_BITMAP_PAGE];
 	static bool there[STORE_BITMAP_PAGES];
 	bool still[STORE_BITMAP_PAGES];
 	struct store_bitmap *m = stops_of(r)->marks;
@@ -416,7 +464,8 @@ void write_log_event(struct replay *r, bool after)
 	}
 }
 
-struct err *write_log_run(struct replay *r, struct store_bitmap *m, const struct position *end, bool *good)
+struct err *write_log_run(struct replay *r, struct store_bitmap *m, const struct position *end,
+			  bool *good)
 {
 	struct stops *stops = stops_of(r);
 	struct timeline *timeline = timeline_of(r);
@@ -426,7 +475,9 @@ struct err *write_log_run(struct replay *r, struct store_bitmap *m, const struct
 	*good = false;
 	stops->marks = m;
 	for (unsigned i = 0; i < m->n; i++)	/* of no length: nothing stops there */
-		b[i] = (struct replay_break){ .kind = REPLAY_WRITE, .pid = m->pid, .addr = m->page[i] };
+		b[i] = (struct replay_break){ .kind = REPLAY_WRITE,
+					      .pid = m->pid,
+					      .addr = m->page[i] };
 	timeline->user = rp_set_intern(r, b, m->n);
 	TRY(rp_scan(r, end, true, &found));
 	rp_int3_out(r);

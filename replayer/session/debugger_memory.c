@@ -1,7 +1,7 @@
 /*
- * debugger_memory.c - memory that a debugger has asked for (lldb does, for its expressions): it is in no recording, and only in copies of
- * the program (diversion.c).  A debugger thinks that it lasts, so its bytes outlive the copy, and the next one has them
- * again, at the same address.
+ * debugger_memory.c - memory that a debugger has asked for (lldb does, for its expressions): it is
+ * in no recording, and only in copies of the program (diversion.c).  A debugger thinks that it
+ * lasts, so its bytes outlive the copy, and the next one has them again, at the same address.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,18 +20,23 @@ static struct err *map(struct rp_task *t, const struct debugger_memory *l, bool 
 
 	TRY(cage_call(t->real, &t->regs, &ret, SYS_mmap, l->addr, l->len, (uint64_t)l->prot,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0));
-	if (ret > 0 && ret != (int64_t)l->addr) {	/* before Linux 4.17 the flag is only a hint */
-		TRY(cage_call(t->real, &t->regs, &ret, SYS_munmap, (uint64_t)ret, l->len, 0, 0, 0, 0));
+	/* before Linux 4.17 the flag is only a hint */
+	if (ret > 0 && ret != (int64_t)l->addr) {
+		TRY(cage_call(t->real, &t->regs, &ret, SYS_munmap, (uint64_t)ret, l->len, 0, 0, 0,
+			      0));
 		ret = -1;
 	}
 	*done = ret == (int64_t)l->addr;
 	return NULL;
 }
 
-struct err *debugger_memory_new(struct replay *r, struct rp_task *t, uint64_t len, int prot, uint64_t *ret)
+struct err *debugger_memory_new(struct replay *r, struct rp_task *t, uint64_t len, int prot,
+				uint64_t *ret)
 {
 	struct session *session = session_of(r);
-	struct debugger_memory l = { .pid = t->rec_pid, .len = (len + 4095) & ~4095ull, .prot = prot | PROT_READ | PROT_WRITE };
+	struct debugger_memory l = { .pid = t->rec_pid,
+				     .len = (len + 4095) & ~4095ull,
+				     .prot = prot | PROT_READ | PROT_WRITE };
 	bool done = false;
 
 	if (!len || len > LENT_BYTES_MAX || session->memory_n == LENT_MAX)
@@ -72,12 +77,14 @@ struct err *debugger_memory_give_back(struct replay *r, struct rp_task *t, uint6
 		if (session->memory[i].addr != addr || session->memory[i].pid != t->rec_pid)
 			continue;
 		if (stops->diverted)
-			TRY(cage_call(t->real, &t->regs, &ret, SYS_munmap, addr, session->memory[i].len, 0, 0, 0, 0));
+			TRY(cage_call(t->real, &t->regs, &ret, SYS_munmap, addr,
+				      session->memory[i].len, 0, 0, 0, 0));
 		free(session->memory[i].bytes);
 		session->memory[i] = session->memory[--session->memory_n];
 		return NULL;
 	}
-	return err_new(ERR_UNSUPPORTED, "no memory was asked for at 0x%llx", (unsigned long long)addr);
+	return err_new(ERR_UNSUPPORTED, "no memory was asked for at 0x%llx",
+		       (unsigned long long)addr);
 }
 
 struct err *debugger_memory_in(struct replay *r, struct rp_task *t)

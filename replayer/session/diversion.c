@@ -1,13 +1,15 @@
 /*
- * diversion.c - a throw-away copy of the program: what gdb's `call', `print f(x)' and `set var' work on.
+ * diversion.c - a throw-away copy of the program: what gdb's `call', `print f(x)' and `set var'
+ * work on.
  *
- * The first change starts it: the present gets a checkpoint, and the live processes are free to be changed.  A debugger that
- * calls a function sets registers, lets the task run, and puts its registers back; so a run that starts with
- * other registers than the recording's is one of the copy, and one that starts with the recording's ends it: the
- * recording goes on where it was.
+ * The first change starts it: the present gets a checkpoint, and the live processes are free to be
+ * changed.  A debugger that calls a function sets registers, lets the task run, and puts its
+ * registers back; so a run that starts with other registers than the recording's is one of the
+ * copy, and one that starts with the recording's ends it: the recording goes on where it was.
  *
- * In the copy system calls have no recorded results.  The few that functions need to work are done here, harmlessly;
- * the others fail with ENOSYS.  What is written to stdout and stderr is written to ours.
+ * In the copy system calls have no recorded results.  The few that functions need to work are done
+ * here, harmlessly; the others fail with ENOSYS.  What is written to stdout and stderr is written
+ * to ours.
  */
 #include <errno.h>
 #include <string.h>
@@ -63,7 +65,8 @@ static struct err *begin(struct replay *r, struct rp_task *t)
 	if (t->mm->patches.n) {		/* no records for the hook: calls come to us */
 		uint64_t end;
 
-		TRY(tracee_read(t->real, FIXED_STATE + offsetof(struct buf_state, pos) + 8, &end, 8));
+		TRY(tracee_read(t->real, FIXED_STATE + offsetof(struct buf_state, pos) + 8, &end,
+				8));
 		TRY(tracee_write(t->real, FIXED_STATE + offsetof(struct buf_state, pos), &end, 8));
 	}
 	return debugger_memory_in(r, t);
@@ -88,7 +91,8 @@ struct err *diversion_end(struct replay *r)
 
 bool diversion_runs(const struct replay *r)
 {
-	const struct rp_task *t = stops_of(r)->diverted ? find_tid(r, session_of(r)->diversion_tid) : NULL;
+	const struct rp_task *t =
+		stops_of(r)->diverted ? find_tid(r, session_of(r)->diversion_tid) : NULL;
 
 	return t && !same_regs(&t->regs, &session_of(r)->diversion_regs);
 }
@@ -101,20 +105,24 @@ static bool is_call(const struct replay *r, const struct rp_task *t)
 	const struct session *session = session_of(r);
 	uint64_t ret = 0;
 
-	return t->regs.rip != session->diversion_regs.rip && t->regs.rsp != session->diversion_regs.rsp &&
-		tracee_read_some(t->real, t->regs.rsp, &ret, 8) == 8 && rp_set_has(stops->sets[timeline->own], t->rec_pid, ret);
+	return t->regs.rip != session->diversion_regs.rip &&
+	       t->regs.rsp != session->diversion_regs.rsp &&
+	       tracee_read_some(t->real, t->regs.rsp, &ret, 8) == 8 &&
+	       rp_set_has(stops->sets[timeline->own], t->rec_pid, ret);
 }
 
 bool replay_copy_goes_on(struct replay *r)
 {
-	const struct rp_task *t = diversion_runs(r) ? find_tid(r, session_of(r)->diversion_tid) : NULL;
+	const struct rp_task *t =
+		diversion_runs(r) ? find_tid(r, session_of(r)->diversion_tid) : NULL;
 
 	if (!t || session_of(r)->diversion_told || is_call(r, t))
 		return false;
 	return session_of(r)->diversion_told = true;
 }
 
-struct err *replay_set_memory(struct replay *r, int tid, uint64_t addr, const void *bytes, size_t len)
+struct err *replay_set_memory(struct replay *r, int tid, uint64_t addr, const void *bytes,
+			      size_t len)
 {
 	struct rp_task *t = find_tid(r, tid);
 
@@ -132,8 +140,10 @@ struct err *replay_set_regs(struct replay *r, int tid, const struct regs *regs)
 		return &err_gone;
 	TRY(begin(r, t));
 	if (t->rec_tid != session_of(r)->diversion_tid)
-		return err_new(ERR_UNSUPPORTED, "only one thread's registers can be changed at a time");
-	TRY(tracee_regs_set(t->real, regs));	/* it may refuse: a segment or flags that cannot be */
+		return err_new(ERR_UNSUPPORTED,
+			       "only one thread's registers can be changed at a time");
+	/* it may refuse: a segment or flags that cannot be */
+	TRY(tracee_regs_set(t->real, regs));
 	t->regs = *regs;
 	t->dirty = true;
 	return NULL;
@@ -182,7 +192,8 @@ static int64_t do_write(struct rp_task *t, const struct regs *regs)
 static int64_t inject(struct rp_task *t, const struct regs *regs, long nr)
 {
 	int64_t ret = -ENOSYS;
-	struct err *err = cage_call(t->real, regs, &ret, nr, regs->rdi, regs->rsi, regs->rdx, regs->r10, regs->r8, regs->r9);
+	struct err *err = cage_call(t->real, regs, &ret, nr, regs->rdi, regs->rsi, regs->rdx,
+				    regs->r10, regs->r8, regs->r9);
 
 	if (err) {
 		err_free(err);
@@ -194,7 +205,8 @@ static int64_t inject(struct rp_task *t, const struct regs *regs, long nr)
 static int64_t zeros(struct rp_task *t, uint64_t addr, size_t len)
 {
 	static const char none[256];
-	struct err *err = tracee_write(t->real, addr, none, len < sizeof(none) ? len : sizeof(none));
+	struct err *err =
+		tracee_write(t->real, addr, none, len < sizeof(none) ? len : sizeof(none));
 
 	if (!err)
 		return 0;
@@ -232,7 +244,9 @@ static int64_t answer(struct rp_task *t, const struct regs *regs)
 	case SYS_time:
 		return 0;
 	case SYS_getrandom:
-		return zeros(t, regs->rdi, regs->rsi) ? -EFAULT : (int64_t)(regs->rsi < 256 ? regs->rsi : 256);
+		return zeros(t, regs->rdi, regs->rsi)
+			       ? -EFAULT
+			       : (int64_t)(regs->rsi < 256 ? regs->rsi : 256);
 	case SYS_ioctl:
 		return -ENOTTY;
 	default:
@@ -248,7 +262,8 @@ static bool trapped_instruction(struct rp_task *t)
 
 	tracee_read_some(t->real, t->regs.rip, code, sizeof(code));
 	patch_hide(&t->mm->patches, t->regs.rip, code, sizeof(code));
-	if (code[0] != 0x0f || (code[1] != 0x31 && code[1] != 0xa2 && (code[1] != 0x01 || code[2] != 0xf9)))
+	if (code[0] != 0x0f ||
+	    (code[1] != 0x31 && code[1] != 0xa2 && (code[1] != 0x01 || code[2] != 0xf9)))
 		return false;
 	if (code[1] == 0x01)
 		len = 3;
@@ -263,7 +278,8 @@ static bool trapped_instruction(struct rp_task *t)
 }
 
 /* A signal stop.  *done: the debugger is told. */
-static struct err *on_signal(struct replay *r, struct rp_task *t, struct replay_stop *ret, bool *done)
+static struct err *on_signal(struct replay *r, struct rp_task *t, struct replay_stop *ret,
+			     bool *done)
 {
 	struct stops *stops = stops_of(r);
 	struct timeline *timeline = timeline_of(r);
@@ -280,7 +296,8 @@ static struct err *on_signal(struct replay *r, struct rp_task *t, struct replay_
 		return NULL;
 	}
 	/* The address a call returns to is on the stack, where nothing can be executed. */
-	if (info.si_signo == SIGSEGV && rp_set_has(stops->sets[timeline->user], t->rec_pid, t->regs.rip)) {
+	if (info.si_signo == SIGSEGV &&
+	    rp_set_has(stops->sets[timeline->user], t->rec_pid, t->regs.rip)) {
 		ret->kind = REPLAY_STOP_BREAK;
 		return NULL;
 	}
@@ -295,7 +312,10 @@ static struct err *on_signal(struct replay *r, struct rp_task *t, struct replay_
 	ret->signal = info.si_signo;
 	if (grown || info.si_code <= 0)
 		return NULL;
-	/* No handler runs in the copy, so it ends there.  A debugger that stops at no such signal would go on for ever. */
+	/*
+	 * No handler runs in the copy, so it ends there.  A debugger that stops at no such signal
+	 * would go on for ever.
+	 */
 	if (same_regs(&t->regs, &session->diversion_fault))
 		ret->signal = SIGKILL;
 	session->diversion_fault = t->regs;

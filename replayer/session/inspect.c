@@ -67,8 +67,9 @@ struct err *replay_debug_start(struct replay *r, int pid, uint64_t event)
 		there = birth && t && r->where >= event && !r->pending;
 	}
 	if (!there)
-		return pid ? err_new(ERR_USAGE, "the recording has no process %d (see hindsight ps)", pid) :
-			     err_new(ERR_USAGE, "the recording ends before event %" PRIu64, event);
+		return pid ? err_new(ERR_USAGE,
+				     "the recording has no process %d (see hindsight ps)", pid)
+			   : err_new(ERR_USAGE, "the recording ends before event %" PRIu64, event);
 	timeline->current = t->serial;
 	replay_show(r, t->rec_pid, true);
 	timeline->shown[0].birth = birth;
@@ -96,7 +97,8 @@ unsigned replay_tasks(const struct replay *r, bool all, struct replay_task *ret,
 
 int replay_current(const struct replay *r)
 {
-	const struct rp_task *t = rp_task_find((struct replay *)(uintptr_t)r, timeline_of(r)->current);
+	const struct rp_task *t =
+		rp_task_find((struct replay *)(uintptr_t)r, timeline_of(r)->current);
 
 	if (!t || !replay_shown(r, t->rec_pid)) {
 		for (t = r->tasks; t && !replay_shown(r, t->rec_pid); t = t->next)
@@ -127,7 +129,8 @@ size_t replay_memory(const struct replay *r, int tid, uint64_t addr, void *buf, 
 	if (t->mm->patches.n)
 		patch_hide(&t->mm->patches, addr, buf, n);
 	while (n < len) {	/* pages without read permission, one by one */
-		size_t room = PAGE_BYTES - ((addr + n) & (PAGE_BYTES - 1)), want = room < len - n ? room : len - n;
+		size_t room = PAGE_BYTES - ((addr + n) & (PAGE_BYTES - 1)),
+		       want = room < len - n ? room : len - n;
 		struct err *err = tracee_read(t->real, addr + n, (char *)buf + n, want);
 
 		if (err) {
@@ -232,7 +235,8 @@ static uint64_t auxv_value(const struct rp_mm *mm, uint64_t type)
 	return 0;
 }
 
-static const char *map_name(const struct rp_mm *mm, const struct tracee_map *m, const struct rp_object *o)
+static const char *map_name(const struct rp_mm *mm, const struct tracee_map *m,
+			    const struct rp_object *o)
 {
 	uint64_t vdso = auxv_value(mm, AT_SYSINFO_EHDR), stack = auxv_value(mm, AT_RANDOM);
 
@@ -262,11 +266,13 @@ static struct err *maps_file(struct replay *r, int pid, int *fd_ret)
 
 		if (patched_area(t->mm, m))
 			continue;
-		if ((m->start >= FIXED_PAGE && m->end <= FIXED_END) || rp_tools_own(t->mm, m->start))
+		if ((m->start >= FIXED_PAGE && m->end <= FIXED_END) ||
+		    rp_tools_own(t->mm, m->start))
 			continue;
-		fprintf(f, "%" PRIx64 "-%" PRIx64 " %c%c%c%c %08" PRIx64 " 00:00 %d %s\n", m->start, m->end,
-			m->prot & PROT_READ ? 'r' : '-', m->prot & PROT_WRITE ? 'w' : '-', m->prot & PROT_EXEC ? 'x' : '-',
-			m->shared ? 's' : 'p', m->offset, o ? 1 : 0, map_name(t->mm, m, o));
+		fprintf(f, "%" PRIx64 "-%" PRIx64 " %c%c%c%c %08" PRIx64 " 00:00 %d %s\n", m->start,
+			m->end, m->prot & PROT_READ ? 'r' : '-', m->prot & PROT_WRITE ? 'w' : '-',
+			m->prot & PROT_EXEC ? 'x' : '-', m->shared ? 's' : 'p', m->offset,
+			o ? 1 : 0, map_name(t->mm, m, o));
 	}
 	tracee_maps_deinit(&maps);
 	*fd_ret = f && !fflush(f) ? fcntl(fileno(f), F_DUPFD_CLOEXEC, 0) : -1;
@@ -308,9 +314,12 @@ void replay_where_text(const struct replay *r, char *buf, size_t size)
 
 	for (unsigned i = 0; i < p->steps_n; i++)
 		*(p->steps[i].set ? &stops : &steps) += p->steps[i].n;
-	snprintf(buf, size, "event %" PRIu64 "%s", p->where, p->pending ? ", just before the next" : "");
+	snprintf(buf, size, "event %" PRIu64 "%s", p->where,
+		 p->pending ? ", just before the next" : "");
 	if (stops || steps)
-		snprintf(buf, size, "event %" PRIu64 ", %" PRIu64 " stops and %" PRIu64 " steps later", p->where, stops, steps);
+		snprintf(buf, size,
+			 "event %" PRIu64 ", %" PRIu64 " stops and %" PRIu64 " steps later",
+			 p->where, stops, steps);
 }
 
 struct err *replay_breaks(struct replay *r, const struct replay_break *b, unsigned n)
@@ -320,16 +329,18 @@ struct err *replay_breaks(struct replay *r, const struct replay_break *b, unsign
 	for (unsigned i = 0; i < n; i++) {
 		watches += b[i].kind >= REPLAY_WRITE;
 		if (b[i].kind >= REPLAY_WRITE && (!b[i].len || b[i].len > WATCH_MAX))
-			return err_new(ERR_UNSUPPORTED, "a watchpoint of %" PRIu64 " bytes is too large", b[i].len);
+			return err_new(ERR_UNSUPPORTED,
+				       "a watchpoint of %" PRIu64 " bytes is too large", b[i].len);
 	}
 	if (watches && n > WATCHES_MAX)
-		return err_new(ERR_UNSUPPORTED, "more than %d breakpoints and watchpoints at once", WATCHES_MAX);
+		return err_new(ERR_UNSUPPORTED, "more than %d breakpoints and watchpoints at once",
+			       WATCHES_MAX);
 	timeline_of(r)->own = timeline_of(r)->user = rp_set_intern(r, b, n);
 	timeline_of(r)->catch_all_anew = timeline_of(r)->caught_n > 0;
 	return NULL;
 }
 
-/* ---- moving ------------------------------------------------------------------------------------ */
+/* ---- moving ---------------------------------------------------------------------------------- */
 
 static struct err *moved(struct replay *r, struct err *err, struct replay_stop *ret)
 {
@@ -340,7 +351,10 @@ static struct err *moved(struct replay *r, struct err *err, struct replay_stop *
 	return err;
 }
 
-/* The end's place is whose call of exit_group it was: others may have run on a little before they were killed.  False: nobody's. */
+/*
+ * The end's place is whose call of exit_group it was: others may have run on a little before they
+ * were killed.  False: nobody's.
+ */
 static bool end_is_current(struct replay *r)
 {
 	for (const struct rp_task *t = r->tasks; t; t = t->next) {
@@ -352,7 +366,10 @@ static bool end_is_current(struct replay *r)
 	return false;
 }
 
-/* Whose place is it after an event?  The task's that did it, else the one's that goes on; none does at the end. */
+/*
+ * Whose place is it after an event?  The task's that did it, else the one's that goes on; none does
+ * at the end.
+ */
 static void choose_current(struct replay *r, bool end)
 {
 	const struct rp_task *last = rp_task_find(r, timeline_of(r)->last_task);
@@ -367,7 +384,8 @@ static void choose_current(struct replay *r, bool end)
 }
 
 /* Is this advance a stop for the debugger? */
-static bool is_stop(struct replay *r, const struct advance_result *result, const struct rp_before *before, struct replay_stop *ret)
+static bool is_stop(struct replay *r, const struct advance_result *result,
+		    const struct rp_before *before, struct replay_stop *ret)
 {
 	const struct replay_break *watch;
 
@@ -380,7 +398,8 @@ static bool is_stop(struct replay *r, const struct advance_result *result, const
 		timeline_of(r)->current = result->t->serial;
 	if (rp_catch_hop(r, result, before, false, ret))
 		return true;
-	if (result->kind == ADVANCE_PENDING || !result->t || !replay_shown(r, result->t->rec_pid) || !rp_advance_hits(r, result, timeline_of(r)->user, &watch))
+	if (result->kind == ADVANCE_PENDING || !result->t || !replay_shown(r, result->t->rec_pid) ||
+	    !rp_advance_hits(r, result, timeline_of(r)->user, &watch))
 		return false;
 	*ret = (struct replay_stop){ .kind = watch ? REPLAY_STOP_WATCH : REPLAY_STOP_BREAK };
 	if (watch)
@@ -408,7 +427,8 @@ static struct err *through_string(struct replay *r, struct advance_result *resul
 	struct rp_late late;
 	uint64_t n;
 
-	TRY(rp_advance_tracked(r, &(struct advance){ .set = timeline->user, .step = true }, result));
+	TRY(rp_advance_tracked(r, &(struct advance){ .set = timeline->user, .step = true },
+			       result));
 	late = timeline->late;
 	if (result->kind != ADVANCE_MOVED || !late.any)
 		return NULL;
@@ -421,9 +441,11 @@ static struct err *through_string(struct replay *r, struct advance_result *resul
 }
 
 /*
- * One advance with everything around it: a step, or to the next stop, for exits (a set, 0: none) too.  *done: ret says why.
+ * One advance with everything around it: a step, or to the next stop, for exits (a set, 0: none)
+ * too.  *done: ret says why.
  */
-static struct err *forward_hop(struct replay *r, bool step, unsigned exits, struct advance_result *result, struct replay_stop *ret, bool *done)
+static struct err *forward_hop(struct replay *r, bool step, unsigned exits,
+			       struct advance_result *result, struct replay_stop *ret, bool *done)
 {
 	struct err *err = rp_next(r);
 	struct rp_before before;
@@ -444,9 +466,10 @@ static struct err *forward_hop(struct replay *r, bool step, unsigned exits, stru
 		err = through_string(r, result);
 	else if (!err)
 		{
-			struct advance a = { .set = step || !exits ? timeline_of(r)->user : exits, .step = step };
+		struct advance a = { .set = step || !exits ? timeline_of(r)->user : exits,
+				     .step = step };
 
-			err = step ? rp_advance_tracked(r, &a, result) : rp_advance_periodic(r, &a, result);
+		err = step ? rp_advance_tracked(r, &a, result) : rp_advance_periodic(r, &a, result);
 		}
 	if (err)
 		return err;
@@ -459,7 +482,9 @@ static struct err *forward_hop(struct replay *r, bool step, unsigned exits, stru
 	}
 	if (*done || timeline_of(r)->nameless)
 		return NULL;
-	return result->kind == ADVANCE_EVENT || (result->kind == ADVANCE_MOVED && !step) ? rp_checkpoint_maybe(r) : NULL;
+	return result->kind == ADVANCE_EVENT || (result->kind == ADVANCE_MOVED && !step)
+		       ? rp_checkpoint_maybe(r)
+		       : NULL;
 }
 
 struct err *replay_forward(struct replay *r, struct replay_stop *ret)
@@ -486,8 +511,10 @@ static bool has_moved(const struct advance_result *result, uint32_t serial)
 {
 	if (!result->t || result->t->serial != serial || result->t->in_call)
 		return false;
-	return result->kind == ADVANCE_MOVED || (result->kind == ADVANCE_EVENT && (result->arrived || result->event == TRACE_SYSCALL ||
-								    result->event == TRACE_SYSCALL_EXIT));
+	return result->kind == ADVANCE_MOVED ||
+	       (result->kind == ADVANCE_EVENT &&
+		(result->arrived || result->event == TRACE_SYSCALL ||
+		 result->event == TRACE_SYSCALL_EXIT));
 }
 
 /* A range that single steps did not get out of. */
@@ -498,7 +525,8 @@ static unsigned range_exits(struct replay *r, struct range *x, uint32_t serial)
 	enum { STEPS = 40 };
 	struct rp_task *t = rp_task_find(r, serial);
 
-	if (!t || r->pending || x->steps++ < STEPS || t->regs.rip < x->start || t->regs.rip >= x->end)
+	if (!t || r->pending || x->steps++ < STEPS || t->regs.rip < x->start ||
+	    t->regs.rip >= x->end)
 		return 0;
 	if (!x->looked)
 		x->exits = rp_range_exits(r, t, x->start, x->end);
@@ -532,7 +560,8 @@ static struct err *undo_back_step(struct replay *r, struct advance_result *resul
 	return result->t ? NULL : rp_lost(r);
 }
 
-static void note_back_step(struct replay *r, uint32_t serial, const struct position *from, bool in_call, bool again)
+static void note_back_step(struct replay *r, uint32_t serial, const struct position *from,
+			   bool in_call, bool again)
 {
 	struct rp_back_step *b = &reverse_of(r)->back_step;
 
@@ -547,7 +576,8 @@ static void note_back_step(struct replay *r, uint32_t serial, const struct posit
 	b->set = true;
 }
 
-struct err *replay_step(struct replay *r, int tid, uint64_t start, uint64_t end, struct replay_stop *ret)
+struct err *replay_step(struct replay *r, int tid, uint64_t start, uint64_t end,
+			struct replay_stop *ret)
 {
 	struct rp_task *t = rp_task_of_tid(r, tid);
 	uint32_t serial = t ? t->serial : 0;
@@ -565,8 +595,10 @@ struct err *replay_step(struct replay *r, int tid, uint64_t start, uint64_t end,
 	err = diversion_end(r);
 	reverse_of(r)->back_step.set &= reverse_of(r)->back_step.serial == serial;
 	view = rp_catch_leave(r);
-	if (!err && reverse_of(r)->back_step.set && reverse_of(r)->back_step.in_call && !reverse_of(r)->back_step.more) {
-		*ret = (struct replay_stop){ .kind = REPLAY_STOP_STEP };	/* the call may have no end */
+	if (!err && reverse_of(r)->back_step.set && reverse_of(r)->back_step.in_call &&
+	    !reverse_of(r)->back_step.more) {
+		/* the call may have no end */
+		*ret = (struct replay_stop){ .kind = REPLAY_STOP_STEP };
 		result.kind = ADVANCE_EVENT;
 		return moved(r, undo_back_step(r, &result), ret);
 	}
@@ -580,7 +612,8 @@ struct err *replay_step(struct replay *r, int tid, uint64_t start, uint64_t end,
 			break;
 		err_free(err);
 		mine = r->ev_read && r->ev.task == serial;
-		err = forward_hop(r, mine, mine ? range_exits(r, &range, serial) : 0, &result, ret, &done);
+		err = forward_hop(r, mine, mine ? range_exits(r, &range, serial) : 0, &result, ret,
+				  &done);
 		if (err || !has_moved(&result, serial) || (done && ret->kind != REPLAY_STOP_BREAK))
 			continue;
 		err = undo_back_step(r, &result);
@@ -620,7 +653,8 @@ struct err *replay_step_back(struct replay *r, int tid, struct replay_stop *ret)
 	rp_timer(RP_TIME_USER);
 	err = diversion_end(r);
 	view = rp_catch_leave(r);
-	if (!err && view.kind == RP_VIEW_ENTRY && view.serial == serial) {	/* onto the instruction */
+	/* onto the instruction */
+	if (!err && view.kind == RP_VIEW_ENTRY && view.serial == serial) {
 		*ret = (struct replay_stop){ .kind = REPLAY_STOP_STEP };
 		return moved(r, NULL, ret);
 	}

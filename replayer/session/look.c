@@ -18,7 +18,8 @@ bool replay_siginfo(const struct replay *r, int tid, siginfo_t *ret)
 	for (uint32_t i = 0; r->pending && r->ev.task == t->serial && i < r->ev.effects_len; i++) {
 		const struct trace_effect *e = &r->ev.effects[i];
 
-		if (r->ev.kind != TRACE_SIGNAL || e->kind != TRACE_SIGINFO || e->data_len != sizeof(*ret))
+		if (r->ev.kind != TRACE_SIGNAL || e->kind != TRACE_SIGINFO ||
+		    e->data_len != sizeof(*ret))
 			continue;
 		memcpy(ret, e->data, sizeof(*ret));
 		return true;
@@ -31,7 +32,8 @@ bool replay_siginfo(const struct replay *r, int tid, siginfo_t *ret)
 	return true;
 }
 
-bool replay_xstate_component(const struct replay *r, unsigned n, unsigned *at_ret, unsigned *size_ret)
+bool replay_xstate_component(const struct replay *r, unsigned n, unsigned *at_ret,
+			     unsigned *size_ret)
 {
 	enum { LEAF = 0xd };
 	uint64_t xcr0 = trace_reader_meta(r->reader)->xcr0, here = cpu_xcr0();

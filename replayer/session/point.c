@@ -7,8 +7,8 @@
  *	LEG    = "+" N | PLACE { "," PLACE } "x" N		N single steps; the N-th stop for these places
  *	PLACE  = [KIND] ADDR [ "." LENGTH ] [ "I" CONDITION ]	hex; KIND = C, H: breakpoints, W, R, A: watchpoints
  *
- * Between two events one task runs, so its process need not be named.  A point that was come to by a long way
- * gets a short name: how often its instruction has been come to since the event.
+ * Between two events one task runs, so its process need not be named.  A point that was come to by
+ * a long way gets a short name: how often its instruction has been come to since the event.
  */
 #include <ctype.h>
 #include <fcntl.h>
@@ -20,10 +20,20 @@
 
 #include "replayer/session/session.h"
 
-enum { SHORT_TEXT = 60, SHORT_BEGINNING = 40, SHORT_WAY_NS = 60000000, LEGS_MAX = 40, STOPS_MAX = 1000, PIECE = 128, PIECES = 128, PLACES_PARSED = 256, STEPS_PARSED = 100000000 };
+enum {
+	SHORT_TEXT = 60,
+	SHORT_BEGINNING = 40,
+	SHORT_WAY_NS = 60000000,
+	LEGS_MAX = 40,
+	STOPS_MAX = 1000,
+	PIECE = 128,
+	PIECES = 128,
+	PLACES_PARSED = 256,
+	STEPS_PARSED = 100000000
+};
 
-static const char kinds[] = { [REPLAY_BREAK] = 0, [REPLAY_COUNT] = 'C', [REPLAY_BREAK_HW] = 'H', [REPLAY_WRITE] = 'W',
-			      [REPLAY_READ] = 'R', [REPLAY_ACCESS] = 'A' };
+static const char kinds[] = { [REPLAY_BREAK] = 0,   [REPLAY_COUNT] = 'C', [REPLAY_BREAK_HW] = 'H',
+			      [REPLAY_WRITE] = 'W', [REPLAY_READ] = 'R',  [REPLAY_ACCESS] = 'A' };
 
 _Static_assert(REPLAY_LAST_MAX == PIECE * PIECES, "what can be watched at once");
 
@@ -132,7 +142,8 @@ static struct err *go(struct replay *r, const struct position *pos)
 }
 
 /* Some way was gone before it turned out that there is no such point: back. */
-static struct err *no_point(struct replay *r, const struct replay_point *here, struct err *err, struct replay_stop *ret)
+static struct err *no_point(struct replay *r, const struct replay_point *here, struct err *err,
+			    struct replay_stop *ret)
 {
 	struct err *back = replay_seek(r, here->pos.where, ret);
 
@@ -186,7 +197,7 @@ struct err *replay_point_go(struct replay *r, const struct replay_point *p, stru
 	return err;
 }
 
-/* ---- text ------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static void put_place(FILE *f, const struct replay *r, const struct replay_break *b)
 {
@@ -231,7 +242,10 @@ static char *text_of(struct replay *r, const struct position *p)
 	return text;
 }
 
-/* The same point as "the n-th time at this instruction" after *ret; *ret->steps_n = 0 when it cannot be named so. */
+/*
+ * The same point as "the n-th time at this instruction" after *ret; *ret->steps_n = 0 when it
+ * cannot be named so.
+ */
 static struct err *shorter(struct replay *r, const struct position *p, struct position *ret)
 {
 	struct rp_task *t = running(r);
@@ -247,8 +261,11 @@ static struct err *shorter(struct replay *r, const struct position *p, struct po
 	ret->steps_n = 0;
 	if (!t)
 		goto out;
-	counted = inprocess_possible(t, t->regs.rip, &len);	/* else it takes a stop each to get there */
-	b = (struct replay_break){ .kind = REPLAY_BREAK, .pid = t->rec_pid, .addr = t->regs.rip, .len = 1 };
+	/* else it takes a stop each to get there */
+	counted = inprocess_possible(t, t->regs.rip, &len);
+	b = (struct replay_break){
+		.kind = REPLAY_BREAK, .pid = t->rec_pid, .addr = t->regs.rip, .len = 1
+	};
 	there = t->regs;
 	set = rp_set_intern(r, &b, 1);
 	err = rp_count_stops(r, set, &base, p, &before);
@@ -262,14 +279,18 @@ static struct err *shorter(struct replay *r, const struct position *p, struct po
 	here = t ? t->regs : (struct regs){ 0 };
 	there.eflags &= ~0x10100ull;	/* RF, TF: how we came here */
 	here.eflags &= ~0x10100ull;
-	if (!memcmp(&there, &here, sizeof(here)))	/* else in the middle of a repeated string instruction */
+	/* else in the middle of a repeated string instruction */
+	if (!memcmp(&there, &here, sizeof(here)))
 		position_copy(ret, &base);
 out:
 	free(base.steps);
 	return err;
 }
 
-/* As much of the beginning of p as is short.  Is the way from there to p short, too?  It is gone twice. */
+/*
+ * As much of the beginning of p as is short.  Is the way from there to p short, too?  It is gone
+ * twice.
+ */
 static bool beginning(struct replay *r, const struct position *p, struct position *ret)
 {
 	const struct rp_checkpoint *near = rp_checkpoint_before(r, p, false), *c;
@@ -301,7 +322,8 @@ struct err *replay_point_text(struct replay *r, char **ret)
 
 	position_copy(&p, present(r));
 	*ret = text_of(r, &p);
-	if (strlen(*ret) > SHORT_TEXT && !stops->diverted && !timeline->nameless && beginning(r, &p, &other)) {
+	if (strlen(*ret) > SHORT_TEXT && !stops->diverted && !timeline->nameless &&
+	    beginning(r, &p, &other)) {
 		bool shielded = stops->shielded;
 
 		rp_timer(RP_TIME_USER);
@@ -329,7 +351,7 @@ struct err *replay_point_text(struct replay *r, char **ret)
 	return err;
 }
 
-/* ---- parsing ------------------------------------------------------------------------------------- */
+/* ---- parsing --------------------------------------------------------------------------------- */
 
 static bool take_decimal(const char **p, uint64_t *ret)
 {
@@ -386,7 +408,8 @@ static bool take_place(struct replay *r, const char **p, struct replay_break *b)
 	}
 	if (!take_hex(p, &b->addr))
 		return false;
-	if (b->kind >= REPLAY_WRITE && (*(*p)++ != '.' || !take_hex(p, &b->len) || !b->len || b->len > 255))
+	if (b->kind >= REPLAY_WRITE &&
+	    (*(*p)++ != '.' || !take_hex(p, &b->len) || !b->len || b->len > 255))
 		return false;
 	if (**p != 'I')
 		return true;
@@ -432,7 +455,8 @@ struct err *replay_point_parse(struct replay *r, const char *text, struct replay
 	} else if (sound && *p) {
 		struct replay_stop stop;
 		struct replay_point *here = replay_point_here(r);
-		struct err *err = replay_seek(r, point->pos.where, &stop);	/* whose time is it then? */
+		/* whose time is it then? */
+		struct err *err = replay_seek(r, point->pos.where, &stop);
 		struct rp_task *t = !err && r->where == point->pos.where ? running(r) : NULL;
 		int pid = t ? t->rec_pid : 0;
 
@@ -454,12 +478,16 @@ struct err *replay_point_parse(struct replay *r, const char *text, struct replay
 		return NULL;
 	}
 	replay_point_drop(point);
-	return err_new(ERR_USAGE, "'%.60s' is no point in this recording: give an event number, or what `when' prints as position", text);
+	return err_new(
+		ERR_USAGE,
+		"'%.60s' is no point in this recording: give an event number, or what `when' prints as position",
+		text);
 }
 
-/* ---- who wrote this last, and when was that ---------------------------------------------------------- */
+/* ---- who wrote this last, and when was that -------------------------------------------------- */
 
-struct err *replay_last_write(struct replay *r, int tid, uint64_t addr, uint64_t len, struct replay_stop *ret)
+struct err *replay_last_write(struct replay *r, int tid, uint64_t addr, uint64_t len,
+			      struct replay_stop *ret)
 {
 	struct replay_break b[PIECES];
 	struct timeline *timeline = timeline_of(r);
@@ -509,7 +537,8 @@ uint64_t replay_elapsed_ns(struct replay *r)
 	return ev.time_ns;
 }
 
-bool replay_populated(const struct replay *r, int tid, uint64_t *start, uint64_t limit, uint64_t *end_ret)
+bool replay_populated(const struct replay *r, int tid, uint64_t *start, uint64_t limit,
+		      uint64_t *end_ret)
 {
 	enum { ENTRIES = 4096, PAGE = 4096 };
 	const uint64_t used = 3ull << 62;	/* present, or swapped out */
@@ -529,14 +558,16 @@ bool replay_populated(const struct replay *r, int tid, uint64_t *start, uint64_t
 	}
 	while (at < limit) {
 		uint64_t want = (limit - at + PAGE - 1) / PAGE;
-		ssize_t n = pread(fd, entry, (want < ENTRIES ? want : ENTRIES) * 8, (off_t)(at / PAGE * 8));
+		ssize_t n = pread(fd, entry, (want < ENTRIES ? want : ENTRIES) * 8,
+				  (off_t)(at / PAGE * 8));
 		ssize_t i = 0;
 
 		if (n < 8)
 			break;
 		for (; i < n / 8 && !(found && !(entry[i] & used)); i++) {
 			if (!found && entry[i] & used) {
-				*start = at + (uint64_t)i * PAGE > *start ? at + (uint64_t)i * PAGE : *start;
+				*start = at + (uint64_t)i * PAGE > *start ? at + (uint64_t)i * PAGE
+									  : *start;
 				found = true;
 			}
 		}

@@ -1,11 +1,12 @@
 /*
- * probe_fine.c - for analyses, between probes: points to come back to, and moves in small steps with no probe in memory.
+ * probe_fine.c - for analyses, between probes: points to come back to, and moves in small steps
+ * with no probe in memory.
  */
 #include <stdlib.h>
 
 #include "replayer/session/session.h"
 
-/* ---- points to come back to ---------------------------------------------------------------------------- */
+/* ---- points to come back to ------------------------------------------------------------------ */
 
 struct replay_mark {
 	struct rp_checkpoint *copy;
@@ -44,7 +45,7 @@ void replay_mark_drop(struct replay *r, struct replay_mark *m)
 	free(m);
 }
 
-/* ---- without probes -------------------------------------------------------------------------------------- */
+/* ---- without probes -------------------------------------------------------------------------- */
 
 int replay_next_task(struct replay *r)
 {
@@ -59,7 +60,8 @@ int replay_next_task(struct replay *r)
 	return t ? t->rec_tid : 0;
 }
 
-struct err *replay_fine(struct replay *r, const struct replay_break *b, unsigned n, bool step, struct replay_fine *ret)
+struct err *replay_fine(struct replay *r, const struct replay_break *b, unsigned n, bool step,
+			struct replay_fine *ret)
 {
 	struct rp_task *t = rp_probed_task(r);
 	const struct replay_break *watch;
@@ -79,7 +81,8 @@ struct err *replay_fine(struct replay *r, const struct replay_break *b, unsigned
 		t = rp_task_find(r, r->ev.task);
 		ret->tid = t ? t->rec_tid : 0;
 		ret->pc = t ? t->regs.rip : 0;
-		stops_of(r)->slow = true;		/* stubs of breakpoints are for moves that have names (inprocess.c) */
+		/* stubs of breakpoints are for moves that have names (inprocess.c) */
+		stops_of(r)->slow = true;
 		TRY(rp_advance(r, &(struct advance){ .set = set, .step = step }, &result));
 	} while (result.kind == ADVANCE_PENDING || result.kind == ADVANCE_INTERRUPTED);
 	rp_int3_out(r);

@@ -6,8 +6,8 @@
 
 #include "replayer/session/session.h"
 
-struct err *replay_probes_start(struct replay *r, int pid, replay_hits_fn *hits, replay_stack_fn *stacks, replay_range_fn *range,
-				void *ctx)
+struct err *replay_probes_start(struct replay *r, int pid, replay_hits_fn *hits,
+				replay_stack_fn *stacks, replay_range_fn *range, void *ctx)
 {
 	TRY(rp_session_open(r));
 	TRY(rp_probe_open(r, pid, hits, stacks, range, ctx));
@@ -27,7 +27,8 @@ static bool maps_text(const struct trace_event *ev)
 	for (uint32_t i = 0; i < ev->effects_len; i++) {
 		const struct trace_effect *e = &ev->effects[i];
 
-		if ((e->kind == TRACE_MAP && (e->x & PROT_EXEC)) || (e->kind == TRACE_PROTECT && (e->x & PROT_EXEC)))
+		if ((e->kind == TRACE_MAP && (e->x & PROT_EXEC)) ||
+		    (e->kind == TRACE_PROTECT && (e->x & PROT_EXEC)))
 			return true;
 	}
 	return ev->kind == TRACE_EXEC;
@@ -48,14 +49,16 @@ static struct err *after_event(struct replay *r, int tid, bool *stop)
 	if (ours && p->events)
 		p->events(p->ctx, &r->ev, tid ? tid : t->rec_tid);
 	*stop = ours && maps_text(&r->ev);
-	if (p->maps_changed && !*stop) {	/* after a stop it is done before going on: our caller knows more by then */
+	/* after a stop it is done before going on: our caller knows more by then */
+	if (p->maps_changed && !*stop) {
 		p->maps_changed = false;
 		TRY(rp_probe_task(r, rp_probed_task(r)));
 	}
 	return NULL;
 }
 
-static struct err *probe_run(struct replay *r, uint64_t clock, uint64_t event, enum replay_probe_stop *ret)
+static struct err *probe_run(struct replay *r, uint64_t clock, uint64_t event,
+			     enum replay_probe_stop *ret)
 {
 	struct rp_probes *p = probes_of(r);
 	struct rp_task *t;
@@ -97,7 +100,8 @@ static struct err *probe_run(struct replay *r, uint64_t clock, uint64_t event, e
 	}
 }
 
-struct err *replay_probe_run(struct replay *r, uint64_t clock, uint64_t event, enum replay_probe_stop *ret)
+struct err *replay_probe_run(struct replay *r, uint64_t clock, uint64_t event,
+			     enum replay_probe_stop *ret)
 {
 	struct err *err = probe_run(r, clock, event, ret);
 

@@ -20,7 +20,8 @@ static void more_descriptors(void)
 	}
 }
 
-struct err *replay_open(const char *trace_dir, const struct replay_options *options, struct replay **ret)
+struct err *replay_open(const char *trace_dir, const struct replay_options *options,
+			struct replay **ret)
 {
 	struct replay *r = calloc(1, sizeof(*r));
 	cpu_set_t before;
@@ -75,7 +76,10 @@ void replay_close(struct replay *r)
 
 uint64_t replay_where(const struct replay *r) { return r->where; }
 
-const struct trace_meta *replay_meta(const struct replay *r) { return trace_reader_meta(r->reader); }
+const struct trace_meta *replay_meta(const struct replay *r)
+{
+	return trace_reader_meta(r->reader);
+}
 
 bool replay_status(const struct replay *r, int *status_ret)
 {
@@ -102,7 +106,10 @@ struct err *replay_event(struct replay *r)
 			err = rp_apply(r);
 		if (err && err->code == ERR_GONE) {
 			err_free(err);
-			err = err_new(ERR_DIVERGED, "replay diverged at event %" PRIu64 ": a replayed process was killed", r->ev.n);
+			err = err_new(ERR_DIVERGED,
+				      "replay diverged at event %" PRIu64
+				      ": a replayed process was killed",
+				      r->ev.n);
 		}
 		if (err && !mismatch_back(r, &err)) {
 			mismatches_end(r);

@@ -39,7 +39,8 @@ struct err *diversion_end(struct replay *r);
 
 /* debugger_memory.c */
 /* t is in a copy, which gets memory of this length. */
-struct err *debugger_memory_new(struct replay *r, struct rp_task *t, uint64_t len, int prot, uint64_t *ret);
+struct err *debugger_memory_new(struct replay *r, struct rp_task *t, uint64_t len, int prot,
+				uint64_t *ret);
 struct err *debugger_memory_give_back(struct replay *r, struct rp_task *t, uint64_t addr);
 /* A copy begins; it ends. */
 struct err *debugger_memory_in(struct replay *r, struct rp_task *t);

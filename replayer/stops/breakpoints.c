@@ -3,11 +3,12 @@
  *
  * They are there only while a task runs.  int3 is put into an address space when one of its
  * tasks is about to run and taken out before anything else looks at, copies or changes that memory;
- * a task that stands on one is stepped off it by advance.c, so none is skipped.  Data watchpoints use
- * the debug registers while these last, where they work (debug_registers.c); beyond, page_watch.c.
+ * a task that stands on one is stepped off it by advance.c, so none is skipped.  Data watchpoints
+ * use the debug registers while these last, where they work (debug_registers.c); beyond,
+ * page_watch.c.
  *
- * A write watchpoint counts only when the value changed: the registers trigger on any write, but the
- * name of a position must not depend on how it was watched.
+ * A write watchpoint counts only when the value changed: the registers trigger on any write, but
+ * the name of a position must not depend on how it was watched.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -32,7 +33,8 @@ static bool is_watch(const struct replay_break *b)
 
 void rp_int3_out_mm(struct rp_mm *mm, pid_t real)
 {
-	if (stops_mm(mm)->page_watch_n)	/* first: shared pages that are protected cannot be written to */
+	/* first: shared pages that are protected cannot be written to */
+	if (stops_mm(mm)->page_watch_n)
 		page_watch_out(mm, real);
 	if (stops_mm(mm)->int3_n || stops_mm(mm)->inprocess_in)
 		rp_code_begin(real);
@@ -87,12 +89,14 @@ static uint64_t place_of(const struct rp_mm *mm, uint64_t addr)
 
 	for (unsigned i = 0; p && addr != p->addr && i < p->n; i++) {
 		if (p->addr + p->insn[i].site == addr)
-			return p->stub + (p->insn[i].site == p->call_at ? p->hook_at : p->insn[i].stub);
+			return p->stub +
+			       (p->insn[i].site == p->call_at ? p->hook_at : p->insn[i].stub);
 	}
 	return addr;
 }
 
-static void int3_put(struct rp_mm *mm, struct rp_task *t, uint64_t addr, uint64_t at, int shared, uint64_t other)
+static void int3_put(struct rp_mm *mm, struct rp_task *t, uint64_t addr, uint64_t at, int shared,
+		     uint64_t other)
 {
 	struct rp_int3 *x = &stops_mm(mm)->int3[stops_mm(mm)->int3_n];
 	const uint8_t int3 = 0xcc;
@@ -103,7 +107,8 @@ static void int3_put(struct rp_mm *mm, struct rp_task *t, uint64_t addr, uint64_
 	x->other = other;
 	if (int3_at(mm, at) || rp_code_read(t->real, at, &x->byte, 1) != 1)
 		return;		/* not mapped yet, or no more */
-	stops_mm(mm)->int3_n += shared ? rp_written_poke(t->real, at, int3, shared) : rp_code_write(t->real, at, &int3, 1);
+	stops_mm(mm)->int3_n += shared ? rp_written_poke(t->real, at, int3, shared)
+				       : rp_code_write(t->real, at, &int3, 1);
 }
 
 /* Where patched calls go on behind the hook. */
@@ -116,14 +121,16 @@ static void leave_in(struct rp_mm *mm, struct rp_task *t)
 		struct stub_info info;
 
 		if (mm->patches.p[i].kind != PATCH_MARK &&
-		    tracee_read_some(t->real, mm->patches.p[i].stub - STUB_INFO, &info, sizeof(info)) == sizeof(info))
+		    tracee_read_some(t->real, mm->patches.p[i].stub - STUB_INFO, &info,
+				     sizeof(info)) == sizeof(info))
 			int3_put(mm, t, info.cont, info.cont, 0, 0);
 	}
 	stops_mm(mm)->int3_pid = t->rec_pid;
 	stops_mm(mm)->int3_gen = LEAVING;
 }
 
-static struct err *int3_in(const struct stops *stops, struct rp_mm *mm, struct rp_task *t, const struct rp_set *s, unsigned gen)
+static struct err *int3_in(const struct stops *stops, struct rp_mm *mm, struct rp_task *t,
+			   const struct rp_set *s, unsigned gen)
 {
 	struct tracee_maps maps = { 0 };
 
@@ -149,7 +156,8 @@ static struct err *int3_in(const struct stops *stops, struct rp_mm *mm, struct r
 			continue;
 		at = call ? call->stub + call->hook_at : place_of(mm, addr);
 		int3_put(mm, t, addr, at, at == addr ? shared : 0, other);
-		if (!call && at != addr && !patches_at(&mm->patches, addr))	/* a call that can also be come to without the hook */
+		/* a call that can also be come to without the hook */
+		if (!call && at != addr && !patches_at(&mm->patches, addr))
 			int3_put(mm, t, addr, addr, shared, other);
 	}
 	rp_code_end();
@@ -168,7 +176,8 @@ static uint64_t dr7_bits(unsigned n, unsigned type, unsigned len)
 	return 1ull << (2 * n) | (uint64_t)(type | len_code[len] << 2) << (16 + 4 * n);
 }
 
-static struct err *set_debug_registers(struct stops *stops, struct rp_task *t, const struct rp_set *s)
+static struct err *set_debug_registers(struct stops *stops, struct rp_task *t,
+				       const struct rp_set *s)
 {
 	enum { TYPE_EXECUTE = 0, TYPE_WRITE = 1, TYPE_ACCESS = 3 };
 	uint64_t dr7 = 0;
@@ -183,7 +192,9 @@ static struct err *set_debug_registers(struct stops *stops, struct rp_task *t, c
 			continue;
 		while (a < end && n < DEBUG_REGISTERS) {
 			unsigned len = b->kind == REPLAY_BREAK_HW ? 1 : rp_register_bytes(a, end);
-			unsigned type = b->kind == REPLAY_BREAK_HW ? TYPE_EXECUTE : b->kind == REPLAY_WRITE ? TYPE_WRITE : TYPE_ACCESS;
+			unsigned type = b->kind == REPLAY_BREAK_HW ? TYPE_EXECUTE
+					: b->kind == REPLAY_WRITE  ? TYPE_WRITE
+								   : TYPE_ACCESS;
 
 			ok = ok && rp_debug_register_set(t->real, n, a);
 			dr7 |= dr7_bits(n++, type, len);
@@ -198,7 +209,9 @@ static struct err *set_debug_registers(struct stops *stops, struct rp_task *t, c
 
 /* ---- around a run -------------------------------------------------------------------------- */
 
-/* A step from where replaced bytes begin is one of the instruction that was there, not of the jump. */
+/*
+ * A step from where replaced bytes begin is one of the instruction that was there, not of the jump.
+ */
 static void stub_of_first(struct rp_task *t)
 {
 	const struct patch *p = t->mm->patches.n ? patches_at(&t->mm->patches, t->regs.rip) : NULL;
@@ -210,17 +223,21 @@ static void stub_of_first(struct rp_task *t)
 }
 
 /*
- * A patch that replaces only the `mov' in front of the call leaves the instruction where it is: stopped there, on through
- * the hook as the program would have gone, while there is a record for it.
+ * A patch that replaces only the `mov' in front of the call leaves the instruction where it is:
+ * stopped there, on through the hook as the program would have gone, while there is a record for
+ * it.
  */
 static struct err *hook_of_call(struct rp_task *t)
 {
-	const struct patch *p = t->mm->patches.n ? patches_at(&t->mm->patches, t->regs.rip - 1) : NULL;
+	const struct patch *p =
+		t->mm->patches.n ? patches_at(&t->mm->patches, t->regs.rip - 1) : NULL;
 	uint64_t ends[2];
 
-	if (!p || p->kind != PATCH_SYSCALL || p->call_at < p->len || t->regs.rip != p->addr + p->call_at)
+	if (!p || p->kind != PATCH_SYSCALL || p->call_at < p->len ||
+	    t->regs.rip != p->addr + p->call_at)
 		return NULL;
-	TRY(tracee_read(t->real, FIXED_STATE + offsetof(struct buf_state, pos), ends, sizeof(ends)));
+	TRY(tracee_read(t->real, FIXED_STATE + offsetof(struct buf_state, pos), ends,
+			sizeof(ends)));
 	if (ends[0] >= ends[1])
 		return NULL;
 	t->regs.rip = p->stub + p->hook_at;
@@ -260,7 +277,10 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 	unsigned gen = (stops->now * 2 + stops->quiet) * 2 + stops->slow + 1;
 
 	if (stops->leaving) {
-		/* Once: a call of ours would take the place of an int3's signal that is still to come. */
+		/*
+		 * Once: a call of ours would take the place of an int3's signal that is still to
+		 * come.
+		 */
 		if (stops_mm(mm)->int3_gen != LEAVING) {
 			rp_int3_out_mm(mm, t->real);
 			leave_in(mm, t);
@@ -306,7 +326,10 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 	return NULL;
 }
 
-/* Has an int3 of ours been executed (a breakpoint, or in a stub), and its signal not been seen yet?  Then the registers are no place. */
+/*
+ * Has an int3 of ours been executed (a breakpoint, or in a stub), and its signal not been seen
+ * yet?  Then the registers are no place.
+ */
 static bool trap_is_coming(const struct rp_task *t)
 {
 	struct __ptrace_peeksiginfo_args first = { .nr = 1 };
@@ -360,7 +383,8 @@ bool rp_debug_trap(struct replay *r, struct rp_task *t, siginfo_t *info)
 	bool counted = false;
 
 	rp_interrupt_run(0);
-	if (stops->leaving && info->si_signo == SIGTRAP && info->si_code == SI_KERNEL && int3_at(t->mm, t->regs.rip - 1)) {
+	if (stops->leaving && info->si_signo == SIGTRAP && info->si_code == SI_KERNEL &&
+	    int3_at(t->mm, t->regs.rip - 1)) {
 		t->regs.rip--;
 		patch_normal(&t->mm->patches, &t->regs);
 		t->dirty = true;
@@ -369,13 +393,17 @@ bool rp_debug_trap(struct replay *r, struct rp_task *t, siginfo_t *info)
 		stops->trapped = stops->left_trap;
 		return true;
 	}
-	if (stops_mm(t->mm)->inprocess_n && (info->si_signo == SIGSEGV || info->si_signo == SIGFPE || info->si_signo == SIGBUS) && inprocess_fault(t))
+	if (stops_mm(t->mm)->inprocess_n &&
+	    (info->si_signo == SIGSEGV || info->si_signo == SIGFPE || info->si_signo == SIGBUS) &&
+	    inprocess_fault(t))
 		return stops->trapped = true;
-	if (stops_mm(t->mm)->page_watch_n && info->si_signo == SIGSEGV && page_watch_fault(r, t, info))
+	if (stops_mm(t->mm)->page_watch_n && info->si_signo == SIGSEGV &&
+	    page_watch_fault(r, t, info))
 		return stops->trapped = true;
 	if (info->si_signo != SIGTRAP)
 		return false;
-	if (info->si_code == SI_KERNEL && stops_mm(t->mm)->inprocess_n && inprocess_trap(t, &counted)) {
+	if (info->si_code == SI_KERNEL && stops_mm(t->mm)->inprocess_n &&
+	    inprocess_trap(t, &counted)) {
 		stops->at_limit = counted;
 		return stops->trapped = true;
 	}
@@ -389,36 +417,46 @@ bool rp_debug_trap(struct replay *r, struct rp_task *t, siginfo_t *info)
 		stops->dr_hit = rp_debug_hits(t);
 		if ((stops->dr_hit || stops->sets[stops->now]->registers) && !stops->step)
 			err_free(page_watch_finish_string(r, t));
-		if (stops->dr_hit && stops_mm(t->mm)->inprocess_n && inprocess_inside(t))	/* a displaced call's push */
+		/* a displaced call's push */
+		if (stops->dr_hit && stops_mm(t->mm)->inprocess_n && inprocess_inside(t))
 			err_free(inprocess_step_out(r, t, &counted));
 	}
 	if (stops->step && info->si_code == TRAP_TRACE) {
 		rp_hide_trace_flag(t, stops->stepped_from);
 		return stops->trapped = true;
 	}
-	/* Under KVM a #DB may come without its reason (seen with Linux 6.18): an instruction was done all the same. */
+	/*
+	 * Under KVM a #DB may come without its reason (seen with Linux 6.18): an instruction was
+	 * done all the same.
+	 */
 	return stops->trapped = stops->dr_hit != 0 || info->si_code == TRAP_HWBKPT ||
-		(info->si_code == TRAP_BRKPT && (stops->step || stops->sets[stops->now]->registers));
+				(info->si_code == TRAP_BRKPT &&
+				 (stops->step || stops->sets[stops->now]->registers));
 }
 
-/* ---- points in computing code ------------------------------------------------------------------ */
+/* ---- points in computing code ---------------------------------------------------------------- */
 
 bool rp_debug_wants_stops(struct replay *r)
 {
 	return stops_of(r)->step || stops_of(r)->sets[stops_of(r)->now]->n;
 }
 
-bool rp_debug_in_the_way(struct replay *r, struct rp_task *t, uint64_t at, uint64_t start, uint64_t end)
+bool rp_debug_in_the_way(struct replay *r, struct rp_task *t, uint64_t at, uint64_t start,
+			 uint64_t end)
 {
 	const struct rp_set *s = stops_of(r)->sets[stops_of(r)->now];
 
 	if (stops_of(r)->step)
 		return true;
-	/* without any breakpoint the stubs are an older set's, and not used: that is no reason to stop, again and again */
+	/*
+	 * without any breakpoint the stubs are an older set's, and not used: that is no reason to
+	 * stop, again and again
+	 */
 	if (s->n > s->watches && inprocess_overlaps(t->mm, start, end))
 		return true;
 	for (unsigned i = 0; i < s->n; i++) {
-		if (!is_watch(&s->b[i]) && s->b[i].pid == t->rec_pid && (s->b[i].addr == at || (s->b[i].addr >= start && s->b[i].addr < end)))
+		if (!is_watch(&s->b[i]) && s->b[i].pid == t->rec_pid &&
+		    (s->b[i].addr == at || (s->b[i].addr >= start && s->b[i].addr < end)))
 			return true;
 	}
 	return false;
@@ -451,5 +489,6 @@ bool rp_debug_also_done(struct replay *r, struct rp_task *t)
 
 	stops->now = stops->now_asked;
 	stops->step = stops->step_asked;
-	return stops->trapped && !stops->step && !stops->dr_hit && !stops->page_watch_size && !rp_set_breaks(r, stops->sets[stops->now], t);
+	return stops->trapped && !stops->step && !stops->dr_hit && !stops->page_watch_size &&
+	       !rp_set_breaks(r, stops->sets[stops->now], t);
 }

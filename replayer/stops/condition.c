@@ -1,13 +1,14 @@
 /*
  * condition.c - conditions of breakpoints, as gdb sends them: bytecode of its "agent expressions".
  *
- * A condition is run in two ways that must agree: interpreted here, where a task stands at the breakpoint and
- * single-steps; and compiled into the stub of a probe (inprocess.c), where a condition that is false costs
- * nanoseconds.  The compiled form is a plain stack machine on the stub's own stack; registers are those the stub
- * has saved.  What cannot be compiled or goes wrong (a bad pointer, a division by zero) counts as true: gdb
- * looks again and tells the user.
+ * A condition is run in two ways that must agree: interpreted here, where a task stands at the
+ * breakpoint and single-steps; and compiled into the stub of a probe (inprocess.c), where a
+ * condition that is false costs nanoseconds.  The compiled form is a plain stack machine on the
+ * stub's own stack; registers are those the stub has saved.  What cannot be compiled or goes wrong
+ * (a bad pointer, a division by zero) counts as true: gdb looks again and tells the user.
  *
- * A list of conditions is stored as (2 bytes length, big-endian; bytecode)..., and is true when one of them is.
+ * A list of conditions is stored as (2 bytes length, big-endian; bytecode)..., and is true when one
+ * of them is.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +19,43 @@
 enum { DEPTH_MAX = 64, TURNS_MAX = 10000, CODE_MAX = 4096, FS_BASE = 58, GS_BASE = 59 };
 
 enum op {
-	OP_ADD = 0x02, OP_SUB, OP_MUL, OP_DIV_S, OP_DIV_U, OP_REM_S, OP_REM_U, OP_LSH, OP_RSH_S, OP_RSH_U,
-	OP_LOG_NOT = 0x0e, OP_AND, OP_OR, OP_XOR, OP_NOT, OP_EQUAL, OP_LESS_S, OP_LESS_U, OP_EXT,
-	OP_REF8, OP_REF16, OP_REF32, OP_REF64, OP_IF_GOTO = 0x20, OP_GOTO, OP_CONST8, OP_CONST16, OP_CONST32, OP_CONST64,
-	OP_REG, OP_END, OP_DUP, OP_POP, OP_ZERO_EXT, OP_SWAP, OP_PICK = 0x32, OP_ROT,
+	OP_ADD = 0x02,
+	OP_SUB,
+	OP_MUL,
+	OP_DIV_S,
+	OP_DIV_U,
+	OP_REM_S,
+	OP_REM_U,
+	OP_LSH,
+	OP_RSH_S,
+	OP_RSH_U,
+	OP_LOG_NOT = 0x0e,
+	OP_AND,
+	OP_OR,
+	OP_XOR,
+	OP_NOT,
+	OP_EQUAL,
+	OP_LESS_S,
+	OP_LESS_U,
+	OP_EXT,
+	OP_REF8,
+	OP_REF16,
+	OP_REF32,
+	OP_REF64,
+	OP_IF_GOTO = 0x20,
+	OP_GOTO,
+	OP_CONST8,
+	OP_CONST16,
+	OP_CONST32,
+	OP_CONST64,
+	OP_REG,
+	OP_END,
+	OP_DUP,
+	OP_POP,
+	OP_ZERO_EXT,
+	OP_SWAP,
+	OP_PICK = 0x32,
+	OP_ROT,
 };
 
 static unsigned operand_size(uint8_t op)
@@ -58,7 +92,9 @@ static uint64_t operand(const uint8_t *p, unsigned n)
 /* gdb's register numbers (gdbserver/target.c) to words of struct regs; -1: not to be had. */
 static int reg_word(uint64_t n)
 {
-	static const int8_t words[] = { 10, 5, 11, 12, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0, 16, 18 };
+	static const int8_t words[] = {
+		10, 5, 11, 12, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0, 16, 18
+	};
 
 	if (n == FS_BASE || n == GS_BASE)
 		return n == FS_BASE ? 21 : 22;
@@ -258,7 +294,8 @@ static void emit(struct compiler *c, const void *bytes, unsigned n)
 	memcpy(c->out + c->len, bytes, n);
 	c->len += n;
 }
-#define EMIT(c, ...) emit(c, (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
+#define EMIT(c, ...) \
+	emit(c, (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
 
 static void emit_jump(struct compiler *c, unsigned to)
 {
@@ -276,23 +313,30 @@ static void emit_jump(struct compiler *c, unsigned to)
 static bool compile_binary(struct compiler *c, uint8_t op)
 {
 	switch (op) {
-	case OP_ADD: EMIT(c, 0x58, 0x48, 0x01, 0x04, 0x24); return true;	/* pop rax; add [rsp], rax */
+	/* pop rax; add [rsp], rax */
+	case OP_ADD: EMIT(c, 0x58, 0x48, 0x01, 0x04, 0x24); return true;
 	case OP_SUB: EMIT(c, 0x58, 0x48, 0x29, 0x04, 0x24); return true;
 	case OP_AND: EMIT(c, 0x58, 0x48, 0x21, 0x04, 0x24); return true;
 	case OP_OR: EMIT(c, 0x58, 0x48, 0x09, 0x04, 0x24); return true;
 	case OP_XOR: EMIT(c, 0x58, 0x48, 0x31, 0x04, 0x24); return true;
-	case OP_MUL: EMIT(c, 0x58, 0x48, 0x0f, 0xaf, 0x04, 0x24, 0x48, 0x89, 0x04, 0x24); return true;
-	case OP_LSH: EMIT(c, 0x59, 0x48, 0xd3, 0x24, 0x24); return true;	/* pop rcx; shl [rsp], cl */
+	case OP_MUL:
+		EMIT(c, 0x58, 0x48, 0x0f, 0xaf, 0x04, 0x24, 0x48, 0x89, 0x04, 0x24);
+		return true;
+	/* pop rcx; shl [rsp], cl */
+	case OP_LSH: EMIT(c, 0x59, 0x48, 0xd3, 0x24, 0x24); return true;
 	case OP_RSH_S: EMIT(c, 0x59, 0x48, 0xd3, 0x3c, 0x24); return true;
 	case OP_RSH_U: EMIT(c, 0x59, 0x48, 0xd3, 0x2c, 0x24); return true;
 	case OP_EQUAL:		/* pop rax; xor ecx, ecx; cmp [rsp], rax; sete cl; mov [rsp], rcx */
-		EMIT(c, 0x58, 0x31, 0xc9, 0x48, 0x39, 0x04, 0x24, 0x0f, 0x94, 0xc1, 0x48, 0x89, 0x0c, 0x24);
+		EMIT(c, 0x58, 0x31, 0xc9, 0x48, 0x39, 0x04, 0x24, 0x0f, 0x94, 0xc1, 0x48, 0x89,
+		     0x0c, 0x24);
 		return true;
 	case OP_LESS_S:
-		EMIT(c, 0x58, 0x31, 0xc9, 0x48, 0x39, 0x04, 0x24, 0x0f, 0x9c, 0xc1, 0x48, 0x89, 0x0c, 0x24);
+		EMIT(c, 0x58, 0x31, 0xc9, 0x48, 0x39, 0x04, 0x24, 0x0f, 0x9c, 0xc1, 0x48, 0x89,
+		     0x0c, 0x24);
 		return true;
 	case OP_LESS_U:
-		EMIT(c, 0x58, 0x31, 0xc9, 0x48, 0x39, 0x04, 0x24, 0x0f, 0x92, 0xc1, 0x48, 0x89, 0x0c, 0x24);
+		EMIT(c, 0x58, 0x31, 0xc9, 0x48, 0x39, 0x04, 0x24, 0x0f, 0x92, 0xc1, 0x48, 0x89,
+		     0x0c, 0x24);
 		return true;
 	case OP_DIV_S:		/* pop rcx; pop rax; cqo; idiv rcx; push rax */
 		EMIT(c, 0x59, 0x58, 0x48, 0x99, 0x48, 0xf7, 0xf9, 0x50);
@@ -401,8 +445,8 @@ static bool compile_one(struct compiler *c, const uint8_t *code, unsigned len)
 	return !c->full;
 }
 
-unsigned rp_cond_compile(const struct rp_cond *cond, uint8_t *out, unsigned room, uint64_t at, const uint64_t reg[REGS_WORDS],
-			 unsigned hit[33])
+unsigned rp_cond_compile(const struct rp_cond *cond, uint8_t *out, unsigned room, uint64_t at,
+			 const uint64_t reg[REGS_WORDS], unsigned hit[33])
 {
 	struct compiler *c = calloc(1, sizeof(*c));
 	unsigned hits[32], n = 0, len;
@@ -416,8 +460,10 @@ unsigned rp_cond_compile(const struct rp_cond *cond, uint8_t *out, unsigned room
 	c->reg = reg;
 	for (unsigned i = 0; good && i + 2 <= cond->len;) {
 		len = (unsigned)operand(cond->bytes + i, 2);
-		good = i + 2 + len <= cond->len && len < CODE_MAX && n < 32 && compile_one(c, cond->bytes + i + 2, len);
-		EMIT(c, 0x48, 0x85, 0xc0, 0x0f, 0x85, 0, 0, 0, 0);	/* test rax, rax; jnz to the hit */
+		good = i + 2 + len <= cond->len && len < CODE_MAX && n < 32 &&
+		       compile_one(c, cond->bytes + i + 2, len);
+		/* test rax, rax; jnz to the hit */
+		EMIT(c, 0x48, 0x85, 0xc0, 0x0f, 0x85, 0, 0, 0, 0);
 		hits[n++] = c->len;
 		i += 2 + len;
 	}
@@ -475,7 +521,8 @@ static unsigned put_threads(uint8_t *out, bool alone, const uint64_t *fs_base, u
 	return at;
 }
 
-unsigned replay_condition_threads(struct replay *r, unsigned cond, const uint64_t *fs_base, unsigned n)
+unsigned replay_condition_threads(struct replay *r, unsigned cond, const uint64_t *fs_base,
+				  unsigned n)
 {
 	static uint8_t out[1 << 17];
 	const struct rp_cond *c = cond ? &stops_of(r)->conds[cond - 1] : NULL;
@@ -490,8 +537,9 @@ unsigned replay_condition_threads(struct replay *r, unsigned cond, const uint64_
 	for (unsigned i = 0; i + 2 <= c->len;) {
 		unsigned len = (unsigned)operand(c->bytes + i, 2), all;
 
-		if (!len || i + 2 + len > c->len || c->bytes[i + 1 + len] != OP_END || len + most > UINT16_MAX || at + len + most > sizeof(out))
-			return cond;	/* as it is: the debugger looks again */
+		if (!len || i + 2 + len > c->len || c->bytes[i + 1 + len] != OP_END ||
+		    len + most > UINT16_MAX || at + len + most > sizeof(out))
+			return cond; /* as it is: the debugger looks again */
 		memcpy(out + at + 2, c->bytes + i + 2, len - 1);
 		all = len - 1 + put_threads(out + at + 2 + len - 1, false, fs_base, n);
 		out[at] = (uint8_t)(all >> 8);

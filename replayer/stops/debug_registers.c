@@ -1,10 +1,13 @@
 /*
- * debug_registers.c - which data watchpoints of a set get the debug registers; the others are watched by pages (page_watch.c, dual.c).
+ * debug_registers.c - which data watchpoints of a set get the debug registers; the others are
+ * watched by pages (page_watch.c, dual.c).
  *
- * A register costs a stop for each write, also for one that changes nothing.  A watchpoint that has had many of those for nothing does not
- * get one any more, in any set: in dual-mapped pages such a store is not even a stop.  Stops that are none for nothing cost more there (up to some
- * milliseconds, for what has been put into the program comes out and in again), so that after some of them it gets its register back, and
- * then keeps it longer.  Names of positions do not depend on any of this (breakpoints.c).
+ * A register costs a stop for each write, also for one that changes nothing.  A watchpoint that has
+ * had many of those for nothing does not get one any more, in any set: in dual-mapped pages such a
+ * store is not even a stop.  Stops that are none for nothing cost more there (up to some
+ * milliseconds, for what has been put into the program comes out and in again), so that after some
+ * of them it gets its register back, and then keeps it longer.  Names of positions do not depend on
+ * any of this (breakpoints.c).
  */
 #include <inttypes.h>
 #include <stddef.h>
@@ -15,7 +18,10 @@
 
 #include "replayer/stops/stops.h"
 
-/* SILENT_MOST: 20 to 50 us each, for each stop that was one, when there have been SILENT_FEW; HITS_MOST: of those without a register. */
+/*
+ * SILENT_MOST: 20 to 50 us each, for each stop that was one, when there have been SILENT_FEW;
+ * HITS_MOST: of those without a register.
+ */
 enum { SILENT_FEW = 2048, SILENT_MOST = 256, HITS_MOST = 64 };
 
 unsigned rp_registers(void)
@@ -53,7 +59,8 @@ static unsigned neighbours(const struct rp_set *s, unsigned which)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < s->n; i++)
-		n += is_watch(&s->b[i]) && s->b[i].pid == s->b[which].pid && s->b[i].addr / PAGE_BYTES == s->b[which].addr / PAGE_BYTES;
+		n += is_watch(&s->b[i]) && s->b[i].pid == s->b[which].pid &&
+		     s->b[i].addr / PAGE_BYTES == s->b[which].addr / PAGE_BYTES;
 	return n;
 }
 
@@ -100,7 +107,10 @@ void debug_registers_allocate(const struct stops *stops, struct rp_set *s)
 		for (unsigned i = 0; i < s->n && i < WATCHES_MAX; i++) {
 			unsigned n;
 
-			if (!is_watch(&s->b[i]) || !s->b[i].len /* write_log.c */ || rp_set_register(s, i) || s->registers + chunks(&s->b[i]) > rp_registers() || is_silent(stops, &s->b[i]))
+			if (!is_watch(&s->b[i]) || !s->b[i].len /* write_log.c */ ||
+			    rp_set_register(s, i) ||
+			    s->registers + chunks(&s->b[i]) > rp_registers() ||
+			    is_silent(stops, &s->b[i]))
 				continue;
 			n = neighbours(s, i);
 			if (n < least) {
@@ -119,7 +129,8 @@ void debug_registers_allocate(const struct stops *stops, struct rp_set *s)
 
 bool rp_set_register(const struct rp_set *s, unsigned i)
 {
-	return s->b[i].kind == REPLAY_BREAK_HW || (i < WATCHES_MAX && (s->dr[i / 64] >> (i % 64) & 1));
+	return s->b[i].kind == REPLAY_BREAK_HW ||
+	       (i < WATCHES_MAX && (s->dr[i / 64] >> (i % 64) & 1));
 }
 
 uint64_t rp_registers_of(const struct rp_set *s, unsigned which, int pid)
@@ -148,7 +159,8 @@ bool debug_registers_silent(struct stops *stops, const struct rp_set *s, int pid
 		const struct replay_break *b = &s->b[i];
 		struct rp_silent *x;
 
-		if (b->kind != REPLAY_WRITE || b->pid != pid || !rp_set_register(s, i) || !(stops->dr_hit & rp_registers_of(s, i, pid)))
+		if (b->kind != REPLAY_WRITE || b->pid != pid || !rp_set_register(s, i) ||
+		    !(stops->dr_hit & rp_registers_of(s, i, pid)))
 			continue;
 		x = silent_of(stops, b);
 		if (!x)
@@ -162,10 +174,12 @@ bool debug_registers_silent(struct stops *stops, const struct rp_set *s, int pid
 	return many;
 }
 
-void debug_registers_hit(struct stops *stops, const struct rp_set *s, const uint64_t hit[WATCHES_MAX / 64])
+void debug_registers_hit(struct stops *stops, const struct rp_set *s,
+			 const uint64_t hit[WATCHES_MAX / 64])
 {
 	for (unsigned i = 0; stops->silent_n && i < s->n && i < WATCHES_MAX; i++) {
-		struct rp_silent *x = hit[i / 64] >> (i % 64) & 1 ? silent_of(stops, &s->b[i]) : NULL;
+		struct rp_silent *x =
+			hit[i / 64] >> (i % 64) & 1 ? silent_of(stops, &s->b[i]) : NULL;
 
 		if (!x)
 			continue;
@@ -196,12 +210,15 @@ void debug_registers_reallocate(struct replay *r)
 
 bool rp_debug_register_set(pid_t real, unsigned n, uint64_t value)
 {
-	return ptrace(PTRACE_POKEUSER, real, offsetof(struct user, u_debugreg) + 8ul * n, value) == 0;
+	return ptrace(PTRACE_POKEUSER, real, offsetof(struct user, u_debugreg) + 8ul * n, value) ==
+	       0;
 }
 
 uint64_t rp_debug_hits(struct rp_task *t)
 {
-	uint64_t hits = (uint64_t)ptrace(PTRACE_PEEKUSER, t->real, offsetof(struct user, u_debugreg) + 8 * 6, NULL) & 15;
+	uint64_t hits = (uint64_t)ptrace(PTRACE_PEEKUSER, t->real,
+					 offsetof(struct user, u_debugreg) + 8 * 6, NULL) &
+			15;
 
 	if (hits)
 		rp_debug_register_set(t->real, 6, 0);

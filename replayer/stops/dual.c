@@ -1,20 +1,25 @@
 /*
- * dual.c - watched pages that are written to all the time: stores beside the watched bytes go on without a stop.
+ * dual.c - watched pages that are written to all the time: stores beside the watched bytes go on
+ * without a stop.
  *
- * A page protected by page_watch.c that was written to a few times is dual-mapped: the program's own page moves out of the way, and at its place there
- * is a copy in shared memory, read-only, that is also mapped in an area of ours, where it can be written to.  An instruction that
- * faulted is then run by a stub (dual_stub.c), which tests the address and stores through the other mapping.  One that
- * faults again and again is replaced by a jump to its stub, if it lies in code that nobody changes and no breakpoint is near: some
- * nanoseconds instead of a stop.  One that always stores to the same place (a global variable) stays where it is, with another displacement,
- * and costs nothing.  A plain store that finds in watched bytes what it is going to put there goes on, too; whatever has no such form,
- * and all else that touches watched bytes, faults as before.
+ * A page protected by page_watch.c that was written to a few times is dual-mapped: the program's
+ * own page moves out of the way, and at its place there is a copy in shared memory, read-only, that
+ * is also mapped in an area of ours, where it can be written to.  An instruction that faulted is
+ * then run by a stub (dual_stub.c), which tests the address and stores through the other mapping.
+ * One that faults again and again is replaced by a jump to its stub, if it lies in code that nobody
+ * changes and no breakpoint is near: some nanoseconds instead of a stop.  One that always stores to
+ * the same place (a global variable) stays where it is, with another displacement, and costs
+ * nothing.  A plain store that finds in watched bytes what it is going to put there goes on, too;
+ * whatever has no such form, and all else that touches watched bytes, faults as before.
  *
- * All of it comes and goes with the protection of the pages: nobody else sees a jump, a dual-mapped page, or a task in a stub.
- * The areas stay mapped, as those of inprocess.c.  Stubs rest there while the pages are the program's again, and in copies of the
- * process too, until other pages or other bytes of them are watched: to find a site for a jump takes a millisecond,
- * and protection comes and goes with each event.
+ * All of it comes and goes with the protection of the pages: nobody else sees a jump, a dual-mapped
+ * page, or a task in a stub. The areas stay mapped, as those of inprocess.c.  Stubs rest there
+ * while the pages are the program's again, and in copies of the process too, until other pages or
+ * other bytes of them are watched: to find a site for a jump takes a millisecond, and protection
+ * comes and goes with each event.
  *
- * Rejected: copying the page back and forth (a store can be a microsecond away from the next); emulation (flags, vectors).
+ * Rejected: copying the page back and forth (a store can be a microsecond away from the next);
+ * emulation (flags, vectors).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,16 +31,24 @@
 #include "replayer/stops/dual.h"
 #include "replayer/stops/stops.h"
 
-enum { HEAT = 12, HEAT_AGAIN = 3, PATCH_AFTER = 6, STEPS_OUT = 400, STUBS_MAX = 8192, STUBS_MORE = 128 };
+enum {
+	HEAT = 12,
+	HEAT_AGAIN = 3,
+	PATCH_AFTER = 6,
+	STEPS_OUT = 400,
+	STUBS_MAX = 8192,
+	STUBS_MORE = 128
+};
 
 static uint64_t faults_ever;
 
-static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4)
+static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, uint64_t a1,
+			uint64_t a2, uint64_t a3, uint64_t a4)
 {
 	return cage_call_now(t->real, ret, nr, a0, a1, a2, a3, a4);
 }
 
-/* ---- areas ------------------------------------------------------------------------------------- */
+/* ---- areas ----------------------------------------------------------------------------------- */
 
 /* The index of an area near addr; AREAS: there is none. */
 static struct err *area_for(struct rp_task *t, uint64_t addr, unsigned *ret)
@@ -73,7 +86,8 @@ static struct err *tell_area(struct rp_task *t, unsigned which)
 
 	memcpy(words[0], v->page, sizeof(v->page));
 	memcpy(words[1], v->dual, sizeof(v->dual));
-	return tracee_write(t->real, stops_mm(t->mm)->dual_area[which] + DATA, words, sizeof(words));
+	return tracee_write(t->real, stops_mm(t->mm)->dual_area[which] + DATA, words,
+			    sizeof(words));
 }
 
 static void begin_anew(struct dual *a)
@@ -101,14 +115,15 @@ struct err *dual_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 			store_bitmap_all(stops_mm(mm)->dual->view.marks);
 		TRY(call(t, &ret, SYS_munmap, area, AREA, 0, 0, 0));
 		for (unsigned k = i--; k < AREAS; k++)
-			stops_mm(mm)->dual_area[k] = k + 1 < AREAS ? stops_mm(mm)->dual_area[k + 1] : 0;
+			stops_mm(mm)->dual_area[k] =
+				k + 1 < AREAS ? stops_mm(mm)->dual_area[k + 1] : 0;
 		if (stops_mm(mm)->dual)
 			begin_anew(stops_mm(mm)->dual);
 	}
 	return NULL;
 }
 
-/* ---- pages -------------------------------------------------------------------------------------- */
+/* ---- pages ----------------------------------------------------------------------------------- */
 
 static struct err *double_page(struct rp_task *t, unsigned k, int prot, bool *good)
 {
@@ -119,26 +134,31 @@ static struct err *double_page(struct rp_task *t, unsigned k, int prot, bool *go
 
 	*good = false;
 	TRY(tracee_read(t->real, v->page[k], bytes, sizeof(bytes)));
-	TRY(call(t, &ret, SYS_mmap, dual, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, (uint64_t)-1));
+	TRY(call(t, &ret, SYS_mmap, dual, PAGE_BYTES, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, (uint64_t)-1));
 	if (ret != (int64_t)dual)
 		return NULL;
 	TRY(tracee_write(t->real, dual, bytes, sizeof(bytes)));
-	TRY(call(t, &ret, SYS_mremap, v->page[k], PAGE_BYTES, PAGE_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, saved));
+	TRY(call(t, &ret, SYS_mremap, v->page[k], PAGE_BYTES, PAGE_BYTES,
+		 MREMAP_MAYMOVE | MREMAP_FIXED, saved));
 	if (ret != (int64_t)saved)
 		return NULL;
-	TRY(call(t, &ret, SYS_mremap, dual, 0, PAGE_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, v->page[k]));
+	TRY(call(t, &ret, SYS_mremap, dual, 0, PAGE_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED,
+		 v->page[k]));
 	if (ret == (int64_t)v->page[k])
 		TRY(call(t, &ret, SYS_mprotect, v->page[k], PAGE_BYTES, (uint64_t)prot, 0, 0));
 	*good = ret == 0;
 	if (!*good)
-		TRY(call(t, &ret, SYS_mremap, saved, PAGE_BYTES, PAGE_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, v->page[k]));
+		TRY(call(t, &ret, SYS_mremap, saved, PAGE_BYTES, PAGE_BYTES,
+			 MREMAP_MAYMOVE | MREMAP_FIXED, v->page[k]));
 	return NULL;
 }
 
 /* The program's own page, with what has been written since. */
 static struct err *single_page(struct rp_mm *mm, pid_t real, unsigned k)
 {
-	uint64_t page = stops_mm(mm)->dual->view.page[k], saved = stops_mm(mm)->dual_area[0] + SAVED + k * PAGE_BYTES;
+	uint64_t page = stops_mm(mm)->dual->view.page[k],
+		 saved = stops_mm(mm)->dual_area[0] + SAVED + k * PAGE_BYTES;
 	uint8_t now[PAGE_BYTES], was[PAGE_BYTES];
 	struct regs regs;
 	int64_t ret;
@@ -148,10 +168,12 @@ static struct err *single_page(struct rp_mm *mm, pid_t real, unsigned k)
 	if (memcmp(now, was, sizeof(now)))
 		TRY(tracee_write(real, saved, now, sizeof(now)));
 	TRY(tracee_regs_get(real, &regs));
-	TRY(cage_call(real, &regs, &ret, SYS_mremap, saved, PAGE_BYTES, PAGE_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, page, 0));
+	TRY(cage_call(real, &regs, &ret, SYS_mremap, saved, PAGE_BYTES, PAGE_BYTES,
+		      MREMAP_MAYMOVE | MREMAP_FIXED, page, 0));
 	BUG_ON(ret != (int64_t)page, "a doubled page cannot be put back (%d)", (int)ret);
 	/* nobody else's, while the area is there */
-	return cage_call(real, &regs, &ret, SYS_mmap, saved, PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, (uint64_t)-1, 0);
+	return cage_call(real, &regs, &ret, SYS_mmap, saved, PAGE_BYTES, PROT_NONE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, (uint64_t)-1, 0);
 }
 
 static void jumps_out(struct dual *a, pid_t real)
@@ -172,7 +194,8 @@ void dual_out(struct rp_mm *mm, pid_t real)
 	if (!a)
 		return;
 	if (a->in)
-		log_debug("%u doubled pages: %u stubs, %u of them with jumps, %u faults", a->view.pages_n, a->stubs_n, a->jumps, a->faults);
+		log_debug("%u doubled pages: %u stubs, %u of them with jumps, %u faults",
+			  a->view.pages_n, a->stubs_n, a->jumps, a->faults);
 	jumps_out(a, real);
 	for (unsigned k = 0; a->in && k < a->view.pages_n; k++)
 		err_free(single_page(mm, real, k));
@@ -180,7 +203,7 @@ void dual_out(struct rp_mm *mm, pid_t real)
 	a->in = a->refused = a->from_stub = false;
 }
 
-/* ---- stubs ---------------------------------------------------------------------------------------------- */
+/* ---- stubs ----------------------------------------------------------------------------------- */
 
 static size_t program_bytes(struct rp_task *t, uint64_t addr, uint8_t bytes[SITE_MAX])
 {
@@ -190,7 +213,10 @@ static size_t program_bytes(struct rp_task *t, uint64_t addr, uint8_t bytes[SITE
 	return n;
 }
 
-/* The one for an instruction alone, if that is still what is there: a JIT compiler writes other code without an event. */
+/*
+ * The one for an instruction alone, if that is still what is there: a JIT compiler writes other
+ * code without an event.
+ */
 static struct stub *stub_of(struct rp_task *t, uint64_t addr)
 {
 	uint8_t bytes[SITE_MAX];
@@ -198,7 +224,8 @@ static struct stub *stub_of(struct rp_task *t, uint64_t addr)
 	unsigned which;
 
 	while ((s = dual_find(stops_mm(t->mm)->dual, addr, STUB_ALONE, &which))) {
-		if (program_bytes(t, addr, bytes) >= s->site.len && !memcmp(bytes, s->site.bytes, s->site.len))
+		if (program_bytes(t, addr, bytes) >= s->site.len &&
+		    !memcmp(bytes, s->site.bytes, s->site.len))
 			return s;
 		s->kind = STUB_GONE;
 	}
@@ -223,7 +250,8 @@ struct err *dual_begin_code(struct rp_task *t, uint64_t addr, struct dual_code *
 	c->at = 0;
 	had = stops_mm(t->mm)->dual_area[AREAS - 1] != 0;
 	for (unsigned i = 0; i < AREAS && !had; i++)
-		had = stops_mm(t->mm)->dual_area[i] && inprocess_reaches(stops_mm(t->mm)->dual_area[i], addr);
+		had = stops_mm(t->mm)->dual_area[i] &&
+		      inprocess_reaches(stops_mm(t->mm)->dual_area[i], addr);
 	TRY(area_for(t, addr, area));
 	if (*area == AREAS || a->used[*area] + DUAL_CODE > DATA)
 		return NULL;
@@ -248,8 +276,10 @@ static struct err *stub_make(struct rp_task *t, uint64_t addr, struct stub **ret
 	if (!c.at)
 		return NULL;
 	c.first = a->hit;
-	if (!dual_put(&c, &a->view, t->real, addr, &s->insn[0]) || !s->insn[0].stores || !dual_put_jump(&c, addr + s->insn[0].len))
-		s->insn[0] = (struct dual_insn){ .addr = addr, .len = s->insn[0].len }, c.len = 0;	/* remembered: none */
+	if (!dual_put(&c, &a->view, t->real, addr, &s->insn[0]) || !s->insn[0].stores ||
+	    !dual_put_jump(&c, addr + s->insn[0].len))
+		/* remembered: none */
+		s->insn[0] = (struct dual_insn){ .addr = addr, .len = s->insn[0].len }, c.len = 0;
 	s->site.len = s->insn[0].len ? s->insn[0].len : 1;
 	TRY(dual_write_code(t, area, &c, s));
 	a->stubs_n++;
@@ -258,7 +288,7 @@ static struct err *stub_make(struct rp_task *t, uint64_t addr, struct stub **ret
 	return NULL;
 }
 
-/* ---- coming in --------------------------------------------------------------------------------------------- */
+/* ---- coming in ------------------------------------------------------------------------------- */
 
 static bool nearly_full(const struct dual *a)
 {
@@ -314,7 +344,8 @@ static struct err *double_pages(struct replay *r, struct rp_task *t, const struc
 
 		bool in_register = rp_set_register(s, i);
 
-		if (b->kind < REPLAY_WRITE || b->pid != t->rec_pid || (in_register && !unseen(mm, b)))
+		if (b->kind < REPLAY_WRITE || b->pid != t->rec_pid ||
+		    (in_register && !unseen(mm, b)))
 			continue;
 		if (a->view.ranges_n == DUAL_RANGES)
 			return NULL;
@@ -332,7 +363,9 @@ static struct err *double_pages(struct replay *r, struct rp_task *t, const struc
 	if (a->view.blind)
 		a->view.marks_at = stops_mm(mm)->blind.marks_at;
 	for (unsigned k = 0; k < n; k++)
-		a->view.dual[k] = a->view.blind ? a->view.page[k] + (uint64_t)stops_mm(mm)->blind.shift : stops_mm(mm)->dual_area[0] + ALIASES + k * PAGE_BYTES;
+		a->view.dual[k] = a->view.blind
+					  ? a->view.page[k] + (uint64_t)stops_mm(mm)->blind.shift
+					  : stops_mm(mm)->dual_area[0] + ALIASES + k * PAGE_BYTES;
 	for (unsigned k = 0; k < n; k++) {
 		TRY(double_page(t, k, prot[k], &good));
 		n = good ? n : k;
@@ -353,8 +386,10 @@ static struct err *come_in(struct replay *r, struct rp_task *t, const struct rp_
 	struct err *err = double_pages(r, t, s);
 
 	/* marks lie by the order of pages, and are read at the end */
-	if (was.marks && was.pages_n && (was.pages_n != now->pages_n || was.marks_at != now->marks_at ||
-					 memcmp(was.page, now->page, sizeof(was.page)) || memcmp(was.dual, now->dual, sizeof(was.dual))))
+	if (was.marks && was.pages_n &&
+	    (was.pages_n != now->pages_n || was.marks_at != now->marks_at ||
+	     memcmp(was.page, now->page, sizeof(was.page)) ||
+	     memcmp(was.dual, now->dual, sizeof(was.dual))))
 		store_bitmap_all(was.marks);
 	return err;
 }
@@ -367,7 +402,8 @@ void dual_forget(struct rp_task *t, uint64_t at, uint64_t len)
 	for (unsigned i = 0; a && i < a->stubs_n; i++) {
 		struct stub *s = &a->stub[i];
 
-		if ((s->kind != STUB_RESTS && s->kind != STUB_JUMP) || at >= s->solid_end || at + len <= s->solid_start)
+		if ((s->kind != STUB_RESTS && s->kind != STUB_JUMP) || at >= s->solid_end ||
+		    at + len <= s->solid_start)
 			continue;
 		if (s->kind == STUB_JUMP)
 			rp_tools_bare_memory(t->mm, t->real);
@@ -410,7 +446,7 @@ void dual_copy(struct rp_mm *copy, const struct rp_mm *mm)
 	stops_mm(copy)->dual->index_n = a->index_n;
 }
 
-/* ---- tasks in stubs --------------------------------------------------------------------------------------- */
+/* ---- tasks in stubs -------------------------------------------------------------------------- */
 
 static struct stub *inside(struct dual *a, uint64_t rip)
 {
@@ -438,7 +474,8 @@ static uint64_t place_of(const struct stub *s, uint64_t rip)
 		const struct run_places *p = &s->run;
 		uint64_t at = rip - s->from;
 
-		if (at == p->at[i] || (i < p->n && ((p->orig[i] && at == p->orig[i]) || (p->back[i] && at == p->back[i]))))
+		if (at == p->at[i] || (i < p->n && ((p->orig[i] && at == p->orig[i]) ||
+						    (p->back[i] && at == p->back[i]))))
 			return s->site.addr + p->where[i];
 	}
 	return s->run.n && rip == s->from ? s->site.addr : 0;
@@ -491,7 +528,8 @@ static void look_again(struct rp_task *t, struct dual *a)
 
 void dual_enter(struct rp_task *t)
 {
-	if (stops_mm(t->mm)->dual && stops_mm(t->mm)->dual->in && stops_mm(t->mm)->dual->view.blind && stops_mm(t->mm)->blind.stale)
+	if (stops_mm(t->mm)->dual && stops_mm(t->mm)->dual->in &&
+	    stops_mm(t->mm)->dual->view.blind && stops_mm(t->mm)->blind.stale)
 		look_again(t, stops_mm(t->mm)->dual);
 	if (stops_mm(t->mm)->dual)
 		into_site(stops_mm(t->mm)->dual, t, t->regs.rip);
@@ -499,7 +537,8 @@ void dual_enter(struct rp_task *t)
 
 bool dual_inside(const struct rp_task *t)
 {
-	return stops_mm(t->mm)->dual && stops_mm(t->mm)->dual->stubs_n && dual_area(t->mm, t->regs.rip);
+	return stops_mm(t->mm)->dual && stops_mm(t->mm)->dual->stubs_n &&
+	       dual_area(t->mm, t->regs.rip);
 }
 
 struct err *dual_step_out(struct rp_task *t)
@@ -510,28 +549,35 @@ struct err *dual_step_out(struct rp_task *t)
 		TRY(rp_raw_step(t, &status));
 		dual_leave(t);
 		if (stops_mm(t->mm)->inprocess_n)
-			inprocess_interrupted(t);		/* it may be one that inprocess.c has moved, and counted */
+			/* it may be one that inprocess.c has moved, and counted */
+			inprocess_interrupted(t);
 	}
 	return NULL;
 }
 
-/* ---- faults ------------------------------------------------------------------------------------------------- */
+/* ---- faults ---------------------------------------------------------------------------------- */
 
 static bool may_run_elsewhere(struct replay *r, struct rp_task *t)
 {
 	uint64_t rip = t->regs.rip;
 
-	return !stops_of(r)->step && !stops_of(r)->leaving && !stops_of(r)->slow && !stops_of(r)->diverted && !rp_others_watch(r) && (rip < FIXED_PAGE || rip >= FIXED_END) &&
-		!dual_area(t->mm, rip) && !patches_stub(&t->mm->patches, rip) && !patches_at(&t->mm->patches, rip);
+	return !stops_of(r)->step && !stops_of(r)->leaving && !stops_of(r)->slow &&
+	       !stops_of(r)->diverted && !rp_others_watch(r) &&
+	       (rip < FIXED_PAGE || rip >= FIXED_END) && !dual_area(t->mm, rip) &&
+	       !patches_stub(&t->mm->patches, rip) && !patches_at(&t->mm->patches, rip);
 }
 
-/* A run that rests, and that the instruction is in: for the next time, when the program comes to its beginning. */
+/*
+ * A run that rests, and that the instruction is in: for the next time, when the program comes to
+ * its beginning.
+ */
 static void wake_run(struct replay *r, struct rp_task *t, struct dual *a, uint64_t rip)
 {
 	for (unsigned i = 0; i < a->stubs_n; i++) {
 		struct stub *s = &a->stub[i];
 
-		if (s->kind == STUB_RESTS && s->run.n && rip - s->site.addr < s->run.where[s->run.n])
+		if (s->kind == STUB_RESTS && s->run.n &&
+		    rip - s->site.addr < s->run.where[s->run.n])
 			dual_wake(r, t, s);
 	}
 }
@@ -601,7 +647,10 @@ static struct err *fault(struct replay *r, struct rp_task *t, uint64_t page, boo
 	return NULL;
 }
 
-/* Where the instruction (*addr: of the program) is as it was, that has faulted at rip; 0: it was no blind one. */
+/*
+ * Where the instruction (*addr: of the program) is as it was, that has faulted at rip; 0: it was no
+ * blind one.
+ */
 static uint64_t as_it_was(const struct stub *s, uint64_t rip, uint64_t *addr)
 {
 	for (unsigned i = 0; i < s->n; i++) {
@@ -611,7 +660,8 @@ static uint64_t as_it_was(const struct stub *s, uint64_t rip, uint64_t *addr)
 	}
 	for (unsigned i = 0; i < s->run.n; i++) {
 		*addr = s->site.addr + s->run.where[i];
-		if (s->run.back[i] && rip >= s->from + s->run.at[i] && rip <= s->from + s->run.orig[i])
+		if (s->run.back[i] && rip >= s->from + s->run.at[i] &&
+		    rip <= s->from + s->run.orig[i])
 			return s->from + s->run.back[i];
 	}
 	return 0;

@@ -13,25 +13,40 @@
 enum { DUAL_JUMPS = 1024, DUAL_INDEX = 1 << 14, DUAL_SEEN = 1 << 11 };
 
 /* An area: code of stubs, their data, the other mappings, saved pages, marks. */
-enum { AREAS = RP_AREAS, CODE_PAGES = 400, DATA = CODE_PAGES * PAGE_BYTES, ALIASES = DATA + PAGE_BYTES,
-       SAVED = ALIASES + DUAL_PAGES * PAGE_BYTES, MARKS = SAVED + DUAL_PAGES * PAGE_BYTES, AREA = MARKS + DUAL_PAGES * PAGE_BYTES };
+enum {
+	AREAS = RP_AREAS,
+	CODE_PAGES = 400,
+	DATA = CODE_PAGES * PAGE_BYTES,
+	ALIASES = DATA + PAGE_BYTES,
+	SAVED = ALIASES + DUAL_PAGES * PAGE_BYTES,
+	MARKS = SAVED + DUAL_PAGES * PAGE_BYTES,
+	AREA = MARKS + DUAL_PAGES * PAGE_BYTES
+};
 
 struct stub {
 	uint64_t from, to;		/* its code */
 	unsigned n, faults;
 	struct dual_insn insn[SITE_INSNS];
-	enum stub_kind { STUB_ALONE = 0, STUB_JUMP, STUB_RESTS, STUB_GONE } kind;	/* entered by faults only; `site' jumps to it; ... will again */
+	/* entered by faults only; `site' jumps to it; ... will again */
+	enum stub_kind { STUB_ALONE = 0, STUB_JUMP, STUB_RESTS, STUB_GONE } kind;
 	bool tried, wants;		/* ALONE: a jump was tried for; is worth having */
 	struct site site;		/* ALONE: the instruction's bytes */
 	uint64_t solid_start, solid_end;	/* what the site was chosen in */
-	/* what we put in the site's bytes, and where: a jump, or (in_place) only another displacement, and there is no code */
+	/*
+	 * what we put in the site's bytes, and where: a jump, or (in_place) only another
+	 * displacement, and there is no code
+	 */
 	uint8_t bytes[SITE_JUMP], patch_at, patch_len;
 	bool in_place, load;		/* (load: and nothing is stored) */
 	bool spared;			/* ALONE: it has been in a run, and faults again */
 	uint64_t reg[16];		/* ALONE: when it last faulted, and where: which page */
 	uint8_t page;
 	struct run_places run;		/* JUMP, RESTS: what it is moved with; n 0: nothing */
-	uint16_t loads, loads_n;	/* JUMP, RESTS: instructions near it that have another displacement while it is in; the first stub, and how many */
+	/*
+	 * JUMP, RESTS: instructions near it that have another displacement while it is in; the
+	 * first stub, and how many
+	 */
+	uint16_t loads, loads_n;
 };
 
 struct dual {
@@ -46,13 +61,18 @@ struct dual {
 	unsigned stubs_max;
 	uint16_t jump[DUAL_JUMPS];	/* those that are in: indices of stubs, `jumps' of them */
 	unsigned wanting;		/* stubs that a jump is worth having for */
-	struct { uint16_t stub, insn; } index[DUAL_INDEX];	/* of instructions; stub: index + 1, 0: free.  See dual_find() */
+	/* of instructions; stub: index + 1, 0: free.  See dual_find() */
+	struct { uint16_t stub, insn; } index[DUAL_INDEX];
 	unsigned index_n;
 	unsigned used[RP_AREAS];	/* bytes of code in each area */
-	uint64_t seen[DUAL_SEEN];	/* instructions that dual_loads() has looked at: some of them */
+	/* instructions that dual_loads() has looked at: some of them */
+	uint64_t seen[DUAL_SEEN];
 };
 
-/* Room for a stub near addr: c->at is where; 0: there is none.  Write: into it, once its code is known. */
+/*
+ * Room for a stub near addr: c->at is where; 0: there is none.  Write: into it, once its code is
+ * known.
+ */
 struct err *dual_begin_code(struct rp_task *t, uint64_t addr, struct dual_code *c, unsigned *area);
 struct err *dual_write_code(struct rp_task *t, unsigned area, struct dual_code *c, struct stub *s);
 
@@ -62,9 +82,16 @@ struct err *dual_patch(pid_t real, const struct stub *s, bool ours) __must_check
 /* The stub of that kind that has the instruction at addr; *insn: which one of its. */
 struct stub *dual_find(struct dual *a, uint64_t addr, enum stub_kind kind, unsigned *insn);
 void dual_index(struct dual *a, const struct stub *s);
-/* The instruction gets another displacement, where it is; site: its bytes.  NULL: it cannot be changed there (breakpoints, other jumps). */
-struct stub *dual_displace(struct replay *r, struct rp_task *t, const struct site *site, unsigned disp_at, int32_t disp);
-/* A jump would be worth having for that instruction (place: where the program has it): now, or with the next ones. */
+/*
+ * The instruction gets another displacement, where it is; site: its bytes.  NULL: it cannot be
+ * changed there (breakpoints, other jumps).
+ */
+struct stub *dual_displace(struct replay *r, struct rp_task *t, const struct site *site,
+			   unsigned disp_at, int32_t disp);
+/*
+ * A jump would be worth having for that instruction (place: where the program has it): now, or with
+ * the next ones.
+ */
 struct err *dual_want(struct replay *r, struct rp_task *t, struct stub *s, uint64_t place);
 /* One that rests is put in again, if it can be, with its loads. */
 void dual_wake(struct replay *r, struct rp_task *t, struct stub *s);
@@ -74,7 +101,10 @@ void dual_jump_out(struct rp_task *t, const struct stub *s);
 bool dual_in_the_way(struct replay *r, struct rp_task *t, uint64_t start, uint64_t end);
 
 /* dual_unchecked.c */
-/* Places for other mappings of these pages, all as far from them, and for their marks: of the program's memory, all else is so far from nothing.  False: none. */
+/*
+ * Places for other mappings of these pages, all as far from them, and for their marks: of the
+ * program's memory, all else is so far from nothing.  False: none.
+ */
 bool dual_unchecked_place(struct rp_task *t, const uint64_t *page, unsigned n);
 /* Is it so still? */
 bool dual_unchecked_holds(struct rp_task *t);
@@ -83,29 +113,43 @@ bool dual_unchecked_area(const struct rp_mm *mm, uint64_t addr);
 struct err *dual_unchecked_make_room(struct rp_task *t, uint64_t at, uint64_t len) __must_check;
 
 /* dual_learn.c */
-enum { DUAL_SITE_BACK = 12 };		/* so many bytes before an instruction a site for it may begin */
+/* so many bytes before an instruction a site for it may begin */
+enum { DUAL_SITE_BACK = 12 };
 bool dual_was_hot(uint64_t addr);
 bool dual_any_hot(void);
 void dual_note_hot(uint64_t place, bool fixed);
-/* The instruction has stored to something else.  True: it is to be tested from now on, and dual_sees() tells so. */
+/*
+ * The instruction has stored to something else.  True: it is to be tested from now on, and
+ * dual_sees() tells so.
+ */
 bool dual_note_miss(uint64_t addr);
 bool dual_sees(uint64_t addr);
-/* What was found for the instruction at addr, in the code that inprocess_solid() has just looked at, as it is now; *none: there is no site. */
+/*
+ * What was found for the instruction at addr, in the code that inprocess_solid() has just looked
+ * at, as it is now; *none: there is no site.
+ */
 bool dual_site_known(struct rp_task *t, uint64_t addr, struct displaced *d, bool *none);
 void dual_site_keep(struct rp_task *t, uint64_t addr, const struct displaced *d);
 
 /* dual_window.c */
-/* Solid code around addr; false: it cannot be told where instructions begin.  Task stopped, with the program's bytes. */
+/*
+ * Solid code around addr; false: it cannot be told where instructions begin.  Task stopped, with
+ * the program's bytes.
+ */
 bool dual_window(struct replay *r, struct rp_task *t, uint64_t addr, struct run_code *ret);
 
 /* dual_load.c */
 /*
- * Where in code[0..len), len <= DUAL_BEFORE, instructions surely begin: of a reading from its beginning, where others, begun a few bytes later, all have
- * met it; len: nowhere.  An instruction begins behind it.
+ * Where in code[0..len), len <= DUAL_BEFORE, instructions surely begin: of a reading from its
+ * beginning, where others, begun a few bytes later, all have met it; len: nowhere.  An instruction
+ * begins behind it.
  */
 enum { DUAL_BEFORE = 400 };
 unsigned dual_in_step(const uint8_t *code, unsigned len, uint64_t start);
-/* What loads from dual-mapped pages near addr does so by the other mapping, too, as the stores of `s' there: see dual_load.c. */
+/*
+ * What loads from dual-mapped pages near addr does so by the other mapping, too, as the stores of
+ * `s' there: see dual_load.c.
+ */
 void dual_loads(struct replay *r, struct rp_task *t, struct stub *s, uint64_t addr);
 
 #endif

@@ -32,16 +32,20 @@ void emit_word(struct dual_code *c, uint8_t op, unsigned reg, uint64_t addr)
 	emit32(c, (uint32_t)(addr - (emit_at(c) + 4)));
 }
 
-void emit_with_place(struct dual_code *c, uint8_t rex, uint8_t op, unsigned reg, const struct place *p, int32_t disp)
+void emit_with_place(struct dual_code *c, uint8_t rex, uint8_t op, unsigned reg,
+		     const struct place *p, int32_t disp)
 {
-	enum { SIB = 4 };		/* in place of a base: another byte tells; in that byte, of an index: none */
+	/* in place of a base: another byte tells; in that byte, of an index: none */
+	enum { SIB = 4 };
 
 	rex |= (uint8_t)(p->base >> 3);
 	if (p->index >= 0)
 		rex |= (uint8_t)(p->index >> 3 << 1);
 	EMIT(c, rex, op);
 	if (p->index >= 0 || (p->base & 7) == SIB)
-		EMIT(c, (uint8_t)(0x84 | reg << 3), (uint8_t)(p->scale << 6 | (p->index >= 0 ? p->index & 7 : SIB) << 3 | (p->base & 7)));
+		EMIT(c, (uint8_t)(0x84 | reg << 3),
+		     (uint8_t)(p->scale << 6 | (p->index >= 0 ? p->index & 7 : SIB) << 3 |
+			       (p->base & 7)));
 	else
 		EMIT(c, (uint8_t)(0x80 | reg << 3 | (p->base & 7)));
 	emit32(c, (uint32_t)disp);
@@ -52,7 +56,8 @@ void emit_marks(struct dual_code *c, const struct place *p, int32_t disp, unsign
 	unsigned at = 0;
 
 	for (; at + 8 <= size; at += 8) {
-		emit_with_place(c, 0x48, 0xc7, 0, p, disp + (int32_t)at);	/* mov qword [...], -1 */
+		/* mov qword [...], -1 */
+		emit_with_place(c, 0x48, 0xc7, 0, p, disp + (int32_t)at);
 		emit32(c, UINT32_MAX);
 	}
 	for (; at + 4 <= size; at += 4) {
@@ -65,7 +70,8 @@ void emit_marks(struct dual_code *c, const struct place *p, int32_t disp, unsign
 	}
 }
 
-bool emit_displaced(struct dual_code *c, const struct store *s, const uint8_t *b, unsigned len, int32_t disp)
+bool emit_displaced(struct dual_code *c, const struct store *s, const uint8_t *b, unsigned len,
+		    int32_t disp)
 {
 	enum { INSN_MAX = 15 };
 	unsigned has_sib = (b[s->modrm] & 7) == 4, head = s->modrm + 1 + has_sib;

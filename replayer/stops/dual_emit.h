@@ -10,16 +10,24 @@
 enum { EMIT_FIXES = 2 * DUAL_RANGES + 8 };
 
 void emit(struct dual_code *c, const void *bytes, unsigned n);
-#define EMIT(c, ...) emit(c, (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
+#define EMIT(c, ...) \
+	emit(c, (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
 void emit32(struct dual_code *c, uint32_t v);
 uint64_t emit_at(const struct dual_code *c);
 /* op reg, [rip + addr], 64 bits; reg below 8 */
 void emit_word(struct dual_code *c, uint8_t op, unsigned reg, uint64_t addr);
 
-/* rex op modrm: reg, [place + disp], 64 bits if rex is 0x48, 32 or as op says if 0x40; reg below 8 */
-void emit_with_place(struct dual_code *c, uint8_t rex, uint8_t op, unsigned reg, const struct place *p, int32_t disp);
-/* The instruction, with an operand of registers, with that displacement; false: it would be too long. */
-bool emit_displaced(struct dual_code *c, const struct store *s, const uint8_t *b, unsigned len, int32_t disp);
+/*
+ * rex op modrm: reg, [place + disp], 64 bits if rex is 0x48, 32 or as op says if 0x40; reg below 8
+ */
+void emit_with_place(struct dual_code *c, uint8_t rex, uint8_t op, unsigned reg,
+		     const struct place *p, int32_t disp);
+/*
+ * The instruction, with an operand of registers, with that displacement; false: it would be too
+ * long.
+ */
+bool emit_displaced(struct dual_code *c, const struct store *s, const uint8_t *b, unsigned len,
+		    int32_t disp);
 /* So many bytes from there on are marked.  Changes no register and no flag. */
 void emit_marks(struct dual_code *c, const struct place *p, int32_t disp, unsigned size);
 
@@ -32,7 +40,10 @@ void emit_later(struct dual_code *c, struct fixes *f, int condition);
 void emit_come_to(struct dual_code *c, struct fixes *f, unsigned where);
 void emit_come_here(struct dual_code *c, struct fixes *f);
 
-/* The flags are kept in rax, and that in its word; and back, unless they were dead, and have not been kept. */
+/*
+ * The flags are kept in rax, and that in its word; and back, unless they were dead, and have not
+ * been kept.
+ */
 void emit_flags(struct dual_code *c);
 void emit_flags_back(struct dual_code *c, bool dead);
 

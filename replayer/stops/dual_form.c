@@ -1,5 +1,6 @@
 /*
- * dual_form.c - what an instruction does to memory, and where its operand is: which ones dual_stub.c can write with another operand.
+ * dual_form.c - what an instruction does to memory, and where its operand is: which ones
+ * dual_stub.c can write with another operand.
  */
 #include "replayer/stops/dual_form.h"
 
@@ -28,9 +29,10 @@ static bool is_one_of(const uint16_t *ids, unsigned n, unsigned id)
 static bool moves_vector(unsigned id)
 {
 	static const uint16_t ids[] = {
-		X86_INS_VMOVDQU8, X86_INS_VMOVDQU16, X86_INS_VMOVDQU32, X86_INS_VMOVDQU64, X86_INS_VMOVDQA32, X86_INS_VMOVDQA64,
-		X86_INS_VMOVUPS, X86_INS_VMOVUPD, X86_INS_VMOVAPS, X86_INS_VMOVAPD,
-		X86_INS_MOVNTDQ, X86_INS_MOVNTPS, X86_INS_MOVNTPD, X86_INS_VMOVNTDQ, X86_INS_VMOVNTPS, X86_INS_VMOVNTPD,
+		X86_INS_VMOVDQU8,  X86_INS_VMOVDQU16, X86_INS_VMOVDQU32, X86_INS_VMOVDQU64,
+		X86_INS_VMOVDQA32, X86_INS_VMOVDQA64, X86_INS_VMOVUPS,	 X86_INS_VMOVUPD,
+		X86_INS_VMOVAPS,   X86_INS_VMOVAPD,   X86_INS_MOVNTDQ,	 X86_INS_MOVNTPS,
+		X86_INS_MOVNTPD,   X86_INS_VMOVNTDQ,  X86_INS_VMOVNTPS,	 X86_INS_VMOVNTPD,
 	};
 
 	return IS_ONE_OF(ids, id);
@@ -40,16 +42,21 @@ static bool moves_vector(unsigned id)
 static bool known_form(unsigned id)
 {
 	static const uint16_t ids[] = {
-		X86_INS_MOV, X86_INS_ADD, X86_INS_SUB, X86_INS_INC, X86_INS_DEC, X86_INS_AND, X86_INS_OR, X86_INS_XOR, X86_INS_ADC,
-		X86_INS_SBB, X86_INS_NEG, X86_INS_NOT, X86_INS_XCHG, X86_INS_XADD, X86_INS_CMPXCHG, X86_INS_SHL, X86_INS_SHR,
-		X86_INS_SAR, X86_INS_SAL, X86_INS_ROL, X86_INS_ROR, X86_INS_MOVBE, X86_INS_MOVNTI,
-		X86_INS_SETAE, X86_INS_SETA, X86_INS_SETBE, X86_INS_SETB, X86_INS_SETE, X86_INS_SETGE, X86_INS_SETG, X86_INS_SETLE,
-		X86_INS_SETL, X86_INS_SETNE, X86_INS_SETNO, X86_INS_SETNP, X86_INS_SETNS, X86_INS_SETO, X86_INS_SETP, X86_INS_SETS,
-		X86_INS_MOVSS, X86_INS_MOVSD, X86_INS_MOVAPS, X86_INS_MOVAPD, X86_INS_MOVUPS, X86_INS_MOVUPD, X86_INS_MOVDQA,
-		X86_INS_MOVDQU, X86_INS_MOVQ, X86_INS_MOVD, X86_INS_MOVHPS, X86_INS_MOVHPD, X86_INS_MOVLPS, X86_INS_MOVLPD,
-		X86_INS_VMOVSS, X86_INS_VMOVSD, X86_INS_VMOVAPS, X86_INS_VMOVAPD, X86_INS_VMOVUPS, X86_INS_VMOVUPD, X86_INS_VMOVDQA,
-		X86_INS_VMOVDQU, X86_INS_VMOVQ, X86_INS_VMOVD, X86_INS_VMOVHPS, X86_INS_VMOVHPD, X86_INS_VMOVLPS, X86_INS_VMOVLPD,
-		X86_INS_FST, X86_INS_FSTP, X86_INS_FISTP, X86_INS_FIST,
+		X86_INS_MOV,	 X86_INS_ADD,	  X86_INS_SUB,	   X86_INS_INC,	    X86_INS_DEC,
+		X86_INS_AND,	 X86_INS_OR,	  X86_INS_XOR,	   X86_INS_ADC,	    X86_INS_SBB,
+		X86_INS_NEG,	 X86_INS_NOT,	  X86_INS_XCHG,	   X86_INS_XADD,    X86_INS_CMPXCHG,
+		X86_INS_SHL,	 X86_INS_SHR,	  X86_INS_SAR,	   X86_INS_SAL,	    X86_INS_ROL,
+		X86_INS_ROR,	 X86_INS_MOVBE,	  X86_INS_MOVNTI,  X86_INS_SETAE,   X86_INS_SETA,
+		X86_INS_SETBE,	 X86_INS_SETB,	  X86_INS_SETE,	   X86_INS_SETGE,   X86_INS_SETG,
+		X86_INS_SETLE,	 X86_INS_SETL,	  X86_INS_SETNE,   X86_INS_SETNO,   X86_INS_SETNP,
+		X86_INS_SETNS,	 X86_INS_SETO,	  X86_INS_SETP,	   X86_INS_SETS,    X86_INS_MOVSS,
+		X86_INS_MOVSD,	 X86_INS_MOVAPS,  X86_INS_MOVAPD,  X86_INS_MOVUPS,  X86_INS_MOVUPD,
+		X86_INS_MOVDQA,	 X86_INS_MOVDQU,  X86_INS_MOVQ,	   X86_INS_MOVD,    X86_INS_MOVHPS,
+		X86_INS_MOVHPD,	 X86_INS_MOVLPS,  X86_INS_MOVLPD,  X86_INS_VMOVSS,  X86_INS_VMOVSD,
+		X86_INS_VMOVAPS, X86_INS_VMOVAPD, X86_INS_VMOVUPS, X86_INS_VMOVUPD, X86_INS_VMOVDQA,
+		X86_INS_VMOVDQU, X86_INS_VMOVQ,	  X86_INS_VMOVD,   X86_INS_VMOVHPS, X86_INS_VMOVHPD,
+		X86_INS_VMOVLPS, X86_INS_VMOVLPD, X86_INS_FST,	   X86_INS_FSTP,    X86_INS_FISTP,
+		X86_INS_FIST,
 	};
 
 	return IS_ONE_OF(ids, id) || moves_vector(id);
@@ -59,18 +66,28 @@ static bool known_form(unsigned id)
 static bool known_load(unsigned id)
 {
 	static const uint16_t ids[] = {
-		X86_INS_MOVZX, X86_INS_MOVSX, X86_INS_MOVSXD, X86_INS_CMP, X86_INS_TEST, X86_INS_IMUL, X86_INS_MUL, X86_INS_DIV, X86_INS_IDIV,
-		X86_INS_CMOVA, X86_INS_CMOVAE, X86_INS_CMOVB, X86_INS_CMOVBE, X86_INS_CMOVE, X86_INS_CMOVNE, X86_INS_CMOVG, X86_INS_CMOVGE,
-		X86_INS_CMOVL, X86_INS_CMOVLE, X86_INS_CMOVO, X86_INS_CMOVNO, X86_INS_CMOVP, X86_INS_CMOVNP, X86_INS_CMOVS, X86_INS_CMOVNS,
-		X86_INS_ADDSD, X86_INS_SUBSD, X86_INS_MULSD, X86_INS_DIVSD, X86_INS_SQRTSD, X86_INS_ADDSS, X86_INS_SUBSS, X86_INS_MULSS,
-		X86_INS_DIVSS, X86_INS_SQRTSS, X86_INS_UCOMISD, X86_INS_UCOMISS, X86_INS_COMISD, X86_INS_COMISS, X86_INS_CVTSI2SD,
-		X86_INS_CVTSI2SS, X86_INS_CVTTSD2SI, X86_INS_CVTTSS2SI, X86_INS_CVTSD2SS, X86_INS_CVTSS2SD,
-		X86_INS_PXOR, X86_INS_POR, X86_INS_PAND, X86_INS_PANDN, X86_INS_PCMPEQB, X86_INS_PMINUB, X86_INS_PADDD, X86_INS_PADDQ,
-		X86_INS_ADDPD, X86_INS_MULPD, X86_INS_ADDPS, X86_INS_MULPS, X86_INS_XORPS, X86_INS_ANDPS, X86_INS_ANDPD, X86_INS_XORPD,
-		X86_INS_VADDSD, X86_INS_VSUBSD, X86_INS_VMULSD, X86_INS_VDIVSD, X86_INS_VADDSS, X86_INS_VSUBSS, X86_INS_VMULSS, X86_INS_VDIVSS,
-		X86_INS_VUCOMISD, X86_INS_VUCOMISS, X86_INS_VCOMISD, X86_INS_VCOMISS, X86_INS_VPXOR, X86_INS_VPOR, X86_INS_VPAND,
-		X86_INS_VPCMPEQB, X86_INS_VPMINUB,
-		X86_INS_FLD, X86_INS_FILD, X86_INS_FADD, X86_INS_FSUB, X86_INS_FMUL, X86_INS_FDIV, X86_INS_FSUBR, X86_INS_FDIVR, X86_INS_FCOM,
+		X86_INS_MOVZX,	  X86_INS_MOVSX,     X86_INS_MOVSXD,	X86_INS_CMP,
+		X86_INS_TEST,	  X86_INS_IMUL,	     X86_INS_MUL,	X86_INS_DIV,
+		X86_INS_IDIV,	  X86_INS_CMOVA,     X86_INS_CMOVAE,	X86_INS_CMOVB,
+		X86_INS_CMOVBE,	  X86_INS_CMOVE,     X86_INS_CMOVNE,	X86_INS_CMOVG,
+		X86_INS_CMOVGE,	  X86_INS_CMOVL,     X86_INS_CMOVLE,	X86_INS_CMOVO,
+		X86_INS_CMOVNO,	  X86_INS_CMOVP,     X86_INS_CMOVNP,	X86_INS_CMOVS,
+		X86_INS_CMOVNS,	  X86_INS_ADDSD,     X86_INS_SUBSD,	X86_INS_MULSD,
+		X86_INS_DIVSD,	  X86_INS_SQRTSD,    X86_INS_ADDSS,	X86_INS_SUBSS,
+		X86_INS_MULSS,	  X86_INS_DIVSS,     X86_INS_SQRTSS,	X86_INS_UCOMISD,
+		X86_INS_UCOMISS,  X86_INS_COMISD,    X86_INS_COMISS,	X86_INS_CVTSI2SD,
+		X86_INS_CVTSI2SS, X86_INS_CVTTSD2SI, X86_INS_CVTTSS2SI, X86_INS_CVTSD2SS,
+		X86_INS_CVTSS2SD, X86_INS_PXOR,	     X86_INS_POR,	X86_INS_PAND,
+		X86_INS_PANDN,	  X86_INS_PCMPEQB,   X86_INS_PMINUB,	X86_INS_PADDD,
+		X86_INS_PADDQ,	  X86_INS_ADDPD,     X86_INS_MULPD,	X86_INS_ADDPS,
+		X86_INS_MULPS,	  X86_INS_XORPS,     X86_INS_ANDPS,	X86_INS_ANDPD,
+		X86_INS_XORPD,	  X86_INS_VADDSD,    X86_INS_VSUBSD,	X86_INS_VMULSD,
+		X86_INS_VDIVSD,	  X86_INS_VADDSS,    X86_INS_VSUBSS,	X86_INS_VMULSS,
+		X86_INS_VDIVSS,	  X86_INS_VUCOMISD,  X86_INS_VUCOMISS,	X86_INS_VCOMISD,
+		X86_INS_VCOMISS,  X86_INS_VPXOR,     X86_INS_VPOR,	X86_INS_VPAND,
+		X86_INS_VPCMPEQB, X86_INS_VPMINUB,   X86_INS_FLD,	X86_INS_FILD,
+		X86_INS_FADD,	  X86_INS_FSUB,	     X86_INS_FMUL,	X86_INS_FDIV,
+		X86_INS_FSUBR,	  X86_INS_FDIVR,     X86_INS_FCOM,
 	};
 
 	return IS_ONE_OF(ids, id);
@@ -78,8 +95,10 @@ static bool known_load(unsigned id)
 
 int dual_register(unsigned reg)
 {
-	static const uint16_t names[] = { X86_REG_RAX, X86_REG_RCX, X86_REG_RDX, X86_REG_RBX, X86_REG_RSP, X86_REG_RBP, X86_REG_RSI, X86_REG_RDI,
-					  X86_REG_R8, X86_REG_R9, X86_REG_R10, X86_REG_R11, X86_REG_R12, X86_REG_R13, X86_REG_R14, X86_REG_R15 };
+	static const uint16_t names[] = { X86_REG_RAX, X86_REG_RCX, X86_REG_RDX, X86_REG_RBX,
+					  X86_REG_RSP, X86_REG_RBP, X86_REG_RSI, X86_REG_RDI,
+					  X86_REG_R8,  X86_REG_R9,  X86_REG_R10, X86_REG_R11,
+					  X86_REG_R12, X86_REG_R13, X86_REG_R14, X86_REG_R15 };
 	unsigned whole = site_register(reg);
 
 	for (int i = 0; whole && i < 16; i++) {
@@ -140,8 +159,8 @@ static bool parse(const uint8_t *b, unsigned len, unsigned modrm, struct store *
 
 	while (at < len && (b[at] == 0x66 || b[at] == 0xf2 || b[at] == 0xf3 || b[at] == 0xf0))
 		at++;
-	if (at >= len || b[at] == 0x67 || b[at] == 0x64 || b[at] == 0x65 || b[at] == 0x2e || b[at] == 0x36 || b[at] == 0x3e ||
-	    b[at] == 0x26)
+	if (at >= len || b[at] == 0x67 || b[at] == 0x64 || b[at] == 0x65 || b[at] == 0x2e ||
+	    b[at] == 0x36 || b[at] == 0x3e || b[at] == 0x26)
 		return false;
 	s->rex = at;
 	s->has_rex = (b[at] & 0xf0) == 0x40;
@@ -224,7 +243,8 @@ static bool through(csh cs, const cs_insn *insn, const uint8_t *b, bool loads, s
 	*s = (struct store){ .kind = STORE_NONE };
 	if (insn->size < rex + 2u || b[rex] != 0xff || (rex && b[0] & 8))
 		return false;
-	if (reg == 4 && loads && b[rex + 1] >> 6 != 3 && parse(b, insn->size, rex + 1, s) && choose_scratch(cs, insn, s, 1)) {
+	if (reg == 4 && loads && b[rex + 1] >> 6 != 3 && parse(b, insn->size, rex + 1, s) &&
+	    choose_scratch(cs, insn, s, 1)) {
 		s->size = 8;
 		s->kind = LOAD_JUMP;
 		return true;
@@ -253,26 +273,30 @@ void dual_classify(size_t cs, const cs_insn *insn, const uint8_t *b, bool loads,
 	unsigned mem = 0;
 
 	*s = (struct store){ .kind = STORE_NONE };
-	if (pushes(b, insn->size, s) || (loads && pops(b, insn->size, s)) || through(cs, insn, b, loads, s))
+	if (pushes(b, insn->size, s) || (loads && pops(b, insn->size, s)) ||
+	    through(cs, insn, b, loads, s))
 		return;
 	*s = (struct store){ .kind = STORE_NONE };
 	for (unsigned i = 0; i < x->op_count; i++) {
 		if (x->operands[i].type == X86_OP_MEM) {
 			mem++;
-			written |= i == 0 || x->operands[i].access & CS_AC_WRITE;	/* (Capstone 4 does not say it of all) */
+			/* (Capstone 4 does not say it of all) */
+			written |= i == 0 || x->operands[i].access & CS_AC_WRITE;
 			s->size = x->operands[i].size;
 		}
 	}
-	if (mem != 1 || !(written || loads) || !s->size || s->size > 64 || !known || !parse(b, insn->size, x->encoding.modrm_offset, s) ||
-	    !choose_scratch(cs, insn, s, 1) || (s->vector && !moves_vector(insn->id)))
+	if (mem != 1 || !(written || loads) || !s->size || s->size > 64 || !known ||
+	    !parse(b, insn->size, x->encoding.modrm_offset, s) || !choose_scratch(cs, insn, s, 1) ||
+	    (s->vector && !moves_vector(insn->id)))
 		return;
 	if (s->vector)
 		s->size = s->vector;
 	s->kind = STORE_OPERAND;
-	s->moves = insn->id == X86_INS_MOV && !s->vex3 && ((b[s->modrm - 1] & 0xfe) == 0x88 || (b[s->modrm - 1] & 0xfe) == 0xc6);
+	s->moves = insn->id == X86_INS_MOV && !s->vex3 &&
+		   ((b[s->modrm - 1] & 0xfe) == 0x88 || (b[s->modrm - 1] & 0xfe) == 0xc6);
 }
 
-/* ---- where its operand is ------------------------------------------------------------------------ */
+/* ---- where its operand is -------------------------------------------------------------------- */
 
 uint64_t dual_named(const struct store *s, const uint8_t *b, uint64_t end)
 {
@@ -294,7 +318,10 @@ bool dual_place(const cs_insn *insn, struct place *ret)
 		return false;
 	ret->base = dual_register(mem->mem.base);
 	ret->index = dual_register(mem->mem.index);
-	ret->scale = mem->mem.scale == 8 ? 3 : mem->mem.scale == 4 ? 2 : mem->mem.scale == 2 ? 1 : 0;
+	ret->scale = mem->mem.scale == 8   ? 3
+		     : mem->mem.scale == 4 ? 2
+		     : mem->mem.scale == 2 ? 1
+					   : 0;
 	return ret->base >= 0 && (!mem->mem.index || ret->index >= 0);
 }
 
@@ -308,7 +335,8 @@ int32_t dual_displacement(const struct store *s, const uint8_t *b)
 		memcpy(&disp, b + s->tail - 4, 4);
 	} else if (mod == 1) {
 		memcpy(&small, b + s->tail - 1, 1);
-		disp = small * (s->vector ? (int32_t)s->vector : 1);	/* EVEX: in units of what it accesses */
+		/* EVEX: in units of what it accesses */
+		disp = small * (s->vector ? (int32_t)s->vector : 1);
 	}
 	return disp;
 }
@@ -328,7 +356,8 @@ static bool is_whole(uint64_t page, uint64_t addr, unsigned size)
 	return addr >= page && addr + size <= page + DUAL_PAGE_SIZE;
 }
 
-bool dual_fixed_place(const struct dual_view *v, const struct store *s, const uint8_t *b, uint64_t end, uint64_t *to)
+bool dual_fixed_place(const struct dual_view *v, const struct store *s, const uint8_t *b,
+		      uint64_t end, uint64_t *to)
 {
 	uint64_t addr;
 	unsigned page;
@@ -353,7 +382,8 @@ bool dual_has_other_place(const struct store *s)
 	return s->kind == STORE_OPERAND || s->kind == LOAD_JUMP;
 }
 
-bool dual_fixed(const struct dual_view *v, const uint8_t *bytes, unsigned len, uint64_t addr, unsigned *disp_at, int32_t *disp)
+bool dual_fixed(const struct dual_view *v, const uint8_t *bytes, unsigned len, uint64_t addr,
+		unsigned *disp_at, int32_t *disp)
 {
 	csh cs = decoder();
 	struct store s;
@@ -375,10 +405,12 @@ bool dual_fixed(const struct dual_view *v, const uint8_t *bytes, unsigned len, u
 static bool loads_too(unsigned id)
 {
 	static const uint16_t ids[] = {
-		X86_INS_MOV, X86_INS_ADD, X86_INS_SUB, X86_INS_AND, X86_INS_OR, X86_INS_XOR, X86_INS_ADC, X86_INS_SBB,
-		X86_INS_MOVSS, X86_INS_MOVSD, X86_INS_MOVAPS, X86_INS_MOVAPD, X86_INS_MOVUPS, X86_INS_MOVUPD, X86_INS_MOVDQA,
-		X86_INS_MOVDQU, X86_INS_MOVQ, X86_INS_MOVD, X86_INS_VMOVSS, X86_INS_VMOVSD, X86_INS_VMOVAPS, X86_INS_VMOVAPD,
-		X86_INS_VMOVUPS, X86_INS_VMOVUPD, X86_INS_VMOVDQA, X86_INS_VMOVDQU, X86_INS_VMOVQ, X86_INS_VMOVD,
+		X86_INS_MOV,	 X86_INS_ADD,	  X86_INS_SUB,	   X86_INS_AND,	    X86_INS_OR,
+		X86_INS_XOR,	 X86_INS_ADC,	  X86_INS_SBB,	   X86_INS_MOVSS,   X86_INS_MOVSD,
+		X86_INS_MOVAPS,	 X86_INS_MOVAPD,  X86_INS_MOVUPS,  X86_INS_MOVUPD,  X86_INS_MOVDQA,
+		X86_INS_MOVDQU,	 X86_INS_MOVQ,	  X86_INS_MOVD,	   X86_INS_VMOVSS,  X86_INS_VMOVSD,
+		X86_INS_VMOVAPS, X86_INS_VMOVAPD, X86_INS_VMOVUPS, X86_INS_VMOVUPD, X86_INS_VMOVDQA,
+		X86_INS_VMOVDQU, X86_INS_VMOVQ,	  X86_INS_VMOVD,
 	};
 
 	return IS_ONE_OF(ids, id) || moves_vector(id);
@@ -387,10 +419,12 @@ static bool loads_too(unsigned id)
 /* Of what known_form() tells, that which is the same whatever the flags are: no adc, sbb, set... */
 bool dual_ignores_flags(unsigned id)
 {
-	return loads_too(id) ? id != X86_INS_ADC && id != X86_INS_SBB : id == X86_INS_INC || id == X86_INS_DEC || id == X86_INS_XCHG;
+	return loads_too(id) ? id != X86_INS_ADC && id != X86_INS_SBB
+			     : id == X86_INS_INC || id == X86_INS_DEC || id == X86_INS_XCHG;
 }
 
-bool dual_fixed_load(const struct dual_view *v, const cs_insn *insn, unsigned *disp_at, int32_t *disp)
+bool dual_fixed_load(const struct dual_view *v, const cs_insn *insn, unsigned *disp_at,
+		     int32_t *disp)
 {
 	const cs_x86 *x = &insn->detail->x86;
 	struct store s = { .kind = STORE_NONE };
@@ -401,15 +435,18 @@ bool dual_fixed_load(const struct dual_view *v, const cs_insn *insn, unsigned *d
 		if (x->operands[i].type == X86_OP_MEM)
 			mem++, which = i;
 	}
-	if (v->loads || mem != 1 || x->operands[which].mem.base != X86_REG_RIP || x->operands[which].access & CS_AC_WRITE ||
-	    !(known_load(insn->id) || (which > 0 && loads_too(insn->id))) || !parse(insn->bytes, insn->size, x->encoding.modrm_offset, &s) || !s.disp_at ||
+	if (v->loads || mem != 1 || x->operands[which].mem.base != X86_REG_RIP ||
+	    x->operands[which].access & CS_AC_WRITE ||
+	    !(known_load(insn->id) || (which > 0 && loads_too(insn->id))) ||
+	    !parse(insn->bytes, insn->size, x->encoding.modrm_offset, &s) || !s.disp_at ||
 	    (s.vector && !moves_vector(insn->id)))
 		return false;
 	s.size = s.vector ? s.vector : x->operands[which].size;
 	addr = dual_named(&s, insn->bytes, end);
 	for (unsigned i = 0; i < v->ranges_n; i++) {
-		if (v->range[i].always && addr < v->range[i].end && addr + s.size > v->range[i].start)
-			return false;	/* a debug register would not see it */
+		if (v->range[i].always && addr < v->range[i].end &&
+		    addr + s.size > v->range[i].start)
+			return false; /* a debug register would not see it */
 	}
 	page = dual_page_of(v, addr, s.size, &to);
 	if (page == v->pages_n || !is_whole(v->page[page], addr, s.size))

@@ -1,5 +1,6 @@
 /*
- * dual_form.h - what an instruction stores to memory (or loads), and whether it can be written with another operand: for dual_stub.c.
+ * dual_form.h - what an instruction stores to memory (or loads), and whether it can be written with
+ * another operand: for dual_stub.c.
  */
 #ifndef REPLAYER_ALIAS_FORM_H
 #define REPLAYER_ALIAS_FORM_H
@@ -10,14 +11,25 @@ enum { RAX = 0, RCX = 1, RDX = 2, RBX = 3, RSI = 6, RDI = 7, DUAL_PAGE_SIZE = 40
 
 /* What an instruction stores, and how it would be written with another operand. */
 struct store {
-	enum { STORE_NONE = 0, STORE_OPERAND, STORE_PUSH, STORE_CALL, STORE_PUSH_MEMORY, STORE_CALL_TO,
-	       LOAD_POP, LOAD_RET, LOAD_LEAVE, LOAD_JUMP } kind;
+	enum {
+		STORE_NONE = 0,
+		STORE_OPERAND,
+		STORE_PUSH,
+		STORE_CALL,
+		STORE_PUSH_MEMORY,
+		STORE_CALL_TO,
+		LOAD_POP,
+		LOAD_RET,
+		LOAD_LEAVE,
+		LOAD_JUMP
+	} kind;
 	unsigned size, scratch;
 	unsigned second;		/* PUSH_MEMORY, CALL_TO: another */
 	/* OPERAND: where its ModRM is, where its displacement ends */
 	unsigned modrm, tail, disp_at;
 	unsigned rex;			/* where; 0: none (it is never first when there is none) */
-	bool has_rex, vex3;		/* vex3: three bytes of VEX, or EVEX, whose second byte has the same bits */
+	/* vex3: three bytes of VEX, or EVEX, whose second byte has the same bits */
+	bool has_rex, vex3;
 	unsigned vector;		/* EVEX: its size; else 0 */
 	bool moves;			/* OPERAND: mov of a general register or of a number */
 	uint8_t reg;			/* PUSH: 16: imm; POP: which; CALL_TO: 16: memory */
@@ -29,23 +41,34 @@ struct place { int base, index; unsigned scale; };
 /* Those of its operand in memory; false: it has none with a base, or with another form. */
 bool dual_place(const struct cs_insn *insn, struct place *ret);
 /* b: the instruction's bytes.  loads: what only loads counts, too. */
-void dual_classify(size_t cs, const struct cs_insn *insn, const uint8_t *b, bool loads, struct store *s);
+void dual_classify(size_t cs, const struct cs_insn *insn, const uint8_t *b, bool loads,
+		   struct store *s);
 /* Is it the same whatever the flags are?  Of some, only. */
 bool dual_ignores_flags(unsigned id);
 /* It accesses its operand, and nothing else. */
 bool dual_has_other_place(const struct store *s);
 /* What a RIP-relative operand names; end: of the instruction. */
 uint64_t dual_named(const struct store *s, const uint8_t *b, uint64_t end);
-/* Where an operand of a fixed address is in the other mapping (*to; marked, as if it were at once); its own address when that is on no dual-mapped page. */
-bool dual_fixed_place(const struct dual_view *v, const struct store *s, const uint8_t *b, uint64_t end, uint64_t *to);
-/* The number of the register that this one of Capstone's is part of; -1, and no bit: of none of the sixteen. */
+/*
+ * Where an operand of a fixed address is in the other mapping (*to; marked, as if it were at once);
+ * its own address when that is on no dual-mapped page.
+ */
+bool dual_fixed_place(const struct dual_view *v, const struct store *s, const uint8_t *b,
+		      uint64_t end, uint64_t *to);
+/*
+ * The number of the register that this one of Capstone's is part of; -1, and no bit: of none of the
+ * sixteen.
+ */
 int dual_register(unsigned reg);
 uint16_t dual_register_bit(unsigned reg);
 /* One that is not used, and takes no REX bit and no special form as a base; -1: none. */
 int dual_free_register(uint16_t used);
 /* What is added to its registers. */
 int32_t dual_displacement(const struct store *s, const uint8_t *b);
-/* The dual-mapped page that has any of these bytes; *to: where they are in the other mapping.  pages_n: none, and *to is addr. */
+/*
+ * The dual-mapped page that has any of these bytes; *to: where they are in the other mapping.
+ * pages_n: none, and *to is addr.
+ */
 unsigned dual_page_of(const struct dual_view *v, uint64_t addr, unsigned size, uint64_t *to);
 /* Is it reached from behind an instruction by what is relative to that? */
 bool dual_is_near(uint64_t end, uint64_t to);

@@ -1,5 +1,6 @@
 /*
- * dual_jump.c - jumps to the stubs of dual.c: stores that happen all the time go on without even a fault.
+ * dual_jump.c - jumps to the stubs of dual.c: stores that happen all the time go on without even a
+ * fault.
  */
 #include <limits.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 
 enum { NEAR = 64, BACK = DUAL_SITE_BACK, PUSHES = 50, TOGETHER = 8, PATIENCE = 24 };
 
-/* ---- which stub ------------------------------------------------------------------------------------ */
+/* ---- which stub ------------------------------------------------------------------------------ */
 
 static unsigned first_of(uint64_t addr)
 {
@@ -43,13 +44,14 @@ struct stub *dual_find(struct dual *a, uint64_t addr, enum stub_kind kind, unsig
 	return NULL;
 }
 
-/* ---- jumps ----------------------------------------------------------------------------------------- */
+/* ---- jumps ----------------------------------------------------------------------------------- */
 
 static bool near_point(const struct replay *r, uint64_t start, uint64_t end)
 {
 	const struct trace_event *ev = &r->ev;
 
-	return ev->place == TRACE_AT_STATE && start < ev->regs.rip + NEAR && end + NEAR > ev->regs.rip;
+	return ev->place == TRACE_AT_STATE && start < ev->regs.rip + NEAR &&
+	       end + NEAR > ev->regs.rip;
 }
 
 bool dual_in_the_way(struct replay *r, struct rp_task *t, uint64_t start, uint64_t end)
@@ -57,7 +59,8 @@ bool dual_in_the_way(struct replay *r, struct rp_task *t, uint64_t start, uint64
 	const struct rp_set *s = stops_of(r)->sets[stops_of(r)->now];
 
 	for (unsigned i = 0; i < s->n; i++) {
-		if (s->b[i].kind < REPLAY_WRITE && s->b[i].pid == t->rec_pid && s->b[i].addr >= start && s->b[i].addr < end)
+		if (s->b[i].kind < REPLAY_WRITE && s->b[i].pid == t->rec_pid &&
+		    s->b[i].addr >= start && s->b[i].addr < end)
 			return true;
 	}
 	return inprocess_overlaps(t->mm, start, end) || near_point(r, start, end);
@@ -110,7 +113,8 @@ static bool covers(const struct dual *a, uint64_t start, uint64_t end)
 	for (unsigned i = 0; i < a->jumps; i++) {
 		const struct site *s = &a->stub[a->jump[i]].site;
 
-		if (overlaps(&a->stub[a->jump[i]], start, end) && (s->addr < start || s->addr + s->len > end))
+		if (overlaps(&a->stub[a->jump[i]], start, end) &&
+		    (s->addr < start || s->addr + s->len > end))
 			return false;
 	}
 	return true;
@@ -130,7 +134,9 @@ static void push_aside(struct rp_task *t, uint64_t start, uint64_t end)
 		s->kind = STUB_GONE;
 		a->jump[i] = a->jump[--a->jumps];
 		for (unsigned k = 0; k < a->stubs_n; k++) {
-			if (a->stub[k].kind == STUB_ALONE && a->stub[k].insn[0].addr >= s->site.addr && a->stub[k].insn[0].addr < s->site.addr + s->site.len)
+			if (a->stub[k].kind == STUB_ALONE &&
+			    a->stub[k].insn[0].addr >= s->site.addr &&
+			    a->stub[k].insn[0].addr < s->site.addr + s->site.len)
 				a->stub[k].tried = false;
 		}
 	}
@@ -141,7 +147,10 @@ void dual_jump_out(struct rp_task *t, const struct stub *s)
 	push_aside(t, s->site.addr, s->site.addr + s->site.len);
 }
 
-/* Does it begin with what fills up the space to the next function, or to where an exception lands?  One comes to what follows in other ways. */
+/*
+ * Does it begin with what fills up the space to the next function, or to where an exception lands?
+ * One comes to what follows in other ways.
+ */
 static bool from_padding(const struct displaced *d)
 {
 	const uint8_t *p = d->site.bytes;
@@ -151,7 +160,10 @@ static bool from_padding(const struct displaced *d)
 	return *p == 0x90 || (p[0] == 0x0f && p[1] == 0x1f);
 }
 
-/* Does a call come along with the instruction?  From a stub it is a push and a jump: the processor foresees the wrong way for its return, and for those around it. */
+/*
+ * Does a call come along with the instruction?  From a stub it is a push and a jump: the processor
+ * foresees the wrong way for its return, and for those around it.
+ */
 static bool takes_call(const struct displaced *d)
 {
 	const struct site *s = &d->site;
@@ -161,8 +173,12 @@ static bool takes_call(const struct displaced *d)
 	return s->n > 1 && (*p == 0xe8 || (*p == 0xff && (p[1] >> 3 & 7) == 2));
 }
 
-/* A place for a jump (*none: never one) that has the instruction in it: it is the first; or the last, if what follows is branched to. */
-static bool look_for_site(struct replay *r, struct rp_task *t, const struct dual_insn *in, struct displaced *d, bool *none)
+/*
+ * A place for a jump (*none: never one) that has the instruction in it: it is the first; or the
+ * last, if what follows is branched to.
+ */
+static bool look_for_site(struct replay *r, struct rp_task *t, const struct dual_insn *in,
+			  struct displaced *d, bool *none)
 {
 	struct dual *a = stops_mm(t->mm)->dual;
 	uint64_t start = stops_mm(t->mm)->solid_start, end = stops_mm(t->mm)->solid_end;
@@ -182,19 +198,22 @@ static bool look_for_site(struct replay *r, struct rp_task *t, const struct dual
 		uint64_t at = in->addr - back;
 
 		len = back + in->len;
-		if (len < SITE_JUMP || !site_insn_starts(t->real, at, in->addr) || !displace_decode_any(t->real, at, len, start, end, d))
+		if (len < SITE_JUMP || !site_insn_starts(t->real, at, in->addr) ||
+		    !displace_decode_any(t->real, at, len, start, end, d))
 			continue;
 		if (d->site.len != len || from_padding(d) || displace_repeats(d))
 			continue;
 		*none = false;
-		if (dual_in_the_way(r, t, at, at + len) || !covers(a, at, at + len) || run_ends_in(a, at, at + len))
+		if (dual_in_the_way(r, t, at, at + len) || !covers(a, at, at + len) ||
+		    run_ends_in(a, at, at + len))
 			continue;
 		return true;
 	}
 	*d = first;
 	if (alone)
 		return true;
-	return forward && !run_ends_in(a, d->site.addr, d->site.addr + d->site.len) && a->pushed++ <= PUSHES;
+	return forward && !run_ends_in(a, d->site.addr, d->site.addr + d->site.len) &&
+	       a->pushed++ <= PUSHES;
 }
 
 /* What displace.c looks at; all: there is no more to know of the rest. */
@@ -212,8 +231,9 @@ static bool is_bare(const struct bare *b, uint64_t addr)
 }
 
 /*
- * The program's code, while a site is chosen, or (back) with what we have put there: a branch that is now in a stub would
- * not be seen, and its target might be inside the new site; the rest of a replaced instruction would be taken for others.
+ * The program's code, while a site is chosen, or (back) with what we have put there: a branch that
+ * is now in a stub would not be seen, and its target might be inside the new site; the rest of a
+ * replaced instruction would be taken for others.
  */
 static void make_bare(struct rp_task *t, const struct bare *b, bool back)
 {
@@ -221,7 +241,8 @@ static void make_bare(struct rp_task *t, const struct bare *b, bool back)
 	const uint8_t trap = 0xcc;
 
 	for (unsigned i = 0; i < stops_mm(t->mm)->int3_n; i++)
-		err_free(tracee_write(t->real, stops_mm(t->mm)->int3[i].at, back ? &trap : &stops_mm(t->mm)->int3[i].byte, 1));
+		err_free(tracee_write(t->real, stops_mm(t->mm)->int3[i].at,
+				      back ? &trap : &stops_mm(t->mm)->int3[i].byte, 1));
 	inprocess_bare(t->mm, t->real, back);
 	for (unsigned i = 0; i < a->jumps; i++) {
 		const struct stub *s = &a->stub[a->jump[i]];
@@ -231,18 +252,25 @@ static void make_bare(struct rp_task *t, const struct bare *b, bool back)
 	}
 }
 
-static bool find_site(struct replay *r, struct rp_task *t, const struct dual_insn *in, struct displaced *d)
+static bool find_site(struct replay *r, struct rp_task *t, const struct dual_insn *in,
+		      struct displaced *d)
 {
 	bool none = false, found;
 
-	if (!rp_others_watch(r) && inprocess_moved(t->mm, in->addr))	/* moved by inprocess.c, to where nobody jumps to */
-		return displace_decode_ours(t->real, in->addr, SITE_JUMP, d) && !others_there(stops_mm(t->mm)->dual, in->addr, in->addr + d->site.len, false);
-	if (rp_others_watch(r) || !inprocess_solid(t, in->addr - BACK) || !inprocess_solid(t, in->addr))
+	/* moved by inprocess.c, to where nobody jumps to */
+	if (!rp_others_watch(r) && inprocess_moved(t->mm, in->addr))
+		return displace_decode_ours(t->real, in->addr, SITE_JUMP, d) &&
+		       !others_there(stops_mm(t->mm)->dual, in->addr, in->addr + d->site.len,
+				     false);
+	if (rp_others_watch(r) || !inprocess_solid(t, in->addr - BACK) ||
+	    !inprocess_solid(t, in->addr))
 		return false;
 	if (dual_site_known(t, in->addr, d, &none)) {
 		if (none)
 			return false;
-		if (!dual_in_the_way(r, t, d->site.addr, d->site.addr + d->site.len) && !others_there(stops_mm(t->mm)->dual, d->site.addr, d->site.addr + d->site.len, false))
+		if (!dual_in_the_way(r, t, d->site.addr, d->site.addr + d->site.len) &&
+		    !others_there(stops_mm(t->mm)->dual, d->site.addr, d->site.addr + d->site.len,
+				  false))
 			return true;
 	}
 	found = look_for_site(r, t, in, d, &none);
@@ -257,14 +285,16 @@ static uint64_t run_end(const struct dual_run *run)
 }
 
 /* A run that the instruction is in, and a site at its beginning: the best that there is. */
-static bool find_run(struct replay *r, struct rp_task *t, const struct stub *of, struct dual_run *run, struct displaced *d)
+static bool find_run(struct replay *r, struct rp_task *t, const struct stub *of,
+		     struct dual_run *run, struct displaced *d)
 {
 	enum { TRIES = 4 };
 	static struct run_code code;
 	const struct dual_view *v = &stops_mm(t->mm)->dual->view;
 	unsigned below = UINT_MAX;
 
-	if (!v->marks || v->loads || rp_others_watch(r) || !dual_window(r, t, of->insn[0].addr, &code))
+	if (!v->marks || v->loads || rp_others_watch(r) ||
+	    !dual_window(r, t, of->insn[0].addr, &code))
 		return false;
 	for (unsigned i = 0; i < TRIES; i++) {
 		uint64_t start, end;
@@ -282,8 +312,11 @@ static bool find_run(struct replay *r, struct rp_task *t, const struct stub *of,
 		below = run->score;
 		start = run->insn[0].addr;
 		end = start + SITE_JUMP;
-		if (displace_decode_any(t->real, start, SITE_JUMP, stops_mm(t->mm)->solid_start, stops_mm(t->mm)->solid_end, d) && start + d->site.len <= run_end(run) && !dual_in_the_way(r, t, start, end) &&
-		    !others_there(stops_mm(t->mm)->dual, start, start + d->site.len, false) && !is_inside_site(stops_mm(t->mm)->dual, run_end(run)))
+		if (displace_decode_any(t->real, start, SITE_JUMP, stops_mm(t->mm)->solid_start,
+					stops_mm(t->mm)->solid_end, d) &&
+		    start + d->site.len <= run_end(run) && !dual_in_the_way(r, t, start, end) &&
+		    !others_there(stops_mm(t->mm)->dual, start, start + d->site.len, false) &&
+		    !is_inside_site(stops_mm(t->mm)->dual, run_end(run)))
 			return true;
 	}
 	return false;
@@ -293,23 +326,28 @@ static bool find_run(struct replay *r, struct rp_task *t, const struct stub *of,
 static unsigned untested_page(struct dual *a, uint64_t addr)
 {
 	unsigned which;
-	const struct stub *alone = a->view.blind && !dual_sees(addr) ? dual_find(a, addr, STUB_ALONE, &which) : NULL;
+	const struct stub *alone =
+		a->view.blind && !dual_sees(addr) ? dual_find(a, addr, STUB_ALONE, &which) : NULL;
 
 	return alone && alone->faults ? alone->page : DUAL_PAGES;
 }
 
 /* The site's instructions, each by itself. */
-static bool put_each(struct rp_task *t, struct dual_code *c, const struct displaced *d, struct stub *s)
+static bool put_each(struct rp_task *t, struct dual_code *c, const struct displaced *d,
+		     struct stub *s)
 {
 	for (unsigned i = 0; i < s->n; i++) {
 		c->blind = untested_page(stops_mm(t->mm)->dual, d->site.addr + d->site.insn[i].at);
-		if (!dual_put(c, &stops_mm(t->mm)->dual->view, t->real, d->site.addr + d->site.insn[i].at, &s->insn[i]) || s->insn[i].len != d->site.insn[i].len)
+		if (!dual_put(c, &stops_mm(t->mm)->dual->view, t->real,
+			      d->site.addr + d->site.insn[i].at, &s->insn[i]) ||
+		    s->insn[i].len != d->site.insn[i].len)
 			return false;
 	}
 	return dual_put_jump(c, d->site.addr + d->site.len);
 }
 
-static struct err *write_stub(struct replay *r, struct rp_task *t, struct stub *of, struct stub *s, bool *good)
+static struct err *write_stub(struct replay *r, struct rp_task *t, struct stub *of, struct stub *s,
+			      bool *good)
 {
 	static struct dual_code c;
 	const struct dual_view *v = &stops_mm(t->mm)->dual->view;
@@ -322,7 +360,11 @@ static struct err *write_stub(struct replay *r, struct rp_task *t, struct stub *
 	if (!runs && !find_site(r, t, &of->insn[0], &d))
 		return NULL;
 	push_aside(t, d.site.addr, d.site.addr + d.site.len);	/* none, most often */
-	*s = (struct stub){ .site = d.site, .n = d.site.n, .solid_start = stops_mm(t->mm)->solid_start, .solid_end = stops_mm(t->mm)->solid_end, .patch_len = SITE_JUMP };
+	*s = (struct stub){ .site = d.site,
+			    .n = d.site.n,
+			    .solid_start = stops_mm(t->mm)->solid_start,
+			    .solid_end = stops_mm(t->mm)->solid_end,
+			    .patch_len = SITE_JUMP };
 	TRY(dual_begin_code(t, d.site.addr, &c, &area));
 	if (!c.at)
 		return NULL;
@@ -359,8 +401,10 @@ static struct err *jump_in(struct replay *r, struct rp_task *t, struct stub *of,
 		return NULL;
 	}
 	of->tried = true;
-	if (tracee_read_some(t->real, of->insn[0].addr, now, of->site.len) != of->site.len || memcmp(now, of->site.bytes, of->site.len))
-		return NULL;	/* it has waited; inprocess.c's copies are others since, or the program's code is */
+	if (tracee_read_some(t->real, of->insn[0].addr, now, of->site.len) != of->site.len ||
+	    memcmp(now, of->site.bytes, of->site.len))
+		/* it has waited; inprocess.c's copies are others since, or the program's code is */
+		return NULL;
 	if (a->stubs_n == a->stubs_max || a->jumps == DUAL_JUMPS)
 		return NULL;
 	TRY(write_stub(r, t, of, s, &good));
@@ -370,7 +414,8 @@ static struct err *jump_in(struct replay *r, struct rp_task *t, struct stub *of,
 	a->jump[a->jumps++] = (uint16_t)a->stubs_n++;
 	dual_index(a, s);
 	*ret = s;
-	if (of->insn[0].addr >= s->site.addr + s->site.len) {	/* in its run; where that is of no use, it faults again */
+	/* in its run; where that is of no use, it faults again */
+	if (of->insn[0].addr >= s->site.addr + s->site.len) {
 		of->tried = false;
 		of->spared = true;
 		of->faults = 0;
@@ -378,28 +423,39 @@ static struct err *jump_in(struct replay *r, struct rp_task *t, struct stub *of,
 	return NULL;
 }
 
-static void bare_near(struct rp_task *t, struct bare *b, unsigned of[TOGETHER], const struct stub *s)
+static void bare_near(struct rp_task *t, struct bare *b, unsigned of[TOGETHER],
+		      const struct stub *s)
 {
 	of[b->n] = (unsigned)(s - stops_mm(t->mm)->dual->stub);
 	b->at[b->n++] = s->insn[0].addr;
 	if (inprocess_solid(t, s->insn[0].addr))
-		b->all |= !far_known(t->real, stops_mm(t->mm)->solid_start, stops_mm(t->mm)->solid_end);
+		b->all |= !far_known(t->real, stops_mm(t->mm)->solid_start,
+				     stops_mm(t->mm)->solid_end);
 }
 
-struct stub *dual_displace(struct replay *r, struct rp_task *t, const struct site *site, unsigned disp_at, int32_t disp)
+struct stub *dual_displace(struct replay *r, struct rp_task *t, const struct site *site,
+			   unsigned disp_at, int32_t disp)
 {
 	struct dual *a = stops_mm(t->mm)->dual;
 	uint64_t addr = site->addr, end = addr + site->len;
 	struct stub *s = &a->stub[a->stubs_n];
 	struct err *err;
 
-	if (a->stubs_n == a->stubs_max || a->jumps == DUAL_JUMPS || rp_others_watch(r) || others_there(a, addr, end, true))
+	if (a->stubs_n == a->stubs_max || a->jumps == DUAL_JUMPS || rp_others_watch(r) ||
+	    others_there(a, addr, end, true))
 		return NULL;
-	if (!inprocess_moved(t->mm, addr) && (!inprocess_solid(t, addr) || dual_in_the_way(r, t, addr, end)))
+	if (!inprocess_moved(t->mm, addr) &&
+	    (!inprocess_solid(t, addr) || dual_in_the_way(r, t, addr, end)))
 		return NULL;
-	*s = (struct stub){ .kind = STUB_JUMP, .site = *site, .n = 1, .insn[0] = { .addr = addr, .len = site->len, .stores = true },
-			    .solid_start = stops_mm(t->mm)->solid_start, .solid_end = stops_mm(t->mm)->solid_end,
-			    .in_place = true, .patch_at = (uint8_t)disp_at, .patch_len = sizeof(disp) };
+	*s = (struct stub){ .kind = STUB_JUMP,
+			    .site = *site,
+			    .n = 1,
+			    .insn[0] = { .addr = addr, .len = site->len, .stores = true },
+			    .solid_start = stops_mm(t->mm)->solid_start,
+			    .solid_end = stops_mm(t->mm)->solid_end,
+			    .in_place = true,
+			    .patch_at = (uint8_t)disp_at,
+			    .patch_len = sizeof(disp) };
 	memcpy(s->bytes, &disp, sizeof(disp));
 	err = dual_patch(t->real, s, true);
 	if (err) {
@@ -410,7 +466,10 @@ struct stub *dual_displace(struct replay *r, struct rp_task *t, const struct sit
 	return s;
 }
 
-/* What always stores to the same place needs no stub: it stores through the other mapping from where it is, as fast as ever. */
+/*
+ * What always stores to the same place needs no stub: it stores through the other mapping from
+ * where it is, as fast as ever.
+ */
 static bool in_place(struct replay *r, struct rp_task *t, struct stub *of)
 {
 	struct dual *a = stops_mm(t->mm)->dual;
@@ -447,7 +506,10 @@ struct err *dual_want(struct replay *r, struct rp_task *t, struct stub *s, uint6
 	s->wants = true;
 	if (a->wanting < TOGETHER && s->faults < PATIENCE)
 		return NULL;
-	/* several at once: to see the code as it is costs as much for one as for all; s, and no more than are seen so */
+	/*
+	 * several at once: to see the code as it is costs as much for one as for all; s, and no
+	 * more than are seen so
+	 */
 	bare_near(t, &bare, of, s);
 	for (unsigned i = 0; i < a->stubs_n && bare.n < TOGETHER; i++) {
 		if (a->stub[i].wants && &a->stub[i] != s)
@@ -473,13 +535,18 @@ struct err *dual_want(struct replay *r, struct rp_task *t, struct stub *s, uint6
 /* What was there before, if it can be again. */
 static bool wake(struct replay *r, struct rp_task *t, struct stub *s)
 {
-	uint64_t start = s->site.addr, end = start + s->site.len, run_end = start + s->run.where[s->run.n];
+	uint64_t start = s->site.addr, end = start + s->site.len,
+		 run_end = start + s->run.where[s->run.n];
 	uint8_t bytes[SITE_MAX];
 	struct err *err;
 
-	if (s->kind != STUB_RESTS || stops_mm(t->mm)->dual->jumps == DUAL_JUMPS || (rp_tools_own(t->mm, start) && !inprocess_moved(t->mm, start)) || rp_others_watch(r) || dual_in_the_way(r, t, start, run_end > end ? run_end : end) ||
-	    others_there(stops_mm(t->mm)->dual, start, end, true) || (s->run.n && is_inside_site(stops_mm(t->mm)->dual, run_end)) ||
-	    tracee_read_some(t->real, start, bytes, s->site.len) != s->site.len || memcmp(bytes, s->site.bytes, s->site.len))
+	if (s->kind != STUB_RESTS || stops_mm(t->mm)->dual->jumps == DUAL_JUMPS ||
+	    (rp_tools_own(t->mm, start) && !inprocess_moved(t->mm, start)) || rp_others_watch(r) ||
+	    dual_in_the_way(r, t, start, run_end > end ? run_end : end) ||
+	    others_there(stops_mm(t->mm)->dual, start, end, true) ||
+	    (s->run.n && is_inside_site(stops_mm(t->mm)->dual, run_end)) ||
+	    tracee_read_some(t->real, start, bytes, s->site.len) != s->site.len ||
+	    memcmp(bytes, s->site.bytes, s->site.len))
 		return false;
 	err = dual_patch(t->real, s, true);
 	if (err) {
@@ -487,7 +554,8 @@ static bool wake(struct replay *r, struct rp_task *t, struct stub *s)
 		return false;
 	}
 	s->kind = STUB_JUMP;
-	stops_mm(t->mm)->dual->jump[stops_mm(t->mm)->dual->jumps++] = (uint16_t)(s - stops_mm(t->mm)->dual->stub);
+	stops_mm(t->mm)->dual->jump[stops_mm(t->mm)->dual->jumps++] =
+		(uint16_t)(s - stops_mm(t->mm)->dual->stub);
 	return true;
 }
 

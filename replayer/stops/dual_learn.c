@@ -1,9 +1,11 @@
 /*
- * dual_learn.c - what is known of the program's stores from before, in whatever process and checkpoints of it: which instructions are worth a
- * jump, where there is a site for one, which store to other memory, too.
+ * dual_learn.c - what is known of the program's stores from before, in whatever process and
+ * checkpoints of it: which instructions are worth a jump, where there is a site for one, which
+ * store to other memory, too.
  *
- * To look for a site takes a millisecond, and a run that begins again from a checkpoint (periodic.c) wants the same ones again.  So does one write log after the
- * other: what they learn is in memory that all of them share.  Some may be at it at the same time.
+ * To look for a site takes a millisecond, and a run that begins again from a checkpoint
+ * (periodic.c) wants the same ones again.  So does one write log after the other: what they learn
+ * is in memory that all of them share.  Some may be at it at the same time.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -11,7 +13,14 @@
 #include "replayer/stops/dual.h"
 #include "replayer/stops/stops.h"
 
-enum { HOT = 4096, SITES = 1 << 12, MISSED = 1 << 12, MISSES = 8, BACK = DUAL_SITE_BACK, AROUND = BACK + SITE_MAX };
+enum {
+	HOT = 4096,
+	SITES = 1 << 12,
+	MISSED = 1 << 12,
+	MISSES = 8,
+	BACK = DUAL_SITE_BACK,
+	AROUND = BACK + SITE_MAX
+};
 
 struct known {
 	uint64_t start, end, addr;
@@ -25,7 +34,8 @@ static struct learned {
 	bool hot_fixed[HOT];		/* stays where it is: in_place() */
 	unsigned hot_n;
 	struct { uint64_t addr; unsigned n; } missed[MISSED];
-	struct { unsigned turn; struct known k; } site[SITES];	/* turn: odd while it is written to */
+	/* turn: odd while it is written to */
+	struct { unsigned turn; struct known k; } site[SITES];
 } own, *shared, *learned = &own;
 
 void dual_share(void)
@@ -50,7 +60,7 @@ static unsigned at_of(uint64_t addr, unsigned n)
 	return (unsigned)(addr * 0x9e3779b97f4a7c15ull >> 48) % n;
 }
 
-/* ---- worth a jump ------------------------------------------------------------------------------- */
+/* ---- worth a jump ---------------------------------------------------------------------------- */
 
 static unsigned hot_n(void)
 {
@@ -84,7 +94,8 @@ bool dual_hot(uint64_t start, uint64_t end)
 	enum { BEFORE = 4, BEHIND = 12 };
 
 	for (unsigned i = 0; i < hot_n(); i++) {
-		if (!learned->hot_fixed[i] && start < learned->hot[i] + BEHIND && end + BEFORE > learned->hot[i])
+		if (!learned->hot_fixed[i] && start < learned->hot[i] + BEHIND &&
+		    end + BEFORE > learned->hot[i])
 			return true;
 	}
 	return false;
@@ -95,14 +106,15 @@ void dual_note_hot(uint64_t place, bool fixed)
 	unsigned i = hot_at(place);
 
 	if (i == HOT && hot_n() < HOT)
-		i = __atomic_fetch_add(&learned->hot_n, 1, __ATOMIC_ACQ_REL);	/* it may be 0 for a moment, which is no instruction */
+		/* it may be 0 for a moment, which is no instruction */
+		i = __atomic_fetch_add(&learned->hot_n, 1, __ATOMIC_ACQ_REL);
 	if (i >= HOT)
 		return;
 	learned->hot_fixed[i] = fixed;
 	learned->hot[i] = place;
 }
 
-/* ---- stores to something else, too --------------------------------------------------------------- */
+/* ---- stores to something else, too ----------------------------------------------------------- */
 
 /* Where it is, or can be; when there is no room, it is taken for one of those that miss. */
 static unsigned missed_at(uint64_t addr)
@@ -110,7 +122,8 @@ static unsigned missed_at(uint64_t addr)
 	enum { TRIES = 16 };
 	unsigned at = at_of(addr, MISSED);
 
-	for (unsigned i = 0; i < TRIES && learned->missed[at].addr && learned->missed[at].addr != addr; i++)
+	for (unsigned i = 0;
+	     i < TRIES && learned->missed[at].addr && learned->missed[at].addr != addr; i++)
 		at = (at + 1) % MISSED;
 	return at;
 }
@@ -131,23 +144,27 @@ bool dual_note_miss(uint64_t addr)
 	return ++learned->missed[at].n >= MISSES;
 }
 
-/* ---- sites ------------------------------------------------------------------------------------------ */
+/* ---- sites ----------------------------------------------------------------------------------- */
 
 static bool read_site(uint64_t addr, struct known *ret)
 {
-	unsigned at = at_of(addr, SITES), turn = __atomic_load_n(&learned->site[at].turn, __ATOMIC_ACQUIRE);
+	unsigned at = at_of(addr, SITES),
+		 turn = __atomic_load_n(&learned->site[at].turn, __ATOMIC_ACQUIRE);
 
 	*ret = learned->site[at].k;
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return !(turn & 1) && __atomic_load_n(&learned->site[at].turn, __ATOMIC_RELAXED) == turn && ret->addr == addr;
+	return !(turn & 1) && __atomic_load_n(&learned->site[at].turn, __ATOMIC_RELAXED) == turn &&
+	       ret->addr == addr;
 }
 
 static void write_site(const struct known *k)
 {
-	unsigned at = at_of(k->addr, SITES), turn = __atomic_load_n(&learned->site[at].turn, __ATOMIC_RELAXED);
+	unsigned at = at_of(k->addr, SITES),
+		 turn = __atomic_load_n(&learned->site[at].turn, __ATOMIC_RELAXED);
 
-	if (turn & 1 || !__atomic_compare_exchange_n(&learned->site[at].turn, &turn, turn + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-		return;		/* another's */
+	if (turn & 1 || !__atomic_compare_exchange_n(&learned->site[at].turn, &turn, turn + 1,
+						     false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return; /* another's */
 	learned->site[at].k = *k;
 	__atomic_store_n(&learned->site[at].turn, turn + 2, __ATOMIC_RELEASE);
 }
@@ -157,8 +174,10 @@ bool dual_site_known(struct rp_task *t, uint64_t addr, struct displaced *d, bool
 	uint8_t now[AROUND];
 	struct known k;
 
-	if (!read_site(addr, &k) || k.start != stops_mm(t->mm)->solid_start || k.end != stops_mm(t->mm)->solid_end ||
-	    tracee_read_some(t->real, addr - BACK, now, sizeof(now)) != sizeof(now) || memcmp(now, k.around, sizeof(now)))
+	if (!read_site(addr, &k) || k.start != stops_mm(t->mm)->solid_start ||
+	    k.end != stops_mm(t->mm)->solid_end ||
+	    tracee_read_some(t->real, addr - BACK, now, sizeof(now)) != sizeof(now) ||
+	    memcmp(now, k.around, sizeof(now)))
 		return false;
 	*d = k.d;
 	*none = k.none;
@@ -167,7 +186,10 @@ bool dual_site_known(struct rp_task *t, uint64_t addr, struct displaced *d, bool
 
 void dual_site_keep(struct rp_task *t, uint64_t addr, const struct displaced *d)
 {
-	struct known k = { .start = stops_mm(t->mm)->solid_start, .end = stops_mm(t->mm)->solid_end, .addr = addr, .none = !d };
+	struct known k = { .start = stops_mm(t->mm)->solid_start,
+			   .end = stops_mm(t->mm)->solid_end,
+			   .addr = addr,
+			   .none = !d };
 
 	if (d)
 		k.d = *d;

@@ -1,11 +1,13 @@
 /*
  * dual_load.c - loads from dual-mapped pages, by the mapping that is stored to.
  *
- * A processor hands on what was just stored to a load that follows, at once; but only when both use the same address.  Where a store
- * goes through the other mapping of a page (dual.c) and the load through the program's, the load waits until the
- * store has got to the cache: 5 ns instead of 0.3, for each step of a sum in a global variable.  So what loads from a fixed place in a dual-mapped page gets
- * another displacement, too, where it is found near a store: in what runs on from there, over branches and calls, and in what
- * is before it, where readings of the code from any place on have fallen into step.
+ * A processor hands on what was just stored to a load that follows, at once; but only when both use
+ * the same address.  Where a store goes through the other mapping of a page (dual.c) and the load
+ * through the program's, the load waits until the store has got to the cache: 5 ns instead of 0.3,
+ * for each step of a sum in a global variable.  So what loads from a fixed place in a dual-mapped
+ * page gets another displacement, too, where it is found near a store: in what runs on from there,
+ * over branches and calls, and in what is before it, where readings of the code from any place on
+ * have fallen into step.
  *
  * Loads whose address is in a register stay as they are: they would need a jump and a test.
  */
@@ -40,7 +42,9 @@ static bool was_seen(struct dual *a, uint64_t addr)
 static uint64_t behind(struct queue *q, csh cs, const cs_insn *insn)
 {
 	const cs_x86_op *op = &insn->detail->x86.operands[0];
-	bool goes = (cs_insn_group(cs, insn, CS_GRP_JUMP) || cs_insn_group(cs, insn, CS_GRP_CALL)) && op->type == X86_OP_IMM;
+	bool goes =
+		(cs_insn_group(cs, insn, CS_GRP_JUMP) || cs_insn_group(cs, insn, CS_GRP_CALL)) &&
+		op->type == X86_OP_IMM;
 
 	if (rp_goes_elsewhere(insn->id))
 		return goes ? (uint64_t)op->imm : 0;
@@ -57,7 +61,8 @@ static void displace(struct replay *r, struct rp_task *t, struct stub *s, const 
 	unsigned disp_at;
 	int32_t disp;
 
-	if (s->loads_n == LOADS || a->jumps >= DUAL_JUMPS / 2 || !dual_fixed_load(&a->view, insn, &disp_at, &disp))
+	if (s->loads_n == LOADS || a->jumps >= DUAL_JUMPS / 2 ||
+	    !dual_fixed_load(&a->view, insn, &disp_at, &disp))
 		return;
 	memcpy(site.bytes, insn->bytes, insn->size);
 	if (!s->loads_n)
@@ -75,8 +80,12 @@ static unsigned length(csh cs, const uint8_t *code, size_t room, uint64_t addr, 
 	return cs_disasm_iter(cs, &code, &room, &addr, insn) ? insn->size : 0;
 }
 
-/* Behind what is at each offset: an instruction, or a byte that is none; more than len: an instruction that is not all there. */
-static void read_all(const uint8_t *code, unsigned len, uint64_t start, csh cs, cs_insn *insn, uint16_t behind[DUAL_BEFORE])
+/*
+ * Behind what is at each offset: an instruction, or a byte that is none; more than len: an
+ * instruction that is not all there.
+ */
+static void read_all(const uint8_t *code, unsigned len, uint64_t start, csh cs, cs_insn *insn,
+		     uint16_t behind[DUAL_BEFORE])
 {
 	for (unsigned at = 0; at < len; at++) {
 		unsigned n = length(cs, code + at, len - at, start + at, insn);
@@ -115,11 +124,13 @@ unsigned dual_in_step(const uint8_t *code, unsigned len, uint64_t start)
 }
 
 /* What is before addr, code[0..len). */
-static void look_before(struct replay *r, struct rp_task *t, struct stub *s, csh cs, cs_insn *insn, const uint8_t *code, unsigned len, uint64_t start)
+static void look_before(struct replay *r, struct rp_task *t, struct stub *s, csh cs, cs_insn *insn,
+			const uint8_t *code, unsigned len, uint64_t start)
 {
 	unsigned n;
 
-	for (unsigned at = dual_in_step(code, len, start); at < len && (n = length(cs, code + at, len - at, start + at, insn)); at += n) {
+	for (unsigned at = dual_in_step(code, len, start);
+	     at < len && (n = length(cs, code + at, len - at, start + at, insn)); at += n) {
 		if (!was_seen(stops_mm(t->mm)->dual, start + at))
 			displace(r, t, s, insn);
 	}
@@ -153,8 +164,11 @@ void dual_loads(struct replay *r, struct rp_task *t, struct stub *s, uint64_t ad
 	}
 	start = 0;
 	if (inprocess_solid(t, addr))
-		start = stops_mm(t->mm)->solid_start + DUAL_BEFORE < addr ? addr - DUAL_BEFORE : stops_mm(t->mm)->solid_start;
-	if (start && start <= addr && tracee_read_some(t->real, start, before, addr - start) == addr - start) {
+		start = stops_mm(t->mm)->solid_start + DUAL_BEFORE < addr
+				? addr - DUAL_BEFORE
+				: stops_mm(t->mm)->solid_start;
+	if (start && start <= addr &&
+	    tracee_read_some(t->real, start, before, addr - start) == addr - start) {
 		dual_hide(t->mm, start, before, addr - start);
 		look_before(r, t, s, cs, insn, before, (unsigned)(addr - start), start);
 	}

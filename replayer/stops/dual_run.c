@@ -1,11 +1,13 @@
 /*
  * dual_run.c - a run of instructions that use the same few addresses, tested once.
  *
- * A stub (dual_stub.c) costs two dozen instructions for each store, and what loads by an address in a register still waits until a
- * store through the other mapping has got to the cache (dual_load.c).  In a loop over an array in a dual-mapped page that is most of the time.  Here, for
- * write logs (write_log.c), which watch no bytes: straight code from some instruction on, moved as a whole.  Before it the
- * addresses that it uses are tested, registers that are not changed before their use; then what loads and stores by them has only another
- * displacement, the distance to the other mapping, and each store is followed by a mark:
+ * A stub (dual_stub.c) costs two dozen instructions for each store, and what loads by an address in
+ * a register still waits until a store through the other mapping has got to the cache
+ * (dual_load.c).  In a loop over an array in a dual-mapped page that is most of the time.  Here,
+ * for write logs (write_log.c), which watch no bytes: straight code from some instruction on, moved
+ * as a whole.  Before it the addresses that it uses are tested, registers that are not changed
+ * before their use; then what loads and stores by them has only another displacement, the distance
+ * to the other mapping, and each store is followed by a mark:
  *
  *	entry:	save S
  *		for each address: lea S, [lowest]; on its page, to the highest?  else to `no'
@@ -35,7 +37,7 @@ enum { SPAN_MAX = DUAL_PAGE_SIZE / 2,
        /* what an access is worth, and a test costs; a run has so many of the former, at least */
        STORE = 3, LOAD = 2, KEY = 2, LEAST = 2 };
 
-/* ---- which ------------------------------------------------------------------------------------------ */
+/* ---- which ----------------------------------------------------------------------------------- */
 
 static uint16_t index_bit(const struct place *p)
 {
@@ -47,8 +49,12 @@ static uint16_t bits(const struct place *p)
 	return (uint16_t)(1u << p->base | index_bit(p));
 }
 
-/* The dual-mapped page that it is probably on: as registers are now, at insn[code->at], or by the base when the index is another since. */
-static unsigned probable_page(const struct run_code *code, unsigned k, const struct dual_view *v, const uint64_t reg[16])
+/*
+ * The dual-mapped page that it is probably on: as registers are now, at insn[code->at], or by the
+ * base when the index is another since.
+ */
+static unsigned probable_page(const struct run_code *code, unsigned k, const struct dual_view *v,
+			      const uint64_t reg[16])
 {
 	const struct run_insn *in = &code->insn[k];
 	uint64_t addr = reg[in->place.base] + (uint64_t)(int64_t)in->disp, to;
@@ -60,7 +66,8 @@ static unsigned probable_page(const struct run_code *code, unsigned k, const str
 	if (in->place.index >= 0 && !(written & index_bit(&in->place)))
 		addr += reg[in->place.index] << in->place.scale;
 	page = dual_page_of(v, addr, in->s.size, &to);
-	if (page < v->pages_n && (addr < v->page[page] || addr + in->s.size > v->page[page] + DUAL_PAGE_SIZE))
+	if (page < v->pages_n &&
+	    (addr < v->page[page] || addr + in->s.size > v->page[page] + DUAL_PAGE_SIZE))
 		page = v->pages_n;
 	return page;
 }
@@ -73,7 +80,8 @@ static bool can_be_displaced(const struct dual_view *v, unsigned page, int32_t d
 	return to == (int32_t)to && to + v->marks_at + 64 == (int32_t)(to + v->marks_at + 64);
 }
 
-static int key_of(struct dual_run *run, const struct run_code *code, unsigned k, const struct dual_view *v, const uint64_t reg[16])
+static int key_of(struct dual_run *run, const struct run_code *code, unsigned k,
+		  const struct dual_view *v, const uint64_t reg[16])
 {
 	const struct run_insn *in = &code->insn[k];
 	int32_t min = in->disp, max = in->disp + (int32_t)in->s.size;
@@ -86,7 +94,8 @@ static int key_of(struct dual_run *run, const struct run_code *code, unsigned k,
 	if (i == RUN_KEYS)
 		return -1;
 	page = probable_page(code, k, v, reg);
-	if (page == v->pages_n || (i < run->keys_n && page != key->page) || !can_be_displaced(v, page, in->disp))
+	if (page == v->pages_n || (i < run->keys_n && page != key->page) ||
+	    !can_be_displaced(v, page, in->disp))
 		return -1;
 	if (i == run->keys_n) {
 		*key = (struct run_key){ in->place, page, min, max };
@@ -103,7 +112,8 @@ static int key_of(struct dual_run *run, const struct run_code *code, unsigned k,
 }
 
 /* Nothing is tested: each for itself. */
-static void weigh_blind(const struct run_code *code, unsigned first, const struct dual_view *v, const uint64_t reg[16], dual_seen_fn *sees, struct dual_run *ret)
+static void weigh_blind(const struct run_code *code, unsigned first, const struct dual_view *v,
+			const uint64_t reg[16], dual_seen_fn *sees, struct dual_run *ret)
 {
 	unsigned n = code->last - first < RUN_INSNS ? code->last - first : RUN_INSNS, used = 0;
 	uint16_t written = 0;
@@ -127,9 +137,11 @@ static void weigh_blind(const struct run_code *code, unsigned first, const struc
 		ret->score = 0;
 }
 
-void dual_run_weigh(const struct run_code *code, unsigned first, const struct dual_view *v, const uint64_t reg[16], dual_seen_fn *sees, struct dual_run *ret)
+void dual_run_weigh(const struct run_code *code, unsigned first, const struct dual_view *v,
+		    const uint64_t reg[16], dual_seen_fn *sees, struct dual_run *ret)
 {
-	unsigned n = code->last - first < RUN_INSNS ? code->last - first : RUN_INSNS, used = 0, score = 0;
+	unsigned n = code->last - first < RUN_INSNS ? code->last - first : RUN_INSNS, used = 0,
+		 score = 0;
 	uint16_t written = 0;
 
 	*ret = (struct dual_run){ .insn = &code->insn[first], .blind = v->blind };
@@ -150,11 +162,12 @@ void dual_run_weigh(const struct run_code *code, unsigned first, const struct du
 		used++;
 		score += in->stores ? STORE : LOAD;
 	}
-	if (used >= LEAST && first + ret->n > code->at && ret->of[code->at - first] >= 0 && score > KEY * ret->keys_n)
+	if (used >= LEAST && first + ret->n > code->at && ret->of[code->at - first] >= 0 &&
+	    score > KEY * ret->keys_n)
 		ret->score = score - KEY * ret->keys_n;
 }
 
-/* ---- its code -------------------------------------------------------------------------------------------- */
+/* ---- its code -------------------------------------------------------------------------------- */
 
 static int choose_scratch(const struct dual_run *run)
 {
@@ -171,7 +184,8 @@ static bool uses_rax(const struct run_key *key)
 }
 
 /* False: rax is wanted for two things. */
-static bool emit_tests(struct dual_code *c, const struct dual_run *run, unsigned scratch, bool dead, struct fixes *no)
+static bool emit_tests(struct dual_code *c, const struct dual_run *run, unsigned scratch, bool dead,
+		       struct fixes *no)
 {
 	bool kept = dead;
 
@@ -196,10 +210,13 @@ static bool emit_tests(struct dual_code *c, const struct dual_run *run, unsigned
 	return true;
 }
 
-static bool emit_insn(struct dual_code *c, const struct dual_view *v, pid_t tid, const struct dual_run *run, unsigned k, uint16_t *orig)
+static bool emit_insn(struct dual_code *c, const struct dual_view *v, pid_t tid,
+		      const struct dual_run *run, unsigned k, uint16_t *orig)
 {
 	const struct run_insn *in = &run->insn[k];
-	unsigned page = run->of[k] < 0 ? 0 : run->blind ? (unsigned)run->of[k] : run->key[run->of[k]].page;
+	unsigned page = run->of[k] < 0 ? 0
+			: run->blind   ? (unsigned)run->of[k]
+				       : run->key[run->of[k]].page;
 	int32_t disp = in->disp + (int32_t)(v->dual[page] - v->page[page]);
 	struct dual_insn moved;
 
@@ -234,7 +251,8 @@ static void emit_backs(struct dual_code *c, const struct dual_run *run, struct r
 	}
 }
 
-bool dual_run_put(struct dual_code *c, const struct dual_view *v, pid_t tid, const struct dual_run *run, struct run_places *ret)
+bool dual_run_put(struct dual_code *c, const struct dual_view *v, pid_t tid,
+		  const struct dual_run *run, struct run_places *ret)
 {
 	uint64_t start = run->insn[0].addr, save = c->data + DUAL_SAVE_AT, end = start;
 	int scratch = choose_scratch(run);

@@ -16,7 +16,10 @@ struct run_insn {
 	uint64_t addr, target;		/* target: of a direct branch, 0: none */
 	uint8_t len, bytes[16];
 	bool ends;			/* no run goes over it */
-	bool stores, operand, stack;	/* operand: in memory, and can have another displacement; stack: by rsp, it stays as it is */
+	/*
+	 * operand: in memory, and can have another displacement; stack: by rsp, it stays as it is
+	 */
+	bool stores, operand, stack;
 	struct store s;
 	struct place place;
 	int32_t disp;
@@ -26,7 +29,8 @@ struct run_insn {
 /* Code around an instruction that stores: what is straight on, before it and behind it. */
 struct run_code {
 	struct run_insn insn[RUN_WINDOW];
-	unsigned n, first, last, at;	/* first: where a run may begin; at: the store; last: behind where it may end */
+	/* first: where a run may begin; at: the store; last: behind where it may end */
+	unsigned n, first, last, at;
 };
 
 struct dual_run {
@@ -38,17 +42,28 @@ struct dual_run {
 };
 
 /*
- * What of a run the program can be found in: offsets of the stub's code, and from the run's beginning.  back: where the instruction is as it
- * was, if it faults from `at' to `orig'; 0: nowhere.
+ * What of a run the program can be found in: offsets of the stub's code, and from the run's
+ * beginning.  back: where the instruction is as it was, if it faults from `at' to `orig'; 0:
+ * nowhere.
  */
-struct run_places { uint16_t n, at[RUN_INSNS + 1], orig[RUN_INSNS], back[RUN_INSNS], where[RUN_INSNS + 1]; };
+struct run_places {
+	uint16_t n, at[RUN_INSNS + 1], orig[RUN_INSNS], back[RUN_INSNS], where[RUN_INSNS + 1];
+};
 
 /* Is the instruction to be left as it is? */
 typedef bool dual_seen_fn(uint64_t addr);
 
-/* reg: the registers as they are at insn[code->at].  The run from insn[first] on; score 0: it is of no use. */
-void dual_run_weigh(const struct run_code *code, unsigned first, const struct dual_view *v, const uint64_t reg[16], dual_seen_fn *sees, struct dual_run *ret);
-/* Its code; behind that, everything is as it was, and an address is none that it is for.  False: it has no such code.  Task stopped, with the program's bytes. */
-bool dual_run_put(struct dual_code *c, const struct dual_view *v, pid_t tid, const struct dual_run *run, struct run_places *ret);
+/*
+ * reg: the registers as they are at insn[code->at].  The run from insn[first] on; score 0: it is of
+ * no use.
+ */
+void dual_run_weigh(const struct run_code *code, unsigned first, const struct dual_view *v,
+		    const uint64_t reg[16], dual_seen_fn *sees, struct dual_run *ret);
+/*
+ * Its code; behind that, everything is as it was, and an address is none that it is for.  False: it
+ * has no such code.  Task stopped, with the program's bytes.
+ */
+bool dual_run_put(struct dual_code *c, const struct dual_view *v, pid_t tid,
+		  const struct dual_run *run, struct run_places *ret);
 
 #endif

@@ -2,7 +2,8 @@
  * dual_stub.c - the code of one instruction that stores to a dual-mapped page (dual.c).
  *
  *	entry:	save S; lea S, [where it stores]; save rax; flags to rax
- *		S on a dual-mapped page, all its bytes, and no watched byte among them?  else jmp orig (or same)
+ *		S on a dual-mapped page, all its bytes, and no watched byte among them?  else jmp
+ *		orig (or same)
  *		S = the same byte in the other mapping
  *		flags, rax from where they are saved
  *		the instruction, with [S] for its operand; S back
@@ -12,9 +13,10 @@
  *		the instruction as it was: it may store anywhere, and faults where it should
  *	next:
  *
- * S is a register that the instruction has nothing to do with.  The stack is not used: what is below it is the program's.
- * push and call are written out as stores; what they push from memory, or call through, is fetched first, while all registers are
- * as they were: it may fault.  Anything else is only moved.
+ * S is a register that the instruction has nothing to do with.  The stack is not used: what is
+ * below it is the program's. push and call are written out as stores; what they push from memory,
+ * or call through, is fetched first, while all registers are as they were: it may fault.  Anything
+ * else is only moved.
  */
 #include <capstone/capstone.h>
 #include <stddef.h>
@@ -27,10 +29,11 @@
 #include "replayer/code/displace.h"
 #include "tracee/pun.h"
 
-/* ---- its code ------------------------------------------------------------------------------------------- */
+/* ---- its code -------------------------------------------------------------------------------- */
 
 /* op reg, [its operand], 64 bits */
-static void put_with_operand(struct dual_code *c, uint8_t op, unsigned reg, const struct store *s, const uint8_t *b, uint64_t end)
+static void put_with_operand(struct dual_code *c, uint8_t op, unsigned reg, const struct store *s,
+			     const uint8_t *b, uint64_t end)
 {
 	uint8_t rex = 0x48;
 
@@ -62,16 +65,19 @@ static void put_address(struct dual_code *c, const struct store *s, const uint8_
 	else if (s->kind == LOAD_POP || s->kind == LOAD_RET)
 		EMIT(c, 0x48, 0x8d, (uint8_t)(0x04 | s->scratch << 3), 0x24);	/* [rsp] */
 	else
-		EMIT(c, 0x48, 0x8d, (uint8_t)(0x44 | s->scratch << 3), 0x24, 0xf8);	/* [rsp - 8] */
+		/* [rsp - 8] */
+		EMIT(c, 0x48, 0x8d, (uint8_t)(0x44 | s->scratch << 3), 0x24, 0xf8);
 }
 
 /* What is pushed, or called, to its word. */
-static void put_fetch(struct dual_code *c, const struct dual_view *v, const struct store *s, const uint8_t *b, uint64_t end, struct dual_insn *ret)
+static void put_fetch(struct dual_code *c, const struct dual_view *v, const struct store *s,
+		      const uint8_t *b, uint64_t end, struct dual_insn *ret)
 {
 	uint64_t word = c->data + DUAL_SAVE_AT + 24, save = c->data + DUAL_SAVE_AT + 16, to;
 
 	if (s->reg < 16) {
-		EMIT(c, (uint8_t)(0x48 | (s->reg >> 3) << 2), 0x89, (uint8_t)(0x05 | (s->reg & 7) << 3));
+		EMIT(c, (uint8_t)(0x48 | (s->reg >> 3) << 2), 0x89,
+		     (uint8_t)(0x05 | (s->reg & 7) << 3));
 		emit32(c, (uint32_t)(word - (emit_at(c) + 4)));
 		return;
 	}
@@ -91,8 +97,12 @@ static void put_jump_fetched(struct dual_code *c)
 	emit32(c, (uint32_t)(c->data + DUAL_SAVE_AT + 24 - (emit_at(c) + 4)));
 }
 
-/* The instruction, or one of the same form with this opcode and reg field, with [S] for its operand. */
-static void put_with_s(struct dual_code *c, const struct store *s, const uint8_t *b, unsigned len, uint8_t op, unsigned reg)
+/*
+ * The instruction, or one of the same form with this opcode and reg field, with [S] for its
+ * operand.
+ */
+static void put_with_s(struct dual_code *c, const struct store *s, const uint8_t *b, unsigned len,
+		       uint8_t op, unsigned reg)
 {
 	uint8_t other[16];
 
@@ -108,9 +118,11 @@ static void put_with_s(struct dual_code *c, const struct store *s, const uint8_t
 }
 
 /* The instruction with [S] instead. */
-static void put_other(struct dual_code *c, const struct store *s, const uint8_t *b, unsigned len, uint64_t ret)
+static void put_other(struct dual_code *c, const struct store *s, const uint8_t *b, unsigned len,
+		      uint64_t ret)
 {
-	if (s->kind == STORE_CALL || s->kind == STORE_CALL_TO) {		/* mov dword [S], low; mov dword [S + 4], high */
+	/* mov dword [S], low; mov dword [S + 4], high */
+	if (s->kind == STORE_CALL || s->kind == STORE_CALL_TO) {
 		EMIT(c, 0xc7, (uint8_t)s->scratch);
 		emit32(c, (uint32_t)ret);
 		EMIT(c, 0xc7, (uint8_t)(0x40 | s->scratch), 4);
@@ -130,19 +142,22 @@ static void put_other(struct dual_code *c, const struct store *s, const uint8_t 
 		return;
 	}
 	if (s->kind == LOAD_POP) {
-		EMIT(c, (uint8_t)(0x48 | (s->reg >> 3) << 2), 0x8b, (uint8_t)((s->reg & 7) << 3 | s->scratch));
+		EMIT(c, (uint8_t)(0x48 | (s->reg >> 3) << 2), 0x8b,
+		     (uint8_t)((s->reg & 7) << 3 | s->scratch));
 		return;
 	}
 	if (s->kind >= LOAD_POP) {
 		EMIT(c, 0x48, 0x8b, (uint8_t)(s->scratch << 3 | s->scratch));	/* mov S, [S] */
 		if (s->kind == LOAD_LEAVE)
-			EMIT(c, 0x48, 0x8d, 0x65, 8, 0x48, 0x89, (uint8_t)(0xc5 | s->scratch << 3));	/* lea rsp, [rbp + 8]; mov rbp, S */
+			/* lea rsp, [rbp + 8]; mov rbp, S */
+			EMIT(c, 0x48, 0x8d, 0x65, 8, 0x48, 0x89, (uint8_t)(0xc5 | s->scratch << 3));
 		else
 			emit_word(c, 0x89, s->scratch, c->data + DUAL_SAVE_AT + 24);
 		return;
 	}
 	if (s->kind == STORE_PUSH) {
-		EMIT(c, (uint8_t)(0x48 | (s->reg >> 3) << 2), 0x89, (uint8_t)((s->reg & 7) << 3 | s->scratch));
+		EMIT(c, (uint8_t)(0x48 | (s->reg >> 3) << 2), 0x89,
+		     (uint8_t)((s->reg & 7) << 3 | s->scratch));
 		return;
 	}
 	put_with_s(c, s, b, len, b[s->modrm - 1], b[s->modrm] >> 3 & 7);
@@ -154,13 +169,19 @@ static void put_compare(struct dual_code *c, const struct store *s, int32_t valu
 	emit32(c, (uint32_t)value);
 }
 
-/* Jumps to what is seldom needed: no dual-mapped page, watched bytes on the i-th, the instruction as it was (S an offset or an address: it is not used). */
+/*
+ * Jumps to what is seldom needed: no dual-mapped page, watched bytes on the i-th, the instruction
+ * as it was (S an offset or an address: it is not used).
+ */
 struct cold { struct fixes other, same[DUAL_PAGES], orig; };
 
 /* What is stored, and by which instruction. */
 struct stored { const struct store *s; const uint8_t *b; unsigned len; uint64_t after; };
 
-/* cmp [S], what is going to be there; false: that is not known before.  All registers but S as they were. */
+/*
+ * cmp [S], what is going to be there; false: that is not known before.  All registers but S as they
+ * were.
+ */
 static bool put_equal(struct dual_code *c, const struct stored *w, struct fixes *no)
 {
 	const struct store *s = w->s;
@@ -175,9 +196,11 @@ static bool put_equal(struct dual_code *c, const struct stored *w, struct fixes 
 		EMIT(c, 0x48, 0x81, (uint8_t)(0x38 | s->scratch));
 		emit32(c, (uint32_t)s->imm);
 	} else if (s->kind == STORE_PUSH) {
-		EMIT(c, (uint8_t)(0x48 | (s->reg >> 3) << 2), 0x39, (uint8_t)((s->reg & 7) << 3 | s->scratch));
+		EMIT(c, (uint8_t)(0x48 | (s->reg >> 3) << 2), 0x39,
+		     (uint8_t)((s->reg & 7) << 3 | s->scratch));
 	} else if (s->kind == STORE_OPERAND && s->moves && (w->b[s->modrm - 1] & 0xfe) == 0x88) {
-		put_with_s(c, s, w->b, w->len, 0x38 | (w->b[s->modrm - 1] & 1), w->b[s->modrm] >> 3 & 7);
+		put_with_s(c, s, w->b, w->len, 0x38 | (w->b[s->modrm - 1] & 1),
+			   w->b[s->modrm] >> 3 & 7);
 	} else if (s->kind == STORE_OPERAND && s->moves) {
 		put_with_s(c, s, w->b, w->len, 0x80 | (w->b[s->modrm - 1] & 1), 7);
 	} else {
@@ -187,8 +210,12 @@ static bool put_equal(struct dual_code *c, const struct stored *w, struct fixes 
 	return true;
 }
 
-/* S is an offset in the i-th page, where watched bytes are: to good (S as there) when they stay the same. */
-static void put_same(struct dual_code *c, const struct stored *w, unsigned i, struct fixes *orig, struct fixes *good)
+/*
+ * S is an offset in the i-th page, where watched bytes are: to good (S as there) when they stay the
+ * same.
+ */
+static void put_same(struct dual_code *c, const struct stored *w, unsigned i, struct fixes *orig,
+		     struct fixes *good)
 {
 	uint64_t flags = c->data + DUAL_SAVE_AT + 32;
 	struct fixes no = { 0 };
@@ -206,11 +233,12 @@ static void put_same(struct dual_code *c, const struct stored *w, unsigned i, st
 }
 
 /* S is an offset in the page: to orig, or same, when a watched byte would be stored to. */
-static void put_ranges(struct dual_code *c, const struct dual_view *v, const struct store *s, uint64_t page, struct fixes *orig,
-		       struct fixes *same)
+static void put_ranges(struct dual_code *c, const struct dual_view *v, const struct store *s,
+		       uint64_t page, struct fixes *orig, struct fixes *same)
 {
 	for (unsigned i = 0; i < v->ranges_n; i++) {
-		int64_t from = (int64_t)(v->range[i].start - page), to = (int64_t)(v->range[i].end - page);
+		int64_t from = (int64_t)(v->range[i].start - page),
+			to = (int64_t)(v->range[i].end - page);
 		struct fixes past = { 0 }, *there = v->range[i].always ? orig : same;
 
 		if (to <= 0 || from >= DUAL_PAGE_SIZE)
@@ -231,7 +259,8 @@ static void put_ranges(struct dual_code *c, const struct dual_view *v, const str
 }
 
 /* S to the other mapping, if it is on that page; else on, with S an offset in it. */
-static void put_page(struct dual_code *c, const struct dual_view *v, const struct store *s, unsigned i, struct cold *cold, struct fixes *other)
+static void put_page(struct dual_code *c, const struct dual_view *v, const struct store *s,
+		     unsigned i, struct cold *cold, struct fixes *other)
 {
 	emit_word(c, 0x2b, s->scratch, c->data + DUAL_PAGE_AT + 8 * i);
 	put_compare(c, s, (int32_t)(DUAL_PAGE_SIZE - s->size));
@@ -239,11 +268,16 @@ static void put_page(struct dual_code *c, const struct dual_view *v, const struc
 	put_ranges(c, v, s, v->page[i], &cold->orig, &cold->same[i]);
 	emit_word(c, 0x03, s->scratch, c->data + DUAL_ALIAS_AT + 8 * i);
 	if (v->marks)
-		emit_marks(c, &(struct place){ (int)s->scratch, -1, 0 }, (int32_t)v->marks_at, s->size);
+		emit_marks(c, &(struct place){ (int)s->scratch, -1, 0 }, (int32_t)v->marks_at,
+			   s->size);
 }
 
-/* S to the other mapping, where it is on a dual-mapped page.  The most probable falls through; good: where the instruction with [S] is. */
-static void put_cold(struct dual_code *c, const struct dual_view *v, const struct stored *w, struct cold *cold, unsigned good)
+/*
+ * S to the other mapping, where it is on a dual-mapped page.  The most probable falls through;
+ * good: where the instruction with [S] is.
+ */
+static void put_cold(struct dual_code *c, const struct dual_view *v, const struct stored *w,
+		     struct cold *cold, unsigned good)
 {
 	const struct store *s = w->s;
 
@@ -273,7 +307,8 @@ static void put_cold(struct dual_code *c, const struct dual_view *v, const struc
 	emit_come_here(c, &cold->orig);
 }
 
-static bool put_original(struct dual_code *c, const struct store *s, const struct displaced *d, struct dual_insn *ret)
+static bool put_original(struct dual_code *c, const struct store *s, const struct displaced *d,
+			 struct dual_insn *ret)
 {
 	uint64_t fall;
 	unsigned len;
@@ -294,13 +329,17 @@ static bool put_original(struct dual_code *c, const struct store *s, const struc
 }
 
 /* dual_unchecked.c: without a test. */
-static bool put_blind(struct dual_code *c, const struct dual_view *v, const struct store *s, const struct place *p, const struct displaced *d, struct dual_insn *ret)
+static bool put_blind(struct dual_code *c, const struct dual_view *v, const struct store *s,
+		      const struct place *p, const struct displaced *d, struct dual_insn *ret)
 {
-	int64_t disp = dual_displacement(s, d->site.bytes) + (int64_t)(v->dual[c->blind] - v->page[c->blind]), marks = disp + v->marks_at;
+	int64_t disp = dual_displacement(s, d->site.bytes) +
+		       (int64_t)(v->dual[c->blind] - v->page[c->blind]),
+		marks = disp + v->marks_at;
 	struct fixes next = { 0 };
 	unsigned begin = c->len;
 
-	if (disp != (int32_t)disp || marks != (int32_t)marks || marks + s->size != (int32_t)(marks + s->size))
+	if (disp != (int32_t)disp || marks != (int32_t)marks ||
+	    marks + s->size != (int32_t)(marks + s->size))
 		return false;
 	emit_marks(c, p, (int32_t)marks, s->size);
 	ret->early = emit_at(c);
@@ -318,7 +357,8 @@ static bool put_blind(struct dual_code *c, const struct dual_view *v, const stru
 	return true;
 }
 
-bool dual_put(struct dual_code *c, const struct dual_view *v, pid_t tid, uint64_t addr, struct dual_insn *ret)
+bool dual_put(struct dual_code *c, const struct dual_view *v, pid_t tid, uint64_t addr,
+	      struct dual_insn *ret)
 {
 	struct fixes next = { 0 };
 	struct cold cold = { 0 };
@@ -337,12 +377,18 @@ bool dual_put(struct dual_code *c, const struct dual_view *v, pid_t tid, uint64_
 		return false;
 	dual_classify(cs, insn, d.site.bytes, v->loads, &s);
 	dead = dual_ignores_flags(insn->id);
-	blind = v->blind && c->blind < v->pages_n && s.kind == STORE_OPERAND && !s.disp_at && dual_place(insn, &place);
-	load = s.kind == STORE_NONE && dual_fixed_load(v, insn, &s.disp_at, &disp) && dual_is_near(emit_at(c) + d.site.len, addr + d.site.len + (uint64_t)(int64_t)disp);
+	blind = v->blind && c->blind < v->pages_n && s.kind == STORE_OPERAND && !s.disp_at &&
+		dual_place(insn, &place);
+	load = s.kind == STORE_NONE && dual_fixed_load(v, insn, &s.disp_at, &disp) &&
+	       dual_is_near(emit_at(c) + d.site.len, addr + d.site.len + (uint64_t)(int64_t)disp);
 	cs_free(insn, 1);
-	*ret = (struct dual_insn){ .addr = addr, .len = d.site.len, .stub = emit_at(c), .stores = s.kind != STORE_NONE };
+	*ret = (struct dual_insn){
+		.addr = addr, .len = d.site.len, .stub = emit_at(c), .stores = s.kind != STORE_NONE
+	};
 	to = addr + d.site.len + (uint64_t)(int64_t)disp;
-	if (load || (dual_has_other_place(&s) && dual_fixed_place(v, &s, d.site.bytes, addr + d.site.len, &to) && dual_is_near(emit_at(c) + d.site.len, to))) {
+	if (load || (dual_has_other_place(&s) &&
+		     dual_fixed_place(v, &s, d.site.bytes, addr + d.site.len, &to) &&
+		     dual_is_near(emit_at(c) + d.site.len, to))) {
 		emit(c, d.site.bytes, s.disp_at);
 		emit32(c, (uint32_t)(to - ret->stub - d.site.len));
 		emit(c, d.site.bytes + s.disp_at + 4, d.site.len - s.disp_at - 4);
@@ -354,8 +400,12 @@ bool dual_put(struct dual_code *c, const struct dual_view *v, pid_t tid, uint64_
 		return true;
 	if (s.kind == STORE_PUSH_MEMORY || s.kind == STORE_CALL_TO)
 		put_fetch(c, v, &s, d.site.bytes, addr + d.site.len, ret);
-	/* in a write log: if the program is interrupted right behind it, where they would be others, it fails, or nothing comes of it */
-	dead = dead && v->marks && s.kind == STORE_OPERAND && pun_flags_dead(tid, addr + d.site.len);
+	/*
+	 * in a write log: if the program is interrupted right behind it, where they would be
+	 * others, it fails, or nothing comes of it
+	 */
+	dead = dead && v->marks && s.kind == STORE_OPERAND &&
+	       pun_flags_dead(tid, addr + d.site.len);
 	if (s.kind != STORE_NONE) {
 		emit_word(c, 0x89, s.scratch, c->data + DUAL_SAVE_AT);
 		put_address(c, &s, d.site.bytes, addr + d.site.len);
@@ -380,7 +430,8 @@ bool dual_put(struct dual_code *c, const struct dual_view *v, pid_t tid, uint64_
 		} else {
 			emit_later(c, &next, ALWAYS);
 		}
-		put_cold(c, v, &(struct stored){ &s, d.site.bytes, d.site.len, addr + d.site.len }, &cold, at_good);
+		put_cold(c, v, &(struct stored){ &s, d.site.bytes, d.site.len, addr + d.site.len },
+			 &cold, at_good);
 		emit_flags_back(c, dead);
 		emit_word(c, 0x8b, s.scratch, c->data + DUAL_SAVE_AT);
 	}

@@ -1,5 +1,6 @@
 /*
- * dual_stub.h - instructions that store to a dual-mapped page through its other mapping: the code, for dual.c.
+ * dual_stub.h - instructions that store to a dual-mapped page through its other mapping: the code,
+ * for dual.c.
  */
 #ifndef REPLAYER_ALIAS_STUB_H
 #define REPLAYER_ALIAS_STUB_H
@@ -20,39 +21,57 @@ struct dual_view {
 	unsigned pages_n, ranges_n;
 	uint64_t page[DUAL_PAGES], dual[DUAL_PAGES];
 	bool loads;			/* a page can not be read, either */
-	bool blind;			/* it need not be tested what is stored to: dual_unchecked.c */
-	struct { uint64_t start, end; bool always; } range[DUAL_RANGES];	/* watched; always: a store that changes nothing counts, too */
+	/* it need not be tested what is stored to: dual_unchecked.c */
+	bool blind;
+	/* watched; always: a store that changes nothing counts, too */
+	struct { uint64_t start, end; bool always; } range[DUAL_RANGES];
 	unsigned marks_at;		/* so far behind the other mapping of a byte is its mark */
-	struct store_bitmap *marks;		/* NULL, or what is stored to is noted: by the stub in the area, where that always is the same place here */
+	/*
+	 * NULL, or what is stored to is noted: by the stub in the area, where that always is the
+	 * same place here
+	 */
+	struct store_bitmap *marks;
 };
 
 struct cs_insn;
 
-/* first: the page that is tested first; blind: the only page that the next one stores to, most likely, or DUAL_PAGES. */
+/*
+ * first: the page that is tested first; blind: the only page that the next one stores to, most
+ * likely, or DUAL_PAGES.
+ */
 struct dual_code { uint8_t bytes[DUAL_CODE]; unsigned len, first, blind; uint64_t at, data; };
 
 struct dual_insn {
 	uint64_t addr;			/* the program's instruction */
 	unsigned len;
 	bool stores;			/* it is one that has another form */
-	uint64_t stub, orig, next;	/* where it begins; the original, with all registers as they were; behind it */
-	uint64_t early;			/* reads what is pushed or called, or is the blind store: the program is at addr, too */
-	bool blind;			/* from `stub' to `early', it faults where it should be `orig' */
+	/* where it begins; the original, with all registers as they were; behind it */
+	uint64_t stub, orig, next;
+	/* reads what is pushed or called, or is the blind store: the program is at addr, too */
+	uint64_t early;
+	/* from `stub' to `early', it faults where it should be `orig' */
+	bool blind;
 	uint64_t target, to;		/* at `target', if any, the program is at `to' */
 };
 
 /*
- * One instruction of the program at addr, running on behind its code.  False: it cannot be run elsewhere.  Code is from start
- * to end.  Task stopped.
+ * One instruction of the program at addr, running on behind its code.  False: it cannot be run
+ * elsewhere.  Code is from start to end.  Task stopped.
  */
-bool dual_put(struct dual_code *c, const struct dual_view *v, pid_t tid, uint64_t addr, struct dual_insn *ret);
+bool dual_put(struct dual_code *c, const struct dual_view *v, pid_t tid, uint64_t addr,
+	      struct dual_insn *ret);
 /*
- * Does the instruction always store to the same place, none that is watched?  Then it can stay where it is, with another displacement:
- * *disp, 4 bytes at *disp_at.
+ * Does the instruction always store to the same place, none that is watched?  Then it can stay
+ * where it is, with another displacement: *disp, 4 bytes at *disp_at.
  */
-bool dual_fixed(const struct dual_view *v, const uint8_t *bytes, unsigned len, uint64_t addr, unsigned *disp_at, int32_t *disp);
-/* The same for one that always loads from the same place (watched for stores or not), and stores nothing. */
-bool dual_fixed_load(const struct dual_view *v, const struct cs_insn *insn, unsigned *disp_at, int32_t *disp);
+bool dual_fixed(const struct dual_view *v, const uint8_t *bytes, unsigned len, uint64_t addr,
+		unsigned *disp_at, int32_t *disp);
+/*
+ * The same for one that always loads from the same place (watched for stores or not), and stores
+ * nothing.
+ */
+bool dual_fixed_load(const struct dual_view *v, const struct cs_insn *insn, unsigned *disp_at,
+		     int32_t *disp);
 /* "jmp to"; false: too far. */
 bool dual_put_jump(struct dual_code *c, uint64_t to);
 

@@ -1,12 +1,14 @@
 /*
  * dual_unchecked.c - stores that test nothing.
  *
- * Most instructions that store to a dual-mapped page never store to anything else.  In a write log (write_log.c), where no byte is
- * watched, such a one only needs another displacement, the distance to the other mapping, if what it would store to with any other address
- * is no memory: then it faults, and is done as it was.  So that distance is chosen: all mappings of the program, moved by it, are where
- * nothing is mapped; and moved by that to the marks, too.  It is looked at again whenever something has been mapped, before
- * the program goes on.  (A fault of the program's own may become a store to something else: then its signal does not come, and the write log ends.)
- * An instruction that has faulted a few times gets a stub that tests (dual_stub.c).
+ * Most instructions that store to a dual-mapped page never store to anything else.  In a write log
+ * (write_log.c), where no byte is watched, such a one only needs another displacement, the distance
+ * to the other mapping, if what it would store to with any other address is no memory: then it
+ * faults, and is done as it was.  So that distance is chosen: all mappings of the program, moved by
+ * it, are where nothing is mapped; and moved by that to the marks, too.  It is looked at again
+ * whenever something has been mapped, before the program goes on.  (A fault of the program's own
+ * may become a store to something else: then its signal does not come, and the write log ends.) An
+ * instruction that has faulted a few times gets a stub that tests (dual_stub.c).
  *
  *	entry:	mov qword [the same, in the marks], -1
  *		the instruction, with that displacement
@@ -22,12 +24,13 @@
 
 enum { LOWEST = 0x10000, DISTANCE = 64 << 20, FARTHEST = 28, ADDRESSES_END = 47, WINDOWS = 3 };
 
-/* ---- the distance --------------------------------------------------------------------------------- */
+/* ---- the distance ---------------------------------------------------------------------------- */
 
 /* The i-th page of ours for the program's: its other mapping, and two for its marks. */
 static uint64_t window(const struct dual_unchecked *b, uint64_t page, unsigned i)
 {
-	return page + (uint64_t)b->shift + (i ? (b->marks_at & ~(PAGE_BYTES - 1u)) + (i - 1) * PAGE_BYTES : 0);
+	return page + (uint64_t)b->shift +
+	       (i ? (b->marks_at & ~(PAGE_BYTES - 1u)) + (i - 1) * PAGE_BYTES : 0);
 }
 
 static bool is_window(const struct dual_unchecked *b, uint64_t page)
@@ -52,7 +55,8 @@ static bool are_windows(const struct dual_unchecked *b, const struct tracee_map 
 	return at == m->end;
 }
 
-static bool is_free(const struct dual_unchecked *b, const struct tracee_maps *maps, uint64_t start, uint64_t end)
+static bool is_free(const struct dual_unchecked *b, const struct tracee_maps *maps, uint64_t start,
+		    uint64_t end)
 {
 	for (size_t i = 0; i < maps->n && maps->map[i].start < end; i++) {
 		if (maps->map[i].end > start && !are_windows(b, &maps->map[i]))
@@ -71,16 +75,22 @@ static bool is_lonely(const struct dual_unchecked *b, const struct tracee_maps *
 			continue;
 		/* an access may begin before, and end behind it */
 		if ((int64_t)m->start + shift < LOWEST + PAGE_BYTES ||
-		    !is_free(b, maps, m->start + (uint64_t)shift - PAGE_BYTES, m->end + (uint64_t)shift + PAGE_BYTES))
+		    !is_free(b, maps, m->start + (uint64_t)shift - PAGE_BYTES,
+			     m->end + (uint64_t)shift + PAGE_BYTES))
 			return false;
 	}
 	return true;
 }
 
-/* The other mappings, and the marks, are neither so far from the program's memory as those are from each other. */
-static bool are_lonely(const struct dual_unchecked *b, const struct tracee_maps *maps, int64_t shift, int64_t marks)
+/*
+ * The other mappings, and the marks, are neither so far from the program's memory as those are from
+ * each other.
+ */
+static bool are_lonely(const struct dual_unchecked *b, const struct tracee_maps *maps,
+		       int64_t shift, int64_t marks)
 {
-	return is_lonely(b, maps, shift) && is_lonely(b, maps, shift + marks) && is_lonely(b, maps, marks);
+	return is_lonely(b, maps, shift) && is_lonely(b, maps, shift + marks) &&
+	       is_lonely(b, maps, marks);
 }
 
 static bool choose(struct dual_unchecked *b, const struct tracee_maps *maps)
@@ -91,11 +101,18 @@ static bool choose(struct dual_unchecked *b, const struct tracee_maps *maps)
 
 			if (!is_lonely(b, maps, shift))
 				continue;
-			for (int64_t m = 1; m < FARTHEST && shift + m * DISTANCE <= (int64_t)FARTHEST * DISTANCE; m++) {
-				if (shift + m * DISTANCE == 0 || !are_lonely(b, maps, shift, m * DISTANCE))
+			for (int64_t m = 1;
+			     m < FARTHEST && shift + m * DISTANCE <= (int64_t)FARTHEST * DISTANCE;
+			     m++) {
+				if (shift + m * DISTANCE == 0 ||
+				    !are_lonely(b, maps, shift, m * DISTANCE))
 					continue;
 				b->shift = shift;
-				b->marks_at = (unsigned)(m * DISTANCE) + PAGE_BYTES / 2;	/* a load waits for a store before it to an address that ends like its own */
+				/*
+				 * a load waits for a store before it to an address that ends like
+				 * its own
+				 */
+				b->marks_at = (unsigned)(m * DISTANCE) + PAGE_BYTES / 2;
 				return true;
 			}
 		}
@@ -140,7 +157,9 @@ static bool add_page(struct rp_task *t, uint64_t page)
 
 		if (is_window(b, at))
 			continue;
-		err = cage_call_now(t->real, &ret, SYS_mmap, at, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, (uint64_t)-1);
+		err = cage_call_now(t->real, &ret, SYS_mmap, at, PAGE_BYTES, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+				    (uint64_t)-1);
 		if (err || ret != (int64_t)at) {
 			err_free(err);
 			return false;
@@ -185,7 +204,9 @@ struct err *dual_unchecked_make_room(struct rp_task *t, uint64_t at, uint64_t le
 		return NULL;
 	rp_tools_bare_memory(t->mm, t->real);
 	for (unsigned k = 0; k < b->pages_n * WINDOWS; k++)
-		TRY(cage_call_now(t->real, &ret, SYS_munmap, window(b, b->page[k / WINDOWS], k % WINDOWS), PAGE_BYTES, 0, 0, 0));
+		TRY(cage_call_now(t->real, &ret, SYS_munmap,
+				  window(b, b->page[k / WINDOWS], k % WINDOWS), PAGE_BYTES, 0, 0,
+				  0));
 	*b = (struct dual_unchecked){ .refused = true };
 	if (stops_mm(t->mm)->dual && stops_mm(t->mm)->dual->view.marks)
 		store_bitmap_all(stops_mm(t->mm)->dual->view.marks);
@@ -194,5 +215,6 @@ struct err *dual_unchecked_make_room(struct rp_task *t, uint64_t at, uint64_t le
 
 bool dual_unchecked_area(const struct rp_mm *mm, uint64_t addr)
 {
-	return stops_mm(mm)->blind.shift && is_window(&stops_mm(mm)->blind, addr & ~(PAGE_BYTES - 1ull));
+	return stops_mm(mm)->blind.shift &&
+	       is_window(&stops_mm(mm)->blind, addr & ~(PAGE_BYTES - 1ull));
 }

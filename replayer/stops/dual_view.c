@@ -1,5 +1,6 @@
 /*
- * dual_view.c - what is dual-mapped in an address space at the moment, and where jumps of dual_jump.c are: for those who look.
+ * dual_view.c - what is dual-mapped in an address space at the moment, and where jumps of
+ * dual_jump.c are: for those who look.
  */
 #include <string.h>
 
@@ -7,7 +8,8 @@
 
 struct err *dual_patch(pid_t real, const struct stub *s, bool ours)
 {
-	return tracee_write(real, s->site.addr + s->patch_at, ours ? s->bytes : s->site.bytes + s->patch_at, s->patch_len);
+	return tracee_write(real, s->site.addr + s->patch_at,
+			    ours ? s->bytes : s->site.bytes + s->patch_at, s->patch_len);
 }
 
 static bool within(uint64_t area, uint64_t addr)

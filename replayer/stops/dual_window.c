@@ -10,16 +10,21 @@
 
 enum { BACK = 200, FORWARD = 400 };
 
-/* Too many rather than too few: Capstone does not know of all instructions which operands they write. */
+/*
+ * Too many rather than too few: Capstone does not know of all instructions which operands they
+ * write.
+ */
 static uint16_t written_by(csh cs, const cs_insn *insn)
 {
 	const cs_x86 *x = &insn->detail->x86;
-	bool reads = insn->id == X86_INS_CMP || insn->id == X86_INS_TEST || insn->id == X86_INS_PUSH || insn->id == X86_INS_NOP;
+	bool reads = insn->id == X86_INS_CMP || insn->id == X86_INS_TEST ||
+		     insn->id == X86_INS_PUSH || insn->id == X86_INS_NOP;
 	cs_regs read, written;
 	uint8_t read_n, written_n;
 	uint16_t ret = 0;
 
-	if (cs_regs_access(cs, insn, read, &read_n, written, &written_n) || insn->id == X86_INS_ENTER)
+	if (cs_regs_access(cs, insn, read, &read_n, written, &written_n) ||
+	    insn->id == X86_INS_ENTER)
 		return UINT16_MAX;
 	for (unsigned i = 0; i < written_n; i++)
 		ret |= dual_register_bit(written[i]);
@@ -27,7 +32,8 @@ static uint16_t written_by(csh cs, const cs_insn *insn)
 		ret |= dual_register_bit(x->operands[0].reg);
 	if (insn->id == X86_INS_CMPXCHG)
 		ret |= 1u << RAX;
-	if ((insn->id == X86_INS_XCHG || insn->id == X86_INS_XADD || insn->id == X86_INS_MULX) && x->operands[1].type == X86_OP_REG)
+	if ((insn->id == X86_INS_XCHG || insn->id == X86_INS_XADD || insn->id == X86_INS_MULX) &&
+	    x->operands[1].type == X86_OP_REG)
 		ret |= dual_register_bit(x->operands[1].reg);
 	return ret;
 }
@@ -45,7 +51,8 @@ static void note_operand(csh cs, const cs_insn *insn, struct run_insn *in)
 	dual_classify(cs, insn, in->bytes, false, &stores);
 	dual_classify(cs, insn, in->bytes, true, &in->s);
 	in->stores = stores.kind == STORE_OPERAND;
-	in->ends |= stores.kind != STORE_NONE && stores.kind != STORE_OPERAND && stores.kind != STORE_PUSH;
+	in->ends |= stores.kind != STORE_NONE && stores.kind != STORE_OPERAND &&
+		    stores.kind != STORE_PUSH;
 	in->stack = stores.kind == STORE_PUSH || (mem && mem->mem.base == X86_REG_RSP);
 	if (in->s.kind != STORE_OPERAND || in->stack || !mem || in->s.disp_at)
 		return;
@@ -67,7 +74,10 @@ static void note(csh cs, const cs_insn *insn, struct run_insn *in)
 		note_operand(cs, insn, in);
 }
 
-/* Bounds of what runs straight on there, and where the loop around it, or what it is branched to, begins. */
+/*
+ * Bounds of what runs straight on there, and where the loop around it, or what it is branched to,
+ * begins.
+ */
 static void find_bounds(struct run_code *code)
 {
 	const struct run_insn *insn = code->insn;
@@ -97,7 +107,8 @@ bool dual_window(struct replay *r, struct rp_task *t, uint64_t addr, struct run_
 	ret->at = RUN_WINDOW;
 	if (!insn || !inprocess_solid(t, addr))
 		return false;
-	at = stops_mm(t->mm)->solid_start + BACK < addr ? addr - BACK : stops_mm(t->mm)->solid_start;
+	at = stops_mm(t->mm)->solid_start + BACK < addr ? addr - BACK
+							: stops_mm(t->mm)->solid_start;
 	len = tracee_read_some(t->real, at, bytes, sizeof(bytes));
 	if (len > stops_mm(t->mm)->solid_end - at)
 		len = stops_mm(t->mm)->solid_end - at;

@@ -3,22 +3,27 @@
  *
  * The instruction becomes a jump to a stub.  Two kinds, by what the breakpoint asks for:
  *
- *   count:     a counter in memory goes down; trap when it is 0; else remember when this was (for comparison with others)
+ *   count:  a counter in memory goes down; trap when it is 0; else remember when this was (for
+ *   comparison with others)
  *   condition: registers and flags to a stack of ours; the compiled condition (condition.c); back;
  *              trap when it was true, or then count
  *   both:      the displaced instructions ("copy") ; jmp back
  *
- * So counting to a billion is one trap, and that is what positions inside a long computation are named by
- * (periodic.c, stepback.c); a breakpoint whose condition is false costs some 30 ns instead of 25 us.
+ * So counting to a billion is one trap, and that is what positions inside a long computation are
+ * named by (periodic.c, stepback.c); a breakpoint whose condition is false costs some 30 ns instead
+ * of 25 us.
  *
- * Stubs are written into an area of the process near the code, which stays mapped; the program cannot know of it.  The
- * jumps themselves come and go with the int3s (breakpoints.c).  A task that stops inside a copy is told to be at the
- * original (rp_gate_leave), and is put back when it goes on (rp_gate_enter), so nobody else knows of stubs.
+ * Stubs are written into an area of the process near the code, which stays mapped; the program
+ * cannot know of it.  The jumps themselves come and go with the int3s (breakpoints.c).  A task that
+ * stops inside a copy is told to be at the original (rp_gate_leave), and is put back when it goes
+ * on (rp_gate_enter), so nobody else knows of stubs.
  *
- * Places in the bytes of one jump share it: the stub of the first goes on to that of the next (decode_group()).  A place that is counted may be
- * where a breakpoint is, too: it is counted in that one's stub (inprocess.over).
+ * Places in the bytes of one jump share it: the stub of the first goes on to that of the next
+ * (decode_group()).  A place that is counted may be where a breakpoint is, too: it is counted in
+ * that one's stub (inprocess.over).
  *
- * A place that cannot be patched, or whose page the program may write to or has made itself, gets an int3 as usual.
+ * A place that cannot be patched, or whose page the program may write to or has made itself, gets
+ * an int3 as usual.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -35,7 +40,8 @@ enum { AREAS = RP_AREAS };
 
 /* ---- areas ------------------------------------------------------------------------------- */
 
-static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3)
+static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, uint64_t a1,
+			uint64_t a2, uint64_t a3)
 {
 	TRY(cage_call(t->real, &t->regs, ret, nr, a0, a1, a2, a3, (uint64_t)-1, 0));
 	t->dirty = t->mm->patches.n != 0;
@@ -49,14 +55,19 @@ bool inprocess_reaches(uint64_t area, uint64_t addr)
 	return far <= REACH;
 }
 
-/* The place in reach that is farthest from all mappings: what the program maps later is most often next to those. */
+/*
+ * The place in reach that is farthest from all mappings: what the program maps later is most often
+ * next to those.
+ */
 uint64_t inprocess_loneliest(const struct tracee_maps *maps, uint64_t addr)
 {
 	enum { MARGIN = 32 * PAGE_BYTES, LOWEST = 0x10000 };
-	uint64_t best = 0, most = 2 * MARGIN, low = addr > REACH + LOWEST ? addr - REACH : LOWEST, high = addr + REACH, end = 0;
+	uint64_t best = 0, most = 2 * MARGIN, low = addr > REACH + LOWEST ? addr - REACH : LOWEST,
+		 high = addr + REACH, end = 0;
 
 	for (size_t i = 0; i <= maps->n; i++) {
-		uint64_t from = end > low ? end : low, to = i < maps->n ? maps->map[i].start : 0x7fff00000000;
+		uint64_t from = end > low ? end : low,
+			 to = i < maps->n ? maps->map[i].start : 0x7fff00000000;
 
 		if (to > high)
 			to = high;
@@ -105,7 +116,8 @@ static struct err *area_for(struct rp_task *t, uint64_t addr, struct rp_area **r
 bool inprocess_area(const struct rp_mm *mm, uint64_t addr)
 {
 	for (unsigned i = 0; i < AREAS; i++) {
-		if (stops_mm(mm)->areas[i].at && addr - stops_mm(mm)->areas[i].at < PAGES * PAGE_BYTES)
+		if (stops_mm(mm)->areas[i].at &&
+		    addr - stops_mm(mm)->areas[i].at < PAGES * PAGE_BYTES)
 			return true;
 	}
 	return false;
@@ -121,17 +133,20 @@ struct rp_carried {
 static void carry(struct rp_task *t)
 {
 	struct rp_mm *mm = t->mm;
-	struct rp_carried *c = calloc(1, sizeof(*c) + stops_mm(mm)->inprocess_n * sizeof(c->inprocess[0]));
+	struct rp_carried *c =
+		calloc(1, sizeof(*c) + stops_mm(mm)->inprocess_n * sizeof(c->inprocess[0]));
 
 	BUG_ON(!c, "out of memory for breakpoints");
 	free(stops_mm(mm)->carried);
 	stops_mm(mm)->carried = c;
 	c->n = stops_mm(mm)->inprocess_n;
 	c->gen = stops_mm(mm)->inprocess_gen;
-	tracee_read_some(t->real, stops_mm(mm)->areas[0].at + DATA + TURN, c->shared, sizeof(c->shared));
+	tracee_read_some(t->real, stops_mm(mm)->areas[0].at + DATA + TURN, c->shared,
+			 sizeof(c->shared));
 	for (unsigned i = 0; i < c->n; i++) {
 		if (stops_mm(mm)->inprocess[i].built)
-			tracee_read_some(t->real, stops_mm(mm)->inprocess[i].slot + SLOT_LEFT, &c->inprocess[i], sizeof(c->inprocess[i]));
+			tracee_read_some(t->real, stops_mm(mm)->inprocess[i].slot + SLOT_LEFT,
+					 &c->inprocess[i], sizeof(c->inprocess[i]));
 	}
 }
 
@@ -143,10 +158,12 @@ static struct err *put_down(struct rp_task *t)
 
 	if (!c || c->gen != stops_mm(mm)->inprocess_gen || !stops_mm(mm)->areas[0].at)
 		return NULL;
-	TRY(tracee_write(t->real, stops_mm(mm)->areas[0].at + DATA + TURN, c->shared, sizeof(c->shared)));
+	TRY(tracee_write(t->real, stops_mm(mm)->areas[0].at + DATA + TURN, c->shared,
+			 sizeof(c->shared)));
 	for (unsigned i = 0; i < c->n; i++) {
 		if (stops_mm(mm)->inprocess[i].built)
-			TRY(tracee_write(t->real, stops_mm(mm)->inprocess[i].slot + SLOT_LEFT, &c->inprocess[i], sizeof(c->inprocess[i])));
+			TRY(tracee_write(t->real, stops_mm(mm)->inprocess[i].slot + SLOT_LEFT,
+					 &c->inprocess[i], sizeof(c->inprocess[i])));
 	}
 	free(c);
 	stops_mm(mm)->carried = NULL;
@@ -177,7 +194,7 @@ struct err *inprocess_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 	return NULL;
 }
 
-/* ---- probes of an address space ------------------------------------------------------------------ */
+/* ---- probes of an address space -------------------------------------------------------------- */
 
 /* Code that nobody is going to write to or move: private pages of a file. */
 static struct err *solid(struct rp_task *t, uint64_t addr, bool *ret)
@@ -196,7 +213,8 @@ static struct err *solid(struct rp_task *t, uint64_t addr, bool *ret)
 	}
 	TRY(tracee_maps_read(t->real, &maps));
 	m = tracee_maps_find(&maps, addr);
-	if (m && m->inode && (m->prot & PROT_EXEC) && !(m->prot & PROT_WRITE) && !m->shared && addr + SITE_MAX < m->end) {
+	if (m && m->inode && (m->prot & PROT_EXEC) && !(m->prot & PROT_WRITE) && !m->shared &&
+	    addr + SITE_MAX < m->end) {
 		stops_mm(t->mm)->solid_start = m->start;
 		stops_mm(t->mm)->solid_end = m->end;
 		*ret = true;
@@ -224,7 +242,10 @@ bool inprocess_possible(struct rp_task *t, uint64_t addr, unsigned *len_ret)
 		err_free(err);
 		return false;
 	}
-	if (!good || !displace_decode(t->real, addr, SITE_JUMP, stops_mm(t->mm)->solid_start, stops_mm(t->mm)->solid_end, &d) || displace_repeats(&d))
+	if (!good ||
+	    !displace_decode(t->real, addr, SITE_JUMP, stops_mm(t->mm)->solid_start,
+			     stops_mm(t->mm)->solid_end, &d) ||
+	    displace_repeats(&d))
 		return false;
 	*len_ret = d.site.len;
 	return true;
@@ -240,7 +261,7 @@ static bool alone(const struct stops *stops, const struct replay_break *b)
 	return stops->iteration_site && b->kind == REPLAY_COUNT && b->addr == stops->iteration_site;
 }
 
-/* ---- several in the bytes of one jump ------------------------------------------------------------- */
+/* ---- several in the bytes of one jump -------------------------------------------------------- */
 
 /* A jump, or an int3? */
 static bool is_jump(const struct stops *stops, const struct replay_break *b)
@@ -250,7 +271,8 @@ static bool is_jump(const struct stops *stops, const struct replay_break *b)
 
 static int by_address(const void *a, const void *b)
 {
-	const struct replay_break *x = &((const struct inprocess *)a)->b, *y = &((const struct inprocess *)b)->b;
+	const struct replay_break *x = &((const struct inprocess *)a)->b,
+				  *y = &((const struct inprocess *)b)->b;
 
 	if (x->pid != y->pid)
 		return x->pid < y->pid ? -1 : 1;
@@ -277,10 +299,12 @@ static void arrange(const struct stops *stops, struct rp_mm *mm)
 {
 	struct inprocess *lead = NULL, *last = NULL;
 
-	qsort(stops_mm(mm)->inprocess, stops_mm(mm)->inprocess_n, sizeof(*stops_mm(mm)->inprocess), by_address);
+	qsort(stops_mm(mm)->inprocess, stops_mm(mm)->inprocess_n, sizeof(*stops_mm(mm)->inprocess),
+	      by_address);
 	for (unsigned i = 0; i < stops_mm(mm)->inprocess_n; i++) {
 		struct inprocess *p = &stops_mm(mm)->inprocess[i];
-		bool near = last && last->b.pid == p->b.pid, same = near && last->b.addr == p->b.addr;
+		bool near = last && last->b.pid == p->b.pid,
+		     same = near && last->b.addr == p->b.addr;
 
 		p->alone = alone(stops, &p->b);
 		p->lead = p;
@@ -291,7 +315,8 @@ static void arrange(const struct stops *stops, struct rp_mm *mm)
 		}
 		if (same)
 			dissolve(mm, lead);
-		if (near && !same && p->b.addr < lead->b.addr + SITE_JUMP && is_jump(stops, &lead->b))
+		if (near && !same && p->b.addr < lead->b.addr + SITE_JUMP &&
+		    is_jump(stops, &lead->b))
 			p->lead = lead;
 		else
 			lead = p;
@@ -304,7 +329,8 @@ static void arrange(const struct stops *stops, struct rp_mm *mm)
 static bool in_group(const struct inprocess *lead, const struct replay_break *b)
 {
 	for (const struct inprocess *p = lead; p; p = p->next) {
-		if (!memcmp(b, &p->b, sizeof(*b)) || (p->over && !memcmp(b, &p->over->b, sizeof(*b))))
+		if (!memcmp(b, &p->b, sizeof(*b)) ||
+		    (p->over && !memcmp(b, &p->over->b, sizeof(*b))))
 			return true;
 	}
 	return false;
@@ -315,7 +341,8 @@ static bool others_in_site(const struct rp_set *s, const struct inprocess *lead,
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
 
-		if (b->kind < REPLAY_WRITE && b->pid == lead->b.pid && b->addr >= lead->b.addr && b->addr < lead->b.addr + len && !in_group(lead, b))
+		if (b->kind < REPLAY_WRITE && b->pid == lead->b.pid && b->addr >= lead->b.addr &&
+		    b->addr < lead->b.addr + len && !in_group(lead, b))
 			return true;
 	}
 	return false;
@@ -327,7 +354,8 @@ static bool decode_group(struct rp_task *t, const struct rp_set *s, struct inpro
 	const struct rp_mm *mm = t->mm;
 	struct displaced whole;
 
-	if (!displace_decode(t->real, lead->b.addr, SITE_JUMP, stops_mm(mm)->solid_start, stops_mm(mm)->solid_end, &whole) ||
+	if (!displace_decode(t->real, lead->b.addr, SITE_JUMP, stops_mm(mm)->solid_start,
+			     stops_mm(mm)->solid_end, &whole) ||
 	    others_in_site(s, lead, whole.site.len))
 		return false;
 	lead->span = whole.site.len;
@@ -335,7 +363,9 @@ static bool decode_group(struct rp_task *t, const struct rp_set *s, struct inpro
 		uint64_t end = p->next ? p->next->b.addr : lead->b.addr + SITE_JUMP;
 
 		p->d = whole;
-		if (lead->next && !displace_decode(t->real, p->b.addr, (unsigned)(end - p->b.addr), stops_mm(mm)->solid_start, stops_mm(mm)->solid_end, &p->d))
+		if (lead->next &&
+		    !displace_decode(t->real, p->b.addr, (unsigned)(end - p->b.addr),
+				     stops_mm(mm)->solid_start, stops_mm(mm)->solid_end, &p->d))
 			return false;
 		if (displace_repeats(&p->d) || (p->next && p->b.addr + p->d.site.len != end))
 			return false;
@@ -352,7 +382,8 @@ static struct err *build(struct replay *r, struct rp_task *t, struct inprocess *
 
 	p->site = p->d.site;
 	TRY(area_for(t, p->b.addr, &a));
-	if (!a || a->used + STUB_ROOM > CODE_END || DATA + SLOT * (3 + a->slots) > PAGES * PAGE_BYTES)
+	if (!a || a->used + STUB_ROOM > CODE_END ||
+	    DATA + SLOT * (3 + a->slots) > PAGES * PAGE_BYTES)
 		return NULL;
 	first = stops_mm(t->mm)->areas[0].at + DATA;
 	p->area = a->at;
@@ -363,9 +394,15 @@ static struct err *build(struct replay *r, struct rp_task *t, struct inprocess *
 		p->over->left = p->over->slot + SLOT_LEFT;
 		p->over->site.addr = p->b.addr;
 	}
-	c = (struct inprocess_code){ .at = p->stub, .turn = stops_of(r)->chain && stops_of(r)->chain->n > 1 ? first + TURN : 0, .counts = p->b.kind == REPLAY_COUNT || stops_of(r)->quiet };
+	c = (struct inprocess_code){ .at = p->stub,
+				     .turn = stops_of(r)->chain && stops_of(r)->chain->n > 1
+						     ? first + TURN
+						     : 0,
+				     .counts = p->b.kind == REPLAY_COUNT || stops_of(r)->quiet };
 	p->left = p->alone ? p->slot + SLOT_LEFT : first + LEFT;
-	good = p->trap_only ? inprocess_stub_trap(p, &c) : p->b.cond ? inprocess_stub_condition(p, &stops_of(r)->conds[p->b.cond - 1], &c) : inprocess_stub_count(p, &c);
+	good = p->trap_only ? inprocess_stub_trap(p, &c)
+	       : p->b.cond  ? inprocess_stub_condition(p, &stops_of(r)->conds[p->b.cond - 1], &c)
+			    : inprocess_stub_count(p, &c);
 	if (!good)
 		return NULL;
 	TRY(tracee_write(t->real, p->stub, c.bytes, c.len));
@@ -399,7 +436,8 @@ static struct err *shared(struct rp_task *t, uint64_t addr, bool *ret)
 	return NULL;
 }
 
-static struct err *build_group(struct replay *r, struct rp_task *t, const struct rp_set *s, struct inprocess *lead)
+static struct err *build_group(struct replay *r, struct rp_task *t, const struct rp_set *s,
+			       struct inprocess *lead)
 {
 	struct rp_mm *mm = t->mm;
 	bool good, bare = false;
@@ -416,7 +454,10 @@ static struct err *build_group(struct replay *r, struct rp_task *t, const struct
 		return build_group(r, t, s, lead);
 	}
 	lead->trap_only = true;
-	if (bare || !displace_decode(t->real, lead->b.addr, 1, stops_mm(mm)->solid_start, stops_mm(mm)->solid_end, &lead->d) || displace_repeats(&lead->d))
+	if (bare ||
+	    !displace_decode(t->real, lead->b.addr, 1, stops_mm(mm)->solid_start,
+			     stops_mm(mm)->solid_end, &lead->d) ||
+	    displace_repeats(&lead->d))
 		return NULL;
 	lead->span = lead->d.site.len;
 	return build(r, t, lead);
@@ -439,7 +480,8 @@ static bool is_inprocess(const struct replay_break *b)
 /* Which stubs: they differ by what is counted, and where. */
 static unsigned generation(const struct stops *stops, unsigned set)
 {
-	return ((set * 2 + stops->quiet) * 2 + (stops->chain && stops->chain->n)) * 2 + (stops->iteration_site != 0) + 1;
+	return ((set * 2 + stops->quiet) * 2 + (stops->chain && stops->chain->n)) * 2 +
+	       (stops->iteration_site != 0) + 1;
 }
 
 /* The chain may be another one, of the same set. */
@@ -472,9 +514,11 @@ struct err *inprocess_build(struct replay *r, struct rp_task *t, unsigned set)
 
 	if (s->n == s->watches)
 		return NULL;
-	if (stops_mm(mm)->int3_n)		/* the code as it is, not int3s of ours, is what stubs are made of */
+	/* the code as it is, not int3s of ours, is what stubs are made of */
+	if (stops_mm(mm)->int3_n)
 		rp_tools_bare_memory(mm, t->real);
-	if (stops_mm(mm)->inprocess_gen != generation(stops_of(r), set) || !same_counters(stops_of(r), mm)) {
+	if (stops_mm(mm)->inprocess_gen != generation(stops_of(r), set) ||
+	    !same_counters(stops_of(r), mm)) {
 		rp_tools_bare_memory(mm, t->real);
 		inprocess_of_set(stops_of(r), mm, s);
 		stops_mm(mm)->inprocess_gen = generation(stops_of(r), set);
@@ -484,9 +528,11 @@ struct err *inprocess_build(struct replay *r, struct rp_task *t, unsigned set)
 		struct inprocess *p = &stops_mm(mm)->inprocess[i];
 		uint8_t now[SITE_MAX] = { 0 };
 
-		if (p->lead != p || p->in || p->b.pid != t->rec_pid || !rp_code_read(t->real, p->b.addr, now, sizeof(now)))
+		if (p->lead != p || p->in || p->b.pid != t->rec_pid ||
+		    !rp_code_read(t->real, p->b.addr, now, sizeof(now)))
 			continue;
-		if (patches_with(&mm->patches, p->b.addr)) {	/* the instruction is in a stub already: breakpoints.c */
+		/* the instruction is in a stub already: breakpoints.c */
+		if (patches_with(&mm->patches, p->b.addr)) {
 			dissolve(mm, p);
 			p->tried = false;
 			continue;
@@ -522,7 +568,8 @@ bool inprocess_overlaps(const struct rp_mm *mm, uint64_t start, uint64_t end)
 	for (unsigned i = 0; i < stops_mm(mm)->inprocess_n; i++) {
 		const struct inprocess *p = &stops_mm(mm)->inprocess[i];
 
-		if (p->built && (!p->trap_only || p->lead != p) && p->site.addr < end && p->site.addr + p->site.len > start)
+		if (p->built && (!p->trap_only || p->lead != p) && p->site.addr < end &&
+		    p->site.addr + p->site.len > start)
 			return true;
 	}
 	return false;
@@ -553,7 +600,8 @@ static bool inprocess_write(const struct inprocess *p, pid_t real, bool jumps)
 		return false;
 	if (p->trap_only && !rp_code_has(real, p->site.addr, jumps ? p->site.bytes[0] : 0xcc))
 		return !jumps;
-	return rp_code_write(real, p->site.addr, jumps ? jump : p->site.bytes, p->trap_only ? 1 : SITE_JUMP);
+	return rp_code_write(real, p->site.addr, jumps ? jump : p->site.bytes,
+			     p->trap_only ? 1 : SITE_JUMP);
 }
 
 /* The jump for this breakpoint; false: it has to be an int3. */
@@ -586,7 +634,8 @@ void inprocess_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_
 	for (unsigned i = 0; stops_mm(mm)->inprocess_in && i < stops_mm(mm)->inprocess_n; i++) {
 		const struct inprocess *p = &stops_mm(mm)->inprocess[i];
 
-		for (unsigned k = 0; p->in && p->lead == p && k < (p->trap_only ? 1 : SITE_JUMP); k++) {
+		for (unsigned k = 0; p->in && p->lead == p && k < (p->trap_only ? 1 : SITE_JUMP);
+		     k++) {
 			if (p->site.addr + k - addr < len)
 				bytes[p->site.addr + k - addr] = p->site.bytes[k];
 		}
@@ -601,14 +650,17 @@ void inprocess_bare(struct rp_mm *mm, pid_t real, bool back)
 	}
 }
 
-/* ---- counting ------------------------------------------------------------------------------------------ */
+/* ---- counting -------------------------------------------------------------------------------- */
 
 /* All that share a counter. */
 struct err *inprocess_limit_all(struct rp_task *t, uint64_t limit)
 {
 	uint64_t words[2] = { 0, limit };
 
-	return stops_mm(t->mm)->areas[0].at ? tracee_write(t->real, stops_mm(t->mm)->areas[0].at + DATA, words, sizeof(words)) : NULL;
+	return stops_mm(t->mm)->areas[0].at
+		       ? tracee_write(t->real, stops_mm(t->mm)->areas[0].at + DATA, words,
+				      sizeof(words))
+		       : NULL;
 }
 
 uint64_t inprocess_counted_all(const struct rp_task *t, uint64_t limit)
@@ -635,7 +687,8 @@ struct err *inprocess_limit(struct rp_task *t, const struct replay_break *b, uin
 }
 
 /* How often since inprocess_limit(), and when last compared with others. */
-uint64_t inprocess_counted(const struct rp_task *t, const struct replay_break *b, uint64_t limit, uint64_t *last)
+uint64_t inprocess_counted(const struct rp_task *t, const struct replay_break *b, uint64_t limit,
+			   uint64_t *last)
 {
 	const struct inprocess *p = stops_mm(t->mm)->inprocess_n ? inprocess_of(t->mm, b) : NULL;
 	uint64_t left = limit;

@@ -1,5 +1,6 @@
 /*
- * inprocess.h - what inprocess.c and inprocess_stub.c share: breakpoints that are decided inside the process.
+ * inprocess.h - what inprocess.c and inprocess_stub.c share: breakpoints that are decided inside
+ * the process.
  */
 #ifndef REPLAYER_GATE_H
 #define REPLAYER_GATE_H
@@ -10,10 +11,24 @@
 /* struct regs as words */
 enum { WORD_FS_BASE = 21 };
 
-enum { PAGES = 16, STACK_TOP = 15 * PAGE_BYTES, DATA = 15 * PAGE_BYTES, CODE_END = 14 * PAGE_BYTES,
-       STUB_ROOM = 3000, FRAME = 16 * 8,
-       /* the data page: shared words, then a slot for each stub */
-       TURN = 0, LEFT = 8, THREAD = 16, SLOT = 64, SLOT_SAVE = 0, SLOT_LEFT = 8, SLOT_LAST = 16, SLOT_RIP = 24, SLOT_SAVE_RAX = 32 };
+enum {
+	PAGES = 16,
+	STACK_TOP = 15 * PAGE_BYTES,
+	DATA = 15 * PAGE_BYTES,
+	CODE_END = 14 * PAGE_BYTES,
+	STUB_ROOM = 3000,
+	FRAME = 16 * 8,
+	/* the data page: shared words, then a slot for each stub */
+	TURN = 0,
+	LEFT = 8,
+	THREAD = 16,
+	SLOT = 64,
+	SLOT_SAVE = 0,
+	SLOT_LEFT = 8,
+	SLOT_LAST = 16,
+	SLOT_RIP = 24,
+	SLOT_SAVE_RAX = 32
+};
 
 struct inprocess {
 	struct replay_break b;
@@ -21,23 +36,34 @@ struct inprocess {
 	struct site site;		/* d.site */
 	bool trap_only;			/* an int3, and only what it replaces is run in the stub */
 	bool alone;			/* it has a counter of its own */
-	uint8_t seen[SITE_MAX];		/* what was there when it was tried; span: how much of that matters */
+	/* what was there when it was tried; span: how much of that matters */
+	uint8_t seen[SITE_MAX];
 	unsigned span;
 	bool tried, built, in;
-	/* Those in the bytes of one jump: lead has it, each runs the instructions up to the next, where it goes on. */
+	/*
+	 * Those in the bytes of one jump: lead has it, each runs the instructions up to the next,
+	 * where it goes on.
+	 */
 	struct inprocess *lead, *next;
-	struct inprocess *over;		/* at the same address, counted in this one's stub; its own is only a trap */
-	uint64_t area, stub, copy, end, fall, trap, slot;	/* copy to end: as the original; trap: behind the int3 */
-	uint64_t left;			/* where its counter is: in its slot, or shared by all of a set */
+	/* at the same address, counted in this one's stub; its own is only a trap */
+	struct inprocess *over;
+	/* copy to end: as the original; trap: behind the int3 */
+	uint64_t area, stub, copy, end, fall, trap, slot;
+	/* where its counter is: in its slot, or shared by all of a set */
+	uint64_t left;
 };
 
-/* A stub that is being written; at: where it is going to be; turn: the word that says when, 0: it does not matter; counts: what is true, instead of a trap each time. */
+/*
+ * A stub that is being written; at: where it is going to be; turn: the word that says when, 0: it
+ * does not matter; counts: what is true, instead of a trap each time.
+ */
 struct inprocess_code { uint8_t bytes[STUB_ROOM]; unsigned len; uint64_t at, turn; bool counts; };
 
 /* The three kinds; false: not possible. */
 bool inprocess_stub_trap(struct inprocess *p, struct inprocess_code *c);
 bool inprocess_stub_count(struct inprocess *p, struct inprocess_code *c);
-bool inprocess_stub_condition(struct inprocess *p, const struct rp_cond *cond, struct inprocess_code *c);
+bool inprocess_stub_condition(struct inprocess *p, const struct rp_cond *cond,
+			      struct inprocess_code *c);
 /* Where a compiled condition finds the registers. */
 void inprocess_saved_places(const struct inprocess *p, uint64_t reg[REGS_WORDS]);
 

@@ -13,7 +13,8 @@ static void put(struct inprocess_code *c, const void *bytes, unsigned n)
 	memcpy(c->bytes + c->len, bytes, n);
 	c->len += n;
 }
-#define PUT(c, ...) put(c, (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
+#define PUT(c, ...) \
+	put(c, (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
 
 /* three bytes of an instruction, and a RIP-relative address */
 static void put_rip(struct inprocess_code *c, uint8_t a, uint8_t b, uint8_t modrm, uint64_t addr)
@@ -31,12 +32,14 @@ static void put_saved(const struct inprocess *p, struct inprocess_code *c, uint8
 
 static void put_word(struct inprocess_code *c, uint8_t opcode, uint64_t addr)
 {
-	PUT(c, 0x48, opcode);					/* rax, a word of 64 bits of address */
+	/* rax, a word of 64 bits of address */
+	PUT(c, 0x48, opcode);
 	put(c, &addr, 8);
 }
 
 /* rcx = the word at addr += displacement; flags and all other registers stay as they are. */
-static void put_add(const struct inprocess *p, struct inprocess_code *c, uint64_t addr, uint8_t displacement)
+static void put_add(const struct inprocess *p, struct inprocess_code *c, uint64_t addr,
+		    uint8_t displacement)
 {
 	int64_t far = (int64_t)(addr - (c->at + c->len));
 
@@ -48,7 +51,8 @@ static void put_add(const struct inprocess *p, struct inprocess_code *c, uint64_
 	}
 	put_rip(c, 0x48, 0x89, 0x05, p->slot + SLOT_SAVE_RAX);
 	put_word(c, 0xa1, addr);
-	PUT(c, 0x48, 0x8d, 0x40, displacement, 0x48, 0x89, 0xc1);	/* lea rax, [rax + displacement]; mov rcx, rax */
+	/* lea rax, [rax + displacement]; mov rcx, rax */
+	PUT(c, 0x48, 0x8d, 0x40, displacement, 0x48, 0x89, 0xc1);
 	put_word(c, 0xa3, addr);
 	put_rip(c, 0x48, 0x8b, 0x05, p->slot + SLOT_SAVE_RAX);
 }
@@ -56,7 +60,8 @@ static void put_add(const struct inprocess *p, struct inprocess_code *c, uint64_
 /* A jump if rcx is 0, to another part of the stub: jumps_here() with what it returns. */
 static unsigned put_jump_if_0(struct inprocess_code *c)
 {
-	PUT(c, 0xe3, 2, 0xeb, SITE_JUMP, 0xe9, 0, 0, 0, 0);	/* jrcxz 1f; jmp 2f; 1: jmp there; 2: */
+	/* jrcxz 1f; jmp 2f; 1: jmp there; 2: */
+	PUT(c, 0xe3, 2, 0xeb, SITE_JUMP, 0xe9, 0, 0, 0, 0);
 	return c->len;
 }
 
@@ -121,7 +126,8 @@ static bool put_copy(struct inprocess *p, struct inprocess_code *c, unsigned *ov
 
 	*over_ret = put_over_test(p, c);
 	p->copy = c->at + c->len;
-	if (c->len + DISPLACE_MAX + 64 > STUB_ROOM || !displace_write(&p->d, p->copy, c->bytes + c->len, &len, &p->fall))
+	if (c->len + DISPLACE_MAX + 64 > STUB_ROOM ||
+	    !displace_write(&p->d, p->copy, c->bytes + c->len, &len, &p->fall))
 		return false;
 	c->len += len;
 	p->end = p->copy + p->site.len - last;
@@ -167,7 +173,10 @@ static void put_trap(struct inprocess *p, struct inprocess_code *c)
 	p->trap = c->at + c->len;
 }
 
-/* The trap behind the copy, in reach of a short jump or not: a loop of a nanosecond a turn notices the jump around a long one. */
+/*
+ * The trap behind the copy, in reach of a short jump or not: a loop of a nanosecond a turn notices
+ * the jump around a long one.
+ */
 static bool put_counted(struct inprocess *p, struct inprocess_code *c, bool near, bool *reached)
 {
 	unsigned branch = put_count(p, c, near), over;
@@ -213,7 +222,10 @@ void inprocess_saved_places(const struct inprocess *p, uint64_t reg[REGS_WORDS])
 	reg[WORD_FS_BASE] = p->area + DATA + THREAD;
 }
 
-/* One thread runs at a time, and fs_base is its own for as long as it does: but for who sets it without the kernel, and there condition.c asks. */
+/*
+ * One thread runs at a time, and fs_base is its own for as long as it does: but for who sets it
+ * without the kernel, and there condition.c asks.
+ */
 struct err *inprocess_thread(struct rp_task *t)
 {
 	for (unsigned i = 0; i < RP_AREAS && stops_mm(t->mm)->areas[i].at; i++) {
@@ -221,7 +233,8 @@ struct err *inprocess_thread(struct rp_task *t)
 
 		if (a->fs_base == t->regs.fs_base)
 			continue;
-		TRY(tracee_write(t->real, a->at + DATA + THREAD, &t->regs.fs_base, sizeof(t->regs.fs_base)));
+		TRY(tracee_write(t->real, a->at + DATA + THREAD, &t->regs.fs_base,
+				 sizeof(t->regs.fs_base)));
 		a->fs_base = t->regs.fs_base;
 	}
 	return NULL;
@@ -230,12 +243,16 @@ struct err *inprocess_thread(struct rp_task *t)
 static void put_restore(const struct inprocess *p, struct inprocess_code *c)
 {
 	put_rip(c, 0x48, 0x8d, 0x25, p->area + STACK_TOP - FRAME);	/* lea rsp, [frame] */
-	PUT(c, 0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x41, 0x5b, 0x41, 0x5a, 0x41, 0x59, 0x41, 0x58,	/* pop r15..r8 */
-	    0x5f, 0x5e, 0x5d, 0x5b, 0x5a, 0x59, 0x58, 0x9d);	/* rdi, rsi, rbp, rbx, rdx, rcx, rax, flags */
+	/* pop r15..r8 */
+	PUT(c, 0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x41, 0x5b, 0x41, 0x5a, 0x41, 0x59,
+	    0x41, 0x58,
+	    /* rdi, rsi, rbp, rbx, rdx, rcx, rax, flags */
+	    0x5f, 0x5e, 0x5d, 0x5b, 0x5a, 0x59, 0x58, 0x9d);
 	put_rip(c, 0x48, 0x8b, 0x25, p->slot + SLOT_SAVE);	/* mov rsp, [save] */
 }
 
-bool inprocess_stub_condition(struct inprocess *p, const struct rp_cond *cond, struct inprocess_code *c)
+bool inprocess_stub_condition(struct inprocess *p, const struct rp_cond *cond,
+			      struct inprocess_code *c)
 {
 	uint64_t reg[REGS_WORDS];
 	unsigned hit[33], n, after, over;
@@ -243,10 +260,12 @@ bool inprocess_stub_condition(struct inprocess *p, const struct rp_cond *cond, s
 	put_over(p, c);
 	put_rip(c, 0x48, 0x89, 0x25, p->slot + SLOT_SAVE);	/* mov [save], rsp */
 	put_rip(c, 0x48, 0x8d, 0x25, p->area + STACK_TOP);	/* lea rsp, [top] */
-	PUT(c, 0x9c, 0x50, 0x51, 0x52, 0x53, 0x55, 0x56, 0x57,	/* pushfq; push rax, rcx, rdx, rbx, rbp, rsi, rdi */
-	    0x41, 0x50, 0x41, 0x51, 0x41, 0x52, 0x41, 0x53, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57);
+	/* pushfq; push rax, rcx, rdx, rbx, rbp, rsi, rdi */
+	PUT(c, 0x9c, 0x50, 0x51, 0x52, 0x53, 0x55, 0x56, 0x57, 0x41, 0x50, 0x41, 0x51, 0x41, 0x52,
+	    0x41, 0x53, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57);
 	inprocess_saved_places(p, reg);
-	n = rp_cond_compile(cond, c->bytes + c->len, STUB_ROOM - c->len - 200, c->at + c->len, reg, hit);
+	n = rp_cond_compile(cond, c->bytes + c->len, STUB_ROOM - c->len - 200, c->at + c->len, reg,
+			    hit);
 	if (!n)
 		return false;
 	for (unsigned i = 0; hit[i]; i++)

@@ -1,5 +1,6 @@
 /*
- * inprocess_task.c - tasks in the stubs of inprocess.c: told to be at the program's own instructions, and put back when they go on.
+ * inprocess_task.c - tasks in the stubs of inprocess.c: told to be at the program's own
+ * instructions, and put back when they go on.
  */
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -10,14 +11,16 @@ enum { STEPS_OUT = 2000 };
 
 void inprocess_enter(struct rp_task *t, bool counted, bool seen)
 {
-	for (unsigned i = 0; stops_mm(t->mm)->inprocess_in && i < stops_mm(t->mm)->inprocess_n; i++) {
+	for (unsigned i = 0; stops_mm(t->mm)->inprocess_in && i < stops_mm(t->mm)->inprocess_n;
+	     i++) {
 		const struct inprocess *p = &stops_mm(t->mm)->inprocess[i];
 
 		uint64_t in = t->regs.rip - p->site.addr;
 		bool inner = p->lead != p, done = in || (p->trap_only ? seen : counted);
 
 		/* Just behind an int3 its signal is still to come: an interrupt was quicker. */
-		if (!p->in || !p->copy || in >= (p->trap_only && !inner ? 1u : p->site.len) || (!done && !inner))
+		if (!p->in || !p->copy || in >= (p->trap_only && !inner ? 1u : p->site.len) ||
+		    (!done && !inner))
 			continue;
 		/* where another one's jump is, the program's own way is not there */
 		t->regs.rip = done ? p->copy + in : p->stub;
@@ -27,13 +30,14 @@ void inprocess_enter(struct rp_task *t, bool counted, bool seen)
 }
 
 /*
- * At the start of the copy the stub has counted, or was not to count: at the place itself it would be counted (again) when it goes on.  So
- * there an interrupt leaves it where it is.
+ * At the start of the copy the stub has counted, or was not to count: at the place itself it would
+ * be counted (again) when it goes on.  So there an interrupt leaves it where it is.
  */
 void inprocess_interrupted(struct rp_task *t)
 {
 	for (unsigned i = 0; i < stops_mm(t->mm)->inprocess_n; i++) {
-		if (stops_mm(t->mm)->inprocess[i].built && stops_mm(t->mm)->inprocess[i].copy && t->regs.rip == stops_mm(t->mm)->inprocess[i].copy)
+		if (stops_mm(t->mm)->inprocess[i].built && stops_mm(t->mm)->inprocess[i].copy &&
+		    t->regs.rip == stops_mm(t->mm)->inprocess[i].copy)
 			return;
 	}
 	inprocess_leave(t);
@@ -90,7 +94,8 @@ bool inprocess_trap(struct rp_task *t, bool *counted)
 
 		bool int3 = p->trap_only && p->lead == p;
 
-		if (!p->built || t->regs.rip != (int3 ? p->site.addr + 1 : p->trap) || (int3 && !p->in))
+		if (!p->built || t->regs.rip != (int3 ? p->site.addr + 1 : p->trap) ||
+		    (int3 && !p->in))
 			continue;
 		at_place(t, p);
 		*counted = !p->trap_only;
@@ -121,7 +126,8 @@ static bool guarded(struct replay *r, struct rp_task *t)
 {
 	siginfo_t info;
 
-	if (!stops_mm(t->mm)->page_watch_n || ptrace(PTRACE_GETSIGINFO, t->real, NULL, &info) < 0 || info.si_signo != SIGSEGV || !page_watch_fault(r, t, &info))
+	if (!stops_mm(t->mm)->page_watch_n || ptrace(PTRACE_GETSIGINFO, t->real, NULL, &info) < 0 ||
+	    info.si_signo != SIGSEGV || !page_watch_fault(r, t, &info))
 		return false;
 	stops_of(r)->trapped = !page_watch_passes(r, t);
 	return true;
@@ -149,7 +155,8 @@ struct err *inprocess_step_out(struct replay *r, struct rp_task *t, bool *hit)
 		rp_hide_trace_flag(t, from);
 		if (WSTOPSIG(status) == SIGSEGV && guarded(r, t))
 			return NULL;
-		if (WSTOPSIG(status) == SIGSEGV || WSTOPSIG(status) == SIGFPE || WSTOPSIG(status) == SIGBUS) {
+		if (WSTOPSIG(status) == SIGSEGV || WSTOPSIG(status) == SIGFPE ||
+		    WSTOPSIG(status) == SIGBUS) {
 			*hit = inprocess_fault(t);
 			if (*hit)
 				return NULL;

@@ -9,12 +9,14 @@
 #include "replayer/machine/alarm.h"
 #include "replayer/stops/stops.h"
 
-enum { TICK_US = 25000, OVERDUE_NS = 60000000 };	/* OVERDUE_NS: who interrupts waits no longer than this for a point that has a name. */
+/* OVERDUE_NS: who interrupts waits no longer than this for a point that has a name. */
+enum { TICK_US = 25000, OVERDUE_NS = 60000000 };
 
 /* The handler may find it stopped already: then the next run stops at once, and we look again. */
 static volatile pid_t running;
 static volatile sig_atomic_t interrupted;
-static volatile sig_atomic_t missed;	/* the handler found nothing running: the next run is interrupted as it begins */
+/* the handler found nothing running: the next run is interrupted as it begins */
+static volatile sig_atomic_t missed;
 static volatile uint64_t interrupted_ns;
 static volatile int interrupt_fd = -1;
 
@@ -39,7 +41,11 @@ static void ring(void)
 		ptrace(PTRACE_INTERRUPT, running, NULL, NULL);
 	else if (now && (timing != RP_TIME_SAMPLES || interrupted))
 		missed = 1;
-	else if (now)		/* what goes on between two runs takes longer than a sample: with `missed' nothing would ever run */
+	/*
+	 * what goes on between two runs takes longer than a sample: with `missed' nothing would
+	 * ever run
+	 */
+	else if (now)
 		late = 1;
 }
 
@@ -67,7 +73,10 @@ void rp_timer_forked(void)
 	timer_us = 0;
 }
 
-/* What has just been done may take longer than a tick (a thousand breakpoints): the program would never run. */
+/*
+ * What has just been done may take longer than a tick (a thousand breakpoints): the program would
+ * never run.
+ */
 void rp_tick_anew(void)
 {
 	long us = timer_us;

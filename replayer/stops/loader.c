@@ -1,9 +1,11 @@
 /*
- * loader.c - breakpoints that debuggers set for themselves, to learn of libraries: at the dynamic loader's _dl_debug_state() (struct r_debug of
- * <link.h>), or at its probes (SystemTap's notes of provider "rtld": init_start, map_start, reloc_complete, unmap_start ...).
+ * loader.c - breakpoints that debuggers set for themselves, to learn of libraries: at the dynamic
+ * loader's _dl_debug_state() (struct r_debug of <link.h>), or at its probes (SystemTap's notes of
+ * provider "rtld": init_start, map_start, reloc_complete, unmap_start ...).
  *
- * They are met only where libraries are mapped or unmapped, which needs system calls; so where there are none of these, they need not be
- * looked for.  https://sourceware.org/systemtap/wiki/UserSpaceProbeImplementation has the notes' layout.
+ * They are met only where libraries are mapped or unmapped, which needs system calls; so where
+ * there are none of these, they need not be looked for.
+ * https://sourceware.org/systemtap/wiki/UserSpaceProbeImplementation has the notes' layout.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -30,7 +32,10 @@ static char *part(int fd, uint64_t off, uint64_t len)
 	return bytes;
 }
 
-/* Is the file's address pc one of its rtld probes?  Addresses in notes count from where the linker put .stapsdt.base. */
+/*
+ * Is the file's address pc one of its rtld probes?  Addresses in notes count from where the linker
+ * put .stapsdt.base.
+ */
 static bool in_notes(const char *notes, size_t len, uint64_t pc)
 {
 	size_t at = 0;
@@ -46,7 +51,8 @@ static bool in_notes(const char *notes, size_t len, uint64_t pc)
 		if (n.n_namesz > len || n.n_descsz > len || desc + n.n_descsz > len)
 			return false;
 		at = desc + ((n.n_descsz + 3ull) & ~3ull);
-		if (n.n_type != NOTE_STAPSDT || n.n_namesz != 8 || memcmp(notes + name, "stapsdt", 8) || n.n_descsz < 3 * 8 + 5)
+		if (n.n_type != NOTE_STAPSDT || n.n_namesz != 8 ||
+		    memcmp(notes + name, "stapsdt", 8) || n.n_descsz < 3 * 8 + 5)
 			continue;
 		memcpy(&word, notes + desc, 8);
 		if (word == pc && !strncmp(notes + desc + 24, "rtld", n.n_descsz - 24))
@@ -62,7 +68,8 @@ static bool in_symbols(int fd, const Elf64_Shdr *sym, const Elf64_Shdr *str, uin
 	bool found = false;
 
 	for (size_t i = 0; s && names && !found && i < sym->sh_size / sizeof(*s); i++)
-		found = s[i].st_value == pc && s[i].st_name < str->sh_size && !strcmp(names + s[i].st_name, "_dl_debug_state");
+		found = s[i].st_value == pc && s[i].st_name < str->sh_size &&
+			!strcmp(names + s[i].st_name, "_dl_debug_state");
 	free(s);
 	free(names);
 	return found;
@@ -77,17 +84,23 @@ static bool place_in_file(int fd, uint64_t offset)
 	Elf64_Phdr ph[32];
 	bool found = false;
 
-	if (pread(fd, &e, sizeof(e), 0) != sizeof(e) || memcmp(e.e_ident, ELFMAG, SELFMAG) || e.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    e.e_phentsize != sizeof(*ph) || e.e_phnum > 32 || e.e_shentsize != sizeof(*sec) || e.e_shnum > SECTIONS_MAX ||
-	    pread(fd, ph, e.e_phnum * sizeof(*ph), (off_t)e.e_phoff) != (ssize_t)(e.e_phnum * sizeof(*ph)) ||
-	    pread(fd, sec, e.e_shnum * sizeof(*sec), (off_t)e.e_shoff) != (ssize_t)(e.e_shnum * sizeof(*sec)))
+	if (pread(fd, &e, sizeof(e), 0) != sizeof(e) || memcmp(e.e_ident, ELFMAG, SELFMAG) ||
+	    e.e_ident[EI_CLASS] != ELFCLASS64 || e.e_phentsize != sizeof(*ph) || e.e_phnum > 32 ||
+	    e.e_shentsize != sizeof(*sec) || e.e_shnum > SECTIONS_MAX ||
+	    pread(fd, ph, e.e_phnum * sizeof(*ph), (off_t)e.e_phoff) !=
+		    (ssize_t)(e.e_phnum * sizeof(*ph)) ||
+	    pread(fd, sec, e.e_shnum * sizeof(*sec), (off_t)e.e_shoff) !=
+		    (ssize_t)(e.e_shnum * sizeof(*sec)))
 		return false;
 	for (unsigned i = 0; i < e.e_phnum; i++) {
-		if (ph[i].p_type == PT_LOAD && offset >= ph[i].p_offset && offset - ph[i].p_offset < ph[i].p_filesz)
+		if (ph[i].p_type == PT_LOAD && offset >= ph[i].p_offset &&
+		    offset - ph[i].p_offset < ph[i].p_filesz)
 			pc = offset - ph[i].p_offset + ph[i].p_vaddr;
 	}
 	for (unsigned i = 0; pc && i < e.e_shnum && !found; i++) {
-		char *notes = sec[i].sh_type == SHT_NOTE && !(sec[i].sh_flags & SHF_ALLOC) ? part(fd, sec[i].sh_offset, sec[i].sh_size) : NULL;
+		char *notes = sec[i].sh_type == SHT_NOTE && !(sec[i].sh_flags & SHF_ALLOC)
+				      ? part(fd, sec[i].sh_offset, sec[i].sh_size)
+				      : NULL;
 
 		found = notes && in_notes(notes, sec[i].sh_size, pc);
 		free(notes);

@@ -1,9 +1,10 @@
 /*
- * page_watch.c - watchpoints beyond the debug registers: their pages are protected, and each access that faults is
- * looked at.
+ * page_watch.c - watchpoints beyond the debug registers: their pages are protected, and each access
+ * that faults is looked at.
  *
- * Pages are protected only while a task runs, like int3s.  A fault is answered by lifting the protection of all,
- * one single step, and protecting again: some 50 us, paid only for pages that are watched.
+ * Pages are protected only while a task runs, like int3s.  A fault is answered by lifting the
+ * protection of all, one single step, and protecting again: some 50 us, paid only for pages that
+ * are watched.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -37,7 +38,9 @@ static void add_page(struct rp_mm *mm, const struct tracee_maps *maps, uint64_t 
 	while (g < end && g->page != page)
 		g++;
 	if (g == end) {
-		stops_mm(mm)->page_watch = realloc(stops_mm(mm)->page_watch, (stops_mm(mm)->page_watch_n + 1) * sizeof(*stops_mm(mm)->page_watch));
+		stops_mm(mm)->page_watch = realloc(stops_mm(mm)->page_watch,
+						   (stops_mm(mm)->page_watch_n + 1) *
+							   sizeof(*stops_mm(mm)->page_watch));
 		BUG_ON(!stops_mm(mm)->page_watch, "out of memory for watchpoints");
 		g = &stops_mm(mm)->page_watch[stops_mm(mm)->page_watch_n++];
 		*g = (struct page_watch){ page, m->prot & ~PROT_WRITE, m->prot, false };
@@ -58,7 +61,9 @@ static void add_code(struct rp_mm *mm, const struct tracee_maps *maps, uint64_t 
 static struct err *lift(struct rp_mm *mm, pid_t real, bool on)
 {
 	for (unsigned i = 0; i < stops_mm(mm)->page_watch_n; i++)
-		TRY(rp_page_protect(real, stops_mm(mm)->page_watch[i].page, on ? stops_mm(mm)->page_watch[i].prot : stops_mm(mm)->page_watch[i].was));
+		TRY(rp_page_protect(real, stops_mm(mm)->page_watch[i].page,
+				    on ? stops_mm(mm)->page_watch[i].prot
+				       : stops_mm(mm)->page_watch[i].was));
 	return NULL;
 }
 
@@ -78,7 +83,8 @@ struct err *page_watch_in(struct replay *r, struct rp_task *t, const struct rp_s
 	struct rp_mm *mm = t->mm;
 	struct tracee_maps maps;
 
-	page_watch_out(mm, t->real);	/* another set's: what is protected now must not pass for the program's own */
+	/* another set's: what is protected now must not pass for the program's own */
+	page_watch_out(mm, t->real);
 	stops_mm(mm)->page_watch_gen = gen;
 	TRY(tracee_maps_read(t->real, &maps));
 	if (has_int3s(r))
@@ -88,7 +94,9 @@ struct err *page_watch_in(struct replay *r, struct rp_task *t, const struct rp_s
 
 		if (b->kind < REPLAY_WRITE || b->pid != t->rec_pid || rp_set_register(s, i))
 			continue;
-		for (uint64_t page = b->addr & ~(PAGE_BYTES - 1ull); page < b->addr + b->len + !b->len; page += PAGE_BYTES)	/* of no length: write_log.c */
+		/* of no length: write_log.c */
+		for (uint64_t page = b->addr & ~(PAGE_BYTES - 1ull);
+		     page < b->addr + b->len + !b->len; page += PAGE_BYTES)
 			add_page(mm, &maps, page, b->kind != REPLAY_WRITE);
 	}
 	tracee_maps_deinit(&maps);
@@ -97,7 +105,9 @@ struct err *page_watch_in(struct replay *r, struct rp_task *t, const struct rp_s
 
 bool page_watch_page(const struct rp_mm *mm, unsigned i, uint64_t *page, int *prot)
 {
-	for (unsigned k = 0; k < stops_mm(mm)->page_watch_n && stops_mm(mm)->page_watch[k].code; k++)	/* these come first */
+	/* these come first */
+	for (unsigned k = 0; k < stops_mm(mm)->page_watch_n && stops_mm(mm)->page_watch[k].code;
+	     k++)
 		i++;
 	if (i >= stops_mm(mm)->page_watch_n)
 		return false;
@@ -131,10 +141,12 @@ void page_watch_out(struct rp_mm *mm, pid_t real)
 /* Some store more than their operand says, or say nothing of it. */
 static uint64_t size_by_name(const char *name, unsigned operand)
 {
-	static const struct { const char *name; uint64_t size; } wide[] = {
-		{ "fxsave", 512 }, { "fxrstor", 512 }, { "xsave", 1 << 14 }, { "xrstor", 1 << 14 }, { "fnsave", 108 }, { "frstor", 108 },
-		{ "fnstenv", 28 }, { "fldenv", 28 }, { "vscatter", UINT64_MAX }, { "vpscatter", UINT64_MAX }, { "vgather", UINT64_MAX },
-		{ "vpgather", UINT64_MAX },
+	static const struct { const char *name; uint64_t size;
+	} wide[] = {
+		{ "fxsave", 512 },	     { "fxrstor", 512 },	{ "xsave", 1 << 14 },
+		{ "xrstor", 1 << 14 },	     { "fnsave", 108 },		{ "frstor", 108 },
+		{ "fnstenv", 28 },	     { "fldenv", 28 },		{ "vscatter", UINT64_MAX },
+		{ "vpscatter", UINT64_MAX }, { "vgather", UINT64_MAX }, { "vpgather", UINT64_MAX },
 	};
 
 	for (unsigned i = 0; i < sizeof(wide) / sizeof(wide[0]); i++) {
@@ -185,9 +197,13 @@ static uint64_t access_size(pid_t tid, uint64_t rip)
 
 bool page_watch_hits(const struct stops *stops, uint64_t addr, uint64_t len)
 {
-	if (stops->page_watch_size > OPERAND_MAX)	/* the fault may name its last byte (fxsave does) */
-		return stops->page_watch_size == UINT64_MAX || (stops->page_watch_hit < addr + len + stops->page_watch_size && stops->page_watch_hit + stops->page_watch_size > addr);
-	return stops->page_watch_hit < addr + len && stops->page_watch_hit + stops->page_watch_size > addr;
+	/* the fault may name its last byte (fxsave does) */
+	if (stops->page_watch_size > OPERAND_MAX)
+		return stops->page_watch_size == UINT64_MAX ||
+		       (stops->page_watch_hit < addr + len + stops->page_watch_size &&
+			stops->page_watch_hit + stops->page_watch_size > addr);
+	return stops->page_watch_hit < addr + len &&
+	       stops->page_watch_hit + stops->page_watch_size > addr;
 }
 
 /* Most accesses to a protected page are to something else on it. */
@@ -211,7 +227,8 @@ bool page_watch_at_break(const struct replay *r, const struct rp_set *s, const s
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
 
-		if (b->kind < REPLAY_WRITE && b->addr == t->regs.rip && b->pid == t->rec_pid && !inprocess_decides(t->mm, b))
+		if (b->kind < REPLAY_WRITE && b->addr == t->regs.rip && b->pid == t->rec_pid &&
+		    !inprocess_decides(t->mm, b))
 			return rp_set_breaks(r, s, t);
 	}
 	return false;
@@ -222,14 +239,18 @@ bool page_watch_passes(struct replay *r, struct rp_task *t)
 	struct stops *stops = stops_of(r);
 	const struct rp_set *s = stops->sets[stops->now];
 
-	if (stops->leaving || stops->diverted || !page_watch_misses(r, s) || page_watch_at_break(r, s, t))
+	if (stops->leaving || stops->diverted || !page_watch_misses(r, s) ||
+	    page_watch_at_break(r, s, t))
 		return false;
 	stops->trapped = stops->at_limit = false;
 	stops->page_watch_size = 0;
 	return true;
 }
 
-/* A repeated string instruction faults for each of its stores: it goes on while the pages are open, up to one that is watched. */
+/*
+ * A repeated string instruction faults for each of its stores: it goes on while the pages are open,
+ * up to one that is watched.
+ */
 static bool goes_on(const struct rp_set *s, const struct rp_task *t, uint64_t from, unsigned size)
 {
 	enum { DOWN = 0x400 };
@@ -239,7 +260,9 @@ static bool goes_on(const struct rp_set *s, const struct rp_task *t, uint64_t fr
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
 
-		if (b->kind > REPLAY_WRITE || (b->kind == REPLAY_WRITE && t->regs.rdi < b->addr + b->len && t->regs.rdi + size > b->addr))
+		if (b->kind > REPLAY_WRITE ||
+		    (b->kind == REPLAY_WRITE && t->regs.rdi < b->addr + b->len &&
+		     t->regs.rdi + size > b->addr))
 			return false;
 	}
 	return true;
@@ -254,45 +277,59 @@ static uint64_t turns_before(const struct rp_set *s, const struct rp_task *t, un
 		const struct replay_break *b = &s->b[i];
 		uint64_t free_turns = b->addr > t->regs.rdi ? (b->addr - t->regs.rdi) / size : 0;
 
-		if (b->kind >= REPLAY_WRITE && b->len && b->addr + b->len > t->regs.rdi && free_turns < iterations)
+		if (b->kind >= REPLAY_WRITE && b->len && b->addr + b->len > t->regs.rdi &&
+		    free_turns < iterations)
 			iterations = free_turns;
 	}
 	return iterations;
 }
 
-/* At once, if at all; place: where the program has the instruction, and the run might end between two turns of it. */
-static uint64_t turns_at_once(const struct replay *r, const struct rp_set *s, struct rp_task *t, uint64_t place, unsigned size)
+/*
+ * At once, if at all; place: where the program has the instruction, and the run might end between
+ * two turns of it.
+ */
+static uint64_t turns_at_once(const struct replay *r, const struct rp_set *s, struct rp_task *t,
+			      uint64_t place, unsigned size)
 {
 	bool ends = stops_of(r)->step || (r->ev.place == TRACE_AT_STATE && r->ev.regs.rip == place);
-	uint64_t iterations = !ends && goes_on(s, t, t->regs.rip, size) ? turns_before(s, t, size) : 0;
+	uint64_t iterations =
+		!ends && goes_on(s, t, t->regs.rip, size) ? turns_before(s, t, size) : 0;
 
 	return iterations >= TURNS_MIN && rp_string_runs(t) ? iterations : 0;
 }
 
 /*
- * Those of them that store to the other mapping of a dual-mapped page, which need not be opened; 0: none.  *off: how far that is.  Not where it
- * would read what it has just stored: the processor goes by addresses, and does not see that they are the same.
+ * Those of them that store to the other mapping of a dual-mapped page, which need not be opened; 0:
+ * none.  *off: how far that is.  Not where it would read what it has just stored: the processor
+ * goes by addresses, and does not see that they are the same.
  */
-static uint64_t turns_there(const struct rp_task *t, uint64_t iterations, unsigned size, uint64_t *off)
+static uint64_t turns_there(const struct rp_task *t, uint64_t iterations, unsigned size,
+			    uint64_t *off)
 {
 	uint64_t room = (PAGE_BYTES - t->regs.rdi % PAGE_BYTES) / (size ? size : 1);
 
-	if (!iterations || room < TURNS_MIN || t->regs.rdi - t->regs.rsi < 2 * PAGE_BYTES || !dual_other(t->mm, t->regs.rdi, off))
+	if (!iterations || room < TURNS_MIN || t->regs.rdi - t->regs.rsi < 2 * PAGE_BYTES ||
+	    !dual_other(t->mm, t->regs.rdi, off))
 		return 0;
 	return iterations < room ? iterations : room;
 }
 
-static struct err *run_there(struct rp_task *t, unsigned len, uint64_t iterations, uint64_t off, int *status)
+static struct err *run_there(struct rp_task *t, unsigned len, uint64_t iterations, uint64_t off,
+			     int *status)
 {
 	struct err *err;
 
 	t->regs.rdi += off;
-	err = rp_string_run(t, len, iterations, status);	/* which has all registers written */
+	/* which has all registers written */
+	err = rp_string_run(t, len, iterations, status);
 	t->regs.rdi -= off;
 	return err;
 }
 
-/* For a write log: what was stored to.  A string instruction has come from `to' to where rdi is now. */
+/*
+ * For a write log: what was stored to.  A string instruction has come from `to' to where rdi is
+ * now.
+ */
 static void note_store(struct stops *stops, const struct rp_task *t, bool string, uint64_t to)
 {
 	if (string && t->regs.rdi >= to)
@@ -362,7 +399,8 @@ bool page_watch_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 
 	for (unsigned i = 0; i < stops_mm(mm)->page_watch_n; i++) {
 		ours |= stops_mm(mm)->page_watch[i].page == page;
-		code |= stops_mm(mm)->page_watch[i].page == page && stops_mm(mm)->page_watch[i].code;
+		code |= stops_mm(mm)->page_watch[i].page == page &&
+			stops_mm(mm)->page_watch[i].code;
 	}
 	if (!ours || info->si_code == SI_KERNEL)
 		return false;
@@ -384,21 +422,28 @@ bool page_watch_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	if (!err && there)
 		err = run_there(t, len, there, off, &status);
 	else if (!err)
-		err = iterations ? rp_string_run(t, len, iterations, &status) : rp_raw_step(t, &status);
-	for (unsigned i = 0; i < STRING_MAX && string && !there && !err && WSTOPSIG(status) == SIGTRAP && page_watch_misses(r, s) &&
-	     goes_on(s, t, from, string) && !rp_debug_interrupted(r); i++)
+		err = iterations ? rp_string_run(t, len, iterations, &status)
+				 : rp_raw_step(t, &status);
+	for (unsigned i = 0;
+	     i < STRING_MAX && string && !there && !err && WSTOPSIG(status) == SIGTRAP &&
+	     page_watch_misses(r, s) && goes_on(s, t, from, string) && !rp_debug_interrupted(r);
+	     i++)
 		err = rp_raw_step(t, &status);
 	stops->dr_hit = !err && WSTOPSIG(status) == SIGTRAP && len ? rp_debug_hits(t) : 0;
-	if (len && !there && !err && WSTOPSIG(status) == SIGTRAP && t->regs.rip == from && !stops->step && (stops->dr_hit || !page_watch_misses(r, s)))
+	if (len && !there && !err && WSTOPSIG(status) == SIGTRAP && t->regs.rip == from &&
+	    !stops->step && (stops->dr_hit || !page_watch_misses(r, s)))
 		err = finish_string(r, t, place);
 	if (stops->marks)
 		note_store(stops, t, string, to);
 	/* a displaced call is several: on to where the program is somewhere */
-	for (unsigned i = 0; i < CALL_INSNS && !err && WSTOPSIG(status) == SIGTRAP && inprocess_inside(t) && !inprocess_original(mm, t->regs.rip); i++)
+	for (unsigned i = 0; i < CALL_INSNS && !err && WSTOPSIG(status) == SIGTRAP &&
+			     inprocess_inside(t) && !inprocess_original(mm, t->regs.rip);
+	     i++)
 		err = rp_raw_step(t, &status);
 	if (!err && WSTOPSIG(status) == SIGTRAP)
 		stops->dr_hit |= rp_debug_hits(t);
-	if (!err && WSTOPSIG(status) != SIGTRAP)	/* while it is the last signal: calls of ours end with one, too */
+	/* while it is the last signal: calls of ours end with one, too */
+	if (!err && WSTOPSIG(status) != SIGTRAP)
 		ptrace(PTRACE_GETSIGINFO, t->real, NULL, info);
 	if (!err && !there)
 		err = lift(mm, t->real, true);

@@ -1,5 +1,6 @@
 /*
- * sets.c - sets of breakpoints and watchpoints.  They are kept for good: positions name them by number.
+ * sets.c - sets of breakpoints and watchpoints.  They are kept for good: positions name them by
+ * number.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,8 @@ static void set_count(const struct stops *stops, struct rp_set *s)
 
 		s->watches += is_watch(b);
 		s->counts += b->kind == REPLAY_COUNT;
-		s->inprocess += b->kind == REPLAY_COUNT || (b->kind == REPLAY_BREAK && b->cond && !b->call);
+		s->inprocess +=
+			b->kind == REPLAY_COUNT || (b->kind == REPLAY_BREAK && b->cond && !b->call);
 	}
 	debug_registers_allocate(stops, s);
 }
@@ -41,7 +43,8 @@ unsigned rp_set_intern(struct replay *r, const struct replay_break *b, unsigned 
 
 	BUG_ON(!s.b, "out of memory for breakpoints");
 	for (unsigned i = 0; i < n; i++) {	/* member by member: padding must compare equal */
-		s.b[i].kind = b[i].kind == REPLAY_BREAK_HW && !rp_registers() ? REPLAY_BREAK : b[i].kind;
+		s.b[i].kind =
+			b[i].kind == REPLAY_BREAK_HW && !rp_registers() ? REPLAY_BREAK : b[i].kind;
 		s.b[i].pid = b[i].pid;
 		s.b[i].addr = b[i].addr;
 		s.b[i].len = b[i].len;
@@ -110,7 +113,8 @@ bool rp_set_breaks(const struct replay *r, const struct rp_set *s, const struct 
 const struct patch *rp_patch_of_call(const struct rp_mm *mm, uint64_t addr)
 {
 	for (unsigned i = 0; i < mm->patches.n; i++) {
-		if (mm->patches.p[i].addr + mm->patches.p[i].call_at == addr && mm->patches.p[i].kind == PATCH_SYSCALL)
+		if (mm->patches.p[i].addr + mm->patches.p[i].call_at == addr &&
+		    mm->patches.p[i].kind == PATCH_SYSCALL)
 			return &mm->patches.p[i];
 	}
 	return NULL;

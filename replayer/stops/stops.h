@@ -8,13 +8,21 @@
 #include "replayer/machine/machine.h"
 #include "replayer/stops/store_bitmap.h"
 
-enum { WATCHES_MAX = 1024, DEBUG_REGISTERS = 4, RP_SAMPLES = 8, RP_AREAS = 4, RP_KNOWN = 32, COUNTING_SITES = 20 };
+enum {
+	WATCHES_MAX = 1024,
+	DEBUG_REGISTERS = 4,
+	RP_SAMPLES = 8,
+	RP_AREAS = 4,
+	RP_KNOWN = 32,
+	COUNTING_SITES = 20
+};
 
 #define RP_NO_LIMIT (1ull << 62)
 
 struct rp_int3 {
 	uint64_t addr;
-	uint64_t at;		/* where it is: in a stub of tracee/patch.h for a place inside replaced bytes */
+	/* where it is: in a stub of tracee/patch.h for a place inside replaced bytes */
+	uint64_t at;
 	uint8_t byte;		/* what was there */
 	int shared;		/* in shared memory: PROT_*; else 0 */
 	uint64_t other;		/* ... which is there, too; or 0 */
@@ -25,14 +33,19 @@ struct rp_set {
 	struct replay_break *b;
 	unsigned n;
 	unsigned watches, registers;	/* of these: data watchpoints; debug registers used */
-	unsigned inprocess, counts;	/* of these: decided inside the process; of those: REPLAY_COUNT */
-	bool soft;			/* too many for the registers: the rest by protected pages */
+	/* of these: decided inside the process; of those: REPLAY_COUNT */
+	unsigned inprocess, counts;
+	/* too many for the registers: the rest by protected pages */
+	bool soft;
 	uint64_t dr[WATCHES_MAX / 64];	/* watchpoints that have registers, by index */
 };
 
 struct rp_cond { uint8_t *bytes; unsigned len; };
 
-/* How often a watchpoint's debug register has triggered for nothing, and otherwise; out: it gets none, and had so many stops since. */
+/*
+ * How often a watchpoint's debug register has triggered for nothing, and otherwise; out: it gets
+ * none, and had so many stops since.
+ */
 struct rp_silent { struct replay_break b; unsigned n, hits, since; bool out; };
 
 /* Places that a chain counts, and how often from now on each may be executed (0 = any number). */
@@ -40,7 +53,8 @@ struct counted_sites {
 	unsigned n;
 	struct replay_break b[COUNTING_SITES];
 	uint64_t limit[COUNTING_SITES], count[COUNTING_SITES];
-	uint64_t last[COUNTING_SITES];	/* in the last advance: the greatest was executed last (of those in one area of stubs) */
+	/* in the last advance: the greatest was executed last (of those in one area of stubs) */
+	uint64_t last[COUNTING_SITES];
 };
 
 /* What this room keeps for a replay: in replay.tool[TOOL_STOPS]. */
@@ -55,7 +69,8 @@ struct stops {
 	bool slow;			/* no stubs */
 	bool quiet;			/* breakpoints do not stop the run, they are counted */
 	bool at_limit;			/* a stub trapped */
-	bool leaving;			/* on to the end of the hook (syscallbuf/): a stop there is none for the program */
+	/* on to the end of the hook (syscallbuf/): a stop there is none for the program */
+	bool leaving;
 	bool left_trap;
 	uint64_t page_watch_hit;		/* address of an access to a protected page */
 	uint64_t page_watch_size;		/* 0: none */
@@ -68,19 +83,27 @@ struct stops {
 	uint64_t dr_hit;		/* debug registers that triggered, bits */
 	bool trapped;
 	uint64_t stepped_from;
-	bool overtaken;			/* an interrupt has come before the signal of a step that was made from there */
+	/* an interrupt has come before the signal of a step that was made from there */
+	bool overtaken;
 	struct counted_sites *chain;	/* sites that have counters of their own */
 	uint64_t iteration_site;	/* and one more (timeline/iterations.c); 0: none */
 	uint64_t samples[RP_SAMPLES];	/* where the timer found the task */
 	unsigned samples_n;
-	struct store_bitmap *marks;		/* while stores to its pages are noted, in a worker of reverse/write_log.c */
-	bool skip;			/* the next run begins at a point whose instruction has been counted */
-	bool skip_int3;			/* ... whose breakpoint, if there is one, has been looked at */
-	bool ran;			/* the task has been run since somebody has last cleared this */
-	bool unvisited;			/* the last run ended by an interrupt, maybe at a breakpoint that nobody has looked at */
+	/* while stores to its pages are noted, in a worker of reverse/write_log.c */
+	struct store_bitmap *marks;
+	/* the next run begins at a point whose instruction has been counted */
+	bool skip;
+	/* ... whose breakpoint, if there is one, has been looked at */
+	bool skip_int3;
+	/* the task has been run since somebody has last cleared this */
+	bool ran;
+	/* the last run ended by an interrupt, maybe at a breakpoint that nobody has looked at */
+	bool unvisited;
 	bool shielded;			/* finish what was begun: no interrupts */
-	bool breakable;			/* or not: after one the next advance fails with rp_stopped, and the move is given up */
-	bool diverted;			/* the live processes are a copy to be thrown away: session/diversion.c */
+	/* or not: after one the next advance fails with rp_stopped, and the move is given up */
+	bool breakable;
+	/* the live processes are a copy to be thrown away: session/diversion.c */
+	bool diverted;
 };
 
 /* What this room keeps for an address space: in rp_mm.tool[TOOL_STOPS]. */
@@ -89,7 +112,8 @@ struct stops_mm {
 	unsigned int3_n, int3_gen;
 	pid_t int3_pid;
 	/* stubs of breakpoints that are decided in the process: inprocess.c */
-	struct rp_area { uint64_t at, fs_base; unsigned used, slots; } areas[RP_AREAS];	/* fs_base: inprocess_thread() */
+	/* fs_base: inprocess_thread() */
+	struct rp_area { uint64_t at, fs_base; unsigned used, slots; } areas[RP_AREAS];
 	struct inprocess *inprocess;
 	struct rp_carried *carried;
 	unsigned inprocess_n, inprocess_gen, inprocess_in;
@@ -103,8 +127,16 @@ struct stops_mm {
 	/* and dual-mapped: dual.c */
 	struct dual *dual;
 	uint64_t dual_area[RP_AREAS];
-	/* dual_unchecked.c: how far off the other mappings of these pages are, 0: not chosen; from there to the marks; stale: something has been mapped since it was chosen */
-	struct dual_unchecked { int64_t shift; unsigned marks_at, pages_n; bool refused, stale; uint64_t page[STORE_BITMAP_PAGES]; } blind;
+	/*
+	 * dual_unchecked.c: how far off the other mappings of these pages are, 0: not chosen; from
+	 * there to the marks; stale: something has been mapped since it was chosen
+	 */
+	struct dual_unchecked {
+		int64_t shift;
+		unsigned marks_at, pages_n;
+		bool refused, stale;
+		uint64_t page[STORE_BITMAP_PAGES];
+	} blind;
 };
 
 static inline struct stops *stops_of(const struct replay *r)
@@ -133,10 +165,14 @@ void debug_registers_allocate(const struct stops *stops, struct rp_set *s);
 /* Does the i-th use debug registers?  And which in that process, as bits? */
 bool rp_set_register(const struct rp_set *s, unsigned i);
 uint64_t rp_registers_of(const struct rp_set *s, unsigned which, int pid);
-/* Debug registers have triggered in that process, and nothing has changed.  True: that often that debug_registers_reallocate() is due. */
+/*
+ * Debug registers have triggered in that process, and nothing has changed.  True: that often that
+ * debug_registers_reallocate() is due.
+ */
 bool debug_registers_silent(struct stops *stops, const struct rp_set *s, int pid);
 /* A run has ended at these watchpoints of the set, by index. */
-void debug_registers_hit(struct stops *stops, const struct rp_set *s, const uint64_t hit[WATCHES_MAX / 64]);
+void debug_registers_hit(struct stops *stops, const struct rp_set *s,
+			 const uint64_t hit[WATCHES_MAX / 64]);
 /* If it is due.  Tasks stopped. */
 void debug_registers_reallocate(struct replay *r);
 
@@ -164,8 +200,12 @@ bool rp_debug_interrupted(struct replay *r);
 bool rp_debug_wants_stops(struct replay *r);
 /* No trace of debugging in the task and its memory. */
 void rp_debug_clear(struct replay *r, struct rp_task *t);
-/* Is a breakpoint in [start, end), or a data watchpoint anywhere: so that search.c's jump cannot be used? */
-bool rp_debug_in_the_way(struct replay *r, struct rp_task *t, uint64_t at, uint64_t start, uint64_t end);
+/*
+ * Is a breakpoint in [start, end), or a data watchpoint anywhere: so that search.c's jump cannot be
+ * used?
+ */
+bool rp_debug_in_the_way(struct replay *r, struct rp_task *t, uint64_t at, uint64_t start,
+			 uint64_t end);
 /* For the next run, also stop at addr; afterwards: was that all it stopped for? */
 void rp_debug_also(struct replay *r, struct rp_task *t, uint64_t addr);
 bool rp_debug_also_done(struct replay *r, struct rp_task *t);
@@ -176,7 +216,9 @@ void rp_interrupt_run(pid_t pid);
 bool rp_sample_due(void);
 /* What has just been done may take longer than a tick: the next one is a whole one. */
 void rp_tick_anew(void);
-/* Look for interrupts from now on, or (sample) interrupt what runs once, after so long; 0 = never. */
+/*
+ * Look for interrupts from now on, or (sample) interrupt what runs once, after so long; 0 = never.
+ */
 /* The timer looks for a debugger's interrupt; a tick also ends the run; or it takes samples. */
 enum rp_timing { RP_TIME_USER, RP_TIME_TICK, RP_TIME_SAMPLES };
 void rp_timer(enum rp_timing what);
@@ -209,17 +251,20 @@ bool rp_set_breaks(const struct replay *r, const struct rp_set *s, const struct 
 
 /* condition.c */
 bool rp_cond_true(const struct rp_cond *c, pid_t tid, const struct regs *regs);
-/* Code that leaves a number in rax, or jumps: hit[] = where the displacements of those jumps end, then 0.  reg: where
- * registers have been saved.  0: cannot be compiled. */
-unsigned rp_cond_compile(const struct rp_cond *cond, uint8_t *out, unsigned room, uint64_t at, const uint64_t reg[REGS_WORDS],
-			 unsigned hit[33]);
+/*
+ * Code that leaves a number in rax, or jumps: hit[] = where the displacements of those jumps end,
+ * then 0.  reg: where registers have been saved.  0: cannot be compiled. */
+unsigned rp_cond_compile(const struct rp_cond *cond, uint8_t *out, unsigned room, uint64_t at,
+			 const uint64_t reg[REGS_WORDS], unsigned hit[33]);
 
 /* inprocess.c */
 struct tracee_maps;
 bool inprocess_reaches(uint64_t area, uint64_t addr);
 /* A free place, a page and 128 KB around it, that a jump from addr reaches; 0: none. */
 uint64_t inprocess_loneliest(const struct tracee_maps *maps, uint64_t addr);
-/* Code that nobody is going to write to or move?  Then solid_start and solid_end are its mapping. */
+/*
+ * Code that nobody is going to write to or move?  Then solid_start and solid_end are its mapping.
+ */
 bool inprocess_solid(struct rp_task *t, uint64_t addr);
 struct err *inprocess_build(struct replay *r, struct rp_task *t, unsigned set);
 void inprocess_forget(struct rp_mm *mm);
@@ -248,11 +293,15 @@ bool inprocess_overlaps(const struct rp_mm *mm, uint64_t start, uint64_t end);
 struct err *inprocess_limit(struct rp_task *t, const struct replay_break *b, uint64_t limit);
 struct err *inprocess_limit_all(struct rp_task *t, uint64_t limit);
 uint64_t inprocess_counted_all(const struct rp_task *t, uint64_t limit);
-uint64_t inprocess_counted(const struct rp_task *t, const struct replay_break *b, uint64_t limit, uint64_t *last);
+uint64_t inprocess_counted(const struct rp_task *t, const struct replay_break *b, uint64_t limit,
+			   uint64_t *last);
 bool inprocess_area(const struct rp_mm *mm, uint64_t addr);
 /* Of an instruction that a stub has in it: where the program has it; 0: there is none. */
 uint64_t inprocess_original(const struct rp_mm *mm, uint64_t rip);
-/* Does an instruction begin there that a stub has in it?  (Stubs are made anew, at the same addresses.) */
+/*
+ * Does an instruction begin there that a stub has in it?  (Stubs are made anew, at the same
+ * addresses.)
+ */
 bool inprocess_moved(const struct rp_mm *mm, uint64_t addr);
 /* Something is about to be mapped where our areas are. */
 struct err *inprocess_make_room(struct rp_task *t, uint64_t at, uint64_t len);
@@ -261,7 +310,8 @@ struct err *rp_stops_effect(struct rp_task *t, const struct trace_effect *e) __m
 
 /* page_watch.c */
 struct err *rp_page_protect(pid_t real, uint64_t page, int prot) __must_check;
-struct err *page_watch_in(struct replay *r, struct rp_task *t, const struct rp_set *s, unsigned gen);
+struct err *page_watch_in(struct replay *r, struct rp_task *t, const struct rp_set *s,
+			  unsigned gen);
 /* Is anything of that kind needed for the run that begins? */
 bool page_watch_wanted(const struct replay *r, const struct rp_task *t, const struct rp_set *s);
 void page_watch_out(struct rp_mm *mm, pid_t real);
@@ -284,12 +334,19 @@ bool page_watch_fault(struct replay *r, struct rp_task *t, siginfo_t *info);
 
 
 /* written_code.c */
-/* May some of the set's breakpoints be where the program can write?  Else it is known that none are. */
+/*
+ * May some of the set's breakpoints be where the program can write?  Else it is known that none
+ * are.
+ */
 bool rp_written_any(const struct rp_mm *mm, const struct rp_set *s, pid_t pid);
 /* add() is called for their pages, which are to be watched. */
-void rp_written_pages(struct rp_mm *mm, const struct tracee_maps *maps, const struct rp_set *s, pid_t pid,
+void rp_written_pages(struct rp_mm *mm, const struct tracee_maps *maps, const struct rp_set *s,
+		      pid_t pid,
 		      void (*add)(struct rp_mm *mm, const struct tracee_maps *maps, uint64_t page));
-/* What is shared there, and may not be written to, takes rp_written_poke(): its protection, and another of its addresses; else 0. */
+/*
+ * What is shared there, and may not be written to, takes rp_written_poke(): its protection, and
+ * another of its addresses; else 0.
+ */
 int rp_written_shared(const struct tracee_maps *maps, uint64_t addr, uint64_t *other);
 bool rp_written_poke(pid_t real, uint64_t addr, uint8_t byte, int prot);
 /* Mappings change. */
@@ -316,7 +373,10 @@ void dual_enter(struct rp_task *t);
 /* In a stub, and nowhere that the program knows? */
 bool dual_inside(const struct rp_task *t);
 struct err *dual_step_out(struct rp_task *t);
-/* Is it on a page that is dual-mapped at the moment?  *off: how far off the other mapping is, which can be stored to. */
+/*
+ * Is it on a page that is dual-mapped at the moment?  *off: how far off the other mapping is, which
+ * can be stored to.
+ */
 bool dual_other(const struct rp_mm *mm, uint64_t addr, uint64_t *off);
 /* Before the first write log; in each. */
 void dual_share(void);
@@ -337,24 +397,35 @@ struct err *page_watch_write(struct rp_task *t, uint64_t addr, const void *bytes
 
 /* string.c */
 /*
- * Bytes of the repeated string instruction that the task is at, 0: there is none.  *size: bytes that each turn moves; *fixed: it does not
- * compare, and only ends when rcx is 0.
+ * Bytes of the repeated string instruction that the task is at, 0: there is none.  *size: bytes
+ * that each turn moves; *fixed: it does not compare, and only ends when rcx is 0.
  */
 unsigned rp_string_at(const struct rp_task *t, unsigned *size, bool *fixed);
-/* Debug registers have hit (0: no one knows which), and the task stands at a string instruction: has that touched what they watch? */
+/*
+ * Debug registers have hit (0: no one knows which), and the task stands at a string instruction:
+ * has that touched what they watch?
+ */
 bool rp_string_hit(const struct rp_set *s, struct rp_task *t, uint64_t hits);
 /* Is there room for a trap behind it, or behind a copy of it? */
 bool rp_string_runs(struct rp_task *t);
-/* So many turns of it (len bytes) at once, where there is room; registers are then as they would be. */
-struct err *rp_string_run(struct rp_task *t, unsigned len, uint64_t iterations, int *status) __must_check;
 /*
- * On to its end: what it stores to a watched place is a stop behind it.  (A debug register reports it some turns late, how many depends
- * on where it began and was interrupted: Intel's string stores go in groups of 64 bytes.)  place: where the program has it.  More of stops.dr_hit may be set.
+ * So many turns of it (len bytes) at once, where there is room; registers are then as they would
+ * be.
+ */
+struct err *rp_string_run(struct rp_task *t, unsigned len, uint64_t iterations,
+			  int *status) __must_check;
+/*
+ * On to its end: what it stores to a watched place is a stop behind it.  (A debug register reports
+ * it some turns late, how many depends on where it began and was interrupted: Intel's string stores
+ * go in groups of 64 bytes.) place: where the program has it.  More of stops.dr_hit may be set.
  */
 struct err *rp_string_finish(struct replay *r, struct rp_task *t, uint64_t place) __must_check;
 
 /* loader.c */
-/* Is at addr a place of the dynamic loader for debuggers, where t only comes when libraries come or go? */
+/*
+ * Is at addr a place of the dynamic loader for debuggers, where t only comes when libraries come or
+ * go?
+ */
 bool rp_solib_place(const struct rp_task *t, uint64_t addr);
 
 #endif

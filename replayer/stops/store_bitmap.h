@@ -1,5 +1,6 @@
 /*
- * store_bitmap.h - which bytes of some pages have been stored to: while write_log.c looks, page_watch.c and dual.c note it.
+ * store_bitmap.h - which bytes of some pages have been stored to: while write_log.c looks,
+ * page_watch.c and dual.c note it.
  */
 #ifndef REPLAYER_MARKS_H
 #define REPLAYER_MARKS_H
@@ -20,10 +21,12 @@ struct store_bitmap {
 static inline void store_bitmap_note(struct store_bitmap *m, uint64_t addr, uint64_t size)
 {
 	for (unsigned i = 0; i < m->n; i++) {
-		uint64_t page = m->page[i], from = addr > page ? addr - page : 0, to = addr + size > page ? addr + size - page : 0;
+		uint64_t page = m->page[i], from = addr > page ? addr - page : 0,
+			 to = addr + size > page ? addr + size - page : 0;
 
 		if (from < STORE_BITMAP_PAGE && to > from)
-			memset(m->byte[i] + from, 1, (to < STORE_BITMAP_PAGE ? to : STORE_BITMAP_PAGE) - from);
+			memset(m->byte[i] + from, 1,
+			       (to < STORE_BITMAP_PAGE ? to : STORE_BITMAP_PAGE) - from);
 	}
 }
 

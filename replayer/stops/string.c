@@ -1,5 +1,6 @@
 /*
- * string.c - a repeated string instruction (memset, memcpy): what it is, and several of its iterations at once.
+ * string.c - a repeated string instruction (memset, memcpy): what it is, and several of its
+ * iterations at once.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,9 @@ unsigned rp_string_at(const struct rp_task *t, unsigned *size, bool *fixed)
 	bool repeats = false, narrow = false, compares;
 
 	tracee_read_some(t->real, t->regs.rip, text, sizeof(text));
-	for (; i < 4 && (text[i] == 0xf2 || text[i] == 0xf3 || text[i] == 0x66 || (text[i] & 0xf0) == 0x40); i++) {
+	for (; i < 4 &&
+	       (text[i] == 0xf2 || text[i] == 0xf3 || text[i] == 0x66 || (text[i] & 0xf0) == 0x40);
+	     i++) {
 		repeats |= text[i] == 0xf2 || text[i] == 0xf3;
 		narrow |= text[i] == 0x66;
 	}
@@ -32,7 +35,9 @@ unsigned rp_string_at(const struct rp_task *t, unsigned *size, bool *fixed)
 
 bool rp_string_runs(struct rp_task *t)
 {
-	return dual_scratch(t->mm) || (inprocess_solid(t, t->regs.rip) && !inprocess_overlaps(t->mm, t->regs.rip, t->regs.rip + SITE_MAX));
+	return dual_scratch(t->mm) ||
+	       (inprocess_solid(t, t->regs.rip) &&
+		!inprocess_overlaps(t->mm, t->regs.rip, t->regs.rip + SITE_MAX));
 }
 
 struct err *rp_string_run(struct rp_task *t, unsigned len, uint64_t iterations, int *status)
@@ -57,13 +62,18 @@ struct err *rp_string_run(struct rp_task *t, unsigned len, uint64_t iterations, 
 	return NULL;
 }
 
-/* Turns until it ends, or is where the event may be that comes next; place: where the program has it. */
-static uint64_t turns_left(const struct replay *r, const struct rp_task *t, uint64_t place, unsigned size, bool fixed)
+/*
+ * Turns until it ends, or is where the event may be that comes next; place: where the program has
+ * it.
+ */
+static uint64_t turns_left(const struct replay *r, const struct rp_task *t, uint64_t place,
+			   unsigned size, bool fixed)
 {
 	const struct regs *to = &r->ev.regs;
 	uint64_t iterations = t->regs.rcx - to->rcx, way = to->rdi - t->regs.rdi;
 
-	if (!fixed || r->ev.place != TRACE_AT_STATE || to->rip != place || iterations >= t->regs.rcx || (way != iterations * size && way != -iterations * size))
+	if (!fixed || r->ev.place != TRACE_AT_STATE || to->rip != place ||
+	    iterations >= t->regs.rcx || (way != iterations * size && way != -iterations * size))
 		return t->regs.rcx;
 	return iterations;
 }
@@ -84,11 +94,13 @@ struct err *rp_string_finish(struct replay *r, struct rp_task *t, uint64_t place
 	runs = rp_string_runs(t);
 	/* a fault of the program's own comes again */
 	while (!err && WSTOPSIG(status) == SIGTRAP && t->regs.rip == from && t->regs.rcx > end) {
-		err = runs ? rp_string_run(t, len, t->regs.rcx - end, &status) : rp_raw_step(t, &status);
+		err = runs ? rp_string_run(t, len, t->regs.rcx - end, &status)
+			   : rp_raw_step(t, &status);
 		if (!err && WSTOPSIG(status) == SIGTRAP)
 			stops->dr_hit |= rp_debug_hits(t);
 	}
-	if (!err && t->regs.rip == from && !t->regs.rcx) {	/* a debug register may report the last iteration so */
+	/* a debug register may report the last iteration so */
+	if (!err && t->regs.rip == from && !t->regs.rcx) {
 		t->regs.rip += len;
 		t->dirty = true;
 	}

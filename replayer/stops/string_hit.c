@@ -1,12 +1,14 @@
 /*
- * string_hit.c - a data watchpoint's debug register has hit, and the task stands at a repeated string instruction.  Has the
- * string instruction stored (or loaded) there, and is between two of its iterations, or has the instruction before it?
+ * string_hit.c - a data watchpoint's debug register has hit, and the task stands at a repeated
+ * string instruction.  Has the string instruction stored (or loaded) there, and is between two of
+ * its iterations, or has the instruction before it?
  *
- * In the first case the stop is behind the string instruction, however late the processor reports it (string.c); in the second it
- * is here.  Where the processor sets RF for the first case, RF says so.  Elsewhere the task's state does: an iteration that has
- * just been made has passed the watched bytes, and what a store has left there is what the string instruction stores.  Left: an
- * instruction directly before that has stored the same bytes directly before where the string instruction begins; its stop is
- * one instruction late then.
+ * In the first case the stop is behind the string instruction, however late the processor reports
+ * it (string.c); in the second it is here.  Where the processor sets RF for the first case, RF says
+ * so.  Elsewhere the task's state does: an iteration that has just been made has passed the watched
+ * bytes, and what a store has left there is what the string instruction stores.  Left: an
+ * instruction directly before that has stored the same bytes directly before where the string
+ * instruction begins; its stop is one instruction late then.
  */
 #include <string.h>
 
@@ -30,8 +32,12 @@ static bool string_read(const struct rp_task *t, struct string *ret)
 	return true;
 }
 
-/* Elements from the last one in b that the string instruction's pointer has passed to the pointer; 0: b is not there. */
-static uint64_t elements_since(const struct rp_task *t, const struct replay_break *b, uint64_t pointer, unsigned size)
+/*
+ * Elements from the last one in b that the string instruction's pointer has passed to the pointer;
+ * 0: b is not there.
+ */
+static uint64_t elements_since(const struct rp_task *t, const struct replay_break *b,
+			       uint64_t pointer, unsigned size)
 {
 	uint64_t end = b->addr + b->len, way;
 
@@ -54,7 +60,10 @@ static uint64_t passed(const struct rp_task *t, uint64_t pointer, uint64_t n, un
 	return t->regs.eflags & DOWN ? pointer + size : pointer - n * size;
 }
 
-/* Is what the last n iterations have stored still what they store?  True, too, where that cannot be told. */
+/*
+ * Is what the last n iterations have stored still what they store?  True, too, where that cannot be
+ * told.
+ */
 static bool stored(const struct rp_task *t, uint64_t n, const struct string *x)
 {
 	uint8_t to[LATE_MAX + ELEMENT_MAX], from[LATE_MAX + ELEMENT_MAX];
@@ -71,8 +80,12 @@ static bool stored(const struct rp_task *t, uint64_t n, const struct string *x)
 	return !memcmp(to, from, bytes);
 }
 
-/* How many iterations ago, with the last one, has the string instruction touched b for the last time?  0: it has not. */
-static uint64_t iterations_since(const struct rp_task *t, const struct replay_break *b, const struct string *x)
+/*
+ * How many iterations ago, with the last one, has the string instruction touched b for the last
+ * time?  0: it has not.
+ */
+static uint64_t iterations_since(const struct rp_task *t, const struct replay_break *b,
+				 const struct string *x)
 {
 	uint64_t n = elements_since(t, b, t->regs.rdi, x->size);
 
@@ -85,7 +98,10 @@ static uint64_t iterations_since(const struct rp_task *t, const struct replay_br
 	return x->moves ? elements_since(t, b, t->regs.rsi, x->size) : 0;
 }
 
-/* As a processor that reports each iteration at once would show it: stores that are made again change nothing.  For tests. */
+/*
+ * As a processor that reports each iteration at once would show it: stores that are made again
+ * change nothing.  For tests.
+ */
 static void rewind_string(struct rp_task *t, uint64_t iterations, const struct string *x)
 {
 	uint64_t way = (iterations - 1) * x->size, apart = t->regs.rdi - t->regs.rsi;
@@ -110,7 +126,8 @@ bool rp_string_hit(const struct rp_set *s, struct rp_task *t, uint64_t hits)
 		const struct replay_break *b = &s->b[i];
 		uint64_t n;
 
-		if (b->pid != t->rec_pid || b->kind < REPLAY_WRITE || !b->len || !rp_set_register(s, i))
+		if (b->pid != t->rec_pid || b->kind < REPLAY_WRITE || !b->len ||
+		    !rp_set_register(s, i))
 			continue;
 		if (hits && !(hits & rp_registers_of(s, i, t->rec_pid)))
 			continue;

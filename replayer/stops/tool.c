@@ -1,5 +1,6 @@
 /*
- * tool.c - the room as a tool of the machine: what is asked of it while a task runs, and in the address spaces of tasks.
+ * tool.c - the room as a tool of the machine: what is asked of it while a task runs, and in the
+ * address spaces of tasks.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -59,7 +60,8 @@ static struct err *on_interrupt(struct replay *r, struct rp_task *t, enum run_ve
 	return NULL;
 }
 
-static struct err *on_signal(struct replay *r, struct rp_task *t, siginfo_t *info, bool ours, enum run_verdict *ret)
+static struct err *on_signal(struct replay *r, struct rp_task *t, siginfo_t *info, bool ours,
+			     enum run_verdict *ret)
 {
 	if (!stops_of(r))
 		return NULL;
@@ -82,9 +84,13 @@ static bool on_unexpected(struct replay *r, struct rp_task *t, const siginfo_t *
 		return false;
 	if (grown)	/* maybe of an instruction in inprocess.c's copy */
 		stops_of(r)->skip = stops_of(r)->skip_int3 = true;
-	if (info->si_signo != SIGTRAP || (info->si_code != TRAP_TRACE && info->si_code != TRAP_BRKPT))
+	if (info->si_signo != SIGTRAP ||
+	    (info->si_code != TRAP_TRACE && info->si_code != TRAP_BRKPT))
 		return false;
-	/* of a step that an interrupt overtook: its flag may have come into the program's flags through a pushf of a stub, and would trap for ever */
+	/*
+	 * of a step that an interrupt overtook: its flag may have come into the program's flags
+	 * through a pushf of a stub, and would trap for ever
+	 */
 	rp_clear_trace_flag(t);
 	t->dirty = true;
 	return true;
@@ -96,7 +102,7 @@ static void forgive(struct replay *r)
 		stops_of(r)->trapped = false;
 }
 
-/* ---- around a search --------------------------------------------------------------------------- */
+/* ---- around a search ------------------------------------------------------------------------- */
 
 static void clear(struct replay *r, struct rp_task *t)
 {
@@ -110,7 +116,8 @@ static void bare(struct replay *r)
 		rp_int3_out(r);
 }
 
-static bool in_the_way(struct replay *r, struct rp_task *t, uint64_t at, uint64_t start, uint64_t end)
+static bool in_the_way(struct replay *r, struct rp_task *t, uint64_t at, uint64_t start,
+		       uint64_t end)
 {
 	return stops_of(r) && rp_debug_in_the_way(r, t, at, start, end);
 }
@@ -120,7 +127,7 @@ static bool inside(const struct replay *r, const struct rp_task *t)
 	return stops_of(r) && dual_inside(t);
 }
 
-/* ---- memory -------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static void hide(const struct rp_mm *mm, uint64_t addr, void *bytes, size_t len)
 {
@@ -135,9 +142,11 @@ static bool owns(const struct rp_mm *mm, uint64_t addr)
 
 struct err *rp_stops_effect(struct rp_task *t, const struct trace_effect *e)
 {
-	uint64_t at = e->kind == TRACE_MOVE ? e->x : e->addr, len = e->kind == TRACE_MOVE ? e->y : e->len;
+	uint64_t at = e->kind == TRACE_MOVE ? e->x : e->addr,
+		 len = e->kind == TRACE_MOVE ? e->y : e->len;
 
-	if (e->kind == TRACE_MAP || e->kind == TRACE_MOVE || e->kind == TRACE_UNMAP || e->kind == TRACE_PROTECT) {
+	if (e->kind == TRACE_MAP || e->kind == TRACE_MOVE || e->kind == TRACE_UNMAP ||
+	    e->kind == TRACE_PROTECT) {
 		stops_mm(t->mm)->solid_end = 0;
 		rp_written_forget(t->mm, e->addr, e->len);
 		dual_forget(t, e->addr, e->len);
@@ -219,7 +228,7 @@ static void memory_freed(struct rp_mm *mm)
 	mm->tool[TOOL_STOPS] = NULL;
 }
 
-/* ---- for a replay ---------------------------------------------------------------------------------- */
+/* ---- for a replay ---------------------------------------------------------------------------- */
 
 static void stops_close(struct replay *r)
 {

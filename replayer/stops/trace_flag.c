@@ -5,8 +5,9 @@
 #include "replayer/stops/stops.h"
 
 /*
- * A stepped pushf has pushed the trace flag, which the program must not see.  At the step after a popf, Linux takes the flag that it has
- * set itself for the program's (enable_single_step(), 6.18): it would stay, and every instruction trap.
+ * A stepped pushf has pushed the trace flag, which the program must not see.  At the step after a
+ * popf, Linux takes the flag that it has set itself for the program's (enable_single_step(), 6.18):
+ * it would stay, and every instruction trap.
  */
 void rp_hide_trace_flag(struct rp_task *t, uint64_t from)
 {

@@ -1,11 +1,13 @@
 /*
  * written_code.c - breakpoints in memory that the program may write code to: a JIT compiler's.
  *
- * What it writes takes an int3 away.  Put in again at the next stop, or the next tick, how often it is hit would depend on when that is, and
- * the names of positions count hits.  So these pages are protected while breakpoints are in them: page_watch.c takes all of them out for the one
+ * What it writes takes an int3 away.  Put in again at the next stop, or the next tick, how often it
+ * is hit would depend on when that is, and the names of positions count hits.  So these pages are
+ * protected while breakpoints are in them: page_watch.c takes all of them out for the one
  * instruction that writes, and breakpoints.c puts them in again, into the code that is there now.
  *
- * A page may be written to by another of its addresses (runtimes that never have memory both writable and executable): that one is protected.
+ * A page may be written to by another of its addresses (runtimes that never have memory both
+ * writable and executable): that one is protected.
  *
  * Not seen: a program that reads its code where a breakpoint is (it may be moving it).
  */
@@ -16,7 +18,8 @@
 static bool known(const struct rp_mm *mm, uint64_t addr)
 {
 	for (unsigned i = 0; i < RP_KNOWN; i++) {
-		if (addr - stops_mm(mm)->known[i].start < stops_mm(mm)->known[i].end - stops_mm(mm)->known[i].start)
+		if (addr - stops_mm(mm)->known[i].start <
+		    stops_mm(mm)->known[i].end - stops_mm(mm)->known[i].start)
 			return true;
 	}
 	return false;
@@ -41,7 +44,8 @@ void rp_written_forget(struct rp_mm *mm, uint64_t addr, uint64_t len)
 
 static void know(struct rp_mm *mm, uint64_t start, uint64_t end)
 {
-	stops_mm(mm)->known[stops_mm(mm)->known_next++ % RP_KNOWN] = (struct rp_range){ start, end };
+	stops_mm(mm)->known[stops_mm(mm)->known_next++ % RP_KNOWN] =
+		(struct rp_range){ start, end };
 }
 
 /* Nothing is mapped at addr: from where to where? */
@@ -70,18 +74,21 @@ static uint64_t address_in(const struct tracee_map *o, const struct tracee_map *
 }
 
 /* The page at addr in m, wherever it can be written to. */
-static void add_others(struct rp_mm *mm, const struct tracee_maps *maps, const struct tracee_map *m, uint64_t page,
+static void add_others(struct rp_mm *mm, const struct tracee_maps *maps, const struct tracee_map *m,
+		       uint64_t page,
 		       void (*add)(struct rp_mm *mm, const struct tracee_maps *maps, uint64_t page))
 {
 	for (size_t i = 0; i < maps->n; i++) {
-		uint64_t other = maps->map[i].prot & PROT_WRITE ? address_in(&maps->map[i], m, page) : 0;
+		uint64_t other =
+			maps->map[i].prot & PROT_WRITE ? address_in(&maps->map[i], m, page) : 0;
 
 		if (other)
 			add(mm, maps, other);
 	}
 }
 
-void rp_written_pages(struct rp_mm *mm, const struct tracee_maps *maps, const struct rp_set *s, pid_t pid,
+void rp_written_pages(struct rp_mm *mm, const struct tracee_maps *maps, const struct rp_set *s,
+		      pid_t pid,
 		      void (*add)(struct rp_mm *mm, const struct tracee_maps *maps, uint64_t page))
 {
 	for (unsigned i = 0; i < s->n; i++) {

@@ -1,8 +1,9 @@
 /*
- * advance.c - the smallest move forward: a run to the next stop of a set, one instruction, or one event.
+ * advance.c - the smallest move forward: a run to the next stop of a set, one instruction, or one
+ * event.
  *
- * Everything above is made of advances, and an advance is deterministic: from the same state, with the
- * same set, it ends in the same state.  (Except when it is interrupted: ADVANCE_INTERRUPTED.)
+ * Everything above is made of advances, and an advance is deterministic: from the same state, with
+ * the same set, it ends in the same state.  (Except when it is interrupted: ADVANCE_INTERRUPTED.)
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,9 +18,11 @@ enum { VALUE_MAX = 256 };
 struct values { uint8_t len[WATCHES_MAX]; uint8_t bytes[WATCHES_MAX][VALUE_MAX]; };
 
 /* Also from a page that is protected at the moment; without breakpoints. */
-static uint8_t value_read(const struct rp_task *t, const struct replay_break *b, uint8_t bytes[VALUE_MAX])
+static uint8_t value_read(const struct rp_task *t, const struct replay_break *b,
+			  uint8_t bytes[VALUE_MAX])
 {
-	size_t len = b->len < VALUE_MAX ? b->len : VALUE_MAX - 1, n = tracee_read_some(t->real, b->addr, bytes, len);
+	size_t len = b->len < VALUE_MAX ? b->len : VALUE_MAX - 1,
+	       n = tracee_read_some(t->real, b->addr, bytes, len);
 	struct err *err;
 
 	if (n != len && stops_mm(t->mm)->page_watch_n) {
@@ -69,13 +72,21 @@ static bool compare_values(const struct replay *r, const struct rp_set *s, const
 
 		if (s->b[i].kind < REPLAY_WRITE)
 			continue;
-		/* memory that comes or goes is no write; what changes was written, and a read watchpoint means those who only read */
+		/*
+		 * memory that comes or goes is no write; what changes was written, and a read
+		 * watchpoint means those who only read
+		 */
 		changed = a->len[i] == b->len[i] && memcmp(a->bytes[i], b->bytes[i], a->len[i]);
 		if (s->b[i].kind != REPLAY_READ)
 			hit = changed;
-		if (s->b[i].kind != REPLAY_WRITE && !(s->b[i].kind == REPLAY_READ && changed) && result->kind == ADVANCE_MOVED && result->t->rec_pid == s->b[i].pid)
-			hit |= rp_set_register(s, i) ? (stops_of(r)->dr_hit & rp_registers_of(s, i, s->b[i].pid)) != 0 :
-				stops_of(r)->page_watch_size && page_watch_hits(stops_of(r), s->b[i].addr, s->b[i].len);
+		if (s->b[i].kind != REPLAY_WRITE && !(s->b[i].kind == REPLAY_READ && changed) &&
+		    result->kind == ADVANCE_MOVED && result->t->rec_pid == s->b[i].pid)
+			hit |= rp_set_register(s, i)
+				       ? (stops_of(r)->dr_hit &
+					  rp_registers_of(s, i, s->b[i].pid)) != 0
+				       : stops_of(r)->page_watch_size &&
+						 page_watch_hits(stops_of(r), s->b[i].addr,
+								 s->b[i].len);
 		if (hit)
 			result->hit[i / 64] |= 1ull << (i % 64);
 		any |= hit;
@@ -93,7 +104,8 @@ static unsigned index_in(const struct rp_set *s, const struct replay_break *b)
 	return i;
 }
 
-bool rp_advance_hits(struct replay *r, const struct advance_result *result, unsigned set, const struct replay_break **watch)
+bool rp_advance_hits(struct replay *r, const struct advance_result *result, unsigned set,
+		     const struct replay_break **watch)
 {
 	const struct rp_set *s = stops_of(r)->sets[set], *u = stops_of(r)->sets[result->set];
 
@@ -129,8 +141,8 @@ bool rp_event_runs(const struct trace_event *ev, const struct rp_task *t)
 		return true;
 	case TRACE_SIGNAL:
 	case TRACE_SWITCH:
-		return ev->place == TRACE_AT_SYSCALL || ev->place == TRACE_AT_FAULT || ev->place == TRACE_AT_STATE ||
-		       ev->place == TRACE_AT_STEP;
+		return ev->place == TRACE_AT_SYSCALL || ev->place == TRACE_AT_FAULT ||
+		       ev->place == TRACE_AT_STATE || ev->place == TRACE_AT_STEP;
 	case TRACE_CALLS:		/* buffered calls that are left over */
 	case TRACE_EXIT:
 		return t && t->mm && t->mm->calls == t->serial;
@@ -179,7 +191,9 @@ static struct err *advance_apply(struct replay *r, struct advance_result *ret)
 	ret->event = r->ev.kind;
 	if (touches_text(&r->ev)) {
 		rp_int3_out(r);
-		for (uint32_t i = 0; i < r->ev.effects_len && t && t->mm && t->real && r->ev.kind != TRACE_EXEC; i++)
+		for (uint32_t i = 0;
+		     i < r->ev.effects_len && t && t->mm && t->real && r->ev.kind != TRACE_EXEC;
+		     i++)
 			TRY(rp_stops_effect(t, &r->ev.effects[i]));
 	}
 	values_read(r, stops->sets[stops->now], &before);
@@ -191,7 +205,8 @@ static struct err *advance_apply(struct replay *r, struct advance_result *ret)
 	values_read(r, stops->sets[stops->now], &after);
 	timeline->last_task = serial;
 	ret->t = t = rp_task_find(r, serial);
-	if (t && ret->event != TRACE_NOTE && ret->event != TRACE_CALLS && ret->event != TRACE_SWITCH && ret->event != TRACE_SYSCALL_ENTER)
+	if (t && ret->event != TRACE_NOTE && ret->event != TRACE_CALLS &&
+	    ret->event != TRACE_SWITCH && ret->event != TRACE_SYSCALL_ENTER)
 		ret->arrived = ret->event != TRACE_SIGNAL ? !rp_will_restart(t) : t->regs.rip != pc;
 	if (ret->event != TRACE_EXEC)
 		compare_values(r, stops->sets[stops->now], &before, &after, ret);
@@ -206,7 +221,8 @@ static bool stands_on(const struct rp_task *t, const struct rp_set *s)
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
 
-		if (b->kind < REPLAY_WRITE && b->addr == t->regs.rip && b->pid == t->rec_pid && !inprocess_has(t->mm, b))
+		if (b->kind < REPLAY_WRITE && b->addr == t->regs.rip && b->pid == t->rec_pid &&
+		    !inprocess_has(t->mm, b))
 			return true;
 	}
 	return false;
@@ -215,7 +231,9 @@ static bool stands_on(const struct rp_task *t, const struct rp_set *s)
 static bool at_count(const struct stops *stops, const struct rp_task *t, const struct rp_set *s)
 {
 	for (unsigned i = 0; i < s->n; i++) {
-		if ((s->b[i].kind == REPLAY_COUNT || (stops->quiet && s->b[i].kind == REPLAY_BREAK)) && s->b[i].addr == t->regs.rip)
+		if ((s->b[i].kind == REPLAY_COUNT ||
+		     (stops->quiet && s->b[i].kind == REPLAY_BREAK)) &&
+		    s->b[i].addr == t->regs.rip)
 			return true;
 	}
 	return false;
@@ -234,27 +252,31 @@ static int site_index(const struct stops *stops, const struct replay_break *b)
 static struct err *set_limits(const struct stops *stops, struct rp_task *t, uint64_t limit)
 {
 	for (unsigned i = 0; stops->chain && i < stops->chain->n; i++)
-		TRY(inprocess_limit(t, &stops->chain->b[i], stops->chain->limit[i] ? stops->chain->limit[i] : RP_NO_LIMIT));
+		TRY(inprocess_limit(t, &stops->chain->b[i],
+				    stops->chain->limit[i] ? stops->chain->limit[i] : RP_NO_LIMIT));
 	return inprocess_limit_all(t, limit);
 }
 
 /* The advance is going to run on with other stubs: what it has counted so far. */
-static void count_so_far(struct stops *stops, struct rp_task *t, uint64_t *limit, struct advance_result *ret)
+static void count_so_far(struct stops *stops, struct rp_task *t, uint64_t *limit,
+			 struct advance_result *ret)
 {
 	uint64_t n = inprocess_counted_all(t, *limit), last;
 
 	ret->fast += n;
 	*limit -= n;
 	for (unsigned i = 0; stops->chain && i < stops->chain->n; i++) {
-		n = inprocess_counted(t, &stops->chain->b[i], stops->chain->limit[i] ? stops->chain->limit[i] : RP_NO_LIMIT, &last);
+		n = inprocess_counted(t, &stops->chain->b[i],
+				      stops->chain->limit[i] ? stops->chain->limit[i] : RP_NO_LIMIT,
+				      &last);
 		stops->chain->count[i] += n;
 		stops->chain->limit[i] -= stops->chain->limit[i] ? n : 0;
 	}
 }
 
 /* The count of a run that has ended; at a place of the chain it ended there. */
-static void count_sites(const struct stops *stops, struct counted_sites *chain, const struct rp_task *t, const struct rp_set *s,
-			  struct advance_result *ret)
+static void count_sites(const struct stops *stops, struct counted_sites *chain,
+			const struct rp_task *t, const struct rp_set *s, struct advance_result *ret)
 {
 	ret->at_site = -1;
 	for (unsigned i = 0; chain && i < s->n; i++) {
@@ -262,11 +284,14 @@ static void count_sites(const struct stops *stops, struct counted_sites *chain, 
 
 		if (k < 0)
 			continue;
-		chain->count[k] += inprocess_counted(t, &s->b[i], chain->limit[k] ? chain->limit[k] : RP_NO_LIMIT, &chain->last[k]);
+		chain->count[k] += inprocess_counted(
+			t, &s->b[i], chain->limit[k] ? chain->limit[k] : RP_NO_LIMIT,
+			&chain->last[k]);
 		if (ret->kind != ADVANCE_MOVED || s->b[i].addr != t->regs.rip || !ret->arrived)
 			continue;
 		ret->at_site = k;
-		chain->count[k] += !ret->at_limit;	/* come to in another way than through the stub */
+		/* come to in another way than through the stub */
+		chain->count[k] += !ret->at_limit;
 	}
 }
 
@@ -286,9 +311,11 @@ static bool has_stubs(const struct stops *stops, const struct rp_set *s, bool st
 	return s->n > s->watches && !step && !stops->slow;
 }
 
-void rp_advance_add_late(struct replay *r, const struct rp_late *late, struct advance_result *result)
+void rp_advance_add_late(struct replay *r, const struct rp_late *late,
+			 struct advance_result *result)
 {
-	const struct rp_set *from = stops_of(r)->sets[late->set], *to = stops_of(r)->sets[result->set];
+	const struct rp_set *from = stops_of(r)->sets[late->set],
+			    *to = stops_of(r)->sets[result->set];
 
 	for (unsigned i = 0; late->any && i < from->n && i < WATCHES_MAX; i++) {
 		unsigned j = late->hit[i / 64] >> (i % 64) & 1 ? index_in(to, &from->b[i]) : to->n;
@@ -299,8 +326,9 @@ void rp_advance_add_late(struct replay *r, const struct rp_late *late, struct ad
 }
 
 /*
- * What a string instruction stores to is a stop behind it, also where it is stepped through: of the turns before, some may have been run at
- * once, and a debug register tells no exact place there.  late: of the steps before this one.
+ * What a string instruction stores to is a stop behind it, also where it is stepped through: of the
+ * turns before, some may have been run at once, and a debug register tells no exact place there.
+ * late: of the steps before this one.
  */
 static void hits_late(struct replay *r, const struct rp_late *late, struct advance_result *result)
 {
@@ -310,7 +338,8 @@ static void hits_late(struct replay *r, const struct rp_late *late, struct advan
 	rp_advance_add_late(r, late, result);
 	for (unsigned i = 0; i < WATCHES_MAX / 64; i++)
 		any |= result->hit[i] != 0;
-	if (!any || result->arrived || !result->t->regs.rcx || !rp_string_at(result->t, &size, &fixed))
+	if (!any || result->arrived || !result->t->regs.rcx ||
+	    !rp_string_at(result->t, &size, &fixed))
 		return;
 	timeline_of(r)->late = (struct rp_late){ .set = result->set, .any = true };
 	memcpy(timeline_of(r)->late.hit, result->hit, sizeof(result->hit));
@@ -319,7 +348,8 @@ static void hits_late(struct replay *r, const struct rp_late *late, struct advan
 }
 
 /* Until it stops; *again: with other stubs. */
-static struct err *run_stops(struct replay *r, struct rp_task *t, bool step, uint64_t limit, struct advance_result *ret, bool *again)
+static struct err *run_stops(struct replay *r, struct rp_task *t, bool step, uint64_t limit,
+			     struct advance_result *ret, bool *again)
 {
 	bool unvisited = stops_of(r)->unvisited;
 	static struct values before, after;
@@ -338,7 +368,8 @@ static struct err *run_stops(struct replay *r, struct rp_task *t, bool step, uin
 
 		stops->step = step || (!(first && unvisited) && stands_on(t, s));
 		stops->skip_int3 = !(first && unvisited);
-		stops->trapped = stops->at_limit = stops->leaving = stops->left_trap = timeline->iterations.wanted = false;
+		stops->trapped = stops->at_limit = stops->leaving = stops->left_trap =
+			timeline->iterations.wanted = false;
 		err = rp_reach(r);
 		*again = err == &rp_stopped && timeline->iterations.wanted;
 		if (*again) {
@@ -353,14 +384,17 @@ static struct err *run_stops(struct replay *r, struct rp_task *t, bool step, uin
 		ret->kind = stops->trapped ? ADVANCE_MOVED : ADVANCE_INTERRUPTED;
 		ret->stepped = stops->step && (step || first);
 		ret->at_limit = stops->at_limit && at_count(stops, t, s);
-		ret->arrived = !stops->step || t->regs.rip != pc;	/* a repeated string instruction stays where it is */
-		if (ret->kind != ADVANCE_MOVED || !page_watch_misses(r, s) || rp_set_breaks(r, s, t)) {
+		/* a repeated string instruction stays where it is */
+		ret->arrived = !stops->step || t->regs.rip != pc;
+		if (ret->kind != ADVANCE_MOVED || !page_watch_misses(r, s) ||
+		    rp_set_breaks(r, s, t)) {
 			values_read(r, s, &after);
 			changed = compare_values(r, s, &before, &after, ret);
 			if (changed)
 				debug_registers_hit(stops, s, ret->hit);
 			if (ret->kind == ADVANCE_INTERRUPTED || ret->stepped || changed ||
-			    (stops->dr_hit || stops->page_watch_size ? page_watch_at_break(r, s, t) : rp_set_breaks(r, s, t)))
+			    (stops->dr_hit || stops->page_watch_size ? page_watch_at_break(r, s, t)
+								     : rp_set_breaks(r, s, t)))
 				return NULL;
 			values_keep(s, &before, &after);
 			*again = stops->dr_hit && debug_registers_silent(stops, s, t->rec_pid);
@@ -377,14 +411,16 @@ static struct err *run_stops(struct replay *r, struct rp_task *t, bool step, uin
 	}
 }
 
-static struct err *advance_run(struct replay *r, struct rp_task *t, const struct advance *a, struct advance_result *ret)
+static struct err *advance_run(struct replay *r, struct rp_task *t, const struct advance *a,
+			       struct advance_result *ret)
 {
 	struct stops *stops = stops_of(r);
 	struct timeline *timeline = timeline_of(r);
 	const struct rp_set *s = stops->sets[ret->set];
 	uint64_t limit = a->limit ? a->limit : RP_NO_LIMIT;
 	struct rp_late late = timeline->late;
-	bool again = true, skip = !timeline->nameless || timeline->still, unvisited = stops->unvisited;
+	bool again = true, skip = !timeline->nameless || timeline->still,
+	     unvisited = stops->unvisited;
 	struct err *err = NULL;
 
 	timeline->late = (struct rp_late){ 0 };
@@ -451,7 +487,9 @@ static struct err *advance(struct replay *r, const struct advance *a, struct adv
 			err = advance_apply(r, ret);
 	}
 	if (err_catch(&err, ERR_GONE))
-		err = err_new(ERR_DIVERGED, "replay diverged at event %" PRIu64 ": a replayed process was killed", r->ev.n);
+		err = err_new(ERR_DIVERGED,
+			      "replay diverged at event %" PRIu64 ": a replayed process was killed",
+			      r->ev.n);
 	return err;
 }
 
@@ -470,10 +508,11 @@ struct err *rp_advance(struct replay *r, const struct advance *a, struct advance
 	return err;
 }
 
-/* ---- its name ----------------------------------------------------------------------------------- */
+/* ---- its name -------------------------------------------------------------------------------- */
 
 /* Did the advance look for all the watchpoints of s, too? */
-static bool has_watched(const struct stops *stops, const struct advance_result *result, const struct rp_set *s)
+static bool has_watched(const struct stops *stops, const struct advance_result *result,
+			const struct rp_set *s)
 {
 	const struct rp_set *had = stops->sets[result->set];
 
@@ -506,8 +545,10 @@ void rp_advance_track(struct replay *r, const struct advance_result *result)
 			break;
 		}
 		/* The step off a breakpoint is what a run with that breakpoint begins with. */
-		if (p->steps_n && p->steps[p->steps_n - 1].set == 0 && timeline->last.stepped && !timeline->last.late && has_watched(stops, &timeline->last, s) &&
-		    !rp_advance_hits(r, &timeline->last, result->set, NULL) && !rp_set_has(s, result->t->rec_pid, timeline->last_pc)) {
+		if (p->steps_n && p->steps[p->steps_n - 1].set == 0 && timeline->last.stepped &&
+		    !timeline->last.late && has_watched(stops, &timeline->last, s) &&
+		    !rp_advance_hits(r, &timeline->last, result->set, NULL) &&
+		    !rp_set_has(s, result->t->rec_pid, timeline->last_pc)) {
 			if (!--p->steps[p->steps_n - 1].n)
 				p->steps_n--;
 		}

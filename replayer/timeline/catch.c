@@ -1,14 +1,17 @@
 /*
- * catch.c - stops that are no breakpoints: system calls, forks, execs, signals, ends, forwards and backwards.
+ * catch.c - stops that are no breakpoints: system calls, forks, execs, signals, ends, forwards and
+ * backwards.
  *
- * A traced system call has two places by itself: its event, reached (entry) and applied (return).  A buffered one is no
- * event, and nobody may be stopped in the hook; it gets a breakpoint at the program's own instruction, in the stub that the
- * instruction was displaced to, with the condition that a record is there for it; one step further is its return.  These
- * breakpoints are part of the user's set, so positions, counting and going back work on them as on any other.
+ * A traced system call has two places by itself: its event, reached (entry) and applied (return).
+ * A buffered one is no event, and nobody may be stopped in the hook; it gets a breakpoint at the
+ * program's own instruction, in the stub that the instruction was displaced to, with the condition
+ * that a record is there for it; one step further is its return.  These breakpoints are part of the
+ * user's set, so positions, counting and going back work on them as on any other.
  *
- * At its entry the task stands on the system call instruction; a debugger expects to see what the kernel shows there: the
- * address behind it, the number in orig_rax.  That is a way to look at a position (struct rp_view), not another position:
- * going on from it makes the call, going back first shows the instruction.
+ * At its entry the task stands on the system call instruction; a debugger expects to see what the
+ * kernel shows there: the address behind it, the number in orig_rax.  That is a way to look at a
+ * position (struct rp_view), not another position: going on from it makes the call, going back
+ * first shows the instruction.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -30,7 +33,7 @@ void replay_catch(struct replay *r, const struct replay_catch *c)
 	timeline_of(r)->catching = *c;
 }
 
-/* ---- which calls ------------------------------------------------------------------------------ */
+/* ---- which calls ----------------------------------------------------------------------------- */
 
 static struct rp_caught *caught_of(const struct timeline *timeline, int pid)
 {
@@ -59,7 +62,18 @@ static uint8_t *put(uint8_t *p, uint8_t op, uint64_t v, unsigned n)
 /* gdb's bytecode for "there is a record for the hook, and rax is one of these". */
 static unsigned call_condition(struct replay *r, const struct rp_caught *c)
 {
-	enum { LESS_U = 0x15, OR = 0x10, EQUAL = 0x13, REF64 = 0x1a, IF_GOTO = 0x20, CONST8 = 0x22, CONST16, CONST64 = 0x25, REG, END };
+	enum {
+		LESS_U = 0x15,
+		OR = 0x10,
+		EQUAL = 0x13,
+		REF64 = 0x1a,
+		IF_GOTO = 0x20,
+		CONST8 = 0x22,
+		CONST16,
+		CONST64 = 0x25,
+		REG,
+		END
+	};
 	static uint8_t code[2 + CONDITION_MAX];
 	uint8_t *p = code + 2;
 
@@ -86,7 +100,8 @@ static unsigned call_condition(struct replay *r, const struct rp_caught *c)
 	return replay_condition(r, code, (unsigned)(p - code));
 }
 
-struct err *replay_catch_calls(struct replay *r, int pid, const uint64_t nr[REPLAY_CALLS / 64], bool all, bool on)
+struct err *replay_catch_calls(struct replay *r, int pid, const uint64_t nr[REPLAY_CALLS / 64],
+			       bool all, bool on)
 {
 	struct timeline *timeline = timeline_of(r);
 	struct rp_caught *c = caught_of(timeline, pid);
@@ -106,8 +121,9 @@ struct err *replay_catch_calls(struct replay *r, int pid, const uint64_t nr[REPL
 }
 
 /*
- * The number that a site's calls have, where `mov $number,%eax' stands in front of the instruction and nothing branches to
- * it: most of libc's.  Others are not stopped at, then (30 us a call).  -1: any.
+ * The number that a site's calls have, where `mov $number,%eax' stands in front of the instruction
+ * and nothing branches to it: most of libc's.  Others are not stopped at, then (30 us a call).  -1:
+ * any.
  */
 static int number_of(const struct rp_task *t, const struct patch *p)
 {
@@ -120,7 +136,8 @@ static int number_of(const struct rp_task *t, const struct patch *p)
 		return -1;
 	patch_hide(&t->mm->patches, call - MOV, code, MOV);
 	memcpy(&nr, code + 1, 4);
-	if (code[0] != 0xb8 || nr >= REPLAY_CALLS || !site_nobody_branches(t->real, call - MOV, call + 1))
+	if (code[0] != 0xb8 || nr >= REPLAY_CALLS ||
+	    !site_nobody_branches(t->real, call - MOV, call + 1))
 		return -1;
 	return (int)nr;
 }
@@ -140,17 +157,23 @@ static bool add_site(struct timeline *timeline, const struct rp_task *t, const s
 		else
 			hi = mid;
 	}
-	if (lo < timeline->sites_n && timeline->sites[lo].pid == pid && timeline->sites[lo].addr == addr)
+	if (lo < timeline->sites_n && timeline->sites[lo].pid == pid &&
+	    timeline->sites[lo].addr == addr)
 		return false;
-	timeline->sites = realloc(timeline->sites, (timeline->sites_n + 1) * sizeof(*timeline->sites));
+	timeline->sites =
+		realloc(timeline->sites, (timeline->sites_n + 1) * sizeof(*timeline->sites));
 	BUG_ON(!timeline->sites, "out of memory for catchpoints");
-	memmove(timeline->sites + lo + 1, timeline->sites + lo, (timeline->sites_n - lo) * sizeof(*timeline->sites));
+	memmove(timeline->sites + lo + 1, timeline->sites + lo,
+		(timeline->sites_n - lo) * sizeof(*timeline->sites));
 	timeline->sites[lo] = (struct rp_call_site){ pid, number_of(t, p), addr };
 	timeline->sites_n++;
 	return true;
 }
 
-/* Sites that have been patched since the last look.  They are kept for good: a breakpoint goes in only where a patch is. */
+/*
+ * Sites that have been patched since the last look.  They are kept for good: a breakpoint goes in
+ * only where a patch is.
+ */
 static bool new_sites(struct replay *r)
 {
 	struct timeline *timeline = timeline_of(r);
@@ -159,7 +182,8 @@ static bool new_sites(struct replay *r)
 	for (struct rp_task *t = r->tasks; t; t = t->next) {
 		const struct patches *ps = t->mm && t->real ? &t->mm->patches : NULL;
 
-		if (!ps || !ps->n || !(t->mm->new_patches || timeline->catch_all_anew) || !caught_of(timeline, t->rec_pid))
+		if (!ps || !ps->n || !(t->mm->new_patches || timeline->catch_all_anew) ||
+		    !caught_of(timeline, t->rec_pid))
 			continue;
 		for (unsigned i = 0; i < ps->n; i++) {
 			if (ps->p[i].kind == PATCH_SYSCALL)
@@ -190,15 +214,20 @@ void rp_catch_refresh(struct replay *r)
 	for (unsigned i = 0; i < timeline->sites_n; i++) {
 		const struct rp_caught *c = caught_of(timeline, timeline->sites[i].pid);
 
-		if (c && (c->all || timeline->sites[i].nr < 0 || bit(c->nr, (uint64_t)timeline->sites[i].nr)))
-			b[n++] = (struct replay_break){ .kind = REPLAY_BREAK, .pid = c->pid, .addr = timeline->sites[i].addr, .len = 1,
-							.cond = c->cond, .call = 1 };
+		if (c && (c->all || timeline->sites[i].nr < 0 ||
+			  bit(c->nr, (uint64_t)timeline->sites[i].nr)))
+			b[n++] = (struct replay_break){ .kind = REPLAY_BREAK,
+							.pid = c->pid,
+							.addr = timeline->sites[i].addr,
+							.len = 1,
+							.cond = c->cond,
+							.call = 1 };
 	}
 	timeline->user = rp_set_intern(r, b, n);
 	free(b);
 }
 
-/* ---- where we are -------------------------------------------------------------------------------- */
+/* ---- where we are ---------------------------------------------------------------------------- */
 
 /* Does one of the user's own breakpoints stop the task here, not only a caught call? */
 static bool own_break(struct replay *r, const struct rp_task *t)
@@ -214,7 +243,8 @@ static bool at_buffered(struct replay *r, const struct rp_task *t)
 	if (!timeline_of(r)->caught_n || !t->mm || !t->mm->patches.n)
 		return false;
 	for (unsigned i = 0; i < s->n; i++) {
-		if (s->b[i].call && s->b[i].addr == t->regs.rip && s->b[i].pid == t->rec_pid && rp_patch_of_call(t->mm, s->b[i].addr) &&
+		if (s->b[i].call && s->b[i].addr == t->regs.rip && s->b[i].pid == t->rec_pid &&
+		    rp_patch_of_call(t->mm, s->b[i].addr) &&
 		    rp_cond_true(&stops_of(r)->conds[s->b[i].cond - 1], t->real, &t->regs))
 			return true;
 	}
@@ -223,25 +253,31 @@ static bool at_buffered(struct replay *r, const struct rp_task *t)
 
 static bool at_traced(const struct replay *r, const struct rp_task *t)
 {
-	return r->pending && r->ev.task == t->serial && (r->ev.kind == TRACE_SYSCALL || r->ev.kind == TRACE_SYSCALL_ENTER) &&
-		is_caught(r, t->rec_pid, t->nr);
+	return r->pending && r->ev.task == t->serial &&
+	       (r->ev.kind == TRACE_SYSCALL || r->ev.kind == TRACE_SYSCALL_ENTER) &&
+	       is_caught(r, t->rec_pid, t->nr);
 }
 
 static bool entered(struct replay *r, struct rp_task *t, uint64_t nr, struct replay_stop *ret)
 {
 	struct timeline *timeline = timeline_of(r);
 
-	timeline->view = (struct rp_view){ .kind = RP_VIEW_ENTRY, .serial = t->serial, .nr = nr, .buffered = !r->pending };
+	timeline->view = (struct rp_view){
+		.kind = RP_VIEW_ENTRY, .serial = t->serial, .nr = nr, .buffered = !r->pending
+	};
 	timeline->current = t->serial;
 	*ret = (struct replay_stop){ .kind = REPLAY_STOP_CALL_ENTRY, .call = (int)nr };
 	return true;
 }
 
-static bool returned(struct replay *r, const struct rp_task *t, uint64_t nr, bool buffered, struct replay_stop *ret)
+static bool returned(struct replay *r, const struct rp_task *t, uint64_t nr, bool buffered,
+		     struct replay_stop *ret)
 {
 	struct timeline *timeline = timeline_of(r);
 
-	timeline->view = (struct rp_view){ .kind = RP_VIEW_RETURN, .serial = t->serial, .nr = nr, .buffered = buffered };
+	timeline->view = (struct rp_view){
+		.kind = RP_VIEW_RETURN, .serial = t->serial, .nr = nr, .buffered = buffered
+	};
 	timeline->current = t->serial;
 	*ret = (struct replay_stop){ .kind = REPLAY_STOP_CALL_RETURN, .call = (int)nr };
 	return true;
@@ -266,10 +302,11 @@ void rp_catch_regs(const struct replay *r, const struct rp_task *t, struct regs 
 
 bool rp_catch_entry_view(const struct replay *r, const struct rp_task *t)
 {
-	return timeline_of(r)->view.kind == RP_VIEW_ENTRY && timeline_of(r)->view.serial == t->serial;
+	return timeline_of(r)->view.kind == RP_VIEW_ENTRY &&
+	       timeline_of(r)->view.serial == t->serial;
 }
 
-/* ---- events -------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static int signal_of(const struct trace_event *ev)
 {
@@ -284,7 +321,8 @@ static bool signal_stop(const struct replay *r, struct replay_stop *ret)
 {
 	int sig = r->ev.kind == TRACE_SIGNAL ? signal_of(&r->ev) : 0;
 
-	if (!sig || (sig > 0 && sig <= 64 && (timeline_of(r)->catching.pass_signals >> (sig - 1) & 1)))
+	if (!sig ||
+	    (sig > 0 && sig <= 64 && (timeline_of(r)->catching.pass_signals >> (sig - 1) & 1)))
 		return false;
 	*ret = (struct replay_stop){ .kind = REPLAY_STOP_SIGNAL, .signal = sig };
 	return true;
@@ -294,7 +332,8 @@ static bool signal_stop(const struct replay *r, struct replay_stop *ret)
 static bool birth_stop(const struct replay *r, const struct rp_before *b, struct replay_stop *ret)
 {
 	const struct replay_catch *c = &timeline_of(r)->catching;
-	const struct rp_task *child = r->tasks, *t = rp_task_find((struct replay *)(uintptr_t)r, b->serial);
+	const struct rp_task *child = r->tasks,
+			     *t = rp_task_find((struct replay *)(uintptr_t)r, b->serial);
 
 	if (!t || !child || child->serial <= b->newest)
 		return false;
@@ -337,7 +376,8 @@ static bool is_vfork(const struct rp_before *b)
 	return b->nr == SYS_vfork || ((b->nr == SYS_clone || b->nr == SYS_clone3) && b->vfork);
 }
 
-static bool applied_stop(struct replay *r, const struct advance_result *result, const struct rp_before *b, bool back, struct replay_stop *ret)
+static bool applied_stop(struct replay *r, const struct advance_result *result,
+			 const struct rp_before *b, bool back, struct replay_stop *ret)
 {
 	const struct replay_catch *c = &timeline_of(r)->catching;
 
@@ -348,7 +388,8 @@ static bool applied_stop(struct replay *r, const struct advance_result *result, 
 		return false;
 	if (result->event == TRACE_EXEC) {
 		ret->kind = REPLAY_STOP_EXEC;
-		return c->exec && !back;	/* back: in the program before, which a debugger must be told of (scan.c) */
+		/* back: in the program before, which a debugger must be told of (scan.c) */
+		return c->exec && !back;
 	}
 	if (birth_stop(r, b, ret))
 		return true;
@@ -369,7 +410,8 @@ static bool applied_stop(struct replay *r, const struct advance_result *result, 
 /* The call clone or clone3 that t is in. */
 static bool made_by_vfork(const struct rp_task *t, uint64_t nr)
 {
-	uint64_t flags = nr == SYS_clone ? t->regs.rdi : 0;	/* clone3's are the first word of what it is given */
+	/* clone3's are the first word of what it is given */
+	uint64_t flags = nr == SYS_clone ? t->regs.rdi : 0;
 
 	if (nr == SYS_clone3 && t->real)
 		tracee_read_some(t->real, t->regs.rdi, &flags, sizeof(flags));
@@ -397,7 +439,8 @@ void rp_catch_before(struct replay *r, struct rp_before *b)
 	b->vfork = r->ev.kind == TRACE_SYSCALL_EXIT && made_by_vfork(t, b->nr);
 }
 
-bool rp_catch_hop(struct replay *r, const struct advance_result *result, const struct rp_before *b, bool back, struct replay_stop *ret)
+bool rp_catch_hop(struct replay *r, const struct advance_result *result, const struct rp_before *b,
+		  bool back, struct replay_stop *ret)
 {
 	if (result->kind == ADVANCE_EVENT)
 		return applied_stop(r, result, b, back, ret);
@@ -415,10 +458,11 @@ bool rp_catch_hop(struct replay *r, const struct advance_result *result, const s
 
 bool rp_catch_moved(struct replay *r, struct rp_task *t, struct replay_stop *ret)
 {
-	return timeline_of(r)->caught_n && !own_break(r, t) && at_buffered(r, t) && entered(r, t, t->regs.rax, ret);
+	return timeline_of(r)->caught_n && !own_break(r, t) && at_buffered(r, t) &&
+	       entered(r, t, t->regs.rax, ret);
 }
 
-/* ---- moving on from a view --------------------------------------------------------------------------- */
+/* ---- moving on from a view ------------------------------------------------------------------- */
 
 struct rp_view rp_catch_leave(struct replay *r)
 {
@@ -428,7 +472,8 @@ struct rp_view rp_catch_leave(struct replay *r)
 	return v;
 }
 
-struct err *rp_catch_now(struct replay *r, const struct rp_view *v, struct replay_stop *ret, bool *done)
+struct err *rp_catch_now(struct replay *r, const struct rp_view *v, struct replay_stop *ret,
+			 bool *done)
 {
 	struct rp_task *t;
 	struct advance_result result;
@@ -452,7 +497,8 @@ struct err *rp_catch_now(struct replay *r, const struct rp_view *v, struct repla
 	}
 	if (v->kind != RP_VIEW_ENTRY || !v->buffered || r->pending || v->serial != t->serial)
 		return NULL;
-	TRY(rp_advance_tracked(r, &(struct advance){ .set = timeline_of(r)->user, .step = true }, &result));
+	TRY(rp_advance_tracked(r, &(struct advance){ .set = timeline_of(r)->user, .step = true },
+			       &result));
 	if (result.kind == ADVANCE_MOVED && result.t)
 		*done = returned(r, result.t, v->nr, true, ret);
 	return NULL;
@@ -474,11 +520,13 @@ static bool just_behind(const struct regs *t, const struct regs *at)
 	struct regs a = *t, b = *at;
 
 	a.rip += 2;
-	a.rax = b.rax = a.rcx = b.rcx = a.r11 = b.r11 = a.orig_rax = b.orig_rax = a.eflags = b.eflags = 0;
+	a.rax = b.rax = a.rcx = b.rcx = a.r11 = b.r11 = a.orig_rax = b.orig_rax = a.eflags =
+		b.eflags = 0;
 	return !memcmp(&a, &b, sizeof(a));
 }
 
-struct err *rp_catch_arrived(struct replay *r, uint32_t serial, const struct rp_start *from, struct replay_stop *ret)
+struct err *rp_catch_arrived(struct replay *r, uint32_t serial, const struct rp_start *from,
+			     struct replay_stop *ret)
 {
 	struct rp_task *t = rp_task_find(r, serial);
 	struct timeline *timeline = timeline_of(r);
@@ -493,11 +541,13 @@ struct err *rp_catch_arrived(struct replay *r, uint32_t serial, const struct rp_
 		returned(r, t, (uint64_t)ret->call, false, ret);
 	} else if (ret->kind == REPLAY_STOP_BREAK && !r->pending && at_buffered(r, t)) {
 		nr = t->regs.rax;
-		if (from->serial == serial && from->where == r->where && just_behind(&t->regs, &from->regs)) {
+		if (from->serial == serial && from->where == r->where &&
+		    just_behind(&t->regs, &from->regs)) {
 			entered(r, t, nr, ret);
 			return NULL;
 		}
-		TRY(rp_advance_tracked(r, &(struct advance){ .set = timeline->user, .step = true }, &result));
+		TRY(rp_advance_tracked(r, &(struct advance){ .set = timeline->user, .step = true },
+				       &result));
 		if (result.kind == ADVANCE_MOVED && result.t)
 			returned(r, result.t, nr, true, ret);
 	}

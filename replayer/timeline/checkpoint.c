@@ -1,14 +1,17 @@
 /*
  * checkpoint.c - copies of all replayed processes (machine/copy.c) at positions, to go back to.
  *
- * One is taken every spacing of replay time, at least twenty times what taking one costs, and four times what it costs
- * afterwards, when each page that the program writes to is copied: so replay is not more than some third slower for them.  (With one and a half times, so
- * that steps back had less far to go, programs that write to all of 200 MB took four to six times as long.)
- * Beyond KEEP_MAX (KEEP_MANY, where each is many processes), or where memory for them runs short, the one goes whose removal leaves the
- * smallest gap for its distance from the present: dense here, sparse far away.
+ * One is taken every spacing of replay time, at least twenty times what taking one costs, and four
+ * times what it costs afterwards, when each page that the program writes to is copied: so replay is
+ * not more than some third slower for them.  (With one and a half times, so that steps back had
+ * less far to go, programs that write to all of 200 MB took four to six times as long.) Beyond
+ * KEEP_MAX (KEEP_MANY, where each is many processes), or where memory for them runs short, the one
+ * goes whose removal leaves the smallest gap for its distance from the present: dense here, sparse
+ * far away.
  *
- * What they cost in memory is what the program has written between them.  That is not counted, but seen: by default, half of what was
- * available when the first was taken is theirs (HINDSIGHT_MEMORY in the environment: so many MB), and whoever uses the rest up, they give way.
+ * What they cost in memory is what the program has written between them.  That is not counted, but
+ * seen: by default, half of what was available when the first was taken is theirs (HINDSIGHT_MEMORY
+ * in the environment: so many MB), and whoever uses the rest up, they give way.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,8 +23,18 @@
 #include "base/memory.h"
 #include "replayer/timeline/timeline.h"
 
-enum { KEEP_MAX = 256, KEEP_MANY = 48, PARTS_MAX = 512, KEEP_MIN = 4, SPACING_NS = 30000000, SPACING_COSTS = 20, COPIES_COSTS = 4, TICK_NS = 10000000,
-       ASK_NS = 2000000 /* /proc, for many stops in a row */, DISTANCE_NS = 100000 };
+enum {
+	KEEP_MAX = 256,
+	KEEP_MANY = 48,
+	PARTS_MAX = 512,
+	KEEP_MIN = 4,
+	SPACING_NS = 30000000,
+	SPACING_COSTS = 20,
+	COPIES_COSTS = 4,
+	TICK_NS = 10000000,
+	ASK_NS = 2000000 /* /proc, for many stops in a row */,
+	DISTANCE_NS = 100000
+};
 
 void rp_checkpoint_drop(struct replay *r, struct rp_checkpoint *c)
 {
@@ -58,15 +71,17 @@ struct err *rp_checkpoint_make(struct replay *r, struct rp_checkpoint **ret)
 }
 
 /*
- * In order of time, newest first.  A way with many stops takes longer than that of a neighbour, which came here without: the clock stays
- * between its neighbours', or they would seem to be no time apart and go first when they get thinned.  Of places with names that begin otherwise, only
+ * In order of time, newest first.  A way with many stops takes longer than that of a neighbour,
+ * which came here without: the clock stays between its neighbours', or they would seem to be no
+ * time apart and go first when they get thinned.  Of places with names that begin otherwise, only
  * the clock tells which is the later.
  */
 static void insert(struct timeline *timeline, struct rp_checkpoint *c)
 {
 	struct rp_checkpoint **p = &timeline->newest, *newer = NULL;
 
-	for (struct rp_checkpoint *other = timeline->newest; other && !position_leads(&other->pos, &c->pos); other = other->older) {
+	for (struct rp_checkpoint *other = timeline->newest;
+	     other && !position_leads(&other->pos, &c->pos); other = other->older) {
 		if (position_leads(&c->pos, &other->pos))
 			newer = other;
 	}
@@ -93,7 +108,9 @@ static struct rp_checkpoint *least_missed(const struct timeline *timeline)
 
 	for (struct rp_checkpoint *c = after->older; c && c->older; after = c, c = c->older) {
 		double gap = (double)after->clock_ns - (double)c->older->clock_ns;
-		double far = c->clock_ns > timeline->clock_ns ? (double)(c->clock_ns - timeline->clock_ns) : (double)(timeline->clock_ns - c->clock_ns);
+		double far = c->clock_ns > timeline->clock_ns
+				     ? (double)(c->clock_ns - timeline->clock_ns)
+				     : (double)(timeline->clock_ns - c->clock_ns);
 
 		if (gap < DISTANCE_NS)
 			gap = DISTANCE_NS;
@@ -124,9 +141,11 @@ static bool too_many(struct timeline *timeline)
 {
 	unsigned parts = 0;
 
-	for (const struct rp_checkpoint *c = timeline->newest; c && timeline->checkpoints > KEEP_MANY; c = c->older)
+	for (const struct rp_checkpoint *c = timeline->newest;
+	     c && timeline->checkpoints > KEEP_MANY; c = c->older)
 		parts += rp_copy_parts(c->copy);
-	return timeline->checkpoints > KEEP_MAX || parts > PARTS_MAX || (memory_short(timeline) && timeline->checkpoints > KEEP_MIN);
+	return timeline->checkpoints > KEEP_MAX || parts > PARTS_MAX ||
+	       (memory_short(timeline) && timeline->checkpoints > KEEP_MIN);
 }
 
 static void thin(struct replay *r)
@@ -144,7 +163,10 @@ static void thin(struct replay *r)
 
 /* ---- when --------------------------------------------------------------------------------- */
 
-/* proc_pid_stat(5): (10) minflt; (14) utime and (15) stime, in hundredths of a second; (24) rss, in pages; (2), in brackets, may be anything. */
+/*
+ * proc_pid_stat(5): (10) minflt; (14) utime and (15) stime, in hundredths of a second; (24) rss, in
+ * pages; (2), in brackets, may be anything.
+ */
 static void add_spent(struct rp_spent *s, pid_t real)
 {
 	unsigned long long faults, user, kernel, pages;
@@ -161,8 +183,10 @@ static void add_spent(struct rp_spent *s, pid_t real)
 	}
 	text[len > 0 ? len : 0] = '\0';
 	behind = strrchr(text, ')');
-	if (!behind || sscanf(behind, ") %*c %*d %*d %*d %*d %*d %*u %llu %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %*u %*u %llu",
-			      &faults, &user, &kernel, &pages) != 4)
+	if (!behind ||
+	    sscanf(behind,
+		   ") %*c %*d %*d %*d %*d %*d %*u %llu %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %*u %*u %llu",
+		   &faults, &user, &kernel, &pages) != 4)
 		return;
 	s->faults += faults;
 	s->pages += pages;
@@ -182,8 +206,9 @@ static struct rp_spent spent_by(const struct replay *r)
 }
 
 /*
- * What it costs to write to a page for the first time since a fork: 0.5 us on bare metal, 16 where a hypervisor shadows page tables.  Half
- * as much again as to get an empty one, which we try out.  Where other processors are busy with the same it may be three times that.
+ * What it costs to write to a page for the first time since a fork: 0.5 us on bare metal, 16 where
+ * a hypervisor shadows page tables.  Half as much again as to get an empty one, which we try out.
+ * Where other processors are busy with the same it may be three times that.
  */
 static uint64_t fault_ns(void)
 {
@@ -191,7 +216,8 @@ static uint64_t fault_ns(void)
 	static uint64_t least;
 
 	for (unsigned i = 0; i < (least ? 0 : TRIES); i++) {
-		volatile char *p = mmap(NULL, PAGES * PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		volatile char *p = mmap(NULL, PAGES * PAGE_BYTES, PROT_READ | PROT_WRITE,
+					MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		uint64_t start = now_ns(), ns;
 
 		for (unsigned k = 0; p != MAP_FAILED && k < PAGES; k++)
@@ -204,11 +230,15 @@ static uint64_t fault_ns(void)
 	return least;
 }
 
-/* Maybe: from there on, nobody would know what the instruction has stored to before, for which there is a stop behind it (advance.c). */
+/*
+ * Maybe: from there on, nobody would know what the instruction has stored to before, for which
+ * there is a stop behind it (advance.c).
+ */
 static bool stepped_into_string(struct replay *r)
 {
 	const struct position *p = &timeline_of(r)->pos;
-	const struct rp_task *t = p->steps_n && !p->steps[p->steps_n - 1].set ? rp_task_find(r, r->ev.task) : NULL;
+	const struct rp_task *t =
+		p->steps_n && !p->steps[p->steps_n - 1].set ? rp_task_find(r, r->ev.task) : NULL;
 	unsigned size;
 	bool fixed;
 
@@ -225,7 +255,8 @@ struct err *rp_checkpoint_take(struct replay *r)
 	if (r->pending || r->guarded || timeline->nameless || stepped_into_string(r))
 		return NULL;
 	for (c = timeline->newest; c; c = c->older) {
-		if (position_leads(&c->pos, &timeline->pos) && position_leads(&timeline->pos, &c->pos))
+		if (position_leads(&c->pos, &timeline->pos) &&
+		    position_leads(&timeline->pos, &c->pos))
 			return NULL;
 	}
 	rp_int3_out(r);
@@ -233,7 +264,10 @@ struct err *rp_checkpoint_take(struct replay *r)
 	if (err)
 		return err;
 	/* single steps take long, but little happens in them */
-	timeline->clock_ns += timeline->pos.steps_n && !timeline->pos.steps[timeline->pos.steps_n - 1].set ? 1000 : now - timeline->last_ns;
+	timeline->clock_ns +=
+		timeline->pos.steps_n && !timeline->pos.steps[timeline->pos.steps_n - 1].set
+			? 1000
+			: now - timeline->last_ns;
 	c->clock_ns = timeline->clock_ns;
 	c->keep = !timeline->newest;
 	c->last_task = timeline->last_task;
@@ -242,20 +276,23 @@ struct err *rp_checkpoint_take(struct replay *r)
 	timeline->spent = spent_by(r);
 	timeline->last_ns = now_ns();
 	timeline->cost_ns = (timeline->cost_ns + timeline->last_ns - now) / 2;
-	log_debug("checkpoint at %.3f s, took %.1f ms", (double)timeline->clock_ns / 1e9, (double)(timeline->last_ns - now) / 1e6);
+	log_debug("checkpoint at %.3f s, took %.1f ms", (double)timeline->clock_ns / 1e9,
+		  (double)(timeline->last_ns - now) / 1e6);
 	return NULL;
 }
 
 /*
- * Has most of the time since then gone into copies of pages?  Time of the processes, not of the clock: others may have had the processor.  A copy
- * costs no more than what there was of it for each, lately.
+ * Has most of the time since then gone into copies of pages?  Time of the processes, not of the
+ * clock: others may have had the processor.  A copy costs no more than what there was of it for
+ * each, lately.
  */
 static bool copies_prevail(const struct rp_spent *then, const struct rp_spent *now)
 {
 	enum { RECENT = 8, MANY = 100, DEAR = 3 };
 	static uint64_t recent[RECENT];
 	static unsigned next;
-	uint64_t copies = now->faults - then->faults, grown = now->pages > then->pages ? now->pages - then->pages : 0;
+	uint64_t copies = now->faults - then->faults,
+		 grown = now->pages > then->pages ? now->pages - then->pages : 0;
 	uint64_t ns = now->ns - then->ns, cost = DEAR * fault_ns();
 
 	if (now->faults <= then->faults || copies <= grown)
@@ -273,7 +310,8 @@ static bool copies_prevail(const struct rp_spent *then, const struct rp_spent *n
 bool rp_checkpoint_due(const struct replay *r, uint64_t since_ns, unsigned part)
 {
 	struct timeline *timeline = timeline_of(r);
-	uint64_t costs = timeline->cost_ns * SPACING_COSTS, space = costs > SPACING_NS ? costs : SPACING_NS, at_ns = now_ns();
+	uint64_t costs = timeline->cost_ns * SPACING_COSTS,
+		 space = costs > SPACING_NS ? costs : SPACING_NS, at_ns = now_ns();
 	struct rp_spent now;
 
 	if (at_ns - since_ns < space / part || at_ns - timeline->asked_ns < ASK_NS)
@@ -324,7 +362,8 @@ struct err *rp_checkpoint_restore(struct replay *r, struct rp_checkpoint *c)
 	return NULL;
 }
 
-struct err *rp_checkpoint_become(struct replay *r, const struct rp_checkpoint *c, struct rp_task *tasks)
+struct err *rp_checkpoint_become(struct replay *r, const struct rp_checkpoint *c,
+				 struct rp_task *tasks)
 {
 	timeline_of(r)->newest = NULL;
 	timeline_of(r)->checkpoints = 0;

@@ -1,8 +1,9 @@
 /*
  * end.c - the end of what is recorded of the shown processes.
  *
- * A debugger is to find the last one there, with all the threads that it had: of a crash one wants to see who crashed, and what the others
- * did.  So the end is before their ends, which come one after the other, with nothing else in between.
+ * A debugger is to find the last one there, with all the threads that it had: of a crash one wants
+ * to see who crashed, and what the others did.  So the end is before their ends, which come one
+ * after the other, with nothing else in between.
  */
 #include <string.h>
 
@@ -26,7 +27,8 @@ static struct err *look(struct replay *r, unsigned left, struct rp_end *ret)
 	TRY(trace_reader_seek(r->reader, r->where + 1));
 	for (unsigned i = 0; i < ENDS_MAX && left; i++) {
 		err = trace_reader_next(r->reader, &ev);
-		if (err || (shown_task(r, ev.task) && ev.kind != TRACE_EXIT && ev.kind != TRACE_NOTE))
+		if (err ||
+		    (shown_task(r, ev.task) && ev.kind != TRACE_EXIT && ev.kind != TRACE_NOTE))
 			break;
 		if (shown_task(r, ev.task) && ev.kind == TRACE_EXIT) {
 			left--;

@@ -14,10 +14,14 @@ enum { DENSE_NS = 10000000 };
 
 struct err *rp_lost(const struct replay *r)
 {
-	return err_new(ERR_DIVERGED, "replay diverged after event %" PRIu64 ": a place that was there before was not found again", r->where);
+	return err_new(ERR_DIVERGED,
+		       "replay diverged after event %" PRIu64
+		       ": a place that was there before was not found again",
+		       r->where);
 }
 
-struct err *rp_advance_tracked(struct replay *r, const struct advance *a, struct advance_result *result)
+struct err *rp_advance_tracked(struct replay *r, const struct advance *a,
+			       struct advance_result *result)
 {
 	TRY(rp_advance(r, a, result));
 	rp_advance_track(r, result);
@@ -34,14 +38,15 @@ struct rp_checkpoint *rp_checkpoint_before(struct replay *r, const struct positi
 }
 
 /*
- * Steps are slow (17 us), and the next step back comes the same way: copies on the way to the last of many, the
- * denser the nearer.
+ * Steps are slow (17 us), and the next step back comes the same way: copies on the way to the last
+ * of many, the denser the nearer.
  */
 static bool near_end(const struct position *p, unsigned pos_step, uint64_t have)
 {
 	uint64_t left = p->steps[pos_step].n - have;
 
-	return pos_step + 1 == p->steps_n && have >= 12 && (left == 12 || left == 60 || left == 300 || left == 1200);
+	return pos_step + 1 == p->steps_n && have >= 12 &&
+	       (left == 12 || left == 60 || left == 300 || left == 1200);
 }
 
 /* rp_go_ahead(): has what it was to bridge come? */
@@ -50,7 +55,9 @@ static bool is_over(struct replay *r)
 	struct timeline *timeline = timeline_of(r);
 	struct pollfd p = { .fd = timeline->ahead.fd, .events = POLLIN };
 
-	timeline->ahead.over = timeline->ahead.on && (timeline->ahead.over || rp_debug_interrupted(r) || poll(&p, 1, 0) > 0);
+	timeline->ahead.over =
+		timeline->ahead.on &&
+		(timeline->ahead.over || rp_debug_interrupted(r) || poll(&p, 1, 0) > 0);
 	return timeline->ahead.over;
 }
 
@@ -67,10 +74,15 @@ static struct err *walk_steps(struct replay *r, const struct position *p)
 		unsigned set = p->steps[i].set, same = 0;
 
 		while (have < p->steps[i].n && !err && !is_over(r)) {
-			struct advance a = { .set = set, .step = !set, .counting = set != 0, .limit = p->steps[i].n - have };
+			struct advance a = { .set = set,
+					     .step = !set,
+					     .counting = set != 0,
+					     .limit = p->steps[i].n - have };
 
-			err = set ? rp_advance_periodic(r, &a, &result) : rp_advance_tracked(r, &a, &result);
-			if (!err && result.kind != ADVANCE_MOVED && result.kind != ADVANCE_INTERRUPTED)
+			err = set ? rp_advance_periodic(r, &a, &result)
+				  : rp_advance_tracked(r, &a, &result);
+			if (!err && result.kind != ADVANCE_MOVED &&
+			    result.kind != ADVANCE_INTERRUPTED)
 				err = rp_lost(r);
 			if (!err && result.kind == ADVANCE_MOVED)
 				have += set == 0 ? 1 : rp_advance_count(r, &result, set);
@@ -116,8 +128,9 @@ static struct err *walk(struct replay *r, const struct position *p)
 /* ---- other names ---------------------------------------------------------------------------- */
 
 /*
- * A long way gets names on it (periodic.c), and the checkpoints there are named by these.  Who asks for the same point by its old name again, or for
- * one a little later, would go all the way again: so the last few are known.
+ * A long way gets names on it (periodic.c), and the checkpoints there are named by these.  Who asks
+ * for the same point by its old name again, or for one a little later, would go all the way again:
+ * so the last few are known.
  */
 static void note_renamed(struct timeline *timeline, const struct position *old)
 {
@@ -141,15 +154,22 @@ static void rename_start(struct position *p, const struct position *old, const s
 	free(to.steps);
 }
 
-/* Is there another name for p, or for a point on the way there that is later than the checkpoint? */
-static bool renamed(const struct timeline *timeline, struct position *p, const struct rp_checkpoint *c)
+/*
+ * Is there another name for p, or for a point on the way there that is later than the checkpoint?
+ */
+static bool renamed(const struct timeline *timeline, struct position *p,
+		    const struct rp_checkpoint *c)
 {
 	for (unsigned i = 0; i < RP_RENAMED && i < timeline->renamed_n; i++) {
-		const struct rp_renamed *x = &timeline->renamed[(timeline->renamed_n - 1 - i) % RP_RENAMED];
+		const struct rp_renamed *x =
+			&timeline->renamed[(timeline->renamed_n - 1 - i) % RP_RENAMED];
 
-		if (p->pending || x->old.where != p->where || !position_leads(&x->old, p) || (c && position_leads(&x->old, &c->pos)))
+		if (p->pending || x->old.where != p->where || !position_leads(&x->old, p) ||
+		    (c && position_leads(&x->old, &c->pos)))
 			continue;
-		if (!timeline->nameless && position_leads(&x->old, &timeline->pos) && position_leads(&timeline->pos, p))	/* there already, or on the way */
+		/* there already, or on the way */
+		if (!timeline->nameless && position_leads(&x->old, &timeline->pos) &&
+		    position_leads(&timeline->pos, p))
 			continue;
 		rename_start(p, &x->old, &x->now);
 		return true;
@@ -177,7 +197,9 @@ struct err *rp_goto(struct replay *r, const struct position *target)
 	c = rp_checkpoint_before(r, &p, false);
 	for (unsigned i = 0; i < RENAMES_MAX && renamed(timeline, &p, c); i++)
 		c = rp_checkpoint_before(r, &p, false);
-	if (timeline->nameless || !position_leads(&timeline->pos, &p) || (c && position_leads(&timeline->pos, &c->pos) && !position_same(&timeline->pos, &c->pos)))
+	if (timeline->nameless || !position_leads(&timeline->pos, &p) ||
+	    (c && position_leads(&timeline->pos, &c->pos) &&
+	     !position_same(&timeline->pos, &c->pos)))
 		err = c ? rp_checkpoint_restore(r, c) : rp_lost(r);
 	if (!err)
 		err = walk(r, &p);
@@ -187,14 +209,16 @@ struct err *rp_goto(struct replay *r, const struct position *target)
 		;
 	else if (!err && names == timeline->names_made)
 		position_copy(&timeline->pos, &p);
-	else if (!err && p.steps_n && !timeline->nameless)	/* the way there has got a better name */
+	/* the way there has got a better name */
+	else if (!err && p.steps_n && !timeline->nameless)
 		note_renamed(timeline, &p);
 	stops->shielded = shielded;
 	free(p.steps);
 	return err;
 }
 
-struct err *rp_go_ahead(struct replay *r, const struct position *from, const struct position *to, int fd)
+struct err *rp_go_ahead(struct replay *r, const struct position *from, const struct position *to,
+			int fd)
 {
 	struct timeline *timeline = timeline_of(r);
 	struct err *err;

@@ -1,15 +1,20 @@
 /*
- * iterations.c - to a point in computing code (TRACE_AT_STATE) where a debugger's breakpoints are in the way of search.c's jump.
+ * iterations.c - to a point in computing code (TRACE_AT_STATE) where a debugger's breakpoints are
+ * in the way of search.c's jump.
  *
- * Without the jump each pass of the point costs a stop of some 10 us, and a loop may turn millions of times before.  So what is near the
- * point is counted first, in a copy of the address space (snapshot.c) and without the debugger's breakpoints: search.c finds the point there,
- * and the instruction that was executed last before it, of some that inprocess.c counts, has been executed n times.  Then
- * the task runs with the breakpoints, stops at the n-th execution, and only the last turn is looked at pass by pass.
+ * Without the jump each pass of the point costs a stop of some 10 us, and a loop may turn millions
+ * of times before.  So what is near the point is counted first, in a copy of the address space
+ * (snapshot.c) and without the debugger's breakpoints: search.c finds the point there, and the
+ * instruction that was executed last before it, of some that inprocess.c counts, has been executed
+ * n times.  Then the task runs with the breakpoints, stops at the n-th execution, and only the last
+ * turn is looked at pass by pass.
  *
- * Runs are broken off all the time (periodic.c's ticks, stops), so what is left of the n is kept as long as the task only runs on,
- * and, by their names, for points with a name, from which it may go on again.
+ * Runs are broken off all the time (periodic.c's ticks, stops), so what is left of the n is kept as
+ * long as the task only runs on, and, by their names, for points with a name, from which it may go
+ * on again.
  *
- * Rejected: a stub that does both at one place (each may be at any byte of what the other replaces).
+ * Rejected: a stub that does both at one place (each may be at any byte of what the other
+ * replaces).
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -41,7 +46,7 @@ void iterations_free(struct replay *r)
 	iterations(r)->kept_n = 0;
 }
 
-/* ---- what is known where ------------------------------------------------------------------------ */
+/* ---- what is known where --------------------------------------------------------------------- */
 
 static struct iterations_kept *kept_at(struct replay *r, const struct position *pos)
 {
@@ -73,7 +78,8 @@ static void keep(struct replay *r)
 static void recall(struct replay *r)
 {
 	struct iterations *u = iterations(r);
-	const struct iterations_kept *k = timeline_of(r)->nameless ? NULL : kept_at(r, &timeline_of(r)->pos);
+	const struct iterations_kept *k =
+		timeline_of(r)->nameless ? NULL : kept_at(r, &timeline_of(r)->pos);
 
 	if (!k)
 		return;
@@ -83,19 +89,25 @@ static void recall(struct replay *r)
 	u->known = true;
 }
 
-/* ---- what is to be counted ------------------------------------------------------------------------ */
+/* ---- what is to be counted ------------------------------------------------------------------- */
 
 /* What is counted must leave room to the debugger's breakpoints and to search.c's jump. */
-static bool good_place(struct rp_task *t, const struct counting_sites *p, const struct rp_set *s, const struct pun *jump, uint64_t addr)
+static bool good_place(struct rp_task *t, const struct counting_sites *p, const struct rp_set *s,
+		       const struct pun *jump, uint64_t addr)
 {
 	unsigned len;
 
-	return p->n < COUNTING_SITES && inprocess_possible(t, addr, &len) && (addr >= jump->addr + jump->len || addr + len <= jump->addr) &&
-		!counting_sites_blocked(t, s, addr, len) && !counting_sites_overlap(t, p, addr, len);
+	return p->n < COUNTING_SITES && inprocess_possible(t, addr, &len) &&
+	       (addr >= jump->addr + jump->len || addr + len <= jump->addr) &&
+	       !counting_sites_blocked(t, s, addr, len) && !counting_sites_overlap(t, p, addr, len);
 }
 
-/* In the loop that the task is in, at the point's instruction for the first time; a copy that is thrown away. */
-static struct err *look_around(struct replay *r, struct rp_task *t, unsigned set, struct counting_sites *p)
+/*
+ * In the loop that the task is in, at the point's instruction for the first time; a copy that is
+ * thrown away.
+ */
+static struct err *look_around(struct replay *r, struct rp_task *t, unsigned set,
+			       struct counting_sites *p)
 {
 	const struct rp_set *s = stops_of(r)->sets[set];
 	struct counting_sites more = { .n = 0 };
@@ -123,7 +135,9 @@ static struct err *look_around(struct replay *r, struct rp_task *t, unsigned set
 
 static struct err *to_first_pass(struct replay *r, struct rp_task *t, bool *there)
 {
-	struct replay_break b = { .kind = REPLAY_BREAK, .pid = t->rec_pid, .addr = r->ev.regs.rip, .len = 1 };
+	struct replay_break b = {
+		.kind = REPLAY_BREAK, .pid = t->rec_pid, .addr = r->ev.regs.rip, .len = 1
+	};
 	enum rp_run stop;
 	siginfo_t info;
 	struct err *err;
@@ -141,7 +155,8 @@ static struct err *to_first_pass(struct replay *r, struct rp_task *t, bool *ther
 }
 
 /* From where the task is to the point, with the places counted. */
-static struct err *count(struct replay *r, struct rp_task *t, const struct counting_sites *p, struct iterations *u)
+static struct err *count(struct replay *r, struct rp_task *t, const struct counting_sites *p,
+			 struct iterations *u)
 {
 	struct counted_sites chain = { .n = p->n };
 	struct stops *stops = stops_of(r);
@@ -171,7 +186,7 @@ static struct err *count(struct replay *r, struct rp_task *t, const struct count
 	return err;
 }
 
-/* ---- copies ------------------------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 static struct err *back_to(struct replay *r, struct rp_task *t, struct rp_snapshot *s)
 {
@@ -185,7 +200,8 @@ static struct err *back_to(struct replay *r, struct rp_task *t, struct rp_snapsh
 }
 
 /* One attempt in a copy; the task is where it was afterwards. */
-static struct err *in_copy(struct replay *r, struct rp_task *t, unsigned set, struct counting_sites *p, struct iterations *u)
+static struct err *in_copy(struct replay *r, struct rp_task *t, unsigned set,
+			   struct counting_sites *p, struct iterations *u)
 {
 	struct stops *stops = stops_of(r);
 	struct rp_snapshot *back;
@@ -246,7 +262,8 @@ struct err *iterations_measure(struct replay *r, struct rp_task *t, unsigned set
 	stops->chain = chain;
 	t->stub = stub;
 	t->shown = shown;
-	log_debug("event %" PRIu64 ": %u places counted, %" PRIx64 " %" PRIu64 " times", r->ev.n, p.n, found.at, found.left);
+	log_debug("event %" PRIu64 ": %u places counted, %" PRIx64 " %" PRIu64 " times", r->ev.n,
+		  p.n, found.at, found.left);
 	iterations(r)->failed = !err && !found.at && !rp_debug_interrupted(r) ? r->ev.n : 0;
 	if (err || !found.at)
 		return err;
@@ -258,7 +275,7 @@ struct err *iterations_measure(struct replay *r, struct rp_task *t, unsigned set
 	return NULL;
 }
 
-/* ---- around an advance ---------------------------------------------------------------------------------------- */
+/* ---- around an advance ----------------------------------------------------------------------- */
 
 unsigned iterations_begin(struct replay *r, struct rp_task *t, unsigned set)
 {
@@ -280,7 +297,8 @@ unsigned iterations_begin(struct replay *r, struct rp_task *t, unsigned set)
 		return set;
 	if (u->set != set || u->checked != u->at) {
 		rp_int3_out_mm(t->mm, t->real);		/* the code as it is */
-		u->known = inprocess_possible(t, u->at, &len) && !counting_sites_blocked(t, stops_of(r)->sets[set], u->at, len);
+		u->known = inprocess_possible(t, u->at, &len) &&
+			   !counting_sites_blocked(t, stops_of(r)->sets[set], u->at, len);
 	}
 	if (!u->known)
 		return set;
@@ -325,5 +343,6 @@ bool iterations_near(const struct replay *r)
 
 bool iterations_possible(const struct replay *r, const struct rp_task *t)
 {
-	return !t->mm->shared && !timeline_of(r)->iterations.on && timeline_of(r)->iterations.failed != r->ev.n;
+	return !t->mm->shared && !timeline_of(r)->iterations.on &&
+	       timeline_of(r)->iterations.failed != r->ev.n;
 }

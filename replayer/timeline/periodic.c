@@ -1,14 +1,16 @@
 /*
  * periodic.c - names and checkpoints inside long computations, made while running forward.
  *
- * Between two events there is nothing to count, so a point in seconds of computing would have no name that can be found
- * again.  Here it gets one: after a tick the run begins again from the last named point (a tick away), now
- * counting the executions of an instruction that the tick found running (inprocess.c, nanoseconds each).  At the
- * next tick its next execution ends the run: "the n-th execution of A after the last named point" is a name, a checkpoint is
- * taken, and so on from there.  When A is not executed any more (another phase of the program), another one is
- * chosen, at the cost of running one tick again.
+ * Between two events there is nothing to count, so a point in seconds of computing would have no
+ * name that can be found again.  Here it gets one: after a tick the run begins again from the last
+ * named point (a tick away), now counting the executions of an instruction that the tick found
+ * running (inprocess.c, nanoseconds each).  At the next tick its next execution ends the run: "the
+ * n-th execution of A after the last named point" is a name, a checkpoint is taken, and so on from
+ * there.  When A is not executed any more (another phase of the program), another one is chosen, at
+ * the cost of running one tick again.
  *
- * So each place of a computation that was run through once is at most a tick behind a checkpoint, as far as these are kept.
+ * So each place of a computation that was run through once is at most a tick behind a checkpoint,
+ * as far as these are kept.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,7 +19,13 @@
 #include "replayer/timeline/timeline.h"
 #include "tracee/site.h"
 
-enum { WAITS_MAX = 3, FAILURES_MAX = 4, STOPS_MANY = 150, WARM_NS = 1000000000, SCAN_NS = 100000000 };
+enum {
+	WAITS_MAX = 3,
+	FAILURES_MAX = 4,
+	STOPS_MANY = 150,
+	WARM_NS = 1000000000,
+	SCAN_NS = 100000000
+};
 
 /* ---- running --------------------------------------------------------------------------------- */
 
@@ -26,16 +34,23 @@ struct chain {
 	bool counting;		/* as in struct advance */
 	struct position base;	/* the last point with a name */
 	struct counted_sites c;	/* counted since then */
-	uint64_t fast, in_base;	/* executions of set's counting breakpoint in this advance; of these, before base */
+	/* executions of set's counting breakpoint in this advance; of these, before base */
+	uint64_t fast, in_base;
 	uint64_t limit, asked;	/* the advance's, 0 = none; as it was asked for */
-	bool own;		/* set is itself one place that is only counted: a stop there is a name on the way that is gone */
+	/*
+	 * set is itself one place that is only counted: a stop there is a name on the way that is
+	 * gone
+	 */
+	bool own;
 	unsigned waits, failures;
-	uint64_t least;		/* how often a place must have been executed to be waited for; 0: the first time */
+	/* how often a place must have been executed to be waited for; 0: the first time */
+	uint64_t least;
 	uint64_t since_ns;	/* when the run from base began */
 	uint64_t faults;	/* dual_faults() at the last tick */
 };
 
-static void count_places(struct replay *r, struct chain *c, struct rp_task *t, const struct counting_sites *p)
+static void count_places(struct replay *r, struct chain *c, struct rp_task *t,
+			 const struct counting_sites *p)
 {
 	c->c.n = p->n;
 	for (unsigned i = 0; i < p->n; i++) {
@@ -49,7 +64,10 @@ static void count_places(struct replay *r, struct chain *c, struct rp_task *t, c
 
 static void count_here(struct replay *r, struct chain *c, struct rp_task *t)
 {
-	/* a watchpoint may come, or lose its register: a store beside a counted place cannot have a jump */
+	/*
+	 * a watchpoint may come, or lose its register: a store beside a counted place cannot have a
+	 * jump
+	 */
 	struct counting_sites p = { .sparing = RP_SPARE_FAR };
 
 	while (t) {
@@ -99,8 +117,8 @@ static void note_hit(struct replay *r, struct chain *c, uint64_t n)
 }
 
 /*
- * For tests (HINDSIGHT_CHECK_NAMES in the environment): does the name that was made lead here?  A wrong one shows only where its checkpoint
- * has gone, or where a count is not reached.
+ * For tests (HINDSIGHT_CHECK_NAMES in the environment): does the name that was made lead here?  A
+ * wrong one shows only where its checkpoint has gone, or where a count is not reached.
  */
 static struct err *check_name(struct replay *r, uint32_t serial)
 {
@@ -120,7 +138,10 @@ static struct err *check_name(struct replay *r, uint32_t serial)
 	err = rp_goto_by_name(r, &name);
 	t = rp_task_find(r, serial);
 	if (!err && (!t || memcmp(&t->regs, &was, sizeof(was))))
-		err = err_new(ERR_DIVERGED, "replay diverged after event %" PRIu64 ": the name of a place leads to another", r->where);
+		err = err_new(ERR_DIVERGED,
+			      "replay diverged after event %" PRIu64
+			      ": the name of a place leads to another",
+			      r->where);
 	free(name.steps);
 	timeline->last = (struct advance_result){ 0 };
 	timeline->hit_before = hit;
@@ -148,7 +169,8 @@ static struct err *named(struct replay *r, struct chain *c, struct rp_task *t, u
 	TRY(rp_checkpoint_take(r));
 	t = rp_task_find(r, serial);
 	timeline_of(r)->observer->computes(r, t);
-	if (dual_hot(p.addr[0], p.addr[0] + SITE_JUMP))	/* it keeps a store from being made without a stop */
+	/* it keeps a store from being made without a stop */
+	if (dual_hot(p.addr[0], p.addr[0] + SITE_JUMP))
 		count_here(r, c, t);
 	else
 		count_places(r, c, t, &p);
@@ -164,9 +186,13 @@ static void name_end(struct replay *r, struct chain *c, struct advance_result *r
 	struct advance_result since = *result;
 
 	since.fast = c->fast - c->in_base;
-	note_hit(r, c, result->kind == ADVANCE_MOVED && !result->stepped ? rp_advance_count(r, &since, c->set) : since.fast);
+	note_hit(r, c,
+		 result->kind == ADVANCE_MOVED && !result->stepped
+			 ? rp_advance_count(r, &since, c->set)
+			 : since.fast);
 	rp_advance_track(r, result);
-	if (result->kind == ADVANCE_MOVED && !result->stepped && (c->both != c->set || c->counting)) {
+	if (result->kind == ADVANCE_MOVED && !result->stepped &&
+	    (c->both != c->set || c->counting)) {
 		position_copy(&timeline->pos, &c->base);
 		position_add(&timeline->pos, c->set, rp_advance_count(r, &since, c->set));
 		timeline->nameless = false;
@@ -186,7 +212,10 @@ static int rarest(const struct counted_sites *c, uint64_t least)
 	return best;
 }
 
-/* What costs next to nothing to count and is executed again soon: that often in a tick, most likely; and more often than the one waited for in vain. */
+/*
+ * What costs next to nothing to count and is executed again soon: that often in a tick, most
+ * likely; and more often than the one waited for in vain.
+ */
 static int choose(struct chain *c)
 {
 	enum { OFTEN = 16, TWICE = 2, DEAR = 100000 };
@@ -214,7 +243,8 @@ static struct err *tick(struct replay *r, struct chain *c, struct advance_result
 {
 	unsigned len;
 
-	if (c->own && c->waits++ < WAITS_MAX && result->t && inprocess_possible(result->t, stops_of(r)->sets[c->set]->b[0].addr, &len)) {
+	if (c->own && c->waits++ < WAITS_MAX && result->t &&
+	    inprocess_possible(result->t, stops_of(r)->sets[c->set]->b[0].addr, &len)) {
 		c->limit = c->fast + 1;
 		return NULL;
 	}
@@ -239,8 +269,9 @@ static struct err *tick(struct replay *r, struct chain *c, struct advance_result
 }
 
 /*
- * Is it stopped by stores to watched pages most of the time?  Then code comes that has not been run since they are watched, and to begin there
- * again, with a name, costs all of these stops again: as much as the tick itself, so that it would never get anywhere.
+ * Is it stopped by stores to watched pages most of the time?  Then code comes that has not been run
+ * since they are watched, and to begin there again, with a name, costs all of these stops again: as
+ * much as the tick itself, so that it would never get anywhere.
  */
 static bool warms_up(struct chain *c)
 {
@@ -250,7 +281,10 @@ static bool warms_up(struct chain *c)
 	return c->faults - last > STOPS_MANY && now_ns() - c->since_ns < WARM_NS;
 }
 
-/* Who looks for stops between two checkpoints is soon through: names would double the way, and most are not asked for. */
+/*
+ * Who looks for stops between two checkpoints is soon through: names would double the way, and most
+ * are not asked for.
+ */
 static bool is_short(const struct chain *c)
 {
 	return c->counting && !c->own && !c->c.n && now_ns() - c->since_ns < SCAN_NS;
@@ -263,7 +297,10 @@ static struct err *run(struct replay *r, struct chain *c, struct advance_result 
 
 	while (!over) {
 		bool give_up = !c->c.n && c->failures >= FAILURES_MAX;
-		struct advance a = { .set = c->both, .counting = c->counting, .limit = c->limit ? c->limit - c->fast : 0, .sites = &c->c };
+		struct advance a = { .set = c->both,
+				     .counting = c->counting,
+				     .limit = c->limit ? c->limit - c->fast : 0,
+				     .sites = &c->c };
 		struct err *err;
 
 		rp_timer(give_up ? RP_TIME_USER : RP_TIME_TICK);
@@ -271,7 +308,8 @@ static struct err *run(struct replay *r, struct chain *c, struct advance_result 
 		c->fast += result->fast;
 		if (err)
 			return err;
-		if (result->kind == ADVANCE_MOVED && result->at_site >= 0 && !rp_advance_hits(r, result, c->set, NULL)) {
+		if (result->kind == ADVANCE_MOVED && result->at_site >= 0 &&
+		    !rp_advance_hits(r, result, c->set, NULL)) {
 			if (result->at_limit || result->stepped == false)
 				TRY(named(r, c, result->t, (unsigned)result->at_site));
 			over = rp_debug_user_interrupt(r);
@@ -285,16 +323,26 @@ static struct err *run(struct replay *r, struct chain *c, struct advance_result 
 		}
 		timeline->nameless = true;
 		timeline->last = (struct advance_result){ 0 };
-		if ((!warms_up(c) && !is_short(c) && rp_checkpoint_due(r, c->own ? timeline->last_ns : c->since_ns, c->own ? 1 : 2)) || rp_debug_user_interrupt(r))
+		if ((!warms_up(c) && !is_short(c) &&
+		     rp_checkpoint_due(r, c->own ? timeline->last_ns : c->since_ns,
+				       c->own ? 1 : 2)) ||
+		    rp_debug_user_interrupt(r))
 			TRY(tick(r, c, result));
 	}
 	return NULL;
 }
 
-struct err *rp_advance_periodic(struct replay *r, const struct advance *a, struct advance_result *result)
+struct err *rp_advance_periodic(struct replay *r, const struct advance *a,
+				struct advance_result *result)
 {
 	struct timeline *timeline = timeline_of(r);
-	struct chain c = { .set = a->set, .both = a->set, .counting = a->counting, .limit = a->limit, .asked = a->limit, .since_ns = now_ns(), .faults = dual_faults() };
+	struct chain c = { .set = a->set,
+			   .both = a->set,
+			   .counting = a->counting,
+			   .limit = a->limit,
+			   .asked = a->limit,
+			   .since_ns = now_ns(),
+			   .faults = dual_faults() };
 	struct err *err;
 
 	position_copy(&c.base, &timeline->pos);

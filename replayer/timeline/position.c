@@ -52,8 +52,8 @@ bool position_leads(const struct position *a, const struct position *p)
 	for (unsigned i = 0; i < a->steps_n; i++) {
 		bool last = i + 1 == a->steps_n;
 
-		if (i >= p->steps_n || a->steps[i].set != p->steps[i].set || a->steps[i].n > p->steps[i].n ||
-		    (a->steps[i].n < p->steps[i].n && !last))
+		if (i >= p->steps_n || a->steps[i].set != p->steps[i].set ||
+		    a->steps[i].n > p->steps[i].n || (a->steps[i].n < p->steps[i].n && !last))
 			return false;
 	}
 	return true;
@@ -64,7 +64,8 @@ bool position_same(const struct position *a, const struct position *b)
 	return position_leads(a, b) && position_leads(b, a);
 }
 
-bool position_within(const struct position *from, const struct position *p, const struct position *end)
+bool position_within(const struct position *from, const struct position *p,
+		     const struct position *end)
 {
 	return position_leads(from, p) && !position_leads(p, from) && position_leads(p, end);
 }

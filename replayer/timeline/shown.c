@@ -1,8 +1,9 @@
 /*
  * shown.c - the processes whose stops are reported.
  *
- * A process is shown from its birth on, or from when it was asked for, to its end; once a debugger has been told of that end the process
- * is not shown where time is behind it, and comes again by itself where it is not.
+ * A process is shown from its birth on, or from when it was asked for, to its end; once a debugger
+ * has been told of that end the process is not shown where time is behind it, and comes again by
+ * itself where it is not.
  */
 #include <stdlib.h>
 
@@ -44,7 +45,9 @@ void replay_show(struct replay *r, int pid, bool on)
 		return;
 	if (!s) {
 		if (!(timeline->shown_n & (timeline->shown_n - 1)))
-			timeline->shown = realloc(timeline->shown, (timeline->shown_n ? 2 * timeline->shown_n : 1) * sizeof(*timeline->shown));
+			timeline->shown = realloc(timeline->shown,
+						  (timeline->shown_n ? 2 * timeline->shown_n : 1) *
+							  sizeof(*timeline->shown));
 		BUG_ON(!timeline->shown, "out of memory for processes");
 		s = &timeline->shown[timeline->shown_n++];
 	}
@@ -100,7 +103,10 @@ struct err *replay_regs(const struct replay *r, int tid, struct regs *ret)
 		return NULL;
 	ret->orig_rax = (uint64_t)-1;
 	ret->eflags &= ~0x10100ull;	/* RF, TF: how we came here */
-	/* stopped at a system call that has not been made: show the instruction, not what is behind it */
+	/*
+	 * stopped at a system call that has not been made: show the instruction, not what is behind
+	 * it
+	 */
 	if (r->pending && r->ev.task == t->serial && !rp_catch_entry_view(r, t) &&
 	    (r->ev.kind == TRACE_SYSCALL || r->ev.kind == TRACE_SYSCALL_ENTER)) {
 		ret->rip -= 2;

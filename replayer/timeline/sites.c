@@ -1,9 +1,9 @@
 /*
  * sites.c - instructions that are worth counting, given where a task is.
  *
- * Only addresses that are instructions for certain: the task's own, what follows it in memory, what the function that it is in
- * begins with (known from the call that left its return address on the stack) up to it, return addresses, and what the loops that it
- * is in begin with or are left to.
+ * Only addresses that are instructions for certain: the task's own, what follows it in memory, what
+ * the function that it is in begins with (known from the call that left its return address on the
+ * stack) up to it, return addresses, and what the loops that it is in begin with or are left to.
  */
 #include <capstone/capstone.h>
 #include <stdlib.h>
@@ -15,7 +15,15 @@
 #include "tracee/pun.h"
 #include "tracee/site.h"
 
-enum { SEARCH = 96, PLACE_BYTES = 20, FUNCTION_MAX = 16384, INSNS_MAX = 4096, STACK_WORDS = 96, CALLERS_MAX = 4, LAST = 12 };
+enum {
+	SEARCH = 96,
+	PLACE_BYTES = 20,
+	FUNCTION_MAX = 16384,
+	INSNS_MAX = 4096,
+	STACK_WORDS = 96,
+	CALLERS_MAX = 4,
+	LAST = 12
+};
 
 /* Addresses of instructions, in order. */
 struct code { const uint64_t *at; unsigned n; };
@@ -31,10 +39,12 @@ static unsigned place_len(struct rp_task *t, uint64_t addr)
 /* Are bytes of [addr, addr + len) among those that a jump at `place' would replace? */
 static bool overlaps(struct rp_task *t, uint64_t place, uint64_t addr, unsigned len)
 {
-	return place + PLACE_BYTES > addr && place < addr + len && place + place_len(t, place) > addr;
+	return place + PLACE_BYTES > addr && place < addr + len &&
+	       place + place_len(t, place) > addr;
 }
 
-bool counting_sites_overlap(struct rp_task *t, const struct counting_sites *p, uint64_t addr, unsigned len)
+bool counting_sites_overlap(struct rp_task *t, const struct counting_sites *p, uint64_t addr,
+			    unsigned len)
 {
 	for (unsigned i = 0; i < p->n; i++) {
 		if (overlaps(t, p->addr[i], addr, len))
@@ -48,7 +58,8 @@ bool counting_sites_blocked(struct rp_task *t, const struct rp_set *s, uint64_t 
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
 
-		if (b->kind < REPLAY_WRITE && b->pid == t->rec_pid && overlaps(t, b->addr, addr, len))
+		if (b->kind < REPLAY_WRITE && b->pid == t->rec_pid &&
+		    overlaps(t, b->addr, addr, len))
 			return true;
 	}
 	return false;
@@ -70,7 +81,8 @@ static bool good_place(struct replay *r, struct rp_task *t, uint64_t pc, unsigne
 	const struct iterations *iterations = &timeline_of(r)->iterations;
 	unsigned len;
 
-	if (!inprocess_possible(t, pc, &len) || counting_sites_blocked(t, stops_of(r)->sets[set], pc, len) || dual_hot(pc, pc + len))
+	if (!inprocess_possible(t, pc, &len) ||
+	    counting_sites_blocked(t, stops_of(r)->sets[set], pc, len) || dual_hot(pc, pc + len))
 		return false;
 	if (iterations->known && overlaps(t, iterations->at, pc, len))
 		return false;
@@ -78,10 +90,12 @@ static bool good_place(struct replay *r, struct rp_task *t, uint64_t pc, unsigne
 }
 
 /*
- * Addresses of instructions from start on, up to end at least, or max of them.  Behind an unconditional jump there may be
- * data: forward, it ends there; else only what follows the last one before end is taken.
+ * Addresses of instructions from start on, up to end at least, or max of them.  Behind an
+ * unconditional jump there may be data: forward, it ends there; else only what follows the last one
+ * before end is taken.
  */
-static unsigned disassemble(struct rp_task *t, uint64_t start, uint64_t end, bool forward, uint64_t *ret, unsigned max)
+static unsigned disassemble(struct rp_task *t, uint64_t start, uint64_t end, bool forward,
+			    uint64_t *ret, unsigned max)
 {
 	size_t room = end - start + 16;
 	uint8_t *code = malloc(room);
@@ -135,25 +149,29 @@ static enum writes writes(struct rp_task *t, uint64_t at, unsigned *len)
 }
 
 /*
- * What is counted now is a name for ever, and where there are no debug registers a watchpoint may need the room for stores of its own
- * (dual.c): where a count is in the way, each is a stop.  Calls and pushes are stores, too, where the watchpoint is on the stack; not to be in
- * their own bytes is enough, or there would hardly be a place.
+ * What is counted now is a name for ever, and where there are no debug registers a watchpoint may
+ * need the room for stores of its own (dual.c): where a count is in the way, each is a stop.  Calls
+ * and pushes are stores, too, where the watchpoint is on the stack; not to be in their own bytes is
+ * enough, or there would hardly be a place.
  */
-static bool spares_stores(struct rp_task *t, uint64_t at, unsigned room, const struct code *c, enum rp_sparing sparing)
+static bool spares_stores(struct rp_task *t, uint64_t at, unsigned room, const struct code *c,
+			  enum rp_sparing sparing)
 {
 	enum { BEFORE = 12, BEHIND = 12 };
 	unsigned len;
 
 	for (unsigned i = 0; i < c->n; i++) {
 		uint64_t insn = c->at[i], end;
-		enum writes how = insn + BEFORE > at && insn < at + BEHIND ? writes(t, insn, &len) : WRITES_NOT;
+		enum writes how = insn + BEFORE > at && insn < at + BEHIND ? writes(t, insn, &len)
+									   : WRITES_NOT;
 
 		if (how == WRITES_NOT)
 			continue;
 		if (how == WRITES_OPERAND && sparing == RP_SPARE_FAR)
 			return false;
 		end = insn + len;
-		for (unsigned k = i + 1; how == WRITES_OPERAND && end < insn + SITE_JUMP; k++)	/* a jump's bytes */
+		/* a jump's bytes */
+		for (unsigned k = i + 1; how == WRITES_OPERAND && end < insn + SITE_JUMP; k++)
 			end = k + 1 < c->n && c->at[k] == end ? c->at[k + 1] : insn + SITE_MAX;
 		if (end > at && insn < at + room)
 			return false;
@@ -166,15 +184,18 @@ static bool calls_in(const struct rp_task *t, uint64_t at)
 {
 	struct displaced d;
 
-	return displace_decode(t->real, at, SITE_JUMP, stops_mm(t->mm)->solid_start, stops_mm(t->mm)->solid_end, &d) &&
-		(d.last == DISPLACE_CALL || d.last == DISPLACE_CALL_TO);
+	return displace_decode(t->real, at, SITE_JUMP, stops_mm(t->mm)->solid_start,
+			       stops_mm(t->mm)->solid_end, &d) &&
+	       (d.last == DISPLACE_CALL || d.last == DISPLACE_CALL_TO);
 }
 
-static bool add(struct replay *r, struct rp_task *t, struct counting_sites *p, uint64_t at, const struct code *c, unsigned set)
+static bool add(struct replay *r, struct rp_task *t, struct counting_sites *p, uint64_t at,
+		const struct code *c, unsigned set)
 {
 	unsigned room = place_len(t, at);
 
-	if (p->n == COUNTING_SITES || counting_sites_overlap(t, p, at, room) || !good_place(r, t, at, set) ||
+	if (p->n == COUNTING_SITES || counting_sites_overlap(t, p, at, room) ||
+	    !good_place(r, t, at, set) ||
 	    (p->sparing && (calls_in(t, at) || !spares_stores(t, at, room, c, p->sparing))))
 		return false;
 	p->addr[p->n++] = at;
@@ -182,7 +203,8 @@ static bool add(struct replay *r, struct rp_task *t, struct counting_sites *p, u
 }
 
 /* head: where code that leads to pc begins (a loop); 0: not known. */
-static void places_from(struct replay *r, struct rp_task *t, struct counting_sites *p, uint64_t head, uint64_t pc, unsigned set)
+static void places_from(struct replay *r, struct rp_task *t, struct counting_sites *p,
+			uint64_t head, uint64_t pc, unsigned set)
 {
 	static uint64_t at[INSNS_MAX];
 	unsigned n, first = 0;
@@ -198,7 +220,8 @@ static void places_from(struct replay *r, struct rp_task *t, struct counting_sit
 	}
 }
 
-void counting_sites_at(struct replay *r, struct rp_task *t, struct counting_sites *p, uint64_t pc, unsigned set)
+void counting_sites_at(struct replay *r, struct rp_task *t, struct counting_sites *p, uint64_t pc,
+		       unsigned set)
 {
 	places_from(r, t, p, 0, pc, set);
 }
@@ -210,7 +233,8 @@ void counting_site_here(struct replay *r, struct rp_task *t, struct counting_sit
 }
 
 /* start: where the function that pc is in begins. */
-static void from_function(struct replay *r, struct rp_task *t, struct counting_sites *p, uint64_t start, uint64_t pc, unsigned set)
+static void from_function(struct replay *r, struct rp_task *t, struct counting_sites *p,
+			  uint64_t start, uint64_t pc, unsigned set)
 {
 	static uint64_t at[INSNS_MAX];
 	unsigned n = disassemble(t, start, pc, false, at, INSNS_MAX);
@@ -225,7 +249,8 @@ static void from_function(struct replay *r, struct rp_task *t, struct counting_s
 /* Return addresses; the innermost tells where the function begins.  True: it did. */
 static bool from_stack(struct replay *r, struct rp_task *t, struct counting_sites *p, unsigned set)
 {
-	uint64_t words[STACK_WORDS], pc = t->regs.rip;	/* pc: and then that of the call that led there */
+	/* pc: and then that of the call that led there */
+	uint64_t words[STACK_WORDS], pc = t->regs.rip;
 	size_t n = tracee_read_some(t->real, t->regs.rsp, words, sizeof(words)) / 8;
 	unsigned callers = 0, len;
 	bool own = false;
@@ -234,13 +259,16 @@ static bool from_stack(struct replay *r, struct rp_task *t, struct counting_site
 		uint8_t call[5];
 		uint64_t start;
 
-		if (words[i] < 4096 || tracee_read_some(t->real, words[i] - 5, call, 5) != 5 || call[0] != 0xe8)
+		if (words[i] < 4096 || tracee_read_some(t->real, words[i] - 5, call, 5) != 5 ||
+		    call[0] != 0xe8)
 			continue;
 		start = decode_call(call, words[i]);
 		/* a call goes to the same file's code; what only looks like one goes anywhere */
-		if (!inprocess_possible(t, start, &len) && (start < stops_mm(t->mm)->solid_start || start >= stops_mm(t->mm)->solid_end))
+		if (!inprocess_possible(t, start, &len) &&
+		    (start < stops_mm(t->mm)->solid_start || start >= stops_mm(t->mm)->solid_end))
 			continue;
-		if (words[i] < stops_mm(t->mm)->solid_start || words[i] >= stops_mm(t->mm)->solid_end)
+		if (words[i] < stops_mm(t->mm)->solid_start ||
+		    words[i] >= stops_mm(t->mm)->solid_end)
 			continue;
 		if (callers < 2 && start < pc && pc - start < FUNCTION_MAX) {
 			from_function(r, t, p, start, pc, set);
@@ -266,12 +294,17 @@ static unsigned loops(struct rp_task *t, struct rp_loop ret[LOOPS])
 	return rp_loops(code, n, pc, ret, LOOPS);
 }
 
-void counting_sites_near(struct replay *r, struct rp_task *t, struct counting_sites *p, unsigned set)
+void counting_sites_near(struct replay *r, struct rp_task *t, struct counting_sites *p,
+			 unsigned set)
 {
 	struct rp_loop loop[LOOPS];
 	unsigned n;
 
-	rp_int3_out(r);		/* the code as it is: a jump of ours looks like the end of a loop that begins in the middle of an instruction */
+	/*
+	 * the code as it is: a jump of ours looks like the end of a loop that begins in the middle
+	 * of an instruction
+	 */
+	rp_int3_out(r);
 	n = loops(t, loop);
 	places_from(r, t, p, n ? loop[0].head : 0, t->regs.rip, set);
 	/* behind the loops that the task is in: what is executed seldom costs little to count */
@@ -279,12 +312,16 @@ void counting_sites_near(struct replay *r, struct rp_task *t, struct counting_si
 		if (loop[i].exit)
 			places_from(r, t, p, loop[i].head, loop[i].exit, set);
 	}
-	/* where the function was not called directly, like main(), of what is before the task only its loop is known */
+	/*
+	 * where the function was not called directly, like main(), of what is before the task only
+	 * its loop is known
+	 */
 	if (!from_stack(r, t, p, set) && n && loop[0].head < t->regs.rip)
 		from_function(r, t, p, loop[0].head, t->regs.rip, set);
 }
 
-unsigned counting_sites_set(struct replay *r, const struct rp_task *t, const struct counting_sites *p)
+unsigned counting_sites_set(struct replay *r, const struct rp_task *t,
+			    const struct counting_sites *p)
 {
 	struct replay_break b[COUNTING_SITES];
 
@@ -295,5 +332,7 @@ unsigned counting_sites_set(struct replay *r, const struct rp_task *t, const str
 
 struct replay_break counting_site_break(const struct rp_task *t, uint64_t addr)
 {
-	return (struct replay_break){ .kind = REPLAY_COUNT, .pid = t->rec_pid, .addr = addr, .len = 1 };
+	return (struct replay_break){
+		.kind = REPLAY_COUNT, .pid = t->rec_pid, .addr = addr, .len = 1
+	};
 }

@@ -1,7 +1,9 @@
 /*
- * string_skip.c - over a repeated string instruction at full speed (memset, memcpy: single steps take one for each byte).
+ * string_skip.c - over a repeated string instruction at full speed (memset, memcpy: single steps
+ * take one for each byte).
  *
- * Steps from one point to another are counted, so it must be known how many were saved: as many as rcx says.
+ * Steps from one point to another are counted, so it must be known how many were saved: as many as
+ * rcx says.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +12,16 @@
 
 enum { STRING_MIN = 100 };
 
-/* Run to behind it, left = rcx to begin with.  *n: how many turns that was; 0: it did not come there. */
-static struct err *run_behind(struct replay *r, struct rp_task *t, unsigned set, unsigned len, uint64_t left, uint64_t *n, struct advance_result *behind)
+/*
+ * Run to behind it, left = rcx to begin with.  *n: how many turns that was; 0: it did not come
+ * there.
+ */
+static struct err *run_behind(struct replay *r, struct rp_task *t, unsigned set, unsigned len,
+			      uint64_t left, uint64_t *n, struct advance_result *behind)
 {
-	struct replay_break b = { .kind = REPLAY_BREAK, .pid = t->rec_pid, .addr = t->regs.rip + len, .len = 1 };
+	struct replay_break b = {
+		.kind = REPLAY_BREAK, .pid = t->rec_pid, .addr = t->regs.rip + len, .len = 1
+	};
 	uint64_t rcx = t->regs.rcx, start = t->regs.rip, flags = t->regs.eflags;
 	struct rp_late late = timeline_of(r)->late;
 	struct advance_result result;
@@ -21,8 +29,10 @@ static struct err *run_behind(struct replay *r, struct rp_task *t, unsigned set,
 	*n = 0;
 	t->dirty |= left != rcx;
 	t->regs.rcx = left;
-	TRY(rp_advance(r, &(struct advance){ .set = rp_set_union(r, set, rp_set_intern(r, &b, 1)) }, &result));
-	if (result.kind != ADVANCE_MOVED || result.t->regs.rip != b.addr || result.t->regs.rcx >= left)
+	TRY(rp_advance(r, &(struct advance){ .set = rp_set_union(r, set, rp_set_intern(r, &b, 1)) },
+		       &result));
+	if (result.kind != ADVANCE_MOVED || result.t->regs.rip != b.addr ||
+	    result.t->regs.rcx >= left)
 		return NULL;
 	if (left == rcx)
 		rp_advance_add_late(r, &late, &result);
@@ -49,7 +59,8 @@ bool rp_in_string(unsigned *same, const struct advance_result *result)
 	return *same == 2;
 }
 
-struct err *rp_skip_string(struct replay *r, unsigned set, uint64_t max, uint64_t *n, struct advance_result *behind)
+struct err *rp_skip_string(struct replay *r, unsigned set, uint64_t max, uint64_t *n,
+			   struct advance_result *behind)
 {
 	struct timeline *timeline = timeline_of(r);
 	struct position here = { 0 };
@@ -63,9 +74,11 @@ struct err *rp_skip_string(struct replay *r, unsigned set, uint64_t max, uint64_
 		*behind = (struct advance_result){ .kind = ADVANCE_END };
 	TRY(rp_next(r));
 	t = rp_task_find(r, r->ev.task);
-	if (!t || r->pending || timeline->nameless || timeline->in_strings || t->regs.rcx < STRING_MIN || max < STRING_MIN)
+	if (!t || r->pending || timeline->nameless || timeline->in_strings ||
+	    t->regs.rcx < STRING_MIN || max < STRING_MIN)
 		return NULL;
-	if (rp_event_runs(&r->ev, t) && r->ev.regs.rip == t->regs.rip)	/* that may be in the middle of it */
+	/* that may be in the middle of it */
+	if (rp_event_runs(&r->ev, t) && r->ev.regs.rip == t->regs.rip)
 		return NULL;
 	rp_int3_out(r);
 	len = rp_string_at(t, &size, &fixed);

@@ -35,9 +35,15 @@ enum advance_kind {
 struct advance {
 	unsigned set;			/* stop for these */
 	bool step;			/* one instruction of the task */
-	bool counting;			/* breakpoints of the set do not stop it, they are counted */
-	uint64_t limit;			/* it stops at so many executions of what is counted; 0: never */
-	struct counted_sites *sites;	/* have counters and limits of their own; are no part of .limit and rp_advance.fast.  May be NULL */
+	/* breakpoints of the set do not stop it, they are counted */
+	bool counting;
+	/* it stops at so many executions of what is counted; 0: never */
+	uint64_t limit;
+	/*
+	 * have counters and limits of their own; are no part of .limit and rp_advance.fast.  May be
+	 * NULL
+	 */
+	struct counted_sites *sites;
 };
 
 struct advance_result {
@@ -45,7 +51,10 @@ struct advance_result {
 	struct rp_task *t;	/* NULL when it is gone */
 	bool stepped;		/* MOVED by exactly one instruction */
 	bool arrived;		/* t is at another instruction than before */
-	bool late;		/* ... not, and there will be a stop behind this one, for what it has stored: timeline.late */
+	/*
+	 * ... not, and there will be a stop behind this one, for what it has stored: timeline.late
+	 */
+	bool late;
 	bool at_limit;		/* stopped by advance.limit */
 	bool quiet;
 	uint64_t fast;		/* executions counted inside the process, that one included */
@@ -65,7 +74,12 @@ struct rp_shown { int pid; uint64_t birth, end; };
 /* Where a backward move began. */
 struct rp_start { uint32_t serial; uint64_t where; struct regs regs; };
 /* What an event that is about to be applied is, for afterwards. */
-struct rp_before { uint32_t newest, serial; int pid, tid, status; bool shown, exec, vfork, told_end; uint64_t nr; };
+struct rp_before {
+	uint32_t newest, serial;
+	int pid, tid, status;
+	bool shown, exec, vfork, told_end;
+	uint64_t nr;
+};
 
 /* By processes: page faults and time; and how many pages they have. */
 struct rp_spent { uint64_t faults, ns, pages; };
@@ -79,18 +93,26 @@ struct rp_checkpoint {
 	uint64_t clock_ns;
 };
 
-/* iterations.c: how often an instruction is executed until shortly before the point that event n describes. */
+/*
+ * iterations.c: how often an instruction is executed until shortly before the point that event n
+ * describes.
+ */
 struct iterations_kept { struct position pos; uint64_t at, left; };
 struct iterations {
 	uint64_t event, failed;		/* n; of an event where nothing could be counted */
-	uint64_t slow_event;		/* n; that without counting has come by the point so often (passes), whatever else it stopped for */
+	/*
+	 * n; that without counting has come by the point so often (passes), whatever else it
+	 * stopped for
+	 */
+	uint64_t slow_event;
 	unsigned passes;
 	bool known;			/* at and left are right where the task is now */
 	bool on;			/* the run that is going on counts it */
 	bool wanted;			/* the run ended because it should be known */
 	unsigned set;			/* without it */
 	uint64_t checked;		/* leaves room to that set */
-	uint64_t at, left;		/* so many executions from now on, the last one included; 0: that has been */
+	/* so many executions from now on, the last one included; 0: that has been */
+	uint64_t at, left;
 	struct iterations_kept *kept;
 	unsigned kept_n, kept_next;
 };
@@ -101,12 +123,14 @@ enum { RP_RENAMED = 16 };
 struct timeline {
 	struct rp_ahead { bool next, on, over; int fd; } ahead;	/* rp_go_ahead() */
 	/* what is shown, and what is a stop */
-	unsigned user;			/* what the debugger has set, and breakpoints for the calls it catches */
+	/* what the debugger has set, and breakpoints for the calls it catches */
+	unsigned user;
 	unsigned own;			/* without these */
 	struct replay_catch catching;
 	struct rp_caught caught[64];
 	unsigned caught_n;
-	struct rp_call_site *sites;	/* sorted: patched calls of processes whose calls are caught */
+	/* sorted: patched calls of processes whose calls are caught */
+	struct rp_call_site *sites;
 	unsigned sites_n;
 	bool catch_all_anew;		/* user has to be made again */
 	struct rp_view view;
@@ -114,22 +138,30 @@ struct timeline {
 	uint32_t current;
 	struct rp_shown *shown;
 	unsigned shown_n;
-	struct rp_end { uint64_t where; unsigned left; bool only; int status; } end;	/* end.c: is there the end of so many tasks (0: unknown), and the process's status */
+	/* end.c: is there the end of so many tasks (0: unknown), and the process's status */
+	struct rp_end { uint64_t where; unsigned left; bool only; int status; } end;
 	/* where the present is */
 	struct position pos;
 	bool nameless;			/* pos is a point before the present one */
-	struct position last_hit;		/* of a quiet rp_advance_periodic() that counted any: the last */
+	/* of a quiet rp_advance_periodic() that counted any: the last */
+	struct position last_hit;
 	bool hit_before;
 	struct advance_result last;
 	uint64_t last_pc;
-	bool still;			/* the task was not run in the last advance, which was interrupted: the next begins at that point, too */
+	/*
+	 * the task was not run in the last advance, which was interrupted: the next begins at that
+	 * point, too
+	 */
+	bool still;
 	uint32_t last_task;		/* of the last event that was applied */
 	bool in_strings;		/* step through them */
-	struct rp_late { unsigned set; uint64_t hit[WATCHES_MAX / 64]; bool any; } late;	/* hits of steps in the middle of a string instruction: advance.c */
+	/* hits of steps in the middle of a string instruction: advance.c */
+	struct rp_late { unsigned set; uint64_t hit[WATCHES_MAX / 64]; bool any; } late;
 	struct iterations iterations;
 	/* checkpoints */
 	struct rp_checkpoint *newest;
-	uint64_t memory_floor;		/* less than this available: checkpoints give way; 0: not yet known */
+	/* less than this available: checkpoints give way; 0: not yet known */
+	uint64_t memory_floor;
 	unsigned checkpoints;
 	uint64_t last_ns;		/* when clock_ns was right */
 	uint64_t asked_ns;		/* when copies were last found to prevail */
@@ -137,7 +169,8 @@ struct timeline {
 	struct rp_spent spent;		/* up to the last checkpoint */
 	uint64_t clock_ns;		/* replay time of the present position, roughly */
 	unsigned names_made;
-	struct rp_renamed { struct position old, now; } renamed[RP_RENAMED];	/* position.c: a ring of the last */
+	/* position.c: a ring of the last */
+	struct rp_renamed { struct position old, now; } renamed[RP_RENAMED];
 	unsigned renamed_n;
 	/* who looks on: reverse/write_log.c */
 	const struct timeline_observer *observer;
@@ -145,8 +178,10 @@ struct timeline {
 
 /* Of a room above. */
 struct timeline_observer {
-	void (*computes)(struct replay *r, const struct rp_task *t);	/* after a checkpoint going forward, where t computes */
-	void (*event)(struct replay *r, bool after);			/* before and after one, while stores are noted */
+	/* after a checkpoint going forward, where t computes */
+	void (*computes)(struct replay *r, const struct rp_task *t);
+	/* before and after one, while stores are noted */
+	void (*event)(struct replay *r, bool after);
 };
 
 static inline struct timeline *timeline_of(const struct replay *r)
@@ -161,9 +196,14 @@ struct err *rp_timeline_open(struct replay *r) __must_check;
 /* The task is somewhere else, and has not run there. */
 void iterations_lost(struct replay *r);
 void iterations_free(struct replay *r);
-/* Run the task to the point in a copy, to find out what to count.  It is where it was afterwards. */
+/*
+ * Run the task to the point in a copy, to find out what to count.  It is where it was afterwards.
+ */
 struct err *iterations_measure(struct replay *r, struct rp_task *t, unsigned set);
-/* A run with set begins, to the event's point: the set with what else is to be counted, if that is known. */
+/*
+ * A run with set begins, to the event's point: the set with what else is to be counted, if that is
+ * known.
+ */
 unsigned iterations_begin(struct replay *r, struct rp_task *t, unsigned set);
 struct err *iterations_limit(struct replay *r, struct rp_task *t);
 void iterations_end(struct replay *r, struct rp_task *t, bool same_event);
@@ -173,15 +213,20 @@ bool iterations_possible(const struct replay *r, const struct rp_task *t);
 
 /* to_point.c */
 /* For replay.find_point and replay.find_step: with what the debugger wants stops for. */
-struct err *rp_find_point_stopping(struct replay *r, struct rp_task *t, const struct trace_event *ev) __must_check;
-struct err *rp_find_step_stopping(struct replay *r, struct rp_task *t, const struct trace_event *ev) __must_check;
+struct err *rp_find_point_stopping(struct replay *r, struct rp_task *t,
+				   const struct trace_event *ev) __must_check;
+struct err *rp_find_step_stopping(struct replay *r, struct rp_task *t,
+				  const struct trace_event *ev) __must_check;
 
 /* advance.c */
-struct err *rp_advance(struct replay *r, const struct advance *a, struct advance_result *ret) __must_check;
+struct err *rp_advance(struct replay *r, const struct advance *a,
+		       struct advance_result *ret) __must_check;
 /* What steps in the middle of a string instruction have hit, too. */
-void rp_advance_add_late(struct replay *r, const struct rp_late *late, struct advance_result *result);
+void rp_advance_add_late(struct replay *r, const struct rp_late *late,
+			 struct advance_result *result);
 /* Did this advance stop for one of s?  *watch (may be NULL) = which watchpoint. */
-bool rp_advance_hits(struct replay *r, const struct advance_result *result, unsigned set, const struct replay_break **watch);
+bool rp_advance_hits(struct replay *r, const struct advance_result *result, unsigned set,
+		     const struct replay_break **watch);
 /* Does the task run before the event? */
 bool rp_event_runs(const struct trace_event *ev, const struct rp_task *t);
 /* Will the task, when it goes on, make its last call again? */
@@ -200,16 +245,22 @@ void rp_checkpoint_drop(struct replay *r, struct rp_checkpoint *c);
 /* One that belongs to the caller; restored and dropped like the others. */
 struct err *rp_checkpoint_make(struct replay *r, struct rp_checkpoint **ret) __must_check;
 /* In a fork: nothing is ours but these, which rp_copy_wake() made of c. */
-struct err *rp_checkpoint_become(struct replay *r, const struct rp_checkpoint *c, struct rp_task *tasks) __must_check;
+struct err *rp_checkpoint_become(struct replay *r, const struct rp_checkpoint *c,
+				 struct rp_task *tasks) __must_check;
 
 /* string_skip.c */
 /*
- * The task is in the middle of a repeated string instruction, after steps: on by up to max steps, at full speed.  *n: so many; 0: it is
- * where it was.  Not where an event may be in the middle.  behind: the advance to behind it, which may have hits; NULL, or when it does not come
- * there: where it has any, it stays where it was.
+ * The task is in the middle of a repeated string instruction, after steps: on by up to max steps,
+ * at full speed.  *n: so many; 0: it is where it was.  Not where an event may be in the middle.
+ * behind: the advance to behind it, which may have hits; NULL, or when it does not come there:
+ * where it has any, it stays where it was.
  */
-struct err *rp_skip_string(struct replay *r, unsigned set, uint64_t max, uint64_t *n, struct advance_result *behind);
-/* Counts steps that stayed at their instruction: is this the second one running, so that it may be such an instruction? */
+struct err *rp_skip_string(struct replay *r, unsigned set, uint64_t max, uint64_t *n,
+			   struct advance_result *behind);
+/*
+ * Counts steps that stayed at their instruction: is this the second one running, so that it may be
+ * such an instruction?
+ */
 bool rp_in_string(unsigned *same, const struct advance_result *result);
 
 /* position.c */
@@ -220,16 +271,25 @@ void position_add(struct position *p, unsigned set, uint64_t n);
 /* a is p or a point on the way to it */
 bool position_leads(const struct position *a, const struct position *p);
 struct err *rp_goto(struct replay *r, const struct position *p);
-/* Through `from' towards `to', as far as one gets until fd can be read: there are checkpoints then on the way. */
-struct err *rp_go_ahead(struct replay *r, const struct position *from, const struct position *to, int fd);
-/* There, and by that name: rp_goto() may have found a better one, which what comes later is not named from. */
+/*
+ * Through `from' towards `to', as far as one gets until fd can be read: there are checkpoints then
+ * on the way.
+ */
+struct err *rp_go_ahead(struct replay *r, const struct position *from, const struct position *to,
+			int fd);
+/*
+ * There, and by that name: rp_goto() may have found a better one, which what comes later is not
+ * named from.
+ */
 struct err *rp_goto_by_name(struct replay *r, const struct position *to) __must_check;
 
 bool position_same(const struct position *a, const struct position *b);
 /* Behind from, and on the way to end or there */
-bool position_within(const struct position *from, const struct position *p, const struct position *end);
+bool position_within(const struct position *from, const struct position *p,
+		     const struct position *end);
 void position_shorten(struct position *p);
-struct err *rp_advance_tracked(struct replay *r, const struct advance *a, struct advance_result *result) __must_check;
+struct err *rp_advance_tracked(struct replay *r, const struct advance *a,
+			       struct advance_result *result) __must_check;
 struct err *rp_lost(const struct replay *r);
 
 /* shown.c */
@@ -241,50 +301,71 @@ uint64_t rp_first(const struct replay *r);
 bool rp_told_end(const struct replay *r, int pid, uint64_t event);
 
 /* periodic.c */
-/* As rp_advance_tracked() without step, with checkpoints in long computations.  An interrupt ends it at a point with a name where
- * there is one near.  advance->fast and a->limit are of a->set alone; a->sites is not looked at. */
-struct err *rp_advance_periodic(struct replay *r, const struct advance *a, struct advance_result *result) __must_check;
+/*
+ * As rp_advance_tracked() without step, with checkpoints in long computations.  An interrupt ends
+ * it at a point with a name where there is one near.  advance->fast and a->limit are of a->set
+ * alone; a->sites is not looked at. */
+struct err *rp_advance_periodic(struct replay *r, const struct advance *a,
+				struct advance_result *result) __must_check;
 
 /* sites.c: for set, in whose way they are not */
 struct counting_sites {
 	uint64_t addr[COUNTING_SITES];
 	unsigned n;
-	enum rp_sparing { RP_SPARE_NOT = 0, RP_SPARE_NEAR, RP_SPARE_FAR } sparing;	/* none where a store could not have a jump; none near stores at all */
+	/* none where a store could not have a jump; none near stores at all */
+	enum rp_sparing { RP_SPARE_NOT = 0, RP_SPARE_NEAR, RP_SPARE_FAR } sparing;
 };
 /* At pc or a little behind. */
-void counting_sites_at(struct replay *r, struct rp_task *t, struct counting_sites *p, uint64_t pc, unsigned set);
+void counting_sites_at(struct replay *r, struct rp_task *t, struct counting_sites *p, uint64_t pc,
+		       unsigned set);
 /* Is in [addr, addr + len) a breakpoint of s, or the jump for it?  Code as it is. */
 bool counting_sites_blocked(struct rp_task *t, const struct rp_set *s, uint64_t addr, unsigned len);
 /* Would the jumps of any of p be in the way of one there? */
-bool counting_sites_overlap(struct rp_task *t, const struct counting_sites *p, uint64_t addr, unsigned len);
+bool counting_sites_overlap(struct rp_task *t, const struct counting_sites *p, uint64_t addr,
+			    unsigned len);
 /* Where the task is, and nowhere else: counting_sites_at() may be beyond the end of the loop. */
-void counting_site_here(struct replay *r, struct rp_task *t, struct counting_sites *p, unsigned set);
+void counting_site_here(struct replay *r, struct rp_task *t, struct counting_sites *p,
+			unsigned set);
 /* Around where the task is. */
-void counting_sites_near(struct replay *r, struct rp_task *t, struct counting_sites *p, unsigned set);
-unsigned counting_sites_set(struct replay *r, const struct rp_task *t, const struct counting_sites *p);
+void counting_sites_near(struct replay *r, struct rp_task *t, struct counting_sites *p,
+			 unsigned set);
+unsigned counting_sites_set(struct replay *r, const struct rp_task *t,
+			    const struct counting_sites *p);
 struct replay_break counting_site_break(const struct rp_task *t, uint64_t addr);
 
 /* end.c */
-/* Is the event that has been read (and reached, if there is a way to it) the end of all that is shown? */
+/*
+ * Is the event that has been read (and reached, if there is a way to it) the end of all that is
+ * shown?
+ */
 bool rp_at_end(struct replay *r);
 
 /* catch.c */
-/* Before an advance that is to meet catchpoints: breakpoints for calls that have been patched since. */
+/*
+ * Before an advance that is to meet catchpoints: breakpoints for calls that have been patched
+ * since.
+ */
 void rp_catch_refresh(struct replay *r);
 /* rp_next() has been done. */
 void rp_catch_before(struct replay *r, struct rp_before *b);
-/* Did an advance to or over an event end at a stop?  back: only asked, on the way from a checkpoint. */
-bool rp_catch_hop(struct replay *r, const struct advance_result *result, const struct rp_before *b, bool back, struct replay_stop *ret);
+/*
+ * Did an advance to or over an event end at a stop?  back: only asked, on the way from a
+ * checkpoint.
+ */
+bool rp_catch_hop(struct replay *r, const struct advance_result *result, const struct rp_before *b,
+		  bool back, struct replay_stop *ret);
 /* At a breakpoint: is it only a caught call? */
 bool rp_catch_moved(struct replay *r, struct rp_task *t, struct replay_stop *ret);
 /* A move begins: nothing special is shown any more. */
 struct rp_view rp_catch_leave(struct replay *r);
 /* ... forward: is the next stop right here, or one step away? */
-struct err *rp_catch_now(struct replay *r, const struct rp_view *v, struct replay_stop *ret, bool *done) __must_check;
+struct err *rp_catch_now(struct replay *r, const struct rp_view *v, struct replay_stop *ret,
+			 bool *done) __must_check;
 /* ... backward: is the breakpoint here the stop? */
 bool rp_catch_back_here(struct replay *r, const struct rp_view *v, struct replay_stop *ret);
 /* A backward move has arrived at ret: as that is to be shown. */
-struct err *rp_catch_arrived(struct replay *r, uint32_t serial, const struct rp_start *from, struct replay_stop *ret) __must_check;
+struct err *rp_catch_arrived(struct replay *r, uint32_t serial, const struct rp_start *from,
+			     struct replay_stop *ret) __must_check;
 void rp_catch_regs(const struct replay *r, const struct rp_task *t, struct regs *regs);
 bool rp_catch_entry_view(const struct replay *r, const struct rp_task *t);
 

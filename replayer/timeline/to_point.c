@@ -1,8 +1,10 @@
 /*
- * to_point.c - to a point in computing code, or one instruction further, with a debugger's breakpoints on the way.
+ * to_point.c - to a point in computing code, or one instruction further, with a debugger's
+ * breakpoints on the way.
  *
- * The search of landmark/ puts a jump where the point is, and may run code of the program elsewhere: where a breakpoint is in the way of that, the
- * task goes from stop to stop instead, and each pass of the point is looked at.
+ * The search of landmark/ puts a jump where the point is, and may run code of the program
+ * elsewhere: where a breakpoint is in the way of that, the task goes from stop to stop instead, and
+ * each pass of the point is looked at.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,12 +13,13 @@
 #include "replayer/timeline/timeline.h"
 
 /*
- * The same point as landmark_find() finds, with a debugger's breakpoints on the way: a breakpoint there and
- * a look at each turn, some 10 us each: for the last turns, see iterations.c.
+ * The same point as landmark_find() finds, with a debugger's breakpoints on the way: a breakpoint
+ * there and a look at each turn, some 10 us each: for the last turns, see iterations.c.
  */
 enum { PASSES_MAX = 300 };
 
-static struct err *slowly_to_state(struct replay *r, struct rp_task *t, const struct trace_event *ev)
+static struct err *slowly_to_state(struct replay *r, struct rp_task *t,
+				   const struct trace_event *ev)
 {
 	enum rp_run stop;
 	siginfo_t info;
@@ -29,7 +32,8 @@ static struct err *slowly_to_state(struct replay *r, struct rp_task *t, const st
 	iterations->slow_event = ev->n;
 	stops_of(r)->slow = true;
 	for (;;) {
-		if (rp_regs_equal(&t->regs, &ev->regs) || rp_machine_alike(r, &t->regs, &ev->regs)) {
+		if (rp_regs_equal(&t->regs, &ev->regs) ||
+		    rp_machine_alike(r, &t->regs, &ev->regs)) {
 			rp_int3_out(r);
 			TRY(landmark_here(r, t, ev, &found));
 			if (found)
@@ -38,7 +42,8 @@ static struct err *slowly_to_state(struct replay *r, struct rp_task *t, const st
 		rp_debug_also(r, t, ev->regs.rip);
 		err = rp_run(r, t, ev, &stop, &info);
 		if (rp_debug_also_done(r, t) && err == &rp_stopped) {
-			iterations->wanted = ++iterations->passes >= PASSES_MAX && iterations_possible(r, t);
+			iterations->wanted =
+				++iterations->passes >= PASSES_MAX && iterations_possible(r, t);
 			if (!iterations->wanted)
 				continue;
 			iterations->passes = 0;
@@ -47,13 +52,17 @@ static struct err *slowly_to_state(struct replay *r, struct rp_task *t, const st
 		if (err)
 			return err;
 		if (stop == RUN_SYSCALL)
-			return diverge(t, ev, "expected a point in computing code, found system call %" PRId64, (int64_t)t->regs.orig_rax);
+			return diverge(
+				t, ev,
+				"expected a point in computing code, found system call %" PRId64,
+				(int64_t)t->regs.orig_rax);
 		TRY(rp_unexpected(r, t, ev, &info));
 	}
 }
 
 /* To the last turn; rp_stopped: stopped before. */
-static struct err *iterations_to_state(struct replay *r, struct rp_task *t, const struct trace_event *ev)
+static struct err *iterations_to_state(struct replay *r, struct rp_task *t,
+				       const struct trace_event *ev)
 {
 	const struct stops *stops = stops_of(r);
 	const struct timeline *timeline = timeline_of(r);
@@ -64,9 +73,15 @@ static struct err *iterations_to_state(struct replay *r, struct rp_task *t, cons
 		struct err *err = rp_run(r, t, ev, &stop, &info);
 
 		if (err)
-			return err == &rp_stopped && stops->trapped && stops->at_limit && t->regs.rip == timeline->iterations.at ? NULL : err;
+			return err == &rp_stopped && stops->trapped && stops->at_limit &&
+					       t->regs.rip == timeline->iterations.at
+				       ? NULL
+				       : err;
 		if (stop == RUN_SYSCALL)
-			return diverge(t, ev, "expected a point in computing code, found system call %" PRId64, (int64_t)t->regs.orig_rax);
+			return diverge(
+				t, ev,
+				"expected a point in computing code, found system call %" PRId64,
+				(int64_t)t->regs.orig_rax);
 		TRY(rp_unexpected(r, t, ev, &info));
 	}
 }
@@ -80,7 +95,8 @@ static struct err *run_to_state(struct replay *r, struct rp_task *t, const struc
 }
 
 /* With search.c's jump where nothing is in its way. */
-struct err *rp_find_point_stopping(struct replay *r, struct rp_task *t, const struct trace_event *ev)
+struct err *rp_find_point_stopping(struct replay *r, struct rp_task *t,
+				   const struct trace_event *ev)
 {
 	struct stops *stops = stops_of(r);
 	struct timeline *timeline = timeline_of(r);
@@ -122,7 +138,9 @@ static struct err *debug_step(struct replay *r, struct rp_task *t, const struct 
 		if (err)
 			return err;
 		if (stop == RUN_SYSCALL)
-			return diverge(t, ev, "expected one instruction, found system call %" PRId64, (int64_t)t->regs.orig_rax);
+			return diverge(t, ev,
+				       "expected one instruction, found system call %" PRId64,
+				       (int64_t)t->regs.orig_rax);
 		TRY(rp_unexpected(r, t, ev, &info));
 	}
 	rp_int3_out(r);
