@@ -53,7 +53,10 @@ static struct symbols *open_program(void)
 	return s;
 }
 
-/* Is all of DWARF there?  Never crashes, whatever the index says. */
+/* The index has given a wrong name: only one that lies with right sums may. */
+static bool lied;
+
+/* Is all of DWARF there, and true?  Never crashes, whatever the index says. */
 static bool whole(void)
 {
 	struct symbols *s = open_program();
@@ -69,10 +72,9 @@ static bool whole(void)
 	n = symbols_lookup(s, f[0].addr, frame, 8);
 	assert_true(n >= 1);
 	t = symbols_type_find(s, "struct node", NULL);
-	if (frame[n < 8 ? n - 1 : 7].line == 4 && t && symbols_type_size(t) == 24) {
-		ok = true;
-		assert_string_equal(frame[n - 1].function, "walk");
-	}
+	if (frame[n < 8 ? n - 1 : 7].line == 4 && t && symbols_type_size(t) == 24)
+		ok = !strcmp(frame[n < 8 ? n - 1 : 7].function, "walk");
+	lied = t && !ok && frame[n < 8 ? n - 1 : 7].line == 4 && symbols_type_size(t) == 24;
 	if (symbols_find(s, "table", SYMBOLS_OBJECT, f, 4))
 		ok &= symbols_variable_at(s, f[0].addr + 30, &v) && v.type;
 	symbols_destroy(s);
@@ -173,6 +175,7 @@ static void damaged(void **state)
 		write_index(file, bytes, n);
 		bytes[at] ^= 0x11;
 		whole();
+		assert_false(lied);
 	}
 	free(bytes);
 }
