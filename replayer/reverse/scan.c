@@ -514,6 +514,25 @@ static struct err *countable(struct replay *r, const struct position *p, unsigne
 }
 
 /*
+ * Where end cannot be named by its own instruction (there is no room for a jump): how end is named
+ * itself, by a few stops of a set since from.  *all: so many; 0: it is not named so.
+ */
+static void name_by_own_step(const struct position *from, const struct position *end,
+			     unsigned *set_ret, uint64_t *all)
+{
+	enum { FEW = 512 };
+	struct position base = *end;
+
+	*all = 0;
+	if (!end->steps_n || !end->steps[--base.steps_n].set || end->steps[base.steps_n].n > FEW)
+		return;
+	if (!position_same(&base, from))
+		return;
+	*set_ret = end->steps[base.steps_n].set;
+	*all = end->steps[base.steps_n].n;
+}
+
+/*
  * The way from last to end must be part of end's name, or a scan from last would not know where to
  * stop: then end gets another, executions of an instruction since last (see countable()), and
  * steps.  *found: it has one.
@@ -536,6 +555,10 @@ static struct err *name_from(struct replay *r, const struct position *from,
 	set = rp_set_intern(r, &b, 1);
 	if (!err && b.pid)
 		err = met(r, set, from, &base, &all);
+	if (!err && !b.pid) {
+		steps = 0;
+		name_by_own_step(from, end, &set, &all);
+	}
 	if (!err && all)
 		err = met(r, set, from, last, &before);
 	*found = !err && all > before && !rp_debug_interrupted(r);
