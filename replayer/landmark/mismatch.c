@@ -96,6 +96,8 @@ static void let_out(struct mismatches *b, size_t at)
 {
 	size_t done = 0;
 
+	if (!at)
+		return;
 	while (done < at) {
 		struct output o;
 

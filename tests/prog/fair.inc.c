@@ -256,7 +256,7 @@ static void *poll_zero(void *arg) { while (atomic_load(&done) < WORKERS) { poll(
 static void *sleep_zero(void *arg) { struct timespec t = { 0, 0 }; while (atomic_load(&done) < WORKERS) { nanosleep(&t, NULL); late(); } return arg; }
 static void *yield_loop(void *arg) { while (atomic_load(&done) < WORKERS) { sched_yield(); late(); } return arg; }
 static void *pause_loop(void *arg) { while (atomic_load(&done) < WORKERS) { __builtin_ia32_pause(); } return arg; }
-static void *pure_loop(void *arg) { while (atomic_load(&done) < WORKERS) ; return arg; }
+static void *pure_loop(void *arg) { while (atomic_load(&done) < WORKERS) { } return arg; }
 static void *count_loop(void *arg) { volatile long x = 0; while (atomic_load(&done) < WORKERS) x++; return arg; }
 static void *pipe_loop(void *arg)
 {
