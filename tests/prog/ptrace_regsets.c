@@ -2,7 +2,7 @@
 #include "ptrace.h"
 #include <linux/audit.h>
 
-static volatile long watched, result;
+static volatile long watched;
 static volatile double value;
 
 static void child(void)
