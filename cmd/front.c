@@ -28,6 +28,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/proc.h"
 #include "cmd/front.h"
 
 enum news_kind { NEWS_PID = 1, NEWS_DONE, NEWS_LEFT };
@@ -142,22 +143,12 @@ struct watch {
 	int end;		/* SIGTERM has come, but not yet been passed on */
 };
 
-/* Parent of a process, 0 when there is none: /proc/PID/stat, fourth field. */
+/* Parent of a process, 0 when there is none. */
 static pid_t parent_of(pid_t pid)
 {
-	char path[64], text[512], *end;
-	int parent = 0;
-	FILE *f;
+	struct proc_stat s;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	f = fopen(path, "re");
-	if (!f)
-		return 0;
-	end = fgets(text, sizeof(text), f) ? strrchr(text, ')') : NULL;
-	if (!end || sscanf(end + 1, " %*c %d", &parent) != 1)
-		parent = 0;
-	fclose(f);
-	return parent;
+	return proc_stat(pid, &s) ? s.parent : 0;
 }
 
 /*

@@ -23,6 +23,7 @@
 #include "abi/page.h"
 #include "abi/restart.h"
 #include "base/clock.h"
+#include "base/proc.h"
 #include "abi/layout.h"
 #include "abi/syscall.h"
 #include "base/bug.h"

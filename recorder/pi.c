@@ -28,28 +28,11 @@ static bool is_locking(const struct rec_task *t)
 	       (op == LOCK_PI || op == LOCK_PI2);
 }
 
-/* The third field of /proc/TID/stat. */
-static char state_of(pid_t tid)
-{
-	char path[64], text[512], *end;
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 'X';
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n < 0 ? 0 : n] = '\0';
-	end = strrchr(text, ')');
-	return end && end[1] ? end[2] : 'X';
-}
-
 /* Until it sleeps in the kernel (false), or has come back, and is handled next. */
 static bool comes_back(struct recorder *rec, struct rec_task *t)
 {
 	for (unsigned i = 0; i < TURNS; i++) {
+		struct proc_stat s;
 		int status;
 
 		if (waitpid(t->tid, &status, __WALL | WNOHANG) == t->tid) {
@@ -57,7 +40,7 @@ static bool comes_back(struct recorder *rec, struct rec_task *t)
 			rec->first = t;
 			return true;
 		}
-		if (state_of(t->tid) == 'S')
+		if (proc_stat(t->tid, &s) && s.state == 'S')
 			return false;
 		if (i < YIELDS)
 			sched_yield();

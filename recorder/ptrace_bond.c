@@ -173,17 +173,9 @@ void rec_pt_detach(struct recorder *rec, struct rec_task *t, int sig)
 
 pid_t rec_pt_parent(pid_t tid)
 {
-	char path[64], line[512], *end;
-	pid_t parent = 0;
-	FILE *f;
+	struct proc_stat s;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
-	f = fopen(path, "re");
-	if (f && fgets(line, sizeof(line), f) && (end = strrchr(line, ')')))
-		parent = sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
-	if (f)
-		fclose(f);
-	return parent;
+	return proc_stat(tid, &s) ? s.parent : 0;
 }
 
 /* Its tracer sees the end of every tracee; of its own child through the kernel. */

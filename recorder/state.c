@@ -178,27 +178,10 @@ static bool waits_already(const struct rec_task *t)
 	return false;
 }
 
-/* Processor time of a task in ns; 0 where the system does not tell. */
-static uint64_t cpu_ns(pid_t tid)
-{
-	char path[64], text[64];
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/schedstat", tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n < 0 ? 0 : n] = '\0';
-	return strtoull(text, NULL, 10);
-}
-
 /* Resumed until it stops, or has had the processor for limit_ns: then it is interrupted. */
 static struct err *run_for(struct recorder *rec, struct rec_task *t, uint64_t limit_ns)
 {
-	uint64_t start = now_ns(), cpu = cpu_ns(t->tid);
+	uint64_t start = now_ns(), cpu = proc_cpu_ns(t->tid);
 	bool asked = false;
 	int status = 0;
 	pid_t tid;
@@ -209,7 +192,7 @@ static struct err *run_for(struct recorder *rec, struct rec_task *t, uint64_t li
 		if (tid < 0 && errno != EINTR)
 			return &err_gone;
 		if (!asked && now_ns() - start >= limit_ns &&
-		    (!cpu || cpu_ns(t->tid) - cpu >= limit_ns))
+		    (!cpu || proc_cpu_ns(t->tid) - cpu >= limit_ns))
 			asked = rec_interrupt(t);
 	}
 	rec->first = t;
@@ -436,7 +419,7 @@ struct err *rec_walk(struct recorder *rec, struct rec_task *t, unsigned steps)
 /* How long it has computed since its last event: hints for replay, not more. */
 static uint64_t computed_ns(struct rec_task *t)
 {
-	uint64_t cpu = cpu_ns(t->tid), since = cpu - t->cpu_ns;
+	uint64_t cpu = proc_cpu_ns(t->tid), since = cpu - t->cpu_ns;
 
 	t->cpu_ns = cpu;
 	return cpu && since < t->ran_ns ? since : t->ran_ns;

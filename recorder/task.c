@@ -390,45 +390,21 @@ static unsigned exit_writes(struct rec_task *t, uint64_t *addr)
 	return n;
 }
 
-/*
- * SIGKILL is on its way, or it is on its way out, or gone: /proc/TID/stat, third and ninth field.
- */
+/* SIGKILL is on its way, or it is on its way out, or gone. */
 bool rec_task_is_dying(pid_t tid)
 {
 	enum { PF_EXITING = 4, PF_SIGNALED = 0x400 };	/* include/linux/sched.h */
-	char path[64], text[512], *end;
-	unsigned flags = 0;
-	FILE *f;
+	struct proc_stat s;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
-	f = fopen(path, "re");
-	if (!f)
-		return true;
-	end = fgets(text, sizeof(text), f) ? strrchr(text, ')') : NULL;
-	fclose(f);
-	if (!end || sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
-		return true;
-	return end[2] == 'Z' || end[2] == 'X' || (flags & (PF_EXITING | PF_SIGNALED));
+	return !proc_stat(tid, &s) || proc_is_dead(&s) || (s.flags & (PF_EXITING | PF_SIGNALED));
 }
 
-/* Zombie or gone: /proc/TID/stat, third field. */
+/* Zombie or gone. */
 bool rec_task_is_dead(pid_t tid)
 {
-	char path[64], text[512], *end;
-	int fd;
-	ssize_t n;
+	struct proc_stat s;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return true;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (n <= 0)
-		return true;
-	text[n] = '\0';
-	end = strrchr(text, ')');
-	return end && (end[2] == 'Z' || end[2] == 'X');
+	return !proc_stat(tid, &s) || proc_is_dead(&s);
 }
 
 /*

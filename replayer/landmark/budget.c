@@ -1,13 +1,10 @@
 /*
  * budget.c - a search for a point ends when so much processor time is gone.
  */
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/ptrace.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "base/proc.h"
 #include "replayer/landmark/search.h"
 #include "replayer/machine/alarm.h"
 
@@ -34,22 +31,12 @@ static void set_alarm(pid_t pid, uint64_t ns)
 uint64_t rp_processor_ns(pid_t tid)
 {
 	struct timespec own;
-	char path[64], text[64];
-	ssize_t n = -1;
-	int fd;
 
-	if (!tid)
-		return clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own)
-			       ? 0
-			       : (uint64_t)own.tv_sec * 1000000000 + (uint64_t)own.tv_nsec;
-	snprintf(path, sizeof(path), "/proc/%d/schedstat", tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		n = read(fd, text, sizeof(text) - 1);
-		close(fd);
-	}
-	text[n > 0 ? n : 0] = '\0';
-	return strtoull(text, NULL, 10);
+	if (tid)
+		return proc_cpu_ns(tid);
+	return clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own)
+		       ? 0
+		       : (uint64_t)own.tv_sec * 1000000000 + (uint64_t)own.tv_nsec;
 }
 
 /* Of the task and of ours, for it; 0: the system does not tell. */

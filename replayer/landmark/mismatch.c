@@ -115,10 +115,8 @@ static void let_out(struct mismatches *b, size_t at)
 
 static void copies_drop(struct mismatch *d)
 {
-	if (d->match)
-		rp_copy_drop(d->match);
-	if (d->start)
-		rp_copy_drop(d->start);
+	rp_copy_drop(d->match);
+	rp_copy_drop(d->start);
 	d->match = d->start = NULL;
 }
 

@@ -42,14 +42,6 @@ static uint64_t *word(struct replay *r, uint64_t addr)
 
 /* ---- memory for stubs -------------------------------------------------------------------- */
 
-static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, uint64_t a1,
-			uint64_t a2, uint64_t a3, uint64_t a4)
-{
-	TRY(cage_call(t->real, &t->regs, ret, nr, a0, a1, a2, a3, a4, 0));
-	t->dirty = t->mm->patches.n != 0;	/* as in effect.c */
-	return NULL;
-}
-
 static bool near(uint64_t a, uint64_t b)
 {
 	return (a > b ? a - b : b - a) < REACH;
@@ -88,8 +80,8 @@ static struct err *area_map(struct replay *r, struct rp_task *t)
 
 	if (pd->mapped)
 		return NULL;
-	TRY(call(t, &ret, SYS_mmap, PROBE_AREA, PROBE_AREA_BYTES, PROT_READ | PROT_WRITE,
-		 MAP_SHARED | MAP_FIXED_NOREPLACE, (uint64_t)probes_of(r)->fd));
+	TRY(rp_call(t, &ret, SYS_mmap, PROBE_AREA, PROBE_AREA_BYTES, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_FIXED_NOREPLACE, (uint64_t)probes_of(r)->fd, 0));
 	if (ret != PROBE_AREA)
 		return err_new(ERR_UNSUPPORTED,
 			       "the program has mapped memory at 0x%x, where probes need some",
@@ -119,8 +111,8 @@ static struct err *stub_room(struct rp_task *t, uint64_t addr, struct rp_stubs *
 	tracee_maps_deinit(&maps);
 	if (!hole)
 		return NULL;
-	TRY(call(t, &got, SYS_mmap, hole, STUBS_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, (uint64_t)-1));
+	TRY(rp_call(t, &got, SYS_mmap, hole, STUBS_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0));
 	if (got != (int64_t)hole)
 		return NULL;
 	pd->stubs = realloc(pd->stubs, (pd->stubs_n + 1) * sizeof(*pd->stubs));
@@ -576,7 +568,7 @@ void rp_probe_yield(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t
 	for (unsigned i = 0; pd && stubs && i < pd->stubs_n; i++) {
 		int64_t ret;
 
-		err_free(call(t, &ret, SYS_munmap, pd->stubs[i].start, STUBS_BYTES, 0, 0, 0));
+		err_free(rp_call(t, &ret, SYS_munmap, pd->stubs[i].start, STUBS_BYTES, 0, 0, 0, 0));
 	}
 	if (stubs)
 		pd->stubs_n = 0;

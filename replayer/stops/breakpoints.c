@@ -10,24 +10,16 @@
  * A write watchpoint counts only when the value changed: the registers trigger on any write, but
  * the name of a position must not depend on how it was watched.
  */
-#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <sys/time.h>
 #include <sys/user.h>
-#include <poll.h>
 
 #include "replayer/stops/stops.h"
 
 /* rp_mm.int3_gen, while what is in is not a set's. */
 #define LEAVING UINT32_MAX
-
-static bool is_watch(const struct replay_break *b)
-{
-	return b->kind >= REPLAY_WRITE;
-}
 
 /* ---- int3 ------------------------------------------------------------------------------ */
 
@@ -455,7 +447,7 @@ bool rp_debug_in_the_way(struct replay *r, struct rp_task *t, uint64_t at, uint6
 	if (s->n > s->watches && inprocess_overlaps(t->mm, start, end))
 		return true;
 	for (unsigned i = 0; i < s->n; i++) {
-		if (!is_watch(&s->b[i]) && s->b[i].pid == t->rec_pid &&
+		if (!rp_is_watch(&s->b[i]) && s->b[i].pid == t->rec_pid &&
 		    (s->b[i].addr == at || (s->b[i].addr >= start && s->b[i].addr < end)))
 			return true;
 	}

@@ -48,18 +48,13 @@ static unsigned chunks(const struct replay_break *b)
 	return n;
 }
 
-static bool is_watch(const struct replay_break *b)
-{
-	return b->kind >= REPLAY_WRITE;
-}
-
 /* How many watchpoints share the page of this one. */
 static unsigned neighbours(const struct rp_set *s, unsigned which)
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < s->n; i++)
-		n += is_watch(&s->b[i]) && s->b[i].pid == s->b[which].pid &&
+		n += rp_is_watch(&s->b[i]) && s->b[i].pid == s->b[which].pid &&
 		     s->b[i].addr / PAGE_BYTES == s->b[which].addr / PAGE_BYTES;
 	return n;
 }
@@ -107,7 +102,7 @@ void debug_registers_allocate(const struct stops *stops, struct rp_set *s)
 		for (unsigned i = 0; i < s->n && i < WATCHES_MAX; i++) {
 			unsigned n;
 
-			if (!is_watch(&s->b[i]) || !s->b[i].len /* write_log.c */ ||
+			if (!rp_is_watch(&s->b[i]) || !s->b[i].len /* write_log.c */ ||
 			    rp_set_register(s, i) ||
 			    s->registers + chunks(&s->b[i]) > rp_registers() ||
 			    is_silent(stops, &s->b[i]))

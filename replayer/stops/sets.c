@@ -7,11 +7,6 @@
 
 #include "replayer/stops/stops.h"
 
-static bool is_watch(const struct replay_break *b)
-{
-	return b->kind >= REPLAY_WRITE;
-}
-
 bool rp_is_int3(const struct replay_break *b, pid_t pid)
 {
 	return b->kind <= REPLAY_COUNT && b->pid == pid;
@@ -23,7 +18,7 @@ static void set_count(const struct stops *stops, struct rp_set *s)
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
 
-		s->watches += is_watch(b);
+		s->watches += rp_is_watch(b);
 		s->counts += b->kind == REPLAY_COUNT;
 		s->inprocess +=
 			b->kind == REPLAY_COUNT || (b->kind == REPLAY_BREAK && b->cond && !b->call);
@@ -92,7 +87,7 @@ unsigned rp_set_union(struct replay *r, unsigned a, unsigned b)
 bool rp_set_has(const struct rp_set *s, pid_t pid, uint64_t pc)
 {
 	for (unsigned i = 0; i < s->n; i++) {
-		if (!is_watch(&s->b[i]) && s->b[i].addr == pc && s->b[i].pid == pid)
+		if (!rp_is_watch(&s->b[i]) && s->b[i].addr == pc && s->b[i].pid == pid)
 			return true;
 	}
 	return false;
@@ -103,7 +98,7 @@ bool rp_set_breaks(const struct replay *r, const struct rp_set *s, const struct 
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
 
-		if (!is_watch(b) && b->addr == t->regs.rip && b->pid == t->rec_pid &&
+		if (!rp_is_watch(b) && b->addr == t->regs.rip && b->pid == t->rec_pid &&
 		    (!b->cond || rp_cond_true(&stops_of(r)->conds[b->cond - 1], t->real, &t->regs)))
 			return true;
 	}

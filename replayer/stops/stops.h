@@ -241,6 +241,11 @@ void rp_int3_out(struct replay *r);
 void rp_int3_out_mm(struct rp_mm *mm, pid_t real);
 /* Of bytes that were read at addr: as they are without breakpoints. */
 void rp_int3_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_t len);
+/* A data watchpoint? */
+static inline bool rp_is_watch(const struct replay_break *b)
+{
+	return b->kind >= REPLAY_WRITE;
+}
 /* One that is put into that process's code? */
 bool rp_is_int3(const struct replay_break *b, pid_t pid);
 /* Is one at pc, whatever its condition?  And does it stop the task where it is now? */

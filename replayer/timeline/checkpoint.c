@@ -13,14 +13,13 @@
  * seen: by default, half of what was available when the first was taken is theirs (HINDSIGHT_MEMORY
  * in the environment: so many MB), and whoever uses the rest up, they give way.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/memory.h"
+#include "base/proc.h"
 #include "replayer/timeline/timeline.h"
 
 enum {
@@ -163,34 +162,14 @@ static void thin(struct replay *r)
 
 /* ---- when --------------------------------------------------------------------------------- */
 
-/*
- * proc_pid_stat(5): (10) minflt; (14) utime and (15) stime, in hundredths of a second; (24) rss, in
- * pages; (2), in brackets, may be anything.
- */
 static void add_spent(struct rp_spent *s, pid_t real)
 {
-	unsigned long long faults, user, kernel, pages;
-	char path[64], text[512];
-	const char *behind;
-	ssize_t len = -1;
-	int fd;
+	struct proc_stat now;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)real);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		len = read(fd, text, sizeof(text) - 1);
-		close(fd);
-	}
-	text[len > 0 ? len : 0] = '\0';
-	behind = strrchr(text, ')');
-	if (!behind ||
-	    sscanf(behind,
-		   ") %*c %*d %*d %*d %*d %*d %*u %llu %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %*u %*u %llu",
-		   &faults, &user, &kernel, &pages) != 4)
-		return;
-	s->faults += faults;
-	s->pages += pages;
-	s->ns += (user + kernel) * TICK_NS;
+	proc_stat(real, &now);
+	s->faults += now.minor_faults;
+	s->pages += now.resident_pages;
+	s->ns += (now.user + now.kernel) * TICK_NS;
 }
 
 /* By all processes, since they were cloned. */

@@ -12,6 +12,16 @@
 
 #include "replayer/timeline/timeline.h"
 
+/* A run has ended at what is no stop for a debugger: NULL where the task can go on. */
+static struct err *no_stop(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+			   enum rp_run stop, const siginfo_t *info, const char *expected)
+{
+	if (stop == RUN_SYSCALL)
+		return diverge(t, ev, "expected %s, found system call %" PRId64, expected,
+			       (int64_t)t->regs.orig_rax);
+	return rp_unexpected(r, t, ev, info);
+}
+
 /*
  * The same point as landmark_find() finds, with a debugger's breakpoints on the way: a breakpoint
  * there and a look at each turn, some 10 us each: for the last turns, see iterations.c.
@@ -51,12 +61,7 @@ static struct err *slowly_to_state(struct replay *r, struct rp_task *t,
 		}
 		if (err)
 			return err;
-		if (stop == RUN_SYSCALL)
-			return diverge(
-				t, ev,
-				"expected a point in computing code, found system call %" PRId64,
-				(int64_t)t->regs.orig_rax);
-		TRY(rp_unexpected(r, t, ev, &info));
+		TRY(no_stop(r, t, ev, stop, &info, "a point in computing code"));
 	}
 }
 
@@ -77,12 +82,7 @@ static struct err *iterations_to_state(struct replay *r, struct rp_task *t,
 					       t->regs.rip == timeline->iterations.at
 				       ? NULL
 				       : err;
-		if (stop == RUN_SYSCALL)
-			return diverge(
-				t, ev,
-				"expected a point in computing code, found system call %" PRId64,
-				(int64_t)t->regs.orig_rax);
-		TRY(rp_unexpected(r, t, ev, &info));
+		TRY(no_stop(r, t, ev, stop, &info, "a point in computing code"));
 	}
 }
 
@@ -137,11 +137,7 @@ static struct err *debug_step(struct replay *r, struct rp_task *t, const struct 
 			continue;
 		if (err)
 			return err;
-		if (stop == RUN_SYSCALL)
-			return diverge(t, ev,
-				       "expected one instruction, found system call %" PRId64,
-				       (int64_t)t->regs.orig_rax);
-		TRY(rp_unexpected(r, t, ev, &info));
+		TRY(no_stop(r, t, ev, stop, &info, "one instruction"));
 	}
 	rp_int3_out(r);
 	return NULL;

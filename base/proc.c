@@ -1,0 +1,55 @@
+/*
+ * proc.c - what /proc says of a task.
+ */
+#include "base/proc.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A short file of the task, as a string; false: it is not there, or empty. */
+static bool task_file(pid_t tid, const char *name, char *text, size_t room)
+{
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)tid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, text, room - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+bool proc_stat(pid_t tid, struct proc_stat *ret)
+{
+	char text[512], *name_end;
+	struct proc_stat s;
+
+	memset(ret, 0, sizeof(*ret));
+	if (!task_file(tid, "stat", text, sizeof(text)))
+		return false;
+	name_end = strrchr(text, ')');	/* the name, in brackets, may be anything */
+	if (!name_end ||
+	    sscanf(name_end + 1,
+		   " %c %d %*d %*d %*d %*d %u %" SCNu64 " %*u %*u %*u %" SCNu64 " %" SCNu64
+		   " %*d %*d %*d %*d %*d %*d %*u %*u %" SCNu64,
+		   &s.state, &s.parent, &s.flags, &s.minor_faults, &s.user, &s.kernel,
+		   &s.resident_pages) != 7)
+		return false;
+	*ret = s;
+	return true;
+}
+
+uint64_t proc_cpu_ns(pid_t tid)
+{
+	char text[64];
+
+	return task_file(tid, "schedstat", text, sizeof(text)) ? strtoull(text, NULL, 10) : 0;
+}
