@@ -1,0 +1,130 @@
+/*
+ * internal.h - inside the room.
+ *
+ *	guests.c	create, fork, the native frames, merging
+ *	memory.c	memory of the process in pages that one call shares; strings
+ *	luajit.c ...	one file (or some) for each machine: struct guest_machine
+ */
+#ifndef GUESTS_INTERNAL_H
+#define GUESTS_INTERNAL_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "guests/guests.h"
+
+/* ---- memory (memory.c) ---------------------------------------------------------------------- */
+
+enum { PAGE_BITS = 12, PAGE_BYTES = 1 << PAGE_BITS, PAGES = 128 };
+struct page {
+	uint64_t addr;
+	uint32_t round;		/* the call that read it; other than guests.round: stale */
+	uint32_t len;		/* bytes that could be read */
+	unsigned char byte[PAGE_BYTES];
+};
+
+/* Forgets what was read: the process may have moved. */
+void mem_new_round(struct guests *g);
+/* True: all of it. */
+bool mem_bytes(struct guests *g, uint64_t addr, void *buf, size_t len);
+static inline bool mem_u64(struct guests *g, uint64_t addr, uint64_t *ret)
+{
+	return mem_bytes(g, addr, ret, 8);
+}
+static inline bool mem_u32(struct guests *g, uint64_t addr, uint32_t *ret)
+{
+	return mem_bytes(g, addr, ret, 4);
+}
+static inline bool mem_u16(struct guests *g, uint64_t addr, uint16_t *ret)
+{
+	return mem_bytes(g, addr, ret, 2);
+}
+static inline bool mem_u8(struct guests *g, uint64_t addr, uint8_t *ret)
+{
+	return mem_bytes(g, addr, ret, 1);
+}
+
+/* ---- strings (memory.c) --------------------------------------------------------------------- */
+
+struct strings {
+	struct string_block *block;
+	const char **slot;	/* hash table by content */
+	size_t n, slots;
+};
+/* The one copy of it; NULL = no memory. */
+const char *string_intern(struct guests *g, const char *s, size_t len);
+const char *string_format(struct guests *g, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+void strings_deinit(struct strings *s);
+
+/* ---- machines ------------------------------------------------------------------------------- */
+
+struct machine;			/* of one language: its functions */
+/* A module that was on a stack: is it a machine's? */
+struct code {
+	const struct symbols_module *module;
+	uint64_t bias;
+	const struct machine *machine;	/* NULL: of none */
+	/* of the machine's own; malloc()ed, copied byte by byte by guests_fork() */
+	void *data;
+	size_t data_size;
+};
+struct walk;
+struct machine {
+	/* Is the code at c->bias of this machine?  Sets c->data. */
+	bool (*examine)(struct guests *g, struct code *c);
+	/* Adds its guest frames to w.  c: code of the innermost native frame that is its. */
+	void (*unwind)(struct guests *g, struct code *c, struct walk *w);
+	/*
+	 * Registers of the caller of native code in no module, or which its module cannot unwind.
+	 * NULL = it has no such code.
+	 */
+	bool (*step)(struct guests *g, struct code *c, struct symbols_regs *regs, bool first,
+		     uint64_t *cfa_ret);
+	bool (*locals)(struct guests *g, const struct guests_frame *f, guests_variable_fn *fn,
+		       void *ctx);
+};
+extern const struct machine *const machines[];		/* ends with NULL */
+
+/* A native frame, with what a machine needs to know of it. */
+struct host {
+	struct symbols_regs regs;	/* in that frame; of callers callee-saved ones only */
+	int code;			/* index in guests.code, -1 = code of no machine */
+};
+/* One call of guests_unwind(). */
+struct walk {
+	const struct symbols_pc *pc;
+	const struct host *host;
+	size_t hosts;
+	/* of the innermost machine on the stack, whichever adds first */
+	struct guests_stack *stack;
+};
+/*
+ * Appends a guest frame, innermost first, which runs in the native frame f->host.  False: there are
+ * too many (w->stack->why says so).
+ */
+bool walk_add(struct guests *g, struct walk *w, const struct guests_frame *f);
+/* That native frame only runs guest frames. */
+void walk_machinery(struct guests *g, size_t host);
+/* The machine with that address; made when it is new.  NULL = no memory. */
+struct guests_vm *vm_at(struct guests *g, enum guests_language language, uint64_t address,
+			const struct code *c);
+
+struct guests {
+	struct guests_options o;
+	struct page *page;		/* PAGES of them */
+	uint32_t round;
+	struct strings strings;
+	struct code *code;
+	size_t codes, codes_room;
+	struct guests_vm **vm;
+	size_t vms, vms_room;
+	/* of the last stack */
+	struct symbols_pc *pc;
+	struct host *host;
+	bool *machinery;
+	struct guests_frame *guest, *merged;
+	size_t guests, guests_room, merged_room;
+};
+
+#endif

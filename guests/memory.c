@@ -1,0 +1,159 @@
+/*
+ * memory.c - memory of the process in pages that one call shares, and the strings made of it.
+ *
+ * A stack touches few pages many times, and a read of a page costs no more than one of a word: so
+ * each page is read once in a call of guests_unwind().  Nothing is kept from one call to the next.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "guests/internal.h"
+
+void mem_new_round(struct guests *g)
+{
+	if (++g->round)
+		return;
+	for (unsigned i = 0; i < PAGES; i++)
+		g->page[i].round = 0;
+	g->round = 1;
+}
+
+static const struct page *page_at(struct guests *g, uint64_t addr)
+{
+	uint64_t start = addr & ~(uint64_t)(PAGE_BYTES - 1);
+	struct page *p = &g->page[(start >> PAGE_BITS ^ start >> 23) % PAGES];
+
+	if (p->round != g->round || p->addr != start) {
+		size_t got = g->o.read(g->o.ctx, start, p->byte, PAGE_BYTES);
+
+		p->addr = start;
+		p->round = g->round;
+		p->len = got > PAGE_BYTES ? PAGE_BYTES : (uint32_t)got;
+	}
+	return p;
+}
+
+bool mem_bytes(struct guests *g, uint64_t addr, void *buf, size_t len)
+{
+	unsigned char *out = buf;
+
+	while (len) {
+		const struct page *p = page_at(g, addr);
+		size_t at = (size_t)(addr & (PAGE_BYTES - 1)), n = PAGE_BYTES - at;
+
+		if (n > len)
+			n = len;
+		if (p->len < at + n || addr + n < addr)
+			return false;
+		memcpy(out, p->byte + at, n);
+		out += n;
+		addr += n;
+		len -= n;
+	}
+	return true;
+}
+
+/* ---- strings -------------------------------------------------------------------------------- */
+
+struct string_block {
+	struct string_block *next;
+	size_t used, room;
+	char text[];
+};
+
+static uint64_t string_hash(const char *s, size_t len)
+{
+	uint64_t h = 0xcbf29ce484222325ull;
+
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ (unsigned char)s[i]) * 0x100000001b3ull;
+	return h ^ h >> 32;
+}
+
+static bool slots_grow(struct strings *s)
+{
+	size_t slots = s->slots ? s->slots * 2 : 256;
+	const char **slot = calloc(slots, sizeof(*slot));
+
+	if (!slot)
+		return false;
+	for (size_t i = 0; i < s->slots; i++) {
+		size_t at;
+
+		if (!s->slot[i])
+			continue;
+		at = (size_t)string_hash(s->slot[i], strlen(s->slot[i])) & (slots - 1);
+		while (slot[at])
+			at = (at + 1) & (slots - 1);
+		slot[at] = s->slot[i];
+	}
+	free(s->slot);
+	s->slot = slot;
+	s->slots = slots;
+	return true;
+}
+
+static char *string_room(struct strings *s, size_t need)
+{
+	if (!s->block || s->block->room - s->block->used < need) {
+		size_t room = need > 16384 ? need : 16384;
+		struct string_block *b = malloc(sizeof(*b) + room);
+
+		if (!b)
+			return NULL;
+		*b = (struct string_block){ .next = s->block, .room = room };
+		s->block = b;
+	}
+	s->block->used += need;
+	return s->block->text + s->block->used - need;
+}
+
+const char *string_intern(struct guests *g, const char *text, size_t len)
+{
+	struct strings *s = &g->strings;
+	const char *zero = memchr(text, 0, len);
+	size_t at;
+	char *copy;
+
+	if (zero)
+		len = (size_t)(zero - text);
+	if (s->n * 2 >= s->slots && !slots_grow(s))
+		return NULL;
+	at = (size_t)string_hash(text, len) & (s->slots - 1);
+	for (; s->slot[at]; at = (at + 1) & (s->slots - 1))
+		if (!strncmp(s->slot[at], text, len) && !s->slot[at][len])
+			return s->slot[at];
+	copy = string_room(s, len + 1);
+	if (!copy)
+		return NULL;
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	s->n++;
+	return s->slot[at] = copy;
+}
+
+const char *string_format(struct guests *g, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+	int len;
+
+	va_start(ap, fmt);
+	len = vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (len < 0)
+		return NULL;
+	return string_intern(g, text, (size_t)len < sizeof(text) ? (size_t)len : sizeof(text) - 1);
+}
+
+void strings_deinit(struct strings *s)
+{
+	while (s->block) {
+		struct string_block *next = s->block->next;
+
+		free(s->block);
+		s->block = next;
+	}
+	free(s->slot);
+	*s = (struct strings){ 0 };
+}
