@@ -206,7 +206,7 @@ static void alloc_fill(struct job *j, struct leaks_leak *l, const struct block *
 		session_frames(&j->s, u->pc, u->n, true, l->alloc.event, &l->alloc.stack);
 }
 
-static void frames_free(struct leaks_stack *st)
+void leaks_stack_free(struct leaks_stack *st)
 {
 	for (size_t i = 0; i < st->n; i++) {
 		free((char *)(uintptr_t)st->frame[i].function);
@@ -604,7 +604,7 @@ struct err *leaks_find(const char *trace_dir, const struct leaks_options *option
 		err = explain(&j);
 	ret->maps = j.s.maps ? must(strdup(j.s.maps)) : NULL;
 	for (size_t i = 0; i < j.targets; i++) {
-		frames_free(&j.target[i].when.stack);
+		leaks_stack_free(&j.target[i].when.stack);
 		free(j.target[i].what);
 		free(j.target[i].range);
 	}
@@ -626,7 +626,7 @@ static void holders_free(struct leaks_holder *h, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		free(h[i].name);
-		frames_free(&h[i].stored_by.stack);
+		leaks_stack_free(&h[i].stored_by.stack);
 	}
 	free(h);
 }
@@ -638,12 +638,12 @@ void leaks_deinit(struct leaks *r)
 
 		free(l->type);
 		free(l->lost_what);
-		frames_free(&l->alloc.stack);
-		frames_free(&l->lost_at.stack);
+		leaks_stack_free(&l->alloc.stack);
+		leaks_stack_free(&l->lost_at.stack);
 		holders_free(l->holder, l->holders);
 		holders_free(l->cycle, l->cycles);
 		for (size_t k = 0; k < l->refs; k++)
-			frames_free(&l->ref[k].when.stack);
+			leaks_stack_free(&l->ref[k].when.stack);
 		free(l->ref);
 	}
 	free(r->leak);

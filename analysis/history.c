@@ -111,7 +111,7 @@ static uint32_t block_new(struct history *h)
 	return (uint32_t)h->n++;
 }
 
-static void block_add(struct session *s, const struct block *b)
+static void block_add(struct session *s, const struct block *b, int tid)
 {
 	struct history *h = &s->h;
 	uint32_t number = block_new(h);
@@ -126,6 +126,8 @@ static void block_add(struct session *s, const struct block *b)
 	h->key[b->key].allocs++;
 	h->key[b->key].live++;
 	h->key[b->key].live_bytes += b->size;
+	if (s->log)
+		memlog_made(s, number, b, tid);
 }
 
 /* The more there are, the longer must one have lived to be remembered. */
@@ -137,14 +139,21 @@ static bool is_forgotten(const struct history *h, const struct block *b)
 						   << (more < 16 ? 2 * (more - 1) : 30);
 }
 
+/* Who ended a block: its stack, and its thread. */
+struct ender { uint32_t stack; int tid; };
+
 /* kept: as if it had never been, another takes its place */
-static void block_end(struct session *s, size_t slot, uint64_t clock, bool kept)
+static void block_end(struct session *s, size_t slot, uint64_t clock, bool kept, struct ender by)
 {
 	struct history *h = &s->h;
 	uint32_t number = h->slot[slot] - 1;
 	struct block *b = &h->block[number];
 	struct key *k = &h->key[b->key];
 
+	if (s->log && kept)
+		memlog_undone(s, number);
+	else if (s->log)
+		memlog_gone(s, number, b, by.stack, by.tid);
 	slot_remove(h, slot);
 	h->live--;
 	h->live_bytes -= b->size;
@@ -166,12 +175,12 @@ static void block_end(struct session *s, size_t slot, uint64_t clock, bool kept)
 	}
 }
 
-static void block_free(struct session *s, uint64_t addr, uint64_t clock)
+static void block_free(struct session *s, uint64_t addr, uint64_t clock, struct ender by)
 {
 	size_t slot = addr ? slot_find(&s->h, addr) : SIZE_MAX;
 
 	if (slot != SIZE_MAX)
-		block_end(s, slot, clock, false);
+		block_end(s, slot, clock, false, by);
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
@@ -193,24 +202,25 @@ static struct thread *thread_of(struct history *h, int tid)
 	return h->thread[h->threads++] = t;
 }
 
-static void unmapped(struct session *s, uint64_t addr, uint64_t len)
+static void unmapped(struct session *s, uint64_t addr, uint64_t len, struct ender by)
 {
 	size_t slot = slot_find(&s->h, addr);
 
 	if (slot != SIZE_MAX && s->h.block[s->h.slot[slot] - 1].mmap &&
 	    s->h.block[s->h.slot[slot] - 1].size <= len + 4095)
-		block_end(s, slot, s->clock, false);
+		block_end(s, slot, s->clock, false, by);
 }
 
 static void entry(struct session *s, struct thread *t, const struct replay_hit *hit)
 {
 	const struct fn *fn = &s->fn[hit->probe];
+	const struct ender by = { s->log ? hit->stack : 0, t->tid };
 	struct pending *p;
 
 	while (t->n && t->pending[t->n - 1].rsp <= hit->rsp)
 		t->n--;		/* left without a return */
 	if (fn->kind == FN_MUNMAP) {
-		unmapped(s, hit->a, hit->b);
+		unmapped(s, hit->a, hit->b, by);
 		return;
 	}
 	if (fn->kind == FN_MMAP &&
@@ -222,7 +232,7 @@ static void entry(struct session *s, struct thread *t, const struct replay_hit *
 		/* inside realloc it is the outer call that says what is freed when */
 		if (!t->n || t->pending[t->n - 1].fn->kind != FN_REALLOC ||
 		    t->pending[t->n - 1].a != addr)
-			block_free(s, addr, s->clock);
+			block_free(s, addr, s->clock, by);
 		return;
 	}
 	if (t->n == sizeof(t->pending) / sizeof(*t->pending))
@@ -254,7 +264,8 @@ static uint64_t size_of(const struct pending *p)
 }
 
 /* A block made inside this very call, that contains addr: it was only the means. */
-static void take_over(struct session *s, const struct pending *p, uint64_t addr)
+static void take_over(struct session *s, const struct pending *p, uint64_t addr,
+		      struct ender by)
 {
 	struct history *h = &s->h;
 
@@ -269,12 +280,13 @@ static void take_over(struct session *s, const struct pending *p, uint64_t addr)
 			continue;	/* a pool's, that will be cut into more */
 		slot = slot_find(h, b->addr);
 		if (slot != SIZE_MAX && h->slot[slot] == i + 1)
-			block_end(s, slot, s->clock, true);
+			block_end(s, slot, s->clock, true, by);
 	}
 }
 
-static void result(struct session *s, const struct pending *p, uint64_t value)
+static void result(struct session *s, const struct pending *p, uint64_t value, int tid)
 {
+	const struct ender by = { p->key, tid };
 	uint64_t age = s->clock - p->clock;
 	struct block b = { .addr = value,
 			   .size = size_of(p),
@@ -298,16 +310,19 @@ static void result(struct session *s, const struct pending *p, uint64_t value)
 		b.addr = p->a;
 	}
 	if ((p->fn->kind == FN_REALLOC || p->fn->kind == FN_REALLOCARRAY) && p->a &&
-	    (b.addr || !b.size))
-		block_free(s, p->a, p->clock);
+	    (b.addr || !b.size)) {
+		if (s->log && b.addr)
+			memlog_moved(s, p->a);
+		block_free(s, p->a, p->clock, by);
+	}
 	if (!b.addr)
 		return;
 	if (age > 1)
-		take_over(s, p, b.addr);
+		take_over(s, p, b.addr, by);
 	slot = slot_find(&s->h, b.addr);
 	if (slot != SIZE_MAX)		/* freed where we did not see it */
-		block_end(s, slot, p->clock, false);
-	block_add(s, &b);
+		block_end(s, slot, p->clock, false, by);
+	block_add(s, &b, tid);
 }
 
 uint64_t history_hits(void *ctx, int tid, const struct replay_hit *hit,
@@ -334,7 +349,7 @@ uint64_t history_hits(void *ctx, int tid, const struct replay_hit *hit,
 		while (t->n && t->pending[t->n - 1].rsp + 8 < hit->rsp)
 			t->n--;
 		if (t->n && t->pending[t->n - 1].rsp + 8 == hit->rsp)
-			result(s, &t->pending[--t->n], hit->a);
+			result(s, &t->pending[--t->n], hit->a, tid);
 	}
 	return s->clock - before;
 }

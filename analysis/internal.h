@@ -12,6 +12,7 @@
  *   remains.c   words that only look like references
  *   stored.c    who stored a reference
  *   answer.c    groups, names, order
+ *   memprof.c   every allocation and free as an event: analysis/alloc/
  */
 #ifndef ANALYSIS_INTERNAL_H
 #define ANALYSIS_INTERNAL_H
@@ -112,8 +113,10 @@ struct remain { uint64_t addr, born; };	/* a word in the block born then */
 struct stage { int pid; uint64_t event; };
 enum { STAGES_MAX = 32 };
 
+struct memlog;
 struct session {
 	const struct leaks_options *options;
+	struct memlog *log;	/* memprof.c: what happens to blocks; NULL = nobody asked */
 	const char *trace;
 	struct replay *r;
 	struct symbols *sym;
@@ -177,6 +180,7 @@ struct symbols_memory session_memory(struct session *s, int tid);
 /* event: when the stack was there. */
 void session_frames(struct session *s, const struct symbols_pc *pc, size_t n, bool skip_allocator,
 		    uint64_t event, struct leaks_stack *ret);
+void leaks_stack_free(struct leaks_stack *st);
 int session_any_task(struct session *s);
 void session_progress(const struct session *s, const char *what, uint64_t done, uint64_t total);
 double now_seconds(void);
@@ -184,6 +188,20 @@ void *must(void *p);		/* or we are out of memory */
 
 /* A stack that is new to the probes. */
 uint32_t session_learn(void *ctx, int tid, const struct regs *regs, uint64_t off[REPLAY_FRAMES]);
+
+/*
+ * memprof.c, told by history.c: block number was made (or replaces the one of memlog_moved()), is
+ * gone, or was only the means of another allocation.  stack, tid: who did it.
+ */
+void memlog_made(struct session *s, uint32_t number, const struct block *b, int tid);
+void memlog_gone(struct session *s, uint32_t number, const struct block *b, uint32_t stack,
+		 int tid);
+void memlog_undone(struct session *s, uint32_t number);
+/* An exec; a stack that is new. */
+void memlog_reset(struct session *s);
+void memlog_stack(struct session *s, uint32_t number);
+/* What goes next is moved by realloc() to what is made next. */
+void memlog_moved(struct session *s, uint64_t addr);
 
 /* lineage.c: the processes that became pid by forking, the first of them first. */
 struct err *lineage_find(const char *trace, int pid, struct stage *ret, unsigned max,

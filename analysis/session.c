@@ -121,7 +121,8 @@ static void fn_add(struct session *s, const struct fn *fn)
 		     fn->kind == FN_MMAP || fn->size == 3;
 	bool two = fn->kind == FN_CALLOC || fn->kind == FN_REALLOC || fn->kind == FN_MUNMAP ||
 		   fn->size == 2;
-	struct replay_probe probe = { fn->addr, alloc, fn->kind == FN_POSIX_MEMALIGN,
+	/* who frees is asked only for the log of events */
+	struct replay_probe probe = { fn->addr, alloc || s->log, fn->kind == FN_POSIX_MEMALIGN,
 				      three ? 3
 				      : two ? 2
 					    : 1 };
@@ -347,6 +348,8 @@ static struct err *after_exec(struct session *s)
 	replay_probes_drop(s->r);
 	s->fns = s->loaders = 0;
 	history_reset(&s->h);
+	if (s->log)
+		memlog_reset(s);
 	replay_mark_drop(s->r, s->start);
 	drop_marks(s);
 	s->start = NULL;
@@ -662,7 +665,10 @@ static uint32_t stack_number(struct session *s, struct unwound *u)
 		(struct key){ .at_event = replay_where(s->r),
 			      .loader = u->n > 1 && in_loader(s, u->pc[1].lookup),
 			      .allocator = u->n > 1 && in_allocator(s, u->pc[1].pc) };
-	return (uint32_t)s->stacks++;
+	s->stacks++;
+	if (s->log)
+		memlog_stack(s, (uint32_t)s->stacks - 1);
+	return (uint32_t)s->stacks - 1;
 }
 
 uint32_t session_stack(struct session *s, int tid, const struct regs *regs)

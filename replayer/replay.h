@@ -328,6 +328,8 @@ enum replay_probe_stop {
 struct err *replay_probe_run(struct replay *r, uint64_t clock, uint64_t event,
 			     enum replay_probe_stop *ret) __must_check;
 uint64_t replay_clock(const struct replay *r);
+/* For replay_hits_fn: the last event that was done before these hits. */
+uint64_t replay_hits_event(const struct replay *r);
 int replay_probe_pid(const struct replay *r);
 /*
  * From now on it is another process that is probed, one that the other forked: the same probes, the

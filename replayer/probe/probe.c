@@ -431,6 +431,7 @@ static void report_deref(struct replay *r, const struct rp_task *t)
 			continue;
 		if (tracee_read_some(t->real, p->deref[i].addr, &hit.a, 8) == 8) {
 			rp_ring_sync(p);
+			p->hits_event = p->event;
 			p->hits(p->ctx, t->rec_tid, &hit, &hit + 1);
 		}
 		p->deref[i] = p->deref[--p->derefs];
@@ -699,6 +700,8 @@ void replay_clock_set(struct replay *r, uint64_t clock)
 {
 	probes_of(r)->clock = probes_of(r)->bound = clock;
 }
+
+uint64_t replay_hits_event(const struct replay *r) { return probes_of(r)->hits_event; }
 
 int replay_probe_pid(const struct replay *r) { return probes_of(r)->pid; }
 

@@ -101,6 +101,8 @@ struct rp_probes {
 	uint64_t clock;
 	uint64_t bound;		/* it is at most this */
 	struct rp_worker *worker;
+	uint64_t event;		/* done last, before what the ring holds */
+	uint64_t hits_event;	/* the same of what was handed out last */
 	bool second;		/* the ring's second half is being filled */
 	bool quiet;		/* stubs only count */
 	uint64_t count_was;	/* what COUNT was set to */

@@ -28,14 +28,16 @@ struct rp_worker {
 	int cpu;		/* where we are: not there */
 	struct rp_probes *p;
 	int tid;
+	uint64_t event;
 	const struct replay_hit *from, *to;
 };
 
-static uint64_t hand_over(struct rp_probes *p, int tid, const struct replay_hit *from,
-			  const struct replay_hit *to)
+static uint64_t hand_over(struct rp_probes *p, int tid, uint64_t event,
+			  const struct replay_hit *from, const struct replay_hit *to)
 {
 	uint64_t entries = 0;
 
+	p->hits_event = event;
 	if (tid)
 		return p->hits(p->ctx, tid, from, to);
 	for (; from < to; from = replay_hit_next(from))
@@ -69,7 +71,7 @@ static void *work(void *ctx)
 		pthread_mutex_unlock(&w->lock);
 		if (!w->busy)
 			return NULL;
-		w->p->clock += hand_over(w->p, w->tid, w->from, w->to);
+		w->p->clock += hand_over(w->p, w->tid, w->event, w->from, w->to);
 		pthread_mutex_lock(&w->lock);
 		w->busy = false;
 		pthread_cond_broadcast(&w->changed);
@@ -137,13 +139,14 @@ void rp_ring_take(struct rp_probes *p, int tid, const struct replay_hit *from,
 
 	rp_ring_sync(p);
 	if (!w || w->alone) {
-		p->clock += hand_over(p, tid, from, to);
+		p->clock += hand_over(p, tid, p->event, from, to);
 		p->bound = p->clock;
 		return;
 	}
 	p->bound = p->clock + used / RECORD_MIN;
 	pthread_mutex_lock(&w->lock);
 	w->tid = tid;
+	w->event = p->event;
 	w->from = from;
 	w->to = to;
 	w->busy = true;

@@ -84,6 +84,7 @@ static struct err *probe_run(struct replay *r, uint64_t clock, uint64_t event,
 		TRY(err);
 		t = rp_task_find(r, r->ev.task);
 		tid = t && t->rec_pid == p->pid ? t->rec_tid : 0;
+		p->event = r->where;
 		TRY(rp_advance(r, &(struct advance){ 0 }, &result));
 		t = rp_task_find(r, r->ev.task);
 		rp_probe_drain(r, t);

@@ -1,0 +1,287 @@
+/*
+ * log.c - events, stacks and strings of a struct alloc_log.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/alloc/alloc.h"
+#include "base/bug.h"
+
+enum { CHUNK = 1 << 16 };
+
+struct chunk { struct chunk *next; };
+struct alloc_strings {
+	struct chunk *chunk;
+	size_t used, size;	/* of the newest chunk, which begins with its struct chunk */
+	const char **slot;
+	size_t slots, n;
+};
+
+static void *need(void *p)
+{
+	BUG_ON(!p, "out of memory for a log of allocations");
+	return p;
+}
+
+static void *room(void *array, size_t *cap, size_t n, size_t size)
+{
+	if (n < *cap)
+		return array;
+	*cap = *cap ? *cap + *cap / 2 : 256;
+	return need(realloc(array, *cap * size));
+}
+
+/* ---- strings -------------------- */
+
+static void *keep(struct alloc_strings *s, size_t len)
+{
+	char *p;
+
+	len = (len + 7) & ~(size_t)7;
+	if (!s->chunk || s->used + len > s->size) {
+		size_t size = sizeof(struct chunk) + (len > CHUNK ? len : CHUNK);
+		struct chunk *c = need(malloc(size));
+
+		c->next = s->chunk;
+		s->chunk = c;
+		s->used = sizeof(struct chunk);
+		s->size = size;
+	}
+	p = (char *)s->chunk + s->used;
+	s->used += len;
+	return p;
+}
+
+static uint64_t hash(const char *s, size_t len)
+{
+	uint64_t h = 0xcbf29ce484222325;
+
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ (unsigned char)s[i]) * 0x100000001b3;
+	return h ^ h >> 29;
+}
+
+static void strings_grow(struct alloc_strings *s)
+{
+	const char **old = s->slot;
+	size_t n = s->slots;
+
+	s->slots = n ? n * 2 : 1024;
+	s->slot = need(calloc(s->slots, sizeof(*s->slot)));
+	for (size_t i = 0; i < n; i++) {
+		size_t k;
+
+		if (!old[i])
+			continue;
+		k = hash(old[i], strlen(old[i])) & (s->slots - 1);
+		while (s->slot[k])
+			k = (k + 1) & (s->slots - 1);
+		s->slot[k] = old[i];
+	}
+	free(old);
+}
+
+const char *alloc_string_len(struct alloc_log *l, const char *text, size_t len)
+{
+	struct alloc_strings *s = l->strings;
+	size_t i;
+	char *copy;
+
+	len = strnlen(text, len);
+	if (2 * s->n >= s->slots)
+		strings_grow(s);
+	for (i = hash(text, len) & (s->slots - 1); s->slot[i]; i = (i + 1) & (s->slots - 1)) {
+		if (!strncmp(s->slot[i], text, len) && !s->slot[i][len])
+			return s->slot[i];
+	}
+	copy = keep(s, len + 1);
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	s->n++;
+	return s->slot[i] = copy;
+}
+
+const char *alloc_string(struct alloc_log *l, const char *s)
+{
+	return s ? alloc_string_len(l, s, strlen(s)) : NULL;
+}
+
+/* ---- the log -------------------- */
+
+struct alloc_log *alloc_log_create(void)
+{
+	struct alloc_log *l = need(calloc(1, sizeof(*l)));
+
+	l->strings = need(calloc(1, sizeof(*l->strings)));
+	alloc_stack_add(l, &(struct alloc_stack){ .source = ALLOC_INTERNAL });
+	return l;
+}
+
+void alloc_log_destroy(struct alloc_log *l)
+{
+	if (!l)
+		return;
+	while (l->strings->chunk) {
+		struct chunk *next = l->strings->chunk->next;
+
+		free(l->strings->chunk);
+		l->strings->chunk = next;
+	}
+	free(l->strings->slot);
+	free(l->strings);
+	free(l->alias);
+	free(l->event);
+	free(l->moment);
+	free(l->stack);
+	free(l->tid);
+	free(l->maps);
+	free(l);
+}
+
+uint32_t alloc_stack_add(struct alloc_log *l, const struct alloc_stack *s)
+{
+	struct alloc_frame *f = s->n ? keep(l->strings, s->n * sizeof(*f)) : NULL;
+	struct alloc_stack *to;
+
+	for (size_t i = 0; i < s->n; i++) {
+		f[i] = s->frame[i];
+		f[i].function = alloc_string(l, f[i].function);
+		f[i].file = alloc_string(l, f[i].file);
+		f[i].module = alloc_string(l, f[i].module);
+	}
+	l->stack = room(l->stack, &l->stacks_room, l->stacks, sizeof(*l->stack));
+	to = &l->stack[l->stacks];
+	*to = *s;
+	to->frame = f;
+	to->type = alloc_string(l, s->type);
+	to->vm = alloc_string(l, s->vm);
+	to->where = alloc_string(l, s->where);
+	return (uint32_t)l->stacks++;
+}
+
+size_t alloc_event_add(struct alloc_log *l, const struct alloc_event *e)
+{
+	l->event = room(l->event, &l->room, l->n, sizeof(*l->event));
+	l->event[l->n] = *e;
+	return l->n++;
+}
+
+void alloc_moment_set(struct alloc_log *l, uint64_t event)
+{
+	struct alloc_moment *last = l->moments ? &l->moment[l->moments - 1] : NULL;
+
+	if (last && last->event == event)
+		return;
+	if (last && last->first == l->n) {
+		last->event = event;
+		return;
+	}
+	l->moment = room(l->moment, &l->moments_room, l->moments, sizeof(*l->moment));
+	l->moment[l->moments++] = (struct alloc_moment){ l->n, event };
+}
+
+uint16_t alloc_thread(struct alloc_log *l, int tid)
+{
+	for (unsigned i = l->tids; i--;) {
+		if (l->tid[i] == tid)
+			return (uint16_t)i;
+	}
+	if (l->tids == UINT16_MAX)
+		return 0;
+	l->tid = need(realloc(l->tid, (l->tids + 1) * sizeof(*l->tid)));
+	l->tid[l->tids] = tid;
+	return (uint16_t)l->tids++;
+}
+
+uint64_t alloc_moment_of(const struct alloc_log *l, size_t i)
+{
+	size_t lo = 0, hi = l->moments;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (l->moment[mid].first <= i)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo ? l->moment[lo - 1].event : 0;
+}
+
+size_t alloc_moment_after(const struct alloc_log *l, uint64_t event)
+{
+	size_t lo = 0, hi = l->moments;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (l->moment[mid].event < event)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < l->moments ? l->moment[lo].first : l->n;
+}
+
+/* ---- places in words -------------------- */
+
+/* strdup() and its like allocate for whoever called them. */
+static bool in_libc(const struct alloc_frame *f)
+{
+	return f->module && (strstr(f->module, "/libc.so") || strstr(f->module, "/libstdc++"));
+}
+
+const struct alloc_frame *alloc_who(const struct alloc_stack *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		if (s->frame[i].guest)
+			return &s->frame[i];
+	}
+	for (size_t i = 0; i < s->n; i++) {
+		if (s->frame[i].file && !in_libc(&s->frame[i]))
+			return &s->frame[i];
+	}
+	for (size_t i = 0; i < s->n; i++) {
+		if (!in_libc(&s->frame[i]))
+			return &s->frame[i];
+	}
+	return s->n ? &s->frame[0] : NULL;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path;
+}
+
+const char *alloc_where(struct alloc_log *l, uint32_t stack)
+{
+	struct alloc_stack *s = &l->stack[stack];
+	const struct alloc_frame *f = alloc_who(s);
+	char place[512], text[1024];
+
+	if (s->where)
+		return s->where;
+	if (!f) {
+		snprintf(text, sizeof(text), "%s",
+			 s->source == ALLOC_INTERNAL ? "INTERNAL" : "(unknown)");
+	} else {
+		place[0] = '\0';
+		if (f->file && f->line)
+			snprintf(place, sizeof(place), " at %s:%u", base_name(f->file), f->line);
+		else if (f->file)
+			snprintf(place, sizeof(place), " at %s", base_name(f->file));
+		else if (f->module && f->module[0])
+			snprintf(place, sizeof(place), " in %s", base_name(f->module));
+		if (f->function)
+			snprintf(text, sizeof(text), "%s%s", f->function, place);
+		else
+			snprintf(text, sizeof(text), "0x%" PRIx64 "%s", f->addr, place);
+		if (f->trace)
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), " [trace %u]",
+				 f->trace);
+	}
+	return s->where = alloc_string(l, text);
+}

@@ -1,0 +1,209 @@
+/*
+ * memprof.c - every allocation of a recorded process, as a log.
+ *
+ * The probes and the pairing of calls and results are those of the leak analysis (session.c,
+ * history.c); history.c says here what happens to blocks.  Stacks get their names when they are
+ * first seen: a library may be gone at the end.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/internal.h"
+#include "analysis/memprof.h"
+
+struct memlog {
+	struct alloc_log *l;
+	uint32_t *made;		/* of each block of the history: event of the log + 1 */
+	size_t room;
+	uint32_t *stack;	/* of each stack of the session: that of the log */
+	size_t stacks_room;
+	uint64_t moving;	/* address of the block that realloc() moves; 0 = none */
+	struct alloc_event moved;
+};
+
+/* ---- told by history.c -------------------- */
+
+static uint32_t *made_of(struct memlog *m, uint32_t number)
+{
+	if (number >= m->room) {
+		size_t room = m->room ? m->room * 2 : 4096;
+
+		while (number >= room)
+			room *= 2;
+		m->made = must(realloc(m->made, room * sizeof(*m->made)));
+		memset(m->made + m->room, 0, (room - m->room) * sizeof(*m->made));
+		m->room = room;
+	}
+	return &m->made[number];
+}
+
+static uint32_t stack_of(const struct memlog *m, uint32_t stack)
+{
+	return stack < m->stacks_room ? m->stack[stack] : 0;
+}
+
+void memlog_made(struct session *s, uint32_t number, const struct block *b, int tid)
+{
+	struct memlog *m = s->log;
+	struct alloc_event e = { .what = ALLOC_NEW };
+
+	if (m->moving) {
+		e = m->moved;
+		e.what = ALLOC_MOVE;
+		e.old = m->moving;
+		m->moving = 0;
+		m->moved = (struct alloc_event){ 0 };
+	}
+	e.addr = b->addr;
+	e.size = b->size;
+	e.stack = stack_of(m, b->key);
+	e.mapped = b->mmap;
+	e.thread = alloc_thread(m->l, tid);
+	alloc_moment_set(m->l, replay_hits_event(s->r));
+	*made_of(m, number) = (uint32_t)alloc_event_add(m->l, &e) + 1;
+}
+
+void memlog_gone(struct session *s, uint32_t number, const struct block *b, uint32_t stack, int tid)
+{
+	struct memlog *m = s->log;
+	struct alloc_event e = { .old = b->addr,
+				 .old_size = b->size,
+				 .what = ALLOC_FREE,
+				 .made = *made_of(m, number),
+				 .mapped = b->mmap };
+
+	if (m->moving == b->addr) {
+		m->moved = e;
+		return;
+	}
+	e.stack = stack_of(m, stack);
+	e.thread = alloc_thread(m->l, tid);
+	alloc_moment_set(m->l, replay_hits_event(s->r));
+	alloc_event_add(m->l, &e);
+}
+
+void memlog_undone(struct session *s, uint32_t number)
+{
+	uint32_t made = *made_of(s->log, number);
+
+	if (made)
+		s->log->l->event[made - 1].what = ALLOC_NONE;
+}
+
+void memlog_moved(struct session *s, uint64_t addr)
+{
+	s->log->moving = addr;
+}
+
+/* After an exec: what was before is another program's. */
+void memlog_reset(struct session *s)
+{
+	s->log->l->n = s->log->l->moments = 0;
+	s->log->moving = 0;
+}
+
+void memlog_stack(struct session *s, uint32_t number)
+{
+	struct memlog *m = s->log;
+	const struct unwound *u = &s->stack[number];
+	struct alloc_frame frame[STACK_MAX * 4];
+	struct leaks_stack st;
+	size_t n = 0;
+
+	if (number >= m->stacks_room) {
+		size_t had = m->stacks_room;
+
+		m->stacks_room = number * 2 + 256;
+		m->stack = must(realloc(m->stack, m->stacks_room * sizeof(*m->stack)));
+		memset(m->stack + had, 0, (m->stacks_room - had) * sizeof(*m->stack));
+	}
+	session_frames(s, u->pc, u->n, true, replay_where(s->r), &st);
+	for (; n < st.n && n < sizeof(frame) / sizeof(*frame); n++)
+		frame[n] = (struct alloc_frame){ .function = st.frame[n].function,
+						 .file = st.frame[n].file,
+						 .module = st.frame[n].module,
+						 .line = st.frame[n].line,
+						 .inlined = st.frame[n].inlined,
+						 .jit = st.frame[n].jit,
+						 .addr = st.frame[n].pc ? st.frame[n].pc - 1 : 0 };
+	m->stack[number] = alloc_stack_add(m->l, &(struct alloc_stack){ .frame = frame, .n = n });
+	leaks_stack_free(&st);
+}
+
+/* ---- all of it -------------------- */
+
+/* What the program's sources say is allocated at each stack. */
+static void find_types(struct session *s)
+{
+	struct memlog *m = s->log;
+	uint64_t *size = must(calloc(m->l->stacks + 1, sizeof(*size)));
+
+	for (size_t i = 0; i < m->l->n; i++) {
+		const struct alloc_event *e = &m->l->event[i];
+
+		if (e->what == ALLOC_NEW && !size[e->stack])
+			size[e->stack] = e->size;
+	}
+	for (uint32_t k = 1; k < s->stacks && k < m->stacks_room; k++) {
+		struct unwound *u = &s->stack[k];
+		uint32_t to = m->stack[k];
+		const struct symbols_type *t;
+
+		if (!to || !size[to] || u->n < 2)
+			continue;
+		t = symbols_allocation_type(s->sym, u->pc + 1, u->n - 1, size[to]);
+		if (t)
+			m->l->stack[to].type = alloc_string(m->l, symbols_type_name(t));
+	}
+	free(size);
+}
+
+static struct err *collect(struct session *s, const struct memprof_options *o)
+{
+	enum { SPACING = 1 << 17 };
+	uint64_t event = o->until ? o->until : NEVER;
+	enum replay_probe_stop stop;
+
+	do {
+		session_progress(s, "allocations", replay_clock(s->r), 0);
+		TRY(session_run(s, replay_clock(s->r) + SPACING, event, &stop));
+	} while (stop == REPLAY_PROBE_CLOCK);
+	if (o->until && stop != REPLAY_PROBE_EVENT)
+		return err_new(ERR_USAGE, "the recording of the process ends before event %" PRIu64,
+			       o->until);
+	if (!session_any_task(s))
+		return err_new(ERR_USAGE, "the recording has no process %d (see hindsight ps)",
+			       s->pid);
+	TRY(session_check_own(s));
+	if (!s->fns)
+		return err_new(ERR_UNSUPPORTED,
+			       "no allocator was found in the program: it has no symbol malloc "
+			       "(name its own functions with --alloc=FN and --free=FN)");
+	find_types(s);
+	s->log->l->pid = s->pid;
+	s->log->l->end_event = replay_where(s->r);
+	s->log->l->maps = s->maps ? must(strdup(s->maps)) : NULL;
+	return NULL;
+}
+
+struct err *memprof_collect(const char *trace_dir, const struct memprof_options *options,
+			    struct alloc_log **ret)
+{
+	struct memlog m = { .l = alloc_log_create() };
+	struct session s;
+	struct err *err = session_open(trace_dir, &options->session, &s);
+
+	s.log = &m;
+	if (!err)
+		err = collect(&s, options);
+	session_close(&s);
+	free(m.made);
+	free(m.stack);
+	*ret = m.l;
+	if (err) {
+		alloc_log_destroy(m.l);
+		*ret = NULL;
+	}
+	return err;
+}

@@ -1,0 +1,23 @@
+/*
+ * memprof.h - what the files of `hindsight memprof` share.
+ */
+#ifndef CMD_MEMPROF_H
+#define CMD_MEMPROF_H
+
+#include "analysis/alloc/alloc.h"
+#include "cmd/cmd.h"
+
+struct memprof_view {
+	struct alloc_log *l;
+	struct alloc_query q, before;	/* before: with compare */
+	bool compare;
+	uint64_t top;
+	const char *source;		/* the trace, or the file that was read */
+};
+
+void memprof_text(const struct memprof_view *v);
+void memprof_list(const struct memprof_view *v);
+struct json_t *memprof_json(const struct memprof_view *v);
+struct err *memprof_html(const struct memprof_view *v, const char *path) __must_check;
+
+#endif

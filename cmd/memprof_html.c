@@ -1,0 +1,57 @@
+/*
+ * memprof_html.c - `hindsight memprof --html`: one page that needs nothing else.
+ *
+ * The page is cmd/pages/memprof.html; its data are those of --json by stack, with a curve for each
+ * stack that matters.
+ */
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/memprof.h"
+
+extern const char memprof_page[], memprof_page_end[];
+
+enum { POINTS = 300, OWNERS = 300 };
+
+struct err *memprof_html(const struct memprof_view *v, const char *path)
+{
+	static const char mark[] = "@DATA@";
+	struct memprof_view view = *v;
+	size_t len = (size_t)(memprof_page_end - memprof_page);
+	const char *at = memmem(memprof_page, len, mark, sizeof(mark) - 1);
+	struct err *err = NULL;
+	json_t *o;
+	char *text;
+	FILE *f;
+
+	view.q.by = ALLOC_BY_STACK;
+	view.q.points = POINTS;
+	view.q.owners = OWNERS;
+	view.compare = false;
+	o = memprof_json(&view);
+	text = o ? json_dumps(o, JSON_COMPACT) : NULL;
+	json_decref(o);
+	if (!text || !at)
+		return &err_nomem;
+	f = fopen(path, "we");
+	if (!f) {
+		err = err_os(errno, "cannot write %s", path);
+	} else {
+		fwrite(memprof_page, 1, (size_t)(at - memprof_page), f);
+		/* "</script>" in a name must not end the element */
+		for (const char *p = text; *p; p++) {
+			if (*p == '<')
+				fputs("\\u003c", f);
+			else
+				fputc(*p, f);
+		}
+		at += sizeof(mark) - 1;
+		fwrite(at, 1, (size_t)(memprof_page_end - at), f);
+		if (fclose(f))
+			err = err_os(errno, "cannot write %s", path);
+	}
+	free(text);
+	return err;
+}

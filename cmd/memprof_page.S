@@ -1,0 +1,8 @@
+/* The page of `hindsight memprof --html`; cmd/memprof_html.c puts the data where it says @DATA@. */
+	.section .rodata
+	.globl memprof_page, memprof_page_end
+memprof_page:
+	.incbin "cmd/pages/memprof.html"
+memprof_page_end:
+	.byte 0
+	.section .note.GNU-stack, "", @progbits
