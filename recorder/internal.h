@@ -614,6 +614,8 @@ void rec_near_find(struct rec_near *near, const struct rec_task *t, const struct
 		   const struct tracee_maps *maps);
 void rec_near_add(struct rec_near *near, const struct tracee_maps *maps, uint64_t page);
 void rec_near_sort(struct rec_near *near);
+/* After rec_near_sort(). */
+bool rec_near_has(const struct rec_near *near, uint64_t page);
 /* False: some memory is not covered. */
 bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *regs,
 		 const struct tracee_maps *maps);

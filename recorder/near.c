@@ -64,6 +64,12 @@ void rec_near_sort(struct rec_near *near)
 	qsort(near->page, near->n, sizeof(near->page[0]), by_address);
 }
 
+bool rec_near_has(const struct rec_near *near, uint64_t page)
+{
+	return near->n &&
+	       bsearch(&page, near->page, near->n, sizeof(near->page[0]), by_address);
+}
+
 void rec_near_find(struct rec_near *near, const struct rec_task *t, const struct regs *regs,
 		   const struct tracee_maps *maps)
 {

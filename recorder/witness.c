@@ -30,12 +30,13 @@ enum {
 	PAGES_PER_MS = 38,		/* 3 GB/s, and a twentieth of the time */
 	SMALL_PAGES = 256,
 	RUNS_MAX = 600, RUNS_PAGE = 40, NEW_MAX = 128,	/* pages of which all words are given */
-	HOT_POINTS = 16,
+	HOT_POINTS = 16, CHANGES_MAX = 63,
 	STACK_BELOW = 128, STACK_ABOVE = 1920, POINTED = 256, GENERAL = 15,
 };
 
 struct copy {
 	uint64_t addr, sum;
+	unsigned changes;		/* at so many of the last points it had changed */
 	/* for so many points to come it is looked at, for it has changed */
 	unsigned hot;
 	uint64_t word[PAGE_WORDS];
@@ -60,15 +61,26 @@ void rec_copies_drop(struct rec_copies *c)
 	free(c);
 }
 
+/* A page with words that may tell the point. */
+struct changed {
+	const struct copy *page;
+	uint64_t words[PAGE_WORDS / 64];	/* a bit for each word that changed */
+	unsigned rank;
+	bool is_new;			/* there was no copy: all words */
+};
+
 /* One pass over memory. */
 struct pass {
 	struct recorder *rec;
 	struct rec_copies old, now;
 	size_t at;			/* in old */
 	size_t room;
+	struct changed *changed;
+	size_t changed_n, changed_room;
 	unsigned runs, new_pages, budget;
 	uint64_t sum;
 	struct rec_near near;		/* of mappings that are left out */
+	struct rec_near told;		/* what registers and the inner frames point to */
 };
 
 static void witness(struct recorder *rec, uint64_t addr, const void *bytes, size_t len)
@@ -80,23 +92,77 @@ static void witness(struct recorder *rec, uint64_t addr, const void *bytes, size
 	e->data = bytes;
 }
 
-/* Runs of words of this page that changed; p->word is what is there now. */
+/*
+ * More pages may have changed than words can be given of (a collector marks its whole heap).  First
+ * come pages that are near, then those that change at each point: a counter does, a mark does not.
+ */
+static struct changed *changed_page(struct pass *s, const struct copy *p)
+{
+	struct changed *c;
+
+	if (s->changed_n == s->changed_room) {
+		s->changed_room = s->changed_room * 2 + 64;
+		s->changed = realloc(s->changed, s->changed_room * sizeof(*s->changed));
+		BUG_ON(!s->changed, "out of memory for changed pages");
+	}
+	c = &s->changed[s->changed_n++];
+	*c = (struct changed){ .page = p, .rank = p->changes };
+	if (rec_near_has(&s->told, p->addr))
+		c->rank += CHANGES_MAX + 1;
+	return c;
+}
+
+/* p->word is what is there now. */
 static void changed_words(struct pass *s, const struct copy *p, const uint64_t *before)
+{
+	struct changed *c = changed_page(s, p);
+
+	for (unsigned i = 0; i < PAGE_WORDS; i++)
+		c->words[i / 64] |= (uint64_t)(p->word[i] != before[i]) << i % 64;
+}
+
+static bool word_changed(const struct changed *c, unsigned i)
+{
+	return i < PAGE_WORDS && c->words[i / 64] >> i % 64 & 1;
+}
+
+static void give_words(struct pass *s, const struct changed *c)
 {
 	unsigned runs = 0;
 
+	if (c->is_new && s->new_pages++ < NEW_MAX)
+		witness(s->rec, c->page->addr, c->page->word, PAGE_BYTES);
 	for (unsigned i = 0; i < PAGE_WORDS && runs < RUNS_PAGE && s->runs < RUNS_MAX; i++) {
 		unsigned end = i;
 
-		while (end < PAGE_WORDS && p->word[end] != before[end])
+		while (word_changed(c, end))
 			end++;
 		if (end == i)
 			continue;
-		witness(s->rec, p->addr + 8 * i, p->word + i, 8 * (end - i));
+		witness(s->rec, c->page->addr + 8 * i, c->page->word + i, 8 * (end - i));
 		i = end;
 		runs++;
 		s->runs++;
 	}
+}
+
+/* The highest rank first, by address where they are equal. */
+static int by_rank(const void *a, const void *b)
+{
+	const struct changed *x = a, *y = b;
+
+	if (x->rank != y->rank)
+		return x->rank > y->rank ? -1 : 1;
+	return x->page->addr < y->page->addr ? -1 : x->page->addr > y->page->addr;
+}
+
+static void give_changed(struct pass *s)
+{
+	if (s->changed_n)
+		qsort(s->changed, s->changed_n, sizeof(*s->changed), by_rank);
+	for (size_t i = 0; i < s->changed_n; i++)
+		give_words(s, &s->changed[i]);
+	free(s->changed);
 }
 
 static void keep(struct pass *s, struct copy *p)
@@ -127,13 +193,16 @@ static void on_page(void *ctx, uint64_t addr, const void *bytes)
 			memcpy(p->word, bytes, PAGE_BYTES);
 			p->sum = mem_sum_one(addr / PAGE_BYTES, bytes);
 			p->hot = HOT_POINTS;
+			p->changes += p->changes < CHANGES_MAX;
 			changed_words(s, p, before);
+		} else {
+			p->changes -= p->changes > 0;
 		}
 		s->sum += p->sum;
 		keep(s, p);
 		return;
 	}
-	if (copies_in_use >= COPIES_MAX) {
+	if (copies_in_use >= COPIES_MAX && !rec_near_has(&s->told, addr)) {
 		s->sum += mem_sum_one(addr / PAGE_BYTES, bytes);
 		return;
 	}
@@ -142,11 +211,12 @@ static void on_page(void *ctx, uint64_t addr, const void *bytes)
 	copies_in_use++;
 	p->addr = addr;
 	p->hot = HOT_POINTS;
+	p->changes = 0;
 	memcpy(p->word, bytes, PAGE_BYTES);
 	p->sum = mem_sum_one(addr / PAGE_BYTES, bytes);
 	s->sum += p->sum;
-	if (p->sum && s->new_pages++ < NEW_MAX)
-		witness(s->rec, addr, p->word, PAGE_BYTES);
+	if (p->sum)
+		changed_page(s, p)->is_new = true;
 	keep(s, p);
 }
 
@@ -312,6 +382,8 @@ bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *re
 				      : PAGES_MAX);
 	s.budget = s.budget < PAGES_MIN ? PAGES_MIN : s.budget > PAGES_MAX ? PAGES_MAX : s.budget;
 	few = resident_pages(t) <= s.budget;
+	rec_near_find(&s.told, t, regs, maps);
+	rec_near_sort(&s.told);
 	if (!few) {
 		windows(rec, t, regs);
 		find_near(&s, t, regs, maps);
@@ -333,6 +405,7 @@ bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *re
 		copies_in_use--;
 	}
 	free(s.old.page);
+	give_changed(&s);
 	s.now.last_ns = now_ns();
 	*t->mm->copies = s.now;
 	return whole;

@@ -22,6 +22,7 @@ struct landmark {
 	uint8_t jump[PUN_JUMP];
 	unsigned samples;
 	struct regs sample[LANDMARK_SAMPLES];
+	uint32_t odd_sum;		/* of the point's effects: the last sum that differed */
 	uint64_t traps, trips;
 	/* all of them; what they cost decides whether copies.c is better */
 	uint64_t stops;
