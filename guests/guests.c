@@ -10,7 +10,7 @@
  */
 #include "guests/internal.h"
 
-const struct machine *const machines[] = { NULL };
+const struct machine *const machines[] = { &luajit_machine, NULL };
 
 /* ---- life ----------------------------------------------------------------------------------- */
 
@@ -127,8 +127,7 @@ const struct guests_vm *const *guests_vms(const struct guests *g, size_t *n_ret)
 	return (const struct guests_vm *const *)g->vm;
 }
 
-struct guests_vm *vm_at(struct guests *g, enum guests_language language, uint64_t address,
-			const struct code *c)
+struct guests_vm *vm_at(struct guests *g, enum guests_language language, uint64_t address)
 {
 	struct guests_vm *vm;
 
@@ -140,8 +139,7 @@ struct guests_vm *vm_at(struct guests *g, enum guests_language language, uint64_
 	vm = calloc(1, sizeof(*vm));
 	if (!vm)
 		return NULL;
-	*vm = (struct guests_vm){ .language = language, .address = address,
-				  .module = c->module };
+	*vm = (struct guests_vm){ .language = language, .address = address };
 	return g->vm[g->vms++] = vm;
 }
 

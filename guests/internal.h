@@ -55,6 +55,11 @@ struct strings {
 const char *string_intern(struct guests *g, const char *s, size_t len);
 const char *string_format(struct guests *g, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/*
+ * Where a chunk of Lua is from, as Lua itself shows it; a source text of up to `whole` bytes in one
+ * line is shown whole.
+ */
+const char *lua_chunk_name(struct guests *g, const char *source, size_t len, size_t whole);
 void strings_deinit(struct strings *s);
 
 /* ---- machines ------------------------------------------------------------------------------- */
@@ -85,6 +90,7 @@ struct machine {
 		       void *ctx);
 };
 extern const struct machine *const machines[];		/* ends with NULL */
+extern const struct machine luajit_machine;
 
 /* A native frame, with what a machine needs to know of it. */
 struct host {
@@ -107,8 +113,7 @@ bool walk_add(struct guests *g, struct walk *w, const struct guests_frame *f);
 /* That native frame only runs guest frames. */
 void walk_machinery(struct guests *g, size_t host);
 /* The machine with that address; made when it is new.  NULL = no memory. */
-struct guests_vm *vm_at(struct guests *g, enum guests_language language, uint64_t address,
-			const struct code *c);
+struct guests_vm *vm_at(struct guests *g, enum guests_language language, uint64_t address);
 
 struct guests {
 	struct guests_options o;

@@ -1,5 +1,5 @@
 /*
- * names.c - words for states and reasons.
+ * names.c - words for states and reasons, names of Lua's chunks.
  */
 #include "guests/internal.h"
 
@@ -34,4 +34,17 @@ const char *guests_why_text(enum guests_why why)
 	};
 
 	return (unsigned)why < GUESTS_WHYS ? text[why] : "unknown";
+}
+
+const char *lua_chunk_name(struct guests *g, const char *source, size_t len, size_t whole)
+{
+	size_t n = 0, cut = 45;
+
+	if (len && (source[0] == '@' || source[0] == '='))
+		return string_intern(g, source + 1, len - 1);
+	while (n < len && n < whole && (unsigned char)source[n] >= ' ')
+		n++;
+	if (n == len)
+		return string_format(g, "[string \"%.*s\"]", (int)n, source);
+	return string_format(g, "[string \"%.*s...\"]", (int)(n < cut ? n : cut), source);
 }

@@ -8,7 +8,7 @@ libprotobuf-c-dev protobuf-c-compiler libcmocka-dev python3'
 # package:command - a command from elsewhere (nodesource's node, nginx-full) will do.
 tests='clang:clang clang-format:clang-format gdb:gdb git:git perl:perl sqlite3:sqlite3
 redis-server:redis-server ruby:ruby redis-tools:redis-benchmark nginx-light:nginx nodejs:node
-strace:strace musl-tools:musl-gcc lmdb-utils:mdb_dump golang-go:go vim:vim valgrind:valgrind lldb:lldb default-jdk-headless:javac
+strace:strace musl-tools:musl-gcc lmdb-utils:mdb_dump golang-go:go vim:vim valgrind:valgrind lldb:lldb default-jdk-headless:javac luajit:luajit
 zsh:zsh fish:fish debhelper:dh fakeroot:fakeroot lintian:lintian'
 [ "${1:-}" != demo ] || tests=gdb:gdb
 [ "${1:-}" != soak ] || tests="$tests firefox-esr:firefox-esr chromium:chromium"

@@ -99,3 +99,41 @@ bool cfi_row_at(struct symbols_module *m, uint64_t vaddr, struct cfi_row *ret)
 		;
 	return row[at].rules < n_rules && rules_read(ix, &rules[row[at].rules], ret);
 }
+
+/* ---- frames of one size ---------------------------------------------------------------------- */
+
+static bool fixed_frame(const struct ix_fde *fde, const struct ix_rules *r, uint64_t frame_min,
+			struct symbols_fixed_frame *ret)
+{
+	if (r->cfa_is_expr || r->signal || r->cfa_reg != SYMBOLS_RSP || r->cfa < frame_min ||
+	    r->cfa > 4096)
+		return false;
+	*ret = (struct symbols_fixed_frame){ fde->start, fde->end, r->cfa, 0 };
+	for (int i = 0; i < SYMBOLS_REGS; i++)
+		if (r->kind[i] == RULE_OFFSET && i != SYMBOLS_RIP)
+			ret->saved |= 1u << i;
+	return true;
+}
+
+size_t symbols_fixed_frames(const struct symbols_module *module, uint64_t min, uint64_t frame_min,
+			    struct symbols_fixed_frame *ret, size_t max)
+{
+	/* What a module knows of its frames is read when it is first asked for. */
+	struct index *ix = frames_of((struct symbols_module *)(uintptr_t)module);
+	size_t n_fdes, n_rows, n_rules, n = 0;
+	const struct ix_rules *rules;
+	const struct ix_fde *fde;
+	const struct ix_row *row;
+
+	if (!ix)
+		return 0;
+	fde = index_array(ix, IX_FDES, sizeof(*fde), &n_fdes);
+	row = index_array(ix, IX_ROWS, sizeof(*row), &n_rows);
+	rules = index_array(ix, IX_RULES, sizeof(*rules), &n_rules);
+	for (size_t i = 0; i < n_fdes && n < max; i++)
+		if (fde[i].n == 1 && fde[i].first < n_rows && fde[i].end >= fde[i].start &&
+		    fde[i].end - fde[i].start >= min && row[fde[i].first].rules < n_rules &&
+		    fixed_frame(&fde[i], &rules[row[fde[i].first].rules], frame_min, &ret[n]))
+			n++;
+	return n;
+}

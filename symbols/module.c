@@ -275,3 +275,11 @@ bool symbols_module_has_dwarf(struct symbols_module *m)
 {
 	return module_dwarf(m) != NULL;
 }
+
+const void *symbols_module_bytes(const struct symbols_module *m, uint64_t vaddr, size_t *len_ret)
+{
+	struct span s = elf_bytes(&m->elf, vaddr);
+
+	*len_ret = s.n;
+	return s.n ? s.p : NULL;
+}

@@ -276,6 +276,22 @@ bool symbols_unwind_step(struct symbols *s, struct symbols_regs *regs,
 			 const struct symbols_memory *mem, bool first, uint64_t *cfa_ret,
 			 enum symbols_how *how_ret);
 
+/*
+ * Code of a module whose frame has one size from its first to its last instruction, by unwind
+ * information: interpreters written in assembly are such.  Addresses are the file's own: add the
+ * bias.
+ */
+struct symbols_fixed_frame {
+	uint64_t start, end;
+	uint64_t cfa_offset;		/* CFA = rsp + this */
+	uint32_t saved;			/* registers kept in it, bit 1 << number */
+};
+/* Those of at least min bytes of code and frames of at least frame_min bytes; fills at most max. */
+size_t symbols_fixed_frames(const struct symbols_module *m, uint64_t min, uint64_t frame_min,
+			    struct symbols_fixed_frame *ret, size_t max);
+/* What the file holds at an address of its own, as far as its segment goes; NULL = nothing. */
+const void *symbols_module_bytes(const struct symbols_module *m, uint64_t vaddr, size_t *len_ret);
+
 /* ---- types ------------------------------------------------------------------------------ */
 
 enum symbols_type_kind {

@@ -1,0 +1,129 @@
+/*
+ * luajit.h - what the files about LuaJIT share.
+ *
+ *	luajit_code.c	finds machines, steps out of their code
+ *	luajit.c	walks stacks
+ *	luajit_frame.c	frames, functions, lines, names
+ *	luajit_trace.c	machine code of traces: which trace, which snapshot
+ *
+ * Builds with 64 bit references (GC64), and so two slots for a frame: Debian's, LuaJIT 2.1,
+ * OpenResty, RaptorJIT.  An address is a frame when it is that of its link: L->base - 1.
+ */
+#ifndef GUESTS_LUAJIT_H
+#define GUESTS_LUAJIT_H
+
+#include "guests/internal.h"
+
+/* Offsets that differ between builds; which one a machine has is found by what is consistent. */
+struct lj_layout {
+	const char *name;
+	bool fork;		/* nine states of the machine instead of seven (Tarantool) */
+	uint16_t cframe;	/* size of the interpreter's native frame */
+	uint16_t cframe_prev;
+	uint16_t vmstate, mainthref, cur_L, jit_base;	/* in global_State */
+	uint16_t J;		/* jit_State - global_State */
+	uint16_t dispatch;	/* dispatch table - global_State */
+	uint16_t trace, sizetrace, exits;	/* in jit_State; exits 0 = unknown */
+	uint16_t proto;		/* size of GCproto: its bytecode follows */
+};
+
+enum { LJ_VMS = 16, LJ_SEQUENCES = 24, LJ_HINTS = 256 };
+/* Of a module. */
+struct lj_code {
+	uint64_t start, end;	/* of the interpreter, in the process */
+	uint32_t cframe;
+	/* exit handler, where it has stored parent and exit, and its end; 0 = no compiler */
+	uint64_t exit, exit_stored, exit_end;
+	int32_t parent_disp, exitno_disp;	/* from the dispatch table */
+	/* entries and ends: `push`es, `pop`s */
+	struct lj_sequence { uint64_t addr; bool entry, callback; } sequence[LJ_SEQUENCES];
+	unsigned sequences;
+	struct lj_known { uint64_t G; const struct lj_layout *layout; } vm[LJ_VMS];
+	unsigned vms;
+	uint16_t hint[LJ_HINTS];	/* by address: the trace that was there */
+};
+
+/* A machine at a stop. */
+struct lj {
+	struct guests *g;
+	const struct lj_layout *y;
+	struct lj_code *code;
+	uint64_t G, main, J;
+};
+
+struct lj_function {
+	uint64_t addr;		/* of the GCfunc */
+	uint8_t ffid;		/* 0 = Lua, 1 = C, else one of the language's own */
+	uint64_t proto;		/* of a Lua function */
+	uint64_t c;		/* else its native code */
+};
+struct lj_proto {
+	uint64_t addr, bytecode;
+	uint32_t sizebc;
+	uint8_t numparams, framesize, flags;
+	uint64_t chunkname, lineinfo, uvinfo, varinfo, k;
+	uint32_t firstline, numline;
+};
+struct lj_trace {
+	uint64_t addr, ir, snap, snapmap, startpt, startpc, mcode;
+	uint32_t nins, nk, szmcode, nsnapmap;
+	uint16_t nsnap, traceno, spadjust;
+};
+
+enum { LJ_LUA = 0, LJ_C = 1, LJ_CONT = 2, LJ_VARG = 3, LJ_PCALL = 2 };
+enum { LJ_T_STR = 4, LJ_T_THREAD = 6, LJ_T_PROTO = 7, LJ_T_FUNC = 8, LJ_T_TRACE = 9 };
+#define LJ_POINTER(v) ((v) & ((1ull << 47) - 1))
+
+/* luajit_code.c */
+bool lj_examine(struct guests *g, struct code *c);
+bool lj_step(struct guests *g, struct code *c, struct symbols_regs *regs, bool first,
+	     uint64_t *cfa_ret);
+bool lj_is_thread(const struct lj *lj, uint64_t L);
+/* Sets lj to the machine that the thread L is of. */
+bool lj_vm_of_thread(struct lj *lj, uint64_t L);
+/* luajit_frame.c */
+bool lj_function_read(const struct lj *lj, uint64_t addr, struct lj_function *ret);
+/* The function of a frame. */
+bool lj_function_at(const struct lj *lj, uint64_t frame, struct lj_function *ret);
+bool lj_proto_read(const struct lj *lj, uint64_t addr, struct lj_proto *ret);
+static inline bool lj_proto_has(const struct lj_proto *pt, uint64_t pc)
+{
+	return pc - pt->bytecode <= 4ull * pt->sizebc && !(pc & 3);
+}
+/* 0 = unknown; pc is that of the instruction behind the one that runs. */
+unsigned lj_line(const struct lj *lj, const struct lj_proto *pt, uint64_t pc);
+const char *lj_chunk(const struct lj *lj, const struct lj_proto *pt);
+/* What the caller, standing behind its call, calls the function; NULL = nothing. */
+const char *lj_called(const struct lj *lj, const struct lj_proto *caller, uint64_t pc);
+const char *lj_unnamed(const struct lj *lj, const struct lj_proto *pt);
+/* A slot of a frame's variables in scope at pc: calls fn for each. */
+typedef void lj_variable_fn(void *ctx, unsigned slot, const char *name);
+void lj_variables(const struct lj *lj, const struct lj_proto *pt, uint64_t pc, lj_variable_fn *fn,
+		  void *ctx);
+/* luajit_trace.c */
+bool lj_trace_read(const struct lj *lj, uint32_t number, struct lj_trace *ret);
+/* The trace whose machine code is at pc. */
+bool lj_trace_at(const struct lj *lj, uint64_t pc, struct lj_trace *ret);
+/* The exit whose stub is at pc, or -1. */
+int lj_exit_stub(const struct lj *lj, uint64_t pc);
+/* The snapshot that holds at an offset into the machine code. */
+unsigned lj_snapshot_at(const struct lj *lj, const struct lj_trace *t, uint32_t offset);
+
+/* Frames that a snapshot says, innermost first; base is that of the frame the trace began in. */
+struct lj_inlined {
+	uint64_t proto;		/* 0 = not a Lua function */
+	uint64_t pc;		/* behind the instruction that runs */
+	uint64_t function;	/* 0 = unknown */
+	uint64_t frame;		/* where it would be in memory */
+	bool by_lua;		/* the next frame called it, with a call instruction */
+	bool hidden;		/* holds only variable arguments of the frame before it */
+};
+enum { LJ_INLINED = 64 };
+/*
+ * The frame that the trace began in is the last of them; its function is in memory.  Returns how
+ * many there are, 0 when the snapshot says nothing that can be.
+ */
+unsigned lj_snapshot_frames(const struct lj *lj, const struct lj_trace *t, unsigned snapshot,
+			    uint64_t base, struct lj_inlined ret[LJ_INLINED]);
+
+#endif
