@@ -370,6 +370,38 @@ struct err *replay_fine(struct replay *r, const struct replay_break *b, unsigned
 void replay_clock_set(struct replay *r, uint64_t clock);
 /* The task whose turn it is, 0 at the end. */
 int replay_next_task(struct replay *r);
+
+/* ---- samples -----------------------------------------------------------------------------
+ *
+ * For profiles: with replay_event() alone, and before the first event.  The calls that look
+ * (replay_tasks, replay_regs, replay_memory, replay_auxv, replay_file) may be used, too.
+ */
+struct replay_sample {
+	int tid, pid;
+	uint64_t event;		/* that was done last */
+	uint64_t n;		/* number of the sample, from 0 */
+	uint64_t user_ns;	/* processor time that those who count had used by then */
+	unsigned weight;	/* so many points of time fell here; 0: it was undone */
+	uint64_t maps;		/* differs when mappings of the process have changed since */
+	struct regs regs;	/* the program's */
+};
+typedef void replay_sample_fn(void *ctx, const struct replay_sample *s);
+/* Replay has gone back, and takes another way: forget the samples from number n on. */
+typedef void replay_undo_fn(void *ctx, uint64_t n);
+struct replay_sampler {
+	int pid;			/* whose time counts; 0 = everybody's */
+	uint64_t from;			/* it counts after this event */
+	uint64_t period_ns;		/* a sample in each such piece of processor time */
+	unsigned pass, passes;		/* in the pass-th part of it, from 0 */
+	replay_sample_fn *sample;	/* the task is stopped, and must not be moved */
+	replay_undo_fn *undo;
+	void *ctx;
+};
+struct err *replay_sampler_start(struct replay *r, const struct replay_sampler *s) __must_check;
+/* Processor time of those who count, so far. */
+uint64_t replay_sampler_used_ns(const struct replay *r);
+/* What replay_event() has done; valid until the next move.  NULL: nothing yet. */
+const struct trace_event *replay_last_event(const struct replay *r);
 /*
  * Probes out of memory, or in again (replay_fine() takes them out, replay_probe_run() puts them
  * in).

@@ -9,7 +9,11 @@
 
 /* What this room keeps for a replay: in replay.tool[TOOL_LANDMARK]. */
 struct mismatches;
+struct landmark;
+struct translation;
 struct landmarks {
+	struct landmark *search;		/* that goes on now, or NULL */
+	struct translation *translation;	/* that it runs in, or NULL */
 	/* percent of a computation's recorded time that runs without looking for its end */
 	unsigned untested_share;
 	/* the share that was too much; how often it has been good since */

@@ -65,6 +65,7 @@ static const struct run_ops landmark_ops = {
 	.make_room = make_room,
 	.memory_same = memory_same,
 	.memory_freed = memory_freed,
+	.program_regs = landmark_program_regs,
 	.echo = mismatch_echo,
 	.close = landmark_close,
 };

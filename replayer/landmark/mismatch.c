@@ -369,6 +369,8 @@ bool mismatch_back(struct replay *r, struct err **err)
 		err_free(*err);
 	}
 	*err = go_back(r, d);
+	if (!*err)
+		rp_tools_went_back(r, false);
 	return *err == NULL;
 }
 

@@ -114,6 +114,31 @@ static void out_of_stub(struct landmark *l)
 	}
 }
 
+bool landmark_program_regs(const struct replay *r, const struct rp_task *t, struct regs *regs)
+{
+	const struct landmark *l = landmarks_of(r) ? landmarks_of(r)->search : NULL;
+	const struct pun *p = l ? &l->stub.pun : NULL;
+
+	if (!l || l->t != t)
+		return true;
+	if (landmarks_of(r)->translation)
+		return landmark_copy_regs(landmarks_of(r)->translation, regs);
+	if (!in_stub(l, regs->rip))
+		return true;
+	for (unsigned i = 0; i < p->n; i++) {
+		uint64_t at = l->stub.moved + p->insn[i].out;
+
+		if (regs->rip == at)
+			regs->rip = p->addr + p->insn[i].at;
+		else if (regs->rip == at + p->insn[i].len && i + 1 == p->n)
+			regs->rip = p->addr + p->len;
+		else
+			continue;
+		return true;
+	}
+	return false;
+}
+
 static void into_stub(struct landmark *l)
 {
 	const struct pun_insn *i = pun_insn_at(&l->stub.pun, l->t->regs.rip);
@@ -671,6 +696,7 @@ static struct err *again(struct landmark *l, struct rp_snapshot **back, bool kee
 
 	TRY(rp_snapshot_restore(l->r, l->t, *back));
 	*back = NULL;
+	rp_tools_went_back(l->r, true);
 	begin(&fresh, l->r, l->t, l->ev);
 	fresh.prot = l->prot;
 	fresh.past = l->past;
@@ -762,7 +788,9 @@ struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trac
 	if (!r->watchers)	/* what a probe has logged cannot be taken back */
 		TRY(prepare(&l, may_mismatch, how != SEARCH_FIRST, &blind, &back));
 	landmark_progress(&l);
+	landmarks_of(r)->search = &l;
 	err = find(&l, blind, &back);
+	landmarks_of(r)->search = NULL;
 	landmark_progress(NULL);
 	l.timed = false;
 	if (err == &err_late)

@@ -46,6 +46,9 @@ struct landmark {
  */
 struct err *landmark_run_to_trap(struct landmark *l, int request) __must_check;
 
+/* As run_ops.program_regs (machine/tool.h). */
+bool landmark_program_regs(const struct replay *r, const struct rp_task *t, struct regs *regs);
+
 /* ---- budget.c ---- */
 /*
  * Stop the task (an interrupt) when so much processor time is gone, its own and ours: a busy
@@ -69,6 +72,10 @@ void landmark_progress(const struct landmark *l);
  * From where the task is (which is not the point) to the point, in copies of its code.  *found
  * false without an error: from where it is now it must be looked for in another way. */
 struct err *landmark_search_copies(struct landmark *l, bool *found) __must_check;
+/*
+ * *regs of a task in a copy: rip becomes that of the block it is in.  False: it is in none.
+ */
+bool landmark_copy_regs(const struct translation *x, struct regs *regs);
 
 /* ---- jump.c: the stub in the process ---- */
 /*

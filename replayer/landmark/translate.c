@@ -331,6 +331,23 @@ static struct err *run(struct translation *x, bool *found)
 	}
 }
 
+bool landmark_copy_regs(const struct translation *x, struct regs *regs)
+{
+	bool inside = false;
+
+	for (unsigned i = 0; i < x->areas; i++)
+		inside |= regs->rip - x->area[i].at < AREA_BYTES;
+	for (unsigned i = 0; inside && i < x->room; i++) {
+		const struct block *b = &x->block[i];
+
+		if (b->at && regs->rip - b->at < b->size) {
+			regs->rip = b->orig;
+			return true;
+		}
+	}
+	return !inside;
+}
+
 static struct err *begin(struct translation *x)
 {
 	int64_t ret = 0;
@@ -363,8 +380,10 @@ static struct err *rounds(struct landmark *l, bool *found)
 		struct translation x = { .l = l };
 		struct err *err = begin(&x);
 
+		landmarks_of(l->r)->translation = &x;
 		if (!err && x.table)
 			err = run(&x, found);
+		landmarks_of(l->r)->translation = NULL;
 		log_debug("event %" PRIu64 ": %" PRIu64 " copies of blocks in %u areas", l->ev->n,
 			  x.made, x.areas);
 		good = x.full && x.made > AREAS;

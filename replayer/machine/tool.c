@@ -141,6 +141,21 @@ bool rp_tools_inside(const struct replay *r, const struct rp_task *t)
 	return false;
 }
 
+bool rp_tools_program_regs(const struct replay *r, const struct rp_task *t, struct regs *regs)
+{
+	EACH(program_regs) {
+		if (!tools[n]->program_regs(r, t, regs))
+			return false;
+	}
+	return true;
+}
+
+void rp_tools_went_back(struct replay *r, bool search)
+{
+	EACH(went_back)
+		tools[n]->went_back(r, search);
+}
+
 void rp_tools_hide(const struct rp_mm *mm, uint64_t addr, void *bytes, size_t len)
 {
 	EACH(hide)

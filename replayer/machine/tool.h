@@ -21,6 +21,7 @@
 
 #include "base/err.h"
 
+struct regs;
 struct replay;
 struct rp_task;
 struct rp_mm;
@@ -35,6 +36,7 @@ enum tool_number {
 	TOOL_TIMELINE,
 	TOOL_REVERSE,
 	TOOL_SESSION,
+	TOOL_SAMPLER,
 	TOOLS
 };
 
@@ -107,6 +109,16 @@ struct run_ops {
 	 * program's?
 	 */
 	bool (*inside)(const struct replay *r, const struct rp_task *t);
+	/*
+	 * *regs, the present ones of the task, become the program's where the task is in a copy
+	 * of the program's code.  False: it is in code of the tool's own.
+	 */
+	bool (*program_regs)(const struct replay *r, const struct rp_task *t, struct regs *regs);
+	/*
+	 * The replay has gone back to replay.where, or (search) to where the last search for a
+	 * point began: what ran since is going to run again.
+	 */
+	void (*went_back)(struct replay *r, bool search);
 
 	/* ---- memory ---- */
 	/* bytes, read at addr, become what the program has there. */
@@ -175,6 +187,8 @@ void rp_tools_bare_memory(struct rp_mm *mm, pid_t real);
 bool rp_tools_in_the_way(struct replay *r, struct rp_task *t, uint64_t at, uint64_t start,
 			 uint64_t end);
 bool rp_tools_inside(const struct replay *r, const struct rp_task *t);
+bool rp_tools_program_regs(const struct replay *r, const struct rp_task *t, struct regs *regs);
+void rp_tools_went_back(struct replay *r, bool search);
 void rp_tools_hide(const struct rp_mm *mm, uint64_t addr, void *bytes, size_t len);
 void rp_tools_sum_begins(struct replay *r, struct rp_mm *mm, pid_t real);
 void rp_tools_sum_ends(struct replay *r, struct rp_mm *mm, pid_t real);

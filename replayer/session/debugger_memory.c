@@ -114,7 +114,7 @@ void debugger_memory_keep(struct replay *r, const struct rp_task *t)
 
 size_t debugger_memory_read(const struct replay *r, int pid, uint64_t addr, void *buf, size_t len)
 {
-	for (unsigned i = 0; i < session_of(r)->memory_n; i++) {
+	for (unsigned i = 0; session_of(r) && i < session_of(r)->memory_n; i++) {
 		const struct debugger_memory *l = &session_of(r)->memory[i];
 		uint64_t off = addr - l->addr;
 

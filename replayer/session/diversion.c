@@ -40,7 +40,7 @@ static bool same_regs(const struct regs *a, const struct regs *b)
 	return !memcmp(&x, &y, sizeof(x));
 }
 
-bool diversion_on(const struct replay *r) { return stops_of(r)->diverted; }
+bool diversion_on(const struct replay *r) { return stops_of(r) && stops_of(r)->diverted; }
 
 static struct err *begin(struct replay *r, struct rp_task *t)
 {

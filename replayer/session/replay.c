@@ -93,6 +93,11 @@ bool replay_status(const struct replay *r, int *status_ret)
 	return r->root_done;
 }
 
+const struct trace_event *replay_last_event(const struct replay *r)
+{
+	return r->where && r->ev.n == r->where ? &r->ev : NULL;
+}
+
 struct err *replay_event(struct replay *r)
 {
 	uint64_t goal = r->where + 1;

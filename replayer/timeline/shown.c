@@ -99,7 +99,7 @@ struct err *replay_regs(const struct replay *r, int tid, struct regs *ret)
 	if (!t)
 		return &err_gone;
 	*ret = t->regs;
-	if (stops_of(r)->diverted)
+	if (stops_of(r) && stops_of(r)->diverted)
 		return NULL;
 	ret->orig_rax = (uint64_t)-1;
 	ret->eflags &= ~0x10100ull;	/* RF, TF: how we came here */

@@ -1,0 +1,37 @@
+/*
+ * internal.h - what the files of this room share.
+ *
+ *	data.c		strings, frames, stacks, samples
+ *	pipe.c		the same from one process to another
+ *	pass.c		one replay with samples
+ *	stacks.c	the stack of a sample: mappings, symbols, names
+ *	take.c		passes at once, and their sum
+ *	table.c		who has how much
+ */
+#ifndef ANALYSIS_PROFILE_INTERNAL_H
+#define ANALYSIS_PROFILE_INTERNAL_H
+
+#include "analysis/profile/cpuprof.h"
+#include "base/bug.h"
+#include "replayer/replay.h"
+#include "symbols/symbols.h"
+
+/* ---- stacks.c -------------------------------------------------------------------------------- */
+
+struct stacks;
+struct err *stacks_create(struct replay *r, const char *debug_dir, struct cpuprof *p,
+			  struct stacks **ret) __must_check;
+void stacks_destroy(struct stacks *s);
+/* Fills in stack, state, why and trace of *ret, for a task with these registers. */
+void stacks_take(struct stacks *s, int tid, int pid, uint64_t maps, const struct regs *regs,
+		 struct cpuprof_sample *ret);
+
+/* ---- pass.c ---------------------------------------------------------------------------------- */
+
+/* Shared with who waits for the pass. */
+struct pass_progress { volatile uint64_t event, samples; };
+
+struct err *pass_run(const char *trace, const struct cpuprof_options *o, unsigned pass,
+		     struct pass_progress *progress, struct cpuprof *p) __must_check;
+
+#endif

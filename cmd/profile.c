@@ -1,0 +1,179 @@
+/*
+ * profile.c - `hindsight profile`: where the time went.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "cmd/cmd.h"
+#include "cmd/profile.h"
+#include "cmd/profile_out.h"
+#include "cmd/sources.h"
+
+struct profile_cmd {
+	uint64_t pid, rate, passes, from, to, top;
+	bool all, wall, json, quiet;
+	int vm, by;
+	const char *during, *diff, *read, *sysprof, *speedscope, *html;
+	struct profile_out out;
+};
+
+#define AT(field) offsetof(struct profile_cmd, field)
+static const struct option_row profile_rows[] = {
+	{ "pid", 'p', "PID", OPTION_U64, AT(pid), "of this process (default: the first)" },
+	{ "all", 'a', NULL, OPTION_FLAG, AT(all), "of all processes" },
+	{ "rate", 'r', "HZ", OPTION_U64, AT(rate),
+	  "samples in a second of processor time, in each pass (default 1000)" },
+	{ "passes", 'n', "N", OPTION_U64, AT(passes),
+	  "replay so many times, and look at other moments each time (default: one for each processor)" },
+	{ "from", 0, "EVENT", OPTION_U64, AT(from), "from after this event on" },
+	{ "to", 0, "EVENT", OPTION_U64, AT(to), "up to this event" },
+	{ "during", 0, "FUNCTION", OPTION_STRING, AT(during), "only while this function is called" },
+	{ "by", 0, "usual|" CPUPROF_BY_WORDS, OPTION_CHOICE, AT(by), "one table, of these" },
+	{ "top", 0, "N", OPTION_U64, AT(top), "print this many rows of a table (default 20)" },
+	{ "json", 0, NULL, OPTION_FLAG, AT(json), "print one JSON object, with all of it" },
+	PROFILE_OUT_ROWS(profile_cmd, out),
+	{ "quiet", 'q', NULL, OPTION_FLAG, AT(quiet), "no progress on stderr" },
+	{ 0 }
+};
+
+static const struct option_set profile_set = {
+	"hindsight profile", "[options] [TRACE]",
+	"Show where the processor time went: stacks of a replay, sampled.", profile_rows, true,
+};
+
+enum { RATE_MAX = 100000, PASSES_MAX = 1000, TOP = 20 };
+
+static struct err *check(const struct profile_cmd *c)
+{
+	if (c->pid && c->all)
+		return err_new(ERR_USAGE, "-p and --all: one of them");
+	if (c->pid > INT32_MAX)
+		return err_new(ERR_USAGE, "there is no process %" PRIu64, c->pid);
+	if (c->rate > RATE_MAX)
+		return err_new(ERR_USAGE, "--rate: at most %d samples a second", RATE_MAX);
+	if (c->passes > PASSES_MAX)
+		return err_new(ERR_USAGE, "--passes: at most %d", PASSES_MAX);
+	if (c->to && c->to <= c->from)
+		return err_new(ERR_USAGE, "--to must be an event after --from");
+	return NULL;
+}
+
+/* ---- progress -------------------------------------------------------------------------------- */
+
+struct shown { double began, last; bool any; };
+
+static double now_s(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+static void progress(void *ctx, unsigned pass, unsigned passes, uint64_t event, uint64_t events,
+		     uint64_t samples)
+{
+	struct shown *s = ctx;
+	double now = now_s();
+
+	if (now - s->last < 0.2)
+		return;
+	s->last = now;
+	s->any = true;
+	fprintf(stderr, "\rpass %u of %u: %" PRIu64 "%% of the events, %" PRIu64 " samples\033[K",
+		pass + 1 > passes ? passes : pass + 1, passes, events ? 100 * event / events : 0,
+		samples);
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+static struct err *take(const struct profile_cmd *c, const char *dir, struct cpuprof *p)
+{
+	struct shown shown = { .began = now_s() };
+	char *debug_dir = NULL;
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+	struct cpuprof_options o = { .pid = (int)c->pid,
+				     .all = c->all,
+				     .rate = c->rate ? c->rate : 1000,
+				     .passes = c->passes ? (unsigned)c->passes : n > 1 ? 2 : 1,
+				     .from = c->from,
+				     .to = c->to,
+				     .waits = c->wall,
+				     .ctx = &shown };
+	struct err *err;
+
+	if (isatty(STDERR_FILENO) && !c->quiet)
+		o.progress = progress;
+	if (sources_dir(dir, true, &debug_dir))
+		o.debug_dir = debug_dir;
+	err = cpuprof_take(dir, &o, p);
+	if (shown.any)
+		fputs("\r\033[K", stderr);
+	free(debug_dir);
+	return err;
+}
+
+static struct err *output(const struct profile_cmd *c, const struct cpuprof *p, const char *dir)
+{
+	struct profile_view v = { .trace = dir,
+				  .top = c->top ? c->top : TOP,
+				  .by = c->by - 1,
+				  .waits = c->wall };
+	struct profile *out;
+	struct err *err;
+
+	if (profile_out_any(&c->out)) {
+		out = cpuprof_profile(p);
+		err = profile_out_write(out, &c->out, dir);
+		profile_destroy(out);
+		TRY(err);
+	}
+	if (c->json)
+		return json_print(profile_show_json(p, &v), true);
+	if (!profile_out_any(&c->out))
+		profile_show_text(p, &v);
+	return NULL;
+}
+
+/* The part that was asked for. */
+static struct err *part(const struct profile_cmd *c, struct cpuprof *p)
+{
+	if (!p->samples && c->pid)
+		return err_new(ERR_USAGE,
+			       "process %" PRIu64 " used no processor time (see hindsight ps)",
+			       c->pid);
+	if (!p->samples && c->from)
+		return err_new(ERR_USAGE,
+			       "no processor time was used after event %" PRIu64, c->from);
+	if (c->during && !cpuprof_only_during(p, c->during))
+		return err_new(ERR_USAGE, "no sample has a function '%s' in its stack", c->during);
+	return NULL;
+}
+
+static struct err *profile_run(const void *opts, int argc, char **argv)
+{
+	const struct profile_cmd *c = opts;
+	struct cpuprof p;
+	struct err *err;
+	char *dir;
+
+	if (argc > 1)
+		return err_new(ERR_USAGE, "one TRACE at most, not '%s' too", argv[1]);
+	TRY(check(c));
+	TRY(cmd_trace_find(argc ? argv[0] : NULL, &dir));
+	err = take(c, dir, &p);
+	if (!err)
+		err = part(c, &p);
+	if (!err)
+		err = output(c, &p, dir);
+	cpuprof_deinit(&p);
+	free(dir);
+	return err;
+}
+
+const struct cmd cmd_profile = { "profile", &profile_set, sizeof(struct profile_cmd), profile_run };

@@ -1,0 +1,24 @@
+/*
+ * profile.h - the forms in which `hindsight profile` prints its answer.
+ */
+#ifndef CMD_PROFILE_H
+#define CMD_PROFILE_H
+
+#include "analysis/profile/cpuprof.h"
+#include "analysis/profile/table.h"
+
+struct json_t;
+
+/* What is asked for of the tables. */
+struct profile_view {
+	const char *trace;	/* its folder, or the file that was read */
+	uint64_t top;
+	int by;			/* enum cpuprof_by, or -1: the usual ones */
+	bool waits;
+	/* sample counts of the other side, with --diff; NULL = none */
+	const struct cpuprof *than;
+};
+void profile_show_text(const struct cpuprof *p, const struct profile_view *v);
+struct json_t *profile_show_json(const struct cpuprof *p, const struct profile_view *v);
+
+#endif

@@ -1,0 +1,415 @@
+/*
+ * sampler.c - samples of a replay: where the program is, at chosen points of its processor time.
+ *
+ * The clock is the processor time of the replayed tasks, so neither a busy machine, nor the work of
+ * the replayer, nor the stop at each event takes part:
+ *
+ *	before_run	note the task's clock; a timer (real time) is armed for what is left to the
+ *			next point.  Real time never runs slower than the task's: the timer is early
+ *	the timer	looks at the task's clock.  Too early: armed again for the rest.  Else the task
+ *			is interrupted, wherever it is
+ *	after_stop	adds what the task has used, less what the kernel takes for the stop itself (the
+ *			least that any stop has cost).  An interrupt, and the point has passed: a sample
+ *
+ * The task may come to a system call before the timer rings.  That is no place to take a sample:
+ * calls would get the time of the code around them.  The point moves on, by a little that is not
+ * the same each time.
+ *
+ * Nothing of the replay changes: an interrupt stops the task between two instructions, registers
+ * and memory are read, and the task goes on.
+ *
+ * Each period of time has one point in each pass.  A pass has its own part of the period, and the
+ * point lies anywhere in that part: several passes divide time evenly, and a program that does
+ * the same thing at each millisecond is not seen at the same place of it each time.
+ *
+ * Not counted: single steps (a search for a point steps), the stubs of searches (landmark/), and
+ * what ran before the replay went back to a copy of the program, as that runs again.
+ *
+ * Rejected: timers of the kernel on a task's processor time; they look at their clock 250 times a
+ * second.
+ */
+#include "replayer/sampler/sampler.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	STOP_GUESS_NS = 1000,		/* of a stop, before one was seen */
+	STOP_TIMES = 3,			/* a usual stop costs at most so many times the least */
+	STOP_WINDOW = 64,
+	STOP_SIGNAL_MAX_NS = 40000,	/* a debug register's is slow in virtual machines */
+	NEAR_NS = 40000,			/* the timer is set anew, as exactly as can be */
+	TIMER_MIN_NS = 3000,		/* a shorter one rings before anybody has run */
+	RESUME_NS = 1500,		/* from the timer's start to the task's first instruction */
+	BEGUN_NS = 200,			/* more than a stop takes: it has run code of its own */
+	CLOSE_NS = 1000,		/* so near to a point is at it */
+	RINGS_MAX = 8,			/* in one run; then it is time in any case */
+	MOVE_NS = 20000,		/* a point that was missed moves by up to so much */
+	MISSES_MAX = 24,
+};
+
+struct taken { uint64_t event, used_ns, point; };
+
+struct rp_sampler {
+	struct replay_sampler o;
+	uint64_t used_ns;	/* by the tasks that count */
+	uint64_t point;		/* number of the next point of time */
+	uint64_t due_ns;	/* when that is */
+	uint64_t target_ns;	/* where the sample is to be taken: there, or a little later */
+	unsigned misses;	/* of this point */
+	struct taken *taken;	/* of each sample: to go back to */
+	uint64_t n, room;
+	uint64_t search_n;	/* samples there were when the last search for a point began */
+	/* what a stop at a system call costs the task: the least, of all and lately; 0: not seen */
+	uint64_t stop_ns, lately_ns, window_ns;
+	unsigned window;
+	uint64_t signal_ns;	/* ... at a signal */
+	uint64_t idle_ns;	/* ... and by an interrupt, before the task has run at all */
+	struct regs resumed;	/* of the task, when it was resumed last */
+	uint64_t maps;		/* counts changes of mappings */
+	timer_t timer;
+	bool has_timer;
+};
+
+/* What the timer's handler looks at. */
+static volatile pid_t running;		/* 0: nothing that counts */
+static volatile clockid_t running_clock;
+static volatile uint64_t running_from, running_begun, running_until;	/* by the task's clock */
+static volatile sig_atomic_t armed, rings;
+static timer_t the_timer;
+
+/* The clock of a process: clock_getcpuclockid(3), but that looks for the process first. */
+static clockid_t clock_of(pid_t pid)
+{
+	enum { CPUCLOCK_SCHED = 2 };
+
+	return (clockid_t)(~(unsigned)pid << 3 | CPUCLOCK_SCHED);
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	return clock_gettime(clock, &ts) ? 0
+					 : (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static void arm(uint64_t ns)
+{
+	struct itimerspec t = { .it_value = { 0, 0 } };
+
+	t.it_value = (struct timespec){ (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+	armed = 1;
+	timer_settime(the_timer, 0, &t, NULL);
+}
+
+static void on_timer(int sig)
+{
+	int saved = errno;
+	pid_t pid = running;
+	uint64_t now;
+
+	(void)sig;
+	armed = 0;
+	if (pid > 0) {
+		now = clock_ns(running_clock);
+		if ((now + CLOSE_NS >= running_until && now > running_begun) ||
+		    ++rings > RINGS_MAX)
+			ptrace(PTRACE_INTERRUPT, pid, NULL, NULL);
+		else
+			arm(running_until > now + TIMER_MIN_NS ? running_until - now
+							       : TIMER_MIN_NS);
+	}
+	errno = saved;
+}
+
+/* ---- points of time -------------------------------------------------------------------------- */
+
+/* The same number each time, and nothing to be seen in it. */
+static uint64_t mix(uint64_t x)
+{
+	x += 0x9e3779b97f4a7c15;
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+	x = (x ^ x >> 27) * 0x94d049bb133111eb;
+	return x ^ x >> 31;
+}
+
+static uint64_t point_ns(const struct rp_sampler *s, uint64_t point)
+{
+	uint64_t part = s->o.period_ns / s->o.passes;
+
+	if (!part)
+		part = 1;
+	return point * s->o.period_ns + s->o.pass * part +
+	       mix(point * s->o.passes + s->o.pass) % part;
+}
+
+/* How many points lie before now; the next one is due. */
+static unsigned points_pass(struct rp_sampler *s)
+{
+	unsigned n = 0;
+
+	do {
+		s->due_ns = point_ns(s, ++s->point);
+		n++;
+	} while (s->due_ns <= s->used_ns);
+	s->target_ns = s->due_ns;
+	s->misses = 0;
+	return n;
+}
+
+/* ---- a sample -------------------------------------------------------------------------------- */
+
+/* In the stub of a patched call, on the way to the hook or from it: where the call is. */
+static void out_of_patch(const struct patches *patches, struct regs *regs)
+{
+	const struct patch *p;
+
+	patch_normal(patches, regs);
+	p = patches->n ? patches_stub(patches, regs->rip) : NULL;
+	if (p)
+		regs->rip = p->addr + p->call_at;
+}
+
+static void sample(struct rp_sampler *s, struct replay *r, struct rp_task *t)
+{
+	struct replay_sample sample = { .tid = t->rec_tid,
+					.pid = t->rec_pid,
+					.event = r->where,
+					.n = s->n,
+					.maps = (uint64_t)(uintptr_t)t->mm->tool[TOOL_SAMPLER],
+					.regs = t->regs };
+	struct taken taken = { r->where, s->used_ns, s->point };
+
+	sample.user_ns = s->due_ns;
+	sample.weight = points_pass(s);
+	if (!rp_tools_program_regs(r, t, &sample.regs))
+		return;		/* in code of ours */
+	out_of_patch(&t->mm->patches, &sample.regs);
+	if (s->n == s->room) {
+		s->room = s->room ? 2 * s->room : 4096;
+		s->taken = realloc(s->taken, s->room * sizeof(*s->taken));
+		BUG_ON(!s->taken, "out of memory for samples");
+	}
+	s->taken[s->n++] = taken;
+	s->o.sample(s->o.ctx, &sample);
+}
+
+/* ---- a tool of the machine's ----------------------------------------------------------------- */
+
+static bool counts(const struct rp_sampler *s, const struct replay *r, const struct rp_task *t)
+{
+	return (!s->o.pid || t->rec_pid == s->o.pid) && r->where >= s->o.from;
+}
+
+/*
+ * The least that a stop has cost lately has some of the program's time in it where the program
+ * computes between all its calls; the least of all was a lucky one.
+ */
+static uint64_t stop_of_call(const struct rp_sampler *s)
+{
+	uint64_t most = STOP_TIMES * s->stop_ns;
+
+	return !s->stop_ns ? STOP_GUESS_NS : s->lately_ns < most ? s->lately_ns : most;
+}
+
+static void stop_learn(struct rp_sampler *s, uint64_t ns)
+{
+	if (!s->stop_ns || ns < s->stop_ns)
+		s->stop_ns = ns;
+	if (!s->window || ns < s->window_ns)
+		s->window_ns = ns;
+	if (!s->lately_ns || ns < s->lately_ns)
+		s->lately_ns = ns;
+	if (++s->window < STOP_WINDOW)
+		return;
+	s->lately_ns = s->window_ns;
+	s->window = 0;
+}
+
+static struct err *before_run(struct replay *r, struct rp_task *t, int *request)
+{
+	struct rp_sampler *s = sampler_of(r);
+	uint64_t left;
+
+	if (!s || *request == PTRACE_SYSEMU_SINGLESTEP || !counts(s, r, t))
+		return NULL;
+	left = s->target_ns > s->used_ns ? s->target_ns - s->used_ns : 0;
+	running_clock = clock_of(t->real);
+	running_from = clock_ns(running_clock);
+	s->resumed = t->regs;
+	running_begun = running_from + s->idle_ns / 2 + BEGUN_NS;
+	running_until = running_from + left + stop_of_call(s) / 2;
+	rings = 0;
+	running = t->real;
+	if (!armed || left < NEAR_NS)
+		arm(left + RESUME_NS);
+	return NULL;
+}
+
+static uint64_t stop_cost(struct rp_sampler *s, uint64_t ns, int status)
+{
+	enum tracee_stop kind = tracee_stop_kind(status);
+
+	if (kind == STOP_SYSCALL && ns)
+		stop_learn(s, ns);
+	if (kind == STOP_SIGNAL && ns < STOP_SIGNAL_MAX_NS && (!s->signal_ns || ns < s->signal_ns))
+		s->signal_ns = ns;
+	if (kind == STOP_SIGNAL)
+		return s->signal_ns;
+	return stop_of_call(s);
+}
+
+/* The point lay in what has just run, which has not stopped there. */
+static void missed(struct rp_sampler *s)
+{
+	s->target_ns = s->used_ns + mix(s->used_ns) % MOVE_NS;
+	s->misses++;
+}
+
+static bool has_run(struct rp_sampler *s, const struct rp_task *t, uint64_t ns)
+{
+	if (!rp_regs_equal(&s->resumed, &t->regs))
+		return true;
+	s->idle_ns = s->idle_ns ? (3 * s->idle_ns + ns) / 4 : ns;
+	return false;
+}
+
+static void after_stop(struct replay *r, struct rp_task *t, int status)
+{
+	struct rp_sampler *s = sampler_of(r);
+	uint64_t ns, cost;
+
+	if (!s || !running)
+		return;
+	running = 0;
+	ns = clock_ns(running_clock);
+	ns = ns > running_from ? ns - running_from : 0;
+	cost = stop_cost(s, ns, status);
+	s->used_ns += ns > cost ? ns - cost : 0;
+	if (s->used_ns + CLOSE_NS < s->target_ns)
+		return;
+	if ((tracee_stop_kind(status) == STOP_EVENT && has_run(s, t, ns)) ||
+	    s->misses >= MISSES_MAX)
+		sample(s, r, t);
+	else if (s->used_ns >= s->target_ns)
+		missed(s);
+}
+
+static void mapping_changes(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t len)
+{
+	struct rp_sampler *s = sampler_of(r);
+
+	(void)addr, (void)len;
+	if (s)
+		t->mm->tool[TOOL_SAMPLER] = (void *)(uintptr_t)++s->maps;
+}
+
+static void memory_copied(struct rp_mm *copy, const struct rp_mm *mm)
+{
+	copy->tool[TOOL_SAMPLER] = mm->tool[TOOL_SAMPLER];
+}
+
+static void before_search(struct replay *r, struct rp_task *t, uint64_t rip)
+{
+	(void)t, (void)rip;
+	if (sampler_of(r))
+		sampler_of(r)->search_n = sampler_of(r)->n;
+}
+
+static void went_back(struct replay *r, bool search)
+{
+	struct rp_sampler *s = sampler_of(r);
+	uint64_t n;
+
+	if (!s)
+		return;
+	n = s->n;
+	while (n && (search ? n > s->search_n : s->taken[n - 1].event >= r->where))
+		n--;
+	if (n == s->n)
+		return;
+	s->used_ns = s->taken[n].used_ns;
+	s->point = s->taken[n].point;
+	s->due_ns = s->target_ns = point_ns(s, s->point);
+	s->misses = 0;
+	if (s->used_ns >= s->due_ns)
+		s->used_ns = s->due_ns - 1;
+	s->n = n;
+	s->o.undo(s->o.ctx, n);
+}
+
+static void sampler_close(struct replay *r)
+{
+	struct rp_sampler *s = sampler_of(r);
+
+	if (!s)
+		return;
+	running = 0;
+	if (s->has_timer)
+		timer_delete(s->timer);
+	free(s->taken);
+	free(s);
+	r->tool[TOOL_SAMPLER] = NULL;
+}
+
+static const struct run_ops sampler_ops = {
+	.before_run = before_run,
+	.after_stop = after_stop,
+	.mapping_changes = mapping_changes,
+	.memory_copied = memory_copied,
+	.before_search = before_search,
+	.went_back = went_back,
+	.close = sampler_close,
+};
+
+/*
+ * Who is woken by the timer shall run at once, and not when the tick (4 ms) takes the processor
+ * from the task: a task that asks for short slices does (Linux 6.12).
+ */
+static void short_slices(void)
+{
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} attr = { .size = sizeof(attr) };
+
+	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) < 0 || attr.policy)
+		return;
+	attr.runtime = 100000;
+	syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
+struct err *replay_sampler_start(struct replay *r, const struct replay_sampler *o)
+{
+	struct sigaction sa = { .sa_handler = on_timer, .sa_flags = SA_RESTART };
+	struct sigevent ev = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGVTALRM };
+	struct rp_sampler *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return &err_nomem;
+	s->o = *o;
+	s->due_ns = s->target_ns = point_ns(s, 0);
+	rp_tool_register(TOOL_SAMPLER, &sampler_ops);
+	r->tool[TOOL_SAMPLER] = s;
+	sigaction(SIGVTALRM, &sa, NULL);
+	if (timer_create(CLOCK_MONOTONIC, &ev, &s->timer) < 0)
+		return err_os(errno, "cannot make a timer");
+	s->has_timer = true;
+	short_slices();
+	the_timer = s->timer;
+	armed = 0;
+	return NULL;
+}
+
+uint64_t replay_sampler_used_ns(const struct replay *r)
+{
+	return sampler_of(r) ? sampler_of(r)->used_ns : 0;
+}
