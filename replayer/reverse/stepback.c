@@ -386,8 +386,10 @@ static struct err *at_once(struct replay *r, uint32_t serial, const struct posit
 	TRY(rp_next(r));
 	if (r->ev.task != serial)
 		return NULL;
-	if (rp_event_runs(&r->ev, rp_task_find(r, serial)))
-		TRY(rp_advance_tracked(r, &(struct advance){ .step = true }, &result));
+	*ret = true;
+	if (!rp_event_runs(&r->ev, rp_task_find(r, serial)))
+		return NULL;
+	TRY(rp_advance_tracked(r, &(struct advance){ .step = true }, &result));
 	*ret = result.kind != ADVANCE_MOVED;
 	return NULL;
 }
