@@ -130,11 +130,20 @@ static const char *name_by_caller(const struct stack *s, uint64_t before, uint64
 		       : NULL;
 }
 
+/* By the link of a frame, or of the one below that holds only its variable arguments. */
+static const char *name_by_link(const struct stack *s, uint64_t before, unsigned type, uint64_t pc)
+{
+	if (type == LJ_VARG && before)
+		before = frame_before(s, before, &type, &pc);
+	return before && (type == LJ_LUA || type == LJ_CONT) ? name_by_caller(s, before, pc)
+							      : NULL;
+}
+
 /* A frame in memory.  False: no more room. */
 static bool emit_frame(struct stack *s, const struct lj_function *fn, uint64_t before,
 		       unsigned type, uint64_t pc)
 {
-	const char *name = type == LJ_LUA ? name_by_caller(s, before, pc) : NULL;
+	const char *name = name_by_link(s, before, type, pc);
 	struct guests_frame f = { .kind = GUESTS_BUILTIN, .address = fn->c, .function = name,
 				  .function_object = fn->addr };
 
@@ -355,12 +364,15 @@ static bool walk_snapshot(struct stack *s, const struct lj_trace *t, unsigned sn
 		uint64_t before, pc;
 		unsigned type;
 
-		if (in[i].by_lua && i + 1 < n && lj_proto_read(&s->lj, in[i + 1].proto, &pt)) {
-			name = lj_called(&s->lj, &pt, in[i + 1].pc);
+		unsigned by = i + 1;	/* what called it */
+
+		if (by < n && in[by].hidden)
+			by++;
+		if (in[by - 1].by_lua && by < n && lj_proto_read(&s->lj, in[by].proto, &pt)) {
+			name = lj_called(&s->lj, &pt, in[by].pc);
 		} else if (i + 1 == n) {
 			before = frame_before(s, base - 8, &type, &pc);
-			if (before && type == LJ_LUA)
-				name = name_by_caller(s, before, pc);
+			name = name_by_link(s, before, type, pc);
 		}
 		if (in[i].hidden)
 			continue;

@@ -257,6 +257,21 @@ static const char *slot_name(const struct lj *lj, const struct lj_proto *pt, uin
 	return w.name;
 }
 
+/* The metamethod that an instruction may need; NULL = none. */
+static const char *metamethod(unsigned op)
+{
+	static const char *const name[] = {
+		"__lt", "__lt", "__le", "__le", "__eq", "__eq", "__eq", "__eq", "__eq", "__eq",
+		"__eq", "__eq", [20] = "__unm", "__len", "__add", "__sub", "__mul", "__div",
+		"__mod", "__add", "__sub", "__mul", "__div", "__mod", "__add", "__sub", "__mul",
+		"__div", "__mod", "__pow", "__concat", [54] = "__index", "__newindex", "__index",
+		"__index", "__index", "__index", "__newindex", "__newindex", "__newindex",
+		"__newindex", "__newindex",
+	};
+
+	return op < sizeof(name) / sizeof(*name) ? name[op] : NULL;
+}
+
 const char *lj_called(const struct lj *lj, const struct lj_proto *caller, uint64_t pc)
 {
 	uint32_t ins;
@@ -271,5 +286,6 @@ const char *lj_called(const struct lj *lj, const struct lj_proto *caller, uint64
 		return slot_name(lj, caller, pc - 4, a - 3);
 	if (op >= BC_CALLM && op <= BC_CALLT)
 		return slot_name(lj, caller, pc - 4, a);
-	return NULL;
+	return metamethod(op) ? string_intern(lj->g, metamethod(op), strlen(metamethod(op)))
+			      : NULL;
 }

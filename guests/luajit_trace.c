@@ -246,6 +246,7 @@ static bool link_follow(const struct lj *lj, const struct lj_trace *t, const str
 			/* the caller's pc lies below the continuation's frame */
 			if (*b < 1 || !slot_constant(lj, t, s, *b - 1, pc))
 				return false;
+			inner->by_lua = true;
 		} else if ((link & 7) == LJ_VARG) {
 			*hidden = true;
 		} else if ((link & 3) == LJ_C) {

@@ -1,0 +1,89 @@
+#!/usr/bin/python3
+"""bt_compare.py lua|python|node TEXT JSON - what a program printed of its own stack, against `hindsight bt --json`.
+
+TEXT is what the program wrote: tracebacks in the language's own words.  JSON has a stack for each write; writes without a
+traceback (a newline of its own) are left out by the caller's choice of program.  Ends with 0 when all are equal.
+"""
+import json
+import re
+import sys
+
+
+def lua(text):
+    out = []
+    for line in text.splitlines():
+        if line == 'stack traceback:':
+            out.append([])
+        elif line.startswith('\t') and out:
+            line = line[1:]
+            if line.startswith('[C]:'):
+                m = re.search(r"in (?:function|method|field|upvalue|local) '([^']*)'", line)
+                out[-1].append(('[C]', m.group(1) if m else '?'))
+            elif line.startswith('(...tail calls...)') or line == '...':
+                out[-1].append((line, ''))
+            else:
+                m = re.match(r'(.*?):(\d+): in (.*)$', line)
+                where, name = f'{m.group(1)}:{m.group(2)}', m.group(3)
+                name = re.sub(r"^(?:function|method|field|upvalue|local|metamethod) ", '', name).strip("'")
+                out[-1].append((where, name))
+    return out
+
+
+def python(text):
+    out = []
+    for line in text.splitlines():
+        if line == 'stack:':
+            out.append([])
+        m = re.match(r'  (\S+):(\d+) (.*)$', line)
+        if m:
+            out[-1].append((f'{m.group(1)}:{m.group(2)}', m.group(3)))
+    return out
+
+
+def frames(stack, language):
+    out = []
+    for f in stack['frames']:
+        if f['kind'] in ('host', 'gc'):
+            continue
+        if f['kind'] == 'builtin':
+            if language == 'lua':
+                out.append(('[C]', f['function'] or '?'))
+            continue
+        name = f['function'] or '?'
+        out.append((f"{f['file']}:{f['line']}", name))
+    return out
+
+
+def main():
+    language, text, found = sys.argv[1], open(sys.argv[2]).read(), json.load(open(sys.argv[3]))['stacks']
+    own = {'lua': lua, 'python': python}[language](text)
+    bad = [s for s in found if not s['complete']]
+    if bad:
+        print(f'{len(bad)} stacks are not complete: {bad[0]["why"]}')
+        return 1
+    if len(own) != len(found):
+        print(f'the program printed {len(own)} stacks, {len(found)} were found')
+        return 1
+    wrong = 0
+    for a, s in zip(own, found):
+        b = frames(s, language)
+        while language == 'lua' and b and b[0][0] == '[C]':
+            b.pop(0)                    # what prints
+        if language == 'lua':           # the language names its own functions by other means
+            strip = lambda v: [(w, '' if w == '[C]' else re.sub(r'^function ', '', n)) for w, n in v]
+            if a and a[-1][0] != '[C]':
+                b = b[:len(a)]          # of a coroutine: it ends where that began
+        else:
+            strip = lambda v: v
+        if strip(a) != strip(b):
+            wrong += 1
+            if wrong <= 3:
+                print(f"event {s['event']}: the program says")
+                print('\n'.join(f'    {w} {n}' for w, n in strip(a)))
+                print('  but was found')
+                print('\n'.join(f'    {w} {n}' for w, n in strip(b)))
+    print(f'{len(own)} stacks, {wrong} wrong')
+    return wrong != 0 or not own
+
+
+sys.exit(main())
