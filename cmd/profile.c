@@ -33,6 +33,8 @@ static const struct option_row profile_rows[] = {
 	{ "from", 0, "EVENT", OPTION_U64, AT(from), "from after this event on" },
 	{ "to", 0, "EVENT", OPTION_U64, AT(to), "up to this event" },
 	{ "during", 0, "FUNCTION", OPTION_STRING, AT(during), "only while this function is called" },
+	{ "vm", 0, "auto|none", OPTION_CHOICE, AT(vm),
+	  "show the functions of Lua, Python, JavaScript, or the interpreter's own" },
 	{ "by", 0, "usual|" CPUPROF_BY_WORDS, OPTION_CHOICE, AT(by), "one table, of these" },
 	{ "top", 0, "N", OPTION_U64, AT(top), "print this many rows of a table (default 20)" },
 	{ "json", 0, NULL, OPTION_FLAG, AT(json), "print one JSON object, with all of it" },
@@ -99,6 +101,7 @@ static struct err *take(const struct profile_cmd *c, const char *dir, struct cpu
 	long n = sysconf(_SC_NPROCESSORS_ONLN);
 	struct cpuprof_options o = { .pid = (int)c->pid,
 				     .all = c->all,
+				     .vm = c->vm ? "none" : "auto",
 				     .rate = c->rate ? c->rate : 1000,
 				     .passes = c->passes ? (unsigned)c->passes : n > 1 ? 2 : 1,
 				     .from = c->from,

@@ -136,7 +136,7 @@ static void stack_frames(const struct cpuprof *p, uint32_t number)
 
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct cpuprof_frame *f = &p->frame[p->stack_frame[s->first + i]];
-		char hex[32];
+		char hex[CPUPROF_NAME];
 
 		fputs(i ? "          " : "  ", stdout);
 		text_plain(stdout, cpuprof_frame_name(p, f, hex));

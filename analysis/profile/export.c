@@ -36,7 +36,7 @@ static uint32_t location(struct exporter *e, const uint32_t *frame, uint32_t n, 
 	enum { MAX = 64 };
 	struct profile_frame line[MAX];
 	const struct cpuprof_frame *last = &e->p->frame[frame[0]];
-	char hex[32];
+	char hex[CPUPROF_NAME];
 	uint32_t k = 0;
 
 	do {

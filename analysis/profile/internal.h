@@ -19,7 +19,7 @@
 /* ---- stacks.c -------------------------------------------------------------------------------- */
 
 struct stacks;
-struct err *stacks_create(struct replay *r, const char *debug_dir, struct cpuprof *p,
+struct err *stacks_create(struct replay *r, const struct cpuprof_options *o, struct cpuprof *p,
 			  struct stacks **ret) __must_check;
 void stacks_destroy(struct stacks *s);
 /* Fills in stack, state, why and trace of *ret, for a task with these registers. */

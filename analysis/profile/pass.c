@@ -110,7 +110,7 @@ struct err *pass_run(const char *trace, const struct cpuprof_options *o, unsigne
 	struct err *err;
 
 	TRY(replay_open(trace, &ro, &ps.r));
-	err = stacks_create(ps.r, o->debug_dir, p, &ps.stacks);
+	err = stacks_create(ps.r, o, p, &ps.stacks);
 	if (!err)
 		err = replay_sampler_start(ps.r, &sampler);
 	if (!err)

@@ -11,8 +11,16 @@
 
 #include "abi/layout.h"
 #include "analysis/profile/internal.h"
+#include "analysis/profile/table.h"
+#include "guests/guests.h"
 
-enum { FRAMES_MAX = 1024, INLINED_MAX = 16, CACHE_START = 1024, STACK_COPY = 16384 };
+enum {
+	FRAMES_MAX = 1024,
+	LIST_MAX = 6144,
+	INLINED_MAX = 16,
+	CACHE_START = 1024,
+	STACK_COPY = 16384
+};
 
 struct cached { uint64_t addr; uint32_t first, n; };	/* n 0: an empty place */
 
@@ -20,6 +28,7 @@ struct view {
 	struct stacks *s;
 	int pid, tid;		/* tid: of the sample being taken */
 	struct symbols *sym;
+	struct guests *guests;	/* NULL: not wanted */
 	uint64_t maps;		/* replay_sample.maps when they were read */
 	bool read;
 	char *text;
@@ -30,7 +39,7 @@ struct view {
 struct stacks {
 	struct replay *r;
 	struct cpuprof *p;
-	const char *debug_dir;
+	const char *debug_dir, *vm;
 	struct view **view;
 	unsigned views;
 	uint32_t *frame;	/* numbers that caches name */
@@ -98,6 +107,22 @@ static struct err *open_file(void *ctx, const char *name, int *fd_ret)
 	return replay_file(s->r, name, fd_ret);
 }
 
+static size_t read_some(void *ctx, uint64_t addr, void *buf, size_t len)
+{
+	struct view *v = ctx;
+
+	return replay_memory(v->s->r, v->tid, addr, buf, len);
+}
+
+static void guests_begin(struct view *v)
+{
+	struct guests_options go = { .read = read_some, .ctx = v, .symbols = v->sym };
+
+	if (v->s->vm && !strcmp(v->s->vm, "none"))
+		return;
+	err_free(guests_create(&go, &v->guests));
+}
+
 static struct view *view_new(struct stacks *s, int pid)
 {
 	struct symbols_options so = { .open = open_file, .ctx = s, .debug_dir = s->debug_dir };
@@ -116,6 +141,7 @@ static struct view *view_new(struct stacks *s, int pid)
 		free(v);
 		return NULL;
 	}
+	guests_begin(v);
 	s->view[s->views++] = v;
 	return v;
 }
@@ -207,43 +233,112 @@ static bool read_memory(void *ctx, uint64_t addr, void *buf, size_t len)
 	return replay_memory(v->s->r, v->tid, addr, buf, len) == len;
 }
 
-/* The frames of the hook that stands for a system call are not the program's. */
-static size_t skip_hook(const struct symbols_pc *pc, size_t n)
+/* Code of the hook that stands for a system call is not the program's. */
+static bool is_hook(uint64_t pc)
 {
-	size_t hook = 0;
+	return pc - FIXED_PAGE < FIXED_END - FIXED_PAGE;
+}
 
-	for (size_t i = 0; i + 1 < n; i++) {
-		if (pc[i].pc - FIXED_PAGE < FIXED_END - FIXED_PAGE)
-			hook = i + 1;
-		else
-			break;
-	}
-	return hook;
+struct list { uint32_t frame[LIST_MAX]; size_t n; };
+
+static void list_host(struct view *v, struct list *l, uint64_t addr)
+{
+	struct cached c;
+
+	if (!l->n && is_hook(addr))
+		return;
+	c = name(v, addr);
+	for (uint32_t k = 0; k < c.n && l->n < LIST_MAX; k++)
+		l->frame[l->n++] = v->s->frame[c.first + k];
 }
 
 static void host_stack(struct view *v, const struct regs *regs, struct cpuprof_sample *ret)
 {
 	struct symbols_pc pc[FRAMES_MAX];
-	uint32_t list[FRAMES_MAX * 2];
+	struct list l = { .n = 0 };
 	struct symbols_regs sr;
 	struct symbols_memory mem = { .read = read_memory,
 				      .ctx = v,
 				      .copy = v->s->copy,
 				      .copy_start = regs->rsp };
-	size_t n, len = 0;
+	size_t n;
 
 	symbols_regs_from(regs, &sr);
 	mem.copy_len = replay_memory(v->s->r, v->tid, regs->rsp, v->s->copy, STACK_COPY);
 	n = symbols_unwind(v->sym, &sr, &mem, pc, FRAMES_MAX);
-	for (size_t i = skip_hook(pc, n); i < n; i++) {
-		struct cached c = name(v, pc[i].lookup);
-
-		for (uint32_t k = 0; k < c.n && len < FRAMES_MAX * 2; k++)
-			list[len++] = v->s->frame[c.first + k];
-	}
-	ret->stack = cpuprof_stack(v->s->p, list, len);
+	for (size_t i = 0; i < n; i++)
+		list_host(v, &l, pc[i].lookup);
+	ret->stack = cpuprof_stack(v->s->p, l.frame, l.n);
 	if (n == FRAMES_MAX)
 		ret->why = cpuprof_string(v->s->p, "more than 1024 frames");
+}
+
+static uint8_t kind_of(const struct guests_frame *f)
+{
+	switch (f->kind) {
+	case GUESTS_TRACE_FRAME:
+		return CPUPROF_TRACE;
+	case GUESTS_INLINED:
+		return CPUPROF_INLINED;
+	case GUESTS_BUILTIN:
+		return CPUPROF_BUILTIN;
+	case GUESTS_GC_FRAME:
+		return CPUPROF_GC;
+	default:
+		return CPUPROF_GUEST;
+	}
+}
+
+static void list_guest(struct view *v, struct list *l, const struct guests_frame *f)
+{
+	struct cpuprof *p = v->s->p;
+	struct cpuprof_frame frame = { .function = cpuprof_string(p, f->function),
+				       .file = cpuprof_string(p, f->file),
+				       .line = f->line,
+				       .first_line = f->first_line,
+				       .trace = f->trace,
+				       .address = f->address,
+				       .kind = kind_of(f),
+				       .approximate = f->approximate };
+
+	if (f->kind == GUESTS_GC_FRAME && !f->function)
+		frame.function = cpuprof_string(p, "(garbage collector)");
+	if (f->vm)
+		frame.module = cpuprof_string(p, f->vm->name);
+	if (l->n < LIST_MAX)
+		l->frame[l->n++] = cpuprof_frame(p, &frame);
+}
+
+static void guest_stack(struct view *v, const struct regs *regs, struct cpuprof_sample *ret)
+{
+	struct cpuprof *p = v->s->p;
+	struct guests_stack st = { 0 };
+	struct list l = { .n = 0 };
+	struct symbols_regs sr;
+
+	symbols_regs_from(regs, &sr);
+	guests_unwind(v->guests, &sr, &st);
+	for (size_t i = 0; i < st.frames; i++) {
+		const struct guests_frame *f = &st.frame[i];
+
+		if (f->kind != GUESTS_HOST_FRAME)
+			list_guest(v, &l, f);
+		else if (!f->machinery)
+			list_host(v, &l, f->address);
+	}
+	ret->stack = cpuprof_stack(p, l.frame, l.n);
+	if (st.vm)
+		ret->state = cpuprof_string(p, guests_state_name(st.state));
+	ret->trace = st.trace;
+	if (st.trace && st.trace_file) {
+		char start[512];
+
+		snprintf(start, sizeof(start), "%s:%u", cpuprof_base_name(st.trace_file),
+			 st.trace_line);
+		ret->trace_start = cpuprof_string(p, start);
+	}
+	if (!guests_is_complete(st.why))
+		ret->why = cpuprof_string(p, guests_why_text(st.why));
 }
 
 void stacks_take(struct stacks *s, int tid, int pid, uint64_t maps, const struct regs *regs,
@@ -258,12 +353,15 @@ void stacks_take(struct stacks *s, int tid, int pid, uint64_t maps, const struct
 	v->tid = tid;
 	if (!v->read || v->maps != maps)
 		view_refresh(v, maps);
-	host_stack(v, regs, ret);
+	if (v->guests)
+		guest_stack(v, regs, ret);
+	else
+		host_stack(v, regs, ret);
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-struct err *stacks_create(struct replay *r, const char *debug_dir, struct cpuprof *p,
+struct err *stacks_create(struct replay *r, const struct cpuprof_options *o, struct cpuprof *p,
 			  struct stacks **ret)
 {
 	struct stacks *s = calloc(1, sizeof(*s));
@@ -272,7 +370,8 @@ struct err *stacks_create(struct replay *r, const char *debug_dir, struct cpupro
 		return &err_nomem;
 	s->r = r;
 	s->p = p;
-	s->debug_dir = debug_dir;
+	s->debug_dir = o->debug_dir;
+	s->vm = o->vm;
 	*ret = s;
 	return NULL;
 }
@@ -282,6 +381,7 @@ void stacks_destroy(struct stacks *s)
 	if (!s)
 		return;
 	for (unsigned i = 0; i < s->views; i++) {
+		guests_destroy(s->view[i]->guests);
 		symbols_destroy(s->view[i]->sym);
 		free(s->view[i]->text);
 		free(s->view[i]->cache);

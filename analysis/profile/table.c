@@ -43,15 +43,21 @@ const char *cpuprof_base_name(const char *path)
 	return slash ? slash + 1 : path ? path : "";
 }
 
-const char *cpuprof_frame_name(const struct cpuprof *p, const struct cpuprof_frame *f, char buf[32])
+const char *cpuprof_frame_name(const struct cpuprof *p, const struct cpuprof_frame *f,
+			       char buf[CPUPROF_NAME])
 {
-	const char *name = cpuprof_text(p, f->function);
+	const char *name = cpuprof_text(p, f->function),
+		   *module = cpuprof_base_name(cpuprof_text(p, f->module));
 
 	if (*name)
 		return name;
+	if (*module) {		/* of a stripped file: one name for all of it */
+		snprintf(buf, CPUPROF_NAME, "[%s]", module);
+		return buf;
+	}
 	if (!f->address)
 		return "?";
-	snprintf(buf, 32, "0x%" PRIx64, f->address);
+	snprintf(buf, CPUPROF_NAME, "0x%" PRIx64, f->address);
 	return buf;
 }
 
@@ -75,7 +81,7 @@ static void frame_text(const struct maker *m, const struct cpuprof_frame *f, cha
 {
 	const struct cpuprof *p = m->p;
 	const char *file = cpuprof_text(p, f->file), *module = cpuprof_text(p, f->module);
-	char hex[32];
+	char hex[CPUPROF_NAME];
 	const char *name = cpuprof_frame_name(p, f, hex);
 
 	switch (m->by) {

@@ -40,9 +40,10 @@ void cpuprof_table_deinit(struct cpuprof_table *t);
 /* Weights by what is missing of stacks, most first; *complete_ret: nothing is. */
 void cpuprof_reasons(const struct cpuprof *p, struct cpuprof_table *ret, uint64_t *complete_ret);
 
-/* "name" or "0x1234" or "?"; in buf where it must be made. */
+enum { CPUPROF_NAME = 64 };
+/* "name", "[libx.so]", "0x1234" or "?"; in buf where it must be made. */
 const char *cpuprof_frame_name(const struct cpuprof *p, const struct cpuprof_frame *f,
-			       char buf[32]);
+			       char buf[CPUPROF_NAME]);
 /* Without the folder; "" for NULL. */
 const char *cpuprof_base_name(const char *path);
 
