@@ -1,6 +1,7 @@
 /*
  * profile.c - `hindsight profile`: where the time went.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 
 #include <jansson.h>
 
+#include "analysis/profile/sysprof.h"
 #include "cmd/cmd.h"
 #include "cmd/profile.h"
 #include "cmd/profile_out.h"
@@ -38,6 +40,12 @@ static const struct option_row profile_rows[] = {
 	{ "by", 0, "usual|" CPUPROF_BY_WORDS, OPTION_CHOICE, AT(by), "one table, of these" },
 	{ "top", 0, "N", OPTION_U64, AT(top), "print this many rows of a table (default 20)" },
 	{ "json", 0, NULL, OPTION_FLAG, AT(json), "print one JSON object, with all of it" },
+	{ "read", 0, "FILE", OPTION_STRING, AT(read),
+	  "of samples in this file: sysprof (Tarantool), vmprofile (RaptorJIT)" },
+	{ "sysprof", 0, "FILE", OPTION_STRING, AT(sysprof),
+	  "write the samples as Tarantool's sysprof does" },
+	{ "speedscope", 0, "FILE", OPTION_STRING, AT(speedscope),
+	  "write the samples for speedscope, a timeline for each thread" },
 	PROFILE_OUT_ROWS(profile_cmd, out),
 	{ "quiet", 'q', NULL, OPTION_FLAG, AT(quiet), "no progress on stderr" },
 	{ 0 }
@@ -121,24 +129,119 @@ static struct err *take(const struct profile_cmd *c, const char *dir, struct cpu
 	return err;
 }
 
-static struct err *output(const struct profile_cmd *c, const struct cpuprof *p, const char *dir)
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static struct err *file_read(const char *path, char **ret, size_t *len_ret)
 {
+	enum { MAX = 1 << 30, PIECE = 1 << 16 };
+	FILE *f = fopen(path, "re");
+	size_t n;
+	struct err *err = NULL;
+
+	*ret = NULL;
+	*len_ret = 0;
+	if (!f)
+		return err_os(errno, "cannot read %s", path);
+	do {
+		char *more = realloc(*ret, *len_ret + PIECE);
+
+		if (!more || *len_ret > MAX) {
+			err = more ? err_new(ERR_USAGE, "%s is too large", path) : &err_nomem;
+			*ret = more ? more : *ret;
+			break;
+		}
+		*ret = more;
+		n = fread(*ret + *len_ret, 1, PIECE, f);
+		*len_ret += n;
+	} while (n);
+	if (!err && ferror(f))
+		err = err_os(errno, "cannot read %s", path);
+	fclose(f);
+	return err;
+}
+
+/* *log: the records, where it is a sysprof file; else NULL. */
+static struct err *read_profile(const char *path, struct sysprof **log, struct cpuprof *p)
+{
+	char *bytes;
+	size_t len;
+	struct err *err = file_read(path, &bytes, &len);
+
+	*log = NULL;
+	cpuprof_init(p);
+	if (!err && vmprofile_is(bytes, len))
+		err = vmprofile_read(bytes, len, p);
+	else if (!err)
+		err = sysprof_read(bytes, len, log);
+	if (*log)
+		sysprof_profile(*log, p);
+	free(bytes);
+	return err ? err_wrap(err, "%s", path) : NULL;
+}
+
+static struct err *write_sysprof(const struct cpuprof *p, const struct sysprof *log,
+				 const char *path)
+{
+	struct sysprof *made = log ? NULL : sysprof_create(p);
+	FILE *f;
+	struct err *err = profile_out_open(path, &f);
+
+	if (!err) {
+		sysprof_write(log ? log : made, f);
+		err = profile_out_close(f, path, NULL);
+	}
+	sysprof_destroy(made);
+	return err;
+}
+
+static struct err *write_speedscope(const struct cpuprof *p, const char *name, const char *path)
+{
+	FILE *f;
+
+	TRY(profile_out_open(path, &f));
+	cpuprof_write_speedscope(p, name, f);
+	return profile_out_close(f, path, NULL);
+}
+
+/* The peer's form of its own files. */
+static struct err *write_report(const struct sysprof *log, const char *path)
+{
+	FILE *f;
+
+	TRY(profile_out_open(path, &f));
+	sysprof_report(log, f);
+	return profile_out_close(f, path, NULL);
+}
+
+static struct err *output(const struct profile_cmd *c, const struct cpuprof *p,
+			  const struct sysprof *log, const char *dir)
+{
+	struct profile_out forms = c->out;
 	struct profile_view v = { .trace = dir,
 				  .top = c->top ? c->top : TOP,
 				  .by = c->by - 1,
 				  .waits = c->wall };
+	bool files = profile_out_any(&forms) || c->sysprof || c->speedscope;
 	struct profile *out;
 	struct err *err;
 
-	if (profile_out_any(&c->out)) {
+	if (log && forms.collapsed) {
+		TRY(write_report(log, forms.collapsed));
+		forms.collapsed = NULL;
+	}
+	if (profile_out_any(&forms)) {
 		out = cpuprof_profile(p);
-		err = profile_out_write(out, &c->out, dir);
+		err = profile_out_write(out, &forms, dir);
 		profile_destroy(out);
 		TRY(err);
 	}
+	if (c->sysprof)
+		TRY(write_sysprof(p, log, c->sysprof));
+	if (c->speedscope)
+		TRY(write_speedscope(p, dir, c->speedscope));
 	if (c->json)
 		return json_print(profile_show_json(p, &v), true);
-	if (!profile_out_any(&c->out))
+	if (!files)
 		profile_show_text(p, &v);
 	return NULL;
 }
@@ -161,19 +264,26 @@ static struct err *part(const struct profile_cmd *c, struct cpuprof *p)
 static struct err *profile_run(const void *opts, int argc, char **argv)
 {
 	const struct profile_cmd *c = opts;
+	struct sysprof *log = NULL;
 	struct cpuprof p;
 	struct err *err;
-	char *dir;
+	char *dir = NULL;
 
-	if (argc > 1)
-		return err_new(ERR_USAGE, "one TRACE at most, not '%s' too", argv[1]);
 	TRY(check(c));
-	TRY(cmd_trace_find(argc ? argv[0] : NULL, &dir));
-	err = take(c, dir, &p);
+	if (argc > 1 || (argc && c->read))
+		return err_new(ERR_USAGE, "one TRACE or file at most, not '%s' too",
+			       argv[argc - 1]);
+	if (c->read) {
+		err = read_profile(c->read, &log, &p);
+	} else {
+		TRY(cmd_trace_find(argc ? argv[0] : NULL, &dir));
+		err = take(c, dir, &p);
+	}
 	if (!err)
 		err = part(c, &p);
 	if (!err)
-		err = output(c, &p, dir);
+		err = output(c, &p, log, dir ? dir : c->read);
+	sysprof_destroy(log);
 	cpuprof_deinit(&p);
 	free(dir);
 	return err;

@@ -12,13 +12,13 @@ bool profile_out_any(const struct profile_out *o)
 	return o->pprof || o->collapsed || o->svg || o->flame || o->dot;
 }
 
-static struct err *out_open(const char *path, FILE **ret)
+struct err *profile_out_open(const char *path, FILE **ret)
 {
 	*ret = !strcmp(path, "-") ? stdout : fopen(path, "we");
 	return *ret ? NULL : err_os(errno, "cannot write %s", path);
 }
 
-static struct err *out_close(FILE *f, const char *path, struct err *err)
+struct err *profile_out_close(FILE *f, const char *path, struct err *err)
 {
 	bool bad;
 
@@ -55,11 +55,11 @@ struct err *profile_out_write(const struct profile *p, const struct profile_out 
 	for (size_t i = 0; i < sizeof(form) / sizeof(form[0]); i++) {
 		if (!form[i].path)
 			continue;
-		TRY(out_open(form[i].path, &f));
-		TRY(out_close(f, form[i].path, form[i].fn(p, type, title, f)));
+		TRY(profile_out_open(form[i].path, &f));
+		TRY(profile_out_close(f, form[i].path, form[i].fn(p, type, title, f)));
 	}
 	if (!o->pprof)
 		return NULL;
-	TRY(out_open(o->pprof, &f));
-	return out_close(f, o->pprof, profile_write_pprof(p, f));
+	TRY(profile_out_open(o->pprof, &f));
+	return profile_out_close(f, o->pprof, profile_write_pprof(p, f));
 }

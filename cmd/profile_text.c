@@ -227,6 +227,8 @@ void profile_show_text(const struct cpuprof *p, const struct profile_view *v)
 		table(p, CPUPROF_BY_STATE, v->top);
 	if (any_guest(p, true))
 		table(p, CPUPROF_BY_TRACE, v->top);
-	table(p, CPUPROF_BY_FUNCTION, v->top);
-	table(p, CPUPROF_BY_LINE, v->top);
+	if (p->stacks > 1) {
+		table(p, CPUPROF_BY_FUNCTION, v->top);
+		table(p, CPUPROF_BY_LINE, v->top);
+	}
 }

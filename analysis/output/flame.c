@@ -134,7 +134,7 @@ static const char tail[] =
  * A JSON string inside a script element: "<" would begin a tag; bytes that are no UTF-8 are taken
  * for Latin-1.
  */
-static void json_string_put(FILE *out, const char *s)
+void profile_json_string(FILE *out, const char *s)
 {
 	fputc('"', out);
 	for (const unsigned char *c = (const unsigned char *)s; *c;) {
@@ -170,7 +170,7 @@ static void page_nodes(const struct profile *p, const struct tree *t, FILE *out)
 			continue;
 		if (names)
 			fputc(',', out);
-		json_string_put(out, profile_text(p, t->node[i].name));
+		profile_json_string(out, profile_text(p, t->node[i].name));
 		seen[t->node[i].name] = ++names;
 	}
 	fputs("],\"nodes\":[", out);
@@ -192,13 +192,13 @@ struct err *profile_write_html(const struct profile *p, unsigned type, const cha
 	tree_build((struct profile *)p, &t);
 	fputs(head, out);
 	fputs("{\"title\":", out);
-	json_string_put(out, title);
+	profile_json_string(out, title);
 	fprintf(out, ",\"type\":%u,\"types\":[", type);
 	for (unsigned i = 0; i < p->types; i++) {
 		fputs(i ? ",[" : "[", out);
-		json_string_put(out, profile_type_name(p, i));
+		profile_json_string(out, profile_type_name(p, i));
 		fputc(',', out);
-		json_string_put(out, profile_type_unit(p, i));
+		profile_json_string(out, profile_type_unit(p, i));
 		fputc(']', out);
 	}
 	fputc(']', out);

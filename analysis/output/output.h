@@ -105,6 +105,11 @@ struct err *profile_write_svg(const struct profile *p, unsigned type, const char
 /* One self-contained page with all columns; type is the one it opens with. */
 struct err *profile_write_html(const struct profile *p, unsigned type, const char *title,
 			       FILE *out) __must_check;
+/*
+ * A JSON string that may stand in a script element, too; bytes that are no UTF-8 are taken for
+ * Latin-1.
+ */
+void profile_json_string(FILE *out, const char *s);
 /* For graphviz. */
 struct err *profile_write_dot(const struct profile *p, unsigned type, const char *title,
 			      FILE *out) __must_check;

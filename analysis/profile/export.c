@@ -87,3 +87,103 @@ struct profile *cpuprof_profile(const struct cpuprof *p)
 	free(e.mapping);
 	return e.out;
 }
+
+/* ---- speedscope ------------------------------------------------------------------------------ */
+
+static void speedscope_frames(const struct cpuprof *p, FILE *out)
+{
+	fputs("\"shared\":{\"frames\":[", out);
+	for (size_t i = 0; i < p->frames; i++) {
+		const struct cpuprof_frame *f = &p->frame[i];
+		char name[CPUPROF_NAME];
+
+		fputs(i ? ",{\"name\":" : "{\"name\":", out);
+		profile_json_string(out, cpuprof_frame_name(p, f, name));
+		if (f->file || f->module) {
+			fputs(",\"file\":", out);
+			profile_json_string(out, cpuprof_text(p, f->file ? f->file : f->module));
+		}
+		if (f->line)
+			fprintf(out, ",\"line\":%u", f->line);
+		fputc('}', out);
+	}
+	fputs("]}", out);
+}
+
+static int by_thread_and_time(const void *a, const void *b)
+{
+	const struct cpuprof_sample *x = a, *y = b;
+
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
+	return x->user_ns < y->user_ns ? -1 : x->user_ns > y->user_ns;
+}
+
+static const char *thread_name(const struct cpuprof *p, const struct cpuprof_sample *s)
+{
+	for (size_t i = 0; i < p->threads; i++) {
+		if (p->thread[i].tid == s->tid && p->thread[i].pid == s->pid)
+			return cpuprof_text(p, p->thread[i].name);
+	}
+	return "";
+}
+
+/* Samples of one thread; neighbours with the same stack are one. */
+static void speedscope_thread(const struct cpuprof *p, const struct cpuprof_sample *s, size_t n,
+			      FILE *out)
+{
+	uint64_t all = 0, same = 0;
+	char name[80];
+
+	for (size_t i = 0; i < n; i++)
+		all += s[i].weight;
+	snprintf(name, sizeof(name), "%.32s %d", thread_name(p, s), s->tid);
+	fputs("{\"type\":\"sampled\",\"name\":", out);
+	profile_json_string(out, name);
+	fprintf(out,
+		",\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":%" PRIu64 ",\"samples\":[",
+		all * p->period_ns);
+	for (size_t i = 0; i < n; i++) {
+		const struct cpuprof_stack *st = &p->stack[s[i].stack];
+
+		if (i && s[i].stack == s[i - 1].stack)
+			continue;
+		fputs(i ? ",[" : "[", out);
+		for (uint32_t k = st->n; k-- > 0;)
+			fprintf(out, "%u%s", p->stack_frame[st->first + k], k ? "," : "");
+		fputc(']', out);
+	}
+	fputs("],\"weights\":[", out);
+	for (size_t i = 0; i < n; i++) {
+		same += s[i].weight;
+		if (i + 1 < n && s[i + 1].stack == s[i].stack)
+			continue;
+		fprintf(out, "%" PRIu64 "%s", same * p->period_ns, i + 1 < n ? "," : "");
+		same = 0;
+	}
+	fputs("]}", out);
+}
+
+void cpuprof_write_speedscope(const struct cpuprof *p, const char *name, FILE *out)
+{
+	struct cpuprof_sample *s = malloc((p->samples + 1) * sizeof(*s));
+	size_t n;
+
+	BUG_ON(!s, "out of memory for a profile");
+	memcpy(s, p->sample, p->samples * sizeof(*s));
+	qsort(s, p->samples, sizeof(*s), by_thread_and_time);
+	fputs("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",", out);
+	speedscope_frames(p, out);
+	fputs(",\"profiles\":[", out);
+	for (size_t i = 0; i < p->samples; i += n) {
+		for (n = 1; i + n < p->samples && s[i + n].tid == s[i].tid; n++)
+			;
+		if (i)
+			fputc(',', out);
+		speedscope_thread(p, s + i, n, out);
+	}
+	fputs("],\"name\":", out);
+	profile_json_string(out, name);
+	fputs(",\"activeProfileIndex\":0,\"exporter\":\"hindsight\"}\n", out);
+	free(s);
+}

@@ -304,10 +304,14 @@ void cpuprof_reasons(const struct cpuprof *p, struct cpuprof_table *ret, uint64_
 	for (size_t i = 0; i < p->samples; i++) {
 		const struct cpuprof_sample *s = &p->sample[i];
 
-		if (s->why)
-			ret->row[row_of(&m, cpuprof_text(p, s->why), 0)].self += s->weight;
-		else
+		uint32_t row;
+
+		if (!s->why) {
 			*complete_ret += s->weight;
+			continue;
+		}
+		row = row_of(&m, cpuprof_text(p, s->why), 0);
+		ret->row[row].self += s->weight;
 	}
 	end(&m);
 }

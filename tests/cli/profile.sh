@@ -78,12 +78,39 @@ if command -v go >/dev/null; then
 		[ "$ours" = "$theirs" ] || fail "$f: ours $ours, pprof $theirs"
 	done
 fi
+profile --speedscope=s.json --sysprof=s.bin threads
+python3 - <<'X' || fail 'speedscope'
+import json
+d = json.load(open("s.json"))
+frames = d["shared"]["frames"]
+assert len(d["profiles"]) >= 2, len(d["profiles"])
+for p in d["profiles"]:
+    assert len(p["samples"]) == len(p["weights"]) and sum(p["weights"]) == p["endValue"], p["name"]
+    assert all(0 <= f < len(frames) for s in p["samples"] for f in s)
+assert any(frames[s[-1]]["name"] == "sixty" and "seventy_thread" in [frames[f]["name"] for f in s] for p in d["profiles"] for s in p["samples"])
+X
+if command -v npm >/dev/null && mkdir -p npm && (cd npm && timeout 60 npm install --prefix . --silent --prefer-offline speedscope ajv >/dev/null 2>&1); then
+	cat >npm/check.js <<'X'
+const Ajv = require("ajv"), fs = require("fs"), read = f => JSON.parse(fs.readFileSync(f));
+const ajv = new Ajv({ strict: false }), schema = read("node_modules/speedscope/dist/release/file-format-schema.json");
+if (!ajv.validate(schema, read("../s.json"))) { console.log(JSON.stringify(ajv.errors)); process.exit(1); }
+X
+	
+	(cd npm && node check.js) >said 2>&1 || fail "speedscope's schema: $(cut -c1-300 said)"
+fi
+
+profile --read=s.bin --sysprof=s2.bin --collapsed=s.txt
+cmp s.bin s2.bin || fail 'sysprof: written, read and written again'
+grep -qE 'seventy_thread:0x[0-9a-f]+;sixty:0x[0-9a-f]+;' s.txt || fail "sysprof: $(head -3 s.txt)"
+profile --read="$ROOT/tests/golden/sysprof.bin" --by=line | grep -q ' 72.7 .*sys1.lua:2' || fail 'reading sysprof'
+
 profile loops >text
 grep -qE '^[0-9]+ samples of .* processor time \([0-9]+ pass(es)? at 1000 Hz\), 100.00% complete$' text || fail "text: $(head -3 text)"
 grep -qE '^ +[4-7][0-9]\.[0-9] .* sixty ' text || fail "text: $(cat text)"
 "$HINDSIGHT" profile --help | grep -q -- --passes || fail 'help'
 
-for bad in '-p 999999 loops' '--rate=1000000 loops' '--passes=100000 loops' '--from=9 --to=3 loops' '--by=nothing loops' '-p 1 --all loops' nosuch \
+head -c $(($(wc -c <s.bin) - 3)) s.bin >cut.bin; : >empty.bin
+for bad in '--read=cut.bin' '--read=empty.bin' '--read=nosuch' '--read=s.bin loops' '-p 999999 loops' '--rate=1000000 loops' '--passes=100000 loops' '--from=9 --to=3 loops' '--by=nothing loops' '-p 1 --all loops' nosuch \
 	'--during=nobody loops' 'loops loops' '--from=99999999 loops'; do
 	# shellcheck disable=SC2086
 	"$HINDSIGHT" profile -q $bad >out 2>err
