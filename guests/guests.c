@@ -10,7 +10,7 @@
  */
 #include "guests/internal.h"
 
-const struct machine *const machines[] = { &luajit_machine, &cpython_machine, NULL };
+const struct machine *const machines[] = { &luajit_machine, &cpython_machine, &lua_machine, NULL };
 
 /* ---- life ----------------------------------------------------------------------------------- */
 

@@ -90,7 +90,7 @@ struct machine {
 		       void *ctx);
 };
 extern const struct machine *const machines[];		/* ends with NULL */
-extern const struct machine luajit_machine, cpython_machine;
+extern const struct machine luajit_machine, cpython_machine, lua_machine;
 
 /* A native frame, with what a machine needs to know of it. */
 struct host {

@@ -5,16 +5,16 @@
 build='gcc g++ make binutils libc6-dev libzstd-dev libxxhash-dev libmsgpack-dev libcapstone-dev
 libseccomp-dev libjansson-dev zlib1g-dev liblzma-dev libdwarf-dev libelf-dev
 libprotobuf-c-dev protobuf-c-compiler libcmocka-dev python3'
-# package:command - a command from elsewhere (nodesource's node, nginx-full) will do.
+# package:command - a command from elsewhere (nodesource's node, nginx-full) will do; or a file that must be there.
 tests='clang:clang clang-format:clang-format gdb:gdb git:git perl:perl sqlite3:sqlite3
 redis-server:redis-server ruby:ruby redis-tools:redis-benchmark nginx-light:nginx nodejs:node
-strace:strace musl-tools:musl-gcc lmdb-utils:mdb_dump golang-go:go vim:vim valgrind:valgrind lldb:lldb default-jdk-headless:javac luajit:luajit
+strace:strace musl-tools:musl-gcc lmdb-utils:mdb_dump golang-go:go vim:vim valgrind:valgrind lldb:lldb default-jdk-headless:javac luajit:luajit lua5.4:lua5.4 liblua5.4-dev:/usr/include/lua5.4/lua.h
 zsh:zsh fish:fish debhelper:dh fakeroot:fakeroot lintian:lintian'
 [ "${1:-}" != demo ] || tests=gdb:gdb
 [ "${1:-}" != soak ] || tests="$tests firefox-esr:firefox-esr chromium:chromium"
 
 installed() { dpkg-query -W -f='${db:Status-Status}\n' "$1" 2>/dev/null | grep -qx installed; }
-has() { PATH=$PATH:/usr/sbin:/sbin command -v "$1" >/dev/null; }
+has() { PATH=$PATH:/usr/sbin:/sbin command -v "$1" >/dev/null || [ -f "$1" ]; }
 
 if ! command -v dpkg-query >/dev/null; then
 	echo 'deps: not a Debian system; install the libraries README.md lists yourself' >&2

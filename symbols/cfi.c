@@ -137,3 +137,30 @@ size_t symbols_fixed_frames(const struct symbols_module *module, uint64_t min, u
 			n++;
 	return n;
 }
+
+size_t symbols_largest_functions(const struct symbols_module *module, uint64_t min,
+				 struct symbols_function *ret, size_t max)
+{
+	struct index *ix = frames_of((struct symbols_module *)(uintptr_t)module);
+	const struct ix_fde *fde;
+	size_t n_fdes, n = 0;
+
+	if (!ix || !max)
+		return 0;
+	fde = index_array(ix, IX_FDES, sizeof(*fde), &n_fdes);
+	for (size_t i = 0; i < n_fdes; i++) {
+		uint64_t size = fde[i].end - fde[i].start;
+		size_t at = n;
+
+		if (fde[i].end < fde[i].start || size < min)
+			continue;
+		while (at && ret[at - 1].end - ret[at - 1].start < size)
+			at--;
+		if (at == max || (at && ret[at - 1].start == fde[i].start))
+			continue;
+		n += n < max;
+		memmove(&ret[at + 1], &ret[at], (n - at - 1) * sizeof(*ret));
+		ret[at] = (struct symbols_function){ fde[i].start, fde[i].end };
+	}
+	return n;
+}

@@ -289,6 +289,12 @@ struct symbols_fixed_frame {
 /* Those of at least min bytes of code and frames of at least frame_min bytes; fills at most max. */
 size_t symbols_fixed_frames(const struct symbols_module *m, uint64_t min, uint64_t frame_min,
 			    struct symbols_fixed_frame *ret, size_t max);
+/* The largest functions of a module that unwind information has, of at least min bytes. */
+struct symbols_function {
+	uint64_t start, end;		/* the file's own addresses */
+};
+size_t symbols_largest_functions(const struct symbols_module *m, uint64_t min,
+				 struct symbols_function *ret, size_t max);
 /* What the file holds at an address of its own, as far as its segment goes; NULL = nothing. */
 const void *symbols_module_bytes(const struct symbols_module *m, uint64_t vaddr, size_t *len_ret);
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""bt_compare.py lua|python|node TEXT JSON - what a program printed of its own stack, against `hindsight bt --json`.
+"""bt_compare.py luajit|lua|python TEXT JSON - what a program printed of its own stack, against `hindsight bt --json`.
 
 TEXT is what the program wrote: tracebacks in the language's own words.  JSON has a stack for each write; writes without a
 traceback (a newline of its own) are left out by the caller's choice of program.  Ends with 0 when all are equal.
@@ -56,6 +56,7 @@ def frames(stack, language):
 
 def main():
     language, text, found = sys.argv[1], open(sys.argv[2]).read(), json.load(open(sys.argv[3]))['stacks']
+    strict, language = language == 'luajit', 'lua' if language == 'luajit' else language
     own = {'lua': lua, 'python': python}[language](text)
     bad = [s for s in found if not s['complete']]
     if bad:
@@ -73,6 +74,9 @@ def main():
             b.pop(0)                    # what prints
         if language == 'lua':           # the language names its own functions by other means
             strip = lambda v: [(w, '' if w == '[C]' else re.sub(r'^function ', '', n)) for w, n in v]
+            a = [f for f in a if not f[0].startswith('(...tail')]
+            if not strict:              # Lua also knows functions by the tables of its libraries
+                a = [(w, y[1] if y[0] == w and y[1].startswith('<') else n) for (w, n), y in zip(a, b + [('', '')] * len(a))]
             if a and a[-1][0] != '[C]':
                 b = b[:len(a)]          # of a coroutine: it ends where that began
         else:

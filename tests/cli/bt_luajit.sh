@@ -26,7 +26,7 @@ END
 for jit in -jon -joff; do
 	"$REC" -o t$jit luajit $jit say.lua 2>said || fail "rec: $(cat said)"
 	"$HINDSIGHT" bt --json --writes=2 t$jit >found || fail 'bt'
-	python3 "$ROOT/tests/cli/bt_compare.py" lua said found >out || fail "luajit $jit: $(cat out)"
+	python3 "$ROOT/tests/cli/bt_compare.py" luajit said found >out || fail "luajit $jit: $(cat out)"
 	grep -Eq '^[0-9]{3,} stacks, 0 wrong' out || fail "$(cat out)"
 done
 # moments by number are the same stacks; text has native frames around them

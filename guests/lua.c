@@ -1,0 +1,427 @@
+/*
+ * lua.c - stacks of Lua 5.3 and 5.4 (PUC), also stripped and built into programs.
+ *
+ * A Lua function that Lua calls runs in the same native frame of luaV_execute(); the CallInfo of
+ * one that C called says so (CIST_FRESH).  So each native frame of luaV_execute() stands for the
+ * CallInfos down to the next fresh one.  Which lua_State it runs is in its registers or its frame.
+ *
+ * Without symbols luaV_execute() is found by what it is: a large function with a jump table, in
+ * whose frames a lua_State lies that has a Lua function running.
+ *
+ * Where a function stands is in its CallInfo (savedpc), but for the innermost one: its pc is in the
+ * same register throughout luaV_execute(), which registers that often point into the function's
+ * code tell.
+ */
+#include "guests/lua.h"
+
+enum { LUA_THREAD = 8, LUA_LCL = 0x46, LUA_CCL = 0x66, LUA_LCF = 0x16 };
+enum { L_G = 24, L_CI = 32, CI_FUNC = 0, CI_PREVIOUS = 16 };
+enum { CL_PROTO = 24, CL_C = 24, STACK_WORDS = 64, MAX_CALLS = 1 << 18 };
+
+static const struct lua_layout layouts[] = {
+	{ "Lua 5.3", 3, 200, 56, 48, 40, 66, 1 << 1, 1 << 3, 40, 48, 56, 28, 72, 0, 0, 80, 36, 104,
+	  88 },
+	{ "Lua 5.4", 4, 264, 48, 40, 32, 62, 0, 1 << 2, 44, 56, 64, 28, 88, 96, 40, 104, 36, 112,
+	  80 },
+};
+
+/* Registers that calls preserve. */
+static const uint8_t kept[LUA_KEPT] = { SYMBOLS_RBX, SYMBOLS_RBP, SYMBOLS_R12,
+					SYMBOLS_R13, SYMBOLS_R14, SYMBOLS_R15 };
+
+struct lua_code {
+	struct { uint64_t start, end; } loop[LUA_LOOPS];
+	unsigned loops;
+	uint8_t layout;
+	uint32_t votes[LUA_KEPT];	/* how often a register could be the pc */
+};
+
+/* ---- the module ------------------------------------------------------------------------------ */
+
+/* "$LuaVersion: Lua 5.4.4", which all builds have. */
+static int version_of(const struct symbols_module *m)
+{
+	static const char mark[] = "$LuaVersion: Lua 5.";
+	enum { PAGE = 4096, PAGES_MAX = 1 << 15 };
+
+	for (uint64_t v = 0, n = 0; n < PAGES_MAX; n++) {
+		size_t len;
+		const char *b = symbols_module_bytes(m, v, &len), *hit;
+
+		if (!b) {
+			v += PAGE;
+			continue;
+		}
+		hit = memmem(b, len, mark, sizeof(mark) - 1);
+		if (hit && hit + sizeof(mark) < b + len)
+			return hit[sizeof(mark) - 1] - '0';
+		v = (v + len + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+	}
+	return -1;
+}
+
+static bool has_jump_table(const uint8_t *b, size_t n)
+{
+	for (size_t i = 0; i + 3 < n; i++) {
+		if (b[i] == 0xff && (b[i + 1] & 0xf8) == 0xe0)
+			return true;		/* jmp *register */
+		if (b[i] == 0xff && (b[i + 1] == 0x24 || b[i + 1] == 0x64))
+			return true;		/* jmp *table(,register,8) */
+	}
+	return false;
+}
+
+static void loops_find(struct guests *g, const struct code *c, struct lua_code *lua)
+{
+	struct symbols_found found[8];
+	size_t n = symbols_find(g->o.symbols, "luaV_execute", SYMBOLS_FUNC, found, 8), len;
+	struct symbols_function fn[LUA_LOOPS];
+
+	for (size_t i = 0; i < n && i < 8 && lua->loops < LUA_LOOPS; i++) {
+		if (found[i].module != c->module || !found[i].size)
+			continue;
+		lua->loop[lua->loops].start = found[i].addr;
+		lua->loop[lua->loops++].end = found[i].addr + found[i].size;
+	}
+	if (lua->loops)
+		return;
+	n = symbols_largest_functions(c->module, 4096, fn, LUA_LOOPS);
+	for (size_t i = 0; i < n; i++) {
+		const uint8_t *b = symbols_module_bytes(c->module, fn[i].start, &len);
+
+		if (!b || !has_jump_table(b, len < fn[i].end - fn[i].start
+						     ? len
+						     : (size_t)(fn[i].end - fn[i].start)))
+			continue;
+		lua->loop[lua->loops].start = fn[i].start + c->bias;
+		lua->loop[lua->loops++].end = fn[i].end + c->bias;
+	}
+}
+
+static bool examine(struct guests *g, struct code *c)
+{
+	int version = version_of(c->module);
+	struct lua_code *lua;
+
+	if (version < 0)
+		return false;
+	lua = calloc(1, sizeof(*lua));
+	if (!lua)
+		return false;
+	lua->layout = UINT8_MAX;
+	for (uint8_t i = 0; i < sizeof(layouts) / sizeof(*layouts); i++)
+		if (layouts[i].minor == version)
+			lua->layout = i;
+	loops_find(g, c, lua);
+	if (!lua->loops) {
+		free(lua);
+		return false;
+	}
+	c->data = lua;
+	c->data_size = sizeof(*lua);
+	return true;
+}
+
+static bool is_loop(const struct lua_code *lua, uint64_t pc)
+{
+	for (unsigned i = 0; i < lua->loops; i++)
+		if (pc - lua->loop[i].start < lua->loop[i].end - lua->loop[i].start)
+			return true;
+	return false;
+}
+
+/* ---- states ---------------------------------------------------------------------------------- */
+
+/* The global_State that says it is of a thread; 0 = this is no thread. */
+static uint64_t global_of(struct guests *g, uint64_t L)
+{
+	unsigned char b[32];
+	uint64_t G;
+
+	if (L < 4096 || L & 7 || L >> 47 || !mem_bytes(g, L, b, sizeof(b)) || b[8] != LUA_THREAD)
+		return 0;
+	memcpy(&G, b + L_G, 8);
+	return G < 4096 || G & 7 || G >> 47 ? 0 : G;
+}
+
+static bool is_thread(struct lua *lua, uint64_t L)
+{
+	uint64_t G = global_of(lua->g, L), word[64];
+
+	if (!G)
+		return false;
+	lua->G = G;
+	if (mem_u64(lua->g, G + lua->y->mainthread, &lua->main) &&
+	    global_of(lua->g, lua->main) == G)
+		return true;
+	if (!mem_bytes(lua->g, G, word, sizeof(word)))
+		return false;
+	/* Another release has it elsewhere: some pointer of it is to a thread of this state. */
+	for (unsigned i = 16; i < 64; i++) {
+		if (global_of(lua->g, word[i]) != G)
+			continue;
+		lua->main = word[i];
+		return true;
+	}
+	return false;
+}
+
+static bool call_read(const struct lua *lua, uint64_t ci, struct lua_call *ret)
+{
+	unsigned char b[72];
+	uint64_t func, value;
+	uint16_t status;
+	uint8_t type;
+
+	if (!ci || ci & 7 || !mem_bytes(lua->g, ci, b, sizeof(b)))
+		return false;
+	*ret = (struct lua_call){ .ci = ci };
+	memcpy(&func, b + CI_FUNC, 8);
+	memcpy(&ret->previous, b + CI_PREVIOUS, 8);
+	memcpy(&ret->savedpc, b + lua->y->savedpc, 8);
+	memcpy(&status, b + lua->y->callstatus, 2);
+	ret->lua = lua->y->cist_lua ? status & lua->y->cist_lua : !(status & 1 << 1);
+	ret->fresh = status & lua->y->cist_fresh;
+	ret->tail = status & 1 << 5;
+	ret->func = func;
+	if (!ret->previous)
+		return true;		/* the one below all */
+	if (func & 7 || !mem_u64(lua->g, func, &value) || !mem_u8(lua->g, func + 8, &type))
+		return false;
+	ret->closure = value;
+	if (ret->lua) {
+		/* When it returns its results may lie over it: no proto then. */
+		if (type != LUA_LCL || !mem_u64(lua->g, value + CL_PROTO, &ret->proto))
+			ret->proto = 0;
+		return true;
+	}
+	ret->c = value;
+	return type == LUA_LCF || (type == LUA_CCL && mem_u64(lua->g, value + CL_C, &ret->c)) ||
+	       ret->lua == false;
+}
+
+/* Does a Lua function run in it?  Not so of one that a stale pointer names. */
+static bool runs_lua(const struct lua *lua, uint64_t L)
+{
+	struct lua_call call;
+	uint64_t ci;
+
+	if (!mem_u64(lua->g, L + L_CI, &ci))
+		return false;
+	for (unsigned n = 0; n < 64; n++) {
+		if (!call_read(lua, ci, &call) || !call.previous)
+			return false;
+		if (call.lua)
+			return true;
+		ci = call.previous;
+	}
+	return true;
+}
+
+/* The lua_State that a native frame runs; 0 = none. */
+static uint64_t thread_of(struct lua *lua, size_t host)
+{
+	const struct symbols_regs *regs = &lua->w->host[host].regs;
+	uint64_t start = regs->r[SYMBOLS_RSP], end = lua->w->pc[host].cfa, word[STACK_WORDS];
+	size_t n = end > start ? (size_t)((end - start) / 8) : 0;
+
+	for (unsigned i = 0; i < LUA_KEPT; i++)
+		if ((regs->known & 1u << kept[i]) && is_thread(lua, regs->r[kept[i]]) &&
+		    runs_lua(lua, regs->r[kept[i]]))
+			return regs->r[kept[i]];
+	if (n > STACK_WORDS)
+		n = STACK_WORDS;
+	if (!n || !mem_bytes(lua->g, start, word, 8 * n))
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		if (is_thread(lua, word[i]) && runs_lua(lua, word[i]))
+			return word[i];
+	return 0;
+}
+
+/* ---- frames ---------------------------------------------------------------------------------- */
+
+/* The pc of the function that runs right there, in a register of luaV_execute(). */
+static bool pc_in_register(struct lua *lua, size_t host, const struct lua_proto *p, uint64_t *ret)
+{
+	const struct symbols_regs *regs = &lua->w->host[host].regs;
+	uint32_t *votes = lua->code->votes, best = 0;
+	int which = -1;
+
+	for (unsigned i = 0; i < LUA_KEPT; i++) {
+		uint64_t pc = regs->r[kept[i]];
+
+		if (!(regs->known & 1u << kept[i]) || pc & 3 || pc <= p->code ||
+		    pc > p->code + 4ull * p->sizecode)
+			continue;
+		votes[i]++;
+		if (votes[i] > best) {
+			best = votes[i];
+			which = (int)i;
+		}
+	}
+	for (unsigned i = 0; i < LUA_KEPT; i++)
+		if (votes[i] > 2 * best)
+			return false;		/* the usual one is in another use */
+	if (which < 0)
+		return false;
+	*ret = regs->r[kept[which]];
+	return true;
+}
+
+static bool emit(struct lua *lua, size_t host, const struct lua_call *call, bool top)
+{
+	struct guests_frame f = { .kind = GUESTS_BUILTIN, .host = (unsigned)host, .vm = lua->vm,
+				  .where = call->ci, .function_object = call->closure };
+	struct lua_call caller;
+	struct lua_proto p;
+	uint64_t pc = call->savedpc;
+
+	if (call_read(lua, call->previous, &caller) && caller.previous && caller.lua &&
+	    !(call->lua && call->fresh) && !call->tail && lua_proto_read(lua, caller.proto, &p))
+		f.function = lua_called(lua, &p, caller.savedpc);
+	if (!call->lua) {
+		f.address = call->c;
+		return walk_add(lua->g, lua->w, &f);
+	}
+	if (!call->proto)
+		return true;
+	f.kind = GUESTS_FRAME;
+	f.address = call->proto;
+	if (!lua_proto_read(lua, call->proto, &p)) {
+		lua->w->stack->why = GUESTS_CORRUPT;
+		return false;
+	}
+	f.approximate = top && !pc_in_register(lua, host, &p, &pc);
+	f.file = lua_chunk(lua, &p);
+	f.line = lua_line(lua, &p, pc);
+	f.first_line = p.linedefined;
+	if (!f.function)
+		f.function = lua_unnamed(lua, &p);
+	return walk_add(lua->g, lua->w, &f);
+}
+
+/* CallInfos of one native frame of luaV_execute().  False: the walk is over. */
+static bool emit_group(struct lua *lua, size_t host, uint64_t *ci, bool innermost)
+{
+	bool top = innermost;
+
+	for (unsigned n = 0; n < MAX_CALLS; n++) {
+		struct lua_call call;
+
+		if (!call_read(lua, *ci, &call)) {
+			lua->w->stack->why = GUESTS_CORRUPT;
+			return false;
+		}
+		if (!call.previous) {
+			*ci = 0;
+			return true;
+		}
+		if (!emit(lua, host, &call, top && call.lua))
+			return false;
+		top = false;
+		*ci = call.previous;
+		if (call.lua && call.fresh)
+			return true;
+	}
+	lua->w->stack->why = GUESTS_CORRUPT;
+	return false;
+}
+
+/* The native frame further out that runs a C function: the nearest behind its first instruction. */
+static size_t host_of(const struct lua *lua, size_t from, uint64_t c)
+{
+	enum { NEAR = 1 << 14 };
+	uint64_t best = NEAR;
+	size_t ret = from;
+
+	for (size_t i = from; i < lua->w->hosts; i++) {
+		uint64_t in = lua->w->pc[i].lookup - c;
+
+		if (in >= best)
+			continue;
+		best = in;
+		ret = i;
+	}
+	return ret;
+}
+
+/* C functions that C called, outside of any Lua function. */
+static void emit_rest(struct lua *lua, size_t host, uint64_t ci)
+{
+	struct lua_call call;
+
+	for (unsigned n = 0; n < MAX_CALLS && call_read(lua, ci, &call) && call.previous; n++) {
+		if (!call.lua) {
+			host = host_of(lua, host, call.c);
+			if (!emit(lua, host, &call, false))
+				return;
+		}
+		ci = call.previous;
+	}
+}
+
+static void vm_found(struct lua *lua, const struct code *c, size_t first)
+{
+	struct guests_stack *st = lua->w->stack;
+	const struct guests_frame *top = &lua->g->guest[first];
+	uint64_t bias;
+
+	if (st->vm)
+		return;
+	st->vm = lua->vm;
+	if (top->kind != GUESTS_BUILTIN)
+		st->state = GUESTS_STATE_INTERP;
+	else
+		st->state = symbols_module_at(lua->g->o.symbols, lua->w->pc[0].lookup, &bias) ==
+					    c->module
+				    ? GUESTS_STATE_BUILTIN
+				    : GUESTS_STATE_C;
+}
+
+static void unwind(struct guests *g, struct code *c, struct walk *w)
+{
+	struct lua lua = { .g = g, .w = w, .code = c->data };
+	uint64_t L = 0, ci = 0;
+	size_t last = 0;
+	bool loop = false, innermost = true;
+
+	for (size_t i = 0; i < w->hosts; i++) {
+		uint64_t now;
+		size_t before = g->guests;
+
+		if (!is_loop(lua.code, w->pc[i].lookup))
+			continue;
+		loop = true;
+		if (lua.code->layout == UINT8_MAX)
+			break;
+		lua.y = &layouts[lua.code->layout];
+		now = thread_of(&lua, i);
+		if (!now)
+			continue;
+		lua.vm = vm_at(g, GUESTS_LUA, lua.G);
+		if (!lua.vm) {
+			w->stack->why = GUESTS_NO_MEMORY;
+			return;
+		}
+		lua.vm->name = lua.y->name;
+		lua.vm->main = lua.main;
+		lua.vm->module = c->module;
+		walk_machinery(g, i);
+		if (now != L && !mem_u64(g, now + L_CI, &ci))
+			continue;
+		L = now;
+		if (ci && !emit_group(&lua, i, &ci, innermost))
+			return;
+		if (innermost && g->guests > before)
+			vm_found(&lua, c, before);
+		innermost = false;
+		last = i;
+	}
+	if (ci)
+		emit_rest(&lua, last, ci);
+	if (loop && lua.code->layout == UINT8_MAX)
+		w->stack->why = GUESTS_LAYOUT;
+}
+
+const struct machine lua_machine = { .examine = examine, .unwind = unwind };

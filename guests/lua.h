@@ -1,0 +1,55 @@
+/*
+ * lua.h - what the files about Lua share.
+ *
+ *	lua.c		finds luaV_execute() and states, walks stacks
+ *	lua_proto.c	functions, lines, names
+ */
+#ifndef GUESTS_LUA_H
+#define GUESTS_LUA_H
+
+#include "guests/internal.h"
+
+enum { LUA_KEPT = 6, LUA_LOOPS = 8 };
+
+/* Offsets that differ between versions. */
+struct lua_layout {
+	const char *name;
+	uint8_t minor;
+	uint16_t mainthread;				/* global_State */
+	uint16_t stack, stack_last;			/* lua_State */
+	uint16_t savedpc, callstatus;			/* CallInfo */
+	uint16_t cist_lua, cist_fresh;			/* bits of it; cist_lua 0: bit 1 says C */
+	uint16_t linedefined, k, code, sizelineinfo, lineinfo;	/* Proto */
+	uint16_t abslineinfo, sizeabslineinfo, locvars, sizelocvars, source, upvalues;
+};
+struct lua_code;
+/* A machine at a stop. */
+struct lua {
+	struct guests *g;
+	struct walk *w;
+	struct lua_code *code;
+	const struct lua_layout *y;
+	struct guests_vm *vm;
+	uint64_t G, main;
+};
+struct lua_call {
+	uint64_t ci, previous, func, savedpc, closure;
+	uint64_t proto;		/* of a Lua function */
+	uint64_t c;		/* else the native function */
+	bool lua, fresh;	/* fresh: in a native frame of its own */
+	bool tail;		/* who called it is gone */
+};
+struct lua_proto {
+	uint64_t addr, code, k, lineinfo, abslineinfo, locvars, source, upvalues;
+	uint32_t sizecode, sizek, sizelineinfo, sizeabslineinfo, sizelocvars, sizeupvalues;
+	uint32_t linedefined;
+};
+bool lua_proto_read(const struct lua *lua, uint64_t addr, struct lua_proto *ret);
+/* pc is that of the instruction behind the one that runs. */
+unsigned lua_line(const struct lua *lua, const struct lua_proto *p, uint64_t pc);
+const char *lua_chunk(const struct lua *lua, const struct lua_proto *p);
+const char *lua_unnamed(const struct lua *lua, const struct lua_proto *p);
+/* What the caller, standing behind its call, calls the function; NULL = nothing. */
+const char *lua_called(const struct lua *lua, const struct lua_proto *caller, uint64_t pc);
+
+#endif
