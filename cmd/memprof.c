@@ -1,13 +1,18 @@
 /*
  * memprof.c - `hindsight memprof`: every allocation of a recorded process, and who made it.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <jansson.h>
 
+#include "analysis/alloc/ljm.h"
 #include "analysis/memprof.h"
 #include "analysis/output/output.h"
 #include "cmd/memprof.h"
@@ -15,7 +20,7 @@
 #include "cmd/sources.h"
 
 struct memprof_cmd {
-	const char *at, *diff, *html;
+	const char *at, *diff, *html, *read, *ljm;
 	uint64_t from, to, pid, top, churn;
 	struct option_list alloc, free;
 	struct profile_out out;
@@ -34,6 +39,10 @@ static const struct option_row memprof_rows[] = {
 	  "what is alive after event E2 more, or less, than after E1" },
 	{ "by", 0, "line|stack|function|trace|type|thread", OPTION_CHOICE,
 	  offsetof(struct memprof_cmd, by), "what to add up by (default: line)" },
+	{ "read", 0, "FILE", OPTION_STRING, offsetof(struct memprof_cmd, read),
+	  "not a trace, but a file that LuaJIT's memprof wrote" },
+	{ "ljm", 0, "FILE", OPTION_STRING, offsetof(struct memprof_cmd, ljm),
+	  "write such a file" },
 	{ "leaks", 0, NULL, OPTION_FLAG, offsetof(struct memprof_cmd, leaks),
 	  "only places with blocks that are alive at the end" },
 	{ "report", 0, NULL, OPTION_FLAG, offsetof(struct memprof_cmd, report),
@@ -143,6 +152,15 @@ static struct err *files(const struct memprof_cmd *c, const struct memprof_view 
 
 	if (c->html)
 		TRY(memprof_html(v, c->html));
+	if (c->ljm) {
+		FILE *f = fopen(c->ljm, "we");
+
+		if (!f)
+			return err_os(errno, "cannot write %s", c->ljm);
+		TRY(alloc_ljm_write(v->l, &v->q, f));
+		if (fclose(f))
+			return err_os(errno, "cannot write %s", c->ljm);
+	}
 	if (!profile_out_any(&c->out))
 		return NULL;
 	p = alloc_profile(v->l, &v->q, v->compare ? &v->before : NULL);
@@ -169,12 +187,12 @@ static struct err *output(const struct memprof_cmd *c, const struct memprof_view
 		return json_print(memprof_json(v), true);
 	if (c->list)
 		memprof_list(v);
-	else if (c->report || c->leak_only || c->leaks)
+	else if (c->report || c->leak_only || c->leaks || (!v->l->moments && !c->by))
 		return alloc_report_print(v->l, &v->q,
 					  &(struct alloc_report){ c->leak_only || c->leaks,
 								  c->human, c->top },
 					  stdout);
-	else if (!c->html && !profile_out_any(&c->out))
+	else if (!c->html && !c->ljm && !profile_out_any(&c->out))
 		return text(c, v);
 	return NULL;
 }
@@ -214,10 +232,47 @@ static struct err *from_trace(const struct memprof_cmd *c, const char *trace)
 	return err;
 }
 
+/* What can be read of a damaged file is shown, then what is wrong with it. */
+static struct err *from_file(const struct memprof_cmd *c)
+{
+	struct memprof_view v = { .source = c->read };
+	struct err *err, *bad;
+	struct stat st;
+	void *bytes;
+	int fd;
+
+	if (c->at || c->diff || c->from || c->to)
+		return err_new(ERR_USAGE, "a file of memprof has no events of a recording: "
+					  "--at, --from, --to and --diff are for traces");
+	fd = open(c->read, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_os(errno, "cannot open %s", c->read);
+	bytes = st.st_size > 0 ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)
+			       : MAP_FAILED;
+	close(fd);
+	if (bytes == MAP_FAILED)
+		return err_new(ERR_USAGE, "%s is empty, or no file", c->read);
+	bad = alloc_ljm_read(bytes, (size_t)st.st_size, &v.l);
+	munmap(bytes, (size_t)st.st_size);
+	if (!v.l)
+		return err_wrap(bad, "%s", c->read);
+	view_fill(c, &(struct span){ 0 }, &v);
+	err = output(c, &v);
+	alloc_log_destroy(v.l);
+	if (!err)
+		return bad ? err_wrap(bad, "%s", c->read) : NULL;
+	err_free(bad);
+	return err;
+}
+
 static struct err *memprof_run(const void *opts, int argc, char **argv)
 {
 	const struct memprof_cmd *c = opts;
 
+	if (c->read && argc)
+		return err_new(ERR_USAGE, "--read=%s and a trace: one of them", c->read);
+	if (c->read)
+		return from_file(c);
 	if (argc > 1)
 		return err_new(ERR_USAGE, "one TRACE at most, not '%s' too", argv[1]);
 	return from_trace(c, argc ? argv[0] : NULL);

@@ -41,9 +41,9 @@ struct alloc_stack {
 	const char *vm;		/* "LuaJIT", "Lua", "CPython"; NULL = native */
 	/*
 	 * The location in LuaJIT's format: address of the prototype or C function, or number of the
-	 * trace (with its prototype in trace_proto); line that runs.
+	 * trace; line that runs.
 	 */
-	uint64_t proto, trace_proto, trace_code;
+	uint64_t proto;
 	uint64_t line;
 	const char *where;	/* the text of a file's location; NULL: the frames tell */
 };
@@ -63,6 +63,16 @@ struct alloc_moment {		/* from event number `first` of the log on */
 	uint64_t event;		/* of the recording, done last */
 };
 
+/* What LuaJIT's format says of an address or trace from here on; see analysis/output/ljs.h. */
+struct alloc_symbol {
+	uint64_t addr, proto, line;
+	const char *name;	/* NULL for a trace */
+	size_t at;		/* before this event of the log */
+	uint32_t alias;		/* number of its source, which has more than one line; 0 = none */
+	uint8_t kind;		/* enum ljs_kind */
+	bool front;		/* it was there before the log began */
+};
+
 struct alloc_log {
 	struct alloc_event *event;
 	size_t n, room;
@@ -76,6 +86,8 @@ struct alloc_log {
 	uint64_t end_event;	/* where the recording was looked at last */
 	int pid;
 	uint64_t lost;		/* guest stacks that could not be had */
+	struct alloc_symbol *symbol;	/* of guests, in order */
+	size_t symbols, symbols_room;
 	const char **alias;	/* sources with more than one line, in order */
 	size_t aliases;
 	struct alloc_strings *strings;
@@ -90,6 +102,10 @@ const char *alloc_string_len(struct alloc_log *l, const char *s, size_t len);
 uint32_t alloc_stack_add(struct alloc_log *l, const struct alloc_stack *s);
 /* Returns its number. */
 size_t alloc_event_add(struct alloc_log *l, const struct alloc_event *e);
+/* Room for so many events in all. */
+void alloc_events_room(struct alloc_log *l, size_t n);
+/* Its name is interned; returns its number. */
+uint32_t alloc_symbol_add(struct alloc_log *l, const struct alloc_symbol *s);
 /* What is added from now on came after this event of the recording. */
 void alloc_moment_set(struct alloc_log *l, uint64_t event);
 uint16_t alloc_thread(struct alloc_log *l, int tid);

@@ -131,6 +131,7 @@ void alloc_log_destroy(struct alloc_log *l)
 	free(l->strings->slot);
 	free(l->strings);
 	free(l->alias);
+	free(l->symbol);
 	free(l->event);
 	free(l->moment);
 	free(l->stack);
@@ -165,6 +166,21 @@ size_t alloc_event_add(struct alloc_log *l, const struct alloc_event *e)
 	l->event = room(l->event, &l->room, l->n, sizeof(*l->event));
 	l->event[l->n] = *e;
 	return l->n++;
+}
+
+void alloc_events_room(struct alloc_log *l, size_t n)
+{
+	if (n <= l->room)
+		return;
+	l->room = n;
+	l->event = need(realloc(l->event, n * sizeof(*l->event)));
+}
+
+uint32_t alloc_symbol_add(struct alloc_log *l, const struct alloc_symbol *s)
+{
+	l->symbol = room(l->symbol, &l->symbols_room, l->symbols, sizeof(*l->symbol));
+	l->symbol[l->symbols] = *s;
+	return (uint32_t)l->symbols++;
 }
 
 void alloc_moment_set(struct alloc_log *l, uint64_t event)
