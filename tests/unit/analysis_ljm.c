@@ -150,8 +150,10 @@ static void versions(void **state)
 
 static void lies(void **state)
 {
-	static const char *const bad[] = {
-		"", "ljs", "ljs\4\0\0\0\x80", "ljs\0\0\0\0\x80", "ljs\3\0\0\1\x80", "ljs\3\0\0\0\3", "ljs\1\0\0\0\1\1\1a\1",
+#define BAD(b) { b, sizeof(b) - 1 }
+	static const struct { const char *bytes; size_t len; } bad[] = {
+		BAD(""), BAD("ljs"), BAD("ljs\4\0\0\0\x80"), BAD("ljs\0\0\0\0\x80"), BAD("ljs\3\0\0\1\x80"), BAD("ljs\3\0\0\0\3"),
+		BAD("ljs\1\0\0\0\1\1\1a\1"),
 	};
 	/* a text of 2^60 bytes; a number of 11 bytes, of 70 bits; events of unknown kinds */
 	static const char text[] = "ljs\3\0\0\0" "\0\1\x80\x80\x80\x80\x80\x80\x80\x80\x10" "aaaa";
@@ -163,7 +165,7 @@ static void lies(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-		struct err *err = alloc_ljm_read(bad[i], i ? 8 : 0, &l);
+		struct err *err = alloc_ljm_read(bad[i].bytes, bad[i].len, &l);
 
 		assert_non_null(err);
 		assert_null(l);
