@@ -17,6 +17,7 @@
 
 #include "abi/syscall.h"
 #include "cmd/cmd.h"
+#include "cmd/machine.h"
 
 /* ---- text ------------------------------------------------------------------------ */
 
@@ -209,12 +210,14 @@ struct err *json_print(json_t *value, bool pretty)
 /* ---- hindsight info ---------------------------------------------------------------- */
 
 struct info_options {
-	bool json;
+	bool json, machine;
 };
 
 static const struct option_row info_rows[] = {
 	{ "json", 0, NULL, OPTION_FLAG, offsetof(struct info_options, json),
 	  "print one JSON object" },
+	{ "machine", 0, NULL, OPTION_FLAG, offsetof(struct info_options, machine),
+	  "show what this machine can do for a recording, instead" },
 	{ 0 }
 };
 
@@ -379,6 +382,10 @@ static struct err *info_run(const void *opts, int argc, char **argv)
 	struct trace_reader *r;
 	bool complete;
 
+	if (o->machine && argc > 0)
+		return err_new(ERR_USAGE, "--machine shows this machine and takes no TRACE");
+	if (o->machine)
+		return machine_show(o->json);
 	TRY(cmd_trace_open(argc, argv, &r));
 	complete = trace_reader_end(r, &totals);
 	if (!complete)
