@@ -263,6 +263,7 @@ struct rec_arena { unsigned char *base; size_t used, size; struct rec_arena *nex
 
 /* slice.c: the slice of the task that runs. */
 enum slice_ask { SLICE_NONE, SLICE_DUE, SLICE_PROBE };
+enum { SPUN_MAX = 8 };
 struct rec_slices {
 	uint64_t start_ns, length_ns, alone_ns, woken_ns, probe_ns;
 	uint64_t charged_ns;	/* up to then time has been put to somebody's account */
@@ -276,6 +277,9 @@ struct rec_slices {
 	unsigned lingers;	/* how often it has been left running for a random time instead */
 	uint64_t linger_ns;	/* until then; 0: it has not */
 	struct regs probed;	/* at the last probe */
+	/* where tasks were found to spin, the last few places; of all address spaces */
+	uint64_t spun[SPUN_MAX];
+	unsigned spun_next;
 };
 
 /* end.c */

@@ -303,17 +303,30 @@ static bool same_registers(const struct regs *a, const struct regs *b)
 	return !memcmp(&x, &y, sizeof(x));
 }
 
+static bool has_spun(const struct rec_slices *s, uint64_t rip)
+{
+	for (unsigned i = 0; i < SPUN_MAX; i++) {
+		if (s->spun[i] - rip + PROBES_NEAR <= 2 * PROBES_NEAR)
+			return true;
+	}
+	return false;
+}
+
 bool rec_slice_spins(struct recorder *rec, const struct rec_task *t, const struct regs *regs)
 {
 	struct rec_slices *s = &rec->slices;
 	struct regs before = s->probed;
+	bool near = before.rip - regs->rip + PROBES_NEAR <= 2 * PROBES_NEAR;
 
 	s->probed = *regs;
 	s->probe_ns *= 2;
-	if (before.rip - regs->rip + PROBES_NEAR > 2 * PROBES_NEAR)
+	/* one look is enough in a loop in which somebody has spun before */
+	if (!near && !has_spun(s, regs->rip))
 		return false;
-	if (!same_registers(&before, regs) && !pause_near(t, regs->rip))
+	if (!(near && same_registers(&before, regs)) && !pause_near(t, regs->rip))
 		return false;
+	if (!has_spun(s, regs->rip))
+		s->spun[s->spun_next++ % SPUN_MAX] = regs->rip;
 	s->wasted_ns += now_ns() - s->start_ns;
 	return true;
 }
