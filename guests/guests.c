@@ -10,7 +10,8 @@
  */
 #include "guests/internal.h"
 
-const struct machine *const machines[] = { &luajit_machine, &cpython_machine, &lua_machine, NULL };
+const struct machine *const machines[] = { &luajit_machine, &cpython_machine, &lua_machine,
+					   &v8_machine, NULL };
 
 /* ---- life ----------------------------------------------------------------------------------- */
 
@@ -44,6 +45,7 @@ void guests_reset(struct guests *g)
 	for (size_t i = 0; i < g->vms; i++)
 		free(g->vm[i]);
 	g->codes = g->vms = g->guests = 0;
+	lines_drop(g);
 }
 
 void guests_destroy(struct guests *g)
@@ -181,18 +183,20 @@ static bool step(struct guests *g, struct symbols_regs *regs, const struct symbo
 		 int code, bool first, uint64_t *cfa_ret, enum symbols_how *how_ret)
 {
 	uint64_t bias, rsp = regs->r[SYMBOLS_RSP];
+	const struct symbols_module *m;
 
 	*how_ret = SYMBOLS_CFI;
 	if (code >= 0 && g->code[code].machine->step &&
 	    g->code[code].machine->step(g, &g->code[code], regs, first, cfa_ret))
 		return true;
-	if (code < 0 && !symbols_module_at(g->o.symbols, regs->r[SYMBOLS_RIP] - !first, &bias)) {
-		for (size_t i = 0; i < g->codes; i++) {
-			const struct machine *m = g->code[i].machine;
+	m = code < 0 ? symbols_module_at(g->o.symbols, regs->r[SYMBOLS_RIP] - !first, &bias) : NULL;
+	for (size_t i = 0; code < 0 && i < g->codes; i++) {
+		const struct code *c = &g->code[i];
 
-			if (m && m->step && m->step(g, &g->code[i], regs, first, cfa_ret))
-				return regs->r[SYMBOLS_RSP] > rsp;
-		}
+		/* code that it made, or its module's, mapped once more */
+		if (c->machine && c->machine->step && (!m || m == c->module) &&
+		    c->machine->step(g, &g->code[i], regs, first, cfa_ret))
+			return regs->r[SYMBOLS_RSP] > rsp;
 	}
 	return symbols_unwind_step(g->o.symbols, regs, mem, first, cfa_ret, how_ret);
 }

@@ -15,6 +15,11 @@
 
 /* ---- memory (memory.c) ---------------------------------------------------------------------- */
 
+/*
+ * What one call may read: thousands of deep frames need less, and frames that lie cannot keep it
+ * going.
+ */
+enum { MAX_READS = 1 << 20, MAX_LOADS = 1 << 14 };
 enum { PAGE_BITS = 12, PAGE_BYTES = 1 << PAGE_BITS, PAGES = 128 };
 struct page {
 	uint64_t addr;
@@ -46,6 +51,7 @@ static inline bool mem_u8(struct guests *g, uint64_t addr, uint8_t *ret)
 
 /* ---- strings (memory.c) --------------------------------------------------------------------- */
 
+struct line_index;
 struct strings {
 	struct string_block *block;
 	const char **slot;	/* hash table by content */
@@ -61,6 +67,13 @@ const char *string_format(struct guests *g, const char *fmt, ...)
  */
 const char *lua_chunk_name(struct guests *g, const char *source, size_t len, size_t whole);
 void strings_deinit(struct strings *s);
+/* NULL = there is none; made by lines_add(), whose caller fills it with lines_end(). */
+struct line_index *lines_find(struct guests *g, const uint64_t key[3]);
+struct line_index *lines_add(struct guests *g, const uint64_t key[3]);
+bool lines_end(struct line_index *l, uint32_t position);
+/* From 1 on. */
+unsigned lines_at(const struct line_index *l, uint32_t position);
+void lines_drop(struct guests *g);
 
 /* ---- machines ------------------------------------------------------------------------------- */
 
@@ -90,7 +103,7 @@ struct machine {
 		       void *ctx);
 };
 extern const struct machine *const machines[];		/* ends with NULL */
-extern const struct machine luajit_machine, cpython_machine, lua_machine;
+extern const struct machine luajit_machine, cpython_machine, lua_machine, v8_machine;
 
 /* A native frame, with what a machine needs to know of it. */
 struct host {
@@ -115,11 +128,20 @@ void walk_machinery(struct guests *g, size_t host);
 /* The machine with that address; made when it is new.  NULL = no memory. */
 struct guests_vm *vm_at(struct guests *g, enum guests_language language, uint64_t address);
 
+/* Where the lines of a source end, that cannot change as long as its key means the same. */
+struct line_index {
+	struct line_index *next;
+	uint64_t key[3];
+	uint32_t n, room;
+	uint32_t *end;
+};
+
 struct guests {
 	struct guests_options o;
 	struct page *page;		/* PAGES of them */
-	uint32_t round;
+	uint32_t round, reads, loads;
 	struct strings strings;
+	struct line_index *lines[64];	/* by hash of the key */
 	struct code *code;
 	size_t codes, codes_room;
 	struct guests_vm **vm;

@@ -11,6 +11,7 @@
 
 void mem_new_round(struct guests *g)
 {
+	g->reads = g->loads = 0;
 	if (++g->round)
 		return;
 	for (unsigned i = 0; i < PAGES; i++)
@@ -24,7 +25,9 @@ static const struct page *page_at(struct guests *g, uint64_t addr)
 	struct page *p = &g->page[(start >> PAGE_BITS ^ start >> 23) % PAGES];
 
 	if (p->round != g->round || p->addr != start) {
-		size_t got = g->o.read(g->o.ctx, start, p->byte, PAGE_BYTES);
+		size_t got = g->loads++ < MAX_LOADS
+				     ? g->o.read(g->o.ctx, start, p->byte, PAGE_BYTES)
+				     : 0;
 
 		p->addr = start;
 		p->round = g->round;
@@ -37,6 +40,8 @@ bool mem_bytes(struct guests *g, uint64_t addr, void *buf, size_t len)
 {
 	unsigned char *out = buf;
 
+	if (++g->reads > MAX_READS)
+		return false;
 	while (len) {
 		const struct page *p = page_at(g, addr);
 		size_t at = (size_t)(addr & (PAGE_BYTES - 1)), n = PAGE_BYTES - at;
@@ -156,4 +161,73 @@ void strings_deinit(struct strings *s)
 	}
 	free(s->slot);
 	*s = (struct strings){ 0 };
+}
+
+/* ---- lines of sources ------------------------------------------------------------------------ */
+
+static struct line_index **lines_slot(struct guests *g, const uint64_t key[3])
+{
+	return &g->lines[(key[0] * 31 + key[1] * 7 + key[2]) % 64];
+}
+
+struct line_index *lines_find(struct guests *g, const uint64_t key[3])
+{
+	struct line_index *l = *lines_slot(g, key);
+
+	while (l && memcmp(l->key, key, sizeof(l->key)))
+		l = l->next;
+	return l;
+}
+
+struct line_index *lines_add(struct guests *g, const uint64_t key[3])
+{
+	struct line_index *l = calloc(1, sizeof(*l)), **slot = lines_slot(g, key);
+
+	if (!l)
+		return NULL;
+	memcpy(l->key, key, sizeof(l->key));
+	l->next = *slot;
+	return *slot = l;
+}
+
+bool lines_end(struct line_index *l, uint32_t position)
+{
+	if (l->n == l->room) {
+		uint32_t room = l->room ? l->room * 2 : 256, *more;
+
+		more = realloc(l->end, room * sizeof(*more));
+		if (!more)
+			return false;
+		l->end = more;
+		l->room = room;
+	}
+	l->end[l->n++] = position;
+	return true;
+}
+
+unsigned lines_at(const struct line_index *l, uint32_t position)
+{
+	uint32_t lo = 0, hi = l->n;
+
+	while (lo < hi) {		/* the first line that ends at or behind it */
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (l->end[mid] < position)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo + 1;
+}
+
+void lines_drop(struct guests *g)
+{
+	for (unsigned i = 0; i < 64; i++)
+		while (g->lines[i]) {
+			struct line_index *next = g->lines[i]->next;
+
+			free(g->lines[i]->end);
+			free(g->lines[i]);
+			g->lines[i] = next;
+		}
 }

@@ -114,8 +114,8 @@ struct symbols_module *module_of_image(struct family *f, const char *name, const
 static void elf_free(struct elf *e)
 {
 	if (e) {
-		elf_deinit(e);
 		free(e->path);
+		elf_deinit(e);
 		free(e);
 	}
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""bt_compare.py luajit|lua|python TEXT JSON - what a program printed of its own stack, against `hindsight bt --json`.
+"""bt_compare.py luajit|lua|python|node TEXT JSON - what a program printed of its own stack, against `hindsight bt --json`.
 
 TEXT is what the program wrote: tracebacks in the language's own words.  JSON has a stack for each write; writes without a
 traceback (a newline of its own) are left out by the caller's choice of program.  Ends with 0 when all are equal.
@@ -40,12 +40,28 @@ def python(text):
     return out
 
 
+def node(text):
+    out = []
+    for line in text.splitlines():
+        m = re.match(r'    at (?:(.*) \()?([^()]*):(\d+):\d+\)?$', line)
+        if line.startswith('Error'):
+            out.append([])
+        elif m and out:
+            name = re.sub(r' \[as .*\]$|^(async|new) ', '', m.group(1) or '')
+            out[-1].append((f'{m.group(2)}:{m.group(3)}', name.split('.')[-1]))
+        elif line.startswith('    at ') and out and '(<anonymous>)' in line:
+            out[-1].append(('builtin', line.split()[1].split('.')[-1]))
+    return out
+
+
 def frames(stack, language):
     out = []
     for f in stack['frames']:
         if f['kind'] in ('host', 'gc'):
             continue
         if f['kind'] == 'builtin':
+            if language == 'node':
+                out.append(('builtin', (f['function'] or '').split('.')[-1]))
             if language == 'lua':
                 out.append(('[C]', f['function'] or '?'))
             continue
@@ -57,7 +73,7 @@ def frames(stack, language):
 def main():
     language, text, found = sys.argv[1], open(sys.argv[2]).read(), json.load(open(sys.argv[3]))['stacks']
     strict, language = language == 'luajit', 'lua' if language == 'luajit' else language
-    own = {'lua': lua, 'python': python}[language](text)
+    own = {'lua': lua, 'python': python, 'node': node}[language](text)
     bad = [s for s in found if not s['complete']]
     if bad:
         print(f'{len(bad)} stacks are not complete: {bad[0]["why"]}')
@@ -79,6 +95,11 @@ def main():
                 a = [(w, y[1] if y[0] == w and y[1].startswith('<') else n) for (w, n), y in zip(a, b + [('', '')] * len(a))]
             if a and a[-1][0] != '[C]':
                 b = b[:len(a)]          # of a coroutine: it ends where that began
+        elif language == 'node':        # functions without a name have one by where they are called
+            while b and b[0][0].startswith(('node:', 'builtin')):
+                b.pop(0)                # what prints
+            # builtins that were inlined have no frame
+            strip = lambda v: [(w, re.sub(r'^(<anonymous>|\?|eval)$', '', n.split('.')[-1])) for w, n in v if w != 'builtin']
         else:
             strip = lambda v: v
         if strip(a) != strip(b):

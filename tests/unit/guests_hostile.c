@@ -109,10 +109,18 @@ static void python(void **state_)
 		"while True: f(20)\n");
 }
 
+static void node(void **state_)
+{
+	(void)state_;
+	program("node", "-e",
+		"function f(n) { return n ? 1 + f(n - 1) : 1; } class P { get(i) { return f(i); } } "
+		"for (;;) [1, 2].map((x) => new P().get(20 + x));");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(luajit), cmocka_unit_test(lua),
-					    cmocka_unit_test(python) };
+					    cmocka_unit_test(python), cmocka_unit_test(node) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

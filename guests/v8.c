@@ -1,0 +1,398 @@
+/*
+ * v8.c - stacks of V8 (node 18 and 20).
+ *
+ * All frames of JavaScript keep rbp.  What a frame is stands below it: a small number for frames of
+ * V8's own, else a context, and below that the function:
+ *
+ *	rbp + 8		return address
+ *	rbp		the caller's rbp
+ *	rbp - 8		context, or a frame type (a number shifted by one)
+ *	rbp - 16	JSFunction
+ *	rbp - 32	BytecodeArray, and
+ *	rbp - 40	offset into it: of interpreted functions
+ *
+ * V8 says where things are in its objects by symbols for debuggers (v8dbg_...).  Machine code of a
+ * function has a Code object with tables: which position of the script, inlined by which call.
+ */
+#include "guests/v8.h"
+
+
+enum { SCAN_CODE = 1 << 18 };
+
+/* ---- the module ------------------------------------------------------------------------------ */
+
+static bool symbol_at(struct guests *g, const struct code *c, const char *name, uint64_t *ret)
+{
+	struct symbols_found found[4];
+	size_t n = symbols_find(g->o.symbols, name, SYMBOLS_FUNC | SYMBOLS_OBJECT, found, 4);
+
+	for (size_t i = 0; i < n && i < 4; i++)
+		if (found[i].module == c->module && found[i].bias == c->bias) {
+			*ret = found[i].addr;
+			return true;
+		}
+	return false;
+}
+
+static bool constant(struct guests *g, const struct code *c, const char *name, uint16_t *ret)
+{
+	uint64_t at;
+	uint32_t v;
+
+	if (!symbol_at(g, c, name, &at) || !mem_u32(g, at, &v) || v > UINT16_MAX)
+		return false;
+	*ret = (uint16_t)v;
+	return true;
+}
+
+static bool layout_read(struct guests *g, const struct code *c, struct v8_layout *y)
+{
+	const struct { const char *name; uint16_t *to; } all[] = {
+		{ "v8dbg_type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE",
+		  &y->type_function_info },
+		{ "v8dbg_type_Script__SCRIPT_TYPE", &y->type_script },
+		{ "v8dbg_type_ScopeInfo__SCOPE_INFO_TYPE", &y->type_scope_info },
+		{ "v8dbg_type_BytecodeArray__BYTECODE_ARRAY_TYPE", &y->type_bytecode },
+		{ "v8dbg_class_Map__instance_type__uint16_t", &y->map_type },
+		{ "v8dbg_class_JSFunction__shared__SharedFunctionInfo", &y->function_info },
+		{ "v8dbg_class_SharedFunctionInfo__function_data__Object", &y->info_data },
+		{ "v8dbg_class_SharedFunctionInfo__name_or_scope_info__Object", &y->info_name },
+		{ "v8dbg_class_SharedFunctionInfo__script_or_debug_info__HeapObject",
+		  &y->info_script },
+		{ "v8dbg_class_Script__source__Object", &y->script_source },
+		{ "v8dbg_class_Script__name__Object", &y->script_name },
+		{ "v8dbg_class_Script__line_ends__Object", &y->line_ends },
+		{ "v8dbg_FirstNonstringType", &y->first_nonstring },
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		if (!constant(g, c, all[i].name, all[i].to))
+			return false;
+	y->code = 48;
+	return true;
+}
+
+static void sizes_find(struct guests *g, const struct code *c, struct v8_code *v8)
+{
+	static const char name[] = "_ZN2v88internal11interpreter9Bytecodes14kBytecodeSizesE";
+	struct symbols_found found[4];
+	size_t n = symbols_find(g->o.symbols, name, SYMBOLS_OBJECT, found, 4);
+
+	for (size_t i = 0; i < n && i < 4; i++) {
+		if (found[i].module != c->module || found[i].bias != c->bias ||
+		    found[i].size > 3 * 256)
+			continue;
+		v8->sizes = found[i].addr;
+		v8->bytecodes = (uint32_t)found[i].size / 3;
+	}
+}
+
+static bool examine(struct guests *g, struct code *c)
+{
+	struct v8_code *v8;
+	uint64_t at, blob;
+	uint32_t size;
+
+	if (!symbol_at(g, c, "v8_Default_embedded_blob_code_", &blob))
+		return false;
+	v8 = calloc(1, sizeof(*v8));
+	if (!v8)
+		return false;
+	size = 3 << 20;
+	if (symbol_at(g, c, "v8_Default_embedded_blob_code_size_", &at))
+		mem_u32(g, at, &size);
+	v8->module = c->module;
+	v8->bias = c->bias;
+	v8->start = blob;
+	v8->end = blob + size;
+	sizes_find(g, c, v8);
+	if (!layout_read(g, c, &v8->y)) {
+		free(v8);
+		return false;
+	}
+	c->data = v8;
+	c->data_size = sizeof(*v8);
+	return true;
+}
+
+/* ---- out of its code ------------------------------------------------------------------------- */
+
+static bool leave(struct guests *g, struct symbols_regs *regs, uint64_t at, bool pushed,
+		  uint64_t *cfa_ret)
+{
+	uint64_t w[2];
+
+	if (!mem_bytes(g, at, w, pushed ? 16 : 8))
+		return false;
+	if (pushed)
+		regs->r[SYMBOLS_RBP] = w[0];
+	regs->r[SYMBOLS_RIP] = w[pushed];
+	regs->r[SYMBOLS_RSP] = *cfa_ret = at + (pushed ? 16 : 8);
+	regs->known &= 1u << SYMBOLS_RBP;
+	regs->known |= 1u << SYMBOLS_RIP | 1u << SYMBOLS_RSP;
+	return regs->r[SYMBOLS_RIP] != 0;
+}
+
+/* V8's own builtins, which it may have mapped once more near its heap, or code that it made. */
+static bool is_builtin(struct guests *g, const struct v8_code *v8, uint64_t pc)
+{
+	uint64_t bias;
+
+	if (pc - v8->start < v8->end - v8->start)
+		return true;
+	return symbols_module_at(g->o.symbols, pc, &bias) == v8->module &&
+	       pc - bias - (v8->start - v8->bias) < v8->end - v8->start;
+}
+
+static bool is_code(struct guests *g, const struct v8_code *v8, uint64_t pc)
+{
+	uint64_t bias;
+
+	return is_builtin(g, v8, pc) ||
+	       (pc > 4096 && !symbols_module_at(g->o.symbols, pc, &bias));
+}
+
+static bool step(struct guests *g, struct code *c, struct symbols_regs *regs, bool first,
+		 uint64_t *cfa_ret)
+{
+	const struct v8_code *v8 = c->data;
+	uint64_t pc = regs->r[SYMBOLS_RIP] - !first, rsp = regs->r[SYMBOLS_RSP];
+	uint64_t rbp = regs->r[SYMBOLS_RBP];
+	uint8_t b[4];
+
+	if (!is_code(g, v8, pc))
+		return false;
+	/* At the ends of a function its frame is not there. */
+	if (first && mem_bytes(g, pc, b, sizeof(b))) {
+		if (b[0] == 0xc3 || b[0] == 0xc2 ||
+		    (b[0] == 0x55 && b[1] == 0x48 && b[2] == 0x89 && b[3] == 0xe5))
+			return leave(g, regs, rsp, false, cfa_ret);
+		if (b[0] == 0x48 && b[1] == 0x89 && b[2] == 0xe5)
+			return leave(g, regs, rsp, true, cfa_ret);
+	}
+	return (regs->known & 1u << SYMBOLS_RBP) && rbp >= rsp && rbp - rsp < 1 << 24 &&
+	       !(rbp & 7) && leave(g, regs, rbp, true, cfa_ret);
+}
+
+/* ---- machine code ---------------------------------------------------------------------------- */
+
+static bool code_read(const struct v8 *v8, uint64_t code, struct v8_machine_code *ret)
+{
+	unsigned char b[64];
+	uint32_t flags, size;
+
+	if ((code & 3) != 1 || !mem_bytes(v8->g, code - 1, b, sizeof(b)))
+		return false;
+	*ret = (struct v8_machine_code){ .addr = code };
+	memcpy(&ret->deopt, b + 16, 8);
+	memcpy(&ret->positions, b + 24, 8);
+	memcpy(&ret->start, b + 40, 8);
+	memcpy(&flags, b + 48, 4);
+	memcpy(&size, b + 56, 4);
+	ret->size = size;
+	ret->kind = flags & 15;
+	return true;
+}
+
+static bool code_covers(const struct v8 *v8, uint64_t code, uint64_t pc,
+			struct v8_machine_code *ret)
+{
+	return code_read(v8, code, ret) && pc - ret->start < ret->size;
+}
+
+/*
+ * The Code of the machine code at pc: the function's own, else (one made for a loop that was
+ * running) found by the header in front of the instructions, which points to it.
+ */
+static bool code_at(const struct v8 *v8, uint64_t function, uint64_t pc,
+		    struct v8_machine_code *ret)
+{
+	uint64_t *hint = &v8->code->hint_pc[(pc >> 6) % 64], *known = hint - v8->code->hint_pc +
+								      v8->code->hint_code;
+	uint64_t code, at = pc & ~31ull, word[8];
+
+	if (v8_field(v8, function, v8->code->y.code, &code) && code_covers(v8, code, pc, ret))
+		return true;
+	if (*hint == pc >> 6 && code_covers(v8, *known, pc, ret))
+		return true;
+	for (unsigned n = 0; n < SCAN_CODE / 32; n++, at -= 32) {
+		if (!mem_bytes(v8->g, at - 64, word, sizeof(word)))
+			return false;
+		for (unsigned i = 0; i < 8; i++) {
+			if (!code_covers(v8, word[i], pc, ret) || ret->start != at)
+				continue;
+			*hint = pc >> 6;
+			*known = word[i];
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---- frames ---------------------------------------------------------------------------------- */
+
+static bool emit(struct v8 *v8, struct guests_frame *f, uint64_t info, uint32_t position,
+		 bool known)
+{
+	v8_describe(v8, info, f);
+	f->vm = v8->vm;
+	f->line = known ? v8_line(v8, info, position) : 0;
+	if (!f->line && f->kind != GUESTS_BUILTIN) {
+		f->line = f->first_line;
+		f->approximate = true;
+	}
+	return walk_add(v8->g, v8->w, f);
+}
+
+/* Optimised code: the functions that were inlined at pc, innermost first, then its own. */
+static bool emit_optimised(struct v8 *v8, struct guests_frame *f, uint64_t info,
+			   const struct v8_machine_code *m, uint64_t pc)
+{
+	uint32_t position = 0;
+	int inlined = -1;
+	bool known = v8_position(v8, m->positions, (uint32_t)(pc - m->start), &position, &inlined);
+
+	f->kind = GUESTS_INLINED;
+	for (unsigned n = 0; known && inlined >= 0 && n < 64; n++) {
+		struct guests_frame in = *f;
+		uint32_t at;
+		uint64_t callee;
+
+		if (!v8_inlining(v8, m, inlined, &callee, &at, &inlined))
+			break;
+		if (!emit(v8, &in, callee, position, true))
+			return false;
+		position = at;
+	}
+	f->kind = GUESTS_TRACE_FRAME;
+	return emit(v8, f, info, position, known);
+}
+
+static bool emit_interpreted(struct v8 *v8, struct guests_frame *f, uint64_t info, uint64_t fp)
+{
+	enum { HEADER = 53, POSITIONS = 32 };
+	uint64_t bytecode, offset, table;
+	uint32_t position = 0;
+	int inlined;
+	bool known = mem_u64(v8->g, fp - 32, &bytecode) &&
+		     v8_is(v8, bytecode, v8->code->y.type_bytecode) &&
+		     mem_u64(v8->g, fp - 40, &offset) && !(offset & 0xffffffff) &&
+		     offset >> 32 >= HEADER && v8_field(v8, bytecode, POSITIONS, &table) &&
+		     v8_position(v8, table, (uint32_t)(offset >> 32) - HEADER, &position,
+				 &inlined);
+
+	f->kind = GUESTS_FRAME;
+	return emit(v8, f, info, position, known);
+}
+
+/* Baseline code: which bytecode it is for, in the function's bytecode. */
+static bool emit_baseline(struct v8 *v8, struct guests_frame *f, uint64_t info, uint64_t fp,
+			  const struct v8_machine_code *m, uint64_t pc)
+{
+	enum { POSITIONS = 32 };
+	uint64_t bytecode, table;
+	uint32_t position = 0, offset;
+	int inlined;
+	bool known = mem_u64(v8->g, fp - 32, &bytecode) &&
+		     v8_is(v8, bytecode, v8->code->y.type_bytecode) &&
+		     v8_bytecode_at(v8, m->positions, bytecode, (uint32_t)(pc - m->start),
+				    &offset) &&
+		     v8_field(v8, bytecode, POSITIONS, &table) &&
+		     v8_position(v8, table, offset, &position, &inlined);
+
+	f->kind = GUESTS_TRACE_FRAME;
+	return emit(v8, f, info, position, known);
+}
+
+/* The frame of a function at fp.  False: the walk is over. */
+static bool emit_frame(struct v8 *v8, size_t host, uint64_t fp, uint64_t function, uint64_t info)
+{
+	struct guests_frame f = { .host = (unsigned)host, .where = fp,
+				  .function_object = function };
+	uint64_t pc = v8->w->pc[host].lookup, data;
+	struct v8_machine_code m;
+	bool builtin = is_builtin(v8->g, v8->code, pc);
+
+	if (v8_field(v8, info, v8->code->y.info_data, &data) && !(data & 1)) {
+		f.kind = GUESTS_BUILTIN;
+		return emit(v8, &f, info, 0, false);
+	}
+	if (!builtin && code_at(v8, function, pc, &m)) {
+		if (m.kind == V8_BASELINE)
+			return emit_baseline(v8, &f, info, fp, &m, pc);
+		if (m.kind == V8_TURBOFAN || m.kind == V8_MAGLEV)
+			return emit_optimised(v8, &f, info, &m, pc);
+	}
+	return emit_interpreted(v8, &f, info, fp);
+}
+
+static const char *version(struct guests *g, const struct code *c)
+{
+	uint64_t major, minor;
+	uint32_t a = 0, b = 0;
+
+	if (!symbol_at(g, c, "_ZN2v88internal7Version6major_E", &major) ||
+	    !symbol_at(g, c, "_ZN2v88internal7Version6minor_E", &minor) ||
+	    !mem_u32(g, major, &a) || !mem_u32(g, minor, &b))
+		return "V8";
+	return string_format(g, "V8 %u.%u", a, b);
+}
+
+static void found(struct v8 *v8, const struct code *c, size_t host, enum guests_kind kind)
+{
+	struct guests_stack *st = v8->w->stack;
+	uint64_t bias;
+
+	if (st->vm)
+		return;
+	st->vm = v8->vm;
+	if (symbols_module_at(v8->g->o.symbols, v8->w->pc[0].lookup, &bias) != c->module &&
+	    v8->w->host[0].code < 0 && host)
+		st->state = GUESTS_STATE_C;
+	else if (host || kind == GUESTS_BUILTIN)
+		st->state = GUESTS_STATE_BUILTIN;
+	else
+		st->state = kind == GUESTS_FRAME ? GUESTS_STATE_INTERP : GUESTS_STATE_TRACE;
+}
+
+static void unwind(struct guests *g, struct code *c, struct walk *w)
+{
+	struct v8 v8 = { .g = g, .w = w, .code = c->data };
+	uint64_t last = 0;
+
+	for (size_t i = 0; i < w->hosts; i++) {
+		uint64_t pc = w->pc[i].lookup, fp = w->host[i].regs.r[SYMBOLS_RBP], context;
+		uint64_t function, info;
+		size_t before = g->guests;
+
+		if (!is_code(g, v8.code, pc))
+			continue;
+		if (!(w->host[i].regs.known & 1u << SYMBOLS_RBP) || fp == last || fp & 7 ||
+		    fp < w->host[i].regs.r[SYMBOLS_RSP])
+			continue;
+		last = fp;
+		if (!mem_u64(g, fp - 8, &context))
+			continue;
+		walk_machinery(g, i);
+		if (!(context & 1))
+			continue;		/* a frame of V8's own */
+		if (!mem_u64(g, fp - 16, &function) ||
+		    !v8_field(&v8, function, v8.code->y.function_info, &info) ||
+		    !v8_is(&v8, info, v8.code->y.type_function_info))
+			continue;
+		v8.vm = vm_at(g, GUESTS_V8, c->bias + v8.code->start);
+		if (!v8.vm) {
+			w->stack->why = GUESTS_NO_MEMORY;
+			return;
+		}
+		if (!v8.vm->name)
+			v8.vm->name = version(g, c);
+		v8.vm->module = c->module;
+		if (!emit_frame(&v8, i, fp, function, info))
+			return;
+		if (g->guests > before)
+			found(&v8, c, i, g->guest[before].kind);
+	}
+}
+
+const struct machine v8_machine = { .examine = examine, .unwind = unwind, .step = step };
