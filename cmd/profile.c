@@ -37,6 +37,10 @@ static const struct option_row profile_rows[] = {
 	{ "during", 0, "FUNCTION", OPTION_STRING, AT(during), "only while this function is called" },
 	{ "vm", 0, "auto|none", OPTION_CHOICE, AT(vm),
 	  "show the functions of Lua, Python, JavaScript, or the interpreter's own" },
+	{ "wall", 'w', NULL, OPTION_FLAG, AT(wall),
+	  "time in system calls that may sleep, by the recorded times, instead of processor time" },
+	{ "diff", 0, "A-B:C-D|TRACE", OPTION_STRING, AT(diff),
+	  "what has changed from events A to B, or from TRACE, to C to D, or to this one" },
 	{ "by", 0, "usual|" CPUPROF_BY_WORDS, OPTION_CHOICE, AT(by), "one table, of these" },
 	{ "top", 0, "N", OPTION_U64, AT(top), "print this many rows of a table (default 20)" },
 	{ "json", 0, NULL, OPTION_FLAG, AT(json), "print one JSON object, with all of it" },
@@ -261,6 +265,54 @@ static struct err *part(const struct profile_cmd *c, struct cpuprof *p)
 	return NULL;
 }
 
+/* "A-B:C-D" */
+static bool ranges(const char *text, uint64_t ret[4])
+{
+	int n = 0;
+
+	return sscanf(text, "%" SCNu64 "-%" SCNu64 ":%" SCNu64 "-%" SCNu64 "%n", &ret[0], &ret[1],
+		      &ret[2], &ret[3], &n) == 4 &&
+	       !text[n] && ret[0] < ret[1] && ret[2] < ret[3];
+}
+
+static void copy_part(const struct cpuprof *p, uint64_t from, uint64_t to, struct cpuprof *ret)
+{
+	cpuprof_init(ret);
+	cpuprof_merge(ret, p);
+	ret->period_ns = p->period_ns;
+	cpuprof_only_events(ret, from, to);
+}
+
+static struct err *diff(const struct profile_cmd *c, const struct cpuprof *p)
+{
+	struct profile_view v = { .top = c->top ? c->top : TOP, .by = c->by - 1 };
+	struct cpuprof a, b;
+	uint64_t e[4];
+	char *dir;
+	struct err *err = NULL;
+
+	if (c->by - 1 == CPUPROF_BY_STACK)
+		return err_new(ERR_USAGE, "--diff has no table by stack");
+	if (ranges(c->diff, e)) {
+		copy_part(p, e[0], e[1], &a);
+		copy_part(p, e[2], e[3], &b);
+	} else {
+		TRY(cmd_trace_find(c->diff, &dir));
+		copy_part(p, 0, UINT64_MAX, &b);
+		err = take(c, dir, &a);
+		if (!err)
+			err = part(c, &a);
+		free(dir);
+	}
+	if (!err && c->json)
+		err = json_print(profile_json_diff(&a, &b, &v), true);
+	else if (!err)
+		profile_show_diff(&a, &b, &v);
+	cpuprof_deinit(&a);
+	cpuprof_deinit(&b);
+	return err;
+}
+
 static struct err *profile_run(const void *opts, int argc, char **argv)
 {
 	const struct profile_cmd *c = opts;
@@ -282,7 +334,7 @@ static struct err *profile_run(const void *opts, int argc, char **argv)
 	if (!err)
 		err = part(c, &p);
 	if (!err)
-		err = output(c, &p, log, dir ? dir : c->read);
+		err = c->diff ? diff(c, &p) : output(c, &p, log, dir ? dir : c->read);
 	sysprof_destroy(log);
 	cpuprof_deinit(&p);
 	free(dir);

@@ -15,10 +15,13 @@ struct profile_view {
 	uint64_t top;
 	int by;			/* enum cpuprof_by, or -1: the usual ones */
 	bool waits;
-	/* sample counts of the other side, with --diff; NULL = none */
-	const struct cpuprof *than;
 };
 void profile_show_text(const struct cpuprof *p, const struct profile_view *v);
 struct json_t *profile_show_json(const struct cpuprof *p, const struct profile_view *v);
+/* What has changed from a to b. */
+void profile_show_diff(const struct cpuprof *a, const struct cpuprof *b,
+		       const struct profile_view *v);
+struct json_t *profile_json_diff(const struct cpuprof *a, const struct cpuprof *b,
+				 const struct profile_view *v);
 
 #endif

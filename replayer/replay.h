@@ -402,6 +402,8 @@ struct err *replay_sampler_start(struct replay *r, const struct replay_sampler *
 uint64_t replay_sampler_used_ns(const struct replay *r);
 /* What replay_event() has done; valid until the next move.  NULL: nothing yet. */
 const struct trace_event *replay_last_event(const struct replay *r);
+/* Whose it was; 0: that task is gone. */
+int replay_last_tid(const struct replay *r);
 /*
  * Probes out of memory, or in again (replay_fine() takes them out, replay_probe_run() puts them
  * in).

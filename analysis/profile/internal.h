@@ -5,6 +5,7 @@
  *	pipe.c		the same from one process to another
  *	pass.c		one replay with samples
  *	stacks.c	the stack of a sample: mappings, symbols, names
+ *	waits.c		time in system calls
  *	take.c		passes at once, and their sum
  *	table.c		who has how much
  */
@@ -25,6 +26,14 @@ void stacks_destroy(struct stacks *s);
 /* Fills in stack, state, why and trace of *ret, for a task with these registers. */
 void stacks_take(struct stacks *s, int tid, int pid, uint64_t maps, const struct regs *regs,
 		 struct cpuprof_sample *ret);
+
+/* ---- waits.c --------------------------------------------------------------------------------- */
+
+struct waits;
+struct waits *waits_create(struct replay *r, struct stacks *stacks, struct cpuprof *p);
+void waits_destroy(struct waits *w);
+/* After an event; pid: whose waits are wanted, 0 = everybody's. */
+void waits_event(struct waits *w, int pid);
 
 /* ---- pass.c ---------------------------------------------------------------------------------- */
 

@@ -11,6 +11,7 @@ struct pass {
 	struct replay *r;
 	struct stacks *stacks;
 	struct cpuprof *p;
+	struct waits *waits;	/* NULL: not wanted */
 	struct pass_progress *progress;
 	unsigned number;
 	int pid;		/* whose samples are wanted; 0 = everybody's */
@@ -71,6 +72,8 @@ static struct err *run(struct pass *ps)
 		err = replay_event(ps->r);
 		ps->progress->event = replay_where(ps->r);
 		first_process(ps);
+		if (!err && ps->waits && replay_where(ps->r) >= ps->o->from)
+			waits_event(ps->waits, ps->pid);
 	} while (!err && replay_where(ps->r) < to);
 	if (err_catch(&err, ERR_END))
 		return NULL;
@@ -113,10 +116,13 @@ struct err *pass_run(const char *trace, const struct cpuprof_options *o, unsigne
 	err = stacks_create(ps.r, o, p, &ps.stacks);
 	if (!err)
 		err = replay_sampler_start(ps.r, &sampler);
+	if (!err && o->waits && !pass)
+		ps.waits = waits_create(ps.r, ps.stacks, p);
 	if (!err)
 		err = run(&ps);
 	drop_others(&ps);
 	p->user_ns = p->weight * sampler.period_ns;
+	waits_destroy(ps.waits);
 	stacks_destroy(ps.stacks);
 	replay_close(ps.r);
 	return err;

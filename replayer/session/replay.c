@@ -98,6 +98,13 @@ const struct trace_event *replay_last_event(const struct replay *r)
 	return r->where && r->ev.n == r->where ? &r->ev : NULL;
 }
 
+int replay_last_tid(const struct replay *r)
+{
+	const struct rp_task *t = rp_task_find((struct replay *)(uintptr_t)r, r->ev.task);
+
+	return t ? t->rec_tid : 0;
+}
+
 struct err *replay_event(struct replay *r)
 {
 	uint64_t goal = r->where + 1;

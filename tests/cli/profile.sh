@@ -104,13 +104,33 @@ cmp s.bin s2.bin || fail 'sysprof: written, read and written again'
 grep -qE 'seventy_thread:0x[0-9a-f]+;sixty:0x[0-9a-f]+;' s.txt || fail "sysprof: $(head -3 s.txt)"
 profile --read="$ROOT/tests/golden/sysprof.bin" --by=line | grep -q ' 72.7 .*sys1.lua:2' || fail 'reading sysprof'
 
+# waits: 0.3 s of sleep; phases compared
+profile --wall --json phases >wall.json
+python3 - <<'X' || fail 'waits'
+import json
+d = json.load(open("wall.json"))
+slept = sum(s.get("waited_ns", 0) for s in d["stacks"] if "main" in [d["frames"][f]["function"] for f in s["frames"]] and
+            any("nanosleep" in (d["frames"][f]["function"] or "") for f in s["frames"]))
+assert slept >= 290e6, slept
+X
+profile --wall phases | grep -q nanosleep || fail 'waits, text'
+last=$("$HINDSIGHT" info --json phases | python3 -c 'import json, sys; print(json.load(sys.stdin).get("events", 99999))')
+profile --diff="1-$((sleep - 1)):$sleep-$last" --json phases >diff.json
+python3 - <<'X' || fail "diff: $(cat diff.json)"
+import json
+d = {r["name"].split("\t")[0]: r for r in json.load(open("diff.json"))["rows"]}
+assert d["sixty"]["self_before_ns"] > 0 and not d["sixty"]["self_after_ns"], d["sixty"]
+assert d["thirty"]["self_after_ns"] > 0 and not d["thirty"]["self_before_ns"], d["thirty"]
+X
+profile --diff=threads loops | grep -q 'ms before.*ms after' || fail 'diff of recordings'
+
 profile loops >text
 grep -qE '^[0-9]+ samples of .* processor time \([0-9]+ pass(es)? at 1000 Hz\), 100.00% complete$' text || fail "text: $(head -3 text)"
 grep -qE '^ +[4-7][0-9]\.[0-9] .* sixty ' text || fail "text: $(cat text)"
 "$HINDSIGHT" profile --help | grep -q -- --passes || fail 'help'
 
 head -c $(($(wc -c <s.bin) - 3)) s.bin >cut.bin; : >empty.bin
-for bad in '--read=cut.bin' '--read=empty.bin' '--read=nosuch' '--read=s.bin loops' '-p 999999 loops' '--rate=1000000 loops' '--passes=100000 loops' '--from=9 --to=3 loops' '--by=nothing loops' '-p 1 --all loops' nosuch \
+for bad in '--diff=5-1:2-9 loops' '--read=cut.bin' '--read=empty.bin' '--read=nosuch' '--read=s.bin loops' '-p 999999 loops' '--rate=1000000 loops' '--passes=100000 loops' '--from=9 --to=3 loops' '--by=nothing loops' '-p 1 --all loops' nosuch \
 	'--during=nobody loops' 'loops loops' '--from=99999999 loops'; do
 	# shellcheck disable=SC2086
 	"$HINDSIGHT" profile -q $bad >out 2>err
