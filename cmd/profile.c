@@ -48,6 +48,8 @@ static const struct option_row profile_rows[] = {
 	  "of samples in this file: sysprof (Tarantool), vmprofile (RaptorJIT)" },
 	{ "sysprof", 0, "FILE", OPTION_STRING, AT(sysprof),
 	  "write the samples as Tarantool's sysprof does" },
+	{ "html", 0, "FILE", OPTION_STRING, AT(html),
+	  "write a page: flame graph, lines with their source, states over time" },
 	{ "speedscope", 0, "FILE", OPTION_STRING, AT(speedscope),
 	  "write the samples for speedscope, a timeline for each thread" },
 	PROFILE_OUT_ROWS(profile_cmd, out),
@@ -207,6 +209,53 @@ static struct err *write_speedscope(const struct cpuprof *p, const char *name, c
 	return profile_out_close(f, path, NULL);
 }
 
+/*
+ * What the trace took along, else what is on this machine.  A trace may come from a stranger: only
+ * files that are called like sources get into the page.
+ */
+static char *page_source(void *ctx, const char *path)
+{
+	static const char *const ends[] = { ".c",  ".h",  ".cc", ".cpp", ".cxx", ".hpp", ".S", ".rs",
+					    ".go", ".lua", ".py", ".js",  ".ts",  ".mjs", ".l", ".y" };
+	const char *dot = strrchr(path, '.'), *dir = ctx;
+	char *text = NULL, *packed = NULL, *whole = NULL;
+	struct err *err = NULL;
+	bool good = false;
+	size_t len = 0;
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+		good |= dot && !strcmp(dot, ends[i]);
+	if (!good)
+		return NULL;
+	if (dir && *path == '/' && sources_dir(dir, false, &packed) &&
+	    asprintf(&whole, "%s%s", packed, path) > 0)
+		err = file_read(whole, &text, &len);
+	if (!whole || err) {
+		err_free(err);
+		free(text);
+		err = file_read(path, &text, &len);
+	}
+	free(packed);
+	free(whole);
+	if (!err && len) {
+		text[len - 1] = '\0';	/* at worst a last newline less */
+		return text;
+	}
+	err_free(err);
+	free(text);
+	return NULL;
+}
+
+static struct err *write_html(const struct cpuprof *p, const char *dir, bool trace,
+			      const char *path)
+{
+	FILE *f;
+
+	TRY(profile_out_open(path, &f));
+	cpuprof_write_html(p, dir, page_source, trace ? (void *)(uintptr_t)dir : NULL, f);
+	return profile_out_close(f, path, NULL);
+}
+
 /* The peer's form of its own files. */
 static struct err *write_report(const struct sysprof *log, const char *path)
 {
@@ -225,7 +274,7 @@ static struct err *output(const struct profile_cmd *c, const struct cpuprof *p,
 				  .top = c->top ? c->top : TOP,
 				  .by = c->by - 1,
 				  .waits = c->wall };
-	bool files = profile_out_any(&forms) || c->sysprof || c->speedscope;
+	bool files = profile_out_any(&forms) || c->sysprof || c->speedscope || c->html;
 	struct profile *out;
 	struct err *err;
 
@@ -243,6 +292,8 @@ static struct err *output(const struct profile_cmd *c, const struct cpuprof *p,
 		TRY(write_sysprof(p, log, c->sysprof));
 	if (c->speedscope)
 		TRY(write_speedscope(p, dir, c->speedscope));
+	if (c->html)
+		TRY(write_html(p, dir, !c->read, c->html));
 	if (c->json)
 		return json_print(profile_show_json(p, &v), true);
 	if (!files)

@@ -134,6 +134,11 @@ struct err *cpuprof_take(const char *trace, const struct cpuprof_options *o,
 
 /* With columns "samples" and "cpu"; the caller destroys it. */
 struct profile *cpuprof_profile(const struct cpuprof *p);
+/* The text of a source, which the caller frees; NULL = it is not to be had. */
+typedef char *cpuprof_source_fn(void *ctx, const char *path);
+/* One page that needs nothing else. */
+void cpuprof_write_html(const struct cpuprof *p, const char *title, cpuprof_source_fn *source,
+			void *ctx, FILE *out);
 void cpuprof_write_speedscope(const struct cpuprof *p, const char *name, FILE *out);
 
 #endif
