@@ -235,6 +235,10 @@ static void entry(struct session *s, struct thread *t, const struct replay_hit *
 			block_free(s, addr, s->clock, by);
 		return;
 	}
+	if (fn->kind == FN_LUA && !hit->d) {
+		block_free(s, hit->b, s->clock, by);
+		return;
+	}
 	if (t->n == sizeof(t->pending) / sizeof(*t->pending))
 		return;
 	p = &t->pending[t->n++];
@@ -246,6 +250,10 @@ static void entry(struct session *s, struct thread *t, const struct replay_hit *
 			       hit->rsp,
 			       s->clock,
 			       hit->stack };
+	if (fn->kind == FN_LUA) {
+		p->a = hit->b;
+		p->b = hit->d;
+	}
 }
 
 static uint64_t size_of(const struct pending *p)
@@ -309,7 +317,8 @@ static void result(struct session *s, const struct pending *p, uint64_t value, i
 			return;
 		b.addr = p->a;
 	}
-	if ((p->fn->kind == FN_REALLOC || p->fn->kind == FN_REALLOCARRAY) && p->a &&
+	if ((p->fn->kind == FN_REALLOC || p->fn->kind == FN_REALLOCARRAY ||
+	     p->fn->kind == FN_LUA) && p->a &&
 	    (b.addr || !b.size)) {
 		if (s->log && b.addr)
 			memlog_moved(s, p->a);

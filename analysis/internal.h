@@ -36,6 +36,7 @@ enum fn_kind {
 	FN_FREE,		/* argument `size`, rdi where that is 0 */
 	FN_MMAP,		/* size rsi, protection rdx */
 	FN_MUNMAP,		/* rdi, size rsi */
+	FN_LUA,			/* lua_Alloc: block rsi, its size rdx, wanted rcx */
 };
 struct fn {
 	enum fn_kind kind;
@@ -103,6 +104,7 @@ struct unwound {		/* a stack, once */
 	struct symbols_pc pc[STACK_MAX];
 	size_t n;
 	uint64_t hash;
+	uint64_t guest;		/* what differs in guest frames; 0 = there are none */
 };
 
 struct range { uint64_t start, end; };
@@ -200,6 +202,9 @@ void memlog_undone(struct session *s, uint32_t number);
 /* An exec; a stack that is new. */
 void memlog_reset(struct session *s);
 void memlog_stack(struct session *s, uint32_t number);
+/* Guest frames where the task stands, if there are any: fills *u and off, else false. */
+bool memlog_guests(struct session *s, int tid, const struct regs *regs, struct unwound *u,
+		   uint64_t off[REPLAY_FRAMES]);
 /* What goes next is moved by realloc() to what is made next. */
 void memlog_moved(struct session *s, uint64_t addr);
 

@@ -11,6 +11,10 @@
 
 #include "analysis/internal.h"
 #include "analysis/memprof.h"
+#include "analysis/output/ljs.h"
+#include "guests/guests.h"
+
+enum { GUEST_FRAMES = 64 };
 
 struct memlog {
 	struct alloc_log *l;
@@ -20,6 +24,10 @@ struct memlog {
 	size_t stacks_room;
 	uint64_t moving;	/* address of the block that realloc() moves; 0 = none */
 	struct alloc_event moved;
+	struct guests *guests;	/* from the first allocator of LuaJIT on */
+	int tid;		/* whose memory they read */
+	struct alloc_frame guest[GUEST_FRAMES];	/* of the stack that is new */
+	struct alloc_stack now;
 };
 
 /* ---- told by history.c -------------------- */
@@ -118,6 +126,11 @@ void memlog_stack(struct session *s, uint32_t number)
 		m->stack = must(realloc(m->stack, m->stacks_room * sizeof(*m->stack)));
 		memset(m->stack + had, 0, (m->stacks_room - had) * sizeof(*m->stack));
 	}
+	if (m->now.n) {
+		m->stack[number] = alloc_stack_add(m->l, &m->now);
+		m->now.n = 0;
+		return;
+	}
 	session_frames(s, u->pc, u->n, true, replay_where(s->r), &st);
 	for (; n < st.n && n < sizeof(frame) / sizeof(*frame); n++)
 		frame[n] = (struct alloc_frame){ .function = st.frame[n].function,
@@ -129,6 +142,156 @@ void memlog_stack(struct session *s, uint32_t number)
 						 .addr = st.frame[n].pc ? st.frame[n].pc - 1 : 0 };
 	m->stack[number] = alloc_stack_add(m->l, &(struct alloc_stack){ .frame = frame, .n = n });
 	leaks_stack_free(&st);
+}
+
+/* ---- guests --------------------
+ *
+ * A stack of LuaJIT is told apart inside the process (replayer/probe/stack.c) by its native frames
+ * and by where the interpreter is: the word SAVE_PC of its frame.  So only the innermost guest
+ * frame, and in machine code of a trace those inlined into it, are the same each time; the callers
+ * are not told.
+ */
+
+static size_t read_guest(void *ctx, uint64_t addr, void *buf, size_t len)
+{
+	struct session *s = ctx;
+
+	return replay_memory(s->r, s->log->tid, addr, buf, len);
+}
+
+static bool has_lua(const struct session *s)
+{
+	for (unsigned i = 0; i < s->fns; i++) {
+		if (s->fn[i].kind == FN_LUA)
+			return true;
+	}
+	return false;
+}
+
+static void host_frames(struct session *s, const struct guests_frame *f, size_t *n)
+{
+	struct memlog *m = s->log;
+	struct symbols_frame names[16];
+	size_t k = symbols_lookup(s->sym, f->address, names, 16);
+
+	for (size_t i = 0; i < k && i < 16 && *n < GUEST_FRAMES; i++)
+		m->guest[(*n)++] = (struct alloc_frame){ .function = names[i].function,
+							 .file = names[i].file,
+							 .module = names[i].module,
+							 .line = names[i].line,
+							 .inlined = names[i].inlined,
+							 .addr = f->address };
+}
+
+/* What LuaJIT's memprof would call it. */
+static void place_set(struct memlog *m, const struct guests_stack *st, const struct guests_frame *f)
+{
+	char chunk[512];
+
+	m->now.vm = f->vm ? f->vm->name : NULL;
+	m->now.source = st->state == GUESTS_STATE_GC ? ALLOC_INTERNAL
+			: f->trace		     ? ALLOC_TRACE
+						     : ALLOC_GUEST;
+	m->now.proto = f->trace ? f->trace : f->address;
+	m->now.line = f->line;
+	snprintf(chunk, sizeof(chunk), "@%s", f->file ? f->file : "?");
+	alloc_symbol_add(m->l, &(struct alloc_symbol){ .kind = LJS_LFUNC,
+						       .addr = f->address,
+						       .name = alloc_string(m->l, chunk),
+						       .line = f->first_line,
+						       .at = m->l->n });
+	if (f->trace)
+		alloc_symbol_add(m->l, &(struct alloc_symbol){ .kind = LJS_TRACE,
+							       .addr = f->trace,
+							       .proto = f->address,
+							       .line = st->trace_line,
+							       .at = m->l->n });
+}
+
+static uint64_t guest_frames(struct session *s, const struct guests_stack *st)
+{
+	struct memlog *m = s->log;
+	const struct guests_frame *who = NULL;
+	uint64_t hash = 1;
+	bool over = false;
+	size_t n = 0;
+
+	for (size_t i = 1; i < st->frames && n < GUEST_FRAMES; i++) {
+		const struct guests_frame *f = &st->frame[i];
+
+		if (f->kind == GUESTS_HOST_FRAME) {
+			if (!f->machinery)
+				host_frames(s, f, &n);
+			continue;
+		}
+		if (over || f->kind == GUESTS_GC_FRAME)
+			continue;
+		hash = (hash ^ f->address ^ (uint64_t)f->line << 32 ^ (uint64_t)f->trace << 52) *
+		       0x9e3779b97f4a7c15;
+		over = f->kind == GUESTS_FRAME || f->kind == GUESTS_TRACE_FRAME;
+		if (f->kind == GUESTS_BUILTIN)
+			continue;
+		who = who ? who : f;
+		m->guest[n++] = (struct alloc_frame){ .function = f->function,
+						      .file = f->file,
+						      .line = f->line,
+						      .trace = f->trace,
+						      .inlined = f->kind == GUESTS_INLINED,
+						      .guest = true };
+	}
+	if (!who)
+		return 0;
+	m->now = (struct alloc_stack){ .frame = m->guest, .n = n };
+	place_set(m, st, who);
+	return hash;
+}
+
+/* Where the interpreter keeps its place: SAVE_PC, 56 below the end of its frame (GC64, x64). */
+static uint64_t place_word(const struct guests_stack *st, uint64_t rsp)
+{
+	enum { SAVE_PC = 56 };
+
+	for (size_t i = 0; i < st->frames; i++) {
+		const struct guests_frame *f = &st->frame[i];
+
+		if (f->kind == GUESTS_HOST_FRAME && f->machinery && f->host < st->hosts &&
+		    st->host[f->host].cfa > rsp + SAVE_PC)
+			return st->host[f->host].cfa - SAVE_PC - rsp;
+	}
+	return 0;
+}
+
+bool memlog_guests(struct session *s, int tid, const struct regs *regs, struct unwound *u,
+		   uint64_t off[REPLAY_FRAMES])
+{
+	const struct guests_options o = { .read = read_guest, .ctx = s, .symbols = s->sym };
+	struct memlog *m = s->log;
+	struct symbols_regs sr;
+	struct guests_stack st;
+	struct err *err;
+
+	if (!has_lua(s))
+		return false;
+	err = m->guests ? NULL : guests_create(&o, &m->guests);
+	if (err) {
+		err_free(err);
+		return false;
+	}
+	m->tid = tid;
+	symbols_regs_from(regs, &sr);
+	guests_unwind(m->guests, &sr, &st);
+	m->l->lost += !guests_is_complete(st.why) && st.why != GUESTS_STARTING;
+	if (!st.vm || st.vm->language != GUESTS_LUAJIT || !st.guest_frames)
+		return false;
+	u->guest = guest_frames(s, &st);
+	if (!u->guest)
+		return false;
+	u->n = st.hosts < STACK_MAX ? st.hosts : STACK_MAX;
+	memcpy(u->pc, st.host, u->n * sizeof(*u->pc));
+	for (size_t i = 1, n = 0; i < u->n && n < REPLAY_FRAMES - REPLAY_WORDS && u->pc[i].cfa; i++)
+		off[n++] = u->pc[i].cfa - 8 - regs->rsp;
+	off[REPLAY_FRAMES - 1] = place_word(&st, regs->rsp);
+	return true;
 }
 
 /* ---- all of it -------------------- */
@@ -198,6 +361,7 @@ struct err *memprof_collect(const char *trace_dir, const struct memprof_options 
 	if (!err)
 		err = collect(&s, options);
 	session_close(&s);
+	guests_destroy(m.guests);
 	free(m.made);
 	free(m.stack);
 	*ret = m.l;

@@ -123,7 +123,8 @@ static void fn_add(struct session *s, const struct fn *fn)
 		   fn->size == 2;
 	/* who frees is asked only for the log of events */
 	struct replay_probe probe = { fn->addr, alloc || s->log, fn->kind == FN_POSIX_MEMALIGN,
-				      three ? 3
+				      fn->kind == FN_LUA ? 4
+				      : three ? 3
 				      : two ? 2
 					    : 1 };
 
@@ -232,6 +233,43 @@ static void find_own(struct session *s)
 	}
 }
 
+/*
+ * LuaJIT's allocator, lj_alloc_f(ud, block, size, wanted): by its name, else by how it begins,
+ * `test rcx, rcx`, among the functions whose address lua_newstate() takes.  Others that programs
+ * hand to lua_newstate() end in malloc().
+ */
+static void find_lua(struct session *s)
+{
+	enum { CODE = 2048, BEGIN = 16 };
+	const struct fn like = { FN_LUA, 2, false, 0, "lj_alloc_f" };
+	struct symbols_found jit[4], f[4];
+	size_t n = symbols_find(s->sym, "luaJIT_setmode", SYMBOLS_FUNC, jit, 4),
+	       k = symbols_find(s->sym, "lua_newstate", SYMBOLS_FUNC, f, 4);
+	int tid = session_any_task(s);
+
+	find_named(s, like.name, &like, false);
+	for (size_t i = 0; n && i < k && i < 4; i++) {
+		uint8_t code[CODE] = { 0 }, first[BEGIN];
+
+		if (!is_loaded_at(s, f[i].bias) ||
+		    replay_memory(s->r, tid, f[i].addr, code, CODE) != CODE)
+			continue;
+		for (size_t at = 0; at + 7 < CODE; at++) {
+			struct fn fn = like;
+			int32_t rel;
+
+			if ((code[at] & 0xfb) != 0x48 || code[at + 1] != 0x8d ||
+			    (code[at + 2] & 0xc7) != 5)
+				continue;
+			memcpy(&rel, code + at + 3, 4);
+			fn.addr = f[i].addr + at + 7 + (uint64_t)(int64_t)rel;
+			if (replay_memory(s->r, tid, fn.addr, first, BEGIN) == BEGIN &&
+			    memmem(first, BEGIN, "\x48\x85\xc9", 3))
+				fn_add(s, &fn);
+		}
+	}
+}
+
 /* ---- maps ---------------------------------------------------------------------------------- */
 
 static struct err *read_maps(struct session *s)
@@ -322,6 +360,8 @@ static struct err *maps_changed(struct session *s)
 			   &(struct fn){ known[i].kind, known[i].size, false, 0, known[i].name },
 			   known[i].operator);
 	find_own(s);
+	if (s->log)
+		find_lua(s);
 	return NULL;
 }
 
@@ -644,12 +684,28 @@ static bool in_allocator(struct session *s, uint64_t ret)
 	return false;
 }
 
+/* The first arena of LuaJIT's allocator: later ones are mapped inside a call of it. */
+static bool in_newstate(struct session *s, const struct unwound *u)
+{
+	struct symbols_frame f[16];
+	bool lua = false;
+
+	for (unsigned i = 0; i < s->fns; i++)
+		lua |= s->fn[i].kind == FN_LUA;
+	for (size_t i = 1; lua && i < u->n && i < 4; i++) {
+		if (symbols_lookup(s->sym, u->pc[i].lookup, f, 16) && f[0].function &&
+		    !strcmp(f[0].function, "lua_newstate"))
+			return true;
+	}
+	return false;
+}
+
 static uint32_t stack_number(struct session *s, struct unwound *u)
 {
 	uint32_t have;
 	size_t slot = 0;
 
-	u->hash = 0xcbf29ce484222325;
+	u->hash = 0xcbf29ce484222325 ^ u->guest;
 	/* of the callers: the first is the allocator itself */
 	for (size_t i = 0; i < u->n; i++)
 		u->hash = (u->hash ^ (i ? u->pc[i].pc : 0)) * 0x100000001b3;
@@ -664,7 +720,8 @@ static uint32_t stack_number(struct session *s, struct unwound *u)
 	s->h.key[s->h.keys++] =
 		(struct key){ .at_event = replay_where(s->r),
 			      .loader = u->n > 1 && in_loader(s, u->pc[1].lookup),
-			      .allocator = u->n > 1 && in_allocator(s, u->pc[1].pc) };
+			      .allocator = u->n > 1 && (in_allocator(s, u->pc[1].pc) ||
+							in_newstate(s, u)) };
 	s->stacks++;
 	if (s->log)
 		memlog_stack(s, (uint32_t)s->stacks - 1);
@@ -687,8 +744,10 @@ uint32_t session_learn(void *ctx, int tid, const struct regs *regs, uint64_t off
 
 	/* text has not changed since session_run() looked */
 	s->maps_event = replay_where(s->r);
+	if (s->log && memlog_guests(s, tid, regs, &u, off))
+		return stack_number(s, &u);
 	u.n = session_unwind(s, tid, regs, u.pc, STACK_MAX);
-	for (size_t i = 1; i < u.n && n < REPLAY_FRAMES && u.pc[i].cfa; i++)
+	for (size_t i = 1; i < u.n && n < REPLAY_FRAMES - REPLAY_WORDS && u.pc[i].cfa; i++)
 		off[n++] = u.pc[i].cfa - 8 - regs->rsp;
 	return stack_number(s, &u);
 }

@@ -265,7 +265,7 @@ void replay_where_text(const struct replay *r, char *buf, size_t size);
  * replay_auxv, replay_file) work as ever. The clock counts hits of entries: "when the clock is 31"
  * is a point, just before the 32nd.
  */
-enum { REPLAY_FRAMES = 8, REPLAY_HIT_DEREF = -2 };
+enum { REPLAY_FRAMES = 10, REPLAY_WORDS = 2, REPLAY_HIT_DEREF = -2 };
 
 struct replay_probe {
 	uint64_t addr;		/* of an instruction; with returns the first of a function */
@@ -275,7 +275,8 @@ struct replay_probe {
 	 * return
 	 */
 	bool deref;
-	uint8_t args;		/* how many of rdi, rsi, rdx to log: at least one */
+	/* how many of rdi, rsi, rdx to log, with returns rcx too: at least one */
+	uint8_t args;
 };
 /* One record; the next is replay_hit_next(). */
 struct replay_hit {
@@ -284,10 +285,10 @@ struct replay_hit {
 	 * *rdi was
 	 */
 	int16_t probe;
-	uint16_t size;		/* of this record: b and c may be missing */
+	uint16_t size;		/* of this record: b, c and d may be missing */
 	uint32_t stack;		/* of an entry with returns: what replay_stack_fn said */
 	uint64_t rsp;		/* of a return: that of the entry + 8 */
-	uint64_t a, b, c;	/* rdi, rsi, rdx; of a return: rax */
+	uint64_t a, b, c, d;	/* rdi, rsi, rdx, rcx; of a return: rax */
 };
 static inline const struct replay_hit *replay_hit_next(const struct replay_hit *h)
 {
@@ -295,7 +296,8 @@ static inline const struct replay_hit *replay_hit_next(const struct replay_hit *
 }
 /*
  * A stack that was not seen before: at the first instruction of a function, with these registers.
- * Returns its number, not 0; off: how far above rsp the return addresses of the next frames are.
+ * Returns its number, not 0; off: how far above rsp the return addresses of the next frames are;
+ * the last may be another word that tells such stacks apart (where an interpreter is in its code).
  */
 typedef uint32_t replay_stack_fn(void *ctx, int tid, const struct regs *regs,
 				 uint64_t off[REPLAY_FRAMES]);

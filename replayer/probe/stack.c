@@ -7,7 +7,7 @@
  *
  *	SITES[hash of rsp and return address] -> struct rp_site -> next ...
  *		rsp, ret	together nearly the whole stack: what differs is who called the callers,
- *		off[8]		so here are the places of the next return addresses: always the same for this rsp and ret, as
+ *		off[10]		so here are the places of the next return addresses: always the same for this rsp and ret, as
  *				long as no function between has a frame of changing size (then fewer
  *				of them count)
  *	fingerprint = salt + sum of off[k]'s words, each by a constant of its own
@@ -77,6 +77,12 @@ __asm__(".pushsection .rodata\n"
 	"	movhps xmm1, [rsp + rcx]\n"
 	"	pmuludq xmm1, [" STR(PROBE_WEIGHTS) " + 48]\n"
 	"	paddq xmm0, xmm1\n"
+	"	mov rcx, [rax + 96]\n"
+	"	movq xmm1, [rsp + rcx]\n"
+	"	mov rcx, [rax + 104]\n"
+	"	movhps xmm1, [rsp + rcx]\n"
+	"	pmuludq xmm1, [" STR(PROBE_WEIGHTS) " + 64]\n"
+	"	paddq xmm0, xmm1\n"
 	"	pshufd xmm1, xmm0, 0x4e\n"
 	"	paddq xmm0, xmm1\n"
 	"	movq rcx, xmm0\n"
@@ -112,7 +118,7 @@ struct rp_site {
 struct rp_stack {
 	uint64_t minus, next, number, unused;	/* minus: the fingerprint, negative */
 };
-_Static_assert(sizeof(struct rp_site) == 96 && REPLAY_FRAMES == 8, "as the code above has it");
+_Static_assert(sizeof(struct rp_site) == 112 && REPLAY_FRAMES == 10, "as the code above has it");
 
 static void *at(const struct rp_probes *p, uint64_t addr)
 {
@@ -183,12 +189,24 @@ static struct rp_site *site_add(struct rp_probes *p, uint64_t rsp, uint64_t ret,
 /* What two stacks have in common: the places of return addresses up to where they differ. */
 static void site_narrow(struct rp_site *s, const uint64_t *off)
 {
+	enum { LAST = REPLAY_FRAMES - REPLAY_WORDS };
 	unsigned i = 0;
 
-	while (i < REPLAY_FRAMES && s->off[i] == off[i])
+	while (i < LAST && s->off[i] == off[i])
 		i++;
-	while (i < REPLAY_FRAMES)
+	while (i < LAST)
 		s->off[i++] = 0;
+	/* the words that are no return addresses count wherever they were seen */
+	for (i = LAST; i < REPLAY_FRAMES && off[REPLAY_FRAMES - 1]; i++) {
+		if (s->off[i] == off[REPLAY_FRAMES - 1])
+			return;
+	}
+	for (i = REPLAY_FRAMES; i-- > LAST && off[REPLAY_FRAMES - 1];) {
+		if (!s->off[i] || i == LAST) {
+			s->off[i] = off[REPLAY_FRAMES - 1];
+			return;
+		}
+	}
 }
 
 static void stack_add(struct rp_probes *p, uint64_t print, uint32_t number)

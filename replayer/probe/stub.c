@@ -369,6 +369,10 @@ static void put_record(struct code *c, int32_t probe, const struct replay_probe 
 	if (stack) {
 		PUT(c, 0x89, 0x81);		/* mov [rcx + ...], eax */
 		put32(c, PROBE_RING_END + 4);
+		if (args > 3) {
+			put_load_rax(c, PROBE_RCX);
+			put_field(c, 0x81, 40);
+		}
 		put_load_rax(c, PROBE_RAX);
 	}
 	put_field(c, 0xa1, 8);			/* rsp */
