@@ -203,7 +203,8 @@ static unsigned line_of(const struct py *py, uint64_t code, uint64_t unit)
 	struct table t = { .g = py->g };
 	uint64_t bytes, size, at = 0;
 	uint32_t first, v;
-	int line, b;
+	int64_t line;	/* a table that lies may say anything */
+	int b;
 
 	if (!mem_u64(py->g, code + CO_LINETABLE, &bytes) ||
 	    !mem_u64(py->g, bytes + 16, &size) || size > MAX_TABLE ||
@@ -211,7 +212,7 @@ static unsigned line_of(const struct py *py, uint64_t code, uint64_t unit)
 		return 0;
 	t.at = bytes + 32;
 	t.end = t.at + size;
-	line = (int)first;
+	line = first;
 	while ((b = table_byte(&t)) >= 0) {
 		unsigned kind = (unsigned)b >> 3 & 15, skip = 0;
 
@@ -219,7 +220,7 @@ static unsigned line_of(const struct py *py, uint64_t code, uint64_t unit)
 			return 0;		/* out of step */
 		if (kind >= 13 && kind < 15) {
 			v = table_varint(&t);
-			line += v & 1 ? -(int)(v >> 1) : (int)(v >> 1);
+			line += v & 1 ? -(int64_t)(v >> 1) : (int64_t)(v >> 1);
 			skip = kind == 14 ? 3 : 0;
 			for (unsigned i = 0; i < skip; i++)
 				table_varint(&t);

@@ -290,7 +290,9 @@ bool v8_position(const struct v8 *v8, uint64_t table, uint32_t offset, uint32_t 
 		 int *inlined)
 {
 	struct bytes b = { .g = v8->g };
-	int64_t code = -1, source = 0, d_code, d_source;	/* the entry of a function is -1 */
+	int64_t d_code, d_source;
+	/* The entry of a function is -1.  Sums wrap: a table that lies may say anything. */
+	uint64_t code = UINT64_MAX, source = 0;
 	uint64_t length;
 	bool found = false;
 
@@ -300,9 +302,9 @@ bool v8_position(const struct v8 *v8, uint64_t table, uint32_t offset, uint32_t 
 	b.end = b.at + (length >> 32);
 	while (next_number(&b, &d_code) && next_number(&b, &d_source)) {
 		/* the sign says whether it is a statement */
-		code += d_code >= 0 ? d_code : -(d_code + 1);
-		source += d_source;
-		if (code > offset)
+		code += d_code >= 0 ? (uint64_t)d_code : ~(uint64_t)d_code;
+		source += (uint64_t)d_source;
+		if (code != UINT64_MAX && code > offset)
 			break;
 		if (source & 1)
 			continue;		/* of a builtin's own source */

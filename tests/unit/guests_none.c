@@ -73,6 +73,7 @@ static void none(void **state)
 	assert_true(found);
 	assert_null(guests_fork(g, &go, &copy));
 	regs.r[SYMBOLS_RSP] = 64;	/* no stack: one frame, no crash */
+	regs.known = 1u << SYMBOLS_RSP | 1u << SYMBOLS_RIP;
 	guests_unwind(copy, &regs, &st);
 	assert_int_equal(st.frames, 1);
 	guests_destroy(copy);
