@@ -235,6 +235,7 @@ void cpuprof_init(struct cpuprof *p)
 	room(&p->frame, &p->frame_room, 1, sizeof(*p->frame));
 	memset(p->frame, 0, sizeof(*p->frame));
 	p->frames = 1;
+	room(&p->stack_frame, &p->stack_frame_room, 1, sizeof(*p->stack_frame));
 	room(&p->stack, &p->stack_room, 1, sizeof(*p->stack));
 	p->stack[0] = (struct cpuprof_stack){ 0 };
 	p->stacks = 1;

@@ -170,7 +170,8 @@ void cpuprof_write_speedscope(const struct cpuprof *p, const char *name, FILE *o
 	size_t n;
 
 	BUG_ON(!s, "out of memory for a profile");
-	memcpy(s, p->sample, p->samples * sizeof(*s));
+	if (p->samples)
+		memcpy(s, p->sample, p->samples * sizeof(*s));
 	qsort(s, p->samples, sizeof(*s), by_thread_and_time);
 	fputs("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",", out);
 	speedscope_frames(p, out);

@@ -202,7 +202,8 @@ struct err *cpuprof_take(const char *trace, const struct cpuprof_options *o, str
 	else
 		err = run(&j, ret);
 	finish(&j);
-	qsort(ret->sample, ret->samples, sizeof(*ret->sample), by_time);
+	if (ret->samples)
+		qsort(ret->sample, ret->samples, sizeof(*ret->sample), by_time);
 	ret->user_ns /= o->passes;
 	return err;
 }
