@@ -16,7 +16,7 @@ struct bt_cmd {
 	struct option_list event;
 	uint64_t pid, writes, max;
 	const char *function;
-	bool threads, all, guest, locals, json;
+	bool threads, all, guest, json;
 };
 
 
@@ -37,8 +37,6 @@ static const struct option_row bt_rows[] = {
 	  "only frames of the language" },
 	{ "all", 'a', NULL, OPTION_FLAG, offsetof(struct bt_cmd, all),
 	  "also frames of the interpreter that runs them" },
-	{ "locals", 'l', NULL, OPTION_FLAG, offsetof(struct bt_cmd, locals),
-	  "variables of the language's frames" },
 	{ "json", 0, NULL, OPTION_FLAG, offsetof(struct bt_cmd, json),
 	  "print one JSON object, with all of them" },
 	{ 0 }
@@ -72,19 +70,7 @@ static void text_place(const char *file, unsigned line)
 		printf(":%u", line);
 }
 
-static void text_variable(void *ctx, const struct guests_variable *v)
-{
-	static const char *const kind[] = { "", "", "vararg ", "upvalue " };
-
-	(void)ctx;
-	printf("        %s", kind[v->kind]);
-	text_plain(stdout, v->name ? v->name : "?");
-	fputs(" = ", stdout);
-	text_plain(stdout, v->value ? v->value : "?");
-	putchar('\n');
-}
-
-static void text_guest(struct printing *p, struct backtrace *b, const struct guests_frame *f)
+static void text_guest(struct printing *p, const struct guests_frame *f)
 {
 	printf("  #%-3u ", p->n++);
 	text_plain(stdout, f->function ? f->function : "?");
@@ -98,8 +84,6 @@ static void text_guest(struct printing *p, struct backtrace *b, const struct gue
 	if (f->trace)
 		printf(" [trace %u]", f->trace);
 	putchar('\n');
-	if (p->o->locals)
-		backtrace_locals(b, f, text_variable, NULL);
 }
 
 static void text_host(struct printing *p, struct backtrace *b, const struct guests_frame *f)
@@ -148,7 +132,7 @@ static void text_stack(struct printing *p, struct backtrace *b, const struct bac
 		const struct guests_frame *f = &st->frame[i];
 
 		if (f->kind != GUESTS_HOST_FRAME)
-			text_guest(p, b, f);
+			text_guest(p, f);
 		else if (!p->o->guest && (!f->machinery || p->o->all))
 			text_host(p, b, f);
 	}
@@ -163,20 +147,9 @@ static void set_text(json_t *j, const char *key, const char *s)
 	json_object_set_new(j, key, s ? json_text(s, strlen(s)) : json_null());
 }
 
-static void json_variable(void *ctx, const struct guests_variable *v)
+static void json_guest(struct printing *p, const struct guests_frame *f)
 {
-	static const char *const kind[] = { "local", "argument", "vararg", "upvalue" };
 	json_t *j = json_object();
-
-	set_text(j, "name", v->name);
-	set_text(j, "value", v->value);
-	set_text(j, "kind", kind[v->kind]);
-	json_array_append_new(ctx, j);
-}
-
-static void json_guest(struct printing *p, struct backtrace *b, const struct guests_frame *f)
-{
-	json_t *j = json_object(), *locals;
 
 	set_text(j, "kind", kind_name[f->kind]);
 	set_text(j, "function", f->function);
@@ -188,11 +161,6 @@ static void json_guest(struct printing *p, struct backtrace *b, const struct gue
 		json_object_set_new(j, "trace", json_count(f->trace));
 	if (f->approximate)
 		json_object_set_new(j, "approximate", json_true());
-	if (p->o->locals) {
-		locals = json_array();
-		backtrace_locals(b, f, json_variable, locals);
-		json_object_set_new(j, "locals", locals);
-	}
 	json_array_append_new(p->frames, j);
 }
 
@@ -236,7 +204,7 @@ static void json_stack(struct printing *p, struct backtrace *b, const struct bac
 		const struct guests_frame *f = &st->frame[i];
 
 		if (f->kind != GUESTS_HOST_FRAME)
-			json_guest(p, b, f);
+			json_guest(p, f);
 		else if (!p->o->guest && (!f->machinery || p->o->all))
 			json_host(p, b, f);
 	}

@@ -195,7 +195,8 @@ typedef void guests_variable_fn(void *ctx, const struct guests_variable *v);
 /*
  * Variables that are in scope in a frame of the last guests_unwind(), while the task still stands
  * there.  In machine code of traces values live in registers: only what is in memory is told.
- * False: this frame has none that can be known.
+ * False: this frame has none that can be known (so far no machine's: the shape is settled, the
+ * readers are to come).
  */
 bool guests_locals(struct guests *g, const struct guests_frame *frame, guests_variable_fn *fn,
 		   void *ctx);
