@@ -2,8 +2,8 @@
  * waits.c - how long tasks were in system calls that may sleep, by the recorded times of events.
  *
  * A call that others ran beside has an event at its beginning and one at its end.  A call that
- * nobody ran beside has one event, at its beginning: it ended when the next event happened, less
- * the processor time that replay needs from one to the other.
+ * nobody ran beside has one event, written at its end: it began at the last event before that,
+ * plus the processor time that replay needs from there to the call.
  */
 #include <stdlib.h>
 
@@ -19,8 +19,7 @@ struct waits {
 	struct cpuprof *p;
 	struct entered *entered;	/* calls that others run beside */
 	size_t n, room;
-	struct entered alone;		/* the last event was such a call, where .task */
-	uint64_t alone_used_ns;
+	uint64_t last_ns, last_used_ns;	/* of the event before */
 };
 
 static void begin(struct waits *w, const struct trace_event *ev, const struct replay_task *t,
@@ -45,14 +44,15 @@ static void end(struct waits *w, struct entered *e, uint64_t ns)
 		cpuprof_wait(w->p, &e->wait);
 }
 
-static void end_alone(struct waits *w, const struct trace_event *ev)
+/* Of a call with one event: what of the time since the event before was no computing. */
+static void alone(struct waits *w, const struct trace_event *ev, const struct replay_task *t,
+		  uint64_t used)
 {
-	uint64_t used = replay_sampler_used_ns(w->r) - w->alone_used_ns,
-		 gap = ev->time_ns - w->alone.time_ns;
+	uint64_t gap = ev->time_ns - w->last_ns;
+	struct entered e;
 
-	if (w->alone.task && ev->time_ns > w->alone.time_ns)
-		end(w, &w->alone, gap > used ? gap - used : 0);
-	w->alone.task = 0;
+	begin(w, ev, t, &e);
+	end(w, &e, ev->time_ns > w->last_ns && gap > used ? gap - used : 0);
 }
 
 static bool may_sleep(const struct trace_event *ev)
@@ -75,14 +75,10 @@ static bool task_of(struct waits *w, int pid, struct replay_task *ret)
 	return false;
 }
 
-void waits_event(struct waits *w, int pid)
+static void event(struct waits *w, int pid, const struct trace_event *ev, uint64_t used)
 {
-	const struct trace_event *ev = replay_last_event(w->r);
 	struct replay_task t;
 
-	if (!ev)
-		return;
-	end_alone(w, ev);
 	if (ev->kind == TRACE_SYSCALL_EXIT) {
 		for (size_t i = 0; i < w->n; i++) {
 			if (w->entered[i].task != ev->task)
@@ -97,8 +93,7 @@ void waits_event(struct waits *w, int pid)
 	    !task_of(w, pid, &t))
 		return;
 	if (ev->kind == TRACE_SYSCALL) {
-		begin(w, ev, &t, &w->alone);
-		w->alone_used_ns = replay_sampler_used_ns(w->r);
+		alone(w, ev, &t, used);
 		return;
 	}
 	if (w->n == w->room) {
@@ -107,6 +102,18 @@ void waits_event(struct waits *w, int pid)
 		BUG_ON(!w->entered, "out of memory for waits");
 	}
 	begin(w, ev, &t, &w->entered[w->n++]);
+}
+
+void waits_event(struct waits *w, int pid)
+{
+	const struct trace_event *ev = replay_last_event(w->r);
+	uint64_t used = replay_sampler_used_ns(w->r);
+
+	if (!ev)
+		return;
+	event(w, pid, ev, used - w->last_used_ns);
+	w->last_ns = ev->time_ns;
+	w->last_used_ns = used;
 }
 
 struct waits *waits_create(struct replay *r, struct stacks *stacks, struct cpuprof *p)

@@ -1,3 +1,3 @@
-// test: timeout=40
+// test: timeout=40 variants=default
 #define SHAPE "interpreter"
 #include "fair.inc.c"
