@@ -57,33 +57,16 @@ static size_t read_memory(void *ctx, uint64_t addr, void *buf, size_t len)
 /* Mappings as they are here; symbols keeps what is the same. */
 static struct err *maps_read(struct backtrace *b)
 {
-	size_t len = 0, room = 0;
-	char path[64], *text = NULL;
-	struct err *err = NULL;
-	ssize_t n;
-	int fd;
+	char *text;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", b->pid);
-	TRY(replay_file(b->r, path, &fd));
-	do {
-		if (room - len < 65536) {
-			room = room * 2 + 131072;
-			text = realloc(text, room);
-			BUG_ON(!text, "out of memory for mappings");
-		}
-		n = pread(fd, text + len, room - len - 1, (off_t)len);
-		len += n > 0 ? (size_t)n : 0;
-	} while (n > 0);
-	close(fd);
-	text[len] = '\0';
+	TRY(replay_maps_text(b->r, b->pid, &text));
 	if (b->maps && !strcmp(b->maps, text)) {
 		free(text);
 		return NULL;
 	}
 	free(b->maps);
 	b->maps = text;
-	err = symbols_set_maps_text(b->sym, text);
-	return err;
+	return symbols_set_maps_text(b->sym, text);
 }
 
 /* ---- one moment ------------------------------------------------------------------------------ */

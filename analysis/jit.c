@@ -204,23 +204,11 @@ static bool memory(struct jit_log *l, uint64_t addr, void *buf, size_t len)
 /* /proc/PID/maps as the replay gives it; the log keeps it. */
 static struct err *maps_read(struct jit_log *l)
 {
-	size_t len = 0, cap = 0;
-	char path[64];
-	ssize_t n;
-	int fd;
+	char *text;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", l->pid);
-	TRY(replay_file(l->r, path, &fd));
-	do {
-		if (cap - len < 65536) {
-			cap = cap * 2 + 131072;
-			l->maps = sure(realloc(l->maps, cap));
-		}
-		n = pread(fd, l->maps + len, cap - len - 1, (off_t)len);
-		len += n > 0 ? (size_t)n : 0;
-	} while (n > 0);
-	close(fd);
-	l->maps[len] = 0;
+	TRY(replay_maps_text(l->r, l->pid, &text));
+	free(l->maps);
+	l->maps = text;
 	return NULL;
 }
 

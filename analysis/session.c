@@ -274,24 +274,9 @@ static void find_lua(struct session *s)
 
 static struct err *read_maps(struct session *s)
 {
-	char path[64], *text = NULL;
-	size_t len = 0;
-	int fd;
+	char *text;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", s->pid);
-	TRY(replay_file(s->r, path, &fd));
-	lseek(fd, 0, SEEK_SET);
-	for (;;) {
-		ssize_t n;
-
-		text = must(realloc(text, len + 65537));
-		n = read(fd, text + len, 65536);
-		if (n <= 0)
-			break;
-		len += (size_t)n;
-	}
-	close(fd);
-	text[len] = '\0';
+	TRY(replay_maps_text(s->r, s->pid, &text));
 	free(s->maps);
 	s->maps = text;
 	return NULL;

@@ -27,29 +27,9 @@ static struct err *open_file(void *ctx, const char *name, int *fd_ret)
  */
 char *names_maps(struct server *s, int pid)
 {
-	char path[64], *text = NULL;
-	size_t len = 0, room = 0;
-	ssize_t n;
-	int fd;
-	struct err *err;
+	char *text;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	err = replay_file(s->r, path, &fd);
-	if (err) {
-		err_free(err);
-		return NULL;
-	}
-	do {
-		if (room - len < 4096) {
-			room = room * 2 + 65536;
-			text = realloc(text, room);
-			BUG_ON(!text, "out of memory for maps");
-		}
-		n = pread(fd, text + len, room - len - 1, (off_t)len);
-		len += n > 0 ? (size_t)n : 0;
-	} while (n > 0);
-	close(fd);
-	text[len] = 0;
+	err_free(replay_maps_text(s->r, pid, &text));
 	return text;
 }
 

@@ -122,6 +122,8 @@ void replay_exe(const struct replay *r, int tid, char *buf, size_t size);
  * it.
  */
 struct err *replay_file(struct replay *r, const char *path, int *fd_ret) __must_check;
+/* The text of /proc/PID/maps as the program had it; the caller frees it.  NULL with an error. */
+struct err *replay_maps_text(struct replay *r, int pid, char **ret) __must_check;
 
 enum replay_break_kind {
 	REPLAY_BREAK = 0,	/* before the instruction at addr */

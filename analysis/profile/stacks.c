@@ -51,30 +51,9 @@ struct stacks {
 
 static char *maps_read(struct stacks *s, int pid)
 {
-	char path[64], *text = NULL;
-	size_t len = 0;
-	int fd;
-	struct err *err;
+	char *text;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	err = replay_file(s->r, path, &fd);
-	if (err) {
-		err_free(err);
-		return NULL;
-	}
-	lseek(fd, 0, SEEK_SET);
-	for (;;) {
-		ssize_t n;
-
-		text = realloc(text, len + 65537);
-		BUG_ON(!text, "out of memory for mappings");
-		n = read(fd, text + len, 65536);
-		if (n <= 0)
-			break;
-		len += (size_t)n;
-	}
-	close(fd);
-	text[len] = '\0';
+	err_free(replay_maps_text(s->r, pid, &text));
 	return text;
 }
 

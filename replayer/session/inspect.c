@@ -250,17 +250,15 @@ static const char *map_name(const struct rp_mm *mm, const struct tracee_map *m,
 }
 
 /* /proc/PID/maps as the program had it. */
-static struct err *maps_file(struct replay *r, int pid, int *fd_ret)
+static struct err *maps_write(struct replay *r, int pid, FILE *f)
 {
 	const struct rp_task *t = find_pid(r, pid);
 	struct tracee_maps maps;
-	FILE *f;
 
 	if (!t)
 		return &err_end;
 	TRY(tracee_maps_read(t->real, &maps));
-	f = tmpfile();
-	for (size_t i = 0; f && i < maps.n; i++) {
+	for (size_t i = 0; i < maps.n; i++) {
 		const struct tracee_map *m = &maps.map[i];
 		const struct rp_object *o = object_of_name(r, m->name);
 
@@ -275,10 +273,34 @@ static struct err *maps_file(struct replay *r, int pid, int *fd_ret)
 			o ? 1 : 0, map_name(t->mm, m, o));
 	}
 	tracee_maps_deinit(&maps);
-	*fd_ret = f && !fflush(f) ? fcntl(fileno(f), F_DUPFD_CLOEXEC, 0) : -1;
+	return NULL;
+}
+
+static struct err *maps_file(struct replay *r, int pid, int *fd_ret)
+{
+	FILE *f = tmpfile();
+	struct err *err = f ? maps_write(r, pid, f) : &err_end;
+
+	*fd_ret = !err && !fflush(f) ? fcntl(fileno(f), F_DUPFD_CLOEXEC, 0) : -1;
 	if (f)
 		fclose(f);
-	return *fd_ret < 0 ? &err_end : NULL;
+	return err || *fd_ret >= 0 ? err : &err_end;
+}
+
+struct err *replay_maps_text(struct replay *r, int pid, char **ret)
+{
+	size_t len;
+	FILE *f = open_memstream(ret, &len);
+	struct err *err;
+
+	BUG_ON(!f, "out of memory for mappings");
+	err = maps_write(r, pid, f);
+	BUG_ON(fclose(f), "out of memory for mappings");
+	if (err) {
+		free(*ret);
+		*ret = NULL;
+	}
+	return err;
 }
 
 struct err *replay_file(struct replay *r, const char *path, int *fd_ret)

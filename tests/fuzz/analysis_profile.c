@@ -88,49 +88,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 }
 
 #ifndef FUZZING
-static uint64_t seed;
-
-static uint64_t next(void)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	return seed ^= seed << 17;
-}
-
-static void damage(uint8_t *data, size_t *len)
-{
-	static const uint8_t odd[] = { 0, 1, 0x7f, 0x80, 0xff, 0xfe, 0x40, '\n' };
-	unsigned n = 1 + next() % 8;
-
-	for (unsigned i = 0; i < n; i++) {
-		uint64_t at = next() % *len, run = 1 + next() % 3;
-
-		for (uint64_t k = 0; k < run && at + k < *len; k++)
-			data[at + k] = next() & 1 ? odd[next() % 8] : (uint8_t)next();
-	}
-	if (next() % 4 == 0)
-		*len = 1 + next() % *len;
-}
-
 static void run(const char *path, uint8_t *data, size_t len)
 {
-	const char *env = getenv("MUTATIONS");
-	int mutations = env ? atoi(env) : 300;
-	uint8_t *copy = malloc(len + 1);
-
 	(void)path;
-	if (!copy)
-		abort();
-	LLVMFuzzerTestOneInput(data, len);
-	for (int i = 0; len && i < mutations; i++) {
-		size_t n = len;
-
-		memcpy(copy, data, len);
-		seed = 88172645463325252ull + (uint64_t)i * 1000003;
-		damage(copy, &n);
-		LLVMFuzzerTestOneInput(copy, n);
-	}
-	free(copy);
+	corpus_mutate(data, len, LLVMFuzzerTestOneInput);
 }
 
 int main(int argc, char **argv)
