@@ -171,7 +171,7 @@ size_t graph_find(const struct graph *g, uint64_t v)
 
 /* ---- contents -------------------------------------------------------------------------------- */
 
-static void read_contents(struct session *s, struct graph *g)
+void graph_contents(struct session *s, struct graph *g)
 {
 	int tid = session_any_task(s);
 	uint64_t total = 0;
@@ -514,19 +514,26 @@ static void components(struct graph *g)
 	}
 }
 
-struct err *graph_build(struct session *s, struct memory *m, struct graph *g)
+void graph_index(struct session *s, struct memory *m, struct graph *g)
 {
 	*g = (struct graph){ 0 };
 	collect(s, m, g);
 	if (!g->n)
-		return NULL;
+		return;
 	nest(g);
 	for (size_t i = 0; i < g->n; i++)
 		g->end = g->node[i].addr + g->node[i].size > g->end
 				 ? g->node[i].addr + g->node[i].size
 				 : g->end;
 	pieces(g);
-	read_contents(s, g);
+}
+
+struct err *graph_build(struct session *s, struct memory *m, struct graph *g)
+{
+	graph_index(s, m, g);
+	if (!g->n)
+		return NULL;
+	graph_contents(s, g);
 	reach(s, m, g);
 	components(g);
 	return NULL;

@@ -208,6 +208,17 @@ bool memlog_guests(struct session *s, int tid, const struct regs *regs, struct u
 /* What goes next is moved by realloc() to what is made next. */
 void memlog_moved(struct session *s, uint64_t addr);
 
+/*
+ * For other analyses: from memlog_start() on, before the first move, the session has a log, until
+ * memlog_stop(), behind session_close().  The event that made block number; NULL = unknown.
+ */
+struct alloc_log;
+struct alloc_event;
+void memlog_start(struct session *s);
+void memlog_stop(struct session *s);
+struct alloc_log *memlog_log(const struct session *s);
+const struct alloc_event *memlog_maker(const struct session *s, uint32_t number);
+
 /* lineage.c: the processes that became pid by forking, the first of them first. */
 struct err *lineage_find(const char *trace, int pid, struct stage *ret, unsigned max,
 			 unsigned *n_ret) __must_check;
@@ -272,6 +283,9 @@ struct scc {
 	bool root;		/* no other unreachable block refers to it */
 };
 struct err *graph_build(struct session *s, struct memory *m, struct graph *g) __must_check;
+/* Only what graph_find() needs: nodes in order, without contents. */
+void graph_index(struct session *s, struct memory *m, struct graph *g);
+void graph_contents(struct session *s, struct graph *g);
 void graph_deinit(struct graph *g);
 /* Number of the node that v points into, or SIZE_MAX. */
 size_t graph_find(const struct graph *g, uint64_t v);

@@ -294,6 +294,40 @@ bool memlog_guests(struct session *s, int tid, const struct regs *regs, struct u
 	return true;
 }
 
+/* ---- for other analyses -------------------- */
+
+void memlog_start(struct session *s)
+{
+	s->log = must(calloc(1, sizeof(*s->log)));
+	s->log->l = must(alloc_log_create());
+}
+
+void memlog_stop(struct session *s)
+{
+	struct memlog *m = s->log;
+
+	if (!m)
+		return;
+	s->log = NULL;
+	guests_destroy(m->guests);
+	alloc_log_destroy(m->l);
+	free(m->made);
+	free(m->stack);
+	free(m);
+}
+
+struct alloc_log *memlog_log(const struct session *s)
+{
+	return s->log->l;
+}
+
+const struct alloc_event *memlog_maker(const struct session *s, uint32_t number)
+{
+	uint32_t made = number < s->log->room ? s->log->made[number] : 0;
+
+	return made && made <= s->log->l->n ? &s->log->l->event[made - 1] : NULL;
+}
+
 /* ---- all of it -------------------- */
 
 /* What the program's sources say is allocated at each stack. */
@@ -353,21 +387,18 @@ static struct err *collect(struct session *s, const struct memprof_options *o)
 struct err *memprof_collect(const char *trace_dir, const struct memprof_options *options,
 			    struct alloc_log **ret)
 {
-	struct memlog m = { .l = alloc_log_create() };
 	struct session s;
 	struct err *err = session_open(trace_dir, &options->session, &s);
 
-	s.log = &m;
+	memlog_start(&s);
 	if (!err)
 		err = collect(&s, options);
 	session_close(&s);
-	guests_destroy(m.guests);
-	free(m.made);
-	free(m.stack);
-	*ret = m.l;
-	if (err) {
-		alloc_log_destroy(m.l);
-		*ret = NULL;
+	*ret = NULL;
+	if (!err) {
+		*ret = s.log->l;
+		s.log->l = NULL;
 	}
+	memlog_stop(&s);
 	return err;
 }

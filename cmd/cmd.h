@@ -150,7 +150,7 @@ struct cmd {
 };
 
 extern const struct cmd cmd_ls, cmd_gc, cmd_ps, cmd_info, cmd_dump, cmd_stats, cmd_pack, cmd_unpack,
-	cmd_leaks, cmd_jit, cmd_memprof, cmd_profile, cmd_bt;
+	cmd_leaks, cmd_jit, cmd_memprof, cmd_heap, cmd_profile, cmd_bt;
 
 /* ---- writing results (info.c) ----------------------------------------------------- */
 

@@ -14,7 +14,7 @@
 static const struct cmd *const cmds[] = {
 	&cmd_ls,   &cmd_ps,	&cmd_info, &cmd_dump,  &cmd_stats,
 	&cmd_pack, &cmd_unpack, &cmd_gc,   &cmd_leaks, &cmd_jit,
-	&cmd_memprof, &cmd_profile, &cmd_bt,
+	&cmd_memprof, &cmd_heap, &cmd_profile, &cmd_bt,
 };
 
 enum { CMDS = sizeof(cmds) / sizeof(*cmds) };

@@ -109,6 +109,8 @@ const struct symbols_type *die_type(const struct die *die);
 /* A pointer to t, whether the program has that type or not. */
 const struct symbols_type *type_pointer_to(const struct symbols_type *t);
 void type_table_free(struct type_table *t);
+/* The entry that describes it; false where there is none, or none that can be read. */
+bool type_die(const struct symbols_type *t, struct die *ret);
 
 /* ---- variables (variable.c) ------------------------------------------------------------------ */
 

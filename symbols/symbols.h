@@ -341,6 +341,27 @@ const struct symbols_type *symbols_type_strip(const struct symbols_type *t);
 /* Members of a struct, class, union (base classes first). */
 const struct symbols_member *symbols_type_members(const struct symbols_type *t, size_t *n_ret);
 /*
+ * How the bits of a base type are read, by DWARF: 2 bool, 4 float, 5 and 6 signed, 7 and 8 unsigned
+ * (6, 8: a character), 0x10 UTF; of an enumeration what its values are kept in.  0 = unknown.
+ */
+unsigned symbols_type_encoding(const struct symbols_type *t);
+struct symbols_enumerator {
+	const char *name;
+	int64_t value;
+};
+/* Those of an enumeration, in the order of the source. */
+const struct symbols_enumerator *symbols_type_enumerators(const struct symbols_type *t,
+							  size_t *n_ret);
+/* The nth type that a template was made with (std::map<K, V>: 0 is K); NULL = there is none. */
+const struct symbols_type *symbols_type_argument(const struct symbols_type *t, unsigned n);
+/*
+ * Rust: the variant of an enumeration that the value of its discriminant selects.  *at_ret and
+ * *size_ret are where the discriminant is.  False: t is no such type.
+ */
+bool symbols_type_discriminant(const struct symbols_type *t, uint64_t *at_ret, uint64_t *size_ret);
+/* The member that holds the variant; name NULL: there is none for it. */
+struct symbols_member symbols_type_variant(const struct symbols_type *t, uint64_t discriminant);
+/*
  * "node", "struct node", "ns::Cache<int>", a typedef; NULL = not there.  A module can be given to
  * be asked first.
  */

@@ -196,6 +196,11 @@ const struct symbols_type *type_get(struct cu *cu, uint32_t off)
 	return type_get_dim(cu, off, 0);
 }
 
+bool type_die(const struct symbols_type *t, struct die *ret)
+{
+	return t && t->off != UINT32_MAX && die_read(t->cu, t->off, ret) && ret->tag;
+}
+
 const struct symbols_type *die_type(const struct die *die)
 {
 	struct die holder;

@@ -1,0 +1,181 @@
+/*
+ * heap.h - memory of a program at a moment, as typed values.
+ *
+ *	struct heap_store	bytes at addresses at a moment: of a recording (recording.c), or of
+ *				a log that holds only what somebody wrote down
+ *	struct heap_view	values made from a store at its present moment; owns them
+ *	struct heap_value	one of them: name, type, text, address; children when asked for
+ *
+ * Every form of output (text, JSON, the inspector's page) prints values, so it works over every
+ * store.
+ *
+ * All that is read may lie: a value costs bounded time and memory, and what nobody has is marked
+ * HEAP_MISSING.  Nothing here is thread safe.
+ */
+#ifndef ANALYSIS_HEAP_HEAP_H
+#define ANALYSIS_HEAP_HEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/leaks.h"
+#include "base/err.h"
+#include "symbols/symbols.h"
+
+/* ---- stores ---------------------------------------------------------------------------------- */
+
+/* A point of time that a store can go to. */
+struct heap_moment {
+	uint64_t event;		/* of the recording, or number of the message */
+	const char *label;	/* what happened there ("trace 3 stop"); NULL = nothing to say */
+};
+
+/* An object that the store knows of: an allocator's block, or a piece of logged memory. */
+struct heap_block {
+	uint64_t addr, size;
+	const struct symbols_type *type;	/* NULL = unknown */
+	uint64_t count;		/* elements of that type that fit; at least 1 with a type */
+	const char *name;	/* of the type, also where DWARF has none; NULL = unknown */
+	uint64_t event;		/* done last when it was made; 0 = unknown */
+	const char *made_by;	/* "node_new list.c:12"; NULL = unknown */
+};
+
+enum heap_where {
+	HEAP_NOWHERE,		/* no memory there, or nobody has it */
+	HEAP_BLOCK,
+	HEAP_VARIABLE,		/* global, static or thread-local */
+	HEAP_STACK,
+	HEAP_CODE,
+	HEAP_MAPPED,		/* memory that nobody has said anything of */
+};
+/* What an address is. */
+struct heap_place {
+	enum heap_where where;
+	const char *text;	/* "table[3].next", "p (local of main)", "main+4"; NULL = nothing */
+	/* with BLOCK: all of it; else type and start of the object, if they are known */
+	struct heap_block block;
+};
+
+/* A word that holds an address in some range. */
+struct heap_reference {
+	uint64_t addr, value;
+	const char *text;	/* "table[3].next"; never NULL */
+};
+
+struct heap_store;
+struct heap_store_ops {
+	void (*destroy)(struct heap_store *st);
+	/* Goes to a moment.  ERR_USAGE: there is no such one, and it is nowhere now. */
+	struct err *(*go)(struct heap_store *st, uint64_t event);
+	/* How many bytes from addr on it has; fewer than len where they end. */
+	size_t (*read)(struct heap_store *st, uint64_t addr, void *buf, size_t len);
+	/*
+	 * What an expression means: where the object is and what it is (NULL = unknown).  May be
+	 * NULL: only symbols and memory decide.
+	 */
+	struct err *(*eval)(struct heap_store *st, const char *text, uint64_t *addr_ret,
+			    const struct symbols_type **type_ret);
+	/* What an address is.  Strings live until the store goes elsewhere. */
+	void (*place)(struct heap_store *st, uint64_t addr, struct heap_place *ret);
+	/* Blocks by number, in order of address; false behind the last. */
+	bool (*block)(struct heap_store *st, size_t i, struct heap_block *ret);
+	/*
+	 * Who points into [start, end), from outside: fills at most max, returns how many there
+	 * are.  NULL: the store cannot say.
+	 */
+	size_t (*references)(struct heap_store *st, uint64_t start, uint64_t end,
+			     struct heap_reference *ret, size_t max);
+};
+struct heap_store {
+	const struct heap_store_ops *ops;
+	struct symbols *symbols;	/* for types, names of code; NULL = there are none */
+	uint64_t now;			/* the event it is at */
+	/* those worth going to, by event; a recording can go to every one */
+	const struct heap_moment *moment;
+	size_t moments;
+};
+
+static inline void heap_store_destroy(struct heap_store *st)
+{
+	if (st)
+		st->ops->destroy(st);
+}
+
+struct heap_recording_options {
+	struct leaks_options session;	/* pid, alloc, free, debug_dir, progress */
+	int tid;		/* whose variables names mean; 0 = the one that ran last */
+};
+enum { HEAP_EXIT = 0 };		/* as an event: where the process ends */
+/*
+ * The caller keeps what options point to.  The store is before the program's first instruction; it
+ * goes forward by replaying, and back by beginning anew.
+ */
+struct err *heap_recording_open(const char *trace_dir, const struct heap_recording_options *options,
+				struct heap_store **ret) __must_check;
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+enum {
+	HEAP_CHANGED = 1,	/* other than at the moment it was compared with */
+	HEAP_MISSING = 2,	/* nobody has these bytes */
+	HEAP_GUEST = 4,		/* an object of a guest: Lua, Python */
+	HEAP_POINTER = 8,	/* target says where to */
+	HEAP_OPENS = 16,	/* it has children, when asked for */
+	HEAP_CUT = 32,		/* there are more children than it shows */
+	HEAP_STRING = 64,	/* text is a string in quotes */
+	HEAP_BASE = 128,	/* a base class */
+	HEAP_NEW = 256,		/* was not there at the moment it was compared with */
+	HEAP_NOTE = 512,	/* no value, but a remark among children: "... 12 more" */
+};
+struct heap_value {
+	const char *name;	/* "next", "[3]", "[\"key\"]"; NULL = none */
+	const char *type;	/* "struct node *"; NULL = unknown */
+	const char *text;	/* "12", "0x5560... \"abc\"", "std::vector of 3"; never NULL */
+	const char *points;	/* with POINTER: what is there, in words; NULL = nothing known */
+	const char *was;	/* with CHANGED: its text then; may be NULL */
+	uint64_t addr, size;	/* where it is; addr 0 = nowhere (a register, a made-up child) */
+	uint64_t target;
+	unsigned flags;
+	struct heap_value *child;	/* after heap_value_open() */
+	size_t children;
+	/* how its children are made: this room's business */
+	const struct symbols_type *of;
+	const struct heap_shape *shape;
+	uint64_t data[3];
+	bool opened;
+};
+
+struct heap_view;
+struct heap_view_options {
+	unsigned children;	/* of one value, at most; 0 = 200 */
+	unsigned string;	/* bytes of a string, at most; 0 = 200 */
+	bool raw;		/* containers and guest objects as their fields */
+};
+/* Values of the store's present moment.  They stay as they are when the store goes on. */
+struct err *heap_view_create(struct heap_store *st, const struct heap_view_options *o,
+			     struct heap_view **ret) __must_check;
+void heap_view_destroy(struct heap_view *v);
+struct heap_store *heap_view_store(const struct heap_view *v);
+
+/* The object at addr; type NULL: what the store knows, else words. */
+struct heap_value *heap_value_at(struct heap_view *v, const char *name,
+				 const struct symbols_type *type, uint64_t addr);
+/* What an expression means; ERR_USAGE says what is wrong with it. */
+struct err *heap_value_eval(struct heap_view *v, const char *text,
+			    struct heap_value **ret) __must_check;
+/* What a pointer points to: a value of its own.  NULL: it is none, or leads nowhere. */
+struct heap_value *heap_value_target(struct heap_view *v, const struct heap_value *p);
+/* Makes the children, once; how many there are. */
+size_t heap_value_open(struct heap_view *v, struct heap_value *x);
+/* Memory for texts that live as long as the view. */
+const char *heap_text(struct heap_view *v, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/*
+ * Marks in now what is other than in then, children that both have opened too.  Returns whether
+ * anything is.
+ */
+bool heap_value_compare(struct heap_view *v, struct heap_value *now, const struct heap_value *then);
+
+#endif

@@ -1,0 +1,108 @@
+/*
+ * index.c - what each block of a moment is.
+ *
+ * A vtable says it surely; else what the program's source does with what it allocates there; where
+ * that says nothing, or only what the block begins with, what the pointers that lead to it say.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/heap/recording.h"
+
+/* What was found for blocks of one allocation stack and size. */
+struct guessed {
+	uint64_t size;
+	uint32_t key;
+	bool used;
+	const struct symbols_type *type;
+};
+enum { GUESSED = 1 << 14 };
+
+static const struct symbols_type *by_stack(struct recording *r, struct guessed *cache,
+					   const struct block *b)
+{
+	const struct unwound *u = &r->j.s.stack[b->key];
+	struct guessed *g =
+		&cache[(b->key * 2654435761u ^ b->size * 0x9e3779b97f4a7c15) % GUESSED];
+
+	if (!b->key || u->n < 2)
+		return NULL;
+	if (!g->used || g->key != b->key || g->size != b->size)
+		*g = (struct guessed){ b->size, b->key, true,
+				       symbols_allocation_type(r->j.s.sym, u->pc + 1, u->n - 1,
+							       b->size) };
+	return g->type;
+}
+
+/* A structure that others begin with: the block is larger, and no array of it. */
+static bool is_beginning(const struct symbols_type *t, uint64_t size)
+{
+	uint64_t one = symbols_type_size(t);
+
+	return one && size > one && size % one;
+}
+
+static const struct symbols_type *node_type(struct recording *r, struct guessed *cache, size_t i,
+					    const struct symbols_memory *mem)
+{
+	const struct graph *g = &r->j.g;
+	const struct block *b = &r->j.s.h.block[g->node[i].block];
+	const struct symbols_type *t = NULL, *carried;
+	uint64_t vptr = 0;
+	int64_t top = 0;
+
+	if (b->size >= 8)
+		memcpy(&vptr, g->content + 8ull * g->content_at[i], 8);
+	if (vptr > 4096 && vptr < 1ull << 47 && !(vptr & 7) &&
+	    symbols_vtable_class(r->j.s.sym, vptr, mem, &top, &t) && t && !top)
+		return t;
+	t = by_stack(r, cache, b);
+	if (t && !is_beginning(t, b->size))
+		return t;
+	carried = types_carried(&r->j, i);
+	if (carried && (!t || symbols_type_size(carried) > symbols_type_size(t)))
+		t = carried;
+	return t;
+}
+
+static void find_types(struct recording *r)
+{
+	struct symbols_memory mem = session_memory(&r->j.s, session_any_task(&r->j.s));
+	struct guessed *cache = must(calloc(GUESSED, sizeof(*cache)));
+
+	if (r->typed)
+		return;
+	r->typed = true;
+	r->type = must(calloc(r->j.g.n + 1, sizeof(*r->type)));
+	if (r->j.g.n)
+		graph_contents(&r->j.s, &r->j.g);
+	for (size_t i = 0; i < r->j.g.n; i++)
+		r->type[i] = node_type(r, cache, i, &mem);
+	free(cache);
+}
+
+const struct symbols_type *recording_type(struct recording *r, size_t node)
+{
+	find_types(r);
+	return node < r->j.g.n ? r->type[node] : NULL;
+}
+
+void recording_block(struct recording *r, size_t node, struct heap_block *ret)
+{
+	const struct node *n = &r->j.g.node[node];
+	const struct block *b = &r->j.s.h.block[n->block];
+	const struct symbols_type *t = recording_type(r, node);
+	const struct alloc_event *made = memlog_maker(&r->j.s, n->block);
+	uint64_t one = symbols_type_size(t);
+	struct alloc_log *l = memlog_log(&r->j.s);
+
+	*ret = (struct heap_block){ .addr = b->addr, .size = b->size, .type = t };
+	if (t) {
+		ret->name = symbols_type_name(t);
+		ret->count = one && b->size / one ? b->size / one : 1;
+	}
+	if (made) {
+		ret->event = alloc_moment_of(l, (size_t)(made - l->event));
+		ret->made_by = alloc_where(l, made->stack);
+	}
+}

@@ -1,0 +1,61 @@
+/*
+ * internal.h - inside the room.
+ *
+ *	recording.c	the store that reads a recording
+ *	view.c		values: memory, names, opening
+ *	text.c		what a number, enumeration, string, pointer looks like
+ */
+#ifndef ANALYSIS_HEAP_INTERNAL_H
+#define ANALYSIS_HEAP_INTERNAL_H
+
+#include "analysis/heap/heap.h"
+
+/* A kind of object that is shown otherwise than as its fields. */
+struct heap_shape {
+	const char *name;
+	/* Is x one?  Sets text, flags and data. */
+	bool (*is)(struct heap_view *v, struct heap_value *x);
+	/* Appends its children with value_add(). */
+	void (*open)(struct heap_view *v, struct heap_value *x);
+};
+
+struct heap_view {
+	struct heap_store *st;
+	struct heap_view_options o;
+	struct heap_arena *arena;
+	const struct symbols_type *last_enum;
+	const struct symbols_enumerator *enumerator;
+	size_t enumerators;
+	unsigned depth;			/* of calls that read more of memory */
+};
+
+/* view.c */
+void *view_alloc(struct heap_view *v, size_t n);	/* zeroed */
+/* True: all of it. */
+bool view_read(struct heap_view *v, uint64_t addr, void *buf, size_t len);
+static inline bool view_u64(struct heap_view *v, uint64_t addr, uint64_t *ret)
+{
+	return view_read(v, addr, ret, 8);
+}
+static inline bool view_u32(struct heap_view *v, uint64_t addr, uint32_t *ret)
+{
+	return view_read(v, addr, ret, 4);
+}
+/* Another child of x, filled with what is there; NULL: there are enough (x is marked CUT). */
+struct heap_value *value_add(struct heap_view *v, struct heap_value *x, const char *name,
+			     const struct symbols_type *type, uint64_t addr);
+/* The same without a place: a number that was worked out, a remark. */
+struct heap_value *value_add_text(struct heap_view *v, struct heap_value *x, const char *name,
+				  const char *type, const char *text);
+/* Fills x from its name, type (x->of) and address. */
+void value_fill(struct heap_view *v, struct heap_value *x);
+
+/* text.c */
+void text_scalar(struct heap_view *v, struct heap_value *x, const struct symbols_member *field);
+/* A string in quotes: len bytes at addr, or (SIZE_MAX) up to its zero byte; NULL = missing. */
+const char *text_string(struct heap_view *v, uint64_t addr, size_t len);
+/* Bytes in quotes, as C writes them; more: "..." follows. */
+const char *text_quote(struct heap_view *v, const void *bytes, size_t len, bool more);
+bool text_is_character(const struct symbols_type *t);
+
+#endif

@@ -1,0 +1,369 @@
+/*
+ * recording.c - memory of a recorded process after any event.
+ *
+ * The replay goes there with probes on everything that allocates, as for leaks and memprof: what
+ * blocks there are, who made them and when is known on arrival.
+ */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/heap/recording.h"
+
+/* ---- strings --------------------------------------------------------------------------------- */
+
+const char *recording_keep(struct recording *r, char *text)
+{
+	if (!text)
+		return NULL;
+	if (r->texts == r->texts_room) {
+		r->texts_room = r->texts_room * 2 + 64;
+		r->text = must(realloc(r->text, r->texts_room * sizeof(*r->text)));
+	}
+	return r->text[r->texts++] = text;
+}
+
+/* ---- moving ---------------------------------------------------------------------------------- */
+
+static void leave(struct recording *r)
+{
+	while (r->texts)
+		free(r->text[--r->texts]);
+	graph_deinit(&r->j.g);
+	memory_deinit(&r->j.m);
+	free(r->j.carried);
+	r->j.carried = NULL;
+	free(r->type);
+	r->type = NULL;
+	r->here = r->typed = false;
+}
+
+static void session_end(struct recording *r)
+{
+	leave(r);
+	if (r->open) {
+		session_close(&r->j.s);
+		memlog_stop(&r->j.s);
+	}
+	r->open = false;
+}
+
+static struct err *session_begin(struct recording *r)
+{
+	struct err *err;
+
+	session_end(r);
+	r->j = (struct job){ 0 };
+	err = session_open(r->trace, &r->o.session, &r->j.s);
+	if (!err) {
+		r->open = true;
+		r->st.symbols = r->j.s.sym;
+		memlog_start(&r->j.s);
+		return NULL;
+	}
+	session_close(&r->j.s);
+	return err;
+}
+
+static void recording_destroy(struct heap_store *st)
+{
+	struct recording *r = recording_of(st);
+
+	session_end(r);
+	free(r->text);
+	free(r->trace);
+	free(r);
+}
+
+static struct err *recording_go(struct heap_store *st, uint64_t event)
+{
+	struct recording *r = recording_of(st);
+	struct session *s = &r->j.s;
+	enum replay_probe_stop stop;
+
+	if (r->here && event == st->now)
+		return NULL;
+	if (r->open && (r->here || event < replay_where(s->r)) && event != HEAP_EXIT &&
+	    event < st->now)
+		TRY(session_begin(r));
+	leave(r);
+	if (!r->open)
+		TRY(session_begin(r));
+	if (event == HEAP_EXIT || event > replay_where(s->r))
+		TRY(session_first_run(s, event ? event : NEVER, &stop));
+	if (event != HEAP_EXIT && replay_where(s->r) != event)
+		return err_new(ERR_USAGE, "the recording of the process ends before event %" PRIu64,
+			       event);
+	if (!session_any_task(s))
+		return err_new(ERR_USAGE, "process %d does not exist at event %" PRIu64
+			       " (see hindsight ps)", s->pid, event);
+	TRY(session_check_own(s));
+	s->end_clock = replay_clock(s->r);
+	s->end_event = replay_where(s->r);
+	TRY(memory_map(s, &r->j.m));
+	graph_index(s, &r->j.m, &r->j.g);
+	st->now = replay_where(s->r);
+	r->here = true;
+	return NULL;
+}
+
+static size_t recording_read(struct heap_store *st, uint64_t addr, void *buf, size_t len)
+{
+	struct recording *r = recording_of(st);
+
+	return replay_memory(r->j.s.r, session_any_task(&r->j.s), addr, buf, len);
+}
+
+/* ---- expressions ----------------------------------------------------------------------------- */
+
+/* The frame that an expression's first name is a variable of. */
+struct seek {
+	const char *name;
+	size_t len;
+	bool found;
+};
+
+static bool is_local(void *ctx, const struct symbols_variable *v)
+{
+	struct seek *k = ctx;
+
+	k->found = k->found || (strlen(v->name) == k->len && !strncmp(v->name, k->name, k->len));
+	return !k->found;
+}
+
+static bool is_name(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* The first name of an expression that is no type's: "(struct node *)p->next": p. */
+static struct seek first_name(const char *text)
+{
+	struct seek k = { 0 };
+
+	while (*text && !is_name(*text)) {
+		const char *close = *text == '(' ? strchr(text, ')') : NULL;
+
+		if (close && close > text && close[-1] == '*' && close[1])
+			text = close;
+		text++;
+	}
+	if (isdigit((unsigned char)*text))
+		return k;
+	k.name = text;
+	while (is_name(text[k.len]))
+		k.len++;
+	if (!strncmp(text + k.len, "::", 2))
+		k.len = 0;
+	return k;
+}
+
+static struct symbols_regs frame_of(struct recording *r, int tid, struct seek *k, uint64_t *cfa_ret)
+{
+	struct symbols_memory mem = session_memory(&r->j.s, tid);
+	enum symbols_how how = SYMBOLS_FIRST;
+	struct symbols_regs regs = { 0 }, inner, frame;
+	struct regs now;
+	struct err *err = replay_regs(r->j.s.r, tid, &now);
+	bool first = true, more = true;
+
+	*cfa_ret = 0;
+	if (err) {
+		err_free(err);
+		return regs;
+	}
+	symbols_regs_from(&now, &regs);
+	inner = regs;
+	for (unsigned i = 0; i < STACK_MAX && more && k->len; i++) {
+		frame = regs;
+		more = symbols_unwind_step(r->j.s.sym, &regs, &mem, first, cfa_ret, &how);
+		frame.r[SYMBOLS_RIP] -= !first;
+		symbols_locals(r->j.s.sym, &frame, &mem, more ? *cfa_ret : 0, is_local, k);
+		if (k->found)
+			return frame;
+		first = how == SYMBOLS_SIGNAL;
+	}
+	*cfa_ret = 0;
+	return inner;
+}
+
+static struct err *recording_eval(struct heap_store *st, const char *text, uint64_t *addr_ret,
+				  const struct symbols_type **type_ret)
+{
+	struct recording *r = recording_of(st);
+	int tid = r->o.tid ? r->o.tid : replay_current(r->j.s.r);
+	struct seek k = first_name(text);
+	struct symbols_memory mem;
+	struct symbols_regs regs;
+	uint64_t cfa;
+	bool ours = false;
+
+	for (unsigned i = 0; i < r->j.m.tasks; i++)
+		ours |= r->j.m.task[i].tid == tid;
+	if (!ours && r->o.tid)
+		return err_new(ERR_USAGE, "thread %d is not there at event %" PRIu64, tid, st->now);
+	if (!ours)
+		tid = session_any_task(&r->j.s);
+	mem = session_memory(&r->j.s, tid);
+	regs = frame_of(r, tid, &k, &cfa);
+	return symbols_eval(r->j.s.sym, text, &regs, cfa, &mem, addr_ret, type_ret);
+}
+
+/* ---- what an address is ---------------------------------------------------------------------- */
+
+static bool in_code(const struct session *s, uint64_t addr)
+{
+	for (unsigned i = 0; i < s->texts; i++)
+		if (addr >= s->text[i].start && addr < s->text[i].end)
+			return true;
+	return false;
+}
+
+static void place_code(struct recording *r, uint64_t addr, struct heap_place *ret)
+{
+	struct symbols_frame f[16];
+	size_t n = symbols_lookup(r->j.s.sym, addr, f, 16);
+	const struct symbols_frame *last = n ? &f[(n < 16 ? n : 16) - 1] : NULL;
+	char *text = NULL;
+	int made = -1;
+
+	ret->where = HEAP_CODE;
+	if (last && last->function && addr == last->start)
+		made = asprintf(&text, "%s", last->function);
+	else if (last && last->function)
+		made = asprintf(&text, "%s+%" PRIu64, last->function, addr - last->start);
+	if (made >= 0)
+		ret->text = recording_keep(r, text);
+}
+
+static void place_block(struct recording *r, size_t node, uint64_t addr, struct heap_place *ret)
+{
+	struct heap_block *b = &ret->block;
+	uint64_t one, offset;
+	char path[256] = "", at[32] = "", *text;
+
+	recording_block(r, node, b);
+	ret->where = HEAP_BLOCK;
+	one = symbols_type_size(b->type);
+	offset = addr - b->addr;
+	if (one && b->count > 1 && offset / one < b->count)
+		snprintf(at, sizeof(at), "[%" PRIu64 "]", offset / one);
+	if (one && offset / one < b->count && offset % one)
+		symbols_type_path(b->type, offset % one, true, path, sizeof(path));
+	else if (offset && !at[0])
+		snprintf(path, sizeof(path), "+%" PRIu64, offset);
+	if (b->name && b->count > 1)
+		text = asprintf(&text, "block of %" PRIu64 " %s%s%s%s", b->count, b->name,
+				at[0] ? " " : "", at, path) < 0 ? NULL : text;
+	else if (b->name)
+		text = asprintf(&text, "block %s%s%s", b->name, path[0] ? " " : "", path) < 0 ?
+			       NULL : text;
+	else
+		text = asprintf(&text, "block of %" PRIu64 " bytes%s", b->size, path) < 0 ? NULL
+											   : text;
+	ret->text = recording_keep(r, text);
+}
+
+/* The type of a variable that begins at addr. */
+static void place_variable(struct recording *r, uint64_t addr, struct heap_place *ret)
+{
+	struct symbols_variable v;
+
+	if (!symbols_variable_at(r->j.s.sym, addr, &v))
+		return;
+	ret->where = HEAP_VARIABLE;
+	ret->block = (struct heap_block){ .addr = v.addr, .size = v.size, .type = v.type,
+					  .count = 1 };
+	if (v.type)
+		ret->block.name = symbols_type_name(v.type);
+}
+
+static void recording_place(struct heap_store *st, uint64_t addr, struct heap_place *ret)
+{
+	struct recording *r = recording_of(st);
+	size_t node = graph_find(&r->j.g, addr);
+	const struct area *a;
+	char byte, *name;
+
+	*ret = (struct heap_place){ .where = HEAP_NOWHERE };
+	if (!recording_read(st, addr, &byte, 1))
+		return;
+	if (in_code(&r->j.s, addr)) {
+		place_code(r, addr, ret);
+		return;
+	}
+	if (node != SIZE_MAX) {
+		place_block(r, node, addr, ret);
+		return;
+	}
+	a = memory_area(&r->j.m, addr);
+	ret->where = a && a->kind == AREA_STACK ? HEAP_STACK : a && a->kind == AREA_TLS ?
+					 HEAP_VARIABLE : HEAP_MAPPED;
+	place_variable(r, addr, ret);
+	name = name_address(&r->j, addr);
+	if (name && strncmp(name, "0x", 2))
+		ret->text = recording_keep(r, name);
+	else
+		free(name);
+}
+
+static bool recording_nth(struct heap_store *st, size_t i, struct heap_block *ret)
+{
+	struct recording *r = recording_of(st);
+
+	if (i >= r->j.g.n)
+		return false;
+	recording_block(r, i, ret);
+	return true;
+}
+
+static size_t recording_references(struct heap_store *st, uint64_t start, uint64_t end,
+				   struct heap_reference *ret, size_t max)
+{
+	struct recording *r = recording_of(st);
+	struct range range = { start, end };
+	struct target t = { .ranges = 1, .range = &range };
+	struct reference *ref = NULL;
+	uint32_t *which = NULL;
+	size_t n = 0;
+
+	if (!r->j.s.h.indexed)
+		history_index(&r->j.s);
+	err_free(memory_references(&r->j.s, &r->j.m, r->j.s.end_clock, &t, 1, &ref, &which, &n));
+	for (size_t i = 0; i < n && i < max; i++) {
+		struct heap_place p;
+		char *hex = NULL;
+
+		recording_place(st, ref[i].addr, &p);
+		if (!p.text && asprintf(&hex, "0x%" PRIx64, ref[i].addr) >= 0)
+			p.text = recording_keep(r, hex);
+		ret[i] = (struct heap_reference){ ref[i].addr, ref[i].value,
+						  p.text ? p.text : "?" };
+	}
+	free(ref);
+	free(which);
+	return n;
+}
+
+struct err *heap_recording_open(const char *trace_dir, const struct heap_recording_options *options,
+				struct heap_store **ret)
+{
+	static const struct heap_store_ops ops = { recording_destroy, recording_go, recording_read,
+						   recording_eval, recording_place, recording_nth,
+						   recording_references };
+	struct recording *r = must(calloc(1, sizeof(*r)));
+	struct err *err;
+
+	r->st.ops = &ops;
+	r->o = *options;
+	r->trace = must(strdup(trace_dir));
+	err = session_begin(r);
+	if (err) {
+		recording_destroy(&r->st);
+		return err;
+	}
+	*ret = &r->st;
+	return NULL;
+}

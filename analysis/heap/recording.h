@@ -1,0 +1,37 @@
+/*
+ * recording.h - lint: fragment of the room's: what the files that read a recording share.
+ */
+#ifndef ANALYSIS_HEAP_RECORDING_H
+#define ANALYSIS_HEAP_RECORDING_H
+
+#include "analysis/alloc/alloc.h"
+#include "analysis/heap/internal.h"
+#include "analysis/internal.h"
+
+struct recording {
+	struct heap_store st;
+	struct job j;
+	struct heap_recording_options o;
+	char *trace;
+	bool open;		/* there is a session */
+	bool here;		/* it stands at st.now, and mappings and blocks are known */
+	bool typed;		/* contents and types of blocks, too */
+	/* of each node of j.g; NULL = unknown */
+	const struct symbols_type **type;
+	/* strings of the present moment */
+	char **text;
+	size_t texts, texts_room;
+};
+
+static inline struct recording *recording_of(struct heap_store *st)
+{
+	return (struct recording *)(void *)st;	/* its first member */
+}
+
+/* Keeps a string until the store goes elsewhere. */
+const char *recording_keep(struct recording *r, char *text);
+/* The type of a node of the graph; all are worked out when the first is asked for. */
+const struct symbols_type *recording_type(struct recording *r, size_t node);
+void recording_block(struct recording *r, size_t node, struct heap_block *ret);
+
+#endif

@@ -1,0 +1,298 @@
+/*
+ * text.c - what a number, an enumeration, a string or a pointer looks like.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/heap/internal.h"
+
+/* DW_ATE_* */
+enum {
+	BOOLEAN = 2,
+	FLOAT = 4,
+	SIGNED = 5,
+	SIGNED_CHAR = 6,
+	UNSIGNED_CHAR = 8,
+	UTF = 0x10,
+};
+
+bool text_is_character(const struct symbols_type *t)
+{
+	unsigned e = symbols_type_encoding(t);
+
+	t = symbols_type_strip(t);
+	return t && symbols_type_kind(t) == SYMBOLS_T_BASE && symbols_type_size(t) == 1 &&
+	       (e == SIGNED_CHAR || e == UNSIGNED_CHAR || e == UTF);
+}
+
+/* ---- strings --------------------------------------------------------------------------------- */
+
+/* Length of the well-formed UTF-8 character at p, 0 = it is none. */
+static size_t utf8(const unsigned char *p, size_t len)
+{
+	size_t n = p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
+
+	for (size_t i = 1; i < n; i++)
+		if (i >= len || (p[i] & 0xc0) != 0x80)
+			return 0;
+	return n;
+}
+
+const char *text_quote(struct heap_view *v, const void *bytes, size_t len, bool more)
+{
+	const unsigned char *p = bytes;
+	char *text = view_alloc(v, len * 4 + 8), *to = text;
+
+	*to++ = '"';
+	for (size_t i = 0; i < len; i++) {
+		size_t k = utf8(p + i, len - i);
+
+		if (k) {
+			memcpy(to, p + i, k);
+			to += k;
+			i += k - 1;
+		} else if (p[i] == '"' || p[i] == '\\') {
+			*to++ = '\\';
+			*to++ = (char)p[i];
+		} else if (p[i] >= 0x20 && p[i] < 0x7f) {
+			*to++ = (char)p[i];
+		} else if (p[i] == '\n') {
+			*to++ = '\\';
+			*to++ = 'n';
+		} else if (p[i] == '\t') {
+			*to++ = '\\';
+			*to++ = 't';
+		} else {
+			*to++ = '\\';
+			*to++ = (char)('0' + (p[i] >> 6));
+			*to++ = (char)('0' + (p[i] >> 3 & 7));
+			*to++ = (char)('0' + (p[i] & 7));
+		}
+	}
+	*to++ = '"';
+	memcpy(to, "...", more ? 4 : 0);
+	return text;
+}
+
+const char *text_string(struct heap_view *v, uint64_t addr, size_t len)
+{
+	size_t max = v->o.string, want = len < max ? len : max, got, n;
+	char *buf = view_alloc(v, max + 1);
+
+	got = v->st->ops->read(v->st, addr, buf, want);
+	if (!got && want)
+		return NULL;
+	if (len == SIZE_MAX) {
+		n = strnlen(buf, got);
+		return text_quote(v, buf, n, n == got);
+	}
+	/* an array of characters: zero bytes at its end say nothing */
+	for (n = got; n && !buf[n - 1];)
+		n--;
+	return text_quote(v, buf, n, got < len && n == got);
+}
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+static const char *text_float(struct heap_view *v, const unsigned char *bytes, size_t size)
+{
+	char text[64];
+	long double l = 0;
+	double d;
+	float f;
+
+	switch (size) {
+	case 4:
+		memcpy(&f, bytes, 4);
+		for (int digits = 6; digits <= 9; digits++) {
+			snprintf(text, sizeof(text), "%.*g", digits, (double)f);
+			if (strtof(text, NULL) == f)
+				break;
+		}
+		break;
+	case 8:
+		memcpy(&d, bytes, 8);
+		for (int digits = 15; digits <= 17; digits++) {
+			snprintf(text, sizeof(text), "%.*g", digits, d);
+			if (strtod(text, NULL) == d)
+				break;
+		}
+		break;
+	default:
+		memcpy(&l, bytes, size < 10 ? size : 10);
+		snprintf(text, sizeof(text), "%.18Lg", l);
+	}
+	return heap_text(v, "%s", text);
+}
+
+static const char *text_character(struct heap_view *v, int64_t n)
+{
+	char c = (char)n;
+	const char *q;
+
+	if ((unsigned char)c >= 0x80)
+		return heap_text(v, "%" PRId64, n);
+	q = text_quote(v, &c, 1, false);
+	return heap_text(v, "%" PRId64 " '%.*s'", n, (int)strlen(q) - 2, q + 1);
+}
+
+static const char *text_wide(struct heap_view *v, const unsigned char *bytes, size_t size)
+{
+	char text[40] = "0x";
+	size_t n = 2;
+
+	for (size_t i = size; i-- && n < sizeof(text) - 3;)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%02x", bytes[i]);
+	return heap_text(v, "%s", text);
+}
+
+/* ---- enumerations ---------------------------------------------------------------------------- */
+
+static void enumerators(struct heap_view *v, const struct symbols_type *t)
+{
+	if (v->last_enum == t)
+		return;
+	v->last_enum = t;
+	v->enumerator = symbols_type_enumerators(t, &v->enumerators);
+}
+
+/* "READ | WRITE", where the values are single bits; NULL: they are not, or say too little. */
+static const char *text_flags(struct heap_view *v, uint64_t bits)
+{
+	char text[512] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; i < v->enumerators; i++) {
+		uint64_t one = (uint64_t)v->enumerator[i].value;
+
+		if (!one || (one & (one - 1)) || !(bits & one))
+			continue;
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", n ? " | " : "",
+				      v->enumerator[i].name);
+		if (n >= sizeof(text))
+			return NULL;
+		bits &= ~one;
+	}
+	if (!n)
+		return NULL;
+	return bits ? heap_text(v, "(%s | 0x%" PRIx64 ")", text, bits) : heap_text(v, "(%s)", text);
+}
+
+static const char *text_enum(struct heap_view *v, const struct symbols_type *t, int64_t value)
+{
+	const char *flags;
+
+	enumerators(v, t);
+	for (size_t i = 0; i < v->enumerators; i++)
+		if (v->enumerator[i].value == value)
+			return v->enumerator[i].name;
+	flags = text_flags(v, (uint64_t)value);
+	return flags ? flags : heap_text(v, "%" PRId64, value);
+}
+
+/* ---- pointers -------------------------------------------------------------------------------- */
+
+static void text_pointer(struct heap_view *v, struct heap_value *x, const struct symbols_type *t,
+			 uint64_t to)
+{
+	const struct symbols_type *target = symbols_type_target(t);
+	struct heap_place p = { 0 };
+
+	x->flags |= HEAP_POINTER;
+	x->target = to;
+	x->text = to ? heap_text(v, "0x%" PRIx64, to) : "NULL";
+	if (!to)
+		return;
+	if (text_is_character(target)) {
+		const char *s = text_string(v, to, SIZE_MAX);
+
+		if (s) {
+			x->text = heap_text(v, "0x%" PRIx64 " %s", to, s);
+			x->flags |= HEAP_STRING;
+		}
+	}
+	v->st->ops->place(v->st, to, &p);
+	if (p.text)
+		x->points = heap_text(v, "%s", p.text);
+	else if (p.where == HEAP_NOWHERE)
+		x->points = "no memory";
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+static int64_t number(const unsigned char *bytes, size_t size, unsigned encoding,
+		      const struct symbols_member *field)
+{
+	unsigned bits = field ? field->bit_size : (unsigned)size * 8;
+	uint64_t n = 0;
+
+	memcpy(&n, bytes, size < 8 ? size : 8);
+	if (field)
+		n >>= field->bit_offset;
+	if (bits < 64)
+		n &= (1ull << bits) - 1;
+	if ((encoding == SIGNED || encoding == SIGNED_CHAR) && bits < 64 && bits &&
+	    n >> (bits - 1) & 1)
+		n |= ~0ull << bits;
+	return (int64_t)n;
+}
+
+static const char *text_number(struct heap_view *v, const struct symbols_type *t, int64_t n,
+			       bool field)
+{
+	unsigned encoding = symbols_type_encoding(t);
+
+	if (symbols_type_kind(t) == SYMBOLS_T_ENUM)
+		return text_enum(v, t, n);
+	if (encoding == BOOLEAN && (n == 0 || n == 1))
+		return n ? "true" : "false";
+	if (text_is_character(t) && !field)
+		return text_character(v, n);
+	if (encoding == SIGNED || encoding == SIGNED_CHAR)
+		return heap_text(v, "%" PRId64, n);
+	return heap_text(v, "%" PRIu64, (uint64_t)n);
+}
+
+void text_scalar(struct heap_view *v, struct heap_value *x, const struct symbols_member *field)
+{
+	const struct symbols_type *t = symbols_type_strip(x->of);
+	enum symbols_type_kind kind = symbols_type_kind(t);
+	uint64_t size = symbols_type_size(t), n;
+	unsigned char bytes[16] = { 0 };
+
+	x->type = x->of ? symbols_type_name(x->of) : NULL;
+	x->size = size;
+	x->text = "";
+	if (kind == SYMBOLS_T_FUNCTION) {
+		struct heap_place p = { 0 };
+
+		v->st->ops->place(v->st, x->addr, &p);
+		x->text = p.text ? heap_text(v, "%s", p.text) : "{code}";
+		return;
+	}
+	if (!size || size > sizeof(bytes)) {
+		x->text = t ? "<unknown size>" : "";
+		return;
+	}
+	/* a bit field may reach beyond its bytes' type: as many as it needs */
+	if (field)
+		size = (field->bit_offset + field->bit_size + 7) / 8;
+	if (!view_read(v, x->addr, bytes, size)) {
+		x->flags |= HEAP_MISSING;
+		x->text = "<missing>";
+		return;
+	}
+	if (kind == SYMBOLS_T_POINTER || kind == SYMBOLS_T_REFERENCE) {
+		memcpy(&n, bytes, 8);
+		text_pointer(v, x, t, n);
+	} else if (symbols_type_encoding(t) == FLOAT) {
+		x->text = text_float(v, bytes, size);
+	} else if (size > 8) {
+		x->text = text_wide(v, bytes, size);
+	} else {
+		x->text = text_number(v, t, number(bytes, size, symbols_type_encoding(t), field),
+				      field != NULL);
+	}
+}

@@ -1,0 +1,323 @@
+/*
+ * view.c - values made from memory.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/heap/internal.h"
+#include "base/bug.h"
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+enum { ARENA_BLOCK = 1 << 16 };
+struct heap_arena {
+	struct heap_arena *next;
+	size_t used, size;
+	_Alignas(16) unsigned char bytes[];
+};
+
+void *view_alloc(struct heap_view *v, size_t n)
+{
+	struct heap_arena *a = v->arena;
+	void *p;
+
+	n = (n + 15) & ~(size_t)15;
+	if (!a || a->size - a->used < n) {
+		size_t size = n > ARENA_BLOCK / 4 ? n : ARENA_BLOCK;
+
+		a = malloc(sizeof(*a) + size);
+		BUG_ON(!a, "out of memory for values");
+		*a = (struct heap_arena){ v->arena, 0, size };
+		v->arena = a;
+	}
+	p = a->bytes + a->used;
+	a->used += n;
+	return memset(p, 0, n);
+}
+
+const char *heap_text(struct heap_view *v, const char *fmt, ...)
+{
+	va_list ap, again;
+	char *text;
+	int n;
+
+	va_start(ap, fmt);
+	va_copy(again, ap);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	text = view_alloc(v, (size_t)(n < 0 ? 0 : n) + 1);
+	if (n >= 0)
+		vsnprintf(text, (size_t)n + 1, fmt, again);
+	va_end(again);
+	return text;
+}
+
+bool view_read(struct heap_view *v, uint64_t addr, void *buf, size_t len)
+{
+	return v->st->ops->read(v->st, addr, buf, len) == len;
+}
+
+struct err *heap_view_create(struct heap_store *st, const struct heap_view_options *o,
+			     struct heap_view **ret)
+{
+	struct heap_view *v = calloc(1, sizeof(*v));
+
+	if (!v)
+		return &err_nomem;
+	v->st = st;
+	if (o)
+		v->o = *o;
+	v->o.children = v->o.children ? v->o.children : 200;
+	v->o.string = v->o.string ? v->o.string : 200;
+	*ret = v;
+	return NULL;
+}
+
+void heap_view_destroy(struct heap_view *v)
+{
+	if (!v)
+		return;
+	for (struct heap_arena *a = v->arena, *next; a; a = next) {
+		next = a->next;
+		free(a);
+	}
+	free(v);
+}
+
+struct heap_store *heap_view_store(const struct heap_view *v)
+{
+	return v->st;
+}
+
+/* ---- children -------------------------------------------------------------------------------- */
+
+/* Room for one more; they are kept in one piece, which doubles. */
+static struct heap_value *child_new(struct heap_view *v, struct heap_value *x)
+{
+	if (x->children >= v->o.children) {
+		x->flags |= HEAP_CUT;
+		return NULL;
+	}
+	if (!(x->children & (x->children - 1))) {
+		size_t room = x->children ? x->children * 2 : 1;
+		struct heap_value *more = view_alloc(v, room * sizeof(*more));
+
+		if (x->children)
+			memcpy(more, x->child, x->children * sizeof(*more));
+		x->child = more;
+	}
+	return &x->child[x->children++];
+}
+
+struct heap_value *value_add(struct heap_view *v, struct heap_value *x, const char *name,
+			     const struct symbols_type *type, uint64_t addr)
+{
+	struct heap_value *c = child_new(v, x);
+
+	if (!c)
+		return NULL;
+	c->name = name;
+	c->of = type;
+	c->addr = addr;
+	value_fill(v, c);
+	return c;
+}
+
+struct heap_value *value_add_text(struct heap_view *v, struct heap_value *x, const char *name,
+				  const char *type, const char *text)
+{
+	struct heap_value *c = child_new(v, x);
+
+	if (!c)
+		return NULL;
+	c->name = name;
+	c->type = type;
+	c->text = text;
+	c->opened = true;
+	return c;
+}
+
+static void open_array(struct heap_view *v, struct heap_value *x, const struct symbols_type *t)
+{
+	const struct symbols_type *element = symbols_type_target(t);
+	uint64_t one = symbols_type_size(element), n = symbols_type_count(t);
+
+	for (uint64_t i = 0; one && i < n; i++)
+		if (!value_add(v, x, heap_text(v, "[%" PRIu64 "]", i), element, x->addr + i * one))
+			break;
+}
+
+static void open_fields(struct heap_view *v, struct heap_value *x, const struct symbols_type *t)
+{
+	const struct symbols_member *m;
+	size_t n;
+
+	m = symbols_type_members(t, &n);
+	for (size_t i = 0; i < n; i++) {
+		struct heap_value *c = child_new(v, x);
+
+		if (!c)
+			break;
+		c->name = m[i].name;
+		c->of = m[i].type;
+		c->addr = x->addr + m[i].offset;
+		if (m[i].base)
+			c->flags |= HEAP_BASE;
+		if (m[i].bit_size)
+			text_scalar(v, c, &m[i]);
+		else
+			value_fill(v, c);
+	}
+}
+
+size_t heap_value_open(struct heap_view *v, struct heap_value *x)
+{
+	const struct symbols_type *t = symbols_type_strip(x->of);
+
+	if (x->opened || !(x->flags & HEAP_OPENS))
+		return x->children;
+	x->opened = true;
+	if (x->shape)
+		x->shape->open(v, x);
+	else if (symbols_type_kind(t) == SYMBOLS_T_ARRAY)
+		open_array(v, x, t);
+	else
+		open_fields(v, x, t);
+	return x->children;
+}
+
+/* ---- a value --------------------------------------------------------------------------------- */
+
+static void fill_compound(struct heap_view *v, struct heap_value *x, const struct symbols_type *t)
+{
+	char byte;
+	size_t n;
+
+	if (!x->size || !view_read(v, x->addr, &byte, 1)) {
+		x->flags |= x->size ? HEAP_MISSING : 0;
+		x->text = x->size ? "<missing>" : "<unknown size>";
+		return;
+	}
+	if (symbols_type_kind(t) == SYMBOLS_T_ARRAY) {
+		if (text_is_character(symbols_type_target(t))) {
+			x->text = text_string(v, x->addr, symbols_type_count(t));
+			x->flags |= HEAP_STRING;
+			return;
+		}
+		x->text = heap_text(v, "[%" PRIu64 "]", symbols_type_count(t));
+		x->flags |= HEAP_OPENS;
+		return;
+	}
+	symbols_type_members(t, &n);
+	x->text = n ? "{...}" : "{}";
+	x->flags |= n ? HEAP_OPENS : 0;
+}
+
+void value_fill(struct heap_view *v, struct heap_value *x)
+{
+	const struct symbols_type *t = symbols_type_strip(x->of);
+
+	x->type = x->of ? symbols_type_name(x->of) : NULL;
+	x->size = symbols_type_size(x->of);
+	x->text = "";
+	switch (symbols_type_kind(t)) {
+	case SYMBOLS_T_ARRAY:
+	case SYMBOLS_T_STRUCT:
+	case SYMBOLS_T_CLASS:
+	case SYMBOLS_T_UNION:
+		fill_compound(v, x, t);
+		break;
+	default:
+		text_scalar(v, x, NULL);
+	}
+}
+
+struct heap_value *heap_value_at(struct heap_view *v, const char *name,
+				 const struct symbols_type *type, uint64_t addr)
+{
+	struct heap_value *x = view_alloc(v, sizeof(*x));
+
+	x->name = name;
+	x->addr = addr;
+	x->of = type;
+	if (!type) {
+		struct heap_place p = { 0 };
+
+		v->st->ops->place(v->st, addr, &p);
+		if (p.block.type && p.block.addr == addr)
+			x->of = p.block.type;
+	}
+	value_fill(v, x);
+	return x;
+}
+
+static bool read_all(void *ctx, uint64_t addr, void *buf, size_t len)
+{
+	return view_read(ctx, addr, buf, len);
+}
+
+struct err *heap_value_eval(struct heap_view *v, const char *text, struct heap_value **ret)
+{
+	struct symbols_memory mem = { .read = read_all, .ctx = v };
+	const struct symbols_type *type = NULL;
+	uint64_t addr;
+
+	if (v->st->ops->eval)
+		TRY(v->st->ops->eval(v->st, text, &addr, &type));
+	else if (v->st->symbols)
+		TRY(symbols_eval(v->st->symbols, text, NULL, 0, &mem, &addr, &type));
+	else
+		return err_new(ERR_USAGE, "%s: there are no types to make sense of it", text);
+	*ret = heap_value_at(v, heap_text(v, "%s", text), type, addr);
+	return NULL;
+}
+
+struct heap_value *heap_value_target(struct heap_view *v, const struct heap_value *p)
+{
+	const struct symbols_type *t = symbols_type_target(symbols_type_strip(p->of));
+
+	if (!(p->flags & HEAP_POINTER) || !p->target)
+		return NULL;
+	if (symbols_type_kind(symbols_type_strip(t)) == SYMBOLS_T_FUNCTION)
+		return NULL;
+	if (!symbols_type_size(t))
+		t = NULL;
+	return heap_value_at(v, heap_text(v, "*%s", p->name ? p->name : ""), t, p->target);
+}
+
+/* ---- two moments ----------------------------------------------------------------------------- */
+
+static const struct heap_value *child_named(const struct heap_value *x, size_t i, const char *name)
+{
+	if (i < x->children && x->child[i].name && name && !strcmp(x->child[i].name, name))
+		return &x->child[i];
+	for (size_t k = 0; k < x->children && name; k++)
+		if (x->child[k].name && !strcmp(x->child[k].name, name))
+			return &x->child[k];
+	return i < x->children && !name && !x->child[i].name ? &x->child[i] : NULL;
+}
+
+bool heap_value_compare(struct heap_view *v, struct heap_value *now, const struct heap_value *then)
+{
+	bool changed = false;
+
+	if (!then) {
+		now->flags |= HEAP_NEW;
+		return true;
+	}
+	if (strcmp(now->text, then->text) ||
+	    (now->flags & HEAP_MISSING) != (then->flags & HEAP_MISSING)) {
+		now->was = heap_text(v, "%s", then->text);
+		changed = true;
+	}
+	for (size_t i = 0; i < now->children && then->opened; i++)
+		if (heap_value_compare(v, &now->child[i],
+				       child_named(then, i, now->child[i].name)))
+			changed = true;
+	if (changed)
+		now->flags |= HEAP_CHANGED;
+	return changed;
+}

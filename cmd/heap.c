@@ -1,0 +1,197 @@
+/*
+ * heap.c - `hindsight heap`: memory of a recorded program at any moment, as typed values.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "cmd/heap.h"
+#include "cmd/sources.h"
+
+static const struct option_row heap_rows[] = {
+	{ "at", 0, "EVENT|exit", OPTION_STRING, offsetof(struct heap_cmd, at),
+	  "as it is after this event (default: exit)" },
+	{ "depth", 0, "N", OPTION_U64, offsetof(struct heap_cmd, depth),
+	  "follow so many pointers (default 1)" },
+	{ "type", 0, "TYPE", OPTION_STRING, offsetof(struct heap_cmd, type),
+	  "list the blocks of this type; with an address: it is of this type" },
+	{ "pid", 'p', "PID", OPTION_U64, offsetof(struct heap_cmd, pid),
+	  "of this process (default: the first)" },
+	{ "tid", 0, "TID", OPTION_U64, offsetof(struct heap_cmd, tid),
+	  "names are variables of this thread's frames (default: the one that ran last)" },
+	{ "alloc", 0, "FN[:SIZEARG]", OPTION_LIST, offsetof(struct heap_cmd, alloc),
+	  "FN allocates, too: its result is a block of as many bytes as argument SIZEARG says (default 1)" },
+	{ "free", 0, "FN[:ARG]", OPTION_LIST, offsetof(struct heap_cmd, free),
+	  "FN frees what argument ARG points to (default 1)" },
+	{ "raw", 0, NULL, OPTION_FLAG, offsetof(struct heap_cmd, raw),
+	  "containers, lists and objects of languages as their fields" },
+	{ "elements", 0, "N", OPTION_U64, offsetof(struct heap_cmd, children),
+	  "show so many elements of an array or container (default 200)" },
+	{ "string", 0, "N", OPTION_U64, offsetof(struct heap_cmd, string),
+	  "show so many bytes of a string (default 200)" },
+	{ "top", 'n', "N", OPTION_U64, offsetof(struct heap_cmd, top),
+	  "print this many types, blocks, references (default 20)" },
+	{ "json", 0, NULL, OPTION_FLAG, offsetof(struct heap_cmd, json),
+	  "print one JSON object" },
+	{ "quiet", 'q', NULL, OPTION_FLAG, offsetof(struct heap_cmd, quiet),
+	  "no progress on stderr" },
+	{ 0 }
+};
+
+static const struct option_set heap_set = {
+	"hindsight heap", "[options] [TRACE] [ADDR|EXPR...]",
+	"Memory of a program at a moment: typed values, blocks, what changed and who did it.",
+	heap_rows, true,
+};
+
+static void progress(void *ctx, const char *what, uint64_t done, uint64_t total)
+{
+	bool *shown = ctx;
+
+	(void)total;
+	fprintf(stderr, "\r%s: %" PRIu64 " \033[K", what, done);
+	*shown = true;
+}
+
+/* ---- what was asked for ---------------------------------------------------------------------- */
+
+static struct err *read_event(const char *option, const char *text, uint64_t *ret)
+{
+	char *end;
+
+	if (!strcmp(text, "exit")) {
+		*ret = HEAP_EXIT;
+		return NULL;
+	}
+	*ret = strtoull(text, &end, 0);
+	if (end == text || *end || !*ret || *text == '-')
+		return err_new(ERR_USAGE, "%s takes an event number, not '%s'", option, text);
+	return NULL;
+}
+
+/* ---- one moment ------------------------------------------------------------------------------ */
+
+static struct err *find_value(const struct heap_cmd *c, struct heap_view *v, const char *text,
+			      struct heap_value **ret)
+{
+	struct heap_store *st = heap_view_store(v);
+	const struct symbols_type *t;
+	struct heap_place p;
+
+	TRY(heap_value_eval(v, text, ret));
+	if (c->type) {
+		t = st->symbols ? symbols_type_find(st->symbols, c->type, NULL) : NULL;
+		if (!t)
+			return err_new(ERR_USAGE, "there is no type %s", c->type);
+		*ret = heap_value_at(v, text, t, (*ret)->addr);
+	}
+	st->ops->place(st, (*ret)->addr, &p);
+	if (p.where == HEAP_NOWHERE)
+		return err_new(ERR_USAGE, "%s: there is no memory at 0x%" PRIx64 " at event %" PRIu64,
+			       text, (*ret)->addr, st->now);
+	return NULL;
+}
+
+static struct err *values(const struct heap_cmd *c, struct heap_view *v, int n, char **text)
+{
+	json_t *all = c->json ? json_array() : NULL;
+	unsigned depth = c->depth ? (unsigned)c->depth : 1;
+	uint64_t top = c->top ? c->top : 20;
+	struct err *err = NULL;
+
+	for (int i = 0; i < n && !err; i++) {
+		struct heap_value *x;
+
+		err = find_value(c, v, text[i], &x);
+		if (!err && c->json)
+			json_array_append_new(all, heap_json_object(v, x, depth, top));
+		else if (!err)
+			heap_text_object(v, x, depth, top);
+	}
+	if (err || !c->json) {
+		json_decref(all);
+		return err;
+	}
+	return json_print(json_pack("{s:o, s:o}", "event", json_count(heap_view_store(v)->now),
+				    "values", all),
+			  true);
+}
+
+static struct err *moment(const struct heap_cmd *c, struct heap_store *st, int argc, char **argv)
+{
+	struct heap_view_options o = { (unsigned)c->children, (unsigned)c->string, c->raw };
+	struct heap_view *v;
+	uint64_t event = HEAP_EXIT;
+	struct err *err;
+
+	if (c->at)
+		TRY(read_event("--at", c->at, &event));
+	TRY(st->ops->go(st, event));
+	TRY(heap_view_create(st, &o, &v));
+	err = argc ? values(c, v, argc, argv) : heap_types_print(c, v);
+	heap_view_destroy(v);
+	return err;
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+/* Is the first operand a trace, or already an expression? */
+static struct err *find_trace(int *argc, char ***argv, char **dir_ret)
+{
+	struct trace_reader *r;
+	struct err *err;
+
+	if (*argc) {
+		err = cmd_trace_find((*argv)[0], dir_ret);
+		if (!err) {
+			err = trace_reader_open(*dir_ret, &r);
+			if (!err) {
+				trace_reader_close(r);
+				--*argc;
+				++*argv;
+				return NULL;
+			}
+			free(*dir_ret);
+		}
+		if (*argc > 1 || strchr((*argv)[0], '/'))
+			return err;
+		err_free(err);
+	}
+	return cmd_trace_find(NULL, dir_ret);
+}
+
+static struct err *heap_run(const void *opts, int argc, char **argv)
+{
+	const struct heap_cmd *c = opts;
+	bool shown = false;
+	struct heap_recording_options o = { .session = { .pid = (int)c->pid,
+							 .alloc = c->alloc.value,
+							 .allocs = c->alloc.n,
+							 .free = c->free.value,
+							 .frees = c->free.n,
+							 .ctx = &shown },
+					    .tid = (int)c->tid };
+	char *debug_dir = NULL, *dir;
+	struct heap_store *st = NULL;
+	struct err *err;
+
+	TRY(find_trace(&argc, &argv, &dir));
+	if (isatty(STDERR_FILENO) && !c->quiet)
+		o.session.progress = progress;
+	if (sources_dir(dir, true, &debug_dir))
+		o.session.debug_dir = debug_dir;
+	err = heap_recording_open(dir, &o, &st);
+	if (!err)
+		err = moment(c, st, argc, argv);
+	if (shown)
+		fputs("\r\033[K", stderr);
+	heap_store_destroy(st);
+	free(debug_dir);
+	free(dir);
+	return err;
+}
+
+const struct cmd cmd_heap = { "heap", &heap_set, sizeof(struct heap_cmd), heap_run };

@@ -1,0 +1,30 @@
+/*
+ * heap.h - what the files of `hindsight heap` share.
+ */
+#ifndef CMD_HEAP_H
+#define CMD_HEAP_H
+
+#include "analysis/heap/heap.h"
+#include "cmd/cmd.h"
+
+struct heap_cmd {
+	const char *at, *diff, *history, *type;
+	uint64_t depth, pid, tid, top, children, string;
+	struct option_list alloc, free;
+	bool json, quiet, raw;
+};
+
+/* ---- printing values of any store (heap_text.c, heap_json.c) --------------------------------- */
+
+/* x with what is in it and, up to depth pointers away, what it points to. */
+void heap_text_value(struct heap_view *v, struct heap_value *x, unsigned depth);
+struct json_t *heap_json_value(struct heap_view *v, struct heap_value *x, unsigned depth);
+/* x, and the rest that a store knows of where it is. */
+void heap_text_object(struct heap_view *v, struct heap_value *x, unsigned depth, uint64_t top);
+struct json_t *heap_json_object(struct heap_view *v, struct heap_value *x, unsigned depth,
+				uint64_t top);
+
+/* All blocks by type (type NULL), or those of a type. */
+struct err *heap_types_print(const struct heap_cmd *c, struct heap_view *v) __must_check;
+
+#endif

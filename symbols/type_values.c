@@ -1,0 +1,158 @@
+/*
+ * type_values.c - what is needed to read values of a type: encodings, names of enumerators, what a
+ * template was made with, variants.
+ */
+#include "symbols/entry.h"
+
+enum { MAX_ENUMERATORS = 1 << 16 };
+
+unsigned symbols_type_encoding(const struct symbols_type *t)
+{
+	struct die die;
+	uint64_t v;
+
+	t = symbols_type_strip(t);
+	if (!type_die(t, &die))
+		return 0;
+	if (die_uint(&die, IX_A_encoding, &v))
+		return (unsigned)v;
+	if (symbols_type_kind(t) != SYMBOLS_T_ENUM)
+		return 0;
+	return die_type(&die) ? symbols_type_encoding(die_type(&die)) : DW_ATE_unsigned;
+}
+
+/* A constant that was written down without its sign. */
+static int64_t widen(uint64_t v, uint64_t size, bool is_signed)
+{
+	if (!is_signed || size >= 8 || !size)
+		return (int64_t)v;
+	return (int64_t)(v << (64 - 8 * size)) >> (64 - 8 * size);
+}
+
+const struct symbols_enumerator *symbols_type_enumerators(const struct symbols_type *t,
+							  size_t *n_ret)
+{
+	struct symbols_enumerator *ret = NULL;
+	struct die die, child;
+	struct arena *a;
+	unsigned encoding;
+	size_t n = 0, room = 0;
+
+	*n_ret = 0;
+	t = symbols_type_strip(t);
+	if (symbols_type_kind(t) != SYMBOLS_T_ENUM || !type_die(t, &die) || !die.children)
+		return NULL;
+	a = &die.cu->dw->module->family->arena;
+	encoding = symbols_type_encoding(t);
+	for (int pass = 0; pass < 2; pass++) {
+		n = 0;
+		for (uint32_t off = die.next; die_read(die.cu, off, &child) && child.tag;
+		     off = die_sibling(&child)) {
+			uint64_t v;
+
+			if (child.tag != DW_TAG_enumerator || n >= MAX_ENUMERATORS ||
+			    !die_str(&child, IX_A_name) || !die_uint(&child, IX_A_const_value, &v))
+				continue;
+			if (n < room)
+				ret[n] = (struct symbols_enumerator){
+					die_str(&child, IX_A_name),
+					widen(v, symbols_type_size(t),
+					      encoding == DW_ATE_signed ||
+						      encoding == DW_ATE_signed_char)
+				};
+			n++;
+		}
+		if (!pass) {
+			ret = n ? arena_alloc(a, n * sizeof(*ret)) : NULL;
+			room = ret ? n : 0;
+		}
+	}
+	*n_ret = room;
+	return ret;
+}
+
+const struct symbols_type *symbols_type_argument(const struct symbols_type *t, unsigned n)
+{
+	struct die die, child;
+
+	t = symbols_type_strip(t);
+	if (!type_die(t, &die) || !die.children)
+		return NULL;
+	for (uint32_t off = die.next; die_read(die.cu, off, &child) && child.tag;
+	     off = die_sibling(&child))
+		if (child.tag == DW_TAG_template_type_parameter && !n--)
+			return die_type(&child);
+	return NULL;
+}
+
+/* ---- Rust's enumerations: a variant part with a discriminant -------------------------------- */
+
+static bool variant_part(const struct symbols_type *t, struct die *ret)
+{
+	struct die die;
+
+	if (!type_die(symbols_type_strip(t), &die) || !die.children)
+		return false;
+	for (uint32_t off = die.next; die_read(die.cu, off, ret) && ret->tag;
+	     off = die_sibling(ret))
+		if (ret->tag == DW_TAG_variant_part)
+			return ret->children;
+	return false;
+}
+
+bool symbols_type_discriminant(const struct symbols_type *t, uint64_t *at_ret, uint64_t *size_ret)
+{
+	struct die part, discr;
+	struct ref ref;
+	uint64_t v = 0;
+
+	*at_ret = *size_ret = 0;
+	if (!variant_part(t, &part))
+		return false;
+	if (!die_ref(&part, IX_A_discr, &ref) || !die_read(ref.cu, ref.off, &discr))
+		return true;		/* one variant only */
+	die_uint(&discr, IX_A_data_member_location, &v);
+	*at_ret = v;
+	*size_ret = symbols_type_size(die_type(&discr));
+	return true;
+}
+
+static struct symbols_member variant_member(const struct die *variant)
+{
+	struct symbols_member m = { 0 };
+	struct die child;
+	uint64_t v;
+
+	for (uint32_t off = variant->next;
+	     variant->children && die_read(variant->cu, off, &child) && child.tag;
+	     off = die_sibling(&child)) {
+		if (child.tag != DW_TAG_member)
+			continue;
+		m.name = die_str(&child, IX_A_name);
+		m.type = die_type(&child);
+		if (die_uint(&child, IX_A_data_member_location, &v))
+			m.offset = v;
+		break;
+	}
+	return m;
+}
+
+struct symbols_member symbols_type_variant(const struct symbols_type *t, uint64_t discriminant)
+{
+	struct symbols_member other = { 0 };
+	struct die part, child;
+	uint64_t v, at, size;
+
+	if (!symbols_type_discriminant(t, &at, &size) || !variant_part(t, &part))
+		return other;
+	for (uint32_t off = part.next; die_read(part.cu, off, &child) && child.tag;
+	     off = die_sibling(&child)) {
+		if (child.tag != DW_TAG_variant)
+			continue;
+		if (!die_uint(&child, IX_A_discr_value, &v))
+			other = variant_member(&child);
+		else if (size && widen(v, size, false) == widen(discriminant, size, false))
+			return variant_member(&child);
+	}
+	return other;
+}
