@@ -16,9 +16,8 @@ struct bt_cmd {
 	struct option_list event;
 	uint64_t pid, writes, max;
 	const char *function;
-	bool threads, all, guest, json;
+	bool threads, all, guest, locals, json;
 };
-
 
 static const struct option_row bt_rows[] = {
 	{ "event", 'e', "EVENT[,...]", OPTION_LIST, offsetof(struct bt_cmd, event),
@@ -37,6 +36,8 @@ static const struct option_row bt_rows[] = {
 	  "only frames of the language" },
 	{ "all", 'a', NULL, OPTION_FLAG, offsetof(struct bt_cmd, all),
 	  "also frames of the interpreter that runs them" },
+	{ "locals", 'l', NULL, OPTION_FLAG, offsetof(struct bt_cmd, locals),
+	  "variables of each frame of Lua and Python, too" },
 	{ "json", 0, NULL, OPTION_FLAG, offsetof(struct bt_cmd, json),
 	  "print one JSON object, with all of them" },
 	{ 0 }
@@ -48,6 +49,7 @@ static const struct option_set bt_set = {
 	bt_rows, true,
 };
 
+static const char *const variable_kind[] = { "local", "argument", "vararg", "upvalue" };
 static const char *const kind_name[] = { "host", "guest", "trace", "inlined", "builtin", "gc" };
 
 struct printing {
@@ -70,7 +72,17 @@ static void text_place(const char *file, unsigned line)
 		printf(":%u", line);
 }
 
-static void text_guest(struct printing *p, const struct guests_frame *f)
+static void text_variable(void *ctx, const struct guests_variable *v)
+{
+	(void)ctx;
+	fputs("         ", stdout);
+	text_plain(stdout, v->name);
+	fputs(" = ", stdout);
+	text_plain(stdout, v->value);
+	puts(v->kind == GUESTS_UPVALUE ? "  (upvalue)" : "");
+}
+
+static void text_guest(struct printing *p, struct backtrace *b, const struct guests_frame *f)
 {
 	printf("  #%-3u ", p->n++);
 	text_plain(stdout, f->function ? f->function : "?");
@@ -84,6 +96,8 @@ static void text_guest(struct printing *p, const struct guests_frame *f)
 	if (f->trace)
 		printf(" [trace %u]", f->trace);
 	putchar('\n');
+	if (p->o->locals)
+		backtrace_locals(b, f, text_variable, NULL);
 }
 
 static void text_host(struct printing *p, struct backtrace *b, const struct guests_frame *f)
@@ -132,7 +146,7 @@ static void text_stack(struct printing *p, struct backtrace *b, const struct bac
 		const struct guests_frame *f = &st->frame[i];
 
 		if (f->kind != GUESTS_HOST_FRAME)
-			text_guest(p, f);
+			text_guest(p, b, f);
 		else if (!p->o->guest && (!f->machinery || p->o->all))
 			text_host(p, b, f);
 	}
@@ -147,7 +161,17 @@ static void set_text(json_t *j, const char *key, const char *s)
 	json_object_set_new(j, key, s ? json_text(s, strlen(s)) : json_null());
 }
 
-static void json_guest(struct printing *p, const struct guests_frame *f)
+static void json_variable(void *ctx, const struct guests_variable *v)
+{
+	json_t *j = json_object();
+
+	set_text(j, "kind", variable_kind[v->kind]);
+	set_text(j, "name", v->name);
+	set_text(j, "value", v->value);
+	json_array_append_new(ctx, j);
+}
+
+static void json_guest(struct printing *p, struct backtrace *b, const struct guests_frame *f)
 {
 	json_t *j = json_object();
 
@@ -161,6 +185,16 @@ static void json_guest(struct printing *p, const struct guests_frame *f)
 		json_object_set_new(j, "trace", json_count(f->trace));
 	if (f->approximate)
 		json_object_set_new(j, "approximate", json_true());
+	if (p->o->locals) {
+		json_t *locals = json_array();
+
+		/* null: they cannot be known */
+		if (!backtrace_locals(b, f, json_variable, locals)) {
+			json_decref(locals);
+			locals = json_null();
+		}
+		json_object_set_new(j, "locals", locals);
+	}
 	json_array_append_new(p->frames, j);
 }
 
@@ -204,7 +238,7 @@ static void json_stack(struct printing *p, struct backtrace *b, const struct bac
 		const struct guests_frame *f = &st->frame[i];
 
 		if (f->kind != GUESTS_HOST_FRAME)
-			json_guest(p, f);
+			json_guest(p, b, f);
 		else if (!p->o->guest && (!f->machinery || p->o->all))
 			json_host(p, b, f);
 	}

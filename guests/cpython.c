@@ -9,26 +9,15 @@
  *
  * The thread is the one whose thread_id (pthread_self()) is the native thread's fs_base.
  */
-#include "guests/internal.h"
+#include "guests/cpython.h"
 
-/* Offsets; they are the same in all releases of a version. */
-struct layout {
-	unsigned minor;
-	const char *name;
-	uint16_t interpreters;				/* in _PyRuntime */
-	uint16_t next, threads, collecting;		/* PyInterpreterState */
-	uint16_t tnext, thread_id, current;		/* PyThreadState */
-	uint16_t cframe_current, cframe_previous;	/* _PyCFrame */
-	uint16_t code, previous, instr, owner, entry;	/* _PyInterpreterFrame; entry 0 = none */
-	uint16_t first_line, bytecode;			/* PyCodeObject */
-	uint16_t ascii, compact;			/* sizes of unicode objects */
-};
-static const struct layout layouts[] = {
+static const struct py_layout layouts[] = {
 	{ 11, "CPython 3.11", 40, 0, 16, 848, 8, 152, 56, 8, 16, 32, 48, 56, 69, 68, 72, 184, 48,
-	  72 },
-	{ 12, "CPython 3.12", 40, 0, 72, 312, 8, 136, 56, 0, 8, 0, 8, 56, 70, 0, 68, 192, 40, 56 },
+	  72, 24, 56, 64, 864, 40 },
+	{ 12, "CPython 3.12", 40, 0, 72, 312, 8, 136, 56, 0, 8, 0, 8, 56, 70, 0, 68, 192, 40, 56, 40, 52,
+	  60, 872, 32 },
 	{ 13, "CPython 3.13", 632, 7264, 7344, 7600, 8, 152, 72, 0, 0, 0, 8, 56, 70, 0, 68, 200, 40,
-	  56 },
+	  56, 40, 52, 60, 872, 32 },
 };
 enum { T_INTERP = 16, CO_FILENAME = 112, CO_QUALNAME = 128, CO_LINETABLE = 136, OWNER_C = 3 };
 enum { MAX_INTERPRETERS = 64, MAX_THREADS = 8192, MAX_LINKS = 1 << 17, MAX_TABLE = 1 << 22 };
@@ -37,14 +26,6 @@ struct py_code {
 	struct { uint64_t start, end; } eval[2];
 	uint64_t runtime;
 	uint8_t layout;
-};
-struct py {
-	struct guests *g;
-	struct walk *w;
-	const struct py_code *code;
-	const struct layout *y;
-	struct guests_vm *vm;
-	uint64_t interp, thread;
 };
 
 /* ---- the module ------------------------------------------------------------------------------ */
@@ -101,7 +82,7 @@ static bool is_eval(const struct py_code *py, uint64_t pc)
 
 /* ---- objects --------------------------------------------------------------------------------- */
 
-static size_t utf8_put(char *out, uint32_t c)
+size_t py_utf8(char *out, uint32_t c)
 {
 	if (c < 0x80) {
 		out[0] = (char)c;
@@ -125,34 +106,39 @@ static size_t utf8_put(char *out, uint32_t c)
 	return 4;
 }
 
-/* A compact str; NULL = it is none. */
-static const char *text_at(const struct py *py, uint64_t addr)
+bool py_text_find(const struct py *py, uint64_t addr, struct py_text *ret)
 {
-	enum { CHARS = 1024 };
-	unsigned char head[40], raw[4 * CHARS];
-	char text[4 * CHARS + 1];
-	uint64_t length;
+	unsigned char head[40];
 	uint32_t state;
-	unsigned kind;
-	size_t n = 0;
 
 	if (!addr || addr & 7 || !mem_bytes(py->g, addr, head, sizeof(head)))
-		return NULL;
-	memcpy(&length, head + 16, 8);
+		return false;
+	memcpy(&ret->length, head + 16, 8);
 	memcpy(&state, head + 32, 4);
-	kind = state >> 2 & 7;
-	if (!(state & 1 << 5) || (kind != 1 && kind != 2 && kind != 4) || length > 1 << 20)
+	ret->kind = state >> 2 & 7;
+	ret->at = addr + (state & 1 << 6 ? py->y->ascii : py->y->compact);
+	return (state & 1 << 5) && (ret->kind == 1 || ret->kind == 2 || ret->kind == 4);
+}
+
+const char *py_text(const struct py *py, uint64_t addr)
+{
+	enum { CHARS = 1024 };
+	unsigned char raw[4 * CHARS];
+	char text[4 * CHARS + 1];
+	struct py_text s;
+	size_t n = 0;
+
+	if (!py_text_find(py, addr, &s) || s.length > 1 << 20)
 		return NULL;
-	if (length > CHARS)
-		length = CHARS;
-	if (!mem_bytes(py->g, addr + (state & 1 << 6 ? py->y->ascii : py->y->compact), raw,
-		       kind * (size_t)length))
+	if (s.length > CHARS)
+		s.length = CHARS;
+	if (!mem_bytes(py->g, s.at, raw, s.kind * (size_t)s.length))
 		return NULL;
-	for (size_t i = 0; i < length; i++) {
+	for (size_t i = 0; i < s.length; i++) {
 		uint32_t ch = 0;
 
-		memcpy(&ch, raw + i * kind, kind);
-		n += utf8_put(text + n, ch);
+		memcpy(&ch, raw + i * s.kind, s.kind);
+		n += py_utf8(text + n, ch);
 	}
 	return string_intern(py->g, text, n);
 }
@@ -284,8 +270,8 @@ static bool emit(struct py *py, size_t host, uint64_t frame)
 		return false;
 	}
 	f.address = code;
-	f.function = text_at(py, name);
-	f.file = text_at(py, file);
+	f.function = py_text(py, name);
+	f.file = py_text(py, file);
 	f.first_line = line;
 	first = code + py->y->bytecode;
 	if (!f.function || !f.file) {
@@ -440,4 +426,12 @@ static void unwind(struct guests *g, struct code *c, struct walk *w)
 	}
 }
 
-const struct machine cpython_machine = { .examine = examine, .unwind = unwind };
+const struct py_layout *py_layout_of(const struct code *c)
+{
+	const struct py_code *py = c->data;
+
+	return py->layout == UINT8_MAX ? NULL : &layouts[py->layout];
+}
+
+const struct machine cpython_machine = { .examine = examine, .unwind = unwind, .locals = py_locals,
+					 .value = py_value };

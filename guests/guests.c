@@ -348,17 +348,3 @@ void guests_unwind(struct guests *g, const struct symbols_regs *regs, struct gue
 		ret->why = has_machine(g) ? GUESTS_OUTSIDE : GUESTS_NO_VM;
 	merge(g, w.hosts, ret);
 }
-
-/* ---- variables ------------------------------------------------------------------------------ */
-
-bool guests_locals(struct guests *g, const struct guests_frame *frame, guests_variable_fn *fn,
-		   void *ctx)
-{
-	for (size_t i = 0; frame->vm && i < g->codes; i++) {
-		const struct machine *m = g->code[i].machine;
-
-		if (m && m->locals && g->code[i].module == frame->vm->module)
-			return m->locals(g, frame, fn, ctx);
-	}
-	return false;
-}

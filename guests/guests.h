@@ -153,6 +153,11 @@ struct guests_frame {
 	const struct guests_vm *vm;	/* NULL: host */
 	uint64_t where;		/* the guest's frame in memory, for guests_locals(); 0 = none */
 	uint64_t function_object;	/* 0 = unknown */
+	/* for guests_locals(): where the frame stands, in the machine's own terms */
+	struct {
+		uint64_t pc, base;
+		uint32_t snapshot;
+	} inside;
 };
 struct guests_stack {
 	/* Innermost first.  Owned by the struct guests, valid until its next call. */
@@ -194,9 +199,8 @@ struct guests_variable {
 typedef void guests_variable_fn(void *ctx, const struct guests_variable *v);
 /*
  * Variables that are in scope in a frame of the last guests_unwind(), while the task still stands
- * there.  In machine code of traces values live in registers: only what is in memory is told.
- * False: this frame has none that can be known (so far no machine's: the shape is settled, the
- * readers are to come).
+ * there.  In machine code of traces values live in registers: of those the text says so.  False:
+ * this frame has none that can be known.
  */
 bool guests_locals(struct guests *g, const struct guests_frame *frame, guests_variable_fn *fn,
 		   void *ctx);

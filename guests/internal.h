@@ -3,15 +3,18 @@
  *
  *	guests.c	create, fork, the native frames, merging
  *	memory.c	memory of the process in pages that one call shares; strings
+ *	value.c		values as text, variables of frames
  *	luajit.c ...	one file (or some) for each machine: struct guest_machine
  */
 #ifndef GUESTS_INTERNAL_H
 #define GUESTS_INTERNAL_H
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "guests/guests.h"
+#include "guests/value.h"
 
 /* ---- memory (memory.c) ---------------------------------------------------------------------- */
 
@@ -75,6 +78,46 @@ bool lines_end(struct line_index *l, uint32_t position);
 unsigned lines_at(const struct line_index *l, uint32_t position);
 void lines_drop(struct guests *g);
 
+/* ---- values (value.c) ------------------------------------------------------------------------ */
+
+enum { VALUE_DEPTH = 16, VALUE_MAX = 1024, MAX_VARIABLES = 1000 };
+struct out {
+	char *buf;
+	size_t n, size;			/* size: without the NUL */
+	bool full;			/* what comes now is lost */
+	struct guests_limits limits;
+	unsigned depth;
+	uint64_t in[VALUE_DEPTH];	/* the objects whose parts are being told */
+};
+void out_start(struct out *t, const struct guests_limits *limits, char *buf, size_t size);
+void out_end(struct out *t);
+void out_add(struct out *t, const char *s, size_t len);
+static inline void out_word(struct out *t, const char *s)
+{
+	out_add(t, s, strlen(s));
+}
+void out_format(struct out *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Into the parts of an object; false: too deep, or in it already.  Else out_leave() comes. */
+bool out_enter(struct out *t, uint64_t object);
+void out_leave(struct out *t);
+
+/* A frame's variables being told. */
+struct code;
+struct variables {
+	struct guests *g;
+	struct code *code;
+	const struct guests_vm *vm;
+	const struct guests_limits *limits;
+	guests_variable_fn *fn;
+	void *ctx;
+	unsigned told;
+};
+/* False: enough of them. */
+bool variable_tell(struct variables *v, enum guests_variable_kind kind, const char *name,
+		   enum guests_at at, uint64_t addr);
+/* The code of a machine; NULL = of none. */
+struct code *code_of(struct guests *g, const struct guests_vm *vm);
+
 /* ---- machines ------------------------------------------------------------------------------- */
 
 struct machine;			/* of one language: its functions */
@@ -99,8 +142,11 @@ struct machine {
 	 */
 	bool (*step)(struct guests *g, struct code *c, struct symbols_regs *regs, bool first,
 		     uint64_t *cfa_ret);
-	bool (*locals)(struct guests *g, const struct guests_frame *f, guests_variable_fn *fn,
-		       void *ctx);
+	/* The variables of a frame; NULL = they cannot be read, nor can values. */
+	bool (*locals)(struct guests *g, struct code *c, const struct guests_frame *f,
+		       guests_variable_fn *fn, void *ctx);
+	bool (*value)(struct guests *g, struct code *c, const struct guests_vm *vm,
+		      enum guests_at at, uint64_t addr, struct out *t);
 };
 extern const struct machine *const machines[];		/* ends with NULL */
 extern const struct machine luajit_machine, cpython_machine, lua_machine, v8_machine;

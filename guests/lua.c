@@ -166,7 +166,7 @@ static bool is_thread(struct lua *lua, uint64_t L)
 	return false;
 }
 
-static bool call_read(const struct lua *lua, uint64_t ci, struct lua_call *ret)
+bool lua_call_read(const struct lua *lua, uint64_t ci, struct lua_call *ret)
 {
 	unsigned char b[72];
 	uint64_t func, value;
@@ -209,7 +209,7 @@ static bool runs_lua(const struct lua *lua, uint64_t L)
 	if (!mem_u64(lua->g, L + L_CI, &ci))
 		return false;
 	for (unsigned n = 0; n < 64; n++) {
-		if (!call_read(lua, ci, &call) || !call.previous)
+		if (!lua_call_read(lua, ci, &call) || !call.previous)
 			return false;
 		if (call.lua)
 			return true;
@@ -277,7 +277,7 @@ static bool emit(struct lua *lua, size_t host, const struct lua_call *call, bool
 	struct lua_proto p;
 	uint64_t pc = call->savedpc;
 
-	if (call_read(lua, call->previous, &caller) && caller.previous && caller.lua &&
+	if (lua_call_read(lua, call->previous, &caller) && caller.previous && caller.lua &&
 	    !(call->lua && call->fresh) && !call->tail && lua_proto_read(lua, caller.proto, &p))
 		f.function = lua_called(lua, &p, caller.savedpc);
 	if (!call->lua) {
@@ -293,6 +293,7 @@ static bool emit(struct lua *lua, size_t host, const struct lua_call *call, bool
 		return false;
 	}
 	f.approximate = top && !pc_in_register(lua, host, &p, &pc);
+	f.inside.pc = pc;
 	f.file = lua_chunk(lua, &p);
 	f.line = lua_line(lua, &p, pc);
 	f.first_line = p.linedefined;
@@ -309,7 +310,7 @@ static bool emit_group(struct lua *lua, size_t host, uint64_t *ci, bool innermos
 	for (unsigned n = 0; n < MAX_CALLS; n++) {
 		struct lua_call call;
 
-		if (!call_read(lua, *ci, &call)) {
+		if (!lua_call_read(lua, *ci, &call)) {
 			lua->w->stack->why = GUESTS_CORRUPT;
 			return false;
 		}
@@ -351,7 +352,7 @@ static void emit_rest(struct lua *lua, size_t host, uint64_t ci)
 {
 	struct lua_call call;
 
-	for (unsigned n = 0; n < MAX_CALLS && call_read(lua, ci, &call) && call.previous; n++) {
+	for (unsigned n = 0; n < MAX_CALLS && lua_call_read(lua, ci, &call) && call.previous; n++) {
 		if (!call.lua) {
 			host = host_of(lua, host, call.c);
 			if (!emit(lua, host, &call, false))
@@ -424,4 +425,12 @@ static void unwind(struct guests *g, struct code *c, struct walk *w)
 		w->stack->why = GUESTS_LAYOUT;
 }
 
-const struct machine lua_machine = { .examine = examine, .unwind = unwind };
+const struct lua_layout *lua_layout_of(const struct code *c)
+{
+	const struct lua_code *lua = c->data;
+
+	return lua->layout == UINT8_MAX ? NULL : &layouts[lua->layout];
+}
+
+const struct machine lua_machine = { .examine = examine, .unwind = unwind, .locals = lua_locals,
+				     .value = lua_value };

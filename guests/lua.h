@@ -3,6 +3,7 @@
  *
  *	lua.c		finds luaV_execute() and states, walks stacks
  *	lua_proto.c	functions, lines, names
+ *	lua_value.c	values, variables of frames
  */
 #ifndef GUESTS_LUA_H
 #define GUESTS_LUA_H
@@ -43,7 +44,14 @@ struct lua_proto {
 	uint64_t addr, code, k, lineinfo, abslineinfo, locvars, source, upvalues;
 	uint32_t sizecode, sizek, sizelineinfo, sizeabslineinfo, sizelocvars, sizeupvalues;
 	uint32_t linedefined;
+	uint8_t numparams;
+	bool vararg;
 };
+/* lua.c */
+/* NULL = of an unknown version */
+const struct lua_layout *lua_layout_of(const struct code *c);
+bool lua_call_read(const struct lua *lua, uint64_t ci, struct lua_call *ret);
+/* lua_proto.c */
 bool lua_proto_read(const struct lua *lua, uint64_t addr, struct lua_proto *ret);
 /* pc is that of the instruction behind the one that runs. */
 unsigned lua_line(const struct lua *lua, const struct lua_proto *p, uint64_t pc);
@@ -51,5 +59,12 @@ const char *lua_chunk(const struct lua *lua, const struct lua_proto *p);
 const char *lua_unnamed(const struct lua *lua, const struct lua_proto *p);
 /* What the caller, standing behind its call, calls the function; NULL = nothing. */
 const char *lua_called(const struct lua *lua, const struct lua_proto *caller, uint64_t pc);
+/* A string that is short, as names are; NULL = it is none. */
+const char *lua_string(const struct lua *lua, uint64_t addr);
+/* lua_value.c */
+bool lua_value(struct guests *g, struct code *c, const struct guests_vm *vm, enum guests_at at,
+	       uint64_t addr, struct out *t);
+bool lua_locals(struct guests *g, struct code *c, const struct guests_frame *f,
+		guests_variable_fn *fn, void *ctx);
 
 #endif

@@ -25,7 +25,7 @@ bool lua_proto_read(const struct lua *lua, uint64_t addr, struct lua_proto *ret)
 
 	if (!addr || addr & 7 || !mem_bytes(lua->g, addr, b, sizeof(b)))
 		return false;
-	*ret = (struct lua_proto){ .addr = addr };
+	*ret = (struct lua_proto){ .addr = addr, .numparams = b[10], .vararg = b[11] };
 	memcpy(&ret->sizeupvalues, b + 16, 4);
 	memcpy(&ret->sizek, b + 20, 4);
 	memcpy(&ret->sizecode, b + 24, 4);
@@ -126,7 +126,7 @@ const char *lua_unnamed(const struct lua *lua, const struct lua_proto *p)
 	return string_format(lua->g, "<%.200s:%u>", chunk ? chunk : "?", p->linedefined);
 }
 
-static const char *name_of(const struct lua *lua, uint64_t string)
+const char *lua_string(const struct lua *lua, uint64_t string)
 {
 	char text[NAME_MAX_LEN];
 	size_t len;
@@ -144,7 +144,7 @@ static const char *constant_name(const struct lua *lua, const struct lua_proto *
 	if (i >= p->sizek || !mem_u64(lua->g, p->k + 16ull * i, &value) ||
 	    !mem_u8(lua->g, p->k + 16ull * i + 8, &type) || (type & 15) != LUA_SHORT)
 		return NULL;
-	return name_of(lua, value);
+	return lua_string(lua, value);
 }
 
 /* The local variable in a register at an instruction. */
@@ -157,7 +157,7 @@ static const char *local_name(const struct lua *lua, const struct lua_proto *p, 
 		if (!mem_bytes(lua->g, p->locvars + 16ull * i, &v, sizeof(v)) || v.start > at)
 			return NULL;
 		if (at < v.end && !reg--)
-			return name_of(lua, v.name);
+			return lua_string(lua, v.name);
 	}
 	return NULL;
 }
@@ -234,7 +234,7 @@ static const char *register_name(const struct lua *lua, const struct lua_proto *
 			if (B(ins) >= p->sizeupvalues ||
 			    !mem_u64(lua->g, p->upvalues + 16ull * B(ins), &string))
 				return NULL;
-			return name_of(lua, string);
+			return lua_string(lua, string);
 		default:
 			return NULL;
 		}

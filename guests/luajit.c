@@ -30,6 +30,8 @@ struct stack {
 	bool left;			/* C gets its results: it runs none any more */
 	bool innermost;			/* no frame of the machine has come before */
 	uint32_t trace;			/* in machine code of that trace */
+	uint32_t snapshot;		/* of it, with the base it began with */
+	uint64_t base;
 	int32_t vmstate;
 };
 
@@ -111,6 +113,9 @@ static bool emit_lua(struct stack *s, enum guests_kind kind, uint64_t proto, uin
 		f.first_line = pt.firstline;
 		f.approximate = !pc_usable(&s->lj, &pt, &pc);
 		f.line = f.approximate ? pt.firstline : lj_line(&s->lj, &pt, pc);
+		f.inside.pc = pc;
+		f.inside.base = s->base;
+		f.inside.snapshot = s->snapshot;
 	} else {
 		f.function = name;
 		f.approximate = true;
@@ -357,6 +362,8 @@ static bool walk_snapshot(struct stack *s, const struct lj_trace *t, unsigned sn
 		s->w->stack->why = GUESTS_TRACE;
 		return false;
 	}
+	s->base = base;
+	s->snapshot = snapshot;
 	for (unsigned i = 0; i < n; i++) {
 		enum guests_kind kind = i + 1 < n ? GUESTS_INLINED : GUESTS_TRACE_FRAME;
 		const char *name = NULL;
@@ -675,4 +682,5 @@ static void unwind(struct guests *g, struct code *c, struct walk *w)
 		w->stack->why = GUESTS_HOST;
 }
 
-const struct machine luajit_machine = { .examine = lj_examine, .unwind = unwind, .step = lj_step };
+const struct machine luajit_machine = { .examine = lj_examine, .unwind = unwind, .step = lj_step,
+					.locals = lj_locals, .value = lj_value };

@@ -5,6 +5,7 @@
  *	luajit.c	walks stacks
  *	luajit_frame.c	frames, functions, lines, names
  *	luajit_trace.c	machine code of traces: which trace, which snapshot
+ *	luajit_value.c	values, variables of frames
  *
  * Builds with 64 bit references (GC64), and so two slots for a frame: Debian's, LuaJIT 2.1,
  * OpenResty, RaptorJIT.  An address is a frame when it is that of its link: L->base - 1.
@@ -67,7 +68,7 @@ struct lj_proto {
 struct lj_trace {
 	uint64_t addr, ir, snap, snapmap, startpt, startpc, mcode;
 	uint32_t nins, nk, szmcode, nsnapmap;
-	uint16_t nsnap, traceno, spadjust;
+	uint16_t nsnap, traceno, spadjust, link, root;	/* root 0 = it is one */
 };
 
 enum { LJ_LUA = 0, LJ_C = 1, LJ_CONT = 2, LJ_VARG = 3, LJ_PCALL = 2 };
@@ -96,10 +97,20 @@ const char *lj_chunk(const struct lj *lj, const struct lj_proto *pt);
 /* What the caller, standing behind its call, calls the function; NULL = nothing. */
 const char *lj_called(const struct lj *lj, const struct lj_proto *caller, uint64_t pc);
 const char *lj_unnamed(const struct lj *lj, const struct lj_proto *pt);
-/* A slot of a frame's variables in scope at pc: calls fn for each. */
-typedef void lj_variable_fn(void *ctx, unsigned slot, const char *name);
+/* A variable in scope at pc, from instruction start on, before end: calls fn for each. */
+struct lj_variable { unsigned slot; const char *name; uint32_t start, end; };
+typedef void lj_variable_fn(void *ctx, const struct lj_variable *v);
 void lj_variables(const struct lj *lj, const struct lj_proto *pt, uint64_t pc, lj_variable_fn *fn,
 		  void *ctx);
+/* NULL = it has no name. */
+const char *lj_upvalue(const struct lj *lj, const struct lj_proto *pt, unsigned i);
+/* Can instructions of a part of the function write that slot? */
+bool lj_writes(const struct lj *lj, const struct lj_proto *pt, unsigned slot, uint32_t start,
+	       uint32_t end);
+bool lj_reads(const struct lj *lj, const struct lj_proto *pt, unsigned slot, uint32_t start,
+	      uint32_t end);
+/* Is there a way from behind an instruction to before it? */
+bool lj_in_loop(const struct lj *lj, const struct lj_proto *pt, uint32_t at);
 /* luajit_trace.c */
 bool lj_trace_read(const struct lj *lj, uint32_t number, struct lj_trace *ret);
 /* The trace whose machine code is at pc. */
@@ -108,6 +119,11 @@ bool lj_trace_at(const struct lj *lj, uint64_t pc, struct lj_trace *ret);
 int lj_exit_stub(const struct lj *lj, uint64_t pc);
 /* The snapshot that holds at an offset into the machine code. */
 unsigned lj_snapshot_at(const struct lj *lj, const struct lj_trace *t, uint32_t offset);
+
+/* Where a slot's value is while a snapshot holds; slots count from base - 2. */
+enum lj_slot { LJ_SLOT_ABSENT, LJ_SLOT_MEMORY, LJ_SLOT_VALUE, LJ_SLOT_ELSEWHERE };
+enum lj_slot lj_snapshot_slot(const struct lj *lj, const struct lj_trace *t, unsigned snapshot,
+			      unsigned slot, uint64_t *value_ret);
 
 /* Frames that a snapshot says, innermost first; base is that of the frame the trace began in. */
 struct lj_inlined {
@@ -125,5 +141,10 @@ enum { LJ_INLINED = 64 };
  */
 unsigned lj_snapshot_frames(const struct lj *lj, const struct lj_trace *t, unsigned snapshot,
 			    uint64_t base, struct lj_inlined ret[LJ_INLINED]);
+/* luajit_value.c */
+bool lj_value(struct guests *g, struct code *c, const struct guests_vm *vm, enum guests_at at,
+	      uint64_t addr, struct out *t);
+bool lj_locals(struct guests *g, struct code *c, const struct guests_frame *f,
+	       guests_variable_fn *fn, void *ctx);
 
 #endif

@@ -163,18 +163,18 @@ void lj_variables(const struct lj *lj, const struct lj_proto *pt, uint64_t pc, l
 		if (start > at || !uleb(lj, &p, &delta))
 			return;
 		if (at < start + delta)
-			fn(ctx, slot++, name);
+			fn(ctx, &(struct lj_variable){ slot++, name, start, start + delta });
 	}
 }
 
 struct wanted { unsigned slot; const char *name; };
 
-static void variable_wanted(void *ctx, unsigned slot, const char *name)
+static void variable_wanted(void *ctx, const struct lj_variable *v)
 {
 	struct wanted *w = ctx;
 
-	if (slot == w->slot)
-		w->name = name;
+	if (v->slot == w->slot)
+		w->name = v->name;
 }
 
 static const char *constant_name(const struct lj *lj, const struct lj_proto *pt, unsigned i)
@@ -189,7 +189,7 @@ static const char *constant_name(const struct lj *lj, const struct lj_proto *pt,
 	return string_intern(lj->g, text, len);
 }
 
-static const char *upvalue_name(const struct lj *lj, const struct lj_proto *pt, unsigned i)
+const char *lj_upvalue(const struct lj *lj, const struct lj_proto *pt, unsigned i)
 {
 	uint64_t p = pt->uvinfo;
 	const char *name = NULL;
@@ -213,6 +213,75 @@ static bool writes_one(unsigned op)
 	return (op >= BC_MOV && op <= BC_KPRI) || op == BC_UGET ||
 	       (op >= BC_FNEW && op <= BC_GGET) || (op > BC_GGET + 1 && op <= BC_TGETR) ||
 	       op == 12 || op == 13;
+}
+
+bool lj_writes(const struct lj *lj, const struct lj_proto *pt, unsigned slot, uint32_t start,
+	       uint32_t end)
+{
+	for (uint32_t i = start; i < end && i < pt->sizebc; i++) {
+		unsigned op, a;
+		uint32_t ins;
+
+		if (!mem_u32(lj->g, pt->bytecode + 4ull * i, &ins))
+			return true;
+		op = ins & 255;
+		a = ins >> 8 & 255;
+		/* results of loops and calls lie above the variables that are in scope there */
+		if (writes_from(op) ? slot >= a : writes_one(op) && a == slot)
+			return true;
+	}
+	return false;
+}
+
+/* Does an instruction read that slot?  Not told of calls: their arguments lie above variables. */
+static bool reads(uint32_t ins, unsigned slot)
+{
+	unsigned op = ins & 255, a = ins >> 8 & 255, b = ins >> 24, c = ins >> 16 & 255;
+	bool of_a = op < 12 || op == 16 || op == 17 || op == BC_GGET + 1 ||
+		    (op > BC_TGETR && op != BC_TSETM && op < BC_CALLM) ||
+		    (op >= BC_RETM && op <= BC_RETM + 3 && op != BC_RETM + 2);
+	bool of_b = (op > 21 && op < BC_CAT) ||
+		    (op > BC_GGET + 1 && op < BC_CALLM && op != BC_TSETM);
+	bool of_c = (op > 31 && op < BC_CAT) || op == BC_GGET + 2 || op == BC_TGETR ||
+		    op == BC_TGETR + 1 || op == BC_TSETM + 1;
+	bool of_d = op < 6 || (op > 11 && op < 16) || (op > 17 && op < 22) || op == BC_UGET + 1;
+
+	return (of_a && a == slot) || (of_b && b == slot) || (of_c && c == slot) ||
+	       (of_d && ins >> 16 == slot) || (op == BC_CAT && slot >= b && slot <= c);
+}
+
+bool lj_reads(const struct lj *lj, const struct lj_proto *pt, unsigned slot, uint32_t start,
+	      uint32_t end)
+{
+	uint32_t ins;
+
+	for (uint32_t i = start; i < end && i < pt->sizebc; i++)
+		if (mem_u32(lj->g, pt->bytecode + 4ull * i, &ins) && reads(ins, slot))
+			return true;
+	return false;
+}
+
+bool lj_in_loop(const struct lj *lj, const struct lj_proto *pt, uint32_t at)
+{
+	enum { FORL = 79, JFORL = 81, JITERL = 84, JMP = 88, STARTINS = 80 };
+
+	for (uint32_t i = at; i < pt->sizebc; i++) {
+		struct lj_trace t;
+		uint32_t ins;
+		unsigned op;
+
+		if (!mem_u32(lj->g, pt->bytecode + 4ull * i, &ins))
+			return true;
+		op = ins & 255;
+		/* a trace has taken the place of the instruction */
+		if ((op == JFORL || op == JITERL) &&
+		    (!lj_trace_read(lj, ins >> 16, &t) || !mem_u32(lj->g, t.addr + STARTINS, &ins)))
+			return true;
+		if (((op >= FORL && op <= JITERL) || op == JMP) &&
+		    (int64_t)i + 1 + (ins >> 16) - 0x8000 < at)
+			return true;
+	}
+	return false;
 }
 
 /* What is in that slot before the instruction at pc, by name. */
@@ -249,7 +318,7 @@ static const char *slot_name(const struct lj *lj, const struct lj_proto *pt, uin
 		case BC_TGETS:
 			return constant_name(lj, pt, d & 255);
 		case BC_UGET:
-			return upvalue_name(lj, pt, d);
+			return lj_upvalue(lj, pt, d);
 		default:
 			return NULL;
 		}

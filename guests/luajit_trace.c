@@ -15,8 +15,8 @@
 #include "guests/luajit.h"
 
 enum { SNAP_SIZE = 12, IR_SIZE = 8, EXIT_GROUPS = 64, EXITS_IN_GROUP = 32 };
-enum { IR_KGC = 24, IR_KPTR = 25, IR_KKPTR = 26, REF_BIAS = 0x8000 };
-enum { SNAP_FRAME = 0x10000, SNAP_CONT = 0x20000 };
+enum { IR_KPRI = 22, IR_KINT = 23, IR_KGC = 24, IR_KNUM = 28, REF_BIAS = 0x8000 };
+enum { SNAP_FRAME = 0x10000, SNAP_CONT = 0x20000, SNAP_NORESTORE = 0x40000 };
 enum { MAX_TRACES = 65536, MAX_CODE = 1 << 26 };
 
 static bool trace_parse(const struct lj *lj, uint64_t addr, struct lj_trace *t)
@@ -45,6 +45,8 @@ static bool trace_parse(const struct lj *lj, uint64_t addr, struct lj_trace *t)
 	memcpy(&t->mcode, b + 88, 8);
 	memcpy(&t->spadjust, b + 102, 2);
 	memcpy(&t->traceno, b + 104, 2);
+	memcpy(&t->link, b + 106, 2);
+	memcpy(&t->root, b + 108, 2);
 	t->startpt = LJ_POINTER(t->startpt);
 	return t->szmcode < MAX_CODE && t->nk <= REF_BIAS && t->nins >= REF_BIAS &&
 	       t->nins < 2 * REF_BIAS;
@@ -154,6 +156,14 @@ static bool snapshot_read(const struct lj *lj, const struct lj_trace *t, unsigne
 	return true;
 }
 
+static uint64_t double_bits(double d)
+{
+	uint64_t v;
+
+	memcpy(&v, &d, 8);
+	return v;
+}
+
 /* The constant in a slot; false: it is none, or nothing is there. */
 static bool slot_constant(const struct lj *lj, const struct lj_trace *t, const struct snapshot *s,
 			  unsigned slot, uint64_t *ret)
@@ -167,6 +177,45 @@ static bool slot_constant(const struct lj *lj, const struct lj_trace *t, const s
 		       mem_u64(lj->g, t->ir + IR_SIZE * (uint64_t)(ref + 1), ret);
 	}
 	return false;
+}
+
+enum lj_slot lj_snapshot_slot(const struct lj *lj, const struct lj_trace *t, unsigned number,
+			      unsigned slot, uint64_t *value_ret)
+{
+	struct snapshot s;
+	uint64_t ins, v;
+	uint32_t ref, entry = 0;
+
+	if (!snapshot_read(lj, t, number, &s))
+		return LJ_SLOT_ELSEWHERE;
+	for (unsigned i = 0; i < s.n; i++)
+		if (s.entry[i] >> 24 == slot)
+			entry = s.entry[i];
+	if (!entry)
+		return LJ_SLOT_ABSENT;
+	if (entry & SNAP_NORESTORE)
+		return LJ_SLOT_MEMORY;
+	ref = entry & 0xffff;
+	if (ref >= REF_BIAS || ref < t->nk ||
+	    !mem_u64(lj->g, t->ir + IR_SIZE * (uint64_t)ref, &ins) ||
+	    !mem_u64(lj->g, t->ir + IR_SIZE * (uint64_t)(ref + 1), &v))
+		return LJ_SLOT_ELSEWHERE;
+	switch (ins >> 40 & 255) {		/* the type is in bits 32 to 36 */
+	case IR_KPRI:
+		*value_ret = ~((ins >> 32 & 31) << 47);
+		return LJ_SLOT_VALUE;
+	case IR_KINT:
+		*value_ret = double_bits((int32_t)ins);
+		return LJ_SLOT_VALUE;
+	case IR_KGC:
+		*value_ret = ~(ins >> 32 & 31) << 47 | LJ_POINTER(v);
+		return LJ_SLOT_VALUE;
+	case IR_KNUM:
+		*value_ret = v;
+		return LJ_SLOT_VALUE;
+	default:
+		return LJ_SLOT_ELSEWHERE;
+	}
 }
 
 static bool slot_is_there(const struct snapshot *s, unsigned slot)
