@@ -44,8 +44,8 @@ static bool table_read(const struct lua *lua, uint64_t addr, struct table *ret)
 	unsigned char b[48];
 	uint32_t n;
 
-	if (!addr || addr & 7 || !mem_bytes(lua->g, addr, b, sizeof(b)) || (b[8] & 15) != T_TABLE ||
-	    b[11] > 27)
+	if (!addr || addr & 7 || !mem_bytes(lua->g, addr, b, sizeof(b)) ||
+	    (b[8] & 15) != T_TABLE || b[11] > 27)
 		return false;
 	memcpy(&n, b + 12, 4);
 	/* 5.4: what is there may be a hint for the length; the size is the next power of two then */
@@ -142,7 +142,8 @@ static void string_put(const struct lua *lua, uint64_t addr, struct out *t)
 	unsigned char b[24];
 	uint64_t n;
 
-	if (!addr || addr & 7 || !mem_bytes(lua->g, addr, b, sizeof(b)) || (b[8] & 15) != T_STRING) {
+	if (!addr || addr & 7 || !mem_bytes(lua->g, addr, b, sizeof(b)) ||
+	    (b[8] & 15) != T_STRING) {
 		out_word(t, "?");
 		return;
 	}
