@@ -48,7 +48,7 @@ static bool table_read(const struct lua *lua, uint64_t addr, struct table *ret)
 	    (b[8] & 15) != T_TABLE || b[11] > 27)
 		return false;
 	memcpy(&n, b + 12, 4);
-	/* 5.4: what is there may be a hint for the length; the size is the next power of two then */
+	/* 5.4: it may be a hint for the length; the size is the next power of two then */
 	if (lua->y->minor == 4 && b[10] & 128 && n & (n - 1)) {
 		uint32_t size = 1;
 
