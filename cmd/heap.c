@@ -34,6 +34,12 @@ static const struct option_row heap_rows[] = {
 	  "show so many bytes of a string (default 200)" },
 	{ "top", 'n', "N", OPTION_U64, offsetof(struct heap_cmd, top),
 	  "print this many types, blocks, references (default 20)" },
+	{ "read", 0, "FILE", OPTION_STRING, offsetof(struct heap_cmd, read),
+	  "not a trace, but an audit log: RaptorJIT's, or one that --log wrote" },
+	{ "types", 0, "ELF|inside", OPTION_STRING, offsetof(struct heap_cmd, types),
+	  "with --read: where the types are (default: in the log; else LuaJIT's)" },
+	{ "html", 0, "FILE", OPTION_STRING, offsetof(struct heap_cmd, html),
+	  "write a page: an inspector of all objects over the moments of a log, or of --at=E1,E2,..." },
 	{ "json", 0, NULL, OPTION_FLAG, offsetof(struct heap_cmd, json),
 	  "print one JSON object" },
 	{ "quiet", 'q', NULL, OPTION_FLAG, offsetof(struct heap_cmd, quiet),
@@ -120,7 +126,8 @@ static struct err *values(const struct heap_cmd *c, struct heap_view *v, int n, 
 			  true);
 }
 
-static struct err *moment(const struct heap_cmd *c, struct heap_store *st, int argc, char **argv)
+struct err *heap_moment_print(const struct heap_cmd *c, struct heap_store *st, int argc,
+			      char **argv)
 {
 	struct heap_view_options o = { (unsigned)c->children, (unsigned)c->string, c->raw };
 	struct heap_view *v;
@@ -178,6 +185,8 @@ static struct err *heap_run(const void *opts, int argc, char **argv)
 	struct heap_store *st = NULL;
 	struct err *err;
 
+	if (c->read)
+		return heap_read_run(c, argc, argv);
 	TRY(find_trace(&argc, &argv, &dir));
 	if (isatty(STDERR_FILENO) && !c->quiet)
 		o.session.progress = progress;
@@ -185,7 +194,8 @@ static struct err *heap_run(const void *opts, int argc, char **argv)
 		o.session.debug_dir = debug_dir;
 	err = heap_recording_open(dir, &o, &st);
 	if (!err)
-		err = moment(c, st, argc, argv);
+		err = c->html ? heap_page(c, st, dir, argc, argv)
+			      : heap_moment_print(c, st, argc, argv);
 	if (shown)
 		fputs("\r\033[K", stderr);
 	heap_store_destroy(st);

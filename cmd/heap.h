@@ -8,7 +8,7 @@
 #include "cmd/cmd.h"
 
 struct heap_cmd {
-	const char *at, *diff, *history, *type;
+	const char *at, *diff, *history, *type, *read, *types, *html;
 	uint64_t depth, pid, tid, top, children, string;
 	struct option_list alloc, free;
 	bool json, quiet, raw;
@@ -26,5 +26,24 @@ struct json_t *heap_json_object(struct heap_view *v, struct heap_value *x, unsig
 
 /* All blocks by type (type NULL), or those of a type. */
 struct err *heap_types_print(const struct heap_cmd *c, struct heap_view *v) __must_check;
+
+/*
+ * heap_page.c: the inspector.  Moments are those of a log, or --at's of a recording; text[]:
+ * expressions that are always there.
+ */
+struct err *heap_page(const struct heap_cmd *c, struct heap_store *st, const char *title, int n,
+		      char **text) __must_check;
+
+/* heap.c: the values of text[] (n 0: all types) at --at; for any store. */
+struct err *heap_moment_print(const struct heap_cmd *c, struct heap_store *st, int n,
+			      char **text) __must_check;
+/* heap_log.c: --read. */
+struct err *heap_read_run(const struct heap_cmd *c, int argc, char **argv) __must_check;
+/*
+ * heap_page.c: the inspector.  Moments are those of a log, or --at's of a recording; text[]:
+ * expressions that are always there.
+ */
+struct err *heap_page(const struct heap_cmd *c, struct heap_store *st, const char *title, int n,
+		      char **text) __must_check;
 
 #endif
