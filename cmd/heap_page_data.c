@@ -234,7 +234,6 @@ static void elements(struct page_data *d, FILE *f, const struct heap_block *b)
 static void object_rows(struct page_data *d, FILE *f, const struct heap_block *b, const char *type)
 {
 	struct heap_value *x;
-	bool first = true;
 
 	if (!b->type && b->size % 8) {
 		bytes(d, f, b);
@@ -245,14 +244,14 @@ static void object_rows(struct page_data *d, FILE *f, const struct heap_block *b
 	} else if (b->count > 1) {
 		elements(d, f, b);
 	} else {
+		page_luajit_first(d, f, b, type);
 		x = heap_value_at(d->v, NULL, b->type, b->addr);
 		if (x->flags & HEAP_OPENS && heap_value_open(d->v, x))
 			page_rows(d, f, x, b->addr, 6);
 		else
 			page_row(d, f, x, b->addr, 6);
-		first = false;
+		page_luajit_rest(d, f, b, type);
 	}
-	page_luajit_rows(d, f, b, type, first && !b->size);
 }
 
 /* ---- objects -------------------- */
@@ -307,8 +306,8 @@ static void version_add(struct page_data *d, struct page_object *o, const char *
 	}
 	/* what is kept is one piece for each object: streams are dear */
 	o->versions.p = need(realloc(o->versions.p, o->versions.n + n + 40));
-	o->versions.n += (size_t)sprintf(o->versions.p + o->versions.n, "%s[%zu,",
-					 o->versions.n ? "," : "", d->moment);
+	o->versions.n += (size_t)snprintf(o->versions.p + o->versions.n, 40, "%s[%zu,",
+					  o->versions.n ? "," : "", d->moment);
 	memcpy(o->versions.p + o->versions.n, text ? text : "null", text ? n : 4);
 	o->versions.n += text ? n : 4;
 	o->versions.p[o->versions.n++] = ']';

@@ -125,9 +125,9 @@ void page_traces_event(struct page_data *d, struct page_traces *t)
 		return;
 	a = audit_attribute(log, m, "GCtrace");
 	if (audit_text_is(m->name, "trace_stop") && a && a->kind == AUDIT_NUMBER)
-		trace_write(d, t, heap_log_is_raptor(log), a->number);
+		trace_write(d, t, heap_log_is_raptor(d->st), a->number);
 	else if (audit_text_is(m->name, "trace_abort"))
-		abort_write(d, t, heap_log_is_raptor(log), log, m);
+		abort_write(d, t, heap_log_is_raptor(d->st), log, m);
 }
 
 /* ---- objects -------------------- */
@@ -135,7 +135,6 @@ void page_traces_event(struct page_data *d, struct page_traces *t)
 struct rows {
 	struct page_data *d;
 	FILE *f;
-	bool some;
 	unsigned n;
 };
 
@@ -146,35 +145,35 @@ static void row(void *ctx, enum heap_luajit_part part, const char *const cell[HE
 
 	if (part != HEAP_LUAJIT_BYTECODE || r->n++ >= 2000)
 		return;
-	if (r->some)
-		putc(',', r->f);
-	r->some = true;
+	putc(',', r->f);
 	snprintf(name, sizeof(name), "[%.4s]", cell[2]);
 	page_row_text(r->d, r->f, name, cell[1], strlen(cell[2]) > 5 ? cell[2] + 5 : "?", 0);
 }
 
-bool page_luajit_rows(struct page_data *d, FILE *f, const struct heap_block *b, const char *type,
-		      bool first)
+void page_luajit_first(struct page_data *d, FILE *f, const struct heap_block *b, const char *type)
 {
-	const struct audit_log *log = heap_store_log(d->st);
-	bool raptor = log && heap_log_is_raptor(log);
-	struct rows r = { d, f, !first, 0 };
+	bool raptor = heap_log_is_raptor(d->st);
 	struct heap_luajit_trace t;
 	char text[300];
 
-	if (!type || strncmp(type, "GC", 2))
-		return false;
-	if (!strcmp(type, "GCstr") && heap_luajit_string(d->st, raptor, b->addr, text, sizeof(text))) {
-		if (!first)
-			putc(',', f);
+	if (!strcmp(type, "GCstr") &&
+	    heap_luajit_string(d->st, raptor, b->addr, text, sizeof(text))) {
 		page_row_text(d, f, "(string)", NULL, text, 0);
+		putc(',', f);
 	} else if (!strcmp(type, "GCproto")) {
-		heap_luajit_proto_lines(d->st, raptor, b->addr, row, &r);
-	} else if (!strcmp(type, "GCtrace") &&
-		   heap_luajit_trace(d->st, raptor, b->addr, &t)) {
-		if (!first)
-			putc(',', f);
+		heap_luajit_proto_name(d->st, raptor, b->addr, text, sizeof(text));
+		page_row_text(d, f, "(place)", NULL, text, 0);
+		putc(',', f);
+	} else if (!strcmp(type, "GCtrace") && heap_luajit_trace(d->st, raptor, b->addr, &t)) {
 		page_row_text(d, f, "(start)", NULL, t.start, 0);
+		putc(',', f);
 	}
-	return true;
+}
+
+void page_luajit_rest(struct page_data *d, FILE *f, const struct heap_block *b, const char *type)
+{
+	struct rows r = { d, f, 0 };
+
+	if (!strcmp(type, "GCproto"))
+		heap_luajit_proto_lines(d->st, heap_log_is_raptor(d->st), b->addr, row, &r);
 }

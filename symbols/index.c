@@ -182,7 +182,7 @@ static bool job_names(struct symbols_module *m, struct worker_job *job)
 {
 	struct elf *e = &m->elf, *alt;
 
-	if (!has_section(e, SEC_DEBUG_INFO)) {
+	if (!has_section(e, SEC_DEBUG_INFO) && !has_section(e, SEC_DEBUG_INFO_DWO)) {
 		e = module_debug(m);
 		if (!has_section(e, SEC_DEBUG_INFO))
 			return false;

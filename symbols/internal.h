@@ -48,6 +48,7 @@ uint32_t hash_str(const char *s, size_t n);
 	X(PLT, ".plt") X(PLT_SEC, ".plt.sec") X(PLT_GOT, ".plt.got") X(IPLT, ".iplt") \
 	X(RELA_PLT, ".rela.plt") X(RELA_DYN, ".rela.dyn") \
 	X(GNU_DEBUGDATA, ".gnu_debugdata") X(GNU_DEBUGLINK, ".gnu_debuglink") X(GNU_DEBUGALTLINK, ".gnu_debugaltlink") \
+	X(DEBUG_INFO_DWO, ".debug_info.dwo") \
 	X(BUILD_ID, ".note.gnu.build-id") X(GOPCLNTAB, ".gopclntab") X(TEXT, ".text")
 enum section_id {
 #define X(id, name) SEC_##id,

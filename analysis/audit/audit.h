@@ -103,5 +103,7 @@ size_t audit_memory_read(const struct audit_memory *m, size_t before, uint64_t a
 			 bool *known, size_t len);
 /* The newest message before `before` that covers the byte at addr; SIZE_MAX = none. */
 size_t audit_memory_at(const struct audit_memory *m, size_t before, uint64_t addr);
+/* The newest that begins there and has bytes; SIZE_MAX = none. */
+size_t audit_memory_from(const struct audit_memory *m, size_t before, uint64_t addr);
 
 #endif

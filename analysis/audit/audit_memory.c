@@ -232,7 +232,7 @@ size_t audit_memory_read(const struct audit_memory *m, size_t before, uint64_t a
 	return got;
 }
 
-size_t audit_memory_at(const struct audit_memory *m, size_t before, uint64_t addr)
+static size_t newest(const struct audit_memory *m, size_t before, uint64_t addr, bool begins)
 {
 	const struct grain *s = slot_of(m, addr / GRAIN);
 
@@ -241,8 +241,18 @@ size_t audit_memory_at(const struct audit_memory *m, size_t before, uint64_t add
 	for (size_t k = earlier(m, s, before); k-- > 0;) {
 		const struct audit_message *x = &m->l->message[m->list[s->first + k]];
 
-		if (addr - x->addr < x->data.n)
+		if (begins ? addr == x->addr : addr - x->addr < x->data.n)
 			return m->list[s->first + k];
 	}
 	return SIZE_MAX;
+}
+
+size_t audit_memory_at(const struct audit_memory *m, size_t before, uint64_t addr)
+{
+	return newest(m, before, addr, false);
+}
+
+size_t audit_memory_from(const struct audit_memory *m, size_t before, uint64_t addr)
+{
+	return newest(m, before, addr, true);
 }

@@ -1,6 +1,7 @@
 /*
  * log_store.c - an audit log as a store.
  */
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -29,7 +30,7 @@ struct log_store {
 	size_t names;
 	struct heap_block *block;	/* of the moment; made when first asked for */
 	size_t blocks;
-	bool made;
+	bool made, raptor;
 	char text[200];
 };
 
@@ -81,17 +82,45 @@ static struct err *open_types(void *ctx, const char *name, int *fd_ret)
 	return *fd_ret < 0 ? err_os(errno, "no types") : NULL;
 }
 
-static struct err *types_from(struct log_store *s, const void *bytes, size_t len)
+static bool put(int fd, const void *bytes, size_t len, uint64_t at)
 {
-	s->types = memfd_create("types", MFD_CLOEXEC);
-	for (size_t done = 0; s->types >= 0 && done < len;) {
-		ssize_t n = write(s->types, (const char *)bytes + done, len - done);
+	for (size_t done = 0; done < len;) {
+		ssize_t n = pwrite(fd, (const char *)bytes + done, len - done,
+				   (off_t)(at + done));
 
 		if (n <= 0)
-			return err_os(errno, "cannot keep the types");
+			return false;
 		done += (size_t)n;
 	}
-	return s->types < 0 ? err_os(errno, "cannot keep the types") : NULL;
+	return true;
+}
+
+/* Object files have no segments, and so nothing that could be mapped: they get one. */
+static bool segment_add(int fd, const void *bytes, size_t len)
+{
+	Elf64_Phdr ph = { .p_type = PT_LOAD, .p_filesz = len, .p_memsz = len, .p_flags = PF_R };
+	uint64_t at = (len + 15) & ~15ull;
+	Elf64_Ehdr eh;
+
+	if (len < sizeof(eh))
+		return true;
+	memcpy(&eh, bytes, sizeof(eh));
+	if (eh.e_phnum)
+		return true;
+	eh.e_phoff = at;
+	eh.e_phnum = 1;
+	eh.e_phentsize = sizeof(ph);
+	return put(fd, &eh, sizeof(eh), 0) && put(fd, &ph, sizeof(ph), at);
+}
+
+static struct err *types_from(struct log_store *s, const void *bytes, size_t len)
+{
+	if (s->types >= 0)
+		close(s->types);
+	s->types = memfd_create("types", MFD_CLOEXEC);
+	if (s->types < 0 || !put(s->types, bytes, len, 0) || !segment_add(s->types, bytes, len))
+		return err_os(errno, "cannot keep the types");
+	return NULL;
 }
 
 /* False: there is nothing in it. */
@@ -112,14 +141,22 @@ static struct err *symbols_make(struct log_store *s, bool *ret)
 
 static struct err *types_open(struct log_store *s, const char *path)
 {
+	struct err *err;
 	struct stat sb;
+	void *map;
 	bool some;
 
 	s->types = open(path, O_RDONLY | O_CLOEXEC);
 	if (s->types < 0 || fstat(s->types, &sb) < 0)
 		return err_os(errno, "cannot open %s", path);
-	if (!S_ISREG(sb.st_mode) || sb.st_size > TYPES_MAX)
+	if (!S_ISREG(sb.st_mode) || sb.st_size > TYPES_MAX || !sb.st_size)
 		return err_new(ERR_USAGE, "%s is no file of types", path);
+	map = mmap(NULL, (size_t)sb.st_size, PROT_READ, MAP_PRIVATE, s->types, 0);
+	if (map == MAP_FAILED)
+		return err_os(errno, "cannot read %s", path);
+	err = types_from(s, map, (size_t)sb.st_size);
+	munmap(map, (size_t)sb.st_size);
+	TRY(err);
 	TRY(symbols_make(s, &some));
 	if (!some)
 		return err_new(ERR_USAGE, "%s has no debug information for x86-64: no types", path);
@@ -148,7 +185,7 @@ static bool has_hint(const struct audit_log *l, const char *hint)
 }
 
 /* It alone logs modes of the IR, and how long the machine code of each instruction is. */
-bool heap_log_is_raptor(const struct audit_log *l)
+static bool is_raptor(const struct audit_log *l)
 {
 	return has_hint(l, "uint16_t[]") || has_hint(l, "lj_ir_mode");
 }
@@ -174,9 +211,10 @@ static struct err *types_choose(struct log_store *s, const char *types)
 	}
 	if (types)
 		return err_new(ERR_USAGE, "no types are inside: name a file with --types=ELF");
-	if (!has_hint(&s->l, "GCproto") && !has_hint(&s->l, "GCtrace"))
+	if (!has_hint(&s->l, "GCproto") && !has_hint(&s->l, "GCtrace") &&
+	    !has_hint(&s->l, "GCstr"))
 		return NULL;
-	own = heap_luajit_types(heap_log_is_raptor(&s->l), &len);
+	own = heap_luajit_types(s->raptor, &len);
 	TRY(types_from(s, own, len));
 	return symbols_make(s, &some);
 }
@@ -305,9 +343,12 @@ static bool log_block(struct heap_store *st, size_t i, struct heap_block *ret)
 static void log_place(struct heap_store *st, uint64_t addr, struct heap_place *ret)
 {
 	struct log_store *s = log_of(st);
-	size_t message = audit_memory_at(s->memory, s->before, addr);
+	size_t message = audit_memory_from(s->memory, s->before, addr);
 	const struct audit_message *m;
 
+	/* RaptorJIT logs IR with a word of what lies behind it: what begins there is meant */
+	if (message == SIZE_MAX)
+		message = audit_memory_at(s->memory, s->before, addr);
 	*ret = (struct heap_place){ .where = HEAP_NOWHERE };
 	if (message == SIZE_MAX)
 		return;
@@ -388,6 +429,11 @@ const struct audit_log *heap_store_log(const struct heap_store *st)
 	return st->ops == &log_ops ? &log_of(st)->l : NULL;
 }
 
+bool heap_log_is_raptor(const struct heap_store *st)
+{
+	return st->ops == &log_ops && log_of(st)->raptor;
+}
+
 const struct audit_message *heap_log_event(const struct heap_store *st)
 {
 	const struct log_store *s = log_of(st);
@@ -429,6 +475,7 @@ static struct err *log_fill(struct log_store *s, const char *path, const char *t
 	if (*damage_ret)
 		*damage_ret = err_wrap(*damage_ret, "%s", path);
 	moments_make(s);
+	s->raptor = is_raptor(&s->l);
 	if (!s->l.n && *damage_ret) {
 		struct err *err = *damage_ret;
 

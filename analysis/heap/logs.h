@@ -21,8 +21,8 @@ struct err *heap_log_open(const char *path, const char *types, struct heap_store
 const struct audit_log *heap_store_log(const struct heap_store *st);
 /* The event that the store is at; NULL = the end of the log. */
 const struct audit_message *heap_log_event(const struct heap_store *st);
-/* Is it one of RaptorJIT? */
-bool heap_log_is_raptor(const struct audit_log *l);
+/* Is it one of RaptorJIT?  Of another kind of store: no. */
+bool heap_log_is_raptor(const struct heap_store *st);
 /* What a hint says lies there; NULL = no such type.  "T[]": T. */
 const struct symbols_type *heap_log_type(const struct heap_store *st, struct audit_text hint);
 

@@ -16,7 +16,10 @@
 #include "analysis/heap/luajit_view.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
-enum { BIAS = 0x8000, IR_MAX = 8192, CODE_MAX = 1 << 16, BYTECODES_MAX = 1 << 14, SNAPS_MAX = 1024 };
+enum {
+	BIAS = 0x8000, IR_MAX = 8192, CODE_MAX = 1 << 16, BYTECODES_MAX = 1 << 14,
+	SNAPS_MAX = 1024
+};
 
 struct memory { struct heap_store *st; bool raptor; };
 
@@ -138,7 +141,8 @@ static void operand(const struct memory *m, const struct proto *p, char kind, ui
 	double n;
 
 	*buf = '\0';
-	if (kind == 's' && heap_luajit_string(m->st, m->raptor, u64(m, p->k - 8ull * (v + 1)), text, 50))
+	if (kind == 's' &&
+	    heap_luajit_string(m->st, m->raptor, u64(m, p->k - 8ull * (v + 1)), text, 50))
 		snprintf(buf, size, "\"%s\"", text);
 	else if (kind == 'n' && get(m, p->k + 8ull * v, &n, 8))
 		snprintf(buf, size, "%.14g", n);

@@ -68,10 +68,10 @@ function liveNow() {
 	return live;
 }
 
-/* The object that an address points into: of several the one that was seen last. */
+/* The object that an address points to: one that begins there, else the one that was seen last. */
 function objectAt(addr) {
 	const { list, ends } = liveNow();
-	let lo = 0, hi = list.length, best = null, bestSeen = -1;
+	let lo = 0, hi = list.length, best = null, bestSeen = [-1, -1];
 
 	while (lo < hi) {
 		const mid = lo + hi >> 1;
@@ -82,9 +82,9 @@ function objectAt(addr) {
 			hi = mid;
 	}
 	for (let i = lo - 1; i >= 0 && ends[i] > addr; i--) {
-		const o = list[i], seen = o.versions[versionAt(o.versions, state.moment)][0];
+		const o = list[i], seen = [+(o.addr === addr), o.versions[versionAt(o.versions, state.moment)][0]];
 
-		if (addr < o.addr + Math.max(o.size, 1) && (seen > bestSeen || (seen === bestSeen && best && o.addr > best.addr))) {
+		if (addr < o.addr + Math.max(o.size, 1) && (seen[0] - bestSeen[0] || seen[1] - bestSeen[1] || (best ? o.addr - best.addr : 1)) > 0) {
 			best = o;
 			bestSeen = seen;
 		}
