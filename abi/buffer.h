@@ -47,6 +47,8 @@
 #define STATE_JUMP	24
 #define STATE_TSC	32
 #define STATE_PARK	40
+#define STATE_SPIN_RCX	48
+#define STATE_SPINS	56
 
 /* In front of a stub's code, at the address that the stub passes in rcx: */
 #define STUB_AFTER \
@@ -97,6 +99,11 @@ enum {
 	BUF_TSC_MOST = 8192,
 	/* rdtsc is let through so often before the recorder is asked whether it need trap at all */
 	BUF_TSC_TRAPS = 200,
+	/*
+	 * turns of a loop that only waits, from one trap to the next (recorder/spin.c); traces
+	 * depend on it
+	 */
+	BUF_SPINS = 500,
 	BUF_NR_PARK = 0xfff1, /* a task falls asleep: struct buf_park */
 	BUF_NR_UNPARK = 0xfff2, /* ... has woken up: struct buf_unpark, then spans as below */
 };
@@ -126,6 +133,12 @@ struct buf_state {
 	uint64_t jump;		/* where the hook leaves to */
 	uint64_t tsc;		/* where stubs of rdtsc jump to */
 	uint64_t park;		/* recording: top of the stack of the place to sleep in */
+	uint64_t spin_rcx;	/* the program's rcx, while a stub of a waiting loop counts */
+	/*
+	 * turns of waiting loops until one traps; the same in recording and replay, for the stubs
+	 * count it in both, and whoever makes a stub sets it
+	 */
+	uint64_t spins;
 	uint64_t pos;		/* the next record's address */
 	/* recording: records end below it, 0 = all calls traced; replay: behind the last record */
 	uint64_t end;
@@ -169,7 +182,9 @@ _Static_assert(offsetof(struct buf_state, rsp) == STATE_RSP &&
 		       offsetof(struct buf_state, cpuid) == STATE_CPUID &&
 		       offsetof(struct buf_state, jump) == STATE_JUMP &&
 		       offsetof(struct buf_state, tsc) == STATE_TSC &&
-		       offsetof(struct buf_state, park) == STATE_PARK,
+		       offsetof(struct buf_state, park) == STATE_PARK &&
+		       offsetof(struct buf_state, spin_rcx) == STATE_SPIN_RCX &&
+		       offsetof(struct buf_state, spins) == STATE_SPINS,
 	       "stubs know these");
 _Static_assert(sizeof(struct stub_info) == STUB_INFO, "stubs know it");
 _Static_assert(sizeof(struct buf_state) <= FIXED_FILTERS - FIXED_STATE, "that is behind it");

@@ -69,7 +69,8 @@ static void print_records(FILE *out, const struct trace_effect *e)
 static void print_patch(FILE *out, const struct trace_effect *e)
 {
 	static const char *const kinds[] = {
-		[PATCH_SYSCALL] = "syscall", [PATCH_CPUID] = "cpuid", [PATCH_TSC] = "rdtsc"
+		[PATCH_SYSCALL] = "syscall", [PATCH_CPUID] = "cpuid", [PATCH_TSC] = "rdtsc",
+		[PATCH_MARK] = "mark", [PATCH_SPIN] = "waiting loop"
 	};
 
 	fprintf(out, " %#" PRIx64 " %s", e->addr, NAME_IN(kinds, e->y));

@@ -599,6 +599,14 @@ static bool is_taken(const struct patches *ps, uint64_t addr, const struct known
 	return false;
 }
 
+/* Recording and replay (calls_patch()) count from here on alike. */
+static struct err *spins_begin(struct rec_task *t)
+{
+	static const uint64_t turns = BUF_SPINS;
+
+	return rec_buffer_state(t, STATE_SPINS, &turns, sizeof(turns));
+}
+
 /*
  * One site of a mapping: decided at its first time.  mem: /proc/TID/mem, for the text is not
  * writable.
@@ -638,6 +646,8 @@ static struct err *site_patch(struct recorder *rec, struct rec_task *t, struct k
 		effect_refused(rec, addr, k->kind, k->why);
 		return NULL;
 	}
+	if (k->kind == PATCH_SPIN)
+		TRY(spins_begin(t));
 	if (pwrite(mem, stub, sizeof(stub), (off_t)at) != sizeof(stub) ||
 	    pwrite(mem, jump, p.len, (off_t)p.addr) != p.len)
 		return NULL;
@@ -723,7 +733,7 @@ void rec_buffer_site(struct recorder *rec, struct rec_task *t, uint64_t addr, en
 	if (!buf->on || buf->off || t->every_call)
 		return;
 	k = site_of(buf, addr, kind);
-	if (!k || ++k->hits < 2 || (k->decided && k->why))
+	if (!k || (++k->hits < 2 && kind != PATCH_SPIN) || (k->decided && k->why))
 		return;
 	mem = mem_open(t);
 	if (mem < 0)

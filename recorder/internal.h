@@ -758,6 +758,8 @@ void rec_slice_born(struct recorder *rec, struct rec_task *t);
 void rec_slice_woke(struct recorder *rec, struct rec_task *t);
 /* It gives up the rest of its slice. */
 void rec_slice_yield(struct recorder *rec, struct rec_task *t);
+/* The same of a task that has done nothing but wait in a loop. */
+void rec_slice_spun(struct recorder *rec, struct rec_task *t);
 /* The ready task to go on, current while its slice lasts.  NULL: nobody is ready. */
 struct rec_task *rec_slice_pick(struct recorder *rec, struct rec_task *current, uint64_t now);
 /* It is the next. */
@@ -775,6 +777,14 @@ bool rec_slice_linger(struct recorder *rec, const struct rec_task *t);
 uint64_t rec_slice_linger_left(const struct recorder *rec, uint64_t now);
 /* How many instructions beyond the call it has just made its slice is to end; 0: right there. */
 unsigned rec_slice_walk(struct recorder *rec, const struct rec_task *t);
+
+/* ---- spin.c: loops that only wait ------------------------------------------------------ */
+/* Found waiting near rip, at an event: from now on the loop traps now and then, if it can. */
+void rec_spin_patch(struct recorder *rec, struct rec_task *t, uint64_t rip);
+/* regs: as if there were no patch */
+bool rec_spin_is_trap(const struct rec_task *t, int sig, const siginfo_t *info,
+		      const struct regs *regs);
+struct err *rec_spin_trapped(struct recorder *rec, struct rec_task *t, const struct regs *regs);
 
 /* ---- handoff.c: locks --------------------------------------------------------------- */
 /* t begins to wait for a futex. */

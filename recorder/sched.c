@@ -496,8 +496,10 @@ static struct err *event_stop(struct recorder *rec, struct rec_task *t)
 		return rec_run_user(rec, t, 0);
 	else
 		rec->first = t;
-	if (named && spins)
+	if (named && spins) {
+		rec_spin_patch(rec, t, t->last.rip);
 		rec_slice_yield(rec, t);
+	}
 	return NULL;
 }
 

@@ -605,6 +605,8 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 	}
 	if (where == PATCH_MOVED)
 		TRY(tracee_regs_set(t->tid, &regs));
+	if (where == PATCH_MOVED && rec_spin_is_trap(t, sig, &info, &regs))
+		return rec_spin_trapped(rec, t, &regs);
 	if ((sig == SIGSEGV && info.si_code == SI_KERNEL) ||
 	    (sig == SIGILL && info.si_code > 0 && marks_at(&t->mm->buf.patches, regs.rip))) {
 		TRY(trap_handle(rec, t, sig, &regs, &mine));

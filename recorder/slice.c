@@ -102,6 +102,12 @@ void rec_slice_yield(struct recorder *rec, struct rec_task *t)
 	rec->slices.over = true;
 }
 
+void rec_slice_spun(struct recorder *rec, struct rec_task *t)
+{
+	rec->slices.wasted_ns += now_ns() - rec->slices.start_ns;
+	rec_slice_yield(rec, t);
+}
+
 /* ---- slices ---------------------------------------------------------------------------------- */
 
 static uint64_t between(struct recorder *rec, uint64_t least, uint32_t more)

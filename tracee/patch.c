@@ -8,6 +8,7 @@
 #include "tracee/site.h"
 
 const uint8_t patch_mark[PATCH_MARK_BYTES] = { 0x0f, 0x0b };
+static const uint8_t patch_pause[2] = { 0xf3, 0x90 };
 
 enum { BRANCH_NONE = 0, BRANCH_JMP, BRANCH_JCC, BRANCH_RET };
 
@@ -151,6 +152,8 @@ enum patch_refusal patch_decide(pid_t tid, uint64_t addr, enum patch_kind kind,
 	*ret = (struct patch_site){ .kind = kind,
 				    .call_len = kind == PATCH_TSC && code[9] == 0x01 ? 3 : 2 };
 	*back_ret = 0;
+	if (kind == PATCH_SPIN && memcmp(code + 8, patch_pause, 2))
+		return PATCH_SHAPE;
 	if (shape_after(ret, code + 8, room, addr)) {
 		if (site_nobody_branches(tid, addr, addr + ret->len))
 			return PATCH_OK;
@@ -248,6 +251,33 @@ static void put_hook(struct maker *m, enum patch_kind kind)
 	put(m, kind == PATCH_CPUID ? &cpuid : kind == PATCH_TSC ? &tsc : &hook, 4);
 }
 
+static void put_state(struct maker *m, const char *op, unsigned len, uint32_t offset)
+{
+	const uint32_t at = FIXED_STATE + offset;
+
+	put(m, op, len);
+	put(m, &at, 4);
+}
+
+/* Neither flags nor the program's stack are touched; traced_at is where it traps. */
+static void put_spin(struct maker *m, struct patch *p)
+{
+	static const uint32_t turns = BUF_SPINS;
+
+	put_state(m, "\x48\x89\x0c\x25", 4, STATE_SPIN_RCX);	/* mov %rcx,abs32 */
+	put_state(m, "\x48\x8b\x0c\x25", 4, STATE_SPINS);	/* mov abs32,%rcx */
+	put(m, "\x48\x8d\x49\xff", 4);			/* lea -1(%rcx),%rcx */
+	put_state(m, "\x48\x89\x0c\x25", 4, STATE_SPINS);	/* mov %rcx,abs32 */
+	put(m, "\xe3\x0a", 2);				/* jrcxz +10 */
+	put_state(m, "\x48\x8b\x0c\x25", 4, STATE_SPIN_RCX);	/* mov abs32,%rcx */
+	put(m, "\xeb\x16", 2);				/* jmp +22 */
+	put_state(m, "\x48\xc7\x04\x25", 4, STATE_SPINS);	/* movq $imm32,abs32 */
+	put(m, &turns, 4);
+	put_state(m, "\x48\x8b\x0c\x25", 4, STATE_SPIN_RCX);	/* mov abs32,%rcx */
+	p->traced_at = (uint8_t)m->at;
+	put(m, patch_mark, PATCH_MARK_BYTES);
+}
+
 enum patch_refusal patch_make(const struct patch_site *s, uint64_t addr, uint64_t at,
 			      uint64_t flags, uint8_t stub[STUB_SIZE], uint8_t jump[PATCH_BYTES],
 			      struct patch *ret)
@@ -273,10 +303,14 @@ enum patch_refusal patch_make(const struct patch_site *s, uint64_t addr, uint64_
 			continue;
 		}
 		ret->hook_at = (uint8_t)m.at;
-		put_hook(&m, s->kind);
-		ret->traced_at = (uint8_t)m.at;
+		if (s->kind == PATCH_SPIN) {
+			put_spin(&m, ret);
+		} else {
+			put_hook(&m, s->kind);
+			ret->traced_at = (uint8_t)m.at;
+		}
 		put(&m, s->bytes + s->call_at, s->call_len);
-		if (flags & STUB_MARKED && s->kind != PATCH_SYSCALL)
+		if (flags & STUB_MARKED && (s->kind == PATCH_CPUID || s->kind == PATCH_TSC))
 			memcpy(m.out + ret->traced_at, patch_mark, PATCH_MARK_BYTES);
 		info.traced = m.base + ret->traced_at;
 		info.cont = m.base + m.at;

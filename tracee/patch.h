@@ -23,7 +23,11 @@ enum { PATCH_BYTES = 24, PATCH_INSNS = 6 };
 /* PATCH_MARK: no jump and no stub; cpuid or rdtsc has become ud2, see mark.h. */
 #define PATCH_MARK_BYTES 2
 extern const uint8_t patch_mark[PATCH_MARK_BYTES];	/* ud2 */
-enum patch_kind { PATCH_SYSCALL = 0, PATCH_CPUID, PATCH_TSC, PATCH_MARK };
+/*
+ * PATCH_SPIN: `pause' in a loop that waits for memory to change.  Its stub counts, and instead of
+ * each BUF_SPINS-th pause it traps (ud2).
+ */
+enum patch_kind { PATCH_SYSCALL = 0, PATCH_CPUID, PATCH_TSC, PATCH_MARK, PATCH_SPIN };
 
 enum patch_refusal {
 	PATCH_OK = 0, PATCH_UNREADABLE, PATCH_SHAPE, PATCH_BRANCH, PATCH_FAR,

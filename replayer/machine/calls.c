@@ -49,6 +49,7 @@ struct err *calls_fill(struct rp_task *t, const struct trace_event *ev,
 struct err *calls_patch(struct replay *r, struct rp_task *t, const struct trace_event *ev,
 			const struct trace_effect *e)
 {
+	static const uint64_t turns = BUF_SPINS;
 	struct patch p;
 
 	if (!e->len)
@@ -66,6 +67,8 @@ struct err *calls_patch(struct replay *r, struct rp_task *t, const struct trace_
 	t->dirty = true;	/* it may be in the middle of it */
 	t->mm->new_patches = true;
 	TRY(rp_machine_stub(r, t, &p));
+	if (p.kind == PATCH_SPIN)
+		TRY(tracee_write(t->real, FIXED_STATE + STATE_SPINS, &turns, sizeof(turns)));
 	return patches_add(&t->mm->patches, &p) ? NULL : &err_nomem;
 }
 
