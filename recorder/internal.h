@@ -273,6 +273,7 @@ struct rec_slices {
 	uint64_t wasted_ns;	/* all time that was spent in loops that wait */
 	enum slice_ask ask;	/* ... and what for */
 	bool over, walked;
+	unsigned waits;		/* so often it was interrupted in a loop that will trap by itself */
 	unsigned steps;		/* instructions that current still has before it is over */
 	unsigned lingers;	/* how often it has been left running for a random time instead */
 	uint64_t linger_ns;	/* until then; 0: it has not */
@@ -760,6 +761,8 @@ void rec_slice_woke(struct recorder *rec, struct rec_task *t);
 void rec_slice_yield(struct recorder *rec, struct rec_task *t);
 /* The same of a task that has done nothing but wait in a loop. */
 void rec_slice_spun(struct recorder *rec, struct rec_task *t);
+/* Interrupted in such a loop: is it to go on, up to the trap? */
+bool rec_slice_waits(struct recorder *rec, const struct rec_task *t, uint64_t rip);
 /* The ready task to go on, current while its slice lasts.  NULL: nobody is ready. */
 struct rec_task *rec_slice_pick(struct recorder *rec, struct rec_task *current, uint64_t now);
 /* It is the next. */
@@ -784,6 +787,8 @@ void rec_spin_patch(struct recorder *rec, struct rec_task *t, uint64_t rip);
 /* regs: as if there were no patch */
 bool rec_spin_is_trap(const struct rec_task *t, int sig, const siginfo_t *info,
 		      const struct regs *regs);
+/* Computing at rip: will it soon trap by itself? */
+bool rec_spin_will_trap(const struct rec_task *t, uint64_t rip);
 struct err *rec_spin_trapped(struct recorder *rec, struct rec_task *t, const struct regs *regs);
 
 /* ---- handoff.c: locks --------------------------------------------------------------- */

@@ -481,6 +481,8 @@ static struct err *event_stop(struct recorder *rec, struct rec_task *t)
 	TRY(rec_regs_get(t, &regs, &where));
 	if (where != PATCH_NOWHERE)
 		return event_in_hook(rec, t, &regs, where, ask);
+	if (ask != SLICE_NONE && !t->deferred_n && rec_slice_waits(rec, t, regs.rip))
+		return rec_run_user(rec, t, 0);
 	spins = ask == SLICE_PROBE && rec_slice_spins(rec, t, &regs);
 	if (ask != SLICE_DUE && !spins && !t->deferred_n && !rec->options->chaos &&
 	    !rec_not_moved(t, &regs))

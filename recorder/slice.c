@@ -47,6 +47,7 @@ enum {
 	ASLEEP_NS = 4000000,
 	HOG_MAX = 8, WALK_ORDERS = 7, LEAVE_STEPS = 64,
 	LINGER_HOG = 3, LINGERS_MAX = 12, LINGER_NS = 1000, LINGER_ORDERS = 8,
+	WAITS_MAX = 16,
 };
 
 /* ---- virtual time --------------------------------------------------------------------------- */
@@ -105,7 +106,14 @@ void rec_slice_yield(struct recorder *rec, struct rec_task *t)
 void rec_slice_spun(struct recorder *rec, struct rec_task *t)
 {
 	rec->slices.wasted_ns += now_ns() - rec->slices.start_ns;
+	rec->slices.walked = true;	/* it holds no lock that it should be let out of */
 	rec_slice_yield(rec, t);
+}
+
+/* Not for ever: it may be code beside the loop that runs. */
+bool rec_slice_waits(struct recorder *rec, const struct rec_task *t, uint64_t rip)
+{
+	return rec_spin_will_trap(t, rip) && rec->slices.waits++ < WAITS_MAX;
 }
 
 /* ---- slices ---------------------------------------------------------------------------------- */
@@ -131,7 +139,7 @@ static void begin(struct recorder *rec, const struct rec_task *t, uint64_t now)
 	s->over = s->walked = false;
 	s->linger_ns = 0;
 	s->lingers = 0;
-	s->steps = 0;
+	s->steps = s->waits = 0;
 	s->probed.rip = 0;
 }
 

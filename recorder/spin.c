@@ -1,13 +1,13 @@
 /*
  * spin.c - loops that only wait for another thread to change memory.
  *
- * Of one processor's time such a loop needs as much as whoever it waits for, so its slice must end
+ * On one processor such a loop takes as much time as whoever it waits for, so its slice must end
  * early; and where it ends must have a name, which is dear in computing code (state.c).  So once a
- * task is seen in such a loop, its `pause' becomes a jump to a
- * stub that counts and traps now and then (PATCH_SPIN).  The trap is an event as that of a marked
- * rdtsc is, with `pause' as the instruction that was done, and replay comes to it by itself.  Loops
- * without a `pause', in generated code, and where no jump has room, are left as they are: slice.c
- * looks at them from time to time.
+ * task is seen in such a loop, its `pause' becomes a jump to a stub that counts and traps now and
+ * then (PATCH_SPIN).  The trap is an event as that of a marked rdtsc is, with `pause' as the
+ * instruction that was done, and replay comes to it by itself.  Loops without a `pause', in
+ * generated code, and where no jump has room, are left as they are: slice.c looks at them from time
+ * to time.
  */
 #include <string.h>
 
@@ -65,6 +65,19 @@ bool rec_spin_is_trap(const struct rec_task *t, int sig, const siginfo_t *info,
 		return false;
 	p = patches_at(&t->mm->buf.patches, regs->rip);
 	return p && p->kind == PATCH_SPIN && p->addr == regs->rip;
+}
+
+bool rec_spin_will_trap(const struct rec_task *t, uint64_t rip)
+{
+	const struct patches *ps = &t->mm->buf.patches;
+
+	for (uint64_t at = rip - NEAR; t->mm->buf.on && ps->n && at != rip + NEAR; at++) {
+		const struct patch *p = patches_at(ps, at);
+
+		if (p && p->kind == PATCH_SPIN)
+			return true;
+	}
+	return false;
 }
 
 struct err *rec_spin_trapped(struct recorder *rec, struct rec_task *t, const struct regs *regs)

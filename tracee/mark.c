@@ -306,7 +306,8 @@ const struct patch *marks_at(const struct patches *ps, uint64_t addr)
 	for (unsigned i = 0; ps->n && i <= PREFIXES; i++) {
 		const struct patch *p = patches_at(ps, addr + i);
 
-		if (p && p->kind != PATCH_SYSCALL && p->kind != PATCH_SPIN && p->addr + p->call_at == addr + i)
+		if (p && p->kind != PATCH_SYSCALL && p->kind != PATCH_SPIN &&
+		    p->addr + p->call_at == addr + i)
 			return p;
 	}
 	return NULL;

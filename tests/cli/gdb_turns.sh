@@ -1,8 +1,9 @@
 #!/bin/bash
-# test: timeout=60
+# test: timeout=120
 # Threads that are switched while they compute, behind calls and on rdtsc: steps back over the beginning of a turn, and forward again, end at
 # the same memory, too (others run between two turns).  The places compared are those where a step ends: where a seek leads a thread
-# may be inside a call, or at the beginning of a turn, which no step forward ends at.
+# may be inside a call, or at the beginning of a turn, which no step forward ends at.  The same with threads that wait in loops with pause, where
+# the recorder puts a stub (recorder/spin.c).
 . "$LIB"
 need gcc python3
 cat >t.c <<'XX'
@@ -38,7 +39,10 @@ int main(void)
 }
 XX
 gcc -g -O1 -pthread -o t t.c || skip 'no compiler'
+gcc -g -O1 -DSIGNALS=0 -pthread -o spin "$ROOT/tests/prog/spin_pause.c"
 "$REC" -o "$TMP/trace" ./t >/dev/null || fail 'rec failed'
+"$REC" -o "$TMP/spin" ./spin >/dev/null 2>&1 || fail 'rec failed'
+"$HINDSIGHT" stats "$TMP/spin" | grep -q '^waiting loop sites: [1-9]' || fail 'no waiting loop has a stub'
 cat >turns.py <<'XX'
 import re, sys
 sys.dont_write_bytecode = True
@@ -84,4 +88,6 @@ different = sum(compare(n, k) for n in range(last // 3, last, max(1, last // 25)
 r.close()
 sys.exit(different != 0)
 XX
-timeout 50 python3 turns.py "$ROOT" "$REPLAY" "$TMP/trace" >"$TMP/out" 2>&1 || fail "$(tail -2 "$TMP/out" | tr '\n' '|' | cut -c1-900)"
+for trace in trace spin; do
+	timeout 50 python3 turns.py "$ROOT" "$REPLAY" "$TMP/$trace" >"$TMP/out" 2>&1 || fail "$(tail -2 "$TMP/out" | tr '\n' '|' | cut -c1-900)"
+done

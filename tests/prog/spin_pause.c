@@ -13,6 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#ifndef SIGNALS
+#define SIGNALS 1
+#endif
+
 enum { THREADS = 4, ROUNDS = 60 };
 
 static atomic_uint arrived, generation;
@@ -134,7 +138,7 @@ int main(void)
 
 	pthread_spin_init(&lock, 0);
 	sigaction(SIGALRM, &sa, NULL);
-	setitimer(ITIMER_REAL, &every, NULL);
+	setitimer(ITIMER_REAL, SIGNALS ? &every : &never, NULL);
 	for (long i = 0; i < THREADS; i++)
 		pthread_create(&t[i], NULL, worker, (void *)i);
 	for (long i = 0; i < THREADS; i++)

@@ -1,7 +1,7 @@
 /*
  * Patched call sites.  tests/patch/NAME.in.S has code with the symbols `start` and `site`; NAME.out says what becomes of it,
  * or why it is refused (UPDATE=1 writes these files).  Then the code is run from `start` to its `ret`, as it is and patched, with
- * a hook that makes the call: every register and flag must agree.  A name with "cpuid" is about that instruction.
+ * a hook that makes the call: every register and flag must agree.  A name with "cpuid" or "pause" is about that instruction.
  */
 #include "tests/unit/tracee_stopped.h"
 
@@ -61,6 +61,7 @@ static void prepare(void)
 	map(FIXED_STACK - PAGE, PAGE);
 	memcpy(map(FIXED_BLOB, PAGE), fake_hook, (size_t)(fake_end - fake_hook));
 	s->hook = FIXED_BLOB;
+	s->spins = BUF_SPINS;
 	s->cpuid = FIXED_BLOB + (uint64_t)(fake_cpuid - fake_hook);
 }
 
@@ -85,7 +86,7 @@ static void load(struct snippet *s, const char *path)
 	unsigned long long value;
 	FILE *f;
 
-	*s = (struct snippet){ .kind = strstr(base, "cpuid") ? PATCH_CPUID : PATCH_SYSCALL };
+	*s = (struct snippet){ .kind = strstr(base, "cpuid") ? PATCH_CPUID : strstr(base, "pause") ? PATCH_SPIN : PATCH_SYSCALL };
 	snprintf(s->name, sizeof(s->name), "%.*s", (int)strcspn(base, "."), base);
 	assert_non_null(mkdtemp(dir));
 	command("cc -c -o %s/o %s && objcopy -O binary -j .text %s/o %s/bin && nm %s/o > %s/nm", dir, path, dir, dir, dir, dir);
