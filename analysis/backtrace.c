@@ -160,6 +160,11 @@ size_t backtrace_names(struct backtrace *b, const struct guests_frame *f,
 	return n < max ? n : max;
 }
 
+struct guests *backtrace_guests(struct backtrace *b)
+{
+	return b->guests;
+}
+
 bool backtrace_locals(struct backtrace *b, const struct guests_frame *f, guests_variable_fn *fn,
 		      void *ctx)
 {

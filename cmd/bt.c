@@ -11,6 +11,7 @@
 
 #include "analysis/backtrace.h"
 #include "cmd/cmd.h"
+#include "guests/print.h"
 
 struct bt_cmd {
 	struct option_list event;
@@ -56,102 +57,30 @@ struct printing {
 	const struct bt_cmd *o;
 	json_t *all;		/* NULL: text */
 	json_t *frames;		/* of the stack at hand */
-	unsigned n;
 	uint64_t stacks;
 };
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-static void text_place(const char *file, unsigned line)
+static size_t names_of(void *ctx, const struct guests_frame *f, struct symbols_frame *ret,
+		       size_t max)
 {
-	if (!file)
-		return;
-	fputs(" at ", stdout);
-	text_plain(stdout, file);
-	if (line)
-		printf(":%u", line);
-}
-
-static void text_variable(void *ctx, const struct guests_variable *v)
-{
-	(void)ctx;
-	fputs("         ", stdout);
-	text_plain(stdout, v->name);
-	fputs(" = ", stdout);
-	text_plain(stdout, v->value);
-	puts(v->kind == GUESTS_UPVALUE ? "  (upvalue)" : "");
-}
-
-static void text_guest(struct printing *p, struct backtrace *b, const struct guests_frame *f)
-{
-	printf("  #%-3u ", p->n++);
-	text_plain(stdout, f->function ? f->function : "?");
-	text_place(f->file, f->line);
-	if (f->approximate && f->line)
-		fputs(" or near", stdout);
-	if (f->kind == GUESTS_INLINED)
-		fputs(" (inlined)", stdout);
-	if (f->kind == GUESTS_BUILTIN)
-		fputs(" (builtin)", stdout);
-	if (f->trace)
-		printf(" [trace %u]", f->trace);
-	putchar('\n');
-	if (p->o->locals)
-		backtrace_locals(b, f, text_variable, NULL);
-}
-
-static void text_host(struct printing *p, struct backtrace *b, const struct guests_frame *f)
-{
-	struct symbols_frame s[32];
-	size_t n = backtrace_names(b, f, s, 32);
-
-	for (size_t i = 0; i < n; i++) {
-		const char *module = s[i].module ? strrchr(s[i].module, '/') : NULL;
-
-		printf("  #%-3u ", p->n++);
-		if (s[i].function)
-			text_plain(stdout, s[i].function);
-		else
-			printf("%#" PRIx64, f->address);
-		if (s[i].file) {
-			text_place(s[i].file, s[i].line);
-		} else if (s[i].module) {
-			fputs(" in ", stdout);
-			text_plain(stdout, module ? module + 1 : s[i].module);
-		}
-		puts(s[i].inlined ? " (inlined)" : "");
-	}
+	return backtrace_names(ctx, f, ret, max);
 }
 
 static void text_stack(struct printing *p, struct backtrace *b, const struct backtrace_moment *m)
 {
 	const struct guests_stack *st = m->stack;
+	const struct guests_show show = { .guest = p->o->guest, .all = p->o->all,
+					  .locals = p->o->locals, .names = names_of,
+					  .ctx = b };
 
 	if (p->stacks)
 		putchar('\n');
 	printf("event %" PRIu64 ", thread %d", m->event, m->tid);
-	if (st->vm && st->vm->name)
-		printf(", %s: %s", st->vm->name, guests_state_name(st->state));
-	if (st->trace) {
-		printf(", trace %u", st->trace);
-		if (st->trace_file) {
-			fputs(" from ", stdout);
-			text_plain(stdout, st->trace_file);
-			printf(":%u", st->trace_line);
-		}
-	}
+	guests_print_state(stdout, st);
 	putchar('\n');
-	p->n = 0;
-	for (size_t i = 0; i < st->frames; i++) {
-		const struct guests_frame *f = &st->frame[i];
-
-		if (f->kind != GUESTS_HOST_FRAME)
-			text_guest(p, b, f);
-		else if (!p->o->guest && (!f->machinery || p->o->all))
-			text_host(p, b, f);
-	}
-	if (!guests_is_complete(st->why))
-		printf("  incomplete: %s\n", guests_why_text(st->why));
+	guests_print(stdout, backtrace_guests(b), st, &show);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */

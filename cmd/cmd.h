@@ -44,6 +44,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "base/text.h"
 #include "trace/trace.h"
 
 struct json_t;
@@ -154,10 +155,6 @@ extern const struct cmd cmd_ls, cmd_gc, cmd_ps, cmd_info, cmd_dump, cmd_stats, c
 
 /* ---- writing results (info.c) ----------------------------------------------------- */
 
-/* A string in C notation; beyond max bytes of it "..." follows. */
-void text_quoted(FILE *out, const void *bytes, size_t len, size_t max);
-/* As it is, but control bytes escaped, so that a hostile trace cannot drive the terminal. */
-void text_plain(FILE *out, const char *s);
 /* NUL-separated words as one would type them into a shell. */
 void text_words(FILE *out, const char *words, size_t len);
 /* "1.4 MB" */

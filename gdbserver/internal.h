@@ -117,6 +117,7 @@ struct server {
 	bool places_told;		/* the debugger says which stops its user sees */
 	struct { unsigned at, size; } component[XSTATE_COMPONENTS];	/* of the XSAVE area */
 	struct symbols *symbols;	/* names.c */
+	struct stack *stack;		/* stack.c */
 	int told_pid;			/* names_tell(): whose, at which event, and when */
 	uint64_t told_event;
 	time_t told_at;
@@ -328,6 +329,11 @@ char *names_stack(struct server *s, struct symbols *sym, int tid, const struct r
 		  uint64_t addr);
 char *names_tls(struct server *s, struct symbols *sym, int tid, const struct regs *regs,
 		uint64_t addr);
+
+/* ---- stack.c: frames of languages ------------------------------------------------------ */
+/* "[-l] [-g] [-a] [N]": appends the merged stack of the thread being read. */
+struct err *stack_print(struct server *s, const char *args, struct reply *o) __must_check;
+void stack_deinit(struct server *s);
 
 /* ---- find.c ---------------------------------------------------------------------------- */
 /* "[-u] [-s SIZE] VALUE": appends to o, or says what is wrong. */

@@ -435,6 +435,11 @@ static void do_find_pointer(struct monitor *m)
 		failed(m, "%s", wrong);
 }
 
+static void do_bt(struct monitor *m)
+{
+	went_wrong(m, stack_print(m->s, m->args, m->o));
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 static monitor_fn do_help;
@@ -495,6 +500,8 @@ static const struct { const char *name; monitor_fn *run; const char *args, *help
 	{ "last", do_last, " ADDRESS LENGTH", "go to where that memory was changed last" },
 	{ "find-pointer", do_find_pointer, " [-u] [-s SIZE] VALUE",
 	  "who holds it: registers, stacks, variables, heap blocks" },
+	{ "bt", do_bt, " [-l] [-g] [-a] [N]",
+	  "native frames and those of Lua, Python, JavaScript; -l: with variables" },
 	{ "reverse-stepi", do_reverse_stepi, "",
 	  "for debuggers that cannot: one instruction back; the next step shows where that is" },
 	{ "reverse-continue", do_reverse_continue, "", "the same, to the stop before" },
@@ -578,6 +585,7 @@ void monitor_deinit(struct server *s)
 		kept_drop(&s->places, s->places.n - 1);
 	free(s->checkpoints.kept);
 	free(s->places.kept);
+	stack_deinit(s);
 	names_deinit(s);
 	lines_deinit(s);
 }
