@@ -202,6 +202,7 @@ static void alloc_fill(struct job *j, struct leaks_leak *l, const struct block *
 
 	l->type = name_type(j, b);
 	l->alloc.event = j->s.h.key[b->key].at_event;
+	l->alloc_clock = b->born;
 	if (u)
 		session_frames(&j->s, u->pc, u->n, true, l->alloc.event, &l->alloc.stack);
 }
@@ -586,6 +587,7 @@ static struct err *explain(struct job *j)
 	qsort(j->ret->leak, j->ret->n, sizeof(*j->ret->leak), leak_order);
 	TRY(stored(j));
 	TRY(ledger_fill(j));
+	TRY(guest_allocations(&j->s, j->ret));
 	j->ret->seconds_moments = now_seconds() - t;
 	return NULL;
 }

@@ -124,6 +124,7 @@ struct session {
 	struct symbols *sym;
 	struct jit_view *jit;	/* from the first stack with code of no file on */
 	bool jit_tried;
+	struct guest_stacks *guests;	/* guest_stack.c */
 	int pid;		/* now */
 	struct stage stage[STAGES_MAX];
 	unsigned stages;
@@ -183,6 +184,15 @@ struct symbols_memory session_memory(struct session *s, int tid);
 void session_frames(struct session *s, const struct symbols_pc *pc, size_t n, bool skip_allocator,
 		    uint64_t event, struct leaks_stack *ret);
 void leaks_stack_free(struct leaks_stack *st);
+/*
+ * guest_stack.c: puts the merged stack in place of *st where there are frames of a language; regs
+ * NULL = now.
+ */
+void guest_stack(struct session *s, int tid, const struct regs *regs, bool skip_allocator,
+		 struct leaks_stack *st);
+/* The same for the allocations of the first leaks; the session stands anywhere afterwards. */
+struct err *guest_allocations(struct session *s, struct leaks *found) __must_check;
+void guest_stacks_close(struct session *s);
 int session_any_task(struct session *s);
 void session_progress(const struct session *s, const char *what, uint64_t done, uint64_t total);
 double now_seconds(void);

@@ -43,6 +43,7 @@ struct leaks_frame {
 	bool inlined;
 	bool jit;		/* code that the program made itself */
 	uint64_t pc;
+	bool guest;		/* of Lua, Python, JavaScript; no pc then */
 };
 struct leaks_stack {
 	struct leaks_frame *frame;
@@ -88,6 +89,7 @@ struct leaks_leak {
 	uint64_t address, size;		/* of the first block */
 	char *type;			/* may be NULL */
 	struct leaks_when alloc;	/* of the first block */
+	uint64_t alloc_clock;		/* that moment in the stream of probes; 0 = unknown */
 	enum leaks_how how;		/* UNKNOWN: no moment */
 	struct leaks_when lost_at;
 	char *lost_what;		/* "global", "p (local of main)"; may be NULL */

@@ -49,6 +49,7 @@ static void entry_add(struct ledger *g, struct object *o, int64_t delta, uint64_
 	e->when.event = replay_where(g->j->s.r);
 	e->when.tid = tid;
 	session_frames(&g->j->s, pc, n, !behind, e->when.event, &e->when.stack);
+	guest_stack(&g->j->s, tid, NULL, !behind, &e->when.stack);
 }
 
 static char *copy(const char *text)

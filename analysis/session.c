@@ -761,7 +761,8 @@ void session_frames(struct session *s, const struct symbols_pc *pc, size_t n, bo
 								     f[j].line,
 								     f[j].inlined,
 								     jit,
-								     pc[i].pc };
+								     pc[i].pc,
+								     false };
 		}
 	}
 }
@@ -838,6 +839,7 @@ void session_close(struct session *s)
 	free(s->stack_slot);
 	free(s->remain);
 	jit_view_close(s->jit);
+	guest_stacks_close(s);
 	if (s->sym)
 		symbols_destroy(s->sym);
 }

@@ -58,6 +58,7 @@ static struct err *watch(struct session *s, struct leaks_holder *h, uint64_t hi)
 		h->stored_by = (struct leaks_when){ .event = replay_where(s->r), .tid = f.tid };
 		h->stored_known = true;
 		session_frames(s, pc, n, false, h->stored_by.event, &h->stored_by.stack);
+		guest_stack(s, f.tid, &regs, false, &h->stored_by.stack);
 		return NULL;
 	}
 	return NULL;

@@ -284,6 +284,8 @@ static json_t *json_stack(const struct leaks_stack *st)
 		json_object_set_new(o, "line", f->line ? json_integer(f->line) : json_null());
 		json_object_set_new(o, "module", json_string_or_null(f->module));
 		json_object_set_new(o, "inlined", json_boolean(f->inlined));
+		if (f->guest)
+			json_object_set_new(o, "guest", json_true());
 		json_object_set_new(o, "address", json_hex(f->pc));
 		json_array_append_new(list, o);
 	}

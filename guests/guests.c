@@ -171,6 +171,12 @@ static int code_at(struct guests *g, uint64_t pc)
 	return -1;
 }
 
+bool guests_has_code(struct guests *g, uint64_t pc)
+{
+	mem_new_round(g);
+	return code_at(g, pc) >= 0;
+}
+
 /* ---- native frames -------------------------------------------------------------------------- */
 
 static bool read_for_symbols(void *ctx, uint64_t addr, void *buf, size_t len)

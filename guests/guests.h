@@ -75,6 +75,9 @@ struct guests_vm {
  */
 const struct guests_vm *const *guests_vms(const struct guests *g, size_t *n_ret);
 
+/* Is there code of a virtual machine at pc? */
+bool guests_has_code(struct guests *g, uint64_t pc);
+
 enum guests_state {
 	GUESTS_STATE_NATIVE,	/* no guest on this stack: code of the program's own */
 	GUESTS_STATE_INTERP,	/* the interpreter */
