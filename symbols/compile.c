@@ -173,6 +173,22 @@ static uint32_t expression_keep(struct compile *c, const uint8_t *p, uint32_t n)
 	return c->exprs[at].off;
 }
 
+bool compile_address(struct compile *c, Dwarf_Die die, uint64_t index, uint64_t *ret)
+{
+	Dwarf_Debug dbg = c->split ? c->split->dbg : c->dbg;
+	Dwarf_Error e = NULL;
+	Dwarf_Addr addr;
+
+	if (c->split)
+		die = c->split->skeleton;
+	if (die && dwarf_debug_addr_index_to_addr(die, index, &addr, &e) == DW_DLV_OK) {
+		*ret = addr;
+		return true;
+	}
+	dwarf_error_drop(dbg, &e);
+	return false;
+}
+
 /* DW_OP_addrx, constx and their GNU forerunners stand first in what compilers write. */
 static bool names_address(uint8_t op)
 {
@@ -186,9 +202,7 @@ uint32_t compile_expression(struct compile *c, Dwarf_Die die, const void *p, siz
 	const uint8_t *bytes = p;
 	uint8_t text[64] = { DW_OP_addr };
 	struct cursor cur = { bytes, bytes + n, false };
-	Dwarf_Error e = NULL;
-	Dwarf_Addr addr;
-	uint64_t index;
+	uint64_t index, addr;
 
 	*len_ret = 0;
 	if (!n || n > 1 << 16)
@@ -200,12 +214,15 @@ uint32_t compile_expression(struct compile *c, Dwarf_Die die, const void *p, siz
 	cursor_skip(&cur, 1);
 	index = cursor_uleb(&cur);
 	if (cur.bad || cursor_left(&cur) > sizeof(text) - 9 || !die ||
-	    dwarf_debug_addr_index_to_addr(die, index, &addr, &e) != DW_DLV_OK) {
-		dwarf_error_drop(c->dbg, &e);
+	    !compile_address(c, die, index, &addr))
 		return 0;
-	}
-	if (bytes[0] == DW_OP_constx || bytes[0] == DW_OP_GNU_const_index)
+	if (bytes[0] == DW_OP_constx || bytes[0] == DW_OP_GNU_const_index) {
 		text[0] = DW_OP_const8u;
+		/* gcc 12 writes the address instead of the offset with -gsplit-dwarf. */
+		if (cursor_left(&cur) && (*cur.p == DW_OP_GNU_push_tls_address ||
+					  *cur.p == DW_OP_form_tls_address))
+			addr = object_tls_offset(c->main, addr);
+	}
 	memcpy(text + 1, &addr, 8);
 	memcpy(text + 9, cur.p, cursor_left(&cur));
 	*len_ret = (uint32_t)(9 + cursor_left(&cur));
@@ -250,6 +267,28 @@ static int signature_compare(const void *a, const void *b)
 	const struct signature *x = a, *y = b;
 
 	return x->signature < y->signature ? -1 : x->signature > y->signature;
+}
+
+void compile_references(struct compile *c, size_t first, int space)
+{
+	struct offset_map *m = &c->map[space];
+	size_t kept = first;
+
+	map_finish(m);
+	for (size_t i = first; i < c->n_fixup; i++) {
+		uint32_t entry;
+
+		if (c->fixup[i].space != space) {
+			c->fixup[kept++] = c->fixup[i];
+			continue;
+		}
+		entry = map_find(m, c->fixup[i].off);
+		memcpy(c->section[IX_ENTRIES].p + c->fixup[i].at, &entry, 4);
+	}
+	c->n_fixup = kept;
+	free(m->bucket);
+	m->bucket = NULL;
+	m->n = m->n_buckets = 0;
 }
 
 static void references_resolve(struct compile *c)
@@ -370,8 +409,10 @@ static void compile_names(struct compile *c, const struct worker_job *job)
 		compile_units(c, object_dwarf(alt), true, true);
 	}
 	c->names = names;
+	compile_split_open(c, job);
 	compile_units(c, dbg, true, false);
 	compile_units(c, dbg, false, false);
+	compile_split_types(c);
 	references_resolve(c);
 	section_sort(c, IX_FUNCTIONS, sizeof(struct ix_function), function_compare);
 	section_sort(c, IX_UNIT_RANGES, sizeof(struct ix_unit_range), start_compare);

@@ -30,12 +30,16 @@ void buf_uleb(struct buf *b, uint64_t v);
 struct object;
 /* fallback_eh: call frame information of a file without section headers; may be empty. */
 struct object *object_open(struct span image, struct span fallback_eh, uint64_t fallback_eh_addr);
+/* Of a .dwo or .dwp. */
+struct object *object_open_split(struct span image);
 /* NULL: libdwarf cannot read it, or there is nothing */
 Dwarf_Debug object_dwarf(struct object *o);
 /* The content of a section as libdwarf sees it; empty when there is none. */
 struct span object_section(const struct object *o, const char *name);
 bool object_executable(const struct object *o, uint64_t addr);
 bool object_mapped(const struct object *o, uint64_t addr);
+/* Of a thread-local variable, when addr is where its first content is; else addr. */
+uint64_t object_tls_offset(const struct object *o, uint64_t addr);
 
 /*
  * Which offsets of a section of debug information became which entries; filled in increasing order.
@@ -49,7 +53,7 @@ struct offset_map {
 	uint32_t *bucket;
 	size_t n_buckets;
 };
-enum { SPACE_INFO, SPACE_TYPES, SPACE_ALT, SPACES };
+enum { SPACE_INFO, SPACE_TYPES, SPACE_ALT, SPACE_SPLIT, SPACES };
 
 struct fixup {
 	uint64_t off;			/* what is referred to; for SPACE_SIGNATURE the signature */
@@ -72,6 +76,10 @@ struct compile {
 		uint32_t entry;
 	} *signature;
 	size_t n_signature, cap_signature;
+	struct known_signatures {	/* a hash table; 0 is free */
+		uint64_t *v;
+		size_t n, cap;
+	} known;
 	struct string_slot *strings;	/* by content */
 	size_t n_strings, cap_strings;
 	struct pointer_slot *pointers;	/* by where libdwarf keeps it */
@@ -80,7 +88,14 @@ struct compile {
 	size_t n_exprs, cap_exprs;
 	struct lines_done *lines_done;	/* tables whose rows are in */
 	size_t n_lines_done, cap_lines_done;
+	/* split units by id, and the files they are in */
+	struct split_unit *split_unit;
+	size_t n_split_unit, cap_split_unit;
+	struct object **split_object;
+	size_t n_split_object;
 	/* the unit at hand */
+	struct split *split;		/* NULL: it is in one piece */
+	size_t first_fixup;		/* of a split unit */
 	uint32_t unit;
 	struct ix_unit u;
 	Dwarf_Die root;
@@ -103,6 +118,20 @@ struct entry_values {
 	uint32_t hash;			/* of the name, where the entry has one */
 };
 
+/* While a split unit is read: what its skeleton knows, and where the reader was. */
+struct split {
+	Dwarf_Die skeleton;		/* NULL for a type unit, which needs no addresses */
+	struct object *object;
+	uint64_t old_ranges;		/* version 4: where its ranges begin in .debug_ranges */
+	/* in a .dwp: where its part of the sections begins */
+	uint64_t lists_at, ranges_at;
+	Dwarf_Debug dbg;
+	Dwarf_Die root;
+	unsigned version;
+	bool is_info;
+	uint64_t header_off;
+};
+
 uint32_t compile_string(struct compile *c, const char *s);
 /*
  * The expression, with addresses that are named by index replaced; *len_ret bytes at the returned
@@ -111,6 +140,30 @@ uint32_t compile_string(struct compile *c, const char *s);
 uint32_t compile_expression(struct compile *c, Dwarf_Die die, const void *p, size_t n,
 			    uint32_t *len_ret);
 void compile_units(struct compile *c, Dwarf_Debug dbg, bool is_info, bool alt);	/* compile_unit.c */
+/* sig, type_off: of a type unit; type_off 0 = another one, whose sig may be its id */
+void compile_unit(struct compile *c, Dwarf_Die root, const Dwarf_Sig8 *sig, uint64_t type_off);
+/* Which offsets it counts in. */
+int compile_space(const struct compile *c);
+bool compile_signature_known(const struct compile *c, const Dwarf_Sig8 *sig);
+/* Fills in references of a space that are left from number first on, and forgets its offsets. */
+void compile_references(struct compile *c, size_t first, int space);
+/* The address that die's unit, or its skeleton, has at this index. */
+bool compile_address(struct compile *c, Dwarf_Die die, uint64_t index, uint64_t *ret);
+
+/* Split DWARF (compile_split.c) */
+struct worker_job;
+void compile_split_open(struct compile *c, const struct worker_job *job);
+/* The other half of a unit that is a skeleton; NULL = it is none, or there is no file with it. */
+struct split_unit *compile_split_find(struct compile *c, Dwarf_Die root, const Dwarf_Sig8 *sig);
+typedef void split_fn(struct compile *c, Dwarf_Die root, void *ctx);
+/* fn with the split unit's first entry, while c reads from there. */
+void compile_split_unit(struct compile *c, struct split_unit *u, Dwarf_Die skeleton, split_fn *fn,
+			void *ctx);
+void compile_split_types(struct compile *c);
+/* The next piece of a list in .debug_loc.dwo; false: there is none. */
+bool compile_split_list(struct compile *c, Dwarf_Die die, struct cursor *cur, uint64_t *start_ret,
+			uint64_t *end_ret, struct span *expr_ret);
+struct span compile_split_section(const struct compile *c, const char *name);
 /* compile_attr.c */
 void compile_attributes(struct compile *c, Dwarf_Die die, uint16_t tag, struct entry_values *v);
 /* Files and rows of the line table that the unit names (compile_line.c). */

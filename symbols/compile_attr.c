@@ -82,19 +82,6 @@ static void location_add(struct compile *c, Dwarf_Die die, uint64_t start, uint6
 		buf_put(&c->section[IX_LOCATIONS], &l, sizeof(l));
 }
 
-static bool address_by_index(struct compile *c, Dwarf_Die die, uint64_t index, uint64_t *ret)
-{
-	Dwarf_Error e = NULL;
-	Dwarf_Addr addr;
-
-	if (dwarf_debug_addr_index_to_addr(die, index, &addr, &e) == DW_DLV_OK) {
-		*ret = addr;
-		return true;
-	}
-	dwarf_error_drop(c->dbg, &e);
-	return false;
-}
-
 /*
  * Which table of .debug_loclists holds offset off of the section, or begins with this unit's index
  * base.
@@ -157,18 +144,18 @@ static void list_new(struct compile *c, Dwarf_Die die, uint64_t off)
 			return;
 		off += len;
 		switch (kind) {
-		case DW_LLE_base_addressx: address_by_index(c, die, a, &base); break;
+		case DW_LLE_base_addressx: compile_address(c, die, a, &base); break;
 		case DW_LLE_base_address: base = a; break;
 		case DW_LLE_offset_pair: location_add(c, die, base + a, base + b, p, n); break;
 		case DW_LLE_default_location: location_add(c, die, 0, UINT64_MAX, p, n); break;
 		case DW_LLE_start_end: location_add(c, die, a, b, p, n); break;
 		case DW_LLE_start_length: location_add(c, die, a, a + b, p, n); break;
 		case DW_LLE_startx_endx:
-			if (address_by_index(c, die, a, &x) && address_by_index(c, die, b, &y))
+			if (compile_address(c, die, a, &x) && compile_address(c, die, b, &y))
 				location_add(c, die, x, y, p, n);
 			break;
 		case DW_LLE_startx_length:
-			if (address_by_index(c, die, a, &x))
+			if (compile_address(c, die, a, &x))
 				location_add(c, die, x, x + b, p, n);
 			break;
 		}
@@ -206,6 +193,17 @@ static void list_old(struct compile *c, Dwarf_Die die, uint64_t off)
 	}
 }
 
+static void list_split(struct compile *c, Dwarf_Die die, uint64_t off)
+{
+	struct cursor cur = cursor_at(compile_split_section(c, ".debug_loc.dwo"),
+				      off + c->split->lists_at);
+	uint64_t start, end;
+	struct span expr;
+
+	while (compile_split_list(c, die, &cur, &start, &end, &expr))
+		location_add(c, die, start, end, expr.p, expr.n);
+}
+
 static bool location_list(struct compile *c, Dwarf_Die die, Dwarf_Attribute a, Dwarf_Half form,
 			  uint64_t *ret)
 {
@@ -224,6 +222,8 @@ static bool location_list(struct compile *c, Dwarf_Die die, Dwarf_Attribute a, D
 		if (c->loclists_base_of != c->unit + 1) {
 			c->loclists_base_of = c->unit + 1;
 			c->loclists_base = c->version >= 5 ? 12 : 0;
+			if (c->split)
+				c->loclists_base += c->split->lists_at;
 			if (c->root &&
 			    dwarf_attr(c->root, DW_AT_loclists_base, &base, &e) == DW_DLV_OK) {
 				if (dwarf_global_formref(base, &at, &e) == DW_DLV_OK)
@@ -248,6 +248,8 @@ static bool location_list(struct compile *c, Dwarf_Die die, Dwarf_Attribute a, D
 	}
 	if (c->version >= 5)
 		list_new(c, die, off);
+	else if (c->split)
+		list_split(c, die, off);
 	else
 		list_old(c, die, off);
 	n = c->section[IX_LOCATIONS].n / sizeof(struct ix_location) - first;
@@ -325,6 +327,68 @@ static void ranges_new(struct compile *c, Dwarf_Attribute a, Dwarf_Half form)
 	dwarf_dealloc_rnglists_head(head);
 }
 
+/* Which table of .debug_rnglists begins its offsets at base. */
+static bool rnglists_table(struct compile *c, uint64_t base, Dwarf_Unsigned *table_ret,
+			   Dwarf_Unsigned *end_ret)
+{
+	Dwarf_Unsigned tables, header, count, array, first;
+	Dwarf_Small offset_size, extension, address, segment;
+	Dwarf_Error e = NULL;
+	unsigned version;
+
+	if (dwarf_load_rnglists(c->dbg, &tables, &e) != DW_DLV_OK)
+		tables = 0;
+	for (Dwarf_Unsigned i = 0; i < tables; i++)
+		if (dwarf_get_rnglist_context_basics(c->dbg, i, &header, &offset_size, &extension,
+						     &version, &address, &segment, &count, &array,
+						     &first, end_ret, &e) == DW_DLV_OK &&
+		    base >= header && base <= *end_ret) {
+			*table_ret = i;
+			return true;
+		}
+	dwarf_error_drop(c->dbg, &e);
+	return false;
+}
+
+/* Of a split unit: libdwarf has no base for its index, since nothing there says it. */
+static void ranges_split(struct compile *c, Dwarf_Die die, Dwarf_Attribute a)
+{
+	uint64_t base = c->low_pc, x, y;
+	Dwarf_Unsigned u, table, end, off, global, p, q;
+	Dwarf_Error e = NULL;
+	unsigned len, kind = DW_RLE_end_of_list;
+
+	if (dwarf_formudata(a, &u, &e) != DW_DLV_OK ||
+	    !rnglists_table(c, c->split->ranges_at + 12, &table, &end) ||
+	    dwarf_get_rnglist_offset_index_value(c->dbg, table, u, &off, &global, &e) !=
+		    DW_DLV_OK) {
+		dwarf_error_drop(c->dbg, &e);
+		return;
+	}
+	while (global < end && dwarf_get_rnglist_rle(c->dbg, table, global, end, &len, &kind, &p,
+						     &q, &e) == DW_DLV_OK) {
+		if (kind == DW_RLE_end_of_list || !len)
+			break;
+		global += len;
+		switch (kind) {
+		case DW_RLE_base_addressx: compile_address(c, die, p, &base); break;
+		case DW_RLE_base_address: base = p; break;
+		case DW_RLE_offset_pair: range_add(c, base + p, base + q); break;
+		case DW_RLE_start_end: range_add(c, p, q); break;
+		case DW_RLE_start_length: range_add(c, p, p + q); break;
+		case DW_RLE_startx_endx:
+			if (compile_address(c, die, p, &x) && compile_address(c, die, q, &y))
+				range_add(c, x, y);
+			break;
+		case DW_RLE_startx_length:
+			if (compile_address(c, die, p, &x))
+				range_add(c, x, x + q);
+			break;
+		}
+	}
+	dwarf_error_drop(c->dbg, &e);
+}
+
 static void ranges_old(struct compile *c, Dwarf_Die die, Dwarf_Attribute a, Dwarf_Half form)
 {
 	uint64_t base = c->low_pc;
@@ -333,6 +397,7 @@ static void ranges_old(struct compile *c, Dwarf_Die die, Dwarf_Attribute a, Dwar
 	Dwarf_Off off, real;
 	Dwarf_Unsigned u, bytes;
 	Dwarf_Error e = NULL;
+	Dwarf_Debug dbg = c->dbg;
 	int got;
 
 	if (form == DW_FORM_sec_offset) {
@@ -341,9 +406,14 @@ static void ranges_old(struct compile *c, Dwarf_Die die, Dwarf_Attribute a, Dwar
 		got = dwarf_formudata(a, &u, &e);
 		off = u;
 	}
-	if (got != DW_DLV_OK ||
-	    dwarf_get_ranges_b(c->dbg, off, die, &real, &r, &n, &bytes, &e) != DW_DLV_OK) {
-		dwarf_error_drop(c->dbg, &e);
+	if (got == DW_DLV_OK && c->split) {	/* .debug_ranges is in the program */
+		dbg = c->split->dbg;
+		die = c->split->skeleton;
+		off += c->split->old_ranges;
+	}
+	if (got != DW_DLV_OK || !die ||
+	    dwarf_get_ranges_b(dbg, off, die, &real, &r, &n, &bytes, &e) != DW_DLV_OK) {
+		dwarf_error_drop(dbg, &e);
 		return;
 	}
 	for (Dwarf_Signed i = 0; i < n && r[i].dwr_type != DW_RANGES_END; i++) {
@@ -352,7 +422,7 @@ static void ranges_old(struct compile *c, Dwarf_Die die, Dwarf_Attribute a, Dwar
 		else
 			range_add(c, base + r[i].dwr_addr1, base + r[i].dwr_addr2);
 	}
-	dwarf_ranges_dealloc(c->dbg, r, n);
+	dwarf_ranges_dealloc(dbg, r, n);
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -411,7 +481,7 @@ static void put_reference(struct reading *r, enum ix_attr to, Dwarf_Attribute a,
 	Dwarf_Sig8 sig;
 	Dwarf_Off off;
 
-	r->v->space[to] = c->alt ? SPACE_ALT : c->is_info ? SPACE_INFO : SPACE_TYPES;
+	r->v->space[to] = (uint8_t)compile_space(c);
 	if (form == DW_FORM_ref_sig8) {
 		if (dwarf_formsig8(a, &sig, &e) == DW_DLV_OK) {
 			uint64_t u;
@@ -424,7 +494,7 @@ static void put_reference(struct reading *r, enum ix_attr to, Dwarf_Attribute a,
 		if (form == DW_FORM_GNU_ref_alt || form == DW_FORM_ref_sup4 ||
 		    form == DW_FORM_ref_sup8)
 			r->v->space[to] = SPACE_ALT;
-		else if (form == DW_FORM_ref_addr && !c->alt)
+		else if (form == DW_FORM_ref_addr && !c->alt && !c->split)
 			r->v->space[to] = SPACE_INFO;
 		set(r->v, to, off);
 	}
@@ -459,9 +529,33 @@ static void put_file(struct reading *r, enum ix_attr to, Dwarf_Attribute a, Dwar
 		set(r->v, to, s);
 }
 
+static bool is_indexed(Dwarf_Half form)
+{
+	return form == DW_FORM_addrx || form == DW_FORM_GNU_addr_index ||
+	       (form >= DW_FORM_addrx1 && form <= DW_FORM_addrx4);
+}
+
+static bool read_address(struct reading *r, Dwarf_Attribute a, Dwarf_Half form, Dwarf_Addr *ret)
+{
+	struct compile *c = r->c;
+	Dwarf_Error e = NULL;
+	Dwarf_Unsigned index;
+	uint64_t addr;
+	bool ok;
+
+	if (!c->split || !is_indexed(form)) {
+		ok = dwarf_formaddr(a, ret, &e) == DW_DLV_OK;
+	} else {
+		ok = dwarf_get_debug_addr_index(a, &index, &e) == DW_DLV_OK &&
+		     compile_address(c, r->die, index, &addr);
+		*ret = ok ? addr : 0;
+	}
+	dwarf_error_drop(c->dbg, &e);
+	return ok;
+}
+
 static void address(struct reading *r, Dwarf_Attribute a, Dwarf_Half form, bool high)
 {
-	Dwarf_Error e = NULL;
 	Dwarf_Addr addr;
 	uint64_t u;
 
@@ -472,18 +566,19 @@ static void address(struct reading *r, Dwarf_Attribute a, Dwarf_Half form, bool 
 		}
 		return;
 	}
-	if (dwarf_formaddr(a, &addr, &e) == DW_DLV_OK) {
+	if (read_address(r, a, form, &addr)) {
 		*(high ? &r->high : &r->low) = addr;
 		*(high ? &r->has_high : &r->has_low) = true;
 	}
-	dwarf_error_drop(r->c->dbg, &e);
 }
 
 static void put_ranges(struct reading *r, Dwarf_Attribute a, Dwarf_Half form)
 {
 	uint64_t first = r->c->section[IX_RANGES].n / sizeof(struct ix_range), n;
 
-	if (r->c->version >= 5)
+	if (r->c->split && form == DW_FORM_rnglistx)
+		ranges_split(r->c, r->die, a);
+	else if (r->c->version >= 5)
 		ranges_new(r->c, a, form);
 	else
 		ranges_old(r->c, r->die, a, form);

@@ -27,6 +27,7 @@ struct shown {			/* a section as libdwarf sees it */
 struct object {
 	Elf *elf;
 	GElf_Half type;
+	bool split;		/* only what belongs to split units is shown */
 	struct shown shown[MAX_SECTIONS];
 	unsigned n_shown;
 	struct area {
@@ -34,6 +35,7 @@ struct object {
 		bool executable;
 	} *area;		/* what is mapped: segments, of object files sections */
 	size_t n_area, cap_area;
+	uint64_t tls, tls_size;	/* where the first content of thread-local variables is */
 	struct placed {		/* where a section of the image is among the shown */
 		uint32_t shown;	/* 0 = not */
 		uint64_t base;
@@ -97,8 +99,11 @@ static const Dwarf_Obj_Access_Methods methods = {
 
 /* ---- sections -------------------------------------------------------------------------------- */
 
-static bool wanted(const char *name)
+static bool wanted(const struct object *o, const char *name)
 {
+	if (o->split)
+		return strstr(name, ".dwo") || !strcmp(name, ".debug_cu_index") ||
+		       !strcmp(name, ".debug_tu_index");
 	return !strncmp(name, ".debug_", 7) || !strncmp(name, ".zdebug_", 8) ||
 	       !strcmp(name, ".eh_frame");
 }
@@ -205,7 +210,7 @@ static void sections_read(struct object *o)
 		if (o->type == ET_REL && (sh.sh_flags & SHF_ALLOC) && sh.sh_addr)
 			add_area(o, sh.sh_addr, sh.sh_size, sh.sh_flags & SHF_EXECINSTR);
 		name = elf_strptr(o->elf, names, sh.sh_name);
-		if (!name || !wanted(name) || strlen(name) >= sizeof(plain))
+		if (!name || !wanted(o, name) || strlen(name) >= sizeof(plain))
 			continue;
 		if (!strncmp(name, ".zdebug_", 8)) {
 			snprintf(plain, sizeof(plain), ".%s", name + 2);
@@ -233,6 +238,10 @@ static void segments_read(struct object *o)
 
 		if (gelf_getphdr(o->elf, (int)i, &ph) && ph.p_type == PT_LOAD)
 			add_area(o, ph.p_vaddr, ph.p_memsz, ph.p_flags & PF_X);
+		if (gelf_getphdr(o->elf, (int)i, &ph) && ph.p_type == PT_TLS) {
+			o->tls = ph.p_vaddr;
+			o->tls_size = ph.p_memsz;
+		}
 	}
 }
 
@@ -268,6 +277,11 @@ bool object_executable(const struct object *o, uint64_t addr)
 bool object_mapped(const struct object *o, uint64_t addr)
 {
 	return area_at(o, addr) != NULL;
+}
+
+uint64_t object_tls_offset(const struct object *o, uint64_t addr)
+{
+	return addr - o->tls < o->tls_size && o->tls >= o->tls_size ? addr - o->tls : addr;
 }
 
 /* ---- relocations of object files ------------------------------------------------------------- */
@@ -389,7 +403,8 @@ static void relocations_apply(struct object *o)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-struct object *object_open(struct span image, struct span fallback_eh, uint64_t fallback_eh_addr)
+static struct object *object_read(struct span image, struct span fallback_eh,
+				  uint64_t fallback_eh_addr, bool split)
 {
 	struct object *o = calloc(1, sizeof(*o));
 	Dwarf_Error e = NULL;
@@ -397,6 +412,7 @@ struct object *object_open(struct span image, struct span fallback_eh, uint64_t 
 
 	if (!o)
 		_exit(1);
+	o->split = split;
 	o->n_shown = 1;		/* number 0 is nothing, as in a file */
 	elf_version(EV_CURRENT);
 	o->elf = elf_memory((char *)(uintptr_t)image.p, image.n);
@@ -405,7 +421,7 @@ struct object *object_open(struct span image, struct span fallback_eh, uint64_t 
 	o->type = eh.e_type;
 	segments_read(o);
 	sections_read(o);
-	if (o->type == ET_REL)
+	if (o->type == ET_REL && !split)
 		relocations_apply(o);
 	if (o->n_area)
 		qsort(o->area, o->n_area, sizeof(*o->area), area_compare);
@@ -419,6 +435,16 @@ struct object *object_open(struct span image, struct span fallback_eh, uint64_t 
 	    DW_DLV_OK)
 		o->dbg = NULL;
 	return o;
+}
+
+struct object *object_open(struct span image, struct span fallback_eh, uint64_t fallback_eh_addr)
+{
+	return object_read(image, fallback_eh, fallback_eh_addr, false);
+}
+
+struct object *object_open_split(struct span image)
+{
+	return object_read(image, (struct span){ NULL, 0 }, 0, true);
 }
 
 Dwarf_Debug object_dwarf(struct object *o)

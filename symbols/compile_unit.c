@@ -138,9 +138,14 @@ static void note_entry(struct compile *c, const struct entry_values *v, uint32_t
 	}
 }
 
+int compile_space(const struct compile *c)
+{
+	return c->split ? SPACE_SPLIT : c->alt ? SPACE_ALT : c->is_info ? SPACE_INFO : SPACE_TYPES;
+}
+
 static void note_offset(struct compile *c, Dwarf_Die die, uint32_t entry)
 {
-	struct offset_map *m = &c->map[c->alt ? SPACE_ALT : c->is_info ? SPACE_INFO : SPACE_TYPES];
+	struct offset_map *m = &c->map[compile_space(c)];
 	Dwarf_Error e = NULL;
 	Dwarf_Off off;
 
@@ -293,10 +298,97 @@ static void unit_begin(struct compile *c, Dwarf_Die root, uint16_t tag)
 	c->depth = 0;
 }
 
-static void unit(struct compile *c, Dwarf_Die root, const Dwarf_Sig8 *sig, uint64_t type_off)
+/* Type units are in as many files as use them, if the files are not linked. */
+bool compile_signature_known(const struct compile *c, const Dwarf_Sig8 *sig)
+{
+	const struct known_signatures *k = &c->known;
+	uint64_t signature;
+
+	memcpy(&signature, sig, 8);
+	for (size_t at = hash_u64(signature); k->n && k->v[at & (k->cap - 1)]; at++)
+		if (k->v[at & (k->cap - 1)] == signature)
+			return true;
+	return false;
+}
+
+static void known_put(struct known_signatures *k, uint64_t signature)
+{
+	size_t at = hash_u64(signature);
+
+	while (k->v[at & (k->cap - 1)])
+		at++;
+	k->v[at & (k->cap - 1)] = signature;
+	k->n++;
+}
+
+static void signature_is_known(struct compile *c, uint64_t signature)
+{
+	struct known_signatures *k = &c->known, old = *k;
+
+	if (k->n * 2 >= k->cap) {
+		k->cap = k->cap ? k->cap * 2 : 1 << 10;
+		k->n = 0;
+		k->v = calloc(k->cap, sizeof(*k->v));
+		if (!k->v)
+			_exit(1);
+		for (size_t i = 0; i < old.cap; i++)
+			if (old.v[i])
+				known_put(k, old.v[i]);
+		free(old.v);
+	}
+	if (signature)
+		known_put(k, signature);
+}
+
+static void note_signature(struct compile *c, const Dwarf_Sig8 *sig, uint64_t type_off)
+{
+	const struct offset_map *m = &c->map[compile_space(c)];
+	struct signature *s;
+
+	if (!grow(&c->signature, &c->cap_signature, c->n_signature + 1, sizeof(*c->signature)))
+		return;
+	s = &c->signature[c->n_signature];
+	memcpy(&s->signature, sig, 8);
+	for (size_t i = m->n; i-- > 0 && m->v[i].off >= c->header_off;)
+		if (m->v[i].off == c->header_off + type_off) {
+			s->entry = m->v[i].entry;
+			c->n_signature++;
+			signature_is_known(c, s->signature);
+			return;
+		}
+}
+
+/* A skeleton's other half: its entries become the unit's, and what the skeleton does not say. */
+struct joining {
+	const struct entry_values *v;
+	uint32_t sibling_at;
+};
+
+static void join(struct compile *c, Dwarf_Die root, void *ctx)
+{
+	const struct joining *j = ctx;
+	struct ix_unit outer = c->u;
+	uint64_t low_pc = c->low_pc;
+	Dwarf_Error e = NULL;
+	Dwarf_Die child;
+
+	unit_begin(c, root, j->v->tag);
+	outer.language = c->u.language;
+	outer.name = outer.name ? outer.name : c->u.name;
+	outer.comp_dir = outer.comp_dir ? outer.comp_dir : c->u.comp_dir;
+	c->u = outer;
+	c->low_pc = low_pc;
+	note_offset(c, root, c->u.root);
+	if (dwarf_child(root, &child, &e) == DW_DLV_OK)
+		children_of(c, j->v, child, c->u.root, j->sibling_at);
+	dwarf_error_drop(c->dbg, &e);
+}
+
+void compile_unit(struct compile *c, Dwarf_Die root, const Dwarf_Sig8 *sig, uint64_t type_off)
 {
 	size_t first_function = c->section[IX_FUNCTIONS].n / sizeof(struct ix_function);
 	uint32_t sibling_at;
+	struct split_unit *half;
 	struct entry_values v;
 	Dwarf_Error e = NULL;
 	Dwarf_Die child;
@@ -309,33 +401,26 @@ static void unit(struct compile *c, Dwarf_Die root, const Dwarf_Sig8 *sig, uint6
 	}
 	c->root = root;
 	unit_begin(c, root, tag);
-	compile_lines(c, root);
+	if (!c->split)
+		compile_lines(c, root);
+	half = type_off ? NULL : compile_split_find(c, root, sig);
 	v.tag = tag;
 	compile_attributes(c, root, tag, &v);
 	children = dwarf_child(root, &child, &e) == DW_DLV_OK;
 	dwarf_error_drop(c->dbg, &e);
-	c->u.root = entry_write(c, &v, children, &sibling_at);
+	c->u.root = entry_write(c, &v, children || half, &sibling_at);
 	note_offset(c, root, c->u.root);
-	if (children)
+	if (half)
+		compile_split_unit(c, half, root, join, &(struct joining){ &v, sibling_at });
+	else if (children)
 		children_of(c, &v, child, c->u.root, sibling_at);
 	note_unit_ranges(c, &v, first_function);
 	c->u.end = (uint32_t)c->section[IX_ENTRIES].n;
 	c->u.n_scopes =
 		(uint32_t)(c->section[IX_SCOPES].n / sizeof(struct ix_scope)) - c->u.first_scope;
 	buf_put(&c->section[IX_UNITS], &c->u, sizeof(c->u));
-	if (sig && type_off &&
-	    grow(&c->signature, &c->cap_signature, c->n_signature + 1, sizeof(*c->signature))) {
-		const struct offset_map *m = &c->map[c->is_info ? SPACE_INFO : SPACE_TYPES];
-		struct signature *s = &c->signature[c->n_signature];
-
-		memcpy(&s->signature, sig, 8);
-		for (size_t i = m->n; i-- > 0 && m->v[i].off >= c->header_off;)
-			if (m->v[i].off == c->header_off + type_off) {
-				s->entry = m->v[i].entry;
-				c->n_signature++;
-				break;
-			}
-	}
+	if (type_off)
+		note_signature(c, sig, type_off);
 }
 
 void compile_units(struct compile *c, Dwarf_Debug dbg, bool is_info, bool alt)
@@ -347,7 +432,7 @@ void compile_units(struct compile *c, Dwarf_Debug dbg, bool is_info, bool alt)
 		Dwarf_Unsigned len, type_off = 0, next = 0;
 		Dwarf_Half version, address, offset_size, extension, kind = 0;
 		Dwarf_Off abbrev;
-		Dwarf_Sig8 sig;
+		Dwarf_Sig8 sig = { { 0 } };
 		Dwarf_Error e = NULL;
 		Dwarf_Die root;
 
@@ -361,7 +446,7 @@ void compile_units(struct compile *c, Dwarf_Debug dbg, bool is_info, bool alt)
 		c->header_off = at;
 		at = next;
 		if (address == 8 && dwarf_siblingof_b(dbg, NULL, is_info, &root, &e) == DW_DLV_OK) {
-			unit(c, root, type_off ? &sig : NULL, type_off);
+			compile_unit(c, root, &sig, type_off);
 			dwarf_dealloc_die(root);
 		}
 		dwarf_error_drop(dbg, &e);

@@ -27,7 +27,7 @@ enum {
 	/*
 	 * Grows with each change of what is written; an index with another version is made again.
 	 */
-	IX_VERSION = 3,
+	IX_VERSION = 4,
 };
 
 enum ix_section_id {
@@ -52,6 +52,7 @@ enum ix_section_id {
 	IX_FDES,
 	IX_ROWS,		/* struct ix_row, grouped by ix_fde */
 	IX_RULES,		/* struct ix_rules: what to do, each once */
+	IX_SPLIT,		/* struct ix_split: units of which most is in other files */
 	IX_SECTIONS
 };
 
@@ -125,6 +126,11 @@ struct ix_scope {
 	int32_t parent;			/* among the unit's; -1 = none */
 	uint32_t name;
 	uint32_t tag;
+};
+
+struct ix_split {
+	uint64_t id;
+	uint32_t name, comp_dir;	/* strings: of the other file; where the compiler ran */
 };
 
 struct ix_fde {

@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "symbols/index.h"
+#include "symbols/split.h"
 #include "symbols/worker.h"
 
 struct index {
@@ -243,22 +244,52 @@ static struct index *index_make(struct symbols_module *m, struct worker_job *job
 	return ix;
 }
 
+/* The kept one, or a new one. */
+static struct index *index_get(struct symbols_module *m, struct worker_job *job)
+{
+	char dir[PATH_MAX], path[PATH_MAX + 64];
+	struct index *ix;
+
+	if (m->jit || !index_dir(m->family, dir, sizeof(dir)) || !make_dir(dir))
+		return index_make(m, job, NULL);
+	snprintf(path, sizeof(path), "%s/%016llx%016llx.%s", dir, (unsigned long long)job->key[1],
+		 (unsigned long long)job->key[0],
+		 job->parts == IX_PART_NAMES ? "names" : "frames");
+	ix = index_kept(path, job->key, job->parts);
+	if (ix)
+		return ix;
+	content_hash(job->main, job->content);
+	return index_make(m, job, path);
+}
+
+/* With the entries of split units, where their files are found; ix otherwise. */
+static struct index *index_join(struct symbols_module *m, struct worker_job *job, struct index *ix)
+{
+	struct index *whole = NULL;
+	struct split_files f;
+
+	split_files_open(m, ix, &f);
+	if (f.n) {
+		job->split = f.image;
+		job->n_split = f.n;
+		job->key[0] ^= f.sum;
+		whole = index_get(m, job);
+	}
+	split_files_close(&f);
+	if (!whole)
+		return ix;
+	index_close(ix);
+	return whole;
+}
+
 struct index *index_open(struct symbols_module *m, uint32_t parts)
 {
 	struct worker_job job = { .name = m->name, .main = m->elf.file, .parts = parts };
-	char dir[PATH_MAX], path[PATH_MAX + 64];
 	struct index *ix;
 
 	if (!(parts == IX_PART_NAMES ? job_names(m, &job) : job_frames(m, &job)) ||
 	    (!m->jit && !key_make(&job)))
 		return NULL;
-	if (m->jit || !index_dir(m->family, dir, sizeof(dir)) || !make_dir(dir))
-		return index_make(m, &job, NULL);
-	snprintf(path, sizeof(path), "%s/%016llx%016llx.%s", dir, (unsigned long long)job.key[1],
-		 (unsigned long long)job.key[0], parts == IX_PART_NAMES ? "names" : "frames");
-	ix = index_kept(path, job.key, parts);
-	if (ix)
-		return ix;
-	content_hash(job.main, job.content);
-	return index_make(m, &job, path);
+	ix = index_get(m, &job);
+	return ix && parts == IX_PART_NAMES ? index_join(m, &job, ix) : ix;
 }

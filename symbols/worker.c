@@ -28,6 +28,16 @@
 #include "base/log.h"
 #include "symbols/worker.h"
 
+/* gcc and clang each say in their own way that AddressSanitizer is in. */
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifdef __SANITIZE_ADDRESS__
+#define SANITIZED 1
+#endif
+
 enum { WALL_SECONDS = 300, CPU_SECONDS = 240, QUIET_MS = 1500 };
 #define MEMORY_BYTES (6ull << 30)
 #define OUTPUT_BYTES (4ull << 30)
@@ -50,7 +60,7 @@ static bool cage(void)
 		SCMP_SYS(madvise),
 		SCMP_SYS(rt_sigreturn),
 		SCMP_SYS(futex),
-#ifdef __SANITIZE_ADDRESS__
+#ifdef SANITIZED
 		/* what AddressSanitizer's own allocator does; such a build is for our tests */
 		SCMP_SYS(mprotect),
 		SCMP_SYS(sched_yield),
@@ -160,8 +170,10 @@ static void __attribute__((noreturn)) worker(const struct worker_job *job, int a
 	make_writable(job->debug);
 	make_writable(job->alt);
 	make_writable(job->frames);
+	for (size_t i = 0; i < job->n_split; i++)
+		make_writable(job->split[i]);
 	setrlimit(RLIMIT_CORE, &none);
-#ifndef __SANITIZE_ADDRESS__
+#ifndef SANITIZED
 	limit(RLIMIT_AS, size_now() + MEMORY_BYTES);
 #else
 	(void)size_now;

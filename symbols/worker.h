@@ -16,6 +16,9 @@ struct worker_job {
 	struct span frames;	/* where .debug_frame is; empty = in main */
 	struct span eh;		/* .eh_frame of a file without section headers; may be empty */
 	uint64_t eh_addr;
+	/* files with the entries of split units (.dwo, .dwp) */
+	const struct span *split;
+	size_t n_split;
 	uint32_t parts;		/* IX_PART_* */
 	uint64_t key[2];
 	/* the main file's name in the content store; zeros where the index is not kept */

@@ -1,6 +1,6 @@
 /*
- * Fuzz what strangers write: profiles (profile.proto, gzip'd or not, text heap profiles), perf maps and jitdump files.  Any bytes must end
- * in an error or a profile that all forms can be written of, in bounded memory.
+ * Fuzz what strangers write: profiles (profile.proto, gzip'd or not, text heap profiles).  Any bytes must end in an error or a
+ * profile that all forms can be written of, in bounded memory.
  *
  *	clang -fsanitize=fuzzer,address,undefined -DFUZZING ...	libFuzzer
  *	otherwise: a program that runs the files (or directories of files) it is given, each as it is and with MUTATIONS
@@ -11,32 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/jit.h"
 #include "analysis/output/output.h"
 #ifndef FUZZING
 #include "tests/fuzz/corpus.h"
 #endif
 
-volatile uint64_t looked_at;
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
-
-static void see(void *ctx, const struct jit_named *n)
-{
-	(void)ctx;
-	if (n->size == 0 || n->start + n->size < n->start)
-		abort();
-	looked_at += (n->name ? strlen(n->name) : 0) + (n->file ? strlen(n->file) : 0) + n->line;
-}
-
-static void parse(enum jit_origin origin, const uint8_t *data, size_t len, size_t piece)
-{
-	struct jit_parser *p = jit_parser_create(origin, see, NULL);
-
-	for (size_t at = 0; at < len; at += piece)
-		jit_parser_feed(p, data + at, len - at < piece ? len - at : piece);
-	jit_parser_destroy(p);
-}
 
 static void check(struct err *err)
 {
@@ -82,8 +62,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		write_all(p);
 		profile_destroy(p);
 	}
-	parse(JIT_PERF_MAP, data, len, 1 + len / 3);
-	parse(JIT_DUMP, data, len, 1 + len / 5);
 	return 0;
 }
 

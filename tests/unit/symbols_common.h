@@ -59,7 +59,7 @@ static inline bool build(const char *name, const char *ext, const char *text, co
 	snprintf(source, sizeof(source), "%s/%s.%s", temp_dir, name, ext);
 	snprintf(path, 256, "%s/%s", temp_dir, name);
 	write_file(source, text);
-	snprintf(command, sizeof(command), "%s -o %s %s", cc, path, source);
+	snprintf(command, sizeof(command), "cd %s && %s -o %s %s", temp_dir, cc, path, source);
 	if (system(command))
 		fail_msg("cannot build: %s", command);
 	return true;

@@ -139,6 +139,8 @@ static void in_c(void **state)
 		"gcc -O2 -g -gz", "gcc -O2 -g3", "gcc -O2 -g -static-pie", "gcc -O2 -g -gdwarf64", "gcc -O2 -g -fdebug-types-section -flto", "clang -O0 -g", "clang -O2 -g",
 		"clang -O1 -gdwarf-4", "clang -O2 -gdwarf-5 -ffunction-sections", "clang -O1 -gline-tables-only",
 		"musl-gcc -O2 -g -static",
+		"gcc -O2 -gdwarf-4 -gsplit-dwarf", "gcc -O2 -gdwarf-5 -gsplit-dwarf", "clang -O2 -gdwarf-4 -gsplit-dwarf",
+		"clang -O2 -gdwarf-5 -gsplit-dwarf", "gcc -O1 -g -gsplit-dwarf -ffunction-sections -Wl,--gc-sections",
 	};
 
 	(void)state;
@@ -150,6 +152,8 @@ static void in_cpp(void **state)
 {
 	static const char *const cc[] = {
 		"g++ -O0 -g", "g++ -O2 -g", "g++ -O1 -gdwarf-4 -fdebug-types-section", "clang++ -O0 -g", "clang++ -O2 -gdwarf-4",
+		"g++ -O2 -gdwarf-4 -gsplit-dwarf", "g++ -O1 -gdwarf-5 -gsplit-dwarf -fdebug-types-section", "clang++ -O1 -gdwarf-5 -gsplit-dwarf",
+		"clang++ -O2 -gdwarf-4 -gsplit-dwarf -fdebug-types-section",
 	};
 
 	(void)state;

@@ -290,6 +290,9 @@ static void in_c(void **state)
 		"gcc -O0 -g -fno-inline", "gcc -O2 -g -fno-inline -fno-ipa-sra", "gcc -O1 -gdwarf-4 -fno-inline", "clang -O0 -g",
 		"clang -O1 -g -fno-inline", "clang -O2 -gdwarf-4 -fno-inline", "gcc -O1 -g -static -fno-inline", "gcc -O1 -g -static-pie -fno-inline", "gcc -O1 -g -no-pie -fno-inline",
 		"musl-gcc -O1 -g -static -fno-inline", "musl-gcc -O1 -g -fno-inline", "gcc -O1 -g -fdebug-types-section -fno-inline",
+		"gcc -O1 -gdwarf-4 -gsplit-dwarf -fno-inline", "gcc -O0 -gdwarf-5 -gsplit-dwarf -fno-inline", "clang -O1 -gdwarf-4 -gsplit-dwarf -fno-inline",
+		"clang -O1 -gdwarf-5 -gsplit-dwarf -fno-inline", "gcc -O1 -gdwarf-5 -gsplit-dwarf -fdebug-types-section -fno-inline",
+		"gcc -O1 -gdwarf-4 -gsplit-dwarf -fdebug-types-section -fno-inline",
 	};
 
 	(void)state;
@@ -353,6 +356,8 @@ static void in_cpp(void **state)
 	check_cpp("g++ -O2 -g");
 	check_cpp("clang++ -O1 -g");
 	check_cpp("clang++ -O0 -gdwarf-4");
+	check_cpp("g++ -O1 -gdwarf-5 -gsplit-dwarf");
+	check_cpp("clang++ -O1 -gdwarf-4 -gsplit-dwarf");
 }
 
 /* A class without symbols is known by its type_info. */
