@@ -1,9 +1,10 @@
-/* What gdb runs at its start: commands.py, commands_jit.py and commands_bt.py, as text. */
+/* What gdb runs at its start, as text. */
 	.section .rodata
 	.globl	gdb_commands
 gdb_commands:
 	.incbin	"cmd/commands.py"
 	.incbin	"cmd/commands_jit.py"
 	.incbin	"cmd/commands_bt.py"
+	.incbin	"cmd/commands_map.py"
 	.byte	0
 	.section .note.GNU-stack, "", @progbits

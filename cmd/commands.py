@@ -4,12 +4,16 @@
 # that follows does it, so that gdb, its front ends and breakpoint lists see an ordinary stop.  It is a step backwards: forwards
 # gdb may be stepping off a breakpoint, and cannot bear to find itself in another thread then.
 import atexit
+import bisect
 import gdb
+import gdb.unwinder
 import glob
+import json
 import os
 import re
 import shutil
 import struct
+import subprocess
 import sys
 import tempfile
 
@@ -804,6 +808,7 @@ def _connect(socket, sysroot):
             pass
     gdb.events.stop.connect(_on_stop)
     gdb.events.stop.connect(_jit_on_stop)
+    gdb.events.stop.connect(_map_on_stop)
     gdb.events.new_objfile.connect(_on_objfile)
     gdb.events.cont.connect(_on_resume)
     if hasattr(gdb.events, 'free_objfile') and hasattr(gdb, 'BP_CATCHPOINT'):

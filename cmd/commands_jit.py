@@ -71,17 +71,21 @@ def _jit_sections(image):
     return found
 
 
-def _jit_give(key):
+def _jit_directory():
     global _jit_dir
+    if not _jit_dir:
+        _jit_dir = tempfile.mkdtemp(prefix='hindsight-jit-')
+        atexit.register(shutil.rmtree, _jit_dir, True)
+    return _jit_dir
+
+
+def _jit_give(key):
     image = bytearray(_jit_read(key[2], key[3]))
     sections = _jit_sections(image)
     code = [addr for _, addr, is_code in sections if is_code]
     if not code or gdb.block_for_pc(code[0]):       # gdb knows it
         return
-    if not _jit_dir:
-        _jit_dir = tempfile.mkdtemp(prefix='hindsight-jit-')
-        atexit.register(shutil.rmtree, _jit_dir, True)
-    path = '%s/%x-%x.o' % (_jit_dir, key[1], key[2])
+    path = '%s/%x-%x.o' % (_jit_directory(), key[1], key[2])
     with open(path, 'wb') as f:
         f.write(image)
     where = ''.join(' -s %s 0x%x' % (name, addr) for name, addr, _ in sections)
