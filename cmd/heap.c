@@ -14,6 +14,12 @@
 static const struct option_row heap_rows[] = {
 	{ "at", 0, "EVENT|exit", OPTION_STRING, offsetof(struct heap_cmd, at),
 	  "as it is after this event (default: exit)" },
+	{ "diff", 0, "E1,E2", OPTION_STRING, offsetof(struct heap_cmd, diff),
+	  "what is other after event E2 than after E1, and who changed it" },
+	{ "writers", 0, "N", OPTION_STRING, offsetof(struct heap_cmd, writers),
+	  "with --diff: find out who wrote the first N changed fields (default 20)" },
+	{ "history", 0, "EXPR|ADDR:TYPE[.FIELD]", OPTION_STRING, offsetof(struct heap_cmd, history),
+	  "every value this has had until --at, and who wrote each" },
 	{ "depth", 0, "N", OPTION_U64, offsetof(struct heap_cmd, depth),
 	  "follow so many pointers (default 1)" },
 	{ "type", 0, "TYPE", OPTION_STRING, offsetof(struct heap_cmd, type),
@@ -78,6 +84,22 @@ static struct err *read_event(const char *option, const char *text, uint64_t *re
 	return NULL;
 }
 
+static struct err *diff(const struct heap_cmd *c, struct heap_store *st)
+{
+	const char *comma = strchr(c->diff, ',');
+	uint64_t first, second;
+	char text[32];
+
+	if (!comma)
+		return err_new(ERR_USAGE, "--diff takes two events, E1,E2, not '%s'", c->diff);
+	snprintf(text, sizeof(text), "%.*s", (int)(comma - c->diff), c->diff);
+	TRY(read_event("--diff", text, &first));
+	TRY(read_event("--diff", comma + 1, &second));
+	if (first == HEAP_EXIT || (second != HEAP_EXIT && first > second))
+		return err_new(ERR_USAGE, "--diff=%s: the first event comes first", c->diff);
+	return heap_diff_print(c, st, first, second);
+}
+
 /* ---- one moment ------------------------------------------------------------------------------ */
 
 static struct err *find_value(const struct heap_cmd *c, struct heap_view *v, const char *text,
@@ -138,7 +160,10 @@ struct err *heap_moment_print(const struct heap_cmd *c, struct heap_store *st, i
 		TRY(read_event("--at", c->at, &event));
 	TRY(st->ops->go(st, event));
 	TRY(heap_view_create(st, &o, &v));
-	err = argc ? values(c, v, argc, argv) : heap_types_print(c, v);
+	if (c->history)
+		err = heap_history_print(c, v);
+	else
+		err = argc ? values(c, v, argc, argv) : heap_types_print(c, v);
 	heap_view_destroy(v);
 	return err;
 }
@@ -194,8 +219,9 @@ static struct err *heap_run(const void *opts, int argc, char **argv)
 		o.session.debug_dir = debug_dir;
 	err = heap_recording_open(dir, &o, &st);
 	if (!err)
-		err = c->html ? heap_page(c, st, dir, argc, argv)
-			      : heap_moment_print(c, st, argc, argv);
+		err = c->html   ? heap_page(c, st, dir, argc, argv)
+		      : c->diff ? diff(c, st)
+				: heap_moment_print(c, st, argc, argv);
 	if (shown)
 		fputs("\r\033[K", stderr);
 	heap_store_destroy(st);

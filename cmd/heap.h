@@ -8,7 +8,7 @@
 #include "cmd/cmd.h"
 
 struct heap_cmd {
-	const char *at, *diff, *history, *type, *read, *types, *html;
+	const char *at, *diff, *history, *type, *writers, *read, *types, *html;
 	uint64_t depth, pid, tid, top, children, string;
 	struct option_list alloc, free;
 	bool json, quiet, raw;
@@ -39,11 +39,12 @@ struct err *heap_moment_print(const struct heap_cmd *c, struct heap_store *st, i
 			      char **text) __must_check;
 /* heap_log.c: --read. */
 struct err *heap_read_run(const struct heap_cmd *c, int argc, char **argv) __must_check;
-/*
- * heap_page.c: the inspector.  Moments are those of a log, or --at's of a recording; text[]:
- * expressions that are always there.
- */
-struct err *heap_page(const struct heap_cmd *c, struct heap_store *st, const char *title, int n,
-		      char **text) __must_check;
+/* heap_diff.c */
+struct err *heap_diff_print(const struct heap_cmd *c, struct heap_store *st, uint64_t first,
+			    uint64_t second) __must_check;
+/* heap_history.c */
+struct err *heap_history_print(const struct heap_cmd *c, struct heap_view *v) __must_check;
+void heap_writer_print(const struct heap_writer *w);
+struct json_t *heap_writer_json(const struct heap_writer *w);
 
 #endif

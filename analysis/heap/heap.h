@@ -96,6 +96,13 @@ struct heap_store {
 	size_t moments;
 };
 
+struct heap_bytes {
+	struct heap_store st;
+	uint64_t addr;
+	const unsigned char *bytes;
+	size_t size;
+};
+
 static inline void heap_store_destroy(struct heap_store *st)
 {
 	if (st)
@@ -113,6 +120,87 @@ enum { HEAP_EXIT = 0 };		/* as an event: where the process ends */
  */
 struct err *heap_recording_open(const char *trace_dir, const struct heap_recording_options *options,
 				struct heap_store **ret) __must_check;
+
+/* ---- what a recording knows of changes ------------------------------------------------------- */
+
+/* Who changed memory. */
+struct heap_writer {
+	const char *function, *file;	/* NULL = unknown; file as the compiler saw it */
+	const char *module;
+	const char *call;		/* the system call that wrote, or what else; NULL = code */
+	unsigned line;
+	uint64_t pc;			/* of the instruction, or behind the system call's */
+};
+struct heap_change {
+	uint64_t event;			/* done last before it, or (a call's) the call's own */
+	int tid;
+	uint32_t writer;		/* index in heap_history.writer */
+};
+struct heap_history {
+	uint64_t addr, size, begin;	/* begin: event at which it begins */
+	bool born;			/* ... with the block being made, by writer[0] */
+	/* in order; value i is bytes[i * size], that before the first change is value 0 */
+	struct heap_change *change;
+	size_t n, room;
+	unsigned char *bytes;
+	struct heap_writer *writer;
+	size_t writers;
+	uint64_t truncated;		/* 0, or it was given up after so many changes */
+};
+/*
+ * Every value that memory has had from its block's birth, or the program's start, to the present
+ * moment of a store that heap_recording_open() made.  Afterwards the store must go elsewhere
+ * before it is used again.
+ */
+struct err *heap_history_find(struct heap_store *st, uint64_t addr, uint64_t size,
+			      struct heap_history *ret) __must_check;
+void heap_history_deinit(struct heap_history *h);
+
+enum heap_what { HEAP_APPEARED, HEAP_GONE, HEAP_WAS_CHANGED };
+struct heap_difference {
+	enum heap_what what;
+	struct heap_block block;	/* of CHANGED: the block it is in; size 0 = in none */
+	/* CHANGED: the field */
+	const char *name;		/* "struct node .next", "table.count" */
+	const char *type, *before, *after;
+	uint64_t addr, size;
+	bool written;			/* writer, event and tid say who was last to change it */
+	struct heap_writer writer;
+	uint64_t event;
+	int tid;
+};
+struct heap_diff_type {			/* blocks of a type */
+	const char *name;
+	uint64_t appeared, appeared_bytes, gone, gone_bytes, changed;
+};
+struct heap_diff {
+	uint64_t first, second;		/* events */
+	struct heap_difference *difference;	/* variables, then blocks by address */
+	size_t n, room;
+	uint64_t fields;		/* that changed, also those that are not listed */
+	struct heap_diff_type *type;	/* the most bytes first */
+	size_t types;
+	double seconds;			/* comparing, without replaying */
+	struct heap_diff_memory *memory;
+};
+struct heap_diff_options {
+	uint64_t first, second;
+	size_t fields;			/* list at most so many changed ones; blocks too */
+	size_t writers;			/* find out who wrote so many of them */
+	const char *type;		/* only variables and blocks of this type; NULL = all */
+};
+/* What is other at the second moment than at the first; the store stands there afterwards. */
+struct err *heap_diff_find(struct heap_store *st, const struct heap_diff_options *o,
+			   struct heap_diff *ret) __must_check;
+void heap_diff_deinit(struct heap_diff *d);
+
+
+/*
+ * A store that has nothing but these bytes (the caller's, as all of it) and the types and names of
+ * another.
+ */
+void heap_bytes_init(struct heap_bytes *b, const struct heap_store *like, uint64_t addr,
+		     const void *bytes, size_t size);
 
 /* ---- values ---------------------------------------------------------------------------------- */
 

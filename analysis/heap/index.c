@@ -68,11 +68,12 @@ static const struct symbols_type *node_type(struct recording *r, struct guessed 
 static void find_types(struct recording *r)
 {
 	struct symbols_memory mem = session_memory(&r->j.s, session_any_task(&r->j.s));
-	struct guessed *cache = must(calloc(GUESSED, sizeof(*cache)));
+	struct guessed *cache;
 
 	if (r->typed)
 		return;
 	r->typed = true;
+	cache = must(calloc(GUESSED, sizeof(*cache)));
 	r->type = must(calloc(r->j.g.n + 1, sizeof(*r->type)));
 	if (r->j.g.n)
 		graph_contents(&r->j.s, &r->j.g);

@@ -56,6 +56,7 @@ static struct err *session_begin(struct recording *r)
 
 	session_end(r);
 	r->j = (struct job){ 0 };
+	r->spent = r->end = false;
 	err = session_open(r->trace, &r->o.session, &r->j.s);
 	if (!err) {
 		r->open = true;
@@ -83,10 +84,10 @@ static struct err *recording_go(struct heap_store *st, uint64_t event)
 	struct session *s = &r->j.s;
 	enum replay_probe_stop stop;
 
-	if (r->here && event == st->now)
+	if (r->here && (event == HEAP_EXIT ? r->end : event == st->now))
 		return NULL;
-	if (r->open && (r->here || event < replay_where(s->r)) && event != HEAP_EXIT &&
-	    event < st->now)
+	if (r->open &&
+	    (r->spent || (event != HEAP_EXIT && (r->end || event < replay_where(s->r)))))
 		TRY(session_begin(r));
 	leave(r);
 	if (!r->open)
@@ -105,6 +106,7 @@ static struct err *recording_go(struct heap_store *st, uint64_t event)
 	TRY(memory_map(s, &r->j.m));
 	graph_index(s, &r->j.m, &r->j.g);
 	st->now = replay_where(s->r);
+	r->end = event == HEAP_EXIT;
 	r->here = true;
 	return NULL;
 }

@@ -15,6 +15,8 @@ struct recording {
 	char *trace;
 	bool open;		/* there is a session */
 	bool here;		/* it stands at st.now, and mappings and blocks are known */
+	bool end;		/* ... where the process ends */
+	bool spent;		/* probes are quiet: it must begin anew to go elsewhere */
 	bool typed;		/* contents and types of blocks, too */
 	/* of each node of j.g; NULL = unknown */
 	const struct symbols_type **type;
@@ -33,5 +35,12 @@ const char *recording_keep(struct recording *r, char *text);
 /* The type of a node of the graph; all are worked out when the first is asked for. */
 const struct symbols_type *recording_type(struct recording *r, size_t node);
 void recording_block(struct recording *r, size_t node, struct heap_block *ret);
+
+/* history.c: the function and line of an instruction, or of the caller that has some. */
+bool writer_has_source(const struct heap_writer *w);
+void writer_name(struct symbols *sym, struct heap_writer *w, uint64_t lookup);
+
+/* writers.c: who was last to change these fields before the store's moment? */
+struct err *writers_find(struct recording *r, struct heap_difference **list, size_t n);
 
 #endif

@@ -1,0 +1,279 @@
+/*
+ * history.c - every value that a piece of memory has had, and who wrote each.
+ *
+ * The replay goes back to where the block was made (or the program began) and runs forward with a
+ * debug register on the memory.  What was written there with the value it had is no change.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "abi/syscall.h"
+#include "analysis/heap/recording.h"
+
+enum { CHANGES_MAX = 1 << 24, PLACES = 1 << 12 };
+
+struct place {
+	uint64_t pc;
+	int nr;
+	bool used;
+	uint32_t writer;
+};
+
+struct finding {
+	struct recording *r;
+	struct heap_history *h;
+	struct replay_break watch[4];
+	unsigned watches;
+	struct place *place;
+	uint64_t until;
+	int tid;		/* to read memory by */
+};
+
+static uint32_t writer_add(struct heap_history *h, const struct heap_writer *w)
+{
+	if (!(h->writers & (h->writers - 1))) {
+		size_t room = h->writers ? h->writers * 2 : 1;
+
+		h->writer = must(realloc(h->writer, room * sizeof(*h->writer)));
+	}
+	h->writer[h->writers] = *w;
+	return (uint32_t)h->writers++;
+}
+
+static void change_add(struct heap_history *h, const struct heap_change *c, const void *bytes)
+{
+	if (h->n + 1 >= h->room) {
+		h->room = h->room * 2 + 256;
+		h->change = must(realloc(h->change, h->room * sizeof(*h->change)));
+		h->bytes = must(realloc(h->bytes, (h->room + 1) * h->size));
+	}
+	if (c)
+		h->change[h->n++] = *c;
+	memcpy(h->bytes + h->n * h->size, bytes, h->size);
+}
+
+/* ---- who it was ------------------------------------------------------------------------------ */
+
+bool writer_has_source(const struct heap_writer *w)
+{
+	return w->file && w->line;
+}
+
+void writer_name(struct symbols *sym, struct heap_writer *w, uint64_t lookup)
+{
+	struct symbols_frame frame[16];
+	size_t n = symbols_lookup(sym, lookup, frame, 16);
+
+	if (!n)
+		return;
+	w->function = frame[0].function;
+	w->file = frame[0].file;
+	w->line = frame[0].line;
+	w->module = frame[0].module;
+}
+
+/*
+ * The instruction that wrote; where it is in a library without sources, the caller that has some,
+ * with the library's function as what it called.
+ */
+static struct heap_writer writer_of(struct finding *f, int tid, uint64_t pc, const char *call)
+{
+	struct session *s = &f->r->j.s;
+	struct symbols_pc st[STACK_MAX];
+	struct heap_writer w = { .pc = pc, .call = call }, outer;
+	size_t n;
+
+	writer_name(s->sym, &w, pc);
+	if (writer_has_source(&w) && !call)
+		return w;
+	n = session_unwind(s, tid, NULL, st, STACK_MAX);
+	for (size_t i = 0; i < n; i++) {
+		outer = w;
+		writer_name(s->sym, &outer, i || call ? st[i].lookup : pc);
+		if (!writer_has_source(&outer) ||
+		    (outer.module && strstr(outer.module, "/libc.so")))
+			continue;
+		if (!call)
+			outer.call = w.function;
+		return outer;
+	}
+	return w;
+}
+
+/* Writers are known by their instruction; those whose caller counts are looked at each time. */
+static uint32_t writer_number(struct finding *f, int tid, uint64_t pc, int nr)
+{
+	struct place *p = &f->place[(pc ^ (uint64_t)(unsigned)nr << 20) * 0x9e3779b97f4a7c15 >> 52];
+	struct heap_writer w;
+
+	if (p->used && p->pc == pc && p->nr == nr)
+		return p->writer;
+	w = writer_of(f, tid, pc, nr >= 0 ? sys_name(nr) : NULL);
+	if (w.call || !writer_has_source(&w)) {
+		for (size_t i = f->h->writers; i-- && f->h->writers - i < 64;) {
+			const struct heap_writer *x = &f->h->writer[i];
+
+			if (x->pc == pc && x->function == w.function && x->line == w.line &&
+			    x->file == w.file && x->call == w.call)
+				return (uint32_t)i;
+		}
+		return writer_add(f->h, &w);
+	}
+	*p = (struct place){ pc, nr, true, writer_add(f->h, &w) };
+	return p->writer;
+}
+
+/* ---- from the beginning ---------------------------------------------------------------------- */
+
+static bool read_now(struct finding *f, void *buf)
+{
+	return replay_memory(f->r->j.s.r, f->tid, f->h->addr, buf, f->h->size) == f->h->size;
+}
+
+/* The task is at the first instruction of the allocator: to its return. */
+static struct err *to_return(struct finding *f, int tid)
+{
+	enum { TRIES = 4096 };
+	struct session *s = &f->r->j.s;
+	struct replay_break b = { .kind = REPLAY_BREAK, .pid = s->pid };
+	struct replay_fine fine;
+	struct regs regs, now;
+
+	TRY(replay_regs(s->r, tid, &regs));
+	if (replay_memory(s->r, tid, regs.rsp, &b.addr, 8) != 8)
+		return NULL;
+	for (unsigned i = 0; i < TRIES; i++) {
+		TRY(session_fine(s, &b, 1, false, &fine));
+		if (fine.kind == REPLAY_FINE_END)
+			return NULL;
+		if (fine.kind != REPLAY_FINE_MOVED || fine.tid != tid)
+			continue;
+		TRY(replay_regs(s->r, tid, &now));
+		if (now.rip == b.addr && now.rsp == regs.rsp + 8)
+			return NULL;
+	}
+	return NULL;
+}
+
+static struct err *to_begin(struct finding *f)
+{
+	struct recording *r = f->r;
+	struct session *s = &r->j.s;
+	size_t node = graph_find(&r->j.g, f->h->addr);
+	const struct alloc_event *made;
+	struct heap_writer w = { 0 };
+	struct block b = { 0 };
+	unsigned char value[32];
+
+	if (node != SIZE_MAX)
+		b = s->h.block[r->j.g.node[node].block];
+	made = node != SIZE_MAX ? memlog_maker(s, r->j.g.node[node].block) : NULL;
+	f->until = s->end_event;
+	replay_probes_quiet(s->r);
+	TRY(session_restore(s, s->start));
+	if (made) {
+		const struct alloc_log *l = memlog_log(s);
+		const struct alloc_frame *who = alloc_who(&l->stack[made->stack]);
+
+		if (who)
+			w = (struct heap_writer){ who->function, who->file, who->module, NULL,
+						  who->line, who->addr };
+		f->h->born = true;
+		writer_add(f->h, &w);
+		TRY(session_goto(s, NULL, 0, b.born));
+		f->tid = session_any_task(s);
+		TRY(to_return(f, replay_current(s->r)));
+	}
+	f->tid = session_any_task(s);
+	f->h->begin = replay_where(s->r);
+	if (!read_now(f, value))
+		memset(value, 0, sizeof(value));
+	change_add(f->h, NULL, value);
+	return NULL;
+}
+
+static struct err *follow(struct finding *f)
+{
+	struct session *s = &f->r->j.s;
+	unsigned char value[32];
+
+	while (f->r->end || replay_where(s->r) < f->until) {
+		struct heap_history *h = f->h;
+		struct replay_fine fine;
+		struct regs regs;
+		uint32_t w;
+
+		TRY(session_fine(s, f->watch, f->watches, false, &fine));
+		if (fine.kind == REPLAY_FINE_END)
+			break;
+		if (fine.exit)
+			f->tid = session_any_task(s);
+		if (!fine.watch || !read_now(f, value) ||
+		    !memcmp(value, h->bytes + h->n * h->size, h->size))
+			continue;
+		memset(&regs, 0, sizeof(regs));
+		err_free(replay_regs(s->r, fine.tid, &regs));
+		if (fine.kind == REPLAY_FINE_MOVED)
+			w = writer_number(f, fine.tid, regs.rip - 1, -1);
+		else
+			w = writer_number(f, fine.tid, regs.rip, fine.nr < 0 ? 0 : fine.nr);
+		change_add(h, &(struct heap_change){ replay_where(s->r), fine.tid, w }, value);
+		if (!(h->n & 0xfff))
+			session_progress(s, "changes", h->n, 0);
+		if (h->n >= CHANGES_MAX) {
+			h->truncated = h->n;
+			break;
+		}
+	}
+	return NULL;
+}
+
+/* Debug registers cover aligned words. */
+static void cover(struct finding *f, uint64_t addr, uint64_t size)
+{
+	while (size && f->watches < 4) {
+		uint64_t len = 8;
+
+		while (len > size || (addr & (len - 1)))
+			len /= 2;
+		f->watch[f->watches++] = (struct replay_break){ .kind = REPLAY_WRITE,
+								.addr = addr,
+								.len = len };
+		addr += len;
+		size -= len;
+	}
+}
+
+struct err *heap_history_find(struct heap_store *st, uint64_t addr, uint64_t size,
+			      struct heap_history *ret)
+{
+	struct recording *r = recording_of(st);
+	struct finding f = { .r = r, .h = ret };
+	struct err *err;
+
+	*ret = (struct heap_history){ .addr = addr, .size = size };
+	cover(&f, addr, size);
+	if (!size || f.watches * 8ull < size ||
+	    f.watch[f.watches - 1].addr + f.watch[f.watches - 1].len != addr + size)
+		return err_new(ERR_USAGE, "a history is of at most 32 bytes, not %llu: name a field",
+			       (unsigned long long)size);
+	f.place = must(calloc(PLACES, sizeof(*f.place)));
+	err = to_begin(&f);
+	if (!err)
+		err = follow(&f);
+	free(f.place);
+	r->here = false;
+	r->spent = true;
+	if (err)
+		heap_history_deinit(ret);
+	return err;
+}
+
+void heap_history_deinit(struct heap_history *h)
+{
+	free(h->change);
+	free(h->bytes);
+	free(h->writer);
+	*h = (struct heap_history){ 0 };
+}

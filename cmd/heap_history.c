@@ -1,0 +1,193 @@
+/*
+ * heap_history.c - `hindsight heap --history`: every value a field has had, and who wrote each.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "cmd/heap.h"
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+void heap_writer_print(const struct heap_writer *w)
+{
+	if (w->function)
+		printf("%s", w->function);
+	else
+		printf("0x%" PRIx64, w->pc);
+	if (w->file && w->line)
+		printf(" at %s:%u", base_name(w->file), w->line);
+	else if (w->module)
+		printf(" in %s", base_name(w->module));
+	if (w->call)
+		printf(" (%s)", w->call);
+}
+
+json_t *heap_writer_json(const struct heap_writer *w)
+{
+	json_t *o = json_object();
+
+	if (w->function)
+		json_object_set_new(o, "function", json_text(w->function, strlen(w->function)));
+	if (w->file && w->line) {
+		json_object_set_new(o, "file", json_text(w->file, strlen(w->file)));
+		json_object_set_new(o, "line", json_count(w->line));
+	}
+	if (w->call)
+		json_object_set_new(o, "by", json_text(w->call, strlen(w->call)));
+	if (w->module)
+		json_object_set_new(o, "module", json_text(w->module, strlen(w->module)));
+	json_object_set_new(o, "pc", json_hex(w->pc));
+	return o;
+}
+
+/* EXPR, or ADDR:TYPE.FIELD. */
+static struct err *find_field(struct heap_view *v, const char *text, struct heap_value **ret)
+{
+	const char *colon = strchr(text, ':');
+	struct heap_value *x;
+	char *expr;
+
+	if (!colon || colon[1] == ':')
+		return heap_value_eval(v, text, ret);
+	expr = (char *)(uintptr_t)heap_text(v, "%.*s", (int)(colon - text), text);
+	TRY(heap_value_eval(v, expr, &x));
+	text = colon + 1;
+	colon = strchr(text, '.');
+	if (colon)
+		expr = (char *)(uintptr_t)heap_text(v, "((%.*s *)0x%" PRIx64 ")->%s",
+						    (int)(colon - text), text, x->addr, colon + 1);
+	else
+		expr = (char *)(uintptr_t)heap_text(v, "*(%s *)0x%" PRIx64, text, x->addr);
+	return heap_value_eval(v, expr, ret);
+}
+
+/* The nth value as text; it belongs to *v, which the caller destroys. */
+static struct err *value_text(struct heap_store *st, const struct heap_history *h, size_t n,
+			      const struct symbols_type *type, struct heap_view **v,
+			      struct heap_value **ret)
+{
+	static struct heap_bytes b;
+
+	heap_bytes_init(&b, st, h->addr, h->bytes + n * h->size, h->size);
+	TRY(heap_view_create(&b.st, NULL, v));
+	*ret = heap_value_at(*v, NULL, type, h->addr);
+	if (!type)
+		(*ret)->text = heap_text(*v, "0x%" PRIx64, *(const uint64_t *)(const void *)
+						(h->bytes + n * h->size));
+	return NULL;
+}
+
+/* "{1, 2}" for what has parts. */
+static void print_value(struct heap_view *v, struct heap_value *x)
+{
+	size_t n = heap_value_open(v, x);
+
+	if (!n) {
+		text_plain(stdout, x->text);
+		return;
+	}
+	putchar('{');
+	for (size_t i = 0; i < n; i++) {
+		if (i)
+			printf(", ");
+		print_value(v, &x->child[i]);
+	}
+	putchar('}');
+}
+
+static struct err *print_text(struct heap_store *st, const struct heap_history *h,
+			      const struct symbols_type *type)
+{
+	struct heap_view *v;
+	struct heap_value *x;
+
+	for (size_t i = 0; i <= h->n; i++) {
+		const struct heap_change *c = i ? &h->change[i - 1] : NULL;
+
+		TRY(value_text(st, h, i, type, &v, &x));
+		printf("%10" PRIu64 " ", c ? c->event : h->begin);
+		if (c)
+			printf("%7d  ", c->tid);
+		else
+			printf("%7s  ", h->born ? "made" : "start");
+		print_value(v, x);
+		if (x->points)
+			printf(" -> %s", x->points);
+		if (c || h->born) {
+			printf("  ");
+			heap_writer_print(&h->writer[c ? c->writer : 0]);
+		}
+		putchar('\n');
+		heap_view_destroy(v);
+	}
+	return NULL;
+}
+
+static struct err *print_json(struct heap_store *st, const struct heap_history *h,
+			      const struct heap_value *what)
+{
+	json_t *all = json_array(), *writers = json_array(), *o;
+	struct heap_view *v;
+	struct heap_value *x;
+
+	for (size_t i = 0; i <= h->n; i++) {
+		const struct heap_change *c = i ? &h->change[i - 1] : NULL;
+
+		TRY(value_text(st, h, i, what->of, &v, &x));
+		o = json_pack("{s:o, s:o}", "event", json_count(c ? c->event : h->begin), "value",
+			      json_text(x->text, strlen(x->text)));
+		if (heap_value_open(v, x))
+			json_object_set_new(o, "fields", heap_json_value(v, x, 0));
+		if (c) {
+			json_object_set_new(o, "thread", json_integer(c->tid));
+			json_object_set_new(o, "writer", json_count(c->writer));
+		}
+		json_array_append_new(all, o);
+		heap_view_destroy(v);
+	}
+	for (size_t i = 0; i < h->writers; i++)
+		json_array_append_new(writers, heap_writer_json(&h->writer[i]));
+	o = json_pack("{s:o, s:o, s:b, s:o, s:o}", "address", json_hex(h->addr), "size",
+		      json_count(h->size), "born", h->born, "history", all, "writers", writers);
+	if (what->type)
+		json_object_set_new(o, "type", json_text(what->type, strlen(what->type)));
+	if (what->name)
+		json_object_set_new(o, "name", json_text(what->name, strlen(what->name)));
+	return json_print(o, true);
+}
+
+struct err *heap_history_print(const struct heap_cmd *c, struct heap_view *v)
+{
+	struct heap_store *st = heap_view_store(v);
+	struct heap_history h;
+	struct heap_value *x;
+	struct heap_place p;
+	struct err *err;
+
+	TRY(find_field(v, c->history, &x));
+	st->ops->place(st, x->addr, &p);
+	if (p.where == HEAP_NOWHERE)
+		return err_new(ERR_USAGE,
+			       "%s: there is no memory at 0x%" PRIx64 " at event %" PRIu64,
+			       c->history, x->addr, st->now);
+	TRY(heap_history_find(st, x->addr, x->of ? x->size : 8, &h));
+	if (c->json) {
+		err = print_json(st, &h, x);
+	} else {
+		printf("%s%s%s at 0x%" PRIx64 ": %zu changes\n     event  thread  value  by\n",
+		       x->type ? x->type : "", x->type ? " " : "", c->history, h.addr, h.n);
+		err = print_text(st, &h, x->of);
+		if (h.truncated)
+			printf("... and more: given up after %" PRIu64 "\n", h.truncated);
+	}
+	heap_history_deinit(&h);
+	return err;
+}
