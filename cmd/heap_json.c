@@ -50,7 +50,7 @@ static json_t *value(struct heap_view *v, struct heap_value *x, unsigned depth, 
 		for (size_t i = 0; i < n; i++)
 			json_array_append_new(list, value(v, &x->child[i], depth, level + 1));
 		json_object_set_new(o, "children", list);
-	} else if (x->flags & HEAP_POINTER && depth && !(x->flags & HEAP_STRING)) {
+	} else if (x->flags & HEAP_POINTER && depth && !(x->flags & (HEAP_STRING | HEAP_LINK))) {
 		struct heap_value *to = heap_value_target(v, x);
 
 		if (to && to->of && !(to->flags & HEAP_MISSING))

@@ -214,6 +214,7 @@ enum {
 	HEAP_STRING = 64,	/* text is a string in quotes */
 	HEAP_BASE = 128,	/* a base class */
 	HEAP_NEW = 256,		/* was not there at the moment it was compared with */
+	HEAP_LINK = 1024,	/* a pointer to what is shown elsewhere: a list's next */
 	HEAP_NOTE = 512,	/* no value, but a remark among children: "... 12 more" */
 };
 struct heap_value {

@@ -26,7 +26,12 @@ struct heap_view {
 	const struct symbols_type *last_enum;
 	const struct symbols_enumerator *enumerator;
 	size_t enumerators;
-	unsigned depth;			/* of calls that read more of memory */
+	const struct symbols_type *links_of;	/* the struct that was looked at for links last */
+	struct links {
+		bool list, tree;
+		uint64_t next, left, right;
+		const char *name;
+	} links;
 };
 
 /* view.c */
@@ -50,12 +55,26 @@ struct heap_value *value_add_text(struct heap_view *v, struct heap_value *x, con
 /* Fills x from its name, type (x->of) and address. */
 void value_fill(struct heap_view *v, struct heap_value *x);
 
+/* shape.c: what x, a struct or a class that is there, is besides its fields */
+void shape_find(struct heap_view *v, struct heap_value *x);
+
+/* links.c: lists and trees of C.  A pointer that leads to one; a field that only links. */
+void links_find(struct heap_view *v, struct heap_value *x);
+bool links_member(const struct symbols_type *t, const struct symbols_member *m);
+/* tags.c: the member of a union that its neighbours in t, at addr, say it holds; SIZE_MAX = none */
+size_t tags_find(struct heap_view *v, const struct symbols_type *t, uint64_t addr,
+		 const struct symbols_member *u);
+
 /* text.c */
 void text_scalar(struct heap_view *v, struct heap_value *x, const struct symbols_member *field);
 /* A string in quotes: len bytes at addr, or (SIZE_MAX) up to its zero byte; NULL = missing. */
 const char *text_string(struct heap_view *v, uint64_t addr, size_t len);
+/* The same, with the zero bytes it has. */
+const char *text_string_exact(struct heap_view *v, uint64_t addr, uint64_t len);
 /* Bytes in quotes, as C writes them; more: "..." follows. */
 const char *text_quote(struct heap_view *v, const void *bytes, size_t len, bool more);
+/* Those of an enumeration to v->enumerator. */
+void text_enumerators(struct heap_view *v, const struct symbols_type *t);
 bool text_is_character(const struct symbols_type *t);
 
 #endif

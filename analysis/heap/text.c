@@ -94,6 +94,16 @@ const char *text_string(struct heap_view *v, uint64_t addr, size_t len)
 	return text_quote(v, buf, n, got < len && n == got);
 }
 
+const char *text_string_exact(struct heap_view *v, uint64_t addr, uint64_t len)
+{
+	size_t want = len < v->o.string ? (size_t)len : v->o.string;
+	char *buf = view_alloc(v, want + 1);
+
+	if (!view_read(v, addr, buf, want))
+		return NULL;
+	return text_quote(v, buf, want, want < len);
+}
+
 /* ---- numbers --------------------------------------------------------------------------------- */
 
 static const char *text_float(struct heap_view *v, const unsigned char *bytes, size_t size)
@@ -150,8 +160,9 @@ static const char *text_wide(struct heap_view *v, const unsigned char *bytes, si
 
 /* ---- enumerations ---------------------------------------------------------------------------- */
 
-static void enumerators(struct heap_view *v, const struct symbols_type *t)
+void text_enumerators(struct heap_view *v, const struct symbols_type *t)
 {
+	t = symbols_type_strip(t);
 	if (v->last_enum == t)
 		return;
 	v->last_enum = t;
@@ -184,7 +195,7 @@ static const char *text_enum(struct heap_view *v, const struct symbols_type *t, 
 {
 	const char *flags;
 
-	enumerators(v, t);
+	text_enumerators(v, t);
 	for (size_t i = 0; i < v->enumerators; i++)
 		if (v->enumerator[i].value == value)
 			return v->enumerator[i].name;
@@ -218,6 +229,8 @@ static void text_pointer(struct heap_view *v, struct heap_value *x, const struct
 		x->points = heap_text(v, "%s", p.text);
 	else if (p.where == HEAP_NOWHERE)
 		x->points = "no memory";
+	if (p.where != HEAP_NOWHERE && !(x->flags & (HEAP_LINK | HEAP_STRING)))
+		links_find(v, x);
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */

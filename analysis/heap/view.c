@@ -12,7 +12,7 @@
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-enum { ARENA_BLOCK = 1 << 16 };
+enum { ARENA_BLOCK = 1 << 16, FIELDS_MAX = 4096 };
 struct heap_arena {
 	struct heap_arena *next;
 	size_t used, size;
@@ -95,9 +95,9 @@ struct heap_store *heap_view_store(const struct heap_view *v)
 /* ---- children -------------------------------------------------------------------------------- */
 
 /* Room for one more; they are kept in one piece, which doubles. */
-static struct heap_value *child_new(struct heap_view *v, struct heap_value *x)
+static struct heap_value *child_new(struct heap_view *v, struct heap_value *x, size_t limit)
 {
-	if (x->children >= v->o.children) {
+	if (x->children >= limit) {
 		x->flags |= HEAP_CUT;
 		return NULL;
 	}
@@ -115,7 +115,7 @@ static struct heap_value *child_new(struct heap_view *v, struct heap_value *x)
 struct heap_value *value_add(struct heap_view *v, struct heap_value *x, const char *name,
 			     const struct symbols_type *type, uint64_t addr)
 {
-	struct heap_value *c = child_new(v, x);
+	struct heap_value *c = child_new(v, x, v->o.children);
 
 	if (!c)
 		return NULL;
@@ -129,7 +129,7 @@ struct heap_value *value_add(struct heap_view *v, struct heap_value *x, const ch
 struct heap_value *value_add_text(struct heap_view *v, struct heap_value *x, const char *name,
 				  const char *type, const char *text)
 {
-	struct heap_value *c = child_new(v, x);
+	struct heap_value *c = child_new(v, x, v->o.children);
 
 	if (!c)
 		return NULL;
@@ -150,6 +150,20 @@ static void open_array(struct heap_view *v, struct heap_value *x, const struct s
 			break;
 }
 
+/* A union of which it is known what it holds shows only that. */
+static void mark_union(struct heap_view *v, const struct heap_value *whole, struct heap_value *c,
+		       const struct symbols_member *m)
+{
+	const struct symbols_member *in;
+	size_t n, which = tags_find(v, whole->of, whole->addr, m);
+
+	if (which == SIZE_MAX || !(c->flags & HEAP_OPENS))
+		return;
+	in = symbols_type_members(c->of, &n);
+	c->data[0] = which + 1;
+	c->text = heap_text(v, "{.%s}", in[which].name ? in[which].name : "...");
+}
+
 static void open_fields(struct heap_view *v, struct heap_value *x, const struct symbols_type *t)
 {
 	const struct symbols_member *m;
@@ -157,7 +171,7 @@ static void open_fields(struct heap_view *v, struct heap_value *x, const struct 
 
 	m = symbols_type_members(t, &n);
 	for (size_t i = 0; i < n; i++) {
-		struct heap_value *c = child_new(v, x);
+		struct heap_value *c = child_new(v, x, FIELDS_MAX);
 
 		if (!c)
 			break;
@@ -166,11 +180,26 @@ static void open_fields(struct heap_view *v, struct heap_value *x, const struct 
 		c->addr = x->addr + m[i].offset;
 		if (m[i].base)
 			c->flags |= HEAP_BASE;
+		if (links_member(x->of, &m[i]))
+			c->flags |= HEAP_LINK;
 		if (m[i].bit_size)
 			text_scalar(v, c, &m[i]);
 		else
 			value_fill(v, c);
+		if (!v->o.raw && symbols_type_kind(symbols_type_strip(c->of)) == SYMBOLS_T_UNION)
+			mark_union(v, x, c, &m[i]);
 	}
+}
+
+static void open_union(struct heap_view *v, struct heap_value *x, const struct symbols_type *t)
+{
+	const struct symbols_member *m;
+	size_t n;
+
+	m = symbols_type_members(t, &n);
+	if (x->data[0] <= n)
+		value_add(v, x, m[x->data[0] - 1].name, m[x->data[0] - 1].type,
+			  x->addr + m[x->data[0] - 1].offset);
 }
 
 size_t heap_value_open(struct heap_view *v, struct heap_value *x)
@@ -184,6 +213,8 @@ size_t heap_value_open(struct heap_view *v, struct heap_value *x)
 		x->shape->open(v, x);
 	else if (symbols_type_kind(t) == SYMBOLS_T_ARRAY)
 		open_array(v, x, t);
+	else if (symbols_type_kind(t) == SYMBOLS_T_UNION && x->data[0])
+		open_union(v, x, t);
 	else
 		open_fields(v, x, t);
 	return x->children;
@@ -214,6 +245,7 @@ static void fill_compound(struct heap_view *v, struct heap_value *x, const struc
 	symbols_type_members(t, &n);
 	x->text = n ? "{...}" : "{}";
 	x->flags |= n ? HEAP_OPENS : 0;
+	shape_find(v, x);
 }
 
 void value_fill(struct heap_view *v, struct heap_value *x)
@@ -275,17 +307,41 @@ struct err *heap_value_eval(struct heap_view *v, const char *text, struct heap_v
 	return NULL;
 }
 
+/* What a pointer to a class really points to, by its vtable. */
+static const struct symbols_type *whole_object(struct heap_view *v, const struct symbols_type *t,
+					       uint64_t *addr)
+{
+	struct symbols_memory mem = { .read = read_all, .ctx = v };
+	enum symbols_type_kind kind = symbols_type_kind(symbols_type_strip(t));
+	const struct symbols_type *whole = NULL;
+	uint64_t vptr;
+	int64_t top = 0;
+
+	if ((kind != SYMBOLS_T_CLASS && kind != SYMBOLS_T_STRUCT) || !v->st->symbols ||
+	    !view_u64(v, *addr, &vptr) || vptr < 4096 || vptr & 7 ||
+	    !symbols_vtable_class(v->st->symbols, vptr, &mem, &top, &whole) || !whole)
+		return t;
+	*addr += (uint64_t)top;
+	return whole;
+}
+
 struct heap_value *heap_value_target(struct heap_view *v, const struct heap_value *p)
 {
-	const struct symbols_type *t = symbols_type_target(symbols_type_strip(p->of));
+	const struct symbols_type *t = symbols_type_strip(p->of);
+	uint64_t to = p->target;
 
 	if (!(p->flags & HEAP_POINTER) || !p->target)
 		return NULL;
+	/* a smart pointer's is what the template was made with */
+	t = symbols_type_kind(t) == SYMBOLS_T_POINTER || symbols_type_kind(t) == SYMBOLS_T_REFERENCE
+		    ? symbols_type_target(t)
+		    : symbols_type_argument(t, 0);
 	if (symbols_type_kind(symbols_type_strip(t)) == SYMBOLS_T_FUNCTION)
 		return NULL;
 	if (!symbols_type_size(t))
 		t = NULL;
-	return heap_value_at(v, heap_text(v, "*%s", p->name ? p->name : ""), t, p->target);
+	t = whole_object(v, t, &to);
+	return heap_value_at(v, heap_text(v, "*%s", p->name ? p->name : ""), t, to);
 }
 
 /* ---- two moments ----------------------------------------------------------------------------- */

@@ -1,0 +1,211 @@
+/*
+ * links.c - lists and trees of C: a struct with a pointer to its own kind, called `next` or like
+ * it, or two called `left` and `right`.
+ */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/heap/internal.h"
+
+enum { NODES_MAX = 100000, DEEP = 512 };
+
+/* Ends name with word: next, n_next, tqe_next, pNext, m_next? */
+static bool ends(const char *name, const char *word)
+{
+	size_t n = strlen(name), w = strlen(word);
+
+	if (n < w || strcasecmp(name + n - w, word))
+		return false;
+	return n == w || name[n - w - 1] == '_' || islower((unsigned char)name[n - w - 1]) != 0;
+}
+
+static bool points_to(const struct symbols_type *pointer, const struct symbols_type *t)
+{
+	const struct symbols_type *p = symbols_type_strip(pointer);
+
+	return symbols_type_kind(p) == SYMBOLS_T_POINTER &&
+	       symbols_type_strip(symbols_type_target(p)) == t;
+}
+
+static bool is_next(const char *name)
+{
+	return ends(name, "next") || !strcmp(name, "link") || !strcmp(name, "nxt");
+}
+
+bool links_member(const struct symbols_type *t, const struct symbols_member *m)
+{
+	static const char *const names[] = { "next", "prev",   "left", "right", "parent",
+					     "nxt",  "link", "prv",  "previous", "up" };
+
+	if (!m->name || !points_to(m->type, symbols_type_strip(t)))
+		return false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (ends(m->name, names[i]))
+			return true;
+	return false;
+}
+
+/* Links in t, which may be in structs in it (TAILQ_ENTRY). */
+static void look(struct heap_view *v, const struct symbols_type *whole,
+		 const struct symbols_type *t, uint64_t offset, unsigned depth)
+{
+	struct links *l = &v->links;
+	const struct symbols_member *m;
+	size_t n;
+
+	m = symbols_type_members(t, &n);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t at = offset + m[i].offset;
+
+		if (!m[i].name || m[i].bit_size)
+			continue;
+		if (!points_to(m[i].type, whole)) {
+			if (depth < 1 && symbols_type_kind(symbols_type_strip(m[i].type)) ==
+						 SYMBOLS_T_STRUCT)
+				look(v, whole, m[i].type, at, depth + 1);
+			continue;
+		}
+		if (!l->list && is_next(m[i].name)) {
+			l->list = true;
+			l->next = at;
+			l->name = m[i].name;
+		}
+		if (ends(m[i].name, "left") || !strcmp(m[i].name, "l"))
+			l->left = at + 1;
+		if (ends(m[i].name, "right") || !strcmp(m[i].name, "r"))
+			l->right = at + 1;
+	}
+}
+
+static const struct links *links_of(struct heap_view *v, const struct symbols_type *t)
+{
+	if (v->links_of == t)
+		return &v->links;
+	v->links = (struct links){ 0 };
+	v->links_of = t;
+	if (symbols_type_kind(t) == SYMBOLS_T_STRUCT || symbols_type_kind(t) == SYMBOLS_T_CLASS)
+		look(v, t, t, 0, 0);
+	v->links.tree = v->links.left && v->links.right;
+	return &v->links;
+}
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+static void list_open(struct heap_view *v, struct heap_value *x)
+{
+	const struct symbols_type *t = symbols_type_strip(symbols_type_target(
+		symbols_type_strip(x->of)));
+	uint64_t at = x->target;
+
+	for (uint64_t i = 0; i < x->data[1]; i++) {
+		if (!value_add(v, x, heap_text(v, "[%" PRIu64 "]", i), t, at))
+			return;
+		if (!view_u64(v, at + x->data[0], &at))
+			return;
+	}
+}
+
+/* Nodes up to the end, or to where it comes back to one (Brent's way): *round. */
+static uint64_t list_count(struct heap_view *v, uint64_t at, uint64_t next, bool *round)
+{
+	uint64_t mark = at, n = 0, power = 1;
+
+	*round = false;
+	while (at && n < NODES_MAX) {
+		n++;
+		if (!view_u64(v, at + next, &at))
+			break;
+		if (at == mark) {
+			*round = true;
+			break;
+		}
+		if (n == power) {
+			mark = at;
+			power *= 2;
+		}
+	}
+	return n;
+}
+
+static const struct heap_shape list_shape = { "list", NULL, list_open };
+
+static bool list_is(struct heap_view *v, struct heap_value *x, const struct links *l)
+{
+	bool round;
+	uint64_t n = list_count(v, x->target, l->next, &round);
+
+	if (n < 2)
+		return false;
+	x->data[0] = l->next;
+	x->data[1] = n;
+	x->shape = &list_shape;
+	x->text = heap_text(v, "0x%" PRIx64 ", list of %" PRIu64 "%s by .%s%s", x->target, n,
+			    n == NODES_MAX ? " or more" : "", l->name, round ? ", a ring" : "");
+	return true;
+}
+
+/* ---- trees ----------------------------------------------------------------------------------- */
+
+static void tree_walk(struct heap_view *v, struct heap_value *x, const struct symbols_type *t,
+		      uint64_t *n)
+{
+	uint64_t stack[DEEP], at = x->target;
+	unsigned deep = 0;
+
+	/* in order; x NULL's place: only count */
+	while ((at || deep) && *n < NODES_MAX) {
+		if (at) {
+			if (deep == DEEP)
+				return;
+			stack[deep++] = at;
+			if (!view_u64(v, at + x->data[0], &at))
+				at = 0;
+			continue;
+		}
+		at = stack[--deep];
+		if (t && !value_add(v, x, heap_text(v, "[%" PRIu64 "]", *n), t, at))
+			return;
+		++*n;
+		if (!view_u64(v, at + x->data[1], &at))
+			at = 0;
+	}
+}
+
+static void tree_open(struct heap_view *v, struct heap_value *x)
+{
+	uint64_t n = 0;
+
+	tree_walk(v, x, symbols_type_strip(symbols_type_target(symbols_type_strip(x->of))), &n);
+}
+
+static const struct heap_shape tree_shape = { "tree", NULL, tree_open };
+
+static bool tree_is(struct heap_view *v, struct heap_value *x, const struct links *l)
+{
+	uint64_t n = 0;
+
+	x->data[0] = l->left - 1;
+	x->data[1] = l->right - 1;
+	tree_walk(v, x, NULL, &n);
+	if (n < 2)
+		return false;
+	x->shape = &tree_shape;
+	x->text = heap_text(v, "0x%" PRIx64 ", tree of %" PRIu64 "%s", x->target, n,
+			    n == NODES_MAX ? " or more" : "");
+	return true;
+}
+
+void links_find(struct heap_view *v, struct heap_value *x)
+{
+	const struct symbols_type *t = symbols_type_strip(symbols_type_target(
+		symbols_type_strip(x->of)));
+	const struct links *l;
+
+	if (v->o.raw || !x->target || !symbols_type_size(t))
+		return;
+	l = links_of(v, t);
+	if ((l->tree && tree_is(v, x, l)) || (l->list && list_is(v, x, l)))
+		x->flags |= HEAP_OPENS;
+}

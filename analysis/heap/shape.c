@@ -1,0 +1,111 @@
+/*
+ * shape.c - objects that are shown otherwise than as their fields: which is what.
+ */
+#include <string.h>
+
+#include "analysis/heap/shape.h"
+
+bool shape_member(const struct symbols_type *t, const char *name, uint64_t *offset,
+		  const struct symbols_type **ret, unsigned depth)
+{
+	const struct symbols_member *m;
+	size_t n;
+
+	m = symbols_type_members(t, &n);
+	for (size_t i = 0; i < n; i++)
+		if (m[i].name && !m[i].base && !strcmp(m[i].name, name)) {
+			*offset += m[i].offset;
+			*ret = m[i].type;
+			return true;
+		}
+	for (size_t i = 0; i < n && depth < 12; i++) {
+		uint64_t inner = *offset + m[i].offset;
+
+		if ((m[i].base || !m[i].name) &&
+		    shape_member(m[i].type, name, &inner, ret, depth + 1)) {
+			*offset = inner;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool shape_path(const struct symbols_type *t, const char *path, uint64_t *offset,
+		const struct symbols_type **type_ret)
+{
+	*offset = 0;
+	while (*path) {
+		size_t n = strcspn(path, ".");
+		char name[64];
+
+		if (n >= sizeof(name))
+			return false;
+		memcpy(name, path, n);
+		name[n] = 0;
+		if (!shape_member(t, name, offset, &t, 0))
+			return false;
+		path += n + (path[n] == '.');
+	}
+	if (type_ret)
+		*type_ret = t;
+	return true;
+}
+
+bool shape_word(struct heap_view *v, const struct heap_value *x, const char *path, uint64_t *ret)
+{
+	uint64_t offset, size;
+	const struct symbols_type *t;
+
+	if (!shape_path(x->of, path, &offset, &t))
+		return false;
+	size = symbols_type_size(t);
+	*ret = 0;
+	return size && view_read(v, x->addr + offset, ret, size < 8 ? size : 8);
+}
+
+const char *shape_name(const struct symbols_type *t)
+{
+	const char *name = symbols_type_name(symbols_type_strip(t));
+
+	return name ? name : "";
+}
+
+bool shape_is(const char *name, const char *class)
+{
+	size_t n = strlen(class);
+
+	if (!strncmp(name, "std::", 5)) {
+		name += 5;
+		/* inline namespaces: std::__cxx11::list, std::__1::map */
+		if (name[0] == '_' && name[1] == '_' && strstr(name, "::") &&
+		    strcspn(name, "<") > (size_t)(strstr(name, "::") - name))
+			name = strstr(name, "::") + 2;
+		return !strncmp(name, class, n) && (name[n] == '<' || !name[n]);
+	}
+	return false;
+}
+
+void shape_find(struct heap_view *v, struct heap_value *x)
+{
+	static const struct heap_shape *const all[] = {
+		&shape_cxx_string,  &shape_cxx_view,   &shape_cxx_bits,	 &shape_cxx_vector,
+		&shape_cxx_deque,   &shape_cxx_list,   &shape_cxx_map,	 &shape_cxx_hash,
+		&shape_cxx_pointer, &shape_cxx_option, &shape_cxx_variant, &shape_cxx_atomic,
+		&shape_rust_string, &shape_rust_slice, &shape_rust_vector, &shape_rust_hash,
+		&shape_rust_enum,
+	};
+
+	if (v->o.raw)
+		return;
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		if (all[i]->is(v, x)) {
+			x->shape = all[i]->open ? all[i] : NULL;
+			return;
+		}
+}
+
+void shape_closed(struct heap_value *x, const char *text)
+{
+	x->text = text;
+	x->flags &= ~(unsigned)HEAP_OPENS;
+}

@@ -1,0 +1,34 @@
+/*
+ * shape.h - lint: fragment of the room's: containers of languages that are compiled.
+ */
+#ifndef ANALYSIS_HEAP_SHAPE_H
+#define ANALYSIS_HEAP_SHAPE_H
+
+#include "analysis/heap/internal.h"
+
+/* The member of that name, through bases and anonymous members; *offset grows by where it is. */
+bool shape_member(const struct symbols_type *t, const char *name, uint64_t *offset,
+		  const struct symbols_type **ret, unsigned depth);
+/* "_M_impl._M_start": where in a t that is. */
+bool shape_path(const struct symbols_type *t, const char *path, uint64_t *offset,
+		const struct symbols_type **type_ret);
+/* What the member holds: at most 8 bytes. */
+bool shape_word(struct heap_view *v, const struct heap_value *x, const char *path, uint64_t *ret);
+const char *shape_name(const struct symbols_type *t);
+/* Is name std::class<...>, in whatever inline namespace? */
+bool shape_is(const char *name, const char *class);
+/* The text says it all: no children. */
+void shape_closed(struct heap_value *x, const char *text);
+
+/* cxx.c, cxx_nodes.c: as gdb's pretty-printers for libstdc++ show them */
+extern const struct heap_shape shape_cxx_string, shape_cxx_view, shape_cxx_bits, shape_cxx_vector,
+	shape_cxx_deque, shape_cxx_pointer, shape_cxx_option, shape_cxx_variant, shape_cxx_atomic;
+extern const struct heap_shape shape_cxx_list, shape_cxx_map, shape_cxx_hash;
+/* Key and value of a map's node as a child "[key]". */
+void shape_pair_add(struct heap_view *v, struct heap_value *x, const struct symbols_type *pair,
+		    uint64_t addr, bool is_map);
+/* rust.c */
+extern const struct heap_shape shape_rust_string, shape_rust_slice, shape_rust_vector,
+	shape_rust_hash, shape_rust_enum;
+
+#endif
