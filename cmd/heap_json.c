@@ -68,7 +68,7 @@ json_t *heap_json_value(struct heap_view *v, struct heap_value *x, unsigned dept
 json_t *heap_json_object(struct heap_view *v, struct heap_value *x, unsigned depth, uint64_t top)
 {
 	struct heap_store *st = heap_view_store(v);
-	json_t *o = heap_json_value(v, x, depth), *list;
+	json_t *o = heap_json_value(v, x, depth + (x->flags & HEAP_POINTER ? 1 : 0)), *list;
 	struct heap_reference *ref;
 	struct heap_place p;
 	uint64_t start, size;

@@ -112,7 +112,8 @@ void heap_text_object(struct heap_view *v, struct heap_value *x, unsigned depth,
 	st->ops->place(st, x->addr, &p);
 	printf("0x%" PRIx64 "%s%s%s%s, event %" PRIu64 "\n", x->addr, x->type ? " " : "",
 	       x->type ? x->type : "", p.text ? ", " : "", p.text ? p.text : "", st->now);
-	heap_text_value(v, x, depth);
+	/* a pointer variable stands for what it points to */
+	heap_text_value(v, x, depth + (x->flags & HEAP_POINTER ? 1 : 0));
 	if (p.where == HEAP_BLOCK)
 		print_block(&p.block);
 	if (st->ops->references) {

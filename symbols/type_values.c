@@ -24,8 +24,10 @@ unsigned symbols_type_encoding(const struct symbols_type *t)
 /* A constant that was written down without its sign. */
 static int64_t widen(uint64_t v, uint64_t size, bool is_signed)
 {
-	if (!is_signed || size >= 8 || !size)
+	if (size >= 8 || !size)
 		return (int64_t)v;
+	if (!is_signed)
+		return (int64_t)(v & ((1ull << 8 * size) - 1));
 	return (int64_t)(v << (64 - 8 * size)) >> (64 - 8 * size);
 }
 
@@ -71,18 +73,33 @@ const struct symbols_enumerator *symbols_type_enumerators(const struct symbols_t
 	return ret;
 }
 
+/* The nth below die, where a parameter pack is as many as it has. */
+static const struct symbols_type *argument_in(const struct die *die, unsigned *n)
+{
+	struct die child;
+
+	for (uint32_t off = die->next; die_read(die->cu, off, &child) && child.tag;
+	     off = die_sibling(&child)) {
+		if (child.tag == DW_TAG_template_type_parameter && !(*n)--)
+			return die_type(&child);
+		if (child.tag == DW_TAG_GNU_template_parameter_pack && child.children) {
+			const struct symbols_type *t = argument_in(&child, n);
+
+			if (t)
+				return t;
+		}
+	}
+	return NULL;
+}
+
 const struct symbols_type *symbols_type_argument(const struct symbols_type *t, unsigned n)
 {
-	struct die die, child;
+	struct die die;
 
 	t = symbols_type_strip(t);
 	if (!type_die(t, &die) || !die.children)
 		return NULL;
-	for (uint32_t off = die.next; die_read(die.cu, off, &child) && child.tag;
-	     off = die_sibling(&child))
-		if (child.tag == DW_TAG_template_type_parameter && !n--)
-			return die_type(&child);
-	return NULL;
+	return argument_in(&die, &n);
 }
 
 /* ---- Rust's enumerations: a variant part with a discriminant -------------------------------- */

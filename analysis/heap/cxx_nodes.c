@@ -53,10 +53,13 @@ static bool is_map(const char *name, const char *plain, const char *multi)
 	return shape_is(name, plain) || shape_is(name, multi);
 }
 
-/* What the allocator, the nth argument, allocates: pair<const K, V>. */
-static const struct symbols_type *element_of(const struct symbols_type *t, unsigned n)
+/* What the tree or table inside holds, its second argument: pair<const K, V>. */
+static const struct symbols_type *element_of(const struct symbols_type *t, const char *inside)
 {
-	return symbols_type_argument(symbols_type_argument(t, n), 0);
+	const struct symbols_type *in;
+	uint64_t offset;
+
+	return shape_path(t, inside, &offset, &in) ? symbols_type_argument(in, 1) : NULL;
 }
 
 static const char *key_text(struct heap_view *v, const struct symbols_type *t, uint64_t addr)
@@ -139,8 +142,7 @@ static bool next_node(struct heap_view *v, uint64_t *at)
 
 static void map_open(struct heap_view *v, struct heap_value *x)
 {
-	const struct symbols_type *element = x->data[2] ? element_of(x->of, 3)
-							: symbols_type_argument(x->of, 0);
+	const struct symbols_type *element = element_of(x->of, "_M_t");
 	uint64_t at;
 
 	if (!view_u64(v, x->data[0] + LEFT, &at))
@@ -175,8 +177,7 @@ static bool hash_is(struct heap_view *v, struct heap_value *x)
 
 static void hash_open(struct heap_view *v, struct heap_value *x)
 {
-	const struct symbols_type *element = x->data[2] ? element_of(x->of, 4)
-							: symbols_type_argument(x->of, 0);
+	const struct symbols_type *element = element_of(x->of, "_M_h");
 	uint64_t at = x->data[0];
 
 	for (uint64_t i = 0; at && i < x->data[1] && !(x->flags & HEAP_CUT); i++) {

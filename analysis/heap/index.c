@@ -57,7 +57,8 @@ static const struct symbols_type *node_type(struct recording *r, struct guessed 
 	    symbols_vtable_class(r->j.s.sym, vptr, mem, &top, &t) && t && !top)
 		return t;
 	t = by_stack(r, cache, b);
-	if (t && !is_beginning(t, b->size))
+	/* bytes are what an allocator sees, too */
+	if (t && !is_beginning(t, b->size) && symbols_type_size(t) > 1)
 		return t;
 	carried = types_carried(&r->j, i);
 	if (carried && (!t || symbols_type_size(carried) > symbols_type_size(t)))
