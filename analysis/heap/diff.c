@@ -430,6 +430,7 @@ struct err *heap_diff_find(struct heap_store *st, const struct heap_diff_options
 	double t;
 
 	*ret = (struct heap_diff){ .first = o->first };
+	TRY(recording_only(st, "--diff"));
 	f.m = ret->memory = must(calloc(1, sizeof(*f.m)));
 	TRY(st->ops->go(st, o->first));
 	t = now_seconds();

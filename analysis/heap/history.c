@@ -253,6 +253,7 @@ struct err *heap_history_find(struct heap_store *st, uint64_t addr, uint64_t siz
 	struct err *err;
 
 	*ret = (struct heap_history){ .addr = addr, .size = size };
+	TRY(recording_only(st, "--history"));
 	cover(&f, addr, size);
 	if (!size || f.watches * 8ull < size ||
 	    f.watch[f.watches - 1].addr + f.watch[f.watches - 1].len != addr + size)

@@ -349,12 +349,18 @@ static size_t recording_references(struct heap_store *st, uint64_t start, uint64
 	return n;
 }
 
+static const struct heap_store_ops ops = { recording_destroy, recording_go,    recording_read,
+					   recording_eval,    recording_place, recording_nth,
+					   recording_references };
+
+struct err *recording_only(const struct heap_store *st, const char *what)
+{
+	return st->ops == &ops ? NULL : err_new(ERR_USAGE, "%s is for recordings, not for logs", what);
+}
+
 struct err *heap_recording_open(const char *trace_dir, const struct heap_recording_options *options,
 				struct heap_store **ret)
 {
-	static const struct heap_store_ops ops = { recording_destroy, recording_go, recording_read,
-						   recording_eval, recording_place, recording_nth,
-						   recording_references };
 	struct recording *r = must(calloc(1, sizeof(*r)));
 	struct err *err;
 

@@ -30,6 +30,8 @@ static inline struct recording *recording_of(struct heap_store *st)
 	return (struct recording *)(void *)st;	/* its first member */
 }
 
+/* ERR_USAGE for another store. */
+struct err *recording_only(const struct heap_store *st, const char *what) __must_check;
 /* Keeps a string until the store goes elsewhere. */
 const char *recording_keep(struct recording *r, char *text);
 /* The type of a node of the graph; all are worked out when the first is asked for. */
