@@ -75,7 +75,8 @@ static void print_tree(struct heap_view *v, struct heap_value *x, unsigned depth
 	print_line(x, indent);
 	if (x->flags & HEAP_OPENS && indent < 64)
 		print_children(v, x, depth, indent + 1, &me);
-	if (!(x->flags & HEAP_POINTER) || x->flags & (HEAP_OPENS | HEAP_STRING | HEAP_LINK) || !depth)
+	if (!(x->flags & HEAP_POINTER) || !depth ||
+	    x->flags & (HEAP_OPENS | HEAP_STRING | HEAP_LINK))
 		return;
 	to = heap_value_target(v, x);
 	if (!to || to->flags & HEAP_MISSING || is_open(&me, to) || !to->of)

@@ -402,8 +402,9 @@ static int by_bytes(const void *x, const void *y)
 	const struct heap_diff_type *a = x, *b = y;
 	uint64_t p = a->appeared_bytes + a->gone_bytes, q = b->appeared_bytes + b->gone_bytes;
 
-	return p != q ? (p < q ? 1 : -1) : a->changed < b->changed ? 1 : a->changed > b->changed ? -1
-												   : 0;
+	if (p != q)
+		return p < q ? 1 : -1;
+	return a->changed < b->changed ? 1 : a->changed > b->changed ? -1 : 0;
 }
 
 static struct err *find_writers(struct differ *f)
