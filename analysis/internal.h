@@ -226,6 +226,11 @@ struct alloc_log;
 struct alloc_event;
 void memlog_start(struct session *s);
 void memlog_stop(struct session *s);
+/* The machines that were seen allocating, for another reader of the same process; false: none. */
+struct guests;
+struct guests_options;
+bool memlog_guests_fork(const struct session *s, const struct guests_options *o,
+			struct guests **ret);
 struct alloc_log *memlog_log(const struct session *s);
 const struct alloc_event *memlog_maker(const struct session *s, uint32_t number);
 

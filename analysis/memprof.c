@@ -328,6 +328,20 @@ const struct alloc_event *memlog_maker(const struct session *s, uint32_t number)
 	return made && made <= s->log->l->n ? &s->log->l->event[made - 1] : NULL;
 }
 
+bool memlog_guests_fork(const struct session *s, const struct guests_options *o,
+			struct guests **ret)
+{
+	struct err *err;
+
+	if (!s->log || !s->log->guests)
+		return false;
+	err = guests_fork(s->log->guests, o, ret);
+	if (!err)
+		return true;
+	err_free(err);
+	return false;
+}
+
 /* ---- all of it -------------------- */
 
 /* What the program's sources say is allocated at each stack. */

@@ -23,7 +23,7 @@ static const struct option_row heap_rows[] = {
 	{ "depth", 0, "N", OPTION_U64, offsetof(struct heap_cmd, depth),
 	  "follow so many pointers (default 1)" },
 	{ "type", 0, "TYPE", OPTION_STRING, offsetof(struct heap_cmd, type),
-	  "list the blocks of this type; with an address: it is of this type" },
+	  "list the blocks of this type; with an address: it is of this type (lua, python: an object)" },
 	{ "pid", 'p', "PID", OPTION_U64, offsetof(struct heap_cmd, pid),
 	  "of this process (default: the first)" },
 	{ "tid", 0, "TID", OPTION_U64, offsetof(struct heap_cmd, tid),
@@ -54,7 +54,7 @@ static const struct option_row heap_rows[] = {
 };
 
 static const struct option_set heap_set = {
-	"hindsight heap", "[options] [TRACE] [ADDR|EXPR...]",
+	"hindsight heap", "[options] [TRACE] [ADDR|EXPR|lua:NAME|python:NAME...]",
 	"Memory of a program at a moment: typed values, blocks, what changed and who did it.",
 	heap_rows, true,
 };
@@ -102,6 +102,23 @@ static struct err *diff(const struct heap_cmd *c, struct heap_store *st)
 
 /* ---- one moment ------------------------------------------------------------------------------ */
 
+/* "lua:NAME", "python:NAME"; *ret NULL: it is neither. */
+static struct err *guest_value(struct heap_view *v, const char *text, struct heap_value **ret)
+{
+	const char *colon = strchr(text, ':');
+	char language[8];
+
+	*ret = NULL;
+	if (!colon || colon[1] == ':' ||
+	    (strncmp(text, "lua:", 4) && strncmp(text, "python:", 7)))
+		return NULL;
+	snprintf(language, sizeof(language), "%.*s", (int)(colon - text), text);
+	*ret = heap_value_guest(v, language, 0, colon + 1);
+	return *ret ? NULL
+		    : err_new(ERR_USAGE, "%s: no frame of %s has such a variable at event %" PRIu64,
+			      text, language, heap_view_store(v)->now);
+}
+
 static struct err *find_value(const struct heap_cmd *c, struct heap_view *v, const char *text,
 			      struct heap_value **ret)
 {
@@ -109,7 +126,18 @@ static struct err *find_value(const struct heap_cmd *c, struct heap_view *v, con
 	const struct symbols_type *t;
 	struct heap_place p;
 
+	TRY(guest_value(v, text, ret));
+	if (*ret)
+		return NULL;
 	TRY(heap_value_eval(v, text, ret));
+	if (c->type && (!strcmp(c->type, "lua") || !strcmp(c->type, "python"))) {
+		uint64_t addr = (*ret)->flags & HEAP_POINTER ? (*ret)->target : (*ret)->addr;
+
+		*ret = heap_value_guest(v, c->type, addr, NULL);
+		return *ret ? NULL
+			    : err_new(ERR_USAGE, "%s: there is no object of %s at 0x%" PRIx64, text,
+				      c->type, addr);
+	}
 	if (c->type) {
 		t = st->symbols ? symbols_type_find(st->symbols, c->type, NULL) : NULL;
 		if (!t)

@@ -72,21 +72,23 @@ json_t *heap_json_object(struct heap_view *v, struct heap_value *x, unsigned dep
 	struct heap_reference *ref;
 	struct heap_place p;
 	uint64_t start, size;
+	bool whole;
 	size_t n;
 
 	st->ops->place(st, x->addr, &p);
 	set_text(o, "place", p.text);
-	start = p.where == HEAP_BLOCK ? p.block.addr : x->addr;
-	size = p.where == HEAP_BLOCK ? p.block.size : x->size;
+	whole = p.where == HEAP_BLOCK && !(x->flags & HEAP_GUEST);
+	start = whole ? p.block.addr : x->addr;
+	size = whole ? p.block.size : x->size;
 	if (p.where == HEAP_BLOCK) {
-		json_t *b = json_pack("{s:o, s:o, s:o}", "address", json_hex(start), "size",
-				      json_count(size), "event", json_count(p.block.event));
+		json_t *b = json_pack("{s:o, s:o, s:o}", "address", json_hex(p.block.addr), "size",
+				      json_count(p.block.size), "event", json_count(p.block.event));
 
 		set_text(b, "type", p.block.name);
 		set_text(b, "made_by", p.block.made_by);
 		json_object_set_new(o, "block", b);
 	}
-	if (!st->ops->references)
+	if (!st->ops->references || !x->addr)
 		return o;
 	ref = calloc(top, sizeof(*ref));
 	n = ref ? st->ops->references(st, start, start + (size ? size : 1), ref, top) : 0;

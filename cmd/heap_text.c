@@ -111,16 +111,19 @@ void heap_text_object(struct heap_view *v, struct heap_value *x, unsigned depth,
 	struct heap_place p;
 
 	st->ops->place(st, x->addr, &p);
-	printf("0x%" PRIx64 "%s%s%s%s, event %" PRIu64 "\n", x->addr, x->type ? " " : "",
-	       x->type ? x->type : "", p.text ? ", " : "", p.text ? p.text : "", st->now);
+	if (x->addr)
+		printf("0x%" PRIx64 "%s%s%s%s, event %" PRIu64 "\n", x->addr, x->type ? " " : "",
+		       x->type ? x->type : "", p.text ? ", " : "", p.text ? p.text : "", st->now);
 	/* a pointer variable stands for what it points to */
 	heap_text_value(v, x, depth + (x->flags & HEAP_POINTER ? 1 : 0));
 	if (p.where == HEAP_BLOCK)
 		print_block(&p.block);
-	if (st->ops->references) {
+	if (st->ops->references && x->addr) {
 		struct heap_reference *ref = calloc(top, sizeof(*ref));
-		uint64_t start = p.where == HEAP_BLOCK ? p.block.addr : x->addr,
-			 size = p.where == HEAP_BLOCK ? p.block.size : x->size;
+		/* an object of Python is a part of a block */
+		bool whole = p.where == HEAP_BLOCK && !(x->flags & HEAP_GUEST);
+		uint64_t start = whole ? p.block.addr : x->addr,
+			 size = whole ? p.block.size : x->size;
 		size_t n = ref ? st->ops->references(st, start, start + (size ? size : 1), ref, top)
 			       : 0;
 
@@ -137,6 +140,7 @@ void heap_text_object(struct heap_view *v, struct heap_value *x, unsigned depth,
 struct row {
 	const char *name;
 	uint64_t count, bytes;
+	bool by;		/* no type is known: name is who made them */
 };
 
 static int by_bytes(const void *a, const void *b)
@@ -201,10 +205,12 @@ static void rows_fill(struct rows *r, struct heap_store *st)
 	struct row *last = NULL;
 
 	for (size_t i = 0; st->ops->block(st, i, &b); i++) {
-		const char *name = b.name ? b.name : "(unknown)";
+		const char *name = b.name ? b.name : b.made_by ? b.made_by : "(unknown)";
+		bool by = !b.name && b.made_by;
 
 		if (!last || last->name != name)
 			last = row_of(r, name);
+		last->by = by;
 		last->count++;
 		last->bytes += b.size;
 		r->count++;
@@ -237,8 +243,8 @@ static void types_text(const struct rows *r, const struct heap_store *st, uint64
 	printf("event %" PRIu64 ": %" PRIu64 " blocks, %s\n\n%10s %12s  type\n", st->now, r->count,
 	       text_size(size, r->bytes), "count", "bytes");
 	for (size_t i = 0; i < r->n && i < top; i++)
-		printf("%10" PRIu64 " %12" PRIu64 "  %s\n", r->row[i].count, r->row[i].bytes,
-		       r->row[i].name);
+		printf("%10" PRIu64 " %12" PRIu64 "  %s%s\n", r->row[i].count, r->row[i].bytes,
+		       r->row[i].by ? "? by " : "", r->row[i].name);
 	if (r->n > top)
 		printf("... and %zu types more\n", r->n - (size_t)top);
 }

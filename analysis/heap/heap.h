@@ -86,6 +86,12 @@ struct heap_store_ops {
 	 */
 	size_t (*references)(struct heap_store *st, uint64_t start, uint64_t end,
 			     struct heap_reference *ret, size_t max);
+	/*
+	 * The object of a language ("lua", "python") at addr, or the variable of that name in the
+	 * frames that run, as the language prints it; NULL = there is none.  NULL: it knows none.
+	 */
+	const char *(*guest)(struct heap_store *st, const char *language, uint64_t addr,
+			     const char *name);
 };
 struct heap_store {
 	const struct heap_store_ops *ops;
@@ -253,6 +259,9 @@ struct heap_value *heap_value_at(struct heap_view *v, const char *name,
 /* What an expression means; ERR_USAGE says what is wrong with it. */
 struct err *heap_value_eval(struct heap_view *v, const char *text,
 			    struct heap_value **ret) __must_check;
+/* An object of "lua" or "python" at addr, or a variable by its name; NULL = it is none. */
+struct heap_value *heap_value_guest(struct heap_view *v, const char *language, uint64_t addr,
+				    const char *name);
 /* What a pointer points to: a value of its own.  NULL: it is none, or leads nowhere. */
 struct heap_value *heap_value_target(struct heap_view *v, const struct heap_value *p);
 /* Makes the children, once; how many there are. */

@@ -31,6 +31,7 @@ static void leave(struct recording *r)
 {
 	while (r->texts)
 		free(r->text[--r->texts]);
+	guest_leave(r);
 	graph_deinit(&r->j.g);
 	memory_deinit(&r->j.m);
 	free(r->j.carried);
@@ -349,9 +350,18 @@ static size_t recording_references(struct heap_store *st, uint64_t start, uint64
 	return n;
 }
 
+static const char *recording_guest(struct heap_store *st, const char *language, uint64_t addr,
+				   const char *name)
+{
+	struct recording *r = recording_of(st);
+
+	return name ? guest_named(r, language, name) : guest_text(r, addr, language);
+}
+
 static const struct heap_store_ops ops = { recording_destroy, recording_go,    recording_read,
 					   recording_eval,    recording_place, recording_nth,
-					   recording_references };
+					   recording_references,
+					   recording_guest };
 
 struct err *recording_only(const struct heap_store *st, const char *what)
 {

@@ -20,6 +20,8 @@ struct recording {
 	bool typed;		/* contents and types of blocks, too */
 	/* of each node of j.g; NULL = unknown */
 	const struct symbols_type **type;
+	struct guests *guests;	/* machines at this moment; NULL = none yet */
+	bool guests_tried;
 	/* strings of the present moment */
 	char **text;
 	size_t texts, texts_room;
@@ -41,6 +43,15 @@ void recording_block(struct recording *r, size_t node, struct heap_block *ret);
 /* history.c: the function and line of an instruction, or of the caller that has some. */
 bool writer_has_source(const struct heap_writer *w);
 void writer_name(struct symbols *sym, struct heap_writer *w, uint64_t lookup);
+
+/*
+ * guest.c: an object of a language ("lua", "python") as it prints it, or a variable of a frame; NULL
+ * = it is none.  The kind of one of LuaJIT's blocks by its first bytes; NULL = it is no object.
+ */
+const char *guest_text(struct recording *r, uint64_t addr, const char *language);
+const char *guest_named(struct recording *r, const char *language, const char *name);
+const char *guest_block_name(const unsigned char *bytes, uint64_t size);
+void guest_leave(struct recording *r);
 
 /* writers.c: who was last to change these fields before the store's moment? */
 struct err *writers_find(struct recording *r, struct heap_difference **list, size_t n);

@@ -267,6 +267,24 @@ void value_fill(struct heap_view *v, struct heap_value *x)
 	}
 }
 
+struct heap_value *heap_value_guest(struct heap_view *v, const char *language, uint64_t addr,
+				    const char *name)
+{
+	const struct heap_store_ops *ops = v->st->ops;
+	const char *text = ops->guest ? ops->guest(v->st, language, addr, name) : NULL;
+	struct heap_value *x;
+
+	if (!text)
+		return NULL;
+	x = view_alloc(v, sizeof(*x));
+	*x = (struct heap_value){ .name = name ? heap_text(v, "%s", name) : NULL,
+				  .type = heap_text(v, "%s", language),
+				  .text = heap_text(v, "%s", text),
+				  .addr = addr,
+				  .flags = HEAP_GUEST };
+	return x;
+}
+
 struct heap_value *heap_value_at(struct heap_view *v, const char *name,
 				 const struct symbols_type *type, uint64_t addr)
 {
@@ -281,6 +299,17 @@ struct heap_value *heap_value_at(struct heap_view *v, const char *name,
 		v->st->ops->place(v->st, addr, &p);
 		if (p.block.type && p.block.addr == addr)
 			x->of = p.block.type;
+		else if (p.where == HEAP_BLOCK && p.block.addr == addr && p.block.name &&
+			 !strncmp(p.block.name, "Lua ", 4)) {
+			struct heap_value *guest = heap_value_guest(v, "lua", addr, NULL);
+
+			if (guest) {
+				guest->name = name;
+				guest->type = heap_text(v, "%s", p.block.name);
+				guest->size = p.block.size;
+				return guest;
+			}
+		}
 	}
 	value_fill(v, x);
 	return x;

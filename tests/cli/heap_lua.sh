@@ -1,0 +1,55 @@
+#!/bin/bash
+# test: timeout=90
+# hindsight heap: objects of LuaJIT by kind and value, variables of Lua and Python by name.
+. "$LIB"
+[ -z "$PLAIN" ] || exit 0
+need python3
+cat >g.lua <<'XX'
+local cache = {}
+local function remember(i) cache[i] = { id = i, name = "item " .. i } end
+for i = 1, 500 do remember(i) end
+os.rename("/nonexistent1", "/nonexistent2")
+cache[1].name = "changed"
+os.rename("/nonexistent1", "/nonexistent2")
+XX
+cat >g.py <<'XX'
+import os
+def main():
+    cache = {}
+    for i in range(20):
+        cache[i] = "value %d" % i
+    try:
+        os.rename("/nonexistent1", "/nonexistent2")
+    except OSError:
+        pass
+main()
+XX
+moment() { "$HINDSIGHT" dump "$1" | awk '/ rename\(/ { print $1 }' | sed -n "$2p"; }
+h() { "$HINDSIGHT" heap -q "$@" >out 2>err || fail "heap $*: $(cat err)"; }
+has() { grep -qF -- "$1" out || fail "no '$1' in: $(tr '\n' '|' <out | cut -c1-1500)"; }
+done=
+for lua in lua5.4 luajit; do
+	command -v $lua >/dev/null || continue
+	"$REC" --no-syscallbuf -o "$TMP/$lua" $lua g.lua >/dev/null || fail "rec $lua"
+	h "$TMP/$lua" --at="$(moment "$TMP/$lua" 1)" lua:cache
+	has 'lua cache = {{'; has '"item 1"'
+	h "$TMP/$lua" --at="$(moment "$TMP/$lua" 2)" lua:cache; has '"changed"'
+	"$HINDSIGHT" heap -q "$TMP/$lua" lua:nothing --at="$(moment "$TMP/$lua" 1)" >out 2>err
+	[ $? = 125 ] && [ "$(wc -l <err)" = 1 ] || fail "an unknown variable: $(cat err)"
+	done=1
+done
+if command -v luajit >/dev/null; then
+	h "$TMP/luajit" --at="$(moment "$TMP/luajit" 1)" --top=100
+	n=$(awk '/Lua table$/ { print $1 }' out)
+	[ "${n:-0}" -ge 500 ] && [ "$n" -lt 600 ] || fail "tables: $(cat out)"
+	h "$TMP/luajit" --at="$(moment "$TMP/luajit" 1)" --type='Lua table' --top=1000
+	has 'name = "item 321"'; has 'remember at g.lua:2'
+fi
+if command -v /usr/bin/python3 >/dev/null && /usr/bin/python3 -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12), (3, 13)))'; then
+	"$REC" --no-syscallbuf -o "$TMP/py" /usr/bin/python3 g.py >/dev/null || fail 'rec python3'
+	h "$TMP/py" --at="$(moment "$TMP/py" 1)" python:cache
+	has "python cache = {0: 'value 0', 1: 'value 1'"
+	done=1
+fi
+[ -n "$done" ] || skip 'no Lua and no Python that is known'
+exit 0
