@@ -81,7 +81,7 @@ static struct err *check(const struct profile_cmd *c)
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
-struct shown { double began, last; bool any; };
+struct shown { double last, wait; bool terminal, any; };
 
 static double now_s(void)
 {
@@ -91,26 +91,44 @@ static double now_s(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-static void progress(void *ctx, unsigned pass, unsigned passes, uint64_t event, uint64_t events,
-		     uint64_t samples)
+static void show_top(const struct cpuprof_sofar *f, unsigned most)
+{
+	for (unsigned i = 0; i < most && i < CPUPROF_SOFAR && f->top[i].function; i++) {
+		fputs(i ? ", " : ": ", stderr);
+		text_plain(stderr, f->top[i].function);
+		fprintf(stderr, " %.0f%%", f->weight ? 100.0 * (double)f->top[i].weight /
+							       (double)f->weight : 0);
+	}
+}
+
+/* On a terminal one line that changes; else a line after 1 s, and then each time twice as late. */
+static void progress(void *ctx, const struct cpuprof_sofar *f)
 {
 	struct shown *s = ctx;
 	double now = now_s();
 
-	if (now - s->last < 0.2)
+	if (now - s->last < (s->terminal ? 0.2 : s->wait))
+		return;
+	if (!s->terminal && !f->top[0].function)
 		return;
 	s->last = now;
-	s->any = true;
-	fprintf(stderr, "\rpass %u of %u: %" PRIu64 "%% of the events, %" PRIu64 " samples\033[K",
-		pass + 1 > passes ? passes : pass + 1, passes, events ? 100 * event / events : 0,
-		samples);
+	s->any = s->terminal;
+	if (s->terminal)
+		fputc('\r', stderr);
+	else
+		s->wait *= 2;
+	fprintf(stderr, "pass %u of %u: %" PRIu64 "%% of the events, %" PRIu64 " samples so far",
+		f->pass + 1 > f->passes ? f->passes : f->pass + 1, f->passes,
+		f->events ? 100 * f->event / f->events : 0, f->samples);
+	show_top(f, s->terminal ? 2 : 5);
+	fputs(s->terminal ? "\033[K" : "\n", stderr);
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
 
 static struct err *take(const struct profile_cmd *c, const char *dir, struct cpuprof *p)
 {
-	struct shown shown = { .began = now_s() };
+	struct shown shown = { .last = now_s(), .wait = 1, .terminal = isatty(STDERR_FILENO) };
 	char *debug_dir = NULL;
 	long n = sysconf(_SC_NPROCESSORS_ONLN);
 	struct cpuprof_options o = { .pid = (int)c->pid,
@@ -124,7 +142,7 @@ static struct err *take(const struct profile_cmd *c, const char *dir, struct cpu
 				     .ctx = &shown };
 	struct err *err;
 
-	if (isatty(STDERR_FILENO) && !c->quiet)
+	if (!c->quiet)
 		o.progress = progress;
 	if (sources_dir(dir, true, &debug_dir))
 		o.debug_dir = debug_dir;

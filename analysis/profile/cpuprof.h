@@ -112,6 +112,14 @@ struct err *cpuprof_load(struct cpuprof *p, int fd) __must_check;
 
 /* ---- taking one ------------------------------------------------------------------------------ */
 
+/* Of all passes that run; functions by their own samples, the first of them first. */
+enum { CPUPROF_SOFAR = 8 };
+struct cpuprof_sofar {
+	unsigned pass, passes;		/* so many are over */
+	uint64_t event, events;		/* done, of all passes */
+	uint64_t samples, weight;
+	struct { const char *function; uint64_t weight; } top[CPUPROF_SOFAR];	/* NULL: no more */
+};
 struct cpuprof_options {
 	int pid;		/* 0 with !all: the first process */
 	bool all;
@@ -121,9 +129,8 @@ struct cpuprof_options {
 	uint64_t from, to;	/* events; to 0 = to the end */
 	bool waits;
 	const char *debug_dir;
-	/* now and then; fraction done of all passes */
-	void (*progress)(void *ctx, unsigned pass, unsigned passes, uint64_t event, uint64_t events,
-			 uint64_t samples);
+	/* some times a second */
+	void (*progress)(void *ctx, const struct cpuprof_sofar *sofar);
 	void *ctx;
 };
 /* Replays the trace, several times at once where there are processors. */

@@ -7,6 +7,8 @@
  *	stacks.c	the stack of a sample: mappings, symbols, names
  *	waits.c		time in system calls
  *	take.c		passes at once, and their sum
+ *	sofar.c		what a pass has found so far
+ *	jit_names.c	names of code that the program made itself
  *	table.c		who has how much
  */
 #ifndef ANALYSIS_PROFILE_INTERNAL_H
@@ -38,9 +40,28 @@ void waits_event(struct waits *w, int pid);
 /* ---- pass.c ---------------------------------------------------------------------------------- */
 
 /* Shared with who waits for the pass. */
-struct pass_progress { volatile uint64_t event, samples; };
+enum { SOFAR_TOP = CPUPROF_SOFAR };
+struct pass_progress {
+	volatile uint64_t event, samples, weight;
+	struct { char name[64]; volatile uint64_t weight; } top[SOFAR_TOP];
+};
 
 struct err *pass_run(const char *trace, const struct cpuprof_options *o, unsigned pass,
 		     struct pass_progress *progress, struct cpuprof *p) __must_check;
+
+/* ---- sofar.c --------------------------------------------------------------------------------- */
+
+struct sofar;
+struct sofar *sofar_create(void);
+void sofar_destroy(struct sofar *s);
+/* After it was added to p. */
+void sofar_sample(struct sofar *s, const struct cpuprof *p, const struct cpuprof_sample *sample,
+		  struct pass_progress *to);
+
+/* ---- jit_names.c ----------------------------------------------------------------------------- */
+
+/* When all passes are over. */
+struct err *jit_names(const char *trace, const struct cpuprof_options *o,
+		      struct cpuprof *p) __must_check;
 
 #endif

@@ -13,6 +13,7 @@ struct pass {
 	struct cpuprof *p;
 	struct waits *waits;	/* NULL: not wanted */
 	struct pass_progress *progress;
+	struct sofar *sofar;
 	unsigned number;
 	int pid;		/* whose samples are wanted; 0 = everybody's */
 };
@@ -52,6 +53,8 @@ static void on_sample(void *ctx, const struct replay_sample *s)
 	if (s->n % 16 == 0 || ps->p->samples < 16)
 		note_name(ps, s->tid);
 	cpuprof_sample(ps->p, &sample);
+	if (!ps->pid || ps->pid == s->pid)
+		sofar_sample(ps->sofar, ps->p, &sample, ps->progress);
 	ps->progress->samples = ps->p->samples;
 }
 
@@ -113,6 +116,7 @@ struct err *pass_run(const char *trace, const struct cpuprof_options *o, unsigne
 	struct err *err;
 
 	TRY(replay_open(trace, &ro, &ps.r));
+	ps.sofar = sofar_create();
 	err = stacks_create(ps.r, o, p, &ps.stacks);
 	if (!err)
 		err = replay_sampler_start(ps.r, &sampler);
@@ -123,6 +127,7 @@ struct err *pass_run(const char *trace, const struct cpuprof_options *o, unsigne
 	drop_others(&ps);
 	p->user_ns = p->weight * sampler.period_ns;
 	waits_destroy(ps.waits);
+	sofar_destroy(ps.sofar);
 	stacks_destroy(ps.stacks);
 	replay_close(ps.r);
 	return err;

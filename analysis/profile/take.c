@@ -77,17 +77,51 @@ static struct err *begin(struct job *j)
 	return NULL;
 }
 
+/* Functions of one pass, to those of others. */
+static void top_add(struct cpuprof_sofar *all, const struct pass_progress *p)
+{
+	for (unsigned i = 0; i < SOFAR_TOP && p->top[i].weight; i++) {
+		unsigned k = 0;
+
+		while (k < CPUPROF_SOFAR && all->top[k].function &&
+		       strcmp(all->top[k].function, p->top[i].name))
+			k++;
+		if (k == CPUPROF_SOFAR)
+			continue;
+		all->top[k].function = p->top[i].name;
+		all->top[k].weight += p->top[i].weight;
+	}
+}
+
+static void top_sort(struct cpuprof_sofar *all)
+{
+	for (unsigned i = 1; i < CPUPROF_SOFAR; i++)
+		for (unsigned k = i; k && all->top[k].weight > all->top[k - 1].weight; k--) {
+			__typeof__(all->top[0]) moved = all->top[k];
+
+			all->top[k] = all->top[k - 1];
+			all->top[k - 1] = moved;
+		}
+}
+
 static void progress(const struct job *j)
 {
-	uint64_t event = 0, samples = 0;
+	struct cpuprof_sofar all = { .pass = j->over,
+				     .passes = j->o->passes,
+				     .events = j->events * j->o->passes };
 
+	if (!j->o->progress)
+		return;
 	for (unsigned i = 0; i < j->begun; i++) {
-		event += j->outcome[i].progress.event;
-		samples += j->outcome[i].progress.samples;
+		const struct pass_progress *p = &j->outcome[i].progress;
+
+		all.event += p->event;
+		all.samples += p->samples;
+		all.weight += p->weight;
+		top_add(&all, p);
 	}
-	if (j->o->progress)
-		j->o->progress(j->o->ctx, j->over, j->o->passes, event, j->events * j->o->passes,
-			       samples);
+	top_sort(&all);
+	j->o->progress(j->o->ctx, &all);
 }
 
 static struct err *collect(struct job *j, unsigned pass, int status, struct cpuprof *ret)
@@ -202,6 +236,8 @@ struct err *cpuprof_take(const char *trace, const struct cpuprof_options *o, str
 	else
 		err = run(&j, ret);
 	finish(&j);
+	if (!err)
+		err = jit_names(trace, o, ret);
 	if (ret->samples)
 		qsort(ret->sample, ret->samples, sizeof(*ret->sample), by_time);
 	ret->user_ns /= o->passes;
