@@ -1,5 +1,5 @@
 #!/bin/bash
-# test: timeout=120
+# test: timeout=180
 # hindsight profile: code that a program makes itself has the names it told in a perf map, each at its time; what was found so far comes on stderr.
 . "$LIB"
 need gcc python3
