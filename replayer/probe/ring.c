@@ -24,7 +24,7 @@ struct rp_worker {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	atomic_bool busy, quit, alone;	/* alone: there is no other CPU */
+	atomic_bool busy, quit, alone;	/* alone: there is no other CPU for us */
 	int cpu;		/* where we are: not there */
 	struct rp_probes *p;
 	int tid;
@@ -57,12 +57,10 @@ static void *work(void *ctx)
 	struct rp_worker *w = ctx;
 	cpu_set_t set;
 
-	CPU_ZERO(&set);
-	for (int i = 0; i < CPU_SETSIZE; i++) {
-		if (i != w->cpu)
-			CPU_SET(i, &set);
-	}
-	w->alone = sched_setaffinity(0, sizeof(set), &set) < 0;
+	/* where the user wants us, but not where the process is */
+	w->alone = sched_getaffinity(0, sizeof(set), &set) < 0;
+	CPU_CLR((size_t)w->cpu, &set);
+	w->alone = w->alone || !CPU_COUNT(&set) || sched_setaffinity(0, sizeof(set), &set) < 0;
 	for (;;) {
 		turn_round(w, true);
 		pthread_mutex_lock(&w->lock);
