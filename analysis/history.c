@@ -211,51 +211,6 @@ static void unmapped(struct session *s, uint64_t addr, uint64_t len, struct ende
 		block_end(s, slot, s->clock, false, by);
 }
 
-static void entry(struct session *s, struct thread *t, const struct replay_hit *hit)
-{
-	const struct fn *fn = &s->fn[hit->probe];
-	const struct ender by = { s->log ? hit->stack : 0, t->tid };
-	struct pending *p;
-
-	while (t->n && t->pending[t->n - 1].rsp <= hit->rsp)
-		t->n--;		/* left without a return */
-	if (fn->kind == FN_MUNMAP) {
-		unmapped(s, hit->a, hit->b, by);
-		return;
-	}
-	if (fn->kind == FN_MMAP &&
-	    (t->n || !(hit->c & PROT_WRITE) || s->h.key[hit->stack].allocator))
-		return; /* an allocator's, or a reserve of addresses, a thread's stack */
-	if (fn->kind == FN_FREE) {
-		uint64_t addr = fn->size == 2 ? hit->b : fn->size == 3 ? hit->c : hit->a;
-
-		/* inside realloc it is the outer call that says what is freed when */
-		if (!t->n || t->pending[t->n - 1].fn->kind != FN_REALLOC ||
-		    t->pending[t->n - 1].a != addr)
-			block_free(s, addr, s->clock, by);
-		return;
-	}
-	if (fn->kind == FN_LUA && !hit->d) {
-		block_free(s, hit->b, s->clock, by);
-		return;
-	}
-	if (t->n == sizeof(t->pending) / sizeof(*t->pending))
-		return;
-	p = &t->pending[t->n++];
-	/* b and c are there only where the probe asked for them */
-	*p = (struct pending){ fn,
-			       hit->a,
-			       hit->size > 24 ? hit->b : 0,
-			       hit->size > 32 ? hit->c : 0,
-			       hit->rsp,
-			       s->clock,
-			       hit->stack };
-	if (fn->kind == FN_LUA) {
-		p->a = hit->b;
-		p->b = hit->d;
-	}
-}
-
 static uint64_t size_of(const struct pending *p)
 {
 	switch (p->fn->kind) {
@@ -271,12 +226,108 @@ static uint64_t size_of(const struct pending *p)
 	}
 }
 
+/* An allocator of a language, that has others do it. */
+static bool is_outer(const struct fn *fn)
+{
+	return fn->kind == FN_LUA || fn->shift;
+}
+
+/* A call as part of that one, which is of the same block: the outer one tells. */
+static bool is_part(const struct pending *outer, const struct pending *p)
+{
+	bool moves = outer->fn->kind == FN_REALLOC || outer->fn->kind == FN_LUA;
+
+	return p->fn->kind == FN_REALLOC && moves && outer->a && p->a == outer->a;
+}
+
+/* Its last act, a jump: the stack pointer is the same. */
+static bool is_tail(const struct pending *outer, const struct pending *p)
+{
+	if (!is_outer(outer->fn) || is_outer(p->fn) || p->fn->own || outer->rsp != p->rsp)
+		return false;
+	return p->fn->kind == FN_REALLOC ? p->a == outer->a && p->b == outer->b
+	       : p->fn->kind == FN_MALLOC && !p->fn->shift
+		       ? size_of(p) == size_of(outer) && (!outer->a || outer->fn->kind != FN_LUA)
+		       : false;
+}
+
+static void pending_fill(struct pending *p, const struct fn *fn, const struct replay_hit *hit,
+			 uint64_t clock)
+{
+	/* b and c are there only where the probe asked for them */
+	uint64_t arg[] = { hit->a, hit->size > 24 ? hit->b : 0, hit->size > 32 ? hit->c : 0,
+			   hit->size > 40 ? hit->d : 0 };
+
+	*p = (struct pending){ .fn = fn,
+			       .a = arg[fn->shift],
+			       .b = arg[fn->shift + 1],
+			       .c = arg[fn->shift + 2],
+			       .rsp = hit->rsp,
+			       .clock = clock,
+			       .key = hit->stack };
+	if (fn->kind == FN_LUA) {
+		p->a = hit->b;
+		p->b = hit->d;
+		p->type = !hit->b && hit->c < 16 ? (uint8_t)hit->c : 0;
+	}
+}
+
+static void entry(struct session *s, struct thread *t, const struct replay_hit *hit)
+{
+	const struct fn *fn = &s->fn[hit->probe];
+	const struct ender by = { s->log ? hit->stack : 0, t->tid };
+	struct pending p;
+
+	if (fn->kind == FN_TELLS)
+		return;
+	pending_fill(&p, fn, hit, s->clock);
+	while (t->n && t->pending[t->n - 1].rsp <= hit->rsp) {
+		if (is_tail(&t->pending[t->n - 1], &p))
+			return;
+		t->n--;		/* left without a return */
+	}
+	if (t->n && is_part(&t->pending[t->n - 1], &p))
+		return;
+	if (fn->kind == FN_MUNMAP) {
+		unmapped(s, hit->a, hit->b, by);
+		return;
+	}
+	if (fn->kind == FN_MMAP &&
+	    (t->n || !(hit->c & PROT_WRITE) || s->h.key[hit->stack].allocator))
+		return; /* an allocator's, or a reserve of addresses, a thread's stack */
+	if (fn->kind == FN_FREE) {
+		uint64_t addr = fn->size == 2 ? hit->b : fn->size == 3 ? hit->c : hit->a;
+
+		/* inside realloc it is the outer call that says what is freed when */
+		if (!t->n ||
+		    (t->pending[t->n - 1].fn->kind != FN_REALLOC &&
+		     t->pending[t->n - 1].fn->kind != FN_LUA) ||
+		    t->pending[t->n - 1].a != addr)
+			block_free(s, addr, s->clock, by);
+		return;
+	}
+	if (fn->kind == FN_LUA && !hit->d) {
+		block_free(s, hit->b, s->clock, by);
+		return;
+	}
+	if (t->n < sizeof(t->pending) / sizeof(*t->pending))
+		t->pending[t->n++] = p;
+}
+
 /* A block made inside this very call, that contains addr: it was only the means. */
 static void take_over(struct session *s, const struct pending *p, uint64_t addr,
 		      struct ender by)
 {
 	struct history *h = &s->h;
+	size_t same = slot_find(h, addr);
 
+	if (same != SIZE_MAX) {
+		const struct block *b = &h->block[h->slot[same] - 1];
+
+		if (b->born > p->clock && !(p->fn->own && b->size > size_of(p) + WRAPPING))
+			block_end(s, same, s->clock, true, by);
+		return;
+	}
 	for (size_t i = h->n; i-- && h->n - i < 64;) {
 		struct block *b = &h->block[i];
 		size_t slot;
@@ -302,7 +353,8 @@ static void result(struct session *s, const struct pending *p, uint64_t value, i
 			   .died = NEVER,
 			   .key = p->key,
 			   .ready = age > 255 ? 255 : (uint8_t)age,
-			   .own = p->fn->own };
+			   .own = p->fn->own,
+			   .type = p->type };
 	size_t slot;
 
 	if (p->fn->kind == FN_MMAP) {

@@ -12,6 +12,7 @@
  *   remains.c   words that only look like references
  *   stored.c    who stored a reference
  *   answer.c    groups, names, order
+ *   allocators.c  those of LuaJIT, Lua and Python
  *   memprof.c   every allocation and free as an event: analysis/alloc/
  */
 #ifndef ANALYSIS_INTERNAL_H
@@ -37,6 +38,7 @@ enum fn_kind {
 	FN_MMAP,		/* size rsi, protection rdx */
 	FN_MUNMAP,		/* rdi, size rsi */
 	FN_LUA,			/* lua_Alloc: block rsi, its size rdx, wanted rcx */
+	FN_TELLS,		/* argument `size` is a lua_Alloc from now on */
 };
 struct fn {
 	enum fn_kind kind;
@@ -45,6 +47,7 @@ struct fn {
 	bool own;		/* named by --alloc, --free */
 	uint64_t addr;
 	const char *name;
+	uint8_t shift;		/* so many arguments come before (a context) */
 };
 
 /* ---- blocks ------------------------------------------------------------------------------ */
@@ -58,6 +61,7 @@ struct block {
 	uint32_t key;		/* of its allocation stack */
 	uint8_t ready;		/* hits of allocators from birth to its return, at most 255 */
 	bool own, mmap;
+	uint8_t type;		/* what lua_Alloc was told it is; 0 = unknown */
 };
 
 /*
@@ -75,6 +79,7 @@ struct pending {
 	const struct fn *fn;
 	uint64_t a, b, c, rsp, clock;
 	uint32_t key;
+	uint8_t type;
 };
 
 struct thread {
@@ -137,6 +142,7 @@ struct session {
 	struct history h;
 	uint64_t clock;		/* of the next entry in the stream of hits */
 	bool exec_seen;
+	uint64_t outlined;	/* the allocator of CPython that is not inlined any more */
 	bool looked;		/* the first run is over: what the loader mapped is known */
 	uint64_t end_clock, end_event;
 	char *maps;		/* text of /proc/PID/maps, at an event */
@@ -199,7 +205,16 @@ double now_seconds(void);
 void *must(void *p);		/* or we are out of memory */
 
 /* A stack that is new to the probes. */
-uint32_t session_learn(void *ctx, int tid, const struct regs *regs, uint64_t off[REPLAY_FRAMES]);
+uint32_t session_learn(void *ctx, int tid, const struct regs *regs, struct replay_key *key);
+/* One more function that is probed, if it is not yet. */
+void session_fn_add(struct session *s, const struct fn *fn);
+/* Is the library with that bias where it will stay? */
+bool session_is_loaded_at(struct session *s, uint64_t bias);
+
+/* allocators.c: those of the languages that the program runs, whenever something was mapped. */
+void allocators_find(struct session *s);
+/* At the first instruction of an FN_TELLS: the allocator it names. */
+void allocators_learn(struct session *s, const struct regs *regs, struct replay_key *key);
 
 /*
  * memprof.c, told by history.c: block number was made (or replaces the one of memlog_moved()), is
@@ -212,9 +227,9 @@ void memlog_undone(struct session *s, uint32_t number);
 /* An exec; a stack that is new. */
 void memlog_reset(struct session *s);
 void memlog_stack(struct session *s, uint32_t number);
-/* Guest frames where the task stands, if there are any: fills *u and off, else false. */
+/* Guest frames where the task stands, if there are any: fills *u and *key, else false. */
 bool memlog_guests(struct session *s, int tid, const struct regs *regs, struct unwound *u,
-		   uint64_t off[REPLAY_FRAMES]);
+		   struct replay_key *key);
 /* What goes next is moved by realloc() to what is made next. */
 void memlog_moved(struct session *s, uint64_t addr);
 

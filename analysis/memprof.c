@@ -24,7 +24,10 @@ struct memlog {
 	size_t stacks_room;
 	uint64_t moving;	/* address of the block that realloc() moves; 0 = none */
 	struct alloc_event moved;
-	struct guests *guests;	/* from the first allocator of LuaJIT on */
+	uint32_t *typed;	/* [stack of the log * 16 + type]: with that type */
+	size_t typed_room;
+	bool lua54;
+	struct guests *guests;	/* from the first stack on */
 	int tid;		/* whose memory they read */
 	struct alloc_frame guest[GUEST_FRAMES];	/* of the stack that is new */
 	struct alloc_stack now;
@@ -51,6 +54,40 @@ static uint32_t stack_of(const struct memlog *m, uint32_t stack)
 	return stack < m->stacks_room ? m->stack[stack] : 0;
 }
 
+/* What Lua tells its allocator that it makes: a tag of its own. */
+static const char *lua_type(const struct memlog *m, uint8_t type)
+{
+	static const char *const common[] = { [4] = "string",   [5] = "table",  [6] = "function",
+					      [7] = "userdata", [8] = "thread" };
+
+	if (type < sizeof(common) / sizeof(*common))
+		return common[type];
+	/* 5.4 has put the upvalue before the prototype */
+	return type == 9 ? (m->lua54 ? "upvalue" : "proto") : type == 10 ? "proto" : NULL;
+}
+
+/* The same stack with a type. */
+static uint32_t typed(struct memlog *m, uint32_t stack, uint8_t type)
+{
+	enum { TYPES = 16 };
+	size_t slot = (size_t)stack * TYPES + type, had = m->typed_room;
+	struct alloc_stack copy;
+
+	if (!type || type >= TYPES)
+		return stack;
+	if (slot >= m->typed_room) {
+		m->typed_room = slot * 2 + 256;
+		m->typed = must(realloc(m->typed, m->typed_room * sizeof(*m->typed)));
+		memset(m->typed + had, 0, (m->typed_room - had) * sizeof(*m->typed));
+	}
+	if (!m->typed[slot]) {
+		copy = m->l->stack[stack];
+		copy.type = lua_type(m, type);
+		m->typed[slot] = copy.type ? alloc_stack_add(m->l, &copy) : stack;
+	}
+	return m->typed[slot];
+}
+
 void memlog_made(struct session *s, uint32_t number, const struct block *b, int tid)
 {
 	struct memlog *m = s->log;
@@ -65,7 +102,7 @@ void memlog_made(struct session *s, uint32_t number, const struct block *b, int 
 	}
 	e.addr = b->addr;
 	e.size = b->size;
-	e.stack = stack_of(m, b->key);
+	e.stack = typed(m, stack_of(m, b->key), b->type);
 	e.mapped = b->mmap;
 	e.thread = alloc_thread(m->l, tid);
 	alloc_moment_set(m->l, replay_hits_event(s->r));
@@ -109,6 +146,8 @@ void memlog_reset(struct session *s)
 {
 	s->log->l->n = s->log->l->moments = 0;
 	s->log->moving = 0;
+	if (s->log->guests)
+		guests_reset(s->log->guests);
 }
 
 void memlog_stack(struct session *s, uint32_t number)
@@ -146,10 +185,10 @@ void memlog_stack(struct session *s, uint32_t number)
 
 /* ---- guests --------------------
  *
- * A stack of LuaJIT is told apart inside the process (replayer/probe/stack.c) by its native frames
- * and by where the interpreter is: the word SAVE_PC of its frame.  So only the innermost guest
- * frame, and in machine code of a trace those inlined into it, are the same each time; the callers
- * are not told.
+ * A stack with a language's frames is told apart inside the process (replayer/probe/stack.c) by its
+ * native frames, by the list of the innermost machine's frames, and by where the innermost stands.  So
+ * frames of that list are told, as many as count, and not those of other machines or coroutines
+ * further out.
  */
 
 static size_t read_guest(void *ctx, uint64_t addr, void *buf, size_t len)
@@ -157,15 +196,6 @@ static size_t read_guest(void *ctx, uint64_t addr, void *buf, size_t len)
 	struct session *s = ctx;
 
 	return replay_memory(s->r, s->log->tid, addr, buf, len);
-}
-
-static bool has_lua(const struct session *s)
-{
-	for (unsigned i = 0; i < s->fns; i++) {
-		if (s->fn[i].kind == FN_LUA)
-			return true;
-	}
-	return false;
 }
 
 static void host_frames(struct session *s, const struct guests_frame *f, size_t *n)
@@ -213,8 +243,7 @@ static uint64_t guest_frames(struct session *s, const struct guests_stack *st)
 	struct memlog *m = s->log;
 	const struct guests_frame *who = NULL;
 	uint64_t hash = 1;
-	bool over = false;
-	size_t n = 0;
+	size_t n = 0, seen = 0;
 
 	for (size_t i = 1; i < st->frames && n < GUEST_FRAMES; i++) {
 		const struct guests_frame *f = &st->frame[i];
@@ -224,11 +253,11 @@ static uint64_t guest_frames(struct session *s, const struct guests_stack *st)
 				host_frames(s, f, &n);
 			continue;
 		}
-		if (over || f->kind == GUESTS_GC_FRAME)
+		if (f->vm != st->vm || seen++ >= st->chain.frames || f->kind == GUESTS_GC_FRAME)
 			continue;
 		hash = (hash ^ f->address ^ (uint64_t)f->line << 32 ^ (uint64_t)f->trace << 52) *
 		       0x9e3779b97f4a7c15;
-		over = f->kind == GUESTS_FRAME || f->kind == GUESTS_TRACE_FRAME;
+		hash ^= hash >> 31;
 		if (f->kind == GUESTS_BUILTIN)
 			continue;
 		who = who ? who : f;
@@ -246,23 +275,37 @@ static uint64_t guest_frames(struct session *s, const struct guests_stack *st)
 	return hash;
 }
 
-/* Where the interpreter keeps its place: SAVE_PC, 56 below the end of its frame (GC64, x64). */
-static uint64_t place_word(const struct guests_stack *st, uint64_t rsp)
+/* How far above rsp a word of the machine's is. */
+static uint64_t above(const struct regs *regs, uint64_t word)
 {
-	enum { SAVE_PC = 56 };
+	uint64_t kept = word - GUESTS_KEPT;
 
-	for (size_t i = 0; i < st->frames; i++) {
-		const struct guests_frame *f = &st->frame[i];
+	return (kept <= REPLAY_KEPT_R15 ? replay_kept_word((enum replay_kept)kept) : word) -
+	       regs->rsp;
+}
 
-		if (f->kind == GUESTS_HOST_FRAME && f->machinery && f->host < st->hosts &&
-		    st->host[f->host].cfa > rsp + SAVE_PC)
-			return st->host[f->host].cfa - SAVE_PC - rsp;
-	}
-	return 0;
+static void key_fill(const struct guests_stack *st, const struct regs *regs, struct replay_key *key)
+{
+	const struct guests_chain *c = &st->chain;
+	size_t n = 0;
+
+	for (size_t i = 1; i < st->hosts && n < REPLAY_FRAMES - REPLAY_WORDS && st->host[i].cfa; i++)
+		key->off[n++] = st->host[i].cfa - 8 - regs->rsp;
+	if (c->pc)
+		key->off[REPLAY_FRAMES - REPLAY_WORDS] = above(regs, c->pc);
+	key->chain = (struct replay_chain){ .root = above(regs, c->root),
+					    .limit = GUEST_FRAMES,
+					    .pre = c->pre,
+					    .luajit = c->luajit,
+					    .next = c->next,
+					    .value = c->value,
+					    .status = c->status,
+					    .mask = c->mask,
+					    .want = c->want };
 }
 
 bool memlog_guests(struct session *s, int tid, const struct regs *regs, struct unwound *u,
-		   uint64_t off[REPLAY_FRAMES])
+		   struct replay_key *key)
 {
 	const struct guests_options o = { .read = read_guest, .ctx = s, .symbols = s->sym };
 	struct memlog *m = s->log;
@@ -270,8 +313,6 @@ bool memlog_guests(struct session *s, int tid, const struct regs *regs, struct u
 	struct guests_stack st;
 	struct err *err;
 
-	if (!has_lua(s))
-		return false;
 	err = m->guests ? NULL : guests_create(&o, &m->guests);
 	if (err) {
 		err_free(err);
@@ -281,16 +322,15 @@ bool memlog_guests(struct session *s, int tid, const struct regs *regs, struct u
 	symbols_regs_from(regs, &sr);
 	guests_unwind(m->guests, &sr, &st);
 	m->l->lost += !guests_is_complete(st.why) && st.why != GUESTS_STARTING;
-	if (!st.vm || st.vm->language != GUESTS_LUAJIT || !st.guest_frames)
+	if (!st.vm || !st.guest_frames || !st.chain.root)
 		return false;
+	m->lua54 |= st.vm->language == GUESTS_LUA && strstr(st.vm->name, "5.4");
 	u->guest = guest_frames(s, &st);
 	if (!u->guest)
 		return false;
 	u->n = st.hosts < STACK_MAX ? st.hosts : STACK_MAX;
 	memcpy(u->pc, st.host, u->n * sizeof(*u->pc));
-	for (size_t i = 1, n = 0; i < u->n && n < REPLAY_FRAMES - REPLAY_WORDS && u->pc[i].cfa; i++)
-		off[n++] = u->pc[i].cfa - 8 - regs->rsp;
-	off[REPLAY_FRAMES - 1] = place_word(&st, regs->rsp);
+	key_fill(&st, regs, key);
 	return true;
 }
 
@@ -313,6 +353,7 @@ void memlog_stop(struct session *s)
 	alloc_log_destroy(m->l);
 	free(m->made);
 	free(m->stack);
+	free(m->typed);
 	free(m);
 }
 

@@ -114,7 +114,7 @@ const struct fn *session_fn_at(const struct session *s, uint64_t addr)
 	return NULL;
 }
 
-static void fn_add(struct session *s, const struct fn *fn)
+void session_fn_add(struct session *s, const struct fn *fn)
 {
 	bool alloc = fn->kind != FN_FREE && fn->kind != FN_MUNMAP;
 	bool three = fn->kind == FN_REALLOCARRAY || fn->kind == FN_POSIX_MEMALIGN ||
@@ -124,9 +124,7 @@ static void fn_add(struct session *s, const struct fn *fn)
 	/* who frees is asked only for the log of events */
 	struct replay_probe probe = { fn->addr, alloc || s->log, fn->kind == FN_POSIX_MEMALIGN,
 				      fn->kind == FN_LUA ? 4
-				      : three ? 3
-				      : two ? 2
-					    : 1 };
+				      : (uint8_t)((three ? 3 : two ? 2 : 1) + fn->shift) };
 
 	if (session_fn_at(s, fn->addr))
 		return;
@@ -153,7 +151,7 @@ static bool defines_malloc(struct session *s, const struct symbols_found *f)
  * will come: an address worked out from one of those is wrong.  Where the library really is, its
  * ELF header is.
  */
-static bool is_loaded_at(struct session *s, uint64_t bias)
+bool session_is_loaded_at(struct session *s, uint64_t bias)
 {
 	char magic[4];
 
@@ -174,12 +172,12 @@ static void find_named(struct session *s, const char *name, const struct fn *lik
 		/* the loader's own are for its start only, and never freed */
 		if (!like->own && strstr(symbols_module_name(found[i].module), "/ld-linux"))
 			continue;
-		if (!is_loaded_at(s, found[i].bias))
+		if (!session_is_loaded_at(s, found[i].bias))
 			continue;
 		if (operator && !defines_malloc(s, &found[i]))
 			continue;
 		fn.addr = found[i].addr;
-		fn_add(s, &fn);
+		session_fn_add(s, &fn);
 	}
 }
 
@@ -225,48 +223,11 @@ static void find_own(struct session *s)
 
 	for (unsigned i = 0; i < o->allocs + o->frees; i++) {
 		const char *text = i < o->allocs ? o->alloc[i] : o->free[i - o->allocs];
-		struct fn fn = { i < o->allocs ? FN_MALLOC : FN_FREE, 1, true, 0, text };
+		struct fn fn = { i < o->allocs ? FN_MALLOC : FN_FREE, 1, true, 0, text, 0 };
 		char name[256];
 
 		fn.size = own_name(text, name, sizeof(name));
 		find_named(s, name, &fn, false);
-	}
-}
-
-/*
- * LuaJIT's allocator, lj_alloc_f(ud, block, size, wanted): by its name, else by how it begins,
- * `test rcx, rcx`, among the functions whose address lua_newstate() takes.  Others that programs
- * hand to lua_newstate() end in malloc().
- */
-static void find_lua(struct session *s)
-{
-	enum { CODE = 2048, BEGIN = 16 };
-	const struct fn like = { FN_LUA, 2, false, 0, "lj_alloc_f" };
-	struct symbols_found jit[4], f[4];
-	size_t n = symbols_find(s->sym, "luaJIT_setmode", SYMBOLS_FUNC, jit, 4),
-	       k = symbols_find(s->sym, "lua_newstate", SYMBOLS_FUNC, f, 4);
-	int tid = session_any_task(s);
-
-	find_named(s, like.name, &like, false);
-	for (size_t i = 0; n && i < k && i < 4; i++) {
-		uint8_t code[CODE] = { 0 }, first[BEGIN];
-
-		if (!is_loaded_at(s, f[i].bias) ||
-		    replay_memory(s->r, tid, f[i].addr, code, CODE) != CODE)
-			continue;
-		for (size_t at = 0; at + 7 < CODE; at++) {
-			struct fn fn = like;
-			int32_t rel;
-
-			if ((code[at] & 0xfb) != 0x48 || code[at + 1] != 0x8d ||
-			    (code[at + 2] & 0xc7) != 5)
-				continue;
-			memcpy(&rel, code + at + 3, 4);
-			fn.addr = f[i].addr + at + 7 + (uint64_t)(int64_t)rel;
-			if (replay_memory(s->r, tid, fn.addr, first, BEGIN) == BEGIN &&
-			    memmem(first, BEGIN, "\x48\x85\xc9", 3))
-				fn_add(s, &fn);
-		}
 	}
 }
 
@@ -342,11 +303,11 @@ static struct err *maps_changed(struct session *s)
 		find_loaders(s);
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
 		find_named(s, known[i].name,
-			   &(struct fn){ known[i].kind, known[i].size, false, 0, known[i].name },
+			   &(struct fn){ known[i].kind, known[i].size, false, 0, known[i].name, 0 },
 			   known[i].operator);
 	find_own(s);
 	if (s->log)
-		find_lua(s);
+		allocators_find(s);
 	return NULL;
 }
 
@@ -372,6 +333,7 @@ static struct err *after_exec(struct session *s)
 	s->exec_seen = false;
 	replay_probes_drop(s->r);
 	s->fns = s->loaders = 0;
+	s->outlined = 0;
 	history_reset(&s->h);
 	if (s->log)
 		memlog_reset(s);
@@ -721,7 +683,7 @@ uint32_t session_stack(struct session *s, int tid, const struct regs *regs)
 	return stack_number(s, &u);
 }
 
-uint32_t session_learn(void *ctx, int tid, const struct regs *regs, uint64_t off[REPLAY_FRAMES])
+uint32_t session_learn(void *ctx, int tid, const struct regs *regs, struct replay_key *key)
 {
 	struct session *s = ctx;
 	struct unwound u = { .n = 0 };
@@ -729,11 +691,15 @@ uint32_t session_learn(void *ctx, int tid, const struct regs *regs, uint64_t off
 
 	/* text has not changed since session_run() looked */
 	s->maps_event = replay_where(s->r);
-	if (s->log && memlog_guests(s, tid, regs, &u, off))
+	if (s->log && memlog_guests(s, tid, regs, &u, key)) {
+		allocators_learn(s, regs, key);
 		return stack_number(s, &u);
+	}
 	u.n = session_unwind(s, tid, regs, u.pc, STACK_MAX);
 	for (size_t i = 1; i < u.n && n < REPLAY_FRAMES - REPLAY_WORDS && u.pc[i].cfa; i++)
-		off[n++] = u.pc[i].cfa - 8 - regs->rsp;
+		key->off[n++] = u.pc[i].cfa - 8 - regs->rsp;
+	if (s->log)
+		allocators_learn(s, regs, key);
 	return stack_number(s, &u);
 }
 

@@ -310,6 +310,11 @@ static bool emit_group(struct py *py, size_t host, uint64_t frame, uint64_t *out
 	return false;
 }
 
+static bool has_cframes(const struct layout *y)
+{
+	return y->cframe_current || y->cframe_previous;
+}
+
 /* The _PyCFrame that lies in a native frame. */
 static bool cframe_in(const struct py *py, uint64_t start, uint64_t end, uint64_t *ret)
 {
@@ -364,7 +369,7 @@ static bool host_frames(struct py *py, size_t host, uint64_t *frame)
 
 	if (!end)
 		return true;
-	if (py->y->cframe_current || py->y->cframe_previous) {
+	if (has_cframes(py->y)) {
 		if (!cframe_in(py, start, end, &cf) ||
 		    !mem_u64(py->g, cf + py->y->cframe_current, frame))
 			return true;
@@ -417,6 +422,12 @@ static void unwind(struct guests *g, struct code *c, struct walk *w)
 							       .host = (unsigned)first });
 	}
 	mem_u64(g, py.thread + py.y->current, &frame);
+	if (st->vm == py.vm && !st->chain.root)
+		st->chain = (struct guests_chain){ .root = py.thread + py.y->current,
+						   .pre = has_cframes(py.y) ? py.y->cframe_current
+									    : -1,
+						   .next = py.y->previous,
+						   .value = py.y->instr };
 	for (size_t i = first; i < w->hosts; i++) {
 		if (!is_eval(py.code, w->pc[i].lookup))
 			continue;

@@ -179,9 +179,33 @@ bool guests_has_code(struct guests *g, uint64_t pc)
 
 /* ---- native frames -------------------------------------------------------------------------- */
 
+const uint8_t kept_registers[KEPT] = { SYMBOLS_RBX, SYMBOLS_RBP, SYMBOLS_R12,
+				       SYMBOLS_R13, SYMBOLS_R14, SYMBOLS_R15 };
+
 static bool read_for_symbols(void *ctx, uint64_t addr, void *buf, size_t len)
 {
-	return mem_bytes(ctx, addr, buf, len);
+	struct guests *g = ctx;
+
+	if (!mem_bytes(g, addr, buf, len))
+		return false;
+	if (len == 8 && g->step.n < STEP_READS) {
+		g->step.word[g->step.n].addr = addr;
+		memcpy(&g->step.word[g->step.n++].value, buf, 8);
+	}
+	return true;
+}
+
+/* Where the registers of the next frame are: those that the step has read, and the others still. */
+static void kept_follow(const struct guests *g, const struct symbols_regs *regs,
+			const uint64_t *from, uint64_t *to)
+{
+	for (unsigned i = 0; i < KEPT; i++) {
+		to[i] = from[i];
+		for (unsigned k = 0; k < g->step.n; k++) {
+			if (g->step.word[k].value == regs->r[kept_registers[i]])
+				to[i] = g->step.word[k].addr;
+		}
+	}
 }
 
 /* One frame further out; a machine knows its own code best. */
@@ -213,18 +237,24 @@ static size_t unwind_host(struct guests *g, const struct symbols_regs *from)
 	struct symbols_regs regs = *from;
 	enum symbols_how how = SYMBOLS_FIRST;
 	bool first = true;
+	uint64_t kept[KEPT];
 	size_t n = 0;
 
+	for (unsigned i = 0; i < KEPT; i++)
+		kept[i] = GUESTS_KEPT + i;
 	while (n < g->o.max_host) {
 		struct symbols_pc *p = &g->pc[n];
 		struct host *h = &g->host[n];
 
 		*p = (struct symbols_pc){ regs.r[SYMBOLS_RIP], regs.r[SYMBOLS_RIP] - !first, 0,
 					  how };
-		*h = (struct host){ regs, code_at(g, p->lookup) };
+		*h = (struct host){ regs, code_at(g, p->lookup), { 0 } };
+		memcpy(h->kept, kept, sizeof(kept));
 		n++;
+		g->step.n = 0;
 		if (!step(g, &regs, &mem, h->code, first, &p->cfa, &how))
 			break;
+		kept_follow(g, &regs, h->kept, kept);
 		first = how == SYMBOLS_SIGNAL;
 	}
 	return n;
@@ -352,5 +382,7 @@ void guests_unwind(struct guests *g, const struct symbols_regs *regs, struct gue
 	unwind_machines(g, &w);
 	if (!g->guests && ret->why == GUESTS_COMPLETE)
 		ret->why = has_machine(g) ? GUESTS_OUTSIDE : GUESTS_NO_VM;
+	if (!ret->chain.frames)
+		ret->chain.frames = g->guests;
 	merge(g, w.hosts, ret);
 }

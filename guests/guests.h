@@ -162,6 +162,22 @@ struct guests_frame {
 		uint32_t snapshot;
 	} inside;
 };
+/*
+ * For those who tell stacks apart in the process itself, without unwinding them: where the innermost
+ * machine keeps what its part of the stack depends on.  Words are given by their address, or as
+ * GUESTS_KEPT + n: in the register number n of rbx, rbp, r12 to r15 of the innermost native frame.
+ */
+#define GUESTS_KEPT 1
+struct guests_chain {
+	uint64_t root;		/* of the pointer to the innermost frame; 0 = there is no chain */
+	int pre;		/* it leads to another pointer, so far behind; -1: it does not */
+	bool luajit;		/* the frames are LuaJIT's */
+	uint16_t next, value;	/* in a frame, the pointer to the next, and where it stands */
+	uint16_t status;	/* frames count of which this byte has, of the bits in mask, want */
+	uint8_t mask, want;
+	uint64_t pc;		/* of the word that has the innermost function's pc; 0 = in value */
+	size_t frames;		/* so many of the guest frames, innermost first, are in the chain */
+};
 struct guests_stack {
 	/* Innermost first.  Owned by the struct guests, valid until its next call. */
 	const struct guests_frame *frame;
@@ -178,6 +194,7 @@ struct guests_stack {
 	const char *trace_file;
 	unsigned trace_line;
 	enum guests_why why;
+	struct guests_chain chain;
 };
 /*
  * The whole stack of a task that stopped with these registers.  Always fills *ret: where guest

@@ -151,10 +151,14 @@ struct machine {
 extern const struct machine *const machines[];		/* ends with NULL */
 extern const struct machine luajit_machine, cpython_machine, lua_machine, v8_machine;
 
+/* rbx, rbp, r12 to r15 */
+enum { KEPT = 6 };
+extern const uint8_t kept_registers[KEPT];
 /* A native frame, with what a machine needs to know of it. */
 struct host {
 	struct symbols_regs regs;	/* in that frame; of callers callee-saved ones only */
 	int code;			/* index in guests.code, -1 = code of no machine */
+	uint64_t kept[KEPT];		/* addresses where they are now; GUESTS_KEPT + n: still there */
 };
 /* One call of guests_unwind(). */
 struct walk {
@@ -182,8 +186,16 @@ struct line_index {
 	uint32_t *end;
 };
 
+/* Words that one step of the native unwinder has read. */
+enum { STEP_READS = 32 };
+struct step_reads {
+	unsigned n;
+	struct { uint64_t addr, value; } word[STEP_READS];
+};
+
 struct guests {
 	struct guests_options o;
+	struct step_reads step;
 	struct page *page;		/* PAGES of them */
 	uint32_t round, reads, loads;
 	struct strings strings;

@@ -25,15 +25,11 @@ static const struct lua_layout layouts[] = {
 	  80 },
 };
 
-/* Registers that calls preserve. */
-static const uint8_t kept[LUA_KEPT] = { SYMBOLS_RBX, SYMBOLS_RBP, SYMBOLS_R12,
-					SYMBOLS_R13, SYMBOLS_R14, SYMBOLS_R15 };
-
 struct lua_code {
 	struct { uint64_t start, end; } loop[LUA_LOOPS];
 	unsigned loops;
 	uint8_t layout;
-	uint32_t votes[LUA_KEPT];	/* how often a register could be the pc */
+	uint32_t votes[KEPT];	/* how often a register could be the pc */
 };
 
 /* ---- the module ------------------------------------------------------------------------------ */
@@ -218,24 +214,29 @@ static bool runs_lua(const struct lua *lua, uint64_t L)
 	return true;
 }
 
-/* The lua_State that a native frame runs; 0 = none. */
-static uint64_t thread_of(struct lua *lua, size_t host)
+/* The lua_State that a native frame runs; 0 = none.  *at_ret: where that is known from. */
+static uint64_t thread_of(struct lua *lua, size_t host, uint64_t *at_ret)
 {
 	const struct symbols_regs *regs = &lua->w->host[host].regs;
 	uint64_t start = regs->r[SYMBOLS_RSP], end = lua->w->pc[host].cfa, word[STACK_WORDS];
 	size_t n = end > start ? (size_t)((end - start) / 8) : 0;
 
-	for (unsigned i = 0; i < LUA_KEPT; i++)
-		if ((regs->known & 1u << kept[i]) && is_thread(lua, regs->r[kept[i]]) &&
-		    runs_lua(lua, regs->r[kept[i]]))
-			return regs->r[kept[i]];
+	for (unsigned i = 0; i < KEPT; i++)
+		if ((regs->known & 1u << kept_registers[i]) &&
+		    is_thread(lua, regs->r[kept_registers[i]]) &&
+		    runs_lua(lua, regs->r[kept_registers[i]])) {
+			*at_ret = lua->w->host[host].kept[i];
+			return regs->r[kept_registers[i]];
+		}
 	if (n > STACK_WORDS)
 		n = STACK_WORDS;
 	if (!n || !mem_bytes(lua->g, start, word, 8 * n))
 		return 0;
 	for (size_t i = 0; i < n; i++)
-		if (is_thread(lua, word[i]) && runs_lua(lua, word[i]))
+		if (is_thread(lua, word[i]) && runs_lua(lua, word[i])) {
+			*at_ret = start + 8 * i;
 			return word[i];
+		}
 	return 0;
 }
 
@@ -248,10 +249,10 @@ static bool pc_in_register(struct lua *lua, size_t host, const struct lua_proto 
 	uint32_t *votes = lua->code->votes, best = 0;
 	int which = -1;
 
-	for (unsigned i = 0; i < LUA_KEPT; i++) {
-		uint64_t pc = regs->r[kept[i]];
+	for (unsigned i = 0; i < KEPT; i++) {
+		uint64_t pc = regs->r[kept_registers[i]];
 
-		if (!(regs->known & 1u << kept[i]) || pc & 3 || pc <= p->code ||
+		if (!(regs->known & 1u << kept_registers[i]) || pc & 3 || pc <= p->code ||
 		    pc > p->code + 4ull * p->sizecode)
 			continue;
 		votes[i]++;
@@ -260,12 +261,14 @@ static bool pc_in_register(struct lua *lua, size_t host, const struct lua_proto 
 			which = (int)i;
 		}
 	}
-	for (unsigned i = 0; i < LUA_KEPT; i++)
+	for (unsigned i = 0; i < KEPT; i++)
 		if (votes[i] > 2 * best)
 			return false;		/* the usual one is in another use */
 	if (which < 0)
 		return false;
-	*ret = regs->r[kept[which]];
+	*ret = regs->r[kept_registers[which]];
+	if (lua->w->stack->vm == NULL)
+		lua->w->stack->chain.pc = lua->w->host[host].kept[which];
 	return true;
 }
 
@@ -380,10 +383,25 @@ static void vm_found(struct lua *lua, const struct code *c, size_t first)
 				    : GUESTS_STATE_C;
 }
 
+/* The list of its CallInfos, for those who do not unwind. */
+static void chain_set(const struct lua *lua, uint64_t root)
+{
+	struct guests_chain *chain = &lua->w->stack->chain;
+	uint8_t bit = lua->y->cist_lua ? (uint8_t)lua->y->cist_lua : 1 << 1;
+
+	chain->root = root;
+	chain->pre = L_CI;
+	chain->next = CI_PREVIOUS;
+	chain->value = lua->y->savedpc;
+	chain->status = lua->y->callstatus;
+	chain->mask = bit;
+	chain->want = lua->y->cist_lua ? bit : 0;
+}
+
 static void unwind(struct guests *g, struct code *c, struct walk *w)
 {
 	struct lua lua = { .g = g, .w = w, .code = c->data };
-	uint64_t L = 0, ci = 0;
+	uint64_t L = 0, ci = 0, at = 0;
 	size_t last = 0;
 	bool loop = false, innermost = true;
 
@@ -397,7 +415,7 @@ static void unwind(struct guests *g, struct code *c, struct walk *w)
 		if (lua.code->layout == UINT8_MAX)
 			break;
 		lua.y = &layouts[lua.code->layout];
-		now = thread_of(&lua, i);
+		now = thread_of(&lua, i, &at);
 		if (!now)
 			continue;
 		lua.vm = vm_at(g, GUESTS_LUA, lua.G);
@@ -411,11 +429,17 @@ static void unwind(struct guests *g, struct code *c, struct walk *w)
 		walk_machinery(g, i);
 		if (now != L && !mem_u64(g, now + L_CI, &ci))
 			continue;
+		/* one coroutine's calls are a list */
+		if (L && now != L && w->stack->vm == lua.vm && !w->stack->chain.frames)
+			w->stack->chain.frames = g->guests;
 		L = now;
 		if (ci && !emit_group(&lua, i, &ci, innermost))
 			return;
-		if (innermost && g->guests > before)
+		if (innermost && g->guests > before) {
+			if (!w->stack->vm)
+				chain_set(&lua, at);
 			vm_found(&lua, c, before);
+		}
 		innermost = false;
 		last = i;
 	}

@@ -10,7 +10,7 @@
 
 #include "guests/internal.h"
 
-enum { LUA_KEPT = 6, LUA_LOOPS = 8 };
+enum { LUA_LOOPS = 8 };
 
 /* Offsets that differ between versions. */
 struct lua_layout {

@@ -625,6 +625,23 @@ static enum guests_state refine(enum guests_state state, const struct lj_functio
 			       : GUESTS_STATE_INTERP;
 }
 
+/* Its Lua stack, for those who do not unwind: by the base that is valid now. */
+static void chain_set(const struct stack *s)
+{
+	struct guests_chain *chain = &s->w->stack->chain;
+	uint64_t base = 0;
+
+	*chain = (struct guests_chain){ .root = s->cframe + CF_L,
+					.pre = L_BASE,
+					.luajit = true,
+					.pc = s->cframe + CF_PC };
+	if (s->trace && mem_u64(s->lj.g, s->lj.G + s->lj.y->jit_base, &base) &&
+	    frame_is_sane(s, base - 8)) {
+		chain->root = s->lj.G + s->lj.y->jit_base;
+		chain->pre = -1;
+	}
+}
+
 static bool host_walk(struct stack *s, struct walk *w, size_t i, bool interpreter)
 {
 	bool first = s->innermost;
@@ -648,6 +665,7 @@ static bool host_walk(struct stack *s, struct walk *w, size_t i, bool interprete
 			lj_function_read(&s->lj, s->lj.g->guest[before].function_object, &top);
 		w->stack->vm = s->vm;
 		w->stack->state = refine(state, &top);
+		chain_set(s);
 	}
 	return ok;
 }
@@ -673,6 +691,9 @@ static void unwind(struct guests *g, struct code *c, struct walk *w)
 		walk_machinery(g, i);
 		if (interpreter && host_is_empty(&s))
 			continue;
+		/* one coroutine's calls are a list */
+		if (s.fresh && g->guests && w->stack->vm == s.vm && !w->stack->chain.frames)
+			w->stack->chain.frames = g->guests;
 		if (!host_walk(&s, w, i, interpreter))
 			return;
 	}

@@ -297,12 +297,38 @@ static inline const struct replay_hit *replay_hit_next(const struct replay_hit *
 	return (const struct replay_hit *)(const void *)((const char *)h + h->size);
 }
 /*
+ * An interpreter's frames: a list in memory of which a word of each frame tells where it stands.
+ * With luajit it is a stack of LuaJIT (two slots for a frame), what root leads to is its base.
+ */
+struct replay_chain {
+	uint64_t root;		/* how far above rsp the pointer to the first is; 0 = no chain */
+	uint32_t limit;		/* of frames that count */
+	int32_t pre;		/* that pointer leads to another, so far behind; -1: it does not */
+	uint32_t luajit;
+	uint32_t next, value;	/* in a frame */
+	/* only frames count of which this byte has these bits */
+	uint32_t status, mask, want;
+};
+struct replay_key {
+	/*
+	 * How far above rsp the return addresses of the next frames are; the last REPLAY_WORDS may
+	 * be other words that tell such stacks apart.  0: the return address at rsp.
+	 */
+	uint64_t off[REPLAY_FRAMES];
+	struct replay_chain chain;
+};
+/* Registers as they were at the entry, as words in the process's memory, for keys. */
+enum replay_kept {
+	REPLAY_KEPT_RBX, REPLAY_KEPT_RBP, REPLAY_KEPT_R12, REPLAY_KEPT_R13, REPLAY_KEPT_R14,
+	REPLAY_KEPT_R15, REPLAY_KEPT_RDI, REPLAY_KEPT_RSI,
+};
+uint64_t replay_kept_word(enum replay_kept n);
+/*
  * A stack that was not seen before: at the first instruction of a function, with these registers.
- * Returns its number, not 0; off: how far above rsp the return addresses of the next frames are;
- * the last may be another word that tells such stacks apart (where an interpreter is in its code).
+ * Returns its number, not 0, and what tells it from others.
  */
 typedef uint32_t replay_stack_fn(void *ctx, int tid, const struct regs *regs,
-				 uint64_t off[REPLAY_FRAMES]);
+				 struct replay_key *key);
 /*
  * Records from hit to end, all of one task (maybe in a thread of the replayer's, while nobody else
  * is at work with it).  Returns how many of them are entries.  A return may also be one of another
@@ -318,6 +344,11 @@ struct err *replay_probes_start(struct replay *r, int pid, replay_hits_fn *hits,
 				void *ctx) __must_check;
 /* At once, and whenever that memory is there again; -1 when it cannot be. Returns its number. */
 int replay_probe_add(struct replay *r, const struct replay_probe *probe);
+/*
+ * A byte of program text is to be another, at once and for good; it is as recorded wherever memory is
+ * looked at.  The program must not come to do anything else by it.
+ */
+void replay_probe_byte(struct replay *r, uint64_t addr, uint8_t byte);
 void replay_probes_drop(struct replay *r);	/* all of them, and what is known of returns */
 /* From now on only count, and log nothing. */
 void replay_probes_quiet(struct replay *r);

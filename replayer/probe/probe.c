@@ -148,7 +148,9 @@ static void patch_write(struct rp_patch *p, pid_t real, bool in)
 
 	if (p->in == in)
 		return;
-	if (in && p->jump)
+	if (p->other)
+		jump[0] = p->to;
+	else if (in && p->jump)
 		site_jump(p->addr, p->stub + p->body, jump);
 	err_free(tracee_write(real, p->addr, in ? jump : p->bytes, p->jump ? SITE_JUMP : 1));
 	p->in = in;
@@ -208,6 +210,16 @@ static uint64_t return_place(struct replay *r, struct rp_task *t, uint64_t addr)
 	return addr;
 }
 
+static struct rp_patch *patch_room(struct rp_probed *pd)
+{
+	if (pd->n == pd->room) {
+		pd->room = pd->room * 2 + 32;
+		pd->patch = realloc(pd->patch, pd->room * sizeof(*pd->patch));
+		BUG_ON(!pd->patch, "out of memory for probes");
+	}
+	return &pd->patch[pd->n++];
+}
+
 static struct err *patch_add(struct replay *r, struct rp_task *t, uint64_t addr, int probe)
 {
 	struct rp_probed *pd = probed_of(t->mm);
@@ -233,14 +245,24 @@ static struct err *patch_add(struct replay *r, struct rp_task *t, uint64_t addr,
 	}
 	TRY(tracee_write(t->real, p.stub, code.bytes, code.len));
 	room->used += (code.len + 63u) & ~63u;
-	if (pd->n == pd->room) {
-		pd->room = pd->room * 2 + 32;
-		pd->patch = realloc(pd->patch, pd->room * sizeof(*pd->patch));
-		BUG_ON(!pd->patch, "out of memory for probes");
-	}
-	pd->patch[pd->n++] = p;
+	*patch_room(pd) = p;
 	log_debug("probe at 0x%lx: %s", (unsigned long)addr, p.jump ? "jump" : "int3");
 	return NULL;
+}
+
+static void byte_add(struct rp_task *t, const struct rp_byte *b)
+{
+	struct rp_probed *pd = probed_of(t->mm);
+	struct rp_patch p = { .addr = b->addr, .probe = -1, .len = 1, .other = true, .to = b->to };
+
+	for (unsigned i = 0; i < pd->n; i++) {
+		const struct rp_patch *o = &pd->patch[i];
+
+		if (b->addr - o->addr < (o->jump ? o->len : 1))
+			return;
+	}
+	if (tracee_read_some(t->real, b->addr, p.bytes, 1) == 1)
+		*patch_room(pd) = p;
 }
 
 void rp_probe_out(struct replay *r, struct rp_mm *mm, pid_t real)
@@ -288,7 +310,7 @@ struct err *rp_probe_task(struct replay *r, struct rp_task *t)
 {
 	struct rp_probes *p = probes_of(r);
 
-	if (!t || !t->real || !t->mm || !p->n)
+	if (!t || !t->real || !t->mm || (!p->n && !p->bytes))
 		return NULL;
 	if (!probed_of(t->mm)) {
 		t->mm->tool[TOOL_PROBE] = calloc(1, sizeof(struct rp_probed));
@@ -299,6 +321,8 @@ struct err *rp_probe_task(struct replay *r, struct rp_task *t)
 		TRY(make_quiet(r, t));
 	for (unsigned i = 0; i < p->n; i++)
 		TRY(patch_add(r, t, p->probe[i].def.addr, (int)i));
+	for (unsigned i = 0; i < p->bytes; i++)
+		byte_add(t, &p->byte[i]);
 	for (unsigned i = 0; i < p->known_n && !p->quiet; i++)
 		TRY(patch_add(r, t, return_place(r, t, p->known_return[i]), -1));
 	rp_probe_in(r, t->mm, t->real);
@@ -478,10 +502,16 @@ struct err *rp_probe_signal(struct replay *r, struct rp_task *t, const siginfo_t
 	*ret = PROBE_NOT_OURS;
 	if (!t->mm || !probed_of(t->mm))
 		return NULL;
+	if (info->si_signo == SIGSEGV || info->si_signo == SIGBUS) {
+		p = patch_of_stub(probed_of(t->mm), t->regs.rip);
+		if (p && rp_stack_fault(r, t, p))
+			*ret = PROBE_GO_ON;
+		return NULL;
+	}
 	if (info->si_signo != SIGTRAP || info->si_code != SI_KERNEL)
 		return NULL;
 	p = patch_at(probed_of(t->mm), t->regs.rip - 1);
-	if (p && p->in && !p->jump) {
+	if (p && p->in && !p->jump && !p->other) {
 		set_rip(t, p->stub + p->body);
 		*ret = PROBE_GO_ON;
 		return NULL;
@@ -554,7 +584,7 @@ void rp_probe_yield(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t
 			i++;
 			continue;
 		}
-		returns |= p->probe < 0;
+		returns |= p->probe < 0 && !p->other;
 		*p = pd->patch[--pd->n];
 	}
 	for (unsigned i = 0; i < probes_of(r)->known_n;) {
@@ -652,6 +682,7 @@ void rp_probes_free(struct replay *r)
 	if (p->fd >= 0)
 		close(p->fd);
 	free(p->known_return);
+	free(p->byte);
 	free(p->probe);
 	free(p);
 	r->tool[TOOL_PROBE] = NULL;
@@ -688,11 +719,30 @@ void replay_probes_drop(struct replay *r)
 		for (unsigned i = 0; probed_of(t->mm) && i < probed_of(t->mm)->stubs_n; i++)
 			probed_of(t->mm)->stubs[i].used = 0;
 	}
-	p->n = p->known_n = 0;
+	p->n = p->known_n = p->bytes = 0;
 	rp_stacks_reset(p);
 }
 
+void replay_probe_byte(struct replay *r, uint64_t addr, uint8_t byte)
+{
+	struct rp_task *t = rp_probed_task(r);
+	struct rp_probes *p = probes_of(r);
+
+	if (p->bytes == p->bytes_room) {
+		p->bytes_room = p->bytes_room * 2 + 64;
+		p->byte = realloc(p->byte, p->bytes_room * sizeof(*p->byte));
+		BUG_ON(!p->byte, "out of memory for probes");
+	}
+	p->byte[p->bytes++] = (struct rp_byte){ addr, byte };
+	if (!t || !t->real || !t->mm || !probed_of(t->mm))
+		return;
+	byte_add(t, &p->byte[p->bytes - 1]);
+	rp_probe_in(r, t->mm, t->real);
+}
+
 void replay_probes_quiet(struct replay *r) { probes_of(r)->quiet = true; }
+
+uint64_t replay_kept_word(enum replay_kept n) { return PROBE_REGS + 8ull * n; }
 
 uint64_t replay_clock(const struct replay *r) { return probes_of(r)->clock; }
 

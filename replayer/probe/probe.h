@@ -19,6 +19,8 @@
  *	+16	RCX, RAX, XMM: the program's, while a stub runs
  *	+104	DEREF	not 0: an entry has said that its result will be in memory
  *	+128	WEIGHTS	of the words of a fingerprint (stack.c)
+ *	+256	REGS	the program's at the entry: rbx, rbp, r12 to r15, rdi, rsi, rdx
+ *	+336	SITE, FLAGS	where a lookup is; flags during a walk
  *	+4096	RING	two halves: ring.c
  *	SITES, STACKS	hashes, addresses in the POOL
  */
@@ -27,6 +29,9 @@
 #define PROBE_RAX	0x72000018
 #define PROBE_XMM	0x72000020
 #define PROBE_WEIGHTS	0x72000080
+#define PROBE_REGS	0x72000100
+#define PROBE_SITE	0x72000150
+#define PROBE_FLAGS	0x72000158
 #define PROBE_RING	0x72001000
 #define PROBE_SITES	0x72101000
 #define PROBE_STACKS	0x72181000
@@ -55,6 +60,8 @@ struct rp_patch {
 	int probe;		/* index of probes->probe; -1: return of a call */
 	bool jump;		/* else int3 */
 	bool quiet;		/* its stub only counts */
+	bool other;		/* no probe: one byte, which is .to */
+	uint8_t to;
 	bool in;		/* in memory now */
 	uint8_t bytes[PROBE_SITE_MAX];
 	unsigned len;		/* bytes displaced (1 with int3) */
@@ -117,6 +124,8 @@ struct rp_probes {
 	replay_range_fn *range;
 	replay_event_fn *events;
 	void *ctx;
+	struct rp_byte { uint64_t addr; uint8_t to; } *byte;	/* replay_probe_byte() */
+	unsigned bytes, bytes_room;
 	uint64_t *known_return;	/* return addresses, to be patched in every copy of the process */
 	unsigned known_n, known_room;
 };
@@ -166,7 +175,8 @@ bool rp_stub_build(struct rp_patch *p, const struct replay_probe *def, bool quie
 uint64_t rp_stub_later(const struct rp_task *t, uint64_t addr);
 
 /* stack.c: the code that finds the number of a stack, in eax; rcx and rax are free behind it. */
-extern const uint8_t rp_lookup[], rp_lookup_again[], rp_lookup_miss[], rp_lookup_end[];
+extern const uint8_t rp_lookup[], rp_lookup_again[], rp_lookup_next[], rp_lookup_miss[],
+	rp_lookup_end[];
 void rp_stacks_reset(struct rp_probes *p);
 /*
  * The task is at the first instruction of a function, with these registers, and its stack has no
@@ -174,6 +184,8 @@ void rp_stacks_reset(struct rp_probes *p);
  */
 struct err *rp_stack_learn(struct replay *r, struct rp_task *t,
 			   const struct regs *regs) __must_check;
+/* The task has faulted in a stub.  True: in its lookup, which goes on. */
+bool rp_stack_fault(struct replay *r, struct rp_task *t, const struct rp_patch *patch);
 
 /* ring.c: records of one half of the ring to the analysis, soon or at once. */
 void rp_ring_take(struct rp_probes *p, int tid, const struct replay_hit *from,
