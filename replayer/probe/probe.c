@@ -47,18 +47,29 @@ static bool near(uint64_t a, uint64_t b)
 	return (a > b ? a - b : b - a) < REACH;
 }
 
+static bool is_stubs(const struct rp_probed *pd, uint64_t start)
+{
+	for (unsigned i = 0; i < pd->stubs_n; i++) {
+		if (pd->stubs[i].start == start)
+			return true;
+	}
+	return false;
+}
+
 /*
- * A hole that the program is not likely to map: below an executable, else the highest one in reach
- * (for libraries that is above the loader, where only the stack could come).
+ * A hole that the program is not likely to map: below an executable and what we have mapped there,
+ * else the highest one in reach (for libraries that is above the loader, where only the stack could
+ * come), but not where the heap will grow.
  */
-static uint64_t find_hole(const struct tracee_maps *maps, uint64_t site)
+static uint64_t find_hole(const struct rp_probed *pd, const struct tracee_maps *maps, uint64_t site)
 {
 	const uint64_t need = STUBS_BYTES + 2 * PAGE_BYTES, libraries = 0x7e0000000000;
 
 	for (size_t i = 0; i < maps->n && site < libraries; i++) {
 		uint64_t before = i ? maps->map[i - 1].end : 0x10000, start = maps->map[i].start;
 
-		if (near(start, site) && maps->map[i].name[0] == '/' && start > before &&
+		if (near(start, site) &&
+		    (maps->map[i].name[0] == '/' || is_stubs(pd, start)) && start > before &&
 		    start - before >= need && (start < FIXED_PAGE || start > PROBE_END + need))
 			return start - STUBS_BYTES - PAGE_BYTES;
 	}
@@ -67,6 +78,7 @@ static uint64_t find_hole(const struct tracee_maps *maps, uint64_t site)
 			 next = i + 1 < maps->n ? maps->map[i + 1].start : 0x7ffffffff000;
 
 		if (near(end, site) && next > end && next - end >= need && end < 0x7fffff000000 &&
+		    strcmp(maps->map[i].name, "[heap]") &&
 		    (end + need < FIXED_PAGE || end > PROBE_END))
 			return end + PAGE_BYTES;
 	}
@@ -107,7 +119,7 @@ static struct err *stub_room(struct rp_task *t, uint64_t addr, struct rp_stubs *
 		}
 	}
 	TRY(tracee_maps_read(t->real, &maps));
-	hole = find_hole(&maps, addr);
+	hole = find_hole(pd, &maps, addr);
 	tracee_maps_deinit(&maps);
 	if (!hole)
 		return NULL;
