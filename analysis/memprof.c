@@ -439,8 +439,8 @@ static struct err *collect(struct session *s, const struct memprof_options *o)
 	return NULL;
 }
 
-struct err *memprof_collect(const char *trace_dir, const struct memprof_options *options,
-			    struct alloc_log **ret)
+static struct err *collect_once(const char *trace_dir, const struct memprof_options *options,
+				struct alloc_log **ret, bool *outlined_ret)
 {
 	struct session s;
 	struct err *err = session_open(trace_dir, &options->session, &s);
@@ -448,6 +448,7 @@ struct err *memprof_collect(const char *trace_dir, const struct memprof_options 
 	memlog_start(&s);
 	if (!err)
 		err = collect(&s, options);
+	*outlined_ret = s.outlined && !options->session.no_outline;
 	session_close(&s);
 	*ret = NULL;
 	if (!err) {
@@ -456,4 +457,22 @@ struct err *memprof_collect(const char *trace_dir, const struct memprof_options 
 	}
 	memlog_stop(&s);
 	return err;
+}
+
+struct err *memprof_collect(const char *trace_dir, const struct memprof_options *options,
+			    struct alloc_log **ret)
+{
+	struct memprof_options plain = *options;
+	bool outlined = false;
+	struct err *err = collect_once(trace_dir, options, ret, &outlined);
+
+	if (!err || !outlined || err->code == ERR_USAGE)
+		return err;
+	/* registers that mean nothing are others there: a point in computing code may not be found */
+	log_warn("with all of Python's allocations told the recording does not replay (%s): those of "
+		 "inlined allocators are left out",
+		 err->msg ? err->msg : "?");
+	err_free(err);
+	plain.session.no_outline = true;
+	return collect_once(trace_dir, &plain, ret, &outlined);
 }

@@ -226,30 +226,59 @@ static unsigned line_of(const struct py *py, uint64_t code, uint64_t unit)
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
+static bool has_cframes(const struct layout *y)
+{
+	return y->cframe_current || y->cframe_previous;
+}
+
+static bool runs_python(const struct py *py, uint64_t thread)
+{
+	uint64_t at;
+
+	if (!mem_u64(py->g, thread + py->y->current, &at) || !at)
+		return false;
+	return !has_cframes(py->y) ||
+	       (mem_u64(py->g, at + py->y->cframe_current, &at) && at);
+}
+
+/*
+ * A thread that is being started has a state already, with the number of the one that starts it, and
+ * no frames: that is taken only where there is no other.
+ */
 static bool thread_find(struct py *py, uint64_t fs_base)
 {
+	uint64_t interp, thread;
 	unsigned threads = 0;
 
-	if (!mem_u64(py->g, py->code->runtime + py->y->interpreters, &py->interp))
+	py->thread = 0;
+	if (!mem_u64(py->g, py->code->runtime + py->y->interpreters, &interp))
 		return false;
-	for (unsigned i = 0; py->interp && i < MAX_INTERPRETERS; i++) {
-		uint64_t id, interp;
+	for (unsigned i = 0; interp && i < MAX_INTERPRETERS; i++) {
+		uint64_t id, of;
 
-		if (!mem_u64(py->g, py->interp + py->y->threads, &py->thread))
+		if (!mem_u64(py->g, interp + py->y->threads, &thread))
 			return false;
-		while (py->thread && threads++ < MAX_THREADS) {
-			if (!mem_u64(py->g, py->thread + py->y->thread_id, &id) ||
-			    !mem_u64(py->g, py->thread + T_INTERP, &interp))
+		while (thread && threads++ < MAX_THREADS) {
+			if (!mem_u64(py->g, thread + py->y->thread_id, &id) ||
+			    !mem_u64(py->g, thread + T_INTERP, &of))
 				return false;
-			if (id == fs_base && interp == py->interp)
-				return true;
-			if (!mem_u64(py->g, py->thread + py->y->tnext, &py->thread))
-				return false;
+			if (id == fs_base && of == interp) {
+				bool runs = runs_python(py, thread);
+
+				if (runs || !py->thread) {
+					py->thread = thread;
+					py->interp = interp;
+				}
+				if (runs)
+					return true;
+			}
+			if (!mem_u64(py->g, thread + py->y->tnext, &thread))
+				return py->thread != 0;
 		}
-		if (!mem_u64(py->g, py->interp + py->y->next, &py->interp))
-			return false;
+		if (!mem_u64(py->g, interp + py->y->next, &interp))
+			break;
 	}
-	return false;
+	return py->thread != 0;
 }
 
 /* ---- frames ---------------------------------------------------------------------------------- */
@@ -308,11 +337,6 @@ static bool emit_group(struct py *py, size_t host, uint64_t frame, uint64_t *out
 	}
 	py->w->stack->why = GUESTS_CORRUPT;
 	return false;
-}
-
-static bool has_cframes(const struct layout *y)
-{
-	return y->cframe_current || y->cframe_previous;
 }
 
 /* The _PyCFrame that lies in a native frame. */
