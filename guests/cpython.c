@@ -226,7 +226,7 @@ static unsigned line_of(const struct py *py, uint64_t code, uint64_t unit)
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-static bool has_cframes(const struct layout *y)
+static bool has_cframes(const struct py_layout *y)
 {
 	return y->cframe_current || y->cframe_previous;
 }

@@ -1,4 +1,4 @@
-"""memprof_truth_lua.py SEED - prints a Lua program of which each statement says its line before it allocates."""
+"""program_lua.py SEED - prints a Lua program of which each statement says its line before it allocates."""
 import random
 import sys
 

@@ -1,8 +1,10 @@
 /*
- * memprof_truth_malloc.c - for LD_PRELOAD: malloc() and its kin, written down with the line of Python (3.11) that runs, as
+ * malloc.c - for LD_PRELOAD: malloc() and its kin, written down with the line of Python (3.11) that runs, as
  * Python itself works it out.  MALLOC_LOG names the file.
  */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -113,7 +115,7 @@ __attribute__((constructor)) static void begin(void)
 		snprintf(file, sizeof(file), "%s", name);
 }
 
-/* The program says when: "echo" to this descriptor is too early or late otherwise. */
+/* All that there is by now. */
 void malloc_log_write(void)
 {
 	const char *name = getenv("MALLOC_LOG");

@@ -1,5 +1,5 @@
 /*
- * memprof_truth_host.c PROGRAM.lua LOG ROUNDS - runs a Lua program in two states, with allocators of its own that
+ * host.c PROGRAM.lua LOG ROUNDS - runs a Lua program in two states, with allocators of its own that
  * write down each call: one cuts blocks from an array, the other takes them from malloc(), and they change.
  */
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-"""memprof_truth.py TRUTH LIST FILE [WRONG] - compares what a program's own allocator logged with hindsight memprof --list.
+"""compare.py TRUTH LIST FILE [WRONG] - compares what a program's own allocator logged with hindsight memprof --list.
 
 A line of TRUTH is "WHAT OLD OLDSIZE NEW NEWSIZE LINE", LINE 0 where the program cannot know it.  The events of LIST from the first
 of TRUTH's on are the same, one by one.  "mark LINE": the program has just said that it is on that line; what calling the function
