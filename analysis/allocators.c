@@ -1,6 +1,6 @@
 /*
- * allocators.c - the allocators of LuaJIT, Lua and CPython: where memory of the language is had from,
- * beside malloc().
+ * allocators.c - the allocators of LuaJIT, Lua and CPython: where memory of the language is had
+ * from, beside malloc().
  *
  * A lua_Alloc is whatever the program hands to lua_newstate() or lua_setallocf(): those two are
  * probed, and the function is an allocator from there on.

@@ -186,8 +186,8 @@ void memlog_stack(struct session *s, uint32_t number)
 /* ---- guests --------------------
  *
  * A stack with a language's frames is told apart inside the process (replayer/probe/stack.c) by its
- * native frames, by the list of the innermost machine's frames, and by where the innermost stands.  So
- * frames of that list are told, as many as count, and not those of other machines or coroutines
+ * native frames, by the list of the innermost machine's frames, and by where the innermost stands.
+ * So frames of that list are told, as many as count, and not those of other machines or coroutines
  * further out.
  */
 
@@ -286,13 +286,14 @@ static uint64_t above(const struct regs *regs, uint64_t word)
 
 static void key_fill(const struct guests_stack *st, const struct regs *regs, struct replay_key *key)
 {
+	enum { RETURNS = REPLAY_FRAMES - REPLAY_WORDS };
 	const struct guests_chain *c = &st->chain;
 	size_t n = 0;
 
-	for (size_t i = 1; i < st->hosts && n < REPLAY_FRAMES - REPLAY_WORDS && st->host[i].cfa; i++)
+	for (size_t i = 1; i < st->hosts && n < RETURNS && st->host[i].cfa; i++)
 		key->off[n++] = st->host[i].cfa - 8 - regs->rsp;
 	if (c->pc)
-		key->off[REPLAY_FRAMES - REPLAY_WORDS] = above(regs, c->pc);
+		key->off[RETURNS] = above(regs, c->pc);
 	key->chain = (struct replay_chain){ .root = above(regs, c->root),
 					    .limit = GUEST_FRAMES,
 					    .pre = c->pre,
@@ -468,7 +469,7 @@ struct err *memprof_collect(const char *trace_dir, const struct memprof_options 
 
 	if (!err || !outlined || err->code == ERR_USAGE)
 		return err;
-	/* registers that mean nothing are others there: a point in computing code may not be found */
+	/* registers that mean nothing are others there: some point may not be found */
 	log_warn("with all of Python's allocations told the recording does not replay (%s): those of "
 		 "inlined allocators are left out",
 		 err->msg ? err->msg : "?");

@@ -242,8 +242,8 @@ static bool runs_python(const struct py *py, uint64_t thread)
 }
 
 /*
- * A thread that is being started has a state already, with the number of the one that starts it, and
- * no frames: that is taken only where there is no other.
+ * A thread that is being started has a state already, with the number of the one that starts it,
+ * and no frames: that is taken only where there is no other.
  */
 static bool thread_find(struct py *py, uint64_t fs_base)
 {

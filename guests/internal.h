@@ -158,7 +158,8 @@ extern const uint8_t kept_registers[KEPT];
 struct host {
 	struct symbols_regs regs;	/* in that frame; of callers callee-saved ones only */
 	int code;			/* index in guests.code, -1 = code of no machine */
-	uint64_t kept[KEPT];		/* addresses where they are now; GUESTS_KEPT + n: still there */
+	/* addresses where they are now; GUESTS_KEPT + n: still in their registers */
+	uint64_t kept[KEPT];
 };
 /* One call of guests_unwind(). */
 struct walk {

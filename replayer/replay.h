@@ -345,8 +345,8 @@ struct err *replay_probes_start(struct replay *r, int pid, replay_hits_fn *hits,
 /* At once, and whenever that memory is there again; -1 when it cannot be. Returns its number. */
 int replay_probe_add(struct replay *r, const struct replay_probe *probe);
 /*
- * A byte of program text is to be another, at once and for good; it is as recorded wherever memory is
- * looked at.  The program must not come to do anything else by it.
+ * A byte of program text is to be another, at once and for good; it is as recorded wherever memory
+ * is summed.  The program must not come to do anything else by it.
  */
 void replay_probe_byte(struct replay *r, uint64_t addr, uint8_t byte);
 void replay_probes_drop(struct replay *r);	/* all of them, and what is known of returns */
