@@ -164,7 +164,8 @@ struct guests_frame {
 };
 /*
  * For those who tell stacks apart in the process itself, without unwinding them: where the
- * innermost machine keeps what its part of the stack depends on.  Words are given by their address, or as
+ * innermost machine keeps what its part of the stack depends on.  Words are given by their
+ * address, or as
  * GUESTS_KEPT + n: in the register number n of rbx, rbp, r12 to r15 of the innermost native frame.
  */
 #define GUESTS_KEPT 1

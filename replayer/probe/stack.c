@@ -21,7 +21,8 @@
  *
  * Nothing in the lookup touches flags: pmuludq adds up, jrcxz decides; the walk along a chain saves
  * them.  A pointer there may lie (the interpreter is being made, or a thread has gone): a fault
- * means that this site is not it (rp_stack_fault()).  Two stacks with the same fingerprint would be taken
+ * means that this site is not it (rp_stack_fault()).  Two stacks with the same fingerprint would
+ * be taken
  * for one: 64 bits, where a program has some thousand stacks.
  */
 #include <stddef.h>
