@@ -14,6 +14,7 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
+#include "abi/syscall.h"
 #include "replayer/machine/machine.h"
 
 /* int 0x80 is answered ENOSYS without an event. */
@@ -73,8 +74,26 @@ static struct err *run_to_fault(struct replay *r, struct rp_task *t, const struc
 
 /* ---- events ------------------------------------------------------------------------- */
 
+/* Registers that the system call does not read become the recorded ones. */
+static void take_unread(struct rp_task *t, const struct trace_event *ev)
+{
+	const uint64_t args[6] = { ev->regs.rdi, ev->regs.rsi, ev->regs.rdx,
+				   ev->regs.r10, ev->regs.r8,  ev->regs.r9 };
+	const uint64_t *want[] = { &ev->regs.rdx, &ev->regs.r10, &ev->regs.r8, &ev->regs.r9 };
+	uint64_t *have[] = { &t->regs.rdx, &t->regs.r10, &t->regs.r8, &t->regs.r9 };
+	bool known;
+	const struct sys_row *row = sys_row_for((uint64_t)ev->nr, args, &known);
+
+	for (unsigned i = row->nargs > 2 ? row->nargs - 2 : 0; known && i < 4; i++) {
+		t->dirty |= *have[i] != *want[i];
+		*have[i] = *want[i];
+	}
+}
+
 static struct err *compare(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
+	if (r->detours && ev->kind == TRACE_SYSCALL)
+		take_unread(t, ev);
 	if (!rp_regs_equal(&t->regs, &ev->regs) && !rp_machine_same(r, t, &ev->regs))
 		return diverge_regs(t, ev, &t->regs);
 	if (t->from_hook)	/* it has none left */

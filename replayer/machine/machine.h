@@ -127,6 +127,11 @@ struct replay {
 	/* so many tools may stop a task where there is no event, and have the debug registers */
 	unsigned watchers;
 	/*
+	 * A tool makes the program do the same by other instructions: what is left over in registers
+	 * that a system call does not read may be another.
+	 */
+	bool detours;
+	/*
 	 * Run the task to the point inside computing code that the event describes
 	 * (TRACE_AT_STATE), or that is one instruction on (TRACE_AT_STEP).  &rp_stopped: a tool has
 	 * stopped it before.

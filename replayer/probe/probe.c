@@ -746,6 +746,7 @@ void replay_probe_byte(struct replay *r, uint64_t addr, uint8_t byte)
 		BUG_ON(!p->byte, "out of memory for probes");
 	}
 	p->byte[p->bytes++] = (struct rp_byte){ addr, byte };
+	r->detours = true;
 	if (!t || !t->real || !t->mm || !probed_of(t->mm))
 		return;
 	byte_add(t, &p->byte[p->bytes - 1]);
