@@ -127,8 +127,8 @@ struct replay {
 	/* so many tools may stop a task where there is no event, and have the debug registers */
 	unsigned watchers;
 	/*
-	 * A tool makes the program do the same by other instructions: what is left over in registers
-	 * that a system call does not read may be another.
+	 * A tool makes the program do the same by other instructions: what is left over in
+	 * registers that a system call does not read may be another.
 	 */
 	bool detours;
 	/*
