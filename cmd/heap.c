@@ -44,6 +44,14 @@ static const struct option_row heap_rows[] = {
 	  "not a trace, but an audit log: RaptorJIT's, or one that --log wrote" },
 	{ "types", 0, "ELF|inside", OPTION_STRING, offsetof(struct heap_cmd, types),
 	  "with --read: where the types are (default: in the log; else LuaJIT's)" },
+	{ "log", 0, "FILE", OPTION_STRING, offsetof(struct heap_cmd, log),
+	  "write an audit log: memory and an event each time a function of --on is reached" },
+	{ "memory", 0, "EXPR:TYPE[:N]", OPTION_LIST, offsetof(struct heap_cmd, memory),
+	  "with --on: log this there; what a pointer points to, N of them (number or expression)" },
+	{ "on", 0, "FN[:NAME=EXPR]...", OPTION_LIST, offsetof(struct heap_cmd, on),
+	  "an event FN of a log, with these attributes" },
+	{ "preset", 0, "none|luajit", OPTION_CHOICE, offsetof(struct heap_cmd, preset),
+	  "log what LuaJIT compiles: prototypes, traces, aborts" },
 	{ "html", 0, "FILE", OPTION_STRING, offsetof(struct heap_cmd, html),
 	  "write a page: an inspector of all objects over the moments of a log, or of --at=E1,E2,..." },
 	{ "json", 0, NULL, OPTION_FLAG, offsetof(struct heap_cmd, json),
@@ -245,8 +253,11 @@ static struct err *heap_run(const void *opts, int argc, char **argv)
 		o.session.progress = progress;
 	if (sources_dir(dir, true, &debug_dir))
 		o.session.debug_dir = debug_dir;
-	err = heap_recording_open(dir, &o, &st);
-	if (!err)
+	if (c->log || c->on.n || c->preset)
+		err = heap_log_run(c, dir, &o);
+	else
+		err = heap_recording_open(dir, &o, &st);
+	if (!err && st)
 		err = c->html   ? heap_page(c, st, dir, argc, argv)
 		      : c->diff ? diff(c, st)
 				: heap_moment_print(c, st, argc, argv);

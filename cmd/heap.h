@@ -8,9 +8,10 @@
 #include "cmd/cmd.h"
 
 struct heap_cmd {
-	const char *at, *diff, *history, *type, *writers, *read, *types, *html;
+	const char *at, *diff, *history, *type, *writers, *read, *types, *html, *log;
 	uint64_t depth, pid, tid, top, children, string;
-	struct option_list alloc, free;
+	struct option_list alloc, free, memory, on;
+	int preset;
 	bool json, quiet, raw;
 };
 
@@ -46,5 +47,9 @@ struct err *heap_diff_print(const struct heap_cmd *c, struct heap_store *st, uin
 struct err *heap_history_print(const struct heap_cmd *c, struct heap_view *v) __must_check;
 void heap_writer_print(const struct heap_writer *w);
 struct json_t *heap_writer_json(const struct heap_writer *w);
+/* heap_log.c: --log, --on, --preset; debug_dir may be NULL. */
+struct heap_recording_options;
+struct err *heap_log_run(const struct heap_cmd *c, const char *dir,
+			 const struct heap_recording_options *o) __must_check;
 
 #endif
