@@ -11,8 +11,26 @@
 #include "analysis/heap/logs.h"
 #include "cmd/heap.h"
 
+/* The same messages once more, in RaptorJIT's encodings. */
+static struct err *write_again(const struct audit_log *l, const char *path)
+{
+	FILE *f = fopen(path, "we");
+	bool bad;
+
+	if (!f)
+		return err_os(errno, "cannot write %s", path);
+	for (size_t i = 0; i < l->n; i++)
+		audit_write(l, &l->message[i], f);
+	bad = ferror(f);
+	return fclose(f) || bad ? err_os(errno, "cannot write %s", path) : NULL;
+}
+
 static struct err *print(const struct heap_cmd *c, struct heap_store *st, int argc, char **argv)
 {
+	if (c->log)
+		TRY(write_again(heap_store_log(st), c->log));
+	if (c->log && !c->html && !argc)
+		return NULL;
 	if (c->html)
 		return heap_page(c, st, c->read, argc, argv);
 	if (argc || c->at || c->type || c->json)
