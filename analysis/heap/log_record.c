@@ -253,15 +253,17 @@ static void memory_log(struct logging *g, struct scope *s, const char *text)
 	one = symbols_type_size(t);
 	addr = w.pointer || !w.addr ? w.value : w.addr;
 	if (!one) {
-		failed(g, err_new(ERR_USAGE, "%s: there is no type %s", text, *type ? type : "known"));
+		failed(g, err_new(ERR_USAGE, "%s: there is no type %s", text,
+				  *type ? type : "known"));
 		return;
 	}
 	if (rest)
 		n = count_of(g, s, rest);
 	name = !strncmp(type, "struct ", 7) ? type + 7 : type;
 	snprintf(hint, sizeof(hint), "%s%s", name, rest ? "[]" : "");
+	n = n > LOG_PIECE / one ? LOG_PIECE / one : n;
 	if (addr && n)
-		logging_memory(g, hint, addr, n > LOG_PIECE / one ? LOG_PIECE / one * one : n * one);
+		logging_memory(g, hint, addr, n * one);
 }
 
 static void on_log(struct logging *g, struct scope *s, const char *text)
