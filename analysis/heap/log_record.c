@@ -37,12 +37,12 @@ static uint64_t count_hits(void *ctx, int tid, const struct replay_hit *hit,
 	return n;
 }
 
-static uint32_t no_stack(void *ctx, int tid, const struct regs *regs, uint64_t off[REPLAY_FRAMES])
+static uint32_t no_stack(void *ctx, int tid, const struct regs *regs, struct replay_key *key)
 {
 	(void)ctx;
 	(void)tid;
 	(void)regs;
-	(void)off;
+	(void)key;
 	return 1;
 }
 

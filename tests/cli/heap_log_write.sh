@@ -15,7 +15,10 @@ for o in '-O0' '-O2' '-O0 -fcf-protection=none' '-O1 -gdwarf-4'; do
 	grep -q "^50 .*('event', 'push')" listing && grep -q "^50 .*('memory', 'node')" listing && grep -q "^50 .*('memory', 'int\[\]')" listing || fail "listing: $(cat listing)"
 	h --read=log --log=again; cmp log again || fail 'written once more it is another'
 	h --read=log head >a
-	grep -q 'int value = 343$' a && grep -q 'int value = 336$' a || fail "types inside: $(cat a)"
+	grep -q 'int value = 343$' a || fail "types inside: $(cat a)"
+	next=$(sed -n 's/.*struct node \*next = \(0x[0-9a-f]*\) -> node$/\1/p' a)
+	h --read=log "${next:-none}" >a
+	grep -q 'int value = 336$' a || fail "the next node: $(cat a)"
 	/usr/bin/python3 -c 'import msgpack' 2>/dev/null || continue
 	/usr/bin/python3 - <<'X' || fail "$o: another reader reads something else"
 import msgpack, re, struct
