@@ -242,6 +242,7 @@ struct rec_task {
 	uint64_t lock_addr;	/* handoff.c: it has waited for the lock there */
 	unsigned lock_vain;	/* ... so often in vain */
 	unsigned hog;		/* slices of its after which others could do hardly anything */
+	unsigned call_gap;	/* instructions from one of its calls to the next; 0: not known */
 	bool woke;		/* it is ready because it woke up, not because its slice ended */
 	/* park.c */
 	bool parked;		/* asleep in a call that the hook made */
@@ -780,6 +781,8 @@ bool rec_slice_linger(struct recorder *rec, const struct rec_task *t);
 uint64_t rec_slice_linger_left(const struct recorder *rec, uint64_t now);
 /* How many instructions beyond the call it has just made its slice is to end; 0: right there. */
 unsigned rec_slice_walk(struct recorder *rec, const struct rec_task *t);
+/* It went on for so many, and came to a call, or not. */
+void rec_slice_walked(struct rec_task *t, unsigned steps, bool to_call);
 
 /* ---- spin.c: loops that only wait ------------------------------------------------------ */
 /* Found waiting near rip, at an event: from now on the loop traps now and then, if it can. */

@@ -45,7 +45,7 @@ enum {
 	PROBE_NS = 250000, PROBES_NEAR = 96, PAUSE_BEFORE = 48, PAUSE_BEHIND = 48,
 	AGAIN_NS = 150000,		/* from one interrupt to the next */
 	ASLEEP_NS = 4000000,
-	HOG_MAX = 8, WALK_ORDERS = 7, LEAVE_STEPS = 64,
+	HOG_MAX = 8, WALK_ORDERS = 7, WALK_GAP = 64, WALK_MAX = 4096, LEAVE_STEPS = 64,
 	LINGER_HOG = 3, LINGERS_MAX = 12, LINGER_NS = 1000, LINGER_ORDERS = 8,
 	WAITS_MAX = 16,
 };
@@ -351,5 +351,21 @@ unsigned rec_slice_walk(struct recorder *rec, const struct rec_task *t)
 {
 	if (!t->hog || rec_random(rec, t->hog > 2 ? 8 : 2) == 0 || rec_trap_blocked(t))
 		return 0;
+	if (t->hog > LINGER_HOG && rec_random(rec, 2))
+		return 1 + rec_random(rec, t->call_gap ? t->call_gap : WALK_GAP);
 	return 1 + rec_random(rec, 1u << (1 + rec_random(rec, WALK_ORDERS)));
+}
+
+/*
+ * From one call to the next, as far as walks have come: a lock is held for most of a time that goes
+ * by in calls, but not for most of the instructions between two of them.
+ */
+void rec_slice_walked(struct rec_task *t, unsigned steps, bool to_call)
+{
+	unsigned gap = t->call_gap ? t->call_gap : WALK_GAP;
+
+	if (to_call)
+		t->call_gap = steps + 1;
+	else if (steps > gap / 2)
+		t->call_gap = gap * 2 < WALK_MAX ? gap * 2 : WALK_MAX;
 }

@@ -375,9 +375,9 @@ struct err *rec_walk(struct recorder *rec, struct rec_task *t, unsigned steps)
 	enum patch_where where = PATCH_NOWHERE;
 	bool met = false, named, moved = false;
 	struct regs regs, raw;
-	unsigned len, stub = 0;
+	unsigned len, stub = 0, i;
 
-	for (unsigned i = 0; i < steps && !met && !rec_trap_blocked(t);) {
+	for (i = 0; i < steps && !met && !rec_trap_blocked(t);) {
 		TRY(tracee_regs_get(t->tid, &raw));
 		TRY(rec_regs_get(t, &regs, &where));
 		if ((int64_t)raw.orig_rax >= 0 && (int64_t)raw.rax >= -530 &&
@@ -394,6 +394,7 @@ struct err *rec_walk(struct recorder *rec, struct rec_task *t, unsigned steps)
 		TRY(go_on(rec, t, PTRACE_SINGLESTEP, &met));
 		moved = true;
 	}
+	rec_slice_walked(t, i, i < steps);
 	if (met)
 		return NULL;
 	rec_task_ready(t);
