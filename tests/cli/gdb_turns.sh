@@ -84,10 +84,11 @@ def compare(n, k):
             return 1
     return 0
 
-different = sum(compare(n, k) for n in range(last // 3, last, max(1, last // 25)) for k in (2, 4))
+different = sum(compare(n, k) for n in range(last // 3, last, max(1, last // int(sys.argv[4]))) for k in (2, 4))
 r.close()
 sys.exit(different != 0)
 XX
-for trace in trace spin; do
-	timeout 50 python3 turns.py "$ROOT" "$REPLAY" "$TMP/$trace" >"$TMP/out" 2>&1 || fail "$(tail -2 "$TMP/out" | tr '\n' '|' | cut -c1-900)"
+for run in 'trace 25' 'spin 10'; do
+	set -- $run
+	timeout 50 python3 turns.py "$ROOT" "$REPLAY" "$TMP/$1" "$2" >"$TMP/out" 2>&1 || fail "$(tail -2 "$TMP/out" | tr '\n' '|' | cut -c1-900)"
 done
