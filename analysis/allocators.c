@@ -219,7 +219,7 @@ static void find_python(struct session *s)
 		if (fn[i])
 			session_fn_add(s, &like);
 	}
-	if (!fn[0] || s->options->no_outline)
+	if (!fn[0] || !s->options->outline)
 		return;
 	s->outlined = fn[0];
 	for (unsigned i = 0; i < s->texts; i++) {

@@ -449,7 +449,7 @@ static struct err *collect_once(const char *trace_dir, const struct memprof_opti
 	memlog_start(&s);
 	if (!err)
 		err = collect(&s, options);
-	*outlined_ret = s.outlined && !options->session.no_outline;
+	*outlined_ret = s.outlined != 0;
 	session_close(&s);
 	*ret = NULL;
 	if (!err) {
@@ -463,9 +463,12 @@ static struct err *collect_once(const char *trace_dir, const struct memprof_opti
 struct err *memprof_collect(const char *trace_dir, const struct memprof_options *options,
 			    struct alloc_log **ret)
 {
-	struct memprof_options plain = *options;
+	struct memprof_options all = *options, plain = *options;
 	bool outlined = false;
-	struct err *err = collect_once(trace_dir, options, ret, &outlined);
+	struct err *err;
+
+	all.session.outline = true;
+	err = collect_once(trace_dir, &all, ret, &outlined);
 
 	if (!err || !outlined || err->code == ERR_USAGE)
 		return err;
@@ -474,6 +477,6 @@ struct err *memprof_collect(const char *trace_dir, const struct memprof_options 
 		 "inlined allocators are left out",
 		 err->msg ? err->msg : "?");
 	err_free(err);
-	plain.session.no_outline = true;
+	outlined = false;
 	return collect_once(trace_dir, &plain, ret, &outlined);
 }

@@ -1,5 +1,5 @@
 #!/bin/bash
-# test: timeout=120
+# test: timeout=240
 # hindsight heap --diff says of changed fields who wrote them as gdb's last does; --history lists what a gdb watchpoint does.
 . "$LIB"
 [ -z "$PLAIN" ] || exit 0
