@@ -5,6 +5,7 @@
 # gdb may be stepping off a breakpoint, and cannot bear to find itself in another thread then.
 import atexit
 import bisect
+import ctypes
 import gdb
 import gdb.unwinder
 import glob
@@ -12,6 +13,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys

@@ -12,6 +12,12 @@ _MAP_DEPTH = 200        # frames that are looked at
 _MAP_WAIT = 2           # seconds that the first stop waits for names
 
 
+def _map_child(_die=ctypes.CDLL(None).prctl):
+    """In the child: it is no business of the user's, and ends with gdb however that ends."""
+    os.nice(5)
+    _die(1, signal.SIGKILL)     # PR_SET_PDEATHSIG
+
+
 class _MapJob:
     """The names of a process, when they are known."""
 
@@ -19,7 +25,7 @@ class _MapJob:
         self.functions = self.event = None
         self.file = tempfile.TemporaryFile()
         self.run = subprocess.Popen([_hs_bin, 'jit', '-q', '--json', '--history', '-p', str(pid), _hs_trace], stdin=subprocess.DEVNULL,
-                                    stdout=self.file, stderr=subprocess.DEVNULL, preexec_fn=lambda: os.nice(5), start_new_session=True)
+                                    stdout=self.file, stderr=subprocess.DEVNULL, preexec_fn=_map_child, start_new_session=True)
         atexit.register(self.end)
 
     def end(self):

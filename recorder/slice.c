@@ -48,6 +48,7 @@ enum {
 	HOG_MAX = 8, WALK_ORDERS = 7, WALK_GAP = 64, WALK_MAX = 4096, LEAVE_STEPS = 64,
 	LINGER_HOG = 3, LINGERS_MAX = 12, LINGER_NS = 1000, LINGER_ORDERS = 8,
 	WAITS_MAX = 16,
+	STRAY_IN = 8, STRAY_COST_NS = 5000000,
 };
 
 /* ---- virtual time --------------------------------------------------------------------------- */
@@ -200,7 +201,7 @@ static bool walk_first(struct recorder *rec, const struct rec_task *t, uint64_t 
 {
 	struct rec_slices *s = &rec->slices;
 
-	if (s->walked || !t->hog || t->state != TASK_READY || t->deferred_n || t->parked ||
+	if (s->walked || t->state != TASK_READY || t->deferred_n || t->parked ||
 	    !rec_others_ready(rec, t))
 		return false;
 	if (s->linger_ns > now || rec_slice_linger(rec, t))
@@ -347,11 +348,22 @@ bool rec_slice_spins(struct recorder *rec, const struct rec_task *t, const struc
 
 /* ---- beyond the call ------------------------------------------------------------------------- */
 
+/*
+ * Others do something with their time: it may be no more than to wait, by calls, for what it never
+ * is at a call.  So some slices end elsewhere in any case, where that is not dear.
+ */
+static bool strays(struct recorder *rec, const struct rec_task *t)
+{
+	return t->name_cost_ns < STRAY_COST_NS && rec_random(rec, STRAY_IN) == 0;
+}
+
 unsigned rec_slice_walk(struct recorder *rec, const struct rec_task *t)
 {
-	if (!t->hog || rec_random(rec, t->hog > 2 ? 8 : 2) == 0 || rec_trap_blocked(t))
+	if (!t->hog && !strays(rec, t))
 		return 0;
-	if (t->hog > LINGER_HOG && rec_random(rec, 2))
+	if (rec_random(rec, t->hog > 2 ? 8 : 2) == 0 || rec_trap_blocked(t))
+		return 0;
+	if (!t->hog || (t->hog > LINGER_HOG && rec_random(rec, 2)))
 		return 1 + rec_random(rec, t->call_gap ? t->call_gap : WALK_GAP);
 	return 1 + rec_random(rec, 1u << (1 + rec_random(rec, WALK_ORDERS)));
 }
