@@ -29,7 +29,7 @@ struct leaks_options {
 	/* TYPE.FIELD: the ledger of that count, of the biggest leaks */
 	const char *refcount;
 	const char *refs_take, *refs_give;	/* the same by the calls of two functions */
-	bool outline;		/* have CPython call allocators that it inlines; the replay may then fail */
+	bool outline;	/* CPython calls allocators that it inlines; the replay may then fail */
 	/* may be NULL */
 	void (*progress)(void *ctx, const char *what, uint64_t done, uint64_t total);
 	void *ctx;

@@ -561,6 +561,9 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig);
  * (force_sig_info_to_task()).
  */
 struct err *rec_signal_unforce(struct recorder *rec, struct rec_task *t, int sig);
+/* An instruction that we made trap is done: the event, and *after (less RF) as its registers. */
+struct err *rec_trap_done(struct recorder *rec, struct rec_task *t, int sig,
+			  const struct regs *before, struct regs *after);
 /* It wants to know of it, or will die of it. */
 bool rec_signal_matters(const struct rec_task *t, int sig);
 /* Send the deferred ones again: the task is READY at a point that has a name. */

@@ -200,6 +200,20 @@ struct err *rec_signal_unforce(struct recorder *rec, struct rec_task *t, int sig
 	return tracee_write(t->tid, at, &saved, sizeof(saved));
 }
 
+struct err *rec_trap_done(struct recorder *rec, struct rec_task *t, int sig,
+			  const struct regs *before, struct regs *after)
+{
+	after->eflags &= ~(uint64_t)EFLAGS_RF;
+	TRY(tracee_regs_set(t->tid, after));
+	TRY(rec_signal_unforce(rec, t, sig));
+	rec_effect_regs(rec, after);
+	rec_write(rec, t, TRACE_TRAP, 0, before, 0);
+	rec_left(t, after, false);
+	t->at_syscall = false;
+	rec_task_ready(t);
+	return NULL;
+}
+
 /* *mine when sig comes from an instruction that we made trap. */
 static struct err *trap_handle(struct recorder *rec, struct rec_task *t, int sig,
 			       const struct regs *regs, bool *mine)
@@ -230,14 +244,7 @@ static struct err *trap_handle(struct recorder *rec, struct rec_task *t, int sig
 	if (insn == TRAP_RDTSCP)
 		after.rcx = rec_cores_current(t);
 	after.rip += len;
-	after.eflags &= ~(uint64_t)EFLAGS_RF;
-	TRY(tracee_regs_set(t->tid, &after));
-	TRY(rec_signal_unforce(rec, t, sig));
-	rec_effect_regs(rec, &after);
-	rec_write(rec, t, TRACE_TRAP, 0, regs, 0);
-	rec_left(t, &after, false);
-	t->at_syscall = false;
-	rec_task_ready(t);
+	TRY(rec_trap_done(rec, t, sig, regs, &after));
 	if (insn <= TRAP_CPUID && len == (insn == TRAP_RDTSCP ? 3 : 2))
 		rec_buffer_site(rec, t, regs->rip, insn == TRAP_CPUID ? PATCH_CPUID : PATCH_TSC);
 	if (insn == TRAP_RDTSC || insn == TRAP_RDTSCP)

@@ -83,19 +83,11 @@ bool rec_spin_will_trap(const struct rec_task *t, uint64_t rip)
 struct err *rec_spin_trapped(struct recorder *rec, struct rec_task *t, const struct regs *regs)
 {
 	enum { PAUSE_LEN = 2 };
-	const uint64_t resume_flag = 1 << 16;
 	struct regs after = *regs;
 
 	TRY(rec_buffer_flush(rec, t, true));
 	after.rip += PAUSE_LEN;
-	after.eflags &= ~resume_flag;
-	TRY(tracee_regs_set(t->tid, &after));
-	TRY(rec_signal_unforce(rec, t, SIGILL));
-	rec_effect_regs(rec, &after);
-	rec_write(rec, t, TRACE_TRAP, 0, regs, 0);
-	rec_left(t, &after, false);
-	t->at_syscall = false;
-	rec_task_ready(t);
+	TRY(rec_trap_done(rec, t, SIGILL, regs, &after));
 	rec_slice_spun(rec, t);
 	return NULL;
 }

@@ -133,6 +133,8 @@ struct split {
 };
 
 uint32_t compile_string(struct compile *c, const char *s);
+/* NULL: it has none that can be read. */
+const char *compile_die_string(struct compile *c, Dwarf_Die die, Dwarf_Half attr);
 /*
  * The expression, with addresses that are named by index replaced; *len_ret bytes at the returned
  * offset.

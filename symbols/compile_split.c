@@ -103,21 +103,6 @@ void compile_split_open(struct compile *c, const struct worker_job *job)
 
 /* ---- skeletons ------------------------------------------------------------------------------- */
 
-static const char *root_string(struct compile *c, Dwarf_Die root, Dwarf_Half attr)
-{
-	Dwarf_Attribute a;
-	Dwarf_Error e = NULL;
-	char *s = NULL;
-
-	if (dwarf_attr(root, attr, &a, &e) == DW_DLV_OK) {
-		if (dwarf_formstring(a, &s, &e) != DW_DLV_OK)
-			s = NULL;
-		dwarf_dealloc_attribute(a);
-	}
-	dwarf_error_drop(c->dbg, &e);
-	return s;
-}
-
 static uint64_t root_offset(struct compile *c, Dwarf_Die root, Dwarf_Half attr)
 {
 	Dwarf_Attribute a;
@@ -158,12 +143,12 @@ static uint64_t root_id(struct compile *c, Dwarf_Die root, const Dwarf_Sig8 *sig
 
 struct split_unit *compile_split_find(struct compile *c, Dwarf_Die root, const Dwarf_Sig8 *sig)
 {
-	const char *name = root_string(c, root, DW_AT_dwo_name);
+	const char *name = compile_die_string(c, root, DW_AT_dwo_name);
 	struct ix_split s = { 0 };
 	struct split_unit key, *u;
 
 	if (!name)
-		name = root_string(c, root, DW_AT_GNU_dwo_name);
+		name = compile_die_string(c, root, DW_AT_GNU_dwo_name);
 	if (!name || c->split)
 		return NULL;
 	key.id = s.id = root_id(c, root, sig);

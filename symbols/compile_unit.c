@@ -255,7 +255,7 @@ static void note_unit_ranges(struct compile *c, const struct entry_values *v, si
 	}
 }
 
-static const char *die_string(struct compile *c, Dwarf_Die die, Dwarf_Half attr)
+const char *compile_die_string(struct compile *c, Dwarf_Die die, Dwarf_Half attr)
 {
 	Dwarf_Attribute a;
 	Dwarf_Error e = NULL;
@@ -284,8 +284,8 @@ static void unit_begin(struct compile *c, Dwarf_Die root, uint16_t tag)
 				 .first_scope = (uint32_t)(c->section[IX_SCOPES].n /
 							   sizeof(struct ix_scope)) };
 	c->u.root = c->u.first;
-	c->u.name = compile_string(c, die_string(c, root, DW_AT_name));
-	c->u.comp_dir = compile_string(c, die_string(c, root, DW_AT_comp_dir));
+	c->u.name = compile_string(c, compile_die_string(c, root, DW_AT_name));
+	c->u.comp_dir = compile_string(c, compile_die_string(c, root, DW_AT_comp_dir));
 	if (dwarf_attr(root, DW_AT_language, &a, &e) == DW_DLV_OK) {
 		if (dwarf_formudata(a, &language, &e) == DW_DLV_OK)
 			c->u.language = (uint16_t)language;

@@ -185,31 +185,6 @@ static struct err *eval_deref(struct parser *p, struct value *v)
 	return NULL;
 }
 
-static bool find_member(const struct symbols_type *t, const char *name, uint64_t *offset,
-			const struct symbols_type **ret, int depth)
-{
-	const struct symbols_member *m;
-	size_t n;
-
-	m = symbols_type_members(t, &n);
-	for (size_t i = 0; i < n; i++)
-		if (m[i].name && !m[i].base && !strcmp(m[i].name, name)) {
-			*offset += m[i].offset;
-			*ret = m[i].type;
-			return true;
-		}
-	for (size_t i = 0; i < n && depth < 16; i++) {
-		uint64_t inner = *offset + m[i].offset;
-
-		if ((!m[i].name || m[i].base) &&
-		    find_member(m[i].type, name, &inner, ret, depth + 1)) {
-			*offset = inner;
-			return true;
-		}
-	}
-	return false;
-}
-
 static struct err *eval_member(struct parser *p, struct value *v, bool arrow)
 {
 	const struct symbols_type *t;
@@ -230,7 +205,7 @@ static struct err *eval_member(struct parser *p, struct value *v, bool arrow)
 	    (t && (symbols_type_kind(t) == SYMBOLS_T_POINTER ||
 		   symbols_type_kind(t) == SYMBOLS_T_REFERENCE)))
 		TRY(eval_deref(p, v));
-	if (v->stars || !v->place || !find_member(v->type, name, &v->v, &v->type, 0))
+	if (v->stars || !v->place || !symbols_type_member(v->type, name, &v->v, &v->type))
 		return err_new(ERR_USAGE, "%s: %s has no field %s", p->text, type_text(v), name);
 	return NULL;
 }

@@ -341,6 +341,12 @@ const struct symbols_type *symbols_type_strip(const struct symbols_type *t);
 /* Members of a struct, class, union (base classes first). */
 const struct symbols_member *symbols_type_members(const struct symbols_type *t, size_t *n_ret);
 /*
+ * The member of this name, also one of a base class or of a nameless member.  *offset grows by
+ * where it is; false: nothing is changed.
+ */
+bool symbols_type_member(const struct symbols_type *t, const char *name, uint64_t *offset,
+			 const struct symbols_type **ret);
+/*
  * How the bits of a base type are read, by DWARF: 2 bool, 4 float, 5 and 6 signed, 7 and 8 unsigned
  * (6, 8: a character), 0x10 UTF; of an enumeration what its values are kept in.  0 = unknown.
  */

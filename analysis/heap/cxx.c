@@ -10,7 +10,7 @@
 
 static bool string_is(struct heap_view *v, struct heap_value *x)
 {
-	const char *name = shape_name(x->of), *s;
+	const char *name = shape_name(x->of);
 	uint64_t p, n = SIZE_MAX;
 
 	if (!shape_is(name, "basic_string") && !shape_is(name, "string"))
@@ -20,29 +20,19 @@ static bool string_is(struct heap_view *v, struct heap_value *x)
 	/* the old string keeps its length before its characters */
 	if (!shape_word(v, x, "_M_string_length", &n) && !view_u64(v, p - 24, &n))
 		return false;
-	s = n ? text_string_exact(v, p, n) : "\"\"";
-	if (!s)
-		return false;
-	shape_closed(x, s);
-	x->flags |= HEAP_STRING;
-	return true;
+	return shape_string(v, x, p, n);
 }
 const struct heap_shape shape_cxx_string = { "std::string", string_is, NULL };
 
 static bool view_is(struct heap_view *v, struct heap_value *x)
 {
-	const char *name = shape_name(x->of), *s;
+	const char *name = shape_name(x->of);
 	uint64_t p, n;
 
 	if ((!shape_is(name, "basic_string_view") && !shape_is(name, "string_view")) ||
 	    !shape_word(v, x, "_M_str", &p) || !shape_word(v, x, "_M_len", &n))
 		return false;
-	s = n ? text_string_exact(v, p, n) : "\"\"";
-	if (!s)
-		return false;
-	shape_closed(x, s);
-	x->flags |= HEAP_STRING;
-	return true;
+	return shape_string(v, x, p, n);
 }
 const struct heap_shape shape_cxx_view = { "std::string_view", view_is, NULL };
 

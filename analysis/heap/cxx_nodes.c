@@ -77,8 +77,8 @@ void shape_pair_add(struct heap_view *v, struct heap_value *x, const struct symb
 	uint64_t at[2] = { 0, 0 };
 	const char *key = NULL;
 
-	if (map && shape_member(element, "first", &at[0], &first, 0) &&
-	    shape_member(element, "second", &at[1], &second, 0))
+	if (map && symbols_type_member(element, "first", &at[0], &first) &&
+	    symbols_type_member(element, "second", &at[1], &second))
 		key = key_text(v, first, addr + at[0]);
 	if (key)
 		value_add(v, x, key, second, addr + at[1]);

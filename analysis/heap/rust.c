@@ -31,7 +31,7 @@ static bool vector_parts(struct heap_view *v, const struct heap_value *x, uint64
 
 static bool string_is(struct heap_view *v, struct heap_value *x)
 {
-	const char *name = shape_name(x->of), *s;
+	const char *name = shape_name(x->of);
 	struct heap_value vec = *x;
 	uint64_t p, n, offset;
 
@@ -47,12 +47,7 @@ static bool string_is(struct heap_view *v, struct heap_value *x)
 	} else {
 		return false;
 	}
-	s = n ? text_string_exact(v, p, n) : "\"\"";
-	if (!s)
-		return false;
-	shape_closed(x, s);
-	x->flags |= HEAP_STRING;
-	return true;
+	return shape_string(v, x, p, n);
 }
 const struct heap_shape shape_rust_string = { "String", string_is, NULL };
 
@@ -157,7 +152,7 @@ static void hash_open(struct heap_view *v, struct heap_value *x)
 		if (control & 0x80)
 			continue;
 		left--;
-		if (shape_member(entry, "__0", &k, &kt, 0) && shape_member(entry, "__1", &val, &vt, 0) &&
+		if (symbols_type_member(entry, "__0", &k, &kt) && symbols_type_member(entry, "__1", &val, &vt) &&
 		    symbols_type_size(vt)) {
 			key = (struct heap_value){ .of = kt, .addr = addr + k };
 			value_fill(v, &key);

@@ -5,31 +5,6 @@
 
 #include "analysis/heap/shape.h"
 
-bool shape_member(const struct symbols_type *t, const char *name, uint64_t *offset,
-		  const struct symbols_type **ret, unsigned depth)
-{
-	const struct symbols_member *m;
-	size_t n;
-
-	m = symbols_type_members(t, &n);
-	for (size_t i = 0; i < n; i++)
-		if (m[i].name && !m[i].base && !strcmp(m[i].name, name)) {
-			*offset += m[i].offset;
-			*ret = m[i].type;
-			return true;
-		}
-	for (size_t i = 0; i < n && depth < 12; i++) {
-		uint64_t inner = *offset + m[i].offset;
-
-		if ((m[i].base || !m[i].name) &&
-		    shape_member(m[i].type, name, &inner, ret, depth + 1)) {
-			*offset = inner;
-			return true;
-		}
-	}
-	return false;
-}
-
 bool shape_path(const struct symbols_type *t, const char *path, uint64_t *offset,
 		const struct symbols_type **type_ret)
 {
@@ -42,7 +17,7 @@ bool shape_path(const struct symbols_type *t, const char *path, uint64_t *offset
 			return false;
 		memcpy(name, path, n);
 		name[n] = 0;
-		if (!shape_member(t, name, offset, &t, 0))
+		if (!symbols_type_member(t, name, offset, &t))
 			return false;
 		path += n + (path[n] == '.');
 	}
@@ -108,4 +83,15 @@ void shape_closed(struct heap_value *x, const char *text)
 {
 	x->text = text;
 	x->flags &= ~(unsigned)HEAP_OPENS;
+}
+
+bool shape_string(struct heap_view *v, struct heap_value *x, uint64_t addr, uint64_t n)
+{
+	const char *s = n ? text_string_exact(v, addr, n) : "\"\"";
+
+	if (!s)
+		return false;
+	shape_closed(x, s);
+	x->flags |= HEAP_STRING;
+	return true;
 }

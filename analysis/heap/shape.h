@@ -6,9 +6,6 @@
 
 #include "analysis/heap/internal.h"
 
-/* The member of that name, through bases and anonymous members; *offset grows by where it is. */
-bool shape_member(const struct symbols_type *t, const char *name, uint64_t *offset,
-		  const struct symbols_type **ret, unsigned depth);
 /* "_M_impl._M_start": where in a t that is. */
 bool shape_path(const struct symbols_type *t, const char *path, uint64_t *offset,
 		const struct symbols_type **type_ret);
@@ -19,6 +16,8 @@ const char *shape_name(const struct symbols_type *t);
 bool shape_is(const char *name, const char *class);
 /* The text says it all: no children. */
 void shape_closed(struct heap_value *x, const char *text);
+/* ... the string of n bytes at addr; false: they cannot be read. */
+bool shape_string(struct heap_view *v, struct heap_value *x, uint64_t addr, uint64_t n);
 
 /* cxx.c, cxx_nodes.c: as gdb's pretty-printers for libstdc++ show them */
 extern const struct heap_shape shape_cxx_string, shape_cxx_view, shape_cxx_bits, shape_cxx_vector,
