@@ -198,6 +198,13 @@ void replay_catch(struct replay *r, const struct replay_catch *c);
 enum { REPLAY_CALLS = 512 };
 struct err *replay_catch_calls(struct replay *r, int pid, const uint64_t nr[REPLAY_CALLS / 64],
 			       bool all, bool on) __must_check;
+/*
+ * Some more calls, after replay_catch_calls(): at their entry only, and of each only those whose
+ * first argument (a descriptor) is one of n <= REPLAY_FIRST.
+ */
+enum { REPLAY_FIRST = 32 };
+struct err *replay_catch_entries(struct replay *r, int pid, const uint64_t nr[REPLAY_CALLS / 64],
+				 const uint64_t *first, unsigned n) __must_check;
 
 /*
  * At REPLAY_STOP_END: how the last process that is shown will end.  False where the recording just

@@ -21,7 +21,8 @@
 #include "replayer/timeline/timeline.h"
 #include "tracee/site.h"
 
-enum { CLONE_VFORK_FLAG = 0x4000, CONDITION_MAX = 64 + 8 * REPLAY_CALLS };
+enum { CLONE_VFORK_FLAG = 0x4000 };
+enum { CONDITION_MAX = 64 + 16 * REPLAY_CALLS + 16 * REPLAY_FIRST };
 
 static bool bit(const uint64_t *bits, uint64_t n)
 {
@@ -51,6 +52,19 @@ static bool is_caught(const struct replay *r, int pid, uint64_t nr)
 	return c && (c->all || bit(c->nr, nr));
 }
 
+/* As is_caught(), of a call that t is about to make. */
+static bool is_entry_caught(const struct replay *r, const struct rp_task *t, uint64_t nr)
+{
+	const struct rp_caught *c = caught_of(timeline_of(r), t->rec_pid);
+
+	if (!c || c->all || bit(c->nr, nr))
+		return c != NULL;
+	for (unsigned i = 0; bit(c->entry_nr, nr) && i < c->first_n; i++)
+		if (c->first[i] == t->regs.rdi)
+			return true;
+	return false;
+}
+
 static uint8_t *put(uint8_t *p, uint8_t op, uint64_t v, unsigned n)
 {
 	*p++ = op;
@@ -59,21 +73,26 @@ static uint8_t *put(uint8_t *p, uint8_t op, uint64_t v, unsigned n)
 	return p;
 }
 
+enum { AND = 0x0f, OR, EQUAL = 0x13, CONST16 = 0x23, CONST64 = 0x25, REG, RAX = 0, RDI = 5 };
+
+/* "or rax is one of these" */
+static uint8_t *put_numbers(uint8_t *p, const uint64_t *bits)
+{
+	for (unsigned nr = 0; nr < REPLAY_CALLS; nr++) {
+		if (!bit(bits, nr))
+			continue;
+		p = put(p, REG, RAX, 2);
+		p = put(p, CONST16, nr, 2);
+		*p++ = EQUAL;
+		*p++ = OR;
+	}
+	return p;
+}
+
 /* gdb's bytecode for "there is a record for the hook, and rax is one of these". */
 static unsigned call_condition(struct replay *r, const struct rp_caught *c)
 {
-	enum {
-		LESS_U = 0x15,
-		OR = 0x10,
-		EQUAL = 0x13,
-		REF64 = 0x1a,
-		IF_GOTO = 0x20,
-		CONST8 = 0x22,
-		CONST16,
-		CONST64 = 0x25,
-		REG,
-		END
-	};
+	enum { LESS_U = 0x15, REF64 = 0x1a, IF_GOTO = 0x20, CONST8 = 0x22, END = 0x27 };
 	static uint8_t code[2 + CONDITION_MAX];
 	uint8_t *p = code + 2;
 
@@ -86,12 +105,19 @@ static unsigned call_condition(struct replay *r, const struct rp_caught *c)
 	p = put(p, CONST8, 0, 1);
 	*p++ = END;
 	p = put(p, CONST8, c->all, 1);
-	for (unsigned nr = 0; nr < REPLAY_CALLS && !c->all; nr++) {
-		if (!bit(c->nr, nr))
-			continue;
-		p = put(p, REG, 0, 2);
-		p = put(p, CONST16, nr, 2);
-		*p++ = EQUAL;
+	if (!c->all)
+		p = put_numbers(p, c->nr);
+	if (!c->all && c->first_n) {
+		p = put(p, CONST8, 0, 1);
+		p = put_numbers(p, c->entry_nr);
+		p = put(p, CONST8, 0, 1);
+		for (unsigned i = 0; i < c->first_n; i++) {
+			p = put(p, REG, RDI, 2);
+			p = put(p, CONST64, c->first[i], 8);
+			*p++ = EQUAL;
+			*p++ = OR;
+		}
+		*p++ = AND;
 		*p++ = OR;
 	}
 	*p++ = END;
@@ -117,6 +143,20 @@ struct err *replay_catch_calls(struct replay *r, int pid, const uint64_t nr[REPL
 	*c = (struct rp_caught){ .pid = pid, .all = all };
 	memcpy(c->nr, nr, sizeof(c->nr));
 	c->cond = call_condition(r, c);
+	return NULL;
+}
+
+struct err *replay_catch_entries(struct replay *r, int pid, const uint64_t nr[REPLAY_CALLS / 64],
+				 const uint64_t *first, unsigned n)
+{
+	struct rp_caught *c = caught_of(timeline_of(r), pid);
+
+	BUG_ON(!c || n > REPLAY_FIRST, "entries of calls before calls");
+	memcpy(c->entry_nr, nr, sizeof(c->entry_nr));
+	memcpy(c->first, first, n * sizeof(*first));
+	c->first_n = n;
+	c->cond = call_condition(r, c);
+	timeline_of(r)->catch_all_anew = true;
 	return NULL;
 }
 
@@ -215,7 +255,8 @@ void rp_catch_refresh(struct replay *r)
 		const struct rp_caught *c = caught_of(timeline, timeline->sites[i].pid);
 
 		if (c && (c->all || timeline->sites[i].nr < 0 ||
-			  bit(c->nr, (uint64_t)timeline->sites[i].nr)))
+			  bit(c->nr, (uint64_t)timeline->sites[i].nr) ||
+			  bit(c->entry_nr, (uint64_t)timeline->sites[i].nr)))
 			b[n++] = (struct replay_break){ .kind = REPLAY_BREAK,
 							.pid = c->pid,
 							.addr = timeline->sites[i].addr,
@@ -255,7 +296,7 @@ static bool at_traced(const struct replay *r, const struct rp_task *t)
 {
 	return r->pending && r->ev.task == t->serial &&
 	       (r->ev.kind == TRACE_SYSCALL || r->ev.kind == TRACE_SYSCALL_ENTER) &&
-	       is_caught(r, t->rec_pid, t->nr);
+	       is_entry_caught(r, t, t->nr);
 }
 
 static bool entered(struct replay *r, struct rp_task *t, uint64_t nr, struct replay_stop *ret)
@@ -495,7 +536,8 @@ struct err *rp_catch_now(struct replay *r, const struct rp_view *v, struct repla
 		*done = entered(r, t, r->pending ? t->nr : t->regs.rax, ret);
 		return NULL;
 	}
-	if (v->kind != RP_VIEW_ENTRY || !v->buffered || r->pending || v->serial != t->serial)
+	if (v->kind != RP_VIEW_ENTRY || !v->buffered || r->pending || v->serial != t->serial ||
+	    !is_caught(r, t->rec_pid, v->nr))
 		return NULL;
 	TRY(rp_advance_tracked(r, &(struct advance){ .set = timeline_of(r)->user, .step = true },
 			       &result));
@@ -541,8 +583,9 @@ struct err *rp_catch_arrived(struct replay *r, uint32_t serial, const struct rp_
 		returned(r, t, (uint64_t)ret->call, false, ret);
 	} else if (ret->kind == REPLAY_STOP_BREAK && !r->pending && at_buffered(r, t)) {
 		nr = t->regs.rax;
-		if (from->serial == serial && from->where == r->where &&
-		    just_behind(&t->regs, &from->regs)) {
+		if (!is_caught(r, t->rec_pid, nr) ||
+		    (from->serial == serial && from->where == r->where &&
+		     just_behind(&t->regs, &from->regs))) {
 			entered(r, t, nr, ret);
 			return NULL;
 		}

@@ -67,7 +67,16 @@ struct advance_result {
 /* How the present is shown: see catch.c. */
 enum rp_view_kind { RP_VIEW_PLAIN, RP_VIEW_ENTRY, RP_VIEW_RETURN };
 struct rp_view { enum rp_view_kind kind; bool buffered; uint32_t serial; uint64_t nr; };
-struct rp_caught { int pid; bool all; unsigned cond; uint64_t nr[REPLAY_CALLS / 64]; };
+struct rp_caught {
+	int pid;
+	bool all;
+	unsigned cond;
+	uint64_t nr[REPLAY_CALLS / 64];
+	/* only at their entry, and with one of these as their first argument */
+	uint64_t entry_nr[REPLAY_CALLS / 64];
+	uint64_t first[REPLAY_FIRST];
+	unsigned first_n;
+};
 struct rp_call_site { int pid, nr; uint64_t addr; };	/* nr: -1 where not known */
 /* Nothing of the process before its birth; not shown from `end' on. */
 struct rp_shown { int pid; uint64_t birth, end; };
