@@ -4,8 +4,8 @@
  *
  * They are noticed when they are opened.  From then on a write to one of them is a stop at its
  * entry, and only there, and writes to other files are none: a JIT compiler writes thousands of
- * lines, a call each.  How much was written is seen when the next write comes: where the kernel took
- * a part of it only, the program writes the rest, from where that is.
+ * lines, a call each.  How much was written is seen when the next write comes: where the kernel
+ * took a part of it only, the program writes the rest, from where that is.
  */
 #include <stdlib.h>
 #include <string.h>
