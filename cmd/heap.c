@@ -92,7 +92,7 @@ static struct err *read_event(const char *option, const char *text, uint64_t *re
 	return NULL;
 }
 
-static struct err *diff(const struct heap_cmd *c, struct heap_store *st)
+struct err *heap_diff_between(const struct heap_cmd *c, struct heap_store *st)
 {
 	const char *comma = strchr(c->diff, ',');
 	uint64_t first, second;
@@ -147,11 +147,15 @@ static struct err *find_value(const struct heap_cmd *c, struct heap_view *v, con
 				      c->type, addr);
 	}
 	if (c->type) {
+		uint64_t addr = (*ret)->flags & HEAP_REGISTER ? (*ret)->target : (*ret)->addr;
+
 		t = st->symbols ? symbols_type_find(st->symbols, c->type, NULL) : NULL;
 		if (!t)
 			return err_new(ERR_USAGE, "there is no type %s", c->type);
-		*ret = heap_value_at(v, text, t, (*ret)->addr);
+		*ret = heap_value_at(v, text, t, addr);
 	}
+	if ((*ret)->flags & HEAP_REGISTER)
+		return NULL;
 	st->ops->place(st, (*ret)->addr, &p);
 	if (p.where == HEAP_NOWHERE)
 		return err_new(ERR_USAGE, "%s: there is no memory at 0x%" PRIx64 " at event %" PRIu64,
@@ -259,7 +263,7 @@ static struct err *heap_run(const void *opts, int argc, char **argv)
 		err = heap_recording_open(dir, &o, &st);
 	if (!err && st)
 		err = c->html   ? heap_page(c, st, dir, argc, argv)
-		      : c->diff ? diff(c, st)
+		      : c->diff ? heap_diff_between(c, st)
 				: heap_moment_print(c, st, argc, argv);
 	if (shown)
 		fputs("\r\033[K", stderr);

@@ -41,6 +41,8 @@ struct err *heap_moment_print(const struct heap_cmd *c, struct heap_store *st, i
 /* heap_log.c: --read. */
 struct err *heap_read_run(const struct heap_cmd *c, int argc, char **argv) __must_check;
 /* heap_diff.c */
+/* --diff=E1,E2 */
+struct err *heap_diff_between(const struct heap_cmd *c, struct heap_store *st) __must_check;
 struct err *heap_diff_print(const struct heap_cmd *c, struct heap_store *st, uint64_t first,
 			    uint64_t second) __must_check;
 /* heap_history.c */

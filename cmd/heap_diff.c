@@ -28,9 +28,11 @@ static void print_difference(const struct heap_difference *d)
 	printf(" => ");
 	text_plain(stdout, d->after);
 	if (d->written) {
-		printf("  by ");
+		printf(d->tid ? "  by " : "  logged before ");
 		heap_writer_print(&d->writer);
-		printf(", event %" PRIu64 ", thread %d", d->event, d->tid);
+		printf(", event %" PRIu64, d->event);
+		if (d->tid)
+			printf(", thread %d", d->tid);
 	}
 	putchar('\n');
 }
@@ -87,7 +89,8 @@ static json_t *difference_json(const struct heap_difference *d)
 	set_text(o, "after", d->after);
 	if (d->written) {
 		json_object_set_new(o, "event", json_count(d->event));
-		json_object_set_new(o, "thread", json_integer(d->tid));
+		if (d->tid)
+			json_object_set_new(o, "thread", json_integer(d->tid));
 		json_object_set_new(o, "writer", heap_writer_json(&d->writer));
 	}
 	if (d->block.size)

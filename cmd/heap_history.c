@@ -19,7 +19,7 @@ static const char *base_name(const char *path)
 void heap_writer_print(const struct heap_writer *w)
 {
 	if (w->function)
-		printf("%s", w->function);
+		text_plain(stdout, w->function);
 	else
 		printf("0x%" PRIx64, w->pc);
 	if (w->file && w->line)
@@ -44,7 +44,8 @@ json_t *heap_writer_json(const struct heap_writer *w)
 		json_object_set_new(o, "by", json_text(w->call, strlen(w->call)));
 	if (w->module)
 		json_object_set_new(o, "module", json_text(w->module, strlen(w->module)));
-	json_object_set_new(o, "pc", json_hex(w->pc));
+	if (w->pc)
+		json_object_set_new(o, "pc", json_hex(w->pc));
 	return o;
 }
 
@@ -114,7 +115,9 @@ static struct err *print_text(struct heap_store *st, const struct heap_history *
 
 		TRY(value_text(st, h, i, type, &v, &x));
 		printf("%10" PRIu64 " ", c ? c->event : h->begin);
-		if (c)
+		if (h->logged)
+			printf("%7s  ", "-");
+		else if (c)
 			printf("%7d  ", c->tid);
 		else
 			printf("%7s  ", h->born ? "made" : "start");
@@ -146,8 +149,9 @@ static struct err *print_json(struct heap_store *st, const struct heap_history *
 			      json_text(x->text, strlen(x->text)));
 		if (heap_value_open(v, x))
 			json_object_set_new(o, "fields", heap_json_value(v, x, 0));
-		if (c) {
+		if (c && !h->logged)
 			json_object_set_new(o, "thread", json_integer(c->tid));
+		if (c) {
 			json_object_set_new(o, "writer", json_count(c->writer));
 		}
 		json_array_append_new(all, o);
@@ -173,6 +177,9 @@ struct err *heap_history_print(const struct heap_cmd *c, struct heap_view *v)
 	struct err *err;
 
 	TRY(find_field(v, c->history, &x));
+	if (x->flags & HEAP_REGISTER)
+		return err_new(ERR_USAGE, "%s is in a register at event %" PRIu64
+			       ": only memory has a history", c->history, st->now);
 	st->ops->place(st, x->addr, &p);
 	if (p.where == HEAP_NOWHERE)
 		return err_new(ERR_USAGE,
@@ -182,8 +189,9 @@ struct err *heap_history_print(const struct heap_cmd *c, struct heap_view *v)
 	if (c->json) {
 		err = print_json(st, &h, x);
 	} else {
-		printf("%s%s%s at 0x%" PRIx64 ": %zu changes\n     event  thread  value  by\n",
-		       x->type ? x->type : "", x->type ? " " : "", c->history, h.addr, h.n);
+		printf("%s%s%s at 0x%" PRIx64 ": %zu changes\n     event  thread  value  %s\n",
+		       x->type ? x->type : "", x->type ? " " : "", c->history, h.addr, h.n,
+		       h.logged ? "logged before" : "by");
 		err = print_text(st, &h, x->of);
 		if (h.truncated)
 			printf("... and more: given up after %" PRIu64 "\n", h.truncated);

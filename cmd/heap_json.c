@@ -21,7 +21,8 @@ static void set_flags(json_t *o, unsigned flags)
 		const char *name;
 	} names[] = { { HEAP_CHANGED, "changed" }, { HEAP_MISSING, "missing" },
 		      { HEAP_GUEST, "guest" },	   { HEAP_NEW, "new" },
-		      { HEAP_CUT, "cut" },	   { HEAP_NOTE, "note" } };
+		      { HEAP_CUT, "cut" },	   { HEAP_NOTE, "note" },
+		      { HEAP_REGISTER, "register" } };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (flags & names[i].flag)

@@ -33,7 +33,9 @@ static struct err *print(const struct heap_cmd *c, struct heap_store *st, int ar
 		return NULL;
 	if (c->html)
 		return heap_page(c, st, c->read, argc, argv);
-	if (argc || c->at || c->type || c->json)
+	if (c->diff)
+		return heap_diff_between(c, st);
+	if (argc || c->at || c->type || c->json || c->history)
 		return heap_moment_print(c, st, argc, argv);
 	return audit_list(heap_store_log(st), stdout);
 }

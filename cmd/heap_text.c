@@ -114,6 +114,8 @@ void heap_text_object(struct heap_view *v, struct heap_value *x, unsigned depth,
 	if (x->addr)
 		printf("0x%" PRIx64 "%s%s%s%s, event %" PRIu64 "\n", x->addr, x->type ? " " : "",
 		       x->type ? x->type : "", p.text ? ", " : "", p.text ? p.text : "", st->now);
+	else if (x->flags & HEAP_REGISTER)
+		printf("in a register, event %" PRIu64 "\n", st->now);
 	/* a pointer variable stands for what it points to */
 	heap_text_value(v, x, depth + (x->flags & HEAP_POINTER ? 1 : 0));
 	if (p.where == HEAP_BLOCK)

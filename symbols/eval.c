@@ -13,6 +13,7 @@
 
 struct value {
 	bool place;			/* v is an address; else the value itself */
+	bool reg;			/* ... of a variable that is in a register */
 	uint64_t v;
 	const struct symbols_type *type;
 	int stars;			/* pointers to type, which no entry describes */
@@ -135,15 +136,18 @@ static struct err *eval_name(struct parser *p, const char *name, const char *fil
 	if (n.found) {
 		if (!n.v.known)
 			return err_new(ERR_USAGE, "%s has no value here (optimised away)", name);
-		*ret = (struct value){ n.v.reg < 0, n.v.reg < 0 ? n.v.addr : p->regs->r[n.v.reg],
-				       n.v.type, 0 };
-		if (n.v.reg >= 0 && !(p->regs->known & 1u << n.v.reg))
+		*ret = (struct value){ .place = n.v.reg < 0, .v = n.v.addr, .type = n.v.type };
+		if (n.v.reg < 0)
+			return NULL;
+		if (n.v.reg >= SYMBOLS_REGS || !(p->regs->known & 1u << n.v.reg))
 			return err_new(ERR_USAGE,
 				       "%s is in a register that is not known in this frame", name);
+		ret->reg = true;
+		ret->v = p->regs->r[n.v.reg];
 		return NULL;
 	}
 	if (!file && symbols_find(p->s, name, SYMBOLS_OBJECT, &sym, 1)) {
-		*ret = (struct value){ true, sym.addr, NULL, 0 };
+		*ret = (struct value){ .place = true, .v = sym.addr };
 		return NULL;
 	}
 	if (!file && symbols_find(p->s, name, SYMBOLS_TLS, &sym, 1))
@@ -178,6 +182,7 @@ static struct err *eval_deref(struct parser *p, struct value *v)
 		return err_new(ERR_USAGE, "%s: no memory at 0x%llx", p->text,
 			       (unsigned long long)v->v);
 	v->place = true;
+	v->reg = false;
 	if (v->stars)
 		v->stars--;
 	else
@@ -340,30 +345,62 @@ static struct err *parse_unary(struct parser *p, struct value *ret)
 	if (ret->place && !mem_read(p->mem, ret->v, &ret->v, 8))
 		return err_new(ERR_USAGE, "%s: no memory at 0x%llx", p->text,
 			       (unsigned long long)ret->v);
-	*ret = (struct value){ false, ret->v, type, stars };
+	*ret = (struct value){ .v = ret->v, .type = type, .stars = stars };
 	return NULL;
+}
+
+static struct err *eval(struct symbols *s, const char *text, const struct symbols_regs *regs,
+			uint64_t cfa, const struct symbols_memory *mem, struct value *ret)
+{
+	struct parser p = { .s = s, .p = text, .text = text, .regs = regs, .mem = mem, .cfa = cfa };
+
+	*ret = (struct value){ 0 };
+	TRY(parse_unary(&p, ret));
+	skip_space(&p);
+	if (*p.p)
+		return err_new(ERR_USAGE, "%s: cannot make sense of '%s'", text, p.p);
+	return NULL;
+}
+
+/* An address as such ("0x1234", "&x", a pointer in a register) means what is there. */
+static void what_is_there(const struct value *v, struct symbols_value *ret)
+{
+	int stars = v->stars;
+
+	*ret = (struct symbols_value){ .v = v->v, .type = v->type };
+	if (!v->place && stars)
+		stars--;
+	else if (!v->place && v->type)
+		ret->type = symbols_type_target(symbols_type_strip(v->type));
+	for (; stars; stars--)
+		ret->type = type_pointer_to(ret->type);
 }
 
 struct err *symbols_eval(struct symbols *s, const char *text, const struct symbols_regs *regs,
 			 uint64_t cfa, const struct symbols_memory *mem, uint64_t *addr_ret,
 			 const struct symbols_type **type_ret)
 {
-	struct parser p = { .s = s, .p = text, .text = text, .regs = regs, .mem = mem, .cfa = cfa };
-	struct value v = { 0 };
+	struct symbols_value there;
+	struct value v;
 
-	TRY(parse_unary(&p, &v));
-	skip_space(&p);
-	if (*p.p)
-		return err_new(ERR_USAGE, "%s: cannot make sense of '%s'", text, p.p);
-	/* An address as such ("0x1234", "&x", a pointer in a register) means what is there. */
-	if (!v.place && v.stars)
-		v.stars--;
-	else if (!v.place && v.type)
-		v.type = symbols_type_target(symbols_type_strip(v.type));
-	for (; v.stars; v.stars--)
-		v.type = type_pointer_to(v.type);
-	*addr_ret = v.v;
+	TRY(eval(s, text, regs, cfa, mem, &v));
+	what_is_there(&v, &there);
+	*addr_ret = there.v;
 	if (type_ret)
-		*type_ret = v.type;
+		*type_ret = there.type;
+	return NULL;
+}
+
+struct err *symbols_evaluate(struct symbols *s, const char *text, const struct symbols_regs *regs,
+			     uint64_t cfa, const struct symbols_memory *mem,
+			     struct symbols_value *ret)
+{
+	struct value v;
+
+	TRY(eval(s, text, regs, cfa, mem, &v));
+	if (v.reg)
+		*ret = (struct symbols_value){ true, v.v, v.type };
+	else
+		what_is_there(&v, ret);
 	return NULL;
 }

@@ -472,5 +472,15 @@ const struct symbols_type *symbols_allocation_type(struct symbols *s, const stru
 struct err *symbols_eval(struct symbols *s, const char *text, const struct symbols_regs *regs,
 			 uint64_t cfa, const struct symbols_memory *mem, uint64_t *addr_ret,
 			 const struct symbols_type **type_ret) __must_check;
+/* The same; a variable that is in a register is told as its value. */
+struct symbols_value {
+	/* v is the value, of which as many bytes count as its type has; else where it is */
+	bool reg;
+	uint64_t v;
+	const struct symbols_type *type;	/* NULL = unknown */
+};
+struct err *symbols_evaluate(struct symbols *s, const char *text, const struct symbols_regs *regs,
+			     uint64_t cfa, const struct symbols_memory *mem,
+			     struct symbols_value *ret) __must_check;
 
 #endif

@@ -10,34 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/heap/diff.h"
+#include "analysis/heap/logs.h"
 #include "analysis/heap/recording.h"
-
-/* A piece of memory of module data, as it was. */
-struct piece {
-	uint64_t start, len;
-	unsigned char *bytes;
-};
-struct heap_diff_memory {
-	struct graph g;			/* of the first moment */
-	uint64_t *born;			/* of its nodes */
-	const char **type;		/* names of their types */
-	struct piece *piece;
-	size_t pieces;
-	struct heap_view *view;		/* of the second moment: texts */
-};
-
-struct differ {
-	struct recording *r;
-	const struct heap_diff_options *o;
-	struct heap_diff *d;
-	struct heap_diff_memory *m;
-	struct heap_block block;	/* that is compared; size 0: a variable */
-	const char *name;		/* of the whole */
-	uint64_t base;
-	const unsigned char *then, *now;
-	size_t len;
-	unsigned budget;
-};
 
 /* ---- the first moment ------------------------------------------------------------------------ */
 
@@ -77,7 +52,7 @@ static struct err *keep(struct recording *r, struct heap_diff_memory *m)
 
 /* ---- fields ---------------------------------------------------------------------------------- */
 
-static struct heap_difference *difference_new(struct heap_diff *d)
+struct heap_difference *diff_new(struct heap_diff *d)
 {
 	if (d->n == d->room) {
 		d->room = d->room * 2 + 64;
@@ -122,7 +97,7 @@ static void field_changed(struct differ *f, const struct symbols_type *t,
 	f->d->fields++;
 	if (f->d->n >= f->o->fields)
 		return;
-	d = difference_new(f->d);
+	d = diff_new(f->d);
 	d->what = HEAP_WAS_CHANGED;
 	d->block = f->block;
 	d->addr = f->base + offset;
@@ -224,7 +199,7 @@ static void compare(struct differ *f, const struct symbols_type *t, uint64_t off
 }
 
 /* Of a block or variable whose bytes differ: as count of type t; words where t is not known. */
-static void compare_object(struct differ *f, const struct symbols_type *t)
+void diff_compare_object(struct differ *f, const struct symbols_type *t)
 {
 	uint64_t one = symbols_type_size(t), done = 0;
 	char path[PATH] = "";
@@ -288,7 +263,7 @@ static void compare_piece(struct differ *f, const struct piece *p)
 				    v.function ? "::" : "", v.name);
 		f->block = (struct heap_block){ 0 };
 		if (!f->o->type || (v.type && !strcmp(symbols_type_name(v.type), f->o->type)))
-			compare_object(f, v.type);
+			diff_compare_object(f, v.type);
 		i = end;
 	}
 	free(now);
@@ -296,7 +271,7 @@ static void compare_piece(struct differ *f, const struct piece *p)
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-static struct heap_diff_type *type_row(struct heap_diff *d, const char *name)
+struct heap_diff_type *diff_type_row(struct heap_diff *d, const char *name)
 {
 	name = name ? name : "(unknown)";
 	for (size_t i = d->types; i--;)
@@ -308,7 +283,7 @@ static struct heap_diff_type *type_row(struct heap_diff *d, const char *name)
 	return &d->type[d->types++];
 }
 
-static bool is_wanted(const struct differ *f, const char *type)
+bool diff_is_wanted(const struct differ *f, const char *type)
 {
 	const char *t = f->o->type;
 	size_t n;
@@ -326,14 +301,14 @@ static void appeared(struct differ *f, size_t i)
 	struct heap_block b;
 
 	recording_block(f->r, i, &b);
-	if (!is_wanted(f, b.name))
+	if (!diff_is_wanted(f, b.name))
 		return;
-	row = type_row(f->d, b.name);
+	row = diff_type_row(f->d, b.name);
 	row->appeared++;
 	row->appeared_bytes += b.size;
 	if (f->d->n >= f->o->fields)
 		return;
-	d = difference_new(f->d);
+	d = diff_new(f->d);
 	d->what = HEAP_APPEARED;
 	d->block = b;
 }
@@ -344,14 +319,14 @@ static void gone(struct differ *f, size_t i)
 	struct heap_diff_type *row;
 	struct heap_difference *d;
 
-	if (!is_wanted(f, f->m->type[i]))
+	if (!diff_is_wanted(f, f->m->type[i]))
 		return;
-	row = type_row(f->d, f->m->type[i]);
+	row = diff_type_row(f->d, f->m->type[i]);
 	row->gone++;
 	row->gone_bytes += n->size;
 	if (f->d->n >= f->o->fields)
 		return;
-	d = difference_new(f->d);
+	d = diff_new(f->d);
 	d->what = HEAP_GONE;
 	d->block = (struct heap_block){ .addr = n->addr, .size = n->size,
 					.name = f->m->type[i] };
@@ -370,11 +345,11 @@ static void both(struct differ *f, size_t then, size_t now)
 	f->base = b->node[now].addr;
 	f->len = size;
 	recording_block(f->r, now, &f->block);
-	if (!is_wanted(f, f->block.name))
+	if (!diff_is_wanted(f, f->block.name))
 		return;
-	type_row(f->d, f->block.name)->changed++;
+	diff_type_row(f->d, f->block.name)->changed++;
 	f->name = f->block.name ? f->block.name : "block";
-	compare_object(f, f->block.type);
+	diff_compare_object(f, f->block.type);
 }
 
 static void compare_blocks(struct differ *f)
@@ -407,6 +382,12 @@ static int by_bytes(const void *x, const void *y)
 	return a->changed < b->changed ? 1 : a->changed > b->changed ? -1 : 0;
 }
 
+static void diff_sort(struct heap_diff *d)
+{
+	if (d->types)
+		qsort(d->type, d->types, sizeof(*d->type), by_bytes);
+}
+
 static struct err *find_writers(struct differ *f)
 {
 	struct heap_difference **list = must(malloc((f->d->n + 1) * sizeof(*list)));
@@ -431,8 +412,13 @@ struct err *heap_diff_find(struct heap_store *st, const struct heap_diff_options
 	double t;
 
 	*ret = (struct heap_diff){ .first = o->first };
-	TRY(recording_only(st, "--diff"));
 	f.m = ret->memory = must(calloc(1, sizeof(*f.m)));
+	if (heap_store_log(st)) {
+		f.r = NULL;
+		err = heap_log_diff(st, &f);
+		diff_sort(ret);
+		return err;
+	}
 	TRY(st->ops->go(st, o->first));
 	t = now_seconds();
 	TRY(keep(r, f.m));
@@ -444,8 +430,7 @@ struct err *heap_diff_find(struct heap_store *st, const struct heap_diff_options
 	for (size_t i = 0; i < f.m->pieces; i++)
 		compare_piece(&f, &f.m->piece[i]);
 	compare_blocks(&f);
-	if (ret->types)
-		qsort(ret->type, ret->types, sizeof(*ret->type), by_bytes);
+	diff_sort(ret);
 	ret->seconds += now_seconds() - t;
 	err = find_writers(&f);
 	return err;

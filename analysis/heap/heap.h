@@ -71,11 +71,10 @@ struct heap_store_ops {
 	/* How many bytes from addr on it has; fewer than len where they end. */
 	size_t (*read)(struct heap_store *st, uint64_t addr, void *buf, size_t len);
 	/*
-	 * What an expression means: where the object is and what it is (NULL = unknown).  May be
-	 * NULL: only symbols and memory decide.
+	 * What an expression means: where the object is, or its value if it is in a register, and
+	 * what it is.  May be NULL: only symbols and memory decide.
 	 */
-	struct err *(*eval)(struct heap_store *st, const char *text, uint64_t *addr_ret,
-			    const struct symbols_type **type_ret);
+	struct err *(*eval)(struct heap_store *st, const char *text, struct symbols_value *ret);
 	/* What an address is.  Strings live until the store goes elsewhere. */
 	void (*place)(struct heap_store *st, uint64_t addr, struct heap_place *ret);
 	/* Blocks by number, in order of address; false behind the last. */
@@ -145,6 +144,8 @@ struct heap_change {
 struct heap_history {
 	uint64_t addr, size, begin;	/* begin: event at which it begins */
 	bool born;			/* ... with the block being made, by writer[0] */
+	/* of a log: what was logged before an event; writers' functions are names of events */
+	bool logged;
 	/* in order; value i is bytes[i * size], that before the first change is value 0 */
 	struct heap_change *change;
 	size_t n, room;
@@ -221,6 +222,7 @@ enum {
 	HEAP_BASE = 128,	/* a base class */
 	HEAP_NEW = 256,		/* was not there at the moment it was compared with */
 	HEAP_LINK = 1024,	/* a pointer to what is shown elsewhere: a list's next */
+	HEAP_REGISTER = 2048,	/* a variable in a register: it has no address */
 	HEAP_NOTE = 512,	/* no value, but a remark among children: "... 12 more" */
 };
 struct heap_value {

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "abi/syscall.h"
+#include "analysis/heap/diff.h"
+#include "analysis/heap/logs.h"
 #include "analysis/heap/recording.h"
 
 enum { CHANGES_MAX = 1 << 24, PLACES = 1 << 12 };
@@ -41,7 +43,7 @@ static uint32_t writer_add(struct heap_history *h, const struct heap_writer *w)
 	return (uint32_t)h->writers++;
 }
 
-static void change_add(struct heap_history *h, const struct heap_change *c, const void *bytes)
+void history_add(struct heap_history *h, const struct heap_change *c, const void *bytes)
 {
 	if (h->n + 1 >= h->room) {
 		h->room = h->room * 2 + 256;
@@ -189,7 +191,7 @@ static struct err *to_begin(struct finding *f)
 	f->h->begin = replay_where(s->r);
 	if (!read_now(f, value))
 		memset(value, 0, sizeof(value));
-	change_add(f->h, NULL, value);
+	history_add(f->h, NULL, value);
 	return NULL;
 }
 
@@ -218,7 +220,7 @@ static struct err *follow(struct finding *f)
 			w = writer_number(f, fine.tid, regs.rip - 1, -1);
 		else
 			w = writer_number(f, fine.tid, regs.rip, fine.nr < 0 ? 0 : fine.nr);
-		change_add(h, &(struct heap_change){ replay_where(s->r), fine.tid, w }, value);
+		history_add(h, &(struct heap_change){ replay_where(s->r), fine.tid, w }, value);
 		if (!(h->n & 0xfff))
 			session_progress(s, "changes", h->n, 0);
 		if (h->n >= CHANGES_MAX) {
@@ -253,7 +255,8 @@ struct err *heap_history_find(struct heap_store *st, uint64_t addr, uint64_t siz
 	struct err *err;
 
 	*ret = (struct heap_history){ .addr = addr, .size = size };
-	TRY(recording_only(st, "--history"));
+	if (heap_store_log(st))
+		return heap_log_history(st, addr, size, ret);
 	cover(&f, addr, size);
 	if (!size || f.watches * 8ull < size ||
 	    f.watch[f.watches - 1].addr + f.watch[f.watches - 1].len != addr + size)

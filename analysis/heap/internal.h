@@ -23,6 +23,7 @@ struct heap_view {
 	struct heap_store *st;
 	struct heap_view_options o;
 	struct heap_arena *arena;
+	const uint64_t *in_register;	/* what is read at REGISTER_AT (view.c); NULL = nothing */
 	const struct symbols_type *last_enum;
 	const struct symbols_enumerator *enumerator;
 	size_t enumerators;

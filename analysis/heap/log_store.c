@@ -363,35 +363,73 @@ static void log_place(struct heap_store *st, uint64_t addr, struct heap_place *r
 	ret->text = s->text;
 }
 
-/* An attribute of the event, a hint, or an address. */
-static struct err *log_eval(struct heap_store *st, const char *text, uint64_t *addr_ret,
-			    const struct symbols_type **type_ret)
+/* Where an attribute of the event, or the newest memory of a hint, is; 0 = there is neither. */
+static uint64_t named_at(struct heap_store *st, const char *name,
+			 const struct symbols_type **type_ret)
 {
 	struct log_store *s = log_of(st);
 	const struct audit_message *m = heap_log_event(st);
-	const struct audit_attribute *a = m ? audit_attribute(&s->l, m, text) : NULL;
+	const struct audit_attribute *a = m ? audit_attribute(&s->l, m, name) : NULL;
+
+	*type_ret = NULL;
+	if (a && a->kind == AUDIT_NUMBER) {
+		*type_ret = heap_log_type(st, a->name);
+		return a->number;
+	}
+	for (size_t i = s->before; i-- > 0;) {
+		m = &s->l.message[i];
+		if (m->kind != AUDIT_MEMORY || !audit_text_is(m->name, name) || !m->addr)
+			continue;
+		*type_ret = heap_log_type(st, m->name);
+		return m->addr;
+	}
+	return 0;
+}
+
+static bool read_all(void *ctx, uint64_t addr, void *buf, size_t len)
+{
+	return log_read(ctx, addr, buf, len) == len;
+}
+
+/* "GCtrace.nins", "jit_State->cur.link", "(GCtrace *)0x1234": of what was logged. */
+static struct err *log_eval_fields(struct heap_store *st, const char *text,
+				   struct symbols_value *ret)
+{
+	struct symbols_memory mem = { .read = read_all, .ctx = st };
+	size_t n = strcspn(text, ".-[");
+	const struct symbols_type *type = NULL;
+	char name[128], whole[1024];
+	uint64_t addr;
+
+	snprintf(name, sizeof(name), "%.*s", (int)n, text);
+	addr = text[n] ? named_at(st, name, &type) : 0;
+	if (!st->symbols || (!addr && text[0] != '(' && text[0] != '*'))
+		return err_new(ERR_USAGE, "%s: no address, attribute of the event or hint of logged "
+					  "memory", text);
+	if (!addr)
+		return symbols_evaluate(st->symbols, text, NULL, 0, &mem, ret);
+	if (!type)
+		return err_new(ERR_USAGE, "%s: there is no type %s", text, name);
+	n += text[n] == '-' && text[n + 1] == '>' ? 2 : text[n] == '.' ? 1 : 0;
+	snprintf(whole, sizeof(whole), "((%s *)0x%" PRIx64 ")%s%s", symbols_type_name(type), addr,
+		 text[n] == '[' ? "" : "->", text + n);
+	return symbols_evaluate(st->symbols, whole, NULL, 0, &mem, ret);
+}
+
+/* An attribute of the event, a hint, or an address; a field of what is there. */
+static struct err *log_eval(struct heap_store *st, const char *text, struct symbols_value *ret)
+{
 	struct heap_place p;
 	char *end;
 
-	*type_ret = NULL;
-	*addr_ret = strtoull(text, &end, 0);
-	if (a && a->kind == AUDIT_NUMBER) {
-		*addr_ret = a->number;
-		*type_ret = heap_log_type(st, a->name);
-	} else if (end == text || *end) {
-		*addr_ret = 0;
-		for (size_t i = s->before; i-- > 0 && !*addr_ret;) {
-			if (s->l.message[i].kind == AUDIT_MEMORY &&
-			    audit_text_is(s->l.message[i].name, text))
-				*addr_ret = s->l.message[i].addr;
-		}
-		if (!*addr_ret)
-			return err_new(ERR_USAGE, "%s: no address, attribute of the event or hint "
-						  "of logged memory", text);
-	}
-	log_place(st, *addr_ret, &p);
-	if (!*type_ret && p.block.addr == *addr_ret)
-		*type_ret = p.block.type;
+	*ret = (struct symbols_value){ .v = strtoull(text, &end, 0) };
+	if (end == text || *end)
+		ret->v = named_at(st, text, &ret->type);
+	if (!ret->v)
+		return log_eval_fields(st, text, ret);
+	log_place(st, ret->v, &p);
+	if (!ret->type && p.block.addr == ret->v)
+		ret->type = p.block.type;
 	return NULL;
 }
 

@@ -192,8 +192,8 @@ static struct symbols_regs frame_of(struct recording *r, int tid, struct seek *k
 	return inner;
 }
 
-static struct err *recording_eval(struct heap_store *st, const char *text, uint64_t *addr_ret,
-				  const struct symbols_type **type_ret)
+static struct err *recording_eval(struct heap_store *st, const char *text,
+				  struct symbols_value *ret)
 {
 	struct recording *r = recording_of(st);
 	int tid = r->o.tid ? r->o.tid : replay_current(r->j.s.r);
@@ -211,7 +211,7 @@ static struct err *recording_eval(struct heap_store *st, const char *text, uint6
 		tid = session_any_task(&r->j.s);
 	mem = session_memory(&r->j.s, tid);
 	regs = frame_of(r, tid, &k, &cfa);
-	return symbols_eval(r->j.s.sym, text, &regs, cfa, &mem, addr_ret, type_ret);
+	return symbols_evaluate(r->j.s.sym, text, &regs, cfa, &mem, ret);
 }
 
 /* ---- what an address is ---------------------------------------------------------------------- */

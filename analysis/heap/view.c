@@ -13,6 +13,7 @@
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 enum { ARENA_BLOCK = 1 << 16, FIELDS_MAX = 4096 };
+#define REGISTER_AT 0xffff000000000000ull	/* not canonical */
 struct heap_arena {
 	struct heap_arena *next;
 	size_t used, size;
@@ -57,6 +58,11 @@ const char *heap_text(struct heap_view *v, const char *fmt, ...)
 
 bool view_read(struct heap_view *v, uint64_t addr, void *buf, size_t len)
 {
+	if (v->in_register && addr >= REGISTER_AT && len <= sizeof(*v->in_register) &&
+	    addr - REGISTER_AT <= sizeof(*v->in_register) - len) {
+		memcpy(buf, (const char *)v->in_register + (addr - REGISTER_AT), len);
+		return true;
+	}
 	return v->st->ops->read(v->st, addr, buf, len) == len;
 }
 
@@ -320,19 +326,45 @@ static bool read_all(void *ctx, uint64_t addr, void *buf, size_t len)
 	return view_read(ctx, addr, buf, len);
 }
 
+static void place_nowhere(struct heap_view *v, struct heap_value *x, unsigned level)
+{
+	enum { DEEPEST = 8 };
+
+	if (x->addr < REGISTER_AT)	/* of what it points to */
+		return;
+	for (size_t i = 0, n = level < DEEPEST ? heap_value_open(v, x) : 0; i < n; i++)
+		place_nowhere(v, &x->child[i], level + 1);
+	x->addr = 0;
+	x->flags |= HEAP_REGISTER;
+}
+
+/* A variable that is nowhere in memory: it is filled from where no program has any. */
+static struct heap_value *value_of_register(struct heap_view *v, const char *name,
+					    const struct symbols_type *type, uint64_t word)
+{
+	struct heap_value *x;
+
+	v->in_register = &word;
+	x = heap_value_at(v, name, type, REGISTER_AT);
+	place_nowhere(v, x, 0);
+	v->in_register = NULL;
+	return x;
+}
+
 struct err *heap_value_eval(struct heap_view *v, const char *text, struct heap_value **ret)
 {
 	struct symbols_memory mem = { .read = read_all, .ctx = v };
-	const struct symbols_type *type = NULL;
-	uint64_t addr;
+	const char *name = heap_text(v, "%s", text);
+	struct symbols_value is = { 0 };
 
 	if (v->st->ops->eval)
-		TRY(v->st->ops->eval(v->st, text, &addr, &type));
+		TRY(v->st->ops->eval(v->st, text, &is));
 	else if (v->st->symbols)
-		TRY(symbols_eval(v->st->symbols, text, NULL, 0, &mem, &addr, &type));
+		TRY(symbols_evaluate(v->st->symbols, text, NULL, 0, &mem, &is));
 	else
 		return err_new(ERR_USAGE, "%s: there are no types to make sense of it", text);
-	*ret = heap_value_at(v, heap_text(v, "%s", text), type, addr);
+	*ret = is.reg ? value_of_register(v, name, is.type, is.v)
+		      : heap_value_at(v, name, is.type, is.v);
 	return NULL;
 }
 

@@ -18,12 +18,22 @@ h --read="$g" --json --at=97 jit_State >"$TMP/j"
 python3 -c 'import json, sys; v = json.load(open(sys.argv[1])); assert v["event"] == 97 and v["values"][0]["type"] == "struct jit_State", v' "$TMP/j" || fail 'json'
 h --read="$g" --at=42 >"$TMP/a"
 grep -qE '^ +1 +3120 +struct jit_State' "$TMP/a" || fail "types: $(cat "$TMP/a")"
+# Every value of a field, and what is other at one event than at another.
+h --read="$g" --history=jit_State.cur.nins >"$TMP/a"
+[ "$(awk 'NR > 2 { printf "%s %s %s,", $1, $3, $4 }' "$TMP/a")" = '42 32770 trace_abort,51 32791 trace_stop,64 32810 trace_stop,75 32784 trace_stop,97 32780 trace_stop,' ] || fail "history: $(cat "$TMP/a")"
+h --read="$g" --history=jit_State.cur.nins --at=64 >"$TMP/a"
+[ "$(wc -l <"$TMP/a")" = 5 ] || fail "history up to 64: $(cat "$TMP/a")"
+h --read="$g" --diff=51,97 >"$TMP/a"
+grep -qE '^ +4 +1643 +0 +0 +0  MCode$' "$TMP/a" && grep -q 'struct jit_State .cur.nins: 32791 => 32780  logged before trace_stop, event 97$' "$TMP/a" || fail "diff: $(cat "$TMP/a")"
+h --read="$g" --diff=51,51 >"$TMP/a"; grep -q '^0 fields changed' "$TMP/a" || fail "diff of nothing: $(cat "$TMP/a")"
+h --read="$g" --json --diff=51,97 | python3 -c 'import json, sys; d = json.load(sys.stdin); assert d["fields"] == 24 and len(d["gone"]) == 0, d' || fail 'json of diff'
 refused() {
 	"$HINDSIGHT" heap "$@" >"$TMP/out" 2>"$TMP/err"
 	[ $? = 125 ] && [ "$(wc -l <"$TMP/err")" = 1 ] || fail "$*: $(cat "$TMP/err")"
 }
 refused --read="$g" --at=1000 GCtrace; refused --read="$g" nothing_such; refused --read="$g" 0x1; refused --read="$g" --at=0 GCtrace
 refused --read="$g" --types=inside; refused --read="$g" --types=/nonexistent; refused --read="$g" --types="$g"; refused --read="$g" --types=/dev/null
+refused --read="$g" --history=0x10; refused --read="$g" --history=nothing; refused --read="$g" --history=jit_State; refused --read="$g" --diff=51,1000; refused --read="$g" --diff=97,51; refused --read="$g" --diff=5
 refused --read=/dev/null; refused --read=/nonexistent; refused --read=/; refused --read="$0"
 for n in 1 100 1221 20000 36109; do
 	head -c $n "$g" >"$TMP/cut"; refused --read="$TMP/cut"

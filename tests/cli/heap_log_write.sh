@@ -16,6 +16,8 @@ for o in '-O0' '-O2' '-O0 -fcf-protection=none' '-O1 -gdwarf-4'; do
 	h --read=log --log=again; cmp log again || fail 'written once more it is another'
 	h --read=log head >a
 	grep -q 'int value = 343$' a || fail "types inside: $(cat a)"
+	h --read=log --history=int >counts
+	[ "$(awk 'NR > 2 { print $3 }' counts)" = "$(seq 0 50)" ] || fail "values of count: $(cat counts)"
 	next=$(sed -n 's/.*struct node \*next = \(0x[0-9a-f]*\) -> node$/\1/p' a)
 	h --read=log "${next:-none}" >a
 	grep -q 'int value = 336$' a || fail "the next node: $(cat a)"
