@@ -5,6 +5,7 @@
  *   FIXED_BLOB    text: the image of syscallbuf/
  *   FIXED_STATE   data: struct buf_state (abi/buffer.h)
  *   FIXED_FILTERS data: struct buf_filters, only while recording
+ *   FIXED_ALARM   data: the same place, in replay: a struct itimerval for sampler/
  *   FIXED_SHARED  data: struct buf_shared, only while recording
  *   ...           the hook's stack, down from FIXED_STACK
  *   FIXED_BUFFER  data: records of buffered calls
@@ -22,6 +23,7 @@
 #define FIXED_BLOB	(FIXED_PAGE + 0x1000)
 #define FIXED_STATE	(FIXED_PAGE + 0x40000)
 #define FIXED_FILTERS	(FIXED_PAGE + 0x42000)
+#define FIXED_ALARM	FIXED_FILTERS
 #define FIXED_SHARED	(FIXED_PAGE + 0x44000)
 #define FIXED_STACK	(FIXED_PAGE + 0x50000)
 #define FIXED_BUFFER	(FIXED_PAGE + 0x50000)

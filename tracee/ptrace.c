@@ -177,19 +177,49 @@ int tracee_peek(void *ctx, uint64_t addr, void *buf, size_t len)
 	return tracee_read_some(tid, addr, buf, len) == len ? 0 : -1;
 }
 
+static enum tracee_alarm alarm_is;
+static unsigned alarms_dropped;
+static int last_request;	/* of tracee_resume() */
+
+void tracee_alarm(enum tracee_alarm what)
+{
+	alarm_is = what;
+}
+
+unsigned tracee_alarms_dropped(void)
+{
+	return alarms_dropped;
+}
+
 struct err *tracee_resume(pid_t tid, int request, int sig)
 {
+	last_request = request;
 	if (ptrace(request, tid, NULL, (void *)(uintptr_t)sig) < 0)
 		return ptrace_failed(tid, "cannot resume it");
 	return NULL;
 }
 
-struct err *tracee_wait(pid_t tid, int *status_ret)
+static struct err *wait_once(pid_t tid, int *status_ret)
 {
 	while (waitpid(tid, status_ret, __WALL) < 0) {
 		if (errno != EINTR)
 			return errno == ECHILD ? &err_gone : err_os(errno, "waitpid");
 	}
+	return NULL;
+}
+
+struct err *tracee_wait(pid_t tid, int *status_ret)
+{
+	enum { ALARM = SIGALRM << 8 | 0x7f, EVENT = PTRACE_EVENT_STOP << 16 | SIGTRAP << 8 | 0x7f };
+
+	TRY(wait_once(tid, status_ret));
+	while (alarm_is == TRACEE_ALARM_DROP && *status_ret == ALARM) {
+		alarms_dropped++;
+		TRY(tracee_resume(tid, last_request, 0));
+		TRY(wait_once(tid, status_ret));
+	}
+	if (alarm_is == TRACEE_ALARM_STOP && *status_ret == ALARM)
+		*status_ret = EVENT;
 	return NULL;
 }
 

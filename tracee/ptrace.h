@@ -44,6 +44,19 @@ struct err *tracee_resume(pid_t tid, int request, int sig) __must_check;
 /* waitpid(tid, __WALL) that repeats on EINTR; &err_gone when there is no such child. */
 struct err *tracee_wait(pid_t tid, int *status_ret) __must_check;
 
+/*
+ * A task that the caller has given an interval timer stops when that rings, wherever it is then.
+ * This says what tracee_wait() makes of the task's SIGALRM, for all tasks.
+ */
+enum tracee_alarm {
+	TRACEE_ALARM_NONE,	/* a signal as others */
+	TRACEE_ALARM_DROP,	/* nobody hears of it: the task goes on as it was resumed */
+	TRACEE_ALARM_STOP,	/* STOP_EVENT */
+};
+void tracee_alarm(enum tracee_alarm what);
+/* How many have been dropped so far. */
+unsigned tracee_alarms_dropped(void);
+
 /* What a wait status means. */
 enum tracee_stop {
 	STOP_EXITED,		/* dead: WIFEXITED or WIFSIGNALED */

@@ -72,6 +72,7 @@ static int install_cage(void)
 		ALLOW_CALL(SYS_mremap),
 		ALLOW_CALL(SYS_madvise),
 		ALLOW_CALL(SYS_clone),
+		ALLOW_CALL(SYS_setitimer),	/* sampler/ */
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 	};
 	struct sock_fprog prog = { sizeof(code) / sizeof(code[0]), code };

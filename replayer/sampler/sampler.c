@@ -4,19 +4,23 @@
  * The clock is the processor time of the replayed tasks, so neither a busy machine, nor the work of
  * the replayer, nor the stop at each event takes part:
  *
- *	before_run	note the task's clock; a timer (real time) is armed for what is left to the
- *			next point.  Real time never runs slower than the task's: the timer is early
- *	the timer	looks at the task's clock.  Too early: armed again for the rest.  Else the task
- *			is interrupted, wherever it is
+ *	before_run	note the task's clock; the task's own interval timer (real time) is set to
+ *			what is left to the next point.  Real time never runs slower than the
+ *			task's: the timer is early, or right
+ *	the timer	rings in an interrupt of the processor that the task runs on, so the task
+ *			stops at that very instruction.  Nobody has to be woken first.  Where the
+ *			task did not run just then it stops as soon as it does
  *	after_stop	adds what the task has used, less what the kernel takes for the stop itself (the
- *			least that any stop has cost).  An interrupt, and the point has passed: a sample
+ *			least that any stop has cost).  Too early: the timer is set to the rest.  Else
+ *			a sample
  *
  * The task may come to a system call before the timer rings.  That is no place to take a sample:
  * calls would get the time of the code around them.  The point moves on, by a little that is not
  * the same each time.
  *
- * Nothing of the replay changes: an interrupt stops the task between two instructions, registers
- * and memory are read, and the task goes on.
+ * Nothing of the replay changes: the signal stops the task between two instructions and is dropped,
+ * registers and memory are read, and the task goes on.  Each replayed thread is a process of its
+ * own, so each has a timer of its own.
  *
  * Each period of time has one point in each pass.  A pass has its own part of the period, and the
  * point lies anywhere in that part: several passes divide time evenly, and a program that does
@@ -25,33 +29,35 @@
  * Not counted: single steps (a search for a point steps), the stubs of searches (landmark/), and
  * what ran before the replay went back to a copy of the program, as that runs again.
  *
- * Rejected: timers of the kernel on a task's processor time; they look at their clock 250 times a
- * second.
+ * Rejected: timers of the kernel on a task's processor time (they look at their clock 250 times a
+ * second); a timer of the replayer's, which interrupts the task (on a busy machine the replayer is
+ * woken milliseconds late, and at the places where the kernel likes to switch).
  */
 #include "replayer/sampler/sampler.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <time.h>
-#include <unistd.h>
 
 enum {
 	STOP_GUESS_NS = 1000,		/* of a stop, before one was seen */
 	STOP_TIMES = 3,			/* a usual stop costs at most so many times the least */
 	STOP_WINDOW = 64,
 	STOP_SIGNAL_MAX_NS = 40000,	/* a debug register's is slow in virtual machines */
-	NEAR_NS = 40000,			/* the timer is set anew, as exactly as can be */
-	TIMER_MIN_NS = 3000,		/* a shorter one rings before anybody has run */
-	RESUME_NS = 1500,		/* from the timer's start to the task's first instruction */
-	BEGUN_NS = 200,			/* more than a stop takes: it has run code of its own */
+	/* from the setting of the timer to the task's first instruction */
+	RESUME_NS = 5000, RESUME_MIN_NS = 1000, RESUME_MAX_NS = 60000,
+	LATE_NS = 20000,		/* a timer that rings so late is set anew */
+	AGAIN_US = 1000,
 	CLOSE_NS = 1000,		/* so near to a point is at it */
-	RINGS_MAX = 8,			/* in one run; then it is time in any case */
 	MOVE_NS = 20000,		/* a point that was missed moves by up to so much */
 	MISSES_MAX = 24,
 };
 
+enum { ALARMS = 64 };
+/* The timer of a task, and when it rings. */
+struct alarm { pid_t pid; uint64_t at_ns; };
 struct taken { uint64_t event, used_ns, point; };
 
 struct rp_sampler {
@@ -68,19 +74,17 @@ struct rp_sampler {
 	uint64_t stop_ns, lately_ns, window_ns;
 	unsigned window;
 	uint64_t signal_ns;	/* ... at a signal */
-	uint64_t idle_ns;	/* ... and by an interrupt, before the task has run at all */
 	struct regs resumed;	/* of the task, when it was resumed last */
 	uint64_t maps;		/* counts changes of mappings */
-	timer_t timer;
-	bool has_timer;
+	uint64_t resume_ns;	/* as RESUME_NS, learnt */
+	struct alarm alarm[ALARMS];	/* by pid: of two in one place the last */
+	/* of the run that is on */
+	bool running;			/* one that counts */
+	bool asked;			/* the timer was set right before it */
+	uint64_t asked_ns;		/* how much of the task's time was to run */
+	clockid_t clock;
+	uint64_t from_ns;		/* by that clock */
 };
-
-/* What the timer's handler looks at. */
-static volatile pid_t running;		/* 0: nothing that counts */
-static volatile clockid_t running_clock;
-static volatile uint64_t running_from, running_begun, running_until;	/* by the task's clock */
-static volatile sig_atomic_t armed, rings;
-static timer_t the_timer;
 
 /* The clock of a process: clock_getcpuclockid(3), but that looks for the process first. */
 static clockid_t clock_of(pid_t pid)
@@ -98,33 +102,40 @@ static uint64_t clock_ns(clockid_t clock)
 					 : (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-static void arm(uint64_t ns)
+static struct err *alarm_call(struct rp_task *t, uint64_t ns)
 {
-	struct itimerspec t = { .it_value = { 0, 0 } };
+	struct timeval tv = { (time_t)(ns / 1000000000), (long)(ns % 1000000000 / 1000) };
+	struct itimerval it = { .it_interval = { .tv_usec = AGAIN_US }, .it_value = tv };
+	int64_t ret;
 
-	t.it_value = (struct timespec){ (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
-	armed = 1;
-	timer_settime(the_timer, 0, &t, NULL);
+	TRY(tracee_write(t->real, FIXED_ALARM, &it, sizeof(it)));
+	TRY(cage_call_now(t->real, &ret, SYS_setitimer, ITIMER_REAL, FIXED_ALARM, 0, 0, 0));
+	return ret ? err_os((int)-ret, "cannot set a timer in the replayed program") : NULL;
 }
 
-static void on_timer(int sig)
+/*
+ * Sets the task's timer, unless that rings early enough as it is.  It may ring while our own call
+ * is made: then it is set once more, and in any case it rings again.
+ */
+static struct err *alarm_set(struct rp_sampler *s, struct rp_task *t, uint64_t left_ns)
 {
-	int saved = errno;
-	pid_t pid = running;
-	uint64_t now;
+	struct alarm *a = &s->alarm[(unsigned)t->real % ALARMS];
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	unsigned dropped;
 
-	(void)sig;
-	armed = 0;
-	if (pid > 0) {
-		now = clock_ns(running_clock);
-		if ((now + CLOSE_NS >= running_until && now > running_begun) ||
-		    ++rings > RINGS_MAX)
-			ptrace(PTRACE_INTERRUPT, pid, NULL, NULL);
-		else
-			arm(running_until > now + TIMER_MIN_NS ? running_until - now
-							       : TIMER_MIN_NS);
+	if (a->pid == t->real && a->at_ns > now && a->at_ns < now + left_ns + LATE_NS)
+		return NULL;
+	for (unsigned tries = 0; tries < 2; tries++) {
+		dropped = tracee_alarms_dropped();
+		TRY(alarm_call(t, left_ns + s->resume_ns));
+		if (dropped == tracee_alarms_dropped())
+			break;
+		now = clock_ns(CLOCK_MONOTONIC);
 	}
-	errno = saved;
+	*a = (struct alarm){ t->real, now + left_ns + s->resume_ns };
+	s->asked = true;
+	s->asked_ns = left_ns;
+	return NULL;
 }
 
 /* ---- points of time -------------------------------------------------------------------------- */
@@ -238,16 +249,14 @@ static struct err *before_run(struct replay *r, struct rp_task *t, int *request)
 
 	if (!s || *request == PTRACE_SYSEMU_SINGLESTEP || !counts(s, r, t))
 		return NULL;
+	s->asked = false;
 	left = s->target_ns > s->used_ns ? s->target_ns - s->used_ns : 0;
-	running_clock = clock_of(t->real);
-	running_from = clock_ns(running_clock);
+	TRY(alarm_set(s, t, left));
 	s->resumed = t->regs;
-	running_begun = running_from + s->idle_ns / 2 + BEGUN_NS;
-	running_until = running_from + left + stop_of_call(s) / 2;
-	rings = 0;
-	running = t->real;
-	if (!armed || left < NEAR_NS)
-		arm(left + RESUME_NS);
+	s->clock = clock_of(t->real);
+	s->from_ns = clock_ns(s->clock);
+	s->running = true;
+	tracee_alarm(TRACEE_ALARM_STOP);
 	return NULL;
 }
 
@@ -271,30 +280,45 @@ static void missed(struct rp_sampler *s)
 	s->misses++;
 }
 
-static bool has_run(struct rp_sampler *s, const struct rp_task *t, uint64_t ns)
+
+/* The timer has rung, after ns of the task's time: was it set too early or too late? */
+static void resume_learn(struct rp_sampler *s, uint64_t ns, bool ran)
 {
-	if (!rp_regs_equal(&s->resumed, &t->regs))
-		return true;
-	s->idle_ns = s->idle_ns ? (3 * s->idle_ns + ns) / 4 : ns;
-	return false;
+	if (!s->asked)
+		return;
+	if (!ran)
+		s->resume_ns += s->resume_ns / 8;
+	else if (ns > s->asked_ns)
+		s->resume_ns -= ns - s->asked_ns < s->resume_ns / 2 ? (ns - s->asked_ns) / 8
+								    : s->resume_ns / 16;
+	if (s->resume_ns < RESUME_MIN_NS)
+		s->resume_ns = RESUME_MIN_NS;
+	if (s->resume_ns > RESUME_MAX_NS)
+		s->resume_ns = RESUME_MAX_NS;
 }
 
 static void after_stop(struct replay *r, struct rp_task *t, int status)
 {
 	struct rp_sampler *s = sampler_of(r);
 	uint64_t ns, cost;
+	bool alarm, ran;
 
-	if (!s || !running)
+	if (!s || !s->running)
 		return;
-	running = 0;
-	ns = clock_ns(running_clock);
-	ns = ns > running_from ? ns - running_from : 0;
+	s->running = false;
+	tracee_alarm(TRACEE_ALARM_DROP);
+	ns = clock_ns(s->clock);
+	ns = ns > s->from_ns ? ns - s->from_ns : 0;
 	cost = stop_cost(s, ns, status);
-	s->used_ns += ns > cost ? ns - cost : 0;
+	ns = ns > cost ? ns - cost : 0;
+	s->used_ns += ns;
+	alarm = tracee_stop_kind(status) == STOP_EVENT;
+	ran = alarm && !rp_regs_equal(&s->resumed, &t->regs);
+	if (alarm)
+		resume_learn(s, ns, ran);
 	if (s->used_ns + CLOSE_NS < s->target_ns)
 		return;
-	if ((tracee_stop_kind(status) == STOP_EVENT && has_run(s, t, ns)) ||
-	    s->misses >= MISSES_MAX)
+	if (ran || s->misses >= MISSES_MAX)
 		sample(s, r, t);
 	else if (s->used_ns >= s->target_ns)
 		missed(s);
@@ -349,9 +373,7 @@ static void sampler_close(struct replay *r)
 
 	if (!s)
 		return;
-	running = 0;
-	if (s->has_timer)
-		timer_delete(s->timer);
+	tracee_alarm(TRACEE_ALARM_NONE);
 	free(s->taken);
 	free(s);
 	r->tool[TOOL_SAMPLER] = NULL;
@@ -367,45 +389,18 @@ static const struct run_ops sampler_ops = {
 	.close = sampler_close,
 };
 
-/*
- * Who is woken by the timer shall run at once, and not when the tick (4 ms) takes the processor
- * from the task: a task that asks for short slices does (Linux 6.12).
- */
-static void short_slices(void)
-{
-	struct {
-		uint32_t size, policy;
-		uint64_t flags;
-		int32_t nice;
-		uint32_t priority;
-		uint64_t runtime, deadline, period;
-	} attr = { .size = sizeof(attr) };
-
-	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) < 0 || attr.policy)
-		return;
-	attr.runtime = 100000;
-	syscall(SYS_sched_setattr, 0, &attr, 0);
-}
-
 struct err *replay_sampler_start(struct replay *r, const struct replay_sampler *o)
 {
-	struct sigaction sa = { .sa_handler = on_timer, .sa_flags = SA_RESTART };
-	struct sigevent ev = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGVTALRM };
 	struct rp_sampler *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return &err_nomem;
 	s->o = *o;
 	s->due_ns = s->target_ns = point_ns(s, 0);
+	s->resume_ns = RESUME_NS;
 	rp_tool_register(TOOL_SAMPLER, &sampler_ops);
 	r->tool[TOOL_SAMPLER] = s;
-	sigaction(SIGVTALRM, &sa, NULL);
-	if (timer_create(CLOCK_MONOTONIC, &ev, &s->timer) < 0)
-		return err_os(errno, "cannot make a timer");
-	s->has_timer = true;
-	short_slices();
-	the_timer = s->timer;
-	armed = 0;
+	tracee_alarm(TRACEE_ALARM_DROP);
 	return NULL;
 }
 
