@@ -107,6 +107,32 @@ static json_t *counts(const struct cpuprof *p, const struct cpuprof_table *t, bo
 	return list;
 }
 
+/* Reasons, and for each some samples to look at: where they are, and what there is of the stack. */
+static json_t *reasons(const struct cpuprof *p, const struct cpuprof_table *why)
+{
+	enum { EXAMPLES = 20 };
+	json_t *list = counts(p, why, false);
+
+	for (size_t i = 0; i < why->n; i++) {
+		json_t *examples = json_array();
+
+		for (size_t k = 0; k < p->samples && json_array_size(examples) < EXAMPLES; k++) {
+			const struct cpuprof_sample *s = &p->sample[k];
+			json_t *o;
+
+			if (!s->why || strcmp(cpuprof_text(p, s->why), why->row[i].name))
+				continue;
+			o = json_object();
+			json_object_set_new(o, "event", json_count(s->event));
+			json_object_set_new(o, "tid", json_integer(s->tid));
+			json_object_set_new(o, "frames", stack(p, s->stack));
+			json_array_append_new(examples, o);
+		}
+		json_object_set_new(json_array_get(list, i), "examples", examples);
+	}
+	return list;
+}
+
 static json_t *table(const struct cpuprof *p, enum cpuprof_by by)
 {
 	struct cpuprof_table t;
@@ -152,7 +178,7 @@ struct json_t *profile_show_json(const struct cpuprof *p, const struct profile_v
 	json_object_set_new(o, "samples", json_count(p->weight));
 	json_object_set_new(o, "stops", json_count(p->samples));
 	json_object_set_new(o, "complete", json_count(complete));
-	json_object_set_new(o, "incomplete", counts(p, &why, false));
+	json_object_set_new(o, "incomplete", reasons(p, &why));
 	json_object_set_new(o, "user_ns", json_count(p->user_ns));
 	json_object_set_new(o, "period_ns", json_count(p->period_ns));
 	json_object_set_new(o, "passes", json_integer(p->passes));
