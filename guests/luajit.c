@@ -254,10 +254,14 @@ static bool top_calls(struct stack *s, uint64_t base, uint64_t pc)
 static bool top_left(struct stack *s, const struct symbols_regs *regs)
 {
 	uint64_t rbx = regs->r[SYMBOLS_RBX], before = regs->r[SYMBOLS_RDX] - (rbx & ~7ull) - 8;
+	uint64_t link;
+	unsigned type;
 
 	if (!(regs->known & 1u << SYMBOLS_RDX))
 		return false;
-	if (frame_is_sane(s, rbx - 8) || rbx == s->bottom + 16) {
+	/* (bytecode of what is called may lie right behind the stack) */
+	if ((frame_is_sane(s, rbx - 8) && frame_before(s, rbx - 8, &type, &link)) ||
+	    rbx == s->bottom + 16) {
 		s->frame = rbx - 8;
 		s->left = true;
 		return true;
@@ -288,6 +292,11 @@ static bool top_at(struct stack *s, uint64_t base, uint64_t pc)
 		return top_returns(s, base - 8);
 	s->frame = base - 8;
 	s->pc = pc;
+	/* Being entered in the place of the one that ends with a call of it. */
+	if (!fn.ffid && lj_proto_read(&s->lj, fn.proto, &pt) && pc == pt.bytecode) {
+		s->pc = pc + 4;
+		return true;
+	}
 	if (fn.ffid || (lj_proto_read(&s->lj, fn.proto, &pt) && pc_usable(&s->lj, &pt, &s->pc)))
 		return true;
 	/* C has just called the function, or gets its results: rbx is its link. */
@@ -528,6 +537,8 @@ static bool host_enter(struct stack *s, size_t host)
 		    !mem_u64(s->lj.g, L + L_MAXSTACK, &s->top) ||
 		    !mem_u64(s->lj.g, L + L_BASE, &s->frame))
 			return false;
+		if (!s->bottom || s->frame <= s->bottom)
+			return false;	/* it is being made */
 		s->top += 4096;		/* slots for errors, and of a function that is called */
 		s->frame -= 8;
 		s->pc = 0;
