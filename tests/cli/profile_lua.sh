@@ -26,8 +26,9 @@ local function callback(n)
 	local a = ffi.new("int[?]", n) for i = 0, n - 1 do a[i] = i * 7919 % n end
 	ffi.C.qsort(a, n, 4, function(x, y) return x[0] - y[0] end)
 end
+local function tails(n) local function again(i) if i > 0 then return again(i - 1) end end again(n) end
 local function sorted(n) local t = {} for i = 1, n do t[i] = i * 7919 % n end table.sort(t, function(a, b) return a < b end) end
-for r = 1, 3 do mid(2000000) garbage(60000) strings(60000) coroutines(60000) fails(20000) callback(3000) sorted(20000) end
+for r = 1, 3 do mid(2000000) garbage(60000) strings(60000) coroutines(60000) fails(20000) callback(3000) sorted(20000) tails(400000) end
 X
 cat >check.py <<'X'
 import json, sys
@@ -35,6 +36,8 @@ d = json.load(open(sys.argv[1]))
 names = [[d["frames"][f]["function"] for f in s["frames"]] for s in d["stacks"]]
 if d["complete"] < .999 * d["samples"] - 2:
     sys.exit(f"{d['complete']} of {d['samples']} complete: {d['incomplete']}")
+if any(r["name"] == "damaged frames" for r in d["incomplete"]):
+    sys.exit(f"damaged frames: {d['incomplete']}")
 lua = sum(s["count"] for s, n in zip(d["stacks"], names) if "main chunk" in n)
 if lua < .95 * d["samples"]:
     sys.exit(f"{lua} of {d['samples']} with the main chunk")
