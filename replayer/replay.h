@@ -408,6 +408,21 @@ struct replay_fine {
 };
 struct err *replay_fine(struct replay *r, const struct replay_break *b, unsigned n, bool step,
 			struct replay_fine *ret) __must_check;
+/*
+ * Many stores to what is watched: from now on (log NULL: no more) replay_fine() need not stop for a
+ * store by an instruction that may() says yes to.  store() then is called for each, in order,
+ * before replay_fine() returns, also where it changes nothing; value is what all of the memory has
+ * behind it.  No probe may be used any more.
+ */
+struct replay_store_log {
+	int pid;
+	uint64_t addr, size;		/* at most 32 bytes */
+	/* pc: the instruction's last byte */
+	bool (*may)(void *ctx, uint64_t pc);
+	void (*store)(void *ctx, int tid, uint64_t pc, const void *value);
+	void *ctx;
+};
+void replay_log_stores(struct replay *r, const struct replay_store_log *log);
 /* What replay_fine() does to the clock is the caller's to say. */
 void replay_clock_set(struct replay *r, uint64_t clock);
 /* The task whose turn it is, 0 at the end. */

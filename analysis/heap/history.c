@@ -195,10 +195,36 @@ static struct err *to_begin(struct finding *f)
 	return NULL;
 }
 
+/* Instructions whose own line is what counts, whoever called them. */
+static bool may_log(void *ctx, uint64_t pc)
+{
+	struct finding *f = ctx;
+	struct heap_writer w = { .pc = pc };
+
+	writer_name(f->r->j.s.sym, &w, pc);
+	return writer_has_source(&w);
+}
+
+static void value_stored(void *ctx, int tid, uint64_t pc, const void *value)
+{
+	struct finding *f = ctx;
+	struct heap_history *h = f->h;
+
+	if (h->n >= CHANGES_MAX || !memcmp(value, h->bytes + h->n * h->size, h->size))
+		return;
+	history_add(h, &(struct heap_change){ replay_where(f->r->j.s.r), tid,
+					      writer_number(f, tid, pc, -1) }, value);
+	if (!(h->n & 0xfff))
+		session_progress(&f->r->j.s, "changes", h->n, 0);
+}
+
 static struct err *follow(struct finding *f)
 {
 	struct session *s = &f->r->j.s;
+	struct replay_store_log log = { s->pid, f->h->addr, f->h->size, may_log, value_stored, f };
 	unsigned char value[32];
+
+	replay_log_stores(s->r, &log);
 
 	while (f->r->end || replay_where(s->r) < f->until) {
 		struct heap_history *h = f->h;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "replayer/session/session.h"
+#include "replayer/stops/store_log.h"
 
 /* ---- points to come back to ------------------------------------------------------------------ */
 
@@ -60,6 +61,19 @@ int replay_next_task(struct replay *r)
 	return t ? t->rec_tid : 0;
 }
 
+void replay_log_stores(struct replay *r, const struct replay_store_log *log)
+{
+	bool had = stops_of(r)->log != NULL;
+
+	/* nothing of the probes' is in memory, nor will be */
+	probes_of(r)->off = true;
+	if (log && !had)
+		r->watchers--;
+	else if (!log && had)
+		r->watchers++;
+	store_log_begin(r, log);
+}
+
 struct err *replay_fine(struct replay *r, const struct replay_break *b, unsigned n, bool step,
 			struct replay_fine *ret)
 {
@@ -82,15 +96,21 @@ struct err *replay_fine(struct replay *r, const struct replay_break *b, unsigned
 		ret->tid = t ? t->rec_tid : 0;
 		ret->pc = t ? t->regs.rip : 0;
 		/* stubs of breakpoints are for moves that have names (inprocess.c) */
-		stops_of(r)->slow = true;
+		stops_of(r)->slow = !stops_of(r)->log;
 		TRY(rp_advance(r, &(struct advance){ .set = set, .step = step }, &result));
 	} while (result.kind == ADVANCE_PENDING || result.kind == ADVANCE_INTERRUPTED);
+	if (result.kind != ADVANCE_EVENT)
+		store_log_take(r, result.t);
 	rp_int3_out(r);
 	if (result.kind == ADVANCE_END)
 		return NULL;
 	ret->kind = result.kind == ADVANCE_EVENT ? REPLAY_FINE_EVENT : REPLAY_FINE_MOVED;
 	rp_advance_hits(r, &result, set, &watch);
 	ret->watch = watch != NULL;
+	if (stops_of(r)->log && watch && result.kind != ADVANCE_EVENT)
+		store_log_stopped(r);
+	else if (stops_of(r)->log && result.kind == ADVANCE_EVENT)
+		store_log_event(r);
 	if (result.kind == ADVANCE_EVENT) {
 		ret->nr = r->ev.nr;
 		ret->exit = r->ev.kind == TRACE_EXIT;

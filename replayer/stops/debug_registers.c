@@ -17,6 +17,7 @@
 #include <sys/user.h>
 
 #include "replayer/stops/stops.h"
+#include "replayer/stops/store_log.h"
 
 /*
  * SILENT_MOST: 20 to 50 us each, for each stop that was one, when there have been SILENT_FEW;
@@ -105,7 +106,7 @@ void debug_registers_allocate(const struct stops *stops, struct rp_set *s)
 			if (!rp_is_watch(&s->b[i]) || !s->b[i].len /* write_log.c */ ||
 			    rp_set_register(s, i) ||
 			    s->registers + chunks(&s->b[i]) > rp_registers() ||
-			    is_silent(stops, &s->b[i]))
+			    is_silent(stops, &s->b[i]) || store_log_has(stops->log, &s->b[i]))
 				continue;
 			n = neighbours(s, i);
 			if (n < least) {

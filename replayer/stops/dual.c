@@ -111,6 +111,8 @@ struct err *dual_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 		if (!area || at >= area + AREA || at + len <= area)
 			continue;
 		rp_tools_bare_memory(mm, t->real);
+		if (!i && stops_mm(mm)->dual)	/* taken before each event */
+			stops_mm(mm)->dual->log_at = 0;
 		if (stops_mm(mm)->dual && stops_mm(mm)->dual->view.marks)
 			store_bitmap_all(stops_mm(mm)->dual->view.marks);
 		TRY(call(t, &ret, SYS_munmap, area, AREA, 0, 0, 0));
@@ -327,6 +329,28 @@ struct err *dual_marks(struct rp_task *t, struct store_bitmap *m)
 	return NULL;
 }
 
+/* Stubs log what is stored to watched bytes, where all of those are on the pages. */
+static struct err *log_stores(struct rp_task *t, const struct store_log *l)
+{
+	struct dual *a = stops_mm(t->mm)->dual;
+	uint64_t at = stops_mm(t->mm)->dual_area[0] + STORE_LOG,
+		 head[2] = { at + STORE_LOG_BEGIN, store_log_room(l) };
+
+	if (!l->on || a->view.loads || a->view.marks)
+		return NULL;
+	for (unsigned i = 0; i < l->words; i++) {
+		if (dual_page_of(&a->view, l->first + 8ull * i, 8, &a->view.log_word[i]) ==
+		    a->view.pages_n)
+			return NULL;
+	}
+	a->view.log = l;
+	a->view.log_at = at;
+	if (a->log_at == at)
+		return NULL;
+	a->log_at = at;
+	return tracee_write(t->real, at, head, sizeof(head));
+}
+
 static struct err *double_pages(struct replay *r, struct rp_task *t, const struct rp_set *s)
 {
 	struct rp_mm *mm = t->mm;
@@ -371,6 +395,8 @@ static struct err *double_pages(struct replay *r, struct rp_task *t, const struc
 		n = good ? n : k;
 	}
 	a->view.pages_n = n;
+	if (stops_of(r)->log && stops_of(r)->log->def.pid == t->rec_pid && n)
+		TRY(log_stores(t, stops_of(r)->log));
 	a->in = n != 0;
 	a->refused = !a->in;
 	if (memcmp(&a->view, &a->made, sizeof(a->view)) || nearly_full(a))
@@ -603,7 +629,8 @@ static struct err *fault(struct replay *r, struct rp_task *t, uint64_t page, boo
 	inprocess_enter(t, true, true);		/* moved by inprocess.c: from where it is now */
 	if (a->from_stub || !may_run_elsewhere(r, t) || a->refused)
 		return NULL;
-	if (!a->in && !a->stubs_n && a->heat++ < (dual_any_hot() ? HEAT_AGAIN : HEAT))
+	if (!a->in && !a->stubs_n && !(stops_of(r)->log && stops_of(r)->log->on) &&
+	    a->heat++ < (dual_any_hot() ? HEAT_AGAIN : HEAT))
 		return NULL;
 	TRY(rp_regs_flush(t));
 	if (!a->in)

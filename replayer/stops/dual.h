@@ -8,6 +8,7 @@
 #include "replayer/stops/dual_stub.h"
 #include "replayer/code/displace.h"
 #include "replayer/stops/stops.h"
+#include "replayer/stops/store_log.h"
 #include "tracee/site.h"
 
 enum { DUAL_JUMPS = 1024, DUAL_INDEX = 1 << 14, DUAL_SEEN = 1 << 11 };
@@ -20,7 +21,8 @@ enum {
 	ALIASES = DATA + PAGE_BYTES,
 	SAVED = ALIASES + DUAL_PAGES * PAGE_BYTES,
 	MARKS = SAVED + DUAL_PAGES * PAGE_BYTES,
-	AREA = MARKS + DUAL_PAGES * PAGE_BYTES
+	STORE_LOG = MARKS + DUAL_PAGES * PAGE_BYTES,	/* in the first */
+	AREA = STORE_LOG + STORE_LOG_BYTES
 };
 
 struct stub {
@@ -53,6 +55,7 @@ struct dual {
 	struct dual_view view, made;	/* made: what the stubs are for */
 	unsigned heat, faults, pushed;
 	bool in, refused;
+	uint64_t log_at;		/* a log of stores has been begun there; 0 = none */
 	unsigned hit;			/* the page that the last fault was in */
 	bool from_stub;			/* the last stop was in a stub */
 	uint64_t left;			/* ... there; else 0 */

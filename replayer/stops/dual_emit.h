@@ -34,7 +34,14 @@ void emit_marks(struct dual_code *c, const struct place *p, int32_t disp, unsign
 /* Jumps whose distance, the last four bytes, is filled in later. */
 struct fixes { unsigned n, at[EMIT_FIXES]; };
 
-enum { IF_BELOW_NOT = 3, IF_NOT_EQUAL = 5, IF_ABOVE = 7, IF_GREATER = 15, ALWAYS = -1 };
+enum {
+	IF_BELOW_NOT = 3,
+	IF_EQUAL = 4,
+	IF_NOT_EQUAL = 5,
+	IF_ABOVE = 7,
+	IF_GREATER = 15,
+	ALWAYS = -1
+};
 
 void emit_later(struct dual_code *c, struct fixes *f, int condition);
 void emit_come_to(struct dual_code *c, struct fixes *f, unsigned where);

@@ -27,6 +27,7 @@
 #include "replayer/stops/dual_emit.h"
 #include "replayer/stops/dual_form.h"
 #include "replayer/code/displace.h"
+#include "replayer/stops/store_log.h"
 #include "tracee/pun.h"
 
 /* ---- its code -------------------------------------------------------------------------------- */
@@ -232,6 +233,73 @@ static void put_same(struct dual_code *c, const struct stored *w, unsigned i, st
 	emit_later(c, orig, ALWAYS);
 }
 
+/* Will the analysis do without a stop, when the instruction stores to watched bytes? */
+static bool is_logged(const struct dual_view *v, const struct store *s, uint64_t after)
+{
+	return v->log && (s->kind == STORE_OPERAND || s->kind == STORE_PUSH) &&
+	       v->log->def.may(v->log->def.ctx, after - 1);
+}
+
+/* op rax, [addr], 64 bits */
+static void put_far(struct dual_code *c, uint8_t op, uint64_t addr)
+{
+	EMIT(c, 0x48, op);
+	emit(c, &addr, 8);
+}
+
+enum { LOAD_RAX = 0xa1, STORE_RAX = 0xa3 };
+
+/* A record of what is there now; all registers but S as they were. */
+static void put_record(struct dual_code *c, const struct dual_view *v, const struct stored *w)
+{
+	uint64_t flags = c->data + DUAL_SAVE_AT + 32, pc = w->after - 1;
+	unsigned s = w->s->scratch;
+
+	emit_flags(c);
+	emit_word(c, 0x89, RAX, flags);
+	put_far(c, LOAD_RAX, v->log_at + STORE_LOG_NEXT);
+	EMIT(c, 0x48, 0x89, (uint8_t)(0xc0 | s));		/* mov S, rax */
+	EMIT(c, 0xc7, (uint8_t)s);
+	emit32(c, (uint32_t)pc);
+	EMIT(c, 0xc7, (uint8_t)(0x40 | s), 4);
+	emit32(c, (uint32_t)(pc >> 32));
+	for (unsigned i = 0; i < v->log->words; i++) {
+		put_far(c, LOAD_RAX, v->log_word[i]);
+		EMIT(c, 0x48, 0x89, (uint8_t)(0x40 | s), (uint8_t)(8 * i + 8));
+	}
+	EMIT(c, 0x48, 0x8d, (uint8_t)(0x40 | s), (uint8_t)store_log_record(v->log));
+	put_far(c, STORE_RAX, v->log_at + STORE_LOG_NEXT);
+	put_far(c, LOAD_RAX, v->log_at + STORE_LOG_ROOM);
+	EMIT(c, 0x48, 0x83, 0xe8, 1);				/* sub rax, 1 */
+	put_far(c, STORE_RAX, v->log_at + STORE_LOG_ROOM);
+	emit_word(c, 0x8b, RAX, flags);
+	emit_flags_back(c, false);
+}
+
+/*
+ * S is an offset in the i-th page, where watched bytes are: it is done, and logged; to orig, when
+ * there is no room.
+ */
+static void put_logged(struct dual_code *c, const struct dual_view *v, const struct stored *w,
+		       unsigned i, bool dead, struct fixes *orig, struct fixes *next)
+{
+	uint64_t flags = c->data + DUAL_SAVE_AT + 32;
+
+	emit_word(c, 0x03, w->s->scratch, c->data + DUAL_ALIAS_AT + 8 * i);
+	emit_word(c, 0x89, RAX, flags);
+	put_far(c, LOAD_RAX, v->log_at + STORE_LOG_ROOM);
+	EMIT(c, 0x48, 0x85, 0xc0);				/* test rax, rax */
+	emit_word(c, 0x8b, RAX, flags);
+	emit_later(c, orig, IF_EQUAL);
+	emit_flags_back(c, dead);
+	put_other(c, w->s, w->b, w->len, w->after);
+	put_record(c, v, w);
+	emit_word(c, 0x8b, w->s->scratch, c->data + DUAL_SAVE_AT);
+	if (w->s->kind == STORE_PUSH)
+		EMIT(c, 0x48, 0x8d, 0x64, 0x24, 0xf8);		/* lea rsp, [rsp - 8] */
+	emit_later(c, next, ALWAYS);
+}
+
 /* S is an offset in the page: to orig, or same, when a watched byte would be stored to. */
 static void put_ranges(struct dual_code *c, const struct dual_view *v, const struct store *s,
 		       uint64_t page, struct fixes *orig, struct fixes *same)
@@ -277,9 +345,10 @@ static void put_page(struct dual_code *c, const struct dual_view *v, const struc
  * good: where the instruction with [S] is.
  */
 static void put_cold(struct dual_code *c, const struct dual_view *v, const struct stored *w,
-		     struct cold *cold, unsigned good)
+		     struct cold *cold, unsigned good, bool dead, struct fixes *next)
 {
 	const struct store *s = w->s;
+	bool logged = is_logged(v, s, w->after);
 
 	emit_come_here(c, &cold->other);
 	emit_word(c, 0x03, s->scratch, c->data + DUAL_PAGE_AT + 8 * c->first);
@@ -301,6 +370,10 @@ static void put_cold(struct dual_code *c, const struct dual_view *v, const struc
 		if (!cold->same[i].n)
 			continue;
 		emit_come_here(c, &cold->same[i]);
+		if (logged) {
+			put_logged(c, v, w, i, dead, &cold->orig, next);
+			continue;
+		}
 		put_same(c, w, i, &cold->orig, &back);
 		emit_come_to(c, &back, good);
 	}
@@ -431,7 +504,7 @@ bool dual_put(struct dual_code *c, const struct dual_view *v, pid_t tid, uint64_
 			emit_later(c, &next, ALWAYS);
 		}
 		put_cold(c, v, &(struct stored){ &s, d.site.bytes, d.site.len, addr + d.site.len },
-			 &cold, at_good);
+			 &cold, at_good, dead, &next);
 		emit_flags_back(c, dead);
 		emit_word(c, 0x8b, s.scratch, c->data + DUAL_SAVE_AT);
 	}

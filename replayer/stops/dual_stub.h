@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "replayer/stops/store_bitmap.h"
+#include "replayer/stops/store_log.h"
 
 enum { DUAL_PAGES = STORE_BITMAP_PAGES, DUAL_RANGES = 64, DUAL_CODE = 8192, DUAL_ROOM = 3000,
        /* (ROOM: for the code of one instruction, at most) */
@@ -31,6 +32,11 @@ struct dual_view {
 	 * same place here
 	 */
 	struct store_bitmap *marks;
+	/*
+	 * NULL, or stores to watched bytes are logged there, with these words of the other mapping
+	 */
+	const struct store_log *log;
+	uint64_t log_at, log_word[STORE_LOG_WORDS];
 };
 
 struct cs_insn;

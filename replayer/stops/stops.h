@@ -91,6 +91,7 @@ struct stops {
 	unsigned samples_n;
 	/* while stores to its pages are noted, in a worker of reverse/write_log.c */
 	struct store_bitmap *marks;
+	struct store_log *log;		/* store_log.h; NULL = none */
 	/* the next run begins at a point whose instruction has been counted */
 	bool skip;
 	/* ... whose breakpoint, if there is one, has been looked at */

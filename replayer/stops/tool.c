@@ -245,6 +245,7 @@ static void stops_close(struct replay *r)
 		free(stops->conds[i].bytes);
 	free(stops->conds);
 	free(stops->silent);
+	free(stops->log);
 	free(stops);
 	r->tool[TOOL_STOPS] = NULL;
 	r->watchers--;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "abi/restart.h"
+#include "replayer/stops/store_log.h"
 #include "replayer/timeline/timeline.h"
 
 enum { VALUE_MAX = 256 };
@@ -68,7 +69,7 @@ static bool compare_values(const struct replay *r, const struct rp_set *s, const
 	bool any = false;
 
 	for (unsigned i = 0; s->watches && i < s->n && i < WATCHES_MAX; i++) {
-		bool hit = false, changed;
+		bool hit = false, changed, logged = store_log_has(stops_of(r)->log, &s->b[i]);
 
 		if (s->b[i].kind < REPLAY_WRITE)
 			continue;
@@ -79,7 +80,9 @@ static bool compare_values(const struct replay *r, const struct rp_set *s, const
 		changed = a->len[i] == b->len[i] && memcmp(a->bytes[i], b->bytes[i], a->len[i]);
 		if (s->b[i].kind != REPLAY_READ)
 			hit = changed;
-		if (s->b[i].kind != REPLAY_WRITE && !(s->b[i].kind == REPLAY_READ && changed) &&
+		/* logged: that has changed since, maybe to what it was before */
+		if ((s->b[i].kind != REPLAY_WRITE || logged) &&
+		    !(s->b[i].kind == REPLAY_READ && changed) &&
 		    result->kind == ADVANCE_MOVED && result->t->rec_pid == s->b[i].pid)
 			hit |= rp_set_register(s, i)
 				       ? (stops_of(r)->dr_hit &
@@ -199,6 +202,7 @@ static struct err *advance_apply(struct replay *r, struct advance_result *ret)
 	values_read(r, stops->sets[stops->now], &before);
 	if (stops->marks)
 		timeline->observer->event(r, false);
+	store_log_take(r, t);
 	TRY(rp_apply(r));
 	if (stops->marks)
 		timeline->observer->event(r, true);
