@@ -553,26 +553,36 @@ bool rec_filter_writes(const struct recorder *rec, const struct rec_task *t)
 	return false;
 }
 
-static bool writes_between(const struct rec_call *call, uint64_t start, uint64_t end)
+/* The first part of [start, end) that call may write to. */
+static bool next_write(const struct rec_call *call, uint64_t start, uint64_t end,
+		       struct rec_range *ret)
 {
+	*ret = (struct rec_range){ end, end };
+	if (call->guessed && !call->planned)
+		*ret = (struct rec_range){ start, end };
 	for (unsigned i = 0; i < call->spans; i++) {
 		const struct sys_span *s = &call->span[i];
+		uint64_t from = s->addr > start ? s->addr : start,
+			 to = s->addr + s->cap < end ? s->addr + s->cap : end;
 
-		if ((s->dir & D_OUT) && s->addr < end && s->addr + s->cap > start)
-			return true;
+		if ((s->dir & D_OUT) && from < to && from < ret->start)
+			*ret = (struct rec_range){ from, to };
 	}
-	return call->guessed && !call->planned;
+	return ret->start < end;
 }
 
-bool rec_filter_writes_between(const struct recorder *rec, const struct rec_task *t, uint64_t start,
-			       uint64_t end)
+bool rec_filter_next_write(const struct recorder *rec, const struct rec_task *t, uint64_t start,
+			   uint64_t end, struct rec_range *ret)
 {
+	struct rec_range one;
+
+	*ret = (struct rec_range){ end, end };
 	for (const struct rec_task *o = rec->supervised ? rec->tasks : NULL; o; o = o->next) {
 		if (o != t && o->mm == t->mm && o->in_syscall && o->call.notifies &&
-		    writes_between(&o->call, start, end))
-			return true;
+		    next_write(&o->call, start, end, &one) && one.start < ret->start)
+			*ret = one;
 	}
-	return false;
+	return ret->start < end;
 }
 
 /* prctl(PR_SET_SYSCALL_USER_DISPATCH, mode, offset, len, selector). */

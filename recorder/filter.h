@@ -50,9 +50,12 @@ void rec_filter_seccomp_exit(struct recorder *rec, struct rec_task *t, const str
 			     int64_t ret);
 /* May a call that a supervisor has let go on be writing to the task's memory just now? */
 bool rec_filter_writes(const struct recorder *rec, const struct rec_task *t);
-/* ... to this part of it? */
-bool rec_filter_writes_between(const struct recorder *rec, const struct rec_task *t, uint64_t start,
-			       uint64_t end);
+struct rec_range {
+	uint64_t start, end;
+};
+/* ... to a part of [start, end)?  *ret: the first such part, else empty. */
+bool rec_filter_next_write(const struct recorder *rec, const struct rec_task *t, uint64_t start,
+			   uint64_t end, struct rec_range *ret);
 /* What /proc/PID/status and PR_GET_SECCOMP say. */
 unsigned rec_filter_count(const struct recorder *rec, const struct rec_task *t);
 int64_t rec_filter_mode(const struct recorder *rec, const struct rec_task *t);

@@ -331,9 +331,11 @@ struct recorder {
 	bool file_written;
 	uint64_t outside_spent_ns, outside_next_ns, outside_wait_ns;
 	int outside_upto;
-	/* a call whose outputs are not known has slept while others ran: sched.c */
-	bool unlisted_slept;
+	/* calls whose outputs are not known and that have slept while others ran: sched.c */
+	uint64_t unlisted_slept[8];
+	unsigned unlisted_slept_n;
 	uint64_t warned[WARNED_MAX];
+	unsigned guessed_n;		/* kinds of calls of which that was said */
 	unsigned warned_n;
 	bool no_sums;			/* memory is half way between two events */
 	bool failed;			/* trace ended early; the program goes on */

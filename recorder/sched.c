@@ -247,6 +247,18 @@ static bool wait_for_turn(struct recorder *rec)
 	return good;
 }
 
+/* A call like this one (its number, and its command: it may be an ioctl) has slept before. */
+static bool slept_before(const struct recorder *rec, uint64_t key)
+{
+	enum { MAX = sizeof(rec->unlisted_slept) / sizeof(rec->unlisted_slept[0]) };
+
+	for (unsigned i = 0; i < rec->unlisted_slept_n; i++) {
+		if (rec->unlisted_slept[i] == key)
+			return true;
+	}
+	return rec->unlisted_slept_n == MAX;
+}
+
 /*
  * What this call writes is not known, so it cannot go to scratch memory: nobody runs before it is
  * back, which may be never, when it waits for somebody of the recorded tree.  True: it is back.
@@ -254,7 +266,9 @@ static bool wait_for_turn(struct recorder *rec)
 static bool wait_unlisted(struct recorder *rec, struct rec_task *t)
 {
 	enum { PATIENCE_NS = 200000000, LESS_NS = 5000000, NAP_US = 200 };
-	uint64_t end = now_ns() + (rec->unlisted_slept ? LESS_NS : PATIENCE_NS);
+	uint64_t key = t->call.nr << 32 | (t->call.args[1] & 0xffffffff);
+	bool slept = slept_before(rec, key);
+	uint64_t end = now_ns() + (slept ? LESS_NS : PATIENCE_NS);
 	int status;
 
 	while (now_ns() < end) {
@@ -267,12 +281,13 @@ static bool wait_unlisted(struct recorder *rec, struct rec_task *t)
 		}
 		usleep(NAP_US);
 	}
-	if (!rec->unlisted_slept)
+	if (!rec->unlisted_slept_n)
 		log_warn(
 			"what %s writes is not known, and it sleeps while other tasks run: what they see of it before it "
 			"returns may not replay",
 			sys_name(t->call.nr) ? sys_name(t->call.nr) : "a new system call");
-	rec->unlisted_slept = true;
+	if (!slept)
+		rec->unlisted_slept[rec->unlisted_slept_n++] = key;
 	return false;
 }
 
@@ -290,7 +305,8 @@ static struct err *settle_in_kernel(struct recorder *rec, struct rec_task *t)
 		return rec_wait_task(rec, t, &status);
 	if (rec_pi_sleeps(rec, t))
 		return NULL;
-	if (t->call.guessed && rec_others_ready(rec, t) && wait_unlisted(rec, t))
+	if (t->call.guessed && (rec_others_ready(rec, t) || others_running(rec, t)) &&
+	    wait_unlisted(rec, t))
 		return NULL;
 	if (!rec_others_ready(rec, t)) {
 		if (!may_sleep || !others_running(rec, t))

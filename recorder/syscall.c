@@ -569,10 +569,17 @@ static uint64_t readable(struct rec_task *t, uint64_t addr, uint64_t len)
 
 static void warn_guessed(struct recorder *rec, const struct rec_call *call)
 {
+	enum { NAMED = 8 };
 	const char *name = sys_name(call->nr), *command = sys_cmd_name(call->nr, call->args);
 
 	if (!rec_warn_once(rec, call->nr << 32 | (call->args[1] & 0xffffffff)))
 		return;
+	if (++rec->guessed_n > NAMED)	/* a driver has hundreds */
+		return;
+	if (rec->guessed_n == NAMED) {
+		log_warn("there are more such calls, which are not named here");
+		return;
+	}
 	if (command)
 		log_warn(
 			"what %s %s writes is not in the table: all memory is compared at each of these calls",

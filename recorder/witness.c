@@ -79,6 +79,8 @@ struct pass {
 	size_t changed_n, changed_room;
 	unsigned runs, new_pages, budget;
 	uint64_t sum;
+	const struct rec_task *t;
+	bool beside;			/* these pages a waiting call may write to */
 	struct rec_near near;		/* of mappings that are left out */
 	struct rec_near told;		/* what registers and the inner frames point to */
 };
@@ -112,13 +114,22 @@ static struct changed *changed_page(struct pass *s, const struct copy *p)
 	return c;
 }
 
-/* p->word is what is there now. */
+/*
+ * p->word is what is there now; before: NULL when that is not known.  What a waiting call has
+ * written belongs to that call's event, which comes later: of its page only words beside that count.
+ */
 static void changed_words(struct pass *s, const struct copy *p, const uint64_t *before)
 {
 	struct changed *c = changed_page(s, p);
+	struct rec_range call;
 
-	for (unsigned i = 0; i < PAGE_WORDS; i++)
-		c->words[i / 64] |= (uint64_t)(p->word[i] != before[i]) << i % 64;
+	for (unsigned i = 0; i < PAGE_WORDS; i++) {
+		uint64_t addr = p->addr + 8 * i;
+
+		if ((!before || p->word[i] != before[i]) &&
+		    !(s->beside && rec_filter_next_write(s->rec, s->t, addr, addr + 8, &call)))
+			c->words[i / 64] |= 1ul << i % 64;
+	}
 }
 
 static bool word_changed(const struct changed *c, unsigned i)
@@ -215,7 +226,9 @@ static void on_page(void *ctx, uint64_t addr, const void *bytes)
 	memcpy(p->word, bytes, PAGE_BYTES);
 	p->sum = mem_sum_one(addr / PAGE_BYTES, bytes);
 	s->sum += p->sum;
-	if (p->sum)
+	if (s->beside)
+		changed_words(s, p, NULL);
+	else if (p->sum)
 		changed_page(s, p)->is_new = true;
 	keep(s, p);
 }
@@ -241,18 +254,48 @@ static uint64_t resident_pages(const struct rec_task *t)
 	return resident - shared;
 }
 
-static void sum_mapping(struct pass *s, struct rec_task *t, const struct tracee_map *m)
+static void sum_range(struct pass *s, struct rec_task *t, const struct tracee_map *m, uint64_t start,
+		      uint64_t end)
 {
 	bool all = m->inode != 0 || m->shared;
+	struct tracee_map part = *m;
 	struct trace_effect *e;
 
+	part.start = start;
+	part.end = end;
 	s->sum = 0;
-	err_free(rec_map_pages(t, m, on_page, s));
+	err_free(rec_map_pages(t, &part, on_page, s));
+	if (s->beside)
+		return;
 	e = rec_effect(s->rec, TRACE_SUM);
-	e->addr = m->start;
-	e->len = m->end - m->start;
+	e->addr = start;
+	e->len = end - start;
 	e->x = s->sum;
 	e->y = TRACE_SUM_ADDED | (all ? TRACE_SUM_ALL : 0);
+}
+
+/* True: all of it is in sums.  Pages that a waiting call may write to are not, only words. */
+static bool sum_mapping(struct pass *s, struct rec_task *t, const struct tracee_map *m)
+{
+	uint64_t at = m->start;
+	struct rec_range call;
+	bool whole = true;
+
+	while (at < m->end && rec_filter_next_write(s->rec, t, at, m->end, &call)) {
+		uint64_t first = call.start & ~(PAGE_BYTES - 1ul),
+			 end = (call.end + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1ul);
+
+		if (at < first)
+			sum_range(s, t, m, at, first);
+		s->beside = true;
+		sum_range(s, t, m, first, end);
+		s->beside = false;
+		at = end;
+		whole = false;
+	}
+	if (at < m->end)
+		sum_range(s, t, m, at, m->end);
+	return whole;
 }
 
 /* Left out this time: the old copies stay, so that the next time tells what has changed since. */
@@ -310,6 +353,7 @@ static void find_near(struct pass *s, const struct rec_task *t, const struct reg
 static void windows(struct recorder *rec, struct rec_task *t, const struct regs *regs)
 {
 	const uint64_t *word = (const uint64_t *)regs;
+	struct rec_range call;
 
 	for (int i = -1; i < GENERAL; i++) {
 		uint64_t addr = i < 0 ? regs->rsp - STACK_BELOW : word[i] & ~63ull;
@@ -317,7 +361,7 @@ static void windows(struct recorder *rec, struct rec_task *t, const struct regs 
 
 		if (i >= 0 && (word[i] < 0x10000 || word[i] - regs->rsp <= STACK_ABOVE))
 			continue;
-		if (rec_filter_writes_between(rec, t, addr, addr + STACK_BELOW + STACK_ABOVE))
+		if (rec_filter_next_write(rec, t, addr, addr + STACK_BELOW + STACK_ABOVE, &call))
 			continue;
 		rec_effect_memory(rec, t, addr, i < 0 ? STACK_BELOW + STACK_ABOVE : POINTED);
 		if (rec->effects > before)
@@ -325,19 +369,12 @@ static void windows(struct recorder *rec, struct rec_task *t, const struct regs 
 	}
 }
 
-/*
- * Small mappings always, large ones as long as there is time; file mappings count as a whole.  Not
- * what a call of another thread is writing to: what it has written belongs to that call's event,
- * which comes later.
- */
-static bool choose(struct pass *s, const struct rec_task *t, const struct tracee_map *m,
-		   const struct regs *regs, bool few)
+/* Small mappings always, large ones as long as there is time; file mappings count as a whole. */
+static bool choose(struct pass *s, const struct tracee_map *m, const struct regs *regs, bool few)
 {
 	uint64_t pages = (m->end - m->start) / PAGE_BYTES;
 	bool all = m->inode != 0 || m->shared;
 
-	if (rec_filter_writes_between(s->rec, t, m->start, m->end))
-		return false;
 	if (pages <= SMALL_PAGES || (regs->rsp >= m->start && regs->rsp < m->end))
 		return true;
 	return (few && (!all || pages <= s->budget));
@@ -370,7 +407,7 @@ bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *re
 		 const struct tracee_maps *maps)
 {
 	uint64_t now = now_ns();
-	struct pass s = { .rec = rec };
+	struct pass s = { .rec = rec, .t = t };
 	bool whole = true, few;
 
 	if (!t->mm->copies)
@@ -393,8 +430,8 @@ bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *re
 
 		if (!wanted(t, m))
 			continue;
-		if (rec_map_readable(t, m) && choose(&s, t, m, regs, few)) {
-			sum_mapping(&s, t, m);
+		if (rec_map_readable(t, m) && choose(&s, m, regs, few)) {
+			whole &= sum_mapping(&s, t, m);
 		} else {
 			keep_mapping(&s, t, m);
 			whole = false;

@@ -7,7 +7,7 @@
 
 static void filter(void)
 {
-	static const int killed[] = { SYS_poll, SYS_fstat, SYS_rt_sigpending, SYS_prctl, SYS_fcntl };
+	static const int killed[] = { SYS_poll, SYS_rt_sigpending, SYS_prctl, SYS_fcntl };
 	enum { N = sizeof(killed) / sizeof(*killed) };
 	struct sock_filter f[2 * N + 2] = { BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)) };
 	struct sock_fprog prog = { 2 * N + 2, f };
