@@ -127,7 +127,8 @@ static void changed_words(struct pass *s, const struct copy *p, const uint64_t *
 		uint64_t addr = p->addr + 8 * i;
 
 		if ((!before || p->word[i] != before[i]) &&
-		    !(s->beside && rec_filter_next_write(s->rec, s->t, addr, addr + 8, &call)))
+		    !(s->beside &&
+		      rec_filter_next_write(s->rec, s->t, addr, addr + 8, &call)))
 			c->words[i / 64] |= 1ul << i % 64;
 	}
 }
@@ -254,8 +255,8 @@ static uint64_t resident_pages(const struct rec_task *t)
 	return resident - shared;
 }
 
-static void sum_range(struct pass *s, struct rec_task *t, const struct tracee_map *m, uint64_t start,
-		      uint64_t end)
+static void sum_range(struct pass *s, struct rec_task *t, const struct tracee_map *m,
+		      uint64_t start, uint64_t end)
 {
 	bool all = m->inode != 0 || m->shared;
 	struct tracee_map part = *m;
