@@ -116,7 +116,8 @@ static struct changed *changed_page(struct pass *s, const struct copy *p)
 
 /*
  * p->word is what is there now; before: NULL when that is not known.  What a waiting call has
- * written belongs to that call's event, which comes later: of its page only words beside that count.
+ * written belongs to that call's event, which comes later: of its page only words beside that
+ * count.
  */
 static void changed_words(struct pass *s, const struct copy *p, const uint64_t *before)
 {
