@@ -131,10 +131,17 @@ struct err *cmd_trace_base(char **ret) __must_check;
 
 /*
  * Directory of the trace that TRACE on a command line means: NULL = the latest recording; a path
- * (it has a '/', or it exists here) = itself; any other word = that name below the default trace
- * directory.  The caller frees *ret.  ERR_TRACE when there is none.
+ * (it has a '/', or it exists here) = itself, or when it is a packed file what
+ * cmd_unpack_to_base() makes of it; any other word = that name below the default trace directory.
+ * The caller frees *ret.  ERR_TRACE when there is none.
  */
 struct err *cmd_trace_find(const char *name, char **ret) __must_check;
+/*
+ * Unpack a packed file into a directory below the default trace directory, with a line that says
+ * so; nothing to do when it has been before, and is not older.  *ret: that directory, the caller's
+ * to free also on failure.
+ */
+struct err *cmd_unpack_to_base(const char *path, char **ret) __must_check;
 /* The same, opened, for commands whose operands are [TRACE]; ERR_USAGE for more than one. */
 struct err *cmd_trace_open(int argc, char **argv, struct trace_reader **ret) __must_check;
 /* True while a recorder is still writing it.  False where that cannot be found out. */

@@ -354,6 +354,7 @@ struct err *cmd_trace_base(char **ret)
 struct err *cmd_trace_find(const char *name, char **ret)
 {
 	char *base, *below;
+	struct stat st;
 	int n;
 
 	if (!name)
@@ -372,6 +373,16 @@ struct err *cmd_trace_find(const char *name, char **ret)
 		}
 		free(below);
 		return err_new(ERR_TRACE, "there is no trace '%s': see 'hindsight ls'", name);
+	}
+	if (strlen(name) > 4 && !strcmp(name + strlen(name) - 4, ".hst") && !stat(name, &st) &&
+	    S_ISREG(st.st_mode)) {
+		struct err *err = cmd_unpack_to_base(name, ret);
+
+		if (err) {
+			free(*ret);
+			*ret = NULL;
+		}
+		return err;
 	}
 	*ret = strdup(name);
 	return *ret ? NULL : &err_nomem;

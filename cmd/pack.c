@@ -41,6 +41,7 @@
 #include <xxhash.h>
 #include <zstd.h>
 
+#include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/sources.h"
 #include "cmd/sparse.h"
@@ -694,6 +695,39 @@ static struct err *other_name(const char *path, const char *suffix, bool off, ch
 		n = asprintf(ret, "%s%s", *base ? base : "trace", off ? ".trace" : suffix);
 	free(real);
 	return n < 0 ? &err_nomem : NULL;
+}
+
+struct err *cmd_unpack_to_base(const char *path, char **ret)
+{
+	char *base = NULL, *name = NULL;
+	struct stat file, dir;
+	struct pack *p = NULL;
+	struct err *err;
+	int n = -1;
+
+	*ret = NULL;
+	err = other_name(path, ".hst", true, &name);
+	if (!err)
+		err = cmd_trace_base(&base);
+	if (!err)
+		n = asprintf(ret, "%s/%s", base, name);
+	free(base);
+	free(name);
+	if (err || n < 0)
+		return err ? err : &err_nomem;
+	if (stat(path, &file))
+		return err_os(errno, "cannot open %s", path);
+	if (!stat(*ret, &dir)) {
+		if (dir.st_mtime >= file.st_mtime)
+			return NULL;	/* unpacked before */
+		return err_new(ERR_TRACE, "%s is newer than %s: remove that, or see 'hindsight unpack'",
+			       path, *ret);
+	}
+	err = unpack_file(path, *ret, &p);
+	pack_destroy(p);
+	if (!err)
+		log_warn("%s is unpacked to %s", path, *ret);
+	return err;
 }
 
 static struct err *pack_run(const void *opts, int argc, char **argv)
