@@ -50,7 +50,7 @@ enum {
 struct rec_outside {
 	struct rec_outside *next;
 	uint64_t addr, len;
-	uint64_t *sum;		/* of each page, when it was read last */
+	uint64_t *sum;		/* of each page, when it was read last; NULL: it is never read */
 	bool fresh;		/* it was not: all of it is new */
 };
 
@@ -59,7 +59,7 @@ static unsigned strangers_n;
 
 /* ---- areas of an address space --------------------------------------------------------------- */
 
-static void area_add(struct rec_mm *mm, uint64_t addr, uint64_t len)
+static void area_add(struct rec_mm *mm, uint64_t addr, uint64_t len, bool read)
 {
 	struct rec_outside *o;
 
@@ -70,8 +70,9 @@ static void area_add(struct rec_mm *mm, uint64_t addr, uint64_t len)
 	o = calloc(1, sizeof(*o));
 	BUG_ON(!o, "out of memory for a shared mapping");
 	*o = (struct rec_outside){ .next = mm->outside, .addr = addr, .len = len, .fresh = true };
-	o->sum = calloc(len / PAGE_BYTES, sizeof(*o->sum));
-	BUG_ON(!o->sum, "out of memory for sums of pages");
+	if (read)
+		o->sum = calloc(len / PAGE_BYTES, sizeof(*o->sum));
+	BUG_ON(read && !o->sum, "out of memory for sums of pages");
 	mm->outside = o;
 }
 
@@ -81,6 +82,7 @@ void rec_outside_cut(struct rec_mm *mm, uint64_t addr, uint64_t end)
 
 	while ((o = *p)) {
 		uint64_t o_addr = o->addr, o_end = o->addr + o->len;
+		bool read = o->sum;
 
 		if (o_end <= addr || o_addr >= end) {
 			p = &o->next;
@@ -90,30 +92,34 @@ void rec_outside_cut(struct rec_mm *mm, uint64_t addr, uint64_t end)
 		free(o->sum);
 		free(o);
 		if (o_addr < addr)
-			area_add(mm, o_addr, addr - o_addr);
+			area_add(mm, o_addr, addr - o_addr, read);
 		if (o_end > end)
-			area_add(mm, end, o_end - end);
+			area_add(mm, end, o_end - end, read);
 		p = &mm->outside;
 	}
 }
 
 void rec_outside_move(struct rec_mm *mm, uint64_t addr, uint64_t len, uint64_t to, uint64_t to_len)
 {
-	bool had = false;
+	bool had = false, read = false;
 
-	for (struct rec_outside *o = mm->outside; o; o = o->next)
-		had |= o->addr < addr + len && o->addr + o->len > addr;
+	for (struct rec_outside *o = mm->outside; o; o = o->next) {
+		bool mine = o->addr < addr + len && o->addr + o->len > addr;
+
+		had |= mine;
+		read |= mine && o->sum;
+	}
 	rec_outside_cut(mm, to, to + to_len);
 	if (had) {
 		rec_outside_cut(mm, addr, addr + len);
-		area_add(mm, to, to_len);
+		area_add(mm, to, to_len, read && to_len <= AREA_MAX);
 	}
 }
 
 void rec_outside_copy(struct rec_mm *to, const struct rec_mm *from)
 {
 	for (const struct rec_outside *o = from->outside; o; o = o->next)
-		area_add(to, o->addr, o->len);
+		area_add(to, o->addr, o->len, o->sum);
 }
 
 bool rec_is_outside(const struct rec_mm *mm, const struct tracee_map *m)
@@ -167,8 +173,11 @@ static void area_share(struct recorder *rec, struct rec_task *t, uint64_t addr, 
 	bool read = len <= AREA_MAX && tracee_read_some(t->tid, addr, &byte, 1) == 1;
 
 	announce(rec, name, whom, read);
-	if (read)
-		area_add(t->mm, addr, len);
+	/*
+	 * What cannot be read now may be readable later (a device's memory): it is no part of sums,
+	 * and nobody reads it, for there are devices that notice.
+	 */
+	area_add(t->mm, addr, len, read);
 	rec_buffer_off(t);
 }
 
@@ -345,7 +354,7 @@ static void share_file(struct recorder *rec, struct rec_task *t, const struct id
 				announce(rec, n > 0 ? name : "a mapped file", whom,
 					 s->len <= AREA_MAX);
 				if (s->len <= AREA_MAX)
-					area_add(o->mm, s->addr, s->len);
+					area_add(o->mm, s->addr, s->len, true);
 				rec_buffer_off(o);
 			}
 		}
@@ -569,8 +578,10 @@ void rec_outside_look(struct recorder *rec, struct rec_task *t)
 	now = rec->outside_next_ns ? now_ns() : 0;
 	if (rec->outside_next_ns && now > rec->outside_next_ns)
 		look_for_strangers(rec, t, now);
-	for (struct rec_outside *o = t->mm->outside; o; o = o->next)
-		area_look(rec, t, o);
+	for (struct rec_outside *o = t->mm->outside; o; o = o->next) {
+		if (o->sum)
+			area_look(rec, t, o);
+	}
 	if (rec->effects)
 		rec_write(rec, t, TRACE_NOTE, 0, NULL, 0);
 }
