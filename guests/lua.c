@@ -1,9 +1,11 @@
 /*
- * lua.c - stacks of Lua 5.3 and 5.4 (PUC), also stripped and built into programs.
+ * lua.c - stacks of Lua 5.1 to 5.4 (PUC), also stripped and built into programs.
  *
  * A Lua function that Lua calls runs in the same native frame of luaV_execute(); the CallInfo of
  * one that C called says so (CIST_FRESH).  So each native frame of luaV_execute() stands for the
- * CallInfos down to the next fresh one.  Which lua_State it runs is in its registers or its frame.
+ * CallInfos down to the next fresh one.  (5.1 has no such mark; there a function is fresh whose
+ * caller does not stand behind a call instruction.)  Which lua_State it runs is in its registers or
+ * its frame.
  *
  * Without symbols luaV_execute() is found by what it is: a large function with a jump table, in
  * whose frames a lua_State lies that has a Lua function running.
@@ -14,15 +16,37 @@
  */
 #include "guests/lua.h"
 
-enum { LUA_THREAD = 8, LUA_LCL = 0x46, LUA_CCL = 0x66, LUA_LCF = 0x16 };
-enum { L_G = 24, L_CI = 32, CI_FUNC = 0, CI_PREVIOUS = 16 };
-enum { CL_PROTO = 24, CL_C = 24, STACK_WORDS = 64, MAX_CALLS = 1 << 18 };
+enum { LUA_THREAD = 8, LUA_LCL = 0x46, LUA_CCL = 0x66, LUA_LCF = 0x16, LUA_FUNCTION_51 = 6 };
+enum { CI_PREVIOUS = 16, CI_SIZE_51 = 40, CI_TAILCALLS_51 = 36 };
+enum { L_SAVEDPC_51 = 48, L_BASE_CI_51 = 80 };
+enum { CL_PROTO = 24, CL_C = 24, CL_51 = 32, CL_IS_C_51 = 10 };
+enum { STACK_WORDS = 64, MAX_CALLS = 1 << 18 };
 
 static const struct lua_layout layouts[] = {
-	{ "Lua 5.3", 3, 200, 56, 48, 40, 66, 1 << 1, 1 << 3, 40, 48, 56, 28, 72, 0, 0, 80, 36, 104,
-	  88 },
-	{ "Lua 5.4", 4, 264, 48, 40, 32, 62, 0, 1 << 2, 44, 56, 64, 28, 88, 96, 40, 104, 36, 112,
-	  80 },
+	{ .name = "Lua 5.1", .minor = 1, .array = true, .mainthread = 176,
+	  .l_G = 32, .ci = 40, .stack = 64, .stack_last = 56, .func = 8, .savedpc = 24,
+	  .numparams = 113, .sizeupvalues = 72, .sizek = 76, .sizecode = 80, .linedefined = 96,
+	  .k = 16, .code = 24, .sizelineinfo = 84, .lineinfo = 40, .locvars = 48,
+	  .sizelocvars = 92, .source = 64, .upvalues = 56 },
+	{ .name = "Lua 5.2", .minor = 2, .mainthread = 264,
+	  .l_G = 24, .ci = 32, .stack = 56, .stack_last = 48, .savedpc = 56, .callstatus = 34,
+	  .cist_lua = 1 << 0, .cist_reentry = 1 << 2, .cist_tail = 1 << 6,
+	  .numparams = 120, .sizeupvalues = 80, .sizek = 84, .sizecode = 88, .linedefined = 104,
+	  .k = 16, .code = 24, .sizelineinfo = 92, .lineinfo = 40, .locvars = 48,
+	  .sizelocvars = 100, .source = 72, .upvalues = 56 },
+	{ .name = "Lua 5.3", .minor = 3, .mainthread = 200,
+	  .l_G = 24, .ci = 32, .stack = 56, .stack_last = 48, .savedpc = 40, .callstatus = 66,
+	  .cist_lua = 1 << 1, .cist_fresh = 1 << 3, .cist_tail = 1 << 5,
+	  .numparams = 10, .sizeupvalues = 16, .sizek = 20, .sizecode = 24, .linedefined = 40,
+	  .k = 48, .code = 56, .sizelineinfo = 28, .lineinfo = 72, .locvars = 80,
+	  .sizelocvars = 36, .source = 104, .upvalues = 88 },
+	{ .name = "Lua 5.4", .minor = 4, .mainthread = 264,
+	  .l_G = 24, .ci = 32, .stack = 48, .stack_last = 40, .savedpc = 32, .callstatus = 62,
+	  .cist_fresh = 1 << 2, .cist_tail = 1 << 5,
+	  .numparams = 10, .sizeupvalues = 16, .sizek = 20, .sizecode = 24, .linedefined = 44,
+	  .k = 56, .code = 64, .sizelineinfo = 28, .lineinfo = 88, .abslineinfo = 96,
+	  .sizeabslineinfo = 40, .locvars = 104, .sizelocvars = 36, .source = 112,
+	  .upvalues = 80 },
 };
 
 struct lua_code {
@@ -34,23 +58,37 @@ struct lua_code {
 
 /* ---- the module ------------------------------------------------------------------------------ */
 
-/* "$LuaVersion: Lua 5.4.4", which all builds have. */
+/* "$LuaVersion: Lua 5.4.4", "$Lua: Lua 5.1.5", which all builds have. */
+static int version_in(const char *b, size_t len)
+{
+	static const char *const mark[] = { "$LuaVersion: Lua 5.", "$Lua: Lua 5." };
+
+	for (unsigned i = 0; i < 2; i++) {
+		size_t n = strlen(mark[i]);
+		const char *hit = memmem(b, len, mark[i], n);
+
+		if (hit && hit + n < b + len)
+			return hit[n] - '0';
+	}
+	return -1;
+}
+
 static int version_of(const struct symbols_module *m)
 {
-	static const char mark[] = "$LuaVersion: Lua 5.";
 	enum { PAGE = 4096, PAGES_MAX = 1 << 15 };
 
 	for (uint64_t v = 0, n = 0; n < PAGES_MAX; n++) {
 		size_t len;
-		const char *b = symbols_module_bytes(m, v, &len), *hit;
+		const char *b = symbols_module_bytes(m, v, &len);
+		int version;
 
 		if (!b) {
 			v += PAGE;
 			continue;
 		}
-		hit = memmem(b, len, mark, sizeof(mark) - 1);
-		if (hit && hit + sizeof(mark) < b + len)
-			return hit[sizeof(mark) - 1] - '0';
+		version = version_in(b, len);
+		if (version >= 0)
+			return version;
 		v = (v + len + PAGE - 1) & ~(uint64_t)(PAGE - 1);
 	}
 	return -1;
@@ -129,32 +167,33 @@ static bool is_loop(const struct lua_code *lua, uint64_t pc)
 /* ---- states ---------------------------------------------------------------------------------- */
 
 /* The global_State that says it is of a thread; 0 = this is no thread. */
-static uint64_t global_of(struct guests *g, uint64_t L)
+static uint64_t global_of(const struct lua *lua, uint64_t L)
 {
-	unsigned char b[32];
+	unsigned char b[40];
 	uint64_t G;
 
-	if (L < 4096 || L & 7 || L >> 47 || !mem_bytes(g, L, b, sizeof(b)) || b[8] != LUA_THREAD)
+	if (L < 4096 || L & 7 || L >> 47 || !mem_bytes(lua->g, L, b, sizeof(b)) ||
+	    b[8] != LUA_THREAD)
 		return 0;
-	memcpy(&G, b + L_G, 8);
+	memcpy(&G, b + lua->y->l_G, 8);
 	return G < 4096 || G & 7 || G >> 47 ? 0 : G;
 }
 
 static bool is_thread(struct lua *lua, uint64_t L)
 {
-	uint64_t G = global_of(lua->g, L), word[64];
+	uint64_t G = global_of(lua, L), word[64];
 
 	if (!G)
 		return false;
 	lua->G = G;
 	if (mem_u64(lua->g, G + lua->y->mainthread, &lua->main) &&
-	    global_of(lua->g, lua->main) == G)
+	    global_of(lua, lua->main) == G)
 		return true;
 	if (!mem_bytes(lua->g, G, word, sizeof(word)))
 		return false;
 	/* Another release has it elsewhere: some pointer of it is to a thread of this state. */
 	for (unsigned i = 16; i < 64; i++) {
-		if (global_of(lua->g, word[i]) != G)
+		if (global_of(lua, word[i]) != G)
 			continue;
 		lua->main = word[i];
 		return true;
@@ -162,23 +201,85 @@ static bool is_thread(struct lua *lua, uint64_t L)
 	return false;
 }
 
+/* The innermost call of a thread; 0 = it cannot be read. */
+static uint64_t thread_enter(struct lua *lua, uint64_t L)
+{
+	uint64_t ci;
+
+	if (!mem_u64(lua->g, L + lua->y->ci, &ci) ||
+	    (lua->y->array && (!mem_u64(lua->g, L + L_BASE_CI_51, &lua->base_ci) ||
+			       !mem_u64(lua->g, L + L_SAVEDPC_51, &lua->savedpc))))
+		return 0;
+	lua->top_ci = ci;
+	return lua->y->array && (ci < lua->base_ci || (ci - lua->base_ci) % CI_SIZE_51) ? 0 : ci;
+}
+
+/* 5.1: reads what is in a CallInfo, not which native frame it is in. */
+static bool call_read_51(const struct lua *lua, uint64_t ci, struct lua_call *ret)
+{
+	uint64_t func, value = 0;
+	uint8_t type = 0, is_c = 1;
+	int32_t tailcalls;
+
+	*ret = (struct lua_call){ .ci = ci };
+	if (ci == lua->base_ci)
+		return true;		/* the one below all */
+	if (ci < lua->base_ci || !mem_u64(lua->g, ci + lua->y->func, &func) || func & 7 ||
+	    !mem_u64(lua->g, ci + lua->y->savedpc, &ret->savedpc) ||
+	    !mem_u32(lua->g, ci + CI_TAILCALLS_51, (uint32_t *)&tailcalls) ||
+	    !mem_u64(lua->g, func, &value) || !mem_u8(lua->g, func + 8, &type))
+		return false;
+	ret->previous = ci - CI_SIZE_51;
+	ret->func = func;
+	ret->closure = value;
+	if (type != LUA_FUNCTION_51 || !mem_u8(lua->g, value + CL_IS_C_51, &is_c)) {
+		ret->closure = 0;	/* what returns has its results there: it was C's */
+		return true;
+	}
+	ret->lua = !is_c;
+	ret->tail = ret->lua && tailcalls > 0;
+	if (ci == lua->top_ci && ret->lua)
+		ret->savedpc = lua->savedpc;
+	return mem_u64(lua->g, value + CL_51, ret->lua ? &ret->proto : &ret->c);
+}
+
+static bool call_read_array(const struct lua *lua, uint64_t ci, struct lua_call *ret)
+{
+	struct lua_call caller;
+	uint32_t ins;
+
+	if (!call_read_51(lua, ci, ret))
+		return false;
+	if (ret->lua)
+		ret->fresh = !call_read_51(lua, ret->previous, &caller) || !caller.lua ||
+			     !mem_u32(lua->g, caller.savedpc - 4, &ins) || !lua_calls_51(ins);
+	return true;
+}
+
 bool lua_call_read(const struct lua *lua, uint64_t ci, struct lua_call *ret)
 {
+	const struct lua_layout *y = lua->y;
 	unsigned char b[72];
 	uint64_t func, value;
 	uint16_t status;
 	uint8_t type;
 
-	if (!ci || ci & 7 || !mem_bytes(lua->g, ci, b, sizeof(b)))
+	if (!ci || ci & 7)
+		return false;
+	if (y->array)
+		return call_read_array(lua, ci, ret);
+	if (!mem_bytes(lua->g, ci, b, sizeof(b)))
 		return false;
 	*ret = (struct lua_call){ .ci = ci };
-	memcpy(&func, b + CI_FUNC, 8);
+	memcpy(&func, b + y->func, 8);
 	memcpy(&ret->previous, b + CI_PREVIOUS, 8);
-	memcpy(&ret->savedpc, b + lua->y->savedpc, 8);
-	memcpy(&status, b + lua->y->callstatus, 2);
-	ret->lua = lua->y->cist_lua ? status & lua->y->cist_lua : !(status & 1 << 1);
-	ret->fresh = status & lua->y->cist_fresh;
-	ret->tail = status & 1 << 5;
+	memcpy(&ret->savedpc, b + y->savedpc, 8);
+	memcpy(&status, b + y->callstatus, 2);
+	if (y->minor == 2)
+		status &= 255;
+	ret->lua = y->cist_lua ? status & y->cist_lua : !(status & 1 << 1);
+	ret->fresh = y->cist_fresh ? status & y->cist_fresh : !(status & y->cist_reentry);
+	ret->tail = status & y->cist_tail;
 	ret->func = func;
 	if (!ret->previous)
 		return true;		/* the one below all */
@@ -197,13 +298,11 @@ bool lua_call_read(const struct lua *lua, uint64_t ci, struct lua_call *ret)
 }
 
 /* Does a Lua function run in it?  Not so of one that a stale pointer names. */
-static bool runs_lua(const struct lua *lua, uint64_t L)
+static bool runs_lua(struct lua *lua, uint64_t L)
 {
 	struct lua_call call;
-	uint64_t ci;
+	uint64_t ci = thread_enter(lua, L);
 
-	if (!mem_u64(lua->g, L + L_CI, &ci))
-		return false;
 	for (unsigned n = 0; n < 64; n++) {
 		if (!lua_call_read(lua, ci, &call) || !call.previous)
 			return false;
@@ -389,8 +488,10 @@ static void chain_set(const struct lua *lua, uint64_t root)
 	struct guests_chain *chain = &lua->w->stack->chain;
 	uint8_t bit = lua->y->cist_lua ? (uint8_t)lua->y->cist_lua : 1 << 1;
 
+	if (lua->y->array)
+		return;
 	chain->root = root;
-	chain->pre = L_CI;
+	chain->pre = lua->y->ci;
 	chain->next = CI_PREVIOUS;
 	chain->value = lua->y->savedpc;
 	chain->status = lua->y->callstatus;
@@ -406,7 +507,7 @@ static void unwind(struct guests *g, struct code *c, struct walk *w)
 	bool loop = false, innermost = true;
 
 	for (size_t i = 0; i < w->hosts; i++) {
-		uint64_t now;
+		uint64_t now, entered;
 		size_t before = g->guests;
 
 		if (!is_loop(lua.code, w->pc[i].lookup))
@@ -427,7 +528,10 @@ static void unwind(struct guests *g, struct code *c, struct walk *w)
 		lua.vm->main = lua.main;
 		lua.vm->module = c->module;
 		walk_machinery(g, i);
-		if (now != L && !mem_u64(g, now + L_CI, &ci))
+		entered = thread_enter(&lua, now);
+		if (now != L)
+			ci = entered;
+		if (!entered)
 			continue;
 		/* one coroutine's calls are a list */
 		if (L && now != L && w->stack->vm == lua.vm && !w->stack->chain.frames)

@@ -2,7 +2,8 @@
  * lua_proto.c - Lua's functions: lines, chunks, names.
  *
  * Functions have no names.  What a caller calls one is found as the language does for tracebacks:
- * by the instruction that put the function into the register that was called (5.4).
+ * by the instruction that put the function into the register that was called (5.4; lua_names.c for
+ * older ones).
  */
 #include "guests/lua.h"
 
@@ -25,10 +26,11 @@ bool lua_proto_read(const struct lua *lua, uint64_t addr, struct lua_proto *ret)
 
 	if (!addr || addr & 7 || !mem_bytes(lua->g, addr, b, sizeof(b)))
 		return false;
-	*ret = (struct lua_proto){ .addr = addr, .numparams = b[10], .vararg = b[11] };
-	memcpy(&ret->sizeupvalues, b + 16, 4);
-	memcpy(&ret->sizek, b + 20, 4);
-	memcpy(&ret->sizecode, b + 24, 4);
+	*ret = (struct lua_proto){ .addr = addr, .numparams = b[y->numparams],
+				   .vararg = b[y->numparams + 1] };
+	memcpy(&ret->sizeupvalues, b + y->sizeupvalues, 4);
+	memcpy(&ret->sizek, b + y->sizek, 4);
+	memcpy(&ret->sizecode, b + y->sizecode, 4);
 	memcpy(&ret->sizelineinfo, b + y->sizelineinfo, 4);
 	memcpy(&ret->linedefined, b + y->linedefined, 4);
 	memcpy(&ret->k, b + y->k, 8);
@@ -101,7 +103,7 @@ static bool string_read(const struct lua *lua, uint64_t addr, char *buf, size_t 
 	    (b[8] != LUA_SHORT && b[8] != LUA_LONG))
 		return false;
 	memcpy(&n, b + 16, 8);
-	if (b[8] == LUA_SHORT)
+	if (b[8] == LUA_SHORT && lua->y->minor > 2)
 		n = b[11];
 	*len = n < size ? (size_t)n : size - 1;
 	return mem_bytes(lua->g, addr + 24, buf, *len);
@@ -136,7 +138,7 @@ const char *lua_string(const struct lua *lua, uint64_t string)
 		       : NULL;
 }
 
-static const char *constant_name(const struct lua *lua, const struct lua_proto *p, uint32_t i)
+const char *lua_constant(const struct lua *lua, const struct lua_proto *p, uint32_t i)
 {
 	uint64_t value;
 	uint8_t type;
@@ -147,9 +149,7 @@ static const char *constant_name(const struct lua *lua, const struct lua_proto *
 	return lua_string(lua, value);
 }
 
-/* The local variable in a register at an instruction. */
-static const char *local_name(const struct lua *lua, const struct lua_proto *p, unsigned reg,
-			      uint32_t at)
+const char *lua_local(const struct lua *lua, const struct lua_proto *p, unsigned reg, uint32_t at)
 {
 	for (uint32_t i = 0; i < p->sizelocvars && i < 65536; i++) {
 		struct { uint64_t name; uint32_t start, end; } v;
@@ -212,7 +212,7 @@ static const char *register_name(const struct lua *lua, const struct lua_proto *
 				 unsigned reg)
 {
 	for (unsigned n = 0; n < 256; n++) {
-		const char *name = local_name(lua, p, reg, at);
+		const char *name = lua_local(lua, p, reg, at);
 		int64_t pc = name ? -1 : set_by(lua, p, at, reg);
 		uint64_t string;
 		uint32_t ins;
@@ -229,7 +229,7 @@ static const char *register_name(const struct lua *lua, const struct lua_proto *
 		case OP_GETTABUP: case OP_GETFIELD: case OP_SELF:
 			if ((ins & 127) == OP_SELF && !(ins >> 15 & 1))
 				return register_name(lua, p, (uint32_t)pc, C(ins));
-			return constant_name(lua, p, C(ins));
+			return lua_constant(lua, p, C(ins));
 		case OP_GETUPVAL:
 			if (B(ins) >= p->sizeupvalues ||
 			    !mem_u64(lua->g, p->upvalues + 16ull * B(ins), &string))
@@ -276,9 +276,11 @@ const char *lua_called(const struct lua *lua, const struct lua_proto *caller, ui
 	uint32_t at = (uint32_t)((pc - caller->code) / 4), ins;
 	const char *name;
 
-	if (lua->y->minor != 4 || !at || at > caller->sizecode || at > 65536 ||
+	if (!at || at > caller->sizecode || at > 65536 ||
 	    !mem_u32(lua->g, caller->code + 4ull * --at, &ins))
 		return NULL;
+	if (lua->y->minor < 4)
+		return lua_called_old(lua, caller, at, ins);
 	if ((ins & 127) == OP_CALL || (ins & 127) == OP_TAILCALL)
 		return register_name(lua, caller, at, A(ins));
 	if ((ins & 127) == OP_TFORCALL)

@@ -266,7 +266,7 @@ bool lua_value(struct guests *g, struct code *c, const struct guests_vm *vm, enu
 	struct lua_proto p;
 
 	(void)vm;
-	if (!lua.y)
+	if (!lua.y || lua.y->minor < 3)
 		return false;
 	if (at == GUESTS_SLOT) {
 		if (!value_read(&lua, addr, &v))
@@ -376,7 +376,8 @@ bool lua_locals(struct guests *g, struct code *c, const struct guests_frame *f,
 	struct lua_proto p;
 	uint64_t base;
 
-	if (!lua.y || f->kind != GUESTS_FRAME || !lua_call_read(&lua, f->where, &call) ||
+	if (!lua.y || lua.y->minor < 3 || f->kind != GUESTS_FRAME ||
+	    !lua_call_read(&lua, f->where, &call) ||
 	    !call.lua || call.proto != f->address || !lua_proto_read(&lua, call.proto, &p))
 		return false;
 	base = call.func + 16;

@@ -21,6 +21,8 @@ def lua(text):
                 out[-1].append(('[C]', m.group(1) if m else '?'))
             elif line.startswith('(...tail calls...)') or line == '...':
                 out[-1].append((line, ''))
+            elif line == '(tail call): ?':              # 5.1
+                out[-1].append(('(...tail', ''))
             else:
                 m = re.match(r'(.*?):(\d+): in (.*)$', line)
                 where, name = f'{m.group(1)}:{m.group(2)}', m.group(3)

@@ -1,9 +1,9 @@
 #!/bin/bash
 # test: timeout=60
-# hindsight bt: stacks of Lua 5.3 and 5.4, stripped, shared and built into a program, equal what the program prints of itself.
+# hindsight bt: stacks of Lua 5.1 to 5.4, stripped, shared and built into a program, equal what the program prints of itself.
 . "$LIB"
 need python3
-command -v lua5.4 >/dev/null || command -v lua5.3 >/dev/null || skip 'lua5.4 is not installed'
+command -v lua5.4 >/dev/null || command -v lua5.1 >/dev/null || skip 'lua5.4 is not installed'
 cat >say.lua <<'END'
 local function say() io.stderr:write(debug.traceback("x", 1) .. "\n") end
 local function leaf(i) if i % 40 == 0 then say() end return i * 2 end
@@ -22,7 +22,7 @@ for i = 1, 1200 do
   s = s + co() + tail(i)
   string.gsub("ab", "a", function() return glob(i) end)
   if i % 40 == 0 then table.sort({3,2,1}, function(a, b) leaf(i) return a < b end) s = s + (mt < mt and 1 or 0) end
-  load("local i = ...\nlocal a = 1\n  glob(i)")(i)
+  (loadstring or load)("local i = ...\nlocal a = 1\n  glob(i)")(i)
 end
 END
 same() {	# same NAME PROGRAM...
@@ -32,7 +32,7 @@ same() {	# same NAME PROGRAM...
 	python3 "$ROOT/tests/cli/bt_compare.py" lua said found >out || fail "$1: $(cat out)"
 	grep -Eq '^[0-9]{3,} stacks, 0 wrong' out || fail "$1: $(cat out)"
 }
-for lua in lua5.4 lua5.3; do
+for lua in lua5.4 lua5.3 lua5.2 lua5.1; do
 	! command -v $lua >/dev/null || same $lua $lua
 done
 [ -f /usr/include/lua5.4/lua.hpp ] && command -v gcc >/dev/null || exit 0
