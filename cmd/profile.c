@@ -24,6 +24,9 @@ struct profile_cmd {
 	struct profile_out out;
 };
 
+#define VM_WORDS "auto|none|luajit|lua|python|v8"
+static const char *const vm_word[] = { "auto", "none", "luajit", "lua", "python", "v8" };
+
 #define AT(field) offsetof(struct profile_cmd, field)
 static const struct option_row profile_rows[] = {
 	{ "pid", 'p', "PID", OPTION_U64, AT(pid), "of this process (default: the first)" },
@@ -35,8 +38,8 @@ static const struct option_row profile_rows[] = {
 	{ "from", 0, "EVENT", OPTION_U64, AT(from), "from after this event on" },
 	{ "to", 0, "EVENT", OPTION_U64, AT(to), "up to this event" },
 	{ "during", 0, "FUNCTION", OPTION_STRING, AT(during), "only while this function is called" },
-	{ "vm", 0, "auto|none", OPTION_CHOICE, AT(vm),
-	  "show the functions of Lua, Python, JavaScript, or the interpreter's own" },
+	{ "vm", 0, VM_WORDS, OPTION_CHOICE, AT(vm),
+	  "show functions of Lua, Python, JavaScript (auto), of one of them only, or the interpreter's own" },
 	{ "wall", 'w', NULL, OPTION_FLAG, AT(wall),
 	  "time in system calls that may sleep, by the recorded times, instead of processor time" },
 	{ "diff", 0, "A-B:C-D|TRACE", OPTION_STRING, AT(diff),
@@ -133,7 +136,7 @@ static struct err *take(const struct profile_cmd *c, const char *dir, struct cpu
 	long n = sysconf(_SC_NPROCESSORS_ONLN);
 	struct cpuprof_options o = { .pid = (int)c->pid,
 				     .all = c->all,
-				     .vm = c->vm ? "none" : "auto",
+				     .vm = vm_word[c->vm],
 				     .rate = c->rate ? c->rate : 1000,
 				     .passes = c->passes ? (unsigned)c->passes : n > 1 ? 2 : 1,
 				     .from = c->from,
@@ -329,6 +332,8 @@ static struct err *part(const struct profile_cmd *c, struct cpuprof *p)
 	if (!p->samples && c->from)
 		return err_new(ERR_USAGE,
 			       "no processor time was used after event %" PRIu64, c->from);
+	if (c->vm > 1 && p->samples && !cpuprof_any_state(p))
+		return err_new(ERR_USAGE, "no sample is in a machine of --vm=%s", vm_word[c->vm]);
 	if (c->during && !cpuprof_only_during(p, c->during))
 		return err_new(ERR_USAGE, "no sample has a function '%s' in its stack", c->during);
 	return NULL;

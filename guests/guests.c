@@ -163,6 +163,8 @@ static int code_at(struct guests *g, uint64_t pc)
 	c->module = m;
 	c->bias = bias;
 	for (unsigned i = 0; machines[i]; i++) {
+		if (g->o.only && machines[i]->language != g->o.only)
+			continue;
 		if (!machines[i]->examine(g, c))
 			continue;
 		c->machine = machines[i];

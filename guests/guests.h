@@ -30,6 +30,7 @@ struct guests;
 
 /* ---- a process ------------------------------------------------------------------------------ */
 
+enum guests_language { GUESTS_NONE, GUESTS_LUAJIT, GUESTS_LUA, GUESTS_PYTHON, GUESTS_V8 };
 struct guests_options {
 	/*
 	 * Reads memory of the process as it is when this is called.  Returns how many bytes could
@@ -44,6 +45,7 @@ struct guests_options {
 	struct symbols *symbols;
 	unsigned max_host;	/* native frames of a stack; 0 = 1024.  The innermost are kept */
 	unsigned max_guest;	/* guest frames of a stack; 0 = 4096 */
+	enum guests_language only;	/* code of other machines is native; NONE = of any */
 };
 struct err *guests_create(const struct guests_options *options, struct guests **ret) __must_check;
 /*
@@ -58,7 +60,6 @@ void guests_destroy(struct guests *g);
 
 /* ---- what runs ------------------------------------------------------------------------------ */
 
-enum guests_language { GUESTS_NONE, GUESTS_LUAJIT, GUESTS_LUA, GUESTS_PYTHON, GUESTS_V8 };
 struct guests_vm {
 	enum guests_language language;
 	const char *name;	/* "LuaJIT 2.1", "Lua 5.4", "CPython 3.11", "V8 11.3" */

@@ -132,6 +132,7 @@ struct code {
 };
 struct walk;
 struct machine {
+	enum guests_language language;
 	/* Is the code at c->bias of this machine?  Sets c->data. */
 	bool (*examine)(struct guests *g, struct code *c);
 	/* Adds its guest frames to w.  c: code of the innermost native frame that is its. */

@@ -103,6 +103,8 @@ void cpuprof_thread(struct cpuprof *p, int tid, int pid, const char *name);
 void cpuprof_merge(struct cpuprof *p, const struct cpuprof *from);
 /* Only samples (and waits) whose stack has this function; returns how many are left. */
 size_t cpuprof_only_during(struct cpuprof *p, const char *function);
+/* Is any of them in a virtual machine? */
+bool cpuprof_any_state(const struct cpuprof *p);
 /* Only those between these events. */
 size_t cpuprof_only_events(struct cpuprof *p, uint64_t from, uint64_t to);
 
@@ -123,7 +125,7 @@ struct cpuprof_sofar {
 struct cpuprof_options {
 	int pid;		/* 0 with !all: the first process */
 	bool all;
-	const char *vm;		/* "auto", "none", "luajit", ... */
+	const char *vm;		/* "auto", "none", "luajit", "lua", "python", "v8" */
 	uint64_t rate;		/* samples a second of processor time */
 	unsigned passes;
 	uint64_t from, to;	/* events; to 0 = to the end */

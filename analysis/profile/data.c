@@ -368,6 +368,15 @@ size_t cpuprof_only_during(struct cpuprof *p, const char *function)
 	return p->samples + p->waits;
 }
 
+bool cpuprof_any_state(const struct cpuprof *p)
+{
+	for (size_t i = 0; i < p->samples; i++)
+		if (cpuprof_text(p, p->sample[i].state)[0] &&
+		    strcmp(cpuprof_text(p, p->sample[i].state), "native"))
+			return true;
+	return false;
+}
+
 size_t cpuprof_only_events(struct cpuprof *p, uint64_t from, uint64_t to)
 {
 	keep(p, NULL, from, to);

@@ -93,12 +93,22 @@ static size_t read_some(void *ctx, uint64_t addr, void *buf, size_t len)
 	return replay_memory(v->s->r, v->tid, addr, buf, len);
 }
 
+static const struct { const char *word; enum guests_language language; } vms[] = {
+	{ "luajit", GUESTS_LUAJIT },
+	{ "lua", GUESTS_LUA },
+	{ "python", GUESTS_PYTHON },
+	{ "v8", GUESTS_V8 },
+};
+
 static void guests_begin(struct view *v)
 {
 	struct guests_options go = { .read = read_some, .ctx = v, .symbols = v->sym };
 
 	if (v->s->vm && !strcmp(v->s->vm, "none"))
 		return;
+	for (unsigned i = 0; v->s->vm && i < sizeof(vms) / sizeof(*vms); i++)
+		if (!strcmp(v->s->vm, vms[i].word))
+			go.only = vms[i].language;
 	err_free(guests_create(&go, &v->guests));
 }
 
