@@ -84,6 +84,14 @@ static json_t *stacks(const struct cpuprof *p)
 	return list;
 }
 
+/* What comes behind this tab, up to the next. */
+static json_t *part_or_null(const char *tab)
+{
+	size_t n = tab ? strcspn(tab + 1, "\t") : 0;
+
+	return n ? json_text(tab + 1, n) : json_null();
+}
+
 static json_t *counts(const struct cpuprof *p, const struct cpuprof_table *t, bool traces)
 {
 	json_t *list = json_array();
@@ -95,7 +103,9 @@ static json_t *counts(const struct cpuprof *p, const struct cpuprof_table *t, bo
 		if (traces) {
 			json_object_set_new(o, "number",
 					    number_or_null(strtoull(t->row[i].name, NULL, 10)));
-			json_object_set_new(o, "start", text_or_null(tab ? tab + 1 : ""));
+			json_object_set_new(o, "start", part_or_null(tab));
+			json_object_set_new(o, "link", part_or_null(tab ? strchr(tab + 1, '\t')
+									: NULL));
 		} else {
 			json_object_set_new(o, "name",
 					    json_text(t->row[i].name, strlen(t->row[i].name)));

@@ -78,14 +78,16 @@ static void one_column(const struct cpuprof *p, enum cpuprof_by by, const char *
 	cpuprof_table(p, by, &t);
 	printf("\n     %%  %s\n", title);
 	for (size_t i = 0; i < t.n && i < top; i++) {
-		const char *second;
+		const char *second, *third;
 		int n = first_part(t.row[i].name, &second);
 
 		printf("%6.1f  ", percent(t.row[i].self, p->weight));
 		plain_n(t.row[i].name, n, *second ? 8 : 0);
 		if (*second)
 			fputs("  ", stdout);
-		text_plain(stdout, second);
+		n = first_part(second, &third);
+		plain_n(second, n, *third ? 24 : 0);
+		text_plain(stdout, third);
 		putchar('\n');
 	}
 	if (t.n > top)

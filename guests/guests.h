@@ -195,6 +195,8 @@ struct guests_stack {
 	 */
 	const char *trace_file;
 	unsigned trace_line;
+	/* What it is: "loop, 7 exits", "from exit 3 of 1, -> 2, 5 exits"; NULL = unknown */
+	const char *trace_link;
 	enum guests_why why;
 	struct guests_chain chain;
 };

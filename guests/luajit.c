@@ -434,6 +434,7 @@ static void trace_is(struct stack *s, const struct lj_trace *t)
 	if (lj_proto_read(&s->lj, t->startpt, &pt)) {
 		st->trace_file = lj_chunk(&s->lj, &pt);
 		st->trace_line = lj_line(&s->lj, &pt, t->startpc + 4);
+		st->trace_link = lj_trace_text(&s->lj, t);
 	}
 }
 

@@ -69,6 +69,7 @@ struct lj_trace {
 	uint64_t addr, ir, snap, snapmap, startpt, startpc, mcode;
 	uint32_t nins, nk, szmcode, nsnapmap;
 	uint16_t nsnap, traceno, spadjust, link, root;	/* root 0 = it is one */
+	uint8_t linktype;
 };
 
 enum { LJ_LUA = 0, LJ_C = 1, LJ_CONT = 2, LJ_VARG = 3, LJ_PCALL = 2 };
@@ -115,6 +116,8 @@ bool lj_in_loop(const struct lj *lj, const struct lj_proto *pt, uint32_t at);
 bool lj_trace_read(const struct lj *lj, uint32_t number, struct lj_trace *ret);
 /* The trace whose machine code is at pc. */
 bool lj_trace_at(const struct lj *lj, uint64_t pc, struct lj_trace *ret);
+/* Where it was left from, where it goes, how many exits it has. */
+const char *lj_trace_text(const struct lj *lj, const struct lj_trace *t);
 /* The exit whose stub is at pc, or -1. */
 int lj_exit_stub(const struct lj *lj, uint64_t pc);
 /* The snapshot that holds at an offset into the machine code. */

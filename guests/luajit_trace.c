@@ -12,6 +12,8 @@
  *
  * v is the word behind the snapshot's entries.
  */
+#include <stdio.h>
+
 #include "guests/luajit.h"
 
 enum { SNAP_SIZE = 12, IR_SIZE = 8, EXIT_GROUPS = 64, EXITS_IN_GROUP = 32 };
@@ -21,7 +23,7 @@ enum { MAX_TRACES = 65536, MAX_CODE = 1 << 26 };
 
 static bool trace_parse(const struct lj *lj, uint64_t addr, struct lj_trace *t)
 {
-	unsigned char b[112];
+	unsigned char b[120];
 	uint16_t nins, nk;
 	uint32_t nk32;
 
@@ -47,6 +49,7 @@ static bool trace_parse(const struct lj *lj, uint64_t addr, struct lj_trace *t)
 	memcpy(&t->traceno, b + 104, 2);
 	memcpy(&t->link, b + 106, 2);
 	memcpy(&t->root, b + 108, 2);
+	t->linktype = b[116];
 	t->startpt = LJ_POINTER(t->startpt);
 	return t->szmcode < MAX_CODE && t->nk <= REF_BIAS && t->nins >= REF_BIAS &&
 	       t->nins < 2 * REF_BIAS;
@@ -271,6 +274,27 @@ static void slot_function(const struct lj *lj, const struct lj_trace *t, const s
 		return;
 	if (slot || slot_is_there(s, slot) || !lj_function_at(lj, base - 8, ret))
 		*ret = (struct lj_function){ 0 };
+}
+
+const char *lj_trace_text(const struct lj *lj, const struct lj_trace *t)
+{
+	enum { ROOT = 1, REF_BASE = 0x8000, STITCH = 8 };
+	static const char *const word[] = { "", "", "loop", "tail recursion", "up recursion",
+					    "down recursion", "interpreter", "return", "stitch" };
+	uint16_t from[2] = { 0, 0 };	/* of its first instruction: parent and exit */
+	char text[96];
+	int n = 0;
+
+	if (t->linktype > STITCH)
+		return NULL;
+	if (t->root && mem_bytes(lj->g, t->ir + 8 * REF_BASE, from, sizeof(from)) && from[0])
+		n = snprintf(text, sizeof(text), "from exit %u of %u, ", from[1], from[0]);
+	if (t->linktype == ROOT || t->linktype == STITCH)
+		snprintf(text + n, sizeof(text) - (size_t)n, "-> %u, %u exits", t->link, t->nsnap);
+	else
+		snprintf(text + n, sizeof(text) - (size_t)n, "%s%s%u exits", word[t->linktype],
+			 t->linktype ? ", " : "", t->nsnap);
+	return string_intern(lj->g, text, strlen(text));
 }
 
 /* One frame further out in the snapshot.  False: its link leads nowhere. */

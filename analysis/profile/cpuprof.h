@@ -48,7 +48,8 @@ struct cpuprof_sample {
 	int32_t tid, pid;
 	uint32_t state;		/* a string; 0 = no guest */
 	uint32_t why;		/* a string: what is missing of the stack; 0 = nothing */
-	uint32_t trace, trace_start;	/* of the guest; trace_start: a string "file:line" */
+	/* of the guest; strings: "file:line"; "loop, 7 exits" (guests.h) */
+	uint32_t trace, trace_start, trace_link;
 	uint32_t pass;
 };
 /* Time that a task waited in a system call, as recorded. */

@@ -307,6 +307,7 @@ void cpuprof_merge(struct cpuprof *p, const struct cpuprof *from)
 		s.state = string[s.state];
 		s.why = string[s.why];
 		s.trace_start = string[s.trace_start];
+		s.trace_link = string[s.trace_link];
 		cpuprof_sample(p, &s);
 	}
 	for (size_t i = 0; i < from->waits; i++) {

@@ -325,6 +325,7 @@ static void guest_stack(struct view *v, const struct regs *regs, struct cpuprof_
 		snprintf(start, sizeof(start), "%s:%u", cpuprof_base_name(st.trace_file),
 			 st.trace_line);
 		ret->trace_start = cpuprof_string(p, start);
+		ret->trace_link = cpuprof_string(p, st.trace_link);
 	}
 	if (!guests_is_complete(st.why))
 		ret->why = cpuprof_string(p, guests_why_text(st.why));

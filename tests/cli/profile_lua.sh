@@ -62,5 +62,13 @@ for jit in on off; do
 done
 "$HINDSIGHT" profile -q shares-on >text || fail text
 grep -qE '^ +[0-9.]+  trace$' text || fail "states: $(cat text)"
-grep -qE '^ +[0-9.]+  1 +shares.lua:2$' text || fail "traces: $(cat text)"
+grep -qE '^ +[0-9.]+  1 +shares.lua:2 +loop, [0-9]+ exits$' text || fail "traces: $(cat text)"
 "$HINDSIGHT" profile -q --vm=none --by=library shares-off | grep -q ' luajit' || fail 'vm=none'
+"$HINDSIGHT" profile -q --vm=luajit --json shares-on >only.json || fail 'vm=luajit'
+grep -q '"link": "loop, [0-9]* exits"' only.json || fail 'link of a trace'
+"$HINDSIGHT" profile -q --by=trace mixed-on >traces || fail 'traces'
+grep -qE ' from exit [0-9]+ of [0-9]+, .*-> [0-9]+, [0-9]+ exits$' traces || fail "side traces: $(cat traces)"
+for vm in lua python v8; do
+	"$HINDSIGHT" profile -q --vm=$vm shares-on >out 2>err
+	[ $? = 125 ] && [ ! -s out ] && [ "$(cat err)" = "hindsight: no sample is in a machine of --vm=$vm" ] || fail "vm=$vm: $(cat out err)"
+done
