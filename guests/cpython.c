@@ -468,5 +468,6 @@ const struct py_layout *py_layout_of(const struct code *c)
 	return py->layout == UINT8_MAX ? NULL : &layouts[py->layout];
 }
 
-const struct machine cpython_machine = { .language = GUESTS_PYTHON, .examine = examine, .unwind = unwind, .locals = py_locals,
+const struct machine cpython_machine = { .language = GUESTS_PYTHON,
+				.examine = examine, .unwind = unwind, .locals = py_locals,
 					 .value = py_value };

@@ -560,5 +560,6 @@ const struct lua_layout *lua_layout_of(const struct code *c)
 	return lua->layout == UINT8_MAX ? NULL : &layouts[lua->layout];
 }
 
-const struct machine lua_machine = { .language = GUESTS_LUA, .examine = examine, .unwind = unwind, .locals = lua_locals,
+const struct machine lua_machine = { .language = GUESTS_LUA,
+				.examine = examine, .unwind = unwind, .locals = lua_locals,
 				     .value = lua_value };

@@ -715,5 +715,6 @@ static void unwind(struct guests *g, struct code *c, struct walk *w)
 		w->stack->why = GUESTS_HOST;
 }
 
-const struct machine luajit_machine = { .language = GUESTS_LUAJIT, .examine = lj_examine, .unwind = unwind, .step = lj_step,
+const struct machine luajit_machine = { .language = GUESTS_LUAJIT,
+				.examine = lj_examine, .unwind = unwind, .step = lj_step,
 					.locals = lj_locals, .value = lj_value };

@@ -395,4 +395,5 @@ static void unwind(struct guests *g, struct code *c, struct walk *w)
 	}
 }
 
-const struct machine v8_machine = { .language = GUESTS_V8, .examine = examine, .unwind = unwind, .step = step };
+const struct machine v8_machine = { .language = GUESTS_V8,
+				.examine = examine, .unwind = unwind, .step = step };
