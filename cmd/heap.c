@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "cmd/heap.h"
+#include "cmd/moment.h"
 #include "cmd/sources.h"
 
 static const struct option_row heap_rows[] = {
@@ -67,44 +68,13 @@ static const struct option_set heap_set = {
 	heap_rows, true,
 };
 
-static void progress(void *ctx, const char *what, uint64_t done, uint64_t total)
-{
-	bool *shown = ctx;
-
-	(void)total;
-	fprintf(stderr, "\r%s: %" PRIu64 " \033[K", what, done);
-	*shown = true;
-}
-
 /* ---- what was asked for ---------------------------------------------------------------------- */
-
-static struct err *read_event(const char *option, const char *text, uint64_t *ret)
-{
-	char *end;
-
-	if (!strcmp(text, "exit")) {
-		*ret = HEAP_EXIT;
-		return NULL;
-	}
-	*ret = strtoull(text, &end, 0);
-	if (end == text || *end || !*ret || *text == '-')
-		return err_new(ERR_USAGE, "%s takes an event number, not '%s'", option, text);
-	return NULL;
-}
 
 struct err *heap_diff_between(const struct heap_cmd *c, struct heap_store *st)
 {
-	const char *comma = strchr(c->diff, ',');
 	uint64_t first, second;
-	char text[32];
 
-	if (!comma)
-		return err_new(ERR_USAGE, "--diff takes two events, E1,E2, not '%s'", c->diff);
-	snprintf(text, sizeof(text), "%.*s", (int)(comma - c->diff), c->diff);
-	TRY(read_event("--diff", text, &first));
-	TRY(read_event("--diff", comma + 1, &second));
-	if (first == HEAP_EXIT || (second != HEAP_EXIT && first > second))
-		return err_new(ERR_USAGE, "--diff=%s: the first event comes first", c->diff);
+	TRY(moment_pair("--diff", c->diff, &first, &second));
 	return heap_diff_print(c, st, first, second);
 }
 
@@ -197,7 +167,7 @@ struct err *heap_moment_print(const struct heap_cmd *c, struct heap_store *st, i
 	struct err *err;
 
 	if (c->at)
-		TRY(read_event("--at", c->at, &event));
+		TRY(moment_read("--at", c->at, &event));
 	TRY(st->ops->go(st, event));
 	TRY(heap_view_create(st, &o, &v));
 	if (c->history)
@@ -254,7 +224,7 @@ static struct err *heap_run(const void *opts, int argc, char **argv)
 		return heap_read_run(c, argc, argv);
 	TRY(find_trace(&argc, &argv, &dir));
 	if (isatty(STDERR_FILENO) && !c->quiet)
-		o.session.progress = progress;
+		o.session.progress = moment_progress;
 	if (sources_dir(dir, true, &debug_dir))
 		o.session.debug_dir = debug_dir;
 	if (c->log || c->on.n || c->preset)

@@ -11,6 +11,7 @@
 #include "analysis/leaks.h"
 #include "cmd/cmd.h"
 #include "cmd/leaks.h"
+#include "cmd/moment.h"
 #include "cmd/profile_out.h"
 #include "cmd/sources.h"
 
@@ -411,15 +412,8 @@ static void progress(void *ctx, const char *what, uint64_t done, uint64_t total)
 
 static struct err *read_at(const char *text, uint64_t *ret)
 {
-	char *end;
-
-	*ret = 0;
-	if (!text || !strcmp(text, "exit"))
-		return NULL;
-	*ret = strtoull(text, &end, 0);
-	if (!*ret || *end)
-		return err_new(ERR_USAGE, "--at takes an event number or 'exit', not '%s'", text);
-	return NULL;
+	*ret = MOMENT_EXIT;
+	return text ? moment_read("--at", text, ret) : NULL;
 }
 
 static struct err *stacks_out(const struct leaks_cmd *c, const struct leaks *r, const char *dir)

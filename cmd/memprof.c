@@ -16,11 +16,12 @@
 #include "analysis/memprof.h"
 #include "analysis/output/output.h"
 #include "cmd/memprof.h"
+#include "cmd/moment.h"
 #include "cmd/profile_out.h"
 #include "cmd/sources.h"
 
 struct memprof_cmd {
-	const char *at, *diff, *html, *read, *ljm;
+	const char *at, *diff, *html, *read, *ljm, *speedscope;
 	uint64_t from, to, pid, top, churn;
 	struct option_list alloc, free;
 	struct profile_out out;
@@ -68,6 +69,8 @@ static const struct option_row memprof_rows[] = {
 	{ "html", 0, "FILE", OPTION_STRING, offsetof(struct memprof_cmd, html),
 	  "write a page: the curve, a flame graph of any moment, a table" },
 	PROFILE_OUT_ROWS(memprof_cmd, out),
+	{ "speedscope", 0, "FILE", OPTION_STRING, offsetof(struct memprof_cmd, speedscope),
+	  "write the stacks for speedscope" },
 	{ "quiet", 'q', NULL, OPTION_FLAG, offsetof(struct memprof_cmd, quiet),
 	  "no progress on stderr" },
 	{ 0 }
@@ -79,49 +82,19 @@ static const struct option_set memprof_set = {
 	true,
 };
 
-static void progress(void *ctx, const char *what, uint64_t done, uint64_t total)
-{
-	bool *shown = ctx;
-
-	(void)total;
-	fprintf(stderr, "\r%s: %" PRIu64 " \033[K", what, done);
-	*shown = true;
-}
-
 /* ---- what was asked for -------------------- */
-
-static struct err *read_event(const char *option, const char *text, uint64_t *ret)
-{
-	char *end;
-
-	*ret = strtoull(text, &end, 0);
-	if (end == text || *end || !*ret)
-		return err_new(ERR_USAGE, "%s takes an event number, not '%s'", option, text);
-	return NULL;
-}
 
 struct span { uint64_t from, to, first, second; };	/* 0 = not given */
 
 static struct err *read_span(const struct memprof_cmd *c, struct span *ret)
 {
 	*ret = (struct span){ .from = c->from, .to = c->to };
-	if (c->at && strcmp(c->at, "exit"))
-		TRY(read_event("--at", c->at, &ret->to));
-	if (c->diff) {
-		const char *comma = strchr(c->diff, ',');
-		char first[32];
-
-		if (!comma)
-			return err_new(ERR_USAGE, "--diff takes two events, E1,E2, not '%s'",
-				       c->diff);
-		snprintf(first, sizeof(first), "%.*s", (int)(comma - c->diff), c->diff);
-		TRY(read_event("--diff", first, &ret->first));
-		TRY(read_event("--diff", comma + 1, &ret->second));
-		if (ret->first > ret->second)
-			return err_new(ERR_USAGE, "--diff=%s: the first event comes first",
-				       c->diff);
+	if (c->at)
+		TRY(moment_read("--at", c->at, &ret->to));
+	if (c->diff)
+		TRY(moment_pair("--diff", c->diff, &ret->first, &ret->second));
+	if (c->diff)
 		ret->to = ret->second;
-	}
 	if (ret->to && ret->from > ret->to)
 		return err_new(ERR_USAGE, "--from=%" PRIu64 " comes after --to=%" PRIu64, ret->from,
 			       ret->to);
@@ -145,6 +118,17 @@ static void view_fill(const struct memprof_cmd *c, const struct span *span, stru
 
 /* ---- output -------------------- */
 
+static struct err *speedscope(const struct memprof_cmd *c, const struct profile *p,
+			      const char *title)
+{
+	unsigned type;
+	FILE *f;
+
+	TRY(profile_type_find(p, c->out.value, &type));
+	TRY(profile_out_open(c->speedscope, &f));
+	return profile_out_close(f, c->speedscope, profile_write_speedscope(p, type, title, f));
+}
+
 static struct err *files(const struct memprof_cmd *c, const struct memprof_view *v)
 {
 	struct profile *p;
@@ -161,10 +145,12 @@ static struct err *files(const struct memprof_cmd *c, const struct memprof_view 
 		if (fclose(f))
 			return err_os(errno, "cannot write %s", c->ljm);
 	}
-	if (!profile_out_any(&c->out))
+	if (!profile_out_any(&c->out) && !c->speedscope)
 		return NULL;
 	p = alloc_profile(v->l, &v->q, v->compare ? &v->before : NULL);
 	err = profile_out_write(p, &c->out, v->source);
+	if (!err && c->speedscope)
+		err = speedscope(c, p, v->source);
 	profile_destroy(p);
 	return err;
 }
@@ -192,7 +178,7 @@ static struct err *output(const struct memprof_cmd *c, const struct memprof_view
 					  &(struct alloc_report){ c->leak_only || c->leaks,
 								  c->human, c->top },
 					  stdout);
-	else if (!c->html && !c->ljm && !profile_out_any(&c->out))
+	else if (!c->html && !c->ljm && !c->speedscope && !profile_out_any(&c->out))
 		return text(c, v);
 	return NULL;
 }
@@ -214,7 +200,7 @@ static struct err *from_trace(const struct memprof_cmd *c, const char *trace)
 	TRY(read_span(c, &span));
 	o.until = span.to;
 	if (isatty(STDERR_FILENO) && !c->quiet)
-		o.session.progress = progress;
+		o.session.progress = moment_progress;
 	TRY(cmd_trace_find(trace, &dir));
 	if (sources_dir(dir, true, &debug_dir))
 		o.session.debug_dir = debug_dir;

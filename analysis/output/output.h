@@ -102,6 +102,9 @@ struct err *profile_write_pprof(const struct profile *p, FILE *out) __must_check
 struct err *profile_write_collapsed(const struct profile *p, unsigned type, FILE *out) __must_check;
 struct err *profile_write_svg(const struct profile *p, unsigned type, const char *title,
 			      FILE *out) __must_check;
+/* For speedscope: all columns, those that are negative left out; type is the one it opens with. */
+struct err *profile_write_speedscope(const struct profile *p, unsigned type, const char *title,
+				     FILE *out) __must_check;
 /* One self-contained page with all columns; type is the one it opens with. */
 struct err *profile_write_html(const struct profile *p, unsigned type, const char *title,
 			       FILE *out) __must_check;

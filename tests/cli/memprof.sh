@@ -81,5 +81,21 @@ refused() {
 	"$HINDSIGHT" memprof "$@" "$TMP/t" >"$TMP/out" 2>"$TMP/err"
 	[ $? = 125 ] && [ "$(wc -l <"$TMP/err")" = 1 ] || fail "$*: $(cat "$TMP/err")"
 }
-refused --at=0; refused --diff=1; refused --diff=9,3; refused --at=99999999; refused -p 1; refused --by=nothing
+# For speedscope: the stacks of the collapsed form, with the same weights.
+m --speedscope="$TMP/s.json" --collapsed="$TMP/c" --value=alloc_space
+python3 - "$TMP" <<'X' || fail 'speedscope'
+import json, sys
+d = json.load(open(sys.argv[1] + "/s.json"))
+assert d["$schema"] == "https://www.speedscope.app/file-format-schema.json"
+p = d["profiles"]
+assert [x["name"] for x in p] == ["alloc_objects", "alloc_space", "inuse_objects", "inuse_space"] and [x["unit"] for x in p] == ["none", "bytes"] * 2
+for x in p:
+	assert x["type"] == "sampled" and len(x["samples"]) == len(x["weights"]) and x["startValue"] == 0 and x["endValue"] == sum(x["weights"]), x
+name = [f["name"] for f in d["shared"]["frames"]]
+assert len(set(name)) == len(name)
+mine = {";".join(name[f] for f in s): w for s, w in zip(p[1]["samples"], p[1]["weights"])}
+theirs = {l.rsplit(" ", 1)[0]: int(l.rsplit(" ", 1)[1]) for l in open(sys.argv[1] + "/c")}
+assert mine == theirs and p[d["activeProfileIndex"]]["name"] == "alloc_space", (mine, theirs)
+X
+refused --at=0; refused --at=-1; refused --diff=exit,3; refused --diff=1; refused --diff=9,3; refused --at=99999999; refused -p 1; refused --by=nothing
 exit 0
