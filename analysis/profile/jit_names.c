@@ -31,8 +31,9 @@ static bool *stacks_look(const struct cpuprof *p, bool *any)
 	for (size_t i = 1; i < p->stacks; i++)
 		for (uint32_t k = 0; k < p->stack[i].n && !ret[i]; k++)
 			ret[i] = is_unnamed(p, p->stack_frame[p->stack[i].first + k]);
+	/* Where a language's machine is the reason, the program has not told names either. */
 	for (size_t i = 0; i < p->samples; i++)
-		*any |= ret[p->sample[i].stack];
+		*any |= ret[p->sample[i].stack] && !p->sample[i].why;
 	return ret;
 }
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/output/ljs.h"
 #include "analysis/profile/internal.h"
 #include "analysis/profile/sysprof_internal.h"
 
@@ -34,7 +35,8 @@ void *sysprof_room(void *array, size_t *room, size_t n, size_t size)
 /* ---- reading --------------------------------------------------------------------------------- */
 
 struct cursor {
-	const uint8_t *start, *at, *end;
+	struct ljs_in in;
+	struct sysprof *s;
 	struct err *err;
 };
 
@@ -42,50 +44,27 @@ static void bad(struct cursor *c, const char *what)
 {
 	if (!c->err)
 		c->err = err_new(ERR_USAGE, "not a sysprof file: %s at byte %zu", what,
-				 (size_t)(c->at - c->start));
-	c->at = c->end;
+				 (size_t)(c->in.p - c->in.start));
+	c->in.p = c->in.end;
 }
 
 static uint8_t get_byte(struct cursor *c)
 {
-	if (c->at == c->end) {
-		bad(c, "it ends too early");
-		return 0x80;
-	}
-	return *c->at++;
+	uint8_t b = ljs_byte(&c->in);
+
+	if (!c->in.bad)
+		return b;
+	bad(c, "it ends too early");
+	return 0x80;
 }
 
 static uint64_t get_number(struct cursor *c)
 {
-	uint64_t v = 0;
+	uint64_t v = ljs_number(&c->in);
 
-	for (unsigned shift = 0; shift < 64; shift += 7) {
-		uint8_t b = get_byte(c);
-
-		if (c->err)
-			return 0;
-		if (shift == 63 && (b & 0x7e))
-			break;
-		v |= (uint64_t)(b & 0x7f) << shift;
-		if (!(b & 0x80))
-			return v;
-	}
-	bad(c, "a number is too large");
-	return 0;
-}
-
-static void get_text(struct cursor *c, struct sysprof *s, struct record *r)
-{
-	uint64_t len = get_number(c);
-	const char *text = (const char *)c->at;
-
-	if (len > (uint64_t)(c->end - c->at)) {
-		bad(c, "a string is too long");
-		return;
-	}
-	c->at += len;
-	r->text = sysprof_text_add(s, text, len);
-	r->text_len = (uint32_t)len;
+	if (c->in.bad)
+		bad(c, c->in.p == c->in.end ? "it ends too early" : "a number is too large");
+	return v;
 }
 
 uint32_t sysprof_text_add(struct sysprof *s, const char *text, size_t len)
@@ -97,18 +76,6 @@ uint32_t sysprof_text_add(struct sysprof *s, const char *text, size_t len)
 	s->text[at + len] = '\0';
 	s->text_len += len + 1;
 	return at;
-}
-
-static void get_header(struct cursor *c, const char *magic, unsigned newest, uint8_t *version)
-{
-	if (c->end - c->at < 7 || memcmp(c->at, magic, 3)) {
-		bad(c, "the header is not there");
-		return;
-	}
-	*version = c->at[3];
-	if (!*version || *version > newest || c->at[4] || c->at[5] || c->at[6])
-		bad(c, "a version that is not known");
-	c->at += c->err ? 0 : 7;
 }
 
 static struct record *add_record(struct sysprof *s, uint8_t state)
@@ -123,17 +90,19 @@ struct record *sysprof_record(struct sysprof *s, uint8_t state)
 	return add_record(s, state);
 }
 
-static void get_symbol(struct cursor *c, struct sysprof *s, enum symbol_kind kind)
+static void add_symbol(void *ctx, const struct ljs_symbol *sym)
 {
-	struct record *r = add_record(s, (uint8_t)(SYMBOL + kind));
+	struct sysprof *s = ((struct cursor *)ctx)->s;
+	struct record *r = add_record(s, (uint8_t)(SYMBOL + sym->kind));
 
-	r->a = get_number(c);
-	if (kind == SYMBOL_TRACE)
-		r->b = get_number(c);
-	else
-		get_text(c, s, r);
-	if (kind != SYMBOL_C)
-		r->line = get_number(c);
+	r->a = sym->addr;
+	r->b = sym->proto;
+	r->code = sym->code;
+	r->line = sym->line;
+	if (sym->kind == LJS_TRACE)
+		return;
+	r->text = sysprof_text_add(s, sym->name, sym->name_len);
+	r->text_len = (uint32_t)sym->name_len;
 }
 
 void sysprof_word(struct sysprof *s, uint64_t word)
@@ -181,11 +150,16 @@ static bool get_record(struct cursor *c, struct sysprof *s)
 	if (c->err || (state & 0x80))
 		return false;
 	if (state >= SYMBOL && state < SYMBOL + SYMBOLS && s->version > 1) {
-		get_symbol(c, s, (enum symbol_kind)(state - SYMBOL));
+		struct ljs_symbol sym;
+
+		if (ljs_symbol_read(&c->in, (enum ljs_kind)(state - SYMBOL), 3, &sym))
+			add_symbol(c, &sym);
+		else
+			bad(c, "a symbol that is none");
 		return !c->err;
 	}
 	if (state >= STATES) {
-		c->at--;
+		c->in.p--;
 		bad(c, "a record of no kind that is known");
 		return false;
 	}
@@ -202,44 +176,41 @@ static bool get_record(struct cursor *c, struct sysprof *s)
 	return !c->err;
 }
 
-static void get_symbols(struct cursor *c, struct sysprof *s)
+static void get_header(struct cursor *c)
 {
-	for (;;) {
-		uint8_t head = get_byte(c);
+	unsigned version;
 
-		if (c->err || (head & 0x80))
-			break;
-		if ((head & ~3u) || (head & 3) >= SYMBOLS) {
-			c->at--;
-			bad(c, "a symbol of no kind that is known");
-			break;
-		}
-		get_symbol(c, s, (enum symbol_kind)(head & 3));
+	if (!ljs_magic(&c->in, "ljp", &version) || !version || version > 2) {
+		bad(c, "no header of a version that is known");
+		return;
 	}
-	s->early = s->records;
+	c->s->version = (uint8_t)version;
 }
 
 struct err *sysprof_read(const void *bytes, size_t len, struct sysprof **ret)
 {
-	struct cursor c = { bytes, bytes, (const uint8_t *)bytes + len, NULL };
-	struct sysprof *s = calloc(1, sizeof(*s));
+	struct cursor c = { .in = { bytes, bytes, (const uint8_t *)bytes + len, false } };
+	unsigned version = 0;
 
-	if (!s)
+	c.s = calloc(1, sizeof(*c.s));
+	if (!c.s)
 		return &err_nomem;
-	get_header(&c, "ljs", 3, &s->symbols_version);
+	c.err = ljs_read(&c.in, &version, add_symbol, &c);
+	if (c.err)
+		c.err = err_wrap(c.err, "not a sysprof file");
+	c.s->symbols_version = (uint8_t)version;
+	c.s->early = c.s->records;
 	if (!c.err)
-		get_symbols(&c, s);
-	if (!c.err)
-		get_header(&c, "ljp", 2, &s->version);
-	while (!c.err && get_record(&c, s))
+		get_header(&c);
+	while (!c.err && get_record(&c, c.s))
 		;
-	if (!c.err && c.at != c.end)
+	if (!c.err && c.in.p != c.in.end)
 		bad(&c, "something comes after its end");
 	if (c.err) {
-		sysprof_destroy(s);
+		sysprof_destroy(c.s);
 		return c.err;
 	}
-	*ret = s;
+	*ret = c.s;
 	return NULL;
 }
 
@@ -255,75 +226,76 @@ void sysprof_destroy(struct sysprof *s)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void put_number(uint64_t v, FILE *out)
+/* kinds of symbols in a table of version 2: there are no C functions */
+static void put_symbol(const struct sysprof *s, const struct record *r, bool old, struct ljs_out *o)
 {
-	for (; v >= 0x80; v >>= 7)
-		fputc((int)(v & 0x7f) | 0x80, out);
-	fputc((int)v, out);
-}
+	struct ljs_symbol sym = { .kind = (enum ljs_kind)(r->state - SYMBOL),
+				  .addr = r->a,
+				  .proto = r->b,
+				  .line = r->line,
+				  .name = s->text + r->text,
+				  .name_len = r->text_len };
 
-static void put_symbol(const struct sysprof *s, const struct record *r, unsigned kind, FILE *out)
-{
-	put_number(r->a, out);
-	if (kind == SYMBOL_TRACE) {
-		put_number(r->b, out);
-	} else {
-		put_number(r->text_len, out);
-		fwrite(s->text + r->text, 1, r->text_len, out);
+	if (!old || sym.kind != LJS_TRACE) {
+		ljs_put_symbol(o, &sym);
+		return;
 	}
-	if (kind != SYMBOL_C)
-		put_number(r->line, out);
+	ljs_put_number(o, r->a);
+	ljs_put_number(o, r->code);
+	ljs_put_number(o, r->b);
+	ljs_put_number(o, r->line);
 }
 
-static void put_lua_stack(const struct sysprof *s, const struct record *r, FILE *out)
+static void put_lua_stack(const struct sysprof *s, const struct record *r, struct ljs_out *o)
 {
 	for (uint64_t i = r->first; i < r->first + r->len;) {
 		uint64_t kind = s->word[i++];
 
-		fputc((int)kind, out);
-		put_number(s->word[i++], out);
+		ljs_put_byte(o, (uint8_t)kind);
+		ljs_put_number(o, s->word[i++]);
 		if (kind == FRAME_LUA)
-			put_number(s->word[i++], out);
+			ljs_put_number(o, s->word[i++]);
 	}
-	fputc(0x80, out);
+	ljs_put_byte(o, 0x80);
 }
 
-static void put_record(const struct sysprof *s, const struct record *r, FILE *out)
+static void put_record(const struct sysprof *s, const struct record *r, struct ljs_out *o)
 {
-	fputc(r->state, out);
+	ljs_put_byte(o, r->state);
 	if (r->state >= SYMBOL) {
-		put_symbol(s, r, r->state - SYMBOL, out);
+		put_symbol(s, r, false, o);
 		return;
 	}
 	if (r->state == STATE_TRACE) {
-		put_number(r->a, out);
-		put_number(r->b, out);
-		put_number(r->line, out);
+		ljs_put_number(o, r->a);
+		ljs_put_number(o, r->b);
+		ljs_put_number(o, r->line);
 		return;
 	}
 	if (r->state >= STATE_LUA && r->state <= STATE_C)
-		put_lua_stack(s, r, out);
+		put_lua_stack(s, r, o);
 	for (uint64_t i = 0; i < r->host_len; i++)
-		put_number(s->word[r->host_first + i], out);
-	put_number(0, out);
+		ljs_put_number(o, s->word[r->host_first + i]);
+	ljs_put_number(o, 0);
 }
 
 void sysprof_write(const struct sysprof *s, FILE *out)
 {
-	const char zero[3] = { 0 };
+	bool old = s->symbols_version < 3;
+	struct ljs_out o = { .n = 0 };
 
-	fputs("ljs", out);
-	fputc(s->symbols_version, out);
-	fwrite(zero, 1, 3, out);
+	ljs_put_magic(&o, "ljs", s->symbols_version);
 	for (size_t i = 0; i < s->early; i++) {
-		fputc(s->record[i].state - SYMBOL, out);
-		put_symbol(s, &s->record[i], s->record[i].state - SYMBOL, out);
+		enum ljs_kind kind = (enum ljs_kind)(s->record[i].state - SYMBOL);
+
+		ljs_put_byte(&o, old && kind == LJS_TRACE ? 1 : (uint8_t)kind);
+		put_symbol(s, &s->record[i], old, &o);
 	}
-	fputc(0x80, out);
-	fputs("ljp", out);
-	fputc(s->version, out);
-	fwrite(zero, 1, 3, out);
+	ljs_put_byte(&o, 0x80);
+	ljs_put_magic(&o, "ljp", s->version);
 	for (size_t i = s->early; i < s->records; i++)
-		put_record(s, &s->record[i], out);
-	fputc(0x80, out);
+		put_record(s, &s->record[i], &o);
+	ljs_put_byte(&o, 0x80);
+	fwrite(o.bytes, 1, o.n, out);
+	free(o.bytes);
 }

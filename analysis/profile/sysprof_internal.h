@@ -17,6 +17,7 @@ struct record {
 	uint8_t state;		/* or SYMBOL + enum symbol_kind */
 	uint32_t text, text_len;	/* of a symbol: in sysprof.text */
 	uint64_t a, b, line;	/* address or trace number; prototype of a trace */
+	uint64_t code;		/* of a trace, in old tables */
 	uint64_t first, len;	/* Lua stack in sysprof.word: kind, address, maybe line */
 	uint64_t host_first, host_len;
 };

@@ -36,7 +36,7 @@ int main(int argc, char **argv)
 	memcpy(p + 4096, code, sizeof(code));
 	tell(p, "made_first");
 	tell(p + 4096, "made_other");
-	for (int i = 0; i < 50; i++) {
+	for (int i = 0; i < 25; i++) {
 		run(4 * n);
 		other(2 * n);
 	}
@@ -44,14 +44,14 @@ int main(int argc, char **argv)
 	mprotect(p, 4096, PROT_READ | PROT_WRITE);
 	tell(p, "made_later");
 	mprotect(p, 4096, PROT_READ | PROT_EXEC);
-	for (int i = 0; i < 50; i++)
+	for (int i = 0; i < 25; i++)
 		run(4 * n);
 	return 0;
 }
 X
 gcc -g -O1 -o jit jit.c || fail gcc
-"$REC" -o t ./jit 600000 >/dev/null || fail rec
-"$HINDSIGHT" profile --passes=2 --json t >found 2>said || fail "profile: $(cat said)"
+"$REC" -o t ./jit 300000 >/dev/null || fail rec
+"$HINDSIGHT" profile --passes=2 --rate=4000 --json t >found 2>said || fail "profile: $(cat said)"
 python3 - <<'X' || fail "$(cut -c1-2000 found | head -50)"
 import json
 d = json.load(open('found'))
