@@ -101,6 +101,18 @@ static void lua(void **state_)
 	program("lua5.4", "-e", lua_text);
 }
 
+static void lua_old(void **state_)
+{
+	(void)state_;
+	program("lua5.1", "-e", lua_text);
+}
+
+static void lua_52(void **state_)
+{
+	(void)state_;
+	program("lua5.2", "-e", lua_text);
+}
+
 static void python(void **state_)
 {
 	(void)state_;
@@ -120,6 +132,7 @@ static void node(void **state_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(luajit), cmocka_unit_test(lua),
+					    cmocka_unit_test(lua_old), cmocka_unit_test(lua_52),
 					    cmocka_unit_test(python), cmocka_unit_test(node) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
