@@ -117,8 +117,9 @@ static void sample_text(const struct maker *m, const struct cpuprof_sample *s, c
 	switch (m->by) {
 	case CPUPROF_BY_TRACE:
 		if (s->trace)
-			snprintf(buf, size, "%u\t%s\t%s", s->trace,
-				 cpuprof_text(p, s->trace_start), cpuprof_text(p, s->trace_link));
+			snprintf(buf, size, "%u\t%s%s%s", s->trace,
+				 cpuprof_text(p, s->trace_start), s->trace_link ? "\t" : "",
+				 cpuprof_text(p, s->trace_link));
 		else
 			snprintf(buf, size, "-\t");
 		break;
