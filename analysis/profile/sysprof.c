@@ -191,13 +191,16 @@ struct err *sysprof_read(const void *bytes, size_t len, struct sysprof **ret)
 {
 	struct cursor c = { .in = { bytes, bytes, (const uint8_t *)bytes + len, false } };
 	unsigned version = 0;
+	struct err *symbols;
 
 	c.s = calloc(1, sizeof(*c.s));
 	if (!c.s)
 		return &err_nomem;
-	c.err = ljs_read(&c.in, &version, add_symbol, &c);
-	if (c.err)
-		c.err = err_wrap(c.err, "not a sysprof file");
+	symbols = ljs_read(&c.in, &version, add_symbol, &c);
+	if (symbols) {
+		c.err = err_new(ERR_USAGE, "not a sysprof file: %s", symbols->msg);
+		err_free(symbols);
+	}
 	c.s->symbols_version = (uint8_t)version;
 	c.s->early = c.s->records;
 	if (!c.err)
