@@ -145,32 +145,34 @@ void index_close(struct index *ix)
 	free(ix);
 }
 
-static void key_add(XXH3_state_t *state, struct span s)
+/* Which of the module's files an image is of. */
+static struct identity image_identity(const struct symbols_module *m, struct span image)
 {
-	uint64_t n = s.n;
+	const struct elf *all[] = { &m->elf, m->debug, m->alt };
 
-	XXH3_128bits_update(state, &n, sizeof(n));
-	if (s.n)
-		XXH3_128bits_update(state, s.p, s.n);
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i] && all[i]->file.p == image.p)
+			return all[i]->identity;
+	return (struct identity){ 0 };
 }
 
-static bool key_make(struct worker_job *job)
+/* Of the lengths and contents of all images. */
+static void key_make(const struct symbols_module *m, const char *dir, struct worker_job *job)
 {
-	XXH3_state_t *state = XXH3_createState();
+	struct span image[] = { job->main, job->debug, job->alt, job->frames };
+	uint64_t part[4][3] = { { 0 } };
 	XXH128_hash_t h;
 
-	if (!state)
-		return false;
-	XXH3_128bits_reset(state);
-	key_add(state, job->main);
-	key_add(state, job->debug);
-	key_add(state, job->alt);
-	key_add(state, job->frames);
-	h = XXH3_128bits_digest(state);
-	XXH3_freeState(state);
+	for (int i = 0; i < 4; i++) {
+		struct identity id = image_identity(m, image[i]);
+
+		part[i][0] = image[i].n;
+		if (image[i].n)
+			identity_hash(dir, &id, image[i], part[i] + 1);
+	}
+	h = XXH3_128bits(part, sizeof(part));
 	job->key[0] = h.low64;
 	job->key[1] = h.high64;
-	return true;
 }
 
 static bool has_section(struct elf *e, enum section_id id)
@@ -244,13 +246,13 @@ static struct index *index_make(struct symbols_module *m, struct worker_job *job
 	return ix;
 }
 
-/* The kept one, or a new one. */
-static struct index *index_get(struct symbols_module *m, struct worker_job *job)
+/* The kept one, or a new one; dir NULL: it is not kept. */
+static struct index *index_get(struct symbols_module *m, const char *dir, struct worker_job *job)
 {
-	char dir[PATH_MAX], path[PATH_MAX + 64];
+	char path[PATH_MAX + 64];
 	struct index *ix;
 
-	if (m->jit || !index_dir(m->family, dir, sizeof(dir)) || !make_dir(dir))
+	if (!dir)
 		return index_make(m, job, NULL);
 	snprintf(path, sizeof(path), "%s/%016llx%016llx.%s", dir, (unsigned long long)job->key[1],
 		 (unsigned long long)job->key[0],
@@ -263,7 +265,8 @@ static struct index *index_get(struct symbols_module *m, struct worker_job *job)
 }
 
 /* With the entries of split units, where their files are found; ix otherwise. */
-static struct index *index_join(struct symbols_module *m, struct worker_job *job, struct index *ix)
+static struct index *index_join(struct symbols_module *m, const char *dir, struct worker_job *job,
+				struct index *ix)
 {
 	struct index *whole = NULL;
 	struct split_files f;
@@ -273,7 +276,7 @@ static struct index *index_join(struct symbols_module *m, struct worker_job *job
 		job->split = f.image;
 		job->n_split = f.n;
 		job->key[0] ^= f.sum;
-		whole = index_get(m, job);
+		whole = index_get(m, dir, job);
 	}
 	split_files_close(&f);
 	if (!whole)
@@ -285,11 +288,15 @@ static struct index *index_join(struct symbols_module *m, struct worker_job *job
 struct index *index_open(struct symbols_module *m, uint32_t parts)
 {
 	struct worker_job job = { .name = m->name, .main = m->elf.file, .parts = parts };
+	char place[PATH_MAX], *dir = place;
 	struct index *ix;
 
-	if (!(parts == IX_PART_NAMES ? job_names(m, &job) : job_frames(m, &job)) ||
-	    (!m->jit && !key_make(&job)))
+	if (!(parts == IX_PART_NAMES ? job_names(m, &job) : job_frames(m, &job)))
 		return NULL;
-	ix = index_get(m, &job);
-	return ix && parts == IX_PART_NAMES ? index_join(m, &job, ix) : ix;
+	if (m->jit || !index_dir(m->family, place, sizeof(place)) || !make_dir(place))
+		dir = NULL;
+	if (!m->jit)
+		key_make(m, dir, &job);
+	ix = index_get(m, dir, &job);
+	return ix && parts == IX_PART_NAMES ? index_join(m, dir, &job, ix) : ix;
 }

@@ -18,6 +18,12 @@ struct index;
  * said so, unless there is just nothing in the file). */
 struct index *index_open(struct symbols_module *m, uint32_t parts);
 void index_close(struct index *ix);
+/* identity.c.  dir: where hashes are kept, NULL = nowhere; content: of the file that id names */
+#define IDENTITY_PREFIX ".hash-"
+struct stat;
+struct identity identity_of(const struct stat *st);
+void identity_hash(const char *dir, const struct identity *id, struct span content,
+		   uint64_t ret[2]);
 /* The name of a content in the store of traces (collect.c). */
 void content_hash(struct span s, uint8_t ret[16]);
 

@@ -66,8 +66,15 @@ struct section {
 	uint8_t *owned;		/* decompressed */
 };
 
+/* A file that can be told from any other, and from itself once changed (identity.c). */
+struct identity {
+	uint64_t dev, ino, size;	/* ino 0: no file */
+	int64_t changed_ns, inode_changed_ns;
+};
+
 struct elf {
 	struct span file;
+	struct identity identity;
 	bool mapped, owned;	/* munmap or free the file's bytes */
 	uint16_t type;
 	Elf64_Phdr *phdr;

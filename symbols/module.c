@@ -12,6 +12,7 @@
 #include "symbols/cfi.h"
 #include "symbols/entry.h"
 #include "symbols/go.h"
+#include "symbols/index.h"
 #include "symbols/internal.h"
 
 /*
@@ -92,6 +93,7 @@ struct symbols_module *file_module(struct family *f, struct file *file)
 		m->dev = st.st_dev;
 		m->ino = st.st_ino;
 		m->size = (uint64_t)st.st_size;
+		m->elf.identity = identity_of(&st);
 	}
 	return file->module = m;
 }
@@ -153,6 +155,7 @@ static struct elf *open_elf(const char *path)
 		return NULL;
 	}
 	e->path = strdup(path);
+	e->identity = identity_of(&st);
 	return e;
 }
 

@@ -19,11 +19,6 @@
 
 enum { SPLIT_MOST = 16384 };
 
-/* A file as it is now: who made the index from it, and will it do again? */
-struct identity {
-	uint64_t dev, ino, size, seconds, nanoseconds;
-};
-
 static bool add_file(struct split_files *f, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -44,8 +39,7 @@ static bool add_file(struct split_files *f, const char *path)
 		return false;
 	}
 	f->image[f->n++] = (struct span){ p, (size_t)st.st_size };
-	id = (struct identity){ st.st_dev, st.st_ino, (uint64_t)st.st_size,
-				(uint64_t)st.st_mtim.tv_sec, (uint64_t)st.st_mtim.tv_nsec };
+	id = identity_of(&st);
 	f->sum = XXH3_64bits_withSeed(&id, sizeof(id), f->sum);
 	return true;
 }
