@@ -1,11 +1,11 @@
 /*
  * identity.c - the hash of a file's content, without reading a file whose hash is known.
  *
- * Hashing CPython takes longer than everything else that opening a kept index does.  So the hash is
- * kept beside the indexes, under what the kernel says of the file: device, inode, size, and the
- * times of the last change to its content and to its inode.  Only root can set the latter, so a file
- * that has been changed has another name here.  Not kept: the hash of a file that changed within the
- * last seconds, which may change once more without another time.
+ * Hashing CPython takes longer than everything else that opening a kept index does.  So the hash
+ * is kept beside the indexes, under what the kernel says of the file: device, inode, size, and the
+ * times of the last change to its content and to its inode.  Only root can set the latter, so a
+ * file that has been changed has another name here.  Not kept: the hash of a file that changed
+ * within the last seconds, which may change once more without another time.
  *
  * Rejected: build-ids, which a stranger's trace can claim for other content.
  */
@@ -22,7 +22,7 @@
 
 enum { SETTLED_SECONDS = 3 };
 
-struct known {			/* the content of IDENTITY_PREFIX... */
+struct known {			/* the content of a file IDENTITY_PREFIX... */
 	struct identity file;
 	uint64_t hash[2], sum;
 };
