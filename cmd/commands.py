@@ -727,7 +727,8 @@ def _on_resume(event):
             locking = '+' if gdb.parameter('scheduler-locking') in ('on', 'step') else ''
             over = '!' if _on_a_breakpoint() else ''
             minds = '*' if _minds_libraries() else ''
-            gdb.execute('monitor thread %d%s%s%s%s' % (gdb.selected_thread().ptid[1], locking, over, minds, _for_threads()), to_string=True)
+            gdb.execute('monitor thread %d%s%s%s%s%s' % (gdb.selected_thread().ptid[1], locking, over, minds, _jit_flags(), _for_threads()),
+                        to_string=True)
 
 
 def _re_enable(known):

@@ -1,50 +1,48 @@
 
 # ---- code that the program made (GDB's JIT interface) ----
 #
-# gdb's own reader takes an object at each call of __jit_debug_register_code(), forwards; going backwards it loses them, since it takes
-# a call for the same thing in both directions.  Objects that are in the program's list at this point and that gdb knows nothing of are
-# given to gdb here, and taken away again where they are not in the list.  Only looked at when a frame has no name.
+# gdb's own reader takes an object at each call of __jit_debug_register_code(): a thousand take it a minute, and going backwards it
+# loses them, since it takes a call for the same thing in both directions.  So the server leaves gdb's breakpoint there out of moves
+# (gdbserver/jit.c), and tells which objects have code in the stack; these are given to gdb here, and taken away again where they are not
+# registered.  Of a program with few objects gdb has all, so that it can step into them.
 
-_jit_at = None          # addresses of __jit_debug_descriptor, one in each LLVM; None: to be looked for
-_jit_given = {}         # (inferior, entry, address, size) -> file
+_jit_given = {}         # (inferior, entry, address, size, hash) -> file
+_jit_starts = {}        # the same -> where its code begins
+_jit_events = set()     # addresses of __jit_debug_register_code(), one in each LLVM
 _jit_dir = None
-_JIT_MOST = 100000      # entries of a list, which may be damaged
-
-
-def _jit_objfile(event):
-    global _jit_at
-    if not _jit_dir or not event.new_objfile.filename or not event.new_objfile.filename.startswith(_jit_dir):
-        _jit_at = None
-
-
-def _jit_find():
-    global _jit_at
-    if _jit_at is None:
-        said = gdb.execute('info variables ^__jit_debug_descriptor$', to_string=True)
-        _jit_at = {int(x, 16) for x in re.findall(r'^(0x[0-9a-f]+)\s+__jit_debug_descriptor$', said, re.MULTILINE)}
-        if ' __jit_debug_descriptor;' in said:
-            _jit_at.add(int(gdb.parse_and_eval('(unsigned long)&__jit_debug_descriptor')))
-    return _jit_at
+_JIT_FEW = 32
+_JIT_DEPTH = 200        # frames that are looked at
 
 
 def _jit_read(addr, size):
     return bytes(gdb.selected_inferior().read_memory(addr, size))
 
 
-def _jit_list():
-    """(inferior, entry, address of the object, size) of each that is registered now."""
-    number = gdb.selected_inferior().num
-    found = []
-    for at in _jit_find():
-        try:
-            version, _, _, entry = struct.unpack('<IIQQ', _jit_read(at, 24))
-            while version == 1 and entry and len(found) < _JIT_MOST:
-                following, _, address, size = struct.unpack('<QQQQ', _jit_read(entry, 32))
-                found.append((number, entry, address, size))
-                entry = following
-        except gdb.MemoryError:
-            pass
-    return found
+def _jit_ask(pcs):
+    """The objects that are registered now: all when they are few, or those with code at these addresses; (inferior, entry, address of
+    the object, size, hash) of each."""
+    number, found = gdb.selected_inferior().num, []
+    for line in _ask('jit %d%s' % (_JIT_FEW, ''.join(' %x' % (pc & 0xffffffffffffffff) for pc in pcs))).split():
+        if line[0] == '=':
+            _jit_events.add(int(line[1:], 16))
+            found.append((number,))
+        else:
+            found[-1] += int(line, 16),
+            if len(found[-1]) == 5:
+                found.append((number,))
+    return [key for key in found if len(key) == 5]
+
+
+def _jit_flags():
+    """For gdbserver/jit.c: gdb need not know of objects at once; but a breakpoint waits for a function; is where they are told of."""
+    flags = '~'
+    for b in gdb.breakpoints():
+        if b.enabled and getattr(b, 'pending', False):
+            flags += '?' if '?' not in flags else ''
+    if any('jit_debug_register_code' in (b.location or '') or any(place.address in _jit_events for place in getattr(b, 'locations', None) or ())
+           for b in gdb.breakpoints() if b.enabled):
+        flags += '@'
+    return flags
 
 
 def _jit_sections(image):
@@ -83,38 +81,48 @@ def _jit_give(key):
     image = bytearray(_jit_read(key[2], key[3]))
     sections = _jit_sections(image)
     code = [addr for _, addr, is_code in sections if is_code]
-    if not code or gdb.block_for_pc(code[0]):       # gdb knows it
+    if not code:
         return
-    path = '%s/%x-%x.o' % (_jit_directory(), key[1], key[2])
+    path = '%s/%d-%x-%x.o' % (_jit_directory(), key[0], key[1], key[2])
     with open(path, 'wb') as f:
         f.write(image)
     where = ''.join(' -s %s 0x%x' % (name, addr) for name, addr, _ in sections)
     gdb.execute('add-symbol-file %s%s' % (path, where if image[16] == 1 else ' -o 0'), to_string=True)
-    _jit_given[key] = path
+    _jit_given[key], _jit_starts[key] = path, code[0]
 
 
 def _jit_unnamed():
-    frame = gdb.newest_frame()
-    for _ in range(40):
+    """Addresses in frames that have no name and are in no library."""
+    frame, found = gdb.newest_frame(), []
+    for _ in range(_JIT_DEPTH):
         if frame is None:
-            return False
-        if frame.name() is None and gdb.current_progspace().solib_name(frame.pc()) is None:
-            return True
+            break
+        pc = frame.pc() - (frame.newer() is not None and frame.newer().type() == gdb.NORMAL_FRAME)
+        if frame.name() is None and pc > 0 and gdb.current_progspace().solib_name(pc) is None:
+            found.append(pc)
         frame = frame.older()
-    return False
+    return found
 
 
 def _jit_stop():
-    if not _jit_find() or not (_jit_given or _jit_unnamed()):
-        return
-    there = _jit_list()
-    for key in set(_jit_given) - set(there):
-        if key[0] == gdb.selected_inferior().num:
+    """A frame that can be unwound shows others; so again, until there is nothing new."""
+    number, asked = gdb.selected_inferior().num, set()
+    for _ in range(_JIT_DEPTH):
+        given = [key for key in _jit_given if key[0] == number]
+        pcs = _jit_unnamed()
+        there = _jit_ask([_jit_starts[key] for key in given] + pcs)
+        gone, new = set(given) - set(there), set(there) - set(given) - asked
+        for key in gone:
+            _jit_starts.pop(key)
             gdb.execute('remove-symbol-file ' + _jit_given.pop(key), to_string=True)
-    if _jit_unnamed():
-        for key in there:
-            if key not in _jit_given:
+        for key in new:
+            try:
                 _jit_give(key)
+            except (gdb.error, ValueError, IndexError, struct.error, OSError):      # a lie
+                pass
+        asked |= new
+        if not gone and not new:
+            break
         gdb.execute('frame', to_string=True)
 
 
@@ -122,9 +130,7 @@ def _jit_on_stop(event):
     if _passing and _passing():
         return
     try:
-        _jit_stop()
-    except (gdb.error, ValueError, struct.error, OSError):      # of a program that lies: no names
+        if gdb.selected_thread() is not None:
+            _jit_stop()
+    except (gdb.error, gdb.GdbError, ValueError, struct.error, OSError):    # no names
         pass
-
-
-gdb.events.new_objfile.connect(_jit_objfile)

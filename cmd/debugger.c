@@ -263,7 +263,7 @@ static struct err *serve_gdb(struct replay *r, const char *dir, const struct rep
 		return NULL;
 	if (!err) {
 		place_remove(p);	/* gdb has read the script, too */
-		err = gdbserver_run(r, fd);
+		err = gdbserver_run(r, fd, true);
 		close(fd);
 	}
 	if (!err) {
@@ -347,7 +347,7 @@ struct err *debugger_serve(const char *dir, const struct replay_args *o)
 	err = open_for_debugging(dir, o, &r);
 	if (!err) {
 		fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
-		err = fd < 0 ? err_os(errno, "accept") : gdbserver_run(r, fd);
+		err = fd < 0 ? err_os(errno, "accept") : gdbserver_run(r, fd, false);
 		if (fd >= 0)
 			close(fd);
 		replay_close(r);

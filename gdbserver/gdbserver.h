@@ -8,8 +8,9 @@
 
 /*
  * Serve one debugger on a connected socket until it goes away.  replay_debug_start() has been done.
- * NULL also when the connection drops; an error is one of the replay itself.
+ * NULL also when the connection drops; an error is one of the replay itself.  ours: it is a gdb
+ * with our commands (cmd/commands.py).
  */
-struct err *gdbserver_run(struct replay *r, int fd) __must_check;
+struct err *gdbserver_run(struct replay *r, int fd, bool ours) __must_check;
 
 #endif

@@ -70,6 +70,15 @@ struct lines {
 	uint64_t refused;		/* the line that begins there has to be stepped */
 };
 
+/* Where a process has GDB's JIT interface: jit.c. */
+enum { JIT_COPIES = 8 };
+struct jit_process {
+	int pid;
+	uint64_t event[JIT_COPIES], event_end[JIT_COPIES];	/* __jit_debug_register_code() */
+	uint64_t list[JIT_COPIES];				/* __jit_debug_descriptor */
+	unsigned n_event, n_list;
+};
+
 struct server {
 	struct replay *r;
 	int fd;
@@ -127,6 +136,12 @@ struct server {
 	struct only *only;
 	unsigned only_n;
 	char *only_text;		/* what commands.py said of them */
+	struct jit_process *jit;
+	unsigned jit_n;
+	/* as commands.py says: it knows of objects; a breakpoint waits for a function; is there */
+	bool jit_told, jit_wanted, jit_user;
+	bool jit_back;			/* the last move was */
+	bool jit_new;			/* commands.py has not asked for objects yet */
 	int *files;			/* that gdb has open (file.c): -1 = free */
 	unsigned files_n, files_limit;
 	struct reply out;
@@ -334,6 +349,22 @@ char *names_tls(struct server *s, struct symbols *sym, int tid, const struct reg
 /* "[-l] [-g] [-a] [N]": appends the merged stack of the thread being read. */
 struct err *stack_print(struct server *s, const char *args, struct reply *o) __must_check;
 void stack_deinit(struct server *s);
+
+/* ---- jit.c ----------------------------------------------------------------------------- */
+/* A breakpoint was inserted; libraries have come or gone. */
+void jit_inserted(struct server *s);
+void jit_forget(struct server *s);
+void jit_deinit(struct server *s);
+/* Is it gdb's own, for registrations of code, and not needed for this move? */
+bool jit_left_out(struct server *s, const struct replay_break *b);
+/* gdb, new here, reads the list of objects, and would take them all: it shall not. */
+bool jit_hidden(struct server *s, uint64_t addr, uint64_t len);
+/* Reads commands.py's flags; true: others than before. */
+bool jit_flags(struct server *s, const char **p);
+/* Before a move; true: breakpoints are others than for the last one. */
+bool jit_going(struct server *s, bool back);
+/* "LIMIT PC...": appends the objects with code there. */
+void jit_registered(struct server *s, const char *args, struct reply *o);
 
 /* ---- find.c ---------------------------------------------------------------------------- */
 /* "[-u] [-s SIZE] VALUE": appends to o, or says what is wrong. */

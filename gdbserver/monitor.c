@@ -403,6 +403,11 @@ static void do_thread(struct monitor *m)
 		err_free(process_breaks(m->s));
 }
 
+static void do_jit(struct monitor *m)
+{
+	jit_registered(m->s, m->args, m->o);
+}
+
 static void visit(struct monitor *m, int by)
 {
 	struct server *s = m->s;
@@ -515,6 +520,7 @@ static const struct { const char *name; monitor_fn *run; const char *args, *help
 	{ "lines", do_lines, NULL, NULL },
 	{ "exe", do_exe, NULL, NULL },
 	{ "thread", do_thread, NULL, NULL },
+	{ "jit", do_jit, NULL, NULL },
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
@@ -586,6 +592,7 @@ void monitor_deinit(struct server *s)
 	free(s->checkpoints.kept);
 	free(s->places.kept);
 	stack_deinit(s);
+	jit_deinit(s);
 	names_deinit(s);
 	lines_deinit(s);
 }

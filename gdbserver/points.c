@@ -53,6 +53,7 @@ bool points_threads(struct server *s, const char *text)
 {
 	char *end;
 	int tid = (int)strtol(text, &end, 10);
+	bool changed;
 
 	s->tid_told = tid;
 	s->lock_told = *end == '+';
@@ -61,8 +62,9 @@ bool points_threads(struct server *s, const char *text)
 	end += s->over;
 	s->libraries_late = *end != '*';
 	end += !s->libraries_late;
+	changed = jit_flags(s, (const char **)&end);
 	if (!(*end || s->only_n) || (s->only_text && !strcmp(s->only_text, text)))
-		return false;
+		return changed;
 	free(s->only_text);
 	s->only_text = strdup(text);
 	BUG_ON(!s->only_text, "out of memory for breakpoints");
@@ -195,6 +197,7 @@ void do_insert(struct server *s, const char *p, size_t len)
 		}
 	}
 	s->breaks[s->breaks_n++] = b;
+	jit_inserted(s);
 	callee_inserted(s, &b);
 	set_breaks(s);
 }

@@ -82,6 +82,8 @@ static struct err *add(struct server *s, struct replay_break *all, unsigned *n,
 		 at = 0;
 	unsigned cond = loader_condition(s, b, l);
 
+	if (jit_left_out(s, b))
+		return NULL;
 	do {
 		if (*n == ALL_MAX)
 			return err_new(ERR_UNSUPPORTED,
@@ -125,6 +127,7 @@ void process_going(struct server *s, bool back)
 	bool late = back && s->libraries_late && !s->lock_told,
 	     shared = s->shared || s->breaks_later || s->backwards != late;
 
+	shared |= jit_going(s, back);
 	s->backwards = late;
 	for (unsigned k = 0; k < s->known_n && !shared; k++)
 		shared = replay_shares_memory(s->r, s->known[k].pid) != 0;
@@ -176,6 +179,7 @@ void process_libraries_told(struct server *s)
 
 	if (!k)
 		return;
+	jit_forget(s);
 	k->asked = true;
 	k->libraries = link_sum(s);
 }

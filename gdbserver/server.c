@@ -199,7 +199,7 @@ static void dispatch(struct server *s, char *packet, size_t len)
 		s->tid = tid;
 }
 
-struct err *gdbserver_run(struct replay *r, int fd)
+struct err *gdbserver_run(struct replay *r, int fd, bool ours)
 {
 	static char packet[PACKET_MAX + 1];
 	struct server *s = calloc(1, sizeof(*s));
@@ -210,6 +210,7 @@ struct err *gdbserver_run(struct replay *r, int fd)
 		return &err_nomem;
 	s->r = r;
 	s->fd = fd;
+	s->jit_told = s->jit_new = ours;
 	s->always = eventfd(1, EFD_CLOEXEC);
 	target_init(s);
 	reply_bytes(&s->out, "", 0);

@@ -77,7 +77,7 @@ void do_memory(struct server *s, const char *p, size_t len)
 	uint64_t addr, n;
 
 	(void)len;
-	if (!parse_range(&p, &addr, &n)) {
+	if (!parse_range(&p, &addr, &n) || jit_hidden(s, addr, n)) {
 		reply_bad(s);
 		return;
 	}
