@@ -80,7 +80,8 @@ static void named(void *ctx, const struct jit_named *n)
 		f.line = l->function[l->alive[at].function].line;
 		jit_functions_end(l, l->alive[at].start, l->alive[at].end, f.birth);
 	} else {
-		f.name = keep_text(l, n->name);
+		/* As objects' symbols are called: LLVM tells perf the mangled name. */
+		f.name = keep_text(l, n->name ? symbols_demangle(l->sym, n->name) : NULL);
 		f.file = keep_text(l, n->file);
 	}
 	jit_function_begin(l, &f);

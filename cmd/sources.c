@@ -5,6 +5,8 @@
  *
  *	s HASH /path/of/a/source
  *	d HASH .build-id/ab/cdef.debug		below a directory of debug files
+ *	d HASH where/it/was/compiled/b.dwo	the same, for split units: its whole path
+ *	d HASH b.dwo				where gdb looks for it
  *	p /a/directory				that paths lead through ("/a/directory/../b.c")
  *
  * HASH is 32 hex digits, XXH3_128 of the content, which is in files/HASH.  `unpack` makes
@@ -148,18 +150,18 @@ static void file_named(void *ctx, const char *path, bool debug)
 {
 	struct collect *c = ctx;
 	char hex[HASH_LEN + 1], plain[PATH_MAX];
-	const char *name = plain;
+	const char *name = plain, *base;
 
 	if (c->err || !normalize(c, path, plain))
 		return;
-	if (debug) {
-		if (strncmp(plain, debug_root, sizeof(debug_root) - 1))
-			return;
-		name += sizeof(debug_root) - 1;
-	}
+	if (debug)
+		name += strncmp(plain, debug_root, sizeof(debug_root) - 1) ? 1 : sizeof(debug_root) - 1;
 	if (!names_add(&c->paths, plain) || !content_hash(path, hex))
 		return;
 	fprintf(c->index, "%c %s %s\n", debug ? 'd' : 's', hex, name);
+	base = strrchr(plain, '/') + 1;
+	if (debug && name == plain + 1 && base != name && names_add(&c->paths, base))
+		fprintf(c->index, "d %s %s\n", hex, base);
 	c->files++;
 	if (names_add(&c->hashes, hex))
 		c->err = c->add(c->ctx, path, hex);

@@ -4,6 +4,7 @@
  */
 #include "symbols/entry.h"
 #include "symbols/internal.h"
+#include "symbols/split.h"
 
 static void debug_file(const struct elf *e, symbols_file_fn *fn, void *ctx)
 {
@@ -19,6 +20,8 @@ void symbols_module_files(struct symbols_module *m, symbols_file_fn *fn, void *c
 
 	debug_file(module_debug(m), fn, ctx);
 	debug_file(module_alt(m), fn, ctx);
+	if (d)
+		split_files_each(m, d->ix, fn, ctx);
 	file = d ? index_array(d->ix, IX_FILES, sizeof(*file), &n) : NULL;
 	for (size_t i = 0; i < n; i++) {
 		const char *path = index_string(d->ix, file[i]);

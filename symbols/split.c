@@ -41,6 +41,8 @@ static bool add_file(struct split_files *f, const char *path)
 	f->image[f->n++] = (struct span){ p, (size_t)st.st_size };
 	id = identity_of(&st);
 	f->sum = XXH3_64bits_withSeed(&id, sizeof(id), f->sum);
+	if (f->told)
+		f->told(f->ctx, path, true);
 	return true;
 }
 
@@ -53,21 +55,36 @@ static bool add_joined(struct split_files *f, const char *dir, size_t dir_len, c
 	       add_file(f, path);
 }
 
-static bool add_package(struct split_files *f, const char *of)
+/* Below debug_dir, where `pack --sources` has put it under its whole path; may be NULL. */
+static bool add_kept(struct split_files *f, const char *debug_dir, const char *dir,
+		     const char *name)
+{
+	char path[PATH_MAX];
+
+	return debug_dir && dir[0] == '/' &&
+	       snprintf(path, sizeof(path), "%s%s%s%s", debug_dir, dir, *name ? "/" : "", name) <
+		       (int)sizeof(path) &&
+	       add_file(f, path);
+}
+
+static bool add_package(struct split_files *f, const char *debug_dir, const char *of)
 {
 	char path[PATH_MAX];
 
 	return of && snprintf(path, sizeof(path), "%s.dwp", of) < (int)sizeof(path) &&
-	       add_file(f, path);
+	       (add_kept(f, debug_dir, path, "") || add_file(f, path));
 }
 
-static void add_unit(struct split_files *f, const char *program, const char *name,
-		     const char *comp_dir)
+static void add_unit(struct split_files *f, const char *debug_dir, const char *program,
+		     const char *name, const char *comp_dir)
 {
 	const char *slash = strrchr(program, '/'), *base = strrchr(name, '/');
 
 	base = base ? base + 1 : name;
 	if (!*base)
+		return;
+	if (name[0] == '/' ? add_kept(f, debug_dir, name, "")
+			   : comp_dir && add_kept(f, debug_dir, comp_dir, name))
 		return;
 	if (name[0] == '/' ? add_file(f, name)
 			   : comp_dir && add_joined(f, comp_dir, strlen(comp_dir), name))
@@ -80,22 +97,36 @@ static void add_unit(struct split_files *f, const char *program, const char *nam
 		add_joined(f, program, (size_t)(slash - program), base);
 }
 
-void split_files_open(struct symbols_module *m, struct index *ix, struct split_files *f)
+static void files_open(struct symbols_module *m, struct index *ix, struct split_files *f)
 {
+	const char *kept = m->family->options.debug_dir;
 	size_t n;
 	const struct ix_split *s = index_array(ix, IX_SPLIT, sizeof(*s), &n);
 
-	*f = (struct split_files){ 0 };
 	if (!n || m->jit || m->family->options.no_debug_files)
 		return;
-	if (add_package(f, m->name) || (m->debug && add_package(f, m->debug->path)))
+	if (add_package(f, kept, m->name) || (m->debug && add_package(f, kept, m->debug->path)))
 		return;
 	for (size_t i = 0; i < n && i < SPLIT_MOST; i++) {
 		const char *name = index_string(ix, s[i].name);
 
 		if (name)
-			add_unit(f, m->name, name, index_string(ix, s[i].comp_dir));
+			add_unit(f, kept, m->name, name, index_string(ix, s[i].comp_dir));
 	}
+}
+
+void split_files_open(struct symbols_module *m, struct index *ix, struct split_files *f)
+{
+	*f = (struct split_files){ 0 };
+	files_open(m, ix, f);
+}
+
+void split_files_each(struct symbols_module *m, struct index *ix, symbols_file_fn *fn, void *ctx)
+{
+	struct split_files f = { .told = fn, .ctx = ctx };
+
+	files_open(m, ix, &f);
+	split_files_close(&f);
 }
 
 void split_files_close(struct split_files *f)

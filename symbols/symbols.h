@@ -133,7 +133,7 @@ bool symbols_module_has_dwarf(struct symbols_module *m);
 /*
  * Every file that the module's debug information names, in no order and maybe more than once:
  * sources (absolute, as its compiler saw them), and files of separate debug information on this
- * machine.
+ * machine (debug), those of split units (.dwo, .dwp) too.
  */
 typedef void symbols_file_fn(void *ctx, const char *path, bool debug);
 void symbols_module_files(struct symbols_module *m, symbols_file_fn *fn, void *ctx);
