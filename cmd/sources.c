@@ -151,11 +151,12 @@ static void file_named(void *ctx, const char *path, bool debug)
 	struct collect *c = ctx;
 	char hex[HASH_LEN + 1], plain[PATH_MAX];
 	const char *name = plain, *base;
+	const size_t root = sizeof(debug_root) - 1;
 
 	if (c->err || !normalize(c, path, plain))
 		return;
 	if (debug)
-		name += strncmp(plain, debug_root, sizeof(debug_root) - 1) ? 1 : sizeof(debug_root) - 1;
+		name += strncmp(plain, debug_root, root) ? 1 : root;
 	if (!names_add(&c->paths, plain) || !content_hash(path, hex))
 		return;
 	fprintf(c->index, "%c %s %s\n", debug ? 'd' : 's', hex, name);
