@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analysis/internal.h"
-#include "base/decode.h"
+#include "x86/decode.h"
 
 /* Index into struct regs' words of the 64-bit register that a name is part of; -1 = none. */
 static int register_word(x86_reg reg)

@@ -22,8 +22,8 @@
 #include <capstone/capstone.h>
 #include <string.h>
 
-#include "base/decode.h"
 #include "gdbserver/internal.h"
+#include "x86/decode.h"
 
 static bool is_return(const uint8_t *code)
 {

@@ -29,8 +29,8 @@
 #include <string.h>
 
 #include "base/bug.h"
-#include "base/decode.h"
 #include "gdbserver/internal.h"
+#include "x86/decode.h"
 
 enum { PATIENCE = 24, CODE_MAX = 1 << 18, WAYS_MAX = 400, OTHERS_MAX = 64, TABLES_MAX = 256 };
 

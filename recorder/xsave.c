@@ -10,11 +10,11 @@
 #include <capstone/capstone.h>
 #include <string.h>
 
-#include "base/decode.h"
 #include "recorder/internal.h"
 #include "tracee/level.h"
 #include "tracee/mark.h"
 #include "tracee/site.h"
+#include "x86/decode.h"
 
 enum {
 	BV = 512,

@@ -14,6 +14,7 @@
 
 #include "symbols/cfi.h"
 #include "symbols/entry.h"
+#include "x86/decode.h"
 
 enum {
 	MAX_INSNS = 80,
@@ -629,17 +630,16 @@ static const struct symbols_type *guess(struct symbols *s, const struct symbols_
 {
 	const struct symbols_type *t = NULL;
 	bool outwards = true;
-	csh handle;
+	csh handle = decoder_open(DECODE_DETAIL);
 
-	if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle) != CS_ERR_OK)
+	if (!handle)
 		return NULL;
-	cs_option(handle, CS_OPT_DETAIL, CS_OPT_ON);
 	for (size_t i = 0; i < n && outwards; i++) {
 		const struct symbols_type *at = guess_at(s, handle, pc[i].pc, size, &outwards);
 
 		t = at ? at : t;
 	}
-	cs_close(&handle);
+	decoder_close(handle);
 	return t;
 }
 

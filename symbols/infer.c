@@ -12,6 +12,7 @@
 
 #include "symbols/cfi.h"
 #include "symbols/go.h"
+#include "x86/decode.h"
 
 enum { MAX_FUNCTION = 1 << 16, MAX_WORK = 512 };
 
@@ -410,13 +411,13 @@ bool infer_row_at(struct symbols_module *m, uint64_t vaddr, struct cfi_row *ret)
 		return false;
 	}
 	w->seen = calloc(1, w->size + 1);
-	if (w->seen && cs_open(CS_ARCH_X86, CS_MODE_64, &w->handle) == CS_ERR_OK) {
-		cs_option(w->handle, CS_OPT_DETAIL, CS_OPT_ON);
+	w->handle = w->seen ? decoder_open(DECODE_DETAIL) : 0;
+	if (w->handle) {
 		w->insn = cs_malloc(w->handle);
 		ok = w->insn && walk_all(w, &st) && state_row(&st, ret);
 		if (w->insn)
 			cs_free(w->insn, 1);
-		cs_close(&w->handle);
+		decoder_close(w->handle);
 	}
 	free(w->seen);
 	free(w);

@@ -9,6 +9,7 @@
 
 #include "tracee/cpu.h"
 #include "tracee/level.h"
+#include "x86/decode.h"
 
 enum { CHUNK = 1 << 20, BEFORE = 96, BEHIND = 48, PREFIXES = 4 };
 
@@ -109,15 +110,6 @@ static bool looks_like(const uint8_t *p, size_t room, struct mark_site *ret)
 	return state_marked && room >= 16 && looks_like_xsave(p, ret);
 }
 
-static csh plain_decoder(void)
-{
-	static csh handle;
-
-	if (!handle && cs_open(CS_ARCH_X86, CS_MODE_64, &handle) != CS_ERR_OK)
-		return 0;
-	return handle;
-}
-
 static bool is_wanted(unsigned id)
 {
 	return id == X86_INS_CPUID || id == X86_INS_RDTSC || id == X86_INS_RDTSCP ||
@@ -201,7 +193,7 @@ enum verdict { NO, MAYBE, YES };
 static enum verdict is_instruction(const uint8_t *code, size_t n, size_t at, size_t len)
 {
 	enum { FEW = 4, RUNS = 16 };
-	csh handle = plain_decoder();
+	csh handle = decoder_plain();
 	cs_insn *insn = handle ? cs_malloc(handle) : NULL;
 	size_t first = at > BEFORE ? at - BEFORE : 0, met = 0, runs = 0, good_start = first;
 	bool is, seen;

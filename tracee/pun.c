@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "abi/layout.h"
-#include "base/decode.h"
 #include "tracee/site.h"
+#include "x86/decode.h"
 
 enum { PAGE = 4096, LOOK = 16, NEAR = 2048 };
 

@@ -1,5 +1,5 @@
 #include "tracee/site.h"
-#include "base/decode.h"
+#include "x86/decode.h"
 
 #include <capstone/capstone.h>
 #include <string.h>

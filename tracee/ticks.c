@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "x86/decode.h"
+
 const char *const ticks_names[] = { "auto", "pmu", "landmark", "step" };
 
 /*
@@ -200,14 +202,12 @@ struct err *ticks_choose(enum ticks_source want, enum ticks_source *ret)
 
 bool ticks_is_branch(const uint8_t code[16])
 {
-	static csh handle;
 	static cs_insn *insn;
+	csh handle = decoder();
 	const uint8_t *p = code;
 	size_t room = 16;
 	uint64_t at = 0x10000;
 
-	if (!handle && cs_open(CS_ARCH_X86, CS_MODE_64, &handle) == CS_ERR_OK)
-		cs_option(handle, CS_OPT_DETAIL, CS_OPT_ON);
 	if (!insn && handle)
 		insn = cs_malloc(handle);
 	if (!insn || !cs_disasm_iter(handle, &p, &room, &at, insn))

@@ -14,6 +14,7 @@
 
 #include "analysis/heap/luajit_names.h"
 #include "analysis/heap/luajit_view.h"
+#include "x86/decode.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
 enum {
@@ -421,13 +422,9 @@ static void code_lines(const uint8_t *code, size_t n, uint64_t addr, heap_luajit
 {
 	cs_insn *insn = NULL;
 	size_t at = 0, k = 0;
-	bool open;
-	csh cs;
+	csh cs = decoder_open(DECODE_SKIP);
 
-	open = cs_open(CS_ARCH_X86, CS_MODE_64, &cs) == CS_ERR_OK;
-	if (open)
-		cs_option(cs, CS_OPT_SKIPDATA, CS_OPT_ON);
-	k = open ? cs_disasm(cs, code, n, addr, 0, &insn) : 0;
+	k = cs ? cs_disasm(cs, code, n, addr, 0, &insn) : 0;
 	for (size_t i = 0; i < k; i++) {
 		char offset[16], bytes[64] = "", text[260];
 
@@ -441,8 +438,7 @@ static void code_lines(const uint8_t *code, size_t n, uint64_t addr, heap_luajit
 	}
 	if (insn)
 		cs_free(insn, k);
-	if (open)
-		cs_close(&cs);
+	decoder_close(cs);
 }
 
 void heap_luajit_trace_lines(struct heap_store *st, bool raptor, uint64_t addr, heap_luajit_fn *fn,

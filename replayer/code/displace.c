@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "replayer/code/displace.h"
-#include "base/decode.h"
 #include "replayer/code/branches.h"
 #include "replayer/code/jump_tables.h"
+#include "x86/decode.h"
 
 /* Behind a prefix (bnd, notrack) and REX: where is ff, the opcode of indirect calls and jumps? */
 static unsigned opcode_at(const uint8_t *code)

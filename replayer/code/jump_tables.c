@@ -18,10 +18,10 @@
 #include <sys/mman.h>
 
 #include "base/bug.h"
-#include "base/decode.h"
 #include "tracee/maps.h"
 #include "tracee/ptrace.h"
 #include "tracee/site.h"
+#include "x86/decode.h"
 
 enum { LEA = 7, ENTRIES = 8192, STRAY = 16 };
 #define FILE_MAX (1ull << 29)

@@ -7,9 +7,9 @@
 #include <capstone/capstone.h>
 #include <stdbool.h>
 
-#include "base/decode.h"
 #include "replayer/code/code.h"
 #include "tracee/site.h"
+#include "x86/decode.h"
 
 enum { TARGETS = 64 };
 

@@ -22,8 +22,8 @@
 #include <capstone/capstone.h>
 #include <string.h>
 
-#include "base/decode.h"
 #include "replayer/landmark/search.h"
+#include "x86/decode.h"
 
 enum { RAX = 0, RCX = 1, RDX = 2, LOAD = 0x8b, STORE = 0x89, CODE_BYTES_MAX = BLOCK_INSNS * 15 };
 

@@ -21,9 +21,9 @@
 #include <capstone/capstone.h>
 #include <string.h>
 
-#include "base/decode.h"
 #include "replayer/probe/probe.h"
 #include "tracee/site.h"
+#include "x86/decode.h"
 
 enum { FUNCTION_MAX = 65536, WINDOW = 4096 };
 

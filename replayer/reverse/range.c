@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/decode.h"
 #include "replayer/reverse/reverse.h"
 #include "tracee/site.h"
+#include "x86/decode.h"
 
 enum { RANGE_MAX = 16384, EXITS_MAX = 96 };
 

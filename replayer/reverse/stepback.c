@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/decode.h"
 #include "replayer/reverse/reverse.h"
+#include "x86/decode.h"
 
 enum { STEPS_FAR = 30000, HITS_MAX = 5000 };
 

@@ -7,8 +7,8 @@
 #include <capstone/capstone.h>
 #include <string.h>
 
-#include "base/decode.h"
 #include "tracee/site.h"
+#include "x86/decode.h"
 
 bool dual_is_near(uint64_t end, uint64_t to)
 {

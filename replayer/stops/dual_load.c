@@ -15,8 +15,8 @@
 #include <string.h>
 
 #include "base/bug.h"
-#include "base/decode.h"
 #include "replayer/stops/dual.h"
+#include "x86/decode.h"
 
 enum { LOOKS = 200, QUEUE = 24, LOADS = 32, RUNS = 16, INSN_MAX = 15 };
 

@@ -23,12 +23,12 @@
 #include <string.h>
 
 #include "base/bug.h"
-#include "base/decode.h"
+#include "replayer/code/displace.h"
 #include "replayer/stops/dual_emit.h"
 #include "replayer/stops/dual_form.h"
-#include "replayer/code/displace.h"
 #include "replayer/stops/store_log.h"
 #include "tracee/pun.h"
+#include "x86/decode.h"
 
 /* ---- its code -------------------------------------------------------------------------------- */
 

@@ -4,9 +4,9 @@
 #include <capstone/capstone.h>
 #include <string.h>
 
-#include "base/decode.h"
 #include "replayer/stops/dual.h"
 #include "replayer/stops/stops.h"
+#include "x86/decode.h"
 
 enum { BACK = 200, FORWARD = 400 };
 

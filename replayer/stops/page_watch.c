@@ -16,9 +16,9 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 
-#include "base/decode.h"
 #include "replayer/stops/stops.h"
 #include "tracee/site.h"
+#include "x86/decode.h"
 
 enum { STRING_MAX = 4096, TURNS_MIN = 8, OPERAND_MAX = 64, CALL_INSNS = 4 };
 

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/decode.h"
 #include "replayer/code/displace.h"
 #include "replayer/timeline/timeline.h"
 #include "tracee/pun.h"
 #include "tracee/site.h"
+#include "x86/decode.h"
 
 enum {
 	SEARCH = 96,

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "base/decode.h"
+#include "x86/decode.h"
 #include "replayer/stops/dual_stub.h"
 
 #define CODE 0x555555555000ull

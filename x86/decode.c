@@ -1,18 +1,48 @@
-#include "base/decode.h"
+#include "x86/decode.h"
 
 #include <capstone/capstone.h>
 #include <string.h>
+
+static csh open_with(cs_opt_type option)
+{
+	csh handle;
+
+	if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle) != CS_ERR_OK)
+		return 0;
+	if (option != CS_OPT_INVALID)
+		cs_option(handle, option, CS_OPT_ON);
+	return handle;
+}
 
 uintptr_t decoder(void)
 {
 	static csh handle;
 
-	if (!handle) {
-		if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle) != CS_ERR_OK)
-			return 0;
-		cs_option(handle, CS_OPT_DETAIL, CS_OPT_ON);
-	}
+	if (!handle)
+		handle = open_with(CS_OPT_DETAIL);
 	return handle;
+}
+
+uintptr_t decoder_plain(void)
+{
+	static csh handle;
+
+	if (!handle)
+		handle = open_with(CS_OPT_INVALID);
+	return handle;
+}
+
+uintptr_t decoder_open(enum decode_mode mode)
+{
+	return open_with(mode == DECODE_SKIP ? CS_OPT_SKIPDATA : CS_OPT_DETAIL);
+}
+
+void decoder_close(uintptr_t handle)
+{
+	csh open = handle;
+
+	if (open)
+		cs_close(&open);
 }
 
 static unsigned length_at_end(csh cs, cs_insn *insn, const uint8_t *p, uint64_t at, uint64_t end)

@@ -1,17 +1,27 @@
 /*
  * decode.h - Capstone's decoder for x86-64, and what a few bytes of code tell by themselves.
  *
- * One handle for the whole program, not for several threads at once.
+ * Capstone is opened here and nowhere else.
  */
-#ifndef BASE_DECODE_H
-#define BASE_DECODE_H
+#ifndef X86_DECODE_H
+#define X86_DECODE_H
 
 #include <stdint.h>
 
 enum { DECODE_LONGEST = 15 };
 
-/* The handle (csh), with details; 0 when it cannot be had. */
+/* The program's one handle (csh), with details; 0 when it cannot be had.  For the main thread. */
 uintptr_t decoder(void);
+/* The same without details, which is faster where lengths and names of instructions suffice. */
+uintptr_t decoder_plain(void);
+
+/*
+ * A handle of the caller's own, to be closed with decoder_close(); 0 when it cannot be had.
+ * DECODE_DETAIL: with operands; DECODE_SKIP: bytes that are no instruction are passed over as data.
+ */
+enum decode_mode { DECODE_DETAIL, DECODE_SKIP };
+uintptr_t decoder_open(enum decode_mode mode);
+void decoder_close(uintptr_t handle);
 
 /*
  * How long is the instruction that ends with code[0..len) at addr?  Readings from each of the first

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "base/decode.h"
+#include "x86/decode.h"
 
 enum { AT = 0x401000 };
 
