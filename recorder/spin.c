@@ -21,12 +21,12 @@ struct window { uint64_t from; size_t n; uint8_t code[2 * NEAR + 16]; };
 /* Does one instruction after another, from rip on, begin at `at`? */
 static bool comes_to(const struct window *w, uint64_t rip, uint64_t at)
 {
-	struct site_insn insn;
+	struct x86_instr insn;
 
 	for (uint64_t p = rip; p < at; p += insn.len) {
 		size_t off = (size_t)(p - w->from);
 
-		if (off >= w->n || !site_insn_at(w->code + off, w->n - off, p, &insn))
+		if (off >= w->n || !x86_instr_at(w->code + off, w->n - off, &insn))
 			return false;
 		if (p + insn.len == at)
 			return true;

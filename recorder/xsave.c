@@ -13,8 +13,8 @@
 #include "recorder/internal.h"
 #include "tracee/level.h"
 #include "tracee/mark.h"
-#include "tracee/site.h"
 #include "x86/decode.h"
+#include "x86/instr.h"
 
 enum {
 	BV = 512,
@@ -29,7 +29,7 @@ enum {
 
 static uint64_t register_value(const struct regs *regs, unsigned reg)
 {
-	switch (site_register(reg)) {
+	switch (x86_register(reg)) {
 	case X86_REG_RAX: return regs->rax;
 	case X86_REG_RBX: return regs->rbx;
 	case X86_REG_RCX: return regs->rcx;

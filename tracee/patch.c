@@ -1,16 +1,17 @@
 #include "tracee/patch.h"
 
-#include <capstone/capstone.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bug.h"
 #include "tracee/site.h"
+#include "x86/emit.h"
+#include "x86/move.h"
 
 const uint8_t patch_mark[PATCH_MARK_BYTES] = { 0x0f, 0x0b };
 static const uint8_t patch_pause[2] = { 0xf3, 0x90 };
 
-enum { BRANCH_NONE = 0, BRANCH_JMP, BRANCH_JCC, BRANCH_RET };
+enum { RCX = 1 };
 
 const char *patch_refusal_name(enum patch_refusal why)
 {
@@ -22,53 +23,56 @@ const char *patch_refusal_name(enum patch_refusal why)
 
 /* ---- what to replace ------------------------------------------------------------------------- */
 
-/* Direct jumps can be made again elsewhere; calls cannot (they push their address). */
-static unsigned branch_kind(const uint8_t *p)
+static unsigned length(const struct patch_site *s)
 {
-	if (p[0] == 0xeb || p[0] == 0xe9)
-		return BRANCH_JMP;
-	if ((p[0] & 0xf0) == 0x70 || (p[0] == 0x0f && (p[1] & 0xf0) == 0x80))
-		return BRANCH_JCC;
-	if (p[0] == 0xc3)
-		return BRANCH_RET;
-	return BRANCH_NONE;
+	return s->n ? s->insn[s->n - 1].at + s->insn[s->n - 1].len : 0u;
 }
 
-static bool append(struct patch_site *s, const uint8_t *code, size_t room, uint64_t addr,
-		   unsigned *branch)
+/* Of branches, only what compilers make at such places. */
+static bool may_move(const struct x86_instr *insn)
 {
-	struct site_insn insn;
-	unsigned at = s->n ? s->insn[s->n - 1].at + s->insn[s->n - 1].len : 0u;
+	switch ((enum x86_form)insn->form) {
+	case X86_PLAIN:
+		return true;
+	case X86_JMP:
+	case X86_JCC:
+		return !insn->op_at;
+	case X86_RET:
+		return insn->len == 1;
+	default:
+		return false;
+	}
+}
 
-	if (s->n == PATCH_INSNS || !site_insn_at(code, room, addr, &insn) ||
-	    at + insn.len > PATCH_BYTES)
+static bool append(struct patch_site *s, const uint8_t *code, size_t room)
+{
+	struct x86_instr insn;
+	unsigned at = length(s);
+
+	if (s->n == PATCH_INSNS || !x86_instr_at(code, room, &insn) ||
+	    at + insn.len > PATCH_BYTES || !may_move(&insn))
 		return false;
-	*branch = branch_kind(code);
-	if (!insn.movable && !*branch)
-		return false;
-	s->insn[s->n].at = (uint8_t)at;
-	s->insn[s->n].len = (uint8_t)insn.len;
-	s->insn[s->n].disp_at = (uint8_t)insn.disp_at;
-	s->insn[s->n].branch = (uint8_t)*branch;
-	s->n++;
+	insn.at = (uint8_t)at;
+	s->insn[s->n++] = insn;
 	memcpy(s->bytes + at, code, insn.len);
 	return true;
 }
 
-static void append_call(struct patch_site *s, const uint8_t *code)
+/* Nothing comes to what is behind it from above. */
+static bool never_falls(const struct x86_instr *insn)
 {
-	unsigned at = s->n ? s->insn[s->n - 1].at + s->insn[s->n - 1].len : 0u;
-
-	s->call_at = (uint8_t)at;
-	s->insn[s->n].at = (uint8_t)at;
-	s->insn[s->n].len = s->call_len;
-	s->n++;
-	memcpy(s->bytes + at, code, s->call_len);
+	return insn->form == X86_JMP || insn->form == X86_RET;
 }
 
-static unsigned length(const struct patch_site *s)
+static void append_call(struct patch_site *s, const uint8_t *code)
 {
-	return s->n ? s->insn[s->n - 1].at + s->insn[s->n - 1].len : 0u;
+	unsigned at = length(s);
+
+	s->call_at = (uint8_t)at;
+	s->insn[s->n++] = (struct x86_instr){ .at = (uint8_t)at,
+					      .len = s->call_len,
+					      .form = X86_STAYS };
+	memcpy(s->bytes + at, code, s->call_len);
 }
 
 /* What assemblers put between functions. */
@@ -84,25 +88,22 @@ static bool is_padding(const uint8_t *p, size_t n)
 }
 
 /* The call and what is behind it. */
-static bool shape_after(struct patch_site *s, const uint8_t *code, size_t room, uint64_t addr)
+static bool shape_after(struct patch_site *s, const uint8_t *code, size_t room)
 {
-	unsigned branch = BRANCH_NONE;
-
 	append_call(s, code);
-	while (length(s) < SITE_JUMP) {
+	while (length(s) < X86_JUMP) {
 		unsigned at = length(s);
 
-		if (branch == BRANCH_JMP || branch == BRANCH_RET) {
-			/* nothing comes here from above; padding may go */
-			unsigned pad = SITE_JUMP - at;
+		if (never_falls(&s->insn[s->n - 1])) {	/* padding may go */
+			unsigned pad = X86_JUMP - at;
 
 			if (at + pad > room || !is_padding(code + at, pad))
 				return false;
-			s->len = SITE_JUMP;
+			s->len = X86_JUMP;
 			memcpy(s->bytes + at, code + at, pad);
 			return true;
 		}
-		if (at >= room || !append(s, code + at, room - at, addr + at, &branch))
+		if (at >= room || !append(s, code + at, room - at))
 			return false;
 	}
 	s->len = (uint8_t)length(s);
@@ -126,9 +127,9 @@ static unsigned before_len(const uint8_t *call, size_t room)
 /* The call itself is not replaced, so an interrupted one can begin again as always. */
 static bool shape_number(struct patch_site *s, const uint8_t *code, size_t before, unsigned *back)
 {
-	unsigned n = before_len(code, before), branch;
+	unsigned n = before_len(code, before);
 
-	if (!n || !append(s, code - n, n, 0, &branch))
+	if (!n || !append(s, code - n, n))
 		return false;
 	append_call(s, code);
 	s->len = (uint8_t)n;
@@ -154,7 +155,7 @@ enum patch_refusal patch_decide(pid_t tid, uint64_t addr, enum patch_kind kind,
 	*back_ret = 0;
 	if (kind == PATCH_SPIN && memcmp(code + 8, patch_pause, 2))
 		return PATCH_SHAPE;
-	if (shape_after(ret, code + 8, room, addr)) {
+	if (shape_after(ret, code + 8, room)) {
 		if (site_nobody_branches(tid, addr, addr + ret->len))
 			return PATCH_OK;
 		why = PATCH_BRANCH;
@@ -174,156 +175,110 @@ enum patch_refusal patch_decide(pid_t tid, uint64_t addr, enum patch_kind kind,
 
 /* ---- the stub -------------------------------------------------------------------------------- */
 
-struct maker { uint8_t *out; unsigned at; uint64_t base; bool far; };
-
-static void put(struct maker *m, const void *bytes, unsigned len)
-{
-	BUG_ON(m->at + len > STUB_SIZE - STUB_INFO, "stub of %u bytes", m->at + len);
-	memcpy(m->out + m->at, bytes, len);
-	m->at += len;
-}
-
-static void put_rel32(struct maker *m, uint64_t to)
-{
-	int64_t far = (int64_t)(to - (m->base + m->at + 4));
-	int32_t rel = (int32_t)far;
-
-	m->far |= far != rel;
-	put(m, &rel, 4);
-}
-
-static void put_branch(struct maker *m, const uint8_t *p, unsigned len, uint64_t addr)
-{
-	int32_t rel = (int8_t)p[len - 1];
-	uint8_t op[2] = { 0x0f, 0 };
-
-	if (len >= 5)
-		memcpy(&rel, p + len - 4, 4);
-	if (branch_kind(p) == BRANCH_JMP) {
-		put(m, "\xe9", 1);
-	} else {
-		op[1] = (uint8_t)(0x80 | ((len >= 5 ? p[1] : p[0]) & 0x0f));
-		put(m, op, 2);
-	}
-	put_rel32(m, addr + len + (uint64_t)(int64_t)rel);
-}
-
-static void put_moved(struct maker *m, const struct patch_site *s, unsigned i, uint64_t addr)
-{
-	uint8_t copy[PATCH_BYTES];
-	int32_t rel;
-	int64_t far;
-
-	if (s->insn[i].branch == BRANCH_JMP || s->insn[i].branch == BRANCH_JCC) {
-		put_branch(m, s->bytes + s->insn[i].at, s->insn[i].len, addr + s->insn[i].at);
-		return;
-	}
-	memcpy(copy, s->bytes + s->insn[i].at, s->insn[i].len);
-	if (s->insn[i].disp_at) {
-		memcpy(&rel, copy + s->insn[i].disp_at, 4);
-		far = (int64_t)rel + (int64_t)(addr + s->insn[i].at - (m->base + m->at));
-		rel = (int32_t)far;
-		m->far |= far != rel;
-		memcpy(copy + s->insn[i].disp_at, &rel, 4);
-	}
-	put(m, copy, s->insn[i].len);
-}
-
 /* From the stub to the hook, rcx = stub_info (see abi/buffer.h and syscallbuf/entry.S). */
-static void put_hook(struct maker *m, enum patch_kind kind)
+static void put_hook(struct x86_code *c, enum patch_kind kind)
 {
 	static const uint32_t rsp = FIXED_STATE + STATE_RSP, hook = FIXED_STATE + STATE_HOOK,
 			      cpuid = FIXED_STATE + STATE_CPUID, tsc = FIXED_STATE + STATE_TSC,
 			      stack = FIXED_STACK;
-	int32_t info;
 
-	put(m, "\x48\x89\x24\x25", 4);			/* mov %rsp,abs32 */
-	put(m, &rsp, 4);
+	X86_PUT(c, 0x48, 0x89, 0x24, 0x25);		/* mov %rsp,abs32 */
+	x86_put32(c, rsp);
 	if (kind != PATCH_SYSCALL) {
-		put(m, "\x48\xc7\xc4", 3);		/* mov $imm32,%rsp */
-		put(m, &stack, 4);
-		put(m, "\x51", 1);			/* push %rcx */
+		X86_PUT(c, 0x48, 0xc7, 0xc4);		/* mov $imm32,%rsp */
+		x86_put32(c, stack);
+		X86_PUT(c, 0x51);			/* push %rcx */
 	}
-	put(m, "\x48\x8d\x0d", 3);			/* lea disp32(%rip),%rcx */
-	info = -(int32_t)(m->at + 4) - STUB_INFO;
-	put(m, &info, 4);
-	put(m, "\xff\x24\x25", 3);			/* jmp *abs32 */
-	put(m, kind == PATCH_CPUID ? &cpuid : kind == PATCH_TSC ? &tsc : &hook, 4);
+	x86_put_word(c, 0x8d, RCX, c->at - STUB_INFO);	/* lea disp32(%rip),%rcx */
+	X86_PUT(c, 0xff, 0x24, 0x25);			/* jmp *abs32 */
+	x86_put32(c, kind == PATCH_CPUID ? cpuid : kind == PATCH_TSC ? tsc : hook);
 }
 
-static void put_state(struct maker *m, const char *op, unsigned len, uint32_t offset)
+/* Of a word of the state, at an absolute address: REX.W opcode modrm. */
+static void put_state(struct x86_code *c, uint8_t opcode, uint8_t modrm, uint32_t offset)
 {
-	const uint32_t at = FIXED_STATE + offset;
-
-	put(m, op, len);
-	put(m, &at, 4);
+	X86_PUT(c, 0x48, opcode, modrm, 0x25);
+	x86_put32(c, FIXED_STATE + offset);
 }
 
 /* Neither flags nor the program's stack are touched; traced_at is where it traps. */
-static void put_spin(struct maker *m, struct patch *p)
+static void put_spin(struct x86_code *c, struct patch *p)
 {
 	static const uint32_t turns = BUF_SPINS;
 
-	put_state(m, "\x48\x89\x0c\x25", 4, STATE_SPIN_RCX);	/* mov %rcx,abs32 */
-	put_state(m, "\x48\x8b\x0c\x25", 4, STATE_SPINS);	/* mov abs32,%rcx */
-	put(m, "\x48\x8d\x49\xff", 4);			/* lea -1(%rcx),%rcx */
-	put_state(m, "\x48\x89\x0c\x25", 4, STATE_SPINS);	/* mov %rcx,abs32 */
-	put(m, "\xe3\x0a", 2);				/* jrcxz +10 */
-	put_state(m, "\x48\x8b\x0c\x25", 4, STATE_SPIN_RCX);	/* mov abs32,%rcx */
-	put(m, "\xeb\x16", 2);				/* jmp +22 */
-	put_state(m, "\x48\xc7\x04\x25", 4, STATE_SPINS);	/* movq $imm32,abs32 */
-	put(m, &turns, 4);
-	put_state(m, "\x48\x8b\x0c\x25", 4, STATE_SPIN_RCX);	/* mov abs32,%rcx */
-	p->traced_at = (uint8_t)m->at;
-	put(m, patch_mark, PATCH_MARK_BYTES);
+	put_state(c, 0x89, 0x0c, STATE_SPIN_RCX);	/* mov %rcx,abs32 */
+	put_state(c, 0x8b, 0x0c, STATE_SPINS);		/* mov abs32,%rcx */
+	X86_PUT(c, 0x48, 0x8d, 0x49, 0xff);		/* lea -1(%rcx),%rcx */
+	put_state(c, 0x89, 0x0c, STATE_SPINS);		/* mov %rcx,abs32 */
+	X86_PUT(c, 0xe3, 0x0a);			/* jrcxz +10 */
+	put_state(c, 0x8b, 0x0c, STATE_SPIN_RCX);	/* mov abs32,%rcx */
+	X86_PUT(c, 0xeb, 0x16);			/* jmp +22 */
+	put_state(c, 0xc7, 0x04, STATE_SPINS);		/* movq $imm32,abs32 */
+	x86_put32(c, turns);
+	put_state(c, 0x8b, 0x0c, STATE_SPIN_RCX);	/* mov abs32,%rcx */
+	p->traced_at = (uint8_t)c->len;
+	x86_put(c, patch_mark, PATCH_MARK_BYTES);
+}
+
+static void put_moved(struct x86_code *c, const struct patch_site *s, unsigned i, uint64_t addr)
+{
+	const struct x86_instr *insn = &s->insn[i];
+	const uint8_t *bytes = s->bytes + insn->at;
+	uint64_t from = addr + insn->at;
+
+	x86_move(c, insn, bytes, from, x86_is_direct(insn) ? x86_target(insn, bytes, from) : 0);
+}
+
+static void put_call(struct x86_code *c, const struct patch_site *s, uint64_t flags,
+		     struct patch *p, struct stub_info *info)
+{
+	p->hook_at = (uint8_t)c->len;
+	if (s->kind == PATCH_SPIN) {
+		put_spin(c, p);
+	} else {
+		put_hook(c, s->kind);
+		p->traced_at = (uint8_t)c->len;
+	}
+	x86_put(c, s->bytes + s->call_at, s->call_len);
+	if (flags & STUB_MARKED && (s->kind == PATCH_CPUID || s->kind == PATCH_TSC))
+		memcpy(c->bytes + p->traced_at, patch_mark, PATCH_MARK_BYTES);
+	info->traced = c->at + p->traced_at;
+	info->cont = x86_here(c);
 }
 
 enum patch_refusal patch_make(const struct patch_site *s, uint64_t addr, uint64_t at,
 			      uint64_t flags, uint8_t stub[STUB_SIZE], uint8_t jump[PATCH_BYTES],
 			      struct patch *ret)
 {
-	struct maker m = { stub + STUB_INFO, 0, at + STUB_INFO, false };
+	struct x86_code c = { .bytes = stub + STUB_INFO,
+			      .room = STUB_SIZE - STUB_INFO,
+			      .at = at + STUB_INFO };
 	struct stub_info info = { .after = addr + s->call_at + s->call_len, .flags = flags };
-	unsigned i;
 
 	memset(stub, 0xcc, STUB_SIZE);
 	*ret = (struct patch){ .addr = addr,
-			       .stub = m.base,
+			       .stub = c.at,
 			       .kind = (uint8_t)s->kind,
 			       .len = s->len,
 			       .call_at = s->call_at,
 			       .call_len = s->call_len,
 			       .n = s->n };
 	memcpy(ret->bytes, s->bytes, PATCH_BYTES);
-	for (i = 0; i < s->n; i++) {
+	for (unsigned i = 0; i < s->n; i++) {
 		ret->insn[i].site = s->insn[i].at;
-		ret->insn[i].stub = (uint8_t)m.at;
-		if (s->insn[i].at != s->call_at) {
-			put_moved(&m, s, i, addr);
-			continue;
-		}
-		ret->hook_at = (uint8_t)m.at;
-		if (s->kind == PATCH_SPIN) {
-			put_spin(&m, ret);
-		} else {
-			put_hook(&m, s->kind);
-			ret->traced_at = (uint8_t)m.at;
-		}
-		put(&m, s->bytes + s->call_at, s->call_len);
-		if (flags & STUB_MARKED && (s->kind == PATCH_CPUID || s->kind == PATCH_TSC))
-			memcpy(m.out + ret->traced_at, patch_mark, PATCH_MARK_BYTES);
-		info.traced = m.base + ret->traced_at;
-		info.cont = m.base + m.at;
+		ret->insn[i].stub = (uint8_t)c.len;
+		if (s->insn[i].at == s->call_at)
+			put_call(&c, s, flags, ret, &info);
+		else
+			put_moved(&c, s, i, addr);
 	}
-	ret->end = (uint8_t)m.at;
-	if (s->insn[s->n - 1].branch != BRANCH_JMP && s->insn[s->n - 1].branch != BRANCH_RET) {
-		put(&m, "\xe9", 1);
-		put_rel32(&m, addr + length(s));
-	}
+	ret->end = (uint8_t)c.len;
+	if (!never_falls(&s->insn[s->n - 1]))
+		x86_put_jump(&c, X86_ALWAYS, addr + length(s));
 	memcpy(stub, &info, sizeof(info));
-	if (m.far || !site_jump(addr, m.base, jump))
+	if (c.far || !x86_jump(addr, c.at, jump))
 		return PATCH_FAR;
-	memset(jump + SITE_JUMP, 0x90, PATCH_BYTES - SITE_JUMP);
+	memset(jump + X86_JUMP, 0x90, PATCH_BYTES - X86_JUMP);
 	return PATCH_OK;
 }
 

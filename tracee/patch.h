@@ -17,6 +17,7 @@
 
 #include "abi/buffer.h"
 #include "tracee/ptrace.h"
+#include "x86/instr.h"
 
 enum { PATCH_BYTES = 24, PATCH_INSNS = 6 };
 
@@ -41,8 +42,7 @@ struct patch_site {
 	/* where the instruction is among bytes[]; may be behind len ("number") */
 	uint8_t call_at, call_len;
 	uint8_t n;			/* instructions in bytes[], the call among them */
-	/* branch: 1 jmp, 2 jcc, 3 ret */
-	struct { uint8_t at, len, disp_at; uint8_t branch; } insn[PATCH_INSNS];
+	struct x86_instr insn[PATCH_INSNS];
 	uint8_t bytes[PATCH_BYTES];
 };
 

@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "abi/layout.h"
-#include "tracee/site.h"
+#include "x86/branch.h"
 #include "x86/decode.h"
+#include "x86/move.h"
 
 enum { PAGE = 4096, LOOK = 16, NEAR = 2048 };
 
@@ -24,68 +25,18 @@ uint8_t pun_trap_byte(unsigned i)
 
 /* ---- decoding --------------------------------------------------------------------------- */
 
-static bool can_move(csh handle, const cs_insn *insn)
-{
-	if (cs_insn_group(handle, insn, CS_GRP_INT) || cs_insn_group(handle, insn, CS_GRP_IRET))
-		return false;
-	switch (insn->id) {
-	case X86_INS_SYSCALL:
-	case X86_INS_SYSENTER:
-	case X86_INS_INT3:
-	case X86_INS_RDTSC:	/* they trap, and the trap must come from where they were */
-	case X86_INS_RDTSCP:
-	case X86_INS_CPUID:
-	case X86_INS_UD2:
-	case X86_INS_HLT:
-	case X86_INS_XBEGIN:
-		return false;
-	default:
-		return true;
-	}
-}
-
-/* What kind of branch; false for one that cannot be moved. */
-static bool classify(csh handle, const cs_insn *insn, struct pun_insn *ret)
-{
-	const cs_x86 *x = &insn->detail->x86;
-	const uint8_t *b = insn->bytes;
-	bool direct = x->op_count == 1 && x->operands[0].type == X86_OP_IMM;
-
-	ret->kind = PUN_PLAIN;
-	if (cs_insn_group(handle, insn, CS_GRP_CALL)) {
-		ret->kind = PUN_CALL;
-		if (!direct || b[0] != 0xe8)
-			return false;
-	} else if (direct && (b[0] == 0xe9 || b[0] == 0xeb)) {
-		ret->kind = PUN_JMP;
-	} else if (direct && ((b[0] & 0xf0) == 0x70 || (b[0] == 0x0f && (b[1] & 0xf0) == 0x80))) {
-		ret->kind = PUN_JCC;
-	} else if (direct && b[0] >= 0xe0 && b[0] <= 0xe3) {
-		ret->kind = PUN_LOOP;
-	} else if (direct && cs_insn_group(handle, insn, CS_GRP_JUMP)) {
-		return false;		/* behind a prefix */
-	}
-	if (ret->kind != PUN_PLAIN)
-		ret->target = (uint64_t)x->operands[0].imm;
-	return true;
-}
-
+/* False: it cannot be moved. */
 static bool decode_one(csh handle, const cs_insn *insn, struct pun *p)
 {
-	const cs_x86 *x = &insn->detail->x86;
-	struct pun_insn *i = &p->insn[p->n];
+	struct x86_instr *i = &p->insn[p->n];
 
-	if (!can_move(handle, insn) || p->len + insn->size > PUN_MAX)
+	x86_instr_of(handle, insn, i);
+	i->at = (uint8_t)p->len;
+	if (i->form == X86_STAYS || i->form == X86_ODD || i->form == X86_CALL_TO ||
+	    p->len + i->len > PUN_MAX)
 		return false;
-	*i = (struct pun_insn){ .at = (uint8_t)p->len, .len = (uint8_t)insn->size };
-	if (!classify(handle, insn, i))
-		return false;
-	for (unsigned k = 0; k < x->op_count; k++) {
-		if (x->operands[k].type == X86_OP_MEM && x->operands[k].mem.base == X86_REG_RIP)
-			i->disp_at = x->encoding.disp_offset;
-	}
 	p->n++;
-	p->len += insn->size;
+	p->len += i->len;
 	return true;
 }
 
@@ -203,7 +154,7 @@ bool pun_decode(pid_t tid, uint64_t addr, struct pun *ret)
 
 	*ret = (struct pun){ .addr = addr };
 	insn = good ? cs_malloc(handle) : NULL;
-	while (good && insn && ret->len < PUN_JUMP)
+	while (good && insn && ret->len < X86_JUMP)
 		good = ret->n < PUN_INSNS && cs_disasm_iter(handle, &p, &room, &at, insn) &&
 		       decode_one(handle, insn, ret);
 	if (insn)
@@ -214,38 +165,18 @@ bool pun_decode(pid_t tid, uint64_t addr, struct pun *ret)
 	return good && insn;
 }
 
-const struct pun_insn *pun_insn_at(const struct pun *p, uint64_t at)
+int pun_insn_at(const struct pun *p, uint64_t at)
 {
 	for (unsigned i = 0; i < p->n; i++) {
 		if (p->addr + p->insn[i].at == at)
-			return &p->insn[i];
+			return (int)i;
 	}
-	return NULL;
-}
-
-/*
- * Could the bytes at p (address at) be a direct branch to within (first, last)?  Every offset is
- * looked at, so it does not matter where instructions begin. */
-static bool branch_into(const uint8_t *p, uint64_t at, uint64_t first, uint64_t last)
-{
-	uint64_t to = 0;
-	int32_t rel;
-
-	if ((p[0] & 0xf0) == 0x70 || p[0] == 0xeb || (p[0] >= 0xe0 && p[0] <= 0xe3)) {
-		to = at + 2 + (uint64_t)(int64_t)(int8_t)p[1];
-	} else if (p[0] == 0xe9 || p[0] == 0xe8) {
-		memcpy(&rel, p + 1, 4);
-		to = at + 5 + (uint64_t)(int64_t)rel;
-	} else if (p[0] == 0x0f && (p[1] & 0xf0) == 0x80) {
-		memcpy(&rel, p + 2, 4);
-		to = at + 6 + (uint64_t)(int64_t)rel;
-	}
-	return to > first && to < last;
+	return -1;
 }
 
 bool pun_quiet(pid_t tid, const struct pun *p)
 {
-	uint8_t code[2 * NEAR + 8] = { 0 };
+	uint8_t code[2 * NEAR];
 	uint64_t from = p->addr - NEAR;
 	size_t n;
 
@@ -253,10 +184,8 @@ bool pun_quiet(pid_t tid, const struct pun *p)
 		return true;
 	/* what follows a jump is jumped to from somewhere */
 	for (unsigned i = 0; i + 1 < p->n; i++) {
-		const uint8_t *b = p->bytes + p->insn[i].at;
-
-		if (p->insn[i].kind == PUN_JMP || (b[0] & 0xfe) == 0xc2 ||
-		    (b[0] == 0xff && (b[1] & 0x38) == 0x20))
+		if (p->insn[i].form == X86_JMP || p->insn[i].form == X86_RET ||
+		    p->insn[i].form == X86_JMP_TO)
 			return false;
 	}
 	n = tracee_read_some(tid, from, code, 2 * NEAR);
@@ -264,11 +193,7 @@ bool pun_quiet(pid_t tid, const struct pun *p)
 		from = p->addr & ~(uint64_t)(PAGE - 1);
 		n = tracee_read_some(tid, from, code, 2 * NEAR);
 	}
-	for (size_t i = 0; i < n; i++) {
-		if (branch_into(code + i, from + i, p->addr, p->addr + PUN_JUMP))
-			return false;
-	}
-	return true;
+	return x86_branch_into(code, n, from, X86_BRANCHES, p->addr, p->addr + X86_JUMP, 0) == n;
 }
 
 /* ---- the place of the stub ------------------------------------------------------------------ */
@@ -291,11 +216,11 @@ static bool is_free(const struct tracee_maps *maps, uint64_t from, uint64_t to)
 
 uint64_t pun_place(const struct pun *p, const struct tracee_maps *maps, uint64_t len)
 {
-	bool edge[PUN_JUMP] = { false };
-	uint64_t back = p->addr + PUN_JUMP;
+	bool edge[X86_JUMP] = { false };
+	uint64_t back = p->addr + X86_JUMP;
 
 	for (unsigned i = 1; i < p->n; i++) {
-		if (p->insn[i].at < PUN_JUMP)
+		if (p->insn[i].at < X86_JUMP)
 			edge[p->insn[i].at] = true;
 	}
 	/* the top byte decides where it is, the next one varies it, the others hardly matter */
@@ -339,105 +264,42 @@ uint64_t pun_place_near(uint64_t addr, const struct tracee_maps *maps, uint64_t 
 
 /* ---- moving ---------------------------------------------------------------------------------- */
 
-bool pun_jump(uint64_t from, uint64_t to, uint8_t out[PUN_JUMP])
-{
-	int64_t far = (int64_t)(to - from - PUN_JUMP);
-	int32_t rel = (int32_t)far;
-
-	out[0] = 0xe9;
-	memcpy(out + 1, &rel, 4);
-	return far == rel;
-}
-
-static bool put_rel32(uint8_t *out, unsigned *n, uint64_t to, uint64_t target)
-{
-	int64_t far = (int64_t)(target - (to + *n + 4));
-	int32_t rel = (int32_t)far;
-
-	memcpy(out + *n, &rel, 4);
-	*n += 4;
-	return far == rel;
-}
-
-/* push of a 64-bit constant: push imm32, then the upper half; no flags, no registers */
-static void put_push(uint8_t *out, unsigned *n, uint64_t value)
-{
-	static const uint8_t upper[] = { 0xc7, 0x44, 0x24, 0x04 };	/* movl $imm32, 4(%rsp) */
-	uint32_t low = (uint32_t)value, high = (uint32_t)(value >> 32);
-
-	out[(*n)++] = 0x68;
-	memcpy(out + *n, &low, 4);
-	memcpy(out + *n + 4, upper, 4);
-	memcpy(out + *n + 8, &high, 4);
-	*n += 12;
-}
-
-static bool move_one(const struct pun *p, const struct pun_insn *i, uint64_t to, uint8_t *out,
-		     unsigned *n)
-{
-	const uint8_t *b = p->bytes + i->at;
-	uint64_t next = p->addr + i->at + i->len, target = i->target;
-	const struct pun_insn *near = i->kind == PUN_PLAIN ? NULL : pun_insn_at(p, target);
-
-	/* a branch to another of the moved ones: not by way of what traps now */
-	if (near && near->at)
-		target = to + near->out;
-
-	switch ((enum pun_kind)i->kind) {
-	case PUN_JCC:
-		out[(*n)++] = 0x0f;
-		out[(*n)++] = (uint8_t)(0x80 | ((b[0] == 0x0f ? b[1] : b[0]) & 0x0f));
-		return put_rel32(out, n, to, target);
-	case PUN_LOOP:		/* loop +2 ; jmp over ; jmp target */
-		out[(*n)++] = b[0];
-		out[(*n)++] = 2;
-		out[(*n)++] = 0xeb;
-		out[(*n)++] = 5;
-		out[(*n)++] = 0xe9;
-		return put_rel32(out, n, to, target);
-	case PUN_CALL:
-		put_push(out, n, next);
-		/* fallthrough */
-	case PUN_JMP:
-		out[(*n)++] = 0xe9;
-		return put_rel32(out, n, to, target);
-	case PUN_PLAIN:
-		break;
-	}
-	memcpy(out + *n, b, i->len);
-	if (i->disp_at) {
-		int32_t rel;
-		int64_t moved;
-
-		memcpy(&rel, b + i->disp_at, 4);
-		moved = (int64_t)rel + (int64_t)(p->addr + i->at - (to + *n));
-		if (moved != (int32_t)moved)
-			return false;
-		rel = (int32_t)moved;
-		memcpy(out + *n + i->disp_at, &rel, 4);
-	}
-	*n += i->len;
-	return true;
-}
-
-static bool move_all(struct pun *p, uint64_t to, uint8_t out[PUN_CODE_MAX], unsigned *n)
+static bool move_all(struct pun *p, struct x86_code *c)
 {
 	for (unsigned i = 0; i < p->n; i++) {
-		p->insn[i].out = (uint8_t)*n;
-		if (!move_one(p, &p->insn[i], to, out, n))
+		const struct x86_instr *insn = &p->insn[i];
+		const uint8_t *bytes = p->bytes + insn->at;
+		uint64_t from = p->addr + insn->at, target = 0;
+		int near = -1;
+
+		if (x86_is_direct(insn)) {
+			target = x86_target(insn, bytes, from);
+			near = pun_insn_at(p, target);
+		}
+		/* a branch to another of the moved ones: not by way of what traps now */
+		if (near > 0)
+			target = c->at + p->out[near];
+		p->out[i] = (uint8_t)c->len;
+		if (!x86_move(c, insn, bytes, from, target))
 			return false;
 	}
 	return true;
 }
 
-unsigned pun_relocate(struct pun *p, uint64_t to, uint8_t out[PUN_CODE_MAX])
+bool pun_relocate(struct pun *p, struct x86_code *c)
 {
-	unsigned n = 0, places = 0;
+	uint8_t bytes[PUN_CODE_MAX];
+	struct x86_code moved = { .bytes = bytes, .room = sizeof(bytes), .at = x86_here(c) };
 
 	/* the first time to know where each will be */
-	if (!move_all(p, to, out, &places) || !move_all(p, to, out, &n))
-		return 0;
-	if (!pun_jump(to + n, p->addr + p->len, out + n))
-		return 0;
-	return n + PUN_JUMP;
+	if (!move_all(p, &moved))
+		return false;
+	moved.len = 0;
+	moved.far = false;
+	if (!move_all(p, &moved))
+		return false;
+	x86_put_jump(&moved, X86_ALWAYS, p->addr + p->len);
+	c->far |= moved.far;
+	x86_put(c, bytes, moved.len);
+	return !moved.far;
 }

@@ -15,25 +15,18 @@
 
 #include "tracee/maps.h"
 #include "tracee/ptrace.h"
+#include "x86/emit.h"
+#include "x86/instr.h"
 
-enum { PUN_JUMP = 5, PUN_MAX = 5 + 15, PUN_INSNS = 5, PUN_CODE_MAX = 128 };
-
-enum pun_kind { PUN_PLAIN, PUN_JMP, PUN_JCC, PUN_LOOP, PUN_CALL };
-
-struct pun_insn {
-	uint8_t at, len;	/* in bytes[] */
-	uint8_t disp_at;	/* of a RIP-relative disp32, else 0 */
-	uint8_t kind;		/* enum pun_kind: direct branches */
-	uint8_t out;		/* where pun_relocate() has put it */
-	uint64_t target;
-};
+enum { PUN_MAX = X86_JUMP + 15, PUN_INSNS = 5, PUN_CODE_MAX = 128 };
 
 struct pun {
 	uint64_t addr;
-	unsigned len;			/* bytes displaced, >= PUN_JUMP */
+	unsigned len;			/* bytes displaced, >= X86_JUMP */
 	uint8_t bytes[PUN_MAX];		/* the original ones */
 	unsigned n;
-	struct pun_insn insn[PUN_INSNS];
+	struct x86_instr insn[PUN_INSNS];
+	uint8_t out[PUN_INSNS];		/* where pun_relocate() has put each */
 	/* the arithmetic flags are written before anybody reads them */
 	bool flags_dead;
 };
@@ -59,15 +52,10 @@ uint64_t pun_place(const struct pun *p, const struct tracee_maps *maps, uint64_t
  * none.
  */
 uint64_t pun_place_near(uint64_t addr, const struct tracee_maps *maps, uint64_t len);
-/*
- * The displaced instructions as they must read at `to`, with a jump back behind them.  Bytes
- * written; 0: too far.
- */
-unsigned pun_relocate(struct pun *p, uint64_t to, uint8_t out[PUN_CODE_MAX]);
-/* "jmp to" for address `from`; false: farther than 2 GB. */
-bool pun_jump(uint64_t from, uint64_t to, uint8_t out[PUN_JUMP]);
-/* The displaced instruction that starts at `at`; NULL: none does. */
-const struct pun_insn *pun_insn_at(const struct pun *p, uint64_t at);
+/* Appends the displaced instructions to c, with a jump back behind them.  False: too far. */
+bool pun_relocate(struct pun *p, struct x86_code *c);
+/* Which displaced instruction starts at `at`?  -1: none does. */
+int pun_insn_at(const struct pun *p, uint64_t at);
 /* Bytes that trap wherever they are met in user mode: index 0 to n-1; 0 behind the last. */
 uint8_t pun_trap_byte(unsigned i);
 

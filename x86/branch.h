@@ -39,8 +39,8 @@ static inline uint64_t x86_branch32_to(const uint8_t *p, unsigned len, uint64_t 
 enum x86_branches { X86_BRANCHES, X86_BRANCHES_32 };
 
 /*
- * The first offset in code[0..n) at addr, not before `from', where bytes look like a branch to within
- * (first, last); n: there is none.
+ * The first offset in code[0..n) at addr, not before `from', where bytes look like a branch to
+ * within (first, last); n: there is none.
  */
 size_t x86_branch_into(const uint8_t *code, size_t n, uint64_t addr, enum x86_branches kinds,
 		       uint64_t first, uint64_t last, size_t from);

@@ -6,6 +6,8 @@
 #ifndef X86_DECODE_H
 #define X86_DECODE_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { DECODE_LONGEST = 15 };
@@ -22,6 +24,14 @@ uintptr_t decoder_plain(void);
 enum decode_mode { DECODE_DETAIL, DECODE_SKIP };
 uintptr_t decoder_open(enum decode_mode mode);
 void decoder_close(uintptr_t handle);
+
+/*
+ * cs_disasm_iter(), also for VEX and EVEX instructions that Capstone does not know: without a name
+ * or registers, with the operand that is relative to rip.
+ */
+struct cs_insn;
+bool decode_next(uintptr_t handle, const uint8_t **p, size_t *room, uint64_t *at,
+		 struct cs_insn *insn);
 
 /*
  * How long is the instruction that ends with code[0..len) at addr?  Readings from each of the first

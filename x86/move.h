@@ -21,6 +21,7 @@ enum { X86_MOVED_MAX = X86_PUSH + 16 };
 bool x86_move(struct x86_code *c, const struct x86_instr *insn, const uint8_t *bytes, uint64_t from,
 	      uint64_t target);
 /* The bytes of the instruction as they must read there, whatever it is. */
-void x86_copy(struct x86_code *c, const struct x86_instr *insn, const uint8_t *bytes, uint64_t from);
+void x86_copy(struct x86_code *c, const struct x86_instr *insn, const uint8_t *bytes,
+	      uint64_t from);
 
 #endif

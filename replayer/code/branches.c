@@ -15,8 +15,9 @@
 #include "base/bug.h"
 #include "replayer/code/jump_tables.h"
 #include "tracee/ptrace.h"
+#include "x86/branch.h"
 
-enum { KEPT = 16, CHUNK = 1 << 20, EDGE = 4096, LONGEST = 6 };
+enum { KEPT = 16, CHUNK = 1 << 20, EDGE = 4096, LONGEST = X86_BRANCH_MAX };
 #define CODE_MAX (1ull << 28)
 
 struct code {
@@ -40,16 +41,12 @@ static uint64_t sum_of(pid_t tid, uint64_t start, uint64_t end)
 static void note(struct code *c, const uint8_t *p, size_t n, uint64_t at)
 {
 	for (size_t i = 0; i + LONGEST <= n; i++) {
-		unsigned len = (p[i] & 0xfe) == 0xe8			   ? 5
-			       : p[i] == 0x0f && (p[i + 1] & 0xf0) == 0x80 ? 6
-									   : 0;
-		int32_t rel;
+		unsigned len = x86_branch32(p + i);
 		uint64_t to;
 
 		if (!len)
 			continue;
-		memcpy(&rel, p + i + len - 4, 4);
-		to = at + i + len + (uint64_t)(int64_t)rel - c->start;
+		to = x86_branch32_to(p + i, len, at + i) - c->start;
 		if (to < c->end - c->start)
 			c->bits[to / 8] |= (uint8_t)(1u << to % 8);
 	}

@@ -1,12 +1,8 @@
 /*
- * displace.c - the instructions that a probe replaces, run elsewhere.
+ * displace.c - the instructions that a jump replaces, run elsewhere.
  *
- * As tracee/site.c, and more: the last one may transfer control.  A direct branch gets its target
- * again; a call pushes the original's return address and jumps, through the same register or word.
- * (Not through any word: it may be missing, and the fault must come before the push; or be found by
- * rsp.)
+ * All but the last are plain; the last one may transfer control (x86/move.h).
  */
-#include <capstone/capstone.h>
 #include <string.h>
 
 #include "replayer/code/displace.h"
@@ -14,62 +10,45 @@
 #include "replayer/code/jump_tables.h"
 #include "x86/decode.h"
 
-/* Behind a prefix (bnd, notrack) and REX: where is ff, the opcode of indirect calls and jumps? */
-static unsigned opcode_at(const uint8_t *code)
+static const struct x86_instr *last_of(const struct displaced *d)
 {
-	unsigned prefix = code[0] == 0xf2 || code[0] == 0x3e;
+	return &d->site.insn[d->site.n - 1];
+}
 
-	return prefix + ((code[prefix] & 0xf0) == 0x40);
+static const uint8_t *last_bytes(const struct displaced *d)
+{
+	return d->site.bytes + last_of(d)->at;
 }
 
 /*
- * call *...: ff /2; the jump through the same is ff /4, which needs no word in reach: nothing is
- * pushed before its fault.
+ * A call through a word that is not near the code: it may be missing, and the fault must come
+ * before the push; or be found by rsp.
  */
-static enum displace_last indirect_kind(const uint8_t *code, unsigned size)
+static bool calls_memory(const struct x86_instr *insn)
 {
-	unsigned at = opcode_at(code), modrm = at + 1;
-	bool jump = modrm < size && (code[modrm] >> 3 & 7) == 4;
-
-	if (modrm >= size || code[at] != 0xff ||
-	    (!jump && ((code[modrm] >> 3 & 7) != 2 || code[0] == 0xf2 || code[0] == 0x3e)))
-		return DISPLACE_PLAIN;
-	if (code[modrm] >> 6 == 3 && (code[modrm] & 7) == 4 &&
-	    !(at && code[at - 1] & 1 && (code[at - 1] & 0xf0) == 0x40))
-		return DISPLACE_PLAIN; /* through rsp */
-	if (jump)
-		return DISPLACE_JMP_TO;
-	return code[modrm] >> 6 == 3 || (code[modrm] & 0xc7) == 5 ? DISPLACE_CALL_TO
-								  : DISPLACE_CALL_MEMORY;
+	return insn->form == X86_CALL_TO &&
+	       (insn->via == X86_VIA_MEMORY || insn->via == X86_VIA_STACK);
 }
 
-static enum displace_last branch_kind(const uint8_t *code, unsigned size)
+static bool may_be_last(const struct x86_instr *insn, const uint8_t *bytes, bool any)
 {
-	if ((code[0] == 0xc3 && size == 1) || (code[0] == 0xc2 && size == 3) ||
-	    (code[0] == 0xf3 && code[1] == 0xc3 && size == 2))
-		return DISPLACE_RET;
-	if ((code[0] == 0xeb && size == 2) || (code[0] == 0xe9 && size == 5))
-		return DISPLACE_JMP;
-	if ((code[0] >= 0x70 && code[0] <= 0x7f && size == 2) ||
-	    (code[0] == 0x0f && code[1] >= 0x80 && code[1] <= 0x8f && size == 6))
-		return DISPLACE_JCC;
-	return code[0] == 0xe8 && size == 5 ? DISPLACE_CALL : indirect_kind(code, size);
-}
-
-static void note(struct displaced *d, const cs_insn *insn)
-{
-	struct site *s = &d->site;
-	const cs_x86 *x = &insn->detail->x86;
-
-	s->insn[s->n].at = (uint8_t)s->len;
-	s->insn[s->n].len = (uint8_t)insn->size;
-	s->insn[s->n].disp_at = 0;
-	for (unsigned i = 0; i < x->op_count; i++) {
-		if (x->operands[i].type == X86_OP_MEM && x->operands[i].mem.base == X86_REG_RIP)
-			s->insn[s->n].disp_at = x->encoding.disp_offset;
+	switch ((enum x86_form)insn->form) {
+	case X86_JMP:
+	case X86_JCC:
+	case X86_LOOP:
+	case X86_CALL:
+		return !insn->op_at;
+	case X86_CALL_TO:	/* REX at most */
+		if (insn->op_at > 1 || (insn->op_at && (bytes[0] & 0xf0) != 0x40))
+			return false;
+		return insn->via != X86_VIA_RSP && (any || !calls_memory(insn));
+	case X86_JMP_TO:
+		return insn->via != X86_VIA_RSP;
+	case X86_RET:
+		return true;
+	default:
+		return false;
 	}
-	s->n++;
-	s->len += insn->size;
 }
 
 /*
@@ -108,40 +87,30 @@ static bool nobody_jumps_into(pid_t tid, const struct site *s, uint64_t start, u
 	return n > 0;
 }
 
-/* any: also when the last is a CALL_MEMORY. */
+/* any: also when the last calls_memory(). */
 static bool decode(pid_t tid, uint64_t addr, unsigned want, bool any, struct displaced *ret)
 {
 	uint8_t code[SITE_MAX + 16] = { 0 };
 	size_t room = tracee_read_some(tid, addr, code, sizeof(code));
-	const uint8_t *p = code;
-	csh cs = decoder();
-	uint64_t at = addr;
-	cs_insn *insn;
-	bool good = cs != 0;
+	struct site *s = &ret->site;
 
 	*ret = (struct displaced){ .site = { .addr = addr } };
-	insn = good ? cs_malloc(cs) : NULL;
-	while (good && ret->site.len < want) {
-		const uint8_t *text = p;
+	memcpy(s->bytes, code, SITE_MAX);
+	while (s->len < want) {
+		const uint8_t *bytes = code + s->len;
+		struct x86_instr *insn = &s->insn[s->n];
 
-		good = ret->last == DISPLACE_PLAIN && ret->site.n < SITE_INSNS &&
-		       cs_disasm_iter(cs, &p, &room, &at, insn) &&
-		       ret->site.len + insn->size <= SITE_MAX;
-		if (!good)
-			break;
-		if (!site_can_move(cs, insn)) {
-			ret->last = branch_kind(text, insn->size);
-			good = ret->last != DISPLACE_PLAIN &&
-			       (any || ret->last != DISPLACE_CALL_MEMORY);
-			if (good && ret->last != DISPLACE_RET && ret->last < DISPLACE_JMP_TO)
-				ret->target = (uint64_t)insn->detail->x86.operands[0].imm;
-		}
-		note(ret, insn);
+		if (ret->last != X86_PLAIN || s->n == SITE_INSNS || s->len >= room ||
+		    !x86_instr_at(bytes, room - s->len, insn) || s->len + insn->len > SITE_MAX)
+			return false;
+		if (insn->form != X86_PLAIN && !may_be_last(insn, bytes, any))
+			return false;
+		ret->last = (enum x86_form)insn->form;
+		insn->at = (uint8_t)s->len;
+		s->n++;
+		s->len += insn->len;
 	}
-	if (insn)
-		cs_free(insn, 1);
-	memcpy(ret->site.bytes, code, SITE_MAX);
-	return good;
+	return decoder() != 0;
 }
 
 /*
@@ -149,10 +118,8 @@ static bool decode(pid_t tid, uint64_t addr, unsigned want, bool any, struct dis
  */
 static bool is_linkage(const struct site *s)
 {
-	const uint8_t *jump = s->bytes + 4;
-
 	return s->n == 2 && !memcmp(s->bytes, "\xf3\x0f\x1e\xfa", 4) &&
-	       jump[opcode_at(jump)] == 0xff && jump[opcode_at(jump) + 1] == 0x25;
+	       s->insn[1].form == X86_JMP_TO && s->insn[1].via == X86_VIA_RIP;
 }
 
 static bool nobody_comes_into(pid_t tid, const struct site *s, uint64_t start, uint64_t end)
@@ -181,89 +148,25 @@ bool displace_decode_ours(pid_t tid, uint64_t addr, unsigned want, struct displa
 	return decode(tid, addr, want, true, ret);
 }
 
-static bool put_jump(uint8_t *out, unsigned *len, uint64_t at, uint64_t target)
+uint64_t displace_target(const struct displaced *d)
 {
-	bool near = site_jump(at + *len, target, out + *len);
-
-	*len += SITE_JUMP;
-	return near;
+	return x86_target(last_of(d), last_bytes(d), d->site.addr + last_of(d)->at);
 }
 
-/* The indirect call or jump of `size' bytes as a jump. */
-static bool put_jump_to(const struct displaced *d, const uint8_t *insn, unsigned size, uint64_t at,
-			uint8_t *out, unsigned *len)
+bool displace_write(const struct displaced *d, struct x86_code *c)
 {
-	unsigned modrm = opcode_at(insn) + 1;
-	int64_t word;
-	int32_t rel;
+	const struct site *s = &d->site;
 
-	memcpy(out + *len, insn, size);
-	out[*len + modrm] = (uint8_t)((insn[modrm] & 0xc7) | 4 << 3);
-	*len += size;
-	if ((insn[modrm] & 0xc7) != 5)
-		return true;
-	memcpy(&rel, insn + size - 4, 4);
-	word = (int64_t)(d->site.addr + d->site.len) + rel - (int64_t)(at + *len);
-	rel = (int32_t)word;
-	memcpy(out + *len - 4, &rel, 4);
-	return rel == word;
-}
-
-static bool put_branch(const struct displaced *d, const uint8_t *insn, uint64_t at, uint8_t *out,
-		       unsigned *len, unsigned size)
-{
-	uint64_t back = d->site.addr + d->site.len;
-	uint32_t low = (uint32_t)back, high = (uint32_t)(back >> 32);
-	uint8_t condition = insn[0] == 0x0f ? insn[1] & 15 : insn[0] & 15;
-	bool near;
-
-	switch (d->last) {
-	case DISPLACE_RET:
-		memcpy(out + *len, insn, size);
-		*len += size;
-		return true;
-	case DISPLACE_JMP:
-		return put_jump(out, len, at, d->target);
-	case DISPLACE_JCC:	/* 0f 8x rel32: as a jmp, but for its first byte */
-		out[(*len)++] = 0x0f;
-		near = put_jump(out, len, at, d->target);
-		out[*len - SITE_JUMP] = (uint8_t)(0x80 | condition);
-		return near;
-	case DISPLACE_JMP_TO:
-		return put_jump_to(d, insn, size, at, out, len);
-	case DISPLACE_CALL_MEMORY:
+	if (calls_memory(last_of(d)))
 		return false;
-	default:		/* push low; mov dword [rsp + 4], high; jmp */
-		out[(*len)++] = 0x68;
-		memcpy(out + *len, &low, 4);
-		memcpy(out + *len + 4, (const uint8_t[]){ 0xc7, 0x44, 0x24, 0x04 }, 4);
-		memcpy(out + *len + 8, &high, 4);
-		*len += 12;
-		if (d->last == DISPLACE_CALL_TO)
-			return put_jump_to(d, insn, size, at, out, len);
-		return put_jump(out, len, at, d->target);
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct x86_instr *insn = &s->insn[i];
+		uint64_t target = x86_is_direct(insn) ? displace_target(d) : 0;
+
+		if (!x86_move(c, insn, s->bytes + insn->at, s->addr + insn->at, target))
+			return false;
 	}
-}
-
-bool displace_write(const struct displaced *d, uint64_t at, uint8_t out[DISPLACE_MAX],
-		    unsigned *len_ret, uint64_t *fall_ret)
-{
-	struct site plain_part = d->site;
-	unsigned len, size = 0;
-
-	if (d->last != DISPLACE_PLAIN) {
-		plain_part.n--;
-		size = plain_part.insn[plain_part.n].len;
-		plain_part.len -= size;
-	}
-	if (!site_relocate(&plain_part, at, out))
-		return false;
-	len = plain_part.len;
-	if (size && !put_branch(d, d->site.bytes + len, at, out, &len, size))
-		return false;
-	*fall_ret = at + len;
-	*len_ret = len + SITE_JUMP;
-	return site_jump(at + len, d->site.addr + d->site.len, out + len);
+	return !c->far;
 }
 
 static bool repeats(const uint8_t *insn)

@@ -20,8 +20,8 @@
 #include "base/bug.h"
 #include "tracee/maps.h"
 #include "tracee/ptrace.h"
-#include "tracee/site.h"
 #include "x86/decode.h"
+#include "x86/instr.h"
 
 enum { LEA = 7, ENTRIES = 8192, STRAY = 16 };
 #define FILE_MAX (1ull << 29)
@@ -170,7 +170,7 @@ enum {
 /* What an instruction before the jump does to a register. */
 struct step {
 	enum { OTHER = 0, TAKES, EXTENDS_WORD, LOADS_HALF, EXTENDS, ADDS, COPIES, LEAVES } kind;
-	unsigned to, from, from2;	/* site_register() */
+	unsigned to, from, from2;	/* x86_register() */
 	unsigned writes_n;
 	unsigned writes[12];
 };
@@ -190,18 +190,18 @@ static void describe(csh cs, const cs_insn *insn, struct step *s)
 		return;
 	}
 	for (unsigned i = 0; i < written_n && s->writes_n < 12; i++)
-		s->writes[s->writes_n++] = site_register(written[i]);
+		s->writes[s->writes_n++] = x86_register(written[i]);
 	if (insn->id == X86_INS_CDQE) {
 		s->kind = EXTENDS;
-		s->to = s->from = site_register(X86_REG_RAX);
+		s->to = s->from = x86_register(X86_REG_RAX);
 		return;
 	}
 	if (insn->id == X86_INS_POP)
 		s->kind = TAKES;
 	if (x->op_count != 2 || a->type != X86_OP_REG)
 		return;
-	s->to = site_register(a->reg);
-	s->from = b->type == X86_OP_REG ? site_register(b->reg) : 0;
+	s->to = x86_register(a->reg);
+	s->from = b->type == X86_OP_REG ? x86_register(b->reg) : 0;
 	if (insn->id == X86_INS_MOV && b->type == X86_OP_MEM)
 		s->kind = a->size == 8 ? TAKES : a->size == 4 ? LOADS_HALF : OTHER;
 	else if (insn->id == X86_INS_MOV && b->type == X86_OP_REG && a->size == 8)
@@ -216,8 +216,8 @@ static void describe(csh cs, const cs_insn *insn, struct step *s)
 		s->kind = TAKES;
 	else if (insn->id == X86_INS_LEA && a->size == 8 && b->mem.scale == 1 && !b->mem.disp &&
 		 b->mem.index != X86_REG_INVALID)
-		s->kind = ADDS, s->from = site_register(b->mem.base),
-		s->from2 = site_register(b->mem.index);
+		s->kind = ADDS, s->from = x86_register(b->mem.base),
+		s->from2 = x86_register(b->mem.index);
 }
 
 /* The last of the n that writes to reg. */
@@ -285,7 +285,7 @@ static bool through_register(csh cs, const uint8_t *code, size_t at)
 			if (insn->id == X86_INS_JMP && p == jump + JUMP &&
 			    insn->detail->x86.operands[0].type == X86_OP_REG) {
 				bool is = is_taken(
-					step, k, site_register(insn->detail->x86.operands[0].reg));
+					step, k, x86_register(insn->detail->x86.operands[0].reg));
 
 				good += is;
 				bad += !is;

@@ -38,7 +38,7 @@ static bool is_ours(const struct landmark *l, uint64_t addr)
 	const struct pun *jump = &l->stub.pun;
 	uint64_t now, hidden;
 
-	if ((addr < jump->addr + PUN_JUMP && addr + 8 > jump->addr) ||
+	if ((addr < jump->addr + X86_JUMP && addr + 8 > jump->addr) ||
 	    tracee_read_some(l->t->real, addr, &now, 8) != 8)
 		return true;
 	hidden = now;
@@ -120,7 +120,7 @@ static struct err *memory_equal_unpatched(struct landmark *l, bool *equal, struc
 		return memory_equal(l, equal, word);
 	TRY(landmark_jump_out(l));
 	TRY(memory_equal(l, equal, word));
-	return tracee_write(l->t->real, l->stub.pun.addr, l->jump, PUN_JUMP);
+	return tracee_write(l->t->real, l->stub.pun.addr, l->jump, X86_JUMP);
 }
 
 /*

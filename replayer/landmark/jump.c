@@ -125,9 +125,9 @@ struct err *landmark_patch(struct landmark *l)
 		return NULL;
 	memcpy(l->stub.value, &l->ev->regs, sizeof(l->stub.value));
 	TRY(landmark_stub_write(l, &good));
-	if (!good || !pun_jump(l->stub.pun.addr, l->stub.addr, l->jump))
+	if (!good || !x86_jump(l->stub.pun.addr, l->stub.addr, l->jump))
 		return NULL;
-	err = tracee_write(l->t->real, l->stub.pun.addr, l->jump, PUN_JUMP);
+	err = tracee_write(l->t->real, l->stub.pun.addr, l->jump, X86_JUMP);
 	/* code in a shared mapping that this process cannot write to */
 	if (err_catch(&err, ERR_OS))
 		return NULL;
@@ -139,7 +139,7 @@ struct err *landmark_patch(struct landmark *l)
 
 void landmark_hide_jump(const struct landmark *l, uint64_t addr, uint8_t *bytes, size_t len)
 {
-	for (unsigned i = 0; l->patched && i < PUN_JUMP; i++) {
+	for (unsigned i = 0; l->patched && i < X86_JUMP; i++) {
 		uint64_t at = l->stub.pun.addr + i - addr;
 
 		if (at < len && bytes[at] == l->jump[i])
@@ -149,11 +149,11 @@ void landmark_hide_jump(const struct landmark *l, uint64_t addr, uint8_t *bytes,
 
 struct err *landmark_jump_out(struct landmark *l)
 {
-	uint8_t now[PUN_JUMP];
+	uint8_t now[X86_JUMP];
 
-	TRY(tracee_read(l->t->real, l->stub.pun.addr, now, PUN_JUMP));
-	landmark_hide_jump(l, l->stub.pun.addr, now, PUN_JUMP);
-	return tracee_write(l->t->real, l->stub.pun.addr, now, PUN_JUMP);
+	TRY(tracee_read(l->t->real, l->stub.pun.addr, now, X86_JUMP));
+	landmark_hide_jump(l, l->stub.pun.addr, now, X86_JUMP);
+	return tracee_write(l->t->real, l->stub.pun.addr, now, X86_JUMP);
 }
 
 struct err *landmark_unpatch(struct landmark *l)

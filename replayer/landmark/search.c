@@ -62,18 +62,18 @@ static bool in_stub(const struct landmark *l, uint64_t rip)
 static bool redirected(struct landmark *l, int sig)
 {
 	uint64_t rip = l->t->regs.rip;
-	const struct pun_insn *i;
+	int i;
 
 	if (!l->patched || (sig != SIGTRAP && sig != SIGSEGV && sig != SIGILL))
 		return false;
 	if (sig == SIGTRAP)
 		rip--;
-	if (rip <= l->stub.pun.addr || rip >= l->stub.pun.addr + PUN_JUMP)
+	if (rip <= l->stub.pun.addr || rip >= l->stub.pun.addr + X86_JUMP)
 		return false;
 	i = pun_insn_at(&l->stub.pun, rip);
-	if (!i)
+	if (i < 0)
 		return false;
-	l->t->regs.rip = l->stub.moved + i->out;
+	l->t->regs.rip = l->stub.moved + l->stub.pun.out[i];
 	l->t->dirty = true;
 	return true;
 }
@@ -101,16 +101,18 @@ static bool is_code_write(const struct landmark *l, const siginfo_t *info)
 /* Where the program is when it is in a moved instruction. */
 static void out_of_stub(struct landmark *l)
 {
-	for (unsigned i = 0; i < l->stub.pun.n; i++) {
-		if (l->t->regs.rip == l->stub.moved + l->stub.pun.insn[i].out)
-			l->t->regs.rip = l->stub.pun.addr + l->stub.pun.insn[i].at;
-	}
-	if (l->stub.pun.n) {
-		const struct pun_insn *last = &l->stub.pun.insn[l->stub.pun.n - 1];
+	const struct pun *p = &l->stub.pun;
 
-		if (last->kind == PUN_PLAIN &&
-		    l->t->regs.rip == l->stub.moved + last->out + last->len)
-			l->t->regs.rip = l->stub.pun.addr + l->stub.pun.len;
+	for (unsigned i = 0; i < p->n; i++) {
+		if (l->t->regs.rip == l->stub.moved + p->out[i])
+			l->t->regs.rip = p->addr + p->insn[i].at;
+	}
+	if (p->n) {
+		const struct x86_instr *last = &p->insn[p->n - 1];
+
+		if (!x86_is_direct(last) &&
+		    l->t->regs.rip == l->stub.moved + p->out[p->n - 1] + last->len)
+			l->t->regs.rip = p->addr + p->len;
 	}
 }
 
@@ -126,7 +128,7 @@ bool landmark_program_regs(const struct replay *r, const struct rp_task *t, stru
 	if (!in_stub(l, regs->rip))
 		return true;
 	for (unsigned i = 0; i < p->n; i++) {
-		uint64_t at = l->stub.moved + p->insn[i].out;
+		uint64_t at = l->stub.moved + p->out[i];
 
 		if (regs->rip == at)
 			regs->rip = p->addr + p->insn[i].at;
@@ -141,10 +143,10 @@ bool landmark_program_regs(const struct replay *r, const struct rp_task *t, stru
 
 static void into_stub(struct landmark *l)
 {
-	const struct pun_insn *i = pun_insn_at(&l->stub.pun, l->t->regs.rip);
+	int i = pun_insn_at(&l->stub.pun, l->t->regs.rip);
 
-	if (i && i->at)
-		l->t->regs.rip = l->stub.moved + i->out;
+	if (i > 0)
+		l->t->regs.rip = l->stub.moved + l->stub.pun.out[i];
 }
 
 /* Are the bytes of the jump at which instructions begin still ones that trap? */
@@ -153,9 +155,9 @@ static bool same_edges(const struct landmark *l)
 	for (unsigned i = 1; i < l->stub.pun.n; i++) {
 		unsigned at = l->stub.pun.insn[i].at, k = 0;
 
-		while (at < PUN_JUMP && pun_trap_byte(k) && pun_trap_byte(k) != l->jump[at])
+		while (at < X86_JUMP && pun_trap_byte(k) && pun_trap_byte(k) != l->jump[at])
 			k++;
-		if (at < PUN_JUMP && !pun_trap_byte(k))
+		if (at < X86_JUMP && !pun_trap_byte(k))
 			return false;
 	}
 	return true;
@@ -234,7 +236,7 @@ static struct err *code_write(struct landmark *l)
 	TRY(landmark_stub_write(l, &good));
 	if (!good || !same_edges(l))
 		return code_changed(l);
-	TRY(tracee_write(l->t->real, l->stub.pun.addr, l->jump, PUN_JUMP));
+	TRY(tracee_write(l->t->real, l->stub.pun.addr, l->jump, X86_JUMP));
 	TRY(landmark_protect(l, l->prot & ~PROT_WRITE));
 	into_stub(l);
 	return set_regs(l->t);

@@ -19,7 +19,7 @@ struct landmark {
 	const struct trace_effect *point;	/* TRACE_POINT, or NULL in an old trace */
 	struct stub stub;
 	bool patched;
-	uint8_t jump[PUN_JUMP];
+	uint8_t jump[X86_JUMP];
 	unsigned samples;
 	struct regs sample[LANDMARK_SAMPLES];
 	uint32_t odd_sum;		/* of the point's effects: the last sum that differed */

@@ -15,39 +15,18 @@ enum {
 	RSP = 4
 };
 
-struct code { uint8_t *bytes; unsigned len, room; uint64_t at, data; };
+struct code { struct x86_code x; uint64_t data; };
 
-static void put(struct code *c, const void *bytes, unsigned len)
-{
-	BUG_ON(c->len + len > c->room, "a stub of more than %u bytes", c->len);
-	memcpy(c->bytes + c->len, bytes, len);
-	c->len += len;
-}
-
-static void put_u64(struct code *c, uint64_t v) { put(c, &v, 8); }
-static void put_u32(struct code *c, uint32_t v) { put(c, &v, 4); }
-
-/* 48 opcode modrm disp32(rip): mov between rcx (or rax) and a word of the data page */
+/* mov between rcx (or rax) and a word of the data page */
 static void put_saved(struct code *c, uint8_t opcode, bool rax, unsigned at)
 {
-	const uint8_t insn[3] = { 0x48, opcode, rax ? 0x05 : 0x0d };
-
-	put(c, insn, 3);
-	put_u32(c, (uint32_t)(c->data + at - (c->at + c->len + 4)));
+	x86_put_word(&c->x, opcode, rax ? RAX : RCX, c->data + at);
 }
 
 static void save(struct code *c, bool rax) { put_saved(c, 0x89, rax, rax ? SAVE_RAX : SAVE_RCX); }
 static void restore(struct code *c, bool rax)
 {
 	put_saved(c, 0x8b, rax, rax ? SAVE_RAX : SAVE_RCX);
-}
-
-static void put_jump(struct code *c, uint64_t to)
-{
-	uint8_t jump[PUN_JUMP];
-
-	pun_jump(c->at + c->len, to, jump);
-	put(c, jump, sizeof(jump));
 }
 
 /* Encoding numbers (Intel SDM vol. 2A, tables 2-2 and 3-1) of struct regs' words. */
@@ -59,22 +38,14 @@ static int reg_number(int word)
 	return number[word];
 }
 
-static void put_movabs(struct code *c, int reg, uint64_t value)
-{
-	const uint8_t insn[2] = { 0x48, (uint8_t)(0xb8 | reg) };
-
-	put(c, insn, 2);
-	put_u64(c, value);
-}
-
 /* rcx += rax - value */
 static void put_minus(struct code *c, uint64_t value)
 {
 	/* lea rcx, [rcx + rax + 0] */
 	static const uint8_t lea[5] = { 0x48, 0x8d, 0x4c, 0x01, 0x00 };
 
-	put_movabs(c, RAX, -value);
-	put(c, lea, 5);
+	x86_put_constant(&c->x, RAX, -value);
+	x86_put(&c->x, lea, 5);
 }
 
 /* rcx = register - value; rcx and rax are saved, others as in the program */
@@ -91,31 +62,31 @@ static void put_reg(struct code *c, int word, uint64_t value)
 	}
 	if (reg == RAX)
 		restore(c, true);
-	put_movabs(c, RCX, -value);
-	put(c, lea, 5);		/* lea rcx, [reg + rcx + 0] */
+	x86_put_constant(&c->x, RCX, -value);
+	x86_put(&c->x, lea, 5);		/* lea rcx, [reg + rcx + 0] */
 }
 
 /* disp32(rip) of a place in the data page, in front of so many more bytes of the instruction */
 static void put_data(struct code *c, unsigned at, unsigned more)
 {
-	put_u32(c, (uint32_t)(c->data + at - (c->at + c->len + 4 + more)));
+	x86_put_distance(&c->x, c->data + at, more);
 }
 
 /* rcx = what FXSAVE shows of x87 and MXCSR */
 static void put_fx(struct code *c, unsigned lane)
 {
-	put(c, "\x48\x0f\xae\x05", 4);	/* fxsave64 data(%rip) */
+	X86_PUT(&c->x, 0x48, 0x0f, 0xae, 0x05);	/* fxsave64 data(%rip) */
 	put_data(c, SAVE_FX, 0);
 	if (lane < STUB_ST_TOP) {
 		put_saved(c, 0x8b, false, SAVE_FX + 32 + 16 * (lane - STUB_ST));
 	} else if (lane < STUB_FCW) {
-		put(c, "\x0f\xb7\x0d", 3);	/* movzwl */
+		X86_PUT(&c->x, 0x0f, 0xb7, 0x0d);	/* movzwl */
 		put_data(c, SAVE_FX + 40 + 16 * (lane - STUB_ST_TOP), 0);
 	} else if (lane == STUB_FTW) {
-		put(c, "\x0f\xb6\x0d", 3);	/* movzbl */
+		X86_PUT(&c->x, 0x0f, 0xb6, 0x0d);	/* movzbl */
 		put_data(c, SAVE_FX + 4, 0);
 	} else {
-		put(c, "\x8b\x0d", 2);		/* mov data(%rip), ecx */
+		X86_PUT(&c->x, 0x8b, 0x0d);		/* mov data(%rip), ecx */
 		put_data(c, SAVE_FX + (lane == STUB_MXCSR ? 24 : 0), 0);
 	}
 }
@@ -128,7 +99,7 @@ static void put_zmm(struct code *c, unsigned reg, unsigned word)
 			     0xfe, 0x48,
 			     0x7f, (uint8_t)(0x05 | (reg & 7) << 3) };
 
-	put(c, store, sizeof(store));
+	x86_put(&c->x, store, sizeof(store));
 	put_data(c, SAVE_ZMM, 0);
 	put_saved(c, 0x8b, false, SAVE_ZMM + 8 * word);
 }
@@ -153,18 +124,18 @@ static void put_lane(struct code *c, unsigned lane)
 	} else if (lane >= STUB_ZMM) {
 		put_zmm(c, (lane - STUB_ZMM) / 4, 4 + (lane - STUB_ZMM) % 4);
 	} else if (lane >= STUB_K) {
-		put(c, mask, sizeof(mask));
+		x86_put(&c->x, mask, sizeof(mask));
 	} else if (lane >= STUB_ST) {
 		put_fx(c, lane);
 	} else if (lane >= STUB_YMM) {
-		put(c, upper, 5);
+		x86_put(&c->x, upper, 5);
 		put_data(c, SAVE_VECTOR, 1);
-		put(c, "\x01", 1);
+		X86_PUT(&c->x, 0x01);
 		put_saved(c, 0x8b, false, SAVE_VECTOR + (lane & 1) * 8);
 	} else if (lane & 1) {
-		put(c, high, sizeof(high));
+		x86_put(&c->x, high, sizeof(high));
 	} else {
-		put(c, low, sizeof(low));
+		x86_put(&c->x, low, sizeof(low));
 	}
 }
 
@@ -177,28 +148,18 @@ static void put_load(struct code *c, uint64_t addr)
 		put_lane(c, (unsigned)addr);
 		return;
 	}
-	put_movabs(c, RCX, addr);
-	put(c, load, 3);
+	x86_put_constant(&c->x, RCX, addr);
+	x86_put(&c->x, load, 3);
 }
 
 /* ---- the quick test -------------------------------------------------------------------------- */
-
-/* je to a place that is filled in later; where */
-static unsigned put_je(struct code *c)
-{
-	static const uint8_t je[2] = { 0x0f, 0x84 };
-
-	put(c, je, 2);
-	put_u32(c, 0);
-	return c->len - 4;
-}
 
 static void put_cmp_reg(struct code *c, int reg, uint32_t value)
 {
 	uint8_t cmp[3] = { 0x41, 0x81, (uint8_t)(0xf8 | (reg & 7)) };
 
-	put(c, cmp + (reg < 8), 3 - (reg < 8));
-	put_u32(c, value);
+	x86_put(&c->x, cmp + (reg < 8), 3 - (reg < 8));
+	x86_put32(&c->x, value);
 }
 
 /* Flags may be used.  The place of the distance to the slow tests. */
@@ -209,19 +170,19 @@ static unsigned quick_flags(struct code *c, const struct stub *s)
 
 	if (s->quick == QUICK_REG) {
 		put_cmp_reg(c, reg, (uint32_t)s->value[s->quick_reg]);
-		return put_je(c);
+		return x86_put_later(&c->x, X86_IF_EQUAL);
 	}
 	save(c, false);
 	if (s->quick_word.addr < STUB_LANES) {
 		put_lane(c, (unsigned)s->quick_word.addr);
 		put_cmp_reg(c, RCX, (uint32_t)s->quick_word.value);
 	} else {
-		put_movabs(c, RCX, s->quick_word.addr);
-		put(c, cmp_at_rcx, 2);
-		put_u32(c, (uint32_t)s->quick_word.value);
+		x86_put_constant(&c->x, RCX, s->quick_word.addr);
+		x86_put(&c->x, cmp_at_rcx, 2);
+		x86_put32(&c->x, (uint32_t)s->quick_word.value);
 	}
 	restore(c, false);
-	return put_je(c);
+	return x86_put_later(&c->x, X86_IF_EQUAL);
 }
 
 /* lea rcx, [reg - value] where the value has 32 bits; false: it has more */
@@ -232,8 +193,8 @@ static bool put_lea(struct code *c, int reg, uint64_t value)
 
 	if ((uint64_t)(int64_t)(int32_t)minus != minus)
 		return false;
-	put(c, lea, (reg & 7) == RSP ? 4 : 3);
-	put_u32(c, (uint32_t)minus);
+	x86_put(&c->x, lea, (reg & 7) == RSP ? 4 : 3);
+	x86_put32(&c->x, (uint32_t)minus);
 	return true;
 }
 
@@ -244,7 +205,7 @@ static bool quick_plain(struct code *c, const struct stub *s)
 	uint64_t value = s->value[s->quick_reg];
 	uint8_t lea[5] = { (uint8_t)(0x48 | (reg >= 8)), 0x8d, 0x4c, (uint8_t)(0x08 | (reg & 7)),
 			   0x00 };
-	unsigned before = c->len;
+	unsigned before = c->x.len;
 
 	if (s->quick != QUICK_REG)
 		return false;
@@ -252,30 +213,21 @@ static bool quick_plain(struct code *c, const struct stub *s)
 	if (put_lea(c, reg, value))
 		return true;
 	if (reg == RCX) {
-		c->len = before;
+		c->x.len = before;
 		return false;
 	}
-	put_movabs(c, RCX, -value);
-	put(c, lea, 5);
+	x86_put_constant(&c->x, RCX, -value);
+	x86_put(&c->x, lea, 5);
 	return true;
 }
 
 /* ---- all tests ------------------------------------------------------------------------------- */
 
-/* jrcxz over a jump to the miss, whose distance is filled in later: its place */
+/* jrcxz over a jump to the miss, whose distance is filled in later: the end of that */
 static unsigned put_branch(struct code *c)
 {
-	static const uint8_t insn[] = { 0xe3, 0x05, 0xe9, 0, 0, 0, 0 };
-
-	put(c, insn, sizeof(insn));
-	return c->len - 4;
-}
-
-static void fill(struct code *c, unsigned at, unsigned target)
-{
-	int32_t rel = (int32_t)(target - (at + 4));
-
-	memcpy(c->bytes + at, &rel, 4);
+	X86_PUT(&c->x, 0xe3, X86_JUMP);
+	return x86_put_later(&c->x, X86_ALWAYS);
 }
 
 /* Count down; at zero trap. */
@@ -286,13 +238,13 @@ static void put_count(struct code *c, struct stub *s)
 	static const uint8_t over[4] = { 0xe3, 0x02, 0xeb, 0x0f };
 
 	put_saved(c, 0x8b, false, STUB_COUNT_AT);
-	put(c, less, 4);
+	x86_put(&c->x, less, 4);
 	put_saved(c, 0x89, false, STUB_COUNT_AT);
-	put(c, over, 4);
+	x86_put(&c->x, over, 4);
 	restore(c, false);
 	restore(c, true);
-	put(c, "\xcc", 1);
-	s->trip = c->at + c->len;
+	X86_PUT(&c->x, 0xcc);
+	s->trip = x86_here(&c->x);
 }
 
 static void put_slow(struct code *c, struct stub *s)
@@ -314,56 +266,43 @@ static void put_slow(struct code *c, struct stub *s)
 	}
 	restore(c, false);
 	restore(c, true);
-	put(c, "\xcc", 1);
-	s->trap = c->at + c->len;
+	X86_PUT(&c->x, 0xcc);
+	s->trap = x86_here(&c->x);
 	for (unsigned i = 0; i < n; i++)
-		fill(c, branch[i], c->len);
+		x86_land(&c->x, branch[i], c->x.len);
 	restore(c, false);
 	restore(c, true);
-	put_jump(c, s->miss);
-}
-
-static bool put_moved(struct code *c, struct stub *s)
-{
-	uint8_t moved[PUN_CODE_MAX];
-	unsigned n;
-
-	s->miss = s->moved = c->at + c->len;
-	n = pun_relocate(&s->pun, s->miss, moved);
-	put(c, moved, n);
-	return n != 0;
+	x86_put_jump(&c->x, X86_ALWAYS, s->miss);
 }
 
 unsigned stub_build(struct stub *s, uint8_t *out, unsigned room)
 {
-	struct code c = { out, 0, room, s->addr, s->data };
+	struct code c = { { .bytes = out, .room = room, .at = s->addr }, s->data };
 	unsigned to_slow = 0, jrcxz = 0;
 
 	if (s->quick == QUICK_NONE) {
-		put_jump(&c, c.at);		/* filled below */
-		to_slow = c.len - 4;
+		to_slow = x86_put_later(&c.x, X86_ALWAYS);
 	} else if (s->pun.flags_dead) {
 		to_slow = quick_flags(&c, s);
 	} else if (quick_plain(&c, s)) {
-		put(&c, "\xe3\x00", 2);
-		jrcxz = c.len;
+		X86_PUT(&c.x, 0xe3, 0x00);
+		jrcxz = c.x.len;
 		restore(&c, false);
 	} else {
 		s->quick = QUICK_NONE;
 		return stub_build(s, out, room);
 	}
-	if (!put_moved(&c, s))
+	s->miss = s->moved = x86_here(&c.x);
+	if (!pun_relocate(&s->pun, &c.x))
 		return 0;
-	if (jrcxz && c.len - jrcxz > 127) {	/* too far for it */
+	if (jrcxz && !x86_land_short(&c.x, jrcxz, c.x.len)) {
 		s->quick = QUICK_NONE;
 		return stub_build(s, out, room);
 	}
-	if (jrcxz) {
-		out[jrcxz - 1] = (uint8_t)(c.len - jrcxz);
+	if (jrcxz)
 		restore(&c, false);
-	} else {
-		fill(&c, to_slow, c.len);
-	}
+	else
+		x86_land(&c.x, to_slow, c.x.len);
 	put_slow(&c, s);
-	return c.len;
+	return c.x.len;
 }

@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #include "replayer/probe/probe.h"
-#include "tracee/site.h"
+#include "x86/emit.h"
 
 enum {
 	STUBS_BYTES = 65536,
@@ -156,15 +156,15 @@ static struct rp_patch *patch_of_stub(const struct rp_probed *pd, uint64_t pc)
 
 static void patch_write(struct rp_patch *p, pid_t real, bool in)
 {
-	uint8_t jump[SITE_JUMP] = { 0xcc };
+	uint8_t jump[X86_JUMP] = { 0xcc };
 
 	if (p->in == in)
 		return;
 	if (p->other)
 		jump[0] = p->to;
 	else if (in && p->jump)
-		site_jump(p->addr, p->stub + p->body, jump);
-	err_free(tracee_write(real, p->addr, in ? jump : p->bytes, p->jump ? SITE_JUMP : 1));
+		x86_jump(p->addr, p->stub + p->body, jump);
+	err_free(tracee_write(real, p->addr, in ? jump : p->bytes, p->jump ? X86_JUMP : 1));
 	p->in = in;
 }
 
@@ -592,7 +592,7 @@ void rp_probe_yield(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t
 	for (unsigned i = 0; pd && i < pd->n;) {
 		struct rp_patch *p = &pd->patch[i];
 
-		if (!stubs && !meets(addr, len, p->addr, p->jump ? SITE_JUMP : 1)) {
+		if (!stubs && !meets(addr, len, p->addr, p->jump ? X86_JUMP : 1)) {
 			i++;
 			continue;
 		}

@@ -5,14 +5,14 @@
 #include <string.h>
 
 #include "replayer/probe/probe.h"
-#include "tracee/site.h"
+#include "x86/emit.h"
 
 void rp_probe_hide(const struct rp_mm *mm, uint64_t addr, void *bytes, size_t len)
 {
 	for (unsigned i = 0; mm && probed_of(mm) && i < probed_of(mm)->n; i++) {
 		const struct rp_patch *p = &probed_of(mm)->patch[i];
 
-		for (unsigned k = 0; p->in && k < (p->jump ? SITE_JUMP : 1u); k++) {
+		for (unsigned k = 0; p->in && k < (p->jump ? X86_JUMP : 1u); k++) {
 			if (p->addr + k - addr < len)
 				((uint8_t *)bytes)[p->addr + k - addr] = p->bytes[k];
 		}

@@ -236,10 +236,10 @@ static struct stub *stub_of(struct rp_task *t, uint64_t addr)
 
 struct err *dual_write_code(struct rp_task *t, unsigned area, struct dual_code *c, struct stub *s)
 {
-	s->from = c->at;
-	s->to = c->at + c->len;
-	stops_mm(t->mm)->dual->used[area] += (c->len + 15u) & ~15u;
-	return tracee_write(t->real, c->at, c->bytes, c->len);
+	s->from = c->code.at;
+	s->to = x86_here(&c->code);
+	stops_mm(t->mm)->dual->used[area] += (c->code.len + 15u) & ~15u;
+	return tracee_write(t->real, c->code.at, c->bytes, c->code.len);
 }
 
 struct err *dual_begin_code(struct rp_task *t, uint64_t addr, struct dual_code *c, unsigned *area)
@@ -247,9 +247,9 @@ struct err *dual_begin_code(struct rp_task *t, uint64_t addr, struct dual_code *
 	struct dual *a = stops_mm(t->mm)->dual;
 	bool had;
 
-	c->len = c->first = 0;
+	c->code = (struct x86_code){ .bytes = c->bytes, .room = sizeof(c->bytes) };
+	c->first = 0;
 	c->blind = DUAL_PAGES;
-	c->at = 0;
 	had = stops_mm(t->mm)->dual_area[AREAS - 1] != 0;
 	for (unsigned i = 0; i < AREAS && !had; i++)
 		had = stops_mm(t->mm)->dual_area[i] &&
@@ -259,7 +259,7 @@ struct err *dual_begin_code(struct rp_task *t, uint64_t addr, struct dual_code *
 		return NULL;
 	if (!had)
 		TRY(tell_area(t, *area));
-	c->at = stops_mm(t->mm)->dual_area[*area] + a->used[*area];
+	c->code.at = stops_mm(t->mm)->dual_area[*area] + a->used[*area];
 	c->data = stops_mm(t->mm)->dual_area[*area] + DATA;
 	return NULL;
 }
@@ -270,18 +270,22 @@ static struct err *stub_make(struct rp_task *t, uint64_t addr, struct stub **ret
 	struct dual *a = stops_mm(t->mm)->dual;
 	struct stub *s = &a->stub[a->stubs_n];
 	unsigned area;
+	bool good;
 
 	*ret = NULL;
 	*s = (struct stub){ .n = 1 };
 	program_bytes(t, addr, s->site.bytes);
 	TRY(dual_begin_code(t, addr, &c, &area));
-	if (!c.at)
+	if (!c.code.at)
 		return NULL;
 	c.first = a->hit;
-	if (!dual_put(&c, &a->view, t->real, addr, &s->insn[0]) || !s->insn[0].stores ||
-	    !dual_put_jump(&c, addr + s->insn[0].len))
-		/* remembered: none */
-		s->insn[0] = (struct dual_insn){ .addr = addr, .len = s->insn[0].len }, c.len = 0;
+	good = dual_put(&c, &a->view, t->real, addr, &s->insn[0]) && s->insn[0].stores;
+	if (good)
+		x86_put_jump(&c.code, X86_ALWAYS, addr + s->insn[0].len);
+	if (!good || c.code.far) {	/* remembered: none */
+		s->insn[0] = (struct dual_insn){ .addr = addr, .len = s->insn[0].len };
+		c.code.len = 0;
+	}
 	s->site.len = s->insn[0].len ? s->insn[0].len : 1;
 	TRY(dual_write_code(t, area, &c, s));
 	a->stubs_n++;

@@ -4,12 +4,13 @@
 #ifndef REPLAYER_ALIAS_H
 #define REPLAYER_ALIAS_H
 
+#include "replayer/code/displace.h"
 #include "replayer/stops/dual_run.h"
 #include "replayer/stops/dual_stub.h"
-#include "replayer/code/displace.h"
 #include "replayer/stops/stops.h"
 #include "replayer/stops/store_log.h"
 #include "tracee/site.h"
+#include "x86/emit.h"
 
 enum { DUAL_JUMPS = 1024, DUAL_INDEX = 1 << 14, DUAL_SEEN = 1 << 11 };
 
@@ -38,7 +39,7 @@ struct stub {
 	 * what we put in the site's bytes, and where: a jump, or (in_place) only another
 	 * displacement, and there is no code
 	 */
-	uint8_t bytes[SITE_JUMP], patch_at, patch_len;
+	uint8_t bytes[X86_JUMP], patch_at, patch_len;
 	bool in_place, load;		/* (load: and nothing is stored) */
 	bool spared;			/* ALONE: it has been in a run, and faults again */
 	uint64_t reg[16];		/* ALONE: when it last faulted, and where: which page */

@@ -1,5 +1,5 @@
 /*
- * dual_emit.h - machine code, byte by byte: for dual_stub.c and dual_run.c.
+ * dual_emit.h - what the code of dual mappings is made of: for dual_stub.c and dual_run.c.
  */
 #ifndef REPLAYER_ALIAS_EMIT_H
 #define REPLAYER_ALIAS_EMIT_H
@@ -8,14 +8,6 @@
 #include "replayer/stops/dual_stub.h"
 
 enum { EMIT_FIXES = 2 * DUAL_RANGES + 8 };
-
-void emit(struct dual_code *c, const void *bytes, unsigned n);
-#define EMIT(c, ...) \
-	emit(c, (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
-void emit32(struct dual_code *c, uint32_t v);
-uint64_t emit_at(const struct dual_code *c);
-/* op reg, [rip + addr], 64 bits; reg below 8 */
-void emit_word(struct dual_code *c, uint8_t op, unsigned reg, uint64_t addr);
 
 /*
  * rex op modrm: reg, [place + disp], 64 bits if rex is 0x48, 32 or as op says if 0x40; reg below 8
@@ -34,16 +26,7 @@ void emit_marks(struct dual_code *c, const struct place *p, int32_t disp, unsign
 /* Jumps whose distance, the last four bytes, is filled in later. */
 struct fixes { unsigned n, at[EMIT_FIXES]; };
 
-enum {
-	IF_BELOW_NOT = 3,
-	IF_EQUAL = 4,
-	IF_NOT_EQUAL = 5,
-	IF_ABOVE = 7,
-	IF_GREATER = 15,
-	ALWAYS = -1
-};
-
-void emit_later(struct dual_code *c, struct fixes *f, int condition);
+void emit_later(struct dual_code *c, struct fixes *f, enum x86_condition condition);
 void emit_come_to(struct dual_code *c, struct fixes *f, unsigned where);
 void emit_come_here(struct dual_code *c, struct fixes *f);
 

@@ -7,8 +7,8 @@
 #include <capstone/capstone.h>
 #include <string.h>
 
-#include "tracee/site.h"
 #include "x86/decode.h"
+#include "x86/instr.h"
 
 bool dual_is_near(uint64_t end, uint64_t to)
 {
@@ -95,17 +95,7 @@ static bool known_load(unsigned id)
 
 int dual_register(unsigned reg)
 {
-	static const uint16_t names[] = { X86_REG_RAX, X86_REG_RCX, X86_REG_RDX, X86_REG_RBX,
-					  X86_REG_RSP, X86_REG_RBP, X86_REG_RSI, X86_REG_RDI,
-					  X86_REG_R8,  X86_REG_R9,  X86_REG_R10, X86_REG_R11,
-					  X86_REG_R12, X86_REG_R13, X86_REG_R14, X86_REG_R15 };
-	unsigned whole = site_register(reg);
-
-	for (int i = 0; whole && i < 16; i++) {
-		if (names[i] == whole)
-			return i;
-	}
-	return -1;
+	return x86_register_number(reg);
 }
 
 uint16_t dual_register_bit(unsigned reg)

@@ -166,11 +166,7 @@ static bool from_padding(const struct displaced *d)
  */
 static bool takes_call(const struct displaced *d)
 {
-	const struct site *s = &d->site;
-	const uint8_t *p = s->bytes + s->insn[s->n - 1].at;
-
-	p += (*p & 0xf0) == 0x40;
-	return s->n > 1 && (*p == 0xe8 || (*p == 0xff && (p[1] >> 3 & 7) == 2));
+	return d->site.n > 1 && (d->last == X86_CALL || d->last == X86_CALL_TO);
 }
 
 /*
@@ -186,7 +182,7 @@ static bool look_for_site(struct replay *r, struct rp_task *t, const struct dual
 	bool forward, alone;
 	unsigned len;
 
-	forward = displace_decode_any(t->real, in->addr, SITE_JUMP, start, end, d);
+	forward = displace_decode_any(t->real, in->addr, X86_JUMP, start, end, d);
 	forward = forward && !displace_repeats(d);
 	*none = !forward;
 	forward = forward && !dual_in_the_way(r, t, in->addr, in->addr + d->site.len);
@@ -198,7 +194,7 @@ static bool look_for_site(struct replay *r, struct rp_task *t, const struct dual
 		uint64_t at = in->addr - back;
 
 		len = back + in->len;
-		if (len < SITE_JUMP || !site_insn_starts(t->real, at, in->addr) ||
+		if (len < X86_JUMP || !site_insn_starts(t->real, at, in->addr) ||
 		    !displace_decode_any(t->real, at, len, start, end, d))
 			continue;
 		if (d->site.len != len || from_padding(d) || displace_repeats(d))
@@ -259,7 +255,7 @@ static bool find_site(struct replay *r, struct rp_task *t, const struct dual_ins
 
 	/* moved by inprocess.c, to where nobody jumps to */
 	if (!rp_others_watch(r) && inprocess_moved(t->mm, in->addr))
-		return displace_decode_ours(t->real, in->addr, SITE_JUMP, d) &&
+		return displace_decode_ours(t->real, in->addr, X86_JUMP, d) &&
 		       !others_there(stops_mm(t->mm)->dual, in->addr, in->addr + d->site.len,
 				     false);
 	if (rp_others_watch(r) || !inprocess_solid(t, in->addr - BACK) ||
@@ -311,8 +307,8 @@ static bool find_run(struct replay *r, struct rp_task *t, const struct stub *of,
 			return false;
 		below = run->score;
 		start = run->insn[0].addr;
-		end = start + SITE_JUMP;
-		if (displace_decode_any(t->real, start, SITE_JUMP, stops_mm(t->mm)->solid_start,
+		end = start + X86_JUMP;
+		if (displace_decode_any(t->real, start, X86_JUMP, stops_mm(t->mm)->solid_start,
 					stops_mm(t->mm)->solid_end, d) &&
 		    start + d->site.len <= run_end(run) && !dual_in_the_way(r, t, start, end) &&
 		    !others_there(stops_mm(t->mm)->dual, start, start + d->site.len, false) &&
@@ -343,7 +339,8 @@ static bool put_each(struct rp_task *t, struct dual_code *c, const struct displa
 		    s->insn[i].len != d->site.insn[i].len)
 			return false;
 	}
-	return dual_put_jump(c, d->site.addr + d->site.len);
+	x86_put_jump(&c->code, X86_ALWAYS, d->site.addr + d->site.len);
+	return !c->code.far;
 }
 
 static struct err *write_stub(struct replay *r, struct rp_task *t, struct stub *of, struct stub *s,
@@ -364,14 +361,15 @@ static struct err *write_stub(struct replay *r, struct rp_task *t, struct stub *
 			    .n = d.site.n,
 			    .solid_start = stops_mm(t->mm)->solid_start,
 			    .solid_end = stops_mm(t->mm)->solid_end,
-			    .patch_len = SITE_JUMP };
+			    .patch_len = X86_JUMP };
 	TRY(dual_begin_code(t, d.site.addr, &c, &area));
-	if (!c.at)
+	if (!c.code.at)
 		return NULL;
 	c.first = of->page;
 	if (runs && !dual_run_put(&c, v, t->real, &run, &s->run))
-		c.len = s->run.n = 0;
-	*good = put_each(t, &c, &d, s) && site_jump(d.site.addr, c.at, s->bytes);
+		c.code.len = s->run.n = 0;
+	c.code.far &= c.code.len != 0;
+	*good = put_each(t, &c, &d, s) && x86_jump(d.site.addr, c.code.at, s->bytes);
 	return *good ? dual_write_code(t, area, &c, s) : NULL;
 }
 

@@ -201,10 +201,11 @@ static bool emit_tests(struct dual_code *c, const struct dual_run *run, unsigned
 			if (!kept)
 				emit_flags(c);
 			kept = true;
-			emit_word(c, 0x2b, scratch, c->data + DUAL_PAGE_AT + 8 * key->page);
-			EMIT(c, 0x48, 0x81, (uint8_t)(0xf8 | scratch));
-			emit32(c, (uint32_t)(DUAL_PAGE_SIZE - (key->max - key->min)));
-			emit_later(c, no, IF_ABOVE);
+			x86_put_word(&c->code, 0x2b, scratch,
+				     c->data + DUAL_PAGE_AT + 8 * key->page);
+			X86_PUT(&c->code, 0x48, 0x81, (uint8_t)(0xf8 | scratch));
+			x86_put32(&c->code, (uint32_t)(DUAL_PAGE_SIZE - (key->max - key->min)));
+			emit_later(c, no, X86_IF_ABOVE);
 		}
 	}
 	return true;
@@ -223,16 +224,16 @@ static bool emit_insn(struct dual_code *c, const struct dual_view *v, pid_t tid,
 	if (run->of[k] >= 0) {
 		if (in->stores)
 			emit_marks(c, &in->place, disp + (int32_t)v->marks_at, in->s.size);
-		*orig = (uint16_t)c->len;
+		*orig = (uint16_t)c->code.len;
 		return emit_displaced(c, &in->s, in->bytes, in->len, disp);
 	}
 	if (in->stack) {
-		emit(c, in->bytes, in->len);
+		x86_put(&c->code, in->bytes, in->len);
 		return true;
 	}
 	if (!dual_put(c, v, tid, in->addr, &moved))
 		return false;
-	*orig = (uint16_t)(moved.orig - c->at);
+	*orig = (uint16_t)(moved.orig - c->code.at);
 	return true;
 }
 
@@ -244,9 +245,9 @@ static void emit_backs(struct dual_code *c, const struct dual_run *run, struct r
 
 		if (run->of[k] < 0)
 			continue;
-		ret->back[k] = (uint16_t)c->len;
-		emit(c, run->insn[k].bytes, run->insn[k].len);
-		emit_later(c, &next, ALWAYS);
+		ret->back[k] = (uint16_t)c->code.len;
+		x86_put(&c->code, run->insn[k].bytes, run->insn[k].len);
+		emit_later(c, &next, X86_ALWAYS);
 		emit_come_to(c, &next, ret->at[k + 1]);
 	}
 }
@@ -263,30 +264,32 @@ bool dual_run_put(struct dual_code *c, const struct dual_view *v, pid_t tid,
 		return false;
 	*ret = (struct run_places){ .n = 0 };
 	if (!run->blind) {
-		emit_word(c, 0x89, (unsigned)scratch, save);
+		x86_put_word(&c->code, 0x89, (unsigned)scratch, save);
 		if (!emit_tests(c, run, (unsigned)scratch, dead, &no))
 			return false;
 		emit_flags_back(c, dead);
-		emit_word(c, 0x8b, (unsigned)scratch, save);
+		x86_put_word(&c->code, 0x8b, (unsigned)scratch, save);
 	}
 	for (unsigned k = 0; k < run->n; k++) {
-		ret->at[k] = (uint16_t)c->len;
+		ret->at[k] = (uint16_t)c->code.len;
 		ret->where[k] = (uint16_t)(run->insn[k].addr - start);
-		if (c->len + DUAL_ROOM > DUAL_CODE || !emit_insn(c, v, tid, run, k, &ret->orig[k]))
+		if (c->code.len + DUAL_ROOM > DUAL_CODE ||
+		    !emit_insn(c, v, tid, run, k, &ret->orig[k]))
 			return false;
 		end = run->insn[k].addr + run->insn[k].len;
 	}
-	ret->at[run->n] = (uint16_t)c->len;
+	ret->at[run->n] = (uint16_t)c->code.len;
 	ret->where[run->n] = (uint16_t)(end - start);
 	ret->n = (uint16_t)run->n;
-	if (!dual_put_jump(c, end))
+	x86_put_jump(&c->code, X86_ALWAYS, end);
+	if (c->code.far)
 		return false;
 	if (run->blind) {
 		emit_backs(c, run, ret);
-		return c->len + DUAL_ROOM <= DUAL_CODE;
+		return c->code.len + DUAL_ROOM <= DUAL_CODE;
 	}
 	emit_come_here(c, &no);
 	emit_flags_back(c, dead);
-	emit_word(c, 0x8b, (unsigned)scratch, save);
+	x86_put_word(&c->code, 0x8b, (unsigned)scratch, save);
 	return true;
 }

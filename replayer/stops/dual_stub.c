@@ -43,17 +43,17 @@ static void put_with_operand(struct dual_code *c, uint8_t op, unsigned reg, cons
 	if (s->vex3)
 		rex |= (uint8_t)((b[s->rex + 1] & 0x60) >> 5 ^ 3);
 	if (s->vector && b[s->modrm] >> 6 == 1) {	/* 8 bits in units of its own: 32 */
-		EMIT(c, rex, op, (uint8_t)(0x80 | (b[s->modrm] & 7) | reg << 3));
-		emit(c, b + s->modrm + 1, s->tail - s->modrm - 2);
-		emit32(c, (uint32_t)dual_displacement(s, b));
+		X86_PUT(&c->code, rex, op, (uint8_t)(0x80 | (b[s->modrm] & 7) | reg << 3));
+		x86_put(&c->code, b + s->modrm + 1, s->tail - s->modrm - 2);
+		x86_put32(&c->code, (uint32_t)dual_displacement(s, b));
 		return;
 	}
-	EMIT(c, rex, op, (uint8_t)((b[s->modrm] & 0xc7) | reg << 3));
+	X86_PUT(&c->code, rex, op, (uint8_t)((b[s->modrm] & 0xc7) | reg << 3));
 	if (!s->disp_at) {
-		emit(c, b + s->modrm + 1, s->tail - s->modrm - 1);
+		x86_put(&c->code, b + s->modrm + 1, s->tail - s->modrm - 1);
 		return;
 	}
-	emit32(c, (uint32_t)(dual_named(s, b, end) - (emit_at(c) + 4)));
+	x86_put_distance(&c->code, dual_named(s, b, end), 0);
 }
 
 /* lea S, [where it stores, or what it loads] */
@@ -62,12 +62,12 @@ static void put_address(struct dual_code *c, const struct store *s, const uint8_
 	if (s->kind == STORE_OPERAND || s->kind == LOAD_JUMP)
 		put_with_operand(c, 0x8d, s->scratch, s, b, end);
 	else if (s->kind == LOAD_LEAVE)
-		EMIT(c, 0x48, 0x8d, (uint8_t)(0x45 | s->scratch << 3), 0);	/* [rbp] */
+		X86_PUT(&c->code, 0x48, 0x8d, (uint8_t)(0x45 | s->scratch << 3), 0);	/* [rbp] */
 	else if (s->kind == LOAD_POP || s->kind == LOAD_RET)
-		EMIT(c, 0x48, 0x8d, (uint8_t)(0x04 | s->scratch << 3), 0x24);	/* [rsp] */
+		X86_PUT(&c->code, 0x48, 0x8d, (uint8_t)(0x04 | s->scratch << 3), 0x24);	/* [rsp] */
 	else
 		/* [rsp - 8] */
-		EMIT(c, 0x48, 0x8d, (uint8_t)(0x44 | s->scratch << 3), 0x24, 0xf8);
+		X86_PUT(&c->code, 0x48, 0x8d, (uint8_t)(0x44 | s->scratch << 3), 0x24, 0xf8);
 }
 
 /* What is pushed, or called, to its word. */
@@ -77,25 +77,26 @@ static void put_fetch(struct dual_code *c, const struct dual_view *v, const stru
 	uint64_t word = c->data + DUAL_SAVE_AT + 24, save = c->data + DUAL_SAVE_AT + 16, to;
 
 	if (s->reg < 16) {
-		EMIT(c, (uint8_t)(0x48 | (s->reg >> 3) << 2), 0x89,
+		X86_PUT(&c->code, (uint8_t)(0x48 | (s->reg >> 3) << 2), 0x89,
 		     (uint8_t)(0x05 | (s->reg & 7) << 3));
-		emit32(c, (uint32_t)(word - (emit_at(c) + 4)));
+		x86_put_distance(&c->code, word, 0);
 		return;
 	}
-	emit_word(c, 0x89, s->second, save);
-	ret->early = emit_at(c);
-	if (v->loads && dual_fixed_place(v, s, b, end, &to) && dual_is_near(emit_at(c) + 7, to))
-		emit_word(c, 0x8b, s->second, to);
+	x86_put_word(&c->code, 0x89, s->second, save);
+	ret->early = x86_here(&c->code);
+	if (v->loads && dual_fixed_place(v, s, b, end, &to) &&
+	    dual_is_near(x86_here(&c->code) + 7, to))
+		x86_put_word(&c->code, 0x8b, s->second, to);
 	else
 		put_with_operand(c, 0x8b, s->second, s, b, end);
-	emit_word(c, 0x89, s->second, word);
-	emit_word(c, 0x8b, s->second, save);
+	x86_put_word(&c->code, 0x89, s->second, word);
+	x86_put_word(&c->code, 0x8b, s->second, save);
 }
 
 static void put_jump_fetched(struct dual_code *c)
 {
-	EMIT(c, 0xff, 0x25);
-	emit32(c, (uint32_t)(c->data + DUAL_SAVE_AT + 24 - (emit_at(c) + 4)));
+	X86_PUT(&c->code, 0xff, 0x25);
+	x86_put_distance(&c->code, c->data + DUAL_SAVE_AT + 24, 0);
 }
 
 /*
@@ -114,8 +115,8 @@ static void put_with_s(struct dual_code *c, const struct store *s, const uint8_t
 		other[s->rex + 1] |= 0x60;
 	other[s->modrm - 1] = op;
 	other[s->modrm] = (uint8_t)(reg << 3 | s->scratch);
-	emit(c, other, s->modrm + 1);
-	emit(c, b + s->tail, len - s->tail);
+	x86_put(&c->code, other, s->modrm + 1);
+	x86_put(&c->code, b + s->tail, len - s->tail);
 }
 
 /* The instruction with [S] instead. */
@@ -124,40 +125,42 @@ static void put_other(struct dual_code *c, const struct store *s, const uint8_t 
 {
 	/* mov dword [S], low; mov dword [S + 4], high */
 	if (s->kind == STORE_CALL || s->kind == STORE_CALL_TO) {
-		EMIT(c, 0xc7, (uint8_t)s->scratch);
-		emit32(c, (uint32_t)ret);
-		EMIT(c, 0xc7, (uint8_t)(0x40 | s->scratch), 4);
-		emit32(c, (uint32_t)(ret >> 32));
+		X86_PUT(&c->code, 0xc7, (uint8_t)s->scratch);
+		x86_put32(&c->code, (uint32_t)ret);
+		X86_PUT(&c->code, 0xc7, (uint8_t)(0x40 | s->scratch), 4);
+		x86_put32(&c->code, (uint32_t)(ret >> 32));
 		return;
 	}
 	if (s->kind == STORE_PUSH_MEMORY) {
-		emit_word(c, 0x89, s->second, c->data + DUAL_SAVE_AT + 16);
-		emit_word(c, 0x8b, s->second, c->data + DUAL_SAVE_AT + 24);
-		EMIT(c, 0x48, 0x89, (uint8_t)(s->second << 3 | s->scratch));
-		emit_word(c, 0x8b, s->second, c->data + DUAL_SAVE_AT + 16);
+		x86_put_word(&c->code, 0x89, s->second, c->data + DUAL_SAVE_AT + 16);
+		x86_put_word(&c->code, 0x8b, s->second, c->data + DUAL_SAVE_AT + 24);
+		X86_PUT(&c->code, 0x48, 0x89, (uint8_t)(s->second << 3 | s->scratch));
+		x86_put_word(&c->code, 0x8b, s->second, c->data + DUAL_SAVE_AT + 16);
 		return;
 	}
 	if (s->kind == STORE_PUSH && s->reg == 16) {
-		EMIT(c, 0x48, 0xc7, (uint8_t)s->scratch);
-		emit32(c, (uint32_t)s->imm);
+		X86_PUT(&c->code, 0x48, 0xc7, (uint8_t)s->scratch);
+		x86_put32(&c->code, (uint32_t)s->imm);
 		return;
 	}
 	if (s->kind == LOAD_POP) {
-		EMIT(c, (uint8_t)(0x48 | (s->reg >> 3) << 2), 0x8b,
+		X86_PUT(&c->code, (uint8_t)(0x48 | (s->reg >> 3) << 2), 0x8b,
 		     (uint8_t)((s->reg & 7) << 3 | s->scratch));
 		return;
 	}
 	if (s->kind >= LOAD_POP) {
-		EMIT(c, 0x48, 0x8b, (uint8_t)(s->scratch << 3 | s->scratch));	/* mov S, [S] */
+		/* mov S, [S] */
+		X86_PUT(&c->code, 0x48, 0x8b, (uint8_t)(s->scratch << 3 | s->scratch));
 		if (s->kind == LOAD_LEAVE)
 			/* lea rsp, [rbp + 8]; mov rbp, S */
-			EMIT(c, 0x48, 0x8d, 0x65, 8, 0x48, 0x89, (uint8_t)(0xc5 | s->scratch << 3));
+			X86_PUT(&c->code, 0x48, 0x8d, 0x65, 8, 0x48, 0x89,
+				(uint8_t)(0xc5 | s->scratch << 3));
 		else
-			emit_word(c, 0x89, s->scratch, c->data + DUAL_SAVE_AT + 24);
+			x86_put_word(&c->code, 0x89, s->scratch, c->data + DUAL_SAVE_AT + 24);
 		return;
 	}
 	if (s->kind == STORE_PUSH) {
-		EMIT(c, (uint8_t)(0x48 | (s->reg >> 3) << 2), 0x89,
+		X86_PUT(&c->code, (uint8_t)(0x48 | (s->reg >> 3) << 2), 0x89,
 		     (uint8_t)((s->reg & 7) << 3 | s->scratch));
 		return;
 	}
@@ -166,8 +169,8 @@ static void put_other(struct dual_code *c, const struct store *s, const uint8_t 
 
 static void put_compare(struct dual_code *c, const struct store *s, int32_t value)
 {
-	EMIT(c, 0x48, 0x81, (uint8_t)(0xf8 | s->scratch));
-	emit32(c, (uint32_t)value);
+	X86_PUT(&c->code, 0x48, 0x81, (uint8_t)(0xf8 | s->scratch));
+	x86_put32(&c->code, (uint32_t)value);
 }
 
 /*
@@ -188,16 +191,16 @@ static bool put_equal(struct dual_code *c, const struct stored *w, struct fixes 
 	const struct store *s = w->s;
 
 	if (s->kind == STORE_CALL) {
-		EMIT(c, 0x81, (uint8_t)(0x38 | s->scratch));
-		emit32(c, (uint32_t)w->after);
-		emit_later(c, no, IF_NOT_EQUAL);
-		EMIT(c, 0x81, (uint8_t)(0x78 | s->scratch), 4);
-		emit32(c, (uint32_t)(w->after >> 32));
+		X86_PUT(&c->code, 0x81, (uint8_t)(0x38 | s->scratch));
+		x86_put32(&c->code, (uint32_t)w->after);
+		emit_later(c, no, X86_IF_NOT_EQUAL);
+		X86_PUT(&c->code, 0x81, (uint8_t)(0x78 | s->scratch), 4);
+		x86_put32(&c->code, (uint32_t)(w->after >> 32));
 	} else if (s->kind == STORE_PUSH && s->reg == 16) {
-		EMIT(c, 0x48, 0x81, (uint8_t)(0x38 | s->scratch));
-		emit32(c, (uint32_t)s->imm);
+		X86_PUT(&c->code, 0x48, 0x81, (uint8_t)(0x38 | s->scratch));
+		x86_put32(&c->code, (uint32_t)s->imm);
 	} else if (s->kind == STORE_PUSH) {
-		EMIT(c, (uint8_t)(0x48 | (s->reg >> 3) << 2), 0x39,
+		X86_PUT(&c->code, (uint8_t)(0x48 | (s->reg >> 3) << 2), 0x39,
 		     (uint8_t)((s->reg & 7) << 3 | s->scratch));
 	} else if (s->kind == STORE_OPERAND && s->moves && (w->b[s->modrm - 1] & 0xfe) == 0x88) {
 		put_with_s(c, s, w->b, w->len, 0x38 | (w->b[s->modrm - 1] & 1),
@@ -207,7 +210,7 @@ static bool put_equal(struct dual_code *c, const struct stored *w, struct fixes 
 	} else {
 		return false;
 	}
-	emit_later(c, no, IF_NOT_EQUAL);
+	emit_later(c, no, X86_IF_NOT_EQUAL);
 	return true;
 }
 
@@ -221,16 +224,16 @@ static void put_same(struct dual_code *c, const struct stored *w, unsigned i, st
 	uint64_t flags = c->data + DUAL_SAVE_AT + 32;
 	struct fixes no = { 0 };
 
-	emit_word(c, 0x03, w->s->scratch, c->data + DUAL_ALIAS_AT + 8 * i);
-	emit_word(c, 0x89, RAX, flags);
-	emit_word(c, 0x8b, RAX, c->data + DUAL_SAVE_AT + 8);
+	x86_put_word(&c->code, 0x03, w->s->scratch, c->data + DUAL_ALIAS_AT + 8 * i);
+	x86_put_word(&c->code, 0x89, RAX, flags);
+	x86_put_word(&c->code, 0x8b, RAX, c->data + DUAL_SAVE_AT + 8);
 	if (put_equal(c, w, &no)) {
-		emit_word(c, 0x8b, RAX, flags);
-		emit_later(c, good, ALWAYS);
+		x86_put_word(&c->code, 0x8b, RAX, flags);
+		emit_later(c, good, X86_ALWAYS);
 	}
 	emit_come_here(c, &no);
-	emit_word(c, 0x8b, RAX, flags);
-	emit_later(c, orig, ALWAYS);
+	x86_put_word(&c->code, 0x8b, RAX, flags);
+	emit_later(c, orig, X86_ALWAYS);
 }
 
 /* Will the analysis do without a stop, when the instruction stores to watched bytes? */
@@ -243,8 +246,8 @@ static bool is_logged(const struct dual_view *v, const struct store *s, uint64_t
 /* op rax, [addr], 64 bits */
 static void put_far(struct dual_code *c, uint8_t op, uint64_t addr)
 {
-	EMIT(c, 0x48, op);
-	emit(c, &addr, 8);
+	X86_PUT(&c->code, 0x48, op);
+	x86_put64(&c->code, addr);
 }
 
 enum { LOAD_RAX = 0xa1, STORE_RAX = 0xa3 };
@@ -256,23 +259,23 @@ static void put_record(struct dual_code *c, const struct dual_view *v, const str
 	unsigned s = w->s->scratch;
 
 	emit_flags(c);
-	emit_word(c, 0x89, RAX, flags);
+	x86_put_word(&c->code, 0x89, RAX, flags);
 	put_far(c, LOAD_RAX, v->log_at + STORE_LOG_NEXT);
-	EMIT(c, 0x48, 0x89, (uint8_t)(0xc0 | s));		/* mov S, rax */
-	EMIT(c, 0xc7, (uint8_t)s);
-	emit32(c, (uint32_t)pc);
-	EMIT(c, 0xc7, (uint8_t)(0x40 | s), 4);
-	emit32(c, (uint32_t)(pc >> 32));
+	X86_PUT(&c->code, 0x48, 0x89, (uint8_t)(0xc0 | s));		/* mov S, rax */
+	X86_PUT(&c->code, 0xc7, (uint8_t)s);
+	x86_put32(&c->code, (uint32_t)pc);
+	X86_PUT(&c->code, 0xc7, (uint8_t)(0x40 | s), 4);
+	x86_put32(&c->code, (uint32_t)(pc >> 32));
 	for (unsigned i = 0; i < v->log->words; i++) {
 		put_far(c, LOAD_RAX, v->log_word[i]);
-		EMIT(c, 0x48, 0x89, (uint8_t)(0x40 | s), (uint8_t)(8 * i + 8));
+		X86_PUT(&c->code, 0x48, 0x89, (uint8_t)(0x40 | s), (uint8_t)(8 * i + 8));
 	}
-	EMIT(c, 0x48, 0x8d, (uint8_t)(0x40 | s), (uint8_t)store_log_record(v->log));
+	X86_PUT(&c->code, 0x48, 0x8d, (uint8_t)(0x40 | s), (uint8_t)store_log_record(v->log));
 	put_far(c, STORE_RAX, v->log_at + STORE_LOG_NEXT);
 	put_far(c, LOAD_RAX, v->log_at + STORE_LOG_ROOM);
-	EMIT(c, 0x48, 0x83, 0xe8, 1);				/* sub rax, 1 */
+	X86_PUT(&c->code, 0x48, 0x83, 0xe8, 1);				/* sub rax, 1 */
 	put_far(c, STORE_RAX, v->log_at + STORE_LOG_ROOM);
-	emit_word(c, 0x8b, RAX, flags);
+	x86_put_word(&c->code, 0x8b, RAX, flags);
 	emit_flags_back(c, false);
 }
 
@@ -285,19 +288,19 @@ static void put_logged(struct dual_code *c, const struct dual_view *v, const str
 {
 	uint64_t flags = c->data + DUAL_SAVE_AT + 32;
 
-	emit_word(c, 0x03, w->s->scratch, c->data + DUAL_ALIAS_AT + 8 * i);
-	emit_word(c, 0x89, RAX, flags);
+	x86_put_word(&c->code, 0x03, w->s->scratch, c->data + DUAL_ALIAS_AT + 8 * i);
+	x86_put_word(&c->code, 0x89, RAX, flags);
 	put_far(c, LOAD_RAX, v->log_at + STORE_LOG_ROOM);
-	EMIT(c, 0x48, 0x85, 0xc0);				/* test rax, rax */
-	emit_word(c, 0x8b, RAX, flags);
-	emit_later(c, orig, IF_EQUAL);
+	X86_PUT(&c->code, 0x48, 0x85, 0xc0);				/* test rax, rax */
+	x86_put_word(&c->code, 0x8b, RAX, flags);
+	emit_later(c, orig, X86_IF_EQUAL);
 	emit_flags_back(c, dead);
 	put_other(c, w->s, w->b, w->len, w->after);
 	put_record(c, v, w);
-	emit_word(c, 0x8b, w->s->scratch, c->data + DUAL_SAVE_AT);
+	x86_put_word(&c->code, 0x8b, w->s->scratch, c->data + DUAL_SAVE_AT);
 	if (w->s->kind == STORE_PUSH)
-		EMIT(c, 0x48, 0x8d, 0x64, 0x24, 0xf8);		/* lea rsp, [rsp - 8] */
-	emit_later(c, next, ALWAYS);
+		X86_PUT(&c->code, 0x48, 0x8d, 0x64, 0x24, 0xf8);	/* lea rsp, [rsp - 8] */
+	emit_later(c, next, X86_ALWAYS);
 }
 
 /* S is an offset in the page: to orig, or same, when a watched byte would be stored to. */
@@ -313,14 +316,14 @@ static void put_ranges(struct dual_code *c, const struct dual_view *v, const str
 			continue;
 		if (to < DUAL_PAGE_SIZE) {
 			put_compare(c, s, (int32_t)to);
-			emit_later(c, &past, IF_BELOW_NOT);
+			emit_later(c, &past, X86_IF_BELOW_NOT);
 		}
 		from -= (int64_t)s->size;
 		if (from < 0) {
-			emit_later(c, there, ALWAYS);
+			emit_later(c, there, X86_ALWAYS);
 		} else {
 			put_compare(c, s, (int32_t)from);
-			emit_later(c, there, IF_GREATER);
+			emit_later(c, there, X86_IF_GREATER);
 		}
 		emit_come_here(c, &past);
 	}
@@ -330,11 +333,11 @@ static void put_ranges(struct dual_code *c, const struct dual_view *v, const str
 static void put_page(struct dual_code *c, const struct dual_view *v, const struct store *s,
 		     unsigned i, struct cold *cold, struct fixes *other)
 {
-	emit_word(c, 0x2b, s->scratch, c->data + DUAL_PAGE_AT + 8 * i);
+	x86_put_word(&c->code, 0x2b, s->scratch, c->data + DUAL_PAGE_AT + 8 * i);
 	put_compare(c, s, (int32_t)(DUAL_PAGE_SIZE - s->size));
-	emit_later(c, other, IF_ABOVE);
+	emit_later(c, other, X86_IF_ABOVE);
 	put_ranges(c, v, s, v->page[i], &cold->orig, &cold->same[i]);
-	emit_word(c, 0x03, s->scratch, c->data + DUAL_ALIAS_AT + 8 * i);
+	x86_put_word(&c->code, 0x03, s->scratch, c->data + DUAL_ALIAS_AT + 8 * i);
 	if (v->marks)
 		emit_marks(c, &(struct place){ (int)s->scratch, -1, 0 }, (int32_t)v->marks_at,
 			   s->size);
@@ -351,19 +354,19 @@ static void put_cold(struct dual_code *c, const struct dual_view *v, const struc
 	bool logged = is_logged(v, s, w->after);
 
 	emit_come_here(c, &cold->other);
-	emit_word(c, 0x03, s->scratch, c->data + DUAL_PAGE_AT + 8 * c->first);
+	x86_put_word(&c->code, 0x03, s->scratch, c->data + DUAL_PAGE_AT + 8 * c->first);
 	for (unsigned i = 0; i < v->pages_n; i++) {
 		struct fixes other = { 0 }, there = { 0 };
 
 		if (i == c->first)
 			continue;
 		put_page(c, v, s, i, cold, &other);
-		emit_later(c, &there, ALWAYS);
+		emit_later(c, &there, X86_ALWAYS);
 		emit_come_to(c, &there, good);
 		emit_come_here(c, &other);
-		emit_word(c, 0x03, s->scratch, c->data + DUAL_PAGE_AT + 8 * i);
+		x86_put_word(&c->code, 0x03, s->scratch, c->data + DUAL_PAGE_AT + 8 * i);
 	}
-	emit_later(c, &cold->orig, ALWAYS);
+	emit_later(c, &cold->orig, X86_ALWAYS);
 	for (unsigned i = 0; i < v->pages_n; i++) {
 		struct fixes back = { 0 };
 
@@ -383,21 +386,11 @@ static void put_cold(struct dual_code *c, const struct dual_view *v, const struc
 static bool put_original(struct dual_code *c, const struct store *s, const struct displaced *d,
 			 struct dual_insn *ret)
 {
-	uint64_t fall;
-	unsigned len;
-
-	ret->orig = emit_at(c);
-	if (s->kind == STORE_CALL_TO) {		/* push low; mov dword [rsp + 4], high */
-		EMIT(c, 0x68);
-		emit32(c, (uint32_t)(d->site.addr + d->site.len));
-		EMIT(c, 0xc7, 0x44, 0x24, 0x04);
-		emit32(c, (uint32_t)((d->site.addr + d->site.len) >> 32));
-		put_jump_fetched(c);
-		return true;
-	}
-	if (!displace_write(d, ret->orig, c->bytes + c->len, &len, &fall))
-		return false;
-	c->len += len - SITE_JUMP;
+	ret->orig = x86_here(&c->code);
+	if (s->kind != STORE_CALL_TO)
+		return displace_write(d, &c->code);
+	x86_put_push(&c->code, d->site.addr + d->site.len);
+	put_jump_fetched(c);
 	return true;
 }
 
@@ -409,23 +402,23 @@ static bool put_blind(struct dual_code *c, const struct dual_view *v, const stru
 		       (int64_t)(v->dual[c->blind] - v->page[c->blind]),
 		marks = disp + v->marks_at;
 	struct fixes next = { 0 };
-	unsigned begin = c->len;
+	unsigned begin = c->code.len;
 
 	if (disp != (int32_t)disp || marks != (int32_t)marks ||
 	    marks + s->size != (int32_t)(marks + s->size))
 		return false;
 	emit_marks(c, p, (int32_t)marks, s->size);
-	ret->early = emit_at(c);
+	ret->early = x86_here(&c->code);
 	if (!emit_displaced(c, s, d->site.bytes, d->site.len, (int32_t)disp)) {
-		c->len = begin;
+		c->code.len = begin;
 		ret->early = 0;
 		return false;
 	}
-	emit_later(c, &next, ALWAYS);
+	emit_later(c, &next, X86_ALWAYS);
 	if (!put_original(c, s, d, ret))
 		return false;
 	emit_come_here(c, &next);
-	ret->next = emit_at(c);
+	ret->next = x86_here(&c->code);
 	ret->blind = true;
 	return true;
 }
@@ -445,7 +438,8 @@ bool dual_put(struct dual_code *c, const struct dual_view *v, pid_t tid, uint64_
 	cs_insn *insn;
 	uint64_t to;
 
-	if (!cs || c->len + DUAL_ROOM > DUAL_CODE || !displace_decode_any(tid, addr, 1, 0, 0, &d) ||
+	if (!cs || c->code.len + DUAL_ROOM > DUAL_CODE ||
+	    !displace_decode_any(tid, addr, 1, 0, 0, &d) ||
 	    cs_disasm(cs, d.site.bytes, d.site.len, addr, 1, &insn) != 1)
 		return false;
 	dual_classify(cs, insn, d.site.bytes, v->loads, &s);
@@ -453,20 +447,24 @@ bool dual_put(struct dual_code *c, const struct dual_view *v, pid_t tid, uint64_
 	blind = v->blind && c->blind < v->pages_n && s.kind == STORE_OPERAND && !s.disp_at &&
 		dual_place(insn, &place);
 	load = s.kind == STORE_NONE && dual_fixed_load(v, insn, &s.disp_at, &disp) &&
-	       dual_is_near(emit_at(c) + d.site.len, addr + d.site.len + (uint64_t)(int64_t)disp);
+	       dual_is_near(x86_here(&c->code) + d.site.len,
+			    addr + d.site.len + (uint64_t)(int64_t)disp);
 	cs_free(insn, 1);
 	*ret = (struct dual_insn){
-		.addr = addr, .len = d.site.len, .stub = emit_at(c), .stores = s.kind != STORE_NONE
+		.addr = addr,
+		.len = d.site.len,
+		.stub = x86_here(&c->code),
+		.stores = s.kind != STORE_NONE
 	};
 	to = addr + d.site.len + (uint64_t)(int64_t)disp;
 	if (load || (dual_has_other_place(&s) &&
 		     dual_fixed_place(v, &s, d.site.bytes, addr + d.site.len, &to) &&
-		     dual_is_near(emit_at(c) + d.site.len, to))) {
-		emit(c, d.site.bytes, s.disp_at);
-		emit32(c, (uint32_t)(to - ret->stub - d.site.len));
-		emit(c, d.site.bytes + s.disp_at + 4, d.site.len - s.disp_at - 4);
+		     dual_is_near(x86_here(&c->code) + d.site.len, to))) {
+		x86_put(&c->code, d.site.bytes, s.disp_at);
+		x86_put32(&c->code, (uint32_t)(to - ret->stub - d.site.len));
+		x86_put(&c->code, d.site.bytes + s.disp_at + 4, d.site.len - s.disp_at - 4);
 		ret->orig = ret->stub;
-		ret->next = emit_at(c);
+		ret->next = x86_here(&c->code);
 		return true;
 	}
 	if (blind && put_blind(c, v, &s, &place, &d, ret))
@@ -480,37 +478,38 @@ bool dual_put(struct dual_code *c, const struct dual_view *v, pid_t tid, uint64_
 	dead = dead && v->marks && s.kind == STORE_OPERAND &&
 	       pun_flags_dead(tid, addr + d.site.len);
 	if (s.kind != STORE_NONE) {
-		emit_word(c, 0x89, s.scratch, c->data + DUAL_SAVE_AT);
+		x86_put_word(&c->code, 0x89, s.scratch, c->data + DUAL_SAVE_AT);
 		put_address(c, &s, d.site.bytes, addr + d.site.len);
 		if (!dead)
 			emit_flags(c);
 		put_page(c, v, &s, c->first, &cold, &cold.other);
-		at_good = c->len;
+		at_good = c->code.len;
 		emit_flags_back(c, dead);
 		put_other(c, &s, d.site.bytes, d.site.len, addr + d.site.len);
-		emit_word(c, 0x8b, s.scratch, c->data + DUAL_SAVE_AT);
+		x86_put_word(&c->code, 0x8b, s.scratch, c->data + DUAL_SAVE_AT);
 		if (s.kind == LOAD_POP || s.kind == LOAD_RET)
-			EMIT(c, 0x48, 0x8d, 0x64, 0x24, 8);	/* lea rsp, [rsp + 8] */
+			/* lea rsp, [rsp + 8] */
+			X86_PUT(&c->code, 0x48, 0x8d, 0x64, 0x24, 8);
 		else if (s.kind != STORE_OPERAND && s.kind < LOAD_POP)
-			EMIT(c, 0x48, 0x8d, 0x64, 0x24, 0xf8);	/* lea rsp, [rsp - 8] */
+			/* lea rsp, [rsp - 8] */
+			X86_PUT(&c->code, 0x48, 0x8d, 0x64, 0x24, 0xf8);
 		if (s.kind == STORE_CALL_TO || s.kind == LOAD_RET || s.kind == LOAD_JUMP) {
 			put_jump_fetched(c);
 		} else if (s.kind == STORE_CALL) {
-			ret->target = emit_at(c);
-			ret->to = d.target;
-			if (!dual_put_jump(c, d.target))
-				return false;
+			ret->target = x86_here(&c->code);
+			ret->to = displace_target(&d);
+			x86_put_jump(&c->code, X86_ALWAYS, ret->to);
 		} else {
-			emit_later(c, &next, ALWAYS);
+			emit_later(c, &next, X86_ALWAYS);
 		}
 		put_cold(c, v, &(struct stored){ &s, d.site.bytes, d.site.len, addr + d.site.len },
 			 &cold, at_good, dead, &next);
 		emit_flags_back(c, dead);
-		emit_word(c, 0x8b, s.scratch, c->data + DUAL_SAVE_AT);
+		x86_put_word(&c->code, 0x8b, s.scratch, c->data + DUAL_SAVE_AT);
 	}
 	if (!put_original(c, &s, &d, ret))
 		return false;
 	emit_come_here(c, &next);
-	ret->next = emit_at(c);
+	ret->next = x86_here(&c->code);
 	return true;
 }

@@ -11,6 +11,7 @@
 
 #include "replayer/stops/store_bitmap.h"
 #include "replayer/stops/store_log.h"
+#include "x86/emit.h"
 
 enum { DUAL_PAGES = STORE_BITMAP_PAGES, DUAL_RANGES = 64, DUAL_CODE = 8192, DUAL_ROOM = 3000,
        /* (ROOM: for the code of one instruction, at most) */
@@ -45,7 +46,12 @@ struct cs_insn;
  * first: the page that is tested first; blind: the only page that the next one stores to, most
  * likely, or DUAL_PAGES.
  */
-struct dual_code { uint8_t bytes[DUAL_CODE]; unsigned len, first, blind; uint64_t at, data; };
+struct dual_code {
+	struct x86_code code;		/* in bytes[]; its address is 0 when there is no room */
+	unsigned first, blind;
+	uint64_t data;
+	uint8_t bytes[DUAL_CODE];
+};
 
 struct dual_insn {
 	uint64_t addr;			/* the program's instruction */
@@ -78,7 +84,5 @@ bool dual_fixed(const struct dual_view *v, const uint8_t *bytes, unsigned len, u
  */
 bool dual_fixed_load(const struct dual_view *v, const struct cs_insn *insn, unsigned *disp_at,
 		     int32_t *disp);
-/* "jmp to"; false: too far. */
-bool dual_put_jump(struct dual_code *c, uint64_t to);
 
 #endif

@@ -7,6 +7,7 @@
 #include "replayer/stops/dual.h"
 #include "replayer/stops/stops.h"
 #include "x86/decode.h"
+#include "x86/instr.h"
 
 enum { BACK = 200, FORWARD = 400 };
 
@@ -62,13 +63,14 @@ static void note_operand(csh cs, const cs_insn *insn, struct run_insn *in)
 
 static void note(csh cs, const cs_insn *insn, struct run_insn *in)
 {
-	const cs_x86_op *op = &insn->detail->x86.operands[0];
+	struct x86_instr form;
 
 	*in = (struct run_insn){ .addr = insn->address, .len = (uint8_t)insn->size };
 	memcpy(in->bytes, insn->bytes, insn->size);
-	in->ends = !site_can_move(cs, insn);
-	if (in->ends && insn->detail->x86.op_count == 1 && op->type == X86_OP_IMM)
-		in->target = (uint64_t)op->imm;
+	x86_instr_of(cs, insn, &form);
+	in->ends = form.form != X86_PLAIN;
+	if (x86_is_direct(&form))
+		in->target = x86_target(&form, in->bytes, in->addr);
 	in->writes = written_by(cs, insn);
 	if (!in->ends)
 		note_operand(cs, insn, in);

@@ -243,7 +243,7 @@ bool inprocess_possible(struct rp_task *t, uint64_t addr, unsigned *len_ret)
 		return false;
 	}
 	if (!good ||
-	    !displace_decode(t->real, addr, SITE_JUMP, stops_mm(t->mm)->solid_start,
+	    !displace_decode(t->real, addr, X86_JUMP, stops_mm(t->mm)->solid_start,
 			     stops_mm(t->mm)->solid_end, &d) ||
 	    displace_repeats(&d))
 		return false;
@@ -315,7 +315,7 @@ static void arrange(const struct stops *stops, struct rp_mm *mm)
 		}
 		if (same)
 			dissolve(mm, lead);
-		if (near && !same && p->b.addr < lead->b.addr + SITE_JUMP &&
+		if (near && !same && p->b.addr < lead->b.addr + X86_JUMP &&
 		    is_jump(stops, &lead->b))
 			p->lead = lead;
 		else
@@ -354,13 +354,13 @@ static bool decode_group(struct rp_task *t, const struct rp_set *s, struct inpro
 	const struct rp_mm *mm = t->mm;
 	struct displaced whole;
 
-	if (!displace_decode(t->real, lead->b.addr, SITE_JUMP, stops_mm(mm)->solid_start,
+	if (!displace_decode(t->real, lead->b.addr, X86_JUMP, stops_mm(mm)->solid_start,
 			     stops_mm(mm)->solid_end, &whole) ||
 	    others_in_site(s, lead, whole.site.len))
 		return false;
 	lead->span = whole.site.len;
 	for (struct inprocess *p = lead; p; p = p->next) {
-		uint64_t end = p->next ? p->next->b.addr : lead->b.addr + SITE_JUMP;
+		uint64_t end = p->next ? p->next->b.addr : lead->b.addr + X86_JUMP;
 
 		p->d = whole;
 		if (lead->next &&
@@ -376,6 +376,7 @@ static bool decode_group(struct rp_task *t, const struct rp_set *s, struct inpro
 static struct err *build(struct replay *r, struct rp_task *t, struct inprocess *p)
 {
 	uint64_t first;
+	uint8_t bytes[STUB_ROOM];
 	struct inprocess_code c;
 	struct rp_area *a;
 	bool good;
@@ -394,7 +395,7 @@ static struct err *build(struct replay *r, struct rp_task *t, struct inprocess *
 		p->over->left = p->over->slot + SLOT_LEFT;
 		p->over->site.addr = p->b.addr;
 	}
-	c = (struct inprocess_code){ .at = p->stub,
+	c = (struct inprocess_code){ .code = { .bytes = bytes, .room = STUB_ROOM, .at = p->stub },
 				     .turn = stops_of(r)->chain && stops_of(r)->chain->n > 1
 						     ? first + TURN
 						     : 0,
@@ -405,9 +406,9 @@ static struct err *build(struct replay *r, struct rp_task *t, struct inprocess *
 			    : inprocess_stub_count(p, &c);
 	if (!good)
 		return NULL;
-	TRY(tracee_write(t->real, p->stub, c.bytes, c.len));
+	TRY(tracee_write(t->real, p->stub, bytes, c.code.len));
 	TRY(tracee_write(t->real, p->slot + SLOT_RIP, &p->b.addr, 8));
-	a->used += (c.len + 16u) & ~15u;	/* behind a trap is nobody's beginning */
+	a->used += (c.code.len + 16u) & ~15u;	/* behind a trap is nobody's beginning */
 	a->slots += 1 + (p->over != NULL);
 	p->built = true;
 	if (p->over)
@@ -592,16 +593,16 @@ bool inprocess_decides(const struct rp_mm *mm, const struct replay_break *b)
 /* Its jump or int3, or the program's bytes. */
 static bool inprocess_write(const struct inprocess *p, pid_t real, bool jumps)
 {
-	uint8_t jump[SITE_JUMP] = { 0xcc };
+	uint8_t jump[X86_JUMP] = { 0xcc };
 
 	if (p->lead != p)
 		return p->lead->built;
-	if (jumps && !p->trap_only && !site_jump(p->site.addr, p->stub, jump))
+	if (jumps && !p->trap_only && !x86_jump(p->site.addr, p->stub, jump))
 		return false;
 	if (p->trap_only && !rp_code_has(real, p->site.addr, jumps ? p->site.bytes[0] : 0xcc))
 		return !jumps;
 	return rp_code_write(real, p->site.addr, jumps ? jump : p->site.bytes,
-			     p->trap_only ? 1 : SITE_JUMP);
+			     p->trap_only ? 1 : X86_JUMP);
 }
 
 /* The jump for this breakpoint; false: it has to be an int3. */
@@ -634,7 +635,7 @@ void inprocess_hide(const struct rp_mm *mm, uint64_t addr, uint8_t *bytes, size_
 	for (unsigned i = 0; stops_mm(mm)->inprocess_in && i < stops_mm(mm)->inprocess_n; i++) {
 		const struct inprocess *p = &stops_mm(mm)->inprocess[i];
 
-		for (unsigned k = 0; p->in && p->lead == p && k < (p->trap_only ? 1 : SITE_JUMP);
+		for (unsigned k = 0; p->in && p->lead == p && k < (p->trap_only ? 1 : X86_JUMP);
 		     k++) {
 			if (p->site.addr + k - addr < len)
 				bytes[p->site.addr + k - addr] = p->site.bytes[k];

@@ -5,8 +5,9 @@
 #ifndef REPLAYER_GATE_H
 #define REPLAYER_GATE_H
 
-#include "replayer/stops/stops.h"
 #include "replayer/code/displace.h"
+#include "replayer/stops/stops.h"
+#include "x86/emit.h"
 
 /* struct regs as words */
 enum { WORD_FS_BASE = 21 };
@@ -54,10 +55,14 @@ struct inprocess {
 };
 
 /*
- * A stub that is being written; at: where it is going to be; turn: the word that says when, 0: it
- * does not matter; counts: what is true, instead of a trap each time.
+ * A stub that is being written; turn: the word that says when, 0: it does not matter; counts: what
+ * is true, instead of a trap each time.
  */
-struct inprocess_code { uint8_t bytes[STUB_ROOM]; unsigned len; uint64_t at, turn; bool counts; };
+struct inprocess_code {
+	struct x86_code code;
+	uint64_t turn;
+	bool counts;
+};
 
 /* The three kinds; false: not possible. */
 bool inprocess_stub_trap(struct inprocess *p, struct inprocess_code *c);

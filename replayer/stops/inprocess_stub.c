@@ -7,69 +7,52 @@
 
 #define NEAR 0x7ff00000ll	/* bytes that an address relative to RIP reaches */
 
-static void put(struct inprocess_code *c, const void *bytes, unsigned n)
-{
-	BUG_ON(c->len + n > STUB_ROOM, "a stub of more than %u bytes", c->len);
-	memcpy(c->bytes + c->len, bytes, n);
-	c->len += n;
-}
-#define PUT(c, ...) \
-	put(c, (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
-
-/* three bytes of an instruction, and a RIP-relative address */
-static void put_rip(struct inprocess_code *c, uint8_t a, uint8_t b, uint8_t modrm, uint64_t addr)
-{
-	int32_t rel = (int32_t)(addr - (c->at + c->len + 7));
-
-	PUT(c, a, b, modrm);
-	put(c, &rel, 4);
-}
+/* The word at addr and rcx or rax, or rsp. */
+enum { RAX = 0, RCX = 1, RSP = 4 };
 
 static void put_saved(const struct inprocess *p, struct inprocess_code *c, uint8_t opcode)
 {
-	put_rip(c, 0x48, opcode, 0x0d, p->slot + SLOT_SAVE);		/* rcx */
+	x86_put_word(&c->code, opcode, RCX, p->slot + SLOT_SAVE);		/* rcx */
 }
 
 static void put_word(struct inprocess_code *c, uint8_t opcode, uint64_t addr)
 {
 	/* rax, a word of 64 bits of address */
-	PUT(c, 0x48, opcode);
-	put(c, &addr, 8);
+	X86_PUT(&c->code, 0x48, opcode);
+	x86_put64(&c->code, addr);
 }
 
 /* rcx = the word at addr += displacement; flags and all other registers stay as they are. */
 static void put_add(const struct inprocess *p, struct inprocess_code *c, uint64_t addr,
 		    uint8_t displacement)
 {
-	int64_t far = (int64_t)(addr - (c->at + c->len));
+	int64_t far = (int64_t)(addr - x86_here(&c->code));
 
 	if (far > -NEAR && far < NEAR) {
-		put_rip(c, 0x48, 0x8b, 0x0d, addr);
-		PUT(c, 0x48, 0x8d, 0x49, displacement);		/* lea rcx, [rcx + displacement] */
-		put_rip(c, 0x48, 0x89, 0x0d, addr);
+		x86_put_word(&c->code, 0x8b, RCX, addr);
+		X86_PUT(&c->code, 0x48, 0x8d, 0x49, displacement);	/* lea rcx, [rcx + ...] */
+		x86_put_word(&c->code, 0x89, RCX, addr);
 		return;
 	}
-	put_rip(c, 0x48, 0x89, 0x05, p->slot + SLOT_SAVE_RAX);
+	x86_put_word(&c->code, 0x89, RAX, p->slot + SLOT_SAVE_RAX);
 	put_word(c, 0xa1, addr);
 	/* lea rax, [rax + displacement]; mov rcx, rax */
-	PUT(c, 0x48, 0x8d, 0x40, displacement, 0x48, 0x89, 0xc1);
+	X86_PUT(&c->code, 0x48, 0x8d, 0x40, displacement, 0x48, 0x89, 0xc1);
 	put_word(c, 0xa3, addr);
-	put_rip(c, 0x48, 0x8b, 0x05, p->slot + SLOT_SAVE_RAX);
+	x86_put_word(&c->code, 0x8b, RAX, p->slot + SLOT_SAVE_RAX);
 }
 
 /* A jump if rcx is 0, to another part of the stub: jumps_here() with what it returns. */
 static unsigned put_jump_if_0(struct inprocess_code *c)
 {
 	/* jrcxz 1f; jmp 2f; 1: jmp there; 2: */
-	PUT(c, 0xe3, 2, 0xeb, SITE_JUMP, 0xe9, 0, 0, 0, 0);
-	return c->len;
+	X86_PUT(&c->code, 0xe3, 2, 0xeb, X86_JUMP);
+	return x86_put_later(&c->code, X86_ALWAYS);
 }
 
 static void jumps_here(struct inprocess_code *c, unsigned jump)
 {
-	int32_t rel = (int32_t)(c->len - jump);
-
-	memcpy(c->bytes + jump - 4, &rel, 4);
+	x86_land(&c->code, jump, c->code.len);
 }
 
 /* The order of several that are counted: only these ask for it. */
@@ -78,7 +61,7 @@ static void put_turn(const struct inprocess *p, struct inprocess_code *c)
 	if (!c->turn)
 		return;
 	put_add(p, c, c->turn, 0x01);
-	put_rip(c, 0x48, 0x89, 0x0d, p->slot + SLOT_LAST);
+	x86_put_word(&c->code, 0x89, RCX, p->slot + SLOT_LAST);
 }
 
 /* What is counted at the same address: at the beginning, whatever p itself decides. */
@@ -100,9 +83,8 @@ static unsigned put_over_test(const struct inprocess *p, struct inprocess_code *
 	if (!p->over)
 		return 0;
 	put_saved(p->over, c, 0x89);
-	PUT(c, 0x48, 0xb9);					/* mov rcx, addr */
-	put(c, &p->over->left, 8);
-	PUT(c, 0x48, 0x8b, 0x09);				/* mov rcx, [rcx] */
+	x86_put_constant(&c->code, RCX, p->over->left);
+	X86_PUT(&c->code, 0x48, 0x8b, 0x09);				/* mov rcx, [rcx] */
 	jump = put_jump_if_0(c);
 	put_saved(p->over, c, 0x8b);
 	return jump;
@@ -113,25 +95,26 @@ static void put_over_trap(const struct inprocess *p, struct inprocess_code *c, u
 	if (!p->over)
 		return;
 	jumps_here(c, jump);
-	p->over->stub = c->at + c->len;
+	p->over->stub = x86_here(&c->code);
 	put_saved(p->over, c, 0x8b);
-	PUT(c, 0xcc);
-	p->over->trap = c->at + c->len;
+	X86_PUT(&c->code, 0xcc);
+	p->over->trap = x86_here(&c->code);
 }
 
 /* *over_ret: for put_over_trap(). */
 static bool put_copy(struct inprocess *p, struct inprocess_code *c, unsigned *over_ret)
 {
-	unsigned len, last = p->d.last != DISPLACE_PLAIN ? p->site.insn[p->site.n - 1].len : 0;
+	unsigned last = p->d.last != X86_PLAIN ? p->site.insn[p->site.n - 1].len : 0;
 
 	*over_ret = put_over_test(p, c);
-	p->copy = c->at + c->len;
-	if (c->len + DISPLACE_MAX + 64 > STUB_ROOM ||
-	    !displace_write(&p->d, p->copy, c->bytes + c->len, &len, &p->fall))
+	p->copy = x86_here(&c->code);
+	if (c->code.len + DISPLACE_MAX + 64 > STUB_ROOM || !displace_write(&p->d, &c->code))
 		return false;
-	c->len += len;
 	p->end = p->copy + p->site.len - last;
-	return !p->next || site_jump(p->fall, p->next->stub, c->bytes + (p->fall - c->at));
+	p->fall = x86_here(&c->code);
+	x86_put_jump(&c->code, X86_ALWAYS,
+		     p->next ? p->next->stub : p->site.addr + p->site.len);
+	return !c->code.far;
 }
 
 bool inprocess_stub_trap(struct inprocess *p, struct inprocess_code *c)
@@ -140,13 +123,14 @@ bool inprocess_stub_trap(struct inprocess *p, struct inprocess_code *c)
 	unsigned over;
 
 	if (inner) {
-		PUT(c, 0xcc, 0x90);	/* so that behind the trap is not where the copy begins */
-		p->trap = c->at + c->len - 1;
+		/* so that behind the trap is not where the copy begins */
+		X86_PUT(&c->code, 0xcc, 0x90);
+		p->trap = x86_here(&c->code) - 1;
 	}
 	good = put_copy(p, c, &over);
 	if (!inner) {
-		PUT(c, 0xcc);
-		p->trap = c->at + c->len;
+		X86_PUT(&c->code, 0xcc);
+		p->trap = x86_here(&c->code);
 	}
 	return good;
 }
@@ -159,8 +143,8 @@ static unsigned put_count(const struct inprocess *p, struct inprocess_code *c, b
 	put_saved(p, c, 0x89);
 	put_add(p, c, p->left, 0xff);
 	if (near)
-		PUT(c, 0xe3, 0);
-	branch = near ? c->len : put_jump_if_0(c);
+		X86_PUT(&c->code, 0xe3, 0);
+	branch = near ? c->code.len : put_jump_if_0(c);
 	put_turn(p, c);
 	put_saved(p, c, 0x8b);
 	return branch;
@@ -169,8 +153,8 @@ static unsigned put_count(const struct inprocess *p, struct inprocess_code *c, b
 static void put_trap(struct inprocess *p, struct inprocess_code *c)
 {
 	put_saved(p, c, 0x8b);
-	PUT(c, 0xcc);
-	p->trap = c->at + c->len;
+	X86_PUT(&c->code, 0xcc);
+	p->trap = x86_here(&c->code);
 }
 
 /*
@@ -183,11 +167,11 @@ static bool put_counted(struct inprocess *p, struct inprocess_code *c, bool near
 
 	if (!put_copy(p, c, &over))
 		return false;
-	*reached = !near || c->len - branch <= INT8_MAX;
+	*reached = !near || c->code.len - branch <= INT8_MAX;
 	if (!*reached)
 		return true;
 	if (near)
-		c->bytes[branch - 1] = (uint8_t)(c->len - branch);
+		x86_land_short(&c->code, branch, c->code.len);
 	else
 		jumps_here(c, branch);
 	put_trap(p, c);
@@ -201,11 +185,11 @@ bool inprocess_stub_count(struct inprocess *p, struct inprocess_code *c)
 	bool reached, good;
 
 	put_over(p, c);
-	start = c->len;
+	start = c->code.len;
 	good = put_counted(p, c, true, &reached);
 	if (!good || reached)
 		return good;
-	c->len = start;
+	c->code.len = start;
 	return put_counted(p, c, false, &reached);
 }
 
@@ -242,13 +226,12 @@ struct err *inprocess_thread(struct rp_task *t)
 
 static void put_restore(const struct inprocess *p, struct inprocess_code *c)
 {
-	put_rip(c, 0x48, 0x8d, 0x25, p->area + STACK_TOP - FRAME);	/* lea rsp, [frame] */
-	/* pop r15..r8 */
-	PUT(c, 0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x41, 0x5b, 0x41, 0x5a, 0x41, 0x59,
-	    0x41, 0x58,
-	    /* rdi, rsi, rbp, rbx, rdx, rcx, rax, flags */
-	    0x5f, 0x5e, 0x5d, 0x5b, 0x5a, 0x59, 0x58, 0x9d);
-	put_rip(c, 0x48, 0x8b, 0x25, p->slot + SLOT_SAVE);	/* mov rsp, [save] */
+	x86_put_word(&c->code, 0x8d, RSP, p->area + STACK_TOP - FRAME);	/* lea rsp, [frame] */
+	/* pop r15..r8; rdi, rsi, rbp, rbx, rdx, rcx, rax, flags */
+	X86_PUT(&c->code, 0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x41, 0x5b, 0x41, 0x5a,
+		0x41, 0x59, 0x41, 0x58);
+	X86_PUT(&c->code, 0x5f, 0x5e, 0x5d, 0x5b, 0x5a, 0x59, 0x58, 0x9d);
+	x86_put_word(&c->code, 0x8b, RSP, p->slot + SLOT_SAVE);	/* mov rsp, [save] */
 }
 
 bool inprocess_stub_condition(struct inprocess *p, const struct rp_cond *cond,
@@ -258,21 +241,22 @@ bool inprocess_stub_condition(struct inprocess *p, const struct rp_cond *cond,
 	unsigned hit[33], n, after, over;
 
 	put_over(p, c);
-	put_rip(c, 0x48, 0x89, 0x25, p->slot + SLOT_SAVE);	/* mov [save], rsp */
-	put_rip(c, 0x48, 0x8d, 0x25, p->area + STACK_TOP);	/* lea rsp, [top] */
-	/* pushfq; push rax, rcx, rdx, rbx, rbp, rsi, rdi */
-	PUT(c, 0x9c, 0x50, 0x51, 0x52, 0x53, 0x55, 0x56, 0x57, 0x41, 0x50, 0x41, 0x51, 0x41, 0x52,
-	    0x41, 0x53, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57);
+	x86_put_word(&c->code, 0x89, RSP, p->slot + SLOT_SAVE);	/* mov [save], rsp */
+	x86_put_word(&c->code, 0x8d, RSP, p->area + STACK_TOP);	/* lea rsp, [top] */
+	/* pushfq; push rax, rcx, rdx, rbx, rbp, rsi, rdi; r8..r15 */
+	X86_PUT(&c->code, 0x9c, 0x50, 0x51, 0x52, 0x53, 0x55, 0x56, 0x57);
+	X86_PUT(&c->code, 0x41, 0x50, 0x41, 0x51, 0x41, 0x52, 0x41, 0x53, 0x41, 0x54, 0x41, 0x55,
+		0x41, 0x56, 0x41, 0x57);
 	inprocess_saved_places(p, reg);
-	n = rp_cond_compile(cond, c->bytes + c->len, STUB_ROOM - c->len - 200, c->at + c->len, reg,
-			    hit);
+	n = rp_cond_compile(cond, c->code.bytes + c->code.len, STUB_ROOM - c->code.len - 200,
+			    x86_here(&c->code), reg, hit);
 	if (!n)
 		return false;
 	for (unsigned i = 0; hit[i]; i++)
-		hit[i] += c->len;
-	c->len += n;
+		hit[i] += c->code.len;
+	c->code.len += n;
 	put_restore(p, c);
-	after = c->len;
+	after = c->code.len;
 	if (!put_copy(p, c, &over))
 		return false;
 	for (unsigned i = 0; hit[i]; i++)
@@ -280,15 +264,13 @@ bool inprocess_stub_condition(struct inprocess *p, const struct rp_cond *cond,
 	put_restore(p, c);
 	if (c->counts) {
 		unsigned branch = put_count(p, c, false);
-		int32_t rel = (int32_t)(after - (c->len + 5));
 
-		PUT(c, 0xe9);
-		put(c, &rel, 4);
+		x86_put_jump(&c->code, X86_ALWAYS, c->code.at + after);
 		jumps_here(c, branch);
 		put_trap(p, c);
 	} else {
-		PUT(c, 0xcc);
-		p->trap = c->at + c->len;
+		X86_PUT(&c->code, 0xcc);
+		p->trap = x86_here(&c->code);
 	}
 	put_over_trap(p, c, over);
 	return true;

@@ -170,7 +170,7 @@ static struct err *named(struct replay *r, struct chain *c, struct rp_task *t, u
 	t = rp_task_find(r, serial);
 	timeline_of(r)->observer->computes(r, t);
 	/* it keeps a store from being made without a stop */
-	if (dual_hot(p.addr[0], p.addr[0] + SITE_JUMP))
+	if (dual_hot(p.addr[0], p.addr[0] + X86_JUMP))
 		count_here(r, c, t);
 	else
 		count_places(r, c, t, &p);

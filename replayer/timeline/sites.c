@@ -171,7 +171,7 @@ static bool spares_stores(struct rp_task *t, uint64_t at, unsigned room, const s
 			return false;
 		end = insn + len;
 		/* a jump's bytes */
-		for (unsigned k = i + 1; how == WRITES_OPERAND && end < insn + SITE_JUMP; k++)
+		for (unsigned k = i + 1; how == WRITES_OPERAND && end < insn + X86_JUMP; k++)
 			end = k + 1 < c->n && c->at[k] == end ? c->at[k + 1] : insn + SITE_MAX;
 		if (end > at && insn < at + room)
 			return false;
@@ -184,9 +184,9 @@ static bool calls_in(const struct rp_task *t, uint64_t at)
 {
 	struct displaced d;
 
-	return displace_decode(t->real, at, SITE_JUMP, stops_mm(t->mm)->solid_start,
+	return displace_decode(t->real, at, X86_JUMP, stops_mm(t->mm)->solid_start,
 			       stops_mm(t->mm)->solid_end, &d) &&
-	       (d.last == DISPLACE_CALL || d.last == DISPLACE_CALL_TO);
+	       (d.last == X86_CALL || d.last == X86_CALL_TO);
 }
 
 static bool add(struct replay *r, struct rp_task *t, struct counting_sites *p, uint64_t at,
