@@ -114,12 +114,12 @@ static struct err *area_new(struct translation *x, uint64_t addr, unsigned *ret)
 		return NULL;
 	tracee_maps_deinit(&x->maps);
 	TRY(tracee_maps_read(x->l->t->real, &x->maps));
-	e = (struct emit){ .at = at, .area = at };
-	emit_lookup(&e, x->table);
-	TRY(tracee_write(x->l->t->real, at, e.bytes, e.len));
+	e = (struct emit){ .area = at };
+	emit_lookup(&e, at, x->table);
+	TRY(tracee_write(x->l->t->real, at, e.bytes, e.code.len));
 	*ret = x->areas++;
 	x->area[*ret].at = at;
-	x->area[*ret].used = e.len;
+	x->area[*ret].used = e.code.len;
 	return NULL;
 }
 
@@ -168,8 +168,9 @@ static struct err *translate(struct translation *x, uint64_t orig, struct block 
 	static struct emit e;
 	struct landmark *l = x->l;
 	struct block old = { 0 };
+	uint64_t fresh;
 	unsigned area;
-	bool good;
+	bool good, again;
 
 	*ret = (struct block){ 0 };
 	if (x->room)
@@ -179,7 +180,6 @@ static struct err *translate(struct translation *x, uint64_t orig, struct block 
 		return NULL;
 	e = (struct emit){ .tid = l->t->real,
 			   .orig = orig,
-			   .at = x->area[area].at + x->area[area].used,
 			   .area = x->area[area].at,
 			   .point = l->ev->regs.rip,
 			   .test = x->area[area].at + AREA_CODE_END,
@@ -187,34 +187,36 @@ static struct err *translate(struct translation *x, uint64_t orig, struct block 
 			   .single = old.changes >= CHANGES_MANY,
 			   .copy_of = copy_of,
 			   .ctx = x };
+	fresh = x->area[area].at + x->area[area].used;
 	/* often it fits in where the old one was */
-	if (old.at && distance(old.at, e.area) < AREA_BYTES)
-		e.at = old.at;
-	good = emit_block(&e);
-	if (good && e.at == old.at && e.len > old.size) {
-		e.at = x->area[area].at + x->area[area].used;
-		good = emit_block(&e);
+	again = old.at && distance(old.at, e.area) < AREA_BYTES;
+	good = emit_block(&e, again ? old.at : fresh);
+	if (good && again && e.code.len > old.size) {
+		again = false;
+		good = emit_block(&e, fresh);
 	}
 	if (!good)
 		return NULL;
 	*ret = (struct block){ .orig = orig,
-			       .at = e.at,
-			       .size = e.at == old.at ? old.size : e.len,
+			       .at = e.code.at,
+			       .size = again ? old.size : e.code.len,
 			       .changes = old.changes + (old.at != 0),
 			       .trampoline = e.trampoline };
-	TRY(tracee_write(l->t->real, e.at, e.bytes, e.len));
-	if (old.at && old.at != e.at) {
-		uint8_t jump[14];
+	TRY(tracee_write(l->t->real, e.code.at, e.bytes, e.code.len));
+	if (old.at && !again) {
+		uint8_t bytes[X86_FAR_JUMP];
+		struct x86_code jump = { .bytes = bytes, .room = sizeof(bytes) };
 
-		TRY(tracee_write(l->t->real, old.at, jump, emit_far_jump(jump, e.at)));
+		x86_put_far_jump(&jump, e.code.at);
+		TRY(tracee_write(l->t->real, old.at, bytes, jump.len));
 	}
-	if (e.at != old.at)
-		x->area[area].used += (e.len + 15) & ~15u;
+	if (!again)
+		x->area[area].used += (e.code.len + 15) & ~15u;
 	block_add(x, ret);
 	x->made++;
 	if (orig != l->ev->regs.rip)
 		return NULL;
-	prepare_test(x, area, e.at + e.trampoline);
+	prepare_test(x, area, e.code.at + e.trampoline);
 	TRY(landmark_stub_write(l, &good));
 	if (!good)
 		*ret = (struct block){ 0 };

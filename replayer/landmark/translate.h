@@ -8,6 +8,7 @@
 #define REPLAYER_LANDMARK_TRANSLATE_H
 
 #include "replayer/machine/machine.h"
+#include "x86/emit.h"
 
 struct landmark;
 
@@ -51,7 +52,7 @@ struct block {
 struct emit {
 	pid_t tid;
 	uint64_t orig;		/* the block's first instruction */
-	uint64_t at;		/* where its copy will be */
+	struct x86_code code;	/* its copy, in bytes[] */
 	uint64_t area;
 	uint64_t point, test;	/* the block at `point' begins with a jump to `test' */
 	bool checked;		/* the program may change its code: it is compared each time */
@@ -61,15 +62,13 @@ struct emit {
 	bool single;
 	uint64_t (*copy_of)(void *ctx, uint64_t orig);	/* 0: none yet */
 	void *ctx;
+	unsigned trampoline;
 	uint8_t bytes[BLOCK_CODE_MAX];
-	unsigned len, trampoline;
 };
 
-/* The copy of the block, into e->bytes; false: it cannot be made. */
-bool emit_block(struct emit *e);
-/* What all indirect branches of an area go through: at e->at. */
-void emit_lookup(struct emit *e, uint64_t table);
-/* "jmp to", from anywhere: into bytes, returns the length. */
-unsigned emit_far_jump(uint8_t *bytes, uint64_t to);
+/* The copy of the block, which will be at `at'; false: it cannot be made. */
+bool emit_block(struct emit *e, uint64_t at);
+/* What all indirect branches of an area go through. */
+void emit_lookup(struct emit *e, uint64_t at, uint64_t table);
 
 #endif
