@@ -338,6 +338,16 @@ struct err *rec_regs_get(struct rec_task *t, struct regs *regs, enum patch_where
 	return NULL;
 }
 
+/*
+ * Ended by an interrupt or a signal, with nothing done (but for close, which the hook makes as
+ * well).
+ */
+static bool says_eintr(const struct regs *regs)
+{
+	return (int64_t)regs->rax == -EINTR && (int64_t)regs->orig_rax >= 0 &&
+	       regs->orig_rax != SYS_close;
+}
+
 /* An interrupted call that the kernel is about to begin again moves rip itself. */
 static bool restarts(const struct regs *regs)
 {
@@ -367,7 +377,7 @@ struct err *rec_buffer_resume(struct recorder *rec, struct rec_task *t, const st
 
 bool rec_buffer_interrupted(struct regs *regs)
 {
-	if (regs->rip != FIXED_UNTRACED_AFTER || !restarts(regs))
+	if (regs->rip != FIXED_UNTRACED_AFTER || (!restarts(regs) && !says_eintr(regs)))
 		return false;
 	regs->rax = (uint64_t)BUF_WOULD_BLOCK;
 	regs->orig_rax = (uint64_t)-1;

@@ -380,6 +380,17 @@ static struct err *vsyscall(struct recorder *rec, struct rec_task *t)
 	return NULL;
 }
 
+/*
+ * Calls that sleep end with EINTR, or with ERESTARTSYS and the like, and then the kernel makes them
+ * again when there was no signal.  Which of them do the first depends on more than their number (a
+ * socket with a timeout, what a file is of).
+ */
+static bool may_say_eintr(const struct rec_call *call)
+{
+	return !call->force_ret && !call->answered && call->known &&
+	       call->row->wait != SYS_WAIT_NO;
+}
+
 /* The call as it is to be made: hooks, outputs, and off it goes. */
 static struct err *entry_go(struct recorder *rec, struct rec_task *t)
 {
@@ -394,10 +405,10 @@ static struct err *entry_go(struct recorder *rec, struct rec_task *t)
 			return NULL;
 	}
 	/*
-	 * The supervisor would be told of the call, and that it is gone: no interrupt of ours may
-	 * wait for it.  The way back takes it.
+	 * An interrupt of ours waits, and would end the call: the supervisor would be told of it, and
+	 * that it is gone; or the program, by EINTR.  The way back takes it.
 	 */
-	if (call->notifies && t->asked && !t->enter_written) {
+	if (t->asked && !t->enter_written && (call->notifies || may_say_eintr(call))) {
 		t->asked = false;
 		return rec_syscall_abort(rec, t, &call->entry);
 	}
