@@ -197,6 +197,11 @@ struct rec_task {
 	/* interrupted with ERESTART_RESTARTBLOCK: restart_syscall ends it */
 	struct rec_call restart;
 	bool has_restart;
+	/* a call that was disturbed by nothing that matters, and is made again: again.c */
+	struct rec_again {
+		uint64_t nr, rip, since_ns;
+		unsigned rounds;
+	} again;
 	/* registers after its last event: where it resumes in user mode; rec_left() */
 	struct regs last;
 	/* that is in computing code: a point there, or back there from a handler */
@@ -568,6 +573,16 @@ struct err *rec_trap_done(struct recorder *rec, struct rec_task *t, int sig,
 			  const struct regs *before, struct regs *after);
 /* It wants to know of it, or will die of it. */
 bool rec_signal_matters(const struct rec_task *t, int sig);
+/* What it does by default is to stop the process. */
+bool rec_signal_stops(int sig);
+/*
+ * Such a one, or one that stops the process, is there for the task, which is about to leave the
+ * kernel; other_mask: not by its own mask, but by one that the call had.
+ */
+bool rec_signal_awaits(const struct rec_task *t, bool other_mask);
+/* again.c: at entry, when all is known of the call but its outputs; at exit, the result to give. */
+void rec_again_enter(struct rec_task *t, struct rec_call *call);
+int64_t rec_again_exit(struct rec_task *t, const struct rec_call *call, int64_t ret);
 /* Send the deferred ones again: the task is READY at a point that has a name. */
 void rec_signals_resend(struct recorder *rec, struct rec_task *t);
 

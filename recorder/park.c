@@ -457,8 +457,12 @@ static struct err *parked_signal(struct recorder *rec, struct rec_task *t, bool 
 		TRY(rec_signal_unforce(rec, t, sig));
 		return turn ? rec_run_user(rec, t, 0) : rec_resume(t, PTRACE_CONT, 0);
 	}
-	if (!turn && !rec_signal_matters(t, sig))
+	if (!turn && !rec_signal_matters(t, sig)) {
+		if (regs.rip == FIXED_UNTRACED_AFTER && (int64_t)regs.rax == -EINTR &&
+		    !rec_signal_stops(sig))
+			return make_again(t, &regs);	/* as again.c has it */
 		return rec_resume(t, PTRACE_CONT, sig);
+	}
 	if (turn)
 		TRY(rec_buffer_in_hook(rec, t, &regs, &info, &mine));
 	if (turn && mine) {	/* its memory has gone meanwhile */

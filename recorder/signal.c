@@ -389,6 +389,26 @@ static uint64_t pending_signals(pid_t tid)
 	return all;
 }
 
+bool rec_signal_stops(int sig)
+{
+	return sig == SIGSTOP || sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU;
+}
+
+bool rec_signal_awaits(const struct rec_task *t, bool other_mask)
+{
+	uint64_t all;
+
+	if (t->deferred_n || t->resent_n)
+		return true;
+	all = pending_signals(t->tid) & (other_mask ? ~0ull : ~t->sigmask);
+	for (int sig = 1; sig <= 64; sig++) {
+		if ((all & SIGBIT(sig)) &&
+		    (rec_signal_stops(sig) || fate_of(t, sig, false) != FATE_NOTHING))
+			return true;
+	}
+	return false;
+}
+
 /*
  * SIGCONT takes pending stop signals away when it is sent, and they take it (prepare_signal(),
  * kernel/signal.c).  Of a deferred one and one that came later, the later must stay: as if the

@@ -420,6 +420,7 @@ static struct err *entry_go(struct recorder *rec, struct rec_task *t)
 		hook->enter(rec, t, call);
 	if (!call->force_ret || !call->answered)
 		rec_cores_enter(rec, t, call);
+	rec_again_enter(t, call);
 	/* Calls that are newer than the table: as on a kernel that is as old. */
 	if (!call->force_ret && (call->known || !call->row->sub) &&
 	    call->row->replay == REPLAY_UNSUPPORTED) {
@@ -697,6 +698,7 @@ struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t)
 	if (ret > 0 && !call->force_ret &&
 	    (call->nr == SYS_read || call->nr == SYS_pread64 || call->nr == SYS_readv))
 		rec_status_read(rec, t, ret);
+	ret = rec_again_exit(t, call, ret);
 	if (!call->force_ret)
 		ret = outputs(rec, t, call, ret);
 	exit_regs(&t->call, &regs, ret);
