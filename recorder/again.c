@@ -1,8 +1,8 @@
 /*
  * again.c - calls that were disturbed by nothing that the program knows of.
  *
- * The kernel does not wake a task for signals that it ignores (SIGCHLD and SIGWINCH by default), but
- * a traced one it does; and our interrupts wake it, too.  Most calls are then made again by the
+ * The kernel does not wake a task for signals that it ignores (SIGCHLD and SIGWINCH by default),
+ * but a traced one it does; and our interrupts wake it, too.  Most calls are then made again by the
  * kernel, and nobody sees it.  Some end with EINTR (signal(7), "Interruption of system calls and
  * library functions by stop signals" has the list): those are made again here, by the same result
  * that the kernel uses.  Their time runs from when they began.

@@ -405,8 +405,8 @@ static struct err *entry_go(struct recorder *rec, struct rec_task *t)
 			return NULL;
 	}
 	/*
-	 * An interrupt of ours waits, and would end the call: the supervisor would be told of it, and
-	 * that it is gone; or the program, by EINTR.  The way back takes it.
+	 * An interrupt of ours waits, and would end the call: the supervisor would be told of it,
+	 * and that it is gone; or the program, by EINTR.  The way back takes it.
 	 */
 	if (t->asked && !t->enter_written && (call->notifies || may_say_eintr(call))) {
 		t->asked = false;
