@@ -440,6 +440,12 @@ static struct err *make_again(struct rec_task *t, struct regs *regs)
 	return rec_resume(t, PTRACE_CONT, 0);
 }
 
+/* Its call ends with EINTR, for nothing that the program knows of: see again.c. */
+static bool disturbed(const struct regs *regs)
+{
+	return regs->rip == FIXED_UNTRACED_AFTER && (int64_t)regs->rax == -EINTR;
+}
+
 static struct err *parked_signal(struct recorder *rec, struct rec_task *t, bool turn)
 {
 	int sig = WSTOPSIG(t->status);
@@ -458,9 +464,8 @@ static struct err *parked_signal(struct recorder *rec, struct rec_task *t, bool 
 		return turn ? rec_run_user(rec, t, 0) : rec_resume(t, PTRACE_CONT, 0);
 	}
 	if (!turn && !rec_signal_matters(t, sig)) {
-		if (regs.rip == FIXED_UNTRACED_AFTER && (int64_t)regs.rax == -EINTR &&
-		    !rec_signal_stops(sig))
-			return make_again(t, &regs);	/* as again.c has it */
+		if (disturbed(&regs) && !rec_signal_stops(sig))
+			return make_again(t, &regs);
 		return rec_resume(t, PTRACE_CONT, sig);
 	}
 	if (turn)
@@ -484,6 +489,7 @@ struct err *rec_park_stop(struct recorder *rec, struct rec_task *t)
 {
 	bool turn = t->park_turn;
 	static const uint8_t no;
+	struct regs regs;
 
 	switch (tracee_stop_kind(t->status)) {
 	case STOP_SECCOMP:
@@ -512,12 +518,11 @@ struct err *rec_park_stop(struct recorder *rec, struct rec_task *t)
 		return NULL;
 	default:
 		t->in_group_stop = false;
-		if (!turn && rec_pt_traced(t) && t->pt->interrupt) {
-			struct regs regs;
-
-			TRY(tracee_regs_get(t->tid, &regs));
+		TRY(tracee_regs_get(t->tid, &regs));
+		if (!turn && ((rec_pt_traced(t) && t->pt->interrupt) || disturbed(&regs)))
 			return make_again(t, &regs);
-		}
+		if (turn && disturbed(&regs) && rec_buffer_interrupted(&regs))
+			TRY(tracee_regs_set(t->tid, &regs));
 		return turn ? rec_run_user(rec, t, 0) : rec_resume(t, PTRACE_CONT, 0);
 	}
 }

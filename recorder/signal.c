@@ -394,16 +394,21 @@ bool rec_signal_stops(int sig)
 	return sig == SIGSTOP || sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU;
 }
 
+static bool is_noticed(const struct rec_task *t, int sig)
+{
+	return rec_signal_stops(sig) || fate_of(t, sig, false) != FATE_NOTHING;
+}
+
 bool rec_signal_awaits(const struct rec_task *t, bool other_mask)
 {
-	uint64_t all;
+	uint64_t all = pending_signals(t->tid) & (other_mask ? ~0ull : ~t->sigmask);
 
-	if (t->deferred_n || t->resent_n)
-		return true;
-	all = pending_signals(t->tid) & (other_mask ? ~0ull : ~t->sigmask);
+	for (unsigned i = 0; i < t->deferred_n; i++)
+		all |= SIGBIT(t->deferred[i].si_signo);
+	for (unsigned i = 0; i < t->resent_n; i++)
+		all |= SIGBIT(t->resent[i].si_signo);
 	for (int sig = 1; sig <= 64; sig++) {
-		if ((all & SIGBIT(sig)) &&
-		    (rec_signal_stops(sig) || fate_of(t, sig, false) != FATE_NOTHING))
+		if ((all & SIGBIT(sig)) && is_noticed(t, sig))
 			return true;
 	}
 	return false;
