@@ -105,6 +105,25 @@ static void print_block(const struct heap_block *b)
 	putchar('\n');
 }
 
+/* Memory of which nobody knows the type: its first words, and what they point to. */
+static void print_words(struct heap_store *st, uint64_t addr, uint64_t size)
+{
+	enum { WORDS = 8 };
+	uint64_t word;
+
+	for (uint64_t i = 0; i < WORDS && (i + 1) * 8 <= size; i++) {
+		struct heap_place p;
+
+		if (st->ops->read(st, addr + 8 * i, &word, 8) != 8)
+			return;
+		st->ops->place(st, word, &p);
+		printf("    +%" PRIu64 " 0x%" PRIx64, 8 * i, word);
+		if (p.where != HEAP_NOWHERE && p.text)
+			printf(" -> %s", p.text);
+		putchar('\n');
+	}
+}
+
 void heap_text_object(struct heap_view *v, struct heap_value *x, unsigned depth, uint64_t top)
 {
 	struct heap_store *st = heap_view_store(v);
@@ -118,6 +137,9 @@ void heap_text_object(struct heap_view *v, struct heap_value *x, unsigned depth,
 		printf("in a register, event %" PRIu64 "\n", st->now);
 	/* a pointer variable stands for what it points to */
 	heap_text_value(v, x, depth + (x->flags & HEAP_POINTER ? 1 : 0));
+	if (!x->of && !(x->flags & HEAP_GUEST))
+		print_words(st, x->addr, p.where == HEAP_BLOCK ? p.block.addr + p.block.size -
+								  x->addr : 8);
 	if (p.where == HEAP_BLOCK)
 		print_block(&p.block);
 	if (st->ops->references && x->addr) {

@@ -122,12 +122,13 @@ static void cfuncs_sort(struct reader *r)
 static bool is_known_cfunc(const struct reader *r, const struct ljs_symbol *s)
 {
 	const struct named *n = cfunc_floor(r, s->addr);
+	size_t len = strnlen(s->name, s->name_len);	/* as it would be kept */
 	const char *name;
 
 	if (!n || n->addr != s->addr)
 		return false;
 	name = r->l->symbol[n->symbol].name;
-	return !strncmp(name, s->name, s->name_len) && !name[s->name_len];
+	return strlen(name) == len && !memcmp(name, s->name, len);
 }
 
 static uint32_t symbol_keep(struct reader *r, const struct ljs_symbol *s)

@@ -187,8 +187,10 @@ static const char *bytes(const struct report *r, char buf[32], uint64_t n)
 		v /= 1024;
 		k++;
 	}
-	if (v == (double)(uint64_t)v)
-		snprintf(buf, 32, "%" PRIu64 "%s", k ? (uint64_t)v : n, unit[k]);
+	if (!k)
+		snprintf(buf, 32, "%" PRIu64 "B", n);	/* as a double it may be 2^64 */
+	else if (v == (double)(uint64_t)v)
+		snprintf(buf, 32, "%" PRIu64 "%s", (uint64_t)v, unit[k]);
 	else
 		snprintf(buf, 32, "%.2f%s", v, unit[k]);
 	return buf;
