@@ -57,14 +57,6 @@ if command -v go >/dev/null; then
 	jit --symbolize=joined.pb.gz --collapsed=- >collapsed || fail 'joined'
 	[ "$(cat collapsed)" = 'main;make;inner 6002' ] || fail "joined: $(cat collapsed)"
 fi
-if command -v npm >/dev/null && timeout 60 npm install --silent --prefer-offline pprof-format >/dev/null 2>&1; then
-	node -e '
-const { Profile } = require("pprof-format"), p = Profile.decode(require("zlib").gunzipSync(require("fs").readFileSync("p.pb.gz")));
-const s = n => p.stringTable.strings[Number(n)], names = p.function.map(f => s(f.name));
-if (!names.includes("make") || !names.includes("inner") || p.sample.length != 4 || p.sampleType.length != 4) throw names;
-const l = p.location.find(l => l.line.length == 2);
-if (s(p.function[Number(l.line[0].functionId) - 1].name) != "inner") throw "inlined calls come first";' || fail 'pprof-format'
-fi
 
 # another run: its libraries lie elsewhere, and JIT code is not guessed at
 sed 's/7f\([0-9a-f]\)/7e\1/g; s/5\([56]\)\([0-9a-f]\{10\}\)/4\1\2/g' prof.heap >moved.heap
