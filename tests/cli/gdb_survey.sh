@@ -164,7 +164,7 @@ for o in 0 1 2; do
 	gcc -O$o -g -fno-toplevel-reorder -o t t.c || skip 'no compiler for x86-64'
 	rm -rf "$TMP/t"
 	"$REC" -o "$TMP/t" ./t >/dev/null || fail 'rec'
-	HINDSIGHT_DEBUG=1 HINDSIGHT_WORKERS=1 HINDSIGHT_PATIENT=1 timeout 180 "$REPLAY" --batch -x script "$TMP/t" >gdb.out 2>debug.out </dev/null || fail "-O$o: replay: exit $?: $(tail -3 gdb.out)"
+	HINDSIGHT_DEBUG=1 HINDSIGHT_WORKERS=1 HINDSIGHT_PATIENT=1 timeout 500 "$REPLAY" --batch -x script "$TMP/t" >gdb.out 2>debug.out </dev/null || fail "-O$o: replay: exit $?: $(tail -3 gdb.out)"
 	grep -E '^[a-z0-9_.]*(\[.*)?: ' gdb.out >said
 	cmp said expected || fail "-O$o: $(diff said expected)"
 	! grep -q 'a survey failed' debug.out || fail "-O$o: a survey failed"
