@@ -199,6 +199,7 @@ struct rec_task {
 	bool has_restart;
 	/* a call that was disturbed by nothing that matters, and is made again: again.c */
 	struct rec_again {
+		bool watched;		/* the task is in such a call */
 		uint64_t nr, rip, since_ns;
 		unsigned rounds;
 	} again;

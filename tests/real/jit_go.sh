@@ -21,8 +21,13 @@ func grow(n int) {
 	}
 }
 
+var garbage []byte
+
 func main() {
 	runtime.MemProfileRate = 1024
+	for i := 0; i < 4000; i++ { // it counts from the next sample by the old rate on, which may be megabytes away
+		garbage = make([]byte, 4096)
+	}
 	grow(3000)
 	runtime.GC()	// the profile is as of the last one but one
 	runtime.GC()
