@@ -433,6 +433,17 @@ static struct err *arch_prctl_exit(struct recorder *rec, struct rec_task *t, str
 	return NULL;
 }
 
+/* A level has no protection keys: as on a processor that has none. */
+static void pkey_alloc_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
+{
+	(void)rec;
+	(void)t;
+	if (cpu_level_shown() == CPU_HOST)
+		return;
+	call->force_ret = true;
+	call->forced = -ENOSPC;
+}
+
 /* Protection keys: the kernel sets the key's bits in PKRU, which is part of the vector state. */
 static struct err *pkey_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 			     struct regs *regs, int64_t ret)
@@ -515,7 +526,7 @@ static const struct rec_hook hooks[SYS_ROWS] = {
 	[SYS_prctl] = { prctl_enter, prctl_exit },
 	[SYS_seccomp] = { seccomp_enter, seccomp_exit },
 	[SYS_arch_prctl] = { arch_prctl_enter, arch_prctl_exit },
-	[SYS_pkey_alloc] = { NULL, pkey_exit },
+	[SYS_pkey_alloc] = { pkey_alloc_enter, pkey_exit },
 	[SYS_pkey_free] = { NULL, pkey_exit },
 	[SYS_ptrace] = { rec_pt_request_enter, rec_pt_request_exit },
 	[SYS_wait4] = { rec_pt_wait_enter, rec_pt_wait_exit },

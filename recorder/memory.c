@@ -348,6 +348,8 @@ static struct err *protected(struct recorder *rec, struct rec_task *t, uint64_t 
 	e->addr = addr;
 	e->len = len;
 	e->x = prot;
+	if (t->call.nr == SYS_pkey_mprotect && (int)t->call.args[3] >= 0)
+		e->y = t->call.args[3] + 1;
 	TRY(rec_tsc_mapped(rec, t, prot, false));
 	if ((prot & (PROT_EXEC | PROT_WRITE)) == PROT_EXEC)
 		return rec_mark_code(rec, t, addr, len, 0, NULL);

@@ -105,7 +105,7 @@ enum trace_effect_kind {
 	/* addr, len, x = prot, y = enum trace_map_kind | kernel MAP_* << 8, object, offset */
 	TRACE_MAP,
 	TRACE_UNMAP, /* addr, len */
-	TRACE_PROTECT, /* addr, len, x = prot */
+	TRACE_PROTECT, /* addr, len, x = prot, y = protection key + 1 (pkey_mprotect) or 0 */
 	/*
 	 * addr, len = old; x = new address, y = new length (mremap); object = 1 when the old stays
 	 * (DONTUNMAP)

@@ -73,6 +73,9 @@ static int install_cage(void)
 		ALLOW_CALL(SYS_madvise),
 		ALLOW_CALL(SYS_clone),
 		ALLOW_CALL(SYS_setitimer),	/* sampler/ */
+		ALLOW_CALL(SYS_pkey_mprotect),	/* as mprotect; keys are the process's own */
+		ALLOW_CALL(SYS_pkey_alloc),
+		ALLOW_CALL(SYS_pkey_free),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 	};
 	struct sock_fprog prog = { sizeof(code) / sizeof(code[0]), code };

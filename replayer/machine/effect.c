@@ -138,6 +138,38 @@ static struct err *apply_unmap(struct replay *r, struct rp_task *t, const struct
 }
 
 /* Errors are as recorded: mprotect may fail half way through a range with a hole. */
+/*
+ * The program's keys are given to its pages here, too.  One that the kernel has not given out yet:
+ * it gives the lowest first, and sets rights of the thread's, which stay as they are.  A processor
+ * that has no keys leaves pages without, and what the program did about them diverges.
+ */
+static struct err *protect_keyed(struct rp_task *t, uint64_t addr, uint64_t len, uint64_t prot,
+				 int64_t key)
+{
+	enum { KEYS = 16 };
+	unsigned char xstate[TRACEE_XSTATE_MAX];
+	size_t size = sizeof(xstate);
+	int64_t ret, got;
+	bool taken[KEYS] = { false };
+
+	TRY(rp_call(t, &ret, SYS_pkey_mprotect, addr, len, prot, (uint64_t)key, 0, 0));
+	if (ret != -EINVAL || key < 0 || key >= KEYS)
+		return NULL;
+	TRY(tracee_xstate_get(t->real, xstate, &size));
+	do {
+		TRY(rp_call(t, &got, SYS_pkey_alloc, 0, 0, 0, 0, 0, 0));
+		if (got >= 0 && got < KEYS)
+			taken[got] = true;
+	} while (got >= 0 && got != key);
+	for (int i = 0; i < KEYS; i++) {
+		if (taken[i] && i != key)
+			TRY(rp_call(t, &ret, SYS_pkey_free, (uint64_t)i, 0, 0, 0, 0, 0));
+	}
+	TRY(tracee_xstate_set(t->real, xstate, size));
+	return rp_call(t, &ret, got == key ? SYS_pkey_mprotect : SYS_mprotect, addr, len, prot,
+		       (uint64_t)key, 0, 0);
+}
+
 static struct err *apply_protect(struct rp_task *t, const struct trace_event *ev,
 				 const struct trace_effect *e)
 {
@@ -156,6 +188,9 @@ static struct err *apply_protect(struct rp_task *t, const struct trace_event *ev
 		return bad_effect(ev, "protects a range that is not allowed");
 	if (e->x & PROT_WRITE)	/* the recorder has put the code's own bytes back */
 		patches_cut(&t->mm->patches, addr, len);
+	if (e->y)
+		return protect_keyed(t, addr, len, e->x & ~(uint64_t)(GROWSDOWN | GROWSUP),
+				     (int64_t)e->y - 1);
 	return rp_call(t, &ret, SYS_mprotect, addr, len, e->x & ~(uint64_t)(GROWSDOWN | GROWSUP), 0,
 		       0, 0);
 }

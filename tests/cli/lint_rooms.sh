@@ -5,7 +5,7 @@
 need gcc nm
 lint() { sh "$ROOT/tests/lint/rooms.sh" "$@"; }
 cp -r "$ROOT/replayer" . || fail 'cannot copy'
-used='base abi trace tracee replayer'
+used='base abi x86 trace tracee replayer'
 lint replayer/machine $used >out || fail "as it is: $(cat out)"
 printf '#include "replayer/stops/stops.h"\n' >>replayer/machine/run.c
 lint replayer/machine $used >out && fail 'an include upwards was not found'
