@@ -320,6 +320,11 @@ static void take_over(struct session *s, const struct pending *p, uint64_t addr,
 {
 	struct history *h = &s->h;
 	size_t same = slot_find(h, addr);
+	/*
+	 * A call inside has moved the clock as it began; calls that began before, one of each
+	 * other thread's, may have ended since.
+	 */
+	uint64_t since = s->clock - p->clock + h->threads;
 
 	if (same != SIZE_MAX) {
 		const struct block *b = &h->block[h->slot[same] - 1];
@@ -328,7 +333,7 @@ static void take_over(struct session *s, const struct pending *p, uint64_t addr,
 			block_end(s, same, s->clock, true, by);
 		return;
 	}
-	for (size_t i = h->n; i-- && h->n - i < 64;) {
+	for (size_t i = h->n; i-- && h->n - i < 64 && h->n - i <= since;) {
 		struct block *b = &h->block[i];
 		size_t slot;
 

@@ -758,14 +758,8 @@ static struct err *open_file(void *ctx, const char *name, int *fd_ret)
 static bool function_range(void *ctx, uint64_t addr, uint64_t *start, uint64_t *end)
 {
 	struct session *s = ctx;
-	struct symbols_frame f[16];
-	size_t n = symbols_lookup(s->sym, addr, f, 16);
 
-	if (!n || n > 16 || !f[n - 1].size)
-		return false;
-	*start = f[n - 1].start;
-	*end = f[n - 1].start + f[n - 1].size;
-	return addr >= *start && addr < *end;
+	return symbols_function_at(s->sym, addr, start, end);
 }
 
 struct err *session_open(const char *trace, const struct leaks_options *o, struct session *s)

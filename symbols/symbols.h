@@ -277,6 +277,11 @@ bool symbols_unwind_step(struct symbols *s, struct symbols_regs *regs,
 			 enum symbols_how *how_ret);
 
 /*
+ * Where the function begins and ends that addr lies in: by its symbol, or where that is stripped by
+ * unwind information.  False, and nothing changed: neither knows.
+ */
+bool symbols_function_at(struct symbols *s, uint64_t addr, uint64_t *start, uint64_t *end);
+/*
  * Code of a module whose frame has one size from its first to its last instruction, by unwind
  * information: interpreters written in assembly are such.  Addresses are the file's own: add the
  * bias.

@@ -49,14 +49,8 @@ static uint32_t no_stack(void *ctx, int tid, const struct regs *regs, struct rep
 static bool function_range(void *ctx, uint64_t addr, uint64_t *start, uint64_t *end)
 {
 	struct logging *g = ctx;
-	struct symbols_frame f[16];
-	size_t n = symbols_lookup(g->sym, addr, f, 16);
 
-	if (!n || n > 16 || !f[n - 1].size)
-		return false;
-	*start = f[n - 1].start;
-	*end = f[n - 1].start + f[n - 1].size;
-	return addr >= *start && addr < *end;
+	return symbols_function_at(g->sym, addr, start, end);
 }
 
 static void on_event(void *ctx, const struct trace_event *ev, int tid)
