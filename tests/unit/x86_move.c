@@ -156,8 +156,13 @@ static void test_moved(void **state)
 		/* what comes before runs in a copy; the original is gone */
 		memset(code + r->at, 0xcc, insn.len);
 		memcpy(moved + 256, code, r->at);
-		if (r->at >= 10)		/* its address relative to rip, as it was */
-			*(int32_t *)(void *)(moved + 256 + 6) += (int32_t)(CODE - (MOVED + 256));
+		if (r->at >= 10) {		/* its address relative to rip, as it was */
+			int32_t disp;
+
+			memcpy(&disp, moved + 256 + 6, sizeof(disp));
+			disp += (int32_t)(CODE - (MOVED + 256));
+			memcpy(moved + 256 + 6, &disp, sizeof(disp));
+		}
 		assert_true(x86_jump(MOVED + 256 + r->at, MOVED, moved + 256 + r->at));
 		call = (uint64_t (*)(uint64_t))(uintptr_t)(MOVED + 256);
 		for (uint64_t k = 0; k < 3; k++)
