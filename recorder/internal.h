@@ -412,6 +412,11 @@ bool rec_sum_wanted(const struct rec_mm *mm, const struct tracee_map *m);
 bool rec_is_scratch(const struct rec_mm *mm, const struct tracee_map *m);
 /* The trace takes no more: says so once, and the program goes on without.  Takes err. */
 void rec_trace_failed(struct recorder *rec, struct err *err);
+/* A key for calls like this one: its number, and its command, where it is an ioctl or the like. */
+static inline uint64_t rec_call_kind(const struct rec_call *call)
+{
+	return call->nr << 32 | (call->args[1] & 0xffffffff);
+}
 /* Once for each key. */
 bool rec_warn_once(struct recorder *rec, uint64_t key);
 

@@ -266,7 +266,7 @@ static bool slept_before(const struct recorder *rec, uint64_t key)
 static bool wait_unlisted(struct recorder *rec, struct rec_task *t)
 {
 	enum { PATIENCE_NS = 200000000, LESS_NS = 5000000, NAP_US = 200 };
-	uint64_t key = t->call.nr << 32 | (t->call.args[1] & 0xffffffff);
+	uint64_t key = rec_call_kind(&t->call);
 	bool slept = slept_before(rec, key);
 	uint64_t end = now_ns() + (slept ? LESS_NS : PATIENCE_NS);
 	int status;
@@ -305,8 +305,7 @@ static struct err *settle_in_kernel(struct recorder *rec, struct rec_task *t)
 		return rec_wait_task(rec, t, &status);
 	if (rec_pi_sleeps(rec, t))
 		return NULL;
-	if (t->call.guessed && (rec_others_ready(rec, t) || others_running(rec, t)) &&
-	    wait_unlisted(rec, t))
+	if (t->call.guessed && rec->tasks_n > 1 && wait_unlisted(rec, t))
 		return NULL;
 	if (!rec_others_ready(rec, t)) {
 		if (!may_sleep || !others_running(rec, t))

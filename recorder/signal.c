@@ -389,9 +389,11 @@ static uint64_t pending_signals(pid_t tid)
 	return all;
 }
 
+static const uint64_t stops = SIGBIT(SIGSTOP) | SIGBIT(SIGTSTP) | SIGBIT(SIGTTIN) | SIGBIT(SIGTTOU);
+
 bool rec_signal_stops(int sig)
 {
-	return sig == SIGSTOP || sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU;
+	return SIGBIT(sig) & stops;
 }
 
 static bool is_noticed(const struct rec_task *t, int sig)
@@ -421,13 +423,9 @@ bool rec_signal_awaits(const struct rec_task *t, bool other_mask)
  */
 static bool overtaken(const struct rec_task *t, int sig)
 {
-	const uint64_t stops =
-		SIGBIT(SIGSTOP) | SIGBIT(SIGTSTP) | SIGBIT(SIGTTIN) | SIGBIT(SIGTTOU);
-
 	if (sig == SIGCONT)
 		return pending_signals(t->tid) & stops;
-	return sig < SIGRTMIN_KERNEL && (SIGBIT(sig) & stops) &&
-	       (pending_signals(t->tid) & SIGBIT(SIGCONT));
+	return rec_signal_stops(sig) && (pending_signals(t->tid) & SIGBIT(SIGCONT));
 }
 
 /*

@@ -584,7 +584,7 @@ static void warn_guessed(struct recorder *rec, const struct rec_call *call)
 	enum { NAMED = 8 };
 	const char *name = sys_name(call->nr), *command = sys_cmd_name(call->nr, call->args);
 
-	if (!rec_warn_once(rec, call->nr << 32 | (call->args[1] & 0xffffffff)))
+	if (!rec_warn_once(rec, rec_call_kind(call)))
 		return;
 	if (++rec->guessed_n > NAMED)	/* a driver has hundreds */
 		return;

@@ -1,13 +1,7 @@
 // test: timeout=60
 /* Calls that the kernel ends with EINTR whenever it is disturbed must not tell the program that the recorder has disturbed it. */
-#include "test.h"
+#include "eintr_calls.h"
 #include <pthread.h>
-#include <signal.h>
-#include <sys/epoll.h>
-#include <sys/ipc.h>
-#include <sys/sem.h>
-#include <sys/socket.h>
-#include <sys/time.h>
 
 enum { ROUNDS = 60, THREADS = 3 };
 
@@ -20,32 +14,6 @@ static void compute(unsigned turns)
 	for (unsigned i = 0; i < turns; i++)
 		x = x * 6364136223846793005ul + 1442695040888963407ul;
 	sink = x;
-}
-
-static void one(unsigned kind, int ep, int sem, int sock)
-{
-	struct epoll_event e;
-	struct timespec ms = { 0, 1000000 };
-	struct sembuf op = { 0, -1, 0 };
-	sigset_t set;
-	char c;
-
-	switch (kind % 4) {
-	case 0:
-		CHECK_EQ(epoll_wait(ep, &e, 1, 1), 0);
-		break;
-	case 1:
-		CHECK_ERR(semtimedop(sem, &op, 1, &ms), EAGAIN);
-		break;
-	case 2:
-		CHECK_ERR(recv(sock, &c, 1, 0), EAGAIN);
-		break;
-	case 3:
-		sigemptyset(&set);
-		sigaddset(&set, SIGUSR1);
-		CHECK_ERR(sigtimedwait(&set, NULL, &ms), EAGAIN);
-		break;
-	}
 }
 
 static void *work(void *arg)
@@ -61,7 +29,7 @@ static void *work(void *arg)
 		seed = seed * 1103515245u + 12345u;
 		compute((seed >> 8) % 8000000);
 		for (unsigned k = 0; k < 4; k++) {
-			one(i + k, ep, sem, s[0]);
+			wait_in_vain(i + k, 1, ep, sem, s[0]);
 			compute((seed >> 4) % 100000);
 		}
 	}

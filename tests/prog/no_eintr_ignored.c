@@ -3,42 +3,10 @@
  * Signals that a program ignores do not end its calls: not even those that the kernel ends with EINTR whenever they are disturbed,
  * and that a traced task's are.
  */
-#include "test.h"
+#include "eintr_calls.h"
 #include <pthread.h>
-#include <signal.h>
-#include <sys/epoll.h>
-#include <sys/ipc.h>
-#include <sys/sem.h>
-#include <sys/socket.h>
-#include <sys/time.h>
 
 enum { ROUNDS = 40 };
-
-static void one(unsigned kind, int ep, int sem, int sock)
-{
-	struct epoll_event e;
-	struct timespec ms = { 0, 12000000 };
-	struct sembuf op = { 0, -1, 0 };
-	sigset_t set;
-	char c;
-
-	switch (kind % 4) {
-	case 0:
-		CHECK_EQ(epoll_wait(ep, &e, 1, 12), 0);
-		break;
-	case 1:
-		CHECK_ERR(semtimedop(sem, &op, 1, &ms), EAGAIN);
-		break;
-	case 2:
-		CHECK_ERR(recv(sock, &c, 1, 0), EAGAIN);
-		break;
-	case 3:
-		sigemptyset(&set);
-		sigaddset(&set, SIGUSR1);
-		CHECK_ERR(sigtimedwait(&set, NULL, &ms), EAGAIN);
-		break;
-	}
-}
 
 static void disturb(pid_t pid, unsigned round)
 {
@@ -69,7 +37,7 @@ int main(void)
 
 		if (!pid)
 			disturb(getppid(), i);
-		one(i, ep, sem, s[0]);
+		wait_in_vain(i, 12, ep, sem, s[0]);
 		wait_exit(pid, 0);
 	}
 	CHECK_EQ(semctl(sem, 0, IPC_RMID), 0);

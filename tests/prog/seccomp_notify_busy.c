@@ -4,48 +4,17 @@
  * And a program that is interrupted all the time, with calls in between: a call that the supervisor is told of is not gone
  * when it asks.
  */
-#include "test.h"
-#include "seccomp_one.h"
-#include <pthread.h>
-#include <sys/ioctl.h>
+#include "seccomp_supervisor.h"
 
 enum { READS = 4, CALLS = 80, BYTES = 3000 };
 
-static volatile int listener = -1, finished;
-static volatile uint64_t sink, spun;
+static volatile int finished;
+static volatile uint64_t spun;
 static char buffer[BYTES];
-
-static void compute(uint64_t turns)
-{
-	uint64_t x = sink;
-
-	for (uint64_t i = 0; i < turns; i++)
-		x = x * 6364136223846793005ul + 1442695040888963407ul;
-	sink = x;
-}
 
 static void *supervisor(void *arg)
 {
-	unsigned told = 0;
-
-	while (listener < 0)
-		usleep(1000);
-	for (int nr = 0; nr != SYS_getsid; told++) {
-		struct seccomp_notif req = { 0 };
-		struct seccomp_notif_resp resp = { 0 };
-
-		CHECK_EQ(ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &req), 0);
-		nr = req.data.nr;
-		resp.id = req.id;
-		if (nr == SYS_read)
-			resp.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-		else
-			resp.val = (long)req.data.args[0] + 1;
-		CHECK_EQ(ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &resp), 0);
-		if (nr == SYS_read)
-			compute(8000000);
-	}
-	CHECK_EQ(told, READS + CALLS + 1);
+	CHECK_EQ(supervise(8000000), READS + CALLS + 1);
 	return arg;
 }
 
@@ -54,21 +23,6 @@ static void *spinner(void *arg)
 	while (!finished)
 		spun++;
 	return arg;
-}
-
-static int install(void)
-{
-	static const int calls[] = { SYS_getpgid, SYS_getsid, SYS_read };
-	struct sock_filter f[8] = { BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)) };
-	struct sock_fprog prog = { 8, f };
-
-	for (int i = 0; i < 3; i++) {
-		f[1 + 2 * i] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)calls[i], 0, 1);
-		f[2 + 2 * i] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF);
-	}
-	f[7] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-	CHECK_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &prog);
 }
 
 int main(void)
