@@ -1,19 +1,21 @@
 """compare.py TRUTH LIST FILE [WRONG] - compares what a program's own allocator logged with hindsight memprof --list.
 
-A line of TRUTH is "WHAT OLD OLDSIZE NEW NEWSIZE LINE", LINE 0 where the program cannot know it.  The events of LIST from the first
-of TRUTH's on are the same, one by one.  "mark LINE": the program has just said that it is on that line; what calling the function
-that says so has allocated right before is of that line, too.  At most WRONG (0) lines may differ.
+A line of TRUTH is "WHAT OLD OLDSIZE NEW NEWSIZE LINE [TID]", LINE 0 where the program cannot know it.  The events of LIST from the
+first of TRUTH's on are the same, one by one; of programs with TIDs each thread's are: a thread may be interrupted between a call and
+the line that says so.  "mark LINE": the program has just said that it is on that line; what calling the function that says so has
+allocated right before is of that line, too.  At most WRONG (0) lines may differ.
 """
 import re
 import sys
 
-truth, ours = [], []
+truth, ours, tids = [], [], []
 marks = []     # before which event, which line
 for l in open(sys.argv[1]):
     if l.startswith("mark"):
         marks.append((len(truth), int(l.split()[1])))
         continue
-    w, old, osize, new, size, line = l.split()
+    w, old, osize, new, size, line, *tid = l.split()
+    tids += tid
     truth.append((w, int(old, 16), int(osize), int(new, 16), int(size), int(line)))
 for l in open(sys.argv[2]):
     f = l.split()
@@ -24,10 +26,13 @@ for l in open(sys.argv[2]):
     n = n[2:] if what[:4] != "allo" else n
     new = (int(n[0], 16), int(n[1])) if what[:4] != "free" else (0, 0)
     m = re.search(r" at " + re.escape(sys.argv[3]) + r":(\d+)( \[trace \d+\])?$", l.rstrip("\n"))
-    ours.append((what, *old, *new, int(m[1]) if m else 0, l))
+    ours.append((what, *old, *new, int(m[1]) if m else 0, l, f[1]))
 start = next((i for i, x in enumerate(ours) if x[:5] == truth[0][:5]), None)
 assert start is not None, truth[0]
 ours, wrong, lines = ours[start:], 0, 0
+if tids:
+    of = {tid: iter([x for x in ours if x[7] == tid]) for tid in set(tids)}
+    ours = [next(of[tid], ("nothing",) * 8) for tid in tids]
 for at, line in marks:
     while at and ours[at - 1][5] == line and 0 != truth[at - 1][5] != line:
         at -= 1

@@ -1,6 +1,6 @@
 /*
  * malloc.c - for LD_PRELOAD: malloc() and its kin, written down with the line of Python (3.11) that runs, as
- * Python itself works it out.  MALLOC_LOG names the file.
+ * Python itself works it out, and the thread.  MALLOC_LOG names the file.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -56,12 +56,15 @@ static int line(void)
 static void say(const char *what, void *old, size_t old_size, void *new, size_t size)
 {
 	static unsigned lock;
+	static __thread pid_t self __attribute__((tls_model("initial-exec")));
 
+	if (!self)
+		self = gettid();
 	while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE))
 		;
 	if (len + 200 < sizeof(text))
-		len += (size_t)sprintf(text + len, "%s %#lx %zu %#lx %zu %d\n", what, (uintptr_t)old, old_size, (uintptr_t)new, size,
-				       line());
+		len += (size_t)sprintf(text + len, "%s %#lx %zu %#lx %zu %d %d\n", what, (uintptr_t)old, old_size, (uintptr_t)new,
+				       size, line(), self);
 	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
 }
 
