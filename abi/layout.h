@@ -29,6 +29,8 @@
 #define FIXED_BUFFER	(FIXED_PAGE + 0x50000)
 #define FIXED_PARKS	(FIXED_PAGE + 0xd0000)
 #define FIXED_END	(FIXED_PAGE + 0x100000)
+/* No program's memory lies behind it: Documentation/arch/x86/x86_64/5level-paging.rst */
+#define USER_END	0x00fffffffffff000ull
 /* "syscall; int3": the recorder's and replayer's own calls */
 #define FIXED_INJECT	FIXED_PAGE
 #define FIXED_INJECT_AFTER (FIXED_INJECT + 2)	/* what a filter sees as instruction pointer */

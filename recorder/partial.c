@@ -146,7 +146,7 @@ struct err *rec_partial_unmap(struct recorder *rec, struct rec_task *t, uint64_t
 	struct tracee_maps maps;
 	uint64_t at = addr, end = addr + len;
 
-	if (is_senseless(addr, len))
+	if (is_senseless(addr, len) || end > USER_END)	/* refused before anything goes */
 		return NULL;
 	TRY(tracee_maps_read(t->tid, &maps));
 	for (size_t i = 0; i <= maps.n && at < end; i++) {

@@ -11,7 +11,7 @@ enum { GROW_MAX = 1 << 30 };
 
 bool rp_range_allowed(uint64_t addr, uint64_t len)
 {
-	if (addr + len < addr || addr + len > 0x00fffffffffff000ull)
+	if (addr + len < addr || addr + len > USER_END)
 		return false;
 	return addr + len <= FIXED_PAGE || addr >= FIXED_END;
 }

@@ -128,6 +128,25 @@ static void moved(void)
 	CHECK(mmap(p, 4 * P, PROT_READ, MAP_PRIVATE | MAP_FIXED, 0x7fff, 0) == MAP_FAILED);
 }
 
+/* Beyond what a process can have (four levels of page tables, five, none): nothing goes. */
+static void beyond(void)
+{
+	static const uint64_t at[] = { 1ull << 47, 1ull << 48, (1ull << 56) - P, 1ull << 56, -(uint64_t)(2 * P) };
+
+	for (size_t i = 0; i < sizeof(at) / sizeof(*at); i++) {
+		void *p = mmap((void *)at[i], 2 * P, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+
+		if (p != MAP_FAILED)
+			CHECK_EQ(munmap(p, 2 * P), 0);
+		p = pages(1, PROT_READ, MAP_PRIVATE);
+		CHECK(mremap(p, P, P, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)at[i]) == MAP_FAILED || i < 3);
+		munmap((void *)at[i], P);
+		mprotect((void *)at[i], P, PROT_READ);
+		madvise((void *)at[i], P, MADV_DONTNEED);
+		munmap(p, P);
+	}
+}
+
 int main(void)
 {
 	for (int i = 0; i < 4; i++) {		/* the third time the site is patched */
@@ -140,6 +159,7 @@ int main(void)
 		wiped_on_fork();
 		protected();
 		moved();
+		beyond();
 	}
 	CHECK_ERR(madvise((void *)1, P, MADV_DONTNEED), EINVAL);
 	CHECK_ERR(madvise((void *)P, -P, MADV_DONTNEED), EINVAL);
