@@ -245,6 +245,8 @@ struct rec_task {
 	uint64_t used_ns;	/* ... and had been so long */
 	uint64_t name_cost_ns;	/* what naming a point in it takes, about */
 	uint64_t wasted_ns;	/* time others spent in loops, up to then */
+	uint64_t left_progress;	/* rec_slices.progress, then */
+	uint64_t turn_mark;	/* at which call, with what, its last turn ended; 0: at none */
 	uint64_t lock_addr;	/* handoff.c: it has waited for the lock there */
 	unsigned lock_vain;	/* ... so often in vain */
 	unsigned hog;		/* slices of its after which others could do hardly anything */
@@ -279,7 +281,9 @@ struct rec_slices {
 	uint64_t slept_ns;
 	uint64_t wasted_ns;	/* all time that was spent in loops that wait */
 	enum slice_ask ask;	/* ... and what for */
-	bool over, walked;
+	uint64_t over_ns;	/* since when it is over, though it goes on; 0: it is not */
+	uint64_t progress;	/* turns that did not end as the same task's turn before */
+	bool over, walked, yielded;
 	unsigned waits;		/* so often it was interrupted in a loop that will trap by itself */
 	unsigned steps;		/* instructions that current still has before it is over */
 	unsigned lingers;	/* how often it has been left running for a random time instead */

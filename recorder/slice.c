@@ -30,6 +30,7 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
+#include <xxhash.h>
 
 #include "recorder/internal.h"
 #include "tracee/blob.h"
@@ -48,6 +49,7 @@ enum {
 	HOG_MAX = 8, WALK_ORDERS = 7, WALK_GAP = 64, WALK_MAX = 4096, LEAVE_STEPS = 64,
 	LINGER_HOG = 3, LINGERS_MAX = 12, LINGER_NS = 1000, LINGER_ORDERS = 8,
 	WAITS_MAX = 16,
+	STACK_WORDS = 32,		/* of its caller's variables */
 	STRAY_IN = 8, STRAY_COST_NS = 5000000,
 };
 
@@ -137,8 +139,8 @@ static void begin(struct recorder *rec, const struct rec_task *t, uint64_t now)
 	s->probe_ns = PROBE_NS;
 	s->asked_ns = s->slept_ns = 0;
 	s->ask = SLICE_NONE;
-	s->over = s->walked = false;
-	s->linger_ns = 0;
+	s->over = s->walked = s->yielded = false;
+	s->over_ns = s->linger_ns = 0;
 	s->lingers = 0;
 	s->steps = s->waits = 0;
 	s->probed.rip = 0;
@@ -152,19 +154,25 @@ void rec_slice_begin(struct recorder *rec, const struct rec_task *t)
 /* t's slice ends although it could go on. */
 static void left_ready(struct recorder *rec, struct rec_task *t, uint64_t now)
 {
+	const struct rec_slices *s = &rec->slices;
+
 	t->woke = false;
 	t->ready_ns = now;
 	t->left_ns = now;
-	t->wasted_ns = rec->slices.wasted_ns;
-	t->used_ns = now - rec->slices.start_ns;
+	t->wasted_ns = s->wasted_ns;
+	t->used_ns = (s->over_ns ? s->over_ns : now) - s->start_ns;
+	t->left_progress = s->progress;
 }
 
 /* t goes on again: have the others, who could, done something with their time? */
 static void returned(const struct recorder *rec, struct rec_task *t, uint64_t now)
 {
+	const struct rec_slices *s = &rec->slices;
+
 	if (!t->left_ns)
 		return;
-	if (now - t->left_ns - (rec->slices.wasted_ns - t->wasted_ns) < t->used_ns / 2)
+	if (s->progress == t->left_progress ||
+	    now - t->left_ns - (s->wasted_ns - t->wasted_ns) < t->used_ns / 2)
 		t->hog += t->hog < HOG_MAX;
 	else
 		t->hog = 0;
@@ -196,6 +204,25 @@ uint64_t rec_slice_linger_left(const struct recorder *rec, uint64_t now)
 	return !end ? UINT64_MAX : end > now ? end - now : 0;
 }
 
+/*
+ * t's turn is over.  One that ends at the same call as t's turn before, with the same registers and
+ * variables, was in vain: t has found a lock taken, or nothing to do.
+ */
+static void turn_ends(struct recorder *rec, struct rec_task *t)
+{
+	struct { struct regs regs; uint64_t stack[STACK_WORDS]; } at = { 0 };
+	struct rec_slices *s = &rec->slices;
+	uint64_t mark = 0;
+
+	if (s->yielded || t->in_syscall || t->parked) {
+		at.regs = t->call.entry;
+		tracee_read_some(t->tid, at.regs.rsp, at.stack, sizeof(at.stack));
+		mark = XXH3_64bits(&at, sizeof(at)) | 1;
+	}
+	s->progress += !mark || mark != t->turn_mark;
+	t->turn_mark = mark;
+}
+
 /* Its slice is over, behind a call; or some instructions later. */
 static bool walk_first(struct recorder *rec, const struct rec_task *t, uint64_t now)
 {
@@ -204,6 +231,8 @@ static bool walk_first(struct recorder *rec, const struct rec_task *t, uint64_t 
 	if (s->walked || t->state != TASK_READY || t->deferred_n || t->parked ||
 	    !rec_others_ready(rec, t))
 		return false;
+	if (!s->over_ns)
+		s->over_ns = now;
 	if (s->linger_ns > now || rec_slice_linger(rec, t))
 		return true;
 	s->walked = s->over = true;
@@ -230,6 +259,8 @@ struct rec_task *rec_slice_pick(struct recorder *rec, struct rec_task *current, 
 	if (!best)
 		return NULL;
 	if (best != current) {
+		if (current)
+			turn_ends(rec, current);
 		if (ready)
 			left_ready(rec, current, now);
 		returned(rec, best, now);

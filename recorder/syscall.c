@@ -341,6 +341,7 @@ static struct err *yield(struct recorder *rec, struct rec_task *t)
 	rec_left(t, &regs, false);
 	rec_task_ready(t);
 	rec_slice_yield(rec, t);
+	rec->slices.yielded = true;
 	return NULL;
 }
 
