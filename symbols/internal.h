@@ -122,8 +122,12 @@ struct symtab {
 	} *names;		/* by hash */
 	size_t n_names;
 	bool names_ready;
-	uint32_t *mangled;	/* symbols that begin with _Z, numbered as in names */
-	size_t n_mangled, cap_mangled;
+	struct mangled {		/* symbols that begin with _Z, numbered as in names */
+		uint32_t *all;
+		size_t n, room;
+		bool ready;		/* the table from identifiers to symbols (mangled.c) */
+		uint32_t mask, *start, *word;
+	} mangled;
 };
 
 /* ---- modules (module.c) ------------------------------------------------------------------- */
@@ -193,6 +197,19 @@ const struct sym *symtab_tls_at(struct symbols_module *m, uint64_t offset);
 /* Calls fn for each symbol of that name (mangled or plain). */
 void symtab_each(struct symbols_module *m, const char *name,
 		 void (*fn)(void *ctx, const struct sym *s), void *ctx);
+const struct sym *symtab_nth(const struct symtab *t, uint32_t i);
+
+/* ---- plain names to mangled ones (mangled.c) ------------------------------------------------ */
+
+/* Without memory the symbol is left out. */
+void mangled_add(struct mangled *m, uint32_t symbol);
+void mangled_deinit(struct mangled *m);
+/*
+ * The numbers of all symbols whose mangled name contains this identifier, and perhaps others; in
+ * order, some twice.  Of all mangled ones when word is "".
+ */
+const uint32_t *mangled_with(struct symtab *t, const char *word, size_t *n_ret);
+
 /* ---- demangling (demangle.c) ------------------------------------------------------------- */
 
 /* Without parameters; name itself when it is not mangled. */

@@ -263,7 +263,7 @@ void symtab_deinit(struct symtab *t)
 	free(t->data);
 	free(t->tls);
 	free(t->names);
-	free(t->mangled);
+	mangled_deinit(&t->mangled);
 }
 
 /*
@@ -344,7 +344,7 @@ const struct sym *symtab_tls_at(struct symbols_module *m, uint64_t offset)
 
 /* ---- by name --------------------------------------------------------------------------------- */
 
-static const struct sym *symtab_nth(const struct symtab *t, uint32_t i)
+const struct sym *symtab_nth(const struct symtab *t, uint32_t i)
 {
 	if (i < t->n_code)
 		return &t->code[i];
@@ -379,9 +379,8 @@ static void symtab_index_names(struct symtab *t)
 		const char *name = symtab_nth(t, (uint32_t)i)->name;
 
 		t->names[i] = (struct sym_name){ hash_str(name, bare_len(name)), (uint32_t)i };
-		if (name[0] == '_' && name[1] == 'Z' &&
-		    grow(&t->mangled, &t->cap_mangled, t->n_mangled + 1, sizeof(*t->mangled)))
-			t->mangled[t->n_mangled++] = (uint32_t)i;
+		if (name[0] == '_' && name[1] == 'Z')
+			mangled_add(&t->mangled, (uint32_t)i);
 	}
 	t->n_names = n;
 	qsort(t->names, n, sizeof(*t->names), name_compare);
@@ -402,29 +401,56 @@ static size_t lower_bound(const void *v, size_t n, size_t elem, uint32_t hash)
 	return lo;
 }
 
+/* The last identifier of "ns::Box<a::b>::get(int)"; parts in brackets do not count. */
+static const char *last_word(const char *name, size_t *len_ret)
+{
+	const char *word = name;
+	int depth = 0;
+
+	*len_ret = 0;
+	for (const char *p = name; *p; p++) {
+		if (*p == '(' && !depth && p > name && p[-1] != ':')
+			break;		/* parameters; not (anonymous namespace) */
+		if (strchr("<([", *p))
+			depth++;
+		else if (strchr(">)]", *p))
+			depth--;
+		else if (!depth && strchr(":~ ", *p))
+			*len_ret = 0;
+		else if (!depth && !(*len_ret)++)
+			word = p;
+	}
+	return word;
+}
+
 /*
- * What every mangled name of that function contains, so that few need to be demangled: its last
- * identifier, or the code of the operator.
+ * What every mangled name of that function contains, so that few need to be demangled: the last
+ * identifier of the plain name, or the code of the operator; "" = unknown.
  */
-static const char *mangled_part(const char *name, char *buf, size_t size)
+static const char *plain_word(const char *name, char *buf, size_t size)
 {
 	static const char *const op[][2] = {
 		{ "operator new[]", "_Zna" }, { "operator new", "_Znw" },
 		{ "operator delete[]", "_Zda" }, { "operator delete", "_Zdl" },
 	};
-	size_t end = strcspn(name, "(<"), start, len = strlen(name);
+	/* constructors of these have no name there: _ZNSsC1Ev */
+	static const char *const abbreviated[] = {
+		"allocator", "basic_string", "string", "istream", "ostream", "iostream",
+		"basic_istream", "basic_ostream", "basic_iostream",
+	};
+	const char *word;
+	size_t len;
 
 	for (size_t i = 0; i < sizeof(op) / sizeof(op[0]); i++)
 		if (!strncmp(name, op[i][0], strlen(op[i][0])))
 			return op[i][1];
-	if (strstr(name, "operator"))
-		return "_Z";
-	if (end == 0 || end > len)
-		return "_Z";
-	for (start = end; start > 0 && name[start - 1] != ':' && name[start - 1] != '~' &&
-			  name[start - 1] != ' ';)
-		start--;
-	snprintf(buf, size, "%.*s", (int)(end - start), name + start);
+	word = last_word(name, &len);
+	if (strstr(name, "operator") || len >= size)
+		return "";
+	snprintf(buf, size, "%.*s", (int)len, word);
+	for (size_t i = 0; i < sizeof(abbreviated) / sizeof(abbreviated[0]); i++)
+		if (!strcmp(buf, abbreviated[i]))
+			return "";
 	return buf;
 }
 
@@ -433,18 +459,19 @@ static void symtab_each_plain(struct symbols_module *m, const char *name,
 {
 	struct symtab *t = &m->symtab;
 	char buf[256], *shorter = strdup(name);
-	const char *part = mangled_part(name, buf, sizeof(buf));
-	size_t len = strlen(name);
+	const char *word = plain_word(name, buf, sizeof(buf));
+	size_t len = strlen(name), n;
+	const uint32_t *v = mangled_with(t, word, &n);
 	bool full = len && name[len - 1] == ')' &&
 		    strcmp(name + (len > 10 ? len - 10 : 0), "operator()");
 
 	if (!shorter)
 		return;
 	shorten_templates(shorter);
-	for (size_t i = 0; i < t->n_mangled; i++) {
-		const struct sym *s = symtab_nth(t, t->mangled[i]);
+	for (size_t i = 0; i < n; i++) {
+		const struct sym *s = symtab_nth(t, v[i]);
 
-		if (!strstr(s->name, part))
+		if ((i && v[i] == v[i - 1]) || !strstr(s->name, word))
 			continue;
 		if (full) {
 			char *text = demangle_full(s->name);
