@@ -1,30 +1,36 @@
 /*
  * host.c PROGRAM.lua LOG ROUNDS - runs a Lua program in two states, with allocators of its own that
  * write down each call: one cuts blocks from an array, the other takes them from malloc(), and they change.
+ * With -DLUAJIT it is for LuaJIT, which never asks again for memory, and whose programs may store lines in CELL[0], and 0 in
+ * CELL[1] as long as these are not to be looked at; the blocks' addresses then end in 8, since LuaJIT also has memory from malloc() (unwinding tables of machine code).
  */
 #include <fcntl.h>
+#ifdef LUAJIT
+#include "luajit_api.h"
+enum { FAILS_EACH = 0x7fffffff, CALL_INFO = 0, END = 8 };
+#else
 #include <lauxlib.h>
 #include <lua.h>
 #include <lualib.h>
+/* After an error the calls that were left are given back, where they were left to: a line that only Lua knows. */
+enum { FAILS_EACH = 5003, CALL_INFO = 64, END = 0 };
+#endif
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static char text[256 << 20], pool[256 << 20];
-static size_t len, used;
+static char text[256 << 20], pool[256 << 20] __attribute__((aligned(16)));
+static size_t len, used = END;
 static void *first[64];		/* free blocks by size */
-static int line;
+static int cell[2] = { 0, 1 };
 static unsigned calls;
-
-/* After an error the calls that were left are given back, where they were left to: a line that only Lua knows. */
-enum { CALL_INFO = 64 };
 
 static void say(const char *what, void *old, size_t old_size, void *new, size_t size)
 {
 	len += (size_t)sprintf(text + len, "%s %#lx %zu %#lx %zu %d\n", what, (uintptr_t)old, old_size, (uintptr_t)new, size,
-			       old_size == CALL_INFO && !new ? 0 : line);
+			       CALL_INFO && old_size == CALL_INFO && !new ? 0 : cell[0] * cell[1]);
 }
 
 static void log_call(void *ptr, size_t osize, size_t nsize, void *ret)
@@ -48,7 +54,7 @@ static void *pool_alloc(void *ud, void *ptr, size_t osize, size_t nsize)
 	if (nsize && ptr && new && new == old) {
 		ret = ptr;
 	} else if (nsize) {
-		if (++calls % 5003 == 0)	/* no memory: the collector runs, and it is asked for again */
+		if (++calls % FAILS_EACH == 0)	/* no memory: the collector runs, and it is asked for again */
 			return NULL;
 		if (new && first[new]) {
 			ret = first[new];
@@ -76,17 +82,17 @@ static void *heap_alloc(void *ud, void *ptr, size_t osize, size_t nsize)
 
 	(void)ud;
 	if (nsize)
-		ret = realloc(ptr, nsize);
+		ret = (char *)realloc(ptr ? (char *)ptr - END : NULL, nsize + END) + END;
 	log_call(ptr, osize, nsize, ret);
-	if (!nsize)
-		free(ptr);
+	if (!nsize && ptr)
+		free((char *)ptr - END);
 	return ret;
 }
 
 static int mark(lua_State *L)
 {
-	line = (int)lua_tointeger(L, 1);
-	len += (size_t)sprintf(text + len, "mark %d\n", line);
+	cell[0] = (int)lua_tointeger(L, 1);
+	len += (size_t)sprintf(text + len, "mark %d\n", cell[0]);
 	return 0;
 }
 
@@ -99,6 +105,8 @@ static lua_State *state_new(lua_Alloc f, const char *rounds)
 	luaL_openlibs(L);
 	lua_pushcfunction(L, mark);
 	lua_setglobal(L, "mark");
+	lua_pushlightuserdata(L, cell);
+	lua_setglobal(L, "CELL");
 	lua_pushstring(L, rounds);
 	lua_setglobal(L, "ROUNDS");
 	return L;
@@ -107,11 +115,11 @@ static lua_State *state_new(lua_Alloc f, const char *rounds)
 static void state_run(lua_State *L, const char *source, size_t size)
 {
 	if (luaL_loadbuffer(L, source, size, "@p.lua") || lua_pcall(L, 0, 0, 0)) {
-		line = 0;
+		cell[0] = 0;
 		dprintf(2, "%s\n", lua_tostring(L, -1));
 		exit(1);
 	}
-	line = 0;
+	cell[0] = 0;
 }
 
 int main(int argc, char **argv)
