@@ -30,11 +30,13 @@
 #include "recorder/ptrace.h"
 #include "tracee/blob.h"
 #include "tracee/mark.h"
+#include "tracee/room.h"
 
 enum {
 	PEEK_BYTES = 4096,
 	WRAP_BYTES = 16 << 10,
 	AREA_BYTES = 16 << 10,
+	JUMP_REACH = 0x7fff0000,
 	SITES_MAX = 512,
 	CODES_MAX = 256
 };
@@ -451,16 +453,6 @@ static struct rec_known *known_file(struct recorder *rec, const struct stat *st)
 	return k;
 }
 
-/* Near enough for a jump, where nothing is and hardly anything will be. */
-static uint64_t area_hint(uint64_t addr, unsigned attempt)
-{
-	enum { MB = 1 << 20 };
-
-	if (addr < FIXED_PAGE)
-		return FIXED_PAGE - (uint64_t)(attempt + 1) * 16 * MB;
-	return (addr & ~(uint64_t)(MB - 1)) - (uint64_t)(512 + 64 * attempt) * MB;
-}
-
 static struct err *area_new(struct recorder *rec, struct rec_task *t, uint64_t addr)
 {
 	struct rec_buffer *buf = &t->mm->buf;
@@ -469,8 +461,8 @@ static struct err *area_new(struct recorder *rec, struct rec_task *t, uint64_t a
 
 	if (buf->areas == BUF_AREAS)
 		return NULL;
-	for (unsigned i = 0; i < 8; i++) {
-		uint64_t hint = area_hint(addr, i);
+	for (unsigned i = 0; i < ROOM_GUESSES; i++) {
+		uint64_t hint = room_guess(addr, i);
 
 		TRY(rec_inject(rec, t, &ret, SYS_mmap, hint, AREA_BYTES, PROT_READ | PROT_EXEC,
 			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
@@ -503,10 +495,9 @@ static struct err *stub_room(struct recorder *rec, struct rec_task *t, uint64_t 
 	for (unsigned tries = 0; tries < 2; tries++) {
 		for (unsigned i = buf->areas; i-- > 0;) {
 			uint64_t at = buf->area[i].start + buf->area[i].used;
-			int64_t far = (int64_t)(at - addr);
 
-			if (buf->area[i].used + STUB_SIZE > AREA_BYTES || far > 0x7fff0000 ||
-			    far < -0x7fff0000)
+			if (buf->area[i].used + STUB_SIZE > AREA_BYTES ||
+			    !room_reaches(at, STUB_SIZE, addr, JUMP_REACH))
 				continue;
 			buf->area[i].used += STUB_SIZE;
 			*ret = at;

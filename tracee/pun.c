@@ -3,7 +3,7 @@
 #include <capstone/capstone.h>
 #include <string.h>
 
-#include "abi/layout.h"
+#include "tracee/room.h"
 #include "x86/branch.h"
 #include "x86/decode.h"
 #include "x86/move.h"
@@ -198,24 +198,9 @@ bool pun_quiet(pid_t tid, const struct pun *p)
 
 /* ---- the place of the stub ------------------------------------------------------------------ */
 
-static bool is_free(const struct tracee_maps *maps, uint64_t from, uint64_t to)
-{
-	if (from < 0x200000 || to > 0x7ffffff00000 || (to > FIXED_PAGE && from < FIXED_END))
-		return false;
-	for (size_t i = 0; i < maps->n; i++) {
-		const struct tracee_map *m = &maps->map[i];
-		uint64_t start = m->start;
-
-		if (!strcmp(m->name, "[stack]"))	/* it grows down */
-			start -= 64 << 20;
-		if (from < m->end && to > start)
-			return false;
-	}
-	return true;
-}
-
 uint64_t pun_place(const struct pun *p, const struct tracee_maps *maps, uint64_t len)
 {
+	const struct room_want any = { 0 };
 	bool edge[X86_JUMP] = { false };
 	uint64_t back = p->addr + X86_JUMP;
 
@@ -236,30 +221,12 @@ uint64_t pun_place(const struct pun *p, const struct tracee_maps *maps, uint64_t
 				       (edge[2] ? 0xcc00u : 0x1000u) | (edge[1] ? 0xcc : 0x00);
 			uint64_t to = back + (uint64_t)(int64_t)(int32_t)rel;
 
-			if (is_free(maps, (to & ~(uint64_t)(PAGE - 1)) - PAGE, to + len + PAGE))
+			if (room_is_free(maps, &any, (to & ~(uint64_t)(PAGE - 1)) - PAGE,
+					 to + len + PAGE))
 				return to;
 		}
 	}
 	return 0;
-}
-
-uint64_t pun_place_near(uint64_t addr, const struct tracee_maps *maps, uint64_t len)
-{
-	uint64_t best = 0, least = UINT64_MAX;
-
-	for (size_t i = 0; i < maps->n; i++) {
-		const uint64_t at[] = { maps->map[i].end + PAGE, maps->map[i].start - len - PAGE };
-
-		for (unsigned k = 0; k < 2; k++) {
-			uint64_t far = at[k] > addr ? at[k] - addr : addr - at[k];
-
-			if (far < least && is_free(maps, at[k] - PAGE, at[k] + len + PAGE)) {
-				least = far;
-				best = at[k];
-			}
-		}
-	}
-	return best;
 }
 
 /* ---- moving ---------------------------------------------------------------------------------- */

@@ -47,11 +47,6 @@ bool pun_quiet(pid_t tid, const struct pun *p);
  * An address for a stub: len bytes are free there, and pages before and behind.  0: there is none.
  */
 uint64_t pun_place(const struct pun *p, const struct tracee_maps *maps, uint64_t len);
-/*
- * The free place for len bytes, and a page before and behind, that is nearest to addr.  0: there is
- * none.
- */
-uint64_t pun_place_near(uint64_t addr, const struct tracee_maps *maps, uint64_t len);
 /* Appends the displaced instructions to c, with a jump back behind them.  False: too far. */
 bool pun_relocate(struct pun *p, struct x86_code *c);
 /* Which displaced instruction starts at `at`?  -1: none does. */

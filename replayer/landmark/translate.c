@@ -24,6 +24,7 @@
 #include <sys/syscall.h>
 
 #include "replayer/landmark/search.h"
+#include "tracee/room.h"
 
 enum { TABLE_BYTES = BUCKETS * BUCKET_BYTES, AREAS = 16 };
 
@@ -92,21 +93,19 @@ static uint64_t copy_of(void *ctx, uint64_t orig)
 
 /* ---- areas ----------------------------------------------------------------------------------- */
 
-static uint64_t distance(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : b - a;
-}
-
 /* A new area near addr; *ret = its number, AREAS: there is no room. */
 static struct err *area_new(struct translation *x, uint64_t addr, unsigned *ret)
 {
 	static struct emit e;
-	uint64_t at = pun_place_near(addr, &x->maps, AREA_BYTES);
+	const struct room_want want = {
+		.len = AREA_BYTES, .margin = PAGE_BYTES, .near = addr, .reach = AREA_FAR
+	};
+	uint64_t at = room_nearest(&x->maps, &want);
 	int64_t mapped = 0;
 
 	*ret = AREAS;
 	x->full = x->areas == AREAS;
-	if (x->full || !at || distance(at, addr) > AREA_FAR)
+	if (x->full || !at)
 		return NULL;
 	TRY(call(x->l, &mapped, SYS_mmap, at, AREA_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE));
@@ -126,7 +125,7 @@ static struct err *area_new(struct translation *x, uint64_t addr, unsigned *ret)
 static struct err *area_for(struct translation *x, uint64_t addr, unsigned *ret)
 {
 	for (*ret = 0; *ret < x->areas; ++*ret) {
-		if (distance(x->area[*ret].at, addr) < AREA_FAR &&
+		if (room_reaches(x->area[*ret].at, AREA_BYTES, addr, AREA_FAR) &&
 		    x->area[*ret].used + BLOCK_CODE_MAX < AREA_CODE_END)
 			return NULL;
 	}
@@ -189,7 +188,7 @@ static struct err *translate(struct translation *x, uint64_t orig, struct block 
 			   .ctx = x };
 	fresh = x->area[area].at + x->area[area].used;
 	/* often it fits in where the old one was */
-	again = old.at && distance(old.at, e.area) < AREA_BYTES;
+	again = old.at && old.at - e.area < AREA_BYTES;
 	good = emit_block(&e, again ? old.at : fresh);
 	if (good && again && e.code.len > old.size) {
 		again = false;

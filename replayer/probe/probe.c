@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "replayer/probe/probe.h"
+#include "tracee/room.h"
 #include "x86/emit.h"
 
 enum {
@@ -42,11 +43,6 @@ static uint64_t *word(struct replay *r, uint64_t addr)
 
 /* ---- memory for stubs -------------------------------------------------------------------- */
 
-static bool near(uint64_t a, uint64_t b)
-{
-	return (a > b ? a - b : b - a) < REACH;
-}
-
 static bool is_stubs(const struct rp_probed *pd, uint64_t start)
 {
 	for (unsigned i = 0; i < pd->stubs_n; i++) {
@@ -56,33 +52,39 @@ static bool is_stubs(const struct rp_probed *pd, uint64_t start)
 	return false;
 }
 
+static bool is_executable_or_ours(const struct tracee_map *m, const void *probed)
+{
+	return m->name[0] == '/' || is_stubs(probed, m->start);
+}
+
+static bool is_no_heap(const struct tracee_map *m, const void *probed)
+{
+	(void)probed;
+	return strcmp(m->name, "[heap]") != 0;
+}
+
 /*
- * A hole that the program is not likely to map: below an executable and what we have mapped there,
- * else the highest one in reach (for libraries that is above the loader, where only the stack could
+ * Room that the program is not likely to map: below an executable and what we have mapped there,
+ * else the highest in reach (for libraries that is above the loader, where only the stack could
  * come), but not where the heap will grow.
  */
-static uint64_t find_hole(const struct rp_probed *pd, const struct tracee_maps *maps, uint64_t site)
+static uint64_t find_room(const struct rp_probed *pd, const struct tracee_maps *maps, uint64_t site)
 {
-	const uint64_t need = STUBS_BYTES + 2 * PAGE_BYTES, libraries = 0x7e0000000000;
+	const uint64_t libraries = 0x7e0000000000;
+	struct room_want want = {
+		.len = STUBS_BYTES,
+		.margin = PAGE_BYTES,
+		.near = site,
+		.reach = REACH,
+		.kept_start = FIXED_PAGE,
+		.kept_end = PROBE_END,
+		.beside = is_executable_or_ours,
+		.ctx = pd,
+	};
+	uint64_t at = site < libraries ? room_below(maps, &want) : 0;
 
-	for (size_t i = 0; i < maps->n && site < libraries; i++) {
-		uint64_t before = i ? maps->map[i - 1].end : 0x10000, start = maps->map[i].start;
-
-		if (near(start, site) &&
-		    (maps->map[i].name[0] == '/' || is_stubs(pd, start)) && start > before &&
-		    start - before >= need && (start < FIXED_PAGE || start > PROBE_END + need))
-			return start - STUBS_BYTES - PAGE_BYTES;
-	}
-	for (size_t i = maps->n; i--;) {
-		uint64_t end = maps->map[i].end,
-			 next = i + 1 < maps->n ? maps->map[i + 1].start : 0x7ffffffff000;
-
-		if (near(end, site) && next > end && next - end >= need && end < 0x7fffff000000 &&
-		    strcmp(maps->map[i].name, "[heap]") &&
-		    (end + need < FIXED_PAGE || end > PROBE_END))
-			return end + PAGE_BYTES;
-	}
-	return 0;
+	want.beside = is_no_heap;
+	return at ? at : room_above(maps, &want);
 }
 
 static struct err *area_map(struct replay *r, struct rp_task *t)
@@ -107,29 +109,29 @@ static struct err *stub_room(struct rp_task *t, uint64_t addr, struct rp_stubs *
 {
 	struct rp_probed *pd = probed_of(t->mm);
 	struct tracee_maps maps;
-	uint64_t hole;
+	uint64_t at;
 	int64_t got;
 
 	*ret = NULL;
 	for (unsigned i = 0; i < pd->stubs_n; i++) {
-		if (near(pd->stubs[i].start, addr) &&
+		if (room_reaches(pd->stubs[i].start, STUBS_BYTES, addr, REACH) &&
 		    pd->stubs[i].used + PROBE_STUB_MAX <= STUBS_BYTES) {
 			*ret = &pd->stubs[i];
 			return NULL;
 		}
 	}
 	TRY(tracee_maps_read(t->real, &maps));
-	hole = find_hole(pd, &maps, addr);
+	at = find_room(pd, &maps, addr);
 	tracee_maps_deinit(&maps);
-	if (!hole)
+	if (!at)
 		return NULL;
-	TRY(rp_call(t, &got, SYS_mmap, hole, STUBS_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
+	TRY(rp_call(t, &got, SYS_mmap, at, STUBS_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0));
-	if (got != (int64_t)hole)
+	if (got != (int64_t)at)
 		return NULL;
 	pd->stubs = realloc(pd->stubs, (pd->stubs_n + 1) * sizeof(*pd->stubs));
 	BUG_ON(!pd->stubs, "out of memory for probes");
-	pd->stubs[pd->stubs_n] = (struct rp_stubs){ hole, 0 };
+	pd->stubs[pd->stubs_n] = (struct rp_stubs){ at, 0 };
 	*ret = &pd->stubs[pd->stubs_n++];
 	return NULL;
 }

@@ -65,7 +65,7 @@ static struct err *area_for(struct rp_task *t, uint64_t addr, unsigned *ret)
 	if (*ret == AREAS)
 		return NULL;
 	TRY(tracee_maps_read(t->real, &maps));
-	found = inprocess_loneliest(&maps, addr);
+	found = inprocess_room(&maps, addr, AREA);
 	tracee_maps_deinit(&maps);
 	got = -1;
 	if (found)

@@ -21,8 +21,9 @@
 
 #include "replayer/stops/dual.h"
 #include "replayer/stops/stops.h"
+#include "tracee/room.h"
 
-enum { LOWEST = 0x10000, DISTANCE = 64 << 20, FARTHEST = 28, ADDRESSES_END = 47, WINDOWS = 3 };
+enum { DISTANCE = 64 << 20, FARTHEST = 28, WINDOWS = 3 };
 
 /* ---- the distance ---------------------------------------------------------------------------- */
 
@@ -42,10 +43,10 @@ static bool is_window(const struct dual_unchecked *b, uint64_t page)
 	return false;
 }
 
-
 /* Ours: the other mappings and the marks. */
-static bool are_windows(const struct dual_unchecked *b, const struct tracee_map *m)
+static bool are_windows(const struct tracee_map *m, const void *dual)
 {
+	const struct dual_unchecked *b = dual;
 	uint64_t at = m->start;
 
 	if (m->end - m->start > (uint64_t)WINDOWS * STORE_BITMAP_PAGES * PAGE_BYTES)
@@ -55,31 +56,15 @@ static bool are_windows(const struct dual_unchecked *b, const struct tracee_map 
 	return at == m->end;
 }
 
-static bool is_free(const struct dual_unchecked *b, const struct tracee_maps *maps, uint64_t start,
-		    uint64_t end)
-{
-	for (size_t i = 0; i < maps->n && maps->map[i].start < end; i++) {
-		if (maps->map[i].end > start && !are_windows(b, &maps->map[i]))
-			return false;
-	}
-	return end <= FIXED_PAGE || start >= FIXED_END;
-}
-
-/* Is there nothing where the program's memory would be, moved so far? */
+/*
+ * Is there nothing where the program's memory would be, moved so far?  An access may begin before a
+ * mapping, and end behind it.
+ */
 static bool is_lonely(const struct dual_unchecked *b, const struct tracee_maps *maps, int64_t shift)
 {
-	for (size_t i = 0; i < maps->n; i++) {
-		const struct tracee_map *m = &maps->map[i];
+	const struct room_want want = { .margin = PAGE_BYTES, .ignored = are_windows, .ctx = b };
 
-		if (m->start >> ADDRESSES_END || are_windows(b, m))
-			continue;
-		/* an access may begin before, and end behind it */
-		if ((int64_t)m->start + shift < LOWEST + PAGE_BYTES ||
-		    !is_free(b, maps, m->start + (uint64_t)shift - PAGE_BYTES,
-			     m->end + (uint64_t)shift + PAGE_BYTES))
-			return false;
-	}
-	return true;
+	return room_is_free_moved(maps, &want, shift);
 }
 
 /*

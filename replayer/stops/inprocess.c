@@ -34,6 +34,7 @@
 #include <sys/wait.h>
 
 #include "replayer/stops/inprocess.h"
+#include "tracee/room.h"
 
 enum { AREAS = RP_AREAS };
 #define REACH 0x7f000000ull
@@ -50,35 +51,16 @@ static struct err *call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, u
 
 bool inprocess_reaches(uint64_t area, uint64_t addr)
 {
-	uint64_t far = area > addr ? area - addr : addr - area;
-
-	return far <= REACH;
+	return room_reaches(area, 0, addr, REACH);
 }
 
-/*
- * The place in reach that is farthest from all mappings: what the program maps later is most often
- * next to those.
- */
-uint64_t inprocess_loneliest(const struct tracee_maps *maps, uint64_t addr)
+uint64_t inprocess_room(const struct tracee_maps *maps, uint64_t addr, uint64_t len)
 {
-	enum { MARGIN = 32 * PAGE_BYTES, LOWEST = 0x10000 };
-	uint64_t best = 0, most = 2 * MARGIN, low = addr > REACH + LOWEST ? addr - REACH : LOWEST,
-		 high = addr + REACH, end = 0;
+	const struct room_want want = {
+		.len = len, .margin = 32 * PAGE_BYTES, .near = addr, .reach = REACH
+	};
 
-	for (size_t i = 0; i <= maps->n; i++) {
-		uint64_t from = end > low ? end : low,
-			 to = i < maps->n ? maps->map[i].start : 0x7fff00000000;
-
-		if (to > high)
-			to = high;
-		if (i < maps->n)
-			end = maps->map[i].end;
-		if (from >= to || to - from <= most || (from < FIXED_END && to > FIXED_PAGE))
-			continue;
-		most = to - from;
-		best = (from + (to - from) / 2) & ~(PAGE_BYTES - 1ull);
-	}
-	return best;
+	return room_loneliest(maps, &want);
 }
 
 /* An area near addr; *ret = NULL when there is no room. */
@@ -99,7 +81,7 @@ static struct err *area_for(struct rp_task *t, uint64_t addr, struct rp_area **r
 	if (a == end)
 		return NULL;
 	TRY(tracee_maps_read(t->real, &maps));
-	found = inprocess_loneliest(&maps, addr);
+	found = inprocess_room(&maps, addr, PAGES * PAGE_BYTES);
 	tracee_maps_deinit(&maps);
 	if (!found)
 		return NULL;

@@ -266,8 +266,11 @@ unsigned rp_cond_compile(const struct rp_cond *cond, uint8_t *out, unsigned room
 /* inprocess.c */
 struct tracee_maps;
 bool inprocess_reaches(uint64_t area, uint64_t addr);
-/* A free place, a page and 128 KB around it, that a jump from addr reaches; 0: none. */
-uint64_t inprocess_loneliest(const struct tracee_maps *maps, uint64_t addr);
+/*
+ * A free place for len bytes that a jump from addr reaches, as far as can be from what the program
+ * has mapped; 0: there is none.
+ */
+uint64_t inprocess_room(const struct tracee_maps *maps, uint64_t addr, uint64_t len);
 /*
  * Code that nobody is going to write to or move?  Then solid_start and solid_end are its mapping.
  */
