@@ -272,6 +272,8 @@ void rec_write(struct recorder *rec, struct rec_task *t, enum trace_event_kind k
 		emulate_flags(&ev.regs);
 	ev.effects = rec->effect;
 	ev.effects_len = rec->effects;
+	if (kind != TRACE_CALLS)
+		rec->last_event_ns = ev.time_ns;
 	event_submit(rec, &ev);
 }
 

@@ -336,6 +336,7 @@ struct recorder {
 	/* sums */
 	struct mem_sum *sum;
 	uint64_t sum_spent_ns, sum_events, start_ns;
+	uint64_t last_event_ns;		/* since start_ns: the last event that tells when it was */
 	bool audit;		/* HINDSIGHT_AUDIT: changes.c */
 	/* by a recorded task: a file that is mapped, since outside.c looked */
 	bool file_written;

@@ -251,11 +251,13 @@ static const struct buf_record *next_record(const struct rec_buffer *buf, uint64
 static void write_event(struct recorder *rec, struct rec_task *t, enum trace_event_kind kind,
 			const struct regs *regs, int64_t ret)
 {
+	uint64_t last_ns = rec->last_event_ns;
 	bool sums = rec->no_sums;
 
 	rec->no_sums = true;	/* memory is further than that */
 	rec_write(rec, t, kind, 0, regs, ret);
 	rec->no_sums = sums;
+	rec->last_event_ns = last_ns;	/* it was then or later */
 	t->last = (struct regs){ 0 };
 	t->at_syscall = false;
 }

@@ -436,6 +436,8 @@ static void write_point(struct recorder *rec, struct rec_task *t, const struct r
 	rec_effect_xstate(rec, t);
 	e = rec_effect(rec, TRACE_POINT);
 	e->x = computed;
+	/* what it did since some call of the hook's is not told apart from what it did before */
+	e->addr = now_ns() - rec->start_ns - rec->last_event_ns;
 	e->object = !whole;
 	if (rec_ticks_now(rec, t, &e->y))
 		e->len = 1 + rec->options->ticks;

@@ -148,7 +148,8 @@ enum trace_effect_kind {
 	/*
 	 * about a TRACE_AT_STATE point: x = nanoseconds of computing since the task's last event
 	 * (0: unknown), y = ticks since then, len = 1 + enum ticks_source that counted them (0:
-	 * none), object = 1: there is memory that the witness does not cover
+	 * none), object = 1: there is memory that the witness does not cover, addr = nanoseconds
+	 * since anybody's last event but calls of the hook's: it has not computed for longer
 	 */
 	TRACE_POINT,
 	TRACE_RECORDS, /* data = struct buf_record, one after the other */

@@ -612,7 +612,8 @@ enum {
 	SHARE_MAX = 92,
 	SHARE_MIN = 15,
 	SHARE_SLOWLY = 48,
-	UNTESTED_MIN_NS = 3 * MS
+	UNTESTED_MIN_NS = 3 * MS,
+	UNKNOWN_NS = 50 * MS
 };
 
 static void share_good(struct replay *r)
@@ -652,13 +653,16 @@ static uint64_t untested_time(const struct landmark *l)
  */
 static uint64_t patience(const struct landmark *l, uint64_t blind)
 {
+	const struct trace_effect *p = l->point;
+	uint64_t most = p->addr > p->x ? p->addr : p->x;
+
 	if (blind)
-		return (l->point->x - blind) * 15 + l->point->x + (l->prot ? 100 : 20) * MS;
+		return (p->x - blind) * 15 + p->x + (l->prot ? 100 : 20) * MS;
+	if (!most)	/* a recorder of before 2026-12 did not know */
+		most = UNKNOWN_NS;
 	if (l->prot)
-		return l->point->x * 16 + 1500 * MS;
-	/* how long it computed is not always known */
-	return mismatch_failed(l->r) && !l->anew ? l->point->x * 20 + (l->point->x ? 50 : 1000) * MS
-						 : l->point->x * 200 + 2000 * MS;
+		return most * 16 + 1500 * MS;
+	return mismatch_failed(l->r) && !l->anew ? most * 20 + 50 * MS : most * 200 + 2000 * MS;
 }
 
 static struct err *attempt(struct landmark *l, enum how how, uint64_t blind)
