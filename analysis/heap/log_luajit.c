@@ -36,39 +36,13 @@ struct luajit_log {
 	size_t protos;
 };
 
-static uint64_t word(struct logging *g, uint64_t addr)
+static void luajit_log_start(struct logging *g)
 {
-	uint64_t v = 0;
-
-	return logging_read(g, addr, &v, 8) ? v : 0;
-}
-
-static uint32_t half(struct logging *g, uint64_t addr)
-{
-	uint32_t v = 0;
-
-	return logging_read(g, addr, &v, 4) ? v : 0;
-}
-
-static uint8_t byte(struct logging *g, uint64_t addr)
-{
-	uint8_t v = 0;
-
-	return logging_read(g, addr, &v, 1) ? v : 0;
-}
-
-void luajit_log_start(struct logging *g)
-{
-	size_t len;
-	const void *types = heap_luajit_types(false, &len);
-
 	g->luajit = calloc(1, sizeof(*g->luajit));
 	BUG_ON(!g->luajit, "out of memory for a log");
-	audit_write_blob(g->out, "luajit.types", types, len);
-	g->blob_written = true;
 }
 
-void luajit_log_stop(struct logging *g)
+static void luajit_log_stop(struct logging *g)
 {
 	if (!g->luajit)
 		return;
@@ -79,15 +53,16 @@ void luajit_log_stop(struct logging *g)
 	g->luajit = NULL;
 }
 
-void luajit_log_probes(struct logging *g)
+static void luajit_log_probes(struct logging *g)
 {
 	static const char *const name[] = { "lua_loadx", "lua_load", "lua_pcall" };
 	struct symbols_found f[2];
 
 	if (!symbols_find(g->sym, "luaJIT_setmode", SYMBOLS_FUNC, f, 2))
 		return;
+	g->found = true;
 	for (size_t i = 0; i < sizeof(name) / sizeof(*name); i++)
-		logging_probe(g, name[i], UINT_MAX, false);
+		logging_probe_language(g, name[i]);
 }
 
 /* Upstream's layouts: jit_State lies behind global_State of this size. */
@@ -95,14 +70,15 @@ static bool machine_find(struct logging *g, uint64_t L)
 {
 	static const uint16_t size[] = { 728, 744 };
 	struct luajit_log *j = g->luajit;
-	uint64_t G = word(g, L + 16);
+	uint64_t G = logging_word(g, L + 16);
 
 	for (size_t i = 0; i < 2; i++) {
-		uint64_t J = G + size[i], main = word(g, G + 192);
-		uint32_t n = half(g, J + J_SIZETRACE), next = half(g, J + J_SIZETRACE - 4);
+		uint64_t J = G + size[i], main = logging_word(g, G + 192);
+		uint32_t n = logging_half(g, J + J_SIZETRACE),
+			 next = logging_half(g, J + J_SIZETRACE - 4);
 
-		if (!G || word(g, main + 16) != G || n > TRACES_MAX || next > n ||
-		    (n && !word(g, J + J_TRACE)))
+		if (!G || logging_word(g, main + 16) != G || n > TRACES_MAX || next > n ||
+		    (n && !logging_word(g, J + J_TRACE)))
 			continue;
 		j->g = G;
 		j->J = J;
@@ -115,29 +91,30 @@ static bool machine_find(struct logging *g, uint64_t L)
 
 static void string_log(struct logging *g, uint64_t addr)
 {
-	if (byte(g, addr + 9) == 4)
-		logging_memory(g, "GCstr", addr, 24ull + half(g, addr + 20));
+	if (logging_byte(g, addr + 9) == 4)
+		logging_memory(g, "GCstr", addr, 24ull + logging_half(g, addr + 20));
 }
 
 static void constants_log(struct logging *g, uint64_t proto)
 {
-	uint64_t k = word(g, proto + 32);
-	uint32_t n = half(g, proto + 48);
+	uint64_t k = logging_word(g, proto + 32);
+	uint32_t n = logging_half(g, proto + 48);
 
 	for (uint32_t i = 1; i <= n && i < 10000; i++)
-		string_log(g, word(g, k - 8ull * i));
+		string_log(g, logging_word(g, k - 8ull * i));
 }
 
 static void proto_log(struct logging *g, uint64_t addr)
 {
 	struct luajit_log *j = g->luajit;
 	struct audit_attribute a = { .name = { "GCproto", 7 }, .number = addr };
-	uint64_t size = half(g, addr + 56), start = addr + PROTO_HEAD;
+	uint64_t size = logging_half(g, addr + 56), start = addr + PROTO_HEAD;
 
 	j->proto = realloc(j->proto, (j->protos + 1) * sizeof(*j->proto));
 	BUG_ON(!j->proto, "out of memory for a log");
-	j->proto[j->protos++] = (struct code){ start, start + 4ull * half(g, addr + 12), addr };
-	string_log(g, word(g, addr + 64));
+	j->proto[j->protos++] =
+		(struct code){ start, start + 4ull * logging_half(g, addr + 12), addr };
+	string_log(g, logging_word(g, addr + 64));
 	constants_log(g, addr);
 	logging_memory(g, "GCproto", addr, size);
 	logging_event(g, "new_prototype", &a, 1);
@@ -156,7 +133,7 @@ static bool proto_known(const struct luajit_log *j, uint64_t addr)
 static void protos_look(struct logging *g)
 {
 	struct luajit_log *j = g->luajit;
-	uint64_t first = word(g, j->g + G_ROOT), o = first, *found = NULL;
+	uint64_t first = logging_word(g, j->g + G_ROOT), o = first, *found = NULL;
 	size_t n = 0;
 
 	for (size_t i = 0; o && o != j->newest && i < OBJECTS_MAX; i++) {
@@ -190,19 +167,20 @@ static void place(struct logging *g, uint64_t pc, char *buf, size_t size)
 	for (size_t i = j->protos; i-- > 0;) {
 		if (pc < j->proto[i].start || pc >= j->proto[i].end)
 			continue;
-		chunk = word(g, j->proto[i].proto + 64);
-		lines = word(g, j->proto[i].proto + 80);
-		first = half(g, j->proto[i].proto + 72);
-		count = half(g, j->proto[i].proto + 76);
-		len = half(g, chunk + 20);
+		chunk = logging_word(g, j->proto[i].proto + 64);
+		lines = logging_word(g, j->proto[i].proto + 80);
+		first = logging_half(g, j->proto[i].proto + 72);
+		count = logging_half(g, j->proto[i].proto + 76);
+		len = logging_half(g, chunk + 20);
 		len = len < sizeof(name) - 1 ? len : sizeof(name) - 1;
 		if (logging_read(g, chunk + 24, name, len))
 			name[len] = '\0';
 		pos = (uint32_t)(pc - j->proto[i].start) / 4;
 		if (pos && lines)
-			first += count < 256	 ? byte(g, lines + pos - 1)
-				 : count < 65536 ? half(g, lines + 2ull * (pos - 1)) & 0xffff
-						 : half(g, lines + 4ull * (pos - 1));
+			first += count < 256 ? logging_byte(g, lines + pos - 1)
+				 : count < 65536
+					 ? logging_half(g, lines + 2ull * (pos - 1)) & 0xffff
+					 : logging_half(g, lines + 4ull * (pos - 1));
 		snprintf(buf, size, "%s:%u", *name == '@' ? name + 1 : name, first);
 		return;
 	}
@@ -214,15 +192,15 @@ static void place(struct logging *g, uint64_t pc, char *buf, size_t size)
 static void ir_objects(struct logging *g, uint64_t ir, uint32_t nk)
 {
 	for (uint32_t ref = nk; ref < BIAS - 1; ref++) {
-		uint64_t ins = word(g, ir + 8ull * ref), o;
+		uint64_t ins = logging_word(g, ir + 8ull * ref), o;
 
 		if ((ins >> 40 & 255) != IR_KGC)
 			continue;
-		o = word(g, ir + 8ull * (ref + 1));
-		if (byte(g, o + 9) == 4)
+		o = logging_word(g, ir + 8ull * (ref + 1));
+		if (logging_byte(g, o + 9) == 4)
 			string_log(g, o);
-		else if (byte(g, o + 9) == 8)
-			logging_memory(g, "GCfunc", o, 40 + 8ull * byte(g, o + 11));
+		else if (logging_byte(g, o + 9) == 8)
+			logging_memory(g, "GCfunc", o, 40 + 8ull * logging_byte(g, o + 11));
 		ref++;			/* the address lies behind it */
 	}
 }
@@ -232,14 +210,14 @@ static void trace_log(struct logging *g, uint64_t t)
 	struct luajit_log *j = g->luajit;
 	struct audit_attribute a[2] = { { .name = { "GCtrace", 7 }, .number = t },
 					{ .name = { "jit_State", 9 }, .number = j->J } };
-	uint32_t nins = half(g, t + 12), nk = half(g, t + 40);
-	uint64_t ir = word(g, t + 32);
+	uint32_t nins = logging_half(g, t + 12), nk = logging_half(g, t + 40);
+	uint64_t ir = logging_word(g, t + 32);
 
 	if (nk > BIAS || nins < BIAS || nins - nk > 20000)
 		return;
-	logging_memory(g, "MCode[]", word(g, t + 88), half(g, t + 84));
-	logging_memory(g, "SnapShot[]", word(g, t + 48), 12ull * (half(g, t + 8) >> 16));
-	logging_memory(g, "SnapEntry[]", word(g, t + 56), 4ull * half(g, t + 44));
+	logging_memory(g, "MCode[]", logging_word(g, t + 88), logging_half(g, t + 84));
+	logging_memory(g, "SnapShot[]", logging_word(g, t + 48), 12ull * (logging_half(g, t + 8) >> 16));
+	logging_memory(g, "SnapEntry[]", logging_word(g, t + 56), 4ull * logging_half(g, t + 44));
 	logging_memory(g, "IRIns[]", ir + 8ull * nk, 8ull * (nins - nk));
 	ir_objects(g, ir, nk);
 	logging_memory(g, "GCtrace", t, 120);
@@ -250,8 +228,8 @@ static void trace_log(struct logging *g, uint64_t t)
 static void traces_look(struct logging *g)
 {
 	struct luajit_log *j = g->luajit;
-	uint64_t table = word(g, j->J + J_TRACE);
-	uint32_t n = half(g, j->J + J_SIZETRACE);
+	uint64_t table = logging_word(g, j->J + J_TRACE);
+	uint32_t n = logging_half(g, j->J + J_SIZETRACE);
 
 	if (!table || !n || n > TRACES_MAX)
 		return;
@@ -272,8 +250,8 @@ static void traces_look(struct logging *g)
 		/* while it is being compiled it is the one inside jit_State */
 		if (!t || t == j->J)
 			continue;
-		mcode = word(g, t + 88);
-		if (byte(g, t + 9) != 9 || (t == j->trace[i] && mcode == j->mcode[i]))
+		mcode = logging_word(g, t + 88);
+		if (logging_byte(g, t + 9) != 9 || (t == j->trace[i] && mcode == j->mcode[i]))
 			continue;
 		j->trace[i] = t;
 		j->mcode[i] = mcode;
@@ -308,9 +286,11 @@ static void aborts_look(struct logging *g)
 	memcpy(j->penalty, now, sizeof(now));
 }
 
-void luajit_log_look(struct logging *g, bool end)
+static void luajit_log_look(struct logging *g, bool end)
 {
-	if (!g->luajit->J || !g->tid || word(g, word(g, g->luajit->g + 192) + 16) != g->luajit->g)
+	uint64_t G = g->luajit->g, main = G ? logging_word(g, G + 192) : 0;
+
+	if (!g->luajit->J || !g->tid || logging_word(g, main + 16) != G)
 		return;
 	if (g->luajit->loaded || end)
 		protos_look(g);
@@ -318,10 +298,16 @@ void luajit_log_look(struct logging *g, bool end)
 	aborts_look(g);
 }
 
-void luajit_log_call(struct logging *g, uint64_t L)
+static void luajit_log_call(struct logging *g, const char *function, const struct regs *regs)
 {
-	if (!g->luajit->J && !machine_find(g, L))
+	(void)function;
+	if (!g->luajit->J && !machine_find(g, regs->rdi))
 		return;
 	luajit_log_look(g, false);
 	g->luajit->loaded = true;
 }
+
+const struct log_language log_luajit = {
+	"LuaJIT",	  HEAP_TYPES_LUAJIT, luajit_log_start, luajit_log_probes, luajit_log_call,
+	luajit_log_look, luajit_log_stop,
+};

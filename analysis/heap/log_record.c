@@ -309,8 +309,24 @@ void logging_probe(struct logging *g, const char *function, unsigned on, bool sk
 		if (known || g->points == LOG_POINTS || !len)
 			continue;
 		if (replay_probe_add(g->r, &(struct replay_probe){ .addr = addr, .args = 1 }) >= 0)
-			g->point[g->points++] = (struct log_point){ addr, on };
+			g->point[g->points++] = (struct log_point){ addr, on, NULL };
 	}
+}
+
+void logging_probe_address(struct logging *g, const char *name, uint64_t addr)
+{
+	if (g->points < LOG_POINTS &&
+	    replay_probe_add(g->r, &(struct replay_probe){ .addr = addr, .args = 1 }) >= 0)
+		g->point[g->points++] = (struct log_point){ addr, UINT_MAX, name };
+}
+
+void logging_probe_language(struct logging *g, const char *name)
+{
+	unsigned n = g->points;
+
+	logging_probe(g, name, UINT_MAX, false);
+	for (; n < g->points; n++)
+		g->point[n].function = name;
 }
 
 static int any_task(struct logging *g)
@@ -343,8 +359,8 @@ static struct err *maps_changed(struct logging *g)
 		if (part(g->o->on[i], name, sizeof(name), &rest))
 			logging_probe(g, name, i, true);
 	}
-	if (g->luajit)
-		luajit_log_probes(g);
+	if (g->language)
+		g->language->probes(g);
 	return NULL;
 }
 
@@ -365,7 +381,7 @@ static void at_hit(struct logging *g)
 		if (g->point[i].addr != now.rip)
 			continue;
 		if (g->point[i].on == UINT_MAX) {
-			luajit_log_call(g, now.rdi);
+			g->language->call(g, g->point[i].function, &now);
 			continue;
 		}
 		if (!g->blob_written)
@@ -387,7 +403,7 @@ static struct err *go(struct logging *g)
 	uint64_t clock = replay_clock(g->r);
 
 	while (!over(g)) {
-		uint64_t event = g->luajit ? replay_where(g->r) + 1 : UINT64_MAX;
+		uint64_t event = g->language ? replay_where(g->r) + 1 : UINT64_MAX;
 
 		TRY(replay_probe_run(g->r, clock, event, &stop));
 		if (g->exec_seen) {
@@ -404,14 +420,14 @@ static struct err *go(struct logging *g)
 		} else if (stop == REPLAY_PROBE_CLOCK) {
 			at_hit(g);
 			clock = replay_clock(g->r) + 1;
-		} else if (g->luajit) {
+		} else if (g->language) {
 			g->tid = any_task(g);
-			luajit_log_look(g, false);
+			g->language->look(g, false);
 		}
 	}
-	if (g->luajit && !over(g)) {
+	if (g->language && !over(g)) {
 		g->tid = any_task(g);
-		luajit_log_look(g, true);
+		g->language->look(g, true);
 	}
 	return NULL;
 }
@@ -431,8 +447,8 @@ static struct err *check(struct logging *g)
 		if (!found)
 			return err_new(ERR_USAGE, "the program has no function '%s'", name);
 	}
-	if (g->luajit && !g->points)
-		return err_new(ERR_UNSUPPORTED, "the program has no LuaJIT in it");
+	if (g->language && !g->found)
+		return err_new(ERR_UNSUPPORTED, "the program has no %s in it", g->language->name);
 	return NULL;
 }
 
@@ -461,6 +477,21 @@ static struct err *options_check(const struct heap_logging *o)
 	return NULL;
 }
 
+static void language_start(struct logging *g)
+{
+	static const struct log_language *const of[] = { [HEAP_LOG_LUAJIT] = &log_luajit,
+							  [HEAP_LOG_LUA] = &log_lua,
+							  [HEAP_LOG_PYTHON] = &log_python };
+	size_t len;
+	const void *types;
+
+	g->language = of[g->o->preset];
+	types = heap_types_of(g->language->types, &len);
+	g->language->start(g);
+	audit_write_blob(g->out, "types.elf", types, len);
+	g->blob_written = true;
+}
+
 struct err *heap_log_record(const char *trace_dir, const struct heap_logging *o, FILE *out,
 			    struct heap_logged *ret)
 {
@@ -483,13 +514,14 @@ struct err *heap_log_record(const char *trace_dir, const struct heap_logging *o,
 					  function_range, &g);
 	if (!err) {
 		replay_probe_events(g.r, on_event);
-		if (o->preset == HEAP_LOG_LUAJIT)
-			luajit_log_start(&g);
+		if (o->preset)
+			language_start(&g);
 		err = go(&g);
 	}
 	if (!err)
 		err = check(&g);
-	luajit_log_stop(&g);
+	if (g.language)
+		g.language->stop(&g);
 	if (g.sym)
 		symbols_destroy(g.sym);
 	if (g.r)

@@ -9,7 +9,7 @@
 
 #include "analysis/leaks.h"
 
-enum heap_log_preset { HEAP_LOG_NONE, HEAP_LOG_LUAJIT };
+enum heap_log_preset { HEAP_LOG_NONE, HEAP_LOG_LUAJIT, HEAP_LOG_LUA, HEAP_LOG_PYTHON };
 struct heap_logging {
 	/* pid, debug_dir, progress are those of the leak analysis */
 	struct leaks_options session;

@@ -214,7 +214,7 @@ static struct err *types_choose(struct log_store *s, const char *types)
 	if (!has_hint(&s->l, "GCproto") && !has_hint(&s->l, "GCtrace") &&
 	    !has_hint(&s->l, "GCstr"))
 		return NULL;
-	own = heap_luajit_types(s->raptor, &len);
+	own = heap_types_of(s->raptor ? HEAP_TYPES_RAPTOR : HEAP_TYPES_LUAJIT, &len);
 	TRY(types_from(s, own, len));
 	return symbols_make(s, &some);
 }

@@ -26,7 +26,10 @@ bool heap_log_is_raptor(const struct heap_store *st);
 /* What a hint says lies there; NULL = no such type.  "T[]": T. */
 const struct symbols_type *heap_log_type(const struct heap_store *st, struct audit_text hint);
 
-/* LuaJIT's types as an ELF file. */
-const void *heap_luajit_types(bool raptor, size_t *len_ret);
+/* Types of a language's objects as an ELF file. */
+enum heap_types {
+	HEAP_TYPES_LUAJIT, HEAP_TYPES_RAPTOR, HEAP_TYPES_LUA54, HEAP_TYPES_PYTHON311,
+};
+const void *heap_types_of(enum heap_types of, size_t *len_ret);
 
 #endif

@@ -74,11 +74,21 @@ static size_t choose(const struct symbols_enumerator *e, size_t n, int64_t value
 	return found == SIZE_MAX && !any && n == members ? at : found;
 }
 
+static size_t alike(const char *a, const char *b)
+{
+	size_t n = 0;
+
+	while (a && b && a[n] && a[n] == b[n])
+		n++;
+	return n;
+}
+
+/* Of several enumerations that one counts whose name begins most like the union's. */
 size_t tags_find(struct heap_view *v, const struct symbols_type *t, uint64_t addr,
 		 const struct symbols_member *u)
 {
 	const struct symbols_member *m, *in;
-	size_t n, members;
+	size_t n, members, best = SIZE_MAX, most = 0;
 
 	m = symbols_type_members(t, &n);
 	in = symbols_type_members(u->type, &members);
@@ -95,8 +105,10 @@ size_t tags_find(struct heap_view *v, const struct symbols_type *t, uint64_t add
 		if (size == 4 && !m[i].bit_size)
 			value = (uint64_t)(int64_t)(int32_t)value;
 		found = choose(v->enumerator, v->enumerators, (int64_t)value, in, members);
-		if (found != SIZE_MAX)
-			return found;
+		if (found != SIZE_MAX && (best == SIZE_MAX || alike(m[i].name, u->name) > most)) {
+			best = found;
+			most = alike(m[i].name, u->name);
+		}
 	}
-	return SIZE_MAX;
+	return best;
 }
