@@ -69,6 +69,9 @@ struct rec_shared {
 	bool own;		/* a shared mapping: stores reach the file */
 	bool shared;		/* MAP_SHARED, of a file */
 	bool outside;		/* a SysV segment that others have, which was said */
+	/* so often it is attached, all by recorded processes: at parts_ns */
+	unsigned long parts;
+	uint64_t parts_ns;
 	struct rec_file *file;	/* NULL for what is no file */
 };
 

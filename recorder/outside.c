@@ -42,6 +42,7 @@ enum {
 	FILES_MAX = 256,
 	NOTE_ARGUMENT = 6,
 	FIRST_NS = 100000000,
+	PARTS_NS = 10000000,
 	SHARE = 100,
 	SOON_NS = 5000000,
 	PERIOD_NS = 1000000000
@@ -526,6 +527,30 @@ static unsigned attached(struct recorder *rec, uint64_t id)
 	return n;
 }
 
+/* As the kernel counts: each part that other rights, advice or locks have cut off is one more. */
+static unsigned attached_parts(struct recorder *rec, uint64_t id)
+{
+	unsigned n = 0;
+
+	for (struct rec_task *o = rec->tasks; o; o = o->next) {
+		struct tracee_maps maps;
+		struct err *err;
+
+		if (seen_mm(rec, o) || !o->mm->shared)
+			continue;
+		err = tracee_maps_read(o->tid, &maps);
+		if (err) {
+			err_free(err);
+			continue;
+		}
+		for (size_t i = 0; i < maps.n; i++)
+			n += maps.map[i].shared && maps.map[i].inode == id &&
+			     !strncmp(maps.map[i].name, "/SYSV", 5);
+		tracee_maps_deinit(&maps);
+	}
+	return n;
+}
+
 static void look_at_segments(struct recorder *rec, struct rec_task *t)
 {
 	for (struct rec_shared *s = t->mm->shared; s; s = s->next) {
@@ -534,8 +559,14 @@ static void look_at_segments(struct recorder *rec, struct rec_task *t)
 
 		if (s->dev || s->anon || s->outside || shmctl((int)s->ino, IPC_STAT, &ds) < 0 ||
 		    (ds.shm_segsz + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES < s->len ||
-		    ds.shm_nattch <= attached(rec, s->ino))
+		    ds.shm_nattch <= attached(rec, s->ino) ||
+		    (ds.shm_nattch == s->parts && now_ns() < s->parts_ns + PARTS_NS))
 			continue;
+		if (ds.shm_nattch <= attached_parts(rec, s->ino)) {
+			s->parts = ds.shm_nattch;
+			s->parts_ns = now_ns();
+			continue;
+		}
 		s->outside = true;
 		snprintf(name, sizeof(name), "SysV shared memory %d", (int)s->ino);
 		area_share(rec, t, s->addr, s->len, name, "another process");
