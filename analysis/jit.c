@@ -14,6 +14,7 @@
  * Files that name code (perf maps, jitdump) are in jit_files.c.
  */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,7 @@
 
 enum { VERSION = 1, REGISTER = 1, UNREGISTER = 2 };
 #define OBJECT_MAX (1ull << 30)
+#define OBJECTS_MAX (4ull << 30)	/* of all together */
 
 void *jit_sure(void *p)
 {
@@ -209,48 +211,110 @@ static void object_function(void *ctx, const char *name, uint64_t start, uint64_
 
 static void object_end(struct jit_log *l, size_t i, uint64_t event)
 {
-	l->object[i].death = event;
-	for (size_t at = 0; at < l->n_alive;) {
-		struct jit_function *f = &l->function[l->alive[at].function];
+	struct jit_object *o = &l->object[i];
 
-		if (f->origin == JIT_OBJECT && f->object == i)
-			jit_functions_end(l, f->start, f->end, event);
-		else
-			at++;
+	o->death = event;
+	for (size_t k = o->first; k < o->first + o->functions; k++)
+		if (l->function[k].death == JIT_ALIVE)
+			jit_functions_end(l, l->function[k].start, l->function[k].end, event);
+	symbols_jit_remove(l->sym, o->id);
+}
+
+/* Where by_addr has the last object at this address, or could have one. */
+static uint32_t *object_slot(struct jit_log *l, uint64_t addr)
+{
+	size_t mask = l->by_addr_room - 1;
+	uint64_t at = (addr >> 4) * 0x9e3779b97f4a7c15ull >> 20;
+
+	while (l->by_addr[at & mask] && l->object[l->by_addr[at & mask] - 1].addr != addr)
+		at++;
+	return &l->by_addr[at & mask];
+}
+
+static void object_note(struct jit_log *l)
+{
+	if (l->objects * 2 > l->by_addr_room) {
+		l->by_addr_room = l->by_addr_room ? l->by_addr_room * 2 : 64;
+		free(l->by_addr);
+		l->by_addr = jit_sure(calloc(l->by_addr_room, sizeof(*l->by_addr)));
+		for (size_t i = 0; i + 1 < l->objects; i++)
+			*object_slot(l, l->object[i].addr) = (uint32_t)i + 1;
 	}
-	symbols_jit_remove(l->sym, l->object[i].id);
+	*object_slot(l, l->object[l->objects - 1].addr) = (uint32_t)l->objects;
+}
+
+/* The object at this address, if there is one, is no more. */
+static void object_end_at(struct jit_log *l, uint64_t addr, uint64_t event)
+{
+	uint32_t number = l->by_addr_room ? *object_slot(l, addr) : 0;
+
+	if (number && l->object[number - 1].death == JIT_ALIVE)
+		object_end(l, number - 1, event);
+}
+
+static void __attribute__((format(printf, 3, 4)))
+object_refuse(struct jit_log *l, uint64_t event, const char *format, ...)
+{
+	char text[256];
+	va_list args;
+
+	if (l->n_refused++)
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	jit_sure(asprintf(&l->refused, "event %" PRIu64 ": %s", event, text) < 0 ? NULL
+										 : l->refused);
+}
+
+/* One line, however many there were. */
+static void refused_tell(const struct jit_log *l)
+{
+	if (!l->n_refused)
+		return;
+	if (l->n_refused == 1)
+		log_warn("%s", l->refused);
+	else
+		log_warn("%s (and %" PRIu64 " more)", l->refused, l->n_refused - 1);
 }
 
 static void object_begin(struct jit_log *l, uint64_t addr, uint64_t size, uint64_t event)
 {
-	struct jit_object o = { .birth = event, .death = JIT_ALIVE, .addr = addr };
+	struct jit_object o = { .birth = event,
+				.death = JIT_ALIVE,
+				.addr = addr,
+				.first = l->functions };
 	struct adding a = { l, (uint32_t)l->objects, event };
-	uint8_t *image;
+	uint8_t *image = NULL;
 	struct err *err;
 
 	/* The same object once more: what was known of it is old. */
-	for (size_t i = l->objects; i-- > 0;)
-		if (l->object[i].addr == addr && l->object[i].death == JIT_ALIVE)
-			object_end(l, i, event);
-	image = size && size <= OBJECT_MAX ? malloc(size) : NULL;
+	object_end_at(l, addr, event);
+	if (size && size <= OBJECT_MAX && l->objects_bytes + size <= OBJECTS_MAX)
+		image = malloc(size);
 	if (!image || !memory(l, addr, image, size)) {
-		log_warn("event %" PRIu64 ": a JIT object of %" PRIu64 " bytes at 0x%" PRIx64
-			 " cannot be read",
-			 event, size, addr);
+		object_refuse(l, event,
+			      "a JIT object of %" PRIu64 " bytes at 0x%" PRIx64 " is left out",
+			      size, addr);
 		free(image);
 		return;
 	}
 	err = symbols_jit_add(l->sym, image, size, &o.id);
 	free(image);
 	if (err) {
-		log_warn("event %" PRIu64 ": %s", event, err->msg);
+		object_refuse(l, event,
+			      "a JIT object at 0x%" PRIx64 " is left out, being no x86-64 ELF file",
+			      addr);
 		err_free(err);
 		return;
 	}
 	o.image = symbols_jit_image(l->sym, o.id, &o.len);
+	l->objects_bytes += size;
 	jit_room(&l->object, &l->objects_room, l->objects, sizeof(o));
 	l->object[l->objects++] = o;
+	object_note(l);
 	symbols_jit_functions(l->sym, o.id, object_function, &a);
+	l->object[l->objects - 1].functions = l->functions - o.first;
 }
 
 static void registered(struct jit_log *l, uint64_t descriptor)
@@ -264,9 +328,7 @@ static void registered(struct jit_log *l, uint64_t descriptor)
 	if (d.action == REGISTER) {
 		object_begin(l, entry[2], entry[3], event);
 	} else if (d.action == UNREGISTER) {
-		for (size_t i = l->objects; i-- > 0;)
-			if (l->object[i].addr == entry[2] && l->object[i].death == JIT_ALIVE)
-				object_end(l, i, event);
+		object_end_at(l, entry[2], event);
 	}
 }
 
@@ -343,6 +405,7 @@ static struct err *watch(struct jit_log *l, const struct jit_options *o)
 	jit_files_flush(l);
 	if (!l->quiet)
 		fputs("\r\033[K", stderr);
+	refused_tell(l);
 	if (o->event && replay_where(l->r) != o->event)
 		TRY(replay_seek(l->r, o->event, &stop));
 	return NULL;
@@ -386,6 +449,8 @@ void jit_close(struct jit_log *l)
 	free(l->function);
 	free(l->object);
 	free(l->alive);
+	free(l->by_addr);
+	free(l->refused);
 	free(l->maps);
 	free(l->by_start);
 	free(l->end);

@@ -32,6 +32,7 @@ struct jit_object {
 	uint64_t addr;			/* where the program kept it */
 	const uint8_t *image;		/* what it was when it was registered */
 	size_t len;
+	size_t first, functions;	/* its own, in jit_log.function */
 };
 
 struct jit_log;

@@ -143,11 +143,14 @@ struct err *jit_writer(struct jit_log *l, uint64_t addr, uint64_t *event_ret, ch
 	struct replay_stop stop;
 	struct regs regs;
 	int tid = jit_any_task(l);
+	uint8_t byte;
 	size_t n;
 
 	if (!tid)
 		return err_new(ERR_USAGE, "process %d does not live at event %" PRIu64, l->pid,
 			       replay_where(l->r));
+	if (!replay_memory(l->r, tid, addr, &byte, 1))
+		return err_new(ERR_USAGE, "there is no memory at 0x%" PRIx64, addr);
 	/* Nothing else is a stop now. */
 	TRY(replay_catch_calls(l->r, l->pid, (const uint64_t[REPLAY_CALLS / 64]){ 0 }, false,
 			       false));

@@ -43,6 +43,11 @@ struct jit_log {
 	size_t functions, functions_room;
 	struct jit_object *object;
 	size_t objects, objects_room;
+	uint64_t objects_bytes;
+	uint32_t *by_addr;		/* hash table: the last object at an address, plus 1 */
+	size_t by_addr_room;
+	char *refused;			/* what was said of the first object that cannot be read */
+	uint64_t n_refused;
 	struct alive *alive;		/* by address, without overlaps */
 	size_t n_alive, alive_room;
 	char **text;			/* strings of files' lines */
