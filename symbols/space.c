@@ -465,6 +465,38 @@ size_t space_loaded(struct symbols *s)
 	return s->n_loaded;
 }
 
+/* Does the module's file stand where this segment begins?  With no file in it, it is not asked. */
+static bool segment_is_there(struct symbols *s, const struct loaded *l, const Elf64_Phdr *ph)
+{
+	uint64_t addr = ph->p_vaddr + l->bias;
+	const struct region *r = ph->p_filesz ? space_region(s, addr) : NULL;
+
+	if (!ph->p_filesz)
+		return true;
+	return r && r->module == l->module && r->offset + (addr - r->start) == ph->p_offset;
+}
+
+/*
+ * Memory of no file belongs to a module where its zeroed data is, or where a program has moved code
+ * into larger pages: its other segments are there.  Where only a piece of a file is mapped, what
+ * lies behind is somebody else's, a JIT compiler's for example.
+ */
+static bool is_modules(struct symbols *s, const struct loaded *l, uint64_t vaddr)
+{
+	const struct elf *e = &l->module->elf;
+	const Elf64_Phdr *here = elf_segment(e, vaddr);
+	bool zeroed = here && vaddr - here->p_vaddr >= here->p_filesz;
+
+	for (size_t i = 0; here && i < e->n_phdr; i++) {
+		const Elf64_Phdr *ph = &e->phdr[i];
+		bool needed = zeroed ? !(ph->p_flags & PF_X) : ph != here;
+
+		if (ph->p_type == PT_LOAD && needed && !segment_is_there(s, l, ph))
+			return false;
+	}
+	return here != NULL;
+}
+
 struct symbols_module *space_module(struct symbols *s, uint64_t addr, uint64_t *bias_ret)
 {
 	const struct region *r = space_region(s, addr);
@@ -485,8 +517,7 @@ struct symbols_module *space_module(struct symbols *s, uint64_t addr, uint64_t *
 	for (size_t i = 0; i < n && !r; i++) {
 		const struct loaded *l = &s->loaded[i];
 
-		if (addr - l->start >= l->end - l->start ||
-		    !elf_segment(&l->module->elf, addr - l->bias))
+		if (addr - l->start >= l->end - l->start || !is_modules(s, l, addr - l->bias))
 			continue;
 		*bias_ret = l->bias;
 		return l->module;
