@@ -24,4 +24,10 @@ static inline bool is_restart(int64_t ret)
 	return ret <= -ERESTARTSYS && ret >= -ERESTART_RESTARTBLOCK && ret != -ENOIOCTLCMD;
 }
 
+/* Is it any result that the kernel keeps to itself (its include/linux/errno.h)? */
+static inline bool is_kernels_own(int64_t ret)
+{
+	return ret <= -ERESTARTSYS && ret >= -530;
+}
+
 #endif

@@ -15,6 +15,7 @@
 
 #include "analysis/backtrace.h"
 #include "analysis/jit.h"
+#include "analysis/program.h"
 #include "base/bug.h"
 #include "base/log.h"
 #include "replayer/replay.h"
@@ -39,13 +40,6 @@ struct backtrace {
 };
 
 /* ---- the process ----------------------------------------------------------------------------- */
-
-static struct err *open_file(void *ctx, const char *name, int *fd_ret)
-{
-	struct backtrace *b = ctx;
-
-	return replay_file(b->r, name, fd_ret);
-}
 
 static size_t read_memory(void *ctx, uint64_t addr, void *buf, size_t len)
 {
@@ -283,12 +277,13 @@ static struct err *while_running(struct backtrace *b)
 
 static struct err *start(struct backtrace *b)
 {
-	const struct symbols_options so = { .open = open_file, .ctx = b };
+	struct symbols_options so = { .open = program_file };
 	const struct replay_options ro = { 0 };
 	struct guests_options go = { .read = read_memory, .ctx = b };
 	struct replay_task t[1];
 
 	TRY(replay_open(b->trace, &ro, &b->r));
+	so.ctx = b->r;
 	TRY(symbols_create(&so, &b->sym));
 	go.symbols = b->sym;
 	TRY(guests_create(&go, &b->guests));

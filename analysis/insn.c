@@ -7,58 +7,7 @@
 
 #include "analysis/internal.h"
 #include "x86/decode.h"
-
-/* Index into struct regs' words of the 64-bit register that a name is part of; -1 = none. */
-static int register_word(x86_reg reg)
-{
-	static const struct { uint8_t word; uint16_t names[5]; } table[] = {
-		{ 10, { X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL, X86_REG_AH } },
-		{ 5, { X86_REG_RBX, X86_REG_EBX, X86_REG_BX, X86_REG_BL, X86_REG_BH } },
-		{ 11, { X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL, X86_REG_CH } },
-		{ 12, { X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL, X86_REG_DH } },
-		{ 13, { X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL } },
-		{ 14, { X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL } },
-		{ 4, { X86_REG_RBP, X86_REG_EBP, X86_REG_BP, X86_REG_BPL } },
-		{ 19, { X86_REG_RSP, X86_REG_ESP, X86_REG_SP, X86_REG_SPL } },
-		{ 9, { X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B } },
-		{ 8, { X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B } },
-		{ 7, { X86_REG_R10, X86_REG_R10D, X86_REG_R10W, X86_REG_R10B } },
-		{ 6, { X86_REG_R11, X86_REG_R11D, X86_REG_R11W, X86_REG_R11B } },
-		{ 3, { X86_REG_R12, X86_REG_R12D, X86_REG_R12W, X86_REG_R12B } },
-		{ 2, { X86_REG_R13, X86_REG_R13D, X86_REG_R13W, X86_REG_R13B } },
-		{ 1, { X86_REG_R14, X86_REG_R14D, X86_REG_R14W, X86_REG_R14B } },
-		{ 0, { X86_REG_R15, X86_REG_R15D, X86_REG_R15W, X86_REG_R15B } },
-	};
-
-	for (size_t i = 0; i < sizeof(table) / sizeof(*table) && reg; i++) {
-		for (unsigned k = 0; k < 5; k++) {
-			if (table[i].names[k] == reg)
-				return table[i].word;
-		}
-	}
-	return -1;
-}
-
-static uint64_t register_value(const struct regs *regs, x86_reg reg, uint64_t next)
-{
-	int word = register_word(reg);
-
-	if (reg == X86_REG_RIP)
-		return next;
-	return word < 0 ? 0 : ((const uint64_t *)regs)[word];
-}
-
-static uint64_t operand_address(const struct regs *regs, const cs_x86_op *op, uint64_t next)
-{
-	uint64_t a = (uint64_t)op->mem.disp + register_value(regs, op->mem.base, next) +
-		register_value(regs, op->mem.index, next) * (uint64_t)op->mem.scale;
-
-	if (op->mem.segment == X86_REG_FS)
-		a += regs->fs_base;
-	if (op->mem.segment == X86_REG_GS)
-		a += regs->gs_base;
-	return a;
-}
+#include "x86/operand.h"
 
 static void write_add(struct insn *in, uint64_t addr, uint64_t len)
 {
@@ -77,21 +26,21 @@ static void operands(struct insn *in, const cs_insn *insn, const struct regs *re
 		bool written = op->access & CS_AC_WRITE || (!op->access && !i);
 		int word;
 
-		if (op->type == X86_OP_REG && (word = register_word(op->reg)) >= 0) {
+		if (op->type == X86_OP_REG && (word = x86_register_word(op->reg)) >= 0) {
 			if (!written || (op->access & CS_AC_READ))
 				in->uses |= 1u << word;
 		}
 		if (op->type != X86_OP_MEM)
 			continue;
-		if ((word = register_word(op->mem.base)) >= 0 && insn->id != X86_INS_LEA &&
+		if ((word = x86_register_word(op->mem.base)) >= 0 && insn->id != X86_INS_LEA &&
 		    insn->id != X86_INS_NOP)
 			in->uses |= 1u << word;
-		if ((word = register_word(op->mem.index)) >= 0 && insn->id != X86_INS_LEA &&
+		if ((word = x86_register_word(op->mem.index)) >= 0 && insn->id != X86_INS_LEA &&
 		    insn->id != X86_INS_NOP)
 			in->uses |= 1u << word;
 		if (written && insn->id != X86_INS_LEA && insn->id != X86_INS_NOP &&
 		    insn->id != X86_INS_CMP && insn->id != X86_INS_TEST)
-			write_add(in, operand_address(regs, op, next), op->size);
+			write_add(in, x86_operand_address(op, regs, next), op->size);
 	}
 }
 
@@ -120,7 +69,7 @@ bool insn_decode(const uint8_t *code, size_t room, const struct regs *regs, stru
 		break;
 	case X86_INS_PUSH: {
 		const cs_x86_op *op = &insn->detail->x86.operands[0];
-		int word = op->type == X86_OP_REG ? register_word(op->reg) : -1;
+		int word = op->type == X86_OP_REG ? x86_register_word(op->reg) : -1;
 
 		/* keeping a register of the caller's is not using it */
 		ret->saves = word == 5 || word == 4 || (word >= 0 && word <= 3);

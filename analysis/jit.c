@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "analysis/jit_log.h"
+#include "analysis/program.h"
 #include "base/bug.h"
 #include "base/log.h"
 
@@ -109,13 +110,6 @@ void jit_function_begin(struct jit_log *l, const struct jit_function *f)
 }
 
 /* ---- the process ----------------------------------------------------------------------------- */
-
-static struct err *open_file(void *ctx, const char *name, int *fd_ret)
-{
-	struct jit_log *l = ctx;
-
-	return replay_file(l->r, name, fd_ret);
-}
 
 int jit_any_task(struct jit_log *l)
 {
@@ -414,7 +408,7 @@ static struct err *watch(struct jit_log *l, const struct jit_options *o)
 struct err *jit_collect(const char *trace, const struct jit_options *options, struct jit_log **ret)
 {
 	struct jit_log *l = jit_sure(calloc(1, sizeof(*l)));
-	struct symbols_options so = { .open = open_file, .ctx = l };
+	struct symbols_options so = { .open = program_file };
 	struct replay_options ro = { 0 };
 	struct err *err;
 
@@ -424,6 +418,7 @@ struct err *jit_collect(const char *trace, const struct jit_options *options, st
 		l->wanted = strrchr(options->written, '/') ? strrchr(options->written, '/') + 1
 							   : options->written;
 	err = replay_open(trace, &ro, &l->r);
+	so.ctx = l->r;
 	if (!err)
 		err = symbols_create(&so, &l->sym);
 	if (!err)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "analysis/internal.h"
+#include "analysis/program.h"
 
 static const struct {
 	const char *name;
@@ -748,32 +749,19 @@ int session_any_task(struct session *s)
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
 
-static struct err *open_file(void *ctx, const char *name, int *fd_ret)
-{
-	struct session *s = ctx;
-
-	return replay_file(s->r, name, fd_ret);
-}
-
-static bool function_range(void *ctx, uint64_t addr, uint64_t *start, uint64_t *end)
-{
-	struct session *s = ctx;
-
-	return symbols_function_at(s->sym, addr, start, end);
-}
-
 struct err *session_open(const char *trace, const struct leaks_options *o, struct session *s)
 {
 	struct replay_options ro = { 0 };
-	struct symbols_options so = { .open = open_file, .ctx = s, .debug_dir = o->debug_dir };
+	struct symbols_options so = { .open = program_file, .debug_dir = o->debug_dir };
 
 	*s = (struct session){ .options = o, .trace = trace, .pid = o->pid };
 	TRY(replay_open(trace, &ro, &s->r));
+	so.ctx = s->r;
 	TRY(symbols_create(&so, &s->sym));
 	if (o->pid)
 		TRY(lineage_find(trace, o->pid, s->stage, STAGES_MAX, &s->stages));
 	TRY(replay_probes_start(s->r, s->stages ? s->stage[0].pid : o->pid, history_hits,
-				session_learn, function_range, s));
+				session_learn, program_function, s->sym, s));
 	replay_probe_events(s->r, on_event);
 	return NULL;
 }

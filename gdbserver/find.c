@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "abi/page.h"
 #include "base/bug.h"
 #include "gdbserver/internal.h"
 
@@ -115,10 +116,10 @@ static bool chunk_mapped(struct find *f)
 /* A large block that has pages of its own, somewhere among other mappings. */
 static bool mapped_block(struct find *f, const struct map *m, uint64_t addr, char *buf, size_t size)
 {
-	enum { PAGE = 4096, BACK = 1 << 16 };
-	uint64_t page = addr & ~(uint64_t)(PAGE - 1), head[2];
+	enum { BACK = 1 << 16 };
+	uint64_t page = addr & ~(uint64_t)(PAGE_BYTES - 1), head[2];
 
-	for (unsigned i = 0; i < BACK && page >= m->start; i++, page -= PAGE) {
+	for (unsigned i = 0; i < BACK && page >= m->start; i++, page -= PAGE_BYTES) {
 		if (replay_memory(f->s->r, f->tid, page, head, 16) != 16)
 			return false;
 		if (head[0] || (head[1] & 0xfff) != 2 || head[1] - 2 > m->end - page ||

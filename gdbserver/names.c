@@ -9,11 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "abi/page.h"
 #include "base/bug.h"
 #include "gdbserver/internal.h"
 
 /* Larger ones are arrays, most likely, of which nobody watches a part. */
-enum { VARIABLE_MAX = 4096, PAGE = 4096 };
+enum { VARIABLE_MAX = 4096 };
 enum { FRAMES_MAX = 16, DEPTH_MAX = 512, BLOCKS_MAX = 64 };
 
 static struct err *open_file(void *ctx, const char *name, int *fd_ret)
@@ -64,7 +65,7 @@ static void add_pages(void *ctx, uint64_t addr, uint64_t size)
 
 	if (!size || size > VARIABLE_MAX)
 		return;
-	for (uint64_t page = addr & ~(PAGE - 1ull); page < addr + size; page += PAGE) {
+	for (uint64_t page = addr & ~(PAGE_BYTES - 1ull); page < addr + size; page += PAGE_BYTES) {
 		if (p->n && p->page[p->n - 1] == page)
 			continue;
 		if (p->n == p->room) {

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "abi/page.h"
 #include "gdbserver/internal.h"
 
 /* ---- state ----------------------------------------------------------------------------------- */
@@ -141,7 +142,7 @@ void memory_name(struct server *s, uint64_t addr, char *name, size_t size)
  */
 void do_search(struct server *s, const char *p, size_t len)
 {
-	enum { BLOCK = 1 << 16, PAGE = 4096 };
+	enum { BLOCK = 1 << 16 };
 	static char buf[BLOCK + PACKET_MAX];
 	const char *start = p, *hit;
 	uint64_t addr, end, n;
@@ -169,7 +170,7 @@ void do_search(struct server *s, const char *p, size_t len)
 			addr += room - want + 1;
 			continue;
 		}
-		addr = ((addr + got) | (PAGE - 1)) + 1;
+		addr = ((addr + got) | (PAGE_BYTES - 1)) + 1;
 		region_at(s, addr, &gap);
 		if (!gap.prot[0])
 			addr = gap.end;

@@ -75,7 +75,7 @@ static int version_in(const char *b, size_t len)
 
 static int version_of(const struct symbols_module *m)
 {
-	enum { PAGE = 4096, PAGES_MAX = 1 << 15 };
+	enum { PAGES_MAX = 1 << 15 };
 
 	for (uint64_t v = 0, n = 0; n < PAGES_MAX; n++) {
 		size_t len;
@@ -83,13 +83,13 @@ static int version_of(const struct symbols_module *m)
 		int version;
 
 		if (!b) {
-			v += PAGE;
+			v += PAGE_BYTES;
 			continue;
 		}
 		version = version_in(b, len);
 		if (version >= 0)
 			return version;
-		v = (v + len + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+		v = (v + len + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
 	}
 	return -1;
 }

@@ -390,8 +390,7 @@ static struct err *step_done(struct recorder *rec, struct rec_task *t, const sig
 
 static bool begins_again(const struct regs *regs)
 {
-	return (int64_t)regs->orig_rax >= 0 && (int64_t)regs->rax <= -ERESTARTSYS &&
-	       (int64_t)regs->rax >= -ERESTART_RESTARTBLOCK;
+	return (int64_t)regs->orig_rax >= 0 && is_restart((int64_t)regs->rax);
 }
 
 struct err *rec_pt_step(struct recorder *rec, struct rec_task *t, int sig)

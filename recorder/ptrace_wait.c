@@ -309,7 +309,7 @@ static bool nobody_answered(const struct rec_task *t, const struct want *w, int6
 struct err *rec_pt_wait_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 			     struct regs *regs, int64_t ret)
 {
-	bool interrupted = ret <= -ERESTARTSYS && ret >= -ERESTART_RESTARTBLOCK;
+	bool interrupted = is_restart(ret);
 	struct report r;
 	struct want w;
 

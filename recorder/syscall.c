@@ -670,7 +670,7 @@ static void restart_keep(struct rec_task *t, int64_t ret)
  */
 static bool begins_again(int64_t ret)
 {
-	return ret >= -530 && ret <= -ERESTARTSYS;
+	return is_kernels_own(ret);
 }
 
 /* Calls after which signals or switches strike in computing code. */

@@ -14,7 +14,7 @@
 #include "tracee/level.h"
 #include "tracee/mark.h"
 #include "x86/decode.h"
-#include "x86/instr.h"
+#include "x86/operand.h"
 
 enum {
 	BV = 512,
@@ -26,29 +26,6 @@ enum {
 	XMM_AT = 160,
 	XMM_END = 416
 };
-
-static uint64_t register_value(const struct regs *regs, unsigned reg)
-{
-	switch (x86_register(reg)) {
-	case X86_REG_RAX: return regs->rax;
-	case X86_REG_RBX: return regs->rbx;
-	case X86_REG_RCX: return regs->rcx;
-	case X86_REG_RDX: return regs->rdx;
-	case X86_REG_RSI: return regs->rsi;
-	case X86_REG_RDI: return regs->rdi;
-	case X86_REG_RBP: return regs->rbp;
-	case X86_REG_RSP: return regs->rsp;
-	case X86_REG_R8: return regs->r8;
-	case X86_REG_R9: return regs->r9;
-	case X86_REG_R10: return regs->r10;
-	case X86_REG_R11: return regs->r11;
-	case X86_REG_R12: return regs->r12;
-	case X86_REG_R13: return regs->r13;
-	case X86_REG_R14: return regs->r14;
-	case X86_REG_R15: return regs->r15;
-	default: return 0;
-	}
-}
 
 static bool operand_address(const struct regs *regs, const uint8_t *text, unsigned len,
 			    uint64_t *ret)
@@ -64,15 +41,8 @@ static bool operand_address(const struct regs *regs, const uint8_t *text, unsign
 	if (insn && cs_disasm_iter(handle, &p, &room, &at, insn)) {
 		op = &insn->detail->x86.operands[0];
 		good = insn->detail->x86.op_count == 1 && op->type == X86_OP_MEM;
-		if (good) {
-			*ret = (uint64_t)op->mem.disp +
-			       register_value(regs, op->mem.index) * (uint64_t)op->mem.scale;
-			*ret += op->mem.base == X86_REG_RIP ? at
-							    : register_value(regs, op->mem.base);
-			*ret += op->mem.segment == X86_REG_FS	? regs->fs_base
-				: op->mem.segment == X86_REG_GS ? regs->gs_base
-								: 0;
-		}
+		if (good)
+			*ret = x86_operand_address(op, regs, at);
 	}
 	if (insn)
 		cs_free(insn, 1);

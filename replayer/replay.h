@@ -345,10 +345,10 @@ typedef uint64_t replay_hits_fn(void *ctx, int tid, const struct replay_hit *hit
 /* The function that addr lies in; false when it is not known. */
 typedef bool replay_range_fn(void *ctx, uint64_t addr, uint64_t *start, uint64_t *end);
 
-/* Before the first event.  pid 0: the first process. */
+/* Before the first event.  pid 0: the first process.  range_ctx is what range() gets as ctx. */
 struct err *replay_probes_start(struct replay *r, int pid, replay_hits_fn *hits,
 				replay_stack_fn *stacks, replay_range_fn *range,
-				void *ctx) __must_check;
+				void *range_ctx, void *ctx) __must_check;
 /* At once, and whenever that memory is there again; -1 when it cannot be. Returns its number. */
 int replay_probe_add(struct replay *r, const struct replay_probe *probe);
 /*

@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
+#include "abi/page.h"
 #include "symbols/entry.h"
 #include "symbols/go.h"
 #include "symbols/internal.h"
 
-enum { PAGE = 4096 };
 
 static struct err *family_create(const struct symbols_options *options, struct family **ret)
 {
@@ -382,7 +382,7 @@ static bool region_bias(const struct region *r, struct symbols_module *m, uint64
 
 	for (size_t i = 0; i < m->elf.n_phdr; i++) {
 		const Elf64_Phdr *ph = &m->elf.phdr[i];
-		uint64_t lo = ph->p_offset & ~(uint64_t)(PAGE - 1),
+		uint64_t lo = ph->p_offset & ~(uint64_t)(PAGE_BYTES - 1),
 			 hi = ph->p_offset + ph->p_filesz;
 		int score = 0;
 
@@ -554,9 +554,9 @@ static void range_add(struct symbols_range *v, size_t *n, size_t max, const stru
 		const Elf64_Phdr *ro = &l->module->elf.phdr[i];
 
 		if (ro->p_type == PT_GNU_RELRO && ro->p_vaddr >= start && ro->p_vaddr < end) {
-			uint64_t to = (ro->p_vaddr + ro->p_memsz) & ~(uint64_t)(PAGE - 1);
+			uint64_t to = (ro->p_vaddr + ro->p_memsz) & ~(uint64_t)(PAGE_BYTES - 1);
 
-			if (ro->p_vaddr <= (start | (PAGE - 1)) && to > start)
+			if (ro->p_vaddr <= (start | (PAGE_BYTES - 1)) && to > start)
 				start = to;
 		}
 	}

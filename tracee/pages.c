@@ -22,9 +22,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "abi/page.h"
 #include "tracee/ptrace.h"
 
-enum { PAGE = 4096, CHUNK_PAGES = 512, BATCH = 64 };
+enum { CHUNK_PAGES = 512, BATCH = 64 };
 #define PAGEMAP_THERE \
 	(3ull << 62) /* present or swapped: Documentation/admin-guide/mm/pagemap.rst */
 #define PAGEMAP_SURE               \
@@ -156,11 +157,12 @@ static int by_start(const void *a, const void *b)
  */
 static bool is_counted(pid_t tid, uint64_t addr, uint64_t entry)
 {
-	static const unsigned char zeros[PAGE];
-	unsigned char bytes[PAGE];
+	static const unsigned char zeros[PAGE_BYTES];
+	unsigned char bytes[PAGE_BYTES];
 
 	return (entry & PAGEMAP_SURE) ||
-	       (tracee_read_some(tid, addr, bytes, PAGE) == PAGE && memcmp(bytes, zeros, PAGE));
+	       (tracee_read_some(tid, addr, bytes, PAGE_BYTES) == PAGE_BYTES &&
+		memcmp(bytes, zeros, PAGE_BYTES));
 }
 
 /* Where to look, and what for. */
@@ -179,21 +181,21 @@ static bool read_entries(const struct looking *l, uint64_t start, uint64_t end,
 	uint64_t unwanted = l->own ? 1ull << 61 : 0;	/* a page of the file, or shared */
 
 	for (uint64_t at = start; at < end && found->sure < l->wanted;) {
-		size_t n = (end - at) / PAGE < CHUNK_PAGES ? (end - at) / PAGE : CHUNK_PAGES;
-		ssize_t got = pread(l->fd, entries, n * 8, (off_t)(at / PAGE * 8));
+		size_t left = (end - at) / PAGE_BYTES, n = left < CHUNK_PAGES ? left : CHUNK_PAGES;
+		ssize_t got = pread(l->fd, entries, n * 8, (off_t)(at / PAGE_BYTES * 8));
 
 		n = got < 8 ? 0 : (size_t)got / 8;
 		for (size_t i = 0; i < n; i++) {
 			if (!(entries[i] & PAGEMAP_THERE) || (entries[i] & unwanted))
 				continue;
 			if (l->wanted != UINT64_MAX)
-				found->sure += is_counted(l->tid, at + i * PAGE, entries[i]);
-			if (!ranges_add(found, at + i * PAGE, at + (i + 1) * PAGE))
+				found->sure += is_counted(l->tid, at + i * PAGE_BYTES, entries[i]);
+			if (!ranges_add(found, at + i * PAGE_BYTES, at + (i + 1) * PAGE_BYTES))
 				return false;
 		}
 		if (!n)
 			break;
-		at += n * PAGE;
+		at += n * PAGE_BYTES;
 	}
 	return true;
 }
@@ -317,30 +319,30 @@ struct reading {
 /* Read [addr, end) and hand it out; pages that cannot be read are left out. */
 static struct err *read_range(void *ctx, uint64_t addr, uint64_t end)
 {
-	static unsigned char buf[CHUNK_PAGES * PAGE];
+	static unsigned char buf[CHUNK_PAGES * PAGE_BYTES];
 	struct reading *s = ctx;
 
 	if (addr < s->upto)
 		addr = s->upto;
 	s->upto = end > s->upto ? end : s->upto;
 	while (addr < end) {
-		uint64_t left = (end - addr) / PAGE;
+		uint64_t left = (end - addr) / PAGE_BYTES;
 		size_t n = left < CHUNK_PAGES ? (size_t)left : CHUNK_PAGES;
-		size_t got = tracee_read_some(s->tid, addr, buf, n * PAGE) / PAGE;
+		size_t got = tracee_read_some(s->tid, addr, buf, n * PAGE_BYTES) / PAGE_BYTES;
 
 		if (got == 0) {	/* no read permission: the slow way, one page */
-			struct err *err = tracee_read(s->tid, addr, buf, PAGE);
+			struct err *err = tracee_read(s->tid, addr, buf, PAGE_BYTES);
 
 			got = 1;
 			if (err) {
 				err_free(err);
-				addr += PAGE;
+				addr += PAGE_BYTES;
 				continue;
 			}
 		}
 		for (size_t i = 0; i < got; i++)
-			s->fn(s->ctx, addr + i * PAGE, buf + i * PAGE);
-		addr += got * PAGE;
+			s->fn(s->ctx, addr + i * PAGE_BYTES, buf + i * PAGE_BYTES);
+		addr += got * PAGE_BYTES;
 	}
 	return NULL;
 }
@@ -387,9 +389,9 @@ static struct err *data_until(struct merging *m, uint64_t end)
 			break;
 		from = m->data > at ? (uint64_t)(m->data - at) + s->upto : s->upto;
 		to = (uint64_t)(m->hole - at) + s->upto;
-		from &= ~(uint64_t)(PAGE - 1);
+		from &= ~(uint64_t)(PAGE_BYTES - 1);
 		if (to < end)	/* a page in the middle of which the hole begins */
-			to = (to + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+			to = (to + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
 		if (from >= end)
 			break;
 		TRY(read_range(s, from, to < end ? to : end));

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "abi/layout.h"
+#include "abi/page.h"
 
 enum {
-	PAGE = 4096,
 	LOWEST = 0x10000,		/* vm.mmap_min_addr */
 	ADDRESSES_END = 47,		/* a program's have so many bits */
 };
@@ -115,8 +115,8 @@ static bool hole_fits(const struct hole *h, const struct room_want *want, uint64
 		if (end > want->near + want->reach)
 			end = want->near + want->reach;
 	}
-	start = (start + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-	end &= ~(uint64_t)(PAGE - 1);
+	start = (start + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+	end &= ~(uint64_t)(PAGE_BYTES - 1);
 	if (start >= end || end - start < want->len)
 		return false;
 	*first = start;
@@ -133,12 +133,11 @@ uint64_t room_nearest(const struct tracee_maps *maps, const struct room_want *wa
 	struct hole h = { 0 };
 
 	while (hole_next(maps, &k, &h)) {
-		uint64_t at, far;
+		uint64_t at = want->near & ~(PAGE_BYTES - 1ull), far;
 
 		if (!hole_fits(&h, want, &first, &last))
 			continue;
-		at = want->near < first ? first : want->near > last ? last :
-								       want->near & ~(PAGE - 1ull);
+		at = at < first ? first : at > last ? last : at;
 		far = at > want->near ? at - want->near : want->near - at;
 		if (far < least) {
 			least = far;
@@ -158,7 +157,7 @@ uint64_t room_loneliest(const struct tracee_maps *maps, const struct room_want *
 		if (!hole_fits(&h, want, &first, &last) || (best && last - first <= most))
 			continue;
 		most = last - first;
-		best = (first + most / 2) & ~(PAGE - 1ull);
+		best = (first + most / 2) & ~(PAGE_BYTES - 1ull);
 	}
 	return best;
 }

@@ -14,16 +14,12 @@
 #include <unistd.h>
 
 #include "analysis/heap/log_internal.h"
+#include "analysis/program.h"
 #include "base/bug.h"
 
 enum { TEXT = 256, ATTRIBUTES = 32 };
 
 /* ---- what symbols and replay ask -------------------- */
-
-static struct err *open_file(void *ctx, const char *name, int *fd_ret)
-{
-	return replay_file(((struct logging *)ctx)->r, name, fd_ret);
-}
 
 static uint64_t count_hits(void *ctx, int tid, const struct replay_hit *hit,
 			   const struct replay_hit *end)
@@ -44,13 +40,6 @@ static uint32_t no_stack(void *ctx, int tid, const struct regs *regs, struct rep
 	(void)regs;
 	(void)key;
 	return 1;
-}
-
-static bool function_range(void *ctx, uint64_t addr, uint64_t *start, uint64_t *end)
-{
-	struct logging *g = ctx;
-
-	return symbols_function_at(g->sym, addr, start, end);
 }
 
 static void on_event(void *ctx, const struct trace_event *ev, int tid)
@@ -496,8 +485,7 @@ struct err *heap_log_record(const char *trace_dir, const struct heap_logging *o,
 			    struct heap_logged *ret)
 {
 	struct logging g = { .o = o, .out = out, .ret = ret };
-	struct symbols_options so = { .open = open_file, .ctx = &g,
-				      .debug_dir = o->session.debug_dir };
+	struct symbols_options so = { .open = program_file, .debug_dir = o->session.debug_dir };
 	struct replay_options ro = { 0 };
 	struct err *err;
 
@@ -507,11 +495,12 @@ struct err *heap_log_record(const char *trace_dir, const struct heap_logging *o,
 	if (!g.buf)
 		return &err_nomem;
 	err = replay_open(trace_dir, &ro, &g.r);
+	so.ctx = g.r;
 	if (!err)
 		err = symbols_create(&so, &g.sym);
 	if (!err)
 		err = replay_probes_start(g.r, o->session.pid, count_hits, no_stack,
-					  function_range, &g);
+					  program_function, g.sym, &g);
 	if (!err) {
 		replay_probe_events(g.r, on_event);
 		if (o->preset)

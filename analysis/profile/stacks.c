@@ -12,6 +12,7 @@
 #include "abi/layout.h"
 #include "analysis/profile/internal.h"
 #include "analysis/profile/table.h"
+#include "analysis/program.h"
 #include "guests/guests.h"
 
 enum {
@@ -79,13 +80,6 @@ static void view_refresh(struct view *v, uint64_t maps)
 	cache_clear(v);
 }
 
-static struct err *open_file(void *ctx, const char *name, int *fd_ret)
-{
-	struct stacks *s = ctx;
-
-	return replay_file(s->r, name, fd_ret);
-}
-
 static size_t read_some(void *ctx, uint64_t addr, void *buf, size_t len)
 {
 	struct view *v = ctx;
@@ -114,7 +108,9 @@ static void guests_begin(struct view *v)
 
 static struct view *view_new(struct stacks *s, int pid)
 {
-	struct symbols_options so = { .open = open_file, .ctx = s, .debug_dir = s->debug_dir };
+	struct symbols_options so = {
+		.open = program_file, .ctx = s->r, .debug_dir = s->debug_dir
+	};
 	struct view *v = calloc(1, sizeof(*v));
 	struct err *err;
 

@@ -214,7 +214,7 @@ static uint64_t return_place(struct replay *r, struct rp_task *t, uint64_t addr)
 		if (there && there->probe < 0 && there->jump)
 			return at;
 		if (!probes_of(r)->range ||
-		    !probes_of(r)->range(probes_of(r)->ctx, at, &start, &end))
+		    !probes_of(r)->range(probes_of(r)->range_ctx, at, &start, &end))
 			start = end = 0;
 		patch_decode(r, t, &p, start, end);
 		if (p.jump)
@@ -249,7 +249,8 @@ static struct err *patch_add(struct replay *r, struct rp_task *t, uint64_t addr,
 	TRY(stub_room(t, addr, &room));
 	if (!room)
 		return NULL;
-	if (!probes_of(r)->range || !probes_of(r)->range(probes_of(r)->ctx, addr, &start, &end))
+	if (!probes_of(r)->range ||
+	    !probes_of(r)->range(probes_of(r)->range_ctx, addr, &start, &end))
 		start = end = 0;
 	p.stub = room->start + room->used;
 	patch_decode(r, t, &p, start, end);
@@ -647,7 +648,7 @@ void rp_probe_restored(struct replay *r, uint64_t clock)
 /* ---- for analyses ---------------------------------------------------------------------------- */
 
 struct err *rp_probe_open(struct replay *r, int pid, replay_hits_fn *hits, replay_stack_fn *stacks,
-			  replay_range_fn *range, void *ctx)
+			  replay_range_fn *range, void *range_ctx, void *ctx)
 {
 	struct rp_probes *p = calloc(1, sizeof(*p));
 
@@ -660,6 +661,7 @@ struct err *rp_probe_open(struct replay *r, int pid, replay_hits_fn *hits, repla
 				 .hits = hits,
 				 .stacks = stacks,
 				 .range = range,
+				 .range_ctx = range_ctx,
 				 .ctx = ctx,
 				 .stop_at = UINT64_MAX };
 	p->fd = memfd_create("hindsight-probes", MFD_CLOEXEC);

@@ -122,6 +122,7 @@ struct rp_probes {
 	replay_hits_fn *hits;
 	replay_stack_fn *stacks;
 	replay_range_fn *range;
+	void *range_ctx;
 	replay_event_fn *events;
 	void *ctx;
 	struct rp_byte { uint64_t addr; uint8_t to; } *byte;	/* replay_probe_byte() */
@@ -145,7 +146,7 @@ static inline struct rp_probed *probed_of(const struct rp_mm *mm)
 extern const struct run_ops rp_probe_ops;
 /* From now on the replay can have probes, of this process (0: the first there is). */
 struct err *rp_probe_open(struct replay *r, int pid, replay_hits_fn *hits, replay_stack_fn *stacks,
-			  replay_range_fn *range, void *ctx) __must_check;
+			  replay_range_fn *range, void *range_ctx, void *ctx) __must_check;
 /* Of another process. */
 void rp_probe_follow(struct replay *r, int pid);
 /* Probes into the task's process, where they are not yet; NULL: no task. */

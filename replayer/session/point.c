@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "abi/page.h"
 #include "replayer/session/session.h"
 
 enum {
@@ -540,10 +541,10 @@ uint64_t replay_elapsed_ns(struct replay *r)
 bool replay_populated(const struct replay *r, int tid, uint64_t *start, uint64_t limit,
 		      uint64_t *end_ret)
 {
-	enum { ENTRIES = 4096, PAGE = 4096 };
+	enum { ENTRIES = 4096 };
 	const uint64_t used = 3ull << 62;	/* present, or swapped out */
 	static uint64_t entry[ENTRIES];
-	uint64_t at = *start & ~(uint64_t)(PAGE - 1);
+	uint64_t at = *start & ~(uint64_t)(PAGE_BYTES - 1);
 	bool found = false;
 	char path[64];
 	const struct rp_task *t = rp_task_of_tid(r, tid);
@@ -557,21 +558,22 @@ bool replay_populated(const struct replay *r, int tid, uint64_t *start, uint64_t
 		return real && at < limit;
 	}
 	while (at < limit) {
-		uint64_t want = (limit - at + PAGE - 1) / PAGE;
+		uint64_t want = (limit - at + PAGE_BYTES - 1) / PAGE_BYTES;
 		ssize_t n = pread(fd, entry, (want < ENTRIES ? want : ENTRIES) * 8,
-				  (off_t)(at / PAGE * 8));
+				  (off_t)(at / PAGE_BYTES * 8));
 		ssize_t i = 0;
 
 		if (n < 8)
 			break;
 		for (; i < n / 8 && !(found && !(entry[i] & used)); i++) {
 			if (!found && entry[i] & used) {
-				*start = at + (uint64_t)i * PAGE > *start ? at + (uint64_t)i * PAGE
-									  : *start;
+				uint64_t page = at + (uint64_t)i * PAGE_BYTES;
+
+				*start = page > *start ? page : *start;
 				found = true;
 			}
 		}
-		at += (uint64_t)i * PAGE;
+		at += (uint64_t)i * PAGE_BYTES;
 		if (i < n / 8)
 			break;
 	}

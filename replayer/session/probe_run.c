@@ -7,10 +7,11 @@
 #include "replayer/session/session.h"
 
 struct err *replay_probes_start(struct replay *r, int pid, replay_hits_fn *hits,
-				replay_stack_fn *stacks, replay_range_fn *range, void *ctx)
+				replay_stack_fn *stacks, replay_range_fn *range,
+				void *range_ctx, void *ctx)
 {
 	TRY(rp_session_open(r));
-	TRY(rp_probe_open(r, pid, hits, stacks, range, ctx));
+	TRY(rp_probe_open(r, pid, hits, stacks, range, range_ctx, ctx));
 	if (pid)
 		replay_show(r, pid, true);
 	return NULL;

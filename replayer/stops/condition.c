@@ -15,6 +15,7 @@
 
 #include "replayer/stops/stops.h"
 #include "tracee/cpu.h"
+#include "x86/emit.h"
 
 enum { DEPTH_MAX = 64, TURNS_MAX = 10000, CODE_MAX = 4096, FS_BASE = 58, GS_BASE = 59 };
 
@@ -274,129 +275,113 @@ bool rp_cond_true(const struct rp_cond *c, pid_t tid, const struct regs *regs)
 
 /* ---- compiled ------------------------------------------------------------------------------ */
 
+enum { OP_LONGEST = 32 };	/* bytes that one operation compiles to */
+
 struct compiler {
-	uint8_t *out;
-	unsigned len, room;
-	uint64_t at;			/* address of out */
+	struct x86_code code;
 	const uint64_t *reg;		/* where each word of struct regs has been saved */
-	unsigned label[CODE_MAX];	/* bytecode offset to offset in out, + 1 */
+	unsigned label[CODE_MAX];	/* bytecode offset to offset in the code, + 1 */
 	struct { unsigned at, to; } jump[256];
 	unsigned jumps;
-	bool full;
 };
 
-static void emit(struct compiler *c, const void *bytes, unsigned n)
+static bool has_room(const struct compiler *c)
 {
-	if (c->len + n > c->room) {
-		c->full = true;
-		return;
-	}
-	memcpy(c->out + c->len, bytes, n);
-	c->len += n;
+	return c->code.len + OP_LONGEST <= c->code.room &&
+	       c->jumps < sizeof(c->jump) / sizeof(c->jump[0]);
 }
-#define EMIT(c, ...) \
-	emit(c, (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
 
-static void emit_jump(struct compiler *c, unsigned to)
+/* A jump to an offset in the bytecode. */
+static void put_jump(struct compiler *c, enum x86_condition condition, unsigned to)
 {
-	static const uint8_t hole[4];
-
-	if (c->jumps == sizeof(c->jump) / sizeof(c->jump[0])) {
-		c->full = true;
-		return;
-	}
-	emit(c, hole, 4);
-	c->jump[c->jumps].at = c->len;
+	c->jump[c->jumps].at = x86_put_later(&c->code, condition);
 	c->jump[c->jumps++].to = to;
 }
 
-static bool compile_binary(struct compiler *c, uint8_t op)
+static bool compile_binary(struct x86_code *c, uint8_t op)
 {
 	switch (op) {
 	/* pop rax; add [rsp], rax */
-	case OP_ADD: EMIT(c, 0x58, 0x48, 0x01, 0x04, 0x24); return true;
-	case OP_SUB: EMIT(c, 0x58, 0x48, 0x29, 0x04, 0x24); return true;
-	case OP_AND: EMIT(c, 0x58, 0x48, 0x21, 0x04, 0x24); return true;
-	case OP_OR: EMIT(c, 0x58, 0x48, 0x09, 0x04, 0x24); return true;
-	case OP_XOR: EMIT(c, 0x58, 0x48, 0x31, 0x04, 0x24); return true;
+	case OP_ADD: X86_PUT(c, 0x58, 0x48, 0x01, 0x04, 0x24); return true;
+	case OP_SUB: X86_PUT(c, 0x58, 0x48, 0x29, 0x04, 0x24); return true;
+	case OP_AND: X86_PUT(c, 0x58, 0x48, 0x21, 0x04, 0x24); return true;
+	case OP_OR: X86_PUT(c, 0x58, 0x48, 0x09, 0x04, 0x24); return true;
+	case OP_XOR: X86_PUT(c, 0x58, 0x48, 0x31, 0x04, 0x24); return true;
 	case OP_MUL:
-		EMIT(c, 0x58, 0x48, 0x0f, 0xaf, 0x04, 0x24, 0x48, 0x89, 0x04, 0x24);
+		X86_PUT(c, 0x58, 0x48, 0x0f, 0xaf, 0x04, 0x24, 0x48, 0x89, 0x04, 0x24);
 		return true;
 	/* pop rcx; shl [rsp], cl */
-	case OP_LSH: EMIT(c, 0x59, 0x48, 0xd3, 0x24, 0x24); return true;
-	case OP_RSH_S: EMIT(c, 0x59, 0x48, 0xd3, 0x3c, 0x24); return true;
-	case OP_RSH_U: EMIT(c, 0x59, 0x48, 0xd3, 0x2c, 0x24); return true;
+	case OP_LSH: X86_PUT(c, 0x59, 0x48, 0xd3, 0x24, 0x24); return true;
+	case OP_RSH_S: X86_PUT(c, 0x59, 0x48, 0xd3, 0x3c, 0x24); return true;
+	case OP_RSH_U: X86_PUT(c, 0x59, 0x48, 0xd3, 0x2c, 0x24); return true;
 	case OP_EQUAL:		/* pop rax; xor ecx, ecx; cmp [rsp], rax; sete cl; mov [rsp], rcx */
-		EMIT(c, 0x58, 0x31, 0xc9, 0x48, 0x39, 0x04, 0x24, 0x0f, 0x94, 0xc1, 0x48, 0x89,
-		     0x0c, 0x24);
+		X86_PUT(c, 0x58, 0x31, 0xc9, 0x48, 0x39, 0x04, 0x24, 0x0f, 0x94, 0xc1, 0x48, 0x89,
+			0x0c, 0x24);
 		return true;
 	case OP_LESS_S:
-		EMIT(c, 0x58, 0x31, 0xc9, 0x48, 0x39, 0x04, 0x24, 0x0f, 0x9c, 0xc1, 0x48, 0x89,
-		     0x0c, 0x24);
+		X86_PUT(c, 0x58, 0x31, 0xc9, 0x48, 0x39, 0x04, 0x24, 0x0f, 0x9c, 0xc1, 0x48, 0x89,
+			0x0c, 0x24);
 		return true;
 	case OP_LESS_U:
-		EMIT(c, 0x58, 0x31, 0xc9, 0x48, 0x39, 0x04, 0x24, 0x0f, 0x92, 0xc1, 0x48, 0x89,
-		     0x0c, 0x24);
+		X86_PUT(c, 0x58, 0x31, 0xc9, 0x48, 0x39, 0x04, 0x24, 0x0f, 0x92, 0xc1, 0x48, 0x89,
+			0x0c, 0x24);
 		return true;
 	case OP_DIV_S:		/* pop rcx; pop rax; cqo; idiv rcx; push rax */
-		EMIT(c, 0x59, 0x58, 0x48, 0x99, 0x48, 0xf7, 0xf9, 0x50);
+		X86_PUT(c, 0x59, 0x58, 0x48, 0x99, 0x48, 0xf7, 0xf9, 0x50);
 		return true;
-	case OP_REM_S: EMIT(c, 0x59, 0x58, 0x48, 0x99, 0x48, 0xf7, 0xf9, 0x52); return true;
-	case OP_DIV_U: EMIT(c, 0x59, 0x58, 0x31, 0xd2, 0x48, 0xf7, 0xf1, 0x50); return true;
-	case OP_REM_U: EMIT(c, 0x59, 0x58, 0x31, 0xd2, 0x48, 0xf7, 0xf1, 0x52); return true;
+	case OP_REM_S: X86_PUT(c, 0x59, 0x58, 0x48, 0x99, 0x48, 0xf7, 0xf9, 0x52); return true;
+	case OP_DIV_U: X86_PUT(c, 0x59, 0x58, 0x31, 0xd2, 0x48, 0xf7, 0xf1, 0x50); return true;
+	case OP_REM_U: X86_PUT(c, 0x59, 0x58, 0x31, 0xd2, 0x48, 0xf7, 0xf1, 0x52); return true;
 	default: return false;
 	}
 }
 
-static bool compile_op(struct compiler *c, uint8_t op, uint64_t x)
+static bool compile_op(struct x86_code *c, const uint64_t *reg, uint8_t op, uint64_t x)
 {
 	uint8_t shift = (uint8_t)(64 - x);
-	int32_t rel;
 	int word;
 
 	switch (op) {
 	case OP_LOG_NOT:	/* pop rax; xor ecx, ecx; test rax, rax; sete cl; push rcx */
-		EMIT(c, 0x58, 0x31, 0xc9, 0x48, 0x85, 0xc0, 0x0f, 0x94, 0xc1, 0x51);
+		X86_PUT(c, 0x58, 0x31, 0xc9, 0x48, 0x85, 0xc0, 0x0f, 0x94, 0xc1, 0x51);
 		return true;
-	case OP_NOT: EMIT(c, 0x48, 0xf7, 0x14, 0x24); return true;
+	case OP_NOT: X86_PUT(c, 0x48, 0xf7, 0x14, 0x24); return true;
 	case OP_EXT:
 		if (x && x < 64)
-			EMIT(c, 0x48, 0xc1, 0x24, 0x24, shift, 0x48, 0xc1, 0x3c, 0x24, shift);
+			X86_PUT(c, 0x48, 0xc1, 0x24, 0x24, shift, 0x48, 0xc1, 0x3c, 0x24, shift);
 		return true;
 	case OP_ZERO_EXT:
 		if (x && x < 64)
-			EMIT(c, 0x48, 0xc1, 0x24, 0x24, shift, 0x48, 0xc1, 0x2c, 0x24, shift);
+			X86_PUT(c, 0x48, 0xc1, 0x24, 0x24, shift, 0x48, 0xc1, 0x2c, 0x24, shift);
 		return true;
-	case OP_REF8: EMIT(c, 0x58, 0x0f, 0xb6, 0x00, 0x50); return true;
-	case OP_REF16: EMIT(c, 0x58, 0x0f, 0xb7, 0x00, 0x50); return true;
-	case OP_REF32: EMIT(c, 0x58, 0x8b, 0x00, 0x50); return true;
-	case OP_REF64: EMIT(c, 0x58, 0xff, 0x30); return true;
+	case OP_REF8: X86_PUT(c, 0x58, 0x0f, 0xb6, 0x00, 0x50); return true;
+	case OP_REF16: X86_PUT(c, 0x58, 0x0f, 0xb7, 0x00, 0x50); return true;
+	case OP_REF32: X86_PUT(c, 0x58, 0x8b, 0x00, 0x50); return true;
+	case OP_REF64: X86_PUT(c, 0x58, 0xff, 0x30); return true;
 	case OP_CONST8:
 	case OP_CONST16:
 	case OP_CONST32:
 	case OP_CONST64:
-		EMIT(c, 0x48, 0xb8);
-		emit(c, &x, 8);
-		EMIT(c, 0x50);
+		x86_put_constant(c, 0, x);
+		X86_PUT(c, 0x50);
 		return true;
-	case OP_DUP: EMIT(c, 0xff, 0x34, 0x24); return true;
-	case OP_POP: EMIT(c, 0x58); return true;
-	case OP_SWAP: EMIT(c, 0x58, 0x59, 0x50, 0x51); return true;
-	case OP_ROT: EMIT(c, 0x58, 0x59, 0x5a, 0x50, 0x52, 0x51); return true;
+	case OP_DUP: X86_PUT(c, 0xff, 0x34, 0x24); return true;
+	case OP_POP: X86_PUT(c, 0x58); return true;
+	case OP_SWAP: X86_PUT(c, 0x58, 0x59, 0x50, 0x51); return true;
+	case OP_ROT: X86_PUT(c, 0x58, 0x59, 0x5a, 0x50, 0x52, 0x51); return true;
 	case OP_PICK:
-		EMIT(c, 0xff, 0x74, 0x24, (uint8_t)(x * 8));
+		X86_PUT(c, 0xff, 0x74, 0x24, (uint8_t)(x * 8));
 		return x < 16;
 	case OP_REG:
 		word = reg_word(x);
-		if (word < 0 || !c->reg[word])
+		if (word < 0 || !reg[word])
 			return false;
 		if (x == FS_BASE && cpu_has_fsgsbase()) {
-			EMIT(c, 0xf3, 0x48, 0x0f, 0xae, 0xc0, 0x50);	/* rdfsbase rax; push rax */
+			X86_PUT(c, 0xf3, 0x48, 0x0f, 0xae, 0xc0, 0x50);	/* rdfsbase rax; push rax */
 			return true;
 		}
-		EMIT(c, 0xff, 0x35);	/* push [rip + rel] */
-		rel = (int32_t)(c->reg[word] - (c->at + c->len + 4));
-		emit(c, &rel, 4);
+		X86_PUT(c, 0xff, 0x35);	/* push [rip + rel] */
+		x86_put_distance(c, reg[word], 0);
 		return true;
 	default:
 		return compile_binary(c, op);
@@ -405,44 +390,39 @@ static bool compile_op(struct compiler *c, uint8_t op, uint64_t x)
 
 static bool compile_one(struct compiler *c, const uint8_t *code, unsigned len)
 {
-	unsigned first_jump = c->jumps;
-
 	memset(c->label, 0, sizeof(c->label));
 	for (unsigned pc = 0; pc < len;) {
 		uint8_t op = code[pc];
 		unsigned n = operand_size(op);
 		uint64_t x;
 
-		if (pc + 1 + n > len || c->full)
+		if (pc + 1 + n > len || !has_room(c))
 			return false;
 		x = operand(code + pc + 1, n);
-		c->label[pc] = c->len + 1;
+		c->label[pc] = c->code.len + 1;
 		pc += 1 + n;
 		if (op == OP_END) {	/* pop rax; jmp to the end of this condition */
-			EMIT(c, 0x58, 0xe9);
-			emit_jump(c, len);
+			X86_PUT(&c->code, 0x58);
+			put_jump(c, X86_ALWAYS, len);
 		} else if (op == OP_GOTO) {
-			EMIT(c, 0xe9);
-			emit_jump(c, (unsigned)x);
-		} else if (op == OP_IF_GOTO) {
-			EMIT(c, 0x58, 0x48, 0x85, 0xc0, 0x0f, 0x85);
-			emit_jump(c, (unsigned)x);
-		} else if (!compile_op(c, op, x)) {
+			put_jump(c, X86_ALWAYS, (unsigned)x);
+		} else if (op == OP_IF_GOTO) {	/* pop rax; test rax, rax; jne */
+			X86_PUT(&c->code, 0x58, 0x48, 0x85, 0xc0);
+			put_jump(c, X86_IF_NOT_EQUAL, (unsigned)x);
+		} else if (!compile_op(&c->code, c->reg, op, x)) {
 			return false;
 		}
 	}
-	c->label[len] = c->len + 1;
-	for (unsigned i = first_jump; i < c->jumps; i++) {
+	c->label[len] = c->code.len + 1;
+	for (unsigned i = 0; i < c->jumps; i++) {
 		unsigned to = c->jump[i].to;
-		int32_t rel;
 
 		if (to > len || !c->label[to])
 			return false;
-		rel = (int32_t)(c->label[to] - 1 - c->jump[i].at);
-		memcpy(c->out + c->jump[i].at - 4, &rel, 4);
+		x86_land(&c->code, c->jump[i].at, c->label[to] - 1);
 	}
-	c->jumps = first_jump;
-	return !c->full;
+	c->jumps = 0;
+	return has_room(c) && !c->code.far;
 }
 
 unsigned rp_cond_compile(const struct rp_cond *cond, uint8_t *out, unsigned room, uint64_t at,
@@ -454,23 +434,22 @@ unsigned rp_cond_compile(const struct rp_cond *cond, uint8_t *out, unsigned room
 
 	if (!c)
 		return 0;
-	c->out = out;
-	c->room = room;
-	c->at = at;
+	c->code = (struct x86_code){ .bytes = out, .room = room, .at = at };
 	c->reg = reg;
 	for (unsigned i = 0; good && i + 2 <= cond->len;) {
 		len = (unsigned)operand(cond->bytes + i, 2);
 		good = i + 2 + len <= cond->len && len < CODE_MAX && n < 32 &&
 		       compile_one(c, cond->bytes + i + 2, len);
-		/* test rax, rax; jnz to the hit */
-		EMIT(c, 0x48, 0x85, 0xc0, 0x0f, 0x85, 0, 0, 0, 0);
-		hits[n++] = c->len;
+		if (!good)
+			break;
+		X86_PUT(&c->code, 0x48, 0x85, 0xc0);	/* test rax, rax; jne to the hit */
+		hits[n++] = x86_put_later(&c->code, X86_IF_NOT_EQUAL);
 		i += 2 + len;
 	}
 	for (unsigned i = 0; i < n; i++)
 		hit[i] = hits[i];
 	hit[n] = 0;
-	len = good && !c->full ? c->len : 0;
+	len = good ? c->code.len : 0;
 	free(c);
 	return len;
 }

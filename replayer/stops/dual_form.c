@@ -93,14 +93,9 @@ static bool known_load(unsigned id)
 	return IS_ONE_OF(ids, id);
 }
 
-int dual_register(unsigned reg)
-{
-	return x86_register_number(reg);
-}
-
 uint16_t dual_register_bit(unsigned reg)
 {
-	int n = dual_register(reg);
+	int n = x86_register_number(reg);
 
 	return n >= 0 ? (uint16_t)(1u << n) : 0;
 }
@@ -306,8 +301,8 @@ bool dual_place(const cs_insn *insn, struct place *ret)
 	}
 	if (!mem || insn->detail->x86.addr_size != 8 || mem->mem.segment != X86_REG_INVALID)
 		return false;
-	ret->base = dual_register(mem->mem.base);
-	ret->index = dual_register(mem->mem.index);
+	ret->base = x86_register_number(mem->mem.base);
+	ret->index = x86_register_number(mem->mem.index);
 	ret->scale = mem->mem.scale == 8   ? 3
 		     : mem->mem.scale == 4 ? 2
 		     : mem->mem.scale == 2 ? 1

@@ -7,7 +7,7 @@
 
 #include "replayer/stops/dual_stub.h"
 
-enum { RAX = 0, RCX = 1, RDX = 2, RBX = 3, RSI = 6, RDI = 7, DUAL_PAGE_SIZE = 4096 };
+enum { RAX = 0, RCX = 1, RDX = 2, RBX = 3, RSI = 6, RDI = 7, DUAL_PAGE_SIZE = PAGE_BYTES };
 
 /* What an instruction stores, and how it would be written with another operand. */
 struct store {
@@ -55,11 +55,7 @@ uint64_t dual_named(const struct store *s, const uint8_t *b, uint64_t end);
  */
 bool dual_fixed_place(const struct dual_view *v, const struct store *s, const uint8_t *b,
 		      uint64_t end, uint64_t *to);
-/*
- * The number of the register that this one of Capstone's is part of; -1, and no bit: of none of the
- * sixteen.
- */
-int dual_register(unsigned reg);
+/* A bit by x86_register_number(); 0: none of the sixteen. */
 uint16_t dual_register_bit(unsigned reg);
 /* One that is not used, and takes no REX bit and no special form as a base; -1: none. */
 int dual_free_register(uint16_t used);

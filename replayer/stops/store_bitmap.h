@@ -9,7 +9,9 @@
 #include <string.h>
 #include <sys/types.h>
 
-enum { STORE_BITMAP_PAGES = 4, STORE_BITMAP_PAGE = 4096 };
+#include "abi/page.h"
+
+enum { STORE_BITMAP_PAGES = 4, STORE_BITMAP_PAGE = PAGE_BYTES };
 
 struct store_bitmap {
 	pid_t pid;

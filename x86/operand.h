@@ -1,0 +1,21 @@
+/*
+ * operand.h - what the operands of an instruction stand for, given the registers.
+ */
+#ifndef X86_OPERAND_H
+#define X86_OPERAND_H
+
+#include <stdint.h>
+
+#include "abi/regs.h"
+
+struct cs_x86_op;
+
+/* Of Capstone's names: the index of the word of struct regs that it is part of; -1: none. */
+int x86_register_word(unsigned reg);
+/*
+ * The address of an operand in memory.  next: that of the instruction behind, which what is
+ * relative to rip counts from.  A register that is none of the sixteen counts as zero.
+ */
+uint64_t x86_operand_address(const struct cs_x86_op *op, const struct regs *regs, uint64_t next);
+
+#endif
