@@ -72,14 +72,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 }
 
 #ifndef FUZZING
-static void run(const char *path, uint8_t *data, size_t len)
-{
-	(void)path;
-	corpus_mutate(data, len, LLVMFuzzerTestOneInput);
-}
-
-int main(int argc, char **argv)
-{
-	return corpus_main(argc, argv, "tests/fuzz/corpus/analysis_ljm", run);
-}
+CORPUS_MAIN_DAMAGED("analysis_ljm")
 #endif

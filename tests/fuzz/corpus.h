@@ -107,4 +107,19 @@ static inline void corpus_mutate(const uint8_t *data, size_t len, int (*one)(con
 	free(copy);
 }
 
+/* The main() of a fuzzer that is called NAME: run(), a corpus_fn, sees each file of its corpus. */
+#define CORPUS_MAIN(name, run)                                                   \
+	int main(int argc, char **argv)                                          \
+	{                                                                        \
+		return corpus_main(argc, argv, "tests/fuzz/corpus/" name, run);  \
+	}
+/* The same, where each file is run whole and damaged. */
+#define CORPUS_MAIN_DAMAGED(name)                                                \
+	static void corpus_damaged(const char *path, uint8_t *data, size_t len)  \
+	{                                                                        \
+		(void)path;                                                      \
+		corpus_mutate(data, len, LLVMFuzzerTestOneInput);                \
+	}                                                                        \
+	CORPUS_MAIN(name, corpus_damaged)
+
 #endif

@@ -401,8 +401,5 @@ static void run(const char *path, uint8_t *data, size_t len)
 		LLVMFuzzerTestOneInput(data, len * i / CUTS);
 }
 
-int main(int argc, char **argv)
-{
-	return corpus_main(argc, argv, "tests/fuzz/corpus/gdbserver_packets", run);
-}
+CORPUS_MAIN("gdbserver_packets", run)
 #endif

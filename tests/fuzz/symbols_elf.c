@@ -150,8 +150,5 @@ static void run(const char *path, uint8_t *data, size_t len)
 	free(copy);
 }
 
-int main(int argc, char **argv)
-{
-	return corpus_main(argc, argv, "tests/fuzz/corpus/symbols_elf", run);
-}
+CORPUS_MAIN("symbols_elf", run)
 #endif

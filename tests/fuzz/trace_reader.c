@@ -232,8 +232,5 @@ static void run(const char *path, uint8_t *data, size_t len)
 	LLVMFuzzerTestOneInput(data, len);
 }
 
-int main(int argc, char **argv)
-{
-	return corpus_main(argc, argv, "tests/fuzz/corpus/trace_reader", run);
-}
+CORPUS_MAIN("trace_reader", run)
 #endif
