@@ -14,14 +14,9 @@
 #include <sys/syscall.h>
 
 #include "analysis/internal.h"
+#include "base/hash.h"
 
 enum { KEEP_ALL = 1 << 18, SHORT_LIFE = 4096, WRAPPING = 256 };
-
-static uint64_t mix(uint64_t h, uint64_t v)
-{
-	h = (h ^ v) * 0x9e3779b97f4a7c15;
-	return h ^ h >> 29;
-}
 
 void history_reset(struct history *h)
 {
@@ -40,7 +35,7 @@ void history_reset(struct history *h)
 
 static size_t slot_of(const struct history *h, uint64_t addr)
 {
-	return mix(0, addr >> 3) & (h->slots - 1);
+	return hash_mix(0, addr >> 3) & (h->slots - 1);
 }
 
 static size_t slot_find(const struct history *h, uint64_t addr)

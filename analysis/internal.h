@@ -21,6 +21,7 @@
 #include "analysis/jit.h"
 #include "analysis/leaks.h"
 #include "base/bug.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "replayer/replay.h"
 
@@ -201,7 +202,6 @@ struct err *guest_allocations(struct session *s, struct leaks *found) __must_che
 void guest_stacks_close(struct session *s);
 int session_any_task(struct session *s);
 void session_progress(const struct session *s, const char *what, uint64_t done, uint64_t total);
-double now_seconds(void);
 void *must(void *p);		/* or we are out of memory */
 
 /* A stack that is new to the probes. */

@@ -84,14 +84,6 @@ static const struct {
 	{ "_ZdaPvSt11align_val_tRKSt9nothrow_t", FN_FREE, 0, true },
 };
 
-double now_seconds(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
 void *must(void *p)
 {
 	BUG_ON(!p, "out of memory for the analysis");

@@ -1,14 +1,18 @@
-/*
- * clock.c - the one clock of the recorder and the replayer.
- */
 #include "base/clock.h"
 
-#include <time.h>
-
-uint64_t now_ns(void)
+uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+	return clock_gettime(clock, &ts) ? 0 : timespec_ns(&ts);
+}
+
+uint64_t now_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+double now_seconds(void)
+{
+	return (double)now_ns() / 1e9;
 }

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cmd/debugger.h"
 
 enum { PATIENCE_MS = 300, LOOK_AT_CLOCK = 256 };
@@ -82,10 +83,7 @@ static bool is_local(struct trace_reader *r, const struct trace_effect *e)
 
 static uint64_t now_ms(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+	return now_ns() / 1000000;
 }
 
 bool local_files(const char *dir)

@@ -11,6 +11,7 @@
 #include <jansson.h>
 
 #include "analysis/profile/sysprof.h"
+#include "base/clock.h"
 #include "cmd/cmd.h"
 #include "cmd/profile.h"
 #include "cmd/profile_out.h"
@@ -86,14 +87,6 @@ static struct err *check(const struct profile_cmd *c)
 
 struct shown { double last, wait; bool terminal, any; };
 
-static double now_s(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
 static void show_top(const struct cpuprof_sofar *f, unsigned most)
 {
 	for (unsigned i = 0; i < most && i < CPUPROF_SOFAR && f->top[i].function; i++) {
@@ -108,7 +101,7 @@ static void show_top(const struct cpuprof_sofar *f, unsigned most)
 static void progress(void *ctx, const struct cpuprof_sofar *f)
 {
 	struct shown *s = ctx;
-	double now = now_s();
+	double now = now_seconds();
 
 	if (now - s->last < (s->terminal ? 0.2 : s->wait))
 		return;
@@ -131,7 +124,9 @@ static void progress(void *ctx, const struct cpuprof_sofar *f)
 
 static struct err *take(const struct profile_cmd *c, const char *dir, struct cpuprof *p)
 {
-	struct shown shown = { .last = now_s(), .wait = 1, .terminal = isatty(STDERR_FILENO) };
+	struct shown shown = {
+		.last = now_seconds(), .wait = 1, .terminal = isatty(STDERR_FILENO)
+	};
 	char *debug_dir = NULL;
 	long n = sysconf(_SC_NPROCESSORS_ONLN);
 	struct cpuprof_options o = { .pid = (int)c->pid,

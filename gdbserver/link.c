@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "gdbserver/internal.h"
 
 enum { MODULES_MAX = 4096, PHDRS_MAX = 64, DYNAMIC_MAX = 512, SPACES_MAX = 64 };
@@ -185,7 +186,7 @@ static bool add_to_sum(void *ctx, uint64_t lm, const struct link_map_words *m, u
 	uint64_t *sum = ctx;
 
 	(void)space;
-	*sum = (*sum ^ lm ^ m->l_addr << 1) * 0x9e3779b97f4a7c15ull + 1;
+	*sum = hash_word(*sum ^ lm ^ m->l_addr << 1) + 1;
 	return true;
 }
 

@@ -408,10 +408,7 @@ static void forget_unmapped(struct recorder *rec)
 /* Time of ours, not of who else wants the processor. */
 static uint64_t spent_ns(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /*

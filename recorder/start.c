@@ -251,10 +251,8 @@ struct meta_text { char uname[512], brand[49], cwd[4096]; };
 static void fill_meta(struct recorder *rec, struct meta_text *text)
 {
 	struct trace_meta *m = &rec->meta;
-	struct timespec now;
 	struct utsname uts;
 
-	clock_gettime(CLOCK_REALTIME, &now);
 	uname(&uts);
 	snprintf(text->uname, sizeof(text->uname), "%s %s %s", uts.sysname, uts.release,
 		 uts.machine);
@@ -263,7 +261,7 @@ static void fill_meta(struct recorder *rec, struct meta_text *text)
 		snprintf(text->cwd, sizeof(text->cwd), "?");
 	m->version = TRACE_VERSION;
 	make_uuid(m->uuid);
-	m->start_realtime_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	m->start_realtime_ns = clock_ns(CLOCK_REALTIME);
 	m->exe = (char *)(uintptr_t)rec->options->exe;
 	m->argv = rec->options->argv;
 	m->cwd = text->cwd;

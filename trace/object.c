@@ -8,18 +8,9 @@
 #include <stdlib.h>
 
 #include "base/bug.h"
+#include "base/clock.h"
+#include "base/hash.h"
 #include "trace/internal.h"
-
-static uint64_t ns(const struct timespec *t)
-{
-	return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;
-}
-
-static uint64_t mix(uint64_t h, uint64_t v)
-{
-	h = (h ^ v) * 0x9e3779b97f4a7c15;
-	return h ^ h >> 29;
-}
 
 static struct object key_of(const struct stat *st, bool shared)
 {
@@ -27,17 +18,18 @@ static struct object key_of(const struct stat *st, bool shared)
 
 	if (!shared) {
 		key.st_size = (uint64_t)st->st_size;
-		key.mtime_ns = ns(&st->st_mtim);
-		key.ctime_ns = ns(&st->st_ctim);
+		key.mtime_ns = timespec_ns(&st->st_mtim);
+		key.ctime_ns = timespec_ns(&st->st_ctim);
 	}
 	return key;
 }
 
 static uint32_t slot_of(const struct objects *o, const struct object *key)
 {
-	uint64_t h = mix(mix(mix(key->dev, key->ino), key->st_size), key->mtime_ns);
+	uint64_t h = hash_mix(hash_mix(hash_mix(key->dev, key->ino), key->st_size), key->mtime_ns);
 
-	return (uint32_t)(mix(mix(h, key->ctime_ns), key->shared) >> 16) & (o->table_max - 1);
+	h = hash_mix(hash_mix(h, key->ctime_ns), key->shared);
+	return (uint32_t)(h >> 16) & (o->table_max - 1);
 }
 
 static bool same_key(const struct object *a, const struct object *b)

@@ -25,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/os.h"
 #include "trace/internal.h"
 
@@ -75,16 +76,11 @@ bool store_stat_is_stable(const struct stat *st)
 	return st->st_ctim.tv_sec + 2 < now.tv_sec;
 }
 
-static uint64_t stamp(const struct timespec *t)
-{
-	return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;
-}
-
 static void index_key(const struct stat *st, char key[KEY_MAX])
 {
 	snprintf(key, KEY_MAX, "%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-%" PRIx64,
 		 (uint64_t)st->st_dev, (uint64_t)st->st_ino, (uint64_t)st->st_size,
-		 stamp(&st->st_mtim), stamp(&st->st_ctim));
+		 timespec_ns(&st->st_mtim), timespec_ns(&st->st_ctim));
 }
 
 static bool index_get(struct store *s, const struct stat *st, struct content_hash *ret)
@@ -241,8 +237,8 @@ static int copy_live(int dir, bool is_store, int fd, struct content_hash *hash, 
 
 static bool same_times(const struct stat *a, const struct stat *b)
 {
-	return a->st_size == b->st_size && stamp(&a->st_mtim) == stamp(&b->st_mtim) &&
-		stamp(&a->st_ctim) == stamp(&b->st_ctim);
+	return a->st_size == b->st_size && timespec_ns(&a->st_mtim) == timespec_ns(&b->st_mtim) &&
+		timespec_ns(&a->st_ctim) == timespec_ns(&b->st_ctim);
 }
 
 /* The file has not been touched since st was taken. */

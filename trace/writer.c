@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/bug.h"
+#include "base/clock.h"
 #include "base/os.h"
 #include "trace/internal.h"
 
@@ -103,15 +104,12 @@ static void make_uuid(char uuid[37])
 static int create_meta(struct trace_writer *w, const struct trace_meta *meta)
 {
 	struct trace_meta m = *meta;
-	struct timespec now;
 
 	m.version = TRACE_VERSION;
 	if (!m.uuid[0])
 		make_uuid(m.uuid);
-	if (!m.start_realtime_ns) {
-		clock_gettime(CLOCK_REALTIME, &now);
-		m.start_realtime_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-	}
+	if (!m.start_realtime_ns)
+		m.start_realtime_ns = clock_ns(CLOCK_REALTIME);
 	return meta_write(w->dir_fd, &m);
 }
 

@@ -7,6 +7,7 @@
 
 #include "analysis/alloc/alloc.h"
 #include "base/bug.h"
+#include "base/hash.h"
 
 enum { CHUNK = 1 << 16 };
 
@@ -53,15 +54,6 @@ static void *keep(struct alloc_strings *s, size_t len)
 	return p;
 }
 
-static uint64_t hash(const char *s, size_t len)
-{
-	uint64_t h = 0xcbf29ce484222325;
-
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ (unsigned char)s[i]) * 0x100000001b3;
-	return h ^ h >> 29;
-}
-
 static void strings_grow(struct alloc_strings *s)
 {
 	const char **old = s->slot;
@@ -74,7 +66,7 @@ static void strings_grow(struct alloc_strings *s)
 
 		if (!old[i])
 			continue;
-		k = hash(old[i], strlen(old[i])) & (s->slots - 1);
+		k = hash_bytes(old[i], strlen(old[i])) & (s->slots - 1);
 		while (s->slot[k])
 			k = (k + 1) & (s->slots - 1);
 		s->slot[k] = old[i];
@@ -91,7 +83,7 @@ const char *alloc_string_len(struct alloc_log *l, const char *text, size_t len)
 	len = strnlen(text, len);
 	if (2 * s->n >= s->slots)
 		strings_grow(s);
-	for (i = hash(text, len) & (s->slots - 1); s->slot[i]; i = (i + 1) & (s->slots - 1)) {
+	for (i = hash_bytes(text, len) & (s->slots - 1); s->slot[i]; i = (i + 1) & (s->slots - 1)) {
 		if (!strncmp(s->slot[i], text, len) && !s->slot[i][len])
 			return s->slot[i];
 	}

@@ -10,6 +10,7 @@
 
 #include "analysis/audit/audit.h"
 #include "base/bug.h"
+#include "base/hash.h"
 
 enum { GRAIN = 256, WORDS = GRAIN / 64 };
 
@@ -28,7 +29,7 @@ struct audit_memory {
 
 static struct grain *slot_of(const struct audit_memory *m, uint64_t number)
 {
-	uint64_t k = number * 0x9e3779b97f4a7c15;
+	uint64_t k = hash_word(number);
 
 	k = (k ^ k >> 32) & (m->slots - 1);
 	while (m->grain[k].n && m->grain[k].number != number)

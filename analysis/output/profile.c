@@ -10,6 +10,7 @@
 
 #include "analysis/output/internal.h"
 #include "base/bug.h"
+#include "base/hash.h"
 
 void profile_room(void *array, size_t *cap, size_t n, size_t size)
 {
@@ -62,21 +63,6 @@ void profile_destroy(struct profile *p)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t h, uint64_t v)
-{
-	h = (h ^ v) * 0x9e3779b97f4a7c15ull;
-	return h ^ h >> 29;
-}
-
-static uint64_t hash_text(const char *s)
-{
-	uint64_t h = 0xcbf29ce484222325ull;
-
-	for (; *s; s++)
-		h = (h ^ (unsigned char)*s) * 0x100000001b3ull;
-	return h ^ h >> 32;
-}
-
 typedef uint64_t hash_fn(const struct profile *p, uint32_t number);
 
 /* Room for one more; rehashes where the table is half full. */
@@ -101,7 +87,7 @@ static void table_grow(struct table *t, const struct profile *p, hash_fn *hash)
 
 static uint64_t string_hash(const struct profile *p, uint32_t i)
 {
-	return hash_text(p->text + p->string[i]);
+	return hash_bytes(p->text + p->string[i], strlen(p->text + p->string[i]));
 }
 
 uint32_t profile_string(struct profile *p, const char *s)
@@ -111,7 +97,7 @@ uint32_t profile_string(struct profile *p, const char *s)
 	if (!s || !*s)
 		return 0;
 	table_grow(&p->strings, p, string_hash);
-	for (at = hash_text(s) & (p->strings.slots - 1); p->strings.slot[at];
+	for (at = hash_bytes(s, strlen(s)) & (p->strings.slots - 1); p->strings.slot[at];
 	     at = (at + 1) & (p->strings.slots - 1))
 		if (!strcmp(p->text + p->string[p->strings.slot[at]], s))
 			return p->strings.slot[at];
@@ -132,7 +118,9 @@ const char *profile_text(const struct profile *p, uint32_t string)
 
 static uint64_t function_mix(const struct function *f)
 {
-	return mix(mix(mix(mix(1, f->name), f->system), f->file), f->start_line);
+	uint64_t h = hash_mix(hash_mix(1, f->name), f->system);
+
+	return hash_mix(hash_mix(h, f->file), f->start_line);
 }
 
 static uint64_t function_hash(const struct profile *p, uint32_t i)
@@ -165,10 +153,12 @@ static uint32_t function_add(struct profile *p, const struct profile_frame *fram
 static uint64_t location_hash(const struct profile *p, uint32_t i)
 {
 	const struct location *l = &p->location[i - 1];
-	uint64_t h = mix(mix(mix(2, l->addr), l->mapping), l->n);
+	uint64_t h = hash_mix(hash_mix(hash_mix(2, l->addr), l->mapping), l->n);
 
-	for (uint32_t k = 0; k < l->n; k++)
-		h = mix(mix(h, p->line[l->first + k].function), p->line[l->first + k].line);
+	for (uint32_t k = 0; k < l->n; k++) {
+		h = hash_mix(h, p->line[l->first + k].function);
+		h = hash_mix(h, p->line[l->first + k].line);
+	}
 	return h;
 }
 

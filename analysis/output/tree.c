@@ -7,10 +7,11 @@
 
 #include "analysis/output/internal.h"
 #include "base/bug.h"
+#include "base/hash.h"
 
 static size_t slot_of(const struct tree *t, uint32_t parent, uint32_t name)
 {
-	uint64_t h = ((uint64_t)parent << 32 | name) * 0x9e3779b97f4a7c15ull;
+	uint64_t h = hash_word((uint64_t)parent << 32 | name);
 	size_t at = (h ^ h >> 31) & (t->slots - 1);
 
 	while (t->slot[at] &&

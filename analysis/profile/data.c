@@ -8,6 +8,7 @@
 
 #include "analysis/profile/cpuprof.h"
 #include "base/bug.h"
+#include "base/hash.h"
 
 const char *const cpuprof_kind_name[CPUPROF_KINDS] = { "host",	  "guest",   "trace",
 						       "inlined", "builtin", "gc" };
@@ -22,16 +23,6 @@ static void room(void *array, size_t *cap, size_t n, size_t size)
 		*cap = *cap ? *cap * 2 : 64;
 	*a = realloc(*a, *cap * size);
 	BUG_ON(!*a, "out of memory for a profile");
-}
-
-static uint64_t hash_bytes(const void *bytes, size_t len)
-{
-	const unsigned char *b = bytes;
-	uint64_t h = 0xcbf29ce484222325;
-
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ b[i]) * 0x100000001b3;
-	return h ^ h >> 29;
 }
 
 /* The hashes hold numbers from 1 on: 0 is an empty place. */

@@ -13,6 +13,7 @@
 #include "analysis/profile/internal.h"
 #include "analysis/profile/table.h"
 #include "analysis/program.h"
+#include "base/hash.h"
 #include "guests/guests.h"
 
 enum {
@@ -144,7 +145,7 @@ static struct view *view_of(struct stacks *s, int pid)
 
 static size_t cache_slot(const struct view *v, uint64_t addr)
 {
-	size_t at = (addr * 0x9e3779b97f4a7c15ull >> 20) & (v->slots - 1);
+	size_t at = (hash_word(addr) >> 20) & (v->slots - 1);
 
 	while (v->cache[at].n && v->cache[at].addr != addr)
 		at = (at + 1) & (v->slots - 1);

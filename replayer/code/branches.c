@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/bug.h"
+#include "base/hash.h"
 #include "replayer/code/jump_tables.h"
 #include "tracee/ptrace.h"
 #include "x86/branch.h"
@@ -34,7 +35,7 @@ static uint64_t sum_of(pid_t tid, uint64_t start, uint64_t end)
 	tracee_read_some(tid, start, words, EDGE);
 	tracee_read_some(tid, end - EDGE, words + EDGE / 8, EDGE);
 	for (size_t i = 0; i < 2 * EDGE / 8; i++)
-		sum = (sum ^ words[i]) * 0x9e3779b97f4a7c15ull + 1;
+		sum = hash_word(sum ^ words[i]) + 1;
 	return sum;
 }
 

@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 
 #include "base/bug.h"
+#include "base/hash.h"
 #include "tracee/maps.h"
 #include "tracee/ptrace.h"
 #include "x86/decode.h"
@@ -309,7 +310,7 @@ bool tables_jump(const uint8_t *code, size_t at)
 		return false;
 	for (unsigned i = 0; i < WINDOW; i += sizeof(word)) {
 		memcpy(&word, code + at - WINDOW + i, sizeof(word));
-		sum = (sum ^ word) * 0x9e3779b97f4a7c15ull;
+		sum = hash_word(sum ^ word);
 	}
 	sum >>= 56;
 	if (!said[sum].asked || memcmp(said[sum].bytes, code + at - WINDOW, WINDOW + JUMP)) {

@@ -30,13 +30,7 @@ static void set_alarm(pid_t pid, uint64_t ns)
 
 uint64_t rp_processor_ns(pid_t tid)
 {
-	struct timespec own;
-
-	if (tid)
-		return proc_cpu_ns(tid);
-	return clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own)
-		       ? 0
-		       : (uint64_t)own.tv_sec * 1000000000 + (uint64_t)own.tv_nsec;
+	return tid ? proc_cpu_ns(tid) : clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 /* Of the task and of ours, for it; 0: the system does not tell. */

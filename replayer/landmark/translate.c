@@ -23,6 +23,7 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
+#include "base/hash.h"
 #include "replayer/landmark/search.h"
 #include "tracee/room.h"
 
@@ -58,7 +59,7 @@ static struct err *call(struct landmark *l, int64_t *ret, long nr, uint64_t a0, 
 
 static struct block *slot_of(struct translation *x, uint64_t orig)
 {
-	unsigned i = (unsigned)((orig * 0x9e3779b97f4a7c15ull) >> 40) & (x->room - 1);
+	unsigned i = (unsigned)(hash_word(orig) >> 40) & (x->room - 1);
 
 	while (x->block[i].at && x->block[i].orig != orig)
 		i = (i + 1) & (x->room - 1);

@@ -41,6 +41,8 @@
 #include <sys/time.h>
 #include <time.h>
 
+#include "base/clock.h"
+
 enum {
 	STOP_GUESS_NS = 1000,		/* of a stop, before one was seen */
 	STOP_TIMES = 3,			/* a usual stop costs at most so many times the least */
@@ -92,14 +94,6 @@ static clockid_t clock_of(pid_t pid)
 	enum { CPUCLOCK_SCHED = 2 };
 
 	return (clockid_t)(~(unsigned)pid << 3 | CPUCLOCK_SCHED);
-}
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	return clock_gettime(clock, &ts) ? 0
-					 : (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
 static struct err *alarm_call(struct rp_task *t, uint64_t ns)

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "replayer/stops/dual.h"
 #include "replayer/code/displace.h"
 #include "replayer/code/branches.h"
@@ -15,7 +16,7 @@ enum { NEAR = 64, BACK = DUAL_SITE_BACK, PUSHES = 50, TOGETHER = 8, PATIENCE = 2
 
 static unsigned first_of(uint64_t addr)
 {
-	return (unsigned)(addr * 0x9e3779b97f4a7c15ull >> 50) % DUAL_INDEX;
+	return (unsigned)(hash_word(addr) >> 50) % DUAL_INDEX;
 }
 
 void dual_index(struct dual *a, const struct stub *s)

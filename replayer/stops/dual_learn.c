@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/hash.h"
 #include "replayer/stops/dual.h"
 #include "replayer/stops/stops.h"
 
@@ -57,7 +58,7 @@ void dual_learn_shared(void)
 
 static unsigned at_of(uint64_t addr, unsigned n)
 {
-	return (unsigned)(addr * 0x9e3779b97f4a7c15ull >> 48) % n;
+	return (unsigned)(hash_word(addr) >> 48) % n;
 }
 
 /* ---- worth a jump ---------------------------------------------------------------------------- */

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/bug.h"
+#include "base/hash.h"
 #include "replayer/stops/dual.h"
 #include "x86/decode.h"
 
@@ -31,7 +32,7 @@ static void add(struct queue *q, uint64_t addr)
 
 static bool was_seen(struct dual *a, uint64_t addr)
 {
-	uint64_t *slot = &a->seen[(addr * 0x9e3779b97f4a7c15ull >> 48) % DUAL_SEEN];
+	uint64_t *slot = &a->seen[(hash_word(addr) >> 48) % DUAL_SEEN];
 	bool was = *slot == addr;
 
 	*slot = addr;
