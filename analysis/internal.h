@@ -1,7 +1,9 @@
 /*
  * internal.h - what the parts of the leak analysis share.
  *
- *   session.c   a replay with symbols: which functions allocate, where they are, stacks
+ *   session.c   a replay with symbols and probes: its maps, and moving in it
+ *   functions.c which functions allocate, and where they are
+ *   stacks.c    stacks: unwound, numbered, with names
  *   lineage.c   what a forked process was before
  *   history.c   records of probes -> blocks with birth and death
  *   memory.c    the writable memory of a moment: roots, words
@@ -181,6 +183,8 @@ struct err *session_goto(struct session *s, struct replay_mark *m, uint64_t m_cl
 /* Forward to the end (or event), leaving marks. */
 struct err *session_first_run(struct session *s, uint64_t event,
 			      enum replay_probe_stop *ret) __must_check;
+/* functions.c: probes on all that allocate in what is mapped now. */
+void session_find_functions(struct session *s);
 const struct fn *session_fn_at(const struct session *s, uint64_t addr);
 size_t session_unwind(struct session *s, int tid, const struct regs *regs, struct symbols_pc *ret,
 		      size_t max);
