@@ -41,7 +41,10 @@ static uint64_t processor_ns(pid_t pid)
 	return task ? task + rp_processor_ns(0) : 0;
 }
 
-/* Stop the task (err_late) when so much processor time is gone: a busy machine gives it no less. */
+/*
+ * Stop the task (landmark_late) when so much processor time is gone: a busy machine gives it no
+ * less.
+ */
 void landmark_budget(struct landmark *l, uint64_t ns)
 {
 	l->budget_ns = ns;

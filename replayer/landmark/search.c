@@ -16,20 +16,10 @@
  * Rejected: int3 and a comparison by ptrace at each turn (35 us instead of some ns).
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
-#include <sys/time.h>
 #include <sys/user.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "replayer/landmark/search.h"
 
@@ -38,355 +28,17 @@ enum { MS = 1000000 };
 /* How the point is looked for. */
 enum how { BY_JUMP, BY_COPIES, BY_DEBUG_REGISTER };
 
-/*
- * The time for a search is over; or the task has got to its next event without passing the point.
- */
-static struct err err_late;
-/* The stops of this search cost more than copies of the code would (translate.c). */
-static struct err err_costly;
-
-/* ---- running -------------------------------------------------------------------------------- */
-
-static struct err *set_regs(struct rp_task *t)
-{
-	t->dirty = true;
-	return rp_regs_flush(t);
-}
-
-static bool in_stub(const struct landmark *l, uint64_t rip)
-{
-	return l->stub.map && rip - l->stub.map < STUB_PAGES * PAGE_BYTES;
-}
-
-/* A jump of the program's into the middle of ours: on in the moved instruction. */
-static bool redirected(struct landmark *l, int sig)
-{
-	uint64_t rip = l->t->regs.rip;
-	int i;
-
-	if (!l->patched || (sig != SIGTRAP && sig != SIGSEGV && sig != SIGILL))
-		return false;
-	if (sig == SIGTRAP)
-		rip--;
-	if (rip <= l->stub.pun.addr || rip >= l->stub.pun.addr + X86_JUMP)
-		return false;
-	i = pun_insn_at(&l->stub.pun, rip);
-	if (i < 0)
-		return false;
-	l->t->regs.rip = l->stub.moved + l->stub.pun.out[i];
-	l->t->dirty = true;
-	return true;
-}
-
-static struct err *missed(struct landmark *l, const char *what)
-{
-	if (l->timed)
-		return &err_late;
-	return diverge(l->t, l->ev,
-		       "the point that was recorded inside computing code was not found before %s "
-		       "(%" PRIu64 " candidates)",
-		       what, l->traps);
-}
-
-static bool is_code_write(const struct landmark *l, const siginfo_t *info)
-{
-	uint64_t first = l->stub.pun.addr & ~(uint64_t)(PAGE_BYTES - 1);
-	uint64_t end = (l->stub.pun.addr + PUN_MAX + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
-	uint64_t at = (uint64_t)(uintptr_t)info->si_addr;
-
-	return l->prot && l->patched && info->si_signo == SIGSEGV && info->si_code == SEGV_ACCERR &&
-	       at >= first && at < end;
-}
-
-/* Where the program is when it is in a moved instruction. */
-static void out_of_stub(struct landmark *l)
-{
-	const struct pun *p = &l->stub.pun;
-
-	for (unsigned i = 0; i < p->n; i++) {
-		if (l->t->regs.rip == l->stub.moved + p->out[i])
-			l->t->regs.rip = p->addr + p->insn[i].at;
-	}
-	if (p->n) {
-		const struct x86_instr *last = &p->insn[p->n - 1];
-
-		if (!x86_is_direct(last) &&
-		    l->t->regs.rip == l->stub.moved + p->out[p->n - 1] + last->len)
-			l->t->regs.rip = p->addr + p->len;
-	}
-}
-
-bool landmark_program_regs(const struct replay *r, const struct rp_task *t, struct regs *regs)
-{
-	const struct landmark *l = landmarks_of(r) ? landmarks_of(r)->search : NULL;
-	const struct pun *p = l ? &l->stub.pun : NULL;
-
-	if (!l || l->t != t)
-		return true;
-	if (landmarks_of(r)->translation)
-		return landmark_copy_regs(landmarks_of(r)->translation, regs);
-	if (!in_stub(l, regs->rip))
-		return true;
-	for (unsigned i = 0; i < p->n; i++) {
-		uint64_t at = l->stub.moved + p->out[i];
-
-		if (regs->rip == at)
-			regs->rip = p->addr + p->insn[i].at;
-		else if (regs->rip == at + p->insn[i].len && i + 1 == p->n)
-			regs->rip = p->addr + p->len;
-		else
-			continue;
-		return true;
-	}
-	return false;
-}
-
-static void into_stub(struct landmark *l)
-{
-	int i = pun_insn_at(&l->stub.pun, l->t->regs.rip);
-
-	if (i > 0)
-		l->t->regs.rip = l->stub.moved + l->stub.pun.out[i];
-}
-
-/* Are the bytes of the jump at which instructions begin still ones that trap? */
-static bool same_edges(const struct landmark *l)
-{
-	for (unsigned i = 1; i < l->stub.pun.n; i++) {
-		unsigned at = l->stub.pun.insn[i].at, k = 0;
-
-		while (at < X86_JUMP && pun_trap_byte(k) && pun_trap_byte(k) != l->jump[at])
-			k++;
-		if (at < X86_JUMP && !pun_trap_byte(k))
-			return false;
-	}
-	return true;
-}
-
-/* ---- when copies of the code are better ---------------------------------------------------- */
-
-enum { STOP_NS = 6000, COSTLY_NS = 10 * MS, COSTLY_TRIES = 16 };
-
-static bool copies_possible(const struct landmark *l)
-{
-	return !l->no_copies && !l->r->watchers;
-}
-
-static uint8_t *costly_code(const struct landmark *l)
-{
-	return &landmarks_of(l->r)->costly[l->ev->regs.rip / PAGE_BYTES %
-					   (sizeof(landmarks_of(l->r)->costly) /
-					    sizeof(landmarks_of(l->r)->costly[0]))];
-}
-
-/* Have the stops cost more than the whole computation took? */
-static bool costly(struct landmark *l)
-{
-	if (!copies_possible(l) || l->stops * STOP_NS < COSTLY_NS + (l->point ? l->point->x : 0))
-		return false;
-	*costly_code(l) = COSTLY_TRIES;
-	return true;
-}
-
-/* Points in the same page of code are like each other; now and then that is tried anew. */
-static bool copies_first(struct landmark *l)
-{
-	static int forced = -1;
-	uint8_t *known = costly_code(l);
-
-	if (forced < 0)
-		forced = getenv("HINDSIGHT_COPIES") != NULL;
-	if (!copies_possible(l))
-		return false;
-	if (*known)
-		--*known;
-	return *known || forced;
-}
-
-/* The jump is out, and cannot be put in again. */
-static struct err *code_changed(struct landmark *l)
-{
-	if (!copies_possible(l))
-		return missed(l, "the code there was changed");
-	l->patched = false;
-	l->t->dirty = true;
-	*costly_code(l) = COSTLY_TRIES;
-	return &err_costly;
-}
-
-/* The program writes to the code: let it, and put the jump over what is there then. */
-static struct err *code_write(struct landmark *l)
-{
-	struct pun now;
-	bool good;
-	int status;
-
-	out_of_stub(l);
-	TRY(landmark_jump_out(l));
-	TRY(landmark_protect(l, l->prot));
-	TRY(set_regs(l->t));
-	TRY(tracee_resume(l->t->real, PTRACE_SYSEMU_SINGLESTEP, 0));
-	TRY(tracee_wait(l->t->real, &status));
-	if (!WIFSTOPPED(status))
-		return &err_gone;
-	TRY(tracee_regs_get(l->t->real, &l->t->regs));
-	if (!pun_decode(l->t->real, l->stub.pun.addr, &now))
-		return code_changed(l);
-	l->stub.pun = now;
-	TRY(landmark_stub_write(l, &good));
-	if (!good || !same_edges(l))
-		return code_changed(l);
-	TRY(tracee_write(l->t->real, l->stub.pun.addr, l->jump, X86_JUMP));
-	TRY(landmark_protect(l, l->prot & ~PROT_WRITE));
-	into_stub(l);
-	return set_regs(l->t);
-}
-
-/* A signal stop that is no SIGTRAP of ours: *err NULL = go on. */
-static struct err *other_signal(struct landmark *l, const siginfo_t *info)
-{
-	bool grown = false;
-
-	if (is_code_write(l, info))
-		return code_write(l);
-	if (redirected(l, info->si_signo))
-		return NULL;
-	if (info->si_signo == SIGSEGV && info->si_code != SI_KERNEL)
-		TRY(effect_grow(l->t, (uint64_t)(uintptr_t)info->si_addr, &grown));
-	if (grown || info->si_signo == SIGSTOP || info->si_code <= 0)
-		return NULL;
-	return missed(l, "a fault that the recording did not see there");
-}
-
-/* Run to a SIGTRAP; a growing stack is let grow, anything else is a divergence. */
-/* An interrupt.  *end: what the run ends with, NULL: it goes on. */
-static struct err *interrupted(struct landmark *l, struct err **end)
-{
-	struct rp_task *t = l->t;
-
-	*end = NULL;
-	if (l->timed) {
-		if (landmark_budget_runs() && !landmark_budget_left(l))
-			*end = &err_late;
-		return NULL;
-	}
-	out_of_stub(l);
-	/* inside the stub the task is nowhere: the next interrupt will do */
-	if (!in_stub(l, t->regs.rip) && !rp_tools_inside(l->r, t)) {
-		enum run_verdict verdict;
-
-		TRY(rp_tools_on_interrupt(l->r, t, &verdict));
-		if (verdict == RUN_STOP) {
-			*end = &rp_stopped;
-			return NULL;
-		}
-	}
-	into_stub(l);
-	t->dirty = true;
-	return NULL;
-}
-
-/*
- * A SIGTRAP that is no jump's into the middle of ours.  *over: it is the search's, else the run
- * goes on, or *end is what it ends with.
- */
-static struct err *trapped(struct landmark *l, siginfo_t *info, int request, bool *over,
-			   struct err **end)
-{
-	struct rp_task *t = l->t;
-	enum run_verdict verdict;
-
-	*over = t->regs.rip == l->stub.trap || t->regs.rip == l->stub.trip;
-	if (*over)
-		return NULL;
-	TRY(rp_tools_on_signal(l->r, t, info, in_stub(l, t->regs.rip), &verdict));
-	if (verdict == RUN_GO_ON)
-		return NULL;
-	if (verdict == RUN_NOT_MINE) {
-		*over = !l->r->watchers ||
-			(info->si_code != TRAP_TRACE && info->si_code != TRAP_BRKPT) ||
-			request == PTRACE_SYSEMU_SINGLESTEP;
-		if (!*over)	/* of a step that an interrupt overtook; as in rp_unexpected() */
-			rp_clear_trace_flag(t);
-		return NULL;
-	}
-	out_of_stub(l);
-	t->dirty = true;
-	if (!in_stub(l, t->regs.rip))
-		*end = &rp_stopped;
-	else	/* our own test has touched what a register watches */
-		rp_tools_forgive(l->r);
-	return NULL;
-}
-
-/* Any other signal: *end is what the run ends with, NULL: it goes on. */
-static struct err *signalled(struct landmark *l, siginfo_t *info, struct err **end)
-{
-	enum run_verdict verdict = RUN_NOT_MINE;
-
-	if (info->si_signo != SIGTRAP)
-		TRY(rp_tools_on_signal(l->r, l->t, info, in_stub(l, l->t->regs.rip), &verdict));
-	if (verdict == RUN_STOP) {
-		out_of_stub(l);
-		l->t->dirty = true;
-		*end = &rp_stopped;
-	}
-	if (verdict == RUN_NOT_MINE && info->si_signo != SIGTRAP)
-		TRY(other_signal(l, info));
-	return NULL;
-}
-
-struct err *landmark_run_to_trap(struct landmark *l, int request)
-{
-	struct rp_task *t = l->t;
-	const int asked = request;
-
-	for (;;) {
-		struct err *end = NULL;
-		siginfo_t info;
-		bool over;
-		int status;
-
-		request = asked;
-		TRY(rp_resume(l->r, t, &request, &status));
-		l->stops++;
-		if (tracee_stop_kind(status) == STOP_SYSCALL)
-			return missed(l, "the next system call");
-		t->regs.orig_rax = (uint64_t)-1;
-		if (tracee_stop_kind(status) != STOP_SIGNAL) {
-			TRY(interrupted(l, &end));
-			if (end)
-				return end;
-			continue;
-		}
-		if (ptrace(PTRACE_GETSIGINFO, t->real, NULL, &info) < 0)
-			return &err_gone;
-		if (info.si_signo == SIGTRAP && !redirected(l, SIGTRAP)) {
-			TRY(trapped(l, &info, request, &over, &end));
-			if (over || end)
-				return end;
-			continue;
-		}
-		TRY(signalled(l, &info, &end));
-		if (end)
-			return end;
-		if (l->patched && costly(l)) {
-			out_of_stub(l);
-			t->dirty = true;
-			return &err_costly;
-		}
-	}
-}
+/* ---- one way or another ---------------------------------------------------------------------- */
 
 /* Inside the process: traps only where all registers agree. */
 static struct err *search_patched(struct landmark *l, bool *found)
 {
 	struct rp_task *t = l->t;
 
-	into_stub(l);		/* in the middle of what the jump replaces */
+	landmark_into_stub(l);		/* in the middle of what the jump replaces */
 	if (l->past && t->regs.rip == l->stub.pun.addr)
 		t->regs.rip = l->stub.miss;
-	TRY(set_regs(t));
+	TRY(landmark_set_regs(t));
 	while (!*found) {
 		struct regs at_trap;
 		bool tripped;
@@ -407,14 +59,14 @@ static struct err *search_patched(struct landmark *l, bool *found)
 		if (tripped || l->samples < LANDMARK_SAMPLES)
 			TRY(landmark_learn(l, tripped));
 		t->regs = at_trap;
-		if (costly(l)) {
+		if (landmark_is_costly(l)) {
 			t->regs.rip = l->stub.pun.addr;
 			t->dirty = true;
-			return &err_costly;
+			return &landmark_costly;
 		}
 		/* the stub may have been written anew: where it goes on now */
 		t->regs.rip = l->stub.miss;
-		TRY(set_regs(t));
+		TRY(landmark_set_regs(t));
 	}
 	return NULL;
 }
@@ -436,7 +88,7 @@ static struct err *search_debug_register(struct landmark *l, bool *found)
 		TRY(poke_debug(t->real, 0, l->ev->regs.rip));
 		TRY(poke_debug(t->real, 7, EXECUTE_LOCAL_0));
 		t->regs.eflags |= 0x10000;	/* RF: not this time */
-		TRY(set_regs(t));
+		TRY(landmark_set_regs(t));
 		TRY(landmark_run_to_trap(l, PTRACE_SYSEMU));
 		if (t->regs.rip != l->ev->regs.rip)
 			return diverge(
@@ -482,7 +134,7 @@ static struct err *search_int3(struct landmark *l, bool *found)
 			if (err)
 				return err;
 			t->regs.rip = at;
-			TRY(set_regs(t));
+			TRY(landmark_set_regs(t));
 		}
 		TRY(landmark_is_point(l, found));
 	}
@@ -518,9 +170,9 @@ static struct err *run_untested(struct landmark *l, uint64_t ns)
 	landmark_budget(l, ns);
 	err = landmark_run_to_trap(l, PTRACE_SYSEMU);
 	landmark_budget_over();
-	if (err == &err_late && l->t->regs.orig_rax == (uint64_t)-1)
+	if (err == &landmark_late && l->t->regs.orig_rax == (uint64_t)-1)
 		return NULL;	/* where it should be: still computing */
-	return err ? err : &err_late;
+	return err ? err : &landmark_late;
 }
 
 /* The jump is, or may be, in the code; the task is not at the point. */
@@ -547,7 +199,7 @@ static struct err *search(struct landmark *l, enum how how)
 	if (!l->past)
 		TRY(landmark_is_point(l, &found));
 	rp_tools_clear(l->r, l->t);
-	if (!found && how == BY_JUMP && !copies_first(l))
+	if (!found && how == BY_JUMP && !landmark_copies_first(l))
 		TRY(landmark_patch(l));
 	if (!found && rp_tools_in_the_way(l->r, l->t, l->ev->regs.rip,
 					  l->patched ? l->stub.pun.addr : l->ev->regs.rip,
@@ -560,12 +212,12 @@ static struct err *search(struct landmark *l, enum how how)
 		return landmark_unpatch(l);
 	if (l->patched)
 		err = search_patched(l, &found);
-	else if (how != BY_DEBUG_REGISTER && copies_possible(l))
-		err = &err_costly;
+	else if (how != BY_DEBUG_REGISTER && landmark_copies_possible(l))
+		err = &landmark_costly;
 	else
 		err = l->r->watchers || !debug_registers_work() ? search_int3(l, &found)
 								: search_debug_register(l, &found);
-	if (err == &err_costly)
+	if (err == &landmark_costly)
 		err = search_in_copies(l, &found);
 	/* a debugger's breakpoint: the search begins anew when it goes on */
 	if (err == &rp_stopped) {
@@ -732,18 +384,18 @@ static struct err *find(struct landmark *l, uint64_t blind, struct rp_snapshot *
 
 	if (!err && blind)
 		share_good(r);
-	if (err == &err_late && blind) {
+	if (err == &landmark_late && blind) {
 		log_debug("event %" PRIu64 ": run past the point", l->ev->n);
 		share_missed(r);
 	}
-	if (*back && err == &err_late && blind) {
+	if (*back && err == &landmark_late && blind) {
 		TRY(again(l, back, l->prot != 0));
 		err = attempt(l, BY_JUMP, 0);
 	}
 	for (unsigned i = 0; err && l->prot && *back && i < OTHERWISE; i++) {
 		log_debug("event %" PRIu64 ": by %s: %s", l->ev->n,
 			  otherwise[i].how == BY_COPIES ? "copies" : "debug register", err->msg);
-		if (err != &err_late)
+		if (err != &landmark_late)
 			err_free(err);
 		TRY(again(l, back, i < OTHERWISE - 1));
 		err = attempt(l, otherwise[i].how, otherwise[i].blind ? blind : 0);
@@ -799,8 +451,8 @@ struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trac
 	landmarks_of(r)->search = NULL;
 	landmark_progress(NULL);
 	l.timed = false;
-	if (err == &err_late)
-		err = missed(&l, "its time was over");
+	if (err == &landmark_late)
+		err = landmark_missed(&l, "its time was over");
 	rp_snapshot_drop(back);
 	log_debug("event %" PRIu64 ": point found after %" PRIu64 " traps, %" PRIu64
 		  " trips, %u words in the test, %" PRIu64 " us (%" PRIu64 " blind) for %" PRIu64,

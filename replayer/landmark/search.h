@@ -1,5 +1,5 @@
 /*
- * search.h - the search for one point in computing code: search.c runs the task, jump.c has the
+ * search.h - the search for one point in computing code: run.c runs the task, jump.c has the
  * jump there, candidate.c looks whether it is the point.
  */
 #ifndef REPLAYER_LANDMARK_H
@@ -24,12 +24,12 @@ struct landmark {
 	struct regs sample[LANDMARK_SAMPLES];
 	uint32_t odd_sum;		/* of the point's effects: the last sum that differed */
 	uint64_t traps, trips;
-	/* all of them; what they cost decides whether copies.c is better */
+	/* all of them; what they cost decides whether translate.c is better */
 	uint64_t stops;
 	uint64_t began_ns;
 	bool no_copies;			/* they cannot be made here */
 	bool back;			/* there is a way back to where the search began */
-	bool timed;			/* the search has an end: err_late */
+	bool timed;			/* the search has an end: landmark_late */
 	/* it ends when so much processor time is gone; what was gone at its beginning */
 	uint64_t budget_ns, spent_ns;
 	/* this attempt has run so long without a test: it may be past the point */
@@ -39,12 +39,31 @@ struct landmark {
 	int prot;			/* of the code, where the program may write to it; else 0 */
 };
 
-/* ---- search.c ---- */
+/* ---- run.c ---- */
+/*
+ * The time for a search is over; or the task has got to its next event without passing the point.
+ */
+extern struct err landmark_late;
+/* The stops of this search cost more than copies of the code would (translate.c). */
+extern struct err landmark_costly;
 /*
  * Run to a SIGTRAP of ours; a growing stack is let grow, anything else is an error.
  * &landmark_costly: it is time for another way.
  */
 struct err *landmark_run_to_trap(struct landmark *l, int request) __must_check;
+/* l->t->regs go to the task, changed or not. */
+struct err *landmark_set_regs(struct rp_task *t) __must_check;
+/* A task at an instruction that the jump covers is to go on in the moved one. */
+void landmark_into_stub(struct landmark *l);
+/*
+ * The point was not found before that: &landmark_late where the search has an end, else the replay
+ * has diverged.
+ */
+struct err *landmark_missed(struct landmark *l, const char *before) __must_check;
+/* May there be copies of the code?  Are they to be tried first?  Is it time for them? */
+bool landmark_copies_possible(const struct landmark *l);
+bool landmark_copies_first(struct landmark *l);
+bool landmark_is_costly(struct landmark *l);
 
 /* As run_ops.program_regs (machine/tool.h). */
 bool landmark_program_regs(const struct replay *r, const struct rp_task *t, struct regs *regs);
