@@ -1,0 +1,133 @@
+/*
+ * buffer.h - what runs inside the recorded process: the system call buffer, tasks that sleep in it,
+ * marked and patched instructions.
+ */
+#ifndef RECORDER_BUFFER_H
+#define RECORDER_BUFFER_H
+
+#include "recorder/task.h"
+
+/* ---- buffer.c: the system call buffer ---------------------------------------------------- */
+/* A new program: its fixed pages are mapped writable.  Fills them. */
+struct err *rec_buffer_exec(struct recorder *rec, struct rec_task *t);
+void rec_buffer_copy(struct rec_buffer *to, const struct rec_buffer *from);
+void rec_buffer_put(struct rec_buffer *buf);
+/* The mapping at addr has gone or been replaced. */
+void rec_buffer_cut(struct rec_buffer *buf, uint64_t addr, uint64_t len);
+/*
+ * The task has stopped on its way through user mode: the calls it made are written as an event.
+ * at_call: outside of the hook, so the buffer may start again. */
+struct err *rec_buffer_flush(struct recorder *rec, struct rec_task *t, bool at_call);
+/* Descriptors have changed behind the hook's back. */
+void rec_buffer_forget(struct rec_task *t);
+/* Its next call will be a traced one. */
+void rec_buffer_close(struct rec_task *t);
+/* Registers as the program would have them without stubs. */
+struct err *rec_regs_get(struct rec_task *t, struct regs *regs, enum patch_where *where);
+/* Before it goes on in user mode: regs (or t->last) to where the code now is. */
+struct err *rec_buffer_resume(struct recorder *rec, struct rec_task *t, const struct regs *regs);
+/*
+ * It stopped inside the hook for a signal or our interrupt: see to it that it comes out soon.
+ * *mine: the signal was a fault of the hook's own. */
+struct err *rec_buffer_in_hook(struct recorder *rec, struct rec_task *t, struct regs *regs,
+			       const siginfo_t *info, bool *mine);
+/*
+ * At a traced call (regs behind the instruction) or a trapped cpuid (regs in front of it): patch it
+ * if that pays.
+ */
+void rec_buffer_site(struct recorder *rec, struct rec_task *t, uint64_t addr, enum patch_kind kind);
+/*
+ * Code of a file is now at addr.  to_run: by exec or the loader, so patch what is known of it;
+ * others (valgrind) map code to look at it. */
+void rec_buffer_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len,
+		       uint64_t offset, const struct stat *st, bool to_run);
+/* Effects: these bytes went there; this patch (with bytes of its own) was made. */
+void rec_effect_bytes(struct recorder *rec, uint64_t addr, const void *bytes, size_t len);
+void rec_effect_patch(struct recorder *rec, const struct patch *p);
+/* Instructions there have been marked: the hook must not let the program write to them. */
+struct err *rec_buffer_marked(struct rec_task *t, uint64_t addr, uint64_t len);
+void rec_buffer_file_mapped(struct recorder *rec, uint64_t dev, uint64_t ino);
+void rec_buffer_off(struct rec_task *t);
+/* Patched cpuid instructions trap from now on. */
+void rec_buffer_no_cpuid(struct recorder *rec, struct rec_task *t);
+bool rec_buffer_asleep(struct rec_task *t);
+/*
+ * regs of a task that stopped in the hook: a call that the kernel would begin again returns
+ * BUF_WOULD_BLOCK.  False: none.
+ */
+bool rec_buffer_interrupted(struct regs *regs);
+struct err *rec_buffer_state(struct rec_task *t, size_t offset, const void *bytes, size_t len);
+/* What its address space knows of files is t's view of now. */
+struct err *rec_buffer_tell_files(struct recorder *rec, struct rec_task *t);
+/* These records were the task's. */
+void rec_buffer_records(struct recorder *rec, struct rec_task *t, const uint8_t *bytes,
+			uint64_t len);
+
+/* ---- mark.c -------------------------------------------------------------------------------- */
+/*
+ * Code is at [addr, addr + len) now, of a file (from offset on) or of nobody (st NULL): where cpuid
+ * and rdtsc do not trap they are marked, with effects for the event that is being made.  Before
+ * rec_buffer_mapped(). */
+struct err *rec_mark_code(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len,
+			  uint64_t offset, const struct stat *st);
+/*
+ * At an exec, rsp at the first instruction: AT_HWCAP and AT_HWCAP2 as of the level that the program
+ * sees (auxv.c).
+ */
+struct err *rec_auxv_level(struct rec_task *t, uint64_t rsp);
+/*
+ * A marked xgetbv, xsave or xrstor (xsave.c), whose original bytes are text: done, with its
+ * effects; *done false: it faults.
+ */
+struct err *rec_xsave_trap(struct recorder *rec, struct rec_task *t, struct regs *regs,
+			   enum trap_insn insn, const uint8_t *text, unsigned len, bool *done);
+void rec_marks_deinit(struct recorder *rec);
+
+/* ---- park.c: tasks that sleep in the hook ------------------------------------------------- */
+/*
+ * At the exit of a call that the hook left to us: does this process do that so often that it should
+ * sleep by itself?
+ */
+void rec_park_consider(struct recorder *rec, struct rec_task *t);
+/* t (or NULL: whoever wakes up first) has the baton; it is about to run. */
+void rec_park_give(struct recorder *rec, struct rec_task *t);
+/* Somebody has stopped; while others run they are not to go on without us. */
+void rec_park_hold(struct recorder *rec);
+/* Whose turn it is; NULL: nobody's. */
+struct rec_task *rec_park_turn(const struct recorder *rec);
+/* Take the baton: true when nobody had it, or its holder is stopped or dead. */
+bool rec_park_take(struct recorder *rec);
+/* The baton is ours: what happened meanwhile becomes events. */
+void rec_park_events(struct recorder *rec);
+/* A stop of a task that is parked.  Its ptrace state is as reported. */
+struct err *rec_park_stop(struct recorder *rec, struct rec_task *t);
+/* Before a parked task goes on. */
+struct err *rec_park_resume(struct rec_task *t);
+/* It is asleep there: to stop when it wakes up. */
+void rec_park_call_back(struct rec_task *t);
+/* A copy of the process, with this task alone. */
+void rec_park_forked(struct rec_task *child);
+/* The task is being removed. */
+void rec_park_gone(struct recorder *rec, const struct rec_task *t);
+void rec_park_deinit(struct recorder *rec);
+void rec_buffer_deinit(struct recorder *rec);
+
+/* ---- tsc.c: a process that reads the time-stamp counter often does it without a trap --------- */
+
+/* One more has trapped.  Between events, task stopped. */
+void rec_tsc_trapped(struct recorder *rec, struct rec_task *t);
+/*
+ * The last record in the buffer, which has just been read, is one of rdtsc, with so many more
+ * values.
+ */
+void rec_tsc_seen(struct rec_task *t, uint64_t more);
+/* A signal in the hook; *mine: it is a thread's first rdtsc there, which it makes again. */
+struct err *rec_tsc_in_hook(struct recorder *rec, struct rec_task *t, const siginfo_t *info,
+			    const struct regs *regs, bool *mine) __must_check;
+/* There may be one in new code that no mark was made for. */
+struct err *rec_tsc_doubt(struct recorder *rec, struct rec_task *t) __must_check;
+/* A mapping of the process can now be executed with prot. */
+struct err *rec_tsc_mapped(struct recorder *rec, struct rec_task *t, uint64_t prot,
+			   bool shared) __must_check;
+
+#endif

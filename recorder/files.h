@@ -1,0 +1,94 @@
+/*
+ * files.h - the files of the recorded processes: descriptors, what is mapped, what is answered in
+ * place of a file.
+ */
+#ifndef RECORDER_FILES_H
+#define RECORDER_FILES_H
+
+#include "recorder/task.h"
+
+/* A file, as it was when it was looked at. */
+struct rec_version { uint64_t dev, ino, size, mtime_s, mtime_ns; };
+static inline struct rec_version rec_version_of(const struct stat *st)
+{
+	return (struct rec_version){ st->st_dev, st->st_ino, (uint64_t)st->st_size,
+				     (uint64_t)st->st_mtim.tv_sec, (uint64_t)st->st_mtim.tv_nsec };
+}
+
+/* ---- files.c ---------------------------------------------------------------------- */
+/* Content of an open descriptor of the task; -1 when it cannot be opened. */
+int rec_fd_open(struct rec_task *t, int fd);
+void rec_fd_forget(struct rec_files *files, uint64_t first, uint64_t last);
+/* A file was mapped: descriptors that looked plain may be it. */
+void rec_fd_reclassify(struct recorder *rec);
+enum fd_class rec_fd_class(struct recorder *rec, struct rec_task *t, int fd);
+/* The size of the file behind fd (or of this name) may have changed, in a call of t's. */
+void rec_fd_cut(struct recorder *rec, struct rec_task *t, int fd);
+void rec_path_cut(struct recorder *rec, struct rec_task *t, uint64_t path);
+/* fallocate; FICLONE. */
+void rec_fd_allocated(struct recorder *rec, struct rec_task *t, int fd, uint64_t mode, uint64_t off,
+		      uint64_t len);
+void rec_fd_cloned(struct recorder *rec, struct rec_task *t, int fd);
+/*
+ * File position of a descriptor: the offset that the pointer names, else from fdinfo; -1: unknown.
+ */
+int64_t rec_fd_position(struct rec_task *t, int fd, uint64_t pointer);
+/* A call wrote ret bytes of these spans to fd: echo and changed mappings. */
+void rec_fd_written(struct recorder *rec, struct rec_task *t, struct rec_call *call, int64_t ret);
+
+/* ---- mapped.c: files and shared memory that are mapped --------------------------------------- */
+/* The file as it is mapped by somebody, or NULL; rather one that is live. */
+struct rec_file *rec_file_find(const struct stat *st);
+/*
+ * A new one, of a mapping that is being made; its object holds the file as st says.  keep: hold fd
+ * open to read it, -1: not.
+ */
+struct rec_file *rec_file_add(const struct stat *st, uint32_t object, bool live, int keep);
+/* Replay is to follow it from now on: an effect, if that is news. */
+void rec_file_live(struct recorder *rec, struct rec_file *f);
+/* Nobody has mapped it after all. */
+void rec_file_unused(struct rec_file *f);
+/*
+ * What a call did to the file that st describes (if anybody has it mapped): effects.  fd: to read
+ * it, or -1.
+ */
+void rec_file_changed(struct recorder *rec, const struct stat *st, int fd, uint64_t off,
+		      uint64_t len);
+void rec_file_zeroed(struct recorder *rec, const struct stat *st, int fd, uint64_t off,
+		     uint64_t len);
+/* What was behind off has moved. */
+void rec_file_shifted(struct recorder *rec, const struct stat *st, int fd, uint64_t off);
+/* Is its size as replay has it?  Nothing else has changed. */
+void rec_file_resized(struct recorder *rec, const struct stat *st, int fd);
+/* The same of all that can be looked at. */
+void rec_files_resized(struct recorder *rec);
+void rec_shared_add(struct rec_mm *mm, const struct rec_shared *s);
+void rec_shared_cut(struct rec_mm *mm, uint64_t addr, uint64_t len);
+/* mremap: what was at [addr, addr + len) is at [to, to + to_len); stays: at the old place, too. */
+void rec_shared_move(struct rec_mm *mm, uint64_t addr, uint64_t len, uint64_t to, uint64_t to_len,
+		     bool stays);
+/* False: reading it would bring pages into being (large, shared, and its holes are not known). */
+bool rec_map_readable(struct rec_task *t, const struct tracee_map *m);
+/* WRITE effects for all of its pages that are not zero. */
+void rec_effect_pages(struct recorder *rec, struct rec_task *t, const struct tracee_map *m);
+/* tracee_pages() for a mapping of a recorded process: holes are not read. */
+struct err *rec_map_pages(struct rec_task *t, const struct tracee_map *m, tracee_page_fn *fn,
+			  void *ctx);
+
+/* ---- status.c: /proc/PID/status ------------------------------------------------------ */
+/* A number there; of several the last. */
+uint64_t rec_status_number(pid_t tid, const char *name, int base);
+bool rec_status_is(struct recorder *rec, const struct rec_task *t, int fd);
+/* Exit stop of a read: what it says of filters is put right, where the kernel has written it. */
+void rec_status_read(struct recorder *rec, struct rec_task *t, int64_t ret);
+
+/* ---- cores.c: how many processors the program sees ------------------------------------------- */
+
+void rec_cores_start(struct recorder *rec);
+void rec_cores_deinit(struct recorder *rec);
+/* A call begins: where it asks a file for processors, the kernel gets the path of another one. */
+void rec_cores_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call);
+/* The one that the task believes to run on. */
+unsigned rec_cores_current(const struct rec_task *t);
+
+#endif

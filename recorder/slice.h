@@ -1,0 +1,67 @@
+/*
+ * slice.h - whose turn it is: time slices, chaos, loops that only wait, locks.
+ */
+#ifndef RECORDER_SLICE_H
+#define RECORDER_SLICE_H
+
+#include "recorder/task.h"
+
+/* ---- slice.c: whose turn it is ---------------------------------------------------- */
+/* The time since the last call was t's; NULL: nobody's. */
+void rec_slice_charge(struct recorder *rec, struct rec_task *t, uint64_t now);
+void rec_slice_born(struct recorder *rec, struct rec_task *t);
+/* It was in the kernel, and has stopped. */
+void rec_slice_woke(struct recorder *rec, struct rec_task *t);
+/* It gives up the rest of its slice. */
+void rec_slice_yield(struct recorder *rec, struct rec_task *t);
+/* The same of a task that has done nothing but wait in a loop. */
+void rec_slice_spun(struct recorder *rec, struct rec_task *t);
+/* Interrupted in such a loop: is it to go on, up to the trap? */
+bool rec_slice_waits(struct recorder *rec, const struct rec_task *t, uint64_t rip);
+/* The ready task to go on, current while its slice lasts.  NULL: nobody is ready. */
+struct rec_task *rec_slice_pick(struct recorder *rec, struct rec_task *current, uint64_t now);
+/* It is the next. */
+void rec_slice_first(struct recorder *rec, struct rec_task *t);
+/* t has got its turn by itself (park.c). */
+void rec_slice_begin(struct recorder *rec, const struct rec_task *t);
+/* t runs in user mode: is it to be interrupted, and why? */
+enum slice_ask rec_slice_check(struct recorder *rec, const struct rec_task *t);
+bool rec_slice_look_asleep(struct recorder *rec, uint64_t now);
+/* Probed with these registers: does it wait, in a loop, for memory to change? */
+bool rec_slice_spins(struct recorder *rec, const struct rec_task *t, const struct regs *regs);
+/* Its slice is over, but not here: a random time from now.  False: not so. */
+bool rec_slice_linger(struct recorder *rec, const struct rec_task *t);
+/* UINT64_MAX: it does not */
+uint64_t rec_slice_linger_left(const struct recorder *rec, uint64_t now);
+/* How many instructions beyond the call it has just made its slice is to end; 0: right there. */
+unsigned rec_slice_walk(struct recorder *rec, const struct rec_task *t);
+/* It went on for so many, and came to a call, or not. */
+void rec_slice_walked(struct rec_task *t, unsigned steps, bool to_call);
+
+/* ---- chaos.c: --chaos ------------------------------------------------------------ */
+void rec_chaos_start(struct recorder *rec);
+uint32_t rec_random(struct recorder *rec, uint32_t below);
+/* A slice of so few instructions that no timer could end it; 0: as long as it likes. */
+unsigned rec_chaos_steps(struct recorder *rec, struct rec_task *t);
+struct rec_task *rec_chaos_pick(struct recorder *rec, struct rec_task *current, uint64_t now);
+
+/* ---- spin.c: loops that only wait ------------------------------------------------------ */
+/* Found waiting near rip, at an event: from now on the loop traps now and then, if it can. */
+void rec_spin_patch(struct recorder *rec, struct rec_task *t, uint64_t rip);
+/* regs: as if there were no patch */
+bool rec_spin_is_trap(const struct rec_task *t, int sig, const siginfo_t *info,
+		      const struct regs *regs);
+/* Computing at rip: will it soon trap by itself? */
+bool rec_spin_will_trap(const struct rec_task *t, uint64_t rip);
+struct err *rec_spin_trapped(struct recorder *rec, struct rec_task *t, const struct regs *regs);
+
+/* ---- handoff.c: locks --------------------------------------------------------------- */
+/* t begins to wait for a futex. */
+void rec_handoff_wait(struct recorder *rec, struct rec_task *t, const uint64_t *args);
+/* It is about to wake others by a traced call, and has done so. */
+void rec_handoff_wakes(struct recorder *rec, struct rec_task *t, const uint64_t *args);
+void rec_handoff_woken(struct recorder *rec, struct rec_task *t, const uint64_t *args, int64_t ret);
+/* It has made this call in the hook. */
+void rec_handoff_record(struct rec_task *t, uint64_t addr, uint64_t op);
+
+#endif

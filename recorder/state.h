@@ -1,0 +1,58 @@
+/*
+ * state.h - points in computing code: what names them, and what is kept to find them again.
+ */
+#ifndef RECORDER_STATE_H
+#define RECORDER_STATE_H
+
+#include "recorder/task.h"
+
+/* ---- state.c: points in computing code ---------------------------------------------- */
+/* From now on waitpid returns every few milliseconds; the next time so soon. */
+void rec_ticks_start(struct recorder *rec);
+void rec_tick_in(struct recorder *rec, uint64_t first_ns);
+void rec_tick_as_usual(struct recorder *rec);
+void rec_tick_often(struct recorder *rec, bool often);	/* while others are ready */
+/*
+ * Let a READY task do so many instructions, fewer if it comes to a call, and name the point as
+ * below.
+ */
+struct err *rec_walk(struct recorder *rec, struct rec_task *t, unsigned steps);
+/* The same, from inside the hook and behind its call. */
+struct err *rec_walk_out(struct recorder *rec, struct rec_task *t, unsigned steps);
+/*
+ * The task has been interrupted in user mode: write a SWITCH event, after which it is READY at a
+ * point that replay can find.  *named = false: no good place here; let it go on, and try again
+ * (state READY), or another stop has to be handled (state STOPPED). */
+struct err *rec_name_point(struct recorder *rec, struct rec_task *t, bool *named);
+
+/* The same right where it is, whatever the place; regs: its registers. */
+struct err *rec_name_here(struct recorder *rec, struct rec_task *t, const struct regs *regs);
+
+/* ---- count.c: ticks -------------------------------------------------------------- */
+/* An event of the task is being written: counts begin anew. */
+void rec_ticks_restart(struct rec_task *t);
+/* How many since; false: not known. */
+bool rec_ticks_now(struct recorder *rec, struct rec_task *t, uint64_t *ret);
+/* rec_run_user() by single steps. */
+struct err *rec_run_steps(struct recorder *rec, struct rec_task *t, int sig);
+bool rec_trap_blocked(const struct rec_task *t);
+
+/* ---- witness.c: all of a task's memory, as effects of the event being built ------------- */
+struct rec_copies;
+void rec_copies_drop(struct rec_copies *c);
+/* near.c: pages in mappings of more than `large' bytes. */
+enum { NEAR_MAX = 256 };
+struct rec_near { uint64_t large, page[NEAR_MAX]; size_t n; };
+void rec_near_find(struct rec_near *near, const struct rec_task *t, const struct regs *regs,
+		   const struct tracee_maps *maps);
+void rec_near_add(struct rec_near *near, const struct tracee_maps *maps, uint64_t page);
+void rec_near_sort(struct rec_near *near);
+/* After rec_near_sort(). */
+bool rec_near_has(const struct rec_near *near, uint64_t page);
+/* False: some memory is not covered. */
+bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *regs,
+		 const struct tracee_maps *maps);
+/* At the exit stop of a call after which there will be such points. */
+void rec_witness_expect(struct recorder *rec, struct rec_task *t);
+
+#endif
