@@ -50,7 +50,7 @@ enum {
 	LINGER_HOG = 3, LINGERS_MAX = 12, LINGER_NS = 1000, LINGER_ORDERS = 8,
 	WAITS_MAX = 16,
 	STACK_WORDS = 32,		/* of its caller's variables */
-	STRAY_IN = 8, STRAY_COST_NS = 5000000,
+	STRAY_IN = 8, STRAY_IN_YIELDS = 64, STRAY_COST_NS = 5000000,
 };
 
 /* ---- virtual time --------------------------------------------------------------------------- */
@@ -385,7 +385,9 @@ bool rec_slice_spins(struct recorder *rec, const struct rec_task *t, const struc
  */
 static bool strays(struct recorder *rec, const struct rec_task *t)
 {
-	return t->name_cost_ns < STRAY_COST_NS && rec_random(rec, STRAY_IN) == 0;
+	unsigned in = rec->slices.yielded ? STRAY_IN_YIELDS : STRAY_IN;
+
+	return t->name_cost_ns < STRAY_COST_NS && rec_random(rec, in) == 0;
 }
 
 unsigned rec_slice_walk(struct recorder *rec, const struct rec_task *t)
