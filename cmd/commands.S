@@ -3,6 +3,7 @@
 	.globl	gdb_commands
 gdb_commands:
 	.incbin	"cmd/commands.py"
+	.incbin	"cmd/commands_lines.py"
 	.incbin	"cmd/commands_jit.py"
 	.incbin	"cmd/commands_bt.py"
 	.incbin	"cmd/commands_map.py"

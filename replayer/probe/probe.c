@@ -27,113 +27,13 @@
 #include <unistd.h>
 
 #include "replayer/probe/probe.h"
-#include "tracee/room.h"
 #include "x86/emit.h"
 
-enum {
-	STUBS_BYTES = 65536,
-	REACH = 0x70000000,
-	CLOCK_BATCH = PROBE_RING_HALF / PROBE_RECORD_MAX - 1
-};
+enum { CLOCK_BATCH = PROBE_RING_HALF / PROBE_RECORD_MAX - 1 };
 
 static uint64_t *word(struct replay *r, uint64_t addr)
 {
 	return (uint64_t *)(void *)(probes_of(r)->area + (addr - PROBE_AREA));
-}
-
-/* ---- memory for stubs -------------------------------------------------------------------- */
-
-static bool is_stubs(const struct rp_probed *pd, uint64_t start)
-{
-	for (unsigned i = 0; i < pd->stubs_n; i++) {
-		if (pd->stubs[i].start == start)
-			return true;
-	}
-	return false;
-}
-
-static bool is_executable_or_ours(const struct tracee_map *m, const void *probed)
-{
-	return m->name[0] == '/' || is_stubs(probed, m->start);
-}
-
-static bool is_no_heap(const struct tracee_map *m, const void *probed)
-{
-	(void)probed;
-	return strcmp(m->name, "[heap]") != 0;
-}
-
-/*
- * Room that the program is not likely to map: below an executable and what we have mapped there,
- * else the highest in reach (for libraries that is above the loader, where only the stack could
- * come), but not where the heap will grow.
- */
-static uint64_t find_room(const struct rp_probed *pd, const struct tracee_maps *maps, uint64_t site)
-{
-	const uint64_t libraries = 0x7e0000000000;
-	struct room_want want = {
-		.len = STUBS_BYTES,
-		.margin = PAGE_BYTES,
-		.near = site,
-		.reach = REACH,
-		.kept_start = FIXED_PAGE,
-		.kept_end = PROBE_END,
-		.beside = is_executable_or_ours,
-		.ctx = pd,
-	};
-	uint64_t at = site < libraries ? room_below(maps, &want) : 0;
-
-	want.beside = is_no_heap;
-	return at ? at : room_above(maps, &want);
-}
-
-static struct err *area_map(struct replay *r, struct rp_task *t)
-{
-	struct rp_probed *pd = probed_of(t->mm);
-	int64_t ret;
-
-	if (pd->mapped)
-		return NULL;
-	TRY(rp_call(t, &ret, SYS_mmap, PROBE_AREA, PROBE_AREA_BYTES, PROT_READ | PROT_WRITE,
-		 MAP_SHARED | MAP_FIXED_NOREPLACE, (uint64_t)probes_of(r)->fd, 0));
-	if (ret != PROBE_AREA)
-		return err_new(ERR_UNSUPPORTED,
-			       "the program has mapped memory at 0x%x, where probes need some",
-			       PROBE_AREA);
-	pd->mapped = true;
-	return NULL;
-}
-
-/* Room for a stub near addr; 0 when there is none. */
-static struct err *stub_room(struct rp_task *t, uint64_t addr, struct rp_stubs **ret)
-{
-	struct rp_probed *pd = probed_of(t->mm);
-	struct tracee_maps maps;
-	uint64_t at;
-	int64_t got;
-
-	*ret = NULL;
-	for (unsigned i = 0; i < pd->stubs_n; i++) {
-		if (room_reaches(pd->stubs[i].start, STUBS_BYTES, addr, REACH) &&
-		    pd->stubs[i].used + PROBE_STUB_MAX <= STUBS_BYTES) {
-			*ret = &pd->stubs[i];
-			return NULL;
-		}
-	}
-	TRY(tracee_maps_read(t->real, &maps));
-	at = find_room(pd, &maps, addr);
-	tracee_maps_deinit(&maps);
-	if (!at)
-		return NULL;
-	TRY(rp_call(t, &got, SYS_mmap, at, STUBS_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0));
-	if (got != (int64_t)at)
-		return NULL;
-	pd->stubs = realloc(pd->stubs, (pd->stubs_n + 1) * sizeof(*pd->stubs));
-	BUG_ON(!pd->stubs, "out of memory for probes");
-	pd->stubs[pd->stubs_n] = (struct rp_stubs){ at, 0 };
-	*ret = &pd->stubs[pd->stubs_n++];
-	return NULL;
 }
 
 /* ---- patches ------------------------------------------------------------------------------- */
@@ -246,7 +146,7 @@ static struct err *patch_add(struct replay *r, struct rp_task *t, uint64_t addr,
 
 	if (patch_at(pd, addr) || tracee_read_some(t->real, addr, &byte, 1) != 1)
 		return NULL;
-	TRY(stub_room(t, addr, &room));
+	TRY(rp_stub_room(t, addr, &room));
 	if (!room)
 		return NULL;
 	if (!probes_of(r)->range ||
@@ -331,7 +231,7 @@ struct err *rp_probe_task(struct replay *r, struct rp_task *t)
 		t->mm->tool[TOOL_PROBE] = calloc(1, sizeof(struct rp_probed));
 		BUG_ON(!probed_of(t->mm), "out of memory for probes");
 	}
-	TRY(area_map(r, t));
+	TRY(rp_probe_area_map(r, t));
 	if (p->quiet)
 		TRY(make_quiet(r, t));
 	for (unsigned i = 0; i < p->n; i++)
@@ -589,7 +489,7 @@ void rp_probe_yield(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t
 	if (!probes_of(r))
 		return;
 	for (unsigned i = 0; pd && i < pd->stubs_n; i++)
-		stubs |= meets(addr, len, pd->stubs[i].start, STUBS_BYTES);
+		stubs |= meets(addr, len, pd->stubs[i].start, PROBE_STUBS_BYTES);
 	if (stubs)
 		rp_probe_out(r, t->mm, t->real);
 	for (unsigned i = 0; pd && i < pd->n;) {
@@ -614,7 +514,8 @@ void rp_probe_yield(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t
 	for (unsigned i = 0; pd && stubs && i < pd->stubs_n; i++) {
 		int64_t ret;
 
-		err_free(rp_call(t, &ret, SYS_munmap, pd->stubs[i].start, STUBS_BYTES, 0, 0, 0, 0));
+		err_free(rp_call(t, &ret, SYS_munmap, pd->stubs[i].start, PROBE_STUBS_BYTES, 0, 0,
+				 0, 0));
 	}
 	if (stubs)
 		pd->stubs_n = 0;

@@ -48,6 +48,7 @@ enum {
 	PROBE_AREA_BYTES = PROBE_END - PROBE_AREA,
 	PROBE_RECORD_MAX = 48,
 	PROBE_STUB_MAX = 1024,
+	PROBE_STUBS_BYTES = 65536,	/* a mapping for stubs */
 };
 _Static_assert(PROBE_SITES == PROBE_RING_END && PROBE_STACKS == PROBE_SITES + 8 * PROBE_HASH &&
 	       PROBE_POOL == PROBE_STACKS + 8 * PROBE_HASH, "one behind the other");
@@ -155,6 +156,11 @@ struct err *rp_probe_task(struct replay *r, struct rp_task *t) __must_check;
 void rp_probe_drain(struct replay *r, const struct rp_task *t);
 /* The ring's count, so that the run stops where probes->stop_at says. */
 void rp_probe_set_count(struct replay *r);
+
+/* room.c: the area, where it is not yet. */
+struct err *rp_probe_area_map(struct replay *r, struct rp_task *t) __must_check;
+/* Room for a stub in reach of addr; NULL: there is none. */
+struct err *rp_stub_room(struct rp_task *t, uint64_t addr, struct rp_stubs **ret) __must_check;
 
 /*
  * stub.c: fills patch->bytes, len, insn and the code of its stub, for address patch->stub.  False:
