@@ -27,6 +27,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "recorder/ptrace.h"
 #include "tracee/blob.h"
 #include "tracee/mark.h"
@@ -130,8 +131,7 @@ void rec_buffer_copy(struct rec_buffer *to, const struct rec_buffer *from)
 	to->code = NULL;
 	if (!from->codes)
 		return;
-	to->code = malloc(CODES_MAX * sizeof(*to->code));
-	BUG_ON(!to->code, "out of memory for an address space");
+	to->code = alloc_zeroed(CODES_MAX, sizeof(*to->code), "an address space");
 	memcpy(to->code, from->code, from->codes * sizeof(*to->code));
 }
 

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/alloc.h"
 #include "recorder/internal.h"
 
 /* 32 MB for one call; beyond that a changed page is written whole */
@@ -53,8 +54,7 @@ static void note_page(void *ctx, uint64_t addr, const void *bytes)
 
 	if (c->n == c->room) {
 		c->room = c->room * 2 + 256;
-		c->page = realloc(c->page, c->room * sizeof(*c->page));
-		BUG_ON(!c->page, "out of memory for a list of pages");
+		c->page = alloc_more(c->page, c->room, sizeof(*c->page), "a list of pages");
 	}
 	p = &c->page[c->n++];
 	*p = (struct seen_page){ .addr = addr };
@@ -88,10 +88,9 @@ static void each_page(struct rec_task *t, const struct tracee_maps *maps, tracee
 
 struct rec_changes *rec_changes_before(struct rec_task *t)
 {
-	struct rec_changes *c = calloc(1, sizeof(*c));
+	struct rec_changes *c = alloc_zeroed(1, sizeof(*c), "what a call changes");
 	struct err *err;
 
-	BUG_ON(!c, "out of memory for a call's changes");
 	err = tracee_maps_read(t->tid, &c->maps);
 	if (err) {
 		err_free(err);

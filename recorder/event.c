@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "base/alloc.h"
 #include "recorder/internal.h"
 #include "tracee/level.h"
 
@@ -26,8 +27,7 @@ void *rec_alloc(struct recorder *rec, size_t len)
 	if (!a || a->size - a->used < len) {
 		size_t size = len > ARENA_BLOCK ? len : ARENA_BLOCK;
 
-		a = malloc(sizeof(*a) + size);
-		BUG_ON(!a, "out of memory for %zu bytes of one event", len);
+		a = alloc_more(NULL, 1, sizeof(*a) + size, "one event");
 		*a = (struct rec_arena){ (unsigned char *)(a + 1), 0, size, rec->arena };
 		rec->arena = a;
 	}
@@ -62,8 +62,7 @@ struct trace_effect *rec_effect(struct recorder *rec, enum trace_effect_kind kin
 	if (rec->effects == rec->effects_size) {
 		unsigned size = rec->effects_size * 2 + 64;
 
-		e = realloc(rec->effect, size * sizeof(*e));
-		BUG_ON(!e, "out of memory for %u effects", size);
+		e = alloc_more(rec->effect, size, sizeof(*e), "effects");
 		rec->effect = e;
 		rec->effects_size = size;
 	}

@@ -23,6 +23,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "recorder/internal.h"
 
 enum { CHUNK = 1 << 20, SMALL = 256 << 10, LARGE = 64 << 20 };
@@ -48,8 +49,7 @@ struct rec_file *rec_file_add(const struct stat *st, uint32_t object, bool live,
 		if (f->object == object)
 			return f;
 	}
-	f = calloc(1, sizeof(*f));
-	BUG_ON(!f, "out of memory for a mapped file");
+	f = alloc_zeroed(1, sizeof(*f), "a mapped file");
 	*f = (struct rec_file){ files,	0,    st->st_dev, st->st_ino, (uint64_t)st->st_size,
 				object, live, -1 };
 	if (keep >= 0)
@@ -246,9 +246,8 @@ void rec_file_shifted(struct recorder *rec, const struct stat *st, int fd, uint6
 
 void rec_shared_add(struct rec_mm *mm, const struct rec_shared *s)
 {
-	struct rec_shared *copy = malloc(sizeof(*copy));
+	struct rec_shared *copy = alloc_zeroed(1, sizeof(*copy), "a mapping");
 
-	BUG_ON(!copy, "out of memory for a mapping");
 	*copy = *s;
 	copy->next = mm->shared;
 	mm->shared = copy;
@@ -321,8 +320,7 @@ void rec_shared_move(struct rec_mm *mm, uint64_t addr, uint64_t len, uint64_t to
 
 		if (start >= stop || start - addr >= to_len)
 			continue;
-		copy = malloc(sizeof(*copy));
-		BUG_ON(!copy, "out of memory for a mapping");
+		copy = alloc_zeroed(1, sizeof(*copy), "a mapping");
 		*copy = part_of(s, start - s->addr, stop - start);
 		copy->addr = to + (start - addr);
 		copy->len =

@@ -32,6 +32,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "recorder/internal.h"
 
 enum {
@@ -68,8 +69,7 @@ static void area_add(struct rec_mm *mm, uint64_t addr, uint64_t len, bool read)
 		if (addr >= o->addr && addr + len <= o->addr + o->len)
 			return;
 	}
-	o = calloc(1, sizeof(*o));
-	BUG_ON(!o, "out of memory for a shared mapping");
+	o = alloc_zeroed(1, sizeof(*o), "a shared mapping");
 	*o = (struct rec_outside){ .next = mm->outside, .addr = addr, .len = len, .fresh = true };
 	if (read)
 		o->sum = calloc(len / PAGE_BYTES, sizeof(*o->sum));
@@ -153,8 +153,7 @@ static void announce(struct recorder *rec, const char *name, const char *whom, b
 		if (!strncmp(said[i], name, 127))
 			return;
 	}
-	said = realloc(said, (said_n + 1) * sizeof(*said));
-	BUG_ON(!said, "out of memory for a name");
+	said = alloc_more(said, said_n + 1, sizeof(*said), "a name");
 	snprintf(said[said_n++], sizeof(*said), "%s", name);
 	if (read)
 		log_warn(

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "recorder/ptrace.h"
 
 /*
@@ -136,10 +137,9 @@ void rec_pt_repatch(struct recorder *rec, struct rec_task *t)
 void rec_pt_attach(struct recorder *rec, struct rec_task *t, struct rec_task *tracer, bool seized,
 		   uint64_t options)
 {
-	struct rec_pt *pt = t->pt ? t->pt : calloc(1, sizeof(*t->pt));
+	struct rec_pt *pt = t->pt ? t->pt : alloc_zeroed(1, sizeof(*t->pt), "a tracee");
 
 	(void)rec;
-	BUG_ON(!pt, "out of memory for a tracee");
 	t->pt = pt;
 	pt->tracer = tracer;
 	pt->seized = seized;
@@ -181,9 +181,8 @@ pid_t rec_pt_parent(pid_t tid)
 /* Its tracer sees the end of every tracee; of its own child through the kernel. */
 static void dead_add(struct recorder *rec, struct rec_task *t, int status)
 {
-	struct rec_pt_dead *dead = calloc(1, sizeof(*dead)), **p = &rec->pt_dead;
+	struct rec_pt_dead *dead = alloc_zeroed(1, sizeof(*dead), "a tracee"), **p = &rec->pt_dead;
 
-	BUG_ON(!dead, "out of memory for a tracee");
 	dead->tracer = t->pt->tracer;
 	dead->tid = t->tid;
 	dead->pid = t->pid;

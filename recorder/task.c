@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "recorder/ptrace.h"
 
 static struct rec_task **hash_slot(struct recorder *rec, pid_t tid)
@@ -48,9 +49,8 @@ static void hash_remove(struct recorder *rec, struct rec_task *t)
 
 struct rec_task *rec_task_add(struct recorder *rec, pid_t tid, pid_t pid)
 {
-	struct rec_task *t = calloc(1, sizeof(*t)), **p = &rec->tasks;
+	struct rec_task *t = alloc_zeroed(1, sizeof(*t), "a task"), **p = &rec->tasks;
 
-	BUG_ON(!t, "out of memory for a task");
 	t->tid = tid;
 	t->pid = pid;
 	t->serial = ++rec->serial;
@@ -113,9 +113,8 @@ void rec_task_remove(struct recorder *rec, struct rec_task *t)
 
 struct rec_mm *rec_mm_create(void)
 {
-	struct rec_mm *mm = calloc(1, sizeof(*mm));
+	struct rec_mm *mm = alloc_zeroed(1, sizeof(*mm), "an address space");
 
-	BUG_ON(!mm, "out of memory for an address space");
 	mm->users = 1;
 	return mm;
 }
@@ -142,9 +141,8 @@ struct rec_mm *rec_mm_copy(const struct rec_mm *mm)
 
 struct rec_scratch *rec_scratch_add(struct rec_mm *mm, uint64_t addr, uint64_t len, uint32_t owner)
 {
-	struct rec_scratch *s = malloc(sizeof(*s));
+	struct rec_scratch *s = alloc_zeroed(1, sizeof(*s), "scratch");
 
-	BUG_ON(!s, "out of memory for scratch");
 	*s = (struct rec_scratch){ mm->scratch, addr, len, owner };
 	mm->scratch = s;
 	return s;
@@ -183,13 +181,11 @@ void rec_files_put(struct rec_files *files)
 
 struct rec_files *rec_files_copy(const struct rec_files *files)
 {
-	struct rec_files *copy = calloc(1, sizeof(*copy));
+	struct rec_files *copy = alloc_zeroed(1, sizeof(*copy), "a descriptor table");
 
-	BUG_ON(!copy, "out of memory for a descriptor table");
 	copy->users = 1;
 	if (files && files->n) {
-		copy->class = malloc(files->n);
-		BUG_ON(!copy->class, "out of memory for a descriptor table");
+		copy->class = alloc_zeroed(files->n, 1, "a descriptor table");
 		memcpy(copy->class, files->class, files->n);
 		copy->n = files->n;
 	}
@@ -204,9 +200,8 @@ void rec_sighand_put(struct rec_sighand *sighand)
 
 struct rec_sighand *rec_sighand_copy(const struct rec_sighand *sighand)
 {
-	struct rec_sighand *copy = calloc(1, sizeof(*copy));
+	struct rec_sighand *copy = alloc_zeroed(1, sizeof(*copy), "signal handlers");
 
-	BUG_ON(!copy, "out of memory for signal handlers");
 	if (sighand)
 		*copy = *sighand;
 	copy->users = 1;

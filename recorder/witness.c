@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/uio.h>
 
+#include "base/alloc.h"
 #include "recorder/internal.h"
 
 enum {
@@ -104,8 +105,8 @@ static struct changed *changed_page(struct pass *s, const struct copy *p)
 
 	if (s->changed_n == s->changed_room) {
 		s->changed_room = s->changed_room * 2 + 64;
-		s->changed = realloc(s->changed, s->changed_room * sizeof(*s->changed));
-		BUG_ON(!s->changed, "out of memory for changed pages");
+		s->changed = alloc_more(s->changed, s->changed_room, sizeof(*s->changed),
+					"changed pages");
 	}
 	c = &s->changed[s->changed_n++];
 	*c = (struct changed){ .page = p, .rank = p->changes };
@@ -182,8 +183,8 @@ static void keep(struct pass *s, struct copy *p)
 {
 	if (s->now.n == s->room) {
 		s->room = s->room * 2 + 256;
-		s->now.page = realloc(s->now.page, s->room * sizeof(*s->now.page));
-		BUG_ON(!s->now.page, "out of memory for copies of pages");
+		s->now.page = alloc_more(s->now.page, s->room, sizeof(*s->now.page),
+					 "copies of pages");
 	}
 	s->now.page[s->now.n++] = p;
 }
@@ -219,8 +220,7 @@ static void on_page(void *ctx, uint64_t addr, const void *bytes)
 		s->sum += mem_sum_one(addr / PAGE_BYTES, bytes);
 		return;
 	}
-	p = malloc(sizeof(*p));
-	BUG_ON(!p, "out of memory for copies of pages");
+	p = alloc_more(NULL, 1, sizeof(*p), "copies of pages");
 	copies_in_use++;
 	p->addr = addr;
 	p->hot = HOT_POINTS;
@@ -413,8 +413,7 @@ bool rec_witness(struct recorder *rec, struct rec_task *t, const struct regs *re
 	bool whole = true, few;
 
 	if (!t->mm->copies)
-		t->mm->copies = calloc(1, sizeof(*t->mm->copies));
-	BUG_ON(!t->mm->copies, "out of memory for copies of pages");
+		t->mm->copies = alloc_zeroed(1, sizeof(*t->mm->copies), "copies of pages");
 	s.old = *t->mm->copies;
 	s.budget = (unsigned)((now - s.old.last_ns) / 1000000 < PAGES_MAX
 				      ? (now - s.old.last_ns) / 1000000 * PAGES_PER_MS

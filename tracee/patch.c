@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/bug.h"
 #include "tracee/site.h"
 #include "x86/emit.h"
@@ -334,8 +335,7 @@ void patches_copy(struct patches *to, const struct patches *from)
 	*to = (struct patches){ .n = from->n, .max = from->n };
 	if (!from->n)
 		return;
-	to->p = malloc(from->n * sizeof(*to->p));
-	BUG_ON(!to->p, "out of memory for patches");
+	to->p = alloc_zeroed(from->n, sizeof(*to->p), "patches");
 	memcpy(to->p, from->p, from->n * sizeof(*to->p));
 }
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/bug.h"
 #include "base/hash.h"
 #include "replayer/code/jump_tables.h"
@@ -55,9 +56,8 @@ static void note(struct code *c, const uint8_t *p, size_t n, uint64_t at)
 
 static void read_all(struct code *c, pid_t tid)
 {
-	uint8_t *p = malloc(CHUNK + LONGEST);
+	uint8_t *p = alloc_more(NULL, CHUNK + LONGEST, 1, "branches");
 
-	BUG_ON(!p, "out of memory for branches");
 	for (uint64_t at = c->start; at < c->end; at += CHUNK) {
 		uint64_t want = c->end - at < CHUNK + LONGEST ? c->end - at : CHUNK + LONGEST;
 
@@ -99,8 +99,7 @@ static struct code *code_of(pid_t tid, uint64_t start, uint64_t end)
 			    .end = end,
 			    .sum = sum,
 			    .used = ++now,
-			    .bits = calloc((end - start) / 8 + 1, 1) };
-	BUG_ON(!c->bits, "out of memory for branches");
+			    .bits = alloc_zeroed((end - start) / 8 + 1, 1, "branches") };
 	read_all(c, tid);
 	return c;
 }
@@ -137,8 +136,7 @@ bool far_tables_to(pid_t tid, uint64_t start, uint64_t end, uint64_t addr)
 		return true;
 	c = code_of(tid, start, end);
 	if (!c->tables) {
-		c->tables = calloc((end - start) / 8 + 1, 1);
-		BUG_ON(!c->tables, "out of memory for branches");
+		c->tables = alloc_zeroed((end - start) / 8 + 1, 1, "branches");
 		tables_read(tid, start, end, c->tables);
 	}
 	return any(c->tables, addr - start, addr - start + 1);

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "base/alloc.h"
 #include "replayer/landmark/search.h"
 
 enum { STUB_ROOM = 4096, TRIP_AFTER = 4000 };
@@ -31,8 +32,7 @@ static void stub_at(struct stub *s, uint64_t map, uint64_t at)
 static struct landmark_mm *kept_of(struct rp_mm *mm)
 {
 	if (!mm->tool[TOOL_LANDMARK]) {
-		mm->tool[TOOL_LANDMARK] = calloc(1, sizeof(struct landmark_mm));
-		BUG_ON(!mm->tool[TOOL_LANDMARK], "out of memory for a stub");
+		mm->tool[TOOL_LANDMARK] = alloc_zeroed(1, sizeof(struct landmark_mm), "a stub");
 	}
 	return mm->tool[TOOL_LANDMARK];
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/syscall.h>
 
+#include "base/alloc.h"
 #include "replayer/landmark/search.h"
 
 static bool owns(const struct rp_mm *mm, uint64_t addr)
@@ -38,8 +39,7 @@ static void memory_same(struct rp_mm *to, const struct rp_mm *from)
 	struct landmark_mm *copy = NULL;
 
 	if (k) {
-		copy = malloc(sizeof(*copy));
-		BUG_ON(!copy, "out of memory for a stub");
+		copy = alloc_zeroed(1, sizeof(*copy), "a stub");
 		*copy = *k;
 	}
 	memory_freed(to);
@@ -73,7 +73,6 @@ static const struct run_ops landmark_ops = {
 void rp_landmark_open(struct replay *r)
 {
 	rp_tool_register(TOOL_LANDMARK, &landmark_ops);
-	r->tool[TOOL_LANDMARK] = calloc(1, sizeof(struct landmarks));
-	BUG_ON(!r->tool[TOOL_LANDMARK], "out of memory for points");
+	r->tool[TOOL_LANDMARK] = alloc_zeroed(1, sizeof(struct landmarks), "points");
 	r->find_point = landmark_find;
 }

@@ -24,6 +24,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/alloc.h"
 #include "replayer/landmark/landmark.h"
 
 enum { MISMATCHES_MAX = 12, OUTPUT_MAX = 4 << 20, TRIES_MAX = 3000, TRIES_BLIND = 60 };
@@ -80,8 +81,8 @@ static uint64_t since(uint64_t now, uint64_t then)
 static struct mismatches *mismatches(struct replay *r)
 {
 	if (!landmarks_of(r)->mismatches) {
-		landmarks_of(r)->mismatches = calloc(1, sizeof(*landmarks_of(r)->mismatches));
-		BUG_ON(!landmarks_of(r)->mismatches, "out of memory for a doubt");
+		landmarks_of(r)->mismatches = alloc_zeroed(1, sizeof(*landmarks_of(r)->mismatches),
+							   "a mismatch");
 		landmarks_of(r)->mismatches->began_ns = now_ns();
 		landmarks_of(r)->mismatches->began_spent_ns = spent_ns(r);
 		landmarks_of(r)->mismatches->began_recorded_ns = r->ev.time_ns;
@@ -282,8 +283,7 @@ bool mismatch_echo(struct replay *r, int fd, const void *bytes, size_t len)
 	}
 	if (b->output_len + sizeof(o) + len > b->output_room) {
 		b->output_room = (b->output_len + sizeof(o) + len) * 2;
-		b->output = realloc(b->output, b->output_room);
-		BUG_ON(!b->output, "out of memory for output");
+		b->output = alloc_more(b->output, b->output_room, 1, "output");
 	}
 	memcpy(b->output + b->output_len, &o, sizeof(o));
 	memcpy(b->output + b->output_len + sizeof(o), bytes, len);

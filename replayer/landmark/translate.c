@@ -23,6 +23,7 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
+#include "base/alloc.h"
 #include "base/hash.h"
 #include "replayer/landmark/search.h"
 #include "tracee/room.h"
@@ -73,8 +74,7 @@ static void block_add(struct translation *x, const struct block *b)
 		unsigned room = x->room;
 
 		x->room = room ? 2 * room : 1024;
-		x->block = calloc(x->room, sizeof(*x->block));
-		BUG_ON(!x->block, "out of memory for copies of code");
+		x->block = alloc_zeroed(x->room, sizeof(*x->block), "copies of code");
 		for (unsigned i = 0; i < room; i++) {
 			if (old[i].at)
 				*slot_of(x, old[i].orig) = old[i];

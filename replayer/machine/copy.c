@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "replayer/machine/machine.h"
 
 struct rp_xstate {
@@ -138,10 +139,9 @@ static struct rp_task *copy_list(const struct rp_task *list)
 	struct rp_task *head = NULL, **end = &head;
 
 	for (const struct rp_task *t = list; t; t = t->next) {
-		struct rp_task *c = malloc(sizeof(*c));
+		struct rp_task *c = alloc_zeroed(1, sizeof(*c), "a task");
 		const struct rp_task *o = list;
 
-		BUG_ON(!c, "out of memory for a task");
 		*c = *t;
 		c->real = 0;
 		c->next = NULL;

@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "replayer/machine/machine.h"
 
 static struct err *bad_effect(const struct trace_event *ev, const char *what)
@@ -28,9 +29,8 @@ static struct err *bad_effect(const struct trace_event *ev, const char *what)
 static void shared_put(struct rp_mm *mm, uint64_t addr, uint64_t len, uint64_t offset,
 		       uint32_t object)
 {
-	struct rp_shared *s = malloc(sizeof(*s));
+	struct rp_shared *s = alloc_zeroed(1, sizeof(*s), "a mapping");
 
-	BUG_ON(!s, "out of memory for a mapping");
 	*s = (struct rp_shared){ mm->shared, addr, len, offset, object };
 	mm->shared = s;
 }

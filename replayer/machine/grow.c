@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "base/alloc.h"
 #include "replayer/machine/machine.h"
 
 enum { GROW_MAX = 1 << 30 };
@@ -18,9 +19,8 @@ bool rp_range_allowed(uint64_t addr, uint64_t len)
 
 void rp_grow_add(struct rp_mm *mm, const struct trace_effect *e)
 {
-	struct rp_grow *g = malloc(sizeof(*g));
+	struct rp_grow *g = alloc_zeroed(1, sizeof(*g), "a mapping");
 
-	BUG_ON(!g, "out of memory for a mapping");
 	*g = (struct rp_grow){ mm->grow, e->addr, e->addr + e->len, (int)e->x };
 	mm->grow = g;
 }

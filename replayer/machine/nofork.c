@@ -9,13 +9,13 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "base/alloc.h"
 #include "replayer/machine/machine.h"
 
 static void add(struct rp_mm *mm, uint64_t addr, uint64_t end, int advice)
 {
-	struct rp_nofork *n = malloc(sizeof(*n));
+	struct rp_nofork *n = alloc_zeroed(1, sizeof(*n), "a mapping");
 
-	BUG_ON(!n, "out of memory for a mapping");
 	*n = (struct rp_nofork){ mm->nofork, addr, end, advice };
 	mm->nofork = n;
 }

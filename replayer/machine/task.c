@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/ptrace.h>
 
+#include "base/alloc.h"
 #include "replayer/machine/machine.h"
 
 struct rp_task *rp_task_find(struct replay *r, uint32_t serial)
@@ -27,9 +28,8 @@ struct rp_task *rp_task_of_tid(const struct replay *r, int tid)
 
 struct rp_task *rp_task_add(struct replay *r, uint32_t serial)
 {
-	struct rp_task *t = calloc(1, sizeof(*t));
+	struct rp_task *t = alloc_zeroed(1, sizeof(*t), "a task");
 
-	BUG_ON(!t, "out of memory for a task");
 	t->serial = serial;
 	t->next = r->tasks;	/* the newest are the busiest */
 	r->tasks = t;
@@ -50,9 +50,8 @@ void rp_task_remove(struct replay *r, struct rp_task *t)
 
 struct rp_mm *rp_mm_create(void)
 {
-	struct rp_mm *mm = calloc(1, sizeof(*mm));
+	struct rp_mm *mm = alloc_zeroed(1, sizeof(*mm), "an address space");
 
-	BUG_ON(!mm, "out of memory for an address space");
 	mm->users = 1;
 	return mm;
 }
@@ -67,17 +66,15 @@ struct rp_mm *rp_mm_copy(const struct rp_mm *mm)
 	struct rp_mm *copy = rp_mm_create();
 
 	for (const struct rp_shared *s = mm->shared; s; s = s->next) {
-		struct rp_shared *c = malloc(sizeof(*c));
+		struct rp_shared *c = alloc_zeroed(1, sizeof(*c), "a mapping");
 
-		BUG_ON(!c, "out of memory for a mapping");
 		*c = *s;
 		c->next = copy->shared;
 		copy->shared = c;
 	}
 	for (const struct rp_grow *g = mm->grow; g; g = g->next) {
-		struct rp_grow *c = malloc(sizeof(*c));
+		struct rp_grow *c = alloc_zeroed(1, sizeof(*c), "a mapping");
 
-		BUG_ON(!c, "out of memory for a mapping");
 		*c = *g;
 		c->next = copy->grow;
 		copy->grow = c;
@@ -87,8 +84,7 @@ struct rp_mm *rp_mm_copy(const struct rp_mm *mm)
 	copy->calls = mm->calls;
 	copy->new_patches = mm->new_patches;
 	if (mm->auxv) {
-		copy->auxv = malloc(mm->auxv_len + 1);
-		BUG_ON(!copy->auxv, "out of memory for a process");
+		copy->auxv = alloc_zeroed(mm->auxv_len + 1, 1, "a process");
 		memcpy(copy->auxv, mm->auxv, mm->auxv_len);
 		copy->auxv_len = mm->auxv_len;
 	}

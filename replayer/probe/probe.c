@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "replayer/probe/probe.h"
+#include "base/alloc.h"
 #include "x86/emit.h"
 
 enum { CLOCK_BATCH = PROBE_RING_HALF / PROBE_RECORD_MAX - 1 };
@@ -128,8 +129,7 @@ static struct rp_patch *patch_room(struct rp_probed *pd)
 {
 	if (pd->n == pd->room) {
 		pd->room = pd->room * 2 + 32;
-		pd->patch = realloc(pd->patch, pd->room * sizeof(*pd->patch));
-		BUG_ON(!pd->patch, "out of memory for probes");
+		pd->patch = alloc_more(pd->patch, pd->room, sizeof(*pd->patch), "probes");
 	}
 	return &pd->patch[pd->n++];
 }
@@ -227,10 +227,8 @@ struct err *rp_probe_task(struct replay *r, struct rp_task *t)
 
 	if (!t || !t->real || !t->mm || (!p->n && !p->bytes))
 		return NULL;
-	if (!probed_of(t->mm)) {
-		t->mm->tool[TOOL_PROBE] = calloc(1, sizeof(struct rp_probed));
-		BUG_ON(!probed_of(t->mm), "out of memory for probes");
-	}
+	if (!probed_of(t->mm))
+		t->mm->tool[TOOL_PROBE] = alloc_zeroed(1, sizeof(struct rp_probed), "probes");
 	TRY(rp_probe_area_map(r, t));
 	if (p->quiet)
 		TRY(make_quiet(r, t));
@@ -330,8 +328,8 @@ static struct err *learn_return(struct replay *r, struct rp_task *t, uint64_t ad
 	if (p->known_n == p->known_room) {
 		p->known_room = p->known_room * 2 + 64;
 		p->known_return =
-			realloc(p->known_return, p->known_room * sizeof(*p->known_return));
-		BUG_ON(!p->known_return, "out of memory for probes");
+			alloc_more(p->known_return, p->known_room, sizeof(*p->known_return),
+				   "probes");
 	}
 	p->known_return[p->known_n++] = addr;
 known:
@@ -612,8 +610,7 @@ int replay_probe_add(struct replay *r, const struct replay_probe *probe)
 	struct rp_task *t = rp_probed_task(r);
 	struct err *err;
 
-	p->probe = realloc(p->probe, (p->n + 1) * sizeof(*p->probe));
-	BUG_ON(!p->probe, "out of memory for probes");
+	p->probe = alloc_more(p->probe, p->n + 1, sizeof(*p->probe), "probes");
 	p->probe[p->n++].def = *probe;
 	err = t ? rp_probe_task(r, t) : NULL;
 	if (err) {
@@ -647,8 +644,7 @@ void replay_probe_byte(struct replay *r, uint64_t addr, uint8_t byte)
 
 	if (p->bytes == p->bytes_room) {
 		p->bytes_room = p->bytes_room * 2 + 64;
-		p->byte = realloc(p->byte, p->bytes_room * sizeof(*p->byte));
-		BUG_ON(!p->byte, "out of memory for probes");
+		p->byte = alloc_more(p->byte, p->bytes_room, sizeof(*p->byte), "probes");
 	}
 	p->byte[p->bytes++] = (struct rp_byte){ addr, byte };
 	r->detours = true;

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "base/alloc.h"
 #include "replayer/probe/probe.h"
 #include "tracee/room.h"
 
@@ -96,8 +97,7 @@ struct err *rp_stub_room(struct rp_task *t, uint64_t addr, struct rp_stubs **ret
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0));
 	if (got != (int64_t)at)
 		return NULL;
-	pd->stubs = realloc(pd->stubs, (pd->stubs_n + 1) * sizeof(*pd->stubs));
-	BUG_ON(!pd->stubs, "out of memory for probes");
+	pd->stubs = alloc_more(pd->stubs, pd->stubs_n + 1, sizeof(*pd->stubs), "probes");
 	pd->stubs[pd->stubs_n] = (struct rp_stubs){ at, 0 };
 	*ret = &pd->stubs[pd->stubs_n++];
 	return NULL;

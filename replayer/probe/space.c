@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "replayer/probe/probe.h"
 #include "x86/emit.h"
 
@@ -34,12 +35,10 @@ struct rp_probed *rp_probed_copy(const struct rp_probed *from)
 
 	if (!from)
 		return NULL;
-	c = malloc(sizeof(*c));
-	BUG_ON(!c, "out of memory for probes");
+	c = alloc_zeroed(1, sizeof(*c), "probes");
 	*c = *from;
-	c->patch = malloc((from->room + 1) * sizeof(*c->patch));
-	c->stubs = malloc((from->stubs_n + 1) * sizeof(*c->stubs));
-	BUG_ON(!c->patch || !c->stubs, "out of memory for probes");
+	c->patch = alloc_zeroed(from->room + 1, sizeof(*c->patch), "probes");
+	c->stubs = alloc_zeroed(from->stubs_n + 1, sizeof(*c->stubs), "probes");
 	if (from->n)
 		memcpy(c->patch, from->patch, from->n * sizeof(*c->patch));
 	if (from->stubs_n)

@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/alloc.h"
 #include "replayer/reverse/reverse.h"
 
 /*
@@ -76,9 +77,9 @@ static void drop(struct stretch *s)
 /* known: or it may have been anything. */
 static void note(struct write_log *s, bool known)
 {
-	struct stretch *new = calloc(1, sizeof(*new)), **place = &s->done[s->done_n % STRETCHES];
+	struct stretch *new = alloc_zeroed(1, sizeof(*new), "a write log"),
+		       **place = &s->done[s->done_n % STRETCHES];
 
-	BUG_ON(!new, "out of memory for a survey");
 	*new = (struct stretch){
 		.from = s->from, .end = s->end, .pid = s->marks.pid, .n = known ? s->marks.n : 0
 	};

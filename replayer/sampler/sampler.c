@@ -41,6 +41,7 @@
 #include <sys/time.h>
 #include <time.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 
 enum {
@@ -197,8 +198,7 @@ static void sample(struct rp_sampler *s, struct replay *r, struct rp_task *t)
 	out_of_patch(&t->mm->patches, &sample.regs);
 	if (s->n == s->room) {
 		s->room = s->room ? 2 * s->room : 4096;
-		s->taken = realloc(s->taken, s->room * sizeof(*s->taken));
-		BUG_ON(!s->taken, "out of memory for samples");
+		s->taken = alloc_more(s->taken, s->room, sizeof(*s->taken), "samples");
 	}
 	s->taken[s->n++] = taken;
 	s->o.sample(s->o.ctx, &sample);
@@ -273,7 +273,6 @@ static void missed(struct rp_sampler *s)
 	s->target_ns = s->used_ns + mix(s->used_ns) % MOVE_NS;
 	s->misses++;
 }
-
 
 /* The timer has rung, after ns of the task's time: was it set too early or too late? */
 static void resume_learn(struct rp_sampler *s, uint64_t ns, bool ran)

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "abi/page.h"
+#include "base/alloc.h"
 #include "replayer/session/session.h"
 
 enum {
@@ -51,9 +52,8 @@ static const struct position *present(const struct replay *r)
 
 struct replay_point *replay_point_here(struct replay *r)
 {
-	struct replay_point *p = calloc(1, sizeof(*p));
+	struct replay_point *p = alloc_zeroed(1, sizeof(*p), "a point");
 
-	BUG_ON(!p, "out of memory for a point");
 	position_copy(&p->pos, present(r));
 	p->current = timeline_of(r)->current;
 	return p;
@@ -61,9 +61,8 @@ struct replay_point *replay_point_here(struct replay *r)
 
 struct replay_point *replay_point_copy(const struct replay_point *p)
 {
-	struct replay_point *copy = calloc(1, sizeof(*copy));
+	struct replay_point *copy = alloc_zeroed(1, sizeof(*copy), "a point");
 
-	BUG_ON(!copy, "out of memory for a point");
 	position_copy(&copy->pos, &p->pos);
 	copy->current = p->current;
 	return copy;
@@ -382,10 +381,9 @@ static bool take_hex(const char **p, uint64_t *ret)
 static bool take_condition(struct replay *r, const char **p, unsigned *ret)
 {
 	size_t n = strspn(*p, "0123456789abcdef") / 2, at = 0;
-	uint8_t *bytes = malloc(n + 1);
+	uint8_t *bytes = alloc_zeroed(n + 1, 1, "a condition");
 	bool sound = n > 2 && n <= 1 << 16;
 
-	BUG_ON(!bytes, "out of memory for a condition");
 	for (size_t i = 0; i < n; i++, *p += 2)
 		bytes[i] = (uint8_t)(digit((*p)[0]) << 4 | digit((*p)[1]));
 	while (sound && at + 2 <= n)	/* lengths and bytes: see replay_condition() */
@@ -445,11 +443,10 @@ static bool take_pos_step(struct replay *r, const char **p, int pid, struct posi
 
 struct err *replay_point_parse(struct replay *r, const char *text, struct replay_point **ret)
 {
-	struct replay_point *point = calloc(1, sizeof(*point));
+	struct replay_point *point = alloc_zeroed(1, sizeof(*point), "a point");
 	const char *p = text;
 	bool sound;
 
-	BUG_ON(!point, "out of memory for a point");
 	sound = take_decimal(&p, &point->pos.where);
 	if (sound && !strcmp(p, ":next")) {
 		point->pos.pending = true;

@@ -16,6 +16,7 @@
 #include <sys/ptrace.h>
 #include <sys/user.h>
 
+#include "base/alloc.h"
 #include "replayer/stops/stops.h"
 
 /* rp_mm.int3_gen, while what is in is not a set's. */
@@ -107,8 +108,8 @@ static void int3_put(struct rp_mm *mm, struct rp_task *t, uint64_t addr, uint64_
 static void leave_in(struct rp_mm *mm, struct rp_task *t)
 {
 	free(stops_mm(mm)->int3);
-	stops_mm(mm)->int3 = calloc(mm->patches.n + 1, sizeof(*stops_mm(mm)->int3));
-	BUG_ON(!stops_mm(mm)->int3, "out of memory for breakpoints");
+	stops_mm(mm)->int3 = alloc_zeroed(mm->patches.n + 1, sizeof(*stops_mm(mm)->int3),
+					  "breakpoints");
 	for (unsigned i = 0; i < mm->patches.n; i++) {
 		struct stub_info info;
 
@@ -127,8 +128,7 @@ static struct err *int3_in(const struct stops *stops, struct rp_mm *mm, struct r
 	struct tracee_maps maps = { 0 };
 
 	free(stops_mm(mm)->int3);
-	stops_mm(mm)->int3 = calloc(2 * s->n + 1, sizeof(*stops_mm(mm)->int3));
-	BUG_ON(!stops_mm(mm)->int3, "out of memory for breakpoints");
+	stops_mm(mm)->int3 = alloc_zeroed(2 * s->n + 1, sizeof(*stops_mm(mm)->int3), "breakpoints");
 	if (rp_written_any(mm, s, t->rec_pid))
 		TRY(tracee_maps_read(t->real, &maps));
 	rp_code_begin(t->real);

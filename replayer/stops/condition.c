@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "replayer/stops/stops.h"
 #include "tracee/cpu.h"
 #include "x86/emit.h"
@@ -463,13 +464,11 @@ unsigned replay_condition(struct replay *r, const void *bytes, unsigned len)
 		if (stops->conds[i].len == len && !memcmp(stops->conds[i].bytes, bytes, len))
 			return i + 1;
 	}
-	stops->conds = realloc(stops->conds, (stops->conds_n + 1) * sizeof(*stops->conds));
-	BUG_ON(!stops->conds, "out of memory for conditions");
+	stops->conds = alloc_more(stops->conds, stops->conds_n + 1, sizeof(*stops->conds),
+				  "conditions");
 	c = &stops->conds[stops->conds_n++];
 	c->len = len;
-	c->bytes = malloc(len + 1);
-	BUG_ON(!c->bytes, "out of memory for conditions");
-	memcpy(c->bytes, bytes, len);
+	c->bytes = alloc_copy(bytes, len, "conditions");
 	return stops->conds_n;
 }
 

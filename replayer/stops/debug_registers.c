@@ -16,6 +16,7 @@
 #include <sys/ptrace.h>
 #include <sys/user.h>
 
+#include "base/alloc.h"
 #include "replayer/stops/stops.h"
 #include "replayer/stops/store_log.h"
 
@@ -80,8 +81,8 @@ static struct rp_silent *silent_new(struct stops *stops, const struct replay_bre
 {
 	struct rp_silent *x;
 
-	stops->silent = realloc(stops->silent, (stops->silent_n + 1) * sizeof(*stops->silent));
-	BUG_ON(!stops->silent, "out of memory for watchpoints");
+	stops->silent = alloc_more(stops->silent, stops->silent_n + 1, sizeof(*stops->silent),
+				   "watchpoints");
 	x = &stops->silent[stops->silent_n++];
 	memset(x, 0, sizeof(*x));
 	memcpy(&x->b, b, sizeof(*b));

@@ -29,6 +29,7 @@
 #include <sys/wait.h>
 
 #include "replayer/stops/dual.h"
+#include "base/alloc.h"
 #include "replayer/stops/stops.h"
 
 enum {
@@ -446,15 +447,13 @@ static void room_for_more(struct dual *a, unsigned more)
 	if (a->stubs_n + more <= a->stubs_max)
 		return;
 	a->stubs_max = (a->stubs_n + more) * 3 / 2;
-	a->stub = realloc(a->stub, a->stubs_max * sizeof(*a->stub));
-	BUG_ON(!a->stub, "out of memory for watchpoints");
+	a->stub = alloc_more(a->stub, a->stubs_max, sizeof(*a->stub), "watchpoints");
 }
 
 static struct dual *dual_create(unsigned stubs)
 {
-	struct dual *a = calloc(1, sizeof(*a));
+	struct dual *a = alloc_zeroed(1, sizeof(*a), "watchpoints");
 
-	BUG_ON(!a, "out of memory for watchpoints");
 	room_for_more(a, stubs + STUBS_MORE);
 	return a;
 }

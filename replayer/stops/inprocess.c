@@ -34,6 +34,7 @@
 #include <sys/wait.h>
 
 #include "replayer/stops/inprocess.h"
+#include "base/alloc.h"
 #include "tracee/room.h"
 
 enum { AREAS = RP_AREAS };
@@ -116,9 +117,9 @@ static void carry(struct rp_task *t)
 {
 	struct rp_mm *mm = t->mm;
 	struct rp_carried *c =
-		calloc(1, sizeof(*c) + stops_mm(mm)->inprocess_n * sizeof(c->inprocess[0]));
+		alloc_zeroed(1, sizeof(*c) + stops_mm(mm)->inprocess_n * sizeof(c->inprocess[0]),
+			     "breakpoints");
 
-	BUG_ON(!c, "out of memory for breakpoints");
 	free(stops_mm(mm)->carried);
 	stops_mm(mm)->carried = c;
 	c->n = stops_mm(mm)->inprocess_n;
@@ -480,8 +481,8 @@ static bool same_counters(const struct stops *stops, const struct rp_mm *mm)
 static void inprocess_of_set(const struct stops *stops, struct rp_mm *mm, const struct rp_set *s)
 {
 	inprocess_forget(mm);
-	stops_mm(mm)->inprocess = calloc(s->n + 1, sizeof(*stops_mm(mm)->inprocess));
-	BUG_ON(!stops_mm(mm)->inprocess, "out of memory for breakpoints");
+	stops_mm(mm)->inprocess = alloc_zeroed(s->n + 1, sizeof(*stops_mm(mm)->inprocess),
+					       "breakpoints");
 	for (unsigned i = 0; i < s->n; i++) {
 		if (is_inprocess(&s->b[i]))
 			stops_mm(mm)->inprocess[stops_mm(mm)->inprocess_n++].b = s->b[i];

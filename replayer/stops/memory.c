@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/syscall.h>
 
+#include "base/alloc.h"
 #include "replayer/stops/stops.h"
 
 struct stops_mm *stops_mm(const struct rp_mm *mm)
@@ -11,8 +12,7 @@ struct stops_mm *stops_mm(const struct rp_mm *mm)
 	struct rp_mm *own = (struct rp_mm *)(uintptr_t)mm;
 
 	if (!own->tool[TOOL_STOPS]) {
-		own->tool[TOOL_STOPS] = calloc(1, sizeof(struct stops_mm));
-		BUG_ON(!own->tool[TOOL_STOPS], "out of memory for breakpoints");
+		own->tool[TOOL_STOPS] = alloc_zeroed(1, sizeof(struct stops_mm), "breakpoints");
 	}
 	return own->tool[TOOL_STOPS];
 }

@@ -16,6 +16,7 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 
+#include "base/alloc.h"
 #include "replayer/stops/stops.h"
 #include "tracee/site.h"
 #include "x86/decode.h"
@@ -38,10 +39,10 @@ static void add_page(struct rp_mm *mm, const struct tracee_maps *maps, uint64_t 
 	while (g < end && g->page != page)
 		g++;
 	if (g == end) {
-		stops_mm(mm)->page_watch = realloc(stops_mm(mm)->page_watch,
-						   (stops_mm(mm)->page_watch_n + 1) *
-							   sizeof(*stops_mm(mm)->page_watch));
-		BUG_ON(!stops_mm(mm)->page_watch, "out of memory for watchpoints");
+		stops_mm(mm)->page_watch = alloc_more(stops_mm(mm)->page_watch,
+						      stops_mm(mm)->page_watch_n + 1,
+						      sizeof(*stops_mm(mm)->page_watch),
+						      "watchpoints");
 		g = &stops_mm(mm)->page_watch[stops_mm(mm)->page_watch_n++];
 		*g = (struct page_watch){ page, m->prot & ~PROT_WRITE, m->prot, false };
 	}

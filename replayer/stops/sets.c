@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "replayer/stops/stops.h"
 
 bool rp_is_int3(const struct replay_break *b, pid_t pid)
@@ -34,9 +35,8 @@ static int order(const void *a, const void *b)
 unsigned rp_set_intern(struct replay *r, const struct replay_break *b, unsigned n)
 {
 	struct stops *stops = stops_of(r);
-	struct rp_set s = { .b = calloc(n + 1, sizeof(*b)) };
+	struct rp_set s = { .b = alloc_zeroed(n + 1, sizeof(*b), "breakpoints") };
 
-	BUG_ON(!s.b, "out of memory for breakpoints");
 	for (unsigned i = 0; i < n; i++) {	/* member by member: padding must compare equal */
 		s.b[i].kind =
 			b[i].kind == REPLAY_BREAK_HW && !rp_registers() ? REPLAY_BREAK : b[i].kind;
@@ -58,10 +58,9 @@ unsigned rp_set_intern(struct replay *r, const struct replay_break *b, unsigned 
 		}
 	}
 	set_count(stops, &s);
-	stops->sets = realloc(stops->sets, (stops->sets_n + 1) * sizeof(*stops->sets));
-	BUG_ON(!stops->sets, "out of memory for breakpoints");
-	stops->sets[stops->sets_n] = malloc(sizeof(s));
-	BUG_ON(!stops->sets[stops->sets_n], "out of memory for breakpoints");
+	stops->sets = alloc_more(stops->sets, stops->sets_n + 1, sizeof(*stops->sets),
+				 "breakpoints");
+	stops->sets[stops->sets_n] = alloc_zeroed(1, sizeof(s), "breakpoints");
 	*stops->sets[stops->sets_n] = s;
 	return stops->sets_n++;
 }
@@ -74,8 +73,7 @@ unsigned rp_set_union(struct replay *r, unsigned a, unsigned b)
 
 	if (a == b || !y->n)
 		return a;
-	all = calloc(x->n + y->n, sizeof(*all));
-	BUG_ON(!all, "out of memory for breakpoints");
+	all = alloc_zeroed(x->n + y->n, sizeof(*all), "breakpoints");
 	if (x->n)
 		memcpy(all, x->b, x->n * sizeof(*all));
 	memcpy(all + x->n, y->b, y->n * sizeof(*all));

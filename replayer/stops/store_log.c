@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/bug.h"
 #include "replayer/stops/dual.h"
 #include "replayer/stops/store_log.h"
@@ -71,8 +72,7 @@ void store_log_take(struct replay *r, const struct rp_task *t)
 	if (tracee_read_some(t->real, at, head, sizeof(head)) != sizeof(head) || head[1] >= room)
 		return;
 	n = room - head[1];
-	record = malloc(n * store_log_record(l));
-	BUG_ON(!record, "out of memory for a log of stores");
+	record = alloc_zeroed(n, store_log_record(l), "a log of stores");
 	if (tracee_read_some(t->real, begin, record, n * store_log_record(l)) ==
 	    n * store_log_record(l)) {
 		for (uint64_t i = 0; i < n; i++) {

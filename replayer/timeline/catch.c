@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "base/alloc.h"
 #include "replayer/timeline/timeline.h"
 #include "tracee/site.h"
 
@@ -201,8 +202,8 @@ static bool add_site(struct timeline *timeline, const struct rp_task *t, const s
 	    timeline->sites[lo].addr == addr)
 		return false;
 	timeline->sites =
-		realloc(timeline->sites, (timeline->sites_n + 1) * sizeof(*timeline->sites));
-	BUG_ON(!timeline->sites, "out of memory for catchpoints");
+		alloc_more(timeline->sites, timeline->sites_n + 1, sizeof(*timeline->sites),
+			   "catchpoints");
 	memmove(timeline->sites + lo + 1, timeline->sites + lo,
 		(timeline->sites_n - lo) * sizeof(*timeline->sites));
 	timeline->sites[lo] = (struct rp_call_site){ pid, number_of(t, p), addr };
@@ -247,8 +248,7 @@ void rp_catch_refresh(struct replay *r)
 	new_sites(r);
 	timeline->catch_all_anew = false;
 	own = stops->sets[timeline->own];
-	b = calloc(own->n + timeline->sites_n + 1, sizeof(*b));
-	BUG_ON(!b, "out of memory for catchpoints");
+	b = alloc_zeroed(own->n + timeline->sites_n + 1, sizeof(*b), "catchpoints");
 	for (unsigned i = 0; i < own->n; i++)
 		b[n++] = own->b[i];
 	for (unsigned i = 0; i < timeline->sites_n; i++) {

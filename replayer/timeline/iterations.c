@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/alloc.h"
 #include "replayer/timeline/timeline.h"
 #include "tracee/pun.h"
 
@@ -65,8 +66,7 @@ static void keep(struct replay *r)
 	if (timeline_of(r)->nameless || kept_at(r, &timeline_of(r)->pos))
 		return;
 	if (!u->kept)
-		u->kept = calloc(KEPT, sizeof(*u->kept));
-	BUG_ON(!u->kept, "out of memory for breakpoints");
+		u->kept = alloc_zeroed(KEPT, sizeof(*u->kept), "breakpoints");
 	k = &u->kept[u->kept_next++ % KEPT];
 	if (u->kept_n < KEPT)
 		u->kept_n++;

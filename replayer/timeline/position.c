@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "replayer/timeline/timeline.h"
 
 void position_copy(struct position *to, const struct position *from)
@@ -13,8 +14,7 @@ void position_copy(struct position *to, const struct position *from)
 	if (to == from)
 		return;
 	p.steps_room = from->steps_n;
-	p.steps = malloc((from->steps_n + 1) * sizeof(*p.steps));
-	BUG_ON(!p.steps, "out of memory for a position");
+	p.steps = alloc_zeroed(from->steps_n + 1, sizeof(*p.steps), "a position");
 	if (from->steps_n)
 		memcpy(p.steps, from->steps, from->steps_n * sizeof(*p.steps));
 	free(to->steps);
@@ -31,8 +31,7 @@ void position_add(struct position *p, unsigned set, uint64_t n)
 	}
 	if (p->steps_n == p->steps_room) {
 		p->steps_room = p->steps_room * 2 + 8;
-		p->steps = realloc(p->steps, p->steps_room * sizeof(*p->steps));
-		BUG_ON(!p->steps, "out of memory for a position");
+		p->steps = alloc_more(p->steps, p->steps_room, sizeof(*p->steps), "a position");
 	}
 	p->steps[p->steps_n++] = (struct position_step){ set, n };
 }

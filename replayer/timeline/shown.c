@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "replayer/timeline/timeline.h"
 
 static struct rp_shown *entry_of(const struct replay *r, int pid)
@@ -45,10 +46,9 @@ void replay_show(struct replay *r, int pid, bool on)
 		return;
 	if (!s) {
 		if (!(timeline->shown_n & (timeline->shown_n - 1)))
-			timeline->shown = realloc(timeline->shown,
-						  (timeline->shown_n ? 2 * timeline->shown_n : 1) *
-							  sizeof(*timeline->shown));
-		BUG_ON(!timeline->shown, "out of memory for processes");
+			timeline->shown = alloc_more(timeline->shown,
+						     timeline->shown_n ? 2 * timeline->shown_n : 1,
+						     sizeof(*timeline->shown), "processes");
 		s = &timeline->shown[timeline->shown_n++];
 	}
 	*s = (struct rp_shown){ .pid = pid, .birth = r->where, .end = UINT64_MAX };

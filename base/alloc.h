@@ -1,0 +1,21 @@
+/*
+ * alloc.h - memory that is there, or we end: for what is small, and without which nothing goes on.
+ *
+ * `what' is what it is for: "out of memory for WHAT" is said, with the place in the recording, and
+ * the process ends (bug.h).  Where a caller can do without, it takes malloc() and &err_nomem.
+ */
+#ifndef BASE_ALLOC_H
+#define BASE_ALLOC_H
+
+#include <stddef.h>
+
+/* n elements of size bytes, zero. */
+void *alloc_zeroed(size_t n, size_t size, const char *what) __attribute__((warn_unused_result));
+/* p, which may be NULL, with room for n elements; what is new in it is not defined. */
+void *alloc_more(void *p, size_t n, size_t size, const char *what)
+	__attribute__((warn_unused_result));
+/* A copy of len bytes. */
+void *alloc_copy(const void *from, size_t len, const char *what)
+	__attribute__((warn_unused_result));
+
+#endif
