@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
@@ -27,7 +28,7 @@
 #include "tracee/blob.h"
 #include "tracee/cpu.h"
 
-enum { SLEEPS_ENOUGH = 4 };
+enum { SLEEPS_ENOUGH = 4, SCRATCH_PARK = 2 * PARK_BYTES /* its outputs, each at 16 bytes */ };
 
 static bool shared_create(struct recorder *rec)
 {
@@ -59,6 +60,23 @@ void rec_park_deinit(struct recorder *rec)
 	rec->shared = NULL;
 }
 
+/*
+ * Who is disturbed in its sleep makes its call once more, traced: what that writes goes to scratch
+ * memory, which cannot be made in the middle of a call.
+ */
+static bool scratch_for_parks(struct recorder *rec, struct rec_task *t)
+{
+	int64_t addr;
+
+	if (rec_inject(rec, t, &addr, SYS_mmap, 0, BUF_PARKS * SCRATCH_PARK, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, (uint64_t)-1, 0) ||
+	    (addr < 0 && addr > -4096))
+		return false;
+	for (uint64_t i = 0; i < BUF_PARKS; i++)
+		rec_scratch_add(t->mm, (uint64_t)addr + i * SCRATCH_PARK, SCRATCH_PARK, 0);
+	return true;
+}
+
 void rec_park_consider(struct recorder *rec, struct rec_task *t)
 {
 	struct rec_buffer *buf = &t->mm->buf;
@@ -83,6 +101,8 @@ void rec_park_consider(struct recorder *rec, struct rec_task *t)
 	if (rec_inject(rec, t, &ret, SYS_shmat, (uint64_t)rec->shm, FIXED_SHARED, SHM_REMAP, 0, 0,
 		       0) ||
 	    ret != FIXED_SHARED)
+		return;
+	if (!scratch_for_parks(rec, t))
 		return;
 	buf->parks = on;
 	err_free(rec_buffer_state(t, offsetof(struct buf_state, parked), none, sizeof(none)));

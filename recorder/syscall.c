@@ -150,6 +150,23 @@ static bool scratch_take(struct rec_task *t, uint64_t need)
 	return false;
 }
 
+/* Of a task that is in no call which uses it: t's call cannot come back later. */
+static bool scratch_borrow(struct recorder *rec, struct rec_task *t, uint64_t need)
+{
+	for (struct rec_task *o = rec->tasks; o; o = o->next) {
+		if (o == t || o->mm != t->mm || !o->scratch || o->scratch->len < need ||
+		    (o->in_syscall && o->call.redirected))
+			continue;
+		if (t->scratch)
+			t->scratch->owner = 0;
+		t->scratch = o->scratch;
+		t->scratch->owner = t->serial;
+		o->scratch = NULL;
+		return true;
+	}
+	return false;
+}
+
 /* The call was aborted; give the task more scratch.  It then comes to the same call again. */
 static struct err *scratch_grow(struct recorder *rec, struct rec_task *t, uint64_t need)
 {
@@ -265,11 +282,11 @@ static struct err *plan_outputs(struct recorder *rec, struct rec_task *t, bool *
 	if (!call->span)
 		return &err_nomem;
 	memcpy(call->span, plan.span, plan.n * sizeof(*plan.span));
-	if (call->row->wait == SYS_WAIT_NO || t->park_again || call->notifies ||
+	if (call->row->wait == SYS_WAIT_NO || call->notifies ||
 	    !can_redirect(&plan) || !others_see(rec, t, &plan))
 		return NULL;
 	need = scratch_need(&plan);
-	if (scratch_take(t, need))
+	if (scratch_take(t, need) || (t->enter_written && scratch_borrow(rec, t, need)))
 		return redirect(rec, t);
 	if (!t->scratch_refused && !t->enter_written) {
 		*again = true;
