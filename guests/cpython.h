@@ -53,7 +53,17 @@ bool py_value(struct guests *g, struct code *c, const struct guests_vm *vm, enum
 /* The name of an object's type; NULL = it is no object. */
 const char *py_type_name(const struct py *py, uint64_t object);
 
-/* A dict's entries, in their order. */
+/* The word at addr; 0: it cannot be read. */
+static inline uint64_t py_word(const struct py *py, uint64_t addr)
+{
+	uint64_t v = 0;
+
+	mem_u64(py->g, addr, &v);
+	return v;
+}
+
+enum { PY_MAX_ENTRIES = 1 << 27 };	/* more are a lie */
+/* cpython_dict.c: a dict's entries, in their order. */
 struct py_dict {
 	uint64_t keys, values, order, entries;
 	uint64_t n;		/* to be looked at */
@@ -64,6 +74,9 @@ bool py_dict_open(const struct py *py, uint64_t object, struct py_dict *ret);
 /* False: there is nothing at i. */
 bool py_dict_entry(const struct py *py, const struct py_dict *d, uint64_t i, uint64_t *key,
 		   uint64_t *value);
+/* What a dict has under a name; 0 = nothing. */
+uint64_t py_dict_get(const struct py *py, uint64_t object, const char *name);
+
 /* cpython_locals.c */
 bool py_locals(struct guests *g, struct code *c, const struct guests_frame *f,
 	       guests_variable_fn *fn, void *ctx);

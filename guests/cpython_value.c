@@ -12,7 +12,6 @@ enum { HEAP_TYPE = 1 << 9, IS_INT = 1 << 24, IS_LIST = 1 << 25, IS_TUPLE = 1 << 
        IS_BYTES = 1 << 27, IS_STR = 1 << 28, IS_DICT = 1 << 29, IS_EXCEPTION = 1 << 30 };
 #define IS_TYPE (1u << 31)
 enum { OB_TYPE = 8, OB_SIZE = 16, TP_NAME = 24, TP_FLAGS = 168, TP_DICT = 264, INT_DIGITS = 96 };
-enum { DICT_GENERAL = 0, DICT_UNICODE = 1, DICT_SPLIT = 2, MAX_ENTRIES = 1 << 27 };
 
 struct type {
 	uint64_t addr, flags;
@@ -54,99 +53,6 @@ const char *py_type_name(const struct py *py, uint64_t object)
 	return type_of(py, object, &type) ? type.name : NULL;
 }
 
-static uint64_t word(const struct py *py, uint64_t addr)
-{
-	uint64_t v = 0;
-
-	mem_u64(py->g, addr, &v);
-	return v;
-}
-
-/* ---- dicts ----------------------------------------------------------------------------------- */
-
-bool py_dict_open(const struct py *py, uint64_t object, struct py_dict *ret)
-{
-	unsigned char b[48], k[32];
-	uint8_t index;
-
-	if (!object || !mem_bytes(py->g, object, b, sizeof(b)))
-		return false;
-	*ret = (struct py_dict){ .minor = py->y->minor };
-	memcpy(&ret->keys, b + 32, 8);
-	memcpy(&ret->values, b + 40, 8);
-	if (!ret->keys || !mem_bytes(py->g, ret->keys, k, sizeof(k)))
-		return false;
-	index = k[9];
-	ret->kind = k[10];
-	memcpy(&ret->n, k + 24, 8);
-	ret->entries = ret->keys + 32 + (index < 40 ? 1ull << index : 0);
-	if (ret->kind == DICT_SPLIT || ret->values) {
-		uint8_t n = 0;
-
-		/* how many, and in which order, is said beside the values: before or behind them */
-		if (ret->minor < 13) {
-			if (!mem_u8(py->g, ret->values - 2, &n))
-				return false;
-			ret->order = ret->values - 3;
-		} else {
-			uint8_t capacity;
-
-			if (!mem_u8(py->g, ret->values, &capacity) ||
-			    !mem_u8(py->g, ret->values + 1, &n))
-				return false;
-			ret->values += 8;
-			ret->order = ret->values + 8ull * capacity;
-		}
-		ret->n = n;
-	}
-	return ret->n < MAX_ENTRIES;
-}
-
-bool py_dict_entry(const struct py *py, const struct py_dict *d, uint64_t i, uint64_t *key,
-		   uint64_t *value)
-{
-	uint64_t entry[3];
-	uint8_t at;
-
-	if (d->order) {
-		if (!mem_u8(py->g, d->minor < 13 ? d->order - i : d->order + i, &at))
-			return false;
-		*key = word(py, d->entries + 16ull * at);
-		*value = word(py, d->values + 8ull * at);
-	} else if (d->kind == DICT_GENERAL) {
-		if (!mem_bytes(py->g, d->entries + 24 * i, entry, 24))
-			return false;
-		*key = entry[1];
-		*value = entry[2];
-	} else {
-		if (!mem_bytes(py->g, d->entries + 16 * i, entry, 16))
-			return false;
-		*key = entry[0];
-		*value = entry[1];
-	}
-	return *key && *value;
-}
-
-/* What a dict has under a name; 0 = nothing. */
-static uint64_t dict_get(const struct py *py, uint64_t object, const char *name)
-{
-	struct py_dict d;
-	uint64_t key, value;
-
-	if (!py_dict_open(py, object, &d))
-		return 0;
-	for (uint64_t i = 0; i < d.n && i < 4096; i++) {
-		const char *s;
-
-		if (!py_dict_entry(py, &d, i, &key, &value))
-			continue;
-		s = py_text(py, key);
-		if (s && !strcmp(s, name))
-			return value;
-	}
-	return 0;
-}
-
 /* ---- names ----------------------------------------------------------------------------------- */
 
 static void name_put(struct out *t, const char *s)
@@ -163,8 +69,8 @@ static void class_name_put(const struct py *py, const struct type *type, struct 
 		name_put(t, type->name);
 		return;
 	}
-	module = py_text(py, dict_get(py, word(py, type->addr + TP_DICT), "__module__"));
-	name = py_text(py, word(py, type->addr + py->y->qualname));
+	module = py_text(py, py_dict_get(py, py_word(py, type->addr + TP_DICT), "__module__"));
+	name = py_text(py, py_word(py, type->addr + py->y->qualname));
 	if (module && strcmp(module, "builtins"))
 		out_format(t, "%.200s.", module);
 	name_put(t, name ? name : type->name);
@@ -189,7 +95,7 @@ static void object_put(const struct py *py, uint64_t o, const struct type *type,
 static void int_put(const struct py *py, uint64_t o, const struct type *type, struct out *t)
 {
 	uint32_t digit[INT_DIGITS], part[INT_DIGITS * 2];
-	uint64_t tag = word(py, o + OB_SIZE), n;
+	uint64_t tag = py_word(py, o + OB_SIZE), n;
 	bool negative;
 	unsigned parts = 0;
 
@@ -378,7 +284,7 @@ static void str_put(const struct py *py, uint64_t o, const struct type *type, st
 
 static void bytes_put(const struct py *py, uint64_t o, const struct type *type, struct out *t)
 {
-	struct py_text s = { o + 32, word(py, o + OB_SIZE), 1 };
+	struct py_text s = { o + 32, py_word(py, o + OB_SIZE), 1 };
 
 	(void)type;
 	out_word(t, "b");
@@ -387,7 +293,7 @@ static void bytes_put(const struct py *py, uint64_t o, const struct type *type, 
 
 static void bytearray_put(const struct py *py, uint64_t o, const struct type *type, struct out *t)
 {
-	struct py_text s = { word(py, o + 40), word(py, o + OB_SIZE), 1 };
+	struct py_text s = { py_word(py, o + 40), py_word(py, o + OB_SIZE), 1 };
 
 	(void)type;
 	out_word(t, "bytearray(b");
@@ -414,7 +320,7 @@ static void items_put(const struct py *py, uint64_t item, uint64_t count, struct
 	unsigned n = 0;
 
 	for (uint64_t i = 0; i < count && next_item(t, &n); i++)
-		py_put(py, word(py, item + 8 * i), t);
+		py_put(py, py_word(py, item + 8 * i), t);
 }
 
 static void list_put(const struct py *py, uint64_t o, const struct type *type, struct out *t)
@@ -425,14 +331,14 @@ static void list_put(const struct py *py, uint64_t o, const struct type *type, s
 		return;
 	}
 	out_word(t, "[");
-	items_put(py, word(py, o + 24), word(py, o + OB_SIZE), t);
+	items_put(py, py_word(py, o + 24), py_word(py, o + OB_SIZE), t);
 	out_word(t, "]");
 	out_leave(t);
 }
 
 static void tuple_put(const struct py *py, uint64_t o, const struct type *type, struct out *t)
 {
-	uint64_t n = word(py, o + OB_SIZE);
+	uint64_t n = py_word(py, o + OB_SIZE);
 
 	(void)type;
 	if (!out_enter(t, o)) {
@@ -475,10 +381,10 @@ static void dict_put(const struct py *py, uint64_t o, const struct type *type, s
 
 static void set_items_put(const struct py *py, uint64_t o, struct out *t)
 {
-	uint64_t mask = word(py, o + 32), table = word(py, o + 40), entry[2];
+	uint64_t mask = py_word(py, o + 32), table = py_word(py, o + 40), entry[2];
 	unsigned n = 0;
 
-	for (uint64_t i = 0; i <= mask && i < MAX_ENTRIES; i++) {
+	for (uint64_t i = 0; i <= mask && i < PY_MAX_ENTRIES; i++) {
 		if (!mem_bytes(py->g, table + 16 * i, entry, sizeof(entry)))
 			return;
 		if (!entry[0] || entry[1] == UINT64_MAX)
@@ -491,7 +397,7 @@ static void set_items_put(const struct py *py, uint64_t o, struct out *t)
 
 static void set_put(const struct py *py, uint64_t o, const struct type *type, struct out *t)
 {
-	bool frozen = type->name[0] == 'f', some = word(py, o + 24);
+	bool frozen = type->name[0] == 'f', some = py_word(py, o + 24);
 
 	if (!out_enter(t, o)) {
 		out_word(t, frozen ? "frozenset(...)" : "set(...)");
@@ -509,15 +415,15 @@ static void set_put(const struct py *py, uint64_t o, const struct type *type, st
 
 static void range_put(const struct py *py, uint64_t o, const struct type *type, struct out *t)
 {
-	uint64_t step = word(py, o + 32);
+	uint64_t step = py_word(py, o + 32);
 	bool slice = type->name[0] == 's';
 	struct out one = { .size = 0 };
 	char s[16] = "";
 
 	out_word(t, slice ? "slice(" : "range(");
-	py_put(py, word(py, o + 16), t);
+	py_put(py, py_word(py, o + 16), t);
 	out_word(t, ", ");
-	py_put(py, word(py, o + 24), t);
+	py_put(py, py_word(py, o + 24), t);
 	out_start(&one, &t->limits, s, sizeof(s));
 	if (step)
 		py_put(py, step, &one);
@@ -542,20 +448,20 @@ static void function_put(const struct py *py, uint64_t o, const struct type *typ
 {
 	(void)type;
 	out_word(t, "<function ");
-	name_put(t, py_text(py, word(py, o + 40)));
+	name_put(t, py_text(py, py_word(py, o + 40)));
 	out_format(t, " at 0x%" PRIx64 ">", o);
 }
 
 static void method_put(const struct py *py, uint64_t o, const struct type *type, struct out *t)
 {
-	uint64_t function = word(py, o + 16);
+	uint64_t function = py_word(py, o + 16);
 	const char *kind = py_type_name(py, function);
 
 	(void)type;
 	out_word(t, "<bound method ");
-	name_put(t, kind && !strcmp(kind, "function") ? py_text(py, word(py, function + 40)) : "?");
+	name_put(t, kind && !strcmp(kind, "function") ? py_text(py, py_word(py, function + 40)) : "?");
 	out_word(t, " of ");
-	py_put(py, word(py, o + 24), t);
+	py_put(py, py_word(py, o + 24), t);
 	out_word(t, ">");
 }
 
@@ -572,21 +478,21 @@ static const char *c_name(const struct py *py, uint64_t addr)
 
 static void builtin_put(const struct py *py, uint64_t o, const struct type *type, struct out *t)
 {
-	uint64_t self = word(py, o + 24);
+	uint64_t self = py_word(py, o + 24);
 	const char *of = self ? py_type_name(py, self) : NULL;
 	struct type class;
 
 	(void)type;
 	if (of && strcmp(of, "module") && type_of(py, self, &class)) {
 		out_word(t, "<built-in method ");
-		name_put(t, c_name(py, word(py, word(py, o + 16))));
+		name_put(t, c_name(py, py_word(py, py_word(py, o + 16))));
 		out_word(t, " of ");
 		name_put(t, class.name);
 		out_format(t, " object at 0x%" PRIx64 ">", self);
 		return;
 	}
 	out_word(t, "<built-in function ");
-	name_put(t, c_name(py, word(py, word(py, o + 16))));
+	name_put(t, c_name(py, py_word(py, py_word(py, o + 16))));
 	out_word(t, ">");
 }
 
@@ -606,24 +512,24 @@ static void class_put(const struct py *py, uint64_t o, const struct type *type, 
 
 static void module_put(const struct py *py, uint64_t o, const struct type *type, struct out *t)
 {
-	uint64_t dict = word(py, o + 16);
+	uint64_t dict = py_word(py, o + 16);
 
 	(void)type;
 	out_word(t, "<module '");
-	name_put(t, py_text(py, dict_get(py, dict, "__name__")));
+	name_put(t, py_text(py, py_dict_get(py, dict, "__name__")));
 	out_word(t, "'>");
 }
 
 static void generator_put(const struct py *py, uint64_t o, const struct type *type, struct out *t)
 {
 	out_format(t, "<%s object ", type->name);
-	name_put(t, py_text(py, word(py, o + py->y->generator)));
+	name_put(t, py_text(py, py_word(py, o + py->y->generator)));
 	out_format(t, " at 0x%" PRIx64 ">", o);
 }
 
 static void cell_put(const struct py *py, uint64_t o, const struct type *type, struct out *t)
 {
-	uint64_t in = word(py, o + 16);
+	uint64_t in = py_word(py, o + 16);
 	struct type of;
 
 	(void)type;
@@ -641,9 +547,9 @@ static void code_put(const struct py *py, uint64_t o, const struct type *type, s
 	(void)type;
 	mem_u32(py->g, o + py->y->first_line, &line);
 	out_word(t, "<code object ");
-	name_put(t, py_text(py, word(py, o + 120)));
+	name_put(t, py_text(py, py_word(py, o + 120)));
 	out_format(t, " at 0x%" PRIx64 ", file \"", o);
-	name_put(t, py_text(py, word(py, o + 112)));
+	name_put(t, py_text(py, py_word(py, o + 112)));
 	out_format(t, "\", line %u>", line);
 }
 
@@ -651,20 +557,20 @@ static void code_put(const struct py *py, uint64_t o, const struct type *type, s
 
 static bool namedtuple_put(const struct py *py, uint64_t o, const struct type *type, struct out *t)
 {
-	uint64_t fields = dict_get(py, word(py, type->addr + TP_DICT), "_fields");
+	uint64_t fields = py_dict_get(py, py_word(py, type->addr + TP_DICT), "_fields");
 	const char *kind = fields ? py_type_name(py, fields) : NULL;
-	uint64_t n = word(py, o + OB_SIZE);
+	uint64_t n = py_word(py, o + OB_SIZE);
 	unsigned shown = 0;
 
-	if (!kind || strcmp(kind, "tuple") || word(py, fields + OB_SIZE) != n)
+	if (!kind || strcmp(kind, "tuple") || py_word(py, fields + OB_SIZE) != n)
 		return false;
 	if (!out_enter(t, o))
 		return false;
 	out_format(t, "%s(", type->name);
 	for (uint64_t i = 0; i < n && next_item(t, &shown); i++) {
-		name_put(t, py_text(py, word(py, fields + 24 + 8 * i)));
+		name_put(t, py_text(py, py_word(py, fields + 24 + 8 * i)));
 		out_word(t, "=");
-		py_put(py, word(py, o + 24 + 8 * i), t);
+		py_put(py, py_word(py, o + 24 + 8 * i), t);
 	}
 	out_word(t, ")");
 	out_leave(t);
@@ -673,7 +579,7 @@ static bool namedtuple_put(const struct py *py, uint64_t o, const struct type *t
 
 static void exception_put(const struct py *py, uint64_t o, const struct type *type, struct out *t)
 {
-	uint64_t args = word(py, o + 24), n = word(py, args + OB_SIZE);
+	uint64_t args = py_word(py, o + 24), n = py_word(py, args + OB_SIZE);
 
 	out_word(t, last_part(type->name));
 	if (!out_enter(t, o)) {
@@ -716,7 +622,7 @@ static void pairs_put(const struct py *py, uint64_t o, struct out *t)
 /* dicts of the module collections */
 static bool dict_kind_put(const struct py *py, uint64_t o, const struct type *type, struct out *t)
 {
-	uint64_t factory = word(py, o + 48);
+	uint64_t factory = py_word(py, o + 48);
 
 	if (!strcmp(type->name, "collections.defaultdict")) {
 		out_word(t, "defaultdict(");
@@ -732,9 +638,9 @@ static bool dict_kind_put(const struct py *py, uint64_t o, const struct type *ty
 	if (strcmp(type->name, "collections.OrderedDict"))
 		return false;
 	out_word(t, "OrderedDict(");
-	if (word(py, o + 16) && py->y->minor < 12)
+	if (py_word(py, o + 16) && py->y->minor < 12)
 		pairs_put(py, o, t);
-	else if (word(py, o + 16))
+	else if (py_word(py, o + 16))
 		dict_put(py, o, type, t);
 	out_word(t, ")");
 	return true;
