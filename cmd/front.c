@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,6 +34,11 @@
 
 enum news_kind { NEWS_PID = 1, NEWS_DONE, NEWS_LEFT };
 struct news { enum news_kind kind; int value; };
+
+struct front_page {
+	uint32_t continued;	/* how often the program was, after a stop */
+	uint32_t stopping;	/* rec is about to stop, or has */
+};
 
 static void tell(const struct front *f, enum news_kind kind, int value)
 {
@@ -65,6 +71,24 @@ void front_left(void *front, int status)
 		f->ready(f->ctx);
 	tell(f, NEWS_LEFT, status);
 	close_stream(STDERR_FILENO);
+}
+
+/*
+ * Who continued the program may have meant its process alone.  rec is told until it is seen to run:
+ * it may be just about to stop.
+ */
+void front_continued(void *front)
+{
+	enum { TRIES = 400, PAUSE_US = 250 };
+	const struct front *f = front;
+
+	__atomic_fetch_add(&f->page->continued, 1, __ATOMIC_SEQ_CST);
+	if (kill(f->rec, SIGCONT) < 0)
+		return;
+	for (int i = 0; i < TRIES && __atomic_load_n(&f->page->stopping, __ATOMIC_SEQ_CST); i++) {
+		usleep(PAUSE_US);
+		kill(f->rec, SIGCONT);
+	}
 }
 
 void front_done(const struct front *f, int code)
@@ -181,18 +205,22 @@ static void pass_on(struct watch *w)
 }
 
 /*
- * The program is stopped: so are we, for the shell waits for us.  Whoever continues it continues
- * its group.
+ * The program is stopped: so are we, for the shell waits for us.  Who continues it continues its
+ * group, or it alone: then the recorder continues us.
  */
-static void watch_program(struct watch *w)
+static void watch_program(const struct front *f, struct watch *w)
 {
+	struct front_page *page = f->page;
+	uint32_t before = __atomic_load_n(&page->continued, __ATOMIC_SEQ_CST);
 	int status;
 
 	while (!w->ended && waitpid(w->program, &status, WNOHANG | WUNTRACED) == w->program) {
-		if (WIFSTOPPED(status))
+		w->ended = !WIFSTOPPED(status);
+		__atomic_store_n(&page->stopping, !w->ended, __ATOMIC_SEQ_CST);
+		if (!w->ended && __atomic_load_n(&page->continued, __ATOMIC_SEQ_CST) == before)
 			kill(getpid(), SIGSTOP);
-		else
-			w->ended = true;
+		__atomic_store_n(&page->stopping, 0, __ATOMIC_SEQ_CST);
+		before = __atomic_load_n(&page->continued, __ATOMIC_SEQ_CST);
 	}
 }
 
@@ -211,7 +239,7 @@ static int wait_for_recorder(const struct front *f, pid_t program, const sigset_
 		struct pollfd p = { f->socket, POLLIN, 0 };
 		ssize_t n;
 
-		watch_program(&w);
+		watch_program(f, &w);
 		pass_on(&w);
 		if (ppoll(&p, 1, NULL, &open) < 0)
 			continue;
@@ -267,6 +295,11 @@ struct err *front_start(struct front *f, const struct recorder_options *o,
 	sigset_t all, before;
 	pid_t pid;
 
+	f->rec = getpid();
+	f->page = mmap(NULL, sizeof(*f->page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		       -1, 0);
+	if (f->page == MAP_FAILED)
+		return err_os(errno, "no memory to share with the recorder");
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
 		return err_os(errno, "cannot make a socket");
 	sigfillset(&all);

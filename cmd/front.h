@@ -9,6 +9,8 @@
 
 struct front {
 	int socket;
+	pid_t rec;
+	struct front_page *page;	/* what both see */
 	void (*ready)(void *ctx);	/* before rec is told that it may return */
 	void *ctx;
 };
@@ -22,6 +24,8 @@ struct err *front_start(struct front *f, const struct recorder_options *o,
 			struct recorder_child *child, int *code) __must_check;
 /* In the recorder: the program has ended with this wait status, others live. */
 void front_left(void *front, int code);
+/* In the recorder: the program was stopped, and goes on. */
+void front_continued(void *front);
 /* In the recorder: the end.  code is rec's exit status. */
 _Noreturn void front_done(const struct front *f, int code);
 

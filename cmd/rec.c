@@ -221,6 +221,11 @@ static void left(void *ctx, int status)
 	front_left(&((struct recording *)ctx)->front, exit_like(status));
 }
 
+static void continued(void *ctx)
+{
+	front_continued(&((struct recording *)ctx)->front);
+}
+
 /* In the recorder's process. */
 static _Noreturn void record(struct recording *r, struct recorder_options *ro)
 {
@@ -283,6 +288,7 @@ static struct err *run(const struct rec_options *o, char **argv, int *code)
 	if (!err) {
 		ro.front = r.front.socket;
 		ro.left = left;
+		ro.continued = continued;
 		ro.front_ctx = &r;
 		record(&r, &ro);
 	}

@@ -86,6 +86,8 @@ struct err *rec_resume(struct rec_task *t, int request, int sig);
  * and the end is handled next.
  */
 /* It is to stop soon.  One that had stopped already, unheard, stops once more when it goes on. */
+/* t is in no group stop any more. */
+void rec_group_stop_ends(struct recorder *rec, struct rec_task *t);
 bool rec_interrupt(struct rec_task *t);
 void rec_task_stopped(struct rec_task *t, int status);
 /* It can go on in user mode; not after its last stop. */

@@ -539,7 +539,7 @@ struct err *rec_park_stop(struct recorder *rec, struct rec_task *t)
 		rec_task_exited(rec, t, t->status);
 		return NULL;
 	default:
-		t->in_group_stop = false;
+		rec_group_stop_ends(rec, t);
 		TRY(tracee_regs_get(t->tid, &regs));
 		if (!turn && ((rec_pt_traced(t) && t->pt->interrupt) || disturbed(&regs)))
 			return make_again(t, &regs);

@@ -46,6 +46,8 @@ struct recorder_options {
 	int front;		/* a socket; where its other end is closed, we have been killed */
 	/* the first process has ended, others live */
 	void (*left)(void *front_ctx, int status);
+	/* the first process was stopped, as a job of a shell, and goes on */
+	void (*continued)(void *front_ctx);
 	void *front_ctx;
 };
 

@@ -479,6 +479,16 @@ static struct err *event_in_hook(struct recorder *rec, struct rec_task *t, struc
 	return rec_run_user(rec, t, 0);
 }
 
+/* t stops no more, if it did. */
+void rec_group_stop_ends(struct recorder *rec, struct rec_task *t)
+{
+	bool stopped = t->in_group_stop;
+
+	t->in_group_stop = false;
+	if (stopped && t->pid == rec->root && rec->options->continued)
+		rec->options->continued(rec->options->front_ctx);
+}
+
 /* Our PTRACE_INTERRUPT in computing code, or the end of a group stop. */
 static struct err *event_stop(struct recorder *rec, struct rec_task *t)
 {
@@ -488,7 +498,7 @@ static struct err *event_stop(struct recorder *rec, struct rec_task *t)
 	struct regs regs;
 
 	rec->slices.ask = SLICE_NONE;
-	t->in_group_stop = false;
+	rec_group_stop_ends(rec, t);
 	if (rec_dispatch_pending(t))
 		return rec_run_user(rec, t, 0);
 	if (t->pt && rec_pt_event_stop(rec, t))
