@@ -320,10 +320,10 @@ static struct err *restore_shared(struct replay *r, struct rp_copy *c)
 	TRY(copy_fds(c->fds, c->fds_n, &fds, &any));
 	for (uint32_t i = 0; i < r->objects_n; i++) {
 		struct rp_object *o = &r->objects[i];
+		int fd = i < c->fds_n ? fds[i] : -1;
 
-		if (!is_shared(o))
-			continue;
-		rp_object_restored(o, i < c->fds_n ? fds[i] : -1);
+		if (is_shared(o) || fd >= 0)
+			rp_object_restored(o, fd);
 	}
 	err = NULL;
 	for (struct rp_task *t = r->tasks; t && any && !err; t = t->next) {

@@ -328,6 +328,10 @@ void rp_object_restored(struct rp_object *o, int fd)
 	if (fd < 0) {	/* it had not begun to change */
 		o->kind = (enum trace_object_kind)o->effect.x;
 		o->sized = false;
+	} else if (o->kind == TRACE_OBJECT_FILE) {
+		/* it had: an earlier copy was restored since */
+		o->kind = TRACE_OBJECT_SHARED;
+		o->sized = true;
 	}
 }
 
