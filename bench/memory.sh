@@ -20,3 +20,16 @@ for vm in 'luajit -joff' lua5.4; do
 			"heaptrack $(cpu heaptrack -o "$tmp/h" $vm "$tmp/a.lua") massif $(cpu valgrind --tool=massif --massif-out-file="$tmp/m" $vm "$tmp/a.lua")"
 	done
 done
+# Python: its own tracemalloc, with 25 frames each
+cat >"$tmp/a.py" <<'E'
+kept = {}
+for i in range(200000):
+    x = [i, str(i)]
+    if i % 16 == 0: kept[i % 1024] = x
+E
+py=/usr/bin/python3
+for _ in 1 2 3; do
+	rm -rf "$tmp/t"
+	echo "python: native $(cpu $py -S "$tmp/a.py") rec $(cpu "$build/bin/rec" -o "$tmp/t" $py -S "$tmp/a.py") memprof $(cpu "$build/bin/hindsight" memprof "$tmp/t")" \
+		"tracemalloc $(cpu $py -S -X tracemalloc=25 "$tmp/a.py")"
+done
