@@ -29,9 +29,28 @@ struct err *tracee_regs_get(pid_t tid, struct regs *ret)
 	return NULL;
 }
 
+/*
+ * The kernel refuses selectors and bases that instructions may load (1 to fs, any address by
+ * wrgsbase), and all the others with them.  What is there already stays.
+ */
+static bool set_what_differs(pid_t tid, const struct regs *regs)
+{
+	const uint64_t *want = (const uint64_t *)regs;
+	struct regs now;
+
+	if (errno != EIO || ptrace(PTRACE_GETREGS, tid, NULL, &now) < 0)
+		return false;
+	for (size_t i = 0; i < sizeof(now) / 8; i++) {
+		if (((const uint64_t *)&now)[i] != want[i] &&
+		    ptrace(PTRACE_POKEUSER, tid, (void *)(i * 8), (void *)want[i]) < 0)
+			return false;
+	}
+	return true;
+}
+
 struct err *tracee_regs_set(pid_t tid, const struct regs *regs)
 {
-	if (ptrace(PTRACE_SETREGS, tid, NULL, regs) < 0)
+	if (ptrace(PTRACE_SETREGS, tid, NULL, regs) < 0 && !set_what_differs(tid, regs))
 		return ptrace_failed(tid, "cannot set its registers");
 	return NULL;
 }

@@ -199,6 +199,7 @@ static bool affordable(struct replay *r, uint64_t saves_ns)
 static struct err *take(struct replay *r, uint64_t saves_ns, struct rp_copy **ret)
 {
 	uint64_t start = now_ns(), spent = spent_ns(r);
+	struct err *err;
 
 	*ret = NULL;
 	if (!affordable(r, saves_ns)) {
@@ -206,7 +207,14 @@ static struct err *take(struct replay *r, uint64_t saves_ns, struct rp_copy **re
 		landmarks_of(r)->mismatches->copy_ns -= landmarks_of(r)->mismatches->copy_ns / 8;
 		return NULL;
 	}
-	TRY(rp_copy_take(r, ret));
+	err = rp_copy_take(r, ret);
+	if (err) {	/* too many descriptors, say: it goes on without, and does not try at each */
+		log_debug("no copy to go back to: %s", err->msg);
+		err_free(err);
+		*ret = NULL;
+		landmarks_of(r)->mismatches->copies_ns = UINT64_MAX / 2;
+		return NULL;
+	}
 	landmarks_of(r)->mismatches->copy_ns =
 		(landmarks_of(r)->mismatches->copy_ns * 3 + (now_ns() - start) * 2) / 4;
 	landmarks_of(r)->mismatches->copies_ns += since(spent_ns(r), spent);
