@@ -20,7 +20,7 @@ gcc -c -g -O1 -o make.o make.c
 "$REC" -o t "$BUILD/tests/cli/jit_heap" make.o /lib/x86_64-linux-gnu/libc.so.6 prof.heap >out || fail 'rec'
 cat >script <<'X'
 set pagination off
-break jit_heap.c:45
+break jit_heap.c:allocate
 continue
 echo \n@1\n
 bt
