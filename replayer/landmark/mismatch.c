@@ -208,7 +208,8 @@ static struct err *take(struct replay *r, uint64_t saves_ns, struct rp_copy **re
 		return NULL;
 	}
 	err = rp_copy_take(r, ret);
-	if (err) {	/* too many descriptors, say: it goes on without, and does not try at each */
+	/* too many descriptors, say: it goes on without, and does not try again at each */
+	if (err) {
 		log_debug("no copy to go back to: %s", err->msg);
 		err_free(err);
 		*ret = NULL;
