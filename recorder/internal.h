@@ -116,6 +116,8 @@ struct err *rec_inject_at(struct recorder *rec, struct rec_task *t, uint64_t sit
 			  long nr, const uint64_t args[6]);
 struct err *rec_inject(struct recorder *rec, struct rec_task *t, int64_t *ret, long nr, uint64_t a0,
 		       uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5);
+/* Memory in the stopped task, for rec_scratch_add(); *ret = 0: there is none to be had. */
+struct err *rec_scratch_map(struct recorder *rec, struct rec_task *t, uint64_t len, uint64_t *ret);
 void rec_stash(void *ctx, pid_t tid, int sig, const siginfo_t *info);
 
 /* ---- changes.c: what a call without a full row did to memory -------------------------------- */

@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
@@ -66,14 +65,13 @@ void rec_park_deinit(struct recorder *rec)
  */
 static bool scratch_for_parks(struct recorder *rec, struct rec_task *t)
 {
-	int64_t addr;
+	uint64_t addr = 0;
 
-	if (rec_inject(rec, t, &addr, SYS_mmap, 0, BUF_PARKS * SCRATCH_PARK, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, (uint64_t)-1, 0) ||
-	    (addr < 0 && addr > -4096))
+	err_free(rec_scratch_map(rec, t, BUF_PARKS * SCRATCH_PARK, &addr));
+	if (!addr)
 		return false;
 	for (uint64_t i = 0; i < BUF_PARKS; i++)
-		rec_scratch_add(t->mm, (uint64_t)addr + i * SCRATCH_PARK, SCRATCH_PARK, 0);
+		rec_scratch_add(t->mm, addr + i * SCRATCH_PARK, SCRATCH_PARK, 0);
 	return true;
 }
 

@@ -133,6 +133,14 @@ static bool others_see(struct recorder *rec, struct rec_task *t, const struct sy
 	return false;
 }
 
+static void scratch_own(struct rec_task *t, struct rec_scratch *s)
+{
+	if (t->scratch)
+		t->scratch->owner = 0;
+	t->scratch = s;
+	s->owner = t->serial;
+}
+
 /* Scratch of this size that is ours or nobody's; false: there is none yet. */
 static bool scratch_take(struct rec_task *t, uint64_t need)
 {
@@ -141,10 +149,7 @@ static bool scratch_take(struct rec_task *t, uint64_t need)
 	for (struct rec_scratch *s = t->mm->scratch; s; s = s->next) {
 		if (s->owner || s->len < need)
 			continue;
-		if (t->scratch)
-			t->scratch->owner = 0;
-		t->scratch = s;
-		s->owner = t->serial;
+		scratch_own(t, s);
 		return true;
 	}
 	return false;
@@ -157,35 +162,41 @@ static bool scratch_borrow(struct recorder *rec, struct rec_task *t, uint64_t ne
 		if (o == t || o->mm != t->mm || !o->scratch || o->scratch->len < need ||
 		    (o->in_syscall && o->call.redirected))
 			continue;
-		if (t->scratch)
-			t->scratch->owner = 0;
-		t->scratch = o->scratch;
-		t->scratch->owner = t->serial;
+		scratch_own(t, o->scratch);
 		o->scratch = NULL;
 		return true;
 	}
 	return false;
 }
 
+struct err *rec_scratch_map(struct recorder *rec, struct rec_task *t, uint64_t len, uint64_t *ret)
+{
+	int64_t addr;
+
+	TRY(rec_inject(rec, t, &addr, SYS_mmap, 0, len, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, (uint64_t)-1, 0));
+	*ret = addr < 0 && addr > -4096 ? 0 : (uint64_t)addr;
+	return NULL;
+}
+
 /* The call was aborted; give the task more scratch.  It then comes to the same call again. */
 static struct err *scratch_grow(struct recorder *rec, struct rec_task *t, uint64_t need)
 {
-	uint64_t len = page_up(need < SCRATCH_MIN ? SCRATCH_MIN : need);
-	int64_t addr;
+	uint64_t len = page_up(need < SCRATCH_MIN ? SCRATCH_MIN : need), at;
+	int64_t ret;
 
 	if (t->scratch) {
-		TRY(rec_inject(rec, t, &addr, SYS_munmap, t->scratch->addr, t->scratch->len, 0, 0,
+		TRY(rec_inject(rec, t, &ret, SYS_munmap, t->scratch->addr, t->scratch->len, 0, 0,
 			       0, 0));
 		rec_scratch_drop(t->mm, t->scratch);
 		t->scratch = NULL;
 	}
-	TRY(rec_inject(rec, t, &addr, SYS_mmap, 0, len, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, (uint64_t)-1, 0));
-	if (addr < 0 && addr > -4096)
+	TRY(rec_scratch_map(rec, t, len, &at));
+	if (!at)
 		/* go on without: a race is possible, a failure is not */
 		t->scratch_refused = true;
 	else
-		t->scratch = rec_scratch_add(t->mm, (uint64_t)addr, len, t->serial);
+		t->scratch = rec_scratch_add(t->mm, at, len, t->serial);
 	return NULL;
 }
 

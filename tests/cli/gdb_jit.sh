@@ -3,19 +3,7 @@
 # gdb under replay names JIT code at every stop: forwards, backwards where gdb itself has lost it, and forwards again; none where there is none yet.
 . "$LIB"
 need gcc gdb
-cat >make.c <<'X'
-typedef void *alloc_fn(unsigned long, unsigned long);
-static inline __attribute__((always_inline)) void *inner(alloc_fn *alloc, unsigned long n)
-{
-	return alloc(n, 1);
-}
-void *make(alloc_fn *alloc, unsigned long n)
-{
-	char *p = inner(alloc, n);
-	p[0] = 1;
-	return p;
-}
-X
+cp "$ROOT/tests/cli/jit_make.inc.c" make.c
 gcc -c -g -O1 -o make.o make.c
 "$REC" -o t "$BUILD/tests/cli/jit_heap" make.o /lib/x86_64-linux-gnu/libc.so.6 prof.heap >out || fail 'rec'
 cat >script <<'X'

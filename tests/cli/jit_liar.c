@@ -14,40 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-struct jit_code_entry {
-	struct jit_code_entry *next, *prev;
-	const char *symfile_addr;
-	uint64_t symfile_size;
-};
-struct jit_descriptor {
-	uint32_t version, action;
-	struct jit_code_entry *relevant, *first;
-};
-struct jit_descriptor __jit_debug_descriptor = { 1, 0, NULL, NULL };
-void __attribute__((noinline)) __jit_debug_register_code(void);
-void __attribute__((noinline)) __jit_debug_register_code(void)
-{
-	__asm__ volatile("" ::: "memory");
-}
-
-static char *contents(const char *path, size_t *size)
-{
-	int fd = open(path, O_RDONLY);
-	struct stat st;
-	char *p;
-
-	if (fd < 0 || fstat(fd, &st))
-		exit(2);
-	*size = (size_t)st.st_size;
-	p = malloc(*size + 1);
-	if (!p || read(fd, p, *size) != (ssize_t)*size)
-		exit(2);
-	close(fd);
-	return p;
-}
+#include "jit_interface.h"
 
 static void tell(uint32_t action, const void *at, uint64_t size)
 {
@@ -55,9 +24,7 @@ static void tell(uint32_t action, const void *at, uint64_t size)
 
 	e->symfile_addr = at;
 	e->symfile_size = size;
-	__jit_debug_descriptor.relevant = e;
-	__jit_debug_descriptor.action = action;
-	__jit_debug_register_code();
+	jit_tell(e, action);
 	free(e);
 }
 
@@ -86,9 +53,7 @@ static void nowhere(void)
 	tell(1, &__jit_debug_descriptor, ~0ull);
 	tell(2, (void *)0x1234, 100);
 	tell(7, (void *)0x1234, 100);
-	__jit_debug_descriptor.relevant = (void *)8;
-	__jit_debug_descriptor.action = 1;
-	__jit_debug_register_code();
+	jit_tell((void *)8, JIT_REGISTER);
 	__jit_debug_descriptor.version = 99;
 	tell(1, &__jit_debug_descriptor, 24);
 	__jit_debug_descriptor.version = 1;
@@ -101,8 +66,7 @@ int main(int argc, char **argv)
 	for (int i = 1; i < argc; i++) {
 		const char *what = argv[i];
 		long n = 1;
-		size_t size;
-		char *p;
+		struct jit_object o;
 
 		if (!strcmp(what, "nowhere")) {
 			nowhere();
@@ -110,15 +74,15 @@ int main(int argc, char **argv)
 		}
 		if (!strcmp(what, "again") || !strcmp(what, "sized"))
 			n = atol(argv[++i]);
-		p = contents(argv[++i], &size);
+		o = jit_object_read(argv[++i]);
 		if (!strcmp(what, "map") || !strcmp(what, "dump")) {
 			snprintf(name, sizeof(name), *what == 'm' ? "perf-%d.map" : "jit-%d.dump", (int)getpid());
-			in_pieces(name, p, size);
+			in_pieces(name, o.bytes, o.size);
 		} else if (!strcmp(what, "sized")) {
-			tell(1, p, (uint64_t)n);
+			tell(1, o.bytes, (uint64_t)n);
 		} else {
 			for (long k = 0; k < n; k++)
-				tell(1, k ? memcpy(malloc(size), p, size) : p, size);
+				tell(1, k ? memcpy(malloc(o.size), o.bytes, o.size) : o.bytes, o.size);
 		}
 	}
 	return 0;

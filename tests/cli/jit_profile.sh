@@ -4,19 +4,7 @@
 # result; wrong input is one line and 125.
 . "$LIB"
 need gcc python3 gunzip
-cat >make.c <<'X'
-typedef void *alloc_fn(unsigned long, unsigned long);
-static inline __attribute__((always_inline)) void *inner(alloc_fn *alloc, unsigned long n)
-{
-	return alloc(n, 1);
-}
-void *make(alloc_fn *alloc, unsigned long n)
-{
-	char *p = inner(alloc, n);
-	p[0] = 1;
-	return p;
-}
-X
+cp "$ROOT/tests/cli/jit_make.inc.c" make.c
 gcc -c -g -O1 -o make.o make.c
 library=$(ldd "$HINDSIGHT" | sed -n 's/.*libz\.so[^ ]* => \(.*\) (.*/\1/p')
 "$REC" -o t "$BUILD/tests/cli/jit_heap" make.o "$library" prof.heap >out || fail 'rec'

@@ -5,19 +5,7 @@
 . "$LIB"
 [ -z "$PLAIN" ] || skip 'needs a recording'
 need gcc python3
-cat >make.c <<'X2'
-typedef void *alloc_fn(unsigned long, unsigned long);
-static inline __attribute__((always_inline)) void *inner(alloc_fn *alloc, unsigned long n)
-{
-	return alloc(n, 1);
-}
-void *make(alloc_fn *alloc, unsigned long n)
-{
-	char *p = inner(alloc, n);
-	p[0] = 1;
-	return p;
-}
-X2
+cp "$ROOT/tests/cli/jit_make.inc.c" make.c
 cat >spin.c <<'X2'
 #define _GNU_SOURCE
 #include <fcntl.h>

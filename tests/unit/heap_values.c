@@ -108,6 +108,15 @@ static struct heap_value *value(struct heap_view *v, const char *text)
 	return x;
 }
 
+static struct heap_view *view_at(struct heap_store *st, uint64_t event)
+{
+	struct heap_view *v;
+
+	assert_null(st->ops->go(st, event));
+	assert_null(heap_view_create(st, &(struct heap_view_options){ 0 }, &v));
+	return v;
+}
+
 static void unions(void **state)
 {
 	struct heap_store *st = open_log();
@@ -115,8 +124,7 @@ static void unions(void **state)
 	struct heap_value *x, *u;
 
 	(void)state;
-	assert_null(st->ops->go(st, 5));
-	assert_null(heap_view_create(st, &(struct heap_view_options){ 0 }, &v));
+	v = view_at(st, 5);
 	x = heap_value_target(v, child(v, value(v, "Table"), "node"));
 	assert_non_null(x);
 	assert_string_equal(child(v, x, "tt_")->text, "LUA_INT");
@@ -127,8 +135,7 @@ static void unions(void **state)
 	assert_int_equal(u->target, KEY);
 	assert_int_equal(u->flags & HEAP_POINTER, HEAP_POINTER);
 	heap_view_destroy(v);
-	assert_null(st->ops->go(st, 7));
-	assert_null(heap_view_create(st, &(struct heap_view_options){ 0 }, &v));
+	v = view_at(st, 7);
 	u = child(v, child(v, value(v, "*(struct Node *)0x20000"), "value_"), "short_string");
 	assert_int_equal(u->target, KEY);
 	heap_view_destroy(v);
@@ -142,8 +149,7 @@ static void missing(void **state)
 	struct heap_value *x;
 
 	(void)state;
-	assert_null(st->ops->go(st, 9));
-	assert_null(heap_view_create(st, &(struct heap_view_options){ 0 }, &v));
+	v = view_at(st, 9);
 	/* the newest message has 20 bytes of it; the older one has the rest */
 	x = value(v, "Table");
 	assert_string_equal(child(v, x, "alimit")->text, "7");
@@ -167,12 +173,10 @@ static void changed(void **state)
 	struct heap_value *then, *now;
 
 	(void)state;
-	assert_null(st->ops->go(st, 5));
-	assert_null(heap_view_create(st, &(struct heap_view_options){ 0 }, &a));
+	a = view_at(st, 5);
 	then = value(a, "*(struct Node *)0x20000");
 	heap_value_open(a, then);
-	assert_null(st->ops->go(st, 7));
-	assert_null(heap_view_create(st, &(struct heap_view_options){ 0 }, &b));
+	b = view_at(st, 7);
 	now = value(b, "*(struct Node *)0x20000");
 	heap_value_open(b, now);
 	assert_true(heap_value_compare(b, now, then));
@@ -193,8 +197,7 @@ static void circles(void **state)
 	struct heap_value *x;
 
 	(void)state;
-	assert_null(st->ops->go(st, 7));
-	assert_null(heap_view_create(st, &(struct heap_view_options){ 0 }, &v));
+	v = view_at(st, 7);
 	x = value(v, "Table");
 	for (unsigned i = 0; i < 2000; i++) {
 		assert_int_equal(child(v, x, "metatable")->target, TABLE);
@@ -236,8 +239,7 @@ static void faults(void **state)
 	struct heap_value *x;
 
 	(void)state;
-	assert_null(st->ops->go(st, 7));
-	assert_null(heap_view_create(st, &(struct heap_view_options){ 0 }, &v));
+	v = view_at(st, 7);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		struct err *err = heap_value_eval(v, bad[i], &x);
 
