@@ -625,12 +625,26 @@ static const struct symbols_type *guess_at(struct symbols *s, csh handle, uint64
 	return f.found;
 }
 
+/* Types come from debug information: is there any? */
+static bool types_known(struct symbols *s, const struct symbols_pc *pc, size_t n)
+{
+	uint64_t bias;
+
+	for (size_t i = 0; i < n; i++) {
+		struct symbols_module *m = space_module(s, pc[i].pc, &bias);
+
+		if (m && module_dwarf(m))
+			return true;
+	}
+	return false;
+}
+
 static const struct symbols_type *guess(struct symbols *s, const struct symbols_pc *pc, size_t n,
 					uint64_t size)
 {
 	const struct symbols_type *t = NULL;
 	bool outwards = true;
-	csh handle = decoder_open(DECODE_DETAIL);
+	csh handle = types_known(s, pc, n) ? decoder_open(DECODE_DETAIL) : 0;
 
 	if (!handle)
 		return NULL;

@@ -1,7 +1,9 @@
 #include "x86/branch.h"
 
 #include <capstone/capstone.h>
+#include <emmintrin.h>
 
+#include "base/alloc.h"
 #include "x86/decode.h"
 #include "x86/instr.h"
 
@@ -19,26 +21,59 @@ static uint64_t target(const uint8_t *p, size_t room, uint64_t at, enum x86_bran
 						       : 0;
 }
 
+/* Of 16 bytes at p, a bit for each that a branch may begin with; 17 can be read. */
+static unsigned may_begin(const uint8_t *p, enum x86_branches kinds)
+{
+	typedef uint8_t v16 __attribute__((vector_size(16)));
+	v16 v, high, next, any;
+
+	memcpy(&v, p, sizeof(v));
+	memcpy(&next, p + 1, sizeof(next));
+	any = (v16)((v & 0xfe) == 0xe8) | (v16)((v == 0x0f) & ((next & 0xf0) == 0x80));
+	if (kinds == X86_BRANCHES) {
+		high = v & 0xf0;
+		any |= (v16)(high == 0x70) | (v16)(v == 0xeb) | (v16)((v & 0xfc) == 0xe0);
+	}
+	return (unsigned)_mm_movemask_epi8((__m128i)any);
+}
+
 size_t x86_branch_into(const uint8_t *code, size_t n, uint64_t addr, enum x86_branches kinds,
 		       uint64_t first, uint64_t last, size_t from)
 {
-	for (size_t i = from; i < n; i++) {
-		uint64_t to = target(code + i, n - i, addr + i, kinds);
+	for (size_t at = from; at < n; at += 16) {	/* the last 16 bytes: all of them */
+		unsigned bits = n - at < 17 ? (1u << (n - at)) - 1 : may_begin(code + at, kinds);
 
-		if (to > first && to < last)
-			return i;
+		for (; bits; bits &= bits - 1) {
+			size_t i = at + (unsigned)__builtin_ctz(bits);
+			uint64_t to = target(code + i, n - i, addr + i, kinds);
+
+			if (to > first && to < last)
+				return i;
+		}
 	}
 	return n;
 }
 
-bool x86_code_branches_into(const uint8_t *code, size_t n, uint64_t addr, uint64_t first,
-			    uint64_t last)
+/*
+ * Functions that were gone through, with where their branches lead: a function with many calls is
+ * asked about for each.  Whether it still is the same, its bytes tell.
+ */
+struct gone_through {
+	uint64_t addr, *to;
+	uint8_t *code;
+	size_t n, targets, room;
+};
+
+static void targets_find(struct gone_through *f)
 {
 	csh handle = decoder();
 	cs_insn *insn = handle ? cs_malloc(handle) : NULL;
-	bool hit = !insn;	/* nobody can tell */
+	const uint8_t *code = f->code;
+	uint64_t addr = f->addr;
+	size_t n = f->n;
 
-	while (!hit && n) {
+	f->targets = 0;
+	while (insn && n) {
 		const uint8_t *bytes = code;
 		struct x86_instr one;
 
@@ -49,15 +84,52 @@ bool x86_code_branches_into(const uint8_t *code, size_t n, uint64_t addr, uint64
 			continue;
 		}
 		x86_instr_of(handle, insn, &one);
-		if (x86_is_direct(&one)) {
-			uint64_t to = x86_target(&one, bytes, addr - one.len);
-
-			hit = to > first && to < last;
+		if (!x86_is_direct(&one))
+			continue;
+		if (f->targets == f->room) {
+			f->room = f->room * 2 + 64;
+			f->to = alloc_more(f->to, f->room, sizeof(*f->to), "code");
 		}
+		f->to[f->targets++] = x86_target(&one, bytes, addr - one.len);
 	}
 	if (insn)
 		cs_free(insn, 1);
-	return hit;
+}
+
+static const struct gone_through *go_through(const uint8_t *code, size_t n, uint64_t addr)
+{
+	enum { KEPT = 16 };
+	static struct gone_through kept[KEPT];
+	static unsigned next;
+	struct gone_through *f;
+
+	for (unsigned i = 0; i < KEPT; i++) {
+		f = &kept[i];
+		if (f->code && f->addr == addr && f->n == n && !memcmp(f->code, code, n))
+			return f;
+	}
+	f = &kept[next++ % KEPT];
+	f->code = alloc_more(f->code, n + 1, 1, "code");
+	memcpy(f->code, code, n);
+	f->n = n;
+	f->addr = addr;
+	targets_find(f);
+	return f;
+}
+
+bool x86_code_branches_into(const uint8_t *code, size_t n, uint64_t addr, uint64_t first,
+			    uint64_t last)
+{
+	const struct gone_through *f;
+
+	if (!decoder())
+		return true;	/* nobody can tell */
+	f = go_through(code, n, addr);
+	for (size_t i = 0; i < f->targets; i++) {
+		if (f->to[i] > first && f->to[i] < last)
+			return true;
+	}
+	return false;
 }
 
 bool x86_instr_begins(const uint8_t *code, size_t n, size_t at, size_t first)

@@ -101,28 +101,38 @@ static void patch_decode(struct replay *r, struct rp_task *t, struct rp_patch *p
 	p->len = 1;
 }
 
+/* The place at addr as it would be patched. */
+static void patch_plan(struct replay *r, struct rp_task *t, uint64_t addr, struct rp_patch *ret)
+{
+	uint64_t start = 0, end = 0;
+
+	*ret = (struct rp_patch){ .addr = addr };
+	if (!probes_of(r)->range ||
+	    !probes_of(r)->range(probes_of(r)->range_ctx, addr, &start, &end))
+		start = end = 0;
+	patch_decode(r, t, ret, start, end);
+}
+
 /* Where the return to addr is seen best: there, or a little later where a jump fits. */
-static uint64_t return_place(struct replay *r, struct rp_task *t, uint64_t addr)
+static struct rp_patch return_place(struct replay *r, struct rp_task *t, uint64_t addr)
 {
 	enum { TRIES = 6 };
+	struct rp_patch first = { .addr = addr }, p;
 	uint64_t at = addr;
 
 	for (unsigned i = 0; i < TRIES && at; i++) {
 		const struct rp_patch *there = patch_at(probed_of(t->mm), at);
-		struct rp_patch p = { .addr = at };
-		uint64_t start = 0, end = 0;
 
 		if (there && there->probe < 0 && there->jump)
-			return at;
-		if (!probes_of(r)->range ||
-		    !probes_of(r)->range(probes_of(r)->range_ctx, at, &start, &end))
-			start = end = 0;
-		patch_decode(r, t, &p, start, end);
+			return *there;
+		patch_plan(r, t, at, &p);
 		if (p.jump)
-			return at;
+			return p;
+		if (!i)
+			first = p;
 		at = rp_stub_later(t, at);
 	}
-	return addr;
+	return first;
 }
 
 static struct rp_patch *patch_room(struct rp_probed *pd)
@@ -134,26 +144,21 @@ static struct rp_patch *patch_room(struct rp_probed *pd)
 	return &pd->patch[pd->n++];
 }
 
-static struct err *patch_add(struct replay *r, struct rp_task *t, uint64_t addr, int probe)
+/* p: what patch_plan() made of the place */
+static struct err *patch_put(struct replay *r, struct rp_task *t, struct rp_patch p, int probe)
 {
 	struct rp_probed *pd = probed_of(t->mm);
 	const struct replay_probe *def = probe >= 0 ? &probes_of(r)->probe[probe].def : NULL;
-	struct rp_patch p = { .addr = addr, .probe = probe, .quiet = probes_of(r)->quiet };
+	uint64_t addr = p.addr;
 	struct rp_stub_code code;
 	struct rp_stubs *room;
-	uint64_t start = 0, end = 0;
-	uint8_t byte;
 
-	if (patch_at(pd, addr) || tracee_read_some(t->real, addr, &byte, 1) != 1)
-		return NULL;
 	TRY(rp_stub_room(t, addr, &room));
 	if (!room)
 		return NULL;
-	if (!probes_of(r)->range ||
-	    !probes_of(r)->range(probes_of(r)->range_ctx, addr, &start, &end))
-		start = end = 0;
+	p.probe = probe;
+	p.quiet = probes_of(r)->quiet;
 	p.stub = room->start + room->used;
-	patch_decode(r, t, &p, start, end);
 	if (!p.n || !rp_stub_build(&p, def, probes_of(r)->quiet, &code)) {
 		log_warn("the instruction at 0x%lx cannot be probed", (unsigned long)addr);
 		return NULL;
@@ -163,6 +168,37 @@ static struct err *patch_add(struct replay *r, struct rp_task *t, uint64_t addr,
 	*patch_room(pd) = p;
 	log_debug("probe at 0x%lx: %s", (unsigned long)addr, p.jump ? "jump" : "int3");
 	return NULL;
+}
+
+/* Is there nothing yet, and something to patch? */
+static bool patch_missing(const struct rp_task *t, uint64_t addr)
+{
+	uint8_t byte;
+
+	return !patch_at(probed_of(t->mm), addr) &&
+	       tracee_read_some(t->real, addr, &byte, 1) == 1;
+}
+
+static struct err *patch_add(struct replay *r, struct rp_task *t, uint64_t addr, int probe)
+{
+	struct rp_patch p;
+
+	if (!patch_missing(t, addr))
+		return NULL;
+	patch_plan(r, t, addr, &p);
+	return patch_put(r, t, p, probe);
+}
+
+/* Calls return to addr: that is seen there, or a little later. */
+static struct err *return_add(struct replay *r, struct rp_task *t, uint64_t addr)
+{
+	struct rp_probed *pd = probed_of(t->mm);
+	struct rp_patch p;
+
+	if (!rp_addresses_add(&pd->returns, addr))
+		return NULL;
+	p = return_place(r, t, addr);
+	return patch_missing(t, p.addr) ? patch_put(r, t, p, -1) : NULL;
 }
 
 static void byte_add(struct rp_task *t, const struct rp_byte *b)
@@ -209,6 +245,7 @@ static struct err *make_quiet(struct replay *r, struct rp_task *t)
 		TRY(tracee_write(t->real, p->stub, code.bytes, code.len));
 		p->quiet = true;
 	}
+	rp_addresses_clear(&pd->returns);
 	for (unsigned i = 0; i < pd->n;) {
 		if (pd->patch[i].probe >= 0) {
 			i++;
@@ -237,7 +274,7 @@ struct err *rp_probe_task(struct replay *r, struct rp_task *t)
 	for (unsigned i = 0; i < p->bytes; i++)
 		byte_add(t, &p->byte[i]);
 	for (unsigned i = 0; i < p->known_n && !p->quiet; i++)
-		TRY(patch_add(r, t, return_place(r, t, p->known_return[i]), -1));
+		TRY(return_add(r, t, p->known_return[i]));
 	rp_probe_in(r, t->mm, t->real);
 	return NULL;
 }
@@ -319,21 +356,17 @@ static struct err *learn_return(struct replay *r, struct rp_task *t, uint64_t ad
 {
 	struct rp_probes *p = probes_of(r);
 
-	if (patch_at(probed_of(t->mm), addr))
+	if (rp_addresses_has(&probed_of(t->mm)->returns, addr))
 		return NULL;
-	for (unsigned i = 0; i < p->known_n; i++) {
-		if (p->known_return[i] == addr)
-			goto known;
+	if (rp_addresses_add(&p->known, addr)) {
+		if (p->known_n == p->known_room) {
+			p->known_room = p->known_room * 2 + 64;
+			p->known_return = alloc_more(p->known_return, p->known_room,
+						     sizeof(*p->known_return), "probes");
+		}
+		p->known_return[p->known_n++] = addr;
 	}
-	if (p->known_n == p->known_room) {
-		p->known_room = p->known_room * 2 + 64;
-		p->known_return =
-			alloc_more(p->known_return, p->known_room, sizeof(*p->known_return),
-				   "probes");
-	}
-	p->known_return[p->known_n++] = addr;
-known:
-	TRY(patch_add(r, t, return_place(r, t, addr), -1));
+	TRY(return_add(r, t, addr));
 	rp_probe_in(r, t->mm, t->real);
 	return NULL;
 }
@@ -479,10 +512,29 @@ static bool meets(uint64_t a, uint64_t alen, uint64_t b, uint64_t blen)
 	return a < b + blen && b < a + alen;
 }
 
+/* What is in [addr, addr+len) is no place to return to any more. */
+static void forget_returns(struct rp_probes *p, uint64_t addr, uint64_t len)
+{
+	unsigned n = p->known_n;
+
+	for (unsigned i = 0; i < p->known_n;) {
+		if (p->known_return[i] - addr < len)
+			p->known_return[i] = p->known_return[--p->known_n];
+		else
+			i++;
+	}
+	if (n == p->known_n)
+		return;
+	rp_addresses_clear(&p->known);
+	for (unsigned i = 0; i < p->known_n; i++)
+		rp_addresses_add(&p->known, p->known_return[i]);
+}
+
 void rp_probe_yield(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t len)
 {
 	struct rp_probed *pd = t->mm ? probed_of(t->mm) : NULL;
 	bool stubs = false, returns = false;
+	unsigned had = pd ? pd->n : 0, known = probes_of(r) ? probes_of(r)->known_n : 0;
 
 	if (!probes_of(r))
 		return;
@@ -500,13 +552,9 @@ void rp_probe_yield(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t
 		returns |= p->probe < 0 && !p->other;
 		*p = pd->patch[--pd->n];
 	}
-	for (unsigned i = 0; i < probes_of(r)->known_n;) {
-		if (probes_of(r)->known_return[i] - addr < len)
-			probes_of(r)->known_return[i] =
-				probes_of(r)->known_return[--probes_of(r)->known_n];
-		else
-			i++;
-	}
+	forget_returns(probes_of(r), addr, len);
+	if (pd && (pd->n != had || probes_of(r)->known_n != known))
+		rp_addresses_clear(&pd->returns);	/* all are looked at again */
 	if (returns)		/* known stacks are taken to have theirs patched */
 		rp_stacks_reset(probes_of(r));
 	for (unsigned i = 0; pd && stubs && i < pd->stubs_n; i++) {
@@ -526,6 +574,7 @@ static void forget(struct replay *r, struct rp_task *t)
 {
 	rp_probe_out(r, t->mm, t->real);
 	probed_of(t->mm)->n = 0;
+	rp_addresses_clear(&probed_of(t->mm)->returns);
 }
 
 void rp_probe_forked(struct replay *r, struct rp_task *child)
@@ -597,6 +646,7 @@ void rp_probes_free(struct replay *r)
 	if (p->fd >= 0)
 		close(p->fd);
 	free(p->known_return);
+	rp_addresses_clear(&p->known);
 	free(p->byte);
 	free(p->probe);
 	free(p);
@@ -628,12 +678,15 @@ void replay_probes_drop(struct replay *r)
 
 	if (t) {
 		rp_probe_out(r, t->mm, t->real);
-		if (probed_of(t->mm))
+		if (probed_of(t->mm)) {
 			probed_of(t->mm)->n = 0;
+			rp_addresses_clear(&probed_of(t->mm)->returns);
+		}
 		for (unsigned i = 0; probed_of(t->mm) && i < probed_of(t->mm)->stubs_n; i++)
 			probed_of(t->mm)->stubs[i].used = 0;
 	}
 	p->n = p->known_n = p->bytes = 0;
+	rp_addresses_clear(&p->known);
 	rp_stacks_reset(p);
 }
 

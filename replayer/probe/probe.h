@@ -79,12 +79,19 @@ struct rp_stubs {		/* a mapping for stubs */
 	unsigned used;
 };
 
+/* addresses.c: a set of them. */
+struct rp_addresses {
+	uint64_t *slot;
+	unsigned n, slots;
+};
+
 /* Of one address space. */
 struct rp_probed {
 	struct rp_patch *patch;
 	unsigned n, room;
 	struct rp_stubs *stubs;
 	unsigned stubs_n;
+	struct rp_addresses returns;	/* of calls, that are patched as well as can be */
 	bool mapped;		/* the area is there */
 };
 
@@ -130,6 +137,7 @@ struct rp_probes {
 	unsigned bytes, bytes_room;
 	uint64_t *known_return;	/* return addresses, to be patched in every copy of the process */
 	unsigned known_n, known_room;
+	struct rp_addresses known;	/* the same, to look one up */
 };
 
 static inline struct rp_probes *probes_of(const struct replay *r)
@@ -193,6 +201,12 @@ struct err *rp_stack_learn(struct replay *r, struct rp_task *t,
 			   const struct regs *regs) __must_check;
 /* The task has faulted in a stub.  True: in its lookup, which goes on. */
 bool rp_stack_fault(struct replay *r, struct rp_task *t, const struct rp_patch *patch);
+
+bool rp_addresses_has(const struct rp_addresses *a, uint64_t addr);
+/* False: it was there. */
+bool rp_addresses_add(struct rp_addresses *a, uint64_t addr);
+void rp_addresses_clear(struct rp_addresses *a);
+void rp_addresses_copy(struct rp_addresses *to, const struct rp_addresses *from);
 
 /* ring.c: records of one half of the ring to the analysis, soon or at once. */
 void rp_ring_take(struct rp_probes *p, int tid, const struct replay_hit *from,

@@ -39,6 +39,7 @@ struct rp_probed *rp_probed_copy(const struct rp_probed *from)
 	*c = *from;
 	c->patch = alloc_zeroed(from->room + 1, sizeof(*c->patch), "probes");
 	c->stubs = alloc_zeroed(from->stubs_n + 1, sizeof(*c->stubs), "probes");
+	rp_addresses_copy(&c->returns, &from->returns);
 	if (from->n)
 		memcpy(c->patch, from->patch, from->n * sizeof(*c->patch));
 	if (from->stubs_n)
@@ -52,5 +53,6 @@ void rp_probed_free(struct rp_probed *p)
 		return;
 	free(p->patch);
 	free(p->stubs);
+	rp_addresses_clear(&p->returns);
 	free(p);
 }

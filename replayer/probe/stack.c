@@ -364,6 +364,24 @@ static bool print_luajit(const struct rp_task *t, uint64_t base, uint32_t limit,
 	return true;
 }
 
+/* One element of a chain: its parts lie near each other. */
+static bool read_link(const struct rp_task *t, const struct replay_chain *c, uint64_t at,
+		      uint8_t *status, uint64_t *value, uint64_t *next)
+{
+	enum { NEAR = 256 };
+	uint8_t near[NEAR];
+
+	if (c->status < NEAR && c->value <= NEAR - 8 && c->next <= NEAR - 8 &&
+	    read_word(t, at, near, NEAR)) {
+		*status = near[c->status];
+		memcpy(value, near + c->value, 8);
+		memcpy(next, near + c->next, 8);
+		return true;
+	}
+	return read_word(t, at + c->status, status, 1) && read_word(t, at + c->value, value, 8) &&
+	       read_word(t, at + c->next, next, 8);
+}
+
 /* False: it leads nowhere. */
 static bool print_chain(const struct rp_task *t, const struct replay_chain *c, uint64_t rsp,
 			uint64_t *ret)
@@ -382,31 +400,45 @@ static bool print_chain(const struct rp_task *t, const struct replay_chain *c, u
 			return false;
 	} else if (any) {
 		for (uint32_t n = c->limit; at && n; n--) {
-			if (!read_word(t, at + c->status, &status, 1) ||
-			    !read_word(t, at + c->value, &word, 8))
+			if (!read_link(t, c, at, &status, &word, &at))
 				return false;
 			if (!((status ^ c->want) & c->mask))
 				print = chain_mix(print, word);
-			if (!read_word(t, at + c->next, &at, 8))
-				return false;
 		}
 	}
 	*ret += print;
 	return true;
 }
 
+/* The words at those places above rsp, and which can be read; others are 0. */
+static void frame_words(const struct rp_task *t, uint64_t rsp, const uint64_t *off,
+			uint64_t *word, bool *there)
+{
+	enum { NEAR = 4096 };
+	uint8_t near[NEAR];
+	size_t got = tracee_read_some(t->real, rsp, near, sizeof(near));
+
+	for (unsigned i = 0; i < REPLAY_FRAMES; i++) {
+		word[i] = 0;
+		there[i] = true;
+		if (off[i] <= NEAR && off[i] + 8 <= got)
+			memcpy(&word[i], near + off[i], 8);
+		else
+			there[i] = read_word(t, rsp + off[i], &word[i], 8);
+	}
+}
+
 static bool fingerprint(const struct rp_probes *p, const struct rp_task *t,
 			const struct rp_site *s, uint64_t *ret)
 {
 	const uint64_t *weight = at(p, PROBE_WEIGHTS);
+	uint64_t word[REPLAY_FRAMES];
+	bool there[REPLAY_FRAMES];
 
 	*ret = s->salt;
-	for (unsigned i = 0; i < REPLAY_FRAMES; i++) {
-		uint64_t word = 0;
-
-		tracee_read_some(t->real, s->rsp + s->off[i], &word, 8);
-		*ret += (uint32_t)word * weight[i];
-	}
+	frame_words(t, s->rsp, s->off, word, there);
+	for (unsigned i = 0; i < REPLAY_FRAMES; i++)
+		*ret += (uint32_t)word[i] * weight[i];
 	return !s->chain.root || print_chain(t, &s->chain, s->rsp, ret);
 }
 
@@ -414,8 +446,9 @@ struct err *rp_stack_learn(struct replay *r, struct rp_task *t, const struct reg
 {
 	struct rp_probes *p = probes_of(r);
 	struct replay_key key = { 0 };
+	uint64_t ret, print, word[REPLAY_FRAMES];
 	struct rp_site *s, *last;
-	uint64_t ret, print;
+	bool there[REPLAY_FRAMES];
 	uint32_t number;
 	unsigned ways;
 
@@ -424,12 +457,9 @@ struct err *rp_stack_learn(struct replay *r, struct rp_task *t, const struct reg
 		rp_stacks_reset(p);
 	number = p->learned < LEARN_MAX ? p->stacks(p->ctx, t->rec_tid, regs, &key) : 0;
 	/* those that cannot be read are not counted */
-	for (unsigned i = 0; i < REPLAY_FRAMES; i++) {
-		uint64_t word;
-
-		if (tracee_read_some(t->real, regs->rsp + key.off[i], &word, 8) != 8)
-			key.off[i] = 0;
-	}
+	frame_words(t, regs->rsp, key.off, word, there);
+	for (unsigned i = 0; i < REPLAY_FRAMES; i++)
+		key.off[i] = there[i] ? key.off[i] : 0;
 	if (!number)
 		key = (struct replay_key){ 0 };
 	p->learned++;
