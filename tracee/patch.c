@@ -421,8 +421,18 @@ bool patch_resume(const struct patches *ps, struct regs *regs)
 
 void patch_hide(const struct patches *ps, uint64_t addr, void *bytes, size_t len)
 {
-	for (unsigned i = 0; i < ps->n; i++) {
-		const struct patch *p = &ps->p[i];
+	unsigned lo = 0, hi = ps->n;
+
+	while (lo < hi) {		/* the first that ends behind addr */
+		unsigned mid = lo + (hi - lo) / 2;
+
+		if (ps->p[mid].addr + ps->p[mid].len <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (; lo < ps->n && (ps->p[lo].addr < addr || ps->p[lo].addr - addr < len); lo++) {
+		const struct patch *p = &ps->p[lo];
 
 		for (unsigned k = 0; k < p->len; k++) {
 			if (p->addr + k - addr < len)

@@ -11,7 +11,7 @@
 #include "analysis/jit.h"
 #include "analysis/profile/internal.h"
 
-enum { INLINED_MAX = 16 };
+enum { INLINED_MAX = 16, RARE = 1000 };
 
 static bool is_unnamed(const struct cpuprof *p, uint32_t frame)
 {
@@ -21,19 +21,25 @@ static bool is_unnamed(const struct cpuprof *p, uint32_t frame)
 	       (!f->module || cpuprof_text(p, f->module)[0] != '/');
 }
 
-/* By stack: does it have such a frame? */
-static bool *stacks_look(const struct cpuprof *p, bool *any)
+/*
+ * By stack: does it have such a frame?  *worth: so many samples do that names are worth a replay.
+ * A language's machine has some instructions of its own that no table of the machine's explains,
+ * and a sample in them is rare.
+ */
+static bool *stacks_look(const struct cpuprof *p, bool *worth)
 {
 	bool *ret = calloc(p->stacks, sizeof(*ret));
+	uint64_t unnamed = 0;
 
 	BUG_ON(!ret, "out of memory for names");
-	*any = false;
 	for (size_t i = 1; i < p->stacks; i++)
 		for (uint32_t k = 0; k < p->stack[i].n && !ret[i]; k++)
 			ret[i] = is_unnamed(p, p->stack_frame[p->stack[i].first + k]);
 	/* Where a language's machine is the reason, the program has not told names either. */
 	for (size_t i = 0; i < p->samples; i++)
-		*any |= ret[p->sample[i].stack] && !p->sample[i].why;
+		if (ret[p->sample[i].stack] && !p->sample[i].why)
+			unnamed += p->sample[i].weight;
+	*worth = unnamed && unnamed * RARE >= p->weight;
 	return ret;
 }
 
@@ -99,13 +105,13 @@ struct err *jit_names(const char *trace, const struct cpuprof_options *o, struct
 {
 	struct jit_options jo = { .pid = o->pid, .event = o->to, .quiet = true };
 	struct renaming r = { .p = p };
-	bool any, *has = stacks_look(p, &any);
+	bool worth, *has = stacks_look(p, &worth);
 	struct err *err = NULL;
 	size_t n = 0;
 
-	if (any)
+	if (worth)
 		err = jit_collect(trace, &jo, &r.log);
-	if (!err && any)
+	if (!err && worth)
 		jit_functions(r.log, &n);
 	for (size_t i = 0; n && i < p->samples; i++) {
 		struct cpuprof_sample *s = &p->sample[i];
