@@ -37,6 +37,12 @@ struct guests_options {
 	 * be read: fewer than len where memory ends.
 	 */
 	size_t (*read)(void *ctx, uint64_t addr, void *buf, size_t len);
+	/*
+	 * Pages of 4096 bytes, each into a buffer of its own, as they are at that moment.  Returns
+	 * how many were read, from the first on; the next one has to be read by read().  May be
+	 * NULL.
+	 */
+	size_t (*read_pages)(void *ctx, const uint64_t *addr, void *const *buf, size_t n);
 	void *ctx;
 	/*
 	 * The process's address space.  The caller keeps its mappings and its JIT objects up to

@@ -23,10 +23,11 @@
  * going.
  */
 enum { MAX_READS = 1 << 20, MAX_LOADS = 1 << 14 };
-enum { PAGE_BITS = 12, PAGE_BYTES = 1 << PAGE_BITS, PAGES = 128 };
+enum { PAGE_BITS = 12, PAGE_BYTES = 1 << PAGE_BITS, PAGES = 256 };
 struct page {
 	uint64_t addr;
 	uint32_t round;		/* the call that read it; other than guests.round: stale */
+	uint32_t used;		/* the last call that needed it */
 	uint32_t len;		/* bytes that could be read */
 	unsigned char byte[PAGE_BYTES];
 };
@@ -200,6 +201,7 @@ struct guests {
 	struct step_reads step;
 	struct page *page;		/* PAGES of them */
 	uint32_t round, reads, loads;
+	uint32_t fetched;		/* the last call that read pages of the one before */
 	struct strings strings;
 	struct line_index *lines[64];	/* by hash of the key */
 	struct code *code;

@@ -2,7 +2,8 @@
  * memory.c - memory of the process in pages that one call shares, and the strings made of it.
  *
  * A stack touches few pages many times, and a read of a page costs no more than one of a word: so
- * each page is read once in a call of guests_unwind().  Nothing is kept from one call to the next.
+ * each page is read once in a call of guests_unwind().  Nothing is kept from one call to the next,
+ * but which pages it needed: a stack is much like the one before, so they are read all at once.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,8 +16,39 @@ void mem_new_round(struct guests *g)
 	if (++g->round)
 		return;
 	for (unsigned i = 0; i < PAGES; i++)
-		g->page[i].round = 0;
+		g->page[i].round = g->page[i].used = 0;
+	g->fetched = 0;
 	g->round = 1;
+}
+
+/* The pages that the call before needed, as they are now. */
+static void pages_fetch(struct guests *g)
+{
+	struct page *want[PAGES];
+	uint64_t addr[PAGES];
+	void *buf[PAGES];
+	size_t n = 0, done = 0;
+
+	g->fetched = g->round;
+	for (unsigned i = 0; g->o.read_pages && i < PAGES; i++) {
+		struct page *p = &g->page[i];
+
+		if (!p->used || p->used != g->round - 1 || p->len != PAGE_BYTES)
+			continue;
+		want[n] = p;
+		addr[n] = p->addr;
+		buf[n++] = p->byte;
+	}
+	while (done < n) {
+		size_t got = g->o.read_pages(g->o.ctx, addr + done, buf + done, n - done);
+
+		if (got > n - done)
+			got = n - done;
+		for (size_t i = done; i < done + got; i++)
+			want[i]->round = g->round;
+		done += got ? got : 1;
+	}
+	g->loads += (uint32_t)n;
 }
 
 static const struct page *page_at(struct guests *g, uint64_t addr)
@@ -24,6 +56,9 @@ static const struct page *page_at(struct guests *g, uint64_t addr)
 	uint64_t start = addr & ~(uint64_t)(PAGE_BYTES - 1);
 	struct page *p = &g->page[(start >> PAGE_BITS ^ start >> 23) % PAGES];
 
+	if (g->fetched != g->round)
+		pages_fetch(g);
+	p->used = g->round;
 	if (p->round != g->round || p->addr != start) {
 		size_t got = g->loads++ < MAX_LOADS
 				     ? g->o.read(g->o.ctx, start, p->byte, PAGE_BYTES)
@@ -34,6 +69,19 @@ static const struct page *page_at(struct guests *g, uint64_t addr)
 		p->len = got > PAGE_BYTES ? PAGE_BYTES : (uint32_t)got;
 	}
 	return p;
+}
+
+/* Nearly all reads are of words, for which a copy of any length is slow to begin. */
+static void copy(void *to, const void *from, size_t n)
+{
+	if (n == 8)
+		memcpy(to, from, 8);
+	else if (n == 4)
+		memcpy(to, from, 4);
+	else if (n == 2)
+		memcpy(to, from, 2);
+	else
+		memcpy(to, from, n);
 }
 
 bool mem_bytes(struct guests *g, uint64_t addr, void *buf, size_t len)
@@ -50,7 +98,7 @@ bool mem_bytes(struct guests *g, uint64_t addr, void *buf, size_t len)
 			n = len;
 		if (p->len < at + n || addr + n < addr)
 			return false;
-		memcpy(out, p->byte + at, n);
+		copy(out, p->byte + at, n);
 		out += n;
 		addr += n;
 		len -= n;

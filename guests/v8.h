@@ -17,7 +17,7 @@ struct v8_layout {
 	uint16_t script_source, script_name, line_ends;		/* Script */
 	uint16_t first_nonstring;
 };
-enum { V8_SCRIPTS = 64 };
+enum { V8_HINTS = 1024 };
 struct v8_code {
 	const struct symbols_module *module;
 	uint64_t bias;
@@ -25,7 +25,7 @@ struct v8_code {
 	struct v8_layout y;
 	uint64_t sizes;			/* of bytecodes, by width of operands; 0 = unknown */
 	uint32_t bytecodes;
-	uint64_t hint_pc[64], hint_code[64];	/* the Code that was there */
+	uint64_t hint_pc[V8_HINTS], hint_code[V8_HINTS];	/* the Code that was there */
 };
 struct v8 {
 	struct guests *g;

@@ -86,6 +86,12 @@ bool replay_siginfo(const struct replay *r, int tid, siginfo_t *ret);
 /* Bytes read: fewer than len where memory ends. */
 size_t replay_memory(const struct replay *r, int tid, uint64_t addr, void *buf, size_t len);
 /*
+ * Pages, each into a buffer of its own, in one call: how many of them were read, from the first on.
+ * The next one may have to be read by replay_memory().
+ */
+size_t replay_memory_pages(const struct replay *r, int tid, const uint64_t *addr, void *const *buf,
+			   size_t n);
+/*
  * The next pages from *start on, before limit, that were ever touched: [*start, *end_ret).  False:
  * there are none.
  */

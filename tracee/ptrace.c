@@ -112,6 +112,22 @@ size_t tracee_read_some(pid_t tid, uint64_t addr, void *buf, size_t len)
 	return done;
 }
 
+size_t tracee_read_pages(pid_t tid, const uint64_t *addr, void *const *buf, size_t n)
+{
+	struct iovec local[TRACEE_PAGES], remote[TRACEE_PAGES];
+	size_t page = 4096;
+	ssize_t got;
+
+	if (n > TRACEE_PAGES)
+		n = TRACEE_PAGES;
+	for (size_t i = 0; i < n; i++) {
+		local[i] = (struct iovec){ buf[i], page };
+		remote[i] = (struct iovec){ (void *)(uintptr_t)addr[i], page };
+	}
+	got = process_vm_readv(tid, local, n, remote, n, 0);
+	return got < 0 ? 0 : (size_t)got / page;
+}
+
 /* Pages that process_vm_readv refuses (PROT_NONE, write-only) but a debugger may see. */
 static struct err *mem_file_io(pid_t tid, uint64_t addr, void *rbuf, const void *wbuf, size_t len)
 {

@@ -33,6 +33,9 @@ struct err *tracee_read(pid_t tid, uint64_t addr, void *buf, size_t len) __must_
 struct err *tracee_write(pid_t tid, uint64_t addr, const void *buf, size_t len) __must_check;
 /* As many bytes as are mapped from addr on; 0 when none are. */
 size_t tracee_read_some(pid_t tid, uint64_t addr, void *buf, size_t len);
+/* Pages, each into a buffer of its own, in one call: how many of them, from the first on. */
+enum { TRACEE_PAGES = 64 };
+size_t tracee_read_pages(pid_t tid, const uint64_t *addr, void *const *buf, size_t n);
 /* NUL-terminated, cut at size - 1; "" when unreadable. */
 void tracee_read_string(pid_t tid, uint64_t addr, char *buf, size_t size);
 /* A sys_peek_fn; ctx is a pid_t *. */

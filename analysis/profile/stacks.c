@@ -88,6 +88,13 @@ static size_t read_some(void *ctx, uint64_t addr, void *buf, size_t len)
 	return replay_memory(v->s->r, v->tid, addr, buf, len);
 }
 
+static size_t read_pages(void *ctx, const uint64_t *addr, void *const *buf, size_t n)
+{
+	struct view *v = ctx;
+
+	return replay_memory_pages(v->s->r, v->tid, addr, buf, n);
+}
+
 static const struct { const char *word; enum guests_language language; } vms[] = {
 	{ "luajit", GUESTS_LUAJIT },
 	{ "lua", GUESTS_LUA },
@@ -97,7 +104,9 @@ static const struct { const char *word; enum guests_language language; } vms[] =
 
 static void guests_begin(struct view *v)
 {
-	struct guests_options go = { .read = read_some, .ctx = v, .symbols = v->sym };
+	struct guests_options go = {
+		.read = read_some, .read_pages = read_pages, .ctx = v, .symbols = v->sym
+	};
 
 	if (v->s->vm && !strcmp(v->s->vm, "none"))
 		return;

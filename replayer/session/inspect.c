@@ -142,6 +142,19 @@ size_t replay_memory(const struct replay *r, int tid, uint64_t addr, void *buf, 
 	return n || diversion_on(r) ? n : debugger_memory_read(r, t->rec_pid, addr, buf, len);
 }
 
+size_t replay_memory_pages(const struct replay *r, int tid, const uint64_t *addr, void *const *buf,
+			   size_t n)
+{
+	const struct rp_task *t = rp_task_of_tid(r, tid);
+
+	if (!t)
+		return 0;
+	n = tracee_read_pages(t->real, addr, buf, n);
+	for (size_t i = 0; t->mm->patches.n && i < n; i++)
+		patch_hide(&t->mm->patches, addr[i], buf[i], PAGE_BYTES);
+	return n;
+}
+
 const void *replay_auxv(const struct replay *r, int tid, size_t *len_ret)
 {
 	const struct rp_task *t = rp_task_of_tid(r, tid);
