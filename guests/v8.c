@@ -207,8 +207,8 @@ static bool code_covers(const struct v8 *v8, uint64_t code, uint64_t pc,
 static bool code_at(const struct v8 *v8, uint64_t function, uint64_t pc,
 		    struct v8_machine_code *ret)
 {
-	uint64_t *hint = &v8->code->hint_pc[(pc >> 6) % V8_HINTS], *known = hint - v8->code->hint_pc +
-								      v8->code->hint_code;
+	uint64_t *hint = &v8->code->hint_pc[(pc >> 6) % V8_HINTS];
+	uint64_t *known = &v8->code->hint_code[(pc >> 6) % V8_HINTS];
 	uint64_t code, at = pc & ~31ull, word[8];
 
 	if (v8_field(v8, function, v8->code->y.code, &code) && code_covers(v8, code, pc, ret))
