@@ -4,7 +4,8 @@
  * That is decided by name, in every module: malloc and its kin wherever they are defined (several
  * of them may be, one calling the other: history.c takes the outermost).  operator new and delete
  * only where the module has a malloc of its own (jemalloc, tcmalloc, static programs): libstdc++'s
- * call malloc, whose stack shows them anyway.
+ * call malloc, whose stack shows them anyway.  But those with an alignment: they ask for more than
+ * they were asked for.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,17 +55,42 @@ static const struct {
 	{ "tc_calloc", FN_CALLOC, 0, false },
 	{ "tc_realloc", FN_REALLOC, 2, false },
 	{ "tc_free", FN_FREE, 0, false },
+	{ "tc_memalign", FN_MALLOC, 2, false },
+	{ "tc_posix_memalign", FN_POSIX_MEMALIGN, 3, false },
+	{ "_rjem_malloc", FN_MALLOC, 1, false },
+	{ "_rjem_calloc", FN_CALLOC, 0, false },
+	{ "_rjem_realloc", FN_REALLOC, 2, false },
+	{ "_rjem_mallocx", FN_MALLOC, 1, false },
+	{ "_rjem_rallocx", FN_REALLOC, 2, false },
+	{ "_rjem_free", FN_FREE, 0, false },
+	{ "_rjem_dallocx", FN_FREE, 0, false },
+	{ "_rjem_sdallocx", FN_FREE, 0, false },
+	{ "mi_malloc", FN_MALLOC, 1, false },
+	{ "mi_zalloc", FN_MALLOC, 1, false },
+	{ "mi_calloc", FN_CALLOC, 0, false },
+	{ "mi_realloc", FN_REALLOC, 2, false },
+	{ "mi_malloc_aligned", FN_MALLOC, 1, false },
+	{ "mi_zalloc_aligned", FN_MALLOC, 1, false },
+	{ "mi_realloc_aligned", FN_REALLOC, 2, false },
+	{ "mi_aligned_alloc", FN_MALLOC, 2, false },
+	{ "mi_memalign", FN_MALLOC, 2, false },
+	{ "mi_posix_memalign", FN_POSIX_MEMALIGN, 3, false },
+	{ "mi_free", FN_FREE, 0, false },
+	{ "mi_free_size", FN_FREE, 0, false },
+	{ "mi_free_size_aligned", FN_FREE, 0, false },
+	{ "mi_free_aligned", FN_FREE, 0, false },
 	{ "mmap", FN_MMAP, 2, false },
 	{ "mmap64", FN_MMAP, 2, false },
 	{ "munmap", FN_MUNMAP, 0, false },
+	{ "mremap", FN_MREMAP, 3, false },
 	{ "_Znwm", FN_MALLOC, 1, true },
 	{ "_Znam", FN_MALLOC, 1, true },
 	{ "_ZnwmRKSt9nothrow_t", FN_MALLOC, 1, true },
 	{ "_ZnamRKSt9nothrow_t", FN_MALLOC, 1, true },
-	{ "_ZnwmSt11align_val_t", FN_MALLOC, 1, true },
-	{ "_ZnamSt11align_val_t", FN_MALLOC, 1, true },
-	{ "_ZnwmSt11align_val_tRKSt9nothrow_t", FN_MALLOC, 1, true },
-	{ "_ZnamSt11align_val_tRKSt9nothrow_t", FN_MALLOC, 1, true },
+	{ "_ZnwmSt11align_val_t", FN_MALLOC, 1, false },
+	{ "_ZnamSt11align_val_t", FN_MALLOC, 1, false },
+	{ "_ZnwmSt11align_val_tRKSt9nothrow_t", FN_MALLOC, 1, false },
+	{ "_ZnamSt11align_val_tRKSt9nothrow_t", FN_MALLOC, 1, false },
 	{ "_ZdlPv", FN_FREE, 0, true },
 	{ "_ZdaPv", FN_FREE, 0, true },
 	{ "_ZdlPvm", FN_FREE, 0, true },
@@ -92,7 +118,7 @@ void session_fn_add(struct session *s, const struct fn *fn)
 {
 	bool alloc = fn->kind != FN_FREE && fn->kind != FN_MUNMAP;
 	bool three = fn->kind == FN_REALLOCARRAY || fn->kind == FN_POSIX_MEMALIGN ||
-		     fn->kind == FN_MMAP || fn->size == 3;
+		     fn->kind == FN_MMAP || fn->size == 3;	/* mremap, too */
 	bool two = fn->kind == FN_CALLOC || fn->kind == FN_REALLOC || fn->kind == FN_MUNMAP ||
 		   fn->size == 2;
 	/* who frees is asked only for the log of events */

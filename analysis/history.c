@@ -25,6 +25,7 @@ void history_reset(struct history *h)
 		h->key[i].allocs = h->key[i].frees = h->key[i].live = h->key[i].live_bytes = 0;
 	h->live_bytes = h->allocs = h->frees = 0;
 	h->recycled = 0;
+	h->mappeds = 0;
 	if (h->slot)
 		memset(h->slot, 0, h->slots * sizeof(*h->slot));
 	for (unsigned i = 0; i < h->threads; i++)
@@ -106,6 +107,32 @@ static uint32_t block_new(struct history *h)
 	return (uint32_t)h->n++;
 }
 
+static bool is_mapped(const struct history *h, const struct mapped *m)
+{
+	const struct block *b = &h->block[m->number];
+
+	return b->mmap && b->addr && b->born == m->born && b->died == NEVER;
+}
+
+/* Those that are gone make room. */
+static void mapped_add(struct history *h, uint32_t number)
+{
+	size_t n = 0;
+
+	if (h->mappeds == h->mapped_room) {
+		for (size_t i = 0; i < h->mappeds; i++) {
+			if (is_mapped(h, &h->mapped[i]))
+				h->mapped[n++] = h->mapped[i];
+		}
+		h->mappeds = n;
+	}
+	if (2 * n >= h->mapped_room) {
+		h->mapped_room = h->mapped_room * 2 + 64;
+		h->mapped = must(realloc(h->mapped, h->mapped_room * sizeof(*h->mapped)));
+	}
+	h->mapped[h->mappeds++] = (struct mapped){ number, h->block[number].born };
+}
+
 static void block_add(struct session *s, const struct block *b, int tid)
 {
 	struct history *h = &s->h;
@@ -114,6 +141,8 @@ static void block_add(struct session *s, const struct block *b, int tid)
 	if (h->live * 2 >= h->slots)
 		slots_grow(h);
 	h->block[number] = *b;
+	if (b->mmap)
+		mapped_add(h, number);
 	slot_put(h, number);
 	h->live++;
 	h->live_bytes += b->size;
@@ -197,13 +226,83 @@ static struct thread *thread_of(struct history *h, int tid)
 	return h->thread[h->threads++] = t;
 }
 
+static uint64_t pages(uint64_t bytes)
+{
+	return (bytes + 4095) & ~4095ull;
+}
+
+/* [start, end) is no part of the block any more: what is left in front keeps its name. */
+static void block_cut(struct session *s, size_t slot, uint64_t start, uint64_t end,
+		      struct ender by)
+{
+	struct block was = s->h.block[s->h.slot[slot] - 1], piece = was;
+	uint64_t was_end = was.addr + was.size;
+
+	piece.born = s->clock;
+	piece.ready = 0;
+	if (s->log && (was.addr < start || was_end > end))
+		memlog_moved(s, was.addr);
+	block_end(s, slot, s->clock, false, by);
+	if (was.addr < start) {
+		piece.size = start - was.addr;
+		block_add(s, &piece, by.tid);
+	}
+	if (was_end > end) {
+		piece.addr = end;
+		piece.size = was_end - end;
+		block_add(s, &piece, by.tid);
+	}
+}
+
+/* Of any number of mappings, or of a part of one. */
 static void unmapped(struct session *s, uint64_t addr, uint64_t len, struct ender by)
 {
-	size_t slot = slot_find(&s->h, addr);
+	size_t slot = slot_find(&s->h, addr), n = s->h.mappeds;
+	const struct block *b = slot != SIZE_MAX ? &s->h.block[s->h.slot[slot] - 1] : NULL;
+	uint64_t end = addr + pages(len);
 
-	if (slot != SIZE_MAX && s->h.block[s->h.slot[slot] - 1].mmap &&
-	    s->h.block[s->h.slot[slot] - 1].size <= len + 4095)
+	if (b && b->mmap && b->size == pages(len)) {
 		block_end(s, slot, s->clock, false, by);
+		return;
+	}
+	for (size_t i = 0; i < n && i < s->h.mappeds; i++) {
+		if (!is_mapped(&s->h, &s->h.mapped[i]))
+			continue;
+		b = &s->h.block[s->h.mapped[i].number];
+		if (b->addr >= end || b->addr + b->size <= addr)
+			continue;
+		slot = slot_find(&s->h, b->addr);
+		if (slot != SIZE_MAX && s->h.slot[slot] == s->h.mapped[i].number + 1)
+			block_cut(s, slot, addr, end, by);
+	}
+}
+
+/* What mremap() has made of a mapping; others than the program's are an allocator's. */
+static void remapped(struct session *s, const struct pending *p, uint64_t value, int tid)
+{
+	const struct ender by = { p->key, tid };
+	struct block b = { .addr = value,
+			   .size = pages(p->c),
+			   .born = s->clock,
+			   .died = NEVER,
+			   .key = p->key,
+			   .mmap = true };
+	size_t slot = slot_find(&s->h, p->a);
+	const struct block *was = slot != SIZE_MAX ? &s->h.block[s->h.slot[slot] - 1] : NULL;
+
+	if (!was || !was->mmap || value >= (uint64_t)-4095)
+		return;
+	if (was->size == pages(p->b)) {
+		if (s->log)
+			memlog_moved(s, p->a);
+		block_end(s, slot, p->clock, false, by);
+	} else if (p->b) {
+		unmapped(s, p->a, p->b, by);
+	}
+	slot = slot_find(&s->h, value);
+	if (slot != SIZE_MAX)
+		block_end(s, slot, p->clock, false, by);
+	block_add(s, &b, tid);
 }
 
 static uint64_t size_of(const struct pending *p)
@@ -227,17 +326,34 @@ static bool is_outer(const struct fn *fn)
 	return fn->kind == FN_LUA || fn->shift;
 }
 
+static bool moves_block(const struct fn *fn)
+{
+	return fn->kind == FN_REALLOC || fn->kind == FN_REALLOCARRAY || fn->kind == FN_LUA;
+}
+
+static bool makes_block(const struct fn *fn)
+{
+	return fn->kind == FN_MALLOC || fn->kind == FN_CALLOC || fn->kind == FN_REALLOC ||
+	       fn->kind == FN_REALLOCARRAY || fn->kind == FN_POSIX_MEMALIGN;
+}
+
 /* A call as part of that one, which is of the same block: the outer one tells. */
 static bool is_part(const struct pending *outer, const struct pending *p)
 {
-	bool moves = outer->fn->kind == FN_REALLOC || outer->fn->kind == FN_LUA;
+	bool part = p->fn->kind == FN_REALLOC || p->fn->kind == FN_REALLOCARRAY;
 
-	return p->fn->kind == FN_REALLOC && moves && outer->a && p->a == outer->a;
+	return part && moves_block(outer->fn) && outer->a && p->a == outer->a;
 }
 
-/* Its last act, a jump: the stack pointer is the same. */
+/*
+ * Its last act, a jump: the stack pointer is the same.  So is the stack, for the allocator's own
+ * frame does not count there; a call that comes from the same place later is to the same function.
+ */
 static bool is_tail(const struct pending *outer, const struct pending *p)
 {
+	if (outer->rsp == p->rsp && outer->key == p->key && p->key && outer->fn != p->fn &&
+	    makes_block(outer->fn) && makes_block(p->fn))
+		return true;
 	if (!is_outer(outer->fn) || is_outer(p->fn) || p->fn->own || outer->rsp != p->rsp)
 		return false;
 	return p->fn->kind == FN_REALLOC ? p->a == outer->a && p->b == outer->b
@@ -287,6 +403,8 @@ static void entry(struct session *s, struct thread *t, const struct replay_hit *
 		unmapped(s, hit->a, hit->b, by);
 		return;
 	}
+	if (fn->kind == FN_MREMAP && t->n)
+		return;
 	if (fn->kind == FN_MMAP &&
 	    (t->n || !(hit->c & PROT_WRITE) || s->h.key[hit->stack].allocator))
 		return; /* an allocator's, or a reserve of addresses, a thread's stack */
@@ -294,9 +412,7 @@ static void entry(struct session *s, struct thread *t, const struct replay_hit *
 		uint64_t addr = fn->size == 2 ? hit->b : fn->size == 3 ? hit->c : hit->a;
 
 		/* inside realloc it is the outer call that says what is freed when */
-		if (!t->n ||
-		    (t->pending[t->n - 1].fn->kind != FN_REALLOC &&
-		     t->pending[t->n - 1].fn->kind != FN_LUA) ||
+		if (!t->n || !moves_block(t->pending[t->n - 1].fn) ||
 		    t->pending[t->n - 1].a != addr)
 			block_free(s, addr, s->clock, by);
 		return;
@@ -357,9 +473,13 @@ static void result(struct session *s, const struct pending *p, uint64_t value, i
 			   .type = p->type };
 	size_t slot;
 
+	if (p->fn->kind == FN_MREMAP) {
+		remapped(s, p, value, tid);
+		return;
+	}
 	if (p->fn->kind == FN_MMAP) {
 		b.mmap = true;
-		b.size = (b.size + 4095) & ~4095ull;
+		b.size = pages(b.size);
 		if (value >= (uint64_t)-4095)
 			return;
 	}
@@ -369,9 +489,7 @@ static void result(struct session *s, const struct pending *p, uint64_t value, i
 			return;
 		b.addr = p->a;
 	}
-	if ((p->fn->kind == FN_REALLOC || p->fn->kind == FN_REALLOCARRAY ||
-	     p->fn->kind == FN_LUA) && p->a &&
-	    (b.addr || !b.size)) {
+	if (moves_block(p->fn) && p->a && (b.addr || !b.size)) {
 		if (s->log && b.addr)
 			memlog_moved(s, p->a);
 		block_free(s, p->a, p->clock, by);
@@ -401,7 +519,8 @@ uint64_t history_hits(void *ctx, int tid, const struct replay_hit *hit,
 			continue;
 		}
 		if (hit->probe == REPLAY_HIT_DEREF) {
-			if (t->n && t->pending[t->n - 1].rsp == hit->rsp) {
+			if (t->n && t->pending[t->n - 1].rsp == hit->rsp &&
+			    t->pending[t->n - 1].fn->kind == FN_POSIX_MEMALIGN) {
 				t->pending[t->n - 1].a = hit->a;
 				t->pending[t->n - 1].b = UINT64_MAX;
 			}

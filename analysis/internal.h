@@ -40,6 +40,7 @@ enum fn_kind {
 	FN_FREE,		/* argument `size`, rdi where that is 0 */
 	FN_MMAP,		/* size rsi, protection rdx */
 	FN_MUNMAP,		/* rdi, size rsi */
+	FN_MREMAP,		/* rdi, size rsi, new size rdx */
 	FN_LUA,			/* lua_Alloc: block rsi, its size rdx, wanted rcx */
 	FN_TELLS,		/* argument `size` is a lua_Alloc from now on */
 };
@@ -103,6 +104,9 @@ struct history {
 	struct thread *thread[THREADS_MAX];
 	unsigned threads;
 	uint32_t recycled;	/* list of freed records, by .key + 1 */
+	/* blocks that mmap() made, among them some that are gone: another birth, or a death */
+	struct mapped { uint32_t number; uint64_t born; } *mapped;
+	size_t mappeds, mapped_room;
 	uint64_t allocs, frees;
 };
 

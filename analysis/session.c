@@ -283,6 +283,7 @@ void session_close(struct session *s)
 	free(s->h.slot);
 	free(s->h.key);
 	free(s->h.block);
+	free(s->h.mapped);
 	for (unsigned i = 0; i < s->h.threads; i++)
 		free(s->h.thread[i]);
 	free(s->fn);

@@ -315,7 +315,7 @@ void at_function(struct tracker *k, int tid, const struct regs *regs)
 		return;
 	if (fn->kind == FN_FREE && k->old != addr)
 		slots_freed(k, tid, regs, b->addr, b->size);
-	if (fn->kind == FN_REALLOC || fn->kind == FN_REALLOCARRAY) {
+	if (fn->kind == FN_REALLOC || fn->kind == FN_REALLOCARRAY || fn->kind == FN_MREMAP) {
 		k->old = addr;
 		k->old_rsp = regs->rsp;
 		if (replay_memory(k->s->r, tid, regs->rsp, &k->old_ret, 8) != 8)
