@@ -297,8 +297,8 @@ static void stops_for(struct tracker *k, struct stops *st)
 	for (unsigned i = 0; i < k->s->fns && heap; i++) {
 		enum fn_kind kind = k->s->fn[i].kind;
 
-		if (kind == FN_FREE || kind == FN_MUNMAP || kind == FN_MREMAP || kind == FN_REALLOC ||
-		    kind == FN_REALLOCARRAY)
+		if (kind == FN_FREE || kind == FN_MUNMAP || kind == FN_MREMAP ||
+		    kind == FN_REALLOC || kind == FN_REALLOCARRAY)
 			stop_add(k, st, REPLAY_BREAK, k->s->fn[i].addr, 1);
 	}
 	for (unsigned i = 0; i < k->n; i++) {

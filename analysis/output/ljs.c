@@ -17,10 +17,33 @@ uint8_t ljs_byte(struct ljs_in *in)
 	return 0;
 }
 
+/* Up to eight bytes at once: each has 7 bits of the number, its highest says that more come. */
+static bool number_of_eight(struct ljs_in *in, uint64_t *ret)
+{
+	const uint64_t more = 0x8080808080808080;
+	uint64_t v, last;
+
+	if (in->end - in->p < 8)
+		return false;
+	memcpy(&v, in->p, 8);
+	last = ~v & more;
+	if (!last)
+		return false;
+	in->p += __builtin_ctzll(last) / 8 + 1;
+	v &= (last ^ (last - 1)) & ~more;
+	v = (v & 0x007f007f007f007f) | (v & 0x7f007f007f007f00) >> 1;
+	v = (v & 0x00003fff00003fff) | (v & 0x3fff00003fff0000) >> 2;
+	*ret = (v & 0x000000000fffffff) | (v & 0x0fffffff00000000) >> 4;
+	return true;
+}
+
 uint64_t ljs_number_slow(struct ljs_in *in)
 {
 	uint64_t v = 0;
 
+	if (number_of_eight(in, &v))
+		return v;
+	v = 0;
 	for (unsigned shift = 0; shift < 70; shift += 7) {
 		uint8_t b = ljs_byte(in);
 

@@ -3,6 +3,7 @@
 # hindsight heap --diff says of changed fields who wrote them as gdb's last does; --history lists what a gdb watchpoint does.
 . "$LIB"
 [ -z "$PLAIN" ] || exit 0
+export WRITERS=${WRITERS:-12}
 need gdb gcc python3
 cat >t.c <<'XX'
 #include <stdlib.h>
@@ -55,13 +56,13 @@ read -r E1 E2 E3 < <("$HINDSIGHT" dump "$TMP/t1" | awk '/ write\(1/ { print $1 }
 [ -n "$E3" ] || fail 'not three events'
 "$HINDSIGHT" heap -q "$TMP/t1" --diff="$E1,$E2" --writers=200 --json >diff.json 2>err || fail "diff: $(cat err)"
 python3 - <<'XX' || fail 'the diff'
-import json, random
+import json, os, random
 d = [c for c in json.load(open("diff.json"))["changed"]]
 assert len(d) > 60 and all("writer" in c for c in d), (len(d), [c["name"] for c in d if "writer" not in c])
 random.seed(1)
 f = open("last.gdb", "w")
 out = open("ours", "w")
-for c in random.sample(d, 12):
+for c in random.sample(d, int(os.environ["WRITERS"])):
 	t = {4: "int", 8: "long"}[c["size"]] if c["type"] in ("int", "long int", "long") else "char"
 	e = f"*({t} *){c['address']}" if t != "char" else f"*(char(*)[8]){c['address']}"
 	print(f"last {e}\npython print('WHERE', hex(gdb.selected_frame().pc()))", file=f)
@@ -78,7 +79,7 @@ XX
 for f in last[0-9]*.gdb; do
 	timeout 60 "$REPLAY" --batch -e "$E2" -x "$f" "$TMP/t1" </dev/null 2>&1 | sed -n 's/^WHERE //p' >>theirs
 done
-paste -d ' ' theirs ours | awk '{ if ($1 != $2) { print; bad = 1 } } END { exit bad || NR < 12 }' >bad || fail "writers differ: $(cat bad; wc -l <theirs)"
+paste -d ' ' theirs ours | awk -v n="$WRITERS" '{ if ($1 != $2) { print; bad = 1 } } END { exit bad || NR < n }' >bad || fail "writers differ: $(cat bad; wc -l <theirs)"
 
 "$HINDSIGHT" heap -q "$TMP/t1" --history=watched --at="$E3" --json >history.json 2>err || fail "history: $(cat err)"
 cat >watch.gdb <<XX
