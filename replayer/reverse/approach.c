@@ -40,15 +40,19 @@ static struct err *sampled_run(struct replay *r, const struct position *base,
 			       const struct rp_target *to, long us)
 {
 	struct advance_result result = { 0 };
-	struct err *err = rp_goto(r, base);
+	struct err *err = rp_goto(r, base, INTERRUPT_GIVES_UP);
 
 	rp_timer_samples(r, us);
 	do {
 		if (!err)
-			err = rp_advance_tracked(r, &(struct advance){ .set = to->set, .limit = 1 },
-						 &result);
+			err = rp_advance_tracked(
+				r,
+				&(struct advance){ .set = to->set,
+						   .limit = 1,
+						   .on_interrupt = INTERRUPT_GIVES_UP },
+				&result);
 	} while (!err && !at_target(r, to, &result) && result.kind == ADVANCE_MOVED &&
-		 !rp_debug_interrupted(r));
+		 !rp_user_interrupt(INTERRUPT_GIVES_UP));
 	rp_timer(RP_TIME_USER);
 	return err;
 }
@@ -62,20 +66,19 @@ static struct err *last_of(struct replay *r, const struct position *base,
 	struct advance_result result = { 0 };
 	uint64_t turn = 0;
 	struct rp_task *t;
-	unsigned both;
+	struct advance a = { .limit = 1, .sites = &chain, .on_interrupt = INTERRUPT_GIVES_UP };
 
 	*n = 0;
-	TRY(rp_goto(r, base));
+	TRY(rp_goto(r, base, INTERRUPT_GIVES_UP));
 	TRY(rp_next(r));
 	t = rp_task_find(r, r->ev.task);
 	if (!t)
 		return NULL;
 	for (unsigned i = 0; i < p->n; i++)
 		chain.b[i] = counting_site_break(t, p->addr[i]);
-	both = rp_set_union(r, to->set, counting_sites_set(r, t, p));
+	a.set = rp_set_union(r, to->set, counting_sites_set(r, t, p));
 	do {
-		TRY(rp_advance(r, &(struct advance){ .set = both, .limit = 1, .sites = &chain },
-			       &result));
+		TRY(rp_advance(r, &a, &result));
 	} while (result.kind == ADVANCE_MOVED && !at_target(r, to, &result));
 	timeline_of(r)->nameless = true;
 	/* the target is at a place: its own arrival is not before it */
@@ -105,7 +108,7 @@ static struct err *move_base(struct replay *r, struct position *base, const stru
 	if (n > 2 * BEHIND) {
 		position_copy(&before, base);
 		position_add(&before, set, n - BEHIND);
-		err = rp_goto(r, &before);
+		err = rp_goto(r, &before, INTERRUPT_GIVES_UP);
 		if (!err)
 			err = rp_checkpoint_take(r);
 		position_copy(base, &timeline_of(r)->pos);
@@ -114,7 +117,7 @@ static struct err *move_base(struct replay *r, struct position *base, const stru
 	}
 	position_add(base, set, n);
 	if (!err)
-		err = rp_goto(r, base);
+		err = rp_goto(r, base, INTERRUPT_GIVES_UP);
 	if (!err)
 		position_copy(base, &timeline_of(r)->pos);
 	if (!err)
@@ -129,7 +132,7 @@ static struct err *settle(struct replay *r, struct position *base)
 {
 	uint64_t start = now_ns();
 
-	TRY(rp_goto(r, base));
+	TRY(rp_goto(r, base, INTERRUPT_GIVES_UP));
 	position_copy(base, &timeline_of(r)->pos);	/* it may have got a better name */
 	return now_ns() - start > FAR_NS ? rp_checkpoint_take(r) : NULL;
 }
@@ -140,7 +143,7 @@ static struct err *add_near(struct replay *r, const struct position *p, const st
 {
 	struct rp_task *t;
 
-	TRY(rp_goto(r, p));	/* most often: there already */
+	TRY(rp_goto(r, p, INTERRUPT_GIVES_UP));	/* most often: there already */
 	TRY(rp_next(r));
 	t = rp_task_find(r, r->ev.task);
 	if (t)
@@ -186,15 +189,17 @@ struct err *rp_approach(struct replay *r, struct position *base, const struct po
 	*found = false;
 	TRY(add_near(r, p, to, &places));
 	TRY(settle(r, base));
-	for (unsigned round = 0; round < ROUNDS && !rp_debug_interrupted(r); round++) {
+	for (unsigned round = 0; round < ROUNDS; round++) {
 		uint64_t max = round > ROUNDS_SHORT ? STEPS_NEAR
 			       : round		    ? STEPS_SHORT
 						    : STEPS_LOOK,
 			 n = 0;
 
+		if (rp_user_interrupt(INTERRUPT_GIVES_UP))
+			return NULL;
 		/* it is near, or was moved near */
 		TRY(rp_count_steps(r, base, to, max, steps, found, pcs));
-		if (*found || rp_debug_interrupted(r))
+		if (*found || rp_user_interrupt(INTERRUPT_GIVES_UP))
 			return NULL;
 		if (!round && places.n)
 			TRY(last_of(r, base, to, &places, &b, &n));

@@ -15,7 +15,7 @@ static struct err *to_first(struct replay *r, struct replay_stop *ret)
 	struct position p = { .where = rp_first(r) };
 	struct rp_task *t;
 
-	TRY(rp_goto(r, &p));
+	TRY(rp_goto(r, &p, INTERRUPT_GIVES_UP));
 	*ret = (struct replay_stop){ .kind = REPLAY_STOP_BEGIN };
 	for (t = r->tasks; t; t = t->next) {
 		if (replay_shown(r, t->rec_pid))
@@ -39,21 +39,21 @@ static struct err *to_last_stop(struct replay *r, struct replay_stop *ret)
 		from.regs = t->regs;
 	}
 	err = rp_last_stop(r, &s);
-	if (!err && rp_debug_interrupted(r))
+	if (!err && rp_user_interrupt(INTERRUPT_GIVES_UP))
 		err = &rp_stopped;
 	if (!err && !s.found)
 		err = to_first(r, ret);
 	if (!err && s.found) {
 		*ret = s.stop;
 		timeline->current = s.serial;
-		err = rp_goto(r, &s.pos);
+		err = rp_goto(r, &s.pos, INTERRUPT_GIVES_UP);
 		/* the debugger wants to see it before the write */
 		if (!err && s.stop.kind == REPLAY_STOP_WATCH)
 			err = rp_back_one(r, s.serial, &begin);
 		if (!err && s.stop.kind == REPLAY_STOP_WATCH)
 			err = rp_back_to_string(r, s.serial);
 		if (!err)
-			err = rp_catch_arrived(r, s.serial, &from, ret);
+			err = rp_catch_arrived(r, s.serial, &from, INTERRUPT_GIVES_UP, ret);
 	}
 	free(s.pos.steps);
 	return err;
@@ -70,7 +70,7 @@ static struct err *no_back(struct replay *r, uint32_t serial, const struct posit
 	if (rp_task_find(r, serial))
 		return NULL;
 	timeline_of(r)->current = serial;
-	return rp_goto(r, from);
+	return rp_goto(r, from, INTERRUPT_GIVES_UP);
 }
 
 static struct err *one_back(struct replay *r, uint32_t serial, struct replay_stop *ret)
@@ -95,7 +95,6 @@ static struct err *one_back(struct replay *r, uint32_t serial, struct replay_sto
  */
 static struct err *breakable(struct replay *r, uint32_t serial, struct replay_stop *ret)
 {
-	struct stops *stops = stops_of(r);
 	struct timeline *timeline = timeline_of(r);
 	uint32_t current = timeline->current;
 	struct position start = { 0 };
@@ -108,9 +107,7 @@ static struct err *breakable(struct replay *r, uint32_t serial, struct replay_st
 	kept = !here || here->keep;
 	if (here)
 		here->keep = true;	/* so that it is still there for the way back */
-	stops->breakable = true;
 	err = serial ? one_back(r, serial, ret) : to_last_stop(r, ret);
-	stops->breakable = false;
 	if (here)
 		here->keep = kept;
 	if (err == &rp_stopped) {
@@ -118,7 +115,7 @@ static struct err *breakable(struct replay *r, uint32_t serial, struct replay_st
 		r->pending = false;
 		timeline->nameless = true;
 		timeline->current = current;
-		err = rp_goto(r, &start);
+		err = rp_goto(r, &start, INTERRUPT_WAITS);
 	}
 	free(start.steps);
 	return err;

@@ -213,7 +213,7 @@ static struct err *look_here(struct replay *r, struct intervals *in, const struc
 
 	if (!err)
 		err = rp_scan(r, end, number != 0, &f);
-	if (!err && !f.found && !rp_debug_interrupted(r))
+	if (!err && !f.found && !rp_user_interrupt(INTERRUPT_GIVES_UP))
 		scanned_add(r, from, end, number != 0);
 	if (!err)
 		found(in, &f, number);
@@ -228,7 +228,7 @@ static struct err *lane_done(struct replay *r, struct intervals *in, struct lane
 
 	if (rp_worker_answer(r, l->worker, &f)) {
 		log_debug("worker %u answers", l->number);
-		if (!f.found && !rp_debug_interrupted(r))
+		if (!f.found && !rp_user_interrupt(INTERRUPT_GIVES_UP))
 			scanned_add(r, &l->from, &l->end, true);
 		found(in, &f, l->number);
 	} else {
@@ -256,7 +256,7 @@ static struct err *hear_lanes(struct replay *r, struct intervals *in, bool wait)
 						0 };
 		}
 		n = poll(p, RP_WORKERS_MAX, wait ? POLL_MS : 0);
-	} while (wait && n <= 0 && !rp_debug_interrupted(r));
+	} while (wait && n <= 0 && !rp_user_interrupt(INTERRUPT_GIVES_UP));
 	for (unsigned i = 0; n > 0 && i < RP_WORKERS_MAX; i++) {
 		if (in->lane[i].worker && p[i].revents)
 			TRY(lane_done(r, in, &in->lane[i]));
@@ -318,7 +318,8 @@ static struct err *wait_for_lanes(struct replay *r, struct intervals *in)
 
 	if (l) {
 		position_copy(&to, in->best.found ? &in->best.pos : &l->end);
-		err = rp_go_ahead(r, in->best.found ? &to : &l->from, &to, rp_worker_fd(l->worker));
+		err = rp_go_ahead(r, in->best.found ? &to : &l->from, &to, rp_worker_fd(l->worker),
+				  INTERRUPT_GIVES_UP);
 		free(to.steps);
 	}
 	if (err && err->code == ERR_DIVERGED) {		/* nobody has asked for that */
@@ -341,7 +342,7 @@ struct err *rp_last_stop(struct replay *r, struct rp_found *ret)
 	if (in.lanes > RP_WORKERS_MAX)
 		in.lanes = RP_WORKERS_MAX;
 	position_copy(&in.end, &timeline_of(r)->pos);
-	while (!err && !rp_debug_interrupted(r)) {
+	while (!err && !rp_user_interrupt(INTERRUPT_GIVES_UP)) {
 		struct rp_checkpoint *c = NULL;
 		bool full = false;
 

@@ -153,7 +153,8 @@ struct err *rp_events_stop(struct replay *r, uint64_t from, uint64_t to, bool *a
  * leads; RP_NO_LIMIT: it would take too long.
  */
 struct err *rp_count_stops(struct replay *r, unsigned set, const struct position *from,
-			   const struct position *end, uint64_t *n_ret);
+			   const struct position *end, enum on_interrupt on_interrupt,
+			   uint64_t *n_ret) __must_check;
 struct err *rp_back(struct replay *r, struct replay_stop *ret);
 struct err *rp_step_back(struct replay *r, uint32_t serial, struct replay_stop *ret);
 

@@ -22,6 +22,8 @@ enum { HOT_STOPS = 256, HOT_LEAST = 3, HOT_STEPS = 200, HOT_DEPTH = 16 };
 #define HOT_NS 250000000
 
 struct scan {
+	unsigned set;		/* whose stops are looked for; 0: the debugger's */
+	enum on_interrupt on_interrupt;
 	struct rp_found f;
 	bool all;		/* however many */
 	bool hot;		/* given up: HOT_STOPS, HOT_NS */
@@ -36,13 +38,30 @@ struct scan {
 	bool nearest;
 };
 
+/* What is looked for. */
+static unsigned wanted(const struct replay *r, const struct scan *s)
+{
+	return s->set ? s->set : timeline_of(r)->user;
+}
+
+static bool goes_on(const struct scan *s)
+{
+	return !s->hot && !rp_user_interrupt(s->on_interrupt);
+}
+
+/* Nothing found yet, and nobody has interrupted? */
+static bool is_sought(const struct scan *s)
+{
+	return !s->f.found && !rp_user_interrupt(s->on_interrupt);
+}
+
 static void scan_found(struct replay *r, struct scan *s, const struct advance_result *result,
 		       const struct position *pos)
 {
 	const struct replay_break *watch = NULL;
 
 	if (pos == &timeline_of(r)->pos)	/* the stop itself, not one before */
-		rp_advance_hits(r, result, timeline_of(r)->user, &watch);
+		rp_advance_hits(r, result, wanted(r, s), &watch);
 	s->f.found = true;
 	position_copy(&s->f.pos, pos);
 	s->f.serial = result->t->serial;
@@ -69,9 +88,12 @@ static void scan_stopped(struct scan *s)
 }
 
 /* For a write log, which stops nowhere and needs no names on its way. */
-static struct err *survey_advance(struct replay *r, struct advance_result *result)
+static struct err *survey_advance(struct replay *r, const struct scan *s,
+				  struct advance_result *result)
 {
-	TRY(rp_advance_tracked(r, &(struct advance){ .set = timeline_of(r)->user }, result));
+	TRY(rp_advance_tracked(
+		r, &(struct advance){ .set = wanted(r, s), .on_interrupt = s->on_interrupt },
+		result));
 	return result->kind == ADVANCE_END ? rp_lost(r) : NULL;
 }
 
@@ -84,10 +106,11 @@ static struct err *scan_hop(struct replay *r, struct scan *s, const struct posit
 	const struct replay_break *watch;
 	struct rp_before before;
 	struct replay_stop stop;
+	struct position last_hit = { 0 };
 	struct err *err;
 
 	if (stops->marks)
-		return survey_advance(r, result);
+		return survey_advance(r, s, result);
 	TRY(rp_next(r));
 	rp_catch_before(r, &before);
 	rp_catch_refresh(r);
@@ -100,17 +123,23 @@ static struct err *scan_hop(struct replay *r, struct scan *s, const struct posit
 		scan_event(
 			s, before.serial, &timeline->pos,
 			&(struct replay_stop){ .kind = REPLAY_STOP_EXIT, .child_pid = before.pid });
-	err = rp_advance_periodic(r, &(struct advance){ .set = timeline->user, .counting = true },
+	err = rp_advance_periodic(r,
+				  &(struct advance){ .set = wanted(r, s),
+						     .counting = true,
+						     .on_interrupt = s->on_interrupt,
+						     .last_hit = &last_hit },
 				  result);
+	if (!err && result->hit_before && result->kind != ADVANCE_END &&
+	    result->kind != ADVANCE_INTERRUPTED && result->t)
+		scan_found(r, s, result, &last_hit);
+	free(last_hit.steps);
 	if (err)
 		return err;
 	if (result->kind == ADVANCE_END)
 		return rp_lost(r);
 	if (result->kind == ADVANCE_INTERRUPTED || !result->t)
 		return NULL;
-	if (timeline->hit_before)
-		scan_found(r, s, result, &timeline->last_hit);
-	if (result->kind != ADVANCE_PENDING && rp_advance_hits(r, result, timeline->user, &watch) &&
+	if (result->kind != ADVANCE_PENDING && rp_advance_hits(r, result, wanted(r, s), &watch) &&
 	    (watch || s->inclusive || !position_same(&timeline->pos, end))) {
 		scan_found(r, s, result, &timeline->pos);
 		scan_stopped(s);
@@ -119,7 +148,7 @@ static struct err *scan_hop(struct replay *r, struct scan *s, const struct posit
 	    (s->inclusive || !position_same(&timeline->pos, end)))
 		scan_event(s, result->t->serial, &timeline->pos, &stop);
 	if (result->kind == ADVANCE_EVENT || (result->kind == ADVANCE_MOVED && !result->stepped))
-		return rp_checkpoint_maybe(r);
+		return rp_checkpoint_maybe(r, s->on_interrupt);
 	return NULL;
 }
 
@@ -135,7 +164,7 @@ struct scan_pos_step {
 static void pos_step_note(struct replay *r, struct scan *s, struct scan_pos_step *l,
 			  const struct advance_result *result, bool at_end, bool more)
 {
-	unsigned user = timeline_of(r)->user;
+	unsigned user = wanted(r, s);
 	uint64_t n = l->counted ? l->user : rp_advance_count(r, result, user);
 	const struct replay_break *watch;
 	bool here = rp_advance_hits(r, result, user, &watch), present;
@@ -196,70 +225,56 @@ static bool as_counts(const struct rp_task *t, const struct rp_set *s, struct co
  * One advance of a position step: *n = how far.  Where one of the two, the position step and the
  * user's stops, is a place, it is counted inside the process.
  */
-static struct err *leg_advance(struct replay *r, struct scan_pos_step *l, uint64_t have,
-			       struct advance_result *result, uint64_t *n)
+static struct err *leg_advance(struct replay *r, const struct scan *s, struct scan_pos_step *l,
+			       uint64_t have, struct advance_result *result, uint64_t *n)
 {
 	struct stops *stops = stops_of(r);
 	struct timeline *timeline = timeline_of(r);
-	const struct rp_set *pos_step = stops->sets[l->pos_step->set],
-			    *user = stops->sets[timeline->user];
+	unsigned want = wanted(r, s);
+	const struct rp_set *pos_step = stops->sets[l->pos_step->set], *user = stops->sets[want];
 	struct counted_sites chain = { .n = 1 };
-	bool same = l->pos_step->set == timeline->user;
+	struct advance a = { .counting = true, .on_interrupt = s->on_interrupt, .sites = &chain };
+	bool same = l->pos_step->set == want;
 	struct err *err;
 
 	l->counted = false;
 	TRY(rp_next(r));
 	if (!l->pos_step->set) {
-		err = rp_advance_tracked(
-			r, &(struct advance){ .set = timeline->user, .step = true }, result);
+		a = (struct advance){ .set = want, .step = true, .on_interrupt = s->on_interrupt };
 		*n = 1;
-		return err;
+		return rp_advance_tracked(r, &a, result);
 	}
 	if (!same && as_count(pos_step, &chain.b[0]) && as_count(user, &chain.b[1]) &&
 	    chain.b[0].addr != chain.b[1].addr) {
 		chain.n = 2;
 		chain.limit[0] = l->pos_step->n - have;
 		l->counted = true;
-		err = rp_advance(r,
-				 &(struct advance){ .set = rp_set_intern(r, chain.b, 2),
-						    .counting = true,
-						    .sites = &chain },
-				 result);
+		a.set = rp_set_intern(r, chain.b, 2);
+		err = rp_advance(r, &a, result);
 		*n = chain.count[0];
 		l->user = chain.count[1];
 	} else if (!same && as_count(pos_step, &chain.b[0])) {
 		chain.limit[0] = l->pos_step->n - have;
-		err = rp_advance(
-			r,
-			&(struct advance){ .set = rp_set_union(r, timeline->user,
-							       rp_set_intern(r, chain.b, 1)),
-					   .counting = true,
-					   .sites = &chain },
-			result);
+		a.set = rp_set_union(r, want, rp_set_intern(r, chain.b, 1));
+		err = rp_advance(r, &a, result);
 		*n = chain.count[0];
 	} else if (!same && !pos_step->watches &&
 		   as_counts(rp_task_find(r, r->ev.task), user, &chain)) {
 		l->counted = true;
-		err = rp_advance(
-			r,
-			&(struct advance){ .set = rp_set_union(r, l->pos_step->set,
-							       rp_set_intern(r, chain.b, chain.n)),
-					   .counting = true,
-					   .limit = l->pos_step->n - have,
-					   .sites = &chain },
-			result);
+		a.set = rp_set_union(r, l->pos_step->set, rp_set_intern(r, chain.b, chain.n));
+		a.limit = l->pos_step->n - have;
+		err = rp_advance(r, &a, result);
 		*n = rp_advance_count(r, result, l->pos_step->set);
 		l->user = 0;
 		for (unsigned i = 0; i < chain.n; i++)
 			l->user += chain.count[i];
 	} else {
 		/* all that is counted is this position step */
-		err = rp_advance(
-			r,
-			&(struct advance){ .set = rp_set_union(r, timeline->user, l->pos_step->set),
-					   .counting = same,
-					   .limit = l->pos_step->n - have },
-			result);
+		a = (struct advance){ .set = rp_set_union(r, want, l->pos_step->set),
+				      .counting = same,
+				      .limit = l->pos_step->n - have,
+				      .on_interrupt = s->on_interrupt };
+		err = rp_advance(r, &a, result);
 		*n = rp_advance_count(r, result, l->pos_step->set);
 	}
 	timeline->nameless = true;
@@ -272,8 +287,8 @@ static struct err *leg_advance(struct replay *r, struct scan_pos_step *l, uint64
  * Have steps of the i-th position step of end led into a long string instruction?  Then on to its
  * end, or that of the position step.
  */
-static struct err *scan_string(struct replay *r, const struct position *end, unsigned i,
-			       uint64_t *have, struct advance_result *behind)
+static struct err *scan_string(struct replay *r, const struct scan *s, const struct position *end,
+			       unsigned i, uint64_t *have, struct advance_result *behind)
 {
 	struct timeline *timeline = timeline_of(r);
 	uint64_t n;
@@ -283,7 +298,7 @@ static struct err *scan_string(struct replay *r, const struct position *end, uns
 	timeline->pos.steps_n = i + 1;
 	timeline->pos.steps[i].n = *have;
 	timeline->nameless = false;
-	TRY(rp_skip_string(r, timeline->user, end->steps[i].n - *have, &n, behind));
+	TRY(rp_skip_string(r, wanted(r, s), end->steps[i].n - *have, s->on_interrupt, &n, behind));
 	*have += n;
 	return NULL;
 }
@@ -305,9 +320,9 @@ static struct err *scan_steps(struct replay *r, struct scan *s, const struct pos
 		unsigned same = 0;
 
 		l.pos_step = &end->steps[i];
-		while (have < l.pos_step->n && !err && !s->hot && !rp_debug_interrupted(r)) {
+		while (have < l.pos_step->n && !err && goes_on(s)) {
 			s->hot = s->most && ++advances == s->most;
-			err = leg_advance(r, &l, have, &result, &n);
+			err = leg_advance(r, s, &l, have, &result, &n);
 			if (err || result.kind == ADVANCE_INTERRUPTED)
 				continue;
 			if (result.kind != ADVANCE_MOVED) {
@@ -322,7 +337,7 @@ static struct err *scan_steps(struct replay *r, struct scan *s, const struct pos
 			if (l.pos_step->set || !rp_in_string(&same, &result) ||
 			    have >= l.pos_step->n)
 				continue;
-			err = scan_string(r, end, i, &have, &result);
+			err = scan_string(r, s, end, i, &have, &result);
 			if (!err && result.kind == ADVANCE_MOVED)
 				pos_step_note(r, s, &l, &result,
 					      !s->inclusive && i + 1 == end->steps_n &&
@@ -348,16 +363,14 @@ static uint64_t ends_with(const struct position *p, unsigned set)
 }
 
 struct err *rp_count_stops(struct replay *r, unsigned set, const struct position *from,
-			   const struct position *end, uint64_t *n_ret)
+			   const struct position *end, enum on_interrupt on_interrupt,
+			   uint64_t *n_ret)
 {
-	unsigned user = timeline_of(r)->user;
-	struct scan s = { .all = true, .most = 512 };
-	struct err *err = rp_goto_by_name(r, from);
+	struct scan s = { .set = set, .on_interrupt = on_interrupt, .all = true, .most = 512 };
+	struct err *err = rp_goto_by_name(r, from, on_interrupt);
 
-	timeline_of(r)->user = set;
 	if (!err)
 		err = scan_steps(r, &s, end);
-	timeline_of(r)->user = user;
 	*n_ret = s.hot	     ? RP_NO_LIMIT
 		 : s.f.found ? ends_with(&s.f.pos, set) - ends_with(from, set)
 			     : 0;
@@ -372,9 +385,9 @@ static struct err *scan_to(struct replay *r, struct scan *s, const struct positi
 
 	s->began_ns = now_ns();
 	rp_catch_refresh(r);
-	while (r->where < end->where && !s->hot && !rp_debug_interrupted(r))
+	while (r->where < end->where && goes_on(s))
 		TRY(scan_hop(r, s, end, &result));
-	while (end->pending && !r->pending && !s->hot && !rp_debug_interrupted(r))
+	while (end->pending && !r->pending && goes_on(s))
 		TRY(scan_hop(r, s, end, &result));
 	return end->steps_n && !s->hot ? scan_steps(r, s, end) : NULL;
 }
@@ -399,7 +412,9 @@ static struct err *hot_set(struct replay *r, unsigned *set_ret, unsigned *count_
 	t = rp_task_find(r, r->ev.task);
 	for (unsigned i = 0; t && t->real && i < HOT_STEPS && !p.n; i++) {
 		counting_site_here(r, t, &p, timeline_of(r)->user);
-		TRY(rp_advance(r, &(struct advance){ .step = true }, &result));
+		TRY(rp_advance(
+			r, &(struct advance){ .step = true, .on_interrupt = INTERRUPT_GIVES_UP },
+			&result));
 		t = result.kind == ADVANCE_MOVED ? result.t : NULL;
 	}
 	t = rp_task_find(r, r->ev.task);
@@ -412,18 +427,12 @@ static struct err *hot_set(struct replay *r, unsigned *set_ret, unsigned *count_
 	return NULL;
 }
 
-/* Between from and end, for the stops of another set than the user's. */
-static struct err *scan_for(struct replay *r, struct scan *s, unsigned set,
-			    const struct position *from, const struct position *end)
+/* Between from and end. */
+static struct err *scan_between(struct replay *r, struct scan *s, const struct position *from,
+				const struct position *end)
 {
-	unsigned user = timeline_of(r)->user;
-	struct err *err = rp_goto_by_name(r, from);
-
-	timeline_of(r)->user = set;
-	if (!err)
-		err = scan_to(r, s, end);
-	timeline_of(r)->user = user;
-	return err;
+	TRY(rp_goto_by_name(r, from, s->on_interrupt));
+	return scan_to(r, s, end);
 }
 
 static bool ends_in(const struct scan *s, unsigned set)
@@ -440,7 +449,7 @@ static struct err *last_execution(struct replay *r, unsigned set, unsigned count
 {
 	struct err *err;
 
-	*ret = (struct scan){ .all = true };
+	*ret = (struct scan){ .set = set, .on_interrupt = INTERRUPT_GIVES_UP, .all = true };
 	for (unsigned i = end->steps_n; i-- > 0;) {
 		if (!end->steps[i].set)
 			continue;
@@ -451,7 +460,7 @@ static struct err *last_execution(struct replay *r, unsigned set, unsigned count
 		ret->f.pos.steps_n = i + 1;
 		return NULL;
 	}
-	err = scan_for(r, ret, set, from, end);
+	err = scan_between(r, ret, from, end);
 	if (!err && ends_in(ret, set)) {
 		uint64_t n = ret->f.pos.steps[--ret->f.pos.steps_n].n;
 
@@ -469,8 +478,11 @@ static struct err *last_execution(struct replay *r, unsigned set, unsigned count
 static struct err *met(struct replay *r, unsigned set, const struct position *from,
 		       const struct position *end, uint64_t *ret)
 {
-	struct scan s = { .all = true, .inclusive = true };
-	struct err *err = scan_for(r, &s, set, from, end);
+	struct scan s = { .set = set,
+			  .on_interrupt = INTERRUPT_GIVES_UP,
+			  .all = true,
+			  .inclusive = true };
+	struct err *err = scan_between(r, &s, from, end);
 
 	*ret = ends_in(&s, set) ? s.f.pos.steps[s.f.pos.steps_n - 1].n : 0;
 	free(s.f.pos.steps);
@@ -494,7 +506,7 @@ static struct err *countable(struct replay *r, const struct position *p, unsigne
 		struct rp_task *t = NULL;
 		unsigned len;
 
-		err = rp_goto(r, &at);
+		err = rp_goto(r, &at, INTERRUPT_GIVES_UP);
 		if (!err)
 			err = rp_next(r);
 		if (!err)
@@ -561,7 +573,7 @@ static struct err *name_from(struct replay *r, const struct position *from,
 	}
 	if (!err && all)
 		err = met(r, set, from, last, &before);
-	*found = !err && all > before && !rp_debug_interrupted(r);
+	*found = !err && all > before && !rp_user_interrupt(INTERRUPT_GIVES_UP);
 	if (*found) {
 		position_copy(end, last);
 		position_add(end, set, all - before);
@@ -578,11 +590,12 @@ static struct err *hot(struct replay *r, struct scan *s, const struct position *
 static struct err *scan_part(struct replay *r, struct scan *s, const struct position *at,
 			     struct position *end)
 {
-	struct scan part = { .all = s->depth >= HOT_DEPTH,
+	struct scan part = { .on_interrupt = s->on_interrupt,
+			     .all = s->depth >= HOT_DEPTH,
 			     .depth = s->depth + 1,
 			     .inclusive = s->inclusive,
 			     .nearest = true };
-	struct err *err = rp_goto_by_name(r, at);
+	struct err *err = rp_goto_by_name(r, at, s->on_interrupt);
 
 	if (!err)
 		err = rp_checkpoint_take(r);
@@ -626,8 +639,7 @@ static struct err *scan_short_steps(struct replay *r, struct scan *s, const stru
 	enum { SHORT = 512 };
 	struct err *err = NULL;
 
-	while (!err && !s->f.found && end->steps_n && end->steps[end->steps_n - 1].n <= SHORT &&
-	       !rp_debug_interrupted(r)) {
+	while (!err && is_sought(s) && end->steps_n && end->steps[end->steps_n - 1].n <= SHORT) {
 		struct position at = { 0 };
 
 		position_copy(&at, end);
@@ -689,10 +701,8 @@ static struct err *scan_counted_steps(struct replay *r, struct scan *s, const st
 	struct err *err = NULL;
 	uint64_t n;
 
-	while (!err && !s->f.found && counted_pos_step(r, from, end, &pos_step, &n) &&
-	       !rp_debug_interrupted(r)) {
-		for (uint64_t back = 1; back < n && !s->f.found && !err && !rp_debug_interrupted(r);
-		     back *= 8)
+	while (!err && is_sought(s) && counted_pos_step(r, from, end, &pos_step, &n)) {
+		for (uint64_t back = 1; back < n && !err && is_sought(s); back *= 8)
 			err = scan_from(r, s, &pos_step, back, end);
 		/* the rest is short, and begins there */
 		if (from->where == pos_step.where && from->steps_n == pos_step.steps_n)
@@ -734,13 +744,12 @@ static struct err *hot(struct replay *r, struct scan *s, const struct position *
 	if (!err && last.f.found) {
 		uint64_t n = last.f.pos.steps[last.f.pos.steps_n - 1].n;
 
-		for (uint64_t back = 1; back < n && !s->f.found && !err && !rp_debug_interrupted(r);
-		     back *= 8)
+		for (uint64_t back = 1; back < n && !err && is_sought(s); back *= 8)
 			err = scan_from(r, s, &last.f.pos, back, end);
 		s->all = s->depth >= HOT_DEPTH;		/* what is left is shorter */
 	}
 	if (!err && !s->f.found)
-		err = rp_goto_by_name(r, from);
+		err = rp_goto_by_name(r, from, s->on_interrupt);
 	if (!err && !s->f.found)
 		err = scan_to(r, s, end);
 	if (!err && s->hot) {
@@ -757,7 +766,9 @@ static struct err *hot(struct replay *r, struct scan *s, const struct position *
 struct err *rp_scan(struct replay *r, const struct position *end, bool inclusive,
 		    struct rp_found *ret)
 {
-	struct scan s = { .inclusive = inclusive, .nearest = true };
+	struct scan s = { .on_interrupt = INTERRUPT_GIVES_UP,
+			  .inclusive = inclusive,
+			  .nearest = true };
 	struct position from = { 0 }, to = { 0 };
 	struct err *err;
 

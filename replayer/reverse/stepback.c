@@ -15,19 +15,23 @@
 
 enum { STEPS_FAR = 30000, HITS_MAX = 5000 };
 
+static const struct advance one_step = { .step = true, .on_interrupt = INTERRUPT_GIVES_UP };
+
 struct err *rp_count_steps(struct replay *r, const struct position *base,
 			   const struct rp_target *to, uint64_t max, uint64_t *steps, bool *found,
 			   uint64_t *pcs)
 {
+	const struct advance step = { .set = to->set,
+				      .step = true,
+				      .on_interrupt = INTERRUPT_GIVES_UP };
 	uint64_t looked = 0, n;
 	unsigned same = 0;
 	struct advance_result result;
 
-	TRY(rp_goto(r, base));
+	TRY(rp_goto(r, base, INTERRUPT_GIVES_UP));
 	*found = false;
-	for (*steps = 0; looked < max && !rp_debug_interrupted(r);) {
-		TRY(rp_advance_tracked(r, &(struct advance){ .set = to->set, .step = true },
-				       &result));
+	for (*steps = 0; looked < max && !rp_user_interrupt(INTERRUPT_GIVES_UP);) {
+		TRY(rp_advance_tracked(r, &step, &result));
 		if (result.kind == ADVANCE_PENDING) {
 			*found = to->event;
 			return to->event ? NULL : rp_lost(r);
@@ -44,7 +48,8 @@ struct err *rp_count_steps(struct replay *r, const struct position *base,
 		}
 		if (!rp_in_string(&same, &result))
 			continue;
-		TRY(rp_skip_string(r, to->set, UINT64_MAX, &n, to->event ? NULL : &result));
+		TRY(rp_skip_string(r, to->set, UINT64_MAX, INTERRUPT_GIVES_UP, &n,
+				   to->event ? NULL : &result));
 		*steps += n;
 		*found = n && !to->event && result.kind == ADVANCE_MOVED &&
 			 rp_advance_hits(r, &result, to->set, NULL);
@@ -58,12 +63,14 @@ struct err *rp_count_steps(struct replay *r, const struct position *base,
 static struct err *count_hits(struct replay *r, const struct position *base,
 			      const struct rp_target *to, unsigned set, uint64_t max, uint64_t *n)
 {
-	unsigned both = rp_set_union(r, to->set, set);
+	const struct advance a = { .set = rp_set_union(r, to->set, set),
+				   .limit = 1,
+				   .on_interrupt = INTERRUPT_GIVES_UP };
 	struct advance_result result;
 
-	TRY(rp_goto(r, base));
-	for (*n = 0; !rp_debug_interrupted(r);) {
-		TRY(rp_advance_tracked(r, &(struct advance){ .set = both, .limit = 1 }, &result));
+	TRY(rp_goto(r, base, INTERRUPT_GIVES_UP));
+	for (*n = 0; !rp_user_interrupt(INTERRUPT_GIVES_UP);) {
+		TRY(rp_advance_tracked(r, &a, &result));
 		if (result.kind == ADVANCE_PENDING)
 			return to->event ? NULL : rp_lost(r);
 		if (result.kind != ADVANCE_MOVED)
@@ -144,7 +151,7 @@ static struct err *by_candidates(struct replay *r, const struct position *base,
 	/* what is found becomes part of a name, and the next step back needs registers too */
 	if (room > 2)
 		room = 2;
-	TRY(rp_goto(r, p));
+	TRY(rp_goto(r, p, INTERRUPT_GIVES_UP));
 	t = rp_task_find(r, r->ev.task);
 	if (!t || !room)
 		return NULL;
@@ -215,7 +222,7 @@ static struct err *back_in_segment(struct replay *r, const struct position *p,
 	if (near && position_leads(&base, &near->pos))
 		position_copy(&base, &near->pos);
 	err = rp_approach(r, &base, p, &to, &steps, &found);
-	if (!err && !found && !rp_debug_interrupted(r)) {
+	if (!err && !found && !rp_user_interrupt(INTERRUPT_GIVES_UP)) {
 		err = by_candidates(r, &base, p, &to, back, &found);
 		if (err || found)
 			goto out;
@@ -318,6 +325,7 @@ static struct err *before_event(struct replay *r, uint32_t serial, const struct 
 {
 	struct replay_break b = { .kind = REPLAY_BREAK, .addr = e->call, .len = 1 };
 	const struct rp_checkpoint *near;
+	struct advance to_call = { .on_interrupt = INTERRUPT_GIVES_UP };
 	struct advance_result result = { 0 };
 	struct rp_task *t;
 
@@ -325,39 +333,40 @@ static struct err *before_event(struct replay *r, uint32_t serial, const struct 
 	back->pending = true;
 	back->steps_n = 0;
 	if (!e->call)
-		return rp_goto(r, back);
+		return rp_goto(r, back, INTERRUPT_GIVES_UP);
 	near = nearest(r, back);	/* the task comes there once, at the end of its computing */
 	back->pending = false;
-	TRY(rp_goto(r, near && near->pos.where == back->where ? &near->pos : back));
+	TRY(rp_goto(r, near && near->pos.where == back->where ? &near->pos : back,
+		    INTERRUPT_GIVES_UP));
 	t = rp_task_find(r, serial);
 	/* it is come to for each buffered call, too */
 	if (t && patches_with(&t->mm->patches, e->call)) {
 		struct position p = { .where = e->n - 1, .pending = true };
 		bool none;
 
-		TRY(rp_goto(r, &p));
+		TRY(rp_goto(r, &p, INTERRUPT_GIVES_UP));
 		TRY(back_in_segment(r, &p, back, &none));
 		if (none)
 			return NULL;
-		TRY(rp_goto(r, back));
+		TRY(rp_goto(r, back, INTERRUPT_GIVES_UP));
 		TRY(rp_next(r));
 		t = rp_task_find(r, serial);
 		if (!t || t->regs.rip == e->call)
 			return NULL;
 		/* onto the instruction */
-		return rp_advance_tracked(r, &(struct advance){ .step = true }, &result);
+		return rp_advance_tracked(r, &one_step, &result);
 	}
 	if (!t || t->regs.rip == e->call || (rp_will_restart(t) && t->regs.rip == e->call + 2))
 		return NULL;
 	b.pid = t->rec_pid;
+	to_call.set = rp_set_intern(r, &b, 1);
 	do {
-		TRY(rp_advance_periodic(r, &(struct advance){ .set = rp_set_intern(r, &b, 1) },
-					&result));
+		TRY(rp_advance_periodic(r, &to_call, &result));
 	} while (result.kind == ADVANCE_MOVED && result.stepped);
 	if (result.kind == ADVANCE_MOVED)
 		return NULL;
 	back->pending = true;
-	return rp_goto(r, back);
+	return rp_goto(r, back, INTERRUPT_GIVES_UP);
 }
 
 /* The event after n does not move the task.  What it computed before that may. */
@@ -367,12 +376,12 @@ static struct err *back_from_still(struct replay *r, uint32_t serial, uint64_t n
 	p->where = n;
 	p->steps_n = 0;
 	p->pending = false;
-	TRY(rp_goto(r, p));
+	TRY(rp_goto(r, p, INTERRUPT_GIVES_UP));
 	TRY(rp_next(r));
 	if (!rp_event_runs(&r->ev, rp_task_find(r, serial)))
 		return NULL;
 	p->pending = true;
-	TRY(rp_goto(r, p));
+	TRY(rp_goto(r, p, INTERRUPT_GIVES_UP));
 	return back_in_segment(r, p, back, none);
 }
 
@@ -382,14 +391,14 @@ static struct err *at_once(struct replay *r, uint32_t serial, const struct posit
 	struct advance_result result = { 0 };
 
 	*ret = false;
-	TRY(rp_goto(r, p));
+	TRY(rp_goto(r, p, INTERRUPT_GIVES_UP));
 	TRY(rp_next(r));
 	if (r->ev.task != serial)
 		return NULL;
 	*ret = true;
 	if (!rp_event_runs(&r->ev, rp_task_find(r, serial)))
 		return NULL;
-	TRY(rp_advance_tracked(r, &(struct advance){ .step = true }, &result));
+	TRY(rp_advance_tracked(r, &one_step, &result));
 	*ret = result.kind != ADVANCE_MOVED;
 	return NULL;
 }
@@ -439,9 +448,9 @@ struct err *rp_back_to_string(struct replay *r, uint32_t serial)
 		return NULL;
 	}
 	steps = p.steps[--p.steps_n].n;
-	err = rp_goto(r, &p);
+	err = rp_goto(r, &p, INTERRUPT_GIVES_UP);
 	while (!err && have < steps) {
-		err = rp_advance_tracked(r, &(struct advance){ .step = true }, &result);
+		err = rp_advance_tracked(r, &one_step, &result);
 		if (!err && result.kind != ADVANCE_MOVED)
 			err = rp_lost(r);
 		have++;
@@ -450,7 +459,7 @@ struct err *rp_back_to_string(struct replay *r, uint32_t serial)
 		if (!err && rp_in_string(&same, &result) && have < steps) {
 			uint64_t at = result.t->regs.rip;
 
-			err = rp_skip_string(r, 0, steps - have, &n, NULL);
+			err = rp_skip_string(r, 0, steps - have, INTERRUPT_GIVES_UP, &n, NULL);
 			have += n;
 			t = rp_task_find(r, serial);
 			if (t && t->regs.rip != at)
@@ -460,7 +469,7 @@ struct err *rp_back_to_string(struct replay *r, uint32_t serial)
 	if (!err && first)
 		position_add(&p, 0, first);
 	if (!err)
-		err = rp_goto(r, &p);
+		err = rp_goto(r, &p, INTERRUPT_GIVES_UP);
 	free(p.steps);
 	return err;
 }
@@ -495,7 +504,7 @@ struct err *rp_back_one(struct replay *r, uint32_t serial, bool *begin)
 	if (!err && !*begin && !back.pending && !back.steps_n)
 		err = end_of_last_turn(r, serial, &back);
 	if (!err)
-		err = rp_goto(r, *begin ? &p : &back);
+		err = rp_goto(r, *begin ? &p : &back, INTERRUPT_GIVES_UP);
 	free(p.steps);
 	free(back.steps);
 	return err;

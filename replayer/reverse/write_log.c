@@ -316,8 +316,7 @@ void write_log_feed(struct replay *r, const struct rp_task *t)
 	struct reverse *reverse = reverse_of(r);
 	struct write_log *s = reverse->write_log;
 
-	/* going back, workers and we have the processors */
-	if (stops->marks || stops->breakable || !rp_workers() || timeline->pos.pending)
+	if (stops->marks || !rp_workers() || timeline->pos.pending)
 		return;
 	if (!s)
 		s = reverse->write_log = calloc(1, sizeof(*s));
@@ -486,6 +485,6 @@ struct err *write_log_run(struct replay *r, struct store_bitmap *m, const struct
 		if (t->real && t->rec_pid == m->pid)
 			TRY(dual_marks(t, m));
 	}
-	*good = !found.found && !rp_debug_interrupted(r);
+	*good = !found.found && !rp_user_interrupt(INTERRUPT_GIVES_UP);
 	return NULL;
 }

@@ -86,7 +86,7 @@ struct err *diversion_end(struct replay *r)
 	stops->diverted = false;
 	timeline->nameless = true;
 	r->pending = false;
-	return rp_goto(r, &session->diversion_pos);
+	return rp_goto(r, &session->diversion_pos, INTERRUPT_WAITS);
 }
 
 bool diversion_runs(const struct replay *r)
@@ -292,7 +292,7 @@ static struct err *on_signal(struct replay *r, struct rp_task *t, struct replay_
 		return &err_gone;
 	if (rp_debug_trap(r, t, &info)) {
 		*done = !rp_debug_leave(r, t, true);
-		ret->kind = stops->step ? REPLAY_STOP_STEP : REPLAY_STOP_BREAK;
+		ret->kind = stops->run.step ? REPLAY_STOP_STEP : REPLAY_STOP_BREAK;
 		return NULL;
 	}
 	/* The address a call returns to is on the stack, where nothing can be executed. */
@@ -340,14 +340,15 @@ static struct err *on_call(struct replay *r, struct rp_task *t, struct replay_st
 	return NULL;
 }
 
-static struct err *run(struct replay *r, struct rp_task *t, struct replay_stop *ret)
+static struct err *run(struct replay *r, struct rp_task *t, const struct stops_run *how,
+		       struct replay_stop *ret)
 {
 	struct stops *stops = stops_of(r);
 	bool done = false;
 	int status;
 
 	stops->skip = stops->skip_int3 = true;
-	stops->quiet = stops->leaving = stops->left_trap = false;
+	stops_run_begin(stops, how);
 	while (!done) {
 		int request = PTRACE_SYSEMU;
 
@@ -360,7 +361,7 @@ static struct err *run(struct replay *r, struct rp_task *t, struct replay_stop *
 			TRY(on_call(r, t, ret, &done));
 		} else if (tracee_stop_kind(status) == STOP_SIGNAL) {
 			TRY(on_signal(r, t, ret, &done));
-		} else if (rp_debug_user_interrupt(r) && !stops->leaving) {
+		} else if (rp_user_interrupt(stops->run.on_interrupt) && !stops->leaving) {
 			TRY(rp_debug_pause(r, t, &done));
 			ret->kind = REPLAY_STOP_INTERRUPT;
 		}
@@ -374,21 +375,21 @@ struct err *diversion_run(struct replay *r, bool step, struct replay_stop *ret)
 	struct timeline *timeline = timeline_of(r);
 	struct session *session = session_of(r);
 	struct rp_task *t = find_tid(r, session->diversion_tid);
+	struct stops_run how = { 0 };
 	struct err *err;
 
 	*ret = (struct replay_stop){ .kind = REPLAY_STOP_BREAK };
 	if (!t)
 		return &err_gone;
-	stops->now = timeline->user;
-	stops->step = step || rp_set_has(stops->sets[timeline->user], t->rec_pid, t->regs.rip);
-	err = run(r, t, ret);
+	how.set = timeline->user;
+	how.step = step || rp_set_has(stops->sets[timeline->user], t->rec_pid, t->regs.rip);
+	err = run(r, t, &how, ret);
 	/* the step was only to get off a breakpoint */
-	if (!err && stops->step && !step && ret->kind == REPLAY_STOP_STEP) {
-		stops->step = false;
+	if (!err && how.step && !step && ret->kind == REPLAY_STOP_STEP) {
+		how.step = false;
 		*ret = (struct replay_stop){ .kind = REPLAY_STOP_BREAK };
-		err = run(r, t, ret);
+		err = run(r, t, &how, ret);
 	}
-	stops->step = false;
 	rp_int3_out(r);
 	timeline->current = t->serial;
 	if (err_catch(&err, ERR_GONE)) {

@@ -41,7 +41,7 @@ static struct err *start_advance(struct replay *r, bool *end)
 	TRY(rp_advance_periodic(r, &(struct advance){ 0 }, &result));
 	*end = result.kind == ADVANCE_END;
 	if (result.kind == ADVANCE_EVENT && timeline_of(r)->newest)
-		return rp_checkpoint_maybe(r);
+		return rp_checkpoint_maybe(r, INTERRUPT_ENDS);
 	if (result.kind == ADVANCE_EVENT && result.event == TRACE_EXEC) {
 		timeline_of(r)->first = r->where;
 		return rp_checkpoint_take(r);
@@ -467,7 +467,7 @@ static struct err *through_string(struct replay *r, struct advance_result *resul
 	late = timeline->late;
 	if (result->kind != ADVANCE_MOVED || !late.any)
 		return NULL;
-	TRY(rp_skip_string(r, timeline->user, UINT64_MAX, &n, &behind));
+	TRY(rp_skip_string(r, timeline->user, UINT64_MAX, INTERRUPT_ENDS, &n, &behind));
 	if (!n)
 		timeline->late = late;
 	else if (behind.kind == ADVANCE_MOVED)
@@ -509,16 +509,16 @@ static struct err *forward_hop(struct replay *r, bool step, unsigned exits,
 	if (err)
 		return err;
 	*done = is_stop(r, result, &before, ret);
-	if (!*done && !r->pending && rp_debug_interrupted(r)) {
+	if (!*done && !r->pending && rp_user_interrupt(INTERRUPT_ENDS)) {
 		if (timeline_of(r)->nameless)
-			TRY(rp_goto(r, &timeline_of(r)->pos));
+			TRY(rp_goto(r, &timeline_of(r)->pos, INTERRUPT_WAITS));
 		*ret = (struct replay_stop){ .kind = REPLAY_STOP_INTERRUPT };
 		*done = true;
 	}
 	if (*done || timeline_of(r)->nameless)
 		return NULL;
 	return result->kind == ADVANCE_EVENT || (result->kind == ADVANCE_MOVED && !step)
-		       ? rp_checkpoint_maybe(r)
+		       ? rp_checkpoint_maybe(r, INTERRUPT_ENDS)
 		       : NULL;
 }
 
@@ -590,7 +590,7 @@ static struct err *undo_back_step(struct replay *r, struct advance_result *resul
 	if (!b->set || b->more--)
 		return NULL;
 	b->set = false;
-	TRY(rp_goto(r, &b->from));
+	TRY(rp_goto(r, &b->from, INTERRUPT_WAITS));
 	result->t = rp_task_find(r, b->serial);
 	return result->t ? NULL : rp_lost(r);
 }
@@ -734,7 +734,7 @@ struct err *replay_seek(struct replay *r, uint64_t event, struct replay_stop *re
 	reverse->back_step.set = false;
 	rp_catch_leave(r);
 	if (!position_leads(&timeline->pos, &p) || timeline->nameless) {
-		err = rp_goto(r, &p);
+		err = rp_goto(r, &p, INTERRUPT_WAITS);
 	} else {
 		c = on_the_way(r, &p);
 		if (c)
@@ -745,10 +745,10 @@ struct err *replay_seek(struct replay *r, uint64_t event, struct replay_stop *re
 				ret->kind = REPLAY_STOP_END;
 			else if (!err)
 				err = rp_advance_periodic(r, &(struct advance){ 0 }, &result);
-			if (!err && rp_debug_interrupted(r) && !timeline->nameless)
+			if (!err && rp_user_interrupt(INTERRUPT_ENDS) && !timeline->nameless)
 				ret->kind = REPLAY_STOP_INTERRUPT;
 			if (!err && result.kind == ADVANCE_EVENT && ret->kind == REPLAY_STOP_STEP)
-				err = rp_checkpoint_maybe(r);
+				err = rp_checkpoint_maybe(r, INTERRUPT_ENDS);
 		}
 	}
 	if (!err)

@@ -126,12 +126,12 @@ static struct err *go(struct replay *r, const struct position *pos)
 	struct err *err, *back;
 
 	position_copy(&start, present(r));
-	err = rp_goto(r, pos);
+	err = rp_goto(r, pos, INTERRUPT_WAITS);
 	if (err && err->code == ERR_DIVERGED) {		/* no such point: nothing has happened */
 		err_free(err);
 		err = err_new(ERR_USAGE, "the recording has no such point");
 		timeline_of(r)->nameless = true;
-		back = rp_goto(r, &start);
+		back = rp_goto(r, &start, INTERRUPT_WAITS);
 		if (back) {
 			err_free(err);
 			err = back;
@@ -268,11 +268,11 @@ static struct err *shorter(struct replay *r, const struct position *p, struct po
 	};
 	there = t->regs;
 	set = rp_set_intern(r, &b, 1);
-	err = rp_count_stops(r, set, &base, p, &before);
+	err = rp_count_stops(r, set, &base, p, INTERRUPT_WAITS, &before);
 	if (err || before == RP_NO_LIMIT || (before > STOPS_MAX && !counted))
 		goto out;
 	position_add(&base, set, before + 1);
-	err = rp_goto(r, &base);
+	err = rp_goto(r, &base, INTERRUPT_WAITS);
 	if (err)
 		goto out;
 	t = running(r);
@@ -324,10 +324,7 @@ struct err *replay_point_text(struct replay *r, char **ret)
 	*ret = text_of(r, &p);
 	if (strlen(*ret) > SHORT_TEXT && !stops->diverted && !timeline->nameless &&
 	    beginning(r, &p, &other)) {
-		bool shielded = stops->shielded;
-
 		rp_timer(RP_TIME_USER);
-		stops->shielded = true;
 		err = rp_checkpoint_take(r);		/* the way back may be long */
 		if (!err)
 			err = shorter(r, &p, &other);
@@ -335,9 +332,8 @@ struct err *replay_point_text(struct replay *r, char **ret)
 			other.steps_n = 0;
 		if (!err) {
 			timeline->nameless |= !other.steps_n;
-			err = rp_goto(r, &p);
+			err = rp_goto(r, &p, INTERRUPT_WAITS);
 		}
-		stops->shielded = shielded;
 		rp_timer_off();
 		rp_int3_out(r);
 		shortened = other.steps_n > 0;

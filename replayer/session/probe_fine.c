@@ -96,8 +96,11 @@ struct err *replay_fine(struct replay *r, const struct replay_break *b, unsigned
 		ret->tid = t ? t->rec_tid : 0;
 		ret->pc = t ? t->regs.rip : 0;
 		/* stubs of breakpoints are for moves that have names (inprocess.c) */
-		stops_of(r)->slow = !stops_of(r)->log;
-		TRY(rp_advance(r, &(struct advance){ .set = set, .step = step }, &result));
+		TRY(rp_advance(r,
+			       &(struct advance){ .set = set,
+						  .step = step,
+						  .no_stubs = !stops_of(r)->log },
+			       &result));
 	} while (result.kind == ADVANCE_PENDING || result.kind == ADVANCE_INTERRUPTED);
 	if (result.kind != ADVANCE_EVENT)
 		store_log_take(r, result.t);

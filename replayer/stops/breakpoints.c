@@ -122,7 +122,7 @@ static void leave_in(struct rp_mm *mm, struct rp_task *t)
 	stops_mm(mm)->int3_gen = LEAVING;
 }
 
-static struct err *int3_in(const struct stops *stops, struct rp_mm *mm, struct rp_task *t,
+static struct err *int3_in(const struct stops_run *run, struct rp_mm *mm, struct rp_task *t,
 			   const struct rp_set *s, unsigned gen)
 {
 	struct tracee_maps maps = { 0 };
@@ -144,7 +144,7 @@ static struct err *int3_in(const struct stops *stops, struct rp_mm *mm, struct r
 		call = s->b[i].call ? rp_patch_of_call(mm, s->b[i].addr) : NULL;
 		if (s->b[i].call && !call)
 			continue;
-		if (!stops->slow && !call && !shared && inprocess_in(mm, t->real, &s->b[i]))
+		if (!run->no_stubs && !call && !shared && inprocess_in(mm, t->real, &s->b[i]))
 			continue;
 		at = call ? call->stub + call->hook_at : place_of(mm, addr);
 		int3_put(mm, t, addr, at, at == addr ? shared : 0, other);
@@ -264,9 +264,10 @@ bool rp_debug_leave(struct replay *r, struct rp_task *t, bool trapped)
 struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 {
 	struct stops *stops = stops_of(r);
-	const struct rp_set *s = stops->sets[stops->now];
+	const struct stops_run *run = &stops->run;
+	const struct rp_set *s = stops->sets[run->set];
 	struct rp_mm *mm = t->mm;
-	unsigned gen = (stops->now * 2 + stops->quiet) * 2 + stops->slow + 1;
+	unsigned gen = (run->set * 2 + run->counting) * 2 + run->no_stubs + 1;
 
 	if (stops->leaving) {
 		/*
@@ -277,15 +278,15 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 			rp_int3_out_mm(mm, t->real);
 			leave_in(mm, t);
 		}
-	} else if (stops->step) {
+	} else if (run->step) {
 		stub_of_first(t);
 		if (stops_mm(mm)->int3_n || stops_mm(mm)->inprocess_in || dual_jumps(mm))
 			rp_int3_out_mm(mm, t->real);
 	} else if (stops_mm(mm)->int3_gen != gen || stops_mm(mm)->int3_pid != t->rec_pid) {
 		rp_int3_out_mm(mm, t->real);
-		if (!stops->slow)
-			TRY(inprocess_build(r, t, stops->now));
-		TRY(int3_in(stops, mm, t, s, gen));
+		if (!run->no_stubs)
+			TRY(inprocess_build(r, t, run));
+		TRY(int3_in(run, mm, t, s, gen));
 		rp_tick_anew();
 	}
 	if (stops_mm(mm)->page_watch_gen != gen && page_watch_wanted(r, t, s))
@@ -298,15 +299,15 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 	stops->skip = stops->skip_int3 = false;
 	TRY(hook_of_call(t));
 	TRY(rp_regs_flush(t));
-	if (stops->dr_set != stops->now) {
+	if (stops->dr_set != run->set) {
 		/* a new generation only when what is in the registers changes */
 		if (s->registers || stops->sets[stops->dr_set]->registers)
 			stops->dr_gen++;
-		stops->dr_set = stops->now;
+		stops->dr_set = run->set;
 	}
 	if (t->tool_word[TOOL_STOPS] != stops->dr_gen)
 		TRY(set_debug_registers(stops, t, s));
-	if (stops->step && !stops->leaving)
+	if (run->step && !stops->leaving)
 		*request = PTRACE_SYSEMU_SINGLESTEP;
 	if (!stops->overtaken)
 		stops->stepped_from = t->regs.rip;
@@ -338,9 +339,10 @@ struct err *rp_debug_pause(struct replay *r, struct rp_task *t, bool *end)
 	rp_interrupt_run(0);
 	if (rp_sample_due() && !trap_is_coming(t))	/* else no instruction may begin there */
 		stops->samples[stops->samples_n++ % RP_SAMPLES] = t->regs.rip;
-	stops->overtaken = stops->step && trap_is_coming(t);
+	stops->overtaken = stops->run.step && trap_is_coming(t);
 	/* a step is over soon, and then the place has a name */
-	*end = rp_debug_interrupted(r) && !stops->leaving && !stops->step && !trap_is_coming(t);
+	*end = rp_run_interrupted(stops) && !stops->leaving && !stops->run.step &&
+	       !trap_is_coming(t);
 	if (*end)
 		TRY(dual_step_out(t));
 	if (*end && stops_mm(t->mm)->inprocess_n)
@@ -407,13 +409,13 @@ bool rp_debug_trap(struct replay *r, struct rp_task *t, siginfo_t *info)
 	}
 	if (stops->dr_gen) {
 		stops->dr_hit = rp_debug_hits(t);
-		if ((stops->dr_hit || stops->sets[stops->now]->registers) && !stops->step)
+		if ((stops->dr_hit || stops->sets[stops->run.set]->registers) && !stops->run.step)
 			err_free(page_watch_finish_string(r, t));
 		/* a displaced call's push */
 		if (stops->dr_hit && stops_mm(t->mm)->inprocess_n && inprocess_inside(t))
 			err_free(inprocess_step_out(r, t, &counted));
 	}
-	if (stops->step && info->si_code == TRAP_TRACE) {
+	if (stops->run.step && info->si_code == TRAP_TRACE) {
 		rp_hide_trace_flag(t, stops->stepped_from);
 		return stops->trapped = true;
 	}
@@ -423,22 +425,22 @@ bool rp_debug_trap(struct replay *r, struct rp_task *t, siginfo_t *info)
 	 */
 	return stops->trapped = stops->dr_hit != 0 || info->si_code == TRAP_HWBKPT ||
 				(info->si_code == TRAP_BRKPT &&
-				 (stops->step || stops->sets[stops->now]->registers));
+				 (stops->run.step || stops->sets[stops->run.set]->registers));
 }
 
 /* ---- points in computing code ---------------------------------------------------------------- */
 
 bool rp_debug_wants_stops(struct replay *r)
 {
-	return stops_of(r)->step || stops_of(r)->sets[stops_of(r)->now]->n;
+	return stops_of(r)->run.step || stops_of(r)->sets[stops_of(r)->run.set]->n;
 }
 
 bool rp_debug_in_the_way(struct replay *r, struct rp_task *t, uint64_t at, uint64_t start,
 			 uint64_t end)
 {
-	const struct rp_set *s = stops_of(r)->sets[stops_of(r)->now];
+	const struct rp_set *s = stops_of(r)->sets[stops_of(r)->run.set];
 
-	if (stops_of(r)->step)
+	if (stops_of(r)->run.step)
 		return true;
 	/*
 	 * without any breakpoint the stubs are an older set's, and not used: that is no reason to
@@ -463,24 +465,29 @@ void rp_debug_clear(struct replay *r, struct rp_task *t)
 	rp_interrupt_run(0);
 }
 
-void rp_debug_also(struct replay *r, struct rp_task *t, uint64_t addr)
+void stops_run_begin(struct stops *stops, const struct stops_run *run)
+{
+	stops->run = *run;
+	stops->trapped = stops->at_limit = stops->leaving = stops->left_trap = false;
+}
+
+void rp_debug_also(struct replay *r, struct rp_task *t, const struct stops_run *asked,
+		   uint64_t addr)
 {
 	struct replay_break b = { .kind = REPLAY_BREAK, .pid = t->rec_pid, .addr = addr, .len = 1 };
 	struct stops *stops = stops_of(r);
 
-	stops->now_asked = stops->now;
-	stops->step_asked = stops->step;
-	stops->now = rp_set_union(r, stops->now, rp_set_intern(r, &b, 1));
-	stops->step = stops->step || rp_set_has(stops->sets[stops->now], t->rec_pid, t->regs.rip);
+	stops->run = *asked;
+	stops->run.set = rp_set_union(r, asked->set, rp_set_intern(r, &b, 1));
+	stops->run.step |= rp_set_has(stops->sets[stops->run.set], t->rec_pid, t->regs.rip);
 	stops->trapped = false;
 }
 
-bool rp_debug_also_done(struct replay *r, struct rp_task *t)
+bool rp_debug_also_done(struct replay *r, struct rp_task *t, const struct stops_run *asked)
 {
 	struct stops *stops = stops_of(r);
 
-	stops->now = stops->now_asked;
-	stops->step = stops->step_asked;
-	return stops->trapped && !stops->step && !stops->dr_hit && !stops->page_watch_size &&
-	       !rp_set_breaks(r, stops->sets[stops->now], t);
+	stops->run = *asked;
+	return stops->trapped && !asked->step && !stops->dr_hit && !stops->page_watch_size &&
+	       !rp_set_breaks(r, stops->sets[asked->set], t);
 }

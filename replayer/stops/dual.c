@@ -590,7 +590,7 @@ static bool may_run_elsewhere(struct replay *r, struct rp_task *t)
 {
 	uint64_t rip = t->regs.rip;
 
-	return !stops_of(r)->step && !stops_of(r)->leaving && !stops_of(r)->slow &&
+	return !stops_of(r)->run.step && !stops_of(r)->leaving && !stops_of(r)->run.no_stubs &&
 	       !stops_of(r)->diverted && !rp_others_watch(r) &&
 	       (rip < FIXED_PAGE || rip >= FIXED_END) && !dual_area(t->mm, rip) &&
 	       !patches_stub(&t->mm->patches, rip) && !patches_at(&t->mm->patches, rip);
@@ -637,7 +637,7 @@ static struct err *fault(struct replay *r, struct rp_task *t, uint64_t page, boo
 		return NULL;
 	TRY(rp_regs_flush(t));
 	if (!a->in)
-		TRY(come_in(r, t, stops_of(r)->sets[stops_of(r)->now]));
+		TRY(come_in(r, t, stops_of(r)->sets[stops_of(r)->run.set]));
 	if (!a->in)
 		return NULL;
 	if (nearly_full(a)) {		/* of what the program does not do any more, most likely */
@@ -724,7 +724,7 @@ bool dual_fault(struct replay *r, struct rp_task *t, const siginfo_t *info)
 	bool done = false;
 	int prot;
 
-	if (!stops_mm(t->mm)->page_watch_n || info->si_signo != SIGSEGV || stops_of(r)->step)
+	if (!stops_mm(t->mm)->page_watch_n || info->si_signo != SIGSEGV || stops_of(r)->run.step)
 		return false;
 	if (missed(t))
 		return true;

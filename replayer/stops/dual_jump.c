@@ -57,7 +57,7 @@ static bool near_point(const struct replay *r, uint64_t start, uint64_t end)
 
 bool dual_in_the_way(struct replay *r, struct rp_task *t, uint64_t start, uint64_t end)
 {
-	const struct rp_set *s = stops_of(r)->sets[stops_of(r)->now];
+	const struct rp_set *s = stops_of(r)->sets[stops_of(r)->run.set];
 
 	for (unsigned i = 0; i < s->n; i++) {
 		if (s->b[i].kind < REPLAY_WRITE && s->b[i].pid == t->rec_pid &&

@@ -234,22 +234,22 @@ bool inprocess_possible(struct rp_task *t, uint64_t addr, unsigned *len_ret)
 	return true;
 }
 
-/* A chain's place has a counter of its own. */
-static bool alone(const struct stops *stops, const struct replay_break *b)
+/* Has it a counter of its own? */
+static bool alone(const struct stops_run *run, const struct replay_break *b)
 {
-	for (unsigned i = 0; stops->chain && i < stops->chain->n; i++) {
-		if (!memcmp(b, &stops->chain->b[i], sizeof(*b)))
+	for (unsigned i = 0; run->sites && i < run->sites->n; i++) {
+		if (!memcmp(b, &run->sites->b[i], sizeof(*b)))
 			return true;
 	}
-	return stops->iteration_site && b->kind == REPLAY_COUNT && b->addr == stops->iteration_site;
+	return run->iteration_site && b->kind == REPLAY_COUNT && b->addr == run->iteration_site;
 }
 
 /* ---- several in the bytes of one jump -------------------------------------------------------- */
 
 /* A jump, or an int3? */
-static bool is_jump(const struct stops *stops, const struct replay_break *b)
+static bool is_jump(const struct stops_run *run, const struct replay_break *b)
 {
-	return b->kind == REPLAY_COUNT || b->cond || stops->quiet;
+	return b->kind == REPLAY_COUNT || b->cond || run->counting;
 }
 
 static int by_address(const void *a, const void *b)
@@ -278,7 +278,7 @@ static void dissolve(struct rp_mm *mm, const struct inprocess *lead)
 	}
 }
 
-static void arrange(const struct stops *stops, struct rp_mm *mm)
+static void arrange(const struct stops_run *run, struct rp_mm *mm)
 {
 	struct inprocess *lead = NULL, *last = NULL;
 
@@ -289,9 +289,9 @@ static void arrange(const struct stops *stops, struct rp_mm *mm)
 		bool near = last && last->b.pid == p->b.pid,
 		     same = near && last->b.addr == p->b.addr;
 
-		p->alone = alone(stops, &p->b);
+		p->alone = alone(run, &p->b);
 		p->lead = p;
-		if (same && p->alone && is_jump(stops, &last->b) && !last->over) {
+		if (same && p->alone && is_jump(run, &last->b) && !last->over) {
 			last->over = p;
 			p->lead = lead;
 			continue;
@@ -299,7 +299,7 @@ static void arrange(const struct stops *stops, struct rp_mm *mm)
 		if (same)
 			dissolve(mm, lead);
 		if (near && !same && p->b.addr < lead->b.addr + X86_JUMP &&
-		    is_jump(stops, &lead->b))
+		    is_jump(run, &lead->b))
 			p->lead = lead;
 		else
 			lead = p;
@@ -356,7 +356,8 @@ static bool decode_group(struct rp_task *t, const struct rp_set *s, struct inpro
 	return true;
 }
 
-static struct err *build(struct replay *r, struct rp_task *t, struct inprocess *p)
+static struct err *build(struct replay *r, struct rp_task *t, const struct stops_run *run,
+			 struct inprocess *p)
 {
 	uint64_t first;
 	uint8_t bytes[STUB_ROOM];
@@ -379,10 +380,8 @@ static struct err *build(struct replay *r, struct rp_task *t, struct inprocess *
 		p->over->site.addr = p->b.addr;
 	}
 	c = (struct inprocess_code){ .code = { .bytes = bytes, .room = STUB_ROOM, .at = p->stub },
-				     .turn = stops_of(r)->chain && stops_of(r)->chain->n > 1
-						     ? first + TURN
-						     : 0,
-				     .counts = p->b.kind == REPLAY_COUNT || stops_of(r)->quiet };
+				     .turn = run->sites && run->sites->n > 1 ? first + TURN : 0,
+				     .counts = p->b.kind == REPLAY_COUNT || run->counting };
 	p->left = p->alone ? p->slot + SLOT_LEFT : first + LEFT;
 	good = p->trap_only ? inprocess_stub_trap(p, &c)
 	       : p->b.cond  ? inprocess_stub_condition(p, &stops_of(r)->conds[p->b.cond - 1], &c)
@@ -400,12 +399,13 @@ static struct err *build(struct replay *r, struct rp_task *t, struct inprocess *
 }
 
 /* The last first, since each goes on to the next. */
-static struct err *build_from(struct replay *r, struct rp_task *t, struct inprocess *p)
+static struct err *build_from(struct replay *r, struct rp_task *t, const struct stops_run *run,
+			      struct inprocess *p)
 {
 	if (p->next)
-		TRY(build_from(r, t, p->next));
-	p->trap_only = !is_jump(stops_of(r), &p->b);
-	return p->next && !p->next->built ? NULL : build(r, t, p);
+		TRY(build_from(r, t, run, p->next));
+	p->trap_only = !is_jump(run, &p->b);
+	return p->next && !p->next->built ? NULL : build(r, t, run, p);
 }
 
 /* Only an int3 alone can be put there: rp_written_poke(). */
@@ -420,22 +420,23 @@ static struct err *shared(struct rp_task *t, uint64_t addr, bool *ret)
 	return NULL;
 }
 
-static struct err *build_group(struct replay *r, struct rp_task *t, const struct rp_set *s,
+static struct err *build_group(struct replay *r, struct rp_task *t, const struct stops_run *run,
 			       struct inprocess *lead)
 {
+	const struct rp_set *s = stops_of(r)->sets[run->set];
 	struct rp_mm *mm = t->mm;
 	bool good, bare = false;
 
 	TRY(solid(t, lead->b.addr, &good));
 	if (!good)
 		TRY(shared(t, lead->b.addr, &bare));
-	if (good && is_jump(stops_of(r), &lead->b) && decode_group(t, s, lead))
-		TRY(build_from(r, t, lead));
+	if (good && is_jump(run, &lead->b) && decode_group(t, s, lead))
+		TRY(build_from(r, t, run, lead));
 	if (lead->built)
 		return NULL;
 	if (lead->next || lead->over) {	/* it was no group, then; the others come later */
 		dissolve(mm, lead);
-		return build_group(r, t, s, lead);
+		return build_group(r, t, run, lead);
 	}
 	lead->trap_only = true;
 	if (bare ||
@@ -444,7 +445,7 @@ static struct err *build_group(struct replay *r, struct rp_task *t, const struct
 	    displace_repeats(&lead->d))
 		return NULL;
 	lead->span = lead->d.site.len;
-	return build(r, t, lead);
+	return build(r, t, run, lead);
 }
 
 void inprocess_forget(struct rp_mm *mm)
@@ -462,23 +463,23 @@ static bool is_inprocess(const struct replay_break *b)
 }
 
 /* Which stubs: they differ by what is counted, and where. */
-static unsigned generation(const struct stops *stops, unsigned set)
+static unsigned generation(const struct stops_run *run)
 {
-	return ((set * 2 + stops->quiet) * 2 + (stops->chain && stops->chain->n)) * 2 +
-	       (stops->iteration_site != 0) + 1;
+	return ((run->set * 2 + run->counting) * 2 + (run->sites && run->sites->n)) * 2 +
+	       (run->iteration_site != 0) + 1;
 }
 
-/* The chain may be another one, of the same set. */
-static bool same_counters(const struct stops *stops, const struct rp_mm *mm)
+/* The counted sites may be others, of the same set. */
+static bool same_counters(const struct stops_run *run, const struct rp_mm *mm)
 {
 	for (unsigned i = 0; i < stops_mm(mm)->inprocess_n; i++) {
-		if (stops_mm(mm)->inprocess[i].alone != alone(stops, &stops_mm(mm)->inprocess[i].b))
+		if (stops_mm(mm)->inprocess[i].alone != alone(run, &stops_mm(mm)->inprocess[i].b))
 			return false;
 	}
 	return true;
 }
 
-static void inprocess_of_set(const struct stops *stops, struct rp_mm *mm, const struct rp_set *s)
+static void inprocess_of_set(const struct stops_run *run, struct rp_mm *mm, const struct rp_set *s)
 {
 	inprocess_forget(mm);
 	stops_mm(mm)->inprocess = alloc_zeroed(s->n + 1, sizeof(*stops_mm(mm)->inprocess),
@@ -487,13 +488,13 @@ static void inprocess_of_set(const struct stops *stops, struct rp_mm *mm, const 
 		if (is_inprocess(&s->b[i]))
 			stops_mm(mm)->inprocess[stops_mm(mm)->inprocess_n++].b = s->b[i];
 	}
-	arrange(stops, mm);
+	arrange(run, mm);
 }
 
 /* Make those of the set, once; again where the code has changed. */
-struct err *inprocess_build(struct replay *r, struct rp_task *t, unsigned set)
+struct err *inprocess_build(struct replay *r, struct rp_task *t, const struct stops_run *run)
 {
-	const struct rp_set *s = stops_of(r)->sets[set];
+	const struct rp_set *s = stops_of(r)->sets[run->set];
 	struct rp_mm *mm = t->mm;
 
 	if (s->n == s->watches)
@@ -501,11 +502,10 @@ struct err *inprocess_build(struct replay *r, struct rp_task *t, unsigned set)
 	/* the code as it is, not int3s of ours, is what stubs are made of */
 	if (stops_mm(mm)->int3_n)
 		rp_tools_bare_memory(mm, t->real);
-	if (stops_mm(mm)->inprocess_gen != generation(stops_of(r), set) ||
-	    !same_counters(stops_of(r), mm)) {
+	if (stops_mm(mm)->inprocess_gen != generation(run) || !same_counters(run, mm)) {
 		rp_tools_bare_memory(mm, t->real);
-		inprocess_of_set(stops_of(r), mm, s);
-		stops_mm(mm)->inprocess_gen = generation(stops_of(r), set);
+		inprocess_of_set(run, mm, s);
+		stops_mm(mm)->inprocess_gen = generation(run);
 	}
 	rp_code_begin(t->real);
 	for (unsigned i = 0; i < stops_mm(mm)->inprocess_n; i++) {
@@ -531,7 +531,7 @@ struct err *inprocess_build(struct replay *r, struct rp_task *t, unsigned set)
 		p->tried = true;
 		p->built = false;
 		memcpy(p->seen, now, sizeof(now));
-		TRY(build_group(r, t, s, p));
+		TRY(build_group(r, t, run, p));
 		rp_code_begin(t->real);
 	}
 	rp_code_end();

@@ -122,32 +122,25 @@ void rp_timer_off(void)
 	timer_set(0);
 }
 
-bool rp_debug_user_interrupt(struct replay *r)
+bool rp_user_interrupt(enum on_interrupt how)
 {
-	return interrupted && (!stops_of(r)->shielded || stops_of(r)->breakable);
+	return interrupted && how != INTERRUPT_WAITS;
 }
 
-bool rp_debug_overdue(struct replay *r)
+bool rp_user_interrupt_overdue(enum on_interrupt how)
 {
-	return rp_debug_user_interrupt(r) && now_ns() - interrupted_ns > OVERDUE_NS;
+	return rp_user_interrupt(how) && now_ns() - interrupted_ns > OVERDUE_NS;
 }
 
-static bool ticks_wait;
-
-bool rp_ticked(void)
+void rp_ticks_forget(void)
 {
-	return timing == RP_TIME_TICK && ticked && !ticks_wait;
-}
-
-void rp_ticks_wait(bool on)
-{
-	ticks_wait = on;
 	ticked = 0;
 }
 
-bool rp_debug_interrupted(struct replay *r)
+bool rp_run_interrupted(const struct stops *stops)
 {
-	return rp_ticked() || rp_debug_user_interrupt(r);
+	return (stops->run.ticks && timing == RP_TIME_TICK && ticked) ||
+	       rp_user_interrupt(stops->run.on_interrupt);
 }
 
 void rp_interrupt_run(pid_t pid)

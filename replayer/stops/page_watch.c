@@ -71,7 +71,7 @@ static struct err *lift(struct rp_mm *mm, pid_t real, bool on)
 /* Does the run that begins have breakpoints in memory? */
 static bool has_int3s(const struct replay *r)
 {
-	return !stops_of(r)->step && !stops_of(r)->leaving && !stops_of(r)->diverted;
+	return !stops_of(r)->run.step && !stops_of(r)->leaving && !stops_of(r)->diverted;
 }
 
 bool page_watch_wanted(const struct replay *r, const struct rp_task *t, const struct rp_set *s)
@@ -212,7 +212,7 @@ bool page_watch_misses(const struct replay *r, const struct rp_set *s)
 {
 	const struct stops *stops = stops_of(r);
 
-	if (!stops->page_watch_size || stops->step || stops->dr_hit)
+	if (!stops->page_watch_size || stops->run.step || stops->dr_hit)
 		return false;
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
@@ -238,7 +238,7 @@ bool page_watch_at_break(const struct replay *r, const struct rp_set *s, const s
 bool page_watch_passes(struct replay *r, struct rp_task *t)
 {
 	struct stops *stops = stops_of(r);
-	const struct rp_set *s = stops->sets[stops->now];
+	const struct rp_set *s = stops->sets[stops->run.set];
 
 	if (stops->leaving || stops->diverted || !page_watch_misses(r, s) ||
 	    page_watch_at_break(r, s, t))
@@ -292,7 +292,8 @@ static uint64_t turns_before(const struct rp_set *s, const struct rp_task *t, un
 static uint64_t turns_at_once(const struct replay *r, const struct rp_set *s, struct rp_task *t,
 			      uint64_t place, unsigned size)
 {
-	bool ends = stops_of(r)->step || (r->ev.place == TRACE_AT_STATE && r->ev.regs.rip == place);
+	bool ends = stops_of(r)->run.step ||
+		    (r->ev.place == TRACE_AT_STATE && r->ev.regs.rip == place);
 	uint64_t iterations =
 		!ends && goes_on(s, t, t->regs.rip, size) ? turns_before(s, t, size) : 0;
 
@@ -365,7 +366,7 @@ static bool looks_at_loads(const struct rp_set *s)
 /* On to its end, while the pages are open; place: where the program has it. */
 static struct err *finish_string(struct replay *r, struct rp_task *t, uint64_t place)
 {
-	if (looks_at_loads(stops_of(r)->sets[stops_of(r)->now]))
+	if (looks_at_loads(stops_of(r)->sets[stops_of(r)->run.set]))
 		return NULL;
 	bare_code(t);
 	return rp_string_finish(r, t, place);
@@ -375,7 +376,7 @@ struct err *page_watch_finish_string(struct replay *r, struct rp_task *t)
 {
 	struct err *err, *back;
 
-	if (!rp_string_hit(stops_of(r)->sets[stops_of(r)->now], t, stops_of(r)->dr_hit))
+	if (!rp_string_hit(stops_of(r)->sets[stops_of(r)->run.set], t, stops_of(r)->dr_hit))
 		return NULL;
 	err = lift(t->mm, t->real, false);
 	if (!err)
@@ -390,7 +391,7 @@ bool page_watch_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 {
 	uint64_t addr = (uint64_t)(uintptr_t)info->si_addr, page = addr & ~(PAGE_BYTES - 1ull);
 	struct stops *stops = stops_of(r);
-	const struct rp_set *s = stops->sets[stops->now];
+	const struct rp_set *s = stops->sets[stops->run.set];
 	struct rp_mm *mm = t->mm;
 	unsigned string = 0, len;
 	struct err *err;
@@ -427,12 +428,12 @@ bool page_watch_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 				 : rp_raw_step(t, &status);
 	for (unsigned i = 0;
 	     i < STRING_MAX && string && !there && !err && WSTOPSIG(status) == SIGTRAP &&
-	     page_watch_misses(r, s) && goes_on(s, t, from, string) && !rp_debug_interrupted(r);
+	     page_watch_misses(r, s) && goes_on(s, t, from, string) && !rp_run_interrupted(stops);
 	     i++)
 		err = rp_raw_step(t, &status);
 	stops->dr_hit = !err && WSTOPSIG(status) == SIGTRAP && len ? rp_debug_hits(t) : 0;
 	if (len && !there && !err && WSTOPSIG(status) == SIGTRAP && t->regs.rip == from &&
-	    !stops->step && (stops->dr_hit || !page_watch_misses(r, s)))
+	    !stops->run.step && (stops->dr_hit || !page_watch_misses(r, s)))
 		err = finish_string(r, t, place);
 	if (stops->marks)
 		note_store(stops, t, string, to);

@@ -57,25 +57,42 @@ struct counted_sites {
 	uint64_t last[COUNTING_SITES];
 };
 
+/* What becomes of a move when the user interrupts it. */
+enum on_interrupt {
+	INTERRUPT_ENDS,		/* it ends there */
+	INTERRUPT_WAITS,	/* it is finished first */
+	INTERRUPT_GIVES_UP	/* it is given up: the next advance fails with rp_stopped */
+};
+
+/*
+ * What a run of a task is for.  Whoever begins a run says all of it, with stops_run_begin(); the
+ * functions that the machine calls during the run (struct run_ops) find it in stops.run.
+ */
+struct stops_run {
+	unsigned set;		/* stop for these */
+	bool step;		/* one instruction */
+	bool no_stubs;		/* breakpoints are int3s only, and no store is made elsewhere */
+	bool counting;		/* breakpoints do not stop it, they are counted */
+	bool ticks;		/* a tick (rp_timer()) ends it */
+	enum on_interrupt on_interrupt;
+	/* sites that have counters of their own, or NULL; one more (iterations.c), or 0 */
+	struct counted_sites *sites;
+	uint64_t iteration_site;
+};
+
 /* What this room keeps for a replay: in replay.tool[TOOL_STOPS]. */
 struct stops {
 	struct rp_set **sets;		/* they stay where they are */
 	unsigned sets_n;
 	struct rp_cond *conds;
 	unsigned conds_n;
-	/* being used by the run that is going on */
-	unsigned now;
-	bool step;
-	bool slow;			/* no stubs */
-	bool quiet;			/* breakpoints do not stop the run, they are counted */
+	struct stops_run run;		/* the run that is going on, or was the last */
 	bool at_limit;			/* a stub trapped */
 	/* on to the end of the hook (syscallbuf/): a stop there is none for the program */
 	bool leaving;
 	bool left_trap;
 	uint64_t page_watch_hit;		/* address of an access to a protected page */
 	uint64_t page_watch_size;		/* 0: none */
-	unsigned now_asked;		/* what rp_debug_also() added to */
-	bool step_asked;
 	unsigned dr_gen, dr_set;
 	struct rp_silent *silent;
 	unsigned silent_n;
@@ -85,8 +102,6 @@ struct stops {
 	uint64_t stepped_from;
 	/* an interrupt has come before the signal of a step that was made from there */
 	bool overtaken;
-	struct counted_sites *chain;	/* sites that have counters of their own */
-	uint64_t iteration_site;	/* and one more (timeline/iterations.c); 0: none */
 	uint64_t samples[RP_SAMPLES];	/* where the timer found the task */
 	unsigned samples_n;
 	/* while stores to its pages are noted, in a worker of reverse/write_log.c */
@@ -100,9 +115,6 @@ struct stops {
 	bool ran;
 	/* the last run ended by an interrupt, maybe at a breakpoint that nobody has looked at */
 	bool unvisited;
-	bool shielded;			/* finish what was begun: no interrupts */
-	/* or not: after one the next advance fails with rp_stopped, and the move is given up */
-	bool breakable;
 	/* the live processes are a copy to be thrown away: session/diversion.c */
 	bool diverted;
 };
@@ -196,7 +208,8 @@ void rp_debug_left(struct replay *r, struct rp_task *t);
 bool rp_debug_left_by_us(struct replay *r, struct rp_task *t);
 /* A stop that is no signal's: must the run end here? */
 struct err *rp_debug_pause(struct replay *r, struct rp_task *t, bool *end);
-bool rp_debug_interrupted(struct replay *r);
+/* Has an interrupt, or a tick, come that ends the run that is going on? */
+bool rp_run_interrupted(const struct stops *stops);
 /* Does the run that is going on step, or have breakpoints? */
 bool rp_debug_wants_stops(struct replay *r);
 /* No trace of debugging in the task and its memory. */
@@ -207,9 +220,15 @@ void rp_debug_clear(struct replay *r, struct rp_task *t);
  */
 bool rp_debug_in_the_way(struct replay *r, struct rp_task *t, uint64_t at, uint64_t start,
 			 uint64_t end);
-/* For the next run, also stop at addr; afterwards: was that all it stopped for? */
-void rp_debug_also(struct replay *r, struct rp_task *t, uint64_t addr);
-bool rp_debug_also_done(struct replay *r, struct rp_task *t);
+/* A run begins that is for this; how the last one ended is forgotten. */
+void stops_run_begin(struct stops *stops, const struct stops_run *run);
+/*
+ * A run begins that is for this, and also to stop at addr.  It is over, and the present run is
+ * `asked' again: was addr all it stopped for?
+ */
+void rp_debug_also(struct replay *r, struct rp_task *t, const struct stops_run *asked,
+		   uint64_t addr);
+bool rp_debug_also_done(struct replay *r, struct rp_task *t, const struct stops_run *asked);
 /* interrupt.c */
 /* A task is about to run, or (0) has stopped. */
 void rp_interrupt_run(pid_t pid);
@@ -228,13 +247,12 @@ void rp_timer_samples(struct replay *r, long us);
 void rp_timer_off(void);
 /* In a fork, which has no timer yet, and nobody to interrupt it. */
 void rp_timer_forked(void);
-/* The user's, not a tick. */
-bool rp_debug_user_interrupt(struct replay *r);
-/* ... and long ago: go to the last point that has a name. */
-bool rp_debug_overdue(struct replay *r);
-bool rp_ticked(void);
-/* Ticks do not count until it is over. */
-void rp_ticks_wait(bool on);
+/* Has the user interrupted, so that such a move is to end? */
+bool rp_user_interrupt(enum on_interrupt how);
+/* ... and long ago: it ends at the last point that has a name. */
+bool rp_user_interrupt_overdue(enum on_interrupt how);
+/* The ticks so far do not count. */
+void rp_ticks_forget(void);
 /* Behind an int3 of ours? */
 bool rp_int3_hit(const struct rp_task *t);
 /* Breakpoints out of all memory / of one address space. */
@@ -275,7 +293,8 @@ uint64_t inprocess_room(const struct tracee_maps *maps, uint64_t addr, uint64_t 
  * Code that nobody is going to write to or move?  Then solid_start and solid_end are its mapping.
  */
 bool inprocess_solid(struct rp_task *t, uint64_t addr);
-struct err *inprocess_build(struct replay *r, struct rp_task *t, unsigned set);
+/* The stubs that such a run needs. */
+struct err *inprocess_build(struct replay *r, struct rp_task *t, const struct stops_run *run);
 void inprocess_forget(struct rp_mm *mm);
 bool inprocess_possible(struct rp_task *t, uint64_t addr, unsigned *len_ret);
 bool inprocess_has(const struct rp_mm *mm, const struct replay_break *b);

@@ -136,7 +136,7 @@ bool rp_written_poke(pid_t real, uint64_t addr, uint8_t byte, int prot)
 
 void rp_written_mapped(struct replay *r, struct rp_task *t, const struct trace_effect *e)
 {
-	const struct rp_set *s = stops_of(r)->sets[stops_of(r)->now];
+	const struct rp_set *s = stops_of(r)->sets[stops_of(r)->run.set];
 
 	for (unsigned i = 0; i < s->n && stops_mm(t->mm)->int3_gen; i++) {
 		if (rp_is_int3(&s->b[i], t->rec_pid) && s->b[i].addr - e->addr < e->len)

@@ -199,21 +199,21 @@ static struct err *advance_apply(struct replay *r, struct advance_result *ret)
 		     i++)
 			TRY(rp_stops_effect(t, &r->ev.effects[i]));
 	}
-	values_read(r, stops->sets[stops->now], &before);
+	values_read(r, stops->sets[stops->run.set], &before);
 	if (stops->marks)
 		timeline->observer->event(r, false);
 	store_log_take(r, t);
 	TRY(rp_apply(r));
 	if (stops->marks)
 		timeline->observer->event(r, true);
-	values_read(r, stops->sets[stops->now], &after);
+	values_read(r, stops->sets[stops->run.set], &after);
 	timeline->last_task = serial;
 	ret->t = t = rp_task_find(r, serial);
 	if (t && ret->event != TRACE_NOTE && ret->event != TRACE_CALLS &&
 	    ret->event != TRACE_SWITCH && ret->event != TRACE_SYSCALL_ENTER)
 		ret->arrived = ret->event != TRACE_SIGNAL ? !rp_will_restart(t) : t->regs.rip != pc;
 	if (ret->event != TRACE_EXEC)
-		compare_values(r, stops->sets[stops->now], &before, &after, ret);
+		compare_values(r, stops->sets[stops->run.set], &before, &after, ret);
 	return NULL;
 }
 
@@ -232,87 +232,87 @@ static bool stands_on(const struct rp_task *t, const struct rp_set *s)
 	return false;
 }
 
-static bool at_count(const struct stops *stops, const struct rp_task *t, const struct rp_set *s)
+static bool at_count(const struct stops_run *run, const struct rp_task *t, const struct rp_set *s)
 {
 	for (unsigned i = 0; i < s->n; i++) {
 		if ((s->b[i].kind == REPLAY_COUNT ||
-		     (stops->quiet && s->b[i].kind == REPLAY_BREAK)) &&
+		     (run->counting && s->b[i].kind == REPLAY_BREAK)) &&
 		    s->b[i].addr == t->regs.rip)
 			return true;
 	}
 	return false;
 }
 
-/* Which of the chain's is it? */
-static int site_index(const struct stops *stops, const struct replay_break *b)
+/* Which of the sites is it?  -1: none of them. */
+static int site_index(const struct counted_sites *sites, const struct replay_break *b)
 {
-	for (unsigned i = 0; stops->chain && i < stops->chain->n; i++) {
-		if (!memcmp(b, &stops->chain->b[i], sizeof(*b)))
+	for (unsigned i = 0; i < sites->n; i++) {
+		if (!memcmp(b, &sites->b[i], sizeof(*b)))
 			return (int)i;
 	}
 	return -1;
 }
 
-static struct err *set_limits(const struct stops *stops, struct rp_task *t, uint64_t limit)
+static uint64_t site_limit(const struct counted_sites *sites, unsigned i)
 {
-	for (unsigned i = 0; stops->chain && i < stops->chain->n; i++)
-		TRY(inprocess_limit(t, &stops->chain->b[i],
-				    stops->chain->limit[i] ? stops->chain->limit[i] : RP_NO_LIMIT));
+	return sites->limit[i] ? sites->limit[i] : RP_NO_LIMIT;
+}
+
+static struct err *set_limits(const struct counted_sites *sites, struct rp_task *t, uint64_t limit)
+{
+	for (unsigned i = 0; sites && i < sites->n; i++)
+		TRY(inprocess_limit(t, &sites->b[i], site_limit(sites, i)));
 	return inprocess_limit_all(t, limit);
 }
 
 /* The advance is going to run on with other stubs: what it has counted so far. */
-static void count_so_far(struct stops *stops, struct rp_task *t, uint64_t *limit,
+static void count_so_far(struct counted_sites *sites, struct rp_task *t, uint64_t *limit,
 			 struct advance_result *ret)
 {
 	uint64_t n = inprocess_counted_all(t, *limit), last;
 
 	ret->fast += n;
 	*limit -= n;
-	for (unsigned i = 0; stops->chain && i < stops->chain->n; i++) {
-		n = inprocess_counted(t, &stops->chain->b[i],
-				      stops->chain->limit[i] ? stops->chain->limit[i] : RP_NO_LIMIT,
-				      &last);
-		stops->chain->count[i] += n;
-		stops->chain->limit[i] -= stops->chain->limit[i] ? n : 0;
+	for (unsigned i = 0; sites && i < sites->n; i++) {
+		n = inprocess_counted(t, &sites->b[i], site_limit(sites, i), &last);
+		sites->count[i] += n;
+		sites->limit[i] -= sites->limit[i] ? n : 0;
 	}
 }
 
-/* The count of a run that has ended; at a place of the chain it ended there. */
-static void count_sites(const struct stops *stops, struct counted_sites *chain,
-			const struct rp_task *t, const struct rp_set *s, struct advance_result *ret)
+/* The count of a run that has ended; did it end at one of the sites? */
+static void count_sites(struct counted_sites *sites, const struct rp_task *t,
+			const struct rp_set *s, struct advance_result *ret)
 {
 	ret->at_site = -1;
-	for (unsigned i = 0; chain && i < s->n; i++) {
-		int k = s->b[i].kind == REPLAY_COUNT ? site_index(stops, &s->b[i]) : -1;
+	for (unsigned i = 0; i < s->n; i++) {
+		int k = s->b[i].kind == REPLAY_COUNT ? site_index(sites, &s->b[i]) : -1;
 
 		if (k < 0)
 			continue;
-		chain->count[k] += inprocess_counted(
-			t, &s->b[i], chain->limit[k] ? chain->limit[k] : RP_NO_LIMIT,
-			&chain->last[k]);
+		sites->count[k] += inprocess_counted(t, &s->b[i], site_limit(sites, (unsigned)k),
+						     &sites->last[k]);
 		if (ret->kind != ADVANCE_MOVED || s->b[i].addr != t->regs.rip || !ret->arrived)
 			continue;
 		ret->at_site = k;
 		/* come to in another way than through the stub */
-		chain->count[k] += !ret->at_limit;
+		sites->count[k] += !ret->at_limit;
 	}
 }
 
-static struct err *set_stubs(struct replay *r, struct rp_task *t, unsigned set, uint64_t limit)
+static struct err *set_stubs(struct replay *r, struct rp_task *t, struct stops_run *run,
+			     uint64_t limit)
 {
-	struct stops *stops = stops_of(r);
-
-	stops->now = iterations_begin(r, t, set);
-	TRY(inprocess_build(r, t, stops->now));
-	TRY(set_limits(stops, t, limit));
+	iterations_begin(r, t, run);
+	TRY(inprocess_build(r, t, run));
+	TRY(set_limits(run->sites, t, limit));
 	return iterations_limit(r, t);
 }
 
 /* Are there stubs that count?  (Else those of another set may still be known, with its counts.) */
-static bool has_stubs(const struct stops *stops, const struct rp_set *s, bool step)
+static bool has_stubs(const struct rp_set *s, const struct advance *a, const struct stops_run *run)
 {
-	return s->n > s->watches && !step && !stops->slow;
+	return s->n > s->watches && !a->step && !run->no_stubs;
 }
 
 void rp_advance_add_late(struct replay *r, const struct rp_late *late,
@@ -352,28 +352,29 @@ static void hits_late(struct replay *r, const struct rp_late *late, struct advan
 }
 
 /* Until it stops; *again: with other stubs. */
-static struct err *run_stops(struct replay *r, struct rp_task *t, bool step, uint64_t limit,
-			     struct advance_result *ret, bool *again)
+static struct err *run_stops(struct replay *r, struct rp_task *t, const struct advance *a,
+			     uint64_t limit, struct advance_result *ret, bool *again)
 {
 	bool unvisited = stops_of(r)->unvisited;
 	static struct values before, after;
 	struct stops *stops = stops_of(r);
 	struct timeline *timeline = timeline_of(r);
 	const struct rp_set *s = stops->sets[ret->set];
-	bool stubs = has_stubs(stops, s, step);
+	bool stubs = has_stubs(s, a, &stops->run);
 	uint64_t fast = ret->fast;
 
 	*again = stops->unvisited = false;
 	values_read(r, s, &before);
 	for (bool first = true;; first = false) {
+		struct stops_run run = stops->run;
 		uint64_t pc = t->regs.rip;
 		struct err *err;
 		bool changed;
 
-		stops->step = step || (!(first && unvisited) && stands_on(t, s));
+		run.step = a->step || (!(first && unvisited) && stands_on(t, s));
 		stops->skip_int3 = !(first && unvisited);
-		stops->trapped = stops->at_limit = stops->leaving = stops->left_trap =
-			timeline->iterations.wanted = false;
+		timeline->iterations.wanted = false;
+		stops_run_begin(stops, &run);
 		err = rp_reach(r);
 		*again = err == &rp_stopped && timeline->iterations.wanted;
 		if (*again) {
@@ -386,10 +387,10 @@ static struct err *run_stops(struct replay *r, struct rp_task *t, bool step, uin
 		if (err != &rp_stopped)
 			return err;
 		ret->kind = stops->trapped ? ADVANCE_MOVED : ADVANCE_INTERRUPTED;
-		ret->stepped = stops->step && (step || first);
-		ret->at_limit = stops->at_limit && at_count(stops, t, s);
+		ret->stepped = run.step && (a->step || first);
+		ret->at_limit = stops->at_limit && at_count(&run, t, s);
 		/* a repeated string instruction stays where it is */
-		ret->arrived = !stops->step || t->regs.rip != pc;
+		ret->arrived = !run.step || t->regs.rip != pc;
 		if (ret->kind != ADVANCE_MOVED || !page_watch_misses(r, s) ||
 		    rp_set_breaks(r, s, t)) {
 			values_read(r, s, &after);
@@ -408,7 +409,7 @@ static struct err *run_stops(struct replay *r, struct rp_task *t, bool step, uin
 			}
 		}
 		/* a write of the same value, or beside: not a place that has a name */
-		if (rp_debug_interrupted(r)) {
+		if (rp_run_interrupted(stops)) {
 			ret->kind = ADVANCE_INTERRUPTED;
 			return NULL;
 		}
@@ -419,6 +420,7 @@ static struct err *advance_run(struct replay *r, struct rp_task *t, const struct
 			       struct advance_result *ret)
 {
 	struct stops *stops = stops_of(r);
+	struct stops_run *run = &stops->run;
 	struct timeline *timeline = timeline_of(r);
 	const struct rp_set *s = stops->sets[ret->set];
 	uint64_t limit = a->limit ? a->limit : RP_NO_LIMIT;
@@ -431,27 +433,29 @@ static struct err *advance_run(struct replay *r, struct rp_task *t, const struct
 	stops->skip = skip;
 	stops->ran = timeline->still = false;
 	timeline->iterations.on = false;
-	stops->iteration_site = 0;
 	debug_registers_reallocate(r);
 	rp_restart_call(t);
 	ret->quiet = a->counting;
 	while (again && !err) {
 		free(stops_mm(t->mm)->carried);
 		stops_mm(t->mm)->carried = NULL;
-		if (has_stubs(stops, s, a->step))
-			err = set_stubs(r, t, ret->set, limit);
+		if (has_stubs(s, a, run))
+			err = set_stubs(r, t, run, limit);
 		if (!err)
-			err = run_stops(r, t, a->step, limit, ret, &again);
-		iterations_end(r, t, !err && ret->kind != ADVANCE_PENDING);
+			err = run_stops(r, t, a, limit, ret, &again);
+		iterations_end(r, t, run, !err && ret->kind != ADVANCE_PENDING);
 		if (err || !again)
 			continue;
-		if (has_stubs(stops, s, a->step))
-			count_so_far(stops, t, &limit, ret);
-		stops->now = ret->set;
-		if (timeline->iterations.wanted)
+		if (has_stubs(s, a, run))
+			count_so_far(run->sites, t, &limit, ret);
+		run->set = ret->set;
+		if (timeline->iterations.wanted) {
 			err = iterations_measure(r, t, ret->set);
+			/* as many stops as there are turns are too many: from now on with stubs */
+			run->no_stubs = false;
+		}
 		debug_registers_reallocate(r);
-		if (rp_debug_user_interrupt(r)) {
+		if (rp_user_interrupt(a->on_interrupt)) {
 			ret->kind = ADVANCE_INTERRUPTED;
 			return err;
 		}
@@ -470,9 +474,8 @@ static struct err *advance(struct replay *r, const struct advance *a, struct adv
 	struct err *err;
 
 	*ret = (struct advance_result){ .kind = ADVANCE_END, .set = a->set, .at_site = -1 };
-	if (stops_of(r)->breakable && rp_debug_user_interrupt(r))
+	if (a->on_interrupt == INTERRUPT_GIVES_UP && rp_user_interrupt(a->on_interrupt))
 		return &rp_stopped;
-	stops_of(r)->now = a->set;
 	err = rp_next(r);
 	if (err_catch(&err, ERR_END))
 		return NULL;
@@ -502,13 +505,18 @@ struct err *rp_advance(struct replay *r, const struct advance *a, struct advance
 	struct stops *stops = stops_of(r);
 	struct err *err;
 
-	stops->quiet = a->counting;
-	stops->chain = a->sites;
+	stops->run = (struct stops_run){ .set = a->set,
+					 .step = a->step,
+					 .no_stubs = a->no_stubs,
+					 .counting = a->counting,
+					 .ticks = a->ticks,
+					 .on_interrupt = a->on_interrupt,
+					 .sites = a->sites };
 	err = advance(r, a, ret);
 	if (a->sites && ret->t && ret->t->mm)
-		count_sites(stops, a->sites, ret->t, stops->sets[a->set], ret);
-	stops->quiet = false;
-	stops->chain = NULL;
+		count_sites(a->sites, ret->t, stops->sets[a->set], ret);
+	/* sites are the caller's */
+	stops->run = (struct stops_run){ .set = stops->run.set };
 	return err;
 }
 

@@ -568,7 +568,7 @@ static bool just_behind(const struct regs *t, const struct regs *at)
 }
 
 struct err *rp_catch_arrived(struct replay *r, uint32_t serial, const struct rp_start *from,
-			     struct replay_stop *ret)
+			     enum on_interrupt on_interrupt, struct replay_stop *ret)
 {
 	struct rp_task *t = rp_task_find(r, serial);
 	struct timeline *timeline = timeline_of(r);
@@ -589,7 +589,10 @@ struct err *rp_catch_arrived(struct replay *r, uint32_t serial, const struct rp_
 			entered(r, t, nr, ret);
 			return NULL;
 		}
-		TRY(rp_advance_tracked(r, &(struct advance){ .set = timeline->user, .step = true },
+		TRY(rp_advance_tracked(r,
+				       &(struct advance){ .set = timeline->user,
+							  .step = true,
+							  .on_interrupt = on_interrupt },
 				       &result));
 		if (result.kind == ADVANCE_MOVED && result.t)
 			returned(r, result.t, nr, true, ret);

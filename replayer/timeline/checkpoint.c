@@ -302,14 +302,14 @@ bool rp_checkpoint_due(const struct replay *r, uint64_t since_ns, unsigned part)
 	return false;
 }
 
-struct err *rp_checkpoint_maybe(struct replay *r)
+struct err *rp_checkpoint_maybe(struct replay *r, enum on_interrupt on_interrupt)
 {
 	const struct rp_task *t = rp_task_find(r, r->ev.task);
 
 	if (r->pending || !rp_checkpoint_due(r, timeline_of(r)->last_ns, 1))
 		return NULL;
 	TRY(rp_checkpoint_take(r));
-	if (t && t->real)
+	if (t && t->real && on_interrupt != INTERRUPT_GIVES_UP)
 		timeline_of(r)->observer->computes(r, t);
 	return NULL;
 }

@@ -49,19 +49,25 @@ static bool near_end(const struct position *p, unsigned pos_step, uint64_t have)
 	       (left == 12 || left == 60 || left == 300 || left == 1200);
 }
 
-/* rp_go_ahead(): has what it was to bridge come? */
-static bool is_over(struct replay *r)
-{
-	struct timeline *timeline = timeline_of(r);
-	struct pollfd p = { .fd = timeline->ahead.fd, .events = POLLIN };
+/* How the replay goes to a position. */
+struct way {
+	enum on_interrupt on_interrupt;
+	bool in_strings;	/* steps through string instructions */
+	int fd;			/* or -1: only as far as one gets until it can be read */
+	bool over;		/* it can */
+};
 
-	timeline->ahead.over =
-		timeline->ahead.on &&
-		(timeline->ahead.over || rp_debug_interrupted(r) || poll(&p, 1, 0) > 0);
-	return timeline->ahead.over;
+/* Has what the way was to bridge come? */
+static bool is_over(struct way *way)
+{
+	struct pollfd p = { .fd = way->fd, .events = POLLIN };
+
+	way->over = way->fd >= 0 && (way->over || rp_user_interrupt(way->on_interrupt) ||
+				     poll(&p, 1, 0) > 0);
+	return way->over;
 }
 
-static struct err *walk_steps(struct replay *r, const struct position *p)
+static struct err *walk_steps(struct replay *r, const struct position *p, struct way *way)
 {
 	struct timeline *timeline = timeline_of(r);
 	struct position from = { 0 };
@@ -69,14 +75,16 @@ static struct err *walk_steps(struct replay *r, const struct position *p)
 	struct advance_result result;
 
 	position_copy(&from, &timeline->pos);
-	for (unsigned i = 0; i < p->steps_n && !err && !is_over(r); i++) {
+	for (unsigned i = 0; i < p->steps_n && !err && !is_over(way); i++) {
 		uint64_t have = i < from.steps_n ? from.steps[i].n : 0;
 		unsigned set = p->steps[i].set, same = 0;
 
-		while (have < p->steps[i].n && !err && !is_over(r)) {
+		while (have < p->steps[i].n && !err && !is_over(way)) {
 			struct advance a = { .set = set,
 					     .step = !set,
 					     .counting = set != 0,
+					     .in_strings = way->in_strings,
+					     .on_interrupt = way->on_interrupt,
 					     .limit = p->steps[i].n - have };
 
 			err = set ? rp_advance_periodic(r, &a, &result)
@@ -87,11 +95,13 @@ static struct err *walk_steps(struct replay *r, const struct position *p)
 			if (!err && result.kind == ADVANCE_MOVED)
 				have += set == 0 ? 1 : rp_advance_count(r, &result, set);
 			if (!err && result.kind == ADVANCE_MOVED && (set || near_end(p, i, have)))
-				err = set ? rp_checkpoint_maybe(r) : rp_checkpoint_take(r);
-			if (!err && !set && rp_in_string(&same, &result)) {
+				err = set ? rp_checkpoint_maybe(r, way->on_interrupt)
+					  : rp_checkpoint_take(r);
+			if (!err && !set && rp_in_string(&same, &result) && !way->in_strings) {
 				uint64_t n;
 
-				err = rp_skip_string(r, 0, p->steps[i].n - have, &n, NULL);
+				err = rp_skip_string(r, 0, p->steps[i].n - have, way->on_interrupt,
+						     &n, NULL);
 				have += n;
 			}
 		}
@@ -100,29 +110,31 @@ static struct err *walk_steps(struct replay *r, const struct position *p)
 	return err;
 }
 
-static struct err *walk(struct replay *r, const struct position *p)
+static struct err *walk(struct replay *r, const struct position *p, struct way *way)
 {
+	const struct advance a = { .in_strings = way->in_strings,
+				   .on_interrupt = way->on_interrupt };
 	struct timeline *timeline = timeline_of(r);
 	struct advance_result result;
 
-	while (r->where < p->where && !is_over(r)) {
-		TRY(rp_advance_periodic(r, &(struct advance){ 0 }, &result));
+	while (r->where < p->where && !is_over(way)) {
+		TRY(rp_advance_periodic(r, &a, &result));
 		if (result.kind == ADVANCE_END)
 			return rp_lost(r);
 		if (result.kind == ADVANCE_EVENT)
-			TRY(rp_checkpoint_maybe(r));
+			TRY(rp_checkpoint_maybe(r, way->on_interrupt));
 	}
-	if (is_over(r))
+	if (is_over(way))
 		return NULL;
 	/* what comes next is probably near */
 	if (!p->pending && !timeline->pos.steps_n && now_ns() - timeline->last_ns > DENSE_NS)
 		TRY(rp_checkpoint_take(r));
-	while (p->pending && !r->pending && !is_over(r)) {
-		TRY(rp_advance_periodic(r, &(struct advance){ 0 }, &result));
+	while (p->pending && !r->pending && !is_over(way)) {
+		TRY(rp_advance_periodic(r, &a, &result));
 		if (result.kind != ADVANCE_PENDING && result.kind != ADVANCE_INTERRUPTED)
 			return rp_lost(r);
 	}
-	return walk_steps(r, p);
+	return walk_steps(r, p, way);
 }
 
 /* ---- other names ---------------------------------------------------------------------------- */
@@ -177,22 +189,18 @@ static bool renamed(const struct timeline *timeline, struct position *p,
 	return false;
 }
 
-struct err *rp_goto(struct replay *r, const struct position *target)
+static struct err *go(struct replay *r, const struct position *target, struct way *way)
 {
 	enum { RENAMES_MAX = 4 };
-	struct stops *stops = stops_of(r);
 	struct timeline *timeline = timeline_of(r);
 	struct rp_checkpoint *c;
 	struct position p = { 0 };
 	struct err *err = NULL;
-	bool shielded = stops->shielded, outer = timeline->ahead.on, over;
 	unsigned names;
 
-	timeline->ahead.on = timeline->ahead.next;	/* what is gone to on the way is reached */
-	timeline->ahead.next = false;
-
+	if (way->on_interrupt != INTERRUPT_GIVES_UP)
+		way->on_interrupt = INTERRUPT_WAITS;
 	position_copy(&p, target);	/* it may be timeline->pos */
-	stops->shielded = true;
 	names = timeline->names_made;
 	c = rp_checkpoint_before(r, &p, false);
 	for (unsigned i = 0; i < RENAMES_MAX && renamed(timeline, &p, c); i++)
@@ -202,39 +210,43 @@ struct err *rp_goto(struct replay *r, const struct position *target)
 	     !position_same(&timeline->pos, &c->pos)))
 		err = c ? rp_checkpoint_restore(r, c) : rp_lost(r);
 	if (!err)
-		err = walk(r, &p);
-	over = timeline->ahead.on && timeline->ahead.over;
-	timeline->ahead.on = outer;
-	if (over)	/* somewhere on the way, which is named as it was gone */
+		err = walk(r, &p, way);
+	if (way->over)	/* somewhere on the way, which is named as it was gone */
 		;
 	else if (!err && names == timeline->names_made)
 		position_copy(&timeline->pos, &p);
 	/* the way there has got a better name */
 	else if (!err && p.steps_n && !timeline->nameless)
 		note_renamed(timeline, &p);
-	stops->shielded = shielded;
 	free(p.steps);
 	return err;
 }
 
-struct err *rp_go_ahead(struct replay *r, const struct position *from, const struct position *to,
-			int fd)
+struct err *rp_goto(struct replay *r, const struct position *target, enum on_interrupt on_interrupt)
 {
-	struct timeline *timeline = timeline_of(r);
-	struct err *err;
-
-	timeline->ahead = (struct rp_ahead){ .next = true, .fd = fd };
-	err = rp_goto(r, from);
-	timeline->ahead.next = true;
-	if (!err && !timeline->ahead.over)
-		err = rp_goto(r, to);
-	timeline->ahead = (struct rp_ahead){ 0 };
-	return err;
+	return go(r, target, &(struct way){ .fd = -1, .on_interrupt = on_interrupt });
 }
 
-struct err *rp_goto_by_name(struct replay *r, const struct position *to)
+struct err *rp_goto_stepping(struct replay *r, const struct position *target,
+			     enum on_interrupt on_interrupt)
 {
-	TRY(rp_goto(r, to));
+	return go(r, target,
+		  &(struct way){ .fd = -1, .on_interrupt = on_interrupt, .in_strings = true });
+}
+
+struct err *rp_go_ahead(struct replay *r, const struct position *from, const struct position *to,
+			int fd, enum on_interrupt on_interrupt)
+{
+	struct way way = { .fd = fd, .on_interrupt = on_interrupt };
+
+	TRY(go(r, from, &way));
+	return way.over ? NULL : go(r, to, &way);
+}
+
+struct err *rp_goto_by_name(struct replay *r, const struct position *to,
+			    enum on_interrupt on_interrupt)
+{
+	TRY(rp_goto(r, to, on_interrupt));
 	position_copy(&timeline_of(r)->pos, to);
 	return NULL;
 }

@@ -35,7 +35,6 @@ static struct iterations *iterations(struct replay *r)
 void iterations_lost(struct replay *r)
 {
 	iterations(r)->known = iterations(r)->on = false;
-	stops_of(r)->iteration_site = 0;
 }
 
 void iterations_free(struct replay *r)
@@ -133,7 +132,8 @@ static struct err *look_around(struct replay *r, struct rp_task *t, unsigned set
 	return NULL;
 }
 
-static struct err *to_first_pass(struct replay *r, struct rp_task *t, bool *there)
+static struct err *to_first_pass(struct replay *r, struct rp_task *t,
+				 enum on_interrupt on_interrupt, bool *there)
 {
 	struct replay_break b = {
 		.kind = REPLAY_BREAK, .pid = t->rec_pid, .addr = r->ev.regs.rip, .len = 1
@@ -145,8 +145,8 @@ static struct err *to_first_pass(struct replay *r, struct rp_task *t, bool *ther
 	*there = t->regs.rip == b.addr;
 	if (*there)
 		return NULL;
-	stops_of(r)->now = rp_set_intern(r, &b, 1);
-	stops_of(r)->trapped = stops_of(r)->at_limit = false;
+	stops_run_begin(stops_of(r), &(struct stops_run){ .set = rp_set_intern(r, &b, 1),
+							  .on_interrupt = on_interrupt });
 	err = rp_run(r, t, &r->ev, &stop, &info);
 	if (err != &rp_stopped)
 		return err;
@@ -156,18 +156,18 @@ static struct err *to_first_pass(struct replay *r, struct rp_task *t, bool *ther
 
 /* From where the task is to the point, with the places counted. */
 static struct err *count(struct replay *r, struct rp_task *t, const struct counting_sites *p,
-			 struct iterations *u)
+			 enum on_interrupt on_interrupt, struct iterations *u)
 {
 	struct counted_sites chain = { .n = p->n };
-	struct stops *stops = stops_of(r);
+	const struct stops_run run = { .set = counting_sites_set(r, t, p),
+				       .on_interrupt = on_interrupt,
+				       .sites = &chain };
 	struct err *err;
 
 	for (unsigned i = 0; i < p->n; i++)
 		chain.b[i] = counting_site_break(t, p->addr[i]);
-	stops->now = counting_sites_set(r, t, p);
-	stops->chain = &chain;
-	stops->trapped = stops->at_limit = false;
-	err = inprocess_build(r, t, stops->now);
+	stops_run_begin(stops_of(r), &run);
+	err = inprocess_build(r, t, &run);
 	for (unsigned i = 0; i < p->n && !err; i++)
 		err = inprocess_limit(t, &chain.b[i], RP_NO_LIMIT);
 	if (!err)
@@ -182,7 +182,6 @@ static struct err *count(struct replay *r, struct rp_task *t, const struct count
 			u->left = chain.count[i];
 		}
 	}
-	stops->chain = NULL;
 	return err;
 }
 
@@ -201,7 +200,8 @@ static struct err *back_to(struct replay *r, struct rp_task *t, struct rp_snapsh
 
 /* One attempt in a copy; the task is where it was afterwards. */
 static struct err *in_copy(struct replay *r, struct rp_task *t, unsigned set,
-			   struct counting_sites *p, struct iterations *u)
+			   enum on_interrupt on_interrupt, struct counting_sites *p,
+			   struct iterations *u)
 {
 	struct stops *stops = stops_of(r);
 	struct rp_snapshot *back;
@@ -214,9 +214,9 @@ static struct err *in_copy(struct replay *r, struct rp_task *t, unsigned set,
 	if (!back)
 		return NULL;
 	if (u) {
-		err = count(r, t, p, u);
+		err = count(r, t, p, on_interrupt, u);
 	} else {
-		err = to_first_pass(r, t, &there);
+		err = to_first_pass(r, t, on_interrupt, &there);
 		if (!err && there)
 			err = look_around(r, t, set, p);
 	}
@@ -242,29 +242,24 @@ struct err *iterations_measure(struct replay *r, struct rp_task *t, unsigned set
 	struct stops *stops = stops_of(r);
 	struct iterations found = { 0 };
 	struct counting_sites p = { .n = 0 };
-	unsigned now = stops->now;
-	bool quiet = stops->quiet, trapped = stops->trapped, at_limit = stops->at_limit;
-	struct counted_sites *chain = stops->chain;
+	const struct stops_run run = stops->run;
+	bool trapped = stops->trapped, at_limit = stops->at_limit;
 	uint64_t stub = t->stub, shown = t->shown;
 	struct err *err;
 
-	stops->chain = NULL;
-	stops->quiet = stops->step = stops->slow = false;
-	rp_ticks_wait(true);
-	err = in_copy(r, t, set, &p, NULL);
-	if (!err && p.n && !rp_debug_interrupted(r))
-		err = in_copy(r, t, set, &p, &found);
-	rp_ticks_wait(false);
-	stops->now = now;
-	stops->quiet = quiet;
+	err = in_copy(r, t, set, run.on_interrupt, &p, NULL);
+	if (!err && p.n && !rp_user_interrupt(run.on_interrupt))
+		err = in_copy(r, t, set, run.on_interrupt, &p, &found);
+	rp_ticks_forget();
+	stops->run = run;
 	stops->trapped = trapped;
 	stops->at_limit = at_limit;
-	stops->chain = chain;
 	t->stub = stub;
 	t->shown = shown;
 	log_debug("event %" PRIu64 ": %u places counted, %" PRIx64 " %" PRIu64 " times", r->ev.n,
 		  p.n, found.at, found.left);
-	iterations(r)->failed = !err && !found.at && !rp_debug_interrupted(r) ? r->ev.n : 0;
+	iterations(r)->failed =
+		!err && !found.at && !rp_user_interrupt(run.on_interrupt) ? r->ev.n : 0;
 	if (err || !found.at)
 		return err;
 	iterations(r)->event = r->ev.n;
@@ -277,37 +272,37 @@ struct err *iterations_measure(struct replay *r, struct rp_task *t, unsigned set
 
 /* ---- around an advance ----------------------------------------------------------------------- */
 
-unsigned iterations_begin(struct replay *r, struct rp_task *t, unsigned set)
+void iterations_begin(struct replay *r, struct rp_task *t, struct stops_run *run)
 {
 	struct iterations *u = iterations(r);
 	struct replay_break b;
 	unsigned len;
 
 	u->on = false;
-	stops_of(r)->iteration_site = 0;
+	run->iteration_site = 0;
 	if (u->event != r->ev.n)
 		u->known = false;
 	if (r->ev.place != TRACE_AT_STATE || t->mm->calls)
-		return set;
+		return;
 	if (!u->known)
 		recall(r);
 	else
 		keep(r);
 	if (!u->known || !u->left)
-		return set;
-	if (u->set != set || u->checked != u->at) {
+		return;
+	if (u->set != run->set || u->checked != u->at) {
 		rp_int3_out_mm(t->mm, t->real);		/* the code as it is */
 		u->known = inprocess_possible(t, u->at, &len) &&
-			   !counting_sites_blocked(t, stops_of(r)->sets[set], u->at, len);
+			   !counting_sites_blocked(t, stops_of(r)->sets[run->set], u->at, len);
 	}
 	if (!u->known)
-		return set;
+		return;
 	u->on = true;
-	stops_of(r)->iteration_site = u->at;
-	u->set = set;
+	u->set = run->set;
 	u->checked = u->at;
 	b = counting_site_break(t, u->at);
-	return rp_set_union(r, set, rp_set_intern(r, &b, 1));
+	run->iteration_site = u->at;
+	run->set = rp_set_union(r, run->set, rp_set_intern(r, &b, 1));
 }
 
 struct err *iterations_limit(struct replay *r, struct rp_task *t)
@@ -317,7 +312,7 @@ struct err *iterations_limit(struct replay *r, struct rp_task *t)
 	return iterations(r)->on ? inprocess_limit(t, &b, iterations(r)->left) : NULL;
 }
 
-void iterations_end(struct replay *r, struct rp_task *t, bool same_event)
+void iterations_end(struct replay *r, struct rp_task *t, struct stops_run *run, bool same_event)
 {
 	struct iterations *u = iterations(r);
 	struct replay_break b = counting_site_break(t, u->at);
@@ -325,12 +320,12 @@ void iterations_end(struct replay *r, struct rp_task *t, bool same_event)
 
 	if (u->on) {
 		u->left -= inprocess_counted(t, &b, u->left, &last);
-		stops_of(r)->now = u->set;
+		run->set = u->set;
 	} else if (u->left) {
 		u->known = false;	/* nobody has counted */
 	}
 	u->on = false;
-	stops_of(r)->iteration_site = 0;
+	run->iteration_site = 0;
 	u->known = u->known && same_event;
 }
 

@@ -31,7 +31,9 @@ enum {
 
 struct chain {
 	unsigned set, both;
-	bool counting;		/* as in struct advance */
+	const struct advance *a;	/* what was asked for */
+	struct position last_hit;	/* the last stop counted before base, */
+	bool hit_before;		/* if there is one */
 	struct position base;	/* the last point with a name */
 	struct counted_sites c;	/* counted since then */
 	/* executions of set's counting breakpoint in this advance; of these, before base */
@@ -89,15 +91,12 @@ static void start_counting(struct chain *c)
 /* Back to the last named point, which is a tick away. */
 static struct err *again(struct replay *r, struct chain *c)
 {
-	bool shielded = stops_of(r)->shielded, hit = timeline_of(r)->hit_before;
 	struct err *err;
 
 	rp_timer(RP_TIME_USER);
-	stops_of(r)->shielded = true;
 	timeline_of(r)->nameless = true;
-	err = rp_goto(r, &c->base);
-	stops_of(r)->shielded = shielded;
-	timeline_of(r)->hit_before = hit;
+	err = c->a->in_strings ? rp_goto_stepping(r, &c->base, c->a->on_interrupt)
+			       : rp_goto(r, &c->base, c->a->on_interrupt);
 	position_copy(&c->base, &timeline_of(r)->pos);
 	c->fast = c->in_base;
 	start_counting(c);
@@ -105,27 +104,24 @@ static struct err *again(struct replay *r, struct chain *c)
 }
 
 /* The last of n stops for the advance's set since base, for a quiet advance. */
-static void note_hit(struct replay *r, struct chain *c, uint64_t n)
+static void note_hit(struct chain *c, uint64_t n)
 {
-	struct timeline *timeline = timeline_of(r);
-
-	if (!n || !c->counting)
+	if (!n || !c->a->counting)
 		return;
-	timeline->hit_before = true;
-	position_copy(&timeline->last_hit, &c->base);
-	position_add(&timeline->last_hit, c->set, n);
+	c->hit_before = true;
+	position_copy(&c->last_hit, &c->base);
+	position_add(&c->last_hit, c->set, n);
 }
 
 /*
  * For tests (HINDSIGHT_CHECK_NAMES in the environment): does the name that was made lead here?  A
  * wrong one shows only where its checkpoint has gone, or where a count is not reached.
  */
-static struct err *check_name(struct replay *r, uint32_t serial)
+static struct err *check_name(struct replay *r, enum on_interrupt on_interrupt, uint32_t serial)
 {
 	static bool checking;
 	struct timeline *timeline = timeline_of(r);
 	struct regs was = rp_task_find(r, serial)->regs;
-	bool hit = timeline->hit_before;
 	struct position name = { 0 };
 	const struct rp_task *t;
 	struct err *err;
@@ -135,7 +131,7 @@ static struct err *check_name(struct replay *r, uint32_t serial)
 	checking = true;
 	position_copy(&name, &timeline->pos);
 	timeline->nameless = true;
-	err = rp_goto_by_name(r, &name);
+	err = rp_goto_by_name(r, &name, on_interrupt);
 	t = rp_task_find(r, serial);
 	if (!err && (!t || memcmp(&t->regs, &was, sizeof(was))))
 		err = err_new(ERR_DIVERGED,
@@ -144,7 +140,6 @@ static struct err *check_name(struct replay *r, uint32_t serial)
 			      r->where);
 	free(name.steps);
 	timeline->last = (struct advance_result){ 0 };
-	timeline->hit_before = hit;
 	checking = false;
 	return err;
 }
@@ -156,7 +151,7 @@ static struct err *named(struct replay *r, struct chain *c, struct rp_task *t, u
 	struct timeline *timeline = timeline_of(r);
 	uint32_t serial = t->serial;
 
-	note_hit(r, c, c->fast - c->in_base);
+	note_hit(c, c->fast - c->in_base);
 	position_copy(&timeline->pos, &c->base);
 	position_add(&timeline->pos, rp_set_intern(r, &c->c.b[i], 1), c->c.count[i]);
 	timeline->nameless = false;
@@ -165,10 +160,11 @@ static struct err *named(struct replay *r, struct chain *c, struct rp_task *t, u
 	c->in_base = c->fast;
 	c->failures = 0;
 	timeline->names_made++;
-	TRY(check_name(r, serial));
+	TRY(check_name(r, c->a->on_interrupt, serial));
 	TRY(rp_checkpoint_take(r));
 	t = rp_task_find(r, serial);
-	timeline_of(r)->observer->computes(r, t);
+	if (c->a->on_interrupt != INTERRUPT_GIVES_UP)
+		timeline_of(r)->observer->computes(r, t);
 	/* it keeps a store from being made without a stop */
 	if (dual_hot(p.addr[0], p.addr[0] + X86_JUMP))
 		count_here(r, c, t);
@@ -186,18 +182,21 @@ static void name_end(struct replay *r, struct chain *c, struct advance_result *r
 	struct advance_result since = *result;
 
 	since.fast = c->fast - c->in_base;
-	note_hit(r, c,
+	note_hit(c,
 		 result->kind == ADVANCE_MOVED && !result->stepped
 			 ? rp_advance_count(r, &since, c->set)
 			 : since.fast);
 	rp_advance_track(r, result);
 	if (result->kind == ADVANCE_MOVED && !result->stepped &&
-	    (c->both != c->set || c->counting)) {
+	    (c->both != c->set || c->a->counting)) {
 		position_copy(&timeline->pos, &c->base);
 		position_add(&timeline->pos, c->set, rp_advance_count(r, &since, c->set));
 		timeline->nameless = false;
 	}
 	result->fast = c->fast;
+	result->hit_before = c->hit_before;
+	if (c->hit_before && c->a->last_hit)
+		position_copy(c->a->last_hit, &c->last_hit);
 }
 
 /* The place that was executed least, but so often. */
@@ -236,7 +235,7 @@ static bool counts_itself(const struct replay *r, const struct chain *c)
 {
 	const struct rp_set *s = stops_of(r)->sets[c->set];
 
-	return c->counting && s->n == 1 && s->b[0].kind == REPLAY_COUNT;
+	return c->a->counting && s->n == 1 && s->b[0].kind == REPLAY_COUNT;
 }
 
 static struct err *tick(struct replay *r, struct chain *c, struct advance_result *result)
@@ -287,7 +286,7 @@ static bool warms_up(struct chain *c)
  */
 static bool is_short(const struct chain *c)
 {
-	return c->counting && !c->own && !c->c.n && now_ns() - c->since_ns < SCAN_NS;
+	return c->a->counting && !c->own && !c->c.n && now_ns() - c->since_ns < SCAN_NS;
 }
 
 static struct err *run(struct replay *r, struct chain *c, struct advance_result *result)
@@ -298,8 +297,10 @@ static struct err *run(struct replay *r, struct chain *c, struct advance_result 
 	while (!over) {
 		bool give_up = !c->c.n && c->failures >= FAILURES_MAX;
 		struct advance a = { .set = c->both,
-				     .counting = c->counting,
+				     .counting = c->a->counting,
 				     .limit = c->limit ? c->limit - c->fast : 0,
+				     .ticks = !give_up,
+				     .on_interrupt = c->a->on_interrupt,
 				     .sites = &c->c };
 		struct err *err;
 
@@ -312,12 +313,13 @@ static struct err *run(struct replay *r, struct chain *c, struct advance_result 
 		    !rp_advance_hits(r, result, c->set, NULL)) {
 			if (result->at_limit || result->stepped == false)
 				TRY(named(r, c, result->t, (unsigned)result->at_site));
-			over = rp_debug_user_interrupt(r);
+			over = rp_user_interrupt(a.on_interrupt);
 			if (over)
 				result->kind = ADVANCE_INTERRUPTED;
 			continue;
 		}
-		if (result->kind != ADVANCE_INTERRUPTED || give_up || rp_debug_overdue(r)) {
+		if (result->kind != ADVANCE_INTERRUPTED || give_up ||
+		    rp_user_interrupt_overdue(a.on_interrupt)) {
 			name_end(r, c, result);
 			return NULL;
 		}
@@ -326,7 +328,7 @@ static struct err *run(struct replay *r, struct chain *c, struct advance_result 
 		if ((!warms_up(c) && !is_short(c) &&
 		     rp_checkpoint_due(r, c->own ? timeline->last_ns : c->since_ns,
 				       c->own ? 1 : 2)) ||
-		    rp_debug_user_interrupt(r))
+		    rp_user_interrupt(a.on_interrupt))
 			TRY(tick(r, c, result));
 	}
 	return NULL;
@@ -338,7 +340,7 @@ struct err *rp_advance_periodic(struct replay *r, const struct advance *a,
 	struct timeline *timeline = timeline_of(r);
 	struct chain c = { .set = a->set,
 			   .both = a->set,
-			   .counting = a->counting,
+			   .a = a,
 			   .limit = a->limit,
 			   .asked = a->limit,
 			   .since_ns = now_ns(),
@@ -347,9 +349,9 @@ struct err *rp_advance_periodic(struct replay *r, const struct advance *a,
 
 	position_copy(&c.base, &timeline->pos);
 	c.own = counts_itself(r, &c);
-	timeline->hit_before = false;
 	err = run(r, &c, result);
 	rp_timer(RP_TIME_USER);
 	free(c.base.steps);
+	free(c.last_hit.steps);
 	return err;
 }

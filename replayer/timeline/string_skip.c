@@ -16,27 +16,29 @@ enum { STRING_MIN = 100 };
  * Run to behind it, left = rcx to begin with.  *n: how many turns that was; 0: it did not come
  * there.
  */
-static struct err *run_behind(struct replay *r, struct rp_task *t, unsigned set, unsigned len,
-			      uint64_t left, uint64_t *n, struct advance_result *behind)
+static struct err *run_behind(struct replay *r, struct rp_task *t, const struct advance *to,
+			      unsigned len, uint64_t left, uint64_t *n,
+			      struct advance_result *behind)
 {
 	struct replay_break b = {
 		.kind = REPLAY_BREAK, .pid = t->rec_pid, .addr = t->regs.rip + len, .len = 1
 	};
 	uint64_t rcx = t->regs.rcx, start = t->regs.rip, flags = t->regs.eflags;
 	struct rp_late late = timeline_of(r)->late;
+	struct advance a = *to;
 	struct advance_result result;
 
 	*n = 0;
 	t->dirty |= left != rcx;
 	t->regs.rcx = left;
-	TRY(rp_advance(r, &(struct advance){ .set = rp_set_union(r, set, rp_set_intern(r, &b, 1)) },
-		       &result));
+	a.set = rp_set_union(r, to->set, rp_set_intern(r, &b, 1));
+	TRY(rp_advance(r, &a, &result));
 	if (result.kind != ADVANCE_MOVED || result.t->regs.rip != b.addr ||
 	    result.t->regs.rcx >= left)
 		return NULL;
 	if (left == rcx)
 		rp_advance_add_late(r, &late, &result);
-	if (rp_advance_hits(r, &result, set, NULL) && (!behind || left < rcx))
+	if (rp_advance_hits(r, &result, to->set, NULL) && (!behind || left < rcx))
 		return NULL;
 	if (left < rcx && result.t->regs.rcx)
 		return NULL;
@@ -59,9 +61,11 @@ bool rp_in_string(unsigned *same, const struct advance_result *result)
 	return *same == 2;
 }
 
-struct err *rp_skip_string(struct replay *r, unsigned set, uint64_t max, uint64_t *n,
+struct err *rp_skip_string(struct replay *r, unsigned set, uint64_t max,
+			   enum on_interrupt on_interrupt, uint64_t *n,
 			   struct advance_result *behind)
 {
+	const struct advance a = { .set = set, .on_interrupt = on_interrupt };
 	struct timeline *timeline = timeline_of(r);
 	struct position here = { 0 };
 	struct rp_task *t;
@@ -74,8 +78,7 @@ struct err *rp_skip_string(struct replay *r, unsigned set, uint64_t max, uint64_
 		*behind = (struct advance_result){ .kind = ADVANCE_END };
 	TRY(rp_next(r));
 	t = rp_task_find(r, r->ev.task);
-	if (!t || r->pending || timeline->nameless || timeline->in_strings ||
-	    t->regs.rcx < STRING_MIN || max < STRING_MIN)
+	if (!t || r->pending || timeline->nameless || t->regs.rcx < STRING_MIN || max < STRING_MIN)
 		return NULL;
 	/* that may be in the middle of it */
 	if (rp_event_runs(&r->ev, t) && r->ev.regs.rip == t->regs.rip)
@@ -86,7 +89,7 @@ struct err *rp_skip_string(struct replay *r, unsigned set, uint64_t max, uint64_
 		return NULL;
 	position_copy(&here, &timeline->pos);
 	/* in the middle of comparing, the flags are those of a real step */
-	err = run_behind(r, t, set, len, max < t->regs.rcx ? max - !fixed : t->regs.rcx, n, behind);
+	err = run_behind(r, t, &a, len, max < t->regs.rcx ? max - !fixed : t->regs.rcx, n, behind);
 	timeline->nameless = true;
 	if (!err && *n) {
 		position_add(&here, 0, *n);
@@ -95,9 +98,7 @@ struct err *rp_skip_string(struct replay *r, unsigned set, uint64_t max, uint64_
 		timeline->last = (struct advance_result){ 0 };
 		err = rp_checkpoint_take(r);
 	} else if (!err) {
-		timeline->in_strings = true;
-		err = rp_goto(r, &here);
-		timeline->in_strings = false;
+		err = rp_goto_stepping(r, &here, on_interrupt);
 	}
 	free(here.steps);
 	return err;

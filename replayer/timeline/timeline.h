@@ -37,6 +37,11 @@ struct advance {
 	bool step;			/* one instruction of the task */
 	/* breakpoints of the set do not stop it, they are counted */
 	bool counting;
+	bool no_stubs;			/* breakpoints are int3s only */
+	bool ticks;			/* a tick (rp_timer()) ends it */
+	/* where it goes back on its way (periodic.c), it steps through string instructions */
+	bool in_strings;
+	enum on_interrupt on_interrupt;
 	/* it stops at so many executions of what is counted; 0: never */
 	uint64_t limit;
 	/*
@@ -44,6 +49,11 @@ struct advance {
 	 * NULL
 	 */
 	struct counted_sites *sites;
+	/*
+	 * becomes the position of the last counted stop, if there is any (rp_advance_periodic());
+	 * may be NULL
+	 */
+	struct position *last_hit;
 };
 
 struct advance_result {
@@ -56,6 +66,7 @@ struct advance_result {
 	 */
 	bool late;
 	bool at_limit;		/* stopped by advance.limit */
+	bool hit_before;	/* it has counted stops on its way, the last at *advance.last_hit */
 	bool quiet;
 	uint64_t fast;		/* executions counted inside the process, that one included */
 	int at_site;		/* MOVED: at this one of advance.sites, -1 = none */
@@ -130,7 +141,6 @@ enum { RP_RENAMED = 16 };
 
 /* What this room keeps for a replay: in replay.tool[TOOL_TIMELINE]. */
 struct timeline {
-	struct rp_ahead { bool next, on, over; int fd; } ahead;	/* rp_go_ahead() */
 	/* what is shown, and what is a stop */
 	/* what the debugger has set, and breakpoints for the calls it catches */
 	unsigned user;
@@ -152,9 +162,6 @@ struct timeline {
 	/* where the present is */
 	struct position pos;
 	bool nameless;			/* pos is a point before the present one */
-	/* of a quiet rp_advance_periodic() that counted any: the last */
-	struct position last_hit;
-	bool hit_before;
 	struct advance_result last;
 	uint64_t last_pc;
 	/*
@@ -163,7 +170,6 @@ struct timeline {
 	 */
 	bool still;
 	uint32_t last_task;		/* of the last event that was applied */
-	bool in_strings;		/* step through them */
 	/* hits of steps in the middle of a string instruction: advance.c */
 	struct rp_late { unsigned set; uint64_t hit[WATCHES_MAX / 64]; bool any; } late;
 	struct iterations iterations;
@@ -187,7 +193,10 @@ struct timeline {
 
 /* Of a room above. */
 struct timeline_observer {
-	/* after a checkpoint going forward, where t computes */
+	/*
+	 * after a checkpoint where t computes; not on the way of a move that can be given up, which
+	 * is one back: workers and we have the processors then
+	 */
 	void (*computes)(struct replay *r, const struct rp_task *t);
 	/* before and after one, while stores are noted */
 	void (*event)(struct replay *r, bool after);
@@ -210,12 +219,12 @@ void iterations_free(struct replay *r);
  */
 struct err *iterations_measure(struct replay *r, struct rp_task *t, unsigned set);
 /*
- * A run with set begins, to the event's point: the set with what else is to be counted, if that is
- * known.
+ * A run to the event's point is about to begin: if it is known what else is to be counted, that
+ * becomes a part of it.  After the run it is none again.
  */
-unsigned iterations_begin(struct replay *r, struct rp_task *t, unsigned set);
+void iterations_begin(struct replay *r, struct rp_task *t, struct stops_run *run);
 struct err *iterations_limit(struct replay *r, struct rp_task *t);
-void iterations_end(struct replay *r, struct rp_task *t, bool same_event);
+void iterations_end(struct replay *r, struct rp_task *t, struct stops_run *run, bool same_event);
 /* In the last turn?  Could it be found out how many are left? */
 bool iterations_near(const struct replay *r);
 bool iterations_possible(const struct replay *r, const struct rp_task *t);
@@ -246,7 +255,7 @@ void rp_advance_track(struct replay *r, const struct advance_result *result);
 
 /* checkpoint.c */
 struct err *rp_checkpoint_take(struct replay *r);
-struct err *rp_checkpoint_maybe(struct replay *r);
+struct err *rp_checkpoint_maybe(struct replay *r, enum on_interrupt on_interrupt) __must_check;
 /* Is since_ns, with nothing taken since then, long enough ago, or a part of that? */
 bool rp_checkpoint_due(const struct replay *r, uint64_t since_ns, unsigned part);
 struct err *rp_checkpoint_restore(struct replay *r, struct rp_checkpoint *c);
@@ -264,7 +273,8 @@ struct err *rp_checkpoint_become(struct replay *r, const struct rp_checkpoint *c
  * behind: the advance to behind it, which may have hits; NULL, or when it does not come there:
  * where it has any, it stays where it was.
  */
-struct err *rp_skip_string(struct replay *r, unsigned set, uint64_t max, uint64_t *n,
+struct err *rp_skip_string(struct replay *r, unsigned set, uint64_t max,
+			   enum on_interrupt on_interrupt, uint64_t *n,
 			   struct advance_result *behind);
 /*
  * Counts steps that stayed at their instruction: is this the second one running, so that it may be
@@ -279,18 +289,27 @@ void position_copy(struct position *to, const struct position *from);
 void position_add(struct position *p, unsigned set, uint64_t n);
 /* a is p or a point on the way to it */
 bool position_leads(const struct position *a, const struct position *p);
-struct err *rp_goto(struct replay *r, const struct position *p);
+/*
+ * There.  Going is no move of the user's: where an interrupt does not give it up, going is finished
+ * first.
+ */
+struct err *rp_goto(struct replay *r, const struct position *p,
+		    enum on_interrupt on_interrupt) __must_check;
+/* The same, with single steps through string instructions. */
+struct err *rp_goto_stepping(struct replay *r, const struct position *p,
+			     enum on_interrupt on_interrupt) __must_check;
 /*
  * Through `from' towards `to', as far as one gets until fd can be read: there are checkpoints then
  * on the way.
  */
 struct err *rp_go_ahead(struct replay *r, const struct position *from, const struct position *to,
-			int fd);
+			int fd, enum on_interrupt on_interrupt) __must_check;
 /*
  * There, and by that name: rp_goto() may have found a better one, which what comes later is not
  * named from.
  */
-struct err *rp_goto_by_name(struct replay *r, const struct position *to) __must_check;
+struct err *rp_goto_by_name(struct replay *r, const struct position *to,
+			    enum on_interrupt on_interrupt) __must_check;
 
 bool position_same(const struct position *a, const struct position *b);
 /* Behind from, and on the way to end or there */
@@ -374,6 +393,7 @@ struct err *rp_catch_now(struct replay *r, const struct rp_view *v, struct repla
 bool rp_catch_back_here(struct replay *r, const struct rp_view *v, struct replay_stop *ret);
 /* A backward move has arrived at ret: as that is to be shown. */
 struct err *rp_catch_arrived(struct replay *r, uint32_t serial, const struct rp_start *from,
+			     enum on_interrupt on_interrupt,
 			     struct replay_stop *ret) __must_check;
 void rp_catch_regs(const struct replay *r, const struct rp_task *t, struct regs *regs);
 bool rp_catch_entry_view(const struct replay *r, const struct rp_task *t);

@@ -29,7 +29,7 @@ static struct err *no_stop(struct replay *r, struct rp_task *t, const struct tra
 enum { PASSES_MAX = 300 };
 
 static struct err *slowly_to_state(struct replay *r, struct rp_task *t,
-				   const struct trace_event *ev)
+				   const struct trace_event *ev, const struct stops_run *asked)
 {
 	enum rp_run stop;
 	siginfo_t info;
@@ -40,7 +40,7 @@ static struct err *slowly_to_state(struct replay *r, struct rp_task *t,
 	if (iterations->slow_event != ev->n)
 		iterations->passes = 0;
 	iterations->slow_event = ev->n;
-	stops_of(r)->slow = true;
+	stops_of(r)->run = *asked;
 	for (;;) {
 		if (rp_regs_equal(&t->regs, &ev->regs) ||
 		    rp_machine_alike(r, &t->regs, &ev->regs)) {
@@ -49,9 +49,9 @@ static struct err *slowly_to_state(struct replay *r, struct rp_task *t,
 			if (found)
 				return NULL;
 		}
-		rp_debug_also(r, t, ev->regs.rip);
+		rp_debug_also(r, t, asked, ev->regs.rip);
 		err = rp_run(r, t, ev, &stop, &info);
-		if (rp_debug_also_done(r, t) && err == &rp_stopped) {
+		if (rp_debug_also_done(r, t, asked) && err == &rp_stopped) {
 			iterations->wanted =
 				++iterations->passes >= PASSES_MAX && iterations_possible(r, t);
 			if (!iterations->wanted)
@@ -88,9 +88,14 @@ static struct err *iterations_to_state(struct replay *r, struct rp_task *t,
 
 static struct err *run_to_state(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
-	struct err *err = slowly_to_state(r, t, ev);
+	struct stops *stops = stops_of(r);
+	const struct stops_run asked = stops->run;
+	struct stops_run slow = asked;
+	struct err *err;
 
-	stops_of(r)->slow = false;
+	slow.no_stubs = true;
+	err = slowly_to_state(r, t, ev, &slow);
+	stops->run = asked;
 	return err;
 }
 
@@ -104,36 +109,38 @@ struct err *rp_find_point_stopping(struct replay *r, struct rp_task *t,
 
 	if (!rp_debug_wants_stops(r))
 		return landmark_find(r, t, ev);
-	if (stops->step)
+	if (stops->run.step)
 		return run_to_state(r, t, ev);
 	stops->trapped = false;
 	if (timeline->iterations.on) {
 		TRY(iterations_to_state(r, t, ev));
 		stops->at_limit = stops->trapped = false;
-		iterations_end(r, t, true);
+		iterations_end(r, t, &stops->run, true);
 	}
 	if (iterations_near(r))
 		return run_to_state(r, t, ev);
 	err = landmark_find(r, t, ev);
-	if (err != &rp_stopped || stops->trapped || rp_debug_interrupted(r))
+	if (err != &rp_stopped || stops->trapped || rp_run_interrupted(stops))
 		return err;
-	timeline->iterations.wanted = stops->quiet && iterations_possible(r, t);
+	timeline->iterations.wanted = stops->run.counting && iterations_possible(r, t);
 	return timeline->iterations.wanted ? &rp_stopped : run_to_state(r, t, ev);
 }
 
 /* One instruction; with a debugger's breakpoints in the way, to where it leads. */
-static struct err *debug_step(struct replay *r, struct rp_task *t, const struct trace_event *ev)
+static struct err *debug_step(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+			      const struct stops_run *asked)
 {
 	enum rp_run stop;
 	siginfo_t info;
 	struct err *err;
 
+	stops_of(r)->run = *asked;
 	while (!rp_regs_equal(&t->regs, &ev->regs)) {
 		if (t->regs.rip == ev->regs.rip)	/* a string instruction's turn */
 			return rp_step_once(r, t);
-		rp_debug_also(r, t, ev->regs.rip);
+		rp_debug_also(r, t, asked, ev->regs.rip);
 		err = rp_run(r, t, ev, &stop, &info);
-		if (rp_debug_also_done(r, t) && err == &rp_stopped)
+		if (rp_debug_also_done(r, t, asked) && err == &rp_stopped)
 			continue;
 		if (err)
 			return err;
@@ -146,12 +153,14 @@ static struct err *debug_step(struct replay *r, struct rp_task *t, const struct 
 struct err *rp_find_step_stopping(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
 	struct stops *stops = stops_of(r);
+	const struct stops_run asked = stops->run;
+	struct stops_run slow = asked;
 	struct err *err;
 
 	if (!rp_debug_wants_stops(r))
 		return rp_find_step(r, t, ev);
-	stops->slow = true;	/* stubs would take it further */
-	err = debug_step(r, t, ev);
-	stops->slow = false;
+	slow.no_stubs = true;	/* stubs would take it further */
+	err = debug_step(r, t, ev, &slow);
+	stops->run = asked;
 	return err;
 }

@@ -15,7 +15,6 @@ static void timeline_close(struct replay *r)
 		rp_checkpoint_drop(r, timeline->newest);
 	iterations_free(r);
 	free(timeline->pos.steps);
-	free(timeline->last_hit.steps);
 	for (unsigned i = 0; i < RP_RENAMED; i++) {
 		free(timeline->renamed[i].old.steps);
 		free(timeline->renamed[i].now.steps);
