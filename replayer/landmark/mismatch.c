@@ -45,6 +45,7 @@ struct mismatches {
 	unsigned n;
 	uint64_t began_ns, began_spent_ns, began_recorded_ns, copy_ns;	/* a copy takes so long */
 	uint64_t copies_ns;			/* processor time of all of them */
+	bool refused;				/* a copy could not be made */
 	bool wrong;				/* a match was, at least one */
 	/* going back */
 	struct err *failure;			/* the first, or NULL */
@@ -191,7 +192,7 @@ static bool affordable(struct replay *r, uint64_t saves_ns)
 
 	if (b->wrong || mismatch_failed(r) || 8 * b->copy_ns < saves_ns)
 		return true;
-	if (b->copies_ns >= FREE_NS + recorded / 6)
+	if (b->refused || b->copies_ns >= FREE_NS + recorded / 6)
 		return false;
 	return now_ns() - b->began_ns < most || since(spent_ns(r), b->began_spent_ns) < most;
 }
@@ -213,7 +214,7 @@ static struct err *take(struct replay *r, uint64_t saves_ns, struct rp_copy **re
 		log_debug("no copy to go back to: %s", err->msg);
 		err_free(err);
 		*ret = NULL;
-		landmarks_of(r)->mismatches->copies_ns = UINT64_MAX / 2;
+		landmarks_of(r)->mismatches->refused = true;
 		return NULL;
 	}
 	landmarks_of(r)->mismatches->copy_ns =

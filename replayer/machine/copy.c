@@ -5,7 +5,7 @@
  * anew on the way back.  Going back clones the clones, so a copy can be used any
  * number of times.  A fork shares pages of shared mappings with its parent, which must not happen
  * here: their memfds are copied and the copies mapped in their place (a private mapping keeps its
- * own pages).
+ * own pages).  A memfd that no process maps needs no copy: stow.c.
  */
 #include <errno.h>
 #include <signal.h>
@@ -227,8 +227,12 @@ static struct err *take_shared(struct replay *r, struct rp_copy *c)
 	int *live;
 	bool any;
 
-	TRY(live_fds(r, &live));
 	c->fds_n = r->objects_n;
+	TRY(rp_objects_stow(r));
+	c->stowed = alloc_zeroed(c->fds_n + 1, sizeof(*c->stowed), "a checkpoint");
+	for (uint32_t i = 0; i < c->fds_n; i++)
+		c->stowed[i] = rp_stowed_use(r->objects[i].stowed);
+	TRY(live_fds(r, &live));
 	err = copy_fds(live, c->fds_n, &c->fds, &any);
 	for (struct rp_task *t = c->tasks; t && any && !err; t = t->next) {
 		if (t->real)
@@ -253,7 +257,10 @@ void rp_copy_drop(struct rp_copy *c)
 		if (c->fds[i] >= 0)
 			close(c->fds[i]);
 	}
+	for (uint32_t i = 0; c->stowed && i < c->fds_n; i++)
+		rp_stowed_put(c->stowed[i]);
 	free(c->fds);
+	free(c->stowed);
 	free(c);
 }
 
@@ -321,9 +328,10 @@ static struct err *restore_shared(struct replay *r, struct rp_copy *c)
 	for (uint32_t i = 0; i < r->objects_n; i++) {
 		struct rp_object *o = &r->objects[i];
 		int fd = i < c->fds_n ? fds[i] : -1;
+		struct rp_stowed *stowed = i < c->fds_n ? c->stowed[i] : NULL;
 
-		if (is_shared(o) || fd >= 0)
-			rp_object_restored(o, fd);
+		if (is_shared(o) || fd >= 0 || stowed)
+			rp_object_restored(o, fd, rp_stowed_use(stowed));
 	}
 	err = NULL;
 	for (struct rp_task *t = r->tasks; t && any && !err; t = t->next) {

@@ -94,8 +94,10 @@ struct rp_task {
 struct rp_object {
 	bool defined;
 	bool sized;		/* the trace tells its size: mappings do not make it longer */
+	bool nameless;		/* once nobody maps it any more, nobody ever will */
 	enum trace_object_kind kind;	/* what it is now: of a FILE, LIVE makes a SHARED */
-	int fd;			/* -1 until it is needed */
+	int fd;			/* -1 until it is needed, and while it is stowed */
+	struct rp_stowed *stowed;	/* its content, or NULL */
 	uint64_t size;
 	struct trace_effect effect;	/* data is owned */
 };
@@ -107,6 +109,7 @@ struct replay {
 	struct rp_task *tasks;
 	struct rp_object *objects;
 	uint32_t objects_n;
+	unsigned memfds_made;	/* since it was last looked which of them are mapped */
 	pid_t zygote;		/* an empty process: every exec starts as a copy of it */
 	uint64_t where;
 	uint32_t root;		/* serial of the first task */
@@ -204,8 +207,23 @@ struct err *rp_object_live(struct replay *r, const struct trace_event *ev,
 struct err *rp_object_copy(int from, int to) __must_check;
 /* In t's process the mapping m is one of fd from now on; private copies of pages stay. */
 struct err *rp_object_remap(struct rp_task *t, const struct tracee_map *m, int fd) __must_check;
-/* To what it was at a checkpoint: fd, or -1. */
-void rp_object_restored(struct rp_object *o, int fd);
+/* ---- stow.c: memfds that no process maps ------------------------------------------------- */
+
+/*
+ * The content of each of them becomes memory of ours, which copies share, so that its
+ * descriptor can be closed; what nobody will ever map again just goes.
+ */
+struct err *rp_objects_stow(struct replay *r) __must_check;
+/* The object gets its descriptor again. */
+struct err *rp_object_unstow(struct rp_object *o) __must_check;
+/* One that is used has a user more, or (put) less; NULL: none. */
+struct rp_stowed *rp_stowed_use(struct rp_stowed *s);
+void rp_stowed_put(struct rp_stowed *s);
+
+/*
+ * To what it was at a checkpoint: fd or stowed, which are the object's then, or -1 and NULL.
+ */
+void rp_object_restored(struct rp_object *o, int fd, struct rp_stowed *stowed);
 /* tracee_pages() of a mapping of an object: holes are not read. */
 struct err *rp_object_pages(const struct replay *r, const struct rp_task *t, uint64_t addr,
 			    uint64_t len, tracee_page_fn *fn, void *ctx) __must_check;
@@ -322,6 +340,7 @@ struct rp_copy {
 	struct rp_task *tasks;		/* real is 0 for all but one of each address space */
 	struct rp_xstate *xstate;	/* of the others */
 	int *fds;			/* copies of the shared objects, -1 for none */
+	struct rp_stowed **stowed;	/* what nobody maps: as in struct rp_object */
 	uint32_t fds_n;
 	uint32_t root;
 	int root_status;

@@ -45,7 +45,13 @@ struct err *rp_object_define(struct replay *r, const struct trace_event *ev,
 	o = &r->objects[e->object];
 	if (o->defined)
 		return NULL;
-	*o = (struct rp_object){ true, false, (enum trace_object_kind)e->x, -1, e->len, *e };
+	*o = (struct rp_object){ .defined = true,
+				 .kind = (enum trace_object_kind)e->x,
+				 /* MAP_SHARED without a file, or a device's; no segment */
+				 .nameless = e->x == TRACE_OBJECT_MEMORY && ev->nr == SYS_mmap,
+				 .fd = -1,
+				 .size = e->len,
+				 .effect = *e };
 	o->effect.data = malloc(e->data_len + 1);
 	if (!o->effect.data)
 		return &err_nomem;
@@ -118,6 +124,16 @@ struct err *rp_object_memfd(struct replay *r, struct rp_object *o)
 	return NULL;
 }
 
+/* A memfd more: those that are not needed any more go now and then. */
+static struct err *open_memfd(struct replay *r, struct rp_object *o)
+{
+	enum { MANY = 256 };
+
+	if (++r->memfds_made >= MANY)
+		TRY(rp_objects_stow(r));
+	return o->stowed ? rp_object_unstow(o) : rp_object_memfd(r, o);
+}
+
 struct err *rp_object_open(struct replay *r, const struct trace_event *ev, uint32_t number,
 			   struct rp_object **ret)
 {
@@ -131,7 +147,7 @@ struct err *rp_object_open(struct replay *r, const struct trace_event *ev, uint3
 		return NULL;
 	if (o->kind == TRACE_OBJECT_FILE)
 		return trace_reader_object(r->reader, &o->effect, &o->fd);
-	return rp_object_memfd(r, o);
+	return open_memfd(r, o);
 }
 
 struct err *rp_object_reach(struct rp_object *o, uint64_t size)
@@ -320,12 +336,14 @@ struct err *rp_object_live(struct replay *r, const struct trace_event *ev,
 	return NULL;
 }
 
-void rp_object_restored(struct rp_object *o, int fd)
+void rp_object_restored(struct rp_object *o, int fd, struct rp_stowed *stowed)
 {
 	if (o->fd >= 0)
 		close(o->fd);
+	rp_stowed_put(o->stowed);
 	o->fd = fd;
-	if (fd < 0) {	/* it had not begun to change */
+	o->stowed = stowed;
+	if (fd < 0 && !stowed) {	/* it had not begun to change */
 		o->kind = (enum trace_object_kind)o->effect.x;
 		o->sized = false;
 	} else if (o->kind == TRACE_OBJECT_FILE) {
