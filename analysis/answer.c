@@ -207,17 +207,6 @@ static void alloc_fill(struct job *j, struct leaks_leak *l, const struct block *
 		session_frames(&j->s, u->pc, u->n, true, l->alloc.event, &l->alloc.stack);
 }
 
-void leaks_stack_free(struct leaks_stack *st)
-{
-	for (size_t i = 0; i < st->n; i++) {
-		free((char *)(uintptr_t)st->frame[i].function);
-		free((char *)(uintptr_t)st->frame[i].file);
-		free((char *)(uintptr_t)st->frame[i].module);
-	}
-	free(st->frame);
-	*st = (struct leaks_stack){ 0 };
-}
-
 static struct leaks_leak *group_of(struct job *j, enum leaks_kind kind, const struct block *b,
 				   const struct target *t)
 {

@@ -128,9 +128,19 @@ struct stage { int pid; uint64_t event; };
 enum { STAGES_MAX = 32 };
 
 struct memlog;
+struct session;
+
+/* What open.c has of the analysis take part in moving (session.c). */
+struct session_ops {
+	void (*maps_changed)(struct session *s);
+	/* another program runs now: all that is known of the old one's blocks goes */
+	void (*exec)(struct session *s);
+};
+
 struct session {
 	const struct leaks_options *options;
-	struct memlog *log;	/* memprof.c: what happens to blocks; NULL = nobody asked */
+	const struct session_ops *ops;
+	struct memlog *log;	/* memlog.c: what happens to blocks; NULL = nobody asked */
 	const char *trace;
 	struct replay *r;
 	struct symbols *sym;
@@ -209,6 +219,7 @@ void guest_stack(struct session *s, int tid, const struct regs *regs, bool skip_
 struct err *guest_allocations(struct session *s, struct leaks *found) __must_check;
 void guest_stacks_close(struct session *s);
 int session_any_task(struct session *s);
+void session_drop_marks(struct session *s);
 void session_progress(const struct session *s, const char *what, uint64_t done, uint64_t total);
 void *must(void *p);		/* or we are out of memory */
 
@@ -225,7 +236,7 @@ void allocators_find(struct session *s);
 void allocators_learn(struct session *s, const struct regs *regs, struct replay_key *key);
 
 /*
- * memprof.c, told by history.c: block number was made (or replaces the one of memlog_moved()), is
+ * memlog.c, told by history.c: block number was made (or replaces the one of memlog_moved()), is
  * gone, or was only the means of another allocation.  stack, tid: who did it.
  */
 void memlog_made(struct session *s, uint32_t number, const struct block *b, int tid);
@@ -255,6 +266,10 @@ struct guests_options;
 bool memlog_guests_fork(const struct session *s, const struct guests_options *o,
 			struct guests **ret);
 struct alloc_log *memlog_log(const struct session *s);
+/* The log becomes the caller's. */
+struct alloc_log *memlog_take(struct session *s);
+/* What the program's sources say is allocated at each stack. */
+void memlog_types(struct session *s);
 const struct alloc_event *memlog_maker(const struct session *s, uint32_t number);
 
 /* lineage.c: the processes that became pid by forking, the first of them first. */

@@ -91,25 +91,16 @@ static struct err *maps_changed(struct session *s)
 	TRY(session_refresh(s));
 	if (!s->clock && !s->looked)
 		find_loaders(s);
-	session_find_functions(s);
-	if (s->log)
-		allocators_find(s);
+	s->ops->maps_changed(s);
 	return NULL;
 }
 
 /* ---- moving ---------------------------------------------------------------------------------- */
 
-static void on_event(void *ctx, const struct trace_event *ev, int tid)
+void session_drop_marks(struct session *s)
 {
-	struct session *s = ctx;
-
-	(void)tid;
-	if (ev->kind == TRACE_EXEC)
-		s->exec_seen = true;
-}
-
-static void drop_marks(struct session *s)
-{
+	replay_mark_drop(s->r, s->start);
+	s->start = NULL;
 	while (s->marks)
 		replay_mark_drop(s->r, s->mark[--s->marks]);
 }
@@ -120,12 +111,8 @@ static struct err *after_exec(struct session *s)
 	replay_probes_drop(s->r);
 	s->fns = s->loaders = 0;
 	s->outlined = 0;
-	history_reset(&s->h);
-	if (s->log)
-		memlog_reset(s);
-	replay_mark_drop(s->r, s->start);
-	drop_marks(s);
-	s->start = NULL;
+	s->ops->exec(s);
+	session_drop_marks(s);
 	return replay_mark_take(s->r, &s->start);
 }
 
@@ -251,50 +238,4 @@ int session_any_task(struct session *s)
 			any = t[i].tid;
 	}
 	return any;
-}
-
-/* ---- beginning and end ----------------------------------------------------------------------- */
-
-struct err *session_open(const char *trace, const struct leaks_options *o, struct session *s)
-{
-	struct replay_options ro = { 0 };
-	struct symbols_options so = { .open = program_file, .debug_dir = o->debug_dir };
-
-	*s = (struct session){ .options = o, .trace = trace, .pid = o->pid };
-	TRY(replay_open(trace, &ro, &s->r));
-	so.ctx = s->r;
-	TRY(symbols_create(&so, &s->sym));
-	if (o->pid)
-		TRY(lineage_find(trace, o->pid, s->stage, STAGES_MAX, &s->stages));
-	TRY(replay_probes_start(s->r, s->stages ? s->stage[0].pid : o->pid, history_hits,
-				session_learn, program_function, s->sym, s));
-	replay_probe_events(s->r, on_event);
-	return NULL;
-}
-
-void session_close(struct session *s)
-{
-	if (s->r) {
-		replay_mark_drop(s->r, s->start);
-		drop_marks(s);
-		replay_close(s->r);
-	}
-	history_reset(&s->h);
-	free(s->h.slot);
-	free(s->h.key);
-	free(s->h.block);
-	free(s->h.mapped);
-	for (unsigned i = 0; i < s->h.threads; i++)
-		free(s->h.thread[i]);
-	free(s->fn);
-	free(s->text);
-	free(s->loader);
-	free(s->maps);
-	free(s->stack);
-	free(s->stack_slot);
-	free(s->remain);
-	jit_view_close(s->jit);
-	guest_stacks_close(s);
-	if (s->sym)
-		symbols_destroy(s->sym);
 }

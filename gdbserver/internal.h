@@ -154,15 +154,23 @@ struct server {
 /* A command: args is what follows its prefix, NUL-terminated.  It fills s->out. */
 typedef void handler(struct server *s, const char *args, size_t len);
 
-/* ---- server.c ---------------------------------------------------------------------- */
+/* ---- reply.c ----------------------------------------------------------------------- */
 void reply_ok(struct server *s);
 void reply_bad(struct server *s);
 /* OK, or E01 for an error, which is freed. */
 void reply_done(struct server *s, struct err *err);
 
-/* ---- process.c --------------------------------------------------------------------- */
-void process_told(struct server *s, int pid);
+/* gdb's number of a signal */
+int gdb_signal(int sig);
+
+/* ---- known.c ----------------------------------------------------------------------- */
+/* NULL: the debugger has not been told of it. */
+struct known *known_find(const struct server *s, int pid);
 bool process_known(const struct server *s, int pid);
+/* It is told of it now. */
+void process_told(struct server *s, int pid);
+
+/* ---- process.c --------------------------------------------------------------------- */
 /* The debugger has just been told of its end; has let go of it. */
 void process_ended(struct server *s, int pid);
 void process_let_go(struct server *s, int pid);
@@ -194,8 +202,6 @@ int thread_to_read(const struct server *s);
 /* ---- the commands ------------------------------------------------------------------- */
 /* resume.c */
 handler do_vcont, do_vcont_ask, do_continue, do_step, do_back, do_why, do_run_again, do_attach;
-/* gdb's number of a signal */
-int gdb_signal(int sig);
 int stop_signal(const struct server *s, const struct replay_stop *stop);
 void put_stop(struct server *s, const struct replay_stop *stop);
 /* The answer to a resume. */

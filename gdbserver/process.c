@@ -14,30 +14,6 @@
 #include "base/bug.h"
 #include "gdbserver/internal.h"
 
-static struct known *find(const struct server *s, int pid)
-{
-	for (unsigned i = 0; i < s->known_n; i++) {
-		if (s->known[i].pid == pid)
-			return &s->known[i];
-	}
-	return NULL;
-}
-
-bool process_known(const struct server *s, int pid)
-{
-	return find(s, pid) != NULL;
-}
-
-void process_told(struct server *s, int pid)
-{
-	if (find(s, pid))
-		return;
-	if (!(s->known_n & (s->known_n - 1)))
-		s->known = realloc(s->known, (s->known_n ? 2 * s->known_n : 1) * sizeof(*s->known));
-	BUG_ON(!s->known, "out of memory for processes");
-	s->known[s->known_n++] = (struct known){ .pid = pid };
-}
-
 enum { ALL_MAX = 2 * BREAKS_MAX, WATCH_PIECE = 248 };
 
 /* One of its threads, where it is there; else 0. */
@@ -137,7 +113,7 @@ void process_going(struct server *s, bool back)
 
 static void unknown(struct server *s, int pid)
 {
-	struct known *k = find(s, pid);
+	struct known *k = known_find(s, pid);
 
 	if (k)
 		*k = s->known[--s->known_n];
@@ -175,7 +151,7 @@ void process_gone(struct server *s, struct reply *o)
 void process_libraries_told(struct server *s)
 {
 	struct replay_task t;
-	struct known *k = target_task(s, thread_to_read(s), &t) ? find(s, t.pid) : NULL;
+	struct known *k = target_task(s, thread_to_read(s), &t) ? known_find(s, t.pid) : NULL;
 
 	if (!k)
 		return;
@@ -187,7 +163,7 @@ void process_libraries_told(struct server *s)
 bool process_libraries_old(struct server *s)
 {
 	struct replay_task t;
-	const struct known *k = target_task(s, thread_to_read(s), &t) ? find(s, t.pid) : NULL;
+	const struct known *k = target_task(s, thread_to_read(s), &t) ? known_find(s, t.pid) : NULL;
 
 	return k && k->asked && link_settled(s) && link_sum(s) != k->libraries;
 }

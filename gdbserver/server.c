@@ -20,19 +20,6 @@ struct command {
 	const char *supported;	/* in qSupported's answer; NULL for nothing */
 };
 
-void reply_ok(struct server *s) { reply_text(&s->out, "OK"); }
-void reply_bad(struct server *s) { reply_text(&s->out, "E01"); }
-
-void reply_done(struct server *s, struct err *err)
-{
-	if (!err) {
-		reply_ok(s);
-		return;
-	}
-	err_free(err);
-	reply_bad(s);
-}
-
 /* ---- the connection -------------------------------------------------------------------------- */
 
 static void do_no_ack(struct server *s, const char *p, size_t len)

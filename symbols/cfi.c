@@ -75,31 +75,21 @@ static bool rules_read(struct index *ix, const struct ix_rules *r, struct cfi_ro
 	return true;
 }
 
-bool symbols_function_at(struct symbols *s, uint64_t addr, uint64_t *start, uint64_t *end)
+bool cfi_function_at(struct symbols_module *m, uint64_t vaddr, uint64_t *start, uint64_t *end)
 {
-	struct symbols_frame f[16];
-	size_t n = symbols_lookup(s, addr, f, 16), n_fdes, n_eh;
-	const struct symbols_module *m;
+	struct index *ix = frames_of(m);
 	const struct ix_fde *fde, *hit;
-	struct index *ix;
-	uint64_t bias;
+	size_t n_fdes, n_eh;
 
-	if (n && n <= 16 && f[n - 1].size && addr - f[n - 1].start < f[n - 1].size) {
-		*start = f[n - 1].start;
-		*end = f[n - 1].start + f[n - 1].size;
-		return true;
-	}
-	m = symbols_module_at(s, addr, &bias);
-	ix = m ? frames_of((struct symbols_module *)(uintptr_t)m) : NULL;
 	if (!ix)
 		return false;
 	fde = index_array(ix, IX_FDES, sizeof(*fde), &n_fdes);
 	n_eh = index_eh_count(ix) < n_fdes ? index_eh_count(ix) : n_fdes;
-	hit = fde_find(fde, n_eh, addr - bias);
+	hit = fde_find(fde, n_eh, vaddr);
 	if (!hit)
 		return false;
-	*start = hit->start + bias;
-	*end = hit->end + bias;
+	*start = hit->start;
+	*end = hit->end;
 	return true;
 }
 

@@ -38,5 +38,7 @@ bool infer_row_at(struct symbols_module *m, uint64_t vaddr, struct cfi_row *ret)
  */
 uint64_t infer_start(struct symbols_module *m, uint64_t vaddr);
 void cfi_free(struct cfi *c);
+/* The function of .eh_frame that vaddr is in: addresses as in the file. */
+bool cfi_function_at(struct symbols_module *m, uint64_t vaddr, uint64_t *start, uint64_t *end);
 
 #endif

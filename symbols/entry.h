@@ -108,6 +108,13 @@ const struct symbols_type *type_get(struct cu *cu, uint32_t off);
 const struct symbols_type *die_type(const struct die *die);
 /* A pointer to t, whether the program has that type or not. */
 const struct symbols_type *type_pointer_to(const struct symbols_type *t);
+/* Types that were asked for, by hash. */
+struct type_table {
+	struct symbols_type **slot;
+	size_t n, cap;
+};
+
+/* free.c */
 void type_table_free(struct type_table *t);
 /* The entry that describes it; false where there is none, or none that can be read. */
 bool type_die(const struct symbols_type *t, struct die *ret);

@@ -30,3 +30,8 @@ void symbols_module_files(struct symbols_module *m, symbols_file_fn *fn, void *c
 			fn(ctx, path, false);
 	}
 }
+
+bool symbols_module_has_dwarf(struct symbols_module *m)
+{
+	return module_dwarf(m) != NULL;
+}

@@ -88,6 +88,8 @@ struct elf {
 /* Takes over bytes (also on failure).  False: not an x86-64 ELF file. */
 bool elf_init(struct elf *e, struct span file, bool mapped, bool owned);
 void elf_deinit(struct elf *e);
+/* With itself; NULL is nothing. */
+void elf_free(struct elf *e);
 /* Content, decompressed; empty when it is not there. */
 struct span elf_section(struct elf *e, enum section_id id);
 /* Bytes of the file at a virtual address: at most what the segment holds from there. */

@@ -5,20 +5,12 @@
  * Answers are kept by address: an analysis asks for the same few thousand return addresses millions
  * of times.
  */
+#include "symbols/cfi.h"
 #include "symbols/entry.h"
 #include "symbols/go.h"
 #include "symbols/internal.h"
 
 enum { MAX_INLINED = 64, MAX_LOOKUPS = 1 << 18 };
-
-void lookup_cache_clear(struct symbols *s)
-{
-	if (!s->n_lookups)
-		return;
-	memset(s->lookups, 0, s->cap_lookups * sizeof(*s->lookups));
-	s->n_lookups = 0;
-	arena_deinit(&s->lookup_arena);
-}
 
 static void fill_symtab(struct symbols_module *m, uint64_t vaddr, uint64_t bias,
 			struct symbols_frame *f)
@@ -163,4 +155,24 @@ size_t symbols_lookup(struct symbols *s, uint64_t addr, struct symbols_frame *re
 	n = n < max ? n : max;
 	memcpy(ret, all, n * sizeof(*ret));
 	return n;
+}
+
+bool symbols_function_at(struct symbols *s, uint64_t addr, uint64_t *start, uint64_t *end)
+{
+	struct symbols_frame f[16];
+	size_t n = symbols_lookup(s, addr, f, 16);
+	const struct symbols_module *m;
+	uint64_t bias;
+
+	if (n && n <= 16 && f[n - 1].size && addr - f[n - 1].start < f[n - 1].size) {
+		*start = f[n - 1].start;
+		*end = f[n - 1].start + f[n - 1].size;
+		return true;
+	}
+	m = symbols_module_at(s, addr, &bias);
+	if (!m || !cfi_function_at((struct symbols_module *)(uintptr_t)m, addr - bias, start, end))
+		return false;
+	*start += bias;
+	*end += bias;
+	return true;
 }

@@ -113,27 +113,13 @@ struct symbols_module *module_of_image(struct family *f, const char *name, const
 	return module_create(f, name, (struct span){ copy, len }, false);
 }
 
-static void elf_free(struct elf *e)
+void elf_free(struct elf *e)
 {
 	if (e) {
 		free(e->path);
 		elf_deinit(e);
 		free(e);
 	}
-}
-
-void module_free(struct symbols_module *m)
-{
-	dwarf_free(m->dwarf);
-	cfi_free(m->cfi);
-	go_free(m->go);
-	free(m->starts);
-	symtab_deinit(&m->symtab);
-	elf_free(m->debug);
-	elf_free(m->mini);
-	elf_free(m->alt);
-	elf_deinit(&m->elf);
-	free(m);
 }
 
 /* ---- separate debug information ------------------------------------------------------------ */
@@ -272,11 +258,6 @@ struct elf *module_alt(struct symbols_module *m)
 const char *symbols_module_name(const struct symbols_module *m)
 {
 	return m->name;
-}
-
-bool symbols_module_has_dwarf(struct symbols_module *m)
-{
-	return module_dwarf(m) != NULL;
 }
 
 const void *symbols_module_bytes(const struct symbols_module *m, uint64_t vaddr, size_t *len_ret)

@@ -640,3 +640,21 @@ size_t symbols_find(struct symbols *s, const char *name, unsigned kinds, struct 
 	}
 	return f.n;
 }
+
+void symbols_data_symbols(struct symbols *s, void (*fn)(void *ctx, uint64_t addr, uint64_t size),
+			  void *ctx)
+{
+	size_t n = space_loaded(s);
+
+	for (size_t i = 0; i < n; i++) {
+		struct symbols_module *m = s->loaded[i].module;
+		struct symtab *t = module_symtab(m);
+
+		for (size_t k = 0; k < t->n_data; k++) {
+			const Elf64_Phdr *ph = elf_segment(&m->elf, t->data[k].addr);
+
+			if (ph && ph->p_flags & PF_W)
+				fn(ctx, t->data[k].addr + s->loaded[i].bias, t->data[k].size);
+		}
+	}
+}

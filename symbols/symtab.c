@@ -309,24 +309,6 @@ const struct sym *symtab_code_at(struct symbols_module *m, uint64_t vaddr)
 	return elf_executable(&m->elf, vaddr) ? sym_at(t->code, t->n_code, vaddr) : NULL;
 }
 
-void symbols_data_symbols(struct symbols *s, void (*fn)(void *ctx, uint64_t addr, uint64_t size),
-			  void *ctx)
-{
-	size_t n = space_loaded(s);
-
-	for (size_t i = 0; i < n; i++) {
-		struct symbols_module *m = s->loaded[i].module;
-		struct symtab *t = module_symtab(m);
-
-		for (size_t k = 0; k < t->n_data; k++) {
-			const Elf64_Phdr *ph = elf_segment(&m->elf, t->data[k].addr);
-
-			if (ph && ph->p_flags & PF_W)
-				fn(ctx, t->data[k].addr + s->loaded[i].bias, t->data[k].size);
-		}
-	}
-}
-
 const struct sym *symtab_data_at(struct symbols_module *m, uint64_t vaddr)
 {
 	struct symtab *t = module_symtab(m);

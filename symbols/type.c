@@ -30,19 +30,6 @@ struct symbols_type {
 	struct symbols_type *pointer;	/* the pointer to it that no entry describes */
 };
 
-struct type_table {
-	struct symbols_type **slot;
-	size_t n, cap;
-};
-
-void type_table_free(struct type_table *t)
-{
-	if (!t)
-		return;
-	free(t->slot);
-	free(t);
-}
-
 static size_t type_hash(const struct cu *cu, uint32_t off, unsigned dim)
 {
 	return hash_u64((uintptr_t)cu ^ off * 31 ^ dim);

@@ -18,9 +18,10 @@
 #include "abi/buffer.h"
 #include "symbols/cfi.h"
 #include "symbols/expr.h"
+#include "symbols/unwind_cache.h"
 
 enum row_kind { ROW_EMPTY, ROW_FAST, ROW_FULL, ROW_NONE, ROW_END, ROW_INFERRED };
-enum { SLOTS = 7, CACHE_BITS = 14, SCAN_WORDS = 512 };
+enum { SCAN_WORDS = 512 };
 
 /* What a fast row can say is saved, by offset from the CFA. */
 static const uint8_t slot_reg[SLOTS] = {
@@ -29,32 +30,6 @@ static const uint8_t slot_reg[SLOTS] = {
 /* What a call preserves. */
 #define CALLEE_SAVED (1u << SYMBOLS_RBX | 1u << SYMBOLS_RBP | 1u << SYMBOLS_R12 | 1u << SYMBOLS_R13 | \
 		      1u << SYMBOLS_R14 | 1u << SYMBOLS_R15)
-
-struct row {
-	uint64_t pc;
-	int32_t cfa_off;
-	uint8_t kind, cfa_reg, saved, unused;	/* saved: bit n = slot n */
-	int32_t off[SLOTS];
-	struct cfi_row *full;
-};
-struct unwind_cache {
-	struct row row[1 << CACHE_BITS];
-	struct cfi_row **owned;
-	size_t n_owned, cap_owned;
-	bool used;
-};
-
-void unwind_cache_clear(struct symbols *s)
-{
-	struct unwind_cache *c = s->unwind;
-
-	if (!c || !c->used)
-		return;
-	for (size_t i = 0; i < c->n_owned; i++)
-		free(c->owned[i]);
-	free(c->owned);
-	memset(c, 0, sizeof(*c));
-}
 
 static bool fits(int64_t v)
 {
