@@ -24,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "analysis/jit_log.h"
 #include "analysis/program.h"
 #include "base/bug.h"
@@ -35,7 +36,7 @@ enum { VERSION = 1, REGISTER = 1, UNREGISTER = 2 };
 
 void *jit_sure(void *p)
 {
-	BUG_ON(!p, "out of memory for JIT code");
+	alloc_must(p, "JIT code");
 	return p;
 }
 

@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "analysis/jit.h"
 #include "base/bug.h"
 #include "base/log.h"
@@ -32,13 +33,11 @@ struct err *jit_view_open(const char *trace, int pid, struct symbols *sym, struc
 
 	TRY(jit_collect(trace, &o, &log));
 	jit_objects(log, &n);
-	v = calloc(1, sizeof(*v));
-	BUG_ON(!v, "out of memory for JIT code");
+	v = alloc_zeroed(1, sizeof(*v), "JIT code");
 	*v = (struct jit_view){ .log = log,
 				.sym = sym,
-				.id = malloc((n + 1) * sizeof(*v->id)),
-				.there = calloc(n + 1, 1) };
-	BUG_ON(!v->id || !v->there, "out of memory for JIT code");
+				.id = alloc_more(NULL, n + 1, sizeof(*v->id), "JIT code"),
+				.there = alloc_zeroed(n + 1, 1, "JIT code") };
 	for (size_t i = 0; i < n; i++)
 		v->id[i] = NOT_ADDED;
 	*ret = v;

@@ -6,12 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "analysis/internal.h"
 #include "analysis/program.h"
 
 void *must(void *p)
 {
-	BUG_ON(!p, "out of memory for the analysis");
+	alloc_must(p, "the analysis");
 	return p;
 }
 

@@ -7,6 +7,7 @@
 #ifndef BASE_ALLOC_H
 #define BASE_ALLOC_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 /* n elements of size bytes, zero. */
@@ -17,5 +18,20 @@ void *alloc_more(void *p, size_t n, size_t size, const char *what)
 /* A copy of len bytes. */
 void *alloc_copy(const void *from, size_t len, const char *what)
 	__attribute__((warn_unused_result));
+
+/* A copy of a string. */
+char *alloc_text(const char *text, const char *what) __attribute__((warn_unused_result));
+/* What printf() would say. */
+char *alloc_printf(const char *what, const char *fmt, ...)
+	__attribute__((warn_unused_result, format(printf, 2, 3)));
+char *alloc_vprintf(const char *what, const char *fmt, va_list ap)
+	__attribute__((warn_unused_result, format(printf, 2, 0)));
+/* Of what somebody else has allocated: NULL is the end. */
+void alloc_failed(const char *what) __attribute__((noreturn, cold));
+static inline void alloc_must(const void *p, const char *what)
+{
+	if (!p)
+		alloc_failed(what);
+}
 
 #endif

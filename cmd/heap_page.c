@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "analysis/heap/logs.h"
 #include "base/bug.h"
 #include "cmd/heap.h"
@@ -36,9 +37,8 @@ static void moment_add(struct page *p, uint64_t event, const char *label)
 static char *text_of(struct audit_text t, size_t max)
 {
 	size_t n = t.n < max ? t.n : max;
-	char *s = malloc(n + 1);
+	char *s = alloc_more(NULL, n + 1, 1, "a page");
 
-	BUG_ON(!s, "out of memory for a page");
 	for (size_t i = 0; i < n; i++)
 		s[i] = t.p[i] ? t.p[i] : ' ';
 	s[n] = '\0';

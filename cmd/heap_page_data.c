@@ -9,6 +9,7 @@
 
 #include <xxhash.h>
 
+#include "base/alloc.h"
 #include "analysis/heap/logs.h"
 #include "base/bug.h"
 #include "cmd/heap_page.h"
@@ -25,7 +26,7 @@ struct page_object {
 
 static void *need(void *p)
 {
-	BUG_ON(!p, "out of memory for a page");
+	alloc_must(p, "a page");
 	return p;
 }
 

@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 
+#include "base/alloc.h"
 #include "base/bug.h"
 #include "cmd/cmd.h"
 #include "cmd/profile.h"
@@ -72,8 +73,7 @@ static void make(struct diff *d, const struct cpuprof *a, const struct cpuprof *
 	for (unsigned k = 0; k < 2; k++) {
 		d->all[k] = (int64_t)(side[k]->weight * side[k]->period_ns);
 		cpuprof_table(side[k], by, &d->t[k]);
-		d->row = realloc(d->row, (d->n + d->t[k].n + 1) * sizeof(*d->row));
-		BUG_ON(!d->row, "out of memory for a table");
+		d->row = alloc_more(d->row, d->n + d->t[k].n + 1, sizeof(*d->row), "a table");
 		for (size_t i = 0; i < d->t[k].n; i++) {
 			const struct cpuprof_row *from = &d->t[k].row[i];
 			struct row *r = &d->row[d->n++];

@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "base/alloc.h"
 #include "base/bug.h"
 #include "cmd/cmd.h"
 #include "cmd/profile.h"
@@ -58,10 +59,9 @@ static json_t *stack(const struct cpuprof *p, uint32_t number)
 static json_t *stacks(const struct cpuprof *p)
 {
 	json_t *list = json_array();
-	uint64_t *weight = calloc(p->stacks, sizeof(*weight)),
-		 *waited = calloc(p->stacks, sizeof(*waited));
+	uint64_t *weight = alloc_zeroed(p->stacks, sizeof(*weight), "a profile"),
+		 *waited = alloc_zeroed(p->stacks, sizeof(*waited), "a profile");
 
-	BUG_ON(!weight || !waited, "out of memory for a profile");
 	for (size_t i = 0; i < p->samples; i++)
 		weight[p->sample[i].stack] += p->sample[i].weight;
 	for (size_t i = 0; i < p->waits; i++)

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "abi/page.h"
 #include "base/bug.h"
 #include "gdbserver/internal.h"
@@ -179,18 +180,15 @@ static char *of_thread(struct find *f, const struct map *m, uint64_t addr)
 
 	for (unsigned i = 0; i < f->tasks; i++) {
 		uint64_t sp = f->regs[i].rsp;
-		int n;
 
 		name = names_tls(f->s, f->sym, f->task[i].tid, &f->regs[i], addr);
 		if (name) {
-			n = asprintf(&text, "%s of thread %d", name, f->task[i].tid);
-			BUG_ON(n < 0, "out of memory for a name");
+			text = alloc_printf("a name", "%s of thread %d", name, f->task[i].tid);
 			free(name);
 			return text;
 		}
 		if (addr - f->regs[i].fs_base < THREAD_BLOCK) {
-			n = asprintf(&text, "thread control block of thread %d", f->task[i].tid);
-			BUG_ON(n < 0, "out of memory for a name");
+			text = alloc_printf("a name", "thread control block of thread %d", f->task[i].tid);
 			return text;
 		}
 		if (sp < m->start || sp >= m->end ||
@@ -199,12 +197,11 @@ static char *of_thread(struct find *f, const struct map *m, uint64_t addr)
 		name = addr < sp - RED_ZONE
 			       ? NULL
 			       : names_stack(f->s, f->sym, f->task[i].tid, &f->regs[i], addr);
-		n = asprintf(&text, "stack of thread %d%s%s", f->task[i].tid,
+		text = alloc_printf("a name", "stack of thread %d%s%s", f->task[i].tid,
 			     addr < sp - RED_ZONE ? ", below its stack pointer: left over"
 			     : name		  ? ": "
 						  : "",
 			     name ? name : "");
-		BUG_ON(n < 0, "out of memory for a name");
 		free(name);
 		return text;
 	}
@@ -406,12 +403,11 @@ static const char *parse(struct find *f, const char *p)
 
 const char *find_pointer(struct server *s, const char *args, struct reply *o)
 {
-	struct find *f = calloc(1, sizeof(*f));
+	struct find *f = alloc_zeroed(1, sizeof(*f), "a search");
 	struct replay_task t;
 	const char *wrong;
 	char *maps;
 
-	BUG_ON(!f, "out of memory for a search");
 	f->s = s;
 	f->o = o;
 	f->tid = thread_to_read(s);

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "base/alloc.h"
 #include "base/bug.h"
 #include "gdbserver/internal.h"
 
@@ -49,8 +50,7 @@ static struct jit_process *process(struct server *s)
 	p = find(s, t.pid);
 	if (p)
 		return p;
-	p = realloc(s->jit, (s->jit_n + 1) * sizeof(*p));
-	BUG_ON(!p, "out of memory for processes");
+	p = alloc_more(s->jit, s->jit_n + 1, sizeof(*p), "processes");
 	s->jit = p;
 	p = &s->jit[s->jit_n++];
 	*p = (struct jit_process){ .pid = t.pid };
@@ -220,9 +220,8 @@ static size_t list_read(const struct asked *a, uint64_t at, struct entry **ret,
 	for (uint64_t e = d.first; e && n < ENTRIES_MAX; e = (*ret)[n++].next) {
 		if (n == room) {
 			room = room * 2 + 64;
-			*ret = realloc(*ret, room * sizeof(**ret));
-			*where_ret = realloc(*where_ret, room * sizeof(**where_ret));
-			BUG_ON(!*ret || !*where_ret, "out of memory for objects");
+			*ret = alloc_more(*ret, room, sizeof(**ret), "objects");
+			*where_ret = alloc_more(*where_ret, room, sizeof(**where_ret), "objects");
 		}
 		if (!read_all(a, e, &(*ret)[n], sizeof(**ret)))
 			break;
@@ -243,7 +242,7 @@ void jit_registered(struct server *s, const char *args, struct reply *o)
 	char *end;
 	unsigned long limit = strtoul(args, &end, 10);
 
-	BUG_ON(!a, "out of memory for addresses");
+	alloc_must(a, "addresses");
 	s->jit_new = false;
 	a->s = s;
 	a->tid = thread_to_read(s);

@@ -28,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/bug.h"
 #include "gdbserver/internal.h"
 #include "x86/decode.h"
@@ -57,8 +58,7 @@ static bool parse_table(const char *p, struct line_table *t)
 
 	if (!parse_hex(&p, &t->start) || !parse_char(&p, ' '))
 		return false;
-	t->len = calloc(strlen(p) + 1, sizeof(*t->len));
-	BUG_ON(!t->len, "out of memory for lines");
+	t->len = alloc_zeroed(strlen(p) + 1, sizeof(*t->len), "lines");
 	while (*p) {
 		bool none = parse_char(&p, '-');
 
@@ -90,8 +90,7 @@ bool lines_table(struct server *s, const char *p)
 		return false;
 	}
 	if (!s->lines.table)
-		s->lines.table = calloc(TABLES_MAX, sizeof(t));
-	BUG_ON(!s->lines.table, "out of memory for lines");
+		s->lines.table = alloc_zeroed(TABLES_MAX, sizeof(t), "lines");
 	if (!old)
 		old = &s->lines.table[s->lines.tables_n++];
 	free(old->len);

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/alloc.h"
 #include "base/bug.h"
 #include "gdbserver/internal.h"
 
@@ -271,8 +272,7 @@ static struct kept *kept_add(struct kept_list *l, unsigned id, struct replay_poi
 {
 	if (l->n == l->room) {
 		l->room = l->room * 2 + 16;
-		l->kept = realloc(l->kept, l->room * sizeof(*l->kept));
-		BUG_ON(!l->kept, "out of memory for places");
+		l->kept = alloc_more(l->kept, l->room, sizeof(*l->kept), "places");
 	}
 	l->kept[l->n] = (struct kept){ .id = id, .point = p };
 	return &l->kept[l->n++];

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "abi/page.h"
 #include "base/bug.h"
 #include "gdbserver/internal.h"
@@ -70,8 +71,7 @@ static void add_pages(void *ctx, uint64_t addr, uint64_t size)
 			continue;
 		if (p->n == p->room) {
 			p->room = p->room * 2 + 64;
-			p->page = realloc(p->page, p->room * sizeof(*p->page));
-			BUG_ON(!p->page, "out of memory for variables");
+			p->page = alloc_more(p->page, p->room, sizeof(*p->page), "variables");
 		}
 		p->page[p->n++] = page;
 	}
@@ -130,18 +130,16 @@ char *names_code(struct symbols *sym, uint64_t pc)
 	struct symbols_frame f[FRAMES_MAX];
 	size_t n = sym ? symbols_lookup(sym, pc, f, FRAMES_MAX) : 0;
 	char *text = NULL;
-	int len;
 
 	if (n && f[0].function && f[0].file)
-		len = asprintf(&text, "%s at %s:%u", f[0].function, base_name(f[0].file),
+		text = alloc_printf("a name", "%s at %s:%u", f[0].function, base_name(f[0].file),
 			       f[0].line);
 	else if (n && f[0].function)
-		len = asprintf(&text, "%s", f[0].function);
+		text = alloc_printf("a name", "%s", f[0].function);
 	else if (n && f[0].module)
-		len = asprintf(&text, "0x%" PRIx64 " in %s", pc, base_name(f[0].module));
+		text = alloc_printf("a name", "0x%" PRIx64 " in %s", pc, base_name(f[0].module));
 	else
-		len = asprintf(&text, "0x%" PRIx64, pc);
-	BUG_ON(len < 0, "out of memory for a name");
+		text = alloc_printf("a name", "0x%" PRIx64, pc);
 	return text;
 }
 
@@ -159,16 +157,14 @@ static char *variable_name(const struct symbols_variable *v, uint64_t addr, cons
 {
 	char path[256] = "", *text = NULL;
 	uint64_t offset = addr - v->addr;
-	int n;
 
 	if (!v->type || !symbols_type_path(v->type, offset, false, path, sizeof(path))) {
 		if (offset)
 			snprintf(path, sizeof(path), " + %" PRIu64, offset);
 	}
-	n = asprintf(&text, "%s %s%s%s%s%s", kind, v->name ? v->name : "?", path,
+	text = alloc_printf("a name", "%s %s%s%s%s%s", kind, v->name ? v->name : "?", path,
 		     v->function ? " of " : "", v->function ? v->function : "",
 		     v->tls ? " (thread-local)" : "");
-	BUG_ON(n < 0, "out of memory for a name");
 	return text;
 }
 
@@ -213,7 +209,6 @@ char *names_stack(struct server *s, struct symbols *sym, int tid, const struct r
 	uint64_t cfa = 0;
 	bool first = true;
 	char *code, *text = NULL;
-	int n;
 
 	symbols_regs_from(at, &regs);
 	for (unsigned i = 0; i < DEPTH_MAX && cfa <= addr; i++) {
@@ -228,8 +223,7 @@ char *names_stack(struct server *s, struct symbols *sym, int tid, const struct r
 		return NULL;
 	symbols_locals(sym, &frame, &mem, cfa, is_local, &l);
 	code = names_code(sym, frame.r[SYMBOLS_RIP]);
-	n = asprintf(&text, "%s%sframe of %s", l.name ? l.name : "", l.name ? ", " : "", code);
-	BUG_ON(n < 0, "out of memory for a name");
+	text = alloc_printf("a name", "%s%sframe of %s", l.name ? l.name : "", l.name ? ", " : "", code);
 	free(code);
 	free(l.name);
 	return text;

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/bug.h"
 #include "gdbserver/internal.h"
 
@@ -73,8 +74,7 @@ static char *reply_room(struct reply *o, size_t len)
 {
 	if (o->room - o->len < len + 1) {
 		o->room = o->len + len + o->len / 2 + 4096;
-		o->bytes = realloc(o->bytes, o->room);
-		BUG_ON(!o->bytes, "out of memory for a reply");
+		o->bytes = alloc_more(o->bytes, o->room, 1, "a reply");
 	}
 	return o->bytes + o->len;
 }
@@ -91,15 +91,13 @@ void reply_bytes(struct reply *o, const void *bytes, size_t len)
 
 void reply_text(struct reply *o, const char *fmt, ...)
 {
-	char *text = NULL;
+	char *text;
 	va_list ap;
-	int n;
 
 	va_start(ap, fmt);
-	n = vasprintf(&text, fmt, ap);
+	text = alloc_vprintf("a reply", fmt, ap);
 	va_end(ap);
-	BUG_ON(n < 0, "out of memory for a reply");
-	reply_bytes(o, text, (size_t)n);
+	reply_bytes(o, text, strlen(text));
 	free(text);
 }
 
@@ -173,7 +171,7 @@ bool packet_send(struct server *s)
 	unsigned char sum = 0;
 	bool ok;
 
-	BUG_ON(!wire, "out of memory for a reply");
+	alloc_must(wire, "a reply");
 	*to++ = '$';
 	for (size_t i = 0; i < s->out.len; i++) {
 		char c = s->out.bytes[i];

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/bug.h"
 #include "gdbserver/internal.h"
 
@@ -66,8 +67,7 @@ bool points_threads(struct server *s, const char *text)
 	if (!(*end || s->only_n) || (s->only_text && !strcmp(s->only_text, text)))
 		return changed;
 	free(s->only_text);
-	s->only_text = strdup(text);
-	BUG_ON(!s->only_text, "out of memory for breakpoints");
+	s->only_text = alloc_text(text, "breakpoints");
 	s->only_n = 0;
 	while (*end == ' ') {
 		struct only o = { .addr = strtoull(end + 1, &end, 16), .n = 1, .tid = { tid } };
@@ -76,8 +76,7 @@ bool points_threads(struct server *s, const char *text)
 			o.tid[o.n++] = (int)strtol(end + 1, &end, 10);
 		if (*end && *end != ' ')
 			break;		/* too many */
-		s->only = realloc(s->only, (s->only_n + 1) * sizeof(*s->only));
-		BUG_ON(!s->only, "out of memory for breakpoints");
+		s->only = alloc_more(s->only, s->only_n + 1, sizeof(*s->only), "breakpoints");
 		s->only[s->only_n++] = o;
 	}
 	return true;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "analysis/alloc/ljm.h"
 #include "analysis/output/ljs.h"
 #include "base/bug.h"
@@ -42,7 +43,7 @@ enum { TRACES_MAX = 1 << 20 };
 
 static void *need(void *p)
 {
-	BUG_ON(!p, "out of memory for a profile");
+	alloc_must(p, "a profile");
 	return p;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "analysis/alloc/ljm.h"
 #include "analysis/output/ljs.h"
 #include "base/bug.h"
@@ -116,8 +117,7 @@ struct err *alloc_ljm_write(struct alloc_log *l, const struct alloc_query *q, FI
 	struct writer w = { .l = l, .out = out };
 	size_t next = 0, to = q->to < l->n ? q->to : l->n;
 
-	w.named = calloc(l->stacks + 1, sizeof(*w.named));
-	BUG_ON(!w.named, "out of memory for a profile");
+	w.named = alloc_zeroed(l->stacks + 1, sizeof(*w.named), "a profile");
 	put_front(&w, &next);
 	for (size_t i = 0; i < to; i++) {
 		for (; next < l->symbols && l->symbol[next].at <= i; next++) {

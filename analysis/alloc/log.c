@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/alloc.h"
 #include "analysis/alloc/alloc.h"
 #include "base/bug.h"
 #include "base/hash.h"
@@ -22,7 +23,7 @@ struct alloc_strings {
 
 static void *need(void *p)
 {
-	BUG_ON(!p, "out of memory for a log of allocations");
+	alloc_must(p, "a log of allocations");
 	return p;
 }
 

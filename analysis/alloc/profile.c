@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "analysis/alloc/alloc.h"
 #include "analysis/output/output.h"
 #include "base/bug.h"
@@ -29,10 +30,9 @@ static void sample(struct profile *p, const struct alloc_log *l, const struct al
 {
 	const struct alloc_stack *st = &l->stack[g->stack];
 	struct profile_label label[3];
-	uint32_t *stack = malloc((st->n + 1) * sizeof(*stack));
+	uint32_t *stack = alloc_more(NULL, (st->n + 1), sizeof(*stack), "a profile");
 	size_t n = 0, labels = 0;
 
-	BUG_ON(!stack, "out of memory for a profile");
 	for (size_t i = 0, end; i < st->n; i = end) {
 		for (end = i + 1; end < st->n && st->frame[end - 1].inlined &&
 				  end - i < INLINED_MAX; end++)
@@ -63,9 +63,8 @@ struct profile *alloc_profile(struct alloc_log *l, const struct alloc_query *q,
 	struct alloc_query by_stack = *q, then;
 	struct alloc_totals now, was = { 0 };
 	struct profile *p = profile_create();
-	int64_t *live = calloc(2 * l->stacks + 2, sizeof(*live));
+	int64_t *live = alloc_zeroed(2 * l->stacks + 2, sizeof(*live), "a profile");
 
-	BUG_ON(!live, "out of memory for a profile");
 	by_stack.by = ALLOC_BY_STACK;
 	by_stack.points = 0;
 	err_free(alloc_totals_make(l, &by_stack, &now));

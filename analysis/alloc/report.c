@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "analysis/alloc/alloc.h"
 #include "base/bug.h"
 
@@ -41,7 +42,7 @@ struct report {
 
 static void *need(void *p)
 {
-	BUG_ON(!p, "out of memory for a report");
+	alloc_must(p, "a report");
 	return p;
 }
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "analysis/alloc/alloc.h"
 #include "base/bug.h"
 
@@ -27,7 +28,7 @@ struct sum {
 
 static void *need(void *p)
 {
-	BUG_ON(!p, "out of memory for totals");
+	alloc_must(p, "totals");
 	return p;
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "analysis/audit/audit.h"
 #include "base/bug.h"
 
@@ -146,8 +147,7 @@ static void attribute_add(struct audit_log *l, const struct audit_attribute *a)
 {
 	if (l->attributes == l->attributes_room) {
 		l->attributes_room = l->attributes_room ? 2 * l->attributes_room : 64;
-		l->attribute = realloc(l->attribute, l->attributes_room * sizeof(*l->attribute));
-		BUG_ON(!l->attribute, "out of memory for a log");
+		l->attribute = alloc_more(l->attribute, l->attributes_room, sizeof(*l->attribute), "a log");
 	}
 	l->attribute[l->attributes++] = *a;
 }
@@ -267,8 +267,7 @@ static void message_read(struct audit_log *l, struct in *in)
 	m.size = (uint64_t)(in->p - in->start) - m.at;
 	if (l->n == l->room) {
 		l->room = l->room ? 2 * l->room : 64;
-		l->message = realloc(l->message, l->room * sizeof(*l->message));
-		BUG_ON(!l->message, "out of memory for a log");
+		l->message = alloc_more(l->message, l->room, sizeof(*l->message), "a log");
 	}
 	l->message[l->n++] = m;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "analysis/heap/log_internal.h"
 #include "base/bug.h"
 
@@ -33,8 +34,7 @@ struct lua_log {
 
 static void lua_start(struct logging *g)
 {
-	g->lua = calloc(1, sizeof(*g->lua));
-	BUG_ON(!g->lua, "out of memory for a log");
+	g->lua = alloc_zeroed(1, sizeof(*g->lua), "a log");
 }
 
 static void lua_stop(struct logging *g)
@@ -210,8 +210,7 @@ static void protos_look(struct logging *g, struct lua_state *s)
 		if (!logging_read(g, o, head, 16))
 			break;
 		if ((head[1] & 255) == T_PROTO) {
-			found = realloc(found, (n + 1) * sizeof(*found));
-			BUG_ON(!found, "out of memory for a log");
+			found = alloc_more(found, n + 1, sizeof(*found), "a log");
 			found[n++] = o;
 		}
 		o = head[0];

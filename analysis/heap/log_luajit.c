@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "analysis/heap/log_internal.h"
 #include "analysis/heap/logs.h"
 #include "analysis/heap/luajit_names.h"
@@ -38,8 +39,7 @@ struct luajit_log {
 
 static void luajit_log_start(struct logging *g)
 {
-	g->luajit = calloc(1, sizeof(*g->luajit));
-	BUG_ON(!g->luajit, "out of memory for a log");
+	g->luajit = alloc_zeroed(1, sizeof(*g->luajit), "a log");
 }
 
 static void luajit_log_stop(struct logging *g)
@@ -110,8 +110,7 @@ static void proto_log(struct logging *g, uint64_t addr)
 	struct audit_attribute a = { .name = { "GCproto", 7 }, .number = addr };
 	uint64_t size = logging_half(g, addr + 56), start = addr + PROTO_HEAD;
 
-	j->proto = realloc(j->proto, (j->protos + 1) * sizeof(*j->proto));
-	BUG_ON(!j->proto, "out of memory for a log");
+	j->proto = alloc_more(j->proto, j->protos + 1, sizeof(*j->proto), "a log");
 	j->proto[j->protos++] =
 		(struct code){ start, start + 4ull * logging_half(g, addr + 12), addr };
 	string_log(g, logging_word(g, addr + 64));
@@ -142,8 +141,7 @@ static void protos_look(struct logging *g)
 		if (!logging_read(g, o, head, 16))
 			break;
 		if ((head[1] >> 8 & 255) == 7 && !proto_known(j, o)) {
-			found = realloc(found, (n + 1) * sizeof(*found));
-			BUG_ON(!found, "out of memory for a log");
+			found = alloc_more(found, n + 1, sizeof(*found), "a log");
 			found[n++] = o;
 		}
 		o = head[0];
@@ -234,9 +232,8 @@ static void traces_look(struct logging *g)
 	if (!table || !n || n > TRACES_MAX)
 		return;
 	if (n > j->traces) {
-		j->trace = realloc(j->trace, n * sizeof(*j->trace));
-		j->mcode = realloc(j->mcode, n * sizeof(*j->mcode));
-		BUG_ON(!j->trace || !j->mcode, "out of memory for a log");
+		j->trace = alloc_more(j->trace, n, sizeof(*j->trace), "a log");
+		j->mcode = alloc_more(j->mcode, n, sizeof(*j->mcode), "a log");
 		memset(j->trace + j->traces, 0, (n - j->traces) * sizeof(*j->trace));
 		memset(j->mcode + j->traces, 0, (n - j->traces) * sizeof(*j->mcode));
 		j->traces = n;

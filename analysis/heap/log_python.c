@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "analysis/heap/log_internal.h"
 #include "base/bug.h"
 
@@ -32,8 +33,7 @@ struct python_log {
 
 static void python_start(struct logging *g)
 {
-	g->python = calloc(1, sizeof(*g->python));
-	BUG_ON(!g->python, "out of memory for a log");
+	g->python = alloc_zeroed(1, sizeof(*g->python), "a log");
 }
 
 static void python_stop(struct logging *g)
@@ -151,11 +151,10 @@ static void owned_add(struct python_log *p, uint64_t dict, const char *name)
 {
 	if (!dict || !log_seen_add(&p->seen, ~dict))
 		return;
-	p->owned = realloc(p->owned, (p->n + 1) * sizeof(*p->owned));
-	BUG_ON(!p->owned, "out of memory for a log");
+	p->owned = alloc_more(p->owned, p->n + 1, sizeof(*p->owned), "a log");
 	p->owned[p->n].dict = dict;
 	p->owned[p->n].name = strdup(name);
-	BUG_ON(!p->owned[p->n++].name, "out of memory for a log");
+	alloc_must(p->owned[p->n++].name, "a log");
 }
 
 /* ---- code -------------------- */
@@ -255,8 +254,7 @@ static void type_wait(struct logging *g, uint64_t type)
 
 	if (!type || !log_seen_add(&p->seen, type ^ logging_word(g, type + 24) << 20))
 		return;
-	p->pending = realloc(p->pending, (p->pendings + 1) * sizeof(*p->pending));
-	BUG_ON(!p->pending, "out of memory for a log");
+	p->pending = alloc_more(p->pending, p->pendings + 1, sizeof(*p->pending), "a log");
 	p->pending[p->pendings++] = type;
 }
 

@@ -3,6 +3,7 @@
  */
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "analysis/heap/log_internal.h"
 #include "base/bug.h"
 
@@ -19,8 +20,7 @@ static void grow(struct log_seen *s)
 {
 	struct log_seen bigger = { .slots = s->slots ? 2 * s->slots : 1024 };
 
-	bigger.slot = calloc(bigger.slots, sizeof(*bigger.slot));
-	BUG_ON(!bigger.slot, "out of memory for a log");
+	bigger.slot = alloc_zeroed(bigger.slots, sizeof(*bigger.slot), "a log");
 	for (size_t i = 0; i < s->slots; i++) {
 		if (s->slot[i])
 			bigger.slot[place(&bigger, s->slot[i])] = s->slot[i];

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "analysis/heap/logs.h"
 #include "base/bug.h"
 
@@ -41,7 +42,7 @@ static struct log_store *log_of(const struct heap_store *st)
 
 static void *need(void *p)
 {
-	BUG_ON(!p, "out of memory for a log");
+	alloc_must(p, "a log");
 	return p;
 }
 

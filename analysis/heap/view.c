@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "analysis/heap/internal.h"
 #include "base/bug.h"
 
@@ -29,8 +30,7 @@ void *view_alloc(struct heap_view *v, size_t n)
 	if (!a || a->size - a->used < n) {
 		size_t size = n > ARENA_BLOCK / 4 ? n : ARENA_BLOCK;
 
-		a = malloc(sizeof(*a) + size);
-		BUG_ON(!a, "out of memory for values");
+		a = alloc_more(NULL, sizeof(*a) + size, 1, "values");
 		*a = (struct heap_arena){ v->arena, 0, size };
 		v->arena = a;
 	}

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "analysis/output/internal.h"
 #include "base/bug.h"
 
@@ -21,8 +22,7 @@ struct err *profile_write_collapsed(const struct profile *p, unsigned type, FILE
 	uint32_t *path;
 
 	tree_build((struct profile *)p, &t);
-	path = calloc(t.depth + 1, sizeof(*path));
-	BUG_ON(!path, "out of memory for a profile");
+	path = alloc_zeroed(t.depth + 1, sizeof(*path), "a profile");
 	for (uint32_t i = 1; i < t.n; i++) {
 		uint32_t n = 0;
 

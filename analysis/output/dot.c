@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "analysis/output/internal.h"
 #include "base/bug.h"
 
@@ -29,10 +30,9 @@ struct graph {
 static void sum(struct graph *g)
 {
 	const struct tree *t = &g->t;
-	bool *counts = calloc(t->n + 1, sizeof(*counts));
+	bool *counts = alloc_zeroed(t->n + 1, sizeof(*counts), "a profile");
 	uint32_t at = 0;
 
-	BUG_ON(!counts, "out of memory for a profile");
 	for (uint32_t next = t->node[0].child; next || at;) {
 		if (next) {
 			struct item *i = &g->item[t->node[next].name];
@@ -66,9 +66,8 @@ static int item_compare(const void *a, const void *b)
 static void choose(struct graph *g)
 {
 	size_t strings = g->p->strings.n + 1, n = 0;
-	struct item **all = calloc(strings + 1, sizeof(*all));
+	struct item **all = alloc_zeroed(strings + 1, sizeof(*all), "a profile");
 
-	BUG_ON(!all, "out of memory for a profile");
 	for (size_t i = 0; i < strings; i++)
 		if (g->item[i].total > 0)
 			all[n++] = &g->item[i];
@@ -91,8 +90,7 @@ static void edges_find(struct graph *g)
 {
 	size_t out = 0;
 
-	g->edge = calloc(g->t.n + 1, sizeof(*g->edge));
-	BUG_ON(!g->edge, "out of memory for a profile");
+	g->edge = alloc_zeroed(g->t.n + 1, sizeof(*g->edge), "a profile");
 	for (uint32_t i = 1; i < g->t.n; i++) {
 		const struct tree_node *n = &g->t.node[i];
 
@@ -146,8 +144,7 @@ struct err *profile_write_dot(const struct profile *p, unsigned type, const char
 	int64_t all;
 
 	tree_build((struct profile *)p, &g.t);
-	g.item = calloc(p->strings.n + 1, sizeof(*g.item));
-	BUG_ON(!g.item, "out of memory for a profile");
+	g.item = alloc_zeroed(p->strings.n + 1, sizeof(*g.item), "a profile");
 	all = *tree_total(&g.t, 0, type);
 	sum(&g);
 	choose(&g);

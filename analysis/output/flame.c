@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "analysis/output/internal.h"
 #include "base/bug.h"
 
@@ -25,10 +26,9 @@ struct flame {
  */
 static void place(struct flame *f)
 {
-	double *next = calloc(f->t.n + 1, sizeof(*next));
+	double *next = alloc_zeroed(f->t.n + 1, sizeof(*next), "a profile");
 
-	f->x = calloc(f->t.n + 1, sizeof(*f->x));
-	BUG_ON(!f->x || !next, "out of memory for a profile");
+	f->x = alloc_zeroed(f->t.n + 1, sizeof(*f->x), "a profile");
 	for (uint32_t i = 1; i < f->t.n; i++) {
 		uint32_t up = f->t.node[i].parent;
 		int64_t v = *tree_total(&f->t, i, f->type);
@@ -163,7 +163,7 @@ static void page_nodes(const struct profile *p, const struct tree *t, FILE *out)
 {
 	uint32_t *seen = calloc(p->strings.n + 1, sizeof(*seen)), names = 0;
 
-	BUG_ON(!seen, "out of memory for a profile");
+	alloc_must(seen, "a profile");
 	fputs(",\"names\":[", out);
 	for (size_t i = 0; i < t->n; i++) {
 		if (seen[t->node[i].name])

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "analysis/output/ljs.h"
 #include "base/bug.h"
 
@@ -145,8 +146,7 @@ void ljs_put(struct ljs_out *o, const void *bytes, size_t len)
 {
 	if (o->n + len > o->room) {
 		o->room = 2 * (o->n + len) + 4096;
-		o->bytes = realloc(o->bytes, o->room);
-		BUG_ON(!o->bytes, "out of memory for a profile");
+		o->bytes = alloc_more(o->bytes, o->room, 1, "a profile");
 	}
 	if (len)
 		memcpy(o->bytes + o->n, bytes, len);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <zlib.h>
 
+#include "base/alloc.h"
 #include "analysis/output/internal.h"
 #include "analysis/output/profile.pb-c.h"
 #include "base/bug.h"
@@ -103,11 +104,10 @@ static void write_head(const struct profile *p, struct sink *s)
 static void write_sample(const struct profile *p, const struct sample *from, struct sink *s)
 {
 	Hs__Pprof__Sample m = HS__PPROF__SAMPLE__INIT, *one = &m;
-	Hs__Pprof__Label *label = calloc(from->labels + 1, sizeof(*label)),
-			 **labels = calloc(from->labels + 1, sizeof(*labels));
-	uint64_t *id = calloc(from->n + 1, sizeof(*id));
+	Hs__Pprof__Label *label = alloc_zeroed(from->labels + 1, sizeof(*label), "a profile"),
+			 **labels = alloc_zeroed(from->labels + 1, sizeof(*labels), "a profile");
+	uint64_t *id = alloc_zeroed(from->n + 1, sizeof(*id), "a profile");
 
-	BUG_ON(!label || !labels || !id, "out of memory for a profile");
 	for (uint32_t i = 0; i < from->n; i++)
 		id[i] = p->stack[from->first + i];
 	for (uint32_t i = 0; i < from->labels; i++) {
@@ -138,9 +138,8 @@ static void write_sample(const struct profile *p, const struct sample *from, str
  */
 static uint8_t *knowledge(const struct profile *p)
 {
-	uint8_t *known = malloc(p->mappings + 1);
+	uint8_t *known = alloc_more(NULL, p->mappings + 1, 1, "a profile");
 
-	BUG_ON(!known, "out of memory for a profile");
 	memset(known, 7, p->mappings + 1);
 	for (size_t i = 0; i < p->locations.n; i++) {
 		const struct location *l = &p->location[i];
@@ -186,10 +185,9 @@ static void write_location(const struct profile *p, size_t i, struct sink *s)
 {
 	const struct location *l = &p->location[i];
 	Hs__Pprof__Location m = HS__PPROF__LOCATION__INIT, *one = &m;
-	Hs__Pprof__Line *line = calloc(l->n + 1, sizeof(*line)),
-			**lines = calloc(l->n + 1, sizeof(*lines));
+	Hs__Pprof__Line *line = alloc_zeroed(l->n + 1, sizeof(*line), "a profile"),
+			**lines = alloc_zeroed(l->n + 1, sizeof(*lines), "a profile");
 
-	BUG_ON(!line || !lines, "out of memory for a profile");
 	for (uint32_t k = 0; k < l->n; k++) {
 		hs__pprof__line__init(&line[k]);
 		line[k].function_id = p->line[l->first + k].function;

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "analysis/output/internal.h"
 #include "analysis/output/profile.pb-c.h"
 #include "base/bug.h"
@@ -73,9 +74,8 @@ static uint32_t id_find(const struct id *v, size_t n, uint64_t id)
 
 static struct id *ids_new(size_t n)
 {
-	struct id *v = calloc(n + 1, sizeof(*v));
+	struct id *v = alloc_zeroed(n + 1, sizeof(*v), "a profile");
 
-	BUG_ON(!v, "out of memory for a profile");
 	return v;
 }
 

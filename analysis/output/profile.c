@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "analysis/output/internal.h"
 #include "base/bug.h"
 #include "base/hash.h"
@@ -19,15 +20,13 @@ void profile_room(void *array, size_t *cap, size_t n, size_t size)
 	if (n <= *cap)
 		return;
 	*cap = n + n / 2 + 64;
-	*p = realloc(*p, *cap * size);
-	BUG_ON(!*p, "out of memory for a profile");
+	*p = alloc_more(*p, *cap * size, 1, "a profile");
 }
 
 struct profile *profile_create(void)
 {
-	struct profile *p = calloc(1, sizeof(*p));
+	struct profile *p = alloc_zeroed(1, sizeof(*p), "a profile");
 
-	BUG_ON(!p, "out of memory for a profile");
 	p->default_type = -1;
 	profile_room(&p->text, &p->text_cap, 1, 1);
 	profile_room(&p->string, &p->strings_cap, 1, sizeof(*p->string));
@@ -74,8 +73,7 @@ static void table_grow(struct table *t, const struct profile *p, hash_fn *hash)
 		return;
 	free(t->slot);
 	t->slots = t->slots ? t->slots * 4 : 256;
-	t->slot = calloc(t->slots, sizeof(*t->slot));
-	BUG_ON(!t->slot, "out of memory for a profile");
+	t->slot = alloc_zeroed(t->slots, sizeof(*t->slot), "a profile");
 	for (uint32_t i = 1; i <= old; i++) {
 		size_t at = hash(p, i) & (t->slots - 1);
 
@@ -285,9 +283,8 @@ void profile_comment(struct profile *p, const char *text)
 
 static char *copy(const char *s)
 {
-	char *c = strdup(s ? s : "");
+	char *c = alloc_text(s ? s : "", "a profile");
 
-	BUG_ON(!c, "out of memory for a profile");
 	return c;
 }
 

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "analysis/output/internal.h"
 #include "base/bug.h"
 
@@ -27,11 +28,10 @@ static uint32_t *number_names(const struct profile *p, const struct tree *t, FIL
 	uint32_t *frame = calloc(t->n + 1, sizeof(*frame)), n = 0, max = 0;
 	uint32_t *number;
 
-	BUG_ON(!frame, "out of memory for a profile");
+	alloc_must(frame, "a profile");
 	for (uint32_t i = 1; i < t->n; i++)
 		max = t->node[i].name > max ? t->node[i].name : max;
-	number = calloc((size_t)max + 1, sizeof(*number));
-	BUG_ON(!number, "out of memory for a profile");
+	number = alloc_zeroed((size_t)max + 1, sizeof(*number), "a profile");
 	for (uint32_t i = 1; i < t->n; i++) {
 		uint32_t *name = &number[t->node[i].name];
 
@@ -103,8 +103,7 @@ struct err *profile_write_speedscope(const struct profile *p, unsigned type, con
 	struct tree t;
 
 	tree_build((struct profile *)p, &t);
-	path = calloc(t.depth + 1, sizeof(*path));
-	BUG_ON(!path, "out of memory for a profile");
+	path = alloc_zeroed(t.depth + 1, sizeof(*path), "a profile");
 	fputs("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"name\":", out);
 	profile_json_string(out, title ? title : "");
 	fprintf(out, ",\"exporter\":\"hindsight\",\"activeProfileIndex\":%u,"

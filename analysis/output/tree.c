@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "analysis/output/internal.h"
 #include "base/bug.h"
 #include "base/hash.h"
@@ -26,8 +27,7 @@ static void slots_grow(struct tree *t)
 		return;
 	free(t->slot);
 	t->slots = t->slots ? t->slots * 4 : 1024;
-	t->slot = calloc(t->slots, sizeof(*t->slot));
-	BUG_ON(!t->slot, "out of memory for a profile");
+	t->slot = alloc_zeroed(t->slots, sizeof(*t->slot), "a profile");
 	for (uint32_t i = 1; i < t->n; i++)
 		t->slot[slot_of(t, t->node[i].parent, t->node[i].name)] = i;
 }

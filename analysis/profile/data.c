@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "analysis/profile/cpuprof.h"
 #include "base/bug.h"
 #include "base/hash.h"
@@ -21,8 +22,7 @@ static void room(void *array, size_t *cap, size_t n, size_t size)
 		return;
 	while (*cap < n)
 		*cap = *cap ? *cap * 2 : 64;
-	*a = realloc(*a, *cap * size);
-	BUG_ON(!*a, "out of memory for a profile");
+	*a = alloc_more(*a, *cap * size, 1, "a profile");
 }
 
 /* The hashes hold numbers from 1 on: 0 is an empty place. */
@@ -46,8 +46,7 @@ static void slots_grow(const struct cpuprof *p, uint32_t **slot, size_t *slots, 
 		return;
 	free(*slot);
 	*slots = *slots ? *slots * 4 : 1024;
-	*slot = calloc(*slots, sizeof(**slot));
-	BUG_ON(!*slot, "out of memory for a profile");
+	*slot = alloc_zeroed(*slots, sizeof(**slot), "a profile");
 	for (uint32_t i = 1; i < n; i++) {
 		size_t at = hash(p, i) & (*slots - 1);
 
@@ -252,9 +251,8 @@ void cpuprof_deinit(struct cpuprof *p)
 
 static uint32_t *numbers(size_t n)
 {
-	uint32_t *ret = calloc(n + 1, sizeof(*ret));
+	uint32_t *ret = alloc_zeroed(n + 1, sizeof(*ret), "a profile");
 
-	BUG_ON(!ret, "out of memory for a profile");
 	return ret;
 }
 
@@ -345,9 +343,8 @@ static void keep(struct cpuprof *p, const bool *stack, uint64_t from, uint64_t t
 
 size_t cpuprof_only_during(struct cpuprof *p, const char *function)
 {
-	bool *has = calloc(p->stacks, sizeof(*has));
+	bool *has = alloc_zeroed(p->stacks, sizeof(*has), "a profile");
 
-	BUG_ON(!has, "out of memory for a profile");
 	for (size_t i = 1; i < p->stacks; i++) {
 		for (uint32_t k = 0; k < p->stack[i].n && !has[i]; k++) {
 			uint32_t f = p->stack_frame[p->stack[i].first + k];

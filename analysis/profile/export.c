@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "analysis/output/output.h"
 #include "analysis/profile/internal.h"
 #include "analysis/profile/table.h"
@@ -58,11 +59,10 @@ static uint32_t location(struct exporter *e, const uint32_t *frame, uint32_t n, 
 struct profile *cpuprof_profile(const struct cpuprof *p)
 {
 	struct exporter e = { .p = p, .out = profile_create() };
-	uint64_t *weight = calloc(p->stacks, sizeof(*weight));
+	uint64_t *weight = alloc_zeroed(p->stacks, sizeof(*weight), "a profile");
 	uint32_t *list = NULL;
 
-	e.mapping = calloc(p->strings + 1, sizeof(*e.mapping));
-	BUG_ON(!e.mapping || !weight, "out of memory for a profile");
+	e.mapping = alloc_zeroed(p->strings + 1, sizeof(*e.mapping), "a profile");
 	profile_type_add(e.out, "samples", "count");
 	profile_type_add(e.out, "cpu", "nanoseconds");
 	profile_period(e.out, "cpu", "nanoseconds", (int64_t)p->period_ns);
@@ -76,8 +76,7 @@ struct profile *cpuprof_profile(const struct cpuprof *p)
 
 		if (!weight[i])
 			continue;
-		list = realloc(list, (s->n + 1) * sizeof(*list));
-		BUG_ON(!list, "out of memory for a profile");
+		list = alloc_more(list, s->n + 1, sizeof(*list), "a profile");
 		for (uint32_t k = 0; k < s->n;)
 			k += location(&e, frame + k, s->n - k, &list[n++]);
 		profile_sample_add(e.out, list, n, value, NULL, 0);
@@ -166,10 +165,9 @@ static void speedscope_thread(const struct cpuprof *p, const struct cpuprof_samp
 
 void cpuprof_write_speedscope(const struct cpuprof *p, const char *name, FILE *out)
 {
-	struct cpuprof_sample *s = malloc((p->samples + 1) * sizeof(*s));
+	struct cpuprof_sample *s = alloc_more(NULL, (p->samples + 1), sizeof(*s), "a profile");
 	size_t n;
 
-	BUG_ON(!s, "out of memory for a profile");
 	if (p->samples)
 		memcpy(s, p->sample, p->samples * sizeof(*s));
 	qsort(s, p->samples, sizeof(*s), by_thread_and_time);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "analysis/output/output.h"
 #include "analysis/profile/internal.h"
 #include "analysis/profile/table.h"
@@ -32,10 +33,9 @@ static void page_frames(const struct cpuprof *p, FILE *out)
 
 static void page_stacks(const struct cpuprof *p, FILE *out)
 {
-	uint64_t *weight = calloc(p->stacks, sizeof(*weight));
+	uint64_t *weight = alloc_zeroed(p->stacks, sizeof(*weight), "a page");
 	bool any = false;
 
-	BUG_ON(!weight, "out of memory for a page");
 	for (size_t i = 0; i < p->samples; i++)
 		weight[p->sample[i].stack] += p->sample[i].weight;
 	fputs(",\"stacks\":[", out);
@@ -61,8 +61,7 @@ static void page_time(const struct cpuprof *p, FILE *out)
 	uint64_t end = 1, *count;
 
 	cpuprof_table(p, CPUPROF_BY_STATE, &t);
-	count = calloc(BUCKETS * (t.n + 1), sizeof(*count));
-	BUG_ON(!count, "out of memory for a page");
+	count = alloc_zeroed(BUCKETS * (t.n + 1), sizeof(*count), "a page");
 	for (size_t i = 0; i < p->samples; i++)
 		end = p->sample[i].user_ns >= end ? p->sample[i].user_ns + 1 : end;
 	for (size_t i = 0; i < p->samples; i++) {
@@ -110,10 +109,9 @@ static void page_source(char *text, FILE *out)
 /* Of the files that have most samples. */
 static void page_sources(const struct cpuprof *p, cpuprof_source_fn *source, void *ctx, FILE *out)
 {
-	uint64_t *weight = calloc(p->strings + 1, sizeof(*weight));
+	uint64_t *weight = alloc_zeroed(p->strings + 1, sizeof(*weight), "a page");
 	unsigned n = 0;
 
-	BUG_ON(!weight, "out of memory for a page");
 	for (size_t i = 0; i < p->samples; i++) {
 		const struct cpuprof_stack *s = &p->stack[p->sample[i].stack];
 

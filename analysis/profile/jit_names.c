@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "analysis/jit.h"
 #include "analysis/profile/internal.h"
 
@@ -28,10 +29,9 @@ static bool is_unnamed(const struct cpuprof *p, uint32_t frame)
  */
 static bool *stacks_look(const struct cpuprof *p, bool *worth)
 {
-	bool *ret = calloc(p->stacks, sizeof(*ret));
+	bool *ret = alloc_zeroed(p->stacks, sizeof(*ret), "names");
 	uint64_t unnamed = 0;
 
-	BUG_ON(!ret, "out of memory for names");
 	for (size_t i = 1; i < p->stacks; i++)
 		for (uint32_t k = 0; k < p->stack[i].n && !ret[i]; k++)
 			ret[i] = is_unnamed(p, p->stack_frame[p->stack[i].first + k]);
@@ -54,8 +54,7 @@ static void frame_add(struct renaming *r, uint32_t number)
 {
 	if (r->n == r->room) {
 		r->room = r->room ? 2 * r->room : 256;
-		r->frame = realloc(r->frame, r->room * sizeof(*r->frame));
-		BUG_ON(!r->frame, "out of memory for names");
+		r->frame = alloc_more(r->frame, r->room, sizeof(*r->frame), "names");
 	}
 	r->frame[r->n++] = number;
 }

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "analysis/profile/cpuprof.h"
 #include "base/bug.h"
 
@@ -34,10 +35,9 @@ static struct err *put(int fd, const void *bytes, size_t len)
 
 static struct err *get(int fd, void *array, size_t *cap, size_t n, size_t size)
 {
-	char *b = calloc(n ? n : 1, size);
+	char *b = alloc_zeroed(n ? n : 1, size, "a profile");
 	size_t len = n * size;
 
-	BUG_ON(!b, "out of memory for a profile");
 	free(*(void **)array);
 	*(void **)array = b;
 	*cap = n ? n : 1;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "analysis/profile/internal.h"
 #include "analysis/profile/table.h"
 
@@ -19,9 +20,8 @@ struct sofar {
 
 struct sofar *sofar_create(void)
 {
-	struct sofar *s = calloc(1, sizeof(*s));
+	struct sofar *s = alloc_zeroed(1, sizeof(*s), "a profile");
 
-	BUG_ON(!s, "out of memory for a profile");
 	return s;
 }
 
@@ -66,8 +66,7 @@ void sofar_sample(struct sofar *s, const struct cpuprof *p, const struct cpuprof
 	if (p->strings > s->room) {
 		size_t room = 2 * p->strings;
 
-		s->weight = realloc(s->weight, room * sizeof(*s->weight));
-		BUG_ON(!s->weight, "out of memory for a profile");
+		s->weight = alloc_more(s->weight, room, sizeof(*s->weight), "a profile");
 		memset(s->weight + s->room, 0, (room - s->room) * sizeof(*s->weight));
 		s->room = room;
 	}

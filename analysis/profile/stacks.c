@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "abi/layout.h"
 #include "analysis/profile/internal.h"
 #include "analysis/profile/table.h"
@@ -121,14 +122,12 @@ static struct view *view_new(struct stacks *s, int pid)
 	struct symbols_options so = {
 		.open = program_file, .ctx = s->r, .debug_dir = s->debug_dir
 	};
-	struct view *v = calloc(1, sizeof(*v));
+	struct view *v = alloc_zeroed(1, sizeof(*v), "a process");
 	struct err *err;
 
-	BUG_ON(!v, "out of memory for a process");
 	*v = (struct view){ .s = s, .pid = pid, .slots = CACHE_START };
-	v->cache = calloc(v->slots, sizeof(*v->cache));
-	s->view = realloc(s->view, (s->views + 1) * sizeof(*s->view));
-	BUG_ON(!v->cache || !s->view, "out of memory for a process");
+	v->cache = alloc_zeroed(v->slots, sizeof(*v->cache), "a process");
+	s->view = alloc_more(s->view, s->views + 1, sizeof(*s->view), "a process");
 	err = s->views ? symbols_fork(s->view[0]->sym, &v->sym) : symbols_create(&so, &v->sym);
 	if (err) {
 		err_free(err);
@@ -169,8 +168,7 @@ static void cache_grow(struct view *v)
 	if (2 * (v->cached + 1) < slots)
 		return;
 	v->slots = 2 * slots;
-	v->cache = calloc(v->slots, sizeof(*v->cache));
-	BUG_ON(!v->cache, "out of memory for frames");
+	v->cache = alloc_zeroed(v->slots, sizeof(*v->cache), "frames");
 	for (size_t i = 0; i < slots; i++) {
 		if (old[i].n)
 			v->cache[cache_slot(v, old[i].addr)] = old[i];
@@ -182,8 +180,7 @@ static void frame_number(struct stacks *s, uint32_t number)
 {
 	if (s->frames == s->frame_room) {
 		s->frame_room = s->frame_room ? 2 * s->frame_room : 4096;
-		s->frame = realloc(s->frame, s->frame_room * sizeof(*s->frame));
-		BUG_ON(!s->frame, "out of memory for frames");
+		s->frame = alloc_more(s->frame, s->frame_room, sizeof(*s->frame), "frames");
 	}
 	s->frame[s->frames++] = number;
 }

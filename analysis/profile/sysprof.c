@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "analysis/output/ljs.h"
 #include "analysis/profile/internal.h"
 #include "analysis/profile/sysprof_internal.h"
@@ -26,8 +27,7 @@ void *sysprof_room(void *array, size_t *room, size_t n, size_t size)
 {
 	if (n > *room) {
 		*room = n < 2 * *room ? 2 * *room : n + 64;
-		array = realloc(array, *room * size);
-		BUG_ON(!array, "out of memory for a profile");
+		array = alloc_more(array, *room * size, 1, "a profile");
 	}
 	return array;
 }

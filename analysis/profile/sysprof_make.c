@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "analysis/profile/internal.h"
 #include "analysis/profile/sysprof_names.h"
 #include "analysis/profile/table.h"
@@ -150,7 +151,7 @@ struct sysprof *sysprof_create(const struct cpuprof *p)
 {
 	struct maker m = { .p = p, .s = calloc(1, sizeof(*m.s)) };
 
-	BUG_ON(!m.s, "out of memory for a profile");
+	alloc_must(m.s, "a profile");
 	m.names.s = m.s;
 	m.s->symbols_version = 3;
 	m.s->version = 2;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "analysis/profile/internal.h"
 #include "analysis/profile/sysprof_names.h"
 
@@ -88,7 +89,7 @@ static void lua_begin(const struct reader *rd, const struct record *r, struct lu
 	const uint64_t *word = rd->s->word;
 
 	*l = (struct lua){ .at = calloc(r->len + 1, sizeof(*l->at)) };
-	BUG_ON(!l->at, "out of memory for a stack");
+	alloc_must(l->at, "a stack");
 	for (uint64_t i = r->first; i < r->first + r->len; i += word[i] == FRAME_LUA ? 3 : 2)
 		l->at[l->n++] = i;
 	for (size_t i = 0; i < l->n / 2; i++) {
@@ -204,8 +205,7 @@ void sysprof_report(const struct sysprof *s, FILE *out)
 
 	cpuprof_init(&p);
 	read_all(s, true, &p);
-	count = calloc(p.stacks, sizeof(*count));
-	BUG_ON(!count, "out of memory for a profile");
+	count = alloc_zeroed(p.stacks, sizeof(*count), "a profile");
 	for (size_t i = 0; i < p.samples; i++)
 		count[p.sample[i].stack]++;
 	for (size_t i = 0; i < p.stacks; i++) {

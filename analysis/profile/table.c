@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "analysis/profile/table.h"
 #include "base/bug.h"
 
@@ -31,8 +32,7 @@ static void grow(void *array, size_t *cap, size_t n, size_t size)
 	if (n <= *cap)
 		return;
 	*cap = n < 2 * old ? 2 * old : n + 64;
-	*a = realloc(*a, *cap * size);
-	BUG_ON(!*a, "out of memory for a table");
+	*a = alloc_more(*a, *cap * size, 1, "a table");
 	memset((char *)*a + old * size, 0, (*cap - old) * size);
 }
 
@@ -199,8 +199,7 @@ static void fill(struct maker *m, const uint64_t *weight)
 		add_whole_stacks(m, weight);
 		return;
 	}
-	m->frame_row = calloc(m->p->frames, sizeof(*m->frame_row));
-	BUG_ON(!m->frame_row, "out of memory for a table");
+	m->frame_row = alloc_zeroed(m->p->frames, sizeof(*m->frame_row), "a table");
 	for (uint32_t i = 1; i < m->p->stacks; i++)
 		add_stack(m, i, weight[i]);
 	free(m->frame_row);
@@ -229,15 +228,13 @@ static void end(struct maker *m)
 {
 	struct cpuprof_table *t = m->t;
 
-	t->text = calloc(t->n + 1, sizeof(*t->text));
-	BUG_ON(!t->text, "out of memory for a table");
+	t->text = alloc_zeroed(t->n + 1, sizeof(*t->text), "a table");
 	for (size_t i = 1; i < m->names.strings; i++) {
 		uint32_t row = m->row_of[i];
 
 		if (!row)
 			continue;
-		t->text[t->texts] = strdup(cpuprof_text(&m->names, (uint32_t)i));
-		BUG_ON(!t->text[t->texts], "out of memory for a table");
+		t->text[t->texts] = alloc_text(cpuprof_text(&m->names, (uint32_t)i), "a table");
 		t->row[row - 1].name = t->text[t->texts++];
 	}
 	for (size_t i = 0; i < t->n; i++) {
@@ -253,9 +250,8 @@ static void end(struct maker *m)
 
 static uint64_t *stack_weights(const struct cpuprof *p, bool waits)
 {
-	uint64_t *weight = calloc(p->stacks, sizeof(*weight));
+	uint64_t *weight = alloc_zeroed(p->stacks, sizeof(*weight), "a table");
 
-	BUG_ON(!weight, "out of memory for a table");
 	for (size_t i = 0; i < p->samples && !waits; i++)
 		weight[p->sample[i].stack] += p->sample[i].weight;
 	for (size_t i = 0; i < p->waits && waits; i++)

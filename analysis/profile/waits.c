@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "abi/syscall.h"
 #include "analysis/profile/internal.h"
 #include "trace/trace.h"
@@ -98,8 +99,7 @@ static void event(struct waits *w, int pid, const struct trace_event *ev, uint64
 	}
 	if (w->n == w->room) {
 		w->room = w->room ? 2 * w->room : 64;
-		w->entered = realloc(w->entered, w->room * sizeof(*w->entered));
-		BUG_ON(!w->entered, "out of memory for waits");
+		w->entered = alloc_more(w->entered, w->room, sizeof(*w->entered), "waits");
 	}
 	begin(w, ev, &t, &w->entered[w->n++]);
 }
@@ -118,9 +118,8 @@ void waits_event(struct waits *w, int pid)
 
 struct waits *waits_create(struct replay *r, struct stacks *stacks, struct cpuprof *p)
 {
-	struct waits *w = calloc(1, sizeof(*w));
+	struct waits *w = alloc_zeroed(1, sizeof(*w), "waits");
 
-	BUG_ON(!w, "out of memory for waits");
 	w->r = r;
 	w->stacks = stacks;
 	w->p = p;

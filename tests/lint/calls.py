@@ -2,7 +2,7 @@
 """calls.py BUILD ROOM=USED,USED... - which file calls which, from the objects that the compiler made.
 
 Fails on a symbol that two objects of the rooms define; on a call from a room to one that it may not use; and on a cycle of more
-than LIMIT files inside a room.  Prints the rooms, what they call, and their cycles.
+than LIMIT (or MORE) files inside a room.  Prints the rooms, what they call, and their cycles.
 """
 import glob
 import os
@@ -11,6 +11,8 @@ import sys
 from collections import defaultdict
 
 LIMIT = 6
+# Rooms that are not there yet: as many as they have now.
+MORE = {"recorder": 36, "guests": 9, "analysis/heap": 8}
 
 
 def symbols(path):
@@ -87,9 +89,10 @@ def main():
         for c in found:
             short = " ".join(os.path.basename(n) for n in c)
             print(f"    cycle of {len(c)}: {short}")
-            if room.startswith("replayer/") and len(c) > LIMIT:
+            limit = MORE.get(room, LIMIT)
+            if len(c) > limit:
                 bad = 1
-                print(f"{room}: a cycle of {len(c)} files, the limit is {LIMIT}")
+                print(f"{room}: a cycle of {len(c)} files, the limit is {limit}")
     return bad
 
 
