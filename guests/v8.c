@@ -152,24 +152,77 @@ static bool is_code(struct guests *g, const struct v8_code *v8, uint64_t pc)
 	       (pc > 4096 && !symbols_module_at(g->o.symbols, pc, &bias));
 }
 
+/*
+ * The ends of a function, where its frame is not there, as V8 writes them.  At the beginning:
+ *
+ *	mov -8(%rcx),%rbx; testb $1,..(%rbx); jne ..	was it deoptimised?
+ *	push %rbp; mov %rsp,%rbp
+ *
+ * At the end it takes its arguments along, however many there were:
+ *
+ *	pop %rbp; cmp ..,%rcx; jg 1f; ret ..
+ *  1:	pop %r10; lea (%rsp,%rcx,8),%rsp; push %r10; ret
+ */
+enum end { END_NO, END_BARE, END_PUSHED, END_POPPED };
+enum { END_BYTES = 14, ANY = 0x100 };
+static const struct { enum end end; uint8_t n; uint16_t byte[END_BYTES]; } ends[] = {
+	{ END_BARE, 1, { 0xc3 } },
+	{ END_BARE, 1, { 0xc2 } },
+	{ END_BARE, 4, { 0x55, 0x48, 0x89, 0xe5 } },
+	{ END_BARE, 10, { 0x0f, 0x85, ANY, ANY, ANY, ANY, 0x55, 0x48, 0x89, 0xe5 } },
+	{ END_BARE, 14, { 0xf6, 0x43, ANY, 0x01, 0x0f, 0x85, ANY, ANY, ANY, ANY, 0x55, 0x48, 0x89,
+			  0xe5 } },
+	{ END_BARE, 10, { 0x48, 0x8b, 0x59, ANY, 0xf6, 0x43, ANY, 0x01, 0x0f, 0x85 } },
+	{ END_BARE, 7, { 0x48, 0x83, 0xf9, ANY, 0x7f, 0x03, 0xc2 } },
+	{ END_BARE, 10, { 0x48, 0x81, 0xf9, ANY, ANY, ANY, ANY, 0x7f, 0x03, 0xc2 } },
+	{ END_BARE, 7, { 0x7f, 0x03, 0xc2, ANY, ANY, 0x41, 0x5a } },
+	{ END_BARE, 9, { 0x41, 0x5a, 0x48, 0x8d, 0x24, 0xcc, 0x41, 0x52, 0xc3 } },
+	{ END_PUSHED, 3, { 0x48, 0x89, 0xe5 } },
+	{ END_POPPED, 7, { 0x48, 0x8d, 0x24, 0xcc, 0x41, 0x52, 0xc3 } },
+	{ END_POPPED, 3, { 0x41, 0x52, 0xc3 } },
+};
+
+static enum end end_at(struct guests *g, uint64_t pc)
+{
+	uint8_t b[END_BYTES];
+	unsigned n = sizeof(b);
+
+	while (n && !mem_bytes(g, pc, b, n))
+		n--;
+	for (unsigned i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		unsigned k = 0;
+
+		while (k < ends[i].n && k < n && (ends[i].byte[k] == ANY || ends[i].byte[k] == b[k]))
+			k++;
+		if (k == ends[i].n)
+			return ends[i].end;
+	}
+	return END_NO;
+}
+
+static bool leave_popped(struct symbols_regs *regs, uint64_t *cfa_ret)
+{
+	regs->r[SYMBOLS_RIP] = regs->r[SYMBOLS_R10];
+	*cfa_ret = regs->r[SYMBOLS_RSP] += 8;
+	regs->known &= 1u << SYMBOLS_RBP | 1u << SYMBOLS_RIP | 1u << SYMBOLS_RSP;
+	return regs->r[SYMBOLS_RIP] != 0;
+}
+
 static bool step(struct guests *g, struct code *c, struct symbols_regs *regs, bool first,
 		 uint64_t *cfa_ret)
 {
 	const struct v8_code *v8 = c->data;
 	uint64_t pc = regs->r[SYMBOLS_RIP] - !first, rsp = regs->r[SYMBOLS_RSP];
 	uint64_t rbp = regs->r[SYMBOLS_RBP];
-	uint8_t b[4];
+	enum end end;
 
 	if (!is_code(g, v8, pc))
 		return false;
-	/* At the ends of a function its frame is not there. */
-	if (first && mem_bytes(g, pc, b, sizeof(b))) {
-		if (b[0] == 0xc3 || b[0] == 0xc2 ||
-		    (b[0] == 0x55 && b[1] == 0x48 && b[2] == 0x89 && b[3] == 0xe5))
-			return leave(g, regs, rsp, false, cfa_ret);
-		if (b[0] == 0x48 && b[1] == 0x89 && b[2] == 0xe5)
-			return leave(g, regs, rsp, true, cfa_ret);
-	}
+	end = first ? end_at(g, pc) : END_NO;
+	if (end == END_POPPED && regs->known & 1u << SYMBOLS_R10)
+		return leave_popped(regs, cfa_ret);
+	if (end != END_NO)
+		return leave(g, regs, rsp, end == END_PUSHED, cfa_ret);
 	return (regs->known & 1u << SYMBOLS_RBP) && rbp >= rsp && rbp - rsp < 1 << 24 &&
 	       !(rbp & 7) && leave(g, regs, rbp, true, cfa_ret);
 }
@@ -200,19 +253,24 @@ static bool code_covers(const struct v8 *v8, uint64_t code, uint64_t pc,
 	return code_read(v8, code, ret) && pc - ret->start < ret->size;
 }
 
+static bool code_of_function(const struct v8 *v8, uint64_t function, uint64_t pc,
+			     struct v8_machine_code *ret)
+{
+	uint64_t code;
+
+	return v8_field(v8, function, v8->code->y.code, &code) && code_covers(v8, code, pc, ret);
+}
+
 /*
- * The Code of the machine code at pc: the function's own, else (one made for a loop that was
- * running) found by the header in front of the instructions, which points to it.
+ * The Code of the machine code at pc which is no function's own (it was made for a loop that was
+ * running): found by the header in front of the instructions, which points to it.
  */
-static bool code_at(const struct v8 *v8, uint64_t function, uint64_t pc,
-		    struct v8_machine_code *ret)
+static bool code_at(const struct v8 *v8, uint64_t pc, struct v8_machine_code *ret)
 {
 	uint64_t *hint = &v8->code->hint_pc[(pc >> 6) % V8_HINTS];
 	uint64_t *known = &v8->code->hint_code[(pc >> 6) % V8_HINTS];
-	uint64_t code, at = pc & ~31ull, word[8];
+	uint64_t at = pc & ~31ull, word[8];
 
-	if (v8_field(v8, function, v8->code->y.code, &code) && code_covers(v8, code, pc, ret))
-		return true;
 	if (*hint == pc >> 6 && code_covers(v8, *known, pc, ret))
 		return true;
 	for (unsigned n = 0; n < SCAN_CODE / 32; n++, at -= 32) {
@@ -317,13 +375,61 @@ static bool emit_frame(struct v8 *v8, size_t host, uint64_t fp, uint64_t functio
 		f.kind = GUESTS_BUILTIN;
 		return emit(v8, &f, info, 0, false);
 	}
-	if (!builtin && code_at(v8, function, pc, &m)) {
+	if (!builtin && (code_of_function(v8, function, pc, &m) || code_at(v8, pc, &m))) {
 		if (m.kind == V8_BASELINE)
 			return emit_baseline(v8, &f, info, fp, &m, pc);
 		if (m.kind == V8_TURBOFAN || m.kind == V8_MAGLEV)
 			return emit_optimised(v8, &f, info, &m, pc);
 	}
 	return emit_interpreted(v8, &f, info, fp);
+}
+
+/* The function that optimised code was made of. */
+static bool info_of_code(const struct v8 *v8, const struct v8_machine_code *m, uint64_t *ret)
+{
+	enum { FUNCTION = 6 };
+
+	return (m->kind == V8_TURBOFAN || m->kind == V8_MAGLEV) &&
+	       v8_field(v8, m->deopt, 16 + 8 * FUNCTION, ret) &&
+	       v8_is(v8, *ret, v8->code->y.type_function_info);
+}
+
+static bool info_of_function(const struct v8 *v8, uint64_t function, uint64_t *ret)
+{
+	return v8_field(v8, function, v8->code->y.function_info, ret) &&
+	       v8_is(v8, *ret, v8->code->y.type_function_info);
+}
+
+/*
+ * Machine code whose frame is not there yet, or no more.  A function that begins is in rdi; that of
+ * a frame which was just given up still lies below rsp.  Either says by its code whether it is.
+ */
+static bool emit_bare(struct v8 *v8, size_t host)
+{
+	const struct symbols_regs *regs = &v8->w->host[host].regs;
+	uint64_t pc = v8->w->pc[host].lookup, function = 0, info = 0;
+	struct guests_frame f = { .host = (unsigned)host };
+	struct v8_machine_code m;
+	bool known = false;
+
+	for (unsigned i = 0; i < 3 && !known; i++) {
+		if (i ? !mem_u64(v8->g, regs->r[SYMBOLS_RSP] - 16 - 8 * i, &function)
+		      : !(regs->known & 1u << SYMBOLS_RDI))
+			continue;
+		if (!i)
+			function = regs->r[SYMBOLS_RDI];
+		known = info_of_function(v8, function, &info) &&
+			code_of_function(v8, function, pc, &m);
+	}
+	if (known)
+		f.function_object = function;
+	else if (!code_at(v8, pc, &m) || !info_of_code(v8, &m, &info))
+		return true;
+	walk_machinery(v8->g, host);
+	if (m.kind == V8_TURBOFAN || m.kind == V8_MAGLEV)
+		return emit_optimised(v8, &f, info, &m, pc);
+	f.kind = GUESTS_TRACE_FRAME;
+	return emit(v8, &f, info, 0, false);
 }
 
 static const char *version(struct guests *g, const struct code *c)
@@ -355,32 +461,65 @@ static void found(struct v8 *v8, const struct code *c, size_t host, enum guests_
 		st->state = kind == GUESTS_FRAME ? GUESTS_STATE_INTERP : GUESTS_STATE_TRACE;
 }
 
+/* The frame at fp is a function's, and this native frame has it. */
+static bool frame_at(struct v8 *v8, size_t host, uint64_t fp)
+{
+	uint64_t context, function, info;
+
+	if (!mem_u64(v8->g, fp - 8, &context))
+		return true;
+	walk_machinery(v8->g, host);
+	if (!(context & 1) ||		/* a frame of V8's own */
+	    !mem_u64(v8->g, fp - 16, &function) || !info_of_function(v8, function, &info))
+		return true;
+	return emit_frame(v8, host, fp, function, info);
+}
+
+/* Does the next native frame out have the same frame?  Then this one has none of its own. */
+static bool is_bare(const struct v8 *v8, size_t i)
+{
+	const struct host *out = &v8->w->host[i + 1];
+
+	return i + 1 < v8->w->hosts && is_code(v8->g, v8->code, v8->w->pc[i + 1].lookup) &&
+	       (out->regs.known & 1u << SYMBOLS_RBP) &&
+	       out->regs.r[SYMBOLS_RBP] == v8->w->host[i].regs.r[SYMBOLS_RBP];
+}
+
+/* False: the walk is over. */
+static bool unwind_one(struct v8 *v8, size_t i, uint64_t *last)
+{
+	const struct symbols_regs *regs = &v8->w->host[i].regs;
+	uint64_t pc = v8->w->pc[i].lookup, fp = regs->r[SYMBOLS_RBP];
+	bool builtin = is_builtin(v8->g, v8->code, pc);
+
+	if (!(regs->known & 1u << SYMBOLS_RBP) || fp == *last || fp & 7 ||
+	    fp < regs->r[SYMBOLS_RSP])
+		return true;
+	if (is_bare(v8, i)) {
+		if (!builtin)
+			return emit_bare(v8, i);
+		walk_machinery(v8->g, i);
+		return true;
+	}
+	*last = fp;
+	/* Its frame is being made. */
+	if (!i && !builtin && regs->r[SYMBOLS_RSP] > fp - 16)
+		return emit_bare(v8, i);
+	return frame_at(v8, i, fp);
+}
+
 static void unwind(struct guests *g, struct code *c, struct walk *w)
 {
 	struct v8 v8 = { .g = g, .w = w, .code = c->data };
 	uint64_t last = 0;
 
 	for (size_t i = 0; i < w->hosts; i++) {
-		uint64_t pc = w->pc[i].lookup, fp = w->host[i].regs.r[SYMBOLS_RBP], context;
-		uint64_t function, info;
 		size_t before = g->guests;
 
-		if (!is_code(g, v8.code, pc))
+		if (!is_code(g, v8.code, w->pc[i].lookup))
 			continue;
-		if (!(w->host[i].regs.known & 1u << SYMBOLS_RBP) || fp == last || fp & 7 ||
-		    fp < w->host[i].regs.r[SYMBOLS_RSP])
-			continue;
-		last = fp;
-		if (!mem_u64(g, fp - 8, &context))
-			continue;
-		walk_machinery(g, i);
-		if (!(context & 1))
-			continue;		/* a frame of V8's own */
-		if (!mem_u64(g, fp - 16, &function) ||
-		    !v8_field(&v8, function, v8.code->y.function_info, &info) ||
-		    !v8_is(&v8, info, v8.code->y.type_function_info))
-			continue;
-		v8.vm = vm_at(g, GUESTS_V8, c->bias + v8.code->start);
+		if (!v8.vm)
+			v8.vm = vm_at(g, GUESTS_V8, c->bias + v8.code->start);
 		if (!v8.vm) {
 			w->stack->why = GUESTS_NO_MEMORY;
 			return;
@@ -388,7 +527,7 @@ static void unwind(struct guests *g, struct code *c, struct walk *w)
 		if (!v8.vm->name)
 			v8.vm->name = version(g, c);
 		v8.vm->module = c->module;
-		if (!emit_frame(&v8, i, fp, function, info))
+		if (!unwind_one(&v8, i, &last))
 			return;
 		if (g->guests > before)
 			found(&v8, c, i, g->guest[before].kind);
