@@ -192,7 +192,8 @@ static enum end end_at(struct guests *g, uint64_t pc)
 	for (unsigned i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
 		unsigned k = 0;
 
-		while (k < ends[i].n && k < n && (ends[i].byte[k] == ANY || ends[i].byte[k] == b[k]))
+		while (k < ends[i].n && k < n &&
+		       (ends[i].byte[k] == ANY || ends[i].byte[k] == b[k]))
 			k++;
 		if (k == ends[i].n)
 			return ends[i].end;
