@@ -1,18 +1,19 @@
 /*
- * lua_value.c - values and variables of Lua 5.3 and 5.4.
+ * lua_value.c - values and variables of Lua 5.1 to 5.4.
  *
- * A type's low four bits are what the language calls its type, the next two which kind of it, bit 6
- * whether it is on the heap.  5.3 and 5.4 differ in kinds of numbers, in booleans and in tables.
+ * A type's low four bits are what the language calls its type, the next two which kind of it (not
+ * in 5.1), bit 6 whether it is on the heap.  Kinds of numbers are there from 5.3 on; 5.4 differs in
+ * booleans; tables have three forms, closures two.
  */
 #include "guests/lua.h"
 #include "guests/lua_text.h"
 
 enum {
 	T_NIL, T_BOOLEAN, T_LIGHT, T_NUMBER, T_STRING, T_TABLE, T_FUNCTION, T_USERDATA, T_THREAD,
-	T_UPVALUE, T_PROTO,
+	T_PROTO_OLD, T_PROTO,
 };
 enum { SHORT = 4, LCL = 6, TRUE_54 = 0x11 };
-enum { L_CLOSURE_UPVALUES = 32, TABLE_MAX = 1 << 27 };
+enum { TABLE_MAX = 1 << 27, NODE_MAX = 40 };
 
 struct lua_value {
 	uint64_t v;
@@ -36,16 +37,32 @@ static bool value_read(const struct lua *lua, uint64_t addr, struct lua_value *r
 struct table {
 	uint64_t array, node, metatable;
 	uint32_t in_array, in_hash;
-	bool old;		/* 5.3: larger nodes */
 };
+
+static bool table_read_51(const struct lua *lua, uint64_t addr, struct table *ret)
+{
+	unsigned char b[60];
+
+	if (!mem_bytes(lua->g, addr, b, sizeof(b)) || b[8] != T_TABLE || b[11] > 27)
+		return false;
+	*ret = (struct table){ .in_hash = 1u << b[11] };
+	memcpy(&ret->metatable, b + 16, 8);
+	memcpy(&ret->array, b + 24, 8);
+	memcpy(&ret->node, b + 32, 8);
+	memcpy(&ret->in_array, b + 56, 4);
+	return ret->in_array < TABLE_MAX;
+}
 
 static bool table_read(const struct lua *lua, uint64_t addr, struct table *ret)
 {
 	unsigned char b[48];
 	uint32_t n;
 
-	if (!addr || addr & 7 || !mem_bytes(lua->g, addr, b, sizeof(b)) ||
-	    (b[8] & 15) != T_TABLE || b[11] > 27)
+	if (!addr || addr & 7)
+		return false;
+	if (lua->y->minor == 1)
+		return table_read_51(lua, addr, ret);
+	if (!mem_bytes(lua->g, addr, b, sizeof(b)) || (b[8] & 15) != T_TABLE || b[11] > 27)
 		return false;
 	memcpy(&n, b + 12, 4);
 	/* 5.4: it may be a hint for the length; the size is the next power of two then */
@@ -56,7 +73,7 @@ static bool table_read(const struct lua *lua, uint64_t addr, struct table *ret)
 			size *= 2;
 		n = size;
 	}
-	*ret = (struct table){ .in_array = n, .in_hash = 1u << b[11], .old = lua->y->minor == 3 };
+	*ret = (struct table){ .in_array = n, .in_hash = 1u << b[11] };
 	memcpy(&ret->array, b + 16, 8);
 	memcpy(&ret->node, b + 24, 8);
 	memcpy(&ret->metatable, b + 40, 8);
@@ -66,15 +83,15 @@ static bool table_read(const struct lua *lua, uint64_t addr, struct table *ret)
 static bool node_read(const struct lua *lua, const struct table *table, uint32_t i,
 		      struct lua_value *key, struct lua_value *value)
 {
-	unsigned char b[32];
-	size_t size = table->old ? 32 : 24;
+	unsigned char b[NODE_MAX];
+	size_t size = lua->y->minor < 3 ? 40 : lua->y->minor == 3 ? 32 : 24;
 
 	if (!mem_bytes(lua->g, table->node + size * i, b, size))
 		return false;
 	memcpy(&value->v, b, 8);
 	value->type = b[8] & 0x3f;
 	memcpy(&key->v, b + 16, 8);
-	key->type = (table->old ? b[24] : b[9]) & 0x3f;
+	key->type = (lua->y->minor < 4 ? b[24] : b[9]) & 0x3f;
 	return true;
 }
 
@@ -148,7 +165,7 @@ static void string_put(const struct lua *lua, uint64_t addr, struct out *t)
 		return;
 	}
 	memcpy(&n, b + 16, 8);
-	lua_text_string(t, lua->g, addr + 24, b[8] == SHORT ? b[11] : n);
+	lua_text_string(t, lua->g, addr + 24, lua->y->minor > 2 && b[8] == SHORT ? b[11] : n);
 }
 
 /* The string that a table has under a name, if it is short: what metatables call a type. */
@@ -179,12 +196,12 @@ static void userdata_put(const struct lua *lua, uint64_t addr, struct out *t)
 	const char *name;
 	uint16_t values;
 
-	if (!mem_u64(lua->g, addr + (lua->y->minor == 3 ? 16 : 24), &metatable) ||
+	if (!mem_u64(lua->g, addr + (lua->y->minor < 4 ? 16 : 24), &metatable) ||
 	    !mem_u16(lua->g, addr + 10, &values)) {
 		out_word(t, "?");
 		return;
 	}
-	memory = lua->y->minor == 3 ? addr + 40 : values ? addr + 40 + 16ull * values : addr + 32;
+	memory = lua->y->minor < 4 ? addr + 40 : values ? addr + 40 + 16ull * values : addr + 32;
 	name = metatable ? string_in(lua, metatable, "__name") : NULL;
 	if (name && !strcmp(name, "FILE*") && mem_bytes(lua->g, memory, file, sizeof(file))) {
 		if (file[1])
@@ -196,14 +213,23 @@ static void userdata_put(const struct lua *lua, uint64_t addr, struct out *t)
 	out_format(t, "%.64s: 0x%" PRIx64, name ? name : "userdata", memory);
 }
 
+/* The Proto of a function that is written in Lua. */
+static bool proto_of(const struct lua *lua, const struct lua_value *v, uint64_t *ret)
+{
+	uint8_t is_c;
+
+	if (lua->y->minor > 1)
+		return v->type == LCL && mem_u64(lua->g, v->v + 24, ret);
+	return mem_u8(lua->g, v->v + 10, &is_c) && !is_c && mem_u64(lua->g, v->v + 32, ret);
+}
+
 static void function_put(const struct lua *lua, const struct lua_value *v, struct out *t)
 {
 	struct lua_proto p;
 	uint64_t proto;
 
 	out_format(t, "function: 0x%" PRIx64, v->v);
-	if (v->type != LCL || !mem_u64(lua->g, v->v + 24, &proto) ||
-	    !lua_proto_read(lua, proto, &p))
+	if (!proto_of(lua, v, &proto) || !lua_proto_read(lua, proto, &p))
 		return;
 	out_format(t, " (%.200s:%u)", lua_chunk(lua, &p) ? lua_chunk(lua, &p) : "?",
 		    p.linedefined);
@@ -211,7 +237,7 @@ static void function_put(const struct lua *lua, const struct lua_value *v, struc
 
 static void number_put(const struct lua *lua, const struct lua_value *v, struct out *t)
 {
-	bool integer = lua->y->minor == 3 ? v->type & 16 : !(v->type & 16);
+	bool integer = lua->y->minor < 4 ? v->type & 16 : !(v->type & 16);
 	double d;
 
 	if (integer) {
@@ -219,7 +245,7 @@ static void number_put(const struct lua *lua, const struct lua_value *v, struct 
 		return;
 	}
 	memcpy(&d, &v->v, 8);
-	lua_text_float(t, d, true);
+	lua_text_float(t, d, lua->y->minor > 2);
 }
 
 static void value_put(const struct lua *lua, const struct lua_value *v, struct out *t)
@@ -229,7 +255,7 @@ static void value_put(const struct lua *lua, const struct lua_value *v, struct o
 		out_word(t, "nil");
 		return;
 	case T_BOOLEAN:
-		out_word(t, (lua->y->minor == 3 ? (int)v->v != 0 : v->type == TRUE_54) ? "true"
+		out_word(t, (lua->y->minor < 4 ? (int)v->v != 0 : v->type == TRUE_54) ? "true"
 											 : "false");
 		return;
 	case T_LIGHT:
@@ -266,7 +292,7 @@ bool lua_value(struct guests *g, struct code *c, const struct guests_vm *vm, enu
 	struct lua_proto p;
 
 	(void)vm;
-	if (!lua.y || lua.y->minor < 3)
+	if (!lua.y)
 		return false;
 	if (at == GUESTS_SLOT) {
 		if (!value_read(&lua, addr, &v))
@@ -275,7 +301,8 @@ bool lua_value(struct guests *g, struct code *c, const struct guests_vm *vm, enu
 		if (addr & 7 || !mem_u8(g, addr + 8, &v.type))
 			return false;
 		v.type &= 0x3f;
-		if ((v.type & 15) == T_PROTO && lua_proto_read(&lua, addr, &p)) {
+		if ((v.type & 15) == (lua.y->minor < 4 ? T_PROTO_OLD : T_PROTO) &&
+		    lua_proto_read(&lua, addr, &p)) {
 			out_format(t, "proto: 0x%" PRIx64 " (%.200s:%u)", addr,
 				    lua_chunk(&lua, &p) ? lua_chunk(&lua, &p) : "?", p.linedefined);
 			return true;
@@ -327,7 +354,7 @@ static bool tell_varargs(const struct lua *lua, struct variables *vs, const stru
 
 	if (!p->vararg)
 		return true;
-	if (lua->y->minor == 3) {
+	if (lua->y->minor < 4) {
 		first = call->func + 16 + 16ull * p->numparams;
 		n = base > first ? (base - first) / 16 : 0;
 	} else {
@@ -347,17 +374,18 @@ static bool tell_varargs(const struct lua *lua, struct variables *vs, const stru
 static void tell_upvalues(const struct lua *lua, struct variables *vs, const struct lua_proto *p,
 			  uint64_t closure)
 {
+	unsigned minor = lua->y->minor;
 	uint8_t n;
 
-	if (!mem_u8(lua->g, closure + 10, &n))
+	if (!mem_u8(lua->g, closure + (minor == 1 ? 11 : 10), &n))
 		return;
 	for (unsigned i = 0; i < n && i < p->sizeupvalues; i++) {
 		uint64_t upvalue, name, v;
 		const char *s;
 
-		if (!mem_u64(lua->g, closure + L_CLOSURE_UPVALUES + 8ull * i, &upvalue) ||
-		    !mem_u64(lua->g, p->upvalues + 16ull * i, &name) ||
-		    !mem_u64(lua->g, upvalue + (lua->y->minor == 3 ? 0 : 16), &v))
+		if (!mem_u64(lua->g, closure + (minor == 1 ? 40 : 32) + 8ull * i, &upvalue) ||
+		    !mem_u64(lua->g, p->upvalues + (minor == 1 ? 8ull : 16ull) * i, &name) ||
+		    !mem_u64(lua->g, upvalue + (minor == 3 ? 0 : 16), &v))
 			return;
 		s = lua_string(lua, name);
 		if (s && !strcmp(s, "_ENV"))
@@ -365,6 +393,15 @@ static void tell_upvalues(const struct lua *lua, struct variables *vs, const str
 		if (!tell(vs, GUESTS_UPVALUE, s, v))
 			return;
 	}
+}
+
+/* Where a call's variables begin. */
+static bool base_of(const struct lua *lua, const struct lua_call *call, uint64_t *ret)
+{
+	*ret = call->func + 16;
+	if (lua->y->minor == 4)
+		return true;
+	return mem_u64(lua->g, call->ci + (lua->y->minor == 1 ? 0 : lua->y->savedpc - 8u), ret);
 }
 
 bool lua_locals(struct guests *g, struct code *c, const struct guests_frame *f,
@@ -376,12 +413,9 @@ bool lua_locals(struct guests *g, struct code *c, const struct guests_frame *f,
 	struct lua_proto p;
 	uint64_t base;
 
-	if (!lua.y || lua.y->minor < 3 || f->kind != GUESTS_FRAME ||
-	    !lua_call_read(&lua, f->where, &call) ||
-	    !call.lua || call.proto != f->address || !lua_proto_read(&lua, call.proto, &p))
-		return false;
-	base = call.func + 16;
-	if (lua.y->minor == 3 && !mem_u64(g, call.ci + 32, &base))
+	if (!lua.y || f->kind != GUESTS_FRAME || !lua_call_read(&lua, f->where, &call) ||
+	    !call.lua || call.proto != f->address || !lua_proto_read(&lua, call.proto, &p) ||
+	    !base_of(&lua, &call, &base))
 		return false;
 	if (tell_locals(&lua, &vs, &p, f->inside.pc, base) &&
 	    tell_varargs(&lua, &vs, &p, &call, base))

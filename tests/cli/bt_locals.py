@@ -2,7 +2,8 @@
 """bt_locals.py TEXT JSON WHAT LEAST - the variables that a program printed of its own frames, against `hindsight bt --json -gl`.
 
 TEXT: "say", then "frame LINE" for each of some frames and a tab-separated name and value for each variable.  A frame is that of the
-function that begins in this line; frames are in order.  WHAT `trace': a value may be said to be in a register.
+function that begins in this line; frames are in order.  WHAT `trace': a value may be said to be in a register; `lua5.1': which
+does not tell varargs.
 """
 import json
 import re
@@ -49,6 +50,8 @@ def main():
                 have.setdefault(v['name'], []).append(plain(v['value']))
             if what != 'trace':
                 for name in have.keys() - variables.keys():
+                    if what == 'lua5.1' and name.startswith('...['):
+                        continue
                     wrong += 1
                     print(f"event {stack['event']}, line {line}: there is no {name} = {have[name][0]}")
             for name, value in variables.items():

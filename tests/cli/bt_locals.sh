@@ -39,7 +39,7 @@ local function say()
 	for level = 2, 9 do
 		local info = debug.getinfo(level, 'Sf')
 		if not info then break end
-		if info.what ~= 'C' then
+		if info.what ~= 'C' and info.func then
 			out[#out + 1] = 'frame ' .. info.linedefined .. '\n'
 			local i = 1
 			while true do
@@ -207,7 +207,7 @@ same() {	# same WHAT LEAST PROGRAM...: at least so many variables, and which
 	python3 "$here/bt_locals.py" said found "$1" "$2" >out || fail "$1: $(cat out)"
 	cat out
 }
-for lua in lua5.4 lua5.3; do
+for lua in lua5.4 lua5.3 lua5.2 lua5.1; do
 	command -v $lua >/dev/null && same $lua 1000 $lua say.lua
 done
 if command -v luajit >/dev/null; then
