@@ -26,6 +26,7 @@
 
 #include "recorder/ptrace.h"
 #include "tracee/pun.h"
+#include "x86/bytes.h"
 
 enum { TICK_US = 5000, TICK_OFTEN_US = 250, STEPS_MAX = 12, TRAP_FLAG = 0x100 };
 
@@ -99,23 +100,20 @@ enum place {
 static enum place place_of(pid_t tid, uint64_t rip, unsigned *len)
 {
 	uint8_t code[16] = { 0 };
-	unsigned i = 0, trap_len;
-	bool rep = false;
+	struct x86_prefixes prefixes;
+	uint8_t opcode;
+	unsigned trap_len;
 
 	*len = 0;
 	tracee_read_some(tid, rip, code, sizeof(code));
 	if ((code[0] == 0x0f && code[1] == 0x05) || trap_insn_at(code, &trap_len) != TRAP_NONE)
 		return PLACE_EVENT;
-	while (i < 8 && (code[i] == 0xf2 || code[i] == 0xf3 || code[i] == 0x66 || code[i] == 0x67 ||
-			 code[i] == 0x2e || code[i] == 0x3e || code[i] == 0x64 || code[i] == 0x65 ||
-			 (code[i] & 0xf0) == 0x40)) {
-		rep |= code[i] == 0xf2 || code[i] == 0xf3;
-		i++;
-	}
-	*len = i + 1;
-	if (rep && ((code[i] >= 0xa4 && code[i] <= 0xa7) || (code[i] >= 0xaa && code[i] <= 0xaf)))
+	prefixes = x86_prefixes_of(code, 8);
+	*len = prefixes.n + 1u;
+	if (x86_repeats(code, &prefixes))
 		return PLACE_REP;
-	return code[i] == 0x9c || code[i] == 0xcc || code[i] == 0xcd ? PLACE_ODD : PLACE_STEP;
+	opcode = code[prefixes.n];
+	return opcode == 0x9c || opcode == 0xcc || opcode == 0xcd ? PLACE_ODD : PLACE_STEP;
 }
 
 /* A SIGTRAP that is ours would reset what the program has set (force_sig_info_to_task). */

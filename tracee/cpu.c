@@ -1,5 +1,6 @@
 #include "tracee/cpu.h"
 #include "tracee/level.h"
+#include "x86/bytes.h"
 
 #include <asm/prctl.h>
 #include <cpuid.h>
@@ -260,17 +261,12 @@ bool cpu_is_intel(void)
 	return l.ebx == 0x756e6547 && l.edx == 0x49656e69 && l.ecx == 0x6c65746e;
 }
 
-/* Prefixes that change nothing: operand size, repeat, segments, REX. */
+/* Prefixes that change nothing: all but lock, which no such instruction may have. */
 static unsigned prefixes(const uint8_t *text)
 {
-	unsigned skip = 0;
+	struct x86_prefixes p = x86_prefixes_of(text, 8);
 
-	while (skip < 8 && (text[skip] == 0x66 || text[skip] == 0x67 || text[skip] == 0xf2 ||
-			    text[skip] == 0xf3 || text[skip] == 0x2e || text[skip] == 0x36 ||
-			    text[skip] == 0x3e || text[skip] == 0x26 || text[skip] == 0x64 ||
-			    text[skip] == 0x65 || (text[skip] & 0xf0) == 0x40))
-		skip++;
-	return skip;
+	return p.lock ? 0 : p.n;
 }
 
 enum trap_insn trap_insn_at(const uint8_t *text, unsigned *len_ret)
@@ -289,20 +285,6 @@ enum trap_insn trap_insn_at(const uint8_t *text, unsigned *len_ret)
 	return TRAP_NONE;
 }
 
-/* Bytes of ModRM, SIB and displacement. */
-static unsigned modrm_len(const uint8_t *modrm)
-{
-	unsigned mod = *modrm >> 6, rm = *modrm & 7, len = 1;
-
-	if (mod != 3 && rm == 4)
-		len++;
-	if (mod == 1)
-		return len + 1;
-	if (mod == 2 || (mod == 0 && (rm == 5 || (rm == 4 && (modrm[1] & 7) == 5))))
-		return len + 4;
-	return len;
-}
-
 enum trap_insn trap_insn_marked(const uint8_t *text, unsigned *len_ret)
 {
 	enum { FXSAVE = 0, XSAVE = 4, XRSTOR = 5 };
@@ -317,7 +299,7 @@ enum trap_insn trap_insn_marked(const uint8_t *text, unsigned *len_ret)
 	if (text[0] != 0x0f || text[1] != 0xae || text[2] >> 6 == 3)
 		return TRAP_NONE;
 	reg = text[2] >> 3 & 7;
-	*len_ret = skip + 2 + modrm_len(text + 2);
+	*len_ret = skip + 2 + x86_modrm_of(text + 2).len;
 	return reg == FXSAVE   ? TRAP_FXSAVE
 	       : reg == XSAVE  ? TRAP_XSAVE
 	       : reg == XRSTOR ? TRAP_XRSTOR

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "x86/decode.h"
+#include "x86/bytes.h"
 
 const char *const ticks_names[] = { "auto", "pmu", "landmark", "step" };
 
@@ -231,14 +232,9 @@ bool ticks_is_branch(const uint8_t code[16])
 unsigned flags_insn(const uint8_t *code, unsigned room, bool *push)
 {
 	enum { PUSHF = 0x9c, POPF = 0x9d };
-	static const uint8_t prefixes[] = { 0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65,
-					    0x66, 0x67, 0xf0, 0xf2, 0xf3 };
-	unsigned i = 0;
+	unsigned i = room ? x86_prefixes_of(code, room - 1).n : 0;
 
-	while (i < room &&
-	       ((code[i] & 0xf0) == 0x40 || memchr(prefixes, code[i], sizeof(prefixes))))
-		i++;
-	if (i == room || (code[i] != PUSHF && code[i] != POPF))
+	if (!room || (code[i] != PUSHF && code[i] != POPF))
 		return 0;
 	*push = code[i] == PUSHF;
 	return i + 1;

@@ -9,6 +9,7 @@
 #include "replayer/code/branches.h"
 #include "replayer/code/jump_tables.h"
 #include "x86/decode.h"
+#include "x86/bytes.h"
 
 static const struct x86_instr *last_of(const struct displaced *d)
 {
@@ -169,23 +170,16 @@ bool displace_write(const struct displaced *d, struct x86_code *c)
 	return !c->far;
 }
 
-static bool repeats(const uint8_t *insn)
-{
-	bool prefix = false;
-
-	for (; *insn == 0xf2 || *insn == 0xf3 || *insn == 0x66 || *insn == 0x67 ||
-	       (*insn & 0xf0) == 0x40 || *insn == 0x2e || *insn == 0x3e;
-	     insn++)
-		prefix |= *insn == 0xf2 || *insn == 0xf3;
-	return prefix && ((*insn & 0xfc) == 0xa4 || (*insn >= 0xaa && *insn <= 0xaf) ||
-			  (*insn & 0xfc) == 0x6c);
-}
-
 bool displace_repeats(const struct displaced *d)
 {
 	bool any = false;
 
-	for (unsigned i = 0; i < d->site.n; i++)
-		any |= repeats(d->site.bytes + d->site.insn[i].at);
+	for (unsigned i = 0; i < d->site.n; i++) {
+		const struct x86_instr *insn = &d->site.insn[i];
+		const uint8_t *code = d->site.bytes + insn->at;
+		struct x86_prefixes prefixes = x86_prefixes_of(code, insn->len - 1u);
+
+		any |= x86_repeats(code, &prefixes);
+	}
 	return any;
 }

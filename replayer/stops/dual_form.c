@@ -7,6 +7,7 @@
 #include <capstone/capstone.h>
 #include <string.h>
 
+#include "x86/bytes.h"
 #include "x86/decode.h"
 #include "x86/instr.h"
 
@@ -139,16 +140,14 @@ static bool choose_scratch(csh cs, const cs_insn *insn, struct store *s, unsigne
 /* Where prefixes, ModRM and displacement are; false: a form that is left alone. */
 static bool parse(const uint8_t *b, unsigned len, unsigned modrm, struct store *s)
 {
-	unsigned at = 0;
-	uint8_t mod, rm;
+	struct x86_prefixes prefixes = x86_prefixes_of(b, len - 1);
+	unsigned at = prefixes.n - (prefixes.rex != 0);
+	struct x86_modrm m;
 
-	while (at < len && (b[at] == 0x66 || b[at] == 0xf2 || b[at] == 0xf3 || b[at] == 0xf0))
-		at++;
-	if (at >= len || b[at] == 0x67 || b[at] == 0x64 || b[at] == 0x65 || b[at] == 0x2e ||
-	    b[at] == 0x36 || b[at] == 0x3e || b[at] == 0x26)
+	if (prefixes.address || prefixes.segment)
 		return false;
 	s->rex = at;
-	s->has_rex = (b[at] & 0xf0) == 0x40;
+	s->has_rex = prefixes.rex != 0;
 	s->vector = 0;
 	if (b[at] == 0x62) {		/* EVEX: not with a mask, or one element for all */
 		if (at + 4 > len || b[at + 3] & 0x97 || (b[at + 3] >> 5 & 3) == 3)
@@ -158,22 +157,12 @@ static bool parse(const uint8_t *b, unsigned len, unsigned modrm, struct store *
 	s->vex3 = b[at] == 0xc4 || s->vector;
 	if (modrm <= at || modrm >= len)
 		return false;
-	mod = b[modrm] >> 6;
-	rm = b[modrm] & 7;
-	if (mod == 3)
+	m = x86_modrm_of(b + modrm);
+	if (!m.memory)
 		return false;
 	s->modrm = modrm;
-	s->tail = modrm + 1;
-	s->disp_at = 0;
-	if (rm == 4) {
-		if (mod == 0 && (b[s->tail] & 7) == 5)
-			s->tail += 4;
-		s->tail++;
-	} else if (mod == 0 && rm == 5) {
-		s->disp_at = s->tail;
-		s->tail += 4;
-	}
-	s->tail += mod == 1 ? 1 : mod == 2 ? 4 : 0;
+	s->disp_at = m.rip ? modrm + 1 : 0;
+	s->tail = modrm + m.len;
 	return s->tail <= len;
 }
 
