@@ -172,9 +172,11 @@ static uint64_t python_from_code(struct session *s, const struct symbols_found *
 	return fn;
 }
 
-/* Places in [start, end) that would inline one of the functions call it instead. */
-static void python_outline(struct session *s, uint64_t start, uint64_t end, const uint64_t *fn)
+/* How many places in [start, end) inline one of the functions; outline: they call it instead. */
+static unsigned python_inlined(struct session *s, uint64_t start, uint64_t end, const uint64_t *fn,
+			       bool outline)
 {
+	unsigned places = 0;
 	size_t len = (size_t)(end - start), imm;
 	uint8_t *byte = must(malloc(len));
 	struct code c = { start, len, byte };
@@ -186,23 +188,32 @@ static void python_outline(struct session *s, uint64_t start, uint64_t end, cons
 		for (unsigned k = 0; to && k < PYTHON_FNS; k++) {
 			uint8_t other = (uint8_t)(byte[imm] ^ 1);
 
-			if (to == fn[k])
+			if (to != fn[k])
+				continue;
+			places++;
+			if (outline)
 				replay_probe_byte(s->r, start + imm, other);
 		}
 	}
 	free(byte);
+	return places;
 }
 
+/*
+ * Where allocators are inlined and shall stay so, none is followed: blocks whose end is not seen
+ * would seem to live on, in memory that others have long had.
+ */
 static void find_python(struct session *s)
 {
+	struct fn like[PYTHON_FNS];
 	uint64_t fn[PYTHON_FNS] = { 0 };
 	struct symbols_found f = { 0 };
+	unsigned inlined = 0;
 
 	if (s->outlined)
 		return;
 	for (unsigned i = 0; i < PYTHON_FNS; i++) {
 		const struct python_fn *p = &python_fns[i];
-		struct fn like = { p->kind, p->size, false, 0, p->exported, 1 };
 		struct symbols_found own;
 
 		if (!symbols_find(s->sym, p->exported, SYMBOLS_FUNC, &f, 1) ||
@@ -212,21 +223,23 @@ static void find_python(struct session *s)
 					own.module == f.module
 				? own.addr
 				: python_from_code(s, &f);
+		like[i] = (struct fn){ p->kind, p->size, false, fn[i], p->exported, 1 };
 		/* its arguments' numbers count the context */
 		if (p->kind == FN_MALLOC || p->kind == FN_FREE)
-			like.shift = 0;
-		like.addr = fn[i];
-		if (fn[i])
-			session_fn_add(s, &like);
+			like[i].shift = 0;
 	}
-	if (!fn[0] || !s->options->outline)
+	if (!fn[0])
 		return;
 	s->outlined = fn[0];
 	for (unsigned i = 0; i < s->texts; i++) {
 		const struct text *t = &s->text[i];
 
 		if (t->start <= f.addr && f.addr < t->end)
-			python_outline(s, t->start, t->end, fn);
+			inlined += python_inlined(s, t->start, t->end, fn, s->options->outline);
+	}
+	for (unsigned i = 0; i < PYTHON_FNS && (!inlined || s->options->outline); i++) {
+		if (fn[i])
+			session_fn_add(s, &like[i]);
 	}
 }
 

@@ -65,10 +65,10 @@ struct err *memprof_collect(const char *trace_dir, const struct memprof_options 
 	err = collect_once(trace_dir, &all, ret, &outlined);
 
 	if (!err || !outlined || err->code == ERR_USAGE)
-		return err;
+		return err;	/* (outlined: Python was found) */
 	/* registers that mean nothing are others there: some point may not be found */
 	log_warn("with all of Python's allocations told the recording does not replay (%s): those of "
-		 "inlined allocators are left out",
+		 "its allocator of objects are left out",
 		 err->msg ? err->msg : "?");
 	err_free(err);
 	outlined = false;

@@ -78,6 +78,7 @@ bool py_dict_entry(const struct py *py, const struct py_dict *d, uint64_t i, uin
 uint64_t py_dict_get(const struct py *py, uint64_t object, const char *name);
 
 /* cpython_locals.c */
+const char *py_object_type(struct guests *g, struct code *c, uint64_t addr);
 bool py_locals(struct guests *g, struct code *c, const struct guests_frame *f,
 	       guests_variable_fn *fn, void *ctx);
 

@@ -722,3 +722,18 @@ bool py_value(struct guests *g, struct code *c, const struct guests_vm *vm, enum
 	py_put(&py, addr, t);
 	return true;
 }
+
+/* Sure: what it has as its type is one, says the type of that. */
+const char *py_object_type(struct guests *g, struct code *c, uint64_t addr)
+{
+	enum { READY = 1 << 12 };
+	struct py py = { .g = g, .y = py_layout_of(c) };
+	struct type type, meta;
+	uint64_t references;
+
+	if (!py.y || !mem_u64(g, addr, &references) || !references || references >> 40 ||
+	    !type_of(&py, addr, &type) || !(type.flags & READY) ||
+	    !type_of(&py, type.addr, &meta) || !(meta.flags & IS_TYPE) || !(meta.flags & READY))
+		return NULL;
+	return type.name;
+}

@@ -149,6 +149,8 @@ struct machine {
 		       guests_variable_fn *fn, void *ctx);
 	bool (*value)(struct guests *g, struct code *c, const struct guests_vm *vm,
 		      enum guests_at at, uint64_t addr, struct out *t);
+	/* guests_type_name(); NULL = objects do not say */
+	const char *(*type_name)(struct guests *g, struct code *c, uint64_t addr);
 };
 extern const struct machine *const machines[];		/* ends with NULL */
 extern const struct machine luajit_machine, cpython_machine, lua_machine, v8_machine;

@@ -107,6 +107,14 @@ bool guests_value(struct guests *g, const struct guests_vm *vm, enum guests_at a
 	return ok;
 }
 
+const char *guests_type_name(struct guests *g, const struct guests_vm *vm, uint64_t addr)
+{
+	struct code *c = code_of(g, vm);
+
+	mem_new_round(g);
+	return c && c->machine->type_name ? c->machine->type_name(g, c, addr) : NULL;
+}
+
 bool guests_locals(struct guests *g, const struct guests_frame *frame, guests_variable_fn *fn,
 		   void *ctx)
 {

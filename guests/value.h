@@ -33,4 +33,11 @@ enum guests_at {
 bool guests_value(struct guests *g, const struct guests_vm *vm, enum guests_at at, uint64_t addr,
 		  const struct guests_limits *limits, char *buf, size_t size);
 
+/*
+ * The type of the object that begins at addr ("dict"), where its header says surely that one does;
+ * NULL: none, or it is of a language whose objects do not say (all but Python's).  Lives as long as
+ * g.
+ */
+const char *guests_type_name(struct guests *g, const struct guests_vm *vm, uint64_t addr);
+
 #endif

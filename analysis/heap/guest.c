@@ -3,8 +3,10 @@
  *
  * LuaJIT's blocks come from an allocator of its own, whose calls are followed (session.c), so each
  * object is a block; which kind it is says its header, and its size says whether that is true.
+ * Objects of Python say it themselves, also those that are a part of a block.
  * What an object holds is written by guests/value.h.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,7 +91,7 @@ static uint32_t u32(const unsigned char *p, unsigned at)
 	return v;
 }
 
-const char *guest_block_name(const unsigned char *p, uint64_t size)
+static const char *luajit_name(const unsigned char *p, uint64_t size)
 {
 	if (size < 24 || p[MARKED] & 0x80)
 		return NULL;
@@ -105,6 +107,39 @@ const char *guest_block_name(const unsigned char *p, uint64_t size)
 	case UDATA: return size >= 48 && u32(p, 16) + 48ull == size ? "Lua userdata" : NULL;
 	}
 	return NULL;
+}
+
+/* ---- what a block is ------------------------------------------------------------------------- */
+
+const char *guest_python_name(struct recording *r, uint64_t addr)
+{
+	const struct guests_vm *vm = addr & 7 ? NULL : machine_of(r, "python");
+	const char *type = vm ? guests_type_name(r->guests, vm, addr) : NULL;
+	char name[160];
+
+	if (!type)
+		return NULL;
+	snprintf(name, sizeof(name), "Python %s", type);
+	return alloc_string(memlog_log(&r->j.s), name);
+}
+
+const char *guest_block_name(struct recording *r, const struct alloc_stack *by, uint64_t addr,
+			     const unsigned char *bytes, uint64_t size)
+{
+	enum { GC_HEAD = 16 };	/* before objects that the collector knows */
+	const char *name;
+	char text[64];
+
+	if (!strncmp(by->vm, "LuaJIT", 6))
+		return luajit_name(bytes, size);
+	if (!strncmp(by->vm, "Lua", 3) && by->type) {
+		snprintf(text, sizeof(text), "Lua %s", by->type);
+		return alloc_string(memlog_log(&r->j.s), text);
+	}
+	if (strncmp(by->vm, "CPython", 7))
+		return NULL;
+	name = guest_python_name(r, addr);
+	return name || size < GC_HEAD + 16 ? name : guest_python_name(r, addr + GC_HEAD);
 }
 
 /* ---- variables by name ----------------------------------------------------------------------- */

@@ -91,6 +91,11 @@ struct heap_store_ops {
 	 */
 	const char *(*guest)(struct heap_store *st, const char *language, uint64_t addr,
 			     const char *name);
+	/*
+	 * "Python dict": the object that begins at addr, where it says so itself; NULL = none.
+	 * NULL: the store cannot say.
+	 */
+	const char *(*object)(struct heap_store *st, uint64_t addr);
 };
 struct heap_store {
 	const struct heap_store_ops *ops;

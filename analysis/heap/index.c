@@ -104,7 +104,8 @@ void recording_block(struct recording *r, size_t node, struct heap_block *ret)
 		ret->count = one && b->size / one ? b->size / one : 1;
 	}
 	if (made && !t && l->stack[made->stack].vm)
-		ret->name = guest_block_name(r->j.g.content + 8ull * r->j.g.content_at[node],
+		ret->name = guest_block_name(r, &l->stack[made->stack], b->addr,
+					     r->j.g.content + 8ull * r->j.g.content_at[node],
 					     b->size);
 	if (made) {
 		ret->event = alloc_moment_of(l, (size_t)(made - l->event));

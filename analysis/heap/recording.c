@@ -358,10 +358,16 @@ static const char *recording_guest(struct heap_store *st, const char *language, 
 	return name ? guest_named(r, language, name) : guest_text(r, addr, language);
 }
 
+static const char *recording_object(struct heap_store *st, uint64_t addr)
+{
+	return guest_python_name(recording_of(st), addr);
+}
+
 static const struct heap_store_ops ops = { recording_destroy, recording_go,    recording_read,
 					   recording_eval,    recording_place, recording_nth,
 					   recording_references,
-					   recording_guest };
+					   recording_guest,
+					   recording_object };
 
 struct err *recording_only(const struct heap_store *st, const char *what)
 {

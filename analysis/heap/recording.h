@@ -50,7 +50,11 @@ void writer_name(struct symbols *sym, struct heap_writer *w, uint64_t lookup);
  */
 const char *guest_text(struct recording *r, uint64_t addr, const char *language);
 const char *guest_named(struct recording *r, const char *language, const char *name);
-const char *guest_block_name(const unsigned char *bytes, uint64_t size);
+/* "Lua table", "Python dict", of a block that a machine of this name has allocated; NULL = unknown */
+const char *guest_block_name(struct recording *r, const struct alloc_stack *by, uint64_t addr,
+			     const unsigned char *bytes, uint64_t size);
+/* The object of Python that surely begins at addr: "Python dict"; NULL = none. */
+const char *guest_python_name(struct recording *r, uint64_t addr);
 void guest_leave(struct recording *r);
 
 /* writers.c: who was last to change these fields before the store's moment? */

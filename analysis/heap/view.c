@@ -291,6 +291,32 @@ struct heap_value *heap_value_guest(struct heap_view *v, const char *language, u
 	return x;
 }
 
+/* An object of a language, where that is sure. */
+static struct heap_value *object_at(struct heap_view *v, const struct heap_place *p, uint64_t addr)
+{
+	enum { GC_HEAD = 16 };	/* what Python has before some objects */
+	bool whole = p->where == HEAP_BLOCK && p->block.addr == addr && p->block.name;
+	const char *type = whole ? p->block.name : NULL;
+	struct heap_value *guest = NULL;
+
+	if (type && !strncmp(type, "Lua ", 4))
+		guest = heap_value_guest(v, "lua", addr, NULL);
+	if (!guest && v->st->ops->object && p->where != HEAP_NOWHERE) {
+		uint64_t at = addr;
+
+		type = v->st->ops->object(v->st, at);
+		if (!type && whole && !strncmp(p->block.name, "Python ", 7))
+			type = v->st->ops->object(v->st, at += GC_HEAD);
+		guest = type ? heap_value_guest(v, "python", at, NULL) : NULL;
+	}
+	if (!guest)
+		return NULL;
+	guest->addr = addr;
+	guest->type = heap_text(v, "%s", type);
+	guest->size = whole ? p->block.size : 0;
+	return guest;
+}
+
 struct heap_value *heap_value_at(struct heap_view *v, const char *name,
 				 const struct symbols_type *type, uint64_t addr)
 {
@@ -301,20 +327,15 @@ struct heap_value *heap_value_at(struct heap_view *v, const char *name,
 	x->of = type;
 	if (!type) {
 		struct heap_place p = { 0 };
+		struct heap_value *guest;
 
 		v->st->ops->place(v->st, addr, &p);
 		if (p.block.type && p.block.addr == addr)
 			x->of = p.block.type;
-		else if (p.where == HEAP_BLOCK && p.block.addr == addr && p.block.name &&
-			 !strncmp(p.block.name, "Lua ", 4)) {
-			struct heap_value *guest = heap_value_guest(v, "lua", addr, NULL);
-
-			if (guest) {
-				guest->name = name;
-				guest->type = heap_text(v, "%s", p.block.name);
-				guest->size = p.block.size;
-				return guest;
-			}
+		guest = x->of ? NULL : object_at(v, &p, addr);
+		if (guest) {
+			guest->name = name;
+			return guest;
 		}
 	}
 	value_fill(v, x);

@@ -16,6 +16,9 @@ cat >g.py <<'XX'
 import os
 def main():
     cache = {}
+    class Thing: pass
+    Thing.__qualname__ = "Thing"
+    thing = Thing()
     for i in range(20):
         cache[i] = "value %d" % i
     try:
@@ -34,6 +37,12 @@ for lua in lua5.4 luajit; do
 	h "$TMP/$lua" --at="$(moment "$TMP/$lua" 1)" lua:cache
 	has 'lua cache = {{'; has '"item 1"'
 	h "$TMP/$lua" --at="$(moment "$TMP/$lua" 2)" lua:cache; has '"changed"'
+	# Tables by kind and by address, also those that are not on a stack.
+	h "$TMP/$lua" --at="$(moment "$TMP/$lua" 1)" --type='Lua table' --top=1000
+	a=$(awk '/^0x/ { a = $1 } /name = "item 77"/ { print a; exit }' out)
+	[ -n "$a" ] || fail "$lua: no table of item 77: $(head -3 out)"
+	h "$TMP/$lua" --at="$(moment "$TMP/$lua" 1)" "$a"
+	has "$a Lua table, "; has '"item 77"'; has 'id = 77'
 	"$HINDSIGHT" heap -q "$TMP/$lua" lua:nothing --at="$(moment "$TMP/$lua" 1)" >out 2>err
 	[ $? = 125 ] && [ "$(wc -l <err)" = 1 ] || fail "an unknown variable: $(cat err)"
 	done=1
@@ -49,6 +58,19 @@ if command -v /usr/bin/python3 >/dev/null && /usr/bin/python3 -c 'import sys; sy
 	"$REC" --no-syscallbuf -o "$TMP/py" /usr/bin/python3 g.py >/dev/null || fail 'rec python3'
 	h "$TMP/py" --at="$(moment "$TMP/py" 1)" python:cache
 	has "python cache = {0: 'value 0', 1: 'value 1'"
+	# An address opens as the object that lies there; seven bytes on there is none.
+	e=$(moment "$TMP/py" 1)
+	h "$TMP/py" --at="$e" python:thing
+	a=$(grep -o '0x[0-9a-f]*' out | tail -1)
+	[ -n "$a" ] || fail "no address: $(cat out)"
+	h "$TMP/py" --at="$e" "$a"
+	has "$a Python Thing, "; has "Python Thing $a = <__main__.Thing object at $a>"
+	h "$TMP/py" --at="$e" "$(printf '0x%x' $((a + 7)))"; ! grep -q Thing out || fail "an object in the middle of one: $(cat out)"
+	h "$TMP/py" --at="$e" "$(printf '0x%x' $((a + 8)))"; ! grep -q 'Python Thing' out || fail "an object inside one: $(cat out)"
+	# Its allocator is inlined in many places: blocks of it would seem to live on.
+	h "$TMP/py" --at="$e" --top=1000
+	n=$(awk '/^ *[0-9]+ +[0-9]+ /{ n += $1 } END { print n }' out)
+	[ "$n" -lt 3000 ] || fail "$n blocks of a Python that has few"
 	done=1
 fi
 [ -n "$done" ] || skip 'no Lua and no Python that is known'
