@@ -198,6 +198,13 @@ static size_t read_guest(void *ctx, uint64_t addr, void *buf, size_t len)
 	return replay_memory(s->r, s->log->tid, addr, buf, len);
 }
 
+static size_t read_pages(void *ctx, const uint64_t *addr, void *const *buf, size_t n)
+{
+	struct session *s = ctx;
+
+	return replay_memory_pages(s->r, s->log->tid, addr, buf, n);
+}
+
 static void host_frames(struct session *s, const struct guests_frame *f, size_t *n)
 {
 	struct memlog *m = s->log;
@@ -308,7 +315,8 @@ static void key_fill(const struct guests_stack *st, const struct regs *regs, str
 bool memlog_guests(struct session *s, int tid, const struct regs *regs, struct unwound *u,
 		   struct replay_key *key)
 {
-	const struct guests_options o = { .read = read_guest, .ctx = s, .symbols = s->sym };
+	const struct guests_options o = { .read = read_guest, .read_pages = read_pages, .ctx = s,
+					  .symbols = s->sym };
 	struct memlog *m = s->log;
 	struct symbols_regs sr;
 	struct guests_stack st;

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/alloc.h"
 #include "analysis/alloc/alloc.h"
@@ -155,23 +154,9 @@ uint32_t alloc_stack_add(struct alloc_log *l, const struct alloc_stack *s)
 	return (uint32_t)l->stacks++;
 }
 
-/* Of millions of events, faults for pages of 4 KiB would cost as much as all else. */
-static void in_large_pages(void *p, size_t bytes)
-{
-	enum { LARGE = 1 << 22, PAGE = 4096 };
-	uintptr_t start = ((uintptr_t)p + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
-
-	if (bytes >= LARGE)
-		madvise((void *)start, ((uintptr_t)p + bytes - start) & ~(uintptr_t)(PAGE - 1),
-			MADV_HUGEPAGE);	/* may fail */
-}
-
 size_t alloc_event_add(struct alloc_log *l, const struct alloc_event *e)
 {
-	if (l->n == l->room) {
-		l->event = room(l->event, &l->room, l->n, sizeof(*l->event));
-		in_large_pages(l->event, l->room * sizeof(*l->event));
-	}
+	l->event = room(l->event, &l->room, l->n, sizeof(*l->event));
 	l->event[l->n] = *e;
 	return l->n++;
 }
@@ -182,7 +167,6 @@ void alloc_events_room(struct alloc_log *l, size_t n)
 		return;
 	l->room = n;
 	l->event = need(realloc(l->event, n * sizeof(*l->event)));
-	in_large_pages(l->event, n * sizeof(*l->event));
 }
 
 uint32_t alloc_symbol_add(struct alloc_log *l, const struct alloc_symbol *s)

@@ -235,6 +235,51 @@ static void test_branches(void **state)
 	assert_true(x86_instr_begins(code, n, 14, 0));
 }
 
+/* The same by looking at each byte. */
+static size_t slow_branch_into(const uint8_t *code, size_t n, enum x86_branches kinds,
+			       uint64_t first, uint64_t last, size_t from)
+{
+	for (size_t i = from; i + 1 < n; i++) {
+		unsigned len = x86_branch32(code + i);
+		uint64_t to = 0;
+
+		if (len && i + len <= n)
+			to = x86_branch32_to(code + i, len, CODE + i);
+		else if (!len && kinds == X86_BRANCHES && x86_branch8(code + i))
+			to = CODE + i + 2 + (uint64_t)(int64_t)(int8_t)code[i + 1];
+		if (to > first && to < last)
+			return i;
+	}
+	return n;
+}
+
+static void test_branches_many(void **state)
+{
+	static const uint8_t begin[] = { 0xe8, 0xe9, 0x0f, 0x84, 0x74, 0xeb, 0xe3, 0x90 };
+	uint8_t code[200];
+	uint64_t seed = 1;
+	size_t hits = 0;
+
+	(void)state;
+	for (unsigned round = 0; round < 20000; round++) {
+		size_t n = 1 + round % sizeof(code), from = round % 7 % n;
+		enum x86_branches kinds = round & 1 ? X86_BRANCHES : X86_BRANCHES_32;
+		uint64_t first = CODE + round % 90, last = first + 2 + round % 13, want;
+
+		for (size_t i = 0; i < n; i++) {
+			seed = seed * 6364136223846793005u + 1442695040888963407u;
+			/* distances are small or nearly so far back */
+			code[i] = seed >> 60 < 3 ? begin[seed >> 40 & 7]
+				  : seed >> 60 < 9 ? (uint8_t)(seed >> 32 & 63)
+				  : seed >> 60 < 13 ? 0 : 0xff;
+		}
+		want = slow_branch_into(code, n, kinds, first, last, from);
+		hits += want < n;
+		assert_int_equal(x86_branch_into(code, n, CODE, kinds, first, last, from), want);
+	}
+	assert_true(hits > 2000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -243,6 +288,7 @@ int main(void)
 		cmocka_unit_test(test_not_moved),
 		cmocka_unit_test(test_far),
 		cmocka_unit_test(test_branches),
+		cmocka_unit_test(test_branches_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
