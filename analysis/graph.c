@@ -9,12 +9,15 @@
  *
  *	a node 28 bytes, a piece 2 KB, contents once: about 100 bytes for a block of 64
  *
+ * Of large blocks only what has been touched is copied and looked at.
+ *
  * The unreachable ones are condensed into strongly connected components (Tarjan, without
  * recursion).  A component that no other refers to is a leak root: all else that is unreachable is
  * owned by one.
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "analysis/internal.h"
 
@@ -23,7 +26,8 @@ enum {
 	PAGE_BITS = 12,
 	PIECE_PAGES = 1 << (PIECE_BITS - PAGE_BITS),
 	NONE = 0xffffffff,
-	CHUNK = 1 << 20
+	CHUNK = 1 << 20,
+	GIANT = 1 << 26,
 };
 
 /* ---- nodes ------------------------------------------------------------------------------- */
@@ -80,6 +84,18 @@ static void nest(struct graph *g)
 	}
 }
 
+static void giant_add(struct graph *g, size_t i)
+{
+	if (!(g->giants & (g->giants - 1)))
+		g->giant = must(realloc(g->giant, (g->giants ? 2 * g->giants : 1) *
+							  sizeof(*g->giant)));
+	g->giant[g->giants++] = (uint32_t)i;
+}
+
+/*
+ * The address space in pieces, of those that have nodes; of a giant (a reservation of terabytes)
+ * only the piece where it begins: see giant_find().
+ */
 static void pieces(struct graph *g)
 {
 	uint64_t last = UINT64_MAX;
@@ -87,9 +103,11 @@ static void pieces(struct graph *g)
 
 	for (size_t i = 0; i < g->n; i++) {
 		const struct node *n = &g->node[i];
+		uint64_t end = n->size > GIANT ? n->addr : n->addr + n->size;
 
-		for (uint64_t k = n->addr >> PIECE_BITS; k <= (n->addr + n->size) >> PIECE_BITS;
-		     k++) {
+		if (n->size > GIANT)
+			giant_add(g, i);
+		for (uint64_t k = n->addr >> PIECE_BITS; k <= end >> PIECE_BITS; k++) {
 			if (last != UINT64_MAX && k <= last)
 				continue;
 			if (g->pieces == room) {
@@ -127,6 +145,18 @@ static size_t piece_of(const struct graph *g, uint64_t key)
 	return lo < g->pieces && g->piece[lo] == key ? lo : SIZE_MAX;
 }
 
+/* Of a place in whose piece no node lies, or begins, but a giant: the innermost. */
+static size_t giant_find(const struct graph *g, uint64_t v)
+{
+	for (size_t i = g->giants; i--;) {
+		const struct node *n = &g->node[g->giant[i]];
+
+		if (v >= n->addr && v - n->addr < n->size)
+			return g->giant[i];
+	}
+	return SIZE_MAX;
+}
+
 size_t graph_find(const struct graph *g, uint64_t v)
 {
 	static size_t cached;
@@ -138,7 +168,7 @@ size_t graph_find(const struct graph *g, uint64_t v)
 		    ? cached
 		    : piece_of(g, v >> PIECE_BITS);
 	if (p == SIZE_MAX)
-		return SIZE_MAX;
+		return giant_find(g, v);
 	cached = p;
 	page = p * PIECE_PAGES + (v >> PAGE_BITS & (PIECE_PAGES - 1));
 	lo = g->page[page];
@@ -171,17 +201,49 @@ size_t graph_find(const struct graph *g, uint64_t v)
 
 /* ---- contents -------------------------------------------------------------------------------- */
 
-void graph_contents(struct session *s, struct graph *g)
+/* What is being read of a large node. */
+struct content { struct session *s; struct graph *g; size_t i, room; };
+
+static struct err *read_run(void *ctx, uint64_t start, uint64_t end)
 {
-	int tid = session_any_task(s);
+	struct content *c = ctx;
+	struct graph *g = c->g;
+	const struct node *n = &g->node[c->i];
+	uint64_t from = start > n->addr ? start - n->addr : 0,
+		 to = end - n->addr < n->size ? end - n->addr : n->size;
+
+	replay_memory(c->s->r, session_any_task(c->s), n->addr + from,
+		      g->content + 8 * g->content_at[c->i] + from, to - from);
+	if (g->runs == c->room) {
+		c->room = c->room * 2 + 64;
+		g->run = must(realloc(g->run, c->room * sizeof(*g->run)));
+	}
+	g->run[g->runs++] = (struct graph_run){ (uint32_t)c->i, from / 8, to / 8 };
+	return NULL;
+}
+
+/* Room for all, without memory behind what is not written to. */
+static void content_room(struct graph *g)
+{
 	uint64_t total = 0;
 
 	g->content_at = must(malloc((g->n + 1) * sizeof(*g->content_at)));
 	for (size_t i = 0; i < g->n; i++) {
-		g->content_at[i] = (uint32_t)total;
+		g->content_at[i] = total;
 		total += (g->node[i].size + 7) / 8;
 	}
-	g->content = must(calloc(total + 1, 8));
+	g->content_len = 8 * (total + 1);
+	g->content = mmap(NULL, g->content_len, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	must(g->content == MAP_FAILED ? NULL : g->content);
+}
+
+void graph_contents(struct session *s, struct graph *g)
+{
+	struct content c = { .s = s, .g = g };
+	int tid = session_any_task(s);
+
+	content_room(g);
 	/* neighbours in one go: a call for each block would cost more than the copying */
 	for (size_t i = 0; i < g->n;) {
 		static unsigned char buf[CHUNK + 4096];
@@ -189,8 +251,9 @@ void graph_contents(struct session *s, struct graph *g)
 		size_t j = i, got;
 
 		if (g->node[i].size > CHUNK) {
-			replay_memory(s->r, tid, start, g->content + 8ull * g->content_at[i],
-				      g->node[i].size);
+			c.i = i;
+			err_free(replay_populated(s->r, tid, start, start + g->node[i].size,
+						  read_run, &c));
 			i++;
 			continue;
 		}
@@ -212,12 +275,64 @@ void graph_contents(struct session *s, struct graph *g)
 	}
 }
 
+/* The first of node i, or behind where that would be. */
+static size_t first_run(const struct graph *g, size_t i)
+{
+	size_t lo = 0, hi = g->runs;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (g->run[mid].node < i)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* Where node i of g has something, node k of h has the same; outside of that is nothing. */
+static bool runs_same(const struct graph *g, size_t i, const struct graph *h, size_t k,
+		      uint64_t size)
+{
+	for (size_t r = first_run(g, i); r < g->runs && g->run[r].node == i; r++) {
+		uint64_t from = 8 * g->run[r].from, to = 8 * g->run[r].to;
+
+		to = to < size ? to : size;
+		if (from < to && memcmp(graph_content(g, i) + from, graph_content(h, k) + from,
+					to - from))
+			return false;
+	}
+	return true;
+}
+
+uint64_t graph_content_next(const struct graph *g, size_t i, uint64_t from, uint64_t *end_ret)
+{
+	size_t r = first_run(g, i);
+
+	while (r < g->runs && g->run[r].node == i && 8 * g->run[r].to <= from)
+		r++;
+	if (r == g->runs || g->run[r].node != i)
+		return UINT64_MAX;
+	*end_ret = 8 * g->run[r].to;
+	return 8 * g->run[r].from > from ? 8 * g->run[r].from : from;
+}
+
+bool graph_content_same(const struct graph *g, size_t i, const struct graph *h, size_t k,
+			uint64_t size)
+{
+	if (g->node[i].size <= CHUNK || h->node[k].size <= CHUNK)
+		return !memcmp(graph_content(g, i), graph_content(h, k), size);
+	return runs_same(g, i, h, k, size) && runs_same(h, k, g, i, size);
+}
+
 /* Calls fn for each node that node i refers to (itself left out). */
 struct walk {
 	const struct graph *g;
-	size_t i, at, words;
+	size_t i, at, words;	/* words: the end of the present run */
 	const uint64_t *word;
 	uint64_t base;
+	size_t run;		/* the next one; SIZE_MAX: there are none, it is all one */
 };
 
 static void walk_start(const struct graph *g, size_t i, struct walk *w)
@@ -226,18 +341,35 @@ static void walk_start(const struct graph *g, size_t i, struct walk *w)
 	uint64_t skew = -n->addr & 7;	/* words are aligned, blocks usually, too */
 
 	*w = (struct walk){
-		g, i, 0, n->size > skew ? (n->size - skew) / 8 : 0, NULL, n->addr + skew
+		g, i, 0, n->size > skew ? (n->size - skew) / 8 : 0, NULL, n->addr + skew, SIZE_MAX
 	};
-	w->word = (const uint64_t *)(const void *)(g->content + 8ull * g->content_at[i]);
-	if (skew)
+	w->word = (const uint64_t *)(const void *)graph_content(g, i);
+	if (n->size > CHUNK) {
+		w->run = first_run(g, i);
 		w->words = 0;
+	}
+	if (skew) {
+		w->run = SIZE_MAX;
+		w->words = 0;
+	}
+}
+
+static bool walk_run(struct walk *w)
+{
+	const struct graph *g = w->g;
+
+	if (w->run >= g->runs || g->run[w->run].node != w->i)
+		return false;
+	w->at = g->run[w->run].from;
+	w->words = g->run[w->run++].to;
+	return true;
 }
 
 static size_t walk_next(struct walk *w)
 {
 	const struct graph *g = w->g;
 
-	while (w->at < w->words) {
+	while (w->at < w->words || walk_run(w)) {
 		uint64_t v = w->word[w->at++];
 		size_t to;
 
@@ -301,30 +433,19 @@ static bool is_free_chunk(const struct graph *g, uint64_t v)
 	       g->node[i].addr + g->node[i].size - v <= 8;
 }
 
-static void mark_area(struct session *s, struct marker *mk, const struct area *a)
+/* A root area may contain blocks (static programs): they speak for themselves. */
+static void mark_words(void *ctx, const struct area *a, uint64_t addr, const uint64_t *words,
+		       size_t n)
 {
-	static uint64_t words[CHUNK / 8];
-	int tid = session_any_task(s);
+	struct marker *mk = ctx;
 
-	for (uint64_t at = (a->start + 7) & ~7ull; at < a->end;) {
-		size_t want = a->end - at < sizeof(words) ? (size_t)(a->end - at) : sizeof(words);
-		size_t got = replay_memory(s->r, tid, at, words, want) / 8;
-
-		for (size_t i = 0; i < got; i++) {
-			if (words[i] < mk->g->node[0].addr || words[i] >= mk->g->end)
-				continue;
-			if (a->kind == AREA_GLOBAL && is_free_chunk(mk->g, words[i]))
-				continue;
-			/*
-			 * a root area may contain blocks (static programs): they speak for
-			 * themselves
-			 */
-			if (graph_find(mk->g, at + 8 * i) == SIZE_MAX)
-				mark(mk, words[i]);
-		}
-		if (!got)
-			return;
-		at += got * 8;
+	for (size_t i = 0; i < n; i++) {
+		if (words[i] < mk->g->node[0].addr || words[i] >= mk->g->end)
+			continue;
+		if (a->kind == AREA_GLOBAL && is_free_chunk(mk->g, words[i]))
+			continue;
+		if (graph_find(mk->g, addr + 8 * i) == SIZE_MAX)
+			mark(mk, words[i]);
 	}
 }
 
@@ -334,7 +455,7 @@ static void reach(struct session *s, struct memory *m, struct graph *g)
 
 	for (size_t i = 0; i < m->n; i++) {
 		if (m->area[i].kind != AREA_HEAP && m->area[i].kind != AREA_OTHER)
-			mark_area(s, &mk, &m->area[i]);
+			memory_words(s, &m->area[i], mark_words, &mk);
 	}
 	for (size_t i = 0; i < g->n && g->around; i++) {
 		/* what is handed out in parts belongs to an allocator */
@@ -545,7 +666,10 @@ void graph_deinit(struct graph *g)
 	free(g->page);
 	free(g->piece);
 	free(g->around);
-	free(g->content);
+	if (g->content)
+		munmap(g->content, g->content_len);
+	free(g->run);
+	free(g->giant);
 	free(g->content_at);
 	free(g->scc);
 	free(g->member);

@@ -294,6 +294,7 @@ struct area {
 	enum area_kind kind;
 	int tid;		/* of a stack */
 	uint64_t sp;		/* of a stack: nothing counts below */
+	bool shared;		/* with other processes, perhaps */
 };
 struct memory {
 	struct area *area;
@@ -316,6 +317,8 @@ struct node {			/* a live block, in order of address */
 	uint32_t scc : 31;	/* of the unreachable, from 1; 0 = reachable or not looked at */
 	uint32_t reachable : 1;
 };
+/* Words [from, to) of a node. */
+struct graph_run { uint32_t node; uint64_t from, to; };
 struct graph {
 	struct node *node;
 	size_t n;
@@ -324,8 +327,17 @@ struct graph {
 	uint64_t *piece;	/* see graph.c */
 	size_t pieces;
 	uint32_t *page;
-	unsigned char *content;	/* of all nodes, one after the other */
-	uint32_t *content_at;	/* in words */
+	/*
+	 * of all nodes, one after the other; of large ones only the runs have anything in them: the
+	 * rest has no memory behind it, and should not be touched
+	 */
+	unsigned char *content;
+	uint64_t content_len;
+	uint64_t *content_at;	/* in words */
+	struct graph_run *run;	/* of large nodes, in order */
+	size_t runs;
+	uint32_t *giant;	/* see graph.c */
+	size_t giants;
 	uint32_t *member;	/* of the components */
 	struct scc *scc;	/* [0] unused */
 	size_t sccs, scc_room;
@@ -339,6 +351,18 @@ struct err *graph_build(struct session *s, struct memory *m, struct graph *g) __
 /* Only what graph_find() needs: nodes in order, without contents. */
 void graph_index(struct session *s, struct memory *m, struct graph *g);
 void graph_contents(struct session *s, struct graph *g);
+static inline const unsigned char *graph_content(const struct graph *g, size_t i)
+{
+	return g->content + 8 * g->content_at[i];
+}
+/*
+ * Of a node over a megabyte: the next bytes from offset `from` on that it has contents for,
+ * [result, *end_ret); UINT64_MAX: there are no more.
+ */
+uint64_t graph_content_next(const struct graph *g, size_t i, uint64_t from, uint64_t *end_ret);
+/* Are the first size bytes of node i of g those of node k of h? */
+bool graph_content_same(const struct graph *g, size_t i, const struct graph *h, size_t k,
+			uint64_t size);
 void graph_deinit(struct graph *g);
 /* Number of the node that v points into, or SIZE_MAX. */
 size_t graph_find(const struct graph *g, uint64_t v);
@@ -387,6 +411,14 @@ struct target {			/* a leak root: one block, or the blocks of a cycle */
 	unsigned suspects;
 };
 bool target_has(const struct target *t, uint64_t value);
+
+/*
+ * Hand the words of an area to fn, piece by piece, in order: what was never touched is left out of
+ * large ones (AddressSanitizer reserves terabytes).
+ */
+typedef void memory_words_fn(void *ctx, const struct area *a, uint64_t addr, const uint64_t *words,
+			     size_t n);
+void memory_words(struct session *s, const struct area *a, memory_words_fn *fn, void *ctx);
 
 struct reference { uint64_t addr, value; };
 /* Words of live memory that point into one of the targets; which[] = number of the target. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "abi/page.h"
 #include "analysis/internal.h"
 
 enum { RED_ZONE = 128, TLS_BELOW = 4096, TLS_ABOVE = 2304, CHUNK = 1 << 20 };
@@ -114,7 +115,7 @@ static void add_global(struct session *s, struct memory *m, const struct area *w
 static void classify(struct session *s, struct memory *m, uint64_t start, uint64_t end, bool file,
 		     bool shared, uint64_t *file_end)
 {
-	struct area a = { .start = start, .end = end, .kind = AREA_OTHER };
+	struct area a = { .start = start, .end = end, .kind = AREA_OTHER, .shared = shared };
 	unsigned i = task_with_sp(m, start, end);
 
 	if (i < m->tasks) {
@@ -174,7 +175,8 @@ struct err *memory_map(struct session *s, struct memory *ret)
 		    m->tasks) {
 			/* the program runs on another: coroutines, a signal's */
 			area_add(m,
-				 &(struct area){ start, end, AREA_STACK, m->task[0].tid, start });
+				 &(struct area){ .start = start, .end = end, .kind = AREA_STACK,
+					.tid = m->task[0].tid, .sp = start });
 		} else if (prot[0] == 'r' && prot[1] == 'w') {
 			if (relro.end == start && inode)	/* data that is read-only by now */
 				area_add(m, &relro);
@@ -283,6 +285,59 @@ const struct area *memory_area(const struct memory *m, uint64_t addr)
 	return found;
 }
 
+/* ---- its words -------------------------------------------------------------------------------- */
+
+struct reading { struct session *s; const struct area *a; memory_words_fn *fn; void *ctx; };
+
+static struct err *read_part(void *ctx, uint64_t start, uint64_t end)
+{
+	static uint64_t words[CHUNK / 8];
+	const struct reading *rd = ctx;
+	int tid = session_any_task(rd->s);
+
+	start = start > rd->a->start ? start : (rd->a->start + 7) & ~7ull;
+	end = end < rd->a->end ? end : rd->a->end;
+	while (start < end) {
+		size_t want = end - start < sizeof(words) ? (size_t)(end - start) : sizeof(words);
+		size_t got = replay_memory(rd->s->r, tid, start, words, want) / 8;
+
+		if (!got)
+			break;
+		rd->fn(rd->ctx, rd->a, start, words, got);
+		start += got * 8;
+	}
+	return NULL;
+}
+
+static void read_page(void *ctx, uint64_t addr, const void *bytes)
+{
+	const struct reading *rd = ctx;
+	uint64_t start = addr > rd->a->start ? addr : (rd->a->start + 7) & ~7ull,
+		 end = addr + PAGE_BYTES < rd->a->end ? addr + PAGE_BYTES : rd->a->end;
+
+	if (start < end)
+		rd->fn(rd->ctx, rd->a, start,
+		       (const uint64_t *)(const void *)((const char *)bytes + (start - addr)),
+		       (end - start) / 8);
+}
+
+/*
+ * Small ones are read whole, which is cheaper than to ask.  Shared ones may be there and not in
+ * this process's page table, which a fork leaves without them.
+ */
+void memory_words(struct session *s, const struct area *a, memory_words_fn *fn, void *ctx)
+{
+	struct reading rd = { s, a, fn, ctx };
+	int tid = session_any_task(s);
+
+	if (a->end - a->start <= CHUNK)
+		err_free(read_part(&rd, a->start, a->end));
+	else if (a->shared)
+		err_free(replay_shared(s->r, tid, a->start, a->end, read_page, &rd));
+	else
+		err_free(replay_populated(s->r, tid, a->start, a->end, read_part, &rd));
+}
+
 /* ---- who refers to the targets? -------------------------------------------------------------- */
 
 bool target_has(const struct target *t, uint64_t value)
@@ -307,6 +362,7 @@ struct lookup { struct range range; uint32_t target; };
 struct search {
 	struct session *s;
 	const struct memory *m;
+	const struct target *t;
 	uint64_t clock, min, max;
 	struct lookup *by_range;
 	size_t n;
@@ -350,47 +406,43 @@ static void found(struct search *q, uint64_t addr, uint64_t value, uint32_t targ
 	q->which[q->refs++] = target;
 }
 
-static void search_area(struct search *q, const struct area *a, const struct target *t)
+/* One of n words of area a, at addr. */
+static void search_word(struct search *q, const struct area *a, uint64_t addr, uint64_t word)
 {
-	static uint64_t words[CHUNK / 8];
-	int tid = session_any_task(q->s);
+	const struct lookup *l;
 
-	for (uint64_t at = (a->start + 7) & ~7ull; at < a->end;) {
-		size_t want = a->end - at < sizeof(words) ? (size_t)(a->end - at) : sizeof(words);
-		size_t got = replay_memory(q->s->r, tid, at, words, want) / 8;
+	if (word - q->min >= q->max - q->min)
+		return;
+	l = lookup(q, word);
+	if (!l || target_has(&q->t[l->target], addr))
+		return;
+	/* glibc's arena: see graph.c */
+	if (a->kind == AREA_GLOBAL && !(word & 15) && word != l->range.start &&
+	    l->range.end - word <= 8)
+		return;
+	if (a->kind == AREA_HEAP) {
+		const struct block *b = history_at(q->s, addr, q->clock);
 
-		for (size_t i = 0; i < got; i++) {
-			const struct lookup *l;
-			uint64_t addr = at + 8 * i;
-
-			if (words[i] - q->min >= q->max - q->min)
-				continue;
-			l = lookup(q, words[i]);
-			if (!l || target_has(&t[l->target], addr))
-				continue;
-			/* glibc's arena: see graph.c */
-			if (a->kind == AREA_GLOBAL && !(words[i] & 15) &&
-			    words[i] != l->range.start && l->range.end - words[i] <= 8)
-				continue;
-			if (a->kind == AREA_HEAP) {
-				const struct block *b = history_at(q->s, addr, q->clock);
-
-				if (!b || remains_in_block(q->s, addr, b->born))
-					continue;
-			}
-			found(q, addr, words[i], l->target);
-		}
-		if (!got)
+		if (!b || remains_in_block(q->s, addr, b->born))
 			return;
-		at += got * 8;
 	}
+	found(q, addr, word, l->target);
+}
+
+static void search_words(void *ctx, const struct area *a, uint64_t addr, const uint64_t *words,
+			 size_t n)
+{
+	struct search *q = ctx;
+
+	for (size_t i = 0; i < n; i++)
+		search_word(q, a, addr + 8 * i, words[i]);
 }
 
 struct err *memory_references(struct session *s, const struct memory *m, uint64_t clock,
 			      const struct target *t, size_t n, struct reference **ret,
 			      uint32_t **which, size_t *n_ret)
 {
-	struct search q = { .s = s, .m = m, .clock = clock, .min = UINT64_MAX };
+	struct search q = { .s = s, .m = m, .t = t, .clock = clock, .min = UINT64_MAX };
 	size_t ranges = 0;
 
 	for (size_t i = 0; i < n; i++)
@@ -405,7 +457,7 @@ struct err *memory_references(struct session *s, const struct memory *m, uint64_
 	}
 	qsort(q.by_range, q.n, sizeof(*q.by_range), lookup_order);
 	for (size_t i = 0; i < m->n; i++)
-		search_area(&q, &m->area[i], t);
+		memory_words(s, &m->area[i], search_words, &q);
 	free(q.by_range);
 	*ret = q.ref;
 	*which = q.which;

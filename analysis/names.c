@@ -29,7 +29,7 @@ static const struct symbols_type *block_type(struct job *j, const struct block *
 
 	*class = NULL;
 	if (i != SIZE_MAX && b->size >= 8)
-		memcpy(&vptr, j->g.content + 8ull * j->g.content_at[i], 8);
+		memcpy(&vptr, graph_content(&j->g, i), 8);
 	if (vptr)
 		*class = symbols_vtable_class(j->s.sym, vptr, &mem, &top, &t);
 	if (!*class && stack && u->n > 1) {

@@ -136,7 +136,7 @@ static void from_vtables(struct carry *c)
 
 		if (g->node[i].size < 8)
 			continue;
-		memcpy(&vptr, g->content + 8ull * g->content_at[i], 8);
+		memcpy(&vptr, graph_content(g, i), 8);
 		if (vptr && symbols_vtable_class(c->j->s.sym, vptr, &mem, &top, &t) && !top)
 			learn(c, g->node[i].addr, t);
 	}
@@ -161,7 +161,7 @@ const struct symbols_type *types_carried(struct job *j, size_t node)
 			c.head = (c.head + 1) % g->n;
 			c.waiting--;
 			c.queued[i] = false;
-			follow_all(&c, c.type[i], g->content + 8ull * g->content_at[i],
+			follow_all(&c, c.type[i], graph_content(g, i),
 				   g->node[i].size);
 		}
 		free(c.queue);

@@ -293,19 +293,25 @@ static void search_range(struct find *f, const struct map *m, uint64_t start, ui
 	}
 }
 
+struct part { struct find *f; const struct map *m; };
+
+static struct err *search_part(void *ctx, uint64_t start, uint64_t end)
+{
+	const struct part *p = ctx;
+
+	search_range(p->f, p->m, start, end < p->m->end ? end : p->m->end);
+	return NULL;
+}
+
 static void search_map(struct find *f, const struct map *m)
 {
-	uint64_t start = m->start, end;
+	struct part p = { f, m };
 
 	/* of what was never touched only files hold something */
-	if (m->file || m->shared) {
+	if (m->file || m->shared)
 		search_range(f, m, m->start, m->end);
-		return;
-	}
-	while (replay_populated(f->s->r, f->tid, &start, m->end, &end)) {
-		search_range(f, m, start, end);
-		start = end;
-	}
+	else
+		err_free(replay_populated(f->s->r, f->tid, m->start, m->end, search_part, &p));
 }
 
 static void search_maps(struct find *f, char *maps)

@@ -136,6 +136,37 @@ void memory_name(struct server *s, uint64_t addr, char *name, size_t size)
 		snprintf(name, size, "%s", m.name);
 }
 
+/* The first range is enough. */
+static struct err *first_range(void *ctx, uint64_t start, uint64_t end)
+{
+	(void)end;
+	*(uint64_t *)ctx = start;
+	return &err_gone;
+}
+
+/*
+ * In front of addr there are nothing but zeros: where the next bytes are that may be others, in the
+ * same mapping, or its end.
+ */
+static uint64_t skip_untouched(struct server *s, uint64_t addr)
+{
+	enum { LARGE = 1 << 20 };
+	struct region m;
+	uint64_t next;
+
+	region_at(s, addr, &m);
+	if (!m.prot[0] || m.name[0] == '/' || m.end - addr < LARGE)
+		return addr;
+	next = m.end;
+	err_free(replay_populated(s->r, thread_to_read(s), addr, m.end, first_range, &next));
+	return next > addr ? next : addr;
+}
+
+static bool are_zeros(const char *bytes, size_t n)
+{
+	return !n || (!bytes[0] && !memcmp(bytes, bytes + 1, n - 1));
+}
+
 /*
  * "ADDR;LENGTH;PATTERN": "1,ADDR" where it is, "0" where it is not.  Pages that cannot be read hold
  * nothing.
@@ -147,6 +178,7 @@ void do_search(struct server *s, const char *p, size_t len)
 	const char *start = p, *hit;
 	uint64_t addr, end, n;
 	size_t want;
+	bool zeros;
 
 	if (!parse_hex(&p, &addr) || !parse_char(&p, ';') || !parse_hex(&p, &n) ||
 	    !parse_char(&p, ';') || start + len <= p) {
@@ -154,6 +186,7 @@ void do_search(struct server *s, const char *p, size_t len)
 		return;
 	}
 	want = len - (size_t)(p - start);
+	zeros = are_zeros(p, want);
 	end = addr + n < addr ? UINT64_MAX : addr + n;
 	while (addr < end && end - addr >= want) {
 		size_t room =
@@ -168,6 +201,11 @@ void do_search(struct server *s, const char *p, size_t len)
 		}
 		if (got == room) {
 			addr += room - want + 1;
+			if (!zeros && are_zeros(buf, room)) {
+				uint64_t next = skip_untouched(s, addr + want);
+
+				addr = next - want > addr ? next - want : addr;
+			}
 			continue;
 		}
 		addr = ((addr + got) | (PAGE_BYTES - 1)) + 1;

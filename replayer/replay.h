@@ -92,11 +92,21 @@ size_t replay_memory(const struct replay *r, int tid, uint64_t addr, void *buf, 
 size_t replay_memory_pages(const struct replay *r, int tid, const uint64_t *addr, void *const *buf,
 			   size_t n);
 /*
- * The next pages from *start on, before limit, that were ever touched: [*start, *end_ret).  False:
- * there are none.
+ * Hand to fn, in order, the ranges of whole pages in [start, end) that have something in them: what
+ * was never touched, or holds nothing but zeros that were only read, is left out as far as the
+ * kernel tells, so that a reservation of terabytes costs nothing.  A page of a file, or of shared
+ * memory, that this process has not touched is left out, too.
  */
-bool replay_populated(const struct replay *r, int tid, uint64_t *start, uint64_t limit,
-		      uint64_t *end_ret);
+typedef struct err *replay_populated_fn(void *ctx, uint64_t start, uint64_t end);
+struct err *replay_populated(const struct replay *r, int tid, uint64_t start, uint64_t end,
+			     replay_populated_fn *fn, void *ctx) __must_check;
+/*
+ * The same for shared memory: pages with something in them, one by one, whether this process has
+ * touched them or not.
+ */
+typedef void replay_page_fn(void *ctx, uint64_t addr, const void *bytes);
+struct err *replay_shared(const struct replay *r, int tid, uint64_t start, uint64_t end,
+			  replay_page_fn *fn, void *ctx) __must_check;
 /*
  * Changes: to a throw-away copy of the program.  Moving forward with registers other than the
  * recording's runs the copy (a function the debugger calls); any other move ends it, and the

@@ -198,6 +198,20 @@ static void compare(struct differ *f, const struct symbols_type *t, uint64_t off
 	}
 }
 
+static void compare_words(struct differ *f, uint64_t from, uint64_t to)
+{
+	char path[PATH];
+
+	for (uint64_t o = from; o < to; o += 8) {
+		uint64_t n = to - o < 8 ? to - o : 8;
+
+		if (!memcmp(f->then + o, f->now + o, n))
+			continue;
+		snprintf(path, PATH, "+%" PRIu64, o);
+		field_changed(f, NULL, NULL, o, path);
+	}
+}
+
 /* Of a block or variable whose bytes differ: as count of type t; words where t is not known. */
 void diff_compare_object(struct differ *f, const struct symbols_type *t)
 {
@@ -215,14 +229,7 @@ void diff_compare_object(struct differ *f, const struct symbols_type *t)
 		compare(f, t, i * one, path, k, 0);
 		path[0] = 0;
 	}
-	for (uint64_t o = done; o < f->len; o += 8) {
-		uint64_t n = f->len - o < 8 ? f->len - o : 8;
-
-		if (!memcmp(f->then + o, f->now + o, n))
-			continue;
-		snprintf(path, PATH, "+%" PRIu64, o);
-		field_changed(f, NULL, NULL, o, path);
-	}
+	compare_words(f, done, f->len);
 }
 
 /* ---- variables ------------------------------------------------------------------------------- */
@@ -332,16 +339,38 @@ static void gone(struct differ *f, size_t i)
 					.name = f->m->type[i] };
 }
 
+/* A large block of which nothing is known: only what it had contents for, then or now. */
+static void compare_large(struct differ *f, size_t then, size_t now)
+{
+	const struct graph *a = &f->m->g, *b = &f->r->j.g;
+	uint64_t done = 0;
+
+	while (done < f->len) {
+		uint64_t end[2] = { 0 }, from[2], start, to;
+
+		from[0] = graph_content_next(a, then, done, &end[0]);
+		from[1] = graph_content_next(b, now, done, &end[1]);
+		start = from[0] < from[1] ? from[0] : from[1];
+		if (start >= f->len)
+			return;
+		to = from[0] <= from[1] ? end[0] : end[1];
+		to = to < f->len ? to : f->len;
+		compare_words(f, start, to);
+		done = to;
+	}
+}
+
 static void both(struct differ *f, size_t then, size_t now)
 {
+	enum { LARGE = 1 << 20 };	/* over this graph_content_next() tells */
 	const struct graph *a = &f->m->g, *b = &f->r->j.g;
 	uint64_t size = a->node[then].size < b->node[now].size ? a->node[then].size
 								: b->node[now].size;
 
-	f->then = a->content + 8ull * a->content_at[then];
-	f->now = b->content + 8ull * b->content_at[now];
-	if (!memcmp(f->then, f->now, size))
+	if (graph_content_same(a, then, b, now, size))
 		return;
+	f->then = graph_content(a, then);
+	f->now = graph_content(b, now);
 	f->base = b->node[now].addr;
 	f->len = size;
 	recording_block(f->r, now, &f->block);
@@ -349,7 +378,10 @@ static void both(struct differ *f, size_t then, size_t now)
 		return;
 	diff_type_row(f->d, f->block.name)->changed++;
 	f->name = f->block.name ? f->block.name : "block";
-	diff_compare_object(f, f->block.type);
+	if (!f->block.type && size > LARGE)
+		compare_large(f, then, now);
+	else
+		diff_compare_object(f, f->block.type);
 }
 
 static void compare_blocks(struct differ *f)

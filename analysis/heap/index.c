@@ -52,7 +52,7 @@ static const struct symbols_type *node_type(struct recording *r, struct guessed 
 	int64_t top = 0;
 
 	if (b->size >= 8)
-		memcpy(&vptr, g->content + 8ull * g->content_at[i], 8);
+		memcpy(&vptr, graph_content(g, i), 8);
 	if (vptr > 4096 && vptr < 1ull << 47 && !(vptr & 7) &&
 	    symbols_vtable_class(r->j.s.sym, vptr, mem, &top, &t) && t && !top)
 		return t;
@@ -105,7 +105,7 @@ void recording_block(struct recording *r, size_t node, struct heap_block *ret)
 	}
 	if (made && !t && l->stack[made->stack].vm)
 		ret->name = guest_block_name(r, &l->stack[made->stack], b->addr,
-					     r->j.g.content + 8ull * r->j.g.content_at[node],
+					     graph_content(&r->j.g, node),
 					     b->size);
 	if (made) {
 		ret->event = alloc_moment_of(l, (size_t)(made - l->event));

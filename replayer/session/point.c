@@ -11,7 +11,6 @@
  * a long way gets a short name: how often its instruction has been come to since the event.
  */
 #include <ctype.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +20,7 @@
 #include "abi/page.h"
 #include "base/alloc.h"
 #include "replayer/session/session.h"
+#include "tracee/pages.h"
 
 enum {
 	SHORT_TEXT = 60,
@@ -531,46 +531,26 @@ uint64_t replay_elapsed_ns(struct replay *r)
 	return ev.time_ns;
 }
 
-bool replay_populated(const struct replay *r, int tid, uint64_t *start, uint64_t limit,
-		      uint64_t *end_ret)
+static void whole_pages(uint64_t *start, uint64_t *end)
 {
-	enum { ENTRIES = 4096 };
-	const uint64_t used = 3ull << 62;	/* present, or swapped out */
-	static uint64_t entry[ENTRIES];
-	uint64_t at = *start & ~(uint64_t)(PAGE_BYTES - 1);
-	bool found = false;
-	char path[64];
+	*start &= ~(uint64_t)(PAGE_BYTES - 1);
+	*end = (*end + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+}
+
+struct err *replay_populated(const struct replay *r, int tid, uint64_t start, uint64_t end,
+			     replay_populated_fn *fn, void *ctx)
+{
 	const struct rp_task *t = rp_task_of_tid(r, tid);
-	pid_t real = t ? t->real : 0;
-	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/pagemap", real);
-	fd = real && at < limit ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	if (fd < 0) {
-		*end_ret = limit;
-		return real && at < limit;
-	}
-	while (at < limit) {
-		uint64_t want = (limit - at + PAGE_BYTES - 1) / PAGE_BYTES;
-		ssize_t n = pread(fd, entry, (want < ENTRIES ? want : ENTRIES) * 8,
-				  (off_t)(at / PAGE_BYTES * 8));
-		ssize_t i = 0;
+	whole_pages(&start, &end);
+	return t && start < end ? pages_resident(t->real, start, end - start, fn, ctx) : NULL;
+}
 
-		if (n < 8)
-			break;
-		for (; i < n / 8 && !(found && !(entry[i] & used)); i++) {
-			if (!found && entry[i] & used) {
-				uint64_t page = at + (uint64_t)i * PAGE_BYTES;
+struct err *replay_shared(const struct replay *r, int tid, uint64_t start, uint64_t end,
+			  replay_page_fn *fn, void *ctx)
+{
+	const struct rp_task *t = rp_task_of_tid(r, tid);
 
-				*start = page > *start ? page : *start;
-				found = true;
-			}
-		}
-		at += (uint64_t)i * PAGE_BYTES;
-		if (i < n / 8)
-			break;
-	}
-	close(fd);
-	*end_ret = at < limit ? at : limit;
-	return found;
+	whole_pages(&start, &end);
+	return t && start < end ? rp_object_pages(r, t, start, end - start, fn, ctx) : NULL;
 }

@@ -189,12 +189,12 @@ size_t replay_memory(const struct replay *r, int tid, uint64_t addr, void *buf, 
 	return n;
 }
 
-bool replay_populated(const struct replay *r, int tid, uint64_t *start, uint64_t limit, uint64_t *end_ret)
+struct err *replay_populated(const struct replay *r, int tid, uint64_t start, uint64_t end,
+			     replay_populated_fn *fn, void *ctx)
 {
 	(void)r;
 	(void)tid;
-	*end_ret = *start + 4096;
-	return *start >= MEMORY && *start < MEMORY + memory_len && *start < limit;
+	return start < MEMORY + memory_len && end > MEMORY ? fn(ctx, start, end) : NULL;
 }
 
 struct err *replay_memory_new(struct replay *r, int tid, uint64_t len, int prot, uint64_t *addr_ret)
