@@ -285,7 +285,7 @@ const struct area *memory_area(const struct memory *m, uint64_t addr)
 	return found;
 }
 
-/* ---- its words -------------------------------------------------------------------------------- */
+/* ---- its words ------------------------------------------------------------------------------- */
 
 struct reading { struct session *s; const struct area *a; memory_words_fn *fn; void *ctx; };
 
