@@ -96,10 +96,22 @@ static struct err *completion(const char *arg)
 	return completion_run(&(struct completion){ "hindsight", sets, CMDS, true }, arg);
 }
 
+/* "help COMMAND" is "COMMAND --help". */
+static void help_last(int argc, char **argv)
+{
+	static char option[] = "--help";
+
+	if (argc == 3 && !strcmp(argv[1], "help")) {
+		argv[1] = argv[2];
+		argv[2] = option;
+	}
+}
+
 int main(int argc, char **argv)
 {
 	fill_standard_fds();
 	signal(SIGPIPE, SIG_IGN);
+	help_last(argc, argv);
 	if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
 	    !strcmp(argv[1], "help")) {
 		help(stdout);

@@ -6,3 +6,6 @@ for p in "$REC" "$REPLAY" "$HINDSIGHT"; do
 	grep -qi usage "$TMP/out" || fail "${p##*/} --help shows no usage"
 	exits 0 "${p##*/} -h" "$p" -h
 done
+exits 0 'hindsight help leaks' "$HINDSIGHT" help leaks
+grep -q 'usage: hindsight leaks' "$TMP/out" || fail 'help COMMAND is not that command'"'"'s help'
+fails 'hindsight help nonsense' "$HINDSIGHT" help nonsense
