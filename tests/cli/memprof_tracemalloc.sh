@@ -37,7 +37,8 @@ os.write(fd, out.encode())
 os._exit(0)
 X
 "$REC" -o t /usr/bin/python3 -S tm.py || fail rec
-"$HINDSIGHT" memprof -q --list t >list || fail memprof
+"$HINDSIGHT" memprof -q --list t >list 2>err || fail memprof
+[ ! -s err ] || fail "memprof: $(cat err)"	# that its allocator of objects is left out
 python3 - <<'X' || fail 'lines or sizes differ'
 import collections, re
 live = {}
