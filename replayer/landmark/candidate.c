@@ -16,12 +16,74 @@ enum { GENERAL = 15, R11 = 6, RSP = 19 };
 
 /* ---- is this the point? ------------------------------------------------------------------- */
 
+/*
+ * Where the program's text makes detours (replay_probe_byte()), functions are called that are
+ * inlined in the recording: what a call does not keep, and what is left on stacks, is other there.
+ * A pass that is taken for the point too early shows by a later event, as any does.
+ */
+static bool detours_keep(const struct landmark *l, int word)
+{
+	return !l->r->detours || word < R11 || word == RSP;
+}
+
+static void stacks_find(struct landmark *l)
+{
+	struct tracee_maps maps;
+	struct err *err = tracee_maps_read(l->t->real, &maps);
+
+	l->stacks_known = true;
+	if (err) {
+		err_free(err);
+		return;
+	}
+	for (const struct rp_task *t = l->r->tasks; t; t = t->next) {
+		const struct tracee_map *m =
+			t->mm == l->t->mm ? tracee_maps_find(&maps, t->regs.rsp) : NULL;
+
+		if (m && l->stacks < LANDMARK_STACKS) {
+			l->stack[l->stacks].start = m->start;
+			l->stack[l->stacks++].end = m->end;
+		}
+	}
+	tracee_maps_deinit(&maps);
+}
+
+/* Memory of which not every byte is as in the recording? */
+static bool detours_change(struct landmark *l, const struct trace_effect *e)
+{
+	uint64_t len = e->kind == TRACE_SUM ? e->len : e->data_len;
+
+	if (!l->r->detours)
+		return false;
+	if (!l->stacks_known)
+		stacks_find(l);
+	for (unsigned i = 0; i < l->stacks; i++) {
+		if (e->addr < l->stack[i].end && e->addr + len > l->stack[i].start)
+			return true;
+	}
+	return false;
+}
+
+static void detours_forget(struct regs *a, struct regs *b)
+{
+	enum { ARITHMETIC = 0x8d5, SCRATCH = 9 };
+	uint64_t *from[] = { (uint64_t *)b, (uint64_t *)a };
+
+	for (int i = R11; i < R11 + SCRATCH; i++)
+		from[0][i] = from[1][i];
+	a->eflags &= ~(uint64_t)ARITHMETIC;
+	b->eflags &= ~(uint64_t)ARITHMETIC;
+}
+
 static bool general_equal(const struct landmark *l, const struct regs *have)
 {
 	enum { ARITHMETIC = 0x8d5, RF_TF = 0x10100 };
 	struct regs a = *have, b = l->ev->regs;
 	/* the stub has used the flags where nobody reads them any more */
 	uint64_t ours = RF_TF | (l->patched && l->stub.pun.flags_dead ? ARITHMETIC : 0);
+
+	if (l->r->detours)
+		detours_forget(&a, &b);
 
 	a.orig_rax = b.orig_rax = 0;
 	a.eflags &= ~ours;
@@ -92,7 +154,7 @@ static struct err *memory_equal(struct landmark *l, bool *equal, struct stub_wor
 	for (uint32_t i = 0; i < l->ev->effects_len; i++) {
 		const struct trace_effect *e = &l->ev->effects[i];
 
-		if (e->kind == TRACE_WITNESS && !bytes_equal(l, e, word))
+		if (e->kind == TRACE_WITNESS && !detours_change(l, e) && !bytes_equal(l, e, word))
 			return NULL;
 	}
 	/* the sum that told the last candidate comes first: it is likely to tell this one */
@@ -101,7 +163,7 @@ static struct err *memory_equal(struct landmark *l, bool *equal, struct stub_wor
 		const struct trace_effect *e = &l->ev->effects[at];
 		uint64_t sum;
 
-		if (e->kind != TRACE_SUM)
+		if (e->kind != TRACE_SUM || detours_change(l, e))
 			continue;
 		TRY(effect_sum(l->r, l->t, e, &sum));
 		if (sum != e->x) {
@@ -221,7 +283,7 @@ struct err *landmark_is_point(struct landmark *l, bool *found)
 	*found = general_equal(l, &l->t->regs);
 	if (*found)
 		rp_tools_bare(l->r);	/* code is compared too */
-	if (*found)
+	if (*found && !l->r->detours)
 		TRY(vectors_equal(l, found, &word));
 	if (*found)
 		TRY(memory_equal_unpatched(l, found, &word));
@@ -245,7 +307,8 @@ static bool quick_register(struct landmark *l)
 	int best = -1, best_score = -1;
 
 	for (int i = 0; i <= GENERAL; i++) {
-		int w = i == GENERAL ? RSP : i, score = w == R11 && rp_machine_flags(l->r) ? -1 : 0;
+		int w = i == GENERAL ? RSP : i;
+		int score = !detours_keep(l, w) || (w == R11 && rp_machine_flags(l->r)) ? -1 : 0;
 
 		for (unsigned k = 0; k < l->samples && score >= 0; k++) {
 			uint32_t have = (uint32_t)((const uint64_t *)&l->sample[k])[w];
@@ -285,7 +348,7 @@ static struct err *quick_word(struct landmark *l, bool *good)
 		if (*good)
 			break;
 	}
-	if (!*good) {
+	if (!*good && !l->r->detours) {
 		TRY(vectors_equal(l, &equal, &word));
 		*good = !equal && word.addr != NO_WORD;
 	}
@@ -293,8 +356,8 @@ static struct err *quick_word(struct landmark *l, bool *good)
 		const struct trace_effect *e = &l->ev->effects[i];
 		uint64_t now;
 
-		if (e->kind != TRACE_WITNESS || e->data_len > 512 || bytes_equal(l, e, &word) ||
-		    word.addr == NO_WORD)
+		if (e->kind != TRACE_WITNESS || e->data_len > 512 || detours_change(l, e) ||
+		    bytes_equal(l, e, &word) || word.addr == NO_WORD)
 			continue;
 		*good = word_now(l, word.addr, &now) && (uint32_t)now != (uint32_t)word.value;
 	}
@@ -315,6 +378,8 @@ static struct err *choose_quick(struct landmark *l)
 	for (uint8_t i = 0; i <= GENERAL; i++) {
 		if (i == R11 && rp_machine_flags(l->r))
 			continue;	/* may be flags of another processor */
+		if (!detours_keep(l, i))
+			continue;
 		l->stub.order[l->stub.regs++] = i == GENERAL ? RSP : i;
 	}
 	if (good)

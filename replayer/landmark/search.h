@@ -12,6 +12,8 @@
 
 enum { LANDMARK_SAMPLES = 3 };
 
+enum { LANDMARK_STACKS = 64 };
+
 struct landmark {
 	struct replay *r;
 	struct rp_task *t;
@@ -37,6 +39,10 @@ struct landmark {
 	bool past;			/* not the state that the task is in now: the next one */
 	bool anew;			/* from the start once more, without running blind */
 	int prot;			/* of the code, where the program may write to it; else 0 */
+	/* mappings that are somebody's stack; only looked for where the code makes detours */
+	struct { uint64_t start, end; } stack[LANDMARK_STACKS];
+	unsigned stacks;
+	bool stacks_known;
 };
 
 /* ---- run.c ---- */
