@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "replayer/landmark/search.h"
 
@@ -26,6 +27,15 @@ static bool detours_keep(const struct landmark *l, int word)
 	return !l->r->detours || word < R11 || word == RSP;
 }
 
+static void stack_add(struct landmark *l, const struct tracee_map *m)
+{
+	if (l->stacks == LANDMARK_STACKS)
+		return;
+	l->stack[l->stacks].start = m->start;
+	l->stack[l->stacks++].end = m->end;
+}
+
+/* Those of all threads, and (behind a page without any rights) of threads that are gone. */
 static void stacks_find(struct landmark *l)
 {
 	struct tracee_maps maps;
@@ -40,10 +50,14 @@ static void stacks_find(struct landmark *l)
 		const struct tracee_map *m =
 			t->mm == l->t->mm ? tracee_maps_find(&maps, t->regs.rsp) : NULL;
 
-		if (m && l->stacks < LANDMARK_STACKS) {
-			l->stack[l->stacks].start = m->start;
-			l->stack[l->stacks++].end = m->end;
-		}
+		if (m)
+			stack_add(l, m);
+	}
+	for (size_t i = 1; i < maps.n; i++) {
+		const struct tracee_map *m = &maps.map[i];
+
+		if (!m->inode && (m->prot & PROT_WRITE) && !m[-1].prot && m[-1].end == m->start)
+			stack_add(l, m);
 	}
 	tracee_maps_deinit(&maps);
 }

@@ -448,6 +448,7 @@ struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trac
 	landmark_progress(&l);
 	landmarks_of(r)->search = &l;
 	err = find(&l, blind, &back);
+	rp_tools_after_search(r, t);
 	landmarks_of(r)->search = NULL;
 	landmark_progress(NULL);
 	l.timed = false;

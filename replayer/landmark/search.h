@@ -12,7 +12,7 @@
 
 enum { LANDMARK_SAMPLES = 3 };
 
-enum { LANDMARK_STACKS = 64 };
+enum { LANDMARK_STACKS = 256 };
 
 struct landmark {
 	struct replay *r;

@@ -104,6 +104,12 @@ void rp_tools_before_search(struct replay *r, struct rp_task *t, uint64_t rip)
 		tools[n]->before_search(r, t, rip);
 }
 
+void rp_tools_after_search(struct replay *r, struct rp_task *t)
+{
+	EACH(after_search)
+		tools[n]->after_search(r, t);
+}
+
 void rp_tools_clear(struct replay *r, struct rp_task *t)
 {
 	EACH(clear)

@@ -92,6 +92,8 @@ struct run_ops {
 	/* ---- around a search for a point ---- */
 	/* A point at rip is about to be looked for. */
 	void (*before_search)(struct replay *r, struct rp_task *t, uint64_t rip);
+	/* It has ended, found or not. */
+	void (*after_search)(struct replay *r, struct rp_task *t);
 	/* Before and after a search: nothing of the tool's may be in the task or in its memory. */
 	void (*clear)(struct replay *r, struct rp_task *t);
 	/* Nothing of the tool's may be in the code of any task. */
@@ -181,6 +183,7 @@ bool rp_tools_on_unexpected(struct replay *r, struct rp_task *t, const siginfo_t
 void rp_tools_forgive(struct replay *r);
 void rp_tools_on_fault(struct replay *r, struct rp_task *t, const struct trace_event *ev);
 void rp_tools_before_search(struct replay *r, struct rp_task *t, uint64_t rip);
+void rp_tools_after_search(struct replay *r, struct rp_task *t);
 void rp_tools_clear(struct replay *r, struct rp_task *t);
 void rp_tools_bare(struct replay *r);
 void rp_tools_bare_memory(struct rp_mm *mm, pid_t real);

@@ -61,7 +61,7 @@ static void patch_write(struct rp_patch *p, pid_t real, bool in)
 {
 	uint8_t jump[X86_JUMP] = { 0xcc };
 
-	if (p->in == in)
+	if (p->in == in || (in && p->held))
 		return;
 	if (p->other)
 		jump[0] = p->to;
@@ -227,6 +227,30 @@ void rp_probe_in(struct replay *r, struct rp_mm *mm, pid_t real)
 {
 	for (unsigned i = 0; mm && probed_of(mm) && !probes_of(r)->off && i < probed_of(mm)->n; i++)
 		patch_write(&probed_of(mm)->patch[i], real, true);
+}
+
+void rp_probe_hold(struct rp_task *t, uint64_t rip)
+{
+	enum { NEAR = 512 };
+	struct rp_probed *pd = t->mm ? probed_of(t->mm) : NULL;
+
+	for (unsigned i = 0; pd && i < pd->n; i++) {
+		struct rp_patch *p = &pd->patch[i];
+
+		if (!p->other || p->addr - rip + NEAR > 2 * NEAR)
+			continue;
+		patch_write(p, t->real, false);
+		p->held = true;
+	}
+}
+
+void rp_probe_release(struct replay *r, struct rp_task *t)
+{
+	struct rp_probed *pd = t->mm ? probed_of(t->mm) : NULL;
+
+	for (unsigned i = 0; pd && i < pd->n; i++)
+		pd->patch[i].held = false;
+	rp_probe_in(r, t->mm, t->real);
 }
 
 /* A copy from before: its stubs log. */

@@ -63,6 +63,7 @@ struct rp_patch {
 	bool quiet;		/* its stub only counts */
 	bool other;		/* no probe: one byte, which is .to */
 	uint8_t to;
+	bool held;		/* ... but not while a point near it is looked for */
 	bool in;		/* in memory now */
 	uint8_t bytes[PROBE_SITE_MAX];
 	unsigned len;		/* bytes displaced (1 with int3) */
@@ -156,6 +157,12 @@ extern const struct run_ops rp_probe_ops;
 /* From now on the replay can have probes, of this process (0: the first there is). */
 struct err *rp_probe_open(struct replay *r, int pid, replay_hits_fn *hits, replay_stack_fn *stacks,
 			  replay_range_fn *range, void *range_ctx, void *ctx) __must_check;
+/*
+ * Bytes that are others near rip are the program's own until they are released: what they lead
+ * around may be where the point at rip is.
+ */
+void rp_probe_hold(struct rp_task *t, uint64_t rip);
+void rp_probe_release(struct replay *r, struct rp_task *t);
 /* Of another process. */
 void rp_probe_follow(struct replay *r, int pid);
 /* Probes into the task's process, where they are not yet; NULL: no task. */

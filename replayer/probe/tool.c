@@ -33,8 +33,16 @@ static void on_fault(struct replay *r, struct rp_task *t, const struct trace_eve
 
 static void before_search(struct replay *r, struct rp_task *t, uint64_t rip)
 {
+	if (!probes_of(r))
+		return;
+	rp_probe_narrow(t, r, rip);
+	rp_probe_hold(t, rip);
+}
+
+static void after_search(struct replay *r, struct rp_task *t)
+{
 	if (probes_of(r))
-		rp_probe_narrow(t, r, rip);
+		rp_probe_release(r, t);
 }
 
 static void sum_begins(struct replay *r, struct rp_mm *mm, pid_t real)
@@ -64,6 +72,7 @@ const struct run_ops rp_probe_ops = {
 	.on_signal = on_signal,
 	.on_fault = on_fault,
 	.before_search = before_search,
+	.after_search = after_search,
 	.hide = rp_probe_hide,
 	.sum_begins = sum_begins,
 	.sum_ends = sum_ends,
