@@ -19,19 +19,23 @@ static uint64_t chance(void)
 static size_t read_lies(void *ctx, uint64_t addr, void *buf, size_t len)
 {
 	size_t n = live_read(ctx, addr, buf, len);
-	uint64_t *word = buf;
 
 	for (size_t i = 0; i < n / 8; i++) {
+		char *at = (char *)buf + 8 * i;		/* aligned or not */
+		uint64_t word;
+
 		if (chance() % 1024 >= lies)
 			continue;
+		memcpy(&word, at, sizeof(word));
 		switch (chance() % 6) {
-		case 0: word[i] = addr + 8 * (chance() % 512); break;
-		case 1: word[i] = addr + 8 * i; break;
-		case 2: word[i] ^= 1ull << chance() % 64; break;
-		case 3: word[i] = chance(); break;
-		case 4: word[i] = UINT64_MAX - chance() % 4096; break;
-		case 5: word[i] = 0; break;
+		case 0: word = addr + 8 * (chance() % 512); break;
+		case 1: word = addr + 8 * i; break;
+		case 2: word ^= 1ull << chance() % 64; break;
+		case 3: word = chance(); break;
+		case 4: word = UINT64_MAX - chance() % 4096; break;
+		case 5: word = 0; break;
 		}
+		memcpy(at, &word, sizeof(word));
 	}
 	return chance() % 64 < lies / 8 ? n / 2 : n;
 }
