@@ -26,7 +26,7 @@ enum {
 	PAGE_BITS = 12,
 	PIECE_PAGES = 1 << (PIECE_BITS - PAGE_BITS),
 	NONE = 0xffffffff,
-	CHUNK = 1 << 20,
+	CHUNK = GRAPH_LARGE,
 	GIANT = 1 << 26,
 };
 
@@ -250,7 +250,7 @@ void graph_contents(struct session *s, struct graph *g)
 		uint64_t start = g->node[i].addr;
 		size_t j = i, got;
 
-		if (g->node[i].size > CHUNK) {
+		if (g->node[i].size > GRAPH_LARGE) {
 			c.i = i;
 			err_free(replay_populated(s->r, tid, start, start + g->node[i].size,
 						  read_run, &c));
@@ -321,7 +321,7 @@ uint64_t graph_content_next(const struct graph *g, size_t i, uint64_t from, uint
 bool graph_content_same(const struct graph *g, size_t i, const struct graph *h, size_t k,
 			uint64_t size)
 {
-	if (g->node[i].size <= CHUNK || h->node[k].size <= CHUNK)
+	if (g->node[i].size <= GRAPH_LARGE || h->node[k].size <= GRAPH_LARGE)
 		return !memcmp(graph_content(g, i), graph_content(h, k), size);
 	return runs_same(g, i, h, k, size) && runs_same(h, k, g, i, size);
 }
@@ -344,7 +344,7 @@ static void walk_start(const struct graph *g, size_t i, struct walk *w)
 		g, i, 0, n->size > skew ? (n->size - skew) / 8 : 0, NULL, n->addr + skew, SIZE_MAX
 	};
 	w->word = (const uint64_t *)(const void *)graph_content(g, i);
-	if (n->size > CHUNK) {
+	if (n->size > GRAPH_LARGE) {
 		w->run = first_run(g, i);
 		w->words = 0;
 	}

@@ -317,6 +317,8 @@ struct node {			/* a live block, in order of address */
 	uint32_t scc : 31;	/* of the unreachable, from 1; 0 = reachable or not looked at */
 	uint32_t reachable : 1;
 };
+/* Of nodes over this only what has been touched is copied. */
+enum { GRAPH_LARGE = 1 << 20 };
 /* Words [from, to) of a node. */
 struct graph_run { uint32_t node; uint64_t from, to; };
 struct graph {
@@ -356,7 +358,7 @@ static inline const unsigned char *graph_content(const struct graph *g, size_t i
 	return g->content + 8 * g->content_at[i];
 }
 /*
- * Of a node over a megabyte: the next bytes from offset `from` on that it has contents for,
+ * Of a node over GRAPH_LARGE: the next bytes from offset `from` on that it has contents for,
  * [result, *end_ret); UINT64_MAX: there are no more.
  */
 uint64_t graph_content_next(const struct graph *g, size_t i, uint64_t from, uint64_t *end_ret);

@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "abi/page.h"
+
 _Static_assert(sizeof(struct regs) == sizeof(struct user_regs_struct),
 	       "abi/regs.h is the kernel's layout");
 
@@ -115,17 +117,16 @@ size_t tracee_read_some(pid_t tid, uint64_t addr, void *buf, size_t len)
 size_t tracee_read_pages(pid_t tid, const uint64_t *addr, void *const *buf, size_t n)
 {
 	struct iovec local[TRACEE_PAGES], remote[TRACEE_PAGES];
-	size_t page = 4096;
 	ssize_t got;
 
 	if (n > TRACEE_PAGES)
 		n = TRACEE_PAGES;
 	for (size_t i = 0; i < n; i++) {
-		local[i] = (struct iovec){ buf[i], page };
-		remote[i] = (struct iovec){ (void *)(uintptr_t)addr[i], page };
+		local[i] = (struct iovec){ buf[i], PAGE_BYTES };
+		remote[i] = (struct iovec){ (void *)(uintptr_t)addr[i], PAGE_BYTES };
 	}
 	got = process_vm_readv(tid, local, n, remote, n, 0);
-	return got < 0 ? 0 : (size_t)got / page;
+	return got < 0 ? 0 : (size_t)got / PAGE_BYTES;
 }
 
 /* Pages that process_vm_readv refuses (PROT_NONE, write-only) but a debugger may see. */

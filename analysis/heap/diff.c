@@ -362,7 +362,6 @@ static void compare_large(struct differ *f, size_t then, size_t now)
 
 static void both(struct differ *f, size_t then, size_t now)
 {
-	enum { LARGE = 1 << 20 };	/* over this graph_content_next() tells */
 	const struct graph *a = &f->m->g, *b = &f->r->j.g;
 	uint64_t size = a->node[then].size < b->node[now].size ? a->node[then].size
 								: b->node[now].size;
@@ -378,7 +377,7 @@ static void both(struct differ *f, size_t then, size_t now)
 		return;
 	diff_type_row(f->d, f->block.name)->changed++;
 	f->name = f->block.name ? f->block.name : "block";
-	if (!f->block.type && size > LARGE)
+	if (!f->block.type && size > GRAPH_LARGE)
 		compare_large(f, then, now);
 	else
 		diff_compare_object(f, f->block.type);

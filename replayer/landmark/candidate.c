@@ -78,23 +78,21 @@ static bool detours_change(struct landmark *l, const struct trace_effect *e)
 	return false;
 }
 
-static void detours_forget(struct regs *a, struct regs *b)
+/* r11 to rdi, which lie side by side. */
+static void detours_forget(struct regs *have, const struct regs *want)
 {
-	enum { ARITHMETIC = 0x8d5, SCRATCH = 9 };
-	uint64_t *from[] = { (uint64_t *)b, (uint64_t *)a };
+	enum { SCRATCH = 9 };
 
-	for (int i = R11; i < R11 + SCRATCH; i++)
-		from[0][i] = from[1][i];
-	a->eflags &= ~(uint64_t)ARITHMETIC;
-	b->eflags &= ~(uint64_t)ARITHMETIC;
+	memcpy(&have->r11, &want->r11, SCRATCH * sizeof(have->r11));
 }
 
 static bool general_equal(const struct landmark *l, const struct regs *have)
 {
 	enum { ARITHMETIC = 0x8d5, RF_TF = 0x10100 };
 	struct regs a = *have, b = l->ev->regs;
-	/* the stub has used the flags where nobody reads them any more */
-	uint64_t ours = RF_TF | (l->patched && l->stub.pun.flags_dead ? ARITHMETIC : 0);
+	/* the stub has used the flags where nobody reads them any more; a detour, too */
+	bool dead = l->r->detours || (l->patched && l->stub.pun.flags_dead);
+	uint64_t ours = RF_TF | (dead ? ARITHMETIC : 0);
 
 	if (l->r->detours)
 		detours_forget(&a, &b);

@@ -247,10 +247,14 @@ void rp_probe_hold(struct rp_task *t, uint64_t rip)
 void rp_probe_release(struct replay *r, struct rp_task *t)
 {
 	struct rp_probed *pd = t->mm ? probed_of(t->mm) : NULL;
+	bool any = false;
 
-	for (unsigned i = 0; pd && i < pd->n; i++)
+	for (unsigned i = 0; pd && i < pd->n; i++) {
+		any |= pd->patch[i].held;
 		pd->patch[i].held = false;
-	rp_probe_in(r, t->mm, t->real);
+	}
+	if (any)
+		rp_probe_in(r, t->mm, t->real);
 }
 
 /* A copy from before: its stubs log. */
