@@ -16,9 +16,15 @@
  * filter lets through, and appends a record to the buffer.  In replay another hook takes the next
  * record, puts its bytes where they belong and returns its result; when there is none left it goes
  * the traced way, and that call is an event of the trace.  So replay makes no decision that
- * recording made: what may block, what fits, which descriptor is what.  (The two hooks run
- * different instructions, on purpose: the replay one costs a tenth. A tick counter must not count
- * inside FIXED_PAGE..FIXED_END; state witnesses do not care.)
+ * recording made: what may block, what fits, which descriptor is what.  The two hooks run different
+ * instructions, on purpose: the replay one costs a tenth, and state witnesses do not care.
+ *
+ * A counter of branches does: it counts in the hook, too.  Recordings with one have a third hook
+ * (syscallbuf/flow.c), which is run in recording and in replay and goes the same way there: all
+ * that it decides by and that is not the program's own (results of calls, what the recorder told
+ * it) is noted in recording, one word after the other at FIXED_FLOW, and taken from there in
+ * replay.  Its records are as those of the other; a replay without a counter takes them by the
+ * short hook.
  *
  * One task of the whole tree is in user mode at a time, the recorder reads the buffer at every
  * stop, and nobody is switched to while a task is inside the hook; so one buffer and one stack for
@@ -26,8 +32,8 @@
  *
  * A call that would sleep is traced; but between tasks that do that often the processor goes from
  * one to the other without a stop (syscallbuf/park.c, recorder/park.c).  One word in memory shared
- * by the whole tree, the baton, says whose turn it is: a task's serial number, BATON_RECORDER, or
- * 0.  Who would sleep notes the call (BUF_NR_PARK), lays down the baton and sleeps in a place of
+ * by the whole tree, the token, says whose turn it is: a task's serial number, TOKEN_RECORDER, or
+ * 0.  Who would sleep notes the call (BUF_NR_PARK), lays down the token and sleeps in a place of
  * its own; who wakes up takes it, or waits, and notes the result (BUF_NR_UNPARK).  The recorder
  * makes of these notes the events that it would have written itself, so replay knows nothing of all
  * this.
@@ -104,6 +110,7 @@ enum {
 	 * depend on it
 	 */
 	BUF_SPINS = 500,
+	BUF_FLOW_ROOM = 4096,	/* bytes: one call notes less */
 	BUF_NR_PARK = 0xfff1, /* a task falls asleep: struct buf_park */
 	BUF_NR_UNPARK = 0xfff2, /* ... has woken up: struct buf_unpark, then spans as below */
 };
@@ -142,8 +149,12 @@ struct buf_state {
 	uint64_t pos;		/* the next record's address */
 	/* recording: records end below it, 0 = all calls traced; replay: behind the last record */
 	uint64_t end;
-	uint64_t stop;		/* replay: int3 after the last record */
-	uint64_t last;		/* replay: the record with assist set that has just been used */
+	/* replay, for the replayer: the task is to stop behind the last record */
+	uint64_t stop;
+	uint64_t last;		/* replay: the record that has just been used */
+	/* flow.c: where the next word is noted, or taken from; replay: they end there */
+	uint64_t flow, flow_end;
+	uint64_t is_replay;	/* flow.c: 0, or all bits */
 	uint64_t proc_dev;	/* st_dev of /proc */
 	uint64_t stdio_dev[3], stdio_ino[3];
 	/* recording: patched code lies in [0] to [1], low and high addresses apart */
@@ -213,23 +224,32 @@ static inline uint32_t buf_file_bit(uint64_t dev, uint64_t ino)
  * A span word is address | length << 47; BUF_SPANS_IN of them, the last ones, are input: notes for
  * the recorder and for people, which replay skips.  assist: replay stops behind it, for the
  * replayer to do the same to the address space (mmap without a file, munmap, mprotect, brk,
- * madvise); brk has its old end as input, at address 0.
+ * madvise); brk has its old end as input, at address 0.  stop: replay stops behind it for another
+ * reason; never so in a trace, the replayer sets it in the task's memory.  The hook looks at
+ * neither: buf_behind() is what it calls when it has used the record.  (A stub for each offset of
+ * the buffer, with an int3 put into one, would name records by code; but a call to another address
+ * each time costs 35 ns, and this one 2.)
  */
 struct buf_record {
 	uint16_t nr;
-	uint8_t args, spans, in_spans, assist, pad[2];
+	uint8_t args, spans, in_spans, assist, stop, pad;
 	uint32_t size;		/* of all of it, bytes */
 	uint32_t head;		/* offset of the first span's bytes */
 	int64_t ret;
 };
 
-enum { BATON_RECORDER = 0xffffffff };
+static inline uint64_t buf_behind(const struct buf_record *r)
+{
+	return FIXED_RETURN + ((r->assist | r->stop) & 1);
+}
+
+enum { TOKEN_RECORDER = 0xffffffff };
 
 /* At FIXED_SHARED, in all processes and the recorder. */
 struct buf_shared {
-	uint32_t baton;
+	uint32_t token;
 	uint32_t allowed;	/* nobody waits for the recorder to give him his turn */
-	uint32_t waiting;	/* how many wait for the baton in a futex */
+	uint32_t waiting;	/* how many wait for the token in a futex */
 	uint32_t pad;
 	uint64_t seq;		/* of the last note */
 };
@@ -253,24 +273,20 @@ enum { BUF_SPAN_SHIFT = 47, BUF_SPAN_MAX = (1 << 17) - 1 };
 
 /* Stands at FIXED_BLOB: addresses. */
 struct blob_head {
-	uint64_t record, replay, cpuid, tsc_record, tsc_replay;	/* hooks */
+	/* hooks */
+	uint64_t record, replay, cpuid, tsc_record, tsc_replay, flow, tsc_flow;
 	/*
 	 * recording: a task that faults in the hook goes on here, and makes its call in the traced
 	 * way
 	 */
 	uint64_t fault;
-	/* replay: address behind the int3 when the call is not the recorded one */
-	uint64_t differs;
-	uint64_t assist;	/* ... behind the int3 after a record with assist set */
 	/*
 	 * recording: between checked and made a task sees no more that it is to trap: it goes on at
 	 * not_made
 	 */
 	uint64_t checked, made, not_made;
-	/* recording: address behind the call by which a task says that it waits for the baton */
+	/* recording: address behind the call by which a task says that it waits for the token */
 	uint64_t waits;
-	/* ... behind the int3 when buf_state.stop is set and the records are used up */
-	uint64_t stopped, tsc_stopped;
 };
 #endif
 

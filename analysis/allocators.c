@@ -110,8 +110,8 @@ static uint64_t relative(const struct code *c, size_t at, size_t len)
 	return c->addr + at + len + (uint64_t)(int64_t)rel;
 }
 
-/* The function that is compared with at c[at], and where its address is in the code; 0 = none. */
-static uint64_t compared(const struct code *c, size_t at, size_t *imm_ret)
+/* The function that is compared with at c[at] (replay_probe_compare()); 0 = none. */
+static uint64_t compared(const struct code *c, size_t at)
 {
 	const uint8_t *p = c->byte + at;
 	int32_t imm;
@@ -125,14 +125,12 @@ static uint64_t compared(const struct code *c, size_t at, size_t *imm_ret)
 		len = 7;					/* cmp reg, imm32 */
 	} else if ((p[0] & 0xfb) == 0x48 && p[1] == 0x8d && (p[2] & 0xc7) == 5 &&
 		   (p[7] & 0xf8) == 0x48 && (p[8] == 0x39 || p[8] == 0x3b) && p[9] >= 0xc0) {
-		*imm_ret = at + 3;				/* lea reg, fn; cmp reg, reg */
-		return relative(c, at, 7);
+		return relative(c, at, 7);		/* lea reg, fn; cmp reg, reg */
 	} else {
 		return 0;
 	}
 	if (p[len] != 0x0f && (p[len] & 0xfe) != 0x74)		/* a jump by equality */
 		return 0;
-	*imm_ret = at + len - 4;
 	memcpy(&imm, p + len - 4, 4);
 	return (uint64_t)(int64_t)imm;
 }
@@ -150,12 +148,11 @@ static uint64_t python_from_code(struct session *s, const struct symbols_found *
 	uint8_t byte[96] = { 0 };
 	struct code c = { f->addr, sizeof(byte), byte };
 	uint64_t fn = 0, at = 0;
-	size_t imm;
 
 	if (replay_memory(s->r, session_any_task(s), f->addr, byte, sizeof(byte)) != sizeof(byte))
 		return 0;
 	for (size_t i = 0; i < 64 && !fn; i++) {
-		fn = compared(&c, i, &imm);
+		fn = compared(&c, i);
 		if (!in_module(s, fn, f))
 			fn = 0;
 	}
@@ -177,22 +174,20 @@ static unsigned python_inlined(struct session *s, uint64_t start, uint64_t end, 
 			       bool outline)
 {
 	unsigned places = 0;
-	size_t len = (size_t)(end - start), imm;
+	size_t len = (size_t)(end - start);
 	uint8_t *byte = must(malloc(len));
 	struct code c = { start, len, byte };
 
 	c.len = replay_memory(s->r, session_any_task(s), start, byte, len);
 	for (size_t i = 0; i + 16 < c.len; i++) {
-		uint64_t to = compared(&c, i, &imm);
+		uint64_t to = compared(&c, i);
 
 		for (unsigned k = 0; to && k < PYTHON_FNS; k++) {
-			uint8_t other = (uint8_t)(byte[imm] ^ 1);
-
 			if (to != fn[k])
 				continue;
 			places++;
 			if (outline)
-				replay_probe_byte(s->r, start + imm, other);
+				replay_probe_compare(s->r, start + i, to);
 		}
 	}
 	free(byte);
@@ -231,6 +226,7 @@ static void find_python(struct session *s)
 	if (!fn[0])
 		return;
 	s->outlined = fn[0];
+	replay_probe_outline(s->r, s->options->outline);
 	for (unsigned i = 0; i < s->texts; i++) {
 		const struct text *t = &s->text[i];
 

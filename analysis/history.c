@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "abi/page.h"
 #include "analysis/internal.h"
 #include "base/hash.h"
 
@@ -25,7 +26,9 @@ void history_reset(struct history *h)
 		h->key[i].allocs = h->key[i].frees = h->key[i].live = h->key[i].live_bytes = 0;
 	h->live_bytes = h->allocs = h->frees = 0;
 	h->recycled = 0;
+	h->births = 0;
 	h->mappeds = 0;
+	h->looked = 0;
 	if (h->slot)
 		memset(h->slot, 0, h->slots * sizeof(*h->slot));
 	for (unsigned i = 0; i < h->threads; i++)
@@ -138,9 +141,10 @@ static void block_add(struct session *s, const struct block *b, int tid)
 	struct history *h = &s->h;
 	uint32_t number = block_new(h);
 
-	if (h->live * 2 >= h->slots)
+	if (h->live * 4 >= h->slots)	/* to look at a block is dear */
 		slots_grow(h);
 	h->block[number] = *b;
+	h->newest[h->births++ % RECENT] = number;
 	if (b->mmap)
 		mapped_add(h, number);
 	slot_put(h, number);
@@ -159,8 +163,8 @@ static bool is_forgotten(const struct history *h, const struct block *b)
 {
 	unsigned more = (unsigned)(h->n / KEEP_ALL);
 
-	return more && b->died - b->born < (uint64_t)SHORT_LIFE
-						   << (more < 16 ? 2 * (more - 1) : 30);
+	return h->forget || (more && b->died - b->born < (uint64_t)SHORT_LIFE
+							 << (more < 16 ? 2 * (more - 1) : 30));
 }
 
 /* Who ended a block: its stack, and its thread. */
@@ -226,11 +230,6 @@ static struct thread *thread_of(struct history *h, int tid)
 	return h->thread[h->threads++] = t;
 }
 
-static uint64_t pages(uint64_t bytes)
-{
-	return (bytes + 4095) & ~4095ull;
-}
-
 /* [start, end) is no part of the block any more: what is left in front keeps its name. */
 static void block_cut(struct session *s, size_t slot, uint64_t start, uint64_t end,
 		      struct ender by)
@@ -259,9 +258,9 @@ static void unmapped(struct session *s, uint64_t addr, uint64_t len, struct ende
 {
 	size_t slot = slot_find(&s->h, addr), n = s->h.mappeds;
 	const struct block *b = slot != SIZE_MAX ? &s->h.block[s->h.slot[slot] - 1] : NULL;
-	uint64_t end = addr + pages(len);
+	uint64_t end = addr + page_up(len);
 
-	if (b && b->mmap && b->size == pages(len)) {
+	if (b && b->mmap && b->size == page_up(len)) {
 		block_end(s, slot, s->clock, false, by);
 		return;
 	}
@@ -277,12 +276,41 @@ static void unmapped(struct session *s, uint64_t addr, uint64_t len, struct ende
 	}
 }
 
+/*
+ * An allocator that gives back all it has at once (lua_close() of LuaJIT) ends what is in there.
+ * To look for that among all blocks may cost so much for each allocation, no more.
+ */
+static void blocks_unmapped(struct session *s, uint64_t start, uint64_t end, struct ender by)
+{
+	enum { LOOKS = 16, LOOKS_MIN = 1 << 22 };
+	struct history *h = &s->h;
+
+	if (h->looked + h->n > h->allocs * LOOKS + LOOKS_MIN)
+		return;
+	h->looked += h->n;
+	for (size_t i = 0; i < h->n; i++) {
+		const struct block *b = &h->block[i];
+		size_t slot;
+
+		if (b->died != NEVER || b->mmap || b->addr < start || b->addr >= end)
+			continue;
+		slot = slot_find(h, b->addr);
+		if (slot != SIZE_MAX && h->slot[slot] == i + 1)
+			block_end(s, slot, s->clock, false, by);
+	}
+}
+
+void history_unmapped(struct session *s, uint64_t start, uint64_t end, int tid)
+{
+	blocks_unmapped(s, start, end, (struct ender){ 0, tid });
+}
+
 /* What mremap() has made of a mapping; others than the program's are an allocator's. */
 static void remapped(struct session *s, const struct pending *p, uint64_t value, int tid)
 {
 	const struct ender by = { p->key, tid };
 	struct block b = { .addr = value,
-			   .size = pages(p->c),
+			   .size = page_up(p->c),
 			   .born = s->clock,
 			   .died = NEVER,
 			   .key = p->key,
@@ -292,7 +320,7 @@ static void remapped(struct session *s, const struct pending *p, uint64_t value,
 
 	if (!was || !was->mmap || value >= (uint64_t)-4095)
 		return;
-	if (was->size == pages(p->b)) {
+	if (was->size == page_up(p->b)) {
 		if (s->log)
 			memlog_moved(s, p->a);
 		block_end(s, slot, p->clock, false, by);
@@ -401,6 +429,8 @@ static void entry(struct session *s, struct thread *t, const struct replay_hit *
 		return;
 	if (fn->kind == FN_MUNMAP) {
 		unmapped(s, hit->a, hit->b, by);
+		if (!t->n)	/* else what is moved just so says the call around */
+			blocks_unmapped(s, hit->a, hit->a + page_up(hit->b), by);
 		return;
 	}
 	if (fn->kind == FN_MREMAP && t->n)
@@ -444,7 +474,8 @@ static void take_over(struct session *s, const struct pending *p, uint64_t addr,
 			block_end(s, same, s->clock, true, by);
 		return;
 	}
-	for (size_t i = h->n; i-- && h->n - i < 64 && h->n - i <= since;) {
+	for (uint64_t k = 1; k < RECENT && k <= since && k <= h->births; k++) {
+		uint32_t i = h->newest[(h->births - k) % RECENT];
 		struct block *b = &h->block[i];
 		size_t slot;
 
@@ -479,7 +510,7 @@ static void result(struct session *s, const struct pending *p, uint64_t value, i
 	}
 	if (p->fn->kind == FN_MMAP) {
 		b.mmap = true;
-		b.size = pages(b.size);
+		b.size = page_up(b.size);
 		if (value >= (uint64_t)-4095)
 			return;
 	}
@@ -504,15 +535,30 @@ static void result(struct session *s, const struct pending *p, uint64_t value, i
 	block_add(s, &b, tid);
 }
 
+/* What a hit to come will look for: where its block is in the hash is anywhere in memory. */
+static void fetch_ahead(const struct history *h, const struct replay_hit *hit)
+{
+	if (h->slots && hit->probe != REPLAY_HIT_DEREF)
+		__builtin_prefetch(&h->slot[slot_of(h, hit->a)]);
+}
+
 uint64_t history_hits(void *ctx, int tid, const struct replay_hit *hit,
 		      const struct replay_hit *end)
 {
+	enum { AHEAD = 8 };
+	const struct replay_hit *ahead = hit;
 	struct session *s = ctx;
 	uint64_t before = s->clock;
 	struct thread *t;
 
 	t = thread_of(&s->h, tid);
+	for (unsigned i = 0; i < AHEAD && ahead < end; i++)
+		ahead = replay_hit_next(ahead);
 	for (; hit < end; hit = replay_hit_next(hit)) {
+		if (ahead < end) {
+			fetch_ahead(&s->h, ahead);
+			ahead = replay_hit_next(ahead);
+		}
 		if (hit->probe >= 0) {
 			entry(s, t, hit);
 			s->clock++;

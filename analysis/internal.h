@@ -92,6 +92,7 @@ struct thread {
 	unsigned n;
 };
 
+enum { RECENT = 64 };
 struct history {
 	struct block *block;
 	size_t n, room;
@@ -104,10 +105,14 @@ struct history {
 	struct thread *thread[THREADS_MAX];
 	unsigned threads;
 	uint32_t recycled;	/* list of freed records, by .key + 1 */
+	bool forget;		/* the dead at once: a log has what they were */
+	uint32_t newest[RECENT];	/* those made last, a ring */
+	uint64_t births;
 	/* blocks that mmap() made, among them some that are gone: another birth, or a death */
 	struct mapped { uint32_t number; uint64_t born; } *mapped;
 	size_t mappeds, mapped_room;
 	uint64_t allocs, frees;
+	uint64_t looked;	/* blocks that were looked at because something was unmapped */
 };
 
 /* ---- a replay with symbols ------------------------------------------------------------------ */
@@ -164,6 +169,7 @@ struct session {
 	uint64_t end_clock, end_event;
 	char *maps;		/* text of /proc/PID/maps, at an event */
 	uint64_t maps_event;
+	uint64_t stack_end;	/* nothing can be read there: behind a stack */
 	struct unwound *stack;	/* [0] is no stack */
 	size_t stacks, stacks_room;
 	uint32_t *stack_slot;	/* hash of them */
@@ -270,6 +276,13 @@ struct alloc_log *memlog_log(const struct session *s);
 struct alloc_log *memlog_take(struct session *s);
 /* What the program's sources say is allocated at each stack. */
 void memlog_types(struct session *s);
+/* ... and what live blocks of a language say that they are. */
+void memlog_guest_types(struct session *s);
+/* guest_types.c: "Lua table" by a block's bytes, "dict" of Python; NULL = it is none, or unsure */
+const char *guest_luajit_kind(const unsigned char *bytes, uint64_t size);
+struct guests_vm;
+const char *guest_python_kind(struct guests *g, const struct guests_vm *vm, uint64_t addr,
+			      uint64_t size);
 const struct alloc_event *memlog_maker(const struct session *s, uint32_t number);
 
 /* lineage.c: the processes that became pid by forking, the first of them first. */
@@ -280,6 +293,8 @@ struct err *lineage_find(const char *trace, int pid, struct stage *ret, unsigned
 uint64_t history_hits(void *ctx, int tid, const struct replay_hit *hit,
 		      const struct replay_hit *end);
 void history_reset(struct history *h);
+/* Memory is gone, and what an allocator had cut from it. */
+void history_unmapped(struct session *s, uint64_t start, uint64_t end, int tid);
 /* The block live now that addr lies in. */
 const struct block *history_around(const struct session *s, uint64_t addr);
 /* The block live at that clock that addr lies in. */

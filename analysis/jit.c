@@ -94,20 +94,65 @@ static bool is_known(struct jit_log *l, const struct jit_function *f)
 	return true;
 }
 
+void jit_unmapped(struct jit_log *l, uint64_t start, uint64_t end, uint64_t event)
+{
+	jit_functions_end(l, start, end, event);
+	jit_room(&l->gone, &l->gone_room, l->n_gone, sizeof(*l->gone));
+	l->gone[l->n_gone++] = (struct gone){ start, end, event };
+}
+
+/* When what began earlier than what is known now was overwritten or unmapped. */
+static uint64_t ended_by(const struct jit_log *l, const struct jit_function *f)
+{
+	uint64_t event = JIT_ALIVE;
+
+	for (size_t i = l->n_gone; i-- > 0 && l->gone[i].event > f->birth;)
+		if (l->gone[i].start < f->end && f->start < l->gone[i].end)
+			event = l->gone[i].event;
+	for (size_t i = jit_alive_from(l, f->start); i < l->n_alive && l->alive[i].start < f->end;
+	     i++) {
+		uint64_t birth = l->function[l->alive[i].function].birth;
+
+		if (birth > f->birth && birth < event)
+			event = birth;
+	}
+	return event;
+}
+
+/* When what it replaces was named. */
+static uint64_t last_named(const struct jit_log *l, const struct jit_function *f)
+{
+	uint64_t event = 0;
+
+	for (size_t i = jit_alive_from(l, f->start); i < l->n_alive && l->alive[i].start < f->end;
+	     i++) {
+		uint64_t birth = l->function[l->alive[i].function].birth;
+
+		event = birth > event ? birth : event;
+	}
+	return event;
+}
+
 void jit_function_begin(struct jit_log *l, const struct jit_function *f)
 {
+	uint64_t death = ended_by(l, f);
 	size_t at;
 
 	if (is_known(l, f))
 		return;
-	jit_functions_end(l, f->start, f->end, f->birth);
 	jit_room(&l->function, &l->functions_room, l->functions, sizeof(*f));
-	jit_room(&l->alive, &l->alive_room, l->n_alive, sizeof(*l->alive));
-	at = jit_alive_from(l, f->start);
-	memmove(l->alive + at + 1, l->alive + at, (l->n_alive - at) * sizeof(*l->alive));
-	l->alive[at] = (struct alive){ f->start, f->end, (uint32_t)l->functions };
-	l->n_alive++;
-	l->function[l->functions++] = *f;
+	l->function[l->functions] = *f;
+	l->function[l->functions].death = death;
+	l->function[l->functions].other = last_named(l, f);
+	if (death == JIT_ALIVE) {
+		jit_functions_end(l, f->start, f->end, f->birth);
+		jit_room(&l->alive, &l->alive_room, l->n_alive, sizeof(*l->alive));
+		at = jit_alive_from(l, f->start);
+		memmove(l->alive + at + 1, l->alive + at, (l->n_alive - at) * sizeof(*l->alive));
+		l->alive[at] = (struct alive){ f->start, f->end, (uint32_t)l->functions };
+		l->n_alive++;
+	}
+	l->functions++;
 }
 
 /* ---- the process ----------------------------------------------------------------------------- */
@@ -376,12 +421,63 @@ static void progress(struct jit_log *l, time_t *shown)
 	*shown = now.tv_sec;
 }
 
+/* May code be named later that is there? */
+static bool is_more_to_come(const struct jit_log *l)
+{
+	for (unsigned i = 0; i < l->files; i++)
+		if (l->file[i].origin == JIT_DUMP && l->file[i].fd >= 0 && !l->file[i].undated)
+			return true;
+	return false;
+}
+
+/* Up to the event; further, while a file may name what was there. */
+static struct err *go(struct jit_log *l, const struct jit_options *o)
+{
+	struct replay_stop stop;
+	time_t shown = 0;
+	struct err *err;
+
+	while (!l->over) {
+		err = replay_forward(l->r, &stop);
+		if (o->event && replay_where(l->r) > o->event && (err || !is_more_to_come(l))) {
+			err_free(err);
+			break;
+		}
+		if (!err)
+			err = at_stop(l, &stop);
+		if (err)
+			return err;
+		progress(l, &shown);
+	}
+	jit_files_flush(l);
+	return NULL;
+}
+
+/* Symbols and mappings, too, are those of where the replay is. */
+static struct err *go_back(struct jit_log *l, uint64_t event)
+{
+	struct replay_stop stop;
+	struct err *err;
+
+	TRY(replay_seek(l->r, event, &stop));
+	for (size_t i = 0; i < l->objects; i++) {
+		const struct jit_object *o = &l->object[i];
+
+		if (o->birth > event || o->death <= event) {
+			symbols_jit_remove(l->sym, o->id);
+		} else {
+			err = symbols_jit_restore(l->sym, o->id);
+			err_free(err);		/* it was there before: nothing is wrong with it */
+		}
+	}
+	TRY(jit_maps_read(l));
+	return symbols_set_maps_text(l->sym, l->maps);
+}
+
 static struct err *watch(struct jit_log *l, const struct jit_options *o)
 {
 	const struct replay_catch c = { .exec = true, .pass_signals = UINT64_MAX };
 	struct replay_task t[1];
-	struct replay_stop stop;
-	time_t shown = 0;
 
 	TRY(replay_debug_start(l->r, o->pid, 0));
 	l->pid = o->pid;
@@ -390,20 +486,12 @@ static struct err *watch(struct jit_log *l, const struct jit_options *o)
 	replay_catch(l->r, &c);
 	TRY(jit_calls_catch(l));
 	TRY(jit_look_again(l));
-	while (!l->over) {
-		TRY(replay_forward(l->r, &stop));
-		if (o->event && replay_where(l->r) > o->event)
-			break;
-		TRY(at_stop(l, &stop));
-		progress(l, &shown);
-	}
-	jit_files_flush(l);
+	TRY(go(l, o));
 	if (!l->quiet)
 		fputs("\r\033[K", stderr);
 	refused_tell(l);
-	if (o->event && replay_where(l->r) != o->event)
-		TRY(replay_seek(l->r, o->event, &stop));
-	return NULL;
+	TRY(jit_late_date(l));
+	return o->event && replay_where(l->r) != o->event ? go_back(l, o->event) : NULL;
 }
 
 struct err *jit_collect(const char *trace, const struct jit_options *options, struct jit_log **ret)
@@ -413,6 +501,7 @@ struct err *jit_collect(const char *trace, const struct jit_options *options, st
 	struct replay_options ro = { 0 };
 	struct err *err;
 
+	l->trace = trace;
 	l->quiet = options->quiet || !isatty(2);
 	l->wanted_fd = -1;
 	if (options->written)
@@ -450,5 +539,7 @@ void jit_close(struct jit_log *l)
 	free(l->maps);
 	free(l->by_start);
 	free(l->end);
+	free(l->gone);
+	trace_reader_close(l->reader);
 	free(l);
 }

@@ -2,8 +2,9 @@
  * jit.h - code that a recorded program made itself: what it is called, when it came and went.
  *
  * Three sources name it, each dated by the event at which the program told: objects registered with
- * GDB's JIT interface (LLVM, PostgreSQL), lines written to a perf map (/tmp/perf-PID.map: V8, Java
- * agents), records written to a jitdump file.
+ * GDB's JIT interface (LLVM, PostgreSQL), lines written to a perf map (/tmp/perf-PID.map: V8),
+ * records of a jitdump file, by the times in them (jit_dated.c).  Where a perf map is written in
+ * one go (HotSpot), the code is dated by when it is seen first (jit_late.c).
  */
 #ifndef ANALYSIS_JIT_H
 #define ANALYSIS_JIT_H
@@ -21,6 +22,7 @@ enum jit_origin { JIT_OBJECT, JIT_PERF_MAP, JIT_DUMP };
 struct jit_function {
 	uint64_t start, end;		/* end is exclusive */
 	uint64_t birth, death;		/* events; JIT_ALIVE = still there */
+	uint64_t other;			/* at which other code there had been named; 0 = none */
 	enum jit_origin origin;
 	const char *name;
 	const char *file;		/* NULL = unknown */
@@ -96,6 +98,10 @@ struct err *jit_view_open(const char *trace, int pid, struct symbols *sym,
 void jit_view_close(struct jit_view *v);
 /* What sym knows of JIT code is from now on what was there around this event. */
 void jit_view_at(struct jit_view *v, uint64_t event);
+/* Tells the code that was at addr around the event from other code there; 0 = none was named. */
+uint64_t jit_view_code(const struct jit_view *v, uint64_t addr, uint64_t event);
+/* The next event after this one at which code comes to where other code was; UINT64_MAX = none. */
+uint64_t jit_view_replaced(const struct jit_view *v, uint64_t event);
 /* Frames of JIT code that was at addr around the event, as symbols_lookup(); 0 = none was named. */
 size_t jit_view_frames(struct jit_view *v, uint64_t addr, uint64_t event, struct symbols_frame *ret,
 		       size_t max);
@@ -124,6 +130,7 @@ struct jit_named {
 	const char *name, *file;
 	unsigned line;
 	uint64_t moved_from;		/* 0 = new code */
+	uint64_t time;			/* of a jitdump record: its clock when it was made */
 };
 typedef void jit_named_fn(void *ctx, const struct jit_named *n);
 /* NULL: no memory */

@@ -18,7 +18,7 @@
 enum { IOVECS = 64 };
 #define WRITE_MAX (64ull << 20)
 
-static const char *keep_text(struct jit_log *l, const char *s)
+const char *jit_keep_text(struct jit_log *l, const char *s)
 {
 	if (!s)
 		return NULL;
@@ -59,13 +59,12 @@ struct err *jit_calls_catch(struct jit_log *l)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-static void named(void *ctx, const struct jit_named *n)
+void jit_named_begin(struct jit_log *l, const struct written_file *file, const struct jit_named *n,
+		     uint64_t birth)
 {
-	struct written_file *file = ((void **)ctx)[1];
-	struct jit_log *l = ((void **)ctx)[0];
 	struct jit_function f = { .start = n->start,
 				  .end = n->start + n->size,
-				  .birth = file->held_event,
+				  .birth = birth,
 				  .death = JIT_ALIVE,
 				  .origin = file->origin,
 				  .line = n->line };
@@ -81,18 +80,35 @@ static void named(void *ctx, const struct jit_named *n)
 		jit_functions_end(l, l->alive[at].start, l->alive[at].end, f.birth);
 	} else {
 		/* As objects' symbols are called: LLVM tells perf the mangled name. */
-		f.name = keep_text(l, n->name ? symbols_demangle(l->sym, n->name) : NULL);
-		f.file = keep_text(l, n->file);
+		f.name = jit_keep_text(l, n->name ? symbols_demangle(l->sym, n->name) : NULL);
+		f.file = jit_keep_text(l, n->file);
 	}
 	jit_function_begin(l, &f);
 }
 
+static void named(void *ctx, const struct jit_named *n)
+{
+	struct written_file *file = ((void **)ctx)[1];
+	struct jit_log *l = ((void **)ctx)[0];
+
+	if (file->origin == JIT_DUMP)
+		jit_dated_hold(l, file, n);
+	else
+		jit_named_begin(l, file, n, file->held_event);
+}
+
 /* ---- what is written ------------------------------------------------------------------------- */
 
-static void held_parse(struct written_file *f, size_t len)
+static void held_parse(struct jit_log *l, struct written_file *f, size_t len)
 {
-	if (f->held)
+	size_t before = l->functions;
+
+	if (f->held) {
 		jit_parser_feed(f->parser, f->held, len);
+		jit_late_written(l, f, before);
+	}
+	if (f->n_said)
+		jit_dated_take(l, f);
 	free(f->held);
 	f->held = NULL;
 	f->held_len = 0;
@@ -101,14 +117,16 @@ static void held_parse(struct written_file *f, size_t len)
 void jit_files_flush(struct jit_log *l)
 {
 	for (unsigned i = 0; i < l->files; i++)
-		held_parse(&l->file[i], l->file[i].held_len);
+		held_parse(l, &l->file[i], l->file[i].held_len);
 }
 
 void jit_files_close(struct jit_log *l)
 {
 	jit_files_flush(l);
-	while (l->files)
+	while (l->files) {
 		jit_parser_destroy(l->file[--l->files].parser);
+		free(l->file[l->files].said);
+	}
 }
 
 static void hold(struct jit_log *l, struct written_file *f, uint64_t addr, uint64_t len)
@@ -118,8 +136,8 @@ static void hold(struct jit_log *l, struct written_file *f, uint64_t addr, uint6
 	if (!len || len > WRITE_MAX)
 		return;
 	/* Is it the rest of what was written last? */
-	held_parse(f, went_on && went_on < f->held_len && went_on + len == f->held_len ?
-			      (size_t)went_on : f->held_len);
+	held_parse(l, f, went_on && went_on < f->held_len && went_on + len == f->held_len ?
+				 (size_t)went_on : f->held_len);
 	f->held = malloc(len);
 	f->held_addr = addr;
 	f->held_event = replay_where(l->r);
@@ -187,7 +205,8 @@ static struct err *file_opened(struct jit_log *l, const char *path, int fd)
 	l->text[l->texts++] = (char *)ctx;
 	ctx[0] = l;
 	ctx[1] = f;
-	*f = (struct written_file){ .fd = fd, .origin = f->origin };
+	*f = (struct written_file){ .fd = fd, .origin = f->origin, .opened = replay_where(l->r) };
+	f->dated_from = f->parsed = f->opened;
 	f->parser = jit_sure(jit_parser_create(f->origin, named, ctx));
 	l->files++;
 	return jit_calls_catch(l);
@@ -223,6 +242,7 @@ struct err *jit_call_entry(struct jit_log *l, const struct replay_stop *stop)
 	}
 	jit_files_flush(l);
 	if (f && p->nr == SYS_close) {
+		jit_late_closed(l, f);
 		f->fd = -1;
 		return jit_calls_catch(l);
 	}
@@ -264,7 +284,7 @@ struct err *jit_call_return(struct jit_log *l, const struct replay_stop *stop)
 		return NULL;
 	case SYS_munmap:
 		if (!result)
-			jit_functions_end(l, p->arg[0], p->arg[0] + p->arg[1], replay_where(l->r));
+			jit_unmapped(l, p->arg[0], p->arg[0] + p->arg[1], replay_where(l->r));
 		return NULL;
 	}
 	return NULL;

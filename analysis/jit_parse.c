@@ -108,10 +108,10 @@ static uint32_t u32(const uint8_t *p)
 }
 
 /* u32 pid, tid, u64 vma, address, size, index, name, code */
-static void record_load(struct jit_parser *p, const uint8_t *b, size_t n)
+static void record_load(struct jit_parser *p, const uint8_t *b, size_t n, uint64_t time)
 {
 	const uint8_t *nul = n > 40 ? memchr(b + 40, 0, n - 40) : NULL;
-	struct jit_named named = { .file = p->file, .line = p->line };
+	struct jit_named named = { .file = p->file, .line = p->line, .time = time };
 
 	if (nul) {
 		named.start = u64(b + 16);
@@ -126,9 +126,9 @@ static void record_load(struct jit_parser *p, const uint8_t *b, size_t n)
 }
 
 /* u32 pid, tid, u64 vma, old, new, size, index */
-static void record_move(struct jit_parser *p, const uint8_t *b, size_t n)
+static void record_move(struct jit_parser *p, const uint8_t *b, size_t n, uint64_t time)
 {
-	struct jit_named named = { 0 };
+	struct jit_named named = { .time = time };
 
 	if (n < 48)
 		return;
@@ -147,6 +147,11 @@ static void record_debug(struct jit_parser *p, const uint8_t *b, size_t n)
 {
 	if (n < 33 || !u64(b + 8) || !memchr(b + 32, 0, n - 32))
 		return;
+	/* V8 writes some names from memory that it has freed */
+	for (const uint8_t *c = b + 32; *c; c++) {
+		if (*c < ' ' || *c == 0x7f)
+			return;
+	}
 	free(p->file);
 	p->file = strdup((const char *)b + 32);
 	p->line = u32(b + 24);
@@ -176,9 +181,9 @@ static size_t dump_records(struct jit_parser *p)
 		if (p->n - at < size)
 			break;
 		if (id == LOAD)
-			record_load(p, body, size - RECORD);
+			record_load(p, body, size - RECORD, u64(p->p + at + 8));
 		else if (id == MOVE)
-			record_move(p, body, size - RECORD);
+			record_move(p, body, size - RECORD, u64(p->p + at + 8));
 		else if (id == DEBUG_INFO)
 			record_debug(p, body, size - RECORD);
 		at += size;

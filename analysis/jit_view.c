@@ -20,9 +20,59 @@ struct jit_view {
 	struct symbols *sym;
 	uint64_t *id;			/* of each object in sym */
 	bool *there;
+	uint64_t *replaced;		/* events at which code came to where other code was */
+	size_t n_replaced;
 	uint64_t event;			/* of the last jit_view_at() */
 	bool looked;
 };
+
+/* Those of all functions, which are in the order of their births. */
+static void note_replaced(struct jit_view *v)
+{
+	const struct jit_function *f;
+	size_t n, room = 0;
+
+	f = jit_functions(v->log, &n);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t last = v->n_replaced ? v->replaced[v->n_replaced - 1] : 0;
+		const struct jit_function *old[2];
+
+		if (f[i].birth <= last || !f[i].birth || f[i].end <= f[i].start)
+			continue;
+		old[0] = jit_last(v->log, f[i].start, f[i].birth - 1);
+		old[1] = jit_last(v->log, f[i].end - 1, f[i].birth - 1);
+		if (!old[0] && !old[1])
+			continue;
+		if (v->n_replaced == room) {
+			room = 2 * room + 64;
+			v->replaced = alloc_more(v->replaced, room, sizeof(*v->replaced),
+						 "JIT code");
+		}
+		v->replaced[v->n_replaced++] = f[i].birth;
+	}
+}
+
+uint64_t jit_view_replaced(const struct jit_view *v, uint64_t event)
+{
+	size_t lo = 0, hi = v->n_replaced;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (v->replaced[mid] <= event)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < v->n_replaced ? v->replaced[lo] : UINT64_MAX;
+}
+
+uint64_t jit_view_code(const struct jit_view *v, uint64_t addr, uint64_t event)
+{
+	const struct jit_function *f = jit_around(v->log, addr, event);
+
+	return f ? (f->birth + 1) * 0x9e3779b97f4a7c15 ^ f->start : 0;
+}
 
 struct err *jit_view_open(const char *trace, int pid, struct symbols *sym, struct jit_view **ret)
 {
@@ -40,6 +90,7 @@ struct err *jit_view_open(const char *trace, int pid, struct symbols *sym, struc
 				.there = alloc_zeroed(n + 1, 1, "JIT code") };
 	for (size_t i = 0; i < n; i++)
 		v->id[i] = NOT_ADDED;
+	note_replaced(v);
 	*ret = v;
 	return NULL;
 }
@@ -51,6 +102,7 @@ void jit_view_close(struct jit_view *v)
 	jit_close(v->log);
 	free(v->id);
 	free(v->there);
+	free(v->replaced);
 	free(v);
 }
 

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "replayer/replay.h"
 #include "symbols/symbols.h"
 
 struct leaks_options {
@@ -29,7 +30,7 @@ struct leaks_options {
 	/* TYPE.FIELD: the ledger of that count, of the biggest leaks */
 	const char *refcount;
 	const char *refs_take, *refs_give;	/* the same by the calls of two functions */
-	bool outline;	/* CPython calls allocators that it inlines; the replay may then fail */
+	enum replay_outline outline;	/* CPython calls allocators that it inlines */
 	/* may be NULL */
 	void (*progress)(void *ctx, const char *what, uint64_t done, uint64_t total);
 	void *ctx;

@@ -22,6 +22,9 @@ struct memlog {
 	size_t room;
 	uint32_t *stack;	/* of each stack of the session: that of the log */
 	size_t stacks_room;
+	uint32_t *first;	/* of each stack of the log: what allocated there first, + 1 */
+	size_t first_room;
+	bool first_undone;	/* one of them is gone, and not the newest event */
 	uint64_t moving;	/* address of the block that realloc() moves; 0 = none */
 	struct alloc_event moved;
 	uint32_t *typed;	/* [stack of the log * 16 + type]: with that type */
@@ -88,6 +91,28 @@ static uint32_t typed(struct memlog *m, uint32_t stack, uint8_t type)
 	return m->typed[slot];
 }
 
+/* Event `made' (its number + 1) has allocated at that stack. */
+static void first_set(struct memlog *m, uint32_t stack, uint32_t made)
+{
+	size_t had = m->first_room;
+
+	if (stack >= had) {
+		m->first_room = (size_t)stack * 2 + 256;
+		m->first = must(realloc(m->first, m->first_room * sizeof(*m->first)));
+		memset(m->first + had, 0, (m->first_room - had) * sizeof(*m->first));
+	}
+	if (!m->first[stack])
+		m->first[stack] = made;
+}
+
+static void first_drop(struct memlog *m, uint32_t stack, uint32_t made)
+{
+	if (stack >= m->first_room || m->first[stack] != made)
+		return;
+	m->first[stack] = 0;
+	m->first_undone |= made != m->l->n;
+}
+
 void memlog_made(struct session *s, uint32_t number, const struct block *b, int tid)
 {
 	struct memlog *m = s->log;
@@ -107,6 +132,8 @@ void memlog_made(struct session *s, uint32_t number, const struct block *b, int 
 	e.thread = alloc_thread(m->l, tid);
 	alloc_moment_set(m->l, replay_hits_event(s->r));
 	*made_of(m, number) = (uint32_t)alloc_event_add(m->l, &e) + 1;
+	if (e.what == ALLOC_NEW && e.size)
+		first_set(m, e.stack, (uint32_t)m->l->n);
 }
 
 void memlog_gone(struct session *s, uint32_t number, const struct block *b, uint32_t stack, int tid)
@@ -132,8 +159,10 @@ void memlog_undone(struct session *s, uint32_t number)
 {
 	uint32_t made = *made_of(s->log, number);
 
-	if (made)
-		s->log->l->event[made - 1].what = ALLOC_NONE;
+	if (!made)
+		return;
+	s->log->l->event[made - 1].what = ALLOC_NONE;
+	first_drop(s->log, s->log->l->event[made - 1].stack, made);
 }
 
 void memlog_moved(struct session *s, uint64_t addr)
@@ -145,6 +174,8 @@ void memlog_moved(struct session *s, uint64_t addr)
 void memlog_reset(struct session *s)
 {
 	s->log->l->n = s->log->l->moments = 0;
+	if (s->log->first)
+		memset(s->log->first, 0, s->log->first_room * sizeof(*s->log->first));
 	s->log->moving = 0;
 	if (s->log->guests)
 		guests_reset(s->log->guests);
@@ -363,6 +394,7 @@ void memlog_stop(struct session *s)
 	free(m->made);
 	free(m->stack);
 	free(m->typed);
+	free(m->first);
 	free(m);
 }
 
@@ -400,28 +432,116 @@ bool memlog_guests_fork(const struct session *s, const struct guests_options *o,
 	return false;
 }
 
+static void first_again(struct memlog *m)
+{
+	memset(m->first, 0, m->first_room * sizeof(*m->first));
+	for (size_t i = 0; i < m->l->n; i++) {
+		const struct alloc_event *e = &m->l->event[i];
+
+		if (e->what == ALLOC_NEW && e->size)
+			first_set(m, e->stack, (uint32_t)i + 1);
+	}
+}
+
 /* What the program's sources say is allocated at each stack. */
 void memlog_types(struct session *s)
 {
 	struct memlog *m = s->log;
-	uint64_t *size = must(calloc(m->l->stacks + 1, sizeof(*size)));
 
-	for (size_t i = 0; i < m->l->n; i++) {
-		const struct alloc_event *e = &m->l->event[i];
-
-		if (e->what == ALLOC_NEW && !size[e->stack])
-			size[e->stack] = e->size;
-	}
+	if (m->first_undone)
+		first_again(m);
 	for (uint32_t k = 1; k < s->stacks && k < m->stacks_room; k++) {
 		struct unwound *u = &s->stack[k];
 		uint32_t to = m->stack[k];
+		uint32_t first = to < m->first_room ? m->first[to] : 0;
 		const struct symbols_type *t;
 
-		if (!to || !size[to] || u->n < 2)
+		if (!to || !first || u->n < 2)
 			continue;
-		t = symbols_allocation_type(s->sym, u->pc + 1, u->n - 1, size[to]);
+		t = symbols_allocation_type(s->sym, u->pc + 1, u->n - 1,
+					    m->l->event[first - 1].size);
 		if (t)
 			m->l->stack[to].type = alloc_string(m->l, symbols_type_name(t));
 	}
-	free(size);
+}
+
+/* ---- types of live objects -------------------- */
+
+/* The same stack with a type: a hash of those that were made. */
+struct with_type {
+	uint32_t from, to;
+	const char *type;
+};
+enum { WITH_TYPES = 1 << 14 };
+
+static uint32_t with_type(struct memlog *m, struct with_type *made, uint32_t stack,
+			  const char *type)
+{
+	size_t slot = ((uintptr_t)type >> 4 ^ stack * 0x9e3779b1u) % WITH_TYPES;
+	struct with_type *w = &made[slot];
+
+	if (w->from != stack || w->type != type) {
+		struct alloc_stack copy = m->l->stack[stack];
+
+		copy.type = type;
+		*w = (struct with_type){ stack, alloc_stack_add(m->l, &copy), type };
+	}
+	return w->to;
+}
+
+static const struct guests_vm *python_of(const struct memlog *m)
+{
+	const struct guests_vm *const *vm;
+	size_t n;
+
+	vm = guests_vms(m->guests, &n);
+	for (size_t i = 0; i < n; i++)
+		if (vm[i]->language == GUESTS_PYTHON)
+			return vm[i];
+	return NULL;
+}
+
+static const char *live_type(struct session *s, const char *vm, const struct block *b)
+{
+	unsigned char head[64] = { 0 };
+	const struct guests_vm *python;
+	const char *type = NULL;
+	char name[160];
+
+	if (!strncmp(vm, "LuaJIT", 6)) {
+		uint64_t want = b->size < sizeof(head) ? b->size : sizeof(head);
+
+		return replay_memory(s->r, s->log->tid, b->addr, head, want) == want
+			       ? guest_luajit_kind(head, b->size) : NULL;
+	}
+	python = strncmp(vm, "CPython", 7) ? NULL : python_of(s->log);
+	if (python)
+		type = guest_python_kind(s->log->guests, python, b->addr, b->size);
+	if (!type)
+		return NULL;
+	snprintf(name, sizeof(name), "Python %s", type);
+	return alloc_string(s->log->l, name);
+}
+
+void memlog_guest_types(struct session *s)
+{
+	struct memlog *m = s->log;
+	struct with_type *made;
+
+	m->tid = session_any_task(s);
+	if (!m->guests || !m->tid)
+		return;
+	made = must(calloc(WITH_TYPES, sizeof(*made)));
+	for (size_t i = 0; i < s->h.n && i < m->room; i++) {
+		const struct block *b = &s->h.block[i];
+		struct alloc_event *e = m->made[i] && m->made[i] <= m->l->n
+						? &m->l->event[m->made[i] - 1] : NULL;
+		const struct alloc_stack *st = e ? &m->l->stack[e->stack] : NULL;
+		const char *type = b->died == NEVER && b->addr && st && st->vm && !st->type
+					   ? live_type(s, st->vm, b) : NULL;
+
+		if (type)
+			e->stack = with_type(m, made, e->stack, type);
+	}
+	free(made);
 }

@@ -50,7 +50,7 @@ static unsigned task_with_sp(const struct memory *m, uint64_t start, uint64_t en
  */
 static uint64_t stack_end(struct session *s, const struct regs *regs, uint64_t end)
 {
-	uint64_t sp = regs->rsp, fs_end = (regs->fs_base + TLS_ABOVE + 4095) & ~4095ull;
+	uint64_t sp = regs->rsp, fs_end = page_up(regs->fs_base + TLS_ABOVE);
 	const struct block *b;
 
 	if (regs->fs_base > sp && regs->fs_base < end)

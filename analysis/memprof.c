@@ -2,6 +2,7 @@
  * memprof.c - every allocation of a recorded process, as a log (memlog.c).
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +32,8 @@ static struct err *collect(struct session *s, const struct memprof_options *o)
 			       "no allocator was found in the program: it has no symbol malloc "
 			       "(name its own functions with --alloc=FN and --free=FN)");
 	memlog_types(s);
+	if (o->types)
+		memlog_guest_types(s);
 	l = memlog_log(s);
 	l->pid = s->pid;
 	l->end_event = replay_where(s->r);
@@ -38,39 +41,65 @@ static struct err *collect(struct session *s, const struct memprof_options *o)
 	return NULL;
 }
 
-static struct err *collect_once(const char *trace_dir, const struct memprof_options *options,
-				struct alloc_log **ret, bool *outlined_ret)
-{
-	struct session s;
-	struct err *err = session_open(trace_dir, &options->session, &s);
+/* What came of a replay. */
+struct outcome {
+	bool python;		/* allocators that are inlined were outlined */
+	bool fails;		/* that cannot be done in the way asked for */
+};
 
+static struct err *collect_once(const char *trace_dir, const struct memprof_options *options,
+				enum replay_outline how, struct alloc_log **ret,
+				struct outcome *out)
+{
+	struct leaks_options o = options->session;
+	struct session s;
+	struct err *err;
+	uint64_t points = 0;
+
+	o.outline = how;
+	err = session_open(trace_dir, &o, &s);
 	memlog_start(&s);
+	s.h.forget = true;
 	if (!err)
 		err = collect(&s, options);
-	*outlined_ret = s.outlined != 0;
+	out->python = how && s.outlined;
+	out->fails = err && s.r && out->python && replay_probe_outline_fails(s.r);
+	if (!err && out->python)
+		points = replay_probe_points(s.r);
 	session_close(&s);
 	*ret = err ? NULL : memlog_take(&s);
 	memlog_stop(&s);
+	if (points && *ret && asprintf(&(*ret)->missing,
+				       "Objects of Python that were allocated or freed on the way "
+				       "to a switch of threads are left out (switches: %" PRIu64
+				       ").",
+				       points) < 0)
+		(*ret)->missing = NULL;
 	return err;
 }
 
 struct err *memprof_collect(const char *trace_dir, const struct memprof_options *options,
 			    struct alloc_log **ret)
 {
-	struct memprof_options all = *options, plain = *options;
-	bool outlined = false;
-	struct err *err;
+	static const enum replay_outline ways[] = { REPLAY_OUTLINE_ALL, REPLAY_OUTLINE_ASIDE,
+						    REPLAY_OUTLINE_BETWEEN };
+	struct outcome out = { .fails = true };
+	struct err *err = NULL;
 
-	all.session.outline = true;
-	err = collect_once(trace_dir, &all, ret, &outlined);
-
-	if (!err || !outlined || err->code == ERR_USAGE)
-		return err;	/* (outlined: Python was found) */
-	/* registers that mean nothing are others there: some point may not be found */
+	for (unsigned i = 0; i < sizeof(ways) / sizeof(ways[0]) && out.fails; i++) {
+		if (err)
+			log_debug("memprof: %s: in another way", err->msg ? err->msg : "?");
+		err_free(err);
+		err = collect_once(trace_dir, options, ways[i], ret, &out);
+	}
+	if (!err || !out.python || err->code == ERR_USAGE)
+		return err;
 	log_warn("with all of Python's allocations told the recording does not replay (%s): those of "
 		 "its allocator of objects are left out",
 		 err->msg ? err->msg : "?");
 	err_free(err);
-	outlined = false;
-	return collect_once(trace_dir, &plain, ret, &outlined);
+	TRY(collect_once(trace_dir, options, REPLAY_OUTLINE_NONE, ret, &out));
+	(*ret)->missing = must(strdup("Objects of Python's own allocator are left out: with them told "
+				      "the recording does not replay."));
+	return NULL;
 }

@@ -11,6 +11,7 @@ struct memprof_options {
 	/* pid, alloc, free, debug_dir, progress are those of the leak analysis */
 	struct leaks_options session;
 	uint64_t until;		/* stop after this event; 0 = at the end */
+	bool types;		/* what live objects of a language say that they are */
 };
 /*
  * Replays the trace.  An exec begins the log anew.  The caller destroys *ret.

@@ -31,6 +31,19 @@ static void on_event(void *ctx, const struct trace_event *ev, int tid)
 		s->exec_seen = true;
 }
 
+/*
+ * A library goes: the dynamic loader unmaps it by system calls of its own, that no probe sees, and
+ * with it pools that were its variables.
+ */
+static void on_mapping(void *ctx, int tid, uint64_t addr, uint64_t len)
+{
+	struct session *s = ctx;
+	uint64_t bias;
+
+	if (s->log && symbols_module_at(s->sym, addr, &bias))
+		history_unmapped(s, addr, addr + len, tid);
+}
+
 struct err *session_open(const char *trace, const struct leaks_options *o, struct session *s)
 {
 	struct replay_options ro = { 0 };
@@ -45,6 +58,7 @@ struct err *session_open(const char *trace, const struct leaks_options *o, struc
 	TRY(replay_probes_start(s->r, s->stages ? s->stage[0].pid : o->pid, history_hits,
 				session_learn, program_function, s->sym, s));
 	replay_probe_events(s->r, on_event);
+	replay_probe_mappings(s->r, on_mapping);
 	return NULL;
 }
 

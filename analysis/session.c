@@ -136,12 +136,18 @@ struct err *session_run(struct session *s, uint64_t clock, uint64_t event,
 			enum replay_probe_stop *ret)
 {
 	for (;;) {
-		uint64_t fork = stage_now(s);
+		uint64_t fork = stage_now(s), until = event < fork ? event : fork;
+		uint64_t replaced = s->jit ? jit_view_replaced(s->jit, replay_where(s->r)) : NEVER;
 
 		s->clock = replay_clock(s->r);
-		TRY(replay_probe_run(s->r, clock, event < fork ? event : fork, ret));
+		TRY(replay_probe_run(s->r, clock, until < replaced ? until : replaced, ret));
 		if (s->exec_seen)
 			TRY(after_exec(s));
+		if (*ret == REPLAY_PROBE_EVENT && replay_where(s->r) >= replaced) {
+			replay_stacks_forget(s->r);
+			if (replay_where(s->r) < until)
+				continue;
+		}
 		if (*ret == REPLAY_PROBE_EVENT && fork != NEVER && replay_where(s->r) >= fork) {
 			stage_now(s);
 			TRY(session_refresh(s));
@@ -210,7 +216,7 @@ static void thin_marks(struct session *s)
 
 struct err *session_first_run(struct session *s, uint64_t event, enum replay_probe_stop *ret)
 {
-	uint64_t spacing = 1 << 17;
+	uint64_t spacing = 1 << 18;
 
 	for (;;) {
 		session_progress(s, "allocations", replay_clock(s->r), 0);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/internal.h"
+#include "base/hash.h"
 
 struct reader { struct session *s; int tid; };
 
@@ -68,6 +69,17 @@ static bool jit_found(struct session *s)
 	return false;
 }
 
+/* What is above rsp.  Where a stack ended is kept: to find the end again costs system calls. */
+static size_t stack_copy(struct session *s, int tid, uint64_t rsp, void *copy, size_t len)
+{
+	size_t want = s->stack_end - rsp < len ? s->stack_end - rsp : len,
+	       got = replay_memory(s->r, tid, rsp, copy, want);
+
+	if (got < want)
+		s->stack_end = rsp + got;
+	return got;
+}
+
 size_t session_unwind(struct session *s, int tid, const struct regs *given, struct symbols_pc *ret,
 		      size_t max)
 {
@@ -95,7 +107,7 @@ size_t session_unwind(struct session *s, int tid, const struct regs *given, stru
 	symbols_regs_from(&now, &regs);
 	mem.copy = copy;
 	mem.copy_start = now.rsp;
-	mem.copy_len = replay_memory(s->r, tid, now.rsp, copy, sizeof(copy));
+	mem.copy_len = stack_copy(s, tid, now.rsp, copy, sizeof(copy));
 	n = symbols_unwind(s->sym, &regs, &mem, ret, max);
 	if (!jit_wanted(s, ret, n) || !jit_found(s))
 		return n;
@@ -202,11 +214,14 @@ static uint32_t stack_number(struct session *s, struct unwound *u)
 	uint32_t have;
 	size_t slot = 0;
 
-	u->hash = 0xcbf29ce484222325 ^ u->guest;
+	u->hash = u->guest;
 	/* of the callers: the first is the allocator itself */
 	for (size_t i = 0; i < u->n; i++)
-		u->hash = (u->hash ^ (i ? u->pc[i].pc : 0)) * 0x100000001b3;
-	u->hash ^= u->hash >> 32;
+		u->hash = hash_mix(u->hash, i ? u->pc[i].pc : 0);
+	/* the same addresses are other functions where code was replaced */
+	for (size_t i = 1; s->jit && i < u->n; i++)
+		u->hash = hash_mix(u->hash,
+				   jit_view_code(s->jit, u->pc[i].lookup, replay_where(s->r)));
 	if (s->stacks >= s->stacks_room)
 		stacks_grow(s);
 	have = stack_find(s, u, &slot);

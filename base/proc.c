@@ -53,3 +53,31 @@ uint64_t proc_cpu_ns(pid_t tid)
 
 	return task_file(tid, "schedstat", text, sizeof(text)) ? strtoull(text, NULL, 10) : 0;
 }
+
+bool proc_status_line(pid_t tid, const char *name, char *rest, size_t room)
+{
+	char path[64], line[512];
+	size_t len = strlen(name);
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	f = fopen(path, "re");
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = !strncmp(line, name, len);
+	if (f)
+		fclose(f);
+	if (found)
+		snprintf(rest, room, "%s", line + len);
+	return found;
+}
+
+uint64_t proc_status_number(pid_t tid, const char *name, int base)
+{
+	char rest[PROC_STATUS_LINE], *last;
+
+	if (!proc_status_line(tid, name, rest, sizeof(rest)))
+		return 0;
+	last = strrchr(rest, '\t');
+	return last ? strtoull(last + 1, NULL, base) : 0;
+}

@@ -27,5 +27,16 @@ static inline bool proc_is_dead(const struct proc_stat *s)
 }
 /* Processor time of a task in ns (/proc/TID/schedstat); 0 where the system does not tell. */
 uint64_t proc_cpu_ns(pid_t tid);
+/*
+ * What follows name ("NSpid:") in the line of /proc/TID/status that begins with it, cut to fit room
+ * (PROC_STATUS_LINE: never); false: there is none.
+ */
+enum { PROC_STATUS_LINE = 512 };
+bool proc_status_line(pid_t tid, const char *name, char *rest, size_t room);
+/*
+ * The last number of the line of /proc/TID/status that begins with name ("NSpid:"), in this base;
+ * 0 where there is none.
+ */
+uint64_t proc_status_number(pid_t tid, const char *name, int base);
 
 #endif

@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "analysis/backtrace.h"
+#include "base/cleanup.h"
 #include "cmd/cmd.h"
 #include "guests/print.h"
 
@@ -192,7 +193,8 @@ static struct err *print(void *ctx, struct backtrace *b, const struct backtrace_
 /* "12,15,99" */
 static struct err *events_read(const struct bt_cmd *o, uint64_t **ret, size_t *n_ret)
 {
-	uint64_t *event = NULL, *more;
+	_cleanup_free_ uint64_t *event = NULL;
+	uint64_t *more;
 	size_t n = 0;
 
 	for (unsigned i = 0; i < o->event.n; i++) {
@@ -202,23 +204,19 @@ static struct err *events_read(const struct bt_cmd *o, uint64_t **ret, size_t *n
 		for (;; at = end + 1) {
 			errno = 0;
 			more = realloc(event, (n + 1) * sizeof(*event));
-			if (!more) {
-				free(event);
+			if (!more)
 				return &err_nomem;
-			}
 			event = more;
 			event[n++] = strtoull(at, &end, 10);
 			if (end == at || *at < '0' || *at > '9' || errno ||
-			    (*end && *end != ',')) {
-				free(event);
+			    (*end && *end != ','))
 				return err_new(ERR_USAGE, "-e %s: give numbers of events, with "
 					       "commas between", o->event.value[i]);
-			}
 			if (!*end)
 				break;
 		}
 	}
-	*ret = event;
+	*ret = taken(&event);
 	*n_ret = n;
 	return NULL;
 }
@@ -230,26 +228,21 @@ static struct err *bt_run(const void *opts, int argc, char **argv)
 					.write_fd = o->writes ? (int)o->writes : -1,
 					.max = o->max, .threads = o->threads };
 	struct printing p = { .o = o };
-	uint64_t *event = NULL;
+	_cleanup_free_ uint64_t *event = NULL;
+	_cleanup_free_ char *dir = NULL;
 	struct err *err;
 	json_t *root;
-	char *dir;
 
 	if (argc > 1)
 		return err_new(ERR_USAGE, "hindsight bt takes one TRACE");
 	TRY(events_read(o, &event, &bo.events));
 	bo.event = event;
-	if (!bo.events && !o->function && bo.write_fd < 0) {
-		free(event);
+	if (!bo.events && !o->function && bo.write_fd < 0)
 		return err_new(ERR_USAGE, "say when: -e EVENT, --at=FUNCTION or --writes=FD");
-	}
 	p.all = o->json ? json_array() : NULL;
 	err = cmd_trace_find(argc ? argv[0] : NULL, &dir);
-	if (!err) {
+	if (!err)
 		err = backtrace_run(dir, &bo, print, &p);
-		free(dir);
-	}
-	free(event);
 	if (err || !p.all) {
 		json_decref(p.all);
 		return err;

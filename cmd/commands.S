@@ -7,5 +7,6 @@ gdb_commands:
 	.incbin	"cmd/commands_jit.py"
 	.incbin	"cmd/commands_bt.py"
 	.incbin	"cmd/commands_map.py"
+	.incbin	"cmd/commands_conditions.py"
 	.byte	0
 	.section .note.GNU-stack, "", @progbits

@@ -18,6 +18,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 
 def _ask(command):
@@ -451,6 +452,7 @@ def _on_resume(event):
             minds = '*' if _minds_libraries() else ''
             gdb.execute('monitor thread %d%s%s%s%s%s' % (gdb.selected_thread().ptid[1], locking, over, minds, _jit_flags(), _for_threads()),
                         to_string=True)
+            _conditions_told()
 
 
 def _re_enable(known):

@@ -83,7 +83,8 @@ def _jit_give(key):
     code = [addr for _, addr, is_code in sections if is_code]
     if not code:
         return
-    path = '%s/%d-%x-%x.o' % (_jit_directory(), key[0], key[1], key[2])
+    # another file for another object: gdb knows a file by its name, size and second
+    path = '%s/%d-%x-%x-%x.o' % ((_jit_directory(),) + key[:3] + key[4:])
     with open(path, 'wb') as f:
         f.write(image)
     where = ''.join(' -s %s 0x%x' % (name, addr) for name, addr, _ in sections)

@@ -145,6 +145,9 @@ void print_effect(FILE *out, const struct trace_effect *e)
 	case TRACE_PATCH:
 		print_patch(out, e);
 		break;
+	case TRACE_FLOW:
+		fprintf(out, " %zu words", e->data_len / 8);
+		break;
 	case TRACE_CPUID:
 		fprintf(out, " %zu leaves", e->data_len / sizeof(struct buf_cpuid));
 		break;

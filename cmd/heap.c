@@ -80,8 +80,7 @@ struct err *heap_diff_between(const struct heap_cmd *c, struct heap_store *st)
 
 /* ---- one moment ------------------------------------------------------------------------------ */
 
-/* "lua:NAME", "python:NAME"; *ret NULL: it is neither. */
-static struct err *guest_value(struct heap_view *v, const char *text, struct heap_value **ret)
+struct err *heap_guest_value(struct heap_view *v, const char *text, struct heap_value **ret)
 {
 	const char *colon = strchr(text, ':');
 	char language[8];
@@ -104,7 +103,7 @@ static struct err *find_value(const struct heap_cmd *c, struct heap_view *v, con
 	const struct symbols_type *t;
 	struct heap_place p;
 
-	TRY(guest_value(v, text, ret));
+	TRY(heap_guest_value(v, text, ret));
 	if (*ret)
 		return NULL;
 	TRY(heap_value_eval(v, text, ret));

@@ -35,6 +35,9 @@ struct err *heap_types_print(const struct heap_cmd *c, struct heap_view *v) __mu
 struct err *heap_page(const struct heap_cmd *c, struct heap_store *st, const char *title, int n,
 		      char **text) __must_check;
 
+/* heap.c: "lua:NAME", "python:NAME"; *ret NULL: it is neither. */
+struct err *heap_guest_value(struct heap_view *v, const char *text,
+			     struct heap_value **ret) __must_check;
 /* heap.c: the values of text[] (n 0: all types) at --at; for any store. */
 struct err *heap_moment_print(const struct heap_cmd *c, struct heap_store *st, int n,
 			      char **text) __must_check;

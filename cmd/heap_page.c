@@ -136,8 +136,10 @@ static struct err *roots(struct page *p, int n, char **text)
 	fprintf(f, "%s[%zu,[", p->d.moment ? ",\n" : "", p->d.moment);
 	for (int i = 0; i < n; i++) {
 		struct heap_value *x;
-		struct err *err = heap_value_eval(p->d.v, text[i], &x);
+		struct err *err = heap_guest_value(p->d.v, text[i], &x);
 
+		if (!err && !x)
+			err = heap_value_eval(p->d.v, text[i], &x);
 		if (err && p->d.moment == 0 && p->d.st->moments == 0) {
 			fputs("]]", f);
 			return err;
@@ -162,6 +164,7 @@ static struct err *recording_moment(struct page *p, uint64_t event, int n, char 
 	TRY(page_data_go(&p->d, event));
 	moment_add(p, p->d.st->now, NULL);
 	TRY(roots(p, n, text));
+	p->d.without = 0;		/* they are the same at the next moment */
 	for (size_t i = 0; p->d.st->ops->block(p->d.st, i, &b); i++) {
 		page_object_seen(&p->d, &b, NULL);
 		if (!(i & 4095)) {	/* what was written needs its values no more */
@@ -176,26 +179,35 @@ static struct err *recording_moment(struct page *p, uint64_t event, int n, char 
 	return NULL;
 }
 
-/* "E1,E2,..." */
+/* The first of "E1,E2,...", and in *rest_ret what comes behind it; 0: it is no event. */
+static uint64_t moment_first(const char *s, const char **rest_ret)
+{
+	size_t len = strcspn(s, ",");
+	char *end;
+	uint64_t event = strtoull(s, &end, 0);
+
+	*rest_ret = s[len] ? s + len + 1 : NULL;
+	if (len == 4 && !strncmp(s, "exit", 4))
+		return HEAP_EXIT;
+	return end == s + len && *s != '-' ? event : 0;
+}
+
 static struct err *recording_moments(struct page *p, const char *at, int n, char **text)
 {
-	const char *s = at ? at : "exit";
+	const char *all = at ? at : "exit";
 
-	for (;;) {
-		size_t len = strcspn(s, ",");
-		char *end;
-		uint64_t event = strtoull(s, &end, 0);
-
-		if (len == 4 && !strncmp(s, "exit", 4))
-			event = HEAP_EXIT;
-		else if (end != s + len || !event || *s == '-')
+	/* all are looked at before the first is gone to, which takes its time */
+	for (const char *s = all; s;) {
+		if (!moment_first(s, &s))
 			return err_new(ERR_USAGE, "--at takes event numbers with commas between "
 						  "them, not '%s'", at);
-		TRY(recording_moment(p, event, n, text));
-		if (!s[len])
-			return NULL;
-		s += len + 1;
 	}
+	for (const char *s = all; s;) {
+		uint64_t event = moment_first(s, &s);
+
+		TRY(recording_moment(p, event, n, text));
+	}
+	return NULL;
 }
 
 /* ---- the page -------------------- */

@@ -42,7 +42,8 @@ struct page_data {
 	uint32_t *name_slot;
 	size_t name_slots;
 	size_t bytes;			/* of all versions */
-	size_t dropped;			/* objects and versions that there was no room for */
+	/* there was no room for: versions of objects; objects, since the caller began to count */
+	size_t dropped, without, most_without;
 };
 void page_data_destroy(struct page_data *d);
 /* To a moment; *d->v is made anew. */

@@ -232,10 +232,27 @@ static void elements(struct page_data *d, FILE *f, const struct heap_block *b)
 	}
 }
 
+/* An object of Lua or Python as its language has it.  Its words follow, for they lead on. */
+static bool guest_rows(struct page_data *d, FILE *f, const struct heap_block *b, const char *type)
+{
+	bool guest = !b->type && (!strncmp(type, "Python ", 7) || !strncmp(type, "Lua ", 4));
+	struct heap_value *x = guest ? heap_value_at(d->v, NULL, NULL, b->addr) : NULL;
+
+	if (!x || !(x->flags & HEAP_GUEST))
+		return false;
+	page_row_text(d, f, NULL, NULL, x->text, 0);
+	if (heap_value_open(d->v, x))
+		putc(',', f);
+	page_rows(d, f, x, b->addr, 1);
+	return true;
+}
+
 static void object_rows(struct page_data *d, FILE *f, const struct heap_block *b, const char *type)
 {
 	struct heap_value *x;
 
+	if (guest_rows(d, f, b, type) && b->size >= 8)
+		putc(',', f);
 	if (!b->type && b->size % 8) {
 		bytes(d, f, b);
 	} else if (!b->type) {
@@ -364,7 +381,8 @@ void page_object_seen(struct page_data *d, const struct heap_block *b, const cha
 	struct page_object *o;
 
 	if (!within(b->addr) || !(o = object_of(d, b->addr, name))) {
-		d->dropped++;
+		if (++d->without > d->most_without)
+			d->most_without = d->without;
 		return;
 	}
 	if (b->size > o->size) {
@@ -439,7 +457,7 @@ void page_data_write(struct page_data *d, FILE *f)
 		}
 		putc(']', f);
 	}
-	fprintf(f, "],\"dropped\":%zu", d->dropped);
+	fprintf(f, "],\"dropped\":%zu", d->dropped + d->most_without);
 }
 
 void page_data_destroy(struct page_data *d)

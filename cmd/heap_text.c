@@ -38,7 +38,7 @@ static void print_line(const struct heap_value *x, unsigned indent)
 		return;
 	}
 	if (x->type && x->name && x->name[0] != '[')
-		printf("%s%s", x->type, x->type[strlen(x->type) - 1] == '*' ? "" : " ");
+		printf("%s%s", x->type, strchr("*&", x->type[strlen(x->type) - 1]) ? "" : " ");
 	else if (x->type && !x->name)
 		printf("%s ", x->type);
 	if (x->name)
@@ -310,8 +310,10 @@ static struct err *type_list(const struct heap_cmd *c, struct heap_view *v)
 		if (n++ >= top)
 			continue;
 		x = heap_value_at(v, NULL, b.type, b.addr);
-		printf("0x%" PRIx64 "  %" PRIu64 " bytes, made after event %" PRIu64 "%s%s\n",
-		       b.addr, b.size, b.event, b.made_by ? " by " : "", b.made_by ? b.made_by : "");
+		printf("0x%" PRIx64 "  %" PRIu64 " bytes", b.addr, b.size);
+		if (b.event)
+			printf(", made after event %" PRIu64, b.event);
+		printf("%s%s\n", b.made_by ? " by " : "", b.made_by ? b.made_by : "");
 		heap_text_value(v, x, (unsigned)c->depth);
 	}
 	if (!n && st->symbols && !symbols_type_find(st->symbols, c->type, NULL)) {

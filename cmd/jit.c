@@ -121,8 +121,9 @@ static struct err *list(const struct listing *l)
 	}
 	if (!all) {
 		if (!shown)
-			printf("no named JIT code in process %d %s event %" PRIu64 "\n",
-			       jit_pid(l->log), l->o->history ? "up to" : "after", l->event);
+			printf("no named JIT code in process %d %s event %" PRIu64 "%s\n",
+			       jit_pid(l->log), l->o->history ? "up to" : "after", l->event,
+			       n && !l->o->history ? "; there was before: see --history" : "");
 		return NULL;
 	}
 	root = json_object();

@@ -179,7 +179,11 @@ static struct err *output(const struct memprof_cmd *c, const struct memprof_view
 								  c->human, c->top },
 					  stdout);
 	else if (!c->html && !c->ljm && !c->speedscope && !profile_out_any(&c->out))
-		return text(c, v);
+		TRY(text(c, v));
+	else
+		return NULL;
+	if (!c->list && v->l->missing)
+		printf("\n%s\n", v->l->missing);
 	return NULL;
 }
 
@@ -199,6 +203,7 @@ static struct err *from_trace(const struct memprof_cmd *c, const char *trace)
 
 	TRY(read_span(c, &span));
 	o.until = span.to;
+	o.types = c->by == ALLOC_BY_TYPE;
 	if (isatty(STDERR_FILENO) && !c->quiet)
 		o.session.progress = moment_progress;
 	TRY(cmd_trace_find(trace, &dir));

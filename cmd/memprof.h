@@ -11,6 +11,7 @@ struct memprof_view {
 	struct alloc_log *l;
 	struct alloc_query q, before;	/* before: with compare */
 	bool compare;
+	bool share_frames;		/* of JSON: stacks have numbers of frames, told once */
 	uint64_t top;
 	const char *source;		/* the trace, or the file that was read */
 };

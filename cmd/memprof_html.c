@@ -30,6 +30,7 @@ struct err *memprof_html(const struct memprof_view *v, const char *path)
 	view.q.points = POINTS;
 	view.q.owners = OWNERS;
 	view.compare = false;
+	view.share_frames = true;
 	o = memprof_json(&view);
 	text = o ? json_dumps(o, JSON_COMPACT) : NULL;
 	json_decref(o);
@@ -41,11 +42,15 @@ struct err *memprof_html(const struct memprof_view *v, const char *path)
 	} else {
 		fwrite(memprof_page, 1, (size_t)(at - memprof_page), f);
 		/* "</script>" in a name must not end the element */
-		for (const char *p = text; *p; p++) {
-			if (*p == '<')
+		for (const char *p = text; *p;) {
+			size_t n = strcspn(p, "<");
+
+			fwrite(p, 1, n, f);
+			p += n;
+			if (*p) {
 				fputs("\\u003c", f);
-			else
-				fputc(*p, f);
+				p++;
+			}
 		}
 		at += sizeof(mark) - 1;
 		fwrite(at, 1, (size_t)(memprof_page_end - at), f);

@@ -2,8 +2,11 @@
  * memprof_json.c - `hindsight memprof --json`.
  */
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/hash.h"
 #include "cmd/memprof.h"
 
 static json_t *json_or_null(const char *s)
@@ -11,27 +14,89 @@ static json_t *json_or_null(const char *s)
 	return s ? json_text(s, strlen(s)) : json_null();
 }
 
-static json_t *json_frames(const struct alloc_stack *s)
+static json_t *json_frame(const struct alloc_frame *f)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "function", json_or_null(f->function));
+	json_object_set_new(o, "file", json_or_null(f->file));
+	json_object_set_new(o, "line", f->line ? json_integer(f->line) : json_null());
+	json_object_set_new(o, "module", json_or_null(f->module));
+	json_object_set_new(o, "kind", json_string(f->trace	? "trace"
+						   : f->guest	? "guest"
+						   : f->inlined ? "inlined"
+								: "host"));
+	if (f->trace)
+		json_object_set_new(o, "trace", json_integer(f->trace));
+	json_object_set_new(o, "address", json_hex(f->addr));
+	return o;
+}
+
+/* Frames that are told once, for stacks that have their numbers: a hash of them. */
+struct frames {
+	json_t *list;		/* NULL: stacks have them themselves */
+	const struct alloc_frame **slot;
+	size_t *number, slots, n;
+};
+
+static bool frame_equal(const struct alloc_frame *a, const struct alloc_frame *b)
+{
+	return a->function == b->function && a->file == b->file && a->module == b->module &&
+	       a->addr == b->addr && a->line == b->line && a->trace == b->trace &&
+	       a->inlined == b->inlined && a->guest == b->guest;
+}
+
+static size_t frame_slot(const struct frames *t, const struct alloc_frame *f)
+{
+	uint64_t hash = hash_mix(hash_mix(f->addr, (uintptr_t)f->function), f->line);
+	size_t i = hash_mix(hash, f->trace) & (t->slots - 1);
+
+	while (t->slot[i] && !frame_equal(t->slot[i], f))
+		i = (i + 1) & (t->slots - 1);
+	return i;
+}
+
+static void frames_grow(struct frames *t)
+{
+	struct frames was = *t;
+
+	t->slots = was.slots ? 2 * was.slots : 1024;
+	t->slot = alloc_zeroed(t->slots, sizeof(*t->slot), "frames");
+	t->number = alloc_zeroed(t->slots, sizeof(*t->number), "frames");
+	for (size_t i = 0; i < was.slots; i++) {
+		size_t to = was.slot[i] ? frame_slot(t, was.slot[i]) : 0;
+
+		if (!was.slot[i])
+			continue;
+		t->slot[to] = was.slot[i];
+		t->number[to] = was.number[i];
+	}
+	free(was.slot);
+	free(was.number);
+}
+
+static size_t frame_number(struct frames *t, const struct alloc_frame *f)
+{
+	size_t i;
+
+	if (2 * t->n >= t->slots)
+		frames_grow(t);
+	i = frame_slot(t, f);
+	if (!t->slot[i]) {
+		t->slot[i] = f;
+		t->number[i] = t->n++;
+		json_array_append_new(t->list, json_frame(f));
+	}
+	return t->number[i];
+}
+
+static json_t *json_stack(struct frames *t, const struct alloc_stack *s)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < s->n; i++) {
-		const struct alloc_frame *f = &s->frame[i];
-		json_t *o = json_object();
-
-		json_object_set_new(o, "function", json_or_null(f->function));
-		json_object_set_new(o, "file", json_or_null(f->file));
-		json_object_set_new(o, "line", f->line ? json_integer(f->line) : json_null());
-		json_object_set_new(o, "module", json_or_null(f->module));
-		json_object_set_new(o, "kind", json_string(f->trace	? "trace"
-							   : f->guest	? "guest"
-							   : f->inlined ? "inlined"
-									: "host"));
-		if (f->trace)
-			json_object_set_new(o, "trace", json_integer(f->trace));
-		json_object_set_new(o, "address", json_hex(f->addr));
-		json_array_append_new(list, o);
-	}
+	for (size_t i = 0; i < s->n; i++)
+		json_array_append_new(list, t->list ? json_count(frame_number(t, &s->frame[i]))
+						    : json_frame(&s->frame[i]));
 	return list;
 }
 
@@ -71,7 +136,8 @@ static void set_numbers(json_t *o, const struct alloc_group *g)
 	json_object_set_new(o, "lifetimes", json_classes(g->life));
 }
 
-static json_t *json_group(const struct memprof_view *v, const struct alloc_group *g)
+static json_t *json_group(const struct memprof_view *v, const struct alloc_group *g,
+			  struct frames *frames)
 {
 	const struct alloc_stack *s = &v->l->stack[g->stack];
 	const struct alloc_frame *f = alloc_who(s);
@@ -87,7 +153,7 @@ static json_t *json_group(const struct memprof_view *v, const struct alloc_group
 	}
 	set_numbers(o, g);
 	if (v->q.by == ALLOC_BY_STACK)
-		json_object_set_new(o, "stack", json_frames(s));
+		json_object_set_new(o, "stack", json_stack(frames, s));
 	return o;
 }
 
@@ -143,11 +209,16 @@ struct json_t *memprof_json(const struct memprof_view *v)
 {
 	json_t *o = json_object(), *sites = json_array(), *all = json_object(),
 	       *sizes = json_array();
+	struct frames frames = { .list = v->share_frames ? json_array() : NULL };
 	struct alloc_totals t;
 
 	err_free(alloc_totals_make(v->l, &v->q, &t));
 	for (size_t i = 0; i < t.n; i++)
-		json_array_append_new(sites, json_group(v, &t.group[i]));
+		json_array_append_new(sites, json_group(v, &t.group[i], &frames));
+	if (frames.list)
+		json_object_set_new(o, "frames", frames.list);
+	free(frames.slot);
+	free(frames.number);
 	if (v->compare)
 		set_before(sites, v, &t);
 	set_numbers(all, &t.all);
@@ -170,6 +241,8 @@ struct json_t *memprof_json(const struct memprof_view *v)
 	json_object_set_new(o, "sites", sites);
 	json_object_set_new(o, "curve", json_curve(v, &t));
 	json_object_set_new(o, "incomplete_stacks", json_count(v->l->lost));
+	if (v->l->missing)
+		json_object_set_new(o, "missing", json_text(v->l->missing, strlen(v->l->missing)));
 	alloc_totals_free(&t);
 	return o;
 }

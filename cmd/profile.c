@@ -11,6 +11,7 @@
 #include <jansson.h>
 
 #include "analysis/profile/sysprof.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "cmd/cmd.h"
 #include "cmd/profile.h"
@@ -234,7 +235,7 @@ static char *page_source(void *ctx, const char *path)
 	static const char *const ends[] = { ".c",  ".h",  ".cc", ".cpp", ".cxx", ".hpp", ".S", ".rs",
 					    ".go", ".lua", ".py", ".js",  ".ts",  ".mjs", ".l", ".y" };
 	const char *dot = strrchr(path, '.'), *dir = ctx;
-	char *text = NULL, *packed = NULL, *whole = NULL;
+	_cleanup_free_ char *text = NULL, *packed = NULL, *whole = NULL;
 	struct err *err = NULL;
 	bool good = false;
 	size_t len = 0;
@@ -248,17 +249,14 @@ static char *page_source(void *ctx, const char *path)
 		err = file_read(whole, &text, &len);
 	if (!whole || err) {
 		err_free(err);
-		free(text);
+		free(taken(&text));
 		err = file_read(path, &text, &len);
 	}
-	free(packed);
-	free(whole);
 	if (!err && len) {
 		text[len - 1] = '\0';	/* at worst a last newline less */
-		return text;
+		return taken(&text);
 	}
 	err_free(err);
-	free(text);
 	return NULL;
 }
 

@@ -255,7 +255,7 @@ static struct err *prepare(struct recording *r, char **argv, struct recorder_opt
 		return err_new(ERR_USAGE, "--syscallbuf-size=%llu: must be 4 to %d (KB)",
 			       (unsigned long long)o->syscallbuf_kb, BUF_MAX >> 10);
 	ro->buffer_bytes =
-		o->no_syscallbuf || o->chaos || ro->ticks == TICKS_STEP /* they look at each call */
+		o->no_syscallbuf || o->chaos /* it looks at each call */
 			? 0
 			: (unsigned)o->syscallbuf_kb << 10;
 	if (o->num_cores > CORES_MAX)

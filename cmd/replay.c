@@ -45,7 +45,7 @@ static const struct option_set replay_set = {
 
 static struct err *replay_all(const char *dir, int ticks, int *status)
 {
-	struct replay_options options = { .echo = true, .ticks = ticks };
+	struct replay_options options = { .echo = true, .ticks = ticks, .undisturbed = true };
 	enum ticks_source chosen;
 	struct replay *r;
 	struct err *err;

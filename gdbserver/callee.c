@@ -22,6 +22,7 @@
 #include <capstone/capstone.h>
 #include <string.h>
 
+#include "abi/page.h"
 #include "gdbserver/internal.h"
 #include "x86/decode.h"
 
@@ -66,7 +67,7 @@ uint64_t callee_call_before(const struct server *s, int tid, uint64_t back_to)
 
 	/* the page before is not there */
 	if (replay_memory(s->r, tid, from, code, sizeof(code)) != sizeof(code)) {
-		from = back_to & ~4095ull;
+		from = page_down(back_to);
 		if (back_to - from > BEFORE ||
 		    replay_memory(s->r, tid, from, code, back_to - from) != back_to - from)
 			from = back_to;

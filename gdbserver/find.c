@@ -118,7 +118,7 @@ static bool chunk_mapped(struct find *f)
 static bool mapped_block(struct find *f, const struct map *m, uint64_t addr, char *buf, size_t size)
 {
 	enum { BACK = 1 << 16 };
-	uint64_t page = addr & ~(uint64_t)(PAGE_BYTES - 1), head[2];
+	uint64_t page = page_down(addr), head[2];
 
 	for (unsigned i = 0; i < BACK && page >= m->start; i++, page -= PAGE_BYTES) {
 		if (replay_memory(f->s->r, f->tid, page, head, 16) != 16)

@@ -31,6 +31,9 @@ struct armed {
 /* Only in these threads is there a breakpoint at addr: points.c. */
 struct only { uint64_t addr; unsigned n; int tid[7]; };
 
+/* The condition of a breakpoint at addr, which the debugger looks at again: points.c. */
+struct implied { uint64_t addr; unsigned cond; };
+
 /* Points in time: the user's checkpoints, places that were visited. */
 struct kept {
 	unsigned id;
@@ -136,6 +139,8 @@ struct server {
 	struct only *only;
 	unsigned only_n;
 	char *only_text;		/* what commands.py said of them */
+	struct implied *implied;
+	unsigned implied_n;
 	struct jit_process *jit;
 	unsigned jit_n;
 	/* as commands.py says: it knows of objects; a breakpoint waits for a function; is there */
@@ -227,6 +232,8 @@ handler do_insert, do_remove;
  * are for some threads only.  False: nothing new.
  */
 bool points_threads(struct server *s, const char *text);
+void points_implied(struct server *s, const char *text);
+bool points_implied_end(struct server *s, const struct replay_stop *stop);
 /* The condition of a breakpoint, with its threads. */
 unsigned points_condition(struct server *s, const struct replay_break *b);
 /* Is there a watchpoint? */

@@ -403,6 +403,12 @@ static void do_thread(struct monitor *m)
 		err_free(process_breaks(m->s));
 }
 
+static void do_conditions(struct monitor *m)
+{
+	points_implied(m->s, m->args);
+	err_free(process_breaks(m->s));
+}
+
 static void do_jit(struct monitor *m)
 {
 	jit_registered(m->s, m->args, m->o);
@@ -520,6 +526,7 @@ static const struct { const char *name; monitor_fn *run; const char *args, *help
 	{ "lines", do_lines, NULL, NULL },
 	{ "exe", do_exe, NULL, NULL },
 	{ "thread", do_thread, NULL, NULL },
+	{ "conditions", do_conditions, NULL, NULL },
 	{ "jit", do_jit, NULL, NULL },
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };

@@ -66,7 +66,7 @@ static void add_pages(void *ctx, uint64_t addr, uint64_t size)
 
 	if (!size || size > VARIABLE_MAX)
 		return;
-	for (uint64_t page = addr & ~(PAGE_BYTES - 1ull); page < addr + size; page += PAGE_BYTES) {
+	for (uint64_t page = page_down(addr); page < addr + size; page += PAGE_BYTES) {
 		if (p->n && p->page[p->n - 1] == page)
 			continue;
 		if (p->n == p->room) {

@@ -11,35 +11,86 @@
 #include "base/bug.h"
 #include "gdbserver/internal.h"
 
-/*
- * ";X<length>,<bytecode>X..." as replay_condition() wants it.  What cannot be parsed is no
- * condition.
- */
+/* Conditions, as replay_condition() wants them. */
+struct conditions { char bytes[PACKET_MAX]; unsigned len; };
+
+/* One more, of n bytes in hexadecimal digits. */
+static bool add_condition(struct conditions *c, const char **p, uint64_t n)
+{
+	if (n > UINT16_MAX || strlen(*p) < 2 * n || c->len + 2 + n + 1 > sizeof(c->bytes))
+		return false;
+	c->bytes[c->len++] = (char)(n >> 8);
+	c->bytes[c->len++] = (char)n;
+	for (uint64_t i = 0; i < n; i++, *p += 2) {
+		const char two[3] = { (*p)[0], (*p)[1], 0 }, *q = two;
+		uint64_t byte;
+
+		if (!parse_hex(&q, &byte) || *q)
+			return false;
+		c->bytes[c->len++] = (char)byte;
+	}
+	return true;
+}
+
+/* ";X<length>,<bytecode>X...".  What cannot be parsed is no condition. */
 static unsigned parse_conditions(struct server *s, const char *p)
 {
-	static char bytes[PACKET_MAX];
-	unsigned len = 0;
+	static struct conditions c;
+	uint64_t n;
 
+	c.len = 0;
 	if (!parse_char(&p, ';'))
 		return 0;
 	while (parse_char(&p, 'X')) {
-		uint64_t n;
-
-		if (!parse_hex(&p, &n) || !parse_char(&p, ',') || n > UINT16_MAX ||
-		    strlen(p) < 2 * n || len + 2 + n + 1 > sizeof(bytes))
+		if (!parse_hex(&p, &n) || !parse_char(&p, ',') || !add_condition(&c, &p, n))
 			return 0;
-		bytes[len++] = (char)(n >> 8);
-		bytes[len++] = (char)n;
-		for (uint64_t i = 0; i < n; i++, p += 2) {
-			const char two[3] = { p[0], p[1], 0 }, *q = two;
-			uint64_t byte;
-
-			if (!parse_hex(&q, &byte) || *q)
-				return 0;
-			bytes[len++] = (char)byte;
-		}
 	}
-	return len ? replay_condition(s->r, bytes, len) : 0;
+	return c.len ? replay_condition(s->r, c.bytes, c.len) : 0;
+}
+
+/* ---- what must hold for a condition that the debugger evaluates itself ----------------------- */
+
+/*
+ * " ADDRESS:CODE,CODE"...: gdb sends no condition for these places, but at least one of these holds
+ * wherever it would stop (commands_conditions.py).  They are for this move of the user's alone.
+ */
+void points_implied(struct server *s, const char *text)
+{
+	static struct conditions c;
+	struct implied one;
+
+	s->implied_n = 0;
+	while (parse_hex(&text, &one.addr) && parse_char(&text, ':')) {
+		c.len = 0;
+		do {
+			if (!add_condition(&c, &text, strspn(text, "0123456789abcdef") / 2))
+				return;
+		} while (parse_char(&text, ','));
+		one.cond = replay_condition(s->r, c.bytes, c.len);
+		s->implied = alloc_more(s->implied, s->implied_n + 1, sizeof(*s->implied),
+					"conditions");
+		s->implied[s->implied_n++] = one;
+		if (!parse_char(&text, ' '))
+			break;
+	}
+}
+
+static unsigned implied_at(const struct server *s, uint64_t addr)
+{
+	for (unsigned i = 0; i < s->implied_n; i++) {
+		if (s->implied[i].addr == addr)
+			return s->implied[i].cond;
+	}
+	return 0;
+}
+
+/* After another stop than these the debugger may find another program, or another task's. */
+bool points_implied_end(struct server *s, const struct replay_stop *stop)
+{
+	if (!s->implied_n || stop->kind == REPLAY_STOP_STEP || stop->kind == REPLAY_STOP_BREAK)
+		return false;
+	s->implied_n = 0;
+	return true;
 }
 
 /* ---- for some threads ---------------------------------------------------------------------- */
@@ -63,7 +114,8 @@ bool points_threads(struct server *s, const char *text)
 	end += s->over;
 	s->libraries_late = *end != '*';
 	end += !s->libraries_late;
-	changed = jit_flags(s, (const char **)&end);
+	changed = jit_flags(s, (const char **)&end) || s->implied_n;
+	s->implied_n = 0;
 	if (!(*end || s->only_n) || (s->only_text && !strcmp(s->only_text, text)))
 		return changed;
 	free(s->only_text);
@@ -87,7 +139,10 @@ unsigned points_condition(struct server *s, const struct replay_break *b)
 	/* the first thread has none until its loader sets it */
 	uint64_t fs_base[sizeof(s->only->tid) / sizeof(s->only->tid[0]) + 1] = { 0 };
 	const struct only locked = { .n = 1, .tid = { s->tid_locked } }, *o;
-	unsigned n = 1;
+	unsigned n = 1, cond = b->cond;
+
+	if (b->kind == REPLAY_BREAK && !cond)
+		cond = implied_at(s, b->addr);
 
 	if (s->tid_locked) {
 		o = &locked;
@@ -99,7 +154,7 @@ unsigned points_condition(struct server *s, const struct replay_break *b)
 		o = i < s->only_n ? &s->only[i] : NULL;
 	}
 	if (b->kind != REPLAY_BREAK || !o)
-		return b->cond;
+		return cond;
 	for (unsigned i = 0; i < o->n; i++) {
 		struct regs regs;
 		struct err *err = replay_regs(s->r, o->tid[i], &regs);
@@ -109,10 +164,10 @@ unsigned points_condition(struct server *s, const struct replay_break *b)
 			continue;	/* not here, now */
 		}
 		if (!regs.fs_base)
-			return b->cond;
+			return cond;
 		fs_base[n++] = regs.fs_base;
 	}
-	return replay_condition_threads(s->r, b->cond, fs_base, n);
+	return replay_condition_threads(s->r, cond, fs_base, n);
 }
 
 /* ---- set and removed ------------------------------------------------------------------------- */

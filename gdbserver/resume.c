@@ -168,6 +168,8 @@ static void stopped(struct server *s, struct err *err, const struct replay_stop 
 		return;
 	}
 	s->last = *stop;
+	if (points_implied_end(s, stop))
+		err_free(process_breaks(s));
 	threads_unchosen(s);
 	if (!s->places_told)
 		monitor_note_place(s);

@@ -216,6 +216,7 @@ struct err *gdbserver_run(struct replay *r, int fd, bool ours)
 	free(s->known);
 	free(s->only);
 	free(s->only_text);
+	free(s->implied);
 	err = s->err;
 	free(s->out.bytes);
 	free(s);

@@ -4,6 +4,7 @@
  *	cpython.c	finds the machine and threads, walks stacks
  *	cpython_value.c	values as repr() writes them
  *	cpython_locals.c	variables of frames
+ *	cpython_fields.c	attributes of objects
  */
 #ifndef GUESTS_CPYTHON_H
 #define GUESTS_CPYTHON_H
@@ -71,6 +72,8 @@ struct py_dict {
 	unsigned minor;
 };
 bool py_dict_open(const struct py *py, uint64_t object, struct py_dict *ret);
+/* The same of its keys, and of its values where these are apart (0 = they are not). */
+bool py_dict_parts(const struct py *py, uint64_t keys, uint64_t values, struct py_dict *ret);
 /* False: there is nothing at i. */
 bool py_dict_entry(const struct py *py, const struct py_dict *d, uint64_t i, uint64_t *key,
 		   uint64_t *value);
@@ -79,6 +82,9 @@ uint64_t py_dict_get(const struct py *py, uint64_t object, const char *name);
 
 /* cpython_locals.c */
 const char *py_object_type(struct guests *g, struct code *c, uint64_t addr);
+/* cpython_fields.c */
+bool py_fields(struct guests *g, struct code *c, const struct guests_vm *vm, uint64_t addr,
+	       guests_variable_fn *fn, void *ctx);
 bool py_locals(struct guests *g, struct code *c, const struct guests_frame *f,
 	       guests_variable_fn *fn, void *ctx);
 

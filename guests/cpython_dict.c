@@ -5,17 +5,13 @@
 
 enum { DICT_GENERAL = 0, DICT_UNICODE = 1, DICT_SPLIT = 2 };
 
-bool py_dict_open(const struct py *py, uint64_t object, struct py_dict *ret)
+bool py_dict_parts(const struct py *py, uint64_t keys, uint64_t values, struct py_dict *ret)
 {
-	unsigned char b[48], k[32];
+	unsigned char k[32];
 	uint8_t index;
 
-	if (!object || !mem_bytes(py->g, object, b, sizeof(b)))
-		return false;
-	*ret = (struct py_dict){ .minor = py->y->minor };
-	memcpy(&ret->keys, b + 32, 8);
-	memcpy(&ret->values, b + 40, 8);
-	if (!ret->keys || !mem_bytes(py->g, ret->keys, k, sizeof(k)))
+	*ret = (struct py_dict){ .minor = py->y->minor, .keys = keys, .values = values };
+	if (!keys || !mem_bytes(py->g, keys, k, sizeof(k)))
 		return false;
 	index = k[9];
 	ret->kind = k[10];
@@ -66,6 +62,14 @@ bool py_dict_entry(const struct py *py, const struct py_dict *d, uint64_t i, uin
 		*value = entry[1];
 	}
 	return *key && *value;
+}
+
+bool py_dict_open(const struct py *py, uint64_t object, struct py_dict *ret)
+{
+	uint64_t part[2];
+
+	return object && mem_bytes(py->g, object + 32, part, sizeof(part)) &&
+	       py_dict_parts(py, part[0], part[1], ret);
 }
 
 uint64_t py_dict_get(const struct py *py, uint64_t object, const char *name)

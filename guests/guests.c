@@ -74,26 +74,9 @@ static void *copy_of(const void *p, size_t n)
 	return copy;
 }
 
-static bool grow(void *p, size_t *room, size_t need, size_t size)
-{
-	void **array = p, *more;
-	size_t n = *room ? *room : 16;
-
-	if (need <= *room)
-		return true;
-	while (n < need)
-		n *= 2;
-	more = realloc(*array, n * size);
-	if (!more)
-		return false;
-	*array = more;
-	*room = n;
-	return true;
-}
-
 static struct code *code_add(struct guests *g)
 {
-	if (!grow(&g->code, &g->codes_room, g->codes + 1, sizeof(*g->code)))
+	if (!array_grow(&g->code, &g->codes_room, g->codes + 1, sizeof(*g->code)))
 		return NULL;
 	g->code[g->codes] = (struct code){ 0 };
 	return &g->code[g->codes++];
@@ -127,22 +110,6 @@ const struct guests_vm *const *guests_vms(const struct guests *g, size_t *n_ret)
 {
 	*n_ret = g->vms;
 	return (const struct guests_vm *const *)g->vm;
-}
-
-struct guests_vm *vm_at(struct guests *g, enum guests_language language, uint64_t address)
-{
-	struct guests_vm *vm;
-
-	for (size_t i = 0; i < g->vms; i++)
-		if (g->vm[i]->language == language && g->vm[i]->address == address)
-			return g->vm[i];
-	if (!grow(&g->vm, &g->vms_room, g->vms + 1, sizeof(*g->vm)))
-		return NULL;
-	vm = calloc(1, sizeof(*vm));
-	if (!vm)
-		return NULL;
-	*vm = (struct guests_vm){ .language = language, .address = address };
-	return g->vm[g->vms++] = vm;
 }
 
 /* The index of what is known of the module at pc; -1 = it is of no machine. */
@@ -180,9 +147,6 @@ bool guests_has_code(struct guests *g, uint64_t pc)
 }
 
 /* ---- native frames -------------------------------------------------------------------------- */
-
-const uint8_t kept_registers[KEPT] = { SYMBOLS_RBX, SYMBOLS_RBP, SYMBOLS_R12,
-				       SYMBOLS_R13, SYMBOLS_R14, SYMBOLS_R15 };
 
 static bool read_for_symbols(void *ctx, uint64_t addr, void *buf, size_t len)
 {
@@ -233,15 +197,17 @@ static bool step(struct guests *g, struct symbols_regs *regs, const struct symbo
 	return symbols_unwind_step(g->o.symbols, regs, mem, first, cfa_ret, how_ret);
 }
 
-static size_t unwind_host(struct guests *g, const struct symbols_regs *from)
+static size_t unwind_once(struct guests *g, const struct symbols_regs *from,
+			  enum symbols_end *end_ret)
 {
 	struct symbols_memory mem = { .read = read_for_symbols, .ctx = g };
 	struct symbols_regs regs = *from;
 	enum symbols_how how = SYMBOLS_FIRST;
-	bool first = true;
+	bool first = true, guessed = false;
 	uint64_t kept[KEPT];
 	size_t n = 0;
 
+	*end_ret = SYMBOLS_CUT;
 	for (unsigned i = 0; i < KEPT; i++)
 		kept[i] = GUESTS_KEPT + i;
 	while (n < g->o.max_host) {
@@ -254,21 +220,48 @@ static size_t unwind_host(struct guests *g, const struct symbols_regs *from)
 		memcpy(h->kept, kept, sizeof(kept));
 		n++;
 		g->step.n = 0;
-		if (!step(g, &regs, &mem, h->code, first, &p->cfa, &how))
+		if (!step(g, &regs, &mem, h->code, first, &p->cfa, &how)) {
+			*end_ret = !symbols_outermost(g->o.symbols, &h->regs, &mem, first)
+					   ? SYMBOLS_BROKEN
+				   : guessed ? SYMBOLS_GUESSED
+					     : SYMBOLS_WHOLE;
 			break;
+		}
+		guessed |= symbols_is_guess(how);
 		kept_follow(g, &regs, h->kept, kept);
 		first = how == SYMBOLS_SIGNAL;
 	}
 	return n;
 }
 
+static size_t machines_known(const struct guests *g)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < g->codes; i++)
+		n += g->code[i].machine != NULL;
+	return n;
+}
+
+/* A machine that is first met further out may know the code further in. */
+static size_t unwind_host(struct guests *g, const struct symbols_regs *from,
+			  enum symbols_end *end_ret)
+{
+	size_t known = machines_known(g), n = unwind_once(g, from, end_ret);
+
+	if (*end_ret != SYMBOLS_WHOLE && machines_known(g) > known)
+		n = unwind_once(g, from, end_ret);
+	return n;
+}
+
 size_t guests_unwind_host(struct guests *g, const struct symbols_regs *regs,
 			  struct symbols_pc *ret, size_t max)
 {
+	enum symbols_end end;
 	size_t n;
 
 	mem_new_round(g);
-	n = unwind_host(g, regs);
+	n = unwind_host(g, regs, &end);
 	if (n > max)
 		n = max;
 	memcpy(ret, g->pc, n * sizeof(*ret));
@@ -276,29 +269,6 @@ size_t guests_unwind_host(struct guests *g, const struct symbols_regs *regs,
 }
 
 /* ---- merging -------------------------------------------------------------------------------- */
-
-bool walk_add(struct guests *g, struct walk *w, const struct guests_frame *f)
-{
-	if (g->guests >= g->o.max_guest) {
-		w->stack->why = GUESTS_DEEP;
-		return false;
-	}
-	if (!grow(&g->guest, &g->guests_room, g->guests + 1, sizeof(*g->guest))) {
-		w->stack->why = GUESTS_NO_MEMORY;
-		return false;
-	}
-	g->guest[g->guests] = *f;
-	if (f->host >= w->hosts)
-		g->guest[g->guests].host = w->hosts ? (unsigned)w->hosts - 1 : 0;
-	g->guests++;
-	return true;
-}
-
-void walk_machinery(struct guests *g, size_t host)
-{
-	if (host < g->o.max_host)
-		g->machinery[host] = true;
-}
 
 /* Machines of several languages each added theirs in order. */
 static void sort_by_host(struct guests *g, struct guests_stack *ret)
@@ -329,7 +299,7 @@ static void merge(struct guests *g, size_t hosts, struct guests_stack *ret)
 	size_t n = 0, at = 0;
 
 	sort_by_host(g, ret);
-	if (!grow(&g->merged, &g->merged_room, hosts + g->guests, sizeof(*g->merged))) {
+	if (!array_grow(&g->merged, &g->merged_room, hosts + g->guests, sizeof(*g->merged))) {
 		ret->why = GUESTS_NO_MEMORY;
 		return;
 	}
@@ -364,14 +334,6 @@ static void unwind_machines(struct guests *g, struct walk *w)
 	}
 }
 
-static bool has_machine(const struct guests *g)
-{
-	for (size_t i = 0; i < g->codes; i++)
-		if (g->code[i].machine)
-			return true;
-	return false;
-}
-
 void guests_unwind(struct guests *g, const struct symbols_regs *regs, struct guests_stack *ret)
 {
 	struct walk w = { .pc = g->pc, .host = g->host, .stack = ret };
@@ -380,10 +342,15 @@ void guests_unwind(struct guests *g, const struct symbols_regs *regs, struct gue
 	mem_new_round(g);
 	g->guests = 0;
 	memset(g->machinery, 0, g->o.max_host * sizeof(*g->machinery));
-	w.hosts = ret->hosts = unwind_host(g, regs);
+	w.hosts = ret->hosts = unwind_host(g, regs, &ret->end);
 	unwind_machines(g, &w);
 	if (!g->guests && ret->why == GUESTS_COMPLETE)
-		ret->why = has_machine(g) ? GUESTS_OUTSIDE : GUESTS_NO_VM;
+		ret->why = machines_known(g) ? GUESTS_OUTSIDE : GUESTS_NO_VM;
+	/* What lies further out than the machine's frames is part of the stack, too. */
+	if (guests_is_complete(ret->why) && ret->end != SYMBOLS_WHOLE)
+		ret->why = ret->end == SYMBOLS_GUESSED ? GUESTS_GUESSED
+			   : ret->end == SYMBOLS_CUT   ? GUESTS_DEEP
+						       : GUESTS_HOST;
 	if (!ret->chain.frames)
 		ret->chain.frames = g->guests;
 	merge(g, w.hosts, ret);

@@ -112,10 +112,13 @@ enum guests_why {
 	/* The reasons that a profile counts. */
 	GUESTS_STARTING,	/* the machine is being made, or ends */
 	GUESTS_LAYOUT,		/* a build whose structures are not known */
+	GUESTS_GC32,		/* LuaJIT with references of 32 bits: its frames are not read */
 	GUESTS_MEMORY,		/* memory that should be there could not be read */
 	GUESTS_CORRUPT,		/* frames that lead nowhere, or round in circles */
 	GUESTS_TRACE,		/* machine code of no trace that is known, or without snapshots */
-	GUESTS_HOST,		/* the native stack breaks off before the machine's frames */
+	GUESTS_HOST,		/* the native stack breaks off before the thread's first frame */
+	/* native frames may be missing: code without unwind information, and no proof */
+	GUESTS_GUESSED,
 	GUESTS_DEEP,		/* more frames than options.max_guest: the outermost are missing */
 	GUESTS_NO_MEMORY,	/* of ours */
 	GUESTS_WHYS
@@ -193,6 +196,7 @@ struct guests_stack {
 	/* The native frames alone, as symbols_unwind() gives them. */
 	const struct symbols_pc *host;
 	size_t hosts;
+	enum symbols_end end;	/* of the native frames */
 	const struct guests_vm *vm;	/* the innermost; NULL = none */
 	enum guests_state state;	/* of the innermost */
 	unsigned trace;		/* that runs, or that called what runs; 0 = none */
@@ -225,6 +229,7 @@ struct guests_variable {
 	enum guests_variable_kind kind;
 	const char *name;	/* as in the source */
 	const char *value;	/* as the language prints it, cut where it is long */
+	uint64_t object;	/* where it is, when it is an object; 0 = unknown */
 };
 typedef void guests_variable_fn(void *ctx, const struct guests_variable *v);
 /*

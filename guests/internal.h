@@ -2,6 +2,7 @@
  * internal.h - inside the room.
  *
  *	guests.c	create, fork, the native frames, merging
+ *	walk.c		what machines add to a stack
  *	memory.c	memory of the process in pages that one call shares; strings
  *	value.c		values as text, variables of frames
  *	luajit.c ...	one file (or some) for each machine: struct guest_machine
@@ -13,17 +14,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "abi/page.h"
 #include "guests/guests.h"
 #include "guests/value.h"
 
-/* ---- memory (memory.c) ---------------------------------------------------------------------- */
+/* ---- memory (memory.c) ----------------------------------------------------------------------- */
 
 /*
  * What one call may read: thousands of deep frames need less, and frames that lie cannot keep it
  * going.
  */
 enum { MAX_READS = 1 << 20, MAX_LOADS = 1 << 14 };
-enum { PAGE_BITS = 12, PAGE_BYTES = 1 << PAGE_BITS, PAGES = 256 };
+enum { PAGES = 256 };
 struct page {
 	uint64_t addr;
 	uint32_t round;		/* the call that read it; other than guests.round: stale */
@@ -53,7 +55,10 @@ static inline bool mem_u8(struct guests *g, uint64_t addr, uint8_t *ret)
 	return mem_bytes(g, addr, ret, 1);
 }
 
-/* ---- strings (memory.c) --------------------------------------------------------------------- */
+/* Room in the array at *p for `need` entries of `size` bytes.  False: no memory; it stays. */
+bool array_grow(void *p, size_t *room, size_t need, size_t size);
+
+/* ---- strings (memory.c) ---------------------------------------------------------------------- */
 
 struct line_index;
 struct strings {
@@ -119,7 +124,7 @@ bool variable_tell(struct variables *v, enum guests_variable_kind kind, const ch
 /* The code of a machine; NULL = of none. */
 struct code *code_of(struct guests *g, const struct guests_vm *vm);
 
-/* ---- machines ------------------------------------------------------------------------------- */
+/* ---- machines -------------------------------------------------------------------------------- */
 
 struct machine;			/* of one language: its functions */
 /* A module that was on a stack: is it a machine's? */
@@ -151,6 +156,9 @@ struct machine {
 		      enum guests_at at, uint64_t addr, struct out *t);
 	/* guests_type_name(); NULL = objects do not say */
 	const char *(*type_name)(struct guests *g, struct code *c, uint64_t addr);
+	/* guests_fields(); NULL = objects have none */
+	bool (*fields)(struct guests *g, struct code *c, const struct guests_vm *vm, uint64_t addr,
+		       guests_variable_fn *fn, void *ctx);
 };
 extern const struct machine *const machines[];		/* ends with NULL */
 extern const struct machine luajit_machine, cpython_machine, lua_machine, v8_machine;
@@ -173,6 +181,7 @@ struct walk {
 	/* of the innermost machine on the stack, whichever adds first */
 	struct guests_stack *stack;
 };
+/* ---- walk.c ---------------------------------------------------------------------------------- */
 /*
  * Appends a guest frame, innermost first, which runs in the native frame f->host.  False: there are
  * too many (w->stack->why says so).

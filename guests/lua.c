@@ -89,7 +89,7 @@ static int version_of(const struct symbols_module *m)
 		version = version_in(b, len);
 		if (version >= 0)
 			return version;
-		v = (v + len + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+		v = page_up(v + len);
 	}
 	return -1;
 }

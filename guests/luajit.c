@@ -682,11 +682,23 @@ static bool host_walk(struct stack *s, struct walk *w, size_t i, bool interprete
 	return ok;
 }
 
+/* Does that native frame of the interpreter run a machine whose references have 32 bits? */
+static bool host_is_gc32(struct guests *g, const struct symbols_regs *regs)
+{
+	enum { SAVED_L = 24, GCT = 5, GLREF = 8 };
+	uint32_t L, G;
+	uint8_t gct;
+
+	return mem_u32(g, regs->r[SYMBOLS_RSP] + SAVED_L, &L) && L && !(L & 7) &&
+	       mem_u8(g, (uint64_t)L + GCT, &gct) && gct == LJ_T_THREAD &&
+	       mem_u32(g, (uint64_t)L + GLREF, &G) && G && !(G & 7) && mem_u8(g, G, &gct);
+}
+
 static void unwind(struct guests *g, struct code *c, struct walk *w)
 {
 	struct lj_code *code = c->data;
 	struct stack s = { .lj = { .g = g, .code = code }, .w = w, .innermost = true };
-	bool seen = false;
+	bool seen = false, made = false;
 	uint64_t bias;
 
 	for (size_t i = 0; i < w->hosts; i++) {
@@ -697,6 +709,8 @@ static void unwind(struct guests *g, struct code *c, struct walk *w)
 		if (!interpreter && (w->host[i].code >= 0 ||
 				     symbols_module_at(g->o.symbols, w->pc[i].lookup, &bias)))
 			continue;
+		made |= !interpreter;
+		code->gc32 |= interpreter && host_is_gc32(g, &w->host[i].regs);
 		if (!host_enter(&s, i))
 			continue;
 		s.vm->module = c->module;
@@ -709,8 +723,8 @@ static void unwind(struct guests *g, struct code *c, struct walk *w)
 		if (!host_walk(&s, w, i, interpreter))
 			return;
 	}
-	if (seen && !s.vm)
-		w->stack->why = GUESTS_STARTING;
+	if (!s.vm && (seen || (made && code->gc32)))
+		w->stack->why = code->gc32 ? GUESTS_GC32 : GUESTS_STARTING;
 	if (s.frame > s.bottom + 8 && s.vm && w->stack->why == GUESTS_COMPLETE)
 		w->stack->why = GUESTS_HOST;
 }

@@ -14,6 +14,7 @@ enum { L_GLREF = 16, L_CFRAME = 80, CF_L = 16 };
 static const struct lj_layout layouts[] = {
 	{ "LuaJIT 2.1", false, 80, 32, 184, 192, 368, 376, 728, 3968, 384, 396, 1696, 104 },
 	{ "LuaJIT 2.1", false, 80, 32, 184, 192, 376, 384, 744, 4000, 384, 396, 1696, 104 },
+	{ "LuaJIT 2.1 (OpenResty)", false, 80, 32, 184, 192, 368, 376, 736, 4008, 384, 396, 1696, 104 },
 	{ "LuaJIT 2.1 (Tarantool)", true, 96, 48, 408, 304, 448, 464, 808, 4080, 392, 404, 0, 104 },
 };
 enum { LAYOUTS = sizeof(layouts) / sizeof(*layouts) };
@@ -117,12 +118,21 @@ bool lj_is_thread(const struct lj *lj, uint64_t L)
 	return G == lj->G;
 }
 
+/* The dispatch table begins there: addresses of the interpreter's code, and before it none. */
+static bool dispatch_is(const struct lj *lj, uint64_t table)
+{
+	uint64_t w[3], start = lj->code->start, size = lj->code->end - start;
+
+	return mem_bytes(lj->g, table - 8, w, sizeof(w)) && w[0] - start >= size &&
+	       w[1] - start < size && w[2] - start < size;
+}
+
 static bool vm_is(struct lj *lj, uint64_t G, const struct lj_layout *y)
 {
 	uint64_t cur;
 
 	*lj = (struct lj){ .g = lj->g, .code = lj->code, .y = y, .G = G, .J = G + y->J };
-	return G && !(G & 7) && y->cframe == lj->code->cframe &&
+	return G && !(G & 7) && y->cframe == lj->code->cframe && dispatch_is(lj, G + y->dispatch) &&
 	       mem_u64(lj->g, G + y->mainthref, &lj->main) && lj_is_thread(lj, lj->main) &&
 	       mem_u64(lj->g, G + y->cur_L, &cur) && (!cur || lj_is_thread(lj, cur));
 }

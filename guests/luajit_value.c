@@ -312,7 +312,7 @@ static void tell_in_trace(struct frame *fr, enum guests_variable_kind kind,
 {
 	/* slots of snapshots count from the base that the trace began with, two before it */
 	uint64_t slot = (addr - (fr->f->inside.base - 16)) / 8;
-	struct guests_variable var = { kind, v->name, "<in a register of the trace>" };
+	struct guests_variable var = { kind, v->name, "<in a register of the trace>", 0 };
 	struct out t;
 	char buf[VALUE_MAX];
 	uint64_t value;

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/hash.h"
 #include "guests/internal.h"
 
 void mem_new_round(struct guests *g)
@@ -53,8 +54,8 @@ static void pages_fetch(struct guests *g)
 
 static const struct page *page_at(struct guests *g, uint64_t addr)
 {
-	uint64_t start = addr & ~(uint64_t)(PAGE_BYTES - 1);
-	struct page *p = &g->page[(start >> PAGE_BITS ^ start >> 23) % PAGES];
+	uint64_t start = page_down(addr);
+	struct page *p = &g->page[(start / PAGE_BYTES ^ start >> 23) % PAGES];
 
 	if (g->fetched != g->round)
 		pages_fetch(g);
@@ -114,15 +115,6 @@ struct string_block {
 	char text[];
 };
 
-static uint64_t string_hash(const char *s, size_t len)
-{
-	uint64_t h = 0xcbf29ce484222325ull;
-
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ (unsigned char)s[i]) * 0x100000001b3ull;
-	return h ^ h >> 32;
-}
-
 static bool slots_grow(struct strings *s)
 {
 	size_t slots = s->slots ? s->slots * 2 : 256;
@@ -135,7 +127,7 @@ static bool slots_grow(struct strings *s)
 
 		if (!s->slot[i])
 			continue;
-		at = (size_t)string_hash(s->slot[i], strlen(s->slot[i])) & (slots - 1);
+		at = (size_t)hash_bytes(s->slot[i], strlen(s->slot[i])) & (slots - 1);
 		while (slot[at])
 			at = (at + 1) & (slots - 1);
 		slot[at] = s->slot[i];
@@ -172,7 +164,7 @@ const char *string_intern(struct guests *g, const char *text, size_t len)
 		len = (size_t)(zero - text);
 	if (s->n * 2 >= s->slots && !slots_grow(s))
 		return NULL;
-	at = (size_t)string_hash(text, len) & (s->slots - 1);
+	at = (size_t)hash_bytes(text, len) & (s->slots - 1);
 	for (; s->slot[at]; at = (at + 1) & (s->slots - 1))
 		if (!strncmp(s->slot[at], text, len) && !s->slot[at][len])
 			return s->slot[at];
@@ -278,4 +270,23 @@ void lines_drop(struct guests *g)
 			free(g->lines[i]);
 			g->lines[i] = next;
 		}
+}
+
+/* ---- arrays ---------------------------------------------------------------------------------- */
+
+bool array_grow(void *p, size_t *room, size_t need, size_t size)
+{
+	void **array = p, *more;
+	size_t n = *room ? *room : 16;
+
+	if (need <= *room)
+		return true;
+	while (n < need)
+		n *= 2;
+	more = realloc(*array, n * size);
+	if (!more)
+		return false;
+	*array = more;
+	*room = n;
+	return true;
 }

@@ -69,6 +69,13 @@ static bool layout_read(struct guests *g, const struct code *c, struct v8_layout
 		if (!constant(g, c, all[i].name, all[i].to))
 			return false;
 	y->code = 48;
+	if (!constant(g, c, "v8dbg_class_BytecodeArray__data__uintptr_t", &y->bytecode))
+		y->bytecode = 54;
+	/* up to V8 10 a Code object ends with the instructions themselves */
+	if (constant(g, c, "v8dbg_class_Code__instruction_start__uintptr_t", &y->instructions) &&
+	    (!y->instructions ||
+	     !constant(g, c, "v8dbg_type_Code__CODE_TYPE", &y->type_code)))
+		return false;
 	return true;
 }
 
@@ -87,20 +94,72 @@ static void sizes_find(struct guests *g, const struct code *c, struct v8_code *v
 	}
 }
 
+/*
+ * What a function gives back that does nothing else: a value, of 4 or 8 bytes, at a fixed address.
+ */
+static bool returned(struct guests *g, uint64_t function, uint64_t *ret)
+{
+	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	uint8_t b[24];
+	unsigned at = 0;
+	int32_t rel;
+	uint32_t narrow;
+	bool loads;
+
+	if (!mem_bytes(g, function, b, sizeof(b)))
+		return false;
+	if (!memcmp(b, endbr, sizeof(endbr)))
+		at = sizeof(endbr);
+	loads = b[at + 1] == 0x8b;			/* mov rel(%rip),%rax */
+	if (b[at] != 0x48 || (!loads && b[at + 1] != 0x8d) || b[at + 2] != 0x05)
+		return false;
+	memcpy(&rel, b + at + 3, 4);
+	at += 7;
+	*ret = function + at + (uint64_t)(int64_t)rel;
+	if (loads && !mem_u64(g, *ret, ret))
+		return false;
+	if (!memcmp(b + at, "\x48\x8b\x00\xc3", 4))	/* mov (%rax),%rax */
+		return mem_u64(g, *ret, ret);
+	if (memcmp(b + at, "\x8b\x00\xc3", 3))		/* mov (%rax),%eax */
+		return b[at] == 0xc3;
+	if (!mem_u32(g, *ret, &narrow))
+		return false;
+	*ret = narrow;
+	return true;
+}
+
+/*
+ * Where V8's builtins are: by symbols, or where those are stripped by functions that are exported.
+ */
+static bool blob_find(struct guests *g, const struct code *c, uint64_t *start_ret,
+		      uint64_t *size_ret)
+{
+	static const char exported[] = "_ZN2v88internal23DefaultEmbeddedBlobCodeEv",
+			  exported_size[] = "_ZN2v88internal27DefaultEmbeddedBlobCodeSizeEv";
+	uint64_t at;
+	uint32_t size = 3 << 20;
+
+	if (symbol_at(g, c, "v8_Default_embedded_blob_code_", start_ret)) {
+		if (symbol_at(g, c, "v8_Default_embedded_blob_code_size_", &at))
+			mem_u32(g, at, &size);
+		*size_ret = size;
+		return true;
+	}
+	return symbol_at(g, c, exported, &at) && returned(g, at, start_ret) &&
+	       symbol_at(g, c, exported_size, &at) && returned(g, at, size_ret) &&
+	       *size_ret < 1 << 28;
+}
+
 static bool examine(struct guests *g, struct code *c)
 {
 	struct v8_code *v8;
-	uint64_t at, blob;
-	uint32_t size;
+	uint64_t blob, size;
 
-	if (!symbol_at(g, c, "v8_Default_embedded_blob_code_", &blob))
+	if (!blob_find(g, c, &blob, &size))
 		return false;
 	v8 = calloc(1, sizeof(*v8));
 	if (!v8)
 		return false;
-	size = 3 << 20;
-	if (symbol_at(g, c, "v8_Default_embedded_blob_code_size_", &at))
-		mem_u32(g, at, &size);
 	v8->module = c->module;
 	v8->bias = c->bias;
 	v8->start = blob;
@@ -240,9 +299,14 @@ static bool code_read(const struct v8 *v8, uint64_t code, struct v8_machine_code
 	*ret = (struct v8_machine_code){ .addr = code };
 	memcpy(&ret->deopt, b + 16, 8);
 	memcpy(&ret->positions, b + 24, 8);
-	memcpy(&ret->start, b + 40, 8);
 	memcpy(&flags, b + 48, 4);
-	memcpy(&size, b + 56, 4);
+	if (v8->code->y.instructions) {
+		ret->start = code - 1 + v8->code->y.instructions;
+		memcpy(&size, b + 40, 4);
+	} else {
+		memcpy(&ret->start, b + 40, 8);
+		memcpy(&size, b + 56, 4);
+	}
 	ret->size = size;
 	ret->kind = flags & 15;
 	return true;
@@ -262,26 +326,46 @@ static bool code_of_function(const struct v8 *v8, uint64_t function, uint64_t pc
 	return v8_field(v8, function, v8->code->y.code, &code) && code_covers(v8, code, pc, ret);
 }
 
+/* By the header in front of the instructions at `at`, which points to it, or is it. */
+static bool code_before(const struct v8 *v8, uint64_t at, uint64_t pc, uint64_t *code_ret,
+			struct v8_machine_code *ret)
+{
+	uint64_t word[8];
+
+	if (v8->code->y.instructions) {
+		*code_ret = at - v8->code->y.instructions + 1;
+		return v8_is(v8, *code_ret, v8->code->y.type_code) &&
+		       code_covers(v8, *code_ret, pc, ret);
+	}
+	if (!mem_bytes(v8->g, at - 64, word, sizeof(word)))
+		return false;
+	for (unsigned i = 0; i < 8; i++) {
+		*code_ret = word[i];
+		if (code_covers(v8, word[i], pc, ret) && ret->start == at)
+			return true;
+	}
+	return false;
+}
+
 /*
  * The Code of the machine code at pc which is no function's own (it was made for a loop that was
- * running): found by the header in front of the instructions, which points to it.
+ * running).
  */
 static bool code_at(const struct v8 *v8, uint64_t pc, struct v8_machine_code *ret)
 {
 	uint64_t *hint = &v8->code->hint_pc[(pc >> 6) % V8_HINTS];
 	uint64_t *known = &v8->code->hint_code[(pc >> 6) % V8_HINTS];
-	uint64_t at = pc & ~31ull, word[8];
+	uint64_t at = pc & ~31ull, code;
+	uint8_t any;
 
 	if (*hint == pc >> 6 && code_covers(v8, *known, pc, ret))
 		return true;
 	for (unsigned n = 0; n < SCAN_CODE / 32; n++, at -= 32) {
-		if (!mem_bytes(v8->g, at - 64, word, sizeof(word)))
+		if (!mem_u8(v8->g, at - 64, &any))
 			return false;
-		for (unsigned i = 0; i < 8; i++) {
-			if (!code_covers(v8, word[i], pc, ret) || ret->start != at)
-				continue;
+		if (code_before(v8, at, pc, &code, ret)) {
 			*hint = pc >> 6;
-			*known = word[i];
+			*known = code;
 			return true;
 		}
 	}
@@ -329,15 +413,15 @@ static bool emit_optimised(struct v8 *v8, struct guests_frame *f, uint64_t info,
 
 static bool emit_interpreted(struct v8 *v8, struct guests_frame *f, uint64_t info, uint64_t fp)
 {
-	enum { HEADER = 53, POSITIONS = 32 };
-	uint64_t bytecode, offset, table;
+	enum { POSITIONS = 32 };
+	uint64_t bytecode, offset, table, header = v8->code->y.bytecode - 1u;
 	uint32_t position = 0;
 	int inlined;
 	bool known = mem_u64(v8->g, fp - 32, &bytecode) &&
 		     v8_is(v8, bytecode, v8->code->y.type_bytecode) &&
 		     mem_u64(v8->g, fp - 40, &offset) && !(offset & 0xffffffff) &&
-		     offset >> 32 >= HEADER && v8_field(v8, bytecode, POSITIONS, &table) &&
-		     v8_position(v8, table, (uint32_t)(offset >> 32) - HEADER, &position,
+		     offset >> 32 >= header && v8_field(v8, bytecode, POSITIONS, &table) &&
+		     v8_position(v8, table, (uint32_t)((offset >> 32) - header), &position,
 				 &inlined);
 
 	f->kind = GUESTS_FRAME;

@@ -16,6 +16,8 @@ struct v8_layout {
 	uint16_t info_data, info_name, info_script;		/* SharedFunctionInfo */
 	uint16_t script_source, script_name, line_ends;		/* Script */
 	uint16_t first_nonstring;
+	uint16_t bytecode;			/* in a BytecodeArray */
+	uint16_t instructions, type_code;	/* in a Code; 0 = they are elsewhere */
 };
 enum { V8_HINTS = 1024 };
 struct v8_code {

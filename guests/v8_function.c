@@ -336,7 +336,7 @@ static bool next_unsigned(struct bytes *b, uint32_t *ret)
 bool v8_bytecode_at(const struct v8 *v8, uint64_t table, uint64_t bytecode, uint32_t offset,
 		    uint32_t *ret)
 {
-	enum { HEADER = 54, WIDE = 0, EXTRA_WIDE = 1, DEBUG_WIDE = 2, DEBUG_EXTRA_WIDE = 3 };
+	enum { WIDE = 0, EXTRA_WIDE = 1, DEBUG_WIDE = 2, DEBUG_EXTRA_WIDE = 3 };
 	struct bytes b = { .g = v8->g }, code = { .g = v8->g };
 	uint32_t end, more, at = 0, next = 0;
 	uint64_t length;
@@ -347,7 +347,7 @@ bool v8_bytecode_at(const struct v8 *v8, uint64_t table, uint64_t bytecode, uint
 	b.end = b.at + (length >> 32);
 	if (!v8_field(v8, bytecode, 8, &length) || length >> 32 > TABLE_MAX)
 		return false;
-	code.at = bytecode - 1 + HEADER;
+	code.at = bytecode - 1 + v8->code->y.bytecode;
 	code.end = code.at + (length >> 32);
 	if (!next_unsigned(&b, &end))
 		return false;

@@ -115,6 +115,15 @@ const char *guests_type_name(struct guests *g, const struct guests_vm *vm, uint6
 	return c && c->machine->type_name ? c->machine->type_name(g, c, addr) : NULL;
 }
 
+bool guests_fields(struct guests *g, const struct guests_vm *vm, uint64_t addr,
+		   guests_variable_fn *fn, void *ctx)
+{
+	struct code *c = code_of(g, vm);
+
+	mem_new_round(g);
+	return c && c->machine->fields && c->machine->fields(g, c, vm, addr, fn, ctx);
+}
+
 bool guests_locals(struct guests *g, const struct guests_frame *frame, guests_variable_fn *fn,
 		   void *ctx)
 {
@@ -128,7 +137,7 @@ bool variable_tell(struct variables *v, enum guests_variable_kind kind, const ch
 		   enum guests_at at, uint64_t addr)
 {
 	char buf[VALUE_MAX];
-	struct guests_variable var = { kind, name, buf };
+	struct guests_variable var = { kind, name, buf, at == GUESTS_OBJECT ? addr : 0 };
 	struct out t;
 
 	out_start(&t, v->limits, buf, sizeof(buf));

@@ -40,4 +40,11 @@ bool guests_value(struct guests *g, const struct guests_vm *vm, enum guests_at a
  */
 const char *guests_type_name(struct guests *g, const struct guests_vm *vm, uint64_t addr);
 
+/*
+ * Attributes that the object at addr has of its own, of Python: in slots, then in its dict.  False:
+ * none, or it is no instance of a class.
+ */
+bool guests_fields(struct guests *g, const struct guests_vm *vm, uint64_t addr,
+		   guests_variable_fn *fn, void *ctx);
+
 #endif

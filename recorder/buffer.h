@@ -7,6 +7,15 @@
 
 #include "recorder/task.h"
 
+/* Code of a file in a process, and what is known of its call sites. */
+struct rec_code { uint64_t start, end, offset; struct rec_known *known; };
+enum { CODES_MAX = 256 };
+
+static inline uint64_t rec_buffer_end(const struct recorder *rec)
+{
+	return FIXED_BUFFER + rec->options->buffer_bytes;
+}
+
 /* ---- buffer.c: the system call buffer ---------------------------------------------------- */
 /* A new program: its fixed pages are mapped writable.  Fills them. */
 struct err *rec_buffer_exec(struct recorder *rec, struct rec_task *t);
@@ -41,9 +50,12 @@ void rec_buffer_site(struct recorder *rec, struct rec_task *t, uint64_t addr, en
  * others (valgrind) map code to look at it. */
 void rec_buffer_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len,
 		       uint64_t offset, const struct stat *st, bool to_run);
-/* Effects: these bytes went there; this patch (with bytes of its own) was made. */
-void rec_effect_bytes(struct recorder *rec, uint64_t addr, const void *bytes, size_t len);
-void rec_effect_patch(struct recorder *rec, const struct patch *p);
+/*
+ * Code that moves gets its own bytes back, for a jump is relative; and so does code that the
+ * program may write to now.
+ */
+struct err *rec_unpatch(struct recorder *rec, struct rec_task *t, uint64_t from, uint64_t len,
+			uint64_t to, uint64_t to_len);
 /* Instructions there have been marked: the hook must not let the program write to them. */
 struct err *rec_buffer_marked(struct rec_task *t, uint64_t addr, uint64_t len);
 void rec_buffer_file_mapped(struct recorder *rec, uint64_t dev, uint64_t ino);
@@ -70,6 +82,8 @@ void rec_buffer_records(struct recorder *rec, struct rec_task *t, const uint8_t 
  * rec_buffer_mapped(). */
 struct err *rec_mark_code(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len,
 			  uint64_t offset, const struct stat *st);
+/* The same of what the task is about to run, from addr on, before end. */
+struct err *rec_mark_path(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t end);
 /*
  * At an exec, rsp at the first instruction: AT_HWCAP and AT_HWCAP2 as of the level that the program
  * sees (auxv.c).
@@ -83,28 +97,71 @@ struct err *rec_xsave_trap(struct recorder *rec, struct rec_task *t, struct regs
 			   enum trap_insn insn, const uint8_t *text, unsigned len, bool *done);
 void rec_marks_deinit(struct recorder *rec);
 
+/* ---- written_code.c: memory that is writable and executable at once ----------------------- */
+/*
+ * At the exit of the call that gave t's private pages [addr, addr + len) this protection: where
+ * instructions are marked they are executable only when what is in them has been looked at.
+ */
+struct err *rec_written_mapped(struct recorder *rec, struct rec_task *t, uint64_t addr,
+			       uint64_t len, uint64_t prot);
+/* A fault (SEGV_ACCERR) at addr; *mine: it was for this, and the event is written. */
+struct err *rec_written_fault(struct recorder *rec, struct rec_task *t, const struct regs *regs,
+			      uint64_t addr, bool *mine);
+
+/*
+ * Before mremap() of [addr, addr + len): *again: the task is in front of the call, and those pages
+ * are one mapping as far as the program's own doing goes.
+ */
+struct err *rec_written_before_move(struct recorder *rec, struct rec_task *t, uint64_t addr,
+				    uint64_t len, bool *again);
+
+/* ---- written_ranges.c: where such memory is ------------------------------------------------ */
+/* Consecutive pages that the program has mapped with this protection. */
+struct rec_written {
+	struct rec_written *next;
+	uint64_t addr, len;
+	int prot;
+	unsigned pieces;	/* pages that are not as they were mapped */
+	uint8_t *page;		/* of each: see written_code.c */
+};
+enum { WRITTEN_RUNS = 0x40, WRITTEN_OPEN = 0x80 };	/* in such a byte; 0: as it was mapped */
+/* They are unmapped, or have another protection. */
+void rec_written_cut(struct rec_mm *mm, uint64_t addr, uint64_t end);
+void rec_written_move(struct rec_mm *mm, uint64_t addr, uint64_t len, uint64_t to, uint64_t to_len);
+void rec_written_copy(struct rec_mm *to, const struct rec_mm *from);
+/* page: for each page what written_code.c has made of it; NULL: nothing yet */
+struct rec_written *rec_written_add(struct rec_mm *mm, uint64_t addr, uint64_t len, int prot,
+				    const uint8_t *page);
+/* Its pieces, after its pages have changed. */
+void rec_written_recount(struct rec_written *w);
+/* NULL: none is there. */
+struct rec_written *rec_written_at(const struct rec_mm *mm, uint64_t addr);
+
 /* ---- park.c: tasks that sleep in the hook ------------------------------------------------- */
 /*
  * At the exit of a call that the hook left to us: does this process do that so often that it should
  * sleep by itself?
  */
 void rec_park_consider(struct recorder *rec, struct rec_task *t);
-/* t (or NULL: whoever wakes up first) has the baton; it is about to run. */
+/* t (or NULL: whoever wakes up first) has the token; it is about to run. */
 void rec_park_give(struct recorder *rec, struct rec_task *t);
 /* Somebody has stopped; while others run they are not to go on without us. */
 void rec_park_hold(struct recorder *rec);
 /* Whose turn it is; NULL: nobody's. */
 struct rec_task *rec_park_turn(const struct recorder *rec);
-/* Take the baton: true when nobody had it, or its holder is stopped or dead. */
+/* Take the token: true when nobody had it, or its holder is stopped or dead. */
 bool rec_park_take(struct recorder *rec);
-/* The baton is ours: what happened meanwhile becomes events. */
+/* The token is ours: what happened meanwhile becomes events. */
 void rec_park_events(struct recorder *rec);
 /* A stop of a task that is parked.  Its ptrace state is as reported. */
 struct err *rec_park_stop(struct recorder *rec, struct rec_task *t);
 /* Before a parked task goes on. */
 struct err *rec_park_resume(struct rec_task *t);
-/* It is asleep there: to stop when it wakes up. */
-void rec_park_call_back(struct rec_task *t);
+/*
+ * t is asleep there, or about to go on: it is to stop for us when it has, or is to take, the
+ * scheduling token.
+ */
+struct err *rec_park_call_back(struct rec_task *t);
 /* A copy of the process, with this task alone. */
 void rec_park_forked(struct rec_task *child);
 /* The task is being removed. */

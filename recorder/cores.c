@@ -12,9 +12,11 @@
  * replaced where it is written out as it is known here, and where our directory can be reached from
  * the task.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +36,7 @@ enum {
 };
 
 #define CPU_DIR "/sys/devices/system/cpu"
+#define NODE_DIR "/sys/devices/system/node"
 
 struct rec_cores {
 	char dir[64];		/* empty: not made */
@@ -264,6 +267,60 @@ static void sys_make(const struct rec_cores *c, unsigned cores)
 	}
 }
 
+/*
+ * What else is in `from', but for what is called so, whatever its number, and for blocks of memory,
+ * of which there are hundreds.
+ */
+static void link_others(const char *from, const char *dir, const char *but)
+{
+	DIR *d = opendir(from);
+	struct dirent *e;
+	char path[192 + NAME_MAX], to[192 + NAME_MAX];
+
+	while (d && (e = readdir(d))) {
+		if (e->d_name[0] == '.' || !strncmp(e->d_name, but, strlen(but)) ||
+		    !strncmp(e->d_name, "memory", 6))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
+		snprintf(to, sizeof(to), "%s/%s", from, e->d_name);
+		if (symlink(to, path) < 0 && errno != EEXIST)	/* that is ours */
+			break;
+	}
+	if (d)
+		closedir(d);
+}
+
+/* /sys/devices/system/node: one node, with all of them. */
+static void nodes_make(const struct rec_cores *c, unsigned cores)
+{
+	static const char *const which[] = { "online", "possible", "has_cpu" };
+	char dir[96], node[104], path[192], to[192];
+	unsigned rest = cores % 32;
+
+	if (access(NODE_DIR "/node0", F_OK) < 0)
+		return;
+	snprintf(dir, sizeof(dir), "%s/node", c->dir);
+	mkdir(dir, DIR_MODE);
+	for (unsigned i = 0; i < sizeof(which) / sizeof(which[0]); i++)
+		list_put(dir, which[i], 1);
+	snprintf(node, sizeof(node), "%s/node0", dir);
+	mkdir(node, DIR_MODE);
+	list_put(node, "cpulist", cores);
+	/* words of 32, the highest first; cores is 64 at most */
+	snprintf(to, sizeof(to), "%x%s\n", rest ? (1u << rest) - 1 : UINT32_MAX,
+		 cores > 32 ? ",ffffffff" : "");
+	file_put(node, "cpumap", to);
+	for (unsigned i = 0; i < cores; i++) {
+		snprintf(path, sizeof(path), "%s/cpu%u", node, i);
+		snprintf(to, sizeof(to), CPU_DIR "/cpu%u", i % c->real);
+		if (symlink(to, path) < 0)
+			return;
+	}
+	file_put(node, "distance", "10\n");
+	link_others(NODE_DIR "/node0", node, "cpu");
+	link_others(NODE_DIR, dir, "node");
+}
+
 static bool dir_make(struct recorder *rec)
 {
 	struct rec_cores *c = rec->cores_files;
@@ -289,6 +346,7 @@ static bool dir_make(struct recorder *rec)
 	if (c->failed)
 		return false;
 	sys_make(c, rec->cores);
+	nodes_make(c, rec->cores);
 	cpuinfo_make(c, rec->cores);
 	list_put(c->dir, "cpus", rec->cores);
 	file_put(c->dir, "cpu.max", "max 100000\n");
@@ -328,7 +386,7 @@ static const char *ours_for(struct recorder *rec, const struct rec_task *t, cons
 {
 	const struct rec_cores *c = rec->cores_files;
 	static char below[PATH_BYTES];
-	size_t n = strlen(CPU_DIR);
+	size_t n = strlen(CPU_DIR), m = strlen(NODE_DIR);
 
 	if (!strcmp(path, "/proc/cpuinfo"))
 		return "cpuinfo";
@@ -342,6 +400,10 @@ static const char *ours_for(struct recorder *rec, const struct rec_task *t, cons
 	}
 	if (!strncmp(path, CPU_DIR, n) && (!path[n] || path[n] == '/')) {
 		snprintf(below, sizeof(below), "cpu%s", path + n);
+		return below;
+	}
+	if (!strncmp(path, NODE_DIR, m) && (!path[m] || path[m] == '/')) {
+		snprintf(below, sizeof(below), "node%s", path + m);
 		return below;
 	}
 	if (strncmp(path, "/sys/fs/cgroup/", 15) != 0)
@@ -396,6 +458,32 @@ static bool reaches(const struct rec_task *t, const char *real, const char *ours
 	return stat(path, &there) == 0 && there.st_dev == sys.st_dev && there.st_ino == sys.st_ino;
 }
 
+/* The path from the root, where its directory is in /proc or /sys, or the root itself. */
+static bool path_whole(const struct rec_task *t, const struct rec_call *call, int arg,
+		       char path[PATH_BYTES])
+{
+	char link[64], dir[PATH_BYTES], whole[PATH_BYTES * 2];
+	int fd = arg ? (int)call->args[0] : AT_FDCWD;
+	ssize_t n;
+
+	if (path[0] == '/')
+		return true;
+	if (fd == AT_FDCWD)
+		snprintf(link, sizeof(link), "/proc/%d/cwd", t->tid);
+	else
+		snprintf(link, sizeof(link), "/proc/%d/fd/%d", t->tid, fd);
+	n = readlink(link, dir, sizeof(dir) - 1);
+	if (n <= 0 || n >= (ssize_t)sizeof(dir) - 1)
+		return false;
+	dir[n] = '\0';
+	if (n > 1 && strncmp(dir, "/proc", 5) != 0 && strncmp(dir, "/sys", 4) != 0)
+		return false;
+	if (snprintf(whole, sizeof(whole), "%s/%s", n > 1 ? dir : "", path) >= PATH_BYTES)
+		return false;
+	memcpy(path, whole, strlen(whole) + 1);
+	return true;
+}
+
 void rec_cores_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
 {
 	int arg = path_arg(call->nr);
@@ -405,8 +493,8 @@ void rec_cores_enter(struct recorder *rec, struct rec_task *t, struct rec_call *
 
 	if (arg < 0 || call->force_ret || !rec->cores)
 		return;
-	if (tracee_read_some(t->tid, call->args[arg], path, sizeof(path) - 1) < 6 ||
-	    !memchr(path, '\0', sizeof(path) - 1))
+	if (tracee_read_some(t->tid, call->args[arg], path, sizeof(path) - 1) < 3 ||
+	    !memchr(path, '\0', sizeof(path) - 1) || !path_whole(t, call, arg, path))
 		return;
 	if ((strncmp(path, "/proc/", 6) != 0 && strncmp(path, "/sys/", 5) != 0) ||
 	    strstr(path, "/.."))

@@ -88,32 +88,46 @@ static struct err *to_first_instruction(struct recorder *rec, struct rec_task *t
 	return tracee_regs_get(t->tid, regs);
 }
 
-/* Our fixed page and settings, with the help of a syscall instruction put over the entry point. */
-static struct err *prepare(struct recorder *rec, struct rec_task *t, const struct regs *regs)
+/* Once the page is there: its instruction is not seen by our filter. */
+static struct err *settings(struct recorder *rec, struct rec_task *t, struct inject *in)
 {
-	static const uint8_t insn[2] = { 0x0f, 0x05 };
-	uint8_t saved[2];
 	int64_t ret, brk;
 
+	if (rec->meta.cpuid_trapped && !rec->meta.marked)
+		TRY(rec_inject_by(t, in, &ret, SYS_arch_prctl,
+			       (const uint64_t[6]){ ARCH_SET_CPUID }));
+	if (t->tsc_free)	/* exec keeps it */
+		TRY(rec_inject_by(t, in, &ret, SYS_prctl,
+			       (const uint64_t[6]){ PR_SET_TSC, PR_TSC_SIGSEGV }));
+	t->tsc_free = false;
+	TRY(rec_inject_by(t, in, &brk, SYS_brk, (const uint64_t[6]){ 0 }));
+	t->mm->brk = (uint64_t)brk;
+	return NULL;
+}
+
+/* Our fixed page and settings, with the help of instructions put over the entry point. */
+static struct err *prepare(struct recorder *rec, struct rec_task *t, const struct regs *regs)
+{
+	static const uint8_t insn[3] = { 0x0f, 0x05, 0xcc };
+	struct inject in = { .tid = t->tid, .site = regs->rip, .stash = rec_stash, .ctx = rec };
+	uint8_t saved[sizeof(insn)];
+	uint64_t mask;
+	int64_t ret;
+
+	TRY(tracee_sigmask_get(t->tid, &mask));
+	/* a SIGTRAP that is blocked or ignored is not any more after an int3 */
+	in.trap = !(mask >> (SIGTRAP - 1) & 1) && !t->sighand->action[SIGTRAP].handler;
 	TRY(tracee_read(t->tid, regs->rip, saved, sizeof(saved)));
 	TRY(tracee_write(t->tid, regs->rip, insn, sizeof(insn)));
-	if (rec->meta.cpuid_trapped && !rec->meta.marked)
-		TRY(rec_inject_at(rec, t, regs->rip, &ret, SYS_arch_prctl,
-				  (const uint64_t[6]){ ARCH_SET_CPUID }));
-	if (t->tsc_free)	/* exec keeps it */
-		TRY(rec_inject_at(rec, t, regs->rip, &ret, SYS_prctl,
-				  (const uint64_t[6]){ PR_SET_TSC, PR_TSC_SIGSEGV }));
-	t->tsc_free = false;
-	TRY(rec_inject_at(rec, t, regs->rip, &brk, SYS_brk, (const uint64_t[6]){ 0 }));
-	t->mm->brk = (uint64_t)brk;
-	TRY(rec_inject_at(rec, t, regs->rip, &ret, SYS_mmap,
-			  (const uint64_t[6]){
-				  FIXED_PAGE, FIXED_END - FIXED_PAGE, PROT_READ | PROT_WRITE,
-				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
-				  (uint64_t)-1 }));
+	TRY(rec_inject_by(t, &in, &ret, SYS_mmap,
+		       (const uint64_t[6]){
+			       FIXED_PAGE, FIXED_END - FIXED_PAGE, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+			       (uint64_t)-1 }));
 	if (ret == FIXED_PAGE) {
 		TRY(rec_buffer_exec(rec, t));
-		TRY(rec_inject_at(rec, t, regs->rip, &ret, SYS_mprotect, (const uint64_t[6]){
+		TRY(rec_filter_tell(rec, t));
+		TRY(rec_inject_by(t, &in, &ret, SYS_mprotect, (const uint64_t[6]){
 				  FIXED_PAGE, FIXED_STATE - FIXED_PAGE, PROT_READ | PROT_EXEC }));
 	}
 	TRY(tracee_write(t->tid, regs->rip, saved, sizeof(saved)));
@@ -121,7 +135,8 @@ static struct err *prepare(struct recorder *rec, struct rec_task *t, const struc
 		return err_new(ERR_UNSUPPORTED,
 			       "the program has the page at 0x%x mapped: it cannot be recorded",
 			       FIXED_PAGE);
-	return NULL;
+	in.site = FIXED_INJECT;
+	return settings(rec, t, &in);
 }
 
 /* ---- the image ---------------------------------------------------------------------- */
@@ -195,7 +210,28 @@ static struct trace_effect *image_map(struct recorder *rec, const struct tracee_
 	return e;
 }
 
-static struct err *image_one(struct recorder *rec, struct rec_task *t, const struct tracee_map *m)
+/* The file of the mapping before: most have some, one behind the other. */
+struct image_file {
+	const struct tracee_map *of;
+	int fd;
+	struct stat st;
+};
+
+static void image_open(struct rec_task *t, const struct tracee_map *m, struct image_file *f)
+{
+	const struct tracee_map *o = f->of;
+
+	if (o && o->inode == m->inode && o->major == m->major && o->minor == m->minor &&
+	    !strcmp(o->name, m->name))
+		return;
+	if (f->fd >= 0)
+		close(f->fd);
+	f->of = m;
+	f->fd = m->inode ? open_mapped(t, m, &f->st) : -1;
+}
+
+static struct err *image_one(struct recorder *rec, struct rec_task *t, const struct tracee_map *m,
+			     struct image_file *f)
 {
 	struct page_collect c = { rec, -1, m->start, m->offset };
 	struct trace_effect def, *e;
@@ -204,14 +240,11 @@ static struct err *image_one(struct recorder *rec, struct rec_task *t, const str
 	struct stat st;
 	bool new;
 
-	if (m->inode)
-		c.fd = open_mapped(t, m, &st);
+	image_open(t, m, f);
+	c.fd = f->fd;
 	if (c.fd >= 0) {
-		err = trace_writer_file(rec->writer, c.fd, &st, false, &object, &new);
-		if (err) {
-			close(c.fd);
-			return err;
-		}
+		st = f->st;
+		TRY(trace_writer_file(rec->writer, c.fd, &st, false, &object, &new));
 		if (new) {
 			char *path = rec_alloc(rec, strlen(m->name) + 1);
 
@@ -239,8 +272,6 @@ static struct err *image_one(struct recorder *rec, struct rec_task *t, const str
 					    m->prot & PROT_WRITE ? NULL : &st);
 		rec_buffer_mapped(rec, t, m->start, m->end - m->start, m->offset, &st, true);
 	}
-	if (c.fd >= 0)
-		close(c.fd);
 	return err;
 }
 
@@ -274,6 +305,7 @@ static void find_loader(struct rec_task *t, const struct tracee_maps *maps, uint
 
 static struct err *image(struct recorder *rec, struct rec_task *t, uint64_t start)
 {
+	struct image_file file = { .fd = -1 };
 	struct tracee_maps maps;
 	struct err *err = NULL;
 
@@ -288,8 +320,10 @@ static struct err *image(struct recorder *rec, struct rec_task *t, uint64_t star
 			err = vdso_patch(t->tid, m->start, m->end - m->start);
 		}
 		if (!err && image_wanted(m))
-			err = image_one(rec, t, m);
+			err = image_one(rec, t, m, &file);
 	}
+	if (file.fd >= 0)
+		close(file.fd);
 	tracee_maps_deinit(&maps);
 	return err;
 }
@@ -345,11 +379,15 @@ static void effect_task(struct recorder *rec, struct rec_task *t, const struct r
 
 struct err *rec_exec(struct recorder *rec, struct rec_task *t)
 {
+	struct rec_task *caller;
 	unsigned long former = 0;
 	struct regs regs;
 
 	if (ptrace(PTRACE_GETEVENTMSG, t->tid, NULL, &former) < 0)
 		return &err_gone;
+	caller = rec_task_find(rec, (pid_t)former);
+	if (caller && rec_pt_traced(caller))
+		former = (unsigned long)rec_tid_seen(caller->pt->tracer, caller);
 	take_over_leader(rec, &t);
 	rec->current = t;
 	new_program(rec, t);

@@ -217,7 +217,7 @@ static void echo_file(struct recorder *rec, struct rec_task *t, enum fd_class cl
 static void memory_poked(struct recorder *rec, struct rec_task *t, int fd, uint64_t addr,
 			 uint64_t len)
 {
-	struct rec_task *target = rec_task_find(rec, is_mem_file(t, fd));
+	struct rec_task *target = rec_task_seen(rec, t, is_mem_file(t, fd));
 	struct rec_pending mine;
 
 	if (!target || target->mm == t->mm) {

@@ -67,18 +67,11 @@ void rec_shared_cut(struct rec_mm *mm, uint64_t addr, uint64_t len);
 /* mremap: what was at [addr, addr + len) is at [to, to + to_len); stays: at the old place, too. */
 void rec_shared_move(struct rec_mm *mm, uint64_t addr, uint64_t len, uint64_t to, uint64_t to_len,
 		     bool stays);
-/* False: reading it would bring pages into being (large, shared, and its holes are not known). */
-bool rec_map_readable(struct rec_task *t, const struct tracee_map *m);
 /* WRITE effects for all of its pages that are not zero. */
 void rec_effect_pages(struct recorder *rec, struct rec_task *t, const struct tracee_map *m);
-/* tracee_pages() for a mapping of a recorded process: holes are not read. */
-struct err *rec_map_pages(struct rec_task *t, const struct tracee_map *m, tracee_page_fn *fn,
-			  void *ctx);
 
 /* ---- status.c: /proc/PID/status ------------------------------------------------------ */
-/* A number there; of several the last. */
-uint64_t rec_status_number(pid_t tid, const char *name, int base);
-bool rec_status_is(struct recorder *rec, const struct rec_task *t, int fd);
+bool rec_status_is(struct recorder *rec, struct rec_task *t, int fd);
 /* Exit stop of a read: what it says of filters is put right, where the kernel has written it. */
 void rec_status_read(struct recorder *rec, struct rec_task *t, int64_t ret);
 

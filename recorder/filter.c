@@ -53,69 +53,6 @@ enum {
 /* Memory of ours in every recorded process, for what is handed to the kernel. */
 #define HAND_OVER ((uint64_t)FIXED_PARKS - 0xa000)
 
-struct rec_filter_plan;
-
-struct rec_filter {
-	struct rec_filter *prev;	/* installed before it */
-	unsigned users;
-	bool listener;			/* the kernel has it, as far as it says USER_NOTIF */
-	/* for the hook, of this one and those before it; NULL: not made yet */
-	struct rec_filter_plan *plan;
-	unsigned len;
-	uint8_t outlook[SYS_ROWS];	/* enum filter_outlook */
-	struct sock_filter code[];
-};
-
-/* ---- the list -------------------------------------------------------------------------------- */
-
-static void filter_put(struct rec_filter *f)
-{
-	while (f && !--f->users) {
-		struct rec_filter *prev = f->prev;
-
-		free(f->plan);
-		free(f);
-		f = prev;
-	}
-}
-
-static void filter_set(struct rec_filters *fs, struct rec_filter *f)
-{
-	if (f)
-		f->users++;
-	filter_put(fs->last);
-	fs->last = f;
-}
-
-void rec_filters_drop(struct rec_filters *fs)
-{
-	filter_put(fs->last);
-	fs->last = NULL;
-}
-
-void rec_filters_inherit(struct rec_filters *child, const struct rec_filters *parent)
-{
-	filter_set(child, parent->last);
-	child->strict = parent->strict;
-	child->no_new_privs = parent->no_new_privs;
-}
-
-unsigned rec_filter_count(const struct recorder *rec, const struct rec_task *t)
-{
-	unsigned n = rec->outer_filters;
-
-	for (const struct rec_filter *f = t->filters.last; f; f = f->prev)
-		n++;
-	return n;
-}
-
-int64_t rec_filter_mode(const struct recorder *rec, const struct rec_task *t)
-{
-	if (t->filters.strict)
-		return SECCOMP_MODE_STRICT;
-	return t->filters.last || rec->outer_filter ? SECCOMP_MODE_FILTER : SECCOMP_MODE_DISABLED;
-}
-
 /* ---- what a filter says ---------------------------------------------------------------------- */
 
 static uint32_t filters_run(const struct rec_task *t, const struct rec_filter **match)
@@ -365,7 +302,7 @@ static int64_t filter_read(const struct rec_task *t, uint64_t addr, struct rec_f
 	if (!prog.len || prog.len > BPF_MAXINSNS)
 		return -EINVAL;
 	if (!t->filters.no_new_privs &&
-	    !(rec_status_number(t->tid, "CapEff:", 16) >> CAP_SYS_ADMIN_BIT & 1))
+	    !(proc_status_number(t->tid, "CapEff:", 16) >> CAP_SYS_ADMIN_BIT & 1))
 		return -EACCES;
 	if (!prog.code)
 		return -EINVAL;
@@ -424,7 +361,7 @@ static int64_t chain_check(const struct recorder *rec, const struct rec_task *t,
 		return 0;
 	return flags & SECCOMP_FILTER_FLAG_TSYNC_ESRCH
 		       ? -ESRCH
-		       : (int64_t)rec_status_number(obstacle->tid, "NSpid:", 10);
+		       : (int64_t)proc_status_number(obstacle->tid, "NSpid:", 10);
 }
 
 /* For every thread that the caller's filters are for now. */
@@ -439,7 +376,7 @@ static void filter_append(struct recorder *rec, struct rec_task *t, struct rec_f
 		    (o->pid != t->pid || o->exiting || !(flags & SECCOMP_FILTER_FLAG_TSYNC)))
 			continue;
 		if (o != t)
-			filter_set(&o->filters, f);
+			rec_filters_set(&o->filters, f);
 		o->filters.no_new_privs |= t->filters.no_new_privs;
 		if (f->listener) {
 			rec->supervised = true;
@@ -538,51 +475,6 @@ void rec_filter_seccomp_exit(struct recorder *rec, struct rec_task *t, const str
 static bool knows_inclusive(void)
 {
 	return prctl(PR_DISPATCH, DISPATCH_INCLUSIVE, 0, 16, -1L) < 0 && errno == EFAULT;
-}
-
-/*
- * The results of such calls do not go to scratch memory, whose addresses their supervisor would
- * see.
- */
-bool rec_filter_writes(const struct recorder *rec, const struct rec_task *t)
-{
-	for (const struct rec_task *o = rec->supervised ? rec->tasks : NULL; o; o = o->next) {
-		if (o != t && o->mm == t->mm && o->in_syscall && o->call.notifies)
-			return true;
-	}
-	return false;
-}
-
-/* The first part of [start, end) that call may write to. */
-static bool next_write(const struct rec_call *call, uint64_t start, uint64_t end,
-		       struct rec_range *ret)
-{
-	*ret = (struct rec_range){ end, end };
-	if (call->guessed && !call->planned)
-		*ret = (struct rec_range){ start, end };
-	for (unsigned i = 0; i < call->spans; i++) {
-		const struct sys_span *s = &call->span[i];
-		uint64_t from = s->addr > start ? s->addr : start,
-			 to = s->addr + s->cap < end ? s->addr + s->cap : end;
-
-		if ((s->dir & D_OUT) && from < to && from < ret->start)
-			*ret = (struct rec_range){ from, to };
-	}
-	return ret->start < end;
-}
-
-bool rec_filter_next_write(const struct recorder *rec, const struct rec_task *t, uint64_t start,
-			   uint64_t end, struct rec_range *ret)
-{
-	struct rec_range one;
-
-	*ret = (struct rec_range){ end, end };
-	for (const struct rec_task *o = rec->supervised ? rec->tasks : NULL; o; o = o->next) {
-		if (o != t && o->mm == t->mm && o->in_syscall && o->call.notifies &&
-		    next_write(&o->call, start, end, &one) && one.start < ret->start)
-			*ret = one;
-	}
-	return ret->start < end;
 }
 
 /* prctl(PR_SET_SYSCALL_USER_DISPATCH, mode, offset, len, selector). */

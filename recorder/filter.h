@@ -5,15 +5,17 @@
 #ifndef RECORDER_FILTER_H
 #define RECORDER_FILTER_H
 
+#include <linux/filter.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "abi/syscall.h"
 #include "base/err.h"
 
 struct recorder;
 struct rec_task;
 struct rec_call;
-struct rec_filter;
+struct rec_filter_plan;
 struct regs;
 
 /*
@@ -23,6 +25,18 @@ struct regs;
 struct rec_dispatch {
 	bool on;
 	uint64_t offset, len, selector;
+};
+
+/* One filter.  Several lists may end in it. */
+struct rec_filter {
+	struct rec_filter *prev;	/* installed before it */
+	unsigned users;
+	bool listener;			/* the kernel has it, as far as it says USER_NOTIF */
+	/* for the hook, of this one and those before it; NULL: not made yet */
+	struct rec_filter_plan *plan;
+	unsigned len;
+	uint8_t outlook[SYS_ROWS];	/* enum filter_outlook */
+	struct sock_filter code[];
 };
 
 /* What the program has installed, and nothing of ours. */
@@ -48,23 +62,23 @@ void rec_filter_dispatch(struct recorder *rec, struct rec_task *t, struct rec_ca
 /* At its exit: a filter with a listener, which the kernel has too, is installed now. */
 void rec_filter_seccomp_exit(struct recorder *rec, struct rec_task *t, const struct rec_call *call,
 			     int64_t ret);
-/* May a call that a supervisor has let go on be writing to the task's memory just now? */
-bool rec_filter_writes(const struct recorder *rec, const struct rec_task *t);
-struct rec_range {
-	uint64_t start, end;
-};
-/* ... to a part of [start, end)?  *ret: the first such part, else empty. */
-bool rec_filter_next_write(const struct recorder *rec, const struct rec_task *t, uint64_t start,
-			   uint64_t end, struct rec_range *ret);
-/* What /proc/PID/status and PR_GET_SECCOMP say. */
-unsigned rec_filter_count(const struct recorder *rec, const struct rec_task *t);
-int64_t rec_filter_mode(const struct recorder *rec, const struct rec_task *t);
-void rec_filters_inherit(struct rec_filters *child, const struct rec_filters *parent);
-void rec_filters_drop(struct rec_filters *fs);
 /*
  * The task's address space is new, or what its tasks have installed has changed: the hook is told
  * which calls it may make.
  */
 struct err *rec_filter_tell(struct recorder *rec, struct rec_task *t) __must_check;
+
+/* ---- filters.c: the list ------------------------------------------------------------------- */
+/* What /proc/PID/status and PR_GET_SECCOMP say. */
+unsigned rec_filter_count(const struct recorder *rec, const struct rec_task *t);
+/* Instructions of its nth filter from the newest; NULL: it has not so many. */
+const void *rec_filter_code(const struct rec_task *t, unsigned n, unsigned *len);
+int64_t rec_filter_mode(const struct recorder *rec, const struct rec_task *t);
+void rec_filters_inherit(struct rec_filters *child, const struct rec_filters *parent);
+void rec_filters_drop(struct rec_filters *fs);
+/* fs's newest filter is f, with those before it; or, for NULL, there is none. */
+void rec_filters_set(struct rec_filters *fs, struct rec_filter *f);
+/* One user less. */
+void rec_filter_put(struct rec_filter *f);
 
 #endif

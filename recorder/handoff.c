@@ -83,8 +83,8 @@ void rec_handoff_wakes(struct recorder *rec, struct rec_task *t, const uint64_t 
 		tell(t, 0);
 	for (struct rec_task *o = rec->tasks; o; o = o->next) {
 		if (o->parked && wants(o, t, args))
-			/* it comes to us when it wakes up, instead of waiting for the baton */
-			rec_park_call_back(o);
+			/* it comes to us when it wakes up, instead of waiting for the token */
+			err_free(rec_park_call_back(o));
 	}
 }
 

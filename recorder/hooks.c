@@ -237,7 +237,7 @@ static struct err *getcpu_exit(struct recorder *rec, struct rec_task *t, struct 
 
 static void setaffinity_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
 {
-	struct rec_task *target = call->args[0] ? rec_task_find(rec, (pid_t)call->args[0]) : t;
+	struct rec_task *target = call->args[0] ? rec_task_seen(rec, t, (pid_t)call->args[0]) : t;
 	cpu_set_t mask, allowed;
 	size_t len = call->args[1] < sizeof(mask) ? call->args[1] : sizeof(mask);
 
@@ -262,7 +262,7 @@ static void setaffinity_enter(struct recorder *rec, struct rec_task *t, struct r
 static struct err *getaffinity_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 				    struct regs *regs, int64_t ret)
 {
-	struct rec_task *target = call->args[0] ? rec_task_find(rec, (pid_t)call->args[0]) : t;
+	struct rec_task *target = call->args[0] ? rec_task_seen(rec, t, (pid_t)call->args[0]) : t;
 
 	(void)regs;
 	if (ret <= 0 || !target || (size_t)ret > sizeof(target->affinity))
@@ -458,7 +458,7 @@ static struct err *pkey_exit(struct recorder *rec, struct rec_task *t, struct re
 static struct err *process_vm_writev_exit(struct recorder *rec, struct rec_task *t,
 					  struct rec_call *call, struct regs *regs, int64_t ret)
 {
-	struct rec_task *target = rec_task_find(rec, (pid_t)call->args[0]);
+	struct rec_task *target = rec_task_seen(rec, t, (pid_t)call->args[0]);
 	uint64_t iov[2], left = ret > 0 ? (uint64_t)ret : 0;
 	bool own_event = target && target->mm != t->mm;
 	struct rec_pending mine;
@@ -529,6 +529,10 @@ static const struct rec_hook hooks[SYS_ROWS] = {
 	[SYS_pkey_alloc] = { pkey_alloc_enter, pkey_exit },
 	[SYS_pkey_free] = { NULL, pkey_exit },
 	[SYS_ptrace] = { rec_pt_request_enter, rec_pt_request_exit },
+	[SYS_rt_sigtimedwait] = { NULL, rec_signal_taken_exit },
+	[SYS_signalfd] = { NULL, rec_pt_signalfd_exit },
+	[SYS_signalfd4] = { NULL, rec_pt_signalfd_exit },
+	[SYS_read] = { NULL, rec_pt_signalfd_read_exit },
 	[SYS_wait4] = { rec_pt_wait_enter, rec_pt_wait_exit },
 	[SYS_waitid] = { rec_pt_wait_enter, rec_pt_wait_exit },
 	[SYS_process_vm_writev] = { NULL, process_vm_writev_exit },

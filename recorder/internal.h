@@ -11,16 +11,21 @@
 #include "recorder/state.h"
 #include "recorder/task.h"
 
-/* ---- event.c: build and write one event -------------------------------------- */
+/* ---- effect.c: the effects of the event that is being made ----------------------------------- */
 void *rec_alloc(struct recorder *rec, size_t len);	/* lives until the event is written */
 struct trace_effect *rec_effect(struct recorder *rec, enum trace_effect_kind kind);
 /* Bytes that are now in the task's memory: read them and add a WRITE. */
 void rec_effect_memory(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len);
+/* These bytes went there. */
+void rec_effect_bytes(struct recorder *rec, uint64_t addr, const void *bytes, size_t len);
+/* This patch (with bytes of its own) was made. */
+void rec_effect_patch(struct recorder *rec, const struct patch *p);
 void rec_effect_regs(struct recorder *rec, const struct regs *regs);
 void rec_effect_xstate(struct recorder *rec, struct rec_task *t);
 void rec_effect_siginfo(struct recorder *rec, int sig, const siginfo_t *info,
 			enum trace_signal_fate fate);
 void rec_effect_ret(struct recorder *rec, uint64_t ret);
+/* What path arguments of t's call said, for people who read a dump. */
 void rec_effect_strings(struct recorder *rec, struct rec_task *t);
 /* Put the effects collected so far aside, to write another event in between. */
 struct rec_pending {
@@ -30,6 +35,17 @@ struct rec_pending {
 };
 void rec_pending_save(struct recorder *rec, struct rec_pending *saved);
 void rec_pending_restore(struct recorder *rec, const struct rec_pending *saved);
+/* The event is written: its effects go. */
+void rec_effects_drop(struct recorder *rec);
+/* A key for calls like this one: its number, and its command, where it is an ioctl or the like. */
+static inline uint64_t rec_call_kind(const struct rec_call *call)
+{
+	return call->nr << 32 | (call->args[1] & 0xffffffff);
+}
+/* Once for each key. */
+bool rec_warn_once(struct recorder *rec, uint64_t key);
+
+/* ---- event.c: write one event ---------------------------------------------------------------- */
 /* Write it with the effects added since the last one, and drop these.  Writes the ENTER of another
  * task's call first where that is due.  Failures of the trace are kept in rec. */
 void rec_write(struct recorder *rec, struct rec_task *t, enum trace_event_kind kind,
@@ -39,25 +55,40 @@ void rec_write_enter(struct recorder *rec);
 /* The sum of one mapping; all: see tracee_pages(). */
 void rec_effect_sum(struct recorder *rec, struct rec_task *t, const struct tracee_map *m, bool all);
 void rec_sums(struct recorder *rec, struct rec_task *t);
+/* The trace takes no more: says so once, and the program goes on without.  Takes err. */
+void rec_trace_failed(struct recorder *rec, struct err *err);
+
+/* ---- maps.c: mappings, and what of them is the program's state ------------------------------- */
 /* Does this mapping belong to the program's state?  Not what is ours. */
 bool rec_sum_wanted(const struct rec_mm *mm, const struct tracee_map *m);
 bool rec_is_scratch(const struct rec_mm *mm, const struct tracee_map *m);
-/* The trace takes no more: says so once, and the program goes on without.  Takes err. */
-void rec_trace_failed(struct recorder *rec, struct err *err);
-/* A key for calls like this one: its number, and its command, where it is an ioctl or the like. */
-static inline uint64_t rec_call_kind(const struct rec_call *call)
-{
-	return call->nr << 32 | (call->args[1] & 0xffffffff);
-}
-/* Once for each key. */
-bool rec_warn_once(struct recorder *rec, uint64_t key);
+/* It is shared with what is not recorded, and may change while it is looked at. */
+bool rec_is_outside(const struct rec_mm *mm, const struct tracee_map *m);
+/* False: reading it would bring pages into being (large, shared, and its holes are not known). */
+bool rec_map_readable(struct rec_task *t, const struct tracee_map *m);
+/* tracee_pages() for a mapping of a recorded process: holes are not read. */
+struct err *rec_map_pages(struct rec_task *t, const struct tracee_map *m, tracee_page_fn *fn,
+			  void *ctx);
+/* May a call that a supervisor has let go on be writing to the task's memory just now? */
+bool rec_filter_writes(const struct recorder *rec, const struct rec_task *t);
+struct rec_range {
+	uint64_t start, end;
+};
+/* ... to a part of [start, end)?  *ret: the first such part, else empty. */
+bool rec_filter_next_write(const struct recorder *rec, const struct rec_task *t, uint64_t start,
+			   uint64_t end, struct rec_range *ret);
 
-/* ---- task.c ------------------------------------------------------------------- */
+/* ---- task.c: the list of tasks, and what they share ------------------------------------------ */
 struct rec_task *rec_task_find(struct recorder *rec, pid_t tid);
 struct rec_task *rec_task_add(struct recorder *rec, pid_t tid, pid_t pid);
-void rec_task_remove(struct recorder *rec, struct rec_task *t);
+/* t is in the list no more.  death.c frees it. */
+void rec_task_unlink(struct recorder *rec, struct rec_task *t);
 void rec_task_rename(struct recorder *rec, struct rec_task *t, pid_t tid);
 void rec_task_call_drop(struct rec_call *call);
+/* A zombie, or gone.  A leader is not reported while other threads are there. */
+bool rec_task_is_dead(pid_t tid);
+bool rec_task_is_dying(pid_t tid);
+bool rec_others_ready(struct recorder *rec, const struct rec_task *t);
 struct rec_mm *rec_mm_create(void);
 struct rec_mm *rec_mm_copy(const struct rec_mm *mm);
 struct rec_scratch *rec_scratch_add(struct rec_mm *mm, uint64_t addr, uint64_t len, uint32_t owner);
@@ -67,6 +98,8 @@ void rec_files_put(struct rec_files *files);
 struct rec_files *rec_files_copy(const struct rec_files *files);
 void rec_sighand_put(struct rec_sighand *sighand);
 struct rec_sighand *rec_sighand_copy(const struct rec_sighand *sighand);
+
+/* ---- birth.c, death.c ------------------------------------------------------------------------ */
 /* A task of the recorded tree made another one: STOP_CLONE. */
 struct err *rec_task_cloned(struct recorder *rec, struct rec_task *parent);
 struct err *rec_task_exiting(struct recorder *rec, struct rec_task *t);
@@ -76,51 +109,81 @@ void rec_task_exited(struct recorder *rec, struct rec_task *t, int status);
  * event.
  */
 void rec_task_dying(struct recorder *rec, struct rec_task *t, int status);
+/* Frees t, and its share of what it shares. */
+void rec_task_remove(struct recorder *rec, struct rec_task *t);
 
-/* ---- sched.c ------------------------------------------------------------------ */
-struct err *rec_loop(struct recorder *rec);
+/* ---- numbers.c: as a task sees them ---------------------------------------------------------- */
+/* 0: it does not. */
+pid_t rec_tid_seen(struct rec_task *viewer, struct rec_task *t);
+struct rec_task *rec_task_seen(struct recorder *rec, struct rec_task *viewer, pid_t number);
+pid_t rec_pgid_seen(struct rec_task *viewer, pid_t pid);
+uint32_t rec_uid_seen(const struct rec_task *viewer, pid_t tid);
+/* Is it in the recorder's own pid namespace? */
+bool rec_sees_all(struct rec_task *viewer);
+/* Its number has changed. */
+void rec_numbers_forget(struct rec_task *t);
+
+/* ---- wait.c: to go on, and to stop ----------------------------------------------------------- */
 /* Resume; it is RUNNING then, or about to die. */
 struct err *rec_resume(struct rec_task *t, int request, int sig);
+/* It is to stop soon.  One that had stopped already, unheard, stops once more when it goes on. */
+bool rec_interrupt(struct rec_task *t);
 /*
  * So waitpid said.  A last stop is not told again: what is being done then fails with &err_gone,
  * and the end is handled next.
  */
-/* It is to stop soon.  One that had stopped already, unheard, stops once more when it goes on. */
-/* t is in no group stop any more. */
-void rec_group_stop_ends(struct recorder *rec, struct rec_task *t);
-bool rec_interrupt(struct rec_task *t);
 void rec_task_stopped(struct rec_task *t, int status);
 /* It can go on in user mode; not after its last stop. */
 void rec_task_ready(struct rec_task *t);
-/* A zombie, or gone.  A leader is not reported while other threads are there. */
-bool rec_task_is_dead(pid_t tid);
-bool rec_task_is_dying(pid_t tid);
+/* Any stop of any task, of which t (NULL: whoever) becomes STOPPED; see wait.c for false. */
+bool rec_wait_any(struct recorder *rec, bool block, bool ticks);
+/* waitpid() told this of tid, which may be a task of which nothing is known yet. */
+void rec_note_status(struct recorder *rec, pid_t tid, int status);
 /* Wait until this task stops, however long.  False when it died instead. */
 struct err *rec_wait_task(struct recorder *rec, struct rec_task *t, int *status_ret);
-/* Let it go on in user mode, with a signal or 0, until it stops. */
-struct err *rec_run_user(struct recorder *rec, struct rec_task *t, int sig);
 /* The task that may run is stopped: note what has become of the others. */
 void rec_hear_others(struct recorder *rec);
-bool rec_others_ready(struct recorder *rec, const struct rec_task *t);
+/*
+ * For whoever handles a stop: all is done, and t goes on in user mode, with a signal or 0.  The
+ * main loop sees to it.
+ */
+struct err *rec_go_on(struct recorder *rec, struct rec_task *t, int sig);
+/* t is in no group stop any more. */
+void rec_group_stop_ends(struct recorder *rec, struct rec_task *t);
 
-/* ---- syscall.c ---------------------------------------------------------------- */
-struct err *rec_syscall_entry(struct recorder *rec, struct rec_task *t);
-struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t);
+/* ---- left.c: where the last event left a task ------------------------------------------------ */
+void rec_left(struct rec_task *t, const struct regs *regs, bool computing);
+void rec_left_handler(struct rec_task *t, const struct regs *regs);	/* by rt_sigreturn */
+/* A signal strikes at regs, which place names. */
+void rec_left_interrupted(struct rec_task *t, enum trace_place place, const struct regs *regs);
+bool rec_not_moved(const struct rec_task *t, const struct regs *regs);
+bool rec_same_point(const struct regs *a, const struct regs *b);
+/* A SIGTRAP of ours would reset what the program has set for it. */
+bool rec_trap_blocked(const struct rec_task *t);
+
+/* ---- sched.c: whose turn it is; the main loop ------------------------------------------------ */
+struct err *rec_loop(struct recorder *rec);
+
+/* ---- inject.c: calls of the recorder's own --------------------------------------------------- */
 /* From an entry stop: do not make the call; the task is READY in front of the instruction. */
 struct err *rec_syscall_abort(struct recorder *rec, struct rec_task *t, const struct regs *entry);
 /*
- * Run a call of ours, by the instruction at site, or in our page; the task is stopped on its way to
- * user mode.
+ * Run a call of ours, as in says (its stash is rec_stash()), or by the instruction in our page; the
+ * task is stopped on its way to user mode.
  */
-struct err *rec_inject_at(struct recorder *rec, struct rec_task *t, uint64_t site, int64_t *ret,
-			  long nr, const uint64_t args[6]);
+struct err *rec_inject_by(struct rec_task *t, struct inject *in, int64_t *ret, long nr,
+			  const uint64_t args[6]);
 struct err *rec_inject(struct recorder *rec, struct rec_task *t, int64_t *ret, long nr, uint64_t a0,
 		       uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5);
 /* Memory in the stopped task, for rec_scratch_add(); *ret = 0: there is none to be had. */
 struct err *rec_scratch_map(struct recorder *rec, struct rec_task *t, uint64_t len, uint64_t *ret);
 void rec_stash(void *ctx, pid_t tid, int sig, const siginfo_t *info);
 
-/* ---- changes.c: what a call without a full row did to memory -------------------------------- */
+/* ---- syscall.c ---------------------------------------------------------------- */
+struct err *rec_syscall_entry(struct recorder *rec, struct rec_task *t);
+struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t);
+
+/* ---- changes.c: what a call without a full row did to memory --------------------------------- */
 struct rec_changes;
 /* At its entry stop.  NULL: the task is dying. */
 struct rec_changes *rec_changes_before(struct rec_task *t);
@@ -166,8 +229,6 @@ void rec_outside_look(struct recorder *rec, struct rec_task *t);
 void rec_outside_cut(struct rec_mm *mm, uint64_t addr, uint64_t end);
 void rec_outside_move(struct rec_mm *mm, uint64_t addr, uint64_t len, uint64_t to, uint64_t to_len);
 void rec_outside_copy(struct rec_mm *to, const struct rec_mm *from);
-/* It may change while it is looked at. */
-bool rec_is_outside(const struct rec_mm *mm, const struct tracee_map *m);
 
 /* ---- lengths.c ---------------------------------------------------------------------------- */
 /*
@@ -203,16 +264,13 @@ struct rec_hook {
 const struct rec_hook *rec_hook_for(uint64_t nr);
 extern const struct rec_hook rec_memory_hooks[SYS_ROWS];	/* memory.c */
 
-/* ---- signal.c ------------------------------------------------------------------ */
-struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig);
-/*
- * A signal that the kernel forced was ours: where it was blocked or ignored, it is again
- * (force_sig_info_to_task()).
- */
-struct err *rec_signal_unforce(struct recorder *rec, struct rec_task *t, int sig);
-/* An instruction that we made trap is done: the event, and *after (less RF) as its registers. */
-struct err *rec_trap_done(struct recorder *rec, struct rec_task *t, int sig,
-			  const struct regs *before, struct regs *after);
+/* ---- fate.c: what signals would do to a task ------------------------------------------------- */
+#define SIGBIT(s) (1ull << ((s) - 1))
+#define STOP_SIGNALS (SIGBIT(SIGSTOP) | SIGBIT(SIGTSTP) | SIGBIT(SIGTTIN) | SIGBIT(SIGTTOU))
+enum fate { FATE_HANDLER, FATE_NOTHING, FATE_FATAL };
+enum fate rec_signal_fate(const struct rec_task *t, int sig, bool synchronous);
+/* What the kernel has for the task and its process and has not delivered. */
+uint64_t rec_signals_pending(pid_t tid);
 /* It wants to know of it, or will die of it. */
 bool rec_signal_matters(const struct rec_task *t, int sig);
 /* What it does by default is to stop the process. */
@@ -222,6 +280,17 @@ bool rec_signal_stops(int sig);
  * kernel; other_mask: not by its own mask, but by one that the call had.
  */
 bool rec_signal_awaits(const struct rec_task *t, bool other_mask);
+/*
+ * A signal that the kernel forced was ours: where it was blocked or ignored, it is again
+ * (force_sig_info_to_task()).
+ */
+struct err *rec_signal_unforce(struct recorder *rec, struct rec_task *t, int sig);
+
+/* ---- signal.c ------------------------------------------------------------------ */
+struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig);
+/* An instruction that we made trap is done: the event, and *after (less RF) as its registers. */
+struct err *rec_trap_done(struct recorder *rec, struct rec_task *t, int sig,
+			  const struct regs *before, struct regs *after);
 /* again.c: at entry, when all is known of the call but its outputs; at exit, the result to give. */
 void rec_again_enter(struct rec_task *t, struct rec_call *call);
 int64_t rec_again_exit(struct rec_task *t, const struct rec_call *call, int64_t ret);
@@ -235,11 +304,9 @@ void rec_signal_waited(struct rec_task *t, bool found);
 bool rec_signal_standing(const struct rec_task *t);
 /* Has a fatal one waited long enough for a point that has a name? */
 bool rec_signal_overdue(const struct rec_task *t);
-
-void rec_left(struct rec_task *t, const struct regs *regs, bool computing);
-void rec_left_handler(struct rec_task *t, const struct regs *regs);	/* by rt_sigreturn */
-bool rec_not_moved(const struct rec_task *t, const struct regs *regs);
-bool rec_same_point(const struct regs *a, const struct regs *b);
+/* rt_sigtimedwait() has given one: with its true siginfo. */
+struct err *rec_signal_taken_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+				  struct regs *regs, int64_t ret);
 
 /* ---- init.c: process 1 of a pid namespace ------------------------------------------- */
 bool rec_is_init(const struct rec_task *t);

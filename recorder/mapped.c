@@ -302,6 +302,7 @@ void rec_shared_cut(struct rec_mm *mm, uint64_t addr, uint64_t len)
 
 	rec_buffer_cut(&mm->buf, addr, end - addr);
 	rec_outside_cut(mm, addr, end);
+	rec_written_cut(mm, addr, end);
 	cut(mm, addr, end);
 }
 
@@ -313,6 +314,7 @@ void rec_shared_move(struct rec_mm *mm, uint64_t addr, uint64_t len, uint64_t to
 	struct rec_shared *moved = NULL, *last = NULL, *next;
 
 	rec_outside_move(mm, addr, from_len, to, to_len);
+	rec_written_move(mm, addr, len, to, to_len);
 	for (struct rec_shared *s = mm->shared; s; s = s->next) {
 		uint64_t start = s->addr > addr ? s->addr : addr;
 		uint64_t stop = s->addr + s->len < end ? s->addr + s->len : end;
@@ -345,84 +347,6 @@ void rec_shared_move(struct rec_mm *mm, uint64_t addr, uint64_t len, uint64_t to
 }
 
 /* ---- pages ----------------------------------------------------------------------------------- */
-
-static const struct rec_shared *shared_at(const struct rec_mm *mm, uint64_t addr)
-{
-	const struct rec_shared *s = mm->shared;
-
-	while (s && (addr < s->addr || addr >= s->addr + s->len))
-		s = s->next;
-	return s;
-}
-
-/* By its name, if that still leads to it. */
-static int open_named(const struct rec_task *t, const struct tracee_map *m)
-{
-	char path[4200];
-	struct stat st;
-	int fd;
-
-	if (m->name[0] != '/')
-		return -1;
-	snprintf(path, sizeof(path), "/proc/%d/root%s", t->tid, m->name);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0 || (fstat(fd, &st) == 0 && st.st_ino == m->inode && S_ISREG(st.st_mode)))
-		return fd;
-	close(fd);
-	return -1;
-}
-
-/* With the right to (CAP_CHECKPOINT_RESTORE). */
-static int open_by_address(const struct rec_task *t, const struct tracee_map *m)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, t->tid, m->start,
-		 m->end);
-	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-}
-
-/* A descriptor to be closed, or -1: to find out where the mapped file has holes. */
-static int map_fd(struct rec_task *t, const struct tracee_map *m)
-{
-	const struct rec_shared *s;
-	int fd = -1;
-
-	if (m->end - m->start <= SMALL || (!m->inode && !m->shared))
-		return -1;
-	s = shared_at(t->mm, m->start);
-	if (s && s->file && s->file->fd >= 0)
-		fd = fcntl(s->file->fd, F_DUPFD_CLOEXEC, 3);
-	if (fd < 0 && !(s && s->file && s->file->live))
-		fd = open_named(t, m);
-	return fd < 0 ? open_by_address(t, m) : fd;
-}
-
-bool rec_map_readable(struct rec_task *t, const struct tracee_map *m)
-{
-	int fd;
-
-	if (m->end - m->start <= LARGE || !m->shared)
-		return true;
-	fd = map_fd(t, m);
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
-}
-
-struct err *rec_map_pages(struct rec_task *t, const struct tracee_map *m, tracee_page_fn *fn,
-			  void *ctx)
-{
-	bool all = m->inode != 0 || m->shared;
-	int fd = all ? map_fd(t, m) : -1;
-	struct err *err;
-
-	if (fd < 0)
-		return tracee_pages(t->tid, m->start, m->end - m->start, all, fn, ctx);
-	err = pages_of_file(t->tid, m->start, m->end - m->start, fd, m->offset, fn, ctx);
-	close(fd);
-	return err;
-}
 
 static void collect_page(void *ctx, uint64_t addr, const void *bytes)
 {

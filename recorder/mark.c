@@ -3,8 +3,8 @@
  * (tracee/mark.h).
  *
  * What is found in a file is kept for its other mappings.  Code that the program writes itself is
- * looked at when it becomes executable; code in mappings that are writable and executable at once
- * is not: what rdtsc gives there is not recorded.
+ * looked at when it becomes executable; in mappings that are writable and executable at once, when
+ * it is run (written_code.c).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +52,19 @@ static struct err *put_one(struct recorder *rec, struct rec_task *t, uint64_t ad
 	return NULL;
 }
 
+static struct err *put_all(struct recorder *rec, struct rec_task *t, uint64_t addr,
+			   const struct mark_site *site, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (site[i].kind != PATCH_TSC && !rec->meta.marked)	/* it traps */
+			continue;
+		TRY(put_one(rec, t, addr + site[i].offset, &site[i]));
+	}
+	return n ? rec_buffer_marked(t, addr + site[0].offset,
+				     site[n - 1].offset - site[0].offset + 2)
+		 : NULL;
+}
+
 struct err *rec_mark_code(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len,
 			  uint64_t offset, const struct stat *st)
 {
@@ -76,18 +89,23 @@ struct err *rec_mark_code(struct recorder *rec, struct rec_task *t, uint64_t add
 			rec->marks = m;
 		}
 	}
-	for (unsigned i = 0; i < m->n && !err; i++) {
-		if (m->site[i].kind != PATCH_TSC && !rec->meta.marked)	/* it traps */
-			continue;
-		err = put_one(rec, t, addr + m->site[i].offset, &m->site[i]);
-	}
-	if (!err && m->n)
-		err = rec_buffer_marked(t, addr + m->site[0].offset,
-					m->site[m->n - 1].offset - m->site[0].offset + 2);
+	err = put_all(rec, t, addr, m->site, m->n);
 	if (!err && m->doubts)
 		err = rec_tsc_doubt(rec, t);
 	if (!st)
 		free(own.site);
+	return err;
+}
+
+struct err *rec_mark_path(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t end)
+{
+	struct mark_site *site;
+	unsigned n;
+	struct err *err;
+
+	TRY(marks_on_path(t->tid, addr, end, &site, &n));
+	err = put_all(rec, t, addr, site, n);
+	free(site);
 	return err;
 }
 

@@ -87,16 +87,20 @@ static void map_device(struct recorder *rec, struct rec_task *t, uint64_t addr,
 }
 
 /* What the descriptor is.  Nothing but files is opened: opening a device may do something. */
-static mode_t map_kind(struct rec_task *t, int fd, dev_t *device_ret)
+static mode_t map_kind(struct rec_task *t, int fd, struct stat *st_ret)
 {
 	char path[64];
-	struct stat st;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", t->tid, fd);
-	if (stat(path, &st) < 0)
-		return 0;
-	*device_ret = st.st_rdev;
-	return st.st_mode & S_IFMT;
+	return stat(path, st_ret) < 0 ? 0 : st_ret->st_mode & S_IFMT;
+}
+
+/* A private mapping of a file that the trace has: it need not be opened. */
+static bool is_known(const struct recorder *rec, const struct stat *st)
+{
+	const struct rec_file *f = rec_file_find(st);
+
+	return (!f || !f->live) && trace_writer_has(rec->writer, st);
 }
 
 static void map_shared_anon(struct recorder *rec, struct rec_task *t, uint64_t addr,
@@ -212,6 +216,21 @@ static struct err *map_file(struct recorder *rec, struct rec_task *t, uint64_t a
 	return NULL;
 }
 
+/*
+ * Where instructions are marked: code in shared memory is written by another mapping, of which
+ * nobody hears.
+ */
+static void warn_shared_code(const struct recorder *rec, uint64_t prot)
+{
+	static bool said;
+
+	if (said || !rec->meta.marked || !(prot & PROT_EXEC))
+		return;
+	said = true;
+	log_warn("the program has code in shared memory: what it reads there by cpuid (and rdtsc, "
+		 "if that cannot trap) is not recorded on this machine");
+}
+
 static struct err *mmap_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 			     struct regs *regs, int64_t ret)
 {
@@ -219,9 +238,9 @@ static struct err *mmap_exit(struct recorder *rec, struct rec_task *t, struct re
 	uint64_t addr = (uint64_t)ret;
 	struct stat st;
 	struct err *err = NULL;
-	dev_t device = 0;
 	mode_t kind;
-	int fd;
+	bool good;
+	int fd = -1;
 
 	(void)regs;
 	if (ret < 0 && ret > -4096)
@@ -230,16 +249,20 @@ static struct err *mmap_exit(struct recorder *rec, struct rec_task *t, struct re
 			       : NULL;
 	rec_shared_cut(t->mm, addr, page_up(call->args[1]));
 	TRY(rec_tsc_mapped(rec, t, call->args[2], shared));
+	if (shared)
+		warn_shared_code(rec, call->args[2]);
 	if (call->args[3] & MAP_ANONYMOUS) {
 		if (shared)
 			map_shared_anon(rec, t, addr, call);
 		else
 			effect_map(rec, addr, call->args[1], call->args[2], TRACE_MAP_ANON,
 				   call->args[3]);
-		return NULL;
+		return shared ? NULL
+			      : rec_written_mapped(rec, t, addr, page_up(call->args[1]),
+						   call->args[2]);
 	}
-	kind = map_kind(t, (int)call->args[4], &device);
-	if (kind == S_IFCHR && device == makedev(1, 5)) {	/* /dev/zero */
+	kind = map_kind(t, (int)call->args[4], &st);
+	if (kind == S_IFCHR && st.st_rdev == makedev(1, 5)) {	/* /dev/zero */
 		if (shared)
 			map_shared_anon(rec, t, addr, call);
 		else
@@ -251,13 +274,19 @@ static struct err *mmap_exit(struct recorder *rec, struct rec_task *t, struct re
 		map_device(rec, t, addr, call);
 		return NULL;
 	}
-	fd = rec_fd_open(t, (int)call->args[4]);
-	if (fd >= 0 && fstat(fd, &st) == 0)
+	good = kind == S_IFREG && !shared && is_known(rec, &st);
+	if (!good) {
+		fd = rec_fd_open(t, (int)call->args[4]);
+		good = fd >= 0 && fstat(fd, &st) == 0;
+	}
+	if (good)
 		err = map_file(rec, t, addr, call, fd, &st);
 	else
 		map_snapshot(rec, t, addr, call);
 	if (fd >= 0)
 		close(fd);
+	if (!err && !shared)
+		err = rec_written_mapped(rec, t, addr, page_up(call->args[1]), call->args[2]);
 	return err;
 }
 
@@ -311,35 +340,6 @@ static struct err *munmap_exit(struct recorder *rec, struct rec_task *t, struct 
 	return NULL;
 }
 
-/*
- * Code that moves gets its own bytes back, for a jump is relative; and so does code that the
- * program may write to now.
- */
-static struct err *unpatch(struct recorder *rec, struct rec_task *t, uint64_t from, uint64_t len,
-			   uint64_t to, uint64_t to_len)
-{
-	const struct patches *ps = &t->mm->buf.patches;
-
-	for (unsigned i = 0; i < ps->n; i++) {
-		const struct patch *p = &ps->p[i];
-		uint64_t off = p->addr - from;
-		struct trace_effect *e;
-		void *bytes;
-
-		if (off >= len || off + p->len > to_len)
-			continue;
-		TRY(tracee_write(t->tid, to + off, p->bytes, p->len));
-		bytes = rec_alloc(rec, p->len);
-		memcpy(bytes, p->bytes, p->len);
-		e = rec_effect(rec, TRACE_WRITE);
-		e->addr = to + off;
-		e->len = e->data_len = p->len;
-		e->data = bytes;
-	}
-	rec_buffer_cut(&t->mm->buf, from, len);
-	return NULL;
-}
-
 static struct err *protected(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len,
 			     uint64_t prot)
 {
@@ -350,12 +350,25 @@ static struct err *protected(struct recorder *rec, struct rec_task *t, uint64_t 
 	e->x = prot;
 	if (t->call.nr == SYS_pkey_mprotect && (int)t->call.args[3] >= 0)
 		e->y = t->call.args[3] + 1;
+	rec_written_cut(t->mm, addr, addr + len);
 	TRY(rec_tsc_mapped(rec, t, prot, false));
+	for (const struct rec_shared *s = t->mm->shared; s; s = s->next) {
+		if (s->shared && s->addr < addr + len && addr < s->addr + s->len)
+			warn_shared_code(rec, prot);
+	}
 	if ((prot & (PROT_EXEC | PROT_WRITE)) == PROT_EXEC)
 		return rec_mark_code(rec, t, addr, len, 0, NULL);
 	if (!(prot & PROT_WRITE))
 		return NULL;
-	return unpatch(rec, t, addr, len, addr, len);
+	TRY(rec_unpatch(rec, t, addr, len, addr, len));
+	return rec_written_mapped(rec, t, addr, len, prot);
+}
+
+/* The call failed; what written_code.c has made of a page is not the call's doing. */
+static struct err *part_protected(struct recorder *rec, struct rec_task *t, uint64_t addr,
+				  uint64_t len, uint64_t prot)
+{
+	return rec_written_at(t->mm, addr) ? NULL : protected(rec, t, addr, len, prot);
 }
 
 static struct err *mprotect_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
@@ -367,7 +380,7 @@ static struct err *mprotect_exit(struct recorder *rec, struct rec_task *t, struc
 	if (call->force_ret)
 		return NULL;
 	if (ret != 0)
-		return rec_partial_protect(rec, t, call->args[0], len, protected);
+		return rec_partial_protect(rec, t, call->args[0], len, part_protected);
 	return protected(rec, t, call->args[0], len, call->args[2]);
 }
 
@@ -412,17 +425,19 @@ static struct err *mremap_exit(struct recorder *rec, struct rec_task *t, struct 
 		return NULL;
 	move = *e;
 	rec_buffer_cut(&t->mm->buf, move.x, move.y);
-	return unpatch(rec, t, move.addr, move.len, move.x, move.y);
+	return rec_unpatch(rec, t, move.addr, move.len, move.x, move.y);
 }
 
 /*
  * When pages given back by MADV_FREE vanish is the kernel's choice: not offered (like Linux before
- * 4.5).
+ * 4.5).  Nor are pages that fault without a mapping that says so (Linux 6.13).
  */
+enum { GUARD_INSTALL = 102, GUARD_REMOVE = 103 };	/* MADV_... */
 static void madvise_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
 {
 	range_enter(rec, t, call);
-	if (call->args[2] == MADV_FREE) {
+	if (call->args[2] == MADV_FREE || call->args[2] == GUARD_INSTALL ||
+	    call->args[2] == GUARD_REMOVE) {
 		call->force_ret = true;
 		call->forced = -EINVAL;
 	}

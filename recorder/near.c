@@ -28,7 +28,7 @@ static bool is_large(const struct rec_near *near, const struct tracee_maps *maps
 
 static void add(struct rec_near *near, const struct tracee_maps *maps, uint64_t addr)
 {
-	uint64_t page = addr & ~(uint64_t)(PAGE_BYTES - 1);
+	uint64_t page = page_down(addr);
 
 	for (size_t i = 0; i < near->n; i++) {
 		if (near->page[i] == page)

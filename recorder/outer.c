@@ -183,7 +183,7 @@ void rec_outer_look(struct recorder *rec)
 	rec->null_nr = (uint64_t)-1;
 	if (!rec->outer_filter)
 		return;
-	rec->outer_filters = (unsigned)rec_status_number(getpid(), "Seccomp_filters:", 10);
+	rec->outer_filters = (unsigned)proc_status_number(getpid(), "Seccomp_filters:", 10);
 	if (try_in_child(call_nothing) != 0)
 		rec->null_nr = SYS_getpid;
 	rec->dispatch = try_in_child(call_own) == 0 && !getenv("HINDSIGHT_NO_DISPATCH");

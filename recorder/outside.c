@@ -49,13 +49,6 @@ enum {
 	PERIOD_NS = 1000000000
 };
 
-struct rec_outside {
-	struct rec_outside *next;
-	uint64_t addr, len;
-	uint64_t *sum;		/* of each page, when it was read last; NULL: it is never read */
-	bool fresh;		/* it was not: all of it is new */
-};
-
 static struct identity { uint64_t dev, ino; } strangers[FILES_MAX];
 static unsigned strangers_n;
 
@@ -121,15 +114,6 @@ void rec_outside_copy(struct rec_mm *to, const struct rec_mm *from)
 {
 	for (const struct rec_outside *o = from->outside; o; o = o->next)
 		area_add(to, o->addr, o->len, o->sum);
-}
-
-bool rec_is_outside(const struct rec_mm *mm, const struct tracee_map *m)
-{
-	for (const struct rec_outside *o = mm->outside; o; o = o->next) {
-		if (m->start < o->addr + o->len && m->end > o->addr)
-			return true;
-	}
-	return false;
 }
 
 /* ---- who it is shared with ------------------------------------------------------------------- */

@@ -5,8 +5,8 @@
  * Two threads that wake each other by turns cost two stops a turn when we do the switching, 12 us;
  * by themselves 3.  A process begins to do so when it has slept in some calls in the traced way.
  *
- * The recorder resumes a task by giving it the baton, and has the processor back when the one who
- * holds it then - it may be another - stops, or when it can take the baton because everybody
+ * The recorder resumes a task by giving it the token, and has the processor back when the one who
+ * holds it then - it may be another - stops, or when it can take the token because everybody
  * sleeps.  Before anything else that this means, the notes in the buffers become events: ENTER for
  * PARK, EXIT for UNPARK, CALLS for what is between.
  *
@@ -47,7 +47,7 @@ static bool shared_create(struct recorder *rec)
 	if (at == (void *)-1)
 		return false;
 	rec->shared = at;
-	rec->shared->baton = BATON_RECORDER;
+	rec->shared->token = TOKEN_RECORDER;
 	rec->park_refused = false;
 	return true;
 }
@@ -116,7 +116,7 @@ void rec_park_forked(struct rec_task *child)
 					  sizeof(none)));
 }
 
-/* ---- the baton ------------------------------------------------------------------------------- */
+/* ---- the token ------------------------------------------------------------------------------- */
 
 /*
  * Those who wake up by themselves must know of files what they would be told when we resumed them.
@@ -154,9 +154,9 @@ void rec_park_give(struct recorder *rec, struct rec_task *t)
 	rec->park_runs = t && !t->parked ? t : NULL;
 	__atomic_store_n(&sh->allowed, good && !rec_others_ready(rec, t) && !(t && t->deferred_n),
 			 __ATOMIC_SEQ_CST);
-	__atomic_store_n(&sh->baton, t ? t->serial : 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&sh->token, t ? t->serial : 0, __ATOMIC_SEQ_CST);
 	if (!t && __atomic_load_n(&sh->waiting, __ATOMIC_SEQ_CST))
-		syscall(SYS_futex, &sh->baton, FUTEX_WAKE, 1, NULL, NULL, 0);
+		syscall(SYS_futex, &sh->token, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
 void rec_park_hold(struct recorder *rec)
@@ -176,21 +176,21 @@ static struct rec_task *by_serial(const struct recorder *rec, uint32_t serial)
 
 struct rec_task *rec_park_turn(const struct recorder *rec)
 {
-	return by_serial(rec, __atomic_load_n(&rec->shared->baton, __ATOMIC_SEQ_CST));
+	return by_serial(rec, __atomic_load_n(&rec->shared->token, __ATOMIC_SEQ_CST));
 }
 
 bool rec_park_take(struct recorder *rec)
 {
 	struct buf_shared *sh = rec->shared;
-	uint32_t baton = __atomic_load_n(&sh->baton, __ATOMIC_SEQ_CST);
-	struct rec_task *t = baton ? by_serial(rec, baton) : NULL;
+	uint32_t token = __atomic_load_n(&sh->token, __ATOMIC_SEQ_CST);
+	struct rec_task *t = token ? by_serial(rec, token) : NULL;
 
 	if (t && t->state == TASK_RUNNING && !rec_task_is_dead(t->tid))
 		return false;
-	if (!baton && !__atomic_compare_exchange_n(&sh->baton, &baton, BATON_RECORDER, 0,
+	if (!token && !__atomic_compare_exchange_n(&sh->token, &token, TOKEN_RECORDER, 0,
 						   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		return false;
-	sh->baton = BATON_RECORDER;
+	sh->token = TOKEN_RECORDER;
 	sh->allowed = 0;
 	rec->park_held = t;
 	if (t)
@@ -421,10 +421,7 @@ void rec_park_events(struct recorder *rec)
 		rec_trace_failed(rec, err);
 }
 
-/* ---- stops of the parked --------------------------------------------------------------------- */
-
-/* It has laid the baton down or is about to take it, and wants or has to be seen first. */
-static struct err *trap_later(struct rec_task *t)
+struct err *rec_park_call_back(struct rec_task *t)
 {
 	static const uint64_t yes = 1;
 
@@ -432,124 +429,6 @@ static struct err *trap_later(struct rec_task *t)
 			    FIXED_PARKS + (uint64_t)t->park_place * PARK_SIZE +
 				    offsetof(struct buf_place, trap),
 			    &yes, 8);
-}
-
-/*
- * It is about to make the call that sleeps (or one to hand on the baton): not any more.  Results
- * but that one's do not matter, and a missed wake-up is found after some milliseconds.
- */
-static bool before_call(const struct rec_task *t, struct regs *regs)
-{
-	if (regs->rip >= blob()->checked && regs->rip < blob()->made) {
-		regs->rip = blob()->not_made;
-		return true;
-	}
-	if (regs->rip != FIXED_UNTRACED || tracee_read_some(t->tid, regs->rsp, &regs->rip, 8) != 8)
-		return false;
-	regs->rsp += 8;
-	regs->rax = (uint64_t)BUF_WOULD_BLOCK;
-	return true;
-}
-
-/* Asleep in the hook: it makes its call again, traced. */
-static struct err *make_again(struct rec_task *t, struct regs *regs)
-{
-	if (before_call(t, regs) || rec_buffer_interrupted(regs))
-		TRY(tracee_regs_set(t->tid, regs));
-	TRY(trap_later(t));
-	return rec_resume(t, PTRACE_CONT, 0);
-}
-
-/* Its call ends with EINTR, for nothing that the program knows of: see again.c. */
-static bool disturbed(const struct regs *regs)
-{
-	return regs->rip == FIXED_UNTRACED_AFTER && (int64_t)regs->rax == -EINTR;
-}
-
-static struct err *parked_signal(struct recorder *rec, struct rec_task *t, bool turn)
-{
-	int sig = WSTOPSIG(t->status);
-	struct regs regs;
-	siginfo_t info;
-	bool mine;
-
-	if (ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) < 0)
-		return &err_gone;
-	TRY(tracee_regs_get(t->tid, &regs));
-	if (sig == SIGSYS && regs.rip == FIXED_UNTRACED_AFTER) {	/* somebody else's filter */
-		regs.rax = (uint64_t)BUF_TRACED;
-		regs.orig_rax = (uint64_t)-1;
-		TRY(tracee_regs_set(t->tid, &regs));
-		TRY(rec_signal_unforce(rec, t, sig));
-		return turn ? rec_run_user(rec, t, 0) : rec_resume(t, PTRACE_CONT, 0);
-	}
-	if (!turn && !rec_signal_matters(t, sig)) {
-		if (disturbed(&regs) && !rec_signal_stops(sig))
-			return make_again(t, &regs);
-		return rec_resume(t, PTRACE_CONT, sig);
-	}
-	if (turn)
-		TRY(rec_buffer_in_hook(rec, t, &regs, &info, &mine));
-	if (turn && mine) {	/* its memory has gone meanwhile */
-		t->parked = false;
-		t->park_again = true;
-		return rec_run_user(rec, t, 0);
-	}
-	if (t->deferred_n < DEFERRED_MAX) {
-		if (!t->deferred_n)
-			t->deferred_ns = now_ns();
-		t->deferred[t->deferred_n++] = info;
-	}
-	if (turn)
-		return rec_run_user(rec, t, 0);
-	return make_again(t, &regs);
-}
-
-struct err *rec_park_stop(struct recorder *rec, struct rec_task *t)
-{
-	bool turn = t->park_turn;
-	static const uint8_t no;
-	struct regs regs;
-
-	switch (tracee_stop_kind(t->status)) {
-	case STOP_SECCOMP:
-		t->park_waits = true;
-		rec_task_ready(t);
-		return NULL;
-	case STOP_SIGNAL:
-		if (rec_dispatch_stopped(t)) {	/* as the one above */
-			TRY(rec_signal_unforce(rec, t, SIGSYS));
-			t->park_waits = true;
-			rec_task_ready(t);
-			return NULL;
-		}
-		return parked_signal(rec, t, turn);
-	case STOP_GROUP:
-		t->in_group_stop = true;
-		return rec_resume(t, PTRACE_LISTEN, 0);
-	case STOP_EXIT:
-		err_free(rec_buffer_state(t, offsetof(struct buf_state, parked) + t->park_place,
-					  &no, 1));
-		t->parked = false;
-		return rec_task_exiting(rec, t);
-	case STOP_EXITED:
-		t->parked = false;
-		rec_task_exited(rec, t, t->status);
-		return NULL;
-	default:
-		rec_group_stop_ends(rec, t);
-		TRY(tracee_regs_get(t->tid, &regs));
-		if (!turn && ((rec_pt_traced(t) && t->pt->interrupt) || disturbed(&regs)))
-			return make_again(t, &regs);
-		if (turn && disturbed(&regs) && rec_buffer_interrupted(&regs))
-			TRY(tracee_regs_set(t->tid, &regs));
-		return turn ? rec_run_user(rec, t, 0) : rec_resume(t, PTRACE_CONT, 0);
-	}
-}
-
-void rec_park_call_back(struct rec_task *t)
-{
-	err_free(trap_later(t));
 }
 
 struct err *rec_park_resume(struct rec_task *t)

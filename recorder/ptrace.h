@@ -58,12 +58,13 @@ struct rec_pt {
 	int group_sig;
 	/* the call has been shown for a filter: SECCOMP_RET_TRACE lets it pass now */
 	bool rechecked;
+	bool stepped;			/* its call began with a single step */
 	bool quiet;			/* in a call that the vdso makes only in a recording */
 	enum pt_stop stop;
 	int status;			/* as wait4() shows it */
 	bool pending;			/* ... and has not yet */
 	struct rec_task *taken;		/* this task's wait call is about to show it */
-	bool has_info;
+	bool has_info, own_ids;	/* own_ids: pid and uid of info are the tracee's own */
 	siginfo_t info;
 	uint64_t message;
 	int real_status;		/* of the recorder's stop */
@@ -78,7 +79,7 @@ struct rec_pt {
 struct rec_pt_dead {
 	struct rec_pt_dead *next;
 	struct rec_task *tracer, *taken;
-	pid_t tid, pid, pgid;
+	pid_t tid, seen, pgid;	/* seen, pgid: by the tracer */
 	int status;
 	uint32_t uid;
 };
@@ -124,8 +125,11 @@ bool rec_pt_cloned(struct recorder *rec, struct rec_task *parent, struct rec_tas
 /* Does it go on by single steps? Makes one, with a signal or 0. */
 bool rec_pt_steps(const struct rec_task *t);
 struct err *rec_pt_step(struct recorder *rec, struct rec_task *t, int sig);
-/* Something that counts as one step has been done. */
-void rec_pt_stepped(struct recorder *rec, struct rec_task *t);
+/*
+ * Something that counts as one step has been done. code: TRAP_TRACE for an instruction, TRAP_BRKPT
+ * for a system call, SIGTRAP for the way into a handler.
+ */
+void rec_pt_stepped(struct recorder *rec, struct rec_task *t, int code);
 /*
  * Did a debug register of its tracer's cause this SIGTRAP, alone or at the end of a step of the
  * recorder's?
@@ -146,8 +150,10 @@ void rec_pt_ended(struct recorder *rec, struct rec_task *t, int status);
 void rec_pt_tracer_gone(struct recorder *rec, struct rec_task *tracer);
 /* Its structure goes. */
 void rec_pt_gone(struct recorder *rec, struct rec_task *t);
-/* The process of a task that exists; 0: not known. */
+/* The process of its parent; 0: not known. */
 pid_t rec_pt_parent(pid_t tid);
+/* The process that traces t, as a task sees it: numbers.c. */
+pid_t rec_pt_tracer_seen(struct recorder *rec, struct rec_task *viewer, const struct rec_task *t);
 /* Send it this signal, which passes without a stop (inject), or as any signal does. */
 void rec_pt_inject(struct rec_task *t, const siginfo_t *info);
 void rec_pt_send(struct rec_task *t, const siginfo_t *info);
@@ -157,8 +163,13 @@ void rec_pt_send(struct rec_task *t, const siginfo_t *info);
  */
 bool rec_pt_injected(struct rec_task *t, siginfo_t *info);
 bool rec_pt_sigchld(siginfo_t *info);
+/* The same where a program reads its signals: hooks of calls. */
+struct err *rec_pt_signalfd_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+				 struct regs *regs, int64_t ret);
+struct err *rec_pt_signalfd_read_exit(struct recorder *rec, struct rec_task *t,
+				      struct rec_call *call, struct regs *regs, int64_t ret);
 /* News of t for its tracer. code: CLD_*. */
-void rec_pt_notify(struct recorder *rec, const struct rec_task *t, struct rec_task *tracer,
+void rec_pt_notify(struct recorder *rec, struct rec_task *t, struct rec_task *tracer,
 		   int code, int status);
 /*
  * The address space of a tracee: its code is as the program has it from now on, and nothing is

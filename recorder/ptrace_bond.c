@@ -2,10 +2,12 @@
  * ptrace_bond.c - who traces whom among recorded tasks: the beginning and the end of it, and the
  * signals that pass between the two (ptrace.h).
  */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -41,7 +43,7 @@ bool rec_pt_injected(struct rec_task *t, siginfo_t *info)
 {
 	struct rec_pt *pt = t->pt;
 
-	if (!pt || info->si_code != SI_TKILL || info->si_pid != getpid())
+	if (!pt || info->si_code != SI_TKILL || (info->si_pid && info->si_pid != getpid()))
 		return false;
 	for (unsigned i = 0; i < pt->injected_n; i++) {
 		if (pt->injected[i].si_signo != info->si_signo)
@@ -54,6 +56,17 @@ bool rec_pt_injected(struct rec_task *t, siginfo_t *info)
 	return false;
 }
 
+/*
+ * From another pid namespace the kernel makes a sender of 0 of it: the number is told once more in
+ * what no SIGCHLD uses.
+ */
+enum { SIGCHLD_PID_AT = offsetof(siginfo_t, si_status) + 4 };
+
+static void sigchld_keep(siginfo_t *info)
+{
+	memcpy((char *)info + SIGCHLD_PID_AT, &info->si_pid, sizeof(info->si_pid));
+}
+
 bool rec_pt_sigchld(siginfo_t *info)
 {
 	int code = SIGCHLD_CODE - info->si_code;
@@ -61,10 +74,12 @@ bool rec_pt_sigchld(siginfo_t *info)
 	if (info->si_signo != SIGCHLD || code < CLD_EXITED || code > CLD_CONTINUED)
 		return false;
 	info->si_code = code;
+	memcpy(&info->si_pid, (char *)info + SIGCHLD_PID_AT, sizeof(info->si_pid));
+	memset((char *)info + SIGCHLD_PID_AT, 0, sizeof(info->si_pid));
 	return true;
 }
 
-void rec_pt_notify(struct recorder *rec, const struct rec_task *t, struct rec_task *tracer,
+void rec_pt_notify(struct recorder *rec, struct rec_task *t, struct rec_task *tracer,
 		   int code, int status)
 {
 	const struct rec_sigaction *action = &tracer->sighand->action[SIGCHLD];
@@ -77,10 +92,66 @@ void rec_pt_notify(struct recorder *rec, const struct rec_task *t, struct rec_ta
 	memset(&info, 0, sizeof(info));
 	info.si_signo = SIGCHLD;
 	info.si_code = SIGCHLD_CODE - code;
-	info.si_pid = t->tid;
-	info.si_uid = getuid();
+	info.si_pid = rec_tid_seen(tracer, t);
+	info.si_uid = rec_uid_seen(tracer, t->tid);
 	info.si_status = status;
+	rec->sigchlds = true;
+	if (rec->signalfds)
+		rec_buffer_off(tracer);		/* what it reads has to be put right */
+	sigchld_keep(&info);
 	syscall(SYS_rt_sigqueueinfo, tracer->pid, SIGCHLD, &info);
+}
+
+struct err *rec_pt_signalfd_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+				 struct regs *regs, int64_t ret)
+{
+	(void)call;
+	(void)regs;
+	(void)ret;
+	rec->signalfds = true;
+	if (rec->sigchlds)
+		rec_buffer_off(t);
+	return NULL;
+}
+
+static bool is_signalfd(const struct rec_task *t, int fd)
+{
+	static const char kind[] = "anon_inode:[signalfd]";
+	char link[64], path[sizeof(kind)];
+
+	snprintf(link, sizeof(link), "/proc/%d/fd/%d", t->tid, fd);
+	return readlink(link, path, sizeof(path)) == sizeof(kind) - 1 &&
+	       !memcmp(path, kind, sizeof(kind) - 1);
+}
+
+struct err *rec_pt_signalfd_read_exit(struct recorder *rec, struct rec_task *t,
+				      struct rec_call *call, struct regs *regs, int64_t ret)
+{
+	struct signalfd_siginfo s;
+	uint64_t addr = call->args[1];
+
+	(void)regs;
+	if (!rec->signalfds || !rec->sigchlds || ret < (int64_t)sizeof(s) ||
+	    !is_signalfd(t, (int)call->args[0]))
+		return NULL;
+	for (; ret >= (int64_t)sizeof(s); ret -= (int64_t)sizeof(s), addr += sizeof(s)) {
+		siginfo_t info = { 0 };
+
+		TRY(tracee_read(t->tid, addr, &s, sizeof(s)));
+		info.si_signo = (int)s.ssi_signo;
+		info.si_code = s.ssi_code;
+		memcpy(&info.si_status, &s.ssi_ptr, sizeof(s.ssi_ptr));
+		if (!rec_pt_sigchld(&info))
+			continue;
+		s.ssi_code = info.si_code;
+		s.ssi_pid = (uint32_t)info.si_pid;
+		s.ssi_status = info.si_status;
+		s.ssi_int = 0;
+		s.ssi_ptr = 0;
+		TRY(tracee_write(t->tid, addr, &s, sizeof(s)));
+		rec_effect_memory(rec, t, addr, sizeof(s));
+	}
+	return NULL;
 }
 
 /* ---- the program's own code ------------------------------------------------------------------ */
@@ -140,6 +211,7 @@ void rec_pt_attach(struct recorder *rec, struct rec_task *t, struct rec_task *tr
 	struct rec_pt *pt = t->pt ? t->pt : alloc_zeroed(1, sizeof(*t->pt), "a tracee");
 
 	(void)rec;
+	rec_tid_seen(tracer, t);	/* as long as it lives; it may have to be told after that */
 	t->pt = pt;
 	pt->tracer = tracer;
 	pt->seized = seized;
@@ -185,9 +257,10 @@ static void dead_add(struct recorder *rec, struct rec_task *t, int status)
 
 	dead->tracer = t->pt->tracer;
 	dead->tid = t->tid;
-	dead->pid = t->pid;
+	dead->seen = rec_tid_seen(t->pt->tracer, t);
+	dead->pgid = rec_pgid_seen(t->pt->tracer, t->pid);
 	dead->status = status;
-	dead->uid = getuid();
+	dead->uid = rec_uid_seen(t->pt->tracer, t->tid);
 	while (*p)
 		p = &(*p)->next;
 	*p = dead;
@@ -202,14 +275,18 @@ void rec_pt_ended(struct recorder *rec, struct rec_task *t, int status)
 	}
 	if (!rec_pt_traced(t))
 		return;
-	if (t->tid != t->pid || !t->pt->child)
-		dead_add(rec, t, status);
+	if (t->tid == t->pid && t->pt->child) {	/* the kernel sends the signal */
+		rec_pt_wake(rec, t->pt->tracer->pid);
+		return;
+	}
+	dead_add(rec, t, status);
 	rec_pt_notify(rec, t, t->pt->tracer, WIFEXITED(status) ? CLD_EXITED : CLD_KILLED,
 		      WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 }
 
 /*
- * The tracees of a tracer that is gone go on (a signal they were stopped for reaches them), or die.
+ * The tracees of a tracer that is gone go on, or die.  A signal they were stopped for reaches them
+ * when the tracer has not waited for the stop: to have it told takes it out of the tracee.
  */
 void rec_pt_tracer_gone(struct recorder *rec, struct rec_task *tracer)
 {
@@ -221,7 +298,8 @@ void rec_pt_tracer_gone(struct recorder *rec, struct rec_task *tracer)
 		if (t->pt->options & PTRACE_O_EXITKILL)
 			syscall(SYS_tgkill, t->pid, t->tid, SIGKILL);
 		rec_pt_detach(rec, t,
-			      t->pt->stop == PT_SIGNAL || t->pt->stop == PT_TOLD
+			      t->pt->pending &&
+					      (t->pt->stop == PT_SIGNAL || t->pt->stop == PT_TOLD)
 				      ? t->pt->info.si_signo
 				      : 0);
 	}

@@ -10,6 +10,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -304,7 +307,14 @@ static int64_t set_syscall_info(struct recorder *rec, struct rec_task *t, struct
 static int64_t get_siginfo(struct recorder *rec, struct rec_task *t, struct rec_task *of,
 			   uint64_t data)
 {
-	return of->pt->has_info ? give(rec, t, data, &of->pt->info, sizeof(of->pt->info)) : -EINVAL;
+	if (!of->pt->has_info)
+		return -EINVAL;
+	if (of->pt->own_ids) {
+		of->pt->info.si_pid = rec_tid_seen(of, of);
+		of->pt->info.si_uid = rec_uid_seen(of, of->tid);
+		of->pt->own_ids = false;
+	}
+	return give(rec, t, data, &of->pt->info, sizeof(of->pt->info));
 }
 
 static int64_t set_siginfo(struct rec_task *t, struct rec_task *of, uint64_t data)
@@ -317,6 +327,7 @@ static int64_t set_siginfo(struct rec_task *t, struct rec_task *of, uint64_t dat
 	if (!of->pt->has_info)
 		return -EINVAL;
 	of->pt->info = info;
+	of->pt->own_ids = false;
 	return of->pt->stop == PT_SIGNAL ? real(PTRACE_SETSIGINFO, of, 0, &info) : 0;
 }
 
@@ -361,6 +372,28 @@ static int64_t peek_siginfo(struct recorder *rec, struct rec_task *t, struct rec
 	return ret;
 }
 
+/* The nth filter of the tracee's from the oldest; the result counts its instructions. */
+static int64_t get_filter(struct recorder *rec, struct rec_task *t, struct rec_task *of, uint64_t n,
+			  uint64_t data)
+{
+	unsigned count = rec_filter_count(rec, of), len;
+	const void *code;
+
+	if (!(proc_status_number(t->tid, "CapEff:", 16) >> CAP_SYS_ADMIN & 1) ||
+	    rec_filter_mode(rec, t))
+		return -EACCES;
+	if (rec_filter_mode(rec, of) != SECCOMP_MODE_FILTER)
+		return -EINVAL;
+	if (n >= count)
+		return -ENOENT;
+	code = rec_filter_code(of, count - 1 - (unsigned)n, &len);
+	if (!code)
+		return -EMEDIUMTYPE;	/* one of those that were there before us */
+	if (data && give(rec, t, data, code, len * sizeof(struct sock_filter)) < 0)
+		return -EFAULT;
+	return len;
+}
+
 /* ---- to become a tracer ---------------------------------------------------------------------- */
 
 static uint32_t uid_of(pid_t tid)
@@ -378,7 +411,8 @@ static int64_t may_trace(struct recorder *rec, struct rec_task *t, struct rec_ta
 	uint32_t uid = uid_of(t->tid);
 
 	if (!of) {
-		if (kill((pid_t)number, 0) < 0 && errno == ESRCH)
+		if ((pid_t)number <= 0 || !rec_sees_all(t) ||
+		    (kill((pid_t)number, 0) < 0 && errno == ESRCH))
 			return -ESRCH;
 		if (rec_warn_once(rec, (uint64_t)SYS_ptrace << 32))
 			log_warn(
@@ -407,8 +441,7 @@ static int64_t attach(struct recorder *rec, struct rec_task *t, struct rec_task 
 	stop.si_code = SI_KERNEL;
 	if (of->in_group_stop)
 		real(PTRACE_INTERRUPT, of, 0, NULL);	/* it is told again, and held then */
-	else
-		rec_pt_send(of, &stop);
+	rec_pt_send(of, &stop);
 	return 0;
 }
 
@@ -427,14 +460,31 @@ static int64_t seize(struct recorder *rec, struct rec_task *t, struct rec_task *
 	return 0;
 }
 
+/* The thread that made it, or another of that process when it has ended. */
+static struct rec_task *parent_of(struct recorder *rec, struct rec_task *t)
+{
+	pid_t pid = rec_pt_parent(t->tid);
+	struct rec_task *any = NULL;
+
+	for (struct rec_task *o = rec->tasks; o; o = o->next) {
+		if (o->pid != pid || o->exiting)
+			continue;
+		if (o->serial == t->made_by)
+			return o;
+		if (!any)
+			any = o;
+	}
+	return any;
+}
+
 static int64_t traceme(struct recorder *rec, struct rec_task *t)
 {
-	struct rec_task *parent = rec_task_find(rec, rec_pt_parent(t->tid));
+	struct rec_task *parent = parent_of(rec, t);
 
 	if (rec_pt_traced(t) || t->traced_outside)
 		return -EPERM;
 	/* not recorded: it would wait for the one who has started us */
-	if (!parent || parent->exiting) {
+	if (!parent) {
 		t->traced_outside = true;
 		return 0;
 	}
@@ -447,6 +497,8 @@ static int64_t interrupt(struct recorder *rec, struct rec_task *of)
 {
 	if (!of->pt->seized)
 		return -EIO;
+	if (rec_pt_held(of) && of->pt->stop == PT_TRAP && of->pt->pending)
+		return 0;	/* that is it: the tracee would not have got there yet */
 	of->pt->interrupt = true;
 	if (of->pt->listening && of->pt->stop == PT_TRAP)
 		rec_pt_before_user(rec, of);
@@ -573,6 +625,8 @@ static int64_t on_stopped(struct recorder *rec, struct rec_task *t, struct rec_t
 		return listen_on(of);
 	case PTRACE_ARCH_PRCTL:
 		return arch_prctl(rec, t, of, addr, (int)data);
+	case PTRACE_SECCOMP_GET_FILTER:
+		return get_filter(rec, t, of, addr, data);
 	case REQUEST_GET_RSEQ:
 		return give(rec, t, data, no_rseq,
 			    addr < sizeof(no_rseq) ? addr : sizeof(no_rseq)) < 0
@@ -585,7 +639,7 @@ static int64_t on_stopped(struct recorder *rec, struct rec_task *t, struct rec_t
 
 static int64_t request(struct recorder *rec, struct rec_task *t, const uint64_t args[4])
 {
-	struct rec_task *of = rec_task_find(rec, (pid_t)args[1]);
+	struct rec_task *of = rec_task_seen(rec, t, (pid_t)args[1]);
 
 	switch ((int)args[0]) {
 	case PTRACE_TRACEME:

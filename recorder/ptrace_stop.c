@@ -15,15 +15,13 @@
 
 enum { MESSAGE_ENTRY = 1, MESSAGE_EXIT = 2 };	/* PTRACE_EVENTMSG_SYSCALL_* of linux/ptrace.h */
 
-static siginfo_t plain_info(const struct rec_task *t, int sig, int code)
+static siginfo_t plain_info(int sig, int code)
 {
 	siginfo_t info;
 
 	memset(&info, 0, sizeof(info));
 	info.si_signo = sig;
 	info.si_code = code;
-	info.si_pid = t->tid;
-	info.si_uid = getuid();
 	return info;
 }
 
@@ -41,6 +39,8 @@ void rec_pt_hold(struct recorder *rec, struct rec_task *t, enum pt_stop stop, in
 	pt->taken = NULL;
 	pt->message = message;
 	pt->has_info = info != NULL;
+	pt->own_ids = false;
+	pt->interrupt = false;	/* any stop will do: ptrace_stop(), kernel/signal.c */
 	if (info)
 		pt->info = *info;
 	pt->real_status = t->status;
@@ -54,9 +54,10 @@ void rec_pt_hold(struct recorder *rec, struct rec_task *t, enum pt_stop stop, in
 static void hold_event(struct recorder *rec, struct rec_task *t, enum pt_stop stop, int code,
 		       uint64_t message)
 {
-	siginfo_t info = plain_info(t, code & 0x7f, code);
+	siginfo_t info = plain_info(code & 0x7f, code);
 
 	rec_pt_hold(rec, t, stop, code, &info, message);
+	t->pt->own_ids = true;
 }
 
 static bool has_option(const struct rec_task *t, uint64_t option)
@@ -67,9 +68,8 @@ static bool has_option(const struct rec_task *t, uint64_t option)
 /* A tracee at the stop of a system call is sent the signal (ptrace_report_syscall()). */
 static void send_number(struct rec_task *t, int sig)
 {
-	siginfo_t info = plain_info(t, sig, SI_KERNEL);
+	siginfo_t info = plain_info(sig, SI_KERNEL);
 
-	info.si_pid = info.si_uid = 0;
 	if (sig)
 		rec_pt_send(t, &info);
 }
@@ -77,12 +77,20 @@ static void send_number(struct rec_task *t, int sig)
 /* At what looks like the stop of a signal: it is delivered. */
 static void inject_number(struct rec_task *t, int sig)
 {
-	siginfo_t info = plain_info(t, sig, SI_USER);
+	siginfo_t info = plain_info(sig, SI_USER);
 
 	if (!sig)
 		return;
-	info.si_pid = t->pt->tracer ? t->pt->tracer->pid : 0;
-	rec_pt_inject(t, sig == t->pt->info.si_signo ? &t->pt->info : &info);
+	if (t->pt->tracer) {
+		info.si_pid = rec_tid_seen(t, t->pt->tracer);
+		info.si_uid = rec_uid_seen(t, t->pt->tracer->tid);
+	}
+	if (sig == t->pt->info.si_signo)
+		info = t->pt->info;
+	if (t->sigmask & 1ull << (sig - 1))	/* it stays pending, as in ptrace_signal() */
+		rec_pt_send(t, &info);
+	else
+		rec_pt_inject(t, &info);
 }
 
 void rec_pt_resume(struct recorder *rec, struct rec_task *t, int sig)
@@ -197,6 +205,8 @@ bool rec_pt_entry(struct recorder *rec, struct rec_task *t)
 {
 	int mode = rec_pt_traced(t) ? t->pt->mode : 0;
 
+	if (t->pt)
+		t->pt->stepped = rec_pt_steps(t);
 	if (t->call.entry.rip >= t->mm->vdso_start && t->call.entry.rip < t->mm->vdso_end) {
 		t->pt->quiet = true;
 		return false;
@@ -219,7 +229,7 @@ void rec_pt_exit(struct recorder *rec, struct rec_task *t)
 	if (t->pt->mode == PTRACE_SYSCALL && !quiet)
 		hold_event(rec, t, PT_EXIT, syscall_code(t), MESSAGE_EXIT);
 	else if (t->pt->mode != PTRACE_SYSCALL)
-		rec_pt_stepped(rec, t);
+		rec_pt_stepped(rec, t, TRAP_BRKPT);
 }
 
 bool rec_pt_vfork_done(struct recorder *rec, struct rec_task *t)
@@ -254,8 +264,7 @@ bool rec_pt_cloned(struct recorder *rec, struct rec_task *parent, struct rec_tas
 		return false;
 	}
 	rec_pt_attach(rec, child, parent->pt->tracer, parent->pt->seized, parent->pt->options);
-	stop = plain_info(child, SIGSTOP, SI_USER);
-	stop.si_pid = 0;
+	stop = plain_info(SIGSTOP, SI_USER);
 	if (child->state != TASK_READY)
 		;
 	else if (child->pt->seized)
@@ -264,7 +273,8 @@ bool rec_pt_cloned(struct recorder *rec, struct rec_task *parent, struct rec_tas
 		rec_pt_hold(rec, child, PT_TOLD, SIGSTOP, &stop, 0);
 	if (!told)
 		return false;
-	hold_event(rec, parent, PT_CLONE, SIGTRAP | event << 8, (uint64_t)child->tid);
+	hold_event(rec, parent, PT_CLONE, SIGTRAP | event << 8,
+		   (uint64_t)rec_tid_seen(parent->pt->tracer, child));
 	return true;
 }
 
@@ -277,12 +287,14 @@ void rec_pt_execed(struct recorder *rec, struct rec_task *t, pid_t former)
 		return;
 	t->pt->resumed = false;
 	t->pt->stop = PT_RUNS;
-	trap = plain_info(t, SIGTRAP, SI_USER);
-	trap.si_pid = t->pid;
-	if (has_option(t, PTRACE_O_TRACEEXEC))
+	if (has_option(t, PTRACE_O_TRACEEXEC)) {
 		hold_event(rec, t, PT_EXEC, SIGTRAP | PTRACE_EVENT_EXEC << 8, (uint64_t)former);
-	else if (!t->pt->seized)
+	} else if (!t->pt->seized) {
+		trap = plain_info(SIGTRAP, SI_USER);
+		trap.si_pid = rec_tid_seen(t, t);
+		trap.si_uid = rec_uid_seen(t, t->tid);
 		rec_pt_send(t, &trap);
+	}
 	if (!has_option(t, PTRACE_O_TRACEEXEC))
 		rec_pt_exit(rec, t);
 }
@@ -362,15 +374,17 @@ bool rec_pt_before_user(struct recorder *rec, struct rec_task *t)
 
 /* ---- single steps, watchpoints --------------------------------------------------------------- */
 
-void rec_pt_stepped(struct recorder *rec, struct rec_task *t)
+void rec_pt_stepped(struct recorder *rec, struct rec_task *t, int code)
 {
 	siginfo_t info;
 
 	if (!rec_pt_steps(t) || t->state != TASK_READY)
 		return;
-	info = plain_info(t, SIGTRAP, TRAP_TRACE);
-	info.si_addr = (void *)(uintptr_t)t->last.rip;
+	info = plain_info(SIGTRAP, code);
+	if (code != SIGTRAP)
+		info.si_addr = (void *)(uintptr_t)t->last.rip;
 	rec_pt_hold(rec, t, PT_TOLD, SIGTRAP, &info, 0);
+	t->pt->own_ids = code == SIGTRAP;
 }
 
 /* The instruction has been done. */
@@ -404,7 +418,7 @@ struct err *rec_pt_step(struct recorder *rec, struct rec_task *t, int sig)
 	tracee_read_some(t->tid, regs.rip, code, sizeof(code));
 	/* A system call is a step as a whole, and so is an interrupted one that begins again. */
 	if ((code[0] == 0x0f && code[1] == 0x05) || begins_again(&regs))
-		return rec_run_user(rec, t, sig);
+		return rec_go_on(rec, t, sig);
 	t->ticks_unknown = true;
 	do {
 		TRY(rec_resume(t, PTRACE_SINGLESTEP, sig));
@@ -420,24 +434,6 @@ struct err *rec_pt_step(struct recorder *rec, struct rec_task *t, int sig)
 	if (!(regs.eflags & 0x100))
 		step_hide(t->tid, code);
 	return step_done(rec, t, &info);
-}
-
-bool rec_pt_is_watch(const struct rec_task *t, int sig, siginfo_t *info)
-{
-	long hits;
-
-	if (sig != SIGTRAP || !rec_pt_traced(t))
-		return false;
-	if (info->si_code == TRAP_HWBKPT)
-		return true;
-	if (info->si_code != TRAP_TRACE || !t->pt->watches)
-		return false;
-	errno = 0;
-	hits = ptrace(PTRACE_PEEKUSER, t->tid, offsetof(struct user, u_debugreg) + 6 * 8, NULL);
-	if (errno || !(hits & 15))
-		return false;
-	info->si_code = TRAP_HWBKPT;
-	return true;
 }
 
 struct err *rec_pt_watched(struct recorder *rec, struct rec_task *t, const struct regs *regs,

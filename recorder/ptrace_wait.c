@@ -51,8 +51,20 @@ static pid_t pidfd_pid(const struct rec_task *t, int fd)
 	return pid;
 }
 
+/* The number that the caller has for a task, ended or not. */
+static pid_t number_of(struct recorder *rec, struct rec_task *t, pid_t tid)
+{
+	struct rec_task *of = rec_task_find(rec, tid);
+
+	for (const struct rec_pt_dead *dead = rec->pt_dead; dead; dead = dead->next) {
+		if (dead->tid == tid && dead->tracer->pid == t->pid)
+			return dead->seen;
+	}
+	return of ? rec_tid_seen(t, of) : -1;
+}
+
 /* False: not one of these calls, or one that will fail. */
-static bool want_of(const struct rec_task *t, struct want *w)
+static bool want_of(struct recorder *rec, struct rec_task *t, struct want *w)
 {
 	const uint64_t *a = t->call.args;
 	int id = (int)a[0];
@@ -60,7 +72,7 @@ static bool want_of(const struct rec_task *t, struct want *w)
 	memset(w, 0, sizeof(*w));
 	if (t->call.nr == SYS_wait4) {
 		w->type = id == -1 ? P_ALL : id > 0 ? P_PID : P_PGID;
-		w->id = id > 0 ? id : id == 0 ? getpgid(t->pid) : -id;
+		w->id = id > 0 ? id : id == 0 ? rec_pgid_seen(t, t->pid) : -id;
 		w->status = a[1];
 		w->flags = a[2] | WEXITED;
 		w->usage = a[3];
@@ -72,9 +84,9 @@ static bool want_of(const struct rec_task *t, struct want *w)
 	w->id = (int)a[1];
 	if (w->type == KIND_PIDFD) {
 		w->type = P_PID;
-		w->id = pidfd_pid(t, (int)a[1]);
+		w->id = number_of(rec, t, pidfd_pid(t, (int)a[1]));
 	} else if (w->type == P_PGID && w->id == 0) {
-		w->id = getpgid(t->pid);
+		w->id = rec_pgid_seen(t, t->pid);
 	}
 	w->info = a[2];
 	w->flags = a[3];
@@ -87,20 +99,17 @@ static bool is_mine(const struct rec_task *t, const struct rec_task *tracer, uin
 	return flags & NOTHREAD ? tracer == t : tracer->pid == t->pid;
 }
 
-static bool id_matches(const struct want *w, pid_t tid, pid_t pid, pid_t pgid)
-{
-	return w->type == P_ALL || (w->type == P_PID && w->id == tid) ||
-	       (w->type == P_PGID && w->id == (pgid ? pgid : getpgid(pid)));
-}
 
 /* Does the call wait for this tracee? */
-static bool waits_for(const struct rec_task *t, const struct want *w, const struct rec_task *of)
+static bool waits_for(struct rec_task *t, const struct want *w, struct rec_task *of)
 {
-	return rec_pt_traced(of) && is_mine(t, of->pt->tracer, w->flags) &&
-	       id_matches(w, of->tid, of->pid, 0);
+	if (!rec_pt_traced(of) || !is_mine(t, of->pt->tracer, w->flags))
+		return false;
+	return w->type == P_ALL || (w->type == P_PID && w->id == rec_tid_seen(t, of)) ||
+	       (w->type == P_PGID && w->id == rec_pgid_seen(t, of->pid));
 }
 
-static bool find_report(struct recorder *rec, const struct rec_task *t, const struct want *w,
+static bool find_report(struct recorder *rec, struct rec_task *t, const struct want *w,
 			struct report *ret)
 {
 	*ret = (struct report){ 0 };
@@ -114,7 +123,8 @@ static bool find_report(struct recorder *rec, const struct rec_task *t, const st
 	for (struct rec_pt_dead *dead = rec->pt_dead; dead && (w->flags & WEXITED);
 	     dead = dead->next) {
 		if (!is_mine(t, dead->tracer, w->flags) ||
-		    !id_matches(w, dead->tid, dead->pid, dead->pgid) ||
+		    (w->type == P_PID && w->id != dead->seen) ||
+		    (w->type == P_PGID && w->id != dead->pgid) ||
 		    (dead->taken && dead->taken != t))
 			continue;
 		ret->dead = dead;
@@ -123,9 +133,9 @@ static bool find_report(struct recorder *rec, const struct rec_task *t, const st
 	return false;
 }
 
-static bool has_tracee(struct recorder *rec, const struct rec_task *t, const struct want *w)
+static bool has_tracee(struct recorder *rec, struct rec_task *t, const struct want *w)
 {
-	for (const struct rec_task *of = rec->tasks; of; of = of->next) {
+	for (struct rec_task *of = rec->tasks; of; of = of->next) {
 		if (waits_for(t, w, of))
 			return true;
 	}
@@ -188,9 +198,9 @@ static bool give(struct recorder *rec, struct rec_task *t, uint64_t addr, const 
 /* The beginning of struct siginfo, as waitid() stores it: it leaves the rest alone. */
 struct wait_info { int32_t signo, error, code, pad, pid, uid, status; };
 
-static struct wait_info info_of(pid_t tid, int status, bool stopped)
+static struct wait_info info_of(pid_t tid, uint32_t uid, int status, bool stopped)
 {
-	struct wait_info info = { .signo = SIGCHLD, .pid = tid, .uid = (int32_t)getuid() };
+	struct wait_info info = { .signo = SIGCHLD, .pid = tid, .uid = (int32_t)uid };
 
 	if (stopped) {
 		info.code = CLD_TRAPPED;
@@ -218,9 +228,10 @@ static void dead_remove(struct recorder *rec, struct rec_pt_dead *dead)
 static int64_t answer(struct recorder *rec, struct rec_task *t, const struct want *w,
 		      const struct report *r)
 {
-	pid_t tid = r->of ? r->of->tid : r->dead->tid;
+	pid_t tid = r->of ? rec_tid_seen(t, r->of) : r->dead->seen;
+	uint32_t uid = r->of ? rec_uid_seen(t, r->of->tid) : r->dead->uid;
 	int status = r->of ? r->of->pt->status : r->dead->status;
-	struct wait_info info = info_of(tid, status, r->of != NULL);
+	struct wait_info info = info_of(tid, uid, status, r->of != NULL);
 	struct rusage usage;
 	bool good;
 
@@ -248,7 +259,7 @@ void rec_pt_wait_enter(struct recorder *rec, struct rec_task *t, struct rec_call
 	struct report r;
 	struct want w;
 
-	if (!want_of(t, &w))
+	if (!want_of(rec, t, &w))
 		return;
 	if (find_report(rec, t, &w, &r)) {
 		if (r.of)
@@ -281,7 +292,7 @@ static bool is_stop_of_tracee(struct recorder *rec, struct rec_task *t, const st
 	int status = 0;
 
 	if (t->call.nr == SYS_wait4) {
-		of = ret > 0 ? rec_task_find(rec, (pid_t)ret) : NULL;
+		of = ret > 0 ? rec_task_seen(rec, t, (pid_t)ret) : NULL;
 		return of && rec_pt_traced(of) && of->pt->tracer->pid == t->pid &&
 		       tracee_read_some(t->tid, w->status, &status, 4) == 4 &&
 		       (WIFSTOPPED(status) || WIFCONTINUED(status));
@@ -290,7 +301,7 @@ static bool is_stop_of_tracee(struct recorder *rec, struct rec_task *t, const st
 	    tracee_read_some(t->tid, w->info, &info, sizeof(info)) != sizeof(info) ||
 	    info.signo != SIGCHLD)
 		return false;
-	of = rec_task_find(rec, info.pid);
+	of = rec_task_seen(rec, t, info.pid);
 	return of && rec_pt_traced(of) && of->pt->tracer->pid == t->pid &&
 	       (info.code == CLD_STOPPED || info.code == CLD_CONTINUED);
 }
@@ -318,7 +329,7 @@ struct err *rec_pt_wait_exit(struct recorder *rec, struct rec_task *t, struct re
 		if (interrupted)
 			regs->rax = (uint64_t)-ERESTARTSYS;
 	}
-	if (!want_of(t, &w) || (ret < 0 && ret != -ECHILD && ret != -EINTR && !interrupted))
+	if (!want_of(rec, t, &w) || (ret < 0 && ret != -ECHILD && ret != -EINTR && !interrupted))
 		return NULL;
 	if (nobody_answered(t, &w, ret) && find_report(rec, t, &w, &r)) {
 		regs->rax = (uint64_t)answer(rec, t, &w, &r);

@@ -20,108 +20,6 @@
 
 enum { YIELDS = 3 };
 
-struct err *rec_resume(struct rec_task *t, int request, int sig)
-{
-	struct err *err;
-
-	if (t->ended)		/* its last stop has been heard of, and is handled first */
-		return NULL;
-	err = tracee_resume(t->tid, request, sig);
-	t->state = TASK_RUNNING;	/* when it is gone its death will be reported */
-	err_catch(&err, ERR_GONE);
-	return err;
-}
-
-bool rec_interrupt(struct rec_task *t)
-{
-	bool good = ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) == 0;
-
-	t->asked |= good;
-	return good;
-}
-
-void rec_task_stopped(struct rec_task *t, int status)
-{
-	if (tracee_stop_kind(status) == STOP_EVENT || tracee_stop_kind(status) == STOP_GROUP)
-		t->asked = false;
-	t->state = TASK_STOPPED;
-	t->status = status;
-	t->ended = tracee_stop_kind(status) == STOP_EXIT || tracee_stop_kind(status) == STOP_EXITED;
-}
-
-void rec_task_ready(struct rec_task *t)
-{
-	if (!t->ended)
-		t->state = TASK_READY;
-}
-
-static void note_status(struct recorder *rec, pid_t tid, int status)
-{
-	struct rec_task *t = rec_task_find(rec, tid);
-
-	if (t) {
-		if (t->in_syscall || t->parked)
-			rec_slice_woke(rec, t);
-		rec_task_stopped(t, status);
-	/* killed with who made it, of which we have not heard, nor shall */
-	} else if (tracee_stop_kind(status) == STOP_EXIT) {
-		ptrace(PTRACE_CONT, tid, NULL, NULL);
-	} else if (WIFSTOPPED(status) &&
-		   rec->early_n < sizeof(rec->early) / sizeof(rec->early[0])) {
-		rec->early[rec->early_n].tid = tid;
-		rec->early[rec->early_n++].status = status;
-	}
-}
-
-/*
- * Any stop of any task; false when there was none, or with ticks at the next one (EINTR), or nobody
- * is left (ECHILD).
- */
-static bool wait_any(struct recorder *rec, bool block, bool ticks)
-{
-	int status;
-	pid_t tid;
-
-	do {
-		rec_term_check(rec);
-		tid = waitpid(-1, &status, __WALL | (block ? 0 : WNOHANG));
-	} while (tid < 0 && errno == EINTR && !ticks);
-	if (tid <= 0)
-		return false;
-	note_status(rec, tid, status);
-	return true;
-}
-
-/*
- * Killed between two of our requests, it may have come to its last stop unheard, and been sent on
- * from there: of a leader one hears nothing more then until its threads, which wait for us, have
- * gone.
- */
-struct err *rec_wait_task(struct recorder *rec, struct rec_task *t, int *status_ret)
-{
-	if (t->ended)
-		*status_ret = t->status;
-	else
-		while (waitpid(t->tid, status_ret, __WALL) != t->tid) {
-			if (errno != EINTR || rec_task_is_dead(t->tid))
-				return &err_gone;
-			rec_term_check(rec);
-		}
-	/* What it did in user mode has no event yet: nobody may run before that is written. */
-	rec->first = t;
-	rec_task_stopped(t, *status_ret);
-	return NULL;
-}
-
-bool rec_others_ready(struct recorder *rec, const struct rec_task *t)
-{
-	for (const struct rec_task *o = rec->tasks; o; o = o->next) {
-		if (o != t && o->state != TASK_RUNNING)
-			return true;
-	}
-	return false;
-}
-
 static bool others_running(struct recorder *rec, const struct rec_task *t)
 {
 	for (const struct rec_task *o = rec->tasks; o; o = o->next) {
@@ -202,13 +100,13 @@ static bool wait_parking(struct recorder *rec, uint64_t start)
 	uint32_t asked = 0, holder = 0;
 
 	for (;;) {
-		bool stopped = wait_any(rec, true, true);
+		bool stopped = rec_wait_any(rec, true, true);
 		struct rec_task *t;
 
 		if (!stopped && errno == ECHILD)
 			return false;
 		if (stopped) {
-			while (wait_any(rec, false, false))
+			while (rec_wait_any(rec, false, false))
 				;
 			asked = 0;
 			if (rec_others_ready(rec, NULL))
@@ -238,7 +136,7 @@ static bool wait_for_turn(struct recorder *rec)
 	bool good;
 
 	if (!rec->shared) {
-		good = wait_any(rec, true, false);
+		good = rec_wait_any(rec, true, false);
 	} else {
 		rec_park_give(rec, NULL);
 		good = wait_parking(rec, now_ns());
@@ -275,7 +173,7 @@ static bool wait_unlisted(struct recorder *rec, struct rec_task *t)
 		pid_t tid = waitpid(t->tid, &status, __WALL | WNOHANG);
 
 		if (tid == t->tid) {
-			note_status(rec, tid, status);
+			rec_note_status(rec, tid, status);
 			rec->first = t;
 			return true;
 		}
@@ -321,23 +219,11 @@ static struct err *settle_in_kernel(struct recorder *rec, struct rec_task *t)
 		sched_yield();
 		tid = waitpid(t->tid, &status, __WALL | WNOHANG);
 		if (tid == t->tid) {
-			note_status(rec, tid, status);
+			rec_note_status(rec, tid, status);
 			return NULL;
 		}
 	}
 	return NULL;
-}
-
-static bool wait_any_other(struct recorder *rec)
-{
-	return rec->tasks_n > 1 && wait_any(rec, false, false);
-}
-
-void rec_hear_others(struct recorder *rec)
-{
-	rec_term_check(rec);
-	while (wait_any_other(rec))
-		;
 }
 
 static struct err *run_user(struct recorder *rec, struct rec_task *t)
@@ -364,7 +250,7 @@ static struct err *run_user(struct recorder *rec, struct rec_task *t)
 		if (steps)
 			return rec_walk(rec, t, steps);
 	}
-	return rec_run_user(rec, t, 0);
+	return rec_go_on(rec, t, 0);
 }
 
 /*
@@ -378,22 +264,54 @@ static bool wait_for(struct recorder *rec, struct rec_task *t)
 	int status;
 
 	if (rec->tasks_n > 1 && rec->tasks_n < MANY)
-		return wait_any(rec, true, true);
+		return rec_wait_any(rec, true, true);
 	rec_term_check(rec);
 	if (waitpid(t->tid, &status, __WALL) != t->tid)
 		return false;
-	note_status(rec, t->tid, status);
+	rec_note_status(rec, t->tid, status);
 	return true;
+}
+
+/*
+ * Time of its own, for signals that come faster than they can be recorded: those that wait already
+ * are blocked, for each more of them would be a stop, on a busy machine one before any instruction.
+ * *was: its mask, to be put back when it stops.  The program must not see it, nor change it
+ * meanwhile: so its next call is a traced one, and in the hook, which may be about to make one,
+ * nothing is blocked.
+ */
+static bool hold_signals(const struct recorder *rec, struct rec_task *t, uint64_t *was)
+{
+	enum patch_where where;
+	uint64_t mask = 0;
+	struct regs regs;
+	struct err *err;
+	bool held;
+
+	if (!t->has_own_time || !t->deferred_n || rec->shared || t->pt)
+		return false;
+	for (unsigned i = 0; i < t->deferred_n; i++)
+		mask |= SIGBIT(t->deferred[i].si_signo);
+	err = rec_regs_get(t, &regs, &where);
+	if (!err && where == PATCH_IN_HOOK)
+		return false;
+	rec_buffer_close(t);
+	if (!err)
+		err = tracee_sigmask_get(t->tid, was);
+	if (!err)
+		err = tracee_sigmask_set(t->tid, *was | mask);
+	held = !err;
+	err_free(err);
+	return held;
 }
 
 /*
  * Wait for a task that computes.  Every tick it is asked: has somebody else something to do and
  * this one had its slice, or is there a signal that waits for a system call in vain?
  */
-struct err *rec_run_user(struct recorder *rec, struct rec_task *t, int sig)
+static struct err *run_on(struct recorder *rec, struct rec_task *t, int sig)
 {
-	uint64_t start = now_ns();
-	bool asked = false;
+	uint64_t start = now_ns(), mask;
+	bool asked = false, held;
 
 	TRY(rec_dispatch(t, true));
 	if (rec->options->ticks == TICKS_STEP && !rec_trap_blocked(t) && !t->pt)
@@ -415,6 +333,7 @@ struct err *rec_run_user(struct recorder *rec, struct rec_task *t, int sig)
 	if (t->parked)
 		TRY(rec_park_resume(t));
 	rec_park_give(rec, t);
+	held = hold_signals(rec, t, &mask);
 	TRY(rec_resume(t, t->every_call ? PTRACE_SYSCALL : PTRACE_CONT, sig));
 	if (rec->shared)
 		return wait_parking(rec, start) ? NULL : &err_gone;
@@ -422,12 +341,15 @@ struct err *rec_run_user(struct recorder *rec, struct rec_task *t, int sig)
 		if (!wait_for(rec, t)) {
 			if (errno != EINTR)
 				return &err_gone;
-			while (t->state == TASK_RUNNING && wait_any_other(rec))
+			while (t->state == TASK_RUNNING && rec->tasks_n > 1 &&
+			       rec_wait_any(rec, false, false))
 				;
 		}
 		if (t->state == TASK_RUNNING && !asked && is_wanted(rec, t, start))
 			asked = rec_interrupt(t);
 	}
+	if (held)	/* it may be dead */
+		err_free(tracee_sigmask_set(t->tid, mask));
 	rec->first = t;
 	t->ran_ns += now_ns() - start;
 	return NULL;
@@ -464,7 +386,7 @@ static struct err *event_in_hook(struct recorder *rec, struct rec_task *t, struc
 	    (ask == SLICE_DUE && rec_slice_linger(rec, t))) {
 		if (rec_buffer_interrupted(regs))
 			TRY(tracee_regs_set(t->tid, regs));
-		return rec_run_user(rec, t, 0);
+		return rec_go_on(rec, t, 0);
 	}
 	if (ask == SLICE_DUE) {
 		rec->slices.over = true;
@@ -476,17 +398,7 @@ static struct err *event_in_hook(struct recorder *rec, struct rec_task *t, struc
 		return rec_walk_out(rec, t, steps);
 	}
 	TRY(rec_buffer_in_hook(rec, t, regs, NULL, &mine));
-	return rec_run_user(rec, t, 0);
-}
-
-/* t stops no more, if it did. */
-void rec_group_stop_ends(struct recorder *rec, struct rec_task *t)
-{
-	bool stopped = t->in_group_stop;
-
-	t->in_group_stop = false;
-	if (stopped && t->pid == rec->root && rec->options->continued)
-		rec->options->continued(rec->options->front_ctx);
+	return rec_go_on(rec, t, 0);
 }
 
 /* Our PTRACE_INTERRUPT in computing code, or the end of a group stop. */
@@ -500,18 +412,18 @@ static struct err *event_stop(struct recorder *rec, struct rec_task *t)
 	rec->slices.ask = SLICE_NONE;
 	rec_group_stop_ends(rec, t);
 	if (rec_dispatch_pending(t))
-		return rec_run_user(rec, t, 0);
+		return rec_go_on(rec, t, 0);
 	if (t->pt && rec_pt_event_stop(rec, t))
 		return NULL;
 	TRY(rec_regs_get(t, &regs, &where));
 	if (where != PATCH_NOWHERE)
 		return event_in_hook(rec, t, &regs, where, ask);
 	if (ask != SLICE_NONE && !t->deferred_n && rec_slice_waits(rec, t, regs.rip))
-		return rec_run_user(rec, t, 0);
+		return rec_go_on(rec, t, 0);
 	spins = ask == SLICE_PROBE && rec_slice_spins(rec, t, &regs);
 	if (ask != SLICE_DUE && !spins && !t->deferred_n && !rec->options->chaos &&
 	    !rec_not_moved(t, &regs))
-		return rec_run_user(rec, t, 0);
+		return rec_go_on(rec, t, 0);
 	TRY(rec_name_point(rec, t, &named));
 	if (named && t->deferred_n)
 		rec_signal_waited(t, false);	/* the signal comes now */
@@ -520,7 +432,7 @@ static struct err *event_stop(struct recorder *rec, struct rec_task *t)
 	else if (t->state == TASK_READY && rec_signal_overdue(t))
 		return run_user(rec, t);
 	else if (t->state == TASK_READY)
-		return rec_run_user(rec, t, 0);
+		return rec_go_on(rec, t, 0);
 	else
 		rec->first = t;
 	if (named && spins) {
@@ -579,15 +491,17 @@ static struct err *refuse_int80(struct recorder *rec, struct rec_task *t, struct
 	if (tracee_stop_kind(status) != STOP_SYSCALL)
 		return NULL;
 	TRY(tracee_regs_set(t->tid, regs));
-	return rec_run_user(rec, t, 0);
+	return rec_go_on(rec, t, 0);
 }
 
 static struct err *syscall_stop(struct recorder *rec, struct rec_task *t, bool seccomp)
 {
 	struct regs regs;
 
-	if (t->in_syscall && seccomp)	/* our filter after a PTRACE_SYSCALL entry stop */
-		return rec_resume(t, PTRACE_SYSCALL, 0);
+	if (t->in_syscall && seccomp) {	/* our filter after a PTRACE_SYSCALL entry stop */
+		TRY(rec_resume(t, PTRACE_SYSCALL, 0));
+		return settle_in_kernel(rec, t);
+	}
 	if (t->in_syscall)
 		return rec_syscall_exit(rec, t);
 	if (!seccomp && is_int80(t, &regs))
@@ -664,6 +578,14 @@ static struct rec_task *pick(struct recorder *rec)
 	return rec_slice_pick(rec, t, now);
 }
 
+/* What t stopped for is handled; or t, which is ready, goes on. */
+static struct err *turn(struct recorder *rec, struct rec_task *t)
+{
+	rec->goes_on = NULL;
+	TRY(t->state == TASK_STOPPED ? handle_stop(rec, t) : run_user(rec, t));
+	return rec->goes_on ? run_on(rec, rec->goes_on, rec->goes_on_sig) : NULL;
+}
+
 struct err *rec_loop(struct recorder *rec)
 {
 	while (rec->tasks_n) {
@@ -672,7 +594,7 @@ struct err *rec_loop(struct recorder *rec)
 
 		/* See who woke up, now and then even when the current task never sleeps. */
 		if (rec->tasks_n > 1)
-			while (wait_any(rec, false, false))
+			while (rec_wait_any(rec, false, false))
 				;
 		t = pick(rec);
 		if (!t) {
@@ -682,7 +604,7 @@ struct err *rec_loop(struct recorder *rec)
 		}
 		rec->current = t;
 		t->ended = false;
-		err = t->state == TASK_STOPPED ? handle_stop(rec, t) : run_user(rec, t);
+		err = turn(rec, t);
 		if (err_catch(&err, ERR_GONE) && !t->ended)
 			t->state = TASK_RUNNING;	/* dying: wait for the news */
 		if (err)

@@ -34,7 +34,6 @@
 #include "tracee/mark.h"
 #include "tracee/own.h"
 
-#define SIGBIT(s) (1ull << ((s) - 1))
 enum { EFLAGS_TF = 1 << 8, EFLAGS_RF = 1 << 16, SIGFRAME_MAX = 64 << 10, SIGRTMIN_KERNEL = 32 };
 
 static bool is_synchronous(int sig, const siginfo_t *info)
@@ -42,87 +41,6 @@ static bool is_synchronous(int sig, const siginfo_t *info)
 	if (sig != SIGSEGV && sig != SIGBUS && sig != SIGFPE && sig != SIGILL && sig != SIGTRAP)
 		return false;
 	return info->si_code > 0;
-}
-
-bool rec_same_point(const struct regs *a, const struct regs *b)
-{
-	struct regs x = *a, y = *b;
-
-	x.orig_rax = y.orig_rax = 0;
-	x.eflags &= ~(uint64_t)EFLAGS_RF;
-	y.eflags &= ~(uint64_t)EFLAGS_RF;
-	return !memcmp(&x, &y, sizeof(x));
-}
-
-void rec_left(struct rec_task *t, const struct regs *regs, bool computing)
-{
-	t->last = *regs;
-	t->last_computing = computing;
-}
-
-void rec_left_handler(struct rec_task *t, const struct regs *regs)
-{
-	bool behind = false;
-
-	for (unsigned i = 0; i < REC_BEHIND; i++)
-		behind |= t->behind[i] == regs->rip;
-	rec_left(t, regs, !behind);
-}
-
-/* It was interrupted there: if behind a system call, it is there again when the handler returns. */
-static void note_interrupted(struct rec_task *t, enum trace_place place, const struct regs *regs)
-{
-	if (place != TRACE_AT_LAST || t->last_computing || regs->rcx != regs->rip)
-		return;
-	for (unsigned i = 0; i < REC_BEHIND; i++) {
-		if (t->behind[i] == regs->rip)
-			return;
-	}
-	t->behind[t->behind_n++ % REC_BEHIND] = regs->rip;
-}
-
-/*
- * Is the task still where its last event left it, with no instruction run since?  Equal registers
- * do not say so by themselves: a loop whose turns look alike comes by again with other memory.
- * Behind a system call they do (rcx holds the address behind it, which is seldom there otherwise,
- * and nobody comes to that address with it but from the call), and in front of one.
- */
-bool rec_not_moved(const struct rec_task *t, const struct regs *regs)
-{
-	return rec_same_point(regs, &t->last) && !t->last_computing &&
-	       (t->at_syscall || t->last.rcx == t->last.rip);
-}
-
-enum fate { FATE_HANDLER, FATE_NOTHING, FATE_FATAL };
-
-static enum fate fate_of(const struct rec_task *t, int sig, bool synchronous)
-{
-	uint64_t handler = t->sighand->action[sig].handler;
-
-	if (synchronous && (handler == 1 || (t->sigmask & SIGBIT(sig))))
-		return FATE_FATAL;	/* force_sig: the kernel does not let it be ignored */
-	if (handler > 1)
-		return FATE_HANDLER;
-	if (handler == 1)
-		return FATE_NOTHING;
-	switch (sig) {
-	case SIGCHLD:
-	case SIGURG:
-	case SIGWINCH:
-	case SIGCONT:
-	case SIGSTOP:
-	case SIGTSTP:
-	case SIGTTIN:
-	case SIGTTOU:
-		return FATE_NOTHING;
-	default:
-		return FATE_FATAL;
-	}
-}
-
-bool rec_signal_matters(const struct rec_task *t, int sig)
-{
-	return rec_pt_traced(t) || fate_of(t, sig, false) != FATE_NOTHING;
 }
 
 /* ---- rdtsc, rdtscp, cpuid ----------------------------------------------------------- */
@@ -176,30 +94,6 @@ static void trap_emulate(struct recorder *rec, struct regs *regs, enum trap_insn
 		regs->rcx = aux;
 }
 
-/*
- * The trap was ours: where its signal was blocked or ignored, the kernel has by now unblocked it
- * and reset its handler (force_sig_info_to_task). */
-struct err *rec_signal_unforce(struct recorder *rec, struct rec_task *t, int sig)
-{
-	struct rec_sigaction *action = &t->sighand->action[sig];
-	bool blocked = t->sigmask & SIGBIT(sig);
-	uint64_t at;
-	int64_t ret;
-	struct regs regs;
-
-	if (blocked)
-		TRY(tracee_sigmask_set(t->tid, t->sigmask));
-	if ((!blocked && action->handler != 1) || action->handler == 0)
-		return NULL;
-	TRY(tracee_regs_get(t->tid, &regs));
-	at = (regs.rsp - 256 - sizeof(*action)) & ~15ull;	/* below the red zone; put back */
-	struct rec_sigaction saved;
-	TRY(tracee_read(t->tid, at, &saved, sizeof(saved)));
-	TRY(tracee_write(t->tid, at, action, sizeof(*action)));
-	TRY(rec_inject(rec, t, &ret, SYS_rt_sigaction, (uint64_t)sig, at, 0, 8, 0, 0));
-	return tracee_write(t->tid, at, &saved, sizeof(saved));
-}
-
 struct err *rec_trap_done(struct recorder *rec, struct rec_task *t, int sig,
 			  const struct regs *before, struct regs *after)
 {
@@ -249,7 +143,7 @@ static struct err *trap_handle(struct recorder *rec, struct rec_task *t, int sig
 		rec_buffer_site(rec, t, regs->rip, insn == TRAP_CPUID ? PATCH_CPUID : PATCH_TSC);
 	if (insn == TRAP_RDTSC || insn == TRAP_RDTSCP)
 		rec_tsc_trapped(rec, t);
-	rec_pt_stepped(rec, t);
+	rec_pt_stepped(rec, t, TRAP_TRACE);
 	return NULL;
 }
 
@@ -332,11 +226,11 @@ static struct err *deliver_to_handler(struct recorder *rec, struct rec_task *t, 
 		action->handler = 0;
 	TRY(tracee_sigmask_get(t->tid, &t->sigmask));
 	rec_write(rec, t, TRACE_SIGNAL, place, regs, sig);
-	note_interrupted(t, place, regs);
+	rec_left_interrupted(t, place, regs);
 	rec_left(t, &after, false);
 	t->at_syscall = false;
 	rec_task_ready(t);
-	rec_pt_stepped(rec, t);
+	rec_pt_stepped(rec, t, SIGTRAP);
 	return NULL;
 }
 
@@ -349,7 +243,7 @@ static struct err *deliver_fatal(struct recorder *rec, struct rec_task *t, int s
 	rec_left(t, regs, false);
 	if (place == TRACE_AT_FAULT && rec_is_init(t))
 		return rec_init_dies(rec, t, sig);
-	return rec_run_user(rec, t, sig);
+	return rec_go_on(rec, t, sig);
 }
 
 /*
@@ -370,50 +264,20 @@ static bool resent_take(struct rec_task *t, siginfo_t *info)
 	return false;
 }
 
-/* What the kernel has for the task and its process and has not delivered. */
-static uint64_t pending_signals(pid_t tid)
+struct err *rec_signal_taken_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+				  struct regs *regs, int64_t ret)
 {
-	char path[64], line[128];
-	uint64_t all = 0, some;
-	FILE *f;
+	siginfo_t info;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "SigPnd: %" SCNx64, &some) == 1 ||
-		    sscanf(line, "ShdPnd: %" SCNx64, &some) == 1)
-			all |= some;
-	}
-	if (f)
-		fclose(f);
-	return all;
-}
-
-static const uint64_t stops = SIGBIT(SIGSTOP) | SIGBIT(SIGTSTP) | SIGBIT(SIGTTIN) | SIGBIT(SIGTTOU);
-
-bool rec_signal_stops(int sig)
-{
-	return SIGBIT(sig) & stops;
-}
-
-static bool is_noticed(const struct rec_task *t, int sig)
-{
-	return rec_signal_stops(sig) || fate_of(t, sig, false) != FATE_NOTHING;
-}
-
-bool rec_signal_awaits(const struct rec_task *t, bool other_mask)
-{
-	uint64_t all = pending_signals(t->tid) & (other_mask ? ~0ull : ~t->sigmask);
-
-	for (unsigned i = 0; i < t->deferred_n; i++)
-		all |= SIGBIT(t->deferred[i].si_signo);
-	for (unsigned i = 0; i < t->resent_n; i++)
-		all |= SIGBIT(t->resent[i].si_signo);
-	for (int sig = 1; sig <= 64; sig++) {
-		if ((all & SIGBIT(sig)) && is_noticed(t, sig))
-			return true;
-	}
-	return false;
+	(void)regs;
+	if (ret <= 0 || !call->args[1])
+		return NULL;
+	TRY(tracee_read(t->tid, call->args[1], &info, sizeof(info)));
+	if (!resent_take(t, &info) && !rec_pt_sigchld(&info))
+		return NULL;
+	TRY(tracee_write(t->tid, call->args[1], &info, sizeof(info)));
+	rec_effect_memory(rec, t, call->args[1], sizeof(info));
+	return NULL;
 }
 
 /*
@@ -424,8 +288,8 @@ bool rec_signal_awaits(const struct rec_task *t, bool other_mask)
 static bool overtaken(const struct rec_task *t, int sig)
 {
 	if (sig == SIGCONT)
-		return pending_signals(t->tid) & stops;
-	return rec_signal_stops(sig) && (pending_signals(t->tid) & SIGBIT(SIGCONT));
+		return rec_signals_pending(t->tid) & STOP_SIGNALS;
+	return rec_signal_stops(sig) && (rec_signals_pending(t->tid) & SIGBIT(SIGCONT));
 }
 
 /*
@@ -438,9 +302,11 @@ enum {
 	PATIENCE_MIN_NS = 100000,
 	TRY_AGAIN = 64,
 	SLOW_NS = 200000,
+	STOP_NS = 50000,	/* so long it may take to resume a task and to stop it */
 	MUCH_NS = 50000000,
 	STANDING_MAX = 3,
-	FATAL_MAX_NS = 1000000000
+	FATAL_MAX_NS = 1000000000,
+	DEFERRED_MANY = DEFERRED_MAX / 4	/* these do not wait for more */
 };
 
 void rec_signals_resend(struct recorder *rec, struct rec_task *t)
@@ -454,6 +320,7 @@ void rec_signals_resend(struct recorder *rec, struct rec_task *t)
 		syscall(SYS_tgkill, t->pid, t->tid, t->deferred[i].si_signo);
 	}
 	t->deferred_n = 0;
+	t->has_own_time = false;
 	t->fatal_ns = 0;
 }
 
@@ -474,15 +341,21 @@ void rec_signal_waited(struct rec_task *t, bool found)
 
 /*
  * A timer that is faster than we can record its signals would leave the program no time of its own:
- * there is always one more when a handler returns.  After some of these the next has to wait, for a
- * part of the time that the last took.
+ * there is always one more when a handler returns, or soon after that.  After some of these the
+ * next has to wait, for a part of the time that the last took.
  */
 static uint64_t own_time_due(struct rec_task *t, bool not_moved)
 {
 	uint64_t took = now_ns() - t->signal_ns;
 
-	if (!not_moved || took < SLOW_NS || took > MUCH_NS)
+	if (took > MUCH_NS || (not_moved ? took < SLOW_NS : t->deferred_n > 0))
 		return 0;
+	if (!not_moved) {
+		if (t->ran_ns < took / 8 || t->ran_ns < STOP_NS)
+			return t->rushed++ < STANDING_MAX ? 0 : took / 4 * 3;
+		t->rushed = 0;
+		return 0;
+	}
 	return t->standing++ < STANDING_MAX ? 0 : took / 4;
 }
 
@@ -491,19 +364,37 @@ bool rec_signal_standing(const struct rec_task *t)
 	return t->standing > STANDING_MAX;
 }
 
+/*
+ * Like the kernel: one of a kind is pending, apart from real-time signals; and of those one of each
+ * timer, which counts how often it would have sent another.
+ */
+static bool is_pending(struct rec_task *t, const siginfo_t *info)
+{
+	for (unsigned i = 0; i < t->deferred_n; i++) {
+		siginfo_t *d = &t->deferred[i];
+
+		if (d->si_signo != info->si_signo)
+			continue;
+		if (info->si_signo < SIGRTMIN_KERNEL)
+			return true;
+		if (info->si_code == SI_TIMER && d->si_code == SI_TIMER &&
+		    info->si_timerid == d->si_timerid) {
+			d->si_overrun += info->si_overrun + 1;
+			return true;
+		}
+	}
+	return false;
+}
+
 /* The task is at its signal stop, and the signal does not reach it yet. */
 static struct err *defer(struct recorder *rec, struct rec_task *t, const siginfo_t *info,
 			 const struct regs *regs, enum patch_where where)
 {
-	bool pending = false, named = false;
+	bool named = false;
 
-	/* like the kernel: one of a kind is pending, apart from real-time signals */
-	for (unsigned i = 0; i < t->deferred_n; i++)
-		pending |= t->deferred[i].si_signo == info->si_signo &&
-			   info->si_signo < SIGRTMIN_KERNEL;
 	if (!t->deferred_n)
 		t->deferred_ns = now_ns();
-	if (!pending)
+	if (!is_pending(t, info))
 		t->deferred[t->deferred_n++] = *info;
 	if (rec->options->chaos)
 		t->patience_ns = rec_random(rec, 2) ? 0 : rec_random(rec, PATIENCE_MAX_NS);
@@ -511,15 +402,16 @@ static struct err *defer(struct recorder *rec, struct rec_task *t, const siginfo
 		t->patience_ns = 2 * PATIENCE_MIN_NS;
 	rec_buffer_close(t);	/* its next call will be a point that has a name */
 	TRY(rec_buffer_resume(rec, t, regs));
-	if (where != PATCH_NOWHERE || now_ns() - t->deferred_ns < t->patience_ns)
-		return rec_run_user(rec, t, 0);
+	if (where != PATCH_NOWHERE ||
+	    (now_ns() - t->deferred_ns < t->patience_ns && t->deferred_n < DEFERRED_MANY))
+		return rec_go_on(rec, t, 0);
 	rec_signal_waited(t, false);
 	TRY(rec_name_point(rec, t, &named));
 	if (named || t->state != TASK_READY)
 		return NULL;
 	t->deferred_ns = now_ns();	/* a place that will not do */
 	t->patience_ns = PATIENCE_MIN_NS;
-	return rec_run_user(rec, t, 0);
+	return rec_go_on(rec, t, 0);
 }
 
 /*
@@ -537,7 +429,7 @@ static bool hook_call_again(const struct rec_task *t, int sig, struct regs *regs
 		regs->orig_rax = (uint64_t)-1;
 		return true;
 	}
-	if (regs->rip != FIXED_UNTRACED_AFTER || fate_of(t, sig, false) == FATE_NOTHING ||
+	if (regs->rip != FIXED_UNTRACED_AFTER || rec_signal_fate(t, sig, false) == FATE_NOTHING ||
 	    !((sig == SIGPIPE && ret == -EPIPE) || (sig == SIGXFSZ && ret == -EFBIG)))
 		return false;
 	regs->rax = (uint64_t)BUF_WOULD_BLOCK;
@@ -583,19 +475,23 @@ static struct err *tracer_delivers(struct recorder *rec, struct rec_task *t, int
 	if (info.si_signo != sig) {
 		memset(&info, 0, sizeof(info));
 		info.si_signo = sig;
-		info.si_pid = rec_pt_traced(t) ? t->pt->tracer->pid : 0;
-		info.si_uid = getuid();
+		if (rec_pt_traced(t)) {
+			info.si_pid = rec_tid_seen(t, t->pt->tracer);
+			info.si_uid = rec_uid_seen(t, t->pt->tracer->tid);
+		}
 		if (ptrace(PTRACE_SETSIGINFO, t->tid, NULL, &info) < 0)
 			return &err_gone;
 	}
 	TRY(tracee_regs_get(t->tid, &regs));
-	if ((t->sigmask & SIGBIT(sig)) && sig != SIGKILL && sig != SIGSTOP) {
+	/* in sigsuspend() and its like the mask is another one for a while: /proc shows it */
+	if ((t->sigmask & SIGBIT(sig)) && sig != SIGKILL && sig != SIGSTOP &&
+	    (proc_status_number(t->tid, "SigBlk:", 16) & SIGBIT(sig))) {
 		rec_pt_send(t, &info);	/* it stays pending, as in ptrace_signal() */
 		return NULL;
 	}
-	switch (fate_of(t, sig, false)) {
+	switch (rec_signal_fate(t, sig, false)) {
 	case FATE_NOTHING:
-		return rec_pt_steps(t) ? rec_pt_step(rec, t, sig) : rec_run_user(rec, t, sig);
+		return rec_pt_steps(t) ? rec_pt_step(rec, t, sig) : rec_go_on(rec, t, sig);
 	case FATE_FATAL:
 		return deliver_fatal(rec, t, sig, &info, TRACE_AT_LAST, &regs);
 	default:
@@ -623,20 +519,25 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 		if (hook_call_again(t, sig, &regs)) {
 			TRY(tracee_regs_set(t->tid, &regs));
 			TRY(rec_signal_unforce(rec, t, sig));
-			return rec_run_user(rec, t, 0);
+			return rec_go_on(rec, t, 0);
 		}
 		TRY(rec_tsc_in_hook(rec, t, &info, &regs, &mine));
 		if (!mine)
 			TRY(rec_buffer_in_hook(rec, t, &regs, &info, &mine));
 		if (mine) {
 			TRY(rec_signal_unforce(rec, t, sig));
-			return rec_run_user(rec, t, 0);
+			return rec_go_on(rec, t, 0);
 		}
 	}
 	if (where == PATCH_MOVED)
 		TRY(tracee_regs_set(t->tid, &regs));
 	if (where == PATCH_MOVED && rec_spin_is_trap(t, sig, &info, &regs))
 		return rec_spin_trapped(rec, t, &regs);
+	if (sig == SIGSEGV && info.si_code == SEGV_ACCERR) {
+		TRY(rec_written_fault(rec, t, &regs, (uint64_t)(uintptr_t)info.si_addr, &mine));
+		if (mine)
+			return NULL;
+	}
 	if ((sig == SIGSEGV && info.si_code == SI_KERNEL) ||
 	    (sig == SIGILL && info.si_code > 0 && marks_at(&t->mm->buf.patches, regs.rip))) {
 		TRY(trap_handle(rec, t, sig, &regs, &mine));
@@ -645,22 +546,25 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 		if (sig == SIGILL)
 			TRY(as_trapped(t, &sig, &info));
 	}
-	traced = rec_pt_traced(t) && !rec_pt_injected(t, &info);
-	resent = resent_take(t, &info);
+	resent = rec_pt_injected(t, &info);	/* its tracer wants it, here */
+	traced = rec_pt_traced(t) && !resent;
+	resent = resent || resent_take(t, &info);
 	if ((resent || rec_pt_sigchld(&info) || (t->pt && !traced)) &&
 	    ptrace(PTRACE_SETSIGINFO, t->tid, NULL, &info) < 0)
 		return &err_gone;
 	if (traced && rec_pt_is_watch(t, sig, &info))
 		return rec_pt_watched(rec, t, &regs, &info);
 	sync = is_synchronous(sig, &info);
-	fate = fate_of(t, sig, sync);
+	fate = rec_signal_fate(t, sig, sync);
 	if (fate == FATE_FATAL && !sync && rec_is_init(t))
 		fate = FATE_NOTHING;
 	if (fate == FATE_NOTHING && !traced) {
 		TRY(rec_buffer_resume(rec, t, &regs));
-		return rec_run_user(rec, t, sig);
+		return rec_pt_steps(t) ? rec_pt_step(rec, t, sig) : rec_go_on(rec, t, sig);
 	}
-	if (rec_not_moved(t, &regs) || (resent && rec_same_point(&regs, &t->last)))
+	/* what is stepped has not done its instruction when a signal comes first */
+	if (rec_not_moved(t, &regs) ||
+	    ((resent || rec_pt_steps(t)) && rec_same_point(&regs, &t->last)))
 		place = sync ? TRACE_AT_FAULT : t->at_syscall ? TRACE_AT_SYSCALL : TRACE_AT_LAST;
 	else
 		place = sync ? TRACE_AT_FAULT : TRACE_AT_NOWHERE;
@@ -669,11 +573,13 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 		return deliver_fatal(rec, t, sig, &info, place, &regs);
 	if (fate == FATE_FATAL && !traced && !t->fatal_ns)
 		t->fatal_ns = now_ns();
-	own = info.si_code != SI_KERNEL && info.si_code != SI_TIMER
+	own = sync || rec_pt_steps(t) ||
+			      (info.si_code != SI_KERNEL && info.si_code != SI_TIMER)
 		      ? 0
 		      : own_time_due(t, place == TRACE_AT_LAST || place == TRACE_AT_SYSCALL);
-	if (own) {
+	if (own && t->deferred_n < DEFERRED_MANY) {
 		t->patience_ns = own;
+		t->has_own_time = true;
 		place = TRACE_AT_NOWHERE;
 	}
 	if (place == TRACE_AT_NOWHERE && t->deferred_n < DEFERRED_MAX)

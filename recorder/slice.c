@@ -22,7 +22,8 @@
  * Fairness to those who wait for a lock.  A thread that makes calls under a lock it hardly ever
  * releases is interrupted with the lock held nearly always, for its time goes by in calls.  When
  * others, after such an end, get nowhere (hog), the task goes on for a random number of
- * instructions beyond the call before its slice ends.  That does not reach out of a lock which is
+ * instructions beyond the call before its slice ends, or to behind the next atomic one, which may
+ * have released the lock.  That does not reach out of a lock which is
  * held for longer (an interpreter takes thousands of instructions to come to its unlock): a task
  * that has been a hog for long goes on for a random time instead (linger), and its slice ends at
  * the instruction where it is then, if that is none of the hook's.
@@ -47,6 +48,7 @@ enum {
 	AGAIN_NS = 150000,		/* from one interrupt to the next */
 	ASLEEP_NS = 4000000,
 	HOG_MAX = 8, WALK_ORDERS = 7, WALK_GAP = 64, WALK_MAX = 4096, LEAVE_STEPS = 64,
+	ATOMIC_STEPS = 160,
 	LINGER_HOG = 3, LINGERS_MAX = 12, LINGER_NS = 1000, LINGER_ORDERS = 8,
 	WAITS_MAX = 16,
 	STACK_WORDS = 32,		/* of its caller's variables */
@@ -113,10 +115,24 @@ void rec_slice_spun(struct recorder *rec, struct rec_task *t)
 	rec_slice_yield(rec, t);
 }
 
+/* Computing at rip: will it soon trap by itself (spin.c)? */
+static bool will_trap(const struct rec_task *t, uint64_t rip)
+{
+	const struct patches *ps = &t->mm->buf.patches;
+
+	for (uint64_t at = rip - SPIN_NEAR; t->mm->buf.on && ps->n && at != rip + SPIN_NEAR; at++) {
+		const struct patch *p = patches_at(ps, at);
+
+		if (p && p->kind == PATCH_SPIN)
+			return true;
+	}
+	return false;
+}
+
 /* Not for ever: it may be code beside the loop that runs. */
 bool rec_slice_waits(struct recorder *rec, const struct rec_task *t, uint64_t rip)
 {
-	return rec_spin_will_trap(t, rip) && rec->slices.waits++ < WAITS_MAX;
+	return will_trap(t, rip) && rec->slices.waits++ < WAITS_MAX;
 }
 
 /* ---- slices ---------------------------------------------------------------------------------- */
@@ -396,6 +412,9 @@ unsigned rec_slice_walk(struct recorder *rec, const struct rec_task *t)
 		return 0;
 	if (rec_random(rec, t->hog > 2 ? 8 : 2) == 0 || rec_trap_blocked(t))
 		return 0;
+	rec->slices.to_atomic = t->hog && rec_random(rec, 4);
+	if (rec->slices.to_atomic)
+		return ATOMIC_STEPS;
 	if (!t->hog || (t->hog > LINGER_HOG && rec_random(rec, 2)))
 		return 1 + rec_random(rec, t->call_gap ? t->call_gap : WALK_GAP);
 	return 1 + rec_random(rec, 1u << (1 + rec_random(rec, WALK_ORDERS)));

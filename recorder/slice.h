@@ -46,13 +46,12 @@ unsigned rec_chaos_steps(struct recorder *rec, struct rec_task *t);
 struct rec_task *rec_chaos_pick(struct recorder *rec, struct rec_task *current, uint64_t now);
 
 /* ---- spin.c: loops that only wait ------------------------------------------------------ */
+enum { SPIN_NEAR = 64 };	/* a loop is no longer */
 /* Found waiting near rip, at an event: from now on the loop traps now and then, if it can. */
 void rec_spin_patch(struct recorder *rec, struct rec_task *t, uint64_t rip);
 /* regs: as if there were no patch */
 bool rec_spin_is_trap(const struct rec_task *t, int sig, const siginfo_t *info,
 		      const struct regs *regs);
-/* Computing at rip: will it soon trap by itself? */
-bool rec_spin_will_trap(const struct rec_task *t, uint64_t rip);
 struct err *rec_spin_trapped(struct recorder *rec, struct rec_task *t, const struct regs *regs);
 
 /* ---- handoff.c: locks --------------------------------------------------------------- */

@@ -14,9 +14,7 @@
 #include "recorder/internal.h"
 #include "tracee/site.h"
 
-enum { NEAR = 64 };
-
-struct window { uint64_t from; size_t n; uint8_t code[2 * NEAR + 16]; };
+struct window { uint64_t from; size_t n; uint8_t code[2 * SPIN_NEAR + 16]; };
 
 /* Does one instruction after another, from rip on, begin at `at`? */
 static bool comes_to(const struct window *w, uint64_t rip, uint64_t at)
@@ -45,12 +43,12 @@ static bool pause_at(const struct rec_task *t, const struct window *w, uint64_t 
 
 void rec_spin_patch(struct recorder *rec, struct rec_task *t, uint64_t rip)
 {
-	struct window w = { .from = rip - NEAR };
+	struct window w = { .from = rip - SPIN_NEAR };
 
 	if (!t->mm->buf.on || t->mm->buf.off || t->every_call)
 		return;
 	w.n = tracee_read_some(t->tid, w.from, w.code, sizeof(w.code));
-	for (size_t i = 0; i + 2 < w.n && i < 2 * NEAR; i++) {
+	for (size_t i = 0; i + 2 < w.n && i < 2 * SPIN_NEAR; i++) {
 		if (pause_at(t, &w, rip, i))
 			rec_buffer_site(rec, t, w.from + i, PATCH_SPIN);
 	}
@@ -65,19 +63,6 @@ bool rec_spin_is_trap(const struct rec_task *t, int sig, const siginfo_t *info,
 		return false;
 	p = patches_at(&t->mm->buf.patches, regs->rip);
 	return p && p->kind == PATCH_SPIN && p->addr == regs->rip;
-}
-
-bool rec_spin_will_trap(const struct rec_task *t, uint64_t rip)
-{
-	const struct patches *ps = &t->mm->buf.patches;
-
-	for (uint64_t at = rip - NEAR; t->mm->buf.on && ps->n && at != rip + NEAR; at++) {
-		const struct patch *p = patches_at(ps, at);
-
-		if (p && p->kind == PATCH_SPIN)
-			return true;
-	}
-	return false;
 }
 
 struct err *rec_spin_trapped(struct recorder *rec, struct rec_task *t, const struct regs *regs)

@@ -279,6 +279,7 @@ static void fill_meta(struct recorder *rec, struct meta_text *text)
 	m->xsave_size = cpuid_here(0xd, 0).ebx;
 	m->ticks = (char *)(uintptr_t)ticks_names[rec->options->ticks];
 	m->syscallbuf = rec->options->buffer_bytes != 0;
+	m->flow = m->syscallbuf && rec_ticks_counted(rec);
 	m->checksums = rec->options->sums != SUMS_NONE;
 }
 

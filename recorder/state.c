@@ -28,65 +28,7 @@
 #include "tracee/pun.h"
 #include "x86/bytes.h"
 
-enum { TICK_US = 5000, TICK_OFTEN_US = 250, STEPS_MAX = 12, TRAP_FLAG = 0x100 };
-
-static void on_tick(int sig)
-{
-	(void)sig;	/* only to make waitpid return */
-}
-
-/* A tick that comes before waitpid() sleeps is lost: so the next one must not be far. */
-void rec_tick_in(struct recorder *rec, uint64_t first_ns)
-{
-	long usual = rec->ticks_often ? TICK_OFTEN_US : TICK_US;
-	long first = (long)first_ns / 1000 < usual ? (long)first_ns / 1000 : usual;
-	long next = first * 2 + 20 < usual ? first * 2 + 20 : usual;
-	struct itimerval every = { { 0, next }, { 0, first ? first : 1 } };
-
-	setitimer(ITIMER_REAL, &every, NULL);
-	rec->ticks_fast = next != usual;
-}
-
-void rec_tick_as_usual(struct recorder *rec)
-{
-	if (rec->ticks_fast)
-		rec_tick_in(rec, TICK_US * 1000);
-}
-
-void rec_tick_often(struct recorder *rec, bool often)
-{
-	if (rec->ticks_often == often)
-		return;
-	rec->ticks_often = often;
-	rec_tick_in(rec, TICK_US * 1000);
-}
-
-/*
- * A wake-up of ours takes the processor from the task at once, not when its slice ends: since Linux
- * 6.12 the one with the shorter slice goes first (EEVDF, sched_ext aside).  Where that is not to be
- * had ticks come some milliseconds late.
- */
-static void prompt(void)
-{
-	struct {
-		uint32_t size, policy;
-		uint64_t flags;
-		int32_t nice;
-		uint32_t priority;
-		uint64_t runtime, deadline, period;
-	} attr = { .size = 48, .flags = 1 /* SCHED_FLAG_RESET_ON_FORK */, .runtime = 100000 };
-
-	syscall(SYS_sched_setattr, 0, &attr, 0);
-}
-
-void rec_ticks_start(struct recorder *rec)
-{
-	struct sigaction sa = { .sa_handler = on_tick };
-
-	prompt();
-	sigaction(SIGALRM, &sa, NULL);
-	rec_tick_in(rec, TICK_US * 1000);
-}
+enum { STEPS_MAX = 12, TRAP_FLAG = 0x100 };
 
 /* ---- the place ------------------------------------------------------------------------------ */
 
@@ -114,12 +56,6 @@ static enum place place_of(pid_t tid, uint64_t rip, unsigned *len)
 		return PLACE_REP;
 	opcode = code[prefixes.n];
 	return opcode == 0x9c || opcode == 0xcc || opcode == 0xcd ? PLACE_ODD : PLACE_STEP;
-}
-
-/* A SIGTRAP that is ours would reset what the program has set (force_sig_info_to_task). */
-bool rec_trap_blocked(const struct rec_task *t)
-{
-	return (t->sigmask >> (SIGTRAP - 1) & 1) || t->sighand->action[SIGTRAP].handler == 1;
 }
 
 /* Has it come to what its tracer watches? */
@@ -152,9 +88,12 @@ static struct err *go_on(struct recorder *rec, struct rec_task *t, int request, 
 		TRY(rec_wait_task(rec, t, &status));
 	} while (request == PTRACE_SINGLESTEP && tracee_stop_kind(status) == STOP_EVENT);
 	*met = tracee_stop_kind(status) != STOP_SIGNAL || WSTOPSIG(status) != SIGTRAP || watched(t);
-	if (*met)
+	if (*met) {
 		t->ticks_unknown = true;
-	else if (request == PTRACE_SINGLESTEP && !(regs.eflags & TRAP_FLAG))
+		memset(code, 0, sizeof(code));	/* it has not been carried out */
+	}
+	if (request == PTRACE_SINGLESTEP && tracee_stop_kind(status) == STOP_SIGNAL &&
+	    !(regs.eflags & TRAP_FLAG))
 		step_hide(t->tid, code);
 	return NULL;
 }
@@ -169,9 +108,13 @@ static bool waits_already(const struct rec_task *t)
 	for (unsigned i = 0; i < t->deferred_n; i++) {
 		siginfo_t info;
 
-		if (t->deferred[i].si_signo == WSTOPSIG(t->status) && WSTOPSIG(t->status) < 32)
-			return ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) == 0 &&
-			       info.si_code == t->deferred[i].si_code;
+		if (t->deferred[i].si_signo != WSTOPSIG(t->status) ||
+		    ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) < 0 ||
+		    info.si_code != t->deferred[i].si_code)
+			continue;
+		if (info.si_signo < 32 || (info.si_code == SI_TIMER &&
+					   info.si_timerid == t->deferred[i].si_timerid))
+			return true;
 	}
 	return false;
 }
@@ -367,15 +310,29 @@ static struct err *to_good_place(struct recorder *rec, struct rec_task *t, struc
 	return NULL;
 }
 
+/* Does the instruction lock memory (a lock is taken or released with one)? */
+static bool is_atomic(pid_t tid, uint64_t rip)
+{
+	uint8_t code[16] = { 0 };
+	struct x86_prefixes prefixes;
+
+	tracee_read_some(tid, rip, code, sizeof(code));
+	prefixes = x86_prefixes_of(code, 8);
+	if (memchr(code, 0xf0, prefixes.n))
+		return true;
+	return (code[prefixes.n] & ~1) == 0x86 && code[prefixes.n + 1] < 0xc0;	/* xchg */
+}
+
 struct err *rec_walk(struct recorder *rec, struct rec_task *t, unsigned steps)
 {
 	enum { STUB_STEPS = 40 };
 	enum patch_where where = PATCH_NOWHERE;
-	bool met = false, named, moved = false;
+	bool met = false, named, moved = false, to_atomic = rec->slices.to_atomic, there = false;
 	struct regs regs, raw;
 	unsigned len, stub = 0, i;
 
-	for (i = 0; i < steps && !met && !rec_trap_blocked(t);) {
+	rec->slices.to_atomic = false;
+	for (i = 0; i < steps && !met && !there && !rec_trap_blocked(t);) {
 		TRY(tracee_regs_get(t->tid, &raw));
 		TRY(rec_regs_get(t, &regs, &where));
 		if ((int64_t)raw.orig_rax >= 0 && is_kernels_own((int64_t)raw.rax))
@@ -388,10 +345,12 @@ struct err *rec_walk(struct recorder *rec, struct rec_task *t, unsigned steps)
 			i++;
 		else if (++stub > STUB_STEPS)
 			break;
+		there = to_atomic && is_atomic(t->tid, raw.rip) && rec_random(rec, 4);
 		TRY(go_on(rec, t, PTRACE_SINGLESTEP, &met));
 		moved = true;
 	}
-	rec_slice_walked(t, i, i < steps);
+	if (!to_atomic)
+		rec_slice_walked(t, i, i < steps);
 	if (met)
 		return NULL;
 	rec_task_ready(t);
@@ -403,13 +362,13 @@ struct err *rec_walk(struct recorder *rec, struct rec_task *t, unsigned steps)
 	}
 	TRY(rec_regs_get(t, &regs, &where));
 	if (where != PATCH_NOWHERE)
-		return rec_run_user(rec, t, 0);
+		return rec_go_on(rec, t, 0);
 	TRY(rec_name_point(rec, t, &named));
 	/*
 	 * in front of a call, say: what it has done is in no event yet, so nobody else may run
 	 * before that one
 	 */
-	return named || t->state != TASK_READY ? NULL : rec_run_user(rec, t, 0);
+	return named || t->state != TASK_READY ? NULL : rec_go_on(rec, t, 0);
 }
 
 /* ---- the event ------------------------------------------------------------------------------- */
@@ -515,7 +474,7 @@ struct err *rec_walk_out(struct recorder *rec, struct rec_task *t, unsigned step
 
 	TRY(tracee_read(t->tid, STUB_AT, &stub, 8));
 	if (tracee_read_some(t->tid, stub + STUB_CONT, &cont, 8) != 8 || cont - stub > STUB_SIZE)
-		return rec_run_user(rec, t, 0);
+		return rec_go_on(rec, t, 0);
 	TRY(run_to(rec, t, cont, LIMIT_NS, &hit, &met));
 	if (met)
 		return NULL;
@@ -528,5 +487,5 @@ struct err *rec_walk_out(struct recorder *rec, struct rec_task *t, unsigned step
 		rec_task_ready(t);
 		TRY(rec_regs_get(t, &regs, &where));
 	}
-	return where == PATCH_NOWHERE ? rec_walk(rec, t, steps) : rec_run_user(rec, t, 0);
+	return where == PATCH_NOWHERE ? rec_walk(rec, t, steps) : rec_go_on(rec, t, 0);
 }

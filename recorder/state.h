@@ -6,12 +6,14 @@
 
 #include "recorder/task.h"
 
-/* ---- state.c: points in computing code ---------------------------------------------- */
+/* ---- timer.c ------------------------------------------------------------------------- */
 /* From now on waitpid returns every few milliseconds; the next time so soon. */
 void rec_ticks_start(struct recorder *rec);
 void rec_tick_in(struct recorder *rec, uint64_t first_ns);
 void rec_tick_as_usual(struct recorder *rec);
 void rec_tick_often(struct recorder *rec, bool often);	/* while others are ready */
+
+/* ---- state.c: points in computing code ---------------------------------------------- */
 /*
  * Let a READY task do so many instructions, fewer if it comes to a call, and name the point as
  * below.
@@ -32,10 +34,13 @@ struct err *rec_name_here(struct recorder *rec, struct rec_task *t, const struct
 /* An event of the task is being written: counts begin anew. */
 void rec_ticks_restart(struct rec_task *t);
 /* How many since; false: not known. */
+/* Are branches counted? */
+bool rec_ticks_counted(const struct recorder *rec);
 bool rec_ticks_now(struct recorder *rec, struct rec_task *t, uint64_t *ret);
-/* rec_run_user() by single steps. */
+
+/* ---- steps.c ----------------------------------------------------------------------- */
+/* t goes on in user mode, with a signal or 0, by single steps, until it stops. */
 struct err *rec_run_steps(struct recorder *rec, struct rec_task *t, int sig);
-bool rec_trap_blocked(const struct rec_task *t);
 
 /* ---- witness.c: all of a task's memory, as effects of the event being built ------------- */
 struct rec_copies;

@@ -22,7 +22,7 @@ enum { TEXT_MAX = 8192 };
  * The task that /proc/PID/status or /proc/PID/task/TID/status is about; NULL: a stranger, or no
  * such file.
  */
-static struct rec_task *subject(struct recorder *rec, const struct rec_task *t, int fd)
+static struct rec_task *subject(struct recorder *rec, struct rec_task *t, int fd)
 {
 	char link[64], path[128], *last;
 	ssize_t n;
@@ -39,33 +39,10 @@ static struct rec_task *subject(struct recorder *rec, const struct rec_task *t, 
 	*last = '\0';
 	last = strrchr(path, '/');
 	tid = last ? atoi(last + 1) : 0;
-	for (struct rec_task *o = rec->tasks; tid && o; o = o->next) {
-		if (o->tid == tid || (pid_t)rec_status_number(o->tid, "NSpid:", 10) == tid)
-			return o;
-	}
-	return NULL;
+	return rec_task_seen(rec, t, tid);
 }
 
-uint64_t rec_status_number(pid_t tid, const char *name, int base)
-{
-	char path[64], line[256];
-	uint64_t ret = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f)) {
-		char *last = strrchr(line, '\t');
-
-		if (last && !strncmp(line, name, strlen(name)))
-			ret = strtoull(last + 1, NULL, base);
-	}
-	if (f)
-		fclose(f);
-	return ret;
-}
-
-bool rec_status_is(struct recorder *rec, const struct rec_task *t, int fd)
+bool rec_status_is(struct recorder *rec, struct rec_task *t, int fd)
 {
 	return subject(rec, t, fd) != NULL;
 }
@@ -209,7 +186,7 @@ void rec_status_read(struct recorder *rec, struct rec_task *t, int64_t ret)
 	part = (struct part){ text, bytes, (uint64_t)from, (uint64_t)ret };
 	put_number(t, &part, "\nNoNewPrivs:\t", of->filters.no_new_privs);
 	put_number(t, &part, "\nTracerPid:\t",
-		   rec_pt_traced(of) ? (uint64_t)of->pt->tracer->pid : 0);
+		   rec_pt_traced(of) ? (uint64_t)rec_pt_tracer_seen(rec, t, of) : 0);
 	put_number(t, &part, "\nSeccomp:\t", (uint64_t)rec_filter_mode(rec, of));
 	put_number(t, &part, "\nSeccomp_filters:\t", rec_filter_count(rec, of));
 }

@@ -36,60 +36,6 @@ static void call_begin(struct rec_task *t, const struct regs *regs)
 	t->vfork_sleeps = false;
 }
 
-void rec_stash(void *ctx, pid_t tid, int sig, const siginfo_t *info)
-{
-	struct rec_task *t = rec_task_find(ctx, tid);
-
-	(void)sig;
-	if (t && t->deferred_n < DEFERRED_MAX)
-		t->deferred[t->deferred_n++] = *info;
-}
-
-struct err *rec_inject_at(struct recorder *rec, struct rec_task *t, uint64_t site, int64_t *ret,
-			  long nr, const uint64_t args[6])
-{
-	struct inject in = { .tid = t->tid, .site = site, .stash = rec_stash, .ctx = rec };
-	struct err *err;
-
-	if (t->ended)
-		return &err_gone;
-	err = inject_call(&in, ret, nr, args[0], args[1], args[2], args[3], args[4], args[5]);
-	if (in.end)
-		rec_task_stopped(t, in.end);
-	return err;
-}
-
-struct err *rec_inject(struct recorder *rec, struct rec_task *t, int64_t *ret, long nr, uint64_t a0,
-		       uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5)
-{
-	return rec_inject_at(rec, t, FIXED_INJECT, ret, nr,
-			     (const uint64_t[]){ a0, a1, a2, a3, a4, a5 });
-}
-
-struct err *rec_syscall_abort(struct recorder *rec, struct rec_task *t, const struct regs *entry)
-{
-	struct regs regs = *entry;
-	int status;
-
-	regs.orig_rax = rec->null_nr;	/* the kernel skips it */
-	TRY(tracee_regs_set(t->tid, &regs));
-	TRY(rec_resume(t, PTRACE_SYSCALL, 0));
-	TRY(rec_wait_task(rec, t, &status));
-	while (tracee_stop_kind(status) == STOP_SECCOMP) {
-		TRY(rec_resume(t, PTRACE_SYSCALL, 0));
-		TRY(rec_wait_task(rec, t, &status));
-	}
-	if (tracee_stop_kind(status) != STOP_SYSCALL)
-		return NULL;	/* dying: handled as any stop */
-	regs.rip -= 2;
-	regs.rax = entry->orig_rax;
-	rec_left(t, &regs, false);
-	t->at_syscall = true;
-	t->in_syscall = false;
-	rec_task_ready(t);
-	return tracee_regs_set(t->tid, &regs);
-}
-
 /* ---- scratch ---------------------------------------------------------------------- */
 
 static uint64_t scratch_need(const struct sys_plan *plan)
@@ -167,16 +113,6 @@ static bool scratch_borrow(struct recorder *rec, struct rec_task *t, uint64_t ne
 		return true;
 	}
 	return false;
-}
-
-struct err *rec_scratch_map(struct recorder *rec, struct rec_task *t, uint64_t len, uint64_t *ret)
-{
-	int64_t addr;
-
-	TRY(rec_inject(rec, t, &addr, SYS_mmap, 0, len, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, (uint64_t)-1, 0));
-	*ret = addr < 0 && addr > -4096 ? 0 : (uint64_t)addr;
-	return NULL;
 }
 
 /* The call was aborted; give the task more scratch.  It then comes to the same call again. */
@@ -444,6 +380,10 @@ static struct err *entry_go(struct recorder *rec, struct rec_task *t)
 	if (call->nr == SYS_sched_yield && !t->every_call && !t->by_dispatch && !call->answered &&
 	    !t->pt)
 		return yield(rec, t);
+	if (call->nr == SYS_mremap && !call->force_ret)
+		TRY(rec_written_before_move(rec, t, call->args[0], call->args[1], &again));
+	if (again)
+		return NULL;
 	hook = call->force_ret ? NULL : rec_hook_for(call->nr);
 	if (hook && hook->enter)
 		hook->enter(rec, t, call);
@@ -740,6 +680,9 @@ struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t)
 	if (!sigreturn)
 		rec_effect_ret(rec, regs.rax);
 	if (t->pt) {	/* its tracer may have changed others */
+		if (t->pt->stepped && !sigreturn)
+			regs.r11 |= 0x100;	/* TF, as the instruction saves it */
+		t->pt->stepped = false;
 		if (call->force_ret)
 			regs.orig_rax = call->nr;
 		rec_effect_regs(rec, &regs);

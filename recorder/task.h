@@ -38,13 +38,7 @@
 #include "tracee/patch.h"
 #include "tracee/ptrace.h"
 
-enum { SPANS_MAX = 8192, DEFERRED_MAX = 64, SIGNALS = 65 };
-
-static inline uint64_t page_up(uint64_t x)
-{
-	return (x + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
-}
-static inline uint64_t page_down(uint64_t x) { return x & ~(uint64_t)(PAGE_BYTES - 1); }
+enum { SPANS_MAX = 8192, DEFERRED_MAX = 256, SIGNALS = 65 };
 
 /*
  * A range that maps a file (a write to the file shows in it, in private pages too as long as they
@@ -90,6 +84,7 @@ struct rec_buffer {
 	bool off;		/* ... for ever */
 	bool off_for_tracer;	/* ... or as long as a tracee has this memory: ptrace_bond.c */
 	uint64_t at;		/* what is before it is in the trace */
+	uint64_t flow_at;	/* ... of the words at FIXED_FLOW */
 	struct patches patches;
 	struct { uint64_t start; unsigned used; } area[BUF_AREAS];	/* stubs */
 	unsigned areas;
@@ -109,6 +104,14 @@ struct rec_buffer {
 	bool patched_more;	/* ... of which the process does not know yet */
 };
 
+/* Memory that is shared with what is not recorded (outside.c). */
+struct rec_outside {
+	struct rec_outside *next;
+	uint64_t addr, len;
+	uint64_t *sum;		/* of each page, when it was read last; NULL: it is never read */
+	bool fresh;		/* it was not: all of it is new */
+};
+
 struct rec_mm {
 	unsigned users;
 	struct rec_buffer buf;
@@ -118,6 +121,7 @@ struct rec_mm {
 	struct rec_shared *shared;
 	struct rec_scratch *scratch;
 	struct rec_outside *outside;	/* outside.c */
+	struct rec_written *written;	/* written_code.c */
 	struct rec_copies *copies;	/* witness.c */
 	/* the dynamic loader's mappings; 0 where there is none */
 	uint64_t loader_start, loader_end;
@@ -178,7 +182,8 @@ enum { REC_BEHIND = 4 };
 struct rec_task {
 	struct rec_task *next, *hash_next;
 	pid_t tid, pid;
-	uint32_t serial;
+	struct rec_numbers *numbers;	/* in pid namespaces: numbers.c; NULL: not asked for yet */
+	uint32_t serial, made_by;	/* made_by: of the task that has made it, its parent */
 	enum task_state state;
 	int status;		/* STOPPED: what waitpid said */
 	bool vfork_sleeps;	/* waits in the kernel for its vfork child */
@@ -226,6 +231,8 @@ struct rec_task {
 	uint64_t ran_ns;		/* in user mode since its last event */
 	uint64_t cpu_ns;		/* its processor time when a point was last named */
 	uint64_t ticks;			/* counted by steps since its last event */
+	/* a signal that waits does so for the task to get on: it is blocked meanwhile */
+	bool has_own_time;
 	bool ticks_unknown;		/* it has run uncounted */
 	int ticks_fd;			/* hardware counter, or 0 */
 	uint64_t slice_ns, starved_until_ns;	/* only with chaos */
@@ -236,6 +243,7 @@ struct rec_task {
 	uint64_t signal_ns;		/* when it got its last signal */
 	/* signals that came one after the other, each as soon as the one before was handled */
 	unsigned standing;
+	unsigned rushed;	/* ... or soon after that, in computing code */
 	uint64_t deferred_ns;		/* when the first of deferred came */
 	uint64_t fatal_ns;		/* ... and the first that is going to end it; 0: none */
 	unsigned impatient;
@@ -257,8 +265,8 @@ struct rec_task {
 	bool woke;		/* it is ready because it woke up, not because its slice ended */
 	/* park.c */
 	bool parked;		/* asleep in a call that the hook made */
-	bool park_waits;	/* ... woken up, stopped, and wants the baton */
-	bool park_turn;		/* ... woken up with the baton, which it has not noted yet */
+	bool park_waits;	/* ... woken up, stopped, and wants the token */
+	bool park_turn;		/* ... woken up with the token, which it has not noted yet */
 	/* its ENTER is written, and the call is made once more in the traced way */
 	bool park_again;
 	unsigned park_place;
@@ -289,6 +297,7 @@ struct rec_slices {
 	bool over, walked, yielded;
 	unsigned waits;		/* so often it was interrupted in a loop that will trap by itself */
 	unsigned steps;		/* instructions that current still has before it is over */
+	bool to_atomic;		/* ... or it is over behind an atomic one */
 	unsigned lingers;	/* how often it has been left running for a random time instead */
 	uint64_t linger_ns;	/* until then; 0: it has not */
 	struct regs probed;	/* at the last probe */
@@ -318,6 +327,8 @@ struct recorder {
 	uint32_t serial;
 	struct rec_task *entered;	/* in a call whose ENTER is not written yet: at most one */
 	struct rec_task *current;	/* had the CPU last */
+	struct rec_task *goes_on;	/* in user mode, when what is handled is handled */
+	int goes_on_sig;		/* ... with this signal, or 0 */
 	struct rec_task *first;		/* its stop must be handled before anybody runs */
 	pid_t root;
 	int root_status;
@@ -366,6 +377,8 @@ struct recorder {
 	/* a call of this number does nothing, and no filter minds it: -1 when there is none */
 	uint64_t null_nr;
 	struct rec_pt_dead *pt_dead;	/* tracees whose end is not reported yet */
+	/* ptrace_bond.c: some are of our making; there are descriptors of signals */
+	bool sigchlds, signalfds;
 	/* buffer.c */
 	uint8_t mapped[BUF_FILTER];	/* files somebody has mapped: buf_file_bit() */
 	unsigned mapped_gen;
@@ -380,7 +393,7 @@ struct recorder {
 	bool park_refused;
 	uint64_t park_seq;	/* notes up to this one are in the trace */
 	struct rec_task *park_runs;	/* has the processor, by these notes */
-	struct rec_task *park_held;	/* had the baton when we took it */
+	struct rec_task *park_held;	/* had the token when we took it */
 	struct rec_slices slices;
 	struct rec_end end;
 	/* tasks share descriptors but no memory: what a buffer knows of them may be stale */

@@ -146,7 +146,7 @@ struct err *rec_tsc_in_hook(struct recorder *rec, struct rec_task *t, const sigi
 
 	*mine = false;
 	if (!t->mm->tsc_open || t->tsc_free || info->si_signo != SIGSEGV ||
-	    info->si_code != SI_KERNEL || regs->rip < FIXED_BLOB || regs->rip >= FIXED_STATE ||
+	    info->si_code != SI_KERNEL || regs->rip < FIXED_TSC || regs->rip >= FIXED_STATE ||
 	    tracee_read_some(t->tid, regs->rip, text, sizeof(text)) != sizeof(text))
 		return NULL;
 	insn = trap_insn_at(text, &len);

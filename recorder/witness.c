@@ -284,8 +284,7 @@ static bool sum_mapping(struct pass *s, struct rec_task *t, const struct tracee_
 	bool whole = true;
 
 	while (at < m->end && rec_filter_next_write(s->rec, t, at, m->end, &call)) {
-		uint64_t first = call.start & ~(PAGE_BYTES - 1ul),
-			 end = (call.end + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1ul);
+		uint64_t first = page_down(call.start), end = page_up(call.end);
 
 		if (at < first)
 			sum_range(s, t, m, at, first);
@@ -351,6 +350,24 @@ static void find_near(struct pass *s, const struct rec_task *t, const struct reg
 	rec_near_sort(&s->near);
 }
 
+/* The end of the part of [addr, end) that lies before [from, to). */
+static uint64_t end_before(uint64_t addr, uint64_t end, uint64_t from, uint64_t to)
+{
+	if (from >= end || to <= addr)
+		return end;
+	return from < addr ? addr : from;
+}
+
+/* The part of [addr, end) before what is not the program's own, and not there in replay. */
+static uint64_t own_end(const struct rec_mm *mm, uint64_t addr, uint64_t end)
+{
+	for (const struct rec_scratch *m = mm->scratch; m; m = m->next)
+		end = end_before(addr, end, m->addr, m->addr + m->len);
+	for (const struct rec_outside *m = mm->outside; m; m = m->next)
+		end = end_before(addr, end, m->addr, m->addr + m->len);
+	return end_before(addr, end, FIXED_PAGE, FIXED_END);
+}
+
 /* Registers' surroundings: only where memory as a whole is not there. */
 static void windows(struct recorder *rec, struct rec_task *t, const struct regs *regs)
 {
@@ -359,13 +376,14 @@ static void windows(struct recorder *rec, struct rec_task *t, const struct regs 
 
 	for (int i = -1; i < GENERAL; i++) {
 		uint64_t addr = i < 0 ? regs->rsp - STACK_BELOW : word[i] & ~63ull;
+		uint64_t len = i < 0 ? STACK_BELOW + STACK_ABOVE : POINTED;
 		unsigned before = rec->effects;
 
 		if (i >= 0 && (word[i] < 0x10000 || word[i] - regs->rsp <= STACK_ABOVE))
 			continue;
 		if (rec_filter_next_write(rec, t, addr, addr + STACK_BELOW + STACK_ABOVE, &call))
 			continue;
-		rec_effect_memory(rec, t, addr, i < 0 ? STACK_BELOW + STACK_ABOVE : POINTED);
+		rec_effect_memory(rec, t, addr, own_end(t->mm, addr, addr + len) - addr);
 		if (rec->effects > before)
 			rec->effect[before].kind = TRACE_WITNESS;
 	}

@@ -21,6 +21,7 @@ struct replay;
 
 struct replay_options {
 	int ticks;		/* enum ticks_source: 0 = a counter where it can be trusted */
+	bool undisturbed;	/* it is only run: no debugger, no tool that stops tasks */
 	bool echo;		/* write what the program wrote to stdout and stderr to ours */
 };
 
@@ -367,11 +368,38 @@ struct err *replay_probes_start(struct replay *r, int pid, replay_hits_fn *hits,
 				void *range_ctx, void *ctx) __must_check;
 /* At once, and whenever that memory is there again; -1 when it cannot be. Returns its number. */
 int replay_probe_add(struct replay *r, const struct replay_probe *probe);
+/* Stacks that were seen are asked for again: the same addresses can be other functions now. */
+void replay_stacks_forget(struct replay *r);
 /*
- * A byte of program text is to be another, at once and for good; it is as recorded wherever memory
- * is summed.  The program must not come to do anything else by it.
+ * Functions that a compiler has inlined where a pointer to them compares equal are outlined: the
+ * comparison fails, so that the program calls them by that pointer, and entries there see it.  What
+ * a call leaves in registers and below the stack pointer differs from the recording, so a point
+ * inside computing code may not be found any more.
  */
-void replay_probe_byte(struct replay *r, uint64_t addr, uint8_t byte);
+enum replay_outline {
+	REPLAY_OUTLINE_NONE,
+	/* everywhere; the replay fails where it comes to a point inside computing code */
+	REPLAY_OUTLINE_ALL,
+	/*
+	 * in a copy of the process that runs each stretch between two events a second time and is
+	 * thrown away; all hits are from there.  Fails where memory is shared and cannot be copied.
+	 */
+	REPLAY_OUTLINE_ASIDE,
+	/* everywhere but on the way to points inside computing code: there calls are missed */
+	REPLAY_OUTLINE_BETWEEN,
+};
+/* Once, after replay_probes_start(). */
+void replay_probe_outline(struct replay *r, enum replay_outline how);
+/*
+ * At addr is `cmp reg, imm32' or `lea reg, [rip + n]; cmp reg, reg', which compares with the
+ * address fn; of at most REPLAY_OUTLINED different functions.
+ */
+enum { REPLAY_OUTLINED = 4 };
+void replay_probe_compare(struct replay *r, uint64_t addr, uint64_t fn);
+/* Has a run failed because it cannot be done in this way? */
+bool replay_probe_outline_fails(const struct replay *r);
+/* REPLAY_OUTLINE_BETWEEN: so many points inside computing code were come to. */
+uint64_t replay_probe_points(const struct replay *r);
 void replay_probes_drop(struct replay *r);	/* all of them, and what is known of returns */
 /* From now on only count, and log nothing. */
 void replay_probes_quiet(struct replay *r);
@@ -397,6 +425,9 @@ void replay_probe_follow(struct replay *r, int pid);
 /* Events of this process that are done, for a look at each while running; may be NULL. */
 typedef void replay_event_fn(void *ctx, const struct trace_event *ev, int tid);
 void replay_probe_events(struct replay *r, replay_event_fn *fn);
+/* What is mapped there is about to go, or be another; all hits before that have been told. */
+typedef void replay_mapping_fn(void *ctx, int tid, uint64_t addr, uint64_t len);
+void replay_probe_mappings(struct replay *r, replay_mapping_fn *fn);
 
 /* Points to come back to: copies of all processes. */
 struct replay_mark;

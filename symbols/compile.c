@@ -1,318 +1,11 @@
 /*
- * compile.c - the worker's main part: buffers, strings and expressions that are kept once,
- * references between entries, and writing the index.
+ * compile.c - the worker's main part: the order of what is looked up, and writing the index.
  */
 #include <unistd.h>
 #include <xxhash.h>
 
 #include "symbols/compile.h"
 #include "symbols/worker.h"
-
-/* ---- bytes ----------------------------------------------------------------------------------- */
-
-void *buf_room(struct buf *b, size_t size)
-{
-	if (b->cap - b->n < size) {
-		size_t cap = b->cap ? b->cap * 2 : 4096;
-
-		while (cap - b->n < size)
-			cap *= 2;
-		b->p = realloc(b->p, cap);
-		if (!b->p)
-			_exit(1);
-		b->cap = cap;
-	}
-	b->n += size;
-	return b->p + b->n - size;
-}
-
-void buf_put(struct buf *b, const void *bytes, size_t size)
-{
-	memcpy(buf_room(b, size), bytes, size);
-}
-
-void buf_u32(struct buf *b, uint32_t v)
-{
-	buf_put(b, &v, 4);
-}
-
-void buf_uleb(struct buf *b, uint64_t v)
-{
-	do {
-		uint8_t byte = v & 0x7f;
-
-		v >>= 7;
-		if (v)
-			byte |= 0x80;
-		buf_put(b, &byte, 1);
-	} while (v);
-}
-
-void dwarf_error_drop(Dwarf_Debug dbg, Dwarf_Error *e)
-{
-	if (*e)
-		dwarf_dealloc_error(dbg, *e);
-	*e = NULL;
-}
-
-/* ---- strings --------------------------------------------------------------------------------- */
-
-struct string_slot {
-	uint32_t hash, off;	/* off 0: free */
-};
-struct pointer_slot {
-	const char *p;
-	uint32_t off;
-};
-enum { POINTERS = 1 << 16 };
-
-static void strings_grow(struct compile *c)
-{
-	size_t cap = c->cap_strings ? c->cap_strings * 2 : 1 << 14;
-	struct string_slot *slot = calloc(cap, sizeof(*slot));
-
-	if (!slot)
-		_exit(1);
-	for (size_t i = 0; i < c->cap_strings; i++) {
-		size_t at = c->strings[i].hash & (cap - 1);
-
-		if (!c->strings[i].off)
-			continue;
-		while (slot[at].off)
-			at = (at + 1) & (cap - 1);
-		slot[at] = c->strings[i];
-	}
-	free(c->strings);
-	c->strings = slot;
-	c->cap_strings = cap;
-}
-
-static uint32_t string_by_content(struct compile *c, const char *s)
-{
-	struct buf *b = &c->section[IX_STRINGS];
-	size_t n = strlen(s), at;
-	uint32_t hash = (uint32_t)XXH3_64bits(s, n);
-
-	if (c->n_strings * 2 >= c->cap_strings)
-		strings_grow(c);
-	for (at = hash & (c->cap_strings - 1); c->strings[at].off;
-	     at = (at + 1) & (c->cap_strings - 1))
-		if (c->strings[at].hash == hash && !strcmp((char *)b->p + c->strings[at].off, s))
-			return c->strings[at].off;
-	if (b->n + n + 1 > UINT32_MAX)
-		return 0;
-	c->strings[at] = (struct string_slot){ hash, (uint32_t)b->n };
-	c->n_strings++;
-	buf_put(b, s, n + 1);
-	return c->strings[at].off;
-}
-
-/* libdwarf gives the place in .debug_str: most strings were there before. */
-uint32_t compile_string(struct compile *c, const char *s)
-{
-	struct pointer_slot *slot;
-
-	if (!s)
-		return 0;
-	if (!c->pointers) {
-		c->pointers = calloc(POINTERS, sizeof(*c->pointers));
-		if (!c->pointers)
-			_exit(1);
-	}
-	slot = &c->pointers[hash_u64((uintptr_t)s) >> 13 & (POINTERS - 1)];
-	if (slot->p != s || strcmp((char *)c->section[IX_STRINGS].p + slot->off, s))
-		*slot = (struct pointer_slot){ s, string_by_content(c, s) };
-	return slot->off;
-}
-
-/* ---- expressions ----------------------------------------------------------------------------- */
-
-struct expr_slot {
-	uint64_t hash;
-	uint32_t off, len;	/* len 0: free */
-};
-
-static void exprs_grow(struct compile *c)
-{
-	size_t cap = c->cap_exprs ? c->cap_exprs * 2 : 1 << 12;
-	struct expr_slot *slot = calloc(cap, sizeof(*slot));
-
-	if (!slot)
-		_exit(1);
-	for (size_t i = 0; i < c->cap_exprs; i++) {
-		size_t at = c->exprs[i].hash & (cap - 1);
-
-		if (!c->exprs[i].len)
-			continue;
-		while (slot[at].len)
-			at = (at + 1) & (cap - 1);
-		slot[at] = c->exprs[i];
-	}
-	free(c->exprs);
-	c->exprs = slot;
-	c->cap_exprs = cap;
-}
-
-static uint32_t expression_keep(struct compile *c, const uint8_t *p, uint32_t n)
-{
-	struct buf *b = &c->section[IX_EXPRESSIONS];
-	uint64_t hash = XXH3_64bits(p, n);
-	size_t at;
-
-	if (c->n_exprs * 2 >= c->cap_exprs)
-		exprs_grow(c);
-	for (at = hash & (c->cap_exprs - 1); c->exprs[at].len; at = (at + 1) & (c->cap_exprs - 1))
-		if (c->exprs[at].hash == hash && c->exprs[at].len == n &&
-		    !memcmp(b->p + c->exprs[at].off, p, n))
-			return c->exprs[at].off;
-	if (b->n + n > UINT32_MAX)
-		return 0;
-	c->exprs[at] = (struct expr_slot){ hash, (uint32_t)b->n, n };
-	c->n_exprs++;
-	buf_put(b, p, n);
-	return c->exprs[at].off;
-}
-
-bool compile_address(struct compile *c, Dwarf_Die die, uint64_t index, uint64_t *ret)
-{
-	Dwarf_Debug dbg = c->split ? c->split->dbg : c->dbg;
-	Dwarf_Error e = NULL;
-	Dwarf_Addr addr;
-
-	if (c->split)
-		die = c->split->skeleton;
-	if (die && dwarf_debug_addr_index_to_addr(die, index, &addr, &e) == DW_DLV_OK) {
-		*ret = addr;
-		return true;
-	}
-	dwarf_error_drop(dbg, &e);
-	return false;
-}
-
-/* DW_OP_addrx, constx and their GNU forerunners stand first in what compilers write. */
-static bool names_address(uint8_t op)
-{
-	return op == DW_OP_addrx || op == DW_OP_constx || op == DW_OP_GNU_addr_index ||
-	       op == DW_OP_GNU_const_index;
-}
-
-uint32_t compile_expression(struct compile *c, Dwarf_Die die, const void *p, size_t n,
-			    uint32_t *len_ret)
-{
-	const uint8_t *bytes = p;
-	uint8_t text[64] = { DW_OP_addr };
-	struct cursor cur = { bytes, bytes + n, false };
-	uint64_t index, addr;
-
-	*len_ret = 0;
-	if (!n || n > 1 << 16)
-		return 0;
-	if (!names_address(bytes[0])) {
-		*len_ret = (uint32_t)n;
-		return expression_keep(c, bytes, (uint32_t)n);
-	}
-	cursor_skip(&cur, 1);
-	index = cursor_uleb(&cur);
-	if (cur.bad || cursor_left(&cur) > sizeof(text) - 9 || !die ||
-	    !compile_address(c, die, index, &addr))
-		return 0;
-	if (bytes[0] == DW_OP_constx || bytes[0] == DW_OP_GNU_const_index) {
-		text[0] = DW_OP_const8u;
-		/* gcc 12 writes the address instead of the offset with -gsplit-dwarf. */
-		if (cursor_left(&cur) && (*cur.p == DW_OP_GNU_push_tls_address ||
-					  *cur.p == DW_OP_form_tls_address))
-			addr = object_tls_offset(c->main, addr);
-	}
-	memcpy(text + 1, &addr, 8);
-	memcpy(text + 9, cur.p, cursor_left(&cur));
-	*len_ret = (uint32_t)(9 + cursor_left(&cur));
-	return expression_keep(c, text, *len_ret);
-}
-
-/* ---- references ------------------------------------------------------------------------------ */
-
-enum { BUCKET = 512 };
-
-static void map_finish(struct offset_map *m)
-{
-	size_t at = 0;
-
-	if (!m->n)
-		return;
-	m->n_buckets = m->v[m->n - 1].off / BUCKET + 2;
-	m->bucket = calloc(m->n_buckets, sizeof(*m->bucket));
-	if (!m->bucket)
-		_exit(1);
-	for (size_t b = 0; b < m->n_buckets; b++) {
-		while (at < m->n && m->v[at].off < b * BUCKET)
-			at++;
-		m->bucket[b] = (uint32_t)at;
-	}
-}
-
-static uint32_t map_find(const struct offset_map *m, uint64_t off)
-{
-	size_t b = off / BUCKET;
-
-	if (b + 1 >= m->n_buckets)
-		return 0;
-	for (uint32_t i = m->bucket[b]; i < m->bucket[b + 1]; i++)
-		if (m->v[i].off == off)
-			return m->v[i].entry;
-	return 0;
-}
-
-static int signature_compare(const void *a, const void *b)
-{
-	const struct signature *x = a, *y = b;
-
-	return x->signature < y->signature ? -1 : x->signature > y->signature;
-}
-
-void compile_references(struct compile *c, size_t first, int space)
-{
-	struct offset_map *m = &c->map[space];
-	size_t kept = first;
-
-	map_finish(m);
-	for (size_t i = first; i < c->n_fixup; i++) {
-		uint32_t entry;
-
-		if (c->fixup[i].space != space) {
-			c->fixup[kept++] = c->fixup[i];
-			continue;
-		}
-		entry = map_find(m, c->fixup[i].off);
-		memcpy(c->section[IX_ENTRIES].p + c->fixup[i].at, &entry, 4);
-	}
-	c->n_fixup = kept;
-	free(m->bucket);
-	m->bucket = NULL;
-	m->n = m->n_buckets = 0;
-}
-
-static void references_resolve(struct compile *c)
-{
-	for (int i = 0; i < SPACES; i++)
-		map_finish(&c->map[i]);
-	if (c->n_signature)
-		qsort(c->signature, c->n_signature, sizeof(*c->signature), signature_compare);
-	for (size_t i = 0; i < c->n_fixup; i++) {
-		const struct fixup *f = &c->fixup[i];
-		uint32_t entry = 0;
-
-		if (f->space == SPACE_SIGNATURE && c->n_signature) {
-			struct signature key = { f->off, 0 }, *s;
-
-			s = bsearch(&key, c->signature, c->n_signature, sizeof(key),
-				    signature_compare);
-			entry = s ? s->entry : 0;
-		} else if (f->space < SPACES) {
-			entry = map_find(&c->map[f->space], f->off);
-		}
-		memcpy(c->section[IX_ENTRIES].p + f->at, &entry, 4);
-	}
-}
 
 /* ---- order ----------------------------------------------------------------------------------- */
 
@@ -354,18 +47,6 @@ static void section_sort(struct compile *c, enum ix_section_id id, size_t size,
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static void write_all(int fd, const void *bytes, size_t n)
-{
-	for (const uint8_t *p = bytes; n;) {
-		ssize_t got = write(fd, p, n);
-
-		if (got <= 0)
-			_exit(1);
-		p += got;
-		n -= (size_t)got;
-	}
-}
-
 static void index_write(struct compile *c, const struct worker_job *job)
 {
 	struct ix_header h = {
@@ -382,14 +63,21 @@ static void index_write(struct compile *c, const struct worker_job *job)
 		at += (c->section[i].n + 7) & ~7ull;
 	}
 	h.sum = XXH3_64bits(&h, offsetof(struct ix_header, sum));
-	write_all(job->out, &h, sizeof(h));
-	write_all(job->out, zero, ((sizeof(h) + 7) & ~7ull) - sizeof(h));
+	compile_write(job->out, &h, sizeof(h));
+	compile_write(job->out, zero, ((sizeof(h) + 7) & ~7ull) - sizeof(h));
 	for (int i = 0; i < IX_SECTIONS; i++) {
 		size_t pad = ((c->section[i].n + 7) & ~(size_t)7) - c->section[i].n;
 
-		write_all(job->out, c->section[i].p, c->section[i].n);
-		write_all(job->out, zero, pad);
+		compile_write(job->out, c->section[i].p, c->section[i].n);
+		compile_write(job->out, zero, pad);
 	}
+}
+
+static void half_choose(struct compile *c, enum worker_half half)
+{
+	uint64_t middle = object_section(c->names, ".debug_info").n / 2;
+
+	*(half == WORKER_FIRST ? &c->to : &c->from) = middle;
 }
 
 static void compile_names(struct compile *c, const struct worker_job *job)
@@ -406,14 +94,26 @@ static void compile_names(struct compile *c, const struct worker_job *job)
 		if (dwarf_set_tied_dbg(dbg, object_dwarf(alt), &e) != DW_DLV_OK)
 			dwarf_error_drop(dbg, &e);
 		c->names = alt;
-		compile_units(c, object_dwarf(alt), true, true);
+		if (job->half != WORKER_SECOND)
+			compile_units(c, object_dwarf(alt), true, true);
 	}
 	c->names = names;
 	compile_split_open(c, job);
+	if (job->half)
+		half_choose(c, job->half);
 	compile_units(c, dbg, true, false);
-	compile_units(c, dbg, false, false);
+	if (job->half != WORKER_FIRST)
+		compile_units(c, dbg, false, false);
 	compile_split_types(c);
-	references_resolve(c);
+	if (job->half)
+		compile_references_here(c);
+	if (job->half == WORKER_SECOND) {
+		compile_send(c, job->peer);
+		_exit(0);
+	}
+	if (job->half == WORKER_FIRST)
+		compile_receive(c, job->peer);
+	compile_references_resolve(c);
 	section_sort(c, IX_FUNCTIONS, sizeof(struct ix_function), function_compare);
 	section_sort(c, IX_UNIT_RANGES, sizeof(struct ix_unit_range), start_compare);
 	section_sort(c, IX_SEQUENCES, sizeof(struct ix_sequence), start_compare);
@@ -424,13 +124,13 @@ static void compile_names(struct compile *c, const struct worker_job *job)
 
 void compile_index(const struct worker_job *job)
 {
-	static struct compile c;
-	static const uint8_t nothing[8];
+	static struct compile c = { .to = UINT64_MAX };
+	static const uint8_t nothing[IX_NOTHING];
 
 	dwarf_set_stringcheck(0);
 	dwarf_set_de_alloc_flag(0);	/* no book of what was allocated: the process ends anyway */
-	buf_put(&c.section[IX_ENTRIES], nothing, 8);
-	buf_put(&c.section[IX_STRINGS], nothing, 8);
+	buf_put(&c.section[IX_ENTRIES], nothing, sizeof(nothing));
+	buf_put(&c.section[IX_STRINGS], nothing, sizeof(nothing));
 	c.main = object_open(job->main, job->eh, job->eh_addr);
 	if (job->parts & IX_PART_NAMES)
 		compile_names(&c, job);

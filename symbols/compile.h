@@ -55,6 +55,12 @@ struct offset_map {
 };
 enum { SPACE_INFO, SPACE_TYPES, SPACE_ALT, SPACE_SPLIT, SPACES };
 
+/* An expression that is kept once. */
+struct expr_slot {
+	uint64_t hash;
+	uint32_t off, len;	/* len 0: free */
+};
+
 struct fixup {
 	uint64_t off;			/* what is referred to; for SPACE_SIGNATURE the signature */
 	uint32_t at;			/* where the reference stands in IX_ENTRIES */
@@ -67,6 +73,7 @@ struct compile {
 	struct object *names;		/* where the units are read from */
 	Dwarf_Debug dbg;
 	bool is_info, alt;
+	uint64_t from, to;		/* units of .debug_info that begin there are read */
 	struct buf section[IX_SECTIONS];
 	struct offset_map map[SPACES];
 	struct fixup *fixup;
@@ -132,7 +139,13 @@ struct split {
 	uint64_t header_off;
 };
 
+extern const uint8_t ix_shape_of[IX_A_N];	/* enum ix_shape */
+
 uint32_t compile_string(struct compile *c, const char *s);
+/* The same of a string that is not libdwarf's. */
+uint32_t compile_string_new(struct compile *c, const char *s);
+uint32_t compile_expression_keep(struct compile *c, const uint8_t *p, uint32_t n);
+void compile_write(int fd, const void *bytes, size_t n);
 /* NULL: it has none that can be read. */
 const char *compile_die_string(struct compile *c, Dwarf_Die die, Dwarf_Half attr);
 /*
@@ -149,6 +162,10 @@ int compile_space(const struct compile *c);
 bool compile_signature_known(const struct compile *c, const Dwarf_Sig8 *sig);
 /* Fills in references of a space that are left from number first on, and forgets its offsets. */
 void compile_references(struct compile *c, size_t first, int space);
+/* Fills in the references that can be followed; the others are left. */
+void compile_references_here(struct compile *c);
+/* Fills in all; 0 where nothing is there. */
+void compile_references_resolve(struct compile *c);
 /* The address that die's unit, or its skeleton, has at this index. */
 bool compile_address(struct compile *c, Dwarf_Die die, uint64_t index, uint64_t *ret);
 
@@ -172,6 +189,10 @@ void compile_attributes(struct compile *c, Dwarf_Die die, uint16_t tag, struct e
 void compile_lines(struct compile *c, Dwarf_Die root);
 /* compile_frame.c */
 void compile_frames(struct compile *c, Dwarf_Debug eh, Dwarf_Debug debug);
+/* Two workers that read half of the units each (compile_merge.c) */
+void compile_send(struct compile *c, int fd);
+/* Appends what the other sent. */
+void compile_receive(struct compile *c, int fd);
 void dwarf_error_drop(Dwarf_Debug dbg, Dwarf_Error *e);
 
 #endif

@@ -30,6 +30,12 @@ static bool is_named_type(uint16_t tag)
 	       tag == DW_TAG_typedef || tag == DW_TAG_base_type || tag == DW_TAG_interface_type;
 }
 
+const uint8_t ix_shape_of[IX_A_N] = {
+#define X(name, shape) [IX_A_##name] = IX_##shape,
+	IX_ATTRS(X)
+#undef X
+};
+
 /* ---- one entry ------------------------------------------------------------------------------- */
 
 static void value_write(struct compile *c, const struct entry_values *v, unsigned a,
@@ -61,11 +67,6 @@ static void value_write(struct compile *c, const struct entry_values *v, unsigne
 static uint32_t entry_write(struct compile *c, struct entry_values *v, bool children,
 			    uint32_t *sibling_ret)
 {
-	static const uint8_t shape[IX_A_N] = {
-#define X(name, shape) [IX_A_##name] = IX_##shape,
-		IX_ATTRS(X)
-#undef X
-	};
 	struct buf *b = &c->section[IX_ENTRIES];
 	uint32_t at = (uint32_t)b->n;
 	uint8_t two[2] = { children, v->flags };
@@ -80,7 +81,7 @@ static uint32_t entry_write(struct compile *c, struct entry_values *v, bool chil
 	*sibling_ret = (uint32_t)b->n;
 	for (unsigned a = 0; a < IX_A_N; a++)
 		if (v->has >> a & 1)
-			value_write(c, v, a, shape[a]);
+			value_write(c, v, a, ix_shape_of[a]);
 	return at;
 }
 
@@ -445,6 +446,10 @@ void compile_units(struct compile *c, Dwarf_Debug dbg, bool is_info, bool alt)
 		c->version = version;
 		c->header_off = at;
 		at = next;
+		if (is_info && !alt && c->header_off >= c->to)
+			return;
+		if (is_info && !alt && c->header_off < c->from)
+			continue;
 		if (address == 8 && dwarf_siblingof_b(dbg, NULL, is_info, &root, &e) == DW_DLV_OK) {
 			compile_unit(c, root, &sig, type_off);
 			dwarf_dealloc_die(root);

@@ -1,6 +1,6 @@
 /*
  * demangle.c - C++ names by libstdc++'s __cxa_demangle (the same code as binutils', with limits on
- * recursion), each once.
+ * recursion), and Rust's (rust.c), each once.
  *
  * People say "Cache::insert", not "std::pair<...> Cache::insert(std::string const&)": parameters
  * and the return type that templates have in their mangled names are cut off, and so are template
@@ -18,8 +18,10 @@ char *demangle_full(const char *name)
 	char *bare, *text;
 	int status;
 
-	if (name[0] != '_' || name[1] != 'Z' || len > 16384)
+	if (!is_mangled(name) || len > 16384)
 		return NULL;
+	if (name[1] == 'R')
+		return rust_demangle(name);
 	if (!name[len])
 		return __cxa_demangle(name, NULL, NULL, &status);
 	bare = strndup(name, len);	/* "_Znwm@@GLIBCXX_3.4" */
@@ -342,7 +344,7 @@ const char *family_demangle(struct family *f, const char *name)
 	char *text, *copy;
 	size_t at;
 
-	if (name[0] != '_' || name[1] != 'Z')
+	if (!is_mangled(name))
 		return name;
 	if (f->n_demangled * 2 >= f->cap_demangled && !table_grow(f))
 		return name;
@@ -354,9 +356,12 @@ const char *family_demangle(struct family *f, const char *name)
 		if (d->name == name || !strcmp(d->name, name))
 			return d->plain;
 	}
-	text = shorten(demangle_full(name));
-	if (text)
-		shorten_templates(text);
+	text = demangle_full(name);
+	if (name[1] == 'Z') {
+		text = shorten(text);
+		if (text)
+			shorten_templates(text);
+	}
 	copy = text && *text ? arena_strn(&f->arena, text, strlen(text)) : NULL;
 	free(text);
 	name = arena_strn(&f->arena, name, strlen(name));

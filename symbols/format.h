@@ -175,6 +175,8 @@ enum {
 	IX_FLAG_DECLARATION = 1, IX_FLAG_EXTERNAL = 2, IX_FLAG_ARTIFICIAL = 4, IX_FLAG_EXPORT = 8,
 	IX_FLAG_SIGNATURE = 16,		/* described in a type unit of its own */
 };
+/* IX_ENTRIES and IX_STRINGS begin with so many bytes that nobody refers to. */
+enum { IX_NOTHING = 8 };
 /*
  * In the second word of a location: the first is then an index in IX_LOCATIONS, the rest of the
  * second how many.

@@ -4,9 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -14,6 +17,13 @@
 #include "symbols/index.h"
 #include "symbols/split.h"
 #include "symbols/worker.h"
+
+enum {
+	LARGE = 2 << 20,		/* bytes of .debug_info */
+	LOCK_SECONDS = 300,		/* as long as a worker may take */
+};
+/* Taken for an unfinished index by who collects garbage. */
+#define LOCK_SUFFIX ".tmp-lock"
 
 struct index {
 	struct span file;
@@ -246,12 +256,60 @@ static struct index *index_make(struct symbols_module *m, struct worker_job *job
 	return ix;
 }
 
+/*
+ * So that of several processes that need an index at once only one makes it: waits while another
+ * one does.  Returns a descriptor to close when it is made; -1 = there is no lock, or it took too
+ * long.
+ */
+static int lock_take(const char *path)
+{
+	static const struct timespec pause = { 0, 2000000 };
+	char name[PATH_MAX + 80];
+	int fd;
+
+	snprintf(name, sizeof(name), "%s" LOCK_SUFFIX, path);
+	fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+	for (int i = 0; fd >= 0 && flock(fd, LOCK_EX | LOCK_NB); i++) {
+		if ((errno != EWOULDBLOCK && errno != EINTR) || i > LOCK_SECONDS * 500) {
+			close(fd);
+			return -1;
+		}
+		nanosleep(&pause, NULL);
+	}
+	return fd;
+}
+
+/* Who waits for the lock finds the index; who comes later makes another lock. */
+static void lock_drop(int fd, const char *path)
+{
+	char name[PATH_MAX + 80];
+
+	if (fd < 0)
+		return;
+	snprintf(name, sizeof(name), "%s" LOCK_SUFFIX, path);
+	unlink(name);
+	close(fd);
+}
+
+/* Whether there is so much to read that two processes are faster, and room for two. */
+static bool is_large(struct symbols_module *m, const struct worker_job *job)
+{
+	const struct elf *e = job->debug.n ? m->debug : &m->elf;
+	cpu_set_t cpus;
+
+	return job->parts == IX_PART_NAMES && !job->n_split &&
+	       e->sec[SEC_DEBUG_INFO].raw.n >= LARGE &&
+	       !sched_getaffinity(0, sizeof(cpus), &cpus) && CPU_COUNT(&cpus) > 1;
+}
+
 /* The kept one, or a new one; dir NULL: it is not kept. */
 static struct index *index_get(struct symbols_module *m, const char *dir, struct worker_job *job)
 {
 	char path[PATH_MAX + 64];
 	struct index *ix;
+	int lock;
 
+	job->halves = is_large(m, job);
 	if (!dir)
 		return index_make(m, job, NULL);
 	snprintf(path, sizeof(path), "%s/%016llx%016llx.%s", dir, (unsigned long long)job->key[1],
@@ -260,8 +318,14 @@ static struct index *index_get(struct symbols_module *m, const char *dir, struct
 	ix = index_kept(path, job->key, job->parts);
 	if (ix)
 		return ix;
-	content_hash(job->main, job->content);
-	return index_make(m, job, path);
+	lock = lock_take(path);
+	ix = index_kept(path, job->key, job->parts);
+	if (!ix) {
+		content_hash(job->main, job->content);
+		ix = index_make(m, job, path);
+	}
+	lock_drop(lock, path);
+	return ix;
 }
 
 /* With the entries of split units, where their files are found; ix otherwise. */

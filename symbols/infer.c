@@ -21,6 +21,8 @@ struct frame_state {
 	int32_t fp;		/* CFA - rbp, 0: rbp is not a frame pointer */
 	bool lost;		/* depth is not known (and rsp, -16) */
 	int32_t saved[16];	/* CFA-relative place of a register by its number, 0 = not saved */
+	uint16_t changed;	/* callee-saved registers that have been written to, by number */
+	bool foreign;		/* uses an rbp that its caller has set for it */
 };
 struct walk {
 	csh handle;
@@ -53,6 +55,20 @@ static int callee_saved(unsigned reg)
 	return -1;
 }
 
+/* The callee-saved register that this one is a part of; -1: none. */
+static int callee_saved_part(unsigned reg)
+{
+	switch (reg) {
+	case X86_REG_EBX: case X86_REG_BX: case X86_REG_BL: case X86_REG_BH: return SYMBOLS_RBX;
+	case X86_REG_EBP: case X86_REG_BP: case X86_REG_BPL: return SYMBOLS_RBP;
+	case X86_REG_R12D: case X86_REG_R12W: case X86_REG_R12B: return SYMBOLS_R12;
+	case X86_REG_R13D: case X86_REG_R13W: case X86_REG_R13B: return SYMBOLS_R13;
+	case X86_REG_R14D: case X86_REG_R14W: case X86_REG_R14B: return SYMBOLS_R14;
+	case X86_REG_R15D: case X86_REG_R15W: case X86_REG_R15B: return SYMBOLS_R15;
+	}
+	return callee_saved(reg);
+}
+
 static void later(struct walk *w, uint64_t addr, const struct frame_state *st)
 {
 	if (addr - w->start >= w->size || w->seen[addr - w->start] || w->n == MAX_WORK)
@@ -70,8 +86,12 @@ static void push(struct frame_state *st, int reg)
 
 static void pop(struct frame_state *st, int reg)
 {
-	if (reg >= 0 && st->saved[reg] == -st->depth)
+	if (reg >= 0 && st->saved[reg] == -st->depth) {
 		st->saved[reg] = 0;
+		st->changed &= (uint16_t)~(1u << reg);
+	} else if (reg >= 0) {
+		st->changed |= (uint16_t)(1u << reg);
+	}
 	if (reg == SYMBOLS_RBP)
 		st->fp = 0;
 	st->depth -= 8;
@@ -87,6 +107,39 @@ static void leave(struct frame_state *st)
 static bool is_reg(const cs_x86_op *op, unsigned reg)
 {
 	return op->type == X86_OP_REG && op->reg == reg;
+}
+
+/* mov [rsp + n], REGISTER while it still has the caller's value: that is where it is saved. */
+static void save(struct frame_state *st, const cs_x86_op *op)
+{
+	int reg = op[1].type == X86_OP_REG ? callee_saved(op[1].reg) : -1;
+	int64_t at = -(int64_t)st->depth + op[0].mem.disp;
+
+	if (op[0].type != X86_OP_MEM || op[0].mem.base != X86_REG_RSP ||
+	    op[0].mem.index != X86_REG_INVALID || op[0].size != 8 || st->lost)
+		return;
+	if (reg >= 0 && !st->saved[reg] && !(st->changed & 1u << reg) && at >= -st->depth &&
+	    at <= -16)
+		st->saved[reg] = (int32_t)at;
+}
+
+static void note_changes(struct frame_state *st, const cs_x86 *x, bool lea)
+{
+	bool own = st->changed & 1u << SYMBOLS_RBP;
+
+	for (int i = 0; i < x->op_count; i++) {
+		/* lea is padding, too */
+		st->foreign |= x->operands[i].type == X86_OP_MEM && !own && !lea &&
+			       x->operands[i].mem.base == X86_REG_RBP;
+	}
+	for (int i = 0; i < x->op_count; i++) {
+		int reg = x->operands[i].type == X86_OP_REG && (x->operands[i].access & CS_AC_WRITE)
+				  ? callee_saved_part(x->operands[i].reg)
+				  : -1;
+
+		if (reg >= 0)
+			st->changed |= (uint16_t)(1u << reg);
+	}
 }
 
 /* Instructions that name rsp as what they change. */
@@ -114,6 +167,7 @@ static void effect(struct frame_state *st, const cs_insn *insn)
 	const cs_x86 *x = &insn->detail->x86;
 	const cs_x86_op *op = x->operands;
 
+	st->foreign |= insn->id == X86_INS_POP && op[0].type == X86_OP_MEM;
 	switch (insn->id) {
 	case X86_INS_PUSH:
 		push(st, op[0].type == X86_OP_REG ? callee_saved(op[0].reg) : -1);
@@ -122,7 +176,9 @@ static void effect(struct frame_state *st, const cs_insn *insn)
 	case X86_INS_POP: pop(st, op[0].type == X86_OP_REG ? callee_saved(op[0].reg) : -1); return;
 	case X86_INS_POPFQ: pop(st, -1); return;
 	case X86_INS_LEAVE: leave(st); return;
+	case X86_INS_MOV: save(st, op); break;
 	}
+	note_changes(st, x, insn->id == X86_INS_LEA);
 	if (x->op_count == 2 && is_reg(&op[0], X86_REG_RSP))
 		change_rsp(st, insn);
 	else if (x->op_count == 2 && is_reg(&op[0], X86_REG_RBP) && insn->id == X86_INS_MOV &&
@@ -397,6 +453,23 @@ static bool walk_open(struct walk *w, struct symbols_module *m, uint64_t vaddr)
 	return vaddr - w->start < w->size;
 }
 
+static bool walk_row(struct walk *w, struct frame_state *st)
+{
+	bool ok = false;
+
+	w->seen = calloc(1, w->size + 1);
+	w->handle = w->seen ? decoder_open(DECODE_DETAIL) : 0;
+	if (w->handle) {
+		w->insn = cs_malloc(w->handle);
+		ok = w->insn && walk_all(w, st);
+		if (w->insn)
+			cs_free(w->insn, 1);
+		decoder_close(w->handle);
+	}
+	free(w->seen);
+	return ok;
+}
+
 bool infer_row_at(struct symbols_module *m, uint64_t vaddr, struct cfi_row *ret)
 {
 	struct frame_state st;
@@ -410,16 +483,28 @@ bool infer_row_at(struct symbols_module *m, uint64_t vaddr, struct cfi_row *ret)
 		free(w);
 		return false;
 	}
-	w->seen = calloc(1, w->size + 1);
-	w->handle = w->seen ? decoder_open(DECODE_DETAIL) : 0;
-	if (w->handle) {
-		w->insn = cs_malloc(w->handle);
-		ok = w->insn && walk_all(w, &st) && state_row(&st, ret);
-		if (w->insn)
-			cs_free(w->insn, 1);
-		decoder_close(w->handle);
-	}
-	free(w->seen);
+	ok = walk_row(w, &st) && state_row(&st, ret);
 	free(w);
+	return ok;
+}
+
+bool infer_code(const uint8_t *code, size_t n, uint64_t start, uint64_t addr, struct cfi_row *ret)
+{
+	struct walk *w = calloc(1, sizeof(*w));
+	struct frame_state st;
+	bool ok;
+
+	if (!w)
+		return false;
+	w->code = code;
+	w->size = n < MAX_FUNCTION ? n : MAX_FUNCTION;
+	w->start = start;
+	w->target = addr;
+	w->depth = 8;
+	ok = addr - start < w->size && walk_row(w, &st) && !st.foreign && state_row(&st, ret);
+	free(w);
+	for (int i = 0; ok && i < 16; i++)
+		if ((st.changed & 1u << i) && !st.saved[i])
+			ret->rule[i].kind = RULE_UNDEFINED;
 	return ok;
 }

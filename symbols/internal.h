@@ -124,7 +124,7 @@ struct symtab {
 	} *names;		/* by hash */
 	size_t n_names;
 	bool names_ready;
-	struct mangled {		/* symbols that begin with _Z, numbered as in names */
+	struct mangled {		/* symbols that begin with _Z or _R, numbered as in names */
 		uint32_t *all;
 		size_t n, room;
 		bool ready;		/* the table from identifiers to symbols (mangled.c) */
@@ -218,6 +218,12 @@ const uint32_t *mangled_with(struct symtab *t, const char *word, size_t *n_ret);
 const char *family_demangle(struct family *f, const char *name);
 /* In place: "std::vector<int, std::allocator<int> >" becomes "std::vector<int>". */
 void shorten_templates(char *s);
+static inline bool is_mangled(const char *name)
+{
+	return name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
+}
+/* rust.c; the caller frees it; NULL when it is no such name */
+char *rust_demangle(const char *mangled);
 char *demangle_full(const char *name);	/* the caller frees it; NULL when it is not mangled */
 
 /* ---- spaces (space.c) --------------------------------------------------------------------- */
@@ -279,6 +285,9 @@ struct symbols {
 	} *code;
 	size_t n_code, cap_code;
 	struct unwind_cache *unwind;
+	struct made_row *made_row;	/* unwind_guess.c */
+	struct span_of_code { uint64_t start, end; } *made;	/* can run, of no file */
+	size_t n_made, cap_made;	/* by address */
 	struct vtable *vtables;	/* VTABLES of them, by hash of vptr */
 	struct guess *guesses;	/* GUESSES of them */
 	struct lookup *lookups;	/* hash table by address */
@@ -290,6 +299,10 @@ const struct region *space_region(struct symbols *s, uint64_t addr);
 struct symbols_module *space_module(struct symbols *s, uint64_t addr, uint64_t *bias_ret);
 size_t space_loaded(struct symbols *s);
 bool space_executable(struct symbols *s, uint64_t addr);
+/* Can code run at addr that is of no module? */
+bool space_made(struct symbols *s, uint64_t addr);
+/* Where the mapping of no file begins that has this code; 0 = there is none. */
+uint64_t space_made_start(const struct symbols *s, uint64_t addr);
 /* The object that a JIT compiler registered and whose code is at addr; NULL = none. */
 struct symbols_module *space_jit_object(struct symbols *s, uint64_t addr);
 bool jit_objects_copy(struct symbols *to, const struct symbols *from);

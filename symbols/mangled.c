@@ -34,6 +34,9 @@ static void words_each(struct mangled *m, const char *name, uint32_t symbol, wor
 			n = n * 10 + (size_t)(name[at++] - '0');
 		if (n <= len - at)
 			fn(m, hash_str(name + at, n) & m->mask, symbol);
+		/* Rust: what begins with "_" or a digit has another "_" before it */
+		if (name[at] == '_' && n < len - at)
+			fn(m, hash_str(name + at + 1, n) & m->mask, symbol);
 	}
 }
 

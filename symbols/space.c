@@ -107,6 +107,8 @@ void symbols_destroy(struct symbols *s)
 		return;
 	unwind_cache_clear(s);
 	free(s->unwind);
+	free(s->made_row);
+	free(s->made);
 	free(s->vtables);
 	free(s->guesses);
 	lookup_cache_clear(s);
@@ -278,11 +280,26 @@ void symbols_unmap(struct symbols *s, uint64_t start, uint64_t end)
 		space_forget(s);
 }
 
+/* Without memory some are left out. */
+static void made_set(struct symbols *s, const struct symbols_mapping *m, size_t n)
+{
+	s->n_made = 0;
+	for (size_t i = 0; i < n; i++) {
+		bool file = m[i].image || (m[i].name && m[i].name[0] == '/');
+
+		if (file || !(m[i].prot & PROT_EXEC) || m[i].start >= m[i].end)
+			continue;
+		if (grow(&s->made, &s->cap_made, s->n_made + 1, sizeof(*s->made)))
+			s->made[s->n_made++] = (struct span_of_code){ m[i].start, m[i].end };
+	}
+}
+
 struct err *symbols_set_maps(struct symbols *s, const struct symbols_mapping *m, size_t n)
 {
 	size_t old = 0;
 	bool same = true;
 
+	made_set(s, m, n);
 	for (size_t i = 0; i < n && same; i++) {
 		struct file *file = mapping_file(s->family, &m[i]);
 
@@ -382,7 +399,7 @@ static bool region_bias(const struct region *r, struct symbols_module *m, uint64
 
 	for (size_t i = 0; i < m->elf.n_phdr; i++) {
 		const Elf64_Phdr *ph = &m->elf.phdr[i];
-		uint64_t lo = ph->p_offset & ~(uint64_t)(PAGE_BYTES - 1),
+		uint64_t lo = page_down(ph->p_offset),
 			 hi = ph->p_offset + ph->p_filesz;
 		int score = 0;
 
@@ -541,7 +558,29 @@ bool space_executable(struct symbols *s, uint64_t addr)
 
 	if (r && r->module)
 		return elf_executable(&r->module->elf, addr - r->bias);
-	return space_jit_object(s, addr) || space_jit(s, addr);
+	return space_jit_object(s, addr) || space_jit(s, addr) || space_made(s, addr);
+}
+
+uint64_t space_made_start(const struct symbols *s, uint64_t addr)
+{
+	size_t lo = 0, hi = s->n_made;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (s->made[mid].end <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < s->n_made && s->made[lo].start <= addr ? s->made[lo].start : 0;
+}
+
+bool space_made(struct symbols *s, uint64_t addr)
+{
+	const struct region *r = space_region(s, addr);
+
+	return r ? !r->module && (r->prot & PROT_EXEC) : space_made_start(s, addr) != 0;
 }
 
 /* Less RELRO: the loader makes that read-only before main(). */
@@ -554,7 +593,7 @@ static void range_add(struct symbols_range *v, size_t *n, size_t max, const stru
 		const Elf64_Phdr *ro = &l->module->elf.phdr[i];
 
 		if (ro->p_type == PT_GNU_RELRO && ro->p_vaddr >= start && ro->p_vaddr < end) {
-			uint64_t to = (ro->p_vaddr + ro->p_memsz) & ~(uint64_t)(PAGE_BYTES - 1);
+			uint64_t to = page_down(ro->p_vaddr + ro->p_memsz);
 
 			if (ro->p_vaddr <= (start | (PAGE_BYTES - 1)) && to > start)
 				start = to;

@@ -78,7 +78,10 @@ struct symbols_mapping {
  */
 struct err *symbols_map(struct symbols *s, const struct symbols_mapping *m) __must_check;
 void symbols_unmap(struct symbols *s, uint64_t start, uint64_t end);
-/* Replace all; keeps what equal mappings had cached. */
+/*
+ * Replace all; keeps what equal mappings had cached.  Only this tells of memory that can run and is
+ * of no file: frames of code there can be found with certainty.
+ */
 struct err *symbols_set_maps(struct symbols *s, const struct symbols_mapping *m,
 			     size_t n) __must_check;
 /* The text of /proc/PID/maps. */
@@ -251,9 +254,13 @@ enum symbols_how {
 	 */
 	SYMBOLS_SIGNAL,
 	SYMBOLS_INFERRED,	/* no CFI: worked out from the function's instructions */
-	SYMBOLS_FRAME_POINTER,	/* guesses */
+	SYMBOLS_FRAME_POINTER,	/* guesses: frames in between may be missing */
 	SYMBOLS_SCAN,
 };
+static inline bool symbols_is_guess(enum symbols_how how)
+{
+	return how == SYMBOLS_FRAME_POINTER || how == SYMBOLS_SCAN;
+}
 struct symbols_pc {
 	uint64_t pc;
 	/* pc, or pc - 1 for a return address: what to give to symbols_lookup() */
@@ -275,6 +282,24 @@ size_t symbols_unwind(struct symbols *s, const struct symbols_regs *regs,
 bool symbols_unwind_step(struct symbols *s, struct symbols_regs *regs,
 			 const struct symbols_memory *mem, bool first, uint64_t *cfa_ret,
 			 enum symbols_how *how_ret);
+
+/*
+ * Is this frame, from which symbols_unwind_step() leads no further, the first of its thread?
+ * False: its caller is not known.
+ */
+bool symbols_outermost(struct symbols *s, const struct symbols_regs *frame,
+		       const struct symbols_memory *mem, bool first);
+/* How a chain ends. */
+enum symbols_end {
+	SYMBOLS_WHOLE,		/* at the first frame of the thread */
+	SYMBOLS_GUESSED,	/* there, but some of the steps were guesses */
+	SYMBOLS_BROKEN,		/* at a frame whose caller is not known */
+	SYMBOLS_CUT,		/* at max */
+};
+/* As symbols_unwind(). */
+size_t symbols_unwind_end(struct symbols *s, const struct symbols_regs *regs,
+			  const struct symbols_memory *mem, struct symbols_pc *ret, size_t max,
+			  enum symbols_end *end_ret);
 
 /*
  * Where the function begins and ends that addr lies in: by its symbol, or where that is stripped by
@@ -364,6 +389,8 @@ struct symbols_enumerator {
 const struct symbols_enumerator *symbols_type_enumerators(const struct symbols_type *t,
 							  size_t *n_ret);
 /* The nth type that a template was made with (std::map<K, V>: 0 is K); NULL = there is none. */
+/* Does a structure end with an array that is as long as its block?  *ret: that array. */
+bool symbols_type_flexible(const struct symbols_type *t, struct symbols_member *ret);
 const struct symbols_type *symbols_type_argument(const struct symbols_type *t, unsigned n);
 /*
  * Rust: the variant of an enumeration that the value of its discriminant selects.  *at_ret and

@@ -361,7 +361,7 @@ static void symtab_index_names(struct symtab *t)
 		const char *name = symtab_nth(t, (uint32_t)i)->name;
 
 		t->names[i] = (struct sym_name){ hash_str(name, bare_len(name)), (uint32_t)i };
-		if (name[0] == '_' && name[1] == 'Z')
+		if (is_mangled(name))
 			mangled_add(&t->mangled, (uint32_t)i);
 	}
 	t->n_names = n;
@@ -484,6 +484,6 @@ void symtab_each(struct symbols_module *m, const char *name,
 		if (bare_len(s->name) == len && !memcmp(s->name, name, len))
 			fn(ctx, s);
 	}
-	if (name[0] != '_' || name[1] != 'Z')
+	if (!is_mangled(name))
 		symtab_each_plain(m, name, fn, ctx);
 }

@@ -10,7 +10,7 @@
 
 enum {
 	MAX_CHAIN = 64,
-	MAX_NAME_DEPTH = 8,
+	MAX_NAME_DEPTH = 24,
 	MAX_MEMBERS = 1 << 16
 };
 
@@ -280,6 +280,8 @@ static uint64_t type_size(const struct symbols_type *t, int depth)
 	case SYMBOLS_T_ARRAY:
 		one = type_size(symbols_type_target(t), depth + 1);
 		return __builtin_mul_overflow(one, symbols_type_count(t), &one) ? 0 : one;
+	case SYMBOLS_T_MEMBER_POINTER:	/* to a function: its address, and what to add to this */
+		return symbols_type_kind(symbols_type_target(t)) == SYMBOLS_T_FUNCTION ? 16 : 8;
 	default:
 		if (t->declaration && symbols_type_strip(t) != t)
 			return symbols_type_strip(t)->size;
@@ -294,8 +296,6 @@ uint64_t symbols_type_size(const struct symbols_type *t)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-static void type_print(const struct symbols_type *t, char *buf, size_t size, int depth);
-
 static const char *tag_word(const struct symbols_type *t)
 {
 	if (is_cplusplus(t->cu) ||
@@ -306,84 +306,106 @@ static const char *tag_word(const struct symbols_type *t)
 	       t->kind == SYMBOLS_T_ENUM ? "enum " : "";
 }
 
-static void print_target(const struct symbols_type *t, const char *suffix, char *buf, size_t size,
-			 int depth)
-{
-	size_t n;
+/* What a declaration has around its name, which is left out here: "(*" and ")[4]". */
+struct declarator { char text[256]; };
 
-	type_print(symbols_type_target(t), buf, size, depth + 1);
-	n = strlen(buf);
-	/* "int (*)()" and one more star: "int (**)()" */
-	if (n > 4 && !strcmp(buf + n - 4, "*)()")) {
-		snprintf(buf + n - 3, size - n + 3, "%s)()", suffix);
+static void put_before(struct declarator *d, const char *word)
+{
+	size_t n = strlen(d->text), more = strlen(word);
+
+	if (n + more >= sizeof(d->text))
 		return;
-	}
-	snprintf(buf + n, size - n, "%s%s",
-		 n && strchr("*&", buf[n - 1]) && strchr("*&", suffix[0]) ? "" : " ", suffix);
+	memmove(d->text + more, d->text, n + 1);
+	memcpy(d->text, word, more);
 }
 
-/* "int [2][3]": the first dimension first. */
-static void print_array(const struct symbols_type *t, char *buf, size_t size, int depth)
+/* Arrays and functions are written behind, pointers before: (*)[4] is a pointer, *[4] an array. */
+static void put_pointer(struct declarator *d, const char *star, const struct symbols_type *target)
 {
-	const struct symbols_type *element = t;
-	char dims[128] = "";
-	size_t n = 0;
+	enum symbols_type_kind kind = target ? target->kind : SYMBOLS_T_BASE;
 
-	for (int i = 0;
-	     element && element->kind == SYMBOLS_T_ARRAY && i < 16 && n < sizeof(dims) - 24; i++) {
-		uint64_t count = symbols_type_count(element);
+	put_before(d, star);
+	if (kind != SYMBOLS_T_ARRAY && kind != SYMBOLS_T_FUNCTION)
+		return;
+	put_before(d, "(");
+	snprintf(d->text + strlen(d->text), sizeof(d->text) - strlen(d->text), ")");
+}
 
-		n += (size_t)(count ? snprintf(dims + n, sizeof(dims) - n, "[%llu]",
-					       (unsigned long long)count)
-				    : snprintf(dims + n, sizeof(dims) - n, "[]"));
+static void put_behind(struct declarator *d, const struct symbols_type *t)
+{
+	uint64_t count = t->kind == SYMBOLS_T_ARRAY ? symbols_type_count(t) : 0;
+	size_t n = strlen(d->text);
+
+	if (t->kind == SYMBOLS_T_FUNCTION)
+		snprintf(d->text + n, sizeof(d->text) - n, "()");
+	else if (count)
+		snprintf(d->text + n, sizeof(d->text) - n, "[%llu]", (unsigned long long)count);
+	else
+		snprintf(d->text + n, sizeof(d->text) - n, "[]");
+}
+
+/* "const" of a pointer stands behind its star; of others before all. */
+static void put_qualifier(struct declarator *d, const struct symbols_type *t,
+			  const struct symbols_type *target, char *before, size_t size)
+{
+	const char *word = t->tag == DW_TAG_const_type	    ? "const "
+			   : t->tag == DW_TAG_volatile_type ? "volatile "
+							    : "";
+	const struct symbols_type *element = target;
+	size_t n = strlen(before);
+
+	/* of an array: so are its elements, which say so themselves */
+	while (element && element->kind == SYMBOLS_T_ARRAY)
 		element = symbols_type_target(element);
+	if (element != target && element && element->kind == SYMBOLS_T_QUALIFIED)
+		return;
+	if (target && target->kind == SYMBOLS_T_POINTER && word[0]) {
+		if (!d->text[0] || strchr("[()", d->text[0]))
+			put_before(d, word[0] == 'c' ? "const" : "volatile");
+		else
+			put_before(d, word);
+	} else {
+		snprintf(before + n, size - n, "%s", word);
 	}
-	type_print(element, buf, size, depth + 1);
-	n = strlen(buf);
-	snprintf(buf + n, size - n, " %s", dims);
 }
 
-static void type_print(const struct symbols_type *t, char *buf, size_t size, int depth)
+/* As C writes a type without a name: "struct X *[4]", "int (*)[5]", "char *(*)()". */
+static void type_print(const struct symbols_type *t, char *buf, size_t size)
 {
-	const struct symbols_type *target;
-	char inner[512];
+	struct declarator d = { "" };
+	char qualifiers[64] = "";
+	const char *space;
 
-	if (!t || depth > MAX_NAME_DEPTH) {
-		snprintf(buf, size, t ? "..." : "void");
-		return;
-	}
-	switch (t->kind) {
-	case SYMBOLS_T_POINTER:
-		target = symbols_type_target(t);
-		if (target && target->kind == SYMBOLS_T_FUNCTION) {
-			type_print(symbols_type_target(target), inner, sizeof(inner), depth + 1);
-			snprintf(buf, size, "%s (*)()", inner);
-		} else {
-			print_target(t, "*", buf, size, depth);
-		}
-		break;
-	case SYMBOLS_T_REFERENCE:
-		print_target(t, t->tag == DW_TAG_reference_type ? "&" : "&&", buf, size, depth);
-		break;
-	case SYMBOLS_T_ARRAY: print_array(t, buf, size, depth); break;
-	case SYMBOLS_T_FUNCTION: print_target(t, "()", buf, size, depth); break;
-	case SYMBOLS_T_QUALIFIED:
-		type_print(symbols_type_target(t), inner, sizeof(inner), depth + 1);
-		snprintf(buf, size, "%s%s",
-			 t->tag == DW_TAG_const_type	  ? "const "
-			 : t->tag == DW_TAG_volatile_type ? "volatile "
-							  : "",
-			 inner);
-		break;
-	default:
-		if (t->declaration && t->definition && t->definition != t) {
-			type_print(t->definition, buf, size, depth + 1);
+	for (int depth = 0; t && depth <= MAX_NAME_DEPTH; depth++) {
+		const struct symbols_type *target = symbols_type_target(t);
+
+		if (t->kind == SYMBOLS_T_POINTER)
+			put_pointer(&d, "*", target);
+		else if (t->kind == SYMBOLS_T_REFERENCE)
+			put_pointer(&d, t->tag == DW_TAG_reference_type ? "&" : "&&", target);
+		else if (t->kind == SYMBOLS_T_MEMBER_POINTER)
+			put_pointer(&d, "::*", target);
+		else if (t->kind == SYMBOLS_T_ARRAY || t->kind == SYMBOLS_T_FUNCTION)
+			put_behind(&d, t);
+		else if (t->kind == SYMBOLS_T_QUALIFIED)
+			put_qualifier(&d, t, target, qualifiers, sizeof(qualifiers));
+		else if (t->declaration && t->definition && t->definition != t)
+			target = t->definition;
+		else
 			break;
+		t = target;
+		if (depth == MAX_NAME_DEPTH) {
+			snprintf(buf, size, "...");
+			return;
 		}
-		snprintf(buf, size, "%s%s%s", tag_word(t),
-			 cu_scope_name(t->cu, cu_scope_at(t->cu, t->off)),
-			 t->plain ? t->plain : "{...}");
 	}
+	space = d.text[0] ? " " : "";
+	if (!t)
+		snprintf(buf, size, "%svoid%s%s", qualifiers, space, d.text);
+	else
+		snprintf(buf, size, "%s%s%s%s%s%s", qualifiers, tag_word(t),
+			 cu_scope_name(t->cu, cu_scope_at(t->cu, t->off)),
+			 t->plain ? t->plain : "{...}", space, d.text);
 }
 
 const char *symbols_type_name(const struct symbols_type *t)
@@ -393,7 +415,7 @@ const char *symbols_type_name(const struct symbols_type *t)
 	if (!t)
 		return "void";
 	if (!t->name) {
-		type_print(t, text, sizeof(text), 0);
+		type_print(t, text, sizeof(text));
 		shorten_templates(text);
 		lazy(t)->name = arena_strn(&t->cu->dw->module->family->arena, text, strlen(text));
 	}

@@ -183,3 +183,22 @@ void symbols_type_pointers(const struct symbols_type *t,
 {
 	pointers_in(t, 0, &(struct pointers){ fn, ctx, 1 << 20 }, 0);
 }
+
+bool symbols_type_flexible(const struct symbols_type *t, struct symbols_member *ret)
+{
+	const struct symbols_member *m;
+	enum symbols_type_kind kind;
+	size_t n;
+
+	t = symbols_type_strip(t);
+	kind = symbols_type_kind(t);
+	if (kind != SYMBOLS_T_STRUCT && kind != SYMBOLS_T_CLASS)
+		return false;
+	m = symbols_type_members(t, &n);
+	if (!n || m[n - 1].bit_size)
+		return false;
+	*ret = m[n - 1];
+	t = symbols_type_strip(ret->type);
+	return symbols_type_kind(t) == SYMBOLS_T_ARRAY && !symbols_type_size(t) &&
+	       symbols_type_size(symbols_type_target(t));
+}

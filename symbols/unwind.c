@@ -6,31 +6,22 @@
  * so that a frame costs one lookup and two to four reads.  Everything else (signal frames, PLT
  * entries, expressions) keeps its full row.
  *
- * Where there is no CFI (musl, hand-written assembly, JIT code) in this order:
- *   - what the function's own instructions do to rsp (infer.c), if that leads to a return address;
- *   - the innermost frame may stand before its prologue: the word at rsp is a return address behind
- *   a call of this function;
- *   - a chain of frame pointers;
- *   - the first word above rsp that is a return address: better one behind a call that names this
- *   very function.
+ * Where there is no CFI (musl, hand-written assembly, JIT code) what the function's own
+ * instructions do to rsp counts (infer.c), if that leads to a return address; else unwind_guess.c.
  * rbp == 0 without CFI is the outermost frame (ABI, 3.4.1).
  */
 #include "abi/buffer.h"
 #include "symbols/cfi.h"
 #include "symbols/expr.h"
+#include "symbols/unwind.h"
 #include "symbols/unwind_cache.h"
 
 enum row_kind { ROW_EMPTY, ROW_FAST, ROW_FULL, ROW_NONE, ROW_END, ROW_INFERRED };
-enum { SCAN_WORDS = 512 };
 
 /* What a fast row can say is saved, by offset from the CFA. */
 static const uint8_t slot_reg[SLOTS] = {
 	SYMBOLS_RIP, SYMBOLS_RBP, SYMBOLS_RBX, SYMBOLS_R12, SYMBOLS_R13, SYMBOLS_R14, SYMBOLS_R15,
 };
-/* What a call preserves. */
-#define CALLEE_SAVED (1u << SYMBOLS_RBX | 1u << SYMBOLS_RBP | 1u << SYMBOLS_R12 | 1u << SYMBOLS_R13 | \
-		      1u << SYMBOLS_R14 | 1u << SYMBOLS_R15)
-
 static bool fits(int64_t v)
 {
 	return v == (int32_t)v;
@@ -59,25 +50,6 @@ static bool row_shorten(struct row *r, const struct cfi_row *full)
 	return r->saved & 1;		/* without the return address it is something special */
 }
 
-/* mov $15, %eax or %rax; syscall: what a handler returns to.  pc may be at either instruction. */
-static bool is_sigreturn(const struct symbols_module *m, uint64_t vaddr)
-{
-	static const uint8_t text[2][9] = { "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05",
-					    "\xb8\x0f\x00\x00\x00\x0f\x05" };
-	static const uint8_t len[2] = { 9, 7 };
-
-	for (int i = 0; i < 2; i++)
-		for (unsigned at = 0; at <= len[i]; at += len[i] - 2) {
-			struct span code = elf_bytes(&m->elf, vaddr - at);
-
-			if (code.n >= len[i] && !memcmp(code.p, text[i], len[i]))
-				return true;
-			if (at)
-				break;
-		}
-	return false;
-}
-
 static void row_make(struct symbols *s, struct row *r, uint64_t pc, bool first)
 {
 	struct unwind_cache *c = s->unwind;
@@ -90,7 +62,7 @@ static void row_make(struct symbols *s, struct row *r, uint64_t pc, bool first)
 	if (!m)
 		return;
 	if (!cfi_row_at(m, pc - bias, &full)) {
-		if (!is_sigreturn(m, pc - bias + !first) &&
+		if (!unwind_is_sigreturn(m, pc - bias + !first) &&
 		    infer_row_at(m, pc - bias + !first, &full) && row_shorten(r, &full))
 			r->kind = ROW_INFERRED;
 		return;
@@ -134,17 +106,6 @@ static const struct row *row_at(struct symbols *s, uint64_t pc, bool first)
 	return r;
 }
 
-static bool read_word(const struct symbols_memory *mem, uint64_t addr, uint64_t *ret)
-{
-	/* The compiler makes these two loads and a comparison of the usual case. */
-	if (mem && addr - mem->copy_start < mem->copy_len &&
-	    mem->copy_len - (addr - mem->copy_start) >= 8) {
-		memcpy(ret, (const uint8_t *)mem->copy + (addr - mem->copy_start), 8);
-		return true;
-	}
-	return mem_read(mem, addr, ret, 8);
-}
-
 static bool step_fast(const struct row *r, struct symbols_regs *regs,
 		      const struct symbols_memory *mem, uint64_t *cfa_ret)
 {
@@ -156,7 +117,8 @@ static bool step_fast(const struct row *r, struct symbols_regs *regs,
 	for (int slot = 0; saved; slot++, saved >>= 1) {
 		if (!(saved & 1))
 			continue;
-		if (read_word(mem, cfa + (uint64_t)(int64_t)r->off[slot], &regs->r[slot_reg[slot]]))
+		if (unwind_word(mem, cfa + (uint64_t)(int64_t)r->off[slot],
+				&regs->r[slot_reg[slot]]))
 			regs->known |= 1u << slot_reg[slot];
 		else if (!slot)
 			return false;
@@ -206,7 +168,7 @@ static bool rule_value(const struct cfi_rule *rule, int reg, uint64_t cfa,
 	return false;
 }
 
-static bool step_full(const struct cfi_row *row, struct symbols_regs *regs,
+bool unwind_row(const struct cfi_row *row, struct symbols_regs *regs,
 		      const struct symbols_memory *mem, uint64_t *cfa_ret)
 {
 	struct symbols_regs old = *regs;
@@ -239,163 +201,6 @@ static bool step_full(const struct cfi_row *row, struct symbols_regs *regs,
 	return (regs->known & 1u << SYMBOLS_RIP) && (regs->known & 1u << SYMBOLS_RSP);
 }
 
-/* ---- without CFI ----------------------------------------------------------------------------- */
-
-/*
- * Is there a call instruction right before addr?  2: one that says it calls `function`.  A
- * handler's way back counts, too.
- */
-static int after_call(struct symbols *s, uint64_t addr, uint64_t function)
-{
-	uint64_t bias;
-	struct symbols_module *m = space_module(s, addr - 1, &bias);
-	struct span code;
-	const uint8_t *p;
-	int32_t rel;
-
-	if (!m || !elf_executable(&m->elf, addr - 1 - bias))
-		return 0;
-	if (is_sigreturn(m, addr - bias))
-		return 1;
-	code = elf_bytes(&m->elf, addr - 7 - bias);
-	if (code.n < 7)
-		return 0;
-	p = code.p + 7;
-	if (p[-5] == 0xe8) {
-		memcpy(&rel, p - 4, 4);
-		if (function && addr + (uint64_t)(int64_t)rel == function)
-			return 2;
-		if (space_executable(s, addr + (uint64_t)(int64_t)rel))
-			return 1;
-	}
-	/* FF /2: through a register, [register], [register+disp8], [rsp+..], [disp32] */
-	if ((p[-2] == 0xff && (p[-1] & 0x38) == 0x10 && (p[-1] >= 0xd0 || (p[-1] & 0xc0) == 0)) ||
-	    (p[-3] == 0xff && ((p[-2] & 0xf8) == 0x50 || p[-2] == 0x14)) ||
-	    (p[-4] == 0xff && p[-3] == 0x54) ||
-	    (p[-6] == 0xff && ((p[-5] & 0xf8) == 0x90 || p[-5] == 0x15)) ||
-	    (p[-7] == 0xff && p[-6] == 0x94))
-		return 1;
-	return 0;
-}
-
-static void regs_set_frame(struct symbols_regs *regs, uint64_t pc, uint64_t cfa)
-{
-	regs->r[SYMBOLS_RIP] = pc;
-	regs->r[SYMBOLS_RSP] = cfa;
-	regs->known &= CALLEE_SAVED;
-	regs->known |= 1u << SYMBOLS_RIP | 1u << SYMBOLS_RSP;
-}
-
-static bool step_frame_pointer(struct symbols *s, struct symbols_regs *regs,
-			       const struct symbols_memory *mem, bool known_code, uint64_t *cfa_ret)
-{
-	uint64_t rbp = regs->r[SYMBOLS_RBP], rsp = regs->r[SYMBOLS_RSP], next[2];
-
-	if (!(regs->known & 1u << SYMBOLS_RBP) || rbp < rsp || rbp - rsp > 16 << 20 || rbp & 7 ||
-	    !mem_read(mem, rbp, next, 16))
-		return false;
-	/* Code we know nothing of may call code we know nothing of. */
-	if (!after_call(s, next[1], 0) && (known_code || !next[1] || space_region(s, next[1])))
-		return false;
-	if (next[0] && next[0] <= rbp)
-		return false;
-	regs->r[SYMBOLS_RBP] = next[0];
-	*cfa_ret = rbp + 16;
-	regs_set_frame(regs, next[1], rbp + 16);
-	return true;
-}
-
-static bool step_scan(struct symbols *s, struct symbols_regs *regs,
-		      const struct symbols_memory *mem, uint64_t function, uint64_t *cfa_ret)
-{
-	uint64_t rsp = regs->r[SYMBOLS_RSP], word, best = 0, best_pc = 0;
-
-	for (unsigned i = 0; i < SCAN_WORDS && read_word(mem, rsp + i * 8, &word); i++) {
-		int quality = word > 4096 ? after_call(s, word, function) : 0;
-
-		if (!quality || (quality == 1 && best))
-			continue;
-		best = rsp + i * 8;
-		best_pc = word;
-		if (quality == 2)
-			break;
-	}
-	if (!best)
-		return false;
-	*cfa_ret = best + 8;
-	regs_set_frame(regs, best_pc, best + 8);
-	return true;
-}
-
-/* The registers of the interrupted code lie in the frame that the handler returned from. */
-static bool step_sigreturn(struct symbols *s, struct symbols_regs *regs,
-			   const struct symbols_memory *mem)
-{
-	/* struct sigcontext (arch/x86/include/uapi/asm/sigcontext.h) as DWARF numbers */
-	static const uint8_t order[17] = {
-		8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16
-	};
-	uint64_t bias, pc = regs->r[SYMBOLS_RIP], words[17];
-	struct symbols_module *m = space_module(s, pc, &bias);
-
-	if (!m || !is_sigreturn(m, pc - bias))
-		return false;
-	/* uc_flags, uc_link, uc_stack come first */
-	if (!mem_read(mem, regs->r[SYMBOLS_RSP] + 40, words, sizeof(words)))
-		return false;
-	for (int i = 0; i < 17; i++)
-		regs->r[order[i]] = words[i];
-	regs->known = (1u << SYMBOLS_REGS) - 1;
-	return true;
-}
-
-static uint64_t function_at(struct symbols *s, uint64_t pc)
-{
-	uint64_t bias;
-	struct symbols_module *m = space_module(s, pc, &bias);
-	uint64_t start = m ? infer_start(m, pc - bias) : 0;
-
-	return start ? start + bias : 0;
-}
-
-static bool step_guess(struct symbols *s, struct symbols_regs *regs,
-		       const struct symbols_memory *mem, bool first, uint64_t *cfa_ret,
-		       enum symbols_how *how_ret)
-{
-	uint64_t word, function = function_at(s, regs->r[SYMBOLS_RIP] - !first);
-	bool known_code = space_region(s, regs->r[SYMBOLS_RIP]) != NULL;
-
-	*cfa_ret = 0;
-	*how_ret = SYMBOLS_SIGNAL;
-	if (step_sigreturn(s, regs, mem))
-		return true;
-	*how_ret = SYMBOLS_SCAN;
-	if (first && read_word(mem, regs->r[SYMBOLS_RSP], &word)) {
-		int quality = after_call(s, word, function);
-
-		if (quality == 1 && after_call(s, word, regs->r[SYMBOLS_RIP]) == 2)
-			quality = 2;
-
-		/*
-		 * At the function's first instruction any call will do, further on it must be a
-		 * call of this one.
-		 */
-		if (quality == 2 ||
-		    (quality && (!known_code || !function || regs->r[SYMBOLS_RIP] == function))) {
-			*cfa_ret = regs->r[SYMBOLS_RSP] + 8;
-			regs_set_frame(regs, word, *cfa_ret);
-			return true;
-		}
-	}
-	if (!first && (regs->known & 1u << SYMBOLS_RBP) && !regs->r[SYMBOLS_RBP])
-		return false;
-	*how_ret = SYMBOLS_FRAME_POINTER;
-	if (step_frame_pointer(s, regs, mem, known_code, cfa_ret))
-		return true;
-	*how_ret = SYMBOLS_SCAN;
-	return known_code || first ? step_scan(s, regs, mem, function, cfa_ret) : false;
-}
-
 /* ---- in the system call buffer --------------------------------------------------------------- */
 
 /*
@@ -404,19 +209,50 @@ static bool step_guess(struct symbols *s, struct symbols_regs *regs,
  * registers that calls preserve are those of the hook's C code by now: kept, because they are often
  * still the program's.
  */
-static bool step_hook(struct symbols_regs *regs, const struct symbols_memory *mem)
+static bool step_hook(struct symbols *s, struct symbols_regs *regs,
+		      const struct symbols_memory *mem)
 {
 	uint64_t info, after, rsp;
 
-	if (regs->r[SYMBOLS_RSP] > FIXED_STACK || regs->r[SYMBOLS_RSP] <= FIXED_STATE ||
-	    !mem_read(mem, FIXED_STACK - 80, &info, 8) ||
-	    !mem_read(mem, info + STUB_AFTER, &after, 8) ||
-	    !mem_read(mem, FIXED_STATE + STATE_RSP, &rsp, 8) || !after)
+	if (!mem_read(mem, FIXED_STATE + STATE_RSP, &rsp, 8))
 		return false;
+	if (regs->r[SYMBOLS_RSP] <= FIXED_STACK && regs->r[SYMBOLS_RSP] > FIXED_STATE) {
+		if (!mem_read(mem, FIXED_STACK - 80, &info, 8) ||
+		    !mem_read(mem, info + STUB_AFTER, &after, 8) || !after)
+			return false;
+	} else {
+		/* before the first instruction, or behind the last that needs its stack */
+		after = regs->r[SYMBOLS_RCX];
+		if (rsp != regs->r[SYMBOLS_RSP] || !(regs->known & 1u << SYMBOLS_RCX) ||
+		    regs->r[SYMBOLS_RIP] - FIXED_PAGE >= FIXED_END - FIXED_PAGE)
+			return false;
+		if (!space_executable(s, after) &&
+		    (!mem_read(mem, after + STUB_AFTER, &after, 8) || !space_executable(s, after)))
+			return false;
+	}
 	regs->r[SYMBOLS_RIP] = after;
 	regs->r[SYMBOLS_RSP] = rsp;
 	regs->known &= CALLEE_SAVED;
 	regs->known |= 1u << SYMBOLS_RIP | 1u << SYMBOLS_RSP;
+	return true;
+}
+
+/*
+ * A stub stands for instructions of the program's (recorder/sites.c): what comes behind them is in
+ * front of it.  It runs on the program's stack.
+ */
+static bool step_stub(struct symbols *s, struct symbols_regs *regs,
+		      const struct symbols_memory *mem)
+{
+	uint64_t pc = regs->r[SYMBOLS_RIP], area = space_made_start(s, pc), bias;
+	uint64_t at = pc - (pc - area) % STUB_SIZE, info[STUB_INFO / 8];
+
+	if (!area || pc - at < STUB_INFO || !mem_read(mem, at, info, sizeof(info)))
+		return false;
+	if (info[STUB_TRACED / 8] - at >= STUB_SIZE || info[STUB_CONT / 8] - at >= STUB_SIZE ||
+	    !space_module(s, info[STUB_AFTER / 8], &bias))
+		return false;
+	regs->r[SYMBOLS_RIP] = info[STUB_AFTER / 8];
 	return true;
 }
 
@@ -434,20 +270,22 @@ bool symbols_unwind_step(struct symbols *s, struct symbols_regs *regs,
 	*how_ret = SYMBOLS_CFI;
 	if (!r || r->kind == ROW_END)
 		return false;
-	if (r->kind == ROW_NONE && step_hook(regs, mem)) {
+	if (r->kind == ROW_NONE &&
+	    (step_hook(s, regs, mem) || (first && step_stub(s, regs, mem)))) {
 		/* what comes next was interrupted, too: its address is exact */
 		*how_ret = SYMBOLS_SIGNAL;
 		return true;
 	}
 	if (r->kind == ROW_NONE)
-		return step_guess(s, regs, mem, first, cfa_ret, how_ret) && regs->r[SYMBOLS_RIP];
+		return unwind_guess(s, regs, mem, first, cfa_ret, how_ret) && regs->r[SYMBOLS_RIP];
 	if (r->kind == ROW_INFERRED) {
 		old = *regs;
 		*how_ret = SYMBOLS_INFERRED;
-		if (step_fast(r, regs, mem, cfa_ret) && after_call(s, regs->r[SYMBOLS_RIP], 0))
+		if (step_fast(r, regs, mem, cfa_ret) &&
+		    unwind_after_call(s, mem, regs->r[SYMBOLS_RIP]))
 			return true;
 		*regs = old;
-		return step_guess(s, regs, mem, first, cfa_ret, how_ret) && regs->r[SYMBOLS_RIP];
+		return unwind_guess(s, regs, mem, first, cfa_ret, how_ret) && regs->r[SYMBOLS_RIP];
 	}
 	if (r->kind == ROW_FAST) {
 		ok = step_fast(r, regs, mem, cfa_ret);
@@ -455,12 +293,61 @@ bool symbols_unwind_step(struct symbols *s, struct symbols_regs *regs,
 		old = *regs;
 		if (r->full->signal)
 			*how_ret = SYMBOLS_SIGNAL;
-		ok = step_full(r->full, regs, mem, cfa_ret);
+		ok = unwind_row(r->full, regs, mem, cfa_ret);
 		if (ok && r->full->signal && regs->r[SYMBOLS_RIP] == old.r[SYMBOLS_RIP] &&
 		    regs->r[SYMBOLS_RSP] == old.r[SYMBOLS_RSP])
 			return false;		/* damaged: it would go on for ever */
 	}
 	return ok && regs->r[SYMBOLS_RIP];
+}
+
+bool symbols_outermost(struct symbols *s, const struct symbols_regs *frame,
+		       const struct symbols_memory *mem, bool first)
+{
+	const struct row *r = row_at(s, frame->r[SYMBOLS_RIP] - !first, first);
+	struct symbols_regs regs = *frame;
+	uint64_t cfa;
+
+	if (!r)
+		return false;
+	if (r->kind == ROW_END)
+		return true;
+	if (r->kind == ROW_FAST)
+		return step_fast(r, &regs, mem, &cfa) && !regs.r[SYMBOLS_RIP];
+	if (r->kind == ROW_FULL)
+		return unwind_row(r->full, &regs, mem, &cfa) && !regs.r[SYMBOLS_RIP];
+	if (r->kind == ROW_INFERRED && step_fast(r, &regs, mem, &cfa) && !regs.r[SYMBOLS_RIP])
+		return true;
+	return !space_made(s, frame->r[SYMBOLS_RIP] - !first) &&
+	       unwind_nothing_above(s, frame, mem);
+}
+
+size_t symbols_unwind_end(struct symbols *s, const struct symbols_regs *from,
+			  const struct symbols_memory *mem, struct symbols_pc *ret, size_t max,
+			  enum symbols_end *end_ret)
+{
+	struct symbols_regs regs = *from, old;
+	enum symbols_how how = SYMBOLS_FIRST;
+	bool first = true, guessed = false;
+	size_t n = 0;
+
+	while (n < max) {
+		struct symbols_pc *p = &ret[n++];
+
+		*p = (struct symbols_pc){ regs.r[SYMBOLS_RIP], regs.r[SYMBOLS_RIP] - !first, 0,
+					  how };
+		old = regs;
+		if (!symbols_unwind_step(s, &regs, mem, first, &p->cfa, &how)) {
+			*end_ret = !symbols_outermost(s, &old, mem, first) ? SYMBOLS_BROKEN
+				   : guessed			     ? SYMBOLS_GUESSED
+								     : SYMBOLS_WHOLE;
+			return n;
+		}
+		guessed |= symbols_is_guess(how);
+		first = how == SYMBOLS_SIGNAL;
+	}
+	*end_ret = SYMBOLS_CUT;
+	return n;
 }
 
 size_t symbols_unwind(struct symbols *s, const struct symbols_regs *from,

@@ -28,7 +28,7 @@ static void variable_name(const struct die *die, struct symbols_variable *ret)
 		}
 	if (die_find(die, IX_A_linkage_name, &holder))
 		linkage = die_str(&holder, IX_A_linkage_name);
-	if (linkage && linkage[0] == '_' && linkage[1] == 'Z')
+	if (linkage && is_mangled(linkage))
 		ret->name = family_demangle(die->cu->dw->module->family, linkage);
 	else if (ret->name && die_find(die, IX_A_name, &holder))
 		ret->name = die_qualify(&holder, ret->name);

@@ -112,27 +112,43 @@ static uint64_t size_now(void)
 	return pages * 4096ull;
 }
 
-static void close_all_but(int a, int b)
+static int int_compare(const void *a, const void *b)
 {
-	int low = a < b ? a : b, high = a < b ? b : a;
-
-	syscall(SYS_close_range, 3, low > 3 ? low - 1 : 3, low > 3 ? 0 : 4);
-	if (high > low + 1)
-		syscall(SYS_close_range, low + 1, high - 1, 0);
-	syscall(SYS_close_range, high + 1, ~0u, 0);
+	return *(const int *)a - *(const int *)b;
 }
 
-/* For tests: what a worker that was taken over, or that hangs, would do. */
-static void misbehave(void)
+/* keep: may have -1; the standard ones stay. */
+static void close_all_but(int *keep, size_t n)
+{
+	int from = 3;
+
+	qsort(keep, n, sizeof(*keep), int_compare);
+	for (size_t i = 0; i < n; i++) {
+		if (keep[i] > from)
+			syscall(SYS_close_range, from, keep[i] - 1, 0);
+		if (keep[i] >= from)
+			from = keep[i] + 1;
+	}
+	syscall(SYS_close_range, from, ~0u, 0);
+}
+
+/*
+ * For tests: what a worker that was taken over, or that hangs, would do; only the second of two
+ * where the word ends with 2.
+ */
+static void misbehave(enum worker_half half)
 {
 	const char *how = getenv("HINDSIGHT_WORKER_FAULT");
 
-	if (!how)
+	if (!how || !*how || (how[strlen(how) - 1] == '2' && half != WORKER_SECOND))
 		return;
 	if (how[0] == 'c')
 		getppid();		/* a call that the cage does not know */
 	else if (how[0] == 's')
 		__builtin_trap();
+	else if (!strcmp(how, "late"))
+		for (volatile int i = 0; i < 200000000; i++)
+			;
 	else if (how[0] == 'm')
 		while (memset(malloc(1 << 26), 1, 1 << 26))
 			;
@@ -160,12 +176,14 @@ static void warm_up(void)
 
 static void __attribute__((noreturn)) worker(const struct worker_job *job, int alive)
 {
+	int keep[] = { job->half == WORKER_SECOND ? -1 : job->out, alive,
+		       job->half == WORKER_WHOLE ? -1 : job->peer };
 	struct rlimit none = { 0, 0 };
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (int sig = 1; sig < 32; sig++)
 		signal(sig, SIG_DFL);
-	close_all_but(job->out, alive);
+	close_all_but(keep, sizeof(keep) / sizeof(keep[0]));
 	make_writable(job->main);
 	make_writable(job->debug);
 	make_writable(job->alt);
@@ -183,7 +201,7 @@ static void __attribute__((noreturn)) worker(const struct worker_job *job, int a
 	warm_up();
 	if (!cage())
 		_exit(2);
-	misbehave();
+	misbehave(job->half);
 	compile_index(job);
 	_exit(0);
 }
@@ -212,35 +230,86 @@ static struct err *ended(int status)
 		       WTERMSIG(status));
 }
 
-struct err *worker_run(const struct worker_job *job)
+/* A child that does its part of the job; alive is open for as long as it runs. */
+static pid_t start(const struct worker_job *job, enum worker_half half, int peer, int alive)
 {
-	struct pollfd p = { .events = POLLIN };
-	int ends[2], status;
-	pid_t pid;
+	struct worker_job mine = *job;
+	pid_t pid = fork();
 
-	if (pipe2(ends, O_CLOEXEC))
+	if (pid)
+		return pid;
+	mine.half = half;
+	mine.peer = peer;
+	worker(&mine, alive);
+}
+
+struct workers {
+	pid_t pid[2];
+	int n;
+	int alive[2], peers[2];		/* pipes; -1 = closed */
+};
+
+static void close_ends(struct workers *w, bool all)
+{
+	int *ends[] = { &w->peers[0], &w->peers[1], &w->alive[1], &w->alive[0] };
+
+	for (int i = 0; i < (all ? 4 : 3); i++) {
+		if (*ends[i] >= 0)
+			close(*ends[i]);
+		*ends[i] = -1;
+	}
+}
+
+static struct err *start_all(const struct worker_job *job, struct workers *w)
+{
+	if (pipe2(w->alive, O_CLOEXEC) || (job->halves && pipe2(w->peers, O_CLOEXEC)))
 		return err_os(errno, "pipe");
-	pid = fork();
-	if (pid < 0) {
-		close(ends[0]);
-		close(ends[1]);
-		return err_os(errno, "fork");
+	for (int i = 0; i < 1 + job->halves; i++) {
+		enum worker_half half = i ? WORKER_SECOND : WORKER_FIRST;
+
+		w->pid[i] = start(job, job->halves ? half : WORKER_WHOLE, w->peers[i], w->alive[1]);
+		if (w->pid[i] < 0)
+			return err_os(errno, "fork");
+		w->n++;
 	}
-	if (!pid) {
-		close(ends[0]);
-		worker(job, ends[1]);
-	}
-	close(ends[1]);
-	p.fd = ends[0];
+	return NULL;
+}
+
+/* Until they are gone, or for as long as they may take. */
+static void wait_for_all(const struct worker_job *job, struct workers *w, int status[2])
+{
+	struct pollfd p = { .fd = w->alive[0], .events = POLLIN };
+
 	if (poll(&p, 1, QUIET_MS) == 0 && isatty(2))
 		log_warn("reading the debug information of %s ...", job->name);
 	while (!p.revents && poll(&p, 1, WALL_SECONDS * 1000) < 0 && errno == EINTR)
 		;
-	if (!p.revents)
-		kill(pid, SIGKILL);
-	close(ends[0]);
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return err_os(errno, "waitpid");
-	return ended(status);
+	for (int i = 0; i < w->n; i++) {
+		if (!p.revents)
+			kill(w->pid[i], SIGKILL);
+		while (waitpid(w->pid[i], &status[i], 0) < 0 && errno == EINTR)
+			;
+	}
+}
+
+struct err *worker_run(const struct worker_job *job)
+{
+	struct workers w = { .alive = { -1, -1 }, .peers = { -1, -1 } };
+	int status[2] = { 0, 0 };
+	struct err *err = start_all(job, &w);
+
+	close_ends(&w, err != NULL);
+	if (err) {
+		for (int i = 0; i < w.n; i++) {
+			kill(w.pid[i], SIGKILL);
+			waitpid(w.pid[i], NULL, 0);
+		}
+		return err;
+	}
+	wait_for_all(job, &w, status);
+	close_ends(&w, true);
+	/* One that waited for the other in vain does not know why. */
+	if (WIFEXITED(status[0]) && WEXITSTATUS(status[0]) == WORKER_ALONE && status[1])
+		return ended(status[1]);
+	return ended(status[0]);
 }

@@ -7,6 +7,10 @@
 #include "symbols/bytes.h"
 #include "base/err.h"
 
+/* Two workers can read half of the units each; the second sends to the first what it has made. */
+enum worker_half { WORKER_WHOLE, WORKER_FIRST, WORKER_SECOND };
+enum { WORKER_ALONE = 3 };	/* exit status of a first one whose second one is gone */
+
 struct worker_job {
 	const char *name;	/* of the file, for people */
 	/* the file's image; all images are in memory before the worker is made */
@@ -23,6 +27,9 @@ struct worker_job {
 	uint64_t key[2];
 	/* the main file's name in the content store; zeros where the index is not kept */
 	uint8_t content[16];
+	bool halves;		/* in two processes; names only, and not with split files */
+	enum worker_half half;	/* in a worker: what it does */
+	int peer;		/* to the other */
 	int out;		/* the index is written here, from its current position */
 };
 

@@ -21,6 +21,7 @@ enum {
 	PROC_BLOCK = 1024
 };
 enum { E_NOSYS = 38, E_BADF = 9 };
+enum { SET_TSC = 26, TSC_ENABLE = 1, TSC_SIGSEGV = 2 };	/* of prctl */
 enum { INPUTS = 4, STRING_MAX = 255 };
 enum {
 	MAP_PRIVATELY = 2,
@@ -36,6 +37,7 @@ enum {
 };
 
 enum {
+	NR_prctl = 157,
 	NR_mmap = 9,
 	NR_mprotect = 10,
 	NR_munmap = 11,
@@ -106,7 +108,8 @@ static int is_watched(const struct buf_state *s, const struct stat_head *st)
 {
 	uint32_t bit = buf_file_bit(st->dev, st->ino);
 
-	return st->dev == s->proc_dev || (s->filter[bit / 8] >> bit % 8 & 1);
+	return (int)observe((uint64_t)(st->dev == s->proc_dev) |
+			    (s->filter[bit / 8] >> bit % 8 & 1));
 }
 
 static enum buf_class look(const struct buf_state *s, uint64_t fd)
@@ -118,8 +121,10 @@ static enum buf_class look(const struct buf_state *s, uint64_t fd)
 	/* it is closed, and the call will fail; or a sandbox does not let us look */
 	if (ret)
 		return ret == -E_BADF ? BUF_FD_UNKNOWN : BUF_FD_STDIO;
+	observe_bytes(&st, sizeof(st) / 8);
 	for (unsigned i = 1; i <= 2; i++) {
-		if (s->stdio_ino[i] && st.ino == s->stdio_ino[i] && st.dev == s->stdio_dev[i])
+		if (observe((s->stdio_ino[i] != 0) & (st.ino == s->stdio_ino[i]) &
+			    (st.dev == s->stdio_dev[i])))
 			return BUF_FD_STDIO;
 	}
 	switch (st.mode & S_TYPE) {
@@ -143,12 +148,14 @@ static enum buf_class look(const struct buf_state *s, uint64_t fd)
 static enum buf_class class_of(struct buf_state *s, uint64_t fd)
 {
 	uint32_t n = (uint32_t)fd;
+	enum buf_class class;
 
 	if (n >= BUF_FDS)
 		return look(s, n);
-	if (!s->fd[n])
-		s->fd[n] = (uint8_t)look(s, n);
-	return s->fd[n];
+	class = (enum buf_class)observe(s->fd[n]);
+	if (!class)
+		s->fd[n] = (uint8_t)(class = look(s, n));
+	return class;
 }
 
 static void forget(struct buf_state *s, uint64_t fd)

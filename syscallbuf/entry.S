@@ -12,7 +12,7 @@
 #include "abi/buffer.h"
 
 	.section .head, "ax"
-	.quad	hook_record, hook_replay, hook_cpuid, hook_tsc_record, hook_tsc_replay, hook_fault, hook_differs_after, hook_assist_after, park_checked, park_made, park_not_made, park_waits_after, hook_stopped_after, hook_tsc_stopped_after
+	.quad	hook_record, hook_replay, hook_cpuid, hook_tsc_record, hook_tsc_replay, hook_flow, hook_tsc_flow, hook_fault, park_checked, park_made, park_not_made, park_waits_after
 
 	.text
 	.macro	enter
@@ -54,6 +54,17 @@ hook_done:
 	pop	%rcx
 	mov	STUB_CONT(%rcx), %rax
 	jmp	leave
+
+/* In recording and in replay: every conditional branch is taken, or not, in both. */
+hook_flow:
+	enter
+	keep
+	call	buf_flow
+	test	%eax, %eax
+	jz	hook_fault
+	mov	%eax, %eax
+	call	*%rax
+	jmp	hook_recorded
 
 /* It may sleep, while others use this stack: on one of its own. */
 hook_park:
@@ -101,22 +112,10 @@ park_not_made:
 hook_replay:
 	enter
 	call	buf_replay
-	cmp	$1, %eax
-	je	hook_done
-	jb	hook_traced
-	cmp	$3, %eax
-	je	hook_differs
-	ja	1f
-	int3
-hook_stopped_after:
+	test	%eax, %eax
+	jz	hook_traced
+	call	*%rax		/* a `ret', or an int3: buf_behind() */
 	jmp	hook_done
-1:	int3
-hook_assist_after:
-	jmp	hook_done
-hook_differs:
-	int3
-hook_differs_after:
-	ud2
 
 	.globl	hook_fault
 hook_fault:
@@ -188,16 +187,21 @@ hook_tsc_record:
 	call	buf_tsc_record
 	jmp	trap_leave
 
+hook_tsc_flow:
+	enter_trap
+	call	buf_tsc_flow
+	test	%eax, %eax
+	jz	trap_leave
+	mov	%eax, %eax
+	call	*%rax
+	jmp	trap_leave
+
 hook_tsc_replay:
 	enter_trap
 	call	buf_tsc_replay
-	cmp	$1, %eax
-	jbe	trap_leave
-	cmp	$2, %eax
-	jne	hook_differs
-	int3
-hook_tsc_stopped_after:
-	/* fall through: eax is not 0 */
+	test	%eax, %eax
+	jz	trap_leave
+	call	*%rax		/* which leaves eax as it is: not 0 */
 trap_leave:
 	pop	%rcx
 	test	%eax, %eax

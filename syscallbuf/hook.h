@@ -43,16 +43,63 @@ static inline void copy(void *to, const void *from, uint64_t len)
 	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(len) : : "memory");
 }
 
+#ifdef ONE_FLOW
+/* This is flow.c: these are functions of its own. */
+#define HOOK		buf_flow
+#define plan_touch	flow_plan_touch
+#define plan_list	flow_plan_list
+#define plan_redirect	flow_plan_redirect
+#define plan_lengths	flow_plan_lengths
+#define plan_bring_home	flow_plan_bring_home
+#define plan_out_bytes	flow_plan_out_bytes
+
+/*
+ * Everything that the hook decides by and that is not the program's own goes through here: noted in
+ * recording, in replay the word that was noted.  No branch says which of them it is.
+ */
+static inline uint64_t observe(uint64_t value)
+{
+	struct buf_state *s = state();
+	uint64_t *word = (uint64_t *)(uintptr_t)s->flow;
+
+	__asm__ volatile("" : "+r"(value));	/* it has been computed without a branch on it */
+	value = (value & ~s->is_replay) | (*word & s->is_replay);
+	*word = value;
+	s->flow += 8;
+	return value;
+}
+
+/* Input of the kernel's into a record.  In replay its output is there already, and stays. */
+static inline void copy_input(void *to, const void *from, uint64_t len)
+{
+	uint64_t m = state()->is_replay;
+
+	from = (const void *)(((uintptr_t)from & ~m) | ((uintptr_t)to & m));
+	copy(to, from, len);
+}
+#else
+#define HOOK		buf_record
+static inline uint64_t observe(uint64_t value) { return value; }
+static inline void copy_input(void *to, const void *from, uint64_t len) { copy(to, from, len); }
+#endif
+
+/* What the kernel wrote to memory of the hook's. */
+static inline void observe_bytes(void *p, uint64_t words)
+{
+	for (uint64_t i = 0; i < words; i++)
+		((uint64_t *)p)[i] = observe(((uint64_t *)p)[i]);
+}
+
 /* 0: make it traced; 1: done, frame->rax is the result; 2: it would sleep, go to buf_park(). */
 int buf_record(struct frame *f);
-/*
- * The same; 2: done, and that was the last record; 3: the call is not the recorded one; 4: done,
- * and needs assistance.
- */
-unsigned buf_replay(struct frame *f);
+/* 0: make it traced; else what is to be called behind it (buf_behind()). */
+uint64_t buf_replay(struct frame *f);
+/* The same in recording and in replay: 0, or what is to be called behind it. */
+int buf_flow(struct frame *f);
+int buf_tsc_flow(struct cpuid_frame *f);
 int buf_cpuid(struct cpuid_frame *f);
 int buf_tsc_record(struct cpuid_frame *f);
-unsigned buf_tsc_replay(struct cpuid_frame *f);
+uint64_t buf_tsc_replay(struct cpuid_frame *f);
 
 static inline int64_t untraced(uint64_t nr, const uint64_t a[6])
 {
@@ -66,7 +113,7 @@ static inline int64_t untraced(uint64_t nr, const uint64_t a[6])
 			 : "a"(nr), "D"(a[0]), "S"(a[1]), "d"(a[2]), "r"(r10), "r"(r8),
 			   "r"(r9), [fn] "r"((uint64_t)FIXED_UNTRACED)
 			 : "rcx", "r11", "memory");
-	return ret;
+	return (int64_t)observe((uint64_t)ret);
 }
 
 static inline int64_t own_call(uint64_t nr, uint64_t a, uint64_t b, uint64_t c)

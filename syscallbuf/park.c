@@ -1,7 +1,7 @@
 /*
  * park.c - a recorded call that sleeps, without a stop: see abi/buffer.h.
  *
- * From the moment the baton is laid down until it is taken again, nothing may be touched but the
+ * From the moment the token is laid down until it is taken again, nothing may be touched but the
  * own place and the shared page: others run.  The kernel writes its results into the place.
  */
 #include "syscallbuf/hook.h"
@@ -57,14 +57,14 @@ static int take(struct buf_shared *sh, uint32_t me)
 {
 	uint32_t free = 0;
 
-	return __atomic_compare_exchange_n(&sh->baton, &free, me, 0, __ATOMIC_SEQ_CST,
+	return __atomic_compare_exchange_n(&sh->token, &free, me, 0, __ATOMIC_SEQ_CST,
 					   __ATOMIC_SEQ_CST);
 }
 
 static void take_or_wait(struct buf_shared *sh, const struct buf_place *place, uint32_t me)
 {
 	uint64_t patience[2] = { 0, PATIENCE_NS };
-	uint64_t args[6] = { (uint64_t)(uintptr_t)&sh->baton,
+	uint64_t args[6] = { (uint64_t)(uintptr_t)&sh->token,
 			     FUTEX_WAITING,
 			     0,
 			     (uint64_t)(uintptr_t)patience,
@@ -77,7 +77,7 @@ static void take_or_wait(struct buf_shared *sh, const struct buf_place *place, u
 			park_wait();	/* the recorder gives it, when it lets us go on */
 			return;
 		}
-		args[2] = __atomic_load_n(&sh->baton, __ATOMIC_SEQ_CST);
+		args[2] = __atomic_load_n(&sh->token, __ATOMIC_SEQ_CST);
 		if (!args[2])
 			continue;
 		__atomic_fetch_add(&sh->waiting, 1, __ATOMIC_SEQ_CST);
@@ -133,7 +133,7 @@ int buf_park(struct frame *f)
 	struct buf_shared *sh = shared();
 	struct buf_place *place = (struct buf_place *)(uintptr_t)(s->park - PARK_SIZE);
 	uint64_t nr = f->rax, rsp = s->rsp, args[6], kept[KEPT / 8];
-	uint32_t me = sh->baton, index = place_number(s);
+	uint32_t me = sh->token, index = place_number(s);
 	struct plan p;
 	int64_t ret;
 
@@ -151,13 +151,13 @@ int buf_park(struct frame *f)
 	s->parked[index] = 1;
 	note_park(s, f, sh, me);
 
-	__atomic_store_n(&sh->baton, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&sh->token, 0, __ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&sh->allowed, __ATOMIC_SEQ_CST) && take(sh, me)) {
 		ret = BUF_WOULD_BLOCK;	/* the recorder has just got somebody to give it to */
 	} else {
 		if (__atomic_load_n(&sh->waiting, __ATOMIC_SEQ_CST)) {
 			const uint64_t wake[6] = {
-				(uint64_t)(uintptr_t)&sh->baton, FUTEX_WAKING, 1, 0, 0, 0
+				(uint64_t)(uintptr_t)&sh->token, FUTEX_WAKING, 1, 0, 0, 0
 			};
 
 			untraced(NR_futex, wake);

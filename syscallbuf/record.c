@@ -12,12 +12,24 @@
  * data in between, and a flag that belongs to an open file (O_NONBLOCK) may change under us.  The
  * recorder sees such a sleeper after some milliseconds, interrupts it and lets the call return
  * BUF_WOULD_BLOCK.
+ *
+ * Compiled twice: with ONE_FLOW it is the hook that records and replays where branches are counted
+ * (flow.c), and what is in observe() comes from the recording in replay.
  */
 #include "abi/bpf.h"
 #include "syscallbuf/sleep.h"
 
 /* ---- the call -------------------------------------------------------------------------------- */
 
+#ifdef ONE_FLOW
+static int sleeps(const struct buf_state *s, uint64_t nr, const uint64_t *args)
+{
+	(void)s;
+	(void)nr;
+	(void)args;
+	return 0;
+}
+#else
 /*
  * A call that would sleep, or for some other reason is not made here: 2 if it may sleep in the
  * hook.  Not writes (they may have done a part, and raise signals), and nothing else that changes
@@ -71,6 +83,42 @@ static int sleeps(struct buf_state *s, uint64_t nr, const uint64_t *args)
 	return 0;
 }
 
+#endif
+
+static int has_room(const struct buf_state *s, uint64_t bytes)
+{
+	return (int)observe(s->pos + bytes <= s->end);
+}
+
+/*
+ * The record r is done, but for its head and arguments.  What the hook returns then.  In
+ * replay all is there already: the call must be the recorded one.
+ */
+static int done(struct buf_state *s, const uint64_t *args, struct buf_record *r,
+		const struct buf_record *new)
+{
+	uint64_t *word = (uint64_t *)(r + 1), m = s->is_replay, other = (r->nr ^ new->nr) & m;
+	uint8_t stop = r->stop & (uint8_t)m;
+
+	for (unsigned i = 0; i < new->args; i++) {
+		other |= (word[i] ^ args[i]) & m;
+		word[i] = args[i];
+	}
+	*r = *new;
+	s->pos += r->size;
+#ifdef ONE_FLOW
+	s->last = (uint64_t)(uintptr_t)r;
+	other = (other | -other) >> 63;
+	r->stop = stop;
+	return (int)(FIXED_RETURN + ((r->assist | stop) & m & 1 & ~other) +
+		     other * (FIXED_DIFFERS - FIXED_RETURN));
+#else
+	(void)other;
+	(void)stop;
+	return 1;
+#endif
+}
+
 /*
  * The calls made most often: one output or none, and nothing special about them.  The same as
  * below, without a plan. -1: not one of them.
@@ -80,6 +128,7 @@ static int quick(struct buf_state *s, struct frame *f, const struct sys_row *row
 	struct buf_record *r = (struct buf_record *)(uintptr_t)s->pos;
 	uint64_t args[6] = { f->rdi, f->rsi, f->rdx, f->r10, f->r8, f->r9 };
 	uint64_t home = 0, cap = 0, len, head, *word = (uint64_t *)(r + 1);
+	struct buf_record new;
 	unsigned at = 1;
 	int64_t ret;
 
@@ -121,7 +170,7 @@ static int quick(struct buf_state *s, struct frame *f, const struct sys_row *row
 			return -1;
 	}
 	head = sizeof(*r) + 8ull * row->nargs + (at < 6 ? 8 : 0);
-	if (s->pos + head + cap > s->end)
+	if (!has_room(s, head + cap))
 		return 0;
 	if (at < 6) {
 		/* the page of its own return address is there, and it can write to it */
@@ -132,22 +181,19 @@ static int quick(struct buf_state *s, struct frame *f, const struct sys_row *row
 	ret = untraced(f->rax, args);
 	if (ret == BUF_WOULD_BLOCK || ret == BUF_TRACED)
 		return 0;
-	for (unsigned i = 0; i < row->nargs; i++)
-		*word++ = (&f->rdi)[i];
-	*r = (struct buf_record){
+	new = (struct buf_record){
 		.nr = (uint16_t)f->rax, .args = row->nargs, .head = (uint32_t)head, .ret = ret
 	};
 	if (at < 6) {
 		len = ret < 0 ? 0 : row->arg[at].len == L_RET ? (uint64_t)ret : cap;
 		copy((void *)(uintptr_t)home, (const char *)r + head, len);
-		*word = home | len << BUF_SPAN_SHIFT;
+		word[row->nargs] = home | len << BUF_SPAN_SHIFT;
 		head += up8(len);
-		r->spans = 1;
+		new.spans = 1;
 	}
-	r->size = (uint32_t)head;
-	s->pos += head;
+	new.size = (uint32_t)head;
 	f->rax = (uint64_t)ret;
-	return 1;
+	return done(s, &f->rdi, r, &new);
 }
 
 /* A call that is not made. */
@@ -155,17 +201,22 @@ static int answer(struct buf_state *s, struct frame *f, const struct sys_row *ro
 {
 	struct buf_record *r = (struct buf_record *)(uintptr_t)s->pos;
 	uint32_t size = (uint32_t)(sizeof(*r) + 8u * row->nargs);
-
-	copy(r + 1, &f->rdi, 8ull * row->nargs);
-	*r = (struct buf_record){
+	const struct buf_record new = {
 		.nr = (uint16_t)f->rax, .args = row->nargs, .head = size, .size = size, .ret = ret
 	};
-	s->pos += size;
+
 	f->rax = (uint64_t)ret;
-	return 1;
+	return done(s, &f->rdi, r, &new);
 }
 
-/* Do all of the program's filters allow this very call? */
+/* Do all of the program's filters allow this very call?  flow.c has not got them in replay. */
+#ifdef ONE_FLOW
+static int filters_allow(const struct frame *f)
+{
+	(void)f;
+	return 0;
+}
+#else
 static int filters_allow(const struct frame *f)
 {
 	enum {
@@ -199,6 +250,8 @@ static int filters_allow(const struct frame *f)
 	return 1;
 }
 
+#endif
+
 /*
  * Has the recorder to ask the program's filters?  They do not see what the vdso's functions do,
  * with the clocks they know.
@@ -211,10 +264,21 @@ static int is_filtered(const struct buf_state *s, const struct frame *f)
 	    (f->rax != NR_clock_gettime || (f->rdi < 12 && (CLOCKS >> f->rdi & 1))))
 		return 0;
 	return f->rax >= BUF_CALLS ||
-	       ((s->traced[f->rax / 8] >> f->rax % 8 & 1) && !filters_allow(f));
+	       (observe(s->traced[f->rax / 8] >> f->rax % 8 & 1) && !filters_allow(f));
 }
 
-int buf_record(struct frame *f)
+/* There is room for a call, and for what flow.c notes of it. */
+static int is_open(const struct buf_state *s)
+{
+	uint64_t open = s->pos + sizeof(struct buf_record) + 64 <= s->end;
+
+#ifdef ONE_FLOW
+	open &= s->flow + BUF_FLOW_ROOM <= FIXED_END;
+#endif
+	return (int)observe(open);
+}
+
+int HOOK(struct frame *f)
 {
 	struct buf_state *s = state();
 	uint64_t nr = f->rax, args[6];
@@ -223,16 +287,17 @@ int buf_record(struct frame *f)
 	struct special w;
 	const struct sys_row *row;
 	struct plan p;
-	int done;
+	int ready;
 	uint64_t head, size, *word;
+	struct buf_record new;
 	int64_t ret;
 
-	if (s->pos + sizeof(*r) + 64 > s->end || (s->filtered && is_filtered(s, f)))
+	if (!is_open(s) || (observe(s->filtered) && is_filtered(s, f)))
 		return 0;
 	if (nr < SYS_ROWS) {
-		done = quick(s, f, &sys_rows[nr]);
-		if (done >= 0)
-			return done;
+		ready = quick(s, f, &sys_rows[nr]);
+		if (ready >= 0)
+			return ready;
 	}
 	copy(args, &f->rdi, sizeof(args));
 	w.patient = w.assist = 0;
@@ -252,7 +317,7 @@ int buf_record(struct frame *f)
 	head = sizeof(*r) + 8ull * row->nargs + 8ull * (p.outs + w.ins);
 	for (unsigned i = 0; i < w.ins; i++)
 		p.room += up8(w.in[i].len);
-	if (s->pos + head + p.room > s->end)
+	if (!has_room(s, head + p.room))
 		return 0;
 	if (p.outs && !plan_redirect(&p, args, s->pos + head))
 		return 0;
@@ -267,9 +332,7 @@ int buf_record(struct frame *f)
 	if (nr == NR_getcpu && ret == 0)
 		answer_cpu(args);
 	plan_lengths(&p, nr, args, ret);
-	word = (uint64_t *)(r + 1);
-	for (unsigned i = 0; i < row->nargs; i++)
-		*word++ = (&f->rdi)[i];
+	word = (uint64_t *)(r + 1) + row->nargs;
 	if (p.outs)
 		plan_bring_home(&p, word, (char *)r + head);
 	size = head + (p.outs ? plan_out_bytes(&p) : 0);
@@ -278,18 +341,19 @@ int buf_record(struct frame *f)
 		copy((char *)r + size, (const void *)(uintptr_t)w.in[i].from, w.in[i].len);
 		size += up8(w.in[i].len);
 	}
-	*r = (struct buf_record){ .nr = (uint16_t)nr,
-				  .args = row->nargs,
-				  .spans = (uint8_t)(p.outs + w.ins),
-				  .in_spans = (uint8_t)w.ins,
-				  .assist = (uint8_t)w.assist,
-				  .head = (uint32_t)head,
-				  .size = (uint32_t)size,
-				  .ret = ret };
-	s->pos += r->size;
+	new = (struct buf_record){ .nr = (uint16_t)nr,
+				   .args = row->nargs,
+				   .spans = (uint8_t)(p.outs + w.ins),
+				   .in_spans = (uint8_t)w.ins,
+				   .assist = (uint8_t)w.assist,
+				   .head = (uint32_t)head,
+				   .size = (uint32_t)size,
+				   .ret = ret };
 	f->rax = (uint64_t)ret;
-	return 1;
+	return done(s, &f->rdi, r, &new);
 }
+
+#ifndef ONE_FLOW
 
 static uint64_t counter(const struct cpuid_frame *f)
 {
@@ -371,7 +435,6 @@ static void tsc_begin(struct buf_state *s, uint64_t value)
  */
 int buf_tsc_record(struct cpuid_frame *f)
 {
-	enum { NR_prctl = 157, SET_TSC = 26, TSC_ENABLE = 1, TSC_SIGSEGV = 2 };
 	struct buf_state *s = state();
 	uint64_t value;
 
@@ -401,3 +464,4 @@ int buf_tsc_record(struct cpuid_frame *f)
 		f->rcx = 0;
 	return 1;
 }
+#endif

@@ -3,7 +3,7 @@
  */
 #include "syscallbuf/hook.h"
 
-unsigned buf_replay(struct frame *f)
+uint64_t buf_replay(struct frame *f)
 {
 	struct buf_state *s = state();
 	const struct buf_record *r = (const struct buf_record *)(uintptr_t)s->pos;
@@ -14,10 +14,10 @@ unsigned buf_replay(struct frame *f)
 	if (s->pos >= s->end)
 		return 0;
 	if (f->rax != r->nr)
-		return 3;
+		return FIXED_DIFFERS;
 	for (unsigned i = 0; i < r->args; i++) {
 		if (word[i] != args[i])
-			return 3;
+			return FIXED_DIFFERS;
 	}
 	word += r->args;
 	bytes += r->head;
@@ -28,16 +28,13 @@ unsigned buf_replay(struct frame *f)
 			copy((void *)(uintptr_t)BUF_SPAN_ADDR(word[i]), bytes, len);
 		bytes += (len + 7) & ~7ull;
 	}
+	s->last = s->pos;
 	s->pos += r->size;
 	f->rax = (uint64_t)r->ret;
-	if (r->assist) {
-		s->last = (uint64_t)(uintptr_t)r;
-		return 4;
-	}
-	return s->stop && s->pos >= s->end ? 2 : 1;
+	return buf_behind(r);
 }
 
-unsigned buf_tsc_replay(struct cpuid_frame *f)
+uint64_t buf_tsc_replay(struct cpuid_frame *f)
 {
 	struct buf_state *s = state();
 	const struct buf_record *r = (const struct buf_record *)(uintptr_t)s->pos;
@@ -45,7 +42,7 @@ unsigned buf_tsc_replay(struct cpuid_frame *f)
 	if (s->pos >= s->end)
 		return 0;
 	if (r->nr != BUF_NR_TSC)
-		return 3;
+		return FIXED_DIFFERS;
 	if (!s->tsc_run)
 		s->tsc_value = (uint64_t)r->ret;
 	else
@@ -56,10 +53,11 @@ unsigned buf_tsc_replay(struct cpuid_frame *f)
 		f->rcx = 0;
 	s->tsc_run++;
 	if (r->spans && s->tsc_run <= BUF_SPAN_LEN(*(const uint64_t *)(r + 1)) / 4)
-		return 1;
+		return FIXED_RETURN;
 	s->tsc_run = 0;
+	s->last = s->pos;
 	s->pos += r->size;
-	return s->stop && s->pos >= s->end ? 2 : 1;
+	return buf_behind(r);
 }
 
 int buf_cpuid(struct cpuid_frame *f)

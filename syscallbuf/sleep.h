@@ -12,6 +12,7 @@ static int ready(uint64_t fd, int16_t events)
 
 	if (own_call(NR_poll, (uint64_t)(uintptr_t)&p, 1, 0) != 1)
 		return 0;
+	p.revents = (int16_t)observe((uint64_t)p.revents);
 	/* a write that fails may raise SIGPIPE, which the program expects at once */
 	return events == POLL_IN || !(p.revents & (POLL_ERR | POLL_HUP));
 }
@@ -94,6 +95,7 @@ static int may_truncate(const struct buf_state *s, uint64_t dir, uint64_t path)
 	a[2] = (uint64_t)(uintptr_t)&st;
 	if (untraced(NR_newfstatat, a) != 0)
 		return 1;
+	observe_bytes(&st, sizeof(st) / 8);
 	return (st.mode & S_TYPE) == S_FILE && !is_watched(s, &st);
 }
 
@@ -112,7 +114,8 @@ static int may_unblock(uint64_t how, uint64_t set)
 
 	if (!set || how == SIG_BLOCKING)
 		return 1;
-	return own_call(NR_rt_sigpending, (uint64_t)(uintptr_t)&pending, 8, 0) == 0 && !pending;
+	return own_call(NR_rt_sigpending, (uint64_t)(uintptr_t)&pending, 8, 0) == 0 &&
+	       !observe(pending);
 }
 
 /* What is special about a call under way. */
@@ -159,6 +162,29 @@ static int begins(const char *text, const char *with)
 	return !*with;
 }
 
+static int equal(const char *text, const char *with)
+{
+	while (*with && *text == *with) {
+		text++;
+		with++;
+	}
+	return *text == *with;
+}
+
+/* A path from another directory than the root may lead to one of these. */
+static int is_cpu_file(const char *path)
+{
+	const char *name = path;
+
+	for (const char *p = path; *p && p - path < 256; p++) {
+		if (*p == '/' && p[1])
+			name = p + 1;
+	}
+	return begins(path, "sys/") || begins(path, "devices/system/") || begins(name, "cpu") ||
+	       equal(name, "stat") || equal(name, "status") || equal(name, "online") ||
+	       equal(name, "possible") || equal(name, "present") || begins(name, "node");
+}
+
 /* A path at which the recorder may have another file to show (recorder/cores.c). */
 static int asks_for_cpus(const struct sys_row *row, const uint64_t *args)
 {
@@ -170,9 +196,12 @@ static int asks_for_cpus(const struct sys_row *row, const uint64_t *args)
 	if (i == row->nargs || i == 2 || !args[i] || args[i] >= 1ull << 47)
 		return 0;
 	path = (const char *)(uintptr_t)args[i];
-	if (path[0] != '/' || (path[1] != 'p' && path[1] != 's'))
+	if (path[0] != '/')
+		return is_cpu_file(path);
+	if (path[1] != 'p' && path[1] != 's')
 		return 0;
-	return begins(path, "/sys/devices/system/cpu") || begins(path, "/sys/fs/cgroup/") ||
+	return begins(path, "/sys/devices/system/cpu") ||
+	       begins(path, "/sys/devices/system/node") || begins(path, "/sys/fs/cgroup/") ||
 	       begins(path, "/proc/cpuinfo") || begins(path, "/proc/stat") ||
 	       begins(path, "/proc/self/status") || begins(path, "/proc/thread-self/status");
 }
@@ -218,8 +247,8 @@ static int is_patched(const struct buf_state *s, uint64_t addr, uint64_t len)
 {
 	const uint64_t (*code)[2] = s->code;
 
-	return (addr < code[0][1] && addr + len > code[0][0]) ||
-	       (addr < code[1][1] && addr + len > code[1][0]);
+	return (int)observe(((addr < code[0][1]) & (addr + len > code[0][0])) |
+			    ((addr < code[1][1]) & (addr + len > code[1][0])));
 }
 
 static int may_ask_call(struct buf_state *s, uint64_t nr, uint64_t *args, struct special *w)
@@ -246,7 +275,7 @@ static int may_ask_call(struct buf_state *s, uint64_t nr, uint64_t *args, struct
 	case NR_openat:
 		return !(args[2] & O_CREATE_TRUNC) || may_truncate(s, args[0], args[1]);
 	case NR_getcpu:
-		return !s->cpu_asked;
+		return !observe(s->cpu_asked);
 	case NR_sendfile:
 		return may_copy(s, args[1], args[0]);
 	case NR_copy_file_range:
@@ -255,14 +284,15 @@ static int may_ask_call(struct buf_state *s, uint64_t nr, uint64_t *args, struct
 		return class_of(s, args[0]) == BUF_FD_FILE;
 	case NR_mmap:
 		w->assist = 1;
-		return !is_ours(args[0], args[1]) && !(s->tsc_open && (args[2] & PROT_RUNNING)) &&
+		return !is_ours(args[0], args[1]) &&
+		       !(observe(s->marked) && (args[2] & PROT_RUNNING)) &&
 		       (args[3] & MAP_ANON) && (args[3] & MAP_TYPES) == MAP_PRIVATELY &&
 		       !(args[3] & ~(uint64_t)MAP_PLAIN) && !(args[2] & ~(uint64_t)PROT_PLAIN);
 	case NR_mprotect:
 		w->assist = 1;
 		return !is_ours(args[0], args[1]) && !(args[2] & ~(uint64_t)PROT_PLAIN) &&
 		       !((args[2] & PROT_WRITING) && is_patched(s, args[0], args[1])) &&
-		       !(s->marked && (args[2] & PROT_RUNNING));
+		       !(observe(s->marked) && (args[2] & PROT_RUNNING));
 	case NR_munmap:
 		w->assist = 1;
 		return !is_ours(args[0], args[1]);
@@ -337,7 +367,7 @@ static int may_fast_call(struct buf_state *s, uint64_t nr, const uint64_t *args)
 		forget(s, args[0]);
 		return 1;
 	case NR_futex:	/* all but waiting is here */
-		return !s->wakes;
+		return !observe(s->wakes);
 	default:
 		return 1;
 	}

@@ -363,7 +363,7 @@ static const char *get_effects(struct cursor *c, struct trace_event *ev, struct 
 	if (c->bad || ev->effects_len > left / 2)	/* an effect has two bytes at least */
 		return "impossible number of effects";
 	if (!out_room(out, ev->effects_len))
-		return "out of memory";
+		return err_nomem.msg;
 	for (uint32_t i = 0; i < ev->effects_len; i++) {
 		const char *what = get_effect(c, &out->effects[i], &out->parts[i], out);
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/os.h"
 #include "trace/internal.h"
 
@@ -91,58 +92,45 @@ static const char *name_of(const char *program, char name[65])
 
 struct err *trace_dir_new(const char *program_name, char **dir_ret)
 {
-	char buf[65], *base, *dir;
-	const char *name = name_of(program_name, buf);
+	_cleanup_free_ char *base = NULL;
+	const char *name;
+	char buf[65];
 
+	name = name_of(program_name, buf);
 	TRY(base_dir(&base));
 	for (unsigned int n = 0; ; n++) {
-		int e;
+		_cleanup_free_ char *dir = NULL;
 
 		if (asprintf(&dir, "%s/%s-%u", base, name, n) < 0) {
-			free(base);
+			dir = NULL;
 			return &err_nomem;
 		}
-		e = os.mkdirat(AT_FDCWD, dir, 0700) ? errno : 0;
-		if (e == EEXIST && n < UINT_MAX) {
-			free(dir);
-			continue;
-		}
-		free(base);
-		if (!e) {
-			*dir_ret = dir;
+		if (!os.mkdirat(AT_FDCWD, dir, 0700)) {
+			*dir_ret = taken(&dir);
 			return NULL;
 		}
-		struct err *err = err_os(e, "cannot make the trace directory %s", dir);
-
-		free(dir);
-		return err;
+		if (errno != EEXIST || n == UINT_MAX)
+			return err_os(errno, "cannot make the trace directory %s", dir);
 	}
 }
 
 struct err *trace_dir_latest(char **ret)
 {
-	char target[PATH_MAX], *base;
+	_cleanup_free_ char *base = NULL;
+	_cleanup_close_ int fd = -1;
+	char target[PATH_MAX];
 	ssize_t n;
-	int fd, e;
 
 	TRY(base_dir(&base));
 	fd = os.openat(AT_FDCWD, base, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 	n = fd < 0 ? -1 : os.readlinkat(fd, "latest", target, sizeof(target) - 1);
-	e = errno;
-	if (fd >= 0)
-		close(fd);
-	if (n < 0) {
-		struct err *err = e == ENOENT ?
-			err_new(ERR_TRACE, "there is no trace in %s yet: record a program with rec",
-				base) :
-			err_os(e, "cannot read %s/latest", base);
-
-		free(base);
-		return err;
-	}
+	if (n < 0 && errno == ENOENT)
+		return err_new(ERR_TRACE,
+			       "there is no trace in %s yet: record a program with rec", base);
+	if (n < 0)
+		return err_os(errno, "cannot read %s/latest", base);
 	target[n] = 0;
 	n = target[0] == '/' ? asprintf(ret, "%s", target) : asprintf(ret, "%s/%s", base, target);
-	free(base);
 	return n < 0 ? &err_nomem : NULL;
 }
 
@@ -169,21 +157,13 @@ static int point_latest(const char *base, const char *dir)
 
 struct err *trace_dir_set_latest(const char *dir)
 {
-	char *base, *full;
+	_cleanup_free_ char *base = NULL, *full = NULL;
 	int e;
 
 	TRY(base_dir(&base));
 	full = realpath(dir, NULL);
 	e = full ? point_latest(base, full) : errno;
-	free(full);
-	if (e) {
-		struct err *err = err_os(e, "cannot set %s/latest", base);
-
-		free(base);
-		return err;
-	}
-	free(base);
-	return NULL;
+	return e ? err_os(e, "cannot set %s/latest", base) : NULL;
 }
 
 struct err *trace_store_dir(char **ret)

@@ -92,7 +92,7 @@ int meta_write(int dir, const struct trace_meta *m)
 
 	msgpack_sbuffer_init(&buf);
 	msgpack_packer_init(&pk, &buf, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 16u + m->marked + (m->cpu_vendor[0] ? 2 : 0));
+	msgpack_pack_map(&pk, 16u + m->marked + m->flow + (m->cpu_vendor[0] ? 2 : 0));
 	pack_num(&pk, "version", m->version);
 	pack_str(&pk, "uuid", m->uuid);
 	pack_num(&pk, "start_realtime_ns", m->start_realtime_ns);
@@ -114,6 +114,8 @@ int meta_write(int dir, const struct trace_meta *m)
 	pack_bool(&pk, "cpuid_trapped", m->cpuid_trapped);
 	if (m->marked)	/* as before where there is no need: format.md */
 		pack_bool(&pk, "marked", true);
+	if (m->flow)
+		pack_bool(&pk, "flow", true);
 	pack_str(&pk, "ticks", m->ticks);
 	pack_bool(&pk, "syscallbuf", m->syscallbuf);
 	pack_bool(&pk, "checksums", m->checksums);
@@ -308,7 +310,7 @@ static const char *take_argv(const msgpack_object_map *map, char ***ret)
 
 	*ret = argv;
 	if (!argv)
-		return "out of memory";
+		return err_nomem.msg;
 	for (uint32_t i = 0; i < n; i++) {
 		argv[i] = copy_str(&o->via.array.ptr[i]);
 		if (!argv[i])
@@ -354,6 +356,7 @@ static const char *take_meta(const msgpack_object_map *map, struct trace_meta *m
 		{ "xsave_size", .num32 = &m->xsave_size },
 		{ "cpuid_trapped", .flag = &m->cpuid_trapped },
 		{ "marked", .flag = &m->marked },
+		{ "flow", .flag = &m->flow },
 		{ "syscallbuf", .flag = &m->syscallbuf },
 		{ "checksums", .flag = &m->checksums },
 	};

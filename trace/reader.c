@@ -397,7 +397,7 @@ static struct err *fetch_effect(struct trace_reader *r, uint64_t *stream_off,
 		uint8_t *to;
 
 		if (!data_room(&r->out, part->at + done, n))
-			return damaged_event(r, "out of memory");
+			return damaged_event(r, err_nomem.msg);
 		to = r->out.buf + part->at + done;
 		if (part->from)
 			memcpy(to, part->from, n);

@@ -110,7 +110,7 @@ static int scan_tail(struct in_stream *s, const struct block_ref *next, struct b
 	ref.data_off = t.data_off;
 	ref.count = s->kind == STREAM_EVENTS ? UINT32_MAX : 0;	/* found out by decoding */
 	if (!add_ref(s, &ref))
-		return bad_at(bad, s->refs_len, 0, "out of memory");
+		return bad_at(bad, s->refs_len, 0, err_nomem.msg);
 	s->tail_ref = true;
 	return 1;
 }
@@ -147,7 +147,7 @@ int in_stream_scan(struct in_stream *s, struct block_bad *bad)
 	next.count = h.count;
 	next.flags = h.flags;
 	if (!add_ref(s, &next))
-		return bad_at(bad, s->refs_len, next.file_off, "out of memory");
+		return bad_at(bad, s->refs_len, next.file_off, err_nomem.msg);
 	return 1;
 }
 
@@ -157,7 +157,7 @@ static const char *unpack(struct in_stream *s, const struct block_ref *ref)
 	int e;
 
 	if (!grow(&s->stored_buf, &s->stored_buf_max, ref->stored_len))
-		return "out of memory";
+		return err_nomem.msg;
 	e = read_all(s->fd, s->stored_buf, ref->stored_len,
 		     ref->file_off + sizeof(struct block_header));
 	if (e)
@@ -171,7 +171,7 @@ static const char *unpack(struct in_stream *s, const struct block_ref *ref)
 	if (ZSTD_getFrameContentSize(s->stored_buf, ref->stored_len) != ref->raw_len)
 		return "it does not unpack to its length";
 	if (!grow(&s->raw_buf, &s->raw_buf_max, ref->raw_len))
-		return "out of memory";
+		return err_nomem.msg;
 	n = ZSTD_decompress(s->raw_buf, ref->raw_len, s->stored_buf, ref->stored_len);
 	if (ZSTD_isError(n) || n != ref->raw_len)
 		return "it does not unpack";

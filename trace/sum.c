@@ -4,6 +4,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "abi/page.h"
 #include "base/bug.h"
 
 struct mem_sum {
@@ -27,7 +28,7 @@ static bool page_is_zero(const void *page)
 	uint64_t head[2];
 
 	memcpy(head, page, sizeof(head));
-	return !(head[0] | head[1]) && !memcmp(page, (const char *)page + 16, 4096 - 16);
+	return !(head[0] | head[1]) && !memcmp(page, (const char *)page + 16, PAGE_BYTES - 16);
 }
 
 void mem_sum_page(struct mem_sum *s, uint64_t page_number, const void *page_4096)
@@ -35,12 +36,14 @@ void mem_sum_page(struct mem_sum *s, uint64_t page_number, const void *page_4096
 	if (page_is_zero(page_4096))
 		return;
 	XXH3_64bits_update(s->state, &page_number, sizeof(page_number));
-	XXH3_64bits_update(s->state, page_4096, 4096);
+	XXH3_64bits_update(s->state, page_4096, PAGE_BYTES);
 }
 
 uint64_t mem_sum_one(uint64_t page_number, const void *page_4096)
 {
-	return page_is_zero(page_4096) ? 0 : XXH3_64bits_withSeed(page_4096, 4096, page_number);
+	return page_is_zero(page_4096)
+		       ? 0
+		       : XXH3_64bits_withSeed(page_4096, PAGE_BYTES, page_number);
 }
 
 uint64_t mem_sum_bytes(uint64_t offset, const void *bytes, size_t len)

@@ -53,6 +53,8 @@ struct trace_meta {
 	bool marked;
 	char *ticks;			/* "landmark", "pmu", "step" */
 	bool syscallbuf, checksums;
+	/* the hook is the one for counters: branches in it count (TRACE_FLOW) */
+	bool flow;
 };
 
 enum trace_event_kind {
@@ -174,6 +176,10 @@ enum trace_effect_kind {
 	 * pages
 	 */
 	TRACE_LIVE,
+	/*
+	 * data = u64 words: what the hook decided by where branches are counted (syscallbuf/flow.c)
+	 */
+	TRACE_FLOW,
 	TRACE_EFFECT_COUNT
 };
 
@@ -258,6 +264,8 @@ struct err *trace_writer_event(struct trace_writer *w, struct trace_event *ev) _
  */
 struct err *trace_writer_file(struct trace_writer *w, int fd, const struct stat *st, bool shared,
 			      uint32_t *object_ret, bool *new_ret) __must_check;
+/* It has been taken as it is, not shared: trace_writer_file() would not look at the file. */
+bool trace_writer_has(struct trace_writer *w, const struct stat *st);
 /* The same for a shared object that nobody has mapped any more (or whose inode number is used
  * again): always a new object with the content of now. */
 struct err *trace_writer_shared_anew(struct trace_writer *w, int fd, const struct stat *st,

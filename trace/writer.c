@@ -431,6 +431,13 @@ struct err *trace_writer_file(struct trace_writer *w, int fd, const struct stat 
 			 new_ret);
 }
 
+bool trace_writer_has(struct trace_writer *w, const struct stat *st)
+{
+	const struct object *o = objects_find(&w->objects, st, false);
+
+	return o && o->stable;
+}
+
 struct err *trace_writer_shared_anew(struct trace_writer *w, int fd, const struct stat *st,
 				     uint32_t *object_ret, bool *new_ret)
 {

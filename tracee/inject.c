@@ -19,20 +19,14 @@ static struct err *inject_new_child(struct inject *in)
 }
 
 /*
- * A trap or fault while our call is made: the int3 behind it, or what should not be.  A task that
- * was interrupted may still have the signal of its last instruction before it: that comes now, in
+ * A trap or fault while our call is made, and not the int3 behind it.  A task that was interrupted
+ * may still have the signal of its last instruction before it: that comes now, in
  * front of our call.  A fault comes again when the instruction is made again, so it may be
  * dropped.  Once: what faults at the site itself would do so for ever.
  */
-static struct err *inject_trap(struct inject *in, const siginfo_t *sig, bool *done)
+static struct err *inject_trap(struct inject *in, const siginfo_t *sig, const struct regs *regs)
 {
-	struct regs regs;
-
-	TRY(tracee_regs_get(in->tid, &regs));
-	*done = sig->si_signo == SIGTRAP && regs.rip == in->site + 3;
-	if (*done)
-		return NULL;
-	if (!in->older && regs.rip == in->site && (uint64_t)(uintptr_t)sig->si_addr != in->site) {
+	if (!in->older && regs->rip == in->site && (uint64_t)(uintptr_t)sig->si_addr != in->site) {
 		in->older = true;
 		return NULL;
 	}
@@ -47,7 +41,8 @@ static struct err *inject_trap(struct inject *in, const siginfo_t *sig, bool *do
  * without, the exit stop whose entry was at the site: a task that comes from a stop inside
  * another call first reports that one's exit, so stops are told apart by their address.
  */
-static struct err *inject_stop(struct inject *in, int status, bool *entered, bool *done)
+static struct err *inject_stop(struct inject *in, int status, struct regs *regs, bool *entered,
+			       bool *done)
 {
 	struct __ptrace_syscall_info info;
 	siginfo_t sig;
@@ -68,10 +63,16 @@ static struct err *inject_stop(struct inject *in, int status, bool *entered, boo
 			*done = *entered && info.instruction_pointer == in->site + 2;
 		return NULL;
 	case STOP_SIGNAL:
+		TRY(tracee_regs_get(in->tid, regs));
+		/* only by the int3 does one come there: what else stops it does so before */
+		*done = in->trap && WSTOPSIG(status) == SIGTRAP && regs->rip == in->site + 3;
+		if (*done)
+			return NULL;
 		if (ptrace(PTRACE_GETSIGINFO, in->tid, NULL, &sig) < 0)
 			return &err_gone;
-		if (in->trap && sig.si_code > 0 && sig.si_signo != SIGCHLD)
-			return inject_trap(in, &sig, done);
+		if (in->trap && sig.si_code > 0 && sig.si_signo != SIGCHLD &&
+		    (!in->stash || tracee_is_fault(sig.si_signo)))
+			return inject_trap(in, &sig, regs);
 		if (in->stash)
 			in->stash(in->ctx, in->tid, sig.si_signo, &sig);
 		return NULL;
@@ -102,10 +103,13 @@ struct err *inject_call_regs(struct inject *in, const struct regs *saved, int64_
 	while (!done) {
 		TRY(tracee_resume(in->tid, in->trap ? PTRACE_CONT : PTRACE_SYSCALL, 0));
 		TRY(tracee_wait(in->tid, &status));
-		TRY(inject_stop(in, status, &entered, &done));
+		TRY(inject_stop(in, status, &regs, &entered, &done));
 	}
-	TRY(tracee_regs_get(in->tid, &regs));
+	if (!in->trap)
+		TRY(tracee_regs_get(in->tid, &regs));
 	*ret = (int64_t)regs.rax;
+	if (in->leave)
+		return NULL;
 	/* Never let the kernel see a restartable result of ours on the way back. */
 	regs = *saved;
 	return tracee_regs_set(in->tid, &regs);

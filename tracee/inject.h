@@ -16,6 +16,7 @@ struct inject {
 	bool older;		/* a signal from before our call has come */
 	bool trap;		/* site is followed by int3 and no handler of the program's can see
 				 * it (replay): one stop a call instead of two */
+	bool leave;		/* the caller sets registers before the task goes on */
 	/* Called for a signal that gets in the way: keep it, it was not delivered.  May be NULL. */
 	void (*stash)(void *ctx, pid_t tid, int sig, const siginfo_t *info);
 	void *ctx;

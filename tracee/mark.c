@@ -189,13 +189,29 @@ static bool among_code(csh handle, cs_insn *insn, const uint8_t *code, size_t n,
 /* MAYBE: some ways of decoding come to it, but what is around does not look like code. */
 enum verdict { NO, MAYBE, YES };
 
+/*
+ * Where to begin to decode: some way before `at'.  More zeros than an instruction has bytes are
+ * none of the code, which begins behind them.
+ */
+static size_t decode_from(const uint8_t *code, size_t at)
+{
+	size_t first = at > BEFORE ? at - BEFORE : 0, zeros = 0, begin = first;
+
+	for (size_t i = first; i < at; i++) {
+		zeros = code[i] ? 0 : zeros + 1;
+		if (zeros >= DECODE_LONGEST + 1)
+			begin = i + 1;
+	}
+	return begin;
+}
+
 /* Any start falls into step with the code after some instructions: most must agree. */
 static enum verdict is_instruction(const uint8_t *code, size_t n, size_t at, size_t len)
 {
 	enum { FEW = 4, RUNS = 16 };
 	csh handle = decoder_plain();
 	cs_insn *insn = handle ? cs_malloc(handle) : NULL;
-	size_t first = at > BEFORE ? at - BEFORE : 0, met = 0, runs = 0, good_start = first;
+	size_t first = decode_from(code, at), met = 0, runs = 0, good_start = first;
 	bool is, seen;
 
 	while (insn && runs < RUNS && first + runs <= at) {
@@ -269,6 +285,44 @@ struct err *marks_find(pid_t tid, uint64_t addr, uint64_t len, struct mark_site 
 	*sites_ret = NULL;
 	*n_ret = 0;
 	return &err_nomem;
+}
+
+struct err *marks_on_path(pid_t tid, uint64_t addr, uint64_t end, struct mark_site **sites_ret,
+			  unsigned *n_ret)
+{
+	csh handle = decoder_plain();
+	cs_insn *insn = handle ? cs_malloc(handle) : NULL;
+	uint8_t *code = malloc(end - addr + 1);
+	size_t room = code ? tracee_read_some(tid, addr, code, end - addr) : 0;
+	const uint8_t *p = code;
+	uint64_t at = addr;
+	struct mark_site site;
+	bool good = true;
+
+	*sites_ret = NULL;
+	*n_ret = 0;
+	while (insn && good && room && cs_disasm_iter(handle, &p, &room, &at, insn) &&
+	       goes_on(insn)) {
+		const uint8_t *opcode = insn->bytes;
+		size_t left = insn->size;
+
+		if (!is_wanted(insn->id))
+			continue;
+		while (left && *opcode != 0x0f) {
+			opcode++;
+			left--;
+		}
+		if (looks_like(opcode, sizeof(insn->bytes) - (size_t)(opcode - insn->bytes),
+			       &site) &&
+		    site.len == left) {
+			site.offset = insn->address - addr + insn->size - left;
+			good = note(sites_ret, n_ret, &site);
+		}
+	}
+	if (insn)
+		cs_free(insn, 1);
+	free(code);
+	return good ? NULL : &err_nomem;
 }
 
 /* ---- in and out ------------------------------------------------------------------------------ */

@@ -38,6 +38,10 @@ struct mark_site { uint64_t offset; uint8_t kind, len; };
 struct err *marks_find(pid_t tid, uint64_t addr, uint64_t len, struct mark_site **sites_ret,
 		       unsigned *n_ret, bool *doubts_ret);
 
+/* Those that the task comes to from addr on, before end, if no branch is taken. */
+struct err *marks_on_path(pid_t tid, uint64_t addr, uint64_t end, struct mark_site **sites_ret,
+			  unsigned *n_ret);
+
 /*
  * Put one in: *ret for patches_add(), patch_mark is there now.  False: the bytes there are others.
  */

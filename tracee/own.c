@@ -14,6 +14,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "abi/page.h"
 #include "tracee/cpu.h"
 #include "tracee/maps.h"
 #include "tracee/mark.h"
@@ -66,7 +67,7 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 
 	if (info->si_code == SI_KERNEL) {
 		/* up to the end of the page: what is behind it may not be mapped */
-		size_t room = 4096 - (size_t)(g[REG_RIP] & 4095);
+		size_t room = PAGE_BYTES - (uint64_t)g[REG_RIP] % PAGE_BYTES;
 
 		memcpy(text, (const void *)(uintptr_t)g[REG_RIP],
 		       room < sizeof(text) ? room : sizeof(text));

@@ -389,9 +389,9 @@ static struct err *data_until(struct merging *m, uint64_t end)
 			break;
 		from = m->data > at ? (uint64_t)(m->data - at) + s->upto : s->upto;
 		to = (uint64_t)(m->hole - at) + s->upto;
-		from &= ~(uint64_t)(PAGE_BYTES - 1);
+		from = page_down(from);
 		if (to < end)	/* a page in the middle of which the hole begins */
-			to = (to + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+			to = page_up(to);
 		if (from >= end)
 			break;
 		TRY(read_range(s, from, to < end ? to : end));

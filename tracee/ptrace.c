@@ -61,9 +61,13 @@ struct err *tracee_xstate_get(pid_t tid, void *buf, size_t *len_ret)
 {
 	struct iovec iov = { buf, TRACEE_XSTATE_MAX };
 	const unsigned char *bytes = buf;
+	static const unsigned char zeros[64];
 
 	if (ptrace(PTRACE_GETREGSET, tid, NT_X86_XSTATE, &iov) < 0)
 		return ptrace_failed(tid, "cannot read its vector registers");
+	while (iov.iov_len > sizeof(zeros) &&
+	       !memcmp(bytes + iov.iov_len - sizeof(zeros), zeros, sizeof(zeros)))
+		iov.iov_len -= sizeof(zeros);
 	while (iov.iov_len > 0 && bytes[iov.iov_len - 1] == 0)
 		iov.iov_len--;
 	*len_ret = iov.iov_len;
@@ -129,17 +133,24 @@ size_t tracee_read_pages(pid_t tid, const uint64_t *addr, void *const *buf, size
 	return got < 0 ? 0 : (size_t)got / PAGE_BYTES;
 }
 
+static struct err *mem_file_open(pid_t tid, int flags, int *fd_ret)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", tid);
+	*fd_ret = open(path, flags | O_CLOEXEC);
+	if (*fd_ret < 0)
+		return errno == ENOENT ? &err_gone : err_os(errno, "cannot open %s", path);
+	return NULL;
+}
+
 /* Pages that process_vm_readv refuses (PROT_NONE, write-only) but a debugger may see. */
 static struct err *mem_file_io(pid_t tid, uint64_t addr, void *rbuf, const void *wbuf, size_t len)
 {
-	char path[64];
 	size_t done = 0;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", tid);
-	fd = open(path, (wbuf ? O_RDWR : O_RDONLY) | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT ? &err_gone : err_os(errno, "cannot open %s", path);
+	TRY(mem_file_open(tid, wbuf ? O_RDWR : O_RDONLY, &fd));
 	while (done < len) {
 		off_t off = (off_t)(addr + done);
 		ssize_t n = wbuf ? pwrite(fd, (const char *)wbuf + done, len - done, off) :
@@ -168,7 +179,7 @@ static bool poke(pid_t tid, uint64_t addr, const void *buf, size_t len)
 {
 	long word;
 
-	if (len > sizeof(word) || (addr & 4095) + sizeof(word) > 4096)
+	if (len > sizeof(word) || addr % PAGE_BYTES + sizeof(word) > PAGE_BYTES)
 		return false;
 	errno = 0;
 	word = ptrace(PTRACE_PEEKDATA, tid, (void *)(uintptr_t)addr, NULL);
@@ -188,6 +199,28 @@ struct err *tracee_write(pid_t tid, uint64_t addr, const void *buf, size_t len)
 	return poke(tid, addr, buf, len) ? NULL : mem_file_io(tid, addr, NULL, buf, len);
 }
 
+struct err *tracee_mem_write(struct tracee_mem *m, uint64_t addr, const void *buf, size_t len)
+{
+	struct iovec local = { (void *)(uintptr_t)buf, len };
+	struct iovec remote = { (void *)(uintptr_t)addr, len };
+
+	if (!len || (m->fd < 0 &&
+		     process_vm_writev(m->tid, &local, 1, &remote, 1, 0) == (ssize_t)len))
+		return NULL;
+	if (m->fd < 0)
+		TRY(mem_file_open(m->tid, O_RDWR, &m->fd));
+	if (pwrite(m->fd, buf, len, (off_t)addr) == (ssize_t)len)
+		return NULL;
+	return tracee_write(m->tid, addr, buf, len);
+}
+
+void tracee_mem_close(struct tracee_mem *m)
+{
+	if (m->fd >= 0)
+		close(m->fd);
+	m->fd = -1;
+}
+
 void tracee_read_string(pid_t tid, uint64_t addr, char *buf, size_t size)
 {
 	size_t done = 0;
@@ -195,7 +228,7 @@ void tracee_read_string(pid_t tid, uint64_t addr, char *buf, size_t size)
 	buf[0] = '\0';
 	while (done < size - 1) {
 		/* up to the page's end, so that one unmapped page does not hide the one before */
-		size_t room = 4096 - ((addr + done) & 4095);
+		size_t room = PAGE_BYTES - (addr + done) % PAGE_BYTES;
 		size_t want = room < size - 1 - done ? room : size - 1 - done;
 		size_t n = tracee_read_some(tid, addr + done, buf + done, want);
 
@@ -285,6 +318,11 @@ enum tracee_stop tracee_stop_kind(int status)
 			return STOP_GROUP;
 		return STOP_EVENT;
 	}
+}
+
+bool tracee_is_fault(int sig)
+{
+	return sig == SIGSEGV || sig == SIGBUS || sig == SIGILL || sig == SIGFPE || sig == SIGTRAP;
 }
 
 struct err *tracee_sigmask_get(pid_t tid, uint64_t *ret)

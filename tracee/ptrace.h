@@ -31,6 +31,14 @@ struct err *tracee_xstate_set(pid_t tid, const void *buf, size_t len) __must_che
  * by tracee_write only where the kernel lets a debugger do so (private mappings). */
 struct err *tracee_read(pid_t tid, uint64_t addr, void *buf, size_t len) __must_check;
 struct err *tracee_write(pid_t tid, uint64_t addr, const void *buf, size_t len) __must_check;
+/*
+ * The same for many writes, some of them to code: the file that these go through is opened once.
+ * tid's memory must stay the one it was at the first write.  Begin with fd -1.
+ */
+struct tracee_mem { pid_t tid; int fd; };
+struct err *tracee_mem_write(struct tracee_mem *m, uint64_t addr, const void *buf,
+			     size_t len) __must_check;
+void tracee_mem_close(struct tracee_mem *m);
 /* As many bytes as are mapped from addr on; 0 when none are. */
 size_t tracee_read_some(pid_t tid, uint64_t addr, void *buf, size_t len);
 /* Pages, each into a buffer of its own, in one call: how many of them, from the first on. */
@@ -76,6 +84,8 @@ enum tracee_stop {
 };
 
 enum tracee_stop tracee_stop_kind(int status);
+/* Is it one that the kernel sends for what an instruction does? */
+bool tracee_is_fault(int sig);
 
 /* kernel sigset_t, 64 bits */
 struct err *tracee_sigmask_get(pid_t tid, uint64_t *ret) __must_check;

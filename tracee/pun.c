@@ -191,7 +191,7 @@ bool pun_quiet(pid_t tid, const struct pun *p)
 	}
 	n = tracee_read_some(tid, from, code, 2 * NEAR);
 	if (n < NEAR) {		/* the page before is not there */
-		from = p->addr & ~(uint64_t)(PAGE_BYTES - 1);
+		from = page_down(p->addr);
 		n = tracee_read_some(tid, from, code, 2 * NEAR);
 	}
 	return x86_branch_into(code, n, from, X86_BRANCHES, p->addr, p->addr + X86_JUMP, 0) == n;
@@ -221,7 +221,7 @@ uint64_t pun_place(const struct pun *p, const struct tracee_maps *maps, uint64_t
 			uint32_t rel = (uint32_t)b4 << 24 | (uint32_t)b3 << 16 |
 				       (edge[2] ? 0xcc00u : 0x1000u) | (edge[1] ? 0xcc : 0x00);
 			uint64_t to = back + (uint64_t)(int64_t)(int32_t)rel;
-			uint64_t page = to & ~(uint64_t)(PAGE_BYTES - 1);
+			uint64_t page = page_down(to);
 
 			if (room_is_free(maps, &any, page - PAGE_BYTES, to + len + PAGE_BYTES))
 				return to;

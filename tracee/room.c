@@ -115,8 +115,8 @@ static bool hole_fits(const struct hole *h, const struct room_want *want, uint64
 		if (end > want->near + want->reach)
 			end = want->near + want->reach;
 	}
-	start = (start + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
-	end &= ~(uint64_t)(PAGE_BYTES - 1);
+	start = page_up(start);
+	end = page_down(end);
 	if (start >= end || end - start < want->len)
 		return false;
 	*first = start;
@@ -133,7 +133,7 @@ uint64_t room_nearest(const struct tracee_maps *maps, const struct room_want *wa
 	struct hole h = { 0 };
 
 	while (hole_next(maps, &k, &h)) {
-		uint64_t at = want->near & ~(PAGE_BYTES - 1ull), far;
+		uint64_t at = page_down(want->near), far;
 
 		if (!hole_fits(&h, want, &first, &last))
 			continue;
@@ -157,7 +157,7 @@ uint64_t room_loneliest(const struct tracee_maps *maps, const struct room_want *
 		if (!hole_fits(&h, want, &first, &last) || (best && last - first <= most))
 			continue;
 		most = last - first;
-		best = (first + most / 2) & ~(PAGE_BYTES - 1ull);
+		best = page_down(first + most / 2);
 	}
 	return best;
 }

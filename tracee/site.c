@@ -2,6 +2,7 @@
 
 #include <capstone/capstone.h>
 
+#include "abi/page.h"
 #include "x86/branch.h"
 #include "x86/decode.h"
 
@@ -19,7 +20,7 @@ bool site_insn_starts(pid_t tid, uint64_t at, uint64_t known)
 	bool all = insn != NULL;
 
 	if (n < want) {		/* the page before is not there */
-		from = at & ~4095ull;
+		from = page_down(at);
 		n = tracee_read_some(tid, from, code,
 				     (size_t)(known - from) < sizeof(code) ? (size_t)(known - from)
 									   : 0);
@@ -55,7 +56,7 @@ bool site_nobody_branches(pid_t tid, uint64_t first, uint64_t last)
 
 	n = tracee_read_some(tid, from, code, sizeof(code));
 	if (n < WINDOW) {	/* the pages before are not there */
-		from = first & ~4095ull;
+		from = page_down(first);
 		n = tracee_read_some(tid, from, code, sizeof(code));
 	}
 	while ((i = x86_branch_into(code, n, from, X86_BRANCHES, first, last, i)) < n) {

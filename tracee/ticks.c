@@ -275,7 +275,9 @@ struct err *ticks_step(pid_t tid, int request, uint64_t rip, uint64_t *count, in
 	TRY(tracee_resume(tid, request, 0));
 	TRY(tracee_wait(tid, status_ret));
 	*count += WIFSTOPPED(*status_ret) && ticks_is_branch(code);
-	if (WIFSTOPPED(*status_ret) && WSTOPSIG(*status_ret) == SIGTRAP)
+	if (WIFSTOPPED(*status_ret) && WSTOPSIG(*status_ret) != SIGTRAP)
+		memset(code, 0, sizeof(code));	/* it has not been carried out */
+	if (tracee_stop_kind(*status_ret) == STOP_SIGNAL)
 		step_hide(tid, code);
 	return NULL;
 }

@@ -60,7 +60,8 @@ void ticks_reset(int fd);
 unsigned flags_insn(const uint8_t *code, unsigned room, bool *push);
 /*
  * A step over code, begun without the trap flag, has ended: what it shows of that flag is taken
- * back.
+ * back.  Also when it ended before code was carried out, by a fault or another signal: code is
+ * zeros then.
  */
 void step_hide(pid_t tid, const uint8_t code[16]);
 /*

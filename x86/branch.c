@@ -7,32 +7,12 @@
 #include "x86/decode.h"
 #include "x86/instr.h"
 
-/* 0 when it is none. */
-static uint64_t target(const uint8_t *p, size_t room, uint64_t at, enum x86_branches kinds)
+/* Where the branch by 32 bits at p leads to; 0 when it is none. */
+static uint64_t target(const uint8_t *p, size_t room, uint64_t at)
 {
-	unsigned len;
+	unsigned len = room < 2 ? 0 : x86_branch32(p);
 
-	if (room < 2)
-		return 0;
-	len = x86_branch32(p);
-	if (len)
-		return len > room ? 0 : x86_branch32_to(p, len, at);
-	return kinds == X86_BRANCHES && x86_branch8(p) ? at + 2 + (uint64_t)(int64_t)(int8_t)p[1]
-						       : 0;
-}
-
-/* Of 16 bytes at p, a bit for each that a branch may begin with; 17 can be read. */
-static unsigned may_begin(const uint8_t *p)
-{
-	typedef uint8_t v16 __attribute__((vector_size(16)));
-	v16 v, high, next, any;
-
-	memcpy(&v, p, sizeof(v));
-	memcpy(&next, p + 1, sizeof(next));
-	high = v & 0xf0;
-	any = (v16)((v & 0xfe) == 0xe8) | (v16)((v == 0x0f) & ((next & 0xf0) == 0x80)) |
-	      (v16)(high == 0x70) | (v16)(v == 0xeb) | (v16)((v & 0xfc) == 0xe0);
-	return (unsigned)_mm_movemask_epi8((__m128i)any);
+	return len && len <= room ? x86_branch32_to(p, len, at) : 0;
 }
 
 /*
@@ -71,7 +51,7 @@ static size_t branch32_into(const uint8_t *code, size_t n, uint64_t addr, uint64
 			continue;
 		i = at >= from + BEFORE ? at - BEFORE : from;
 		for (; i < at + 16 && i < n; i++) {
-			uint64_t leads = target(code + i, n - i, addr + i, X86_BRANCHES_32);
+			uint64_t leads = target(code + i, n - i, addr + i);
 
 			if (leads > first && leads < last)
 				return i;
@@ -80,25 +60,39 @@ static size_t branch32_into(const uint8_t *code, size_t n, uint64_t addr, uint64
 	return n;
 }
 
+/* Branches by 8 bits lead no farther than that. */
+static size_t branch8_into(const uint8_t *code, size_t n, uint64_t addr, uint64_t first,
+			   uint64_t last, size_t from)
+{
+	enum { LEN = 2 };
+	int64_t start = (int64_t)(first + 1 - addr) - INT8_MAX - LEN,
+		end = (int64_t)(last - addr) - INT8_MIN - LEN;
+
+	if (start > (int64_t)from)
+		from = start < (int64_t)n ? (size_t)start : n;
+	if (end < (int64_t)n)
+		n = end > (int64_t)from ? (size_t)end : from;
+	for (size_t i = from; i < n; i++) {
+		uint64_t to = addr + i + LEN + (uint64_t)(int64_t)(int8_t)code[i + 1];
+
+		if (x86_branch8(code + i) && to > first && to < last)
+			return i;
+	}
+	return SIZE_MAX;
+}
+
 size_t x86_branch_into(const uint8_t *code, size_t n, uint64_t addr, enum x86_branches kinds,
 		       uint64_t first, uint64_t last, size_t from)
 {
+	size_t near, far;
+
 	if (last <= first + 1)
 		return n;
-	if (kinds == X86_BRANCHES_32)
-		return branch32_into(code, n, addr, first, last, from);
-	for (size_t at = from; at < n; at += 16) {	/* the last 16 bytes: all of them */
-		unsigned bits = n - at < 17 ? (1u << (n - at)) - 1 : may_begin(code + at);
-
-		for (; bits; bits &= bits - 1) {
-			size_t i = at + (unsigned)__builtin_ctz(bits);
-			uint64_t to = target(code + i, n - i, addr + i, kinds);
-
-			if (to > first && to < last)
-				return i;
-		}
-	}
-	return n;
+	far = branch32_into(code, n, addr, first, last, from);
+	if (kinds == X86_BRANCHES_32 || n < 2)
+		return far;
+	near = branch8_into(code, n - 1, addr, first, last, from);
+	return near < far ? near : far;
 }
 
 /*

@@ -3,6 +3,36 @@
 #include <capstone/capstone.h>
 #include <string.h>
 
+/*
+ * Capstone's table of processors names all that it knows.  With these in their place a program that
+ * Capstone is linked into is without the others' tables, most of what the loader would have to
+ * relocate.  cs_open() fails for them.
+ */
+#define NOT_LINKED_IN(processor)                                                                   \
+	__attribute__((weak)) int processor##_global_init(void *handle);                           \
+	__attribute__((weak)) int processor##_option(void *handle, cs_opt_type type, size_t value); \
+	int processor##_global_init(void *handle)                                                  \
+	{                                                                                          \
+		(void)handle;                                                                      \
+		return CS_ERR_ARCH;                                                                \
+	}                                                                                          \
+	int processor##_option(void *handle, cs_opt_type type, size_t value)                       \
+	{                                                                                          \
+		(void)handle, (void)type, (void)value;                                             \
+		return CS_ERR_OPTION;                                                              \
+	}
+NOT_LINKED_IN(AArch64)
+NOT_LINKED_IN(ARM)
+NOT_LINKED_IN(EVM)
+NOT_LINKED_IN(M680X)
+NOT_LINKED_IN(M68K)
+NOT_LINKED_IN(Mips)
+NOT_LINKED_IN(PPC)
+NOT_LINKED_IN(Sparc)
+NOT_LINKED_IN(SystemZ)
+NOT_LINKED_IN(TMS320C64x)
+NOT_LINKED_IN(XCore)
+
 static csh open_with(cs_opt_type option)
 {
 	csh handle;

@@ -73,3 +73,27 @@ bool x86_move(struct x86_code *c, const struct x86_instr *insn, const uint8_t *b
 	}
 	return false;
 }
+
+void x86_put_target(struct x86_code *c, const struct x86_instr *insn, const uint8_t *bytes,
+		    uint64_t from, unsigned reg)
+{
+	const uint8_t *op = bytes + insn->op_at;	/* ff /2 or ff /4 */
+	unsigned rest = insn->len - insn->op_at - 2u;
+	uint8_t mov[24], rex = reg < 8 ? 0x48 : 0x4c;
+	struct x86_instr moved = { 0 };
+
+	for (const uint8_t *b = bytes; b < op; b++) {
+		if ((*b & 0xf0) == 0x40)
+			rex |= *b & 3;
+		else if (*b == 0x64 || *b == 0x65 || *b == 0x67)	/* fs, gs, 32 bits */
+			mov[moved.len++] = *b;
+	}
+	mov[moved.len++] = rex;
+	mov[moved.len++] = 0x8b;
+	mov[moved.len++] = (uint8_t)((op[1] & 0xc7) | (reg & 7) << 3);
+	if (insn->disp_at)
+		moved.disp_at = moved.len;
+	memcpy(mov + moved.len, op + 2, rest);
+	moved.len = (uint8_t)(moved.len + rest);
+	x86_copy(c, &moved, mov, from + insn->len - moved.len);
+}

@@ -23,5 +23,11 @@ bool x86_move(struct x86_code *c, const struct x86_instr *insn, const uint8_t *b
 /* The bytes of the instruction as they must read there, whatever it is. */
 void x86_copy(struct x86_code *c, const struct x86_instr *insn, const uint8_t *bytes,
 	      uint64_t from);
+/*
+ * Appends a mov to reg (0 to 15) from what an indirect branch (X86_JMP_TO, X86_CALL_TO), of these
+ * bytes and at `from', takes its target from.
+ */
+void x86_put_target(struct x86_code *c, const struct x86_instr *insn, const uint8_t *bytes,
+		    uint64_t from, unsigned reg);
 
 #endif

@@ -75,7 +75,7 @@ struct alloc_symbol {
 
 struct alloc_log {
 	struct alloc_event *event;
-	size_t n, room;
+	size_t n, room, bytes;	/* bytes: of event[] */
 	struct alloc_moment *moment;	/* in order; none: the log is not of a recording */
 	size_t moments, moments_room;
 	struct alloc_stack *stack;
@@ -86,6 +86,7 @@ struct alloc_log {
 	uint64_t end_event;	/* where the recording was looked at last */
 	int pid;
 	uint64_t lost;		/* guest stacks that could not be had */
+	char *missing;		/* which allocations are not in the log, and why; NULL = all are */
 	struct alloc_symbol *symbol;	/* of guests, in order */
 	size_t symbols, symbols_room;
 	const char **alias;	/* sources with more than one line, in order */
@@ -102,6 +103,17 @@ const char *alloc_string_len(struct alloc_log *l, const char *s, size_t len);
 uint32_t alloc_stack_add(struct alloc_log *l, const struct alloc_stack *s);
 /* Returns its number. */
 size_t alloc_event_add(struct alloc_log *l, const struct alloc_event *e);
+/*
+ * Events are gone through in order from i on: the one that made what event i + some ends comes into
+ * the cache, which is anywhere in the log.
+ */
+static inline void alloc_event_ahead(const struct alloc_log *l, size_t i)
+{
+	enum { AHEAD = 24 };
+
+	if (i + AHEAD < l->n && l->event[i + AHEAD].made)
+		__builtin_prefetch(&l->event[l->event[i + AHEAD].made - 1]);
+}
 /* Room for so many events in all. */
 void alloc_events_room(struct alloc_log *l, size_t n);
 /* Its name is interned; returns its number. */

@@ -11,6 +11,7 @@
 #include "analysis/alloc/ljm.h"
 #include "analysis/output/ljs.h"
 #include "base/bug.h"
+#include "base/hash.h"
 
 enum { EVENT_SYMBOL, EVENT_ALLOC, EVENT_FREE, EVENT_MOVE };
 enum { PLACE_INT = 1, PLACE_LFUNC, PLACE_CFUNC, PLACE_TRACE, END = 0x80, FLUSH = 1 << 20 };
@@ -20,6 +21,9 @@ struct writer {
 	struct ljs_out o;
 	FILE *out;
 	bool *named;		/* native stacks whose symbol is there */
+	/* what addresses were named last: a hash, of one stack each, + 1 */
+	uint32_t *last;
+	size_t slots;
 };
 
 static struct ljs_symbol symbol_of(const struct alloc_symbol *s)
@@ -49,6 +53,19 @@ static const struct alloc_frame *native(const struct alloc_stack *s)
 	return f && f->addr ? f : NULL;
 }
 
+/* Another stack of the same place may have told its name; from here on this one has. */
+static bool is_named(struct writer *w, uint32_t stack, uint64_t addr, const char *name)
+{
+	size_t i = hash_mix(0, addr) & (w->slots - 1);
+	bool same;
+
+	while (w->last[i] && native(&w->l->stack[w->last[i] - 1])->addr != addr)
+		i = (i + 1) & (w->slots - 1);
+	same = w->last[i] && alloc_where(w->l, w->last[i] - 1) == name;
+	w->last[i] = stack + 1;
+	return same;
+}
+
 static void name_native(struct writer *w, uint32_t stack)
 {
 	const struct alloc_frame *f = native(&w->l->stack[stack]);
@@ -57,6 +74,8 @@ static void name_native(struct writer *w, uint32_t stack)
 	if (!f || w->named[stack])
 		return;
 	w->named[stack] = true;
+	if (is_named(w, stack, f->addr, name))
+		return;
 	put_symbol(w, &(struct ljs_symbol){ .kind = LJS_CFUNC,
 					    .addr = f->addr,
 					    .name = name,
@@ -118,6 +137,9 @@ struct err *alloc_ljm_write(struct alloc_log *l, const struct alloc_query *q, FI
 	size_t next = 0, to = q->to < l->n ? q->to : l->n;
 
 	w.named = alloc_zeroed(l->stacks + 1, sizeof(*w.named), "a profile");
+	for (w.slots = 64; w.slots < 2 * l->stacks;)
+		w.slots *= 2;
+	w.last = alloc_zeroed(w.slots, sizeof(*w.last), "a profile");
 	put_front(&w, &next);
 	for (size_t i = 0; i < to; i++) {
 		for (; next < l->symbols && l->symbol[next].at <= i; next++) {
@@ -134,5 +156,6 @@ struct err *alloc_ljm_write(struct alloc_log *l, const struct alloc_query *q, FI
 	flush(&w, 0);
 	free(w.o.bytes);
 	free(w.named);
+	free(w.last);
 	return NULL;
 }

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "analysis/alloc/alloc.h"
+#include "base/big.h"
 #include "base/bug.h"
 #include "base/hash.h"
 
@@ -125,11 +126,12 @@ void alloc_log_destroy(struct alloc_log *l)
 	free(l->strings);
 	free(l->alias);
 	free(l->symbol);
-	free(l->event);
+	big_free(l->event, l->bytes);
 	free(l->moment);
 	free(l->stack);
 	free(l->tid);
 	free(l->maps);
+	free(l->missing);
 	free(l);
 }
 
@@ -156,7 +158,8 @@ uint32_t alloc_stack_add(struct alloc_log *l, const struct alloc_stack *s)
 
 size_t alloc_event_add(struct alloc_log *l, const struct alloc_event *e)
 {
-	l->event = room(l->event, &l->room, l->n, sizeof(*l->event));
+	if (l->n == l->room)
+		alloc_events_room(l, l->room ? l->room + l->room / 2 : 256);
 	l->event[l->n] = *e;
 	return l->n++;
 }
@@ -165,8 +168,8 @@ void alloc_events_room(struct alloc_log *l, size_t n)
 {
 	if (n <= l->room)
 		return;
-	l->room = n;
-	l->event = need(realloc(l->event, n * sizeof(*l->event)));
+	l->event = big_more(l->event, &l->bytes, n * sizeof(*l->event), "a log of allocations");
+	l->room = l->bytes / sizeof(*l->event);
 }
 
 uint32_t alloc_symbol_add(struct alloc_log *l, const struct alloc_symbol *s)

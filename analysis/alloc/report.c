@@ -4,10 +4,11 @@
  * For each kind of event, who did it: how often, bytes allocated, bytes given back, and under
  * "Overrides" who had allocated the blocks that were moved or freed.  The heap summary is what
  * places hold at the end: bytes that are moved or freed are taken from the place that made the
- * block, and the new size of a moved block is put down there, too.
+ * block.
  *
- * Of a recording, places are lines; of a file, each entry of the file is a place of its own (as in
- * the peer's report two may have one text).
+ * Of a recording, places are lines, and a block that was moved is held by the place that moved it.
+ * Of a file, all is as the peer has it: each entry of the file is a place of its own (two may have
+ * one text), and the new size of a moved block is put down where the old one was made.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -139,6 +140,7 @@ static void count(struct report *r, const struct alloc_query *q)
 		struct entry *n = &r->entry[e->what][by];
 		struct pair *p;
 
+		alloc_event_ahead(r->l, i);
 		n->place = r->place_of[e->stack];
 		n->num++;
 		n->plus += e->size;
@@ -154,24 +156,29 @@ static void count(struct report *r, const struct alloc_query *q)
 	}
 }
 
+static void holds_more(struct report *r, const struct entry *e)
+{
+	if (!e->plus)
+		return;
+	r->place[e->place].holds += e->plus;
+	r->place[e->place].allocs += e->num;
+}
+
 static void heap_delta(struct report *r)
 {
 	bool lines = r->l->moments != 0;
 
 	for (size_t i = 0; i < r->l->stacks; i++) {
-		const struct entry *e = &r->entry[ALLOC_NEW][i];
-
-		if (!e->plus)
-			continue;
-		r->place[e->place].holds += e->plus;
-		r->place[e->place].allocs += e->num;
+		holds_more(r, &r->entry[ALLOC_NEW][i]);
+		if (lines)
+			holds_more(r, &r->entry[ALLOC_MOVE][i]);
 	}
 	for (size_t i = 0; i < r->pairs; i++) {
 		const struct pair *p = &r->pair[i];
 		struct place *made = &r->place[lines ? p->made : r->place_of[p->made]];
 
-		made->holds += p->allocated - p->freed;
-		made->allocs += p->allocated ? p->count : 0;
+		made->holds += (lines ? 0 : p->allocated) - p->freed;
+		made->allocs += !lines && p->allocated ? p->count : 0;
 		made->frees += p->freed ? p->count : 0;
 	}
 }

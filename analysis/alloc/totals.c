@@ -34,6 +34,17 @@ static void *need(void *p)
 
 /* ---- groups -------------------- */
 
+/* Objects of a language say what they are, as long as they live. */
+static const char *type_unknown(struct alloc_log *l, const struct alloc_stack *st)
+{
+	char text[96];
+
+	if (!st->vm)
+		return alloc_string(l, "(unknown)");
+	snprintf(text, sizeof(text), "(%.60s: freed, or no object)", st->vm);
+	return alloc_string(l, text);
+}
+
 /* What stacks of one group have in common: an interned string. */
 static const char *key_of(struct sum *s, uint32_t stack)
 {
@@ -45,7 +56,7 @@ static const char *key_of(struct sum *s, uint32_t stack)
 	case ALLOC_BY_FUNCTION:
 		return f && f->function ? f->function : alloc_where(s->l, stack);
 	case ALLOC_BY_TYPE:
-		return st->type ? st->type : alloc_string(s->l, "(unknown)");
+		return st->type ? st->type : type_unknown(s->l, st);
 	case ALLOC_BY_TRACE:
 		if (!f || !f->trace)
 			return alloc_string(s->l, "(no trace)");
@@ -204,23 +215,53 @@ static void first_pass(struct sum *s)
 		size_t was = ended_by(s, e);
 		uint32_t by;
 
+		alloc_event_ahead(s->l, i);
 		if (e->what == ALLOC_NONE)
 			continue;
 		by = group_of(s, e);
 		did(&t->group[by], e);
-		did(&t->all, e);
 		if (was != SIZE_MAX) {
 			const struct alloc_event *b = &s->l->event[was];
 
 			death(&t->group[group_of(s, b)], b->size, i - was, s->q->churn);
-			death(&t->all, b->size, i - was, s->q->churn);
+			t->all.live_bytes -= b->size;
 		}
 		if (e->what == ALLOC_FREE)
 			continue;
 		birth(&t->group[by], e->size, i);
-		birth(&t->all, e->size, i);
+		t->all.live_bytes += e->size;
+		if (t->all.live_bytes > t->all.peak_bytes) {
+			t->all.peak_bytes = t->all.live_bytes;
+			t->all.peak_at = i;
+		}
 		t->size_count[class_of(e->size)]++;
 		t->size_bytes[class_of(e->size)] += e->size;
+	}
+}
+
+/* What all groups come to, but for the peak: theirs were at different moments. */
+static void add_up(struct alloc_totals *t)
+{
+	struct alloc_group *all = &t->all;
+
+	for (size_t i = 0; i < t->n; i++) {
+		const struct alloc_group *g = &t->group[i];
+
+		all->allocs += g->allocs;
+		all->alloc_bytes += g->alloc_bytes;
+		all->moves += g->moves;
+		all->move_plus += g->move_plus;
+		all->move_minus += g->move_minus;
+		all->frees += g->frees;
+		all->free_bytes += g->free_bytes;
+		all->made += g->made;
+		all->made_bytes += g->made_bytes;
+		all->died += g->died;
+		all->died_bytes += g->died_bytes;
+		all->live += g->live;
+		all->churned += g->churned;
+		for (unsigned k = 0; k < ALLOC_CLASSES; k++)
+			all->life[k] += g->life[k];
 	}
 }
 
@@ -268,6 +309,7 @@ static void curve(struct sum *s)
 		const struct alloc_event *e = &s->l->event[i];
 		size_t was = ended_by(s, e);
 
+		alloc_event_ahead(s->l, i);
 		if (was != SIZE_MAX)
 			add(live, rank, group_of(s, &s->l->event[was]), 0, s->l->event[was].size);
 		if (e->what == ALLOC_NEW || e->what == ALLOC_MOVE)
@@ -333,6 +375,7 @@ struct err *alloc_totals_make(struct alloc_log *l, const struct alloc_query *q,
 	s.of_stack = need(calloc(l->stacks + 1, sizeof(*s.of_stack)));
 	s.of_thread = need(calloc(UINT16_MAX + 1, sizeof(*s.of_thread)));
 	first_pass(&s);
+	add_up(ret);
 	for (size_t i = 0; i < ret->n; i++)
 		ret->group[i].peak_event = alloc_moment_of(l, ret->group[i].peak_at);
 	ret->all.peak_event = alloc_moment_of(l, ret->all.peak_at);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/audit/audit.h"
+#include "base/cleanup.h"
 
 struct group {
 	const struct audit_message *first;
@@ -83,15 +84,12 @@ static void put_group(const struct audit_log *l, const struct group *g, FILE *ou
 
 struct err *audit_list(const struct audit_log *l, FILE *out)
 {
-	const struct audit_message **m = malloc((l->n + 1) * sizeof(*m));
-	struct group *g = calloc(l->n + 1, sizeof(*g));
+	_cleanup_free_ const struct audit_message **m = malloc((l->n + 1) * sizeof(*m));
+	_cleanup_free_ struct group *g = calloc(l->n + 1, sizeof(*g));
 	size_t n = 0;
 
-	if (!m || !g) {
-		free(m);
-		free(g);
+	if (!m || !g)
 		return &err_nomem;
-	}
 	for (size_t i = 0; i < l->n; i++)
 		m[i] = &l->message[i];
 	qsort(m, l->n, sizeof(*m), by_name_then_place);
@@ -104,7 +102,5 @@ struct err *audit_list(const struct audit_log *l, FILE *out)
 	qsort(g, n, sizeof(*g), by_count);
 	for (size_t i = 0; i < n; i++)
 		put_group(l, &g[i], out);
-	free(m);
-	free(g);
 	return NULL;
 }

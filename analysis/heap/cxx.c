@@ -2,11 +2,28 @@
  * cxx.c - libstdc++'s strings, vectors, smart pointers and the like.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/heap/shape.h"
 
 /* ---- strings --------------------------------------------------------------------------------- */
+
+/* n characters of the template's argument, if that is known. */
+static bool string_of(struct heap_view *v, struct heap_value *x, uint64_t p, uint64_t n)
+{
+	const struct symbols_type *t = symbols_type_argument(x->of, 0);
+	const char *text;
+
+	if (!text_wide_prefix(t))
+		return shape_string(v, x, p, n);
+	text = text_wide_string(v, p, n, t);
+	if (!text)
+		return false;
+	shape_closed(x, text);
+	x->flags |= HEAP_STRING;
+	return true;
+}
 
 static bool string_is(struct heap_view *v, struct heap_value *x)
 {
@@ -20,7 +37,7 @@ static bool string_is(struct heap_view *v, struct heap_value *x)
 	/* the old string keeps its length before its characters */
 	if (!shape_word(v, x, "_M_string_length", &n) && !view_u64(v, p - 24, &n))
 		return false;
-	return shape_string(v, x, p, n);
+	return string_of(v, x, p, n);
 }
 const struct heap_shape shape_cxx_string = { "std::string", string_is, NULL };
 
@@ -32,7 +49,7 @@ static bool view_is(struct heap_view *v, struct heap_value *x)
 	if ((!shape_is(name, "basic_string_view") && !shape_is(name, "string_view")) ||
 	    !shape_word(v, x, "_M_str", &p) || !shape_word(v, x, "_M_len", &n))
 		return false;
-	return shape_string(v, x, p, n);
+	return string_of(v, x, p, n);
 }
 const struct heap_shape shape_cxx_view = { "std::string_view", view_is, NULL };
 
@@ -123,7 +140,7 @@ static bool deque_is(struct heap_view *v, struct heap_value *x)
 	x->data[0] = cur;
 	x->data[1] = n;
 	x->data[2] = node;
-	x->text = heap_text(v, "std::deque with %" PRIu64 " elements", n);
+	x->text = heap_text(v, "std::deque with %" PRIu64 " element%s", n, n == 1 ? "" : "s");
 	x->flags |= HEAP_OPENS;
 	return true;
 }
@@ -268,3 +285,190 @@ static bool atomic_is(struct heap_view *v, struct heap_value *x)
 	return true;
 }
 const struct heap_shape shape_cxx_atomic = { "std::atomic", atomic_is, NULL };
+
+/* The base of a t whose name begins so, and where it is. */
+static const struct symbols_type *base_named(const struct symbols_type *t, const char *class,
+					     uint64_t *offset)
+{
+	const struct symbols_member *m;
+	size_t n;
+
+	m = symbols_type_members(t, &n);
+	for (size_t i = 0; i < n; i++) {
+		if (!m[i].base || !shape_is(shape_name(m[i].type), class))
+			continue;
+		*offset += m[i].offset;
+		return m[i].type;
+	}
+	return NULL;
+}
+
+/* ---- tuples ---------------------------------------------------------------------------------- */
+
+static bool tuple_is(struct heap_view *v, struct heap_value *x)
+{
+	uint64_t offset = 0;
+
+	(void)v;
+	if (!shape_is(shape_name(x->of), "tuple"))
+		return false;
+	if (!base_named(x->of, "_Tuple_impl", &offset)) {
+		shape_closed(x, "empty std::tuple");
+		return true;
+	}
+	x->text = "std::tuple containing";
+	return x->flags & HEAP_OPENS;
+}
+
+static void tuple_open(struct heap_view *v, struct heap_value *x)
+{
+	uint64_t offset = 0;
+	const struct symbols_type *t = base_named(x->of, "_Tuple_impl", &offset);
+
+	for (unsigned i = 0; t; i++) {
+		uint64_t at = offset, in = 0;
+		const struct symbols_type *head = base_named(t, "_Head_base", &at),
+					  *held = symbols_type_argument(head, 0);
+
+		/* what has no bytes is a base itself */
+		if (head)
+			symbols_type_member(head, "_M_head_impl", &in, &held);
+		if (!held || !value_add(v, x, heap_text(v, "[%u]", i), held, x->addr + at + in))
+			return;
+		t = base_named(t, "_Tuple_impl", &offset);
+	}
+}
+const struct heap_shape shape_cxx_tuple = { "std::tuple", tuple_is, tuple_open };
+
+/* ---- bitsets --------------------------------------------------------------------------------- */
+
+static bool bitset_is(struct heap_view *v, struct heap_value *x)
+{
+	const char *name = shape_name(x->of), *args = strchr(name, '<');
+	uint64_t n = args ? strtoull(args + 1, NULL, 10) : 0;
+
+	(void)v;
+	if (!shape_is(name, "bitset") || !n || n > x->size * 8)
+		return false;
+	x->data[0] = n;
+	x->text = "std::bitset";
+	return x->flags & HEAP_OPENS;
+}
+
+/* Those that are set, as gdb shows them. */
+static void bitset_open(struct heap_view *v, struct heap_value *x)
+{
+	for (uint64_t i = 0; i < x->data[0]; i++) {
+		uint8_t byte;
+
+		if (!view_read(v, x->addr + i / 8, &byte, 1))
+			return;
+		if (byte >> (i % 8) & 1 &&
+		    !value_add_text(v, x, heap_text(v, "[%" PRIu64 "]", i), NULL, "1"))
+			return;
+	}
+}
+const struct heap_shape shape_cxx_bitset = { "std::bitset", bitset_is, bitset_open };
+
+/* ---- stack, queue, priority_queue ------------------------------------------------------------ */
+
+static const char *adaptor_of(const struct heap_value *x)
+{
+	static const char *const all[] = { "stack", "queue", "priority_queue" };
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		if (shape_is(shape_name(x->of), all[i]))
+			return all[i];
+	return NULL;
+}
+
+static bool adaptor_in(struct heap_view *v, const struct heap_value *x, struct heap_value *in)
+{
+	uint64_t offset;
+
+	*in = (struct heap_value){ 0 };
+	if (!shape_path(x->of, "c", &offset, &in->of))
+		return false;
+	in->addr = x->addr + offset;
+	value_fill(v, in);
+	return true;
+}
+
+static bool adaptor_is(struct heap_view *v, struct heap_value *x)
+{
+	const char *which = adaptor_of(x);
+	struct heap_value in;
+
+	if (!which || !adaptor_in(v, x, &in))
+		return false;
+	x->text = heap_text(v, "std::%s wrapping: %s", which, in.text);
+	if (!(in.flags & HEAP_OPENS))
+		x->flags &= ~(unsigned)HEAP_OPENS;
+	return true;
+}
+
+static void adaptor_open(struct heap_view *v, struct heap_value *x)
+{
+	struct heap_value in;
+
+	if (!adaptor_in(v, x, &in))
+		return;
+	x->children = heap_value_open(v, &in);
+	x->child = in.child;
+	x->flags |= in.flags & HEAP_CUT;
+}
+const struct heap_shape shape_cxx_adaptor = { "std::queue", adaptor_is, adaptor_open };
+
+/* ---- any, duration --------------------------------------------------------------------------- */
+
+/* The manager is a function of the class template that the type is an argument of. */
+static bool any_is(struct heap_view *v, struct heap_value *x)
+{
+	struct heap_place p = { 0 };
+	uint64_t manager;
+	const char *type, *end;
+
+	if (!shape_is(shape_name(x->of), "any") || !shape_word(v, x, "_M_manager", &manager))
+		return false;
+	if (!manager) {
+		shape_closed(x, "std::any [no contained value]");
+		return true;
+	}
+	v->st->ops->place(v->st, manager, &p);
+	type = p.text ? strstr(p.text, "::_Manager_") : NULL;
+	type = type ? strchr(type, '<') : NULL;
+	end = type ? strstr(type, ">::") : NULL;
+	if (end)
+		x->text = heap_text(v, "std::any containing %.*s", (int)(end - type) - 1, type + 1);
+	return end != NULL;
+}
+const struct heap_shape shape_cxx_any = { "std::any", any_is, NULL };
+
+static bool duration_is(struct heap_view *v, struct heap_value *x)
+{
+	static const struct {
+		const char *ratio, *unit;
+	} units[] = {
+		{ "ratio<1, 1000000000>", "ns" }, { "ratio<1, 1000000>", "us" },
+		{ "ratio<1, 1000>", "ms" },	  { "ratio<1, 1>", "s" },
+		{ "ratio<60, 1>", "min" },	  { "ratio<3600, 1>", "h" },
+		{ "ratio<86400, 1>", "d" },
+	};
+	struct heap_value in = { .addr = x->addr };
+	const char *name = shape_name(x->of);
+	uint64_t offset;
+
+	if (strncmp(name, "std::chrono::duration<", 22) ||
+	    !shape_path(x->of, "__r", &offset, &in.of))
+		return false;
+	value_fill(v, &in);
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
+		if (!strstr(name, units[i].ratio))
+			continue;
+		shape_closed(x, heap_text(v, "std::chrono::duration = { %s%s }", in.text,
+					  units[i].unit));
+		return true;
+	}
+	return false;
+}
+const struct heap_shape shape_cxx_duration = { "std::chrono::duration", duration_is, NULL };

@@ -212,13 +212,38 @@ static void compare_words(struct differ *f, uint64_t from, uint64_t to)
 	}
 }
 
+/* The array that a structure ends with. */
+static void compare_tail(struct differ *f, const struct symbols_member *tail, char *path)
+{
+	const struct symbols_type *element = symbols_type_target(symbols_type_strip(tail->type));
+	uint64_t one = symbols_type_size(element), at = tail->offset;
+
+	for (uint64_t i = 0; at + one <= f->len; i++, at += one) {
+		size_t k;
+
+		if (!memcmp(f->then + at, f->now + at, one))
+			continue;
+		k = (size_t)snprintf(path, PATH, ".%s[%" PRIu64 "]", tail->name ? tail->name : "",
+				     i);
+		if (k < PATH)
+			compare(f, element, at, path, k, 1);
+		path[0] = 0;
+	}
+}
+
 /* Of a block or variable whose bytes differ: as count of type t; words where t is not known. */
 void diff_compare_object(struct differ *f, const struct symbols_type *t)
 {
 	uint64_t one = symbols_type_size(t), done = 0;
+	struct symbols_member tail;
 	char path[PATH] = "";
 
 	f->budget = 1 << 16;
+	if (one && one <= f->len && symbols_type_flexible(t, &tail)) {
+		compare(f, t, 0, path, 0, 0);
+		compare_tail(f, &tail, path);
+		return;
+	}
 	for (uint64_t i = 0; one && (i + 1) * one <= f->len; i++, done = i * one) {
 		size_t k = 0;
 

@@ -67,6 +67,11 @@ static const struct guests_vm *machine_of(struct recording *r, const char *langu
 	return NULL;
 }
 
+bool guest_has_python(struct recording *r)
+{
+	return machine_of(r, "python");
+}
+
 const char *guest_text(struct recording *r, uint64_t addr, const char *language)
 {
 	const struct guests_limits limits = { 4, 50, 200 };
@@ -78,35 +83,30 @@ const char *guest_text(struct recording *r, uint64_t addr, const char *language)
 	return recording_keep(r, must(strdup(text)));
 }
 
-/* ---- LuaJIT's blocks (GC64: guests/luajit.h has the layouts) --------------------------------- */
+struct fields {
+	struct recording *r;
+	heap_field_fn *fn;
+	void *ctx;
+	bool enough;
+};
 
-enum { MARKED = 8, TYPE = 9, UPVALUES = 11, STRING_LEN = 20, PROTO_SIZE = 56 };
-enum { STR = 4, UPVAL = 5, THREAD = 6, PROTO = 7, FUNC = 8, TAB = 11, UDATA = 12 };
-
-static uint32_t u32(const unsigned char *p, unsigned at)
+static void tell_field(void *ctx, const struct guests_variable *v)
 {
-	uint32_t v;
+	struct fields *f = ctx;
 
-	memcpy(&v, p + at, 4);
-	return v;
+	if (!f->enough)
+		f->enough = !f->fn(f->ctx, recording_keep(f->r, must(strdup(v->name))),
+				   recording_keep(f->r, must(strdup(v->value))));
 }
 
-static const char *luajit_name(const unsigned char *p, uint64_t size)
+void guest_fields(struct recording *r, const char *language, uint64_t addr, heap_field_fn *fn,
+		  void *ctx)
 {
-	if (size < 24 || p[MARKED] & 0x80)
-		return NULL;
-	switch (p[TYPE]) {
-	case STR:
-		return size >= 25ull + u32(p, STRING_LEN) && size < 33ull + u32(p, STRING_LEN) ?
-			       "Lua string" : NULL;
-	case UPVAL: return size == 48 ? "Lua upvalue" : NULL;
-	case PROTO: return size >= 104 && u32(p, PROTO_SIZE) == size ? "Lua prototype" : NULL;
-	case FUNC: return size == 40 + 8ull * p[UPVALUES] ? "Lua function" : NULL;
-	case TAB: return size == 64 ? "Lua table" : NULL;
-	case THREAD: return size == 96 || size == 104 ? "Lua thread" : NULL;
-	case UDATA: return size >= 48 && u32(p, 16) + 48ull == size ? "Lua userdata" : NULL;
-	}
-	return NULL;
+	const struct guests_vm *vm = machine_of(r, language);
+	struct fields f = { .r = r, .fn = fn, .ctx = ctx };
+
+	if (vm)
+		guests_fields(r->guests, vm, addr, tell_field, &f);
 }
 
 /* ---- what a block is ------------------------------------------------------------------------- */
@@ -126,20 +126,24 @@ const char *guest_python_name(struct recording *r, uint64_t addr)
 const char *guest_block_name(struct recording *r, const struct alloc_stack *by, uint64_t addr,
 			     const unsigned char *bytes, uint64_t size)
 {
-	enum { GC_HEAD = 16 };	/* before objects that the collector knows */
+	const struct guests_vm *vm;
 	const char *name;
-	char text[64];
+	char text[160];
 
 	if (!strncmp(by->vm, "LuaJIT", 6))
-		return luajit_name(bytes, size);
+		return guest_luajit_kind(bytes, size);
 	if (!strncmp(by->vm, "Lua", 3) && by->type) {
 		snprintf(text, sizeof(text), "Lua %s", by->type);
 		return alloc_string(memlog_log(&r->j.s), text);
 	}
 	if (strncmp(by->vm, "CPython", 7))
 		return NULL;
-	name = guest_python_name(r, addr);
-	return name || size < GC_HEAD + 16 ? name : guest_python_name(r, addr + GC_HEAD);
+	vm = addr & 7 ? NULL : machine_of(r, "python");
+	name = vm ? guest_python_kind(r->guests, vm, addr, size) : NULL;
+	if (!name)
+		return NULL;
+	snprintf(text, sizeof(text), "Python %s", name);
+	return alloc_string(memlog_log(&r->j.s), text);
 }
 
 /* ---- variables by name ----------------------------------------------------------------------- */
@@ -147,19 +151,23 @@ const char *guest_block_name(struct recording *r, const struct alloc_stack *by, 
 struct wanted {
 	struct recording *r;
 	const char *name, *text;
+	uint64_t object;
 };
 
 static void is_wanted(void *ctx, const struct guests_variable *v)
 {
 	struct wanted *w = ctx;
 
-	if (!w->text && !strcmp(v->name, w->name))
-		w->text = recording_keep(w->r, must(strdup(v->value)));
+	if (w->text || strcmp(v->name, w->name))
+		return;
+	w->text = recording_keep(w->r, must(strdup(v->value)));
+	w->object = v->object;
 }
 
-const char *guest_named(struct recording *r, const char *language, const char *name)
+const char *guest_named(struct recording *r, const char *language, const char *name,
+			uint64_t *object)
 {
-	struct wanted w = { r, name, NULL };
+	struct wanted w = { r, name, NULL, 0 };
 	enum guests_language want = !strcmp(language, "python") ? GUESTS_PYTHON : GUESTS_LUA;
 
 	machine_of(r, language);
@@ -179,5 +187,6 @@ const char *guest_named(struct recording *r, const char *language, const char *n
 				guests_locals(r->guests, f, is_wanted, &w);
 		}
 	}
+	*object = w.object;
 	return w.text;
 }

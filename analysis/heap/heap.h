@@ -64,6 +64,8 @@ struct heap_reference {
 };
 
 struct heap_store;
+/* Texts stay as long as the store's other texts.  False: no more. */
+typedef bool heap_field_fn(void *ctx, const char *name, const char *text);
 struct heap_store_ops {
 	void (*destroy)(struct heap_store *st);
 	/* Goes to a moment.  ERR_USAGE: there is no such one, and it is nowhere now. */
@@ -91,6 +93,12 @@ struct heap_store_ops {
 	 */
 	const char *(*guest)(struct heap_store *st, const char *language, uint64_t addr,
 			     const char *name);
+	/*
+	 * The attributes of such an object, or variable: no more than until fn says false.  NULL:
+	 * they have none.
+	 */
+	void (*fields)(struct heap_store *st, const char *language, uint64_t addr, const char *name,
+		       heap_field_fn *fn, void *ctx);
 	/*
 	 * "Python dict": the object that begins at addr, where it says so itself; NULL = none.
 	 * NULL: the store cannot say.

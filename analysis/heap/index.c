@@ -38,8 +38,9 @@ static const struct symbols_type *by_stack(struct recording *r, struct guessed *
 static bool is_beginning(const struct symbols_type *t, uint64_t size)
 {
 	uint64_t one = symbols_type_size(t);
+	struct symbols_member tail;
 
-	return one && size > one && size % one;
+	return one && size > one && size % one && !symbols_type_flexible(t, &tail);
 }
 
 static const struct symbols_type *node_type(struct recording *r, struct guessed *cache, size_t i,
@@ -57,6 +58,8 @@ static const struct symbols_type *node_type(struct recording *r, struct guessed 
 	    symbols_vtable_class(r->j.s.sym, vptr, mem, &top, &t) && t && !top)
 		return t;
 	t = by_stack(r, cache, b);
+	if (!symbols_type_size(t))
+		t = NULL;
 	/* bytes are what an allocator sees, too */
 	if (t && !is_beginning(t, b->size) && symbols_type_size(t) > 1)
 		return t;
@@ -97,11 +100,14 @@ void recording_block(struct recording *r, size_t node, struct heap_block *ret)
 	const struct alloc_event *made = memlog_maker(&r->j.s, n->block);
 	uint64_t one = symbols_type_size(t);
 	struct alloc_log *l = memlog_log(&r->j.s);
+	struct symbols_member tail;
 
 	*ret = (struct heap_block){ .addr = b->addr, .size = b->size, .type = t };
 	if (t) {
 		ret->name = symbols_type_name(t);
 		ret->count = one && b->size / one ? b->size / one : 1;
+		if (symbols_type_flexible(t, &tail))
+			ret->count = 1;
 	}
 	if (made && !t && l->stack[made->stack].vm)
 		ret->name = guest_block_name(r, &l->stack[made->stack], b->addr,

@@ -3,6 +3,7 @@
  *
  *	recording.c	the store that reads a recording
  *	view.c		values: memory, names, opening
+ *	shapes.c	the list of shapes, of shape.h
  *	text.c		what a number, enumeration, string, pointer looks like
  */
 #ifndef ANALYSIS_HEAP_INTERNAL_H
@@ -21,6 +22,7 @@ struct heap_shape {
 
 struct heap_view {
 	struct heap_store *st;
+	const struct heap_shape *const *shapes;	/* looked at in this order; ends with NULL */
 	struct heap_view_options o;
 	struct heap_arena *arena;
 	const uint64_t *in_register;	/* what is read at REGISTER_AT (view.c); NULL = nothing */
@@ -56,9 +58,6 @@ struct heap_value *value_add_text(struct heap_view *v, struct heap_value *x, con
 /* Fills x from its name, type (x->of) and address. */
 void value_fill(struct heap_view *v, struct heap_value *x);
 
-/* shape.c: what x, a struct or a class that is there, is besides its fields */
-void shape_find(struct heap_view *v, struct heap_value *x);
-
 /* links.c: lists and trees of C.  A pointer that leads to one; a field that only links. */
 void links_find(struct heap_view *v, struct heap_value *x);
 bool links_member(const struct symbols_type *t, const struct symbols_member *m);
@@ -77,5 +76,10 @@ const char *text_quote(struct heap_view *v, const void *bytes, size_t len, bool 
 /* Those of an enumeration to v->enumerator. */
 void text_enumerators(struct heap_view *v, const struct symbols_type *t);
 bool text_is_character(const struct symbols_type *t);
+/* "L", "u", "U" of wchar_t, char16_t, char32_t; NULL: t is none of them */
+const char *text_wide_prefix(const struct symbols_type *t);
+/* n characters of type t at addr, or (UINT64_MAX) up to a zero; NULL = missing. */
+const char *text_wide_string(struct heap_view *v, uint64_t addr, uint64_t n,
+			     const struct symbols_type *t);
 
 #endif

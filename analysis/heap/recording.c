@@ -32,6 +32,7 @@ static void leave(struct recording *r)
 	while (r->texts)
 		free(r->text[--r->texts]);
 	guest_leave(r);
+	pymalloc_leave(r);
 	graph_deinit(&r->j.g);
 	memory_deinit(&r->j.m);
 	free(r->j.carried);
@@ -241,10 +242,22 @@ static void place_code(struct recording *r, uint64_t addr, struct heap_place *re
 		ret->text = recording_keep(r, text);
 }
 
+/* In the array that a structure ends with. */
+static void place_tail(const struct symbols_member *tail, uint64_t offset, char *path, size_t size)
+{
+	const struct symbols_type *element = symbols_type_target(symbols_type_strip(tail->type));
+	uint64_t one = symbols_type_size(element);
+	int n = snprintf(path, size, ".%s[%" PRIu64 "]", tail->name ? tail->name : "", offset / one);
+
+	if (n > 0 && (size_t)n < size && offset % one)
+		symbols_type_path(element, offset % one, true, path + n, size - (size_t)n);
+}
+
 static void place_block(struct recording *r, size_t node, uint64_t addr, struct heap_place *ret)
 {
 	struct heap_block *b = &ret->block;
 	uint64_t one, offset;
+	struct symbols_member tail;
 	char path[256] = "", at[32] = "", *text;
 
 	recording_block(r, node, b);
@@ -255,11 +268,13 @@ static void place_block(struct recording *r, size_t node, uint64_t addr, struct 
 		snprintf(at, sizeof(at), "[%" PRIu64 "]", offset / one);
 	if (one && offset / one < b->count && offset % one)
 		symbols_type_path(b->type, offset % one, true, path, sizeof(path));
+	else if (symbols_type_flexible(b->type, &tail) && offset >= tail.offset)
+		place_tail(&tail, offset - tail.offset, path, sizeof(path));
 	else if (offset && !at[0])
 		snprintf(path, sizeof(path), "+%" PRIu64, offset);
 	if (b->name && b->count > 1)
 		text = asprintf(&text, "block of %" PRIu64 " %s%s%s%s", b->count, b->name,
-				at[0] ? " " : "", at, path) < 0 ? NULL : text;
+				at[0] ? ", " : "", at, path) < 0 ? NULL : text;
 	else if (b->name)
 		text = asprintf(&text, "block %s%s%s", b->name, path[0] ? " " : "", path) < 0 ?
 			       NULL : text;
@@ -267,6 +282,30 @@ static void place_block(struct recording *r, size_t node, uint64_t addr, struct 
 		text = asprintf(&text, "block of %" PRIu64 " bytes%s", b->size, path) < 0 ? NULL
 											   : text;
 	ret->text = recording_keep(r, text);
+}
+
+static void small_block(const struct small *s, struct heap_block *ret)
+{
+	*ret = (struct heap_block){ .addr = s->addr, .size = s->size, .name = s->name,
+				    .count = 1 };
+}
+
+/* In an arena of Python. */
+static bool place_small(struct recording *r, size_t node, uint64_t addr, struct heap_place *ret)
+{
+	const struct small *s = r->j.g.node[node].size == 1 << 20 ? pymalloc_at(r, node, addr)
+								  : NULL;
+	char *text = NULL;
+
+	if (!s)
+		return false;
+	ret->where = HEAP_BLOCK;
+	small_block(s, &ret->block);
+	if (addr == s->addr ? asprintf(&text, "block %s", s->name) < 0
+			    : asprintf(&text, "block %s+%" PRIu64, s->name, addr - s->addr) < 0)
+		text = NULL;
+	ret->text = recording_keep(r, text);
+	return true;
 }
 
 /* The type of a variable that begins at addr. */
@@ -298,7 +337,8 @@ static void recording_place(struct heap_store *st, uint64_t addr, struct heap_pl
 		return;
 	}
 	if (node != SIZE_MAX) {
-		place_block(r, node, addr, ret);
+		if (!place_small(r, node, addr, ret))
+			place_block(r, node, addr, ret);
 		return;
 	}
 	a = memory_area(&r->j.m, addr);
@@ -315,10 +355,28 @@ static void recording_place(struct heap_store *st, uint64_t addr, struct heap_pl
 static bool recording_nth(struct heap_store *st, size_t i, struct heap_block *ret)
 {
 	struct recording *r = recording_of(st);
+	bool small;
 
-	if (i >= r->j.g.n)
-		return false;
-	recording_block(r, i, ret);
+	pymalloc_find(r);
+	if (i != r->next_at)
+		r->next_node = r->next_small = r->next_at = 0;
+	for (;; r->next_at++) {		/* most often the one behind the last */
+		while (r->next_node < r->j.g.n && r->arena[r->next_node])
+			r->next_node++;
+		if (r->next_node >= r->j.g.n && r->next_small >= r->smalls)
+			return false;
+		small = r->next_small < r->smalls &&
+			(r->next_node >= r->j.g.n ||
+			 r->small[r->next_small].addr < r->j.g.node[r->next_node].addr);
+		if (r->next_at == i)
+			break;
+		*(small ? &r->next_small : &r->next_node) += 1;
+	}
+	if (small)
+		small_block(&r->small[r->next_small++], ret);
+	else
+		recording_block(r, r->next_node++, ret);
+	r->next_at++;
 	return true;
 }
 
@@ -355,7 +413,16 @@ static const char *recording_guest(struct heap_store *st, const char *language, 
 {
 	struct recording *r = recording_of(st);
 
-	return name ? guest_named(r, language, name) : guest_text(r, addr, language);
+	return name ? guest_named(r, language, name, &addr) : guest_text(r, addr, language);
+}
+
+static void recording_fields(struct heap_store *st, const char *language, uint64_t addr,
+			     const char *name, heap_field_fn *fn, void *ctx)
+{
+	struct recording *r = recording_of(st);
+
+	if ((!name || guest_named(r, language, name, &addr)) && addr)
+		guest_fields(r, language, addr, fn, ctx);
 }
 
 static const char *recording_object(struct heap_store *st, uint64_t addr)
@@ -367,6 +434,7 @@ static const struct heap_store_ops ops = { recording_destroy, recording_go,    r
 					   recording_eval,    recording_place, recording_nth,
 					   recording_references,
 					   recording_guest,
+					   recording_fields,
 					   recording_object };
 
 struct err *recording_only(const struct heap_store *st, const char *what)

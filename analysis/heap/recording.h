@@ -22,6 +22,11 @@ struct recording {
 	const struct symbols_type **type;
 	struct guests *guests;	/* machines at this moment; NULL = none yet */
 	bool guests_tried;
+	/* pymalloc.c: what lies in arenas of Python, by address; which nodes are such arenas */
+	struct small { uint64_t addr; uint32_t size; const char *name; } *small;
+	size_t smalls, smalls_room;
+	bool *arena, smalls_known;
+	size_t next_node, next_small, next_at;	/* block next_at is one of these */
 	/* strings of the present moment */
 	char **text;
 	size_t texts, texts_room;
@@ -49,13 +54,23 @@ void writer_name(struct symbols *sym, struct heap_writer *w, uint64_t lookup);
  * = it is none.  The kind of one of LuaJIT's blocks by its first bytes; NULL = it is no object.
  */
 const char *guest_text(struct recording *r, uint64_t addr, const char *language);
-const char *guest_named(struct recording *r, const char *language, const char *name);
+/* object: where it is; 0 = unknown */
+const char *guest_named(struct recording *r, const char *language, const char *name,
+			uint64_t *object);
+void guest_fields(struct recording *r, const char *language, uint64_t addr, heap_field_fn *fn,
+		  void *ctx);
 /* "Lua table", "Python dict", of a block that a machine of this name has allocated; NULL = unknown */
 const char *guest_block_name(struct recording *r, const struct alloc_stack *by, uint64_t addr,
 			     const unsigned char *bytes, uint64_t size);
 /* The object of Python that surely begins at addr: "Python dict"; NULL = none. */
 const char *guest_python_name(struct recording *r, uint64_t addr);
+bool guest_has_python(struct recording *r);
 void guest_leave(struct recording *r);
+
+/* pymalloc.c: looks once at each moment; what is at addr, in this node, or NULL */
+void pymalloc_find(struct recording *r);
+const struct small *pymalloc_at(struct recording *r, size_t node, uint64_t addr);
+void pymalloc_leave(struct recording *r);
 
 /* writers.c: who was last to change these fields before the store's moment? */
 struct err *writers_find(struct recording *r, struct heap_difference **list, size_t n);

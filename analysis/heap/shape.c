@@ -60,25 +60,6 @@ bool shape_is(const char *name, const char *class)
 	return false;
 }
 
-void shape_find(struct heap_view *v, struct heap_value *x)
-{
-	static const struct heap_shape *const all[] = {
-		&shape_cxx_string,  &shape_cxx_view,   &shape_cxx_bits,	 &shape_cxx_vector,
-		&shape_cxx_deque,   &shape_cxx_list,   &shape_cxx_map,	 &shape_cxx_hash,
-		&shape_cxx_pointer, &shape_cxx_option, &shape_cxx_variant, &shape_cxx_atomic,
-		&shape_rust_string, &shape_rust_slice, &shape_rust_vector, &shape_rust_hash,
-		&shape_rust_enum,
-	};
-
-	if (v->o.raw)
-		return;
-	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
-		if (all[i]->is(v, x)) {
-			x->shape = all[i]->open ? all[i] : NULL;
-			return;
-		}
-}
-
 void shape_closed(struct heap_value *x, const char *text)
 {
 	x->text = text;

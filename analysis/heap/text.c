@@ -11,9 +11,11 @@
 /* DW_ATE_* */
 enum {
 	BOOLEAN = 2,
+	COMPLEX_FLOAT = 3,
 	FLOAT = 4,
 	SIGNED = 5,
 	SIGNED_CHAR = 6,
+	UNSIGNED = 7,
 	UNSIGNED_CHAR = 8,
 	UTF = 0x10,
 };
@@ -104,6 +106,88 @@ const char *text_string_exact(struct heap_view *v, uint64_t addr, uint64_t len)
 	return text_quote(v, buf, want, want < len);
 }
 
+const char *text_wide_prefix(const struct symbols_type *t)
+{
+	static const struct {
+		const char *type, *prefix;
+	} all[] = { { "wchar_t", "L" }, { "char16_t", "u" }, { "char32_t", "U" } };
+	const char *name = symbols_type_name(t = symbols_type_strip(t));
+
+	if (symbols_type_kind(t) != SYMBOLS_T_BASE)
+		return NULL;
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		if (!strcmp(name, all[i].type))
+			return all[i].prefix;
+	return NULL;
+}
+
+static size_t put_utf8(char *to, uint32_t c)
+{
+	if (c < 0x80) {
+		to[0] = (char)c;
+		return 1;
+	}
+	if (c < 0x800) {
+		to[0] = (char)(0xc0 | c >> 6);
+		to[1] = (char)(0x80 | (c & 0x3f));
+		return 2;
+	}
+	if (c < 0x10000) {
+		to[0] = (char)(0xe0 | c >> 12);
+		to[1] = (char)(0x80 | (c >> 6 & 0x3f));
+		to[2] = (char)(0x80 | (c & 0x3f));
+		return 3;
+	}
+	to[0] = (char)(0xf0 | (c >> 18 & 7));
+	to[1] = (char)(0x80 | (c >> 12 & 0x3f));
+	to[2] = (char)(0x80 | (c >> 6 & 0x3f));
+	to[3] = (char)(0x80 | (c & 0x3f));
+	return 4;
+}
+
+/* The character at unit[*i] of so many; what is none becomes U+FFFD. */
+static uint32_t wide_at(const unsigned char *unit, size_t size, size_t n, size_t *i)
+{
+	uint32_t c = 0, low = 0;
+
+	memcpy(&c, unit + *i * size, size);
+	if (size == 2 && c - 0xd800 < 0x400 && *i + 1 < n) {
+		memcpy(&low, unit + (*i + 1) * size, size);
+		if (low - 0xdc00 < 0x400) {
+			++*i;
+			return 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
+		}
+	}
+	return c > 0x10ffff || c - 0xd800 < 0x800 ? 0xfffd : c;
+}
+
+const char *text_wide_string(struct heap_view *v, uint64_t addr, uint64_t n,
+			     const struct symbols_type *t)
+{
+	size_t size = symbols_type_size(t), max = v->o.string, want = n < max ? (size_t)n : max,
+	       got, used = 0, end;
+	unsigned char *unit = view_alloc(v, max * size + 1);
+	char *text = view_alloc(v, max * 4 + 1);
+	const char *prefix = text_wide_prefix(t);
+	uint32_t c = 1;
+	bool more;
+
+	got = (size != 2 && size != 4) || !prefix
+		      ? 0
+		      : v->st->ops->read(v->st, addr, unit, want * size) / size;
+	if (!got && want)
+		return NULL;
+	for (end = 0; end < got && (n != UINT64_MAX || c); end++) {
+		c = wide_at(unit, size, got, &end);
+		if (c || n != UINT64_MAX)
+			used += put_utf8(text + used, c);
+	}
+	while (n != UINT64_MAX && used && !text[used - 1])
+		used--;		/* of an array: zeros at its end say nothing */
+	more = n == UINT64_MAX ? c != 0 && end == max : got < n;
+	return heap_text(v, "%s%s", prefix, text_quote(v, text, used, more));
+}
+
 /* ---- numbers --------------------------------------------------------------------------------- */
 
 static const char *text_float(struct heap_view *v, const unsigned char *bytes, size_t size)
@@ -148,11 +232,59 @@ static const char *text_character(struct heap_view *v, int64_t n)
 	return heap_text(v, "%" PRId64 " '%.*s'", n, (int)strlen(q) - 2, q + 1);
 }
 
-static const char *text_wide(struct heap_view *v, const unsigned char *bytes, size_t size)
+static const char *text_wide_character(struct heap_view *v, int64_t n, const char *prefix)
 {
-	char text[40] = "0x";
+	char utf[5] = "";
+	const char *q;
+
+	if (n < 0 || n > 0x10ffff || (n >= 0xd800 && n < 0xe000))
+		return heap_text(v, "%" PRId64, n);
+	q = text_quote(v, utf, put_utf8(utf, (uint32_t)n), false);
+	return heap_text(v, "%" PRId64 " %s'%.*s'", n, prefix, (int)strlen(q) - 2, q + 1);
+}
+
+/* Of a class: where it is in there, or a function. */
+static const char *text_member_pointer(struct heap_view *v, const unsigned char *bytes, size_t size)
+{
+	struct heap_place p = { 0 };
+	uint64_t word[2] = { 0 };
+
+	memcpy(word, bytes, size < 16 ? size : 16);
+	if (size == 8)
+		return word[0] == UINT64_MAX ? "NULL" : heap_text(v, "+%" PRIu64, word[0]);
+	if (word[0] & 1)
+		return heap_text(v, "virtual, vtable+%" PRIu64, word[0] - 1);
+	v->st->ops->place(v->st, word[0], &p);
+	return word[0] ? heap_text(v, "0x%" PRIx64 "%s%s", word[0], p.text ? " -> " : "",
+				   p.text ? p.text : "")
+		       : "NULL";
+}
+
+static const char *text_complex(struct heap_view *v, const unsigned char *bytes, size_t size)
+{
+	return heap_text(v, "%s + %si", text_float(v, bytes, size / 2),
+			 text_float(v, bytes + size / 2, size / 2));
+}
+
+/* More than 8 bytes: an integer of 128 bits, or just bytes. */
+static const char *text_wide(struct heap_view *v, const unsigned char *bytes, size_t size,
+			     unsigned encoding)
+{
+	char text[80] = "0x", *end = text + sizeof(text) - 1;
+	unsigned __int128 whole = 0;
+	bool minus;
 	size_t n = 2;
 
+	if (size == 16 && (encoding == SIGNED || encoding == UNSIGNED)) {
+		memcpy(&whole, bytes, 16);
+		minus = encoding == SIGNED && whole >> 127;
+		whole = minus ? -whole : whole;
+		*end = 0;
+		do
+			*--end = (char)('0' + (int)(whole % 10));
+		while (whole /= 10);
+		return heap_text(v, "%s%s", minus ? "-" : "", end);
+	}
 	for (size_t i = size; i-- && n < sizeof(text) - 3;)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%02x", bytes[i]);
 	return heap_text(v, "%s", text);
@@ -216,8 +348,10 @@ static void text_pointer(struct heap_view *v, struct heap_value *x, const struct
 	x->text = to ? heap_text(v, "0x%" PRIx64, to) : "NULL";
 	if (!to)
 		return;
-	if (text_is_character(target)) {
-		const char *s = text_string(v, to, SIZE_MAX);
+	if (text_is_character(target) || text_wide_prefix(target)) {
+		const char *s = text_is_character(target)
+					? text_string(v, to, SIZE_MAX)
+					: text_wide_string(v, to, UINT64_MAX, target);
 
 		if (s) {
 			x->text = heap_text(v, "0x%" PRIx64 " %s", to, s);
@@ -263,6 +397,10 @@ static const char *text_number(struct heap_view *v, const struct symbols_type *t
 		return n ? "true" : "false";
 	if (text_is_character(t) && !field)
 		return text_character(v, n);
+	if (encoding == UTF && symbols_type_size(t) == 4 && !strcmp(symbols_type_name(t), "char"))
+		return text_wide_character(v, n, "");	/* Rust's */
+	if (text_wide_prefix(t) && !field)
+		return text_wide_character(v, n, text_wide_prefix(t));
 	if (encoding == SIGNED || encoding == SIGNED_CHAR)
 		return heap_text(v, "%" PRId64, n);
 	return heap_text(v, "%" PRIu64, (uint64_t)n);
@@ -273,7 +411,7 @@ void text_scalar(struct heap_view *v, struct heap_value *x, const struct symbols
 	const struct symbols_type *t = symbols_type_strip(x->of);
 	enum symbols_type_kind kind = symbols_type_kind(t);
 	uint64_t size = symbols_type_size(t), n;
-	unsigned char bytes[16] = { 0 };
+	unsigned char bytes[32] = { 0 };
 
 	x->type = x->of ? symbols_type_name(x->of) : NULL;
 	x->size = size;
@@ -283,6 +421,10 @@ void text_scalar(struct heap_view *v, struct heap_value *x, const struct symbols
 
 		v->st->ops->place(v->st, x->addr, &p);
 		x->text = p.text ? heap_text(v, "%s", p.text) : "{code}";
+		return;
+	}
+	if (kind == SYMBOLS_T_BASE && !size && !strcmp(x->type, "()")) {
+		x->text = "()";		/* Rust's nothing */
 		return;
 	}
 	if (!size || size > sizeof(bytes)) {
@@ -302,8 +444,12 @@ void text_scalar(struct heap_view *v, struct heap_value *x, const struct symbols
 		text_pointer(v, x, t, n);
 	} else if (symbols_type_encoding(t) == FLOAT) {
 		x->text = text_float(v, bytes, size);
+	} else if (symbols_type_encoding(t) == COMPLEX_FLOAT) {
+		x->text = text_complex(v, bytes, size);
+	} else if (kind == SYMBOLS_T_MEMBER_POINTER) {
+		x->text = text_member_pointer(v, bytes, size);
 	} else if (size > 8) {
-		x->text = text_wide(v, bytes, size);
+		x->text = text_wide(v, bytes, size, symbols_type_encoding(t));
 	} else {
 		x->text = text_number(v, t, number(bytes, size, symbols_type_encoding(t), field),
 				      field != NULL);

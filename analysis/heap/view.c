@@ -66,22 +66,6 @@ bool view_read(struct heap_view *v, uint64_t addr, void *buf, size_t len)
 	return v->st->ops->read(v->st, addr, buf, len) == len;
 }
 
-struct err *heap_view_create(struct heap_store *st, const struct heap_view_options *o,
-			     struct heap_view **ret)
-{
-	struct heap_view *v = calloc(1, sizeof(*v));
-
-	if (!v)
-		return &err_nomem;
-	v->st = st;
-	if (o)
-		v->o = *o;
-	v->o.children = v->o.children ? v->o.children : 200;
-	v->o.string = v->o.string ? v->o.string : 200;
-	*ret = v;
-	return NULL;
-}
-
 void heap_view_destroy(struct heap_view *v)
 {
 	if (!v)
@@ -146,10 +130,46 @@ struct heap_value *value_add_text(struct heap_view *v, struct heap_value *x, con
 	return c;
 }
 
+/* An array without a length ends with its block, where the structure before it begins that. */
+static uint64_t open_count(struct heap_view *v, const struct heap_value *whole,
+			   const struct heap_value *x)
+{
+	struct symbols_member tail;
+	struct heap_place p = { 0 };
+	uint64_t one;
+
+	if (!symbols_type_flexible(whole->of, &tail) || x->addr != whole->addr + tail.offset)
+		return 0;
+	v->st->ops->place(v->st, whole->addr, &p);
+	if (p.where != HEAP_BLOCK || p.block.addr != whole->addr)
+		return 0;
+	one = symbols_type_size(symbols_type_target(symbols_type_strip(tail.type)));
+	return p.block.size > tail.offset ? (p.block.size - tail.offset) / one : 0;
+}
+
+static void fill_open(struct heap_view *v, const struct heap_value *whole, struct heap_value *x)
+{
+	const struct symbols_type *element = symbols_type_target(symbols_type_strip(x->of));
+	uint64_t n = open_count(v, whole, x);
+
+	if (!n)
+		return;
+	x->size = n * symbols_type_size(element);
+	if (text_is_character(element)) {
+		x->text = text_string(v, x->addr, n);
+		x->flags |= HEAP_STRING;
+		return;
+	}
+	x->text = heap_text(v, "[%" PRIu64 "]", n);
+	x->data[0] = n;
+	x->flags |= HEAP_OPENS;
+}
+
 static void open_array(struct heap_view *v, struct heap_value *x, const struct symbols_type *t)
 {
 	const struct symbols_type *element = symbols_type_target(t);
-	uint64_t one = symbols_type_size(element), n = symbols_type_count(t);
+	uint64_t one = symbols_type_size(element),
+		 n = symbols_type_count(t) ? symbols_type_count(t) : x->data[0];
 
 	for (uint64_t i = 0; one && i < n; i++)
 		if (!value_add(v, x, heap_text(v, "[%" PRIu64 "]", i), element, x->addr + i * one))
@@ -192,6 +212,8 @@ static void open_fields(struct heap_view *v, struct heap_value *x, const struct 
 			text_scalar(v, c, &m[i]);
 		else
 			value_fill(v, c);
+		if (i + 1 == n && !c->size)
+			fill_open(v, x, c);
 		if (!v->o.raw && symbols_type_kind(symbols_type_strip(c->of)) == SYMBOLS_T_UNION)
 			mark_union(v, x, c, &m[i]);
 	}
@@ -228,11 +250,27 @@ size_t heap_value_open(struct heap_view *v, struct heap_value *x)
 
 /* ---- a value --------------------------------------------------------------------------------- */
 
+/* What x, a struct or a class that is there, is besides its fields. */
+static void shape_find(struct heap_view *v, struct heap_value *x)
+{
+	for (const struct heap_shape *const *s = v->o.raw ? NULL : v->shapes; s && *s; s++)
+		if ((*s)->is(v, x)) {
+			x->shape = (*s)->open ? *s : NULL;
+			return;
+		}
+}
+
 static void fill_compound(struct heap_view *v, struct heap_value *x, const struct symbols_type *t)
 {
+	const char *wide;
 	char byte;
 	size_t n;
 
+	symbols_type_members(t, &n);
+	if (!x->size && symbols_type_kind(t) != SYMBOLS_T_ARRAY && !n) {
+		x->text = "{}";
+		return;
+	}
 	if (!x->size || !view_read(v, x->addr, &byte, 1)) {
 		x->flags |= x->size ? HEAP_MISSING : 0;
 		x->text = x->size ? "<missing>" : "<unknown size>";
@@ -244,11 +282,17 @@ static void fill_compound(struct heap_view *v, struct heap_value *x, const struc
 			x->flags |= HEAP_STRING;
 			return;
 		}
+		if (text_wide_prefix(symbols_type_target(t)) &&
+		    (wide = text_wide_string(v, x->addr, symbols_type_count(t),
+					     symbols_type_target(t)))) {
+			x->text = wide;
+			x->flags |= HEAP_STRING;
+			return;
+		}
 		x->text = heap_text(v, "[%" PRIu64 "]", symbols_type_count(t));
 		x->flags |= HEAP_OPENS;
 		return;
 	}
-	symbols_type_members(t, &n);
 	x->text = n ? "{...}" : "{}";
 	x->flags |= n ? HEAP_OPENS : 0;
 	shape_find(v, x);
@@ -273,6 +317,18 @@ void value_fill(struct heap_view *v, struct heap_value *x)
 	}
 }
 
+struct guest_field { struct heap_view *v; struct heap_value *x; };
+
+static bool field_add(void *ctx, const char *name, const char *text)
+{
+	struct guest_field *f = ctx;
+
+	f->x->flags |= HEAP_OPENS;
+	f->x->opened = true;
+	return value_add_text(f->v, f->x, heap_text(f->v, "%s", name), NULL,
+			      heap_text(f->v, "%s", text));
+}
+
 struct heap_value *heap_value_guest(struct heap_view *v, const char *language, uint64_t addr,
 				    const char *name)
 {
@@ -288,13 +344,16 @@ struct heap_value *heap_value_guest(struct heap_view *v, const char *language, u
 				  .text = heap_text(v, "%s", text),
 				  .addr = addr,
 				  .flags = HEAP_GUEST };
+	if (ops->fields)
+		ops->fields(v->st, language, addr, name, field_add,
+			    &(struct guest_field){ v, x });
 	return x;
 }
 
 /* An object of a language, where that is sure. */
 static struct heap_value *object_at(struct heap_view *v, const struct heap_place *p, uint64_t addr)
 {
-	enum { GC_HEAD = 16 };	/* what Python has before some objects */
+	enum { GC_HEAD = 16 };	/* what Python has before some objects, once or twice */
 	bool whole = p->where == HEAP_BLOCK && p->block.addr == addr && p->block.name;
 	const char *type = whole ? p->block.name : NULL;
 	struct heap_value *guest = NULL;
@@ -305,7 +364,8 @@ static struct heap_value *object_at(struct heap_view *v, const struct heap_place
 		uint64_t at = addr;
 
 		type = v->st->ops->object(v->st, at);
-		if (!type && whole && !strncmp(p->block.name, "Python ", 7))
+		for (int i = 0; i < 2 && !type && whole && !strncmp(p->block.name, "Python ", 7);
+		     i++)
 			type = v->st->ops->object(v->st, at += GC_HEAD);
 		guest = type ? heap_value_guest(v, "python", at, NULL) : NULL;
 	}

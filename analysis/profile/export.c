@@ -31,6 +31,38 @@ static uint32_t mapping_of(struct exporter *e, const struct cpuprof_frame *f)
 	return e->mapping[f->module];
 }
 
+/*
+ * Readers take the first mapping for the program's own: where main() is most of the time, else
+ * where most stacks begin.
+ */
+static void main_first(struct exporter *e, const uint64_t *weight)
+{
+	uint64_t *seen = alloc_zeroed(e->p->strings + 1, sizeof(*seen), "a profile"), most = 0;
+	struct cpuprof_frame best = { 0 };
+
+	for (size_t i = 0; i < e->p->stacks; i++) {
+		const struct cpuprof_stack *s = &e->p->stack[i];
+
+		for (uint32_t k = 0; k < s->n; k++) {
+			const struct cpuprof_frame *f =
+				&e->p->frame[e->p->stack_frame[s->first + k]];
+			bool main = !strcmp(cpuprof_text(e->p, f->function), "main");
+
+			if (f->kind != CPUPROF_HOST || f->jit || !f->module ||
+			    (!main && k + 1 < s->n))
+				continue;
+			seen[f->module] += weight[i] << (main ? 20 : 0);
+			if (seen[f->module] <= most)
+				continue;
+			most = seen[f->module];
+			best = *f;
+		}
+	}
+	free(seen);
+	if (best.module)
+		mapping_of(e, &best);
+}
+
 /* Frame i of a stack and those it is inlined into; returns how many. */
 static uint32_t location(struct exporter *e, const uint32_t *frame, uint32_t n, uint32_t *ret)
 {
@@ -68,6 +100,7 @@ struct profile *cpuprof_profile(const struct cpuprof *p)
 	profile_period(e.out, "cpu", "nanoseconds", (int64_t)p->period_ns);
 	for (size_t i = 0; i < p->samples; i++)
 		weight[p->sample[i].stack] += p->sample[i].weight;
+	main_first(&e, weight);
 	for (size_t i = 0; i < p->stacks; i++) {
 		const struct cpuprof_stack *s = &p->stack[i];
 		const uint32_t *frame = p->stack_frame + s->first;

@@ -7,10 +7,12 @@
  * event.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "analysis/jit.h"
 #include "analysis/profile/internal.h"
+#include "guests/guests.h"
 
 enum { INLINED_MAX = 16, RARE = 1000 };
 
@@ -20,6 +22,15 @@ static bool is_unnamed(const struct cpuprof *p, uint32_t frame)
 
 	return f->kind == CPUPROF_HOST && !f->function && !f->file && f->address > 4096 &&
 	       (!f->module || cpuprof_text(p, f->module)[0] != '/');
+}
+
+/* No reason, or one of the native stack's own. */
+static bool is_native(const struct cpuprof *p, uint32_t why)
+{
+	const char *text = why ? cpuprof_text(p, why) : NULL;
+
+	return !text || !strcmp(text, guests_why_text(GUESTS_GUESSED)) ||
+	       !strcmp(text, guests_why_text(GUESTS_HOST));
 }
 
 /*
@@ -37,7 +48,7 @@ static bool *stacks_look(const struct cpuprof *p, bool *worth)
 			ret[i] = is_unnamed(p, p->stack_frame[p->stack[i].first + k]);
 	/* Where a language's machine is the reason, the program has not told names either. */
 	for (size_t i = 0; i < p->samples; i++)
-		if (ret[p->sample[i].stack] && !p->sample[i].why)
+		if (ret[p->sample[i].stack] && is_native(p, p->sample[i].why))
 			unnamed += p->sample[i].weight;
 	*worth = unnamed && unnamed * RARE >= p->weight;
 	return ret;

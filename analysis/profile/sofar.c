@@ -61,6 +61,7 @@ void sofar_sample(struct sofar *s, const struct cpuprof *p, const struct cpuprof
 		  struct pass_progress *to)
 {
 	const struct cpuprof_stack *st = &p->stack[sample->stack];
+	uint64_t n = p->samples + 1;
 	uint32_t name = st->n ? p->frame[p->stack_frame[st->first]].function : 0;
 
 	if (p->strings > s->room) {
@@ -71,6 +72,7 @@ void sofar_sample(struct sofar *s, const struct cpuprof *p, const struct cpuprof
 		s->room = room;
 	}
 	s->weight[name] += name ? sample->weight : 0;
-	if (p->samples % EVERY == EVERY - 1)
+	/* the first ones at once: what comes next may take long, where a file is new */
+	if (n < EVERY ? !(n & (n - 1)) : n % EVERY == 0)
 		tell(s, p, to);
 }

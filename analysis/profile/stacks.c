@@ -253,16 +253,21 @@ static void host_stack(struct view *v, const struct regs *regs, struct cpuprof_s
 				      .ctx = v,
 				      .copy = v->s->copy,
 				      .copy_start = regs->rsp };
+	enum symbols_end end;
 	size_t n;
 
 	symbols_regs_from(regs, &sr);
 	mem.copy_len = replay_memory(v->s->r, v->tid, regs->rsp, v->s->copy, STACK_COPY);
-	n = symbols_unwind(v->sym, &sr, &mem, pc, FRAMES_MAX);
+	n = symbols_unwind_end(v->sym, &sr, &mem, pc, FRAMES_MAX, &end);
 	for (size_t i = 0; i < n; i++)
 		list_host(v, &l, pc[i].lookup);
 	ret->stack = cpuprof_stack(v->s->p, l.frame, l.n);
-	if (n == FRAMES_MAX)
+	if (end == SYMBOLS_CUT)
 		ret->why = cpuprof_string(v->s->p, "more than 1024 frames");
+	else if (end != SYMBOLS_WHOLE)
+		ret->why = cpuprof_string(v->s->p, guests_why_text(end == SYMBOLS_GUESSED
+									   ? GUESTS_GUESSED
+									   : GUESTS_HOST));
 }
 
 static uint8_t kind_of(const struct guests_frame *f)

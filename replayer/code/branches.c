@@ -113,14 +113,14 @@ static bool any(const uint8_t *bits, uint64_t from, uint64_t to)
 	return false;
 }
 
-bool far_branches_into(pid_t tid, uint64_t start, uint64_t end, uint64_t first, uint64_t last)
+bool branches_into(pid_t tid, uint64_t start, uint64_t end, uint64_t first, uint64_t last)
 {
 	if (end < start + EDGE || end - start > CODE_MAX || first < start || last > end)
 		return true;
 	return any(code_of(tid, start, end)->bits, first + 1 - start, last - start);
 }
 
-bool far_known(pid_t tid, uint64_t start, uint64_t end)
+bool branches_known(pid_t tid, uint64_t start, uint64_t end)
 {
 	const struct code *c =
 		end < start + EDGE ? NULL : find(start, end, sum_of(tid, start, end));
@@ -128,7 +128,7 @@ bool far_known(pid_t tid, uint64_t start, uint64_t end)
 	return c && c->tables;
 }
 
-bool far_tables_to(pid_t tid, uint64_t start, uint64_t end, uint64_t addr)
+bool branches_tables_to(pid_t tid, uint64_t start, uint64_t end, uint64_t addr)
 {
 	struct code *c;
 

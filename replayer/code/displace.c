@@ -82,7 +82,7 @@ static bool nobody_jumps_into(pid_t tid, const struct site *s, uint64_t start, u
 	}
 	/* much looks like a table and is none; but its targets are instructions */
 	for (unsigned i = 1; i < s->n; i++) {
-		if (far_tables_to(tid, start, end, addr + s->insn[i].at))
+		if (branches_tables_to(tid, start, end, addr + s->insn[i].at))
 			return false;
 	}
 	return n > 0;
@@ -128,7 +128,7 @@ static bool nobody_comes_into(pid_t tid, const struct site *s, uint64_t start, u
 	return s->n == 1 || is_linkage(s) ||
 	       (site_nobody_branches(tid, s->addr, s->addr + s->len) &&
 		nobody_jumps_into(tid, s, start, end) &&
-		!far_branches_into(tid, start, end, s->addr, s->addr + s->len));
+		!branches_into(tid, start, end, s->addr, s->addr + s->len));
 }
 
 bool displace_decode(pid_t tid, uint64_t addr, unsigned want, uint64_t start, uint64_t end,

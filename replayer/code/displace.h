@@ -1,8 +1,8 @@
 /*
  * displace.h - instructions run elsewhere: for inprocess.c.
  */
-#ifndef REPLAYER_DISPLACE_H
-#define REPLAYER_DISPLACE_H
+#ifndef REPLAYER_CODE_DISPLACE_H
+#define REPLAYER_CODE_DISPLACE_H
 
 #include "tracee/site.h"
 #include "x86/move.h"

@@ -1,8 +1,8 @@
 /*
  * jump_tables.h - where jumps through tables may lead.
  */
-#ifndef REPLAYER_TABLES_H
-#define REPLAYER_TABLES_H
+#ifndef REPLAYER_CODE_JUMP_TABLES_H
+#define REPLAYER_CODE_JUMP_TABLES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -42,7 +42,7 @@ void rp_code_end(void)
 /* NULL: it cannot be read. */
 static struct page *page_of(uint64_t addr)
 {
-	uint64_t at = addr & ~(uint64_t)(PAGE_BYTES - 1);
+	uint64_t at = page_down(addr);
 	struct page *p = &pages[at / PAGE_BYTES % SLOTS];
 
 	if (at && p->at == at)
@@ -97,7 +97,7 @@ bool rp_code_write(pid_t real, uint64_t addr, const void *buf, size_t len)
 	/* over the end of a page: what is known of both is old then */
 	for (size_t i = 0; i < len; i++) {
 		p = &pages[(addr + i) / PAGE_BYTES % SLOTS];
-		if (real == of && p->at == ((addr + i) & ~(uint64_t)(PAGE_BYTES - 1)))
+		if (real == of && p->at == page_down(addr + i))
 			put_back(p);
 	}
 	err = tracee_write(real, addr, buf, len);

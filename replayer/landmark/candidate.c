@@ -18,7 +18,7 @@ enum { GENERAL = 15, R11 = 6, RSP = 19 };
 /* ---- is this the point? ------------------------------------------------------------------- */
 
 /*
- * Where the program's text makes detours (replay_probe_byte()), functions are called that are
+ * Where the program's text makes detours (replay_probe_outline()), functions are called that are
  * inlined in the recording: what a call does not keep, and what is left on stacks, is other there.
  * A pass that is taken for the point too early shows by a later event, as any does.
  */

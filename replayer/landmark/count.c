@@ -5,7 +5,8 @@
  * Only where the recording has counted them (TRACE_POINT).  By steps: each instruction is looked
  * at.  By a hardware counter: it is programmed to stop the task short of the point by as much as it
  * may be late, and a debug register stops it at each pass from there on, until count and registers
- * agree.
+ * agree.  A counter may miscount (and so may single steps on a virtual machine): where the count
+ * leads past the point, the task goes back, and the point is found by its state.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -64,6 +65,13 @@ static struct err *look(struct count *c, int status, int *stop)
 	if (tracee_stop_kind(status) != STOP_SIGNAL)
 		return NULL;
 	*stop = WSTOPSIG(status);
+	if (*stop == SIGTRAP && t->regs.rip == FIXED_STOP + 1) {
+		struct err *err = NULL;
+
+		*stop = 0;
+		calls_trap(c->r, t, c->ev, &err);
+		return err;
+	}
 	if (*stop == SIGTRAP || *stop == COUNTER_SIGNAL)
 		return NULL;
 	if (ptrace(PTRACE_GETSIGINFO, t->real, NULL, &info) < 0)
@@ -71,6 +79,7 @@ static struct err *look(struct count *c, int status, int *stop)
 	if (info.si_signo == SIGSEGV && info.si_code != SI_KERNEL)
 		TRY(effect_grow(t, (uint64_t)(uintptr_t)info.si_addr, &grown));
 	*stop = 0;
+	grown = grown || calls_fault(c->r, t, &info);
 	return grown || info.si_code <= 0 ? NULL : too_far(c);
 }
 
@@ -162,17 +171,26 @@ struct err *count_find(struct replay *r, struct rp_task *t, const struct trace_e
 	struct count c = { .r = r, .t = t, .ev = ev };
 	const struct ticks_cpu *cpu = ticks_cpu_here();
 	enum ticks_source s = source(r);
+	struct rp_snapshot *back = NULL;
+	struct err *err;
 
 	*found = false;
+	if (!r->counts_in_hook && trace_reader_meta(r->reader)->flow)
+		return NULL;	/* the recording counted in its hook, and here is another */
 	if (!point || !point->len || s == TICKS_LANDMARK || r->watchers)
 		return NULL;
 	c.want = point->y;
 	if (s == TICKS_PMU && cpu && !debug_registers_work())
 		return NULL;
-	if (s == TICKS_PMU && cpu)
-		TRY(by_counter(&c, cpu->skid));
-	else
-		TRY(by_steps(&c));
+	TRY(rp_snapshot_take(t, &back));
+	err = s == TICKS_PMU && cpu ? by_counter(&c, cpu->skid) : by_steps(&c);
+	if (back && err_catch(&err, ERR_DIVERGED)) {
+		log_debug("event %" PRIu64 ": its count of branches does not lead to it", ev->n);
+		return rp_snapshot_restore(r, t, back);
+	}
+	rp_snapshot_drop(back);
+	if (err)
+		return err;
 	t->regs.eflags = ev->regs.eflags;
 	t->dirty = true;
 	*found = true;

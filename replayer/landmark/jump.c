@@ -78,7 +78,7 @@ static struct err *stub_map(struct landmark *l)
 	tracee_maps_deinit(&maps);
 	if (!at)
 		return NULL;
-	page = at & ~(uint64_t)(PAGE_BYTES - 1);
+	page = page_down(at);
 	TRY(call(l->t, &ret, SYS_mmap, page, STUB_PAGES * PAGE_BYTES,
 		 PROT_READ | PROT_WRITE | PROT_EXEC,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE));
@@ -106,8 +106,8 @@ struct err *landmark_stub_write(struct landmark *l, bool *good)
 
 struct err *landmark_protect(struct landmark *l, int prot)
 {
-	uint64_t first = l->stub.pun.addr & ~(uint64_t)(PAGE_BYTES - 1);
-	uint64_t end = (l->stub.pun.addr + PUN_MAX + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+	uint64_t first = page_down(l->stub.pun.addr);
+	uint64_t end = page_up(l->stub.pun.addr + PUN_MAX);
 	int64_t ret;
 
 	return call(l->t, &ret, SYS_mprotect, first, end - first, (uint64_t)prot, 0);

@@ -50,7 +50,7 @@ struct err *landmark_here(struct replay *r, struct rp_task *t, const struct trac
 enum rp_search {
 	SEARCH_FIRST,		/* as usual */
 	SEARCH_NEXT,		/* the task is at a match that was wrong: the next one */
-	SEARCH_ANEW,		/* from the start, without running blind */
+	SEARCH_ANEW,		/* from the start, without running untested */
 };
 /* How the point of event n is to be looked for now. */
 enum rp_search mismatch_how(struct replay *r, uint64_t n);

@@ -4,11 +4,11 @@
  * A point in computing code is found by its state (search.c).  Where the recorder could not look at
  * all of a program's memory, an earlier pass may look just like the point: then a later event does
  * not agree, and the replay goes back to the match to look for the next one.  For that, copies of
- * all processes are kept (machine/copy.c): of each such match, and where the search ran blind for a
- * while, and so may have passed the point, of its beginning.
+ * all processes are kept (machine/copy.c): of each such match, and where the search ran untested
+ * for a while, and so may have passed the point, of its beginning.
  *
  *	match, next match, ... until the task's next call;  then from the beginning without running
- *	blind;  then the mismatch before
+ *	untested;  then the mismatch before
  *
  * Bounds, in processor time: the last MISMATCHES_MAX mismatches; going back on behalf of one
  * failure ends after BACK_NS: what failed first is what is reported then.  And as long as no match
@@ -145,7 +145,7 @@ static void all_drop(struct replay *r)
 }
 
 /*
- * Is there any sense in a look at the next match?  A search that ran blind may have passed the
+ * Is there any sense in a look at the next match?  A search that ran untested may have passed the
  * point: then soon from the start.
  */
 static bool next_left(const struct mismatch *d)

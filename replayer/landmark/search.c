@@ -303,13 +303,13 @@ static uint64_t untested_time(const struct landmark *l)
  * a search from the start, which is to find it, waits for that. In code that changes, each store
  * costs some stops, until that costs so much that copies of the code do without.
  */
-static uint64_t patience(const struct landmark *l, uint64_t blind)
+static uint64_t patience(const struct landmark *l, uint64_t untested)
 {
 	const struct trace_effect *p = l->point;
 	uint64_t most = p->addr > p->x ? p->addr : p->x;
 
-	if (blind)
-		return (p->x - blind) * 15 + p->x + (l->prot ? 100 : 20) * MS;
+	if (untested)
+		return (p->x - untested) * 15 + p->x + (l->prot ? 100 : 20) * MS;
 	if (!most)	/* a recorder of before 2026-12 did not know */
 		most = UNKNOWN_NS;
 	if (l->prot)
@@ -317,18 +317,18 @@ static uint64_t patience(const struct landmark *l, uint64_t blind)
 	return mismatch_failed(l->r) && !l->anew ? most * 20 + 50 * MS : most * 200 + 2000 * MS;
 }
 
-static struct err *attempt(struct landmark *l, enum how how, uint64_t blind)
+static struct err *attempt(struct landmark *l, enum how how, uint64_t untested)
 {
 	struct err *err = NULL;
 
 	l->timed = l->point && !l->r->watchers &&
-		   ((l->back && (blind || (l->prot && how != BY_DEBUG_REGISTER))) ||
+		   ((l->back && (untested || (l->prot && how != BY_DEBUG_REGISTER))) ||
 		    mismatch_left(l->r));
-	l->untested_ns = blind;
-	if (blind)
-		TRY(run_untested(l, blind));
+	l->untested_ns = untested;
+	if (untested)
+		TRY(run_untested(l, untested));
 	if (l->timed)
-		landmark_budget(l, patience(l, blind));
+		landmark_budget(l, patience(l, untested));
 	err = search(l, how);
 	if (l->timed)
 		landmark_budget_over();
@@ -373,22 +373,22 @@ static struct err *again(struct landmark *l, struct rp_snapshot **back, bool kee
  */
 static const struct {
 	enum how how;
-	bool blind;
+	bool untested;
 } otherwise[] = { { BY_COPIES, false }, { BY_DEBUG_REGISTER, true }, { BY_DEBUG_REGISTER, false } };
 enum { OTHERWISE = sizeof(otherwise) / sizeof(otherwise[0]) };
 
-static struct err *find(struct landmark *l, uint64_t blind, struct rp_snapshot **back)
+static struct err *find(struct landmark *l, uint64_t untested, struct rp_snapshot **back)
 {
 	struct replay *r = l->r;
-	struct err *err = attempt(l, BY_JUMP, blind);
+	struct err *err = attempt(l, BY_JUMP, untested);
 
-	if (!err && blind)
+	if (!err && untested)
 		share_good(r);
-	if (err == &landmark_late && blind) {
+	if (err == &landmark_late && untested) {
 		log_debug("event %" PRIu64 ": run past the point", l->ev->n);
 		share_missed(r);
 	}
-	if (*back && err == &landmark_late && blind) {
+	if (*back && err == &landmark_late && untested) {
 		TRY(again(l, back, l->prot != 0));
 		err = attempt(l, BY_JUMP, 0);
 	}
@@ -398,29 +398,29 @@ static struct err *find(struct landmark *l, uint64_t blind, struct rp_snapshot *
 		if (err != &landmark_late)
 			err_free(err);
 		TRY(again(l, back, i < OTHERWISE - 1));
-		err = attempt(l, otherwise[i].how, otherwise[i].blind ? blind : 0);
+		err = attempt(l, otherwise[i].how, otherwise[i].untested ? untested : 0);
 	}
 	return err;
 }
 
 /*
  * Where the witness does not cover all memory, the match may be wrong: mismatch.c keeps copies, of
- * the beginning too if the search runs blind.  That one also serves where memory is shared, which a
- * snapshot cannot keep.
+ * the beginning too if the search runs untested.  That one also serves where memory is shared,
+ * which a snapshot cannot keep.
  */
-static struct err *prepare(struct landmark *l, bool may_mismatch, bool anew, uint64_t *blind,
+static struct err *prepare(struct landmark *l, bool may_mismatch, bool anew, uint64_t *untested,
 			   struct rp_snapshot **back)
 {
 	bool kept = false;
 
-	*blind = anew ? 0 : untested_time(l);
-	if (*blind && !l->prot && (may_mismatch || l->t->mm->shared))
-		TRY(mismatch_start(l->r, l->ev->n, *blind, &kept));
-	else if (*blind || l->prot)
+	*untested = anew ? 0 : untested_time(l);
+	if (*untested && !l->prot && (may_mismatch || l->t->mm->shared))
+		TRY(mismatch_start(l->r, l->ev->n, *untested, &kept));
+	else if (*untested || l->prot)
 		TRY(snapshot(l, back));
 	l->back = kept || *back;
 	if (!l->back)
-		*blind = 0;
+		*untested = 0;
 	return NULL;
 }
 
@@ -429,7 +429,7 @@ struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trac
 	struct rp_snapshot *back = NULL;
 	enum rp_search how = mismatch_how(r, ev->n);
 	struct landmark l;
-	uint64_t blind = 0;
+	uint64_t untested = 0;
 	uint64_t began = now_ns();
 	bool found, may_mismatch;
 	struct err *err;
@@ -438,16 +438,20 @@ struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trac
 	TRY(count_find(r, t, ev, l.point, &found));
 	if (found)
 		return NULL;
+	if (r->counts_in_hook) {	/* here it must be outside of it */
+		TRY(calls_drain(r, t, ev));
+		begin(&l, r, t, ev);
+	}
 	l.prot = changing_code(&l);
 	l.past = how == SEARCH_NEXT;
 	l.anew = how == SEARCH_ANEW;
 	rp_tools_before_search(r, t, ev->regs.rip);
 	may_mismatch = l.point && l.point->object && !r->watchers;
 	if (!r->watchers)	/* what a probe has logged cannot be taken back */
-		TRY(prepare(&l, may_mismatch, how != SEARCH_FIRST, &blind, &back));
+		TRY(prepare(&l, may_mismatch, how != SEARCH_FIRST, &untested, &back));
 	landmark_progress(&l);
 	landmarks_of(r)->search = &l;
-	err = find(&l, blind, &back);
+	err = find(&l, untested, &back);
 	rp_tools_after_search(r, t);
 	landmarks_of(r)->search = NULL;
 	landmark_progress(NULL);
@@ -456,8 +460,8 @@ struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trac
 		err = landmark_missed(&l, "its time was over");
 	rp_snapshot_drop(back);
 	log_debug("event %" PRIu64 ": point found after %" PRIu64 " traps, %" PRIu64
-		  " trips, %u words in the test, %" PRIu64 " us (%" PRIu64 " blind) for %" PRIu64,
-		  ev->n, l.traps, l.trips, l.stub.words, (now_ns() - began) / 1000, blind / 1000,
+		  " trips, %u words in the test, %" PRIu64 " us (%" PRIu64 " untested) for %" PRIu64,
+		  ev->n, l.traps, l.trips, l.stub.words, (now_ns() - began) / 1000, untested / 1000,
 		  l.point ? l.point->x / 1000 : 0);
 	t->dirty = true;
 	if (err)

@@ -2,8 +2,8 @@
  * search.h - the search for one point in computing code: run.c runs the task, jump.c has the
  * jump there, candidate.c looks whether it is the point.
  */
-#ifndef REPLAYER_LANDMARK_H
-#define REPLAYER_LANDMARK_H
+#ifndef REPLAYER_LANDMARK_SEARCH_H
+#define REPLAYER_LANDMARK_SEARCH_H
 
 #include "replayer/landmark/landmark.h"
 #include "replayer/landmark/stub.h"
@@ -37,7 +37,7 @@ struct landmark {
 	/* this attempt has run so long without a test: it may be past the point */
 	uint64_t untested_ns;
 	bool past;			/* not the state that the task is in now: the next one */
-	bool anew;			/* from the start once more, without running blind */
+	bool anew;			/* from the start once more, without running untested */
 	int prot;			/* of the code, where the program may write to it; else 0 */
 	/* mappings that are somebody's stack; only looked for where the code makes detours */
 	struct { uint64_t start, end; } stack[LANDMARK_STACKS];

@@ -13,8 +13,8 @@
  * words lie on a page of their own: a store to the page of running code would cost hundreds of
  * cycles.
  */
-#ifndef REPLAYER_STUB_H
-#define REPLAYER_STUB_H
+#ifndef REPLAYER_LANDMARK_STUB_H
+#define REPLAYER_LANDMARK_STUB_H
 
 #include "tracee/pun.h"
 

@@ -105,47 +105,13 @@ void emit_lookup(struct emit *e, uint64_t at, uint64_t table)
 	x86_put_distance(&e->code, e->area + AREA_DATA + SLOT_COPY, 0);
 }
 
-/*
- * mov from what an indirect branch (ff /2, ff /4) takes its target from, to rcx; false: it has a
- * form of its own
- */
-static bool put_target(struct emit *e, const cs_insn *insn, const struct x86_instr *one)
-{
-	const uint8_t *b = insn->bytes, *end = b + insn->size;
-	uint8_t rex = 0x48, modrm;
-
-	for (; b < insn->bytes + one->op_at; b++) {
-		if (*b == 0x64 || *b == 0x65 || *b == 0x67)
-			X86_PUT(&e->code, *b);
-	}
-	if (one->op_at && (b[-1] & 0xf0) == 0x40)
-		rex |= b[-1] & 3;
-	if (end - b < 2 || *b++ != 0xff)
-		return false;
-	modrm = *b++;
-	if ((modrm & 0x38) != 0x10 && (modrm & 0x38) != 0x20)
-		return false;
-	X86_PUT(&e->code, rex, LOAD, (uint8_t)((modrm & 0xc7) | RCX << 3));
-	if ((modrm & 0xc7) == 0x05) {
-		int32_t rel;
-
-		memcpy(&rel, b, 4);
-		x86_put_distance(&e->code, insn->address + insn->size + (uint64_t)(int64_t)rel, 0);
-		return true;
-	}
-	x86_put(&e->code, b, (unsigned)(end - b));
-	return true;
-}
-
-static bool put_indirect(struct emit *e, const cs_insn *insn, const struct x86_instr *one)
+static void put_indirect(struct emit *e, const cs_insn *insn, const struct x86_instr *one)
 {
 	put_slot(e, STORE, RCX, SLOT_RCX);
-	if (!put_target(e, insn, one))
-		return false;
+	x86_put_target(&e->code, one, insn->bytes, insn->address, RCX);
 	if (one->form == X86_CALL_TO)
 		x86_put_push(&e->code, insn->address + insn->size);
 	x86_put_jump(&e->code, X86_ALWAYS, e->area);
-	return true;
 }
 
 static void put_return(struct emit *e, const cs_insn *insn)
@@ -197,7 +163,8 @@ static bool put_insn(struct emit *e, const cs_insn *insn, const struct x86_instr
 		return true;
 	case X86_JMP_TO:
 	case X86_CALL_TO:
-		return put_indirect(e, insn, one);
+		put_indirect(e, insn, one);
+		return true;
 	case X86_RET:
 		put_return(e, insn);
 		return true;

@@ -3,14 +3,16 @@
  *
  * The records of a TRACE_CALLS event are put into the task's buffer; the task then runs through any
  * number of patched calls, each of which takes one record, and stops at the first call that has
- * none.  That must be the task's next event.  Where the next event is not a call, the hook is asked
- * to stop behind the last record.
+ * none.  That must be the task's next event.  A record says whether the task is to stop behind it
+ * (buf_behind()): those that ask for the replayer's help, and, where the next event is not a call,
+ * the last one.
  *
  * Nothing here is trusted more than the rest of a trace: records lie in the task's own memory, and
  * it is the caged task itself that copies their bytes.
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -19,29 +21,79 @@
 #include "replayer/machine/machine.h"
 #include "tracee/blob.h"
 
+/* The middle of struct buf_state. */
+struct hook_state { uint64_t pos, end, stop, last, flow, flow_end; };
+_Static_assert(offsetof(struct buf_state, flow_end) ==
+		       offsetof(struct buf_state, pos) + offsetof(struct hook_state, flow_end),
+	       "in this order");
+
 static struct err *bad(const struct trace_event *ev, const char *what)
 {
 	return err_new(ERR_TRACE, "the trace is not sound: event %" PRIu64 " %s", ev->n, what);
 }
 
-struct err *calls_fill(struct rp_task *t, const struct trace_event *ev,
+static struct err *cannot_write(void)
+{
+	return errno == ESRCH ? &err_gone
+			      : err_os(errno, "cannot write a replayed process's buffer");
+}
+
+/* Data to `to', and where they now begin and end to buf_state. */
+static struct err *put(struct rp_task *t, const struct trace_effect *e, uint64_t to, size_t state,
+		       const uint64_t ends[2])
+{
+	struct iovec local[2] = { { (void *)(uintptr_t)e->data, e->data_len },
+				  { (void *)(uintptr_t)ends, 16 } };
+	struct iovec remote[2] = { { (void *)(uintptr_t)to, e->data_len },
+				   { (void *)(uintptr_t)(FIXED_STATE + state), 16 } };
+
+	return process_vm_writev(t->real, local, 2, remote, 2, 0) == (ssize_t)e->data_len + 16
+		       ? NULL
+		       : cannot_write();
+}
+
+/* Behind what is there and not used, else at the start. */
+static struct err *append(struct rp_task *t, const struct trace_event *ev,
+			  const struct trace_effect *e, size_t state, uint64_t first,
+			  uint64_t limit)
+{
+	uint64_t ends[2], at;
+
+	TRY(tracee_read(t->real, FIXED_STATE + state, ends, sizeof(ends)));
+	if (ends[0] >= ends[1])
+		ends[0] = ends[1] = first;
+	at = ends[1];
+	if (at < first || at > limit || e->data_len > limit - at)
+		return bad(ev, "has buffered calls of an absurd size");
+	ends[1] += e->data_len;
+	return put(t, e, at, state, ends);
+}
+
+struct err *calls_fill(struct replay *r, struct rp_task *t, const struct trace_event *ev,
 		       const struct trace_effect *e)
 {
-	uint64_t ends[2] = { FIXED_BUFFER, FIXED_BUFFER + e->data_len };
-	struct iovec local[2] = { { (void *)(uintptr_t)e->data, e->data_len },
-				  { ends, sizeof(ends) } };
-	struct iovec remote[2] = {
-		{ (void *)(uintptr_t)FIXED_BUFFER, e->data_len },
-		{ (void *)(uintptr_t)(FIXED_STATE + offsetof(struct buf_state, pos)), sizeof(ends) }
-	};
+	const uint64_t ends[2] = { FIXED_BUFFER, FIXED_BUFFER + e->data_len };
 
 	if (!e->data_len || e->data_len > FIXED_END - FIXED_BUFFER)
 		return bad(ev, "has buffered calls of an absurd size");
-	TRY(calls_used(t, ev));
-	if (process_vm_writev(t->real, local, 2, remote, 2, 0) !=
-	    (ssize_t)(e->data_len + sizeof(ends)))
-		return errno == ESRCH ? &err_gone
-				      : err_os(errno, "cannot write a replayed process's buffer");
+	if (r->counts_in_hook) {
+		TRY(append(t, ev, e, offsetof(struct buf_state, pos), FIXED_BUFFER, FIXED_PARKS));
+	} else {
+		TRY(calls_used(t, ev));
+		TRY(put(t, e, FIXED_BUFFER, offsetof(struct buf_state, pos), ends));
+	}
+	t->mm->calls = t->serial;
+	return NULL;
+}
+
+struct err *calls_flow(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+		       const struct trace_effect *e)
+{
+	if (!r->counts_in_hook)
+		return NULL;
+	if (!e->data_len || e->data_len % 8)
+		return bad(ev, "has words that cannot be");
+	TRY(append(t, ev, e, offsetof(struct buf_state, flow), FIXED_FLOW, FIXED_END));
 	t->mm->calls = t->serial;
 	return NULL;
 }
@@ -53,8 +105,8 @@ struct err *calls_patch(struct replay *r, struct rp_task *t, const struct trace_
 	struct patch p;
 
 	if (!e->len)
-		return NULL;	/* a note: it was refused */
-	if (!e->data_len) {	/* the program's own code is there again */
+		return NULL; /* a note: it was refused */
+	if (!e->data_len) { /* the program's own code is there again */
 		patches_cut(&t->mm->patches, e->addr, e->len);
 		return NULL;
 	}
@@ -63,8 +115,8 @@ struct err *calls_patch(struct replay *r, struct rp_task *t, const struct trace_
 	memcpy(&p, e->data, sizeof(p));
 	if (p.len > PATCH_BYTES || p.n == 0 || p.n > PATCH_INSNS)
 		return bad(ev, "has a patch that cannot be");
-	patches_cut(&t->mm->patches, p.addr, p.len);	/* a jump instead of a mark */
-	t->dirty = true;	/* it may be in the middle of it */
+	patches_cut(&t->mm->patches, p.addr, p.len); /* a jump instead of a mark */
+	t->dirty = true; /* it may be in the middle of it */
 	t->mm->new_patches = true;
 	TRY(rp_machine_stub(r, t, &p));
 	if (p.kind == PATCH_SPIN)
@@ -87,18 +139,22 @@ struct err *calls_cpuid(struct rp_task *t, const struct trace_event *ev,
 
 struct err *calls_used(struct rp_task *t, const struct trace_event *ev)
 {
-	uint64_t ends[2];
+	struct hook_state s;
 	struct buf_record next;
 
 	if (!t->mm->calls)
 		return NULL;
-	TRY(tracee_read(t->real, FIXED_STATE + offsetof(struct buf_state, pos), ends,
-			sizeof(ends)));
-	if (ends[0] < ends[1]) {
-		TRY(tracee_read(t->real, ends[0], &next, sizeof(next)));
+	TRY(tracee_read(t->real, FIXED_STATE + offsetof(struct buf_state, pos), &s, sizeof(s)));
+	if (s.pos < s.end) {
+		TRY(tracee_read(t->real, s.pos, &next, sizeof(next)));
 		return diverge(t, ev, "before it, expected system call %d (buffered), found none",
 			       next.nr);
 	}
+	if (s.flow != s.flow_end)
+		return diverge(t, ev,
+			       "before it, the hook went another way: %" PRId64
+			       " words of what it decided by are left",
+			       (int64_t)(s.flow_end - s.flow) / 8);
 	t->mm->calls = 0;
 	return NULL;
 }
@@ -121,7 +177,7 @@ static void brk_effect(uint64_t old, uint64_t now, struct trace_effect *e)
 static void assist_effect(const struct buf_record *rec, const uint64_t args[3], uint64_t old_brk,
 			  struct trace_effect *e)
 {
-	uint64_t len = (args[1] + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+	uint64_t len = page_up(args[1]);
 
 	*e = (struct trace_effect){ .addr = args[0], .len = len };
 	switch (rec->nr) {
@@ -151,21 +207,21 @@ static void assist_effect(const struct buf_record *rec, const uint64_t args[3], 
 	}
 }
 
-/* The hook has just used a record of such a call. */
+/* The hook has just used the record at `at'; does it ask for help? */
 static struct err *assist(struct replay *r, struct rp_task *t, const struct trace_event *ev,
-			  bool *last)
+			  uint64_t at)
 {
-	struct { uint64_t pos, end, stop; } s;
-	struct { struct buf_record r; uint64_t word[8]; } rec;
+	struct {
+		struct buf_record r;
+		uint64_t word[8];
+	} rec;
 	struct trace_effect e;
-	uint64_t old;
 
-	TRY(tracee_read(t->real, FIXED_STATE + offsetof(struct buf_state, pos), &s, sizeof(s)));
-	*last = s.stop && s.pos >= s.end;
-	TRY(tracee_read(t->real, FIXED_STATE + offsetof(struct buf_state, last), &old, 8));
-	if (old < FIXED_BUFFER || old > FIXED_END - sizeof(rec))
+	if (at < FIXED_BUFFER || at > FIXED_END - sizeof(rec))
 		return bad(ev, "has a record in a strange place");
-	TRY(tracee_read(t->real, old, &rec, sizeof(rec)));
+	TRY(tracee_read(t->real, at, &rec, sizeof(rec)));
+	if (!rec.r.assist)
+		return NULL;
 	if (rec.r.args > 6)
 		return bad(ev, "has a record with too many arguments");
 	assist_effect(&rec.r, rec.word, rec.word[rec.r.args + 1], &e);
@@ -202,7 +258,9 @@ static void behind_stub(struct rp_task *t, const struct stub_info *stub)
  */
 static struct err *finish_hook(struct rp_task *t)
 {
-	struct { uint64_t stub, rax, rdi, rsi, rdx, r10, r8, r9, eflags, unused; } f;
+	struct {
+		uint64_t stub, rax, rdi, rsi, rdx, r10, r8, r9, eflags, unused;
+	} f;
 	struct stub_info stub;
 
 	TRY(hook_frame(t, &f, sizeof(f), &stub));
@@ -223,7 +281,9 @@ static struct err *finish_hook(struct rp_task *t)
 /* The same for rdtsc, which changes rax and rdx only. */
 static struct err *finish_tsc(struct rp_task *t)
 {
-	struct { uint64_t stub, rdi, rsi, r8, r9, r10, r11, rax, rbx, rdx, eflags, rcx; } f;
+	struct {
+		uint64_t stub, rdi, rsi, r8, r9, r10, r11, rax, rbx, rdx, eflags, rcx;
+	} f;
 	struct stub_info stub;
 
 	TRY(hook_frame(t, &f, sizeof(f), &stub));
@@ -242,43 +302,116 @@ static struct err *finish_tsc(struct rp_task *t)
 	return NULL;
 }
 
+static struct err *differs(struct rp_task *t, const struct trace_event *ev, uint64_t pos)
+{
+	struct buf_record next;
+	uint64_t rax;
+
+	/* frame of syscallbuf/entry.S: rax at -72 */
+	if (tracee_read_some(t->real, pos, &next, sizeof(next)) == sizeof(next) &&
+	    tracee_read_some(t->real, FIXED_STACK - 72, &rax, 8) == 8)
+		return diverge(
+			t, ev, "before it, expected system call %d (buffered), found %" PRId64 "%s",
+			next.nr, (int64_t)rax, next.nr == rax ? " with other arguments" : "");
+	return diverge(t, ev, "before it, a buffered system call is not the recorded one");
+}
+
+/* Behind the record at s->last. */
+static struct err *behind_record(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+				 const struct hook_state *s, bool *last)
+{
+	struct buf_record rec = { 0 };
+
+	*last = s->stop && s->pos >= s->end;
+	if (s->last >= FIXED_BUFFER && s->last <= FIXED_END - sizeof(rec))
+		TRY(tracee_read(t->real, s->last, &rec, sizeof(rec)));
+	TRY(assist(r, t, ev, s->last));
+	if (!*last)
+		return NULL;
+	return rec.nr == BUF_NR_TSC ? finish_tsc(t) : finish_hook(t);
+}
+
 enum calls_trap calls_trap(struct replay *r, struct rp_task *t, const struct trace_event *ev,
 			   struct err **err_ret)
 {
-	struct buf_record next;
-	uint64_t pos, rax;
+	struct hook_state s;
 	bool last;
 
 	*err_ret = NULL;
-	if (t->regs.rip == blob()->stopped || t->regs.rip == blob()->tsc_stopped) {
-		*err_ret = t->regs.rip == blob()->stopped ? finish_hook(t) : finish_tsc(t);
-		return CALLS_STOPPED;
-	}
-	if (t->regs.rip == blob()->assist) {
-		*err_ret = assist(r, t, ev, &last);
-		if (!*err_ret && last)
-			*err_ret = finish_hook(t);
-		return *err_ret || last ? CALLS_STOPPED : CALLS_GO_ON;
-	}
-	if (t->regs.rip != blob()->differs)
+	if (t->regs.rip != FIXED_STOP + 1 && t->regs.rip != FIXED_DIFFERS + 1)
 		return CALLS_NONE;
-	/* frame of syscallbuf/entry.S: rax at -72 */
-	if (tracee_read_some(t->real, FIXED_STATE + offsetof(struct buf_state, pos), &pos, 8) ==
-		    8 &&
-	    tracee_read_some(t->real, pos, &next, sizeof(next)) == sizeof(next) &&
-	    tracee_read_some(t->real, FIXED_STACK - 72, &rax, 8) == 8)
-		*err_ret = diverge(
-			t, ev, "before it, expected system call %d (buffered), found %" PRId64 "%s",
-			next.nr, (int64_t)rax, next.nr == rax ? " with other arguments" : "");
-	else
-		*err_ret =
-			diverge(t, ev, "before it, a buffered system call is not the recorded one");
-	return CALLS_STOPPED;
+	*err_ret =
+		tracee_read(t->real, FIXED_STATE + offsetof(struct buf_state, pos), &s, sizeof(s));
+	if (!*err_ret && t->regs.rip == FIXED_DIFFERS + 1)
+		*err_ret = differs(t, ev, s.pos);
+	if (*err_ret)
+		return CALLS_STOPPED;
+	*err_ret = behind_record(r, t, ev, &s, &last);
+	return *err_ret || last ? CALLS_STOPPED : CALLS_GO_ON;
+}
+
+bool calls_fault(struct replay *r, struct rp_task *t, const siginfo_t *info)
+{
+	if (!r->counts_in_hook || (info->si_signo != SIGSEGV && info->si_signo != SIGBUS) ||
+	    t->regs.rip < FIXED_BLOB || t->regs.rip >= FIXED_STATE)
+		return false;
+	t->regs.rip = blob()->fault;
+	t->dirty = true;
+	return true;
+}
+
+/* The record that ends at `end'; 0: there is none between at and there. */
+static struct err *last_record(struct rp_task *t, uint64_t at, uint64_t end, uint64_t *ret)
+{
+	uint64_t len = end - at, last = 0, off = 0;
+	struct buf_record r;
+	uint8_t *bytes;
+	struct err *err;
+
+	*ret = 0;
+	if (at < FIXED_BUFFER || end > FIXED_END)
+		return NULL;
+	bytes = malloc(len);
+	if (!bytes)
+		return &err_nomem;
+	err = tracee_read(t->real, at, bytes, len);
+	for (; !err && off + sizeof(r) <= len; off += r.size) {
+		memcpy(&r, bytes + off, sizeof(r));
+		if (r.size < sizeof(r))
+			break;
+		last = at + off;
+	}
+	free(bytes);
+	*ret = off == len ? last : 0;
+	return err;
+}
+
+/* The task is to stop behind the last record. */
+static struct err *stop_at_last(struct rp_task *t, const struct trace_event *ev,
+				const uint64_t ends[2])
+{
+	static const uint64_t on = 1;
+	static const uint8_t yes = 1;
+	uint64_t last;
+
+	TRY(last_record(t, ends[0], ends[1], &last));
+	if (!last)
+		return bad(ev, "has buffered calls that cannot be");
+	TRY(tracee_write(t->real, last + offsetof(struct buf_record, stop), &yes, 1));
+	return tracee_write(t->real, FIXED_STATE + offsetof(struct buf_state, stop), &on, 8);
+}
+
+/* ... it need not: where it does all the same, it is let go on. */
+static struct err *stop_nowhere(struct rp_task *t)
+{
+	static const uint64_t off;
+
+	return tracee_write(t->real, FIXED_STATE + offsetof(struct buf_state, stop), &off, 8);
 }
 
 struct err *calls_drain(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
-	uint64_t on = 1, off = 0, ends[2];
+	uint64_t ends[2];
 	enum rp_run stop;
 	struct err *err;
 	siginfo_t info;
@@ -291,14 +424,14 @@ struct err *calls_drain(struct replay *r, struct rp_task *t, const struct trace_
 	while (ends[0] < ends[1]) {
 		bool grown;
 
-		TRY(tracee_write(t->real, FIXED_STATE + offsetof(struct buf_state, stop), &on, 8));
+		TRY(stop_at_last(t, ev, ends));
 		err = rp_run(r, t, ev, &stop, &info);
-		TRY(tracee_write(t->real, FIXED_STATE + offsetof(struct buf_state, stop), &off, 8));
+		TRY(stop_nowhere(t));
 		if (err)
 			return err;
 		if (stop == RUN_SYSCALL)
 			return calls_used(t, ev);
-		if (info.si_signo == SIGSEGV) {
+		if (info.si_signo == SIGSEGV && !calls_fault(r, t, &info)) {
 			TRY(effect_grow(t, (uint64_t)(uintptr_t)info.si_addr, &grown));
 			if (!grown)
 				return diverge(t, ev, "before it, signal %d at address %p",

@@ -272,7 +272,7 @@ static struct err *apply_advise(struct rp_task *t, const struct trace_event *ev,
 
 struct err *effect_guard(struct rp_task *t, uint64_t addr, uint64_t *page_ret, int *prot_ret)
 {
-	uint64_t page = addr & ~(uint64_t)(PAGE_BYTES - 1);
+	uint64_t page = page_down(addr);
 	struct tracee_maps maps;
 	const struct tracee_map *m;
 	struct rp_shared *s;
@@ -331,7 +331,8 @@ static struct err *apply_write(struct replay *r, struct rp_task *t, const struct
 		return rp_object_write(r, ev, e);
 	if (!rp_range_allowed(e->addr, e->data_len))
 		return bad_effect(ev, "writes where it may not");
-	err = tracee_write(t->real, e->addr, e->data, e->data_len);
+	err = r->mem.tid == t->real ? tracee_mem_write(&r->mem, e->addr, e->data, e->data_len) :
+				      tracee_write(t->real, e->addr, e->data, e->data_len);
 	if (!err)
 		return NULL;
 	if (err->code == ERR_OS) {
@@ -591,7 +592,9 @@ struct err *effect_one(struct replay *r, struct rp_task *t, const struct trace_e
 		apply_name(t, e);
 		return NULL;
 	case TRACE_RECORDS:
-		return calls_fill(t, ev, e);
+		return calls_fill(r, t, ev, e);
+	case TRACE_FLOW:
+		return calls_flow(r, t, ev, e);
 	case TRACE_PATCH:
 		return calls_patch(r, t, ev, e);
 	case TRACE_CPUID:
@@ -603,9 +606,15 @@ struct err *effect_one(struct replay *r, struct rp_task *t, const struct trace_e
 
 struct err *effect_apply(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
-	for (uint32_t i = 0; i < ev->effects_len; i++) {
-		TRY(rp_machine_before(r, t, &ev->effects[i]));
-		TRY(effect_one(r, t, ev, &ev->effects[i]));
+	struct err *err = NULL;
+
+	r->mem = (struct tracee_mem){ t->real, -1 };
+	for (uint32_t i = 0; i < ev->effects_len && !err; i++) {
+		err = rp_machine_before(r, t, &ev->effects[i]);
+		if (!err)
+			err = effect_one(r, t, ev, &ev->effects[i]);
 	}
-	return rp_machine_after(r, t, ev);
+	tracee_mem_close(&r->mem);
+	r->mem.tid = 0;
+	return err ? err : rp_machine_after(r, t, ev);
 }

@@ -66,6 +66,9 @@ static struct err *run_to_fault(struct replay *r, struct rp_task *t, const struc
 				       ", found system call %" PRId64,
 				       ev->regs.rip, (int64_t)t->regs.orig_rax);
 		}
+		/* a call of the vsyscall page, given a bad pointer: the kernel left ENOSYS there */
+		if (info.si_signo == SIGSYS && t->regs.rip == ev->regs.rip)
+			t->regs.rax = ev->regs.rax;
 		rp_tools_on_fault(r, t, ev);
 		if (rp_regs_equal(&t->regs, &ev->regs) || rp_machine_same(r, t, &ev->regs))
 			return NULL;
@@ -98,11 +101,16 @@ static void take_unread(struct rp_task *t, const struct trace_event *ev)
 static struct regs expected(const struct replay *r, const struct rp_task *t,
 			    const struct trace_event *ev)
 {
-	enum { FRAME_MAX = 512 };
+	enum { FRAME_MAX = 512, ARITHMETIC = 0x8d5 };
 	struct regs want = ev->regs;
 
-	if (!r->detours || ev->kind != TRACE_SYSCALL ||
-	    (ev->nr != SYS_mmap && ev->nr != SYS_munmap && ev->nr != SYS_madvise) ||
+	if (!r->detours || ev->kind != TRACE_SYSCALL)
+		return want;
+	/* nobody reads these flags behind a call; the kernel leaves them in r11 */
+	want.eflags = (want.eflags & ~(uint64_t)ARITHMETIC) | (t->regs.eflags & ARITHMETIC);
+	if (!((want.r11 ^ t->regs.r11) & ~(uint64_t)ARITHMETIC))
+		want.r11 = t->regs.r11;
+	if ((ev->nr != SYS_mmap && ev->nr != SYS_munmap && ev->nr != SYS_madvise) ||
 	    want.rsp - t->regs.rsp + FRAME_MAX > 2 * FRAME_MAX)
 		return want;
 	want.rsp = t->regs.rsp;
@@ -123,7 +131,7 @@ static struct err *compare(struct replay *r, struct rp_task *t, const struct tra
 		take_unread(t, ev);
 	if (!rp_regs_equal(&t->regs, &want) && !rp_machine_same(r, t, &ev->regs))
 		return diverge_regs(t, ev, &t->regs);
-	if (t->from_hook)	/* it has none left */
+	if (t->from_hook && !r->counts_in_hook)	/* it has none left */
 		t->mm->calls = 0;
 	else
 		TRY(calls_used(t, ev));
@@ -187,7 +195,8 @@ static struct err *reach_signal(struct replay *r, struct rp_task *t, const struc
 		break;
 	case TRACE_AT_STATE:
 		rp_restart_call(t);
-		TRY(calls_drain(r, t, ev));
+		if (!r->counts_in_hook)
+			TRY(calls_drain(r, t, ev));
 		TRY(r->find_point(r, t, ev));
 		break;
 	case TRACE_AT_STEP:
@@ -221,6 +230,8 @@ static struct err *event_exec(struct replay *r, const struct trace_event *ev)
 	t->mm = rp_mm_create();
 	TRY(cage_process(r, &t->real));
 	rp_task_anew(t);
+	if (r->counts_in_hook)
+		TRY(calls_counted(t));
 	t->regs = ev->regs;
 	t->regs.orig_rax = (uint64_t)-1;
 	t->dirty = true;
@@ -286,7 +297,8 @@ struct err *rp_reach(struct replay *r)
 		break;
 	case TRACE_CALLS:	/* a stop without an event was between: two in a row */
 	case TRACE_EXIT:
-		TRY(calls_drain(r, t, ev));
+		if (!r->counts_in_hook || ev->kind == TRACE_EXIT)
+			TRY(calls_drain(r, t, ev));
 		break;
 	default:
 		break;
@@ -301,7 +313,8 @@ static bool registers_kept(const struct trace_event *ev)
 {
 	for (uint32_t i = 0; i < ev->effects_len; i++) {
 		if (ev->effects[i].kind != TRACE_RET && ev->effects[i].kind != TRACE_WRITE &&
-		    ev->effects[i].kind != TRACE_RECORDS)
+		    ev->effects[i].kind != TRACE_RECORDS &&
+		    ev->effects[i].kind != TRACE_FLOW)
 			return false;
 	}
 	return true;

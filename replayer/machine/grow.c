@@ -27,7 +27,7 @@ void rp_grow_add(struct rp_mm *mm, const struct trace_effect *e)
 
 struct err *effect_grow(struct rp_task *t, uint64_t addr, bool *grown)
 {
-	uint64_t page = addr & ~(uint64_t)(PAGE_BYTES - 1);
+	uint64_t page = page_down(addr);
 	int64_t ret;
 
 	*grown = false;

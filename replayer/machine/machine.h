@@ -117,11 +117,17 @@ struct replay {
 	bool root_done;
 	struct mem_sum *sum;
 	bool cpuid_trapped;
+	/*
+	 * Points are found by counting branches, those in the hook, too: processes have the hook
+	 * that goes the same way as in the recording (syscallbuf/flow.c).
+	 */
+	bool counts_in_hook;
 	struct rp_machine *machine;	/* processor.c */
 	/* the event being worked on */
 	struct trace_event ev;
 	bool ev_read;		/* ev is event where+1 */
 	bool pending;		/* its task has got there; effects are not applied */
+	struct tracee_mem mem;	/* while its effects are applied: the task's memory, for writes */
 	bool guarded;		/* effect_guard() has protected a page for it: no checkpoints */
 	uint64_t guard_page;
 	int guard_prot;
@@ -310,6 +316,10 @@ struct err *effect_grow(struct rp_task *t, uint64_t addr, bool *grown);
 /* ---- hook.c ------------------------------------------------------------------------------ */
 /* The fixed part of an empty process, which has room there. */
 void calls_prepare(void);
+/* Once: r->counts_in_hook. */
+struct err *calls_choose(struct replay *r) __must_check;
+/* A process of its own, for a replay that counts in the hook. */
+struct err *calls_counted(struct rp_task *t) __must_check;
 
 /* ---- flags.c ----------------------------------------------------------------------- */
 /* A clone gets those of t->regs.eflags that tracee_regs_set() does not set. */
@@ -330,6 +340,11 @@ void rp_nofork_deinit(struct rp_mm *mm);
 struct rp_snapshot { pid_t real; struct regs regs; struct rp_mm *mm; };
 /* Of the task's; *ret = NULL where it cannot be copied. */
 struct err *rp_snapshot_take(struct rp_task *t, struct rp_snapshot **ret);
+/*
+ * To run by itself, and never to go back to: what is shared is the copy's own.  *ret = NULL: that
+ * is more than `most' bytes.
+ */
+struct err *rp_snapshot_aside(struct rp_task *t, uint64_t most, struct rp_snapshot **ret);
 /* Only this task has run since.  Frees s. */
 struct err *rp_snapshot_restore(struct replay *r, struct rp_task *t, struct rp_snapshot *s);
 void rp_snapshot_drop(struct rp_snapshot *s);
@@ -365,12 +380,24 @@ struct err *rp_copy_become(struct replay *r, const struct rp_copy *c,
 
 /* ---- calls.c: system calls that need no stop ---------------------------------------------- */
 /* The records of a TRACE_CALLS event into the task's buffer. */
-struct err *calls_fill(struct rp_task *t, const struct trace_event *ev,
+struct err *calls_fill(struct replay *r, struct rp_task *t, const struct trace_event *ev,
 		       const struct trace_effect *e);
 struct err *calls_patch(struct replay *r, struct rp_task *t, const struct trace_event *ev,
 			const struct trace_effect *e);
 struct err *calls_cpuid(struct rp_task *t, const struct trace_event *ev,
 			const struct trace_effect *e);
+/*
+ * Words of a TRACE_FLOW effect into its memory, behind what it has not used yet; and records are
+ * put there likewise, since the hook then needs no stop between two lots of them.
+ */
+struct err *calls_flow(struct replay *r, struct rp_task *t, const struct trace_event *ev,
+		       const struct trace_effect *e);
+/*
+ * A fault in the hook, of an address that the program gave it: as in the recording, the task goes
+ * on where the call is made in the traced way.  False: it is none, or not of a replay that counts
+ * in the hook.
+ */
+bool calls_fault(struct replay *r, struct rp_task *t, const siginfo_t *info);
 /* The task is at its next event: it must have used all records. */
 struct err *calls_used(struct rp_task *t, const struct trace_event *ev);
 /* Run it until it has used them, for an event that is not a call. */

@@ -82,11 +82,6 @@ static enum run_verdict signal_stop(struct replay *r, struct rp_task *t,
 	return verdict;
 }
 
-static bool is_fault(int sig)
-{
-	return sig == SIGSEGV || sig == SIGBUS || sig == SIGILL || sig == SIGFPE || sig == SIGTRAP;
-}
-
 struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event *ev,
 		   enum rp_run *stop, siginfo_t *info)
 {
@@ -127,7 +122,7 @@ struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event
 		if (verdict == RUN_GO_ON)
 			continue;
 		*stop = RUN_SIGNAL;
-		if (verdict == RUN_STOP || at_vsyscall(t, info) || is_fault(info->si_signo))
+		if (verdict == RUN_STOP || at_vsyscall(t, info) || tracee_is_fault(info->si_signo))
 			return err;
 		/*
 		 * somebody outside sent a signal to a replayed process: not part of the recording
@@ -152,7 +147,7 @@ struct err *rp_unexpected(struct replay *r, struct rp_task *t, const struct trac
 
 	if (info->si_signo == SIGSEGV && info->si_code != SI_KERNEL)
 		TRY(effect_grow(t, (uint64_t)(uintptr_t)info->si_addr, &grown));
-	if (rp_tools_on_unexpected(r, t, info, grown) || grown)
+	if (rp_tools_on_unexpected(r, t, info, grown) || grown || calls_fault(r, t, info))
 		return NULL;
 	if (t->regs.rip == ev->regs.rip && ev->kind == TRACE_TRAP)
 		return diverge_regs(t, ev, &t->regs);

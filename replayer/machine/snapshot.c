@@ -3,9 +3,11 @@
  *
  * Cheaper than a checkpoint (copy.c): while a point in computing code is searched, only one task
  * runs, so only its address space changes.  Spaces with shared objects are left alone: a fork
- * shares them.
+ * shares them.  A copy that is never gone back to, but runs aside, gets memory of its own for them.
  */
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 
 #include "replayer/machine/machine.h"
 
@@ -18,15 +20,11 @@ void rp_snapshot_drop(struct rp_snapshot *s)
 	free(s);
 }
 
-struct err *rp_snapshot_take(struct rp_task *t, struct rp_snapshot **ret)
+static struct err *take(struct rp_task *t, struct rp_snapshot **ret)
 {
-	struct rp_snapshot *s;
+	struct rp_snapshot *s = calloc(1, sizeof(*s));
 	struct err *err;
 
-	*ret = NULL;
-	if (t->mm->shared)
-		return NULL;
-	s = calloc(1, sizeof(*s));
 	if (!s)
 		return &err_nomem;
 	s->regs = t->regs;
@@ -39,6 +37,77 @@ struct err *rp_snapshot_take(struct rp_task *t, struct rp_snapshot **ret)
 	}
 	*ret = s;
 	return NULL;
+}
+
+struct err *rp_snapshot_take(struct rp_task *t, struct rp_snapshot **ret)
+{
+	*ret = NULL;
+	return t->mm->shared ? NULL : take(t, ret);
+}
+
+/* What t has in [start, end) becomes memory of the copy's own. */
+static struct err *own_range(const struct rp_task *t, struct rp_task *copy, uint64_t start,
+			     uint64_t end, int prot)
+{
+	uint8_t *bytes = malloc(end - start);
+	struct err *err;
+	int64_t ret;
+	size_t n;
+
+	if (!bytes)
+		return &err_nomem;
+	n = tracee_read_some(t->real, start, bytes, end - start);
+	err = rp_call(copy, &ret, SYS_mmap, start, end - start, (uint64_t)prot,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, (uint64_t)-1, 0);
+	if (!err && ret != (int64_t)start)
+		err = err_new(ERR_OS, "cannot copy shared memory");
+	if (!err && n)
+		err = tracee_write(copy->real, start, bytes, n);
+	free(bytes);
+	return err;
+}
+
+static struct err *own_shared(const struct rp_task *t, struct rp_snapshot *s,
+			      const struct tracee_maps *maps)
+{
+	struct rp_task copy = *t;
+
+	copy.real = s->real;
+	copy.mm = s->mm;
+	copy.dirty = true;
+	for (struct rp_shared *sh; (sh = s->mm->shared);) {
+		for (size_t i = 0; i < maps->n; i++) {
+			const struct tracee_map *m = &maps->map[i];
+			uint64_t start = m->start > sh->addr ? m->start : sh->addr;
+			uint64_t end = m->end < sh->addr + sh->len ? m->end : sh->addr + sh->len;
+
+			if (start < end)
+				TRY(own_range(t, &copy, start, end, m->prot));
+		}
+		s->mm->shared = sh->next;
+		free(sh);
+	}
+	return NULL;
+}
+
+struct err *rp_snapshot_aside(struct rp_task *t, uint64_t most, struct rp_snapshot **ret)
+{
+	struct tracee_maps maps = { 0 };
+	uint64_t bytes = 0;
+	struct err *err;
+
+	*ret = NULL;
+	for (const struct rp_shared *sh = t->mm->shared; sh; sh = sh->next)
+		bytes += sh->len;
+	if (bytes > most)
+		return NULL;
+	if (bytes)
+		TRY(tracee_maps_read(t->real, &maps));
+	err = take(t, ret);
+	if (!err && bytes)
+		err = own_shared(t, *ret, &maps);
+	tracee_maps_deinit(&maps);
+	return err;
 }
 
 /* Other threads stand still during a search: their registers are as they were. */

@@ -211,8 +211,12 @@ const struct rp_task *rp_task_with_memory(const struct rp_task *list, int pid)
 struct err *rp_call(struct rp_task *t, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2,
 		    uint64_t a3, uint64_t a4, uint64_t a5)
 {
-	TRY(cage_call(t->real, &t->regs, ret, nr, a0, a1, a2, a3, a4, a5));
-	/* the kernel has them now, but for what patch_resume() says */
-	t->dirty = t->mm->patches.n != 0;
-	return NULL;
+	struct inject in = {
+		.tid = t->real, .site = FIXED_INJECT, .trap = true, .leave = true
+	};
+	const uint64_t args[6] = { a0, a1, a2, a3, a4, a5 };
+
+	t->dirty = true;	/* the kernel has those of our call */
+	t->raw_known = false;
+	return inject_call_regs(&in, &t->regs, ret, nr, args);
 }

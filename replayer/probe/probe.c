@@ -34,7 +34,7 @@ enum { CLOCK_BATCH = PROBE_RING_HALF / PROBE_RECORD_MAX - 1 };
 
 static uint64_t *word(struct replay *r, uint64_t addr)
 {
-	return (uint64_t *)(void *)(probes_of(r)->area + (addr - PROBE_AREA));
+	return rp_probe_word(probes_of(r), addr);
 }
 
 /* ---- patches ------------------------------------------------------------------------------- */
@@ -61,11 +61,9 @@ static void patch_write(struct rp_patch *p, pid_t real, bool in)
 {
 	uint8_t jump[X86_JUMP] = { 0xcc };
 
-	if (p->in == in || (in && p->held))
+	if (p->in == in)
 		return;
-	if (p->other)
-		jump[0] = p->to;
-	else if (in && p->jump)
+	if (in && p->jump)
 		x86_jump(p->addr, p->stub + p->body, jump);
 	err_free(tracee_write(real, p->addr, in ? jump : p->bytes, p->jump ? X86_JUMP : 1));
 	p->in = in;
@@ -123,7 +121,7 @@ static struct rp_patch return_place(struct replay *r, struct rp_task *t, uint64_
 	for (unsigned i = 0; i < TRIES && at; i++) {
 		const struct rp_patch *there = patch_at(probed_of(t->mm), at);
 
-		if (there && there->probe < 0 && there->jump)
+		if (there && there->probe < 0 && there->jump && !there->compare)
 			return *there;
 		patch_plan(r, t, at, &p);
 		if (p.jump)
@@ -144,10 +142,19 @@ static struct rp_patch *patch_room(struct rp_probed *pd)
 	return &pd->patch[pd->n++];
 }
 
+/* Its stub is at the end of room. */
+static struct err *patch_stub(struct rp_task *t, const struct rp_patch *p, struct rp_stubs *room,
+			      const struct rp_stub_code *code)
+{
+	TRY(tracee_write(t->real, p->stub, code->bytes, code->len));
+	room->used += (code->len + 63u) & ~63u;
+	*patch_room(probed_of(t->mm)) = *p;
+	return NULL;
+}
+
 /* p: what patch_plan() made of the place */
 static struct err *patch_put(struct replay *r, struct rp_task *t, struct rp_patch p, int probe)
 {
-	struct rp_probed *pd = probed_of(t->mm);
 	const struct replay_probe *def = probe >= 0 ? &probes_of(r)->probe[probe].def : NULL;
 	uint64_t addr = p.addr;
 	struct rp_stub_code code;
@@ -163,9 +170,7 @@ static struct err *patch_put(struct replay *r, struct rp_task *t, struct rp_patc
 		log_warn("the instruction at 0x%lx cannot be probed", (unsigned long)addr);
 		return NULL;
 	}
-	TRY(tracee_write(t->real, p.stub, code.bytes, code.len));
-	room->used += (code.len + 63u) & ~63u;
-	*patch_room(pd) = p;
+	TRY(patch_stub(t, &p, room, &code));
 	log_debug("probe at 0x%lx: %s", (unsigned long)addr, p.jump ? "jump" : "int3");
 	return NULL;
 }
@@ -201,19 +206,25 @@ static struct err *return_add(struct replay *r, struct rp_task *t, uint64_t addr
 	return patch_missing(t, p.addr) ? patch_put(r, t, p, -1) : NULL;
 }
 
-static void byte_add(struct rp_task *t, const struct rp_byte *b)
+/* A place that another patch covers stays as it is. */
+static struct err *compare_add(struct rp_task *t, const struct rp_compare *c)
 {
+	struct rp_patch p = { .addr = c->addr, .probe = -1, .jump = true, .compare = true };
 	struct rp_probed *pd = probed_of(t->mm);
-	struct rp_patch p = { .addr = b->addr, .probe = -1, .len = 1, .other = true, .to = b->to };
+	struct rp_stub_code code;
+	struct rp_stubs *room;
 
 	for (unsigned i = 0; i < pd->n; i++) {
 		const struct rp_patch *o = &pd->patch[i];
 
-		if (b->addr - o->addr < (o->jump ? o->len : 1))
-			return;
+		if (c->addr + X86_JUMP > o->addr && c->addr - o->addr < (o->jump ? o->len : 1))
+			return NULL;
 	}
-	if (tracee_read_some(t->real, b->addr, p.bytes, 1) == 1)
-		*patch_room(pd) = p;
+	TRY(rp_stub_room(t, c->addr, &room));
+	p.stub = room ? room->start + room->used : 0;
+	if (!room || !rp_compare_build(t, &p, c->word, &code))
+		return NULL;
+	return patch_stub(t, &p, room, &code);
 }
 
 void rp_probe_out(struct replay *r, struct rp_mm *mm, pid_t real)
@@ -227,34 +238,6 @@ void rp_probe_in(struct replay *r, struct rp_mm *mm, pid_t real)
 {
 	for (unsigned i = 0; mm && probed_of(mm) && !probes_of(r)->off && i < probed_of(mm)->n; i++)
 		patch_write(&probed_of(mm)->patch[i], real, true);
-}
-
-void rp_probe_hold(struct rp_task *t, uint64_t rip)
-{
-	enum { NEAR = 512 };
-	struct rp_probed *pd = t->mm ? probed_of(t->mm) : NULL;
-
-	for (unsigned i = 0; pd && i < pd->n; i++) {
-		struct rp_patch *p = &pd->patch[i];
-
-		if (!p->other || p->addr - rip + NEAR > 2 * NEAR)
-			continue;
-		patch_write(p, t->real, false);
-		p->held = true;
-	}
-}
-
-void rp_probe_release(struct replay *r, struct rp_task *t)
-{
-	struct rp_probed *pd = t->mm ? probed_of(t->mm) : NULL;
-	bool any = false;
-
-	for (unsigned i = 0; pd && i < pd->n; i++) {
-		any |= pd->patch[i].held;
-		pd->patch[i].held = false;
-	}
-	if (any)
-		rp_probe_in(r, t->mm, t->real);
 }
 
 /* A copy from before: its stubs log. */
@@ -290,7 +273,7 @@ struct err *rp_probe_task(struct replay *r, struct rp_task *t)
 {
 	struct rp_probes *p = probes_of(r);
 
-	if (!t || !t->real || !t->mm || (!p->n && !p->bytes))
+	if (!t || !t->real || !t->mm || (!p->n && !p->outline.n))
 		return NULL;
 	if (!probed_of(t->mm))
 		t->mm->tool[TOOL_PROBE] = alloc_zeroed(1, sizeof(struct rp_probed), "probes");
@@ -299,9 +282,16 @@ struct err *rp_probe_task(struct replay *r, struct rp_task *t)
 		TRY(make_quiet(r, t));
 	for (unsigned i = 0; i < p->n; i++)
 		TRY(patch_add(r, t, p->probe[i].def.addr, (int)i));
-	for (unsigned i = 0; i < p->bytes; i++)
-		byte_add(t, &p->byte[i]);
-	for (unsigned i = 0; i < p->known_n && !p->quiet; i++)
+	for (unsigned i = 0; i < p->outline.n; i++)
+		TRY(compare_add(t, &p->outline.compare[i]));
+	return rp_probe_returns(r, t, p->quiet ? p->known_n : 0);
+}
+
+struct err *rp_probe_returns(struct replay *r, struct rp_task *t, unsigned from)
+{
+	const struct rp_probes *p = probes_of(r);
+
+	for (unsigned i = from; i < p->known_n; i++)
 		TRY(return_add(r, t, p->known_return[i]));
 	rp_probe_in(r, t->mm, t->real);
 	return NULL;
@@ -337,25 +327,6 @@ void rp_probe_set_count(struct replay *r)
 	*word(r, PROBE_COUNT) = p->count_was = -(left < batch ? left : batch);
 }
 
-/* Calls whose results will be in memory. */
-static void find_derefs(struct rp_probes *p, int tid, const struct replay_hit *h,
-			const struct replay_hit *end)
-{
-	for (; h < end; h = replay_hit_next(h)) {
-		unsigned i = 0;
-
-		if (h->probe < 0 || !p->probe[h->probe].def.deref || !tid)
-			continue;
-		/* there already: that call ended with a jump to this one */
-		while (i < p->derefs && (p->deref[i].tid != tid || p->deref[i].rsp != h->rsp))
-			i++;
-		if (i == sizeof(p->deref) / sizeof(*p->deref))
-			continue;
-		p->deref[i] = (struct rp_deref){ tid, h->rsp, h->a };
-		p->derefs += i == p->derefs;
-	}
-}
-
 void rp_probe_drain(struct replay *r, const struct rp_task *t)
 {
 	struct rp_probes *p = probes_of(r);
@@ -370,9 +341,19 @@ void rp_probe_drain(struct replay *r, const struct rp_task *t)
 	}
 	if (from == to)
 		return;
+	if (p->outline.mute) {
+		for (const struct replay_hit *h = from; h < to; h = replay_hit_next(h)) {
+			p->outline.hits++;
+			p->outline.entries += h->probe >= 0;
+		}
+		*word(r, PROBE_DEREF) = 0;
+		*word(r, PROBE_POS) = ring_start(p);
+		rp_probe_set_count(r);
+		return;
+	}
 	if (*word(r, PROBE_DEREF)) {
 		*word(r, PROBE_DEREF) = 0;
-		find_derefs(p, t ? t->rec_tid : 0, from, to);
+		rp_ring_derefs(p, t ? t->rec_tid : 0, from, to);
 	}
 	rp_ring_take(p, t ? t->rec_tid : 0, from, to);
 	p->second = !p->second;
@@ -419,7 +400,7 @@ static struct err *learn_stack(struct replay *r, struct rp_task *t, const struct
 	set_rip(t, patch->stub + patch->again);
 	TRY(tracee_read(t->real, regs.rsp, &ret, 8));
 	rp_ring_sync(probes_of(r));
-	TRY(rp_stack_learn(r, t, &regs));
+	rp_stack_learn(r, t, &regs, ret);
 	return learn_return(r, t, ret);
 }
 
@@ -493,7 +474,7 @@ struct err *rp_probe_signal(struct replay *r, struct rp_task *t, const siginfo_t
 	if (info->si_signo != SIGTRAP || info->si_code != SI_KERNEL)
 		return NULL;
 	p = patch_at(probed_of(t->mm), t->regs.rip - 1);
-	if (p && p->in && !p->jump && !p->other) {
+	if (p && p->in && !p->jump) {
 		set_rip(t, p->stub + p->body);
 		*ret = PROBE_GO_ON;
 		return NULL;
@@ -529,7 +510,7 @@ void rp_probe_narrow(struct rp_task *t, const struct replay *r, uint64_t rip)
 		struct rp_stub_code code;
 		bool in = p->in;
 
-		if (!p->jump || rip <= p->addr || rip >= p->addr + p->len)
+		if (!p->jump || p->compare || rip <= p->addr || rip >= p->addr + p->len)
 			continue;
 		patch_write(p, t->real, false);
 		p->jump = false;
@@ -574,6 +555,8 @@ void rp_probe_yield(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t
 
 	if (!probes_of(r))
 		return;
+	if (pd)
+		rp_branches_forget(pd, addr, len);
 	for (unsigned i = 0; pd && i < pd->stubs_n; i++)
 		stubs |= meets(addr, len, pd->stubs[i].start, PROBE_STUBS_BYTES);
 	if (stubs)
@@ -585,7 +568,7 @@ void rp_probe_yield(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t
 			i++;
 			continue;
 		}
-		returns |= p->probe < 0 && !p->other;
+		returns |= p->probe < 0 && !p->compare;
 		*p = pd->patch[--pd->n];
 	}
 	forget_returns(probes_of(r), addr, len);
@@ -683,7 +666,8 @@ void rp_probes_free(struct replay *r)
 		close(p->fd);
 	free(p->known_return);
 	rp_addresses_clear(&p->known);
-	free(p->byte);
+	free(p->reads);
+	free(p->outline.compare);
 	free(p->probe);
 	free(p);
 	r->tool[TOOL_PROBE] = NULL;
@@ -721,26 +705,14 @@ void replay_probes_drop(struct replay *r)
 		for (unsigned i = 0; probed_of(t->mm) && i < probed_of(t->mm)->stubs_n; i++)
 			probed_of(t->mm)->stubs[i].used = 0;
 	}
-	p->n = p->known_n = p->bytes = 0;
+	p->n = p->known_n = p->outline.n = p->outline.fns = 0;
 	rp_addresses_clear(&p->known);
 	rp_stacks_reset(p);
 }
 
-void replay_probe_byte(struct replay *r, uint64_t addr, uint8_t byte)
+void replay_stacks_forget(struct replay *r)
 {
-	struct rp_task *t = rp_probed_task(r);
-	struct rp_probes *p = probes_of(r);
-
-	if (p->bytes == p->bytes_room) {
-		p->bytes_room = p->bytes_room * 2 + 64;
-		p->byte = alloc_more(p->byte, p->bytes_room, sizeof(*p->byte), "probes");
-	}
-	p->byte[p->bytes++] = (struct rp_byte){ addr, byte };
-	r->detours = true;
-	if (!t || !t->real || !t->mm || !probed_of(t->mm))
-		return;
-	byte_add(t, &p->byte[p->bytes - 1]);
-	rp_probe_in(r, t->mm, t->real);
+	rp_stacks_reset(probes_of(r));
 }
 
 void replay_probes_quiet(struct replay *r) { probes_of(r)->quiet = true; }

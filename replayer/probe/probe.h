@@ -21,6 +21,8 @@
  *	+128	WEIGHTS	of the words of a fingerprint (stack.c)
  *	+256	REGS	the program's at the entry: rbx, rbp, r12 to r15, rdi, rsi, rdx
  *	+336	SITE, FLAGS	where a lookup is; flags during a walk
+ *	+352	VISITS		of places that have a function inlined: outline.c
+ *	+360	OUTLINED	what is compared with there, a word for each function
  *	+4096	RING	two halves: ring.c
  *	SITES, STACKS	hashes, addresses in the POOL
  */
@@ -32,6 +34,8 @@
 #define PROBE_REGS	0x72000100
 #define PROBE_SITE	0x72000150
 #define PROBE_FLAGS	0x72000158
+#define PROBE_VISITS	0x72000160
+#define PROBE_OUTLINED	0x72000168
 #define PROBE_RING	0x72001000
 #define PROBE_SITES	0x72101000
 #define PROBE_STACKS	0x72181000
@@ -55,15 +59,18 @@ _Static_assert(PROBE_SITES == PROBE_RING_END && PROBE_STACKS == PROBE_SITES + 8 
 
 enum { PROBE_MOVED = 48, PROBE_INSNS = 6, PROBE_SITE_MAX = 24 };
 
+struct rp_stub_code {
+	uint8_t bytes[PROBE_STUB_MAX];
+	unsigned len;
+};
+
 /* A place in one address space where a probe is. */
 struct rp_patch {
 	uint64_t addr;
 	int probe;		/* index of probes->probe; -1: return of a call */
 	bool jump;		/* else int3 */
 	bool quiet;		/* its stub only counts */
-	bool other;		/* no probe: one byte, which is .to */
-	uint8_t to;
-	bool held;		/* ... but not while a point near it is looked for */
+	bool compare;		/* no probe: a comparison that is done in the stub */
 	bool in;		/* in memory now */
 	uint8_t bytes[PROBE_SITE_MAX];
 	unsigned len;		/* bytes displaced (1 with int3) */
@@ -86,6 +93,8 @@ struct rp_addresses {
 	unsigned n, slots;
 };
 
+struct rp_branches;		/* branches.c */
+
 /* Of one address space. */
 struct rp_probed {
 	struct rp_patch *patch;
@@ -93,6 +102,8 @@ struct rp_probed {
 	struct rp_stubs *stubs;
 	unsigned stubs_n;
 	struct rp_addresses returns;	/* of calls, that are patched as well as can be */
+	struct rp_branches *branches;	/* of pages of code that were looked at, in order */
+	unsigned branches_n, branches_room;
 	bool mapped;		/* the area is there */
 };
 
@@ -103,6 +114,27 @@ struct rp_probe {
 struct rp_deref {		/* a call whose result will be in memory */
 	int tid;
 	uint64_t rsp, addr;
+};
+
+/* outline.c: comparisons with addresses of functions. */
+struct rp_compare {
+	uint64_t addr;
+	unsigned word;		/* of PROBE_OUTLINED */
+};
+
+struct rp_outline {
+	enum replay_outline how;
+	bool fails;		/* it cannot be done in this way */
+	uint64_t points;	/* that were come to */
+	uint64_t fn[REPLAY_OUTLINED];
+	unsigned fns;
+	struct rp_compare *compare;
+	unsigned n, room;
+	/* REPLAY_OUTLINE_ASIDE, see aside.c */
+	bool mute;		/* what the ring gets is only counted */
+	bool aside;		/* the copy runs */
+	uint64_t entries, hits;	/* counted while mute */
+	uint64_t mappings;	/* the same: changes of what is mapped, inside the stretch */
 };
 
 struct rp_probes {
@@ -121,6 +153,7 @@ struct rp_probes {
 	uint64_t hits_event;	/* the same of what was handed out last */
 	bool second;		/* the ring's second half is being filled */
 	bool quiet;		/* stubs only count */
+	struct rp_outline outline;
 	uint64_t count_was;	/* what COUNT was set to */
 	uint64_t stop_at;	/* the next entry when clock is this stops */
 	bool stopped;
@@ -128,14 +161,14 @@ struct rp_probes {
 	bool off;		/* nothing is to be in memory */
 	uint64_t pool;		/* next free address in the area's pool */
 	uint64_t learned;	/* stacks */
+	struct rp_reads *reads;
 	replay_hits_fn *hits;
 	replay_stack_fn *stacks;
 	replay_range_fn *range;
 	void *range_ctx;
 	replay_event_fn *events;
+	replay_mapping_fn *mappings;
 	void *ctx;
-	struct rp_byte { uint64_t addr; uint8_t to; } *byte;	/* replay_probe_byte() */
-	unsigned bytes, bytes_room;
 	uint64_t *known_return;	/* return addresses, to be patched in every copy of the process */
 	unsigned known_n, known_room;
 	struct rp_addresses known;	/* the same, to look one up */
@@ -144,6 +177,12 @@ struct rp_probes {
 static inline struct rp_probes *probes_of(const struct replay *r)
 {
 	return (struct rp_probes *)r->tool[TOOL_PROBE];
+}
+
+/* A word of the area, which is at addr in the processes. */
+static inline uint64_t *rp_probe_word(const struct rp_probes *p, uint64_t addr)
+{
+	return (uint64_t *)(void *)(p->area + (addr - PROBE_AREA));
 }
 
 /* NULL: there are none in that memory. */
@@ -158,11 +197,27 @@ extern const struct run_ops rp_probe_ops;
 struct err *rp_probe_open(struct replay *r, int pid, replay_hits_fn *hits, replay_stack_fn *stacks,
 			  replay_range_fn *range, void *range_ctx, void *ctx) __must_check;
 /*
- * Bytes that are others near rip are the program's own until they are released: what they lead
- * around may be where the point at rip is.
+ * outline.c: the stub of a comparison.  False: it is none.  Fills patch->bytes, len and the code.
  */
-void rp_probe_hold(struct rp_task *t, uint64_t rip);
-void rp_probe_release(struct replay *r, struct rp_task *t);
+bool rp_compare_build(const struct rp_task *t, struct rp_patch *p, unsigned word,
+		      struct rp_stub_code *ret);
+/* Functions are inlined as in the recording, or outlined, from now on. */
+void rp_outline_set(struct rp_probes *p, bool outlined);
+/* Around a search for a point. */
+void rp_outline_search(struct rp_probes *p, bool begins);
+/*
+ * aside.c: a stretch of the recording, run once more in a copy.  begin: before the task runs to its
+ * next event; end: it is there, and nothing of the event has been applied.  Where begin has left
+ * *ret NULL, there is nothing to be done.
+ */
+struct rp_aside;
+struct err *rp_aside_begin(struct replay *r, struct rp_task *t, struct rp_aside **ret) __must_check;
+struct err *rp_aside_end(struct replay *r, struct rp_task *t, struct rp_aside *a) __must_check;
+void rp_aside_drop(struct rp_aside *a);
+/* The copy has run for too long: its run is to end. */
+bool rp_aside_late(const struct replay *r);
+/* Calls return there: seen in the copies to come, too. */
+struct err *rp_probe_returns(struct replay *r, struct rp_task *t, unsigned from) __must_check;
 /* Of another process. */
 void rp_probe_follow(struct replay *r, int pid);
 /* Probes into the task's process, where they are not yet; NULL: no task. */
@@ -181,14 +236,29 @@ struct err *rp_stub_room(struct rp_task *t, uint64_t addr, struct rp_stubs **ret
  * stub.c: fills patch->bytes, len, insn and the code of its stub, for address patch->stub.  False:
  * cannot be patched.
  */
-struct rp_stub_code {
-	uint8_t bytes[PROBE_STUB_MAX];
-	unsigned len;
-};
 bool rp_stub_site(const struct rp_task *t, uint64_t addr, uint64_t start, uint64_t end,
 		  struct rp_patch *p);
 bool rp_stub_build(struct rp_patch *p, const struct replay_probe *def, bool quiet,
 		   struct rp_stub_code *ret);
+
+/* Instructions of a stub: mov between rcx and an absolute word. */
+struct x86_code;
+void rp_stub_store_rcx(struct x86_code *c, uint32_t word);
+void rp_stub_load_rcx(struct x86_code *c, uint32_t word);
+
+/* Code as the program has it: without what is patched.  Returns how much can be read. */
+size_t rp_probe_text(const struct rp_task *t, uint64_t addr, void *buf, size_t len);
+
+/*
+ * branches.c: may a branch by 32 bits in code [start, end), of a file and not farther away than
+ * that, lead to within (first, last)?  Bytes are looked at from every offset.
+ */
+enum { RP_BRANCHES_AROUND = 1 << 17 };
+bool rp_branches_into(const struct rp_task *t, uint64_t start, uint64_t end, uint64_t first,
+		      uint64_t last);
+/* What is in [addr, addr+len) changes. */
+void rp_branches_forget(struct rp_probed *pd, uint64_t addr, uint64_t len);
+void rp_branches_free(struct rp_probed *pd);
 
 /*
  * The result of a call can also be seen a little after its return, where the instruction there
@@ -201,13 +271,16 @@ extern const uint8_t rp_lookup[], rp_lookup_again[], rp_lookup_next[], rp_lookup
 	rp_lookup_end[];
 void rp_stacks_reset(struct rp_probes *p);
 /*
- * The task is at the first instruction of a function, with these registers, and its stack has no
- * number yet.
+ * The task is at the first instruction of a function that will return to ret, with these
+ * registers, and its stack has no number yet.
  */
-struct err *rp_stack_learn(struct replay *r, struct rp_task *t,
-			   const struct regs *regs) __must_check;
+void rp_stack_learn(struct replay *r, struct rp_task *t, const struct regs *regs, uint64_t ret);
 /* The task has faulted in a stub.  True: in its lookup, which goes on. */
 bool rp_stack_fault(struct replay *r, struct rp_task *t, const struct rp_patch *patch);
+
+/* reads.c: memory of a task that stands still from begin on.  False: it is not there. */
+void rp_reads_begin(struct rp_probes *p, const struct rp_task *t);
+bool rp_reads(struct rp_probes *p, uint64_t addr, void *ret, size_t len);
 
 bool rp_addresses_has(const struct rp_addresses *a, uint64_t addr);
 /* False: it was there. */
@@ -218,6 +291,9 @@ void rp_addresses_copy(struct rp_addresses *to, const struct rp_addresses *from)
 /* ring.c: records of one half of the ring to the analysis, soon or at once. */
 void rp_ring_take(struct rp_probes *p, int tid, const struct replay_hit *from,
 		  const struct replay_hit *to);
+/* Of the entries [h, end): calls whose results will be in memory. */
+void rp_ring_derefs(struct rp_probes *p, int tid, const struct replay_hit *h,
+		    const struct replay_hit *end);
 /* The analysis has seen all that was taken, and is not at work. */
 void rp_ring_sync(struct rp_probes *p);
 void rp_ring_free(struct rp_probes *p);

@@ -151,3 +151,21 @@ void rp_ring_take(struct rp_probes *p, int tid, const struct replay_hit *from,
 	pthread_cond_broadcast(&w->changed);
 	pthread_mutex_unlock(&w->lock);
 }
+
+void rp_ring_derefs(struct rp_probes *p, int tid, const struct replay_hit *h,
+		    const struct replay_hit *end)
+{
+	for (; h < end; h = replay_hit_next(h)) {
+		unsigned i = 0;
+
+		if (h->probe < 0 || !p->probe[h->probe].def.deref || !tid)
+			continue;
+		/* there already: that call ended with a jump to this one */
+		while (i < p->derefs && (p->deref[i].tid != tid || p->deref[i].rsp != h->rsp))
+			i++;
+		if (i == sizeof(p->deref) / sizeof(*p->deref))
+			continue;
+		p->deref[i] = (struct rp_deref){ tid, h->rsp, h->a };
+		p->derefs += i == p->derefs;
+	}
+}

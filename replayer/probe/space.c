@@ -40,6 +40,8 @@ struct rp_probed *rp_probed_copy(const struct rp_probed *from)
 	c->patch = alloc_zeroed(from->room + 1, sizeof(*c->patch), "probes");
 	c->stubs = alloc_zeroed(from->stubs_n + 1, sizeof(*c->stubs), "probes");
 	rp_addresses_copy(&c->returns, &from->returns);
+	c->branches = NULL;
+	c->branches_n = c->branches_room = 0;
 	if (from->n)
 		memcpy(c->patch, from->patch, from->n * sizeof(*c->patch));
 	if (from->stubs_n)
@@ -54,5 +56,6 @@ void rp_probed_free(struct rp_probed *p)
 	free(p->patch);
 	free(p->stubs);
 	rp_addresses_clear(&p->returns);
+	rp_branches_free(p);
 	free(p);
 }

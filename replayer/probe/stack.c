@@ -212,7 +212,7 @@ _Static_assert(sizeof(struct rp_site) == 160 && REPLAY_FRAMES == 10 &&
 
 static void *at(const struct rp_probes *p, uint64_t addr)
 {
-	return p->area + (addr - PROBE_AREA);
+	return rp_probe_word(p, addr);
 }
 
 static uint64_t mix(uint64_t v)
@@ -337,22 +337,17 @@ static uint64_t chain_mix(uint64_t v, uint64_t word)
 	return v >> CHAIN_TURN | v << (64 - CHAIN_TURN);
 }
 
-static bool read_word(const struct rp_task *t, uint64_t addr, void *ret, size_t len)
-{
-	return tracee_read_some(t->real, addr, ret, len) == len;
-}
-
-static bool print_luajit(const struct rp_task *t, uint64_t base, uint32_t limit, uint64_t *print)
+static bool print_luajit(struct rp_probes *p, uint64_t base, uint32_t limit, uint64_t *print)
 {
 	uint64_t link, at = base - 8;
 	uint8_t slot;
 
 	for (; limit; limit--) {
-		if (!read_word(t, at, &link, 8))
+		if (!rp_reads(p, at, &link, 8))
 			return false;
 		*print = chain_mix(*print, link);
 		if (!(link & 3)) {
-			if (!read_word(t, link - 3, &slot, 1))
+			if (!rp_reads(p, link - 3, &slot, 1))
 				return false;
 			link = 8ull * slot + 16;
 		}
@@ -364,43 +359,33 @@ static bool print_luajit(const struct rp_task *t, uint64_t base, uint32_t limit,
 	return true;
 }
 
-/* One element of a chain: its parts lie near each other. */
-static bool read_link(const struct rp_task *t, const struct replay_chain *c, uint64_t at,
+/* One element of a chain. */
+static bool read_link(struct rp_probes *p, const struct replay_chain *c, uint64_t at,
 		      uint8_t *status, uint64_t *value, uint64_t *next)
 {
-	enum { NEAR = 256 };
-	uint8_t near[NEAR];
-
-	if (c->status < NEAR && c->value <= NEAR - 8 && c->next <= NEAR - 8 &&
-	    read_word(t, at, near, NEAR)) {
-		*status = near[c->status];
-		memcpy(value, near + c->value, 8);
-		memcpy(next, near + c->next, 8);
-		return true;
-	}
-	return read_word(t, at + c->status, status, 1) && read_word(t, at + c->value, value, 8) &&
-	       read_word(t, at + c->next, next, 8);
+	return rp_reads(p, at + c->status, status, 1) && rp_reads(p, at + c->value, value, 8) &&
+	       rp_reads(p, at + c->next, next, 8);
 }
 
 /* False: it leads nowhere. */
-static bool print_chain(const struct rp_task *t, const struct replay_chain *c, uint64_t rsp,
+static bool print_chain(struct rp_probes *p, const struct replay_chain *c, uint64_t rsp,
 			uint64_t *ret)
 {
 	uint64_t at, print = 1, word;
 	uint8_t status;
 	bool any;
 
-	if (!read_word(t, rsp + c->root, &at, 8))
+	if (!rp_reads(p, rsp + c->root, &at, 8))
 		return false;
 	any = c->pre < 0 || at;
-	if (any && c->pre >= 0 && !read_word(t, at + (uint64_t)(int64_t)c->pre, &at, 8))
+	if (any && c->pre >= 0 && !rp_reads(p, at + (uint64_t)(int64_t)c->pre, &at, 8))
 		return false;
 	if (any && c->luajit) {
-		if (!print_luajit(t, at, c->limit, &print))
+		if (!print_luajit(p, at, c->limit, &print))
 			return false;
 	} else if (any) {
 		for (uint32_t n = c->limit; at && n; n--) {
-			if (!read_link(t, c, at, &status, &word, &at))
+			if (!read_link(p, c, at, &status, &word, &at))
 				return false;
 			if (!((status ^ c->want) & c->mask))
 				print = chain_mix(print, word);
@@ -411,53 +396,44 @@ static bool print_chain(const struct rp_task *t, const struct replay_chain *c, u
 }
 
 /* The words at those places above rsp, and which can be read; others are 0. */
-static void frame_words(const struct rp_task *t, uint64_t rsp, const uint64_t *off,
-			uint64_t *word, bool *there)
+static void frame_words(struct rp_probes *p, uint64_t rsp, const uint64_t *off, uint64_t *word,
+			bool *there)
 {
-	enum { NEAR = 4096 };
-	uint8_t near[NEAR];
-	size_t got = tracee_read_some(t->real, rsp, near, sizeof(near));
-
 	for (unsigned i = 0; i < REPLAY_FRAMES; i++) {
 		word[i] = 0;
-		there[i] = true;
-		if (off[i] <= NEAR && off[i] + 8 <= got)
-			memcpy(&word[i], near + off[i], 8);
-		else
-			there[i] = read_word(t, rsp + off[i], &word[i], 8);
+		there[i] = rp_reads(p, rsp + off[i], &word[i], 8);
 	}
 }
 
-static bool fingerprint(const struct rp_probes *p, const struct rp_task *t,
-			const struct rp_site *s, uint64_t *ret)
+static bool fingerprint(struct rp_probes *p, const struct rp_site *s, uint64_t *ret)
 {
 	const uint64_t *weight = at(p, PROBE_WEIGHTS);
 	uint64_t word[REPLAY_FRAMES];
 	bool there[REPLAY_FRAMES];
 
 	*ret = s->salt;
-	frame_words(t, s->rsp, s->off, word, there);
+	frame_words(p, s->rsp, s->off, word, there);
 	for (unsigned i = 0; i < REPLAY_FRAMES; i++)
 		*ret += (uint32_t)word[i] * weight[i];
-	return !s->chain.root || print_chain(t, &s->chain, s->rsp, ret);
+	return !s->chain.root || print_chain(p, &s->chain, s->rsp, ret);
 }
 
-struct err *rp_stack_learn(struct replay *r, struct rp_task *t, const struct regs *regs)
+void rp_stack_learn(struct replay *r, struct rp_task *t, const struct regs *regs, uint64_t ret)
 {
 	struct rp_probes *p = probes_of(r);
 	struct replay_key key = { 0 };
-	uint64_t ret, print, word[REPLAY_FRAMES];
+	uint64_t print, word[REPLAY_FRAMES];
 	struct rp_site *s, *last;
 	bool there[REPLAY_FRAMES];
 	uint32_t number;
 	unsigned ways;
 
-	TRY(tracee_read(t->real, regs->rsp, &ret, 8));
+	rp_reads_begin(p, t);
 	if (p->pool + 512 > PROBE_END)
 		rp_stacks_reset(p);
 	number = p->learned < LEARN_MAX ? p->stacks(p->ctx, t->rec_tid, regs, &key) : 0;
 	/* those that cannot be read are not counted */
-	frame_words(t, regs->rsp, key.off, word, there);
+	frame_words(p, regs->rsp, key.off, word, there);
 	for (unsigned i = 0; i < REPLAY_FRAMES; i++)
 		key.off[i] = there[i] ? key.off[i] : 0;
 	if (!number)
@@ -469,13 +445,12 @@ struct err *rp_stack_learn(struct replay *r, struct rp_task *t, const struct reg
 	else if (!s)
 		s = site_add(p, regs->rsp, ret, &key);
 	/* the second: it is there, and the code above has not found it */
-	if (!fingerprint(p, t, s, &print) || stack_is_there(p, print)) {
+	if (!fingerprint(p, s, &print) || stack_is_there(p, print)) {
 		memset(s->off, 0, sizeof(s->off));
 		s->chain = (struct replay_chain){ 0 };
-		fingerprint(p, t, s, &print);
+		fingerprint(p, s, &print);
 	}
 	stack_add(p, print, number);
-	return NULL;
 }
 
 /*

@@ -61,13 +61,23 @@ static bool is_padding(const uint8_t *p, size_t n)
 	return true;
 }
 
-/* As the program has it: a branch may be in what another probe displaced. */
-static size_t text(const struct rp_task *t, uint64_t addr, void *buf, size_t len)
+size_t rp_probe_text(const struct rp_task *t, uint64_t addr, void *buf, size_t len)
 {
 	size_t n = tracee_read_some(t->real, addr, buf, len);
 
 	rp_probe_hide(t->mm, addr, buf, n);
 	return n;
+}
+
+/* Do bytes near [first, last) look like a branch by 8 bits to within (first, last)? */
+static bool near_branches_in(const struct rp_task *t, uint64_t start, uint64_t first, uint64_t last)
+{
+	enum { NEAR = 160 };
+	uint8_t code[2 * NEAR + PROBE_SITE_MAX];
+	uint64_t from = first - start < NEAR ? start : first - NEAR;
+	size_t n = rp_probe_text(t, from, code, last + NEAR - from);
+
+	return x86_branch_into(code, n, from, X86_BRANCHES, first, last, 0) < n;
 }
 
 /*
@@ -78,9 +88,15 @@ static bool function_branches_in(const struct rp_task *t, uint64_t start, uint64
 				 uint64_t first, uint64_t last)
 {
 	static uint8_t code[FUNCTION_MAX];
-	size_t n = text(t, start, code,
-			end - start < sizeof(code) ? end - start : sizeof(code));
+	size_t n;
 
+	if (end - start > sizeof(code))
+		end = start + sizeof(code);
+	/* bytes that look like one are few: to go through the code is for these */
+	if (!rp_branches_into(t, start, end, first, last) &&
+	    !near_branches_in(t, start, first, last))
+		return false;
+	n = rp_probe_text(t, start, code, end - start);
 	return x86_code_branches_into(code, n, start, first, last);
 }
 
@@ -89,11 +105,11 @@ static bool bytes_branch_in(const struct rp_task *t, uint64_t first, uint64_t la
 {
 	static uint8_t code[2 * WINDOW];
 	uint64_t from = first - WINDOW;
-	size_t n = text(t, from, code, sizeof(code));
+	size_t n = rp_probe_text(t, from, code, sizeof(code));
 
 	if (n < WINDOW) {
-		from = first & ~4095ull;
-		n = text(t, from, code, sizeof(code));
+		from = page_down(first);
+		n = rp_probe_text(t, from, code, sizeof(code));
 	}
 	return x86_branch_into(code, n, from, X86_BRANCHES, first, last, 0) < n;
 }
@@ -103,26 +119,15 @@ static bool bytes_branch_in(const struct rp_task *t, uint64_t first, uint64_t la
  */
 static bool others_branch_in(const struct rp_task *t, uint64_t first, uint64_t last)
 {
-	enum { AROUND = 1 << 17 };
-	static uint8_t code[2 * AROUND];
-	uint64_t from = first - AROUND;
-	size_t n = text(t, from, code, sizeof(code));
-
-	/* the module begins nearer */
-	for (unsigned shift = 16; n < AROUND && shift >= 12; shift--) {
-		from = first - (1ull << shift);
-		n = text(t, from, code, sizeof(code));
-		if (n >= 1ull << shift)
-			break;
-	}
-	return x86_branch_into(code, n, from, X86_BRANCHES_32, first, last, 0) < n;
+	return rp_branches_into(t, first - RP_BRANCHES_AROUND, first + RP_BRANCHES_AROUND, first,
+				last);
 }
 
 bool rp_stub_site(const struct rp_task *t, uint64_t addr, uint64_t start, uint64_t end,
 		  struct rp_patch *p)
 {
 	uint8_t code[PROBE_SITE_MAX + 16] = { 0 };
-	size_t room = text(t, addr, code, sizeof(code));
+	size_t room = rp_probe_text(t, addr, code, sizeof(code));
 	bool good = true, last = false;
 
 	p->len = p->n = 0;
@@ -176,7 +181,7 @@ static bool keeps_result(csh handle, const cs_insn *insn, const struct x86_instr
 uint64_t rp_stub_later(const struct rp_task *t, uint64_t addr)
 {
 	uint8_t code[16];
-	size_t room = text(t, addr, code, sizeof(code));
+	size_t room = rp_probe_text(t, addr, code, sizeof(code));
 	const uint8_t *p = code;
 	csh handle = decoder();
 	cs_insn *insn = handle ? cs_malloc(handle) : NULL;
@@ -197,13 +202,12 @@ uint64_t rp_stub_later(const struct rp_task *t, uint64_t addr)
 
 /* ---- code -------------------------------------------------------------------------------- */
 
-/* mov between rcx and an absolute word */
-static void put_store_rcx(struct x86_code *c, uint32_t word)
+void rp_stub_store_rcx(struct x86_code *c, uint32_t word)
 {
 	X86_PUT(c, 0x48, 0x89, 0x0c, 0x25);
 	x86_put32(c, word);
 }
-static void put_load_rcx(struct x86_code *c, uint32_t word)
+void rp_stub_load_rcx(struct x86_code *c, uint32_t word)
 {
 	X86_PUT(c, 0x48, 0x8b, 0x0c, 0x25);
 	x86_put32(c, word);
@@ -229,7 +233,7 @@ static void put_record(struct x86_code *c, int32_t probe, const struct replay_pr
 	unsigned args = def ? def->args : 1;
 	bool stack = def && def->returns;
 
-	put_load_rcx(c, PROBE_POS);
+	rp_stub_load_rcx(c, PROBE_POS);
 	X86_PUT(c, 0xc7, 0x81);			/* mov dword [rcx + ...], probe and size */
 	x86_put32(c, PROBE_RING_END);
 	x86_put32(c, (uint32_t)(uint16_t)probe | (16 + 8 * args) << 16);
@@ -250,7 +254,7 @@ static void put_record(struct x86_code *c, int32_t probe, const struct replay_pr
 		put_field(c, 0x91, 32);		/* rdx */
 	X86_PUT(c, 0x48, 0x8d, 0x89);		/* lea rcx, [rcx + size] */
 	x86_put32(c, 16 + 8 * args);
-	put_store_rcx(c, PROBE_POS);
+	rp_stub_store_rcx(c, PROBE_POS);
 	if (def && def->deref) {	/* mov qword [COUNT], 0: the return shall stop */
 		X86_PUT(c, 0x48, 0xc7, 0x04, 0x25);
 		x86_put32(c, PROBE_COUNT);
@@ -291,12 +295,12 @@ bool rp_stub_build(struct rp_patch *p, const struct replay_probe *def, bool quie
 	X86_PUT(&c, 0xcc);
 	p->trap_count = 0;
 	p->body = (uint16_t)c.len;
-	put_store_rcx(&c, PROBE_RCX);
-	put_load_rcx(&c, PROBE_COUNT);
+	rp_stub_store_rcx(&c, PROBE_RCX);
+	rp_stub_load_rcx(&c, PROBE_COUNT);
 	/* jrcxz, back over 17 + itself to the int3 */
 	X86_PUT(&c, 0xe3, (uint8_t)-19);
 	X86_PUT(&c, 0x48, 0x8d, 0x49, 0x01);	/* lea rcx, [rcx + 1] */
-	put_store_rcx(&c, PROBE_COUNT);
+	rp_stub_store_rcx(&c, PROBE_COUNT);
 	p->trap_stack = p->again = 0;
 	if (def && def->returns && !quiet) {
 		p->again = (uint16_t)(c.len + (unsigned)(rp_lookup_again - rp_lookup));
@@ -305,7 +309,7 @@ bool rp_stub_build(struct rp_patch *p, const struct replay_probe *def, bool quie
 	}
 	if (!quiet)
 		put_record(&c, def ? p->probe : -1, def);
-	put_load_rcx(&c, PROBE_RCX);
+	rp_stub_load_rcx(&c, PROBE_RCX);
 	p->moved = (uint16_t)c.len;
 	if (!put_displaced(&c, p))
 		return false;

@@ -16,6 +16,14 @@ static struct err *on_signal(struct replay *r, struct rp_task *t, siginfo_t *inf
 	return NULL;
 }
 
+static struct err *on_interrupt(struct replay *r, struct rp_task *t, enum run_verdict *ret)
+{
+	(void)t;
+	if (probes_of(r) && rp_aside_late(r))
+		*ret = RUN_STOP;
+	return NULL;
+}
+
 /* A displaced instruction faulted: the fault of the recording, if registers agree. */
 static void on_fault(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
@@ -31,18 +39,36 @@ static void on_fault(struct replay *r, struct rp_task *t, const struct trace_eve
 	rp_probe_in(r, t->mm, t->real);
 }
 
+static void mapping_changes(struct replay *r, struct rp_task *t, uint64_t addr, uint64_t len)
+{
+	struct rp_probes *p = probes_of(r);
+
+	/* in a stretch that is run once more: those of the copy are told, as many as there were */
+	if (p && p->outline.mute) {
+		p->outline.mappings++;
+	} else if (p && p->mappings && t->rec_pid == p->pid && t->mm && probed_of(t->mm) &&
+		   (!p->outline.aside || p->outline.mappings)) {
+		p->outline.mappings -= p->outline.aside;
+		rp_probe_drain(r, t);
+		rp_ring_sync(p);
+		p->mappings(p->ctx, t->rec_tid, addr, len);
+	}
+	rp_probe_yield(r, t, addr, len);
+}
+
 static void before_search(struct replay *r, struct rp_task *t, uint64_t rip)
 {
 	if (!probes_of(r))
 		return;
 	rp_probe_narrow(t, r, rip);
-	rp_probe_hold(t, rip);
+	rp_outline_search(probes_of(r), true);
 }
 
 static void after_search(struct replay *r, struct rp_task *t)
 {
+	(void)t;
 	if (probes_of(r))
-		rp_probe_release(r, t);
+		rp_outline_search(probes_of(r), false);
 }
 
 static void sum_begins(struct replay *r, struct rp_mm *mm, pid_t real)
@@ -69,6 +95,7 @@ static void memory_freed(struct rp_mm *mm)
 }
 
 const struct run_ops rp_probe_ops = {
+	.on_interrupt = on_interrupt,
 	.on_signal = on_signal,
 	.on_fault = on_fault,
 	.before_search = before_search,
@@ -77,7 +104,7 @@ const struct run_ops rp_probe_ops = {
 	.sum_begins = sum_begins,
 	.sum_ends = sum_ends,
 	.owns = rp_probe_mapping,
-	.mapping_changes = rp_probe_yield,
+	.mapping_changes = mapping_changes,
 	.memory_copied = memory_copied,
 	.memory_freed = memory_freed,
 	.process_forked = rp_probe_forked,

@@ -62,11 +62,11 @@ static struct err *last_of(struct replay *r, const struct position *base,
 			   const struct rp_target *to, const struct counting_sites *p,
 			   struct replay_break *ret, uint64_t *n)
 {
-	struct counted_sites chain = { .n = p->n };
+	struct counted_sites sites = { .n = p->n };
 	struct advance_result result = { 0 };
 	uint64_t turn = 0;
 	struct rp_task *t;
-	struct advance a = { .limit = 1, .sites = &chain, .on_interrupt = INTERRUPT_GIVES_UP };
+	struct advance a = { .limit = 1, .sites = &sites, .on_interrupt = INTERRUPT_GIVES_UP };
 
 	*n = 0;
 	TRY(rp_goto(r, base, INTERRUPT_GIVES_UP));
@@ -75,7 +75,7 @@ static struct err *last_of(struct replay *r, const struct position *base,
 	if (!t)
 		return NULL;
 	for (unsigned i = 0; i < p->n; i++)
-		chain.b[i] = counting_site_break(t, p->addr[i]);
+		sites.b[i] = counting_site_break(t, p->addr[i]);
 	a.set = rp_set_union(r, to->set, counting_sites_set(r, t, p));
 	do {
 		TRY(rp_advance(r, &a, &result));
@@ -83,16 +83,16 @@ static struct err *last_of(struct replay *r, const struct position *base,
 	timeline_of(r)->nameless = true;
 	/* the target is at a place: its own arrival is not before it */
 	if (result.at_site >= 0)
-		chain.count[result.at_site]--;
+		sites.count[result.at_site]--;
 	t = rp_task_find(r, r->ev.task);
 	for (unsigned i = 0; i < p->n && at_target(r, to, &result); i++) {
 		/* a fault has counted its own */
-		if (!chain.count[i] || chain.last[i] < turn ||
+		if (!sites.count[i] || sites.last[i] < turn ||
 		    (to->event && t && t->regs.rip == p->addr[i]))
 			continue;
-		turn = chain.last[i];
-		*ret = chain.b[i];
-		*n = chain.count[i];
+		turn = sites.last[i];
+		*ret = sites.b[i];
+		*n = sites.count[i];
 	}
 	return NULL;
 }

@@ -1,5 +1,5 @@
 /*
- * clean.c - stretches of time in which nothing that is watched was written.
+ * clean.c - intervals of time in which nothing that is watched was written.
  *
  * Checkpoints are forks: a page that was not written between two of them is one page of memory,
  * which both have mapped now.  The kernel tells which it is (pagemap, to whom has CAP_SYS_ADMIN),
@@ -58,7 +58,7 @@ unsigned rp_pages_written(const struct rp_task *older, const struct rp_task *new
 	return n;
 }
 
-static bool watch_unwritten(const struct rp_task *older, const struct rp_task *newer,
+static bool watch_clean(const struct rp_task *older, const struct rp_task *newer,
 			    const struct replay_break *b)
 {
 	const struct rp_task *o = rp_task_with_memory(older, b->pid),
@@ -66,7 +66,7 @@ static bool watch_unwritten(const struct rp_task *older, const struct rp_task *n
 	uint64_t page;
 
 	return o && n &&
-	       !rp_pages_written(o, n, b->addr & ~(PAGE_BYTES - 1ull), b->addr + b->len, &page, 1);
+	       !rp_pages_written(o, n, page_down(b->addr), b->addr + b->len, &page, 1);
 }
 
 static bool maps_code(const struct trace_effect *e)
@@ -151,7 +151,7 @@ struct err *interval_clean(struct replay *r, const struct rp_checkpoint *c,
 	*ret = false;
 	for (unsigned i = 0; i < s->n; i++) {
 		if (s->b[i].kind == REPLAY_WRITE &&
-		    !watch_unwritten(c->copy->tasks, newer, &s->b[i]))
+		    !watch_clean(c->copy->tasks, newer, &s->b[i]))
 			return NULL;
 	}
 	TRY(rp_events_any(r, c->pos.where, where, stops_or_maps, &any));

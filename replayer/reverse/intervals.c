@@ -55,7 +55,7 @@ static void give_out(struct intervals *in, const struct rp_checkpoint *c)
 }
 
 /* From where on up to end is nothing, as is known without looking?  NULL: it is not known. */
-static const struct position *empty_before(const struct replay *r, const struct intervals *in,
+static const struct position *after_scanned(const struct replay *r, const struct intervals *in,
 					   const struct position *end, bool inclusive)
 {
 	const struct position *from = scanned_before(r, end, inclusive);
@@ -64,12 +64,12 @@ static const struct position *empty_before(const struct replay *r, const struct 
 }
 
 /* What need not be looked through is passed. */
-static void pass_empty(struct replay *r, struct intervals *in)
+static void pass_scanned(struct replay *r, struct intervals *in)
 {
 	const struct rp_checkpoint *c;
 	const struct position *from;
 
-	while ((from = empty_before(r, in, &in->end, in->next))) {
+	while ((from = after_scanned(r, in, &in->end, in->next))) {
 		c = rp_checkpoint_before(r, from, false);
 		position_copy(&in->end, from);
 		in->end_ns = c ? c->clock_ns : 0;
@@ -81,20 +81,20 @@ static void pass_empty(struct replay *r, struct intervals *in)
 static struct err *next_interval(struct replay *r, struct intervals *in, struct rp_checkpoint **ret)
 {
 	const struct rp_task *newer;
-	bool unwritten = true;
+	bool clean = true;
 
-	for (*ret = NULL; unwritten; ) {
+	for (*ret = NULL; clean; ) {
 		struct rp_checkpoint *c;
 
-		pass_empty(r, in);
+		pass_scanned(r, in);
 		c = rp_checkpoint_before(r, &in->end, true);
 		if (!c || in->end.where < rp_first(r))
 			return NULL;
-		unwritten = false;
+		clean = false;
 		newer = in->possible ? tasks_at_end(r, in) : NULL;
 		if (newer)
-			TRY(interval_clean(r, c, newer, in->end.where, &unwritten));
-		if (unwritten)
+			TRY(interval_clean(r, c, newer, in->end.where, &clean));
+		if (clean)
 			give_out(in, c);
 		else
 			*ret = c;
@@ -129,12 +129,12 @@ static struct err *lengthen(struct replay *r, const struct intervals *in, struct
 {
 	while (in->end_ns < (*c)->clock_ns + in->lane_ns && (*c)->pos.where >= rp_first(r)) {
 		struct rp_checkpoint *older = rp_checkpoint_before(r, &(*c)->pos, true);
-		bool unwritten = !older || empty_before(r, in, &(*c)->pos, true);
+		bool clean = !older || after_scanned(r, in, &(*c)->pos, true);
 
-		if (!unwritten && in->possible)
+		if (!clean && in->possible)
 			TRY(interval_clean(r, older, (*c)->copy->tasks, (*c)->pos.where,
-					   &unwritten));
-		if (unwritten)
+					   &clean));
+		if (clean)
 			break;
 		*c = older;
 	}

@@ -13,7 +13,7 @@
  */
 struct rp_back_step { bool set, in_call; uint32_t serial; uint64_t more; struct position from; };
 
-enum { RP_EMPTY = 32 };
+enum { RP_SCANNED = 32 };
 
 /* What this room keeps for a replay: in replay.tool[TOOL_REVERSE]. */
 struct reverse {
@@ -22,7 +22,7 @@ struct reverse {
 		uint64_t key;
 		struct position from, end;
 		bool inclusive;
-	} scanned[RP_EMPTY];
+	} scanned[RP_SCANNED];
 	unsigned scanned_next;
 	struct write_log *write_log;
 	struct rp_back_step back_step;
@@ -99,11 +99,11 @@ void rp_worker_end(struct rp_worker *w);
 
 /*
  * write_log.c: on an idle processor, while the replayer computes forward, it is noted which bytes
- * of a program's busy data pages each stretch of it writes to; a search backwards passes those that
- * do not write to what is watched.
+ * of a program's busy data pages each interval of it writes to; a search backwards passes those
+ * that do not write to what is watched.
  */
 /*
- * After a checkpoint going forward, where t computes: an answer is heard, a new stretch given out.
+ * After a checkpoint going forward, where t computes: an answer is heard, a new interval given out.
  */
 void write_log_feed(struct replay *r, const struct rp_task *t);
 /*

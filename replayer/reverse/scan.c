@@ -3,7 +3,7 @@
  * up to the position, remember the last stop on the way.
  *
  * Where stops are so many that each would be met only to be forgotten (a variable that is written
- * in a loop), the last one is looked for at the end: see hot().
+ * in a loop), the last one is looked for at the end: see dense().
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,21 +12,21 @@
 #include "replayer/reverse/reverse.h"
 
 /*
- * HOT_STOPS: so many that had to be looked at one by one are too many to go on like that; or so
+ * DENSE_STOPS: so many that had to be looked at one by one are too many to go on like that; or so
  * long, since stores that change nothing may have to be looked at, too.  HOT_STEPS: so far a loop
  * is followed to find instructions that can be counted.  HOT_DEPTH: so many loops one after the
  * other, or one inside the other, are looked for.
  */
-enum { HOT_STOPS = 256, HOT_LEAST = 3, HOT_STEPS = 200, HOT_DEPTH = 16 };
+enum { DENSE_STOPS = 256, HOT_LEAST = 3, HOT_STEPS = 200, HOT_DEPTH = 16 };
 
-#define HOT_NS 250000000
+#define DENSE_NS 250000000
 
 struct scan {
 	unsigned set;		/* whose stops are looked for; 0: the debugger's */
 	enum on_interrupt on_interrupt;
 	struct rp_found f;
 	bool all;		/* however many */
-	bool hot;		/* given up: HOT_STOPS, HOT_NS */
+	bool dense;		/* given up: DENSE_STOPS, DENSE_NS */
 	uint64_t began_ns;
 	unsigned stops, depth;
 	unsigned most;		/* given up after so many advances in position steps; 0: never */
@@ -46,7 +46,7 @@ static unsigned wanted(const struct replay *r, const struct scan *s)
 
 static bool goes_on(const struct scan *s)
 {
-	return !s->hot && !rp_user_interrupt(s->on_interrupt);
+	return !s->dense && !rp_user_interrupt(s->on_interrupt);
 }
 
 /* Nothing found yet, and nobody has interrupted? */
@@ -82,13 +82,13 @@ static void scan_event(struct scan *s, uint32_t serial, const struct position *p
 static void scan_stopped(struct scan *s)
 {
 	s->stops++;
-	s->hot |= (s->stops >= HOT_STOPS ||
-		   (s->stops >= HOT_LEAST && now_ns() - s->began_ns > HOT_NS)) &&
+	s->dense |= (s->stops >= DENSE_STOPS ||
+		   (s->stops >= HOT_LEAST && now_ns() - s->began_ns > DENSE_NS)) &&
 		  !s->all;
 }
 
 /* For a write log, which stops nowhere and needs no names on its way. */
-static struct err *survey_advance(struct replay *r, const struct scan *s,
+static struct err *logged_advance(struct replay *r, const struct scan *s,
 				  struct advance_result *result)
 {
 	TRY(rp_advance_tracked(
@@ -98,7 +98,7 @@ static struct err *survey_advance(struct replay *r, const struct scan *s,
 }
 
 /* Quietly: breakpoints are counted, not stopped at.  Notes the last stop of the advance. */
-static struct err *scan_hop(struct replay *r, struct scan *s, const struct position *end,
+static struct err *scan_advance(struct replay *r, struct scan *s, const struct position *end,
 			    struct advance_result *result)
 {
 	struct stops *stops = stops_of(r);
@@ -110,7 +110,7 @@ static struct err *scan_hop(struct replay *r, struct scan *s, const struct posit
 	struct err *err;
 
 	if (stops->marks)
-		return survey_advance(r, s, result);
+		return logged_advance(r, s, result);
 	TRY(rp_next(r));
 	rp_catch_before(r, &before);
 	rp_catch_refresh(r);
@@ -144,7 +144,7 @@ static struct err *scan_hop(struct replay *r, struct scan *s, const struct posit
 		scan_found(r, s, result, &timeline->pos);
 		scan_stopped(s);
 	}
-	if (rp_catch_hop(r, result, &before, true, &stop) &&
+	if (rp_catch_advance(r, result, &before, true, &stop) &&
 	    (s->inclusive || !position_same(&timeline->pos, end)))
 		scan_event(s, result->t->serial, &timeline->pos, &stop);
 	if (result->kind == ADVANCE_EVENT || (result->kind == ADVANCE_MOVED && !result->stepped))
@@ -225,15 +225,15 @@ static bool as_counts(const struct rp_task *t, const struct rp_set *s, struct co
  * One advance of a position step: *n = how far.  Where one of the two, the position step and the
  * user's stops, is a place, it is counted inside the process.
  */
-static struct err *leg_advance(struct replay *r, const struct scan *s, struct scan_pos_step *l,
+static struct err *pos_step_advance(struct replay *r, const struct scan *s, struct scan_pos_step *l,
 			       uint64_t have, struct advance_result *result, uint64_t *n)
 {
 	struct stops *stops = stops_of(r);
 	struct timeline *timeline = timeline_of(r);
 	unsigned want = wanted(r, s);
 	const struct rp_set *pos_step = stops->sets[l->pos_step->set], *user = stops->sets[want];
-	struct counted_sites chain = { .n = 1 };
-	struct advance a = { .counting = true, .on_interrupt = s->on_interrupt, .sites = &chain };
+	struct counted_sites sites = { .n = 1 };
+	struct advance a = { .counting = true, .on_interrupt = s->on_interrupt, .sites = &sites };
 	bool same = l->pos_step->set == want;
 	struct err *err;
 
@@ -244,30 +244,30 @@ static struct err *leg_advance(struct replay *r, const struct scan *s, struct sc
 		*n = 1;
 		return rp_advance_tracked(r, &a, result);
 	}
-	if (!same && as_count(pos_step, &chain.b[0]) && as_count(user, &chain.b[1]) &&
-	    chain.b[0].addr != chain.b[1].addr) {
-		chain.n = 2;
-		chain.limit[0] = l->pos_step->n - have;
+	if (!same && as_count(pos_step, &sites.b[0]) && as_count(user, &sites.b[1]) &&
+	    sites.b[0].addr != sites.b[1].addr) {
+		sites.n = 2;
+		sites.limit[0] = l->pos_step->n - have;
 		l->counted = true;
-		a.set = rp_set_intern(r, chain.b, 2);
+		a.set = rp_set_intern(r, sites.b, 2);
 		err = rp_advance(r, &a, result);
-		*n = chain.count[0];
-		l->user = chain.count[1];
-	} else if (!same && as_count(pos_step, &chain.b[0])) {
-		chain.limit[0] = l->pos_step->n - have;
-		a.set = rp_set_union(r, want, rp_set_intern(r, chain.b, 1));
+		*n = sites.count[0];
+		l->user = sites.count[1];
+	} else if (!same && as_count(pos_step, &sites.b[0])) {
+		sites.limit[0] = l->pos_step->n - have;
+		a.set = rp_set_union(r, want, rp_set_intern(r, sites.b, 1));
 		err = rp_advance(r, &a, result);
-		*n = chain.count[0];
+		*n = sites.count[0];
 	} else if (!same && !pos_step->watches &&
-		   as_counts(rp_task_find(r, r->ev.task), user, &chain)) {
+		   as_counts(rp_task_find(r, r->ev.task), user, &sites)) {
 		l->counted = true;
-		a.set = rp_set_union(r, l->pos_step->set, rp_set_intern(r, chain.b, chain.n));
+		a.set = rp_set_union(r, l->pos_step->set, rp_set_intern(r, sites.b, sites.n));
 		a.limit = l->pos_step->n - have;
 		err = rp_advance(r, &a, result);
 		*n = rp_advance_count(r, result, l->pos_step->set);
 		l->user = 0;
-		for (unsigned i = 0; i < chain.n; i++)
-			l->user += chain.count[i];
+		for (unsigned i = 0; i < sites.n; i++)
+			l->user += sites.count[i];
 	} else {
 		/* all that is counted is this position step */
 		a = (struct advance){ .set = rp_set_union(r, want, l->pos_step->set),
@@ -321,8 +321,8 @@ static struct err *scan_steps(struct replay *r, struct scan *s, const struct pos
 
 		l.pos_step = &end->steps[i];
 		while (have < l.pos_step->n && !err && goes_on(s)) {
-			s->hot = s->most && ++advances == s->most;
-			err = leg_advance(r, s, &l, have, &result, &n);
+			s->dense = s->most && ++advances == s->most;
+			err = pos_step_advance(r, s, &l, have, &result, &n);
 			if (err || result.kind == ADVANCE_INTERRUPTED)
 				continue;
 			if (result.kind != ADVANCE_MOVED) {
@@ -371,7 +371,7 @@ struct err *rp_count_stops(struct replay *r, unsigned set, const struct position
 
 	if (!err)
 		err = scan_steps(r, &s, end);
-	*n_ret = s.hot	     ? RP_NO_LIMIT
+	*n_ret = s.dense	     ? RP_NO_LIMIT
 		 : s.f.found ? ends_with(&s.f.pos, set) - ends_with(from, set)
 			     : 0;
 	free(s.f.pos.steps);
@@ -386,17 +386,17 @@ static struct err *scan_to(struct replay *r, struct scan *s, const struct positi
 	s->began_ns = now_ns();
 	rp_catch_refresh(r);
 	while (r->where < end->where && goes_on(s))
-		TRY(scan_hop(r, s, end, &result));
+		TRY(scan_advance(r, s, end, &result));
 	while (end->pending && !r->pending && goes_on(s))
-		TRY(scan_hop(r, s, end, &result));
-	return end->steps_n && !s->hot ? scan_steps(r, s, end) : NULL;
+		TRY(scan_advance(r, s, end, &result));
+	return end->steps_n && !s->dense ? scan_steps(r, s, end) : NULL;
 }
 
 /* ---- very many stops ------------------------------------------------------------------------- */
 
 /*
  * An instruction of the loop that we are in, which can be counted inside the process; 0: none.
- * count_ret: as places of a chain, for names, since leg_advance() counts such beside the
+ * count_ret: as counting sites, for names, since pos_step_advance() counts such beside the
  * debugger's.  The former must be no such, or it would be taken for one.
  */
 static struct err *hot_set(struct replay *r, unsigned *set_ret, unsigned *count_ret)
@@ -493,7 +493,7 @@ static struct err *met(struct replay *r, unsigned set, const struct position *fr
  * An instruction where executions up to p can be counted without a stop each, by which p can be
  * named: where it is, or where the steps to it began.
  */
-static struct err *countable(struct replay *r, const struct position *p, unsigned *legs_ret,
+static struct err *countable(struct replay *r, const struct position *p, unsigned *steps_ret,
 			     struct replay_break *ret)
 {
 	struct position at = { 0 };
@@ -516,7 +516,7 @@ static struct err *countable(struct replay *r, const struct position *p, unsigne
 			break;
 		ret->pid = t->rec_pid;
 		ret->addr = t->regs.rip;
-		*legs_ret = at.steps_n;
+		*steps_ret = at.steps_n;
 	} while (!err && !good && at.steps_n > 1 && at.steps[at.steps_n - 1].set == 0 &&
 		 at.steps_n--);
 	if (!good)
@@ -583,7 +583,7 @@ static struct err *name_from(struct replay *r, const struct position *from,
 	return err;
 }
 
-static struct err *hot(struct replay *r, struct scan *s, const struct position *from,
+static struct err *dense(struct replay *r, struct scan *s, const struct position *from,
 		       struct position *end);
 
 /* From `at' to end, which moves to there when there is no stop. */
@@ -601,8 +601,8 @@ static struct err *scan_part(struct replay *r, struct scan *s, const struct posi
 		err = rp_checkpoint_take(r);
 	if (!err)
 		err = scan_to(r, &part, end);
-	if (!err && part.hot)
-		err = hot(r, &part, at, end);		/* another loop came behind that one */
+	if (!err && part.dense)
+		err = dense(r, &part, at, end);		/* another loop came behind that one */
 	if (!err && part.f.found) {
 		free(s->f.pos.steps);
 		s->f = part.f;
@@ -720,14 +720,14 @@ static struct err *scan_counted_steps(struct replay *r, struct scan *s, const st
  * those before: its last turns are found by counting, and the scan begins there.  When that was
  * wrong, it begins earlier and earlier, and where stops are many again, so are its parts.
  */
-static struct err *hot(struct replay *r, struct scan *s, const struct position *from,
+static struct err *dense(struct replay *r, struct scan *s, const struct position *from,
 		       struct position *end)
 {
 	struct scan last = { 0 };
 	struct err *err;
 	unsigned set, count = 0;
 
-	s->f.found = s->hot = false;
+	s->f.found = s->dense = false;
 	s->all = true;
 	s->stops = 0;
 	TRY(hot_set(r, &set, &count));
@@ -752,9 +752,9 @@ static struct err *hot(struct replay *r, struct scan *s, const struct position *
 		err = rp_goto_by_name(r, from, s->on_interrupt);
 	if (!err && !s->f.found)
 		err = scan_to(r, s, end);
-	if (!err && s->hot) {
+	if (!err && s->dense) {
 		s->depth++;
-		err = hot(r, s, from, end);
+		err = dense(r, s, from, end);
 		s->depth--;
 	}
 	s->all = false;
@@ -775,8 +775,8 @@ struct err *rp_scan(struct replay *r, const struct position *end, bool inclusive
 	position_copy(&from, &timeline_of(r)->pos);
 	position_copy(&to, end);
 	err = scan_to(r, &s, &to);
-	if (!err && s.hot)
-		err = hot(r, &s, &from, &to);
+	if (!err && s.dense)
+		err = dense(r, &s, &from, &to);
 	free(from.steps);
 	free(to.steps);
 	if (err) {

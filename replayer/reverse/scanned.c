@@ -90,7 +90,7 @@ void scanned_add(struct replay *r, const struct position *from, const struct pos
 
 	position_copy(&new.from, from);
 	position_copy(&new.end, end);
-	for (unsigned i = 0; i < RP_EMPTY; i++) {
+	for (unsigned i = 0; i < RP_SCANNED; i++) {
 		struct scanned *e = &reverse->scanned[i], both;
 		bool newer = e->key == new.key && meets(&new, e);
 
@@ -102,10 +102,10 @@ void scanned_add(struct replay *r, const struct position *from, const struct pos
 		new = both;
 		i = -1u;		/* it may have closed a gap */
 	}
-	for (at = 0; at < RP_EMPTY && reverse->scanned[at].key; )
+	for (at = 0; at < RP_SCANNED && reverse->scanned[at].key; )
 		at++;
-	if (at == RP_EMPTY)
-		at = reverse->scanned_next++ % RP_EMPTY;
+	if (at == RP_SCANNED)
+		at = reverse->scanned_next++ % RP_SCANNED;
 	drop(&reverse->scanned[at]);
 	reverse->scanned[at] = new;
 }
@@ -116,7 +116,7 @@ const struct position *scanned_before(const struct replay *r, const struct posit
 	const struct reverse *reverse = reverse_of(r);
 	uint64_t key = stops_key(r);
 
-	for (unsigned i = 0; i < RP_EMPTY; i++) {
+	for (unsigned i = 0; i < RP_SCANNED; i++) {
 		const struct scanned *e = &reverse->scanned[i];
 
 		if (e->key == key && position_within(&e->from, end, &e->end) &&
@@ -128,6 +128,6 @@ const struct position *scanned_before(const struct replay *r, const struct posit
 
 void scanned_free(struct reverse *reverse)
 {
-	for (unsigned i = 0; i < RP_EMPTY; i++)
+	for (unsigned i = 0; i < RP_SCANNED; i++)
 		drop(&reverse->scanned[i]);
 }

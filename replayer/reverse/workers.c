@@ -222,7 +222,7 @@ static struct err *start(struct replay *r, struct rp_worker *w, struct rp_checkp
 		if (!err && w->pid < 0)
 			err = err_os(errno, "cannot fork");
 		if (!err)
-			log_debug("%s %d begins", m ? "survey by" : "worker", w->pid);
+			log_debug("%s %d begins", m ? "write log by" : "worker", w->pid);
 		rp_tasks_forget(tasks);
 	}
 	close(fd[1]);

@@ -13,7 +13,7 @@
  * the debugger has told where the program's variables are (replay_variables()), it is only these
  * pages.
  *
- * What an event writes is what differs behind it, as for a watchpoint.  What could not be surveyed
+ * What an event writes is what differs behind it, as for a watchpoint.  What could not be logged
  * (no idle processor, too slow, beyond so many pages, processes that come and go) is looked
  * through, as everything was before.
  */
@@ -34,16 +34,16 @@
 /* So far behind, some is left out. */
 #define BEHIND_NS 4000000000ull
 enum {
-	STRETCH_NS = 500000000,
-	STRETCH_MIN_NS = 150000000,
+	LOGGED_NS = 500000000,
+	LOGGED_MIN_NS = 150000000,
 	SLOWER = 4,
 	LATE_NS = 300000000,
 	FAILURES_MAX = 3,
-	STRETCHES = 256,
+	LOGGED_MAX = 256,
 	LOOKED_AT = 256
 };
 
-struct stretch {
+struct logged {
 	struct position from, end;
 	pid_t pid;
 	unsigned n;
@@ -59,13 +59,13 @@ struct write_log {
 	uint64_t began_ns, length_ns;
 	unsigned failures;		/* one after the other */
 	uint64_t rests_until_ns;
-	struct stretch *done[STRETCHES];	/* a ring */
+	struct logged *done[LOGGED_MAX];	/* a ring */
 	unsigned done_n;
 	/* where there are some, by address; pid 0: not told */
 	struct variables { pid_t pid; uint64_t *page; unsigned n; } variables;
 };
 
-static void drop(struct stretch *s)
+static void drop(struct logged *s)
 {
 	if (!s)
 		return;
@@ -77,10 +77,10 @@ static void drop(struct stretch *s)
 /* known: or it may have been anything. */
 static void note(struct write_log *s, bool known)
 {
-	struct stretch *new = alloc_zeroed(1, sizeof(*new), "a write log"),
-		       **place = &s->done[s->done_n % STRETCHES];
+	struct logged *new = alloc_zeroed(1, sizeof(*new), "a write log"),
+		       **place = &s->done[s->done_n % LOGGED_MAX];
 
-	*new = (struct stretch){
+	*new = (struct logged){
 		.from = s->from, .end = s->end, .pid = s->marks.pid, .n = known ? s->marks.n : 0
 	};
 	s->from = s->end = (struct position){ 0 };
@@ -126,14 +126,14 @@ static void hear(struct write_log *s)
 		return;
 	if (there && rp_worker_write_log_done(s->worker, &s->marks)) {
 		s->failures = 0;
-		log_debug("surveyed: %.0f ms of computing in %.0f ms", (double)s->length_ns / 1e6,
+		log_debug("logged: %.0f ms of computing in %.0f ms", (double)s->length_ns / 1e6,
 			  (double)(now_ns() - s->began_ns) / 1e6);
 		note(s, true);
 	} else {
 		s->failures++;
 		if (s->failures >= FAILURES_MAX)
 			s->rests_until_ns = now_ns() + REST_NS;
-		log_debug(there ? "a survey failed" : "a survey was given up");
+		log_debug(there ? "a write log failed" : "a write log was given up");
 		note(s, false);		/* it would be again */
 	}
 	forget(s);
@@ -143,7 +143,7 @@ static void hear(struct write_log *s)
 
 static bool is_known(const struct write_log *s, const struct position *p)
 {
-	for (unsigned i = 0; i < STRETCHES; i++) {
+	for (unsigned i = 0; i < LOGGED_MAX; i++) {
 		if (s->done[i] && position_within(&s->done[i]->from, p, &s->done[i]->end))
 			return true;
 	}
@@ -185,18 +185,18 @@ static void choose(struct replay *r, const struct write_log *s, struct rp_checkp
 
 	*from = beginning(r, s, BEHIND_NS, &more);
 	if (more)
-		*from = beginning(r, s, STRETCH_NS, &more);
+		*from = beginning(r, s, LOGGED_NS, &more);
 	*end = &timeline->pos;
 	if (!*from)
 		return;
 	*length_ns = timeline->clock_ns - (*from)->clock_ns;
 	for (c = rp_checkpoint_before(r, &timeline->pos, true);
-	     c && c != *from && *length_ns > STRETCH_NS;
+	     c && c != *from && *length_ns > LOGGED_NS;
 	     c = rp_checkpoint_before(r, &c->pos, true)) {
 		*end = &c->pos;
 		*length_ns = c->clock_ns - (*from)->clock_ns;
 	}
-	if (*end == &timeline->pos && *length_ns < STRETCH_MIN_NS)
+	if (*end == &timeline->pos && *length_ns < LOGGED_MIN_NS)
 		*from = NULL;
 }
 
@@ -297,11 +297,11 @@ static void next_one(struct replay *r, const struct rp_task *t, struct write_log
 	s->began_ns = now_ns();
 	err = give_out(r, t, s, c, &worth);
 	if (err) {
-		log_debug("no survey: %s", err->msg);
+		log_debug("no write log: %s", err->msg);
 		note(s, false);
 	}
 	if (worth && !s->worker) {
-		log_debug("no survey: no processor is idle");
+		log_debug("no write log: no processor is idle");
 		s->rests_until_ns = now_ns() + BUSY_NS;
 	}
 	if (!s->worker)
@@ -372,7 +372,7 @@ void write_log_free(struct reverse *reverse)
 	if (!s)
 		return;
 	forget(s);
-	for (unsigned i = 0; i < STRETCHES; i++)
+	for (unsigned i = 0; i < LOGGED_MAX; i++)
 		drop(s->done[i]);
 	free(s->variables.page);
 	free(s);
@@ -381,7 +381,7 @@ void write_log_free(struct reverse *reverse)
 
 /* ---- what is known of it --------------------------------------------------------------------- */
 
-static bool is_written(const struct stretch *s, const struct replay_break *b)
+static bool is_written(const struct logged *s, const struct replay_break *b)
 {
 	for (uint64_t at = b->addr; at < b->addr + b->len; at++) {
 		unsigned i = 0;
@@ -394,7 +394,7 @@ static bool is_written(const struct stretch *s, const struct replay_break *b)
 	return false;
 }
 
-static bool passes(const struct stretch *s, const struct rp_set *user)
+static bool passes(const struct logged *s, const struct rp_set *user)
 {
 	for (unsigned i = 0; i < user->n; i++) {
 		if (user->b[i].kind == REPLAY_WRITE &&
@@ -411,8 +411,8 @@ const struct position *write_log_before(const struct replay *r, const struct pos
 	const struct reverse *reverse = reverse_of(r);
 	const struct write_log *s = reverse->write_log;
 
-	for (unsigned i = 0; s && i < STRETCHES; i++) {
-		const struct stretch *x = s->done[i];
+	for (unsigned i = 0; s && i < LOGGED_MAX; i++) {
+		const struct logged *x = s->done[i];
 
 		if (x && position_within(&x->from, end, &x->end) &&
 		    passes(x, stops->sets[timeline->user]))

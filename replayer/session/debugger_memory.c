@@ -35,7 +35,7 @@ struct err *debugger_memory_new(struct replay *r, struct rp_task *t, uint64_t le
 {
 	struct session *session = session_of(r);
 	struct debugger_memory l = { .pid = t->rec_pid,
-				     .len = (len + 4095) & ~4095ull,
+				     .len = page_up(len),
 				     .prot = prot | PROT_READ | PROT_WRITE };
 	bool done = false;
 

@@ -17,6 +17,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "replayer/session/session.h"
 
 enum { WATCH_MAX = 255 };
@@ -153,6 +154,26 @@ size_t replay_memory_pages(const struct replay *r, int tid, const uint64_t *addr
 	for (size_t i = 0; t->mm->patches.n && i < n; i++)
 		patch_hide(&t->mm->patches, addr[i], buf[i], PAGE_BYTES);
 	return n;
+}
+
+struct err *replay_populated(const struct replay *r, int tid, uint64_t start, uint64_t end,
+			     replay_populated_fn *fn, void *ctx)
+{
+	const struct rp_task *t = rp_task_of_tid(r, tid);
+
+	start = page_down(start);
+	end = page_up(end);
+	return t && start < end ? pages_resident(t->real, start, end - start, fn, ctx) : NULL;
+}
+
+struct err *replay_shared(const struct replay *r, int tid, uint64_t start, uint64_t end,
+			  replay_page_fn *fn, void *ctx)
+{
+	const struct rp_task *t = rp_task_of_tid(r, tid);
+
+	start = page_down(start);
+	end = page_up(end);
+	return t && start < end ? rp_object_pages(r, t, start, end - start, fn, ctx) : NULL;
 }
 
 const void *replay_auxv(const struct replay *r, int tid, size_t *len_ret)
@@ -306,7 +327,7 @@ struct err *replay_maps_text(struct replay *r, int pid, char **ret)
 	FILE *f = open_memstream(ret, &len);
 	struct err *err;
 
-	BUG_ON(!f, "out of memory for mappings");
+	alloc_must(f, "mappings");
 	err = maps_write(r, pid, f);
 	BUG_ON(fclose(f), "out of memory for mappings");
 	if (err) {
@@ -431,7 +452,7 @@ static bool is_stop(struct replay *r, const struct advance_result *result,
 	}
 	if (result->t && replay_shown(r, result->t->rec_pid))
 		timeline_of(r)->current = result->t->serial;
-	if (rp_catch_hop(r, result, before, false, ret))
+	if (rp_catch_advance(r, result, before, false, ret))
 		return true;
 	if (result->kind == ADVANCE_PENDING || !result->t || !replay_shown(r, result->t->rec_pid) ||
 	    !rp_advance_hits(r, result, timeline_of(r)->user, &watch))
@@ -479,7 +500,7 @@ static struct err *through_string(struct replay *r, struct advance_result *resul
  * One advance with everything around it: a step, or to the next stop, for exits (a set, 0: none)
  * too.  *done: ret says why.
  */
-static struct err *forward_hop(struct replay *r, bool step, unsigned exits,
+static struct err *forward_advance(struct replay *r, bool step, unsigned exits,
 			       struct advance_result *result, struct replay_stop *ret, bool *done)
 {
 	struct err *err = rp_next(r);
@@ -538,7 +559,7 @@ struct err *replay_forward(struct replay *r, struct replay_stop *ret)
 	if (!err)
 		err = rp_catch_now(r, &view, ret, &done);
 	while (!err && !done)
-		err = forward_hop(r, false, 0, &result, ret, &done);
+		err = forward_advance(r, false, 0, &result, ret, &done);
 	return moved(r, err, ret);
 }
 
@@ -647,8 +668,8 @@ struct err *replay_step(struct replay *r, int tid, uint64_t start, uint64_t end,
 			break;
 		err_free(err);
 		mine = r->ev_read && r->ev.task == serial;
-		err = forward_hop(r, mine, mine ? range_exits(r, &range, serial) : 0, &result, ret,
-				  &done);
+		err = forward_advance(r, mine, mine ? range_exits(r, &range, serial) : 0, &result,
+				      ret, &done);
 		if (err || !has_moved(&result, serial) || (done && ret->kind != REPLAY_STOP_BREAK))
 			continue;
 		err = undo_back_step(r, &result);

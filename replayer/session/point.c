@@ -26,7 +26,7 @@ enum {
 	SHORT_TEXT = 60,
 	SHORT_BEGINNING = 40,
 	SHORT_WAY_NS = 60000000,
-	LEGS_MAX = 40,
+	TEXT_STEPS_MAX = 40,
 	STOPS_MAX = 1000,
 	PIECE = 128,
 	PIECES = 128,
@@ -309,7 +309,8 @@ static bool beginning(struct replay *r, const struct position *p, struct positio
 			break;
 	}
 	c = rp_checkpoint_before(r, ret, false);
-	return c && near && (near->clock_ns < c->clock_ns + SHORT_WAY_NS || p->steps_n > LEGS_MAX);
+	return c && near &&
+	       (near->clock_ns < c->clock_ns + SHORT_WAY_NS || p->steps_n > TEXT_STEPS_MAX);
 }
 
 struct err *replay_point_text(struct replay *r, char **ret)
@@ -529,28 +530,4 @@ uint64_t replay_elapsed_ns(struct replay *r)
 		err = rp_machine_event(r, &r->ev);
 	err_free(err);
 	return ev.time_ns;
-}
-
-static void whole_pages(uint64_t *start, uint64_t *end)
-{
-	*start &= ~(uint64_t)(PAGE_BYTES - 1);
-	*end = (*end + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
-}
-
-struct err *replay_populated(const struct replay *r, int tid, uint64_t start, uint64_t end,
-			     replay_populated_fn *fn, void *ctx)
-{
-	const struct rp_task *t = rp_task_of_tid(r, tid);
-
-	whole_pages(&start, &end);
-	return t && start < end ? pages_resident(t->real, start, end - start, fn, ctx) : NULL;
-}
-
-struct err *replay_shared(const struct replay *r, int tid, uint64_t start, uint64_t end,
-			  replay_page_fn *fn, void *ctx)
-{
-	const struct rp_task *t = rp_task_of_tid(r, tid);
-
-	whole_pages(&start, &end);
-	return t && start < end ? rp_object_pages(r, t, start, end - start, fn, ctx) : NULL;
 }

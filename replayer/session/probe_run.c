@@ -1,6 +1,7 @@
 /*
  * probe_run.c - for analyses: a replay with probes, forward to its next stop.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -22,6 +23,8 @@ void replay_probe_follow(struct replay *r, int pid)
 	rp_probe_follow(r, pid);
 	replay_show(r, pid, true);
 }
+
+void replay_probe_mappings(struct replay *r, replay_mapping_fn *fn) { probes_of(r)->mappings = fn; }
 
 static bool maps_text(const struct trace_event *ev)
 {
@@ -58,6 +61,37 @@ static struct err *after_event(struct replay *r, int tid, bool *stop)
 	return NULL;
 }
 
+/* A point inside computing code, of a process whose inlined functions are outlined for good. */
+static bool point_fails(const struct replay *r, const struct rp_task *t)
+{
+	return probes_of(r)->outline.how == REPLAY_OUTLINE_ALL && probes_of(r)->outline.n && t &&
+	       t->rec_pid == probes_of(r)->pid && r->ev.place == TRACE_AT_STATE &&
+	       (r->ev.kind == TRACE_SIGNAL || r->ev.kind == TRACE_SWITCH);
+}
+
+/* One advance; where it leads to the next event, that stretch is run aside, too. */
+static struct err *advance(struct replay *r, struct rp_task *t, struct advance_result *result)
+{
+	struct rp_aside *aside = NULL;
+	struct err *err = NULL;
+
+	if (t && !r->pending && rp_event_runs(&r->ev, t)) {
+		if (point_fails(r, t)) {
+			probes_of(r)->outline.fails = true;
+			return err_new(ERR_UNSUPPORTED,
+				       "event %" PRIu64 " is a point inside computing code",
+				       r->ev.n);
+		}
+		err = rp_aside_begin(r, t, &aside);
+	}
+	if (!err)
+		err = rp_advance(r, &(struct advance){ 0 }, result);
+	if (!err && aside)
+		err = rp_aside_end(r, t, aside);
+	rp_aside_drop(aside);
+	return err;
+}
+
 static struct err *probe_run(struct replay *r, uint64_t clock, uint64_t event,
 			     enum replay_probe_stop *ret)
 {
@@ -86,7 +120,7 @@ static struct err *probe_run(struct replay *r, uint64_t clock, uint64_t event,
 		t = rp_task_find(r, r->ev.task);
 		tid = t && t->rec_pid == p->pid ? t->rec_tid : 0;
 		p->event = r->where;
-		TRY(rp_advance(r, &(struct advance){ 0 }, &result));
+		TRY(advance(r, t, &result));
 		t = rp_task_find(r, r->ev.task);
 		rp_probe_drain(r, t);
 		*ret = REPLAY_PROBE_CLOCK;

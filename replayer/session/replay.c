@@ -41,7 +41,9 @@ struct err *replay_open(const char *trace_dir, const struct replay_options *opti
 		more_descriptors();
 		cpu_pin(&before);
 		own_trap(r->cpuid_trapped);
-		err = cage_start(r);
+		err = calls_choose(r);
+		if (!err)
+			err = cage_start(r);
 	}
 	if (err) {
 		replay_close(r);

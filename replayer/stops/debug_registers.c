@@ -91,7 +91,7 @@ static struct rp_silent *silent_new(struct stops *stops, const struct replay_bre
 
 void debug_registers_allocate(const struct stops *stops, struct rp_set *s)
 {
-	unsigned dealt = 0;
+	unsigned allocated = 0;
 
 	memset(s->dr, 0, sizeof(s->dr));
 	s->registers = 0;
@@ -119,9 +119,9 @@ void debug_registers_allocate(const struct stops *stops, struct rp_set *s)
 			break;
 		s->dr[best / 64] |= 1ull << (best % 64);
 		s->registers += chunks(&s->b[best]);
-		dealt++;
+		allocated++;
 	}
-	s->soft = dealt < s->watches;
+	s->soft = allocated < s->watches;
 }
 
 bool rp_set_register(const struct rp_set *s, unsigned i)
@@ -202,7 +202,7 @@ void debug_registers_reallocate(struct replay *r)
 			debug_registers_allocate(stops, stops->sets[i]);
 	}
 	stops->dr_gen++;
-	log_debug("event %" PRIu64 ": debug registers are dealt anew", r->ev.n);
+	log_debug("event %" PRIu64 ": debug registers are allocated anew", r->ev.n);
 }
 
 bool rp_debug_register_set(pid_t real, unsigned n, uint64_t value)

@@ -75,7 +75,7 @@ static struct err *area_for(struct rp_task *t, uint64_t addr, unsigned *ret)
 	if (!found || got != (int64_t)found)
 		*ret = AREAS;
 	else
-		stops_mm(mm)->dual_area[*ret] = found, stops_mm(mm)->blind.stale = true;
+		stops_mm(mm)->dual_area[*ret] = found, stops_mm(mm)->unchecked.stale = true;
 	return NULL;
 }
 
@@ -83,7 +83,7 @@ static struct err *area_for(struct rp_task *t, uint64_t addr, unsigned *ret)
 static struct err *tell_area(struct rp_task *t, unsigned which)
 {
 	const struct dual_view *v = &stops_mm(t->mm)->dual->view;
-	uint64_t words[2][DUAL_ALIAS_AT / 8] = { 0 };
+	uint64_t words[2][DUAL_OFFSET_AT / 8] = { 0 };
 
 	memcpy(words[0], v->page, sizeof(v->page));
 	memcpy(words[1], v->dual, sizeof(v->dual));
@@ -250,7 +250,7 @@ struct err *dual_begin_code(struct rp_task *t, uint64_t addr, struct dual_code *
 
 	c->code = (struct x86_code){ .bytes = c->bytes, .room = sizeof(c->bytes) };
 	c->first = 0;
-	c->blind = DUAL_PAGES;
+	c->unchecked = DUAL_PAGES;
 	had = stops_mm(t->mm)->dual_area[AREAS - 1] != 0;
 	for (unsigned i = 0; i < AREAS && !had; i++)
 		had = stops_mm(t->mm)->dual_area[i] &&
@@ -367,7 +367,7 @@ static struct err *double_pages(struct replay *r, struct rp_task *t, const struc
 	a->refused = true;
 	a->view = (struct dual_view){ 0 };
 	a->view.marks = stops_of(r)->marks;
-	a->view.marks_at = MARKS - ALIASES;
+	a->view.marks_at = MARKS - DUALS;
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct replay_break *b = &s->b[i];
 
@@ -388,13 +388,15 @@ static struct err *double_pages(struct replay *r, struct rp_task *t, const struc
 	/* more than that fault */
 	for (; n < DUAL_PAGES && page_watch_page(mm, n, &a->view.page[n], &prot[n]); n++)
 		a->view.loads |= prot[n] == PROT_NONE;
-	a->view.blind = a->view.marks && !a->view.loads && dual_unchecked_place(t, a->view.page, n);
-	if (a->view.blind)
-		a->view.marks_at = stops_mm(mm)->blind.marks_at;
+	a->view.unchecked = a->view.marks && !a->view.loads &&
+			    dual_unchecked_place(t, a->view.page, n);
+	if (a->view.unchecked)
+		a->view.marks_at = stops_mm(mm)->unchecked.marks_at;
 	for (unsigned k = 0; k < n; k++)
-		a->view.dual[k] = a->view.blind
-					  ? a->view.page[k] + (uint64_t)stops_mm(mm)->blind.shift
-					  : stops_mm(mm)->dual_area[0] + ALIASES + k * PAGE_BYTES;
+		a->view.dual[k] =
+			a->view.unchecked
+				? a->view.page[k] + (uint64_t)stops_mm(mm)->unchecked.shift
+				: stops_mm(mm)->dual_area[0] + DUALS + k * PAGE_BYTES;
 	for (unsigned k = 0; k < n; k++) {
 		TRY(double_page(t, k, prot[k], &good));
 		n = good ? n : k;
@@ -551,14 +553,14 @@ static void look_again(struct rp_task *t, struct dual *a)
 		return;
 	dual_leave(t);
 	jumps_out(a, t->real);
-	a->view.blind = false;
+	a->view.unchecked = false;
 	begin_anew(a);
 }
 
 void dual_enter(struct rp_task *t)
 {
 	if (stops_mm(t->mm)->dual && stops_mm(t->mm)->dual->in &&
-	    stops_mm(t->mm)->dual->view.blind && stops_mm(t->mm)->blind.stale)
+	    stops_mm(t->mm)->dual->view.unchecked && stops_mm(t->mm)->unchecked.stale)
 		look_again(t, stops_mm(t->mm)->dual);
 	if (stops_mm(t->mm)->dual)
 		into_site(stops_mm(t->mm)->dual, t, t->regs.rip);
@@ -679,13 +681,13 @@ static struct err *fault(struct replay *r, struct rp_task *t, uint64_t page, boo
 
 /*
  * Where the instruction (*addr: of the program) is as it was, that has faulted at rip; 0: it was no
- * blind one.
+ * unchecked one.
  */
 static uint64_t as_it_was(const struct stub *s, uint64_t rip, uint64_t *addr)
 {
 	for (unsigned i = 0; i < s->n; i++) {
 		*addr = s->insn[i].addr;
-		if (s->insn[i].blind && rip >= s->insn[i].stub && rip <= s->insn[i].early)
+		if (s->insn[i].unchecked && rip >= s->insn[i].stub && rip <= s->insn[i].early)
 			return s->insn[i].orig;
 	}
 	for (unsigned i = 0; i < s->run.n; i++) {
@@ -697,7 +699,7 @@ static uint64_t as_it_was(const struct stub *s, uint64_t rip, uint64_t *addr)
 	return 0;
 }
 
-/* A blind access to something else: as it was. */
+/* A unchecked access to something else: as it was. */
 static bool missed(struct rp_task *t)
 {
 	struct dual *a = stops_mm(t->mm)->dual;
@@ -731,7 +733,7 @@ bool dual_fault(struct replay *r, struct rp_task *t, const siginfo_t *info)
 	if (info->si_code == SI_KERNEL)
 		return false;
 	for (unsigned i = 0; page_watch_page(t->mm, i, &page, &prot); i++) {
-		if (page != (addr & ~(PAGE_BYTES - 1ull)))
+		if (page != page_down(addr))
 			continue;
 		err_free(fault(r, t, page, &done));
 		if (!done && stops_mm(t->mm)->inprocess_n)

@@ -1,8 +1,8 @@
 /*
  * dual.h - between dual.c and dual_jump.c: the stubs of an address space.
  */
-#ifndef REPLAYER_ALIAS_H
-#define REPLAYER_ALIAS_H
+#ifndef REPLAYER_STOPS_DUAL_H
+#define REPLAYER_STOPS_DUAL_H
 
 #include "replayer/code/displace.h"
 #include "replayer/stops/dual_run.h"
@@ -19,8 +19,8 @@ enum {
 	AREAS = RP_AREAS,
 	CODE_PAGES = 400,
 	DATA = CODE_PAGES * PAGE_BYTES,
-	ALIASES = DATA + PAGE_BYTES,
-	SAVED = ALIASES + DUAL_PAGES * PAGE_BYTES,
+	DUALS = DATA + PAGE_BYTES,
+	SAVED = DUALS + DUAL_PAGES * PAGE_BYTES,
 	MARKS = SAVED + DUAL_PAGES * PAGE_BYTES,
 	STORE_LOG = MARKS + DUAL_PAGES * PAGE_BYTES,	/* in the first */
 	AREA = STORE_LOG + STORE_LOG_BYTES

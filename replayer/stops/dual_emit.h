@@ -1,8 +1,8 @@
 /*
  * dual_emit.h - what the code of dual mappings is made of: for dual_stub.c and dual_run.c.
  */
-#ifndef REPLAYER_ALIAS_EMIT_H
-#define REPLAYER_ALIAS_EMIT_H
+#ifndef REPLAYER_STOPS_DUAL_EMIT_H
+#define REPLAYER_STOPS_DUAL_EMIT_H
 
 #include "replayer/stops/dual_form.h"
 #include "replayer/stops/dual_stub.h"

@@ -166,90 +166,102 @@ static bool parse(const uint8_t *b, unsigned len, unsigned modrm, struct store *
 	return s->tail <= len;
 }
 
-static bool pushes(const uint8_t *b, unsigned len, struct store *s)
+/* No prefix, or REX alone: the operand has 64 bits, and no segment. */
+static bool has_no_prefix(const uint8_t *b, unsigned len)
 {
-	int8_t small;
+	struct x86_prefixes prefixes = x86_prefixes_of(b, len - 1);
 
-	s->size = 8;
-	s->kind = STORE_PUSH;
-	s->reg = 16;
-	if (len == 1 && (b[0] & 0xf8) == 0x50)
-		s->reg = b[0] & 7;
-	else if (len == 2 && b[0] == 0x41 && (b[1] & 0xf8) == 0x50)
-		s->reg = 8 + (b[1] & 7);
-	else if (len == 5 && b[0] == 0x68)
-		memcpy(&s->imm, b + 1, 4);
-	else if (len == 2 && b[0] == 0x6a)
-		memcpy(&small, b + 1, 1), s->imm = small;
-	else if (len == 5 && b[0] == 0xe8)
-		s->kind = STORE_CALL;
-	else
-		s->kind = STORE_NONE;
-	s->scratch = s->reg == RBX ? RSI : RBX;
-	if (s->reg == 4)
-		s->kind = STORE_NONE;
-	return s->kind != STORE_NONE;
+	return prefixes.n == (prefixes.rex != 0);
 }
 
-static bool pops(const uint8_t *b, unsigned len, struct store *s)
+/* The number of a register that is the only operand, but not rsp; else -1. */
+static int one_register(const cs_insn *insn)
 {
+	const cs_x86 *x = &insn->detail->x86;
+	int reg = x->op_count == 1 && x->operands[0].type == X86_OP_REG
+			  ? x86_register_number(x->operands[0].reg)
+			  : -1;
+
+	return reg == RSP ? -1 : reg;
+}
+
+static bool pushes(const cs_insn *insn, const struct x86_instr *one, struct store *s)
+{
+	const cs_x86_op *op = &insn->detail->x86.operands[0];
+	int reg = one_register(insn);
+
 	*s = (struct store){ .size = 8, .reg = 16, .scratch = RBX };
-	if (len == 1 && (b[0] & 0xf8) == 0x58)
-		s->kind = LOAD_POP, s->reg = b[0] & 7;
-	else if (len == 2 && b[0] == 0x41 && (b[1] & 0xf8) == 0x58)
-		s->kind = LOAD_POP, s->reg = 8 + (b[1] & 7);
-	else if ((len == 1 && b[0] == 0xc3) || (len == 2 && b[0] == 0xf3 && b[1] == 0xc3))
-		s->kind = LOAD_RET;
-	else if (len == 1 && b[0] == 0xc9)
-		s->kind = LOAD_LEAVE;
+	if (one->form == X86_CALL) {
+		s->kind = STORE_CALL;
+	} else if (insn->id == X86_INS_PUSH && reg >= 0) {
+		s->kind = STORE_PUSH;
+		s->reg = (uint8_t)reg;
+	} else if (insn->id == X86_INS_PUSH && op->type == X86_OP_IMM) {
+		s->kind = STORE_PUSH;
+		s->imm = (int32_t)op->imm;
+	}
 	if (s->reg == RBX)
 		s->scratch = RSI;
-	if (s->reg == 4)
-		s->kind = STORE_NONE;
 	return s->kind != STORE_NONE;
 }
 
-/* ff /6, ff /2; ff /4 where loads matter */
-static bool through(csh cs, const cs_insn *insn, const uint8_t *b, bool loads, struct store *s)
+static bool pops(const cs_insn *insn, const struct x86_instr *one, struct store *s)
 {
-	unsigned rex = (b[0] & 0xf0) == 0x40, reg = b[rex + 1] >> 3 & 7;
+	int reg = one_register(insn);
+
+	*s = (struct store){ .size = 8, .reg = 16, .scratch = RBX };
+	if (one->form == X86_RET && !insn->detail->x86.op_count) {
+		s->kind = LOAD_RET;
+	} else if (insn->id == X86_INS_POP && reg >= 0) {
+		s->kind = LOAD_POP;
+		s->reg = (uint8_t)reg;
+	} else if (insn->id == X86_INS_LEAVE) {
+		s->kind = LOAD_LEAVE;
+	}
+	if (s->reg == RBX)
+		s->scratch = RSI;
+	return s->kind != STORE_NONE;
+}
+
+/*
+ * A push, a call or (where loads matter) a jump through an operand in memory; a call through a
+ * register.
+ */
+static bool through(csh cs, const cs_insn *insn, const struct x86_instr *one, bool loads,
+		    struct store *s)
+{
+	bool memory = insn->detail->x86.op_count == 1 &&
+		      insn->detail->x86.operands[0].type == X86_OP_MEM;
+	int reg = one_register(insn);
 
 	*s = (struct store){ .kind = STORE_NONE };
-	if (insn->size < rex + 2u || b[rex] != 0xff || (rex && b[0] & 8))
-		return false;
-	if (reg == 4 && loads && b[rex + 1] >> 6 != 3 && parse(b, insn->size, rex + 1, s) &&
-	    choose_scratch(cs, insn, s, 1)) {
-		s->size = 8;
-		s->kind = LOAD_JUMP;
-		return true;
-	}
-	if (reg != 2 && reg != 6)
-		return false;
-	s->reg = 16;
-	if (b[rex + 1] >> 6 == 3) {
-		s->reg = (uint8_t)((b[rex + 1] & 7) + (rex ? (b[0] & 1) * 8 : 0));
-		if (reg == 6 || s->reg == 4)
-			return false;
-	} else if (!parse(b, insn->size, rex + 1, s)) {
-		return false;
-	}
-	if (!choose_scratch(cs, insn, s, 2))
+	if (memory && !parse(insn->bytes, insn->size, insn->detail->x86.encoding.modrm_offset, s))
 		return false;
 	s->size = 8;
-	s->kind = reg == 6 ? STORE_PUSH_MEMORY : STORE_CALL_TO;
-	return true;
+	s->reg = memory ? 16 : (uint8_t)reg;
+	if (one->form == X86_JMP_TO)
+		s->kind = memory && loads ? LOAD_JUMP : STORE_NONE;
+	else if (one->form == X86_CALL_TO)
+		s->kind = memory || reg >= 0 ? STORE_CALL_TO : STORE_NONE;
+	else if (insn->id == X86_INS_PUSH && memory)
+		s->kind = STORE_PUSH_MEMORY;
+	return s->kind && choose_scratch(cs, insn, s, s->kind == LOAD_JUMP ? 1 : 2);
 }
 
 void dual_classify(size_t cs, const cs_insn *insn, const uint8_t *b, bool loads, struct store *s)
 {
 	const cs_x86 *x = &insn->detail->x86;
 	bool written = false, known = known_form(insn->id) || (loads && known_load(insn->id));
+	struct x86_instr one;
 	unsigned mem = 0;
 
+	x86_instr_of(cs, insn, &one);
+	if (one.form == X86_RET || has_no_prefix(b, insn->size)) {
+		if (pushes(insn, &one, s) || (loads && pops(insn, &one, s)) ||
+		    through(cs, insn, &one, loads, s))
+			return;
+	}
 	*s = (struct store){ .kind = STORE_NONE };
-	if (pushes(b, insn->size, s) || (loads && pops(b, insn->size, s)) ||
-	    through(cs, insn, b, loads, s))
-		return;
 	*s = (struct store){ .kind = STORE_NONE };
 	for (unsigned i = 0; i < x->op_count; i++) {
 		if (x->operands[i].type == X86_OP_MEM) {

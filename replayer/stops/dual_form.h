@@ -2,12 +2,12 @@
  * dual_form.h - what an instruction stores to memory (or loads), and whether it can be written with
  * another operand: for dual_stub.c.
  */
-#ifndef REPLAYER_ALIAS_FORM_H
-#define REPLAYER_ALIAS_FORM_H
+#ifndef REPLAYER_STOPS_DUAL_FORM_H
+#define REPLAYER_STOPS_DUAL_FORM_H
 
 #include "replayer/stops/dual_stub.h"
 
-enum { RAX = 0, RCX = 1, RDX = 2, RBX = 3, RSI = 6, RDI = 7, DUAL_PAGE_SIZE = PAGE_BYTES };
+enum { RAX = 0, RCX = 1, RDX = 2, RBX = 3, RSP = 4, RSI = 6, RDI = 7, DUAL_PAGE_SIZE = PAGE_BYTES };
 
 /* What an instruction stores, and how it would be written with another operand. */
 struct store {

@@ -323,8 +323,9 @@ static bool find_run(struct replay *r, struct rp_task *t, const struct stub *of,
 static unsigned untested_page(struct dual *a, uint64_t addr)
 {
 	unsigned which;
-	const struct stub *alone =
-		a->view.blind && !dual_sees(addr) ? dual_find(a, addr, STUB_ALONE, &which) : NULL;
+	const struct stub *alone = a->view.unchecked && !dual_sees(addr)
+					   ? dual_find(a, addr, STUB_ALONE, &which)
+					   : NULL;
 
 	return alone && alone->faults ? alone->page : DUAL_PAGES;
 }
@@ -334,7 +335,8 @@ static bool put_each(struct rp_task *t, struct dual_code *c, const struct displa
 		     struct stub *s)
 {
 	for (unsigned i = 0; i < s->n; i++) {
-		c->blind = untested_page(stops_mm(t->mm)->dual, d->site.addr + d->site.insn[i].at);
+		c->unchecked = untested_page(stops_mm(t->mm)->dual,
+					     d->site.addr + d->site.insn[i].at);
 		if (!dual_put(c, &stops_mm(t->mm)->dual->view, t->real,
 			      d->site.addr + d->site.insn[i].at, &s->insn[i]) ||
 		    s->insn[i].len != d->site.insn[i].len)
@@ -428,7 +430,7 @@ static void bare_near(struct rp_task *t, struct bare *b, unsigned of[TOGETHER],
 	of[b->n] = (unsigned)(s - stops_mm(t->mm)->dual->stub);
 	b->at[b->n++] = s->insn[0].addr;
 	if (inprocess_solid(t, s->insn[0].addr))
-		b->all |= !far_known(t->real, stops_mm(t->mm)->solid_start,
+		b->all |= !branches_known(t->real, stops_mm(t->mm)->solid_start,
 				     stops_mm(t->mm)->solid_end);
 }
 

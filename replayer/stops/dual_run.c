@@ -112,7 +112,7 @@ static int key_of(struct dual_run *run, const struct run_code *code, unsigned k,
 }
 
 /* Nothing is tested: each for itself. */
-static void weigh_blind(const struct run_code *code, unsigned first, const struct dual_view *v,
+static void weigh_unchecked(const struct run_code *code, unsigned first, const struct dual_view *v,
 			const uint64_t reg[16], dual_seen_fn *sees, struct dual_run *ret)
 {
 	unsigned n = code->last - first < RUN_INSNS ? code->last - first : RUN_INSNS, used = 0;
@@ -144,9 +144,9 @@ void dual_run_weigh(const struct run_code *code, unsigned first, const struct du
 		 score = 0;
 	uint16_t written = 0;
 
-	*ret = (struct dual_run){ .insn = &code->insn[first], .blind = v->blind };
-	if (v->blind) {
-		weigh_blind(code, first, v, reg, sees, ret);
+	*ret = (struct dual_run){ .insn = &code->insn[first], .unchecked = v->unchecked };
+	if (v->unchecked) {
+		weigh_unchecked(code, first, v, reg, sees, ret);
 		return;
 	}
 	for (unsigned k = 0; k < n; k++) {
@@ -216,7 +216,7 @@ static bool emit_insn(struct dual_code *c, const struct dual_view *v, pid_t tid,
 {
 	const struct run_insn *in = &run->insn[k];
 	unsigned page = run->of[k] < 0 ? 0
-			: run->blind   ? (unsigned)run->of[k]
+			: run->unchecked   ? (unsigned)run->of[k]
 				       : run->key[run->of[k]].page;
 	int32_t disp = in->disp + (int32_t)(v->dual[page] - v->page[page]);
 	struct dual_insn moved;
@@ -257,13 +257,13 @@ bool dual_run_put(struct dual_code *c, const struct dual_view *v, pid_t tid,
 {
 	uint64_t start = run->insn[0].addr, save = c->data + DUAL_SAVE_AT, end = start;
 	int scratch = choose_scratch(run);
-	bool dead = !run->blind && pun_flags_dead(tid, start);		/* as in dual_put() */
+	bool dead = !run->unchecked && pun_flags_dead(tid, start);	/* as in dual_put() */
 	struct fixes no = { 0 };
 
 	if (scratch < 0)
 		return false;
 	*ret = (struct run_places){ .n = 0 };
-	if (!run->blind) {
+	if (!run->unchecked) {
 		x86_put_word(&c->code, 0x89, (unsigned)scratch, save);
 		if (!emit_tests(c, run, (unsigned)scratch, dead, &no))
 			return false;
@@ -284,7 +284,7 @@ bool dual_run_put(struct dual_code *c, const struct dual_view *v, pid_t tid,
 	x86_put_jump(&c->code, X86_ALWAYS, end);
 	if (c->code.far)
 		return false;
-	if (run->blind) {
+	if (run->unchecked) {
 		emit_backs(c, run, ret);
 		return c->code.len + DUAL_ROOM <= DUAL_CODE;
 	}

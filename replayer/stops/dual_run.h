@@ -1,8 +1,8 @@
 /*
  * dual_run.h - a run of instructions that use the same few addresses, tested once: for dual_jump.c.
  */
-#ifndef REPLAYER_ALIAS_RUN_H
-#define REPLAYER_ALIAS_RUN_H
+#ifndef REPLAYER_STOPS_DUAL_RUN_H
+#define REPLAYER_STOPS_DUAL_RUN_H
 
 #include "replayer/stops/dual_emit.h"
 #include "replayer/stops/dual_form.h"
@@ -37,8 +37,8 @@ struct dual_run {
 	const struct run_insn *insn;
 	unsigned n, keys_n, score;
 	struct run_key key[RUN_KEYS];
-	int8_t of[RUN_INSNS];		/* which key, or (blind) page; -1: none */
-	bool blind;
+	int8_t of[RUN_INSNS];		/* which key, or (unchecked) page; -1: none */
+	bool unchecked;
 };
 
 /*

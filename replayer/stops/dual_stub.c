@@ -224,7 +224,7 @@ static void put_same(struct dual_code *c, const struct stored *w, unsigned i, st
 	uint64_t flags = c->data + DUAL_SAVE_AT + 32;
 	struct fixes no = { 0 };
 
-	x86_put_word(&c->code, 0x03, w->s->scratch, c->data + DUAL_ALIAS_AT + 8 * i);
+	x86_put_word(&c->code, 0x03, w->s->scratch, c->data + DUAL_OFFSET_AT + 8 * i);
 	x86_put_word(&c->code, 0x89, RAX, flags);
 	x86_put_word(&c->code, 0x8b, RAX, c->data + DUAL_SAVE_AT + 8);
 	if (put_equal(c, w, &no)) {
@@ -288,7 +288,7 @@ static void put_logged(struct dual_code *c, const struct dual_view *v, const str
 {
 	uint64_t flags = c->data + DUAL_SAVE_AT + 32;
 
-	x86_put_word(&c->code, 0x03, w->s->scratch, c->data + DUAL_ALIAS_AT + 8 * i);
+	x86_put_word(&c->code, 0x03, w->s->scratch, c->data + DUAL_OFFSET_AT + 8 * i);
 	x86_put_word(&c->code, 0x89, RAX, flags);
 	put_far(c, LOAD_RAX, v->log_at + STORE_LOG_ROOM);
 	X86_PUT(&c->code, 0x48, 0x85, 0xc0);				/* test rax, rax */
@@ -337,7 +337,7 @@ static void put_page(struct dual_code *c, const struct dual_view *v, const struc
 	put_compare(c, s, (int32_t)(DUAL_PAGE_SIZE - s->size));
 	emit_later(c, other, X86_IF_ABOVE);
 	put_ranges(c, v, s, v->page[i], &cold->orig, &cold->same[i]);
-	x86_put_word(&c->code, 0x03, s->scratch, c->data + DUAL_ALIAS_AT + 8 * i);
+	x86_put_word(&c->code, 0x03, s->scratch, c->data + DUAL_OFFSET_AT + 8 * i);
 	if (v->marks)
 		emit_marks(c, &(struct place){ (int)s->scratch, -1, 0 }, (int32_t)v->marks_at,
 			   s->size);
@@ -395,11 +395,11 @@ static bool put_original(struct dual_code *c, const struct store *s, const struc
 }
 
 /* dual_unchecked.c: without a test. */
-static bool put_blind(struct dual_code *c, const struct dual_view *v, const struct store *s,
+static bool put_unchecked(struct dual_code *c, const struct dual_view *v, const struct store *s,
 		      const struct place *p, const struct displaced *d, struct dual_insn *ret)
 {
 	int64_t disp = dual_displacement(s, d->site.bytes) +
-		       (int64_t)(v->dual[c->blind] - v->page[c->blind]),
+		       (int64_t)(v->dual[c->unchecked] - v->page[c->unchecked]),
 		marks = disp + v->marks_at;
 	struct fixes next = { 0 };
 	unsigned begin = c->code.len;
@@ -419,7 +419,7 @@ static bool put_blind(struct dual_code *c, const struct dual_view *v, const stru
 		return false;
 	emit_come_here(c, &next);
 	ret->next = x86_here(&c->code);
-	ret->blind = true;
+	ret->unchecked = true;
 	return true;
 }
 
@@ -431,7 +431,7 @@ bool dual_put(struct dual_code *c, const struct dual_view *v, pid_t tid, uint64_
 	csh cs = decoder();
 	unsigned at_good;
 	int32_t disp = 0;
-	bool dead, load, blind;
+	bool dead, load, unchecked;
 	struct displaced d;
 	struct place place;
 	struct store s;
@@ -444,8 +444,8 @@ bool dual_put(struct dual_code *c, const struct dual_view *v, pid_t tid, uint64_
 		return false;
 	dual_classify(cs, insn, d.site.bytes, v->loads, &s);
 	dead = dual_ignores_flags(insn->id);
-	blind = v->blind && c->blind < v->pages_n && s.kind == STORE_OPERAND && !s.disp_at &&
-		dual_place(insn, &place);
+	unchecked = v->unchecked && c->unchecked < v->pages_n && s.kind == STORE_OPERAND &&
+		    !s.disp_at && dual_place(insn, &place);
 	load = s.kind == STORE_NONE && dual_fixed_load(v, insn, &s.disp_at, &disp) &&
 	       dual_is_near(x86_here(&c->code) + d.site.len,
 			    addr + d.site.len + (uint64_t)(int64_t)disp);
@@ -467,7 +467,7 @@ bool dual_put(struct dual_code *c, const struct dual_view *v, pid_t tid, uint64_
 		ret->next = x86_here(&c->code);
 		return true;
 	}
-	if (blind && put_blind(c, v, &s, &place, &d, ret))
+	if (unchecked && put_unchecked(c, v, &s, &place, &d, ret))
 		return true;
 	if (s.kind == STORE_PUSH_MEMORY || s.kind == STORE_CALL_TO)
 		put_fetch(c, v, &s, d.site.bytes, addr + d.site.len, ret);

@@ -2,8 +2,8 @@
  * dual_stub.h - instructions that store to a dual-mapped page through its other mapping: the code,
  * for dual.c.
  */
-#ifndef REPLAYER_ALIAS_STUB_H
-#define REPLAYER_ALIAS_STUB_H
+#ifndef REPLAYER_STOPS_DUAL_STUB_H
+#define REPLAYER_STOPS_DUAL_STUB_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@
 enum { DUAL_PAGES = STORE_BITMAP_PAGES, DUAL_RANGES = 64, DUAL_CODE = 8192, DUAL_ROOM = 3000,
        /* (ROOM: for the code of one instruction, at most) */
        /* words in the data page of each area: the pages, where else they are, saved registers */
-       DUAL_PAGE_AT = 0, DUAL_ALIAS_AT = 64, DUAL_SAVE_AT = 128 };
+       DUAL_PAGE_AT = 0, DUAL_OFFSET_AT = 64, DUAL_SAVE_AT = 128 };
 
 /* What the code has to know. */
 struct dual_view {
@@ -24,7 +24,7 @@ struct dual_view {
 	uint64_t page[DUAL_PAGES], dual[DUAL_PAGES];
 	bool loads;			/* a page can not be read, either */
 	/* it need not be tested what is stored to: dual_unchecked.c */
-	bool blind;
+	bool unchecked;
 	/* watched; always: a store that changes nothing counts, too */
 	struct { uint64_t start, end; bool always; } range[DUAL_RANGES];
 	unsigned marks_at;		/* so far behind the other mapping of a byte is its mark */
@@ -43,12 +43,12 @@ struct dual_view {
 struct cs_insn;
 
 /*
- * first: the page that is tested first; blind: the only page that the next one stores to, most
+ * first: the page that is tested first; unchecked: the only page that the next one stores to, most
  * likely, or DUAL_PAGES.
  */
 struct dual_code {
 	struct x86_code code;		/* in bytes[]; its address is 0 when there is no room */
-	unsigned first, blind;
+	unsigned first, unchecked;
 	uint64_t data;
 	uint8_t bytes[DUAL_CODE];
 };
@@ -59,10 +59,10 @@ struct dual_insn {
 	bool stores;			/* it is one that has another form */
 	/* where it begins; the original, with all registers as they were; behind it */
 	uint64_t stub, orig, next;
-	/* reads what is pushed or called, or is the blind store: the program is at addr, too */
+	/* reads what is pushed or called, or is the unchecked store: the program is at addr, too */
 	uint64_t early;
 	/* from `stub' to `early', it faults where it should be `orig' */
-	bool blind;
+	bool unchecked;
 	uint64_t target, to;		/* at `target', if any, the program is at `to' */
 };
 

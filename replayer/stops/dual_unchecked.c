@@ -31,7 +31,7 @@ enum { DISTANCE = 64 << 20, FARTHEST = 28, WINDOWS = 3 };
 static uint64_t window(const struct dual_unchecked *b, uint64_t page, unsigned i)
 {
 	return page + (uint64_t)b->shift +
-	       (i ? (b->marks_at & ~(PAGE_BYTES - 1u)) + (i - 1) * PAGE_BYTES : 0);
+	       (i ? page_down(b->marks_at) + (i - 1) * PAGE_BYTES : 0);
 }
 
 static bool is_window(const struct dual_unchecked *b, uint64_t page)
@@ -107,7 +107,7 @@ static bool choose(struct dual_unchecked *b, const struct tracee_maps *maps)
 
 bool dual_unchecked_holds(struct rp_task *t)
 {
-	struct dual_unchecked *b = &stops_mm(t->mm)->blind;
+	struct dual_unchecked *b = &stops_mm(t->mm)->unchecked;
 	struct tracee_maps maps;
 	struct err *err;
 
@@ -127,7 +127,7 @@ bool dual_unchecked_holds(struct rp_task *t)
 /* Room for its marks, and for another mapping. */
 static bool add_page(struct rp_task *t, uint64_t page)
 {
-	struct dual_unchecked *b = &stops_mm(t->mm)->blind;
+	struct dual_unchecked *b = &stops_mm(t->mm)->unchecked;
 	struct err *err;
 	int64_t ret;
 
@@ -156,7 +156,7 @@ static bool add_page(struct rp_task *t, uint64_t page)
 
 bool dual_unchecked_place(struct rp_task *t, const uint64_t *page, unsigned n)
 {
-	struct dual_unchecked *b = &stops_mm(t->mm)->blind;
+	struct dual_unchecked *b = &stops_mm(t->mm)->unchecked;
 	struct tracee_maps maps;
 	struct err *err = NULL;
 
@@ -176,7 +176,7 @@ bool dual_unchecked_place(struct rp_task *t, const uint64_t *page, unsigned n)
 
 struct err *dual_unchecked_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 {
-	struct dual_unchecked *b = &stops_mm(t->mm)->blind;
+	struct dual_unchecked *b = &stops_mm(t->mm)->unchecked;
 	bool there = false;
 	int64_t ret;
 
@@ -200,6 +200,6 @@ struct err *dual_unchecked_make_room(struct rp_task *t, uint64_t at, uint64_t le
 
 bool dual_unchecked_area(const struct rp_mm *mm, uint64_t addr)
 {
-	return stops_mm(mm)->blind.shift &&
-	       is_window(&stops_mm(mm)->blind, addr & ~(PAGE_BYTES - 1ull));
+	return stops_mm(mm)->unchecked.shift &&
+	       is_window(&stops_mm(mm)->unchecked, page_down(addr));
 }

@@ -15,8 +15,8 @@
  *
  * Stubs are written into an area of the process near the code, which stays mapped; the program
  * cannot know of it.  The jumps themselves come and go with the int3s (breakpoints.c).  A task that
- * stops inside a copy is told to be at the original (rp_gate_leave), and is put back when it goes
- * on (rp_gate_enter), so nobody else knows of stubs.
+ * stops inside a copy is told to be at the original (inprocess_leave), and is put back when it goes
+ * on (inprocess_enter), so nobody else knows of stubs.
  *
  * Places in the bytes of one jump share it: the stub of the first goes on to that of the next
  * (decode_group()).  A place that is counted may be where a breakpoint is, too: it is counted in
@@ -91,7 +91,7 @@ static struct err *area_for(struct rp_task *t, uint64_t addr, struct rp_area **r
 	if (got != (int64_t)found)
 		return NULL;
 	*a = (struct rp_area){ .at = found };
-	stops_mm(t->mm)->blind.stale = true;
+	stops_mm(t->mm)->unchecked.stale = true;
 	*ret = a;
 	return NULL;
 }

@@ -2,8 +2,8 @@
  * inprocess.h - what inprocess.c and inprocess_stub.c share: breakpoints that are decided inside
  * the process.
  */
-#ifndef REPLAYER_GATE_H
-#define REPLAYER_GATE_H
+#ifndef REPLAYER_STOPS_INPROCESS_H
+#define REPLAYER_STOPS_INPROCESS_H
 
 #include "replayer/code/displace.h"
 #include "replayer/stops/stops.h"

@@ -20,6 +20,7 @@
 #include "replayer/stops/stops.h"
 #include "tracee/site.h"
 #include "x86/decode.h"
+#include "x86/instr.h"
 
 enum { STRING_MAX = 4096, TURNS_MIN = 8, OPERAND_MAX = 64, CALL_INSNS = 4 };
 
@@ -96,7 +97,7 @@ struct err *page_watch_in(struct replay *r, struct rp_task *t, const struct rp_s
 		if (b->kind < REPLAY_WRITE || b->pid != t->rec_pid || rp_set_register(s, i))
 			continue;
 		/* of no length: write_log.c */
-		for (uint64_t page = b->addr & ~(PAGE_BYTES - 1ull);
+		for (uint64_t page = page_down(b->addr);
 		     page < b->addr + b->len + !b->len; page += PAGE_BYTES)
 			add_page(mm, &maps, page, b->kind != REPLAY_WRITE);
 	}
@@ -387,9 +388,23 @@ struct err *page_watch_finish_string(struct replay *r, struct rp_task *t)
 	return err ? err : back;
 }
 
+/* Not an access: the instruction itself lies on a page that is not executable. */
+static bool is_fetch(const struct rp_task *t, const struct page_watch *g, uint64_t addr)
+{
+	uint8_t code[16] = { 0 };
+	struct x86_instr insn;
+	size_t n;
+
+	if ((g->was & PROT_EXEC) || addr - t->regs.rip >= sizeof(code))
+		return false;
+	n = tracee_read_some(t->real, t->regs.rip, code, sizeof(code));
+	return addr == t->regs.rip ||
+	       (x86_instr_at(code, n, &insn) && t->regs.rip + insn.len > addr);
+}
+
 bool page_watch_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 {
-	uint64_t addr = (uint64_t)(uintptr_t)info->si_addr, page = addr & ~(PAGE_BYTES - 1ull);
+	uint64_t addr = (uint64_t)(uintptr_t)info->si_addr, page = page_down(addr);
 	struct stops *stops = stops_of(r);
 	const struct rp_set *s = stops->sets[stops->run.set];
 	struct rp_mm *mm = t->mm;
@@ -400,9 +415,10 @@ bool page_watch_fault(struct replay *r, struct rp_task *t, siginfo_t *info)
 	int status = 0;
 
 	for (unsigned i = 0; i < stops_mm(mm)->page_watch_n; i++) {
-		ours |= stops_mm(mm)->page_watch[i].page == page;
-		code |= stops_mm(mm)->page_watch[i].page == page &&
-			stops_mm(mm)->page_watch[i].code;
+		const struct page_watch *g = &stops_mm(mm)->page_watch[i];
+
+		ours |= g->page == page && !is_fetch(t, g, addr);
+		code |= g->page == page && g->code;
 	}
 	if (!ours || info->si_code == SI_KERNEL)
 		return false;

@@ -149,7 +149,7 @@ struct stops_mm {
 		unsigned marks_at, pages_n;
 		bool refused, stale;
 		uint64_t page[STORE_BITMAP_PAGES];
-	} blind;
+	} unchecked;
 };
 
 static inline struct stops *stops_of(const struct replay *r)

@@ -2,8 +2,8 @@
  * store_bitmap.h - which bytes of some pages have been stored to: while write_log.c looks,
  * page_watch.c and dual.c note it.
  */
-#ifndef REPLAYER_MARKS_H
-#define REPLAYER_MARKS_H
+#ifndef REPLAYER_STOPS_STORE_BITMAP_H
+#define REPLAYER_STOPS_STORE_BITMAP_H
 
 #include <stdint.h>
 #include <string.h>

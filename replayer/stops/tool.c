@@ -157,7 +157,7 @@ struct err *rp_stops_effect(struct rp_task *t, const struct trace_effect *e)
 	}
 	if (e->kind != TRACE_MAP && e->kind != TRACE_MOVE && e->kind != TRACE_UNMAP)
 		return NULL;
-	stops_mm(t->mm)->blind.stale = true;
+	stops_mm(t->mm)->unchecked.stale = true;
 	return rp_tools_make_room(t, at, len);
 }
 
@@ -182,7 +182,7 @@ static struct err *make_room(struct rp_task *t, uint64_t addr, uint64_t len)
 static void mapped(struct rp_mm *mm)
 {
 	if (mm->tool[TOOL_STOPS])
-		stops_mm(mm)->blind.stale = true;
+		stops_mm(mm)->unchecked.stale = true;
 }
 
 static bool fixed_code(struct rp_task *t, uint64_t addr)
@@ -201,7 +201,7 @@ static void memory_same(struct rp_mm *to, const struct rp_mm *from)
 	b = stops_mm(from);
 	memcpy(a->areas, b->areas, sizeof(a->areas));
 	memcpy(a->dual_area, b->dual_area, sizeof(a->dual_area));
-	a->blind = b->blind;
+	a->unchecked = b->unchecked;
 }
 
 /* Areas are mapped in a copy, too; stubs are made anew. */

@@ -92,7 +92,7 @@ void rp_written_pages(struct rp_mm *mm, const struct tracee_maps *maps, const st
 		      void (*add)(struct rp_mm *mm, const struct tracee_maps *maps, uint64_t page))
 {
 	for (unsigned i = 0; i < s->n; i++) {
-		uint64_t page = s->b[i].addr & ~(PAGE_BYTES - 1ull);
+		uint64_t page = page_down(s->b[i].addr);
 		const struct tracee_map *m;
 
 		if (!rp_is_int3(&s->b[i], pid) || known(mm, s->b[i].addr))
@@ -121,7 +121,7 @@ int rp_written_shared(const struct tracee_maps *maps, uint64_t addr, uint64_t *o
 
 bool rp_written_poke(pid_t real, uint64_t addr, uint8_t byte, int prot)
 {
-	uint64_t page = addr & ~(PAGE_BYTES - 1ull);
+	uint64_t page = page_down(addr);
 	struct err *err = prot & PROT_WRITE ? NULL : rp_page_protect(real, page, prot | PROT_WRITE);
 	bool good;
 

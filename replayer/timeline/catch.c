@@ -480,8 +480,8 @@ void rp_catch_before(struct replay *r, struct rp_before *b)
 	b->vfork = r->ev.kind == TRACE_SYSCALL_EXIT && made_by_vfork(t, b->nr);
 }
 
-bool rp_catch_hop(struct replay *r, const struct advance_result *result, const struct rp_before *b,
-		  bool back, struct replay_stop *ret)
+bool rp_catch_advance(struct replay *r, const struct advance_result *result,
+		      const struct rp_before *b, bool back, struct replay_stop *ret)
 {
 	if (result->kind == ADVANCE_EVENT)
 		return applied_stop(r, result, b, back, ret);

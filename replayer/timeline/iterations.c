@@ -158,28 +158,28 @@ static struct err *to_first_pass(struct replay *r, struct rp_task *t,
 static struct err *count(struct replay *r, struct rp_task *t, const struct counting_sites *p,
 			 enum on_interrupt on_interrupt, struct iterations *u)
 {
-	struct counted_sites chain = { .n = p->n };
+	struct counted_sites sites = { .n = p->n };
 	const struct stops_run run = { .set = counting_sites_set(r, t, p),
 				       .on_interrupt = on_interrupt,
-				       .sites = &chain };
+				       .sites = &sites };
 	struct err *err;
 
 	for (unsigned i = 0; i < p->n; i++)
-		chain.b[i] = counting_site_break(t, p->addr[i]);
+		sites.b[i] = counting_site_break(t, p->addr[i]);
 	stops_run_begin(stops_of(r), &run);
 	err = inprocess_build(r, t, &run);
 	for (unsigned i = 0; i < p->n && !err; i++)
-		err = inprocess_limit(t, &chain.b[i], RP_NO_LIMIT);
+		err = inprocess_limit(t, &sites.b[i], RP_NO_LIMIT);
 	if (!err)
 		err = inprocess_limit_all(t, RP_NO_LIMIT);
 	if (!err)
 		err = landmark_find(r, t, &r->ev);
 	for (unsigned i = 0, best = 0; i < p->n && !err; i++) {
-		chain.count[i] = inprocess_counted(t, &chain.b[i], RP_NO_LIMIT, &chain.last[i]);
-		if (chain.count[i] && (!u->at || chain.last[i] > chain.last[best])) {
+		sites.count[i] = inprocess_counted(t, &sites.b[i], RP_NO_LIMIT, &sites.last[i]);
+		if (sites.count[i] && (!u->at || sites.last[i] > sites.last[best])) {
 			best = i;
 			u->at = p->addr[i];
-			u->left = chain.count[i];
+			u->left = sites.count[i];
 		}
 	}
 	return err;

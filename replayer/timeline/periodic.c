@@ -29,7 +29,7 @@ enum {
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-struct chain {
+struct periodic {
 	unsigned set, both;
 	const struct advance *a;	/* what was asked for */
 	struct position last_hit;	/* the last stop counted before base, */
@@ -51,7 +51,7 @@ struct chain {
 	uint64_t faults;	/* dual_faults() at the last tick */
 };
 
-static void count_places(struct replay *r, struct chain *c, struct rp_task *t,
+static void count_sites(struct replay *r, struct periodic *c, struct rp_task *t,
 			 const struct counting_sites *p)
 {
 	c->c.n = p->n;
@@ -64,7 +64,7 @@ static void count_places(struct replay *r, struct chain *c, struct rp_task *t,
 	c->both = p->n ? rp_set_union(r, c->set, counting_sites_set(r, t, p)) : c->set;
 }
 
-static void count_here(struct replay *r, struct chain *c, struct rp_task *t)
+static void count_here(struct replay *r, struct periodic *c, struct rp_task *t)
 {
 	/*
 	 * a watchpoint may come, or lose its register: a store beside a counted place cannot have a
@@ -78,10 +78,10 @@ static void count_here(struct replay *r, struct chain *c, struct rp_task *t)
 			break;
 		p.sparing--;	/* rather these than no names */
 	}
-	count_places(r, c, t, &p);
+	count_sites(r, c, t, &p);
 }
 
-static void start_counting(struct chain *c)
+static void start_counting(struct periodic *c)
 {
 	memset(c->c.limit, 0, sizeof(c->c.limit));
 	memset(c->c.count, 0, sizeof(c->c.count));
@@ -89,7 +89,7 @@ static void start_counting(struct chain *c)
 }
 
 /* Back to the last named point, which is a tick away. */
-static struct err *again(struct replay *r, struct chain *c)
+static struct err *again(struct replay *r, struct periodic *c)
 {
 	struct err *err;
 
@@ -104,7 +104,7 @@ static struct err *again(struct replay *r, struct chain *c)
 }
 
 /* The last of n stops for the advance's set since base, for a quiet advance. */
-static void note_hit(struct chain *c, uint64_t n)
+static void note_hit(struct periodic *c, uint64_t n)
 {
 	if (!n || !c->a->counting)
 		return;
@@ -145,7 +145,7 @@ static struct err *check_name(struct replay *r, enum on_interrupt on_interrupt, 
 }
 
 /* The task has come to the i-th place: a new base, and from there only this place is counted. */
-static struct err *named(struct replay *r, struct chain *c, struct rp_task *t, unsigned i)
+static struct err *named(struct replay *r, struct periodic *c, struct rp_task *t, unsigned i)
 {
 	struct counting_sites p = { .addr = { c->c.b[i].addr }, .n = 1 };
 	struct timeline *timeline = timeline_of(r);
@@ -169,13 +169,13 @@ static struct err *named(struct replay *r, struct chain *c, struct rp_task *t, u
 	if (dual_hot(p.addr[0], p.addr[0] + X86_JUMP))
 		count_here(r, c, t);
 	else
-		count_places(r, c, t, &p);
+		count_sites(r, c, t, &p);
 	start_counting(c);
 	return NULL;
 }
 
 /* The end of the advance: a name for it. */
-static void name_end(struct replay *r, struct chain *c, struct advance_result *result)
+static void name_end(struct replay *r, struct periodic *c, struct advance_result *result)
 {
 	struct timeline *timeline = timeline_of(r);
 
@@ -215,7 +215,7 @@ static int rarest(const struct counted_sites *c, uint64_t least)
  * What costs next to nothing to count and is executed again soon: that often in a tick, most
  * likely; and more often than the one waited for in vain.
  */
-static int choose(struct chain *c)
+static int choose(struct periodic *c)
 {
 	enum { OFTEN = 16, TWICE = 2, DEAR = 100000 };
 	int best = rarest(&c->c, c->least > OFTEN ? c->least : OFTEN), other;
@@ -231,14 +231,14 @@ static int choose(struct chain *c)
 	return best;
 }
 
-static bool counts_itself(const struct replay *r, const struct chain *c)
+static bool counts_itself(const struct replay *r, const struct periodic *c)
 {
 	const struct rp_set *s = stops_of(r)->sets[c->set];
 
 	return c->a->counting && s->n == 1 && s->b[0].kind == REPLAY_COUNT;
 }
 
-static struct err *tick(struct replay *r, struct chain *c, struct advance_result *result)
+static struct err *tick(struct replay *r, struct periodic *c, struct advance_result *result)
 {
 	unsigned len;
 
@@ -272,7 +272,7 @@ static struct err *tick(struct replay *r, struct chain *c, struct advance_result
  * since they are watched, and to begin there again, with a name, costs all of these stops again: as
  * much as the tick itself, so that it would never get anywhere.
  */
-static bool warms_up(struct chain *c)
+static bool warms_up(struct periodic *c)
 {
 	uint64_t last = c->faults;
 
@@ -284,12 +284,12 @@ static bool warms_up(struct chain *c)
  * Who looks for stops between two checkpoints is soon through: names would double the way, and most
  * are not asked for.
  */
-static bool is_short(const struct chain *c)
+static bool is_short(const struct periodic *c)
 {
 	return c->a->counting && !c->own && !c->c.n && now_ns() - c->since_ns < SCAN_NS;
 }
 
-static struct err *run(struct replay *r, struct chain *c, struct advance_result *result)
+static struct err *run(struct replay *r, struct periodic *c, struct advance_result *result)
 {
 	struct timeline *timeline = timeline_of(r);
 	bool over = false;
@@ -338,7 +338,7 @@ struct err *rp_advance_periodic(struct replay *r, const struct advance *a,
 				struct advance_result *result)
 {
 	struct timeline *timeline = timeline_of(r);
-	struct chain c = { .set = a->set,
+	struct periodic c = { .set = a->set,
 			   .both = a->set,
 			   .a = a,
 			   .limit = a->limit,

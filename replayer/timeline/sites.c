@@ -203,7 +203,7 @@ static bool add(struct replay *r, struct rp_task *t, struct counting_sites *p, u
 }
 
 /* head: where code that leads to pc begins (a loop); 0: not known. */
-static void places_from(struct replay *r, struct rp_task *t, struct counting_sites *p,
+static void sites_from(struct replay *r, struct rp_task *t, struct counting_sites *p,
 			uint64_t head, uint64_t pc, unsigned set)
 {
 	static uint64_t at[INSNS_MAX];
@@ -223,7 +223,7 @@ static void places_from(struct replay *r, struct rp_task *t, struct counting_sit
 void counting_sites_at(struct replay *r, struct rp_task *t, struct counting_sites *p, uint64_t pc,
 		       unsigned set)
 {
-	places_from(r, t, p, 0, pc, set);
+	sites_from(r, t, p, 0, pc, set);
 }
 
 void counting_site_here(struct replay *r, struct rp_task *t, struct counting_sites *p, unsigned set)
@@ -306,11 +306,11 @@ void counting_sites_near(struct replay *r, struct rp_task *t, struct counting_si
 	 */
 	rp_int3_out(r);
 	n = loops(t, loop);
-	places_from(r, t, p, n ? loop[0].head : 0, t->regs.rip, set);
+	sites_from(r, t, p, n ? loop[0].head : 0, t->regs.rip, set);
 	/* behind the loops that the task is in: what is executed seldom costs little to count */
 	for (unsigned i = 0; i < n; i++) {
 		if (loop[i].exit)
-			places_from(r, t, p, loop[i].head, loop[i].exit, set);
+			sites_from(r, t, p, loop[i].head, loop[i].exit, set);
 	}
 	/*
 	 * where the function was not called directly, like main(), of what is before the task only

@@ -380,8 +380,8 @@ void rp_catch_before(struct replay *r, struct rp_before *b);
  * Did an advance to or over an event end at a stop?  back: only asked, on the way from a
  * checkpoint.
  */
-bool rp_catch_hop(struct replay *r, const struct advance_result *result, const struct rp_before *b,
-		  bool back, struct replay_stop *ret);
+bool rp_catch_advance(struct replay *r, const struct advance_result *result,
+		      const struct rp_before *b, bool back, struct replay_stop *ret);
 /* At a breakpoint: is it only a caught call? */
 bool rp_catch_moved(struct replay *r, struct rp_task *t, struct replay_stop *ret);
 /* A move begins: nothing special is shown any more. */

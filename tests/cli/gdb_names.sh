@@ -1,7 +1,7 @@
 #!/bin/bash
 # test: timeout=120
 # The names that a long computation gets while the replayer runs through it lead to where they were made (HINDSIGHT_CHECK_NAMES: each is gone to, and
-# all registers compared): while a survey looks at events behind it, and with interrupts anywhere.
+# all registers compared): while a write log looks at events behind it, and with interrupts anywhere.
 . "$LIB"
 need gdb gcc
 

@@ -159,7 +159,7 @@ array[51]: 2799
 array[52]: none
 array[39]: none
 EOF2
-# On whatever processor, and however long it takes, so that there is a survey.
+# On whatever processor, and however long it takes, so that there is a write log.
 for o in 0 1 2; do
 	gcc -O$o -g -fno-toplevel-reorder -o t t.c || skip 'no compiler for x86-64'
 	rm -rf "$TMP/t"
@@ -167,7 +167,7 @@ for o in 0 1 2; do
 	HINDSIGHT_DEBUG=1 HINDSIGHT_WORKERS=1 HINDSIGHT_PATIENT=1 timeout 500 "$REPLAY" --batch -x script "$TMP/t" >gdb.out 2>debug.out </dev/null || fail "-O$o: replay: exit $?: $(tail -3 gdb.out)"
 	grep -E '^[a-z0-9_.]*(\[.*)?: ' gdb.out >said
 	cmp said expected || fail "-O$o: $(diff said expected)"
-	! grep -q 'a survey failed' debug.out || fail "-O$o: a survey failed"
-	! grep -q 'a survey was given up' debug.out || fail "-O$o: a survey was given up"
-	grep -q 'surveyed: ' debug.out || fail "-O$o: nothing was surveyed"
+	! grep -q 'a write log failed' debug.out || fail "-O$o: a write log failed"
+	! grep -q 'a write log was given up' debug.out || fail "-O$o: a write log was given up"
+	grep -q 'logged: ' debug.out || fail "-O$o: nothing was logged"
 done

@@ -137,9 +137,12 @@ print('written', value('turn'))
 XX
 gcc -g -O1 -o t t.c || skip 'no compiler for x86-64'
 printf 'stops 40\nlater 1001\nbefore 1\nlast 2100 299\nwritten 299\n' >expected
-for how in '' 'shared' 'two addresses'; do
+# marked: where cpuid is marked in code, the page cannot be written to and executed at once (recorder/written_code.c)
+for how in '' 'shared' 'two addresses' marked; do
+	mark=0 args=$how
+	[ "$how" != marked ] || mark=1 args=
 	# shellcheck disable=SC2086
-	"$REC" -o "$TMP/t-${how% *}" ./t $how >/dev/null || fail "$how: rec"
+	HINDSIGHT_MARK=$mark "$REC" -o "$TMP/t-${how% *}" ./t $args >/dev/null || fail "$how: rec"
 	timeout 100 "$REPLAY" --batch -x go.py "$TMP/t-${how% *}" >gdb.out 2>debug.out </dev/null || fail "$how: replay: exit $?: $(tail -3 gdb.out)"
 	grep -E '^(stops|later|before|last|written|WRONG) ' gdb.out >said
 	cmp said expected || fail "$how: $(diff said expected | head -8)"

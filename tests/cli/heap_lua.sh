@@ -65,12 +65,13 @@ if command -v /usr/bin/python3 >/dev/null && /usr/bin/python3 -c 'import sys; sy
 	[ -n "$a" ] || fail "no address: $(cat out)"
 	h "$TMP/py" --at="$e" "$a"
 	has "$a Python Thing, "; has "Python Thing $a = <__main__.Thing object at $a>"
-	h "$TMP/py" --at="$e" "$(printf '0x%x' $((a + 7)))"; ! grep -q Thing out || fail "an object in the middle of one: $(cat out)"
-	h "$TMP/py" --at="$e" "$(printf '0x%x' $((a + 8)))"; ! grep -q 'Python Thing' out || fail "an object inside one: $(cat out)"
+	h "$TMP/py" --at="$e" "$(printf '0x%x' $((a + 7)))"; grep -q 'block Python Thing+' out && ! grep -q 'Thing object' out || fail "an object in the middle of one: $(cat out)"
+	h "$TMP/py" --at="$e" "$(printf '0x%x' $((a + 8)))"; grep -q 'block Python Thing+' out && ! grep -q 'Thing object' out || fail "an object inside one: $(cat out)"
 	# Its allocator is inlined in many places: blocks of it would seem to live on.
 	h "$TMP/py" --at="$e" --top=1000
-	n=$(awk '/^ *[0-9]+ +[0-9]+ /{ n += $1 } END { print n }' out)
+	n=$(awk '/^ *[0-9]+ +[0-9]+ / && !/ Python /{ n += $1 } END { print n }' out)
 	[ "$n" -lt 3000 ] || fail "$n blocks of a Python that has few"
+	[ "$(awk '/ Python Thing$/ { print $1 }' out)" = 1 ] || fail "there is one Thing: $(grep Thing out)"
 	done=1
 fi
 [ -n "$done" ] || skip 'no Lua and no Python that is known'

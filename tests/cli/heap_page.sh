@@ -71,7 +71,7 @@ page = open("p.html").read()
 open("q.html", "w").write(page.replace("</html>", "<script>window.onerror = (m, s, l) => { document.body.dataset.error = m + ' ' + l; };</script><script>" + open("click.js").read() + "</script></html>"))
 X
 root=; [ "$(id -u)" != 0 ] || root=--no-sandbox
-browser() { HOME=$PWD timeout 60 chromium --headless $root --disable-gpu --no-first-run --disable-background-networking --user-data-dir="$PWD/profile" --window-size=1400,800 --virtual-time-budget=4000 "$@" 2>err; }
+browser() { HOME=$PWD TMPDIR=/tmp timeout 60 chromium --headless $root --disable-gpu --no-first-run --disable-background-networking --user-data-dir="$PWD/profile" --window-size=1400,800 --virtual-time-budget=4000 "$@" 2>err; }
 browser --dump-dom "file://$PWD/q.html" >dom || skip 'chromium does not run here'
 [ -s dom ] || skip 'chromium does not run here'
 python3 - <<'X' || fail "the page: $(cat said)"

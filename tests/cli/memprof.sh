@@ -49,8 +49,9 @@ e=$(awk '{ n++; e[n] = $1 } END { print e[int(n / 2)] }' "$TMP/list")
 m --json --at="$e" >"$TMP/at"
 m --json --diff="$e,$(tail -1 "$TMP/list" | cut -d' ' -f1)" --by=stack >"$TMP/diff"
 m --json --from="$e" --by=thread >"$TMP/from"
+m --leaks --at="$e" >"$TMP/leaks"
 python3 - "$TMP" "$e" <<'EOF' || fail 'the heap at a moment is wrong'
-import json, sys
+import json, re, sys
 d, e = sys.argv[1], int(sys.argv[2])
 live, later = {}, 0
 for l in open(d + "/list"):
@@ -65,6 +66,12 @@ a, diff, fr = (json.load(open(d + "/" + x)) for x in ("at", "diff", "from"))
 assert a["total"]["live_blocks"] == len(live) and a["total"]["live_bytes"] == sum(live.values()), (a["total"], len(live))
 assert sum(s["live_bytes_before"] for s in diff["sites"]) == sum(live.values())
 assert fr["total"]["allocs"] == later, (fr["total"], later)
+# Who holds how much, moved blocks, too.
+place = {}
+for s in a["sites"]:
+	if s["live_bytes"]: place[s["name"]] = s["live_bytes"]
+held = {m[1]: int(m[2]) for m in re.finditer(r"^(.*) holds (\d+)B:", open(d + "/leaks").read(), re.M)}
+assert held == place, (held, place)
 EOF
 # The peer's report, ours, the forms.
 m >"$TMP/text"

@@ -42,7 +42,7 @@ setTimeout(() => {
 </script>""")
 X
 root=; [ "$(id -u)" != 0 ] || root=--no-sandbox
-HOME=$PWD timeout 60 chromium --headless $root --disable-gpu --no-first-run --disable-background-networking --user-data-dir="$PWD/profile" --virtual-time-budget=4000 \
+HOME=$PWD TMPDIR=/tmp timeout 60 chromium --headless $root --disable-gpu --no-first-run --disable-background-networking --user-data-dir="$PWD/profile" --virtual-time-budget=4000 \
 	--dump-dom "file://$PWD/clicked.html" >dom 2>err || skip 'the browser does not run here'
 [ -s dom ] || skip 'the browser says nothing'
 python3 - <<'X' || fail 'the page does not do as it should'

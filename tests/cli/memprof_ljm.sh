@@ -23,6 +23,10 @@ a, b = (json.load(open(sys.argv[1] + "/" + x))["total"] for x in "ab")
 for k in a:
 	assert k in ("peak_event",) or a[k] == b[k], (k, a[k], b[k])
 EOF
+# The same where a place allocates in several ways: each place has one symbol.
+"$REC" -o "$TMP/ls" /bin/ls -l / >/dev/null || fail 'rec ls'
+"$HINDSIGHT" memprof -q --ljm="$TMP/n.bin" "$TMP/ls" && "$HINDSIGHT" memprof --read="$TMP/n.bin" --ljm="$TMP/m.bin" >/dev/null &&
+	cmp "$TMP/n.bin" "$TMP/m.bin" || fail 'ls: write, read, write differs'
 # Damaged: what can be read, then one line.
 head -c 100000 "$g.bin" >"$TMP/cut"
 "$HINDSIGHT" memprof --read="$TMP/cut" >"$TMP/out" 2>"$TMP/err"; [ $? = 125 ] || fail 'cut: exit status'

@@ -29,6 +29,20 @@ mv truth.child truth; child=$("$HINDSIGHT" ps t | awk '/forked/ { print $1; exit
 mv other truth; child=$("$HINDSIGHT" ps t | awk '/fork other x/ { print $1; exit }')
 "$HINDSIGHT" memprof -q --list -p "$child" t >list 2>err && python3 compare.py truth list fork.c || { echo "exec: $(tail -1 err)"; bad=1; }
 look unload '' unload.c ./unload truth
+# What came from a pool in a library that is closed.
+build unload_pool && cc -g -O1 -w -shared -fPIC -o pool.so library_pool.c && rm -rf t && "$REC" -o t ./unload_pool || fail 'unload_pool'
+"$HINDSIGHT" memprof -q --json --alloc=pool_alloc t >json && python3 - <<'X' || { echo 'a closed library: its pool'; bad=1; }
+import json
+s = [x for x in json.load(open("json"))["sites"] if x["file"] and x["file"].endswith("unload_pool.c")]
+assert [(x["allocs"], x["alloc_bytes"], x["live_blocks"]) for x in s] == [(30, 3000, 0)], s
+X
+# Blocks that are parts of others, also where so many were that the dead are forgotten.
+build wrapped && rm -rf t && "$REC" -o t ./wrapped || fail 'wrapped'
+"$HINDSIGHT" memprof -q --json --alloc=my_alloc --free=my_free t >json && python3 - <<'X' || { echo 'blocks in blocks'; bad=1; }
+import json
+n = json.load(open("json"))["total"]
+assert (n["allocs"], n["frees"], n["live_blocks"]) == (600000, 599000, 1000), n
+X
 c++ -g -O1 -w -std=c++17 -o pmr pmr.cc 2>/dev/null && look pmr '' pmr.cc ./pmr truth
 # Programs that have their allocator built in.
 for p in basic maps jumps; do

@@ -47,6 +47,25 @@ static void text(const char *path)
 	close(fd);
 	printf(" %.*s", n > 0 ? n - 1 : 0, s);
 }
+/* The same by other ways than a path from the root. */
+static void relative(const char *dir, const char *path)
+{
+	char s[100000] = "";
+	int fd = open(dir, O_RDONLY | O_DIRECTORY), file = openat(fd, path, O_RDONLY), n = 0, got;
+
+	while ((got = read(file, s + n, sizeof(s) - 1 - n)) > 0)
+		n += got;
+	if (strstr(path, "cpuinfo")) {
+		got = 0;
+		for (char *p = s; (p = strstr(p, "\nprocessor")); p++)
+			got++;
+		printf(" %d", got + !strncmp(s, "processor", 9));
+	} else {
+		printf(" %.*s", n > 0 ? n - 1 : 0, s);
+	}
+	close(file);
+	close(fd);
+}
 static unsigned tscp(void) { unsigned lo, hi, c; __asm__ volatile("rdtscp" : "=a"(lo), "=d"(hi), "=c"(c)); return c & 0xfff; }
 static void *elsewhere(void *arg)
 {
@@ -85,6 +104,15 @@ int main(void)
 		printf(" %d", stat(path, &st) == 0 && S_ISDIR(st.st_mode));
 		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/topology", n);
 		printf(" %d %d", access(path, F_OK), lines("/proc/self/status", "Cpus_allowed_list:"));
+		relative("/", "sys/devices/system/cpu/online");
+		relative("/sys", "devices/system/cpu/possible");
+		relative("/proc", "cpuinfo");
+		if (access("/sys/devices/system/node/node0", F_OK) == 0) {
+			text("/sys/devices/system/node/node0/cpulist");
+			relative("/sys/devices/system", "node/node0/cpulist");
+		} else {
+			printf(" - -");
+		}
 		printf(" %d\n", lines("/proc/stat", "btime") == 1 && lines("/proc/self/status", "Name:") == 1);
 	}
 	pthread_create(&t, NULL, elsewhere, &n);
@@ -95,7 +123,9 @@ int main(void)
 EOF2
 gcc -O1 -pthread -o t t.c || skip 'no compiler'
 want() {	# cores, list
-	for i in 1 2 3 4; do echo "$1 $1 $1 $1 $1 $1 0 000 $2 $2 1 -1 1 1"; done
+	local nodes='- -'
+	[ ! -d /sys/devices/system/node/node0 ] || nodes="$2 $2"
+	for i in 1 2 3 4; do echo "$1 $1 $1 $1 $1 $1 0 000 $2 $2 1 -1 1 $2 $2 $1 $nodes 1"; done
 	echo " 1 1 1 1 1 beyond -1"
 }
 for options in '1 0 ' '1 0 --no-syscallbuf' '16 0-15 --num-cores=16' '16 0-15 --num-cores=16 --no-syscallbuf' '3 0-2 --num-cores=3' '64 0-63 --num-cores=64'; do

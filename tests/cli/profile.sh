@@ -72,6 +72,7 @@ profile --svg=p.svg --flame=p.html --pprof=p.pb.gz --collapsed=p.txt --value=sam
 grep -q '>sixty</text>' p.svg || fail 'svg'
 if command -v go >/dev/null; then
 	HOME=$PWD go tool pprof -top -sample_index=samples -nodecount=100 p.pb.gz >top 2>go.err || fail "pprof: $(cat go.err)"
+	head -1 top | grep -q "^File: $(basename "$prog")$" || fail "pprof: $(head -1 top)"
 	for f in sixty thirty ten; do
 		ours=$(awk -v f=";$f" '{ n = $NF; sub(/ [0-9]*$/, ""); if (substr($0, length($0) - length(f) + 1) == f) s += n } END { print s }' p.txt)
 		theirs=$(awk -v f=$f '$NF == f { print $1 }' top)

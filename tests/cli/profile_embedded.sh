@@ -95,7 +95,7 @@ for version in 5.4 5.3 5.2 5.1; do
 		# shellcheck disable=SC2086
 		gcc -O2 -I/usr/include/lua$version -o lua lua.c $how -lm -lpthread 2>/dev/null || continue
 		rm -rf t
-		"$REC" -o t ./lua 100000 || fail "$version: rec"
+		"$REC" -o t ./lua 400000 || fail "$version: rec"
 		"$HINDSIGHT" profile -q --passes=2 --rate=2000 --json t >found || fail "$version $how: profile"
 		python3 check.py >said 2>&1 || fail "$version $how: $(cat said)"
 		any=1

@@ -26,7 +26,7 @@ if command -v node >/dev/null; then
 fi
 command -v chromium >/dev/null || exit 0
 root=; [ "$(id -u)" != 0 ] || root="--no-sandbox --no-zygote"
-HOME=$PWD timeout 60 chromium --headless $root --disable-gpu --no-first-run --disable-background-networking --disable-crash-reporter --disable-breakpad \
+HOME=$PWD TMPDIR=/tmp timeout 60 chromium --headless $root --disable-gpu --no-first-run --disable-background-networking --disable-crash-reporter --disable-breakpad \
 	--user-data-dir="$PWD/profile" --virtual-time-budget=3000 --dump-dom "file://$PWD/p.html" >dom 2>err
 status=$?
 for _ in 1 2 3 4 5 6 7 8 9 10; do		# its helpers may outlive it: those of this folder

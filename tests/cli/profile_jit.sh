@@ -58,6 +58,9 @@ int main(int argc, char **argv)
 X
 gcc -g -O1 -o jit jit.c || fail gcc
 "$REC" -o t ./jit 300000 >/dev/null || fail rec
+# the same bytes in the same place: each name from where it was told on (the first may be dated by its code), up to the next
+"$HINDSIGHT" jit -q --history t >list || fail 'jit'
+awk '/made_(first|later)/ { if (n++ && ($1 != death || $NF == name)) exit 1; death = $2; name = $NF } END { exit n != 10 }' list || fail "names: $(cat list)"
 "$HINDSIGHT" profile --passes=2 --rate=4000 --json t >found 2>said || fail "profile: $(cat said)"
 python3 - <<'X' || fail "$(cut -c1-2000 found | head -50)"
 import json

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -136,6 +137,56 @@ static void *try_worker(void *arg)
 }
 
 static void shape_try(void) { workers(try_worker, hold_clock); }
+
+/*
+ * Tried for, and slept or yielded in between, while who holds it yields: all end their turns where
+ * it is held.  Each stop of the program's for a recorder is a switch that it sees.
+ */
+static void *hold_yields(void *arg)
+{
+	while (left > 0) {
+		pthread_mutex_lock(&m);
+		for (int i = 0; i < 5; i++) {
+			compute(1000);
+			sched_yield();
+		}
+		pthread_mutex_unlock(&m);
+		compute(500);	/* on a loaded machine, too, somebody comes to see that it is free */
+	}
+	return arg;
+}
+
+static void *try_yield_worker(void *arg)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		while (pthread_mutex_trylock(&m)) {
+			late();
+			if ((long)arg % 2)
+				usleep(50);
+			else
+				sched_yield();
+		}
+		left--;
+		pthread_mutex_unlock(&m);
+	}
+	return arg;
+}
+
+static void shape_try_yield(void)
+{
+	struct rusage use;
+
+	/* where stops are counted, for longer */
+	for (int i = getenv("STOPS_MAX") ? 4 : 1; i > 0; i--) {
+		left = WORKERS * ROUNDS;
+		workers(try_yield_worker, hold_yields);
+	}
+	getrusage(RUSAGE_SELF, &use);
+	if (getenv("STOPS_MAX") && use.ru_nvcsw > atol(getenv("STOPS_MAX"))) {
+		fprintf(stderr, "%ld stops and switches\n", use.ru_nvcsw);
+		_exit(1);
+	}
+}
 
 /* A lock of one's own with sched_yield. */
 static atomic_flag spin = ATOMIC_FLAG_INIT;
@@ -610,7 +661,7 @@ static void shape_rounds(void) { workers(rounds_worker, NULL); }
 
 static const struct { const char *name; void (*fn)(void); } shapes[] = {
 #define S(n) { #n, shape_##n }
-	S(clock), S(yield), S(none), S(traced), S(several), S(sleep), S(two), S(try), S(spin_yield), S(spin), S(ticket), S(seqlock),
+	S(clock), S(yield), S(none), S(traced), S(several), S(sleep), S(two), S(try), S(try_yield), S(spin_yield), S(spin), S(ticket), S(seqlock),
 	S(broadcast), S(poll_zero), S(sleep_zero), S(yield_loop), S(pause_loop), S(pure_loop), S(count_loop), S(pipe_loop), S(epoll_loop),
 	S(barrier_plain), S(barrier_pause), S(barrier_yield), S(barrier_mixed), S(sleeper), S(shared), S(rwlock), S(semaphore), S(wake_compute),
 	S(look), S(interpreter), S(rounds),

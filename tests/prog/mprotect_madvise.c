@@ -59,6 +59,11 @@ int main(void)
 		_exit(p[9 * 4096]);
 	wait_exit(pid, 0);
 	CHECK_EQ(p[9 * 4096], 127);
+	if (madvise(p + 10 * 4096, 4096, 102) == 0) {	/* MADV_GUARD_INSTALL, Linux 6.13 */
+		CHECK_EQ(dies(p + 10 * 4096, false), SIGSEGV);
+		CHECK_EQ(madvise(p + 10 * 4096, 4096, 103), 0);
+		CHECK_EQ(p[10 * 4096], 0);
+	}
 
 	s = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	s[0] = s[4096] = 1;

@@ -1,5 +1,6 @@
 /* The calls of the vsyscall page, as old static programs make them. */
 #include "test.h"
+#include <setjmp.h>
 #include <sys/time.h>
 
 static void *others(void *arg)
@@ -11,6 +12,30 @@ static void *others(void *arg)
 		usleep(100);
 	}
 	return arg;
+}
+
+static sigjmp_buf back;
+
+static void on_fault(int sig)
+{
+	siglongjmp(back, sig);
+}
+
+static void bad_pointers(void)
+{
+	long (*time_call)(long) = (void *)0xffffffffff600400ul;
+	void (*nowhere)(void) = (void *)0xffffffffff600010ul;
+
+	signal(SIGSEGV, on_fault);
+	for (volatile int i = 0; i < 5; i++) {
+		if (!sigsetjmp(back, 1)) {
+			if (i & 1)
+				nowhere();
+			time_call(16);
+			CHECK(false);
+		}
+		printf("fault %d\n", i);
+	}
 }
 
 int main(void)
@@ -45,5 +70,6 @@ int main(void)
 		printf("%ld %ld.%06ld %u\n", (long)t, (long)tv.tv_sec, (long)tv.tv_usec, cpu);
 	}
 	pthread_join(thread, NULL);
+	bad_pointers();
 	return success();
 }

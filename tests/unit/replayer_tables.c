@@ -100,8 +100,8 @@ static void finds_labels(void **state)
 	for (unsigned i = 0; i < 3; i++) {
 		uint64_t at = (uint64_t)(uintptr_t)table[i];
 
-		assert_true(far_tables_to(getpid(), code->start, code->end, at));
-		assert_false(far_tables_to(getpid(), code->start, code->end, at + 1));
+		assert_true(branches_tables_to(getpid(), code->start, code->end, at));
+		assert_false(branches_tables_to(getpid(), code->start, code->end, at + 1));
 	}
 	tracee_maps_deinit(&maps);
 }

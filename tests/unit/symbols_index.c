@@ -3,10 +3,14 @@
  * crashes or lies.
  */
 #include <dirent.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <xxhash.h>
 
 #include "symbols/format.h"
+#include "symbols/worker.h"
 #include "tests/unit/symbols_common.h"
 
 static const char program[] =
@@ -258,9 +262,126 @@ static void lies(void **state)
 	free(bytes);
 }
 
+/* The names of this program, of many units, as one worker makes them or two; NULL: no index, *err_ret says why. */
+static uint8_t *names_of_this(bool halves, size_t *n_ret, struct err **err_ret)
+{
+	static const uint64_t key[2] = { 1, 2 };
+	int fd = open("/proc/self/exe", O_RDONLY), out = memfd_create("names", 0);
+	struct worker_job job = { .name = "this", .parts = IX_PART_NAMES, .halves = halves, .out = out };
+	uint8_t *bytes = NULL;
+	struct stat st;
+
+	assert_true(fd >= 0 && out >= 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	job.main.n = (size_t)st.st_size;
+	job.main.p = mmap(NULL, job.main.n, PROT_READ, MAP_PRIVATE, fd, 0);
+	assert_ptr_not_equal(job.main.p, MAP_FAILED);
+	memcpy(job.key, key, sizeof(key));
+	*err_ret = worker_run(&job);
+	if (!*err_ret) {
+		*n_ret = (size_t)lseek(out, 0, SEEK_END);
+		bytes = malloc(*n_ret);
+		assert_non_null(bytes);
+		assert_int_equal(pread(out, bytes, *n_ret, 0), *n_ret);
+	}
+	munmap((void *)(uintptr_t)job.main.p, job.main.n);
+	close(fd);
+	close(out);
+	return bytes;
+}
+
+/* Two workers that read half of the units each make what one makes, byte by byte. */
+static void halves(void **state)
+{
+	size_t n, n2;
+	struct err *err;
+	uint8_t *whole_one = names_of_this(false, &n, &err), *two;
+	const struct ix_header *h = (const struct ix_header *)whole_one;
+
+	(void)state;
+	OK(err);
+	assert_true(h->section[IX_UNITS].size > 20 * sizeof(struct ix_unit));
+	two = names_of_this(true, &n2, &err);
+	OK(err);
+	assert_int_equal(n, n2);
+	for (size_t i = 0; i < IX_SECTIONS; i++)
+		if (h->section[i].size && memcmp(whole_one + h->section[i].offset, two + h->section[i].offset, h->section[i].size))
+			fail_msg("section %zu differs", i);
+	assert_memory_equal(whole_one, two, n);
+	free(whole_one);
+	free(two);
+}
+
+/* Whichever of the two ends badly: no index, and why. */
+static void half_ends_badly(void **state)
+{
+	static const struct { const char *how, *says; } v[] = {
+		{ "call2", "forbidden system call" }, { "segv2", "crashed" }, { "call", "forbidden system call" }, { "segv", "crashed" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+		struct err *err;
+		size_t n;
+
+		setenv("HINDSIGHT_WORKER_FAULT", v[i].how, 1);
+		assert_null(names_of_this(true, &n, &err));
+		unsetenv("HINDSIGHT_WORKER_FAULT");
+		assert_non_null(err);
+		if (!strstr(err->msg, v[i].says))
+			fail_msg("%s: %s", v[i].how, err->msg);
+		err_free(err);
+	}
+}
+
+static double processor_time(void)	/* of children that ended, and theirs */
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_CHILDREN, &u);
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+static double made_by(size_t processes)
+{
+	double before = processor_time();
+	char file[PATH_MAX];
+	pid_t pid[4];
+	int status;
+
+	forget();
+	for (size_t i = 0; i < processes; i++) {
+		pid[i] = fork();
+		if (!pid[i])
+			_exit(whole() ? 0 : 1);
+	}
+	for (size_t i = 0; i < processes; i++) {
+		assert_int_equal(waitpid(pid[i], &status, 0), pid[i]);
+		assert_int_equal(status, 0);
+	}
+	assert_int_equal(index_files(file), 1);		/* and no lock is left */
+	return processor_time() - before;
+}
+
+/* Several processes that need the same index at once: one makes it, the others wait for it. */
+static void made_once(void **state)
+{
+	double one, four;
+
+	(void)state;
+	build_once();
+	setenv("HINDSIGHT_WORKER_FAULT", "late", 1);
+	one = made_by(1);
+	four = made_by(4);
+	unsetenv("HINDSIGHT_WORKER_FAULT");
+	if (four > 2.5 * one)
+		fail_msg("one takes %.2f s, four take %.2f s", one, four);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(halves), cmocka_unit_test(half_ends_badly), cmocka_unit_test(made_once),
 		cmocka_unit_test(kept), cmocka_unit_test(changed), cmocka_unit_test(worker_ends_badly), cmocka_unit_test(damaged), cmocka_unit_test(lies),
 	};
 

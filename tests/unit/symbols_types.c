@@ -6,6 +6,7 @@ static const char c_program[] =
 	"struct node { int key; struct node *next; union { char *text; long number; } u; unsigned a : 3, b : 5; };\n"
 	"typedef struct node node_t;\n"
 	"struct bucket { node_t *first; unsigned n; struct { void *owner; } anon; };\n"
+	"struct words { node_t *a[4]; int (*p)[5]; char *(*f[6])(void); node_t *const c; const int k[3][2]; } words;\n"
 	"struct table { const char *name; struct bucket buckets[4]; struct bucket *rest; int m[2][3]; int (*hash)(const char *); };\n"
 	"struct opaque;\n"
 	"struct table table;\nstatic node_t *head __attribute__((used));\nstruct opaque *hidden;\nnode_t pool[10];\n"
@@ -77,6 +78,8 @@ static void count_pointer(void *ctx, uint64_t offset, const struct symbols_type 
 
 static void check_types(void)
 {
+	static const char *const as_c[] = { "node_t *[4]", "int (*)[5]", "char *(*[6])()", "node_t *const",
+					    "const int [3][2]" };
 	const struct symbols_type *node = symbols_type_find(space, "struct node", NULL), *table;
 	const struct symbols_member *m;
 	char buf[512] = "";
@@ -108,6 +111,9 @@ static void check_types(void)
 	m = symbols_type_members(table, &n);
 	assert_string_equal(symbols_type_name(m[3].type), "int [2][3]");
 	assert_string_equal(symbols_type_name(m[4].type), "int (*)()");
+	m = symbols_type_members(symbols_type_find(space, "words", NULL), &n);
+	for (size_t i = 0; i < n; i++)
+		assert_string_equal(symbols_type_name(m[i].type), as_c[i]);
 }
 
 static uint64_t eval(const char *text, const char *type)

@@ -208,6 +208,34 @@ static void test_far(void **state)
 	assert_false(c.far);
 }
 
+/* An indirect branch's target as a load, of the same operand. */
+static void test_put_target(void **state)
+{
+	static const struct { uint8_t branch[8], mov[8], len; unsigned reg; } rows[] = {
+		{ { 0xff, 0xe0 }, { 0x48, 0x8b, 0xc8 }, 3, 1 },				/* jmp *%rax */
+		{ { 0x41, 0xff, 0xd3 }, { 0x49, 0x8b, 0xcb }, 3, 1 },			/* call *%r11 */
+		{ { 0x41, 0xff, 0xd3 }, { 0x4d, 0x8b, 0xd3 }, 3, 10 },
+		{ { 0xff, 0x54, 0xd8, 0x10 }, { 0x48, 0x8b, 0x4c, 0xd8, 0x10 }, 5, 1 },	/* call *16(%rax,%rbx,8) */
+		{ { 0x42, 0xff, 0x24, 0xe0 }, { 0x4a, 0x8b, 0x0c, 0xe0 }, 4, 1 },		/* jmp *(%rax,%r12,8) */
+		{ { 0x64, 0xff, 0x10 }, { 0x64, 0x48, 0x8b, 0x08 }, 4, 1 },		/* call *%fs:(%rax) */
+		{ { 0x3e, 0xff, 0xe0 }, { 0x48, 0x8b, 0xc8 }, 3, 1 },			/* notrack jmp *%rax */
+		{ { 0xff, 0x25, 0x20, 0, 0, 0 }, { 0x48, 0x8b, 0x0d, 0x1f, 0, 0xf0, 0xff }, 7, 1 },	/* jmp *32(%rip) */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint8_t out[32];
+		struct x86_code c = { .bytes = out, .room = sizeof(out), .at = CODE + 0x100000 };
+		struct x86_instr insn;
+
+		assert_true(x86_instr_at(rows[i].branch, sizeof(rows[i].branch), &insn));
+		x86_put_target(&c, &insn, rows[i].branch, CODE, rows[i].reg);
+		assert_int_equal(c.len, rows[i].len);
+		assert_memory_equal(out, rows[i].mov, rows[i].len);
+		assert_false(c.far);
+	}
+}
+
 /* ---- branch.c -------------------------------------------------------------------------------- */
 
 static void test_branches(void **state)
@@ -287,6 +315,7 @@ int main(void)
 		cmocka_unit_test(test_moved),
 		cmocka_unit_test(test_not_moved),
 		cmocka_unit_test(test_far),
+		cmocka_unit_test(test_put_target),
 		cmocka_unit_test(test_branches),
 		cmocka_unit_test(test_branches_many),
 	};

@@ -36,7 +36,8 @@ function objectItem(o) {
 
 /* A few fields of an object, as one line. */
 function summary(o) {
-	const rows = rowsAt(o.versions, state.moment) || [];
+	const all = rowsAt(o.versions, state.moment) || [], fields = all.filter(r => r[NAME] >= 0 && names[r[NAME]][0] !== "+");
+	const rows = fields.length ? fields : all[0] && all[0][NAME] < 0 ? all.slice(0, 1) : all;
 
 	return rows.slice(0, 4).map(r => (r[NAME] < 0 ? "" : names[r[NAME]] + " ") + (r[ROWS] ? "{...}" : r[TEXT])).join(", ");
 }
@@ -114,6 +115,7 @@ function drawRows(c) {
 		row.classList.toggle("changed", changed);
 		row.classList.toggle("missing", !!(x.flags & MISSING));
 		row.classList.toggle("opens", !!x.open);
+		row.classList.toggle("wide", !x.type && !x.addr);
 		row.setAttribute("role", "option");
 		make("span", "name", x.name, row);
 		make("span", "value", x.value + (x.points ? "  " + x.points : ""), row);
@@ -125,7 +127,7 @@ function drawRows(c) {
 }
 
 function buildColumn(c, number) {
-	const e = make("section", "column", null, $("columns")), head = (make("h2", "", c.title, e), make("div", "head", null, e));
+	const e = make("section", (number ? "column" : "column first") + (c.list ? " objects" : ""), null, $("columns")), head = (make("h2", "", c.title, e), make("div", "head", null, e));
 
 	["Name", "Value", "Type", "Address"].forEach(t => make("span", "", t, head));
 	c.number = number;
@@ -215,7 +217,8 @@ function tell() {
 	const c = columns[focused] || columns[0], x = c && c.picked >= 0 ? item(c, c.picked) : null;
 
 	$("status").textContent = x ? [x.name, x.type, x.value, x.points, x.changed() && x.was !== undefined && x.was !== x.value ? "before: " + x.was : ""]
-		.filter(t => t).join("   ") : count(liveNow().list.length) + " objects, " + count(data.moments.length) + " moments";
+		.filter(t => t).join("   ") : count(liveNow().list.length) + " objects, " + count(data.moments.length) + " moments" +
+			(data.dropped ? "; " + count(data.dropped) + " objects more are not in this page" : "");
 }
 
 function keyInColumn(c, e) {

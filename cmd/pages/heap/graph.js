@@ -15,7 +15,7 @@ function svg(tag, attributes, parent) {
 
 function graphNode(o, x, y, className, parent) {
 	const g = svg("g", { class: "node " + className + (objectChanged(o) ? " changed" : ""), tabindex: 0, transform: `translate(${x},${y})` }, parent);
-	const cut = s => s.length > 34 ? s.slice(0, 33) + "\u2026" : s;
+	const cut = s => s.length > 32 ? s.slice(0, 31) + "\u2026" : s;
 
 	svg("rect", { width: 250, height: 40, rx: 4 }, g);
 	svg("text", { x: 8, y: 16 }, g).textContent = cut(o.type);
@@ -35,12 +35,7 @@ function drawGraph() {
 	const out = new Map(), into = new Map();
 	const add = (map, other, path) => map.set(other, (map.get(other) || []).concat(path));
 
-	eachRow(rowsAt(o.versions, state.moment), (r, path) => {
-		const to = r[TARGET] ? objectAt(r[TARGET]) : null;
-
-		if (to)
-			add(out, to, path);
-	});
+	eachTarget(rowsAt(o.versions, state.moment), (to, path) => add(out, to, path));
 	for (const [from, path] of references().get(o.id) || [])
 		add(into, from, path);
 	const rows = Math.max(1, Math.min(NEIGHBOURS, Math.max(out.size, into.size)));
@@ -65,4 +60,5 @@ function drawGraph() {
 	side(into, 10, (y, text) => line(260, y, 430, middle + 20, text));
 	side(out, 850, (y, text) => line(680, middle + 20, 850, y, text));
 	graphNode(o, 430, middle, "centre", s);
+	area.scrollTop = (height - area.clientHeight) / 2;
 }

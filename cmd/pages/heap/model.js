@@ -92,15 +92,26 @@ function objectAt(addr) {
 	return best;
 }
 
-/* fn(row, path) for each row, those inside others too. */
-function eachRow(rows, fn, path = "") {
+/* fn(row) for each row, those inside others too. */
+function eachRow(rows, fn) {
+	for (const r of rows) {
+		fn(r);
+		if (r[ROWS])
+			eachRow(r[ROWS], fn);
+	}
+}
+
+/* fn(object, path) for each that these rows point to themselves: a list's first, not all of it. */
+function eachTarget(rows, fn, path = "") {
 	for (const r of rows) {
 		const name = r[NAME] < 0 ? "" : names[r[NAME]];
 		const here = path && name && name[0] !== "[" ? path + "." + name : path + name;
+		const to = r[TARGET] ? objectAt(r[TARGET]) : null;
 
-		fn(r, here);
-		if (r[ROWS])
-			eachRow(r[ROWS], fn, here);
+		if (to)
+			fn(to, here);
+		if (r[ROWS] && !r[TARGET])
+			eachTarget(r[ROWS], fn, here);
 	}
 }
 
@@ -112,11 +123,7 @@ function references() {
 		return l.refs;
 	l.refs = new Map();
 	for (const o of l.list) {
-		eachRow(rowsAt(o.versions, state.moment), (r, path) => {
-			const to = r[TARGET] ? objectAt(r[TARGET]) : null;
-
-			if (!to)
-				return;
+		eachTarget(rowsAt(o.versions, state.moment), (to, path) => {
 			if (!l.refs.has(to.id))
 				l.refs.set(to.id, []);
 			l.refs.get(to.id).push([o, path]);

@@ -1,0 +1,181 @@
+/*
+ * death.c - the last stops of a recorded task: what the kernel writes then, and the event.
+ */
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "recorder/ptrace.h"
+
+/*
+ * What the kernel writes into memory that others go on using: 0 at the clear-child-tid address, and
+ * FUTEX_OWNER_DIED in the locks of the robust list (kernel/futex/core.c, exit_robust_list).
+ */
+enum { ROBUST_MAX = 256 };
+
+static unsigned exit_writes(struct rec_task *t, uint64_t *addr)
+{
+	uint64_t head[3], entry;
+	unsigned n = 0;
+
+	if (t->clear_tid)
+		addr[n++] = t->clear_tid;
+	if (!t->robust_list ||
+	    tracee_read_some(t->tid, t->robust_list, head, sizeof(head)) < sizeof(head))
+		return n;
+	if (head[2])
+		addr[n++] = (head[2] & ~1ull) + head[1];
+	entry = head[0] & ~1ull;
+	while (entry && entry != t->robust_list && n < ROBUST_MAX) {
+		uint64_t next;
+
+		addr[n++] = entry + head[1];
+		if (tracee_read_some(t->tid, entry, &next, 8) < 8)
+			break;
+		entry = next & ~1ull;
+	}
+	return n;
+}
+
+/*
+ * Let a task past its exit stop and wait until it has done its last writes.  A thread-group leader
+ * whose threads live on reports nothing then, and the init of a pid namespace waits for others:
+ * so look, and give up after a while.
+ */
+static void exit_settle(struct rec_task *t)
+{
+	for (unsigned i = 0; i < 2000; i++) {
+		int status;
+
+		if (waitpid(t->tid, &status, __WALL | WNOHANG) == t->tid) {
+			rec_task_stopped(t, status);
+			return;
+		}
+		if (i >= 3 && rec_task_is_dead(t->tid)) {
+			if (t->tid != t->pid ||
+			    waitpid(t->tid, &status, __WALL | WNOHANG) != t->tid)
+				return;
+			rec_task_stopped(t, status);
+			return;
+		}
+		if (i > 20)
+			usleep(50);
+		else
+			sched_yield();
+	}
+}
+
+static struct rec_task *same_mm(struct recorder *rec, const struct rec_task *t)
+{
+	for (struct rec_task *o = rec->tasks; o; o = o->next) {
+		if (o != t && o->mm == t->mm && !o->exiting)
+			return o;
+	}
+	return NULL;
+}
+
+static void write_exit(struct recorder *rec, struct rec_task *t)
+{
+	if (t->exit_written || !t->started)
+		return;
+	t->exit_written = true;
+	if (rec->entered == t)
+		rec_write_enter(rec);
+	rec_write(rec, t, TRACE_EXIT, 0, NULL, t->exit_status);
+}
+
+/* Nobody is left to look at the memory afterwards, but locks may lie in memory shared with other
+ * processes: write what the kernel is going to write. */
+static void robust_effects(struct recorder *rec, struct rec_task *t, const uint64_t *addr,
+			   unsigned n)
+{
+	enum { TID_MASK = 0x3fffffff, OWNER_DIED = 0x40000000 };
+
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t *word = rec_alloc(rec, 4);
+		struct trace_effect *e;
+
+		if (addr[i] == t->clear_tid || tracee_read_some(t->tid, addr[i], word, 4) < 4 ||
+		    (*word & TID_MASK) != (uint32_t)t->tid)
+			continue;
+		*word = (*word & 0x80000000) | OWNER_DIED;
+		e = rec_effect(rec, TRACE_WRITE);
+		e->addr = addr[i];
+		e->len = e->data_len = 4;
+		e->data = word;
+	}
+}
+
+void rec_task_dying(struct recorder *rec, struct rec_task *t, int status)
+{
+	uint64_t addr[ROBUST_MAX + 2];
+	unsigned n;
+
+	t->exiting = true;
+	t->exit_status = status;
+	n = exit_writes(t, addr);
+	if (!same_mm(rec, t))
+		robust_effects(rec, t, addr, n);
+	write_exit(rec, t);
+}
+
+struct err *rec_task_exiting(struct recorder *rec, struct rec_task *t)
+{
+	struct rec_task *witness = same_mm(rec, t);
+	uint64_t addr[ROBUST_MAX + 2];
+	unsigned long status;
+	unsigned n = 0;
+
+	if (ptrace(PTRACE_GETEVENTMSG, t->tid, NULL, &status) < 0)
+		return &err_gone;
+	if (t->pt && rec_pt_dying(rec, t, status))
+		return NULL;
+	t->exiting = true;
+	t->exit_status = (int)status;
+	n = exit_writes(t, addr);
+	if (!witness)
+		robust_effects(rec, t, addr, n);
+	TRY(rec_resume(t, PTRACE_CONT, 0));
+	exit_settle(t);
+	for (unsigned i = 0; witness && i < n; i++)
+		rec_effect_memory(rec, witness, addr[i], 4);
+	write_exit(rec, t);
+	rec_pi_woken(rec);
+	rec_pt_tracer_gone(rec, t);
+	return NULL;
+}
+
+void rec_task_remove(struct recorder *rec, struct rec_task *t)
+{
+	rec_task_unlink(rec, t);
+	rec_park_gone(rec, t);
+	rec_pt_gone(rec, t);
+	rec_task_call_drop(&t->call);
+	rec_task_call_drop(&t->restart);
+	rec_filters_drop(&t->filters);
+	free(t->filters_new);
+	if (t->ticks_fd > 0)
+		close(t->ticks_fd);
+	if (t->scratch)
+		t->scratch->owner = 0;
+	rec_numbers_forget(t);
+	rec_mm_put(t->mm);
+	rec_files_put(t->files);
+	rec_sighand_put(t->sighand);
+	free(t);
+}
+
+void rec_task_exited(struct recorder *rec, struct rec_task *t, int status)
+{
+	if (!t->exiting)
+		t->exit_status = status;
+	t->exiting = true;
+	write_exit(rec, t);
+	if (t->pid == rec->root && t->tid == t->pid) {
+		rec->root_status = status;
+		rec->root_done = true;
+	}
+	rec_pt_ended(rec, t, status);
+	rec_task_remove(rec, t);
+}

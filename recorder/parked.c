@@ -1,0 +1,122 @@
+/*
+ * parked.c - stops of tasks that block in the hook.
+ */
+#include <errno.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include "recorder/ptrace.h"
+#include "tracee/blob.h"
+
+/*
+ * It is about to make the call that sleeps (or one to hand on the token): not any more.  Results
+ * but that one's do not matter, and a missed wake-up is found after some milliseconds.
+ */
+static bool before_call(const struct rec_task *t, struct regs *regs)
+{
+	if (regs->rip >= blob()->checked && regs->rip < blob()->made) {
+		regs->rip = blob()->not_made;
+		return true;
+	}
+	if (regs->rip != FIXED_UNTRACED || tracee_read_some(t->tid, regs->rsp, &regs->rip, 8) != 8)
+		return false;
+	regs->rsp += 8;
+	regs->rax = (uint64_t)BUF_WOULD_BLOCK;
+	return true;
+}
+
+/* Asleep in the hook: it makes its call again, traced. */
+static struct err *make_again(struct rec_task *t, struct regs *regs)
+{
+	if (before_call(t, regs) || rec_buffer_interrupted(regs))
+		TRY(tracee_regs_set(t->tid, regs));
+	TRY(rec_park_call_back(t));
+	return rec_resume(t, PTRACE_CONT, 0);
+}
+
+/* Its call ends with EINTR, for nothing that the program knows of: see again.c. */
+static bool disturbed(const struct regs *regs)
+{
+	return regs->rip == FIXED_UNTRACED_AFTER && (int64_t)regs->rax == -EINTR;
+}
+
+static struct err *parked_signal(struct recorder *rec, struct rec_task *t, bool turn)
+{
+	int sig = WSTOPSIG(t->status);
+	struct regs regs;
+	siginfo_t info;
+	bool mine;
+
+	if (ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) < 0)
+		return &err_gone;
+	TRY(tracee_regs_get(t->tid, &regs));
+	if (sig == SIGSYS && regs.rip == FIXED_UNTRACED_AFTER) {	/* somebody else's filter */
+		regs.rax = (uint64_t)BUF_TRACED;
+		regs.orig_rax = (uint64_t)-1;
+		TRY(tracee_regs_set(t->tid, &regs));
+		TRY(rec_signal_unforce(rec, t, sig));
+		return turn ? rec_go_on(rec, t, 0) : rec_resume(t, PTRACE_CONT, 0);
+	}
+	if (!turn && !rec_signal_matters(t, sig)) {
+		if (disturbed(&regs) && !rec_signal_stops(sig))
+			return make_again(t, &regs);
+		return rec_resume(t, PTRACE_CONT, sig);
+	}
+	if (turn)
+		TRY(rec_buffer_in_hook(rec, t, &regs, &info, &mine));
+	if (turn && mine) {	/* its memory has gone meanwhile */
+		t->parked = false;
+		t->park_again = true;
+		return rec_go_on(rec, t, 0);
+	}
+	if (t->deferred_n < DEFERRED_MAX) {
+		if (!t->deferred_n)
+			t->deferred_ns = now_ns();
+		t->deferred[t->deferred_n++] = info;
+	}
+	if (turn)
+		return rec_go_on(rec, t, 0);
+	return make_again(t, &regs);
+}
+
+struct err *rec_park_stop(struct recorder *rec, struct rec_task *t)
+{
+	bool turn = t->park_turn;
+	static const uint8_t no;
+	struct regs regs;
+
+	switch (tracee_stop_kind(t->status)) {
+	case STOP_SECCOMP:
+		t->park_waits = true;
+		rec_task_ready(t);
+		return NULL;
+	case STOP_SIGNAL:
+		if (rec_dispatch_stopped(t)) {	/* as the one above */
+			TRY(rec_signal_unforce(rec, t, SIGSYS));
+			t->park_waits = true;
+			rec_task_ready(t);
+			return NULL;
+		}
+		return parked_signal(rec, t, turn);
+	case STOP_GROUP:
+		t->in_group_stop = true;
+		return rec_resume(t, PTRACE_LISTEN, 0);
+	case STOP_EXIT:
+		err_free(rec_buffer_state(t, offsetof(struct buf_state, parked) + t->park_place,
+					  &no, 1));
+		t->parked = false;
+		return rec_task_exiting(rec, t);
+	case STOP_EXITED:
+		t->parked = false;
+		rec_task_exited(rec, t, t->status);
+		return NULL;
+	default:
+		rec_group_stop_ends(rec, t);
+		TRY(tracee_regs_get(t->tid, &regs));
+		if (!turn && ((rec_pt_traced(t) && t->pt->interrupt) || disturbed(&regs)))
+			return make_again(t, &regs);
+		if (turn && disturbed(&regs) && rec_buffer_interrupted(&regs))
+			TRY(tracee_regs_set(t->tid, &regs));
+		return turn ? rec_go_on(rec, t, 0) : rec_resume(t, PTRACE_CONT, 0);
+	}
+}
