@@ -390,7 +390,9 @@ static struct err *event_in_hook(struct recorder *rec, struct rec_task *t, struc
 	}
 	if (ask == SLICE_DUE) {
 		rec->slices.over = true;
-		if (where == PATCH_IN_HOOK && !t->deferred_n && !rec_buffer_interrupted(&copy))
+		/* never one who may be about to lay down the token: that is ours until it goes on */
+		if (where == PATCH_IN_HOOK && !t->deferred_n && !rec_buffer_interrupted(&copy) &&
+		    !(copy.rsp > FIXED_PARKS && copy.rsp <= FIXED_END))
 			steps = rec_slice_walk(rec, t);
 	}
 	if (steps) {

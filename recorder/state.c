@@ -479,8 +479,10 @@ struct err *rec_walk_out(struct recorder *rec, struct rec_task *t, unsigned step
 	if (met)
 		return NULL;
 	rec_task_ready(t);
+	if (!hit)
+		return rec_go_on(rec, t, 0);
 	TRY(rec_buffer_flush(rec, t, false));
-	for (unsigned i = 0; hit && i < LEAVE_STEPS && where != PATCH_NOWHERE; i++) {
+	for (unsigned i = 0; i < LEAVE_STEPS && where != PATCH_NOWHERE; i++) {
 		TRY(go_on(rec, t, PTRACE_SINGLESTEP, &met));
 		if (met)
 			return NULL;

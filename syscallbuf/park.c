@@ -96,6 +96,7 @@ static void note_park(struct buf_state *s, const struct frame *f, struct buf_sha
 				  .size = sizeof(*r) + sizeof(*note),
 				  .head = sizeof(*r) };
 	note->seq = ++sh->seq;
+	late(0);
 	note->serial = me;
 	note->place = place_number(s);
 	note_regs(s, f, &note->regs);
@@ -124,6 +125,7 @@ static void note_unpark(struct buf_state *s, struct buf_shared *sh, uint32_t me,
 				  .size = (uint32_t)size,
 				  .ret = ret };
 	note->seq = ++sh->seq;	/* last, for the copying may have failed */
+	late(1);
 	s->pos += size;
 }
 
@@ -133,10 +135,15 @@ int buf_park(struct frame *f)
 	struct buf_shared *sh = shared();
 	struct buf_place *place = (struct buf_place *)(uintptr_t)(s->park - PARK_SIZE);
 	uint64_t nr = f->rax, rsp = s->rsp, args[6], kept[KEPT / 8];
-	uint32_t me = sh->token, index = place_number(s);
+	uint32_t me, index = place_number(s);
 	struct plan p;
 	int64_t ret;
 
+	late(2);
+	me = __atomic_load_n(&sh->token, __ATOMIC_SEQ_CST);
+	if (me == TOKEN_RECORDER)	/* who lets it out of the hook first (rec_walk_out()) */
+		return 0;
+	late(3);
 	copy(args, &f->rdi, sizeof(args));
 	if ((nr == NR_epoll_wait || nr == NR_epoll_pwait) &&
 	    (int32_t)args[2] > PARK_BYTES / EVENT_BYTES)
@@ -150,8 +157,10 @@ int buf_park(struct frame *f)
 	place->trap = 0;
 	s->parked[index] = 1;
 	note_park(s, f, sh, me);
+	late(4);
 
 	__atomic_store_n(&sh->token, 0, __ATOMIC_SEQ_CST);
+	late(5);
 	if (!__atomic_load_n(&sh->allowed, __ATOMIC_SEQ_CST) && take(sh, me)) {
 		ret = BUF_WOULD_BLOCK;	/* the recorder has just got somebody to give it to */
 	} else {
@@ -163,10 +172,12 @@ int buf_park(struct frame *f)
 			untraced(NR_futex, wake);
 		}
 		ret = park_call(nr, args, &place->trap);
+		late(6);
 		take_or_wait(sh, place, me);
 	}
 
 	copy((void *)(uintptr_t)(FIXED_STACK - KEPT), kept, KEPT);
+	late(7);
 	s->rsp = rsp;
 	s->parked[index] = 0;
 	if (ret == BUF_TRACED)
