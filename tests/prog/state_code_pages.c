@@ -1,4 +1,4 @@
-// test: timeout=60
+// test: timeout=60 warns
 /*
  * Long computing in code that lies where it is hard to change: in pages that the program itself writes to all the time, in
  * shared mappings, in a file that nobody may write to; in one thread and in two.

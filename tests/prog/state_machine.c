@@ -1,4 +1,4 @@
-// test: timeout=60
+// test: timeout=60 warns
 /* A byte code machine by computed goto and by switch, calls through a table, code that is mapped twice. */
 #include "state.h"
 
