@@ -254,27 +254,61 @@ static int64_t answer(struct rp_task *t, const struct regs *regs)
 	}
 }
 
-/* rdtsc and cpuid trap here. */
-static bool trapped_instruction(struct rp_task *t)
+/*
+ * fxsave, xsave and xrstor where they are marked (tracee/mark.h): the instruction itself, once, for
+ * the parts that the recorded program could see.
+ */
+static struct err *step_marked(struct replay *r, struct rp_task *t)
 {
-	uint8_t code[3] = { 0 };
-	unsigned len = 2;
+	const struct patch *p = patches_at(&t->mm->patches, t->regs.rip);
+	uint64_t shown = trace_reader_meta(r->reader)->xcr0, rax = t->regs.rax, rdx = t->regs.rdx;
+	uint64_t addr = t->regs.rip;
+	uint8_t mark[PATCH_MARK_BYTES];
+	int status;
+
+	if (!p || p->kind != PATCH_MARK)
+		return NULL;
+	if (shown) {
+		t->regs.rax &= (uint32_t)shown;
+		t->regs.rdx &= shown >> 32;
+	}
+	t->dirty = true;
+	TRY(tracee_read(t->real, addr, mark, sizeof(mark)));
+	TRY(tracee_write(t->real, addr, p->bytes, sizeof(mark)));
+	TRY(rp_raw_step(t, &status));
+	TRY(tracee_write(t->real, addr, mark, sizeof(mark)));
+	t->regs.rax = rax;
+	t->regs.rdx = rdx;
+	t->dirty = true;
+	return NULL;
+}
+
+/* Instructions that trap here, or are marked. *done: it was one, and is behind. */
+static struct err *trapped_instruction(struct replay *r, struct rp_task *t, bool *done)
+{
+	uint64_t shown = trace_reader_meta(r->reader)->xcr0, before = t->regs.rip;
+	uint8_t code[16] = { 0 };
+	enum trap_insn insn;
+	unsigned len;
 
 	tracee_read_some(t->real, t->regs.rip, code, sizeof(code));
 	patch_hide(&t->mm->patches, t->regs.rip, code, sizeof(code));
-	if (code[0] != 0x0f ||
-	    (code[1] != 0x31 && code[1] != 0xa2 && (code[1] != 0x01 || code[2] != 0xf9)))
-		return false;
-	if (code[1] == 0x01)
-		len = 3;
-	t->regs.rax = t->regs.rdx = 0;
-	if (code[1] != 0x31)
-		t->regs.rcx = 0;
-	if (code[1] == 0xa2)
-		t->regs.rbx = 0;
-	t->regs.rip += len;
-	t->dirty = true;
-	return true;
+	insn = trap_insn_marked(code, &len);
+	*done = insn != TRAP_NONE;
+	if (insn > TRAP_XGETBV) {
+		TRY(step_marked(r, t));
+		*done = t->regs.rip != before;
+	} else if (*done) {
+		t->regs.rax = insn == TRAP_XGETBV ? (uint32_t)shown : 0;
+		t->regs.rdx = insn == TRAP_XGETBV ? shown >> 32 : 0;
+		if (insn == TRAP_CPUID)
+			t->regs.rbx = 0;
+		if (insn == TRAP_CPUID || insn == TRAP_RDTSCP)
+			t->regs.rcx = 0;
+		t->regs.rip += len;
+		t->dirty = true;
+	}
+	return NULL;
 }
 
 /* A signal stop.  *done: the debugger is told. */
@@ -301,9 +335,13 @@ static struct err *on_signal(struct replay *r, struct rp_task *t, struct replay_
 		ret->kind = REPLAY_STOP_BREAK;
 		return NULL;
 	}
-	if ((info.si_signo == SIGSEGV || info.si_signo == SIGILL) && trapped_instruction(t)) {
-		*done = false;
-		return NULL;
+	if (info.si_signo == SIGSEGV || info.si_signo == SIGILL) {
+		bool behind;
+
+		TRY(trapped_instruction(r, t, &behind));
+		*done = !behind;
+		if (behind)
+			return NULL;
 	}
 	if (info.si_signo == SIGSEGV && info.si_code != SI_KERNEL)
 		TRY(effect_grow(t, (uint64_t)(uintptr_t)info.si_addr, &grown));
