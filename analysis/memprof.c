@@ -63,7 +63,9 @@ static struct err *collect_once(const char *trace_dir, const struct memprof_opti
 	if (!err)
 		err = collect(&s, options);
 	out->python = how && s.outlined;
-	out->fails = err && s.r && out->python && replay_probe_outline_fails(s.r);
+	/* a frame more shows where an instruction is marked in a function that is bound lazily */
+	out->fails = err && s.r && out->python &&
+		     (err->code == ERR_DIVERGED || replay_probe_outline_fails(s.r));
 	if (!err && out->python)
 		points = replay_probe_points(s.r);
 	session_close(&s);
