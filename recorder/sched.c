@@ -279,29 +279,21 @@ static bool wait_for(struct recorder *rec, struct rec_task *t)
  * meanwhile: so its next call is a traced one, and in the hook, which may be about to make one,
  * nothing is blocked.
  */
-static bool hold_signals(const struct recorder *rec, struct rec_task *t, uint64_t *was)
+static bool hold_signals(struct rec_task *t, uint64_t *was)
 {
 	enum patch_where where;
-	uint64_t mask = 0;
 	struct regs regs;
 	struct err *err;
-	bool held;
 
-	if (!t->has_own_time || !t->deferred_n || rec->shared || t->pt)
+	if (!t->has_own_time || !t->deferred_n || t->pt)
 		return false;
-	for (unsigned i = 0; i < t->deferred_n; i++)
-		mask |= SIGBIT(t->deferred[i].si_signo);
 	err = rec_regs_get(t, &regs, &where);
-	if (!err && where == PATCH_IN_HOOK)
+	if (err || where == PATCH_IN_HOOK) {
+		err_free(err);
 		return false;
+	}
 	rec_buffer_close(t);
-	if (!err)
-		err = tracee_sigmask_get(t->tid, was);
-	if (!err)
-		err = tracee_sigmask_set(t->tid, *was | mask);
-	held = !err;
-	err_free(err);
-	return held;
+	return rec_signals_hold(t, was);
 }
 
 /*
@@ -333,10 +325,15 @@ static struct err *run_on(struct recorder *rec, struct rec_task *t, int sig)
 	if (t->parked)
 		TRY(rec_park_resume(t));
 	rec_park_give(rec, t);
-	held = hold_signals(rec, t, &mask);
+	held = hold_signals(t, &mask);
 	TRY(rec_resume(t, t->every_call ? PTRACE_SYSCALL : PTRACE_CONT, sig));
-	if (rec->shared)
-		return wait_parking(rec, start) ? NULL : &err_gone;
+	if (rec->shared) {	/* t goes to sleep in no hook while signals wait for it */
+		bool good = wait_parking(rec, start);
+
+		if (held)
+			rec_signals_release(t, mask);
+		return good ? NULL : &err_gone;
+	}
 	while (t->state == TASK_RUNNING) {
 		if (!wait_for(rec, t)) {
 			if (errno != EINTR)
@@ -348,8 +345,8 @@ static struct err *run_on(struct recorder *rec, struct rec_task *t, int sig)
 		if (t->state == TASK_RUNNING && !asked && is_wanted(rec, t, start))
 			asked = rec_interrupt(t);
 	}
-	if (held)	/* it may be dead */
-		err_free(tracee_sigmask_set(t->tid, mask));
+	if (held)
+		rec_signals_release(t, mask);
 	rec->first = t;
 	t->ran_ns += now_ns() - start;
 	return NULL;

@@ -415,8 +415,9 @@ struct err *rec_name_here(struct recorder *rec, struct rec_task *t, const struct
 static struct err *name_point(struct recorder *rec, struct rec_task *t, bool *named)
 {
 	struct regs regs;
-	bool good = false, met = false;
+	bool good = false, met = false, held;
 	struct tracee_maps maps;
+	uint64_t mask;
 	struct err *err;
 
 	*named = false;
@@ -431,9 +432,13 @@ static struct err *name_point(struct recorder *rec, struct rec_task *t, bool *na
 	}
 	rec_buffer_close(t);	/* what it meets from here on is a stop */
 	TRY(tracee_maps_read(t->tid, &maps));
+	/* what waits already would come instead of each step, from a timer faster than these */
+	held = rec_signals_hold(t, &mask);
 	err = out_of_changing_code(rec, t, &maps, &met);
 	if (!err && !met)
 		err = to_good_place(rec, t, &regs, &good, &met);
+	if (held)
+		rec_signals_release(t, mask);
 	if (!met)	/* else stepping met something: it is handled as any stop */
 		rec_task_ready(t);
 	/* !good: an event of its own comes next, or another place a little later */
