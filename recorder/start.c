@@ -269,6 +269,7 @@ static void fill_meta(struct recorder *rec, struct meta_text *text)
 	m->cpu_model = text->brand;
 	cpu_level_show(rec->options->level);
 	cpu_vendor(m->cpu_vendor);
+	m->cpu_signature = cpu_signature();
 	xsave_layout_recorded(m->xsave_part);
 	m->marked = marks_needed() || rec->options->level != CPU_HOST;
 	if (m->marked)

@@ -92,7 +92,8 @@ int meta_write(int dir, const struct trace_meta *m)
 
 	msgpack_sbuffer_init(&buf);
 	msgpack_packer_init(&pk, &buf, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 16u + m->marked + m->flow + (m->cpu_vendor[0] ? 2 : 0));
+	msgpack_pack_map(&pk, 16u + m->marked + m->flow + (m->cpu_vendor[0] ? 2 : 0) +
+				      (m->cpu_signature != 0));
 	pack_num(&pk, "version", m->version);
 	pack_str(&pk, "uuid", m->uuid);
 	pack_num(&pk, "start_realtime_ns", m->start_realtime_ns);
@@ -109,6 +110,8 @@ int meta_write(int dir, const struct trace_meta *m)
 		pack_str(&pk, "cpu_vendor", m->cpu_vendor);
 		pack_parts(&pk, m);
 	}
+	if (m->cpu_signature)
+		pack_num(&pk, "cpu_signature", m->cpu_signature);
 	pack_num(&pk, "xcr0", m->xcr0);
 	pack_num(&pk, "xsave_size", m->xsave_size);
 	pack_bool(&pk, "cpuid_trapped", m->cpuid_trapped);
@@ -354,6 +357,7 @@ static const char *take_meta(const msgpack_object_map *map, struct trace_meta *m
 		{ "start_realtime_ns", .num = &m->start_realtime_ns },
 		{ "xcr0", .num = &m->xcr0 },
 		{ "xsave_size", .num32 = &m->xsave_size },
+		{ "cpu_signature", .num32 = &m->cpu_signature },
 		{ "cpuid_trapped", .flag = &m->cpuid_trapped },
 		{ "marked", .flag = &m->marked },
 		{ "flow", .flag = &m->flow },

@@ -44,6 +44,8 @@ struct trace_meta {
 	 */
 	uint32_t cpuid_features[8];
 	char cpu_vendor[13];		/* "GenuineIntel", of cpuid leaf 0; empty where unknown */
+	/* family and model of what ran it, as in cpuid leaf 1's eax; 0: unknown, or not itself */
+	uint32_t cpu_signature;
 	/* offset and size of each part of XSTATE effects; all 0 where unknown */
 	uint16_t xsave_part[20][2];
 	uint64_t xcr0;			/* 0 where unknown */

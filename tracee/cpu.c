@@ -248,6 +248,13 @@ bool cpuid_can_trap(void)
 		       syscall(SYS_arch_prctl, ARCH_GET_CPUID, 0)) == 0;
 }
 
+uint32_t cpu_signature(void)
+{
+	enum { STEPPING = 0xf };
+
+	return cpu_emulates() ? 0 : cpuid_here(1, 0).eax & ~(uint32_t)STEPPING;
+}
+
 bool cpu_is_guest(void)
 {
 	return cpuid_here(1, 0).ecx & 1u << 31;

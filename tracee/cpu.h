@@ -53,6 +53,11 @@ bool cpu_has_fsgsbase(void);
 /* Can cpuid be made to fault here (arch_prctl(ARCH_SET_CPUID), Linux 4.12)? */
 bool cpuid_can_trap(void);
 
+/*
+ * Family and model (cpuid leaf 1, eax, without the stepping): processors of one signature leave the
+ * same in what the architecture leaves undefined. 0: one is emulated.
+ */
+uint32_t cpu_signature(void);
 /* Does a hypervisor say that this is a virtual machine? */
 bool cpu_is_guest(void);
 bool cpu_is_intel(void);

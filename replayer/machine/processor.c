@@ -5,7 +5,7 @@
  * marks are in its effects.  Where they trapped, and cannot be made to trap here, replay marks them
  * as code is mapped: the trap then comes as SIGILL instead of SIGSEGV, at the same registers.
  *
- * What differs between makers is taken out of the way: the layout of the XSAVE area is converted;
+ * What differs between makers, and between their models, is taken out of the way: the layout of the XSAVE area is converted;
  * flags that instructions leave undefined (AF after a shift, ZF after a multiplication) are not
  * compared but taken from the recording, as is r11, where a system call leaves them.  What a
  * program could have used and this processor lacks is named at the start.
@@ -87,8 +87,8 @@ struct err *rp_machine_open(struct replay *r)
 	TRY(check_features(m));
 	compare_layouts(machine, m);
 	cpu_vendor(vendor);
-	machine->other_flags =
-		cpu_emulates() || !made_by(m, vendor, strstr(vendor, "AMD") ? "AMD" : "Intel");
+	machine->other_flags = !cpu_signature() || m->cpu_signature != cpu_signature() ||
+			       !made_by(m, vendor, strstr(vendor, "AMD") ? "AMD" : "Intel");
 	machine->marks = !m->marked && ((m->cpuid_trapped && !cpuid_can_trap()) || !tsc_can_trap());
 	r->cpuid_trapped = m->cpuid_trapped && !m->marked && !machine->marks;
 	return NULL;
