@@ -70,8 +70,9 @@ static bool in_exec(const struct rec_task *t)
 	return t->in_syscall && (t->call.nr == SYS_execve || t->call.nr == SYS_execveat);
 }
 
-void rec_write(struct recorder *rec, struct rec_task *t, enum trace_event_kind kind,
-	       enum trace_place place, const struct regs *regs, int64_t ret)
+/* sums: those of memory, too, where this kind of event has them. */
+static void write_event(struct recorder *rec, struct rec_task *t, enum trace_event_kind kind,
+			enum trace_place place, const struct regs *regs, int64_t ret, bool sums)
 {
 	struct trace_event ev = { .kind = kind, .place = place, .nr = -1, .ret = ret };
 
@@ -87,7 +88,7 @@ void rec_write(struct recorder *rec, struct rec_task *t, enum trace_event_kind k
 		rec->entered = NULL;
 		ev.nr = (int32_t)t->call.nr;
 	}
-	if (!(kind == TRACE_NOTE && in_exec(t)) && kind != TRACE_EXIT &&
+	if (sums && !(kind == TRACE_NOTE && in_exec(t)) && kind != TRACE_EXIT &&
 	    kind != TRACE_SYSCALL_ENTER && kind != TRACE_SWITCH && kind != TRACE_CALLS &&
 	    /* there the task is not where replay has it */
 	    (kind != TRACE_SIGNAL || place != TRACE_AT_NOWHERE))
@@ -108,6 +109,18 @@ void rec_write(struct recorder *rec, struct rec_task *t, enum trace_event_kind k
 	if (kind != TRACE_CALLS)
 		rec->last_event_ns = ev.time_ns;
 	event_submit(rec, &ev);
+}
+
+void rec_write(struct recorder *rec, struct rec_task *t, enum trace_event_kind kind,
+	       enum trace_place place, const struct regs *regs, int64_t ret)
+{
+	write_event(rec, t, kind, place, regs, ret, true);
+}
+
+void rec_write_between(struct recorder *rec, struct rec_task *t, enum trace_event_kind kind,
+		       const struct regs *regs, int64_t ret)
+{
+	write_event(rec, t, kind, 0, regs, ret, false);
 }
 
 /* ---- memory sums --------------------------------------------------------------- */
@@ -150,7 +163,7 @@ void rec_sums(struct recorder *rec, struct rec_task *t)
 	struct tracee_maps maps;
 	struct err *err;
 
-	if (rec->options->sums == SUMS_NONE || !rec->started || t->exiting || rec->no_sums ||
+	if (rec->options->sums == SUMS_NONE || !rec->started || t->exiting ||
 	    rec_filter_writes(rec, t))
 		return;
 	/*

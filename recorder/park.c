@@ -270,11 +270,8 @@ static void write_event(struct recorder *rec, struct rec_task *t, enum trace_eve
 			const struct regs *regs, int64_t ret)
 {
 	uint64_t last_ns = rec->last_event_ns;
-	bool sums = rec->no_sums;
 
-	rec->no_sums = true;	/* memory is further than that */
-	rec_write(rec, t, kind, 0, regs, ret);
-	rec->no_sums = sums;
+	rec_write_between(rec, t, kind, regs, ret);
 	rec->last_event_ns = last_ns;	/* it was then or later */
 	t->last = (struct regs){ 0 };
 	t->at_syscall = false;

@@ -386,10 +386,12 @@ static struct err *event_in_hook(struct recorder *rec, struct rec_task *t, struc
 		return rec_go_on(rec, t, 0);
 	}
 	if (ask == SLICE_DUE) {
+		bool parks = copy.rsp > FIXED_PARKS && copy.rsp <= FIXED_END;
+
 		rec->slices.over = true;
-		/* never one who may be about to lay down the token: that is ours until it goes on */
-		if (where == PATCH_IN_HOOK && !t->deferred_n && !rec_buffer_interrupted(&copy) &&
-		    !(copy.rsp > FIXED_PARKS && copy.rsp <= FIXED_END))
+		/* never one that may be about to lay down the token, which the recorder has */
+		if (where == PATCH_IN_HOOK && !t->deferred_n && !parks &&
+		    !rec_buffer_interrupted(&copy))
 			steps = rec_slice_walk(rec, t);
 	}
 	if (steps) {

@@ -527,12 +527,11 @@ static bool span_out(struct recorder *rec, struct rec_task *t, struct rec_call *
 	if (rec->entered == t)
 		rec_write_enter(rec);
 	rec_pending_save(rec, &others);
-	rec->no_sums = true;	/* only when all is there does memory agree */
 	for (uint64_t off = 0; good && off < len; off += PIECE) {
 		good = span_piece(rec, t, call, i, off, len - off < PIECE ? len - off : PIECE);
-		rec_write(rec, t, TRACE_NOTE, 0, NULL, 0);
+		/* only when all is there does memory agree */
+		rec_write_between(rec, t, TRACE_NOTE, NULL, 0);
 	}
-	rec->no_sums = false;
 	rec_pending_restore(rec, &others);
 	return good;
 }

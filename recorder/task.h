@@ -362,7 +362,6 @@ struct recorder {
 	uint64_t warned[WARNED_MAX];
 	unsigned guessed_n;		/* kinds of calls of which that was said */
 	unsigned warned_n;
-	bool no_sums;			/* memory is half way between two events */
 	bool failed;			/* trace ended early; the program goes on */
 	struct err *write_error;
 	int exec_pipe;			/* the first child reports a failed execve here */

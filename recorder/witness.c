@@ -81,7 +81,7 @@ struct pass {
 	unsigned runs, new_pages, budget;
 	uint64_t sum;
 	const struct rec_task *t;
-	bool beside;			/* these pages a waiting call may write to */
+	bool beside;			/* what on_page() is given: pages a waiting call may write to */
 	struct rec_near near;		/* of mappings that are left out */
 	struct rec_near told;		/* what registers and the inner frames point to */
 };
@@ -256,8 +256,9 @@ static uint64_t resident_pages(const struct rec_task *t)
 	return resident - shared;
 }
 
+/* beside: a waiting call may write to these pages. */
 static void sum_range(struct pass *s, struct rec_task *t, const struct tracee_map *m,
-		      uint64_t start, uint64_t end)
+		      uint64_t start, uint64_t end, bool beside)
 {
 	bool all = m->inode != 0 || m->shared;
 	struct tracee_map part = *m;
@@ -266,8 +267,9 @@ static void sum_range(struct pass *s, struct rec_task *t, const struct tracee_ma
 	part.start = start;
 	part.end = end;
 	s->sum = 0;
+	s->beside = beside;
 	err_free(rec_map_pages(t, &part, on_page, s));
-	if (s->beside)
+	if (beside)
 		return;
 	e = rec_effect(s->rec, TRACE_SUM);
 	e->addr = start;
@@ -287,15 +289,13 @@ static bool sum_mapping(struct pass *s, struct rec_task *t, const struct tracee_
 		uint64_t first = page_down(call.start), end = page_up(call.end);
 
 		if (at < first)
-			sum_range(s, t, m, at, first);
-		s->beside = true;
-		sum_range(s, t, m, first, end);
-		s->beside = false;
+			sum_range(s, t, m, at, first, false);
+		sum_range(s, t, m, first, end, true);
 		at = end;
 		whole = false;
 	}
 	if (at < m->end)
-		sum_range(s, t, m, at, m->end);
+		sum_range(s, t, m, at, m->end, false);
 	return whole;
 }
 

@@ -1,6 +1,6 @@
 /*
  * format.h - the index of one file: what the caged worker (compile.c) makes of its debug
- * information, and what the rest of the room reads (entry.c, frame.c).
+ * information, and what the rest of the room reads (entry.c, unwind.c).
  *
  *	OFFSET	SIZE			DESCRIPTION
  *	0	sizeof(struct ix_header)	magic, version, what it was made from, the sections

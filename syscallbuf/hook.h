@@ -44,8 +44,8 @@ static inline void copy(void *to, const void *from, uint64_t len)
 }
 
 /*
- * In a build for tests (-DHOOK_LATE, tests/cli/hook_late.sh) now one place takes a while, now another: so that stops
- * strike where they are a matter of nanoseconds else.
+ * In a build for tests (-DHOOK_LATE, tests/cli/hook_late.sh) now one place takes a while, now
+ * another: so that stops strike where they are a matter of nanoseconds else.
  */
 static inline void late(uint64_t place)
 {

@@ -67,8 +67,8 @@ struct codec_out {
 };
 
 /*
- * Decode one event at *pos, move *pos behind it.  Effects get data_len, but data only after
- * codec_data().  NULL, or what is wrong with the bytes ("out of memory" is possible too).
+ * Decode one event at *pos, move *pos behind it.  Effects get data_len, but data only when
+ * the reader fetches it.  NULL, or what is wrong with the bytes ("out of memory" is possible too).
  */
 const char *codec_decode(struct codec *c, const uint8_t **pos, const uint8_t *end,
 			 struct trace_event *ev, struct codec_out *out);

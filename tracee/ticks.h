@@ -3,7 +3,7 @@
  * had.
  *
  * Sources:
- *   pmu a hardware counter (perf_event_open), when ticks_self_test() finds that it counts right
+ *   pmu a hardware counter (perf_event_open), when ticks_choose() finds that it counts right
  *   step single steps, each looked at: slow, exact, everywhere; it exercises what the counter needs
  *   landmark  none: points are named by state alone (recorder/state.c), as they are in any case
  */

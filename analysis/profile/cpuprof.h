@@ -2,8 +2,8 @@
  * cpuprof.h - where a recorded program spent its time: samples of its replay, with whole stacks.
  *
  * A struct cpuprof holds stacks once each and one record for each sample.  It is filled by passes
- * over the recording (cpuprof_take()) or from a file that another profiler wrote
- * (cpuprof_read_file()), and looked at by tables (table.h) and written in the forms of other tools.
+ * over the recording (cpuprof_take()) or from a file that another profiler wrote (sysprof_read(),
+ * vmprofile_read()), and looked at by tables (table.h) and written in the forms of other tools.
  */
 #ifndef ANALYSIS_PROFILE_CPUPROF_H
 #define ANALYSIS_PROFILE_CPUPROF_H

@@ -77,7 +77,7 @@ struct rp_task {
 	struct regs raw;
 	bool raw_known;
 	bool from_hook;		/* it stopped at a call that the hook left to us */
-	bool restartable;	/* its last event was the end of a call: see restart_call() */
+	bool restartable;	/* its last event was the end of a call: see rp_restart_call() */
 	uint64_t nr;		/* number of its last system call */
 	char name[17];
 	/*
@@ -189,7 +189,6 @@ struct err *cage_clone(struct rp_task *t, bool share_memory, pid_t *ret);
 /* Run a call in the task; its own registers are untouched. */
 struct err *cage_call(pid_t pid, const struct regs *regs, int64_t *ret, long nr, uint64_t a0,
 		      uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5);
-/* ... whose registers are what the kernel has. */
 /* ---- object.c ---------------------------------------------------------------------- */
 struct err *rp_object_define(struct replay *r, const struct trace_event *ev,
 			     const struct trace_effect *e) __must_check;
@@ -222,7 +221,7 @@ struct err *rp_object_remap(struct rp_task *t, const struct tracee_map *m, int f
 struct err *rp_objects_stow(struct replay *r) __must_check;
 /* The object gets its descriptor again. */
 struct err *rp_object_unstow(struct rp_object *o) __must_check;
-/* One that is used has a user more, or (put) less; NULL: none. */
+/* Counts one user more, or (put) one less, and frees s with its last user.  s may be NULL. */
 struct rp_stowed *rp_stowed_use(struct rp_stowed *s);
 void rp_stowed_put(struct rp_stowed *s);
 
@@ -234,6 +233,7 @@ void rp_object_restored(struct rp_object *o, int fd, struct rp_stowed *stowed);
 struct err *rp_object_pages(const struct replay *r, const struct rp_task *t, uint64_t addr,
 			    uint64_t len, tracee_page_fn *fn, void *ctx) __must_check;
 
+/* cage_call() of a process that has just stopped: its registers are those that the kernel has. */
 struct err *cage_call_now(pid_t pid, int64_t *ret, long nr, uint64_t a0, uint64_t a1, uint64_t a2,
 			  uint64_t a3, uint64_t a4) __must_check;
 void cage_kill(pid_t pid);

@@ -7,9 +7,10 @@
 #include "replayer/timeline/timeline.h"
 
 /*
- * The last step back of a task that began where this had not moved to just then (others had run
- * since, or it was in a call): a step forward from where it led does not end there by itself.
- * Since then there have been `more' such steps.
+ * The last reverse step of a task, if it began somewhere else than the task's own last move had
+ * ended: other tasks had run since, or the task was in a system call.  A forward step from where
+ * the reverse step led would not end at that beginning (`from') by itself; it is taken there.
+ * `more' counts the reverse steps of this kind that were made after that one.
  */
 struct rp_back_step { bool set, in_call; uint32_t serial; uint64_t more; struct position from; };
 
@@ -117,9 +118,9 @@ void write_log_hear(struct replay *r);
  */
 const struct position *write_log_before(const struct replay *r, const struct position *end);
 void write_log_free(struct reverse *reverse);
-/* In a worker, from a checkpoint to end: *m has pages, and gets marks.  *good: all is known. */
-/* before and after one: what it writes is noted */
+/* Called before (after: false) and after an event is applied: notes what the event writes. */
 void write_log_event(struct replay *r, bool after);
+/* In a worker, from a checkpoint to end: *m has pages, and gets marks.  *good: all is known. */
 struct err *write_log_run(struct replay *r, struct store_bitmap *m, const struct position *end,
 			  bool *good) __must_check;
 

@@ -106,11 +106,12 @@ bool dual_in_the_way(struct replay *r, struct rp_task *t, uint64_t start, uint64
 
 /* dual_unchecked.c */
 /*
- * Places for other mappings of these pages, all as far from them, and for their marks: of the
- * program's memory, all else is so far from nothing.  False: none.
+ * Chooses where the second mappings of these pages lie, all at one distance from them, and where
+ * their store bitmaps lie.  At that distance from the rest of the program's memory nothing is
+ * mapped.  False: there is no such distance.
  */
 bool dual_unchecked_place(struct rp_task *t, const uint64_t *page, unsigned n);
-/* Is it so still? */
+/* After the program has mapped something: does nothing lie at the chosen distances still? */
 bool dual_unchecked_holds(struct rp_task *t);
 bool dual_unchecked_area(const struct rp_mm *mm, uint64_t addr);
 /* For something that the program is going to have there. */

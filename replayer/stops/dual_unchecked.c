@@ -68,8 +68,8 @@ static bool is_lonely(const struct dual_unchecked *b, const struct tracee_maps *
 }
 
 /*
- * The other mappings, and the marks, are neither so far from the program's memory as those are from
- * each other.
+ * The program's memory, moved by the distance to the second mappings, by that to the store bitmaps,
+ * or by the one between these two, meets no mapping.
  */
 static bool are_lonely(const struct dual_unchecked *b, const struct tracee_maps *maps,
 		       int64_t shift, int64_t marks)

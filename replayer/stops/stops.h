@@ -236,9 +236,6 @@ void rp_interrupt_run(pid_t pid);
 bool rp_sample_due(void);
 /* What has just been done may take longer than a tick: the next one is a whole one. */
 void rp_tick_anew(void);
-/*
- * Look for interrupts from now on, or (sample) interrupt what runs once, after so long; 0 = never.
- */
 /* The timer looks for a debugger's interrupt; a tick also ends the run; or it takes samples. */
 enum rp_timing { RP_TIME_USER, RP_TIME_TICK, RP_TIME_SAMPLES };
 void rp_timer(enum rp_timing what);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # test: timeout=120
-# Breakpoints in the very loops in which threads are switched, where landmark.c's jump has no room beside them: each move takes
+# Breakpoints in the very loops in which threads are switched, where landmark/'s jump has no room beside them: each move takes
 # about as long as without; back and forward are the same stops.
 . "$LIB"
 need gdb gcc

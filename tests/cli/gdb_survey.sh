@@ -77,7 +77,7 @@ static void __attribute__((noinline)) once(int what, volatile unsigned long *p, 
 	case 9: __asm__ volatile("xchg %0, %1" : "+m"(g.near[7]), "+r"(i)); break;
 	case 10: __asm__ volatile("cld; rep stosb" : "+D"((char *[]){ g.text + 200 }[0]), "+c"((unsigned long[]){ 9 }[0]) : "a"(i) : "memory"); break;
 	case 11: g.last = i; break;
-	case 1: __asm__ volatile("lock btsq $3, %0" : "+m"(g.near[5])); break;	/* no form that alias.c knows */
+	case 1: __asm__ volatile("lock btsq $3, %0" : "+m"(g.near[5])); break;	/* no form that stops/dual_form.c knows */
 	}
 }
 int main(void)

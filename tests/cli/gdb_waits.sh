@@ -1,6 +1,6 @@
 #!/bin/bash
 # test: timeout=60
-# A store in the code of a conditional breakpoint waits for a jump (alias_jump.c) while that code becomes another breakpoint's: the jump came into
+# A store in the code of a conditional breakpoint waits for a jump (stops/dual_stub.c) while that code becomes another breakpoint's: the jump came into
 # the middle of an instruction.
 . "$LIB"
 need gcc gdb
