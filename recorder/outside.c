@@ -65,8 +65,7 @@ static void area_add(struct rec_mm *mm, uint64_t addr, uint64_t len, bool read)
 	o = alloc_zeroed(1, sizeof(*o), "a shared mapping");
 	*o = (struct rec_outside){ .next = mm->outside, .addr = addr, .len = len, .fresh = true };
 	if (read)
-		o->sum = calloc(len / PAGE_BYTES, sizeof(*o->sum));
-	BUG_ON(read && !o->sum, "out of memory for sums of pages");
+		o->sum = alloc_zeroed(len / PAGE_BYTES, sizeof(*o->sum), "sums of pages");
 	mm->outside = o;
 }
 

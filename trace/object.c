@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/bug.h"
 #include "base/clock.h"
 #include "base/hash.h"
@@ -138,7 +139,7 @@ void objects_effect(struct objects *o, uint32_t number, const char *path,
 	char **slot = &o->effect_data[o->effects++ % OBJECT_EFFECTS];
 
 	BUG_ON(!number || number >= o->next, "there is no object %u", number);
-	BUG_ON(!data, "no memory for a path");
+	alloc_must(data, "a path");
 	free(*slot);
 	*slot = data;
 	if (f)

@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include "abi/page.h"
+#include "base/alloc.h"
 #include "base/bug.h"
 
 struct mem_sum {
@@ -13,11 +14,10 @@ struct mem_sum {
 
 struct mem_sum *mem_sum_create(void)
 {
-	struct mem_sum *s = malloc(sizeof(*s));
+	struct mem_sum *s = alloc_zeroed(1, sizeof(*s), "a checksum");
 
-	BUG_ON(!s, "no memory for a checksum");
 	s->state = XXH3_createState();
-	BUG_ON(!s->state, "no memory for a checksum");
+	alloc_must(s->state, "a checksum");
 	XXH3_64bits_reset(s->state);
 	return s;
 }

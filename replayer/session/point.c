@@ -222,7 +222,7 @@ static char *text_of(struct replay *r, const struct position *p)
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
 
-	BUG_ON(!f, "out of memory for a point");
+	alloc_must(f, "a point");
 	fprintf(f, "%" PRIu64 "%s", p->where, p->pending ? ":next" : "");
 	for (unsigned i = 0; i < p->steps_n; i++) {
 		const struct rp_set *s = stops_of(r)->sets[p->steps[i].set];

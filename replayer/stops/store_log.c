@@ -92,9 +92,8 @@ void store_log_take(struct replay *r, const struct rp_task *t)
 void store_log_begin(struct replay *r, const struct replay_store_log *def)
 {
 	struct stops *stops = stops_of(r);
-	struct store_log *l = def ? calloc(1, sizeof(*l)) : NULL;
+	struct store_log *l = def ? alloc_zeroed(1, sizeof(*l), "a log of stores") : NULL;
 
-	BUG_ON(def && !l, "out of memory for a log of stores");
 	stops->reallocate |= stops->log && stops->log->on;
 	free(stops->log);
 	stops->log = l;
