@@ -6,7 +6,6 @@
 
 #include "abi/page.h"
 #include "base/alloc.h"
-#include "base/bug.h"
 
 struct mem_sum {
 	XXH3_state_t *state;
