@@ -65,6 +65,7 @@ static void child_inherit(struct recorder *rec, struct rec_task *child, struct r
 	rec_filters_inherit(&child->filters, &parent->filters);
 	child->sigmask = parent->sigmask;
 	child->affinity = parent->affinity;
+	rec_policy_inherit(child, parent);
 	child->tsc_mode = parent->tsc_mode;
 	child->tsc_free = parent->tsc_free;
 	child->cpuid_off = parent->cpuid_off;

@@ -60,6 +60,8 @@ void rec_file_zeroed(struct recorder *rec, const struct stat *st, int fd, uint64
 void rec_file_shifted(struct recorder *rec, const struct stat *st, int fd, uint64_t off);
 /* Is its size as replay has it?  Nothing else has changed. */
 void rec_file_resized(struct recorder *rec, const struct stat *st, int fd);
+/* What a mapping finds behind the end of the file f, open as fd, goes to its object. */
+void rec_file_tail(struct recorder *rec, const struct rec_file *f, int fd);
 /* The same of all that can be looked at. */
 void rec_files_resized(struct recorder *rec);
 void rec_shared_add(struct rec_mm *mm, const struct rec_shared *s);

@@ -126,6 +126,14 @@ bool rec_sees_all(struct rec_task *viewer);
 /* Its number has changed. */
 void rec_numbers_forget(struct rec_task *t);
 
+/* ---- policy.c: real-time policies ------------------------------------------------------------ */
+/* A policy that t has in the kernel and that would starve the recorder is taken from it. */
+void rec_policy_take(struct rec_task *t);
+void rec_policy_inherit(struct rec_task *child, const struct rec_task *parent);
+void rec_policy_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call);
+struct err *rec_policy_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+			    struct regs *regs, int64_t ret);
+
 /* ---- wait.c: to go on, and to stop ----------------------------------------------------------- */
 /* Resume; it is RUNNING then, or about to die. */
 struct err *rec_resume(struct rec_task *t, int request, int sig);

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -163,6 +164,31 @@ static void size_now(struct recorder *rec, struct rec_file *f, int fd, uint64_t 
 	f->size = size;
 	if (old < end)
 		effect_content(rec, f, fd, old, end);
+}
+
+/*
+ * What is behind the end of the file, in its last page: a mapping that is gone may have stored
+ * there.  Reading the file does not show it; the next mapping does.
+ */
+void rec_file_tail(struct recorder *rec, const struct rec_file *f, int fd)
+{
+	static const char zero[PAGE_BYTES];
+	uint64_t in = f->size % PAGE_BYTES;
+	size_t len = (size_t)(PAGE_BYTES - in);
+	char *p;
+
+	if (!in)
+		return;
+	p = mmap(NULL, PAGE_BYTES, PROT_READ, MAP_SHARED, fd, (off_t)(f->size - in));
+	if (p == MAP_FAILED)
+		return;
+	if (memcmp(p + in, zero, len)) {
+		char *bytes = rec_alloc(rec, len);
+
+		memcpy(bytes, p + in, len);
+		effect_bytes(rec, f, f->size, bytes, len);
+	}
+	munmap(p, PAGE_BYTES);
 }
 
 /* The next object of the file, live by now. */

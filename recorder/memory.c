@@ -86,13 +86,19 @@ static void map_device(struct recorder *rec, struct rec_task *t, uint64_t addr,
 	rec_outside_device(rec, t, addr, len, path);
 }
 
-/* What the descriptor is.  Nothing but files is opened: opening a device may do something. */
+/*
+ * What the descriptor is.  Nothing but files is opened: opening a device may do something.  Memory
+ * of the kernel's behind an anonymous inode (BPF maps, perf's rings) has no type at all; it counts
+ * as a device.  0: not known.
+ */
 static mode_t map_kind(struct rec_task *t, int fd, struct stat *st_ret)
 {
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", t->tid, fd);
-	return stat(path, st_ret) < 0 ? 0 : st_ret->st_mode & S_IFMT;
+	if (stat(path, st_ret) < 0)
+		return 0;
+	return st_ret->st_mode & S_IFMT ? st_ret->st_mode & S_IFMT : S_IFCHR;
 }
 
 /* A private mapping of a file that the trace has: it need not be opened. */
@@ -134,8 +140,10 @@ static struct err *take_file(struct recorder *rec, struct rec_task *t, const str
 	uint32_t object;
 	bool new;
 
-	if (f && own)
+	if (f && own && !f->live) {
 		rec_file_live(rec, f);
+		rec_file_tail(rec, f, fd);
+	}
 	/* a private mapping sees what others store into a shared one of the same file */
 	if (f && f->live) {
 		rec_file_resized(rec, st, fd);
@@ -154,8 +162,25 @@ static struct err *take_file(struct recorder *rec, struct rec_task *t, const str
 
 		e->object = object;
 		e->len = (uint64_t)st->st_size;
+		rec_file_tail(rec, *ret, fd);
 	}
 	return NULL;
+}
+
+/* A private mapping shows what is behind the file's end, too: rec_file_tail(). */
+static void private_tail(struct recorder *rec, struct rec_task *t, uint64_t addr,
+			 const struct rec_call *call, uint64_t size)
+{
+	static const char zero[PAGE_BYTES];
+	char tail[PAGE_BYTES];
+	uint64_t in = size % PAGE_BYTES, off = size - call->args[5];
+	size_t len = (size_t)(PAGE_BYTES - in);
+
+	if (!in || size <= call->args[5] || off >= page_up(call->args[1]) ||
+	    !(call->args[2] & PROT_READ))
+		return;
+	if (tracee_read_some(t->tid, addr + off, tail, len) == len && memcmp(tail, zero, len))
+		rec_effect_bytes(rec, addr + off, tail, len);
 }
 
 /* A shared mapping of it can be stored to, now or after mprotect(). */
@@ -194,6 +219,8 @@ static struct err *map_file(struct recorder *rec, struct rec_task *t, uint64_t a
 		       own ? TRACE_MAP_SHARED : TRACE_MAP_FILE, call->args[3]);
 	e->object = f->object;
 	e->offset = call->args[5];
+	if (!f->live)
+		private_tail(rec, t, addr, call, (uint64_t)st->st_size);
 	rec_fd_reclassify(rec);
 	rec_buffer_file_mapped(rec, st->st_dev, st->st_ino);
 	if ((call->args[2] & (PROT_EXEC | PROT_WRITE)) == PROT_EXEC)
@@ -240,7 +267,7 @@ static struct err *mmap_exit(struct recorder *rec, struct rec_task *t, struct re
 	struct err *err = NULL;
 	mode_t kind;
 	bool good;
-	int fd = -1;
+	int fd = -1, open_errno = 0;
 
 	(void)regs;
 	if (ret < 0 && ret > -4096)
@@ -277,10 +304,13 @@ static struct err *mmap_exit(struct recorder *rec, struct rec_task *t, struct re
 	good = kind == S_IFREG && !shared && is_known(rec, &st);
 	if (!good) {
 		fd = rec_fd_open(t, (int)call->args[4]);
+		open_errno = errno;
 		good = fd >= 0 && fstat(fd, &st) == 0;
 	}
 	if (good)
 		err = map_file(rec, t, addr, call, fd, &st);
+	else if (fd < 0 && shared && open_errno == ENXIO)	/* an inode of the kernel's that says it is a file */
+		map_device(rec, t, addr, call);
 	else
 		map_snapshot(rec, t, addr, call);
 	if (fd >= 0)

@@ -214,6 +214,7 @@ static void first_task(struct recorder *rec)
 	t->sighand = rec_sighand_copy(NULL);
 	t->state = TASK_RUNNING;
 	t->affinity = rec->affinity;
+	rec_policy_take(t);
 	t->every_call = rec->outer_filter && !rec->dispatch;
 	t->by_dispatch = rec->dispatch;
 	t->filters.no_new_privs = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) > 0;

@@ -179,6 +179,15 @@ struct rec_call {
 
 enum { REC_BEHIND = 4 };
 
+/* struct sched_attr of include/uapi/linux/sched/types.h, its first version */
+struct rec_policy {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
+};
+
 struct rec_task {
 	struct rec_task *next, *hash_next;
 	pid_t tid, pid;
@@ -198,6 +207,7 @@ struct rec_task {
 	struct rec_filters filters;	/* the program's own: filter.c */
 	struct rec_filter *filters_new;	/* ... being installed */
 	bool started;		/* its first exec is done: what it does is recorded */
+	struct rec_policy policy;	/* size 0: the kernel has it as the program has: policy.c */
 	struct rec_mm *mm;
 	struct rec_files *files;
 	struct rec_sighand *sighand;

@@ -103,7 +103,7 @@ enum trace_effect_kind {
 	TRACE_RET = 1, /* x = new rax */
 	/*
 	 * addr, data: bytes now in the task's memory; object != 0: in that object, addr = offset in
-	 * it
+	 * it; at its size, up to the end of that page: what only mappings show
 	 */
 	TRACE_WRITE,
 	/* addr, len, x = prot, y = enum trace_map_kind | kernel MAP_* << 8, object, offset */

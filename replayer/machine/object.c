@@ -59,7 +59,41 @@ struct err *rp_object_define(struct replay *r, const struct trace_event *ev,
 	return NULL;
 }
 
-/* All of from to the empty file to; holes stay holes. */
+/*
+ * Bytes behind a file's end, in its last page: read() and write() do not reach them, mappings do.
+ * They are stored by a mapping, and stay until the file grows or the page is dropped.
+ */
+static struct err *write_tail(int fd, uint64_t off, const void *bytes, size_t len)
+{
+	uint64_t page = off & ~(uint64_t)(PAGE_BYTES - 1);
+	char *p = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)page);
+
+	if (p == MAP_FAILED)
+		return err_os(errno, "cannot map shared memory");
+	memcpy(p + (off - page), bytes, len);
+	munmap(p, PAGE_BYTES);
+	return NULL;
+}
+
+static struct err *copy_tail(int from, int to, uint64_t size)
+{
+	static const char zero[PAGE_BYTES];
+	uint64_t in = size % PAGE_BYTES;
+	struct err *err = NULL;
+	char *p;
+
+	if (!in)
+		return NULL;
+	p = mmap(NULL, PAGE_BYTES, PROT_READ, MAP_SHARED, from, (off_t)(size - in));
+	if (p == MAP_FAILED)	/* no mapping can have stored there */
+		return NULL;
+	if (memcmp(p + in, zero, PAGE_BYTES - in))
+		err = write_tail(to, size, p + in, PAGE_BYTES - in);
+	munmap(p, PAGE_BYTES);
+	return err;
+}
+
+/* All of from to the empty file to, what is behind its end too; holes stay holes. */
 struct err *rp_object_copy(int from, int to)
 {
 	static char buf[COPY_BYTES];
@@ -88,7 +122,7 @@ struct err *rp_object_copy(int from, int to)
 			at += n;
 		}
 	}
-	return NULL;
+	return copy_tail(from, to, (uint64_t)st.st_size);
 }
 
 /* A memfd, filled with the object's content where it has some. */
@@ -203,8 +237,13 @@ struct err *rp_object_write(struct replay *r, const struct trace_event *ev,
 			    const struct trace_effect *e)
 {
 	struct rp_object *o;
+	struct stat st;
 
 	TRY(open_changing(r, ev, e->object, &o));
+	if (fstat(o->fd, &st) == 0 && st.st_size % PAGE_BYTES &&
+	    e->addr == (uint64_t)st.st_size &&
+	    e->data_len == PAGE_BYTES - e->addr % PAGE_BYTES)
+		return write_tail(o->fd, e->addr, e->data, e->data_len);
 	if (pwrite(o->fd, e->data, e->data_len, (off_t)e->addr) != (ssize_t)e->data_len)
 		return bad_effect(ev, "writes to an object that cannot be written");
 	return NULL;

@@ -1,0 +1,67 @@
+/*
+ * policy.c - scheduling policies that would keep the recorder from running.
+ *
+ * All tasks and the recorder share one processor.  A task with a real-time policy (FIFO, RR,
+ * DEADLINE) that computes would leave the recorder nothing but what the kernel keeps back from such
+ * tasks, 50 ms of each second.  The recorder decides who runs anyway, so the kernel need not know
+ * the policy: it is remembered here, and the task is an ordinary one.  Calls that set or show a
+ * policy are made by the kernel all the same: for as long as one lasts, its target has the policy
+ * that the program believes it has.
+ */
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "recorder/internal.h"
+
+enum { RESET_ON_FORK = 1, POLICY_DEADLINE = 6 };
+
+static struct rec_task *target_of(struct recorder *rec, struct rec_task *t,
+				  const struct rec_call *call)
+{
+	return call->args[0] ? rec_task_seen(rec, t, (pid_t)call->args[0]) : t;
+}
+
+/* The kernel's idea becomes the program's: it is remembered, and the task an ordinary one. */
+void rec_policy_take(struct rec_task *t)
+{
+	struct rec_policy ordinary = { .size = sizeof(ordinary) };
+
+	if (syscall(SYS_sched_getattr, t->tid, &t->policy, sizeof(t->policy), 0) < 0 ||
+	    (t->policy.policy != SCHED_FIFO && t->policy.policy != SCHED_RR &&
+	     t->policy.policy != POLICY_DEADLINE)) {
+		t->policy = (struct rec_policy){ 0 };
+		return;
+	}
+	t->policy.size = sizeof(t->policy);
+	ordinary.nice = getpriority(PRIO_PROCESS, (id_t)t->tid);
+	ordinary.flags = t->policy.flags & RESET_ON_FORK;
+	syscall(SYS_sched_setattr, t->tid, &ordinary, 0);
+}
+
+void rec_policy_inherit(struct rec_task *child, const struct rec_task *parent)
+{
+	if (!(parent->policy.flags & RESET_ON_FORK))
+		child->policy = parent->policy;
+}
+
+void rec_policy_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
+{
+	struct rec_task *target = target_of(rec, t, call);
+
+	if (target && target->policy.size)
+		syscall(SYS_sched_setattr, target->tid, &target->policy, 0);
+}
+
+struct err *rec_policy_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
+			    struct regs *regs, int64_t ret)
+{
+	struct rec_task *target = target_of(rec, t, call);
+
+	(void)regs;
+	(void)ret;
+	if (target)
+		rec_policy_take(target);
+	return NULL;
+}
