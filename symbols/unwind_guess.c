@@ -15,16 +15,20 @@
  * leads to the first return address above rsp: every frame that it could have passed over has left
  * one of its own there.  All else is a guess, and its how says so.
  */
+#include <xxhash.h>
+
 #include "base/hash.h"
 #include "symbols/unwind.h"
 
-enum { SCAN_WORDS = 512, MADE_MAX = 16384, MADE_MORE = 1024, MADE_TRIES = 16, MADE_ROWS = 256,
+enum { SCAN_WORDS = 512, MADE_MAX = 16384, MADE_MORE = 1024, MADE_TRIES = 16, MADE_ROWS = 4096,
        BEGIN_MAX = 4096 };
 
-/* Rows of code in no file, by what its instructions were. */
+/*
+ * Rows of code in no file, by what its instructions were.  One address is looked at from many
+ * starts, most of them wrong, and each stack through it asks for all of them again.
+ */
 struct made_row {
-	uint64_t start, pc;
-	uint32_t hash;
+	uint64_t start, pc, hash;
 	bool used, ok;
 	struct cfi_row row;
 };
@@ -254,7 +258,7 @@ static const struct cfi_row *made_row(struct symbols *s, const struct symbols_me
 	uint8_t code[MADE_MAX + MADE_MORE];
 	size_t n = pc - start + MADE_MORE;
 	struct made_row *r;
-	uint32_t hash;
+	uint64_t hash;
 
 	while (n > pc - start + 16 && !mem_read(mem, start, code, n))
 		n = pc - start + (n - (pc - start)) / 4;
@@ -264,8 +268,8 @@ static const struct cfi_row *made_row(struct symbols *s, const struct symbols_me
 		s->made_row = calloc(MADE_ROWS, sizeof(*s->made_row));
 	if (!s->made_row)
 		return NULL;
-	hash = (uint32_t)hash_bytes(code, n);
-	r = &s->made_row[(hash_u64(pc) >> 20) % MADE_ROWS];
+	hash = XXH3_64bits(code, n);
+	r = &s->made_row[hash_mix(hash_mix(0, start), pc) % MADE_ROWS];
 	if (!r->used || r->pc != pc || r->start != start || r->hash != hash) {
 		*r = (struct made_row){ .start = start, .pc = pc, .hash = hash, .used = true };
 		r->ok = infer_code(code, n, start, pc, &r->row);
