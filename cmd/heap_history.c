@@ -72,15 +72,16 @@ static struct err *find_field(struct heap_view *v, const char *text, struct heap
 
 /* The nth value as text; it belongs to *v, which the caller destroys. */
 static struct err *value_text(struct heap_store *st, const struct heap_history *h, size_t n,
-			      const struct symbols_type *type, struct heap_view **v,
+			      const struct heap_value *what, struct heap_view **v,
 			      struct heap_value **ret)
 {
 	static struct heap_bytes b;
+	struct symbols_member bits = { .bit_offset = what->bit_offset, .bit_size = what->bit_size };
 
 	heap_bytes_init(&b, st, h->addr, h->bytes + n * h->size, h->size);
 	TRY(heap_view_create(&b.st, NULL, v));
-	*ret = heap_value_at(*v, NULL, type, h->addr);
-	if (!type)
+	*ret = heap_value_field(*v, NULL, what->of, h->addr, &bits);
+	if (!what->of)
 		(*ret)->text = heap_text(*v, "0x%" PRIx64, *(const uint64_t *)(const void *)
 						(h->bytes + n * h->size));
 	return NULL;
@@ -105,7 +106,7 @@ static void print_value(struct heap_view *v, struct heap_value *x)
 }
 
 static struct err *print_text(struct heap_store *st, const struct heap_history *h,
-			      const struct symbols_type *type)
+			      const struct heap_value *what)
 {
 	struct heap_view *v;
 	struct heap_value *x;
@@ -113,7 +114,7 @@ static struct err *print_text(struct heap_store *st, const struct heap_history *
 	for (size_t i = 0; i <= h->n; i++) {
 		const struct heap_change *c = i ? &h->change[i - 1] : NULL;
 
-		TRY(value_text(st, h, i, type, &v, &x));
+		TRY(value_text(st, h, i, what, &v, &x));
 		printf("%10" PRIu64 " ", c ? c->event : h->begin);
 		if (h->logged)
 			printf("%7s  ", "-");
@@ -144,7 +145,7 @@ static struct err *print_json(struct heap_store *st, const struct heap_history *
 	for (size_t i = 0; i <= h->n; i++) {
 		const struct heap_change *c = i ? &h->change[i - 1] : NULL;
 
-		TRY(value_text(st, h, i, what->of, &v, &x));
+		TRY(value_text(st, h, i, what, &v, &x));
 		o = json_pack("{s:o, s:o}", "event", json_count(c ? c->event : h->begin), "value",
 			      json_text(x->text, strlen(x->text)));
 		if (heap_value_open(v, x))
@@ -168,6 +169,29 @@ static struct err *print_json(struct heap_store *st, const struct heap_history *
 	return json_print(o, true);
 }
 
+/* Changes of the bits beside a bit field are none of its own. */
+static void keep_own(struct heap_history *h, const struct heap_value *x)
+{
+	unsigned char mask[16] = { 0 }, *last = h->bytes;
+	size_t n = 0;
+
+	for (unsigned bit = x->bit_offset; bit < x->bit_offset + x->bit_size && bit < 128; bit++)
+		mask[bit / 8] |= (unsigned char)(1u << bit % 8);
+	for (size_t i = 0; x->bit_size && i < h->n; i++) {
+		unsigned char *now = h->bytes + (i + 1) * h->size;
+		bool same = true;
+
+		for (size_t k = 0; k < h->size && k < sizeof(mask); k++)
+			same = same && !((now[k] ^ last[k]) & mask[k]);
+		if (same)
+			continue;
+		h->change[n++] = h->change[i];
+		last = memmove(h->bytes + n * h->size, now, h->size);
+	}
+	if (x->bit_size)
+		h->n = n;
+}
+
 struct err *heap_history_print(const struct heap_cmd *c, struct heap_view *v)
 {
 	struct heap_store *st = heap_view_store(v);
@@ -186,13 +210,15 @@ struct err *heap_history_print(const struct heap_cmd *c, struct heap_view *v)
 			       "%s: there is no memory at 0x%" PRIx64 " at event %" PRIu64,
 			       c->history, x->addr, st->now);
 	TRY(heap_history_find(st, x->addr, x->of ? x->size : 8, &h));
+	keep_own(&h, x);
 	if (c->json) {
 		err = print_json(st, &h, x);
 	} else {
-		printf("%s%s%s at 0x%" PRIx64 ": %zu changes\n     event  thread  value  %s\n",
-		       x->type ? x->type : "", x->type ? " " : "", c->history, h.addr, h.n,
+		printf("%s%s", x->type ? x->type : "", x->type ? " " : "");
+		text_plain(stdout, c->history);
+		printf(" at 0x%" PRIx64 ": %zu changes\n     event  thread  value  %s\n", h.addr, h.n,
 		       h.logged ? "logged before" : "by");
-		err = print_text(st, &h, x->of);
+		err = print_text(st, &h, x);
 		if (h.truncated)
 			printf("... and more: given up after %" PRIu64 "\n", h.truncated);
 	}

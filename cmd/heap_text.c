@@ -29,6 +29,12 @@ static bool is_open(const struct open_object *o, const struct heap_value *x)
 static void print_tree(struct heap_view *v, struct heap_value *x, unsigned depth, unsigned indent,
 		       const struct open_object *outer);
 
+static void plain2(const char *text, const char *after)
+{
+	text_plain(stdout, text);
+	fputs(after, stdout);
+}
+
 static void print_line(const struct heap_value *x, unsigned indent)
 {
 	printf("%c%*s", x->flags & (HEAP_CHANGED | HEAP_NEW) ? '*' : ' ', (int)indent * 2 + 1, "");
@@ -38,11 +44,11 @@ static void print_line(const struct heap_value *x, unsigned indent)
 		return;
 	}
 	if (x->type && x->name && x->name[0] != '[')
-		printf("%s%s", x->type, strchr("*&", x->type[strlen(x->type) - 1]) ? "" : " ");
+		plain2(x->type, strchr("*&", x->type[strlen(x->type) - 1]) ? "" : " ");
 	else if (x->type && !x->name)
-		printf("%s ", x->type);
+		plain2(x->type, " ");
 	if (x->name)
-		printf("%s ", x->name);
+		plain2(x->name, " ");
 	printf("= ");
 	text_plain(stdout, x->text);
 	if (x->points)
@@ -101,7 +107,7 @@ static void print_block(const struct heap_block *b)
 	if (b->event)
 		printf(", made after event %" PRIu64, b->event);
 	if (b->made_by)
-		printf(" by %s", b->made_by);
+		plain2(" by ", b->made_by);
 	putchar('\n');
 }
 

@@ -1,34 +1,23 @@
 /*
  * eval.c - the expressions people type: NAME, NAME.field, NAME->field, *NAME, NAME[3], (struct node
- * *)0x1234, ...
+ * *)0x1234, ..., and arithmetic with what these are worth (eval_number.c).
  *
- *	unary	= ( '*' | '&' | '(' type '*'... ')' ) unary | postfix
- *	postfix	= primary ( '.' name | '->' name | '[' number ']' )...
- *	primary	= number | '(' unary ')' | [ 'file' '::' ] name		where a name may hold '::'
+ *	whole	= binary [ '?' whole ':' whole ]
+ *	binary	= unary { operator unary }			with C's precedence
+ *	unary	= ( '*' | '&' | '-' | '!' | '~' | '(' type '*'... ')' ) unary
+ *		| 'sizeof' ( '(' type ')' | unary ) | postfix
+ *	postfix	= primary ( '.' name | '->' name | '[' whole ']' )...
+ *	primary	= number | '(' whole ')' | [ 'file' '::' ] name		where a name may hold '::'
  */
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "symbols/entry.h"
-
-struct value {
-	bool place;			/* v is an address; else the value itself */
-	bool reg;			/* ... of a variable that is in a register */
-	uint64_t v;
-	const struct symbols_type *type;
-	int stars;			/* pointers to type, which no entry describes */
-};
-
-struct parser {
-	struct symbols *s;
-	const char *p, *text;
-	const struct symbols_regs *regs;
-	const struct symbols_memory *mem;
-	uint64_t cfa;
-	int depth;
-};
+#include "symbols/eval.h"
 
 static struct err *parse_unary(struct parser *p, struct value *ret);
+static struct err *parse_whole(struct parser *p, struct value *ret);
 
 static void skip_space(struct parser *p)
 {
@@ -150,6 +139,10 @@ static struct err *eval_name(struct parser *p, const char *name, const char *fil
 		*ret = (struct value){ .place = true, .v = sym.addr };
 		return NULL;
 	}
+	if (!file && symbols_find(p->s, name, SYMBOLS_FUNC, &sym, 1)) {
+		*ret = (struct value){ .place = true, .v = sym.addr };
+		return NULL;
+	}
 	if (!file && symbols_find(p->s, name, SYMBOLS_TLS, &sym, 1))
 		return err_new(ERR_USAGE,
 			       "%s is thread-local: say in which thread, or give its address",
@@ -162,7 +155,7 @@ static struct err *eval_name(struct parser *p, const char *name, const char *fil
 
 static const char *type_text(const struct value *v)
 {
-	return v->type ? symbols_type_name(v->type) : "of unknown type";
+	return v->type ? symbols_type_name(v->type) : v->place ? "of unknown type" : "a number";
 }
 
 /* *v: what a pointer, or the first element of an array, is. */
@@ -190,6 +183,20 @@ static struct err *eval_deref(struct parser *p, struct value *v)
 	return NULL;
 }
 
+/* Goes on to a field of what is at v. */
+static bool member_find(struct value *v, const char *name)
+{
+	struct symbols_member m;
+
+	if (!symbols_type_field(v->type, name, &m))
+		return false;
+	v->v += m.offset + m.bit_offset / 8;
+	v->type = m.type;
+	v->bit_offset = m.bit_offset % 8;
+	v->bit_size = m.bit_size;
+	return true;
+}
+
 static struct err *eval_member(struct parser *p, struct value *v, bool arrow)
 {
 	const struct symbols_type *t;
@@ -210,20 +217,21 @@ static struct err *eval_member(struct parser *p, struct value *v, bool arrow)
 	    (t && (symbols_type_kind(t) == SYMBOLS_T_POINTER ||
 		   symbols_type_kind(t) == SYMBOLS_T_REFERENCE)))
 		TRY(eval_deref(p, v));
-	if (v->stars || !v->place || !symbols_type_member(v->type, name, &v->v, &v->type))
+	if (v->stars || !v->place || v->bit_size || !member_find(v, name))
 		return err_new(ERR_USAGE, "%s: %s has no field %s", p->text, type_text(v), name);
 	return NULL;
 }
 
 static struct err *eval_index(struct parser *p, struct value *v)
 {
+	struct value i;
 	uint64_t size;
-	char *end;
-	long long i = strtoll(p->p, &end, 0);
 
-	if (end == p->p)
-		return err_new(ERR_USAGE, "%s: expected a number at '%s'", p->text, p->p);
-	p->p = end;
+	TRY(parse_whole(p, &i));
+	TRY(number_load(p, &i));
+	if (!number_is_integer(&i))
+		return err_new(ERR_USAGE, "%s: an index is a number, not %s", p->text,
+			       type_text(&i));
 	if (!accept(p, "]"))
 		return err_new(ERR_USAGE, "%s: expected ']' at '%s'", p->text, p->p);
 	TRY(eval_deref(p, v));
@@ -231,7 +239,7 @@ static struct err *eval_index(struct parser *p, struct value *v)
 	if (!size)
 		return err_new(ERR_USAGE, "%s: the size of an element (%s) is not known", p->text,
 			       type_text(v));
-	v->v += (uint64_t)i * size;
+	v->v += i.v * size;
 	return NULL;
 }
 
@@ -240,7 +248,8 @@ static struct err *eval_index(struct parser *p, struct value *v)
 static struct err *parse_name(struct parser *p, struct value *ret)
 {
 	char name[1024], file[256] = "";
-	size_t n;
+	size_t n, plain = 0;
+	struct err *err;
 
 	if (*p->p == '\'') {
 		const char *end = strchr(p->p + 1, '\'');
@@ -254,24 +263,58 @@ static struct err *parse_name(struct parser *p, struct value *ret)
 	if (!n || n >= sizeof(name))
 		return err_new(ERR_USAGE, "%s: expected a name or address at '%s'", p->text, p->p);
 	snprintf(name, sizeof(name), "%.*s", (int)n, p->p);
+	err = eval_name(p, name, file[0] ? file : NULL, ret);
+	while (is_word(name[plain]))
+		plain++;
+	if (err && name[plain] == '<') {	/* less than, not the arguments of a template */
+		name[n = plain] = '\0';
+		err_free(err);
+		err = eval_name(p, name, file[0] ? file : NULL, ret);
+	}
 	p->p += n;
-	return eval_name(p, name, file[0] ? file : NULL, ret);
+	return err;
+}
+
+/* 12, 0x1f, 017, 12ul, 1.5, 1e3, 'c' */
+static struct err *parse_number(struct parser *p, struct value *ret)
+{
+	size_t digits = strspn(p->p, "0123456789");
+	char *end;
+
+	*ret = (struct value){ 0 };
+	if (*p->p == '\'') {
+		ret->v = (unsigned char)p->p[1];
+		ret->reg = true;
+		ret->type = number_type(p, "char", NULL);
+		p->p += 3;
+		return NULL;
+	}
+	if ((p->p[digits] == '.' && isdigit((unsigned char)p->p[digits + 1])) ||
+	    ((p->p[digits] == 'e' || p->p[digits] == 'E') && isdigit((unsigned char)p->p[digits + 1])))
+	{
+		double d = strtod(p->p, &end);
+
+		ret->reg = true;
+		ret->type = number_type(p, "double", "f64");
+		memcpy(&ret->v, &d, 8);
+	} else {
+		ret->v = strtoull(p->p, &end, 0);
+		end += strspn(end, "uUlL");
+	}
+	if (is_word(*end))
+		return err_new(ERR_USAGE, "%s: '%s' is not a number", p->text, p->p);
+	p->p = end;
+	return NULL;
 }
 
 static struct err *parse_primary(struct parser *p, struct value *ret)
 {
-	char *end;
-
 	skip_space(p);
-	if (isdigit((unsigned char)*p->p)) {
-		*ret = (struct value){ .v = strtoull(p->p, &end, 0) };
-		if (is_word(*end))
-			return err_new(ERR_USAGE, "%s: '%s' is not a number", p->text, p->p);
-		p->p = end;
-		return NULL;
-	}
+	if (isdigit((unsigned char)*p->p) ||
+	    (p->p[0] == '\'' && p->p[1] && p->p[2] == '\'' && p->p[3] != ':'))
+		return parse_number(p, ret);
 	if (accept(p, "(")) {
-		TRY(parse_unary(p, ret));
+		TRY(parse_whole(p, ret));
 		if (!accept(p, ")"))
 			return err_new(ERR_USAGE, "%s: expected ')' at '%s'", p->text, p->p);
 		return NULL;
@@ -294,58 +337,164 @@ static struct err *parse_postfix(struct parser *p, struct value *ret)
 	}
 }
 
-/* "(struct node *)"; not a cast: nothing is taken, *ret stays 0. */
-static struct err *parse_cast(struct parser *p, const struct symbols_type **type_ret,
-			      int *stars_ret)
+/* Is what comes behind "(NAME)" something that a cast is of?  Operators only where NAME is a type's
+ * for sure. */
+static bool castable(const char *after, bool sure)
+{
+	after += strspn(after, " \t");
+	return is_word(*after) || *after == '(' || *after == '~' ||
+	       (*after == '!' && after[1] != '=') || *after == '\'' ||
+	       (sure && *after && strchr("-&*+", *after));
+}
+
+/* "(struct node *)", "(long)"; not a cast: nothing is taken, *cast_ret is false. */
+static struct err *parse_cast(struct parser *p, bool operand, bool *cast_ret,
+			      const struct symbols_type **type_ret, int *stars_ret)
 {
 	const char *close;
 	char name[512];
+	bool sure;
 	size_t n;
 
 	*stars_ret = 0;
+	*cast_ret = false;
 	skip_space(p);
 	close = *p->p == '(' ? strchr(p->p, ')') : NULL;
-	if (!close || close[-1] != '*' || close - p->p >= (long)sizeof(name))
+	if (!close || close - p->p >= (long)sizeof(name))
 		return NULL;
-	snprintf(name, sizeof(name), "%.*s", (int)(close - p->p - 1), p->p + 1);
+	snprintf(name, sizeof(name), "%.*s", (int)(close - p->p - 1),
+		 p->p + 1 + strspn(p->p + 1, " \t"));
+	name[strcspn(name, ")")] = '\0';
 	if (strchr(name, '('))
 		return NULL;
 	for (n = strlen(name); n && (name[n - 1] == '*' || name[n - 1] == ' '); name[--n] = 0)
 		*stars_ret += name[n - 1] == '*';
-	*type_ret = symbols_type_find(p->s, name, NULL);
-	if (!*type_ret && strcmp(name, "void"))
+	sure = *stars_ret || type_word(name);
+	if (operand && !castable(close + 1, sure)) {
+		*stars_ret = 0;
+		return NULL;
+	}
+	*type_ret = n ? number_type(p, name, NULL) : NULL;
+	if (!*type_ret && !sure)
+		return NULL;
+	if (!*type_ret && (strcmp(name, "void") || !*stars_ret))
 		return err_new(ERR_USAGE, "%s: there is no type %s", p->text, name);
+	*cast_ret = true;
 	p->p = close + 1;
 	return NULL;
 }
 
-static struct err *parse_unary(struct parser *p, struct value *ret)
+static struct err *parse_sizeof(struct parser *p, struct value *ret)
 {
 	const struct symbols_type *type = NULL;
+	uint64_t size;
+	bool cast;
 	int stars;
 
-	if (++p->depth > 64)
-		return err_new(ERR_USAGE, "%s: too deep", p->text);
+	TRY(parse_cast(p, false, &cast, &type, &stars));
+	if (!cast) {
+		TRY(parse_unary(p, ret));
+		type = ret->type;
+		stars = ret->stars;
+	}
+	size = stars ? 8 : symbols_type_size(type);
+	if (!size)
+		return err_new(ERR_USAGE, "%s: the size is not known", p->text);
+	*ret = (struct value){ .reg = true, .v = size,
+			       .type = number_type(p, "unsigned long", "usize") };
+	return NULL;
+}
+
+static struct err *parse_address(struct parser *p, struct value *ret)
+{
+	TRY(parse_unary(p, ret));
+	if (!ret->place)
+		return err_new(ERR_USAGE, "%s: this has no address", p->text);
+	if (ret->bit_size)
+		return err_new(ERR_USAGE, "%s: a bit field has no address", p->text);
+	ret->place = false;
+	ret->stars++;
+	return NULL;
+}
+
+static struct err *parse_operand(struct parser *p, struct value *ret)
+{
+	const struct symbols_type *type = NULL;
+	bool cast;
+	int stars;
+
 	if (accept(p, "*")) {
 		TRY(parse_unary(p, ret));
 		return eval_deref(p, ret);
 	}
-	if (accept(p, "&")) {
+	if (accept(p, "&"))
+		return parse_address(p, ret);
+	skip_space(p);
+	if (*p->p == '-' || *p->p == '!' || *p->p == '~') {
+		char op = *p->p++;
+
 		TRY(parse_unary(p, ret));
-		if (!ret->place)
-			return err_new(ERR_USAGE, "%s: this has no address", p->text);
-		ret->place = false;
-		ret->stars++;
-		return NULL;
+		return number_unary(p, op, ret);
 	}
-	TRY(parse_cast(p, &type, &stars));
-	if (!stars)
+	if (!strncmp(p->p, "sizeof", 6) && !is_word(p->p[6])) {
+		p->p += 6;
+		return parse_sizeof(p, ret);
+	}
+	TRY(parse_cast(p, true, &cast, &type, &stars));
+	if (!cast)
 		return parse_postfix(p, ret);
 	TRY(parse_unary(p, ret));
-	if (ret->place && !mem_read(p->mem, ret->v, &ret->v, 8))
-		return err_new(ERR_USAGE, "%s: no memory at 0x%llx", p->text,
-			       (unsigned long long)ret->v);
-	*ret = (struct value){ .v = ret->v, .type = type, .stars = stars };
+	return number_cast(p, ret, type, stars);
+}
+
+static struct err *parse_unary(struct parser *p, struct value *ret)
+{
+	struct err *err;
+
+	if (p->depth >= 64)
+		return err_new(ERR_USAGE, "%s: too deep", p->text);
+	p->depth++;
+	err = parse_operand(p, ret);
+	p->depth--;
+	return err;
+}
+
+/* Operators that bind at least as strongly as `least`. */
+static struct err *parse_binary(struct parser *p, unsigned least, struct value *ret)
+{
+	const struct operator *o;
+	struct value right;
+
+	TRY(parse_unary(p, ret));
+	for (;;) {
+		skip_space(p);
+		o = operator_at(p->p);
+		if (!o || o->level < least)
+			return NULL;
+		p->p += strlen(o->text);
+		TRY(parse_binary(p, o->level + 1, &right));
+		TRY(number_binary(p, o, ret, &right));
+	}
+}
+
+static struct err *parse_whole(struct parser *p, struct value *ret)
+{
+	struct value yes, no;
+	bool which;
+
+	TRY(parse_binary(p, 1, ret));
+	if (!accept(p, "?"))
+		return NULL;
+	TRY(number_truth(p, ret, &which));
+	if (++p->depth > 64)
+		return err_new(ERR_USAGE, "%s: too deep", p->text);
+	TRY(parse_whole(p, &yes));
+	if (!accept(p, ":"))
+		return err_new(ERR_USAGE, "%s: expected ':' at '%s'", p->text, p->p);
+	TRY(parse_whole(p, &no));
+	p->depth--;
+	*ret = which ? yes : no;
+	ret->reg |= !ret->place && !ret->stars && !ret->type;
 	return NULL;
 }
 
@@ -355,11 +504,21 @@ static struct err *eval(struct symbols *s, const char *text, const struct symbol
 	struct parser p = { .s = s, .p = text, .text = text, .regs = regs, .mem = mem, .cfa = cfa };
 
 	*ret = (struct value){ 0 };
-	TRY(parse_unary(&p, ret));
+	TRY(parse_whole(&p, ret));
 	skip_space(&p);
 	if (*p.p)
 		return err_new(ERR_USAGE, "%s: cannot make sense of '%s'", text, p.p);
 	return NULL;
+}
+
+/* Of what is no place in memory. */
+static const struct symbols_type *value_type(const struct value *v)
+{
+	const struct symbols_type *t = v->type;
+
+	for (int stars = v->stars; stars; stars--)
+		t = type_pointer_to(t);
+	return t;
 }
 
 /* An address as such ("0x1234", "&x", a pointer in a register) means what is there. */
@@ -367,7 +526,8 @@ static void what_is_there(const struct value *v, struct symbols_value *ret)
 {
 	int stars = v->stars;
 
-	*ret = (struct symbols_value){ .v = v->v, .type = v->type };
+	*ret = (struct symbols_value){ .v = v->v, .type = v->type, .bit_offset = v->bit_offset,
+				       .bit_size = v->bit_size, .address = !v->place };
 	if (!v->place && stars)
 		stars--;
 	else if (!v->place && v->type)
@@ -399,7 +559,7 @@ struct err *symbols_evaluate(struct symbols *s, const char *text, const struct s
 
 	TRY(eval(s, text, regs, cfa, mem, &v));
 	if (v.reg)
-		*ret = (struct symbols_value){ true, v.v, v.type };
+		*ret = (struct symbols_value){ .reg = true, .v = v.v, .type = value_type(&v) };
 	else
 		what_is_there(&v, ret);
 	return NULL;

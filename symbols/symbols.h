@@ -376,6 +376,9 @@ const struct symbols_member *symbols_type_members(const struct symbols_type *t, 
  */
 bool symbols_type_member(const struct symbols_type *t, const char *name, uint64_t *offset,
 			 const struct symbols_type **ret);
+/* The same with all that is known of it: offset is that in t, also of bit fields. */
+bool symbols_type_field(const struct symbols_type *t, const char *name,
+			struct symbols_member *ret);
 /*
  * How the bits of a base type are read, by DWARF: 2 bool, 4 float, 5 and 6 signed, 7 and 8 unsigned
  * (6, 8: a character), 0x10 UTF; of an enumeration what its values are kept in.  0 = unknown.
@@ -496,7 +499,8 @@ const struct symbols_type *symbols_allocation_type(struct symbols *s, const stru
 
 /*
  * `NAME`, `*NAME`, `&NAME`, `NAME.field`, `NAME->field`, `NAME[3]`, `0x1234`, `FUNCTION::NAME`,
- * `'file.c'::NAME`, and what these make when combined.  A name is a local of the frame in regs
+ * `'file.c'::NAME`, casts, sizeof, and what these make when combined, also with C's operators for
+ * numbers and pointers (not those that change something).  A name is a local of the frame in regs
  * (NULL = none), else a global of any module, else (with regs->fs_base) a thread-local variable of
  * that thread.  *addr_ret is where the object is and *type_ret what it is (NULL = unknown).
  * ERR_USAGE says what is wrong with the text, which name is unknown, which memory cannot be read.
@@ -504,12 +508,14 @@ const struct symbols_type *symbols_allocation_type(struct symbols *s, const stru
 struct err *symbols_eval(struct symbols *s, const char *text, const struct symbols_regs *regs,
 			 uint64_t cfa, const struct symbols_memory *mem, uint64_t *addr_ret,
 			 const struct symbols_type **type_ret) __must_check;
-/* The same; a variable that is in a register is told as its value. */
+/* The same; a variable that is in a register, and what is worked out, is told as its value. */
 struct symbols_value {
 	/* v is the value, of which as many bytes count as its type has; else where it is */
 	bool reg;
+	bool address;	/* v was given or worked out as an address: "0x1234", "&x" */
 	uint64_t v;
 	const struct symbols_type *type;	/* NULL = unknown */
+	unsigned bit_offset, bit_size;	/* of a bit field (offset below 8); size 0: it is none */
 };
 struct err *symbols_evaluate(struct symbols *s, const char *text, const struct symbols_regs *regs,
 			     uint64_t cfa, const struct symbols_memory *mem,

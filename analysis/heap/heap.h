@@ -247,6 +247,7 @@ struct heap_value {
 	uint64_t addr, size;	/* where it is; addr 0 = nowhere (a register, a made-up child) */
 	uint64_t target;
 	unsigned flags;
+	unsigned bit_offset, bit_size;	/* an expression that is a bit field; size 0: it is none */
 	struct heap_value *child;	/* after heap_value_open() */
 	size_t children;
 	/* how its children are made: this room's business */
@@ -271,6 +272,10 @@ struct heap_store *heap_view_store(const struct heap_view *v);
 /* The object at addr; type NULL: what the store knows, else words. */
 struct heap_value *heap_value_at(struct heap_view *v, const char *name,
 				 const struct symbols_type *type, uint64_t addr);
+/* The same of a bit field, which starts in the byte at addr. */
+struct heap_value *heap_value_field(struct heap_view *v, const char *name,
+				    const struct symbols_type *type, uint64_t addr,
+				    const struct symbols_member *bits);
 /* What an expression means; ERR_USAGE says what is wrong with it. */
 struct err *heap_value_eval(struct heap_view *v, const char *text,
 			    struct heap_value **ret) __must_check;

@@ -61,6 +61,18 @@ void value_fill(struct heap_view *v, struct heap_value *x);
 /* links.c: lists and trees of C.  A pointer that leads to one; a field that only links. */
 void links_find(struct heap_view *v, struct heap_value *x);
 bool links_member(const struct symbols_type *t, const struct symbols_member *m);
+/* container.c: the object that the node at addr is a member of, offset bytes into it. */
+struct container {
+	const struct symbols_type *type;
+	uint64_t offset;
+	const char *name;	/* of that member */
+};
+/* False: the node is an object of its own, or nothing is known. */
+bool container_of(struct heap_view *v, const struct symbols_type *node, uint64_t addr,
+		  struct container *ret);
+/* Node number i of a list or tree as a child of x: its container, where it has one. */
+struct heap_value *container_add(struct heap_view *v, struct heap_value *x, uint64_t i,
+				 const struct symbols_type *node, uint64_t addr);
 /* tags.c: the member of a union that its neighbours in t, at addr, say it holds; SIZE_MAX = none */
 size_t tags_find(struct heap_view *v, const struct symbols_type *t, uint64_t addr,
 		 const struct symbols_member *u);

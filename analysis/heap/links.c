@@ -31,13 +31,14 @@ static bool points_to(const struct symbols_type *pointer, const struct symbols_t
 
 static bool is_next(const char *name)
 {
-	return ends(name, "next") || !strcmp(name, "link") || !strcmp(name, "nxt");
+	return ends(name, "next") || ends(name, "sibling") || !strcmp(name, "link") || !strcmp(name, "nxt");
 }
 
 bool links_member(const struct symbols_type *t, const struct symbols_member *m)
 {
 	static const char *const names[] = { "next", "prev",   "left", "right", "parent",
-					     "nxt",  "link", "prv",  "previous", "up" };
+					     "nxt",  "link", "prv",  "previous", "up",
+					     "sibling" };
 
 	if (!m->name || !points_to(m->type, symbols_type_strip(t)))
 		return false;
@@ -91,6 +92,16 @@ static const struct links *links_of(struct heap_view *v, const struct symbols_ty
 	return &v->links;
 }
 
+/* " struct task": what x's target is a link in. */
+static const char *of_what(struct heap_view *v, const struct heap_value *x)
+{
+	const struct symbols_type *t = symbols_type_target(symbols_type_strip(x->of));
+	struct container c;
+
+	return container_of(v, t, x->target, &c) ? heap_text(v, " %s", symbols_type_name(c.type))
+						 : "";
+}
+
 /* ---- lists ----------------------------------------------------------------------------------- */
 
 static void list_open(struct heap_view *v, struct heap_value *x)
@@ -100,30 +111,46 @@ static void list_open(struct heap_view *v, struct heap_value *x)
 	uint64_t at = x->target;
 
 	for (uint64_t i = 0; i < x->data[1]; i++) {
-		if (!value_add(v, x, heap_text(v, "[%" PRIu64 "]", i), t, at))
+		if (!container_add(v, x, i, t, at))
 			return;
 		if (!view_u64(v, at + x->data[0], &at))
 			return;
 	}
 }
 
+/* The ring has so many nodes; those before it are counted, too. */
+static uint64_t ring_count(struct heap_view *v, uint64_t at, uint64_t next, uint64_t ring)
+{
+	uint64_t ahead = at, before = 0;
+
+	for (uint64_t i = 0; i < ring; i++)
+		if (!view_u64(v, ahead + next, &ahead))
+			return ring;
+	for (; ahead != at; before++)
+		if (!view_u64(v, ahead + next, &ahead) || !view_u64(v, at + next, &at))
+			break;
+	return before + ring;
+}
+
 /* Nodes up to the end, or to where it comes back to one (Brent's way): *round. */
 static uint64_t list_count(struct heap_view *v, uint64_t at, uint64_t next, bool *round)
 {
-	uint64_t mark = at, n = 0, power = 1;
+	uint64_t mark = at, n = 0, power = 1, begin = at, since = 0;
 
 	*round = false;
 	while (at && n < NODES_MAX) {
 		n++;
 		if (!view_u64(v, at + next, &at))
 			break;
+		since++;
 		if (at == mark) {
 			*round = true;
-			break;
+			return ring_count(v, begin, next, since);
 		}
 		if (n == power) {
 			mark = at;
 			power *= 2;
+			since = 0;
 		}
 	}
 	return n;
@@ -141,8 +168,9 @@ static bool list_is(struct heap_view *v, struct heap_value *x, const struct link
 	x->data[0] = l->next;
 	x->data[1] = n;
 	x->shape = &list_shape;
-	x->text = heap_text(v, "0x%" PRIx64 ", list of %" PRIu64 "%s by .%s%s", x->target, n,
-			    n == NODES_MAX ? " or more" : "", l->name, round ? ", a ring" : "");
+	x->text = heap_text(v, "0x%" PRIx64 ", list of %" PRIu64 "%s%s by .%s%s", x->target, n,
+			    n == NODES_MAX ? " or more" : "", of_what(v, x), l->name,
+			    round ? ", a ring" : "");
 	return true;
 }
 
@@ -165,7 +193,7 @@ static void tree_walk(struct heap_view *v, struct heap_value *x, const struct sy
 			continue;
 		}
 		at = stack[--deep];
-		if (t && !value_add(v, x, heap_text(v, "[%" PRIu64 "]", *n), t, at))
+		if (t && !container_add(v, x, *n, t, at))
 			return;
 		++*n;
 		if (!view_u64(v, at + x->data[1], &at))
@@ -192,8 +220,8 @@ static bool tree_is(struct heap_view *v, struct heap_value *x, const struct link
 	if (n < 2)
 		return false;
 	x->shape = &tree_shape;
-	x->text = heap_text(v, "0x%" PRIx64 ", tree of %" PRIu64 "%s", x->target, n,
-			    n == NODES_MAX ? " or more" : "");
+	x->text = heap_text(v, "0x%" PRIx64 ", tree of %" PRIu64 "%s%s", x->target, n,
+			    n == NODES_MAX ? " or more" : "", of_what(v, x));
 	return true;
 }
 

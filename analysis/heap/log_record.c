@@ -140,33 +140,36 @@ struct worth {
 static struct err *worth_of(struct logging *g, struct scope *s, const char *text, struct worth *ret)
 {
 	const struct symbols_type *t;
-	char address[TEXT + 4];
 	enum symbols_type_kind kind;
-	uint64_t size, place;
-	struct err *err;
+	struct symbols_value is;
+	uint64_t size;
+	bool pointer;
 
 	*ret = (struct worth){ 0 };
-	TRY(symbols_eval(g->sym, text, &s->regs, s->cfa, &s->mem, &ret->value, &t));
-	snprintf(address, sizeof(address), "&%s", text);
-	err = symbols_eval(g->sym, address, &s->regs, s->cfa, &s->mem, &place, NULL);
-	if (err) {		/* in a register: eval has followed a pointer already */
-		err_free(err);
-		ret->type = t;
-		ret->pointer = t != NULL;
+	TRY(symbols_evaluate(g->sym, text, &s->regs, s->cfa, &s->mem, &is));
+	ret->value = is.v;
+	ret->type = t = is.type;
+	kind = symbols_type_kind(symbols_type_strip(t));
+	pointer = kind == SYMBOLS_T_POINTER || kind == SYMBOLS_T_REFERENCE;
+	if (is.reg || is.address) {
+		ret->pointer = is.address ? t != NULL : pointer;
+		if (is.reg)
+			ret->type = pointer ? symbols_type_target(symbols_type_strip(t)) : NULL;
 		return NULL;
 	}
-	ret->addr = place;
-	ret->type = t;
-	kind = symbols_type_kind(symbols_type_strip(t));
-	size = symbols_type_size(t);
+	ret->addr = is.v;
+	size = is.bit_size ? (is.bit_offset + is.bit_size + 7) / 8 : symbols_type_size(t);
 	if (!t || kind == SYMBOLS_T_STRUCT || kind == SYMBOLS_T_CLASS || kind == SYMBOLS_T_UNION ||
 	    kind == SYMBOLS_T_ARRAY || size > 8)
 		return NULL;
 	ret->value = 0;
-	if (!logging_read(g, place, &ret->value, size ? size : 8))
-		return err_new(ERR_USAGE, "%s: no memory at 0x%" PRIx64, text, place);
-	ret->pointer = kind == SYMBOLS_T_POINTER || kind == SYMBOLS_T_REFERENCE;
-	if (ret->pointer)
+	if (!logging_read(g, is.v, &ret->value, size ? size : 8))
+		return err_new(ERR_USAGE, "%s: no memory at 0x%" PRIx64, text, is.v);
+	if (is.bit_size)
+		ret->value = ret->value >> is.bit_offset &
+			     (is.bit_size < 64 ? (1ull << is.bit_size) - 1 : UINT64_MAX);
+	ret->pointer = pointer;
+	if (pointer)
 		ret->type = symbols_type_target(symbols_type_strip(t));
 	return NULL;
 }

@@ -122,7 +122,7 @@ static size_t recording_read(struct heap_store *st, uint64_t addr, void *buf, si
 
 /* ---- expressions ----------------------------------------------------------------------------- */
 
-/* The frame that an expression's first name is a variable of. */
+/* The frame that the first of an expression's names which is a variable is one of. */
 struct seek {
 	const char *name;
 	size_t len;
@@ -142,25 +142,38 @@ static bool is_name(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* The first name of an expression that is no type's: "(struct node *)p->next": p. */
-static struct seek first_name(const char *text)
+/* The next name in an expression from *text on that may be a variable's; len 0: there is none. */
+static struct seek next_name(const char **text)
 {
 	struct seek k = { 0 };
+	const char *at = *text;
 
-	while (*text && !is_name(*text)) {
-		const char *close = *text == '(' ? strchr(text, ')') : NULL;
+	while (*at && !k.len) {
+		if (isdigit((unsigned char)*at) || *at == '\'') {
+			at++;
+			at += at[-1] == '\'' ? strcspn(at, "'") + (strchr(at, '\'') != NULL)
+					    : (size_t)0;
+			while (at[-1] != '\'' && is_name(*at))
+				at++;
+			continue;
+		}
+		if (!is_name(*at)) {
+			bool field = *at == '.' || (at[0] == '-' && at[1] == '>');
+			bool scope = at[0] == ':' && at[1] == ':';
 
-		if (close && close > text && close[-1] == '*' && close[1])
-			text = close;
-		text++;
+			at += 1 + (*at != '.' && (field || scope));
+			while ((field || scope) && (is_name(*at) || *at == ' '))
+				at++;
+			continue;
+		}
+		k.name = at;
+		while (is_name(k.name[k.len]))
+			k.len++;
+		at += k.len;
+		if (!strncmp(at, "::", 2))
+			k.len = 0;
 	}
-	if (isdigit((unsigned char)*text))
-		return k;
-	k.name = text;
-	while (is_name(text[k.len]))
-		k.len++;
-	if (!strncmp(text + k.len, "::", 2))
-		k.len = 0;
+	*text = at;
 	return k;
 }
 
@@ -198,8 +211,9 @@ static struct err *recording_eval(struct heap_store *st, const char *text,
 {
 	struct recording *r = recording_of(st);
 	int tid = r->o.tid ? r->o.tid : replay_current(r->j.s.r);
-	struct seek k = first_name(text);
+	const char *rest = text;
 	struct symbols_memory mem;
+	struct seek k;
 	struct symbols_regs regs;
 	uint64_t cfa;
 	bool ours = false;
@@ -211,7 +225,10 @@ static struct err *recording_eval(struct heap_store *st, const char *text,
 	if (!ours)
 		tid = session_any_task(&r->j.s);
 	mem = session_memory(&r->j.s, tid);
-	regs = frame_of(r, tid, &k, &cfa);
+	do {
+		k = next_name(&rest);
+		regs = frame_of(r, tid, &k, &cfa);
+	} while (k.len && !k.found);
 	return symbols_evaluate(r->j.s.sym, text, &regs, cfa, &mem, ret);
 }
 

@@ -27,6 +27,8 @@ extern const struct heap_shape shape_cxx_list, shape_cxx_map, shape_cxx_hash;
 /* Key and value of a map's node as a child "[key]". */
 void shape_pair_add(struct heap_view *v, struct heap_value *x, const struct symbols_type *pair,
 		    uint64_t addr, bool is_map);
+/* container.c: heads of rings of links that are members (list_head) */
+extern const struct heap_shape shape_ring;
 /* rust.c */
 extern const struct heap_shape shape_rust_string, shape_rust_slice, shape_rust_vector,
 	shape_rust_hash, shape_rust_enum, shape_rust_ring, shape_rust_tree, shape_rust_shared,

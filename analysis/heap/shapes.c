@@ -18,7 +18,7 @@ static const struct heap_shape *const shapes[] = {
 	&shape_cxx_duration,
 	&shape_rust_string, &shape_rust_slice, &shape_rust_vector, &shape_rust_hash,
 	&shape_rust_ring,   &shape_rust_tree,  &shape_rust_shared, &shape_rust_cell,
-	&shape_rust_enum,
+	&shape_rust_enum,   &shape_ring,
 	NULL,
 };
 

@@ -111,13 +111,21 @@ const char *text_wide_prefix(const struct symbols_type *t)
 	static const struct {
 		const char *type, *prefix;
 	} all[] = { { "wchar_t", "L" }, { "char16_t", "u" }, { "char32_t", "U" } };
-	const char *name = symbols_type_name(t = symbols_type_strip(t));
+	enum { CHAIN = 16 };
 
-	if (symbols_type_kind(t) != SYMBOLS_T_BASE)
+	/* of C++ and C23 types of their own, of C typedefs */
+	if (symbols_type_kind(symbols_type_strip(t)) != SYMBOLS_T_BASE)
 		return NULL;
-	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
-		if (!strcmp(name, all[i].type))
-			return all[i].prefix;
+	for (int k = 0; t && k < CHAIN; k++, t = symbols_type_target(t)) {
+		enum symbols_type_kind kind = symbols_type_kind(t);
+		const char *name = kind == SYMBOLS_T_QUALIFIED ? "" : symbols_type_name(t);
+
+		for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+			if (!strcmp(name, all[i].type))
+				return all[i].prefix;
+		if (kind != SYMBOLS_T_TYPEDEF && kind != SYMBOLS_T_QUALIFIED)
+			break;
+	}
 	return NULL;
 }
 
@@ -386,9 +394,10 @@ static int64_t number(const unsigned char *bytes, size_t size, unsigned encoding
 	return (int64_t)n;
 }
 
-static const char *text_number(struct heap_view *v, const struct symbols_type *t, int64_t n,
+static const char *text_number(struct heap_view *v, const struct symbols_type *as, int64_t n,
 			       bool field)
 {
+	const struct symbols_type *t = symbols_type_strip(as);
 	unsigned encoding = symbols_type_encoding(t);
 
 	if (symbols_type_kind(t) == SYMBOLS_T_ENUM)
@@ -399,8 +408,8 @@ static const char *text_number(struct heap_view *v, const struct symbols_type *t
 		return text_character(v, n);
 	if (encoding == UTF && symbols_type_size(t) == 4 && !strcmp(symbols_type_name(t), "char"))
 		return text_wide_character(v, n, "");	/* Rust's */
-	if (text_wide_prefix(t) && !field)
-		return text_wide_character(v, n, text_wide_prefix(t));
+	if (text_wide_prefix(as) && !field)
+		return text_wide_character(v, n, text_wide_prefix(as));
 	if (encoding == SIGNED || encoding == SIGNED_CHAR)
 		return heap_text(v, "%" PRId64, n);
 	return heap_text(v, "%" PRIu64, (uint64_t)n);
@@ -451,7 +460,7 @@ void text_scalar(struct heap_view *v, struct heap_value *x, const struct symbols
 	} else if (size > 8) {
 		x->text = text_wide(v, bytes, size, symbols_type_encoding(t));
 	} else {
-		x->text = text_number(v, t, number(bytes, size, symbols_type_encoding(t), field),
-				      field != NULL);
+		n = (uint64_t)number(bytes, size, symbols_type_encoding(t), field);
+		x->text = text_number(v, x->of, (int64_t)n, field != NULL);
 	}
 }

@@ -425,10 +425,33 @@ static struct heap_value *value_of_register(struct heap_view *v, const char *nam
 {
 	struct heap_value *x;
 
+	if (!type) {
+		x = view_alloc(v, sizeof(*x));
+		*x = (struct heap_value){ .name = name, .flags = HEAP_REGISTER,
+					  .text = heap_text(v, "%" PRId64, (int64_t)word) };
+		return x;
+	}
 	v->in_register = &word;
 	x = heap_value_at(v, name, type, REGISTER_AT);
 	place_nowhere(v, x, 0);
 	v->in_register = NULL;
+	return x;
+}
+
+struct heap_value *heap_value_field(struct heap_view *v, const char *name,
+				    const struct symbols_type *type, uint64_t addr,
+				    const struct symbols_member *bits)
+{
+	struct heap_value *x;
+
+	if (!bits->bit_size)
+		return heap_value_at(v, name, type, addr);
+	x = view_alloc(v, sizeof(*x));
+	*x = (struct heap_value){ .name = name, .addr = addr, .of = type };
+	text_scalar(v, x, bits);
+	x->bit_offset = bits->bit_offset;
+	x->bit_size = bits->bit_size;
+	x->size = (bits->bit_offset + bits->bit_size + 7) / 8;
 	return x;
 }
 
@@ -437,6 +460,7 @@ struct err *heap_value_eval(struct heap_view *v, const char *text, struct heap_v
 	struct symbols_memory mem = { .read = read_all, .ctx = v };
 	const char *name = heap_text(v, "%s", text);
 	struct symbols_value is = { 0 };
+	struct symbols_member bits;
 
 	if (v->st->ops->eval)
 		TRY(v->st->ops->eval(v->st, text, &is));
@@ -444,8 +468,9 @@ struct err *heap_value_eval(struct heap_view *v, const char *text, struct heap_v
 		TRY(symbols_evaluate(v->st->symbols, text, NULL, 0, &mem, &is));
 	else
 		return err_new(ERR_USAGE, "%s: there are no types to make sense of it", text);
+	bits = (struct symbols_member){ .bit_offset = is.bit_offset, .bit_size = is.bit_size };
 	*ret = is.reg ? value_of_register(v, name, is.type, is.v)
-		      : heap_value_at(v, name, is.type, is.v);
+		      : heap_value_field(v, name, is.type, is.v, &bits);
 	return NULL;
 }
 
