@@ -170,11 +170,11 @@ static bool is_forgotten(const struct history *h, const struct block *b)
 /* Who ended a block: its stack, and its thread. */
 struct ender { uint32_t stack; int tid; };
 
-/* kept: as if it had never been, another takes its place */
-static void block_end(struct session *s, size_t slot, uint64_t clock, bool kept, struct ender by)
+/* Of one that is not found by its address any more. */
+static void block_dead(struct session *s, uint32_t number, uint64_t clock, bool kept,
+		       struct ender by)
 {
 	struct history *h = &s->h;
-	uint32_t number = h->slot[slot] - 1;
 	struct block *b = &h->block[number];
 	struct key *k = &h->key[b->key];
 
@@ -182,7 +182,6 @@ static void block_end(struct session *s, size_t slot, uint64_t clock, bool kept,
 		memlog_undone(s, number);
 	else if (s->log)
 		memlog_gone(s, number, b, by.stack, by.tid);
-	slot_remove(h, slot);
 	h->live--;
 	h->live_bytes -= b->size;
 	k->live--;
@@ -201,6 +200,15 @@ static void block_end(struct session *s, size_t slot, uint64_t clock, bool kept,
 		b->key = h->recycled;
 		h->recycled = number + 1;
 	}
+}
+
+/* kept: as if it had never been, another takes its place */
+static void block_end(struct session *s, size_t slot, uint64_t clock, bool kept, struct ender by)
+{
+	uint32_t number = s->h.slot[slot] - 1;
+
+	slot_remove(&s->h, slot);
+	block_dead(s, number, clock, kept, by);
 }
 
 static void block_free(struct session *s, uint64_t addr, uint64_t clock, struct ender by)
@@ -490,6 +498,31 @@ static void take_over(struct session *s, const struct pending *p, uint64_t addr,
 	}
 }
 
+/*
+ * What is at this address, where a block has just been made: another thread's realloc() has given
+ * it back and not returned yet, which will say so; else it was freed where we did not see it.
+ */
+static void make_way(struct session *s, size_t slot, uint64_t addr, uint64_t clock,
+		     struct ender by)
+{
+	struct history *h = &s->h;
+
+	for (unsigned i = 0; i < h->threads; i++) {
+		struct thread *t = h->thread[i];
+
+		for (unsigned k = 0; k < t->n && t->tid != by.tid; k++) {
+			struct pending *p = &t->pending[k];
+
+			if (!moves_block(p->fn) || p->a != addr || p->given)
+				continue;
+			p->given = h->slot[slot];
+			slot_remove(h, slot);
+			return;
+		}
+	}
+	block_end(s, slot, clock, false, by);
+}
+
 static void result(struct session *s, const struct pending *p, uint64_t value, int tid)
 {
 	const struct ender by = { p->key, tid };
@@ -523,15 +556,18 @@ static void result(struct session *s, const struct pending *p, uint64_t value, i
 	if (moves_block(p->fn) && p->a && (b.addr || !b.size)) {
 		if (s->log && b.addr)
 			memlog_moved(s, p->a);
-		block_free(s, p->a, p->clock, by);
+		if (p->given)
+			block_dead(s, p->given - 1, p->clock, false, by);
+		else
+			block_free(s, p->a, p->clock, by);
 	}
 	if (!b.addr)
 		return;
 	if (age > 1)
 		take_over(s, p, b.addr, by);
 	slot = slot_find(&s->h, b.addr);
-	if (slot != SIZE_MAX)		/* freed where we did not see it */
-		block_end(s, slot, p->clock, false, by);
+	if (slot != SIZE_MAX)
+		make_way(s, slot, b.addr, p->clock, by);
 	block_add(s, &b, tid);
 }
 

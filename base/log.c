@@ -17,6 +17,9 @@ static void log_line(const char *head, const char *fmt, va_list ap)
 
 	if (len > sizeof(line) - 2)
 		len = sizeof(line) - 2;
+	for (size_t i = start; i < len; i++)	/* a name with a newline in it */
+		if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
+			line[i] = '?';
 	line[len++] = '\n';
 	if (write(STDERR_FILENO, line, len) < 0)
 		return;		/* nobody to tell */

@@ -221,6 +221,9 @@ static struct err *heap_run(const void *opts, int argc, char **argv)
 
 	if (c->read)
 		return heap_read_run(c, argc, argv);
+	if (c->memory.n && !c->on.n)
+		return err_new(ERR_USAGE, "--memory=%s: when? --on=FUNCTION says where it is logged",
+			       c->memory.value[0]);
 	TRY(find_trace(&argc, &argv, &dir));
 	if (isatty(STDERR_FILENO) && !c->quiet)
 		o.session.progress = moment_progress;

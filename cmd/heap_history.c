@@ -202,8 +202,9 @@ struct err *heap_history_print(const struct heap_cmd *c, struct heap_view *v)
 
 	TRY(find_field(v, c->history, &x));
 	if (x->flags & HEAP_REGISTER)
-		return err_new(ERR_USAGE, "%s is in a register at event %" PRIu64
-			       ": only memory has a history", c->history, st->now);
+		return err_new(ERR_USAGE, "%s has no place in memory at event %" PRIu64
+			       " (it is worked out, or in a register): only memory has a history",
+			       c->history, st->now);
 	st->ops->place(st, x->addr, &p);
 	if (p.where == HEAP_NOWHERE)
 		return err_new(ERR_USAGE,

@@ -85,9 +85,12 @@ static struct err *log_write(const struct heap_cmd *c, const char *dir, const ch
 
 	if ((fclose(f) || bad) && !err)
 		err = err_os(errno, "cannot write %s", path);
-	if (!err && done.failed)
+	if (!err && done.failed) {
 		fprintf(stderr, "hindsight: %" PRIu64 " expressions had no value and were left out; "
-				"the first: %s\n", done.failed, done.why ? done.why : "");
+				"the first: ", done.failed);
+		text_plain(stderr, done.why ? done.why : "");
+		fputc('\n', stderr);
+	}
 	if (!err && !c->quiet)
 		fprintf(stderr, "%" PRIu64 " events, %" PRIu64 " pieces of memory\n", done.events,
 			done.memories);

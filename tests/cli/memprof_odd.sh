@@ -16,12 +16,13 @@ look() {	# look WHAT 'MEMPROF OPTIONS' 'COMPARE ARGUMENTS' COMMAND...
 	python3 compare.py truth list $how 2>err || { echo "$what: $(tail -1 err)"; bad=1; }
 }
 build() { cc -g -O1 -w -o "$1" "$1.c" -lpthread -ldl || fail "cannot build $1"; }
-for p in basic maps threads jumps pool fork unload; do build $p; done
+for p in basic maps threads jumps pool fork unload handover; do build $p; done
 cc -g -O1 -w -shared -fPIC -o a.so library.c && cc -g -O1 -w -DB -shared -fPIC -o b.so library.c || fail 'no libraries'
 look basic '' 'basic.c places' ./basic truth
 look maps '' maps.c ./maps truth
 look threads '' 'threads.c set' ./threads truth
 look jumps '' jumps.c ./jumps truth
+look handover '' 'handover.c set' ./handover truth
 look pool '--alloc=pool_alloc:2 --free=pool_free:2' pool.c ./pool truth
 look fork '' 'fork.c places' ./fork truth other
 mv truth.child truth; child=$("$HINDSIGHT" ps t | awk '/forked/ { print $1; exit }')

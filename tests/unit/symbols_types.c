@@ -171,9 +171,11 @@ static void check_eval(uint64_t first)
 	eval_fails("nothing", "no variable nothing");
 	eval_fails("table.nothing", "no field nothing");
 	eval_fails("table->", "expected the name");
-	eval_fails("table[", "expected a number");
+	eval_fails("table[", "expected a name");
+	eval_fails("table[table]", "cannot calculate with struct table");
 	eval_fails("*private_number", "not a pointer");
-	eval_fails("head +", "cannot make sense");
+	eval_fails("head +", "expected a name");
+	eval_fails("head = 1", "cannot make sense");
 	eval_fails("'other.c'::private_number", "no variable");
 	eval_fails("mine", "thread-local");
 	eval_fails("(", "expected a name");
