@@ -583,7 +583,8 @@ static bool member_offset(const struct die *die, struct symbols_member *m)
 	m->offset = 0;
 	if (die_uint(die, IX_A_virtuality, &v))
 		virtual = v != 0;
-	if (die_uint(die, IX_A_bit_size, &v))
+	/* readers have room for this: a wider one is a lie, or no number */
+	if (die_uint(die, IX_A_bit_size, &v) && v <= 64)
 		m->bit_size = (unsigned)v;
 	if (die_uint(die, IX_A_data_bit_offset, &v)) {
 		m->offset = v / 8;
