@@ -83,7 +83,7 @@ struct pending {
 	const struct fn *fn;
 	uint64_t a, b, c, rsp, clock;
 	uint32_t key;
-	uint32_t given;		/* number + 1 of the block at a, which another thread has now; or 0 */
+	uint32_t given;		/* number + 1 of the block at a that another thread has now; or 0 */
 	uint8_t type;
 };
 

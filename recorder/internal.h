@@ -307,13 +307,6 @@ void rec_again_enter(struct rec_task *t, struct rec_call *call);
 int64_t rec_again_exit(struct rec_task *t, const struct rec_call *call, int64_t ret);
 /* Send the deferred ones again: the task is READY at a point that has a name. */
 void rec_signals_resend(struct recorder *rec, struct rec_task *t);
-/*
- * The signals that wait for t, which is stopped, are blocked for a while: its mask must be put back
- * before it makes a call. False: none waits, or t is dead; nothing is changed.
- */
-bool rec_signals_hold(struct rec_task *t, uint64_t *was);
-void rec_signals_release(struct rec_task *t, uint64_t was);
-
 /* Signals waited for a point with a name, and one came (found) or not. */
 void rec_signal_waited(struct rec_task *t, bool found);
 
@@ -324,6 +317,14 @@ bool rec_signal_overdue(const struct rec_task *t);
 /* rt_sigtimedwait() has given one: with its true siginfo. */
 struct err *rec_signal_taken_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 				  struct regs *regs, int64_t ret);
+
+/* ---- hold.c ---------------------------------------------------------------------- */
+/*
+ * The signals that wait for t, which is stopped, are blocked for a while: its mask must be put back
+ * before it makes a call. False: none waits, or t is dead; nothing is changed.
+ */
+bool rec_signals_hold(struct rec_task *t, uint64_t *was);
+void rec_signals_release(struct rec_task *t, uint64_t was);
 
 /* ---- init.c: process 1 of a pid namespace ------------------------------------------- */
 bool rec_is_init(const struct rec_task *t);

@@ -309,7 +309,7 @@ static struct err *mmap_exit(struct recorder *rec, struct rec_task *t, struct re
 	}
 	if (good)
 		err = map_file(rec, t, addr, call, fd, &st);
-	else if (fd < 0 && shared && open_errno == ENXIO)	/* it says it is a file, and is not */
+	else if (fd < 0 && shared && open_errno == ENXIO)	/* says it is a file, and is not */
 		map_device(rec, t, addr, call);
 	else
 		map_snapshot(rec, t, addr, call);

@@ -324,29 +324,6 @@ void rec_signals_resend(struct recorder *rec, struct rec_task *t)
 	t->fatal_ns = 0;
 }
 
-bool rec_signals_hold(struct rec_task *t, uint64_t *was)
-{
-	uint64_t mask = 0;
-	struct err *err;
-	bool held;
-
-	for (unsigned i = 0; i < t->deferred_n; i++)
-		mask |= SIGBIT(t->deferred[i].si_signo);
-	if (!mask)
-		return false;
-	err = tracee_sigmask_get(t->tid, was);
-	if (!err)
-		err = tracee_sigmask_set(t->tid, *was | mask);
-	held = !err;
-	err_free(err);
-	return held;
-}
-
-void rec_signals_release(struct rec_task *t, uint64_t was)
-{
-	err_free(tracee_sigmask_set(t->tid, was));	/* it may be dead */
-}
-
 bool rec_signal_overdue(const struct rec_task *t)
 {
 	return t->deferred_n && t->fatal_ns && now_ns() - t->fatal_ns > FATAL_MAX_NS;

@@ -81,7 +81,7 @@ struct pass {
 	unsigned runs, new_pages, budget;
 	uint64_t sum;
 	const struct rec_task *t;
-	bool beside;			/* what on_page() is given: pages a waiting call may write to */
+	bool beside;			/* for on_page(): pages a waiting call may write to */
 	struct rec_near near;		/* of mappings that are left out */
 	struct rec_near told;		/* what registers and the inner frames point to */
 };

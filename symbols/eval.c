@@ -289,9 +289,8 @@ static struct err *parse_number(struct parser *p, struct value *ret)
 		p->p += 3;
 		return NULL;
 	}
-	if ((p->p[digits] == '.' && isdigit((unsigned char)p->p[digits + 1])) ||
-	    ((p->p[digits] == 'e' || p->p[digits] == 'E') && isdigit((unsigned char)p->p[digits + 1])))
-	{
+	if ((p->p[digits] == '.' || p->p[digits] == 'e' || p->p[digits] == 'E') &&
+	    isdigit((unsigned char)p->p[digits + 1])) {
 		double d = strtod(p->p, &end);
 
 		ret->reg = true;

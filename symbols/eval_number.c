@@ -232,7 +232,8 @@ static const struct symbols_type *common_type(struct parser *p, const struct val
 	}
 	if (!t || is_float(a) || is_float(b))
 		return t;
-	if (symbols_type_size(t) < 4 || symbols_type_kind(symbols_type_strip(t)) == SYMBOLS_T_ENUM) {
+	if (symbols_type_size(t) < 4 ||
+	    symbols_type_kind(symbols_type_strip(t)) == SYMBOLS_T_ENUM) {
 		wide = number_type(p, symbols_type_size(t) == 4 && !is_signed(t) ? "unsigned" : "int",
 				   NULL);
 		t = wide ? wide : t;
@@ -327,8 +328,12 @@ static struct err *integers(struct parser *p, const struct operator *o, struct v
 	case '+': x += y; break;
 	case '-': x -= y; break;
 	case '*': x *= y; break;
-	case '/': x = !sign ? x / y : y == UINT64_MAX ? -x : (uint64_t)((int64_t)x / (int64_t)y); break;
-	case '%': x = !sign ? x % y : y == UINT64_MAX ? 0 : (uint64_t)((int64_t)x % (int64_t)y); break;
+	case '/':
+		x = !sign ? x / y : y == UINT64_MAX ? -x : (uint64_t)((int64_t)x / (int64_t)y);
+		break;
+	case '%':
+		x = !sign ? x % y : y == UINT64_MAX ? 0 : (uint64_t)((int64_t)x % (int64_t)y);
+		break;
 	case '&': x &= y; break;
 	case '|': x |= y; break;
 	case '^': x ^= y; break;
@@ -431,7 +436,10 @@ struct err *number_cast(struct parser *p, struct value *v, const struct symbols_
 	if (is_float(v)) {
 		double d = as_double(v);
 
-		to.v = d > -9.2e18 && d < 9.2e18 ? (uint64_t)(int64_t)d : d > 0 && d < 1.8e19 ? (uint64_t)d : 0;
+		if (d > -9.2e18 && d < 9.2e18)
+			to.v = (uint64_t)(int64_t)d;
+		else
+			to.v = d > 0 && d < 1.8e19 ? (uint64_t)d : 0;
 	} else {
 		to.v = v->v;
 	}

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -115,5 +116,65 @@ const struct tracee_map *tracee_maps_find(const struct tracee_maps *maps, uint64
 		if (addr >= maps->map[i].start && addr < maps->map[i].end)
 			return &maps->map[i];
 	}
+	return NULL;
+}
+
+/* PROCMAP_QUERY of include/uapi/linux/fs.h, Linux 6.11. */
+struct procmap_query {
+	uint64_t size;
+	uint64_t query_flags, query_addr;
+	uint64_t vma_start, vma_end, vma_flags, vma_page_size, vma_offset;
+	uint64_t inode;
+	uint32_t dev_major, dev_minor;
+	uint32_t vma_name_size, build_id_size;
+	uint64_t vma_name_addr, build_id_addr;
+};
+
+enum { VMA_READABLE = 1, VMA_WRITABLE = 2, VMA_EXECUTABLE = 4, VMA_SHARED = 8 };
+
+/* 0, or an errno: ENOENT where nothing is mapped, ENOTTY where the kernel knows no such request. */
+static int query(pid_t tid, uint64_t addr, struct tracee_map *ret)
+{
+	struct procmap_query q = { .size = sizeof(q), .query_addr = addr };
+	char path[64];
+	int fd, error;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno;
+	error = ioctl(fd, _IOWR('f', 17, struct procmap_query), &q) < 0 ? errno : 0;
+	close(fd);
+	if (error)
+		return error;
+	*ret = (struct tracee_map){ .start = q.vma_start,
+				    .end = q.vma_end,
+				    .offset = q.vma_offset,
+				    .inode = q.inode,
+				    .major = q.dev_major,
+				    .minor = q.dev_minor,
+				    .prot = (q.vma_flags & VMA_READABLE ? PROT_READ : 0) |
+					    (q.vma_flags & VMA_WRITABLE ? PROT_WRITE : 0) |
+					    (q.vma_flags & VMA_EXECUTABLE ? PROT_EXEC : 0),
+				    .shared = q.vma_flags & VMA_SHARED };
+	return 0;
+}
+
+struct err *tracee_map_at(pid_t tid, uint64_t addr, struct tracee_map *ret, bool *found)
+{
+	const struct tracee_map *m;
+	struct tracee_maps maps;
+	int error = query(tid, addr, ret);
+
+	*found = !error;
+	if (!error || error == ENOENT)
+		return NULL;
+	TRY(tracee_maps_read(tid, &maps));
+	m = tracee_maps_find(&maps, addr);
+	*found = m != NULL;
+	if (m)
+		*ret = *m;
+	ret->name = NULL;
+	tracee_maps_deinit(&maps);
 	return NULL;
 }

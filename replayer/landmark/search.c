@@ -235,23 +235,18 @@ static struct err *search(struct landmark *l, enum how how)
 /* Its protection if the program can change the code where the jump goes, else 0. */
 static int changing_code(struct landmark *l)
 {
-	struct tracee_maps maps;
-	const struct tracee_map *m;
+	struct tracee_map m;
 	struct err *err;
-	int prot = 0;
+	bool mapped;
 
 	if (rp_tools_fixed_code(l->t, l->ev->regs.rip))	/* most often known already */
 		return 0;
-	err = tracee_maps_read(l->t->real, &maps);
+	err = tracee_map_at(l->t->real, l->ev->regs.rip, &m, &mapped);
 	if (err) {
 		err_free(err);
 		return 0;
 	}
-	m = tracee_maps_find(&maps, l->ev->regs.rip);
-	if (m && (m->prot & PROT_WRITE))
-		prot = m->prot;
-	tracee_maps_deinit(&maps);
-	return prot;
+	return mapped && (m.prot & PROT_WRITE) ? m.prot : 0;
 }
 
 /*

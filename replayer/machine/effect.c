@@ -273,9 +273,9 @@ static struct err *apply_advise(struct rp_task *t, const struct trace_event *ev,
 struct err *effect_guard(struct rp_task *t, uint64_t addr, uint64_t *page_ret, int *prot_ret)
 {
 	uint64_t page = page_down(addr);
-	struct tracee_maps maps;
-	const struct tracee_map *m;
+	struct tracee_map m;
 	struct rp_shared *s;
+	bool mapped;
 	int64_t ret;
 
 	*page_ret = 0;
@@ -285,11 +285,9 @@ struct err *effect_guard(struct rp_task *t, uint64_t addr, uint64_t *page_ret, i
 	}
 	if (!s || !rp_range_allowed(page, PAGE_BYTES))
 		return NULL;
-	TRY(tracee_maps_read(t->real, &maps));
-	m = tracee_maps_find(&maps, page);
-	*prot_ret = m ? m->prot : PROT_NONE;
+	TRY(tracee_map_at(t->real, page, &m, &mapped));
+	*prot_ret = mapped ? m.prot : PROT_NONE;
 	*page_ret = page;
-	tracee_maps_deinit(&maps);
 	return rp_call(t, &ret, SYS_mprotect, page, PAGE_BYTES, PROT_NONE, 0, 0, 0);
 }
 

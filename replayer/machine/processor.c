@@ -5,10 +5,10 @@
  * marks are in its effects.  Where they trapped, and cannot be made to trap here, replay marks them
  * as code is mapped: the trap then comes as SIGILL instead of SIGSEGV, at the same registers.
  *
- * What differs between makers, and between their models, is taken out of the way: the layout of the XSAVE area is converted;
- * flags that instructions leave undefined (AF after a shift, ZF after a multiplication) are not
- * compared but taken from the recording, as is r11, where a system call leaves them.  What a
- * program could have used and this processor lacks is named at the start.
+ * What differs between makers, and between their models, is taken out of the way: the layout of
+ * the XSAVE area is converted; flags that instructions leave undefined (AF after a shift, ZF after
+ * a multiplication) are not compared but taken from the recording, as is r11, where a system call
+ * leaves them.  What a program could have used and this processor lacks is named at the start.
  */
 #include <inttypes.h>
 #include <stdlib.h>

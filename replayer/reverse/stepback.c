@@ -13,7 +13,7 @@
 #include "replayer/reverse/reverse.h"
 #include "x86/decode.h"
 
-enum { STEPS_FAR = 30000, HITS_MAX = 5000 };
+enum { STEPS_FAR = 30000, HITS_MAX = 5000, HITS_CHECKPOINT = 20000 };
 
 static const struct advance one_step = { .step = true, .on_interrupt = INTERRUPT_GIVES_UP };
 
@@ -59,7 +59,7 @@ struct err *rp_count_steps(struct replay *r, const struct position *base,
 	return NULL;
 }
 
-/* How often was one of the set met before the target?  0 also when more than max times. */
+/* How often was one of the set met before the target?  It ends at max + 1. */
 static struct err *count_hits(struct replay *r, const struct position *base,
 			      const struct rp_target *to, unsigned set, uint64_t max, uint64_t *n)
 {
@@ -79,7 +79,7 @@ static struct err *count_hits(struct replay *r, const struct position *base,
 			return NULL;
 		*n += rp_advance_hits(r, &result, set, NULL);
 		if (*n > max)
-			break;
+			return NULL;
 	}
 	*n = 0;
 	return NULL;
@@ -134,6 +134,40 @@ static unsigned candidates(struct replay *r, struct rp_task *t, uint64_t pc, uin
 	return n;
 }
 
+/*
+ * Back from the last of very many executions: in a loop of code that a program made, where nothing
+ * is counted in the process.  A stop for each, but that is less than one for each instruction.
+ */
+static struct err *by_many(struct replay *r, const struct position *base,
+			   const struct rp_target *to, unsigned set, struct position *back,
+			   bool *found)
+{
+	struct position near = { 0 };
+	struct err *err = NULL;
+	uint64_t hits, steps;
+
+	position_copy(&near, base);
+	do {
+		err = count_hits(r, &near, to, set, HITS_CHECKPOINT, &hits);
+		if (err || rp_user_interrupt(INTERRUPT_GIVES_UP))
+			goto out;
+		if (hits <= HITS_CHECKPOINT)
+			break;
+		position_copy(&near, &timeline_of(r)->pos);
+		err = rp_checkpoint_take(r);
+	} while (!err);
+	position_add(&near, set, hits);
+	if (!err)
+		err = rp_count_steps(r, &near, to, STEPS_FAR, &steps, found, NULL);
+	if (!err && *found) {
+		position_copy(back, &near);
+		position_add(back, 0, steps - 1);
+	}
+out:
+	free(near.steps);
+	return err;
+}
+
 static struct err *by_candidates(struct replay *r, const struct position *base,
 				 const struct position *p, const struct rp_target *to,
 				 struct position *back, bool *found)
@@ -144,6 +178,7 @@ static struct err *by_candidates(struct replay *r, const struct position *base,
 	struct position near = { 0 };
 	struct err *err = NULL;
 	uint64_t addr[20], steps;
+	unsigned often = 0;
 	struct regs regs;
 	struct rp_task *t;
 
@@ -170,7 +205,9 @@ static struct err *by_candidates(struct replay *r, const struct position *base,
 		set = rp_set_intern(r, b, k);
 		err = count_hits(r, base, to, set, HITS_MAX, &hits);
 		t = rp_task_find(r, r->ev.task);
-		if (err || !hits || !t)
+		if (!err && hits > HITS_MAX && !often)
+			often = set;
+		if (err || !hits || hits > HITS_MAX || !t)
 			continue;
 		position_copy(&near, base);
 		position_add(&near, set, hits);
@@ -181,6 +218,8 @@ static struct err *by_candidates(struct replay *r, const struct position *base,
 		}
 	}
 	free(near.steps);
+	if (!err && !*found && often && !rp_user_interrupt(INTERRUPT_GIVES_UP))
+		return by_many(r, base, to, often, back, found);
 	return err;
 }
 
@@ -192,6 +231,25 @@ static const struct rp_checkpoint *nearest(const struct replay *r, const struct 
 	while (c && (!position_leads(&c->pos, p) || position_leads(p, &c->pos)))
 		c = c->older;
 	return c;
+}
+
+/*
+ * The last resort: single steps from *base.  After some of them the code may be other code, of
+ * which rp_approach() makes more: so it is asked again from where they led, which is the new *base.
+ */
+static struct err *by_steps(struct replay *r, struct position *base, const struct position *p,
+			    const struct rp_target *to, uint64_t *steps, bool *found)
+{
+	for (;;) {
+		TRY(rp_count_steps(r, base, to, STEPS_FAR, steps, found, NULL));
+		if (*found || rp_user_interrupt(INTERRUPT_GIVES_UP))
+			return NULL;
+		position_copy(base, &timeline_of(r)->pos);
+		TRY(rp_checkpoint_take(r));
+		TRY(rp_approach(r, base, p, to, steps, found));
+		if (*found || rp_user_interrupt(INTERRUPT_GIVES_UP))
+			return NULL;
+	}
 }
 
 /*
@@ -226,7 +284,7 @@ static struct err *back_in_segment(struct replay *r, const struct position *p,
 		err = by_candidates(r, &base, p, &to, back, &found);
 		if (err || found)
 			goto out;
-		err = rp_count_steps(r, &base, &to, UINT64_MAX, &steps, &found, NULL);
+		err = by_steps(r, &base, p, &to, &steps, &found);
 	}
 	if (!err && found) {
 		*none = steps == 0;

@@ -182,8 +182,8 @@ struct err *inprocess_make_room(struct rp_task *t, uint64_t at, uint64_t len)
 /* Code that nobody is going to write to or move: private pages of a file. */
 static struct err *solid(struct rp_task *t, uint64_t addr, bool *ret)
 {
-	const struct tracee_map *m;
-	struct tracee_maps maps;
+	struct tracee_map m;
+	bool mapped;
 
 	*ret = false;
 	for (uint64_t at = addr - 1; at <= addr + SITE_MAX; at++) {
@@ -194,15 +194,13 @@ static struct err *solid(struct rp_task *t, uint64_t addr, bool *ret)
 		*ret = true;
 		return NULL;
 	}
-	TRY(tracee_maps_read(t->real, &maps));
-	m = tracee_maps_find(&maps, addr);
-	if (m && m->inode && (m->prot & PROT_EXEC) && !(m->prot & PROT_WRITE) && !m->shared &&
-	    addr + SITE_MAX < m->end) {
-		stops_mm(t->mm)->solid_start = m->start;
-		stops_mm(t->mm)->solid_end = m->end;
+	TRY(tracee_map_at(t->real, addr, &m, &mapped));
+	if (mapped && m.inode && (m.prot & PROT_EXEC) && !(m.prot & PROT_WRITE) && !m.shared &&
+	    addr + SITE_MAX < m.end) {
+		stops_mm(t->mm)->solid_start = m.start;
+		stops_mm(t->mm)->solid_end = m.end;
 		*ret = true;
 	}
-	tracee_maps_deinit(&maps);
 	return NULL;
 }
 

@@ -45,8 +45,8 @@ struct advance {
 	/* it stops at so many executions of what is counted; 0: never */
 	uint64_t limit;
 	/*
-	 * have counters and limits of their own; are no part of .limit and advance_result.fast.  May be
-	 * NULL
+	 * have counters and limits of their own; are no part of .limit and advance_result.fast.
+	 * May be NULL
 	 */
 	struct counted_sites *sites;
 	/*
@@ -331,8 +331,9 @@ bool rp_told_end(const struct replay *r, int pid, uint64_t event);
 /* periodic.c */
 /*
  * As rp_advance_tracked() without step, with checkpoints in long computations.  An interrupt ends
- * it at a point with a name where there is one near.  advance_result.fast and a->limit are of a->set
- * alone; a->sites is not looked at. */
+ * it at a point with a name where there is one near.  advance_result.fast and a->limit are of
+ * a->set alone; a->sites is not looked at.
+ */
 struct err *rp_advance_periodic(struct replay *r, const struct advance *a,
 				struct advance_result *result) __must_check;
 

@@ -9,6 +9,27 @@
 
 enum { PAGE = 4096 };
 
+/* One mapping, asked for, is what the list has. */
+static void asked(uint64_t addr, const struct tracee_map *m)
+{
+	struct tracee_map got = { 0 };
+	bool found;
+
+	OK(tracee_map_at(getpid(), addr, &got, &found));
+	assert_int_equal(found, m != NULL);
+	if (!m)
+		return;
+	assert_int_equal(got.start, m->start);
+	assert_true(got.end == m->end || strcmp(m->name, "[stack]") == 0);
+	assert_int_equal(got.offset, m->offset);
+	assert_int_equal(got.inode, m->inode);
+	assert_int_equal(got.major, m->major);
+	assert_int_equal(got.minor, m->minor);
+	assert_int_equal(got.prot, m->prot);
+	assert_int_equal(got.shared, m->shared);
+	assert_null(got.name);
+}
+
 static void every_field(void **state)
 {
 	char name[] = "/tmp/hindsight maps XXXXXX";
@@ -36,6 +57,11 @@ static void every_field(void **state)
 	assert_true(m->shared);
 	assert_true(m->inode != 0);
 	assert_string_equal(m->name, name);	/* spaces and all */
+	asked((uintptr_t)p + 3 * PAGE, m);
+	asked((uintptr_t)q + 5, tracee_maps_find(&maps, (uintptr_t)q));
+	asked((uintptr_t)&every_field, tracee_maps_find(&maps, (uintptr_t)&every_field));
+	asked((uintptr_t)&maps, tracee_maps_find(&maps, (uintptr_t)&maps));
+	asked(0, NULL);
 	m = tracee_maps_find(&maps, (uintptr_t)q);
 	assert_non_null(m);
 	assert_int_equal(m->prot, PROT_NONE);
