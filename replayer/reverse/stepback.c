@@ -13,7 +13,8 @@
 #include "replayer/reverse/reverse.h"
 #include "x86/decode.h"
 
-enum { STEPS_FAR = 30000, HITS_MAX = 5000, HITS_CHECKPOINT = 20000 };
+/* A hit takes as long as five to ten steps. */
+enum { STEPS_FAR = 30000, STEPS_A_HIT = 16, HITS_MAX = 5000, HITS_CHECKPOINT = 20000 };
 
 static const struct advance one_step = { .step = true, .on_interrupt = INTERRUPT_GIVES_UP };
 
@@ -168,9 +169,10 @@ out:
 	return err;
 }
 
+/* *often: a set of one that is executed more than HITS_MAX times on the way, or 0. */
 static struct err *by_candidates(struct replay *r, const struct position *base,
 				 const struct position *p, const struct rp_target *to,
-				 struct position *back, bool *found)
+				 struct position *back, unsigned *often, bool *found)
 {
 	const struct rp_set *s = stops_of(r)->sets[to->set];
 	unsigned n, used = s->soft ? 0 : s->registers,
@@ -178,10 +180,10 @@ static struct err *by_candidates(struct replay *r, const struct position *base,
 	struct position near = { 0 };
 	struct err *err = NULL;
 	uint64_t addr[20], steps;
-	unsigned often = 0;
 	struct regs regs;
 	struct rp_task *t;
 
+	*often = 0;
 	*found = false;
 	/* what is found becomes part of a name, and the next step back needs registers too */
 	if (room > 2)
@@ -205,8 +207,10 @@ static struct err *by_candidates(struct replay *r, const struct position *base,
 		set = rp_set_intern(r, b, k);
 		err = count_hits(r, base, to, set, HITS_MAX, &hits);
 		t = rp_task_find(r, r->ev.task);
-		if (!err && hits > HITS_MAX && !often)
-			often = set;
+		for (unsigned j = 0; j < k && !err && t && hits > HITS_MAX && !*often; j++) {
+			if (t->regs.rip == b[j].addr)
+				*often = rp_set_intern(r, &b[j], 1);
+		}
 		if (err || !hits || hits > HITS_MAX || !t)
 			continue;
 		position_copy(&near, base);
@@ -218,8 +222,6 @@ static struct err *by_candidates(struct replay *r, const struct position *base,
 		}
 	}
 	free(near.steps);
-	if (!err && !*found && often && !rp_user_interrupt(INTERRUPT_GIVES_UP))
-		return by_many(r, base, to, often, back, found);
 	return err;
 }
 
@@ -236,18 +238,28 @@ static const struct rp_checkpoint *nearest(const struct replay *r, const struct 
 /*
  * The last resort: single steps from *base.  After some of them the code may be other code, of
  * which rp_approach() makes more: so it is asked again from where they led, which is the new *base.
+ * often (or 0): a set of one; it ends where the steps between two of its stops are many.
  */
 static struct err *by_steps(struct replay *r, struct position *base, const struct position *p,
-			    const struct rp_target *to, uint64_t *steps, bool *found)
+			    const struct rp_target *to, unsigned often, uint64_t *steps,
+			    bool *found)
 {
+	static uint64_t pcs[STEPS_FAR];
+
 	for (;;) {
-		TRY(rp_count_steps(r, base, to, STEPS_FAR, steps, found, NULL));
+		unsigned hits = 0;
+
+		TRY(rp_count_steps(r, base, to, STEPS_FAR, steps, found, pcs));
 		if (*found || rp_user_interrupt(INTERRUPT_GIVES_UP))
 			return NULL;
 		position_copy(base, &timeline_of(r)->pos);
 		TRY(rp_checkpoint_take(r));
 		TRY(rp_approach(r, base, p, to, steps, found));
 		if (*found || rp_user_interrupt(INTERRUPT_GIVES_UP))
+			return NULL;
+		for (unsigned i = 0; i < STEPS_FAR; i++)
+			hits += often && pcs[i] == stops_of(r)->sets[often]->b[0].addr;
+		if (hits && hits < STEPS_FAR / STEPS_A_HIT)
 			return NULL;
 	}
 }
@@ -262,6 +274,7 @@ static struct err *back_in_segment(struct replay *r, const struct position *p,
 	const struct rp_checkpoint *near;
 	struct position base = { 0 };
 	struct err *err;
+	unsigned often;
 	uint64_t steps;
 	bool found;
 
@@ -281,10 +294,16 @@ static struct err *back_in_segment(struct replay *r, const struct position *p,
 		position_copy(&base, &near->pos);
 	err = rp_approach(r, &base, p, &to, &steps, &found);
 	if (!err && !found && !rp_user_interrupt(INTERRUPT_GIVES_UP)) {
-		err = by_candidates(r, &base, p, &to, back, &found);
+		err = by_candidates(r, &base, p, &to, back, &often, &found);
 		if (err || found)
 			goto out;
-		err = by_steps(r, &base, p, &to, &steps, &found);
+		err = by_steps(r, &base, p, &to, often, &steps, &found);
+		if (!err && !found && !rp_user_interrupt(INTERRUPT_GIVES_UP)) {
+			err = by_many(r, &base, &to, often, back, &found);
+			if (err || found)
+				goto out;
+			err = by_steps(r, &base, p, &to, 0, &steps, &found);
+		}
 	}
 	if (!err && found) {
 		*none = steps == 0;

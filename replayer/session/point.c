@@ -294,18 +294,18 @@ out:
 static bool beginning(struct replay *r, const struct position *p, struct position *ret)
 {
 	const struct rp_checkpoint *near = rp_checkpoint_before(r, p, false), *c;
-	unsigned n = p->steps_n - 1;
+	char *text;
 
-	for (;; n--) {
-		char *text;
+	position_copy(ret, p);
+	/* each takes three characters at least */
+	ret->steps_n = p->steps_n <= SHORT_BEGINNING / 3 ? p->steps_n - 1 : SHORT_BEGINNING / 3;
+	for (;; ret->steps_n--) {
 		bool fits;
 
-		position_copy(ret, p);
-		ret->steps_n = n;
 		text = text_of(r, ret);
 		fits = strlen(text) <= SHORT_BEGINNING;
 		free(text);
-		if (fits || !n)
+		if (fits || !ret->steps_n)
 			break;
 	}
 	c = rp_checkpoint_before(r, ret, false);

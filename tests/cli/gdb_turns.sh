@@ -1,5 +1,5 @@
 #!/bin/bash
-# test: timeout=120
+# test: timeout=200
 # Threads that are switched while they compute, behind calls and on rdtsc: steps back over the beginning of a turn, and forward again, end at
 # the same memory, too (others run between two turns).  The places compared are those where a step ends: where a seek leads a thread
 # may be inside a call, or at the beginning of a turn, which no step forward ends at.  The same with threads that wait in loops with pause, where
@@ -90,5 +90,5 @@ sys.exit(different != 0)
 XX
 for run in 'trace 25' 'spin 10'; do
 	set -- $run
-	timeout 50 python3 turns.py "$ROOT" "$REPLAY" "$TMP/$1" "$2" >"$TMP/out" 2>&1 || fail "$(tail -2 "$TMP/out" | tr '\n' '|' | cut -c1-900)"
+	timeout 90 python3 turns.py "$ROOT" "$REPLAY" "$TMP/$1" "$2" >"$TMP/out" 2>&1 || fail "$(tail -2 "$TMP/out" | tr '\n' '|' | cut -c1-900)"
 done
