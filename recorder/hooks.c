@@ -190,6 +190,12 @@ static void written_enter(struct recorder *rec, struct rec_task *t, struct rec_c
 	rec_write_enter(rec);
 }
 
+static void exec_enter(struct recorder *rec, struct rec_task *t, struct rec_call *call)
+{
+	if (!rec_exec_foreign(rec, t, call))
+		written_enter(rec, t, call);
+}
+
 static struct err *set_tid_address_exit(struct recorder *rec, struct rec_task *t,
 					struct rec_call *call, struct regs *regs, int64_t ret)
 {
@@ -510,8 +516,8 @@ static const struct rec_hook hooks[SYS_ROWS] = {
 	[SYS_fcntl] = { NULL, flags_exit },
 	[SYS_ioctl] = { ioctl_enter, ioctl_exit },
 	[SYS_clone] = { clone_enter, NULL },
-	[SYS_execve] = { written_enter, NULL },
-	[SYS_execveat] = { written_enter, NULL },
+	[SYS_execve] = { exec_enter, NULL },
+	[SYS_execveat] = { exec_enter, NULL },
 	[SYS_exit] = { written_enter, NULL },
 	[SYS_exit_group] = { written_enter, NULL },
 	[SYS_set_tid_address] = { NULL, set_tid_address_exit },

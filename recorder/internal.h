@@ -331,6 +331,10 @@ bool rec_is_init(const struct rec_task *t);
 /* The fault has its event.  t is gone after that. */
 struct err *rec_init_dies(struct recorder *rec, struct rec_task *t, int sig);
 
+/* ---- foreign.c ------------------------------------------------------------------- */
+/* At entry of execve and execveat: a 32-bit program's is answered, and true. */
+bool rec_exec_foreign(struct recorder *rec, struct rec_task *t, struct rec_call *call);
+
 /* ---- exec.c --------------------------------------------------------------------- */
 struct err *rec_exec(struct recorder *rec, struct rec_task *t);
 
