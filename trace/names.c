@@ -1,3 +1,6 @@
+/*
+ * names.c - names of event and effect kinds, from records.def.
+ */
 #include "trace/trace.h"
 
 #define TRACE_EVENT(id, constant, name, since) \

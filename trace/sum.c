@@ -1,3 +1,6 @@
+/*
+ * sum.c - sums of memory, by XXH3.
+ */
 #include "trace/trace.h"
 
 #include <stdlib.h>
