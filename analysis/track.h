@@ -1,8 +1,10 @@
 /*
- * track.h - lint: fragment of internal.h: what track.c and slots.c share.
+ * track.h - what track.c and slots.c share.
  */
 #ifndef ANALYSIS_TRACK_H
 #define ANALYSIS_TRACK_H
+
+#include "analysis/internal.h"
 
 enum {
 	SLOTS_MAX = 256,

@@ -24,16 +24,11 @@ struct page_object {
 	struct page_text versions;
 };
 
-static void *need(void *p)
-{
-	alloc_must(p, "a page");
-	return p;
-}
-
 void page_text_open(struct page_text *t)
 {
 	*t = (struct page_text){ 0 };
-	t->f = need(open_memstream(&t->p, &t->n));
+	t->f = open_memstream(&t->p, &t->n);
+	alloc_must(t->f, "a page");
 }
 
 void page_text_close(struct page_text *t)
@@ -81,7 +76,7 @@ static void names_grow(struct page_data *d)
 {
 	d->name_slots = d->name_slots ? 2 * d->name_slots : 1024;
 	free(d->name_slot);
-	d->name_slot = need(calloc(d->name_slots, sizeof(*d->name_slot)));
+	d->name_slot = alloc_zeroed(d->name_slots, sizeof(*d->name_slot), "a page");
 	for (size_t i = 0; i < d->names; i++) {
 		size_t k = XXH3_64bits(d->name[i], strlen(d->name[i])) & (d->name_slots - 1);
 
@@ -108,9 +103,9 @@ static int64_t name_of(struct page_data *d, const char *s)
 	}
 	if (d->names == d->names_room) {
 		d->names_room = d->names_room ? 2 * d->names_room : 256;
-		d->name = need(realloc(d->name, d->names_room * sizeof(*d->name)));
+		d->name = alloc_more(d->name, d->names_room, sizeof(*d->name), "a page");
 	}
-	d->name[d->names] = need(strdup(s));
+	d->name[d->names] = alloc_text(s, "a page");
 	d->name_slot[k] = (uint32_t)++d->names;
 	return (int64_t)d->names - 1;
 }
@@ -292,7 +287,7 @@ static struct page_object *object_of(struct page_data *d, uint64_t addr, uint32_
 	if (2 * d->objects >= d->slots) {
 		d->slots = d->slots ? 2 * d->slots : 1024;
 		free(d->slot);
-		d->slot = need(calloc(d->slots, sizeof(*d->slot)));
+		d->slot = alloc_zeroed(d->slots, sizeof(*d->slot), "a page");
 		for (size_t i = 0; i < d->objects; i++)
 			d->slot[object_slot(d, d->object[i].addr, d->object[i].type)] =
 				(uint32_t)i + 1;
@@ -304,7 +299,7 @@ static struct page_object *object_of(struct page_data *d, uint64_t addr, uint32_
 		return NULL;
 	if (d->objects == d->room) {
 		d->room = d->room ? 2 * d->room : 256;
-		d->object = need(realloc(d->object, d->room * sizeof(*d->object)));
+		d->object = alloc_more(d->object, d->room, sizeof(*d->object), "a page");
 	}
 	d->slot[k] = (uint32_t)d->objects + 1;
 	d->object[d->objects] = (struct page_object){ .addr = addr, .type = type };
@@ -323,7 +318,7 @@ static void version_add(struct page_data *d, struct page_object *o, const char *
 		return;
 	}
 	/* what is kept is one piece for each object: streams are dear */
-	o->versions.p = need(realloc(o->versions.p, o->versions.n + n + 40));
+	o->versions.p = alloc_more(o->versions.p, o->versions.n + n + 40, 1, "a page");
 	o->versions.n += (size_t)snprintf(o->versions.p + o->versions.n, 40, "%s[%zu,",
 					  o->versions.n ? "," : "", d->moment);
 	memcpy(o->versions.p + o->versions.n, text ? text : "null", text ? n : 4);
@@ -363,11 +358,11 @@ static void near_add(struct page_data *d, const struct page_object *o, uint64_t 
 	uint64_t page = from ? ((o->addr + from - 1) >> PAGE_BITS) + 1 : o->addr >> PAGE_BITS;
 
 	if (!d->near_first)
-		d->near_first = need(calloc(CHAINS, sizeof(*d->near_first)));
+		d->near_first = alloc_zeroed(CHAINS, sizeof(*d->near_first), "a page");
 	for (; o->size && page <= (o->addr + o->size - 1) >> PAGE_BITS; page++) {
 		if (d->nears == d->nears_room) {
 			d->nears_room = d->nears_room ? 2 * d->nears_room : 1024;
-			d->near = need(realloc(d->near, d->nears_room * sizeof(*d->near)));
+			d->near = alloc_more(d->near, d->nears_room, sizeof(*d->near), "a page");
 		}
 		d->near[d->nears] = (struct page_near){ page, (uint32_t)(o - d->object),
 							d->near_first[chain_of(page)] };
@@ -392,7 +387,7 @@ void page_object_seen(struct page_data *d, const struct heap_block *b, const cha
 		near_add(d, o, had);
 	}
 	if (!o->made && b->made_by)
-		o->made = need(strdup(b->made_by));
+		o->made = alloc_text(b->made_by, "a page");
 	o->block = *b;
 	o->block.name = o->block.made_by = NULL;
 	object_write(d, o);

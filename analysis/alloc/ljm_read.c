@@ -41,12 +41,6 @@ struct reader {
 
 enum { TRACES_MAX = 1 << 20 };
 
-static void *need(void *p)
-{
-	alloc_must(p, "a profile");
-	return p;
-}
-
 static uint64_t mix(uint64_t v)
 {
 	v *= 0x9e3779b97f4a7c15;
@@ -61,7 +55,7 @@ static void lfuncs_grow(struct reader *r)
 	size_t n = r->lfunc_slots;
 
 	r->lfunc_slots = n ? 2 * n : 256;
-	r->lfunc = need(calloc(r->lfunc_slots, sizeof(*r->lfunc)));
+	r->lfunc = alloc_zeroed(r->lfunc_slots, sizeof(*r->lfunc), "a profile");
 	for (size_t i = 0; i < n; i++) {
 		size_t k = mix(old[i].addr) & (r->lfunc_slots - 1);
 
@@ -149,8 +143,7 @@ static uint32_t symbol_keep(struct reader *r, const struct ljs_symbol *s)
 		while (i < r->l->aliases && r->l->alias[i] != keep.name)
 			i++;
 		if (i == r->l->aliases) {
-			r->l->alias = need(
-				realloc(r->l->alias, (i + 1) * sizeof(*r->l->alias)));
+			r->l->alias = alloc_more(r->l->alias, i + 1, sizeof(*r->l->alias), "a profile");
 			r->l->alias[r->l->aliases++] = keep.name;
 		}
 		keep.alias = (uint32_t)i + 1;
@@ -174,7 +167,7 @@ static void symbol_add(void *ctx, const struct ljs_symbol *s)
 			break;
 		if (r->cfuncs == r->cfunc_room) {
 			r->cfunc_room = 2 * r->cfunc_room + 256;
-			r->cfunc = need(realloc(r->cfunc, r->cfunc_room * sizeof(*r->cfunc)));
+			r->cfunc = alloc_more(r->cfunc, r->cfunc_room, sizeof(*r->cfunc), "a profile");
 		}
 		r->cfunc[r->cfuncs++] = (struct named){ s->addr, symbol_keep(r, s) };
 		break;
@@ -185,7 +178,7 @@ static void symbol_add(void *ctx, const struct ljs_symbol *s)
 			size_t had = r->traces;
 
 			r->traces = 2 * (size_t)s->addr + 64;
-			r->trace = need(realloc(r->trace, r->traces * sizeof(*r->trace)));
+			r->trace = alloc_more(r->trace, r->traces, sizeof(*r->trace), "a profile");
 			memset(r->trace + had, 0, (r->traces - had) * sizeof(*r->trace));
 		}
 		r->trace[s->addr] = symbol_keep(r, s) + 1;
@@ -276,7 +269,7 @@ static void places_grow(struct reader *r)
 	size_t n = r->place_slots;
 
 	r->place_slots = n ? 2 * n : 1024;
-	r->place = need(calloc(r->place_slots, sizeof(*r->place)));
+	r->place = alloc_zeroed(r->place_slots, sizeof(*r->place), "a profile");
 	for (size_t i = 0; i < n; i++) {
 		size_t k = mix(old[i].addr ^ old[i].line << 48) & (r->place_slots - 1);
 
@@ -325,7 +318,7 @@ static void lives_grow(struct reader *r)
 	size_t n = r->live_slots;
 
 	r->live_slots = n ? 2 * n : 1 << 16;
-	r->live = need(calloc(r->live_slots, sizeof(*r->live)));
+	r->live = alloc_zeroed(r->live_slots, sizeof(*r->live), "a profile");
 	for (size_t i = 0; i < n; i++) {
 		size_t k = live_home(old[i].addr, r->live_slots - 1);
 

@@ -21,18 +21,12 @@ struct alloc_strings {
 	size_t slots, n;
 };
 
-static void *need(void *p)
-{
-	alloc_must(p, "a log of allocations");
-	return p;
-}
-
 static void *room(void *array, size_t *cap, size_t n, size_t size)
 {
 	if (n < *cap)
 		return array;
 	*cap = *cap ? *cap + *cap / 2 : 256;
-	return need(realloc(array, *cap * size));
+	return alloc_more(array, *cap, size, "a log of allocations");
 }
 
 /* ---- strings -------------------- */
@@ -44,7 +38,7 @@ static void *keep(struct alloc_strings *s, size_t len)
 	len = (len + 7) & ~(size_t)7;
 	if (!s->chunk || s->used + len > s->size) {
 		size_t size = sizeof(struct chunk) + (len > CHUNK ? len : CHUNK);
-		struct chunk *c = need(malloc(size));
+		struct chunk *c = alloc_more(NULL, size, 1, "a log of allocations");
 
 		c->next = s->chunk;
 		s->chunk = c;
@@ -62,7 +56,7 @@ static void strings_grow(struct alloc_strings *s)
 	size_t n = s->slots;
 
 	s->slots = n ? n * 2 : 1024;
-	s->slot = need(calloc(s->slots, sizeof(*s->slot)));
+	s->slot = alloc_zeroed(s->slots, sizeof(*s->slot), "a log of allocations");
 	for (size_t i = 0; i < n; i++) {
 		size_t k;
 
@@ -105,9 +99,9 @@ const char *alloc_string(struct alloc_log *l, const char *s)
 
 struct alloc_log *alloc_log_create(void)
 {
-	struct alloc_log *l = need(calloc(1, sizeof(*l)));
+	struct alloc_log *l = alloc_zeroed(1, sizeof(*l), "a log of allocations");
 
-	l->strings = need(calloc(1, sizeof(*l->strings)));
+	l->strings = alloc_zeroed(1, sizeof(*l->strings), "a log of allocations");
 	alloc_stack_add(l, &(struct alloc_stack){ .source = ALLOC_INTERNAL });
 	return l;
 }
@@ -201,7 +195,7 @@ uint16_t alloc_thread(struct alloc_log *l, int tid)
 	}
 	if (l->tids == UINT16_MAX)
 		return 0;
-	l->tid = need(realloc(l->tid, (l->tids + 1) * sizeof(*l->tid)));
+	l->tid = alloc_more(l->tid, l->tids + 1, sizeof(*l->tid), "a log of allocations");
 	l->tid[l->tids] = tid;
 	return (uint16_t)l->tids++;
 }

@@ -41,12 +41,6 @@ struct report {
 	size_t slots;
 };
 
-static void *need(void *p)
-{
-	alloc_must(p, "a report");
-	return p;
-}
-
 static uint64_t pair_hash(uint32_t by, uint32_t made, uint8_t what)
 {
 	uint64_t h = ((uint64_t)by << 32 | made) * 0x9e3779b97f4a7c15 + what;
@@ -58,7 +52,7 @@ static void pairs_grow(struct report *r)
 {
 	free(r->slot);
 	r->slots = r->slots ? 2 * r->slots : 1024;
-	r->slot = need(calloc(r->slots, sizeof(*r->slot)));
+	r->slot = alloc_zeroed(r->slots, sizeof(*r->slot), "a report");
 	for (size_t i = 0; i < r->pairs; i++) {
 		size_t k = pair_hash(r->pair[i].by, r->pair[i].made, r->pair[i].what) &
 			   (r->slots - 1);
@@ -84,7 +78,7 @@ static struct pair *pair_of(struct report *r, uint32_t by, uint32_t made, uint8_
 	}
 	if (r->pairs == r->pairs_room) {
 		r->pairs_room = r->pairs_room ? 2 * r->pairs_room : 256;
-		r->pair = need(realloc(r->pair, r->pairs_room * sizeof(*r->pair)));
+		r->pair = alloc_more(r->pair, r->pairs_room, sizeof(*r->pair), "a report");
 	}
 	r->pair[r->pairs] = (struct pair){ .by = by, .made = made, .what = what };
 	r->slot[k] = (uint32_t)r->pairs + 1;
@@ -106,10 +100,10 @@ static int by_text(const void *a, const void *b)
 
 static void find_places(struct report *r)
 {
-	uint32_t *order = need(malloc((r->l->stacks + 1) * sizeof(*order)));
+	uint32_t *order = alloc_more(NULL, r->l->stacks + 1, sizeof(*order), "a report");
 
-	r->place_of = need(calloc(r->l->stacks + 1, sizeof(*r->place_of)));
-	r->place = need(calloc(r->l->stacks + 1, sizeof(*r->place)));
+	r->place_of = alloc_zeroed(r->l->stacks + 1, sizeof(*r->place_of), "a report");
+	r->place = alloc_zeroed(r->l->stacks + 1, sizeof(*r->place), "a report");
 	for (uint32_t i = 0; i < r->l->stacks; i++) {
 		alloc_where(r->l, i);
 		order[i] = i;
@@ -133,7 +127,7 @@ static void count(struct report *r, const struct alloc_query *q)
 	bool lines = r->l->moments != 0;
 
 	for (int i = 0; i <= ALLOC_FREE; i++)
-		r->entry[i] = need(calloc(r->l->stacks + 1, sizeof(**r->entry)));
+		r->entry[i] = alloc_zeroed(r->l->stacks + 1, sizeof(**r->entry), "a report");
 	for (size_t i = q->from; i < q->to; i++) {
 		const struct alloc_event *e = &r->l->event[i];
 		uint32_t by = lines ? r->place_of[e->stack] : e->stack, made;
@@ -232,7 +226,7 @@ static int by_string(const void *a, const void *b)
 
 static void overrides(struct report *r, uint32_t by, uint8_t what)
 {
-	const char **name = need(malloc((r->pairs + 1) * sizeof(*name)));
+	const char **name = alloc_more(NULL, r->pairs + 1, sizeof(*name), "a report");
 	bool lines = r->l->moments != 0;
 	size_t n = 0;
 
@@ -257,7 +251,7 @@ static void overrides(struct report *r, uint32_t by, uint8_t what)
 
 static void list(struct report *r, const char *title, uint8_t what)
 {
-	uint32_t *order = need(malloc((r->l->stacks + 1) * sizeof(*order)));
+	uint32_t *order = alloc_more(NULL, r->l->stacks + 1, sizeof(*order), "a report");
 	size_t n = 0;
 	char plus[32], minus[32];
 
@@ -296,7 +290,7 @@ static int by_held(const void *a, const void *b)
 
 static void summary(struct report *r)
 {
-	uint32_t *order = need(malloc((r->places + 1) * sizeof(*order)));
+	uint32_t *order = alloc_more(NULL, r->places + 1, sizeof(*order), "a report");
 	char buf[32];
 	size_t n = 0;
 

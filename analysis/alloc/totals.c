@@ -26,12 +26,6 @@ struct sum {
 	size_t slots, room;
 };
 
-static void *need(void *p)
-{
-	alloc_must(p, "totals");
-	return p;
-}
-
 /* ---- groups -------------------- */
 
 /* Objects of a language say what they are, as long as they live. */
@@ -73,8 +67,8 @@ static uint32_t group_new(struct sum *s, const char *name, uint32_t stack, const
 
 	if (t->n == s->room) {
 		s->room = s->room ? 2 * s->room : 256;
-		t->group = need(realloc(t->group, s->room * sizeof(*t->group)));
-		s->key = need(realloc(s->key, s->room * sizeof(*s->key)));
+		t->group = alloc_more(t->group, s->room, sizeof(*t->group), "totals");
+		s->key = alloc_more(s->key, s->room, sizeof(*s->key), "totals");
 	}
 	s->key[t->n] = key;
 	t->group[t->n] = (struct alloc_group){ .name = name, .stack = stack };
@@ -85,7 +79,7 @@ static void slots_grow(struct sum *s)
 {
 	free(s->slot);
 	s->slots = s->slots ? 4 * s->slots : 1024;
-	s->slot = need(calloc(s->slots, sizeof(*s->slot)));
+	s->slot = alloc_zeroed(s->slots, sizeof(*s->slot), "totals");
 	for (uint32_t i = 0; i < s->t->n; i++) {
 		size_t k = (uintptr_t)s->key[i] / 8 * 0x9e3779b1u & (s->slots - 1);
 
@@ -289,10 +283,10 @@ static void curve(struct sum *s)
 {
 	struct alloc_totals *t = s->t;
 	size_t n = s->q->to - s->q->from, next = 0;
-	uint32_t *rank = need(calloc(t->n + 1, sizeof(*rank)));	/* in owner, + 1; 0 = not there */
+	uint32_t *rank = alloc_zeroed(t->n + 1, sizeof(*rank), "totals");	/* in owner, + 1; 0 = not there */
 	uint64_t *live;
 
-	t->owner = need(malloc((t->n + 1) * sizeof(*t->owner)));
+	t->owner = alloc_more(NULL, t->n + 1, sizeof(*t->owner), "totals");
 	for (uint32_t i = 0; i < t->n; i++)
 		t->owner[i] = i;
 	sort_group = t->group;
@@ -301,10 +295,10 @@ static void curve(struct sum *s)
 	for (unsigned i = 0; i < t->owners; i++)
 		rank[t->owner[i]] = i + 1;
 	t->points = s->q->points < n ? s->q->points : (unsigned)n;
-	t->point = need(calloc(t->points + 1, sizeof(*t->point)));
-	t->point_event = need(calloc(t->points + 1, sizeof(*t->point_event)));
-	t->curve = need(calloc((size_t)(t->points + 1) * (t->owners + 1), sizeof(*t->curve)));
-	live = need(calloc(t->owners + 1, sizeof(*live)));
+	t->point = alloc_zeroed(t->points + 1, sizeof(*t->point), "totals");
+	t->point_event = alloc_zeroed(t->points + 1, sizeof(*t->point_event), "totals");
+	t->curve = alloc_zeroed((size_t)(t->points + 1) * (t->owners + 1), sizeof(*t->curve), "totals");
+	live = alloc_zeroed(t->owners + 1, sizeof(*live), "totals");
 	for (size_t i = s->q->from; i < s->q->to; i++) {
 		const struct alloc_event *e = &s->l->event[i];
 		size_t was = ended_by(s, e);
@@ -343,9 +337,9 @@ static int by_live(const void *a, const void *b)
 
 static void sort(struct alloc_totals *t)
 {
-	uint32_t *order = need(malloc((t->n + 1) * sizeof(*order))),
-		 *to = need(malloc((t->n + 1) * sizeof(*to)));
-	struct alloc_group *sorted = need(malloc((t->n + 1) * sizeof(*sorted)));
+	uint32_t *order = alloc_more(NULL, t->n + 1, sizeof(*order), "totals"),
+		 *to = alloc_more(NULL, t->n + 1, sizeof(*to), "totals");
+	struct alloc_group *sorted = alloc_more(NULL, t->n + 1, sizeof(*sorted), "totals");
 
 	for (uint32_t i = 0; i < t->n; i++)
 		order[i] = i;
@@ -372,8 +366,8 @@ struct err *alloc_totals_make(struct alloc_log *l, const struct alloc_query *q,
 	*ret = (struct alloc_totals){ .all = { .name = "all" } };
 	range.to = q->to < l->n ? q->to : l->n;
 	range.from = q->from < range.to ? q->from : range.to;
-	s.of_stack = need(calloc(l->stacks + 1, sizeof(*s.of_stack)));
-	s.of_thread = need(calloc(UINT16_MAX + 1, sizeof(*s.of_thread)));
+	s.of_stack = alloc_zeroed(l->stacks + 1, sizeof(*s.of_stack), "totals");
+	s.of_thread = alloc_zeroed(UINT16_MAX + 1, sizeof(*s.of_thread), "totals");
 	first_pass(&s);
 	add_up(ret);
 	for (size_t i = 0; i < ret->n; i++)

@@ -1,5 +1,5 @@
 /*
- * diff.h - lint: fragment of the room's: comparing two moments, of a recording (diff.c) or of a log
+ * diff.h - comparing two moments, of a recording (diff.c) or of a log
  * (log_changes.c).
  */
 #ifndef ANALYSIS_HEAP_DIFF_H

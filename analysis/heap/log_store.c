@@ -40,12 +40,6 @@ static struct log_store *log_of(const struct heap_store *st)
 	return (struct log_store *)(uintptr_t)st;
 }
 
-static void *need(void *p)
-{
-	alloc_must(p, "a log");
-	return p;
-}
-
 /* ---- types -------------------- */
 
 static const struct symbols_type *type_find(const struct log_store *s, struct audit_text hint)
@@ -71,7 +65,7 @@ const struct symbols_type *heap_log_type(const struct heap_store *st, struct aud
 	}
 	if (s->names == 1000)
 		return NULL;	/* no program has so many types that somebody logs */
-	s->named = need(realloc(s->named, (s->names + 1) * sizeof(*s->named)));
+	s->named = alloc_more(s->named, s->names + 1, sizeof(*s->named), "a log");
 	s->named[s->names] = (struct named){ hint, type_find(s, hint) };
 	return s->named[s->names++].type;
 }
@@ -224,7 +218,7 @@ static struct err *types_choose(struct log_store *s, const char *types)
 
 static const char *label_of(const struct audit_message *m)
 {
-	char *label = need(malloc(m->name.n + 1));
+	char *label = alloc_more(NULL, m->name.n + 1, 1, "a log");
 
 	for (size_t i = 0; i < m->name.n; i++)
 		label[i] = m->name.p[i] >= 32 && m->name.p[i] < 127 ? m->name.p[i] : '?';
@@ -238,7 +232,7 @@ static void moments_make(struct log_store *s)
 
 	for (size_t i = 0; i < s->l.n; i++)
 		n += s->l.message[i].kind == AUDIT_EVENT;
-	s->moment = need(calloc(n + 1, sizeof(*s->moment)));
+	s->moment = alloc_zeroed(n + 1, sizeof(*s->moment), "a log");
 	for (size_t i = 0; i < s->l.n; i++) {
 		if (s->l.message[i].kind == AUDIT_EVENT)
 			s->moment[s->st.moments++] =
@@ -246,7 +240,7 @@ static void moments_make(struct log_store *s)
 	}
 	if (!s->l.n || s->l.message[s->l.n - 1].kind != AUDIT_EVENT)
 		s->moment[s->st.moments++] =
-			(struct heap_moment){ s->l.n + 1, need(strdup("end of the log")) };
+			(struct heap_moment){ s->l.n + 1, alloc_text("end of the log", "a log") };
 	s->st.moment = s->moment;
 }
 
@@ -269,7 +263,7 @@ static struct err *log_go(struct heap_store *st, uint64_t event)
 static size_t log_read(struct heap_store *st, uint64_t addr, void *buf, size_t len)
 {
 	struct log_store *s = log_of(st);
-	bool few[256], *known = len <= sizeof(few) ? few : need(malloc(len));
+	bool few[256], *known = len <= sizeof(few) ? few : alloc_more(NULL, len, 1, "a log");
 	size_t n = 0;
 
 	audit_memory_read(s->memory, s->before, addr, buf, known, len);
@@ -312,7 +306,7 @@ static void blocks_make(struct log_store *s)
 	size_t n = 0;
 
 	s->blocks = 0;
-	s->block = need(realloc(s->block, (s->before + 1) * sizeof(*s->block)));
+	s->block = alloc_more(s->block, s->before + 1, sizeof(*s->block), "a log");
 	for (size_t i = 0; i < s->before; i++) {
 		if (s->l.message[i].kind == AUDIT_MEMORY)
 			s->block[n++] = (struct heap_block){ .addr = s->l.message[i].addr,
@@ -529,7 +523,7 @@ static struct err *log_fill(struct log_store *s, const char *path, const char *t
 struct err *heap_log_open(const char *path, const char *types, struct heap_store **ret,
 			  struct err **damage_ret)
 {
-	struct log_store *s = need(calloc(1, sizeof(*s)));
+	struct log_store *s = alloc_zeroed(1, sizeof(*s), "a log");
 	struct err *err;
 
 	*damage_ret = NULL;

@@ -1,5 +1,5 @@
 /*
- * recording.h - lint: fragment of the room's: what the files that read a recording share.
+ * recording.h - what the files that read a recording share.
  */
 #ifndef ANALYSIS_HEAP_RECORDING_H
 #define ANALYSIS_HEAP_RECORDING_H

@@ -1,5 +1,5 @@
 /*
- * shape.h - lint: fragment of the room's: containers of languages that are compiled.
+ * shape.h - containers of languages that are compiled.
  */
 #ifndef ANALYSIS_HEAP_SHAPE_H
 #define ANALYSIS_HEAP_SHAPE_H
