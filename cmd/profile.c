@@ -104,6 +104,14 @@ static void progress(void *ctx, const struct cpuprof_sofar *f)
 	struct shown *s = ctx;
 	double now = now_seconds();
 
+	if (f->naming) {
+		if (s->terminal || s->wait > 1)
+			fprintf(stderr, "%snames of code that the program made itself: %s%s",
+				s->terminal ? "\r" : "", "one more replay",
+				s->terminal ? "\033[K" : "\n");
+		s->any = s->terminal;
+		return;
+	}
 	if (now - s->last < (s->terminal ? 0.2 : s->wait))
 		return;
 	if (!s->terminal && !f->top[0].function)

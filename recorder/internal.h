@@ -155,6 +155,11 @@ struct err *rec_wait_task(struct recorder *rec, struct rec_task *t, int *status_
 /* The task that may run is stopped: note what has become of the others. */
 void rec_hear_others(struct recorder *rec);
 /*
+ * The same, for the order of turns alone: where there are so many tasks that the kernel takes long
+ * to look at all of them, not more often than a part of the time is spent on it.
+ */
+void rec_hear_soon(struct recorder *rec);
+/*
  * For whoever handles a stop: all is done, and t goes on in user mode, with a signal or 0.  The
  * main loop sees to it.
  */

@@ -106,8 +106,7 @@ static bool wait_parking(struct recorder *rec, uint64_t start)
 		if (!stopped && errno == ECHILD)
 			return false;
 		if (stopped) {
-			while (rec_wait_any(rec, false, false))
-				;
+			rec_hear_soon(rec);
 			asked = 0;
 			if (rec_others_ready(rec, NULL))
 				rec_park_hold(rec);
@@ -338,9 +337,8 @@ static struct err *run_on(struct recorder *rec, struct rec_task *t, int sig)
 		if (!wait_for(rec, t)) {
 			if (errno != EINTR)
 				return &err_gone;
-			while (t->state == TASK_RUNNING && rec->tasks_n > 1 &&
-			       rec_wait_any(rec, false, false))
-				;
+			if (t->state == TASK_RUNNING)
+				rec_hear_soon(rec);
 		}
 		if (t->state == TASK_RUNNING && !asked && is_wanted(rec, t, start))
 			asked = rec_interrupt(t);
@@ -594,9 +592,7 @@ struct err *rec_loop(struct recorder *rec)
 		struct err *err;
 
 		/* See who woke up, now and then even when the current task never sleeps. */
-		if (rec->tasks_n > 1)
-			while (rec_wait_any(rec, false, false))
-				;
+		rec_hear_soon(rec);
 		t = pick(rec);
 		if (!t) {
 			if (!wait_for_turn(rec))

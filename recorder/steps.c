@@ -71,7 +71,7 @@ struct err *rec_run_steps(struct recorder *rec, struct rec_task *t, int sig)
 		if (!(regs.eflags & TRAP_FLAG))
 			step_hide(t->tid, code);
 		if (now - start > SLICE_NS)
-			rec_hear_others(rec);
+			rec_hear_soon(rec);
 		if (is_ours(t))
 			continue;	/* nobody stays there */
 		if (!(t->deferred_n && now - t->deferred_ns >= t->patience_ns) &&

@@ -334,6 +334,7 @@ struct recorder {
 	struct rec_task *tasks;		/* round-robin list */
 	struct rec_task *hash[HASH];
 	unsigned tasks_n;
+	uint64_t hear_ns;		/* see rec_hear_soon(): not before */
 	uint32_t serial;
 	struct rec_task *entered;	/* in a call whose ENTER is not written yet: at most one */
 	struct rec_task *current;	/* had the CPU last */

@@ -108,6 +108,23 @@ static bool wait_any_other(struct recorder *rec)
 	return rec->tasks_n > 1 && rec_wait_any(rec, false, false);
 }
 
+void rec_hear_soon(struct recorder *rec)
+{
+	enum { MANY = 48, SHARE = 8 };
+	uint64_t start;
+
+	if (rec->tasks_n < MANY) {
+		rec_hear_others(rec);
+		return;
+	}
+	start = now_ns();
+	if (start < rec->hear_ns)
+		return;
+	rec_hear_others(rec);
+	rec->hear_ns = now_ns();
+	rec->hear_ns += SHARE * (rec->hear_ns - start);
+}
+
 void rec_hear_others(struct recorder *rec)
 {
 	rec_term_check(rec);

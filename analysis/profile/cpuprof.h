@@ -118,6 +118,7 @@ struct err *cpuprof_load(struct cpuprof *p, int fd) __must_check;
 /* Of all passes that run; functions by their own samples, the first of them first. */
 enum { CPUPROF_SOFAR = 8 };
 struct cpuprof_sofar {
+	bool naming;			/* all passes are over, a replay for names begins */
 	unsigned pass, passes;		/* so many are over */
 	uint64_t event, events;		/* done, of all passes */
 	uint64_t samples, weight;

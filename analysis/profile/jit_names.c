@@ -119,6 +119,8 @@ struct err *jit_names(const char *trace, const struct cpuprof_options *o, struct
 	struct err *err = NULL;
 	size_t n = 0;
 
+	if (worth && o->progress)
+		o->progress(o->ctx, &(struct cpuprof_sofar){ .naming = true });
 	if (worth)
 		err = jit_collect(trace, &jo, &r.log);
 	if (!err && worth)
