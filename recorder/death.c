@@ -155,6 +155,8 @@ void rec_task_remove(struct recorder *rec, struct rec_task *t)
 	rec_task_call_drop(&t->restart);
 	rec_filters_drop(&t->filters);
 	free(t->filters_new);
+	free(t->deferred.info);
+	free(t->resent.info);
 	if (t->ticks_fd > 0)
 		close(t->ticks_fd);
 	if (t->scratch)

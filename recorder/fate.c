@@ -98,10 +98,10 @@ bool rec_signal_awaits(const struct rec_task *t, bool other_mask)
 {
 	uint64_t all = rec_signals_pending(t->tid) & (other_mask ? ~0ull : ~t->sigmask);
 
-	for (unsigned i = 0; i < t->deferred_n; i++)
-		all |= SIGBIT(t->deferred[i].si_signo);
-	for (unsigned i = 0; i < t->resent_n; i++)
-		all |= SIGBIT(t->resent[i].si_signo);
+	for (unsigned i = 0; i < t->deferred.n; i++)
+		all |= SIGBIT(t->deferred.info[i].si_signo);
+	for (unsigned i = 0; i < t->resent.n; i++)
+		all |= SIGBIT(t->resent.info[i].si_signo);
 	for (int sig = 1; sig <= 64; sig++) {
 		if ((all & SIGBIT(sig)) && is_noticed(t, sig))
 			return true;

@@ -151,8 +151,7 @@ static struct err *raise_sigsys(struct recorder *rec, struct rec_task *t, int co
 	TRY(skip_call(rec, t));
 	if (t->state != TASK_READY)
 		return NULL;
-	if (t->resent_n < DEFERRED_MAX)
-		t->resent[t->resent_n++] = info;
+	rec_signals_add(&t->resent, &info);
 	syscall(SYS_tgkill, t->pid, t->tid, SIGSYS);
 	return NULL;
 }

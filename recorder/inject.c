@@ -13,8 +13,8 @@ void rec_stash(void *ctx, pid_t tid, int sig, const siginfo_t *info)
 	struct rec_task *t = rec_task_find(ctx, tid);
 
 	(void)sig;
-	if (t && t->deferred_n < DEFERRED_MAX)
-		t->deferred[t->deferred_n++] = *info;
+	if (t)
+		rec_signals_add(&t->deferred, info);
 }
 
 struct err *rec_inject_by(struct rec_task *t, struct inject *in, int64_t *ret, long nr,

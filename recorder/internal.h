@@ -323,7 +323,9 @@ bool rec_signal_overdue(const struct rec_task *t);
 struct err *rec_signal_taken_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,
 				  struct regs *regs, int64_t ret);
 
-/* ---- hold.c ---------------------------------------------------------------------- */
+/* ---- waiting.c ------------------------------------------------------------------- */
+void rec_signals_add(struct rec_signals *s, const siginfo_t *info);
+void rec_signals_remove(struct rec_signals *s, unsigned i);
 /*
  * The signals that wait for t, which is stopped, are blocked for a while: its mask must be put back
  * before it makes a call. False: none waits, or t is dead; nothing is changed.

@@ -152,7 +152,7 @@ void rec_park_give(struct recorder *rec, struct rec_task *t)
 		return;
 	good = tell_parked(rec);
 	rec->park_runs = t && !t->parked ? t : NULL;
-	__atomic_store_n(&sh->allowed, good && !rec_others_ready(rec, t) && !(t && t->deferred_n),
+	__atomic_store_n(&sh->allowed, good && !rec_others_ready(rec, t) && !(t && t->deferred.n),
 			 __ATOMIC_SEQ_CST);
 	__atomic_store_n(&sh->token, t ? t->serial : 0, __ATOMIC_SEQ_CST);
 	if (!t && __atomic_load_n(&sh->waiting, __ATOMIC_SEQ_CST))
@@ -432,7 +432,7 @@ struct err *rec_park_resume(struct rec_task *t)
 {
 	struct regs regs;
 
-	if (t->deferred_n)
+	if (t->deferred.n)
 		rec_buffer_close(t);	/* they strike at its next call */
 	if (!t->park_waits)
 		return NULL;

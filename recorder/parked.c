@@ -69,11 +69,9 @@ static struct err *parked_signal(struct recorder *rec, struct rec_task *t, bool 
 		t->park_again = true;
 		return rec_go_on(rec, t, 0);
 	}
-	if (t->deferred_n < DEFERRED_MAX) {
-		if (!t->deferred_n)
-			t->deferred_ns = now_ns();
-		t->deferred[t->deferred_n++] = info;
-	}
+	if (!t->deferred.n)
+		t->deferred_ns = now_ns();
+	rec_signals_add(&t->deferred, &info);
 	if (turn)
 		return rec_go_on(rec, t, 0);
 	return make_again(t, &regs);

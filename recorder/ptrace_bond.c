@@ -25,8 +25,7 @@ enum { SIGCHLD_CODE = -7700 };
 
 void rec_pt_send(struct rec_task *t, const siginfo_t *info)
 {
-	if (t->resent_n < DEFERRED_MAX)
-		t->resent[t->resent_n++] = *info;
+	rec_signals_add(&t->resent, info);
 	syscall(SYS_tgkill, t->pid, t->tid, info->si_signo);
 }
 

@@ -82,7 +82,7 @@ static bool is_wanted(struct recorder *rec, struct rec_task *t, uint64_t start)
 {
 	uint64_t now = now_ns();
 
-	if (t->deferred_n && now - t->deferred_ns >= t->patience_ns)
+	if (t->deferred.n && now - t->deferred_ns >= t->patience_ns)
 		return true;
 	if (rec_slice_look_asleep(rec, now) && rec_buffer_asleep(t))
 		return true;
@@ -227,7 +227,7 @@ static struct err *settle_in_kernel(struct recorder *rec, struct rec_task *t)
 
 static struct err *run_user(struct recorder *rec, struct rec_task *t)
 {
-	if (t->deferred_n && !t->parked)
+	if (t->deferred.n && !t->parked)
 		rec_signals_resend(rec, t);
 	if (t->pt && rec_pt_before_user(rec, t))
 		return NULL;
@@ -237,13 +237,13 @@ static struct err *run_user(struct recorder *rec, struct rec_task *t)
 	TRY(rec_dispatch(t, true));
 	if (t->pt && rec_pt_steps(t))
 		return rec_pt_step(rec, t, 0);
-	if (rec->slices.steps && !t->deferred_n && !t->resent_n && !t->parked) {
+	if (rec->slices.steps && !t->deferred.n && !t->resent.n && !t->parked) {
 		unsigned steps = rec->slices.steps;
 
 		rec->slices.steps = 0;
 		return rec_walk(rec, t, steps);
 	}
-	if (rec->options->chaos && !t->deferred_n && !t->resent_n && rec_others_ready(rec, t)) {
+	if (rec->options->chaos && !t->deferred.n && !t->resent.n && rec_others_ready(rec, t)) {
 		unsigned steps = rec_chaos_steps(rec, t);
 
 		if (steps)
@@ -284,7 +284,7 @@ static bool hold_signals(struct rec_task *t, uint64_t *was)
 	struct regs regs;
 	struct err *err;
 
-	if (!t->has_own_time || !t->deferred_n || t->pt)
+	if (!t->has_own_time || !t->deferred.n || t->pt)
 		return false;
 	err = rec_regs_get(t, &regs, &where);
 	if (err || where == PATCH_IN_HOOK) {
@@ -313,7 +313,7 @@ static struct err *run_on(struct recorder *rec, struct rec_task *t, int sig)
 		rec_tick_often(rec, true);
 	if (rec->options->chaos && rec->tasks_n > 1)
 		rec_tick_in(rec, t->slice_ns);
-	else if (t->deferred_n)
+	else if (t->deferred.n)
 		rec_tick_in(rec, t->deferred_ns + t->patience_ns > start
 					 ? t->deferred_ns + t->patience_ns - start
 					 : 0);
@@ -377,7 +377,7 @@ static struct err *event_in_hook(struct recorder *rec, struct rec_task *t, struc
 	bool mine;
 
 	/* it does more than wait for memory to change; or there is a better place to end */
-	if ((ask == SLICE_PROBE && !t->deferred_n) ||
+	if ((ask == SLICE_PROBE && !t->deferred.n) ||
 	    (ask == SLICE_DUE && rec_slice_linger(rec, t))) {
 		if (rec_buffer_interrupted(regs))
 			TRY(tracee_regs_set(t->tid, regs));
@@ -388,7 +388,7 @@ static struct err *event_in_hook(struct recorder *rec, struct rec_task *t, struc
 
 		rec->slices.over = true;
 		/* never one that may be about to lay down the token, which the recorder has */
-		if (where == PATCH_IN_HOOK && !t->deferred_n && !parks &&
+		if (where == PATCH_IN_HOOK && !t->deferred.n && !parks &&
 		    !rec_buffer_interrupted(&copy))
 			steps = rec_slice_walk(rec, t);
 	}
@@ -417,14 +417,14 @@ static struct err *event_stop(struct recorder *rec, struct rec_task *t)
 	TRY(rec_regs_get(t, &regs, &where));
 	if (where != PATCH_NOWHERE)
 		return event_in_hook(rec, t, &regs, where, ask);
-	if (ask != SLICE_NONE && !t->deferred_n && rec_slice_waits(rec, t, regs.rip))
+	if (ask != SLICE_NONE && !t->deferred.n && rec_slice_waits(rec, t, regs.rip))
 		return rec_go_on(rec, t, 0);
 	spins = ask == SLICE_PROBE && rec_slice_spins(rec, t, &regs);
-	if (ask != SLICE_DUE && !spins && !t->deferred_n && !rec->options->chaos &&
+	if (ask != SLICE_DUE && !spins && !t->deferred.n && !rec->options->chaos &&
 	    !rec_not_moved(t, &regs))
 		return rec_go_on(rec, t, 0);
 	TRY(rec_name_point(rec, t, &named));
-	if (named && t->deferred_n)
+	if (named && t->deferred.n)
 		rec_signal_waited(t, false);	/* the signal comes now */
 	else if (named)
 		slice_over(rec, t);

@@ -254,11 +254,11 @@ static bool resent_take(struct rec_task *t, siginfo_t *info)
 {
 	if (info->si_code != SI_TKILL || (info->si_pid && info->si_pid != getpid()))
 		return false;
-	for (unsigned i = 0; i < t->resent_n; i++) {
-		if (t->resent[i].si_signo != info->si_signo)
+	for (unsigned i = 0; i < t->resent.n; i++) {
+		if (t->resent.info[i].si_signo != info->si_signo)
 			continue;
-		*info = t->resent[i];
-		memmove(&t->resent[i], &t->resent[i + 1], (--t->resent_n - i) * sizeof(*info));
+		*info = t->resent.info[i];
+		rec_signals_remove(&t->resent, i);
 		return true;
 	}
 	return false;
@@ -306,27 +306,26 @@ enum {
 	MUCH_NS = 50000000,
 	STANDING_MAX = 3,
 	FATAL_MAX_NS = 1000000000,
-	DEFERRED_MANY = DEFERRED_MAX / 4	/* these do not wait for more */
+	DEFERRED_MANY = 64	/* these do not wait for more */
 };
 
 void rec_signals_resend(struct recorder *rec, struct rec_task *t)
 {
 	(void)rec;
-	for (unsigned i = 0; i < t->deferred_n; i++) {
-		if (overtaken(t, t->deferred[i].si_signo))
+	for (unsigned i = 0; i < t->deferred.n; i++) {
+		if (overtaken(t, t->deferred.info[i].si_signo))
 			continue;
-		if (t->resent_n < DEFERRED_MAX)
-			t->resent[t->resent_n++] = t->deferred[i];
-		syscall(SYS_tgkill, t->pid, t->tid, t->deferred[i].si_signo);
+		rec_signals_add(&t->resent, &t->deferred.info[i]);
+		syscall(SYS_tgkill, t->pid, t->tid, t->deferred.info[i].si_signo);
 	}
-	t->deferred_n = 0;
+	t->deferred.n = 0;
 	t->has_own_time = false;
 	t->fatal_ns = 0;
 }
 
 bool rec_signal_overdue(const struct rec_task *t)
 {
-	return t->deferred_n && t->fatal_ns && now_ns() - t->fatal_ns > FATAL_MAX_NS;
+	return t->deferred.n && t->fatal_ns && now_ns() - t->fatal_ns > FATAL_MAX_NS;
 }
 
 void rec_signal_waited(struct rec_task *t, bool found)
@@ -348,7 +347,7 @@ static uint64_t own_time_due(struct rec_task *t, bool not_moved)
 {
 	uint64_t took = now_ns() - t->signal_ns;
 
-	if (took > MUCH_NS || (not_moved ? took < SLOW_NS : t->deferred_n > 0))
+	if (took > MUCH_NS || (not_moved ? took < SLOW_NS : t->deferred.n > 0))
 		return 0;
 	if (!not_moved) {
 		if (t->ran_ns < took / 8 || t->ran_ns < STOP_NS)
@@ -370,8 +369,8 @@ bool rec_signal_standing(const struct rec_task *t)
  */
 static bool is_pending(struct rec_task *t, const siginfo_t *info)
 {
-	for (unsigned i = 0; i < t->deferred_n; i++) {
-		siginfo_t *d = &t->deferred[i];
+	for (unsigned i = 0; i < t->deferred.n; i++) {
+		siginfo_t *d = &t->deferred.info[i];
 
 		if (d->si_signo != info->si_signo)
 			continue;
@@ -392,10 +391,10 @@ static struct err *defer(struct recorder *rec, struct rec_task *t, const siginfo
 {
 	bool named = false;
 
-	if (!t->deferred_n)
+	if (!t->deferred.n)
 		t->deferred_ns = now_ns();
 	if (!is_pending(t, info))
-		t->deferred[t->deferred_n++] = *info;
+		rec_signals_add(&t->deferred, info);
 	if (rec->options->chaos)
 		t->patience_ns = rec_random(rec, 2) ? 0 : rec_random(rec, PATIENCE_MAX_NS);
 	else if (!t->patience_ns && t->impatient++ % TRY_AGAIN == TRY_AGAIN - 1)
@@ -403,7 +402,7 @@ static struct err *defer(struct recorder *rec, struct rec_task *t, const siginfo
 	rec_buffer_close(t);	/* its next call will be a point that has a name */
 	TRY(rec_buffer_resume(rec, t, regs));
 	if (where != PATCH_NOWHERE ||
-	    (now_ns() - t->deferred_ns < t->patience_ns && t->deferred_n < DEFERRED_MANY))
+	    (now_ns() - t->deferred_ns < t->patience_ns && t->deferred.n < DEFERRED_MANY))
 		return rec_go_on(rec, t, 0);
 	rec_signal_waited(t, false);
 	TRY(rec_name_point(rec, t, &named));
@@ -570,7 +569,7 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 	else
 		place = sync ? TRACE_AT_FAULT : TRACE_AT_NOWHERE;
 	if (fate == FATE_FATAL && !traced &&
-	    (place != TRACE_AT_NOWHERE || resent || t->deferred_n == DEFERRED_MAX))
+	    (place != TRACE_AT_NOWHERE || resent))
 		return deliver_fatal(rec, t, sig, &info, place, &regs);
 	if (fate == FATE_FATAL && !traced && !t->fatal_ns)
 		t->fatal_ns = now_ns();
@@ -578,12 +577,12 @@ struct err *rec_signal_stop(struct recorder *rec, struct rec_task *t, int sig)
 			      (info.si_code != SI_KERNEL && info.si_code != SI_TIMER)
 		      ? 0
 		      : own_time_due(t, place == TRACE_AT_LAST || place == TRACE_AT_SYSCALL);
-	if (own && t->deferred_n < DEFERRED_MANY) {
+	if (own && t->deferred.n < DEFERRED_MANY) {
 		t->patience_ns = own;
 		t->has_own_time = true;
 		place = TRACE_AT_NOWHERE;
 	}
-	if (place == TRACE_AT_NOWHERE && t->deferred_n < DEFERRED_MAX)
+	if (place == TRACE_AT_NOWHERE)
 		return defer(rec, t, &info, &regs, where);
 	if (traced)
 		return show_tracer(rec, t, sig, &info, place, &regs);

@@ -203,7 +203,7 @@ bool rec_slice_linger(struct recorder *rec, const struct rec_task *t)
 {
 	struct rec_slices *s = &rec->slices;
 
-	if (t->hog < LINGER_HOG || s->lingers >= LINGERS_MAX || t->deferred_n || t->parked)
+	if (t->hog < LINGER_HOG || s->lingers >= LINGERS_MAX || t->deferred.n || t->parked)
 		return false;
 	if (!s->lingers && rec_random(rec, HOG_MAX) >= t->hog)
 		return false;
@@ -244,7 +244,7 @@ static bool walk_first(struct recorder *rec, const struct rec_task *t, uint64_t 
 {
 	struct rec_slices *s = &rec->slices;
 
-	if (s->walked || t->state != TASK_READY || t->deferred_n || t->parked ||
+	if (s->walked || t->state != TASK_READY || t->deferred.n || t->parked ||
 	    !rec_others_ready(rec, t))
 		return false;
 	if (!s->over_ns)

@@ -105,15 +105,15 @@ static bool waits_already(const struct rec_task *t)
 {
 	if (tracee_stop_kind(t->status) != STOP_SIGNAL)
 		return false;
-	for (unsigned i = 0; i < t->deferred_n; i++) {
+	for (unsigned i = 0; i < t->deferred.n; i++) {
 		siginfo_t info;
 
-		if (t->deferred[i].si_signo != WSTOPSIG(t->status) ||
+		if (t->deferred.info[i].si_signo != WSTOPSIG(t->status) ||
 		    ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) < 0 ||
-		    info.si_code != t->deferred[i].si_code)
+		    info.si_code != t->deferred.info[i].si_code)
 			continue;
 		if (info.si_signo < 32 || (info.si_code == SI_TIMER &&
-					   info.si_timerid == t->deferred[i].si_timerid))
+					   info.si_timerid == t->deferred.info[i].si_timerid))
 			return true;
 	}
 	return false;

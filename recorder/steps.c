@@ -74,7 +74,7 @@ struct err *rec_run_steps(struct recorder *rec, struct rec_task *t, int sig)
 			rec_hear_soon(rec);
 		if (is_ours(t))
 			continue;	/* nobody stays there */
-		if (!(t->deferred_n && now - t->deferred_ns >= t->patience_ns) &&
+		if (!(t->deferred.n && now - t->deferred_ns >= t->patience_ns) &&
 		    !(now - start > SLICE_NS && rec_others_ready(rec, t)))
 			continue;
 		TRY(rec_buffer_flush(rec, t, false));

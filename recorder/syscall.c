@@ -456,16 +456,16 @@ struct err *rec_syscall_entry(struct recorder *rec, struct rec_task *t)
 	call->stub = where == PATCH_MOVED;
 	if (is_vsyscall(&regs))
 		return vsyscall(rec, t);
-	if (t->deferred_n)
+	if (t->deferred.n)
 		rec_signal_waited(t, true);
-	if (t->deferred_n &&
+	if (t->deferred.n &&
 	    (t->park_again || rec_signal_standing(t) || waits_for_signals(call->nr)) &&
 	    !(rec->options->chaos && rec_random(rec, 2))) {
 		/*
 		 * They strike in the call, or behind it.  In front of one that waits for them they
 		 * would get lost: the program has looked already whether one came. */
 		rec_signals_resend(rec, t);
-	} else if (t->deferred_n) { /* asynchronous signals strike here, before the call */
+	} else if (t->deferred.n) { /* asynchronous signals strike here, before the call */
 		t->standing++;
 		TRY(rec_syscall_abort(rec, t, &regs));
 		return NULL;

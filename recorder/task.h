@@ -38,7 +38,7 @@
 #include "tracee/patch.h"
 #include "tracee/ptrace.h"
 
-enum { SPANS_MAX = 8192, DEFERRED_MAX = 256, SIGNALS = 65 };
+enum { SPANS_MAX = 8192, SIGNALS = 65 };
 
 /*
  * A range that maps a file (a write to the file shows in it, in private pages too as long as they
@@ -188,6 +188,12 @@ struct rec_policy {
 	uint64_t runtime, deadline, period;
 };
 
+/* In the order in which they came. */
+struct rec_signals {
+	siginfo_t *info;
+	unsigned n, room;
+};
+
 struct rec_task {
 	struct rec_task *next, *hash_next;
 	pid_t tid, pid;
@@ -229,10 +235,8 @@ struct rec_task {
 	uint64_t behind[REC_BEHIND];
 	unsigned behind_n;
 	bool at_syscall;	/* last is the rewound state in front of a syscall instruction */
-	siginfo_t deferred[DEFERRED_MAX];	/* signals that wait for the next system call */
-	unsigned deferred_n;
-	siginfo_t resent[DEFERRED_MAX];	/* ... sent again by tgkill: their true siginfo */
-	unsigned resent_n;
+	struct rec_signals deferred;	/* signals that wait for the next system call */
+	struct rec_signals resent;	/* ... sent again by tgkill: their true siginfo */
 	uint64_t sigmask;
 	uint64_t clear_tid, robust_list;
 	struct rec_scratch *scratch;	/* one of mm->scratch, or NULL */
