@@ -143,7 +143,7 @@ struct err *rec_task_cloned(struct recorder *rec, struct rec_task *parent)
 	}
 	/* ... since: its end will have an event, so it must be known */
 	if (err_catch(&err, ERR_GONE))
-		child->state = TASK_RUNNING;
+		rec_task_set(child, TASK_RUNNING);
 	TRY(err);
 	if (parent->started)
 		write_new_task(rec, parent, child, &req);

@@ -68,7 +68,7 @@ static void exit_settle(struct rec_task *t)
 
 static struct rec_task *same_mm(struct recorder *rec, const struct rec_task *t)
 {
-	for (struct rec_task *o = rec->tasks; o; o = o->next) {
+	for (struct rec_task *o = t->mm->users > 1 ? rec->tasks : NULL; o; o = o->next) {
 		if (o != t && o->mm == t->mm && !o->exiting)
 			return o;
 	}

@@ -91,7 +91,7 @@ void rec_task_call_drop(struct rec_call *call);
 /* A zombie, or gone.  A leader is not reported while other threads are there. */
 bool rec_task_is_dead(pid_t tid);
 bool rec_task_is_dying(pid_t tid);
-bool rec_others_ready(struct recorder *rec, const struct rec_task *t);
+bool rec_others_ready(const struct recorder *rec, const struct rec_task *t);
 struct rec_mm *rec_mm_create(void);
 struct rec_mm *rec_mm_copy(const struct rec_mm *mm);
 struct rec_scratch *rec_scratch_add(struct rec_mm *mm, uint64_t addr, uint64_t len, uint32_t owner);

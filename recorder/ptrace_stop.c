@@ -44,7 +44,7 @@ void rec_pt_hold(struct recorder *rec, struct rec_task *t, enum pt_stop stop, in
 	if (info)
 		pt->info = *info;
 	pt->real_status = t->status;
-	t->state = TASK_RUNNING;
+	rec_task_set(t, TASK_RUNNING);
 	rec_pt_unpatch(rec, t);
 	rec_pt_notify(rec, t, pt->tracer,
 		      stop == PT_GROUP && !pt->seized ? CLD_STOPPED : CLD_TRAPPED, code & 0x7f);

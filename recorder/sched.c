@@ -603,7 +603,7 @@ struct err *rec_loop(struct recorder *rec)
 		t->ended = false;
 		err = turn(rec, t);
 		if (err_catch(&err, ERR_GONE) && !t->ended)
-			t->state = TASK_RUNNING;	/* dying: wait for the news */
+			rec_task_set(t, TASK_RUNNING);	/* dying: wait for the news */
 		if (err)
 			return err;
 	}

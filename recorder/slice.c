@@ -267,10 +267,13 @@ struct rec_task *rec_slice_pick(struct recorder *rec, struct rec_task *current, 
 	if (ready && walk_first(rec, current, now))
 		return current;
 	/* from the next one on: of equal ones it is the first */
-	for (unsigned i = 0; i < rec->tasks_n; i++) {
+	for (unsigned i = 0, left = rec->ready_n; left && i < rec->tasks_n; i++) {
 		t = t && t->next ? t->next : rec->tasks;
-		if (t->state != TASK_RUNNING && (!best || t->v_ns < best->v_ns))
+		if (t->state == TASK_RUNNING)
+			continue;
+		if (!best || t->v_ns < best->v_ns)
 			best = t;
+		left--;
 	}
 	if (!best)
 		return NULL;
@@ -295,7 +298,8 @@ static uint64_t end_of_slice(const struct recorder *rec, const struct rec_task *
 
 	woken = woken > s->woken_ns ? woken : s->woken_ns;
 	woken = woken < s->alone_ns ? woken : s->alone_ns;
-	for (const struct rec_task *o = rec->tasks; o; o = o->next) {
+	for (const struct rec_task *o = rec_others_ready(rec, t) ? rec->tasks : NULL; o;
+	     o = o->next) {
 		uint64_t since, limit;
 
 		if (o == t || o->state == TASK_RUNNING)

@@ -212,7 +212,7 @@ static void first_task(struct recorder *rec)
 	t->mm = rec_mm_create();
 	t->files = rec_files_copy(NULL);
 	t->sighand = rec_sighand_copy(NULL);
-	t->state = TASK_RUNNING;
+	rec_task_set(t, TASK_RUNNING);
 	t->affinity = rec->affinity;
 	rec_policy_take(t);
 	t->every_call = rec->outer_filter && !rec->dispatch;

@@ -63,6 +63,8 @@ struct rec_task *rec_task_add(struct recorder *rec, pid_t tid, pid_t pid)
 	*p = t;
 	hash_add(rec, t);
 	rec->tasks_n++;
+	rec->ready_n++;
+	t->ready_n = &rec->ready_n;
 	return t;
 }
 
@@ -91,6 +93,7 @@ void rec_task_unlink(struct recorder *rec, struct rec_task *t)
 	*p = t->next;
 	hash_remove(rec, t);
 	rec->tasks_n--;
+	rec->ready_n -= t->state != TASK_RUNNING;
 	if (rec->current == t)
 		rec->current = NULL;
 	if (rec->first == t)
@@ -99,13 +102,9 @@ void rec_task_unlink(struct recorder *rec, struct rec_task *t)
 		rec->entered = NULL;
 }
 
-bool rec_others_ready(struct recorder *rec, const struct rec_task *t)
+bool rec_others_ready(const struct recorder *rec, const struct rec_task *t)
 {
-	for (const struct rec_task *o = rec->tasks; o; o = o->next) {
-		if (o != t && o->state != TASK_RUNNING)
-			return true;
-	}
-	return false;
+	return rec->ready_n > (t && t->state != TASK_RUNNING);
 }
 
 /* SIGKILL is on its way, or it is on its way out, or gone. */

@@ -195,11 +195,19 @@ struct rec_signals {
 };
 
 struct rec_task {
-	struct rec_task *next, *hash_next;
+	/* what lists of all tasks are searched for comes first: thousands of them stay in a cache */
+	struct rec_task *next;
+	enum task_state state;	/* rec_task_set() alone changes it */
+	unsigned *ready_n;	/* recorder.ready_n */
+	bool woke;		/* it is ready because it woke up, not because its slice ended */
+	uint64_t v_ns;		/* virtual time: slice.c */
+	uint64_t ready_ns;	/* since when it has been waiting for its turn: slice.c */
+	struct rec_pt *pt;	/* ptrace.h: another recorded task traces it */
+	struct rec_mm *mm;
+	struct rec_task *hash_next;
 	pid_t tid, pid;
 	struct rec_numbers *numbers;	/* in pid namespaces: numbers.c; NULL: not asked for yet */
 	uint32_t serial, made_by;	/* made_by: of the task that has made it, its parent */
-	enum task_state state;
 	int status;		/* STOPPED: what waitpid said */
 	bool vfork_sleeps;	/* waits in the kernel for its vfork child */
 	bool in_syscall, enter_written, exiting, exit_written, in_group_stop;
@@ -214,7 +222,6 @@ struct rec_task {
 	struct rec_filter *filters_new;	/* ... being installed */
 	bool started;		/* its first exec is done: what it does is recorded */
 	struct rec_policy policy;	/* size 0: the kernel has it as the program has: policy.c */
-	struct rec_mm *mm;
 	struct rec_files *files;
 	struct rec_sighand *sighand;
 	struct rec_call call;
@@ -264,8 +271,6 @@ struct rec_task {
 	cpu_set_t affinity;
 	uint64_t run_since_ns;	/* start of its time slice */
 	/* slice.c */
-	uint64_t v_ns;		/* virtual time */
-	uint64_t ready_ns;	/* since when it has been waiting for its turn */
 	uint64_t left_ns;	/* its slice ended then, and it could have gone on; 0: else */
 	uint64_t used_ns;	/* ... and had been so long */
 	uint64_t name_cost_ns;	/* what naming a point in it takes, about */
@@ -276,7 +281,6 @@ struct rec_task {
 	unsigned lock_vain;	/* ... so often in vain */
 	unsigned hog;		/* slices of its after which others could do hardly anything */
 	unsigned call_gap;	/* instructions from one of its calls to the next; 0: not known */
-	bool woke;		/* it is ready because it woke up, not because its slice ended */
 	/* park.c */
 	bool parked;		/* asleep in a call that the hook made */
 	bool park_waits;	/* ... woken up, stopped, and wants the token */
@@ -285,7 +289,6 @@ struct rec_task {
 	bool park_again;
 	unsigned park_place;
 	struct regs birth;	/* an early state, for the selectors */
-	struct rec_pt *pt;	/* ptrace.h: another recorded task traces it */
 	bool traced_outside;	/* it asked to be traced by a parent that is not recorded */
 	bool wait_pauses;	/* its next wait call sleeps in pause() */
 	bool dumpable_off;
@@ -331,13 +334,19 @@ struct rec_end {
 
 enum { HASH = 1024, WARNED_MAX = 64 };
 
+static inline void rec_task_set(struct rec_task *t, enum task_state state)
+{
+	*t->ready_n += (unsigned)(state != TASK_RUNNING) - (unsigned)(t->state != TASK_RUNNING);
+	t->state = state;
+}
+
 struct recorder {
 	const struct recorder_options *options;
 	struct trace_writer *writer;
 	struct trace_meta meta;
 	struct rec_task *tasks;		/* round-robin list */
 	struct rec_task *hash[HASH];
-	unsigned tasks_n;
+	unsigned tasks_n, ready_n;	/* ready_n: those that are not RUNNING */
 	uint64_t hear_ns;		/* see rec_hear_soon(): not before */
 	uint32_t serial;
 	struct rec_task *entered;	/* in a call whose ENTER is not written yet: at most one */

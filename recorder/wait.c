@@ -17,7 +17,7 @@ struct err *rec_resume(struct rec_task *t, int request, int sig)
 	if (t->ended)		/* its last stop has been heard of, and is handled first */
 		return NULL;
 	err = tracee_resume(t->tid, request, sig);
-	t->state = TASK_RUNNING;	/* when it is gone its death will be reported */
+	rec_task_set(t, TASK_RUNNING);	/* when it is gone its death will be reported */
 	err_catch(&err, ERR_GONE);
 	return err;
 }
@@ -34,7 +34,7 @@ void rec_task_stopped(struct rec_task *t, int status)
 {
 	if (tracee_stop_kind(status) == STOP_EVENT || tracee_stop_kind(status) == STOP_GROUP)
 		t->asked = false;
-	t->state = TASK_STOPPED;
+	rec_task_set(t, TASK_STOPPED);
 	t->status = status;
 	t->ended = tracee_stop_kind(status) == STOP_EXIT || tracee_stop_kind(status) == STOP_EXITED;
 }
@@ -42,7 +42,7 @@ void rec_task_stopped(struct rec_task *t, int status)
 void rec_task_ready(struct rec_task *t)
 {
 	if (!t->ended)
-		t->state = TASK_READY;
+		rec_task_set(t, TASK_READY);
 }
 
 void rec_note_status(struct recorder *rec, pid_t tid, int status)
