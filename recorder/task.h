@@ -195,7 +195,7 @@ struct rec_signals {
 };
 
 struct rec_task {
-	/* what all tasks are searched for comes first: thousands of them stay in a cache */
+	/* what all tasks are searched for, together */
 	struct rec_task *next;
 	enum task_state state;	/* rec_task_set() alone changes it */
 	unsigned *ready_n;	/* recorder.ready_n */
