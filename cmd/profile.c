@@ -106,9 +106,8 @@ static void progress(void *ctx, const struct cpuprof_sofar *f)
 
 	if (f->naming) {
 		if (s->terminal || s->wait > 1)
-			fprintf(stderr, "%snames of code that the program made itself: %s%s",
-				s->terminal ? "\r" : "", "one more replay",
-				s->terminal ? "\033[K" : "\n");
+			fprintf(stderr, s->terminal ? "\r%s\033[K" : "%s\n",
+				"names of code that the program made itself: one more replay");
 		s->any = s->terminal;
 		return;
 	}

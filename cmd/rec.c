@@ -67,7 +67,7 @@ static const struct option_set rec_set = {
 /* Could exec(2) run it?  The usual mistakes get a sentence of their own. */
 static struct err *check_program(const char *path)
 {
-	unsigned char ident[EI_NIDENT] = { 0 };
+	char ident[EI_NIDENT] = { 0 };
 	struct stat st;
 	int fd;
 	ssize_t n;
@@ -83,7 +83,7 @@ static struct err *check_program(const char *path)
 		return NULL;	/* executable but not readable: exec decides */
 	n = read(fd, ident, sizeof(ident));
 	close(fd);
-	if (n == sizeof(ident) && !memcmp(ident, ELFMAG, SELFMAG) && ident[EI_CLASS] == ELFCLASS32)
+	if (n == sizeof(ident) && recorder_is_32bit(ident))
 		return err_new(
 			ERR_UNSUPPORTED,
 			"cannot record %s: it is a 32-bit program; only x86-64 programs can be recorded",

@@ -17,6 +17,11 @@
 
 enum { HEAD = 256, SCRIPTS = 5 };	/* BINPRM_BUF_SIZE, and exec_binprm()'s depth, fs/exec.c */
 
+bool recorder_is_32bit(const char *head)
+{
+	return memcmp(head, ELFMAG, SELFMAG) == 0 && head[EI_CLASS] == ELFCLASS32;
+}
+
 /* Where the task's name for a file leads us. */
 static void as_seen(const struct rec_task *t, int dir, const char *name, char ret[PATH_MAX])
 {
@@ -64,8 +69,7 @@ bool rec_exec_foreign(struct recorder *rec, struct rec_task *t, struct rec_call 
 			break;
 		as_seen(t, AT_FDCWD, next, path);
 	}
-	if (memcmp(head, ELFMAG, SELFMAG) != 0 || head[EI_CLASS] != ELFCLASS32 ||
-	    faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) < 0)
+	if (!recorder_is_32bit(head) || faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) < 0)
 		return false;
 	if (rec_warn_once(rec, (uint64_t)SYS_execve << 32))
 		log_warn("%s cannot be recorded: it is a 32-bit program; to execute it is answered "

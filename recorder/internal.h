@@ -159,6 +159,8 @@ void rec_hear_others(struct recorder *rec);
  * to look at all of them, not more often than a part of the time is spent on it.
  */
 void rec_hear_soon(struct recorder *rec);
+/* So many tasks that the kernel takes long to look at all of them. */
+enum { TASKS_MANY = 48 };
 /*
  * For whoever handles a stop: all is done, and t goes on in user mode, with a signal or 0.  The
  * main loop sees to it.
@@ -324,6 +326,7 @@ struct err *rec_signal_taken_exit(struct recorder *rec, struct rec_task *t, stru
 				  struct regs *regs, int64_t ret);
 
 /* ---- waiting.c ------------------------------------------------------------------- */
+/* As the kernel keeps them: of those that are not real-time signals, the first of a kind alone. */
 void rec_signals_add(struct rec_signals *s, const siginfo_t *info);
 void rec_signals_remove(struct rec_signals *s, unsigned i);
 /*

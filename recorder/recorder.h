@@ -68,4 +68,7 @@ void recorder_child_end(struct recorder_child *child);
  */
 struct err *recorder_run(const struct recorder_options *options, int *status_ret) __must_check;
 
+/* Does an ELF file that cannot be recorded begin so?  EI_NIDENT bytes. */
+bool recorder_is_32bit(const char *head);
+
 #endif

@@ -258,11 +258,10 @@ static struct err *run_user(struct recorder *rec, struct rec_task *t)
  */
 static bool wait_for(struct recorder *rec, struct rec_task *t)
 {
-	/* then the kernel takes long to look at all of them; ticks will do */
-	enum { MANY = 48 };
 	int status;
 
-	if (rec->tasks_n > 1 && rec->tasks_n < MANY)
+	/* with so many ticks will do */
+	if (rec->tasks_n > 1 && rec->tasks_n < TASKS_MANY)
 		return rec_wait_any(rec, true, true);
 	rec_term_check(rec);
 	if (waitpid(t->tid, &status, __WALL) != t->tid)

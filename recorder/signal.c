@@ -34,7 +34,7 @@
 #include "tracee/mark.h"
 #include "tracee/own.h"
 
-enum { EFLAGS_TF = 1 << 8, EFLAGS_RF = 1 << 16, SIGFRAME_MAX = 64 << 10, SIGRTMIN_KERNEL = 32 };
+enum { EFLAGS_TF = 1 << 8, EFLAGS_RF = 1 << 16, SIGFRAME_MAX = 64 << 10 };
 
 static bool is_synchronous(int sig, const siginfo_t *info)
 {
@@ -363,20 +363,14 @@ bool rec_signal_standing(const struct rec_task *t)
 	return t->standing > STANDING_MAX;
 }
 
-/*
- * Like the kernel: one of a kind is pending, apart from real-time signals; and of those one of each
- * timer, which counts how often it would have sent another.
- */
-static bool is_pending(struct rec_task *t, const siginfo_t *info)
+/* Like the kernel: of a timer one is pending, which counts how often it would have sent another. */
+static bool is_counted(struct rec_task *t, const siginfo_t *info)
 {
 	for (unsigned i = 0; i < t->deferred.n; i++) {
 		siginfo_t *d = &t->deferred.info[i];
 
-		if (d->si_signo != info->si_signo)
-			continue;
-		if (info->si_signo < SIGRTMIN_KERNEL)
-			return true;
-		if (info->si_code == SI_TIMER && d->si_code == SI_TIMER &&
+		if (info->si_signo >= SIGRTMIN_KERNEL && d->si_signo == info->si_signo &&
+		    info->si_code == SI_TIMER && d->si_code == SI_TIMER &&
 		    info->si_timerid == d->si_timerid) {
 			d->si_overrun += info->si_overrun + 1;
 			return true;
@@ -393,7 +387,7 @@ static struct err *defer(struct recorder *rec, struct rec_task *t, const siginfo
 
 	if (!t->deferred.n)
 		t->deferred_ns = now_ns();
-	if (!is_pending(t, info))
+	if (!is_counted(t, info))
 		rec_signals_add(&t->deferred, info);
 	if (rec->options->chaos)
 		t->patience_ns = rec_random(rec, 2) ? 0 : rec_random(rec, PATIENCE_MAX_NS);

@@ -38,7 +38,7 @@
 #include "tracee/patch.h"
 #include "tracee/ptrace.h"
 
-enum { SPANS_MAX = 8192, SIGNALS = 65 };
+enum { SPANS_MAX = 8192, SIGNALS = 65, SIGRTMIN_KERNEL = 32 };
 
 /*
  * A range that maps a file (a write to the file shows in it, in private pages too as long as they

@@ -110,10 +110,10 @@ static bool wait_any_other(struct recorder *rec)
 
 void rec_hear_soon(struct recorder *rec)
 {
-	enum { MANY = 48, SHARE = 8 };
+	enum { SHARE = 8 };
 	uint64_t start;
 
-	if (rec->tasks_n < MANY) {
+	if (rec->tasks_n < TASKS_MANY) {
 		rec_hear_others(rec);
 		return;
 	}

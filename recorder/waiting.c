@@ -9,6 +9,10 @@
 
 void rec_signals_add(struct rec_signals *s, const siginfo_t *info)
 {
+	for (unsigned i = 0; info->si_signo < SIGRTMIN_KERNEL && i < s->n; i++) {
+		if (s->info[i].si_signo == info->si_signo)
+			return;
+	}
 	if (s->n == s->room) {
 		s->room = s->room * 2 + 4;
 		s->info = alloc_more(s->info, s->room, sizeof(*s->info), "signals that wait");

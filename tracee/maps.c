@@ -132,21 +132,23 @@ struct procmap_query {
 
 enum { VMA_READABLE = 1, VMA_WRITABLE = 2, VMA_EXECUTABLE = 4, VMA_SHARED = 8 };
 
-/* 0, or an errno: ENOENT where nothing is mapped, ENOTTY where the kernel knows no such request. */
-static int query(pid_t tid, uint64_t addr, struct tracee_map *ret)
+/* True: that is the answer.  False: the kernel cannot be asked, or there is no such task. */
+static bool query(pid_t tid, uint64_t addr, struct tracee_map *ret, bool *found)
 {
 	struct procmap_query q = { .size = sizeof(q), .query_addr = addr };
 	char path[64];
-	int fd, error;
+	bool answered;
+	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", tid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return errno;
-	error = ioctl(fd, _IOWR('f', 17, struct procmap_query), &q) < 0 ? errno : 0;
+		return false;
+	*found = ioctl(fd, _IOWR('f', 17, struct procmap_query), &q) == 0;
+	answered = *found || errno == ENOENT;
 	close(fd);
-	if (error)
-		return error;
+	if (!*found)
+		return answered;
 	*ret = (struct tracee_map){ .start = q.vma_start,
 				    .end = q.vma_end,
 				    .offset = q.vma_offset,
@@ -157,17 +159,15 @@ static int query(pid_t tid, uint64_t addr, struct tracee_map *ret)
 					    (q.vma_flags & VMA_WRITABLE ? PROT_WRITE : 0) |
 					    (q.vma_flags & VMA_EXECUTABLE ? PROT_EXEC : 0),
 				    .shared = q.vma_flags & VMA_SHARED };
-	return 0;
+	return true;
 }
 
 struct err *tracee_map_at(pid_t tid, uint64_t addr, struct tracee_map *ret, bool *found)
 {
 	const struct tracee_map *m;
 	struct tracee_maps maps;
-	int error = query(tid, addr, ret);
 
-	*found = !error;
-	if (!error || error == ENOENT)
+	if (query(tid, addr, ret, found))
 		return NULL;
 	TRY(tracee_maps_read(tid, &maps));
 	m = tracee_maps_find(&maps, addr);

@@ -283,7 +283,8 @@ static void curve(struct sum *s)
 {
 	struct alloc_totals *t = s->t;
 	size_t n = s->q->to - s->q->from, next = 0;
-	uint32_t *rank = alloc_zeroed(t->n + 1, sizeof(*rank), "totals");	/* in owner, + 1; 0 = not there */
+	/* in owner, + 1; 0 = not there */
+	uint32_t *rank = alloc_zeroed(t->n + 1, sizeof(*rank), "totals");
 	uint64_t *live;
 
 	t->owner = alloc_more(NULL, t->n + 1, sizeof(*t->owner), "totals");

@@ -1,6 +1,5 @@
 /*
- * diff.h - comparing two moments, of a recording (diff.c) or of a log
- * (log_changes.c).
+ * diff.h - comparing two moments, of a recording (diff.c) or of a log (log_changes.c).
  */
 #ifndef ANALYSIS_HEAP_DIFF_H
 #define ANALYSIS_HEAP_DIFF_H

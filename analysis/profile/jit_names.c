@@ -119,10 +119,11 @@ struct err *jit_names(const char *trace, const struct cpuprof_options *o, struct
 	struct err *err = NULL;
 	size_t n = 0;
 
-	if (worth && o->progress)
-		o->progress(o->ctx, &(struct cpuprof_sofar){ .naming = true });
-	if (worth)
+	if (worth) {
+		if (o->progress)
+			o->progress(o->ctx, &(struct cpuprof_sofar){ .naming = true });
 		err = jit_collect(trace, &jo, &r.log);
+	}
 	if (!err && worth)
 		jit_functions(r.log, &n);
 	for (size_t i = 0; n && i < p->samples; i++) {

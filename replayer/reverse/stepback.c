@@ -135,40 +135,6 @@ static unsigned candidates(struct replay *r, struct rp_task *t, uint64_t pc, uin
 	return n;
 }
 
-/*
- * Back from the last of very many executions: in a loop of code that a program made, where nothing
- * is counted in the process.  A stop for each, but that is less than one for each instruction.
- */
-static struct err *by_many(struct replay *r, const struct position *base,
-			   const struct rp_target *to, unsigned set, struct position *back,
-			   bool *found)
-{
-	struct position near = { 0 };
-	struct err *err = NULL;
-	uint64_t hits, steps;
-
-	position_copy(&near, base);
-	do {
-		err = count_hits(r, &near, to, set, HITS_CHECKPOINT, &hits);
-		if (err || rp_user_interrupt(INTERRUPT_GIVES_UP))
-			goto out;
-		if (hits <= HITS_CHECKPOINT)
-			break;
-		position_copy(&near, &timeline_of(r)->pos);
-		err = rp_checkpoint_take(r);
-	} while (!err);
-	position_add(&near, set, hits);
-	if (!err)
-		err = rp_count_steps(r, &near, to, STEPS_FAR, &steps, found, NULL);
-	if (!err && *found) {
-		position_copy(back, &near);
-		position_add(back, 0, steps - 1);
-	}
-out:
-	free(near.steps);
-	return err;
-}
-
 /* *often: a set of one that is executed more than HITS_MAX times on the way, or 0. */
 static struct err *by_candidates(struct replay *r, const struct position *base,
 				 const struct position *p, const struct rp_target *to,
@@ -257,11 +223,34 @@ static struct err *by_steps(struct replay *r, struct position *base, const struc
 		TRY(rp_approach(r, base, p, to, steps, found));
 		if (*found || rp_user_interrupt(INTERRUPT_GIVES_UP))
 			return NULL;
-		for (unsigned i = 0; i < STEPS_FAR; i++)
-			hits += often && pcs[i] == stops_of(r)->sets[often]->b[0].addr;
+		for (unsigned i = 0; often && i < STEPS_FAR; i++)
+			hits += pcs[i] == stops_of(r)->sets[often]->b[0].addr;
 		if (hits && hits < STEPS_FAR / STEPS_A_HIT)
 			return NULL;
 	}
+}
+
+/*
+ * From the last of very many executions, which is the new *base: in a loop of code that a program
+ * made, where nothing is counted in the process.  A stop for each, but that is less than one for
+ * each instruction.
+ */
+static struct err *by_many(struct replay *r, struct position *base, const struct rp_target *to,
+			   unsigned set, uint64_t *steps, bool *found)
+{
+	uint64_t hits;
+
+	for (;;) {
+		TRY(count_hits(r, base, to, set, HITS_CHECKPOINT, &hits));
+		if (rp_user_interrupt(INTERRUPT_GIVES_UP))
+			return NULL;
+		if (hits <= HITS_CHECKPOINT)
+			break;
+		position_copy(base, &timeline_of(r)->pos);
+		TRY(rp_checkpoint_take(r));
+	}
+	position_add(base, set, hits);
+	return rp_count_steps(r, base, to, STEPS_FAR, steps, found, NULL);
 }
 
 /*
@@ -298,12 +287,10 @@ static struct err *back_in_segment(struct replay *r, const struct position *p,
 		if (err || found)
 			goto out;
 		err = by_steps(r, &base, p, &to, often, &steps, &found);
-		if (!err && !found && !rp_user_interrupt(INTERRUPT_GIVES_UP)) {
-			err = by_many(r, &base, &to, often, back, &found);
-			if (err || found)
-				goto out;
+		if (!err && !found && !rp_user_interrupt(INTERRUPT_GIVES_UP))
+			err = by_many(r, &base, &to, often, &steps, &found);
+		if (!err && !found && !rp_user_interrupt(INTERRUPT_GIVES_UP))
 			err = by_steps(r, &base, p, &to, 0, &steps, &found);
-		}
 	}
 	if (!err && found) {
 		*none = steps == 0;

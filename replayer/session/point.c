@@ -294,16 +294,14 @@ out:
 static bool beginning(struct replay *r, const struct position *p, struct position *ret)
 {
 	const struct rp_checkpoint *near = rp_checkpoint_before(r, p, false), *c;
-	char *text;
 
 	position_copy(ret, p);
 	/* each takes three characters at least */
 	ret->steps_n = p->steps_n <= SHORT_BEGINNING / 3 ? p->steps_n - 1 : SHORT_BEGINNING / 3;
 	for (;; ret->steps_n--) {
-		bool fits;
+		char *text = text_of(r, ret);
+		bool fits = strlen(text) <= SHORT_BEGINNING;
 
-		text = text_of(r, ret);
-		fits = strlen(text) <= SHORT_BEGINNING;
 		free(text);
 		if (fits || !ret->steps_n)
 			break;
