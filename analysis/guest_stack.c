@@ -65,13 +65,17 @@ static void frame_add(struct leaks_stack *st, const struct leaks_frame *f)
 static void host_add(struct session *s, const struct guests_frame *f, uint64_t pc,
 		     struct leaks_stack *ret)
 {
-	struct symbols_frame name[16];
-	size_t n = s->jit ? jit_view_frames(s->jit, f->address, replay_where(s->r), name, 16) : 0;
-	bool jit = n > 0;
+	struct symbols_frame name[SYMBOLS_FRAMES_MAX];
+	size_t n = 0;
+	bool jit;
 
+	if (s->jit)
+		n = jit_view_frames(s->jit, f->address, replay_where(s->r), name,
+				    SYMBOLS_FRAMES_MAX);
+	jit = n > 0;
 	if (!jit)
-		n = symbols_lookup(s->sym, f->address, name, 16);
-	for (size_t i = 0; i < n && i < 16; i++)
+		n = symbols_lookup(s->sym, f->address, name, SYMBOLS_FRAMES_MAX);
+	for (size_t i = 0; i < n; i++)
 		frame_add(ret, &(struct leaks_frame){ .function = name[i].function,
 						      .file = name[i].file,
 						      .module = name[i].module,

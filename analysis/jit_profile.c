@@ -22,7 +22,7 @@
 #include "analysis/output/output.h"
 #include "base/bug.h"
 
-enum { FRAMES = 64 };
+enum { FRAMES = SYMBOLS_FRAMES_MAX };
 
 struct naming {
 	struct jit_log *l;

@@ -239,10 +239,10 @@ static size_t read_pages(void *ctx, const uint64_t *addr, void *const *buf, size
 static void host_frames(struct session *s, const struct guests_frame *f, size_t *n)
 {
 	struct memlog *m = s->log;
-	struct symbols_frame names[16];
-	size_t k = symbols_lookup(s->sym, f->address, names, 16);
+	struct symbols_frame names[SYMBOLS_FRAMES_MAX];
+	size_t k = symbols_lookup(s->sym, f->address, names, SYMBOLS_FRAMES_MAX);
 
-	for (size_t i = 0; i < k && i < 16 && *n < GUEST_FRAMES; i++)
+	for (size_t i = 0; i < k && *n < GUEST_FRAMES; i++)
 		m->guest[(*n)++] = (struct alloc_frame){ .function = names[i].function,
 							 .file = names[i].file,
 							 .module = names[i].module,

@@ -278,13 +278,16 @@ void session_frames(struct session *s, const struct symbols_pc *pc, size_t n, bo
 {
 	*ret = (struct leaks_stack){ 0 };
 	for (size_t i = skip_allocator && n > 1; i < n; i++) {
-		struct symbols_frame f[16];
-		size_t k = s->jit ? jit_view_frames(s->jit, pc[i].lookup, event, f, 16) : 0;
-		bool jit = k > 0;
+		struct symbols_frame f[SYMBOLS_FRAMES_MAX];
+		size_t k = 0;
+		bool jit;
 
+		if (s->jit)
+			k = jit_view_frames(s->jit, pc[i].lookup, event, f, SYMBOLS_FRAMES_MAX);
+		jit = k > 0;
 		if (!jit)
-			k = symbols_lookup(s->sym, pc[i].lookup, f, 16);
-		for (size_t j = 0; j < k && j < 16; j++) {
+			k = symbols_lookup(s->sym, pc[i].lookup, f, SYMBOLS_FRAMES_MAX);
+		for (size_t j = 0; j < k; j++) {
 			ret->frame = must(realloc(ret->frame, (ret->n + 1) * sizeof(*ret->frame)));
 			ret->frame[ret->n++] = (struct leaks_frame){ copy(f[j].function),
 								     copy(f[j].file),

@@ -130,8 +130,8 @@ static void json_guest(struct printing *p, struct backtrace *b, const struct gue
 
 static void json_host(struct printing *p, struct backtrace *b, const struct guests_frame *f)
 {
-	struct symbols_frame s[32];
-	size_t n = backtrace_names(b, f, s, 32);
+	struct symbols_frame s[SYMBOLS_FRAMES_MAX];
+	size_t n = backtrace_names(b, f, s, SYMBOLS_FRAMES_MAX);
 
 	for (size_t i = 0; i < n; i++) {
 		json_t *j = json_object();

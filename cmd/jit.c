@@ -52,7 +52,6 @@ static const struct option_set jit_set = {
 };
 
 static const char *const origin_name[] = { "object", "perf-map", "jitdump" };
-enum { FRAMES = 32 };
 
 struct listing {
 	const struct jit_cmd *o;
@@ -149,15 +148,23 @@ static void text_frames(const struct symbols_frame *f, size_t n)
 	}
 }
 
-static struct err *address_written(const struct listing *l, uint64_t addr, json_t *j)
+/* module: the file that is mapped there; NULL = none */
+static struct err *address_written(const struct listing *l, uint64_t addr, const char *module,
+				   json_t *j)
 {
 	char function[256];
 	uint64_t event;
 	struct err *err = jit_writer(l->log, addr, &event, function, sizeof(function));
 
 	if (err_catch(&err, ERR_USAGE)) {
-		if (!j)
-			puts("  not written to in the recording");
+		if (j)
+			return NULL;
+		fputs("  no name", stdout);
+		if (module) {
+			fputs(" in ", stdout);
+			text_plain(stdout, module);
+		}
+		puts("; not written to in the recording");
 		return NULL;
 	}
 	if (err)
@@ -176,13 +183,11 @@ static struct err *address_written(const struct listing *l, uint64_t addr, json_
 static struct err *address(const struct listing *l, uint64_t addr, json_t *all)
 {
 	const struct jit_function *now = jit_at(l->log, addr, l->event), *f;
-	struct symbols_frame frame[FRAMES];
-	size_t n_frames = jit_frames(l->log, addr, frame, FRAMES), n;
+	struct symbols_frame frame[SYMBOLS_FRAMES_MAX];
+	size_t n_frames = jit_frames(l->log, addr, frame, SYMBOLS_FRAMES_MAX), n;
 	json_t *j = all ? json_object() : NULL, *past = all ? json_array() : NULL;
 	struct err *err = NULL;
 
-	if (n_frames > FRAMES)
-		n_frames = FRAMES;
 	if (j)
 		json_object_set_new(j, "address", json_hex(addr));
 	else
@@ -202,7 +207,7 @@ static struct err *address(const struct listing *l, uint64_t addr, json_t *all)
 		json_object_set_new(j, "function",
 				    json_text(frame[0].function, strlen(frame[0].function)));
 	else if (!now)
-		err = address_written(l, addr, j);
+		err = address_written(l, addr, n_frames ? frame[0].module : NULL, j);
 	if (j) {
 		json_object_set_new(j, "functions", past);
 		json_array_append_new(all, j);

@@ -45,11 +45,11 @@ static void guest_frame(FILE *out, const struct guests_frame *f, unsigned n)
 static void host_frame(FILE *out, struct guests *g, const struct guests_show *show,
 		       const struct guests_frame *f, unsigned *n)
 {
-	struct symbols_frame s[32];
-	size_t names = show->names ? show->names(show->ctx, f, s, 32)
+	struct symbols_frame s[SYMBOLS_FRAMES_MAX];
+	size_t names = show->names ? show->names(show->ctx, f, s, SYMBOLS_FRAMES_MAX)
 				   : symbols_lookup(g->o.symbols, f->address, s, 32);
 
-	for (size_t i = 0; i < names && i < 32; i++) {
+	for (size_t i = 0; i < names; i++) {
 		const char *module = s[i].module ? strrchr(s[i].module, '/') : NULL;
 
 		if (show->only && show->only != *n + 1) {

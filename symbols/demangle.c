@@ -81,6 +81,20 @@ static void cut_parameters(char *s)
 	s[i] = 0;
 }
 
+/* "A::f(int) const::{lambda()#1}", from the space on: what qualifies a function in which the name is. */
+static bool within_qualified(const char *s)
+{
+	static const char *const words[] = { " ", "const", "volatile", "restrict", "&" };
+	size_t i;
+
+	do {
+		for (i = 0; i < 5 && strncmp(s, words[i], strlen(words[i])); i++)
+			;
+		s += i < 5 ? strlen(words[i]) : 0;
+	} while (i < 5);
+	return !strncmp(s, "::", 2);
+}
+
 /* Where the name begins: behind the last space outside of brackets, unless an operator has come. */
 static size_t name_start(const char *s)
 {
@@ -95,7 +109,7 @@ static size_t name_start(const char *s)
 			depth++;
 		else if (strchr(">)}]", s[i]) && depth)
 			depth--;
-		else if (s[i] == ' ' && !depth)
+		else if (s[i] == ' ' && !depth && !within_qualified(s + i))
 			start = i + 1;
 	}
 	return start;

@@ -135,15 +135,17 @@ const struct ix_range *die_ranges(const struct die *die, size_t *n_ret)
 	return r + first;
 }
 
-bool die_covers(const struct die *die, uint64_t pc)
+uint64_t die_covers(const struct die *die, uint64_t pc)
 {
+	uint64_t least = 0;
 	size_t n;
 	const struct ix_range *r = die_ranges(die, &n);
 
 	for (size_t i = 0; i < n; i++)
-		if (pc >= r[i].start && pc < r[i].end)
-			return true;
-	return false;
+		if (pc >= r[i].start && pc < r[i].end &&
+		    (!least || r[i].end - r[i].start < least))
+			least = r[i].end - r[i].start;
+	return least;
 }
 
 static bool expression(struct dwarf *d, uint32_t off, uint32_t len, struct span *ret)

@@ -70,7 +70,8 @@ bool die_ref(const struct die *die, enum ix_attr a, struct ref *ret);
 bool die_block(const struct die *die, enum ix_attr a, struct span *ret);
 /* The entry's pieces of addresses, in the file's addresses. */
 const struct ix_range *die_ranges(const struct die *die, size_t *n_ret);
-bool die_covers(const struct die *die, uint64_t pc);
+/* bytes of its smallest range with pc in it; 0 = none */
+uint64_t die_covers(const struct die *die, uint64_t pc);
 /* The location expression that holds at pc: by itself or from a location list. */
 bool die_location(const struct die *die, enum ix_attr a, uint64_t pc, struct span *ret);
 /*

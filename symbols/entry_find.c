@@ -145,16 +145,24 @@ const char *die_function_name(const struct die *die, const char **linkage_ret)
 bool die_inlined_child(const struct die *die, uint64_t pc, struct die *ret)
 {
 	uint32_t off = die->next;
+	uint64_t least = 0, bytes;
+	struct die child;
 
 	if (!die->children)
 		return false;
-	while (die_read(die->cu, off, ret) && ret->tag) {
-		if ((ret->tag == DW_TAG_inlined_subroutine || ret->tag == DW_TAG_lexical_block) &&
-		    die_covers(ret, pc))
-			return true;
-		off = die_sibling(ret);
+	/* Blocks beside one another overlap: gcc's, of programs linked with -flto. */
+	while (die_read(die->cu, off, &child) && child.tag) {
+		bool scope = child.tag == DW_TAG_inlined_subroutine ||
+			     child.tag == DW_TAG_lexical_block;
+
+		bytes = scope ? die_covers(&child, pc) : 0;
+		if (bytes && (!least || bytes < least)) {
+			least = bytes;
+			*ret = child;
+		}
+		off = die_sibling(&child);
 	}
-	return false;
+	return least;
 }
 
 static void frame_call_site(const struct die *inlined, struct symbols_frame *f)
@@ -210,10 +218,12 @@ static size_t lookup_frames(struct cu *cu, const struct ix_function *func, uint6
 	}
 	ret[n].function = die_function_name(&die, &ret[n].linkage);
 	n++;
-	for (int depth = 0; depth < MAX_DEPTH && n < max && die_inlined_child(&die, vaddr, &child);
+	for (int depth = 0; depth < MAX_DEPTH && die_inlined_child(&die, vaddr, &child);
 	     depth++) {
 		if (child.tag == DW_TAG_inlined_subroutine) {
 			frame_call_site(&child, &ret[n - 1]);
+			if (n == max)	/* the function stays, the innermost come */
+				memmove(ret + 1, ret + 2, (--n - 1) * sizeof(*ret));
 			ret[n] = ret[0];
 			ret[n].inlined = true;
 			ret[n].file = NULL;

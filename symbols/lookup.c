@@ -10,7 +10,7 @@
 #include "symbols/go.h"
 #include "symbols/internal.h"
 
-enum { MAX_INLINED = 64, MAX_LOOKUPS = 1 << 18 };
+enum { MAX_LOOKUPS = 1 << 18 };
 
 static void fill_symtab(struct symbols_module *m, uint64_t vaddr, uint64_t bias,
 			struct symbols_frame *f)
@@ -44,7 +44,7 @@ static size_t lookup_module(struct symbols_module *m, uint64_t addr, uint64_t bi
 	size_t n = 0;
 
 	if (elf_executable(&m->elf, addr - bias)) {
-		n = dwarf_lookup(m, addr - bias, ret, MAX_INLINED);
+		n = dwarf_lookup(m, addr - bias, ret, SYMBOLS_FRAMES_MAX);
 		for (size_t i = 0; i < n; i++)
 			ret[i].start += ret[i].size ? bias : 0;
 	}
@@ -58,17 +58,29 @@ static size_t lookup_module(struct symbols_module *m, uint64_t addr, uint64_t bi
 	return n;
 }
 
+static size_t frames_copy(struct symbols_frame *ret, size_t max, const struct symbols_frame *all,
+			  size_t n)
+{
+	if (n <= max) {
+		memcpy(ret, all, n * sizeof(*ret));
+		return n;
+	}
+	if (max) {
+		memcpy(ret, all, (max - 1) * sizeof(*ret));
+		ret[max - 1] = all[n - 1];
+	}
+	return max;
+}
+
 size_t lookup_in_object(struct symbols_module *m, uint64_t addr, struct symbols_frame *ret,
 			size_t max)
 {
-	struct symbols_frame all[MAX_INLINED + 1];
+	struct symbols_frame all[SYMBOLS_FRAMES_MAX];
 	size_t n;
 
 	memset(all, 0, sizeof(*all));
 	n = lookup_module(m, addr, 0, all);
-	n = n < max ? n : max;
-	memcpy(ret, all, n * sizeof(*ret));
-	return n;
+	return frames_copy(ret, max, all, n);
 }
 
 static size_t lookup_all(struct symbols *s, uint64_t addr, struct symbols_frame *ret)
@@ -127,7 +139,7 @@ static bool lookups_grow(struct symbols *s)
 
 size_t symbols_lookup(struct symbols *s, uint64_t addr, struct symbols_frame *ret, size_t max)
 {
-	struct symbols_frame all[MAX_INLINED + 1];
+	struct symbols_frame all[SYMBOLS_FRAMES_MAX];
 	struct lookup *l = NULL;
 	size_t n;
 
@@ -135,11 +147,9 @@ size_t symbols_lookup(struct symbols *s, uint64_t addr, struct symbols_frame *re
 		size_t at = hash_u64(addr) & (s->cap_lookups - 1);
 
 		for (; s->lookups[at].n; at = (at + 1) & (s->cap_lookups - 1))
-			if (s->lookups[at].addr == addr) {
-				n = s->lookups[at].n < max ? s->lookups[at].n : max;
-				memcpy(ret, s->lookups[at].frame, n * sizeof(*ret));
-				return n;
-			}
+			if (s->lookups[at].addr == addr)
+				return frames_copy(ret, max, s->lookups[at].frame,
+						   s->lookups[at].n);
 		l = &s->lookups[at];
 	}
 	n = lookup_all(s, addr, all);
@@ -152,9 +162,7 @@ size_t symbols_lookup(struct symbols *s, uint64_t addr, struct symbols_frame *re
 			s->n_lookups++;
 		}
 	}
-	n = n < max ? n : max;
-	memcpy(ret, all, n * sizeof(*ret));
-	return n;
+	return frames_copy(ret, max, all, n);
 }
 
 bool symbols_function_at(struct symbols *s, uint64_t addr, uint64_t *start, uint64_t *end)

@@ -165,11 +165,12 @@ struct symbols_frame {
 	bool jit;
 	enum symbols_source source;
 };
+enum { SYMBOLS_FRAMES_MAX = 128 };	/* of one address: room for more is of no use */
 /*
- * What is at addr: innermost inlined function first, the real function last.  Returns how many
- * frames there are, at least 1 when max is (with all unknown but module, in the worst case).  For
- * return addresses give addr - 1 (symbols_pc.lookup is already that).  About 0.1 us when asked
- * again.
+ * What is at addr: innermost inlined function first, the real function last, also where there are
+ * more than max (those before it are left out, then).  Returns how many there are in ret, at least
+ * 1 when max is (with all unknown but module, in the worst case).  For return addresses give
+ * addr - 1 (symbols_pc.lookup is already that).  About 0.1 us when asked again.
  */
 size_t symbols_lookup(struct symbols *s, uint64_t addr, struct symbols_frame *ret, size_t max);
 

@@ -42,9 +42,9 @@ static void bytes_place(struct heap_store *st, uint64_t addr, struct heap_place 
 	size_t n = st->symbols ? symbols_lookup(st->symbols, addr, f, 16) : 0;
 
 	*ret = (struct heap_place){ .where = HEAP_MAPPED };
-	if (n && f[(n < 16 ? n : 16) - 1].function && f[(n < 16 ? n : 16) - 1].start == addr) {
+	if (n && f[n - 1].function && f[n - 1].start == addr) {
 		ret->where = HEAP_CODE;
-		ret->text = f[(n < 16 ? n : 16) - 1].function;
+		ret->text = f[n - 1].function;
 	} else if (st->symbols && symbols_variable_at(st->symbols, addr, &v) && v.addr == addr) {
 		ret->where = HEAP_VARIABLE;
 		ret->text = v.name;

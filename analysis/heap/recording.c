@@ -246,7 +246,7 @@ static void place_code(struct recording *r, uint64_t addr, struct heap_place *re
 {
 	struct symbols_frame f[16];
 	size_t n = symbols_lookup(r->j.s.sym, addr, f, 16);
-	const struct symbols_frame *last = n ? &f[(n < 16 ? n : 16) - 1] : NULL;
+	const struct symbols_frame *last = n ? &f[n - 1] : NULL;
 	char *text = NULL;
 	int made = -1;
 

@@ -14,7 +14,7 @@
 #include "analysis/profile/internal.h"
 #include "guests/guests.h"
 
-enum { INLINED_MAX = 16, RARE = 1000 };
+enum { INLINED_MAX = SYMBOLS_FRAMES_MAX, RARE = 1000 };
 
 static bool is_unnamed(const struct cpuprof *p, uint32_t frame)
 {
@@ -79,7 +79,7 @@ static void frame_name(struct renaming *r, uint32_t number, uint64_t event)
 
 	if (!n)
 		frame_add(r, number);
-	for (size_t i = 0; i < n && i < INLINED_MAX; i++) {
+	for (size_t i = 0; i < n; i++) {
 		struct cpuprof_frame frame = { .function = cpuprof_string(r->p, f[i].function),
 					       .file = cpuprof_string(r->p, f[i].file),
 					       .module = cpuprof_string(r->p, "[jit]"),

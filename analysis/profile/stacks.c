@@ -20,7 +20,7 @@
 enum {
 	FRAMES_MAX = 1024,
 	LIST_MAX = 6144,
-	INLINED_MAX = 16,
+	INLINED_MAX = SYMBOLS_FRAMES_MAX,
 	CACHE_START = 1024,
 	STACK_COPY = 16384
 };
@@ -195,8 +195,6 @@ static struct cached name(struct view *v, uint64_t addr)
 	if (v->cache[at].n)
 		return v->cache[at];
 	n = symbols_lookup(v->sym, addr, f, INLINED_MAX);
-	if (n > INLINED_MAX)
-		n = INLINED_MAX;
 	for (size_t i = 0; i < n; i++) {
 		struct cpuprof_frame frame = { .function = cpuprof_string(p, f[i].function),
 					       .file = cpuprof_string(p, f[i].file),

@@ -92,6 +92,9 @@ static void names(void **state)
 	assert_string_equal(symbols_demangle(s, "_ZN2ns3BoxIiEptEv"), "ns::Box<int>::operator->");
 	assert_string_equal(symbols_demangle(s, "_ZN2ns3BoxISaIiEE3getEv"), "ns::Box<std::allocator<int> >::get");
 	assert_string_equal(symbols_demangle(s, "_ZN1aclEi"), "a::operator()");
+	assert_string_equal(symbols_demangle(s, "_ZZNK1A1fEiENKUlvE_clEv"), "A::f(int) const::{lambda()#1}::operator()");
+	assert_string_equal(symbols_demangle(s, "_ZZNKR1A1fEiENKUlvE_clEv"), "A::f(int) const &::{lambda()#1}::operator()");
+	assert_string_equal(symbols_demangle(s, "_ZZNK1A1fIiEEiT_EN5Local1gEv"), "A::f<int>(int) const::Local::g");
 	assert_string_equal(symbols_demangle(s, "_Z3fooIiET_S0_"), "foo<int>");
 	assert_string_equal(symbols_demangle(s, "_ZNK1acvPKcEv"), "a::operator char const*");
 	assert_string_equal(symbols_demangle(s, "_ZZ4mainENKUliE_clEi"), "main::{lambda(int)#1}::operator()");

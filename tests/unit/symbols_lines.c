@@ -2,6 +2,8 @@
  * Functions, files, lines, inlined frames: the program under test calls here(line, "f<g<main") and says itself what
  * must be found for its caller.
  */
+#include <inttypes.h>
+
 #include "tests/unit/symbols_common.h"
 
 #define HEADER \
@@ -161,9 +163,113 @@ static void in_cpp(void **state)
 		check_program("lines", "cc", cpp_program, cc[i], 11);
 }
 
+/*
+ * All code of a program as addr2line has it: forty functions inlined into one another, and blocks that overlap (gcc's at -flto,
+ * in regular expressions).
+ */
+static const char deep_program[] =
+	"#include <regex>\n#include <map>\n"
+	"template <int N> struct F { __attribute__((always_inline)) static int g(int x) {\n"
+	"	try { if (x > 3) throw N; return F<N - 1>::g(x * 3 + 1) + N; } catch (int e) { return e; } } };\n"
+	"template <> struct F<0> { static int g(int x) { return x; } };\n"
+	"int main(int c, char **v)\n{\n"
+	"	std::map<std::string, std::string> m;\n"
+	"	for (int i = 0; i < c; i++) m[v[i]] = std::regex_match(v[i], std::regex(\"(a|b)*c[0-9]+\")) ? \"a\" : \"b\";\n"
+	"	return (int)m.size() + F<40>::g(c) == 0;\n}\n";
+
+static FILE *addr2line(const char *path, uint64_t start, uint64_t end)
+{
+	char command[1024], list[300];
+	FILE *f;
+
+	snprintf(list, sizeof(list), "%s.list", path);
+	f = fopen(list, "w");
+	assert_non_null(f);
+	for (uint64_t a = start; a < end; a += 5)
+		fprintf(f, "0x%" PRIx64 "\n", a);
+	fclose(f);
+	snprintf(command, sizeof(command), "addr2line -a -f -i -e %s <%s", path, list);
+	return popen(command, "r");
+}
+
+/* Its answer for one address, of which line has the first line.  Returns how many frames; lines 0 are unknown. */
+static size_t answer_read(FILE *f, char *line, size_t size, unsigned number[SYMBOLS_FRAMES_MAX], uint64_t *addr)
+{
+	size_t n = 0;
+
+	*addr = strtoull(line, NULL, 16);
+	while (fgets(line, (int)size, f) && strncmp(line, "0x", 2)) {
+		const char *colon = fgets(line, (int)size, f) ? strrchr(line, ':') : NULL;
+
+		assert_non_null(colon);
+		assert_true(n < SYMBOLS_FRAMES_MAX);
+		number[n++] = (unsigned)strtoul(colon + 1, NULL, 10);
+	}
+	return n;
+}
+
+static void check_all(const char *cc)
+{
+	unsigned number[SYMBOLS_FRAMES_MAX], deepest = 0;
+	struct symbols_frame frame[SYMBOLS_FRAMES_MAX], few[16];
+	uint64_t start = 0, end = 0, addr;
+	char path[256], line[4096];
+	struct symbols *s;
+	FILE *f;
+	pid_t pid;
+
+	if (!build("deep", "cc", deep_program, cc, path)) {
+		print_message("%s: not here\n", cc);
+		return;
+	}
+	pid = start_traced(path);
+	OK(symbols_create(NULL, &s));
+	load_maps(s, pid);
+	assert_int_equal(symbols_find(s, "main", SYMBOLS_FUNC, &(struct symbols_found){ 0 }, 1), 1);
+	snprintf(line, sizeof(line), "/proc/%d/maps", pid);
+	f = fopen(line, "r");
+	while (fgets(line, sizeof(line), f) && !(strstr(line, " r-xp ") && strstr(line, path)))
+		;
+	fclose(f);
+	assert_int_equal(sscanf(line, "%" SCNx64 "-%" SCNx64, &start, &end), 2);
+	f = addr2line(path, start, end);
+	assert_non_null(f);
+	assert_non_null(fgets(line, sizeof(line), f));
+	while (!feof(f)) {
+		size_t want = answer_read(f, line, sizeof(line), number, &addr);
+		size_t n = symbols_lookup(s, addr, frame, SYMBOLS_FRAMES_MAX);
+
+		if (!want || !number[want - 1])	/* not of the program's own code */
+			continue;
+		if (n != want)
+			fail_msg("%s: 0x%" PRIx64 " has %zu frames, expected %zu", cc, addr, n, want);
+		for (size_t i = 0; i < n; i++)
+			if (number[i] && frame[i].line != number[i])
+				fail_msg("%s: 0x%" PRIx64 " has line %u, expected %u", cc, addr, frame[i].line, number[i]);
+		deepest = n > deepest ? (unsigned)n : deepest;
+		/* with little room the function is not what is left out */
+		if (n > 16) {
+			assert_int_equal(symbols_lookup(s, addr, few, 16), 16);
+			assert_string_equal(few[0].function, frame[0].function);
+			assert_string_equal(few[15].function, frame[n - 1].function);
+		}
+	}
+	pclose(f);
+	assert_true(deepest > 32);
+	end_traced(pid);
+	symbols_destroy(s);
+}
+
+static void everywhere(void **state)
+{
+	(void)state;
+	check_all("g++ -O2 -g -no-pie");
+	check_all("g++ -O2 -g -flto -no-pie");
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(in_c), cmocka_unit_test(in_cpp) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(in_c), cmocka_unit_test(in_cpp), cmocka_unit_test(everywhere) };
 
 	return cmocka_run_group_tests(tests, NULL, remove_temp);
 }
