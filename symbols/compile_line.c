@@ -200,6 +200,18 @@ static uint32_t row_file(const struct compile *c, Dwarf_Unsigned number)
 	return s;
 }
 
+/* libdwarf 20210528 says of a row at which an epilogue begins that its sequence ends, too. */
+static bool is_epilogue(Dwarf_Line line)
+{
+	Dwarf_Bool prologue = false, epilogue = false;
+	Dwarf_Unsigned isa, discriminator;
+	Dwarf_Error e = NULL;
+
+	return dwarf_prologue_end_etc(line, &prologue, &epilogue, &isa, &discriminator, &e) ==
+		       DW_DLV_OK &&
+	       epilogue;
+}
+
 static bool row_read(struct compile *c, Dwarf_Line line, struct ix_line *ret, bool *end_ret)
 {
 	Dwarf_Unsigned number = 0, file = 0, column = 0;
@@ -217,7 +229,7 @@ static bool row_read(struct compile *c, Dwarf_Line line, struct ix_line *ret, bo
 		return false;
 	*ret = (struct ix_line){ .addr = addr, .file = row_file(c, file), .line = (uint32_t)number,
 				 .column = column < UINT16_MAX ? (uint32_t)column : 0 };
-	*end_ret = end;
+	*end_ret = end && !is_epilogue(line);
 	return true;
 }
 

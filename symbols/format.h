@@ -27,7 +27,7 @@ enum {
 	/*
 	 * Grows with each change of what is written; an index with another version is made again.
 	 */
-	IX_VERSION = 5,
+	IX_VERSION = 6,
 };
 
 enum ix_section_id {

@@ -164,8 +164,8 @@ static void in_cpp(void **state)
 }
 
 /*
- * All code of a program as addr2line has it: forty functions inlined into one another, and blocks that overlap (gcc's at -flto,
- * in regular expressions).
+ * All code of a program as addr2line has it: forty functions inlined into one another, blocks that overlap (gcc's at -flto,
+ * in regular expressions), the mark of an epilogue, which LLVM writes from version 17 on.
  */
 static const char deep_program[] =
 	"#include <regex>\n#include <map>\n"
@@ -175,6 +175,7 @@ static const char deep_program[] =
 	"int main(int c, char **v)\n{\n"
 	"	std::map<std::string, std::string> m;\n"
 	"	for (int i = 0; i < c; i++) m[v[i]] = std::regex_match(v[i], std::regex(\"(a|b)*c[0-9]+\")) ? \"a\" : \"b\";\n"
+	"	asm volatile(\".loc 1 7 0 epilogue_begin\\n.skip 16, 0x90\\n.loc 1 8 0\\n.skip 16, 0x90\");\n"
 	"	return (int)m.size() + F<40>::g(c) == 0;\n}\n";
 
 static FILE *addr2line(const char *path, uint64_t start, uint64_t end)
