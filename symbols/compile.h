@@ -146,6 +146,8 @@ uint32_t compile_string(struct compile *c, const char *s);
 uint32_t compile_string_new(struct compile *c, const char *s);
 uint32_t compile_expression_keep(struct compile *c, const uint8_t *p, uint32_t n);
 void compile_write(int fd, const void *bytes, size_t n);
+/* NULL: none that can be read, or one in a file that is not there */
+const char *compile_form_string(struct compile *c, Dwarf_Attribute a);
 /* NULL: it has none that can be read. */
 const char *compile_die_string(struct compile *c, Dwarf_Die die, Dwarf_Half attr);
 /*

@@ -463,15 +463,13 @@ static void put_number(struct reading *r, enum ix_attr to, Dwarf_Attribute a, Dw
 
 static void put_string(struct reading *r, enum ix_attr to, Dwarf_Attribute a)
 {
-	Dwarf_Error e = NULL;
-	char *s;
+	const char *s = compile_form_string(r->c, a);
 
-	if (dwarf_formstring(a, &s, &e) == DW_DLV_OK && s) {
-		set(r->v, to, compile_string(r->c, s));
-		if (to == IX_A_name)
-			r->v->hash = hash_str(s, strlen(s));
-	}
-	dwarf_error_drop(r->c->dbg, &e);
+	if (!s)
+		return;
+	set(r->v, to, compile_string(r->c, s));
+	if (to == IX_A_name)
+		r->v->hash = hash_str(s, strlen(s));
 }
 
 static void put_reference(struct reading *r, enum ix_attr to, Dwarf_Attribute a, Dwarf_Half form)

@@ -256,15 +256,31 @@ static void note_unit_ranges(struct compile *c, const struct entry_values *v, si
 	}
 }
 
+/* libdwarf gives words of its own for strings in a file, or by a table, that is not there. */
+static bool is_stand_in(const char *s)
+{
+	return !strncmp(s, "<DW_FORM_", 9) || !strncmp(s, "<.debug_str_offsets ", 20);
+}
+
+const char *compile_form_string(struct compile *c, Dwarf_Attribute a)
+{
+	Dwarf_Error e = NULL;
+	char *s = NULL;
+
+	if (dwarf_formstring(a, &s, &e) != DW_DLV_OK || !s || is_stand_in(s))
+		s = NULL;
+	dwarf_error_drop(c->dbg, &e);
+	return s;
+}
+
 const char *compile_die_string(struct compile *c, Dwarf_Die die, Dwarf_Half attr)
 {
 	Dwarf_Attribute a;
 	Dwarf_Error e = NULL;
-	char *s = NULL;
+	const char *s = NULL;
 
 	if (dwarf_attr(die, attr, &a, &e) == DW_DLV_OK) {
-		if (dwarf_formstring(a, &s, &e) != DW_DLV_OK)
-			s = NULL;
+		s = compile_form_string(c, a);
 		dwarf_dealloc_attribute(a);
 	}
 	dwarf_error_drop(c->dbg, &e);

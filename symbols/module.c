@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "symbols/cfi.h"
 #include "symbols/entry.h"
@@ -150,6 +151,35 @@ static const char *debug_dir(const struct family *f)
 	return f->options.debug_dir ? f->options.debug_dir : "/usr/lib/debug";
 }
 
+/*
+ * A file of separate debug information that a link names (.gnu_debuglink, .gnu_debugaltlink), and
+ * what says that it is the right one: its build-id, or where there is none (id empty), the CRC of
+ * all of it.
+ */
+struct link {
+	const char *name;
+	struct span id;
+	uint32_t crc;
+};
+
+static bool is_linked(const struct elf *e, const struct link *l)
+{
+	if (l->id.n)
+		return e->build_id.n == l->id.n && !memcmp(e->build_id.p, l->id.p, l->id.n);
+	return e->file.n <= UINT32_MAX &&
+	       crc32(0, e->file.p, (unsigned)e->file.n) == l->crc;
+}
+
+static struct elf *open_right(const char *path, const struct link *l)
+{
+	struct elf *e = open_elf(path);
+
+	if (!e || is_linked(e, l))
+		return e;
+	elf_free(e);
+	return NULL;
+}
+
 static struct elf *open_build_id(const struct family *f, struct span id)
 {
 	char path[PATH_MAX];
@@ -163,34 +193,44 @@ static struct elf *open_build_id(const struct family *f, struct span id)
 	if (n + 7 > sizeof(path))
 		return NULL;
 	snprintf(path + n, sizeof(path) - n, ".debug");
-	return open_elf(path);
+	return open_right(path, &(struct link){ .id = id });
 }
 
-static bool same_build_id(const struct elf *a, const struct elf *b)
+/* DIR/SUB/NAME, below debug_dir first: there `pack --sources` puts files under their whole path. */
+static struct elf *open_beside(const struct family *f, const char *dir, size_t dir_len,
+			       const char *sub, const struct link *l)
 {
-	return a->build_id.n && a->build_id.n == b->build_id.n &&
-	       !memcmp(a->build_id.p, b->build_id.p, a->build_id.n);
-}
-
-/* By .gnu_debuglink: only from below the debug directory, and only with the same build-id. */
-static struct elf *open_debuglink(struct symbols_module *m)
-{
-	const char *link = span_str(elf_section(&m->elf, SEC_GNU_DEBUGLINK), 0);
-	const char *slash = strrchr(m->name, '/');
 	char path[PATH_MAX];
 	struct elf *e;
+	size_t at;
 
-	if (!link || !*link || strchr(link, '/') || !slash || strstr(m->name, "/../"))
+	at = (size_t)snprintf(path, sizeof(path), "%s", debug_dir(f));
+	if (at >= sizeof(path) ||
+	    snprintf(path + at, sizeof(path) - at, "%.*s%s/%s", (int)dir_len, dir, sub, l->name) >=
+		    (int)(sizeof(path) - at))
 		return NULL;
-	if (snprintf(path, sizeof(path), "%s%.*s/%s", debug_dir(m->family), (int)(slash - m->name),
-		     m->name, link) >= (int)sizeof(path))
+	e = open_right(path, l);
+	return e ? e : open_right(path + at, l);
+}
+
+/* As gdb: beside the program, in .debug there, and below the debug directory. */
+static struct elf *open_debuglink(struct symbols_module *m)
+{
+	struct span s = elf_section(&m->elf, SEC_GNU_DEBUGLINK);
+	struct link l = { .name = span_str(s, 0), .id = m->elf.build_id };
+	const char *slash = strrchr(m->name, '/');
+	struct elf *e;
+	size_t at;
+
+	if (!l.name || !*l.name || strchr(l.name, '/') || !slash || strstr(m->name, "/../"))
 		return NULL;
-	e = open_elf(path);
-	if (e && !same_build_id(e, &m->elf)) {
-		elf_free(e);
-		e = NULL;
-	}
-	return e;
+	at = (strlen(l.name) + 4) & ~(size_t)3;
+	if (at + 4 <= s.n)
+		memcpy(&l.crc, s.p + at, 4);
+	else if (!l.id.n)
+		return NULL;
+	e = open_beside(m->family, m->name, (size_t)(slash - m->name), "", &l);
+	return e ? e : open_beside(m->family, m->name, (size_t)(slash - m->name), "/.debug", &l);
 }
 
 struct elf *module_debug(struct symbols_module *m)
@@ -202,10 +242,6 @@ struct elf *module_debug(struct symbols_module *m)
 	    (elf_section(&m->elf, SEC_DEBUG_INFO).n && elf_section(&m->elf, SEC_SYMTAB).n))
 		return NULL;
 	m->debug = open_build_id(m->family, m->elf.build_id);
-	if (m->debug && !same_build_id(m->debug, &m->elf)) {
-		elf_free(m->debug);
-		m->debug = NULL;
-	}
 	if (!m->debug)
 		m->debug = open_debuglink(m);
 	return m->debug;
@@ -231,6 +267,21 @@ struct elf *module_mini(struct symbols_module *m)
 	return m->mini;
 }
 
+/* By its name: whole, or from the folder on in which the file is that names it. */
+static struct elf *open_altlink(const struct family *f, const char *from, const struct link *l)
+{
+	const char *slash = from ? strrchr(from, '/') : NULL;
+
+	if (!l->id.n || !l->name || !*l->name)
+		return NULL;
+	if (l->name[0] == '/') {
+		const struct link whole = { l->name + 1, l->id, 0 };
+
+		return open_beside(f, "", 0, "", &whole);
+	}
+	return slash ? open_beside(f, from, (size_t)(slash - from), "", l) : NULL;
+}
+
 /*
  * The file that dwz moved common entries to: its build-id stands behind the name in
  * .gnu_debugaltlink.
@@ -240,18 +291,16 @@ struct elf *module_alt(struct symbols_module *m)
 	struct elf *from = module_debug(m) ? m->debug : &m->elf;
 	struct span s = elf_section(from, SEC_GNU_DEBUGALTLINK);
 	struct cursor c = cursor_at(s, 0);
-	struct span id;
+	struct link l = { .name = span_str(s, 0) };
 
 	if (m->alt_tried || m->family->options.no_debug_files)
 		return m->alt;
 	m->alt_tried = true;
 	cursor_str(&c);
-	id = cursor_span(&c, cursor_left(&c));
-	m->alt = open_build_id(m->family, id);
-	if (m->alt && (m->alt->build_id.n != id.n || memcmp(m->alt->build_id.p, id.p, id.n))) {
-		elf_free(m->alt);
-		m->alt = NULL;
-	}
+	l.id = cursor_span(&c, cursor_left(&c));
+	m->alt = open_build_id(m->family, l.id);
+	if (!m->alt)
+		m->alt = open_altlink(m->family, from->path ? from->path : m->name, &l);
 	return m->alt;
 }
 

@@ -122,6 +122,16 @@ static void check_names(const char *path, const struct symbols_options *options,
 	close_space(s);
 }
 
+static void check_lines(const char *path, const struct symbols_options *options, unsigned line)
+{
+	struct symbols *s = open_space(path, options);
+	struct symbols_frame f;
+
+	symbols_lookup(s, regs.r[SYMBOLS_RIP], &f, 1);
+	assert_int_equal(f.line, line);
+	close_space(s);
+}
+
 static void run(const char *format, ...)
 {
 	char command[2048];
@@ -157,17 +167,37 @@ static void separate_debug(void **state)
 	run("mkdir -p %s%s && mv %s/.build-id/*/*.debug %s%s/split.dbg", dir, temp_dir, dir, dir, temp_dir);
 	run("objcopy --add-gnu-debuglink=%s%s/split.dbg %s", dir, temp_dir, path);
 	check_names(path, &options, true);
+	/* beside the program, in .debug there */
+	run("mv %s%s/split.dbg %s", dir, temp_dir, temp_dir);
+	check_names(path, &options, true);
+	run("mkdir -p %s/.debug && mv %s/split.dbg %s/.debug", temp_dir, temp_dir, temp_dir);
+	check_names(path, &options, true);
+	/* without a build-id its CRC says that it is right */
+	run("objcopy --remove-section=.note.gnu.build-id %s", path);
+	check_names(path, &options, true);
+	run("mv %s/.debug/split.dbg %s%s && printf x >>%s%s/split.dbg", temp_dir, dir, temp_dir, dir, temp_dir);
+	run("cp %s.whole %s.other && strip %s.other", path, path, path);
+	check_lines(path, &options, 0);
 	/* a file of another build is not taken */
+	run("cp %s.other %s && objcopy --add-gnu-debuglink=%s%s/split.dbg %s", path, path, dir, temp_dir, path);
 	run("objcopy --only-keep-debug %s.whole %s%s/split.dbg && objcopy --remove-section=.note.gnu.build-id %s%s/split.dbg",
 	    path, dir, temp_dir, dir, temp_dir);
-	{
-		struct symbols *s = open_space(path, &options);
-		struct symbols_frame fr;
+	check_lines(path, &options, 0);
+}
 
-		symbols_lookup(s, regs.r[SYMBOLS_RIP], &fr, 1);
-		assert_int_equal(fr.line, 0);
-		close_space(s);
-	}
+/* What dwz moved to a file that two programs share, beside them: found by its name. */
+static void shared_debug(void **state)
+{
+	char path[256];
+
+	(void)state;
+	if (!have("dwz"))
+		skip();
+	assert_true(build("split", "cc", program, "g++ -O1 -g -Wl,--build-id", path));
+	run("cp %s %s.second && dwz -m %s/common.debug -M common.debug %s %s.second", path, path, temp_dir, path, path);
+	check_names(path, NULL, true);
+	run("rm %s/common.debug", temp_dir);
+	check_names(path, NULL, true);	/* by the symbol table */
 }
 
 static void mini_symbols(void **state)
@@ -303,7 +333,7 @@ static void mappings(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names), cmocka_unit_test(separate_debug), cmocka_unit_test(mini_symbols),
+		cmocka_unit_test(names), cmocka_unit_test(separate_debug), cmocka_unit_test(shared_debug), cmocka_unit_test(mini_symbols),
 		cmocka_unit_test(no_sections), cmocka_unit_test(go_stripped), cmocka_unit_test(mappings),
 	};
 
