@@ -30,7 +30,9 @@ for jit in -jon -joff; do
 	python3 - $jit <<'X2' || fail "$jit: $(cut -c1-300 p.json)"
 import json, sys
 j = json.load(open("p.json"))
-assert j["complete"] >= 0.999 * j["samples"] > 20, (j["complete"], j["samples"])
+# A sample may meet the VM while it is made or freed, when it has no stack: of so few samples one or two at most.
+ends = sum(i["count"] for i in j["incomplete"] if i["name"] == "virtual machine starts or ends")
+assert ends <= 2 and j["complete"] + ends >= 0.999 * j["samples"] > 20, (j["complete"], j["samples"], j["incomplete"])
 names = {(f.get("function"), f.get("line")) for f in j["frames"]}
 assert {("leaf", 1), ("mid", 2), ("make", 3)} <= names, names
 assert any(t["number"] for t in j["traces"]) == (sys.argv[1] == "-jon")
