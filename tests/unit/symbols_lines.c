@@ -1,3 +1,4 @@
+// test: timeout=300
 /*
  * Functions, files, lines, inlined frames: the program under test calls here(line, "f<g<main") and says itself what
  * must be found for its caller.
@@ -186,7 +187,7 @@ static FILE *addr2line(const char *path, uint64_t start, uint64_t end)
 	snprintf(list, sizeof(list), "%s.list", path);
 	f = fopen(list, "w");
 	assert_non_null(f);
-	for (uint64_t a = start; a < end; a += 5)
+	for (uint64_t a = start; a < end; a += 11)
 		fprintf(f, "0x%" PRIx64 "\n", a);
 	fclose(f);
 	snprintf(command, sizeof(command), "addr2line -a -f -i -e %s <%s", path, list);
