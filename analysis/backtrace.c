@@ -148,10 +148,9 @@ size_t backtrace_names(struct backtrace *b, const struct guests_frame *f,
 	if (b->jit && !symbols_module_at(b->sym, f->address, &bias)) {
 		n = jit_view_frames(b->jit, f->address, replay_where(b->r), ret, max);
 		if (n)
-			return n < max ? n : max;
+			return n;
 	}
-	n = symbols_lookup(b->sym, f->address, ret, max);
-	return n < max ? n : max;
+	return symbols_lookup(b->sym, f->address, ret, max);
 }
 
 struct guests *backtrace_guests(struct backtrace *b)

@@ -66,15 +66,9 @@ static void host_add(struct session *s, const struct guests_frame *f, uint64_t p
 		     struct leaks_stack *ret)
 {
 	struct symbols_frame name[SYMBOLS_FRAMES_MAX];
-	size_t n = 0;
 	bool jit;
+	size_t n = session_names(s, f->address, replay_where(s->r), name, &jit);
 
-	if (s->jit)
-		n = jit_view_frames(s->jit, f->address, replay_where(s->r), name,
-				    SYMBOLS_FRAMES_MAX);
-	jit = n > 0;
-	if (!jit)
-		n = symbols_lookup(s->sym, f->address, name, SYMBOLS_FRAMES_MAX);
 	for (size_t i = 0; i < n; i++)
 		frame_add(ret, &(struct leaks_frame){ .function = name[i].function,
 						      .file = name[i].file,

@@ -212,6 +212,9 @@ size_t session_unwind(struct session *s, int tid, const struct regs *regs, struc
 /* Number of the stack of tid as it stands; regs NULL = now. */
 uint32_t session_stack(struct session *s, int tid, const struct regs *regs);
 struct symbols_memory session_memory(struct session *s, int tid);
+/* As symbols_lookup(); *jit_ret: of JIT code that was there around the event. */
+size_t session_names(struct session *s, uint64_t addr, uint64_t event,
+		     struct symbols_frame ret[SYMBOLS_FRAMES_MAX], bool *jit_ret);
 /* event: when the stack was there. */
 void session_frames(struct session *s, const struct symbols_pc *pc, size_t n, bool skip_allocator,
 		    uint64_t event, struct leaks_stack *ret);

@@ -273,20 +273,26 @@ static char *copy(const char *text)
 	return text ? must(strdup(text)) : NULL;
 }
 
+size_t session_names(struct session *s, uint64_t addr, uint64_t event,
+		     struct symbols_frame ret[SYMBOLS_FRAMES_MAX], bool *jit_ret)
+{
+	size_t n = 0;
+
+	if (s->jit)
+		n = jit_view_frames(s->jit, addr, event, ret, SYMBOLS_FRAMES_MAX);
+	*jit_ret = n > 0;
+	return n ? n : symbols_lookup(s->sym, addr, ret, SYMBOLS_FRAMES_MAX);
+}
+
 void session_frames(struct session *s, const struct symbols_pc *pc, size_t n, bool skip_allocator,
 		    uint64_t event, struct leaks_stack *ret)
 {
 	*ret = (struct leaks_stack){ 0 };
 	for (size_t i = skip_allocator && n > 1; i < n; i++) {
 		struct symbols_frame f[SYMBOLS_FRAMES_MAX];
-		size_t k = 0;
 		bool jit;
+		size_t k = session_names(s, pc[i].lookup, event, f, &jit);
 
-		if (s->jit)
-			k = jit_view_frames(s->jit, pc[i].lookup, event, f, SYMBOLS_FRAMES_MAX);
-		jit = k > 0;
-		if (!jit)
-			k = symbols_lookup(s->sym, pc[i].lookup, f, SYMBOLS_FRAMES_MAX);
 		for (size_t j = 0; j < k; j++) {
 			ret->frame = must(realloc(ret->frame, (ret->n + 1) * sizeof(*ret->frame)));
 			ret->frame[ret->n++] = (struct leaks_frame){ copy(f[j].function),

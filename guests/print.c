@@ -47,7 +47,8 @@ static void host_frame(FILE *out, struct guests *g, const struct guests_show *sh
 {
 	struct symbols_frame s[SYMBOLS_FRAMES_MAX];
 	size_t names = show->names ? show->names(show->ctx, f, s, SYMBOLS_FRAMES_MAX)
-				   : symbols_lookup(g->o.symbols, f->address, s, 32);
+				   : symbols_lookup(g->o.symbols, f->address, s,
+						    SYMBOLS_FRAMES_MAX);
 
 	for (size_t i = 0; i < names; i++) {
 		const char *module = s[i].module ? strrchr(s[i].module, '/') : NULL;

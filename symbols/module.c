@@ -291,12 +291,12 @@ struct elf *module_alt(struct symbols_module *m)
 	struct elf *from = module_debug(m) ? m->debug : &m->elf;
 	struct span s = elf_section(from, SEC_GNU_DEBUGALTLINK);
 	struct cursor c = cursor_at(s, 0);
-	struct link l = { .name = span_str(s, 0) };
+	struct link l = { 0 };
 
 	if (m->alt_tried || m->family->options.no_debug_files)
 		return m->alt;
 	m->alt_tried = true;
-	cursor_str(&c);
+	l.name = cursor_str(&c);
 	l.id = cursor_span(&c, cursor_left(&c));
 	m->alt = open_build_id(m->family, l.id);
 	if (!m->alt)
