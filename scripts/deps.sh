@@ -8,7 +8,7 @@ libprotobuf-c-dev protobuf-c-compiler libcmocka-dev python3'
 # package:command - a command from elsewhere (nodesource's node, nginx-full) will do; or a file that must be there.
 tests='clang:clang clang-format:clang-format gdb:gdb git:git perl:perl sqlite3:sqlite3
 redis-server:redis-server ruby:ruby redis-tools:redis-benchmark nginx-light:nginx nodejs:node
-strace:strace musl-tools:musl-gcc lmdb-utils:mdb_dump golang-go:go vim:vim valgrind:valgrind lldb:lldb dwz:dwz default-jdk-headless:javac luajit:luajit lua5.1:lua5.1 lua5.2:lua5.2 lua5.3:lua5.3 lua5.4:lua5.4 liblua5.4-dev:/usr/include/lua5.4/lua.h
+curl:curl ca-certificates:/etc/ssl/certs/ca-certificates.crt strace:strace musl-tools:musl-gcc lmdb-utils:mdb_dump golang-go:go vim:vim valgrind:valgrind lldb:lldb dwz:dwz default-jdk-headless:javac luajit:luajit lua5.1:lua5.1 lua5.2:lua5.2 lua5.3:lua5.3 lua5.4:lua5.4 liblua5.4-dev:/usr/include/lua5.4/lua.h
 python3-msgpack:/usr/share/doc/python3-msgpack/copyright zsh:zsh fish:fish debhelper:dh fakeroot:fakeroot lintian:lintian'
 [ "${1:-}" != demo ] || tests=gdb:gdb
 [ "${1:-}" != soak ] || tests="$tests firefox-esr:firefox-esr chromium:chromium"
