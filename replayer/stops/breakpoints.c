@@ -104,20 +104,26 @@ static void int3_put(struct rp_mm *mm, struct rp_task *t, uint64_t addr, uint64_
 				       : rp_code_write(t->real, at, &int3, 1);
 }
 
-/* Where patched calls go on behind the hook. */
+/* Where the patched call that the task is in goes on behind the hook; in the hook itself, any. */
 static void leave_in(struct rp_mm *mm, struct rp_task *t)
 {
+	const struct patch *in = patches_stub(&mm->patches, t->regs.rip);
+	const struct patch *p = in ? in : mm->patches.p;
+	unsigned n = in ? 1 : mm->patches.n;
+
 	free(stops_mm(mm)->int3);
-	stops_mm(mm)->int3 = alloc_zeroed(mm->patches.n + 1, sizeof(*stops_mm(mm)->int3),
-					  "breakpoints");
-	for (unsigned i = 0; i < mm->patches.n; i++) {
+	stops_mm(mm)->int3 = alloc_zeroed(n + 1, sizeof(*stops_mm(mm)->int3), "breakpoints");
+	if (!in)
+		rp_code_begin(t->real);
+	for (unsigned i = 0; i < n; i++) {
 		struct stub_info info;
 
-		if (mm->patches.p[i].kind != PATCH_MARK &&
-		    tracee_read_some(t->real, mm->patches.p[i].stub - STUB_INFO, &info,
-				     sizeof(info)) == sizeof(info))
+		if (p[i].kind != PATCH_MARK &&
+		    tracee_read_some(t->real, p[i].stub - STUB_INFO, &info, sizeof(info)) ==
+			    sizeof(info))
 			int3_put(mm, t, info.cont, info.cont, 0, 0);
 	}
+	rp_code_end();
 	stops_mm(mm)->int3_pid = t->rec_pid;
 	stops_mm(mm)->int3_gen = LEAVING;
 }
