@@ -606,6 +606,26 @@ static void put_member_location(struct reading *r, Dwarf_Attribute a, Dwarf_Half
 		put_number(r, IX_A_data_member_location, a, form);
 }
 
+/*
+ * How many elements an array has, when only the running program knows: gcc's expression, clang's
+ * variable.
+ */
+static void put_bound(struct reading *r, enum ix_attr to, Dwarf_Attribute a, Dwarf_Half form)
+{
+	uint64_t u;
+
+	if (number(r->c, a, form, &u)) {
+		set(r->v, to, u);
+		return;
+	}
+	if (to == IX_A_count)
+		r->v->flags |= IX_FLAG_COUNT;
+	if (is_block(form) || form == DW_FORM_sec_offset || form == DW_FORM_loclistx)
+		put_location(r, IX_A_bound_expr, a, form);
+	else
+		put_reference(r, IX_A_discr, a, form);
+}
+
 static void put_place(struct reading *r, Dwarf_Attribute a, Dwarf_Half at, Dwarf_Half form)
 {
 	switch (at) {
@@ -637,9 +657,9 @@ static void attribute(struct reading *r, Dwarf_Attribute a, Dwarf_Half at, Dwarf
 		break;
 	case DW_AT_byte_size: put_number(r, IX_A_byte_size, a, form); break;
 	case DW_AT_const_value: put_number(r, IX_A_const_value, a, form); break;
-	case DW_AT_upper_bound: put_number(r, IX_A_upper_bound, a, form); break;
+	case DW_AT_upper_bound: put_bound(r, IX_A_upper_bound, a, form); break;
 	case DW_AT_lower_bound: put_number(r, IX_A_lower_bound, a, form); break;
-	case DW_AT_count: put_number(r, IX_A_count, a, form); break;
+	case DW_AT_count: put_bound(r, IX_A_count, a, form); break;
 	case DW_AT_bit_size: put_number(r, IX_A_bit_size, a, form); break;
 	case DW_AT_bit_offset: put_number(r, IX_A_bit_offset, a, form); break;
 	case DW_AT_data_bit_offset: put_number(r, IX_A_data_bit_offset, a, form); break;

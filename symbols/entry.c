@@ -26,7 +26,7 @@ bool die_read(struct cu *cu, uint32_t off, struct die *ret)
 	if (ret->tag) {
 		ret->children = cursor_u8(&c);
 		ret->flags = cursor_u8(&c);
-		ret->has = cursor_u32(&c) & ((1u << IX_A_N) - 1);
+		ret->has = cursor_u32(&c) & (uint32_t)((1ull << IX_A_N) - 1);
 		for (uint32_t left = ret->has; left; left &= left - 1) {
 			unsigned a = (unsigned)__builtin_ctz(left);
 

@@ -107,6 +107,13 @@ struct type_table;
 const struct symbols_type *type_get(struct cu *cu, uint32_t off);
 /* The type an entry has (through its origins); NULL = void or unknown. */
 const struct symbols_type *die_type(const struct die *die);
+/*
+ * t where arrays as long as the running program made them are so long (t itself, and what it points
+ * to).  count(): elements of the dimension that this entry describes; false = not known.
+ */
+const struct symbols_type *
+type_measured(const struct symbols_type *t,
+	      bool (*count)(void *ctx, const struct die *subrange, uint64_t *ret), void *ctx);
 /* A pointer to t, whether the program has that type or not. */
 const struct symbols_type *type_pointer_to(const struct symbols_type *t);
 /* Types that were asked for, by hash. */

@@ -123,6 +123,10 @@ static struct err *eval_name(struct parser *p, const char *name, const char *fil
 	if (!n.found && !file)
 		n.found = variable_in_thread(p->s, name, p->regs, p->mem, &n.v);
 	if (n.found) {
+		if (!n.v.known && n.v.is_value) {
+			*ret = (struct value){ .reg = true, .v = n.v.value, .type = n.v.type };
+			return NULL;
+		}
 		if (!n.v.known)
 			return err_new(ERR_USAGE, "%s has no value here (optimised away)", name);
 		*ret = (struct value){ .place = n.v.reg < 0, .v = n.v.addr, .type = n.v.type };

@@ -55,6 +55,7 @@ enum {
 	OP_nop = 0x96,
 	OP_form_tls_address = 0x9b,
 	OP_call_frame_cfa,
+	OP_implicit_value = 0x9e,
 	OP_stack_value = 0x9f,
 	OP_GNU_push_tls_address = 0xe0,
 };
@@ -240,6 +241,17 @@ static void step(struct machine *m, unsigned op)
 	}
 }
 
+/* A value that stands in the expression itself, lowest byte first. */
+static uint64_t written_value(struct machine *m)
+{
+	uint64_t n = cursor_uleb(&m->c), v = 0;
+
+	m->bad |= n > sizeof(v);
+	for (unsigned i = 0; i < n && !m->bad; i++)
+		v |= (uint64_t)cursor_u8(&m->c) << 8 * i;
+	return v;
+}
+
 /*
  * A register, a value, thread-local: these must be the last operation (pieces are not one place:
  * not known).
@@ -252,6 +264,8 @@ static bool ending(struct machine *m, unsigned op, struct location *ret)
 		*ret = (struct location){ LOC_REG, cursor_uleb(&m->c) };
 	else if (op == OP_stack_value)
 		*ret = (struct location){ LOC_VALUE, pop(m) };
+	else if (op == OP_implicit_value)
+		*ret = (struct location){ LOC_VALUE, written_value(m) };
 	else if (op == OP_form_tls_address || op == OP_GNU_push_tls_address)
 		*ret = (struct location){ LOC_TLS, pop(m) };
 	else

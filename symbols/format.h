@@ -27,7 +27,7 @@ enum {
 	/*
 	 * Grows with each change of what is written; an index with another version is made again.
 	 */
-	IX_VERSION = 6,
+	IX_VERSION = 7,
 };
 
 enum ix_section_id {
@@ -163,7 +163,7 @@ struct ix_rules {
 	X(upper_bound, NUM) X(count, NUM) X(data_member_location, NUM) X(member_expr, LOC) X(bit_size, NUM) \
 	X(bit_offset, NUM) X(data_bit_offset, NUM) X(decl_file, STR) X(decl_line, NUM) X(call_file, STR) \
 	X(call_line, NUM) X(call_column, NUM) X(virtuality, NUM) X(encoding, NUM) X(import, REF) X(lower_bound, NUM) \
-	X(discr, REF) X(discr_value, NUM) X(alignment, NUM)
+	X(discr, REF) X(discr_value, NUM) X(alignment, NUM) X(bound_expr, LOC)
 enum ix_attr {
 #define X(name, shape) IX_A_##name,
 	IX_ATTRS(X)
@@ -174,6 +174,8 @@ enum ix_shape { IX_REF, IX_STR, IX_NUM, IX_PAIR, IX_LOC };
 enum {
 	IX_FLAG_DECLARATION = 1, IX_FLAG_EXTERNAL = 2, IX_FLAG_ARTIFICIAL = 4, IX_FLAG_EXPORT = 8,
 	IX_FLAG_SIGNATURE = 16,		/* described in a type unit of its own */
+	/* Of a subrange: bound_expr, or the variable discr, counts; else it is the upper bound. */
+	IX_FLAG_COUNT = 32,
 };
 /* IX_ENTRIES and IX_STRINGS begin with so many bytes that nobody refers to. */
 enum { IX_NOTHING = 8 };

@@ -436,9 +436,11 @@ struct symbols_variable {
 	const char *name;	/* "table", "ns::cache", "counter" */
 	const char *function;	/* for a static in a function, and for locals; else NULL */
 	uint64_t addr;		/* 0 when in a register or optimised away */
+	uint64_t value;		/* of one that has no place, but a value: is_value */
 	uint64_t size;
 	int reg;		/* DWARF number when it is in a register, else -1 */
 	bool known;		/* addr or reg says where it is */
+	bool is_value;
 	bool parameter, tls;
 	const struct symbols_type *type;	/* NULL = unknown (symtab only) */
 	const struct symbols_module *module;

@@ -13,6 +13,7 @@ enum {
 	MAX_NAME_DEPTH = 24,
 	MAX_MEMBERS = 1 << 16
 };
+#define MAX_COUNT ((uint64_t)1 << 40)
 
 struct symbols_type {
 	struct cu *cu;
@@ -28,6 +29,7 @@ struct symbols_type {
 	struct symbols_member *member;
 	size_t n_members;
 	struct symbols_type *pointer;	/* the pointer to it that no entry describes */
+	struct symbols_type *other;	/* copies of it that type_with() made, in a list */
 };
 
 static size_t type_hash(const struct cu *cu, uint32_t off, unsigned dim)
@@ -86,33 +88,39 @@ static enum symbols_type_kind kind_of(uint16_t tag)
 }
 
 /* The nth subrange of an array; *more: there are further ones. */
-static uint64_t array_count(const struct die *array, unsigned dim, bool *more)
+static bool subrange(const struct die *array, unsigned dim, struct die *ret, bool *more)
 {
 	struct die child;
 	uint32_t off = array->next;
-	uint64_t v, count = 0;
+	unsigned i = 0;
 
 	*more = false;
 	if (!array->children)
-		return 0;
-	for (unsigned i = 0; die_read(array->cu, off, &child) && child.tag;
-	     off = die_sibling(&child)) {
+		return false;
+	for (; die_read(array->cu, off, &child) && child.tag; off = die_sibling(&child)) {
 		if (child.tag != DW_TAG_subrange_type)
 			continue;
-		if (i == dim) {
-			if (die_uint(&child, IX_A_count, &v))
-				count = v;
-			else if (die_uint(&child, IX_A_upper_bound, &v))
-				count = v + 1;
-			if (count > (uint64_t)1 << 40)
-				count = 0;
-		} else if (i > dim) {
-			*more = true;
-			break;
-		}
-		i++;
+		*more = i > dim;
+		if (*more)
+			return true;
+		if (i++ == dim)
+			*ret = child;
 	}
-	return count;
+	return i > dim;
+}
+
+static uint64_t array_count(const struct die *array, unsigned dim, bool *more)
+{
+	struct die range;
+	uint64_t v, count = 0;
+
+	if (!subrange(array, dim, &range, more))
+		return 0;
+	if (die_uint(&range, IX_A_count, &v))
+		count = v;
+	else if (die_uint(&range, IX_A_upper_bound, &v))
+		count = v + 1;
+	return count > MAX_COUNT ? 0 : count;
 }
 
 static struct symbols_type *type_create(struct cu *cu, uint32_t off, unsigned dim)
@@ -292,6 +300,78 @@ static uint64_t type_size(const struct symbols_type *t, int depth)
 uint64_t symbols_type_size(const struct symbols_type *t)
 {
 	return type_size(t, 0);
+}
+
+struct measuring {
+	bool (*count)(void *ctx, const struct die *subrange, uint64_t *ret);
+	void *ctx;
+	int depth;
+};
+
+static const struct symbols_type *measured(struct measuring *m, const struct symbols_type *t);
+
+static uint64_t measured_count(struct measuring *m, const struct symbols_type *t)
+{
+	struct die die, range;
+	bool more;
+	uint64_t n;
+
+	if (symbols_type_count(t))
+		return t->count;
+	if (!type_die(t, &die) || !subrange(&die, t->dim, &range, &more) ||
+	    !m->count(m->ctx, &range, &n) || n > MAX_COUNT)
+		return 0;
+	return n;
+}
+
+/* A copy of t, because target or count are other than t's. */
+static const struct symbols_type *type_with(const struct symbols_type *t,
+					    const struct symbols_type *target, uint64_t count)
+{
+	struct symbols_type *x;
+
+	if (target == t->target && count == t->count)
+		return t;
+	for (x = t->other; x; x = x->other)
+		if (x->target == target && x->count == count)
+			return x;
+	x = arena_alloc(&t->cu->dw->module->family->arena, sizeof(*x));
+	if (!x)
+		return t;
+	*x = *t;
+	x->target = target;
+	x->count = count;
+	x->target_ready = true;
+	x->name = NULL;
+	x->pointer = NULL;
+	lazy(t)->other = x;		/* *x = *t: the list goes on */
+	return x;
+}
+
+static const struct symbols_type *measured(struct measuring *m, const struct symbols_type *t)
+{
+	const struct symbols_type *target;
+
+	if (!t || m->depth++ > MAX_CHAIN)
+		return t;
+	if (t->kind == SYMBOLS_T_TYPEDEF || t->kind == SYMBOLS_T_QUALIFIED) {
+		target = measured(m, symbols_type_target(t));
+		return target == t->target ? t : t->kind == SYMBOLS_T_TYPEDEF ? target :
+		       type_with(t, target, 0);
+	}
+	if (t->kind != SYMBOLS_T_ARRAY && t->kind != SYMBOLS_T_POINTER)
+		return t;
+	target = measured(m, symbols_type_target(t));
+	return type_with(t, target, t->kind == SYMBOLS_T_ARRAY ? measured_count(m, t) : 0);
+}
+
+const struct symbols_type *
+type_measured(const struct symbols_type *t,
+	      bool (*count)(void *ctx, const struct die *subrange, uint64_t *ret), void *ctx)
+{
+	struct measuring m = { count, ctx, 0 };
+
+	return measured(&m, t);
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */

@@ -196,12 +196,49 @@ struct locals {
 	const char *function;
 };
 
+/* How many elements a dimension has here. */
+static bool count_here(void *ctx, const struct die *range, uint64_t *ret)
+{
+	struct locals *l = ctx;
+	struct location place;
+	struct span expr;
+	struct ref ref;
+	struct die of;
+	enum ix_attr a = IX_A_bound_expr;
+
+	of = *range;
+	if (die_ref(range, IX_A_discr, &ref)) {
+		if (!die_read(ref.cu, ref.off, &of))
+			return false;
+		a = IX_A_location;
+	}
+	*ret = 0;
+	if (!die_location(&of, a, l->pc, &expr) || !expr_eval(expr, &l->env, NULL, &place))
+		return false;
+	*ret = place.value;
+	if (a == IX_A_location && place.kind == LOC_REG) {
+		if (place.value >= SYMBOLS_REGS || !(l->env.regs->known & 1u << place.value))
+			return false;
+		*ret = l->env.regs->r[place.value];
+	} else if (a == IX_A_location && place.kind == LOC_MEMORY) {
+		const struct symbols_type *t = die_type(&of);
+		uint64_t size = t ? symbols_type_size(t) : 8;
+
+		if (size > sizeof(*ret) || !mem_read(l->env.mem, place.value, ret, size))
+			return false;
+	}
+	*ret += !die_flag(range, IX_FLAG_COUNT);
+	return true;
+}
+
 static void local_place(struct locals *l, const struct die *die, struct symbols_variable *v)
 {
 	struct location place;
 	struct span expr;
 	struct die holder;
 
+	v->is_value = die_find(die, IX_A_const_value, &holder) &&
+		      die_uint(&holder, IX_A_const_value, &v->value);
 	if (!die_find(die, IX_A_location, &holder) ||
 	    !die_location(&holder, IX_A_location, l->pc, &expr) ||
 	    !expr_eval(expr, &l->env, NULL, &place))
@@ -212,6 +249,9 @@ static void local_place(struct locals *l, const struct die *die, struct symbols_
 	} else if (place.kind == LOC_MEMORY) {
 		v->addr = place.value;
 		v->known = true;
+	} else if (place.kind == LOC_VALUE) {
+		v->value = place.value;
+		v->is_value = true;
 	}
 }
 
@@ -247,6 +287,10 @@ static void locals_in(struct locals *l, const struct die *block, int depth)
 		v.function = l->function;
 		v.parameter = child.tag == DW_TAG_formal_parameter;
 		local_place(l, &child, &v);
+		if (l->env.mem) {
+			v.type = type_measured(v.type, count_here, l);
+			v.size = symbols_type_size(v.type);
+		}
 		l->stop = !l->fn(l->ctx, &v);
 	}
 }
