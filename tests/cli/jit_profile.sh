@@ -47,7 +47,7 @@ if command -v go >/dev/null; then
 fi
 
 # another run: its libraries lie elsewhere, and JIT code is not guessed at
-sed 's/7f\([0-9a-f]\)/7e\1/g; s/5\([56]\)\([0-9a-f]\{10\}\)/4\1\2/g' prof.heap >moved.heap
+sed -E 's/\b(0x)?7f([0-9a-f]{10})\b/\17e\2/g; s/\b(0x)?5([56][0-9a-f]{10})\b/\14\2/g' prof.heap >moved.heap
 jit --symbolize=moved.heap --collapsed=- >collapsed 2>err || fail 'moved'
 grep -q 'another run' err || fail "moved: $(cat err)"
 grep -q '^main;0x7e[0-9a-f]*' collapsed || fail "moved: $(cat collapsed)"
