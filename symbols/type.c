@@ -308,8 +308,6 @@ struct measuring {
 	int depth;
 };
 
-static const struct symbols_type *measured(struct measuring *m, const struct symbols_type *t);
-
 static uint64_t measured_count(struct measuring *m, const struct symbols_type *t)
 {
 	struct die die, range;
