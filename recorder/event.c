@@ -54,11 +54,12 @@ void rec_write_enter(struct recorder *rec)
 	rec_pending_restore(rec, &others);
 }
 
-/* Another maker's processor leaves other flags where instructions leave them undefined (tests). */
-static void emulate_flags(struct regs *regs)
+void rec_emulate_flags(struct regs *regs)
 {
 	enum { AF = 0x10 };
 
+	if (!cpu_emulated()->flags)
+		return;
 	if (regs->r11 == regs->eflags)
 		regs->r11 ^= AF;
 	regs->eflags ^= AF;
@@ -102,8 +103,8 @@ static void write_event(struct recorder *rec, struct rec_task *t, enum trace_eve
 	ev.task = t->serial;
 	if (regs && ev.kind != TRACE_SYSCALL_EXIT)
 		ev.regs = *regs;
-	if (regs && cpu_emulated()->flags)
-		emulate_flags(&ev.regs);
+	if (regs && place != TRACE_AT_STATE)	/* else it has them already */
+		rec_emulate_flags(&ev.regs);
 	ev.effects = rec->effect;
 	ev.effects_len = rec->effects;
 	if (kind != TRACE_CALLS)

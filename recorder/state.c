@@ -282,7 +282,8 @@ static struct err *to_good_place(struct recorder *rec, struct rec_task *t, struc
 		enum place place;
 
 		TRY(tracee_regs_get(t->tid, regs));
-		place = patches_at(&t->mm->buf.patches, regs->rip)
+		place = patches_at(&t->mm->buf.patches, regs->rip) ||
+					rec_written_closed(t->mm, regs->rip)
 				? PLACE_EVENT
 				: place_of(t->tid, regs->rip, &len);
 		if (place == PLACE_EVENT) {
@@ -382,9 +383,10 @@ static uint64_t computed_ns(struct rec_task *t)
 	return cpu && since < t->ran_ns ? since : t->ran_ns;
 }
 
-static void write_point(struct recorder *rec, struct rec_task *t, const struct regs *regs,
-			const struct tracee_maps *maps)
+static struct err *write_point(struct recorder *rec, struct rec_task *t, const struct regs *regs,
+			       const struct tracee_maps *maps)
 {
+	struct regs left = *regs;
 	uint64_t computed = computed_ns(t);
 	bool whole = rec_witness(rec, t, regs, maps);
 	struct trace_effect *e;
@@ -397,19 +399,25 @@ static void write_point(struct recorder *rec, struct rec_task *t, const struct r
 	e->object = !whole;
 	if (rec_ticks_now(rec, t, &e->y))
 		e->len = 1 + rec->options->ticks;
-	rec_write(rec, t, TRACE_SWITCH, TRACE_AT_STATE, regs, 0);
-	rec_left(t, regs, true);
+	/* the task itself has these flags from here on: it may store them */
+	rec_emulate_flags(&left);
+	if (left.eflags != regs->eflags)
+		TRY(tracee_regs_set(t->tid, &left));
+	rec_write(rec, t, TRACE_SWITCH, TRACE_AT_STATE, &left, 0);
+	rec_left(t, &left, true);
 	t->at_syscall = false;
+	return NULL;
 }
 
 struct err *rec_name_here(struct recorder *rec, struct rec_task *t, const struct regs *regs)
 {
 	struct tracee_maps maps;
+	struct err *err;
 
 	TRY(tracee_maps_read(t->tid, &maps));
-	write_point(rec, t, regs, &maps);
+	err = write_point(rec, t, regs, &maps);
 	tracee_maps_deinit(&maps);
-	return NULL;
+	return err;
 }
 
 static struct err *name_point(struct recorder *rec, struct rec_task *t, bool *named)
@@ -446,8 +454,10 @@ static struct err *name_point(struct recorder *rec, struct rec_task *t, bool *na
 		tracee_maps_deinit(&maps);
 		return err;
 	}
-	write_point(rec, t, &regs, &maps);
+	err = write_point(rec, t, &regs, &maps);
 	tracee_maps_deinit(&maps);
+	if (err)
+		return err;
 	t->standing = 0;
 	rec->first = NULL;	/* what it did is written: others may run */
 	*named = true;
