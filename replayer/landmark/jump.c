@@ -104,10 +104,17 @@ struct err *landmark_stub_write(struct landmark *l, bool *good)
 	return tracee_write(l->t->real, l->stub.addr, code, len);
 }
 
+uint64_t landmark_code_end(const struct landmark *l)
+{
+	uint64_t end = page_up(l->stub.pun.addr + PUN_MAX);
+
+	return end < l->prot_end ? end : l->prot_end;
+}
+
 struct err *landmark_protect(struct landmark *l, int prot)
 {
 	uint64_t first = page_down(l->stub.pun.addr);
-	uint64_t end = page_up(l->stub.pun.addr + PUN_MAX);
+	uint64_t end = landmark_code_end(l);
 	int64_t ret;
 
 	return call(l->t, &ret, SYS_mprotect, first, end - first, (uint64_t)prot, 0);

@@ -63,7 +63,7 @@ struct err *landmark_missed(struct landmark *l, const char *what)
 static bool is_code_write(const struct landmark *l, const siginfo_t *info)
 {
 	uint64_t first = page_down(l->stub.pun.addr);
-	uint64_t end = page_up(l->stub.pun.addr + PUN_MAX);
+	uint64_t end = landmark_code_end(l);
 	uint64_t at = (uint64_t)(uintptr_t)info->si_addr;
 
 	return l->prot && l->patched && info->si_signo == SIGSEGV && info->si_code == SEGV_ACCERR &&

@@ -246,6 +246,7 @@ static int changing_code(struct landmark *l)
 		err_free(err);
 		return 0;
 	}
+	l->prot_end = m.end;
 	return mapped && (m.prot & PROT_WRITE) ? m.prot : 0;
 }
 
@@ -352,6 +353,7 @@ static struct err *again(struct landmark *l, struct rp_snapshot **back, bool kee
 	rp_tools_went_back(l->r, true);
 	begin(&fresh, l->r, l->t, l->ev);
 	fresh.prot = l->prot;
+	fresh.prot_end = l->prot_end;
 	fresh.past = l->past;
 	fresh.anew = l->anew;
 	fresh.began_ns = l->began_ns;

@@ -39,6 +39,7 @@ struct landmark {
 	bool past;			/* not the state that the task is in now: the next one */
 	bool anew;			/* from the start once more, without running untested */
 	int prot;			/* of the code, where the program may write to it; else 0 */
+	uint64_t prot_end;		/* so far: the page behind may have another one */
 	/* mappings that are somebody's stack; only looked for where the code makes detours */
 	struct { uint64_t start, end; } stack[LANDMARK_STACKS];
 	unsigned stacks;
@@ -114,6 +115,8 @@ struct landmark_mm { uint64_t map, at, rip; unsigned len; uint8_t bytes[PUN_MAX]
  */
 struct err *landmark_patch(struct landmark *l);
 struct err *landmark_unpatch(struct landmark *l);
+/* Where the code that the jump may lie in ends, as far as it is protected alike. */
+uint64_t landmark_code_end(const struct landmark *l);
 /* Code that the program may write to is write-protected while the jump is in it. */
 struct err *landmark_protect(struct landmark *l, int prot);
 struct err *landmark_stub_write(struct landmark *l, bool *good);
