@@ -399,8 +399,10 @@ static struct err *write_point(struct recorder *rec, struct rec_task *t, const s
 	e->object = !whole;
 	if (rec_ticks_now(rec, t, &e->y))
 		e->len = 1 + rec->options->ticks;
-	/* the task itself has these flags from here on: it may store them */
-	rec_emulate_flags(&left);
+	/* what it has run since its last event left them so; from here on it has them itself: it
+	 * may store them */
+	if (left.rip != t->last.rip || left.rsp != t->last.rsp)
+		rec_emulate_flags(&left);
 	if (left.eflags != regs->eflags)
 		TRY(tracee_regs_set(t->tid, &left));
 	rec_write(rec, t, TRACE_SWITCH, TRACE_AT_STATE, &left, 0);
