@@ -50,11 +50,11 @@ bool rec_warn_once(struct recorder *rec, uint64_t key);
  * task's call first where that is due.  Failures of the trace are kept in rec. */
 void rec_write(struct recorder *rec, struct rec_task *t, enum trace_event_kind kind,
 	       enum trace_place place, const struct regs *regs, int64_t ret);
-/* As on another maker's processor, where instructions leave flags undefined (tests). */
-void rec_emulate_flags(struct regs *regs);
 /* The same where memory is not as replay has it after this event: without the sums of it. */
 void rec_write_between(struct recorder *rec, struct rec_task *t, enum trace_event_kind kind,
 		       const struct regs *regs, int64_t ret);
+/* As on another maker's processor, where instructions leave flags undefined (tests). */
+void rec_emulate_flags(struct regs *regs);
 /* A call has begun and others will act before it ends. */
 void rec_write_enter(struct recorder *rec);
 /* The sum of one mapping; all: see tracee_pages(). */

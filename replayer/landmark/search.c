@@ -246,8 +246,10 @@ static int changing_code(struct landmark *l)
 		err_free(err);
 		return 0;
 	}
+	if (!mapped || !(m.prot & PROT_WRITE))
+		return 0;
 	l->prot_end = m.end;
-	return mapped && (m.prot & PROT_WRITE) ? m.prot : 0;
+	return m.prot;
 }
 
 /*
