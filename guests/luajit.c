@@ -10,8 +10,6 @@
  */
 #include "guests/luajit.h"
 
-enum { L_BASE = 32, L_MAXSTACK = 48, L_STACK = 56, L_CFRAME = 80 };
-enum { CF_NRES = 8, CF_L = 16, CF_PC = 24 };
 enum { VM_INTERP, VM_C, VM_GC, VM_EXIT, VM_RECORD, VM_OPT, VM_ASM, VM_STATES };
 
 /* A walk through the Lua stacks that native frames run. */
@@ -38,17 +36,29 @@ struct stack {
 /* The pc that the interpreter has saved, or that of the instruction a trace has replaced. */
 static bool pc_usable(const struct lj *lj, const struct lj_proto *pt, uint64_t *pc)
 {
-	enum { STARTPC = 72, STARTINS = 80 };
-	uint64_t start;
+	const struct lj_shape *sh = lj->y->shape;
+	uint64_t start, trace;
 	uint8_t type;
 
 	if (lj_proto_has(pt, *pc) && *pc > pt->bytecode)
 		return true;
-	if (*pc & 3 || !mem_u8(lj->g, *pc - 4 - STARTINS + 9, &type) || type != LJ_T_TRACE ||
-	    !mem_u64(lj->g, *pc - 4 - STARTINS + STARTPC, &start) || !lj_proto_has(pt, start))
+	trace = *pc - 4 - sh->trace.startins;
+	if (*pc & 3 || !mem_u8(lj->g, trace + sh->gct, &type) || type != LJ_T_TRACE ||
+	    !lj_ref(lj, trace + sh->trace.startpc, &start) || !lj_proto_has(pt, start))
 		return false;
 	*pc = start + 4;
 	return true;
+}
+
+/* Where the stack's first frame is, which is none. */
+static uint64_t frame_first(const struct stack *s)
+{
+	return s->bottom + 8ull * (s->lj.y->shape->slots - 1u);
+}
+
+static bool saved_pc(const struct stack *s, uint64_t *ret)
+{
+	return lj_ref(&s->lj, s->cframe + s->lj.y->shape->cf.pc, ret);
 }
 
 static bool frame_is_sane(const struct stack *s, uint64_t frame)
@@ -64,19 +74,19 @@ static uint64_t frame_before(const struct stack *s, uint64_t frame, unsigned *ty
 	uint32_t ins;
 
 	*pc_ret = 0;
-	if (!mem_u64(s->lj.g, frame, &link))
+	if (!lj_frame_link(&s->lj, frame, &link))
 		return 0;
 	*type_ret = link & 7;
 	if (!(link & 3)) {
 		*type_ret = LJ_LUA;
 		if (!mem_u32(s->lj.g, link - 4, &ins))
 			return 0;
-		delta = 8 * (2 + (uint64_t)(ins >> 8 & 255));
+		delta = 8 * (s->lj.y->shape->slots + (uint64_t)(ins >> 8 & 255));
 		*pc_ret = link;
 	} else {
 		delta = link & ~7ull;
 		if (*type_ret == LJ_CONT)
-			mem_u64(s->lj.g, frame - 16, pc_ret);
+			lj_ref(&s->lj, frame - s->lj.y->shape->cont_pc, pc_ret);
 	}
 	before = frame - delta;
 	return delta && before < frame && before >= s->bottom ? before : 0;
@@ -87,7 +97,7 @@ static bool is_callback(const struct stack *s, uint64_t frame)
 {
 	uint64_t cont;
 
-	return mem_u64(s->lj.g, frame - 24, &cont) && cont == 1;
+	return lj_ref(&s->lj, frame - s->lj.y->shape->cont, &cont) && cont == 1;
 }
 
 static bool emit(struct stack *s, struct guests_frame *f)
@@ -174,7 +184,7 @@ static bool frame_function(struct stack *s, struct lj_function *fn)
 		return true;
 	}
 	/* a frame without a function has its lua_State there */
-	return sane && mem_u64(s->lj.g, s->frame - 8, &v) && LJ_POINTER(v) == s->L;
+	return sane && lj_frame_object(&s->lj, s->frame, &v) && v == s->L;
 }
 
 /*
@@ -188,7 +198,7 @@ static bool walk_frames(struct stack *s, bool said)
 		uint64_t before = 0, pc, frame = s->frame;
 		unsigned type;
 
-		if (frame <= s->bottom + 8) {
+		if (frame <= frame_first(s)) {
 			s->frame = 0;
 			return true;
 		}
@@ -238,7 +248,7 @@ static bool top_calls(struct stack *s, uint64_t base, uint64_t pc)
 
 	if (pc & 3 || !mem_u32(s->lj.g, pc - 4, &ins))
 		return false;
-	before = base - 8 - 8 * (2 + (uint64_t)(ins >> 8 & 255));
+	before = base - 8 - 8 * (s->lj.y->shape->slots + (uint64_t)(ins >> 8 & 255));
 	if (!frame_is_sane(s, before) || !lj_function_at(&s->lj, before, &fn) || fn.ffid ||
 	    !lj_proto_read(&s->lj, fn.proto, &pt) || !lj_proto_has(&pt, pc))
 		return false;
@@ -261,7 +271,7 @@ static bool top_left(struct stack *s, const struct symbols_regs *regs)
 		return false;
 	/* (bytecode of what is called may lie right behind the stack) */
 	if ((frame_is_sane(s, rbx - 8) && frame_before(s, rbx - 8, &type, &link)) ||
-	    rbx == s->bottom + 16) {
+	    rbx == frame_first(s) + 8) {
 		s->frame = rbx - 8;
 		s->left = true;
 		return true;
@@ -300,7 +310,7 @@ static bool top_at(struct stack *s, uint64_t base, uint64_t pc)
 	if (fn.ffid || (lj_proto_read(&s->lj, fn.proto, &pt) && pc_usable(&s->lj, &pt, &s->pc)))
 		return true;
 	/* C has just called the function, or gets its results: rbx is its link. */
-	if (pc < 1 << 20 && mem_u64(s->lj.g, base - 8, &link) && link == pc) {
+	if (pc < 1 << 20 && lj_frame_link(&s->lj, base - 8, &link) && link == pc) {
 		s->pc = 0;
 		return true;
 	}
@@ -310,7 +320,7 @@ static bool top_at(struct stack *s, uint64_t base, uint64_t pc)
 		return true;
 	}
 	/* The same for a metamethod; the pc was saved before. */
-	if (pc < 1 << 20 && mem_u64(s->lj.g, s->cframe + CF_PC, &s->pc) &&
+	if (pc < 1 << 20 && saved_pc(s, &s->pc) &&
 	    pc_usable(&s->lj, &pt, &s->pc))
 		return true;
 	/* Being called or returned from: the caller stands at pc. */
@@ -344,7 +354,7 @@ static void top_by_memory(struct stack *s, const struct symbols_regs *regs)
 	uint64_t saved = 0;
 
 	s->pc = 0;
-	mem_u64(s->lj.g, s->cframe + CF_PC, &saved);
+	saved_pc(s, &saved);
 	if (!lj_function_at(&s->lj, s->frame, &fn)) {
 		/* Results of one of the language's own may lie over its link, too. */
 		if (!top_returns(s, s->frame))
@@ -416,7 +426,7 @@ static uint64_t trace_base(struct stack *s)
 {
 	uint64_t base = 0;
 
-	if (s->fresh && s->innermost && mem_u64(s->lj.g, s->lj.G + s->lj.y->jit_base, &base) &&
+	if (s->fresh && s->innermost && lj_ref(&s->lj, s->lj.G + s->lj.y->jit_base, &base) &&
 	    frame_is_sane(s, base - 8))
 		return base;
 	return s->frame + 8;
@@ -442,29 +452,26 @@ static void trace_is(struct stack *s, const struct lj_trace *t)
 static bool exit_snapshot(struct stack *s, struct lj_trace *t, unsigned *ret)
 {
 	const struct lj_code *code = s->lj.code;
-	uint64_t dispatch = s->lj.G + s->lj.y->dispatch, saved, map, v;
-	uint32_t parent, exitno, mapofs;
-	uint8_t nent;
+	uint64_t dispatch = s->lj.G + s->lj.y->dispatch, saved, pc;
+	uint32_t parent, exitno;
+	unsigned base;
 
 	if (!mem_u32(s->lj.g, dispatch + (uint64_t)(int64_t)code->parent_disp, &parent) ||
 	    !mem_u32(s->lj.g, dispatch + (uint64_t)(int64_t)code->exitno_disp, &exitno) ||
 	    !lj_trace_read(&s->lj, parent, t) || exitno >= t->nsnap)
 		return false;
 	*ret = exitno;
-	map = t->snap + 12ull * exitno;
-	if (!mem_u32(s->lj.g, map, &mapofs) || !mem_u8(s->lj.g, map + 10, &nent) ||
-	    !mem_u64(s->lj.g, t->snapmap + 4ull * (mapofs + nent), &v) ||
-	    !mem_u64(s->lj.g, s->cframe + CF_PC, &saved))
+	if (!lj_snapshot_pc(&s->lj, t, exitno, &pc, &base) || !saved_pc(s, &saved))
 		return false;
 	/* The pc is saved before the slots are written; the base moves last. */
-	if (saved != (v >> 8) + 4)
+	if (saved != pc + 4)
 		return true;
-	if (v & 255) {
+	if (base) {
 		struct lj_function fn;
 		struct lj_proto pt;
 
 		return !lj_function_at(&s->lj, s->frame, &fn) || fn.ffid ||
-		       !lj_proto_read(&s->lj, fn.proto, &pt) || !lj_proto_has(&pt, v >> 8);
+		       !lj_proto_read(&s->lj, fn.proto, &pt) || !lj_proto_has(&pt, pc);
 	}
 	return false;
 }
@@ -508,15 +515,17 @@ static bool exit_early(struct stack *s, const struct symbols_regs *regs, struct 
 static bool host_enter(struct stack *s, size_t host)
 {
 	uint64_t cfa = s->w->pc[host].cfa, rsp = s->w->host[host].regs.r[SYMBOLS_RSP], L, cf;
+	const struct lj_shape *sh;
 	uint64_t old = s->lj.G;
 
 	/* an entry or an end, a leaf function: no frame there */
 	if (cfa - rsp < s->lj.code->cframe ||
-	    !mem_u64(s->lj.g, cfa - s->lj.code->cframe + CF_L, &L) || !lj_vm_of_thread(&s->lj, L))
+	    !lj_vm_of_cframe(&s->lj, cfa - s->lj.code->cframe, &L))
 		return false;
+	sh = s->lj.y->shape;
 	/* Not linked yet, or no more: what it runs is still in C's frames. */
 	if ((L != s->L || !s->frame) &&
-	    (!mem_u64(s->lj.g, L + L_CFRAME, &cf) || (cf & ~3ull) != cfa - s->lj.code->cframe))
+	    (!mem_u64(s->lj.g, L + sh->L.cframe, &cf) || (cf & ~3ull) != cfa - s->lj.code->cframe))
 		return false;
 	if (s->lj.G != old || !s->vm) {
 		s->vm = vm_at(s->lj.g, GUESTS_LUAJIT, s->lj.G);
@@ -534,9 +543,9 @@ static bool host_enter(struct stack *s, size_t host)
 	if (s->fresh) {
 		s->L = L;
 		s->hidden = false;
-		if (!mem_u64(s->lj.g, L + L_STACK, &s->bottom) ||
-		    !mem_u64(s->lj.g, L + L_MAXSTACK, &s->top) ||
-		    !mem_u64(s->lj.g, L + L_BASE, &s->frame))
+		if (!lj_ref(&s->lj, L + sh->L.stack, &s->bottom) ||
+		    !lj_ref(&s->lj, L + sh->L.maxstack, &s->top) ||
+		    !mem_u64(s->lj.g, L + sh->L.base, &s->frame))
 			return false;
 		if (!s->bottom || s->frame <= s->bottom)
 			return false;	/* it is being made */
@@ -552,7 +561,8 @@ static bool host_is_empty(const struct stack *s)
 {
 	int32_t nres;
 
-	return mem_u32(s->lj.g, s->cframe + CF_NRES, (uint32_t *)&nres) && nres < 0 &&
+	return mem_u32(s->lj.g, s->cframe + s->lj.y->shape->cf.nres, (uint32_t *)&nres) &&
+	       nres < 0 &&
 	       s->frame < s->bottom + (uint64_t)-(int64_t)nres;
 }
 
@@ -643,11 +653,13 @@ static void chain_set(const struct stack *s)
 	struct guests_chain *chain = &s->w->stack->chain;
 	uint64_t base = 0;
 
-	*chain = (struct guests_chain){ .root = s->cframe + CF_L,
-					.pre = L_BASE,
+	if (lj_is_gc32(&s->lj))
+		return;
+	*chain = (struct guests_chain){ .root = s->cframe + lj_gc64.cf.L,
+					.pre = lj_gc64.L.base,
 					.luajit = true,
-					.pc = s->cframe + CF_PC };
-	if (s->trace && mem_u64(s->lj.g, s->lj.G + s->lj.y->jit_base, &base) &&
+					.pc = s->cframe + lj_gc64.cf.pc };
+	if (s->trace && lj_ref(&s->lj, s->lj.G + s->lj.y->jit_base, &base) &&
 	    frame_is_sane(s, base - 8)) {
 		chain->root = s->lj.G + s->lj.y->jit_base;
 		chain->pre = -1;
@@ -685,13 +697,13 @@ static bool host_walk(struct stack *s, struct walk *w, size_t i, bool interprete
 /* Does that native frame of the interpreter run a machine whose references have 32 bits? */
 static bool host_is_gc32(struct guests *g, const struct symbols_regs *regs)
 {
-	enum { SAVED_L = 24, GCT = 5, GLREF = 8 };
 	uint32_t L, G;
 	uint8_t gct;
 
-	return mem_u32(g, regs->r[SYMBOLS_RSP] + SAVED_L, &L) && L && !(L & 7) &&
-	       mem_u8(g, (uint64_t)L + GCT, &gct) && gct == LJ_T_THREAD &&
-	       mem_u32(g, (uint64_t)L + GLREF, &G) && G && !(G & 7) && mem_u8(g, G, &gct);
+	return mem_u32(g, regs->r[SYMBOLS_RSP] + lj_gc32.cf.L, &L) && L && !(L & 7) &&
+	       mem_u8(g, (uint64_t)L + lj_gc32.gct, &gct) && gct == LJ_T_THREAD &&
+	       mem_u32(g, (uint64_t)L + lj_gc32.L.glref, &G) && G && !(G & 7) &&
+	       mem_u8(g, G, &gct);
 }
 
 static void unwind(struct guests *g, struct code *c, struct walk *w)
@@ -725,7 +737,7 @@ static void unwind(struct guests *g, struct code *c, struct walk *w)
 	}
 	if (!s.vm && (seen || (made && code->gc32)))
 		w->stack->why = code->gc32 ? GUESTS_GC32 : GUESTS_STARTING;
-	if (s.frame > s.bottom + 8 && s.vm && w->stack->why == GUESTS_COMPLETE)
+	if (s.vm && s.frame > frame_first(&s) && w->stack->why == GUESTS_COMPLETE)
 		w->stack->why = GUESTS_HOST;
 }
 

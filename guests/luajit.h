@@ -7,17 +7,41 @@
  *	luajit_trace.c	machine code of traces: which trace, which snapshot
  *	luajit_value.c	values, variables of frames
  *
- * Builds with 64 bit references (GC64), and so two slots for a frame: Debian's, LuaJIT 2.1,
- * OpenResty, RaptorJIT.  An address is a frame when it is that of its link: L->base - 1.
+ * References have 64 bits (GC64: Debian's, LuaJIT 2.1, OpenResty) or 32 (Tarantool 2.6.0); each kind
+ * has its shapes of objects.  An address is a frame when it is that of the slot with its link:
+ * L->base - 1.  With 64 bits the function is in the slot before, else in the same one.
  */
 #ifndef GUESTS_LUAJIT_H
 #define GUESTS_LUAJIT_H
 
 #include "guests/internal.h"
 
+/* Of objects, in bytes, by the size of references (lj_obj.h, lj_frame.h and lj_jit.h of LuaJIT). */
+struct lj_shape {
+	uint8_t ref;		/* size of a reference */
+	uint8_t slots;		/* that a frame's function and link take */
+	uint8_t gct;		/* the type in an object's header; its own fields begin behind it */
+	uint8_t cont, cont_pc;	/* of a continuation, and where it goes on: before its frame */
+	struct { uint8_t glref, base, maxstack, stack, cframe; } L;
+	struct { uint8_t nres, L, pc; } cf;	/* in the interpreter's native frame */
+	struct { uint8_t k, flags, chunkname, firstline, lineinfo, uvinfo, varinfo; } proto;
+	struct { uint8_t pc, c, upvalue; } function;
+	struct { uint8_t len, text; } str;
+	struct { uint8_t array, node, asize; } tab;
+	uint8_t udata, cdata;	/* what lies behind their headers */
+	uint8_t upvalue;	/* the address of its value */
+	struct {
+		uint8_t ir, nk, nsnapmap, snap, snapmap, startpt, startpc, startins, szmcode, mcode,
+			spadjust, traceno, link, root, linktype;
+	} trace;
+};
+extern const struct lj_shape lj_gc64, lj_gc32;
+
 /* Offsets that differ between builds; which one a machine has is found by what is consistent. */
 struct lj_layout {
 	const char *name;
+	const struct lj_shape *shape;
+	bool mcofs;		/* snapshots say from which instruction on they hold */
 	bool fork;		/* nine states of the machine instead of seven (Tarantool) */
 	uint16_t cframe;	/* size of the interpreter's native frame */
 	uint16_t cframe_prev;
@@ -41,7 +65,7 @@ struct lj_code {
 	unsigned sequences;
 	struct lj_known { uint64_t G; const struct lj_layout *layout; } vm[LJ_VMS];
 	unsigned vms;
-	bool gc32;		/* its machines are of another kind: references of 32 bits */
+	bool gc32;		/* its machines have references of 32 bits, and are of no known build */
 	uint16_t hint[LJ_HINTS];	/* by address: the trace that was there */
 };
 
@@ -74,18 +98,33 @@ struct lj_trace {
 };
 
 enum { LJ_LUA = 0, LJ_C = 1, LJ_CONT = 2, LJ_VARG = 3, LJ_PCALL = 2 };
-enum { LJ_T_STR = 4, LJ_T_THREAD = 6, LJ_T_PROTO = 7, LJ_T_FUNC = 8, LJ_T_TRACE = 9 };
+enum { LJ_T_STR = 4, LJ_T_THREAD = 6, LJ_T_PROTO = 7, LJ_T_FUNC = 8, LJ_T_TRACE = 9,
+       LJ_T_TAB = 11 };
 #define LJ_POINTER(v) ((v) & ((1ull << 47) - 1))
+
+/* A reference in memory. */
+static inline bool lj_ref(const struct lj *lj, uint64_t addr, uint64_t *ret)
+{
+	*ret = 0;
+	return mem_bytes(lj->g, addr, ret, lj->y->shape->ref);
+}
+static inline bool lj_is_gc32(const struct lj *lj)
+{
+	return lj->y->shape == &lj_gc32;
+}
 
 /* luajit_code.c */
 bool lj_examine(struct guests *g, struct code *c);
 bool lj_step(struct guests *g, struct code *c, struct symbols_regs *regs, bool first,
 	     uint64_t *cfa_ret);
 bool lj_is_thread(const struct lj *lj, uint64_t L);
-/* Sets lj to the machine that the thread L is of. */
-bool lj_vm_of_thread(struct lj *lj, uint64_t L);
+/* The thread that a native frame of the interpreter runs, and its machine. */
+bool lj_vm_of_cframe(struct lj *lj, uint64_t cframe, uint64_t *L_ret);
 /* luajit_frame.c */
 bool lj_function_read(const struct lj *lj, uint64_t addr, struct lj_function *ret);
+/* Of a frame: what is in its function's slot, its link. */
+bool lj_frame_object(const struct lj *lj, uint64_t frame, uint64_t *ret);
+bool lj_frame_link(const struct lj *lj, uint64_t frame, uint64_t *ret);
 /* The function of a frame. */
 bool lj_function_at(const struct lj *lj, uint64_t frame, struct lj_function *ret);
 bool lj_proto_read(const struct lj *lj, uint64_t addr, struct lj_proto *ret);
@@ -124,7 +163,11 @@ int lj_exit_stub(const struct lj *lj, uint64_t pc);
 /* The snapshot that holds at an offset into the machine code. */
 unsigned lj_snapshot_at(const struct lj *lj, const struct lj_trace *t, uint32_t offset);
 
-/* Where a slot's value is while a snapshot holds; slots count from base - 2. */
+/* The pc of a snapshot's instruction, and how far above the trace's the innermost base is. */
+bool lj_snapshot_pc(const struct lj *lj, const struct lj_trace *t, unsigned snapshot,
+		    uint64_t *pc_ret, unsigned *base_ret);
+
+/* Where a slot's value is while a snapshot holds; slots count from the function's of the base. */
 enum lj_slot { LJ_SLOT_ABSENT, LJ_SLOT_MEMORY, LJ_SLOT_VALUE, LJ_SLOT_ELSEWHERE };
 enum lj_slot lj_snapshot_slot(const struct lj *lj, const struct lj_trace *t, unsigned snapshot,
 			      unsigned slot, uint64_t *value_ret);
@@ -146,6 +189,8 @@ enum { LJ_INLINED = 64 };
 unsigned lj_snapshot_frames(const struct lj *lj, const struct lj_trace *t, unsigned snapshot,
 			    uint64_t base, struct lj_inlined ret[LJ_INLINED]);
 /* luajit_value.c */
+/* As GC64 has them in slots: a number, or a type in the upper 17 bits. */
+bool lj_slot(const struct lj *lj, uint64_t addr, uint64_t *ret);
 bool lj_value(struct guests *g, struct code *c, const struct guests_vm *vm, enum guests_at at,
 	      uint64_t addr, struct out *t);
 bool lj_locals(struct guests *g, struct code *c, const struct guests_frame *f,

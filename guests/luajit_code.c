@@ -8,14 +8,49 @@
  */
 #include "guests/luajit.h"
 
-enum { L_GLREF = 16, L_CFRAME = 80, CF_L = 16 };
 #define SIZE_MIN 0x2000
 
+const struct lj_shape lj_gc64 = {
+	.ref = 8, .slots = 2, .gct = 9, .cont = 24, .cont_pc = 16,
+	.L = { .glref = 16, .base = 32, .maxstack = 48, .stack = 56, .cframe = 80 },
+	.cf = { .nres = 8, .L = 16, .pc = 24 },
+	.proto = { .k = 32, .flags = 61, .chunkname = 64, .firstline = 72, .lineinfo = 80,
+		   .uvinfo = 88, .varinfo = 96 },
+	.function = { .pc = 32, .c = 40, .upvalue = 40 },
+	.str = { .len = 20, .text = 24 },
+	.tab = { .array = 16, .node = 40, .asize = 48 },
+	.udata = 48, .cdata = 16, .upvalue = 32,
+	.trace = { .ir = 32, .nk = 40, .nsnapmap = 44, .snap = 48, .snapmap = 56, .startpt = 64,
+		   .startpc = 72, .startins = 80, .szmcode = 84, .mcode = 88, .spadjust = 102,
+		   .traceno = 104, .link = 106, .root = 108, .linktype = 116 },
+};
+/* By the DWARF of Debian's Tarantool 2.6.0. */
+const struct lj_shape lj_gc32 = {
+	.ref = 4, .slots = 1, .gct = 5, .cont = 8, .cont_pc = 4,
+	.L = { .glref = 8, .base = 16, .maxstack = 32, .stack = 36, .cframe = 48 },
+	.cf = { .nres = 16, .L = 24, .pc = 28 },
+	.proto = { .k = 16, .flags = 37, .chunkname = 40, .firstline = 44, .lineinfo = 52,
+		   .uvinfo = 56, .varinfo = 60 },
+	.function = { .pc = 16, .c = 24, .upvalue = 20 },
+	.str = { .len = 12, .text = 16 },
+	.tab = { .array = 8, .node = 20, .asize = 24 },
+	.udata = 24, .cdata = 8, .upvalue = 16,
+	.trace = { .ir = 16, .nk = 24, .nsnapmap = 28, .snap = 32, .snapmap = 40, .startpt = 48,
+		   .startpc = 52, .startins = 56, .szmcode = 60, .mcode = 64, .spadjust = 78,
+		   .traceno = 80, .link = 82, .root = 84, .linktype = 92 },
+};
+
+#define G64 &lj_gc64, true
+#define G32 &lj_gc32, false
 static const struct lj_layout layouts[] = {
-	{ "LuaJIT 2.1", false, 80, 32, 184, 192, 368, 376, 728, 3968, 384, 396, 1696, 104 },
-	{ "LuaJIT 2.1", false, 80, 32, 184, 192, 376, 384, 744, 4000, 384, 396, 1696, 104 },
-	{ "LuaJIT 2.1 (OpenResty)", false, 80, 32, 184, 192, 368, 376, 736, 4008, 384, 396, 1696, 104 },
-	{ "LuaJIT 2.1 (Tarantool)", true, 96, 48, 408, 304, 448, 464, 808, 4080, 392, 404, 0, 104 },
+	{ "LuaJIT 2.1", G64, false, 80, 32, 184, 192, 368, 376, 728, 3968, 384, 396, 1696, 104 },
+	{ "LuaJIT 2.1", G64, false, 80, 32, 184, 192, 376, 384, 744, 4000, 384, 396, 1696, 104 },
+	{ "LuaJIT 2.1 (OpenResty)",
+	  G64, false, 80, 32, 184, 192, 368, 376, 736, 4008, 384, 396, 1696, 104 },
+	{ "LuaJIT 2.1 (Tarantool)",
+	  G64, true, 96, 48, 408, 304, 448, 464, 808, 4080, 392, 404, 0, 104 },
+	{ "LuaJIT 2.1 (Tarantool 2.6)",
+	  G32, false, 80, 32, 120, 160, 280, 284, 448, 3144, 368, 380, 1672, 64 },
 };
 enum { LAYOUTS = sizeof(layouts) / sizeof(*layouts) };
 
@@ -109,12 +144,13 @@ bool lj_examine(struct guests *g, struct code *c)
 
 bool lj_is_thread(const struct lj *lj, uint64_t L)
 {
+	const struct lj_shape *sh = lj->y->shape;
 	unsigned char b[24];
-	uint64_t G;
+	uint64_t G = 0;
 
-	if (!L || L & 7 || !mem_bytes(lj->g, L, b, sizeof(b)) || b[9] != LJ_T_THREAD)
+	if (!L || L & 7 || !mem_bytes(lj->g, L, b, sizeof(b)) || b[sh->gct] != LJ_T_THREAD)
 		return false;
-	memcpy(&G, b + L_GLREF, 8);
+	memcpy(&G, b + sh->L.glref, sh->ref);
 	return G == lj->G;
 }
 
@@ -133,8 +169,8 @@ static bool vm_is(struct lj *lj, uint64_t G, const struct lj_layout *y)
 
 	*lj = (struct lj){ .g = lj->g, .code = lj->code, .y = y, .G = G, .J = G + y->J };
 	return G && !(G & 7) && y->cframe == lj->code->cframe && dispatch_is(lj, G + y->dispatch) &&
-	       mem_u64(lj->g, G + y->mainthref, &lj->main) && lj_is_thread(lj, lj->main) &&
-	       mem_u64(lj->g, G + y->cur_L, &cur) && (!cur || lj_is_thread(lj, cur));
+	       lj_ref(lj, G + y->mainthref, &lj->main) && lj_is_thread(lj, lj->main) &&
+	       lj_ref(lj, G + y->cur_L, &cur) && (!cur || lj_is_thread(lj, cur));
 }
 
 /* Known ones are asked again each time: they may have ended. */
@@ -156,16 +192,33 @@ static bool vm_check(struct lj *lj, uint64_t G)
 	return false;
 }
 
-bool lj_vm_of_thread(struct lj *lj, uint64_t L)
+/* cf.L bytes above at is the saved thread of a machine of this shape. */
+static bool vm_of_saved(struct lj *lj, const struct lj_shape *sh, uint64_t at, uint64_t *L)
 {
-	uint64_t G;
+	uint64_t G = 0;
 
-	return L && !(L & 7) && mem_u64(lj->g, L + L_GLREF, &G) && vm_check(lj, G);
+	*L = 0;
+	return mem_bytes(lj->g, at + sh->cf.L, L, sh->ref) && *L && !(*L & 7) &&
+	       mem_bytes(lj->g, *L + sh->L.glref, &G, sh->ref) && G && vm_check(lj, G) &&
+	       lj->y->shape == sh;
 }
 
-/* The machine that code with these registers is of: by the dispatch table in r14, else known. */
+bool lj_vm_of_cframe(struct lj *lj, uint64_t cframe, uint64_t *L_ret)
+{
+	return vm_of_saved(lj, &lj_gc64, cframe, L_ret) ||
+	       vm_of_saved(lj, &lj_gc32, cframe, L_ret);
+}
+
+/*
+ * The machine that code with these registers is of: by the dispatch table in r14, else known.
+ * Machine code with references of 32 bits uses r14 for itself; the interpreter's frame, with the
+ * thread in it, is not far above.
+ */
 static bool vm_of_registers(struct lj *lj, const struct symbols_regs *regs)
 {
+	enum { FRAME_MAX = 4096 };
+	uint64_t L;
+
 	if (regs->known & 1u << SYMBOLS_R14)
 		for (unsigned i = 0; i < LAYOUTS; i++)
 			if (vm_is(lj, regs->r[SYMBOLS_R14] - layouts[i].dispatch, &layouts[i]) &&
@@ -174,7 +227,17 @@ static bool vm_of_registers(struct lj *lj, const struct symbols_regs *regs)
 	for (unsigned i = 0; i < lj->code->vms; i++)
 		if (vm_is(lj, lj->code->vm[i].G, lj->code->vm[i].layout))
 			return true;
+	for (uint64_t at = regs->r[SYMBOLS_RSP] & ~7ull, end = at + FRAME_MAX; at < end; at += 8)
+		if (vm_of_saved(lj, &lj_gc32, at, &L))
+			return true;
 	return false;
+}
+
+static bool cframe_owner(const struct lj *lj, uint64_t cframe)
+{
+	uint64_t L;
+
+	return lj_ref(lj, cframe + lj->y->shape->cf.L, &L) && lj_is_thread(lj, L);
 }
 
 /* ---- out of its code ------------------------------------------------------------------------- */
@@ -206,9 +269,10 @@ static bool frame_leave(struct guests *g, struct symbols_regs *regs, uint64_t cf
 /* The innermost native frame of the running coroutine that is not below rsp. */
 static bool frame_above(const struct lj *lj, uint64_t rsp, uint64_t *ret)
 {
-	uint64_t L, cf, owner;
+	uint64_t L, cf;
 
-	if (!mem_u64(lj->g, lj->G + lj->y->cur_L, &L) || !mem_u64(lj->g, L + L_CFRAME, &cf))
+	if (!lj_ref(lj, lj->G + lj->y->cur_L, &L) ||
+	    !mem_u64(lj->g, L + lj->y->shape->L.cframe, &cf))
 		return false;
 	for (unsigned n = 0; n < 256; n++) {
 		cf &= ~3ull;
@@ -216,8 +280,7 @@ static bool frame_above(const struct lj *lj, uint64_t rsp, uint64_t *ret)
 			return false;
 		if (cf >= rsp) {
 			*ret = cf;
-			return cf - rsp < 1 << 16 && mem_u64(lj->g, cf + CF_L, &owner) &&
-			       lj_is_thread(lj, owner);
+			return cf - rsp < 1 << 16 && cframe_owner(lj, cf);
 		}
 		if (!mem_u64(lj->g, cf + lj->y->cframe_prev, &cf))
 			return false;
@@ -227,7 +290,7 @@ static bool frame_above(const struct lj *lj, uint64_t rsp, uint64_t *ret)
 
 static bool step_mcode(struct lj *lj, struct symbols_regs *regs, bool first, uint64_t *cfa_ret)
 {
-	uint64_t cf, owner, pc = regs->r[SYMBOLS_RIP] - !first, rsp = regs->r[SYMBOLS_RSP];
+	uint64_t cf, pc = regs->r[SYMBOLS_RIP] - !first, rsp = regs->r[SYMBOLS_RSP];
 	struct lj_trace t;
 	bool known;
 
@@ -239,7 +302,7 @@ static bool step_mcode(struct lj *lj, struct symbols_regs *regs, bool first, uin
 	if (known) {
 		cf = rsp + t.spadjust + 16;
 		/* where it has not moved rsp yet, another word lies there */
-		if (mem_u64(lj->g, cf + CF_L, &owner) && lj_is_thread(lj, owner))
+		if (cframe_owner(lj, cf))
 			return frame_leave(lj->g, regs, cf, lj->y->cframe, true, cfa_ret);
 	}
 	return frame_above(lj, rsp, &cf) &&
@@ -312,7 +375,7 @@ static bool step_interpreter(struct lj *lj, struct symbols_regs *regs, bool firs
 	/* Behind a trace, and on the way into one, two more registers are in it. */
 	if (vm_of_registers(lj, regs) && frame_above(lj, rsp, &cf) && (exits || cf - rsp == 16))
 		return frame_leave(lj->g, regs, cf, code->cframe, true, cfa_ret);
-	if (mem_u64(lj->g, rsp + CF_L, &L) && lj_vm_of_thread(lj, L))
+	if (lj_vm_of_cframe(lj, rsp, &L))
 		return frame_leave(lj->g, regs, rsp, code->cframe, false, cfa_ret);
 	return first && step_leaf(lj, regs, cfa_ret);
 }

@@ -15,43 +15,61 @@ enum { CHUNK_MAX = 4096, NAME_MAX_LEN = 128, WALK_MAX = 1 << 18 };
 
 bool lj_function_read(const struct lj *lj, uint64_t addr, struct lj_function *ret)
 {
+	const struct lj_shape *sh = lj->y->shape;
 	unsigned char b[48];
-	uint64_t pc;
+	size_t head = (size_t)sh->function.pc + sh->ref;
+	uint64_t pc = 0;
 
-	if (!addr || !mem_bytes(lj->g, addr, b, sizeof(b)) || b[9] != LJ_T_FUNC)
+	if (!addr || !mem_bytes(lj->g, addr, b, head) || b[sh->gct] != LJ_T_FUNC)
 		return false;
-	*ret = (struct lj_function){ .addr = addr, .ffid = b[10] };
-	memcpy(&pc, b + 32, 8);
-	if (ret->ffid)
-		memcpy(&ret->c, b + 40, 8);
-	else
+	*ret = (struct lj_function){ .addr = addr, .ffid = b[sh->gct + 1] };
+	memcpy(&pc, b + sh->function.pc, sh->ref);
+	if (!ret->ffid)
 		ret->proto = pc - lj->y->proto;
+	else if (!mem_u64(lj->g, addr + sh->function.c, &ret->c))
+		return false;
 	return true;
+}
+
+bool lj_frame_object(const struct lj *lj, uint64_t frame, uint64_t *ret)
+{
+	if (!lj_ref(lj, frame - 8ull * (lj->y->shape->slots - 1u), ret))
+		return false;
+	*ret = LJ_POINTER(*ret);
+	return true;
+}
+
+bool lj_frame_link(const struct lj *lj, uint64_t frame, uint64_t *ret)
+{
+	return lj_ref(lj, frame + 8u - lj->y->shape->ref, ret);
 }
 
 bool lj_function_at(const struct lj *lj, uint64_t frame, struct lj_function *ret)
 {
 	uint64_t v;
 
-	return mem_u64(lj->g, frame - 8, &v) && lj_function_read(lj, LJ_POINTER(v), ret);
+	return lj_frame_object(lj, frame, &v) && lj_function_read(lj, v, ret);
 }
 
 bool lj_proto_read(const struct lj *lj, uint64_t addr, struct lj_proto *ret)
 {
+	const struct lj_shape *sh = lj->y->shape;
 	unsigned char b[104];
+	size_t len = (size_t)sh->proto.varinfo + sh->ref;
 
-	if (!addr || !mem_bytes(lj->g, addr, b, sizeof(b)) || b[9] != LJ_T_PROTO)
+	if (!addr || !mem_bytes(lj->g, addr, b, len) || b[sh->gct] != LJ_T_PROTO)
 		return false;
 	*ret = (struct lj_proto){ .addr = addr, .bytecode = addr + lj->y->proto,
-				  .numparams = b[10], .framesize = b[11], .flags = b[61] };
-	memcpy(&ret->sizebc, b + 12, 4);
-	memcpy(&ret->k, b + 32, 8);
-	memcpy(&ret->chunkname, b + 64, 8);
-	memcpy(&ret->firstline, b + 72, 4);
-	memcpy(&ret->numline, b + 76, 4);
-	memcpy(&ret->lineinfo, b + 80, 8);
-	memcpy(&ret->uvinfo, b + 88, 8);
-	memcpy(&ret->varinfo, b + 96, 8);
+				  .numparams = b[sh->gct + 1], .framesize = b[sh->gct + 2],
+				  .flags = b[sh->proto.flags] };
+	memcpy(&ret->sizebc, b + sh->gct + 3, 4);
+	memcpy(&ret->k, b + sh->proto.k, sh->ref);
+	memcpy(&ret->chunkname, b + sh->proto.chunkname, sh->ref);
+	memcpy(&ret->firstline, b + sh->proto.firstline, 4);
+	memcpy(&ret->numline, b + sh->proto.firstline + 4, 4);
+	memcpy(&ret->lineinfo, b + sh->proto.lineinfo, sh->ref);
+	memcpy(&ret->uvinfo, b + sh->proto.uvinfo, sh->ref);
+	memcpy(&ret->varinfo, b + sh->proto.varinfo, sh->ref);
 	return ret->sizebc && ret->sizebc < 1 << 26;
 }
 
@@ -75,14 +93,15 @@ unsigned lj_line(const struct lj *lj, const struct lj_proto *pt, uint64_t pc)
 /* A Lua string's bytes, cut; false: it is none. */
 static bool string_read(const struct lj *lj, uint64_t addr, char *buf, size_t size, size_t *len_ret)
 {
+	const struct lj_shape *sh = lj->y->shape;
 	unsigned char b[24];
 	uint32_t len;
 
-	if (!addr || !mem_bytes(lj->g, addr, b, sizeof(b)) || b[9] != LJ_T_STR)
+	if (!addr || !mem_bytes(lj->g, addr, b, sh->str.text) || b[sh->gct] != LJ_T_STR)
 		return false;
-	memcpy(&len, b + 20, 4);
+	memcpy(&len, b + sh->str.len, 4);
 	*len_ret = len < size ? len : size - 1;
-	if (!mem_bytes(lj->g, addr + 24, buf, *len_ret))
+	if (!mem_bytes(lj->g, addr + sh->str.text, buf, *len_ret))
 		return false;
 	buf[*len_ret] = '\0';
 	return true;
@@ -183,7 +202,7 @@ static const char *constant_name(const struct lj *lj, const struct lj_proto *pt,
 	uint64_t v;
 	size_t len;
 
-	if (!mem_u64(lj->g, pt->k - 8ull * (i + 1), &v) ||
+	if (!lj_ref(lj, pt->k - (uint64_t)lj->y->shape->ref * (i + 1), &v) ||
 	    !string_read(lj, LJ_POINTER(v), text, sizeof(text), &len))
 		return NULL;
 	return string_intern(lj->g, text, len);
@@ -263,7 +282,8 @@ bool lj_reads(const struct lj *lj, const struct lj_proto *pt, unsigned slot, uin
 
 bool lj_in_loop(const struct lj *lj, const struct lj_proto *pt, uint32_t at)
 {
-	enum { FORL = 79, JFORL = 81, JITERL = 84, JMP = 88, STARTINS = 80 };
+	enum { FORL = 79, JFORL = 81, JITERL = 84, JMP = 88 };
+	const uint64_t startins = lj->y->shape->trace.startins;
 
 	for (uint32_t i = at; i < pt->sizebc; i++) {
 		struct lj_trace t;
@@ -275,7 +295,7 @@ bool lj_in_loop(const struct lj *lj, const struct lj_proto *pt, uint32_t at)
 		op = ins & 255;
 		/* a trace has taken the place of the instruction */
 		if ((op == JFORL || op == JITERL) &&
-		    (!lj_trace_read(lj, ins >> 16, &t) || !mem_u32(lj->g, t.addr + STARTINS, &ins)))
+		    (!lj_trace_read(lj, ins >> 16, &t) || !mem_u32(lj->g, t.addr + startins, &ins)))
 			return true;
 		if (((op >= FORL && op <= JITERL) || op == JMP) &&
 		    (int64_t)i + 1 + (ins >> 16) - 0x8000 < at)

@@ -10,7 +10,11 @@
  *	    func link locals ... func link locals ... func link ...
  *	                         ^slot b              ^slot v & 255 (innermost), its pc: v >> 8
  *
- * v is the word behind the snapshot's entries.
+ * v is the word behind the snapshot's entries.  With references of 32 bits a frame has one slot, of
+ * its function; the words behind the entries are the pc and then the frames' links, innermost first.
+ *
+ * Older builds have no mcofs: what holds is told by the last guard before, which leaves the trace by
+ * its snapshot's exit.
  */
 #include <stdio.h>
 
@@ -23,33 +27,34 @@ enum { MAX_TRACES = 65536, MAX_CODE = 1 << 26 };
 
 static bool trace_parse(const struct lj *lj, uint64_t addr, struct lj_trace *t)
 {
+	const struct lj_shape *sh = lj->y->shape;
 	unsigned char b[120];
-	uint16_t nins, nk;
+	size_t len = sh->trace.linktype + 1u;
+	uint16_t nk;
 	uint32_t nk32;
 
-	if (!addr || !mem_bytes(lj->g, addr, b, sizeof(b)) || b[9] != LJ_T_TRACE)
+	if (!addr || !mem_bytes(lj->g, addr, b, len) || b[sh->gct] != LJ_T_TRACE)
 		return false;
 	memset(t, 0, sizeof(*t));
 	t->addr = addr;
-	memcpy(&t->nsnap, b + 10, 2);
-	memcpy(&t->nins, b + 12, 4);
-	memcpy(&nins, b + 12, 2);
-	memcpy(&t->ir, b + 32, 8);
-	memcpy(&nk32, b + 40, 4);
+	memcpy(&t->nsnap, b + sh->gct + 1, 2);
+	memcpy(&t->nins, b + sh->gct + 3, 4);
+	memcpy(&t->ir, b + sh->trace.ir, 8);
+	memcpy(&nk32, b + sh->trace.nk, 4);
 	nk = (uint16_t)nk32;
 	t->nk = nk32 > 0xffff ? nk : nk32;
-	memcpy(&t->nsnapmap, b + 44, 4);
-	memcpy(&t->snap, b + 48, 8);
-	memcpy(&t->snapmap, b + 56, 8);
-	memcpy(&t->startpt, b + 64, 8);
-	memcpy(&t->startpc, b + 72, 8);
-	memcpy(&t->szmcode, b + 84, 4);
-	memcpy(&t->mcode, b + 88, 8);
-	memcpy(&t->spadjust, b + 102, 2);
-	memcpy(&t->traceno, b + 104, 2);
-	memcpy(&t->link, b + 106, 2);
-	memcpy(&t->root, b + 108, 2);
-	t->linktype = b[116];
+	memcpy(&t->nsnapmap, b + sh->trace.nsnapmap, 4);
+	memcpy(&t->snap, b + sh->trace.snap, 8);
+	memcpy(&t->snapmap, b + sh->trace.snapmap, 8);
+	memcpy(&t->startpt, b + sh->trace.startpt, sh->ref);
+	memcpy(&t->startpc, b + sh->trace.startpc, sh->ref);
+	memcpy(&t->szmcode, b + sh->trace.szmcode, 4);
+	memcpy(&t->mcode, b + sh->trace.mcode, 8);
+	memcpy(&t->spadjust, b + sh->trace.spadjust, 2);
+	memcpy(&t->traceno, b + sh->trace.traceno, 2);
+	memcpy(&t->link, b + sh->trace.link, 2);
+	memcpy(&t->root, b + sh->trace.root, 2);
+	t->linktype = b[sh->trace.linktype];
 	t->startpt = LJ_POINTER(t->startpt);
 	return t->szmcode < MAX_CODE && t->nk <= REF_BIAS && t->nins >= REF_BIAS &&
 	       t->nins < 2 * REF_BIAS;
@@ -62,7 +67,8 @@ bool lj_trace_read(const struct lj *lj, uint32_t number, struct lj_trace *ret)
 
 	return number && mem_u64(lj->g, lj->J + lj->y->trace, &array) &&
 	       mem_u32(lj->g, lj->J + lj->y->sizetrace, &size) && number < size &&
-	       size <= MAX_TRACES && mem_u64(lj->g, array + 8ull * number, &addr) &&
+	       size <= MAX_TRACES &&
+	       lj_ref(lj, array + (uint64_t)lj->y->shape->ref * number, &addr) &&
 	       trace_parse(lj, addr, ret) && ret->traceno == number;
 }
 
@@ -74,7 +80,8 @@ static bool trace_covers(const struct lj_trace *t, uint64_t pc)
 bool lj_trace_at(const struct lj *lj, uint64_t pc, struct lj_trace *ret)
 {
 	uint16_t *hint = &lj->code->hint[(pc >> 6) % LJ_HINTS];
-	uint64_t array, addr[64];
+	uint64_t array, addr, ref = lj->y->shape->ref;
+	unsigned char b[64 * 8];
 	uint32_t size;
 
 	if (lj_trace_read(lj, *hint, ret) && trace_covers(ret, pc))
@@ -85,13 +92,16 @@ bool lj_trace_at(const struct lj *lj, uint64_t pc, struct lj_trace *ret)
 	for (uint32_t i = 0; i < size; i += 64) {
 		uint32_t n = size - i < 64 ? size - i : 64;
 
-		if (!mem_bytes(lj->g, array + 8ull * i, addr, 8 * n))
+		if (!mem_bytes(lj->g, array + ref * i, b, ref * n))
 			return false;
-		for (uint32_t k = 0; k < n; k++)
-			if (trace_parse(lj, addr[k], ret) && trace_covers(ret, pc)) {
+		for (uint32_t k = 0; k < n; k++) {
+			addr = 0;
+			memcpy(&addr, b + ref * k, ref);
+			if (trace_parse(lj, addr, ret) && trace_covers(ret, pc)) {
 				*hint = ret->traceno;
 				return true;
 			}
+		}
 	}
 	return false;
 }
@@ -111,9 +121,66 @@ int lj_exit_stub(const struct lj *lj, uint64_t pc)
 	return -1;
 }
 
+/* Parent and exit of a side trace: in its first instruction. */
+static bool made_from(const struct lj *lj, const struct lj_trace *t, uint16_t from_ret[2])
+{
+	return t->root && mem_bytes(lj->g, t->ir + IR_SIZE * (uint64_t)REF_BIAS, from_ret, 4) &&
+	       from_ret[0];
+}
+
+/* The exit that a jump to target takes, or -1: to its stub, or to the trace made from there. */
+static int exit_of_jump(const struct lj *lj, const struct lj_trace *t, uint64_t target)
+{
+	uint64_t group[EXIT_GROUPS];
+	uint16_t from[2];
+	struct lj_trace side;
+
+	if (!lj->y->exits || !mem_bytes(lj->g, lj->J + lj->y->exits, group, sizeof(group)))
+		return -1;
+	for (int i = 0; i < EXIT_GROUPS && group[i]; i++)
+		if (target - group[i] < 4 * EXITS_IN_GROUP && !((target - group[i]) & 3))
+			return i * EXITS_IN_GROUP + (int)((target - group[i]) / 4);
+	return !trace_covers(t, target) && lj_trace_at(lj, target, &side) &&
+			       side.mcode == target && made_from(lj, &side, from) &&
+			       from[0] == t->traceno
+		       ? from[1]
+		       : -1;
+}
+
+/* By the last guard before the offset. */
+static unsigned snapshot_by_guards(const struct lj *lj, const struct lj_trace *t, uint32_t offset)
+{
+	enum { CHUNK = 1024, JUMP = 6 };
+	unsigned char b[CHUNK + JUMP];
+	unsigned last = 0;
+
+	for (uint32_t at = 0; at < offset; at += CHUNK) {
+		uint32_t n = offset - at < CHUNK + JUMP ? offset - at : CHUNK + JUMP;
+
+		if (!mem_bytes(lj->g, t->mcode + at, b, n))
+			return last;
+		for (uint32_t i = 0; i + JUMP <= n && i < CHUNK; i++) {
+			int32_t disp;
+			int exit;
+
+			if (b[i] != 0x0f || (b[i + 1] & 0xf0) != 0x80)
+				continue;
+			memcpy(&disp, b + i + 2, 4);
+			exit = exit_of_jump(lj, t, t->mcode + at + i + JUMP +
+							   (uint64_t)(int64_t)disp);
+			if (exit >= 0 && exit < t->nsnap)
+				last = (unsigned)exit;
+		}
+	}
+	return last;
+}
+
 unsigned lj_snapshot_at(const struct lj *lj, const struct lj_trace *t, uint32_t offset)
 {
 	unsigned lo = 0, hi = t->nsnap;
+
+	if (!lj->y->mcofs)
+		return snapshot_by_guards(lj, t, offset);
 
 	while (hi - lo > 1) {
 		unsigned mid = lo + (hi - lo) / 2;
@@ -136,7 +203,26 @@ struct snapshot {
 	unsigned n;
 	uint64_t pc;
 	unsigned base;
+	uint32_t link[2 * LJ_INLINED];	/* references of 32 bits: of its frames */
+	unsigned links;
 };
+
+/* Behind the entries: the pc, and links; the innermost function is in the highest frame slot. */
+static bool snapshot_links(const struct lj *lj, const struct lj_trace *t, uint32_t at,
+			   struct snapshot *s)
+{
+	unsigned n = t->nsnapmap - at;
+	uint32_t pc;
+
+	if (at >= t->nsnapmap || !mem_u32(lj->g, t->snapmap + 4ull * at, &pc))
+		return false;
+	s->pc = pc;
+	for (unsigned i = 0; i < s->n; i++)
+		if (s->entry[i] & SNAP_FRAME && s->entry[i] >> 24 > s->base)
+			s->base = s->entry[i] >> 24;
+	s->links = n - 1 < 2 * LJ_INLINED ? n - 1 : 2 * LJ_INLINED;
+	return mem_bytes(lj->g, t->snapmap + 4ull * (at + 1), s->link, 4ull * s->links);
+}
 
 static bool snapshot_read(const struct lj *lj, const struct lj_trace *t, unsigned number,
 			  struct snapshot *ret)
@@ -149,14 +235,42 @@ static bool snapshot_read(const struct lj *lj, const struct lj_trace *t, unsigne
 	    !mem_bytes(lj->g, t->snap + (uint64_t)SNAP_SIZE * number, b, sizeof(b)))
 		return false;
 	memcpy(&mapofs, b, 4);
-	ret->n = b[10];
+	ret->n = b[lj->y->mcofs ? 10 : 8];
+	ret->base = ret->links = 0;
 	if (mapofs >= t->nsnapmap ||
-	    !mem_bytes(lj->g, t->snapmap + 4ull * mapofs, ret->entry, 4 * ret->n) ||
-	    !mem_u64(lj->g, t->snapmap + 4ull * (mapofs + ret->n), &v))
+	    !mem_bytes(lj->g, t->snapmap + 4ull * mapofs, ret->entry, 4 * ret->n))
+		return false;
+	if (lj_is_gc32(lj))
+		return snapshot_links(lj, t, mapofs + ret->n, ret);
+	if (!mem_u64(lj->g, t->snapmap + 4ull * (mapofs + ret->n), &v))
 		return false;
 	ret->pc = v >> 8;
 	ret->base = (unsigned)(v & 255);
 	return true;
+}
+
+bool lj_snapshot_pc(const struct lj *lj, const struct lj_trace *t, unsigned number,
+		    uint64_t *pc_ret, unsigned *base_ret)
+{
+	struct snapshot s;
+
+	if (!snapshot_read(lj, t, number, &s))
+		return false;
+	*pc_ret = s.pc;
+	*base_ret = s.base;
+	return true;
+}
+
+/* A constant's 64 bits: in the word behind its instruction, or its address is in it. */
+static bool constant_read(const struct lj *lj, const struct lj_trace *t, uint32_t ref,
+			  uint64_t *ins_ret, uint64_t *ret)
+{
+	if (!mem_u64(lj->g, t->ir + IR_SIZE * (uint64_t)ref, ins_ret))
+		return false;
+	if (!lj_is_gc32(lj))
+		return mem_u64(lj->g, t->ir + IR_SIZE * (uint64_t)(ref + 1), ret);
+	*ret = (uint32_t)*ins_ret;
+	return (*ins_ret >> 40 & 255) != IR_KNUM || mem_u64(lj->g, *ret, ret);
 }
 
 static uint64_t double_bits(double d)
@@ -173,11 +287,13 @@ static bool slot_constant(const struct lj *lj, const struct lj_trace *t, const s
 {
 	for (unsigned i = 0; i < s->n; i++) {
 		uint32_t ref = s->entry[i] & 0xffff;
+		uint64_t ins;
 
 		if (s->entry[i] >> 24 != slot)
 			continue;
-		return ref < REF_BIAS && ref >= t->nk && ref + 1 < REF_BIAS &&
-		       mem_u64(lj->g, t->ir + IR_SIZE * (uint64_t)(ref + 1), ret);
+		return ref < REF_BIAS && ref >= t->nk &&
+		       (ref + 1 < REF_BIAS || lj_is_gc32(lj)) &&
+		       constant_read(lj, t, ref, &ins, ret);
 	}
 	return false;
 }
@@ -199,9 +315,7 @@ enum lj_slot lj_snapshot_slot(const struct lj *lj, const struct lj_trace *t, uns
 	if (entry & SNAP_NORESTORE)
 		return LJ_SLOT_MEMORY;
 	ref = entry & 0xffff;
-	if (ref >= REF_BIAS || ref < t->nk ||
-	    !mem_u64(lj->g, t->ir + IR_SIZE * (uint64_t)ref, &ins) ||
-	    !mem_u64(lj->g, t->ir + IR_SIZE * (uint64_t)(ref + 1), &v))
+	if (ref >= REF_BIAS || ref < t->nk || !constant_read(lj, t, ref, &ins, &v))
 		return LJ_SLOT_ELSEWHERE;
 	switch (ins >> 40 & 255) {		/* the type is in bits 32 to 36 */
 	case IR_KPRI:
@@ -239,10 +353,7 @@ static uint64_t proto_by_constants(const struct lj *lj, const struct lj_trace *t
 		struct lj_proto pt;
 		uint64_t ins, v;
 
-		if (!mem_u64(lj->g, t->ir + IR_SIZE * (uint64_t)ref, &ins))
-			return 0;
-		/* a 64 bit constant lies in the word behind its instruction, whatever its kind */
-		if (!mem_u64(lj->g, t->ir + IR_SIZE * (uint64_t)(ref + 1), &v))
+		if (!constant_read(lj, t, ref, &ins, &v))
 			return 0;
 		if (pc - v > 1 << 22 || v < 4096 ||
 		    !lj_proto_read(lj, v - lj->y->proto, &pt) || !lj_proto_has(&pt, pc))
@@ -278,16 +389,16 @@ static void slot_function(const struct lj *lj, const struct lj_trace *t, const s
 
 const char *lj_trace_text(const struct lj *lj, const struct lj_trace *t)
 {
-	enum { ROOT = 1, REF_BASE = 0x8000, STITCH = 8 };
+	enum { ROOT = 1, STITCH = 8 };
 	static const char *const word[] = { "", "", "loop", "tail recursion", "up recursion",
 					    "down recursion", "interpreter", "return", "stitch" };
-	uint16_t from[2] = { 0, 0 };	/* of its first instruction: parent and exit */
+	uint16_t from[2];
 	char text[96];
 	int n = 0;
 
 	if (t->linktype > STITCH)
 		return NULL;
-	if (t->root && mem_bytes(lj->g, t->ir + 8 * REF_BASE, from, sizeof(from)) && from[0])
+	if (made_from(lj, t, from))
 		n = snprintf(text, sizeof(text), "from exit %u of %u, ", from[1], from[0]);
 	if (t->linktype == ROOT || t->linktype == STITCH)
 		snprintf(text + n, sizeof(text) - (size_t)n, "-> %u, %u exits", t->link, t->nsnap);
@@ -297,28 +408,49 @@ const char *lj_trace_text(const struct lj *lj, const struct lj_trace *t)
 	return string_intern(lj->g, text, strlen(text));
 }
 
+/* The next frame's link; *pc_ret: a continuation's, 0 = unknown.  *n: of the links behind entries. */
+static bool link_read(const struct lj *lj, const struct lj_trace *t, const struct snapshot *s,
+		      unsigned b, unsigned *n, uint64_t *ret, uint64_t *pc_ret)
+{
+	*pc_ret = 0;
+	if (!lj_is_gc32(lj)) {
+		if (!slot_constant(lj, t, s, b + 1, ret))
+			return false;
+		/* the caller's pc lies below the continuation's frame */
+		return (*ret & 7) != LJ_CONT || (b && slot_constant(lj, t, s, b - 1, pc_ret));
+	}
+	if (*n >= s->links)
+		return false;
+	*ret = s->link[(*n)++];
+	if ((*ret & 7) != LJ_CONT)
+		return true;
+	if (*n >= s->links)
+		return false;
+	*pc_ret = s->link[(*n)++];
+	return true;
+}
+
 /* One frame further out in the snapshot.  False: its link leads nowhere. */
 static bool link_follow(const struct lj *lj, const struct lj_trace *t, const struct snapshot *s,
-			unsigned *b, uint64_t *pc, struct lj_inlined *inner, bool *hidden)
+			unsigned *b, unsigned *n, uint64_t *pc, struct lj_inlined *inner,
+			bool *hidden)
 {
-	uint64_t link, delta;
+	uint64_t link, delta, cont_pc;
 	uint32_t ins;
 
-	if (!slot_constant(lj, t, s, *b + 1, &link))
+	if (!link_read(lj, t, s, *b, n, &link, &cont_pc))
 		return false;
 	*hidden = false;
 	if ((link & 3) == LJ_LUA) {
 		if (!mem_u32(lj->g, link - 4, &ins))
 			return false;
-		delta = 2 + (ins >> 8 & 255);
+		delta = lj->y->shape->slots + (ins >> 8 & 255);
 		*pc = link;
 		inner->by_lua = true;
 	} else {
 		delta = (link & ~7ull) / 8;
 		if ((link & 7) == LJ_CONT) {
-			/* the caller's pc lies below the continuation's frame */
-			if (*b < 1 || !slot_constant(lj, t, s, *b - 1, pc))
-				return false;
+			*pc = cont_pc;
 			inner->by_lua = true;
 		} else if ((link & 7) == LJ_VARG) {
 			*hidden = true;
@@ -337,7 +469,7 @@ unsigned lj_snapshot_frames(const struct lj *lj, const struct lj_trace *t, unsig
 {
 	struct snapshot s;
 	bool hidden = false;
-	unsigned b, n = 0;
+	unsigned b, n = 0, links = 0;
 	uint64_t pc;
 
 	if (!snapshot_read(lj, t, number, &s))
@@ -354,7 +486,7 @@ unsigned lj_snapshot_frames(const struct lj *lj, const struct lj_trace *t, unsig
 			f->proto = proto_of_pc(lj, t, &fn, pc);
 		if (!b)
 			return n;
-		if (!link_follow(lj, t, &s, &b, &pc, f, &hidden))
+		if (!link_follow(lj, t, &s, &b, &links, &pc, f, &hidden))
 			return 0;
 	}
 	return 0;

@@ -38,15 +38,16 @@ static void number_put(struct out *t, uint64_t v)
 
 static void string_put(const struct lj *lj, uint64_t addr, struct out *t)
 {
+	const struct lj_shape *sh = lj->y->shape;
 	unsigned char b[24];
 	uint32_t len;
 
-	if (!mem_bytes(lj->g, addr, b, sizeof(b)) || b[9] != LJ_T_STR) {
+	if (!mem_bytes(lj->g, addr, b, sh->str.text) || b[sh->gct] != LJ_T_STR) {
 		out_word(t, "?");
 		return;
 	}
-	memcpy(&len, b + 20, 4);
-	lua_text_string(t, lj->g, addr + 24, len);
+	memcpy(&len, b + sh->str.len, 4);
+	lua_text_string(t, lj->g, addr + sh->str.text, len);
 }
 
 static void function_put(const struct lj *lj, uint64_t addr, struct out *t)
@@ -72,33 +73,33 @@ static void function_put(const struct lj *lj, uint64_t addr, struct out *t)
 
 static void cdata_put(const struct lj *lj, uint64_t addr, struct out *t)
 {
+	uint64_t v, at = addr + lj->y->shape->cdata;
 	uint16_t type;
-	uint64_t v;
 
-	if (!mem_u16(lj->g, addr + 10, &type) || !mem_u64(lj->g, addr + 16, &v))
+	if (!mem_u16(lj->g, addr + lj->y->shape->gct + 1, &type) || !mem_u64(lj->g, at, &v))
 		out_word(t, "?");
 	else if (type == CT_INT64)
 		out_format(t, "%" PRId64 "LL", (int64_t)v);
 	else if (type == CT_UINT64)
 		out_format(t, "%" PRIu64 "ULL", v);
 	else
-		address_put(t, "cdata", addr + 16);
+		address_put(t, "cdata", at);
 }
 
 static void userdata_put(const struct lj *lj, uint64_t addr, struct out *t)
 {
-	uint64_t file;
+	uint64_t file, at = addr + lj->y->shape->udata;
 	uint8_t type;
 
-	if (mem_u8(lj->g, addr + 10, &type) && type == UD_IO_FILE &&
-	    mem_u64(lj->g, addr + 48, &file)) {
+	if (mem_u8(lj->g, addr + lj->y->shape->gct + 1, &type) && type == UD_IO_FILE &&
+	    mem_u64(lj->g, at, &file)) {
 		if (file)
 			out_format(t, "file (0x%" PRIx64 ")", file);
 		else
 			out_word(t, "file (closed)");
 		return;
 	}
-	address_put(t, "userdata", addr + 48);
+	address_put(t, "userdata", at);
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */
@@ -110,6 +111,22 @@ static int type_of(uint64_t v)
 	return type < 0 && type >= V_INT ? (int)type : 0;
 }
 
+bool lj_slot(const struct lj *lj, uint64_t addr, uint64_t *ret)
+{
+	int32_t type;
+
+	if (!mem_u64(lj->g, addr, ret))
+		return false;
+	if (!lj_is_gc32(lj))
+		return true;
+	type = (int32_t)(*ret >> 32);
+	if (type >> 15 == -2)		/* a pointer of 47 bits */
+		*ret = LJ_POINTER(*ret) | (uint64_t)(int64_t)V_LIGHT << 47;
+	else if (type >= V_INT && type < 0)
+		*ret = (uint64_t)(int64_t)type << 47 | (uint32_t)*ret;
+	return true;
+}
+
 static void array_put(const struct lj *lj, uint64_t array, uint32_t n, struct lua_table_text *e)
 {
 	uint32_t expected = 1;
@@ -117,7 +134,7 @@ static void array_put(const struct lj *lj, uint64_t array, uint32_t n, struct lu
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t v;
 
-		if (!mem_u64(lj->g, array + 8ull * i, &v))
+		if (!lj_slot(lj, array + 8ull * i, &v))
 			return;
 		if (type_of(v) == V_NIL)
 			continue;
@@ -133,11 +150,12 @@ static void array_put(const struct lj *lj, uint64_t array, uint32_t n, struct lu
 static void table_put(const struct lj *lj, uint64_t addr, struct out *t)
 {
 	struct lua_table_text e = { .t = t };
-	uint64_t array, node, entry[2];
+	const struct lj_shape *sh = lj->y->shape;
+	uint64_t array = 0, node = 0, entry[2];
 	unsigned char b[64];
 	uint32_t in_array, mask;
 
-	if (!mem_bytes(lj->g, addr, b, sizeof(b)) || b[9] != 11) {
+	if (!mem_bytes(lj->g, addr, b, sh->tab.asize + 8u) || b[sh->gct] != LJ_T_TAB) {
 		out_word(t, "?");
 		return;
 	}
@@ -145,14 +163,15 @@ static void table_put(const struct lj *lj, uint64_t addr, struct out *t)
 		address_put(t, "table", addr);
 		return;
 	}
-	memcpy(&array, b + 16, 8);
-	memcpy(&node, b + 40, 8);
-	memcpy(&in_array, b + 48, 4);
-	memcpy(&mask, b + 52, 4);
+	memcpy(&array, b + sh->tab.array, sh->ref);
+	memcpy(&node, b + sh->tab.node, sh->ref);
+	memcpy(&in_array, b + sh->tab.asize, 4);
+	memcpy(&mask, b + sh->tab.asize + 4, 4);
 	out_word(t, "{");
 	array_put(lj, array, in_array, &e);
 	for (uint64_t i = 0; i <= mask && e.n <= t->limits.entries; i++) {
-		if (!mem_bytes(lj->g, node + 24 * i, entry, sizeof(entry)))
+		if (!lj_slot(lj, node + 24 * i, &entry[0]) ||
+		    !lj_slot(lj, node + 24 * i + 8, &entry[1]))
 			break;
 		if (type_of(entry[0]) == V_NIL || type_of(entry[1]) == V_NIL)
 			continue;
@@ -262,12 +281,12 @@ bool lj_value(struct guests *g, struct code *c, const struct guests_vm *vm, enum
 	if (!machine_of(g, c, vm, &lj))
 		return false;
 	if (at == GUESTS_SLOT) {
-		if (!mem_u64(g, addr, &v))
+		if (!lj_slot(&lj, addr, &v))
 			return false;
 		value_put(&lj, v, t);
 		return true;
 	}
-	if (!mem_u8(g, addr + 9, &type) || type < LJ_T_STR || type > 12)
+	if (!mem_u8(g, addr + lj.y->shape->gct, &type) || type < LJ_T_STR || type > 12)
 		return false;
 	object_put(&lj, ~(int)type, addr, t);
 	return true;
@@ -310,8 +329,8 @@ static bool is_changed(const struct frame *fr, const struct lj_variable *v)
 static void tell_in_trace(struct frame *fr, enum guests_variable_kind kind,
 			  const struct lj_variable *v, uint64_t addr)
 {
-	/* slots of snapshots count from the base that the trace began with, two before it */
-	uint64_t slot = (addr - (fr->f->inside.base - 16)) / 8;
+	/* slots of snapshots count from the function's of the frame that the trace began in */
+	uint64_t slot = (addr - fr->f->inside.base) / 8 + fr->lj.y->shape->slots;
 	struct guests_variable var = { kind, v->name, "<in a register of the trace>", 0 };
 	struct out t;
 	char buf[VALUE_MAX];
@@ -362,7 +381,8 @@ static void tell_varargs(struct frame *fr)
 	uint64_t link, frame = fr->f->where, below;
 	char name[32];
 
-	if (!(fr->pt.flags & PROTO_VARARG) || fr->in_trace || !mem_u64(fr->lj.g, frame, &link) ||
+	if (!(fr->pt.flags & PROTO_VARARG) || fr->in_trace ||
+	    !lj_frame_link(&fr->lj, frame, &link) ||
 	    (link & 7) != LJ_VARG)
 		return;
 	below = frame - (link & ~7ull);
@@ -378,16 +398,19 @@ static void tell_varargs(struct frame *fr)
 
 static void tell_upvalues(struct frame *fr)
 {
+	const struct lj_shape *sh = fr->lj.y->shape;
+	uint64_t function = fr->f->function_object;
 	uint8_t n;
 
-	if (!fr->f->function_object || !mem_u8(fr->lj.g, fr->f->function_object + 11, &n))
+	if (!function || !mem_u8(fr->lj.g, function + sh->gct + 2, &n))
 		return;
 	for (unsigned i = 0; i < n && !fr->enough; i++) {
 		const char *name = lj_upvalue(&fr->lj, &fr->pt, i);
 		uint64_t upvalue, v;
 
-		if (!mem_u64(fr->lj.g, fr->f->function_object + 40 + 8ull * i, &upvalue) ||
-		    !mem_u64(fr->lj.g, LJ_POINTER(upvalue) + 32, &v))
+		if (!lj_ref(&fr->lj, function + sh->function.upvalue + (uint64_t)sh->ref * i,
+			    &upvalue) ||
+		    !lj_ref(&fr->lj, LJ_POINTER(upvalue) + sh->upvalue, &v))
 			return;
 		fr->enough = !variable_tell(&fr->vs, GUESTS_UPVALUE, name ? name : "?", GUESTS_SLOT,
 					    v);

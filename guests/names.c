@@ -25,7 +25,7 @@ const char *guests_why_text(enum guests_why why)
 		[GUESTS_OUTSIDE] = "outside the virtual machine",
 		[GUESTS_STARTING] = "virtual machine starts or ends",
 		[GUESTS_LAYOUT] = "unknown build of the virtual machine",
-		[GUESTS_GC32] = "frames of LuaJIT with 32-bit references (no GC64) are not read",
+		[GUESTS_GC32] = "this build of LuaJIT with 32-bit references is not known",
 		[GUESTS_MEMORY] = "memory could not be read",
 		[GUESTS_CORRUPT] = "damaged frames",
 		[GUESTS_TRACE] = "machine code of no known trace",
