@@ -8,9 +8,17 @@
 #include "analysis/internal.h"
 #include "guests/value.h"
 
-/* ---- LuaJIT (GC64): its size says whether what a header says is true ------------------------- */
+/* ---- LuaJIT: its size says whether what a header says is true -------------------------------- */
 
-enum { MARKED = 8, TYPE = 9, UPVALUES = 11, STRING_LEN = 20, PROTO_SIZE = 56 };
+/* Offsets and sizes, by the size of references: GC64, GC32. */
+static const struct kinds {
+	uint8_t marked, type, upvalues, string_len, proto_size;
+	uint8_t str, upval, proto, function, c_function, ref, tab, thread, thread_too, udata;
+	uint8_t udata_len;
+} kinds[] = {
+	{ 8, 9, 11, 20, 56, 24, 48, 104, 40, 40, 8, 64, 96, 104, 48, 16 },
+	{ 4, 5, 7, 12, 32, 16, 24, 64, 20, 32, 4, 32, 64, 64, 24, 12 },
+};
 enum { STR = 4, UPVAL = 5, THREAD = 6, PROTO = 7, FUNC = 8, TAB = 11, UDATA = 12 };
 
 static uint32_t u32(const unsigned char *p, unsigned at)
@@ -21,20 +29,33 @@ static uint32_t u32(const unsigned char *p, unsigned at)
 	return v;
 }
 
-const char *guest_luajit_kind(const unsigned char *p, uint64_t size)
+static bool is_function(const struct kinds *k, const unsigned char *p, uint64_t size)
 {
-	if (size < 24 || p[MARKED] & 0x80)
+	uint64_t n = p[k->upvalues];
+
+	return size == (p[k->type + 1] ? k->c_function + 8 * n : k->function + k->ref * n);
+}
+
+const char *guest_luajit_kind(const char *vm, const unsigned char *p, uint64_t size)
+{
+	const struct kinds *k = &kinds[strstr(vm, "GC32") ? 1 : 0];
+
+	if (size < k->str || p[k->marked] & 0x80)
 		return NULL;
-	switch (p[TYPE]) {
+	switch (p[k->type]) {
 	case STR:
-		return size >= 25ull + u32(p, STRING_LEN) && size < 33ull + u32(p, STRING_LEN) ?
-			       "Lua string" : NULL;
-	case UPVAL: return size == 48 ? "Lua upvalue" : NULL;
-	case PROTO: return size >= 104 && u32(p, PROTO_SIZE) == size ? "Lua prototype" : NULL;
-	case FUNC: return size == 40 + 8ull * p[UPVALUES] ? "Lua function" : NULL;
-	case TAB: return size == 64 ? "Lua table" : NULL;
-	case THREAD: return size == 96 || size == 104 ? "Lua thread" : NULL;
-	case UDATA: return size >= 48 && u32(p, 16) + 48ull == size ? "Lua userdata" : NULL;
+		return size > k->str + (uint64_t)u32(p, k->string_len) &&
+		       size < k->str + 9ull + u32(p, k->string_len) ? "Lua string" : NULL;
+	case UPVAL: return size == k->upval ? "Lua upvalue" : NULL;
+	case PROTO:
+		return size >= k->proto && u32(p, k->proto_size) == size ? "Lua prototype" : NULL;
+	case FUNC: return is_function(k, p, size) ? "Lua function" : NULL;
+	/* a small array lies behind it, which was made with it */
+	case TAB: return size == k->tab + 8ull * (p[k->upvalues] & 0x7f) ? "Lua table" : NULL;
+	case THREAD: return size == k->thread || size == k->thread_too ? "Lua thread" : NULL;
+	case UDATA:
+		return size >= k->udata && u32(p, k->udata_len) + (uint64_t)k->udata == size ?
+			       "Lua userdata" : NULL;
 	}
 	return NULL;
 }

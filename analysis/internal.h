@@ -282,8 +282,11 @@ struct alloc_log *memlog_take(struct session *s);
 void memlog_types(struct session *s);
 /* ... and what live blocks of a language say that they are. */
 void memlog_guest_types(struct session *s);
-/* guest_types.c: "Lua table" by a block's bytes, "dict" of Python; NULL = it is none, or unsure */
-const char *guest_luajit_kind(const unsigned char *bytes, uint64_t size);
+/*
+ * guest_types.c: "Lua table" by a block's bytes and its machine, "dict" of Python; NULL = it is none, or
+ * unsure
+ */
+const char *guest_luajit_kind(const char *vm, const unsigned char *bytes, uint64_t size);
 struct guests_vm;
 const char *guest_python_kind(struct guests *g, const struct guests_vm *vm, uint64_t addr,
 			      uint64_t size);

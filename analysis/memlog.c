@@ -335,7 +335,9 @@ static void key_fill(const struct guests_stack *st, const struct regs *regs, str
 	key->chain = (struct replay_chain){ .root = above(regs, c->root),
 					    .limit = GUEST_FRAMES,
 					    .pre = c->pre,
-					    .luajit = c->luajit,
+					    .luajit = !c->luajit ? 0
+						      : c->gc32	 ? REPLAY_LUAJIT_GC32
+								 : REPLAY_LUAJIT_GC64,
 					    .next = c->next,
 					    .value = c->value,
 					    .status = c->status,
@@ -512,7 +514,7 @@ static const char *live_type(struct session *s, const char *vm, const struct blo
 		uint64_t want = b->size < sizeof(head) ? b->size : sizeof(head);
 
 		return replay_memory(s->r, s->log->tid, b->addr, head, want) == want
-			       ? guest_luajit_kind(head, b->size) : NULL;
+			       ? guest_luajit_kind(vm, head, b->size) : NULL;
 	}
 	python = strncmp(vm, "CPython", 7) ? NULL : python_of(s->log);
 	if (python)

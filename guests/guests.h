@@ -183,6 +183,7 @@ struct guests_chain {
 	uint64_t root;		/* of the pointer to the innermost frame; 0 = there is no chain */
 	int pre;		/* it leads to another pointer, so far behind; -1: it does not */
 	bool luajit;		/* the frames are LuaJIT's */
+	bool gc32;		/* its references have 32 bits; so has the word at root */
 	uint16_t next, value;	/* in a frame, the pointer to the next, and where it stands */
 	uint16_t status;	/* frames count of which this byte has, of the bits in mask, want */
 	uint8_t mask, want;

@@ -650,15 +650,15 @@ static enum guests_state refine(enum guests_state state, const struct lj_functio
 /* Its Lua stack, for those who do not unwind: by the base that is valid now. */
 static void chain_set(const struct stack *s)
 {
+	const struct lj_shape *sh = s->lj.y->shape;
 	struct guests_chain *chain = &s->w->stack->chain;
 	uint64_t base = 0;
 
-	if (lj_is_gc32(&s->lj))
-		return;
-	*chain = (struct guests_chain){ .root = s->cframe + lj_gc64.cf.L,
-					.pre = lj_gc64.L.base,
+	*chain = (struct guests_chain){ .root = s->cframe + sh->cf.L,
+					.pre = sh->L.base,
 					.luajit = true,
-					.pc = s->cframe + lj_gc64.cf.pc };
+					.gc32 = lj_is_gc32(&s->lj),
+					.pc = s->cframe + sh->cf.pc };
 	if (s->trace && lj_ref(&s->lj, s->lj.G + s->lj.y->jit_base, &base) &&
 	    frame_is_sane(s, base - 8)) {
 		chain->root = s->lj.G + s->lj.y->jit_base;

@@ -49,7 +49,7 @@ static const struct lj_layout layouts[] = {
 	  G64, false, 80, 32, 184, 192, 368, 376, 736, 4008, 384, 396, 1696, 104 },
 	{ "LuaJIT 2.1 (Tarantool)",
 	  G64, true, 96, 48, 408, 304, 448, 464, 808, 4080, 392, 404, 0, 104 },
-	{ "LuaJIT 2.1 (Tarantool 2.6)",
+	{ "LuaJIT 2.1 (GC32, Tarantool 2.6)",
 	  G32, false, 80, 32, 120, 160, 280, 284, 448, 3144, 368, 380, 1672, 64 },
 };
 enum { LAYOUTS = sizeof(layouts) / sizeof(*layouts) };

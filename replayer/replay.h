@@ -322,13 +322,17 @@ static inline const struct replay_hit *replay_hit_next(const struct replay_hit *
 }
 /*
  * An interpreter's frames: a list in memory of which a word of each frame tells where it stands.
- * With luajit it is a stack of LuaJIT (two slots for a frame), what root leads to is its base.
+ * With luajit it is a stack of LuaJIT, what root leads to is its base.
  */
+enum {
+	REPLAY_LUAJIT_GC64 = 1,	/* two slots for a frame */
+	REPLAY_LUAJIT_GC32,	/* one; the word at root has 32 bits */
+};
 struct replay_chain {
 	uint64_t root;		/* how far above rsp the pointer to the first is; 0 = no chain */
 	uint32_t limit;		/* of frames that count */
 	int32_t pre;		/* that pointer leads to another, so far behind; -1: it does not */
-	uint32_t luajit;
+	uint32_t luajit;	/* 0 = none */
 	uint32_t next, value;	/* in a frame */
 	/* only frames count of which this byte has these bits */
 	uint32_t status, mask, want;

@@ -131,7 +131,7 @@ const char *guest_block_name(struct recording *r, const struct alloc_stack *by, 
 	char text[160];
 
 	if (!strncmp(by->vm, "LuaJIT", 6))
-		return guest_luajit_kind(bytes, size);
+		return guest_luajit_kind(by->vm, bytes, size);
 	if (!strncmp(by->vm, "Lua", 3) && by->type) {
 		snprintf(text, sizeof(text), "Lua %s", by->type);
 		return alloc_string(memlog_log(&r->j.s), text);

@@ -122,8 +122,12 @@ __asm__(".pushsection .rodata\n"
 	"	seto al\n"
 	"	mov [" STR(PROBE_FLAGS) "], rax\n"
 	"	mov rax, [" STR(PROBE_SITE) "]\n"
-	"	mov rcx, [rsp + rcx]\n"
-	"	mov ebx, 1\n"
+	"	cmp dword ptr [rax + 128], 2\n"	/* references of 32 bits? */
+	"	jne 4f\n"
+	"	mov ecx, [rsp + rcx]\n"
+	"	jmp 0f\n"
+	"4:	mov rcx, [rsp + rcx]\n"
+	"0:	mov ebx, 1\n"
 	"	mov edi, [rax + 120]\n"		/* limit */
 	"	movsxd rdx, dword ptr [rax + 124]\n"	/* pre */
 	"	test rdx, rdx\n"
@@ -150,6 +154,8 @@ __asm__(".pushsection .rodata\n"
 	"	jnz 2b\n"
 	"	jmp 9f\n"
 	"5:	sub rcx, 8\n"				/* base -> link */
+	"	cmp dword ptr [rax + 128], 2\n"
+	"	je 4f\n"
 	"6:	mov rsi, [rcx]\n"
 	"	xor rbx, rsi\n"
 	"	imul rbx, rbx, " STR(CHAIN_FACTOR) "\n"
@@ -163,6 +169,20 @@ __asm__(".pushsection .rodata\n"
 	"	sub rcx, rsi\n"
 	"	dec edi\n"
 	"	jnz 6b\n"
+	"	jmp 9f\n"
+	"4:	mov esi, [rcx + 4]\n"			/* the link is a slot's upper half */
+	"	xor rbx, rsi\n"
+	"	imul rbx, rbx, " STR(CHAIN_FACTOR) "\n"
+	"	ror rbx, " STR(CHAIN_TURN) "\n"
+	"	test sil, 3\n"
+	"	jnz 7f\n"
+	"	movzx esi, byte ptr [rsi - 3]\n"
+	"	lea rsi, [rsi * 8 + 8]\n"
+	"7:	and esi, -8\n"
+	"	jle 9f\n"
+	"	sub rcx, rsi\n"
+	"	dec edi\n"
+	"	jnz 4b\n"
 	"9:	movq xmm1, rbx\n"
 	"	paddq xmm0, xmm1\n"
 	"	mov rbx, [" STR(PROBE_REGS) "]\n"
@@ -337,22 +357,24 @@ static uint64_t chain_mix(uint64_t v, uint64_t word)
 	return v >> CHAIN_TURN | v << (64 - CHAIN_TURN);
 }
 
-static bool print_luajit(struct rp_probes *p, uint64_t base, uint32_t limit, uint64_t *print)
+static bool print_luajit(struct rp_probes *p, uint64_t base, const struct replay_chain *c,
+			 uint64_t *print)
 {
-	uint64_t link, at = base - 8;
+	bool gc32 = c->luajit == REPLAY_LUAJIT_GC32;
+	uint64_t link = 0, at = base - 8;
 	uint8_t slot;
 
-	for (; limit; limit--) {
-		if (!rp_reads(p, at, &link, 8))
+	for (uint32_t limit = c->limit; limit; limit--) {
+		if (!rp_reads(p, at + (gc32 ? 4 : 0), &link, gc32 ? 4 : 8))
 			return false;
 		*print = chain_mix(*print, link);
 		if (!(link & 3)) {
 			if (!rp_reads(p, link - 3, &slot, 1))
 				return false;
-			link = 8ull * slot + 16;
+			link = 8ull * slot + (gc32 ? 8 : 16);
 		}
 		link &= ~7ull;
-		if ((int64_t)link <= 0)
+		if (gc32 ? (int32_t)link <= 0 : (int64_t)link <= 0)
 			break;
 		at -= link;
 	}
@@ -371,17 +393,17 @@ static bool read_link(struct rp_probes *p, const struct replay_chain *c, uint64_
 static bool print_chain(struct rp_probes *p, const struct replay_chain *c, uint64_t rsp,
 			uint64_t *ret)
 {
-	uint64_t at, print = 1, word;
+	uint64_t at = 0, print = 1, word;
 	uint8_t status;
 	bool any;
 
-	if (!rp_reads(p, rsp + c->root, &at, 8))
+	if (!rp_reads(p, rsp + c->root, &at, c->luajit == REPLAY_LUAJIT_GC32 ? 4 : 8))
 		return false;
 	any = c->pre < 0 || at;
 	if (any && c->pre >= 0 && !rp_reads(p, at + (uint64_t)(int64_t)c->pre, &at, 8))
 		return false;
 	if (any && c->luajit) {
-		if (!print_luajit(p, at, c->limit, &print))
+		if (!print_luajit(p, at, c, &print))
 			return false;
 	} else if (any) {
 		for (uint32_t n = c->limit; at && n; n--) {
