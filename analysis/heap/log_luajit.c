@@ -60,7 +60,6 @@ static void luajit_log_probes(struct logging *g)
 
 	if (!symbols_find(g->sym, "luaJIT_setmode", SYMBOLS_FUNC, f, 2))
 		return;
-	g->found = true;
 	for (size_t i = 0; i < sizeof(name) / sizeof(*name); i++)
 		logging_probe_language(g, name[i]);
 }
@@ -82,6 +81,7 @@ static bool machine_find(struct logging *g, uint64_t L)
 			continue;
 		j->g = G;
 		j->J = J;
+		g->found = true;
 		return true;
 	}
 	return false;
@@ -305,6 +305,6 @@ static void luajit_log_call(struct logging *g, const char *function, const struc
 }
 
 const struct log_language log_luajit = {
-	"LuaJIT",	  HEAP_TYPES_LUAJIT, luajit_log_start, luajit_log_probes, luajit_log_call,
+	"LuaJIT of 64 bit references", HEAP_TYPES_LUAJIT, luajit_log_start, luajit_log_probes, luajit_log_call,
 	luajit_log_look, luajit_log_stop,
 };

@@ -99,6 +99,13 @@ static void luajit(void **state_)
 	program("luajit", "-e", lua_text);
 }
 
+/* References of 32 bits. */
+static void tarantool(void **state_)
+{
+	(void)state_;
+	program("tarantool", "-e", lua_text);
+}
+
 static void lua(void **state_)
 {
 	(void)state_;
@@ -135,8 +142,8 @@ static void node(void **state_)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(luajit), cmocka_unit_test(lua),
-					    cmocka_unit_test(lua_old), cmocka_unit_test(lua_52),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(luajit), cmocka_unit_test(tarantool),
+					    cmocka_unit_test(lua), cmocka_unit_test(lua_old), cmocka_unit_test(lua_52),
 					    cmocka_unit_test(python), cmocka_unit_test(node) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
