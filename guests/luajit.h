@@ -7,8 +7,8 @@
  *	luajit_trace.c	machine code of traces: which trace, which snapshot
  *	luajit_value.c	values, variables of frames
  *
- * References have 64 bits (GC64: Debian's, LuaJIT 2.1, OpenResty) or 32 (Tarantool 2.6.0); each kind
- * has its shapes of objects.  An address is a frame when it is that of the slot with its link:
+ * References have 64 bits (GC64: Debian's, LuaJIT 2.1, OpenResty) or 32 (Tarantool 2.6.0); each
+ * kind has its shapes of objects.  An address is a frame when it is that of the slot with its link:
  * L->base - 1.  With 64 bits the function is in the slot before, else in the same one.
  */
 #ifndef GUESTS_LUAJIT_H
@@ -31,8 +31,8 @@ struct lj_shape {
 	uint8_t udata, cdata;	/* what lies behind their headers */
 	uint8_t upvalue;	/* the address of its value */
 	struct {
-		uint8_t ir, nk, nsnapmap, snap, snapmap, startpt, startpc, startins, szmcode, mcode,
-			spadjust, traceno, link, root, linktype;
+		uint8_t ir, nk, nsnapmap, snap, snapmap, startpt, startpc, startins, szmcode;
+		uint8_t mcode, spadjust, traceno, link, root, linktype;
 	} trace;
 };
 extern const struct lj_shape lj_gc64, lj_gc32;

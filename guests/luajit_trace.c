@@ -10,11 +10,12 @@
  *	    func link locals ... func link locals ... func link ...
  *	                         ^slot b              ^slot v & 255 (innermost), its pc: v >> 8
  *
- * v is the word behind the snapshot's entries.  With references of 32 bits a frame has one slot, of
- * its function; the words behind the entries are the pc and then the frames' links, innermost first.
+ * v is the word behind the snapshot's entries.  With references of 32 bits a frame has one slot,
+ * of its function; the words behind the entries are the pc and then the frames' links, innermost
+ * first.
  *
- * Older builds have no mcofs: what holds is told by the last guard before, which leaves the trace by
- * its snapshot's exit.
+ * Older builds have no mcofs: what holds is told by the last guard before, which leaves the trace
+ * by its snapshot's exit.
  */
 #include <stdio.h>
 
@@ -408,7 +409,7 @@ const char *lj_trace_text(const struct lj *lj, const struct lj_trace *t)
 	return string_intern(lj->g, text, strlen(text));
 }
 
-/* The next frame's link; *pc_ret: a continuation's, 0 = unknown.  *n: of the links behind entries. */
+/* The next frame's link; *pc_ret: a continuation's, else 0.  *n: of the links behind entries. */
 static bool link_read(const struct lj *lj, const struct lj_trace *t, const struct snapshot *s,
 		      unsigned b, unsigned *n, uint64_t *ret, uint64_t *pc_ret)
 {

@@ -305,6 +305,11 @@ static void luajit_log_call(struct logging *g, const char *function, const struc
 }
 
 const struct log_language log_luajit = {
-	"LuaJIT of 64 bit references", HEAP_TYPES_LUAJIT, luajit_log_start, luajit_log_probes, luajit_log_call,
-	luajit_log_look, luajit_log_stop,
+	"LuaJIT of 64 bit references",
+	HEAP_TYPES_LUAJIT,
+	luajit_log_start,
+	luajit_log_probes,
+	luajit_log_call,
+	luajit_log_look,
+	luajit_log_stop,
 };
