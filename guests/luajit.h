@@ -65,7 +65,7 @@ struct lj_code {
 	unsigned sequences;
 	struct lj_known { uint64_t G; const struct lj_layout *layout; } vm[LJ_VMS];
 	unsigned vms;
-	bool gc32;		/* its machines have references of 32 bits, and are of no known build */
+	bool gc32;		/* its machines are of no known build; references of 32 bits */
 	uint16_t hint[LJ_HINTS];	/* by address: the trace that was there */
 };
 

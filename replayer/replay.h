@@ -136,7 +136,7 @@ const void *replay_auxv(const struct replay *r, int tid, size_t *len_ret);
 void replay_exe(const struct replay *r, int tid, char *buf, size_t size);
 /*
  * Content of a file that the program had mapped, by the path it saw; read-only, the caller closes
- * it.
+ * it.  "[vdso]": as the program ran it, without call frame information.
  */
 struct err *replay_file(struct replay *r, const char *path, int *fd_ret) __must_check;
 /* The text of /proc/PID/maps as the program had it; the caller frees it.  NULL with an error. */

@@ -221,6 +221,12 @@ static struct file *family_file(struct family *f, const char *name)
 	return file;
 }
 
+/* The vdso is one, too, which whoever opens files for us may have. */
+static bool has_file(const struct symbols_mapping *m)
+{
+	return m->image || (m->name && (m->name[0] == '/' || !strcmp(m->name, "[vdso]")));
+}
+
 /* The file of a mapping; NULL when it has none.  Without memory it has none either. */
 static struct file *mapping_file(struct family *f, const struct symbols_mapping *m)
 {
@@ -241,9 +247,7 @@ static struct file *mapping_file(struct family *f, const struct symbols_mapping 
 		}
 		return file;
 	}
-	if (!m->name || m->name[0] != '/')
-		return NULL;
-	return family_file(f, m->name);
+	return has_file(m) ? family_file(f, m->name) : NULL;
 }
 
 static bool same_mapping(const struct region *r, const struct symbols_mapping *m,
@@ -285,9 +289,7 @@ static void made_set(struct symbols *s, const struct symbols_mapping *m, size_t 
 {
 	s->n_made = 0;
 	for (size_t i = 0; i < n; i++) {
-		bool file = m[i].image || (m[i].name && m[i].name[0] == '/');
-
-		if (file || !(m[i].prot & PROT_EXEC) || m[i].start >= m[i].end)
+		if (has_file(&m[i]) || !(m[i].prot & PROT_EXEC) || m[i].start >= m[i].end)
 			continue;
 		if (grow(&s->made, &s->cap_made, s->n_made + 1, sizeof(*s->made)))
 			s->made[s->n_made++] = (struct span_of_code){ m[i].start, m[i].end };

@@ -257,7 +257,7 @@ static bool patched_area(const struct rp_mm *mm, const struct tracee_map *m)
 	return false;
 }
 
-static uint64_t auxv_value(const struct rp_mm *mm, uint64_t type)
+uint64_t rp_auxv_value(const struct rp_mm *mm, uint64_t type)
 {
 	for (size_t i = 0; mm->auxv && i + 16 <= mm->auxv_len; i += 16) {
 		uint64_t pair[2];
@@ -272,7 +272,7 @@ static uint64_t auxv_value(const struct rp_mm *mm, uint64_t type)
 static const char *map_name(const struct rp_mm *mm, const struct tracee_map *m,
 			    const struct rp_object *o)
 {
-	uint64_t vdso = auxv_value(mm, AT_SYSINFO_EHDR), stack = auxv_value(mm, AT_RANDOM);
+	uint64_t vdso = rp_auxv_value(mm, AT_SYSINFO_EHDR), stack = rp_auxv_value(mm, AT_RANDOM);
 
 	if (o)
 		return trace_object_path(&o->effect);
@@ -348,6 +348,8 @@ struct err *replay_file(struct replay *r, const char *path, int *fd_ret)
 		return maps_file(r, pid, fd_ret);
 	if (sscanf(path, "/proc/%d/task/%d/maps%n", &pid, &tid, &n) == 2 && n && !path[n])
 		return maps_file(r, pid, fd_ret);
+	if (!strcmp(path, "[vdso]"))
+		return rp_vdso_file(r, fd_ret);
 	real = realpath(path, NULL);	/* only a hint: content comes from the trace */
 	for (uint32_t i = r->objects_n; i--;) {		/* the newest of that name */
 		const struct rp_object *o = &r->objects[i];

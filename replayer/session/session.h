@@ -49,4 +49,9 @@ void debugger_memory_keep(struct replay *r, const struct rp_task *t);
 size_t debugger_memory_read(const struct replay *r, int pid, uint64_t addr, void *buf, size_t len);
 void debugger_memory_deinit(struct session *session);
 
+/* A value of the auxiliary vector that the program got at its last exec; 0 = it is not there. */
+uint64_t rp_auxv_value(const struct rp_mm *mm, uint64_t type);
+/* vdso_file.c: replay_file() of "[vdso]"; the caller closes *fd_ret. */
+struct err *rp_vdso_file(struct replay *r, int *fd_ret) __must_check;
+
 #endif
