@@ -242,6 +242,26 @@ static void list_host(struct view *v, struct list *l, uint64_t addr)
 		l->frame[l->n++] = v->s->frame[c.first + k];
 }
 
+/*
+ * A stack of the hook's frames alone, which runs on a stack of its own: who made the call is not
+ * known.
+ */
+static void stack_set(struct view *v, const struct list *l, struct cpuprof_sample *ret)
+{
+	struct cpuprof *p = v->s->p;
+	struct cpuprof_frame call = { .function = cpuprof_string(p, "(system call)"),
+				      .kind = CPUPROF_HOST };
+	uint32_t frame;
+
+	if (l->n) {
+		ret->stack = cpuprof_stack(p, l->frame, l->n);
+		return;
+	}
+	frame = cpuprof_frame(p, &call);
+	ret->stack = cpuprof_stack(p, &frame, 1);
+	ret->why = cpuprof_string(p, guests_why_text(GUESTS_HOST));
+}
+
 static void host_stack(struct view *v, const struct regs *regs, struct cpuprof_sample *ret)
 {
 	struct symbols_pc pc[FRAMES_MAX];
@@ -259,7 +279,7 @@ static void host_stack(struct view *v, const struct regs *regs, struct cpuprof_s
 	n = symbols_unwind_end(v->sym, &sr, &mem, pc, FRAMES_MAX, &end);
 	for (size_t i = 0; i < n; i++)
 		list_host(v, &l, pc[i].lookup);
-	ret->stack = cpuprof_stack(v->s->p, l.frame, l.n);
+	stack_set(v, &l, ret);
 	if (end == SYMBOLS_CUT)
 		ret->why = cpuprof_string(v->s->p, "more than 1024 frames");
 	else if (end != SYMBOLS_WHOLE)
@@ -321,7 +341,7 @@ static void guest_stack(struct view *v, const struct regs *regs, struct cpuprof_
 		else if (!f->machinery)
 			list_host(v, &l, f->address);
 	}
-	ret->stack = cpuprof_stack(p, l.frame, l.n);
+	stack_set(v, &l, ret);
 	if (st.vm)
 		ret->state = cpuprof_string(p, guests_state_name(st.state));
 	ret->trace = st.trace;
