@@ -29,7 +29,9 @@ static void set_flags(json_t *o, unsigned flags)
 			json_object_set_new(o, names[i].name, json_true());
 }
 
-static json_t *value(struct heap_view *v, struct heap_value *x, unsigned depth, unsigned level)
+/* shared: of so many counted objects that others hold, too, it is in */
+static json_t *value(struct heap_view *v, struct heap_value *x, unsigned depth, unsigned level,
+		     unsigned shared)
 {
 	json_t *o = json_object(), *list;
 	size_t n;
@@ -45,17 +47,23 @@ static json_t *value(struct heap_view *v, struct heap_value *x, unsigned depth, 
 	if (x->flags & HEAP_POINTER)
 		json_object_set_new(o, "target", json_hex(x->target));
 	set_text(o, "points", x->points);
+	shared += x->flags & HEAP_SHARED ? 1 : 0;
+	if (x->flags & HEAP_SHARED && shared > depth + 1) {
+		set_flags(o, x->flags);
+		return o;
+	}
 	if (x->flags & HEAP_OPENS && level < 64) {
 		n = heap_value_open(v, x);
 		list = json_array();
 		for (size_t i = 0; i < n; i++)
-			json_array_append_new(list, value(v, &x->child[i], depth, level + 1));
+			json_array_append_new(list, value(v, &x->child[i], depth, level + 1,
+							   shared));
 		json_object_set_new(o, "children", list);
 	} else if (x->flags & HEAP_POINTER && depth && !(x->flags & (HEAP_STRING | HEAP_LINK))) {
 		struct heap_value *to = heap_value_target(v, x);
 
 		if (to && to->of && !(to->flags & HEAP_MISSING))
-			json_object_set_new(o, "pointee", value(v, to, depth - 1, level + 1));
+			json_object_set_new(o, "pointee", value(v, to, depth - 1, level + 1, shared));
 	}
 	set_flags(o, x->flags);
 	return o;
@@ -63,7 +71,7 @@ static json_t *value(struct heap_view *v, struct heap_value *x, unsigned depth, 
 
 json_t *heap_json_value(struct heap_view *v, struct heap_value *x, unsigned depth)
 {
-	return value(v, x, depth, 0);
+	return value(v, x, depth, 0, 0);
 }
 
 json_t *heap_json_object(struct heap_view *v, struct heap_value *x, unsigned depth, uint64_t top)

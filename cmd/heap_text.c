@@ -16,6 +16,7 @@ struct open_object {
 	const struct open_object *outer;
 	uint64_t addr;
 	const struct symbols_type *type;
+	unsigned shared;	/* of so many counted objects that others hold, too, it is in */
 };
 
 static bool is_open(const struct open_object *o, const struct heap_value *x)
@@ -75,10 +76,13 @@ static void print_children(struct heap_view *v, struct heap_value *x, unsigned d
 static void print_tree(struct heap_view *v, struct heap_value *x, unsigned depth, unsigned indent,
 		       const struct open_object *outer)
 {
-	struct open_object me = { outer, x->addr, x->of };
+	struct open_object me = { outer, x->addr, x->of, outer ? outer->shared : 0 };
 	struct heap_value *to;
 
 	print_line(x, indent);
+	me.shared += x->flags & HEAP_SHARED ? 1 : 0;
+	if (x->flags & HEAP_SHARED && me.shared > depth + 1)
+		return;
 	if (x->flags & HEAP_OPENS && indent < 64)
 		print_children(v, x, depth, indent + 1, &me);
 	if (!(x->flags & HEAP_POINTER) || !depth ||
@@ -87,7 +91,7 @@ static void print_tree(struct heap_view *v, struct heap_value *x, unsigned depth
 	to = heap_value_target(v, x);
 	if (!to || to->flags & HEAP_MISSING || is_open(&me, to) || !to->of)
 		return;
-	me = (struct open_object){ outer, to->addr, to->of };
+	me = (struct open_object){ outer, to->addr, to->of, me.shared };
 	if (to->flags & HEAP_OPENS)
 		print_children(v, to, depth - 1, indent + 1, &me);
 	else

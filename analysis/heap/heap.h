@@ -236,6 +236,7 @@ enum {
 	HEAP_NEW = 256,		/* was not there at the moment it was compared with */
 	HEAP_LINK = 1024,	/* a pointer to what is shown elsewhere: a list's next */
 	HEAP_REGISTER = 2048,	/* a variable in a register: it has no address */
+	HEAP_SHARED = 4096,	/* its children are an object that others hold, too: Rc, Arc */
 	HEAP_NOTE = 512,	/* no value, but a remark among children: "... 12 more" */
 };
 struct heap_value {

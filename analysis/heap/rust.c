@@ -398,7 +398,7 @@ static bool shared_is(struct heap_view *v, struct heap_value *x)
 	x->data[0] = in.addr + offset;
 	x->text = heap_text(v, "%s(strong=%" PRIu64 ", weak=%" PRIu64 ")", arc ? "Arc" : "Rc",
 			    strong, weak ? weak - 1 : 0);
-	x->flags |= HEAP_OPENS;
+	x->flags |= HEAP_OPENS | HEAP_SHARED;
 	return true;
 }
 

@@ -33,5 +33,8 @@ extern const struct heap_shape shape_ring;
 extern const struct heap_shape shape_rust_string, shape_rust_slice, shape_rust_vector,
 	shape_rust_hash, shape_rust_enum, shape_rust_ring, shape_rust_tree, shape_rust_shared,
 	shape_rust_cell;
+/* rust_std.c */
+extern const struct heap_shape shape_rust_text, shape_rust_weak, shape_rust_fat, shape_rust_list,
+	shape_rust_heap, shape_rust_holder, shape_rust_nonzero, shape_rust_duration;
 
 #endif

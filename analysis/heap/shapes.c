@@ -18,6 +18,8 @@ static const struct heap_shape *const shapes[] = {
 	&shape_cxx_duration,
 	&shape_rust_string, &shape_rust_slice, &shape_rust_vector, &shape_rust_hash,
 	&shape_rust_ring,   &shape_rust_tree,  &shape_rust_shared, &shape_rust_cell,
+	&shape_rust_text,   &shape_rust_weak,  &shape_rust_fat,	 &shape_rust_list,
+	&shape_rust_heap,   &shape_rust_holder, &shape_rust_nonzero, &shape_rust_duration,
 	&shape_rust_enum,   &shape_ring,
 	NULL,
 };

@@ -44,3 +44,10 @@ has 'dq = VecDeque(size=8)'; grep -A8 'dq = VecDeque' out | awk '/\] = / { print
 has 'bx = slice of 2'; has '[1] = 42'; has "char ch = 233 'é'"; has 'i128 big = -5'; has 'path = "/tmp/x"'
 has 'f64 __0 = 1.5'; has 'HashMap(size=2)'; has '[2] = "two"'; has '&str st = "static"'
 exit 0
+"$HINDSIGHT" heap -q "$TMP/t2" more --at="$E" >out 2>err || fail "heap of more Rust: $(cat err)"
+has 'bs = "boxed text"'; has 'rs = Rc(strong=1, weak=0) = "counted text"'; has 'asl = Arc(strong=1, weak=0) of 3'; has '[2] = 9'; has 'rw = Rc(strong=1, weak=0) of 2'
+has '[1] = "two"'; has 'll = LinkedList(size=3)'; has '[1] = 22'; has 'l0 = LinkedList(size=0)'; has 'bh = BinaryHeap(size=2)'; has 'mu = Mutex'; has '[1] = 52'
+has 'rl = RwLock'; has 'value = "locked"'; has 'oc = OnceCell'; has '__0 = 12'; has 'nz = 6'; has 'd1 = 1.5s'; has 'd2 = 20µs'; has 'cs = "c string"'
+has 'root = Rc(strong=2, weak=1)'; has 'u32 id = 100'; has 'none = Weak(no object)'; has 'gone = Weak(strong=0, weak=1)'
+[ "$(wc -l <out)" -lt 200 ] || fail "objects that are held twice: $(wc -l <out) lines"
+"$HINDSIGHT" heap -q --json "$TMP/t2" more --at="$E" >json && [ "$(wc -c <json)" -lt 200000 ] || fail "objects that are held twice, json: $(wc -c <json)"
