@@ -444,6 +444,82 @@ static bool any_is(struct heap_view *v, struct heap_value *x)
 }
 const struct heap_shape shape_cxx_any = { "std::any", any_is, NULL };
 
+/* ---- function -------------------------------------------------------------------------------- */
+
+/* "std::_Function_handler<int (int), Adder>::_M_manager": "Adder". */
+static const char *functor_name(struct heap_view *v, uint64_t manager)
+{
+	struct heap_place p = { 0 };
+	const char *s, *end, *begin = NULL;
+	int depth = 0;
+
+	v->st->ops->place(v->st, manager, &p);
+	s = p.text ? strstr(p.text, "_Function_handler<") : NULL;
+	end = s ? strstr(s, ">::_M_manager") : NULL;
+	for (s = s ? s + 18 : NULL; end && s < end; s++) {
+		if (strchr("<({[", *s))
+			depth++;
+		else if (strchr(">)}]", *s))
+			depth--;
+		else if (*s == ',' && !depth)
+			begin = s + 1;
+	}
+	if (!begin)
+		return NULL;
+	while (*begin == ' ')
+		begin++;
+	while (end > begin && end[-1] == ' ')
+		end--;
+	return heap_text(v, "%.*s", (int)(end - begin), begin);
+}
+
+static bool function_is(struct heap_view *v, struct heap_value *x)
+{
+	struct heap_place p = { 0 };
+	uint64_t manager, target;
+	const char *functor;
+
+	if (!shape_is(shape_name(x->of), "function") || !shape_word(v, x, "_M_manager", &manager) ||
+	    !view_u64(v, x->addr, &target))
+		return false;
+	if (!manager) {
+		shape_closed(x, "std::function [no target]");
+		return true;
+	}
+	functor = functor_name(v, manager);
+	if (!functor)
+		return false;
+	if (strstr(functor, "(*)")) {
+		v->st->ops->place(v->st, target, &p);
+		shape_closed(x, heap_text(v, "std::function calling %s", p.text ? p.text : functor));
+		return true;
+	}
+	x->text = heap_text(v, "std::function holding %s", functor);
+	return true;
+}
+
+/* A small one lies in the function itself, another in a block: its type is known by who made it. */
+static void function_open(struct heap_view *v, struct heap_value *x)
+{
+	const struct symbols_type *functor = NULL, *pointer;
+	uint64_t offset, manager, target;
+	struct heap_place p = { 0 };
+	const char *name;
+
+	if (!shape_word(v, x, "_M_manager", &manager) || !view_u64(v, x->addr, &target) ||
+	    !shape_path(x->of, "_M_functor._M_unused._M_object", &offset, &pointer))
+		return;
+	v->st->ops->place(v->st, target, &p);
+	name = functor_name(v, manager);
+	if (name && p.where != HEAP_BLOCK)
+		functor = symbols_type_find(v->st->symbols, name, NULL);
+	if (functor)
+		value_add(v, x, "[target]", functor, x->addr + offset);
+	else
+		value_add(v, x, "[target]", pointer, x->addr + offset);
+}
+const struct heap_shape shape_cxx_function = { "std::function", function_is, function_open };
+
 static bool duration_is(struct heap_view *v, struct heap_value *x)
 {
 	static const struct {
