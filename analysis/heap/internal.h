@@ -55,6 +55,8 @@ struct heap_value *value_add(struct heap_view *v, struct heap_value *x, const ch
 /* The same without a place: a number that was worked out, a remark. */
 struct heap_value *value_add_text(struct heap_view *v, struct heap_value *x, const char *name,
 				  const char *type, const char *text);
+/* heap_value_eval() of what needs no container. */
+struct err *value_eval(struct heap_view *v, const char *text, struct heap_value **ret) __must_check;
 /* Fills x from its name, type (x->of) and address. */
 void value_fill(struct heap_view *v, struct heap_value *x);
 

@@ -455,7 +455,7 @@ struct heap_value *heap_value_field(struct heap_view *v, const char *name,
 	return x;
 }
 
-struct err *heap_value_eval(struct heap_view *v, const char *text, struct heap_value **ret)
+struct err *value_eval(struct heap_view *v, const char *text, struct heap_value **ret)
 {
 	struct symbols_memory mem = { .read = read_all, .ctx = v };
 	const char *name = heap_text(v, "%s", text);

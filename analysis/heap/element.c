@@ -1,0 +1,145 @@
+/*
+ * element.c - expressions that go through containers: "cache->rows[3]", "users[\"ann\"]", "owner->id".
+ *
+ * The language's operators on containers and smart pointers are functions, and nothing can be
+ * called.  So where an expression makes no sense as it stands, its last step is taken among what
+ * the view shows of the rest: an element by its name, what a pointer or a box holds, a field (of a
+ * virtual base, too).
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/heap/shape.h"
+
+enum { STEPS_MAX = 32 };
+
+static struct err *eval(struct heap_view *v, const char *text, unsigned steps,
+			struct heap_value **ret);
+
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == '$';
+}
+
+static struct heap_value *child_of(struct heap_view *v, struct heap_value *x, const char *name)
+{
+	size_t n = heap_value_open(v, x);
+	struct heap_value *found = NULL;
+
+	for (size_t i = 0; i < n && !found; i++)
+		if (x->child[i].name && !strcmp(x->child[i].name, name))
+			found = &x->child[i];
+	for (size_t i = 0; i < n && !found; i++)
+		if (x->child[i].flags & HEAP_BASE)
+			found = child_of(v, &x->child[i], name);
+	return found;
+}
+
+/* What a pointer, smart or not, or what else holds one value, leads to; NULL = nothing. */
+static struct heap_value *held(struct heap_view *v, struct heap_value *x)
+{
+	static const char *const names[] = { "value", "[contained value]", "[target]", "__0" };
+	struct heap_value *to = NULL;
+
+	if (x->flags & HEAP_POINTER)
+		to = heap_value_target(v, x);
+	for (size_t i = 0; !to && i < sizeof(names) / sizeof(*names); i++)
+		to = child_of(v, x, names[i]);
+	return to && to->of && !(to->flags & HEAP_MISSING) ? to : NULL;
+}
+
+/* "[KEY]" of x, which may lie behind more elements than the view shows. */
+static struct heap_value *element(struct heap_view *v, struct heap_value *x, const char *key)
+{
+	enum { SEARCHED = 1 << 22 };
+	uint64_t shown = v->o.children, number = strtoull(key + 1, NULL, 0);
+	struct heap_value *ret;
+
+	if (number >= shown && number < SEARCHED)
+		v->o.children = number + 1;
+	else if (!isdigit((unsigned char)key[1]))
+		v->o.children = SEARCHED;
+	ret = child_of(v, x, key);
+	v->o.children = shown;
+	return ret;
+}
+
+/* Where the bracket that ends the text begins; NULL: no bracket ends it. */
+static const char *bracket(const char *text)
+{
+	const char *open[STEPS_MAX], *begin = NULL;
+	unsigned n = 0;
+	char quote = 0;
+
+	for (const char *p = text; *p; p++) {
+		begin = NULL;
+		if (quote) {
+			if (*p == '\\' && p[1])
+				p++;
+			else if (*p == quote)
+				quote = 0;
+		} else if (*p == '"' || *p == '\'') {
+			quote = *p;
+		} else if (*p == '[' && n < STEPS_MAX) {
+			open[n++] = p;
+		} else if (*p == ']' && n) {
+			begin = open[--n];
+		}
+	}
+	return n ? NULL : begin;
+}
+
+/* The last step of an expression, among what is shown of the rest; NULL: there is no such step. */
+static struct heap_value *step(struct heap_view *v, const char *text, unsigned steps)
+{
+	const char *at = *text == '*' ? NULL : bracket(text), *word = text + strlen(text);
+	bool arrow = false;
+	struct heap_value *x;
+	struct err *err;
+
+	while (!at && *text != '*' && word > text && is_word(word[-1]))
+		word--;
+	if (!at && *word && word - text > 1 && word[-1] == '.') {
+		at = word - 1;
+	} else if (!at && *word && word - text > 2 && word[-1] == '>' && word[-2] == '-') {
+		at = word - 2;
+		arrow = true;
+	}
+	if (at == text || (!at && *text != '*'))
+		return NULL;
+	err = eval(v, at ? heap_text(v, "%.*s", (int)(at - text), text) : text + 1, steps + 1, &x);
+	if (err) {
+		err_free(err);
+		return NULL;
+	}
+	if (!at)
+		return held(v, x);
+	if (*at == '[')
+		return element(v, x, at);
+	if (arrow || x->flags & HEAP_POINTER)
+		x = held(v, x);
+	return x ? child_of(v, x, word) : NULL;
+}
+
+static struct err *eval(struct heap_view *v, const char *text, unsigned steps,
+			struct heap_value **ret)
+{
+	struct symbols_member bits = { 0 };
+	struct heap_value *x;
+	struct err *err = value_eval(v, text, ret);
+
+	if (!err || steps > STEPS_MAX)
+		return err;
+	x = step(v, text, steps);
+	if (!x || !x->of || x->flags & HEAP_NOTE)
+		return err;
+	err_free(err);
+	*ret = heap_value_field(v, heap_text(v, "%s", text), x->of, x->addr, &bits);
+	return NULL;
+}
+
+struct err *heap_value_eval(struct heap_view *v, const char *text, struct heap_value **ret)
+{
+	return eval(v, text, 0, ret);
+}
