@@ -136,8 +136,6 @@ struct rec_written *rec_written_add(struct rec_mm *mm, uint64_t addr, uint64_t l
 void rec_written_recount(struct rec_written *w);
 /* NULL: none is there. */
 struct rec_written *rec_written_at(const struct rec_mm *mm, uint64_t addr);
-/* An instruction there faults before it is run: the page is not executable yet. */
-bool rec_written_closed(const struct rec_mm *mm, uint64_t addr);
 
 /* ---- park.c: tasks that sleep in the hook ------------------------------------------------- */
 /*

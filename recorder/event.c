@@ -116,12 +116,14 @@ void rec_write(struct recorder *rec, struct rec_task *t, enum trace_event_kind k
 	       enum trace_place place, const struct regs *regs, int64_t ret)
 {
 	write_event(rec, t, kind, place, regs, ret, true);
+	rec->events_written++;
 }
 
 void rec_write_between(struct recorder *rec, struct rec_task *t, enum trace_event_kind kind,
 		       const struct regs *regs, int64_t ret)
 {
 	write_event(rec, t, kind, 0, regs, ret, false);
+	rec->events_written++;
 }
 
 /* ---- memory sums --------------------------------------------------------------- */

@@ -268,9 +268,22 @@ static struct err *out_of_changing_code(struct recorder *rec, struct rec_task *t
 	return NULL;
 }
 
+/*
+ * Can an instruction's byte be fetched?  A page that is not executable, or not yet
+ * (written_code.c), faults before the instruction is run: that is the event then, and replay cannot
+ * stop there.
+ */
+static bool can_fetch(const struct tracee_maps *maps, uint64_t addr)
+{
+	const struct tracee_map *m = tracee_maps_find(maps, addr);
+
+	return m && (m->prot & PROT_EXEC);
+}
+
 /* *good is false when there is no place near that replay can patch. */
-static struct err *to_good_place(struct recorder *rec, struct rec_task *t, struct regs *regs,
-				 bool *good, bool *met)
+static struct err *to_good_place(struct recorder *rec, struct rec_task *t,
+				 const struct tracee_maps *maps, struct regs *regs, bool *good,
+				 bool *met)
 {
 	bool blocked = rec_trap_blocked(t), hit;
 	uint64_t first = 0;
@@ -283,7 +296,7 @@ static struct err *to_good_place(struct recorder *rec, struct rec_task *t, struc
 
 		TRY(tracee_regs_get(t->tid, regs));
 		place = patches_at(&t->mm->buf.patches, regs->rip) ||
-					rec_written_closed(t->mm, regs->rip)
+					!can_fetch(maps, regs->rip)
 				? PLACE_EVENT
 				: place_of(t->tid, regs->rip, &len);
 		if (place == PLACE_EVENT) {
@@ -291,6 +304,10 @@ static struct err *to_good_place(struct recorder *rec, struct rec_task *t, struc
 			return NULL;
 		}
 		*good = place != PLACE_REP && pun_decode(t->tid, regs->rip, &pun);
+		if (*good && !can_fetch(maps, regs->rip + pun.insn[0].len - 1)) {
+			*good = false;
+			return NULL;
+		}
 		if (blocked || place == PLACE_ODD ||
 		    (*good &&
 		     (i == STEPS_MAX - 1 || regs->rip == first || pun_quiet(t->tid, &pun))))
@@ -446,7 +463,7 @@ static struct err *name_point(struct recorder *rec, struct rec_task *t, bool *na
 	held = rec_signals_hold(t, &mask);
 	err = out_of_changing_code(rec, t, &maps, &met);
 	if (!err && !met)
-		err = to_good_place(rec, t, &regs, &good, &met);
+		err = to_good_place(rec, t, &maps, &regs, &good, &met);
 	if (held)
 		rec_signals_release(t, mask);
 	if (!met)	/* else stepping met something: it is handled as any stop */

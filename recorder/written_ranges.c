@@ -111,10 +111,3 @@ struct rec_written *rec_written_at(const struct rec_mm *mm, uint64_t addr)
 		w = w->next;
 	return w;
 }
-
-bool rec_written_closed(const struct rec_mm *mm, uint64_t addr)
-{
-	const struct rec_written *w = rec_written_at(mm, addr);
-
-	return w && !(w->page[(addr - w->addr) / PAGE_BYTES] & (WRITTEN_RUNS | WRITTEN_OPEN));
-}
