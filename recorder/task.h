@@ -294,7 +294,7 @@ struct rec_task {
 	bool dumpable_off;
 	bool tsc_free;		/* the counter does not trap in this thread: tsc.c */
 	uint64_t tsc_mode, cpuid_off;	/* PR_SET_TSC and ARCH_SET_CPUID as the program believes */
-	/* the fault that may have been over when it was told, and was tried again: written_code.c */
+	/* written_code.c: a fault that may have been over when it was told, tried again */
 	struct { uint64_t rip, addr, event; } tried;
 };
 

@@ -165,7 +165,8 @@ struct err *rec_written_fault(struct recorder *rec, struct rec_task *t, const st
 	state = &w->page[(page - w->addr) / PAGE_BYTES];
 	*mine = true;
 	if (may_be_over(regs, addr, *state) &&
-	    (t->tried.rip != regs->rip || t->tried.addr != addr || t->tried.event != rec->events_written)) {
+	    (t->tried.rip != regs->rip || t->tried.addr != addr ||
+	     t->tried.event != rec->events_written)) {
 		/* if it is not, it comes again at once */
 		t->tried.rip = regs->rip;
 		t->tried.addr = addr;

@@ -4,6 +4,7 @@
 # recording replays (rec --chaos has many such slices: without care one in three of these did not).
 . "$LIB"
 [ -z "$PLAIN" ] || exit 0
+prog=$BUILD/tests/cli/state_pages_end
 "$prog" >plain || fail plain
 for i in 1 2 3 4 5 6; do
 	rm -rf t
