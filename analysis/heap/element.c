@@ -90,6 +90,36 @@ static const char *bracket(const char *text)
 	return n ? NULL : begin;
 }
 
+/* Names, fields and elements, maybe with stars before: no operators, whose turn might be another. */
+static bool is_path(const char *text)
+{
+	unsigned depth = 0;
+	char quote = 0;
+
+	text += strspn(text, "*");
+	if (!is_word(*text))
+		return false;
+	for (const char *p = text; *p; p++) {
+		if (quote) {
+			if (*p == '\\' && p[1])
+				p++;
+			else if (*p == quote)
+				quote = 0;
+		} else if (depth && (*p == '"' || *p == '\'')) {
+			quote = *p;
+		} else if (*p == '[') {
+			depth++;
+		} else if (*p == ']' && depth) {
+			depth--;
+		} else if (!depth && *p == '-' && p[1] == '>') {
+			p++;
+		} else if (!depth && !is_word(*p) && *p != '.' && *p != ':') {
+			return false;
+		}
+	}
+	return !depth && !quote;
+}
+
 /* The last step of an expression, among what is shown of the rest; NULL: there is no such step. */
 static struct heap_value *step(struct heap_view *v, const char *text, unsigned steps)
 {
@@ -129,7 +159,7 @@ static struct err *eval(struct heap_view *v, const char *text, unsigned steps,
 	struct heap_value *x;
 	struct err *err = value_eval(v, text, ret);
 
-	if (!err || steps > STEPS_MAX)
+	if (!err || steps > STEPS_MAX || !is_path(text))
 		return err;
 	x = step(v, text, steps);
 	if (!x || !x->of || x->flags & HEAP_NOTE)
