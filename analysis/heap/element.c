@@ -90,7 +90,7 @@ static const char *bracket(const char *text)
 	return n ? NULL : begin;
 }
 
-/* Names, fields and elements, maybe with stars before: no operators, whose turn might be another. */
+/* Names, fields and elements, maybe with stars before: no operators, which might bind otherwise. */
 static bool is_path(const char *text)
 {
 	unsigned depth = 0;
