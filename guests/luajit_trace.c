@@ -130,14 +130,12 @@ static bool made_from(const struct lj *lj, const struct lj_trace *t, uint16_t fr
 }
 
 /* The exit that a jump to target takes, or -1: to its stub, or to the trace made from there. */
-static int exit_of_jump(const struct lj *lj, const struct lj_trace *t, uint64_t target)
+static int exit_of_jump(const struct lj *lj, const struct lj_trace *t,
+			const uint64_t group[EXIT_GROUPS], uint64_t target)
 {
-	uint64_t group[EXIT_GROUPS];
 	uint16_t from[2];
 	struct lj_trace side;
 
-	if (!lj->y->exits || !mem_bytes(lj->g, lj->J + lj->y->exits, group, sizeof(group)))
-		return -1;
 	for (int i = 0; i < EXIT_GROUPS && group[i]; i++)
 		if (target - group[i] < 4 * EXITS_IN_GROUP && !((target - group[i]) & 3))
 			return i * EXITS_IN_GROUP + (int)((target - group[i]) / 4);
@@ -152,9 +150,12 @@ static int exit_of_jump(const struct lj *lj, const struct lj_trace *t, uint64_t 
 static unsigned snapshot_by_guards(const struct lj *lj, const struct lj_trace *t, uint32_t offset)
 {
 	enum { CHUNK = 1024, JUMP = 6 };
+	uint64_t group[EXIT_GROUPS];
 	unsigned char b[CHUNK + JUMP];
 	unsigned last = 0;
 
+	if (!lj->y->exits || !mem_bytes(lj->g, lj->J + lj->y->exits, group, sizeof(group)))
+		return 0;
 	for (uint32_t at = 0; at < offset; at += CHUNK) {
 		uint32_t n = offset - at < CHUNK + JUMP ? offset - at : CHUNK + JUMP;
 
@@ -167,8 +168,8 @@ static unsigned snapshot_by_guards(const struct lj *lj, const struct lj_trace *t
 			if (b[i] != 0x0f || (b[i + 1] & 0xf0) != 0x80)
 				continue;
 			memcpy(&disp, b + i + 2, 4);
-			exit = exit_of_jump(lj, t, t->mcode + at + i + JUMP +
-							   (uint64_t)(int64_t)disp);
+			exit = exit_of_jump(lj, t, group,
+					    t->mcode + at + i + JUMP + (uint64_t)(int64_t)disp);
 			if (exit >= 0 && exit < t->nsnap)
 				last = (unsigned)exit;
 		}

@@ -77,6 +77,7 @@ static void write_event(struct recorder *rec, struct rec_task *t, enum trace_eve
 {
 	struct trace_event ev = { .kind = kind, .place = place, .nr = -1, .ret = ret };
 
+	rec->events_written++;
 	if (rec->entered && rec->entered != t)
 		rec_write_enter(rec);
 	if (kind == TRACE_SYSCALL && t->enter_written)
@@ -116,14 +117,12 @@ void rec_write(struct recorder *rec, struct rec_task *t, enum trace_event_kind k
 	       enum trace_place place, const struct regs *regs, int64_t ret)
 {
 	write_event(rec, t, kind, place, regs, ret, true);
-	rec->events_written++;
 }
 
 void rec_write_between(struct recorder *rec, struct rec_task *t, enum trace_event_kind kind,
 		       const struct regs *regs, int64_t ret)
 {
 	write_event(rec, t, kind, 0, regs, ret, false);
-	rec->events_written++;
 }
 
 /* ---- memory sums --------------------------------------------------------------- */

@@ -513,10 +513,7 @@ static void function_open(struct heap_view *v, struct heap_value *x)
 	name = functor_name(v, manager);
 	if (name && p.where != HEAP_BLOCK)
 		functor = symbols_type_find(v->st->symbols, name, NULL);
-	if (functor)
-		value_add(v, x, "[target]", functor, x->addr + offset);
-	else
-		value_add(v, x, "[target]", pointer, x->addr + offset);
+	value_add(v, x, "[target]", functor ? functor : pointer, x->addr + offset);
 }
 const struct heap_shape shape_cxx_function = { "std::function", function_is, function_open };
 

@@ -4,7 +4,7 @@
  * The language's operators on containers and smart pointers are functions, and nothing can be
  * called.  So where an expression makes no sense as it stands, its last step is taken among what
  * the view shows of the rest: an element by its name, what a pointer or a box holds, a field (of a
- * virtual base, too).
+ * base, too).
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -65,38 +65,18 @@ static struct heap_value *element(struct heap_view *v, struct heap_value *x, con
 	return ret;
 }
 
-/* Where the bracket that ends the text begins; NULL: no bracket ends it. */
-static const char *bracket(const char *text)
+/*
+ * Names, fields and elements, maybe with stars before: no operators, which might bind otherwise.
+ * *bracket_ret: where the bracket that ends the text begins; NULL: none does.
+ */
+static bool is_path(const char *text, const char **bracket_ret)
 {
-	const char *open[STEPS_MAX], *begin = NULL;
-	unsigned n = 0;
-	char quote = 0;
-
-	for (const char *p = text; *p; p++) {
-		begin = NULL;
-		if (quote) {
-			if (*p == '\\' && p[1])
-				p++;
-			else if (*p == quote)
-				quote = 0;
-		} else if (*p == '"' || *p == '\'') {
-			quote = *p;
-		} else if (*p == '[' && n < STEPS_MAX) {
-			open[n++] = p;
-		} else if (*p == ']' && n) {
-			begin = open[--n];
-		}
-	}
-	return n ? NULL : begin;
-}
-
-/* Names, fields and elements, maybe with stars before: no operators, which might bind otherwise. */
-static bool is_path(const char *text)
-{
+	const char *open = NULL;
 	unsigned depth = 0;
 	char quote = 0;
 
 	text += strspn(text, "*");
+	*bracket_ret = NULL;
 	if (!is_word(*text))
 		return false;
 	for (const char *p = text; *p; p++) {
@@ -108,9 +88,10 @@ static bool is_path(const char *text)
 		} else if (depth && (*p == '"' || *p == '\'')) {
 			quote = *p;
 		} else if (*p == '[') {
-			depth++;
+			open = depth++ ? open : p;
 		} else if (*p == ']' && depth) {
 			depth--;
+			*bracket_ret = depth || p[1] ? NULL : open;
 		} else if (!depth && *p == '-' && p[1] == '>') {
 			p++;
 		} else if (!depth && !is_word(*p) && *p != '.' && *p != ':') {
@@ -121,9 +102,10 @@ static bool is_path(const char *text)
 }
 
 /* The last step of an expression, among what is shown of the rest; NULL: there is no such step. */
-static struct heap_value *step(struct heap_view *v, const char *text, unsigned steps)
+static struct heap_value *step(struct heap_view *v, const char *text, const char *bracket,
+			       unsigned steps)
 {
-	const char *at = *text == '*' ? NULL : bracket(text), *word = text + strlen(text);
+	const char *at = *text == '*' ? NULL : bracket, *word = text + strlen(text);
 	bool arrow = false;
 	struct heap_value *x;
 	struct err *err;
@@ -157,11 +139,12 @@ static struct err *eval(struct heap_view *v, const char *text, unsigned steps,
 {
 	struct symbols_member bits = { 0 };
 	struct heap_value *x;
+	const char *bracket;
 	struct err *err = value_eval(v, text, ret);
 
-	if (!err || steps > STEPS_MAX || !is_path(text))
+	if (!err || steps > STEPS_MAX || !is_path(text, &bracket))
 		return err;
-	x = step(v, text, steps);
+	x = step(v, text, bracket, steps);
 	if (!x || !x->of || x->flags & HEAP_NOTE)
 		return err;
 	err_free(err);

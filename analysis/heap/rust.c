@@ -6,11 +6,6 @@
 
 #include "analysis/heap/shape.h"
 
-static bool begins(const char *s, const char *with)
-{
-	return !strncmp(s, with, strlen(with));
-}
-
 static void first_pointer(void *ctx, uint64_t offset, const struct symbols_type *target)
 {
 	uint64_t *at = ctx;
@@ -36,7 +31,7 @@ static bool os_string(struct heap_value *x)
 	uint64_t at = 0;
 
 	for (int depth = 0; depth < 6; depth++) {
-		if (begins(shape_name(t), "alloc::vec::Vec<")) {
+		if (shape_begins(shape_name(t), "alloc::vec::Vec<")) {
 			x->of = t;
 			x->addr += at;
 			return true;
@@ -73,21 +68,12 @@ static bool string_is(struct heap_view *v, struct heap_value *x)
 }
 const struct heap_shape shape_rust_string = { "String", string_is, NULL };
 
-/* data: pointer, count */
-static void elements_open(struct heap_view *v, struct heap_value *x, const struct symbols_type *t)
-{
-	for (uint64_t i = 0; i < x->data[1]; i++)
-		if (!value_add(v, x, heap_text(v, "[%" PRIu64 "]", i), t,
-			       x->data[0] + i * symbols_type_size(t)))
-			return;
-}
-
 static bool slice_is(struct heap_view *v, struct heap_value *x)
 {
 	const char *name = shape_name(x->of);
 
-	if ((!begins(name, "&[") && !begins(name, "&mut [") &&
-	     !begins(name, "alloc::boxed::Box<[")) || !shape_word(v, x, "data_ptr", &x->data[0]) ||
+	if ((!shape_begins(name, "&[") && !shape_begins(name, "&mut [") &&
+	     !shape_begins(name, "alloc::boxed::Box<[")) || !shape_word(v, x, "data_ptr", &x->data[0]) ||
 	    !shape_word(v, x, "length", &x->data[1]))
 		return false;
 	x->text = heap_text(v, "slice of %" PRIu64, x->data[1]);
@@ -101,13 +87,13 @@ static void slice_open(struct heap_view *v, struct heap_value *x)
 	uint64_t offset;
 
 	if (shape_path(x->of, "data_ptr", &offset, &t))
-		elements_open(v, x, symbols_type_target(symbols_type_strip(t)));
+		shape_elements_add(v, x, symbols_type_target(symbols_type_strip(t)));
 }
 const struct heap_shape shape_rust_slice = { "slice", slice_is, slice_open };
 
 static bool vector_is(struct heap_view *v, struct heap_value *x)
 {
-	if (!begins(shape_name(x->of), "alloc::vec::Vec<") || !symbols_type_argument(x->of, 0) ||
+	if (!shape_begins(shape_name(x->of), "alloc::vec::Vec<") || !symbols_type_argument(x->of, 0) ||
 	    !vector_parts(v, x, &x->data[0], &x->data[1]))
 		return false;
 	x->text = heap_text(v, "Vec(size=%" PRIu64 ")", x->data[1]);
@@ -117,7 +103,7 @@ static bool vector_is(struct heap_view *v, struct heap_value *x)
 
 static void vector_open(struct heap_view *v, struct heap_value *x)
 {
-	elements_open(v, x, symbols_type_argument(x->of, 0));
+	shape_elements_add(v, x, symbols_type_argument(x->of, 0));
 }
 const struct heap_shape shape_rust_vector = { "Vec", vector_is, vector_open };
 
@@ -130,7 +116,7 @@ static const struct symbols_type *table_of(const struct symbols_type *t, uint64_
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
 		if (shape_path(t, paths[i], offset, &ret) &&
-		    begins(shape_name(ret), "hashbrown::raw::RawTable<"))
+		    shape_begins(shape_name(ret), "hashbrown::raw::RawTable<"))
 			return ret;
 	return NULL;
 }
@@ -141,8 +127,8 @@ static bool hash_is(struct heap_view *v, struct heap_value *x)
 	struct heap_value table = *x;
 	uint64_t offset;
 
-	if (!begins(name, "std::collections::hash::map::HashMap<") &&
-	    !begins(name, "std::collections::hash::set::HashSet<"))
+	if (!shape_begins(name, "std::collections::hash::map::HashMap<") &&
+	    !shape_begins(name, "std::collections::hash::set::HashSet<"))
 		return false;
 	table.of = table_of(x->of, &offset);
 	table.addr = x->addr + offset;
@@ -249,7 +235,7 @@ static bool ring_is(struct heap_view *v, struct heap_value *x)
 {
 	uint64_t at = UINT64_MAX, n;
 
-	if (!begins(shape_name(x->of), "alloc::collections::vec_deque::VecDeque<"))
+	if (!shape_begins(shape_name(x->of), "alloc::collections::vec_deque::VecDeque<"))
 		return false;
 	symbols_type_pointers(x->of, first_pointer, &at);
 	if (at == UINT64_MAX || !view_u64(v, x->addr + at, &x->data[0]) ||
@@ -336,9 +322,9 @@ static bool tree_map(const struct heap_value *x, struct heap_value *map)
 	uint64_t offset;
 
 	*map = *x;
-	if (begins(name, "alloc::collections::btree::map::BTreeMap<"))
+	if (shape_begins(name, "alloc::collections::btree::map::BTreeMap<"))
 		return true;
-	if (!begins(name, "alloc::collections::btree::set::BTreeSet<") ||
+	if (!shape_begins(name, "alloc::collections::btree::set::BTreeSet<") ||
 	    !shape_path(x->of, "map", &offset, &map->of))
 		return false;
 	map->addr += offset;
@@ -381,11 +367,11 @@ const struct heap_shape shape_rust_tree = { "BTreeMap", tree_is, tree_open };
 static bool shared_is(struct heap_view *v, struct heap_value *x)
 {
 	const char *name = shape_name(x->of);
-	bool arc = begins(name, "alloc::sync::Arc<");
+	bool arc = shape_begins(name, "alloc::sync::Arc<");
 	struct heap_value in = { 0 };
 	uint64_t strong, weak, offset;
 
-	if (!arc && !begins(name, "alloc::rc::Rc<"))
+	if (!arc && !shape_begins(name, "alloc::rc::Rc<"))
 		return false;
 	if (!shape_path(x->of, "ptr.pointer", &offset, &in.of) ||
 	    !shape_word(v, x, "ptr.pointer", &in.addr))
@@ -411,10 +397,10 @@ const struct heap_shape shape_rust_shared = { "Rc", shared_is, shared_open };
 static bool cell_is(struct heap_view *v, struct heap_value *x)
 {
 	const char *name = shape_name(x->of);
-	bool ref = begins(name, "core::cell::RefCell<");
+	bool ref = shape_begins(name, "core::cell::RefCell<");
 	uint64_t borrow = 0, offset;
 
-	if ((!ref && !begins(name, "core::cell::Cell<")) ||
+	if ((!ref && !shape_begins(name, "core::cell::Cell<")) ||
 	    !shape_path(x->of, "value.value", &offset, NULL))
 		return false;
 	if (ref && !shape_word(v, x, "borrow.value.value", &borrow))

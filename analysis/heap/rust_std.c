@@ -8,11 +8,6 @@
 
 #include "analysis/heap/shape.h"
 
-static bool begins(const char *s, const char *with)
-{
-	return !strncmp(s, with, strlen(with));
-}
-
 static const struct symbols_type *pointed(const struct symbols_type *t, const char *path)
 {
 	uint64_t offset;
@@ -27,7 +22,7 @@ static bool text_is(struct heap_view *v, struct heap_value *x)
 	const char *name = shape_name(x->of);
 	uint64_t p, n;
 
-	if (begins(name, "alloc::boxed::Box<str,"))
+	if (shape_begins(name, "alloc::boxed::Box<str,"))
 		return shape_word(v, x, "data_ptr", &p) && shape_word(v, x, "length", &n) &&
 		       shape_string(v, x, p, n);
 	/* with the NUL at its end */
@@ -49,7 +44,7 @@ static bool counted_class(const char *name, struct counted *ret)
 	};
 
 	for (size_t i = 0; i < sizeof(classes) / sizeof(*classes); i++)
-		if (begins(name, classes[i].class)) {
+		if (shape_begins(name, classes[i].class)) {
 			*ret = classes[i];
 			return true;
 		}
@@ -115,23 +110,18 @@ static bool fat_is(struct heap_view *v, struct heap_value *x)
 		return false;
 	x->data[0] = object + offset;
 	x->flags |= HEAP_SHARED;
-	if (!begins(shape_name(x->of) + strlen(c.class), "str,"))
+	if (!shape_begins(shape_name(x->of) + strlen(c.class), "str,"))
 		x->text = heap_text(v, "%s of %" PRIu64, x->text, x->data[1]);
 	else if (shape_string(v, &text, x->data[0], x->data[1]))
 		shape_closed(x, heap_text(v, "%s = %s", x->text, text.text));
 	return true;
 }
 
-static void elements_open(struct heap_view *v, struct heap_value *x)
+static void fat_open(struct heap_view *v, struct heap_value *x)
 {
-	const struct symbols_type *t = symbols_type_argument(x->of, 0);
-
-	for (uint64_t i = 0; i < x->data[1]; i++)
-		if (!value_add(v, x, heap_text(v, "[%" PRIu64 "]", i), t,
-			       x->data[0] + i * symbols_type_size(t)))
-			return;
+	shape_elements_add(v, x, symbols_type_argument(x->of, 0));
 }
-const struct heap_shape shape_rust_fat = { "Rc<[T]>", fat_is, elements_open };
+const struct heap_shape shape_rust_fat = { "Rc<[T]>", fat_is, fat_open };
 
 /* ---- collections ----------------------------------------------------------------------------- */
 
@@ -157,7 +147,7 @@ static bool list_is(struct heap_view *v, struct heap_value *x)
 	const struct symbols_type *of;
 	uint64_t element, next, n;
 
-	if (!begins(shape_name(x->of), "alloc::collections::linked_list::LinkedList<") ||
+	if (!shape_begins(shape_name(x->of), "alloc::collections::linked_list::LinkedList<") ||
 	    !shape_word(v, x, "len", &n) || !list_node(x->of, &element, &next, &of))
 		return false;
 	x->text = heap_text(v, "LinkedList(size=%" PRIu64 ")", n);
@@ -186,11 +176,10 @@ const struct heap_shape shape_rust_list = { "LinkedList", list_is, list_open };
 /* In the order they lie in: the greatest is the first. */
 static bool heap_is(struct heap_view *v, struct heap_value *x)
 {
-	struct heap_value vec = *x;
-	uint64_t n, offset;
+	uint64_t n;
 
-	if (!begins(shape_name(x->of), "alloc::collections::binary_heap::BinaryHeap<") ||
-	    !shape_path(x->of, "data", &offset, &vec.of) || !shape_word(v, x, "data.len", &n))
+	if (!shape_begins(shape_name(x->of), "alloc::collections::binary_heap::BinaryHeap<") ||
+	    !shape_word(v, x, "data.len", &n))
 		return false;
 	x->text = heap_text(v, "BinaryHeap(size=%" PRIu64 ")", n);
 	x->flags |= HEAP_OPENS;
@@ -261,7 +250,7 @@ static bool nonzero_is(struct heap_view *v, struct heap_value *x)
 	struct heap_value in = { 0 };
 	uint64_t offset;
 
-	if (!begins(shape_name(x->of), "core::num::nonzero::NonZero<") ||
+	if (!shape_begins(shape_name(x->of), "core::num::nonzero::NonZero<") ||
 	    (!shape_path(x->of, "__0.__0", &offset, &in.of) &&
 	     !shape_path(x->of, "__0", &offset, &in.of)))
 		return false;

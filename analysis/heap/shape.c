@@ -1,6 +1,7 @@
 /*
  * shape.c - objects that are shown otherwise than as their fields: which is what.
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "analysis/heap/shape.h"
@@ -43,6 +44,19 @@ const char *shape_name(const struct symbols_type *t)
 	const char *name = symbols_type_name(symbols_type_strip(t));
 
 	return name ? name : "";
+}
+
+bool shape_begins(const char *s, const char *with)
+{
+	return !strncmp(s, with, strlen(with));
+}
+
+void shape_elements_add(struct heap_view *v, struct heap_value *x, const struct symbols_type *t)
+{
+	for (uint64_t i = 0; i < x->data[1]; i++)
+		if (!value_add(v, x, heap_text(v, "[%" PRIu64 "]", i), t,
+			       x->data[0] + i * symbols_type_size(t)))
+			return;
 }
 
 bool shape_is(const char *name, const char *class)

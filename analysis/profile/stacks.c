@@ -249,14 +249,14 @@ static void list_host(struct view *v, struct list *l, uint64_t addr)
 static void stack_set(struct view *v, const struct list *l, struct cpuprof_sample *ret)
 {
 	struct cpuprof *p = v->s->p;
-	struct cpuprof_frame call = { .function = cpuprof_string(p, "(system call)"),
-				      .kind = CPUPROF_HOST };
+	struct cpuprof_frame call = { .kind = CPUPROF_HOST };
 	uint32_t frame;
 
 	if (l->n) {
 		ret->stack = cpuprof_stack(p, l->frame, l->n);
 		return;
 	}
+	call.function = cpuprof_string(p, "(system call)");
 	frame = cpuprof_frame(p, &call);
 	ret->stack = cpuprof_stack(p, &frame, 1);
 	ret->why = cpuprof_string(p, guests_why_text(GUESTS_HOST));
