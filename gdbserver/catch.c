@@ -11,6 +11,7 @@ void catch_supported(struct server *s, const char *features)
 	s->fork_events = s->catching.fork = !s->lldb && strstr(features, "fork-events+");
 	s->vfork_events = s->catching.vfork_done = !s->lldb && strstr(features, "vfork-events+");
 	s->catching.exec = strstr(features, "exec-events+") != NULL;
+	s->catching.ends = !s->lldb;
 	replay_catch(s->r, &s->catching);
 }
 

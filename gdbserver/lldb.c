@@ -53,7 +53,7 @@ void do_thread_suffix(struct server *s, const char *p, size_t len)
 	(void)len;
 	s->lldb = s->suffix = true;
 	s->fork_events = s->vfork_events = false;	/* it stays with the process it has */
-	s->catching.fork = s->catching.vfork_done = false;
+	s->catching.fork = s->catching.vfork_done = s->catching.ends = false;
 	replay_catch(s->r, &s->catching);
 	reply_ok(s);
 }

@@ -416,16 +416,12 @@ void do_back(struct server *s, const char *p, size_t len)
 	}
 	if (close_vfork(s))
 		return;
-	s->catching.ends = !s->lldb;
-	replay_catch(s->r, &s->catching);
 	lock(s, s->lock_told ? s->tid_named : 0);
 	do {
 		err = p[-1] == 'c' ? go_back(s, &stop) : step_back(s, &stop);
 	} while (!err && stop.kind == REPLAY_STOP_EXIT
 			 ? process_known(s, stop.child_pid)
 			 : !err && (is_known(s, &stop) || is_others(s, &stop)));
-	s->catching.ends = false;
-	replay_catch(s->r, &s->catching);
 	if (!err && stop.kind == REPLAY_STOP_EXIT)
 		tell_process(s, stop.tid);
 	else if (!err && s->backwards && !s->shown.tid && is_plain(&stop))

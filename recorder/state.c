@@ -142,34 +142,40 @@ static struct err *run_for(struct recorder *rec, struct rec_task *t, uint64_t li
 }
 
 /*
- * A stop that we, or another thread's group stop, asked for is reported first when the task has
- * just executed our int3: the kernel has its SIGTRAP still.
+ * A stop that we, or another thread's group stop, asked for is reported first when the task's
+ * instruction has just faulted: the kernel has the fault's signal still, and gives it when the task
+ * goes on.  Until then the task is no place of the program's: what others change meanwhile might
+ * have the instruction fault no more in replay.
  */
-static bool trap_waits(const struct rec_task *t, uint64_t addr)
+static bool fault_waits(const struct rec_task *t)
 {
 	enum { MANY = 16 };
 	struct __ptrace_peeksiginfo_args args = { .nr = MANY };
 	enum tracee_stop kind = tracee_stop_kind(t->status);
 	siginfo_t info[MANY];
-	struct regs regs;
-	struct err *err;
 	long n;
 
 	if (kind != STOP_EVENT && kind != STOP_GROUP)
 		return false;
-	err = tracee_regs_get(t->tid, &regs);
-	if (err_catch(&err, ERR_GONE) || err || regs.rip != addr + 1)
-		return false;
 	n = ptrace(PTRACE_PEEKSIGINFO, t->tid, &args, info);
 	for (long i = 0; i < n; i++) {
-		if (info[i].si_signo == SIGTRAP && info[i].si_code == SI_KERNEL)
+		if (tracee_is_fault(info[i].si_signo) && info[i].si_code > 0)
 			return true;
 	}
 	return false;
 }
 
-/* ... and gives it first of all. */
-static struct err *take_trap(struct recorder *rec, struct rec_task *t)
+/* The same of our int3 at addr, which is behind the task then. */
+static bool trap_waits(const struct rec_task *t, uint64_t addr)
+{
+	struct regs regs;
+	struct err *err = tracee_regs_get(t->tid, &regs);
+
+	return !err_catch(&err, ERR_GONE) && !err && regs.rip == addr + 1 && fault_waits(t);
+}
+
+/* The kernel gives it first of all. */
+static struct err *take_fault(struct recorder *rec, struct rec_task *t)
 {
 	bool group = tracee_stop_kind(t->status) == STOP_GROUP;
 	int status;
@@ -194,7 +200,7 @@ static struct err *run_to_trap(struct recorder *rec, struct rec_task *t, uint64_
 		now = now_ns();
 		TRY(run_for(rec, t, now < end ? end - now : 0));
 	} while (now_ns() < end && waits_already(t));
-	return trap_waits(t, addr) ? take_trap(rec, t) : NULL;
+	return trap_waits(t, addr) ? take_fault(rec, t) : NULL;
 }
 
 /*
@@ -448,6 +454,10 @@ static struct err *name_point(struct recorder *rec, struct rec_task *t, bool *na
 	struct err *err;
 
 	*named = false;
+	if (fault_waits(t)) {	/* it is handled as any stop */
+		log_debug("task %d: a fault waits", t->tid);
+		return take_fault(rec, t);
+	}
 	TRY(tracee_regs_get(t->tid, &regs));
 	if (rec_not_moved(t, &regs)) {
 		*named = true;

@@ -168,6 +168,7 @@ struct err *rec_written_fault(struct recorder *rec, struct rec_task *t, const st
 	    (t->tried.rip != regs->rip || t->tried.addr != addr ||
 	     t->tried.event != rec->events_written)) {
 		/* if it is not, it comes again at once */
+		log_debug("task %d: a fault at 0x%lx may be over", t->tid, (unsigned long)addr);
 		t->tried.rip = regs->rip;
 		t->tried.addr = addr;
 		t->tried.event = rec->events_written;

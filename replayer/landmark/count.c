@@ -177,7 +177,7 @@ struct err *count_find(struct replay *r, struct rp_task *t, const struct trace_e
 	*found = false;
 	if (!r->counts_in_hook && trace_reader_meta(r->reader)->flow)
 		return NULL;	/* the recording counted in its hook, and here is another */
-	if (!point || !point->len || s == TICKS_LANDMARK || r->watchers)
+	if (!point || !point->len || s == TICKS_LANDMARK || rp_watched(r))
 		return NULL;
 	c.want = point->y;
 	if (s == TICKS_PMU && cpu && !debug_registers_work())

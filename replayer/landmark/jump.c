@@ -86,7 +86,7 @@ static struct err *stub_map(struct landmark *l)
 		return NULL;
 	stub_at(s, page, at);
 	rp_tools_mapped(l->t->mm);
-	if (l->r->watchers)
+	if (rp_watched(l->r))
 		stub_keep(l);
 	return NULL;
 }
@@ -173,7 +173,7 @@ struct err *landmark_unpatch(struct landmark *l)
 			TRY(landmark_protect(l, l->prot));
 	}
 	l->patched = false;
-	if (l->stub.map && !l->r->watchers)
+	if (l->stub.map && !rp_watched(l->r))
 		TRY(call(l->t, &ret, SYS_munmap, l->stub.map, STUB_PAGES * PAGE_BYTES, 0, 0));
 	l->stub.map = l->stub.addr = 0;
 	return NULL;

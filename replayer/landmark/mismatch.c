@@ -358,7 +358,7 @@ bool mismatch_back(struct replay *r, struct err **err)
 	struct mismatch *d;
 	uint64_t now;
 
-	if (!b || r->watchers)
+	if (!b || rp_watched(r))
 		return false;
 	now = spent_ns(r);
 	if (b->failure && r->where >= b->failed_at) {	/* that one is overcome */

@@ -60,7 +60,7 @@ void landmark_progress(const struct landmark *l)
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN + 3 };
 
 	/* a debugger's terminal is its own */
-	if (!wanted() || (l && l->r->watchers && !getenv("HINDSIGHT_PROGRESS")))
+	if (!wanted() || (l && rp_watched(l->r) && !getenv("HINDSIGHT_PROGRESS")))
 		return;
 	if (!ready) {
 		sigaction(event.sigev_signo, &sa, NULL);

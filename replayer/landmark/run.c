@@ -141,7 +141,7 @@ enum { STOP_NS = 6000, COSTLY_NS = 10 * MS, COSTLY_TRIES = 16 };
 
 bool landmark_copies_possible(const struct landmark *l)
 {
-	return !l->no_copies && !l->r->watchers;
+	return !l->no_copies && !rp_watched(l->r);
 }
 
 static uint8_t *costly_code(const struct landmark *l)
@@ -275,7 +275,7 @@ static struct err *trapped(struct landmark *l, siginfo_t *info, int request, boo
 	if (verdict == RUN_GO_ON)
 		return NULL;
 	if (verdict == RUN_NOT_MINE) {
-		*over = !l->r->watchers ||
+		*over = !rp_watched(l->r) ||
 			(info->si_code != TRAP_TRACE && info->si_code != TRAP_BRKPT) ||
 			request == PTRACE_SYSEMU_SINGLESTEP;
 		if (!*over)	/* of a step that an interrupt overtook; as in rp_unexpected() */

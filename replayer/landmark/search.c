@@ -215,7 +215,7 @@ static struct err *search(struct landmark *l, enum how how)
 	else if (how != BY_DEBUG_REGISTER && landmark_copies_possible(l))
 		err = &landmark_costly;
 	else
-		err = l->r->watchers || !debug_registers_work() ? search_int3(l, &found)
+		err = rp_watched(l->r) || !debug_registers_work() ? search_int3(l, &found)
 								: search_debug_register(l, &found);
 	if (err == &landmark_costly)
 		err = search_in_copies(l, &found);
@@ -319,7 +319,7 @@ static struct err *attempt(struct landmark *l, enum how how, uint64_t untested)
 {
 	struct err *err = NULL;
 
-	l->timed = l->point && !l->r->watchers &&
+	l->timed = l->point && !rp_watched(l->r) &&
 		   ((l->back && (untested || (l->prot && how != BY_DEBUG_REGISTER))) ||
 		    mismatch_left(l->r));
 	l->untested_ns = untested;
@@ -445,8 +445,8 @@ struct err *landmark_find(struct replay *r, struct rp_task *t, const struct trac
 	l.past = how == SEARCH_NEXT;
 	l.anew = how == SEARCH_ANEW;
 	rp_tools_before_search(r, t, ev->regs.rip);
-	may_mismatch = l.point && l.point->object && !r->watchers;
-	if (!r->watchers)	/* what a probe has logged cannot be taken back */
+	may_mismatch = l.point && l.point->object && !rp_watched(r);
+	if (!rp_watched(r))	/* what a probe has logged cannot be taken back */
 		TRY(prepare(&l, may_mismatch, how != SEARCH_FIRST, &untested, &back));
 	landmark_progress(&l);
 	landmarks_of(r)->search = &l;

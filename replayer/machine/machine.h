@@ -73,7 +73,7 @@ struct rp_task {
 	struct rp_mm *mm;
 	struct regs regs;	/* what it will go on with */
 	bool dirty;		/* regs differ from the kernel's copy */
-	/* with no watchers: the kernel's copy, while nothing has changed it since its last stop */
+	/* where no tool watches (tool.h): the kernel's copy, while nothing has changed it since */
 	struct regs raw;
 	bool raw_known;
 	bool from_hook;		/* it stopped at a call that the hook left to us */
@@ -133,8 +133,6 @@ struct replay {
 	int guard_prot;
 	/* tools (tool.h) */
 	void *tool[TOOLS];
-	/* so many tools may stop a task where there is no event, and have the debug registers */
-	unsigned watchers;
 	/*
 	 * A tool makes the program do the same by other instructions: what is left over in
 	 * registers that a system call does not read may be another.

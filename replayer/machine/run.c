@@ -95,7 +95,7 @@ struct err *rp_run(struct replay *r, struct rp_task *t, const struct trace_event
 			return diverge(t, ev, "its process was killed");
 		if (err)
 			return err;
-		t->raw_known = !r->watchers;
+		t->raw_known = !rp_watched(r);
 		if (t->raw_known)
 			t->raw = t->regs;
 		t->stub = 0;

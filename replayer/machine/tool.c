@@ -1,7 +1,7 @@
 /*
  * tool.c - asks the tools, one after the other.
  */
-#include "replayer/machine/tool.h"
+#include "replayer/machine/machine.h"
 
 #include <sys/ptrace.h>
 
@@ -16,6 +16,17 @@ void rp_tool_register(enum tool_number n, const struct run_ops *ops)
 #define EACH(function) \
 	for (unsigned n = 0; n < TOOLS; n++) \
 		if (tools[n] && tools[n]->function)
+
+bool rp_tools_watch(const struct replay *r, enum tool_number but)
+{
+	for (unsigned n = 0; n < TOOLS; n++) {
+		if (n != but && tools[n] && tools[n]->watches && r->tool[n])
+			return true;
+	}
+	return false;
+}
+
+bool rp_watched(const struct replay *r) { return rp_tools_watch(r, TOOLS); }
 
 struct err *rp_tools_before_run(struct replay *r, struct rp_task *t, int *request)
 {

@@ -47,6 +47,8 @@ enum run_verdict {
 };
 
 struct run_ops {
+	/* It may stop a task where there is no event, and has the debug registers. */
+	bool watches;
 	/* ---- around a run ---- */
 	/*
 	 * The task is about to be resumed by *request, PTRACE_SYSEMU; a tool may make that
@@ -168,6 +170,10 @@ struct run_ops {
 };
 
 void rp_tool_register(enum tool_number n, const struct run_ops *ops);
+
+/* Is there a tool in use in this replay that watches (struct run_ops)?  And one but that? */
+bool rp_watched(const struct replay *r);
+bool rp_tools_watch(const struct replay *r, enum tool_number but);
 
 /* Each of these asks all tools, in their order; see struct run_ops. */
 struct err *rp_tools_before_run(struct replay *r, struct rp_task *t, int *request) __must_check;

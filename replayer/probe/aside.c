@@ -95,14 +95,13 @@ static struct err *run_aside(struct replay *r, struct rp_task *t, const struct r
 			     uint64_t calls, uint64_t ns)
 {
 	struct rp_probes *p = probes_of(r);
-	uint64_t stop_at = p->stop_at;
+	uint64_t until;
 	struct err *err;
 
 	rp_outline_set(p, true);
 	p->outline.aside = true;
 	rp_ring_sync(p);
-	p->stop_at = p->clock + calls;
-	rp_probe_set_count(r);
+	until = rp_probe_until(r, p->clock + calls);
 	running.from_ns = proc_cpu_ns(t->real);
 	running.most_ns = 4 * ns + 50 * MS;
 	running.pid = t->real;
@@ -114,8 +113,7 @@ static struct err *run_aside(struct replay *r, struct rp_task *t, const struct r
 	rp_alarm(ring, 0, 0);
 	rp_probe_drain(r, t);
 	rp_ring_sync(p);
-	p->stopped = false;
-	p->stop_at = stop_at;
+	rp_probe_until(r, until);
 	p->outline.aside = false;
 	rp_outline_set(p, false);
 	return err;

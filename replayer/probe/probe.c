@@ -240,6 +240,17 @@ void rp_probe_in(struct replay *r, struct rp_mm *mm, pid_t real)
 		patch_write(&probed_of(mm)->patch[i], real, true);
 }
 
+void rp_probes_suspend(struct replay *r)
+{
+	const struct rp_task *t = rp_probed_task(r);
+
+	probes_of(r)->off = true;
+	if (t)
+		rp_probe_out(r, t->mm, t->real);
+}
+
+void rp_probes_resume(struct replay *r) { probes_of(r)->off = false; }
+
 /* A copy from before: its stubs log. */
 static struct err *make_quiet(struct replay *r, struct rp_task *t)
 {
@@ -325,6 +336,17 @@ void rp_probe_set_count(struct replay *r)
 		rp_ring_sync(p);
 	left = p->derefs ? 0 : p->stop_at - p->bound;
 	*word(r, PROBE_COUNT) = p->count_was = -(left < batch ? left : batch);
+}
+
+uint64_t rp_probe_until(struct replay *r, uint64_t clock)
+{
+	struct rp_probes *p = probes_of(r);
+	uint64_t before = p->stop_at;
+
+	p->stop_at = clock;
+	p->stopped = false;
+	rp_probe_set_count(r);
+	return before;
 }
 
 void rp_probe_drain(struct replay *r, const struct rp_task *t)
@@ -623,7 +645,6 @@ struct err *rp_probe_open(struct replay *r, int pid, replay_hits_fn *hits, repla
 		return &err_nomem;
 	rp_tool_register(TOOL_PROBE, &rp_probe_ops);
 	r->tool[TOOL_PROBE] = p;
-	r->watchers++;
 	*p = (struct rp_probes){ .pid = pid,
 				 .hits = hits,
 				 .stacks = stacks,
@@ -671,7 +692,6 @@ void rp_probes_free(struct replay *r)
 	free(p->probe);
 	free(p);
 	r->tool[TOOL_PROBE] = NULL;
-	r->watchers--;
 }
 
 int replay_probe_add(struct replay *r, const struct replay_probe *probe)

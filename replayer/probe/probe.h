@@ -224,8 +224,16 @@ void rp_probe_follow(struct replay *r, int pid);
 struct err *rp_probe_task(struct replay *r, struct rp_task *t) __must_check;
 /* What the ring holds to the analysis. */
 void rp_probe_drain(struct replay *r, const struct rp_task *t);
-/* The ring's count, so that the run stops where probes->stop_at says. */
+/* The ring's count, so that the run stops where rp_probe_until() has said. */
 void rp_probe_set_count(struct replay *r);
+/*
+ * From now on a run stops at the first entry that comes when the clock is at `clock'.  Returns what
+ * it was before.
+ */
+uint64_t rp_probe_until(struct replay *r, uint64_t clock);
+/* All are taken out of memory, and stay out of it until rp_probes_resume(). */
+void rp_probes_suspend(struct replay *r);
+void rp_probes_resume(struct replay *r);
 
 /* room.c: the area, where it is not yet. */
 struct err *rp_probe_area_map(struct replay *r, struct rp_task *t) __must_check;

@@ -95,6 +95,7 @@ static void memory_freed(struct rp_mm *mm)
 }
 
 const struct run_ops rp_probe_ops = {
+	.watches = true,
 	.on_interrupt = on_interrupt,
 	.on_signal = on_signal,
 	.on_fault = on_fault,

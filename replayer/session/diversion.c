@@ -385,7 +385,6 @@ static struct err *run(struct replay *r, struct rp_task *t, const struct stops_r
 	bool done = false;
 	int status;
 
-	stops->skip = stops->skip_int3 = true;
 	stops_run_begin(stops, how);
 	while (!done) {
 		int request = PTRACE_SYSEMU;
@@ -413,7 +412,7 @@ struct err *diversion_run(struct replay *r, bool step, struct replay_stop *ret)
 	struct timeline *timeline = timeline_of(r);
 	struct session *session = session_of(r);
 	struct rp_task *t = find_tid(r, session->diversion_tid);
-	struct stops_run how = { 0 };
+	struct stops_run how = { .counted = true, .seen = true };
 	struct err *err;
 
 	*ret = (struct replay_stop){ .kind = REPLAY_STOP_BREAK };

@@ -3,8 +3,8 @@
  *
  * The text means the same in every session with the trace:
  *
- *	POINT  = EVENT | EVENT ":next" | EVENT { ":" LEG }	after that event; just before the next one is made; further
- *	LEG    = "+" N | PLACE { "," PLACE } "x" N		N single steps; the N-th stop for these places
+ *	POINT  = EVENT | EVENT ":next" | EVENT { ":" PART }	after that event; just before the next one is made; further
+ *	PART   = "+" N | PLACE { "," PLACE } "x" N		N single steps; the N-th stop for these places
  *	PLACE  = [KIND] ADDR [ "." LENGTH ] [ "I" CONDITION ]	hex; KIND = C, H: breakpoints, W, R, A: watchpoints
  *
  * Between two events one task runs, so its process need not be named.  A point that was come to by

@@ -63,30 +63,21 @@ int replay_next_task(struct replay *r)
 
 void replay_log_stores(struct replay *r, const struct replay_store_log *log)
 {
-	bool had = stops_of(r)->log != NULL;
-
-	/* nothing of the probes' is in memory, nor will be */
-	probes_of(r)->off = true;
-	if (log && !had)
-		r->watchers--;
-	else if (!log && had)
-		r->watchers++;
+	rp_probes_suspend(r);
 	store_log_begin(r, log);
 }
 
 struct err *replay_fine(struct replay *r, const struct replay_break *b, unsigned n, bool step,
 			struct replay_fine *ret)
 {
-	struct rp_task *t = rp_probed_task(r);
+	struct rp_task *t;
 	const struct replay_break *watch;
 	unsigned set = rp_set_intern(r, b, n);
 	struct advance_result result;
 	struct err *err;
 
 	*ret = (struct replay_fine){ .kind = REPLAY_FINE_END, .nr = -1 };
-	probes_of(r)->off = true;
-	if (t)
-		rp_probe_out(r, t->mm, t->real);
+	rp_probes_suspend(r);
 	do {
 		err = rp_next(r);
 		if (err_catch(&err, ERR_END) || (!err && rp_probe_end(r)))

@@ -101,9 +101,8 @@ static struct err *probe_run(struct replay *r, uint64_t clock, uint64_t event,
 	struct err *err;
 	bool stop = false;
 
-	p->stop_at = clock;
-	p->stopped = p->off = false;
-	rp_probe_set_count(r);
+	rp_probes_resume(r);
+	rp_probe_until(r, clock);
 	if (p->pid)
 		TRY(rp_probe_task(r, rp_probed_task(r)));
 	for (;;) {

@@ -299,10 +299,10 @@ struct err *rp_debug_before(struct replay *r, struct rp_task *t, int *request)
 		TRY(page_watch_in(r, t, s, gen));
 	if (stops_mm(mm)->inprocess_in) {
 		TRY(inprocess_thread(t));
-		inprocess_enter(t, stops->skip, stops->skip_int3);
+		inprocess_enter(t, stops->from.counted, stops->from.seen);
 	}
 	dual_enter(t);
-	stops->skip = stops->skip_int3 = false;
+	stops->from.counted = stops->from.seen = false;
 	TRY(hook_of_call(t));
 	TRY(rp_regs_flush(t));
 	if (stops->dr_set != run->set) {
@@ -474,6 +474,8 @@ void rp_debug_clear(struct replay *r, struct rp_task *t)
 void stops_run_begin(struct stops *stops, const struct stops_run *run)
 {
 	stops->run = *run;
+	stops->from.counted = run->counted;
+	stops->from.seen = run->seen;
 	stops->trapped = stops->at_limit = stops->leaving = stops->left_trap = false;
 }
 

@@ -635,7 +635,7 @@ static struct err *fault(struct replay *r, struct rp_task *t, uint64_t page, boo
 	if (a->from_stub || !may_run_elsewhere(r, t) || a->refused)
 		return NULL;
 	if (!a->in && !a->stubs_n && !(stops_of(r)->log && stops_of(r)->log->on) &&
-	    a->heat++ < (dual_any_hot() ? HEAT_AGAIN : HEAT))
+	    a->heat++ < (dual_any_dense() ? HEAT_AGAIN : HEAT))
 		return NULL;
 	TRY(rp_regs_flush(t));
 	if (!a->in)
@@ -668,7 +668,7 @@ static struct err *fault(struct replay *r, struct rp_task *t, uint64_t page, boo
 		return NULL;
 	note_registers(s, &t->regs);
 	s->page = (uint8_t)a->hit;
-	if (!s->tried && (++s->faults >= PATCH_AFTER || dual_was_hot(place)))
+	if (!s->tried && (++s->faults >= PATCH_AFTER || dual_was_dense(place)))
 		TRY(dual_want(r, t, s, place));
 	t->regs.rip = s->insn[0].stub;
 	t->dirty = true;

@@ -120,9 +120,9 @@ struct err *dual_unchecked_make_room(struct rp_task *t, uint64_t at, uint64_t le
 /* dual_learn.c */
 /* so many bytes before an instruction a site for it may begin */
 enum { DUAL_SITE_BACK = 12 };
-bool dual_was_hot(uint64_t addr);
-bool dual_any_hot(void);
-void dual_note_hot(uint64_t place, bool fixed);
+bool dual_was_dense(uint64_t addr);
+bool dual_any_dense(void);
+void dual_note_dense(uint64_t place, bool fixed);
 /*
  * The instruction has stored to something else.  True: it is to be tested from now on, and
  * dual_sees() tells so.

@@ -500,7 +500,7 @@ struct err *dual_want(struct replay *r, struct rp_task *t, struct stub *s, uint6
 	struct stub *new[TOGETHER] = { NULL };
 	unsigned of[TOGETHER];
 
-	dual_note_hot(place, fixed);
+	dual_note_dense(place, fixed);
 	if (fixed)
 		return NULL;
 	a->wanting += !s->wants;

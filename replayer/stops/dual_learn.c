@@ -15,7 +15,7 @@
 #include "replayer/stops/stops.h"
 
 enum {
-	HOT = 4096,
+	DENSE = 4096,
 	SITES = 1 << 12,
 	MISSED = 1 << 12,
 	MISSES = 8,
@@ -31,9 +31,9 @@ struct known {
 };
 
 static struct learned {
-	uint64_t hot[HOT];
-	bool hot_fixed[HOT];		/* stays where it is: in_place() */
-	unsigned hot_n;
+	uint64_t dense[DENSE];
+	bool dense_fixed[DENSE];		/* stays where it is: in_place() */
+	unsigned dense_n;
 	struct { uint64_t addr; unsigned n; } missed[MISSED];
 	/* turn: odd while it is written to */
 	struct { unsigned turn; struct known k; } site[SITES];
@@ -63,56 +63,56 @@ static unsigned at_of(uint64_t addr, unsigned n)
 
 /* ---- worth a jump ---------------------------------------------------------------------------- */
 
-static unsigned hot_n(void)
+static unsigned dense_n(void)
 {
-	unsigned n = __atomic_load_n(&learned->hot_n, __ATOMIC_ACQUIRE);
+	unsigned n = __atomic_load_n(&learned->dense_n, __ATOMIC_ACQUIRE);
 
-	return n < HOT ? n : HOT;
+	return n < DENSE ? n : DENSE;
 }
 
-/* HOT: it is none of them. */
-static unsigned hot_at(uint64_t addr)
+/* DENSE: it is none of them. */
+static unsigned dense_at(uint64_t addr)
 {
-	unsigned i = 0, n = hot_n();
+	unsigned i = 0, n = dense_n();
 
-	while (i < n && learned->hot[i] != addr)
+	while (i < n && learned->dense[i] != addr)
 		i++;
-	return i < n ? i : HOT;
+	return i < n ? i : DENSE;
 }
 
-bool dual_was_hot(uint64_t addr)
+bool dual_was_dense(uint64_t addr)
 {
-	return hot_at(addr) < HOT;
+	return dense_at(addr) < DENSE;
 }
 
-bool dual_any_hot(void)
+bool dual_any_dense(void)
 {
-	return hot_n() != 0;
+	return dense_n() != 0;
 }
 
-bool dual_hot(uint64_t start, uint64_t end)
+bool dual_dense(uint64_t start, uint64_t end)
 {
 	enum { BEFORE = 4, BEHIND = 12 };
 
-	for (unsigned i = 0; i < hot_n(); i++) {
-		if (!learned->hot_fixed[i] && start < learned->hot[i] + BEHIND &&
-		    end + BEFORE > learned->hot[i])
+	for (unsigned i = 0; i < dense_n(); i++) {
+		if (!learned->dense_fixed[i] && start < learned->dense[i] + BEHIND &&
+		    end + BEFORE > learned->dense[i])
 			return true;
 	}
 	return false;
 }
 
-void dual_note_hot(uint64_t place, bool fixed)
+void dual_note_dense(uint64_t place, bool fixed)
 {
-	unsigned i = hot_at(place);
+	unsigned i = dense_at(place);
 
-	if (i == HOT && hot_n() < HOT)
+	if (i == DENSE && dense_n() < DENSE)
 		/* it may be 0 for a moment, which is no instruction */
-		i = __atomic_fetch_add(&learned->hot_n, 1, __ATOMIC_ACQ_REL);
-	if (i >= HOT)
+		i = __atomic_fetch_add(&learned->dense_n, 1, __ATOMIC_ACQ_REL);
+	if (i >= DENSE)
 		return;
-	learned->hot_fixed[i] = fixed;
-	learned->hot[i] = place;
+	learned->dense_fixed[i] = fixed;
+	learned->dense[i] = place;
 }
 
 /* ---- stores to something else, too ----------------------------------------------------------- */

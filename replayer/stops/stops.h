@@ -74,6 +74,8 @@ struct stops_run {
 	bool no_stubs;		/* breakpoints are int3s only, and no store is made elsewhere */
 	bool counting;		/* breakpoints do not stop it, they are counted */
 	bool ticks;		/* a tick (rp_timer()) ends it */
+	bool counted;		/* the instruction that it begins at has been counted */
+	bool seen;		/* the breakpoint that it begins at, if any, has been looked at */
 	enum on_interrupt on_interrupt;
 	/* sites that have counters of their own, or NULL; one more (iterations.c), or 0 */
 	struct counted_sites *sites;
@@ -107,10 +109,8 @@ struct stops {
 	/* while stores to its pages are noted, in a worker of reverse/write_log.c */
 	struct store_bitmap *marks;
 	struct store_log *log;		/* store_log.h; NULL = none */
-	/* the next run begins at a point whose instruction has been counted */
-	bool skip;
-	/* ... whose breakpoint, if there is one, has been looked at */
-	bool skip_int3;
+	/* where the task is to be resumed, as stops_run.counted and .seen */
+	struct { bool counted, seen; } from;
 	/* the task has been run since somebody has last cleared this */
 	bool ran;
 	/* the last run ended by an interrupt, maybe at a breakpoint that nobody has looked at */
@@ -157,10 +157,10 @@ static inline struct stops *stops_of(const struct replay *r)
 	return (struct stops *)r->tool[TOOL_STOPS];
 }
 
-/* May another tool replace the program's code, too? */
+/* May another tool replace the program's code, too?  (Not while stores are logged.) */
 static inline bool rp_others_watch(const struct replay *r)
 {
-	return r->watchers > 1;
+	return !stops_of(r)->log && rp_tools_watch(r, TOOL_STOPS);
 }
 
 /* Made when it is first asked for. */
@@ -407,7 +407,7 @@ bool dual_other(const struct rp_mm *mm, uint64_t addr, uint64_t *off);
 void dual_share(void);
 void dual_learn_shared(void);
 /* Does a jump belong there, for a store that is made all the time? */
-bool dual_hot(uint64_t start, uint64_t end);
+bool dual_dense(uint64_t start, uint64_t end);
 bool dual_jumps(const struct rp_mm *mm);
 /* What stubs have noted since the process began (stops.marks). */
 struct err *dual_marks(struct rp_task *t, struct store_bitmap *m) __must_check;

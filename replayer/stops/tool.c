@@ -83,7 +83,7 @@ static bool on_unexpected(struct replay *r, struct rp_task *t, const siginfo_t *
 	if (!stops_of(r))
 		return false;
 	if (grown)	/* maybe of an instruction in inprocess.c's copy */
-		stops_of(r)->skip = stops_of(r)->skip_int3 = true;
+		stops_of(r)->from.counted = stops_of(r)->from.seen = true;
 	if (info->si_signo != SIGTRAP ||
 	    (info->si_code != TRAP_TRACE && info->si_code != TRAP_BRKPT))
 		return false;
@@ -248,10 +248,10 @@ static void stops_close(struct replay *r)
 	free(stops->log);
 	free(stops);
 	r->tool[TOOL_STOPS] = NULL;
-	r->watchers--;
 }
 
 static const struct run_ops stops_ops = {
+	.watches = true,
 	.before_run = before_run,
 	.after_stop = after_stop,
 	.keeps_place = keeps_place,
@@ -286,7 +286,6 @@ struct err *rp_stops_open(struct replay *r)
 		return &err_nomem;
 	rp_tool_register(TOOL_STOPS, &stops_ops);
 	r->tool[TOOL_STOPS] = stops;
-	r->watchers++;
 	rp_set_intern(r, NULL, 0);
 	return NULL;
 }

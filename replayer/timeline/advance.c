@@ -372,7 +372,8 @@ static struct err *run_stops(struct replay *r, struct rp_task *t, const struct a
 		bool changed;
 
 		run.step = a->step || (!(first && unvisited) && stands_on(t, s));
-		stops->skip_int3 = !(first && unvisited);
+		run.counted &= !stops->ran;
+		run.seen = !(first && unvisited);
 		timeline->iterations.wanted = false;
 		stops_run_begin(stops, &run);
 		err = rp_reach(r);
@@ -430,7 +431,7 @@ static struct err *advance_run(struct replay *r, struct rp_task *t, const struct
 	struct err *err = NULL;
 
 	timeline->late = (struct rp_late){ 0 };
-	stops->skip = skip;
+	run->counted = skip;
 	stops->ran = timeline->still = false;
 	timeline->iterations.on = false;
 	debug_registers_reallocate(r);

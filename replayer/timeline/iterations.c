@@ -206,7 +206,7 @@ static struct err *in_copy(struct replay *r, struct rp_task *t, unsigned set,
 	struct stops *stops = stops_of(r);
 	struct rp_snapshot *back;
 	struct err *err, *other;
-	bool skip = stops->skip, seen = stops->skip_int3, ran = stops->ran, there;
+	bool ran = stops->ran, there;
 
 	rp_debug_clear(r, t);
 	TRY(rp_regs_flush(t));
@@ -227,8 +227,6 @@ static struct err *in_copy(struct replay *r, struct rp_task *t, unsigned set,
 			u->at = 0;
 	}
 	other = back_to(r, t, back);
-	stops->skip = skip;
-	stops->skip_int3 = seen;
 	stops->ran = ran;
 	err_catch(&err, ERR_DIVERGED);	/* no help; the run itself will say so */
 	if (!err)

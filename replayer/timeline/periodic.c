@@ -166,7 +166,7 @@ static struct err *named(struct replay *r, struct periodic *c, struct rp_task *t
 	if (c->a->on_interrupt != INTERRUPT_GIVES_UP)
 		timeline_of(r)->observer->computes(r, t);
 	/* it keeps a store from being made without a stop */
-	if (dual_hot(p.addr[0], p.addr[0] + X86_JUMP))
+	if (dual_dense(p.addr[0], p.addr[0] + X86_JUMP))
 		count_here(r, c, t);
 	else
 		count_sites(r, c, t, &p);

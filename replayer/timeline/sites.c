@@ -82,7 +82,7 @@ static bool good_place(struct replay *r, struct rp_task *t, uint64_t pc, unsigne
 	unsigned len;
 
 	if (!inprocess_possible(t, pc, &len) ||
-	    counting_sites_blocked(t, stops_of(r)->sets[set], pc, len) || dual_hot(pc, pc + len))
+	    counting_sites_blocked(t, stops_of(r)->sets[set], pc, len) || dual_dense(pc, pc + len))
 		return false;
 	if (iterations->known && overlaps(t, iterations->at, pc, len))
 		return false;

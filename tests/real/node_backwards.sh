@@ -1,7 +1,7 @@
 #!/bin/bash
 # test: timeout=200
 # Back and forward again in code of a JIT compiler: 30 places, or as many as take half a minute.
-# Where debug registers do not work, a watchpoint on the stack of an interpreter takes minutes: there without (cli/gdb_places and gdb_hot have them).
+# Where debug registers do not work, a watchpoint on the stack of an interpreter takes minutes: there without (cli/gdb_positions and gdb_dense have them).
 . "$LIB"
 need node python3 gcc gdb
 [ -z "$PLAIN" ] || exit 0
