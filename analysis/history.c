@@ -313,6 +313,17 @@ void history_unmapped(struct session *s, uint64_t start, uint64_t end, int tid)
 	blocks_unmapped(s, start, end, (struct ender){ 0, tid });
 }
 
+static bool has_mapping(const struct history *h, uint64_t addr)
+{
+	for (size_t i = 0; i < h->mappeds; i++) {
+		const struct block *b = &h->block[h->mapped[i].number];
+
+		if (is_mapped(h, &h->mapped[i]) && addr - b->addr < b->size)
+			return true;
+	}
+	return false;
+}
+
 /* What mremap() has made of a mapping; others than the program's are an allocator's. */
 static void remapped(struct session *s, const struct pending *p, uint64_t value, int tid)
 {
@@ -326,18 +337,16 @@ static void remapped(struct session *s, const struct pending *p, uint64_t value,
 	size_t slot = slot_find(&s->h, p->a);
 	const struct block *was = slot != SIZE_MAX ? &s->h.block[s->h.slot[slot] - 1] : NULL;
 
-	if (!was || !was->mmap || value >= (uint64_t)-4095)
+	if (value >= (uint64_t)-4095 || !has_mapping(&s->h, p->a))
 		return;
-	if (was->size == page_up(p->b)) {
+	if (was && was->mmap && was->size == page_up(p->b)) {
 		if (s->log)
 			memlog_moved(s, p->a);
 		block_end(s, slot, p->clock, false, by);
 	} else if (p->b) {
 		unmapped(s, p->a, p->b, by);
 	}
-	slot = slot_find(&s->h, value);
-	if (slot != SIZE_MAX)
-		block_end(s, slot, p->clock, false, by);
+	unmapped(s, value, b.size, by);
 	block_add(s, &b, tid);
 }
 
@@ -546,6 +555,8 @@ static void result(struct session *s, const struct pending *p, uint64_t value, i
 		b.size = page_up(b.size);
 		if (value >= (uint64_t)-4095)
 			return;
+		if (value == p->a)	/* in the place of what was there (MAP_FIXED) */
+			unmapped(s, value, b.size, by);
 	}
 	if (p->fn->kind == FN_POSIX_MEMALIGN) {
 		if ((uint32_t)value || p->b != UINT64_MAX)

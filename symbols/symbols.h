@@ -392,10 +392,12 @@ struct symbols_enumerator {
 /* Those of an enumeration, in the order of the source. */
 const struct symbols_enumerator *symbols_type_enumerators(const struct symbols_type *t,
 							  size_t *n_ret);
-/* The nth type that a template was made with (std::map<K, V>: 0 is K); NULL = there is none. */
 /* Does a structure end with an array that is as long as its block?  *ret: that array. */
 bool symbols_type_flexible(const struct symbols_type *t, struct symbols_member *ret);
+/* The nth type that a template was made with (std::map<K, V>: 0 is K); NULL = there is none. */
 const struct symbols_type *symbols_type_argument(const struct symbols_type *t, unsigned n);
+/* The same of the class template whose member function has the instruction at addr. */
+const struct symbols_type *symbols_function_argument(struct symbols *s, uint64_t addr, unsigned n);
 /*
  * Rust: the variant of an enumeration that the value of its discriminant selects.  *at_ret and
  * *size_ret are where the discriminant is.  False: t is no such type.

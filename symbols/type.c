@@ -649,6 +649,21 @@ const struct symbols_type *symbols_type_strip(const struct symbols_type *t)
 
 /* ---- members --------------------------------------------------------------------------------- */
 
+/* DWARF 2 to 4: bits are counted from the upper end of a word that is at m->offset. */
+static void bits_from_above(const struct die *die, struct symbols_member *m)
+{
+	uint64_t above, word;
+	int64_t bit;
+
+	if (!m->bit_size || !die_uint(die, IX_A_bit_offset, &above))
+		return;
+	if (!die_uint(die, IX_A_byte_size, &word))
+		word = symbols_type_size(die_type(die));
+	bit = (int64_t)(m->offset * 8 + word * 8 - above - m->bit_size);
+	m->offset = (uint64_t)(bit >> 3);
+	m->bit_offset = (unsigned)(bit & 7);
+}
+
 /* False: it has no place in the object (static member, virtual base). */
 static bool member_offset(const struct die *die, struct symbols_member *m)
 {
@@ -673,10 +688,12 @@ static bool member_offset(const struct die *die, struct symbols_member *m)
 		if (!expr_eval(expr, &(struct expr_env){ 0 }, &zero, &l))
 			return false;
 		m->offset = l.value;
+		bits_from_above(die, m);
 		return !virtual;
 	}
 	if (die_uint(die, IX_A_data_member_location, &v))
 		m->offset = v;
+	bits_from_above(die, m);
 	return !die_flag(die, IX_FLAG_EXTERNAL) && !virtual;
 }
 

@@ -102,6 +102,25 @@ const struct symbols_type *symbols_type_argument(const struct symbols_type *t, u
 	return argument_in(&die, &n);
 }
 
+const struct symbols_type *symbols_function_argument(struct symbols *s, uint64_t addr, unsigned n)
+{
+	uint64_t bias;
+	struct symbols_module *m = space_module(s, addr, &bias);
+	struct dwarf *d = m ? module_dwarf(m) : NULL;
+	struct cu *cu = NULL;
+	const struct ix_function *f = d ? dwarf_function_at(d, addr - bias, &cu) : NULL;
+	struct die die, declared, class;
+	int32_t scope;
+
+	if (!f || !die_read(cu, f->entry, &die) || !die_find(&die, IX_A_name, &declared))
+		return NULL;
+	scope = cu_scope_at(declared.cu, declared.off);
+	if (scope < 0 || !die_read(declared.cu, declared.cu->scope[scope].entry, &class) ||
+	    !class.children)
+		return NULL;
+	return argument_in(&class, &n);
+}
+
 /* ---- Rust's enumerations: a variant part with a discriminant -------------------------------- */
 
 static bool variant_part(const struct symbols_type *t, struct die *ret)

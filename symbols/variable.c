@@ -261,10 +261,12 @@ static void local_place(struct locals *l, const struct die *die, struct symbols_
  */
 static void locals_in(struct locals *l, const struct die *block, int depth)
 {
+	/* each `let' of Rust begins a block, in the one before */
+	enum { DEPTH_MAX = 2000 };
 	const char *function = l->function;
 	struct die child;
 
-	if (!block->children || depth > 64)
+	if (!block->children || depth > DEPTH_MAX)
 		return;
 	for (uint32_t off = block->next; die_read(block->cu, off, &child) && child.tag && !l->stop;
 	     off = die_sibling(&child)) {

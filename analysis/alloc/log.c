@@ -232,10 +232,26 @@ size_t alloc_moment_after(const struct alloc_log *l, uint64_t event)
 
 /* ---- places in words -------------------- */
 
-/* strdup() and its like allocate for whoever called them. */
+/*
+ * strdup() and its like allocate for whoever called them; so do what a compiler's headers and
+ * Rust's library have in the program.
+ */
 static bool in_libc(const struct alloc_frame *f)
 {
-	return f->module && (strstr(f->module, "/libc.so") || strstr(f->module, "/libstdc++"));
+	static const char *const modules[] = { "/libc.so", "/libstdc++", "/ld-linux", "/ld-musl",
+					       "/libc++" };
+	static const char *const files[] = { "/usr/include/", "/include/c++/", "/usr/lib/gcc/",
+					     "/rustc/", "/rustlib/src/rust/library/" };
+
+	for (size_t i = 0; f->module && i < sizeof(modules) / sizeof(*modules); i++) {
+		if (strstr(f->module, modules[i]))
+			return true;
+	}
+	for (size_t i = 0; f->file && i < sizeof(files) / sizeof(*files); i++) {
+		if (strstr(f->file, files[i]))
+			return true;
+	}
+	return false;
 }
 
 const struct alloc_frame *alloc_who(const struct alloc_stack *s)

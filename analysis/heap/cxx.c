@@ -178,6 +178,43 @@ static void first_pointer(void *ctx, uint64_t offset, const struct symbols_type 
 		*at = offset;
 }
 
+/* The base of a t whose name begins so, and where it is. */
+static const struct symbols_type *base_named(const struct symbols_type *t, const char *class,
+					     uint64_t *offset)
+{
+	const struct symbols_member *m;
+	size_t n;
+
+	m = symbols_type_members(t, &n);
+	for (size_t i = 0; i < n; i++) {
+		if (!m[i].base || !shape_is(shape_name(m[i].type), class))
+			continue;
+		*offset += m[i].offset;
+		return m[i].type;
+	}
+	return NULL;
+}
+
+/*
+ * Where a unique_ptr's pointer is: the first of a tuple, behind a deleter that has state.  Other
+ * libraries than libstdc++: the first pointer that there is.
+ */
+static bool unique_at(const struct symbols_type *t, uint64_t *at)
+{
+	const struct symbols_type *tuple;
+	uint64_t offset;
+
+	*at = UINT64_MAX;
+	if (shape_path(t, "_M_t._M_t", &offset, &tuple) || shape_path(t, "_M_t", &offset, &tuple)) {
+		tuple = base_named(symbols_type_strip(tuple), "_Tuple_impl", &offset);
+		if (tuple && base_named(tuple, "_Head_base", &offset))
+			*at = offset;
+	}
+	if (*at == UINT64_MAX)
+		symbols_type_pointers(t, first_pointer, at);
+	return *at != UINT64_MAX;
+}
+
 static void point(struct heap_view *v, struct heap_value *x, uint64_t p, const char *counts)
 {
 	struct heap_place place = { 0 };
@@ -195,12 +232,11 @@ static void point(struct heap_view *v, struct heap_value *x, uint64_t p, const c
 static bool pointer_is(struct heap_view *v, struct heap_value *x)
 {
 	const char *name = shape_name(x->of), *counts = "";
-	uint64_t p, info = 0, at = UINT64_MAX;
+	uint64_t p, info = 0, at;
 	uint32_t n[2];
 
 	if (shape_is(name, "unique_ptr")) {
-		symbols_type_pointers(x->of, first_pointer, &at);
-		if (at == UINT64_MAX || !view_u64(v, x->addr + at, &p))
+		if (!unique_at(x->of, &at) || !view_u64(v, x->addr + at, &p))
 			return false;
 	} else if (shape_is(name, "shared_ptr") || shape_is(name, "weak_ptr")) {
 		if (!shape_word(v, x, "_M_ptr", &p) || !shape_word(v, x, "_M_refcount._M_pi", &info))
@@ -285,23 +321,6 @@ static bool atomic_is(struct heap_view *v, struct heap_value *x)
 	return true;
 }
 const struct heap_shape shape_cxx_atomic = { "std::atomic", atomic_is, NULL };
-
-/* The base of a t whose name begins so, and where it is. */
-static const struct symbols_type *base_named(const struct symbols_type *t, const char *class,
-					     uint64_t *offset)
-{
-	const struct symbols_member *m;
-	size_t n;
-
-	m = symbols_type_members(t, &n);
-	for (size_t i = 0; i < n; i++) {
-		if (!m[i].base || !shape_is(shape_name(m[i].type), class))
-			continue;
-		*offset += m[i].offset;
-		return m[i].type;
-	}
-	return NULL;
-}
 
 /* ---- tuples ---------------------------------------------------------------------------------- */
 
@@ -419,103 +438,7 @@ static void adaptor_open(struct heap_view *v, struct heap_value *x)
 }
 const struct heap_shape shape_cxx_adaptor = { "std::queue", adaptor_is, adaptor_open };
 
-/* ---- any, duration --------------------------------------------------------------------------- */
-
-/* The manager is a function of the class template that the type is an argument of. */
-static bool any_is(struct heap_view *v, struct heap_value *x)
-{
-	struct heap_place p = { 0 };
-	uint64_t manager;
-	const char *type, *end;
-
-	if (!shape_is(shape_name(x->of), "any") || !shape_word(v, x, "_M_manager", &manager))
-		return false;
-	if (!manager) {
-		shape_closed(x, "std::any [no contained value]");
-		return true;
-	}
-	v->st->ops->place(v->st, manager, &p);
-	type = p.text ? strstr(p.text, "::_Manager_") : NULL;
-	type = type ? strchr(type, '<') : NULL;
-	end = type ? strstr(type, ">::") : NULL;
-	if (end)
-		x->text = heap_text(v, "std::any containing %.*s", (int)(end - type) - 1, type + 1);
-	return end != NULL;
-}
-const struct heap_shape shape_cxx_any = { "std::any", any_is, NULL };
-
-/* ---- function -------------------------------------------------------------------------------- */
-
-/* "std::_Function_handler<int (int), Adder>::_M_manager": "Adder". */
-static const char *functor_name(struct heap_view *v, uint64_t manager)
-{
-	struct heap_place p = { 0 };
-	const char *s, *end, *begin = NULL;
-	int depth = 0;
-
-	v->st->ops->place(v->st, manager, &p);
-	s = p.text ? strstr(p.text, "_Function_handler<") : NULL;
-	end = s ? strstr(s, ">::_M_manager") : NULL;
-	for (s = s ? s + 18 : NULL; end && s < end; s++) {
-		if (strchr("<({[", *s))
-			depth++;
-		else if (strchr(">)}]", *s))
-			depth--;
-		else if (*s == ',' && !depth)
-			begin = s + 1;
-	}
-	if (!begin)
-		return NULL;
-	while (*begin == ' ')
-		begin++;
-	while (end > begin && end[-1] == ' ')
-		end--;
-	return heap_text(v, "%.*s", (int)(end - begin), begin);
-}
-
-static bool function_is(struct heap_view *v, struct heap_value *x)
-{
-	struct heap_place p = { 0 };
-	uint64_t manager, target;
-	const char *functor;
-
-	if (!shape_is(shape_name(x->of), "function") || !shape_word(v, x, "_M_manager", &manager) ||
-	    !view_u64(v, x->addr, &target))
-		return false;
-	if (!manager) {
-		shape_closed(x, "std::function [no target]");
-		return true;
-	}
-	functor = functor_name(v, manager);
-	if (!functor)
-		return false;
-	if (strstr(functor, "(*)")) {
-		v->st->ops->place(v->st, target, &p);
-		shape_closed(x, heap_text(v, "std::function calling %s", p.text ? p.text : functor));
-		return true;
-	}
-	x->text = heap_text(v, "std::function holding %s", functor);
-	return true;
-}
-
-/* A small one lies in the function itself, another in a block: its type is known by who made it. */
-static void function_open(struct heap_view *v, struct heap_value *x)
-{
-	const struct symbols_type *functor = NULL, *pointer;
-	uint64_t offset, manager, target;
-	struct heap_place p = { 0 };
-	const char *name;
-
-	if (!shape_word(v, x, "_M_manager", &manager) || !view_u64(v, x->addr, &target) ||
-	    !shape_path(x->of, "_M_functor._M_unused._M_object", &offset, &pointer))
-		return;
-	v->st->ops->place(v->st, target, &p);
-	name = functor_name(v, manager);
-	if (name && p.where != HEAP_BLOCK)
-		functor = symbols_type_find(v->st->symbols, name, NULL);
-	value_add(v, x, "[target]", functor ? functor : pointer, x->addr + offset);
-}
-const struct heap_shape shape_cxx_function = { "std::function", function_is, function_open };
+/* ---- durations ------------------------------------------------------------------------------- */
 
 static bool duration_is(struct heap_view *v, struct heap_value *x)
 {

@@ -242,10 +242,11 @@ static struct err *follow(struct finding *f)
 			continue;
 		memset(&regs, 0, sizeof(regs));
 		err_free(replay_regs(s->r, fine.tid, &regs));
-		if (fine.kind == REPLAY_FINE_MOVED)
+		/* an event that is no call: the instruction was done for it (a trap) */
+		if (fine.kind == REPLAY_FINE_MOVED || fine.nr < 0)
 			w = writer_number(f, fine.tid, regs.rip - 1, -1);
 		else
-			w = writer_number(f, fine.tid, regs.rip, fine.nr < 0 ? 0 : fine.nr);
+			w = writer_number(f, fine.tid, regs.rip, fine.nr);
 		history_add(h, &(struct heap_change){ replay_where(s->r), fine.tid, w }, value);
 		if (!(h->n & 0xfff))
 			session_progress(s, "changes", h->n, 0);

@@ -22,11 +22,11 @@ void shape_closed(struct heap_value *x, const char *text);
 /* ... the string of n bytes at addr; false: they cannot be read. */
 bool shape_string(struct heap_view *v, struct heap_value *x, uint64_t addr, uint64_t n);
 
-/* cxx.c, cxx_nodes.c: as gdb's pretty-printers for libstdc++ show them */
+/* cxx.c, cxx_nodes.c, cxx_held.c: as gdb's pretty-printers for libstdc++ show them */
 extern const struct heap_shape shape_cxx_string, shape_cxx_view, shape_cxx_bits, shape_cxx_vector,
 	shape_cxx_deque, shape_cxx_pointer, shape_cxx_option, shape_cxx_variant, shape_cxx_atomic,
 	shape_cxx_tuple, shape_cxx_bitset, shape_cxx_adaptor, shape_cxx_any, shape_cxx_duration,
-	shape_cxx_function;
+	shape_cxx_function, shape_cxx_slice, shape_cxx_path;
 extern const struct heap_shape shape_cxx_list, shape_cxx_map, shape_cxx_hash;
 /* Key and value of a map's node as a child "[key]". */
 void shape_pair_add(struct heap_view *v, struct heap_value *x, const struct symbols_type *pair,

@@ -15,7 +15,7 @@ static const struct heap_shape *const shapes[] = {
 	&shape_cxx_deque,   &shape_cxx_list,   &shape_cxx_map,	 &shape_cxx_hash,
 	&shape_cxx_pointer, &shape_cxx_option, &shape_cxx_variant, &shape_cxx_atomic,
 	&shape_cxx_tuple,   &shape_cxx_bitset, &shape_cxx_adaptor, &shape_cxx_any,
-	&shape_cxx_duration, &shape_cxx_function,
+	&shape_cxx_duration, &shape_cxx_function, &shape_cxx_slice,  &shape_cxx_path,
 	&shape_rust_string, &shape_rust_slice, &shape_rust_vector, &shape_rust_hash,
 	&shape_rust_ring,   &shape_rust_tree,  &shape_rust_shared, &shape_rust_cell,
 	&shape_rust_text,   &shape_rust_weak,  &shape_rust_fat,	 &shape_rust_list,

@@ -17,6 +17,7 @@ enum {
 	SIGNED_CHAR = 6,
 	UNSIGNED = 7,
 	UNSIGNED_CHAR = 8,
+	DECIMAL = 15,
 	UTF = 0x10,
 };
 
@@ -198,14 +199,91 @@ const char *text_wide_string(struct heap_view *v, uint64_t addr, uint64_t n,
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-static const char *text_float(struct heap_view *v, const unsigned char *bytes, size_t size)
+/* IEEE's binary16, or a float's upper half. */
+static double half(const unsigned char *bytes, bool upper)
 {
+	uint16_t h;
+	uint32_t word;
+	unsigned e;
+	float f;
+
+	memcpy(&h, bytes, 2);
+	e = h >> 10 & 31;
+	word = (uint32_t)h << 16;
+	if (!upper && !e) {	/* no leading one */
+		f = (float)(h & 1023) / (1 << 24);
+		return h >> 15 ? (double)-f : (double)f;
+	}
+	if (!upper)
+		word = (uint32_t)(h >> 15) << 31 | (e == 31 ? 255 : e + 112) << 23 |
+		       (uint32_t)(h & 1023) << 13;
+	memcpy(&f, &word, 4);
+	return (double)f;
+}
+
+/* IEEE's binary128 as x87 has it: the same exponent, 49 bits less. */
+static const unsigned char *narrow(const unsigned char *bytes, unsigned char *ret)
+{
+	uint64_t low, high, fraction;
+
+	memcpy(&low, bytes, 8);
+	memcpy(&high, bytes + 8, 8);
+	fraction = high << 15 | low >> 49;
+	if (high << 1 >> 49)
+		fraction |= 1ull << 63;
+	memcpy(ret, &fraction, 8);
+	memcpy(ret + 8, bytes + 14, 2);
+	return ret;
+}
+
+/* Decimal, its coefficient a binary number (as on x86); the smaller form of exponents is odd. */
+static const char *text_decimal(struct heap_view *v, const unsigned char *bytes, size_t size)
+{
+	unsigned bits = size == 4 ? 8 : size == 8 ? 10 : 14, width = (unsigned)size * 8;
+	int bias = size == 4 ? 101 : size == 8 ? 398 : 6176, exponent;
+	unsigned __int128 n = 0, coefficient;
+	char text[48], *end = text + sizeof(text) - 1;
+
+	memcpy(&n, bytes, size);
+	if ((n >> (width - 5) & 15) == 15)
+		return n >> (width - 6) & 1 ? "nan" : n >> (width - 1) ? "-inf" : "inf";
+	if ((n >> (width - 3) & 3) == 3) {
+		exponent = (int)(n >> (width - 3 - bits) & ((1u << bits) - 1));
+		coefficient = (n & (((unsigned __int128)1 << (width - 3 - bits)) - 1)) |
+			      (unsigned __int128)4 << (width - 3 - bits);
+	} else {
+		exponent = (int)(n >> (width - 1 - bits) & ((1u << bits) - 1));
+		coefficient = n & (((unsigned __int128)1 << (width - 1 - bits)) - 1);
+	}
+	exponent -= bias;
+	*end = 0;
+	for (int digits = 0; coefficient || digits <= (exponent < 0 ? -exponent : 0); digits++) {
+		if (digits && digits == -exponent && exponent > -20)
+			*--end = '.';
+		*--end = (char)('0' + (int)(coefficient % 10));
+		coefficient /= 10;
+		if (exponent <= -20 && !coefficient)
+			break;
+	}
+	if (exponent > 0 || exponent <= -20)
+		return heap_text(v, "%s%se%+d", n >> (width - 1) ? "-" : "", end, exponent);
+	return heap_text(v, "%s%s", n >> (width - 1) ? "-" : "", end);
+}
+
+static const char *text_float(struct heap_view *v, const struct symbols_type *t,
+			      const unsigned char *bytes, size_t size)
+{
+	const char *name = symbols_type_name(symbols_type_strip(t));
+	unsigned char wide[10];
 	char text[64];
 	long double l = 0;
 	double d;
 	float f;
 
 	switch (size) {
+	case 2:
+		snprintf(text, sizeof(text), "%.5g", half(bytes, strstr(name, "bf") != NULL));
+		break;
 	case 4:
 		memcpy(&f, bytes, 4);
 		for (int digits = 6; digits <= 9; digits++) {
@@ -223,6 +301,9 @@ static const char *text_float(struct heap_view *v, const unsigned char *bytes, s
 		}
 		break;
 	default:
+		/* types of 16 bytes are x87's, of 80 bits, or have another name */
+		if (size == 16 && (strstr(name, "128") || strstr(name, "quad")))
+			bytes = narrow(bytes, wide);
 		memcpy(&l, bytes, size < 10 ? size : 10);
 		snprintf(text, sizeof(text), "%.18Lg", l);
 	}
@@ -268,10 +349,11 @@ static const char *text_member_pointer(struct heap_view *v, const unsigned char 
 		       : "NULL";
 }
 
-static const char *text_complex(struct heap_view *v, const unsigned char *bytes, size_t size)
+static const char *text_complex(struct heap_view *v, const struct symbols_type *t,
+				const unsigned char *bytes, size_t size)
 {
-	return heap_text(v, "%s + %si", text_float(v, bytes, size / 2),
-			 text_float(v, bytes + size / 2, size / 2));
+	return heap_text(v, "%s + %si", text_float(v, t, bytes, size / 2),
+			 text_float(v, t, bytes + size / 2, size / 2));
 }
 
 /* More than 8 bytes: an integer of 128 bits, or just bytes. */
@@ -452,9 +534,11 @@ void text_scalar(struct heap_view *v, struct heap_value *x, const struct symbols
 		memcpy(&n, bytes, 8);
 		text_pointer(v, x, t, n);
 	} else if (symbols_type_encoding(t) == FLOAT) {
-		x->text = text_float(v, bytes, size);
+		x->text = text_float(v, t, bytes, size);
 	} else if (symbols_type_encoding(t) == COMPLEX_FLOAT) {
-		x->text = text_complex(v, bytes, size);
+		x->text = text_complex(v, t, bytes, size);
+	} else if (symbols_type_encoding(t) == DECIMAL) {
+		x->text = text_decimal(v, bytes, size);
 	} else if (kind == SYMBOLS_T_MEMBER_POINTER) {
 		x->text = text_member_pointer(v, bytes, size);
 	} else if (size > 8) {
