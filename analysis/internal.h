@@ -197,6 +197,9 @@ struct err *session_refresh(struct session *s) __must_check;
 /* replay_fine(), with the breakpoints in the process that it is by now. */
 struct err *session_fine(struct session *s, struct replay_break *b, unsigned n, bool step,
 			 struct replay_fine *ret) __must_check;
+/* The same, with breakpoints that say in which process each is. */
+struct err *session_fine_in(struct session *s, const struct replay_break *b, unsigned n, bool step,
+			    struct replay_fine *ret) __must_check;
 struct err *session_restore(struct session *s, struct replay_mark *m) __must_check;
 /* To a clock, from m (at m_clock) or a better mark of the session's; NULL = from where we are. */
 struct err *session_goto(struct session *s, struct replay_mark *m, uint64_t m_clock,

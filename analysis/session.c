@@ -160,15 +160,21 @@ struct err *session_run(struct session *s, uint64_t clock, uint64_t event,
 	}
 }
 
+struct err *session_fine_in(struct session *s, const struct replay_break *b, unsigned n, bool step,
+			    struct replay_fine *ret)
+{
+	TRY(replay_fine(s->r, b, n, step, ret));
+	if (ret->kind == REPLAY_FINE_EVENT)
+		stage_now(s);
+	return NULL;
+}
+
 struct err *session_fine(struct session *s, struct replay_break *b, unsigned n, bool step,
 			 struct replay_fine *ret)
 {
 	for (unsigned i = 0; i < n; i++)
 		b[i].pid = s->pid;
-	TRY(replay_fine(s->r, b, n, step, ret));
-	if (ret->kind == REPLAY_FINE_EVENT)
-		stage_now(s);
-	return NULL;
+	return session_fine_in(s, b, n, step, ret);
 }
 
 struct err *session_restore(struct session *s, struct replay_mark *m)

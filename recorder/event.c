@@ -77,7 +77,6 @@ static void write_event(struct recorder *rec, struct rec_task *t, enum trace_eve
 {
 	struct trace_event ev = { .kind = kind, .place = place, .nr = -1, .ret = ret };
 
-	rec->events_written++;
 	if (rec->entered && rec->entered != t)
 		rec_write_enter(rec);
 	if (kind == TRACE_SYSCALL && t->enter_written)

@@ -294,8 +294,6 @@ struct rec_task {
 	bool dumpable_off;
 	bool tsc_free;		/* the counter does not trap in this thread: tsc.c */
 	uint64_t tsc_mode, cpuid_off;	/* PR_SET_TSC and ARCH_SET_CPUID as the program believes */
-	/* written_code.c: a fault that may have been over when it was told, tried again */
-	struct { uint64_t rip, addr, event; } tried;
 };
 
 struct rec_arena { unsigned char *base; size_t used, size; struct rec_arena *next; };
@@ -376,7 +374,6 @@ struct recorder {
 	/* sums */
 	struct mem_sum *sum;
 	uint64_t sum_spent_ns, sum_events, start_ns;
-	uint64_t events_written;
 	uint64_t last_event_ns;		/* since start_ns: the last event that tells when it was */
 	bool audit;		/* HINDSIGHT_AUDIT: changes.c */
 	/* by a recorded task: a file that is mapped, since outside.c looked */

@@ -136,17 +136,6 @@ static struct err *look(struct recorder *rec, struct rec_task *t, struct rec_wri
 	return protect(rec, t, page, PAGE_BYTES, w->prot);
 }
 
-/*
- * A fault is told later than it was taken: another task may have changed the page in between.  Can
- * such a fault be none any more?  Only the address tells a fetch from a store.
- */
-static bool may_be_over(const struct regs *regs, uint64_t addr, uint8_t state)
-{
-	bool fetch = addr - regs->rip < BEFORE;
-
-	return state & OPEN || (state & RUNS ? fetch : !fetch);
-}
-
 struct err *rec_written_fault(struct recorder *rec, struct rec_task *t, const struct regs *regs,
 			      uint64_t addr, bool *mine)
 {
@@ -163,21 +152,9 @@ struct err *rec_written_fault(struct recorder *rec, struct rec_task *t, const st
 	if (!w)
 		return NULL;
 	state = &w->page[(page - w->addr) / PAGE_BYTES];
-	*mine = true;
-	if (may_be_over(regs, addr, *state) &&
-	    (t->tried.rip != regs->rip || t->tried.addr != addr ||
-	     t->tried.event != rec->events_written)) {
-		/* if it is not, it comes again at once */
-		log_debug("task %d: a fault at 0x%lx may be over", t->tid, (unsigned long)addr);
-		t->tried.rip = regs->rip;
-		t->tried.addr = addr;
-		t->tried.event = rec->events_written;
-		TRY(rec_signal_unforce(rec, t, SIGSEGV));
-		return rec_go_on(rec, t, 0);
-	}
-	*mine = !(*state & OPEN);
-	if (!*mine)
+	if (*state & OPEN)
 		return NULL;
+	*mine = true;
 	if (*state & RUNS) {
 		*state &= (uint8_t)~RUNS;
 		w->pieces--;

@@ -142,6 +142,14 @@ struct err *replay_file(struct replay *r, const char *path, int *fd_ret) __must_
 /* The text of /proc/PID/maps as the program had it; the caller frees it.  NULL with an error. */
 struct err *replay_maps_text(struct replay *r, int pid, char **ret) __must_check;
 
+/*
+ * Where other processes have the shared memory that pid has at addr: fills up to max, one for each
+ * process, and returns how many.  0 where the memory is pid's own.
+ */
+struct replay_elsewhere { int pid; uint64_t addr; };
+unsigned replay_elsewhere(struct replay *r, int pid, uint64_t addr, struct replay_elsewhere *ret,
+			  unsigned max);
+
 enum replay_break_kind {
 	REPLAY_BREAK = 0,	/* before the instruction at addr */
 	REPLAY_COUNT,		/* the replayer's own: counts how often addr is come to */

@@ -79,6 +79,26 @@ static bool same_file(const char *path, const char *file)
 	return len >= n && !strcmp(path + len - n, file) && (len == n || path[len - n - 1] == '/');
 }
 
+/* A namespace without a name need not be said. */
+static bool same_but_anonymous(const char *full, const char *name)
+{
+	static const char anonymous[] = "(anonymous namespace)::";
+	const size_t len = sizeof(anonymous) - 1;
+
+	if (!strstr(full, anonymous))
+		return false;
+	for (;;) {
+		if (!strncmp(full, anonymous, len) && strncmp(name, anonymous, len))
+			full += len;
+		else if (*full != *name)
+			return false;
+		else if (!*full++)
+			return true;
+		else
+			name++;
+	}
+}
+
 static bool match_variable(void *ctx, const struct symbols_variable *v)
 {
 	struct naming *n = ctx;
@@ -86,6 +106,11 @@ static bool match_variable(void *ctx, const struct symbols_variable *v)
 
 	if (n->file && !same_file(v->file, n->file))
 		return true;
+	if (!n->found && same_but_anonymous(v->name, n->name)) {
+		n->found = true;
+		n->v = *v;
+		return true;
+	}
 	/*
 	 * "function::name" for a static in a function; its name alone will do when nothing else has
 	 * it.
@@ -316,7 +341,7 @@ static struct err *parse_primary(struct parser *p, struct value *ret)
 	if (isdigit((unsigned char)*p->p) ||
 	    (p->p[0] == '\'' && p->p[1] && p->p[2] == '\'' && p->p[3] != ':'))
 		return parse_number(p, ret);
-	if (accept(p, "(")) {
+	if (strncmp(p->p, "(anonymous namespace)::", 23) && accept(p, "(")) {
 		TRY(parse_whole(p, ret));
 		if (!accept(p, ")"))
 			return err_new(ERR_USAGE, "%s: expected ')' at '%s'", p->text, p->p);

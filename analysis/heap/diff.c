@@ -23,7 +23,7 @@ static struct err *keep_globals(struct recording *r, struct heap_diff_memory *m)
 
 	for (size_t i = 0; i < r->j.m.n; i++) {
 		const struct area *a = &r->j.m.area[i];
-		struct piece p = { a->start, a->end - a->start, NULL };
+		struct piece p = { a->start, a->end - a->start, NULL, a->shared };
 
 		if (a->kind != AREA_GLOBAL || (whole += p.len) > WHOLE_MAX)
 			continue;
@@ -101,6 +101,7 @@ static void field_changed(struct differ *f, const struct symbols_type *t,
 	d->what = HEAP_WAS_CHANGED;
 	d->block = f->block;
 	d->addr = f->base + offset;
+	d->shared = f->shared;
 	d->size = t ? symbols_type_size(t) : f->len - offset < 8 ? f->len - offset : 8;
 	d->name = heap_text(v, "%s%s%s", f->name, f->block.size && *path == '.' ? " " : "", path);
 	d->type = t ? symbols_type_name(t) : NULL;
@@ -283,7 +284,20 @@ static void compare_piece(struct differ *f, const struct piece *p)
 		}
 		if (!symbols_variable_at(f->r->j.s.sym, p->start + i, &v) || v.addr < p->start ||
 		    !v.size || is_library(v.module)) {
-			i = (i & ~7ull) + 8;
+			uint64_t word = i & ~7ull;
+
+			i = word + 8;
+			if (!p->shared || f->o->type)
+				continue;
+			f->base = p->start;
+			f->then = p->bytes;
+			f->now = now;
+			f->len = got;
+			f->name = "shared memory";
+			f->block = (struct heap_block){ 0 };
+			f->shared = true;
+			compare_words(f, word, i < got ? i : got);
+			f->shared = false;
 			continue;
 		}
 		end = v.addr - p->start + v.size;
@@ -451,7 +465,7 @@ static struct err *find_writers(struct differ *f)
 	size_t n = 0;
 
 	for (size_t i = 0; i < f->d->n && n < f->o->writers; i++)
-		if (f->d->difference[i].what == HEAP_WAS_CHANGED)
+		if (f->d->difference[i].what == HEAP_WAS_CHANGED && !f->d->difference[i].shared)
 			list[n++] = &f->d->difference[i];
 	if (n)
 		err = writers_find(f->r, list, n);

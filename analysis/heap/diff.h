@@ -10,6 +10,7 @@
 struct piece {
 	uint64_t start, len;
 	unsigned char *bytes;
+	bool shared;
 };
 struct heap_diff_memory {
 	struct graph g;			/* of the first moment */
@@ -27,6 +28,7 @@ struct differ {
 	struct heap_diff_memory *m;
 	struct heap_block block;	/* that is compared; size 0: a variable */
 	const char *name;		/* of the whole */
+	bool shared;			/* and other processes have it */
 	uint64_t base;
 	const unsigned char *then, *now;
 	size_t len;

@@ -184,6 +184,7 @@ struct heap_difference {
 	const char *name;		/* "struct node .next", "table.count" */
 	const char *type, *before, *after;
 	uint64_t addr, size;
+	bool shared;			/* others may have written it: its history tells */
 	bool written;			/* writer, event and tid say who was last to change it */
 	struct heap_writer writer;
 	uint64_t event;

@@ -4,9 +4,11 @@
  * The replay goes back to where the block was made (or the program began) and runs forward with a
  * debug register on the memory.  What was written there with the value it had is no change.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "abi/syscall.h"
 #include "analysis/heap/diff.h"
@@ -22,11 +24,14 @@ struct place {
 	uint32_t writer;
 };
 
+enum { OWN_WATCHES = 4, OTHERS = 15 };
+
 struct finding {
 	struct recording *r;
 	struct heap_history *h;
-	struct replay_break watch[4];
-	unsigned watches;
+	struct replay_break watch[OWN_WATCHES * (1 + OTHERS)];
+	unsigned watches;	/* of the process */
+	unsigned all;		/* and of others that have the memory, too */
 	struct place *place;
 	uint64_t until;
 	int tid;		/* to read memory by */
@@ -218,13 +223,85 @@ static void value_stored(void *ctx, int tid, uint64_t pc, const void *value)
 		session_progress(&f->r->j.s, "changes", h->n, 0);
 }
 
+/* Can a call change who has the memory? */
+static bool changes_mappings(int nr)
+{
+	static const int calls[] = { SYS_mmap, SYS_mremap, SYS_munmap, SYS_shmat, SYS_shmdt,
+				     SYS_fork, SYS_vfork, SYS_clone, SYS_clone3, SYS_execve,
+				     SYS_execveat };
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+		if (nr == calls[i])
+			return true;
+	}
+	return false;
+}
+
+/* The process, from now on, and those that share the memory with it. */
+static void watch_in(struct finding *f)
+{
+	struct session *s = &f->r->j.s;
+	struct replay_elsewhere other[OTHERS];
+	unsigned n = replay_elsewhere(s->r, s->pid, f->h->addr, other, OTHERS);
+
+	f->all = f->watches;
+	for (unsigned i = 0; i < f->watches; i++)
+		f->watch[i].pid = s->pid;
+	for (unsigned k = 0; k < n; k++) {
+		for (unsigned i = 0; i < f->watches; i++) {
+			struct replay_break b = f->watch[i];
+
+			b.pid = other[k].pid;
+			b.addr += other[k].addr - f->h->addr;
+			f->watch[f->all++] = b;
+		}
+	}
+}
+
+/* What /proc/PID/maps says of pc; the caller frees it. */
+static char *mapping_line(struct replay *r, int pid, uint64_t pc)
+{
+	char *maps, *found = NULL;
+	struct err *err = replay_maps_text(r, pid, &maps);
+	uint64_t start, end;
+
+	err_free(err);
+	for (char *p = maps; p && *p && !found; p += strcspn(p, "\n") + (strchr(p, '\n') != NULL)) {
+		if (sscanf(p, "%" SCNx64 "-%" SCNx64, &start, &end) == 2 && pc - start < end - start)
+			found = must(strndup(p, strcspn(p, "\n")));
+	}
+	free(maps);
+	return found;
+}
+
+/* Does the thread run the same code at pc as the process, whose symbols are known? */
+static bool same_code(const struct session *s, int tid, uint64_t pc)
+{
+	static struct replay_task t[THREADS_MAX];
+	unsigned n = replay_tasks(s->r, true, t, THREADS_MAX);
+	int pid = s->pid;
+	char *line[2] = { NULL, NULL };
+	bool same;
+
+	for (unsigned i = 0; i < n && i < THREADS_MAX; i++) {
+		if (t[i].tid == tid)
+			pid = t[i].pid;
+	}
+	if (pid == s->pid)
+		return true;
+	line[0] = mapping_line(s->r, s->pid, pc);
+	line[1] = mapping_line(s->r, pid, pc);
+	same = line[0] && line[1] && !strcmp(line[0], line[1]);
+	free(line[0]);
+	free(line[1]);
+	return same;
+}
+
 static struct err *follow(struct finding *f)
 {
 	struct session *s = &f->r->j.s;
-	struct replay_store_log log = { s->pid, f->h->addr, f->h->size, may_log, value_stored, f };
+	struct replay_store_log log = { 0, f->h->addr, f->h->size, may_log, value_stored, f };
 	unsigned char value[32];
-
-	replay_log_stores(s->r, &log);
 
 	while (f->r->end || replay_where(s->r) < f->until) {
 		struct heap_history *h = f->h;
@@ -232,18 +309,28 @@ static struct err *follow(struct finding *f)
 		struct regs regs;
 		uint32_t w;
 
-		TRY(session_fine(s, f->watch, f->watches, false, &fine));
+		if (log.pid != s->pid) {	/* it has been forked */
+			log.pid = s->pid;
+			replay_log_stores(s->r, &log);
+			f->tid = session_any_task(s);
+			watch_in(f);
+		}
+		TRY(session_fine_in(s, f->watch, f->all, false, &fine));
 		if (fine.kind == REPLAY_FINE_END)
 			break;
 		if (fine.exit)
 			f->tid = session_any_task(s);
+		if (fine.exit || changes_mappings(fine.nr))
+			watch_in(f);
 		if (!fine.watch || !read_now(f, value) ||
 		    !memcmp(value, h->bytes + h->n * h->size, h->size))
 			continue;
 		memset(&regs, 0, sizeof(regs));
 		err_free(replay_regs(s->r, fine.tid, &regs));
 		/* an event that is no call: the instruction was done for it (a trap) */
-		if (fine.kind == REPLAY_FINE_MOVED || fine.nr < 0)
+		if (!same_code(s, fine.tid, regs.rip))
+			w = writer_add(h, &(struct heap_writer){ .pc = regs.rip });
+		else if (fine.kind == REPLAY_FINE_MOVED || fine.nr < 0)
 			w = writer_number(f, fine.tid, regs.rip - 1, -1);
 		else
 			w = writer_number(f, fine.tid, regs.rip, fine.nr);
@@ -261,7 +348,7 @@ static struct err *follow(struct finding *f)
 /* Debug registers cover aligned words. */
 static void cover(struct finding *f, uint64_t addr, uint64_t size)
 {
-	while (size && f->watches < 4) {
+	while (size && f->watches < OWN_WATCHES) {
 		uint64_t len = 8;
 
 		while (len > size || (addr & (len - 1)))

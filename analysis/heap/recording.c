@@ -177,14 +177,33 @@ static struct seek next_name(const char **text)
 	return k;
 }
 
-static struct symbols_regs frame_of(struct recording *r, int tid, struct seek *k, uint64_t *cfa_ret)
+/* Is the code libc's or the dynamic loader's? */
+static bool in_runtime(const struct recording *r, uint64_t pc)
+{
+	static const char *const names[] = { "/libc.so", "/libpthread", "/ld-linux", "/ld-musl" };
+	const struct symbols_module *m = symbols_module_at(r->j.s.sym, pc, NULL);
+	const char *path = m ? symbols_module_name(m) : NULL;
+
+	for (size_t i = 0; path && i < sizeof(names) / sizeof(*names); i++) {
+		if (strstr(path, names[i]))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The innermost frame that has the variable, else the innermost one.  runtime: frames of libc and
+ * of the loader count, too, which call main() and are called by all.
+ */
+static struct symbols_regs frame_of(struct recording *r, int tid, struct seek *k, bool runtime,
+				    uint64_t *cfa_ret)
 {
 	struct symbols_memory mem = session_memory(&r->j.s, tid);
 	enum symbols_how how = SYMBOLS_FIRST;
 	struct symbols_regs regs = { 0 }, inner, frame;
 	struct regs now;
 	struct err *err = replay_regs(r->j.s.r, tid, &now);
-	bool first = true, more = true;
+	bool first = true, more = true, any = false;
 
 	*cfa_ret = 0;
 	if (err) {
@@ -197,7 +216,11 @@ static struct symbols_regs frame_of(struct recording *r, int tid, struct seek *k
 		frame = regs;
 		more = symbols_unwind_step(r->j.s.sym, &regs, &mem, first, cfa_ret, &how);
 		frame.r[SYMBOLS_RIP] -= !first;
-		symbols_locals(r->j.s.sym, &frame, &mem, more ? *cfa_ret : 0, is_local, k);
+		if (runtime || !in_runtime(r, frame.r[SYMBOLS_RIP])) {
+			inner = any ? inner : frame;
+			any = true;
+			symbols_locals(r->j.s.sym, &frame, &mem, more ? *cfa_ret : 0, is_local, k);
+		}
 		if (k->found)
 			return frame;
 		first = how == SYMBOLS_SIGNAL;
@@ -206,16 +229,29 @@ static struct symbols_regs frame_of(struct recording *r, int tid, struct seek *k
 	return inner;
 }
 
+static struct err *eval_in(struct recording *r, int tid, const char *text, bool runtime,
+			   struct symbols_value *ret)
+{
+	struct symbols_memory mem = session_memory(&r->j.s, tid);
+	const char *rest = text;
+	struct seek k = next_name(&rest);
+	uint64_t cfa;
+	struct symbols_regs regs = frame_of(r, tid, &k, runtime, &cfa);
+
+	while (k.len && !k.found) {
+		k = next_name(&rest);
+		if (k.len)
+			regs = frame_of(r, tid, &k, runtime, &cfa);
+	}
+	return symbols_evaluate(r->j.s.sym, text, &regs, cfa, &mem, ret);
+}
+
 static struct err *recording_eval(struct heap_store *st, const char *text,
 				  struct symbols_value *ret)
 {
 	struct recording *r = recording_of(st);
 	int tid = r->o.tid ? r->o.tid : replay_current(r->j.s.r);
-	const char *rest = text;
-	struct symbols_memory mem;
-	struct seek k;
-	struct symbols_regs regs;
-	uint64_t cfa;
+	struct err *err, *other;
 	bool ours = false;
 
 	for (unsigned i = 0; i < r->j.m.tasks; i++)
@@ -224,12 +260,12 @@ static struct err *recording_eval(struct heap_store *st, const char *text,
 		return err_new(ERR_USAGE, "thread %d is not there at event %" PRIu64, tid, st->now);
 	if (!ours)
 		tid = session_any_task(&r->j.s);
-	mem = session_memory(&r->j.s, tid);
-	do {
-		k = next_name(&rest);
-		regs = frame_of(r, tid, &k, &cfa);
-	} while (k.len && !k.found);
-	return symbols_evaluate(r->j.s.sym, text, &regs, cfa, &mem, ret);
+	err = eval_in(r, tid, text, false, ret);
+	if (!err)
+		return NULL;
+	other = eval_in(r, tid, text, true, ret);
+	err_free(other ? other : err);
+	return other ? err : NULL;
 }
 
 /* ---- what an address is ---------------------------------------------------------------------- */
