@@ -22,7 +22,7 @@ static uint64_t timespec_limit(const struct rec_task *t, uint64_t at)
 {
 	struct timespec ts;
 
-	if (!at || tracee_read_some(t->tid, at, &ts, sizeof(ts)) != sizeof(ts))
+	if (!at || tracee_read_user(t->tid, at, &ts, sizeof(ts)) != sizeof(ts))
 		return UINT64_MAX;
 	return ts.tv_sec < S ? (uint64_t)ts.tv_sec * S + (uint64_t)ts.tv_nsec : UINT64_MAX;
 }

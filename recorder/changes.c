@@ -138,7 +138,7 @@ static void compare_gone(struct rec_changes *c, const struct seen_page *old)
 {
 	unsigned char now[PAGE_BYTES];
 
-	if (tracee_read_some(c->t->tid, old->addr, now, sizeof(now)) == sizeof(now))
+	if (tracee_read_user(c->t->tid, old->addr, now, sizeof(now)) == sizeof(now))
 		compare_page(c, old, now);
 }
 

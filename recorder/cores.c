@@ -493,7 +493,7 @@ void rec_cores_enter(struct recorder *rec, struct rec_task *t, struct rec_call *
 
 	if (arg < 0 || call->force_ret || !rec->cores)
 		return;
-	if (tracee_read_some(t->tid, call->args[arg], path, sizeof(path) - 1) < 3 ||
+	if (tracee_read_user(t->tid, call->args[arg], path, sizeof(path) - 1) < 3 ||
 	    !memchr(path, '\0', sizeof(path) - 1) || !path_whole(t, call, arg, path))
 		return;
 	if ((strncmp(path, "/proc/", 6) != 0 && strncmp(path, "/sys/", 5) != 0) ||

@@ -22,7 +22,7 @@ static unsigned exit_writes(struct rec_task *t, uint64_t *addr)
 	if (t->clear_tid)
 		addr[n++] = t->clear_tid;
 	if (!t->robust_list ||
-	    tracee_read_some(t->tid, t->robust_list, head, sizeof(head)) < sizeof(head))
+	    tracee_read_user(t->tid, t->robust_list, head, sizeof(head)) < sizeof(head))
 		return n;
 	if (head[2])
 		addr[n++] = (head[2] & ~1ull) + head[1];
@@ -31,7 +31,7 @@ static unsigned exit_writes(struct rec_task *t, uint64_t *addr)
 		uint64_t next;
 
 		addr[n++] = entry + head[1];
-		if (tracee_read_some(t->tid, entry, &next, 8) < 8)
+		if (tracee_read_user(t->tid, entry, &next, 8) < 8)
 			break;
 		entry = next & ~1ull;
 	}
@@ -96,7 +96,7 @@ static void robust_effects(struct recorder *rec, struct rec_task *t, const uint6
 		uint32_t *word = rec_alloc(rec, 4);
 		struct trace_effect *e;
 
-		if (addr[i] == t->clear_tid || tracee_read_some(t->tid, addr[i], word, 4) < 4 ||
+		if (addr[i] == t->clear_tid || tracee_read_user(t->tid, addr[i], word, 4) < 4 ||
 		    (*word & TID_MASK) != (uint32_t)t->tid)
 			continue;
 		*word = (*word & 0x80000000) | OWNER_DIED;

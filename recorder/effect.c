@@ -72,7 +72,10 @@ struct trace_effect *rec_effect(struct recorder *rec, enum trace_effect_kind kin
 	return e;
 }
 
-void rec_effect_memory(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len)
+typedef size_t read_fn(pid_t tid, uint64_t addr, void *buf, size_t len);
+
+static void effect_read(struct recorder *rec, struct rec_task *t, enum trace_effect_kind kind,
+			uint64_t addr, uint64_t len, read_fn *read)
 {
 	struct trace_effect *e;
 	void *bytes;
@@ -81,14 +84,24 @@ void rec_effect_memory(struct recorder *rec, struct rec_task *t, uint64_t addr, 
 	if (!len)
 		return;
 	bytes = rec_alloc(rec, len);
-	n = tracee_read_some(t->tid, addr, bytes, len);
+	n = read(t->tid, addr, bytes, len);
 	if (!n)
 		return;
-	e = rec_effect(rec, TRACE_WRITE);
+	e = rec_effect(rec, kind);
 	e->addr = addr;
 	e->len = n;
 	e->data = bytes;
 	e->data_len = n;
+}
+
+void rec_effect_memory(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len)
+{
+	effect_read(rec, t, TRACE_WRITE, addr, len, tracee_read_mapped);
+}
+
+void rec_effect_witness(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len)
+{
+	effect_read(rec, t, TRACE_WITNESS, addr, len, tracee_read_some);
 }
 
 void rec_effect_regs(struct recorder *rec, const struct regs *regs)

@@ -151,9 +151,7 @@ static void sums_collect(struct recorder *rec, struct rec_task *t, const struct 
 		if (!rec_sum_wanted(t->mm, m) || !rec_map_readable(t, m))
 			continue;
 		if (rec->witness && strstr(m->name, rec->witness))
-			rec_effect_memory(rec, t, m->start, m->end - m->start);
-		if (rec->witness && rec->effects && rec->effect[rec->effects - 1].addr == m->start)
-			rec->effect[rec->effects - 1].kind = TRACE_WITNESS;
+			rec_effect_witness(rec, t, m->start, m->end - m->start);
 		rec_effect_sum(rec, t, m, m->inode != 0 || m->shared);
 	}
 }

@@ -123,7 +123,7 @@ static uint64_t bytes_sum(struct rec_task *t, uint64_t addr, uint64_t len)
 	for (uint64_t off = 0; off < len; off += sizeof(buf)) {
 		size_t n = len - off < sizeof(buf) ? len - off : sizeof(buf);
 
-		if (tracee_read_some(t->tid, addr + off, buf, n) != n)
+		if (tracee_read_user(t->tid, addr + off, buf, n) != n)
 			return 0;
 		sum += mem_sum_bytes(off, buf, n);
 	}
@@ -147,7 +147,7 @@ static void echo_iov(struct recorder *rec, struct rec_task *t, enum fd_class cla
 	uint64_t iov[2];
 
 	for (uint64_t i = 0; left && i < call->args[2] && i < 1024; i++) {
-		if (tracee_read_some(t->tid, call->args[1] + 16 * i, iov, 16) < 16)
+		if (tracee_read_user(t->tid, call->args[1] + 16 * i, iov, 16) < 16)
 			return;
 		if (iov[1] > left)
 			iov[1] = left;
@@ -181,7 +181,7 @@ int64_t rec_fd_position(struct rec_task *t, int fd, uint64_t pointer)
 	int64_t pos;
 
 	if (pointer)
-		return tracee_read_some(t->tid, pointer, &pos, 8) == 8 ? pos : -1;
+		return tracee_read_user(t->tid, pointer, &pos, 8) == 8 ? pos : -1;
 	return fd_info(t, fd, &pos, &flags) ? pos : -1;
 }
 

@@ -205,7 +205,7 @@ static struct err *dispatch_entry(struct recorder *rec, struct rec_task *t, bool
 	if (t->call.entry.rip - d->offset < d->len)
 		return NULL;
 	*done = true;
-	if (d->selector && tracee_read_some(t->tid, d->selector, &selector, 1) < 1)
+	if (d->selector && tracee_read_user(t->tid, d->selector, &selector, 1) < 1)
 		return force_fatal(rec, t, SIGSEGV);
 	if (selector == SELECT_BLOCK)
 		return raise_sigsys(rec, t, SYS_USER_DISPATCH, 0);
@@ -295,7 +295,7 @@ static int64_t filter_read(const struct rec_task *t, uint64_t addr, struct rec_f
 	struct rec_filter *f;
 	size_t bytes;
 
-	if (tracee_read_some(t->tid, addr, &prog, sizeof(prog)) < sizeof(prog))
+	if (tracee_read_user(t->tid, addr, &prog, sizeof(prog)) < sizeof(prog))
 		return -EFAULT;
 	prog.len &= 0xffff;
 	if (!prog.len || prog.len > BPF_MAXINSNS)
@@ -310,7 +310,7 @@ static int64_t filter_read(const struct rec_task *t, uint64_t addr, struct rec_f
 	if (!f)
 		return -ENOMEM;
 	f->len = (unsigned)prog.len;
-	if (tracee_read_some(t->tid, prog.code, f->code, bytes) < bytes) {
+	if (tracee_read_user(t->tid, prog.code, f->code, bytes) < bytes) {
 		free(f);
 		return -EFAULT;
 	}

@@ -160,7 +160,7 @@ static struct err *open_exit(struct recorder *rec, struct rec_task *t, struct re
 						 : call->args[2];
 
 	(void)regs;
-	if (call->nr == SYS_openat2 && tracee_read_some(t->tid, call->args[2], &flags, 8) < 8)
+	if (call->nr == SYS_openat2 && tracee_read_user(t->tid, call->args[2], &flags, 8) < 8)
 		flags = 0;	/* struct open_how starts with them */
 	if (ret >= 0 && (flags & O_TRUNC))
 		rec_fd_cut(rec, t, (int)ret);
@@ -250,7 +250,7 @@ static void setaffinity_enter(struct recorder *rec, struct rec_task *t, struct r
 	if (!target)
 		return;		/* a stranger: as it is */
 	CPU_ZERO(&mask);
-	if (tracee_read_some(t->tid, call->args[2], &mask, len) < len) {
+	if (tracee_read_user(t->tid, call->args[2], &mask, len) < len) {
 		force(call, -EFAULT);
 		return;
 	}
@@ -480,7 +480,7 @@ static struct err *process_vm_writev_exit(struct recorder *rec, struct rec_task 
 	for (uint64_t i = 0; left && i < call->args[4]; i++) {
 		uint64_t n;
 
-		if (tracee_read_some(t->tid, call->args[3] + 16 * i, iov, 16) < 16)
+		if (tracee_read_user(t->tid, call->args[3] + 16 * i, iov, 16) < 16)
 			break;
 		n = iov[1] < left ? iov[1] : left;
 		rec_effect_memory(rec, target, iov[0], n);

@@ -14,8 +14,13 @@
 /* ---- effect.c: the effects of the event that is being made ----------------------------------- */
 void *rec_alloc(struct recorder *rec, size_t len);	/* lives until the event is written */
 struct trace_effect *rec_effect(struct recorder *rec, enum trace_effect_kind kind);
-/* Bytes that are now in the task's memory: read them and add a WRITE. */
+/*
+ * Bytes that are now in the task's memory, whatever its protection (a write may have gone to it):
+ * read them and add a WRITE.
+ */
 void rec_effect_memory(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len);
+/* Bytes for replay to compare, as many as may be read. */
+void rec_effect_witness(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len);
 /* These bytes went there. */
 void rec_effect_bytes(struct recorder *rec, uint64_t addr, const void *bytes, size_t len);
 /* This patch (with bytes of its own) was made. */

@@ -83,7 +83,7 @@ static bool map_element(struct rec_task *t, const uint64_t *args, struct sys_pla
 	ssize_t n;
 	int fd;
 
-	if (tracee_read_some(t->tid, args[1], &attr, len) != len || !attr.value)
+	if (tracee_read_user(t->tid, args[1], &attr, len) != len || !attr.value)
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%u", t->tid, attr.map_fd);
 	fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -54,7 +54,7 @@ static int64_t give(struct recorder *rec, struct rec_task *t, uint64_t addr, con
 
 static int64_t take(struct rec_task *t, uint64_t addr, void *bytes, size_t len)
 {
-	return tracee_read_some(t->tid, addr, bytes, len) == len ? 0 : -EFAULT;
+	return tracee_read_user(t->tid, addr, bytes, len) == len ? 0 : -EFAULT;
 }
 
 static int64_t real(int request, struct rec_task *t, uint64_t addr, void *data)

@@ -294,11 +294,11 @@ static bool is_stop_of_tracee(struct recorder *rec, struct rec_task *t, const st
 	if (t->call.nr == SYS_wait4) {
 		of = ret > 0 ? rec_task_seen(rec, t, (pid_t)ret) : NULL;
 		return of && rec_pt_traced(of) && of->pt->tracer->pid == t->pid &&
-		       tracee_read_some(t->tid, w->status, &status, 4) == 4 &&
+		       tracee_read_user(t->tid, w->status, &status, 4) == 4 &&
 		       (WIFSTOPPED(status) || WIFCONTINUED(status));
 	}
 	if (ret != 0 || !w->info ||
-	    tracee_read_some(t->tid, w->info, &info, sizeof(info)) != sizeof(info) ||
+	    tracee_read_user(t->tid, w->info, &info, sizeof(info)) != sizeof(info) ||
 	    info.signo != SIGCHLD)
 		return false;
 	of = rec_task_seen(rec, t, info.pid);
@@ -314,7 +314,7 @@ static bool nobody_answered(const struct rec_task *t, const struct want *w, int6
 		return true;
 	if (t->call.nr == SYS_wait4 || !w->info)
 		return ret == 0 && t->call.nr == SYS_wait4;
-	return tracee_read_some(t->tid, w->info, &signo, 4) == 4 && !signo;
+	return tracee_read_user(t->tid, w->info, &signo, 4) == 4 && !signo;
 }
 
 struct err *rec_pt_wait_exit(struct recorder *rec, struct rec_task *t, struct rec_call *call,

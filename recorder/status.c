@@ -56,7 +56,7 @@ static void put(struct rec_task *t, const struct rec_call *call, uint64_t at, ch
 		if (!(call->span[i].dir & D_OUT))
 			continue;
 		if (at < call->span[i].cap) {
-			if (tracee_read_some(t->tid, call->span[i].addr + at, &old, 1) == 1 &&
+			if (tracee_read_user(t->tid, call->span[i].addr + at, &old, 1) == 1 &&
 			    old >= '0' && old <= '9')
 				err_free(tracee_write(t->tid, call->span[i].addr + at, &c, 1));
 			return;
@@ -88,7 +88,7 @@ static size_t get(const struct rec_task *t, int64_t ret, char buf[TEXT_MAX])
 		size_t len = call->span[i].cap < want - n ? call->span[i].cap : want - n;
 
 		if (call->span[i].dir & D_OUT)
-			n += tracee_read_some(t->tid, call->span[i].addr, buf + n, len);
+			n += tracee_read_user(t->tid, call->span[i].addr, buf + n, len);
 	}
 	return n;
 }

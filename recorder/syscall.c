@@ -150,7 +150,7 @@ static struct err *copy_to_scratch(struct recorder *rec, struct rec_task *t, uin
 				   uint64_t to, uint64_t len)
 {
 	void *buf = rec_alloc(rec, len);
-	size_t n = tracee_read_some(t->tid, from, buf, len);
+	size_t n = tracee_read_user(t->tid, from, buf, len);
 
 	return tracee_write(t->tid, to, buf, n);
 }

@@ -377,15 +377,12 @@ static void windows(struct recorder *rec, struct rec_task *t, const struct regs 
 	for (int i = -1; i < GENERAL; i++) {
 		uint64_t addr = i < 0 ? regs->rsp - STACK_BELOW : word[i] & ~63ull;
 		uint64_t len = i < 0 ? STACK_BELOW + STACK_ABOVE : POINTED;
-		unsigned before = rec->effects;
 
 		if (i >= 0 && (word[i] < 0x10000 || word[i] - regs->rsp <= STACK_ABOVE))
 			continue;
 		if (rec_filter_next_write(rec, t, addr, addr + STACK_BELOW + STACK_ABOVE, &call))
 			continue;
-		rec_effect_memory(rec, t, addr, own_end(t->mm, addr, addr + len) - addr);
-		if (rec->effects > before)
-			rec->effect[before].kind = TRACE_WITNESS;
+		rec_effect_witness(rec, t, addr, own_end(t->mm, addr, addr + len) - addr);
 	}
 }
 

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/user.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "abi/page.h"
+#include "tracee/maps.h"
 
 _Static_assert(sizeof(struct regs) == sizeof(struct user_regs_struct),
 	       "abi/regs.h is the kernel's layout");
@@ -145,21 +147,30 @@ static struct err *mem_file_open(pid_t tid, int flags, int *fd_ret)
 }
 
 /* Pages that process_vm_readv refuses (PROT_NONE, write-only) but a debugger may see. */
-static struct err *mem_file_io(pid_t tid, uint64_t addr, void *rbuf, const void *wbuf, size_t len)
+static struct err *mem_file_some(pid_t tid, uint64_t addr, void *rbuf, const void *wbuf, size_t len,
+				 size_t *done)
 {
-	size_t done = 0;
 	int fd;
 
+	*done = 0;
 	TRY(mem_file_open(tid, wbuf ? O_RDWR : O_RDONLY, &fd));
-	while (done < len) {
-		off_t off = (off_t)(addr + done);
-		ssize_t n = wbuf ? pwrite(fd, (const char *)wbuf + done, len - done, off) :
-				   pread(fd, (char *)rbuf + done, len - done, off);
+	while (*done < len) {
+		off_t off = (off_t)(addr + *done);
+		ssize_t n = wbuf ? pwrite(fd, (const char *)wbuf + *done, len - *done, off) :
+				   pread(fd, (char *)rbuf + *done, len - *done, off);
 		if (n <= 0)
 			break;
-		done += (size_t)n;
+		*done += (size_t)n;
 	}
 	close(fd);
+	return NULL;
+}
+
+static struct err *mem_file_io(pid_t tid, uint64_t addr, void *rbuf, const void *wbuf, size_t len)
+{
+	size_t done;
+
+	TRY(mem_file_some(tid, addr, rbuf, wbuf, len, &done));
 	if (done < len)
 		return err_os(EFAULT, "task %d: memory 0x%" PRIx64 "+%zu", tid, addr, len);
 	return NULL;
@@ -172,6 +183,49 @@ struct err *tracee_read(pid_t tid, uint64_t addr, void *buf, size_t len)
 	if (done == len)
 		return NULL;
 	return mem_file_io(tid, addr + done, (char *)buf + done, NULL, len - done);
+}
+
+size_t tracee_read_mapped(pid_t tid, uint64_t addr, void *buf, size_t len)
+{
+	size_t done = tracee_read_some(tid, addr, buf, len), more = 0;
+
+	if (done < len)
+		err_free(mem_file_some(tid, addr + done, (char *)buf + done, NULL, len - done,
+				       &more));
+	return done + more;
+}
+
+/* Of [addr, addr + len), how much is in a mapping that may be written and not read. */
+static size_t write_only(pid_t tid, uint64_t addr, size_t len)
+{
+	struct tracee_map m;
+	struct err *err;
+	bool found;
+	char byte;
+
+	if (!tracee_read_mapped(tid, addr, &byte, 1))	/* most often: there is nothing */
+		return 0;
+	err = tracee_map_at(tid, addr, &m, &found);
+	if (err || !found || (m.prot & PROT_READ) || !(m.prot & PROT_WRITE)) {
+		err_free(err);
+		return 0;
+	}
+	return m.end - addr < len ? (size_t)(m.end - addr) : len;
+}
+
+size_t tracee_read_user(pid_t tid, uint64_t addr, void *buf, size_t len)
+{
+	size_t done = tracee_read_some(tid, addr, buf, len), more;
+	char *to = buf;
+
+	while (done < len) {
+		more = write_only(tid, addr + done, len - done);
+		if (!more || tracee_read_mapped(tid, addr + done, to + done, more) != more)
+			break;
+		done += more;
+		done += tracee_read_some(tid, addr + done, to + done, len - done);
+	}
+	return done;
 }
 
 /* A few bytes of code: as mem_file_io(), in two calls instead of three slower ones. */
@@ -230,7 +284,7 @@ void tracee_read_string(pid_t tid, uint64_t addr, char *buf, size_t size)
 		/* up to the page's end, so that one unmapped page does not hide the one before */
 		size_t room = PAGE_BYTES - (addr + done) % PAGE_BYTES;
 		size_t want = room < size - 1 - done ? room : size - 1 - done;
-		size_t n = tracee_read_some(tid, addr + done, buf + done, want);
+		size_t n = tracee_read_user(tid, addr + done, buf + done, want);
 
 		buf[done + n] = '\0';
 		if (n < want || memchr(buf + done, '\0', n))
@@ -243,7 +297,7 @@ int tracee_peek(void *ctx, uint64_t addr, void *buf, size_t len)
 {
 	pid_t tid = *(pid_t *)ctx;
 
-	return tracee_read_some(tid, addr, buf, len) == len ? 0 : -1;
+	return tracee_read_user(tid, addr, buf, len) == len ? 0 : -1;
 }
 
 static enum tracee_alarm alarm_is;

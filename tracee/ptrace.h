@@ -39,8 +39,12 @@ struct tracee_mem { pid_t tid; int fd; };
 struct err *tracee_mem_write(struct tracee_mem *m, uint64_t addr, const void *buf,
 			     size_t len) __must_check;
 void tracee_mem_close(struct tracee_mem *m);
-/* As many bytes as are mapped from addr on; 0 when none are. */
+/* As many bytes as are mapped for reading from addr on; 0 when none are. */
 size_t tracee_read_some(pid_t tid, uint64_t addr, void *buf, size_t len);
+/* As many as the program can read, and the kernel for it: x86 can read what is only writable. */
+size_t tracee_read_user(pid_t tid, uint64_t addr, void *buf, size_t len);
+/* As many as are mapped, PROT_NONE or not: what a write may have gone to. */
+size_t tracee_read_mapped(pid_t tid, uint64_t addr, void *buf, size_t len);
 /* Pages, each into a buffer of its own, in one call: how many of them, from the first on. */
 enum { TRACEE_PAGES = 64 };
 size_t tracee_read_pages(pid_t tid, const uint64_t *addr, void *const *buf, size_t n);

@@ -172,6 +172,29 @@ static void pages_that_were_touched(void **state)
 	munmap(p, 2048 * PAGE);
 }
 
+/* Three ways to read: what may be read, what can be, what is there. */
+static void read_protected(void **state)
+{
+	uint8_t *p = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), buf[4 * PAGE];
+	pid_t pid;
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		memset(p + i * PAGE, '0' + i, PAGE);
+	mprotect(p + PAGE, PAGE, PROT_WRITE);
+	mprotect(p + 3 * PAGE, PAGE, PROT_NONE);
+	pid = stopped_child();
+	assert_int_equal(tracee_read_some(pid, (uintptr_t)p, buf, 4 * PAGE), PAGE);
+	assert_int_equal(tracee_read_user(pid, (uintptr_t)p, buf, 4 * PAGE), 3 * PAGE);
+	assert_int_equal(buf[PAGE], '1');
+	assert_int_equal(buf[3 * PAGE - 1], '2');
+	assert_int_equal(tracee_read_user(pid, (uintptr_t)p + 3 * PAGE, buf, 8), 0);
+	assert_int_equal(tracee_read_mapped(pid, (uintptr_t)p + 8, buf, 4 * PAGE - 8), 4 * PAGE - 8);
+	assert_int_equal(buf[4 * PAGE - 9], '3');
+	child_end(pid);
+	munmap(p, 4 * PAGE);
+}
+
 static void read_and_write(void **state)
 {
 	uint8_t *p = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), buf[2 * PAGE];
@@ -188,6 +211,8 @@ static void read_and_write(void **state)
 	assert_int_equal(buf[5], 7);
 	assert_int_equal(tracee_read_some(pid, (uintptr_t)p + PAGE, buf, 2 * PAGE), PAGE);
 	assert_int_equal(tracee_read_some(pid, 8, buf, 8), 0);
+	assert_int_equal(tracee_read_user(pid, (uintptr_t)p + PAGE, buf, 2 * PAGE), PAGE);
+	assert_int_equal(tracee_read_mapped(pid, 8, buf, 8), 0);
 	OK(tracee_write(pid, (uintptr_t)p + PAGE - 2, "wxyz", 4));	/* a debugger may */
 	OK(tracee_read(pid, (uintptr_t)p + PAGE - 2, buf, 4));
 	assert_memory_equal(buf, "wxyz", 4);
@@ -213,6 +238,7 @@ int main(void)
 		cmocka_unit_test(many),
 		cmocka_unit_test(nobody),
 		cmocka_unit_test(pages_that_were_touched),
+		cmocka_unit_test(read_protected),
 		cmocka_unit_test(read_and_write),
 	};
 
