@@ -100,7 +100,7 @@ static void write_new_task(struct recorder *rec, struct rec_task *parent, struct
 	e->data = regs;
 	e->data_len = sizeof(*regs);
 	if (req->flags & CLONE_PARENT_SETTID)
-		rec_effect_memory(rec, parent, req->parent_tid, 4);
+		rec_effect_stored(rec, parent, req->parent_tid, 4);
 	if (req->flags & CLONE_PIDFD)
 		rec_effect_memory(rec, parent, req->pidfd, 4);
 	if (rec->entered == parent)
@@ -111,7 +111,7 @@ static void write_new_task(struct recorder *rec, struct rec_task *parent, struct
 		rec_write(rec, parent, TRACE_SYSCALL_ENTER, 0, &parent->call.entry, 0);
 	parent->enter_written = true;
 	if (req->flags & CLONE_CHILD_SETTID) {	/* written by the child on its way here */
-		rec_effect_memory(rec, child, req->child_tid, 4);
+		rec_effect_stored(rec, child, req->child_tid, 4);
 		rec_write(rec, child, TRACE_NOTE, 0, NULL, 0);
 	}
 }

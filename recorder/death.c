@@ -139,7 +139,7 @@ struct err *rec_task_exiting(struct recorder *rec, struct rec_task *t)
 	TRY(rec_resume(t, PTRACE_CONT, 0));
 	exit_settle(t);
 	for (unsigned i = 0; witness && i < n; i++)
-		rec_effect_memory(rec, witness, addr[i], 4);
+		rec_effect_stored(rec, witness, addr[i], 4);
 	write_exit(rec, t);
 	rec_pi_woken(rec);
 	rec_pt_tracer_gone(rec, t);

@@ -99,6 +99,11 @@ void rec_effect_memory(struct recorder *rec, struct rec_task *t, uint64_t addr, 
 	effect_read(rec, t, TRACE_WRITE, addr, len, tracee_read_mapped);
 }
 
+void rec_effect_stored(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len)
+{
+	rec_effect_memory(rec, t, addr, t->mm->shared ? rec_writable(t, addr, len) : len);
+}
+
 void rec_effect_witness(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len)
 {
 	effect_read(rec, t, TRACE_WITNESS, addr, len, tracee_read_some);

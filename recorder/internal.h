@@ -19,6 +19,11 @@ struct trace_effect *rec_effect(struct recorder *rec, enum trace_effect_kind kin
  * read them and add a WRITE.
  */
 void rec_effect_memory(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len);
+/*
+ * The same of a result that the kernel stores where it can, and says nothing where it cannot:
+ * replay could not write to shared memory that the program may only read.
+ */
+void rec_effect_stored(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len);
 /* Bytes for replay to compare, as many as may be read. */
 void rec_effect_witness(struct recorder *rec, struct rec_task *t, uint64_t addr, uint64_t len);
 /* These bytes went there. */
@@ -75,6 +80,8 @@ bool rec_is_scratch(const struct rec_mm *mm, const struct tracee_map *m);
 /* It is shared with what is not recorded, and may change while it is looked at. */
 bool rec_is_outside(const struct rec_mm *mm, const struct tracee_map *m);
 /* False: reading it would bring pages into being (large, shared, and its holes are not known). */
+/* Of [addr, addr + len), from addr on, as much as the program may write. */
+uint64_t rec_writable(struct rec_task *t, uint64_t addr, uint64_t len);
 bool rec_map_readable(struct rec_task *t, const struct tracee_map *m);
 /* tracee_pages() for a mapping of a recorded process: holes are not read. */
 struct err *rec_map_pages(struct rec_task *t, const struct tracee_map *m, tracee_page_fn *fn,

@@ -44,6 +44,24 @@ bool rec_sum_wanted(const struct rec_mm *mm, const struct tracee_map *m)
 	return (m->prot & PROT_READ) && ((m->prot & PROT_WRITE) || m->inode == 0);
 }
 
+uint64_t rec_writable(struct rec_task *t, uint64_t addr, uint64_t len)
+{
+	struct tracee_map m = { 0 };
+	uint64_t n = 0;
+	bool found;
+
+	while (n < len) {
+		struct err *err = tracee_map_at(t->tid, addr + n, &m, &found);
+
+		if (err || !found || !(m.prot & PROT_WRITE)) {
+			err_free(err);
+			break;
+		}
+		n = m.end - addr;
+	}
+	return n < len ? n : len;
+}
+
 /*
  * The results of such calls do not go to scratch memory, whose addresses their supervisor would
  * see.

@@ -536,17 +536,6 @@ static bool span_out(struct recorder *rec, struct rec_task *t, struct rec_call *
 	return good;
 }
 
-/* Of [addr, addr + len), as much as is mapped. */
-static uint64_t readable(struct rec_task *t, uint64_t addr, uint64_t len)
-{
-	uint64_t n = 0;
-	char byte;
-
-	while (n < len && tracee_read_some(t->tid, addr + n, &byte, 1) == 1)
-		n += PAGE_BYTES - ((addr + n) & (PAGE_BYTES - 1));
-	return n < len ? n : len;
-}
-
 static void warn_guessed(struct recorder *rec, const struct rec_call *call)
 {
 	enum { NAMED = 8 };
@@ -588,8 +577,8 @@ static int64_t outputs(struct recorder *rec, struct rec_task *t, struct rec_call
 			 * a call may fail on its second output after writing the first, or in the
 			 * middle of one
 			 */
-			if (ret == -EFAULT && !call->redirected)
-				len = readable(t, call->span[i].addr, call->span[i].cap);
+			if (ret == -EFAULT && !call->redirected && (call->span[i].dir & D_OUT))
+				len = rec_writable(t, call->span[i].addr, call->span[i].cap);
 			good &= span_out(rec, t, call, i, len);
 		}
 	}
