@@ -13,6 +13,9 @@ struct regs {
 	uint64_t fs_base, gs_base, ds, es, fs, gs;
 };
 
+/* The number of a system call in rax or orig_rax: Linux takes an int out of it. */
+static inline int64_t regs_call(uint64_t rax) { return (int32_t)rax; }
+
 enum { REGS_WORDS = sizeof(struct regs) / 8 };
 
 /* "r15", "r14", ... by index; tracer side only. */

@@ -165,8 +165,9 @@ struct err *rec_regs_get(struct rec_task *t, struct regs *regs, enum patch_where
  */
 static bool says_eintr(const struct regs *regs)
 {
-	return (int64_t)regs->rax == -EINTR && (int64_t)regs->orig_rax >= 0 &&
-	       regs->orig_rax != SYS_close;
+	int64_t nr = regs_call(regs->orig_rax);
+
+	return (int64_t)regs->rax == -EINTR && nr >= 0 && nr != SYS_close;
 }
 
 /* An interrupted call that the kernel is about to begin again moves rip itself. */
@@ -174,7 +175,7 @@ static bool restarts(const struct regs *regs)
 {
 	int64_t ret = (int64_t)regs->rax;
 
-	return (int64_t)regs->orig_rax >= 0 && is_restart(ret);
+	return regs_call(regs->orig_rax) >= 0 && is_restart(ret);
 }
 
 struct err *rec_buffer_resume(struct recorder *rec, struct rec_task *t, const struct regs *at)

@@ -120,7 +120,7 @@ static struct err *skip_call(struct recorder *rec, struct rec_task *t)
 	int status;
 
 	regs.orig_rax = rec->null_nr;
-	regs.rax = t->call.nr;
+	regs.rax = t->call.entry.orig_rax;
 	TRY(tracee_regs_set(t->tid, &regs));
 	do {
 		TRY(rec_resume(t, PTRACE_SYSCALL, 0));

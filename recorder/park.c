@@ -316,7 +316,7 @@ static struct err *parks(struct recorder *rec, struct rec_task *t, bool *found)
 	note.regs = whole_regs(t, &note.regs);
 	rec_task_call_drop(&t->call);
 	t->call.entry = note.regs;
-	t->call.nr = note.regs.orig_rax;
+	t->call.nr = (uint64_t)regs_call(note.regs.orig_rax);
 	memcpy(t->call.args,
 	       (const uint64_t[]){ note.regs.rdi, note.regs.rsi, note.regs.rdx, note.regs.r10,
 				   note.regs.r8, note.regs.r9 },

@@ -246,7 +246,7 @@ static int64_t syscall_info(struct recorder *rec, struct rec_task *t, struct rec
 	info.stack_pointer = regs.rsp;
 	if (of->pt->stop == PT_ENTRY || of->pt->stop == PT_SECCOMP) {
 		info.op = PTRACE_SYSCALL_INFO_ENTRY;
-		info.entry.nr = regs.orig_rax;
+		info.entry.nr = (uint64_t)regs_call(regs.orig_rax);
 		memcpy(info.entry.args,
 		       (const uint64_t[]){ regs.rdi, regs.rsi, regs.rdx, regs.r10, regs.r8,
 					   regs.r9 },
@@ -283,6 +283,9 @@ static int64_t set_syscall_info(struct recorder *rec, struct rec_task *t, struct
 	    (info.op == PTRACE_SYSCALL_INFO_EXIT) != (of->pt->stop == PT_EXIT) ||
 	    info.op == PTRACE_SYSCALL_INFO_NONE)
 		return -EINVAL;
+	if (info.op == PTRACE_SYSCALL_INFO_ENTRY &&
+	    regs_call(info.entry.nr) != (int64_t)info.entry.nr)
+		return -ERANGE;
 	err = tracee_regs_get(of->tid, &regs);
 	if (!err && info.op == PTRACE_SYSCALL_INFO_ENTRY) {
 		regs.orig_rax = info.entry.nr;

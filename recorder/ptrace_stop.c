@@ -404,7 +404,7 @@ static struct err *step_done(struct recorder *rec, struct rec_task *t, const sig
 
 static bool begins_again(const struct regs *regs)
 {
-	return (int64_t)regs->orig_rax >= 0 && is_restart((int64_t)regs->rax);
+	return regs_call(regs->orig_rax) >= 0 && is_restart((int64_t)regs->rax);
 }
 
 struct err *rec_pt_step(struct recorder *rec, struct rec_task *t, int sig)

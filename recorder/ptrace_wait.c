@@ -325,7 +325,7 @@ struct err *rec_pt_wait_exit(struct recorder *rec, struct rec_task *t, struct re
 	struct want w;
 
 	if (call->pauses) {
-		regs->orig_rax = call->nr;
+		regs->orig_rax = call->entry.orig_rax;
 		if (interrupted)
 			regs->rax = (uint64_t)-ERESTARTSYS;
 	}

@@ -359,7 +359,7 @@ struct err *rec_walk(struct recorder *rec, struct rec_task *t, unsigned steps)
 	for (i = 0; i < steps && !met && !there && !rec_trap_blocked(t);) {
 		TRY(tracee_regs_get(t->tid, &raw));
 		TRY(rec_regs_get(t, &regs, &where));
-		if ((int64_t)raw.orig_rax >= 0 && is_kernels_own((int64_t)raw.rax))
+		if (regs_call(raw.orig_rax) >= 0 && is_kernels_own((int64_t)raw.rax))
 			/* the kernel is about to begin the call again: a step would show in r11 */
 			break;
 		if (where == PATCH_IN_HOOK || patches_at(&t->mm->buf.patches, raw.rip) ||

@@ -27,7 +27,7 @@ static void call_begin(struct rec_task *t, const struct regs *regs)
 
 	rec_task_call_drop(call);
 	call->entry = *regs;
-	call->nr = regs->orig_rax;
+	call->nr = (uint64_t)regs_call(regs->orig_rax);
 	memcpy(call->args, args, sizeof(args));
 	memcpy(call->seen_args, args, sizeof(args));
 	call->row = sys_row_for(call->nr, call->args, &call->known);
@@ -435,7 +435,7 @@ static struct err *entry_after_tracer(struct recorder *rec, struct rec_task *t,
 
 	call_begin(t, regs);
 	t->enter_written = true;
-	t->call.force_ret = emulated || (int32_t)regs->orig_rax == -1;
+	t->call.force_ret = emulated || regs_call(regs->orig_rax) == -1;
 	t->call.answered = t->call.force_ret;
 	t->call.forced = (int64_t)regs->rax;
 	if (!rec_pt_traced(t))
@@ -672,7 +672,7 @@ struct err *rec_syscall_exit(struct recorder *rec, struct rec_task *t)
 			regs.r11 |= 0x100;	/* TF, as the instruction saves it */
 		t->pt->stepped = false;
 		if (call->force_ret)
-			regs.orig_rax = call->nr;
+			regs.orig_rax = call->entry.orig_rax;
 		rec_effect_regs(rec, &regs);
 	}
 	if (memcmp(&regs, &before, sizeof(regs)))

@@ -294,11 +294,11 @@ int HOOK(struct frame *f)
 
 	if (!is_open(s) || (observe(s->filtered) && is_filtered(s, f)))
 		return 0;
-	if (nr < SYS_ROWS) {
-		ready = quick(s, f, &sys_rows[nr]);
-		if (ready >= 0)
-			return ready;
-	}
+	if (nr >= SYS_ROWS)	/* or it has an upper half, which Linux ignores */
+		return 0;
+	ready = quick(s, f, &sys_rows[nr]);
+	if (ready >= 0)
+		return ready;
 	copy(args, &f->rdi, sizeof(args));
 	w.patient = w.assist = 0;
 	w.arg = -1;

@@ -142,7 +142,7 @@ static struct err *compare(struct replay *r, struct rp_task *t, const struct tra
 static struct err *reach_syscall(struct replay *r, struct rp_task *t, const struct trace_event *ev)
 {
 	TRY(run_to_syscall(r, t, ev));
-	if (t->nr != (uint64_t)(int64_t)ev->nr && (uint32_t)t->nr != (uint32_t)ev->nr)
+	if (regs_call(t->nr) != ev->nr)
 		return diverge(t, ev, "expected system call %d, found %" PRId64, ev->nr,
 			       (int64_t)t->nr);
 	TRY(compare(r, t, ev));

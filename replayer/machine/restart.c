@@ -29,7 +29,7 @@ void rp_restart_set(struct rp_task *t)
 {
 	int64_t ret = (int64_t)t->regs.rax;
 
-	t->restartable = (int64_t)t->regs.orig_rax >= 0 && is_restart(ret);
+	t->restartable = regs_call(t->regs.orig_rax) >= 0 && is_restart(ret);
 	if (t->restartable)
 		t->nr = t->regs.orig_rax;
 }

@@ -216,7 +216,7 @@ static int64_t zeros(struct rp_task *t, uint64_t addr, size_t len)
 
 static int64_t answer(struct rp_task *t, const struct regs *regs)
 {
-	switch (regs->orig_rax) {
+	switch (regs_call(regs->orig_rax)) {
 	case SYS_write:
 		return do_write(t, regs);
 	case SYS_mmap:
@@ -225,7 +225,7 @@ static int64_t answer(struct rp_task *t, const struct regs *regs)
 	case SYS_mprotect:
 	case SYS_mremap:
 	case SYS_madvise:
-		return inject(t, regs, (long)regs->orig_rax);
+		return inject(t, regs, (long)regs_call(regs->orig_rax));
 	case SYS_brk:
 		return 0;		/* no room: malloc uses mmap */
 	case SYS_getpid:
@@ -363,10 +363,11 @@ static struct err *on_signal(struct replay *r, struct rp_task *t, struct replay_
 static struct err *on_call(struct replay *r, struct rp_task *t, struct replay_stop *ret, bool *done)
 {
 	struct regs at_call = t->regs;
+	int64_t nr = regs_call(at_call.orig_rax);
 
 	if (stops_of(r)->leaving)
 		rp_debug_left(r, t);
-	*done = at_call.orig_rax == SYS_exit || at_call.orig_rax == SYS_exit_group;
+	*done = nr == SYS_exit || nr == SYS_exit_group;
 	if (*done) {		/* not in the copy */
 		t->regs.rip -= 2;
 		*ret = (struct replay_stop){ .kind = REPLAY_STOP_SIGNAL, .signal = SIGKILL };

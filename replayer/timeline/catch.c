@@ -25,8 +25,10 @@
 enum { CLONE_VFORK_FLAG = 0x4000 };
 enum { CONDITION_MAX = 64 + 16 * REPLAY_CALLS + 16 * REPLAY_FIRST };
 
-static bool bit(const uint64_t *bits, uint64_t n)
+static bool bit(const uint64_t *bits, uint64_t rax)
 {
+	uint64_t n = (uint64_t)regs_call(rax);
+
 	return n < REPLAY_CALLS && (bits[n / 64] >> (n % 64) & 1);
 }
 
@@ -476,7 +478,7 @@ void rp_catch_before(struct replay *r, struct rp_before *b)
 	b->tid = t->rec_tid;
 	b->shown = replay_shown(r, t->rec_pid);
 	b->told_end = r->ev.kind == TRACE_EXIT && rp_told_end(r, t->rec_pid, r->ev.n);
-	b->nr = r->ev.nr >= 0 ? (uint64_t)r->ev.nr : t->nr;
+	b->nr = r->ev.nr >= 0 ? (uint64_t)r->ev.nr : (uint64_t)regs_call(t->nr);
 	b->vfork = r->ev.kind == TRACE_SYSCALL_EXIT && made_by_vfork(t, b->nr);
 }
 
